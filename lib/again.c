@@ -22,13 +22,14 @@
 #include <unistd.h>
 
 #include "maps/meta_abi.h"
-#include "internal.h"
+#include "again.h"
+#include "lock.h"
 
 #define TRY_NS 100000000ULL
 #define NEVER  UINT64_MAX
 
 /* Level-triggered, for the application's epoll instance; the helper has one of its own. */
-static void watch(struct bl_endpoint *ep, int op)
+static void watch_daemon(struct bl_endpoint *ep, int op)
 {
 	struct epoll_event e = { .events = EPOLLIN, .data.u32 = BL_EV_DAEMON };
 
@@ -38,13 +39,13 @@ static void watch(struct bl_endpoint *ep, int op)
 
 void bl_daemon_gone(struct bl_endpoint *ep)
 {
-	watch(ep, EPOLL_CTL_DEL); /* closing is not enough where a child has inherited it */
+	watch_daemon(ep, EPOLL_CTL_DEL); /* closing is not enough where a child has inherited it */
 	ep->asked = false;
 	ep->daemon_gone = true;
 }
 
 /* Refused: as long as this process is an endpoint it is one without a connection. */
-static void answered(struct bl_endpoint *ep, const struct bl_again_rep *rep, ssize_t n)
+static void handle_answer(struct bl_endpoint *ep, const struct bl_again_rep *rep, ssize_t n)
 {
 	if (n == sizeof(*rep) && rep->magic == BL_SOCK_AGAIN && !rep->error) {
 		ep->asked = ep->daemon_gone = false;
@@ -67,10 +68,10 @@ void bl_daemon_hear(struct bl_endpoint *ep)
 	if (!n || (n < 0 && errno != EAGAIN && errno != EINTR))
 		bl_daemon_gone(ep);
 	else if (n > 0 && ep->asked)
-		answered(ep, &rep, n);
+		handle_answer(ep, &rep, n);
 }
 
-static void ask(struct bl_endpoint *ep)
+static void request_takeover(struct bl_endpoint *ep)
 {
 	const struct bl_again_req q = { .magic = BL_SOCK_AGAIN,
 					.abi_version = BL_ABI_VERSION,
@@ -91,7 +92,7 @@ static void ask(struct bl_endpoint *ep)
 		close(ep->daemon);
 	ep->daemon = fd;
 	ep->asked = true;
-	watch(ep, EPOLL_CTL_ADD);
+	watch_daemon(ep, EPOLL_CTL_ADD);
 }
 
 void bl_again(struct bl_endpoint *ep)
@@ -108,7 +109,7 @@ void bl_again(struct bl_endpoint *ep)
 		return;
 	}
 	ep->again_ns = mono + TRY_NS;
-	ask(ep);
+	request_takeover(ep);
 	if (ep->asked)
 		bl_daemon_hear(ep);
 }

@@ -3,37 +3,30 @@
  * Becoming an endpoint and ceasing to be one: the daemon's socket, the shared pages, the UDP
  * socket.
  */
+#include <errno.h>
 #include <netinet/in.h>
-#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/timerfd.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "maps/meta_abi.h"
-#include "internal.h"
-
-static _Thread_local char init_error[192];
-
-int bl_set_error(struct bl_endpoint *ep, int errnum, const char *fmt, ...)
-{
-	va_list ap;
-
-	if (ep && ep->by_helper)
-		return -errnum; /* the sentence is the application's */
-	va_start(ap, fmt);
-	vsnprintf(ep ? ep->error : init_error, sizeof(init_error), fmt, ap);
-	va_end(ap);
-	return -errnum;
-}
-
-const char *bl_strerror(const struct bl_endpoint *ep)
-{
-	return ep ? ep->error : init_error;
-}
+#include "attach.h"
+#include "error.h"
+#include "leave.h"
+#include "lock.h"
+#include "peer.h"
+#include "recall.h"
+#include "rrx.h"
+#include "rtx.h"
+#include "rx.h"
+#include "shelf.h"
+#include "stage.h"
 
 /* the socket of this network namespace's host daemon */
 static int daemon_path(char *out, size_t size)
@@ -48,7 +41,7 @@ static int daemon_path(char *out, size_t size)
 }
 
 /* A daemon that is stopped listens still, and neither takes a connection nor answers. */
-static int no_answer(const char *path)
+static int no_answer_error(const char *path)
 {
 	return bl_set_error(NULL, ETIMEDOUT,
 			    "the host daemon at %s has not answered for %d s; is it stopped?", path,
@@ -91,7 +84,7 @@ static int ask_daemon(struct bl_endpoint *ep, const struct bl_options *o, struct
 	 * handled: signal(7).
 	 */
 	if (TEMP_FAILURE_RETRY(connect(ep->daemon, (struct sockaddr *)&sun, sizeof(sun))))
-		return errno == EAGAIN ? no_answer(path)
+		return errno == EAGAIN ? no_answer_error(path)
 				       : bl_set_error(NULL, errno == ECONNREFUSED ? ENOENT : errno,
 						      "no barline host daemon answers at %s: %m; "
 						      "start `barlined host` in this network "
@@ -104,7 +97,7 @@ static int ask_daemon(struct bl_endpoint *ep, const struct bl_options *o, struct
 		return bl_set_error(NULL, errno, "the host daemon at %s hung up: %m", path);
 	n = TEMP_FAILURE_RETRY(recvmsg(ep->daemon, &m, MSG_CMSG_CLOEXEC));
 	if (n < 0 && errno == EAGAIN)
-		return no_answer(path);
+		return no_answer_error(path);
 	for (c = n > 0 ? CMSG_FIRSTHDR(&m) : NULL; c; c = CMSG_NXTHDR(&m, c)) {
 		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
 			continue;
@@ -129,7 +122,7 @@ static int ask_daemon(struct bl_endpoint *ep, const struct bl_options *o, struct
 	return 0;
 }
 
-static size_t pages(size_t n)
+static size_t page_round_up(size_t n)
 {
 	size_t p = (size_t)sysconf(_SC_PAGESIZE);
 
@@ -141,17 +134,17 @@ static int map_pages(struct bl_endpoint *ep)
 	size_t ps = (size_t)sysconf(_SC_PAGESIZE);
 	void *p;
 
-	p = mmap(NULL, pages(BL_EPS_MAX * sizeof(struct bl_inflight)), PROT_READ | PROT_WRITE,
-		 MAP_SHARED, ep->fd[BL_FD_INFLIGHT], 0);
+	p = mmap(NULL, page_round_up(BL_EPS_MAX * sizeof(struct bl_inflight)),
+		 PROT_READ | PROT_WRITE, MAP_SHARED, ep->fd[BL_FD_INFLIGHT], 0);
 	if (p == MAP_FAILED)
 		return bl_set_error(NULL, errno, "cannot map the in-flight page: %m");
 	ep->inflight = p;
-	p = mmap(NULL, pages(sizeof(struct bl_host_page)), PROT_READ, MAP_SHARED,
+	p = mmap(NULL, page_round_up(sizeof(struct bl_host_page)), PROT_READ, MAP_SHARED,
 		 ep->fd[BL_FD_HOST_PAGE], 0);
 	if (p == MAP_FAILED)
 		return bl_set_error(NULL, errno, "cannot map the barrier page: %m");
 	ep->page = p;
-	p = mmap(NULL, pages(sizeof(struct bl_wake)), PROT_READ | PROT_WRITE, MAP_SHARED,
+	p = mmap(NULL, page_round_up(sizeof(struct bl_wake)), PROT_READ | PROT_WRITE, MAP_SHARED,
 		 ep->fd[BL_FD_WAKE], 0);
 	if (p == MAP_FAILED)
 		return bl_set_error(NULL, errno, "cannot map the wake page: %m");
@@ -161,15 +154,15 @@ static int map_pages(struct bl_endpoint *ep)
 	if (p == MAP_FAILED)
 		return bl_set_error(NULL, errno, "cannot map the window: %m");
 	ep->rwin = p;
-	p = mmap(NULL, pages(sizeof(struct bl_failures)), PROT_READ | PROT_WRITE, MAP_SHARED,
-		 ep->fd[BL_FD_FAILURES], 0);
+	p = mmap(NULL, page_round_up(sizeof(struct bl_failures)), PROT_READ | PROT_WRITE,
+		 MAP_SHARED, ep->fd[BL_FD_FAILURES], 0);
 	if (p == MAP_FAILED)
 		return bl_set_error(NULL, errno, "cannot map the page of failures: %m");
 	ep->failures = p;
 	/* what was before us is nothing to us */
 	ep->fail_seen = ep->fail_settled = ep->fail_begun = ep->failures->done[ep->slot];
-	p = mmap(NULL, pages(sizeof(struct bl_clock)), PROT_READ, MAP_SHARED, ep->fd[BL_FD_CLOCK],
-		 0);
+	p = mmap(NULL, page_round_up(sizeof(struct bl_clock)), PROT_READ, MAP_SHARED,
+		 ep->fd[BL_FD_CLOCK], 0);
 	if (p == MAP_FAILED)
 		return bl_set_error(NULL, errno, "cannot map the clock record: %m");
 	ep->clock = p;
@@ -224,7 +217,7 @@ int bl_init(struct bl_endpoint **out, const struct bl_options *opt)
 	int i, rc;
 
 	*out = NULL;
-	init_error[0] = 0;
+	bl_clear_init_error();
 	opt = opt ? opt : &none;
 	ep = calloc(1, sizeof(*ep));
 	if (!ep)
@@ -293,6 +286,21 @@ fail:
 	return rc;
 }
 
+void bl_peers_free(struct bl_endpoint *ep)
+{
+	struct bl_peer *p;
+
+	while ((p = ep->peers)) {
+		ep->peers = p->all_next;
+		bl_tx_peer_free(p);
+		bl_rx_peer_free(p);
+		bl_rrx_peer_free(p);
+		free(p);
+	}
+	free(ep->table);
+	ep->table = NULL;
+}
+
 /*
  * The daemon shall know that this is no crash: it trusts that nothing more is sent. It is said in
  * the line, where whoever is the daemon then finds it; a message could be lost with the connection.
@@ -319,15 +327,15 @@ void bl_exit(struct bl_endpoint *ep)
 		bl_rrx_leave(ep);
 	}
 	if (ep->page)
-		munmap((void *)ep->page, pages(sizeof(struct bl_host_page)));
+		munmap((void *)ep->page, page_round_up(sizeof(struct bl_host_page)));
 	if (ep->wake)
-		munmap(ep->wake, pages(sizeof(struct bl_wake)));
+		munmap(ep->wake, page_round_up(sizeof(struct bl_wake)));
 	if (ep->failures)
-		munmap(ep->failures, pages(sizeof(struct bl_failures)));
+		munmap(ep->failures, page_round_up(sizeof(struct bl_failures)));
 	if (ep->rwin)
 		munmap(ep->rwin, sizeof(struct bl_rwin));
 	if (ep->clock)
-		munmap((void *)ep->clock, pages(sizeof(struct bl_clock)));
+		munmap((void *)ep->clock, page_round_up(sizeof(struct bl_clock)));
 	if (ep->ring_cons)
 		munmap(ep->ring_cons, ps);
 	if (ep->ring_prod)
@@ -352,7 +360,7 @@ void bl_exit(struct bl_endpoint *ep)
 	/* last: from here on the slot and the port may be another's */
 	if (ep->inflight) {
 		say_goodbye(ep);
-		munmap(ep->inflight, pages(BL_EPS_MAX * sizeof(struct bl_inflight)));
+		munmap(ep->inflight, page_round_up(BL_EPS_MAX * sizeof(struct bl_inflight)));
 	}
 	if (ep->daemon >= 0)
 		close(ep->daemon);

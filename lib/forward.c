@@ -10,7 +10,8 @@
 #include <errno.h>
 #include <sys/socket.h>
 #include "maps/forward_abi.h"
-#include "internal.h"
+#include "again.h"
+#include "forward.h"
 
 void bl_forward(struct bl_endpoint *ep, const struct bl_peer *p, const uint8_t *frame, uint32_t len,
 		uint64_t mono)

@@ -32,104 +32,17 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "internal.h"
+#include "again.h"
+#include "away.h"
+#include "error.h"
+#include "lock.h"
+#include "wake.h"
 
 #define LOOK_MS   10
 #define LOOK_MOST 40
 #define STACK     (512u << 10)
 
-/*
- * @calls and @asleep (in bl_wait()): the application's; it alone writes them. @armed: by the
- * helper. The rest is under the lock.
- */
-struct bl_helper {
-	bool alive; /* false in a child */
-	pthread_mutex_t lock;
-	pthread_t thread;
-	uint64_t calls;
-	bool asleep, armed;
-	int error;
-	int cancel; /* the application's state before the call */
-	bool stop;
-};
-
-/* ---- the application's side ---- */
-
-void bl_helper_enter(struct bl_endpoint *ep)
-{
-	struct bl_helper *h = ep->helper;
-	int was;
-
-	if (!h->alive) {
-		ep->by_helper = false; /* the parent's was at work when this process was made */
-		return;
-	}
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &was);
-	__atomic_store_n(&h->calls, h->calls + 1, __ATOMIC_RELAXED);
-	pthread_mutex_lock(&h->lock);
-	h->cancel = was;
-	if (h->armed) {
-		h->armed = false;
-		bl_disarm(ep);
-	}
-}
-
-void bl_helper_leave(struct bl_endpoint *ep)
-{
-	struct bl_helper *h = ep->helper;
-	int was;
-
-	if (!h->alive)
-		return;
-	was = h->cancel;
-	pthread_mutex_unlock(&h->lock);
-	pthread_setcancelstate(was, NULL);
-}
-
-/* Whoever sleeps may be cancelled. */
-static void awake(void *arg)
-{
-	struct bl_helper *h = arg;
-
-	__atomic_store_n(&h->asleep, false, __ATOMIC_RELEASE);
-}
-
-int bl_helper_sleep(struct bl_endpoint *ep, struct epoll_event *ev, int n, int ms)
-{
-	struct bl_helper *h = ep->helper;
-	int rc, err;
-
-	if (!h->alive)
-		return epoll_wait(ep->epfd, ev, n, ms);
-	__atomic_store_n(&h->asleep, true, __ATOMIC_RELEASE);
-	bl_helper_leave(ep);
-	pthread_cleanup_push(awake, h);
-	rc = epoll_wait(ep->epfd, ev, n, ms);
-	pthread_cleanup_pop(0);
-	err = errno;
-	bl_helper_enter(ep);
-	awake(h);
-	errno = err;
-	return rc;
-}
-
-int bl_helper_failed(struct bl_endpoint *ep)
-{
-	struct bl_helper *h = ep->helper;
-	int err = h->alive ? h->error : 0;
-
-	if (!err)
-		return 0;
-	h->error = 0; /* said once */
-	errno = err;
-	return bl_set_error(ep, err,
-			    "the helper thread has ended: %m; this process does its work again, or "
-			    "bl_helper_stop(), bl_helper_start()");
-}
-
-/* ---- the thread ---- */
-
-static uint64_t calls(const struct bl_helper *h)
+static uint64_t call_count(const struct bl_helper *h)
 {
 	return __atomic_load_n(&h->calls, __ATOMIC_RELAXED);
 }
@@ -138,21 +51,21 @@ static uint64_t calls(const struct bl_helper *h)
  * Whether to take over: the application has not called since @since, and does not sleep in a call
  * either.
  */
-static bool take_over(struct bl_endpoint *ep, uint64_t since)
+static bool must_take_over(struct bl_endpoint *ep, uint64_t since)
 {
 	struct bl_helper *h = ep->helper;
 	bool res;
 
-	if (calls(h) != since || pthread_mutex_trylock(&h->lock))
+	if (call_count(h) != since || pthread_mutex_trylock(&h->lock))
 		return false;
-	res = calls(h) == since && !__atomic_load_n(&h->asleep, __ATOMIC_ACQUIRE) &&
+	res = call_count(h) == since && !__atomic_load_n(&h->asleep, __ATOMIC_ACQUIRE) &&
 	      bl_away_due(ep);
 	pthread_mutex_unlock(&h->lock);
 	return res;
 }
 
 /* Until there is a call. Returns false if the thread is to end. */
-static bool stand_in(struct bl_endpoint *ep, uint64_t since)
+static bool stand_in_for_app(struct bl_endpoint *ep, uint64_t since)
 {
 	struct bl_helper *h = ep->helper;
 
@@ -161,7 +74,7 @@ static bool stand_in(struct bl_endpoint *ep, uint64_t since)
 		int ms, n;
 
 		pthread_mutex_lock(&h->lock);
-		if (calls(h) != since) {
+		if (call_count(h) != since) {
 			pthread_mutex_unlock(&h->lock);
 			return true;
 		}
@@ -180,18 +93,18 @@ static bool stand_in(struct bl_endpoint *ep, uint64_t since)
 	}
 }
 
-static void *run(void *arg)
+static void *run_helper(void *arg)
 {
 	struct bl_endpoint *ep = arg;
 	struct bl_helper *h = ep->helper;
-	uint64_t seen = calls(h);
+	uint64_t seen = call_count(h);
 	int ms = LOOK_MS;
 
 	prctl(PR_SET_NAME, "barline-helper");
 	while (!__atomic_load_n(&h->stop, __ATOMIC_ACQUIRE)) {
 		struct pollfd stop = { .fd = ep->helper_stop, .events = POLLIN };
 		int n = poll(&stop, 1, ms);
-		uint64_t now = calls(h);
+		uint64_t now = call_count(h);
 
 		if (n < 0 && errno != EINTR) {
 			pthread_mutex_lock(&h->lock);
@@ -204,8 +117,8 @@ static void *run(void *arg)
 		if (now != seen) {
 			seen = now;
 			ms = LOOK_MS;
-		} else if (take_over(ep, seen)) {
-			if (!stand_in(ep, seen))
+		} else if (must_take_over(ep, seen)) {
+			if (!stand_in_for_app(ep, seen))
 				break;
 			ms = LOOK_MS;
 		} else if (ms < LOOK_MOST) {
@@ -215,9 +128,7 @@ static void *run(void *arg)
 	return NULL;
 }
 
-/* ---- start and stop ---- */
-
-static int watch(const struct bl_endpoint *ep, int fd, uint32_t events)
+static int watch_fd(const struct bl_endpoint *ep, int fd, uint32_t events)
 {
 	struct epoll_event e = { .events = events };
 
@@ -232,20 +143,12 @@ static int open_fds(struct bl_endpoint *ep)
 {
 	ep->helper_stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	ep->helper_epfd = epoll_create1(EPOLL_CLOEXEC);
-	if (ep->helper_stop < 0 || ep->helper_epfd < 0 || watch(ep, ep->helper_stop, EPOLLIN) ||
-	    watch(ep, ep->fd[BL_FD_RING], EPOLLIN | EPOLLET) ||
+	if (ep->helper_stop < 0 || ep->helper_epfd < 0 || watch_fd(ep, ep->helper_stop, EPOLLIN) ||
+	    watch_fd(ep, ep->fd[BL_FD_RING], EPOLLIN | EPOLLET) ||
 	    (ep->daemon >= 0 && (!ep->daemon_gone || ep->asked) &&
-	     watch(ep, ep->daemon, EPOLLIN | EPOLLET)))
+	     watch_fd(ep, ep->daemon, EPOLLIN | EPOLLET)))
 		return errno;
 	return 0;
-}
-
-void bl_helper_watch(struct bl_endpoint *ep, int op)
-{
-	struct epoll_event e = { .events = EPOLLIN | EPOLLET };
-
-	if (ep->helper)
-		epoll_ctl(ep->helper_epfd, op, ep->daemon, &e);
 }
 
 /* All signals are the application's threads'. */
@@ -259,7 +162,7 @@ static int start_thread(struct bl_endpoint *ep, struct bl_helper *h)
 	pthread_attr_setstacksize(&at, STACK);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &was);
-	rc = pthread_create(&h->thread, &at, run, ep);
+	rc = pthread_create(&h->thread, &at, run_helper, ep);
 	pthread_sigmask(SIG_SETMASK, &was, NULL);
 	pthread_attr_destroy(&at);
 	return rc;

@@ -27,7 +27,7 @@ static struct bl_top_hint *table;
 static ino_t table_of; /* network namespace whose host's it is */
 
 /* The daemon's answer to @path with the map's file descriptor, or -errno. */
-static int ask(const char *path)
+static int request_table(const char *path)
 {
 	struct sockaddr_un sun = { .sun_family = AF_UNIX };
 	const struct bl_attach_req req = { .magic = BL_SOCK_HINTS, .abi_version = BL_ABI_VERSION };
@@ -89,7 +89,7 @@ static int open_table(void)
 	if (table && table_of == st.st_ino)
 		return 0;
 	snprintf(path, sizeof(path), BL_RUN_DIR "/host-%llu.sock", (unsigned long long)st.st_ino);
-	fd = ask(path);
+	fd = request_table(path);
 	if (fd < 0)
 		return fd;
 	p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -103,7 +103,7 @@ static int open_table(void)
 	return 0;
 }
 
-static int take_end(const struct sockaddr_storage *ss, __u8 *addr, __be16 *port)
+static int copy_socket_address(const struct sockaddr_storage *ss, __u8 *addr, __be16 *port)
 {
 	if (ss->ss_family == AF_INET) {
 		const struct sockaddr_in *a = (const void *)ss;
@@ -124,7 +124,7 @@ static int take_end(const struct sockaddr_storage *ss, __u8 *addr, __be16 *port)
 	return -EAFNOSUPPORT;
 }
 
-static int key_of(int fd, struct bl_top_key *k)
+static int make_key(int fd, struct bl_top_key *k)
 {
 	struct sockaddr_storage self, peer;
 	socklen_t len = sizeof(self), n = sizeof(int);
@@ -137,9 +137,9 @@ static int key_of(int fd, struct bl_top_key *k)
 	if (getpeername(fd, (struct sockaddr *)&peer, &len) ||
 	    getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &proto, &n))
 		return -errno;
-	rc = take_end(&self, k->saddr, &k->sport);
+	rc = copy_socket_address(&self, k->saddr, &k->sport);
 	if (rc >= 0)
-		rc = take_end(&peer, k->daddr, &k->dport);
+		rc = copy_socket_address(&peer, k->daddr, &k->dport);
 	if (rc < 0)
 		return rc;
 	k->v6 = (__u8)rc;
@@ -187,7 +187,7 @@ int bl_flow_hint(int fd, const struct bl_flow_hint *hint)
 	_Static_assert(BL_FLOW_RESEND == BL_TOP_F_RESEND, "one number on both sides");
 	if ((hint->flags & ~BL_FLOW_RESEND) || hint->reserved)
 		return -EINVAL;
-	rc = key_of(fd, &key);
+	rc = make_key(fd, &key);
 	if (rc)
 		return rc;
 	pthread_mutex_lock(&lock);

@@ -1,31 +1,47 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Inside libbarline: how a message flows.
+ * The state of an endpoint, and the way of a message through the library:
  *
- *   bl_send   tx.c   item appended to the destination's stage (frames laid out as UDP GSO wants
- * them); large messages go ahead as FRAGs flush     tx.c   once every staged destination's window
- * is open: in-flight on, one timestamp into all stages, one sendmmsg, in-flight off kernel egress
- * program, switches, the receiver's XDP program: into its ring drain     rx.c   barrier read, ring
- * emptied into the reorder queue; credits, NAKs and probes handled bl_recv   rx.c   frames below
- * the barrier popped in order, their items handed out; credits returned reliable  rstage.c staged
- * like bl_send's; rtx.c: windows, slots and retransmission; rrx.c: prepared frames until the commit
- * barrier has passed them daemon    attach.c registers; again.c does so with the next one failures
- * recall.c announcements: what is discarded, taken back, reported; forward.c: by way of the
- * controller, where frames do not pass sleeping  wait.c armed in the wake page, woken by the XDP
- * program through the ring's wait queue away      helper.c a thread that does what others wait for
- * while the application does not call; shelf.c what it took out
+ *   send      send.c      bl_send(), bl_send_reliable(): arguments checked
+ *             stage.c     best effort: the message is appended to its destination's stage
+ *             tx.c        flush: once the windows of all staged destinations are open, the endpoint
+ *                         goes in flight, all stages get one timestamp and leave in one sendmmsg()
+ *                         (batch.c), and the endpoint leaves flight. FRAGs of large messages go
+ * first. rstage.c    reliable: staged alike rtx.c       windows, slots, retransmission; open.c asks
+ * destinations for their windows network               egress program of the host, switches, XDP
+ * program of the receiver ring      dispatch.c  barriers read, ring emptied, each record passed to
+ * the handler of its opcode receive   rx.c        best effort: sequence numbers, reorder queue,
+ * delivery below the barrier credit.c    CREDITs and NAKs back to the senders rrx.c       reliable:
+ * which frames are accepted; prepared.c: they wait for the commit barrier, and are delivered
+ *   failures  failures.c  announcements in the page of the daemon; discard.c: Discard;
+ *                         recall.c: Recall and Callback; forward.c: frames by way of the controller
+ *   calls     work.c      what is due; wait.c: bl_recv(), bl_process(), bl_wait(); wake.c: sleeping
+ *   away      helper.c    a thread that stands in for the application: away.c, shelf.c, lock.c
+ *   daemon    attach.c    bl_init(), bl_exit(), leave.c; again.c: the next daemon
  *
- * One struct bl_peer per remote endpoint holds both directions.
+ * A file uses only files below it: no two files call each other. Each file has a header of its own;
+ * this one has the data. One struct bl_peer per remote endpoint holds both directions of both
+ * streams.
+ *
+ * Protection: an endpoint belongs to one thread at a time, or to the helper thread under its lock
+ * (lock.h). Shared pages are written by the party that is named at the field.
+ *
+ * Times are CLOCK_MONOTONIC in ns unless the comment says timestamp, which is bus time in ns.
  */
 #ifndef BARLINE_INTERNAL_H
 #define BARLINE_INTERNAL_H
 
+#include <errno.h>
 #include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/types.h>
 #include <time.h>
 
 #include "core/clock_core.h"
-#include "core/order/promise_core.h"
 #include "core/order/commit_core.h"
+#include "core/order/promise_core.h"
 #include "maps/failure_abi.h"
 #include "maps/host_abi.h"
 #include "barline.h"
@@ -42,172 +58,184 @@
 #define BL_WINDOW_FIRST 4 /* frames that a sender may send before the first CREDIT */
 #define BL_WINDOW_MAX   256
 /*
- * of the 256 places in the ring of a veth, or of a plain NIC: the others are for credits, beacons,
- * the other stream
+ * Frames that data may take of the 256 places in the ring of a veth or a plain NIC. The other
+ * places are for CREDITs, beacons and the other stream.
  */
-#define BL_NIC_FRAMES   224
-#define BL_RELIABLE_MAX (BL_WINDOW_MAX + BL_STAGE_FRAMES) /* see lib/rrx.c */
+#define BL_NIC_FRAMES 224
+/* Frames of the reliable stream that one sender can have outstanding; see rrx.c. */
+#define BL_RELIABLE_MAX (BL_WINDOW_MAX + BL_STAGE_FRAMES)
 /*
- * 44 * 1472 bytes stay below the 64 KiB of one UDP GSO send, and the 64 segments that all kernels
- * take
+ * Frames in a stage: 44 * 1472 bytes stay below the 64 KiB of one UDP GSO send, and below the 64
+ * segments that all kernels accept.
  */
 #define BL_STAGE_FRAMES  44
-#define BL_RTO_NS        25000000ULL
-#define BL_RTO_MAX_NS    400000000ULL
-#define BL_PROBES_MAX    8 /* about 2 s of silence: unreachable */
-#define BL_DAEMON_WAIT_S 5 /* bl_init(), bl_flow_hint(): for the daemon's answer */
-/* of one port: what is on its way from earlier ones is not believed */
-#define BL_GONE_LIVES 8
-/* who was found unreachable is asked again after so long, then after twice that, */
-#define BL_RETRY_NS 1000000000ULL
-/* up to this; and when something is to be sent there, but not before */
-#define BL_RETRY_MAX_NS 16000000000ULL
-#define BL_RETRY_MIN_NS BL_RTO_MAX_NS /* this has passed since the last time. */
-/* So often by itself, for five minutes; then only when something is to be sent */
-#define BL_RETRIES_MAX 24
-enum { BL_EV_RING, BL_EV_TIMER, BL_EV_DAEMON }; /* what an event of ep->epfd says */
-#define BL_BIG_MAX (4u << 20) /* bytes of large messages that one sender may have ahead */
+#define BL_RTO_NS        25000000ULL  /* silence until the first PROBE or the second OPEN */
+#define BL_RTO_MAX_NS    400000000ULL /* longest time between two PROBEs or OPENs */
+#define BL_PROBES_MAX    8 /* PROBEs without an answer, about 2 s: the destination is unreachable */
+#define BL_DAEMON_WAIT_S 5 /* how long bl_init() and bl_flow_hint() wait for the daemon's answer \
+			    */
+#define BL_GONE_LIVES 8    /* failed processes of one port whose late frames are refused */
 /*
- * messages that they may be: 8192 of 512 bytes, which are large where the MTU is 576, and what a
- * window may hold besides
+ * A destination that was found unreachable is asked again after BL_RETRY_NS, then after twice that
+ * time, up to BL_RETRY_MAX_NS. When the application sends there, it is asked at once, but not
+ * within BL_RETRY_MIN_NS of the last time. After BL_RETRIES_MAX times, five minutes, it is asked
+ * only when the application sends there.
+ */
+#define BL_RETRY_NS     1000000000ULL
+#define BL_RETRY_MAX_NS 16000000000ULL
+#define BL_RETRY_MIN_NS BL_RTO_MAX_NS
+#define BL_RETRIES_MAX  24
+#define BL_BIG_MAX      (4u << 20) /* bytes of large messages that one sender may have ahead */
+/*
+ * Number of large messages that one sender may have ahead: 8192 of 512 bytes, which are large where
+ * the MTU is 576, and what a window may hold besides.
  */
 #define BL_BIGS_MAX 9216u
 /*
- * The same bytes in the reliable stream, where nothing that was acknowledged may be refused: a
- * sender that keeps the rules stays below this. From BL_BIG_MAX on no part's number is free before
- * its message is delivered, so at most the message that crosses that limit, 300 parts (rrx.c) of
- * 3544 bytes and one message each that the first and the last of them belong to come on top: 8.1
- * MiB.
+ * The limit of BL_BIG_MAX in the reliable stream, where nothing that was acknowledged may be
+ * refused. A sender that keeps the rules stays below it: from BL_BIG_MAX on, no part's buffer is
+ * free before its message is delivered. So at most these come on top: the message that crosses
+ * BL_BIG_MAX, 300 parts (rrx.c) of 3544 bytes, and one message each that the first and the last of
+ * those parts belong to; 8.1 MiB in all.
  */
-#define BL_RBIG_MAX (16u << 20)
+#define BL_RBIG_MAX     (16u << 20)
 
-/* a received frame, waiting for its turn */
+#define BL_CHUNK        64   /* messages in a chunk of a shelf */
+#define BL_SHELF_FRAME  2048 /* bytes that a queued frame counts against the shelf's limit */
+#define BL_HELPER_BYTES (64ULL << 20) /* default of bl_helper_start()'s @bytes */
+
+/* What epoll_event.data.u32 of an event of ep->epfd says. */
+enum { BL_EV_RING, BL_EV_TIMER, BL_EV_DAEMON };
+
+struct bl_helper; /* lock.h */
+struct bl_peer;
+
+/* ---- memory of received messages ---- */
+
+/* A received frame that waits for its turn, or is lent to the application. */
 struct bl_buf {
-	struct bl_rq_frame rq; /* first: the queue hands it back */
+	struct bl_rq_frame rq; /* must be first: the queue hands it back */
 	struct bl_buf *free_next;
-	struct bl_peer *peer;
-	uint32_t len;
-	uint32_t room;
-	uint16_t life; /* reliable: incarnation of the sender */
+	struct bl_peer *peer; /* sender */
+	uint32_t len;         /* bytes of @body in use */
+	uint32_t room;        /* bytes of @body */
+	uint16_t life;        /* reliable: incarnation of the sender */
 	uint8_t body[];
 };
 
-/* a large message on its way in (rx) or out (tx) */
+/* A large message on its way in (rx, rrx) or out (tx). */
 struct bl_big {
 	struct bl_big *next;
-	uint32_t id, total, done;
-	bool broken;
-	uint8_t why; /* enum bl_nak_why, if broken */
-	/* reliable */
-	uint16_t life;
-	uint64_t ts;
+	uint32_t id;    /* number of the message, per destination */
+	uint32_t total; /* bytes of the message */
+	uint32_t done;  /* bytes that were received or sent */
+	bool broken;    /* it will not be delivered */
+	uint8_t why;    /* enum bl_nak_why, if @broken */
+	uint16_t life;  /* reliable: incarnation of the sender */
+	uint64_t ts;    /* reliable: timestamp */
+	bool kept; /* reliable: buffers of parts are freed only when the message is delivered */
+	uint32_t kept_first, kept_last; /* lowest and highest number of these parts, if @kept */
 	/*
-	 * there are parts whose credit waits until the message is delivered, from this psn to that
-	 */
-	bool kept;
-	uint32_t kept_first, kept_last;
-	/*
-	 * reliable, receiving: then which of it has come (parts_core.h), from the next multiple of
-	 * 8 on
+	 * The message. Reliable, receiving: followed, at the next multiple of 8, by a bit for each
+	 * byte that has come (parts_core.h).
 	 */
 	_Alignas(8) uint8_t data[];
 };
 
-/*
- * what one stream has delivered and the caller may still read, until it asks that stream for more
- */
+/* Memory that one stream has lent to the application until its next call for that stream. */
 struct bl_lent {
 	struct bl_buf *bufs;
 	struct bl_big *bigs;
 };
 
-/* a message on the shelf (shelf.c); best effort: and which one of which frame it was */
+/* A message on a shelf (shelf.c). */
 struct bl_shelved {
 	struct bl_delivery d;
-	struct bl_peer *peer;
-	uint32_t psn;
-	uint8_t item;
+	struct bl_peer *peer; /* best effort: sender */
+	uint32_t psn;         /* best effort: number of the frame */
+	uint8_t item;         /* best effort: index of the message in the frame */
 };
 
-#define BL_CHUNK        64
-#define BL_SHELF_FRAME  2048          /* what a frame that waits for its turn counts */
-#define BL_HELPER_BYTES (64ULL << 20) /* on the shelf, unless bl_helper_start() says otherwise */
-
-/* messages from @at to @n - 1, and the memory that they lie in */
+/* Messages @at to @n - 1 of a shelf, and the memory that they lie in. */
 struct bl_chunk {
 	struct bl_chunk *next;
 	uint32_t at, n;
-	uint64_t bytes;
+	uint64_t bytes; /* memory of the chunk and of @lent */
 	struct bl_lent lent;
 	struct bl_shelved m[BL_CHUNK];
 };
 
+/* The messages of one stream that the helper has taken out, in order. */
 struct bl_shelf {
 	struct bl_chunk *head, *tail;
 	uint32_t messages;
 };
 
-/* what was sent in a frame, for the send_fail callback */
+/* ---- best effort, one peer ---- */
+
+/* What was sent in a frame, for the send_fail callback. */
 struct bl_sent {
 	uint64_t ts;
 	uint32_t psn;
-	uint32_t count;
+	uint32_t count; /* messages; 0: reported */
 	uint64_t cookie[BL_ITEMS_MAX];
 };
 
-/* sending side of a peer */
+/* Sending side. */
 struct bl_tx {
 	uint8_t *stage;    /* BL_STAGE_FRAMES frames of ep->frame_max bytes, back to back */
 	uint32_t nframes;  /* frames begun in the stage */
 	uint32_t fill;     /* bytes in the last one, struct bl_hdr included */
 	uint32_t count;    /* items in the last one */
-	uint64_t *cookies; /* BL_STAGE_FRAMES * BL_ITEMS_MAX, only with a send_fail callback */
-	uint32_t next_psn;
+	uint64_t *cookies; /* BL_STAGE_FRAMES * BL_ITEMS_MAX; NULL without a send_fail callback */
+	uint32_t next_psn; /* number of the next frame */
 	/*
-	 * every frame before it has left the receiver's buffers: by the last CREDIT, and by nothing
-	 * else (place_core.h)
+	 * Every frame before this one has left the receiver's buffers. Set by CREDITs and by
+	 * nothing else (place_core.h).
 	 */
 	uint32_t credited;
-	uint32_t window;
-	uint32_t next_big;
-	struct bl_big *big, **big_tail; /* not yet sent in full */
-	struct bl_sent *sent;           /* BL_WINDOW_MAX * 2 */
-	/* CLOCK_MONOTONIC of the last credit, or of the first frame after none was outstanding */
-	uint64_t progress_ns;
-	uint64_t rto_ns;
-	uint32_t probes;
+	uint32_t window;                /* frames that may be outstanding, by the last CREDIT */
+	uint32_t next_big;              /* number of the next large message */
+	struct bl_big *big, **big_tail; /* large messages that were not sent in full */
+	struct bl_sent *sent;           /* BL_WINDOW_MAX * 2; NULL without a send_fail callback */
+	uint64_t progress_ns; /* last CREDIT or PROBE, or first frame after none was outstanding */
+	uint64_t rto_ns;      /* silence until the next PROBE */
+	uint32_t probes;      /* PROBEs since the last CREDIT */
 	struct bl_patience patience;
-	/* it was found unreachable: sends fail at once until it answers a PROBE */
-	bool dead;
-	uint64_t mark; /* of the bl_send() that touched the stage last */
-	bool dirty;    /* in ep->dirty */
-	/* the stage holds nothing but what that bl_send() put there */
-	bool alone;
+	bool dead;     /* unreachable: sends fail at once until it answers a PROBE */
+	uint64_t mark; /* ep->mark of the bl_send() that touched the stage last */
+	bool dirty;    /* linked in ep->dirty */
+	bool alone;    /* the stage holds only what the bl_send() of @mark put there */
 };
 
-/* receiving side of a peer */
+/* Receiving side. */
 struct bl_rx {
-	bool known;
-	uint16_t incarnation;
-	uint32_t expected; /* next psn */
+	bool known;           /* a frame of it has come */
+	uint16_t incarnation; /* of the sender */
+	uint32_t expected;    /* number of the next frame */
 	struct bl_odd odd;
-	uint32_t credit_psn; /* in the last CREDIT */
-	uint32_t credit_window;
-	bool credit_due; /* in ep->credits */
-	bool credit_now;
-	struct bl_big *big;
+	uint32_t credit_psn;    /* number in the last CREDIT */
+	uint32_t credit_window; /* window in the last CREDIT */
+	bool credit_due;        /* linked in ep->credits */
+	bool credit_now;        /* a CREDIT is sent however little it says */
+	struct bl_big *big;     /* large messages, in the order of their numbers */
 	uint32_t big_bytes, nbigs;
 };
 
-/* a PREP: staged, or in the window, kept until it is acknowledged */
+/* ---- reliable, one peer ---- */
+
+/* A PREP frame: staged, or in the window, kept until its scattering is acknowledged. */
 struct bl_rframe {
 	struct bl_rframe *next;
 	struct bl_peer *peer;
-	uint64_t ts, sent_ns;
-	/* when it was sent first, and went by way of the controller last */
-	uint64_t first_ns, fwd_ns;
-	uint32_t psn, len, tries;
-	uint32_t count; /* items; 0: a part of a large message */
+	uint64_t ts;       /* timestamp; 0: staged */
+	uint64_t sent_ns;  /* last sent */
+	uint64_t first_ns; /* first sent */
+	uint64_t fwd_ns;   /* last given to the controller; 0: never */
+	uint32_t psn;
+	uint32_t len;   /* bytes of @data */
+	uint32_t tries; /* times it was sent */
+	uint32_t count; /* items; 0: a part of a large message, or already reported */
 	bool aborted;   /* it is being recalled */
 	uint64_t cookie[BL_ITEMS_MAX];
 	uint8_t data[]; /* from struct bl_hdr on */
@@ -218,44 +246,38 @@ struct bl_rlist {
 	uint32_t n;
 };
 
-/* reliable, sending side of a peer */
+/* Sending side. */
 struct bl_rtx {
-	bool open;  /* it has told its window */
-	bool dirty; /* in ep->rdirty */
-	/* the stage holds nothing but what the last bl_send_reliable() put there */
-	bool alone;
-	bool failed;                  /* @life was announced as failed: its window counts no more */
-	uint16_t life;                /* its incarnation */
-	struct bl_rlist parts, items; /* staged; parts go first */
-	uint32_t fill;                /* bytes in the last of @items */
+	bool open;     /* the destination has told its window */
+	bool dirty;    /* linked in ep->rdirty */
+	bool alone;    /* the stage holds only what the last bl_send_reliable() put there */
+	bool failed;   /* @life was announced as failed: its window no longer counts */
+	uint16_t life; /* incarnation of the destination, if it was ever open */
+	struct bl_rlist parts, items; /* staged frames; parts leave first */
+	uint32_t fill;                /* bytes in the last frame of @items */
 	uint32_t next_psn, next_big;
-	uint32_t credited, window;
-	uint32_t unacked;
+	uint32_t credited; /* every frame before this one has left the receiver's buffers */
+	uint32_t window;   /* frames that may be outstanding */
+	uint32_t unacked;  /* frames in the window that are not acknowledged */
 	struct bl_rto rto;
-	struct bl_patience patience; /* with its answers to OPEN */
-	uint64_t ask_ns;             /* CLOCK_MONOTONIC of the next OPEN, if one is needed */
-	uint32_t asks;               /* without an answer */
-	uint32_t asked_psn;          /* next_psn of the last OPEN */
-	/* it was found unreachable: sends fail at once until it answers an OPEN */
-	bool dead;
-	uint32_t retries;  /* OPENs since then */
-	uint64_t retry_ns; /* CLOCK_MONOTONIC of the last of them */
-	/*
-	 * Lives of processes that were announced, whether a window of them was open or not; each +
-	 * 1, 0: none.
-	 */
-	uint32_t gone[BL_GONE_LIVES];
-	uint32_t next_gone;
-	/*
-	 * announcements that were begun when @life was first heard of: they are of those before it
+	struct bl_patience patience;  /* with answers to OPENs */
+	uint64_t ask_ns;              /* when the next OPEN is due; 0: none is needed */
+	uint32_t asks;                /* OPENs without an answer */
+	uint32_t asked_psn;           /* @next_psn at the last OPEN */
+	bool dead;                    /* unreachable: sends fail at once until it answers an OPEN */
+	uint32_t retries;             /* OPENs since it is @dead */
+	uint64_t retry_ns;            /* last of them */
+	uint32_t gone[BL_GONE_LIVES]; /* lives that were announced as failed, each + 1; 0: none */
+	uint32_t next_gone;           /* next place in @gone, modulo BL_GONE_LIVES */
+	/* ep->fail_begun when @life was first heard of: those announcements name its predecessors
 	 */
 	uint64_t born;
-	/* how the stage would be with the scattering that is looked at */
+	/* Plan of the bl_send_reliable() with ep->mark == @mark: the stage as it would become. */
 	uint64_t mark;
 	uint32_t plan_frames, plan_fill, plan_count;
 };
 
-/* where a sender's numbers are */
+/* Where the sequence numbers of a sender are. */
 struct bl_rplace {
 	bool known;
 	bool proven; /* a PREP came from there, not only an OPEN */
@@ -263,7 +285,7 @@ struct bl_rplace {
 	struct bl_seq seq;
 };
 
-/* frames that were recalled and may come still */
+/* Frames that were recalled and that may still come. */
 struct bl_recalled {
 	struct bl_recalled *next;
 	uint64_t ts;
@@ -271,44 +293,49 @@ struct bl_recalled {
 	uint16_t life;
 };
 
-/* reliable, receiving side of a peer */
+/* Receiving side. */
 struct bl_rrx {
-	bool known, proven;
+	bool known, proven; /* the present place, as in struct bl_rplace */
 	uint16_t incarnation;
 	struct bl_seq seq;
-	struct bl_rplace was; /* the place before: somebody else's frame may have led us here */
+	struct bl_rplace was; /* place before, since a forged frame may have led us here */
 	struct bl_recalled *recalled;
-	uint32_t nrecalled;
-	uint32_t said_psn, said_window; /* in the last WINDOW */
-	bool due, now;                  /* in ep->windows; whatever it would say */
-	bool asked; /* it wants to hear when everything before @asked_psn is free */
+	uint32_t nrecalled;   /* entries of @recalled, at most BL_RWIN */
+	uint32_t said_psn;    /* number in the last WINDOW */
+	uint32_t said_window; /* window in the last WINDOW */
+	bool due;             /* linked in ep->windows */
+	bool now;             /* a WINDOW is sent however little it says */
+	bool asked;           /* a WINDOW is owed when all buffers before @asked_psn are free */
 	uint32_t asked_psn;
-	struct bl_big *big;
+	struct bl_big *big; /* large messages */
 	uint32_t big_bytes, nbigs;
-	/* it was announced as failed: what that life of it sent from @gone_ts on is not taken */
-	bool gone;
+	bool gone; /* life @gone_life was announced as failed */
 	uint16_t gone_life;
-	uint64_t gone_ts;
+	uint64_t gone_ts; /* its T: what it sent from there on is not accepted */
 };
 
-/* a receiver that has to take a scattering out again */
+/* A receiver that has to take frames of a scattering out again. */
 struct bl_recalling {
 	struct bl_recalling *next;
 	struct bl_peer *peer;
-	uint64_t ts, sent_ns, first_ns;
-	uint32_t psn, count, tries;
-	bool done;
+	uint64_t ts;       /* timestamp of the scattering */
+	uint64_t sent_ns;  /* last RECALL */
+	uint64_t first_ns; /* first RECALL */
+	uint32_t psn, count;
+	uint32_t tries; /* RECALLs sent */
+	bool done;      /* answered, or no answer is needed */
 };
 
+/* A remote endpoint; also the endpoint itself, if it sends to itself. */
 struct bl_peer {
 	struct bl_rq_sender rq;  /* key: ip, port in network order */
 	struct bl_rq_sender rrq; /* the same in the reliable queue */
 	struct bl_addr addr;
 	struct sockaddr_storage sa;
 	socklen_t sa_len;
-	bool local; /* another endpoint of this host: by lo, no GSO */
-	bool self;
-	__u64 fwd_until_ns; /* until then frames of the reliable stream may not pass: forward.c */
+	bool local;         /* on this host: frames leave by lo, without GSO */
+	bool self;          /* this endpoint */
+	__u64 fwd_until_ns; /* until then frames of the reliable stream may not pass (forward.c) */
 	struct bl_tx tx;
 	struct bl_rx rx;
 	struct bl_rtx rtx;
@@ -318,137 +345,137 @@ struct bl_peer {
 	struct bl_peer *all_next;
 };
 
-/* a stage as it was before the bl_send() that turns out not to fit */
+/* ---- the endpoint ---- */
+
+/* A stage as it was before a bl_send() that turned out not to fit. */
 struct bl_undo {
 	struct bl_peer *peer;
 	uint32_t nframes, fill, count, next_big;
 	struct bl_big **big_tail;
 };
 
-/* a failure to be reported at the next bl_process() */
+/* A failed message that bl_tx_report() will report. */
 struct bl_failed {
 	uint64_t ts, cookie;
 	struct bl_addr dst;
-	uint8_t why;
+	uint8_t why; /* enum bl_nak_why */
 };
 
-/* what this endpoint knows of the ring that it shares with others of its host: nic.c */
+/* What the endpoint knows of the NIC's ring that it shares with others of its host (nic.c). */
 struct bl_nic {
 	bool on;          /* there are others */
 	bool parts_wait;  /* parts of large messages found no room */
-	uint64_t queued;  /* our word nic_queued, but for what is being sent */
-	uint64_t others;  /* the sum of the others' when it was read last, */
+	uint64_t queued;  /* our word nic_queued, without the scattering that is being sent */
+	uint64_t others;  /* sum of the others' words when they were read last, */
 	uint64_t then;    /* and @queued at that time */
 	uint64_t out;     /* our word nic_out */
-	uint64_t senders; /* our word */
+	uint64_t senders; /* our word senders */
 	struct bl_nic_marks marks;
 };
 
 struct bl_endpoint {
 	struct bl_addr self;
-	uint32_t slot, beacon_us;
-	uint16_t incarnation;
-	pid_t pid; /* that the daemon knows; a child of fork() has another one */
-	int sock, daemon, fd[BL_FD_COUNT], epfd, timerfd;
-	uint32_t frame_max; /* UDP payload of a full frame: struct bl_hdr and body */
+	uint32_t slot;        /* of this endpoint in the host's maps */
+	uint32_t beacon_us;   /* beacon interval */
+	uint16_t incarnation; /* of this endpoint, given by the daemon */
+	pid_t pid;            /* process that the daemon knows; a child of fork() has another one */
+	int sock;             /* UDP socket */
+	int daemon;           /* connection to the daemon; -1: none */
+	int fd[BL_FD_COUNT];  /* maps and pages, from the daemon; -1: none */
+	int epfd, timerfd;
+	uint32_t frame_max; /* UDP payload of a full frame in bytes: struct bl_hdr and body */
 	uint32_t ring_bytes;
 	uint32_t ring_frames; /* full frames that the ring holds */
 
-	/* shared pages */
-	struct bl_inflight *inflight; /* the whole page; ours is [slot] */
-	const struct bl_host_page *page;
-	struct bl_wake *wake;
-	const struct bl_clock *clock;
-	uint64_t *ring_cons;
-	const uint64_t *ring_prod;
+	/* Shared pages. */
+	struct bl_inflight *inflight;    /* lines of all endpoints of the host; ours is [slot] */
+	const struct bl_host_page *page; /* barriers; written by the host's programs and daemon */
+	struct bl_wake *wake;            /* written by endpoints and programs */
+	const struct bl_clock *clock;    /* written by the daemon */
+	uint64_t *ring_cons;             /* ours */
+	const uint64_t *ring_prod;       /* the kernel's */
 	const uint8_t *ring_data;
-	size_t page_map, wake_map;
 
-	/* peers: open addressing, power of two */
+	/* Peers: hash table with open addressing; the size is a power of two. */
 	struct bl_peer **table;
-	uint32_t table_size, npeers, nsenders;
-	struct bl_peer *peers;
+	uint32_t table_size, npeers;
+	uint32_t nsenders;     /* peers that have sent something, counted per stream */
+	struct bl_peer *peers; /* all of them */
 
-	/* tx */
+	/* Best effort, sending. */
 	struct bl_peer *dirty; /* peers with something staged */
-	/* no message is below @floor: what C could be before it waited for this host */
-	uint64_t last_ts, floor;
-	uint32_t staged_bytes, send_buffer;
-	bool held;       /* something is staged that windows hold back, or a full NIC */
-	uint32_t flying; /* frames to all others that are not credited */
+	uint64_t last_ts;      /* of the last scattering, of either stream */
+	uint64_t floor;        /* no timestamp is below: C before it waited for this host */
+	uint32_t staged_bytes; /* of large messages */
+	uint32_t send_buffer;  /* limit of @staged_bytes */
+	bool held;             /* something is staged that windows or a full NIC hold back */
+	uint32_t flying;       /* frames to all others that are not credited */
 	struct bl_nic nic;
-	struct bl_undo *undo;
+	struct bl_undo *undo; /* stages that the present bl_send() has touched */
 	uint32_t undo_n, undo_room;
-	uint64_t mark;
-	uint8_t *frag_buf;
-	uint32_t gso_pause; /* so many sends do not ask for UDP GSO, which was refused: send.h */
+	uint64_t mark;      /* counts bl_send() and bl_send_reliable() */
+	uint8_t *frag_buf;  /* BL_STAGE_FRAMES frames */
+	uint32_t gso_pause; /* sends that do not ask for UDP GSO, which was refused (batch.h) */
 	bl_send_fail_fn on_fail;
 	void *on_fail_ctx;
-	struct bl_failed *failed;
+	struct bl_failed *failed; /* failures to be reported */
 	uint32_t nfailed, failed_room;
-	uint64_t timers_ns; /* when bl_tx_timers() has something to look at next */
+	uint64_t timers_ns; /* when bl_tx_timers() has something to do; 0: never */
 
-	/* rx */
+	/* Best effort, receiving. */
 	struct bl_rq rq;
 	uint64_t barrier; /* up to which the ring was emptied */
 	struct bl_buf *free_small, *free_full, *free_jumbo;
-	struct bl_lent lent; /* by bl_recv() */
-	struct bl_buf *cur;  /* partly delivered */
-	struct bl_items cur_items;
-	uint32_t cur_index;
-	struct bl_peer *credits;
+	struct bl_lent lent;       /* by bl_recv() */
+	struct bl_buf *cur;        /* partly delivered */
+	struct bl_items cur_items; /* of @cur that were not delivered */
+	uint32_t cur_index;        /* of the next item of @cur */
+	struct bl_peer *credits;   /* senders that may need a CREDIT */
 
-	/* reliable tx */
-	struct bl_rwin *rwin; /* shared */
-	/* BL_RWIN: what is in the window; made by the first bl_send_reliable() */
-	struct bl_rframe **rsent;
-	struct bl_rframe *rkept; /* acknowledged, but their scattering is not */
+	/* Reliable, sending. */
+	struct bl_rwin *rwin;     /* shared: the host's programs acknowledge slots */
+	struct bl_rframe **rsent; /* BL_RWIN frames in the window; NULL before the first send */
+	struct bl_rframe *rkept;  /* acknowledged, but their scattering is not */
 	struct bl_rframe *rfree;
-	uint32_t rfree_n, rstaged; /* frames */
-	/* frames of the window that were sent, and that were taken out of it */
-	uint32_t rtail, rreaped;
-	struct bl_peer *rdirty;
-	/* of the scattering that is being put into the window; 0: none is */
-	uint64_t rts;
-	bool rheld;       /* something is staged */
-	uint64_t turn_ns; /* CLOCK_MONOTONIC of the last raise of our line's turn */
-	uint64_t rtimer_ns;
-	/* CLOCK_MONOTONIC from when on what is staged waits for the NIC's ring; 0: it does not */
-	uint64_t rroom_ns;
-	uint32_t rdead; /* peers that are */
+	uint32_t rfree_n;       /* frames in @rfree */
+	uint32_t rstaged;       /* frames staged */
+	uint32_t rtail;         /* frames that were ever put into the window */
+	uint32_t rreaped;       /* frames that were ever taken out of it */
+	struct bl_peer *rdirty; /* peers with something staged */
+	uint64_t rts;       /* timestamp of the scattering that enters the window; 0: none does */
+	bool rheld;         /* something is staged */
+	uint64_t turn_ns;   /* when the turn of our line was raised last */
+	uint64_t rtimer_ns; /* when bl_rtx_timers() has something to do; 0: never */
+	uint64_t rroom_ns;  /* since when the stage waits for the NIC's ring; 0: it does not */
+	uint32_t rdead;     /* peers with rtx.dead */
 
-	/* reliable rx */
+	/* Reliable, receiving. */
 	bool reliable; /* the endpoint has used that stream */
 	struct bl_rq rrq;
-	uint64_t commit;      /* up to which the ring was emptied */
-	uint64_t commit_was;  /* the same before the ring was looked at last */
+	uint64_t commit;      /* commit barrier up to which the ring was emptied */
+	uint64_t commit_was;  /* @commit before the last bl_rx_drain() */
 	struct bl_lent rlent; /* by bl_recv_reliable() */
-	struct bl_buf *rcur;
+	struct bl_buf *rcur;  /* partly delivered */
 	struct bl_items rcur_items;
-	struct bl_peer *windows;
+	struct bl_peer *windows; /* senders that may need a WINDOW */
 
-	/* failures */
-	struct bl_failures *failures; /* shared */
-	/*
-	 * Announcements: that are dealt with; whose callbacks are all that is missing; that are
-	 * begun.
-	 */
+	/* Failures. */
+	struct bl_failures *failures; /* shared; [slot] of done is ours, the rest the daemon's */
+	/* Announcements up to these numbers are handled, lack only their callbacks, are begun. */
 	uint64_t fail_seen, fail_settled, fail_begun;
 	struct bl_recalling *recalls;
-	/* what the page said of those that are being dealt with */
-	struct bl_failure fails[BL_FAILS_MAX];
-	bool recall_again; /* there was no memory for one, or others were announced */
-	bool rabort;       /* what is being put into the window is recalled */
-	bool in_recall, outcast;
-	bool daemon_gone, asked; /* no daemon serves us; the next one was asked to (again.c) */
-	uint64_t again_ns;       /* CLOCK_MONOTONIC: not before it is tried again */
-	char daemon_path[108];
-	bool put_out; /* by the host's daemon: the pages are not ours any more */
-	/*
-	 * announcements from here on are none of ours: the last one was our own, or some are lost
-	 */
-	bool fails_end;
-	bool ended;     /* @commit will not change any more */
+	struct bl_failure fails[BL_FAILS_MAX]; /* copies of those that are being handled */
+	bool recall_again; /* begin_recalls() has to run: more announcements, or no memory before */
+	bool rabort;       /* the scattering that enters the window is recalled */
+	bool in_recall;    /* callbacks of announcements run */
+	bool outcast;      /* announced as failed, put out, or too far behind */
+	bool daemon_gone;  /* no daemon serves us */
+	bool asked;        /* the next daemon was asked to (again.c) */
+	uint64_t again_ns; /* no attempt to reconnect before this */
+	char daemon_path[108]; /* socket of the daemon */
+	bool put_out;          /* by the host's daemon: the shared pages are no longer ours */
+	bool fails_end; /* later announcements do not concern us: ours was one, or some are lost */
+	bool ended;     /* @commit does not change any more */
 	bool undecided; /* bl_recv_undecided() was called */
 	struct bl_fwd_turn fwd;
 	bl_proc_fail_fn on_proc_fail;
@@ -456,18 +483,21 @@ struct bl_endpoint {
 	bl_proc_gone_fn on_proc_gone;
 	void *on_proc_gone_ctx;
 
-	/* the helper thread, and what it took out: helper.c, shelf.c */
-	struct bl_helper *helper;
-	int helper_stop, helper_epfd;
-	bool by_helper; /* it is the helper that works now, or it was when a child was forked off */
-	bool raised;    /* bl_fd() was made readable by it */
+	/* The helper thread, and what it took out (helper.c, shelf.c). */
+	struct bl_helper *helper; /* NULL: none */
+	int helper_stop;          /* eventfd that ends the thread */
+	int helper_epfd;
+	bool by_helper; /* the helper works now, or did so in the parent at the time of fork() */
+	bool raised;    /* the helper has made bl_fd() readable */
 	struct bl_shelf shelf, rshelf;
-	uint64_t shelf_bytes, shelf_max;
+	uint64_t shelf_bytes; /* of both shelves */
+	uint64_t shelf_max;   /* limit for them and for what waits in the queues */
 
 	struct bl_stats st;
-	char error[192];
+	char error[192]; /* for bl_strerror() */
 };
 
+/** bl_mono - CLOCK_MONOTONIC now, ns. */
 static inline uint64_t bl_mono(void)
 {
 	struct timespec t;
@@ -476,92 +506,16 @@ static inline uint64_t bl_mono(void)
 	return (uint64_t)t.tv_sec * 1000000000ULL + (uint64_t)t.tv_nsec;
 }
 
-int bl_set_error(struct bl_endpoint *ep, int errnum, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
-
-/* peer.c */
-struct bl_peer *bl_peer_find(struct bl_endpoint *ep, const uint8_t ip[16], uint16_t port);
-struct bl_peer *bl_peer_get(struct bl_endpoint *ep, const uint8_t ip[16], uint16_t port);
-void bl_peers_free(struct bl_endpoint *ep);
-
-/* tx.c */
-int bl_tx_check(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n, unsigned int flags);
-int bl_tx_flush(struct bl_endpoint *ep);
-int bl_tx_control(struct bl_endpoint *ep, struct bl_peer *p, uint8_t opcode, uint32_t psn,
-		  const void *body, uint32_t len);
-void bl_tx_credit(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *body, uint32_t len);
-void bl_tx_nak(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *body, uint32_t len);
-/* returns the next deadline, 0: none */
-uint64_t bl_tx_timers(struct bl_endpoint *ep, uint64_t now);
-void bl_tx_wake_at(struct bl_endpoint *ep, uint64_t at); /* that is one, too */
-bool bl_tx_room(const struct bl_endpoint *ep);
-bool bl_tx_unsent(const struct bl_endpoint *ep); /* frames of ours are in a queue of this host */
-void bl_tx_hdr(uint8_t *frame, uint8_t op, uint64_t ts, uint32_t psn);
-void bl_tx_fail(struct bl_endpoint *ep, const struct bl_peer *p, uint64_t ts, uint64_t cookie,
-		uint8_t why);
-int bl_tx_clock_void(struct bl_endpoint *ep);
-uint64_t bl_tx_stamp(struct bl_endpoint *ep); /* in flight from here on; returns the timestamp */
-void bl_tx_report(struct bl_endpoint *ep);    /* run the send_fail callbacks that are due */
-void bl_tx_peer_free(struct bl_peer *p);
-
-/* rstage.c */
-bool bl_rstage_any(const struct bl_endpoint *ep);
-struct bl_rframe *bl_rstage_take(struct bl_rlist *l);
-void bl_rstage_drop(struct bl_endpoint *ep, uint8_t why);
-void bl_rstage_free(struct bl_endpoint *ep);
-void bl_rframe_put(struct bl_endpoint *ep, struct bl_rframe *f); /* it is free */
-/* its messages are reported */
-void bl_rframe_fail(struct bl_endpoint *ep, const struct bl_rframe *f, uint64_t ts, uint8_t why);
-
-/* rtx.c */
-int bl_rtx_flush(struct bl_endpoint *ep);
-void bl_rtx_reap(struct bl_endpoint *ep);
-uint64_t bl_rtx_timers(struct bl_endpoint *ep, uint64_t now);
-bool bl_rtx_room(const struct bl_endpoint *ep);
-bool bl_rtx_short(const struct bl_endpoint *ep);
-bool bl_rtx_empty(const struct bl_endpoint *ep);
-void bl_rtx_window(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *body, uint32_t len);
-void bl_rtx_aborted(struct bl_endpoint *ep);
-/* sends to @p fail until it answers */
-void bl_rtx_dead(struct bl_endpoint *ep, struct bl_peer *p, uint64_t mono);
-/* somebody wants to send there: it is asked if it was not just now */
-bool bl_rtx_is_dead(struct bl_endpoint *ep, struct bl_peer *p);
-void bl_rtx_wake_at(struct bl_endpoint *ep, uint64_t at);
-void bl_rtx_free(struct bl_endpoint *ep);
-
-/* forward.c */
-void bl_forward(struct bl_endpoint *ep, const struct bl_peer *p, const uint8_t *frame, uint32_t len,
-		uint64_t mono);
-void bl_forward_control(struct bl_endpoint *ep, const struct bl_peer *p, const uint8_t *frame,
-			uint32_t len, uint8_t opcode);
-void bl_forward_heard(struct bl_peer *p); /* something came from it by way of the controller */
-
-/* recall.c */
-/* number of the latest announcement: to be read after the barriers, and before the ring */
-uint64_t bl_recall_last(const struct bl_endpoint *ep);
-/* before a life is heard of for the first time */
-bool bl_recall_news(struct bl_endpoint *ep, const struct bl_peer *p);
-uint64_t bl_recall_limit(const struct bl_endpoint *ep); /* messages below it may be delivered */
-void bl_recall_work(struct bl_endpoint *ep, uint64_t last);
-bool bl_recall_is_gone(const struct bl_peer *p, uint16_t life); /* that process was announced */
-void bl_recall_answer(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn, const uint8_t *body,
-		      uint32_t len);
-void bl_recall_free(struct bl_endpoint *ep);
-
-/* again.c */
-void bl_daemon_gone(struct bl_endpoint *ep); /* its connection has ended */
-/* What it sent: a byte, which says that there is an announcement; its answer; or the end. */
-void bl_daemon_hear(struct bl_endpoint *ep);
-/* Without one: connects anew, or hears the answer. Before announcements are looked at. */
-void bl_again(struct bl_endpoint *ep);
-
-/* stale.c */
-int bl_outcast(struct bl_endpoint *ep); /* -ESTALE, and the sentence */
+/** bl_window_room - free slots of the reliable window. */
+static inline uint32_t bl_window_room(const struct bl_endpoint *ep)
+{
+	return BL_RWIN - (ep->rtail - ep->rreaped);
+}
 
 /**
- * bl_is_out - whether the daemon has put this endpoint out (struct bl_inflight, @out). Looked at
- * before the line or the window is touched, and once more after the barriers were read and before
- * anything is delivered by them: as long as it is not set the commit barrier has not passed T.
+ * bl_is_out - whether the daemon has put this endpoint out (struct bl_inflight, @out). Asked before
+ * the line or the window is touched, and again after the barriers were read and before anything is
+ * delivered by them: while it is not set, the commit barrier has not passed T.
  */
 static inline bool bl_is_out(struct bl_endpoint *ep)
 {
@@ -570,85 +524,5 @@ static inline bool bl_is_out(struct bl_endpoint *ep)
 		ep->put_out = ep->outcast = true;
 	return ep->put_out;
 }
-
-/* wait.c */
-void bl_disarm(struct bl_endpoint *ep);
-/* there is something to do that the application does not */
-bool bl_away_due(const struct bl_endpoint *ep);
-/* the helper's turn; returns for how many ms it may sleep */
-int bl_away_work(struct bl_endpoint *ep, bool *armed);
-
-/* shelf.c */
-void bl_shelf_fill(struct bl_endpoint *ep);
-size_t bl_shelf_take(struct bl_endpoint *ep, bool reliable, struct bl_delivery *out, size_t max);
-/* messages; 0 if the first may not be delivered yet */
-uint32_t bl_shelf_count(const struct bl_endpoint *ep, bool reliable);
-bool bl_shelf_full(const struct bl_endpoint *ep);
-void bl_shelf_free(struct bl_endpoint *ep);
-
-/* helper.c */
-struct epoll_event;
-void bl_helper_enter(struct bl_endpoint *ep);
-void bl_helper_leave(struct bl_endpoint *ep);
-int bl_helper_sleep(struct bl_endpoint *ep, struct epoll_event *ev, int n, int ms);
-/* Its epoll instance, and the daemon's connection: EPOLL_CTL_ADD or _DEL. */
-void bl_helper_watch(struct bl_endpoint *ep, int op);
-int bl_helper_failed(struct bl_endpoint *ep); /* 0, or what the thread died of, once */
-
-/**
- * bl_enter, bl_leave - around what every function of barline.h does with an endpoint; the other
- * way round around callbacks.
- */
-static inline void bl_enter(struct bl_endpoint *ep)
-{
-	if (ep->helper)
-		bl_helper_enter(ep);
-}
-
-static inline void bl_leave(struct bl_endpoint *ep)
-{
-	if (ep->helper)
-		bl_helper_leave(ep);
-}
-
-/* rrx.c */
-/* -ENOMEM: not now */
-int bl_rrx_prep(struct bl_endpoint *ep, struct bl_peer *p, uint64_t ts, uint32_t psn,
-		const uint8_t *body, uint32_t len);
-void bl_rrx_open(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn, uint16_t incarnation);
-int bl_rrx_deliver(struct bl_endpoint *ep, struct bl_delivery *out, size_t max);
-void bl_rrx_windows(struct bl_endpoint *ep);
-/* frames; 0: of all lives */
-uint64_t bl_rrx_discard(struct bl_endpoint *ep, struct bl_peer *p, uint64_t from_ts, uint16_t life);
-void bl_rrx_take_out(struct bl_endpoint *ep, struct bl_peer *p, uint64_t ts48, uint32_t psn,
-		     uint32_t count);
-void bl_rrx_recall(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn, const uint8_t *body,
-		   uint32_t len);
-bool bl_rrx_ready(const struct bl_endpoint *ep);
-int bl_rrx_count_ready(const struct bl_endpoint *ep);
-uint32_t bl_rrx_count_undecided(const struct bl_endpoint *ep);
-int bl_rrx_deliver_undecided(struct bl_endpoint *ep, struct bl_delivery *out, size_t max);
-void bl_rrx_free(struct bl_endpoint *ep);
-void bl_rrx_leave(struct bl_endpoint *ep); /* last words: nobody has to wait for its window */
-void bl_rrx_peer_free(struct bl_peer *p);
-
-/* rx.c */
-struct bl_buf *bl_buf_get(struct bl_endpoint *ep, uint32_t len);
-void bl_buf_put(struct bl_endpoint *ep, struct bl_buf *b);
-/* of each sender; to those of other hosts less may be granted: bl_nic_window() */
-uint32_t bl_rx_window(const struct bl_endpoint *ep);
-uint64_t bl_rx_drain(struct bl_endpoint *ep); /* returns bl_recall_last() */
-void bl_rx_leave(struct bl_endpoint *ep); /* last words: what was delivered, and what will not be */
-int bl_rx_self(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *frame, uint32_t len,
-	       uint64_t ts, uint32_t psn);
-int bl_rx_deliver(struct bl_endpoint *ep, struct bl_delivery *out, size_t max);
-void bl_rx_credits(struct bl_endpoint *ep);
-void bl_rx_release(struct bl_endpoint *ep, struct bl_lent *lent); /* the caller has read it */
-void bl_lent_free(struct bl_lent *lent);
-bool bl_rx_ready(const struct bl_endpoint *ep);
-int bl_rx_count_ready(const struct bl_endpoint *ep);
-void bl_rx_self_big(struct bl_endpoint *ep, struct bl_peer *p, struct bl_big *b);
-void bl_rx_free(struct bl_endpoint *ep);
-void bl_rx_peer_free(struct bl_peer *p);
 
 #endif

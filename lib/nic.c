@@ -22,16 +22,16 @@
  */
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
-#include "tx_nic.h"
+#include "nic.h"
 
-static uint32_t lines(const struct bl_endpoint *ep)
+static uint32_t line_count(const struct bl_endpoint *ep)
 {
 	uint32_t n = __atomic_load_n(&ep->page->eps_lines, __ATOMIC_RELAXED);
 
 	return n < BL_EPS_MAX ? n : BL_EPS_MAX;
 }
 
-static bool in_flight(const struct bl_inflight *l)
+static bool is_in_flight(const struct bl_inflight *l)
 {
 	uint64_t ts = __atomic_load_n(&l->ts, __ATOMIC_ACQUIRE);
 
@@ -42,11 +42,11 @@ static bool in_flight(const struct bl_inflight *l)
  * What others have offered; nic_queued is read last: who is not in flight any more has raised it
  * before.
  */
-static uint64_t offered(const struct bl_endpoint *ep, uint32_t k, uint64_t *queued)
+static uint64_t frames_offered(const struct bl_endpoint *ep, uint32_t k, uint64_t *queued)
 {
 	uint64_t all = __atomic_load_n(&ep->wake->ep[k].nic_offered, __ATOMIC_ACQUIRE);
 	bool going = all != __atomic_load_n(&ep->wake->ep[k].nic_queued, __ATOMIC_ACQUIRE) &&
-		     in_flight(&ep->inflight[k]);
+		     is_in_flight(&ep->inflight[k]);
 
 	*queued = __atomic_load_n(&ep->wake->ep[k].nic_queued, __ATOMIC_ACQUIRE);
 	return going && all > *queued ? all : *queued;
@@ -56,17 +56,17 @@ static uint64_t offered(const struct bl_endpoint *ep, uint32_t k, uint64_t *queu
  * Frames in the ring, at most, ours as far as they are queued. What has left is read first: else
  * what was put in meanwhile were taken for gone.
  */
-static uint64_t used(struct bl_endpoint *ep)
+static uint64_t frames_in_ring(struct bl_endpoint *ep)
 {
 	uint64_t out = 0, in = 0, others = 0, queued;
-	uint32_t n = lines(ep), k;
+	uint32_t n = line_count(ep), k;
 
 	for (k = 0; k < n; k++)
 		out = bl_max64(out, __atomic_load_n(&ep->wake->ep[k].nic_out, __ATOMIC_ACQUIRE));
 	for (k = 0; k < n; k++) {
 		if (k == ep->slot)
 			continue;
-		in += offered(ep, k, &queued);
+		in += frames_offered(ep, k, &queued);
 		others += queued;
 	}
 	ep->nic.others = others;
@@ -75,7 +75,7 @@ static uint64_t used(struct bl_endpoint *ep)
 }
 
 /* What our own frames tell. Returns whether that is something new. */
-static bool look(struct bl_endpoint *ep)
+static bool read_own_marks(struct bl_endpoint *ep)
 {
 	uint64_t all;
 	int bytes;
@@ -90,7 +90,7 @@ static bool look(struct bl_endpoint *ep)
 	return true;
 }
 
-static void store(struct bl_endpoint *ep, uint64_t queued)
+static void store_queued(struct bl_endpoint *ep, uint64_t queued)
 {
 	ep->nic.queued = queued;
 	__atomic_store_n(&ep->wake->ep[ep->slot].nic_offered, queued, __ATOMIC_RELAXED);
@@ -98,7 +98,7 @@ static void store(struct bl_endpoint *ep, uint64_t queued)
 }
 
 /* Whether there is an account to be kept. It begins with what we may have in the ring already. */
-static bool shared(struct bl_endpoint *ep)
+static bool is_ring_shared(struct bl_endpoint *ep)
 {
 	uint64_t was;
 
@@ -112,21 +112,21 @@ static bool shared(struct bl_endpoint *ep)
 		was = bl_max64(ep->wake->ep[ep->slot].nic_offered,
 			       ep->wake->ep[ep->slot].nic_queued);
 		ep->nic.out = ep->wake->ep[ep->slot].nic_out;
-		store(ep, was + ep->flying);
+		store_queued(ep, was + ep->flying);
 		ep->nic.then = ep->nic.queued;
 	}
 	return true;
 }
 
-static bool fits(struct bl_endpoint *ep, uint32_t need)
+static bool fits_ring(struct bl_endpoint *ep, uint32_t need)
 {
-	if (bl_nic_fits(used(ep), need, BL_NIC_SHARED))
+	if (bl_nic_fits(frames_in_ring(ep), need, BL_NIC_SHARED))
 		return true;
-	return look(ep) && bl_nic_fits(used(ep), need, BL_NIC_SHARED);
+	return read_own_marks(ep) && bl_nic_fits(frames_in_ring(ep), need, BL_NIC_SHARED);
 }
 
 /* Nobody else's frames are there. */
-static bool own_full(const struct bl_endpoint *ep, uint32_t need)
+static bool is_own_ring_full(const struct bl_endpoint *ep, uint32_t need)
 {
 	uint32_t frames;
 	int bytes;
@@ -141,9 +141,9 @@ static bool own_full(const struct bl_endpoint *ep, uint32_t need)
 
 bool bl_nic_full(struct bl_endpoint *ep, uint32_t need)
 {
-	if (!shared(ep))
-		return own_full(ep, need);
-	return need && !fits(ep, need);
+	if (!is_ring_shared(ep))
+		return is_own_ring_full(ep, need);
+	return need && !fits_ring(ep, need);
 }
 
 bool bl_nic_take(struct bl_endpoint *ep, uint32_t need)
@@ -155,12 +155,12 @@ bool bl_nic_take(struct bl_endpoint *ep, uint32_t need)
 	__atomic_store_n(&ep->wake->ep[ep->slot].nic_offered, all, __ATOMIC_SEQ_CST);
 	/* pairs with itself in another endpoint: of two, one sees the other at least */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	if (bl_nic_fits(used(ep), need, BL_NIC_SHARED)) {
+	if (bl_nic_fits(frames_in_ring(ep), need, BL_NIC_SHARED)) {
 		/* ours alone; the others see it when it is so: bl_nic_sent() */
 		ep->nic.queued = all;
 		return true;
 	}
-	store(ep, ep->nic.queued);
+	store_queued(ep, ep->nic.queued);
 	return false;
 }
 
@@ -168,7 +168,7 @@ void bl_nic_sent(struct bl_endpoint *ep)
 {
 	if (!ep->nic.on)
 		return;
-	store(ep, ep->nic.queued);
+	store_queued(ep, ep->nic.queued);
 	bl_nic_witness(ep);
 }
 
@@ -176,11 +176,11 @@ uint32_t bl_nic_room(struct bl_endpoint *ep, uint32_t want, uint32_t most)
 {
 	uint64_t n;
 
-	if (!shared(ep))
+	if (!is_ring_shared(ep))
 		return want;
-	n = used(ep);
-	if (n + want > most && look(ep))
-		n = used(ep);
+	n = frames_in_ring(ep);
+	if (n + want > most && read_own_marks(ep))
+		n = frames_in_ring(ep);
 	n = n < most ? most - n : !ep->nic.marks.n;
 	return n < want ? (uint32_t)n : want;
 }
@@ -188,7 +188,7 @@ uint32_t bl_nic_room(struct bl_endpoint *ep, uint32_t want, uint32_t most)
 void bl_nic_count(struct bl_endpoint *ep, uint32_t n)
 {
 	if (ep->nic.on)
-		store(ep, ep->nic.queued + n);
+		store_queued(ep, ep->nic.queued + n);
 }
 
 void bl_nic_witness(struct bl_endpoint *ep)
@@ -213,7 +213,7 @@ void bl_nic_sender(struct bl_endpoint *ep)
 uint32_t bl_nic_window(const struct bl_endpoint *ep, uint32_t w)
 {
 	uint64_t senders = ep->nic.senders;
-	uint32_t n = lines(ep), share, k;
+	uint32_t n = line_count(ep), share, k;
 
 	if (bl_nic_alone(ep) || ep->ring_bytes > BL_RING_BYTES)
 		return w;
@@ -223,4 +223,11 @@ uint32_t bl_nic_window(const struct bl_endpoint *ep, uint32_t w)
 	share = bl_nic_share(BL_NIC_FRAMES, senders);
 	share = share < BL_WINDOW_FIRST ? BL_WINDOW_FIRST : share;
 	return w < share ? w : share;
+}
+
+bool bl_nic_unsent(const struct bl_endpoint *ep)
+{
+	int bytes;
+
+	return !ioctl(ep->sock, SIOCOUTQ, &bytes) && bytes > 0;
 }

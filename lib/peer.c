@@ -4,10 +4,13 @@
  * that is sent and every frame that arrives. Peers are never removed while the endpoint lives:
  * their sequence numbers are what keeps duplicates out.
  */
+#include <errno.h>
 #include <netinet/in.h>
-#include "internal.h"
+#include <stdlib.h>
 
-static uint32_t hash(const uint8_t ip[16], uint16_t port)
+#include "peer.h"
+
+static uint32_t hash_addr(const uint8_t ip[16], uint16_t port)
 {
 	uint64_t a, b;
 
@@ -17,7 +20,7 @@ static uint32_t hash(const uint8_t ip[16], uint16_t port)
 	return (uint32_t)(a >> 32) ^ (uint32_t)(b >> 40) * 0x85EBCA6Bu;
 }
 
-static bool same(const struct bl_peer *p, const uint8_t ip[16], uint16_t port)
+static bool has_addr(const struct bl_peer *p, const uint8_t ip[16], uint16_t port)
 {
 	return p->addr.port == port && !memcmp(p->addr.ip, ip, 16);
 }
@@ -28,24 +31,24 @@ struct bl_peer *bl_peer_find(struct bl_endpoint *ep, const uint8_t ip[16], uint1
 
 	if (!ep->table_size)
 		return NULL;
-	for (i = hash(ip, port);; i++) {
+	for (i = hash_addr(ip, port);; i++) {
 		struct bl_peer *p = ep->table[i & (ep->table_size - 1)];
 
-		if (!p || same(p, ip, port))
+		if (!p || has_addr(p, ip, port))
 			return p;
 	}
 }
 
-static void insert(struct bl_endpoint *ep, struct bl_peer *p)
+static void insert_peer(struct bl_endpoint *ep, struct bl_peer *p)
 {
-	uint32_t i = hash(p->addr.ip, p->addr.port);
+	uint32_t i = hash_addr(p->addr.ip, p->addr.port);
 
 	while (ep->table[i & (ep->table_size - 1)])
 		i++;
 	ep->table[i & (ep->table_size - 1)] = p;
 }
 
-static int grow(struct bl_endpoint *ep)
+static int grow_table(struct bl_endpoint *ep)
 {
 	uint32_t size = ep->table_size ? 2 * ep->table_size : 64;
 	struct bl_peer **t = calloc(size, sizeof(*t)), *p;
@@ -56,7 +59,7 @@ static int grow(struct bl_endpoint *ep)
 	ep->table = t;
 	ep->table_size = size;
 	for (p = ep->peers; p; p = p->all_next)
-		insert(ep, p);
+		insert_peer(ep, p);
 	return 0;
 }
 
@@ -68,7 +71,7 @@ struct bl_peer *bl_peer_get(struct bl_endpoint *ep, const uint8_t ip[16], uint16
 
 	if (p)
 		return p;
-	if (2 * (ep->npeers + 1) > ep->table_size && grow(ep))
+	if (2 * (ep->npeers + 1) > ep->table_size && grow_table(ep))
 		return NULL;
 	p = calloc(1, sizeof(*p));
 	if (!p)
@@ -79,7 +82,7 @@ struct bl_peer *bl_peer_get(struct bl_endpoint *ep, const uint8_t ip[16], uint16
 	bl_store16(key + 16, port);
 	bl_rq_sender_init(&p->rq, key);
 	bl_rq_sender_init(&p->rrq, key);
-	p->self = same(p, ep->self.ip, ep->self.port);
+	p->self = has_addr(p, ep->self.ip, ep->self.port);
 	p->local = !memcmp(ip, ep->self.ip, 16);
 	if (!memcmp(ip, mapped, 12)) {
 		struct sockaddr_in *s = (void *)&p->sa;
@@ -107,21 +110,6 @@ struct bl_peer *bl_peer_get(struct bl_endpoint *ep, const uint8_t ip[16], uint16
 	p->all_next = ep->peers;
 	ep->peers = p;
 	ep->npeers++;
-	insert(ep, p);
+	insert_peer(ep, p);
 	return p;
-}
-
-void bl_peers_free(struct bl_endpoint *ep)
-{
-	struct bl_peer *p;
-
-	while ((p = ep->peers)) {
-		ep->peers = p->all_next;
-		bl_tx_peer_free(p);
-		bl_rx_peer_free(p);
-		bl_rrx_peer_free(p);
-		free(p);
-	}
-	free(ep->table);
-	ep->table = NULL;
 }

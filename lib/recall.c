@@ -6,11 +6,11 @@
  * what an announcement discards is discarded before anything is delivered. The barrier does not
  * pass T before the page has the announcement, so whoever sees it beyond T knows of that. Until the
  * announcement is dealt with, callback and all, nothing at or above its T is delivered
- * (bl_recall_limit()).
+ * (bl_failures_limit()).
  *
  * Meanwhile the port may belong to somebody else, and the host may be back. So an announcement of a
  * process names its life, and one of a host means the lives that were heard of before it was read:
- * the page is looked at whenever a life is heard of for the first time (bl_recall_news()). A host
+ * the page is looked at whenever a life is heard of for the first time (bl_discard_news()). A host
  * comes back only after all pages have the announcement of its failure, so whoever has heard from
  * its new processes finds it there.
  *
@@ -25,170 +25,24 @@
  *
  * Not here: who failed, and when; that is the controller's.
  */
-#include "internal.h"
+#include <stdlib.h>
 
-static bool is_at(const struct bl_failure *f, const struct bl_addr *a)
-{
-	return !memcmp(f->addr, a->ip, 16) && (!f->port || f->port == a->port);
-}
-
-/* Whether it names a life, and that is not @life. */
-static bool other_life(const struct bl_failure *f, uint16_t life)
-{
-	return f->port && f->life && f->life != life;
-}
-
-static const struct bl_failure *failure(const struct bl_endpoint *ep, uint64_t number)
-{
-	return &ep->fails[number % BL_FAILS_MAX];
-}
-
-/*
- * Copies an announcement from the page. Returns false if it is there no more, or is being written
- * over.
- */
-static bool read_failure(struct bl_endpoint *ep, uint64_t number)
-{
-	struct bl_failure *f = &ep->fails[number % BL_FAILS_MAX];
-
-	memcpy(f, &ep->failures->ring[number % BL_FAILS_MAX], sizeof(*f));
-	/*
-	 * pairs with bl_failure_announce() in loader/order/endpoint_pages.c: a copy of what is
-	 * newer finds a newer last
-	 */
-	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	return __atomic_load_n(&ep->failures->last, __ATOMIC_RELAXED) - number < BL_FAILS_MAX - 1;
-}
+#include "discard.h"
+#include "failures.h"
+#include "frame.h"
+#include "lock.h"
+#include "prepared.h"
+#include "recall.h"
+#include "rstage.h"
+#include "rtx.h"
+#include "send_fail.h"
+#include "timers.h"
 
 /* Whether what was sent to @p, as it is known now, was sent to who failed. */
-static bool failed_by(const struct bl_failure *f, const struct bl_peer *p)
+static bool was_sent_to_failed(const struct bl_failure *f, const struct bl_peer *p)
 {
-	return is_at(f, &p->addr) &&
+	return bl_failures_is_at(f, &p->addr) &&
 	       (f->port && f->life ? f->life == p->rtx.life : f->number > p->rtx.born);
-}
-
-/* ---- discard ---- */
-
-bool bl_recall_is_gone(const struct bl_peer *p, uint16_t life)
-{
-	unsigned int i;
-
-	for (i = 0; i < BL_GONE_LIVES && p->rtx.gone[i] != 1U + life; i++)
-		;
-	return i < BL_GONE_LIVES;
-}
-
-/*
- * Nothing more may be sent to it: what gets its slots after recall() has locked those of before
- * would never be taken back.
- */
-static void stop_sending(struct bl_endpoint *ep, struct bl_peer *p, const struct bl_failure *f)
-{
-	bool wanted = p->rtx.open || p->rtx.asks || p->rtx.dirty;
-	struct bl_recalling *r;
-
-	if (f->port && f->life && !bl_recall_is_gone(p, f->life))
-		p->rtx.gone[p->rtx.next_gone++ % BL_GONE_LIVES] = 1U + f->life;
-	if (!other_life(f, p->rtx.life))
-		for (r = ep->recalls; r; r = r->next)
-			if (r->peer == p)
-				r->done = true; /* who failed will not answer */
-	/* whom a window that is not open is asked for nobody knows */
-	if (p->self || (p->rtx.open && other_life(f, p->rtx.life)))
-		return;
-	p->rtx.failed |= p->rtx.open;
-	p->rtx.open = false;
-	/*
-	 * what is sent there fails at once, and holds nothing else up, until somebody answers; whom
-	 * nobody has sent to is asked only when somebody does
-	 */
-	bl_rtx_dead(ep, p, bl_mono());
-	if (!wanted) {
-		p->rtx.retries = BL_RETRIES_MAX;
-		p->rtx.retry_ns = 0;
-	}
-}
-
-static void discard(struct bl_endpoint *ep, const struct bl_failure *f)
-{
-	struct bl_peer *p;
-
-	for (p = ep->peers; p; p = p->all_next) {
-		if (!is_at(f, &p->addr))
-			continue;
-		ep->st.discarded += bl_rrx_discard(ep, p, f->ts, f->port ? f->life : 0);
-		if (!p->rrx.known || !other_life(f, p->rrx.incarnation)) {
-			uint16_t life = p->rrx.known ? p->rrx.incarnation : f->life;
-
-			/* announced once more, by who does not know: the first T stays */
-			p->rrx.gone_ts = p->rrx.gone && p->rrx.gone_life == life &&
-							 p->rrx.gone_ts < f->ts
-						 ? p->rrx.gone_ts
-						 : f->ts;
-			p->rrx.gone = true;
-			p->rrx.gone_life = life;
-		}
-		stop_sending(ep, p, f);
-	}
-}
-
-/* Announcements that follow say nothing to this endpoint, and nor does the commit barrier. */
-static void end_here(struct bl_endpoint *ep)
-{
-	ep->outcast = ep->fails_end = ep->ended = true;
-}
-
-/*
- * What the page says that is new is begun: discarded, and to be recalled by the next
- * bl_recall_work(). Returns whether any of it is of @p.
- */
-bool bl_recall_news(struct bl_endpoint *ep, const struct bl_peer *p)
-{
-	uint64_t last = bl_recall_last(ep);
-	bool mine = false;
-
-	while (!ep->fails_end && ep->fail_begun < last) {
-		const struct bl_failure *f = failure(ep, ep->fail_begun + 1);
-
-		/*
-		 * what it has missed, it cannot learn any more, and the barrier that was read last
-		 * may have passed its T
-		 */
-		if (last - ep->fail_seen >= BL_FAILS_MAX - 1 ||
-		    !read_failure(ep, ep->fail_begun + 1)) {
-			ep->commit = ep->commit_was;
-			end_here(ep);
-			break;
-		}
-		/*
-		 * nobody was told of it before this host promised it no C any more, so the barrier
-		 * that was read last holds
-		 */
-		if (is_at(f, &ep->self) && !other_life(f, ep->incarnation)) {
-			end_here(ep);
-			break;
-		}
-		ep->fail_begun++;
-		ep->recall_again = true;
-		discard(ep, f);
-		mine |= p && is_at(f, &p->addr);
-	}
-	return mine;
-}
-
-/* Below which messages may be delivered: not beyond what was announced and is not dealt with. */
-uint64_t bl_recall_limit(const struct bl_endpoint *ep)
-{
-	uint64_t limit = ep->commit, n;
-
-	/*
-	 * the helper, which runs no callbacks, may go beyond what they are all that is missing of:
-	 * nothing of it reaches the application before them
-	 */
-	for (n = (ep->by_helper ? ep->fail_settled : ep->fail_seen) + 1; n <= ep->fail_begun; n++)
-		if (failure(ep, n)->ts < limit)
-			limit = failure(ep, n)->ts;
-	return limit;
 }
 
 /* ---- recall ---- */
@@ -230,12 +84,12 @@ static void abort_frame(struct bl_endpoint *ep, struct bl_rframe *f, bool failed
 		add_recall(ep, f);
 }
 
-static bool failed_peer(const struct bl_endpoint *ep, const struct bl_peer *p)
+static bool is_failed_peer(const struct bl_endpoint *ep, const struct bl_peer *p)
 {
 	uint64_t n;
 
 	for (n = ep->fail_settled + 1; n <= ep->fail_begun; n++)
-		if (failed_by(failure(ep, n), p))
+		if (was_sent_to_failed(bl_failures_at(ep, n), p))
 			return true;
 	return false;
 }
@@ -246,20 +100,20 @@ static bool failed_peer(const struct bl_endpoint *ep, const struct bl_peer *p)
  */
 static bool owes_no_answer(const struct bl_endpoint *ep, const struct bl_peer *p)
 {
-	return failed_peer(ep, p) || p->rtx.failed || bl_recall_is_gone(p, p->rtx.life);
+	return is_failed_peer(ep, p) || p->rtx.failed || bl_failures_is_gone(p, p->rtx.life);
 }
 
 /*
  * Frames @from to @to - 1 of the window have one timestamp. Returns whether their scattering was
  * aborted now: somebody who failed has not acknowledged it.
  */
-static bool lock(struct bl_endpoint *ep, uint32_t from, uint32_t to)
+static bool lock_slots(struct bl_endpoint *ep, uint32_t from, uint32_t to)
 {
 	bool locked = false;
 	uint32_t n;
 
 	for (n = from; n != to; n++)
-		if (failed_peer(ep, ep->rsent[n % BL_RWIN]->peer) &&
+		if (is_failed_peer(ep, ep->rsent[n % BL_RWIN]->peer) &&
 		    bl_rslot_lock(bl_rwin_slot(ep->rwin, n), n))
 			locked = true;
 	return locked;
@@ -280,7 +134,7 @@ static void abort_group(struct bl_endpoint *ep, uint32_t from, uint32_t to)
 	}
 }
 
-static void recall(struct bl_endpoint *ep)
+static void begin_recalls(struct bl_endpoint *ep)
 {
 	uint32_t from, to;
 	struct bl_rframe *f;
@@ -288,7 +142,7 @@ static void recall(struct bl_endpoint *ep)
 
 	ep->recall_again = false;
 	for (p = ep->rdirty; p; p = p->rdirty_next) {
-		if (p->self || !failed_peer(ep, p) || !(p->rtx.parts.n || p->rtx.items.n))
+		if (p->self || !is_failed_peer(ep, p) || !(p->rtx.parts.n || p->rtx.items.n))
 			continue;
 		ep->rabort |= ep->rts != 0;
 		if (!ep->rts)
@@ -302,7 +156,7 @@ static void recall(struct bl_endpoint *ep)
 
 		for (to = from; to != ep->rtail && ep->rsent[to % BL_RWIN]->ts == ts; to++)
 			;
-		now = lock(ep, from, to);
+		now = lock_slots(ep, from, to);
 		if (ts == ep->rts)
 			ep->rabort |= now;
 		if (now || ep->rsent[from % BL_RWIN]->aborted || (ts == ep->rts && ep->rabort))
@@ -332,7 +186,7 @@ static void send_recall(struct bl_endpoint *ep, struct bl_recalling *r, uint64_t
 }
 
 /* Returns whether all answers are there. */
-static bool recalled(struct bl_endpoint *ep, uint64_t mono)
+static bool all_recalled(struct bl_endpoint *ep, uint64_t mono)
 {
 	bool all = !ep->recall_again;
 	struct bl_recalling *r;
@@ -377,7 +231,7 @@ void bl_recall_answer(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn, c
 
 /* ---- callback ---- */
 
-static void call_back(struct bl_endpoint *ep, const struct bl_failure *f)
+static void run_proc_callbacks(struct bl_endpoint *ep, const struct bl_failure *f)
 {
 	struct bl_addr who = { .port = f->port };
 
@@ -396,7 +250,7 @@ static void call_back(struct bl_endpoint *ep, const struct bl_failure *f)
  * All that was begun is taken back: nobody waits for this endpoint any more, and callbacks are all
  * that is missing.
  */
-static void settle(struct bl_endpoint *ep)
+static void settle_failures(struct bl_endpoint *ep)
 {
 	struct bl_recalling *r;
 
@@ -406,7 +260,7 @@ static void settle(struct bl_endpoint *ep)
 	}
 	bl_rtx_aborted(ep);
 	while (ep->fail_settled != ep->fail_begun) {
-		const struct bl_failure *f = failure(ep, ++ep->fail_settled);
+		const struct bl_failure *f = bl_failures_at(ep, ++ep->fail_settled);
 		struct bl_peer *p;
 
 		for (p = ep->peers; p; p = p->all_next) {
@@ -414,7 +268,7 @@ static void settle(struct bl_endpoint *ep)
 			 * whoever comes back there is somebody else, and has to be asked for a
 			 * window
 			 */
-			if (!failed_by(f, p) || p->self)
+			if (!was_sent_to_failed(f, p) || p->self)
 				continue;
 			p->rtx.credited = p->rtx.next_psn;
 			p->rtx.rto = (struct bl_rto){ 0 };
@@ -422,13 +276,13 @@ static void settle(struct bl_endpoint *ep)
 	}
 }
 
-static void finish(struct bl_endpoint *ep)
+static void finish_failures(struct bl_endpoint *ep)
 {
 	/* callbacks that call the library may begin others */
 	const uint64_t upto = ep->fail_settled;
 
 	while (ep->fail_seen != upto) {
-		const struct bl_failure f = *failure(ep, ep->fail_seen + 1);
+		const struct bl_failure f = *bl_failures_at(ep, ep->fail_seen + 1);
 
 		if (ep->nfailed)
 			bl_tx_report(ep);
@@ -436,27 +290,22 @@ static void finish(struct bl_endpoint *ep)
 		 * what is at or above its timestamp is not delivered before, nor by calls from
 		 * within it
 		 */
-		call_back(ep, &f);
+		run_proc_callbacks(ep, &f);
 		ep->fail_seen++;
 		__atomic_store_n(&ep->failures->done[ep->slot], f.number, __ATOMIC_RELEASE);
 	}
-}
-
-uint64_t bl_recall_last(const struct bl_endpoint *ep)
-{
-	return ep->failures ? __atomic_load_n(&ep->failures->last, __ATOMIC_ACQUIRE) : 0;
 }
 
 /*
  * Who is out asks nobody to take anything back: nobody would listen. But what it may still deliver
  * has the callbacks at their places.
  */
-static void call_back_only(struct bl_endpoint *ep)
+static void run_remaining_callbacks(struct bl_endpoint *ep)
 {
 	while (ep->fail_seen != ep->fail_begun) {
-		const struct bl_failure f = *failure(ep, ep->fail_seen + 1);
+		const struct bl_failure f = *bl_failures_at(ep, ep->fail_seen + 1);
 
-		call_back(ep, &f);
+		run_proc_callbacks(ep, &f);
 		ep->fail_seen++;
 	}
 }
@@ -464,7 +313,7 @@ static void call_back_only(struct bl_endpoint *ep)
 void bl_recall_work(struct bl_endpoint *ep, uint64_t last)
 {
 	if (last > ep->fail_begun)
-		bl_recall_news(ep, NULL);
+		bl_discard_news(ep, NULL);
 	/* what is announced later has its T above all that is delivered still */
 	ep->fails_end |= ep->ended;
 	if ((ep->in_recall && !ep->by_helper) || ep->fail_seen == ep->fail_begun)
@@ -473,20 +322,20 @@ void bl_recall_work(struct bl_endpoint *ep, uint64_t last)
 		return;
 	if (ep->outcast) {
 		ep->in_recall = true;
-		call_back_only(ep);
+		run_remaining_callbacks(ep);
 		ep->in_recall = false;
 		return;
 	}
 	if (ep->recall_again) {
 		bl_rtx_reap(ep);
-		recall(ep);
+		begin_recalls(ep);
 	}
-	if (ep->fail_settled != ep->fail_begun && recalled(ep, bl_mono()))
-		settle(ep);
+	if (ep->fail_settled != ep->fail_begun && all_recalled(ep, bl_mono()))
+		settle_failures(ep);
 	if (ep->by_helper)
 		return;
 	ep->in_recall = true;
-	finish(ep);
+	finish_failures(ep);
 	ep->in_recall = false;
 }
 

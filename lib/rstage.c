@@ -18,7 +18,13 @@
  * sender hears -EAGAIN. The most that may wait together is bl_stage_cap() frames of items per
  * destination.
  */
-#include "send.h"
+#include <errno.h>
+#include <stdlib.h>
+
+#include "peer.h"
+#include "rstage.h"
+#include "send_fail.h"
+#include "stage.h"
 
 #define HEAD      (sizeof(struct bl_hdr) + BL_ACK_BODY)
 #define PART_HEAD (HEAD + sizeof(struct bl_frag))
@@ -47,7 +53,7 @@ static struct bl_rframe *get_frame(struct bl_endpoint *ep, struct bl_peer *p)
 	return f;
 }
 
-static void append(struct bl_rlist *l, struct bl_rframe *f)
+static void append_frame(struct bl_rlist *l, struct bl_rframe *f)
 {
 	if (l->tail)
 		l->tail->next = f;
@@ -69,6 +75,14 @@ struct bl_rframe *bl_rstage_take(struct bl_rlist *l)
 	return f;
 }
 
+void bl_rframe_fail(struct bl_endpoint *ep, const struct bl_rframe *f, uint64_t ts, uint8_t why)
+{
+	uint32_t i;
+
+	for (i = 0; i < f->count; i++)
+		bl_tx_fail(ep, f->peer, ts, f->cookie[i], why);
+}
+
 /* ---- staging ---- */
 
 static bool is_big(const struct bl_endpoint *ep, uint32_t len)
@@ -76,7 +90,7 @@ static bool is_big(const struct bl_endpoint *ep, uint32_t len)
 	return len > ep->frame_max - HEAD - BL_ITEM_OVERHEAD;
 }
 
-static uint32_t parts_of(const struct bl_endpoint *ep, uint32_t len)
+static uint32_t part_count(const struct bl_endpoint *ep, uint32_t len)
 {
 	uint32_t most = ep->frame_max - PART_HEAD;
 
@@ -87,7 +101,8 @@ static uint32_t parts_of(const struct bl_endpoint *ep, uint32_t len)
  * How many frames the scattering takes, and whether it fits; nothing is changed but the plans. @to:
  * becomes the peers of its messages. Returns frames, or -EAGAIN, -ENOMEM.
  */
-static int64_t plan(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n, struct bl_peer **to)
+static int64_t plan_scattering(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n,
+			       struct bl_peer **to)
 {
 	int64_t frames = 0;
 	size_t i;
@@ -123,14 +138,14 @@ static int64_t plan(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n, 
 		t->plan_fill += need;
 		t->plan_count++;
 		if (big)
-			frames += parts_of(ep, vec[i].len);
+			frames += part_count(ep, vec[i].len);
 	}
 	if (ep->rstaged && (ep->rstaged + frames) * ep->frame_max > ep->send_buffer)
 		return -EAGAIN;
 	return frames;
 }
 
-static int reserve(struct bl_endpoint *ep, int64_t frames)
+static int reserve_frames(struct bl_endpoint *ep, int64_t frames)
 {
 	if (!ep->rsent)
 		ep->rsent = calloc(BL_RWIN, sizeof(struct bl_rframe *));
@@ -158,7 +173,7 @@ static void stage_parts(struct bl_endpoint *ep, struct bl_peer *p, const struct 
 		bl_frag_put(f->data + HEAD, id, at, m->len);
 		memcpy(f->data + PART_HEAD, (const uint8_t *)m->data + at, n);
 		f->len = PART_HEAD + n;
-		append(&p->rtx.parts, f);
+		append_frame(&p->rtx.parts, f);
 		ep->rstaged++;
 	}
 }
@@ -178,7 +193,7 @@ static void stage_item(struct bl_endpoint *ep, struct bl_peer *p, const struct b
 			f->len = ep->frame_max;
 		}
 		f = get_frame(ep, p);
-		append(&t->items, f);
+		append_frame(&t->items, f);
 		ep->rstaged++;
 		t->fill = HEAD;
 	}
@@ -200,7 +215,7 @@ static void stage_item(struct bl_endpoint *ep, struct bl_peer *p, const struct b
 }
 
 /* 0, or -EAGAIN, -ENOMEM with nothing staged */
-static int stage(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n)
+int bl_rstage_scattering(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n)
 {
 	struct bl_peer *to[BL_SCATTER_MAX];
 	int64_t frames;
@@ -209,23 +224,15 @@ static int stage(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n)
 
 	if (ep->rts)
 		return -EAGAIN; /* what is staged has its timestamp */
-	frames = plan(ep, vec, n, to);
+	frames = plan_scattering(ep, vec, n, to);
 	if (frames < 0)
 		return (int)frames;
-	rc = reserve(ep, frames);
+	rc = reserve_frames(ep, frames);
 	if (rc)
 		return rc;
 	for (i = 0; i < n; i++)
 		stage_item(ep, to[i], &vec[i]);
 	return 0;
-}
-
-void bl_rframe_fail(struct bl_endpoint *ep, const struct bl_rframe *f, uint64_t ts, uint8_t why)
-{
-	uint32_t i;
-
-	for (i = 0; i < f->count; i++)
-		bl_tx_fail(ep, f->peer, ts, f->cookie[i], why);
 }
 
 static void drop_list(struct bl_endpoint *ep, struct bl_rlist *l, uint8_t why)
@@ -252,84 +259,6 @@ void bl_rstage_drop(struct bl_endpoint *ep, uint8_t why)
 		drop_list(ep, &p->rtx.items, why);
 	}
 	ep->rheld = false;
-}
-
-/*
- * A scattering to somebody who is known not to answer fails by itself, before it could hold up, or
- * take with it, what waits together with it.
- */
-static bool fails_at_once(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n)
-{
-	bool dead = false;
-	size_t i;
-
-	if (!ep->rdead)
-		return false;
-	for (i = 0; i < n && !dead; i++) {
-		struct bl_peer *p = bl_peer_find(ep, vec[i].dst.ip, vec[i].dst.port);
-
-		dead = p && bl_rtx_is_dead(ep, p);
-	}
-	for (i = 0; i < n && dead; i++) {
-		struct bl_peer *p = bl_peer_get(ep, vec[i].dst.ip, vec[i].dst.port);
-
-		if (p)
-			bl_tx_fail(ep, p, 0, vec[i].cookie, BL_NAK_UNREACHABLE);
-	}
-	return dead;
-}
-
-static int send_now(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n, unsigned int flags)
-{
-	int rc = bl_tx_check(ep, vec, n, flags);
-
-	if (rc)
-		return rc;
-	if (bl_is_out(ep) || ep->outcast)
-		return bl_outcast(ep);
-	if (!bl_clock_usable(ep->clock, bl_mono()))
-		return bl_tx_clock_void(ep);
-	ep->reliable = true;
-	if (fails_at_once(ep, vec, n)) {
-		ep->st.scatterings++;
-		ep->st.messages_sent += n;
-		return flags & BL_MORE ? 0 : bl_rtx_flush(ep);
-	}
-	rc = stage(ep, vec, n);
-	if (rc == -EAGAIN) {
-		rc = bl_rtx_flush(ep);
-		if (rc)
-			return rc;
-		rc = stage(ep, vec, n);
-	}
-	if (rc == -EAGAIN && !ep->rheld)
-		return bl_set_error(ep, EMSGSIZE,
-				    "a scattering has at most %u frames of %u bytes for one "
-				    "destination, besides large messages; split it",
-				    BL_STAGE_FRAMES, ep->frame_max);
-	if (rc == -EAGAIN) {
-		ep->st.again++;
-		return bl_set_error(ep, EAGAIN,
-				    "the send buffer is full; wait with "
-				    "bl_wait(BL_WAIT_SEND_RELIABLE)");
-	}
-	if (rc)
-		return bl_set_error(ep, -rc, "out of memory");
-	ep->st.scatterings++;
-	ep->st.messages_sent += n;
-	if (!(flags & BL_MORE))
-		bl_rtx_flush(ep); /* accepted whatever it says */
-	return 0;
-}
-
-int bl_send_reliable(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n, unsigned int flags)
-{
-	int rc;
-
-	bl_enter(ep);
-	rc = send_now(ep, vec, n, flags);
-	bl_leave(ep);
-	return rc;
 }
 
 bool bl_rstage_any(const struct bl_endpoint *ep)

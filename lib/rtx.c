@@ -20,11 +20,22 @@
  * A destination is asked for its window (OPEN) before the first message: who does not answer can
  * fail nothing that was sent.
  */
-#include "send.h"
-#include "tx_nic.h"
+#include <errno.h>
+#include <stdlib.h>
+
+#include "batch.h"
+#include "discard.h"
+#include "failures.h"
+#include "forward.h"
+#include "frame.h"
+#include "nic.h"
+#include "open.h"
+#include "rrx.h"
+#include "rstage.h"
+#include "rtx.h"
+#include "timers.h"
 
 #define SEGS_MAX BL_STAGE_FRAMES
-#define ASKS_MAX BL_PROBES_MAX
 /*
  * frames that are sent again at once: a queue of a link has a few hundred, and who lost one lost it
  * in such a queue
@@ -36,19 +47,14 @@
 /* nor does it wait longer: what is lost there is sent again */
 #define ROOM_NS 1000000ULL
 
-static struct bl_inflight *line(const struct bl_endpoint *ep)
+static struct bl_inflight *own_line(const struct bl_endpoint *ep)
 {
 	return &ep->inflight[ep->slot];
 }
 
-static uint32_t outstanding(const struct bl_rtx *t)
+static uint32_t outstanding_frames(const struct bl_rtx *t)
 {
 	return t->next_psn - t->credited;
-}
-
-static uint32_t room(const struct bl_endpoint *ep)
-{
-	return BL_RWIN - (ep->rtail - ep->rreaped);
 }
 
 static struct bl_rslot *slot_of(const struct bl_endpoint *ep, uint32_t n)
@@ -61,26 +67,14 @@ bool bl_rtx_room(const struct bl_endpoint *ep)
 	return !ep->rheld;
 }
 
-/* Whether what is staged waits for slots of the window, and not only for what receivers say. */
-bool bl_rtx_short(const struct bl_endpoint *ep)
-{
-	return ep->rts || ep->rstaged > room(ep);
-}
-
 bool bl_rtx_empty(const struct bl_endpoint *ep)
 {
-	return !ep->rdirty && !ep->recalls && !bl_rwin_used(BL_READ_ONCE(line(ep)->state));
-}
-
-void bl_rtx_wake_at(struct bl_endpoint *ep, uint64_t at)
-{
-	if (!ep->rtimer_ns || at < ep->rtimer_ns)
-		ep->rtimer_ns = at;
+	return !ep->rdirty && !ep->recalls && !bl_rwin_used(BL_READ_ONCE(own_line(ep)->state));
 }
 
 /* ---- to the socket ---- */
 
-static void fill(struct bl_endpoint *ep, struct bl_rframe *f, uint32_t slot)
+static void write_prep_header(struct bl_endpoint *ep, struct bl_rframe *f, uint32_t slot)
 {
 	uint8_t *body = f->data + sizeof(struct bl_hdr);
 
@@ -155,14 +149,14 @@ static void send_slots(struct bl_endpoint *ep, uint32_t from, uint32_t to)
 
 /* ---- the window ---- */
 
-static void keep(struct bl_endpoint *ep, struct bl_rframe *f)
+static void keep_frame(struct bl_endpoint *ep, struct bl_rframe *f)
 {
 	f->next = ep->rkept;
 	ep->rkept = f;
 }
 
 /* The timestamp of the first scattering that is not acknowledged as a whole. */
-static uint64_t incomplete(const struct bl_endpoint *ep, uint32_t head)
+static uint64_t first_incomplete_ts(const struct bl_endpoint *ep, uint32_t head)
 {
 	if (head != ep->rtail)
 		return ep->rsent[head % BL_RWIN]->ts;
@@ -175,8 +169,8 @@ static uint64_t incomplete(const struct bl_endpoint *ep, uint32_t head)
  */
 void bl_rtx_reap(struct bl_endpoint *ep)
 {
-	uint32_t head = bl_rwin_head(BL_READ_ONCE(line(ep)->state));
-	uint64_t first = incomplete(ep, head);
+	uint32_t head = bl_rwin_head(BL_READ_ONCE(own_line(ep)->state));
+	uint64_t first = first_incomplete_ts(ep, head);
 	struct bl_rframe **at, *f;
 
 	while (ep->rreaped != head) {
@@ -192,7 +186,7 @@ void bl_rtx_reap(struct bl_endpoint *ep)
 		if (f->ts < first) {
 			bl_rframe_put(ep, f);
 		} else {
-			keep(ep, f);
+			keep_frame(ep, f);
 		}
 	}
 	for (at = &ep->rkept; (f = *at);) {
@@ -211,7 +205,7 @@ void bl_rtx_reap(struct bl_endpoint *ep)
  */
 void bl_rtx_aborted(struct bl_endpoint *ep)
 {
-	struct bl_inflight *mine = line(ep);
+	struct bl_inflight *mine = own_line(ep);
 	struct bl_rframe *f;
 	struct bl_peer *p;
 	uint32_t n;
@@ -250,7 +244,7 @@ void bl_rtx_aborted(struct bl_endpoint *ep)
 		bl_rtx_reap(ep);
 }
 
-static void into_slot(struct bl_endpoint *ep, struct bl_rframe *f, uint64_t mono)
+static void put_into_slot(struct bl_endpoint *ep, struct bl_rframe *f, uint64_t mono)
 {
 	struct bl_rslot *s = slot_of(ep, ep->rtail);
 
@@ -260,7 +254,7 @@ static void into_slot(struct bl_endpoint *ep, struct bl_rframe *f, uint64_t mono
 	f->fwd_ns = 0;
 	f->tries = 1;
 	f->peer->rtx.unacked++;
-	fill(ep, f, ep->rtail);
+	write_prep_header(ep, f, ep->rtail);
 	s->ts = f->ts;
 	memcpy(s->addr, f->peer->addr.ip, sizeof(s->addr));
 	s->psn = f->psn;
@@ -273,12 +267,12 @@ static void into_slot(struct bl_endpoint *ep, struct bl_rframe *f, uint64_t mono
 }
 
 /* A message to oneself is stored, and acknowledged, by being here. Returns false: no memory now. */
-static bool to_self(struct bl_endpoint *ep, struct bl_peer *p, struct bl_rframe *f)
+static bool store_for_self(struct bl_endpoint *ep, struct bl_peer *p, struct bl_rframe *f)
 {
 	f->ts = ep->rts;
 	f->psn = p->rtx.next_psn;
 	p->rtx.life = ep->incarnation;
-	fill(ep, f, 0);
+	write_prep_header(ep, f, 0);
 	if (bl_rrx_prep(ep, p, f->ts, f->psn, f->data + sizeof(struct bl_hdr),
 			f->len - (uint32_t)sizeof(struct bl_hdr)))
 		return false;
@@ -297,13 +291,13 @@ static void fill_window(struct bl_endpoint *ep, struct bl_peer *p, uint64_t mono
 		if (!l->n)
 			return;
 		if (p->self) {
-			if (!to_self(ep, p, l->head))
+			if (!store_for_self(ep, p, l->head))
 				return;
 			/*
 			 * kept until the scattering is acknowledged: it may have to be taken out
 			 * again
 			 */
-			keep(ep, bl_rstage_take(l));
+			keep_frame(ep, bl_rstage_take(l));
 			ep->rstaged--;
 			continue;
 		}
@@ -311,103 +305,10 @@ static void fill_window(struct bl_endpoint *ep, struct bl_peer *p, uint64_t mono
 		 * parts as the receiver takes them out; items leave together, even if they are more
 		 * than its window is wide
 		 */
-		if (!room(ep) || (l == &t->parts && outstanding(t) >= t->window))
+		if (!bl_window_room(ep) || (l == &t->parts && outstanding_frames(t) >= t->window))
 			return;
-		into_slot(ep, bl_rstage_take(l), mono);
+		put_into_slot(ep, bl_rstage_take(l), mono);
 	}
-}
-
-static void send_open(struct bl_endpoint *ep, struct bl_peer *p)
-{
-	uint8_t body[sizeof(struct bl_data)];
-
-	bl_store16(body, ep->incarnation);
-	bl_store16(body + 2, 0);
-	bl_tx_control(ep, p, BL_OP_OPEN, p->rtx.next_psn, body, sizeof(body));
-	ep->st.probes_sent++;
-	p->rtx.asked_psn = p->rtx.next_psn;
-}
-
-/* When a destination that is dead is asked next, by itself; 0: not any more. */
-static uint64_t retry_at(const struct bl_rtx *t)
-{
-	uint64_t wait = BL_RETRY_NS << (t->retries < 8 ? t->retries : 8);
-
-	return t->retries < BL_RETRIES_MAX
-		       ? t->retry_ns + (wait < BL_RETRY_MAX_NS ? wait : BL_RETRY_MAX_NS)
-		       : 0;
-}
-
-/*
- * Whoever was found unreachable once is asked in the background, and holds nobody up again: what is
- * sent there fails at once until it answers.
- */
-void bl_rtx_dead(struct bl_endpoint *ep, struct bl_peer *p, uint64_t mono)
-{
-	struct bl_rtx *t = &p->rtx;
-
-	ep->rdead += !t->dead;
-	t->dead = true;
-	t->retries = 0;
-	t->retry_ns = mono;
-	t->asks = 0;
-	t->ask_ns = 0;
-	bl_rtx_wake_at(ep, retry_at(t));
-}
-
-static void retry(struct bl_endpoint *ep, struct bl_peer *p, uint64_t mono)
-{
-	struct bl_rtx *t = &p->rtx;
-
-	send_open(ep, p);
-	t->retries++;
-	t->retry_ns = mono;
-	if (retry_at(t))
-		bl_rtx_wake_at(ep, retry_at(t));
-}
-
-bool bl_rtx_is_dead(struct bl_endpoint *ep, struct bl_peer *p)
-{
-	uint64_t mono;
-
-	if (!p->rtx.dead)
-		return false;
-	mono = bl_mono();
-	if (mono > p->rtx.retry_ns + BL_RETRY_MIN_NS)
-		retry(ep, p, mono);
-	return true;
-}
-
-/*
- * One OPEN now, if its time has come. Returns false if the destination has left too many
- * unanswered, for longer than it, or its acknowledgements, were late before (patience_core.h).
- */
-static bool ask(struct bl_endpoint *ep, struct bl_peer *p, uint64_t mono)
-{
-	struct bl_rtx *t = &p->rtx;
-
-	if (mono < t->ask_ns) {
-		bl_rtx_wake_at(ep, t->ask_ns);
-		return true;
-	}
-	if (!t->asks)
-		bl_patience_begin(&t->patience, mono);
-	bl_patience_saw(&t->patience, t->rto.slow_ns);
-	if (t->asks >= ASKS_MAX && bl_patience_over(&t->patience, mono, bl_tx_unsent(ep))) {
-		t->asks = 0;
-		t->ask_ns = 0;
-		return false;
-	}
-	/* the fifth one leaves 375 ms after the first: not less than BL_FORWARD_NS */
-	if (t->asks + 1 >= BL_FORWARD_TRIES)
-		p->fwd_until_ns = mono + BL_FORWARD_KEEP_NS;
-	send_open(ep, p);
-	t->ask_ns = mono + (t->asks < 5 && BL_RTO_NS << t->asks < BL_RTO_MAX_NS
-				    ? BL_RTO_NS << t->asks
-				    : BL_RTO_MAX_NS);
-	t->asks++;
-	bl_rtx_wake_at(ep, t->ask_ns);
-	return true;
 }
 
 enum may { MAY_GO, MAY_NOT, MUST_FAIL };
@@ -416,7 +317,7 @@ enum may { MAY_GO, MAY_NOT, MUST_FAIL };
  * Where endpoints of a host share the NIC's ring: what others sent there best effort shall not be
  * lost for us.
  */
-static bool has_room(struct bl_endpoint *ep, uint32_t frames, uint64_t mono)
+static bool nic_has_room(struct bl_endpoint *ep, uint32_t frames, uint64_t mono)
 {
 	frames = frames < ROOM_FRAMES ? frames : ROOM_FRAMES;
 	if (bl_nic_room(ep, frames, BL_NIC_SHARED) >= frames ||
@@ -431,7 +332,7 @@ static bool has_room(struct bl_endpoint *ep, uint32_t frames, uint64_t mono)
 }
 
 /* Whether the staged scattering may have its timestamp. */
-static enum may may_start(struct bl_endpoint *ep, uint64_t mono)
+static enum may may_take_timestamp(struct bl_endpoint *ep, uint64_t mono)
 {
 	enum may res = MAY_GO;
 	uint32_t all = 0;
@@ -450,29 +351,30 @@ static enum may may_start(struct bl_endpoint *ep, uint64_t mono)
 		 * some asks: what its process has not taken yet must not hold them up while they
 		 * hold the commit barrier
 		 */
-		if (t->open &&
-		    (!outstanding(t) || (!t->parts.n && outstanding(t) + t->items.n <= t->window)))
+		if (t->open && (!outstanding_frames(t) ||
+				(!t->parts.n && outstanding_frames(t) + t->items.n <= t->window)))
 			continue;
 		/* a window that is open but full is asked about when it has been so for a while */
 		if (t->open && !t->ask_ns)
 			t->ask_ns = t->parts.n && t->asked_psn != t->next_psn ? mono
 									      : mono + BL_RTO_NS;
-		if (!ask(ep, p, mono)) {
-			bl_rtx_dead(ep, p, mono);
+		if (!bl_open_ask(ep, p, mono)) {
+			bl_open_mark_dead(ep, p, mono);
 			return MUST_FAIL;
 		}
 		res = MAY_NOT;
 	}
-	if (res == MAY_GO && all > room(ep) && room(ep) != BL_RWIN && all <= BL_RWIN)
+	if (res == MAY_GO && all > bl_window_room(ep) && bl_window_room(ep) != BL_RWIN &&
+	    all <= BL_RWIN)
 		res = MAY_NOT;
-	if (res == MAY_GO && all && !has_room(ep, all, mono))
+	if (res == MAY_GO && all && !nic_has_room(ep, all, mono))
 		res = MAY_NOT;
 	return res;
 }
 
 int bl_rtx_flush(struct bl_endpoint *ep)
 {
-	struct bl_inflight *mine = line(ep);
+	struct bl_inflight *mine = own_line(ep);
 	uint64_t mono = bl_mono();
 	uint32_t from = ep->rtail;
 	struct bl_peer *p;
@@ -487,7 +389,7 @@ int bl_rtx_flush(struct bl_endpoint *ep)
 		ep->rheld = true;
 		if (!bl_clock_usable(ep->clock, mono))
 			return bl_tx_clock_void(ep);
-		may = may_start(ep, mono);
+		may = may_take_timestamp(ep, mono);
 		if (may == MUST_FAIL)
 			bl_rstage_drop(ep, BL_NAK_UNREACHABLE);
 		if (may != MAY_GO)
@@ -516,14 +418,14 @@ int bl_rtx_flush(struct bl_endpoint *ep)
 	}
 	if (rest) {
 		for (p = ep->rdirty; p; p = p->rdirty_next)
-			if (p->rtx.parts.n && outstanding(&p->rtx) >= p->rtx.window) {
+			if (p->rtx.parts.n && outstanding_frames(&p->rtx) >= p->rtx.window) {
 				if (!p->rtx.ask_ns)
 					p->rtx.ask_ns = mono + BL_RTO_NS;
 				/*
 				 * whatever it says: it has frames that hold the commit barrier, so
 				 * there is no way but to go on
 				 */
-				ask(ep, p, mono);
+				bl_open_ask(ep, p, mono);
 			}
 		return 0;
 	}
@@ -538,13 +440,13 @@ int bl_rtx_flush(struct bl_endpoint *ep)
 	return 0;
 }
 
-/* ---- what comes back, or does not ---- */
+/* ---- answers and timeouts ---- */
 
 /*
  * No barrier that any node may believe now is later: by clocks that are off as far as they may be,
  * and of hosts that promise ahead.
  */
-static uint64_t latest(const struct bl_endpoint *ep)
+static uint64_t latest_barrier(const struct bl_endpoint *ep)
 {
 	uint64_t mono = bl_mono();
 
@@ -576,9 +478,9 @@ void bl_rtx_window(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *bod
 	 * announced meanwhile: this may be of before, from somebody who is gone; whoever is there
 	 * now is asked again
 	 */
-	if ((!t->open || v.life != t->life) && bl_recall_news(ep, p))
+	if ((!t->open || v.life != t->life) && bl_discard_news(ep, p))
 		return;
-	if ((t->failed && v.life == t->life) || bl_recall_is_gone(p, v.life))
+	if ((t->failed && v.life == t->life) || bl_failures_is_gone(p, v.life))
 		return; /* it seems to live, and is not one of us any more */
 	if (!t->open || v.life != t->life)
 		t->credited = v.psn;
@@ -590,7 +492,7 @@ void bl_rtx_window(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *bod
 	 * receiver might refuse what others store.
 	 */
 	if (!t->open || v.life != t->life)
-		ep->floor = bl_max64(ep->floor, latest(ep));
+		ep->floor = bl_max64(ep->floor, latest_barrier(ep));
 	if (v.life != t->life)
 		t->born = ep->fail_begun;
 	t->open = true;
@@ -605,7 +507,7 @@ void bl_rtx_window(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *bod
 	ep->st.credits_received++;
 }
 
-static void again(struct bl_endpoint *ep, struct bl_rframe *f, uint64_t mono)
+static void retransmit_frame(struct bl_endpoint *ep, struct bl_rframe *f, uint64_t mono)
 {
 	uint8_t *copy = f->data + sizeof(struct bl_hdr) + sizeof(struct bl_data) +
 			offsetof(struct bl_prep, copy);
@@ -643,7 +545,7 @@ uint64_t bl_rtx_timers(struct bl_endpoint *ep, uint64_t mono)
 		due = bl_rto_due(&f->peer->rtx.rto, f->sent_ns, f->tries);
 		if (mono >= due && left) {
 			left--;
-			again(ep, f, mono);
+			retransmit_frame(ep, f, mono);
 			due = bl_rto_due(&f->peer->rtx.rto, mono, f->tries);
 		} else if (mono >= due) {
 			due = mono + AGAIN_GAP_NS;
@@ -654,16 +556,7 @@ uint64_t bl_rtx_timers(struct bl_endpoint *ep, uint64_t mono)
 	for (p = ep->rdirty; p; p = p->rdirty_next)
 		if (p->rtx.ask_ns && (!next || p->rtx.ask_ns < next))
 			next = p->rtx.ask_ns;
-	for (p = ep->rdead ? ep->peers : NULL; p; p = p->all_next) {
-		uint64_t at = p->rtx.dead ? retry_at(&p->rtx) : 0;
-
-		if (at && mono >= at) {
-			retry(ep, p, mono);
-			at = retry_at(&p->rtx);
-		}
-		if (at && (!next || at < next))
-			next = at;
-	}
+	next = bl_open_timers(ep, mono, next);
 	ep->rtimer_ns = next;
 	return next;
 }

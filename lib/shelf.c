@@ -10,9 +10,15 @@
  * hands out the first chunk, whose buffers are the caller's from now on until his next call, and
  * six of the second, whose buffers stay here as long as the other 30.
  */
-#include "internal.h"
+#include <stdlib.h>
 
-static struct bl_chunk *room(struct bl_endpoint *ep, struct bl_shelf *s)
+#include "buf.h"
+#include "failures.h"
+#include "prepared.h"
+#include "rx.h"
+#include "shelf.h"
+
+static struct bl_chunk *chunk_with_room(struct bl_endpoint *ep, struct bl_shelf *s)
 {
 	struct bl_chunk *c = s->tail;
 
@@ -32,7 +38,7 @@ static struct bl_chunk *room(struct bl_endpoint *ep, struct bl_shelf *s)
 }
 
 /* What a call has added to the lists of its chunk. */
-static void count(struct bl_endpoint *ep, struct bl_chunk *c, const struct bl_lent *before)
+static void count_memory(struct bl_endpoint *ep, struct bl_chunk *c, const struct bl_lent *before)
 {
 	const struct bl_buf *b;
 	const struct bl_big *g;
@@ -47,10 +53,10 @@ static void count(struct bl_endpoint *ep, struct bl_chunk *c, const struct bl_le
 }
 
 /* Returns false if there is nothing more, or no room. */
-static bool put(struct bl_endpoint *ep, struct bl_shelf *s, bool reliable)
+static bool shelve_message(struct bl_endpoint *ep, struct bl_shelf *s, bool reliable)
 {
 	struct bl_lent *lent = reliable ? &ep->rlent : &ep->lent, callers = *lent, before;
-	struct bl_chunk *c = ep->shelf_bytes < ep->shelf_max ? room(ep, s) : NULL;
+	struct bl_chunk *c = ep->shelf_bytes < ep->shelf_max ? chunk_with_room(ep, s) : NULL;
 	struct bl_shelved *m;
 	int n;
 
@@ -61,7 +67,7 @@ static bool put(struct bl_endpoint *ep, struct bl_shelf *s, bool reliable)
 	n = reliable ? bl_rrx_deliver(ep, &m->d, 1) : bl_rx_deliver(ep, &m->d, 1);
 	c->lent = *lent;
 	*lent = callers;
-	count(ep, c, &before);
+	count_memory(ep, c, &before);
 	if (n <= 0)
 		return false;
 	/* counted when the application has it */
@@ -82,14 +88,14 @@ static bool put(struct bl_endpoint *ep, struct bl_shelf *s, bool reliable)
 
 void bl_shelf_fill(struct bl_endpoint *ep)
 {
-	while (bl_rx_ready(ep) && put(ep, &ep->shelf, false))
+	while (bl_rx_ready(ep) && shelve_message(ep, &ep->shelf, false))
 		;
-	while (ep->reliable && bl_rrx_ready(ep) && put(ep, &ep->rshelf, true))
+	while (ep->reliable && bl_rrx_ready(ep) && shelve_message(ep, &ep->rshelf, true))
 		;
 }
 
 /* The first chunk is empty: its memory is the caller's until he asks for more. */
-static void lend(struct bl_endpoint *ep, struct bl_shelf *s, struct bl_lent *lent)
+static void lend_chunk(struct bl_endpoint *ep, struct bl_shelf *s, struct bl_lent *lent)
 {
 	struct bl_chunk *c = s->head;
 	struct bl_buf **b = &c->lent.bufs;
@@ -113,14 +119,14 @@ size_t bl_shelf_take(struct bl_endpoint *ep, bool reliable, struct bl_delivery *
 {
 	struct bl_shelf *s = reliable ? &ep->rshelf : &ep->shelf;
 	struct bl_lent *lent = reliable ? &ep->rlent : &ep->lent;
-	uint64_t limit = reliable && s->head ? bl_recall_limit(ep) : UINT64_MAX;
+	uint64_t limit = reliable && s->head ? bl_failures_limit(ep) : UINT64_MAX;
 	size_t n = 0;
 
 	while (s->head) {
 		struct bl_chunk *c = s->head;
 
 		if (c->at == c->n) {
-			lend(ep, s, lent);
+			lend_chunk(ep, s, lent);
 			continue;
 		}
 		if (n == max || c->m[c->at].d.ts >= limit)
@@ -142,7 +148,7 @@ uint32_t bl_shelf_count(const struct bl_endpoint *ep, bool reliable)
 
 	while (c && c->at == c->n)
 		c = c->next;
-	return c && (!reliable || c->m[c->at].d.ts < bl_recall_limit(ep)) ? s->messages : 0;
+	return c && (!reliable || c->m[c->at].d.ts < bl_failures_limit(ep)) ? s->messages : 0;
 }
 
 /*

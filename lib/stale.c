@@ -15,29 +15,14 @@
  * with ts = 90. 95 is undecided: its sender may have been told before it had all ACKs, and recalled
  * it from the others.
  */
-#include "internal.h"
-
-int bl_outcast(struct bl_endpoint *ep)
-{
-#define BL_X(name, word, text) [BL_OUT_##name] = text,
-	static const char *const texts[] = { BL_OUT_WHYS(BL_X) };
-#undef BL_X
-	uint64_t why;
-
-	if (!ep->put_out)
-		return bl_set_error(ep, ESTALE,
-				    "this endpoint was announced as failed, or has missed too many "
-				    "announcements; begin anew: bl_exit(), bl_init()");
-	why = __atomic_load_n(&ep->inflight[ep->slot].out_why, __ATOMIC_ACQUIRE);
-	return bl_set_error(ep, ESTALE,
-			    "this host has put this endpoint out%s%s; begin anew: bl_exit(), "
-			    "bl_init()",
-			    why && why < BL_OUT_WHY_COUNT ? ": " : "",
-			    why && why < BL_OUT_WHY_COUNT ? texts[why] : "");
-}
+#include "buf.h"
+#include "error.h"
+#include "lock.h"
+#include "prepared.h"
+#include "shelf.h"
 
 /* Whether everything that is certain was delivered. */
-static bool at_end(const struct bl_endpoint *ep)
+static bool is_at_end(const struct bl_endpoint *ep)
 {
 	return ep->outcast && ep->ended && ep->fail_seen == ep->fail_begun &&
 	       (ep->undecided || (!bl_rrx_ready(ep) && !bl_shelf_count(ep, true)));
@@ -51,7 +36,7 @@ int bl_get_stale(const struct bl_endpoint *ep, struct bl_stale *s)
 	if (s->size != sizeof(*s))
 		return -EINVAL;
 	bl_enter(mine);
-	end = at_end(ep);
+	end = is_at_end(ep);
 	s->ts = end ? ep->commit : s->ts;
 	s->undecided = end ? bl_rrx_count_undecided(ep) : s->undecided;
 	bl_leave(mine);
@@ -63,7 +48,7 @@ int bl_recv_undecided(struct bl_endpoint *ep, struct bl_delivery *out, size_t ma
 	int rc;
 
 	bl_enter(ep);
-	if (!at_end(ep)) {
+	if (!is_at_end(ep)) {
 		rc = bl_set_error(ep, EAGAIN,
 				  "bl_recv_reliable() has not said ESTALE: nothing is undecided "
 				  "yet");

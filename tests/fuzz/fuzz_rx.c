@@ -24,7 +24,12 @@
 #include <netinet/in.h>
 #include <unistd.h>
 
-#include "lib/internal.h"
+#include "lib/attach.h"
+#include "lib/recall.h"
+#include "lib/rrx.h"
+#include "lib/rtx.h"
+#include "lib/rx.h"
+#include "lib/shelf.h"
 
 #define BUS     1764000000000000000ULL
 #define RING    (1u << 17)

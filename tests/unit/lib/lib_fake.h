@@ -7,8 +7,8 @@
  * Endpoints at different loopback addresses are hosts of their own (sent to by UDP GSO); at one
  * address they are local to each other.
  */
-#ifndef BARLINE_LIB_FAKE_H
-#define BARLINE_LIB_FAKE_H
+#ifndef BARLINE_TESTS_LIB_FAKE_H
+#define BARLINE_TESTS_LIB_FAKE_H
 
 #include "tests/unit/unit.h"
 
@@ -20,7 +20,26 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "lib/attach.h"
+#include "lib/buf.h"
+#include "lib/credit.h"
+#include "lib/discard.h"
+#include "lib/dispatch.h"
+#include "lib/failures.h"
+#include "lib/forward.h"
 #include "lib/internal.h"
+#include "lib/leave.h"
+#include "lib/lock.h"
+#include "lib/nic.h"
+#include "lib/peer.h"
+#include "lib/prepared.h"
+#include "lib/recall.h"
+#include "lib/rrx.h"
+#include "lib/rtx.h"
+#include "lib/rx.h"
+#include "lib/shelf.h"
+#include "lib/stage.h"
+#include "lib/tx.h"
 
 #define FAKE_BUS   1764000000000000000ULL /* bus time at CLOCK_MONOTONIC 0 */
 #define FAKE_RING  (512u << 10)

@@ -4,8 +4,8 @@
  * ring, closes slots as the sender's host program does when an ACK comes, and moves the commit
  * barrier by hand.
  */
-#ifndef BARLINE_LIB_REL_H
-#define BARLINE_LIB_REL_H
+#ifndef BARLINE_TESTS_LIB_REL_H
+#define BARLINE_TESTS_LIB_REL_H
 
 #include "tests/unit/lib/lib_fake.h"
 

@@ -3,8 +3,8 @@
  * What the tests of lib/tx.c share: three endpoints, of which a sends, and a NIC's ring whose fill
  * level the test sets.
  */
-#ifndef BARLINE_LIB_TX_H
-#define BARLINE_LIB_TX_H
+#ifndef BARLINE_TESTS_LIB_TX_H
+#define BARLINE_TESTS_LIB_TX_H
 
 #define FAKE_THREE
 #include "tests/unit/lib/lib_fake.h"

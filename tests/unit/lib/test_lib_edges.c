@@ -7,7 +7,8 @@
 
 #include <sys/socket.h>
 
-#include "lib/send.h"
+#include "lib/batch.h"
+#include "lib/stage.h"
 #include "maps/forward_abi.h"
 
 /* Frames go to the daemon for other hosts only, and only as long as somebody hears by that way. */

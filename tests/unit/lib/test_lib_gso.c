@@ -6,7 +6,8 @@
  */
 #include "tests/unit/lib/lib_fake.h"
 
-#include "lib/send.h"
+#include "lib/batch.h"
+#include "lib/stage.h"
 #include "maps/forward_abi.h"
 
 static uint8_t pattern[200000];

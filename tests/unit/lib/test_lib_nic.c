@@ -7,7 +7,7 @@
 
 #include "tests/unit/lib/siocoutq.h"
 
-#include "lib/tx_nic.h"
+#include "lib/nic.h"
 
 static struct fake x, y, c;
 static int in_ring[1024]; /* frames, by file descriptor */

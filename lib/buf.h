@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Memory of received frames and messages: buffers of three sizes with a free list each, and lists
+ * of what the application may still read. Also the window that the ring's size allows each sender.
+ */
+#ifndef BARLINE_LIB_BUF_H
+#define BARLINE_LIB_BUF_H
+
+#include <stdlib.h>
+
+#include "internal.h"
+
+/** bl_buf_get - a buffer for a body of @len bytes. Returns NULL without memory. */
+static inline struct bl_buf *bl_buf_get(struct bl_endpoint *ep, uint32_t len)
+{
+	struct bl_buf **list = len <= 216    ? &ep->free_small
+			       : len <= 1496 ? &ep->free_full
+					     : &ep->free_jumbo;
+	uint32_t room = len <= 216 ? 216 : len <= 1496 ? 1496 : BL_BODY_MAX;
+	struct bl_buf *b = *list;
+
+	if (b) {
+		*list = b->free_next;
+		return b;
+	}
+	b = malloc(sizeof(*b) + room);
+	if (b)
+		b->room = room;
+	return b;
+}
+
+/** bl_buf_put - give a buffer back to the endpoint's free lists. */
+static inline void bl_buf_put(struct bl_endpoint *ep, struct bl_buf *b)
+{
+	struct bl_buf **list = b->room == 216    ? &ep->free_small
+			       : b->room == 1496 ? &ep->free_full
+						 : &ep->free_jumbo;
+
+	b->free_next = *list;
+	*list = b;
+}
+
+/** bl_bufs_free - free the endpoint's free lists. */
+void bl_bufs_free(struct bl_endpoint *ep);
+
+/** bl_bigs_free - free a list of large messages. */
+void bl_bigs_free(struct bl_big *b);
+
+/** bl_lent_free - free what was lent to the application. */
+void bl_lent_free(struct bl_lent *lent);
+
+/** bl_rx_release - take back what was lent: the application asks for the next messages. */
+void bl_rx_release(struct bl_endpoint *ep, struct bl_lent *lent);
+
+/**
+ * bl_rx_window - frames that each sender may have outstanding, by the size of this endpoint's ring.
+ * bl_nic_window() may allow senders of other hosts less.
+ */
+uint32_t bl_rx_window(const struct bl_endpoint *ep);
+
+#endif

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * What a best-effort receiver tells its senders. A CREDIT says which frames have left the reorder
+ * queue and how many may be outstanding, so a receiver that does not keep up closes its senders'
+ * windows instead of filling its ring. A NAK names frames that will not be delivered.
+ */
+#include "buf.h"
+#include "credit.h"
+#include "frame.h"
+#include "nic.h"
+#include "send_fail.h"
+#include "timers.h"
+
+#define CREDITS_ASK 8u /* for so many at a time room is asked for */
+
+/*
+ * What finds no room in the NIC's ring waits: a CREDIT that is lost there costs its sender a PROBE,
+ * 25 ms later.
+ */
+void bl_rx_credits(struct bl_endpoint *ep)
+{
+	uint32_t near = bl_rx_window(ep), far = ep->credits ? bl_nic_window(ep, near) : near,
+		 room = 0, w;
+	struct bl_peer *p;
+
+	for (; (p = ep->credits); room -= !p->local) {
+		/*
+		 * frames leave in the order of their numbers: the first one queued is the first one
+		 * not free
+		 */
+		uint32_t psn = p->rq.head ? p->rq.head->psn : p->rx.expected;
+		uint8_t body[sizeof(struct bl_credit)];
+
+		/* not of another place, where the receiver was before (place_core.h) */
+		if (p->rx.expected - psn > BL_OLD_MAX)
+			psn = p->rx.expected;
+		if (!room) {
+			bl_nic_witness(ep);
+			room = bl_nic_room(ep, CREDITS_ASK, BL_NIC_CONTROLS);
+		}
+		if (!room)
+			break;
+		w = p->local ? near : far;
+		ep->credits = p->credit_next;
+		p->rx.credit_due = false;
+		if (!p->rx.credit_now && psn - p->rx.credit_psn < (p->rx.credit_window + 3) / 4)
+			continue;
+		p->rx.credit_now = false;
+		p->rx.credit_psn = psn;
+		p->rx.credit_window = w;
+		bl_store32(body, psn);
+		bl_store16(body + 4, p->rx.incarnation);
+		bl_store16(body + 6, w);
+		bl_tx_control(ep, p, BL_OP_CREDIT, 0, body, sizeof(body));
+		ep->st.credits_sent++;
+	}
+	bl_nic_witness(ep);
+	if (ep->credits)
+		bl_tx_wake_at(ep, bl_mono() + BL_NIC_WAIT_NS);
+}
+
+void bl_rx_nak(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn, uint32_t count, uint8_t why,
+	       uint8_t item)
+{
+	uint8_t body[sizeof(struct bl_nak)];
+
+	if (p->self) {
+		bl_store32(body, psn);
+		bl_store32(body + 4, count);
+		bl_store16(body + 8, ep->incarnation);
+		body[10] = why;
+		body[11] = item;
+		bl_tx_nak(ep, p, body, sizeof(body));
+		return;
+	}
+	while (count) {
+		uint32_t n = count < 2 * BL_WINDOW_MAX ? count : 2 * BL_WINDOW_MAX;
+
+		bl_store32(body, psn);
+		bl_store32(body + 4, n);
+		bl_store16(body + 8, p->rx.incarnation);
+		body[10] = why;
+		body[11] = item;
+		bl_tx_control(ep, p, BL_OP_NAK, 0, body, sizeof(body));
+		ep->st.naks_sent++;
+		psn += n;
+		count -= n;
+		if (count > 64 * BL_WINDOW_MAX)
+			break; /* no sender has so many outstanding: a stranger's numbers are not
+				  worth a flood */
+	}
+}

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* bl_send(), bl_send_reliable() and bl_flush(): from the application's messages into the stages. */
+#include <errno.h>
+
+#include "error.h"
+#include "frame.h"
+#include "lock.h"
+#include "open.h"
+#include "peer.h"
+#include "rstage.h"
+#include "rtx.h"
+#include "send_fail.h"
+#include "stage.h"
+#include "tx.h"
+
+/* What no scattering of either stream may be: 0 or -errno. */
+static int check_scattering(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n,
+			    unsigned int flags)
+{
+	size_t i;
+
+	if (!n || n > BL_SCATTER_MAX || flags & ~BL_MORE)
+		return bl_set_error(ep, EINVAL,
+				    "a scattering has 1 to %u messages, and the only flag is "
+				    "BL_MORE",
+				    BL_SCATTER_MAX);
+	for (i = 0; i < n; i++) {
+		if (vec[i].len > BL_MESSAGE_MAX)
+			return bl_set_error(ep, EMSGSIZE,
+					    "message %zu has %u bytes; the limit is %u", i,
+					    vec[i].len, BL_MESSAGE_MAX);
+		if (!vec[i].dst.port || (vec[i].len && !vec[i].data))
+			return bl_set_error(ep, EINVAL,
+					    "message %zu has no destination port, or no data", i);
+	}
+	return 0;
+}
+
+static int send_best_effort(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n,
+			    unsigned int flags)
+{
+	int rc = check_scattering(ep, vec, n, flags);
+
+	if (rc)
+		return rc;
+	if (bl_is_out(ep))
+		return bl_outcast(ep);
+	if (!bl_clock_usable(ep->clock, bl_mono()))
+		return bl_tx_hold_void(ep);
+	rc = bl_stage_scattering(ep, vec, n);
+	if (rc == -EAGAIN) {
+		rc = bl_tx_flush(ep);
+		if (rc)
+			return rc;
+		rc = bl_stage_scattering(ep, vec, n);
+	}
+	if (rc == -EAGAIN && !ep->held) /* nothing is before it: waiting would not help */
+		return bl_set_error(ep, EMSGSIZE,
+				    "a scattering has at most %u frames of %u bytes for one "
+				    "destination, and %u bytes in large messages; split it",
+				    BL_STAGE_FRAMES, ep->frame_max, ep->send_buffer);
+	if (rc == -EAGAIN) {
+		ep->st.again++;
+		return bl_set_error(ep, EAGAIN,
+				    "the send buffer is full; wait with bl_wait(BL_WAIT_SEND)");
+	}
+	if (rc)
+		return bl_set_error(ep, -rc, "out of memory");
+	ep->st.scatterings++;
+	ep->st.messages_sent += n;
+	if (!(flags & BL_MORE)) {
+		/*
+		 * accepted whatever it says: should the clock be void since a moment ago, it leaves
+		 * when that is over
+		 */
+		bl_tx_flush(ep);
+	}
+	return 0;
+}
+
+int bl_send(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n, unsigned int flags)
+{
+	int rc;
+
+	bl_enter(ep);
+	rc = send_best_effort(ep, vec, n, flags);
+	bl_leave(ep);
+	return rc;
+}
+
+/*
+ * A scattering to somebody who is known not to answer fails by itself, before it could hold up, or
+ * take with it, what waits together with it.
+ */
+static bool fail_if_dead(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n)
+{
+	bool dead = false;
+	size_t i;
+
+	if (!ep->rdead)
+		return false;
+	for (i = 0; i < n && !dead; i++) {
+		struct bl_peer *p = bl_peer_find(ep, vec[i].dst.ip, vec[i].dst.port);
+
+		dead = p && bl_open_is_dead(ep, p);
+	}
+	for (i = 0; i < n && dead; i++) {
+		struct bl_peer *p = bl_peer_get(ep, vec[i].dst.ip, vec[i].dst.port);
+
+		if (p)
+			bl_tx_fail(ep, p, 0, vec[i].cookie, BL_NAK_UNREACHABLE);
+	}
+	return dead;
+}
+
+static int send_reliable(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n,
+			 unsigned int flags)
+{
+	int rc = check_scattering(ep, vec, n, flags);
+
+	if (rc)
+		return rc;
+	if (bl_is_out(ep) || ep->outcast)
+		return bl_outcast(ep);
+	if (!bl_clock_usable(ep->clock, bl_mono()))
+		return bl_tx_clock_void(ep);
+	ep->reliable = true;
+	if (fail_if_dead(ep, vec, n)) {
+		ep->st.scatterings++;
+		ep->st.messages_sent += n;
+		return flags & BL_MORE ? 0 : bl_rtx_flush(ep);
+	}
+	rc = bl_rstage_scattering(ep, vec, n);
+	if (rc == -EAGAIN) {
+		rc = bl_rtx_flush(ep);
+		if (rc)
+			return rc;
+		rc = bl_rstage_scattering(ep, vec, n);
+	}
+	if (rc == -EAGAIN && !ep->rheld)
+		return bl_set_error(ep, EMSGSIZE,
+				    "a scattering has at most %u frames of %u bytes for one "
+				    "destination, besides large messages; split it",
+				    BL_STAGE_FRAMES, ep->frame_max);
+	if (rc == -EAGAIN) {
+		ep->st.again++;
+		return bl_set_error(ep, EAGAIN,
+				    "the send buffer is full; wait with "
+				    "bl_wait(BL_WAIT_SEND_RELIABLE)");
+	}
+	if (rc)
+		return bl_set_error(ep, -rc, "out of memory");
+	ep->st.scatterings++;
+	ep->st.messages_sent += n;
+	if (!(flags & BL_MORE))
+		bl_rtx_flush(ep); /* accepted whatever it says */
+	return 0;
+}
+
+int bl_send_reliable(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n, unsigned int flags)
+{
+	int rc;
+
+	bl_enter(ep);
+	rc = send_reliable(ep, vec, n, flags);
+	bl_leave(ep);
+	return rc;
+}
+
+int bl_flush(struct bl_endpoint *ep)
+{
+	int rc, rel;
+
+	bl_enter(ep);
+	if (bl_is_out(ep)) {
+		rc = bl_outcast(ep);
+	} else {
+		rc = bl_tx_flush(ep);
+		rel = bl_rtx_flush(ep);
+		rc = rc ? rc : rel;
+	}
+	bl_leave(ep);
+	return rc;
+}
