@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* See etcd_msg.h. */
+#include <gnutls/gnutls.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -8,60 +9,37 @@
 
 #include "etcd_msg.h"
 
-static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+/* ---- base64 ---- */
 
 char *etcd_b64(const void *data, size_t len)
 {
-	const uint8_t *d = data;
-	char *out = malloc((len + 2) / 3 * 4 + 1), *o = out;
-	size_t i;
+	const gnutls_datum_t in = { (void *)(uintptr_t)data, (unsigned int)len };
+	gnutls_datum_t out;
+	char *text;
 
-	if (!out)
+	if (gnutls_base64_encode2(&in, &out))
 		return NULL;
-	for (i = 0; i < len; i += 3) {
-		uint32_t v = (uint32_t)d[i] << 16 | (i + 1 < len ? (uint32_t)d[i + 1] << 8 : 0) |
-			     (i + 2 < len ? d[i + 2] : 0);
-
-		*o++ = digits[v >> 18];
-		*o++ = digits[v >> 12 & 63];
-		*o++ = i + 1 < len ? digits[v >> 6 & 63] : '=';
-		*o++ = i + 2 < len ? digits[v & 63] : '=';
-	}
-	*o = 0;
-	return out;
+	text = strndup((char *)out.data, out.size);
+	gnutls_free(out.data);
+	return text;
 }
 
 uint8_t *etcd_unb64(const char *text, size_t *len)
 {
-	size_t n = strlen(text), i, k, pad = 0;
-	uint8_t *out, *o;
+	const gnutls_datum_t in = { (void *)(uintptr_t)text, (unsigned int)strlen(text) };
+	gnutls_datum_t out;
+	uint8_t *bytes;
 
-	if (n % 4)
+	if (gnutls_base64_decode2(&in, &out))
 		return NULL;
-	while (pad < 2 && pad < n && text[n - 1 - pad] == '=')
-		pad++;
-	out = o = malloc(n / 4 * 3 + 1);
-	if (!out)
-		return NULL;
-	for (i = 0; i < n; i += 4) {
-		uint32_t v = 0;
-
-		for (k = 0; k < 4; k++) {
-			const char *d = i + k < n - pad ? memchr(digits, text[i + k], 64) : digits;
-
-			if (!d) {
-				free(out);
-				return NULL;
-			}
-			v = v << 6 | (uint32_t)(d - digits);
-		}
-		*o++ = (uint8_t)(v >> 16);
-		*o++ = (uint8_t)(v >> 8);
-		*o++ = (uint8_t)v;
+	bytes = malloc((size_t)out.size + 1);
+	if (bytes) {
+		memcpy(bytes, out.data, out.size);
+		bytes[out.size] = 0;
+		*len = out.size;
 	}
-	*len = n / 4 * 3 - pad;
-	out[*len] = 0;
-	return out;
+	gnutls_free(out.data);
+	return bytes;
 }
 
 /* ---- requests ---- */

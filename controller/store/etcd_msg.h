@@ -76,11 +76,14 @@ struct etcd_answer {
 void etcd_msg_read(const char *text, size_t len, const char *strip, struct etcd_answer *a);
 void etcd_answer_free(struct etcd_answer *a);
 
-/**
- * etcd_b64 - returns a text from malloc(). etcd_unb64 - from malloc(), one byte longer than *@len,
- * which is 0; NULL: no base64.
- */
+/** etcd_b64 - Returns @len bytes as base64, in memory from malloc(); NULL: out of memory. */
 char *etcd_b64(const void *data, size_t len);
+/**
+ * etcd_unb64 - Decodes base64 @text; white space in it is skipped.
+ *
+ * Returns memory from malloc() with *@len bytes and a terminating 0 that is not counted; NULL if
+ * @text is not base64 or there is no memory.
+ */
 uint8_t *etcd_unb64(const char *text, size_t *len);
 
 #endif
