@@ -3,9 +3,12 @@
  * controller/status.c: the JSON object that `barline controller show` reads. Names come from agents
  * and may hold any character; the object has to stay one that a JSON parser accepts.
  */
+#include <jansson.h>
+
 #include "recover_rack.h"
 
-#include "controller/server_priv.h"
+#include "controller/ctl_priv.h"
+#include "controller/status.h"
 
 static struct bl_ctl ctl;
 
