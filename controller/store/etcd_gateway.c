@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "etcd_gateway.h"
+#include "controller/store/etcd_gateway.h"
 
 #define ANSWER_MAX (64U << 20)
 

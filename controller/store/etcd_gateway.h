@@ -21,8 +21,8 @@
 
 #include <curl/curl.h>
 
-#include "etcd_msg.h"
-#include "store_priv.h"
+#include "controller/store/etcd_msg.h"
+#include "controller/store/store_priv.h"
 
 enum etcd_route { ETCD_RANGE, ETCD_TXN, ETCD_GRANT, ETCD_KEEP, ETCD_REVOKE, ETCD_WATCH };
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "etcd_msg.h"
+#include "controller/store/etcd_msg.h"
 
 /* ---- base64 ---- */
 

@@ -16,7 +16,7 @@
 #ifndef BARLINE_CONTROLLER_ETCD_MSG_H
 #define BARLINE_CONTROLLER_ETCD_MSG_H
 
-#include "store.h"
+#include "controller/store/store.h"
 
 /**
  * struct etcd_put - a write under conditions. @fence_rev: revision at which @fence was made; 0:

@@ -35,6 +35,7 @@
 #include <systemd/sd-event.h>
 
 #include "base/log.h"
+#include "base/time.h"
 
 #define BL_STORE_KEY_MAX   200
 #define BL_STORE_VALUE_MAX (1U << 20) /* etcd takes 1.5 MiB for a whole request, in base64 */
@@ -178,9 +179,12 @@ const char *bl_store_waits(const struct bl_store *s, char *text, size_t size);
 void bl_store_resign(struct bl_store *s, unsigned int ms);
 
 /**
- * bl_boot_ns - CLOCK_BOOTTIME: a machine that was suspended has lost its lease, and
- * CLOCK_MONOTONIC would not know.
+ * bl_boot_ns - CLOCK_BOOTTIME in ns. A machine that was suspended has lost its lease, which
+ * CLOCK_MONOTONIC would not show.
  */
-uint64_t bl_boot_ns(void);
+static inline uint64_t bl_boot_ns(void)
+{
+	return bl_clock_ns(CLOCK_BOOTTIME);
+}
 
 #endif

@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "etcd_gateway.h"
+#include "controller/store/etcd_gateway.h"
 
 #define TTL_S 5
 /*

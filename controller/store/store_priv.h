@@ -3,7 +3,7 @@
 #ifndef BARLINE_CONTROLLER_STORE_PRIV_H
 #define BARLINE_CONTROLLER_STORE_PRIV_H
 
-#include "store.h"
+#include "controller/store/store.h"
 
 #define BL_STORE_LEADER "leader" /* the election's key */
 

@@ -27,7 +27,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "store_priv.h"
+#include "controller/store/store_priv.h"
 
 #define APPLICATION 0x626c6374 /* "blct": what the file says that it is (PRAGMA application_id) */
 #define FORMAT      1          /* PRAGMA user_version */

@@ -10,9 +10,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "store_priv.h"
+#include "controller/store/store_priv.h"
 
 #define AGAIN_MS     50 /* from one try to the next; at most doubled to AGAIN_MAX_MS */
 #define AGAIN_MAX_MS 400
@@ -37,14 +36,6 @@ const char *bl_store_why_name(enum bl_store_why why)
 	static const char *const names[BL_STORE_WHY_COUNT] = { BL_STORE_WHYS(NAME) };
 #undef NAME
 	return why < BL_STORE_WHY_COUNT ? names[why] : "?";
-}
-
-uint64_t bl_boot_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_BOOTTIME, &t);
-	return (uint64_t)t.tv_sec * 1000000000ULL + (uint64_t)t.tv_nsec;
 }
 
 uint64_t bl_store_held_until(const struct bl_store *s)
