@@ -188,12 +188,12 @@ SAN_LIBS := $(addprefix $(B)/san/,controller.a arbiter.a lib.a parts.a)
 wraps	  = $(WRAP_$(@F):%=-Wl,--wrap=%)
 # WRAP_test_x := function ...
 WRAP_test_arb_comm := arb_peer_grant arb_peer_send
+WRAP_test_admit := ctl_admission ctl_peer_ready ctl_send ctl_leading
+WRAP_test_ctl_forward := bl_session_waiting bl_session_send
 # these include a source
-$(B)/tests/unit/test_admit: controller/admit.c
 $(B)/tests/unit/test_agent_fences: loader/order/agent.c
 $(B)/tests/unit/test_bench_check: bench/rack/bench_check.c
 $(B)/tests/unit/test_clock: loader/order/clock.c
-$(B)/tests/unit/test_ctl_forward: controller/forward.c
 $(B)/tests/unit/test_kill_flow: bench/kill/kill_flow.c
 $(B)/tests/unit/test_tx_cpu: loader/load/tx_cpu.c
 $(B)/tests/unit/test_prio: loader/load/prio.c loader/load/tx_cpu.c

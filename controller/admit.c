@@ -1,23 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Admission of the whole rack by one command (`barline admission set --rack`): the controller that
- * leads tells all agents, and collects what each answers.
+ * See admit.h. A change has three steps. Each of them ends when all nodes concerned have answered,
+ * or after answer_ms:
  *
- * Three steps, each of which ends when all have answered, or after answer_ms. First every node is
- * asked whether it can; if one says no, nothing is changed anywhere. Then the switches change, and
- * then the hosts. Switches first, because both ways round hosts and switches that disagree go on as
- * under policy none, but not equally fast: a switch that makes no reservations says so in its next
- * answer, while one that makes them waits 20 ms without an RSV until it takes a host for one that
- * asks for none (core/pl2/pl2_switch_core.h). With switches first no data is ever without a promise
- * where one is wanted: a host that still has the old policy beside a switch that turned pl2 on has
- * not asked for 20 ms, and one that turned pl2 off answers the hosts that still ask.
+ *   check      every node is asked whether it can change; if one cannot, no node is changed
+ *   switches   the switches change
+ *   hosts      the hosts change
  *
- * Example, pl2 to none with 8 hosts: 9 x check, 1 ms; the switch, 0.3 ms, from now on it answers
- * OFF; the hosts, 1 ms. A host whose daemon is stopped has "no answer within 1000 ms", goes on
- * under the old policy, and is named by `barline doctor`.
+ * Switches change before hosts. In either order, hosts and switches that disagree behave as under
+ * policy none, but the other order is slower: a switch that makes no reservations says so in its
+ * next answer, while a switch that makes them waits 20 ms without an RSV before it treats a host as
+ * one that asks for none (core/pl2/pl2_switch_core.h). With switches first, no data is sent without
+ * a promise where a promise is required: under a switch that has just enabled pl2, a host with the
+ * old policy has not sent an RSV for those 20 ms; a switch that has just disabled pl2 answers the
+ * hosts that still ask.
  *
- * Nothing is saved: a leader that is replaced in the middle leaves the rest as it was, and whoever
- * asked is told so. A daemon's next start sets what its file says.
+ * Example, pl2 to none with 8 hosts: 9 times check, 1 ms; the switch changes, 0.3 ms, and answers
+ * OFF from then on; the hosts change, 1 ms. A host whose daemon is stopped is reported with "no
+ * answer within 1000 ms", keeps the old policy, and is named by `barline doctor`.
+ *
+ * Nothing is saved. If the leader is replaced during a change, the remaining nodes keep what they
+ * had, and the user is told so. A daemon's next start applies the policy of its own file.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -25,13 +28,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
-#include <jansson.h>
-
 #include "base/time.h"
-#include "server_priv.h"
+#include "controller/admit.h"
+#include "controller/message.h"
+#include "controller/peer.h"
 
 static const char *const step_names[CTL_ADMIT_STEP_COUNT] = {
 #define NAME(sym, name) [CTL_ADMIT_##sym] = name,
@@ -39,12 +41,12 @@ static const char *const step_names[CTL_ADMIT_STEP_COUNT] = {
 #undef NAME
 };
 
-static bool under_way(const struct ctl_admit *a)
+static bool is_under_way(const struct ctl_admit *a)
 {
 	return a->step != CTL_ADMIT_NEVER && a->step != CTL_ADMIT_DONE;
 }
 
-static void end(struct bl_ctl *c)
+static void end_change(struct bl_ctl *c)
 {
 	struct ctl_admit *a = &c->admit;
 
@@ -55,14 +57,14 @@ static void end(struct bl_ctl *c)
 	       a->number, a->policy, a->refused ? "refused" : "over");
 }
 
-static bool turn_of(const struct ctl_admit *a, const struct ctl_admit_node *n)
+static bool is_nodes_turn(const struct ctl_admit *a, const struct ctl_admit_node *n)
 {
 	return !*n->trouble &&
 	       (a->step == CTL_ADMIT_CHECK || n->host == (a->step == CTL_ADMIT_HOSTS));
 }
 
-/* Sends the order of this step. Returns how many are waited for. */
-static uint32_t tell(struct bl_ctl *c)
+/* Sends the command of this step to the nodes concerned. Returns how many have to answer. */
+static uint32_t send_step(struct bl_ctl *c)
 {
 	struct ctl_admit *a = &c->admit;
 	bool check = a->step == CTL_ADMIT_CHECK;
@@ -72,7 +74,7 @@ static uint32_t tell(struct bl_ctl *c)
 		struct ctl_admit_node *n = &a->nodes[i];
 		struct peer *p = ctl_peer_ready(c, n->id);
 
-		if (!turn_of(a, n))
+		if (!is_nodes_turn(a, n))
 			continue;
 		if (!p) {
 			snprintf(n->trouble, sizeof(n->trouble),
@@ -86,20 +88,20 @@ static uint32_t tell(struct bl_ctl *c)
 	return waits;
 }
 
-/* The next step in which somebody is waited for. */
-static void go_on(struct bl_ctl *c)
+/* Goes on to the next step in which a node has to answer, or ends the change. */
+static void begin_next_step(struct bl_ctl *c)
 {
 	struct ctl_admit *a = &c->admit;
 
 	do {
 		if (a->step == CTL_ADMIT_HOSTS || a->refused) {
-			end(c);
+			end_change(c);
 			return;
 		}
 		a->step++;
 		if (a->step == CTL_ADMIT_SWITCHES)
 			a->begun_ns = bl_mono_ns();
-	} while (!tell(c));
+	} while (!send_step(c));
 	sd_event_source_set_time_relative(a->timer, c->cfg.answer_ms * 1000ULL);
 	sd_event_source_set_enabled(a->timer, SD_EVENT_ONESHOT);
 }
@@ -118,7 +120,7 @@ static int on_late(sd_event_source *src, uint64_t usec, void *ctx)
 				 c->cfg.answer_ms);
 		n->told = false;
 	}
-	go_on(c);
+	begin_next_step(c);
 	return 0;
 }
 
@@ -133,8 +135,8 @@ void ctl_admit_heard(struct bl_ctl *c, uint32_t node, const Bl__Admitted *m)
 			n = &a->nodes[i];
 		waits += a->nodes[i].told;
 	}
-	/* to an order of before, or nobody's */
-	if (!under_way(a) || !n || !n->told || m->number != a->number ||
+	/* an answer to an earlier command, or of a node that is not asked */
+	if (!is_under_way(a) || !n || !n->told || m->number != a->number ||
 	    m->check != (a->step == CTL_ADMIT_CHECK))
 		return;
 	n->told = false;
@@ -142,7 +144,7 @@ void ctl_admit_heard(struct bl_ctl *c, uint32_t node, const Bl__Admitted *m)
 	snprintf(n->trouble, sizeof(n->trouble), "%s", m->trouble);
 	a->refused |= m->check && *n->trouble;
 	if (waits == 1)
-		go_on(c);
+		begin_next_step(c);
 }
 
 void ctl_admit_lost(struct bl_ctl *c)
@@ -150,16 +152,16 @@ void ctl_admit_lost(struct bl_ctl *c)
 	struct ctl_admit *a = &c->admit;
 	uint32_t i;
 
-	if (!under_way(a))
+	if (!is_under_way(a))
 		return;
 	for (i = 0; i < a->n; i++)
-		if (a->nodes[i].told || turn_of(a, &a->nodes[i]))
+		if (a->nodes[i].told || is_nodes_turn(a, &a->nodes[i]))
 			snprintf(a->nodes[i].trouble, sizeof(a->nodes[i].trouble),
 				 "the controller leads no more");
-	end(c);
+	end_change(c);
 }
 
-/* The door has put a change there. */
+/* Begins the change that ctl_admit_ask() has put into @c->admit. */
 static int on_kick(sd_event_source *src, int fd, uint32_t events, void *ctx)
 {
 	struct bl_ctl *c = ctx;
@@ -181,7 +183,7 @@ static int on_kick(sd_event_source *src, int fd, uint32_t events, void *ctx)
 		a->nodes[i].id = n->id;
 		a->nodes[i].host = n->kind == BL_DET_HOST;
 	}
-	go_on(c);
+	begin_next_step(c);
 	return 0;
 }
 
@@ -200,7 +202,7 @@ char *ctl_admit_ask(struct bl_ctl *c, const char *said)
 		trouble = "that is no order: admission POLICY BITS_PER_S";
 	} else if (!ctl_leading(c)) {
 		trouble = "it does not lead";
-	} else if (under_way(a)) {
+	} else if (is_under_way(a)) {
 		state = "leader";
 		trouble = "another change of the rack's admission is under way; try again";
 	} else {
@@ -212,7 +214,7 @@ char *ctl_admit_ask(struct bl_ctl *c, const char *said)
 		a->begun_ns = a->ended_ns = 0;
 		a->refused = false;
 		a->n = 0;
-		/* the counter cannot overflow */
+		/* An eventfd accepts 2^64 - 2; each change adds 1. */
 		if (write(a->kick_fd, &one, sizeof(one)) != sizeof(one))
 			trouble = "it cannot be told to begin";
 	}

@@ -5,7 +5,8 @@
 #include <string.h>
 
 #include "base/yaml.h"
-#include "server.h"
+#include "controller/config.h"
+#include "proto/session.h"
 
 struct file_tls {
 	char *ca, *cert, *key;

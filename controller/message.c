@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "message.h"
+#include "controller/message.h"
 
 /* ---- read ---- */
 

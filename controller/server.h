@@ -1,80 +1,65 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A controller's process: the failure procedure (recover_core.h) between its store (store.h) and
- *the agents' sessions (proto/session.h).
+ * A controller's process: it runs the failure procedure (recover/recover_core.h) between its store
+ * (store/store.h) and its sessions with the agents of the nodes (proto/session.h).
  *
- * Several may run; one leads. Who leads reads what was saved, takes the agents' sessions and gives
- *orders as long as its own clock lets it believe that it leads. The others answer HELLO with who
- *does. Without a store that takes writes nothing is decided, and it says why; traffic goes on.
+ * Several controllers may run; one of them leads. The leader loads what earlier leaders saved,
+ * accepts the agents' sessions, and sends commands while its own clock says that its lease has not
+ * run out. The others answer HELLO with the address of the leader. While the store accepts no
+ * writes, the leader decides nothing and its status names the reason; traffic goes on.
  *
- * In the store: "node/1f4a0007" each node that ever said HELLO, "failure/0000000007" each failure,
- *with its step, "epoch/00000000000000000041" who led; "leader" is the election's.
+ * The files, each of which uses only files above it in this list:
  *
- * Example of a file:
+ *	ctl_priv.h	struct bl_ctl, which all of them share
+ *	message.c	packs and unpacks the messages of proto/ctl.proto
+ *	peer.c		the list of sessions, and which nodes may be sent commands
+ *	outputs.c	saves records and sends commands as the failure procedure asks
+ *	forward.c	forwards a frame from one host to another
+ *	admit.c		changes the admission of the whole rack
+ *	dispatch.c	passes an agent's message to the failure procedure, forward.c or admit.c
+ *	sessions.c	accepts connections, closes silent ones, logs failed ones
+ *	lead.c		what happens when this controller is elected or loses the lead
+ *	status.c	the JSON object that `barline controller show` reads
+ *	server.c	opens and closes all of that, and runs the event loop
  *
- *	listen: 10.0.0.1:61693
- *	etcd: { endpoints: [http://10.0.0.1:2379, http://10.0.0.2:2379, http://10.0.0.3:2379] }
- *	tls: { ca: ca.pem, cert: controller.pem, key: controller.key }
+ * Keys in the store: "node/1f4a0007" for each node that ever sent HELLO; "failure/0000000007" for
+ * each failure, with its step; "epoch/00000000000000000041" for each election, with the leader's
+ * address; "leader" belongs to the election itself.
  */
 #ifndef BARLINE_CONTROLLER_SERVER_H
 #define BARLINE_CONTROLLER_SERVER_H
 
-#include <stdint.h>
+#include "controller/config.h"
 
-#include "proto/session.h"
-#include "controller/store/store.h"
-
-#define BL_CTL_ETCD_MAX    8
-#define BL_CTL_SESSIONS    4096
-#define BL_CTL_STRANGERS   256                        /* sessions that have not said HELLO yet */
-#define BL_CTL_STATUS      "/controller-%llu-%d.sock" /* in BL_RUN_DIR: network namespace, process */
-#define BL_CTL_STATUS_GLOB "/controller-%llu-*.sock"  /* all of a network namespace: glob */
-
-/**
- * struct bl_ctl_cfg - from YAML, or the tests. Numbers: 0 is the default.
- * @listen: address; @advertise: what agents know it by; "": @listen. @sqlite: a file; or @etcd:
- * URLs. @prefix: of etcd's keys.
- * @ca, @cert, @key: of agents' sessions; all "": no TLS. @etcd_ca, ...: of etcd's.
- * @settle_us: reports of one failure may come that far apart; 5000. @answer_ms: who takes longer
- * has failed; 1000. @grace_ms: for agents to come to a new leader; 3000. @silence_ms: sessions that
- * say nothing for so long end; 3000.
- * @stuck_ms: what does not get through to a receiver for so long, though everybody is there, costs
- * one of the two its membership; 5000.
+/*
+ * Path of the status socket below BL_RUN_DIR, with the inode of the network namespace and the
+ * process id; and a glob(7) pattern for all controllers of one network namespace.
  */
-struct bl_ctl_cfg {
-	char listen[64], advertise[64];
-	char sqlite[256];
-	char etcd[BL_CTL_ETCD_MAX][256];
-	unsigned int netcd;
-	char prefix[64];
-	uint32_t ttl_s;
-	char ca[256], cert[256], key[256];
-	char etcd_ca[256], etcd_cert[256], etcd_key[256];
-	uint32_t settle_us, answer_ms, grace_ms, silence_ms, stuck_ms;
-};
+#define BL_CTL_STATUS      "/controller-%llu-%d.sock"
+#define BL_CTL_STATUS_GLOB "/controller-%llu-*.sock"
 
 struct bl_ctl;
 
 /**
- * bl_ctl_config_load - strict, as all files of barline. Returns 0 or -errno; @err begins with file
- * and line.
- */
-int bl_ctl_config_load(struct bl_ctl_cfg *cfg, const char *path, struct bl_err *err);
-
-/**
- * bl_ctl_new - opens store and socket, in the network namespace of the thread. bl_ctl_run - until
- * bl_ctl_stop(), which may be called from a signal handler or another thread. Both return 0 or
- * -errno.
+ * bl_ctl_new - Opens the store, the listening socket and the status socket, in the network
+ * namespace of the calling thread, and begins to campaign for the lead.
+ * @out: the controller; NULL if this fails.
+ *
+ * Returns 0 or -errno with a text in @err.
  */
 int bl_ctl_new(struct bl_ctl **out, const struct bl_ctl_cfg *cfg, struct bl_err *err);
-int bl_ctl_run(struct bl_ctl *c, struct bl_err *err);
-void bl_ctl_stop(struct bl_ctl *c);
-void bl_ctl_free(struct bl_ctl *c);
 
 /**
- * bl_ctl_text - what `barline controller show` reads: one JSON object, from malloc(). From any
- * thread while bl_ctl_run() runs.
+ * bl_ctl_run - Runs the event loop until bl_ctl_stop() is called or the controller cannot go on.
+ *
+ * Returns 0, or -errno with a text in @err.
  */
-char *bl_ctl_text(struct bl_ctl *c);
+int bl_ctl_run(struct bl_ctl *c, struct bl_err *err);
+
+/** bl_ctl_stop - Ends bl_ctl_run(). May be called from a signal handler or another thread. */
+void bl_ctl_stop(struct bl_ctl *c);
+
+/** bl_ctl_free - Gives up the lead, closes all sessions and frees @c. NULL: no-op. */
+void bl_ctl_free(struct bl_ctl *c);
 
 #endif

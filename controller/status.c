@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/*
- * What a controller says about itself: one JSON object, from which `barline controller show`,
- * `failures` and `epochs` each print a part.
- */
+/* See status.h. */
 #include <inttypes.h>
 #include <jansson.h>
 #include <netinet/in.h>
@@ -11,7 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "server_priv.h"
+#include "controller/admit.h"
+#include "controller/peer.h"
+#include "controller/status.h"
+#include "maps/failure_abi.h"
 
 static json_t *u64(uint64_t v)
 {
@@ -51,18 +51,9 @@ static const char *state_of(const struct bl_recover_node *n)
 					 : "no link";
 }
 
-static const struct peer *peer_with(const struct bl_ctl *c, uint32_t node)
-{
-	const struct peer *p;
-
-	for (p = c->peers; p && p->node != node; p = p->next)
-		;
-	return p;
-}
-
 static json_t *node_row(const struct bl_ctl *c, const struct bl_recover_node *n)
 {
-	const struct peer *p = peer_with(c, n->id);
+	const struct peer *p = ctl_peer_find(c, n->id);
 	uint32_t i, silent = 0, barred = 0;
 	json_t *o = json_object();
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "determine.h"
+#include "controller/recover/determine.h"
 
 /* A flow is at a node going up, or going down. Of which some cross the report of a correct node. */
 enum { GOES_UP = 1, GOES_DOWN = 2, CROSSED = 2 /* shift: GOES_UP << CROSSED */ };

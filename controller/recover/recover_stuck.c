@@ -1,31 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The failure procedure where nobody has failed and two processes do not reach each other, by the
- * network or by way of the controller (recover_core.h, bl_recover_proc_stuck()). What is not
- * acknowledged holds the commit barrier of the rack, so one of the two has to go.
+ * Complaints: no node has failed, but two processes do not reach each other, neither over the
+ * network nor through the controller (recover_core.h, bl_recover_proc_stuck()). What is not
+ * acknowledged holds the commit barrier of the rack, so one of the two has to be expelled.
  *
- * Example: h1:5 complains about h2:7 and h3:9, h4:6 about h2:7. h1:5 and h2:7 are at the ends of
- * two complaints each; h2:7 is a receiver there: PUT_OUT h2:7. Left is h1:5 about h3:9, one each:
- * PUT_OUT h3:9. Had h4:6 said nothing, h1:5 alone would go.
+ * Example: h1:5 complains about h2:7 and h3:9, h4:6 complains about h2:7. h1:5 and h2:7 are at the
+ * ends of two complaints each. h2:7 is a receiver, so it is expelled: PUT_OUT h2:7. What is left is
+ * the complaint of h1:5 about h3:9, one for each end: PUT_OUT h3:9. Had h4:6 not complained, h1:5
+ * alone would be expelled.
  *
- * It is not decided while anything silent is to be judged: if h3 has failed, that is why it was not
- * reached, and h1:5 about h3:9 is no complaint. The model is controller/model/stuck.pml.
+ * Nothing is decided while a silent link is to be judged: if h3 has failed, that is why it was not
+ * reached, and the complaint of h1:5 about h3:9 is void. The model is controller/model/stuck.pml.
  *
- * The answer to PUT_OUT is PROC_DOWN; whose host does not give it in time has failed itself, as for
- * every other answer.
+ * The answer to PUT_OUT is PROC_DOWN. A host that does not give it in time has failed itself, as
+ * with every other answer.
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "recover_priv.h"
+#include "controller/recover/recover_priv.h"
 
-static bool same(const struct stuck_end *a, const struct stuck_end *b)
+static bool is_same_end(const struct stuck_end *a, const struct stuck_end *b)
 {
 	return a->node == b->node && a->port == b->port && a->life == b->life;
 }
 
-/* What was announced already is on its way to whoever complains. */
-static bool announced(const struct bl_recover *r, const struct stuck_end *e)
+/* Whether @e was expelled or announced already, so that complaints about it are settled. */
+static bool is_announced(const struct bl_recover *r, const struct stuck_end *e)
 {
 	uint32_t i, k;
 
@@ -42,7 +43,7 @@ static bool announced(const struct bl_recover *r, const struct stuck_end *e)
 				return true;
 	}
 	for (i = 0; i < r->nexpelled; i++)
-		if (same(&r->expelled[i].who, e))
+		if (is_same_end(&r->expelled[i].who, e))
 			return true;
 	return false;
 }
@@ -57,7 +58,7 @@ enum bl_recover_reason bl_recover_proc_stuck(struct bl_recover *r, uint64_t now,
 	struct bl_recover_node *n;
 	uint32_t i;
 
-	why = recover_speaker(r, node, &n);
+	why = recover_find_speaker(r, node, &n);
 	if (why != BL_RECOVER_OK)
 		return why;
 	if (n->kind != BL_DET_HOST || !s->from.port || !s->to.port)
@@ -68,12 +69,12 @@ enum bl_recover_reason bl_recover_proc_stuck(struct bl_recover *r, uint64_t now,
 	if (to->state != BL_DET_UP)
 		return BL_RECOVER_FAILED_NODE;
 	for (i = 0; i < r->nstuck; i++)
-		if (same(&r->stuck[i].from, &c.from) && same(&r->stuck[i].to, &c.to))
+		if (is_same_end(&r->stuck[i].from, &c.from) && is_same_end(&r->stuck[i].to, &c.to))
 			return BL_RECOVER_REPEATED;
-	if (announced(r, &c.from) || announced(r, &c.to))
+	if (is_announced(r, &c.from) || is_announced(r, &c.to))
 		return BL_RECOVER_REPEATED;
 	if (r->nstuck == BL_RECOVER_STUCK_MAX ||
-	    !recover_room(&r->stuck, r->nstuck, &r->stuck_room, sizeof(*r->stuck)))
+	    !recover_grow(&r->stuck, r->nstuck, &r->stuck_room, sizeof(*r->stuck)))
 		return BL_RECOVER_FULL;
 	if (!r->nstuck)
 		r->stuck_ns = now + BL_RECOVER_STUCK_NS;
@@ -81,97 +82,93 @@ enum bl_recover_reason bl_recover_proc_stuck(struct bl_recover *r, uint64_t now,
 	return BL_RECOVER_OK;
 }
 
-/* At how many ends it is. */
-static uint32_t ends(const struct bl_recover *r, const struct stuck_end *e)
+/* Returns the number of complaints that @e is an end of. */
+static uint32_t count_ends(const struct bl_recover *r, const struct stuck_end *e)
 {
 	uint32_t i, n = 0;
 
 	for (i = 0; i < r->nstuck; i++)
-		n += same(&r->stuck[i].from, e) || same(&r->stuck[i].to, e);
+		n += is_same_end(&r->stuck[i].from, e) || is_same_end(&r->stuck[i].to, e);
 	return n;
 }
 
-static void drop(struct bl_recover *r, const struct stuck_end *e)
+/* Removes the complaints that @e is an end of. */
+static void drop_complaints(struct bl_recover *r, const struct stuck_end *e)
 {
 	uint32_t i, left = 0;
 
 	for (i = 0; i < r->nstuck; i++)
-		if (!same(&r->stuck[i].from, e) && !same(&r->stuck[i].to, e))
+		if (!is_same_end(&r->stuck[i].from, e) && !is_same_end(&r->stuck[i].to, e))
 			r->stuck[left++] = r->stuck[i];
 	r->nstuck = left;
 }
 
-static void order(struct bl_recover *r, const struct stuck_end *e)
+static void send_put_out(struct bl_recover *r, const struct stuck_end *e)
 {
-	recover_to_node(r, BL_RECOVER_PUT_OUT, recover_node_of(r, e->node),
-			(uint64_t)e->life << 16 | e->port);
+	recover_send_command(r, BL_RECOVER_PUT_OUT, recover_node_of(r, e->node),
+			     (uint64_t)e->life << 16 | e->port);
 }
 
-/* A node that does not work, or is not there. */
-static bool failed(const struct bl_recover *r, const struct stuck_end *e)
+/* Whether the node of @e is not known, or has failed. */
+static bool is_end_failed(const struct bl_recover *r, const struct stuck_end *e)
 {
 	const struct bl_recover_node *n = recover_node_of(r, e->node);
 
 	return !n || n->state != BL_DET_UP;
 }
 
-/* A failure is the reason, where there is one: what it concerns is no complaint any more. */
-static void drop_failed(struct bl_recover *r)
+/* Removes the complaints about nodes that have failed: the failure was the reason. */
+static void drop_failed_ends(struct bl_recover *r)
 {
 	uint32_t i, left = 0;
 
 	for (i = 0; i < r->nstuck; i++)
-		if (!failed(r, &r->stuck[i].from) && !failed(r, &r->stuck[i].to))
+		if (!is_end_failed(r, &r->stuck[i].from) && !is_end_failed(r, &r->stuck[i].to))
 			r->stuck[left++] = r->stuck[i];
 	r->nstuck = left;
 }
 
-/* Something silent is not judged yet. */
-static bool unsettled(const struct bl_recover *r)
+/* Whether something silent is not judged or not announced yet. */
+static bool is_judgement_open(const struct bl_recover *r)
 {
 	return r->dirty || r->pending;
 }
 
-/* To be called when what is due has been judged. */
 void recover_stuck_tick(struct bl_recover *r, uint64_t now)
 {
-	if (unsettled(r))
+	if (is_judgement_open(r))
 		return;
-	drop_failed(r);
+	drop_failed_ends(r);
 	while (r->nstuck && now >= r->stuck_ns) {
 		struct stuck_end worst = r->stuck[0].to;
-		uint32_t i, most = ends(r, &worst);
+		uint32_t i, most = count_ends(r, &worst);
 
 		for (i = 0; i < r->nstuck; i++) {
-			uint32_t n = ends(r, &r->stuck[i].to);
+			uint32_t n = count_ends(r, &r->stuck[i].to);
 
 			if (n > most) {
 				most = n;
 				worst = r->stuck[i].to;
 			}
 		}
-		/* of two that are as bad it is the receiver */
+		/* A sender has to be at more ends than every receiver. */
 		for (i = 0; i < r->nstuck; i++) {
-			uint32_t n = ends(r, &r->stuck[i].from);
+			uint32_t n = count_ends(r, &r->stuck[i].from);
 
 			if (n > most) {
 				most = n;
 				worst = r->stuck[i].from;
 			}
 		}
-		if (!recover_room(&r->expelled, r->nexpelled, &r->expelled_room,
+		if (!recover_grow(&r->expelled, r->nexpelled, &r->expelled_room,
 				  sizeof(*r->expelled)))
 			return;
 		r->expelled[r->nexpelled++] = (struct expelled){ worst, recover_answer_by(r, now) };
-		order(r, &worst);
-		drop(r, &worst);
+		send_put_out(r, &worst);
+		drop_complaints(r, &worst);
 	}
 }
 
-/*
- * Hosts that have not put out whom they should, and have not said so. Returns whether there are
- * any.
- */
 bool recover_stuck_late(struct bl_recover *r, uint64_t now)
 {
 	uint32_t i, left = 0;
@@ -181,8 +178,8 @@ bool recover_stuck_late(struct bl_recover *r, uint64_t now)
 		struct expelled *e = &r->expelled[i];
 		struct bl_recover_node *n = recover_node_of(r, e->who.node);
 
-		if (!n || !recover_waits_possible(n))
-			continue; /* it went with its host */
+		if (!n || !recover_can_answer(n))
+			continue; /* It failed with its host. */
 		if (now >= e->due && now < n->away_until) {
 			e->due = n->away_until + r->cfg.answer_ns;
 		} else if (now >= e->due) {
@@ -197,7 +194,7 @@ bool recover_stuck_late(struct bl_recover *r, uint64_t now)
 
 uint64_t recover_stuck_due(const struct bl_recover *r)
 {
-	uint64_t due = r->nstuck && !unsettled(r) ? r->stuck_ns : UINT64_MAX;
+	uint64_t due = r->nstuck && !is_judgement_open(r) ? r->stuck_ns : UINT64_MAX;
 	uint32_t i;
 
 	for (i = 0; i < r->nexpelled; i++)
@@ -206,25 +203,23 @@ uint64_t recover_stuck_due(const struct bl_recover *r)
 	return due;
 }
 
-/* That process is gone, whatever for: nobody waits for it, and what was said of it is settled. */
 void recover_stuck_gone(struct bl_recover *r, uint32_t node, const struct bl_recover_proc *p)
 {
 	const struct stuck_end e = { node, p->port, p->life };
 	uint32_t i, left = 0;
 
-	drop(r, &e);
+	drop_complaints(r, &e);
 	for (i = 0; i < r->nexpelled; i++)
-		if (!same(&r->expelled[i].who, &e))
+		if (!is_same_end(&r->expelled[i].who, &e))
 			r->expelled[left++] = r->expelled[i];
 	r->nexpelled = left;
 }
 
-/* A new session: what was ordered may not have come. */
 void recover_stuck_welcome(struct bl_recover *r, const struct bl_recover_node *n)
 {
 	uint32_t i;
 
 	for (i = 0; i < r->nexpelled; i++)
 		if (r->expelled[i].who.node == n->id)
-			order(r, &r->expelled[i].who);
+			send_put_out(r, &r->expelled[i].who);
 }

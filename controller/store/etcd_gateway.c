@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/*
- * The members of etcd behind their JSON gateways, by libcurl in the event loop; etcd_gateway.h says
- * what a request's end means.
- */
+/* See etcd_gateway.h. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "etcd_gateway.h"
+#include "controller/store/etcd_gateway.h"
 
-#define ANSWER_MAX (64U << 20)
+#define ANSWER_MAX (64U << 20) /* longest answer that is accepted, bytes */
 
 static const char *const routes[] = {
 	[ETCD_RANGE] = "/v3/kv/range",      [ETCD_TXN] = "/v3/kv/txn",
@@ -25,30 +22,31 @@ void etcd_gateway_next(struct etcd_gateway *g)
 
 /* ---- curl in the event loop ---- */
 
-static void finish_all(struct etcd_gateway *g);
+static void finish_requests(struct etcd_gateway *g);
 
-static void turn(struct etcd_gateway *g, curl_socket_t fd, int what)
+static void turn_curl(struct etcd_gateway *g, curl_socket_t fd, int what)
 {
 	int running;
 
 	curl_multi_socket_action(g->multi, fd, what, &running);
 	g->turned(g->ctx);
-	finish_all(g);
+	finish_requests(g);
 }
 
 static int on_fd(sd_event_source *src, int fd, uint32_t events, void *ctx)
 {
 	(void)src;
-	turn(ctx, fd,
-	     (events & EPOLLIN ? CURL_CSELECT_IN : 0) | (events & EPOLLOUT ? CURL_CSELECT_OUT : 0) |
-		     (events & (EPOLLERR | EPOLLHUP) ? CURL_CSELECT_ERR : 0));
+	turn_curl(ctx, fd,
+		  (events & EPOLLIN ? CURL_CSELECT_IN : 0) |
+			  (events & EPOLLOUT ? CURL_CSELECT_OUT : 0) |
+			  (events & (EPOLLERR | EPOLLHUP) ? CURL_CSELECT_ERR : 0));
 	return 0;
 }
 
 static int on_timer(sd_event_source *src, uint64_t usec, void *ctx)
 {
 	(void)src, (void)usec;
-	turn(ctx, CURL_SOCKET_TIMEOUT, 0);
+	turn_curl(ctx, CURL_SOCKET_TIMEOUT, 0);
 	return 0;
 }
 
@@ -123,7 +121,8 @@ void etcd_req_free(struct etcd_req *q)
 	free(q);
 }
 
-static void set_up(struct etcd_gateway *g, CURL *easy, enum etcd_route route, const char *body)
+static void set_up_request(struct etcd_gateway *g, CURL *easy, enum etcd_route route,
+			   const char *body)
 {
 	char url[512];
 
@@ -145,14 +144,14 @@ static void set_up(struct etcd_gateway *g, CURL *easy, enum etcd_route route, co
 		curl_easy_setopt(easy, CURLOPT_SSLKEY, g->key);
 }
 
-static void start(struct etcd_req *q)
+static void start_request(struct etcd_req *q)
 {
 	struct etcd_gateway *g = q->g;
 
 	q->easy = curl_easy_init();
 	if (!q->easy)
 		return;
-	set_up(g, q->easy, q->route, q->body);
+	set_up_request(g, q->easy, q->route, q->body);
 	curl_easy_setopt(q->easy, CURLOPT_WRITEFUNCTION, on_data);
 	curl_easy_setopt(q->easy, CURLOPT_WRITEDATA, q);
 	curl_easy_setopt(q->easy, CURLOPT_PRIVATE, q);
@@ -178,13 +177,14 @@ struct etcd_req *etcd_ask(struct etcd_gateway *g, enum etcd_route route, char *b
 				.left = g->n - 1,
 				.fn = fn };
 	g->reqs = q;
-	start(q);
+	start_request(q);
 	return q;
 }
 
 /*
- * What certainly was not done: refused before it was proposed, or for what it says. The rest of the
- * errors are deadlines and changes of the leader: it may be done.
+ * Whether etcd certainly did not and will not apply the request: it was refused before it was
+ * proposed, or for its content. The other errors are deadlines and changes of etcd's leader, after
+ * which the request may have been applied.
  */
 static bool certainly_refused(const struct etcd_answer *a)
 {
@@ -216,7 +216,7 @@ static bool certainly_refused(const struct etcd_answer *a)
 	return false;
 }
 
-static void finish(struct etcd_req *q, CURLcode code)
+static void finish_request(struct etcd_req *q, CURLcode code)
 {
 	struct etcd_gateway *g = q->g;
 	struct etcd_answer a = { 0 };
@@ -241,13 +241,15 @@ static void finish(struct etcd_req *q, CURLcode code)
 	snprintf(text, sizeof(text), "etcd at %s: %s%s", g->endpoints[g->at % g->n], why,
 		 a.error && strstr(a.error, "no leader") ? " (no quorum)" : "");
 	if (out != BL_STORE_DONE) {
-		/* this member, or the way to it: the next one is asked from now on */
+		/*
+		 * This member, or the path to it, has a problem: later requests go to the next one.
+		 */
 		etcd_gateway_next(g);
 		if (q->left && q->route != ETCD_WATCH && (out == BL_STORE_REFUSED || q->twice)) {
 			q->left--;
 			curl_multi_remove_handle(g->multi, q->easy);
 			curl_easy_cleanup(q->easy);
-			start(q);
+			start_request(q);
 			etcd_answer_free(&a);
 			return;
 		}
@@ -259,7 +261,7 @@ static void finish(struct etcd_req *q, CURLcode code)
 	etcd_req_free(q);
 }
 
-static void finish_all(struct etcd_gateway *g)
+static void finish_requests(struct etcd_gateway *g)
 {
 	CURLMsg *m;
 	int left;
@@ -270,7 +272,7 @@ static void finish_all(struct etcd_gateway *g)
 		if (m->msg != CURLMSG_DONE)
 			continue;
 		curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, &q);
-		finish((struct etcd_req *)(void *)q, m->data.result);
+		finish_request((struct etcd_req *)(void *)q, m->data.result);
 	}
 }
 
@@ -286,16 +288,16 @@ void etcd_ask_now(struct etcd_gateway *g, enum etcd_route route, const char *bod
 
 	if (!easy)
 		return;
-	set_up(g, easy, route, body);
+	set_up_request(g, easy, route, body);
 	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, drop_data);
 	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)ms);
 	curl_easy_perform(easy);
 	curl_easy_cleanup(easy);
 }
 
-/* ---- making it ---- */
+/* ---- opening and closing ---- */
 
-static bool copy(char **to, const char *from)
+static bool copy_text(char **to, const char *from)
 {
 	*to = from ? strdup(from) : NULL;
 	return !from || *to;
@@ -328,10 +330,10 @@ int etcd_gateway_open(struct etcd_gateway *g, const struct bl_etcd_cfg *cfg, str
 		return bl_fail(err, ENOMEM, "cannot set libcurl up");
 	g->n = cfg->nendpoints;
 	g->endpoints = calloc(g->n, sizeof(*g->endpoints));
-	ok = g->endpoints && copy(&g->ca, cfg->ca) && copy(&g->cert, cfg->cert) &&
-	     copy(&g->key, cfg->key);
+	ok = g->endpoints && copy_text(&g->ca, cfg->ca) && copy_text(&g->cert, cfg->cert) &&
+	     copy_text(&g->key, cfg->key);
 	for (i = 0; ok && i < g->n; i++)
-		ok = copy(&g->endpoints[i], cfg->endpoints[i]);
+		ok = copy_text(&g->endpoints[i], cfg->endpoints[i]);
 	ok = ok && add_header(g, "Content-Type: application/json") &&
 	     add_header(g, "Grpc-Metadata-hasleader: true") && add_header(g, "Expect:");
 	g->multi = ok ? curl_multi_init() : NULL;

@@ -1,72 +1,50 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* See etcd_msg.h. */
+#include <gnutls/gnutls.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "etcd_msg.h"
+#include "controller/store/etcd_msg.h"
 
-static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+/* ---- base64 ---- */
 
 char *etcd_b64(const void *data, size_t len)
 {
-	const uint8_t *d = data;
-	char *out = malloc((len + 2) / 3 * 4 + 1), *o = out;
-	size_t i;
+	const gnutls_datum_t in = { (void *)(uintptr_t)data, (unsigned int)len };
+	gnutls_datum_t out;
+	char *text;
 
-	if (!out)
+	if (gnutls_base64_encode2(&in, &out))
 		return NULL;
-	for (i = 0; i < len; i += 3) {
-		uint32_t v = (uint32_t)d[i] << 16 | (i + 1 < len ? (uint32_t)d[i + 1] << 8 : 0) |
-			     (i + 2 < len ? d[i + 2] : 0);
-
-		*o++ = digits[v >> 18];
-		*o++ = digits[v >> 12 & 63];
-		*o++ = i + 1 < len ? digits[v >> 6 & 63] : '=';
-		*o++ = i + 2 < len ? digits[v & 63] : '=';
-	}
-	*o = 0;
-	return out;
+	text = strndup((char *)out.data, out.size);
+	gnutls_free(out.data);
+	return text;
 }
 
 uint8_t *etcd_unb64(const char *text, size_t *len)
 {
-	size_t n = strlen(text), i, k, pad = 0;
-	uint8_t *out, *o;
+	const gnutls_datum_t in = { (void *)(uintptr_t)text, (unsigned int)strlen(text) };
+	gnutls_datum_t out;
+	uint8_t *bytes;
 
-	if (n % 4)
+	if (gnutls_base64_decode2(&in, &out))
 		return NULL;
-	while (pad < 2 && pad < n && text[n - 1 - pad] == '=')
-		pad++;
-	out = o = malloc(n / 4 * 3 + 1);
-	if (!out)
-		return NULL;
-	for (i = 0; i < n; i += 4) {
-		uint32_t v = 0;
-
-		for (k = 0; k < 4; k++) {
-			const char *d = i + k < n - pad ? memchr(digits, text[i + k], 64) : digits;
-
-			if (!d) {
-				free(out);
-				return NULL;
-			}
-			v = v << 6 | (uint32_t)(d - digits);
-		}
-		*o++ = (uint8_t)(v >> 16);
-		*o++ = (uint8_t)(v >> 8);
-		*o++ = (uint8_t)v;
+	bytes = malloc((size_t)out.size + 1);
+	if (bytes) {
+		memcpy(bytes, out.data, out.size);
+		bytes[out.size] = 0;
+		*len = out.size;
 	}
-	*len = n / 4 * 3 - pad;
-	out[*len] = 0;
-	return out;
+	gnutls_free(out.data);
+	return bytes;
 }
 
 /* ---- requests ---- */
 
-static json_t *b64(const void *data, size_t len)
+static json_t *make_b64(const void *data, size_t len)
 {
 	char *t = etcd_b64(data, len);
 	json_t *j = t ? json_string(t) : NULL;
@@ -75,7 +53,7 @@ static json_t *b64(const void *data, size_t len)
 	return j;
 }
 
-static json_t *number(uint64_t v)
+static json_t *make_number(uint64_t v)
 {
 	char text[24];
 
@@ -83,38 +61,39 @@ static json_t *number(uint64_t v)
 	return json_string(text);
 }
 
-static void key_of(json_t *o, const char *key)
+static void set_key(json_t *o, const char *key)
 {
-	json_object_set_new(o, "key", b64(key, strlen(key)));
+	json_object_set_new(o, "key", make_b64(key, strlen(key)));
 }
 
 /*
- * the first key behind all that begin with it: its last byte plus one; no key of ours ends in 0xff
+ * Sets the end of the range: the first key after all those that begin with @prefix, which is
+ * @prefix with its last byte incremented. No key of ours ends in 0xff.
  */
-static void end_of(json_t *o, const char *prefix)
+static void set_range_end(json_t *o, const char *prefix)
 {
 	size_t n = strlen(prefix);
 	char *end = strdup(prefix);
 
 	if (end && n) {
 		end[n - 1]++;
-		json_object_set_new(o, "range_end", b64(end, n));
+		json_object_set_new(o, "range_end", make_b64(end, n));
 	}
 	free(end);
 }
 
-static json_t *compare(const char *key, const char *target, const char *field, uint64_t v)
+static json_t *make_compare(const char *key, const char *target, const char *field, uint64_t v)
 {
 	json_t *o = json_object();
 
-	key_of(o, key);
+	set_key(o, key);
 	json_object_set_new(o, "target", json_string(target));
 	json_object_set_new(o, "result", json_string("EQUAL"));
-	json_object_set_new(o, field, number(v));
+	json_object_set_new(o, field, make_number(v));
 	return o;
 }
 
-static char *text_of(json_t *o)
+static char *dump_json(json_t *o)
 {
 	char *t = json_dumps(o, JSON_COMPACT);
 
@@ -122,13 +101,13 @@ static char *text_of(json_t *o)
 	return t;
 }
 
-static json_t *range_of(const char *key, bool prefix)
+static json_t *make_range(const char *key, bool prefix)
 {
 	json_t *o = json_object();
 
-	key_of(o, key);
+	set_key(o, key);
 	if (prefix)
-		end_of(o, key);
+		set_range_end(o, key);
 	return o;
 }
 
@@ -138,64 +117,64 @@ char *etcd_msg_put(const struct etcd_put *p)
 	       *op = json_object();
 
 	if (p->fence_rev)
-		json_array_append_new(cmp,
-				      compare(p->fence, "CREATE", "create_revision", p->fence_rev));
+		json_array_append_new(cmp, make_compare(p->fence, "CREATE", "create_revision",
+							p->fence_rev));
 	if (p->create)
-		json_array_append_new(cmp, compare(p->key, "CREATE", "create_revision", 0));
+		json_array_append_new(cmp, make_compare(p->key, "CREATE", "create_revision", 0));
 	else if (p->rev != BL_STORE_ANY)
-		json_array_append_new(cmp, compare(p->key, "MOD", "mod_revision", p->rev));
-	key_of(op, p->key);
+		json_array_append_new(cmp, make_compare(p->key, "MOD", "mod_revision", p->rev));
+	set_key(op, p->key);
 	if (p->value) {
-		json_object_set_new(op, "value", b64(p->value, p->len));
+		json_object_set_new(op, "value", make_b64(p->value, p->len));
 		if (p->lease)
-			json_object_set_new(op, "lease", number(p->lease));
+			json_object_set_new(op, "lease", make_number(p->lease));
 	}
 	json_array_append_new(ok, json_pack("{s:o}",
 					    p->value ? "request_put" : "request_delete_range", op));
-	/* who fails learns why: the fence and the key as they are */
+	/* A refused transaction returns the fence and the key as they are, which shows why. */
 	if (p->fence_rev)
 		json_array_append_new(no, json_pack("{s:o}", "request_range",
-						    range_of(p->fence, false)));
-	json_array_append_new(no, json_pack("{s:o}", "request_range", range_of(p->key, false)));
+						    make_range(p->fence, false)));
+	json_array_append_new(no, json_pack("{s:o}", "request_range", make_range(p->key, false)));
 	json_object_set_new(o, "compare", cmp);
 	json_object_set_new(o, "success", ok);
 	json_object_set_new(o, "failure", no);
-	return text_of(o);
+	return dump_json(o);
 }
 
 char *etcd_msg_range(const char *key, bool prefix)
 {
-	return text_of(range_of(key, prefix));
+	return dump_json(make_range(key, prefix));
 }
 
 char *etcd_msg_watch(const char *key, bool prefix, uint64_t from_rev)
 {
-	json_t *o = range_of(key, prefix);
+	json_t *o = make_range(key, prefix);
 
-	json_object_set_new(o, "start_revision", number(from_rev));
+	json_object_set_new(o, "start_revision", make_number(from_rev));
 	json_object_set_new(o, "progress_notify", json_true());
-	return text_of(json_pack("{s:o}", "create_request", o));
+	return dump_json(json_pack("{s:o}", "create_request", o));
 }
 
 char *etcd_msg_grant(uint64_t ttl_s)
 {
-	return text_of(json_pack("{s:o}", "TTL", number(ttl_s)));
+	return dump_json(json_pack("{s:o}", "TTL", make_number(ttl_s)));
 }
 
 char *etcd_msg_lease(uint64_t lease)
 {
-	return text_of(json_pack("{s:o}", "ID", number(lease)));
+	return dump_json(json_pack("{s:o}", "ID", make_number(lease)));
 }
 
 /* ---- answers ---- */
 
-static uint64_t number_in(const json_t *o, const char *key)
+static uint64_t read_number(const json_t *o, const char *key)
 {
 	const json_t *v = json_object_get(o, key);
 
 	if (json_is_integer(v))
 		return json_integer_value(v) > 0 ? (uint64_t)json_integer_value(v) : 0;
-	/* "-1" is what the time to live of a dead lease is */
+	/* The time to live of an expired lease is "-1". */
 	return json_is_string(v) && *json_string_value(v) != '-'
 		       ? strtoull(json_string_value(v), NULL, 10)
 		       : 0;
@@ -208,10 +187,10 @@ static void read_error(const json_t *root, struct etcd_answer *a)
 
 	if (json_is_object(e)) {
 		text = json_string_value(json_object_get(e, "message"));
-		a->grpc_code = (int)number_in(e, "grpc_code");
+		a->grpc_code = (int)read_number(e, "grpc_code");
 	} else if (json_is_string(e)) {
 		text = json_string_value(e);
-		a->grpc_code = (int)number_in(root, "code");
+		a->grpc_code = (int)read_number(root, "code");
 	} else if (!e || json_is_null(e)) {
 		return;
 	}
@@ -231,7 +210,7 @@ static void read_kv(const json_t *kv, bool gone, const char *strip, struct etcd_
 	v = realloc(a->kv, (a->n + 1) * sizeof(*v));
 	if (v)
 		a->kv = v;
-	/* a key with a 0 in it is none of ours */
+	/* Keys of ours contain no 0 byte. */
 	if (!k || !bytes || !v || strlen((char *)k) != klen || klen < skip ||
 	    memcmp(k, strip, skip)) {
 		free(k);
@@ -246,9 +225,9 @@ static void read_kv(const json_t *kv, bool gone, const char *strip, struct etcd_
 	v[a->n++] = (struct etcd_kv){ .kv = { .key = (char *)k,
 					      .value = bytes,
 					      .len = vlen,
-					      .rev = number_in(kv, "mod_revision") },
-				      .create_rev = number_in(kv, "create_revision"),
-				      .lease = number_in(kv, "lease"),
+					      .rev = read_number(kv, "mod_revision") },
+				      .create_rev = read_number(kv, "create_revision"),
+				      .lease = read_number(kv, "lease"),
 				      .gone = gone };
 }
 
@@ -272,17 +251,17 @@ void etcd_msg_read(const char *text, size_t len, const char *strip, struct etcd_
 	}
 	a->sound = true;
 	read_error(root, a);
-	/* streams wrap each answer */
+	/* Streams wrap each answer into "result". */
 	in = json_object_get(root, "result");
 	if (!json_is_object(in))
 		in = root;
-	a->rev = number_in(json_object_get(in, "header"), "revision");
+	a->rev = read_number(json_object_get(in, "header"), "revision");
 	a->succeeded = json_is_true(json_object_get(in, "succeeded"));
 	a->created = json_is_true(json_object_get(in, "created"));
 	a->canceled = json_is_true(json_object_get(in, "canceled"));
-	a->compacted = number_in(in, "compact_revision");
-	a->ttl = number_in(in, "TTL");
-	a->lease = number_in(in, "ID");
+	a->compacted = read_number(in, "compact_revision");
+	a->ttl = read_number(in, "TTL");
+	a->lease = read_number(in, "ID");
 	if (a->canceled && json_is_string(json_object_get(in, "cancel_reason")))
 		a->cancel_reason = strdup(json_string_value(json_object_get(in, "cancel_reason")));
 	read_kvs(in, strip, a);

@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Where the controller keeps what it decided: one interface, two stores. etcd when the controller
- * is replicated (store_etcd.c), SQLite when it is alone (store_sqlite.c).
+ * The store of the controller's decisions: one interface with two implementations. etcd serves
+ * several controllers of which one leads (store_etcd.c), SQLite a single one (store_sqlite.c).
  *
- * Keys are short text ("failure/0000000007"), values are bytes. Every key has a revision, the
- * store's at its last write; every write names the revision it believes in, and the epoch of the
- * one who writes:
+ * A key is a short text ("failure/0000000007"), a value is bytes. Each key has a revision: the
+ * store's revision at the last write of the key. A write names the revision that the writer expects
+ * and the writer's epoch:
  *
- *   elected(epoch 41)			the key "leader" was made at revision 41, and lives on our
- * lease put(41, "failure/7", 0, ...)	done, revision 44: no such key was there, and "leader" is
- * still the one of revision 41 put(41, "failure/7", 44, ...)	refused, fenced: another one leads
- * since revision 52; nothing was written
+ *   elected(epoch 41)              the key "leader" was made at revision 41, with our lease
+ *   put(41, "failure/7", 0, ...)   done, revision 44: there was no such key, and "leader" is
+ *                                  still the one made at revision 41
+ *   put(41, "failure/7", 44, ...)  refused, fenced: another controller leads since revision 52;
+ *                                  nothing was written
  *
- * A write has three outcomes. UNKNOWN is not REFUSED: a put that timed out may appear later
- * (reference: etcd answers a client's deadline, not its own). bl_store_put_sure() reads back until
- * it knows; since each write names a revision, one that comes late finds another revision and does
- * nothing.
+ * A write has three outcomes. UNKNOWN is not REFUSED: a put that timed out may appear later (etcd
+ * gives up when the client's deadline passes, but the proposal may still be applied).
+ * bl_store_put_sure() reads the key back until the outcome is known. Since each write names a
+ * revision, a write that arrives late finds another revision and does nothing.
  *
- * Who leads may believe it only while bl_store_held_until() lies ahead. That time is taken from its
- * own clock (when the last keep-alive that succeeded was *sent*, plus the lease, less a margin),
- * never from the store's word: a lease may outlive its time by far, and may also be revoked by a
- * store that is confused. Then the fence holds: in the store by the epoch, in the nodes by the
- * highest epoch that they saw.
+ * A leader may believe that it leads only until bl_store_held_until(). That time comes from its own
+ * clock (when the last successful keep-alive was *sent*, plus the lease, less a margin), never from
+ * an answer of the store: a lease may outlive its time by far, and a store in trouble may revoke
+ * it. What holds then are the fences: the epoch in the store, and the highest epoch that each node
+ * has seen.
  *
- * Thread rules: all calls from the thread that runs the event loop; callbacks come from the loop,
+ * Threads: all calls come from the thread that runs the event loop. Callbacks come from the loop,
  * never from within a call.
  */
 #ifndef BARLINE_CONTROLLER_STORE_H
@@ -35,152 +36,180 @@
 #include <systemd/sd-event.h>
 
 #include "base/log.h"
+#include "base/time.h"
 
 #define BL_STORE_KEY_MAX   200
-#define BL_STORE_VALUE_MAX (1U << 20) /* etcd takes 1.5 MiB for a whole request, in base64 */
-#define BL_STORE_ANY       (~0ULL)    /* as a revision: whatever is there */
+#define BL_STORE_VALUE_MAX (1U << 20) /* etcd accepts 1.5 MiB for a whole request, in base64 */
+#define BL_STORE_ANY       (~0ULL)    /* as a revision: whatever the key has */
 
-/* DONE: written, or read. REFUSED: certainly not written, and will not be. UNKNOWN: perhaps. */
-enum bl_store_outcome { BL_STORE_DONE, BL_STORE_REFUSED, BL_STORE_UNKNOWN };
+enum bl_store_outcome {
+	BL_STORE_DONE,    /* written, or read */
+	BL_STORE_REFUSED, /* certainly not written, now or later */
+	BL_STORE_UNKNOWN, /* perhaps written, now or later */
+};
 
-/* X(SYMBOL, "name"): why it was refused */
+/* Why a write was refused: BL_STORE_WHY_x and its name. */
 /* clang-format off */
 #define BL_STORE_WHYS(X) \
-	X(NONE,	    "none") \
-	X(FENCED,   "fenced")	/* another one leads: the epoch is old */ \
-	X(CONFLICT, "conflict")	/* the key has another revision */ \
-	X(DOWN,	    "down")	/* the store takes nothing now: no quorum, out of reach, disk full */
+	X(NONE,     "none") \
+	X(FENCED,   "fenced")   /* another controller leads: the epoch is old */ \
+	X(CONFLICT, "conflict") /* the key has another revision */ \
+	X(DOWN,     "down")     /* the store accepts no writes: no quorum, unreachable, full */
 /* clang-format on */
 #define BL_STORE_ENUM(sym, name) BL_STORE_WHY_##sym,
 enum bl_store_why { BL_STORE_WHYS(BL_STORE_ENUM) BL_STORE_WHY_COUNT };
 #undef BL_STORE_ENUM
+
+/** bl_store_why_name - Returns the name of @why; "?" if it is out of range. */
 const char *bl_store_why_name(enum bl_store_why why);
 
-/**
- * struct bl_store_kv - @rev: of the key's last write. @value NULL: the key was deleted (watches
- * only).
- */
+/** struct bl_store_kv - A key and its value. */
 struct bl_store_kv {
 	const char *key;
-	const uint8_t *value;
-	size_t len;
-	uint64_t rev;
+	const uint8_t *value; /* NULL, in an event of a watch: the key was deleted */
+	size_t len;           /* bytes of @value */
+	uint64_t rev;         /* revision of the key's last write */
 };
 
-/**
- * struct bl_store_reply - @rev: of the store: after a put, the key's new one; after a read, the one
- * that it is true at. @kv, @n: what was read, in the order of the keys; gone when the callback
- * returns.
- * @text: a sentence, if not DONE.
- */
+/** struct bl_store_reply - The result of a call. It is valid until the callback returns. */
 struct bl_store_reply {
 	enum bl_store_outcome outcome;
-	enum bl_store_why why;
-	uint64_t rev;
-	const struct bl_store_kv *kv;
+	enum bl_store_why why;        /* if @outcome is REFUSED */
+	uint64_t rev;                 /* of a put: the key's new revision; of a read: the store's */
+	const struct bl_store_kv *kv; /* of a read: @n keys, sorted */
 	size_t n;
-	const char *text;
+	const char *text; /* if @outcome is not DONE: the reason in a sentence */
 };
 typedef void (*bl_store_fn)(void *ctx, const struct bl_store_reply *r);
 
-/**
- * struct bl_store_watcher - @event: a key was written or deleted. @reset: from here on: @r is all
- * there is (at the start, and whenever what happened in between cannot be known: compaction, a lost
- * connection for too long).
- */
+/** struct bl_store_watcher - Callbacks of a watch. */
 struct bl_store_watcher {
+	/* A key was written or deleted. */
 	void (*event)(void *ctx, const struct bl_store_kv *kv);
+	/*
+	 * @r has all keys as they are now, and events follow from here. Called first, and again
+	 * whenever events may have been missed (compaction, a connection lost for too long).
+	 */
 	void (*reset)(void *ctx, const struct bl_store_reply *r);
 	void *ctx;
 };
 
-/**
- * struct bl_store_candidate - @elected: this one leads, with @epoch, which is higher than all
- * before; from now on until @lost. @lost: not any more; the campaign goes on by itself. @other:
- * @leader says that it leads (the text that it gave as @me). @trouble: the store cannot be used, in
- * a sentence; NULL: it can again.
- */
+/** struct bl_store_candidate - Callbacks of an election. */
 struct bl_store_candidate {
+	/* This controller leads until lost(), with an @epoch higher than all before. */
 	void (*elected)(void *ctx, uint64_t epoch);
+	/* This controller no longer leads, for the reason @why. The campaign goes on by itself. */
 	void (*lost)(void *ctx, const char *why);
+	/* Another controller leads; @leader is the text that it gave to bl_store_campaign(). */
 	void (*other)(void *ctx, const char *leader);
+	/* The store cannot be used, for the reason @text; NULL: it can be used again. */
 	void (*trouble)(void *ctx, const char *text);
 	void *ctx;
 };
 
-/**
- * struct bl_etcd_cfg - @endpoints: "http://127.0.0.1:2379", ... @prefix: of all keys, "/barline/".
- * @ttl_s: of the lease; 0: 5. etcd gives at least 1.5 election timeouts. @request_ms: deadline of a
- * request; 0: a quarter of the lease.
- * @ca, @cert, @key: files for https; NULL: the system's authorities, no client certificate.
- */
+/** struct bl_etcd_cfg - Settings of the store in etcd. */
 struct bl_etcd_cfg {
-	const char *const *endpoints;
+	const char *const *endpoints; /* URLs of the members: "http://127.0.0.1:2379", ... */
 	unsigned int nendpoints;
-	const char *prefix;
-	uint32_t ttl_s, request_ms;
-	const char *ca, *cert, *key;
+	const char *prefix;  /* of all keys; NULL: "/barline/" */
+	uint32_t ttl_s;      /* lease, s; 0: 5; etcd gives at least 1.5 election timeouts */
+	uint32_t request_ms; /* deadline of a request, ms; 0: a quarter of the lease */
+	const char *ca;      /* PEM file of the authority for https; NULL: those of the system */
+	const char *cert;    /* PEM file of the client's certificate; NULL: none */
+	const char *key;     /* PEM file of its key; NULL: none */
 };
 
 struct bl_store;
 
 /**
- * bl_store_etcd - nothing is asked yet. bl_store_sqlite - opens or makes the file, and checks it:
- * a damaged one is refused in a sentence (-EBADMSG). Both return 0 or -errno.
+ * bl_store_etcd - Opens the store in etcd. No request is sent yet.
+ *
+ * Returns 0 or -errno with a text in @err.
  */
 int bl_store_etcd(struct bl_store **out, sd_event *ev, const struct bl_etcd_cfg *cfg,
 		  struct bl_err *err);
-int bl_store_sqlite(struct bl_store **out, sd_event *ev, const char *path, struct bl_err *err);
+
 /**
- * bl_store_close - what is under way is dropped, without callbacks; a lease that is held is left
- * to expire unless bl_store_resign() was called before.
+ * bl_store_sqlite - Opens or makes the SQLite file @path and checks it.
+ *
+ * Returns 0 or -errno with a text in @err; -EBADMSG if the file is damaged.
+ */
+int bl_store_sqlite(struct bl_store **out, sd_event *ev, const char *path, struct bl_err *err);
+
+/**
+ * bl_store_close - Drops all requests without calling their callbacks, and frees the store. A lease
+ * that is held is left to expire unless bl_store_resign() was called before. NULL: no-op.
  */
 void bl_store_close(struct bl_store *s);
 
-/** bl_store_range - keys that begin with @prefix, or one key if @one. Linearizable. */
-void bl_store_range(struct bl_store *s, const char *prefix, bool one, bl_store_fn fn, void *ctx);
 /**
- * bl_store_put - writes @key (@value NULL: deletes it) if @epoch leads and the key's revision is
- * @rev (0: it is not there; BL_STORE_ANY). bl_store_put_sure - reads back what is unknown, and
- * tries again what was refused because the store is down, until the outcome is known or @epoch does
- * not lead any more (REFUSED, FENCED). Returns 0 or -errno; then nothing is written and @fn is not
- * called.
+ * bl_store_range - Reads all keys that begin with @prefix, or the key @prefix alone if @one. The
+ * read is linearizable. @fn gets the result.
+ */
+void bl_store_range(struct bl_store *s, const char *prefix, bool one, bl_store_fn fn, void *ctx);
+
+/**
+ * bl_store_put - Writes a key if @epoch leads and the key has the expected revision.
+ * @rev: the expected revision; 0: the key does not exist; BL_STORE_ANY: no condition.
+ * @value: NULL: deletes the key.
+ * @len: bytes of @value.
+ * @fn: gets the outcome.
  */
 void bl_store_put(struct bl_store *s, uint64_t epoch, const char *key, uint64_t rev,
 		  const void *value, size_t len, bl_store_fn fn, void *ctx);
+
+/**
+ * bl_store_put_sure - As bl_store_put(), but reads back a write whose outcome is unknown, and
+ * repeats one that was refused because the store is down, until the outcome is known or @epoch no
+ * longer leads (REFUSED, FENCED).
+ *
+ * Returns 0 or -errno; in the latter case nothing is written and @fn is not called.
+ */
 int bl_store_put_sure(struct bl_store *s, uint64_t epoch, const char *key, uint64_t rev,
 		      const void *value, size_t len, bl_store_fn fn, void *ctx);
+
 /**
- * bl_store_watch - one at a time for each prefix; ends with the store. @w stays the caller's.
+ * bl_store_watch - Watches the keys that begin with @prefix until the store is closed. There may be
+ * one watch for each prefix. The caller keeps @w.
+ *
  * Returns 0 or -errno.
  */
 int bl_store_watch(struct bl_store *s, const char *prefix, const struct bl_store_watcher *w);
 
 /**
- * bl_store_campaign - once. @me: what others learn of the leader. @c stays the caller's. Returns 0
- * or -errno.
+ * bl_store_campaign - Begins to campaign for the lead; to be called once. The caller keeps @c.
+ * @me: text that other controllers get about this one while it leads.
+ *
+ * Returns 0 or -errno with a text in @err.
  */
 int bl_store_campaign(struct bl_store *s, const char *me, const struct bl_store_candidate *c,
 		      struct bl_err *err);
-/** bl_store_epoch - the one that we lead with; 0: we do not, or may not believe it any more. */
+
+/** bl_store_epoch - Returns the epoch that we lead with; 0: we do not, or can no longer be sure. */
 uint64_t bl_store_epoch(const struct bl_store *s);
+
 /**
- * bl_store_held_until - CLOCK_BOOTTIME until which leading may be believed; 0: it may not.
- * BL_STORE_ANY: as long as the process lives.
+ * bl_store_held_until - Returns the time until which we may believe that we lead, CLOCK_BOOTTIME in
+ * ns; 0: we may not; BL_STORE_ANY: as long as the process lives.
  */
 uint64_t bl_store_held_until(const struct bl_store *s);
+
 /**
- * bl_store_waits - who campaigns in vain: for what, in a sentence, and since when; "": for nothing
- * that it could name. Returns @text.
+ * bl_store_waits - Writes into @text what a candidate that is not elected waits for, and since
+ * when; "" if it cannot tell. Returns @text.
  */
 const char *bl_store_waits(const struct bl_store *s, char *text, size_t size);
-/** bl_store_resign - gives the leadership back, if it is held, and waits for that at most @ms. */
+
+/** bl_store_resign - Gives up the lead if it is held. Blocks for at most @ms. */
 void bl_store_resign(struct bl_store *s, unsigned int ms);
 
 /**
- * bl_boot_ns - CLOCK_BOOTTIME: a machine that was suspended has lost its lease, and
- * CLOCK_MONOTONIC would not know.
+ * bl_boot_ns - CLOCK_BOOTTIME in ns. A machine that was suspended has lost its lease, which
+ * CLOCK_MONOTONIC would not show.
  */
-uint64_t bl_boot_ns(void);
+static inline uint64_t bl_boot_ns(void)
+{
+	return bl_clock_ns(CLOCK_BOOTTIME);
+}
 
 #endif

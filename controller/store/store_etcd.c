@@ -1,66 +1,78 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The store in etcd (etcd_gateway.h): reading, writing under a fence, watches, and the election.
+ * The store in etcd (etcd_gateway.h): reads, writes under a fence, watches, and the election.
  *
- * The election: the key "leader" is made if it is not there, with a lease; the revision at which it
- * was made is the epoch. etcd's own election is a request that blocks; this is one transaction, and
- * easier to reason about.
+ * The election makes the key "leader", with a lease, if it does not exist. The revision at which
+ * the key was made is the epoch. etcd's own election is a request that blocks; one transaction is
+ * easier to reason about. The steps, with times in s:
  *
- *   look for "leader"	there: whoever it is leads; look again when it is deleted, and every half
- * lease in any case grant a lease	5 s, granted at 100.000 (when it was asked for) make
- * "leader"	at revision 41: epoch 41, held until 100.000 + 5 s - 1 s keep it alive	each second;
- * an answer without TTL means that it is lost. Held until a second before the lease ends, counted
- * from when the last one that succeeded was sent
+ *   read "leader"   if it exists, its owner leads; read again when it is deleted, and after half a
+ *                   lease in any case
+ *   grant a lease   of 5 s, granted at 100.000 (the time at which it was asked for)
+ *   make "leader"   at revision 41: epoch 41, held until 100.000 + 5 s - 1 s
+ *   keep it alive   every second; an answer without TTL means that the lease is lost. The lead is
+ *                   held until one second before the lease ends, counted from when the last
+ *                   keep-alive that succeeded was sent
  *
- * What a lease outlives, or whether etcd thinks that it lives, is never asked: the own clock
- * decides, and the fence.
+ * Whether etcd believes that the lease lives is never asked: our own clock decides, and the fence.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "etcd_gateway.h"
+#include "controller/store/etcd_gateway.h"
 
-#define TTL_S 5
+#define TTL_S 5 /* default lease */
 /*
- * a stream that is silent for longer is opened anew; nothing is lost, since it goes on at a
- * revision
+ * A stream that is silent for longer than this is opened anew. No event is lost, since the new one
+ * begins at a revision.
  */
 #define WATCH_IDLE_MS  15000
-#define WATCH_AGAIN_MS 100
+#define WATCH_AGAIN_MS 100 /* before a stream that has ended is opened anew */
 
 struct etcd;
 
-/** struct watch - @next_rev: first revision that has not been told. @stream: NULL: none is open. */
+/** struct watch - A watch of a key, or of all keys with a prefix. */
 struct watch {
 	struct watch *next;
 	struct etcd *e;
 	const struct bl_store_watcher *w;
-	char *key;
-	bool one;
-	uint64_t next_rev;
-	struct etcd_req *stream;
-	sd_event_source *timer;
+	char *key;               /* the key or the prefix, without the prefix of the store */
+	bool one;                /* only the key itself */
+	uint64_t next_rev;       /* first revision that was not reported yet; 0: read all keys */
+	struct etcd_req *stream; /* NULL: none is open */
+	sd_event_source *timer;  /* opens the stream anew */
 };
 
-enum election { EL_OFF, EL_LOOK, EL_WAIT, EL_TAKE, EL_HELD };
+/* Where the election is. */
+enum election {
+	EL_OFF,  /* no campaign */
+	EL_READ, /* "leader" is being read */
+	EL_WAIT, /* waits until it is read again */
+	EL_TAKE, /* a lease is being granted, or "leader" being made */
+	EL_HELD, /* we lead */
+};
 
+/** struct etcd - The store. */
 struct etcd {
 	struct bl_store s;
 	struct bl_etcd_cfg cfg;
 	struct etcd_gateway g;
-	char *prefix, *leader_key;
+	char *prefix;     /* of all keys */
+	char *leader_key; /* BL_STORE_LEADER with the prefix */
 	struct watch *watches;
-	bool troubled;
+	bool troubled; /* the candidate was told of an error that is not over */
 	/* the election */
 	enum election el;
 	const struct bl_store_candidate *c;
-	char *me;
-	uint64_t lease, ttl_ns;
-	bool keeping;
-	uint64_t asked_ns; /* when the lease was asked for */
-	sd_event_source *el_timer, *lapse_timer;
+	char *me;                     /* value of "leader" while we lead */
+	uint64_t lease;               /* 0: none */
+	uint64_t ttl_ns;              /* of the lease, as granted or kept alive last */
+	uint64_t asked_ns;            /* CLOCK_BOOTTIME at which the lease was asked for */
+	bool keeping;                 /* a keep-alive is under way */
+	sd_event_source *el_timer;    /* next step: reading "leader", or a keep-alive */
+	sd_event_source *lapse_timer; /* when the lead may no longer be believed */
 	struct bl_store_watcher el_watcher;
 };
 
@@ -69,7 +81,7 @@ static struct etcd *etcd_of(struct bl_store *s)
 	return (struct etcd *)s;
 }
 
-static char *whole(struct etcd *e, const char *key)
+static char *whole_key(struct etcd *e, const char *key)
 {
 	char *t = NULL;
 
@@ -78,7 +90,7 @@ static char *whole(struct etcd *e, const char *key)
 
 /* ---- reading and writing ---- */
 
-static struct bl_store_kv *plain(const struct etcd_answer *a)
+static struct bl_store_kv *plain_kvs(const struct etcd_answer *a)
 {
 	struct bl_store_kv *v = calloc(a->n ? a->n : 1, sizeof(*v));
 	size_t i;
@@ -98,7 +110,7 @@ static void range_end(struct etcd_req *q, enum bl_store_outcome out, const struc
 		.n = a->n,
 		.text = text
 	};
-	struct bl_store_kv *v = plain(a);
+	struct bl_store_kv *v = plain_kvs(a);
 
 	r.kv = v;
 	if (!v)
@@ -112,7 +124,7 @@ static void range_end(struct etcd_req *q, enum bl_store_outcome out, const struc
 static void etcd_range(struct bl_store *s, const char *prefix, bool one, bl_store_fn fn, void *ctx)
 {
 	struct etcd *e = etcd_of(s);
-	char *key = whole(e, prefix);
+	char *key = whole_key(e, prefix);
 	struct etcd_req *q = etcd_ask(&e->g, ETCD_RANGE, key ? etcd_msg_range(key, !one) : NULL,
 				      true, range_end);
 
@@ -153,18 +165,18 @@ static void etcd_put(struct bl_store *s, uint64_t epoch, const char *key, uint64
 		     const void *value, size_t len, bl_store_fn fn, void *ctx)
 {
 	struct etcd *e = etcd_of(s);
-	/* an epoch of 0 leads nobody: no key was ever made at the highest of all revisions */
+	/* Epoch 0 never leads: no key was made at the highest of all revisions. */
 	struct etcd_put p = { .fence = e->leader_key,
 			      .fence_rev = epoch ? epoch : INT64_MAX,
 			      .rev = rev,
 			      .value = value,
 			      .len = len };
-	char *whole_key = whole(e, key);
+	char *key_text = whole_key(e, key);
 	struct etcd_req *q;
 
-	p.key = whole_key;
-	q = etcd_ask(&e->g, ETCD_TXN, whole_key ? etcd_msg_put(&p) : NULL, false, put_end);
-	free(whole_key);
+	p.key = key_text;
+	q = etcd_ask(&e->g, ETCD_TXN, key_text ? etcd_msg_put(&p) : NULL, false, put_end);
+	free(key_text);
 	if (q) {
 		q->user = fn;
 		q->ctx = ctx;
@@ -207,7 +219,7 @@ static void watch_have(void *ctx, const struct bl_store_reply *r)
 
 static void watch_read(struct watch *w)
 {
-	/* if the request cannot even be made, this timer tries again; an answer comes earlier */
+	/* If the request cannot even be made, this timer tries again; an answer comes earlier. */
 	bl_store_once(w->e->s.ev, &w->timer, WATCH_IDLE_MS, watch_again, w);
 	etcd_range(&w->e->s, w->key, w->one, watch_have, w);
 }
@@ -224,9 +236,9 @@ static void stream_end(struct etcd_req *q, enum bl_store_outcome out, const stru
 
 static void watch_open(struct watch *w)
 {
-	char *key = whole(w->e, w->key);
+	char *key = whole_key(w->e, w->key);
 
-	/* the first thing that comes is "created" */
+	/* The first line of the stream is "created". */
 	bl_store_once(w->e->s.ev, &w->timer, 2ULL * w->e->cfg.request_ms, watch_again, w);
 	w->stream = etcd_ask(&w->e->g, ETCD_WATCH,
 			     key ? etcd_msg_watch(key, !w->one, w->next_rev) : NULL, true,
@@ -236,7 +248,7 @@ static void watch_open(struct watch *w)
 	free(key);
 }
 
-/* One line of the stream. False: it has ended. */
+/* Handles one line of the stream. Returns false if the stream has ended. */
 static bool watch_line(struct watch *w, const char *line, size_t len)
 {
 	struct etcd_answer a;
@@ -245,7 +257,7 @@ static bool watch_line(struct watch *w, const char *line, size_t len)
 
 	etcd_msg_read(line, len, w->e->prefix, &a);
 	more = a.sound && !a.error && !a.canceled;
-	/* what was between is gone: read what there is, and go on from there */
+	/* The revisions in between are compacted: read all keys, and go on from there. */
 	if (a.canceled && a.compacted)
 		w->next_rev = 0;
 	for (i = 0; i < a.n && more; i++) {
@@ -265,8 +277,8 @@ static void stream_read(struct watch *w)
 	size_t at = 0, len = q->len;
 
 	/*
-	 * callbacks may ask for more, but the stream stays: only watch_again() and its end take it
-	 * away
+	 * The callbacks may send further requests, but this stream stays: only watch_again() and
+	 * the end of the stream free it.
 	 */
 	q->in = NULL;
 	q->len = 0;
@@ -329,38 +341,38 @@ static int etcd_watch(struct bl_store *s, const char *prefix, const struct bl_st
 
 /* ---- the election ---- */
 
-static void el_look(struct etcd *e);
+static void el_read(struct etcd *e);
 static void el_take(struct etcd *e);
 
-static int el_look_again(sd_event_source *src, uint64_t usec, void *ctx)
+static int el_read_again(sd_event_source *src, uint64_t usec, void *ctx)
 {
 	(void)src, (void)usec;
-	el_look(ctx);
+	el_read(ctx);
 	return 0;
 }
 
 static void el_wait(struct etcd *e, uint64_t ms)
 {
 	e->el = EL_WAIT;
-	bl_store_once(e->s.ev, &e->el_timer, ms, el_look_again, e);
+	bl_store_once(e->s.ev, &e->el_timer, ms, el_read_again, e);
 }
 
-static void nothing(struct etcd_req *q, enum bl_store_outcome out, const struct etcd_answer *a,
-		    const char *text)
+static void ignore_end(struct etcd_req *q, enum bl_store_outcome out, const struct etcd_answer *a,
+		       const char *text)
 {
 	(void)q, (void)out, (void)a, (void)text;
 }
 
-static void give_back(struct etcd *e)
+static void revoke_lease(struct etcd *e)
 {
 	if (e->lease)
-		etcd_ask(&e->g, ETCD_REVOKE, etcd_msg_lease(e->lease), true, nothing);
+		etcd_ask(&e->g, ETCD_REVOKE, etcd_msg_lease(e->lease), true, ignore_end);
 	e->lease = 0;
 }
 
-static void say_other(struct etcd *e, const struct etcd_answer *a)
+static void report_other(struct etcd *e, const struct etcd_answer *a)
 {
-	/* values end in a 0 that is not counted (etcd_unb64) */
+	/* A value is followed by a 0 that is not counted (etcd_unb64). */
 	if (a->n && e->c->other)
 		e->c->other(e->c->ctx, (const char *)a->kv[0].kv.value);
 }
@@ -372,7 +384,7 @@ static void el_lost(struct etcd *e, const char *why)
 	e->s.epoch = e->s.held_until = 0;
 	sd_event_source_disable_unref(e->lapse_timer);
 	e->lapse_timer = NULL;
-	give_back(e);
+	revoke_lease(e);
 	el_wait(e, 100);
 	e->c->lost(e->c->ctx, why);
 }
@@ -387,8 +399,8 @@ static int on_lapse(sd_event_source *src, uint64_t usec, void *ctx)
 	return 0;
 }
 
-/* @sent_ns: when what was answered with @ttl_s was sent */
-static void held(struct etcd *e, uint64_t sent_ns, uint64_t ttl_s)
+/* The lease is alive for @ttl_s seconds from @sent_ns on, when the request was sent. */
+static void extend_lead(struct etcd *e, uint64_t sent_ns, uint64_t ttl_s)
 {
 	uint64_t ttl = ttl_s * 1000000000ULL;
 
@@ -402,20 +414,20 @@ static void held(struct etcd *e, uint64_t sent_ns, uint64_t ttl_s)
 
 static int keep_again(sd_event_source *src, uint64_t usec, void *ctx);
 
-static void kept(struct etcd_req *q, enum bl_store_outcome out, const struct etcd_answer *a,
-		 const char *text)
+static void on_kept(struct etcd_req *q, enum bl_store_outcome out, const struct etcd_answer *a,
+		    const char *text)
 {
 	struct etcd *e = q->g->ctx;
 
 	(void)text;
 	e->keeping = false;
-	/* an answer to what an earlier lease asked */
+	/* The answer belongs to an earlier lease. */
 	if (e->el != EL_HELD || q->epoch != e->s.epoch)
 		return;
 	if (out == BL_STORE_DONE && !a->ttl)
 		el_lost(e, "the lease has expired");
 	else if (out == BL_STORE_DONE)
-		held(e, q->sent_ns, a->ttl);
+		extend_lead(e, q->sent_ns, a->ttl);
 }
 
 static int keep_again(sd_event_source *src, uint64_t usec, void *ctx)
@@ -427,7 +439,7 @@ static int keep_again(sd_event_source *src, uint64_t usec, void *ctx)
 	if (e->el != EL_HELD)
 		return 0;
 	if (!e->keeping) {
-		q = etcd_ask(&e->g, ETCD_KEEP, etcd_msg_lease(e->lease), true, kept);
+		q = etcd_ask(&e->g, ETCD_KEEP, etcd_msg_lease(e->lease), true, on_kept);
 		if (q) {
 			q->epoch = e->s.epoch;
 			e->keeping = true;
@@ -437,12 +449,12 @@ static int keep_again(sd_event_source *src, uint64_t usec, void *ctx)
 	return 0;
 }
 
-static void elected(struct etcd *e, uint64_t epoch)
+static void become_leader(struct etcd *e, uint64_t epoch)
 {
 	e->el = EL_HELD;
 	e->keeping = false;
 	e->s.epoch = epoch;
-	held(e, e->asked_ns, e->ttl_ns / 1000000000ULL);
+	extend_lead(e, e->asked_ns, e->ttl_ns / 1000000000ULL);
 	bl_store_once(e->s.ev, &e->el_timer, e->ttl_ns / 5000000, keep_again, e);
 	if (bl_boot_ns() < e->s.held_until)
 		e->c->elected(e->c->ctx, epoch);
@@ -450,50 +462,50 @@ static void elected(struct etcd *e, uint64_t epoch)
 		el_lost(e, "the lease ended before it was told that it is held");
 }
 
-static void checked(struct etcd_req *q, enum bl_store_outcome out, const struct etcd_answer *a,
-		    const char *text)
+static void on_checked(struct etcd_req *q, enum bl_store_outcome out, const struct etcd_answer *a,
+		       const char *text)
 {
 	struct etcd *e = q->g->ctx;
 
 	(void)text;
 	if (out != BL_STORE_DONE || !a->n) {
 		/*
-		 * not known still, or not there: our lease would have to be made anew in any case
-		 * after a while
+		 * Still unknown, or the key does not exist. Our lease may end soon, so begin again
+		 * with a new one.
 		 */
-		give_back(e);
+		revoke_lease(e);
 		el_wait(e, 200);
 	} else if (a->kv[0].lease == e->lease) {
-		elected(e, a->kv[0].create_rev);
+		become_leader(e, a->kv[0].create_rev);
 	} else {
-		say_other(e, a);
-		give_back(e);
+		report_other(e, a);
+		revoke_lease(e);
 		el_wait(e, e->cfg.ttl_s * 500ULL);
 	}
 }
 
-static void taken(struct etcd_req *q, enum bl_store_outcome out, const struct etcd_answer *a,
-		  const char *text)
+static void on_taken(struct etcd_req *q, enum bl_store_outcome out, const struct etcd_answer *a,
+		     const char *text)
 {
 	struct etcd *e = q->g->ctx;
 
 	if (out == BL_STORE_DONE && a->succeeded) {
-		elected(e, a->rev);
+		become_leader(e, a->rev);
 	} else if (out == BL_STORE_UNKNOWN) {
 		if (!etcd_ask(&e->g, ETCD_RANGE, etcd_msg_range(e->leader_key, false), true,
-			      checked))
+			      on_checked))
 			el_wait(e, 200);
 	} else {
 		if (out == BL_STORE_DONE)
-			say_other(e, a);
-		give_back(e);
+			report_other(e, a);
+		revoke_lease(e);
 		el_wait(e, out == BL_STORE_DONE ? e->cfg.ttl_s * 500ULL : 200);
 	}
 	(void)text;
 }
 
-static void granted(struct etcd_req *q, enum bl_store_outcome out, const struct etcd_answer *a,
-		    const char *text)
+static void on_granted(struct etcd_req *q, enum bl_store_outcome out, const struct etcd_answer *a,
+		       const char *text)
 {
 	struct etcd *e = q->g->ctx;
 	struct etcd_put p = { .key = e->leader_key,
@@ -510,48 +522,48 @@ static void granted(struct etcd_req *q, enum bl_store_outcome out, const struct 
 	e->lease = a->lease;
 	e->ttl_ns = a->ttl * 1000000000ULL;
 	e->asked_ns = q->sent_ns;
-	if (!etcd_ask(&e->g, ETCD_TXN, etcd_msg_put(&p), false, taken))
+	if (!etcd_ask(&e->g, ETCD_TXN, etcd_msg_put(&p), false, on_taken))
 		el_wait(e, 200);
 }
 
 static void el_take(struct etcd *e)
 {
 	e->el = EL_TAKE;
-	/* a grant that is lost is a lease that expires by itself */
-	if (!etcd_ask(&e->g, ETCD_GRANT, etcd_msg_grant(e->cfg.ttl_s), true, granted))
+	/* If the answer is lost, the lease expires by itself. */
+	if (!etcd_ask(&e->g, ETCD_GRANT, etcd_msg_grant(e->cfg.ttl_s), true, on_granted))
 		el_wait(e, 200);
 }
 
-static void looked(struct etcd_req *q, enum bl_store_outcome out, const struct etcd_answer *a,
-		   const char *text)
+static void on_read(struct etcd_req *q, enum bl_store_outcome out, const struct etcd_answer *a,
+		    const char *text)
 {
 	struct etcd *e = q->g->ctx;
 
 	(void)text;
-	if (e->el != EL_LOOK)
+	if (e->el != EL_READ)
 		return;
 	if (out != BL_STORE_DONE) {
 		el_wait(e, 200);
 	} else if (a->n) {
-		say_other(e, a);
+		report_other(e, a);
 		el_wait(e, e->cfg.ttl_s * 500ULL);
 	} else {
 		el_take(e);
 	}
 }
 
-static void el_look(struct etcd *e)
+static void el_read(struct etcd *e)
 {
 	if (e->el != EL_OFF && e->el != EL_WAIT)
 		return;
-	e->el = EL_LOOK;
-	if (!etcd_ask(&e->g, ETCD_RANGE, etcd_msg_range(e->leader_key, false), true, looked))
+	e->el = EL_READ;
+	if (!etcd_ask(&e->g, ETCD_RANGE, etcd_msg_range(e->leader_key, false), true, on_read))
 		el_wait(e, 200);
 }
 
 /*
- * A lease may be revoked while we think that we hold it (etcd issues 15247, 12528): the watch tells
- * at once. What happened up to our own epoch is history.
+ * A lease may be revoked while we believe that we hold it (etcd issues 15247, 12528); the watch
+ * tells at once. Events up to our own epoch are history.
  */
 static void el_event(void *ctx, const struct bl_store_kv *kv)
 {
@@ -560,7 +572,7 @@ static void el_event(void *ctx, const struct bl_store_kv *kv)
 	if (e->el == EL_HELD && kv->rev > e->s.epoch)
 		el_lost(e, kv->value ? "another controller was elected" : "the lease was revoked");
 	else if (e->el == EL_WAIT && !kv->value)
-		bl_store_once(e->s.ev, &e->el_timer, 0, el_look_again, e);
+		bl_store_once(e->s.ev, &e->el_timer, 0, el_read_again, e);
 }
 
 static void el_reset(void *ctx, const struct bl_store_reply *r)
@@ -581,7 +593,7 @@ static int etcd_campaign(struct bl_store *s, const char *me, const struct bl_sto
 	e->el_watcher = (struct bl_store_watcher){ .event = el_event, .reset = el_reset, .ctx = e };
 	if (!e->me || watch_add(e, BL_STORE_LEADER, true, &e->el_watcher))
 		return bl_fail(err, ENOMEM, "out of memory");
-	el_look(e);
+	el_read(e);
 	return 0;
 }
 
@@ -600,9 +612,9 @@ static void etcd_resign(struct bl_store *s, unsigned int ms)
 	e->el_timer = e->lapse_timer = NULL;
 }
 
-/* ---- making it ---- */
+/* ---- opening and closing ---- */
 
-/* All trouble is told, and once that it is over. */
+/* Every error is reported to the candidate, and once that it is over. */
 static void on_outcome(void *ctx, const char *text)
 {
 	struct etcd *e = ctx;
@@ -656,7 +668,7 @@ int bl_store_etcd(struct bl_store **out, sd_event *ev, const struct bl_etcd_cfg 
 	e->cfg.ttl_s = cfg->ttl_s ? cfg->ttl_s : TTL_S;
 	e->cfg.request_ms = cfg->request_ms ? cfg->request_ms : e->cfg.ttl_s * 250;
 	e->prefix = strdup(cfg->prefix ? cfg->prefix : "/barline/");
-	e->leader_key = e->prefix ? whole(e, BL_STORE_LEADER) : NULL;
+	e->leader_key = e->prefix ? whole_key(e, BL_STORE_LEADER) : NULL;
 	e->g = (struct etcd_gateway){ .ev = ev,
 				      .request_ms = e->cfg.request_ms,
 				      .strip = e->prefix,

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The store in one SQLite file, for a controller that is alone. The same rules as in etcd: epochs
- * that only rise, writes that name the epoch and the revision that they believe in.
+ * The store in one SQLite file, for a single controller. The rules are those of etcd: epochs only
+ * rise, and a write names the epoch and the revision that the writer expects.
  *
- * Who leads is who holds a lock on FILE.leader, and the epoch is a number in the file that each one
- * who gets the lock raises by one. The lock goes with its process, however that ends; there is no
- * lease, since a process that stands still on the same machine cannot be told from a slow one.
- * Another one on the same file waits for it, however long that takes, and says who holds the lock,
- * and whether that process is stopped.
+ * The leader is the process that holds a lock on FILE.leader. The epoch is a number in the file,
+ * which each process that gets the lock increments. The lock ends with its process, however that
+ * ends. There is no lease, since on one machine a stopped process cannot be told from a slow one. A
+ * second process with the same file waits for the lock without a limit; its status tells which
+ * process holds the lock, and whether that process is stopped.
  *
- * Example: started the third time: epoch 3. put(3, "failure/7", 0): one transaction: epoch is 3
- * still, no such key, write it, revision 19. A process that was left over from epoch 2 is refused,
- * fenced.
+ * Example: a controller that is started for the third time has epoch 3. put(3, "failure/7", 0) is
+ * one transaction: the epoch is still 3, there is no such key, write it, revision 19. A process
+ * that is left over from epoch 2 is refused, fenced.
  *
- * A full disk refuses writes with a sentence and keeps what was there; a damaged file is refused
- * when it is opened (quick_check reads all of it), since a controller that forgot a failure would
- * let it be delivered.
+ * If the disk is full, writes are refused with a sentence, and what was there is kept. A damaged
+ * file is refused when it is opened (quick_check reads all of it): a controller that forgot a
+ * failure would let messages be delivered that must be discarded.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,41 +27,46 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "store_priv.h"
+#include "controller/store/store_priv.h"
 
-#define APPLICATION 0x626c6374 /* "blct": what the file says that it is (PRAGMA application_id) */
-#define FORMAT      1          /* PRAGMA user_version */
-#define AGAIN_MS    500        /* from one try for the leadership to the next */
+#define APPLICATION 0x626c6374 /* "blct": PRAGMA application_id of our files */
+#define FORMAT      1          /* PRAGMA user_version: format of the tables */
+#define AGAIN_MS    500        /* from one try to get the lock to the next */
 
-/** struct later - an answer that waits for its turn in the loop. */
+/** struct later - An answer that waits to be given from the loop. */
 struct later {
 	struct later *next;
 	bl_store_fn fn;
 	void *ctx;
 	struct bl_store_reply r;
-	struct bl_store_kv *kv;
-	char text[512];
+	struct bl_store_kv *kv; /* the keys in @r, whose memory this struct owns */
+	char text[512];         /* the text in @r */
 };
 
+/** struct watch - A watch of all keys with a prefix. */
 struct watch {
 	struct watch *next;
 	const struct bl_store_watcher *w;
 	char *prefix;
-	bool fresh; /* not reset yet */
+	bool fresh; /* its reset() was not called yet */
 };
 
+/** struct lite - The store. */
 struct lite {
 	struct bl_store s;
 	sqlite3 *db;
-	char *path, *me;
-	int lock;
-	/* bl_boot_ns() when somebody else was first seen to have the lock; 0: nobody is */
+	char *path; /* of the SQLite file */
+	char *me;   /* content of the lock file while we lead */
+	int lock;   /* FILE.leader; -1: not opened */
+	/* bl_boot_ns() when another process was first seen to hold the lock; 0: none does */
 	uint64_t waits_since;
-	const struct bl_store_candidate *c;
-	bool troubled;
-	struct later *first, **last;
+	const struct bl_store_candidate *c; /* NULL: no campaign */
+	bool troubled;                      /* @c was told of an error that is not over */
+	struct later *first;                /* answers, oldest first */
+	struct later **last;                /* where the next answer is linked */
 	struct watch *watches;
-	sd_event_source *turn, *timer;
+	sd_event_source *turn;  /* gives the answers */
+	sd_event_source *timer; /* tries to get the lock */
 };
 
 static struct lite *lite_of(struct bl_store *s)
@@ -69,7 +74,7 @@ static struct lite *lite_of(struct bl_store *s)
 	return (struct lite *)s;
 }
 
-/* ---- answers, in turn ---- */
+/* ---- answers, given from the loop ---- */
 
 static void later_free(struct later *l)
 {
@@ -83,7 +88,7 @@ static void later_free(struct later *l)
 	free(l);
 }
 
-static struct later *answer(struct lite *l, bl_store_fn fn, void *ctx)
+static struct later *queue_answer(struct lite *l, bl_store_fn fn, void *ctx)
 {
 	struct later *v = calloc(1, sizeof(*v));
 
@@ -155,7 +160,7 @@ static const char *advice(int code)
 	return "";
 }
 
-static void say(struct lite *l, int code, char *text, size_t size)
+static void format_error(struct lite *l, int code, char *text, size_t size)
 {
 	snprintf(text, size, "the store %s: %s%s", l->path,
 		 l->db ? sqlite3_errmsg(l->db) : sqlite3_errstr(code), advice(code));
@@ -168,8 +173,8 @@ static void tell_trouble(struct lite *l, const char *text)
 	l->troubled = text != NULL;
 }
 
-/* a number from one row; 0: no row */
-static int one_number(struct lite *l, const char *sql, const char *arg, uint64_t *v)
+/* Reads a number from the first row of a query into *@v; 0 if there is no row. */
+static int read_number(struct lite *l, const char *sql, const char *arg, uint64_t *v)
 {
 	sqlite3_stmt *q = NULL;
 	int rc = sqlite3_prepare_v2(l->db, sql, -1, &q, NULL);
@@ -224,20 +229,20 @@ static int write_key(struct lite *l, const char *key, const void *value, size_t 
 	return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-static int do_sql(struct lite *l, const char *sql)
+static int run_sql(struct lite *l, const char *sql)
 {
 	return sqlite3_exec(l->db, sql, NULL, NULL, NULL);
 }
 
 /*
- * Ends a transaction that failed with @code. Afterwards certainly nothing of it was written, but if
- * even that fails.
+ * Ends a transaction that failed with @code, and describes the error in @text. Nothing of it is
+ * written, unless the rollback fails as well.
  */
-static enum bl_store_outcome undone(struct lite *l, int code, char *text, size_t size)
+static enum bl_store_outcome roll_back(struct lite *l, int code, char *text, size_t size)
 {
-	say(l, code, text, size);
+	format_error(l, code, text, size);
 	if (!sqlite3_get_autocommit(l->db))
-		do_sql(l, "ROLLBACK");
+		run_sql(l, "ROLLBACK");
 	return sqlite3_get_autocommit(l->db) ? BL_STORE_REFUSED : BL_STORE_UNKNOWN;
 }
 
@@ -250,7 +255,7 @@ static void read_into(struct lite *l, const char *prefix, bool one, struct later
 	int rc;
 
 	v->r.outcome = BL_STORE_DONE;
-	rc = one_number(l, "SELECT value FROM number WHERE name = 'rev'", NULL, &v->r.rev);
+	rc = read_number(l, "SELECT value FROM number WHERE name = 'rev'", NULL, &v->r.rev);
 	if (rc == SQLITE_OK)
 		rc = sqlite3_prepare_v2(l->db,
 					one ? "SELECT key, value, rev FROM kv WHERE key = ?1"
@@ -295,30 +300,33 @@ static void read_into(struct lite *l, const char *prefix, bool one, struct later
 		return;
 	v->r.outcome = BL_STORE_REFUSED;
 	v->r.why = BL_STORE_WHY_DOWN;
-	say(l, rc, v->text, sizeof(v->text));
+	format_error(l, rc, v->text, sizeof(v->text));
 }
 
 static void lite_range(struct bl_store *s, const char *prefix, bool one, bl_store_fn fn, void *ctx)
 {
 	struct lite *l = lite_of(s);
-	struct later *v = answer(l, fn, ctx);
+	struct later *v = queue_answer(l, fn, ctx);
 
 	if (v)
 		read_into(l, prefix, one, v);
 }
 
-/* in a transaction; *@why is set if its conditions do not hold */
-static int put_inside(struct lite *l, uint64_t epoch, const char *key, uint64_t want,
-		      const void *value, size_t len, enum bl_store_why *why, uint64_t *rev)
+/*
+ * Does a put within a transaction, and ends it. Sets *@why if the conditions of the put do not
+ * hold, and *@rev to the new revision.
+ */
+static int put_in_transaction(struct lite *l, uint64_t epoch, const char *key, uint64_t want,
+			      const void *value, size_t len, enum bl_store_why *why, uint64_t *rev)
 {
 	uint64_t leads, have;
 	int rc;
 
-	rc = one_number(l, "SELECT value FROM number WHERE name = 'epoch'", NULL, &leads);
+	rc = read_number(l, "SELECT value FROM number WHERE name = 'epoch'", NULL, &leads);
 	if (rc == SQLITE_OK)
-		rc = one_number(l, "SELECT rev FROM kv WHERE key = ?1", key, &have);
+		rc = read_number(l, "SELECT rev FROM kv WHERE key = ?1", key, &have);
 	if (rc == SQLITE_OK)
-		rc = one_number(l, "SELECT value FROM number WHERE name = 'rev'", NULL, rev);
+		rc = read_number(l, "SELECT value FROM number WHERE name = 'rev'", NULL, rev);
 	if (rc != SQLITE_OK)
 		return rc;
 	if (!epoch || leads != epoch)
@@ -326,11 +334,11 @@ static int put_inside(struct lite *l, uint64_t epoch, const char *key, uint64_t 
 	else if (want != BL_STORE_ANY && want != have)
 		*why = BL_STORE_WHY_CONFLICT;
 	if (*why != BL_STORE_WHY_NONE)
-		return do_sql(l, "ROLLBACK");
+		return run_sql(l, "ROLLBACK");
 	rc = write_key(l, key, value, len, ++*rev);
 	if (rc == SQLITE_OK)
 		rc = set_number(l, "rev", *rev);
-	return rc == SQLITE_OK ? do_sql(l, "COMMIT") : rc;
+	return rc == SQLITE_OK ? run_sql(l, "COMMIT") : rc;
 }
 
 static void tell_watches(struct lite *l, const char *key, const void *value, size_t len,
@@ -344,19 +352,20 @@ static void tell_watches(struct lite *l, const char *key, const void *value, siz
 			w->w->event(w->w->ctx, &kv);
 }
 
-/** struct write - one that waits for its turn; the bytes of key and value follow it. */
+/** struct write - A put that waits to be done in the loop. */
 struct write {
 	struct lite *l;
 	bl_store_fn fn;
 	void *ctx;
-	uint64_t epoch, rev;
-	size_t len;
-	bool remove;
+	uint64_t epoch;
+	uint64_t rev; /* expected revision */
+	size_t len;   /* bytes of @value */
+	bool remove;  /* the key is to be deleted */
 	char key[BL_STORE_KEY_MAX + 1];
 	uint8_t value[];
 };
 
-/* in the loop: so that watchers are not called from within a put either */
+/* Called from the loop, so that watchers are not called from within a put either. */
 static void write_now(void *ctx, const struct bl_store_reply *unused)
 {
 	struct write *w = ctx;
@@ -367,12 +376,12 @@ static void write_now(void *ctx, const struct bl_store_reply *unused)
 	int rc;
 
 	(void)unused;
-	rc = do_sql(l, "BEGIN IMMEDIATE");
+	rc = run_sql(l, "BEGIN IMMEDIATE");
 	if (rc == SQLITE_OK)
-		rc = put_inside(l, w->epoch, w->key, w->rev, value, w->len, &r.why, &r.rev);
+		rc = put_in_transaction(l, w->epoch, w->key, w->rev, value, w->len, &r.why, &r.rev);
 	if (rc != SQLITE_OK) {
 		r.why = BL_STORE_WHY_DOWN;
-		r.outcome = undone(l, rc, text, sizeof(text));
+		r.outcome = roll_back(l, rc, text, sizeof(text));
 		if (r.outcome == BL_STORE_UNKNOWN)
 			r.why = BL_STORE_WHY_NONE;
 	} else if (r.why != BL_STORE_WHY_NONE) {
@@ -411,7 +420,7 @@ static void lite_put(struct bl_store *s, uint64_t epoch, const char *key, uint64
 	snprintf(w->key, sizeof(w->key), "%s", key);
 	if (value && len)
 		memcpy(w->value, value, len);
-	if (!answer(w->l, write_now, w))
+	if (!queue_answer(w->l, write_now, w))
 		free(w);
 }
 
@@ -435,21 +444,21 @@ static int lite_watch(struct bl_store *s, const char *prefix, const struct bl_st
 
 static int try_again(sd_event_source *src, uint64_t usec, void *ctx);
 
-/* the epoch before, raised by one and written; 0: that failed, and was told */
+/* Increments the epoch in the file and returns it; 0: that failed and was reported. */
 static uint64_t next_epoch(struct lite *l)
 {
 	uint64_t epoch = 0;
 	char text[512];
-	int rc = do_sql(l, "BEGIN IMMEDIATE");
+	int rc = run_sql(l, "BEGIN IMMEDIATE");
 
 	if (rc == SQLITE_OK)
-		rc = one_number(l, "SELECT value FROM number WHERE name = 'epoch'", NULL, &epoch);
+		rc = read_number(l, "SELECT value FROM number WHERE name = 'epoch'", NULL, &epoch);
 	if (rc == SQLITE_OK)
 		rc = set_number(l, "epoch", ++epoch);
 	if (rc == SQLITE_OK)
-		rc = do_sql(l, "COMMIT");
+		rc = run_sql(l, "COMMIT");
 	if (rc != SQLITE_OK)
-		undone(l, rc, text, sizeof(text));
+		roll_back(l, rc, text, sizeof(text));
 	tell_trouble(l, rc == SQLITE_OK ? NULL : text);
 	return rc == SQLITE_OK ? epoch : 0;
 }
@@ -476,7 +485,10 @@ static void try_lead(struct lite *l)
 		bl_store_once(l->s.ev, &l->timer, AGAIN_MS, try_again, l);
 		return;
 	}
-	/* for people and for `other`: the lock is what counts, so a full disk does no harm here */
+	/*
+	 * The text is for people and other(). Only the lock counts, so a full disk does no harm
+	 * here.
+	 */
 	if (ftruncate(l->lock, 0) || pwrite(l->lock, l->me, strlen(l->me), 0) < 0)
 		tell_trouble(l, "cannot write who leads into the lock file");
 	l->s.epoch = epoch;
@@ -492,10 +504,10 @@ static int try_again(sd_event_source *src, uint64_t usec, void *ctx)
 }
 
 /*
- * The process that has the lock, as far as /proc tells it here: not one of a pid namespace above.
- * 0: it does not.
+ * Returns the id of the process that holds the lock, as /proc/locks shows it; 0: it shows none, for
+ * instance because that process is in an outer pid namespace.
  */
-static unsigned int holder(const struct lite *l)
+static unsigned int lock_holder(const struct lite *l)
 {
 	FILE *f = fopen("/proc/locks", "re");
 	unsigned int pid = 0, found = 0;
@@ -517,7 +529,7 @@ static void lite_waits(const struct bl_store *s, char *text, size_t size)
 {
 	const struct lite *l = (const struct lite *)s;
 	char path[64], said[256] = "", who[96] = "another process", *name, *end;
-	unsigned int pid = l->waits_since ? holder(l) : 0;
+	unsigned int pid = l->waits_since ? lock_holder(l) : 0;
 	FILE *f;
 
 	if (!l->waits_since)
@@ -610,7 +622,7 @@ static int first_text(void *ctx, int n, char **v, char **names)
 	return 0;
 }
 
-static int make(struct lite *l)
+static int make_tables(struct lite *l)
 {
 	char sql[512];
 
@@ -624,31 +636,32 @@ static int make(struct lite *l)
 		 "PRAGMA application_id = %d; PRAGMA user_version = %d;"
 		 "COMMIT",
 		 APPLICATION, FORMAT);
-	return do_sql(l, sql);
+	return run_sql(l, sql);
 }
 
-static int check(struct lite *l, struct bl_err *err)
+static int check_file(struct lite *l, struct bl_err *err)
 {
 	uint64_t application = 0, format = 0, tables = 0;
 	char said[200] = "", text[400];
 	int rc;
 
-	/* two controllers that start together: the second one waits until the file is made */
+	/* Of two controllers that start together, the second waits until the file is made. */
 	sqlite3_busy_timeout(l->db, 2000);
-	rc = do_sql(l, "PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL");
+	rc = run_sql(l, "PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL");
 	if (rc == SQLITE_OK)
-		rc = one_number(l, "SELECT count(*) FROM sqlite_master", NULL, &tables);
-	if (rc == SQLITE_OK && !tables && make(l) != SQLITE_OK && !sqlite3_get_autocommit(l->db))
-		do_sql(l, "ROLLBACK"); /* somebody else made it meanwhile, or the numbers below say
-					  that nobody did */
+		rc = read_number(l, "SELECT count(*) FROM sqlite_master", NULL, &tables);
+	if (rc == SQLITE_OK && !tables && make_tables(l) != SQLITE_OK &&
+	    !sqlite3_get_autocommit(l->db))
+		/* Another process made it meanwhile; otherwise the checks below fail. */
+		run_sql(l, "ROLLBACK");
 	if (rc == SQLITE_OK)
-		rc = one_number(l, "PRAGMA application_id", NULL, &application);
+		rc = read_number(l, "PRAGMA application_id", NULL, &application);
 	if (rc == SQLITE_OK)
-		rc = one_number(l, "PRAGMA user_version", NULL, &format);
+		rc = read_number(l, "PRAGMA user_version", NULL, &format);
 	if (rc == SQLITE_OK)
 		rc = sqlite3_exec(l->db, "PRAGMA quick_check(1)", first_text, said, NULL);
 	if (rc != SQLITE_OK) {
-		say(l, rc, text, sizeof(text));
+		format_error(l, rc, text, sizeof(text));
 		return bl_fail(err,
 			       rc == SQLITE_CORRUPT || rc == SQLITE_NOTADB ? EBADMSG
 			       : rc == SQLITE_FULL                         ? ENOSPC
@@ -692,7 +705,7 @@ int bl_store_sqlite(struct bl_store **out, sd_event *ev, const char *path, struc
 		rc = bl_fail(err, EIO, "cannot open the store %s: %s", path,
 			     l->db ? sqlite3_errmsg(l->db) : sqlite3_errstr(rc));
 	else
-		rc = check(l, err);
+		rc = check_file(l, err);
 	if (rc)
 		lite_close(&l->s);
 	else

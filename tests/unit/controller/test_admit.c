@@ -6,14 +6,22 @@
  */
 #include "tests/unit/controller/recover/recover_rack.h"
 
-#include "controller/server_priv.h"
+#include "controller/admit.h"
+#include "controller/peer.h"
 
 static char told[256];
 static bool leads;
 static uint32_t without_session;
 
-static struct ctl_bytes fake_admission(uint64_t epoch, uint64_t number, bool check,
-				       const char *policy, uint64_t rate)
+/* Stand for the functions of message.c and peer.c that admit.c calls (WRAP_test_admit). */
+struct ctl_bytes __wrap_ctl_admission(uint64_t epoch, uint64_t number, bool check,
+				      const char *policy, uint64_t rate);
+struct peer *__wrap_ctl_peer_ready(struct bl_ctl *c, uint32_t id);
+void __wrap_ctl_send(struct peer *p, struct ctl_bytes b);
+bool __wrap_ctl_leading(const struct bl_ctl *c);
+
+struct ctl_bytes __wrap_ctl_admission(uint64_t epoch, uint64_t number, bool check,
+				      const char *policy, uint64_t rate)
 {
 	assert_int_equal(epoch, 5);
 	assert_int_equal(number, 1);
@@ -24,14 +32,14 @@ static struct ctl_bytes fake_admission(uint64_t epoch, uint64_t number, bool che
 
 static struct peer peer_of[16];
 
-static struct peer *fake_ready(struct bl_ctl *c, uint32_t id)
+struct peer *__wrap_ctl_peer_ready(struct bl_ctl *c, uint32_t id)
 {
 	(void)c;
 	peer_of[id].node = id;
 	return id == without_session ? NULL : &peer_of[id];
 }
 
-static void fake_send(struct peer *p, struct ctl_bytes b)
+void __wrap_ctl_send(struct peer *p, struct ctl_bytes b)
 {
 	size_t n = strlen(told);
 
@@ -39,17 +47,11 @@ static void fake_send(struct peer *p, struct ctl_bytes b)
 	free(b.data);
 }
 
-static bool fake_leading(const struct bl_ctl *c)
+bool __wrap_ctl_leading(const struct bl_ctl *c)
 {
 	(void)c;
 	return leads;
 }
-
-#define ctl_admission  fake_admission
-#define ctl_peer_ready fake_ready
-#define ctl_send       fake_send
-#define ctl_leading    fake_leading
-#include "controller/admit.c"
 
 static struct bl_ctl ctl;
 
@@ -79,6 +81,13 @@ static int admit_teardown(void **state)
 	bl_recover_free(ctl.rec);
 	sd_event_unref(ctl.ev);
 	return 0;
+}
+
+/* Lets the timer of the current step expire now: the nodes that have not answered are late. */
+static void expire_step(void)
+{
+	assert_true(sd_event_source_set_time(ctl.admit.timer, 0) >= 0);
+	assert_true(sd_event_run(ctl.ev, UINT64_MAX) > 0);
 }
 
 static void told_is(const char *text)
@@ -237,15 +246,15 @@ static void change__late(void **state)
 	*told = 0;
 	answer(1, true, "");
 	answer(9, true, "");
-	on_late(NULL, 0, &ctl);
+	expire_step();
 	told_is("set 9");
 	row_is("switches", false, 2, "", "no answer within 1000 ms");
 	row_is("switches", false, 9, "", "");
 	answer(2, true, ""); /* late is late: nothing is waited for there */
 	row_is("switches", false, 2, "", "no answer within 1000 ms");
-	on_late(NULL, 0, &ctl);
+	expire_step();
 	told_is("set 1");
-	on_late(NULL, 0, &ctl);
+	expire_step();
 	told_is("");
 	row_is("done", false, 1, "", "no answer within 1000 ms");
 }
@@ -332,7 +341,7 @@ static void ask__what_is_no_order(void **state)
 	begin();
 	ask("admission none 0", "leader", 0);
 	assert_string_equal(ctl.admit.policy, "pl2");
-	on_late(NULL, 0, &ctl); /* nobody answers: nobody is left to be told */
+	expire_step(); /* nobody answers: nobody is left to be told */
 	row_is("done", false, 1, "", "no answer within 1000 ms");
 	ask("admission none 0", "leader", 2);
 	assert_string_equal(ctl.admit.policy, "none");

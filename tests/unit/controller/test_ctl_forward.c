@@ -7,7 +7,7 @@
 #include "tests/unit/controller/recover/recover_rack.h"
 
 #include "proto/forward_msg.h"
-#include "controller/server_priv.h"
+#include "controller/forward.h"
 
 static size_t waiting;     /* bytes at the receiver's session */
 static unsigned int sends; /* what went out */
@@ -15,13 +15,17 @@ static const struct bl_session *sent_to;
 static uint8_t sent[8192];
 static size_t sent_len;
 
-static size_t fake_waiting(const struct bl_session *s)
+/* Stand for the functions of proto/session.c that forwarding calls (WRAP_test_ctl_forward). */
+size_t __wrap_bl_session_waiting(const struct bl_session *s);
+bool __wrap_bl_session_send(struct bl_session *s, const void *body, size_t len);
+
+size_t __wrap_bl_session_waiting(const struct bl_session *s)
 {
 	assert_non_null(s);
 	return waiting;
 }
 
-static bool fake_send(struct bl_session *s, const void *body, size_t len)
+bool __wrap_bl_session_send(struct bl_session *s, const void *body, size_t len)
 {
 	assert_true(len <= sizeof(sent));
 	memcpy(sent, body, len);
@@ -30,10 +34,6 @@ static bool fake_send(struct bl_session *s, const void *body, size_t len)
 	sends++;
 	return true;
 }
-
-#define bl_session_waiting fake_waiting
-#define bl_session_send    fake_send
-#include "controller/forward.c"
 
 static struct bl_ctl ctl;
 static struct peer peers[5]; /* of nodes 9, 1, 2, 3, 4, in this order */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the tests of controller/recover/recover_core.c that go step by step share: a rack of one
+ * What the tests of controller/recover/ that go step by step share: a rack of one
  * switch, and what is ordered, as a text.
  *
  * Example: a link that goes silent at 10 ms and a settle time of 5 ms: outs() is "" until 15 ms,

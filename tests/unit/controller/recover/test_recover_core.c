@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The failure procedure (controller/recover/recover_core.c) step by step, in small racks: each
+ * The failure procedure (controller/recover/) step by step, in small racks: each
  * order at its place, what is refused, and a new leader between any two steps. Processes:
  * test_recover_proc.c. Random racks: test_recover_random.c.
  */

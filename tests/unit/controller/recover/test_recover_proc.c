@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The failure procedure (controller/recover/recover_core.c) where a process died or left and its
+ * The failure procedure (controller/recover/) where a process died or left and its
  * host is well. Hosts, links and leaders: test_recover_core.c.
  */
 #include "tests/unit/controller/recover/recover_rack.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The failure procedure (controller/recover/recover_core.c) on random racks: nodes die, links go
+ * The failure procedure (controller/recover/) on random racks: nodes die, links go
  * silent, agents do not answer, leaders die between any two steps and old ones go on giving orders,
  * while messages wait for any time. What must hold at every moment is asserted at every moment, and
  * in the end all is resumed. The same step by step: test_recover_core.c.

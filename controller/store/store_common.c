@@ -1,32 +1,34 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * What both stores do alike: leading is believed by the own clock, and a put whose outcome is not
- * known is read back (store.h).
+ * What both stores have in common: the lead is believed by our own clock, and a put whose outcome
+ * is unknown is read back (store.h).
  *
- * Example: put(41, "failure/7", rev 0) times out. After 50 ms "failure/7" is read: its value is
- * ours: done. It is not there: the same put again, which cannot do harm twice, since the first of
- * the two to arrive makes revision 0 untrue.
+ * Example: put(41, "failure/7", rev 0) times out. After 50 ms "failure/7" is read. If it has our
+ * value, the put is done. If there is no such key, the same put is repeated. Two of them do no
+ * harm: the first to arrive gives the key a revision, so that the second no longer finds
+ * revision 0.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "store_priv.h"
+#include "controller/store/store_priv.h"
 
-#define AGAIN_MS     50 /* from one try to the next; at most doubled to AGAIN_MAX_MS */
-#define AGAIN_MAX_MS 400
+#define AGAIN_MS     50  /* from the first try to the second; doubled after each try, up to ... */
+#define AGAIN_MAX_MS 400 /* ... this */
 
+/** struct bl_store_sure - A put of bl_store_put_sure() whose outcome is not known yet. */
 struct bl_store_sure {
 	struct bl_store_sure *next;
 	struct bl_store *s;
-	sd_event_source *timer;
-	uint64_t epoch, rev;
+	sd_event_source *timer; /* of the next try */
+	uint64_t epoch;
+	uint64_t rev; /* expected revision */
 	char key[BL_STORE_KEY_MAX + 1];
-	uint8_t *value;
-	size_t len;
-	bool unknown; /* a try is out whose outcome is not known */
-	unsigned int wait_ms;
+	uint8_t *value;       /* NULL: delete the key */
+	size_t len;           /* bytes of @value */
+	bool unknown;         /* the outcome of an earlier try is not known */
+	unsigned int wait_ms; /* wait before the next try */
 	bl_store_fn fn;
 	void *ctx;
 };
@@ -37,14 +39,6 @@ const char *bl_store_why_name(enum bl_store_why why)
 	static const char *const names[BL_STORE_WHY_COUNT] = { BL_STORE_WHYS(NAME) };
 #undef NAME
 	return why < BL_STORE_WHY_COUNT ? names[why] : "?";
-}
-
-uint64_t bl_boot_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_BOOTTIME, &t);
-	return (uint64_t)t.tv_sec * 1000000000ULL + (uint64_t)t.tv_nsec;
 }
 
 uint64_t bl_store_held_until(const struct bl_store *s)
@@ -126,7 +120,7 @@ static void sure_put(void *ctx, const struct bl_store_reply *r)
 {
 	struct bl_store_sure *u = ctx;
 
-	/* a try before this one may have been the one that raised the revision */
+	/* After CONFLICT, an earlier try of ours may have been the one that raised the revision. */
 	if (r->outcome == BL_STORE_DONE ||
 	    (r->outcome == BL_STORE_REFUSED && r->why == BL_STORE_WHY_FENCED)) {
 		sure_end(u, r);
@@ -181,7 +175,7 @@ int bl_store_put_sure(struct bl_store *s, uint64_t epoch, const char *key, uint6
 	u->ctx = ctx;
 	u->next = s->sure;
 	s->sure = u;
-	/* from the loop: callbacks never come from within a call */
+	/* From the loop: callbacks never come from within a call. */
 	return bl_store_once(s->ev, &u->timer, 0, sure_later, u);
 }
 

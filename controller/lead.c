@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* See lead.h. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/time.h"
+#include "controller/admit.h"
+#include "controller/lead.h"
+#include "controller/message.h"
+#include "controller/outputs.h"
+#include "controller/peer.h"
+
+/* The list of elections is only shown to people, so the outcome does not matter. */
+static void on_epoch_saved(void *ctx, const struct bl_store_reply *r)
+{
+	(void)ctx, (void)r;
+}
+
+static void add_epoch(struct bl_ctl *c, const struct ctl_epoch *e)
+{
+	if (c->nepochs == CTL_EPOCHS_MAX) {
+		memmove(c->epochs, c->epochs + 1, (CTL_EPOCHS_MAX - 1) * sizeof(*c->epochs));
+		c->nepochs--;
+	}
+	c->epochs[c->nepochs++] = *e;
+}
+
+/* Loads the record @kv. Sets *@sound to false if the record contradicts itself or its key. */
+static void load_record(struct bl_ctl *c, const struct bl_store_kv *kv, bool *sound)
+{
+	uint64_t number = 0, at = 0;
+	struct saved *v;
+	unsigned int id;
+
+	if (!strncmp(kv->key, "failure/", 8)) {
+		*sound &= !ctl_load_failure(c->rec, kv->value, kv->len, &number, &at);
+		v = ctl_saved_find(c, BL_RECOVER_SAVE_FAILURE, number);
+		*sound &= v && number == strtoull(kv->key + 8, NULL, 10);
+		if (v) {
+			v->rev = kv->rev;
+			v->unix_ns = at;
+		}
+	} else if (!strncmp(kv->key, "node/", 5)) {
+		*sound &= sscanf(kv->key, "node/%8x", &id) == 1 &&
+			  !ctl_load_node(c->rec, kv->value, kv->len) && bl_recover_node(c->rec, id);
+		v = *sound ? ctl_saved_find(c, BL_RECOVER_SAVE_NODE, id) : NULL;
+		if (v)
+			v->rev = kv->rev;
+	} else if (!strncmp(kv->key, "epoch/", 6)) {
+		Bl__Epoch *m = bl__epoch__unpack(NULL, kv->len, kv->value);
+		struct ctl_epoch e = { 0 };
+
+		if (!m)
+			return;
+		e.epoch = m->epoch;
+		e.unix_ns = m->unix_ns;
+		snprintf(e.leader, sizeof(e.leader), "%s", m->leader);
+		add_epoch(c, &e);
+		bl__epoch__free_unpacked(m, NULL);
+	}
+}
+
+static void on_loaded(void *ctx, const struct bl_store_reply *r)
+{
+	struct bl_ctl *c = ctx;
+	struct ctl_epoch e = { .epoch = c->elected, .unix_ns = bl_clock_ns(CLOCK_REALTIME) };
+	struct ctl_bytes b;
+	bool sound = true;
+	char key[64];
+	size_t i;
+
+	/* The lead was lost while the store was read. */
+	if (!c->loading)
+		return;
+	if (r->outcome != BL_STORE_DONE) {
+		bl_log(BL_LOG_WARN, "controller: elected, but %s", r->text);
+		bl_store_range(c->store, "", false, on_loaded, c);
+		return;
+	}
+	bl_recover_reset(c->rec);
+	ctl_saved_forget(c);
+	c->nepochs = 0;
+	for (i = 0; i < r->n && sound; i++) {
+		load_record(c, &r->kv[i], &sound);
+		if (!sound) {
+			char why[400];
+
+			snprintf(why, sizeof(why),
+				 "what is saved under \"%s\" is not sound; restore the store from "
+				 "a copy, or remove the key if you know what it was",
+				 r->kv[i].key);
+			ctl_fatal(c, why);
+			return;
+		}
+	}
+	c->loading = false;
+	bl_recover_start(c->rec, bl_mono_ns(), c->elected);
+	snprintf(e.leader, sizeof(e.leader), "%s", c->cfg.advertise);
+	add_epoch(c, &e);
+	b = ctl_save_epoch(e.epoch, e.leader, e.unix_ns);
+	snprintf(key, sizeof(key), "epoch/%020" PRIu64, e.epoch);
+	if (b.data)
+		bl_store_put_sure(c->store, c->elected, key, 0, b.data, b.len, on_epoch_saved, c);
+	free(b.data);
+	bl_log(BL_LOG_INFO, "controller: leads with epoch %" PRIu64 ": %u nodes, %u failures",
+	       c->elected, bl_recover_nodes(c->rec), bl_recover_failures(c->rec));
+	ctl_outputs_run(c);
+}
+
+static void on_elected(void *ctx, uint64_t epoch)
+{
+	struct bl_ctl *c = ctx;
+
+	c->elected = epoch;
+	c->behind = 0;
+	c->loading = true;
+	snprintf(c->leader, sizeof(c->leader), "%s", c->cfg.advertise);
+	bl_store_range(c->store, "", false, on_loaded, c);
+}
+
+static void on_lost(void *ctx, const char *why)
+{
+	struct bl_ctl *c = ctx;
+	struct peer *p, *next;
+
+	bl_log(BL_LOG_WARN, "controller: leads no more (epoch %" PRIu64 "): %s", c->elected, why);
+	snprintf(c->lost, sizeof(c->lost), "%s", why);
+	c->elected = 0;
+	c->loading = false;
+	*c->leader = 0;
+	ctl_admit_lost(c);
+	bl_recover_reset(c->rec);
+	for (p = c->peers; p; p = next) {
+		next = p->next;
+		ctl_peer_refer(p);
+	}
+	ctl_outputs_run(c);
+}
+
+static void on_other(void *ctx, const char *leader)
+{
+	struct bl_ctl *c = ctx;
+
+	snprintf(c->leader, sizeof(c->leader), "%s", leader);
+}
+
+static void on_trouble(void *ctx, const char *text)
+{
+	struct bl_ctl *c = ctx;
+
+	if (text && !*c->trouble)
+		bl_log(BL_LOG_WARN, "controller: nothing can be decided: %s; traffic goes on",
+		       text);
+	else if (!text)
+		bl_log(BL_LOG_INFO, "controller: the store takes writes again");
+	snprintf(c->trouble, sizeof(c->trouble), "%s", text ? text : "");
+}
+
+int ctl_lead_campaign(struct bl_ctl *c, struct bl_err *err)
+{
+	c->candidate = (struct bl_store_candidate){ on_elected, on_lost, on_other, on_trouble, c };
+	return bl_store_campaign(c->store, c->cfg.advertise, &c->candidate, err);
+}
