@@ -35,29 +35,12 @@
 #include <stdint.h>
 
 #include "core/fastpass/timeslot_core.h"
+#include "proto/fastpass_limits.h"
 
 #define BL_ALLOC_ENDPOINTS_MAX 4096u
 #define BL_ALLOC_RACKS_MAX     1024u
 #define BL_ALLOC_WINDOW_MIN    8u
-#define BL_ALLOC_CAP_MAX       4095u /* packets per slot: 12 bit planes */
 #define BL_ALLOC_QUOTA_MAX     ((1u << 24) - 1)
-#define BL_ALLOC_WEIGHT_MAX    127u
-
-/* append only: the number is used on the wire of FCP and in JSON */
-/* clang-format off */
-#define BL_ALLOC_POLICIES(X) \
-	X(FIRST,    "first-come", "whole requests in order of arrival") \
-	X(FAIR,     "fair",       "max-min fair, least recently served first") \
-	X(WEIGHTED, "weighted",   "max-min fair by weight") \
-	X(FCT,      "min-fct",    "fewest remaining MTUs first") \
-	X(DEADLINE, "deadline",   "earliest deadline first")
-/* clang-format on */
-enum bl_alloc_policy {
-#define X(id, name, text) BL_ALLOC_##id,
-	BL_ALLOC_POLICIES(X)
-#undef X
-		BL_ALLOC_NPOLICIES
-};
 
 enum bl_alloc_isa { BL_ISA_BEST, BL_ISA_PLAIN, BL_ISA_BMI2, BL_ISA_AVX512 };
 

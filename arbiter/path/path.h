@@ -30,8 +30,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define BL_PATH_RACKS_MAX   1024u
-#define BL_PATH_PATHS_MAX   64u
+#include "proto/fastpass_limits.h"
+
 #define BL_PATH_CAP_MAX     4095u
 #define BL_PATH_PACKETS_MAX 65535u
 #define BL_PATH_NONE        0xffu /* a packet without a path */

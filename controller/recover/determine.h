@@ -41,6 +41,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "proto/ctl_why.h"
+
 #define BL_DET_NODES_MAX 65535
 #define BL_DET_NO_C      (~0ULL) /* no C is known: never received, or never reported */
 
@@ -123,19 +125,6 @@ struct bl_det_graph {
 	uint32_t links;
 	uint32_t roots;
 };
-
-/* X(SYMBOL, "name"): why a node failed */
-/* clang-format off */
-#define BL_DET_WHYS(X) \
-	X(CORRECT, "correct") \
-	X(TOLD,    "down")    /* BL_DET_DOWN */ \
-	X(CUT,     "cut-off") /* no unbroken link leads to the live network */ \
-	X(TORN,    "torn")    /* no flow between it and a correct host */ \
-	X(BEFORE,  "before")  /* BL_DET_GONE */
-/* clang-format on */
-#define BL_DET_ENUM(sym, name) BL_DET_##sym,
-enum bl_det_why { BL_DET_WHYS(BL_DET_ENUM) BL_DET_WHY_COUNT };
-#undef BL_DET_ENUM
 
 /**
  * struct bl_det_found - what became of a node.

@@ -12,6 +12,8 @@
 
 #include "barline_run.h"
 #include "until.h"
+#include "loader/admission/admission.h"
+#include "loader/admission/admission_set.h"
 
 #define HOSTS  3
 #define ROUNDS 4

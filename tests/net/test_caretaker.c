@@ -7,7 +7,7 @@
 #include "restart.h"
 
 #include "core/clock_core.h"
-#include "loader/node_priv.h"
+#include "loader/order/clock.h"
 
 /* Longer than any CPU stands still, also twice: for cases in which nobody is to be announced. */
 #define PATIENT_US 8000000
