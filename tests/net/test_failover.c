@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Failures from end to end: a rack whose nodes have their agents (loader/order/node_agent.h), one
+ * Failures from end to end: a rack whose nodes have their agents (loader/node_agent.h), one
  * controller on SQLite in a process of its own, and endpoints that send reliably. What dies is
  * killed or cut, nobody tells anybody, and the others go on: what is sent is delivered by all that
  * are correct or by none, in one order.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Interfaces that change under a running daemon (loader/load/link_watch.c): deleted and made anew,
+ * Interfaces that change under a running daemon (loader/link_watch.c): deleted and made anew,
  * renamed, with another MTU, another address. Each time the proof is that endpoints which are made
  * then talk to each other, both ways, through the switch.
  */
