@@ -176,7 +176,8 @@ $(B)/san/controller.a: $(CTL_SRC:%.c=$(B)/san/%.o)
 
 # of the loader, the lab and the workloads, what unit tests link by itself
 PART_SRC := $(BASE_SRC) $(addprefix proto/,session.c fastpass_file.c) \
-	$(addprefix loader/order/,agent.c agent_watch.c clock.c) $(addprefix loader/load/,prio.c tx_cpu.c) \
+	$(addprefix loader/order/,agent.c agent_watch.c clock.c) \
+	$(addprefix loader/load/,prio.c sysfs.c tx_cpu.c) \
 	$(addprefix bench/fct/,fct_sizes.c fct_trace.c fct_coflow.c fct_fluid.c) \
 	bench/kill/kill_flow.c bench/rack/bench_check.c
 $(B)/san/parts.a: $(PART_SRC:%.c=$(B)/san/%.o) $(B)/proto/ctl.pb-c.o
@@ -190,13 +191,12 @@ wraps	  = $(WRAP_$(@F):%=-Wl,--wrap=%)
 WRAP_test_arb_comm := arb_peer_grant arb_peer_send
 WRAP_test_admit := ctl_admission ctl_peer_ready ctl_send ctl_leading
 WRAP_test_ctl_forward := bl_session_waiting bl_session_send
+WRAP_test_agent_fences := sd_event_now bl_session_connect bl_session_send bl_session_waiting \
+	bl_session_close
+WRAP_test_clock := adjtimex bl_log clock_gettime
 # these include a source
-$(B)/tests/unit/test_agent_fences: loader/order/agent.c
 $(B)/tests/unit/test_bench_check: bench/rack/bench_check.c
-$(B)/tests/unit/test_clock: loader/order/clock.c
 $(B)/tests/unit/test_kill_flow: bench/kill/kill_flow.c
-$(B)/tests/unit/test_tx_cpu: loader/load/tx_cpu.c
-$(B)/tests/unit/test_prio: loader/load/prio.c loader/load/tx_cpu.c
 
 # -O1: some of the long tables take gcc a quarter of a minute with -O2
 $(filter-out %/test_lib_helper_tsan,$(UNIT_BIN)): $(SAN_LIBS)

@@ -16,6 +16,11 @@
 #include "maps/top_token_abi.h"
 #include "bench/arbiter/arbiter.h"
 #include "cli/util/cmd.h"
+#include "loader/admission/admission.h"
+#include "loader/admission/admission_set.h"
+#include "loader/admission/top_host.h"
+#include "loader/admission/top_switch.h"
+#include "maps/host_abi.h"
 
 /* a controller gives each of three steps a second, if its file says nothing else */
 #define RACK_WAIT_MS 10000

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/util/cmd.h"
+#include "loader/admission/admission_argp.h"
 
 /**
  * struct node_args - @config_pass: the first pass over the arguments, which only loads the file, so

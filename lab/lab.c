@@ -19,6 +19,7 @@
 #include "bench/fastpass/fair.h"
 #include "lab.h"
 #include "bench/traffic/traffic.h"
+#include "loader/admission/admission_argp.h"
 
 #define DEFAULT_NAME "lab"
 

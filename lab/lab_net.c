@@ -32,6 +32,7 @@
 #include "base/nl.h"
 #include "maps/fastpass_abi.h"
 #include "pass.h"
+#include "loader/admission/bl0.h"
 
 static struct lab_node *add_node(struct lab *lab, enum lab_kind kind, unsigned int index)
 {

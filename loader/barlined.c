@@ -14,9 +14,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <systemd/sd-daemon.h>
-#include "node_priv.h"
+#include <unistd.h>
+
+#include "base/log.h"
+#include "loader/admission/admission_argp.h"
+#include "loader/busy.h"
+#include "loader/caretaker.h"
+#include "loader/config.h"
+#include "loader/load/attach.h"
+#include "loader/load/pin.h"
+#include "loader/load/prio.h"
+#include "loader/loop.h"
+#include "loader/node.h"
+#include "loader/node_cfg.h"
+#include "loader/node_priv.h"
 #include "proto/session.h"
 
 const char *argp_program_version = "barlined " BL_BUILD;

@@ -6,20 +6,27 @@
  * count, so that hosts without endpoints are no reason. On a metered port queued frames count, be
  * they beacons: their counter does not tell. A host: endpoints whose process lives.
  */
+#include "loader/busy.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
-#include <sys/mman.h>
+
 #include <bpf/bpf.h>
+
+#include "base/log.h"
+#include "base/netns.h"
 #include "core/order/line_core.h"
+#include "loader/load/counts.h"
+#include "loader/load/pin.h"
 #include "maps/host_abi.h"
 #include "maps/switch_abi.h"
-#include "node_priv.h"
 
 #define LOOK_MIN_NS 200000000ULL
 #define LOOK_MAX_NS 3000000000ULL

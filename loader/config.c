@@ -19,16 +19,23 @@
  * libcyaml checks the shape and tells the line in its log; what it cannot check is checked here,
  *and the line is found again in the text.
  */
+#include "loader/config.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "maps/top_token_abi.h"
-#include "node_priv.h"
+
+#include "base/log.h"
 #include "base/rate.h"
-#include "proto/session.h"
-#include "loader/admission/top_host.h"
 #include "base/yaml.h"
+#include "loader/admission/admission.h"
+#include "loader/admission/top_host.h"
+#include "loader/load/pin.h"
+#include "loader/load/prio.h"
+#include "loader/node_cfg.h"
+#include "maps/top_token_abi.h"
+#include "proto/session.h"
 
 struct file_port {
 	char *interface;

@@ -3,15 +3,32 @@
  * The host role: XDP and egress programs on the NIC, and an egress program on lo for endpoints of
  * the same host. Taking over a running host keeps every map: endpoints go on through it.
  */
+#include "loader/host.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+
+#include "base/iface.h"
+#include "base/log.h"
+#include "loader/admission/admission.h"
+#include "loader/admission/bl0.h"
 #include "loader/admission/fastpass.h"
-#include "node_priv.h"
+#include "loader/defaults.h"
+#include "loader/link_watch.h"
+#include "loader/load/attach.h"
+#include "loader/load/maps.h"
+#include "loader/load/pin.h"
+#include "loader/node_priv.h"
+#include "loader/order/beacon.h"
+#include "loader/order/fence.h"
+#include "loader/order/keep.h"
+
 #include "host.skel.h"
 
 static int fill_fresh(const struct bl_host *skel, struct bl_err *err)
@@ -56,7 +73,7 @@ static int fill_cfg(struct bl_node *n, const struct bl_host *skel, struct bl_err
 		.neps = old.neps,
 		.port_base = n->cfg.port_base,
 		.port_count = n->cfg.port_count,
-		.tai_offset_s = n->clock->tai_offset_s,
+		.tai_offset_s = n->clock.shared->tai_offset_s,
 		.beacon_ns = n->cfg.beacon_us * 1000ULL,
 		.dead_after_ns = n->cfg.dead_after_us * 1000ULL,
 		.beacon_mark = BL_BEACON_MARK,
@@ -207,7 +224,7 @@ int bl_host_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_err
 	}
 	rc = bl_map_set(bpf_map__fd(skel->maps.meta), 0, &n->meta, BL_MAP_META, err);
 	if (!rc)
-		rc = bl_clock_open(n, bpf_map__fd(skel->maps.clock), err);
+		rc = bl_keep_clock(n, bpf_map__fd(skel->maps.clock), err);
 	if (!rc && n->fresh)
 		rc = fill_fresh(skel, err);
 	if (!rc)
@@ -215,7 +232,7 @@ int bl_host_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_err
 	if (!rc)
 		rc = keep_fds(n, skel, err);
 	if (!rc)
-		rc = bl_fence_open(n, skel->obj, err);
+		rc = bl_fence_open(&n->fence, skel->obj, err);
 	if (!rc)
 		rc = bl_admission_fill(n, cfg, skel->obj, NULL, err);
 	if (!rc)

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The event loop that a process's nodes share. */
+#include "loader/loop.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <stdint.h>
@@ -7,8 +9,9 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
-#include "loader/admission/fastpass.h"
-#include "node_priv.h"
+
+#include "base/log.h"
+#include "loader/node_priv.h"
 
 static int on_stop(sd_event_source *src, int fd, uint32_t events, void *ctx)
 {
@@ -36,6 +39,16 @@ static int on_hangup(sd_event_source *src, const struct signalfd_siginfo *si, vo
 	return 0;
 }
 
+void bl_server_destroy(struct bl_server *s)
+{
+	sd_event_unref(s->ev);
+	if (s->stop_fd >= 0)
+		close(s->stop_fd);
+	pthread_cond_destroy(&s->beacon_cond);
+	pthread_mutex_destroy(&s->beacon_lock);
+	free(s);
+}
+
 int bl_server_new(struct bl_server **out, struct bl_err *err)
 {
 	struct bl_server *s = calloc(1, sizeof(*s));
@@ -51,7 +64,7 @@ int bl_server_new(struct bl_server **out, struct bl_err *err)
 	if (rc >= 0)
 		rc = sd_event_add_io(s->ev, NULL, s->stop_fd, EPOLLIN, on_stop, s);
 	if (rc < 0) {
-		bl_server_free(s);
+		bl_server_destroy(s);
 		return bl_fail(err, -rc, "cannot make an event loop: %s", strerror(-rc));
 	}
 	*out = s;
@@ -67,18 +80,6 @@ void bl_server_block_signals(void)
 	sigaddset(&mask, SIGINT);
 	sigaddset(&mask, SIGHUP);
 	pthread_sigmask(SIG_BLOCK, &mask, NULL);
-}
-
-int bl_thread_start(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *), void *ctx)
-{
-	sigset_t all, old;
-	int rc;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	rc = pthread_create(thread, attr, fn, ctx);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return rc;
 }
 
 int bl_server_run(struct bl_server *s, struct bl_err *err)
@@ -136,21 +137,4 @@ int bl_server_step(struct bl_server *s, struct bl_err *err)
 		rc = sd_event_run(s->ev, 0);
 	while (rc > 0 && ++n < 64);
 	return rc < 0 ? bl_fail(err, -rc, "the event loop failed: %s", strerror(-rc)) : 0;
-}
-
-void bl_server_free(struct bl_server *s)
-{
-	if (!s)
-		return;
-	while (s->nodes)
-		bl_node_close(s->nodes);
-	bl_fastpass_stop(s);
-	bl_beacon_stop(s);
-	bl_pacer_stop(s);
-	sd_event_unref(s->ev);
-	if (s->stop_fd >= 0)
-		close(s->stop_fd);
-	pthread_cond_destroy(&s->beacon_cond);
-	pthread_mutex_destroy(&s->beacon_lock);
-	free(s);
 }

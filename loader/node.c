@@ -6,6 +6,8 @@
  * attached. One without is what a start that was killed left behind, or belonged to a namespace
  * that is gone and whose inode number came again: it is removed and the node is made anew.
  */
+#include "loader/node.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -16,66 +18,37 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-#include "core/order/promise_core.h"
+
+#include "base/log.h"
+#include "base/netns.h"
+#include "core/clock_core.h"
+#include "loader/admission/admission.h"
+#include "loader/admission/bl0.h"
 #include "loader/admission/fastpass.h"
-#include "loader/order/node_agent.h"
+#include "loader/admission/pacer.h"
+#include "loader/admission/top_learn.h"
+#include "loader/busy.h"
+#include "loader/defaults.h"
+#include "loader/host.h"
+#include "loader/link_watch.h"
+#include "loader/load/attach.h"
+#include "loader/load/maps.h"
+#include "loader/load/pin.h"
+#include "loader/loop.h"
+#include "loader/node_agent.h"
+#include "loader/node_priv.h"
+#include "loader/order/beacon.h"
+#include "loader/order/clock.h"
+#include "loader/order/endpoint_again.h"
+#include "loader/order/endpoint_attach.h"
+#include "loader/order/fence.h"
+#include "loader/order/keep.h"
+#include "loader/order/limits.h"
+#include "loader/switch.h"
+#include "proto/fastpass_file.h"
 
-static void defaults(struct bl_node_cfg *c)
-{
-	if (!c->beacon_us)
-		c->beacon_us = BL_BEACON_US;
-	if (!c->dead_after_us)
-		c->dead_after_us = 10 * c->beacon_us;
-	if (!c->clock_bound_us)
-		c->clock_bound_us = BL_CLOCK_BOUND_US;
-	if (!c->clock_void_after_ms)
-		c->clock_void_after_ms = BL_CLOCK_VOID_MS;
-	if (!c->caretaker_ms)
-		c->caretaker_ms = BL_CARETAKER_MS;
-	if (!c->process_limit_ms)
-		c->process_limit_ms = BL_PROCESS_LIMIT_MS;
-	if (!c->port_count)
-		c->port_count = BL_PORT_COUNT;
-	if (!c->port_base)
-		c->port_base = BL_PORT_BASE;
-	bl_admission_defaults(c);
-}
-
-uint64_t bl_node_ahead_ns(const struct bl_node_cfg *c)
-{
-	return c->no_ahead ? 0 : bl_ahead_ns(c->beacon_us * 1000ULL);
-}
-
-static int check(const struct bl_node_cfg *c, struct bl_err *err)
-{
-	if (c->role != BL_ROLE_SWITCH && c->role != BL_ROLE_HOST)
-		return bl_fail(err, EINVAL, "a node is a switch or a host; role %d is neither",
-			       c->role);
-	if (c->port_count > BL_PORT_COUNT || c->port_base + c->port_count > 65536)
-		return bl_fail(err, EINVAL, "port range %u+%u: at most %u ports, up to 65535",
-			       c->port_base, c->port_count, BL_PORT_COUNT);
-	if (c->ncpus > BL_LANES_MAX)
-		return bl_fail(err, EINVAL, "%u datapath CPUs; at most %u", c->ncpus, BL_LANES_MAX);
-	if (c->beacon_us > 1000000)
-		return bl_fail(err, EINVAL, "a beacon interval of %u us; at most 1000000",
-			       c->beacon_us);
-	if (c->dead_after_us < 2 * c->beacon_us)
-		return bl_fail(err, EINVAL,
-			       "dead_after_us %u is less than two beacon intervals (%u us each): "
-			       "every late beacon would count as a death",
-			       c->dead_after_us, c->beacon_us);
-	if (c->clock_void_after_ms < 1000)
-		return bl_fail(err, EINVAL,
-			       "clock_void_after_ms %u is less than 1000: the daemon could not "
-			       "keep the clock alive",
-			       c->clock_void_after_ms);
-	if (c->process_limit_ms < BL_PROCESS_LIMIT_MIN_MS)
-		return bl_fail(err, EINVAL,
-			       "process_limit_ms %u is less than %d: a process that the machine "
-			       "leaves waiting for a moment would be put out",
-			       c->process_limit_ms, BL_PROCESS_LIMIT_MIN_MS);
-	return 0;
-}
+/* the holder of the lock may be about to end: it was stopped or killed */
+#define LOCK_WAIT_MS 3000
 
 static int take_or_make(struct bl_node *n, struct bl_err *err)
 {
@@ -162,7 +135,7 @@ static int open_inside(struct bl_node *n, const struct bl_node_cfg *cfg, struct 
 		return rc;
 	snprintf(n->dir, sizeof(n->dir), "%s/%s-%" PRIu64, BL_BPFFS, bl_role_name(n->cfg.role),
 		 n->netns_ino);
-	n->lock_fd = bl_node_lock(n->cfg.role, n->netns_ino, BL_LOCK_WAIT_MS, err);
+	n->lock_fd = bl_node_lock(n->cfg.role, n->netns_ino, LOCK_WAIT_MS, err);
 	if (n->lock_fd < 0)
 		return n->lock_fd;
 	rc = take_or_make(n, err);
@@ -221,22 +194,24 @@ int bl_node_open(struct bl_node **out, struct bl_server *s, const struct bl_node
 	n = calloc(1, sizeof(*n));
 	if (!n)
 		return bl_fail(err, ENOMEM, "out of memory");
-	n->netns_fd = n->lock_fd = n->clock_fd = n->beacon_sock = n->listen_fd = n->links_fd =
+	n->netns_fd = n->lock_fd = n->clock.fd = n->beacon_sock = n->listen_fd = n->links_fd =
 		n->keep_fd = -1;
 	n->xdp_prog = n->tc_prog = n->devmap_prog = n->clone_prog = -1;
 	n->host_cfg_fd = n->inflight_fd = n->wake_fd = n->eps_fd = n->rings_fd = n->page_fd =
 		n->windows_fd = n->failures_fd = n->relayed_fd = -1;
-	bl_fence_none(n);
+	bl_fence_none(&n->fence);
 	n->srv = s;
 	n->cfg = *cfg;
 	n->cfg.ports = NULL;
 	n->cfg.fdb = NULL;
 	n->cfg.ports_count = n->cfg.fdb_count = 0;
-	defaults(&n->cfg);
+	bl_node_defaults(&n->cfg);
+	bl_keep_configure(n);
+	n->fence.role = cfg->role;
 	bl_libbpf_listen();
 	n->next = s->nodes;
 	s->nodes = n;
-	rc = check(&n->cfg, err);
+	rc = bl_node_cfg_check(&n->cfg, err);
 	if (!rc)
 		rc = read_fp(n, err);
 	if (!rc) {
@@ -275,6 +250,21 @@ const char *bl_node_dir(const struct bl_node *n)
 	return n->dir;
 }
 
+const struct bl_attached *bl_node_iface(const struct bl_node *n, unsigned int k)
+{
+	return k < n->natt ? &n->att[k] : NULL;
+}
+
+uint64_t bl_node_bus_time(const struct bl_node *n)
+{
+	return bl_clock_at(n->clock.shared, bl_mono_ns());
+}
+
+struct bl_fence *bl_node_fence(struct bl_node *n)
+{
+	return &n->fence;
+}
+
 void bl_node_close(struct bl_node *n)
 {
 	int *fds[] = { &n->host_cfg_fd, &n->inflight_fd, &n->wake_fd,    &n->eps_fd,
@@ -292,8 +282,8 @@ void bl_node_close(struct bl_node *n)
 	bl_limits_close(n);
 	bl_endpoints_close(n);
 	bl_links_unwatch(n);
-	bl_fence_close(n);
-	bl_clock_close(n);
+	bl_fence_close(&n->fence);
+	bl_clock_close(&n->clock);
 	bl_keep_close(n);
 	for (at = &n->srv->nodes; *at; at = &(*at)->next) {
 		if (*at == n) {
@@ -312,6 +302,18 @@ void bl_node_close(struct bl_node *n)
 	free(n->fp_file);
 	free(n->att);
 	free(n);
+}
+
+void bl_server_free(struct bl_server *s)
+{
+	if (!s)
+		return;
+	while (s->nodes)
+		bl_node_close(s->nodes);
+	bl_fastpass_stop(s);
+	bl_beacon_stop(s);
+	bl_pacer_stop(s);
+	bl_server_destroy(s);
 }
 
 struct names {

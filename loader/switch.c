@@ -17,20 +17,39 @@
  * port until it was heard (BL_REG_AWAITED), or for so long that nobody can be there
  * (loader/order/node_agent.c).
  */
+#include "loader/switch.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <linux/bpf.h>
-#include "core/order/barrier_core.h"
+
+#include "base/iface.h"
+#include "base/log.h"
 #include "core/fastpass/fastpass_core.h"
+#include "core/order/barrier_core.h"
 #include "core/order/hop_core.h"
 #include "core/wire_core.h"
-#include "node_priv.h"
+#include "loader/admission/admission.h"
+#include "loader/admission/top_switch.h"
+#include "loader/defaults.h"
+#include "loader/link_watch.h"
+#include "loader/load/attach.h"
+#include "loader/load/counts.h"
+#include "loader/load/maps.h"
+#include "loader/load/napi.h"
+#include "loader/load/pin.h"
+#include "loader/load/sets.h"
+#include "loader/node_priv.h"
+#include "loader/order/fence.h"
+#include "loader/order/keep.h"
+
 #include "switch.skel.h"
 
 /* What the maps will hold. Indexed by port number. */
@@ -742,11 +761,11 @@ int bl_switch_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_e
 	}
 	rc = bl_map_set(bpf_map__fd(skel->maps.meta), 0, &n->meta, BL_MAP_META, err);
 	if (!rc)
-		rc = bl_clock_open(n, bpf_map__fd(skel->maps.clock), err);
+		rc = bl_keep_clock(n, bpf_map__fd(skel->maps.clock), err);
 	if (rc)
 		goto out;
-	p->sw.tai_offset_s = n->clock->tai_offset_s;
-	rc = bl_fence_open(n, skel->obj, err);
+	p->sw.tai_offset_s = n->clock.shared->tai_offset_s;
+	rc = bl_fence_open(&n->fence, skel->obj, err);
 	if (!rc)
 		rc = fill_maps(n, p, skel, err);
 	if (!rc)

@@ -6,14 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/rate.h"
+#include "base/yaml.h"
 #include "core/fastpass/fcp_core.h"
 #include "core/length_core.h"
 #include "maps/alloc_abi.h"
 #include "maps/fastpass_abi.h"
-#include "fastpass_file.h"
-#include "base/netns.h"
-#include "base/rate.h"
-#include "base/yaml.h"
+#include "proto/fastpass_file.h"
 
 /*
  * by default, if it is 8 slots or more: a newcomer waits that long, at most, for its part of a busy

@@ -14,6 +14,7 @@
 #include "bench/fastpass/fair.h"
 #include "fct.h"
 #include "fct_stat.h"
+#include "loader/admission/top_host.h"
 
 /*
  * What two cores carry at load 0.6 with 8 hosts: of a dumbbell only the bar is loaded, elsewhere

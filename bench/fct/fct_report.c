@@ -17,6 +17,7 @@
 #include "cli/util/cmd.h"
 #include "fct.h"
 #include "fct_stat.h"
+#include "loader/admission/top_host.h"
 
 #define BL_TOP_DATA_SHARE (1538.0 / BL_TOP_WIRE_BYTES)
 /* a pacer that is later than so many frames at every hundredth frame had no CPU */

@@ -16,6 +16,7 @@
 #include "bench/traffic/link_drops.h"
 #include "lab/link_loss.h"
 #include "peer.h"
+#include "maps/host_abi.h"
 
 enum {
 	KEY_DURATION = 300,

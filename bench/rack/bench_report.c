@@ -15,6 +15,7 @@
 #include "bench.h"
 #include "cli/admission.h"
 #include "cli/util/cmd.h"
+#include "maps/host_abi.h"
 
 #define LAG_SAMPLES (1u << 18)
 

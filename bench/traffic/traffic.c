@@ -15,6 +15,7 @@
 #include "cli/util/cmd.h"
 #include "bench/rack/drive.h"
 #include "traffic.h"
+#include "loader/admission/admission.h"
 
 #define DEFAULT_RATE 250000000 /* two cores carry that for eight hosts */
 /*

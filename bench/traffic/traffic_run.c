@@ -22,6 +22,7 @@
 #include "cli/util/cmd.h"
 #include "traffic.h"
 #include "traffic_span.h"
+#include "loader/admission/bl0.h"
 
 #define LISTEN_TIMEOUT_NS 10000000000ull
 /* for the last segments, reports and retransmission timeouts after the time is up */

@@ -32,6 +32,8 @@
 #include "doctor.h"
 #include "base/nl.h"
 #include "lab/pass.h"
+#include "loader/admission/bl0.h"
+#include "maps/host_abi.h"
 
 #define ATTACH_TCX_EGRESS 47 /* enum bpf_attach_type, Linux 6.6 */
 

@@ -15,6 +15,7 @@
 #include "core/clock_core.h"
 #include "cli/util/cmd.h"
 #include "show.h"
+#include "maps/host_abi.h"
 
 /* of kernel memory for one node's maps: what a rack's operator has to reckon with */
 #define MEMORY_LIMIT (64ull << 20)

@@ -15,6 +15,7 @@
 
 #include "cli/admission.h"
 #include "show.h"
+#include "loader/admission/admission.h"
 
 static char *mac_text(const uint8_t mac[6], char *buf, size_t size)
 {

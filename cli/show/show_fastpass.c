@@ -10,6 +10,7 @@
 #include "core/fastpass/fastpass_core.h"
 #include "cli/admission.h"
 #include "show.h"
+#include "loader/admission/admission.h"
 
 static json_t *page_row(const struct bl_node_ref *ref)
 {

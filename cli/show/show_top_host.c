@@ -9,6 +9,7 @@
 #include "maps/top_host_abi.h"
 #include "cli/admission.h"
 #include "show_top.h"
+#include "loader/admission/top_host.h"
 
 static const char *const tx_states[] = { [BL_TOP_FREE] = "free",
 					 [BL_TOP_IDLE] = "idle",

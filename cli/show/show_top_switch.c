@@ -14,6 +14,7 @@
 #include "cli/admission.h"
 #include "show.h"
 #include "show_top.h"
+#include "loader/admission/top_switch.h"
 
 struct tokens {
 	json_t *switches, *ports, *classes;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cli/util/cmd.h"
+#include "maps/host_abi.h"
 
 struct watch_args {
 	double interval_s;

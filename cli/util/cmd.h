@@ -17,6 +17,7 @@
 #include "loader/node.h"
 #include "maps/reasons_abi.h"
 #include "maps/switch_abi.h"
+#include "maps/clock_abi.h"
 
 #define CLI_SCHEMA 1
 #define CLI_USAGE  2

@@ -17,6 +17,7 @@
 
 #include "core/clock_core.h"
 #include "cmd.h"
+#include "maps/host_abi.h"
 
 #define R_NAME(sym, name, kind, text) [BL_R_##sym] = name,
 #define R_TEXT(sym, name, kind, text) [BL_R_##sym] = text,

@@ -49,6 +49,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "proto/ctl_why.h"
+
 #define BL_DET_NODES_MAX 65535
 #define BL_DET_NO_C      (~0ULL) /* no C is known: never received, or never reported */
 
@@ -129,19 +131,6 @@ struct bl_det_graph {
 	uint32_t links;
 	uint32_t roots;
 };
-
-/* Why a node failed: BL_DET_x and its name in the status. */
-/* clang-format off */
-#define BL_DET_WHYS(X) \
-	X(CORRECT, "correct") \
-	X(TOLD,    "down")    /* its state is BL_DET_DOWN */ \
-	X(CUT,     "cut-off") /* no unbroken link leads to the live network */ \
-	X(TORN,    "torn")    /* no flow between it and a correct host */ \
-	X(BEFORE,  "before")  /* its state is BL_DET_GONE */
-/* clang-format on */
-#define BL_DET_ENUM(sym, name) BL_DET_##sym,
-enum bl_det_why { BL_DET_WHYS(BL_DET_ENUM) BL_DET_WHY_COUNT };
-#undef BL_DET_ENUM
 
 /** struct bl_det_found - The result for a node. */
 struct bl_det_found {

@@ -11,17 +11,30 @@
  * change at a takeover, queues, slots and reservations start empty beside the old ones: what was
  * held is lost, once.
  */
+#include "loader/admission/admission.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+
+#include "base/log.h"
+#include "base/rate.h"
 #include "core/pl2/pl2_core.h"
-#include "admission_priv.h"
+#include "loader/admission/admission_priv.h"
+#include "loader/admission/pace.h"
+#include "loader/admission/pacer.h"
+#include "loader/admission/top_host.h"
+#include "loader/admission/top_switch.h"
+#include "loader/load/maps.h"
+#include "loader/load/pin.h"
+#include "loader/node_priv.h"
+#include "maps/fastpass_abi.h"
 #include "proto/fastpass_file.h"
-#include "top_host.h"
 
 #define QUEUE_FRAMES 256
 #define HOST_MARK    (64u << 10)
@@ -346,22 +359,6 @@ static void rsv_cfg_of(const struct bl_admission_cfg *a, struct bl_rsv_cfg *c)
 
 /* ---- maps ---- */
 
-int bl_admission_map(struct bpf_object *obj, const char *name, uint32_t value_size,
-		     struct bpf_map **map, struct bl_err *err)
-{
-	struct bpf_map *m = bpf_object__find_map_by_name(obj, name);
-
-	*map = m;
-	if (!m)
-		return bl_fail(err, ENOENT,
-			       "the programs of this build have no map %s; build it anew", name);
-	if (value_size && bpf_map__value_size(m) != value_size)
-		return bl_fail(err, EPROTO,
-			       "the map %s has values of %u bytes, not %u; build everything anew",
-			       name, bpf_map__value_size(m), value_size);
-	return 0;
-}
-
 /* What starts empty together: ring entries name slots. */
 static const char *const host_group[] = { BL_MAP_SLOTS,       BL_MAP_FREE_SLOTS, BL_MAP_QUEUES,
 					  BL_MAP_QUEUE_HIST,  BL_MAP_HOLD_DUE,   BL_MAP_HOLD_DESTS,
@@ -523,11 +520,11 @@ static int fill_queues(const struct bl_node *n, struct bpf_object *obj, const ch
 	uint32_t k;
 	int rc;
 
-	rc = bl_admission_map(obj, BL_MAP_FREE_SLOTS, sizeof(k), &free_slots, err);
+	rc = bl_map_find(obj, BL_MAP_FREE_SLOTS, sizeof(k), &free_slots, err);
 	if (!rc)
-		rc = bl_admission_map(obj, BL_MAP_QUEUES, sizeof(struct bl_queue), &queues, err);
+		rc = bl_map_find(obj, BL_MAP_QUEUES, sizeof(struct bl_queue), &queues, err);
 	if (!rc)
-		rc = bl_admission_map(obj, due_name, sizeof(*due), &due_map, err);
+		rc = bl_map_find(obj, due_name, sizeof(*due), &due_map, err);
 	if (rc)
 		return rc;
 	for (k = 0; k < bpf_map__max_entries(free_slots) && !rc; k++)
@@ -596,9 +593,9 @@ static int fill_meters(struct bl_node *n, const struct bl_node_cfg *cfg, struct 
 	uint32_t k;
 	int rc;
 
-	rc = bl_admission_map(obj, BL_MAP_METERS, sizeof(struct bl_meter), &meters, err);
+	rc = bl_map_find(obj, BL_MAP_METERS, sizeof(struct bl_meter), &meters, err);
 	if (!rc)
-		rc = bl_admission_map(obj, BL_MAP_PORT_TX, 0, &tx, err);
+		rc = bl_map_find(obj, BL_MAP_PORT_TX, 0, &tx, err);
 	for (k = 0; k < BL_SW_PORTS_MAX && !rc; k++) {
 		struct bl_meter meter = { .ns_q20 = ports[k].ifindex
 							    ? bl_rate_ns_q20(bl_admission_port_rate(
@@ -631,11 +628,11 @@ static int fill_reservations(struct bl_node *n, const struct bl_node_cfg *cfg,
 	if (n->cfg.admission.policy != BL_POLICY_PL2 &&
 	    !bpf_object__find_map_by_name(obj, BL_MAP_RSV_CFG))
 		return 0;
-	rc = bl_admission_map(obj, BL_MAP_RSV_CFG, sizeof(c), &rsv_cfg, err);
+	rc = bl_map_find(obj, BL_MAP_RSV_CFG, sizeof(c), &rsv_cfg, err);
 	if (!rc)
-		rc = bl_admission_map(obj, BL_MAP_RSV, sizeof(struct bl_rsv), &rsv, err);
+		rc = bl_map_find(obj, BL_MAP_RSV, sizeof(struct bl_rsv), &rsv, err);
 	if (!rc)
-		rc = bl_admission_map(obj, BL_MAP_RSV_PAIRS, sizeof(struct bl_rsv_pair), &pairs,
+		rc = bl_map_find(obj, BL_MAP_RSV_PAIRS, sizeof(struct bl_rsv_pair), &pairs,
 				      err);
 	if (!rc && n->queues_fresh)
 		rc = fill_outside(cfg, bpf_map__fd(rsv), ports, err);
@@ -682,11 +679,11 @@ int bl_admission_pace(struct bl_node *n, struct bpf_object *obj, const char *pro
 
 	if (!p)
 		return bl_fail(err, ENOENT, "this build has no program %s; build it anew", prog);
-	rc = bl_admission_map(obj, BL_MAP_PACE_PAGE, sizeof(struct bl_pace_page), &page, err);
+	rc = bl_map_find(obj, BL_MAP_PACE_PAGE, sizeof(struct bl_pace_page), &page, err);
 	if (!rc)
-		rc = bl_admission_map(obj, BL_MAP_PACE_BELL, 0, &bell, err);
+		rc = bl_map_find(obj, BL_MAP_PACE_BELL, 0, &bell, err);
 	if (!rc)
-		rc = bl_admission_map(obj, due, sizeof(struct bl_due), &due_map, err);
+		rc = bl_map_find(obj, due, sizeof(struct bl_due), &due_map, err);
 	if (!rc) {
 		struct bl_pace_fds fds = { .prog = bpf_program__fd(p),
 					   .page = bpf_map__fd(page),
@@ -707,9 +704,9 @@ int bl_admission_host_on(struct bl_node *n, struct bpf_object *obj, const uint8_
 	struct bpf_map *cfg, *tx;
 	int rc;
 
-	rc = bl_admission_map(obj, BL_MAP_HOLD_CFG, sizeof(c), &cfg, err);
+	rc = bl_map_find(obj, BL_MAP_HOLD_CFG, sizeof(c), &cfg, err);
 	if (!rc)
-		rc = bl_admission_map(obj, BL_MAP_HOLD_TX, 0, &tx, err);
+		rc = bl_map_find(obj, BL_MAP_HOLD_TX, 0, &tx, err);
 	if (!rc)
 		rc = dev_set(tx, BL_TX_NIC, mac ? nic : 0, err);
 	if (!rc)

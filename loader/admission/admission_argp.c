@@ -3,13 +3,22 @@
  * The flags of admission, which barlined, `barline host|switch up` and the lab share. The input is
  * a struct bl_admission_cfg.
  */
+#include "loader/admission/admission_argp.h"
+
 #include <argp.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/log.h"
+#include "base/rate.h"
+#include "loader/admission/admission.h"
+#include "loader/admission/admission_priv.h"
+#include "loader/admission/top_host.h"
+#include "loader/admission/top_switch.h"
+#include "loader/node_cfg.h"
 #include "maps/top_token_abi.h"
-#include "admission_priv.h"
 
 enum {
 	OPT_ADMISSION = 256,

@@ -3,9 +3,11 @@
 #ifndef BARLINE_ADMISSION_PRIV_H
 #define BARLINE_ADMISSION_PRIV_H
 
-#include "loader/node_priv.h"
-#include "maps/fastpass_abi.h"
+#include <stdint.h>
+
+#include "base/log.h"
 #include "base/rate.h"
+#include "maps/pl2_switch_abi.h"
 
 #define BL_T_SLOTS     15 /* PL2, D.4 */
 #define BL_OUTSIDE_MAX 90
@@ -26,13 +28,5 @@ static inline uint32_t bl_share_q20(uint32_t ns_q20, uint32_t outside_percent)
 
 	return v > UINT32_MAX ? UINT32_MAX : (uint32_t)v;
 }
-
-/* loader/admission/top_switch.c: TOP at a switch */
-int bl_token_check(const struct bl_node_cfg *c, struct bl_err *err);
-int bl_token_fill(const struct bl_node_cfg *cfg, struct bpf_object *obj,
-		  const struct bl_sw_port *ports, struct bl_err *err);
-int bl_token_change(const struct bl_node_ref *ref, const struct bl_admission_set *c,
-		    uint32_t now_q20, bool write, bool *was_on, bool *is_on, char *said,
-		    size_t size, struct bl_err *err);
 
 #endif

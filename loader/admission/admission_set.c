@@ -6,18 +6,29 @@
  * Example: K = 4, t = 738240 ns at 250 Mbit/s; "--rate 500mbit" makes t 369120 ns: 15 slots, as
  * before.
  */
+#include "loader/admission/admission_set.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
 #include <bpf/bpf.h>
-#include "core/queue/dest_core.h"
+
+#include "base/log.h"
+#include "base/rate.h"
+#include "base/time.h"
 #include "core/pl2/pl2_core.h"
+#include "core/queue/dest_core.h"
 #include "core/queue/queue_core.h"
-#include "admission_priv.h"
-#include "loader/node_priv.h"
-#include "top_host.h"
+#include "loader/admission/admission.h"
+#include "loader/admission/admission_priv.h"
+#include "loader/admission/bl0.h"
+#include "loader/admission/top_host.h"
+#include "loader/admission/top_switch.h"
+#include "loader/load/maps.h"
+#include "loader/load/pin.h"
 
 /* One line of what `barline admission set` says. */
 static void say(char *said, size_t size, const char *what, const char *old, const char *now)

@@ -9,15 +9,22 @@
  * policy none, and this node pl2: frames go as under none until they agree"; its switch says the
  * same of its port.
  */
-#include <bpf/bpf.h>
+#include "loader/admission/apart.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <unistd.h>
 
+#include <bpf/bpf.h>
+
+#include "base/log.h"
 #include "core/policy_core.h"
+#include "loader/admission/admission.h"
+#include "loader/load/pin.h"
+#include "loader/node_priv.h"
+#include "loader/order/fence.h"
 #include "maps/pl2_switch_abi.h"
 #include "maps/top_token_abi.h"
-#include "apart.h"
 
 #define LOOK_NS  1000000000ULL
 #define LASTS_NS 2000000000ULL

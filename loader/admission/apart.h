@@ -3,8 +3,13 @@
 #ifndef BARLINE_APART_H
 #define BARLINE_APART_H
 
-#include "loader/node_priv.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "loader/load/pin.h"
 #include "loader/order/fence.h"
+
+struct bl_node;
 
 /** struct bl_apart - what a daemon has said of that. All zero at first. */
 struct bl_apart {

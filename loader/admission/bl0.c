@@ -12,6 +12,8 @@
  * frames for that address too, and to answer ARP only for its own (arp_ignore 1), so that bl0
  * answers for itself.
  */
+#include "loader/admission/bl0.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -19,11 +21,23 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
-#include "admission_priv.h"
+
+#include "base/iface.h"
+#include "base/log.h"
 #include "base/nl.h"
+#include "base/rate.h"
+#include "loader/admission/admission.h"
+#include "loader/admission/admission_priv.h"
+#include "loader/load/attach.h"
+#include "loader/load/maps.h"
+#include "loader/load/napi.h"
+#include "loader/load/pin.h"
 #include "loader/node_priv.h"
+#include "loader/order/beacon.h"
+
 #include "pass.skel.h"
 
 #define MAC_MIX 0xb1

@@ -28,6 +28,8 @@
  * held. It goes on asking, and the first answer ends it. The same is done while bus time is not
  * known, or the arbiter has slots of another length.
  */
+#include "loader/admission/fastpass.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -43,16 +45,24 @@
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
+
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+
+#include "base/log.h"
+#include "base/thread.h"
+#include "base/time.h"
 #include "core/clock_core.h"
-#include "core/queue/dest_core.h"
+#include "core/fastpass/fastpass_core.h"
 #include "core/fastpass/fcp_host_core.h"
 #include "core/fastpass/fcp_vain_core.h"
-#include "core/fastpass/fastpass_core.h"
+#include "core/queue/dest_core.h"
 #include "core/queue/queue_core.h"
-#include "fastpass.h"
-#include "fastpass_faults.h"
+#include "loader/admission/fastpass_faults.h"
+#include "loader/admission/pacer.h"
+#include "loader/load/maps.h"
+#include "loader/node_priv.h"
+#include "proto/fastpass_file.h"
 
 #define PAUSE_MIN_NS 10000ULL
 #define PAUSE_MAX_NS 1000000ULL
@@ -474,13 +484,13 @@ static uint64_t serve(struct bl_fpass *h)
 	uint64_t now = bl_mono_ns(), next;
 	bool answered;
 
-	if (!bl_clock_usable(h->node->clock, now)) {
+	if (!bl_clock_usable(h->node->clock.shared, now)) {
 		/* nobody knows when a slot begins */
 		gather(h);
 		judge(h, false);
 		return now + SLEEP_MAX_NS;
 	}
-	h->offset_ns = bl_clock_at(h->node->clock, now) - now;
+	h->offset_ns = bl_clock_at(h->node->clock.shared, now) - now;
 	BL_WRITE_ONCE(h->page->offset_ns, h->offset_ns);
 	answered = receive(h, now);
 	gather(h);
@@ -751,16 +761,16 @@ static int maps_open(struct bl_fpass *h, struct bpf_object *obj, struct bl_err *
 	struct bpf_map *dests, *pg, *due, *macs, *bell;
 	int rc;
 
-	rc = bl_admission_map(obj, BL_MAP_FP_DESTS, sizeof(struct bl_fp_dest), &dests, err);
+	rc = bl_map_find(obj, BL_MAP_FP_DESTS, sizeof(struct bl_fp_dest), &dests, err);
 	if (!rc)
-		rc = bl_admission_map(obj, BL_MAP_FP_PAGE, sizeof(struct bl_fp_page), &pg, err);
+		rc = bl_map_find(obj, BL_MAP_FP_PAGE, sizeof(struct bl_fp_page), &pg, err);
 	if (!rc)
-		rc = bl_admission_map(obj, BL_MAP_HOLD_DUE, sizeof(struct bl_due), &due, err);
+		rc = bl_map_find(obj, BL_MAP_HOLD_DUE, sizeof(struct bl_due), &due, err);
 	if (!rc)
-		rc = bl_admission_map(obj, BL_MAP_HOLD_MACS, sizeof(struct bl_hold_dest), &macs,
+		rc = bl_map_find(obj, BL_MAP_HOLD_MACS, sizeof(struct bl_hold_dest), &macs,
 				      err);
 	if (!rc)
-		rc = bl_admission_map(obj, BL_MAP_FP_BELL, 0, &bell, err);
+		rc = bl_map_find(obj, BL_MAP_FP_BELL, 0, &bell, err);
 	if (rc)
 		return rc;
 	if (bpf_map__max_entries(dests) != BL_DESTS)

@@ -4,7 +4,10 @@
 #define BARLINE_FASTPASS_H
 
 #include "proto/fastpass_file.h"
-#include "loader/node_priv.h"
+
+struct bl_node;
+struct bl_server;
+struct bpf_object;
 
 /**
  * bl_fastpass_add - the host asks the file's arbiters for timeslots from now on. The thread of the

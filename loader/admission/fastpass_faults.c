@@ -8,6 +8,8 @@
  * with 4 paths and traffic both ways a host of 50 peers sends 4. While nothing changes for
  * LINGER_NS, one in SLOW rounds is sent: a host that gets nothing any more must go on to say so.
  */
+#include "loader/admission/fastpass_faults.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -15,11 +17,16 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+
+#include "base/log.h"
+#include "base/time.h"
 #include "core/clock_core.h"
 #include "core/fastpass/fault_core.h"
-#include "fastpass_faults.h"
+#include "loader/load/maps.h"
+#include "proto/fastpass_file.h"
 
 #define LINGER_NS 1000000000ULL
 #define SLOW      10
@@ -158,9 +165,9 @@ static int maps_open(struct bl_freport *r, struct bpf_object *obj, const struct 
 	struct bpf_map *paths, *peers;
 	int rc;
 
-	rc = bl_admission_map(obj, BL_MAP_FP_PATHS, sizeof(struct bl_fp_paths), &paths, err);
+	rc = bl_map_find(obj, BL_MAP_FP_PATHS, sizeof(struct bl_fp_paths), &paths, err);
 	if (!rc)
-		rc = bl_admission_map(obj, BL_MAP_FP_PEERS, sizeof(uint32_t), &peers, err);
+		rc = bl_map_find(obj, BL_MAP_FP_PEERS, sizeof(uint32_t), &peers, err);
 	if (rc)
 		return rc;
 	if (bpf_map__max_entries(paths) < f->npeers)

@@ -4,7 +4,8 @@
 #define BARLINE_FPFAULTS_H
 
 #include "proto/fastpass_file.h"
-#include "loader/node_priv.h"
+
+struct bpf_object;
 
 struct bl_freport;
 

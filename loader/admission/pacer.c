@@ -17,6 +17,8 @@
  * The lock guards the list of nodes. It is never held during a call or a sleep, so a node comes and
  * goes in microseconds; what the kernel still runs of it then holds its own references.
  */
+#include "loader/admission/pacer.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -28,11 +30,19 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <unistd.h>
+
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <linux/if_link.h>
+
+#include "base/log.h"
+#include "base/thread.h"
+#include "base/time.h"
 #include "core/core.h"
+#include "loader/admission/pace.h"
+#include "loader/load/maps.h"
 #include "loader/node_priv.h"
+
 #include "pacer.skel.h"
 
 #define STOP_SIGNAL (SIGRTMIN + 1) /* ends a call that is under way; its handler does nothing */

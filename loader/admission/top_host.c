@@ -8,6 +8,9 @@
  * (10000^(1/6) = 4.64), class 2 at 22, then 100, 465 and 2155. T with base_us 10 and 2 hops: 10 us
  * + 2 x 8 x 1366 ns = 31.9 us.
  */
+#include "loader/admission/top_host.h"
+
+#include <cyaml/cyaml.h>
 #include <errno.h>
 #include <math.h>
 #include <netinet/in.h>
@@ -17,14 +20,20 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <unistd.h>
+
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
-#include <cyaml/cyaml.h>
+
+#include "base/log.h"
+#include "base/rate.h"
+#include "base/time.h"
+#include "base/yaml.h"
 #include "core/queue/queue_core.h"
 #include "core/top/top_core.h"
-#include "admission_priv.h"
-#include "top_host.h"
-#include "base/yaml.h"
+#include "loader/admission/admission_priv.h"
+#include "loader/load/maps.h"
+#include "loader/load/pin.h"
+#include "loader/node_priv.h"
 
 #define W_MAX_PERMILLE 500 /* xpass.cc:600, and the paper's */
 #define HOP_TOKENS     8
@@ -241,9 +250,9 @@ int bl_top_fill(struct bl_node *n, struct bpf_object *obj, bool fresh, struct bl
 	struct bl_top_cfg c;
 	int rc;
 
-	rc = bl_admission_map(obj, BL_MAP_TOP_CFG, sizeof(c), &cfg, err);
+	rc = bl_map_find(obj, BL_MAP_TOP_CFG, sizeof(c), &cfg, err);
 	if (!rc)
-		rc = bl_admission_map(obj, BL_MAP_TOP_PAGE, sizeof(page), &pages, err);
+		rc = bl_map_find(obj, BL_MAP_TOP_PAGE, sizeof(page), &pages, err);
 	if (rc)
 		return rc;
 	bl_top_make(&n->cfg.admission.top, bl_rate_ns_q20(n->cfg.admission.rate_bps), &c);

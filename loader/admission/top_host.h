@@ -4,7 +4,26 @@
 #define BARLINE_LOADER_TOP_H
 
 #include <cyaml/cyaml.h>
-#include "loader/node_priv.h"
+#include "base/log.h"
+#include "loader/node_cfg.h"
+#include "maps/top_host_abi.h"
+
+struct bl_node;
+struct bl_node_ref;
+struct bpf_object;
+
+/** bl_top_option_key, bl_top_option_text - of enum bl_top_option. */
+const char *bl_top_option_key(unsigned int option);
+/** bl_top_option_value - the value as people write it, into @buf. Returns @buf. */
+const char *bl_top_option_value(unsigned int option, uint32_t value, char *buf, size_t size);
+/** bl_top_option_parse - 0, or -EINVAL with a sentence. */
+int bl_top_option_parse(unsigned int option, const char *text, uint32_t *value, struct bl_err *err);
+
+/**
+ * bl_top_limits - frames from which classes begin by these settings (what is not given: the
+ * default), as bl_top_cfg.limit has them. What is learnt is not in them.
+ */
+void bl_top_limits(const struct bl_top_opts *o, uint64_t limit[BL_TOP_CLASSES - 1]);
 
 /** bl_top_defaults - what was not given. */
 void bl_top_defaults(struct bl_top_opts *o);

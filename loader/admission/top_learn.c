@@ -7,6 +7,8 @@
  * hosts: each receiver learns from what it receives. The thresholds outlive the daemon; the next
  * one counts the page's flows from the beginning and comes to thresholds of its own.
  */
+#include "loader/admission/top_learn.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,9 +16,13 @@
 #include <sys/mman.h>
 #include <systemd/sd-event.h>
 #include <unistd.h>
+
 #include <bpf/bpf.h>
-#include "loader/node_priv.h"
+
+#include "base/log.h"
 #include "core/top/top_classes_core.h"
+#include "loader/load/pin.h"
+#include "loader/node_priv.h"
 
 #define EACH_US 1000000
 

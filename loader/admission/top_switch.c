@@ -6,15 +6,26 @@
  * byte takes 8 ns, a token time is 12976 ns, one is good for 103808 ns. With "link_rate: 1gbit"
  * instead nothing is metered and tokens are dropped or sent as they come (mode drop).
  */
+#include "loader/admission/top_switch.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+
+#include "base/log.h"
+#include "base/rate.h"
+#include "loader/admission/admission.h"
+#include "loader/admission/admission_priv.h"
+#include "loader/admission/admission_set.h"
+#include "loader/load/maps.h"
+#include "loader/load/pin.h"
+#include "loader/node_cfg.h"
 #include "maps/top_token_abi.h"
-#include "admission_priv.h"
 
 static const char *const mode_names[] = {
 #define NAME(sym, name, text) [BL_TOKEN_##sym] = name,
@@ -162,9 +173,9 @@ int bl_token_fill(const struct bl_node_cfg *cfg, struct bpf_object *obj,
 	uint32_t k;
 	int rc;
 
-	rc = bl_admission_map(obj, BL_MAP_TOKEN_CFG, sizeof(c), &cfg_map, err);
+	rc = bl_map_find(obj, BL_MAP_TOKEN_CFG, sizeof(c), &cfg_map, err);
 	if (!rc)
-		rc = bl_admission_map(obj, BL_MAP_TOKEN_PORTS, sizeof(p), &ports_map, err);
+		rc = bl_map_find(obj, BL_MAP_TOKEN_PORTS, sizeof(p), &ports_map, err);
 	for (k = 0; k < BL_SW_PORTS_MAX && !rc; k++) {
 		if (bpf_map_lookup_elem(bpf_map__fd(ports_map), &k, &p))
 			return bl_fail(err, errno, "cannot read entry %u of the map %s: %s", k,

@@ -9,15 +9,21 @@
  * cannot contain. Kinds: xdp (a port, or the NIC of a host), hold and pass (XDP on the two ends of
  * bl0), egress and ingress (tc).
  */
+#include "loader/load/attach.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <linux/bpf.h>
 #include <linux/if_link.h>
-#include "loader/node_priv.h"
+
+#include "base/iface.h"
+#include "base/log.h"
+#include "loader/load/pin.h"
 
 /* BPF_TCX_INGRESS, BPF_TCX_EGRESS; Debian 12's headers end before them */
 #define TCX_INGRESS 46

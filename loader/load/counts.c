@@ -7,12 +7,14 @@
  * Example, 2 CPUs: key BL_R_FORWARDED has n[3] = 5 on CPU 0 and 7 on CPU 1: bl_counts_read() gives
  * out[3].n[BL_R_FORWARDED] = 12.
  */
+#include "loader/load/counts.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
-#include "loader/node_priv.h"
 
 /* One reason's counters on all CPUs: [cpu * *stride + key]. The caller frees. NULL: errno. */
 static uint64_t *room(int fd, uint32_t *stride, int *cpus)

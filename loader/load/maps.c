@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Maps of a BPF object against a node's pins: take over what is there, pin what is new. */
+#include "loader/load/maps.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
-#include "loader/node_priv.h"
+
+#include "base/log.h"
+#include "loader/load/pin.h"
+#include "maps/switch_abi.h"
 
 static char said[2048]; /* the end of what libbpf said; the verifier's reason is in it */
 
@@ -150,6 +156,22 @@ int bl_maps_pin(struct bpf_object *obj, const char *dir, struct bl_err *err)
 			return rc;
 	}
 	return meta ? pin_one(meta, dir, err) : 0;
+}
+
+int bl_map_find(struct bpf_object *obj, const char *name, uint32_t value_size, struct bpf_map **map,
+		struct bl_err *err)
+{
+	struct bpf_map *m = bpf_object__find_map_by_name(obj, name);
+
+	*map = m;
+	if (!m)
+		return bl_fail(err, ENOENT,
+			       "the programs of this build have no map %s; build it anew", name);
+	if (value_size && bpf_map__value_size(m) != value_size)
+		return bl_fail(err, EPROTO,
+			       "the map %s has values of %u bytes, not %u; build everything anew",
+			       name, bpf_map__value_size(m), value_size);
+	return 0;
 }
 
 int bl_map_set(int fd, uint32_t key, const void *value, const char *name, struct bl_err *err)

@@ -10,6 +10,8 @@
  * Threads of the kernel are seen only from the first pid namespace: elsewhere nothing can be
  * pinned, and that is an error that says so.
  */
+#include "loader/load/napi.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -20,10 +22,16 @@
 #include <sys/mount.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
 #include <bpf/bpf.h>
 #include <linux/genetlink.h>
 #include <linux/netlink.h>
-#include "loader/node_priv.h"
+
+#include "base/iface.h"
+#include "base/log.h"
+#include "base/proc.h"
+#include "loader/load/prio.h"
+#include "loader/load/sysfs.h"
 
 /* of linux/netdev.h, which Debian 12 does not have */
 #define NETDEV_CMD_NAPI_GET   11
@@ -32,23 +40,6 @@
 #define THREADS_MAX           64
 
 #define PF_KTHREAD            0x00200000
-
-/*
- * sysfs shows the namespace of who mounted it: make an instance of this thread's own, attached
- * nowhere.
- */
-int bl_sysfs_open(void)
-{
-	int fs, mnt = -1;
-
-	fs = fsopen("sysfs", FSOPEN_CLOEXEC);
-	if (fs >= 0) {
-		if (!fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0))
-			mnt = fsmount(fs, FSMOUNT_CLOEXEC, 0);
-		close(fs);
-	}
-	return mnt >= 0 ? mnt : open("/sys", O_PATH | O_DIRECTORY | O_CLOEXEC);
-}
 
 /*
  * Write @value to attribute @attr of @i in sysfs. Returns 0 or -errno; -ENXIO: sysfs shows another

@@ -6,6 +6,8 @@
  * BL_RUN_DIR/<role>-<netns>.lock is locked (flock) by the process that serves the node, so it is
  * free as soon as that process is dead, however it died. Whoever changes pins holds it.
  */
+#include "loader/load/pin.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -19,11 +21,20 @@
 #include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
+
 #include <bpf/bpf.h>
 #include <linux/bpf.h>
 #include <linux/magic.h>
 #include "base/status_socket.h"
-#include "loader/node_priv.h"
+#include "base/log.h"
+#include "base/time.h"
+#include "maps/fence_abi.h"
+#include "maps/hold_abi.h"
+#include "maps/host_abi.h"
+#include "maps/pace_abi.h"
+#include "maps/pl2_switch_abi.h"
+#include "maps/queue_abi.h"
+#include "maps/switch_abi.h"
 
 const char *bl_role_name(enum bl_role role)
 {
@@ -316,8 +327,8 @@ static bool node_dir_parse(const char *name, enum bl_role *role, uint64_t *ino)
 }
 
 /* Every node directory; @meta_needed: only those whose meta map can be read. */
-static int nodes_list(struct bl_node_ref **out, uint64_t netns_ino, bool meta_needed,
-		      struct bl_err *err)
+int bl_nodes_list(struct bl_node_ref **out, uint64_t netns_ino, bool meta_needed,
+		  struct bl_err *err)
 {
 	struct bl_node_ref *v = NULL, *w;
 	struct dirent *e;
@@ -355,7 +366,7 @@ static int nodes_list(struct bl_node_ref **out, uint64_t netns_ino, bool meta_ne
 
 int bl_nodes_find(struct bl_node_ref **out, uint64_t netns_ino, struct bl_err *err)
 {
-	return nodes_list(out, netns_ino, true, err);
+	return bl_nodes_list(out, netns_ino, true, err);
 }
 
 static const struct {
@@ -419,57 +430,4 @@ int bl_map_open(const struct bl_node_ref *ref, const char *map, uint32_t value_s
 			       path, info.type, info.value_size, value_size);
 	}
 	return fd;
-}
-
-static int unlink_dead(const char *path, const char *name, int link_fd, uint32_t ifindex, void *ctx)
-{
-	(void)name, (void)link_fd, (void)ctx;
-	if (!ifindex)
-		unlink(path);
-	return 0;
-}
-
-int bl_clean(bool dry_run, void (*tell)(const char *what, void *ctx), void *ctx, struct bl_err *err)
-{
-	struct bl_node_ref *v;
-	int n, i, removed = 0, rc = 0;
-
-	n = nodes_list(&v, 0, false, err);
-	if (n < 0)
-		return n;
-	for (i = 0; i < n && !rc; i++) {
-		char sock[128];
-		int lock;
-
-		/* somebody serves it: it is that daemon's to clean */
-		lock = bl_node_lock(v[i].role, v[i].netns_ino, 0, NULL);
-		if (lock < 0)
-			continue;
-		if (bl_links_alive(v[i].dir)) {
-			if (!dry_run)
-				bl_links_each(v[i].dir, unlink_dead, NULL);
-			bl_node_unlock(v[i].role, v[i].netns_ino, lock, false);
-			continue;
-		}
-		if (tell)
-			tell(v[i].dir, ctx);
-		if (!dry_run) {
-			rc = bl_dir_remove(v[i].dir);
-			if (rc)
-				rc = bl_fail(err, -rc, "cannot remove %s: %s", v[i].dir,
-					     strerror(-rc));
-			snprintf(sock, sizeof(sock), "%s/host-%" PRIu64 ".sock", BL_RUN_DIR,
-				 v[i].netns_ino);
-			if (v[i].role == BL_ROLE_HOST)
-				unlink(sock);
-			if (!bl_keep_end(v[i].role, v[i].netns_ino, NULL))
-				bl_keep_forget(v[i].role, v[i].netns_ino);
-		}
-		bl_node_unlock(v[i].role, v[i].netns_ino, lock, !dry_run && !rc);
-		removed += !rc;
-	}
-	free(v);
-	bl_status_sockets_clean(BL_RUN_DIR "/arbiter-*.sock", dry_run, tell, ctx);
-	bl_status_sockets_clean(BL_RUN_DIR "/controller-*.sock", dry_run, tell, ctx);
-	return rc ? rc : removed;
 }

@@ -14,6 +14,8 @@
  * slices gets nice -20. It is a matter of speed only: the order holds under any delay. The beacon
  * thread of a single host is SCHED_FIFO anyway (beacon.c).
  */
+#include "loader/load/prio.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -22,13 +24,15 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include "loader/node_priv.h"
 
-#define NICE_FIRST (-20)  /* before all others */
-#define SLICE_NS   100000 /* the least that the kernel takes */
+#include "base/proc.h"
+#include "loader/load/prio_priv.h"
+#include "loader/load/tx_cpu.h"
+
+#define NICE_FIRST (-20) /* before all others */
 
 /* All CPUs of @set, and there is one, are in the list that @isolated has: "" or "2-3,7". */
-static bool alone_on(const cpu_set_t *set, const char *isolated)
+bool bl_cpus_isolated(const cpu_set_t *set, const char *isolated)
 {
 	cpu_set_t apart, both;
 
@@ -43,20 +47,8 @@ static bool isolated(const cpu_set_t *set)
 	char text[2048];
 
 	return !bl_read_line(AT_FDCWD, "/sys/devices/system/cpu/isolated", text, sizeof(text)) &&
-	       alone_on(set, text);
+	       bl_cpus_isolated(set, text);
 }
-
-/*
- * struct sched_attr of the kernel, its first version: <linux/sched/types.h> and <sched.h> exclude
- * each other
- */
-struct attr {
-	uint32_t size, policy;
-	uint64_t flags;
-	int32_t nice;
-	uint32_t priority;
-	uint64_t runtime, deadline, period;
-};
 
 /*
  * Of the process, before anything was changed here. Two threads that ask first get the same answer.
@@ -76,12 +68,15 @@ static int own_nice(void)
  */
 static bool sliced(pid_t tid)
 {
-	struct attr attr = { .size = sizeof(attr), .policy = SCHED_OTHER, .runtime = SLICE_NS },
-		    is = { 0 };
+	struct bl_sched_attr attr = { .size = sizeof(attr),
+				      .policy = SCHED_OTHER,
+				      .runtime = BL_PRIO_SLICE_NS },
+			     is = { 0 };
 
 	attr.nice = own_nice() < 0 ? own_nice() : 0;
 	return !syscall(SYS_sched_setattr, tid, &attr, 0) &&
-	       !syscall(SYS_sched_getattr, tid, &is, sizeof(is), 0) && is.runtime == SLICE_NS;
+	       !syscall(SYS_sched_getattr, tid, &is, sizeof(is), 0) &&
+	       is.runtime == BL_PRIO_SLICE_NS;
 }
 
 int bl_prio_first(pid_t tid, const cpu_set_t *cpus, enum bl_realtime how, int rt_priority)

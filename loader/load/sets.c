@@ -10,9 +10,12 @@
  *
  * Pure: no map, no interface.
  */
+#include "loader/load/sets.h"
+
 #include <errno.h>
 #include <string.h>
-#include "loader/node_priv.h"
+
+#include "base/log.h"
 
 int bl_sets_derive(const uint8_t *roles, unsigned int n, struct bl_sets *s, struct bl_err *err)
 {

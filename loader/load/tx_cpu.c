@@ -9,6 +9,8 @@
  * queue's number, and one that says that it receives is none. An answer that names every CPU is
  * none. A device without hardware behind it (veth) has no answer at all.
  */
+#include "loader/load/tx_cpu.h"
+
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -19,7 +21,10 @@
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
-#include "loader/node_priv.h"
+
+#include "base/iface.h"
+#include "base/proc.h"
+#include "loader/load/sysfs.h"
 
 /*
  * "00000000,00000005": words of 32 bits, the highest first. False if it is something else, or no
@@ -158,7 +163,7 @@ static bool by_irq(int sys, int proc, const char *ifname, unsigned int queue, cp
 	return false;
 }
 
-static bool tx_cpus_at(int sys, int proc, const char *ifname, unsigned int queue, cpu_set_t *set)
+bool bl_tx_cpus_at(int sys, int proc, const char *ifname, unsigned int queue, cpu_set_t *set)
 {
 	if (by_xps(sys, ifname, queue, set) || by_irq(sys, proc, ifname, queue, set))
 		return true;
@@ -169,7 +174,7 @@ static bool tx_cpus_at(int sys, int proc, const char *ifname, unsigned int queue
 bool bl_tx_cpus(const struct bl_iface *i, unsigned int queue, cpu_set_t *set)
 {
 	int sys = bl_sysfs_open(), proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	bool known = sys >= 0 && proc >= 0 && tx_cpus_at(sys, proc, i->name, queue, set);
+	bool known = sys >= 0 && proc >= 0 && bl_tx_cpus_at(sys, proc, i->name, queue, set);
 
 	if (sys >= 0)
 		close(sys);

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* See agent.h. */
+#include "loader/order/agent.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
+#include "loader/order/agent_priv.h"
 #include "maps/failure_abi.h"
-#include "agent.h"
-#include "controller/recover/determine.h"
 #include "proto/ctl.pb-c.h"
+#include "proto/ctl_why.h"
 #include "proto/forward_msg.h"
+#include "proto/session.h"
 
 #define SILENCE_MS 3000
 /* from one controller to the next; doubled up to AGAIN_MAX_MS once all were tried */
@@ -18,8 +22,6 @@
 #define REJOIN_MS    200 /* from one try to join anew to the next */
 #define KEPT         128 /* failures of which is known whether they are done */
 #define PROCS_MAX    1024
-/* bytes that may wait in the session when a frame is to be forwarded: what fails goes first */
-#define FORWARD_WAIT (BL_SESSION_OUT_MAX / 32)
 
 /**
  * struct kept - a FAIL that was obeyed. @epoch: of the leader who decided it. @node, @port, @t: the
@@ -511,9 +513,6 @@ static void on_message(void *ctx, const uint8_t *body, size_t len)
 
 /* ---- sessions ---- */
 
-static int on_beat(sd_event_source *src, uint64_t usec, void *ctx);
-static int on_again(sd_event_source *src, uint64_t usec, void *ctx);
-
 static void on_up(void *ctx)
 {
 	struct bl_agent *a = ctx;
@@ -539,7 +538,7 @@ static void next_one(struct bl_agent *a)
 		a->wait_ms = a->wait_ms * 2 > AGAIN_MAX_MS ? AGAIN_MAX_MS : a->wait_ms * 2;
 	}
 	*a->hint = 0;
-	later(a, &a->again, a->wait_ms, on_again);
+	later(a, &a->again, a->wait_ms, bl_agent_on_retry);
 }
 
 static void on_down(void *ctx, const char *why)
@@ -561,7 +560,7 @@ static const struct bl_session_ops session_ops = { .up = on_up,
 						   .message = on_message,
 						   .down = on_down };
 
-static int on_again(sd_event_source *src, uint64_t usec, void *ctx)
+int bl_agent_on_retry(sd_event_source *src, uint64_t usec, void *ctx)
 {
 	struct bl_agent *a = ctx;
 	struct sockaddr_storage addr;
@@ -580,7 +579,7 @@ static int on_again(sd_event_source *src, uint64_t usec, void *ctx)
 	return 0;
 }
 
-static int on_beat(sd_event_source *src, uint64_t usec, void *ctx)
+int bl_agent_on_beat(sd_event_source *src, uint64_t usec, void *ctx)
 {
 	struct bl_agent *a = ctx;
 
@@ -592,7 +591,7 @@ static int on_beat(sd_event_source *src, uint64_t usec, void *ctx)
 	if (a->session && a->welcome && a->failed && a->rejoin)
 		say_hello(a);
 	later(a, &a->timer, a->failed && a->rejoin ? REJOIN_MS : a->cfg.silence_ms / 3 + 1,
-	      on_beat);
+	      bl_agent_on_beat);
 	return 0;
 }
 
@@ -662,7 +661,7 @@ void bl_agent_forward(struct bl_agent *a, const struct bl_forward *f)
 	Bl__ToController m = BL__TO_CONTROLLER__INIT;
 	Bl__Forward v = BL__FORWARD__INIT;
 
-	if (!a->welcome || a->failed || bl_session_waiting(a->session) > FORWARD_WAIT) {
+	if (!a->welcome || a->failed || bl_session_waiting(a->session) > BL_AGENT_FORWARD_WAIT) {
 		count(a, BL_AGENT_NOT_FORWARDED);
 		return;
 	}
@@ -697,7 +696,7 @@ void bl_agent_rejoin(struct bl_agent *a)
 	 * and waits for its ACKs.
 	 */
 	a->rejoin = true;
-	later(a, &a->timer, 0, on_beat);
+	later(a, &a->timer, 0, bl_agent_on_beat);
 }
 
 void bl_agent_read(const struct bl_agent *a, struct bl_agent_total *t)
@@ -749,8 +748,8 @@ int bl_agent_new(struct bl_agent **out, sd_event *ev, const struct bl_agent_cfg 
 	a->ops = ops;
 	a->ctx = ctx;
 	a->wait_ms = AGAIN_MS;
-	later(a, &a->again, 0, on_again);
-	later(a, &a->timer, a->cfg.silence_ms / 3 + 1, on_beat);
+	later(a, &a->again, 0, bl_agent_on_retry);
+	later(a, &a->timer, a->cfg.silence_ms / 3 + 1, bl_agent_on_beat);
 	*out = a;
 	return 0;
 }

@@ -32,7 +32,7 @@
 #include <stdint.h>
 #include <systemd/sd-event.h>
 
-#include "loader/node.h"
+#include "base/log.h"
 #include "proto/session.h"
 
 #define BL_AGENT_CONTROLLERS_MAX 8

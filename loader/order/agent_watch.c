@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* See agent_watch.h. */
-#include "agent_watch.h"
+#include "loader/order/agent_watch.h"
+
+#include "loader/order/fence.h"
 
 uint8_t bl_agent_port_state(const struct bl_fence_port *p)
 {

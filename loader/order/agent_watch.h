@@ -11,9 +11,11 @@
 #ifndef BARLINE_AGENT_WATCH_H
 #define BARLINE_AGENT_WATCH_H
 
+#include <stdint.h>
+
+#include "loader/order/agent.h"
+#include "loader/order/fence.h"
 #include "maps/switch_abi.h"
-#include "agent.h"
-#include "fence.h"
 
 /**
  * struct bl_agent_watch - how each port stood at the last look. All zero: nothing was looked at.

@@ -9,6 +9,9 @@
  * goes through the qdisc like data does: a beacon must not overtake. A tick that was overslept is
  * not sent late: the next one says more. While the clock is void, nothing is sent.
  */
+#include "loader/order/beacon.h"
+
+#include <arpa/inet.h>
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
@@ -18,15 +21,25 @@
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
-#include <arpa/inet.h>
+
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <linux/if_packet.h>
-#include "core/order/beacon_core.h"
+
+#include "base/iface.h"
+#include "base/log.h"
+#include "base/netns.h"
+#include "base/thread.h"
+#include "base/time.h"
 #include "core/clock_core.h"
+#include "core/order/beacon_core.h"
 #include "core/queue/queue_core.h"
 #include "core/wire_core.h"
+#include "loader/load/maps.h"
+#include "loader/load/prio.h"
+#include "loader/load/tx_cpu.h"
 #include "loader/node_priv.h"
+#include "loader/order/clock.h"
 
 #define SLEEP_SHORT_NS 5000000ULL
 
@@ -52,9 +65,9 @@ static uint64_t beat(struct bl_node *n)
 {
 	uint64_t mono = bl_mono_ns();
 
-	if (!bl_clock_usable(n->clock, mono))
+	if (!bl_clock_usable(n->clock.shared, mono))
 		return mono + BL_BEAT_VOID_NS;
-	if (bl_beat_serve(&n->beat, mono, bl_clock_at(n->clock, mono),
+	if (bl_beat_serve(&n->beat, mono, bl_clock_at(n->clock.shared, mono),
 			  BL_READ_ONCE(n->page->sends)))
 		send_one(n);
 	return n->beat.next_ns;
@@ -63,7 +76,8 @@ static uint64_t beat(struct bl_node *n)
 /* Do what is due; CLOCK_MONOTONIC of what is due next. */
 static uint64_t serve(struct bl_node *n)
 {
-	uint64_t mono = bl_mono_ns(), next = n->keeping ? bl_clock_tick(n, mono) : UINT64_MAX;
+	uint64_t mono = bl_mono_ns(),
+		 next = n->keeping ? bl_clock_tick(&n->clock, mono) : UINT64_MAX;
 
 	return n->page ? bl_min64(next, beat(n)) : next;
 }
@@ -122,7 +136,7 @@ static void make(struct bl_node *n, struct bl_beat *b, uint64_t sends)
 	static const uint8_t to[6] = BL_BEACON_MAC;
 	struct ethhdr *eth = (void *)b->frame;
 	struct bl_hdr *h = (void *)(eth + 1);
-	struct bl_beacon body = { .tai_offset_s = htons((uint16_t)n->clock->tai_offset_s),
+	struct bl_beacon body = { .tai_offset_s = htons((uint16_t)n->clock.shared->tai_offset_s),
 				  .node_id = htonl(n->meta.node_id) };
 
 	*b = (struct bl_beat){ .node_id = n->meta.node_id,
@@ -251,7 +265,7 @@ void bl_beacon_keep(struct bl_node *n, bool keep)
 {
 	pthread_mutex_lock(&n->srv->beacon_lock);
 	n->keeping = keep;
-	n->clock_next_ns = 0;
+	n->clock.next_ns = 0;
 	if (keep)
 		list(n);
 	pthread_mutex_unlock(&n->srv->beacon_lock);
@@ -370,6 +384,11 @@ void bl_beacon_remove(struct bl_node *n)
 		munmap((void *)(uintptr_t)page, (size_t)sysconf(_SC_PAGESIZE));
 }
 
+bool bl_beacon_sending(const struct bl_node *n)
+{
+	return n->page != NULL;
+}
+
 bool bl_beacons_here(const struct bl_node_cfg *c)
 {
 	return c->role == BL_ROLE_HOST && !c->no_beacons && !bl_beacon_paced(c);
@@ -391,9 +410,9 @@ int bl_beacon_pace(struct bl_node *n, struct bpf_object *obj, struct bl_err *err
 	struct bl_due *d;
 	int rc;
 
-	rc = bl_admission_map(obj, BL_MAP_PACE_BEAT, sizeof(b), &beat, err);
+	rc = bl_map_find(obj, BL_MAP_PACE_BEAT, sizeof(b), &beat, err);
 	if (!rc)
-		rc = bl_admission_map(obj, BL_MAP_HOLD_DUE, sizeof(*d), &due, err);
+		rc = bl_map_find(obj, BL_MAP_HOLD_DUE, sizeof(*d), &due, err);
 	if (rc)
 		return rc;
 	if (bpf_map_lookup_elem(n->page_fd, &zero, &page))

@@ -20,6 +20,8 @@
  *
  * Does not discipline the system clock: that is ptp4l's and chrony's work.
  */
+#include "loader/order/clock.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -29,8 +31,10 @@
 #include <sys/timex.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "base/log.h"
+#include "base/time.h"
 #include "core/clock_core.h"
-#include "loader/node_priv.h"
 
 #define READINGS 9
 #define GAIN_NS  2000000000ULL
@@ -43,9 +47,9 @@ struct reading {
 static struct reading measure(void)
 {
 	struct reading best = { .width = UINT64_MAX };
-	int k;
+	int i;
 
-	for (k = 0; k < READINGS; k++) {
+	for (i = 0; i < READINGS; i++) {
 		uint64_t a = bl_mono_ns(), t = bl_clock_ns(CLOCK_TAI), w = bl_mono_ns() - a;
 
 		if (w < best.width)
@@ -59,9 +63,9 @@ static struct reading measure(void)
  * written one after the other, the older one first: whoever is killed in between leaves at least
  * one that is whole, and an odd sequence number (bl_clock_torn()).
  */
-static void publish(struct bl_node *n)
+static void publish(struct bl_clock_keeper *k)
 {
-	struct bl_clock *c = n->clock, *own = &n->clock_own;
+	struct bl_clock *c = k->shared, *own = &k->own;
 
 	BL_WRITE_ONCE(c->seq, own->seq | 1);
 	atomic_thread_fence(memory_order_seq_cst);
@@ -80,9 +84,9 @@ static void publish(struct bl_node *n)
 	BL_WRITE_ONCE(c->seq, own->seq);
 }
 
-static uint64_t void_after(const struct bl_node *n, uint64_t mono)
+static uint64_t void_after(const struct bl_clock_keeper *k, uint64_t mono)
 {
-	return mono + n->cfg.clock_void_after_ms * 1000000ULL;
+	return mono + k->void_after_ms * 1000000ULL;
 }
 
 /*
@@ -101,9 +105,9 @@ static int64_t base_offset(uint64_t base, uint64_t tai)
 	return offset;
 }
 
-static void steer(struct bl_node *n)
+static void steer(struct bl_clock_keeper *k)
 {
-	struct bl_clock *c = &n->clock_own;
+	struct bl_clock *c = &k->own;
 	struct bl_clock_seg next;
 	struct reading r;
 	int64_t error;
@@ -112,8 +116,7 @@ static void steer(struct bl_node *n)
 
 	for (tries = 0; tries < 8; tries++) {
 		r = measure();
-		error = bl_clock_steer(c, r.mono,
-				       r.tai + (uint64_t)(n->bus_offset_ns + n->cfg.skew_ns),
+		error = bl_clock_steer(c, r.mono, r.tai + (uint64_t)(k->bus_offset_ns + k->skew_ns),
 				       GAIN_NS, &next);
 		step = error > BL_CLOCK_STEP_NS || error < -BL_CLOCK_STEP_NS;
 		if (step)
@@ -126,81 +129,67 @@ static void steer(struct bl_node *n)
 			continue;
 		c->seg[0] = c->seg[1];
 		c->seg[1] = next;
-		c->void_after_ns = void_after(n, r.mono);
+		c->void_after_ns = void_after(k, r.mono);
 		if (!step) {
 			c->as_of_ns = r.mono;
-			c->bound_ns = n->cfg.clock_bound_us * 1000ULL + r.width / 2 +
-				      (uint64_t)llabs(error);
+			c->bound_ns = k->bound_us * 1000ULL + r.width / 2 + (uint64_t)llabs(error);
 		}
-		publish(n);
-		if (step && !n->stepped)
+		publish(k);
+		if (step && !k->stepped)
 			bl_log(BL_LOG_WARN,
 			       "%s: the system clock is %s bus time by %lld ms: it was set. Bus "
 			       "time keeps its own course and its bound widens; when all "
 			       "clocks of the rack are right, stop the daemon for %u ms and start "
 			       "it again",
-			       n->meta.name, error < 0 ? "ahead of" : "behind",
-			       (long long)(llabs(error) / 1000000), n->cfg.clock_void_after_ms);
-		if (!step && n->stepped)
+			       k->name, error < 0 ? "ahead of" : "behind",
+			       (long long)(llabs(error) / 1000000), k->void_after_ms);
+		if (!step && k->stepped)
 			bl_log(BL_LOG_INFO, "%s: the system clock and bus time agree again",
-			       n->meta.name);
-		n->stepped = step;
+			       k->name);
+		k->stepped = step;
 		return;
 	}
 }
 
-int bl_clock_map(struct bl_node *n, int map_fd, struct bl_err *err)
+int bl_clock_map(struct bl_clock_keeper *k, int map_fd, struct bl_err *err)
 {
 	void *p;
 
-	if (n->clock)
+	if (k->shared)
 		return 0;
 	p = mmap(NULL, (size_t)sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE, MAP_SHARED, map_fd,
 		 0);
 	if (p == MAP_FAILED)
 		return bl_fail(err, errno, "cannot map the clock record: %s", strerror(errno));
-	n->clock = p;
-	n->clock_fd = fcntl(map_fd, F_DUPFD_CLOEXEC, 3);
-	return n->clock_fd < 0
-		       ? bl_fail(err, errno, "cannot keep the clock record: %s", strerror(errno))
-		       : 0;
-}
-
-int bl_clock_open(struct bl_node *n, int map_fd, struct bl_err *err)
-{
-	int rc = bl_clock_map(n, map_fd, err);
-
-	if (rc || n->keep_fd < 0 || n->keeping)
-		return rc;
-	rc = bl_clock_adopt(n, err);
-	if (!rc)
-		bl_beacon_keep(n, true);
-	return rc;
+	k->shared = p;
+	k->fd = fcntl(map_fd, F_DUPFD_CLOEXEC, 3);
+	return k->fd < 0 ? bl_fail(err, errno, "cannot keep the clock record: %s", strerror(errno))
+			 : 0;
 }
 
 /*
  * What was shared becomes our own. Bus time of a record that is no good counts as well: it must not
  * go back.
  */
-int bl_clock_adopt(struct bl_node *n, struct bl_err *err)
+int bl_clock_adopt(struct bl_clock_keeper *k, struct bl_err *err)
 {
-	struct bl_clock *c = &n->clock_own;
+	struct bl_clock *c = &k->own;
 	struct timex tx = {};
 	struct reading r = measure();
 	uint64_t target, bus;
 
-	*c = *n->clock;
-	if (n->cfg.clock_base_ns)
-		n->bus_offset_ns = base_offset(n->cfg.clock_base_ns, r.tai);
-	target = r.tai + (uint64_t)(n->bus_offset_ns + n->cfg.skew_ns);
+	*c = *k->shared;
+	if (k->base_ns)
+		k->bus_offset_ns = base_offset(k->base_ns, r.tai);
+	target = r.tai + (uint64_t)(k->bus_offset_ns + k->skew_ns);
 	if (c->seq & 1)
 		bl_clock_torn(c, r.mono, target);
 	c->seq = (c->seq | 1) + 1;
 	if (bl_clock_usable(c, r.mono)) {
-		if (n->cfg.clock_base_ns)
-			n->bus_offset_ns = (int64_t)(bl_clock_at(c, r.mono) - r.tai) - c->skew_ns;
-		c->skew_ns = n->cfg.skew_ns;
-		steer(n);
+		if (k->base_ns)
+			k->bus_offset_ns = (int64_t)(bl_clock_at(c, r.mono) - r.tai) - c->skew_ns;
+		c->skew_ns = k->skew_ns;
+		steer(k);
 		return 0;
 	}
 	bus = bl_max64(target, bl_clock_at(c, r.mono));
@@ -208,35 +197,35 @@ int bl_clock_adopt(struct bl_node *n, struct bl_err *err)
 		return bl_fail(err, errno, "adjtimex: %s", strerror(errno));
 	bl_clock_start(c, r.mono, bus);
 	c->as_of_ns = r.mono;
-	c->void_after_ns = void_after(n, r.mono);
+	c->void_after_ns = void_after(k, r.mono);
 	/*
 	 * a void record that is ahead of the truth: its error stays until it is worked off, or for
 	 * good
 	 */
-	c->bound_ns = n->cfg.clock_bound_us * 1000ULL + r.width / 2 + (bus - target);
+	c->bound_ns = k->bound_us * 1000ULL + r.width / 2 + (bus - target);
 	c->drift_ppb = BL_CLOCK_DRIFT_PPB;
 	c->tai_offset_s = tx.tai;
-	c->skew_ns = n->cfg.skew_ns;
+	c->skew_ns = k->skew_ns;
 	c->flags = BL_CLOCK_VALID;
-	publish(n);
+	publish(k);
 	return 0;
 }
 
-uint64_t bl_clock_tick(struct bl_node *n, uint64_t mono)
+uint64_t bl_clock_tick(struct bl_clock_keeper *k, uint64_t mono)
 {
-	if (mono >= n->clock_next_ns) {
-		steer(n);
-		n->clock_next_ns = mono + BL_CLOCK_TICK_NS;
+	if (mono >= k->next_ns) {
+		steer(k);
+		k->next_ns = mono + BL_CLOCK_TICK_NS;
 	}
-	return n->clock_next_ns;
+	return k->next_ns;
 }
 
-void bl_clock_close(struct bl_node *n)
+void bl_clock_close(struct bl_clock_keeper *k)
 {
-	if (n->clock)
-		munmap(n->clock, (size_t)sysconf(_SC_PAGESIZE));
-	n->clock = NULL;
-	if (n->clock_fd >= 0)
-		close(n->clock_fd);
-	n->clock_fd = -1;
+	if (k->shared)
+		munmap(k->shared, (size_t)sysconf(_SC_PAGESIZE));
+	k->shared = NULL;
+	if (k->fd >= 0)
+		close(k->fd);
+	k->fd = -1;
 }

@@ -12,15 +12,97 @@
  * Who left in order has no slot any more when the rack hears of it, and a daemon may be killed in
  * between. So the entry of its port says that it left, and T, until the controller names it.
  */
+#include "loader/order/endpoint_again.h"
+
 #include <errno.h>
 #include <string.h>
+#include <sys/pidfd.h>
 #include <sys/socket.h>
+
 #include <bpf/bpf.h>
+
+#include "base/log.h"
+#include "base/proc.h"
 #include "core/clock_core.h"
-#include "endpoint_pages.h"
-#include "node_agent.h"
+#include "loader/node_priv.h"
+#include "loader/order/endpoint.h"
+#include "loader/order/endpoint_left.h"
+#include "loader/order/endpoint_pages.h"
+#include "loader/order/ep.h"
 
 #define LOOK_US 100000
+
+/*
+ * The daemon before us had put it out, or taken it down, and may have come no further than the
+ * first step. What it had decided stays; what it had not is decided now.
+ */
+static void adopt_dead(struct bl_ep *ep)
+{
+	struct bl_node *n = ep->node;
+	uint64_t t[BL_EPS_MAX];
+	enum bl_out_why why;
+	uint64_t out = bl_ep_out(n, ep->slot, &why);
+
+	ep->settled = out == BL_OUT_OVER;
+	if (out && why) {
+		ep->dead = true;
+		ep->t = ep->settled ? 0 : out;
+	} else if (!ep->left) {
+		bl_ep_put_out(n, 1ULL << ep->slot, BL_OUT_ANSWER, t);
+		bl_endpoint_out_at(ep, t[ep->slot]);
+	}
+}
+
+static void adopt_one(struct bl_node *n, uint32_t key, const struct bl_ep_slot *i)
+{
+	struct bl_ep *ep = &n->ep[i->slot % BL_EPS_MAX];
+	uint32_t slot = i->slot;
+
+	if (slot >= BL_EPS_MAX || i->port != n->host_cfg.port_base + key || ep->used) {
+		struct bl_ep_slot none = {};
+
+		bl_log(BL_LOG_WARN, "%s: entry %u of the map %s makes no sense and was removed",
+		       n->meta.name, key, BL_MAP_EPS);
+		bpf_map_update_elem(n->eps_fd, &key, &none, BPF_ANY);
+		return;
+	}
+	ep->node = n;
+	ep->slot = slot;
+	ep->info = *i;
+	ep->info.name[sizeof(ep->info.name) - 1] = 0;
+	ep->conn = ep->pidfd = -1;
+	ep->used = true;
+	/*
+	 * the pidfd first: then the start time that is read belongs to what it holds, or to nobody
+	 */
+	ep->pidfd = i->pid ? pidfd_open((pid_t)i->pid, 0) : -1;
+	ep->left = ep->pidfd < 0 || bl_proc_started((pid_t)i->pid) != i->start_time;
+	if (ep->info.active == BL_EP_DEAD)
+		adopt_dead(ep);
+	if (ep->left)
+		return; /* bl_endpoints_adopted() */
+	if (bl_endpoint_watch(ep, -1) < 0)
+		bl_log(BL_LOG_WARN, "%s: cannot watch endpoint %u", n->meta.name, i->port);
+	bl_log(BL_LOG_INFO, "%s: endpoint %u (%s, pid %u) goes on", n->meta.name, i->port,
+	       ep->info.name, i->pid);
+}
+
+void bl_endpoints_adopt(struct bl_node *n)
+{
+	struct bl_ep_slot i;
+	uint32_t k;
+
+	for (k = 0; k < BL_PORT_COUNT; k++)
+		if (!bpf_map_lookup_elem(n->eps_fd, &k, &i) && (i.active || i.port))
+			adopt_one(n, k, &i);
+	for (k = 0; k < BL_EPS_MAX; k++) {
+		if (n->ep[k].used)
+			continue;
+		bl_ep_clear_line(n, k, true);
+		bl_ep_clear_wake(n, k);
+		bpf_map_delete_elem(n->rings_fd, &k);
+	}
+}
 
 static bool unconnected(const struct bl_ep *ep)
 {
@@ -106,71 +188,11 @@ bool bl_endpoint_again(struct bl_node *n, int conn, const struct bl_again_req *q
 	return !rep.error;
 }
 
-/* The entry of @port, if the rack is still to hear of somebody who left it in order. */
-static bool untold(struct bl_node *n, unsigned int port, struct bl_ep_slot *s)
-{
-	uint32_t key = port - n->host_cfg.port_base;
-
-	return key < BL_PORT_COUNT && !bpf_map_lookup_elem(n->eps_fd, &key, s) &&
-	       s->active == BL_EP_FREE && s->left && s->start_time;
-}
-
-/* From now on the entry says T, or 0: the rack has heard. */
-static void note(struct bl_node *n, unsigned int port, struct bl_ep_slot *s, uint64_t t)
-{
-	uint32_t key = port - n->host_cfg.port_base;
-
-	s->start_time = t;
-	if (bpf_map_update_elem(n->eps_fd, &key, s, BPF_ANY))
-		bl_log(BL_LOG_ERR, "%s: cannot note that an endpoint left port %u: %s",
-		       n->meta.name, port, strerror(errno));
-}
-
-void bl_endpoint_left(struct bl_node *n, uint16_t port, uint16_t life, uint64_t t)
-{
-	const struct bl_ep_slot who = { .port = port, .life = life };
-	struct bl_ep_slot s;
-
-	/* first: what the controller hears, the next daemon says alike */
-	if (untold(n, port, &s) && s.left == life)
-		note(n, port, &s, t);
-	bl_node_agent_proc_down(n, &who, BL_WHY_LEFT, t);
-	bl_node_agent_endpoints(n);
-}
-
-void bl_endpoint_left_heard(struct bl_node *n, uint16_t port, uint16_t life)
-{
-	struct bl_ep_slot s;
-
-	if (untold(n, port, &s) && s.left == life)
-		note(n, port, &s, 0);
-}
-
-/* Of whom the daemon before may not have told anybody. */
-static void tell_who_left(struct bl_node *n)
-{
-	struct bl_ep_slot s;
-	unsigned int k;
-
-	for (k = 0; n->agent && n->cfg.ctl.n && k < BL_PORT_COUNT; k++) {
-		uint16_t port = (uint16_t)(n->host_cfg.port_base + k);
-
-		if (!untold(n, port, &s))
-			continue;
-		if (s.start_time == BL_EP_LEFT_NOW)
-			s.start_time = bl_clock_at(n->clock, bl_mono_ns());
-		bl_log(BL_LOG_INFO,
-		       "%s: endpoint %u left in order, and the rack may not have heard",
-		       n->meta.name, port);
-		bl_endpoint_left(n, port, s.left, s.start_time);
-	}
-}
-
 void bl_endpoints_adopted(struct bl_node *n)
 {
 	unsigned int k;
 
-	tell_who_left(n);
+	bl_endpoints_report_left(n);
 	for (k = 0; k < BL_EPS_MAX; k++)
 		if (n->ep[k].used && n->ep[k].left)
 			bl_endpoint_release(&n->ep[k], "its process ended while no daemon ran");

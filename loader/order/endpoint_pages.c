@@ -2,18 +2,24 @@
 /*
  * The pages that endpoints share with their host's programs; endpoint_pages.h says what is where.
  */
+#include "loader/order/endpoint_pages.h"
+
 #include <errno.h>
-#include <linux/membarrier.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
 #include <bpf/bpf.h>
+#include <linux/membarrier.h>
+
+#include "base/log.h"
+#include "base/time.h"
 #include "core/clock_core.h"
 #include "core/order/line_core.h"
-#include "endpoint_pages.h"
+#include "loader/node_priv.h"
 
 int bl_ep_publish(struct bl_node *n, unsigned int gone)
 {
@@ -164,7 +170,7 @@ static void unmap_both(struct pages *p)
  */
 static uint64_t promised(const struct bl_node *n, const struct pages *p)
 {
-	uint64_t t = bl_clock_at(n->clock, bl_mono_ns()) + n->host_cfg.ahead_ns;
+	uint64_t t = bl_clock_at(n->clock.shared, bl_mono_ns()) + n->host_cfg.ahead_ns;
 
 	t = bl_max64(t, __atomic_load_n(&p->host->promised, __ATOMIC_ACQUIRE));
 	return bl_max64(t, __atomic_load_n(&p->host->sent_commit, __ATOMIC_ACQUIRE));
@@ -266,6 +272,14 @@ void bl_ep_put_out(struct bl_node *n, uint64_t slots, enum bl_out_why why, uint6
 		}
 	}
 	unmap_both(&p);
+}
+
+int bl_failures_replace(struct bl_node *n, int fd)
+{
+	int old = n->failures_fd;
+
+	n->failures_fd = fd;
+	return old;
 }
 
 struct bl_failures *bl_failures_map(const struct bl_node *n)

@@ -15,8 +15,13 @@
 #ifndef BARLINE_ENDPOINT_PAGES_H
 #define BARLINE_ENDPOINT_PAGES_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "maps/failure_abi.h"
-#include "loader/node_priv.h"
+#include "maps/host_abi.h"
+
+struct bl_node;
 
 /** bl_ep_clear_wake - nobody in @slot waits for anything. Returns 0 or -errno. */
 int bl_ep_clear_wake(struct bl_node *n, unsigned int slot);
@@ -75,6 +80,18 @@ void bl_lines_unmap(struct bl_inflight *page);
  * -errno.
  */
 int bl_ep_none_failed(const struct bl_node *n, unsigned int slot);
+
+/**
+ * bl_failure_announce - announces a failure to the endpoints of this host; its number is given
+ * here. No-op if it was announced before. Returns 0 or -errno.
+ */
+int bl_failure_announce(struct bl_node *n, const struct bl_failure *f);
+
+/** bl_failure_done - whether all endpoints of this host have processed all announcements. */
+bool bl_failure_done(struct bl_node *n);
+
+/** bl_failures_replace - for tests: uses @fd as the map "failures". Returns the former fd. */
+int bl_failures_replace(struct bl_node *n, int fd);
 
 /** bl_failures_map - the announcements; NULL, with errno. */
 struct bl_failures *bl_failures_map(const struct bl_node *n);

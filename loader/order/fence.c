@@ -8,18 +8,24 @@
  * grace period (RCU). So an idle lane's registers are what bl_port_obey() makes of them, here, on a
  * copy: nothing can come in between.
  */
+#include "loader/order/fence.h"
+
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/membarrier.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <linux/membarrier.h>
+
+#include "base/log.h"
+#include "base/time.h"
 #include "core/order/barrier_core.h"
-#include "loader/node_priv.h"
-#include "fence.h"
+#include "maps/fence_abi.h"
+#include "maps/host_abi.h"
 
 #define ANSWER_NS 2000000ULL /* for lanes that have frames: twenty beacon intervals */
 #define LOOK_NS   20000L
@@ -43,24 +49,23 @@ static int keep(int *to, int fd, const char *what, struct bl_err *err)
 	return *to < 0 ? bl_fail(err, fd < 0 ? ENOENT : errno, "cannot keep %s", what) : 0;
 }
 
-int bl_fence_open(struct bl_node *n, struct bpf_object *obj, struct bl_err *err)
+int bl_fence_open(struct bl_fence *f, struct bpf_object *obj, struct bl_err *err)
 {
-	struct bl_fence_fds *o = &n->order;
 	const struct {
 		int *to;
 		const char *name;
-	} sw[] = { { &o->epoch, BL_MAP_EPOCH },    { &o->slots, BL_MAP_SW_ORDERS },
-		   { &o->lives, BL_MAP_SW_LIVES }, { &o->ports, BL_MAP_SW_PORTS },
-		   { &o->regs, BL_MAP_SW_REGS },   { &o->lanes, BL_MAP_SW_LANES },
-		   { &o->cfg, BL_MAP_SW_CFG } },
-	  host[] = { { &o->epoch, BL_MAP_EPOCH },
-		     { &o->slots, BL_MAP_HOST_ORDERS },
-		     { &o->page, BL_MAP_HOST_PAGE } };
-	bool is_switch = n->cfg.role == BL_ROLE_SWITCH;
+	} sw[] = { { &f->epoch, BL_MAP_EPOCH },    { &f->slots, BL_MAP_SW_ORDERS },
+		   { &f->lives, BL_MAP_SW_LIVES }, { &f->ports, BL_MAP_SW_PORTS },
+		   { &f->regs, BL_MAP_SW_REGS },   { &f->lanes, BL_MAP_SW_LANES },
+		   { &f->cfg, BL_MAP_SW_CFG } },
+	  host[] = { { &f->epoch, BL_MAP_EPOCH },
+		     { &f->slots, BL_MAP_HOST_ORDERS },
+		     { &f->page, BL_MAP_HOST_PAGE } };
+	bool is_switch = f->role == BL_ROLE_SWITCH;
 	unsigned int k,
 		count = is_switch ? sizeof(sw) / sizeof(sw[0]) : sizeof(host) / sizeof(host[0]);
 	struct bpf_program *p = bpf_object__find_program_by_name(obj, "bl_fence");
-	int rc = keep(&o->prog, p ? bpf_program__fd(p) : -1, "the program bl_fence", err);
+	int rc = keep(&f->prog, p ? bpf_program__fd(p) : -1, "the program bl_fence", err);
 
 	for (k = 0; k < count && !rc; k++) {
 		const char *name = is_switch ? sw[k].name : host[k].name;
@@ -71,22 +76,21 @@ int bl_fence_open(struct bl_node *n, struct bpf_object *obj, struct bl_err *err)
 	return rc;
 }
 
-void bl_fence_none(struct bl_node *n)
+void bl_fence_none(struct bl_fence *f)
 {
-	n->order = (struct bl_fence_fds){ -1, -1, -1, -1, -1, -1, -1, -1, -1 };
+	*f = (struct bl_fence){ f->role, -1, -1, -1, -1, -1, -1, -1, -1, -1 };
 }
 
-void bl_fence_close(struct bl_node *n)
+void bl_fence_close(struct bl_fence *f)
 {
-	int *fds[] = { &n->order.prog,  &n->order.epoch, &n->order.slots,
-		       &n->order.lives, &n->order.ports, &n->order.regs,
-		       &n->order.lanes, &n->order.cfg,   &n->order.page };
+	int *fds[] = { &f->prog, &f->epoch, &f->slots, &f->lives, &f->ports,
+		       &f->regs, &f->lanes, &f->cfg,   &f->page };
 	unsigned int k;
 
 	for (k = 0; k < sizeof(fds) / sizeof(fds[0]); k++)
 		if (*fds[k] >= 0)
 			close(*fds[k]);
-	bl_fence_none(n);
+	bl_fence_none(f);
 }
 
 static int value(int fd, uint32_t key, void *to)
@@ -94,29 +98,29 @@ static int value(int fd, uint32_t key, void *to)
 	return bpf_map_lookup_elem(fd, &key, to) ? -errno : 0;
 }
 
-static uint64_t generation_of(const struct bl_node *n)
+static uint64_t generation_of(const struct bl_fence *f)
 {
 	struct bl_epoch e = { 0, 0 };
 
-	value(n->order.epoch, 0, &e);
+	value(f->epoch, 0, &e);
 	return e.generation;
 }
 
 /* ---- looking ---- */
 
-static int read_host(const struct bl_node *n, struct input *i)
+static int read_host(const struct bl_fence *f, struct input *i)
 {
 	struct bl_host_page page;
-	uint64_t generation = generation_of(n);
-	int rc = value(n->order.slots, 0, &i->slot);
+	uint64_t generation = generation_of(f);
+	int rc = value(f->slots, 0, &i->slot);
 
 	i->given = 0;
 	/* obeyed or not, then the registers: what is obeyed twice is as it is once */
 	if (!rc)
-		rc = value(n->order.page, 0, &page);
+		rc = value(f->page, 0, &page);
 	i->obeyed = page.orders >= generation;
 	if (!rc)
-		rc = value(n->order.page, 0, &page);
+		rc = value(f->page, 0, &page);
 	if (rc)
 		return rc;
 	memcpy(i->regs.lane, page.reg, sizeof(page.reg));
@@ -125,24 +129,24 @@ static int read_host(const struct bl_node *n, struct input *i)
 	return 0;
 }
 
-static int read_port(const struct bl_node *n, uint32_t p, struct input *i)
+static int read_port(const struct bl_fence *f, uint32_t p, struct input *i)
 {
 	struct bl_sw_port port;
 	struct bl_sw_lane lane;
 	struct bl_sw_cfg cfg;
-	uint64_t generation = generation_of(n);
-	int rc = p < BL_SW_PORTS_MAX ? value(n->order.cfg, 0, &cfg) : -ENOENT;
+	uint64_t generation = generation_of(f);
+	int rc = p < BL_SW_PORTS_MAX ? value(f->cfg, 0, &cfg) : -ENOENT;
 	uint32_t s;
 
 	i->given = 0;
 	if (!rc)
-		rc = value(n->order.ports, p, &port);
+		rc = value(f->ports, p, &port);
 	if (!rc && !port.ifindex)
 		rc = -ENOENT;
 	if (!rc)
-		rc = value(n->order.slots, p, &i->slot);
+		rc = value(f->slots, p, &i->slot);
 	if (!rc)
-		rc = value(n->order.lanes, cfg.single_writer ? BL_HOME_LANE(&port) : 0, &lane);
+		rc = value(f->lanes, cfg.single_writer ? BL_HOME_LANE(&port) : 0, &lane);
 	/*
 	 * the outputs before the registers: pairs with bl_leaf_changed(), which raises them in the
 	 * other order, so that an input that has passed what they were given is never seen behind
@@ -152,32 +156,32 @@ static int read_port(const struct bl_node *n, uint32_t p, struct input *i)
 		if (port.in_sets >> s & 1 && lane.out[s].c > i->given)
 			i->given = lane.out[s].c;
 	if (!rc)
-		rc = value(n->order.regs, p, &i->regs);
+		rc = value(f->regs, p, &i->regs);
 	if (!rc)
-		rc = value(n->order.lives, p, &i->life);
+		rc = value(f->lives, p, &i->life);
 	i->obeyed = lane.orders >= generation;
 	i->role = port.role;
 	return rc;
 }
 
-static int read_input(const struct bl_node *n, uint32_t p, struct input *i)
+static int read_input(const struct bl_fence *f, uint32_t p, struct input *i)
 {
-	int rc = n->cfg.role == BL_ROLE_SWITCH ? read_port(n, p, i) : p ? -ENOENT : read_host(n, i);
+	int rc = f->role == BL_ROLE_SWITCH ? read_port(f, p, i) : p ? -ENOENT : read_host(f, i);
 
 	/*
 	 * a register that began to stand still while it was read may have been read before it rose
 	 * for the last time
 	 */
 	if (!rc && bl_port_flags(&i->regs) & BL_REG_HELD)
-		rc = n->cfg.role == BL_ROLE_SWITCH ? read_port(n, p, i) : read_host(n, i);
+		rc = f->role == BL_ROLE_SWITCH ? read_port(f, p, i) : read_host(f, i);
 	return rc;
 }
 
-static int look(const struct bl_node *n, uint32_t p, struct bl_fence_port *out)
+static int look(const struct bl_fence *f, uint32_t p, struct bl_fence_port *out)
 {
 	struct bl_pair leaf;
 	struct input i;
-	int rc = read_input(n, p, &i);
+	int rc = read_input(f, p, &i);
 	uint32_t flags;
 
 	if (rc)
@@ -204,19 +208,19 @@ static int look(const struct bl_node *n, uint32_t p, struct bl_fence_port *out)
 	return 0;
 }
 
-int bl_fence_inputs(const struct bl_node *n, struct bl_fence_port *v, unsigned int max)
+int bl_fence_inputs(const struct bl_fence *f, struct bl_fence_port *v, unsigned int max)
 {
 	struct bl_sw_cfg cfg;
 	unsigned int p, count = 0;
 	int rc;
 
-	if (n->cfg.role == BL_ROLE_HOST) {
-		rc = max ? look(n, 0, v) : 0;
+	if (f->role == BL_ROLE_HOST) {
+		rc = max ? look(f, 0, v) : 0;
 		return rc ? rc : max != 0;
 	}
-	rc = value(n->order.cfg, 0, &cfg);
+	rc = value(f->cfg, 0, &cfg);
 	for (p = 0; p < cfg.nports && p < BL_SW_PORTS_MAX && count < max && !rc; p++) {
-		rc = look(n, p, &v[count]);
+		rc = look(f, p, &v[count]);
 		count += !rc;
 		rc = rc == -ENOENT ? 0 : rc;
 	}
@@ -225,10 +229,10 @@ int bl_fence_inputs(const struct bl_node *n, struct bl_fence_port *v, unsigned i
 
 /* ---- ordering ---- */
 
-static int run(const struct bl_node *n, struct bl_fence_arg *a)
+static int run(const struct bl_fence *f, struct bl_fence_arg *a)
 {
 	LIBBPF_OPTS(bpf_test_run_opts, o, .ctx_in = a, .ctx_size_in = sizeof(*a));
-	int rc = bpf_prog_test_run_opts(n->order.prog, &o);
+	int rc = bpf_prog_test_run_opts(f->prog, &o);
 
 	return rc ? rc : a->result;
 }
@@ -263,7 +267,7 @@ static int grace(void)
  * Whether every lane that the order concerns has obeyed it; @idle: or has not been given a clock
  * reading since.
  */
-static bool answered(const struct bl_node *n, const struct bl_fence_arg *a, bool idle)
+static bool answered(const struct bl_fence *f, const struct bl_fence_arg *a, bool idle)
 {
 	struct bl_sw_port port;
 	struct bl_host_page page;
@@ -271,21 +275,21 @@ static bool answered(const struct bl_node *n, const struct bl_fence_arg *a, bool
 	struct bl_sw_cfg cfg;
 	uint32_t l, first = 0, last;
 
-	if (n->cfg.role == BL_ROLE_HOST)
-		return !value(n->order.page, 0, &page) &&
+	if (f->role == BL_ROLE_HOST)
+		return !value(f->page, 0, &page) &&
 		       (page.orders >= a->generation || (idle && !page.limit_ns));
-	if (value(n->order.cfg, 0, &cfg))
+	if (value(f->cfg, 0, &cfg))
 		return false;
 	last = cfg.lanes < BL_LANES_MAX ? cfg.lanes : BL_LANES_MAX;
 	if (a->kind != BL_FENCE_BAR) {
 		/* of one port, which has one lane */
-		if (value(n->order.ports, a->port, &port))
+		if (value(f->ports, a->port, &port))
 			return false;
 		first = cfg.single_writer ? BL_HOME_LANE(&port) : 0;
 		last = first + 1;
 	}
 	for (l = first; l < last; l++)
-		if (value(n->order.lanes, l, &lane) ||
+		if (value(f->lanes, l, &lane) ||
 		    (lane.orders < a->generation && !(idle && !lane.limit_ns)))
 			return false;
 	return true;
@@ -296,7 +300,7 @@ static bool answered(const struct bl_node *n, const struct bl_fence_arg *a, bool
  * its output all of them: there a grace period has to pass in any case. Whoever resumes need not
  * wait so long: an order that comes first and one that comes after meet in the slot.
  */
-static int settle(const struct bl_node *n, struct bl_fence_arg *a, bool strict)
+static int settle(const struct bl_fence *f, struct bl_fence_arg *a, bool strict)
 {
 	struct bl_fence_arg again = { .epoch = a->epoch, .kind = BL_FENCE_AGAIN };
 	struct timespec pause = { .tv_nsec = LOOK_NS };
@@ -304,42 +308,42 @@ static int settle(const struct bl_node *n, struct bl_fence_arg *a, bool strict)
 	bool done;
 	int k, rc;
 
-	while (!(done = answered(n, a, false)) && bl_mono_ns() < until)
+	while (!(done = answered(f, a, false)) && bl_mono_ns() < until)
 		nanosleep(&pause, NULL);
-	if (!strict || (done && n->cfg.role == BL_ROLE_SWITCH))
+	if (!strict || (done && f->role == BL_ROLE_SWITCH))
 		return 0;
 	for (k = 0; k < AGAIN_MAX; k++) {
 		rc = grace();
-		if (rc || answered(n, a, true))
+		if (rc || answered(f, a, true))
 			return rc;
-		rc = run(n, &again);
+		rc = run(f, &again);
 		if (rc)
 			return rc;
 	}
 	return -EBUSY;
 }
 
-uint64_t bl_fence_epoch(const struct bl_node *n)
+uint64_t bl_fence_epoch(const struct bl_fence *f)
 {
 	struct bl_epoch e = { 0, 0 };
 
-	value(n->order.epoch, 0, &e);
+	value(f->epoch, 0, &e);
 	return e.epoch;
 }
 
-int bl_fence_raise(struct bl_node *n, uint64_t epoch)
+int bl_fence_raise(struct bl_fence *f, uint64_t epoch)
 {
-	return run(n, &(struct bl_fence_arg){ .epoch = epoch, .kind = BL_FENCE_RAISE });
+	return run(f, &(struct bl_fence_arg){ .epoch = epoch, .kind = BL_FENCE_RAISE });
 }
 
-int bl_fence_freeze(struct bl_node *n, uint64_t epoch, uint32_t port, struct bl_fence_port *p)
+int bl_fence_freeze(struct bl_fence *f, uint64_t epoch, uint32_t port, struct bl_fence_port *p)
 {
 	struct bl_fence_arg a = { .epoch = epoch, .kind = BL_FENCE_FREEZE, .port = port };
-	int rc = look(n, port, p);
+	int rc = look(f, port, p);
 
 	if (rc == -ENOENT) {
 		/* the epoch counts all the same, and is looked at first */
-		rc = bl_fence_raise(n, epoch);
+		rc = bl_fence_raise(f, epoch);
 		return rc ? rc : -ENOENT;
 	}
 	/*
@@ -348,13 +352,13 @@ int bl_fence_freeze(struct bl_node *n, uint64_t epoch, uint32_t port, struct bl_
 	 */
 	a.death = p->held ? p->death : p->death + 1;
 	if (!rc)
-		rc = run(n, &a);
+		rc = run(f, &a);
 	if (!rc)
-		rc = settle(n, &a, true);
-	return rc ? rc : look(n, port, p);
+		rc = settle(f, &a, true);
+	return rc ? rc : look(f, port, p);
 }
 
-int bl_fence_bar(struct bl_node *n, uint64_t epoch, const uint32_t *port, unsigned int nports)
+int bl_fence_bar(struct bl_fence *f, uint64_t epoch, const uint32_t *port, unsigned int nports)
 {
 	struct bl_fence_arg a = { .epoch = epoch, .kind = BL_FENCE_BAR };
 	unsigned int k;
@@ -363,24 +367,24 @@ int bl_fence_bar(struct bl_node *n, uint64_t epoch, const uint32_t *port, unsign
 	for (k = 0; k < nports; k++)
 		if (port[k] < BL_SW_PORTS_MAX)
 			a.barred[port[k] / 64] |= 1ULL << port[k] % 64;
-	rc = run(n, &a);
-	return rc ? rc : settle(n, &a, true);
+	rc = run(f, &a);
+	return rc ? rc : settle(f, &a, true);
 }
 
-int bl_fence_resume(struct bl_node *n, uint64_t epoch, uint32_t port, uint32_t death)
+int bl_fence_resume(struct bl_fence *f, uint64_t epoch, uint32_t port, uint32_t death)
 {
 	struct bl_fence_arg a = {
 		.epoch = epoch, .kind = BL_FENCE_RESUME, .port = port, .death = death
 	};
-	int rc = run(n, &a);
+	int rc = run(f, &a);
 
-	return rc ? rc : settle(n, &a, false);
+	return rc ? rc : settle(f, &a, false);
 }
 
-int bl_fence_empty(struct bl_node *n, uint64_t epoch, uint32_t port)
+int bl_fence_empty(struct bl_fence *f, uint64_t epoch, uint32_t port)
 {
 	struct bl_fence_arg a = { .epoch = epoch, .kind = BL_FENCE_EMPTY, .port = port };
-	int rc = run(n, &a);
+	int rc = run(f, &a);
 
-	return rc ? rc : settle(n, &a, false);
+	return rc ? rc : settle(f, &a, false);
 }

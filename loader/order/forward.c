@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* See forward.h. */
+#include "loader/order/forward.h"
+
 #include <errno.h>
+#include <netinet/in.h>
 #include <string.h>
+
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <linux/bpf.h>
-#include <netinet/in.h>
 
-#include "forward.h"
-#include "node_agent.h"
+#include "base/log.h"
+#include "loader/node_priv.h"
+#include "loader/order/ep.h"
+#include "loader/order/events.h"
+#include "proto/forward_msg.h"
 
 static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
 
@@ -33,7 +39,7 @@ void bl_forward_asked(const struct bl_ep *ep, const struct bl_forward_msg *m, si
 	/* programs alone say that something is stored */
 	if (!bl_forward_fits(&f) || bl_op_answer(bl_forward_op(&f)))
 		return;
-	bl_node_agent_forward(ep->node, &f);
+	bl_event_forward_asked(ep->node, &f);
 }
 
 /* The frame as it would have come in. Checksums are left out: no program looks at them. */
@@ -125,4 +131,12 @@ bool bl_forward_run(const struct bl_node *n, const struct bl_forward *f, struct 
 		return false;
 	}
 	return o.retval == XDP_TX && take_answer(buf, o.data_size_out, is_v4(f->to), answer);
+}
+
+int bl_forward_replace(struct bl_node *n, int fd)
+{
+	int old = n->relayed_fd;
+
+	n->relayed_fd = fd;
+	return old;
 }

@@ -20,8 +20,14 @@
 #ifndef BARLINE_FORWARD_H
 #define BARLINE_FORWARD_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "proto/forward_msg.h"
-#include "loader/node_priv.h"
+
+struct bl_ep;
+struct bl_node;
 
 /** bl_forward_asked - a process said @len bytes on its endpoint's connection. */
 void bl_forward_asked(const struct bl_ep *ep, const struct bl_forward_msg *m, size_t len);
@@ -30,5 +36,8 @@ void bl_forward_asked(const struct bl_ep *ep, const struct bl_forward_msg *m, si
 #define BL_FORWARD_BUF 4096
 bool bl_forward_run(const struct bl_node *n, const struct bl_forward *f, struct bl_forward *answer,
 		    uint8_t buf[BL_FORWARD_BUF]);
+
+/** bl_forward_replace - for tests: runs @fd instead of bl_host_relayed. Returns the former fd. */
+int bl_forward_replace(struct bl_node *n, int fd);
 
 #endif

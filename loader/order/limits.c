@@ -16,14 +16,23 @@
  *
  * Not here: a receiver that cannot be reached though it works; that is the controller's.
  */
+#include "loader/order/limits.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
 #include <bpf/bpf.h>
-#include "endpoint_pages.h"
-#include "standstill_core.h"
+
+#include "base/log.h"
+#include "base/time.h"
+#include "loader/node_priv.h"
+#include "loader/order/endpoint.h"
+#include "loader/order/endpoint_pages.h"
+#include "loader/order/ep.h"
+#include "loader/order/standstill_core.h"
 
 /*
  * @ring: its two pages of positions, NULL: not mapped. @named: by enum bl_still_what: the log says

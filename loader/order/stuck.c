@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* See stuck.h. */
+#include "loader/order/stuck.h"
+
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/time.h"
 #include "core/clock_core.h"
 #include "core/order/commit_core.h"
-#include "stuck.h"
+#include "loader/node_priv.h"
+#include "loader/order/agent.h"
+#include "loader/order/endpoint.h"
+#include "loader/order/ep.h"
+#include "loader/order/stuck_core.h"
 
 static bool named(const struct bl_agent_stuck *v, unsigned int n, const struct bl_rslot *s)
 {
@@ -56,8 +63,8 @@ static void name_receivers(struct bl_node *n, unsigned int slot, uint64_t state,
 
 	if (w == MAP_FAILED)
 		return; /* the next look */
-	found = receivers(&n->ep[slot], w, state, bl_clock_at(n->clock, bl_mono_ns()) - limit_ns,
-			  v);
+	found = receivers(&n->ep[slot], w, state,
+			  bl_clock_at(n->clock.shared, bl_mono_ns()) - limit_ns, v);
 	munmap(w, sizeof(*w));
 	if (found < 0)
 		bl_endpoint_put_out(n, 1ULL << slot, BL_OUT_UNREACHABLE);

@@ -10,9 +10,13 @@
 #ifndef BARLINE_STUCK_H
 #define BARLINE_STUCK_H
 
-#include "agent.h"
-#include "loader/node_priv.h"
-#include "stuck_core.h"
+#include <stdint.h>
+
+#include "loader/order/agent.h"
+#include "loader/order/stuck_core.h"
+#include "maps/host_abi.h"
+
+struct bl_node;
 
 #define BL_STUCK_NAMES 64 /* receivers of one endpoint that are named at once */
 

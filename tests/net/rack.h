@@ -48,6 +48,7 @@
 #include "base/nl.h"
 #include "lib/barline.h"
 #include "maps/reasons_abi.h"
+#include "maps/host_abi.h"
 
 #define T_FN                  static __attribute__((unused))
 

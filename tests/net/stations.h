@@ -20,7 +20,6 @@
 #include <sys/socket.h>
 
 #include "tests/net/rack.h"
-#include "loader/node_priv.h"
 
 #define STATION_LEN   120
 #define STATION_MAGIC 0x57a9e125u

@@ -17,7 +17,8 @@
 #include <sys/un.h>
 
 #include "controller/server.h"
-#include "loader/node_priv.h"
+#include "base/netns.h"
+#include "maps/meta_abi.h"
 
 T_FN pid_t ctl_child(const struct bl_ctl_cfg *cfg)
 {

@@ -12,7 +12,6 @@
 #include "tests/net/rack.h"
 
 #include "lab/lab_etcd.h"
-#include "loader/node_priv.h"
 
 #define ETCD_MEMBERS LAB_ETCD_MEMBERS
 

@@ -12,7 +12,6 @@
 #include <sys/un.h>
 
 #include "controller/server.h"
-#include "loader/node_priv.h"
 
 #define CTLS   3
 #define WAIT_S 60

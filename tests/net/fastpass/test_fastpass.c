@@ -12,7 +12,8 @@
 
 #include "arbiter/faults/faultd.h"
 #include "core/fastpass/fastpass_core.h"
-#include "loader/node_priv.h"
+#include "loader/admission/admission_set.h"
+#include "loader/admission/bl0.h"
 
 #define BYTES   1000
 #define PORT    7000

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The caretaker of a daemon that was stopped (loader/order/keep.c): what it keeps, when it ends,
+ * The caretaker of a daemon that was stopped (loader/caretaker.c): what it keeps, when it ends,
  * who ends it; signals; and the clock record, which it and the daemons write by turns. What a rack
  * sees of restarts: test_restart.c.
  */
 #include "tests/net/loader/restart.h"
 
 #include "core/clock_core.h"
-#include "loader/node_priv.h"
+#include "loader/order/clock.h"
 
 /* Longer than any CPU stands still, also twice: for cases in which nobody is to be announced. */
 #define PATIENT_US 8000000

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Interfaces that change under a running daemon (loader/load/link_watch.c): deleted and made anew,
+ * Interfaces that change under a running daemon (loader/link_watch.c): deleted and made anew,
  * renamed, with another MTU, another address. Each time the proof is that endpoints which are made
  * then talk to each other, both ways, through the switch.
  */
@@ -8,8 +8,6 @@
 #include <sys/socket.h>
 
 #include "tests/net/rack.h"
-
-#include "loader/node_priv.h"
 
 #define TALKS 20 /* messages that each is to get from the other */
 
@@ -216,7 +214,7 @@ RACK_TEST(nic__is_made_anew)
 		CHECK(rack_count(node, BL_R_BEACON_SENT) > 10, "no beacons");
 	}
 	/* the switch's port is where it belongs */
-	UNTIL(rack.node[0]->att[0].home_cpu >= 0, "its NAPI thread is not pinned");
+	UNTIL(bl_node_iface(rack.node[0], 0)->home_cpu >= 0, "its NAPI thread is not pinned");
 	/* the next daemon takes over what this one attached */
 	rack_close_node(node);
 	rack_close_node(0);
@@ -337,10 +335,12 @@ RACK_TEST(nic__is_renamed)
 	node = rack_host(0);
 	/* Linux allows that while it is up since 6.2, or so; see IFF_LIVE_RENAME_OK */
 	ip(node, "link set eth0 name lan7");
-	UNTIL(!strcmp(rack.node[node]->att[0].iface.name, "lan7"), "the host does not know");
+	UNTIL(!strcmp(bl_node_iface(rack.node[node], 0)->iface.name, "lan7"), "the host does not "
+									      "know");
 	they_talk(0, 1, 100, NULL, "under another name");
 	ip(0, "link set %s name swp.9", switch_port(0)->ifname);
-	UNTIL(!strcmp(rack.node[0]->att[0].iface.name, "swp.9"), "the switch does not know");
+	UNTIL(!strcmp(bl_node_iface(rack.node[0], 0)->iface.name, "swp.9"), "the switch does not "
+									    "know");
 	they_talk(0, 1, 100, NULL, "with a port under another name");
 	/* gone under its new name, and back */
 	ip(node, "link del lan7");
@@ -393,7 +393,8 @@ RACK_TEST(mtu__changes)
 	}
 	for (k = 0; k < 3; k++) {
 		UNTIL(port_mtu(k) == 3000, "port %u: MTU %u", k, port_mtu(k));
-		UNTIL(rack.node[rack_host(k)]->att[0].iface.mtu == 3000, "h%u: old MTU", k + 1);
+		UNTIL(bl_node_iface(rack.node[rack_host(k)], 0)->iface.mtu == 3000, "h%u: old MTU",
+		      k + 1);
 	}
 	they_talk(0, 1, 2800, NULL, "with large frames");
 	CHECK(!rack_count_all(BL_R_TOO_BIG), "too big for somebody");

@@ -7,7 +7,8 @@
 #include <linux/if_ether.h>
 #include <sys/syscall.h>
 #include "tests/net/rack.h"
-#include "loader/node_priv.h"
+#include "loader/admission/pace.h"
+#include "loader/admission/pacer.h"
 
 #define INSN(c, d, s, o, i) \
 	((struct bpf_insn){ .code = (c), .dst_reg = (d), .src_reg = (s), .off = (o), .imm = (i) })

@@ -7,7 +7,7 @@
 #include <dirent.h>
 #include <linux/if_packet.h>
 #include "tests/net/traffic.h"
-#include "loader/node_priv.h"
+#include "loader/order/beacon.h"
 
 #define BEACON_US 1000
 #define WAIT_MS   60000
@@ -160,7 +160,7 @@ static bool a_while(void)
  */
 static bool thread_beats(unsigned int i)
 {
-	return rack.node[rack_host(i)]->page != NULL;
+	return bl_beacon_sending(rack.node[rack_host(i)]);
 }
 
 /*

@@ -9,6 +9,7 @@
 #include "tests/net/reliable/reliable.h"
 
 #include "tests/net/controller/controller.h"
+#include "loader/order/endpoint.h"
 #include "loader/order/endpoint_pages.h"
 
 #define WAIT_MS   60000
@@ -43,14 +44,11 @@ static enum bl_out_why why_of(unsigned int id)
 {
 	struct bl_node *n = rack.node[rack_host(tr_sh->node[id].cfg.host)];
 	enum bl_out_why why = BL_OUT_MEMBER;
-	int k;
+	const struct bl_ep *ep = bl_endpoint_at(n, BL_PORT_BASE + id);
 
-	for (k = 0; k < BL_EPS_MAX; k++)
-		if (n->ep[k].used && n->ep[k].info.port == BL_PORT_BASE + id) {
-			bl_ep_out(n, n->ep[k].slot, &why);
-			return why;
-		}
-	FAIL("endpoint %u is not there: %s", id, tr_sh->node[id].error);
+	CHECK(ep, "endpoint %u is not there: %s", id, tr_sh->node[id].error);
+	bl_ep_out(n, ep->slot, &why);
+	return why;
 }
 
 #define AWAY(id) tr_sh->node[id].user[0] /* 1: it does not call, 2: it does again */

@@ -16,8 +16,7 @@
  * beacon intervals, so that all registers are near the clock and the least of them is A's.
  */
 #include "tests/net/reliable/reliable.h"
-
-#include "loader/node_priv.h"
+#include "loader/load/napi.h"
 
 #define SENDERS   4
 #define RECEIVERS 2
@@ -108,15 +107,18 @@ static void move_threads(uint64_t *seed)
 {
 	static uint64_t next;
 	struct bl_node *sw = rack.node[0];
+	unsigned int ports = 0;
 	struct bl_err err;
 	int home;
 
 	if (t_mono() < next)
 		return;
+	while (bl_node_iface(sw, ports))
+		ports++;
 	next = t_mono() + 3000000 + t_below(seed, 12000000);
 	home = rack_away(0);
-	CHECK(!bl_napi_thread(&sw->att[t_below(seed, sw->natt)].iface, (int)t_below(seed, 2),
-			      BL_RT_AUTO, &err),
+	CHECK(!bl_napi_thread(&bl_node_iface(sw, t_below(seed, ports))->iface,
+			      (int)t_below(seed, 2), BL_RT_AUTO, &err),
 	      "%s", err.text);
 	rack_back(home);
 	moves++;
@@ -235,12 +237,12 @@ RACK_TEST_CPUS(threads_that_move__nothing_breaks, 2)
 
 static bool unpinned(void)
 {
-	return rack.node[0]->att[1].home_cpu == -1;
+	return bl_node_iface(rack.node[0], 1)->home_cpu == -1;
 }
 
 static bool pinned(void)
 {
-	return rack.node[0]->att[1].home_cpu == 0;
+	return bl_node_iface(rack.node[0], 1)->home_cpu == 0;
 }
 
 static uint64_t heard;

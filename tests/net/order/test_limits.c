@@ -12,6 +12,7 @@
 
 #include "tests/net/controller/controller.h"
 #include "core/clock_core.h"
+#include "loader/order/endpoint.h"
 #include "loader/order/endpoint_pages.h"
 
 #define WAIT_MS   60000
@@ -59,13 +60,7 @@ static void add(unsigned int hosts, struct tr_cfg cfg)
 
 static struct bl_ep *endpoint(unsigned int id)
 {
-	struct bl_node *n = rack.node[rack_host(tr_sh->node[id].cfg.host)];
-	int k;
-
-	for (k = 0; k < BL_EPS_MAX; k++)
-		if (n->ep[k].used && n->ep[k].info.port == BL_PORT_BASE + id)
-			return &n->ep[k];
-	return NULL;
+	return bl_endpoint_at(rack.node[rack_host(tr_sh->node[id].cfg.host)], BL_PORT_BASE + id);
 }
 
 static enum bl_out_why why_of(unsigned int id)
@@ -319,7 +314,7 @@ RACK_TEST(sender__hangs_without_controllers)
 	/* what it would have written before it was stopped */
 	page = bl_lines_map(endpoint(victim)->node);
 	CHECK(page, "%s", strerror(errno));
-	page[endpoint(victim)->slot].ts = bl_clock_at(endpoint(victim)->node->clock, t_mono());
+	page[endpoint(victim)->slot].ts = bl_node_bus_time(endpoint(victim)->node);
 	CHECK(tr_until(victim_out, WAIT_MS), "B stands still, and it stays");
 	CHECK(why_of(victim) == BL_OUT_IN_FLIGHT, "reason %d", why_of(victim));
 	tr_goes_on(0, "any more");

@@ -7,8 +7,6 @@
 
 #include "tests/net/traffic.h"
 
-#include "loader/node_priv.h"
-
 /* how much the first @n endpoints have delivered */
 static uint64_t delivered(unsigned int n)
 {

@@ -6,8 +6,6 @@
  */
 #include "tests/net/reliable/reliable.h"
 
-#include "loader/node_priv.h"
-
 #define TCX_EGRESS 47 /* BPF_TCX_EGRESS */
 
 #define HOSTS      4

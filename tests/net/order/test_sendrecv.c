@@ -8,6 +8,7 @@
 
 #include "tests/net/barline_run.h"
 #include "loader/order/endpoint_pages.h"
+#include "loader/order/endpoint.h"
 
 #define PORT    "61710"
 #define WAIT_MS 60000
@@ -231,11 +232,11 @@ RACK_TEST(recv_reliable__says_how_far_it_came)
 		rack_serve(2);
 	}
 	last = strtoull(strstr(text_of(r.out), "\n") + 1, NULL, 10);
-	for (k = 0; k < BL_EPS_MAX && !n->ep[k].used; k++)
+	for (k = 0; k < BL_PORT_COUNT && !bl_endpoint_at(n, BL_PORT_BASE + k); k++)
 		;
-	CHECK(k < BL_EPS_MAX, "it has no endpoint");
+	CHECK(k < BL_PORT_COUNT, "it has no endpoint");
 	CHECK(!kill(r.pid, SIGSTOP), "%s", strerror(errno));
-	bl_endpoint_put_out(n, 1ULL << k, BL_OUT_RING);
+	bl_endpoint_put_out(n, 1ULL << bl_endpoint_at(n, BL_PORT_BASE + k)->slot, BL_OUT_RING);
 	CHECK(!kill(r.pid, SIGCONT), "%s", strerror(errno));
 	wait_end(&r, "the receiver");
 	said = strstr(text_of(r.err), "everything below ts ");

@@ -15,7 +15,6 @@
 #include <sys/socket.h>
 
 #include "tests/net/rack.h"
-#include "loader/node_priv.h"
 
 #define PROTO    0x88B6
 #define LEN_MIN  60

@@ -12,6 +12,8 @@
 
 #include "tests/net/barline_run.h"
 #include "tests/net/until.h"
+#include "loader/admission/admission.h"
+#include "loader/admission/admission_set.h"
 
 #define HOSTS  3
 #define ROUNDS 4

@@ -9,7 +9,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include "tests/net/rack.h"
-#include "loader/node_priv.h"
+#include "loader/admission/bl0.h"
 
 static bool off;                   /* next open: without admission */
 static unsigned int slots, frames; /* next open: of the hosts */

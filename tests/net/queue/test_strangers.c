@@ -12,6 +12,7 @@
 #include "tests/net/stations.h"
 #include "tests/net/fastpass/rack_arbiter.h"
 #include "maps/top_host_abi.h"
+#include "loader/admission/admission_set.h"
 
 #define PATIENCE 20000 /* ms */
 

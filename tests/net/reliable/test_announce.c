@@ -8,7 +8,9 @@
 
 #include "tests/net/controller/controller.h"
 #include "proto/ctl.pb-c.h"
-#include "loader/order/node_agent.h"
+#include "loader/order/agent.h"
+#include "loader/order/endpoint_pages.h"
+#include "loader/order/events.h"
 
 #define WAIT_MS   60000
 #define ANSWER_MS 20000
@@ -96,7 +98,7 @@ RACK_TEST(host__has_lost_its_addresses)
 	open_rack(3, true);
 	lose_addresses(0);
 	/* it says what it is, whenever something of that changes */
-	bl_node_agent_endpoints(rack.node[rack_host(0)]);
+	bl_event_changed(rack.node[rack_host(0)]);
 	tr_pass(300);
 	tr_sh->node[0].may_die = true;
 	rack_link(0, "h1", false);
@@ -120,14 +122,13 @@ RACK_TEST(page__cannot_be_written)
 	int fd;
 
 	open_rack(3, true);
-	fd = rack.node[rack_host(0)]->failures_fd;
-	rack.node[rack_host(0)]->failures_fd = -1;
+	fd = bl_failures_replace(rack.node[rack_host(0)], -1);
 	tr_kill(1);
 	CHECK(tr_until(h1_missing, WAIT_MS), "it is not waited for: %s", ask());
 	tr_pass(300);
 	CHECK(h1_missing(), "it said DONE of what it could not announce: %s", ask());
 	CHECK(!tr_sh->node[0].nproc_failed, "it heard of it all the same: this proves nothing");
-	rack.node[rack_host(0)]->failures_fd = fd;
+	bl_failures_replace(rack.node[rack_host(0)], fd);
 	listeners = 0x5;
 	CHECK(tr_until(all_finished, WAIT_MS), "the failure does not come to its end: %s", ask());
 	CHECK(tr_until(all_heard, WAIT_MS), "it is finished, and not everybody has heard of it: %s",

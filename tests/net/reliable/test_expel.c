@@ -8,6 +8,7 @@
 
 #include "tests/net/controller/controller.h"
 #include "loader/order/endpoint_pages.h"
+#include "loader/order/endpoint.h"
 
 #define WAIT_MS   60000
 #define ANSWER_MS 20000
@@ -65,13 +66,7 @@ static struct bl_node *host_of(unsigned int id)
 
 static struct bl_ep *endpoint(unsigned int id)
 {
-	struct bl_node *n = host_of(id);
-	int k;
-
-	for (k = 0; k < BL_EPS_MAX; k++)
-		if (n->ep[k].used && n->ep[k].info.port == BL_PORT_BASE + id)
-			return &n->ep[k];
-	return NULL;
+	return bl_endpoint_at(host_of(id), BL_PORT_BASE + id);
 }
 
 /* the first announcement is in the page of endpoint 1 */

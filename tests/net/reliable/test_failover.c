@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Failures from end to end: a rack whose nodes have their agents (loader/order/node_agent.h), one
+ * Failures from end to end: a rack whose nodes have their agents (loader/node_agent.h), one
  * controller on SQLite in a process of its own, and endpoints that send reliably. What dies is
  * killed or cut, nobody tells anybody, and the others go on: what is sent is delivered by all that
  * are correct or by none, in one order.
@@ -140,7 +140,7 @@ RACK_TEST(process__killed)
 static bool only_h4_is_out(void)
 {
 	struct bl_fence_port in[8];
-	int n = bl_fence_inputs(rack.node[0], in, 8), i;
+	int n = bl_fence_inputs(bl_node_fence(rack.node[0]), in, 8), i;
 
 	for (i = 0; i < n && !in[i].held && in[i].in == (in[i].port != 3); i++)
 		;
@@ -255,7 +255,7 @@ static bool another_refused(void)
 {
 	struct bl_fence_port in[8];
 
-	if (!old && bl_fence_inputs(rack.node[0], in, 8) == 3 && in[1].held)
+	if (!old && bl_fence_inputs(bl_node_fence(rack.node[0]), in, 8) == 3 && in[1].held)
 		old = rack_count(0, BL_R_EPOCH_OLD);
 	return old && rack_count(0, BL_R_EPOCH_OLD) > old;
 }
@@ -275,17 +275,17 @@ RACK_TEST(epoch__old_is_refused_by_the_kernel)
 
 	open_rack(3);
 	sw = rack.node[0];
-	epoch = bl_fence_epoch(sw);
+	epoch = bl_fence_epoch(bl_node_fence(sw));
 	CHECK(epoch, "the switch has heard of no epoch");
-	CHECK(!bl_fence_raise(sw, epoch + 10), "a higher one is refused");
+	CHECK(!bl_fence_raise(bl_node_fence(sw), epoch + 10), "a higher one is refused");
 	refused = rack_count(0, BL_R_EPOCH_OLD);
-	CHECK(bl_fence_raise(sw, epoch) == -ESTALE, "raise");
-	CHECK(bl_fence_freeze(sw, epoch + 9, 1, &p) == -ESTALE, "freeze");
-	CHECK(bl_fence_bar(sw, epoch + 9, bar, 1) == -ESTALE, "bar");
-	CHECK(bl_fence_resume(sw, epoch + 9, 1, 0) == -ESTALE, "resume");
+	CHECK(bl_fence_raise(bl_node_fence(sw), epoch) == -ESTALE, "raise");
+	CHECK(bl_fence_freeze(bl_node_fence(sw), epoch + 9, 1, &p) == -ESTALE, "freeze");
+	CHECK(bl_fence_bar(bl_node_fence(sw), epoch + 9, bar, 1) == -ESTALE, "bar");
+	CHECK(bl_fence_resume(bl_node_fence(sw), epoch + 9, 1, 0) == -ESTALE, "resume");
 	CHECK(rack_count(0, BL_R_EPOCH_OLD) >= refused + 4, "%" PRIu64 " refused",
 	      rack_count(0, BL_R_EPOCH_OLD) - refused);
-	n = bl_fence_inputs(sw, in, 8);
+	n = bl_fence_inputs(bl_node_fence(sw), in, 8);
 	CHECK(n == 3, "%d inputs", n);
 	for (i = 0; i < 3; i++)
 		CHECK(in[i].in && !in[i].held && !in[i].barred, "port %u was changed", in[i].port);
@@ -297,7 +297,7 @@ RACK_TEST(epoch__old_is_refused_by_the_kernel)
 	old = 0;
 	CHECK(tr_until(another_refused, WAIT_MS),
 	      "no order of the controller came, and this proves nothing: %s", ask());
-	n = bl_fence_inputs(sw, in, 8);
+	n = bl_fence_inputs(bl_node_fence(sw), in, 8);
 	CHECK(n == 3 && in[1].held && !in[1].barred, "the order of an old epoch was obeyed");
 }
 

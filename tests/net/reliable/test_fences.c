@@ -13,7 +13,8 @@ static struct bl_fence_port look(unsigned int node, unsigned int port)
 {
 	struct bl_fence_port v[8];
 
-	CHECK(bl_fence_inputs(rack.node[node], v, 8) > (int)port && v[port].port == port,
+	CHECK(bl_fence_inputs(bl_node_fence(rack.node[node]), v, 8) > (int)port &&
+		      v[port].port == port,
 	      "%s cannot be looked at", rack.lab.nodes[node].name);
 	return v[port];
 }
@@ -95,19 +96,24 @@ RACK_TEST(freeze__and_resume)
 	begin();
 	death = look(SWITCH, 0).death;
 	t = t_mono();
-	CHECK(!bl_fence_freeze(rack.node[SWITCH], 5, 0, &p), "freeze");
+	CHECK(!bl_fence_freeze(bl_node_fence(rack.node[SWITCH]), 5, 0, &p), "freeze");
 	fprintf(stderr, "  frozen within %.2f ms\n", (double)(t_mono() - t) / 1e6);
 	CHECK(p.held && p.in && p.death == death + 1 && p.c != BL_FENCE_NO_C,
 	      "held %d, in %d, death %u after %u", p.held, p.in, p.death, death);
 	stands(p.c);
 	CHECK(look(SWITCH, 0).c == p.c && look(SWITCH, 0).death == p.death, "it moved");
-	CHECK(bl_fence_resume(rack.node[SWITCH], 5, 0, p.death - 1) == -ENOENT, "another death");
+	CHECK(bl_fence_resume(bl_node_fence(rack.node[SWITCH]), 5, 0, p.death - 1) == -ENOENT, "ano"
+											       "the"
+											       "r "
+											       "dea"
+											       "t"
+											       "h");
 	stands(p.c);
 	t = t_mono();
-	CHECK(!bl_fence_resume(rack.node[SWITCH], 5, 0, p.death), "resume");
+	CHECK(!bl_fence_resume(bl_node_fence(rack.node[SWITCH]), 5, 0, p.death), "resume");
 	fprintf(stderr, "  resumed within %.2f ms\n", (double)(t_mono() - t) / 1e6);
 	passes(1, p.c, "after RESUME");
-	CHECK(bl_fence_freeze(rack.node[SWITCH], 4, 0, &p) == -ESTALE &&
+	CHECK(bl_fence_freeze(bl_node_fence(rack.node[SWITCH]), 4, 0, &p) == -ESTALE &&
 		      rack_count(SWITCH, BL_R_EPOCH_OLD) == 1,
 	      "an old epoch was obeyed, or not counted");
 }
@@ -120,17 +126,18 @@ RACK_TEST(host__frozen_and_barred)
 	uint64_t c;
 
 	begin();
-	CHECK(!bl_fence_freeze(rack.node[rack_host(0)], 5, 0, &p) && p.held && p.neighbour,
+	CHECK(!bl_fence_freeze(bl_node_fence(rack.node[rack_host(0)]), 5, 0, &p) && p.held &&
+		      p.neighbour,
 	      "freeze: held %d, neighbour %x", p.held, p.neighbour);
 	passes(1, p.c, "while another's NIC is frozen");
 	CHECK(commit48(0) <= p.c, "a frozen NIC's commit barrier rose");
-	CHECK(!bl_fence_resume(rack.node[rack_host(0)], 5, 0, p.death), "resume");
+	CHECK(!bl_fence_resume(bl_node_fence(rack.node[rack_host(0)]), 5, 0, p.death), "resume");
 	passes(0, p.c, "after RESUME");
-	CHECK(!bl_fence_bar(rack.node[rack_host(0)], 5, &nic, 1), "bar");
+	CHECK(!bl_fence_bar(bl_node_fence(rack.node[rack_host(0)]), 5, &nic, 1), "bar");
 	goes_on(1); /* what it had sent before has come, too */
 	c = look(SWITCH, 0).c;
 	stands(c);
-	CHECK(!bl_fence_bar(rack.node[rack_host(0)], 5, NULL, 0), "free");
+	CHECK(!bl_fence_bar(bl_node_fence(rack.node[rack_host(0)]), 5, NULL, 0), "free");
 	passes(1, c, "when the host is free");
 }
 
@@ -153,26 +160,26 @@ RACK_TEST(reload__keeps_what_was_ordered)
 	uint64_t c;
 
 	begin();
-	CHECK(!bl_fence_freeze(rack.node[SWITCH], 5, 0, &p) && p.held, "freeze");
-	CHECK(!bl_fence_bar(rack.node[SWITCH], 5, &two, 1), "bar");
+	CHECK(!bl_fence_freeze(bl_node_fence(rack.node[SWITCH]), 5, 0, &p) && p.held, "freeze");
+	CHECK(!bl_fence_bar(bl_node_fence(rack.node[SWITCH]), 5, &two, 1), "bar");
 	goes_on(2);
 	c = commit48(2);
 	rack_close_node(SWITCH);
 	rack.tweak = regroup;
 	rack_open_node(SWITCH);
 	rack_settle();
-	CHECK(bl_fence_epoch(rack.node[SWITCH]) == 5, "epoch %" PRIu64,
-	      bl_fence_epoch(rack.node[SWITCH]));
+	CHECK(bl_fence_epoch(bl_node_fence(rack.node[SWITCH])) == 5, "epoch %" PRIu64,
+	      bl_fence_epoch(bl_node_fence(rack.node[SWITCH])));
 	q = look(SWITCH, 0);
 	CHECK(q.held && q.c == p.c && q.death == p.death,
 	      "after the reload: held %d, c %" PRIu64 " (was %" PRIu64 "), death %u (was %u)",
 	      q.held, q.c, p.c, q.death, p.death);
 	CHECK(look(SWITCH, 2).barred, "no longer barred");
 	stands(p.c);
-	CHECK(!bl_fence_resume(rack.node[SWITCH], 5, 0, p.death), "resume");
+	CHECK(!bl_fence_resume(bl_node_fence(rack.node[SWITCH]), 5, 0, p.death), "resume");
 	passes(1, p.c, "after RESUME");
 	CHECK(commit48(2) == c, "commit barriers went to a host whose port is barred");
-	CHECK(!bl_fence_bar(rack.node[SWITCH], 5, NULL, 0), "free");
+	CHECK(!bl_fence_bar(bl_node_fence(rack.node[SWITCH]), 5, NULL, 0), "free");
 	passes(2, p.c, "when its port is free");
 }
 

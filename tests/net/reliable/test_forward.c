@@ -9,7 +9,8 @@
 #include "tests/net/part.h"
 #include "core/wire_core.h"
 #include "tests/net/controller/controller.h"
-#include "loader/order/node_agent.h"
+#include "loader/order/events.h"
+#include "loader/order/forward.h"
 #include "tests/net/stall_watch.h"
 
 #define ANSWER_MS 20000
@@ -340,7 +341,7 @@ RACK_TEST(stuck__one_of_the_two_goes)
 	tr_go();
 	want_more(50);
 	CHECK(tr_until(go_on, WAIT_MS), "nothing is delivered");
-	rack.node[rack_host(1)]->relayed_fd = -1;
+	bl_forward_replace(rack.node[rack_host(1)], -1);
 	part(0, 1, BL_OP_PREP);
 	CHECK(tr_until(one_finished, WAIT_MS), "nobody is put out, and all stand still: %s", ask());
 	CHECK(strstr(ask(), "\"why\":\"unreachable\""), "somebody else failed: %s", ask());
@@ -394,7 +395,7 @@ static bool was_counted(void)
 {
 	if (said(counted) > more_than)
 		return true;
-	bl_node_agent_forward(rack.node[rack_host(0)], offered);
+	bl_event_forward_asked(rack.node[rack_host(0)], offered);
 	return false;
 }
 

@@ -6,6 +6,8 @@
  */
 #include "maps/failure_abi.h"
 #include "tests/net/reliable/reliable.h"
+#include "loader/order/endpoint.h"
+#include "loader/order/endpoint_pages.h"
 
 /* Everything that was sent came to everybody, in one order. */
 static void judge(void)

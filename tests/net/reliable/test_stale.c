@@ -8,6 +8,7 @@
 
 #include "tests/net/controller/controller.h"
 #include "loader/order/endpoint_pages.h"
+#include "loader/order/endpoint.h"
 
 #define WAIT_MS   60000
 #define ANSWER_MS 20000
@@ -128,13 +129,7 @@ static void open_three(void)
 
 static struct bl_ep *victims(void)
 {
-	struct bl_node *n = rack.node[rack_host(VICTIM)];
-	int k;
-
-	for (k = 0; k < BL_EPS_MAX; k++)
-		if (n->ep[k].used && n->ep[k].info.port == BL_PORT_BASE + VICTIM)
-			return &n->ep[k];
-	return NULL;
+	return bl_endpoint_at(rack.node[rack_host(VICTIM)], BL_PORT_BASE + VICTIM);
 }
 
 static bool is_out(void)

@@ -15,8 +15,9 @@
 #include "tests/net/rack.h"
 #include "tests/net/conn.h"
 
-#include "loader/node_priv.h"
 #include "maps/top_host_abi.h"
+#include "loader/admission/admission.h"
+#include "loader/admission/admission_set.h"
 
 #define RATE    250000000
 #define FOREVER 10000000 /* us */

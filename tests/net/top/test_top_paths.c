@@ -4,6 +4,7 @@
  * hold.
  */
 #include "tests/net/top/top_switches.h"
+#include "loader/admission/admission_set.h"
 
 #define SPINES 2
 

@@ -23,8 +23,8 @@
 #include <sys/socket.h>
 
 #include "core/top/top_token_core.h"
-#include "loader/node_priv.h"
 #include "base/rate.h"
+#include "loader/admission/admission_set.h"
 
 #define RATE    2000000ULL
 #define TOKEN_S (RATE / 8.0 / BL_TOKEN_BOTH) /* tokens per second: 154 */

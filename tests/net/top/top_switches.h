@@ -18,7 +18,6 @@
 #include "tests/net/rack.h"
 #include "tests/net/conn.h"
 
-#include "loader/node_priv.h"
 #include "maps/top_token_abi.h"
 #include "maps/top_host_abi.h"
 

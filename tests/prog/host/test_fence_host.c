@@ -5,12 +5,11 @@
  * sends is in test_host_tc.c.
  */
 #include "tests/prog/host/host_util.h"
-#include "loader/node_priv.h"
 #include "loader/order/fence.h"
 
 #define C48(t) ((t) & ((1ULL << BL_TS_BITS) - 1))
 
-static struct bl_node node;
+static struct bl_fence fence;
 
 static int order_setup(void **state)
 {
@@ -21,10 +20,10 @@ static int order_setup(void **state)
 	host_setup(state);
 	map_put(sk->maps.host_orders, 0, &no_order);
 	map_put(sk->maps.epoch, 0, &no_epoch);
-	if (!node.cfg.role) {
-		node.cfg.role = BL_ROLE_HOST;
-		bl_fence_none(&node);
-		if (bl_fence_open(&node, sk->obj, &err))
+	if (!fence.role) {
+		fence.role = BL_ROLE_HOST;
+		bl_fence_none(&fence);
+		if (bl_fence_open(&fence, sk->obj, &err))
 			fail_msg("%s", err.text);
 	}
 	return 0;
@@ -34,7 +33,7 @@ static void stands(__u32 death, bool in, bool held, bool barred, __u64 c)
 {
 	struct bl_fence_port p;
 
-	assert_int_equal(bl_fence_inputs(&node, &p, 1), 1);
+	assert_int_equal(bl_fence_inputs(&fence, &p, 1), 1);
 	if (p.port || p.role != BL_PORT_UP || p.death != death || p.in != in || p.held != held ||
 	    p.barred != barred || p.c != c)
 		fail_msg("death %u, in %d, held %d, barred %d, c %llx; want death %u, in %d, held "
@@ -60,12 +59,12 @@ static void look__host(void **state)
 
 	(void)state;
 	stands(0, false, false, false, BL_FENCE_NO_C);
-	assert_int_equal(bl_fence_inputs(&node, &p, 0), 0);
-	assert_int_equal(bl_fence_freeze(&node, 1, 1, &p), -ENOENT);
-	assert_int_equal(bl_fence_resume(&node, 1, 1, 0), -ENOENT);
+	assert_int_equal(bl_fence_inputs(&fence, &p, 0), 0);
+	assert_int_equal(bl_fence_freeze(&fence, 1, 1, &p), -ENOENT);
+	assert_int_equal(bl_fence_resume(&fence, 1, 1, 0), -ENOENT);
 	beacon(T0 - 1000);
 	stands(0, true, false, false, C48(T0 - 1000));
-	assert_int_equal(bl_fence_inputs(&node, &p, 1), 1);
+	assert_int_equal(bl_fence_inputs(&fence, &p, 1), 1);
 	assert_int_equal(p.neighbour, 0x1000);
 }
 
@@ -75,18 +74,18 @@ static void freeze__commit_stands_still(void **state)
 
 	(void)state;
 	beacon(T0 - 1000);
-	assert_int_equal(bl_fence_freeze(&node, 5, 0, &p), 0);
+	assert_int_equal(bl_fence_freeze(&fence, 5, 0, &p), 0);
 	assert_true(p.held && p.in && p.death == 1 && p.c == C48(T0 - 1000));
 	beacon(T0 - 900);
 	assert_true(after.page.barrier == T0 - 900 && after.page.commit == T0 - 1000 &&
 		    after.page.orders == 1);
 	stands(1, true, true, false, C48(T0 - 1000));
-	assert_int_equal(bl_fence_freeze(&node, 5, 0, &p), 0);
+	assert_int_equal(bl_fence_freeze(&fence, 5, 0, &p), 0);
 	assert_true(p.held && p.death == 1);
 	beacon(T0 - 800);
 	assert_int_equal(after.page.commit, T0 - 1000);
-	assert_int_equal(bl_fence_resume(&node, 5, 0, 2), -ENOENT);
-	assert_int_equal(bl_fence_resume(&node, 5, 0, 1), 0);
+	assert_int_equal(bl_fence_resume(&fence, 5, 0, 2), -ENOENT);
+	assert_int_equal(bl_fence_resume(&fence, 5, 0, 1), 0);
 	stands(1, true, false, false, C48(T0 - 1000));
 	beacon(T0 - 700);
 	assert_true(after.page.barrier == T0 - 700 && after.page.commit == T0 - 700);
@@ -103,13 +102,13 @@ static void freeze__data_and_no_clock(void **state)
 	(void)state;
 	beacon(T0 - 1000);
 	d.dport = BL_PORT_BASE + 9;
-	assert_int_equal(bl_fence_freeze(&node, 5, 0, &p), 0);
+	assert_int_equal(bl_fence_freeze(&fence, 5, 0, &p), 0);
 	build(&in, &d);
 	assert_int_equal(run_xdp(sk->progs.bl_host_xdp, net.ifindex[1], &in, &out), XDP_DROP);
 	state_take(&after);
 	assert_true(after.page.barrier == T0 - 900 && after.page.commit == T0 - 1000);
-	assert_int_equal(bl_fence_resume(&node, 5, 0, 1), 0);
-	assert_int_equal(bl_fence_freeze(&node, 5, 0, &p), 0);
+	assert_int_equal(bl_fence_resume(&fence, 5, 0, 1), 0);
+	assert_int_equal(bl_fence_freeze(&fence, 5, 0, &p), 0);
 	clock_void(sk->maps.clock);
 	beacon(T0 - 800);
 	assert_int_equal(after.page.life.death, 2);
@@ -122,12 +121,12 @@ static void bar__nic_does_not_join(void **state)
 	const __u32 nic = 0, other = 1;
 
 	(void)state;
-	assert_int_equal(bl_fence_bar(&node, 5, &nic, 1), 0);
+	assert_int_equal(bl_fence_bar(&fence, 5, &nic, 1), 0);
 	beacon(T0 - 1000);
 	assert_true(after.page.barred && after.page.reg[0].state == BL_REG_LIVE);
 	assert_true(after.page.barrier == T0 - 1000 && after.page.commit == 0);
 	stands(0, false, false, true, BL_FENCE_NO_C);
-	assert_int_equal(bl_fence_bar(&node, 5, &other, 1), 0);
+	assert_int_equal(bl_fence_bar(&fence, 5, &other, 1), 0);
 	beacon(T0 - 900);
 	assert_true(!after.page.barred && after.page.commit == T0 - 900);
 	stands(0, true, false, false, C48(T0 - 900));
@@ -140,17 +139,17 @@ static void epoch__old_ones_are_refused(void **state)
 
 	(void)state;
 	beacon(T0 - 1000);
-	assert_int_equal(bl_fence_raise(&node, 7), 0);
+	assert_int_equal(bl_fence_raise(&fence, 7), 0);
 	counts_take(sk->maps.counts, counted);
 	state_take(&before);
-	assert_int_equal(bl_fence_raise(&node, 6), -ESTALE);
-	assert_int_equal(bl_fence_freeze(&node, 6, 0, &p), -ESTALE);
-	assert_int_equal(bl_fence_bar(&node, 6, &nic, 1), -ESTALE);
-	assert_int_equal(bl_fence_resume(&node, 6, 0, 0), -ESTALE);
+	assert_int_equal(bl_fence_raise(&fence, 6), -ESTALE);
+	assert_int_equal(bl_fence_freeze(&fence, 6, 0, &p), -ESTALE);
+	assert_int_equal(bl_fence_bar(&fence, 6, &nic, 1), -ESTALE);
+	assert_int_equal(bl_fence_resume(&fence, 6, 0, 0), -ESTALE);
 	counts_moved(sk->maps.counts, counted, 0, WANT({ BL_HC_INGRESS, BL_R_EPOCH_OLD, 4 }));
 	state_take(&after);
 	assert_memory_equal(&before, &after, sizeof(before));
-	assert_int_equal(bl_fence_epoch(&node), 7);
+	assert_int_equal(bl_fence_epoch(&fence), 7);
 	stands(0, true, false, false, C48(T0 - 1000));
 }
 
@@ -158,7 +157,7 @@ static void reasons__all_seen(void **state)
 {
 	(void)state;
 	all_reasons_seen(BY_ORDER, BY_ORDER);
-	bl_fence_close(&node);
+	bl_fence_close(&fence);
 }
 
 #define CASE(f) cmocka_unit_test_setup(f, order_setup)

@@ -14,7 +14,10 @@
 #include <cmocka.h>
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
-#include "loader/node_priv.h"
+#include "loader/load/counts.h"
+#include "maps/host_abi.h"
+#include "maps/reasons_abi.h"
+#include "maps/switch_abi.h"
 
 static int cpus;
 static struct bl_counts out[BL_SW_COUNTS];

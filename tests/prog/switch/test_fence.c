@@ -9,23 +9,22 @@
  * test_host_tc.c.
  */
 #include "tests/prog/switch/switch_util.h"
-#include "loader/node_priv.h"
 #include "loader/order/fence.h"
 
 #define C48(t) ((t) & ((1ULL << BL_TS_BITS) - 1))
 #define OLD    (bus_now - BL_TS_OLD)
 
-static struct bl_node node;
+static struct bl_fence fence;
 
 static int order_setup(void **state)
 {
 	struct bl_err err;
 
 	switch_setup(state);
-	if (!node.cfg.role) {
-		node.cfg.role = BL_ROLE_SWITCH;
-		bl_fence_none(&node);
-		if (bl_fence_open(&node, sk->obj, &err))
+	if (!fence.role) {
+		fence.role = BL_ROLE_SWITCH;
+		bl_fence_none(&fence);
+		if (bl_fence_open(&fence, sk->obj, &err))
 			fail_msg("%s", err.text);
 	}
 	return 0;
@@ -59,7 +58,7 @@ static void stands(__u32 port, __u32 death, bool in, bool held, bool barred, __u
 {
 	struct bl_fence_port v[NPORTS];
 
-	assert_int_equal(bl_fence_inputs(&node, v, NPORTS), NPORTS);
+	assert_int_equal(bl_fence_inputs(&fence, v, NPORTS), NPORTS);
 	is_port(&v[port], port, death, in, held, barred, c);
 }
 
@@ -89,22 +88,22 @@ static void look__ports(void **state)
 	struct bl_fence_port v[NPORTS];
 
 	(void)state;
-	assert_int_equal(bl_fence_inputs(&node, v, NPORTS), NPORTS);
+	assert_int_equal(bl_fence_inputs(&fence, v, NPORTS), NPORTS);
 	assert_true(!v[1].neighbour && !v[1].death && v[1].role == BL_PORT_HOST && !v[1].in &&
 		    !v[1].held && v[1].c == BL_FENCE_NO_C && v[UPLINK].role == BL_PORT_UP);
-	assert_int_equal(bl_fence_inputs(&node, v, 2), 2);
-	assert_int_equal(bl_fence_inputs(&node, v, 0), 0);
+	assert_int_equal(bl_fence_inputs(&fence, v, 2), 2);
+	assert_int_equal(bl_fence_inputs(&fence, v, 0), 0);
 	all_live(T0 - 1000);
 	stands(3, 0, true, false, false, C48(T0 - 1000));
 	/* a slot that is not in use is not there */
 	ports[1].ifindex = 0;
 	map_put(sk->maps.sw_ports, 1, &ports[1]);
-	assert_int_equal(bl_fence_inputs(&node, v, NPORTS), NPORTS - 1);
+	assert_int_equal(bl_fence_inputs(&fence, v, NPORTS), NPORTS - 1);
 	assert_int_equal(v[1].port, UPLINK);
-	assert_int_equal(bl_fence_freeze(&node, 1, 1, &v[0]), -ENOENT);
-	assert_int_equal(bl_fence_freeze(&node, 1, 256, &v[0]), -ENOENT);
-	assert_int_equal(bl_fence_resume(&node, 1, 1, 0), -ENOENT);
-	assert_int_equal(bl_fence_resume(&node, 1, 256, 0), -ENOENT);
+	assert_int_equal(bl_fence_freeze(&fence, 1, 1, &v[0]), -ENOENT);
+	assert_int_equal(bl_fence_freeze(&fence, 1, 256, &v[0]), -ENOENT);
+	assert_int_equal(bl_fence_resume(&fence, 1, 1, 0), -ENOENT);
+	assert_int_equal(bl_fence_resume(&fence, 1, 256, 0), -ENOENT);
 }
 
 static void neighbour__of_the_last_good_beacon(void **state)
@@ -160,7 +159,7 @@ static void awaited__until_heard_or_empty(void **state)
 	assert_true(after.lanes[0].out[0].c == none.c || after.lanes[0].out[0].c == BL_C_UNKNOWN);
 	assert_int_equal(after.lanes[0].out[1].b, bus - 1000);
 	assert_true(after.lanes[0].out[1].c <= BL_C_UNKNOWN);
-	assert_int_equal(bl_fence_inputs(&node, v, NPORTS), NPORTS);
+	assert_int_equal(bl_fence_inputs(&fence, v, NPORTS), NPORTS);
 	assert_true(!v[0].awaited && v[0].in && !v[1].awaited && v[2].awaited && !v[2].in &&
 		    !v[2].held && v[3].awaited);
 	/* the next is heard: one is left */
@@ -170,16 +169,16 @@ static void awaited__until_heard_or_empty(void **state)
 	/* that of the up-link does not wait for the up-link */
 	assert_int_equal(after.lanes[0].out[0].c, bus - 900);
 	/* nobody is there */
-	assert_int_equal(bl_fence_empty(&node, 0, UPLINK), 0);
+	assert_int_equal(bl_fence_empty(&fence, 0, UPLINK), 0);
 	beacon(1, bus - 600, bus - 600);
 	assert_int_equal(after.lanes[0].out[1].c, bus - 800);
 	assert_false(after.regs[UPLINK].lane[0].state & BL_REG_AWAITED);
-	assert_int_equal(bl_fence_inputs(&node, v, NPORTS), NPORTS);
+	assert_int_equal(bl_fence_inputs(&fence, v, NPORTS), NPORTS);
 	assert_false(v[UPLINK].awaited);
 	/* and who comes there later joins as ever */
 	beacon(UPLINK, bus - 500, bus - 500);
 	assert_int_equal(after.regs[UPLINK].lane[0].state, BL_REG_LIVE | BL_REG_IN);
-	assert_int_equal(bl_fence_empty(&node, 0, 200), -ENOENT);
+	assert_int_equal(bl_fence_empty(&fence, 0, 200), -ENOENT);
 }
 
 static void freeze__stands_still_until_resume(void **state)
@@ -190,7 +189,7 @@ static void freeze__stands_still_until_resume(void **state)
 	(void)state;
 	all_live(b);
 	/* the lane has no frames: nothing has happened to its registers, and what will is said */
-	assert_int_equal(bl_fence_freeze(&node, 5, 3, &p), 0);
+	assert_int_equal(bl_fence_freeze(&fence, 5, 3, &p), 0);
 	is_port(&p, 3, 1, true, true, false, C48(b));
 	state_take(&after);
 	assert_int_equal(after.regs[3].lane[0].state, BL_REG_LIVE | BL_REG_IN);
@@ -209,30 +208,30 @@ static void freeze__stands_still_until_resume(void **state)
 	assert_int_equal(after.lanes[0].out[1].c, b);
 	stands(3, 1, true, true, false, C48(b));
 	/* ordered again: the same */
-	assert_int_equal(bl_fence_freeze(&node, 5, 3, &p), 0);
+	assert_int_equal(bl_fence_freeze(&fence, 5, 3, &p), 0);
 	is_port(&p, 3, 1, true, true, false, C48(b));
 	beacon(3, b + 200, b + 200);
 	stands(3, 1, true, true, false, C48(b));
 	/* another death is not resumed, and nothing changes */
 	state_take(&before);
-	assert_int_equal(bl_fence_resume(&node, 5, 3, 0), -ENOENT);
-	assert_int_equal(bl_fence_resume(&node, 5, 3, 2), -ENOENT);
+	assert_int_equal(bl_fence_resume(&fence, 5, 3, 0), -ENOENT);
+	assert_int_equal(bl_fence_resume(&fence, 5, 3, 2), -ENOENT);
 	state_take(&after);
 	assert_memory_equal(&before, &after, sizeof(before));
-	assert_int_equal(bl_fence_resume(&node, 5, 3, 1), 0);
+	assert_int_equal(bl_fence_resume(&fence, 5, 3, 1), 0);
 	stands(3, 1, true, false, false, C48(b)); /* where it stood, and free */
 	others(b + 300);
 	assert_int_equal(after.regs[3].lane[0].state, BL_REG_LIVE | BL_REG_IN);
 	assert_int_equal(after.lanes[0].out[1].c, b); /* it has to say more first */
 	beacon(3, b + 300, b + 300);
 	assert_int_equal(after.lanes[0].out[1].c, b + 300);
-	assert_int_equal(bl_fence_resume(&node, 5, 3, 1), 0); /* a second time: nothing */
+	assert_int_equal(bl_fence_resume(&fence, 5, 3, 1), 0); /* a second time: nothing */
 	beacon(3, b + 400, b + 400);
 	stands(3, 1, true, false, false, C48(b + 400));
 	/* the next one is another death */
-	assert_int_equal(bl_fence_freeze(&node, 5, 3, &p), 0);
+	assert_int_equal(bl_fence_freeze(&fence, 5, 3, &p), 0);
 	is_port(&p, 3, 2, true, true, false, C48(b + 400));
-	assert_int_equal(bl_fence_resume(&node, 5, 3, 1), -ENOENT);
+	assert_int_equal(bl_fence_resume(&fence, 5, 3, 1), -ENOENT);
 	beacon(3, b + 500, b + 500);
 	stands(3, 2, true, true, false, C48(b + 400));
 }
@@ -245,20 +244,20 @@ static void freeze__and_resume_on_an_idle_lane(void **state)
 
 	(void)state;
 	all_live(b);
-	assert_int_equal(bl_fence_freeze(&node, 5, 3, &p), 0);
-	assert_int_equal(bl_fence_resume(&node, 5, 3, 1), 0);
+	assert_int_equal(bl_fence_freeze(&fence, 5, 3, &p), 0);
+	assert_int_equal(bl_fence_resume(&fence, 5, 3, 1), 0);
 	stands(3, 1, true, false, false, C48(b));
-	assert_int_equal(bl_fence_freeze(&node, 5, 3, &p), 0);
+	assert_int_equal(bl_fence_freeze(&fence, 5, 3, &p), 0);
 	is_port(&p, 3, 2, true, true, false, C48(b));
-	assert_int_equal(bl_fence_resume(&node, 5, 3, 1), -ENOENT);
-	assert_int_equal(bl_fence_freeze(&node, 5, 1, &p), 0);
+	assert_int_equal(bl_fence_resume(&fence, 5, 3, 1), -ENOENT);
+	assert_int_equal(bl_fence_freeze(&fence, 5, 1, &p), 0);
 	beacon(0, b + 100, b + 100);
 	assert_int_equal(after.regs[3].lane[0].state, BL_REG_LIVE | BL_REG_IN | BL_REG_HELD);
 	assert_int_equal(after.regs[1].lane[0].state, BL_REG_LIVE | BL_REG_IN | BL_REG_HELD);
 	assert_int_equal(after.lives[3].death, 2);
 	assert_int_equal(after.lives[1].death, 1);
-	assert_int_equal(bl_fence_resume(&node, 5, 3, 2), 0);
-	assert_int_equal(bl_fence_resume(&node, 5, 1, 1), 0);
+	assert_int_equal(bl_fence_resume(&fence, 5, 3, 2), 0);
+	assert_int_equal(bl_fence_resume(&fence, 5, 1, 1), 0);
 	others(b + 200);
 	beacon(3, b + 200, b + 200);
 	assert_int_equal(after.lanes[0].out[1].c, b + 200);
@@ -270,7 +269,7 @@ static void freeze__who_is_in_nobodys_minimum(void **state)
 
 	(void)state;
 	feed(0, T0 - 1000);
-	assert_int_equal(bl_fence_freeze(&node, 5, 3, &p), 0);
+	assert_int_equal(bl_fence_freeze(&fence, 5, 3, &p), 0);
 	assert_true(p.death == 1 && !p.in && !p.held && p.c == BL_FENCE_NO_C);
 	beacon(0, T0 - 900, T0 - 900);
 	assert_int_equal(after.lives[3].death, 1);
@@ -305,13 +304,13 @@ static void death__and_back(void **state)
 	assert_int_equal(after.regs[3].lane[0].state, BL_REG_LIVE | BL_REG_IN | BL_REG_HELD);
 	assert_int_equal(after.regs[3].lane[0].c, b);
 	assert_int_equal(after.lanes[0].out[1].c, b);
-	assert_int_equal(bl_fence_resume(&node, 5, 3, 1), 0);
+	assert_int_equal(bl_fence_resume(&fence, 5, 3, 1), 0);
 	beacon(3, bus - 40, bus - 40);
 	assert_int_equal(after.lanes[0].out[1].c, bus - 100);
 	/* dies again, and is resumed as who is gone */
 	without_3(&bus, 13);
 	stands(3, 2, true, true, false, C48(T0 + 13 * BEACON_NS - 40));
-	assert_int_equal(bl_fence_resume(&node, 5, 3, 2), 0);
+	assert_int_equal(bl_fence_resume(&fence, 5, 3, 2), 0);
 	stands(3, 2, false, false, false, BL_FENCE_NO_C);
 	others(bus - 90);
 	assert_int_equal(after.regs[3].lane[0].state, BL_REG_DEAD);
@@ -346,16 +345,16 @@ static void epoch__old_ones_are_refused(void **state)
 
 	(void)state;
 	all_live(T0 - 1000);
-	assert_int_equal(bl_fence_epoch(&node), 0);
-	assert_int_equal(bl_fence_raise(&node, 7), 0);
-	assert_int_equal(bl_fence_epoch(&node), 7);
+	assert_int_equal(bl_fence_epoch(&fence), 0);
+	assert_int_equal(bl_fence_raise(&fence, 7), 0);
+	assert_int_equal(bl_fence_epoch(&fence), 7);
 	counts_take(sk->maps.counts, counted);
 	state_take(&before);
-	assert_int_equal(bl_fence_raise(&node, 6), -ESTALE);
-	assert_int_equal(bl_fence_freeze(&node, 6, 3, &p), -ESTALE);
-	assert_int_equal(bl_fence_freeze(&node, 6, 77, &p), -ESTALE);
-	assert_int_equal(bl_fence_bar(&node, 6, &three, 1), -ESTALE);
-	assert_int_equal(bl_fence_resume(&node, 6, 3, 0), -ESTALE);
+	assert_int_equal(bl_fence_raise(&fence, 6), -ESTALE);
+	assert_int_equal(bl_fence_freeze(&fence, 6, 3, &p), -ESTALE);
+	assert_int_equal(bl_fence_freeze(&fence, 6, 77, &p), -ESTALE);
+	assert_int_equal(bl_fence_bar(&fence, 6, &three, 1), -ESTALE);
+	assert_int_equal(bl_fence_resume(&fence, 6, 3, 0), -ESTALE);
 	counts_moved(sk->maps.counts, counted, 0, WANT({ BL_COUNTS_UNKNOWN, BL_R_EPOCH_OLD, 5 }));
 	state_take(&after);
 	assert_memory_equal(&before, &after, sizeof(before));
@@ -367,11 +366,11 @@ static void epoch__old_ones_are_refused(void **state)
 	assert_true(e.epoch == 7 && !e.generation);
 	stands(3, 0, true, false, false, C48(T0 - 1000));
 	/* the same epoch, and any order of a higher one */
-	assert_int_equal(bl_fence_raise(&node, 7), 0);
-	assert_int_equal(bl_fence_freeze(&node, 8, 3, &p), 0);
-	assert_int_equal(bl_fence_epoch(&node), 8);
-	assert_int_equal(bl_fence_bar(&node, ~0ULL, &three, 1), 0);
-	assert_int_equal(bl_fence_bar(&node, ~0ULL - 1, &three, 1), -ESTALE);
+	assert_int_equal(bl_fence_raise(&fence, 7), 0);
+	assert_int_equal(bl_fence_freeze(&fence, 8, 3, &p), 0);
+	assert_int_equal(bl_fence_epoch(&fence), 8);
+	assert_int_equal(bl_fence_bar(&fence, ~0ULL, &three, 1), 0);
+	assert_int_equal(bl_fence_bar(&fence, ~0ULL - 1, &three, 1), -ESTALE);
 	a.epoch = ~0ULL;
 	assert_int_equal(bpf_prog_test_run_opts(bpf_program__fd(sk->progs.bl_fence), &o), 0);
 	assert_int_equal(a.result, -EINVAL);
@@ -385,7 +384,7 @@ static void bar__output_promises_no_c(void **state)
 
 	(void)state;
 	all_live(b);
-	assert_int_equal(bl_fence_bar(&node, 5, barred, 2), 0);
+	assert_int_equal(bl_fence_bar(&fence, 5, barred, 2), 0);
 	stands(1, 0, true, false, true, C48(b)); /* what is in stays in */
 	for (v6 = 0; v6 < 2; v6++)
 		for (csum = 0; csum < 2; csum++) {
@@ -400,12 +399,12 @@ static void bar__output_promises_no_c(void **state)
 			     WANT({ 0, BL_R_FORWARDED }));
 		}
 	/* exactly these */
-	assert_int_equal(bl_fence_bar(&node, 5, (__u32[]){ 3 }, 1), 0);
+	assert_int_equal(bl_fence_bar(&fence, 5, (__u32[]){ 3 }, 1), 0);
 	step(0, (struct desc[]){ data_frame(0, 1, T0, b) }, XDP_REDIRECT,
 	     (struct desc[]){ sent(data_frame(0, 1, T0, b), b, b) }, WANT({ 0, BL_R_FORWARDED }));
 	step(0, (struct desc[]){ data_frame(0, 3, T0, b) }, XDP_REDIRECT,
 	     (struct desc[]){ sent(data_frame(0, 3, T0, b), b, OLD) }, WANT({ 0, BL_R_FORWARDED }));
-	assert_int_equal(bl_fence_bar(&node, 5, NULL, 0), 0);
+	assert_int_equal(bl_fence_bar(&fence, 5, NULL, 0), 0);
 	step(0, (struct desc[]){ data_frame(0, 3, T0, b) }, XDP_REDIRECT,
 	     (struct desc[]){ sent(data_frame(0, 3, T0, b), b, b) }, WANT({ 0, BL_R_FORWARDED }));
 }
@@ -419,7 +418,7 @@ static void bar__each_port(void **state)
 
 	(void)state;
 	for (p = 0; p < BL_SW_PORTS_MAX; p += 17) {
-		assert_int_equal(bl_fence_bar(&node, 5, &p, 1), 0);
+		assert_int_equal(bl_fence_bar(&fence, 5, &p, 1), 0);
 		for (k = 0; k < BL_SW_PORTS_MAX; k++) {
 			map_get(sk->maps.sw_orders, k, &slot);
 			map_get(sk->maps.sw_ports, k, &port);
@@ -440,7 +439,7 @@ static void barred_before_it_joins(__u64 b)
 	feed(1, b - 4);
 	feed(UPLINK, b - 4);
 	others(b);
-	assert_int_equal(bl_fence_bar(&node, 5, &three, 1), 0);
+	assert_int_equal(bl_fence_bar(&fence, 5, &three, 1), 0);
 }
 
 static void bar__input_does_not_join(void **state)
@@ -456,7 +455,7 @@ static void bar__input_does_not_join(void **state)
 	others(b + 100);
 	assert_true(after.lanes[0].out[1].b == b && after.lanes[0].out[1].c == b + 100);
 	/* free: it joins before the next frame is looked at */
-	assert_int_equal(bl_fence_bar(&node, 5, NULL, 0), 0);
+	assert_int_equal(bl_fence_bar(&fence, 5, NULL, 0), 0);
 	behind = true;
 	stands(3, 0, true, false, false, C48(b - 300));
 	others(b + 200);
@@ -465,12 +464,12 @@ static void bar__input_does_not_join(void **state)
 	beacon(3, b + 200, b + 200);
 	assert_int_equal(after.lanes[0].out[1].c, b + 200);
 	/* barred while it is in: it stays in until it is resumed from a death */
-	assert_int_equal(bl_fence_bar(&node, 5, &three, 1), 0);
+	assert_int_equal(bl_fence_bar(&fence, 5, &three, 1), 0);
 	beacon(3, b + 250, b + 250);
 	stands(3, 0, true, false, true, C48(b + 250));
-	assert_int_equal(bl_fence_freeze(&node, 5, 3, &p), 0);
+	assert_int_equal(bl_fence_freeze(&fence, 5, 3, &p), 0);
 	is_port(&p, 3, 1, true, true, true, C48(b + 250));
-	assert_int_equal(bl_fence_resume(&node, 5, 3, 1), 0);
+	assert_int_equal(bl_fence_resume(&fence, 5, 3, 1), 0);
 	stands(3, 1, false, false, true, BL_FENCE_NO_C);
 	beacon(3, b + 300, b + 300);
 	assert_int_equal(after.regs[3].lane[0].state, BL_REG_LIVE);
@@ -509,11 +508,11 @@ static void bar__what_c_waits_for_passes(void **state)
 					step(3, &d, XDP_REDIRECT, (struct desc[]){ sent(d, b, b) },
 					     WANT({ 3, BL_R_FORWARDED }));
 			}
-		assert_int_equal(bl_fence_bar(&node, 5, NULL, 0), 0);
+		assert_int_equal(bl_fence_bar(&fence, 5, NULL, 0), 0);
 		stands(3, 0, true, false, false, C48(b));
 	}
 	/* frozen it is waited for still */
-	assert_int_equal(bl_fence_freeze(&node, 5, 3, &p), 0);
+	assert_int_equal(bl_fence_freeze(&fence, 5, 3, &p), 0);
 	step(3, (struct desc[]){ data_frame(3, 1, T0, b + 50) }, XDP_REDIRECT,
 	     (struct desc[]){ sent(data_frame(3, 1, T0, b + 50), b, b) },
 	     WANT({ 3, BL_R_FORWARDED }));
@@ -525,8 +524,8 @@ static void bar__what_c_waits_for_passes(void **state)
 		     WANT({ 3, BL_R_FORWARDED }));
 	}
 	/* and what is dropped has said what it promises */
-	assert_int_equal(bl_fence_bar(&node, 5, &three, 1), 0);
-	assert_int_equal(bl_fence_resume(&node, 5, 3, 1), 0);
+	assert_int_equal(bl_fence_bar(&fence, 5, &three, 1), 0);
+	assert_int_equal(bl_fence_resume(&fence, 5, 3, 1), 0);
 	{
 		struct desc d = data_frame(3, 1, T0, b + 70);
 
@@ -549,7 +548,7 @@ static void lanes__each_its_own(void **state)
 	map_put(sk->maps.sw_ports, 1, &ports[1]);
 	feed(0, b);
 	feed(1, b);
-	assert_int_equal(bl_fence_freeze(&node, 5, 1, &p), 0);
+	assert_int_equal(bl_fence_freeze(&fence, 5, 1, &p), 0);
 	is_port(&p, 1, 1, true, true, false, C48(b));
 	beacon(0, b + 100, b + 100);
 	assert_true(after.lanes[0].orders == 1 && after.lanes[1].orders == 0);
@@ -563,7 +562,7 @@ static void lanes__each_its_own(void **state)
 	assert_int_equal(after.regs[1].lane[0].c, b);
 	stands(1, 1, true, true, false, C48(b));
 	/* data that needs no clock obeys, too */
-	assert_int_equal(bl_fence_freeze(&node, 5, 0, &p), 0);
+	assert_int_equal(bl_fence_freeze(&fence, 5, 0, &p), 0);
 	counts_take(sk->maps.counts, counted);
 	step(0, (struct desc[]){ data_frame(0, 3, b + 150, b + 150) }, XDP_REDIRECT,
 	     (struct desc[]){ sent(data_frame(0, 3, b + 150, b + 150), b + 150, b + 100) },
@@ -578,7 +577,7 @@ static void clock__void(void **state)
 
 	(void)state;
 	all_live(T0 - 1000);
-	assert_int_equal(bl_fence_freeze(&node, 5, 3, &p), 0);
+	assert_int_equal(bl_fence_freeze(&fence, 5, 3, &p), 0);
 	clock_void(sk->maps.clock);
 	beacon(3, T0 - 900, T0 - 900);
 	assert_int_equal(after.regs[3].lane[0].state, BL_REG_LIVE | BL_REG_IN | BL_REG_HELD);
@@ -590,7 +589,7 @@ static void reasons__all_seen(void **state)
 {
 	(void)state;
 	all_reasons_seen(BY_ORDER | BY_BARRED, BY_ORDER | BY_BARRED | BY_SW);
-	bl_fence_close(&node);
+	bl_fence_close(&fence);
 }
 
 #define CASE(f) cmocka_unit_test_setup(f, order_setup)

@@ -5,16 +5,13 @@
  */
 #include "tests/unit/unit.h"
 
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
-#include "loader/load/prio.c"
-#include "base/proc.c"
-#include "loader/load/tx_cpu.c"
-
-int bl_sysfs_open(void)
-{
-	return -1;
-}
+#include "loader/load/prio.h"
+#include "loader/load/prio_priv.h"
 
 static void alone_on__table(void **state)
 {
@@ -36,7 +33,7 @@ static void alone_on__table(void **state)
 		for (unsigned int b = 0; b < 64; b++)
 			if (v[k].cpus >> b & 1)
 				CPU_SET(b, &set);
-		if (alone_on(&set, v[k].isolated) != v[k].alone)
+		if (bl_cpus_isolated(&set, v[k].isolated) != v[k].alone)
 			fail_msg("%llx of \"%s\"", (unsigned long long)v[k].cpus, v[k].isolated);
 	}
 }
@@ -65,7 +62,7 @@ static bool has_slices(void)
 
 static uint64_t slice_of(pid_t tid)
 {
-	struct attr is = { 0 };
+	struct bl_sched_attr is = { 0 };
 
 	assert_int_equal(syscall(SYS_sched_getattr, tid, &is, sizeof(is), 0), 0);
 	return is.runtime;
@@ -77,7 +74,7 @@ static uint64_t slice_of(pid_t tid)
 static void is_sliced(pid_t tid, int nice)
 {
 	assert_int_equal(sched_getscheduler(tid), SCHED_OTHER);
-	assert_int_equal(slice_of(tid) == SLICE_NS, has_slices());
+	assert_int_equal(slice_of(tid) == BL_PRIO_SLICE_NS, has_slices());
 	assert_int_equal(getpriority(PRIO_PROCESS, (id_t)tid), has_slices() ? nice : -20);
 }
 

@@ -3,16 +3,13 @@
  * loader/load/tx_cpu.c on trees that look like sysfs and /proc: where a transmit queue is served,
  * by the word of XPS and of interrupts.
  */
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
 #include "tests/unit/unit.h"
 
-#include "base/proc.c"
-#include "loader/load/tx_cpu.c"
-
-int bl_sysfs_open(void)
-{
-	return -1;
-}
+#include "loader/load/tx_cpu.h"
 
 static char root[64];
 
@@ -59,7 +56,7 @@ static uint64_t ask(unsigned int queue)
 	int fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	uint64_t word = 0;
 	cpu_set_t set;
-	bool known = tx_cpus_at(fd, fd, "eth0", queue, &set);
+	bool known = bl_tx_cpus_at(fd, fd, "eth0", queue, &set);
 
 	close(fd);
 	for (unsigned int k = 0; k < 64; k++)

@@ -5,8 +5,14 @@
  */
 #include "tests/unit/unit.h"
 
+#include <errno.h>
+
 #include "proto/ctl.pb-c.h"
+#include "maps/failure_abi.h"
+#include "proto/ctl_why.h"
+#include "proto/forward_msg.h"
 #include "loader/order/agent.h"
+#include "loader/order/agent_priv.h"
 
 static uint64_t fake_usec = 1000000;
 static unsigned int connects, closes, n_said;
@@ -14,24 +20,37 @@ static char to_whom[64];
 static Bl__ToController *heard[64];
 static size_t waiting;
 
-static int fake_now(sd_event *ev, clockid_t clock, uint64_t *usec)
+static const struct bl_session_ops *session; /* of the agent, with @session_ctx */
+static void *session_ctx;
+
+int __wrap_sd_event_now(sd_event *ev, clockid_t clock, uint64_t *usec);
+int __wrap_bl_session_connect(struct bl_session **out, sd_event *ev, const struct sockaddr *addr,
+			      socklen_t len, struct bl_session_tls *tls,
+			      const struct bl_session_ops *ops, void *ctx, struct bl_err *err);
+bool __wrap_bl_session_send(struct bl_session *s, const void *body, size_t len);
+size_t __wrap_bl_session_waiting(const struct bl_session *s);
+void __wrap_bl_session_close(struct bl_session *s);
+
+int __wrap_sd_event_now(sd_event *ev, clockid_t clock, uint64_t *usec)
 {
 	(void)ev, (void)clock;
 	*usec = fake_usec;
 	return 0;
 }
 
-static int fake_connect(struct bl_session **out, sd_event *ev, const struct sockaddr *addr,
-			socklen_t len, struct bl_session_tls *tls, const struct bl_session_ops *ops,
-			void *ctx, struct bl_err *err)
+int __wrap_bl_session_connect(struct bl_session **out, sd_event *ev, const struct sockaddr *addr,
+			      socklen_t len, struct bl_session_tls *tls,
+			      const struct bl_session_ops *ops, void *ctx, struct bl_err *err)
 {
-	(void)ev, (void)addr, (void)len, (void)tls, (void)ops, (void)ctx, (void)err;
+	(void)ev, (void)addr, (void)len, (void)tls, (void)err;
 	*out = (struct bl_session *)&to_whom;
+	session = ops;
+	session_ctx = ctx;
 	connects++;
 	return 0;
 }
 
-static bool fake_send(struct bl_session *s, const void *body, size_t len)
+bool __wrap_bl_session_send(struct bl_session *s, const void *body, size_t len)
 {
 	assert_ptr_equal(s, to_whom);
 	assert_true(n_said < ARRAY_SIZE(heard));
@@ -41,24 +60,16 @@ static bool fake_send(struct bl_session *s, const void *body, size_t len)
 	return true;
 }
 
-static size_t fake_waiting(const struct bl_session *s)
+size_t __wrap_bl_session_waiting(const struct bl_session *s)
 {
 	(void)s;
 	return waiting;
 }
 
-static void fake_close(struct bl_session *s)
+void __wrap_bl_session_close(struct bl_session *s)
 {
 	closes += s != NULL;
 }
-
-#undef fail /* of cmocka; an agent has an order of that name */
-#define sd_event_now       fake_now
-#define bl_session_connect fake_connect
-#define bl_session_send    fake_send
-#define bl_session_waiting fake_waiting
-#define bl_session_close   fake_close
-#include "loader/order/agent.c"
 
 /* ---- the node ---- */
 
@@ -202,7 +213,7 @@ static void hear(Bl__ToAgent *m, uint64_t epoch, Bl__ToAgent__WhatCase what)
 	m->epoch = epoch;
 	m->what_case = what;
 	assert_true(bl__to_agent__get_packed_size(m) <= sizeof(buf));
-	on_message(a, buf, bl__to_agent__pack(m, buf));
+	session->message(session_ctx, buf, bl__to_agent__pack(m, buf));
 }
 
 static void welcome(uint64_t epoch, uint64_t failed)
@@ -286,9 +297,9 @@ static int agent_setup(void **state)
 	waiting = 0;
 	assert_true(sd_event_new(&ev) >= 0);
 	assert_int_equal(bl_agent_new(&a, ev, &cfg, &ops, NULL, &err), 0);
-	assert_int_equal(on_again(NULL, 0, a), 0);
+	assert_int_equal(bl_agent_on_retry(NULL, 0, a), 0);
 	assert_int_equal(connects, 1);
-	on_up(a);
+	session->up(session_ctx);
 	said_is("hello");
 	return 0;
 }
@@ -420,13 +431,13 @@ static void fail__of_this_node(void **state)
 	did_is("");
 	forget_said();
 	bl_agent_rejoin(a);
-	on_beat(NULL, 0, a);
+	bl_agent_on_beat(NULL, 0, a);
 	said_is("ping hello");
 	assert_true(heard[1]->hello->rejoin);
 	welcome(5, 0);
 	assert_int_equal(total().failed, 0);
 	forget_said();
-	on_beat(NULL, 0, a);
+	bl_agent_on_beat(NULL, 0, a);
 	said_is("ping");
 	welcome(5, 4);
 	did_is("failed 4");
@@ -602,19 +613,19 @@ static void beat__silence(void **state)
 	welcome(5, 0);
 	forget_said();
 	fake_usec += 3000000;
-	on_beat(NULL, 0, a);
+	bl_agent_on_beat(NULL, 0, a);
 	said_is("ping");
 	assert_int_equal(closes, 0);
 	fake_usec++;
-	on_beat(NULL, 0, a);
+	bl_agent_on_beat(NULL, 0, a);
 	assert_int_equal(closes, 1);
 	said_is("ping");
 	assert_string_equal(total().trouble, "controller 10.0.0.1:1: it says nothing any more");
 	/* the next one in turn; and after it whoever is said to lead */
-	assert_int_equal(on_again(NULL, 0, a), 0);
+	assert_int_equal(bl_agent_on_retry(NULL, 0, a), 0);
 	assert_int_equal(connects, 2);
 	assert_string_equal(total().controller, "10.0.0.2:1");
-	on_again(NULL, 0, a);
+	bl_agent_on_retry(NULL, 0, a);
 	assert_int_equal(connects, 2);
 }
 
@@ -629,14 +640,14 @@ static void not_leading__asks_who_does(void **state)
 	m.not_leading = &v;
 	hear(&m, 0, BL__TO_AGENT__WHAT_NOT_LEADING);
 	assert_string_equal(total().trouble, "controller 10.0.0.1:1: it does not lead");
-	on_again(NULL, 0, a);
+	bl_agent_on_retry(NULL, 0, a);
 	assert_string_equal(total().controller, "10.0.0.3:1");
 	/* one that is none of ours */
 	v.leader = (char *)(uintptr_t) "10.0.0.9:1";
 	v.why = (char *)(uintptr_t) "busy";
 	hear(&m, 0, BL__TO_AGENT__WHAT_NOT_LEADING);
 	assert_string_equal(total().trouble, "controller 10.0.0.3:1: busy");
-	on_again(NULL, 0, a);
+	bl_agent_on_retry(NULL, 0, a);
 	assert_string_equal(total().controller, "10.0.0.1:1");
 }
 
@@ -655,14 +666,14 @@ static void forward__only_when_there_is_room(void **state)
 	assert_int_equal(total().reasons[BL_AGENT_NOT_FORWARDED], 1);
 	welcome(5, 0);
 	forget_said();
-	waiting = FORWARD_WAIT;
+	waiting = BL_AGENT_FORWARD_WAIT;
 	bl_agent_forward(a, &f);
 	said_is("forward");
 	assert_int_equal(heard[0]->forward->port, 5);
 	assert_int_equal(heard[0]->forward->sport, 6);
 	assert_int_equal(heard[0]->forward->to.data[1], 1);
 	assert_int_equal(heard[0]->forward->from.data[1], 2);
-	waiting = FORWARD_WAIT + 1;
+	waiting = BL_AGENT_FORWARD_WAIT + 1;
 	bl_agent_forward(a, &f);
 	waiting = 0;
 	welcome(5, 4);

@@ -19,17 +19,31 @@
  *
  * An index is what an interface is known by as long as it lives; after that, its last name.
  */
+#include "loader/link_watch.h"
+
 #include <errno.h>
 #include <net/if.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
 #include <bpf/bpf.h>
 #include <linux/bpf.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
-#include "loader/order/node_agent.h"
+
+#include "base/iface.h"
+#include "base/log.h"
+#include "base/netns.h"
+#include "loader/admission/bl0.h"
+#include "loader/load/attach.h"
+#include "loader/load/maps.h"
+#include "loader/load/napi.h"
+#include "loader/load/pin.h"
+#include "loader/node_priv.h"
+#include "loader/order/beacon.h"
+#include "loader/order/events.h"
 
 static bool watched(const struct bl_node *n, const struct bl_attached *a)
 {
@@ -420,7 +434,7 @@ static int on_links(sd_event_source *src, int fd, uint32_t events, void *ctx)
 		bl_netns_leave(old);
 	}
 	if (links || addrs)
-		bl_node_agent_endpoints(n);
+		bl_event_changed(n);
 	return 0;
 }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* See node_agent.h. */
+#include "loader/node_agent.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <ifaddrs.h>
@@ -9,14 +11,30 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
+#include "base/netns.h"
+#include "base/time.h"
 #include "core/clock_core.h"
 #include "core/wire_core.h"
-#include "maps/failure_abi.h"
-#include "agent_watch.h"
+#include "loader/admission/admission.h"
+#include "loader/admission/admission_set.h"
 #include "loader/admission/apart.h"
-#include "node_agent.h"
-#include "fence.h"
-#include "stuck.h"
+#include "loader/load/pin.h"
+#include "loader/node_priv.h"
+#include "loader/order/agent.h"
+#include "loader/order/agent_watch.h"
+#include "loader/order/endpoint.h"
+#include "loader/order/endpoint_left.h"
+#include "loader/order/endpoint_pages.h"
+#include "loader/order/ep.h"
+#include "loader/order/events.h"
+#include "loader/order/fence.h"
+#include "loader/order/forward.h"
+#include "loader/order/stuck.h"
+#include "loader/order/stuck_core.h"
+#include "maps/failure_abi.h"
+#include "proto/forward_msg.h"
+#include "proto/session.h"
 
 #define LOOK_MIN_US  500
 #define LOOK_BUSY_US 1000
@@ -153,7 +171,7 @@ static void on_tell(void *ctx, struct bl_agent_node *v)
 	v->node_id = n->meta.node_id;
 	v->host = n->cfg.role == BL_ROLE_HOST;
 	snprintf(v->name, sizeof(v->name), "%s", n->meta.name);
-	count = bl_fence_inputs(n, in, BL_AGENT_PORTS_MAX);
+	count = bl_fence_inputs(&n->fence, in, BL_AGENT_PORTS_MAX);
 	for (k = 0; k < count; k++) {
 		bl_agent_watch_sample(&a->watch, &in[k]); /* what is said here is not said again */
 		v->port[v->nports++] = agent_port(&in[k]);
@@ -171,7 +189,7 @@ static void on_tell(void *ctx, struct bl_agent_node *v)
 static void on_epoch(void *ctx, uint64_t epoch)
 {
 	struct bl_node_agent *a = ctx;
-	int rc = bl_fence_raise(a->node, epoch);
+	int rc = bl_fence_raise(&a->node->fence, epoch);
 
 	if (rc)
 		bl_log(BL_LOG_ERR, "%s: epoch %" PRIu64 " is not taken: %s", a->node->meta.name,
@@ -184,14 +202,14 @@ static int on_bar(void *ctx, const uint32_t *port, unsigned int n)
 	struct bl_node_agent *a = ctx;
 
 	look_in(a, LOOK_BUSY_US);
-	return bl_fence_bar(a->node, a->epoch, port, n);
+	return bl_fence_bar(&a->node->fence, a->epoch, port, n);
 }
 
 static int on_freeze(void *ctx, uint32_t port, struct bl_agent_port *p)
 {
 	struct bl_node_agent *a = ctx;
 	struct bl_fence_port v;
-	int rc = bl_fence_freeze(a->node, a->epoch, port, &v);
+	int rc = bl_fence_freeze(&a->node->fence, a->epoch, port, &v);
 
 	if (rc)
 		return rc;
@@ -224,7 +242,7 @@ static int on_resume(void *ctx, uint64_t number, const struct bl_agent_failed *v
 
 	(void)number;
 	for (i = 0; i < nin; i++) {
-		rc = bl_fence_resume(a->node, a->epoch, in[i].port, in[i].death);
+		rc = bl_fence_resume(&a->node->fence, a->epoch, in[i].port, in[i].death);
 		/* ENOENT: it was resumed before, and may have died again since */
 		if (rc && rc != -ENOENT)
 			return rc;
@@ -238,7 +256,7 @@ static int on_resume(void *ctx, uint64_t number, const struct bl_agent_failed *v
 
 static uint64_t bus_time(const struct bl_node *n)
 {
-	return bl_clock_at(n->clock, bl_mono_ns());
+	return bl_clock_at(n->clock.shared, bl_mono_ns());
 }
 
 static int announce(struct bl_node_agent *a, uint64_t number, const struct bl_agent_failed *v)
@@ -499,7 +517,8 @@ static void look_at_awaited(struct bl_node_agent *a, const struct bl_fence_port 
 	if (bl_mono_ns() - a->opened_ns < (wait > START_WAIT_NS ? wait : START_WAIT_NS))
 		return;
 	for (i = 0; i < n; i++)
-		if (in[i].awaited && !bl_fence_empty(a->node, bl_fence_epoch(a->node), in[i].port))
+		if (in[i].awaited &&
+		    !bl_fence_empty(&a->node->fence, bl_fence_epoch(&a->node->fence), in[i].port))
 			bl_log(BL_LOG_INFO,
 			       "%s: nobody was heard at port %u since the programs were started: "
 			       "the commit barrier does not wait for it any more",
@@ -509,7 +528,7 @@ static void look_at_awaited(struct bl_node_agent *a, const struct bl_fence_port 
 static void look_at_ports(struct bl_node_agent *a)
 {
 	struct bl_fence_port in[BL_AGENT_PORTS_MAX];
-	int n = bl_fence_inputs(a->node, in, BL_AGENT_PORTS_MAX), i;
+	int n = bl_fence_inputs(&a->node->fence, in, BL_AGENT_PORTS_MAX), i;
 	bool changed = false;
 
 	look_at_awaited(a, in, n);
@@ -540,7 +559,7 @@ static void look_at_ports(struct bl_node_agent *a)
 		 * business until it has joined anew
 		 */
 		if (a->failed && in[i].held)
-			bl_fence_resume(a->node, a->epoch, in[i].port, in[i].death);
+			bl_fence_resume(&a->node->fence, a->epoch, in[i].port, in[i].death);
 	}
 	if (changed)
 		bl_agent_changed(a->agent);
@@ -623,14 +642,14 @@ static int on_look_alone(sd_event_source *src, uint64_t usec, void *ctx)
 {
 	struct bl_node_agent *a = ctx;
 	struct bl_fence_port in[BL_AGENT_PORTS_MAX];
-	int n = bl_fence_inputs(a->node, in, BL_AGENT_PORTS_MAX), i;
+	int n = bl_fence_inputs(&a->node->fence, in, BL_AGENT_PORTS_MAX), i;
 
 	(void)src, (void)usec;
 	look_at_awaited(a, in, n);
 	bl_apart_sample(&a->apart, a->node, in, n, bl_mono_ns());
-	for (i = 0; i < n && !bl_fence_epoch(a->node); i++)
+	for (i = 0; i < n && !bl_fence_epoch(&a->node->fence); i++)
 		if (in[i].held && in[i].live)
-			bl_fence_resume(a->node, 0, in[i].port, in[i].death);
+			bl_fence_resume(&a->node->fence, 0, in[i].port, in[i].death);
 	look_in(a, ALONE_US);
 	return 0;
 }
@@ -645,13 +664,13 @@ static void look_in(struct bl_node_agent *a, uint64_t us)
 
 /* ---- the node's side ---- */
 
-void bl_node_agent_endpoints(struct bl_node *n)
+static void on_changed(struct bl_node *n)
 {
-	if (n->agent && n->agent->agent)
+	if (n->agent->agent)
 		bl_agent_changed(n->agent->agent);
 }
 
-void bl_node_agent_proc_down(struct bl_node *n, const struct bl_ep_slot *ep, uint8_t why,
+static void on_endpoint_gone(struct bl_node *n, const struct bl_ep_slot *ep, uint8_t why,
 			     uint64_t t)
 {
 	const struct bl_agent_proc p = {
@@ -661,12 +680,12 @@ void bl_node_agent_proc_down(struct bl_node *n, const struct bl_ep_slot *ep, uin
 	bl_agent_proc_down(n->agent->agent, &p);
 }
 
-void bl_node_agent_forward(struct bl_node *n, const struct bl_forward *f)
+static void on_forward_asked(struct bl_node *n, const struct bl_forward *f)
 {
 	struct bl_node_agent *a = n->agent;
 	char text[INET6_ADDRSTRLEN] = "?";
 
-	if (!a || (!a->agent && a->cannot_forward))
+	if (!a->agent && a->cannot_forward)
 		return;
 	inet_ntop(AF_INET6, f->to, text, sizeof(text));
 	if (!a->agent) {
@@ -685,6 +704,10 @@ void bl_node_agent_forward(struct bl_node *n, const struct bl_forward *f)
 	a->forwards = true;
 	bl_agent_forward(a->agent, f);
 }
+
+static const struct bl_node_events events = { .changed = on_changed,
+					      .endpoint_gone = on_endpoint_gone,
+					      .forward_asked = on_forward_asked };
 
 void bl_node_agent_away(struct bl_node *n, uint32_t ms)
 {
@@ -720,6 +743,7 @@ void bl_node_agent_close(struct bl_node *n)
 	if (!a)
 		return;
 	n->agent = NULL;
+	n->events = NULL;
 	sd_event_source_disable_unref(a->timer);
 	bl_agent_free(a->agent);
 	bl_session_tls_free(a->tls);
@@ -740,7 +764,7 @@ int bl_node_agent_open(struct bl_node *n, struct bl_err *err)
 	if (!a)
 		return bl_fail(err, ENOMEM, "out of memory");
 	a->node = n;
-	a->epoch = cfg.epoch = bl_fence_epoch(n);
+	a->epoch = cfg.epoch = bl_fence_epoch(&n->fence);
 	for (i = 0; i < c->n; i++)
 		snprintf(cfg.controllers[i], sizeof(cfg.controllers[i]), "%s", c->addr[i]);
 	if (*c->ca || *c->cert || *c->key)
@@ -755,8 +779,9 @@ int bl_node_agent_open(struct bl_node *n, struct bl_err *err)
 	}
 	a->led_ns = a->opened_ns = bl_mono_ns();
 	n->agent = a;
+	n->events = &events;
 	if (n->cfg.role == BL_ROLE_HOST && c->n)
-		bl_endpoints_dead(n);
+		bl_endpoints_report_dead(n);
 	look_in(a, 0);
 	return 0;
 }

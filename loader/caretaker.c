@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * XXX caretaker
+ */
+#include "loader/caretaker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "loader/load/attach.h"
+#include "loader/load/pin.h"
+#include "loader/loop.h"
+#include "loader/node_agent.h"
+#include "loader/node_priv.h"
+#include "loader/order/beacon.h"
+#include "loader/order/clock.h"
+#include "loader/order/keep.h"
+
+#define KEEP_MAGIC    0x62616b656570ULL
+#define KEEP_READY_MS 5000 /* how long a caretaker may take to begin */
+#define KEEP_LOOK_US  200000
+
+/*
+ * What a caretaker is told: a file in memory, written and read by the same build. The numbers are
+ * descriptors.
+ */
+struct keep_state {
+	uint64_t magic, size;
+	struct bl_node_cfg cfg; /* ports and fdb are NULL */
+	struct bl_meta meta;
+	char dir[256];
+	uint64_t netns_ino;
+	int64_t bus_offset_ns;
+	struct bl_attached nic; /* of a host */
+	bool beats;
+	int clock, page, sock, netns, keep, chan;
+};
+
+/* ---- handing over ---- */
+
+static pid_t start_caretaker(const struct keep_state *s, int state_fd)
+{
+	char number[16];
+	char *const argv[] = { "barlined", "--caretaker", number, NULL };
+	const int keep[] = { state_fd, s->clock, s->page, s->sock, s->netns, s->keep, s->chan };
+	unsigned int k;
+	pid_t pid;
+	int null;
+
+	snprintf(number, sizeof(number), "%d", state_fd);
+	pid = fork();
+	if (pid)
+		return pid;
+	/* async-signal-safe calls only: other threads may have held locks */
+	setsid();
+	null = open("/dev/null", O_RDWR);
+	dup2(null, STDIN_FILENO);
+	dup2(null, STDOUT_FILENO);
+	/*
+	 * whoever reads a pipe to its end does not wait for the caretaker; a journal does not end
+	 */
+	if (!getenv("JOURNAL_STREAM"))
+		dup2(null, STDERR_FILENO);
+	for (k = 0; k < sizeof(keep) / sizeof(keep[0]); k++)
+		if (keep[k] >= 0)
+			fcntl(keep[k], F_SETFD, 0);
+	execv("/proc/self/exe", argv);
+	_exit(127);
+}
+
+static int write_state(const struct keep_state *s, struct bl_err *err)
+{
+	int fd = memfd_create("barline-caretaker", MFD_CLOEXEC), rc;
+
+	if (fd < 0 || pwrite(fd, s, sizeof(*s), 0) != (ssize_t)sizeof(*s)) {
+		rc = bl_fail(err, errno, "cannot write what a caretaker has to know: %s",
+			     strerror(errno));
+		if (fd >= 0)
+			close(fd);
+		return rc;
+	}
+	return fd;
+}
+
+static bool wait_ready(int chan)
+{
+	struct pollfd p = { .fd = chan, .events = POLLIN };
+	char c;
+
+	return poll(&p, 1, KEEP_READY_MS) == 1 && recv(chan, &c, 1, MSG_DONTWAIT) == 1;
+}
+
+static void stop_caretaker(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+int bl_node_hand_over(struct bl_node *n, struct bl_err *err)
+{
+	struct keep_state s = { .magic = KEEP_MAGIC,
+				.size = sizeof(s),
+				.cfg = n->cfg,
+				.meta = n->meta,
+				.netns_ino = n->netns_ino,
+				.bus_offset_ns = n->clock.bus_offset_ns,
+				.clock = n->clock.fd,
+				.page = n->page_fd,
+				.netns = n->netns_fd,
+				.keep = n->keep_fd,
+				.sock = -1 };
+	int chan[2], fd, rc = 0;
+	pid_t pid;
+
+	if (n->cfg.caretaker_ms < 0 || n->keep_fd < 0)
+		return 0;
+	s.beats = n->cfg.role == BL_ROLE_HOST && !n->cfg.no_beacons;
+	if (s.beats) {
+		rc = bl_beacon_socket(n, err);
+		if (rc)
+			return rc;
+		s.sock = n->beacon_sock;
+		s.nic = n->att[0];
+		s.nic.egress = NULL;
+	}
+	snprintf(s.dir, sizeof(s.dir), "%s", n->dir);
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, chan))
+		return bl_fail(err, errno, "cannot make a socket pair: %s", strerror(errno));
+	s.chan = chan[1];
+	fd = write_state(&s, err);
+	pid = fd < 0 ? -1 : start_caretaker(&s, fd);
+	if (fd >= 0 && pid < 0)
+		rc = bl_fail(err, errno, "cannot start a caretaker: %s", strerror(errno));
+	else if (fd < 0)
+		rc = fd;
+	close(chan[1]);
+	if (fd >= 0)
+		close(fd);
+	if (!rc && !wait_ready(chan[0])) {
+		stop_caretaker(pid);
+		rc = bl_fail(err, ETIME, "the caretaker did not begin within %d ms", KEEP_READY_MS);
+	}
+	if (!rc) {
+		if (n->agent)
+			bl_node_agent_away(n, (uint32_t)n->cfg.caretaker_ms);
+		bl_beacon_keep(n, false);
+		/* the end of the channel says the same, but it may be dead */
+		if (send(chan[0], "go", 2, MSG_NOSIGNAL) != 2) {
+			bl_beacon_keep(n, true);
+			stop_caretaker(pid);
+			rc = bl_fail(err, ESRCH, "the caretaker ended before it could take over");
+		}
+	}
+	close(chan[0]);
+	if (rc)
+		return rc;
+	/* not unlocked: it is the caretaker's, which has the same open file */
+	close(n->keep_fd);
+	n->keep_fd = -1;
+	bl_log(BL_LOG_INFO, "%s: process %d stands in for %d ms at most", n->meta.name, pid,
+	       n->cfg.caretaker_ms);
+	return 0;
+}
+
+/* ---- the caretaker ---- */
+
+struct caretaker {
+	struct bl_server *s;
+	struct bl_node *n;
+	struct keep_state state;
+	struct stat lock;
+	sd_event_source *chan_src, *door_src, *conn_src, *look_src, *limit_src;
+	int door, conn;
+	const char *why;
+};
+
+static void end(struct caretaker *c, const char *why)
+{
+	if (!c->why)
+		c->why = why;
+	bl_server_stop(c->s);
+}
+
+static int on_go(sd_event_source *src, int fd, uint32_t events, void *ctx)
+{
+	struct caretaker *c = ctx;
+	struct bl_err err;
+
+	(void)fd, (void)events;
+	/* a word, or the end of the channel: the daemon does not write any more */
+	sd_event_source_set_enabled(src, SD_EVENT_OFF);
+	if (bl_clock_adopt(&c->n->clock, &err))
+		end(c, "it cannot keep the clock record");
+	else
+		bl_beacon_keep(c->n, true);
+	return 0;
+}
+
+static int on_conn(sd_event_source *src, int fd, uint32_t events, void *ctx)
+{
+	struct caretaker *c = ctx;
+	char text[8];
+
+	(void)src, (void)events;
+	if (recv(fd, text, sizeof(text), MSG_DONTWAIT) == 3 && !memcmp(text, "end", 3)) {
+		end(c, "it was told to");
+		return 0;
+	}
+	c->conn_src = sd_event_source_disable_unref(c->conn_src);
+	close(c->conn);
+	c->conn = -1;
+	return 0;
+}
+
+static int on_status(sd_event_source *src, int fd, uint32_t events, void *ctx)
+{
+	struct caretaker *c = ctx;
+	int conn = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	(void)src, (void)events;
+	if (conn < 0)
+		return 0;
+	/* one at a time: who looked whether there is a caretaker has gone again */
+	c->conn_src = sd_event_source_disable_unref(c->conn_src);
+	if (c->conn >= 0)
+		close(c->conn);
+	c->conn = conn;
+	sd_event_add_io(c->s->ev, &c->conn_src, conn, EPOLLIN, on_conn, c);
+	return 0;
+}
+
+static int count_xdp(const char *path, const char *name, int link_fd, uint32_t ifindex, void *ctx)
+{
+	(void)path, (void)link_fd;
+	*(int *)ctx += !strncmp(name, "xdp-", 4) && ifindex;
+	return 0;
+}
+
+/*
+ * Whether there is a node still: its pins, an interface under one of its programs, and the lock's
+ * file.
+ */
+static bool node_there(const struct caretaker *c)
+{
+	struct stat now;
+	char path[128];
+	int n = 0;
+
+	bl_keep_lock_path(path, sizeof(path), c->n->cfg.role, c->n->netns_ino);
+	bl_links_each(c->n->dir, count_xdp, &n);
+	return n && !stat(path, &now) && now.st_ino == c->lock.st_ino;
+}
+
+static int on_look(sd_event_source *src, uint64_t usec, void *ctx)
+{
+	struct caretaker *c = ctx;
+
+	(void)usec;
+	if (!node_there(c))
+		end(c, "the node is gone");
+	sd_event_source_set_time_relative(src, KEEP_LOOK_US);
+	return sd_event_source_set_enabled(src, SD_EVENT_ONESHOT);
+}
+
+static int on_limit(sd_event_source *src, uint64_t usec, void *ctx)
+{
+	(void)src, (void)usec;
+	end(ctx, "its time has passed, and no daemon came: the node is silent from now on");
+	return 0;
+}
+
+static int open_status(struct caretaker *c)
+{
+	struct sockaddr_un a;
+
+	bl_keep_socket_addr(&a, c->n->cfg.role, c->n->netns_ino);
+	unlink(a.sun_path); /* of one that was killed: we have the lock */
+	c->door = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (c->door < 0 || bind(c->door, (struct sockaddr *)&a, sizeof(a)) ||
+	    chmod(a.sun_path, 0600) || listen(c->door, 8))
+		return -errno;
+	return 0;
+}
+
+static int stand_in(struct caretaker *c, struct bl_err *err)
+{
+	const struct keep_state *s = &c->state;
+	struct bl_node *n = c->n;
+	sd_event *ev = c->s->ev;
+	int rc;
+
+	n->srv = c->s;
+	n->cfg = s->cfg;
+	n->meta = s->meta;
+	bl_keep_configure(n);
+	n->netns_ino = s->netns_ino;
+	n->clock.bus_offset_ns = s->bus_offset_ns;
+	n->netns_fd = s->netns;
+	n->keep_fd = s->keep;
+	n->page_fd = s->page;
+	n->beacon_sock = s->sock;
+	n->clock.fd = -1;
+	n->att = (struct bl_attached *)&s->nic;
+	n->natt = 1;
+	memcpy(n->dir, s->dir, sizeof(n->dir));
+	if (fstat(n->keep_fd, &c->lock))
+		return bl_fail(err, errno, "it has no lock: %s", strerror(errno));
+	rc = bl_beacon_start(c->s, err);
+	if (!rc)
+		rc = bl_clock_map(&n->clock, s->clock, err);
+	if (!rc && s->beats)
+		rc = bl_beacon_add(n, err);
+	if (rc)
+		return rc;
+	rc = open_status(c);
+	if (rc >= 0)
+		rc = sd_event_add_io(ev, &c->door_src, c->door, EPOLLIN, on_status, c);
+	if (rc >= 0)
+		rc = sd_event_add_io(ev, &c->chan_src, s->chan, EPOLLIN, on_go, c);
+	if (rc >= 0)
+		rc = sd_event_add_time_relative(ev, &c->look_src, CLOCK_MONOTONIC, KEEP_LOOK_US,
+						1000, on_look, c);
+	if (rc >= 0)
+		rc = sd_event_add_time_relative(ev, &c->limit_src, CLOCK_MONOTONIC,
+						(uint64_t)n->cfg.caretaker_ms * 1000, 1000,
+						on_limit, c);
+	if (rc < 0)
+		return bl_fail(err, -rc, "cannot stand in: %s", strerror(-rc));
+	return send(s->chan, "r", 1, MSG_NOSIGNAL) == 1
+		       ? 0
+		       : bl_fail(err, errno, "whom it was to stand in for is gone");
+}
+
+/* Nothing is written and sent when this returns; then the lock goes with the process. */
+static void leave(struct caretaker *c)
+{
+	struct sockaddr_un a;
+
+	bl_beacon_remove(c->n);
+	bl_beacon_stop(c->s);
+	if (c->door >= 0) {
+		bl_keep_socket_addr(&a, c->n->cfg.role, c->n->netns_ino);
+		unlink(a.sun_path);
+	}
+}
+
+int bl_caretaker_main(const char *number)
+{
+	struct caretaker *c = calloc(1, sizeof(*c));
+	struct bl_err err = {};
+	int rc;
+
+	if (!c)
+		return 1;
+	c->door = c->conn = -1;
+	c->n = calloc(1, sizeof(*c->n));
+	if (!c->n ||
+	    pread(atoi(number), &c->state, sizeof(c->state), 0) != (ssize_t)sizeof(c->state) ||
+	    c->state.magic != KEEP_MAGIC || c->state.size != sizeof(c->state)) {
+		bl_log(BL_LOG_ERR, "--caretaker is what a daemon that stops calls, nobody else");
+		return 2;
+	}
+	rc = bl_server_new(&c->s, &err);
+	if (!rc)
+		rc = stand_in(c, &err);
+	if (!rc)
+		rc = bl_server_run(c->s, &err);
+	if (rc)
+		bl_log(BL_LOG_ERR, "%s: caretaker: %s", c->state.meta.name, err.text);
+	else
+		bl_log(BL_LOG_INFO, "%s: the caretaker ends: %s", c->state.meta.name,
+		       c->why ? c->why : "it got a signal");
+	if (c->s)
+		leave(c);
+	return rc ? 1 : 0;
+}

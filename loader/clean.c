@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* See loader/clean.h. */
+#include "loader/clean.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/status_socket.h"
+#include "loader/load/pin.h"
+#include "loader/order/keep.h"
+
+static int unlink_dead(const char *path, const char *name, int link_fd, uint32_t ifindex, void *ctx)
+{
+	(void)name, (void)link_fd, (void)ctx;
+	if (!ifindex)
+		unlink(path);
+	return 0;
+}
+
+int bl_clean(bool dry_run, void (*tell)(const char *what, void *ctx), void *ctx, struct bl_err *err)
+{
+	struct bl_node_ref *v;
+	int n, i, removed = 0, rc = 0;
+
+	n = bl_nodes_list(&v, 0, false, err);
+	if (n < 0)
+		return n;
+	for (i = 0; i < n && !rc; i++) {
+		char sock[128];
+		int lock;
+
+		/* somebody serves it: it is that daemon's to clean */
+		lock = bl_node_lock(v[i].role, v[i].netns_ino, 0, NULL);
+		if (lock < 0)
+			continue;
+		if (bl_links_alive(v[i].dir)) {
+			if (!dry_run)
+				bl_links_each(v[i].dir, unlink_dead, NULL);
+			bl_node_unlock(v[i].role, v[i].netns_ino, lock, false);
+			continue;
+		}
+		if (tell)
+			tell(v[i].dir, ctx);
+		if (!dry_run) {
+			rc = bl_dir_remove(v[i].dir);
+			if (rc)
+				rc = bl_fail(err, -rc, "cannot remove %s: %s", v[i].dir,
+					     strerror(-rc));
+			snprintf(sock, sizeof(sock), "%s/host-%" PRIu64 ".sock", BL_RUN_DIR,
+				 v[i].netns_ino);
+			if (v[i].role == BL_ROLE_HOST)
+				unlink(sock);
+			if (!bl_keep_end(v[i].role, v[i].netns_ino, NULL))
+				bl_keep_forget(v[i].role, v[i].netns_ino);
+		}
+		bl_node_unlock(v[i].role, v[i].netns_ino, lock, !dry_run && !rc);
+		removed += !rc;
+	}
+	free(v);
+	bl_status_sockets_clean(BL_RUN_DIR "/arbiter-*.sock", dry_run, tell, ctx);
+	bl_status_sockets_clean(BL_RUN_DIR "/controller-*.sock", dry_run, tell, ctx);
+	return rc ? rc : removed;
+}

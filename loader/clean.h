@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Removing what nodes and services that are gone have left behind. */
+#ifndef BARLINE_CLEAN_H
+#define BARLINE_CLEAN_H
+
+#include <stdbool.h>
+
+#include "base/log.h"
+
+/**
+ * bl_clean - removes pins and sockets whose network namespace or interface is gone, and the status
+ * sockets of arbiters and controllers that are gone.
+ * @dry_run: remove nothing, only report.
+ * @tell: called for each node and socket; may be NULL.
+ * Returns how many nodes were removed, or -errno.
+ */
+int bl_clean(bool dry_run, void (*tell)(const char *what, void *ctx), void *ctx,
+	     struct bl_err *err);
+
+#endif

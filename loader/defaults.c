@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* See loader/defaults.h. */
+#include "loader/defaults.h"
+
+#include <errno.h>
+
+#include "base/log.h"
+#include "core/order/promise_core.h"
+#include "loader/admission/admission.h"
+#include "loader/node_cfg.h"
+
+void bl_node_defaults(struct bl_node_cfg *c)
+{
+	if (!c->beacon_us)
+		c->beacon_us = BL_BEACON_US;
+	if (!c->dead_after_us)
+		c->dead_after_us = 10 * c->beacon_us;
+	if (!c->clock_bound_us)
+		c->clock_bound_us = BL_CLOCK_BOUND_US;
+	if (!c->clock_void_after_ms)
+		c->clock_void_after_ms = BL_CLOCK_VOID_MS;
+	if (!c->caretaker_ms)
+		c->caretaker_ms = BL_CARETAKER_MS;
+	if (!c->process_limit_ms)
+		c->process_limit_ms = BL_PROCESS_LIMIT_MS;
+	if (!c->port_count)
+		c->port_count = BL_PORT_COUNT;
+	if (!c->port_base)
+		c->port_base = BL_PORT_BASE;
+	bl_admission_defaults(c);
+}
+
+uint64_t bl_node_ahead_ns(const struct bl_node_cfg *c)
+{
+	return c->no_ahead ? 0 : bl_ahead_ns(c->beacon_us * 1000ULL);
+}
+
+int bl_node_cfg_check(const struct bl_node_cfg *c, struct bl_err *err)
+{
+	if (c->role != BL_ROLE_SWITCH && c->role != BL_ROLE_HOST)
+		return bl_fail(err, EINVAL, "a node is a switch or a host; role %d is neither",
+			       c->role);
+	if (c->port_count > BL_PORT_COUNT || c->port_base + c->port_count > 65536)
+		return bl_fail(err, EINVAL, "port range %u+%u: at most %u ports, up to 65535",
+			       c->port_base, c->port_count, BL_PORT_COUNT);
+	if (c->ncpus > BL_LANES_MAX)
+		return bl_fail(err, EINVAL, "%u datapath CPUs; at most %u", c->ncpus, BL_LANES_MAX);
+	if (c->beacon_us > 1000000)
+		return bl_fail(err, EINVAL, "a beacon interval of %u us; at most 1000000",
+			       c->beacon_us);
+	if (c->dead_after_us < 2 * c->beacon_us)
+		return bl_fail(err, EINVAL,
+			       "dead_after_us %u is less than two beacon intervals (%u us each): "
+			       "every late beacon would count as a death",
+			       c->dead_after_us, c->beacon_us);
+	if (c->clock_void_after_ms < 1000)
+		return bl_fail(err, EINVAL,
+			       "clock_void_after_ms %u is less than 1000: the daemon could not "
+			       "keep the clock alive",
+			       c->clock_void_after_ms);
+	if (c->process_limit_ms < BL_PROCESS_LIMIT_MIN_MS)
+		return bl_fail(err, EINVAL,
+			       "process_limit_ms %u is less than %d: a process that the machine "
+			       "leaves waiting for a moment would be put out",
+			       c->process_limit_ms, BL_PROCESS_LIMIT_MIN_MS);
+	return 0;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Defaults and bounds of a node's configuration. */
+#ifndef BARLINE_DEFAULTS_H
+#define BARLINE_DEFAULTS_H
+
+#include <stdint.h>
+
+#include "base/log.h"
+
+struct bl_node_cfg;
+
+/** bl_node_defaults - fills in what is 0. */
+void bl_node_defaults(struct bl_node_cfg *c);
+
+/** bl_node_cfg_check - returns 0, or -errno if a value is out of bounds. Defaults are filled in. */
+int bl_node_cfg_check(const struct bl_node_cfg *c, struct bl_err *err);
+
+/** bl_node_ahead_ns - how far ahead of their clocks silent hosts promise; 0: not at all. */
+uint64_t bl_node_ahead_ns(const struct bl_node_cfg *c);
+
+#endif

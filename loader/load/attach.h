@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Attaching programs to interfaces by pinned links, and detaching them. The calling thread is in
+ * the node's network namespace. attach.c has the names of the pins.
+ */
+#ifndef BARLINE_ATTACH_H
+#define BARLINE_ATTACH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/iface.h"
+#include "base/log.h"
+
+/*
+ * One XDP buffer is one 4 KiB page: 256 bytes of headroom, 320 of skb_shared_info, 14 + 8 of
+ * Ethernet and VLAN header.
+ */
+#define BL_XDP_MTU_MAX 3498
+/* how the clsact fallback recognizes its own filters */
+#define BL_TC_HANDLE   0xb1
+#define BL_TC_PRIORITY 0xb1
+
+enum bl_xdp_mode { BL_XDP_NATIVE, BL_XDP_GENERIC };
+
+/** struct bl_attached - an interface that programs are attached to. */
+struct bl_attached {
+	struct bl_iface iface;
+	enum bl_xdp_mode mode;    /* that the kernel really uses */
+	int port;                 /* number of the switch's port; -1 on a host */
+	uint8_t role;             /* enum bl_port_role */
+	int cpu;                  /* that serves the port's lane */
+	bool gone;                /* the interface does not exist at present */
+	unsigned int mtu_refused; /* MTU whose refusal is in the log already; 0: none */
+	int home_cpu;             /* @cpu, if the NAPI threads are pinned there; -1: they are not */
+	const char *egress; /* how the egress program is attached: "tcx", "clsact"; NULL: not */
+};
+
+/** bl_no_tcx - for tests: behave as a kernel without tcx. */
+extern bool bl_no_tcx;
+
+/** bl_iface_xdp_ok - returns 0, or -EMSGSIZE if the MTU is too large for one XDP buffer. */
+int bl_iface_xdp_ok(const struct bl_iface *i, struct bl_err *err);
+
+/**
+ * bl_attach_xdp - attaches @prog_fd to @a's interface, or swaps the program of the link that is
+ * pinned there. Sets @a->mode.
+ * @kind: first part of the pin's name ("xdp", "hold", "pass").
+ * @replace: displace an XDP program of somebody else.
+ * Returns 0 or -errno; -EBUSY: another XDP program is attached.
+ */
+int bl_attach_xdp(struct bl_attached *a, const char *dir, const char *kind, int prog_fd,
+		  enum bl_xdp_mode mode, bool replace, struct bl_err *err);
+
+/**
+ * bl_attach_tc - attaches @prog_fd to the egress or ingress hook by tcx, or by a clsact filter
+ * where the kernel has no tcx. Sets @a->egress. Returns 0 or -errno.
+ */
+int bl_attach_tc(struct bl_attached *a, const char *dir, bool ingress, int prog_fd,
+		 struct bl_err *err);
+
+/** bl_detach_ingress - removes the ingress program of an interface; no-op without one. */
+void bl_detach_ingress(const char *dir, const char *ifname);
+
+/**
+ * bl_detach_links - detaches and unpins links of the node, XDP programs first.
+ * @only: links of this interface; NULL: all.
+ * Returns 0 or -errno.
+ */
+int bl_detach_links(const char *dir, const char *only, struct bl_err *err);
+
+/** bl_detach_clsact - removes barline's clsact filters from an interface. */
+void bl_detach_clsact(const char *ifname);
+
+/** bl_links_rename - renames the pins of an interface that has a new name. */
+void bl_links_rename(const char *dir, const char *from, const char *to);
+
+#endif

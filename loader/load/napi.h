@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Kernel threads of the datapath: threaded NAPI and CPU maps. napi.c says how they are found. */
+#ifndef BARLINE_NAPI_H
+#define BARLINE_NAPI_H
+
+#include <stdint.h>
+
+#include "base/iface.h"
+#include "base/log.h"
+#include "loader/load/prio.h"
+
+/**
+ * bl_napi_thread - makes the NAPI of @i threaded and pins its threads to @cpu. No-op for the
+ * threads of an interface that is down: it has none yet. Returns 0 or -errno.
+ */
+int bl_napi_thread(const struct bl_iface *i, int cpu, enum bl_realtime how, struct bl_err *err);
+
+/**
+ * bl_napi_gather - segments of a TCP flow that arrive at @i less than @ns apart are merged and
+ * acknowledged as one; 0: only those that arrive in one poll. Returns 0 or -errno.
+ */
+int bl_napi_gather(const struct bl_iface *i, uint64_t ns);
+
+/**
+ * bl_steer_thread - gives the kernel's thread for entry @cpu of the CPU map @map the priority of a
+ * datapath thread. Best effort: without permission the thread works at its old priority.
+ */
+void bl_steer_thread(int map, uint32_t cpu, enum bl_realtime how);
+
+#endif

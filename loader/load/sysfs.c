@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* See sysfs.h. */
+#include "loader/load/sysfs.h"
+
+#include <fcntl.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+/*
+ * A sysfs mount shows the network namespace of the process that mounted it. So a new instance is
+ * made here, which is attached nowhere in the file system.
+ */
+int bl_sysfs_open(void)
+{
+	int fs, mnt = -1;
+
+	fs = fsopen("sysfs", FSOPEN_CLOEXEC);
+	if (fs >= 0) {
+		if (!fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0))
+			mnt = fsmount(fs, FSMOUNT_CLOEXEC, 0);
+		close(fs);
+	}
+	return mnt >= 0 ? mnt : open("/sys", O_PATH | O_DIRECTORY | O_CLOEXEC);
+}

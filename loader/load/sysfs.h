@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* sysfs of a network namespace. */
+#ifndef BARLINE_SYSFS_H
+#define BARLINE_SYSFS_H
+
+/**
+ * bl_sysfs_open - opens sysfs as this thread's network namespace sees it. Returns a descriptor for
+ * openat(), or -1 with errno.
+ */
+int bl_sysfs_open(void);
+
+#endif

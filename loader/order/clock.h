@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The clock record of a node (maps/clock_abi.h), and whoever keeps it; clock.c says how. */
+#ifndef BARLINE_LOADER_CLOCK_H
+#define BARLINE_LOADER_CLOCK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/log.h"
+#include "maps/clock_abi.h"
+
+#define BL_CLOCK_TICK_NS   250000000ULL /* from one update of the record to the next */
+#define BL_CLOCK_DRIFT_PPB 100000
+/* a greater correction is a step of the system clock, not drift */
+#define BL_CLOCK_STEP_NS 1000000000LL
+
+/**
+ * struct bl_clock_keeper - a node's clock record, as its keeper has it. The configuration is set
+ * before bl_clock_map(). After bl_clock_adopt() the beacon thread alone writes; other threads read
+ * @shared by bl_clock_at().
+ */
+struct bl_clock_keeper {
+	/* configuration; see struct bl_node_cfg */
+	const char *name; /* of the node, for the log */
+	uint32_t bound_us;
+	uint32_t void_after_ms;
+	int64_t skew_ns;
+	uint64_t base_ns;
+
+	int fd;                  /* of the map "clock"; -1: not open */
+	struct bl_clock *shared; /* the mapped record; NULL: not mapped */
+	struct bl_clock own;     /* what @shared is to be; only the keeper has it */
+	uint64_t next_ns;        /* CLOCK_MONOTONIC of the next update */
+	int64_t bus_offset_ns;   /* wanted bus time less CLOCK_TAI, without @skew_ns */
+	bool stepped;            /* the system clock was set, and bus time does not follow */
+};
+
+/** bl_clock_map - maps the record for reading; no-op if it is mapped. Returns 0 or -errno. */
+int bl_clock_map(struct bl_clock_keeper *k, int map_fd, struct bl_err *err);
+
+/**
+ * bl_clock_adopt - continues the shared record as its keeper, or starts a new one if it is void.
+ * The caller has the keeper's lock (keep.h). Returns 0 or -errno.
+ */
+int bl_clock_adopt(struct bl_clock_keeper *k, struct bl_err *err);
+
+/**
+ * bl_clock_tick - updates the record if that is due at @mono (CLOCK_MONOTONIC). Returns the time of
+ * the next update. Beacon thread only.
+ */
+uint64_t bl_clock_tick(struct bl_clock_keeper *k, uint64_t mono);
+
+void bl_clock_close(struct bl_clock_keeper *k);
+
+#endif
