@@ -50,7 +50,10 @@ NODE_SRC := $(BASE_SRC) $(call sources,proto) $(filter-out loader/barlined.c,$(c
 ARB_SRC	 := $(call sources,arbiter)
 CTL_SRC	 := $(call sources,controller)
 LAB_SRC	 := $(call sources,lab)
-CLI_SRC	 := $(call sources,cli) $(LAB_SRC) $(wildcard bench/*/*.c)
+# the other sources in bench/ itself are programs of their own
+BENCH_SRC := bench/run.c bench/util.c $(wildcard bench/*/*.c)
+UTIL_SRC := $(wildcard cli/util/*.c)
+CLI_SRC	 := $(filter-out $(UTIL_SRC),$(call sources,cli))
 UNIT_SRC := $(wildcard tests/unit/test_*.c)
 PROG_SRC := $(wildcard tests/prog/test_*.c)
 NET_SRC	 := $(wildcard tests/net/test_*.c)
@@ -114,10 +117,27 @@ $(B)/libbarline-controller.a: $(CTL_SRC:%.c=$(B)/%.o)
 	@rm -f $@
 	ar rcs $@ $^
 
+# what commands share; a rack of namespaces; workloads: each uses the ones before it
+$(B)/libbarline-util.a: $(UTIL_SRC:%.c=$(B)/%.o)
+	@rm -f $@
+	ar rcs $@ $^
+
+$(B)/libbarline-lab.a: $(LAB_SRC:%.c=$(B)/%.o)
+	@rm -f $@
+	ar rcs $@ $^
+
+$(B)/libbarline-bench.a: $(BENCH_SRC:%.c=$(B)/%.o)
+	@rm -f $@
+	ar rcs $@ $^
+
+# highest layer first, as the linker wants them
+DAEMON_LIBS := $(addprefix $(B)/libbarline,-controller.a -arbiter.a -node.a .a)
+LAB_LIBS    := $(addprefix $(B)/libbarline,-bench.a -lab.a -util.a) $(DAEMON_LIBS)
+
 $(B)/barlined: $(B)/loader/barlined.o $(B)/libbarline-node.a
 	$(CC) $(CFLAGS) -o $@ $^ -ljansson $(NODE_LIBS)
 
-$(B)/barline: $(CLI_SRC:%.c=$(B)/%.o) $(B)/libbarline-controller.a $(B)/libbarline-arbiter.a $(B)/libbarline-node.a $(B)/libbarline.a
+$(B)/barline: $(CLI_SRC:%.c=$(B)/%.o) $(LAB_LIBS)
 	$(CC) $(CFLAGS) -o $@ $^ $(CLI_LIBS)
 
 $(B)/barline.pc: lib/barline.pc.in
@@ -155,14 +175,13 @@ SAN_LIBS := $(addprefix $(B)/san/,controller.a arbiter.a lib.a parts.a)
 # functions of other files that a unit test has its own of: the test defines __wrap_NAME()
 wraps	  = $(WRAP_$(@F):%=-Wl,--wrap=%)
 # WRAP_test_x := function ...
+WRAP_test_bench_check := cli_fail reason_name
 # these include a source
 $(B)/tests/unit/test_admit: controller/admit.c
 $(B)/tests/unit/test_agent_fences: loader/order/agent.c
 $(B)/tests/unit/test_arb_comm: arbiter/comm.c
-$(B)/tests/unit/test_bench_check: bench/rack/bench_check.c
 $(B)/tests/unit/test_clock: loader/order/clock.c
 $(B)/tests/unit/test_ctl_forward: controller/forward.c
-$(B)/tests/unit/test_kill_flow: bench/kill/kill_flow.c
 $(B)/tests/unit/test_tx_cpu: loader/load/tx_cpu.c
 $(B)/tests/unit/test_prio: loader/load/prio.c loader/load/tx_cpu.c
 
@@ -180,15 +199,10 @@ $(B)/tests/prog/%: tests/prog/%.c $(B)/libbarline-node.a | $(SKELS)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(DEPS) $(PATTERN) -o $@ $< $(B)/libbarline-node.a -lcmocka $(NODE_LIBS)
 
-# the racks of the tests are the lab's: namespaces, links, addresses, members of etcd
-$(B)/tests/net/lab.a: $(B)/lab/lab_net.o $(B)/lab/lab_etcd.o $(B)/lab/pass.o $(B)/bench/kill/kill_work.o $(B)/bench/kill/kill_judge.o
+# the racks of the tests are the lab's, and so are the workers of test_kills
+$(B)/tests/net/%: tests/net/%.c $(LAB_LIBS) | $(SKELS)
 	@mkdir -p $(@D)
-	@rm -f $@
-	ar rcs $@ $^
-
-$(B)/tests/net/%: tests/net/%.c $(B)/tests/net/lab.a $(B)/libbarline-controller.a $(B)/libbarline-arbiter.a $(B)/libbarline-node.a $(B)/libbarline.a | $(SKELS)
-	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(DEPS) $(PATTERN) -o $@ $< $(B)/tests/net/lab.a $(B)/libbarline-controller.a $(B)/libbarline-arbiter.a $(B)/libbarline-node.a $(B)/libbarline.a -lcmocka $(CLI_LIBS)
+	$(CC) $(ALL_CFLAGS) $(DEPS) $(PATTERN) -o $@ $< $(LAB_LIBS) -lcmocka $(CLI_LIBS)
 
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZ_BIN := $(FUZZ_SRC:%.c=$(B)/%)
@@ -295,9 +309,9 @@ soak-kills: deps-test
 	@$(MAKE) --no-print-directory -s all $(KILLS)
 	ASAN_OPTIONS=detect_leaks=0:exitcode=99 $(KILLS) $(if $(RUNS),--runs $(RUNS),--seconds $(SECONDS)) $(if $(DRAWS),--draw $(DRAWS)) $(if $(SEED),--seed $(SEED))
 
-# the workers and their judge are the lab's: in front of lab.a, which has them without the sanitizer
+# the workers and their judge with the sanitizer, in front of the library that has them without it
 KILLS_SAN  := $(addprefix $(B)/san/bench/kill/,kill_work.o kill_judge.o)
-KILLS_LIBS := $(B)/tests/net/lab.a $(B)/libbarline-controller.a $(B)/libbarline-arbiter.a $(B)/libbarline-node.a $(B)/san/lib.a $(B)/libbarline.a
+KILLS_LIBS := $(filter-out $(B)/libbarline.a,$(LAB_LIBS)) $(B)/san/lib.a $(B)/libbarline.a
 $(B)/tests/net-san/test_kills: tests/net/test_kills.c $(KILLS_SAN) $(KILLS_LIBS)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(DEPS) -O1 $(SAN) -o $@ $< $(KILLS_SAN) $(KILLS_LIBS) -lcmocka $(CLI_LIBS)

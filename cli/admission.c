@@ -11,11 +11,14 @@
 #include <unistd.h>
 
 #include "base/rate.h"
+#include "cli/cmd.h"
+#include "cli/util/args.h"
+#include "cli/util/out.h"
+#include "cli/util/read.h"
+#include "cli/util/status.h"
 #include "core/policy_core.h"
 #include "loader/admission/apart.h"
 #include "maps/top_token_abi.h"
-#include "bench/arbiter/arbiter.h"
-#include "cli/util/cmd.h"
 
 /* a controller gives each of three steps a second, if its file says nothing else */
 #define RACK_WAIT_MS 10000
@@ -228,7 +231,7 @@ static error_t parse_set(int key, char *arg, struct argp_state *state)
  */
 static json_t *ask_leader(const char *orders)
 {
-	json_t *all = arb_ask_each("controller", orders), *one, *found = NULL;
+	json_t *all = status_ask_each("controller", orders), *one, *found = NULL;
 	size_t i;
 
 	json_array_foreach(all, i, one) if (!strcmp(json_string_value(json_object_get(one, "stat"

@@ -7,7 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/util/cmd.h"
+#include "cli/cmd.h"
+#include "cli/util/args.h"
+#include "cli/util/out.h"
+#include "cli/util/read.h"
 
 /**
  * struct node_args - @config_pass: the first pass over the arguments, which only loads the file, so

@@ -8,8 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/time.h"
+#include "cli/cmd.h"
+#include "cli/util/args.h"
+#include "cli/util/out.h"
 #include "lib/barline.h"
-#include "cli/util/cmd.h"
+#include "maps/wire_abi.h"
 
 struct sr_args {
 	struct bl_options opt;
@@ -242,8 +246,8 @@ int cmd_send(int argc, char **argv)
 	/* a process that goes before all receivers have its messages has failed */
 	while (a.reliable && !err && !stop && bl_wait(ep, BL_WAIT_ACKED, 1000) == 0)
 		;
-	until = mono_ns() + (uint64_t)a.linger_ms * 1000000;
-	while (!err && !stop && mono_ns() < until)
+	until = bl_mono_ns() + (uint64_t)a.linger_ms * 1000000;
+	while (!err && !stop && bl_mono_ns() < until)
 		bl_wait(ep, BL_WAIT_RECV, 10); /* failure reports arrive here */
 	if (cli.json && !err)
 		cli_json(json_pack("{s:I, s:I, s:I, s:I}", "scatterings", (json_int_t)line,

@@ -16,14 +16,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "controller/server.h"
 #include "base/iface.h"
+#include "base/time.h"
+#include "cli/util/out.h"
+#include "cli/util/proc.h"
+#include "cli/util/status.h"
+#include "controller/server.h"
+#include "lab/lab.h"
+#include "lab/lab_etcd.h"
 #include "maps/meta_abi.h"
-#include "bench/arbiter/arbiter.h"
-#include "cli/util/cmd.h"
-#include "bench/fastpass/fair.h"
-#include "lab.h"
-#include "lab_etcd.h"
 
 #define START_S 60
 
@@ -129,7 +130,7 @@ static json_t *ask_one(pid_t pid)
 
 	snprintf(path, sizeof(path), BL_RUN_DIR BL_CTL_STATUS, (unsigned long long)bl_netns_ino(),
 		 pid);
-	return pid > 0 && !access(path, F_OK) ? arb_ask(path, NULL) : NULL;
+	return pid > 0 && !access(path, F_OK) ? status_ask(path, NULL) : NULL;
 }
 
 /* which one leads, from 0, and what it says; -1: none */
@@ -186,7 +187,7 @@ int lab_ctl_kill_etcd(struct lab_ctl *c)
 
 static int wait_until(struct lab_ctl *c, bool etcd)
 {
-	uint64_t until = mono_ns() + START_S * 1000000000ULL;
+	uint64_t until = bl_mono_ns() + START_S * 1000000000ULL;
 
 	for (;;) {
 		json_t *v = etcd ? NULL : lab_ctl_ask(c);
@@ -195,7 +196,7 @@ static int wait_until(struct lab_ctl *c, bool etcd)
 			json_decref(v);
 			return 0;
 		}
-		if (mono_ns() > until)
+		if (bl_mono_ns() > until)
 			return cli_fail(etcd ? "etcd does not come up within %d s; is it installed "
 					       "(etcd-server)?"
 					     : "no controller leads after %d s",
@@ -204,14 +205,14 @@ static int wait_until(struct lab_ctl *c, bool etcd)
 			c->etcd[0] = 0;
 			return cli_fail("etcd does not start; is it installed (etcd-server)?");
 		}
-		fair_nap(5000000);
+		nap_ns(5000000);
 	}
 }
 
 /* who never told the leader who he is cannot be announced by it */
 static int wait_known(const struct lab *lab, struct lab_ctl *c)
 {
-	uint64_t until = mono_ns() + START_S * 1000000000ULL;
+	uint64_t until = bl_mono_ns() + START_S * 1000000000ULL;
 	unsigned int want = 0, i;
 
 	for (i = 0; i < lab->nnodes; i++)
@@ -235,10 +236,10 @@ static int wait_known(const struct lab *lab, struct lab_ctl *c)
 		json_decref(v);
 		if (ok == want)
 			return 0;
-		if (mono_ns() > until)
+		if (bl_mono_ns() > until)
 			return cli_fail("%u of %u nodes are with the controller after %d s%s", ok,
 					want, START_S, who);
-		fair_nap(5000000);
+		nap_ns(5000000);
 	}
 }
 
@@ -285,8 +286,8 @@ void lab_ctl_end(struct lab_ctl *c)
 	unsigned int i;
 
 	for (i = 0; c && i < LAB_CONTROLLERS_MAX; i++)
-		fair_end(&c->pid[i]);
+		kill_child(&c->pid[i]);
 	for (i = 0; c && i < LAB_ETCD_MEMBERS; i++)
-		fair_end(&c->etcd[i]);
+		kill_child(&c->etcd[i]);
 	free(c);
 }

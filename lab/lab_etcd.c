@@ -8,8 +8,8 @@
 
 #include <curl/curl.h>
 
+#include "lab/lab_etcd.h"
 #include "loader/node.h"
-#include "lab_etcd.h"
 
 #define CLIENTS 23790 /* ports: for clients, and for each other */
 #define PEERS   23800

@@ -25,9 +25,10 @@
 #include <unistd.h>
 
 #include "arbiter/server.h"
-#include "bench/arbiter/arbiter.h"
-#include "cli/util/cmd.h"
-#include "lab.h"
+#include "base/time.h"
+#include "cli/util/arbiter_serve.h"
+#include "cli/util/out.h"
+#include "lab/lab.h"
 
 #define LAB_LOG    BL_RUN_DIR "/lab.log"
 #define BL_LAB_LOG 4 /* warnings */
@@ -228,7 +229,7 @@ static json_t *lab_info(const struct tree *t)
 					 : "rack",
 			 "forward", s->l3 ? "l3" : "l2", "hosts", (int)s->hosts, "mtu", (int)s->mtu,
 			 "controllers", (int)s->controllers, "programs", !s->bare, "age_s",
-			 (double)(mono_ns() - t->since_ns) / 1e9, "nodes", nodes);
+			 (double)(bl_mono_ns() - t->since_ns) / 1e9, "nodes", nodes);
 }
 
 static void answer(struct tree *t)
@@ -321,23 +322,41 @@ void lab_leave_datapath_alone(const struct lab *lab)
 		sched_setaffinity(0, sizeof(set), &set);
 }
 
+pid_t lab_host_fork(unsigned int host, void (*fn)(void *arg), void *arg)
+{
+	pid_t pid;
+
+	fflush(NULL);
+	pid = fork();
+	if (pid < 0) {
+		cli_fail("cannot fork: %s", strerror(errno));
+		return -1;
+	}
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (lab_host_enter(host))
+		_exit(126);
+	fn(arg);
+	_exit(0);
+}
+
 int lab_arbiter(struct lab *lab, unsigned int rank)
 {
 	const struct sched_param prio = { .sched_priority = 1 };
 	struct bl_arb_cfg how = { .threads = 1 };
+	char name[16];
 	unsigned int i;
-	char path[64];
-	int fd;
+	int err;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_NAME, "barline-arbiter");
 	default_signals();
 	lab_leave_datapath_alone(lab);
-	snprintf(path, sizeof(path), LAB_NETNS_DIR "/a%u", rank + 1);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 || setns(fd, CLONE_NEWNET))
-		return cli_fail("cannot enter %s: %s", path, strerror(errno));
-	close(fd);
+	snprintf(name, sizeof(name), "a%u", rank + 1);
+	err = lab_node_enter(name);
+	if (err)
+		return cli_fail("cannot enter the namespace of %s: %s", name, strerror(-err));
 	for (i = 0; i < lab->nnodes; i++)
 		if (lab->nodes[i].kind == LAB_ARBITER && lab->nodes[i].nports > 1)
 			snprintf(how.group_if, sizeof(how.group_if), "%s",
@@ -570,7 +589,7 @@ static int server_main(struct tree *t)
 	else
 		setsid();
 	prctl(PR_SET_NAME, "barline-lab");
-	t->since_ns = mono_ns();
+	t->since_ns = bl_mono_ns();
 	if (t->driver && !cli.verbose)
 		bl_log_level = 4; /* every worker would be announced */
 	if (bind_socket(t) || private_world() || start_init(t))
@@ -680,6 +699,22 @@ int lab_find(const char *name, int *pidfd, pid_t *pid)
 		return -1;
 	}
 	return fd;
+}
+
+json_t *lab_ask(const char *name, int *pidfd, pid_t *pid)
+{
+	struct timeval tv = { .tv_sec = 3 };
+	int fd = lab_find(name, pidfd, pid);
+	char buf[8192];
+	ssize_t n;
+
+	if (fd < 0)
+		return NULL;
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
+	/* with this limit, who is stopped here and goes on is told EINTR */
+	n = TEMP_FAILURE_RETRY(recv(fd, buf, sizeof(buf), 0));
+	close(fd);
+	return n > 0 ? json_loadb(buf, (size_t)n, 0, NULL) : NULL;
 }
 
 int lab_enter(int pidfd, const char *lab, const char *node)

@@ -10,9 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/util/out.h"
+#include "lab/link_loss.h"
 #include "loader/node.h"
-#include "cli/util/cmd.h"
-#include "link_loss.h"
 #include "loss.skel.h"
 
 /*

@@ -6,8 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "arbiter.h"
-#include "cli/util/cmd.h"
+#include "bench/arbiter/arbiter.h"
+#include "cli/util/args.h"
+#include "cli/util/out.h"
 
 enum {
 	KEY_ENDPOINTS = 300,
@@ -130,68 +131,6 @@ static const char *const isas[] = { [BL_ISA_BEST] = "best",
 				    [BL_ISA_AVX512] = "avx512",
 				    NULL };
 
-static const struct col alloc_cols[] = {
-	{ "endpoints", "endpoints", 'd' }, { "policy", "policy", 's' },
-	{ "window", "window", 'd' },       { "load", "load %", 'f' },
-	{ "ns_packet", "ns/packet", 'f' }, { "ns_packet_best", "best", 'f' },
-	{ "ns_slot", "ns/slot", 'f' },     { "gbps", "Gbit/s one core", 'd' },
-	{ "keeps_up", "keeps up", 'b' },   { "carried", "carried %", 'f' },
-	{ "delay", "delay slots", 'f' },   { "verified", "packets verified", 'd' },
-};
-static const struct col path_cols[] = {
-	{ "racks", "racks", 'd' },
-	{ "paths", "paths", 'd' },
-	{ "how", "how", 's' },
-	{ "load", "load %", 'f' },
-	{ "us_slot", "us/slot", 'f' },
-	{ "us_slot_best", "best", 'f' },
-	{ "ns_packet", "ns/packet", 'f' },
-	{ "packets", "packets/slot", 'f' },
-	{ "repaired", "repaired/slot", 'f' },
-	{ "verified", "packets verified", 'd' },
-};
-
-static const struct col pipe_cols[] = {
-	{ "endpoints", "endpoints", 'd' },
-	{ "policy", "policy", 's' },
-	{ "window", "window", 'd' },
-	{ "load", "load %", 'f' },
-	{ "offered_tbps", "offered Tbit/s", 'f' },
-	{ "tbps", "carried Tbit/s", 'f' },
-	{ "tbps_least", "least", 'f' },
-	{ "away_least", "away in it %", 'f' },
-	{ "tbps_best", "best", 'f' },
-	{ "late", "late %", 'f' },
-	{ "unplaced", "no path %", 'f' },
-	{ "skipped", "skipped %", 'f' },
-	{ "away", "cores away %", 'f' },
-	{ "lead", "lead slots", 'f' },
-	{ "ns_alloc", "alloc ns/packet", 'f' },
-	{ "ns_path", "path ns/packet", 'f' },
-	{ "verified", "packets verified", 'd' },
-};
-
-static const struct kind {
-	const char *name;
-	json_t *(*measure)(const struct arb_args *a);
-	const struct col *cols;
-	size_t ncols;
-} kinds[] = {
-	{ "alloc", arb_bench_alloc, alloc_cols, sizeof(alloc_cols) / sizeof(alloc_cols[0]) },
-	{ "path", arb_bench_path, path_cols, sizeof(path_cols) / sizeof(path_cols[0]) },
-	{ "pipeline", arb_bench_pipe, pipe_cols, sizeof(pipe_cols) / sizeof(pipe_cols[0]) },
-};
-
-static int kind_of(const char *name)
-{
-	unsigned int i;
-
-	for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-		if (!strcmp(name, kinds[i].name))
-			return (int)i;
-	return -1;
-}
-
 static int write_files(const char *dir, const char *what, json_t *rows, const struct col *cols,
 		       size_t ncols)
 {
@@ -241,7 +180,9 @@ static int write_files(const char *dir, const char *what, json_t *rows, const st
 
 struct bench_args {
 	struct arb_args a;
-	const char *what;
+	const struct arb_bench *what;
+	const struct arb_bench *(*find)(const char *name);
+	const char *names;
 };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -251,17 +192,16 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case ARGP_KEY_ARG:
-		if (b->what || kind_of(arg) < 0)
-			argp_error(state,
-				   "what to measure is one word, alloc, path or pipeline, not "
-				   "\"%s\"",
-				   arg);
-		b->what = arg;
+		if (b->what)
+			argp_error(state, "one workload at a time: %s or %s", b->what->name, arg);
+		b->what = b->find(arg);
+		if (!b->what)
+			argp_error(state, "no workload is called \"%s\": there are %s", arg,
+				   b->names);
 		return 0;
 	case ARGP_KEY_END:
 		if (!b->what)
-			argp_error(state, "what? alloc: timeslot allocation; path: path selection; "
-					  "pipeline: both, in real time");
+			argp_error(state, "which workload? There are %s", b->names);
 		return 0;
 	case KEY_ENDPOINTS:
 		a->endpoints = number(arg, "endpoints", 2, BL_ALLOC_ENDPOINTS_MAX, state);
@@ -313,7 +253,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	return ARGP_ERR_UNKNOWN;
 }
 
-int cmd_arbiter_bench(int argc, char **argv)
+int arb_bench_main(int argc, char **argv, const struct arb_bench *(*find)(const char *name),
+		   const char *names)
 {
 	const struct argp argp = { .options = options,
 				   .parser = parse,
@@ -328,13 +269,15 @@ int cmd_arbiter_bench(int argc, char **argv)
 					  "exit 1.\vTimes are medians of 40 blocks, of 9 trials "
 					  "for pipeline, and the best beside. A busy neighbour on "
 					  "the same core doubles them." };
-	struct bench_args b = { .a = { .policy = -1, .how = -1, .seed = 1 } };
-	const struct kind *k;
+	struct bench_args b = { .a = { .policy = -1, .how = -1, .seed = 1 },
+				.find = find,
+				.names = names };
+	const struct arb_bench *k;
 	json_t *rows;
 	int err = 0;
 
 	cmd_parse(&argp, argc, argv, &b);
-	k = &kinds[kind_of(b.what)];
+	k = b.what;
 	rows = k->measure(&b.a);
 	out_progress_end();
 	if (!rows)

@@ -12,8 +12,8 @@
 #include <time.h>
 
 #include "arbiter/alloc/verify.h"
-#include "arbiter.h"
-#include "cli/util/cmd.h"
+#include "bench/arbiter/arbiter.h"
+#include "cli/util/out.h"
 
 struct request {
 	uint16_t src, dst;
@@ -243,7 +243,7 @@ static int add_two(json_t *rows, const struct arb_args *a, uint32_t endpoints,
 	return a->load > 0 ? 0 : add(rows, a, endpoints, policy, high, window);
 }
 
-json_t *arb_bench_alloc(const struct arb_args *a)
+static json_t *measure_alloc(const struct arb_args *a)
 {
 	static const double loads[] = { 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95 };
 	static const enum bl_alloc_policy both[] = { BL_ALLOC_FIRST, BL_ALLOC_FAIR };
@@ -271,3 +271,15 @@ json_t *arb_bench_alloc(const struct arb_args *a)
 	json_decref(rows);
 	return NULL;
 }
+
+static const struct col alloc_cols[] = {
+	{ "endpoints", "endpoints", 'd' }, { "policy", "policy", 's' },
+	{ "window", "window", 'd' },       { "load", "load %", 'f' },
+	{ "ns_packet", "ns/packet", 'f' }, { "ns_packet_best", "best", 'f' },
+	{ "ns_slot", "ns/slot", 'f' },     { "gbps", "Gbit/s one core", 'd' },
+	{ "keeps_up", "keeps up", 'b' },   { "carried", "carried %", 'f' },
+	{ "delay", "delay slots", 'f' },   { "verified", "packets verified", 'd' },
+};
+
+const struct arb_bench arb_bench_alloc = { "alloc", measure_alloc, alloc_cols,
+					   sizeof(alloc_cols) / sizeof(alloc_cols[0]) };

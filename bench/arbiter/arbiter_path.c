@@ -9,8 +9,8 @@
 #include <time.h>
 
 #include "arbiter/alloc/verify.h"
-#include "arbiter.h"
-#include "cli/util/cmd.h"
+#include "bench/arbiter/arbiter.h"
+#include "cli/util/out.h"
 
 #define SLOTS 100u /* of a block */
 
@@ -134,7 +134,7 @@ out:
 	return row;
 }
 
-json_t *arb_bench_path(const struct arb_args *a)
+static json_t *measure_path(const struct arb_args *a)
 {
 	static const double loads[] = { 0.5, 0.9, 1.0 };
 	static const uint32_t sizes[] = { 8, 16, 32 };
@@ -159,3 +159,19 @@ json_t *arb_bench_path(const struct arb_args *a)
 			}
 	return rows;
 }
+
+static const struct col path_cols[] = {
+	{ "racks", "racks", 'd' },
+	{ "paths", "paths", 'd' },
+	{ "how", "how", 's' },
+	{ "load", "load %", 'f' },
+	{ "us_slot", "us/slot", 'f' },
+	{ "us_slot_best", "best", 'f' },
+	{ "ns_packet", "ns/packet", 'f' },
+	{ "packets", "packets/slot", 'f' },
+	{ "repaired", "repaired/slot", 'f' },
+	{ "verified", "packets verified", 'd' },
+};
+
+const struct arb_bench arb_bench_path = { "path", measure_path, path_cols,
+					  sizeof(path_cols) / sizeof(path_cols[0]) };

@@ -40,10 +40,10 @@
 
 #include "arbiter/engine.h" /* first: <netinet/in.h> and <linux/ipv6.h> agree only in this order */
 #include "arbiter/priv.h"
-
+#include "bench/arbiter/arbiter.h"
+#include "cli/util/out.h"
 #include "core/fastpass/fcp_core.h"
-#include "arbiter.h"
-#include "cli/util/cmd.h"
+#include "loader/node.h"
 
 #define TELL 16u /* slots: 20 us */
 /* slots that the verification has in hand: more than a window and its lead */
@@ -703,7 +703,7 @@ out:
 	return row;
 }
 
-json_t *arb_bench_pipe(const struct arb_args *a)
+static json_t *measure_pipeline(const struct arb_args *a)
 {
 	static const double loads[] = { 0.5, 0.8, 0.9, 0.95 };
 	static const enum bl_alloc_policy both[] = { BL_ALLOC_FIRST, BL_ALLOC_FAIR };
@@ -727,3 +727,26 @@ json_t *arb_bench_pipe(const struct arb_args *a)
 		}
 	return rows;
 }
+
+static const struct col pipe_cols[] = {
+	{ "endpoints", "endpoints", 'd' },
+	{ "policy", "policy", 's' },
+	{ "window", "window", 'd' },
+	{ "load", "load %", 'f' },
+	{ "offered_tbps", "offered Tbit/s", 'f' },
+	{ "tbps", "carried Tbit/s", 'f' },
+	{ "tbps_least", "least", 'f' },
+	{ "away_least", "away in it %", 'f' },
+	{ "tbps_best", "best", 'f' },
+	{ "late", "late %", 'f' },
+	{ "unplaced", "no path %", 'f' },
+	{ "skipped", "skipped %", 'f' },
+	{ "away", "cores away %", 'f' },
+	{ "lead", "lead slots", 'f' },
+	{ "ns_alloc", "alloc ns/packet", 'f' },
+	{ "ns_path", "path ns/packet", 'f' },
+	{ "verified", "packets verified", 'd' },
+};
+
+const struct arb_bench arb_bench_pipeline = { "pipeline", measure_pipeline, pipe_cols,
+					      sizeof(pipe_cols) / sizeof(pipe_cols[0]) };

@@ -8,12 +8,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bench/fct/fct.h"
+#include "bench/fct/fct_stat.h"
+#include "bench/util.h"
+#include "cli/util/args.h"
+#include "cli/util/out.h"
 #include "core/top/top_classes_core.h"
-#include "cli/util/cmd.h"
-#include "bench/rack/drive.h"
-#include "bench/fastpass/fair.h"
-#include "fct.h"
-#include "fct_stat.h"
+#include "lab/lab_argp.h"
 
 /*
  * What two cores carry at load 0.6 with 8 hosts: of a dumbbell only the bar is loaded, elsewhere
@@ -687,9 +688,9 @@ static int run_seeds(struct args *a, struct fct_cell *cells, struct fct_result *
 static int run_all(struct args *a)
 {
 	struct fct_params *p = &a->p;
-	struct fct_cell *cells = fair_shared(sizeof(*cells) * p->npolicies);
+	struct fct_cell *cells = shared_memory(sizeof(*cells) * p->npolicies);
 	struct fct_result *r =
-		fair_shared(sizeof(*r) * p->npolicies * (FCT_FLOWS_MAX + FCT_PROBES));
+		shared_memory(sizeof(*r) * p->npolicies * (FCT_FLOWS_MAX + FCT_PROBES));
 	json_t *said = NULL;
 	int err;
 

@@ -8,10 +8,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bench/fct/fct.h"
+#include "cli/util/out.h"
+#include "cli/util/read.h"
+#include "cli/util/read_admission.h"
 #include "core/top/top_token_core.h"
 #include "maps/top_host_abi.h"
-#include "cli/util/cmd.h"
-#include "fct.h"
 
 struct look_switch {
 	const struct bl_node_ref *ref;

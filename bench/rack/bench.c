@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * barline bench: the measurement of `barline lab run` on a lab that is up, or among endpoints of
- * this host; latency to a peer on a real rack.
+ * The measurement of `barline lab run rack`, and barline bench: the same on a lab that is up or
+ * among endpoints of this host, and latency to a peer on a real rack.
  */
 #include <errno.h>
 #include <signal.h>
@@ -10,12 +10,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/util/cmd.h"
-#include "drive.h"
-#include "lab/lab.h"
+#include "bench/rack/peer.h"
 #include "bench/traffic/link_drops.h"
+#include "cli/util/args.h"
+#include "cli/util/out.h"
+#include "cli/util/read.h"
+#include "lab/lab.h"
 #include "lab/link_loss.h"
-#include "peer.h"
 
 enum {
 	KEY_DURATION = 300,
@@ -299,7 +300,7 @@ static int bench(int argc, char **argv, const struct argp_option *options, const
 	return bench_drive((unsigned int)a.endpoints, NULL, &a.p, !latency_only, latency_only);
 }
 
-int cmd_bench_all(int argc, char **argv)
+int bench_all_main(int argc, char **argv)
 {
 	return bench(argc, argv, where_options,
 		     "barline bench all-to-all - let endpoints broadcast to all, check that all "
@@ -307,7 +308,7 @@ int cmd_bench_all(int argc, char **argv)
 		     false);
 }
 
-int cmd_bench_latency(int argc, char **argv)
+int bench_latency_main(int argc, char **argv)
 {
 	return bench(argc, argv, latency_options,
 		     "barline bench latency - one-way latency of ordered messages beside plain UDP",

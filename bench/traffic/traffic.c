@@ -12,9 +12,10 @@
 
 #include "arbiter/alloc/alloc.h"
 #include "base/rate.h"
-#include "cli/util/cmd.h"
-#include "bench/rack/drive.h"
-#include "traffic.h"
+#include "bench/traffic/traffic.h"
+#include "cli/util/args.h"
+#include "cli/util/out.h"
+#include "lab/lab_argp.h"
 
 #define DEFAULT_RATE 250000000 /* two cores carry that for eight hosts */
 /*
@@ -188,23 +189,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return ARGP_ERR_UNKNOWN;
 	}
 	return ARGP_ERR_UNKNOWN;
-}
-
-bool traffic_asked(int argc, char **argv)
-{
-	static const char *const flags[] = { "-j", "--json", "-v", "--verbose" };
-	int at, i;
-
-	for (at = 1; at < argc; at++) {
-		for (i = 0; i < 4 && strcmp(argv[at], flags[i]); i++)
-			;
-		if (i == 4)
-			break;
-	}
-	for (i = 0; at < argc && i < TRAFFIC_KINDS; i++)
-		if (!strcmp(argv[at], traffic_names[i]))
-			return true;
-	return false;
 }
 
 /* whether execvp(3) would find it */

@@ -19,10 +19,12 @@
 #ifndef BARLINE_CLI_TRAFFIC_H
 #define BARLINE_CLI_TRAFFIC_H
 
+#include <argp.h>
 #include <stdatomic.h>
 
-#include "cli/admission.h"
+#include "base/hist.h"
 #include "lab/lab.h"
+#include "maps/reasons_abi.h"
 
 #define TRAFFIC_POLICIES_MAX 8
 #define TRAFFIC_FLOWS_MAX    256 /* shuffle of 16 hosts: 240 */
@@ -127,8 +129,6 @@ struct traffic_cell {
 };
 
 /* traffic.c */
-/** traffic_asked - whether these arguments of `lab run` name a workload. */
-bool traffic_asked(int argc, char **argv);
 int traffic_main(int argc, char **argv);
 
 /** traffic_policies - a list of policies, as "none,pl2:joint"; ends the process if it is none. */

@@ -12,7 +12,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "traffic.h"
+#include "base/time.h"
+#include "bench/traffic/traffic.h"
+#include "cli/util/out.h"
+#include "cli/util/read_admission.h"
 
 static const unsigned int data_classes[] = { BL_CL_DATA, BL_CL_UNSCHED };
 #define DATA_CLASSES (sizeof(data_classes) / sizeof(data_classes[0]))
@@ -152,7 +155,7 @@ uint32_t traffic_sampler_sample(struct traffic_sampler *l, struct traffic_cell *
 {
 	uint32_t longest = 0, port;
 	unsigned int i, k;
-	uint64_t now = mono_ns();
+	uint64_t now = bl_mono_ns();
 
 	for (i = 0; i < l->nswitches; i++)
 		for (port = 0; port < l->sw[i].ports; port++) {

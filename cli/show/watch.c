@@ -8,7 +8,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/util/cmd.h"
+#include "base/time.h"
+#include "cli/cmd.h"
+#include "cli/util/args.h"
+#include "cli/util/out.h"
+#include "cli/util/read.h"
 
 struct watch_args {
 	double interval_s;
@@ -181,7 +185,7 @@ int cmd_watch(int argc, char **argv)
 		if (round)
 			nanosleep(&pause, NULL);
 		for (i = 0; i < n && !err; i++) {
-			struct sample new = { .at_ns = mono_ns() };
+			struct sample new = { .at_ns = bl_mono_ns() };
 
 			new.n = node_count_rows(&refs[i], &new.rows);
 			err = new.n < 0;
