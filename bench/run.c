@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/number.h"
 #include "bench/arbiter/arbiter.h"
 #include "bench/fastpass/fastpass.h"
 #include "bench/fct/fct.h"
@@ -108,18 +109,24 @@ static const struct argp_option rack_options[] = { { "loss", KEY_LOSS, "P", 0,
 						     LAB_ARGP_GROUP },
 						   { 0 } };
 
+/* clang-format off */
+static const struct bl_number rack_numbers[] = {
+	BL_NUMBER(KEY_LOSS, "loss", NULL, 0, 0.5, struct rack_args, bench.loss),
+	{ 0 }
+};
+/* clang-format on */
+
 static error_t parse_rack(int key, char *arg, struct argp_state *state)
 {
 	struct rack_args *a = state->input;
+	error_t err = bl_number_option(rack_numbers, key, arg, a, state);
 
+	if (err != ARGP_ERR_UNKNOWN)
+		return err;
 	switch (key) {
 	case ARGP_KEY_INIT:
 		state->child_inputs[1] = &a->lab->spec;
 		state->child_inputs[2] = &a->bench;
-		return 0;
-	case KEY_LOSS:
-		if (!cli_real(arg, 0, 0.5, &a->bench.loss))
-			argp_error(state, "loss \"%s\" is not a number from 0 to 0.5", arg);
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/number.h"
 #include "base/rate.h"
 #include "cli/cmd.h"
 #include "cli/util/args.h"
@@ -101,7 +102,7 @@ static int64_t number(const char *what, const char *arg, long long max, struct a
 {
 	long long v;
 
-	if (!cli_number(arg, 0, max, &v))
+	if (!bl_read_integer(arg, 0, max, &v))
 		argp_error(state, "%s \"%s\" is not a number from 0 to %lld", what, arg, max);
 	return v;
 }

@@ -21,6 +21,7 @@
 #include "arbiter/engine.h"
 #include "base/status_socket.h"
 #include "arbiter/alloc/alloc.h"
+#include "base/number.h"
 #include "cli/cmd.h"
 #include "cli/util/arbiter_serve.h"
 #include "cli/util/args.h"
@@ -52,29 +53,29 @@ struct run_args {
 	bool spin;
 };
 
+/* clang-format off */
+static const struct bl_number numbers[] = {
+	BL_NUMBER(KEY_RANK, "rank", NULL, 0, BL_FP_ARBITERS_MAX - 1, struct run_args, rank),
+	BL_NUMBER(KEY_THREADS, "threads", NULL, 1, 3, struct run_args, threads),
+	{ 0 }
+};
+/* clang-format on */
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct run_args *a = state->input;
-	long long v;
+	error_t err = bl_number_option(numbers, key, arg, a, state);
+	int n;
 
+	if (err != ARGP_ERR_UNKNOWN)
+		return err;
 	switch (key) {
-	case KEY_RANK:
-		if (!cli_number(arg, 0, BL_FP_ARBITERS_MAX - 1, &v))
-			argp_error(state, "rank \"%s\" is not a number from 0 to %d", arg,
-				   BL_FP_ARBITERS_MAX - 1);
-		a->rank = (int)v;
-		return 0;
-	case KEY_THREADS:
-		if (!cli_number(arg, 1, 3, &v))
-			argp_error(state, "threads \"%s\" is not 1, 2 or 3", arg);
-		a->threads = (unsigned int)v;
-		return 0;
 	case KEY_CPUS:
-		v = cli_cpus(arg, a->cpus, 2 + BL_ARB_PATHS_MAX);
-		if (v < 1)
+		n = cli_cpus(arg, a->cpus, 2 + BL_ARB_PATHS_MAX);
+		if (n < 1)
 			argp_error(state, "cpus \"%s\" is not a list of at most %d CPUs, as 2,3",
 				   arg, 2 + BL_ARB_PATHS_MAX);
-		a->ncpus = (unsigned int)v;
+		a->ncpus = (unsigned int)n;
 		return 0;
 	case KEY_SPIN:
 		a->spin = true;

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/number.h"
 #include "cli/cmd.h"
 #include "cli/util/args.h"
 #include "cli/util/out.h"
@@ -33,21 +34,24 @@ static const struct argp_option up_options[] = { { "no-barline", KEY_BARE, NULL,
 						   LAB_ARGP_GROUP },
 						 { 0 } };
 
+/* clang-format off */
+static const struct bl_number numbers[] = {
+	BL_NUMBER(KEY_CONTROLLERS, "controllers", NULL, 0, LAB_CONTROLLERS_MAX, struct lab_spec,
+		  controllers),
+	{ 0 }
+};
+/* clang-format on */
+
 static error_t parse_up(int key, char *arg, struct argp_state *state)
 {
 	struct lab_spec *s = state->input;
-	long long v;
+	error_t err = bl_number_option(numbers, key, arg, s, state);
 
+	if (err != ARGP_ERR_UNKNOWN)
+		return err;
 	switch (key) {
 	case ARGP_KEY_INIT:
 		state->child_inputs[1] = s;
-		return 0;
-	case KEY_CONTROLLERS:
-		if (!cli_number(arg, 0, LAB_CONTROLLERS_MAX, &v))
-			argp_error(state, "controllers \"%s\" is not a number from 0 to %d", arg,
-				   LAB_CONTROLLERS_MAX);
-		s->controllers = (unsigned int)v;
-		s->etcd = v > 1;
 		return 0;
 	case KEY_BARE:
 		s->bare = true;
@@ -80,6 +84,7 @@ int cmd_lab_up(int argc, char **argv)
 		strcpy(lab->spec.name, DEFAULT_NAME);
 	if (lab->spec.bare && lab->spec.controllers)
 		return cli_usage("--no-barline: there is nothing for controllers to control");
+	lab->spec.etcd = lab->spec.controllers > 1;
 	err = lab_start(lab, NULL, NULL);
 	if (!err && cli.json)
 		cli_json(json_pack("{s:s, s:s}", "lab", lab->spec.name, "state", "up"));

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "cli/util/args.h"
 #include "lab/lab.h"
 #include "lab/lab_argp.h"
@@ -61,45 +62,28 @@ static const struct argp_option lab_options[] = {
 	{ 0 }
 };
 
+/* clang-format off */
+static const struct bl_number numbers[] = {
+	BL_NUMBER(KEY_HOSTS, "hosts", NULL, 1, LAB_HOSTS_MAX, struct lab_spec, hosts),
+	BL_NUMBER(KEY_TORS, "tors", NULL, 1, LAB_TORS_MAX, struct lab_spec, tors),
+	BL_NUMBER(KEY_SPINES, "spines", NULL, 1, LAB_SPINES_MAX, struct lab_spec, spines),
+	BL_NUMBER(KEY_BEACON, "beacon-us", "us", 1, 1000000, struct lab_spec, beacon_us),
+	BL_NUMBER(KEY_DEAD, "dead-after-us", "us", 1, 100000000, struct lab_spec, dead_after_us),
+	BL_NUMBER(KEY_MTU, "mtu", "bytes", 1280, 9000, struct lab_spec, mtu),
+	{ 0 }
+};
+/* clang-format on */
+
 static error_t parse_lab(int key, char *arg, struct argp_state *state)
 {
 	struct lab_spec *s = state->input;
+	error_t err = bl_number_option(numbers, key, arg, s, state);
 	long long v, host;
 	char *eq;
 
+	if (err != ARGP_ERR_UNKNOWN)
+		return err;
 	switch (key) {
-	case KEY_HOSTS:
-		if (!cli_number(arg, 1, LAB_HOSTS_MAX, &v))
-			argp_error(state, "hosts \"%s\" is not a number from 1 to %d", arg,
-				   LAB_HOSTS_MAX);
-		s->hosts = (unsigned int)v;
-		return 0;
-	case KEY_TORS:
-		if (!cli_number(arg, 1, LAB_TORS_MAX, &v))
-			argp_error(state, "tors \"%s\" is not a number from 1 to %d", arg,
-				   LAB_TORS_MAX);
-		s->tors = (unsigned int)v;
-		return 0;
-	case KEY_SPINES:
-		if (!cli_number(arg, 1, LAB_SPINES_MAX, &v))
-			argp_error(state, "spines \"%s\" is not a number from 1 to %d", arg,
-				   LAB_SPINES_MAX);
-		s->spines = (unsigned int)v;
-		return 0;
-	case KEY_BEACON:
-		if (!cli_number(arg, 1, 1000000, &v))
-			argp_error(state,
-				   "beacon interval \"%s\" is not a number of us from 1 to 1000000",
-				   arg);
-		s->beacon_us = (unsigned int)v;
-		return 0;
-	case KEY_DEAD:
-		if (!cli_number(arg, 1, 100000000, &v))
-			argp_error(state,
-				   "dead-after \"%s\" is not a number of us from 1 to 100000000",
-				   arg);
-		s->dead_after_us = (unsigned int)v;
-		return 0;
 	case KEY_REALTIME:
 		if (bl_realtime_parse(arg) < 0)
 			argp_error(state, "realtime \"%s\" is not auto, always or never", arg);
@@ -112,15 +96,10 @@ static error_t parse_lab(int key, char *arg, struct argp_state *state)
 		eq = strchr(arg, '=');
 		if (eq)
 			*eq = '\0';
-		if (!eq || !cli_number(arg + (arg[0] == 'h'), 1, LAB_HOSTS_MAX, &host) ||
-		    !cli_number(eq + 1, -3600000000000, 3600000000000, &v))
+		if (!eq || !bl_read_integer(arg + (arg[0] == 'h'), 1, LAB_HOSTS_MAX, &host) ||
+		    !bl_read_integer(eq + 1, -3600000000000, 3600000000000, &v))
 			argp_error(state, "skew is HOST=NS, as in h2=-5000");
 		s->skew_ns[host - 1] = v;
-		return 0;
-	case KEY_MTU:
-		if (!cli_number(arg, 1280, 9000, &v))
-			argp_error(state, "mtu \"%s\" is not a number from 1280 to 9000", arg);
-		s->mtu = (unsigned int)v;
 		return 0;
 	case KEY_L2:
 		s->l3 = false;

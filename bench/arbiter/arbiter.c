@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "bench/arbiter/arbiter.h"
 #include "cli/util/args.h"
 #include "cli/util/out.h"
@@ -91,17 +92,6 @@ double arb_median(double *v, unsigned int n)
 	return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
 }
 
-static long long number(const char *arg, const char *what, long long min, long long max,
-			struct argp_state *state)
-{
-	long long v = 0;
-
-	if (!cli_number(arg, min, max, &v))
-		argp_error(state, "%s \"%s\" is not a number from %lld to %lld", what, arg, min,
-			   max);
-	return v;
-}
-
 static int name_of(const char *arg, const char *what, const char *const *names,
 		   struct argp_state *state)
 {
@@ -185,11 +175,30 @@ struct bench_args {
 	const char *names;
 };
 
+/* clang-format off */
+static const struct bl_number numbers[] = {
+	BL_NUMBER(KEY_ENDPOINTS, "endpoints", NULL, 2, BL_ALLOC_ENDPOINTS_MAX, struct arb_args, endpoints),
+	BL_NUMBER(KEY_LOAD, "load", NULL, 0.001, 1, struct arb_args, load),
+	BL_NUMBER_POWER_OF_TWO(KEY_WINDOW, "window", "slots", 8, 512, struct arb_args, window),
+	BL_NUMBER(KEY_SLOTS, "slots", NULL, 1000, 100000000, struct arb_args, slots),
+	BL_NUMBER(KEY_TICK, "tick", "slots", 1, 512, struct arb_args, tick),
+	BL_NUMBER(KEY_MTUS, "mtus", NULL, 1, 1000, struct arb_args, mtus),
+	BL_NUMBER(KEY_RACKS, "racks", NULL, 2, 128, struct arb_args, racks),
+	BL_NUMBER(KEY_PATHS, "paths", NULL, 1, BL_PATH_PATHS_MAX, struct arb_args, paths),
+	BL_NUMBER(KEY_CAP, "cap", NULL, 1, BL_PATH_CAP_MAX, struct arb_args, cap),
+	BL_NUMBER(KEY_SEED, "seed", NULL, 0, INT64_MAX, struct arb_args, seed),
+	{ 0 }
+};
+/* clang-format on */
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct bench_args *b = state->input;
 	struct arb_args *a = &b->a;
+	error_t err = bl_number_option(numbers, key, arg, a, state);
 
+	if (err != ARGP_ERR_UNKNOWN)
+		return err;
 	switch (key) {
 	case ARGP_KEY_ARG:
 		if (b->what)
@@ -203,48 +212,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		if (!b->what)
 			argp_error(state, "which workload? There are %s", b->names);
 		return 0;
-	case KEY_ENDPOINTS:
-		a->endpoints = number(arg, "endpoints", 2, BL_ALLOC_ENDPOINTS_MAX, state);
-		return 0;
 	case KEY_POLICY:
 		a->policy = name_of(arg, "policy", policies, state);
-		return 0;
-	case KEY_LOAD:
-		if (!cli_real(arg, 0.001, 1, &a->load))
-			argp_error(state, "load \"%s\" is not a number above 0 and up to 1", arg);
-		return 0;
-	case KEY_WINDOW:
-		a->window = number(arg, "window", 8, 512, state);
-		if (a->window & (a->window - 1))
-			argp_error(state, "window \"%s\" is not 8, 16, 32, 64, 128, 256 or 512",
-				   arg);
-		return 0;
-	case KEY_SLOTS:
-		a->slots = number(arg, "slots", 1000, 100000000, state);
-		return 0;
-	case KEY_TICK:
-		a->tick = number(arg, "tick", 1, 512, state);
-		return 0;
-	case KEY_MTUS:
-		a->mtus = number(arg, "mtus", 1, 1000, state);
 		return 0;
 	case KEY_ISA:
 		a->isa = name_of(arg, "isa", isas, state);
 		return 0;
-	case KEY_RACKS:
-		a->racks = number(arg, "racks", 2, 128, state);
-		return 0;
-	case KEY_PATHS:
-		a->paths = number(arg, "paths", 1, BL_PATH_PATHS_MAX, state);
-		return 0;
-	case KEY_CAP:
-		a->cap = number(arg, "cap", 1, BL_PATH_CAP_MAX, state);
-		return 0;
 	case KEY_HOW:
 		a->how = name_of(arg, "way", hows, state);
-		return 0;
-	case KEY_SEED:
-		a->seed = number(arg, "seed", 0, INT64_MAX, state);
 		return 0;
 	case KEY_OUT:
 		a->out = arg;

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "arbiter/alloc/alloc.h"
+#include "base/number.h"
 #include "base/time.h"
 #include "bench/fastpass/fastpass.h"
 #include "bench/util.h"
@@ -250,26 +251,24 @@ struct args {
 	const char *out;
 };
 
+/* clang-format off */
+static const struct bl_number numbers[] = {
+	BL_NUMBER(KEY_RUNS, "runs", NULL, 1, RUNS_MAX, struct args, p.runs),
+	BL_NUMBER(KEY_INTERVAL, "interval-us", "us", 100, 1000000, struct args, p.interval_us),
+	{ 0 }
+};
+/* clang-format on */
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct args *a = state->input;
-	long long v;
+	error_t err = bl_number_option(numbers, key, arg, a, state);
 
+	if (err != ARGP_ERR_UNKNOWN)
+		return err;
 	switch (key) {
 	case ARGP_KEY_INIT:
 		state->child_inputs[1] = &a->p.lab->spec;
-		return 0;
-	case KEY_RUNS:
-		if (!cli_number(arg, 1, RUNS_MAX, &v))
-			argp_error(state, "runs \"%s\" is not a number from 1 to %d", arg,
-				   RUNS_MAX);
-		a->p.runs = (unsigned int)v;
-		return 0;
-	case KEY_INTERVAL:
-		if (!cli_number(arg, 100, 1000000, &v))
-			argp_error(state, "interval \"%s\" is not a number from 100 to 1000000",
-				   arg);
-		a->p.interval_us = (unsigned int)v;
 		return 0;
 	case KEY_POLICY:
 		if (strcmp(arg, "fastpass"))

@@ -19,6 +19,7 @@
 
 #include "arbiter/alloc/alloc.h"
 #include "base/rate.h"
+#include "base/number.h"
 #include "base/time.h"
 #include "bench/traffic/traffic.h"
 #include "bench/fastpass/fastpass.h"
@@ -451,12 +452,21 @@ struct args {
 	const char *out;
 };
 
+/* clang-format off */
+static const struct bl_number numbers[] = {
+	BL_NUMBER(KEY_STEP, "step", "s", 2, 60, struct args, p.step_s),
+	{ 0 }
+};
+/* clang-format on */
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct args *a = state->input;
 	struct traffic_params t = { 0 };
-	long long v;
+	error_t err = bl_number_option(numbers, key, arg, a, state);
 
+	if (err != ARGP_ERR_UNKNOWN)
+		return err;
 	switch (key) {
 	case ARGP_KEY_INIT:
 		state->child_inputs[1] = &a->p.lab->spec;
@@ -465,11 +475,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		traffic_policies(&t, arg, state);
 		memcpy(a->p.policy, t.policy, sizeof(t.policy));
 		a->p.npolicies = t.npolicies;
-		return 0;
-	case KEY_STEP:
-		if (!cli_number(arg, 2, 60, &v))
-			argp_error(state, "step \"%s\" is not a number from 2 to 60", arg);
-		a->p.step_s = (unsigned int)v;
 		return 0;
 	case KEY_OUT:
 		a->out = arg;

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/nl.h"
+#include "base/number.h"
 #include "base/time.h"
 #include "bench/kill/kill.h"
 #include "bench/util.h"
@@ -57,6 +58,7 @@ struct params {
 	struct lab *lab;
 	enum kill_what what;
 	unsigned int runs, interval_us, size, stop_ms;
+	unsigned int controllers; /* 0: what @what needs */
 	const char *out;
 };
 
@@ -419,22 +421,26 @@ static const struct argp_option options[] = {
 	{ 0 }
 };
 
-static unsigned int ranged(struct argp_state *state, const char *what, const char *arg,
-			   long long min, long long max)
-{
-	long long v;
-
-	if (!cli_number(arg, min, max, &v))
-		argp_error(state, "%s \"%s\" is not a number from %lld to %lld", what, arg, min,
-			   max);
-	return (unsigned int)v;
-}
+/* clang-format off */
+static const struct bl_number numbers[] = {
+	BL_NUMBER(KEY_RUNS, "runs", NULL, 1, RUNS_MAX, struct params, runs),
+	BL_NUMBER(KEY_CONTROLLERS, "controllers", NULL, 1, LAB_CONTROLLERS_MAX, struct params,
+		  controllers),
+	BL_NUMBER(KEY_INTERVAL, "interval-us", "us", 100, 1000000, struct params, interval_us),
+	BL_NUMBER(KEY_SIZE, "size", "bytes", sizeof(struct kill_message), 1400, struct params, size),
+	BL_NUMBER(KEY_STOP, "stop-ms", "ms", 100, 60000, struct params, stop_ms),
+	{ 0 }
+};
+/* clang-format on */
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct params *p = state->input;
+	error_t err = bl_number_option(numbers, key, arg, p, state);
 	unsigned int k;
 
+	if (err != ARGP_ERR_UNKNOWN)
+		return err;
 	switch (key) {
 	case ARGP_KEY_INIT:
 		state->child_inputs[1] = &p->lab->spec;
@@ -448,22 +454,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 				   "etcd-leader, stop or leave",
 				   arg);
 		p->what = (enum kill_what)k;
-		return 0;
-	case KEY_RUNS:
-		p->runs = ranged(state, "runs", arg, 1, RUNS_MAX);
-		return 0;
-	case KEY_CONTROLLERS:
-		p->lab->spec.controllers =
-			ranged(state, "controllers", arg, 1, LAB_CONTROLLERS_MAX);
-		return 0;
-	case KEY_INTERVAL:
-		p->interval_us = ranged(state, "interval", arg, 100, 1000000);
-		return 0;
-	case KEY_SIZE:
-		p->size = ranged(state, "size", arg, sizeof(struct kill_message), 1400);
-		return 0;
-	case KEY_STOP:
-		p->stop_ms = ranged(state, "stop-ms", arg, 100, 60000);
 		return 0;
 	case KEY_OUT:
 		p->out = arg;
@@ -585,8 +575,7 @@ static int suit(struct params *p)
 		return cli_usage("failover runs on a rack or a leaf-spine, not on \"%s\"", s->name);
 	if (p->what == KILL_TOR || p->what == KILL_LINK || p->what == KILL_SPINE)
 		s->leaf_spine = s->l3 = true; /* on a rack they leave nobody who could go on */
-	if (!s->controllers)
-		s->controllers = replicated ? 3 : 1;
+	s->controllers = p->controllers ? p->controllers : replicated ? 3 : 1;
 	if (replicated && s->controllers < 2)
 		return cli_usage("--kill %s needs two controllers or three", kill_names[p->what]);
 	s->etcd = s->controllers > 1;

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "arbiter/alloc/alloc.h"
-#include "base/rate.h"
+#include "base/number.h"
 #include "bench/traffic/traffic.h"
 #include "cli/util/args.h"
 #include "cli/util/out.h"
@@ -141,13 +141,23 @@ static void parse_transports(struct traffic_params *p, const char *arg, struct a
 		argp_error(state, "no transport");
 }
 
+/* clang-format off */
+static const struct bl_number numbers[] = {
+	BL_NUMBER_RATE_OF(KEY_OFFER, "offer", struct args, p.offer_bps),
+	BL_NUMBER(KEY_SECONDS, "seconds", "s", 2, 3600, struct args, p.seconds),
+	{ 0 }
+};
+/* clang-format on */
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct args *a = state->input;
 	struct traffic_params *p = &a->p;
-	long long v;
+	error_t err = bl_number_option(numbers, key, arg, a, state);
 	int i;
 
+	if (err != ARGP_ERR_UNKNOWN)
+		return err;
 	switch (key) {
 	case ARGP_KEY_INIT:
 		state->child_inputs[1] = &a->lab->spec;
@@ -160,16 +170,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_UNMETERED:
 		p->unmetered = true;
-		return 0;
-	case KEY_OFFER:
-		if (!bl_rate_parse(arg, &p->offer_bps))
-			argp_error(state, "offer \"%s\" is no rate: as 100mbit, from 2mbit on",
-				   arg);
-		return 0;
-	case KEY_SECONDS:
-		if (!cli_number(arg, 2, 3600, &v))
-			argp_error(state, "seconds \"%s\" is not a number from 2 to 3600", arg);
-		p->seconds = (unsigned int)v;
 		return 0;
 	case KEY_CONGESTION:
 		p->congestion = arg;

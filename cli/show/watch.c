@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/number.h"
 #include "base/time.h"
 #include "cli/cmd.h"
 #include "cli/util/args.h"
@@ -27,21 +28,22 @@ static const struct argp_option watch_options[] = {
 	{ 0 }
 };
 
+/* clang-format off */
+static const struct bl_number numbers[] = {
+	BL_NUMBER('i', "interval", "s", 0.01, 86400, struct watch_args, interval_s),
+	BL_NUMBER('c', "count", NULL, 1, 1000000000, struct watch_args, count),
+	{ 0 }
+};
+/* clang-format on */
+
 static error_t parse_watch(int key, char *arg, struct argp_state *state)
 {
 	struct watch_args *w = state->input;
+	error_t err = bl_number_option(numbers, key, arg, w, state);
 
+	if (err != ARGP_ERR_UNKNOWN)
+		return err;
 	switch (key) {
-	case 'i':
-		if (!cli_real(arg, 0.01, 86400, &w->interval_s))
-			argp_error(state,
-				   "interval \"%s\" is not a number of seconds from 0.01 to 86400",
-				   arg);
-		return 0;
-	case 'c':
-		if (!cli_number(arg, 1, 1000000000, &w->count))
-			argp_error(state, "count \"%s\" is not a number from 1 on", arg);
-		return 0;
 	case 'a':
 		w->all = true;
 		return 0;

@@ -2,7 +2,6 @@
 /*
  * See args.h.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -116,24 +115,6 @@ int cmd_skip_flags(int argc, char **argv)
 			break;
 	}
 	return at;
-}
-
-bool cli_number(const char *s, long long min, long long max, long long *v)
-{
-	char *end;
-
-	errno = 0;
-	*v = strtoll(s, &end, 0);
-	return !errno && end != s && !*end && *v >= min && *v <= max;
-}
-
-bool cli_real(const char *s, double min, double max, double *v)
-{
-	char *end;
-
-	errno = 0;
-	*v = strtod(s, &end);
-	return !errno && end != s && !*end && *v >= min && *v <= max;
 }
 
 int cli_cpus(const char *s, int *cpus, int max)

@@ -9,7 +9,6 @@
 #define BARLINE_CLI_UTIL_ARGS_H
 
 #include <argp.h>
-#include <stdbool.h>
 
 #include "cli/util/out.h"
 
@@ -37,11 +36,6 @@ void cmd_parse_words(const struct argp *argp, int argc, char **argv, unsigned in
 
 /** cmd_skip_flags - Returns the index of the first element of @argv[1...] that is not -j or -v. */
 int cmd_skip_flags(int argc, char **argv);
-
-/** cli_number - Reads an integer from all of @s. Returns false if it is not in @min to @max. */
-bool cli_number(const char *s, long long min, long long max, long long *v);
-/** cli_real - Reads a number from all of @s. Returns false if it is not in @min to @max. */
-bool cli_real(const char *s, double min, double max, double *v);
 
 /** cli_cpus - Reads a list of CPUs, as in "0,2-3". Returns their number, or -1. */
 int cli_cpus(const char *s, int *cpus, int max);
