@@ -51,7 +51,7 @@ ARB_SRC	 := $(call sources,arbiter)
 CTL_SRC	 := $(call sources,controller)
 LAB_SRC	 := $(call sources,lab)
 # the other sources in bench/ itself are programs of their own
-BENCH_SRC := bench/run.c bench/util.c $(wildcard bench/*/*.c)
+BENCH_SRC := $(addprefix bench/,run.c util.c counter_span.c) $(wildcard bench/*/*.c)
 UTIL_SRC := $(wildcard cli/util/*.c)
 CLI_SRC	 := $(filter-out $(UTIL_SRC),$(call sources,cli))
 UNIT_SRC := $(wildcard tests/unit/test_*.c)

@@ -9,9 +9,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "arbiter/alloc/verify.h"
+#include "base/time.h"
 #include "bench/arbiter/arbiter.h"
 #include "cli/util/out.h"
 
@@ -86,14 +86,6 @@ static bool keep(struct trial *t, struct bl_grants *g)
 	return true;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 /*
  * one block: requests drawn before, grants checked after. @ns, @mtus: of the block. 0; 1 after a
  * message
@@ -114,7 +106,7 @@ static int block(struct trial *t, struct bl_alloc *a, struct bl_verify *v, uint6
 		/* they have come by then */
 		const uint64_t slot = now + (uint64_t)(q + 1) * t->tick;
 
-		start = now_ns();
+		start = bl_mono_ns();
 		for (i = t->first[q]; i < t->first[q + 1]; i++)
 			if (bl_alloc_demand(a, t->request[i].src, t->request[i].dst, t->mtus,
 					    slot + 10 * t->mtus))
@@ -124,7 +116,7 @@ static int block(struct trial *t, struct bl_alloc *a, struct bl_verify *v, uint6
 						"than they carry",
 						bl_alloc_waiting(a), t->cfg.endpoints);
 		t->runs[q] = bl_alloc_run(a, slot);
-		*ns += now_ns() - start;
+		*ns += bl_mono_ns() - start;
 		*mtus += t->runs[q].mtus;
 		if (!keep(t, &t->runs[q]))
 			return cli_fail("out of memory");

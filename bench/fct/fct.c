@@ -549,12 +549,13 @@ static int check(const struct args *a)
 	return 0;
 }
 
+/* argument of drive_cell() */
 struct cell_run {
 	const struct fct_params *p;
 	struct fct_cell *c;
 };
 
-static int drive(struct lab *lab, void *arg)
+static int drive_cell(struct lab *lab, void *arg)
 {
 	const struct cell_run *r = arg;
 
@@ -566,7 +567,7 @@ static int run_cell(const struct lab *lab, const struct fct_params *p, struct fc
 	const struct traffic_policy *policy = &p->policy[c->policy];
 	struct lab *one = traffic_lab(lab, policy);
 	struct cell_run r = { p, c };
-	int err;
+	char what[80];
 
 	if (!one)
 		return 1;
@@ -574,11 +575,8 @@ static int run_cell(const struct lab *lab, const struct fct_params *p, struct fc
 		one->spec.admission.top.v[BL_TOP_O_LEVELS] = 1 + 1;
 	if (p->law[c->policy])
 		one->spec.admission.top.v[BL_TOP_O_LAW] = p->law[c->policy];
-	err = lab_start(one, drive, &r);
-	free(one);
-	return err || !c->done
-		       ? cli_fail("fct, %s: the measurement did not come to its end", policy->text)
-		       : 0;
+	snprintf(what, sizeof(what), "fct, %s", policy->text);
+	return traffic_run_lab(one, drive_cell, &r, &c->done, what);
 }
 
 /* one run: a trace, and all policies */

@@ -224,12 +224,22 @@ struct lab *traffic_lab(const struct lab *lab, const struct traffic_policy *poli
 	return one;
 }
 
+int traffic_run_lab(struct lab *one, int (*driver)(struct lab *lab, void *arg), void *arg,
+		    const bool *done, const char *what)
+{
+	int err = lab_start(one, driver, arg);
+
+	free(one);
+	return err || !*done ? cli_fail("%s: the measurement did not complete", what) : 0;
+}
+
+/* argument of drive_cell() */
 struct cell_run {
 	const struct traffic_params *p;
 	struct traffic_cell *c;
 };
 
-static int drive(struct lab *lab, void *arg)
+static int drive_cell(struct lab *lab, void *arg)
 {
 	const struct cell_run *r = arg;
 
@@ -241,20 +251,16 @@ static int run_cell(const struct lab *lab, const struct traffic_params *p, struc
 	const struct traffic_policy *policy = &p->policy[c->policy];
 	struct lab *one = traffic_lab(lab, policy);
 	struct cell_run r = { p, c };
-	int err;
+	char what[80];
 
 	if (!one)
 		return 1;
-	err = lab_start(one, drive, &r);
-	free(one);
-	if (!err && !c->done)
-		err = 1;
-	return err ? cli_fail("%s, %s, %s: the measurement did not come to its end",
-			      traffic_names[p->kind], policy->text, c->udp ? "UDP" : "TCP")
-		   : 0;
+	snprintf(what, sizeof(what), "%s, %s, %s", traffic_names[p->kind], policy->text,
+		 c->udp ? "UDP" : "TCP");
+	return traffic_run_lab(one, drive_cell, &r, &c->done, what);
 }
 
-static int check(const struct args *a)
+static int check_setup(const struct args *a)
 {
 	const struct lab_spec *s = &a->lab->spec;
 	unsigned int least = a->p.kind == TRAFFIC_MEMCACHED ? 3 : 2;
@@ -326,7 +332,7 @@ int traffic_main(int argc, char **argv)
 		a.lab->spec.admission.t_slots = BULK_T;
 	if (!a.lab->spec.beacon_us)
 		a.lab->spec.beacon_us = BEACON_US;
-	err = check(&a);
+	err = check_setup(&a);
 	size = sizeof(*cells) * 2 * a.p.npolicies;
 	/* most of it is never touched */
 	cells = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE,

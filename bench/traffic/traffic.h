@@ -135,6 +135,14 @@ int traffic_main(int argc, char **argv);
 void traffic_policies(struct traffic_params *p, const char *arg, struct argp_state *state);
 /** traffic_lab - a copy of @lab for one run under @policy, to be freed; NULL after a message. */
 struct lab *traffic_lab(const struct lab *lab, const struct traffic_policy *policy);
+/**
+ * traffic_run_lab - Runs @driver(@arg) in lab @one, of traffic_lab(), and frees it.
+ * @done: set by the driver when the measurement is complete
+ * @what: name of the measurement, for the message
+ * Returns 0, or 1 after a message.
+ */
+int traffic_run_lab(struct lab *one, int (*driver)(struct lab *lab, void *arg), void *arg,
+		    const bool *done, const char *what);
 
 /* traffic_run.c */
 /** traffic_drive - run one cell inside the lab. 0 or 1 after a message. */
