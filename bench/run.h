@@ -22,10 +22,13 @@ enum workload_command {
 /** struct workload - One row of the table. */
 struct workload {
 	enum workload_command command;
-	const char *name;   /* word after the command */
-	const char *option; /* the row applies only if an option begins so; NULL: always. Must
-			     * precede the row with the same name and no option */
-	const char *brief;  /* what it shows, in one line */
+	const char *name; /* word after the command */
+	/*
+	 * the row applies only if an option begins so; NULL: always. Must precede the row with the
+	 * same name and no option
+	 */
+	const char *option;
+	const char *brief;                  /* what it shows, in one line */
 	int (*main)(int argc, char **argv); /* returns the exit status; not of WORKLOAD_ARBITER */
 	const struct arb_bench *arbiter;    /* only of WORKLOAD_ARBITER */
 };

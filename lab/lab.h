@@ -63,36 +63,46 @@ struct lab_spec {
 	bool one_lane;       /* test only: all datapath CPUs share one lane */
 	bool no_thread_napi; /* test only: NAPI of the ports stays in softirq */
 	bool no_ahead;       /* silent hosts do not promise ahead of their clocks */
-	bool apart; /* each node has a daemon process of its own, as on machines: a daemon that
-		     * waits or is killed does not affect the others. false: one process
-		     * serves all nodes */
+	/*
+	 * each node has a daemon process of its own, as on machines: a daemon that waits or is
+	 * killed does not affect the others. false: one process serves all nodes
+	 */
+	bool apart;
 
 	unsigned int hosts;  /* over all ToRs, at least 1 */
 	unsigned int tors;   /* of a leaf-spine */
 	unsigned int spines; /* of a leaf-spine */
-	unsigned int cores;  /* with @leaf_spine: number of cores of three tiers. Half of the ToRs
-			      * and half of the spines are a pod; each spine is linked to all
-			      * cores. 0: two tiers */
-	unsigned int mtu;    /* of every link, bytes */
+	/*
+	 * with @leaf_spine: number of cores of three tiers. Half of the ToRs and half of the spines
+	 * are a pod; each spine is linked to all cores. 0: two tiers
+	 */
+	unsigned int cores;
+	unsigned int mtu;               /* of every link, bytes */
 	unsigned int beacon_us;         /* beacon interval; 0: default */
 	unsigned int dead_after_us;     /* a link that is silent for longer has failed */
 	int cpus[BL_LANES_MAX];         /* datapath CPUs of the switches */
 	unsigned int ncpus;             /* valid elements of @cpus; 0: CPU 0 */
 	int64_t skew_ns[LAB_HOSTS_MAX]; /* error of each host's clock; by host, from 0 */
 
-	unsigned int arbiters;  /* Fastpass arbiters, beside the hosts of the first ToR; 0: 2 if
-				 * the policy is fastpass */
+	/* Fastpass arbiters, beside the hosts of the first ToR; 0: 2 if the policy is fastpass */
+	unsigned int arbiters;
 	unsigned int fp_policy; /* of the arbiter's allocator: enum bl_alloc_policy */
 	bool fp_fast;           /* slots and watchdogs of a 10 Gbit/s network at any rate */
 
-	unsigned int controllers; /* failure controllers, in the lab's own network namespace, which
-				   * stands for a management network. The driver of a workload
-				   * starts them (lab_ctl_start()); `lab up` has a process for it */
-	bool etcd;                /* controllers store in etcd with three members; false: SQLite,
-				   * for a single controller */
+	/*
+	 * failure controllers, in the lab's own network namespace, which stands for a management
+	 * network. The driver of a workload starts them (lab_ctl_start()); `lab up` has a process
+	 * for it
+	 */
+	unsigned int controllers;
+	/* controllers store in etcd with three members; false: SQLite, for a single controller */
+	bool etcd;
 
-	struct bl_admission_cfg admission; /* if on, every host has bl0 and ports of switches are
-					    * metered. Limits of queues are those of switches */
+	/*
+	 * if on, every host has bl0 and ports of switches are metered. Limits of queues are those
+	 * of switches
+	 */
+	struct bl_admission_cfg admission;
 };
 
 enum lab_kind { LAB_HOST, LAB_TOR, LAB_SPINE, LAB_ARBITER, LAB_CORE };

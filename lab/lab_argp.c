@@ -37,28 +37,30 @@ static const struct argp_option lab_options[] = {
 	{ "beacon-us", KEY_BEACON, "US", 0, "beacon interval (default 100, with --admission 1000)",
 	  LAB_ARGP_GROUP },
 	{ "dead-after-us", KEY_DEAD, "US", 0,
-	  "exclude a silent link after (default 500000: hosts of a lab wait for a CPU at times, "
-	  "and are not dead)",
+	  "exclude a link that is silent for so long (default 500000, because hosts of a lab may "
+	  "wait for a CPU)",
 	  LAB_ARGP_GROUP },
 	{ "realtime", KEY_REALTIME, "WHEN", 0,
-	  "the datapath's threads are SCHED_FIFO: auto (on isolated CPUs only, and elsewhere have "
-	  "short slices; the default), always, never",
+	  "whether the datapath's threads are SCHED_FIFO: auto (default: only on isolated CPUs; "
+	  "elsewhere they get short time slices), always, never",
 	  LAB_ARGP_GROUP },
 	{ "no-ahead", KEY_NO_AHEAD, NULL, 0,
-	  "silent hosts do not promise ahead of their clocks: to compare with", LAB_ARGP_GROUP },
-	{ "skew", KEY_SKEW, "HOST=NS", 0,
-	  "let this host's clock be off by so many ns; may be repeated", LAB_ARGP_GROUP },
-	{ "mtu", KEY_MTU, "BYTES", 0, "of every link (default 1500)", LAB_ARGP_GROUP },
-	{ "l2", KEY_L2, NULL, 0, "rack: the ToR forwards by a static table of addresses (default)",
+	  "hosts that are silent do not promise ahead of their clocks, for comparison",
 	  LAB_ARGP_GROUP },
+	{ "skew", KEY_SKEW, "HOST=NS", 0,
+	  "add an error of NS to the clock of this host; may be repeated", LAB_ARGP_GROUP },
+	{ "mtu", KEY_MTU, "BYTES", 0, "MTU of every link (default 1500)", LAB_ARGP_GROUP },
+	{ "l2", KEY_L2, NULL, 0,
+	  "rack: the ToR forwards by a static table of MAC addresses (default)", LAB_ARGP_GROUP },
 	{ "l3", KEY_L3, NULL, 0, "rack: the ToR forwards by Linux's routing tables",
 	  LAB_ARGP_GROUP },
 	{ "cpus", KEY_CPUS, "LIST", 0,
-	  "datapath CPUs of the switches, as 0,2-3; each is a lane (default 0)", LAB_ARGP_GROUP },
+	  "datapath CPUs of the switches, as in 0,2-3; each is a lane (default 0)",
+	  LAB_ARGP_GROUP },
 	{ "one-lane", KEY_ONE_LANE, NULL, OPTION_HIDDEN,
-	  "test: all datapath CPUs share one lane, which breaks the promise", LAB_ARGP_GROUP },
+	  "test: all datapath CPUs share one lane, which breaks the order", LAB_ARGP_GROUP },
 	{ "no-threaded-napi", KEY_NO_THREAD, NULL, OPTION_HIDDEN,
-	  "test: leave the ports' NAPI where it is", LAB_ARGP_GROUP },
+	  "test: do not move NAPI of the ports into threads", LAB_ARGP_GROUP },
 	{ 0 }
 };
 
@@ -86,7 +88,7 @@ static error_t parse_lab(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case KEY_REALTIME:
 		if (bl_realtime_parse(arg) < 0)
-			argp_error(state, "realtime \"%s\" is not auto, always or never", arg);
+			argp_error(state, "--realtime: \"%s\" is not auto, always or never", arg);
 		s->realtime = (enum bl_realtime)bl_realtime_parse(arg);
 		return 0;
 	case KEY_NO_AHEAD:
@@ -98,7 +100,7 @@ static error_t parse_lab(int key, char *arg, struct argp_state *state)
 			*eq = '\0';
 		if (!eq || !bl_read_integer(arg + (arg[0] == 'h'), 1, LAB_HOSTS_MAX, &host) ||
 		    !bl_read_integer(eq + 1, -3600000000000, 3600000000000, &v))
-			argp_error(state, "skew is HOST=NS, as in h2=-5000");
+			argp_error(state, "--skew needs HOST=NS, as in h2=-5000");
 		s->skew_ns[host - 1] = v;
 		return 0;
 	case KEY_L2:
@@ -110,7 +112,8 @@ static error_t parse_lab(int key, char *arg, struct argp_state *state)
 	case KEY_CPUS:
 		v = cli_cpus(arg, s->cpus, BL_LANES_MAX);
 		if (v < 1)
-			argp_error(state, "cpus \"%s\" is not a list of at most %d CPUs, as 0,2-3",
+			argp_error(state,
+				   "--cpus: \"%s\" is not a list of at most %d CPUs, as in 0,2-3",
 				   arg, BL_LANES_MAX);
 		s->ncpus = (unsigned int)v;
 		return 0;
@@ -140,12 +143,13 @@ static error_t parse_lab(int key, char *arg, struct argp_state *state)
 			s->tors = 2;
 			s->spines = 0;
 		}
-		if (s->cores) { /* two pods, of two ToRs and two spines unless more are asked for */
+		if (s->cores) { /* two pods of at least two ToRs and two spines each */
 			s->tors = s->tors > 2 ? s->tors : 4;
 			s->spines = s->spines > 2 ? s->spines : 4;
 			if (s->tors % 2 || s->spines % 2)
-				argp_error(state, "three tiers have two pods: an even number of "
-						  "ToRs, and of spines");
+				argp_error(state, "three tiers have two pods and need an even "
+						  "number of "
+						  "ToRs and of spines");
 			if (s->admission.on)
 				argp_error(state, "--admission is for a rack, a leaf-spine or a "
 						  "dumbbell");
@@ -156,11 +160,12 @@ static error_t parse_lab(int key, char *arg, struct argp_state *state)
 		if (s->leaf_spine)
 			s->l3 = true;
 		if (s->admission.on && (s->bare || (s->l3 && s->admission.policy == BL_POLICY_PL2)))
-			argp_error(state, "--admission is for barline's programs, and pl2 for a "
-					  "rack over L2");
+			argp_error(state, "--admission needs barline's programs, and pl2 a rack "
+					  "over L2");
 		if (s->admission.spray && (!s->leaf_spine || s->dumbbell))
-			argp_error(state, "--spray: frames take the ways up in turn; only a "
-					  "leaf-spine has several");
+			argp_error(state, "--spray needs a leaf-spine: only there ToRs have "
+					  "several "
+					  "ways up");
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;

@@ -48,7 +48,7 @@ static int set_sysctls(bool forward, bool ecn)
 		bool forward_only, ecn_only;
 	} all[] = {
 		{ "/proc/sys/net/ipv6/conf/default/accept_ra", "0", false },
-		/* no link-local addresses: no chatter on an idle rack */
+		/* without link-local addresses an idle rack sends nothing */
 		{ "/proc/sys/net/ipv6/conf/default/addr_gen_mode", "1", false },
 		{ "/proc/sys/net/ipv6/conf/all/disable_ipv6", "0", false },
 		{ "/proc/sys/net/ipv6/conf/default/disable_ipv6", "0", false },
@@ -57,15 +57,15 @@ static int set_sysctls(bool forward, bool ecn)
 		{ "/proc/sys/net/ipv4/ip_forward", "1", true },
 		{ "/proc/sys/net/ipv6/conf/all/forwarding", "1", true },
 		{ "/proc/sys/net/ipv6/conf/default/forwarding", "1", true },
-		/* over ports too, so that a rack uses all its spines */
+		/* hash ports too, so that the flows of a rack use all spines */
 		{ "/proc/sys/net/ipv4/fib_multipath_hash_policy", "1", true },
 		{ "/proc/sys/net/ipv6/fib_multipath_hash_policy", "1", true },
-		/* who sees that a neighbour is gone takes another way */
+		/* a switch whose link is down uses its other next hops */
 		{ "/proc/sys/net/ipv4/conf/all/ignore_routes_with_linkdown", "1", true },
 		{ "/proc/sys/net/ipv4/conf/default/ignore_routes_with_linkdown", "1", true },
 		{ "/proc/sys/net/ipv6/conf/all/ignore_routes_with_linkdown", "1", true },
 		{ "/proc/sys/net/ipv6/conf/default/ignore_routes_with_linkdown", "1", true },
-		/* queues mark: TCP is to hear it */
+		/* switches mark frames in long queues, so TCP must negotiate ECN */
 		{ "/proc/sys/net/ipv4/tcp_ecn", "1", false, true },
 	};
 	size_t i;
@@ -105,7 +105,7 @@ static int make_netns(struct lab_node *n)
 	return n->netns < 0 ? cli_fail("%s: %s", path, strerror(errno)) : 0;
 }
 
-static int make_links(struct lab *lab, struct lab_node *n, struct nl *nl)
+static int make_node_links(struct lab *lab, struct lab_node *n, struct nl *nl)
 {
 	unsigned int i;
 	int err;
@@ -117,7 +117,7 @@ static int make_links(struct lab *lab, struct lab_node *n, struct nl *nl)
 		struct nl_end a = { .name = p->ifname }, b = { .name = q->ifname };
 
 		if (peer < n)
-			continue; /* made from the other side */
+			continue; /* the link was made with the other node */
 		memcpy(a.mac, p->mac, 6);
 		memcpy(b.mac, q->mac, 6);
 		err = nl_veth(nl, &a, &b, peer->netns, lab->spec.mtu);
@@ -128,8 +128,8 @@ static int make_links(struct lab *lab, struct lab_node *n, struct nl *nl)
 	return 0;
 }
 
-/* every route and neighbour of one address family; 0 or -errno */
-static int host_routes(struct lab *lab, struct lab_node *n, struct nl *nl, int family)
+/* adds the address, routes and neighbours of a host or arbiter; returns 0 or -errno */
+static int add_host_routes(struct lab *lab, struct lab_node *n, struct nl *nl, int family)
 {
 	const struct lab_port *nic = &n->ports[0];
 	const struct lab_node *tor = &lab->nodes[nic->peer_node];
@@ -158,8 +158,8 @@ static int host_routes(struct lab *lab, struct lab_node *n, struct nl *nl, int f
 	return err;
 }
 
-/* of ToR @tor's bl0s; 0: of all */
-static void bl0_net(int family, uint8_t a[16], unsigned int tor)
+/* the network of all bl0 behind ToR @tor; of all ToRs if @tor is 0 */
+static void make_bl0_net(int family, uint8_t a[16], unsigned int tor)
 {
 	const struct lab_node n = { .tor = tor };
 
@@ -167,9 +167,10 @@ static void bl0_net(int family, uint8_t a[16], unsigned int tor)
 }
 
 /*
- * An address right behind a port: its station, and a route of its own. Next hops need one, too:
- * IPv6 refuses a next hop that a shorter route of another port covers ("invalid gateway or device
- * mismatch"), as the one to everywhere else does after a link came back.
+ * Adds the neighbour entry and the host route of a station directly behind a port. Next hops need
+ * such a route too: IPv6 refuses a next hop that is covered by a shorter route over another port
+ * ("invalid gateway or device mismatch"), and after a link came back, the route over all spines
+ * covers it.
  */
 static int route_station(struct nl *nl, int family, unsigned int ifindex, const uint8_t *addr,
 			 const uint8_t mac[6])
@@ -180,8 +181,8 @@ static int route_station(struct nl *nl, int family, unsigned int ifindex, const 
 	return err ? err : nl_route(nl, family, addr, family == AF_INET ? 32 : 128, &direct, 1);
 }
 
-/* bl0 is a second station behind a host's port */
-static int bl0_route(struct nl *nl, int family, unsigned int ifindex, const struct lab_node *host)
+/* adds the route to bl0, which is a second station behind its host's port */
+static int route_bl0(struct nl *nl, int family, unsigned int ifindex, const struct lab_node *host)
 {
 	uint8_t a[16], mac[6];
 
@@ -190,16 +191,17 @@ static int bl0_route(struct nl *nl, int family, unsigned int ifindex, const stru
 	return route_station(nl, family, ifindex, a, mac);
 }
 
-/* the network of a switch's own address */
-static unsigned int own_net(const struct lab_node *n)
+/* the network that a switch's own address is in */
+static unsigned int switch_net(const struct lab_node *n)
 {
 	return n->kind == LAB_TOR     ? LAB_GATEWAY_NET
 	       : n->kind == LAB_SPINE ? LAB_SPINE_NET
 				      : LAB_CORE_NET;
 }
 
-/* a core goes down to each ToR by the spines of its pod */
-static int core_routes(const struct lab *lab, const struct lab_node *n, struct nl *nl, int family)
+/* adds the routes of a core: to each ToR over the spines of its pod */
+static int add_core_routes(const struct lab *lab, const struct lab_node *n, struct nl *nl,
+			   int family)
 {
 	const struct lab_spec *s = &lab->spec;
 	uint8_t a[16], via[LAB_SPINES_MAX][16];
@@ -231,7 +233,7 @@ static int core_routes(const struct lab *lab, const struct lab_node *n, struct n
 	return err;
 }
 
-static int switch_routes(struct lab *lab, struct lab_node *n, struct nl *nl, int family)
+static int add_switch_routes(struct lab *lab, struct lab_node *n, struct nl *nl, int family)
 {
 	uint8_t a[16], via[LAB_SPINES_MAX][16];
 	struct nl_hop hops[LAB_SPINES_MAX];
@@ -239,10 +241,10 @@ static int switch_routes(struct lab *lab, struct lab_node *n, struct nl *nl, int
 	unsigned int i, nhops = 0;
 	int err;
 
-	lab_make_addr(family, a, own_net(n), n->index);
+	lab_make_addr(family, a, switch_net(n), n->index);
 	err = nl_addr(nl, if_nametoindex("lo"), family, a, full);
 	if (n->kind == LAB_CORE)
-		return err ? err : core_routes(lab, n, nl, family);
+		return err ? err : add_core_routes(lab, n, nl, family);
 	for (i = 0; !err && i < n->nports; i++) {
 		const struct lab_port *p = &n->ports[i];
 		const struct lab_node *peer = &lab->nodes[p->peer_node];
@@ -252,16 +254,16 @@ static int switch_routes(struct lab *lab, struct lab_node *n, struct nl *nl, int
 			lab_host_addr(peer, family, a);
 			err = route_station(nl, family, p->ifindex, a, peer_mac);
 			if (!err && lab->spec.admission.on && peer->kind == LAB_HOST)
-				err = bl0_route(nl, family, p->ifindex, peer);
+				err = route_bl0(nl, family, p->ifindex, peer);
 			continue;
 		}
 		hops[nhops] = (struct nl_hop){ .ifindex = p->ifindex, .via = via[nhops] };
-		lab_make_addr(family, via[nhops], own_net(peer), peer->index);
+		lab_make_addr(family, via[nhops], switch_net(peer), peer->index);
 		err = route_station(nl, family, p->ifindex, via[nhops], peer_mac);
 		if (!err && peer->kind == LAB_TOR) {
 			lab_make_addr(family, a, peer->index, 0);
 			err = nl_route(nl, family, a, family == AF_INET ? 24 : 32, &hops[nhops], 1);
-			bl0_net(family, a, peer->index);
+			make_bl0_net(family, a, peer->index);
 			if (!err && lab->spec.admission.on)
 				err = nl_route(nl, family, a, family == AF_INET ? 24 : 112,
 					       &hops[nhops], 1);
@@ -272,14 +274,17 @@ static int switch_routes(struct lab *lab, struct lab_node *n, struct nl *nl, int
 	if (!err && nhops) {
 		lab_make_addr(family, a, 0, 0);
 		err = nl_route(nl, family, a, 16, hops, nhops);
-		bl0_net(family, a, 0);
+		make_bl0_net(family, a, 0);
 		if (!err && lab->spec.admission.on)
 			err = nl_route(nl, family, a, family == AF_INET ? 16 : 32, hops, nhops);
 	}
 	return err;
 }
 
-/* in @n's namespace: to ToR @tor by all spines but @spine */
+/*
+ * Replaces the routes of ToR @n to ToR @tor by routes over all spines but @spine. Runs in the
+ * namespace of @n. Returns 0 or -errno.
+ */
 static int withdraw_routes(const struct lab *lab, const struct lab_node *n, unsigned int tor,
 			   unsigned int spine)
 {
@@ -346,7 +351,7 @@ int lab_withdraw(const struct lab *lab, unsigned int tor, unsigned int spine)
 		if (n->kind != LAB_TOR || n->index == tor)
 			continue;
 		fflush(NULL);
-		pid = fork(); /* who calls stays in its namespace */
+		pid = fork(); /* so that this process stays in its namespace */
 		if (pid < 0)
 			return cli_fail("cannot fork: %s", strerror(errno));
 		if (!pid) {
@@ -369,10 +374,10 @@ static int bridge_ports(struct lab_node *n, struct nl *nl)
 	return err ? err : nl_up(nl, br);
 }
 
-static int node_routes(struct lab *lab, struct lab_node *n, struct nl *nl, int family)
+static int add_node_routes(struct lab *lab, struct lab_node *n, struct nl *nl, int family)
 {
-	return lab_station(n) ? host_routes(lab, n, nl, family)
-	       : lab->spec.l3 ? switch_routes(lab, n, nl, family)
+	return lab_station(n) ? add_host_routes(lab, n, nl, family)
+	       : lab->spec.l3 ? add_switch_routes(lab, n, nl, family)
 			      : 0;
 }
 
@@ -383,9 +388,9 @@ int lab_routes(struct lab *lab, struct lab_node *n)
 
 	if (err)
 		return cli_fail("%s: no netlink socket: %s", n->name, strerror(-err));
-	err = node_routes(lab, n, &nl, AF_INET);
+	err = add_node_routes(lab, n, &nl, AF_INET);
 	if (!err)
-		err = node_routes(lab, n, &nl, AF_INET6);
+		err = add_node_routes(lab, n, &nl, AF_INET6);
 	nl_close(&nl);
 	return err ? cli_fail("cannot give %s its routes: %s", n->name, strerror(-err)) : 0;
 }
@@ -413,7 +418,7 @@ static int configure_node(struct lab *lab, struct lab_node *n)
 	if (!err && !lab_station(n) && !lab->spec.l3)
 		err = bridge_ports(n, &nl);
 	for (f = 0; !err && f < 2; f++)
-		err = node_routes(lab, n, &nl, families[f]);
+		err = add_node_routes(lab, n, &nl, families[f]);
 	nl_close(&nl);
 	return err ? cli_fail("cannot configure %s: %s", n->name, strerror(-err)) : 0;
 }
@@ -438,7 +443,7 @@ int lab_build(struct lab *lab)
 		if (!err && nl_open(&nl))
 			err = cli_fail("cannot open a netlink socket: %s", strerror(errno));
 		if (!err) {
-			err = make_links(lab, &lab->nodes[i], &nl);
+			err = make_node_links(lab, &lab->nodes[i], &nl);
 			nl_close(&nl);
 		}
 	}
@@ -452,7 +457,7 @@ int lab_build(struct lab *lab)
 	return err;
 }
 
-static int bl0_in_one_net(const struct lab_node *n, struct nl *nl, int family)
+static int address_bl0_bridged(const struct lab_node *n, struct nl *nl, int family)
 {
 	uint8_t a[16];
 
@@ -460,8 +465,9 @@ static int bl0_in_one_net(const struct lab_node *n, struct nl *nl, int family)
 	return nl_addr(nl, if_nametoindex("bl0"), family, a, family == AF_INET ? 16 : 64);
 }
 
-/* what goes to other hosts' bl0 leaves by this one, for the ToR */
-static int bl0_routed(const struct lab *lab, const struct lab_node *n, struct nl *nl, int family)
+/* bl0 with a default route for the network of all bl0, over the ToR */
+static int address_bl0_routed(const struct lab *lab, const struct lab_node *n, struct nl *nl,
+			      int family)
 {
 	const struct lab_node *tor = &lab->nodes[n->ports[0].peer_node];
 	unsigned int bl0 = if_nametoindex("bl0");
@@ -474,7 +480,7 @@ static int bl0_routed(const struct lab *lab, const struct lab_node *n, struct nl
 	lab_make_addr(family, gw, LAB_BL0_GATEWAY_NET, n->tor);
 	if (!err)
 		err = nl_neigh(nl, bl0, family, gw, tor->ports[n->ports[0].peer_port].mac);
-	bl0_net(family, net, 0);
+	make_bl0_net(family, net, 0);
 	return err ? err : nl_route(nl, family, net, family == AF_INET ? 16 : 32, &hop, 1);
 }
 
@@ -492,8 +498,8 @@ int lab_bl0(const struct lab *lab, const struct lab_node *n)
 		return 1;
 	err = nl_open(&nl);
 	for (f = 0; !err && f < 2; f++)
-		err = lab->spec.l3 ? bl0_routed(lab, n, &nl, families[f])
-				   : bl0_in_one_net(n, &nl, families[f]);
+		err = lab->spec.l3 ? address_bl0_routed(lab, n, &nl, families[f])
+				   : address_bl0_bridged(n, &nl, families[f]);
 	nl_close(&nl);
 	if (enter_netns(home))
 		return 1;

@@ -77,7 +77,7 @@ static void add_link(struct lab *lab, struct lab_node *a, enum bl_port_role ra, 
 	b->nports++;
 }
 
-#define ARBITER_SLOT 200 /* 10.77.1.201 and .202 */
+#define ARBITER_SLOT 200 /* arbiters are 10.77.1.201 and .202 */
 
 static void addr4(uint8_t *a, unsigned int net, unsigned int i)
 {
@@ -93,19 +93,20 @@ bool lab_station(const struct lab_node *n)
 
 static unsigned int lab_beacon_us(const struct lab_spec *s)
 {
-	/* at 250 Mbit/s, beacons of 142 bytes every 100 us are 4.5 % of a metered port */
+	/* beacons of 142 bytes every 100 us would be 4.5 % of a metered port of 250 Mbit/s */
 	return s->beacon_us || !s->admission.on ? s->beacon_us : 1000;
 }
 
-/*
- * A slot of the lab. It has room for an acknowledgement beside a full frame: where data goes both
- * ways, each second frame brings one, and a slot of its own for it would be a third of all slots.
- * So it lasts for a frame and half an acknowledgement, FCP_BYTES for FCP, ARP and what a meter
- * loses when its CPU is taken away, and what the slot's part of a beacon takes. All of it together
- * is what a link must carry: with less its queue grows for as long as all slots are used.
- */
+/* bytes per slot for FCP, for ARP, and for what a meter loses while another thread has its CPU */
 #define FCP_BYTES 30
 
+/*
+ * Returns the duration of a Fastpass timeslot. A slot has room for a full frame and for half an
+ * acknowledgement: with data in both directions every second frame causes one, and acknowledgements
+ * in slots of their own would take a third of all slots. To this come FCP_BYTES and the share of
+ * beacons that falls on a slot. The link must carry all of it; with shorter slots, the queue of a
+ * port grows as long as all slots are used.
+ */
 static uint32_t slot_ns(const struct lab_spec *s)
 {
 	double rate = (double)s->admission.rate_bps / 8e9; /* bytes per ns */
@@ -118,8 +119,8 @@ static uint32_t slot_ns(const struct lab_spec *s)
 }
 
 /*
- * The file of this rack's Fastpass, as fastpass_file.h has it. Times are those of a busy machine: a
- * thread of two cores may wait for milliseconds.
+ * Makes the configuration of Fastpass, as in fastpass_file.h. Its times suit a busy machine, where
+ * a thread may wait for milliseconds for one of two cores.
  */
 static void plan_fastpass(struct lab *lab)
 {
@@ -141,8 +142,8 @@ static void plan_fastpass(struct lab *lab)
 		f->lead_us = 200 + 2 * f->slot_ns / 1000;
 		f->watchdog_us = 500;
 		/*
-		 * a meter that stood still catches up by two frames, and so may its senders: later
-		 * ones would stay in its queue
+		 * A meter that was delayed catches up by two frames. Its senders may be late by as
+		 * much; frames that come later would stay in its queue.
 		 */
 		f->late_us = 2 * f->slot_ns / 1000 + 1;
 	}
@@ -150,8 +151,8 @@ static void plan_fastpass(struct lab *lab)
 	if (!s->fp_fast)
 		f->dead_us += 3000;
 	/*
-	 * every link has the same rate: a spine, or a dumbbell's bar, is a path of one packet per
-	 * slot, and a rack sends as many as there are
+	 * All links have the same rate. So each spine, and the link between the ToRs of a dumbbell,
+	 * is a path for one packet per slot, and a rack sends one packet per path.
 	 */
 	if (s->leaf_spine) {
 		f->paths = s->dumbbell ? 1 : s->spines;
@@ -244,8 +245,8 @@ void lab_plan(struct lab *lab)
 				 spine[p]->name);
 		}
 	/*
-	 * Up on both sides: what came from a ToR's own hosts goes over the bar, what came over the
-	 * bar goes to hosts, and never back. Barriers have no circle.
+	 * The port is "up" at both ends: each ToR forwards frames of its own hosts over the link,
+	 * and frames that came over the link to its hosts, never back. So barriers have no cycle.
 	 */
 	if (s->dumbbell)
 		add_link(lab, tor[0], BL_PORT_UP, "up1", tor[1], BL_PORT_UP, "up1");
@@ -258,7 +259,7 @@ void lab_plan(struct lab *lab)
 		a->slot = ARBITER_SLOT + i + 1;
 		add_link(lab, a, BL_PORT_UP, "eth0", tor[0], BL_PORT_HOST, a->name);
 	}
-	/* a router passes no watchdogs on: a link of their own */
+	/* a router does not forward watchdogs, so the two arbiters get a link of their own */
 	if (s->l3 && lab->nodes[lab->nnodes - 1].index == 2)
 		add_link(lab, &lab->nodes[lab->nnodes - 2], BL_PORT_UP, "eth1",
 			 &lab->nodes[lab->nnodes - 1], BL_PORT_UP, "eth1");
@@ -351,11 +352,11 @@ static int fill_ports(const struct lab *lab, const struct lab_node *n, struct bl
 	return 0;
 }
 
-#define CONTROLLERS 61693 /* the first one's port */
+#define CONTROLLER_PORT 61693 /* of the first one; the others have the ports after it */
 
 void lab_controller_addr(unsigned int i, char *buf, size_t size)
 {
-	snprintf(buf, size, "127.0.0.1:%u", CONTROLLERS + i);
+	snprintf(buf, size, "127.0.0.1:%u", CONTROLLER_PORT + i);
 }
 
 int lab_node_cfg(const struct lab *lab, const struct lab_node *n, struct bl_node_cfg *cfg)
@@ -379,20 +380,18 @@ int lab_node_cfg(const struct lab *lab, const struct lab_node *n, struct bl_node
 		lab_controller_addr(cfg->ctl.n, cfg->ctl.addr[cfg->ctl.n],
 				    sizeof(cfg->ctl.addr[0]));
 	if (n->kind == LAB_HOST) {
-		/* the queues that a lab is about are the switch's */
+		/* the limits of queues in the spec are those of the switches */
 		cfg->admission.queue = (struct bl_limit_cfg){ 0 };
 		if (lab->fp.narbiters)
 			cfg->admission.fp = &lab->fp;
 		if (!cfg->ncpus)
-			cfg->ncpus = 1; /* CPU 0, as the switches: beacons start where they are
-					   forwarded */
+			cfg->ncpus = 1; /* CPU 0, where the switches forward what the host sends */
 		cfg->skew_ns = lab->spec.skew_ns[n->index - 1];
 		snprintf(cfg->ifname, sizeof(cfg->ifname), "eth0");
 		return 0;
 	}
 	if (n->kind == LAB_SPINE || n->kind == LAB_CORE)
-		cfg->admission.spray =
-			false; /* it has no ways up; the flag is for those that have */
+		cfg->admission.spray = false; /* only ToRs have several ways up */
 	cfg->forward = lab->spec.l3 ? BL_FWD_L3 : BL_FWD_L2;
 	cfg->one_lane = lab->spec.one_lane;
 	cfg->thread_napi = !lab->spec.no_thread_napi;

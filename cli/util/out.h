@@ -42,8 +42,11 @@ void cli_json(json_t *obj);
 struct col {
 	const char *key;  /* member of each object */
 	const char *head; /* heading */
-	char fmt;         /* 's' text, 'd' integer, 'f' number with one decimal, 't' ns as a time
-			   * with a unit, 'b' yes or nothing, 'k' bytes with a unit */
+	/*
+	 * 's' text, 'd' integer, 'f' number with one decimal, 't' ns as a time with a unit, 'b' yes
+	 * or nothing, 'k' bytes with a unit
+	 */
+	char fmt;
 };
 
 /** out_table - Prints the objects in @rows as a table with @ncols columns to @f. */
