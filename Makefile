@@ -73,7 +73,10 @@ NODE_SRC := $(BASE_SRC) $(call sources,proto) $(filter-out loader/barlined.c,$(c
 ARB_SRC	 := $(call sources,arbiter)
 CTL_SRC	 := $(call sources,controller)
 LAB_SRC	 := $(call sources,lab)
-CLI_SRC	 := $(call sources,cli) $(LAB_SRC) $(wildcard bench/*/*.c)
+# the other sources in bench/ itself are programs of their own
+BENCH_SRC := $(addprefix bench/,run.c util.c counter_span.c) $(wildcard bench/*/*.c)
+UTIL_SRC := $(wildcard cli/util/*.c)
+CLI_SRC	 := $(filter-out $(UTIL_SRC),$(call sources,cli))
 # tests lie in folders as what they test does; their binaries lie side by side, by kind
 test_src  = $(sort $(shell find tests/$(1) -name 'test_*.c'))
 test_bin  = $(addprefix $(B)/tests/$(1)/,$(basename $(notdir $(call test_src,$(1)))))
@@ -145,11 +148,27 @@ $(B)/libbarline-controller.a: $(CTL_SRC:%.c=$(B)/%.o)
 	@rm -f $@
 	ar rcs $@ $^
 
+# what commands share; a rack of namespaces; workloads: each uses the ones before it
+$(B)/libbarline-util.a: $(UTIL_SRC:%.c=$(B)/%.o)
+	@rm -f $@
+	ar rcs $@ $^
+
+$(B)/libbarline-lab.a: $(LAB_SRC:%.c=$(B)/%.o)
+	@rm -f $@
+	ar rcs $@ $^
+
+$(B)/libbarline-bench.a: $(BENCH_SRC:%.c=$(B)/%.o)
+	@rm -f $@
+	ar rcs $@ $^
+
+# highest layer first, as the linker wants them
+DAEMON_LIBS := $(addprefix $(B)/libbarline,-controller.a -arbiter.a -node.a .a)
+LAB_LIBS    := $(addprefix $(B)/libbarline,-bench.a -lab.a -util.a) $(DAEMON_LIBS)
+
 $(B)/barlined: $(B)/loader/barlined.o $(B)/libbarline-node.a
 	$(CC) $(CFLAGS) -o $@ $^ -ljansson $(NODE_LIBS)
 
-ARCHIVES := $(addprefix $(B)/,libbarline-controller.a libbarline-arbiter.a libbarline-node.a libbarline.a)
-$(B)/barline: $(CLI_SRC:%.c=$(B)/%.o) $(ARCHIVES)
+$(B)/barline: $(CLI_SRC:%.c=$(B)/%.o) $(LAB_LIBS)
 	$(CC) $(CFLAGS) -o $@ $^ $(CLI_LIBS)
 
 $(B)/barline.pc: lib/barline.pc.in
@@ -194,9 +213,7 @@ WRAP_test_ctl_forward := bl_session_waiting bl_session_send
 WRAP_test_agent_fences := sd_event_now bl_session_connect bl_session_send bl_session_waiting \
 	bl_session_close
 WRAP_test_clock := adjtimex bl_log clock_gettime
-# these include a source
-$(B)/tests/unit/test_bench_check: bench/rack/bench_check.c
-$(B)/tests/unit/test_kill_flow: bench/kill/kill_flow.c
+WRAP_test_bench_check := cli_fail reason_name
 
 # -O1: some of the long tables take gcc a quarter of a minute with -O2
 $(filter-out %/test_lib_helper_tsan,$(UNIT_BIN)): $(SAN_LIBS)
@@ -220,17 +237,11 @@ $(PROG_BIN): $(B)/libbarline-node.a | $(SKELS)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(DEPS) $(PATTERN) -o $@ $(filter tests/%.c,$^) $(B)/libbarline-node.a -lcmocka $(NODE_LIBS)
 
-# the racks of the tests are the lab's: namespaces, links, addresses, members of etcd
-$(B)/tests/net/lab.a: $(addprefix $(B)/,lab/lab_net.o lab/lab_etcd.o lab/pass.o \
-		bench/kill/kill_work.o bench/kill/kill_judge.o)
+# the racks of the tests are the lab's, and so are the workers of test_kills
+$(NET_BIN): $(LAB_LIBS) | $(SKELS)
 	@mkdir -p $(@D)
-	@rm -f $@
-	ar rcs $@ $^
-
-$(NET_BIN): $(B)/tests/net/lab.a $(ARCHIVES) | $(SKELS)
-	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(DEPS) $(PATTERN) -o $@ $(filter tests/%.c,$^) $(B)/tests/net/lab.a \
-		$(ARCHIVES) -lcmocka $(CLI_LIBS)
+	$(CC) $(ALL_CFLAGS) $(DEPS) $(PATTERN) -o $@ $(filter tests/%.c,$^) $(LAB_LIBS) \
+		-lcmocka $(CLI_LIBS)
 
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZ_BIN := $(FUZZ_SRC:%.c=$(B)/%)
@@ -349,10 +360,9 @@ soak-kills: deps-test
 		$(if $(RUNS),--runs $(RUNS),--seconds $(SECONDS)) \
 		$(if $(DRAWS),--draw $(DRAWS)) $(if $(SEED),--seed $(SEED))
 
-# The workers and their judge are in lab.a, too; the objects with the sanitizer come before it.
+# The workers and their judge are in the library, too; the objects with the sanitizer come first.
 KILLS_SAN  := $(addprefix $(B)/san/bench/kill/,kill_work.o kill_judge.o)
-KILLS_LIBS := $(B)/tests/net/lab.a $(filter-out %/libbarline.a,$(ARCHIVES)) $(B)/san/lib.a \
-	      $(B)/libbarline.a
+KILLS_LIBS := $(filter-out $(B)/libbarline.a,$(LAB_LIBS)) $(B)/san/lib.a $(B)/libbarline.a
 $(B)/tests/net-san/test_kills: tests/net/reliable/test_kills.c $(KILLS_SAN) $(KILLS_LIBS)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(DEPS) -O1 $(SAN) -o $@ $< $(KILLS_SAN) $(KILLS_LIBS) -lcmocka $(CLI_LIBS)

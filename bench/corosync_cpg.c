@@ -42,8 +42,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NS_PER_S 1000000000ull
-#define SCHEMA   1
+#include "base/time.h"
+
+#define SCHEMA 1
 /*
  * deliveries between two looks at the clock and the send window: a fraction of any window worth
  * having
@@ -111,14 +112,6 @@ static struct member me = {
 	.group = { .length = sizeof("blbench") - 1, .value = "blbench" },
 };
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
-}
-
 static const char *cs_name(cs_error_t e)
 {
 	switch (e) {
@@ -146,7 +139,7 @@ static void add_sample(uint64_t sent_ns)
 		if (!me.sample_ns)
 			err(1, "latency samples");
 	}
-	me.sample_ns[me.nsamples++] = now_ns() - sent_ns;
+	me.sample_ns[me.nsamples++] = bl_mono_ns() - sent_ns;
 }
 
 static void on_deliver(cpg_handle_t cpg, const struct cpg_name *group, uint32_t nodeid,
@@ -224,7 +217,9 @@ static void on_confchg(cpg_handle_t cpg, const struct cpg_name *group,
 /* Returns false where corosync's queue is full: the caller dispatches and comes back. */
 static bool try_send(enum msg_kind kind)
 {
-	struct msg m = { .kind = kind, .seq = me.sent, .sent_ns = me.rate ? me.due_ns : now_ns() };
+	struct msg m = { .kind = kind,
+			 .seq = me.sent,
+			 .sent_ns = me.rate ? me.due_ns : bl_mono_ns() };
 	struct iovec iov = { .iov_base = me.buf, .iov_len = me.size };
 	cs_error_t e;
 
@@ -244,8 +239,8 @@ static bool try_send(enum msg_kind kind)
 /* Dispatches what is there; waits at most @wait_ns for the first. */
 static void dispatch_ns(uint64_t wait_ns)
 {
-	const struct timespec ts = { .tv_sec = (time_t)(wait_ns / NS_PER_S),
-				     .tv_nsec = (long)(wait_ns % NS_PER_S) };
+	const struct timespec ts = { .tv_sec = (time_t)(wait_ns / BL_NS_PER_S),
+				     .tv_nsec = (long)(wait_ns % BL_NS_PER_S) };
 	struct pollfd p = { .fd = me.fd, .events = POLLIN };
 	uint64_t before = me.delivered;
 	cs_error_t e;
@@ -294,15 +289,15 @@ static void turn(void)
 /* One turn of a group run: what is due is sent, what there is is delivered; sleeps until either. */
 static void group_turn(void)
 {
-	uint64_t period = NS_PER_S / me.rate, now;
+	uint64_t period = BL_NS_PER_S / me.rate, now;
 	bool full = false;
 
-	while (!full && me.due_ns <= now_ns() && me.due_ns < me.to_ns) {
+	while (!full && me.due_ns <= bl_mono_ns() && me.due_ns < me.to_ns) {
 		full = !try_send(MSG_DATA);
 		if (!full)
 			me.due_ns += period;
 	}
-	now = now_ns();
+	now = bl_mono_ns();
 	dispatch_ns(full                    ? 100000
 		    : me.due_ns >= me.to_ns ? 20000000
 		    : me.due_ns > now       ? me.due_ns - now
@@ -315,29 +310,29 @@ static void group_turn(void)
  */
 static void group(void)
 {
-	uint64_t start = now_ns(), end;
+	uint64_t start = bl_mono_ns(), end;
 
 	prctl(PR_SET_TIMERSLACK, 1UL);
-	me.due_ns = start + NS_PER_S / me.rate * (me.nodeid - 1) / me.members;
-	me.from_ns = start + (uint64_t)(me.warmup_s * (double)NS_PER_S);
-	me.to_ns = me.from_ns + (uint64_t)(me.seconds * (double)NS_PER_S);
+	me.due_ns = start + BL_NS_PER_S / me.rate * (me.nodeid - 1) / me.members;
+	me.from_ns = start + (uint64_t)(me.warmup_s * (double)BL_NS_PER_S);
+	me.to_ns = me.from_ns + (uint64_t)(me.seconds * (double)BL_NS_PER_S);
 	/* what others sent at the very end is on its way still */
-	end = me.to_ns + NS_PER_S / 2;
-	while (now_ns() < end)
+	end = me.to_ns + BL_NS_PER_S / 2;
+	while (bl_mono_ns() < end)
 		group_turn();
 }
 
 static void turn_for(double seconds)
 {
-	uint64_t end = now_ns() + (uint64_t)(seconds * (double)NS_PER_S);
+	uint64_t end = bl_mono_ns() + (uint64_t)(seconds * (double)BL_NS_PER_S);
 
-	while (now_ns() < end)
+	while (bl_mono_ns() < end)
 		turn();
 }
 
 static void wait_until(uint64_t deadline, const char *what, unsigned int have)
 {
-	if (now_ns() > deadline)
+	if (bl_mono_ns() > deadline)
 		errx(1,
 		     "%s: %u of %u members within %.0f s; see corosync's log or raise "
 		     "--join-timeout",
@@ -347,11 +342,11 @@ static void wait_until(uint64_t deadline, const char *what, unsigned int have)
 static void join(void)
 {
 	cpg_callbacks_t cb = { .cpg_deliver_fn = on_deliver, .cpg_confchg_fn = on_confchg };
-	uint64_t deadline = now_ns() + (uint64_t)(me.join_timeout_s * (double)NS_PER_S);
+	uint64_t deadline = bl_mono_ns() + (uint64_t)(me.join_timeout_s * (double)BL_NS_PER_S);
 	cs_error_t e;
 
 	while ((e = cpg_initialize(&me.cpg, &cb)) != CS_OK) {
-		if (now_ns() > deadline)
+		if (bl_mono_ns() > deadline)
 			errx(1, "cpg_initialize: error %d: %s", e, cs_name(e));
 		usleep(50000);
 	}
@@ -363,7 +358,7 @@ static void join(void)
 		errx(1, "cpg_local_get: error %d: %s", e, cs_name(e));
 	me.pid = (uint32_t)getpid();
 	while ((e = cpg_join(me.cpg, &me.group)) != CS_OK) {
-		if (e != CS_ERR_TRY_AGAIN || now_ns() > deadline)
+		if (e != CS_ERR_TRY_AGAIN || bl_mono_ns() > deadline)
 			errx(1, "cpg_join: error %d: %s", e, cs_name(e));
 		usleep(10000);
 	}
@@ -396,7 +391,7 @@ static double percentile_us(unsigned int per_mille)
 
 static void report(uint64_t deliveries, uint64_t own, uint64_t ns)
 {
-	double s = (double)ns / (double)NS_PER_S;
+	double s = (double)ns / (double)BL_NS_PER_S;
 
 	printf("{\"schema\":%d,\"mode\":\"%s\",\"nodeid\":%" PRIu32 ",\"members\":%u,\"size_"
 	       "bytes\":%u,\"inflight\":%u,"
@@ -593,14 +588,14 @@ int main(int argc, char **argv)
 	me.phase = PHASE_COUNT;
 	deliveries = me.delivered;
 	own = me.own_delivered;
-	start = now_ns();
+	start = bl_mono_ns();
 	turn_for(me.seconds);
 	deliveries = me.delivered - deliveries;
 	own = me.own_delivered - own;
-	start = now_ns() - start;
+	start = bl_mono_ns() - start;
 	me.phase = PHASE_DRAIN;
 	must_send(MSG_DONE);
-	deadline = now_ns() + (uint64_t)(me.join_timeout_s * (double)NS_PER_S);
+	deadline = bl_mono_ns() + (uint64_t)(me.join_timeout_s * (double)BL_NS_PER_S);
 	while (me.done < me.members) {
 		turn();
 		wait_until(deadline, "end", me.done);

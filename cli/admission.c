@@ -10,12 +10,16 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/number.h"
 #include "base/rate.h"
+#include "cli/cmd.h"
+#include "cli/util/args.h"
+#include "cli/util/out.h"
+#include "cli/util/read.h"
+#include "cli/util/status.h"
 #include "core/policy_core.h"
 #include "loader/admission/apart.h"
 #include "maps/top_token_abi.h"
-#include "bench/arbiter/arbiter.h"
-#include "cli/util/cmd.h"
 #include "loader/admission/admission.h"
 #include "loader/admission/admission_set.h"
 #include "loader/admission/top_host.h"
@@ -103,7 +107,7 @@ static int64_t number(const char *what, const char *arg, long long max, struct a
 {
 	long long v;
 
-	if (!cli_number(arg, 0, max, &v))
+	if (!bl_read_integer(arg, 0, max, &v))
 		argp_error(state, "%s \"%s\" is not a number from 0 to %lld", what, arg, max);
 	return v;
 }
@@ -233,7 +237,7 @@ static error_t parse_set(int key, char *arg, struct argp_state *state)
  */
 static json_t *ask_leader(const char *orders)
 {
-	json_t *all = arb_ask_each("controller", orders), *one, *found = NULL;
+	json_t *all = status_ask_each("controller", orders), *one, *found = NULL;
 	size_t i;
 
 	json_array_foreach(all, i, one) if (!strcmp(json_string_value(json_object_get(one, "stat"

@@ -12,8 +12,11 @@
 #include <unistd.h>
 
 #include "arbiter/faults/faultd.h"
-#include "bench/arbiter/arbiter.h"
-#include "cli/util/cmd.h"
+#include "cli/cmd.h"
+#include "cli/util/args.h"
+#include "cli/util/out.h"
+#include "cli/util/status.h"
+#include "loader/node.h"
 
 static struct bl_faultd *running;
 
@@ -77,7 +80,7 @@ static int show(const char *orders)
 	json_t *v, *one;
 
 	snprintf(path, sizeof(path), BL_RUN_DIR BL_FAULTD_STATUS, (unsigned long long)bl_netns_ino());
-	v = arb_ask(path, orders);
+	v = status_ask(path, orders);
 	if (!v)
 		return cli_fail("no fault isolation runs in this network namespace; `barline "
 				"arbiter faults FILE` starts it");

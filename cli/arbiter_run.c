@@ -21,10 +21,16 @@
 #include "arbiter/engine.h"
 #include "arbiter/server.h"
 #include "arbiter/status.h"
-#include "bench/arbiter/arbiter.h"
-#include "cli/util/cmd.h"
-#include "maps/meta_abi.h"
 #include "base/status_socket.h"
+#include "arbiter/alloc/alloc.h"
+#include "base/number.h"
+#include "cli/cmd.h"
+#include "cli/util/arbiter_serve.h"
+#include "cli/util/args.h"
+#include "cli/util/out.h"
+#include "cli/util/status.h"
+#include "loader/node.h"
+#include "maps/meta_abi.h"
 
 enum { KEY_RANK = 300, KEY_THREADS, KEY_CPUS, KEY_SPIN };
 
@@ -49,29 +55,29 @@ struct run_args {
 	bool spin;
 };
 
+/* clang-format off */
+static const struct bl_number numbers[] = {
+	BL_NUMBER(KEY_RANK, "rank", NULL, 0, BL_FP_ARBITERS_MAX - 1, struct run_args, rank),
+	BL_NUMBER(KEY_THREADS, "threads", NULL, 1, 3, struct run_args, threads),
+	{ 0 }
+};
+/* clang-format on */
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct run_args *a = state->input;
-	long long v;
+	error_t err = bl_number_option(numbers, key, arg, a, state);
+	int n;
 
+	if (err != ARGP_ERR_UNKNOWN)
+		return err;
 	switch (key) {
-	case KEY_RANK:
-		if (!cli_number(arg, 0, BL_FP_ARBITERS_MAX - 1, &v))
-			argp_error(state, "rank \"%s\" is not a number from 0 to %d", arg,
-				   BL_FP_ARBITERS_MAX - 1);
-		a->rank = (int)v;
-		return 0;
-	case KEY_THREADS:
-		if (!cli_number(arg, 1, 3, &v))
-			argp_error(state, "threads \"%s\" is not 1, 2 or 3", arg);
-		a->threads = (unsigned int)v;
-		return 0;
 	case KEY_CPUS:
-		v = cli_cpus(arg, a->cpus, 2 + BL_ARB_PATHS_MAX);
-		if (v < 1)
+		n = cli_cpus(arg, a->cpus, 2 + BL_ARB_PATHS_MAX);
+		if (n < 1)
 			argp_error(state, "cpus \"%s\" is not a list of at most %d CPUs, as 2,3",
 				   arg, 2 + BL_ARB_PATHS_MAX);
-		a->ncpus = (unsigned int)v;
+		a->ncpus = (unsigned int)n;
 		return 0;
 	case KEY_SPIN:
 		a->spin = true;
@@ -106,81 +112,6 @@ static int rank_here(const struct bl_fp_file *f)
 			return (int)i;
 	}
 	return -1;
-}
-
-/* the interface that has the address: where the other arbiters are heard */
-static int group_interface(struct bl_arb_cfg *c, const uint8_t addr[16], struct bl_err *err)
-{
-	bool v4 = IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)(const void *)addr), found = false;
-	struct ifaddrs *list = NULL, *a;
-	char text[INET6_ADDRSTRLEN];
-
-	if (getifaddrs(&list))
-		return bl_fail(err, errno, "cannot list the addresses of this machine: %s",
-			       strerror(errno));
-	for (a = list; a && !found; a = a->ifa_next) {
-		if (!a->ifa_addr || a->ifa_addr->sa_family != (v4 ? AF_INET : AF_INET6))
-			continue;
-		found = v4 ? !memcmp(&((struct sockaddr_in *)(void *)a->ifa_addr)->sin_addr,
-				     addr + 12, 4)
-			   : !memcmp(&((struct sockaddr_in6 *)(void *)a->ifa_addr)->sin6_addr, addr,
-				     16);
-		if (found)
-			snprintf(c->group_if, sizeof(c->group_if), "%s", a->ifa_name);
-	}
-	freeifaddrs(list);
-	return found ? 0
-		     : bl_fail(err, EADDRNOTAVAIL, "no interface has the arbiter's address %s",
-			       bl_fp_addr_text(addr, text));
-}
-
-static struct bl_arb *running;
-
-static void on_signal(int sig)
-{
-	(void)sig;
-	bl_arb_stop(running);
-}
-
-int arb_serve(const struct bl_fp_file *f, unsigned int rank, const struct bl_arb_cfg *how,
-	      void (*ready)(void *), void *ctx)
-{
-	struct bl_arb_cfg c = *how;
-	struct sigaction act = { .sa_handler = on_signal };
-	struct bl_arb_status *door = NULL;
-	struct bl_engine *e = NULL;
-	struct bl_arb *a = NULL;
-	struct bl_err err;
-	int rc;
-
-	rc = bl_arb_cfg_of(&c, f, rank, &err);
-	if (!rc && f->has_group && !*c.group_if)
-		rc = group_interface(&c, f->arbiter[rank], &err);
-	if (!rc)
-		rc = bl_engine_new(&e, f, &err);
-	c.links = bl_engine_links;
-	c.links_ctx = e;
-	if (!rc)
-		rc = bl_arb_new(&a, &c, bl_engine_ops(e), bl_engine_alloc(e), bl_engine_path_ops(e),
-				bl_engine_paths(e), &err);
-	if (!rc)
-		rc = bl_arb_serve(&door, a, f, e, rank, &err);
-	if (!rc) {
-		running = a;
-		sigaction(SIGTERM, &act, NULL);
-		sigaction(SIGINT, &act, NULL);
-		/* a page fault costs more than a slot */
-		if (mlockall(MCL_CURRENT | MCL_FUTURE))
-			cli_say("the arbiter's memory cannot be locked: %s", strerror(errno));
-		if (ready)
-			ready(ctx);
-		rc = bl_arb_run(a, &err);
-	}
-	bl_arb_serve_end(door);
-	bl_arb_free(a);
-	bl_engine_free(e);
-	bl_arb_cfg_free(&c);
-	return rc ? cli_fail("%s", err.text) : 0;
 }
 
 /* an ALLOC that leaves 100 us late is an ALLOC for nothing */
@@ -247,49 +178,6 @@ int cmd_arbiter_run(int argc, char **argv)
 
 /* ---- show ---- */
 
-json_t *arb_ask(const char *path, const char *orders)
-{
-	struct sockaddr_un sa = { .sun_family = AF_UNIX };
-	const struct timeval patience = { .tv_sec = 3 };
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	json_t *v = NULL;
-
-	snprintf(sa.sun_path, sizeof(sa.sun_path), "%s", path);
-	if (fd >= 0 && !connect(fd, (struct sockaddr *)&sa, sizeof(sa))) {
-		setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-		if (!orders ||
-		    send(fd, orders, strlen(orders), MSG_NOSIGNAL) == (ssize_t)strlen(orders)) {
-			shutdown(fd, SHUT_WR);
-			v = json_loadfd(fd, 0, NULL);
-		}
-	}
-	if (fd >= 0)
-		close(fd);
-	return v;
-}
-
-json_t *arb_ask_each(const char *door, const char *orders)
-{
-	json_t *all = json_array();
-	char pattern[128];
-	glob_t g;
-	size_t i;
-
-	snprintf(pattern, sizeof(pattern), BL_RUN_DIR "/%s-%llu-*.sock", door,
-		 (unsigned long long)bl_netns_ino());
-	bl_status_sockets_clean(pattern, false, NULL, NULL); /* of those that were killed */
-	if (!glob(pattern, 0, NULL, &g)) {
-		for (i = 0; i < g.gl_pathc; i++) {
-			json_t *one = arb_ask(g.gl_pathv[i], orders);
-
-			if (one)
-				json_array_append_new(all, one);
-		}
-		globfree(&g);
-	}
-	return all;
-}
-
 int cmd_arbiter_show(int argc, char **argv)
 {
 	static const struct argp argp = { .children = cmd_globals,
@@ -314,7 +202,7 @@ int cmd_arbiter_show(int argc, char **argv)
 	size_t i;
 
 	cmd_parse(&argp, argc, argv, NULL);
-	all = arb_ask_each("arbiter", NULL);
+	all = status_ask_each("arbiter", NULL);
 	if (!json_array_size(all)) {
 		json_decref(all);
 		return cli_fail("no arbiter runs in this network namespace; `barline arbiter run "

@@ -13,11 +13,14 @@
 #include <systemd/sd-daemon.h>
 #include <time.h>
 
-#include "controller/server.h"
 #include "base/status_socket.h"
+#include "cli/cmd.h"
+#include "cli/util/args.h"
+#include "cli/util/out.h"
+#include "cli/util/status.h"
+#include "controller/server.h"
+#include "loader/node.h"
 #include "maps/meta_abi.h"
-#include "bench/arbiter/arbiter.h"
-#include "cli/util/cmd.h"
 
 static struct bl_ctl *running;
 
@@ -89,7 +92,7 @@ int cmd_controller_run(int argc, char **argv)
 /* What all controllers here say. NULL after a message. */
 static json_t *ask_all(void)
 {
-	json_t *all = arb_ask_each("controller", NULL);
+	json_t *all = status_ask_each("controller", NULL);
 	char pattern[128];
 	glob_t doors;
 

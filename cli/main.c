@@ -1,15 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * barline - the one command. Finds the sub-command in the table and runs it.
+ * barline - the only command line program. Finds the command in a table and runs it.
  */
+#include <argp.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
-#include "cli/util/cmd.h"
+#include "bench/run.h"
+#include "cli/cmd.h"
+#include "cli/util/args.h"
+#include "cli/util/out.h"
+#include "loader/node.h"
 
-struct cli_opts cli;
 const char *argp_program_version = "barline " BARLINE_VERSION;
+
+/**
+ * struct cmd - A command. If @run is NULL, the words after @name are those of WORKLOAD_BENCH.
+ */
+struct cmd {
+	const char *name; /* one word or two */
+	int (*run)(int argc, char **argv);
+	const char *brief; /* one line for --help */
+};
 
 static const struct cmd commands[] = {
 	{ "show nodes", cmd_show_nodes, "switches and hosts in this network namespace" },
@@ -45,9 +60,7 @@ static const struct cmd commands[] = {
 	{ "clean", cmd_clean, "remove what belongs to namespaces that are gone" },
 	{ "send", cmd_send, "send ordered messages" },
 	{ "recv", cmd_recv, "receive and print ordered messages" },
-	{ "bench all-to-all", cmd_bench_all,
-	  "broadcast among endpoints, check the order, measure throughput" },
-	{ "bench latency", cmd_bench_latency, "measure ordered latency beside plain UDP" },
+	{ "bench", NULL, NULL }, /* its words are the workloads of bench/run.c */
 	{ "arbiter run", cmd_arbiter_run, "be a Fastpass arbiter, in the foreground" },
 	{ "arbiter show", cmd_arbiter_show, "who rules, and the session of each endpoint" },
 	{ "arbiter faults", cmd_arbiter_faults,
@@ -67,44 +80,30 @@ static const struct cmd commands[] = {
 };
 #define NCOMMANDS (sizeof(commands) / sizeof(commands[0]))
 
-static const struct argp_option global_options[] = {
-	{ "json", 'j', NULL, 0, "print JSON: one object, or one per line for streams", -2 },
-	{ "netns", 'n', "NETNS", 0,
-	  "work in this network namespace: a name as in ip-netns(8), or a path", -2 },
-	{ "verbose", 'v', NULL, 0, "say more on stderr; may be repeated", -2 },
-	{ 0 }
-};
-
-static error_t parse_global(int key, char *arg, struct argp_state *state)
+/* whether command @c belongs to @group, as "show nodes" belongs to "show" */
+static bool in_group(const struct cmd *c, const char *group)
 {
-	(void)state;
-	switch (key) {
-	case 'j':
-		cli.json = true;
-		return 0;
-	case 'n':
-		cli.netns = arg;
-		return 0;
-	case 'v':
-		cli.verbose++;
-		return 0;
-	}
-	return ARGP_ERR_UNKNOWN;
+	size_t n = strlen(group);
+
+	return !strncmp(c->name, group, n) && c->name[n] == (c->run ? ' ' : '\0');
 }
 
-const struct argp cmd_globals_argp = { .options = global_options, .parser = parse_global };
-const struct argp_child cmd_globals[] = { cmd_globals_child, { 0 } };
-
-static void list(FILE *f, const char *group)
+/* the commands of @group; NULL: all */
+static void list_commands(FILE *f, const char *group)
 {
-	size_t i, n = group ? strlen(group) : 0;
+	size_t i;
 
-	for (i = 0; i < NCOMMANDS; i++)
-		if (!group || (!strncmp(commands[i].name, group, n) && commands[i].name[n] == ' '))
+	for (i = 0; i < NCOMMANDS; i++) {
+		if (group && !in_group(&commands[i], group))
+			continue;
+		if (commands[i].run)
 			fprintf(f, "  %-18s %s\n", commands[i].name, commands[i].brief);
+		else
+			workload_list(f, WORKLOAD_BENCH, "bench ");
+	}
 }
 
-static char *help_filter(int key, const char *text, void *input)
+static char *add_commands(int key, const char *text, void *input)
 {
 	char *buf = NULL;
 	size_t size;
@@ -117,182 +116,125 @@ static char *help_filter(int key, const char *text, void *input)
 	if (!f)
 		return NULL;
 	fputs("Commands:\n", f);
-	list(f, NULL);
+	list_commands(f, NULL);
 	fputs("\n`barline COMMAND --help` tells more. Exit status: 0 ok, 1 failed, 2 wrong usage.",
 	      f);
 	fclose(f);
 	return buf;
 }
 
-struct words {
-	int at; /* index in argv of the first word that is no option */
-};
-
-static error_t parse_words(int key, char *arg, struct argp_state *state)
+static error_t parse_word(int key, char *arg, struct argp_state *state)
 {
-	struct words *w = state->input;
+	int *at = state->input;
 
 	(void)arg;
 	if (key != ARGP_KEY_ARG)
 		return ARGP_ERR_UNKNOWN;
-	w->at = state->next - 1;
+	*at = state->next - 1;
 	state->next = state->argc;
 	return 0;
 }
 
-/* ---- wrong usage, as JSON where that is asked for ---- */
-
-static struct {
-	FILE *stderr_was; /* NULL: nothing is caught */
-	char *text;
-	size_t size;
-} usage;
-
-/*
- * At exit too: argp ends the process. Its first line is "barline show nodes: unrecognized option
- * '--x'", the rest says where help is.
- */
-static void usage_end(void)
+/* parses options up to the next word; returns the word's index in @argv, or 0 if there is none */
+static int next_word(int argc, char **argv)
 {
-	const char *what;
-
-	if (!usage.stderr_was)
-		return;
-	fclose(stderr);
-	stderr = usage.stderr_was;
-	usage.stderr_was = NULL;
-	what = strstr(usage.text, ": ");
-	if (cli.json && what) {
-		usage.text[strcspn(usage.text, "\n")] = '\0';
-		cli_usage("%s", what + 2);
-	} else {
-		fwrite(usage.text, 1, usage.size, stderr);
-	}
-	free(usage.text);
-	usage.text = NULL;
-}
-
-/* argp_parse(), which writes to what stderr is when it begins (a variable, in glibc) */
-static void usage_parse(const struct argp *argp, int argc, char **argv, unsigned int flags,
-			void *input)
-{
-	static bool first = true;
-	FILE *f = open_memstream(&usage.text, &usage.size);
-
-	if (first)
-		atexit(usage_end);
-	first = false;
-	if (f) {
-		usage.stderr_was = stderr;
-		stderr = f;
-	}
-	argp_parse(argp, argc, argv, flags, NULL, input);
-	usage_end();
-}
-
-/* options up to the next word; its index, or 0 if there is none */
-static int next_word(int argc, char **argv, const char *args_doc)
-{
-	const struct argp argp = { .parser = parse_words,
-				   .args_doc = args_doc,
+	const struct argp argp = { .parser = parse_word,
+				   .args_doc = "COMMAND [ARGUMENT...]",
 				   .children = cmd_globals,
-				   .help_filter = help_filter,
+				   .help_filter = add_commands,
 				   .doc = "barline - a rack of Linux machines as one ordered "
 					  "bus\v" };
-	struct words w = { 0 };
+	int at = 0;
 
-	usage_parse(&argp, argc, argv, ARGP_IN_ORDER, &w);
-	return w.at;
+	cmd_parse_words(&argp, argc, argv, ARGP_IN_ORDER, &at);
+	return at;
 }
 
-static const struct cmd *find(const char *a, const char *b)
+/* the command with the name "@a" or "@a @b"; its run is NULL if there is none */
+static struct cmd find_command(const char *a, const char *b)
 {
 	size_t i, n = strlen(a);
 
 	for (i = 0; i < NCOMMANDS; i++) {
 		const char *name = commands[i].name;
 
-		if (!strcmp(name, a) ||
-		    (b && !strncmp(name, a, n) && name[n] == ' ' && !strcmp(name + n + 1, b)))
-			return &commands[i];
+		if (commands[i].run &&
+		    (!strcmp(name, a) ||
+		     (b && !strncmp(name, a, n) && name[n] == ' ' && !strcmp(name + n + 1, b))))
+			return commands[i];
+		if (!commands[i].run && b && !strcmp(name, a)) {
+			const struct workload *w = workload_find(WORKLOAD_BENCH, b);
+
+			if (w)
+				return (struct cmd){ w->name, w->main, w->brief };
+		}
 	}
-	return NULL;
+	return (struct cmd){ 0 };
 }
 
 static bool is_group(const char *a)
 {
-	size_t i, n = strlen(a);
+	size_t i;
 
 	for (i = 0; i < NCOMMANDS; i++)
-		if (!strncmp(commands[i].name, a, n) && commands[i].name[n] == ' ')
+		if (in_group(&commands[i], a))
 			return true;
 	return false;
 }
 
-void cmd_parse(const struct argp *argp, int argc, char **argv, void *input)
-{
-	static bool entered; /* `up` parses twice */
-	struct bl_err err;
-	int old;
-
-	usage_parse(argp, argc, argv, 0, input);
-	if (!cli.netns || entered)
-		return;
-	if (bl_netns_enter(cli.netns, &old, &err))
-		exit(cli_fail("%s", err.text));
-	entered = true;
-}
-
-static int run(const struct cmd *c, int argc, char **argv)
+static int run_command(const struct cmd *c, const char *group, int argc, char **argv)
 {
 	static char title[64];
 
-	snprintf(title, sizeof(title), "barline %s", c->name);
+	if (group && strncmp(c->name, group, strlen(group)))
+		snprintf(title, sizeof(title), "barline %s %s", group, c->name);
+	else
+		snprintf(title, sizeof(title), "barline %s", c->name);
 	argv[0] = title;
 	return c->run(argc, argv);
 }
 
 int main(int argc, char **argv)
 {
-	const struct cmd *c;
-	const char *group;
 	struct rlimit mem = { RLIM_INFINITY, RLIM_INFINITY };
+	const char *group;
+	struct cmd c;
 	int at;
 
-	if (argc == 3 &&
-	    !strcmp(argv[1], "--caretaker")) /* of `barline host up`, see bl_node_hand_over() */
+	/* `barline host up` starts itself so, see bl_node_hand_over() */
+	if (argc == 3 && !strcmp(argv[1], "--caretaker"))
 		return bl_caretaker_main(argv[2]);
 	argp_err_exit_status = CLI_USAGE;
 	setrlimit(RLIMIT_MEMLOCK, &mem);
-	at = next_word(argc, argv, "COMMAND [ARGUMENT...]");
+	at = next_word(argc, argv);
 	if (!at && cli.json)
 		return cli_usage("which command? barline --help lists them");
 	if (!at) {
 		fputs("barline: which command?\n", stderr);
-		list(stderr, NULL);
+		list_commands(stderr, NULL);
 		return CLI_USAGE;
 	}
-	c = find(argv[at], NULL);
-	if (c)
-		return run(c, argc - at, argv + at);
+	c = find_command(argv[at], NULL);
+	if (c.run)
+		return run_command(&c, NULL, argc - at, argv + at);
 	group = argv[at];
 	if (!is_group(group)) {
 		if (cli.json)
 			return cli_usage("no command \"%s\"; barline --help lists them", group);
 		fprintf(stderr, "barline: no command \"%s\"; there are:\n", group);
-		list(stderr, NULL);
+		list_commands(stderr, NULL);
 		return CLI_USAGE;
 	}
 	argc -= at;
 	argv += at;
-	at = next_word(argc, argv, "COMMAND [ARGUMENT...]");
-	c = at ? find(group, argv[at]) : NULL;
-	if (!c && cli.json)
+	at = next_word(argc, argv);
+	c = at ? find_command(group, argv[at]) : (struct cmd){ 0 };
+	if (!c.run && cli.json)
 		return cli_usage("%s what? barline --help lists the commands", group);
-	if (!c) {
+	if (!c.run) {
 		fprintf(stderr, "barline: %s what? There are:\n", group);
-		list(stderr, group);
+		list_commands(stderr, group);
 		return CLI_USAGE;
 	}
-	return run(c, argc - at, argv + at);
+	return run_command(&c, group, argc - at, argv + at);
 }

@@ -7,8 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/util/cmd.h"
 #include "loader/admission/admission_argp.h"
+#include "base/number.h"
+#include "cli/cmd.h"
+#include "cli/util/args.h"
+#include "cli/util/out.h"
+#include "cli/util/read.h"
 
 /**
  * struct node_args - @config_pass: the first pass over the arguments, which only loads the file, so
@@ -98,43 +102,49 @@ static bool parse_mac(const char *s, uint8_t mac[6])
 	return true;
 }
 
-static long long number(const char *what, const char *arg, long long min, long long max,
-			struct argp_state *state)
-{
-	long long v;
-
-	if (!cli_number(arg, min, max, &v))
-		argp_error(state, "%s \"%s\" is not a number from %lld to %lld", what, arg, min,
-			   max);
-	return v;
-}
+/* clang-format off */
+static const struct bl_number numbers[] = {
+	BL_NUMBER(KEY_ID, "node-id", NULL, 1, UINT32_MAX, struct bl_node_cfg, node_id),
+	BL_NUMBER(KEY_BEACON, "beacon-us", "us", 1, 1000000, struct bl_node_cfg, beacon_us),
+	BL_NUMBER(KEY_DEAD, "dead-after-us", "us", 1, 100000000, struct bl_node_cfg, dead_after_us),
+	BL_NUMBER(KEY_BOUND, "clock-bound-us", "us", 1, 1000000, struct bl_node_cfg, clock_bound_us),
+	BL_NUMBER(KEY_VOID, "clock-void-after-ms", "ms", 1, 3600000, struct bl_node_cfg,
+		  clock_void_after_ms),
+	BL_NUMBER(KEY_CARETAKER, "caretaker-ms", "ms", 0, 60000, struct bl_node_cfg, caretaker_ms),
+	BL_NUMBER(KEY_LIMIT, "process-limit-ms", "ms", 100, 3600000, struct bl_node_cfg,
+		  process_limit_ms),
+	BL_NUMBER(KEY_BASE, "port-base", NULL, 1, 65535, struct bl_node_cfg, port_base),
+	BL_NUMBER(KEY_COUNT, "port-count", NULL, 1, BL_PORT_COUNT, struct bl_node_cfg, port_count),
+	BL_NUMBER(KEY_SKEW, "skew-ns", "ns", INT64_MIN, INT64_MAX, struct bl_node_cfg, skew_ns),
+	BL_NUMBER(KEY_CLOCK_BASE, "clock-base-ns", "ns", 1, INT64_MAX, struct bl_node_cfg,
+		  clock_base_ns),
+	{ 0 }
+};
+/* clang-format on */
 
 static error_t parse_common(int key, char *arg, struct argp_state *state)
 {
 	struct node_args *a = state->input;
 	struct bl_node_cfg *c = &a->cfg;
 	struct bl_err err;
+	error_t rc;
 
 	if (key == 'c') {
 		if (a->config_pass && bl_config_load(c, arg, &err))
 			argp_failure(state, 1, 0, "%s", err.text);
 		return 0;
 	}
+	rc = bl_number_option(numbers, key, arg, c, state);
+	if (!rc && key == KEY_CARETAKER && !c->caretaker_ms)
+		c->caretaker_ms = -1;
+	if (rc != ARGP_ERR_UNKNOWN)
+		return rc;
 	switch (key) {
 	case 'N':
 		if (strlen(arg) >= sizeof(c->name))
 			argp_error(state, "name \"%s\" is longer than %zu", arg,
 				   sizeof(c->name) - 1);
 		strcpy(c->name, arg);
-		return 0;
-	case KEY_ID:
-		c->node_id = (uint32_t)number("node-id", arg, 1, UINT32_MAX, state);
-		return 0;
-	case KEY_BEACON:
-		c->beacon_us = (uint32_t)number("beacon interval", arg, 1, 1000000, state);
-		return 0;
-	case KEY_DEAD:
-		c->dead_after_us = (uint32_t)number("dead-after", arg, 1, 100000000, state);
 		return 0;
 	case KEY_REALTIME:
 		if (bl_realtime_parse(arg) < 0)
@@ -144,37 +154,11 @@ static error_t parse_common(int key, char *arg, struct argp_state *state)
 	case KEY_NO_AHEAD:
 		c->no_ahead = true;
 		return 0;
-	case KEY_BOUND:
-		c->clock_bound_us = (uint32_t)number("clock bound", arg, 1, 1000000, state);
-		return 0;
-	case KEY_VOID:
-		c->clock_void_after_ms =
-			(uint32_t)number("clock-void-after", arg, 1, 3600000, state);
-		return 0;
-	case KEY_CARETAKER:
-		c->caretaker_ms = (int32_t)number("caretaker-ms", arg, 0, 60000, state);
-		c->caretaker_ms = c->caretaker_ms ? c->caretaker_ms : -1;
-		return 0;
-	case KEY_LIMIT:
-		c->process_limit_ms = (uint32_t)number("process limit", arg, 100, 3600000, state);
-		return 0;
-	case KEY_BASE:
-		c->port_base = (uint16_t)number("port base", arg, 1, 65535, state);
-		return 0;
-	case KEY_COUNT:
-		c->port_count = (uint16_t)number("port count", arg, 1, BL_PORT_COUNT, state);
-		return 0;
 	case KEY_GENERIC:
 		c->mode = BL_XDP_GENERIC;
 		return 0;
 	case KEY_DETACH:
 		a->detach = true;
-		return 0;
-	case KEY_SKEW:
-		c->skew_ns = number("skew", arg, INT64_MIN, INT64_MAX, state);
-		return 0;
-	case KEY_CLOCK_BASE:
-		c->clock_base_ns = (uint64_t)number("clock base", arg, 1, INT64_MAX, state);
 		return 0;
 	case KEY_NO_BEACONS:
 		c->no_beacons = true;
@@ -211,6 +195,7 @@ static void add_port(struct bl_node_cfg *c, char *arg, enum bl_port_role role,
 {
 	char *cpu = strchr(arg, '@');
 	struct bl_port_cfg *p = realloc(c->ports, (c->ports_count + 1) * sizeof(*p));
+	long long v;
 
 	if (!p)
 		argp_failure(state, 1, 0, "out of memory");
@@ -221,7 +206,10 @@ static void add_port(struct bl_node_cfg *c, char *arg, enum bl_port_role role,
 	p->role = (uint8_t)role;
 	if (cpu) {
 		*cpu++ = '\0';
-		p->home_cpu = (int)number("CPU", cpu, 0, BL_SW_CPUS_MAX - 1, state);
+		if (!bl_read_integer(cpu, 0, BL_SW_CPUS_MAX - 1, &v))
+			argp_error(state, "port %s@%s: the CPU is not a number from 0 to %d", arg,
+				   cpu, BL_SW_CPUS_MAX - 1);
+		p->home_cpu = (int)v;
 	}
 	if (strlen(arg) >= sizeof(p->ifname) || !*arg)
 		argp_error(state, "\"%s\" is no interface name", arg);

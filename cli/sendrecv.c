@@ -8,8 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
+#include "base/time.h"
+#include "cli/cmd.h"
+#include "cli/util/args.h"
+#include "cli/util/out.h"
 #include "lib/barline.h"
-#include "cli/util/cmd.h"
+#include "maps/wire_abi.h"
 
 struct sr_args {
 	struct bl_options opt;
@@ -46,17 +51,24 @@ static error_t parse_addrs(struct sr_args *a, char *list, struct argp_state *sta
 	return 0;
 }
 
+/* clang-format off */
+static const struct bl_number numbers[] = {
+	BL_NUMBER('p', "port", NULL, 1, 65535, struct sr_args, opt.port),
+	BL_NUMBER('w', "wait", "ms", 0, 3600000, struct sr_args, linger_ms),
+	BL_NUMBER('c', "count", NULL, 1, INT64_MAX, struct sr_args, count),
+	BL_NUMBER('t', "timeout", "ms", 0, 86400000, struct sr_args, timeout_ms),
+	{ 0 }
+};
+/* clang-format on */
+
 static error_t parse_sr(int key, char *arg, struct argp_state *state)
 {
 	struct sr_args *a = state->input;
-	long long v;
+	error_t err = bl_number_option(numbers, key, arg, a, state);
 
+	if (err != ARGP_ERR_UNKNOWN)
+		return err;
 	switch (key) {
-	case 'p':
-		if (!cli_number(arg, 1, 65535, &v))
-			argp_error(state, "port \"%s\" is not a number from 1 to 65535", arg);
-		a->opt.port = (uint16_t)v;
-		return 0;
 	case '4':
 		a->opt.family = AF_INET;
 		return 0;
@@ -78,10 +90,6 @@ static error_t parse_send(int key, char *arg, struct argp_state *state)
 	struct sr_args *a = state->input;
 
 	switch (key) {
-	case 'w':
-		if (!cli_number(arg, 0, 3600000, &a->linger_ms))
-			argp_error(state, "wait \"%s\" is not a number of milliseconds", arg);
-		return 0;
 	case ARGP_KEY_ARG:
 		if (state->arg_num == 0)
 			return parse_addrs(a, arg, state);
@@ -93,23 +101,6 @@ static error_t parse_send(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		if (!a->nto)
 			argp_error(state, "to which address?");
-		return 0;
-	}
-	return parse_sr(key, arg, state);
-}
-
-static error_t parse_recv(int key, char *arg, struct argp_state *state)
-{
-	struct sr_args *a = state->input;
-
-	switch (key) {
-	case 'c':
-		if (!cli_number(arg, 1, INT64_MAX, &a->count))
-			argp_error(state, "count \"%s\" is not a number from 1 on", arg);
-		return 0;
-	case 't':
-		if (!cli_number(arg, 0, 86400000, &a->timeout_ms))
-			argp_error(state, "timeout \"%s\" is not a number of milliseconds", arg);
 		return 0;
 	}
 	return parse_sr(key, arg, state);
@@ -242,8 +233,8 @@ int cmd_send(int argc, char **argv)
 	/* a process that goes before all receivers have its messages has failed */
 	while (a.reliable && !err && !stop && bl_wait(ep, BL_WAIT_ACKED, 1000) == 0)
 		;
-	until = mono_ns() + (uint64_t)a.linger_ms * 1000000;
-	while (!err && !stop && mono_ns() < until)
+	until = bl_mono_ns() + (uint64_t)a.linger_ms * 1000000;
+	while (!err && !stop && bl_mono_ns() < until)
 		bl_wait(ep, BL_WAIT_RECV, 10); /* failure reports arrive here */
 	if (cli.json && !err)
 		cli_json(json_pack("{s:I, s:I, s:I, s:I}", "scatterings", (json_int_t)line,
@@ -307,7 +298,7 @@ static void say_stale(const struct bl_endpoint *ep)
 int cmd_recv(int argc, char **argv)
 {
 	const struct argp argp = { .options = recv_options,
-				   .parser = parse_recv,
+				   .parser = parse_sr,
 				   .children = cmd_globals,
 				   .doc = "barline recv - print ordered messages as they are "
 					  "delivered: timestamp, sender, text" };

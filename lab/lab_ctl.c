@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Controllers of failures in a lab, and the members of etcd that they keep their decisions in. All
- * of them are children of the driver, or with `lab up` of a process that only keeps them, in the
- * namespace where the lab's server runs the daemons ("mgmt" for `lab exec`): its loopback stands
- * for the network that racks are managed by, which is another one than the one that fails.
+ * Failure controllers of a lab, and the members of etcd in which they store their decisions. All of
+ * them are children of the driver, or with `lab up` of the keeper. They run in the lab's own
+ * network namespace, where the daemons are ("mgmt" for `lab exec`). Its loopback stands for a
+ * management network, which does not fail when links of the rack fail.
  */
 #include <netinet/in.h> /* before anything that includes <linux/ipv6.h> */
 
@@ -16,25 +16,26 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "controller/server.h"
 #include "base/iface.h"
+#include "base/time.h"
+#include "cli/util/out.h"
+#include "cli/util/proc.h"
+#include "cli/util/status.h"
+#include "controller/server.h"
+#include "lab/lab.h"
+#include "lab/lab_etcd.h"
 #include "maps/meta_abi.h"
-#include "bench/arbiter/arbiter.h"
-#include "cli/util/cmd.h"
-#include "bench/fastpass/fair.h"
-#include "lab.h"
-#include "lab_etcd.h"
 
-#define START_S 60
+#define START_S 60 /* limit for each step of the start */
 
 struct lab_ctl {
-	unsigned int n;
-	const char *log;
-	pid_t pid[LAB_CONTROLLERS_MAX], etcd[LAB_ETCD_MEMBERS];
-	struct bl_ctl_cfg cfg;
+	unsigned int n;  /* controllers that were started */
+	const char *log; /* file for their output; NULL: that of this process */
+	pid_t pid[LAB_CONTROLLERS_MAX], etcd[LAB_ETCD_MEMBERS]; /* 0: killed, or not started */
+	struct bl_ctl_cfg cfg; /* of all controllers, but for the address */
 };
 
-static void say_into(const char *log)
+static void redirect_output(const char *log)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC),
 	    fd = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
@@ -44,7 +45,7 @@ static void say_into(const char *log)
 	dup2(fd < 0 ? null : fd, STDERR_FILENO);
 }
 
-static pid_t child(const struct lab_ctl *c)
+static pid_t fork_child(const struct lab_ctl *c)
 {
 	pid_t parent = getpid(), pid;
 
@@ -57,24 +58,24 @@ static pid_t child(const struct lab_ctl *c)
 		if (getppid() != parent)
 			_exit(1);
 		if (c->log)
-			say_into(c->log);
+			redirect_output(c->log);
 	}
 	return pid;
 }
 
 /* ---- etcd ---- */
 
-static pid_t member(const struct lab_ctl *c, unsigned int i)
+static pid_t start_member(const struct lab_ctl *c, unsigned int i)
 {
-	pid_t pid = child(c);
+	pid_t pid = fork_child(c);
 
 	if (!pid)
 		lab_etcd_exec(i);
 	return pid;
 }
 
-/* What a member says of itself. NULL: nothing. */
-static json_t *status(unsigned int i)
+/* Returns the status of member @i of etcd, or NULL if it does not answer. */
+static json_t *member_status(unsigned int i)
 {
 	char answer[LAB_ETCD_ANSWER];
 
@@ -83,13 +84,13 @@ static json_t *status(unsigned int i)
 		       : NULL;
 }
 
-/* the member that leads, from 0; -1: none says that it does */
+/* returns the index of the leading member, or -1 if none says that it leads */
 static int etcd_leader(const struct lab_ctl *c)
 {
 	int i, leads = -1;
 
 	for (i = 0; i < LAB_ETCD_MEMBERS && leads < 0; i++) {
-		json_t *v = c->etcd[i] > 0 ? status((unsigned int)i) : NULL;
+		json_t *v = c->etcd[i] > 0 ? member_status((unsigned int)i) : NULL;
 		const char *leader = json_string_value(json_object_get(v, "leader")),
 			   *self = json_string_value(
 				   json_object_get(json_object_get(v, "header"), "member_id"));
@@ -103,12 +104,12 @@ static int etcd_leader(const struct lab_ctl *c)
 
 /* ---- controllers ---- */
 
-static pid_t controller(struct lab_ctl *c, unsigned int i)
+static pid_t start_controller(struct lab_ctl *c, unsigned int i)
 {
 	struct bl_ctl_cfg cfg = c->cfg;
 	struct bl_ctl *ctl;
 	struct bl_err err;
-	pid_t pid = child(c);
+	pid_t pid = fork_child(c);
 
 	if (pid)
 		return pid;
@@ -116,29 +117,29 @@ static pid_t controller(struct lab_ctl *c, unsigned int i)
 	prctl(PR_SET_NAME, "barline-ctl");
 	lab_controller_addr(i, cfg.listen, sizeof(cfg.listen));
 	if (!cli.verbose)
-		bl_log_level = 3; /* that one is killed is what the lab is about */
+		bl_log_level = 3; /* errors; the loss of a controller is expected in a lab */
 	if (bl_ctl_new(&ctl, &cfg, &err) || bl_ctl_run(ctl, &err))
 		_exit(cli_fail("controller %u: %s", i + 1, err.text));
 	bl_ctl_free(ctl);
 	_exit(0);
 }
 
-static json_t *ask_one(pid_t pid)
+static json_t *ask_controller(pid_t pid)
 {
 	char path[128];
 
 	snprintf(path, sizeof(path), BL_RUN_DIR BL_CTL_STATUS, (unsigned long long)bl_netns_ino(),
 		 pid);
-	return pid > 0 && !access(path, F_OK) ? arb_ask(path, NULL) : NULL;
+	return pid > 0 && !access(path, F_OK) ? status_ask(path, NULL) : NULL;
 }
 
-/* which one leads, from 0, and what it says; -1: none */
-static int leader(struct lab_ctl *c, json_t **said)
+/* Returns the index of the leading controller and its state in *@said, or -1 if none leads. */
+static int find_leader(struct lab_ctl *c, json_t **said)
 {
 	unsigned int i;
 
 	for (i = 0; i < c->n; i++) {
-		json_t *v = ask_one(c->pid[i]);
+		json_t *v = ask_controller(c->pid[i]);
 		const char *state = json_string_value(json_object_get(v, "state"));
 
 		if (state && !strcmp(state, "leader")) {
@@ -154,10 +155,10 @@ json_t *lab_ctl_ask(struct lab_ctl *c)
 {
 	json_t *v;
 
-	return leader(c, &v) < 0 ? NULL : v;
+	return find_leader(c, &v) < 0 ? NULL : v;
 }
 
-static int killed(pid_t *pid, const char *what)
+static int kill_and_reap(pid_t *pid, const char *what)
 {
 	if (kill(*pid, SIGKILL) || waitpid(*pid, NULL, 0) != *pid)
 		return cli_fail("cannot kill %s (pid %d): %s", what, *pid, strerror(errno));
@@ -168,25 +169,25 @@ static int killed(pid_t *pid, const char *what)
 int lab_ctl_kill(struct lab_ctl *c)
 {
 	json_t *v;
-	int i = leader(c, &v);
+	int i = find_leader(c, &v);
 
 	if (i < 0)
-		return cli_fail("no controller leads: there is nobody to kill");
+		return cli_fail("no controller leads, so none can be killed");
 	json_decref(v);
-	return killed(&c->pid[i], "the controller that leads");
+	return kill_and_reap(&c->pid[i], "the controller that leads");
 }
 
 int lab_ctl_kill_etcd(struct lab_ctl *c)
 {
 	int i = etcd_leader(c);
 
-	return i < 0 ? cli_fail("no member of etcd leads: there is nobody to kill")
-		     : killed(&c->etcd[i], "etcd's leader");
+	return i < 0 ? cli_fail("no member of etcd leads, so none can be killed")
+		     : kill_and_reap(&c->etcd[i], "etcd's leader");
 }
 
-static int wait_until(struct lab_ctl *c, bool etcd)
+static int wait_for_leader(struct lab_ctl *c, bool etcd)
 {
-	uint64_t until = mono_ns() + START_S * 1000000000ULL;
+	uint64_t until = bl_mono_ns() + START_S * 1000000000ULL;
 
 	for (;;) {
 		json_t *v = etcd ? NULL : lab_ctl_ask(c);
@@ -195,7 +196,7 @@ static int wait_until(struct lab_ctl *c, bool etcd)
 			json_decref(v);
 			return 0;
 		}
-		if (mono_ns() > until)
+		if (bl_mono_ns() > until)
 			return cli_fail(etcd ? "etcd does not come up within %d s; is it installed "
 					       "(etcd-server)?"
 					     : "no controller leads after %d s",
@@ -204,14 +205,14 @@ static int wait_until(struct lab_ctl *c, bool etcd)
 			c->etcd[0] = 0;
 			return cli_fail("etcd does not start; is it installed (etcd-server)?");
 		}
-		fair_nap(5000000);
+		nap_ns(5000000);
 	}
 }
 
-/* who never told the leader who he is cannot be announced by it */
+/* Waits until the leader knows all nodes; it cannot announce the failure of others. */
 static int wait_known(const struct lab *lab, struct lab_ctl *c)
 {
-	uint64_t until = mono_ns() + START_S * 1000000000ULL;
+	uint64_t until = bl_mono_ns() + START_S * 1000000000ULL;
 	unsigned int want = 0, i;
 
 	for (i = 0; i < lab->nnodes; i++)
@@ -235,10 +236,11 @@ static int wait_known(const struct lab *lab, struct lab_ctl *c)
 		json_decref(v);
 		if (ok == want)
 			return 0;
-		if (mono_ns() > until)
-			return cli_fail("%u of %u nodes are with the controller after %d s%s", ok,
-					want, START_S, who);
-		fair_nap(5000000);
+		if (bl_mono_ns() > until)
+			return cli_fail("only %u of %u nodes have a session with the controller "
+					"after %d s%s",
+					ok, want, START_S, who);
+		nap_ns(5000000);
 	}
 }
 
@@ -260,9 +262,9 @@ struct lab_ctl *lab_ctl_start(const struct lab *lab, const char *log)
 	}
 	if (lab->spec.etcd) {
 		for (i = 0; i < LAB_ETCD_MEMBERS; i++)
-			if ((c->etcd[i] = member(c, i)) < 0)
+			if ((c->etcd[i] = start_member(c, i)) < 0)
 				goto fail;
-		if (wait_until(c, true))
+		if (wait_for_leader(c, true))
 			goto fail;
 		for (i = 0; i < LAB_ETCD_MEMBERS; i++)
 			lab_etcd_url(i, c->cfg.etcd[i], sizeof(c->cfg.etcd[i]));
@@ -271,9 +273,9 @@ struct lab_ctl *lab_ctl_start(const struct lab *lab, const char *log)
 		snprintf(c->cfg.sqlite, sizeof(c->cfg.sqlite), BL_RUN_DIR "/controller.db");
 	}
 	for (i = 0; i < c->n; i++)
-		if ((c->pid[i] = controller(c, i)) < 0)
+		if ((c->pid[i] = start_controller(c, i)) < 0)
 			goto fail;
-	if (!wait_until(c, false) && !wait_known(lab, c))
+	if (!wait_for_leader(c, false) && !wait_known(lab, c))
 		return c;
 fail:
 	lab_ctl_end(c);
@@ -285,8 +287,8 @@ void lab_ctl_end(struct lab_ctl *c)
 	unsigned int i;
 
 	for (i = 0; c && i < LAB_CONTROLLERS_MAX; i++)
-		fair_end(&c->pid[i]);
+		kill_child(&c->pid[i]);
 	for (i = 0; c && i < LAB_ETCD_MEMBERS; i++)
-		fair_end(&c->etcd[i]);
+		kill_child(&c->etcd[i]);
 	free(c);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Members of etcd on loopback; lab_etcd.h. */
+/* See lab_etcd.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -8,15 +8,15 @@
 
 #include <curl/curl.h>
 
+#include "lab/lab_etcd.h"
 #include "loader/node.h"
-#include "lab_etcd.h"
 
-#define CLIENTS 23790 /* ports: for clients, and for each other */
-#define PEERS   23800
+#define CLIENT_PORT 23790 /* of member 0, for clients */
+#define PEER_PORT   23800 /* of member 0, for the other members */
 
 void lab_etcd_url(unsigned int i, char *url, size_t size)
 {
-	snprintf(url, size, "http://127.0.0.1:%u", CLIENTS + i);
+	snprintf(url, size, "http://127.0.0.1:%u", CLIENT_PORT + i);
 }
 
 void lab_etcd_exec(unsigned int i)
@@ -27,10 +27,10 @@ void lab_etcd_exec(unsigned int i)
 
 	for (k = 0; k < LAB_ETCD_MEMBERS; k++)
 		snprintf(all + strlen(all), sizeof(all) - strlen(all), "%sm%u=http://127.0.0.1:%u",
-			 k ? "," : "", k, PEERS + k);
+			 k ? "," : "", k, PEER_PORT + k);
 	snprintf(name, sizeof(name), "m%u", i);
 	snprintf(dir, sizeof(dir), BL_RUN_DIR "/etcd%u", i);
-	snprintf(peers, sizeof(peers), "http://127.0.0.1:%u", PEERS + i);
+	snprintf(peers, sizeof(peers), "http://127.0.0.1:%u", PEER_PORT + i);
 	lab_etcd_url(i, clients, sizeof(clients));
 	fd = open(BL_RUN_DIR "/etcd.log", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 	if (fd < 0)
@@ -45,7 +45,7 @@ void lab_etcd_exec(unsigned int i)
 	_exit(127);
 }
 
-static size_t take(char *data, size_t one, size_t n, void *ctx)
+static size_t append_answer(char *data, size_t one, size_t n, void *ctx)
 {
 	char *to = ctx;
 	size_t have = strlen(to), left = LAB_ETCD_ANSWER - 1 - have, fit = n < left ? n : left;
@@ -72,7 +72,7 @@ long lab_etcd_post(unsigned int i, const char *path, const char *body, long ms, 
 	curl_easy_setopt(c, CURLOPT_PROXY, "");
 	curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
 	curl_easy_setopt(c, CURLOPT_TIMEOUT_MS, ms);
-	curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, take);
+	curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, append_answer);
 	curl_easy_setopt(c, CURLOPT_WRITEDATA, answer);
 	if (curl_easy_perform(c) == CURLE_OK)
 		curl_easy_getinfo(c, CURLINFO_RESPONSE_CODE, &http);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The process tree of a lab: making it, finding it, entering it (lab.h).
+ * The tree of processes of a lab: starting, finding and entering it (lab.h).
  */
 #include <netinet/in.h> /* before anything that includes <linux/ipv6.h> */
 
@@ -25,37 +25,47 @@
 #include <unistd.h>
 
 #include "arbiter/server.h"
-#include "bench/arbiter/arbiter.h"
-#include "cli/util/cmd.h"
-#include "lab.h"
+#include "base/time.h"
+#include "cli/util/arbiter_serve.h"
+#include "cli/util/out.h"
+#include "lab/lab.h"
 
 #define LAB_LOG    BL_RUN_DIR "/lab.log"
-#define BL_LAB_LOG 4 /* warnings */
+#define BL_LAB_LOG 4 /* log level: warnings */
 
-/**
- * struct tree - what the processes of one lab hand each other.
- * @front: `lab up`: the server tells the front that the lab is up; `lab run`: hangs up when the
- * front is gone.
- * @listen: the lab's socket. Bound by the server in the front's network namespace; init listens.
- * @up: pipe from the server to init: a byte when the lab is up, hangs up when the server is gone.
- */
+/** struct tree - What a process of the lab inherits from the one that forks it. */
 struct tree {
 	struct lab *lab;
-	int (*driver)(struct lab *lab, void *arg);
+	int (*driver)(struct lab *lab, void *arg); /* NULL: `lab up` */
 	void *driver_arg;
+
+	/*
+	 * pipe between the server and the front. `lab up`: the server writes a byte when the lab is
+	 * up. `lab run`: the server's end hangs up when the front has ended.
+	 */
 	int front;
+	/* the lab's socket, bound by the server in the front's namespace; init listens on it */
 	int listen;
+	/* pipe from the server to init: a byte when the lab is up; hangs up when the server ends */
 	int up[2];
-	/* the driver's orders to the server: the number of a node, answered by the result */
-	int order[2];
-	struct bl_node *node[LAB_NODES_MAX];
-	pid_t daemon_pid[LAB_NODES_MAX]; /* with lab_spec's @apart */
-	/* hangs up when these daemons may begin to serve: there is no lo before */
+	/*
+	 * socket pair between the server, [0], and the driver, [1]: the driver sends the index of a
+	 * node whose daemon is to be killed, and the server answers with the result
+	 */
+	int request[2];
+	/*
+	 * pipe to the daemons of lab_spec.apart. It hangs up when all nodes are open and they may
+	 * begin to serve; before, the interface lo of the lab is down
+	 */
 	int go[2];
-	pid_t init_pid, driver_pid;
+
+	struct bl_node *node[LAB_NODES_MAX];
+	pid_t daemon_pid[LAB_NODES_MAX]; /* with lab_spec.apart; 0: the node has no daemon */
+	pid_t init_pid;
+	pid_t driver_pid; /* of the driver, or of the keeper */
 	struct bl_server *server;
-	uint64_t since_ns;
-	bool is_up;
+	uint64_t since_ns; /* CLOCK_MONOTONIC when the server started */
+	bool is_up;        /* init's view */
 };
 
 static socklen_t lab_address(const char *name, struct sockaddr_un *sa)
@@ -86,23 +96,23 @@ static int bind_socket(struct tree *t)
 	return 0;
 }
 
-static int private_world(void)
+static int make_private_namespaces(void)
 {
 	if (unshare(CLONE_NEWNET | CLONE_NEWNS))
 		return cli_fail("cannot make the lab's namespaces: %s%s", strerror(errno),
 				errno == EPERM ? "; labs need CAP_SYS_ADMIN, CAP_NET_ADMIN and "
 						 "CAP_BPF: run as root"
 					       : "");
-	/* nothing goes out, but what the server mounts reaches init */
+	/* mounts stay inside the lab, but what the server mounts later also appears in init */
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
 	    mount(NULL, "/", NULL, MS_REC | MS_SHARED, NULL))
-		return cli_fail("cannot make mounts private: %s", strerror(errno));
+		return cli_fail("cannot make the lab's mounts private: %s", strerror(errno));
 	if (mount("tmpfs", BL_RUN_DIR, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755"))
 		return cli_fail("%s: %s", BL_RUN_DIR, strerror(errno));
 	return 0;
 }
 
-static void default_signals(void)
+static void unblock_signals(void)
 {
 	sigset_t none;
 
@@ -110,7 +120,7 @@ static void default_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-static int signal_fd(void)
+static int block_signals(void)
 {
 	sigset_t mask;
 
@@ -136,7 +146,7 @@ static int open_node(struct tree *t, unsigned int i, struct bl_err *err)
 	return e;
 }
 
-/* One node's daemon, until it is killed; tells @up when its programs run. */
+/* Serves node @i until it is killed. Writes a byte to @up when the node's programs run. */
 static int daemon_main(struct tree *t, unsigned int i, int up)
 {
 	struct pollfd p = { .events = POLLIN };
@@ -178,7 +188,7 @@ static int start_daemon(struct tree *t, unsigned int i)
 	}
 	close(up[1]);
 	if (read(up[0], &c, 1) != 1)
-		return cli_fail("the daemon of %s did not come up", t->lab->nodes[i].name);
+		return cli_fail("the daemon of %s did not start", t->lab->nodes[i].name);
 	close(up[0]);
 	return 0;
 }
@@ -192,7 +202,7 @@ static int open_nodes(struct tree *t)
 		return cli_fail("%s", err.text);
 	if (pipe2(t->go, O_CLOEXEC))
 		return cli_fail("pipe: %s", strerror(errno));
-	/* switches come first: a host's first beacons find their way prepared */
+	/* switches are first in the list, so the first beacons of hosts reach running programs */
 	for (i = 0; !t->lab->spec.bare && i < t->lab->nnodes; i++) {
 		const struct lab_node *n = &t->lab->nodes[i];
 
@@ -228,25 +238,25 @@ static json_t *lab_info(const struct tree *t)
 					 : "rack",
 			 "forward", s->l3 ? "l3" : "l2", "hosts", (int)s->hosts, "mtu", (int)s->mtu,
 			 "controllers", (int)s->controllers, "programs", !s->bare, "age_s",
-			 (double)(mono_ns() - t->since_ns) / 1e9, "nodes", nodes);
+			 (double)(bl_mono_ns() - t->since_ns) / 1e9, "nodes", nodes);
 }
 
-static void answer(struct tree *t)
+static void answer_client(struct tree *t)
 {
 	int fd = accept4(t->listen, NULL, NULL, SOCK_CLOEXEC);
 	json_t *info = fd >= 0 ? lab_info(t) : NULL;
 	char *text = info ? json_dumps(info, JSON_COMPACT) : NULL;
 
 	if (text && send(fd, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
-		cli_say("a visitor left early");
+		cli_say("a client of the lab's socket left before it was answered");
 	free(text);
 	json_decref(info);
 	if (fd >= 0)
 		close(fd);
 }
 
-/* the status of @who once it has ended; -1: it lives */
-static int reap(pid_t who, const char *name)
+/* reaps all children that ended; returns the exit status of @who, or -1 if it runs */
+static int reap_children(pid_t who, const char *name)
 {
 	int st, result = -1;
 	pid_t pid;
@@ -260,7 +270,8 @@ static int reap(pid_t who, const char *name)
 	return result;
 }
 
-static int driver_side = -1; /* the driver's end of struct tree's @order */
+/* in the driver: its end of struct tree's order */
+static int driver_side = -1;
 
 static int start_driver(struct tree *t, int *ready)
 {
@@ -281,8 +292,8 @@ static int start_driver(struct tree *t, int *ready)
 	}
 	close(fds[1]);
 	close(t->listen);
-	driver_side = t->order[1];
-	default_signals();
+	driver_side = t->request[1];
+	unblock_signals();
 	if (read(fds[0], &c, 1) != 1)
 		_exit(1);
 	st = t->driver(t->lab, t->driver_arg);
@@ -290,8 +301,8 @@ static int start_driver(struct tree *t, int *ready)
 	_exit(st);
 }
 
-/* whoever reads the output of `lab up` must not wait for the lab */
-static void to_background(void)
+/* Closes stdin, stdout and stderr: a program that reads the output of `lab up` sees its end. */
+static void move_to_background(void)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC),
 	    log = open(LAB_LOG, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
@@ -321,28 +332,46 @@ void lab_leave_datapath_alone(const struct lab *lab)
 		sched_setaffinity(0, sizeof(set), &set);
 }
 
+pid_t lab_host_fork(unsigned int host, void (*fn)(void *arg), void *arg)
+{
+	pid_t pid;
+
+	fflush(NULL);
+	pid = fork();
+	if (pid < 0) {
+		cli_fail("cannot fork: %s", strerror(errno));
+		return -1;
+	}
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (lab_host_enter(host))
+		_exit(126);
+	fn(arg);
+	_exit(0);
+}
+
 int lab_arbiter(struct lab *lab, unsigned int rank)
 {
 	const struct sched_param prio = { .sched_priority = 1 };
 	struct bl_arb_cfg how = { .threads = 1 };
+	char name[16];
 	unsigned int i;
-	char path[64];
-	int fd;
+	int err;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_NAME, "barline-arbiter");
-	default_signals();
+	unblock_signals();
 	lab_leave_datapath_alone(lab);
-	snprintf(path, sizeof(path), LAB_NETNS_DIR "/a%u", rank + 1);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 || setns(fd, CLONE_NEWNET))
-		return cli_fail("cannot enter %s: %s", path, strerror(errno));
-	close(fd);
+	snprintf(name, sizeof(name), "a%u", rank + 1);
+	err = lab_node_enter(name);
+	if (err)
+		return cli_fail("cannot enter the namespace of %s: %s", name, strerror(-err));
 	for (i = 0; i < lab->nnodes; i++)
 		if (lab->nodes[i].kind == LAB_ARBITER && lab->nodes[i].nports > 1)
 			snprintf(how.group_if, sizeof(how.group_if), "%s",
 				 lab->nodes[i].ports[1].ifname);
-	/* as the threads of the hosts' daemon: a slot that is given late is a slot lost */
+	/* same priority as the threads of the hosts' daemon: a slot that is granted late is lost */
 	sched_setscheduler(0, SCHED_FIFO, &prio);
 	if (!cli.verbose)
 		bl_log_level = BL_LAB_LOG;
@@ -363,7 +392,7 @@ static int start_arbiters(struct tree *t)
 		if (!pid) {
 			close(t->listen);
 			if (!t->driver)
-				to_background();
+				move_to_background();
 			_exit(lab_arbiter(t->lab, i));
 		}
 	}
@@ -371,8 +400,8 @@ static int start_arbiters(struct tree *t)
 }
 
 /*
- * `lab up` with controllers: the process that they end with. It tells the front that the lab is up,
- * as soon as one leads and knows all nodes.
+ * `lab up --controllers`: starts the keeper, the parent of the controllers, which end when it ends.
+ * The keeper tells the front that the lab is up when one controller leads and knows all nodes.
  */
 static int start_keeper(struct tree *t)
 {
@@ -386,18 +415,20 @@ static int start_keeper(struct tree *t)
 		return 0;
 	prctl(PR_SET_NAME, "barline-keeper");
 	close(t->listen);
-	default_signals();
+	unblock_signals();
 	if (!lab_ctl_start(t->lab, LAB_LOG) || write(t->front, "R", 1) != 1)
 		_exit(1);
 	close(t->front);
-	to_background();
+	move_to_background();
 	for (;;)
-		if (wait(NULL) < 0) /* who kills a controller wants to see what follows: it is not
-				       started again */
+		if (wait(NULL) < 0) /* a controller that was killed is not started again */
 			pause();
 }
 
-/* pid 1 of the lab: reaps, answers visitors, and takes everything with it when it ends */
+/*
+ * Init, pid 1 of the lab: reaps children and answers clients of the lab's socket. When it ends, the
+ * kernel kills all processes of the pid namespace. Returns the exit status.
+ */
 static int init_main(struct tree *t)
 {
 	struct pollfd p[3];
@@ -407,18 +438,18 @@ static int init_main(struct tree *t)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_NAME, "barline-init");
 	close(t->up[1]);
-	close(t->order[0]);
+	close(t->request[0]);
 	/*
-	 * /proc of this pid namespace, for init and what runs below it; the server keeps the one
-	 * that shows kernel threads
+	 * Init and its children see the /proc of this pid namespace. The server keeps the outer
+	 * one, which shows kernel threads.
 	 */
 	if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) ||
 	    mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL))
 		return cli_fail("/proc: %s", strerror(errno));
-	/* whoever listens is whom SO_PEERCRED names */
+	/* SO_PEERCRED names the process that calls listen(2) */
 	if (listen(t->listen, 64))
 		return cli_fail("cannot listen: %s", strerror(errno));
-	sigfd = signal_fd();
+	sigfd = block_signals();
 	if (sigfd < 0 || start_driver(t, &ready))
 		return 1;
 	p[0] = (struct pollfd){ .fd = t->up[0], .events = POLLIN };
@@ -439,19 +470,20 @@ static int init_main(struct tree *t)
 			if (start_arbiters(t) || start_keeper(t))
 				return 1;
 			if (!t->driver)
-				to_background();
+				move_to_background();
 			if (ready >= 0 && write(ready, "R", 1) != 1)
-				return cli_fail("the lab's driver is gone");
+				return cli_fail("the lab's driver ended before the lab was up");
 		}
 		if (p[1].revents && read(sigfd, &si, sizeof(si)) == sizeof(si)) {
 			if (si.ssi_signo != SIGCHLD)
 				return 0;
-			st = reap(t->driver_pid, t->driver ? "driver" : "keeper of controllers");
+			st = reap_children(t->driver_pid,
+					   t->driver ? "driver" : "keeper of controllers");
 			if (st >= 0)
 				return st;
 		}
 		if (p[2].revents)
-			answer(t);
+			answer_client(t);
 	}
 }
 
@@ -460,7 +492,7 @@ static int start_init(struct tree *t)
 	int st;
 
 	if (pipe2(t->up, O_CLOEXEC) ||
-	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, t->order))
+	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, t->request))
 		return cli_fail("cannot make a pipe: %s", strerror(errno));
 	fflush(NULL);
 	t->init_pid = (pid_t)syscall(SYS_clone, CLONE_NEWPID | CLONE_NEWNS | SIGCHLD, NULL, NULL,
@@ -473,18 +505,18 @@ static int start_init(struct tree *t)
 		_exit(st);
 	}
 	close(t->up[0]);
-	close(t->order[1]);
+	close(t->request[1]);
 	return 0;
 }
 
-/* ---- orders of the driver ---- */
+/* ---- requests of the driver to the server ---- */
 
-static void obey(struct tree *t)
+static void kill_on_request(struct tree *t)
 {
 	int rc = -ENOENT, st;
 	uint32_t i;
 
-	if (recv(t->order[0], &i, sizeof(i), MSG_DONTWAIT) != sizeof(i))
+	if (recv(t->request[0], &i, sizeof(i), MSG_DONTWAIT) != sizeof(i))
 		return;
 	if (i < t->lab->nnodes && t->daemon_pid[i] > 0) {
 		rc = kill(t->daemon_pid[i], SIGKILL) || waitpid(t->daemon_pid[i], &st, 0) < 0
@@ -494,8 +526,8 @@ static void obey(struct tree *t)
 	}
 	if (rc)
 		cli_fail("the daemon of node %u cannot be killed: %s", i, strerror(-rc));
-	if (send(t->order[0], &rc, sizeof(rc), MSG_NOSIGNAL) != sizeof(rc))
-		cli_say("the driver did not wait for an answer");
+	if (send(t->request[0], &rc, sizeof(rc), MSG_NOSIGNAL) != sizeof(rc))
+		cli_say("the driver ended before its request was answered");
 }
 
 int lab_node_kill(unsigned int node)
@@ -509,8 +541,8 @@ int lab_node_kill(unsigned int node)
 	return rc != 0;
 }
 
-/* No daemon ends but by an order. 0, or 1 after a message. */
-static int daemons_live(struct tree *t)
+/* Returns 0, or 1 after a message if a daemon ended that was not killed on request. */
+static int check_daemons(struct tree *t)
 {
 	unsigned int i;
 	int st;
@@ -524,12 +556,12 @@ static int daemons_live(struct tree *t)
 	return 0;
 }
 
-static int serve(struct tree *t, int sigfd)
+static int serve_nodes(struct tree *t, int sigfd)
 {
 	struct pollfd p[] = { { .fd = bl_server_fd(t->server), .events = POLLIN },
 			      { .fd = sigfd, .events = POLLIN },
 			      { .fd = t->driver ? t->front : -1, .events = POLLIN },
-			      { .fd = t->order[0], .events = POLLIN } };
+			      { .fd = t->request[0], .events = POLLIN } };
 	struct signalfd_siginfo si;
 	struct bl_err err;
 	int st;
@@ -548,16 +580,16 @@ static int serve(struct tree *t, int sigfd)
 		if (p[1].revents && read(sigfd, &si, sizeof(si)) == sizeof(si)) {
 			if (si.ssi_signo != SIGCHLD)
 				return 0;
-			if (daemons_live(t)) /* before reap(), which takes anybody */
+			if (check_daemons(t)) /* before reap_children(), which reaps any child */
 				return 1;
-			st = reap(t->init_pid, "init");
+			st = reap_children(t->init_pid, "init");
 			if (st >= 0)
 				return st;
 		}
 		if (p[2].revents & (POLLHUP | POLLERR))
 			return 1;
 		if (p[3].revents)
-			obey(t);
+			kill_on_request(t);
 	}
 }
 
@@ -570,12 +602,12 @@ static int server_main(struct tree *t)
 	else
 		setsid();
 	prctl(PR_SET_NAME, "barline-lab");
-	t->since_ns = mono_ns();
+	t->since_ns = bl_mono_ns();
 	if (t->driver && !cli.verbose)
-		bl_log_level = 4; /* every worker would be announced */
-	if (bind_socket(t) || private_world() || start_init(t))
+		bl_log_level = BL_LAB_LOG; /* notices would announce every worker */
+	if (bind_socket(t) || make_private_namespaces() || start_init(t))
 		return 1;
-	sigfd = signal_fd();
+	sigfd = block_signals();
 	if (sigfd < 0)
 		return cli_fail("signalfd: %s", strerror(errno));
 	if (lab_build(t->lab) || open_nodes(t))
@@ -585,12 +617,12 @@ static int server_main(struct tree *t)
 	if (!t->driver) {
 		if (chdir("/"))
 			return cli_fail("/: %s", strerror(errno));
-		to_background();
+		move_to_background();
 		if (!t->lab->spec.controllers && write(t->front, "R", 1) != 1)
 			return 1;
 		close(t->front);
 	}
-	return serve(t, sigfd);
+	return serve_nodes(t, sigfd);
 }
 
 int lab_start(struct lab *lab, int (*driver)(struct lab *lab, void *arg), void *arg)
@@ -660,7 +692,7 @@ int lab_find(const char *name, int *pidfd, pid_t *pid)
 
 	if (fd < 0 || connect(fd, (struct sockaddr *)&sa, len)) {
 		cli_fail("no lab named \"%s\" in this network namespace; `barline lab list` shows "
-			 "what is up",
+			 "the labs that are up",
 			 name);
 		if (fd >= 0)
 			close(fd);
@@ -668,7 +700,7 @@ int lab_find(const char *name, int *pidfd, pid_t *pid)
 	}
 	*pidfd = -1;
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &cl) || cred.pid <= 0) {
-		cli_fail("lab \"%s\" lives in a pid namespace that is not below this one", name);
+		cli_fail("lab \"%s\" is in a pid namespace that is not below this one", name);
 	} else {
 		*pid = cred.pid;
 		*pidfd = (int)syscall(SYS_pidfd_open, cred.pid, 0);
@@ -682,6 +714,22 @@ int lab_find(const char *name, int *pidfd, pid_t *pid)
 	return fd;
 }
 
+json_t *lab_ask(const char *name, int *pidfd, pid_t *pid)
+{
+	struct timeval tv = { .tv_sec = 3 };
+	int fd = lab_find(name, pidfd, pid);
+	char buf[8192];
+	ssize_t n;
+
+	if (fd < 0)
+		return NULL;
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
+	/* with SO_RCVTIMEO, a process that was stopped and continued gets EINTR */
+	n = TEMP_FAILURE_RETRY(recv(fd, buf, sizeof(buf), 0));
+	close(fd);
+	return n > 0 ? json_loadb(buf, (size_t)n, 0, NULL) : NULL;
+}
+
 int lab_enter(int pidfd, const char *lab, const char *node)
 {
 	char path[64], *cwd = getcwd(NULL, 0);
@@ -690,7 +738,7 @@ int lab_enter(int pidfd, const char *lab, const char *node)
 	if (setns(pidfd, CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET))
 		return cli_fail("cannot enter lab \"%s\": %s", lab, strerror(errno));
 	if (cwd && chdir(cwd))
-		cli_say("%s is not there inside the lab; working in /", cwd);
+		cli_say("the directory %s does not exist inside the lab; working in /", cwd);
 	free(cwd);
 	if (!node || !strcmp(node, LAB_MGMT))
 		return 0;

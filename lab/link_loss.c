@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * See link_loss.h. The pinned link of a host's program goes over to the dropping one, which calls
- * the host's program through a map of programs.
+ * See link_loss.h. The pinned link of a host's program is updated to the dropping program, which
+ * calls the host's program through a map of programs.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -10,21 +10,21 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/util/out.h"
+#include "lab/link_loss.h"
 #include "loader/node.h"
-#include "cli/util/cmd.h"
-#include "link_loss.h"
 #include "loss.skel.h"
 
-/*
- * @skel: by host. They stay open: the kernel empties a map of programs when the last process has
- * closed it.
- */
 struct link_loss {
+	/*
+	 * by host. They stay open, because the kernel empties a map of programs when the last
+	 * process closes it
+	 */
 	struct bl_loss **skel;
-	int n;
+	int n; /* elements of @skel */
 };
 
-/* the program that a link runs; fd or -1 */
+/* returns a descriptor of the program that a BPF link runs, or -1 */
 static int program_of(int link)
 {
 	struct bpf_link_info info = { 0 };
@@ -33,8 +33,8 @@ static int program_of(int link)
 	return bpf_obj_get_info_by_fd(link, &info, &len) ? -1 : bpf_prog_get_fd_by_id(info.prog_id);
 }
 
-/* 0, or -errno */
-static int insert(struct bl_loss *s, int link)
+/* Puts the dropping program in front of the program of @link. Returns 0 or -errno. */
+static int insert_before(struct bl_loss *s, int link)
 {
 	int prog = program_of(link), res = 0;
 	uint32_t zero = 0;
@@ -60,10 +60,10 @@ static int make_lossy(struct link_loss *l, const struct bl_node_ref *ref, double
 	err = bl_loss__load(s);
 	if (err)
 		return cli_fail("cannot load the dropping program: %s", strerror(-err));
-	/* as the lab calls a host's NIC */
+	/* the NIC of a lab's host is called eth0 */
 	snprintf(path, sizeof(path), "%s/links/xdp-eth0", ref->dir);
 	link = bpf_obj_get(path);
-	err = link < 0 ? -errno : insert(s, link);
+	err = link < 0 ? -errno : insert_before(s, link);
 	if (link >= 0)
 		close(link);
 	return err ? cli_fail("%s: %s", path, strerror(-err)) : 0;
@@ -89,7 +89,7 @@ struct link_loss *link_loss_begin(double p)
 	if (hosts && !bad)
 		return l;
 	if (n >= 0 && !hosts)
-		cli_fail("no host that could lose frames");
+		cli_fail("there is no host that could lose frames");
 	link_loss_end(l);
 	return NULL;
 }

@@ -8,7 +8,7 @@
 #include <linux/if_link.h>
 #include <unistd.h>
 
-#include "pass.h"
+#include "lab/pass.h"
 
 int pass_load(void)
 {

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The smallest XDP program, for links that carry none of ours: veth takes redirected frames only
- * where some program runs (DESIGN 6).
+ * The smallest XDP program, for interfaces without a program of ours: a veth accepts redirected
+ * frames only if an XDP program is attached to it.
  */
-#ifndef BARLINE_CLI_PASS_H
-#define BARLINE_CLI_PASS_H
+#ifndef BARLINE_LAB_PASS_H
+#define BARLINE_LAB_PASS_H
 
-/** pass_load - fd of a program that returns XDP_PASS, or -errno. */
+/** pass_load - Loads a program that returns XDP_PASS. Returns its descriptor, or -errno. */
 int pass_load(void);
-/** pass_attach - in native mode, for the life of the interface. 0 or -errno. */
+/**
+ * pass_attach - Attaches such a program in native mode until the interface is removed. Returns 0 or
+ * -errno.
+ */
 int pass_attach(unsigned int ifindex);
 
 #endif

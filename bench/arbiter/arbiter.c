@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "arbiter.h"
-#include "cli/util/cmd.h"
+#include "base/number.h"
+#include "bench/arbiter/arbiter.h"
+#include "cli/util/args.h"
+#include "cli/util/out.h"
 
 enum {
 	KEY_ENDPOINTS = 300,
@@ -90,17 +92,6 @@ double arb_median(double *v, unsigned int n)
 	return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
 }
 
-static long long number(const char *arg, const char *what, long long min, long long max,
-			struct argp_state *state)
-{
-	long long v = 0;
-
-	if (!cli_number(arg, min, max, &v))
-		argp_error(state, "%s \"%s\" is not a number from %lld to %lld", what, arg, min,
-			   max);
-	return v;
-}
-
 static int name_of(const char *arg, const char *what, const char *const *names,
 		   struct argp_state *state)
 {
@@ -129,68 +120,6 @@ static const char *const isas[] = { [BL_ISA_BEST] = "best",
 				    [BL_ISA_BMI2] = "bmi2",
 				    [BL_ISA_AVX512] = "avx512",
 				    NULL };
-
-static const struct col alloc_cols[] = {
-	{ "endpoints", "endpoints", 'd' }, { "policy", "policy", 's' },
-	{ "window", "window", 'd' },       { "load", "load %", 'f' },
-	{ "ns_packet", "ns/packet", 'f' }, { "ns_packet_best", "best", 'f' },
-	{ "ns_slot", "ns/slot", 'f' },     { "gbps", "Gbit/s one core", 'd' },
-	{ "keeps_up", "keeps up", 'b' },   { "carried", "carried %", 'f' },
-	{ "delay", "delay slots", 'f' },   { "verified", "packets verified", 'd' },
-};
-static const struct col path_cols[] = {
-	{ "racks", "racks", 'd' },
-	{ "paths", "paths", 'd' },
-	{ "how", "how", 's' },
-	{ "load", "load %", 'f' },
-	{ "us_slot", "us/slot", 'f' },
-	{ "us_slot_best", "best", 'f' },
-	{ "ns_packet", "ns/packet", 'f' },
-	{ "packets", "packets/slot", 'f' },
-	{ "repaired", "repaired/slot", 'f' },
-	{ "verified", "packets verified", 'd' },
-};
-
-static const struct col pipe_cols[] = {
-	{ "endpoints", "endpoints", 'd' },
-	{ "policy", "policy", 's' },
-	{ "window", "window", 'd' },
-	{ "load", "load %", 'f' },
-	{ "offered_tbps", "offered Tbit/s", 'f' },
-	{ "tbps", "carried Tbit/s", 'f' },
-	{ "tbps_least", "least", 'f' },
-	{ "away_least", "away in it %", 'f' },
-	{ "tbps_best", "best", 'f' },
-	{ "late", "late %", 'f' },
-	{ "unplaced", "no path %", 'f' },
-	{ "skipped", "skipped %", 'f' },
-	{ "away", "cores away %", 'f' },
-	{ "lead", "lead slots", 'f' },
-	{ "ns_alloc", "alloc ns/packet", 'f' },
-	{ "ns_path", "path ns/packet", 'f' },
-	{ "verified", "packets verified", 'd' },
-};
-
-static const struct kind {
-	const char *name;
-	json_t *(*measure)(const struct arb_args *a);
-	const struct col *cols;
-	size_t ncols;
-} kinds[] = {
-	{ "alloc", arb_bench_alloc, alloc_cols, sizeof(alloc_cols) / sizeof(alloc_cols[0]) },
-	{ "path", arb_bench_path, path_cols, sizeof(path_cols) / sizeof(path_cols[0]) },
-	{ "pipeline", arb_bench_pipe, pipe_cols, sizeof(pipe_cols) / sizeof(pipe_cols[0]) },
-};
-
-static int kind_of(const char *name)
-{
-	unsigned int i;
-
-	for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-		if (!strcmp(name, kinds[i].name))
-			return (int)i;
-	return -1;
-}
 
 static int write_files(const char *dir, const char *what, json_t *rows, const struct col *cols,
 		       size_t ncols)
@@ -241,70 +170,56 @@ static int write_files(const char *dir, const char *what, json_t *rows, const st
 
 struct bench_args {
 	struct arb_args a;
-	const char *what;
+	const struct arb_bench *what;
+	const struct arb_bench *(*find)(const char *name);
+	const char *names;
 };
+
+/* clang-format off */
+static const struct bl_number numbers[] = {
+	BL_NUMBER(KEY_ENDPOINTS, "endpoints", NULL, 2, BL_ALLOC_ENDPOINTS_MAX, struct arb_args, endpoints),
+	BL_NUMBER(KEY_LOAD, "load", NULL, 0.001, 1, struct arb_args, load),
+	BL_NUMBER_POWER_OF_TWO(KEY_WINDOW, "window", "slots", 8, 512, struct arb_args, window),
+	BL_NUMBER(KEY_SLOTS, "slots", NULL, 1000, 100000000, struct arb_args, slots),
+	BL_NUMBER(KEY_TICK, "tick", "slots", 1, 512, struct arb_args, tick),
+	BL_NUMBER(KEY_MTUS, "mtus", NULL, 1, 1000, struct arb_args, mtus),
+	BL_NUMBER(KEY_RACKS, "racks", NULL, 2, 128, struct arb_args, racks),
+	BL_NUMBER(KEY_PATHS, "paths", NULL, 1, BL_PATH_PATHS_MAX, struct arb_args, paths),
+	BL_NUMBER(KEY_CAP, "cap", NULL, 1, BL_PATH_CAP_MAX, struct arb_args, cap),
+	BL_NUMBER(KEY_SEED, "seed", NULL, 0, INT64_MAX, struct arb_args, seed),
+	{ 0 }
+};
+/* clang-format on */
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct bench_args *b = state->input;
 	struct arb_args *a = &b->a;
+	error_t err = bl_number_option(numbers, key, arg, a, state);
 
+	if (err != ARGP_ERR_UNKNOWN)
+		return err;
 	switch (key) {
 	case ARGP_KEY_ARG:
-		if (b->what || kind_of(arg) < 0)
-			argp_error(state,
-				   "what to measure is one word, alloc, path or pipeline, not "
-				   "\"%s\"",
-				   arg);
-		b->what = arg;
+		if (b->what)
+			argp_error(state, "one workload at a time: %s or %s", b->what->name, arg);
+		b->what = b->find(arg);
+		if (!b->what)
+			argp_error(state, "no workload is called \"%s\": there are %s", arg,
+				   b->names);
 		return 0;
 	case ARGP_KEY_END:
 		if (!b->what)
-			argp_error(state, "what? alloc: timeslot allocation; path: path selection; "
-					  "pipeline: both, in real time");
-		return 0;
-	case KEY_ENDPOINTS:
-		a->endpoints = number(arg, "endpoints", 2, BL_ALLOC_ENDPOINTS_MAX, state);
+			argp_error(state, "which workload? There are %s", b->names);
 		return 0;
 	case KEY_POLICY:
 		a->policy = name_of(arg, "policy", policies, state);
 		return 0;
-	case KEY_LOAD:
-		if (!cli_real(arg, 0.001, 1, &a->load))
-			argp_error(state, "load \"%s\" is not a number above 0 and up to 1", arg);
-		return 0;
-	case KEY_WINDOW:
-		a->window = number(arg, "window", 8, 512, state);
-		if (a->window & (a->window - 1))
-			argp_error(state, "window \"%s\" is not 8, 16, 32, 64, 128, 256 or 512",
-				   arg);
-		return 0;
-	case KEY_SLOTS:
-		a->slots = number(arg, "slots", 1000, 100000000, state);
-		return 0;
-	case KEY_TICK:
-		a->tick = number(arg, "tick", 1, 512, state);
-		return 0;
-	case KEY_MTUS:
-		a->mtus = number(arg, "mtus", 1, 1000, state);
-		return 0;
 	case KEY_ISA:
 		a->isa = name_of(arg, "isa", isas, state);
 		return 0;
-	case KEY_RACKS:
-		a->racks = number(arg, "racks", 2, 128, state);
-		return 0;
-	case KEY_PATHS:
-		a->paths = number(arg, "paths", 1, BL_PATH_PATHS_MAX, state);
-		return 0;
-	case KEY_CAP:
-		a->cap = number(arg, "cap", 1, BL_PATH_CAP_MAX, state);
-		return 0;
 	case KEY_HOW:
 		a->how = name_of(arg, "way", hows, state);
-		return 0;
-	case KEY_SEED:
-		a->seed = number(arg, "seed", 0, INT64_MAX, state);
 		return 0;
 	case KEY_OUT:
 		a->out = arg;
@@ -313,7 +228,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	return ARGP_ERR_UNKNOWN;
 }
 
-int cmd_arbiter_bench(int argc, char **argv)
+int arb_bench_main(int argc, char **argv, const struct arb_bench *(*find)(const char *name),
+		   const char *names)
 {
 	const struct argp argp = { .options = options,
 				   .parser = parse,
@@ -328,13 +244,15 @@ int cmd_arbiter_bench(int argc, char **argv)
 					  "exit 1.\vTimes are medians of 40 blocks, of 9 trials "
 					  "for pipeline, and the best beside. A busy neighbour on "
 					  "the same core doubles them." };
-	struct bench_args b = { .a = { .policy = -1, .how = -1, .seed = 1 } };
-	const struct kind *k;
+	struct bench_args b = { .a = { .policy = -1, .how = -1, .seed = 1 },
+				.find = find,
+				.names = names };
+	const struct arb_bench *k;
 	json_t *rows;
 	int err = 0;
 
 	cmd_parse(&argp, argc, argv, &b);
-	k = &kinds[kind_of(b.what)];
+	k = b.what;
 	rows = k->measure(&b.a);
 	out_progress_end();
 	if (!rows)

@@ -15,6 +15,7 @@
 
 #include "arbiter/alloc/alloc.h"
 #include "arbiter/path/path.h"
+#include "cli/util/out.h"
 
 /* 1500-byte packets at 10 Gbit/s, with all that surrounds them on the wire (Fastpass section 1) */
 #define ARB_SLOT_NS   1230.0
@@ -45,28 +46,25 @@ uint32_t arb_below(struct arb_rnd *r, uint32_t n); /* [0, n) */
 /** arb_median - of @v, which it sorts. */
 double arb_median(double *v, unsigned int n);
 
-/*
- * arbiter_alloc.c, arbiter_path.c, arbiter_pipe.c: rows of the table; NULL after an error message
+/**
+ * struct arb_bench - What to measure: one of the workloads of `barline arbiter bench`.
  */
-json_t *arb_bench_alloc(const struct arb_args *a);
-json_t *arb_bench_path(const struct arb_args *a);
-json_t *arb_bench_pipe(const struct arb_args *a);
+struct arb_bench {
+	const char *name;                             /* also part of the names of files */
+	json_t *(*measure)(const struct arb_args *a); /* rows; NULL after a message */
+	const struct col *cols;                       /* of the table and of the CSV file */
+	size_t ncols;
+};
+extern const struct arb_bench arb_bench_alloc;    /* arbiter_alloc.c */
+extern const struct arb_bench arb_bench_path;     /* arbiter_path.c */
+extern const struct arb_bench arb_bench_pipeline; /* arbiter_pipe.c */
 
-/* arbiter_run.c */
-struct bl_fp_file;
-struct bl_arb_cfg;
 /**
- * arb_serve - be the arbiter of @rank until SIGTERM. @how: threads, cpus, spin; the rest comes
- * from @f. @ready: called before the first request. 0 or 1 after a message.
+ * arb_bench_main - `barline arbiter bench`. Returns the exit status.
+ * @find: returns the workload with a name, or NULL
+ * @names: names of all workloads, for help and errors
  */
-int arb_serve(const struct bl_fp_file *f, unsigned int rank, const struct bl_arb_cfg *how,
-	      void (*ready)(void *ctx), void *ctx);
-/**
- * arb_ask_each - what each process of this network namespace with a socket of that name says
- * ("arbiter": BL_ARB_STATUS, "controller": BL_CTL_STATUS), after it heard @orders (NULL: none; see
- * arbiter/status.c). An array. arb_ask - one, by its socket.
- */
-json_t *arb_ask_each(const char *door, const char *orders);
-json_t *arb_ask(const char *path, const char *orders);
+int arb_bench_main(int argc, char **argv, const struct arb_bench *(*find)(const char *name),
+		   const char *names);
 
 #endif

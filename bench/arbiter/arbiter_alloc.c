@@ -9,11 +9,11 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "arbiter/alloc/verify.h"
-#include "arbiter.h"
-#include "cli/util/cmd.h"
+#include "base/time.h"
+#include "bench/arbiter/arbiter.h"
+#include "cli/util/out.h"
 
 struct request {
 	uint16_t src, dst;
@@ -86,14 +86,6 @@ static bool keep(struct trial *t, struct bl_grants *g)
 	return true;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 /*
  * one block: requests drawn before, grants checked after. @ns, @mtus: of the block. 0; 1 after a
  * message
@@ -114,7 +106,7 @@ static int block(struct trial *t, struct bl_alloc *a, struct bl_verify *v, uint6
 		/* they have come by then */
 		const uint64_t slot = now + (uint64_t)(q + 1) * t->tick;
 
-		start = now_ns();
+		start = bl_mono_ns();
 		for (i = t->first[q]; i < t->first[q + 1]; i++)
 			if (bl_alloc_demand(a, t->request[i].src, t->request[i].dst, t->mtus,
 					    slot + 10 * t->mtus))
@@ -124,7 +116,7 @@ static int block(struct trial *t, struct bl_alloc *a, struct bl_verify *v, uint6
 						"than they carry",
 						bl_alloc_waiting(a), t->cfg.endpoints);
 		t->runs[q] = bl_alloc_run(a, slot);
-		*ns += now_ns() - start;
+		*ns += bl_mono_ns() - start;
 		*mtus += t->runs[q].mtus;
 		if (!keep(t, &t->runs[q]))
 			return cli_fail("out of memory");
@@ -243,7 +235,7 @@ static int add_two(json_t *rows, const struct arb_args *a, uint32_t endpoints,
 	return a->load > 0 ? 0 : add(rows, a, endpoints, policy, high, window);
 }
 
-json_t *arb_bench_alloc(const struct arb_args *a)
+static json_t *measure_alloc(const struct arb_args *a)
 {
 	static const double loads[] = { 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95 };
 	static const enum bl_alloc_policy both[] = { BL_ALLOC_FIRST, BL_ALLOC_FAIR };
@@ -271,3 +263,15 @@ json_t *arb_bench_alloc(const struct arb_args *a)
 	json_decref(rows);
 	return NULL;
 }
+
+static const struct col alloc_cols[] = {
+	{ "endpoints", "endpoints", 'd' }, { "policy", "policy", 's' },
+	{ "window", "window", 'd' },       { "load", "load %", 'f' },
+	{ "ns_packet", "ns/packet", 'f' }, { "ns_packet_best", "best", 'f' },
+	{ "ns_slot", "ns/slot", 'f' },     { "gbps", "Gbit/s one core", 'd' },
+	{ "keeps_up", "keeps up", 'b' },   { "carried", "carried %", 'f' },
+	{ "delay", "delay slots", 'f' },   { "verified", "packets verified", 'd' },
+};
+
+const struct arb_bench arb_bench_alloc = { "alloc", measure_alloc, alloc_cols,
+					   sizeof(alloc_cols) / sizeof(alloc_cols[0]) };

@@ -6,11 +6,11 @@
  * them out: a 16th).
  */
 #include <stdlib.h>
-#include <time.h>
 
 #include "arbiter/alloc/verify.h"
-#include "arbiter.h"
-#include "cli/util/cmd.h"
+#include "base/time.h"
+#include "bench/arbiter/arbiter.h"
+#include "cli/util/out.h"
 
 #define SLOTS 100u /* of a block */
 
@@ -51,11 +51,6 @@ static void draw(struct slot *s, struct arb_rnd *r, uint32_t racks, double load,
 	}
 }
 
-static double elapsed_us(const struct timespec *a, const struct timespec *b)
-{
-	return (double)(b->tv_sec - a->tv_sec) * 1e6 + (double)(b->tv_nsec - a->tv_nsec) / 1e3;
-}
-
 static json_t *measure(const struct arb_args *a, uint32_t racks, double load, enum bl_path_how how)
 {
 	const uint32_t paths = a->paths ? (uint32_t)a->paths : 4,
@@ -86,15 +81,14 @@ static json_t *measure(const struct arb_args *a, uint32_t racks, double load, en
 		s[i].path = &way[most * i];
 	}
 	for (b = 0; b < ARB_BLOCKS; b++) {
-		struct timespec t0, t1;
+		uint64_t begun;
 
 		for (i = 0; i < per_block; i++)
 			draw(&s[i], &r, racks, load, from, to);
-		clock_gettime(CLOCK_MONOTONIC, &t0);
+		begun = bl_mono_ns();
 		for (i = 0; i < per_block; i++)
 			bl_path_select(p, s[i].n, s[i].src, s[i].dst, s[i].path);
-		clock_gettime(CLOCK_MONOTONIC, &t1);
-		us[b] = elapsed_us(&t0, &t1) / per_block;
+		us[b] = (double)(bl_mono_ns() - begun) / 1e3 / per_block;
 		for (i = 0; i < per_block; i++) {
 			size_t lost;
 
@@ -134,7 +128,7 @@ out:
 	return row;
 }
 
-json_t *arb_bench_path(const struct arb_args *a)
+static json_t *measure_path(const struct arb_args *a)
 {
 	static const double loads[] = { 0.5, 0.9, 1.0 };
 	static const uint32_t sizes[] = { 8, 16, 32 };
@@ -159,3 +153,19 @@ json_t *arb_bench_path(const struct arb_args *a)
 			}
 	return rows;
 }
+
+static const struct col path_cols[] = {
+	{ "racks", "racks", 'd' },
+	{ "paths", "paths", 'd' },
+	{ "how", "how", 's' },
+	{ "load", "load %", 'f' },
+	{ "us_slot", "us/slot", 'f' },
+	{ "us_slot_best", "best", 'f' },
+	{ "ns_packet", "ns/packet", 'f' },
+	{ "packets", "packets/slot", 'f' },
+	{ "repaired", "repaired/slot", 'f' },
+	{ "verified", "packets verified", 'd' },
+};
+
+const struct arb_bench arb_bench_path = { "path", measure_path, path_cols,
+					  sizeof(path_cols) / sizeof(path_cols[0]) };

@@ -41,10 +41,11 @@
 #include "arbiter/engine.h" /* first: <netinet/in.h> and <linux/ipv6.h> agree only in this order */
 #include "arbiter/arb.h"
 #include "arbiter/pipe.h"
-
+#include "base/time.h"
+#include "bench/arbiter/arbiter.h"
+#include "cli/util/out.h"
 #include "core/fastpass/fcp_core.h"
-#include "arbiter.h"
-#include "cli/util/cmd.h"
+#include "loader/node.h"
 
 #define TELL 16u /* slots: 20 us */
 /* slots that the verification has in hand: more than a window and its lead */
@@ -109,23 +110,10 @@ struct result {
 	double tbit, late, unplaced, skipped, away, lead, ns[2], cpu[2];
 };
 
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-static uint64_t now_ns(void)
-{
-	return clock_ns(CLOCK_MONOTONIC);
-}
-
 /* time since @from that this thread, which had used @cpu by then, did not run */
 static uint64_t off_ns(uint64_t from, uint64_t cpu)
 {
-	const uint64_t ran = clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu, all = now_ns() - from;
+	const uint64_t ran = bl_clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu, all = bl_mono_ns() - from;
 
 	return all > ran ? all - ran : 0;
 }
@@ -306,14 +294,14 @@ static void drain_arb(struct bl_arb *a)
 
 static void arrivals_and_paths(struct pipe *p)
 {
-	uint64_t t, cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID), from = now_ns();
+	uint64_t t, cpu = bl_clock_ns(CLOCK_THREAD_CPUTIME_ID), from = bl_mono_ns();
 
-	for (t = from; t < p->end_ns; t = now_ns()) {
+	for (t = from; t < p->end_ns; t = bl_mono_ns()) {
 		arrive(p, t);
 		if (!arb_path_turn(p->arb, 0))
 			continue;
 		drain(p);
-		p->busy_ns[0] += now_ns() - t;
+		p->busy_ns[0] += bl_mono_ns() - t;
 	}
 	atomic_store(&p->arb->stop, true);
 	p->off_ns[0] = off_ns(from, cpu);
@@ -329,16 +317,16 @@ static void *allocation(void *arg)
 	struct pipe *p = arg;
 	uint64_t t, cpu, from, runs = 0;
 
-	while (now_ns() < p->start_ns)
+	while (bl_mono_ns() < p->start_ns)
 		;
-	cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-	from = now_ns();
-	for (t = from; t < p->end_ns; t = now_ns()) {
+	cpu = bl_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	from = bl_mono_ns();
+	for (t = from; t < p->end_ns; t = bl_mono_ns()) {
 		arb_alloc_turn(p->arb);
 		if (runs == atomic_load_explicit(&p->arb->runs, memory_order_relaxed))
 			continue;
 		runs = atomic_load_explicit(&p->arb->runs, memory_order_relaxed);
-		p->busy_ns[1] += now_ns() - t;
+		p->busy_ns[1] += bl_mono_ns() - t;
 	}
 	p->off_ns[1] = off_ns(from, cpu);
 	return NULL;
@@ -540,7 +528,7 @@ static int trial(struct pipe *p, struct arb_rnd *rnd, size_t maxask, struct resu
 	p->late = p->unplaced = p->leads = p->nruns = p->busy_ns[0] = p->busy_ns[1] = 0;
 	p->full = false;
 	stolen = stolen_ns();
-	p->start_ns = now_ns() + 2000000;
+	p->start_ns = bl_mono_ns() + 2000000;
 	p->end_ns = p->start_ns + TRIAL_NS;
 	p->slot0 = p->start_ns / p->file.slot_ns;
 	for (i = 0; i < p->ndrawn; i++)
@@ -550,7 +538,7 @@ static int trial(struct pipe *p, struct arb_rnd *rnd, size_t maxask, struct resu
 		goto out;
 	}
 	pin(0);
-	while (now_ns() < p->start_ns)
+	while (bl_mono_ns() < p->start_ns)
 		;
 	arrivals_and_paths(p);
 	pthread_join(thread, NULL);
@@ -704,7 +692,7 @@ out:
 	return row;
 }
 
-json_t *arb_bench_pipe(const struct arb_args *a)
+static json_t *measure_pipeline(const struct arb_args *a)
 {
 	static const double loads[] = { 0.5, 0.8, 0.9, 0.95 };
 	static const enum bl_alloc_policy both[] = { BL_ALLOC_FIRST, BL_ALLOC_FAIR };
@@ -728,3 +716,26 @@ json_t *arb_bench_pipe(const struct arb_args *a)
 		}
 	return rows;
 }
+
+static const struct col pipe_cols[] = {
+	{ "endpoints", "endpoints", 'd' },
+	{ "policy", "policy", 's' },
+	{ "window", "window", 'd' },
+	{ "load", "load %", 'f' },
+	{ "offered_tbps", "offered Tbit/s", 'f' },
+	{ "tbps", "carried Tbit/s", 'f' },
+	{ "tbps_least", "least", 'f' },
+	{ "away_least", "away in it %", 'f' },
+	{ "tbps_best", "best", 'f' },
+	{ "late", "late %", 'f' },
+	{ "unplaced", "no path %", 'f' },
+	{ "skipped", "skipped %", 'f' },
+	{ "away", "cores away %", 'f' },
+	{ "lead", "lead slots", 'f' },
+	{ "ns_alloc", "alloc ns/packet", 'f' },
+	{ "ns_path", "path ns/packet", 'f' },
+	{ "verified", "packets verified", 'd' },
+};
+
+const struct arb_bench arb_bench_pipeline = { "pipeline", measure_pipeline, pipe_cols,
+					      sizeof(pipe_cols) / sizeof(pipe_cols[0]) };

@@ -20,12 +20,18 @@
 #include <unistd.h>
 
 #include "arbiter/alloc/alloc.h"
+#include "base/number.h"
+#include "base/time.h"
+#include "bench/fastpass/fastpass.h"
+#include "bench/util.h"
+#include "cli/util/args.h"
+#include "cli/util/out.h"
+#include "cli/util/proc.h"
+#include "cli/util/read.h"
+#include "cli/util/status.h"
+#include "lab/lab.h"
+#include "lab/lab_argp.h"
 #include "maps/fastpass_abi.h"
-#include "cli/admission.h"
-#include "bench/arbiter/arbiter.h"
-#include "cli/util/cmd.h"
-#include "bench/rack/drive.h"
-#include "fair.h"
 
 #define RUNS_MAX 1000
 #define PORT     6100
@@ -59,7 +65,7 @@ static struct sockaddr_in receiver_address(void)
 {
 	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_port = htons(PORT) };
 
-	fair_addr(params->lab, 0, (uint8_t *)&sa.sin_addr);
+	lab_app_addr(params->lab, 0, (uint8_t *)&sa.sin_addr);
 	return sa;
 }
 
@@ -98,7 +104,7 @@ static void sender(void *arg)
 			d.seq++;
 			atomic_fetch_add(&result->sent[d.from], 1);
 		}
-		fair_nap(params->interval_us * 1000ULL);
+		nap_ns(params->interval_us * 1000ULL);
 	}
 }
 
@@ -114,7 +120,7 @@ static pid_t who(const char *state, unsigned int *rank)
 	if (glob(BL_RUN_DIR "/arbiter-*.sock", 0, NULL, &g))
 		return 0;
 	for (i = 0; i < g.gl_pathc && !pid; i++) {
-		json_t *v = arb_ask(g.gl_pathv[i], NULL);
+		json_t *v = status_ask(g.gl_pathv[i], NULL);
 		const char *is = json_string_value(json_object_get(v, "state"));
 
 		if (is && !strcmp(is, state)) {
@@ -129,12 +135,12 @@ static pid_t who(const char *state, unsigned int *rank)
 
 static int wait_for(const char *state, pid_t *pid, unsigned int *rank)
 {
-	uint64_t until = mono_ns() + 10000000000ULL;
+	uint64_t until = bl_mono_ns() + 10000000000ULL;
 
 	while (!(*pid = who(state, rank))) {
-		if (mono_ns() > until)
+		if (bl_mono_ns() > until)
 			return cli_fail("no arbiter is %s after 10 s", state);
-		fair_nap(2000000);
+		nap_ns(2000000);
 	}
 	return 0;
 }
@@ -179,14 +185,14 @@ static int run_once(struct lab *lab, struct bl_node_ref *refs, int n)
 	if (wait_for("primary", &pid, &rank) || wait_for("standby", &standby, &other))
 		return 1;
 	/* another phase of the watchdogs each time */
-	fair_nap(50000000 + (uint64_t)(result->runs * 7919 % 1000) * 1000);
+	nap_ns(50000000 + (uint64_t)(result->runs * 7919 % 1000) * 1000);
 	if (wait_for("primary", &pid, &rank)) /* it may be another one by now, on a busy machine */
 		return 1;
-	killed = mono_ns();
+	killed = bl_mono_ns();
 	if (kill(pid, SIGKILL))
 		return cli_fail("cannot kill the arbiter (pid %d): %s", pid, strerror(errno));
-	while (!(first = first_slot(refs, n, killed)) && mono_ns() < killed + 1000000000ULL)
-		fair_nap(500000);
+	while (!(first = first_slot(refs, n, killed)) && bl_mono_ns() < killed + 1000000000ULL)
+		nap_ns(500000);
 	if (first)
 		result->ms[result->runs++] = (double)(first - killed) / 1e6;
 	else
@@ -209,20 +215,20 @@ static int drive(struct lab *lab, void *arg)
 	n = bl_nodes_find(&refs, 0, &err);
 	if (n < 0)
 		return cli_fail("%s", err.text);
-	rx = fair_fork(0, receiver, NULL);
-	fair_nap(300000000);
+	rx = lab_host_fork(0, receiver, NULL);
+	nap_ns(300000000);
 	for (i = 1; i < hosts; i++)
-		tx[i] = fair_fork(i, sender, (void *)(uintptr_t)i);
-	fair_nap(300000000);
+		tx[i] = lab_host_fork(i, sender, (void *)(uintptr_t)i);
+	nap_ns(300000000);
 	for (i = 0; i < params->runs && !bad; i++) {
 		out_progress("failover %u of %u", i + 1, params->runs);
 		bad = run_once(lab, refs, n);
 	}
 	atomic_store(&result->stop, 1);
-	fair_nap(1000000000); /* what is held goes */
+	nap_ns(1000000000); /* what is held goes */
 	for (i = 1; i < hosts; i++)
-		fair_end(&tx[i]);
-	fair_end(&rx);
+		kill_child(&tx[i]);
+	kill_child(&rx);
 	free(refs);
 	result->done = !bad;
 	return bad;
@@ -245,26 +251,24 @@ struct args {
 	const char *out;
 };
 
+/* clang-format off */
+static const struct bl_number numbers[] = {
+	BL_NUMBER(KEY_RUNS, "runs", NULL, 1, RUNS_MAX, struct args, p.runs),
+	BL_NUMBER(KEY_INTERVAL, "interval-us", "us", 100, 1000000, struct args, p.interval_us),
+	{ 0 }
+};
+/* clang-format on */
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct args *a = state->input;
-	long long v;
+	error_t err = bl_number_option(numbers, key, arg, a, state);
 
+	if (err != ARGP_ERR_UNKNOWN)
+		return err;
 	switch (key) {
 	case ARGP_KEY_INIT:
 		state->child_inputs[1] = &a->p.lab->spec;
-		return 0;
-	case KEY_RUNS:
-		if (!cli_number(arg, 1, RUNS_MAX, &v))
-			argp_error(state, "runs \"%s\" is not a number from 1 to %d", arg,
-				   RUNS_MAX);
-		a->p.runs = (unsigned int)v;
-		return 0;
-	case KEY_INTERVAL:
-		if (!cli_number(arg, 100, 1000000, &v))
-			argp_error(state, "interval \"%s\" is not a number from 100 to 1000000",
-				   arg);
-		a->p.interval_us = (unsigned int)v;
 		return 0;
 	case KEY_POLICY:
 		if (strcmp(arg, "fastpass"))
@@ -307,15 +311,17 @@ static int report(const struct lab *lab, const char *out)
 		sent += result->sent[i];
 		got += result->got[i];
 	}
-	json_array_append_new(
-		rows,
-		json_pack("{s:i, s:f, s:f, s:f, s:f, s:i, s:I, s:I, s:I, s:I}", "runs",
-			  (int)result->runs, "p50_ms", fair_quantile(result->ms, result->runs, 0.5),
-			  "p90_ms", fair_quantile(result->ms, result->runs, 0.9), "max_ms",
-			  fair_quantile(result->ms, result->runs, 1), "min_ms",
-			  fair_quantile(result->ms, result->runs, 0), "nobody", (int)result->nobody,
-			  "sent", (json_int_t)sent, "lost", (json_int_t)(sent - got), "overtaken",
-			  (json_int_t)result->overtaken, "dead_us", (json_int_t)lab->fp.dead_us));
+	json_array_append_new(rows,
+			      json_pack("{s:i, s:f, s:f, s:f, s:f, s:i, s:I, s:I, s:I, s:I}",
+					"runs", (int)result->runs, "p50_ms",
+					value_quantile(result->ms, result->runs, 0.5), "p90_ms",
+					value_quantile(result->ms, result->runs, 0.9), "max_ms",
+					value_quantile(result->ms, result->runs, 1), "min_ms",
+					value_quantile(result->ms, result->runs, 0), "nobody",
+					(int)result->nobody, "sent", (json_int_t)sent, "lost",
+					(json_int_t)(sent - got), "overtaken",
+					(json_int_t)result->overtaken, "dead_us",
+					(json_int_t)lab->fp.dead_us));
 	return out_rows("failover", rows, cols, sizeof(cols) / sizeof(cols[0]), "nothing measured");
 }
 
@@ -358,7 +364,7 @@ int failover_main(int argc, char **argv)
 		return cli_usage("failover runs on a rack or a leaf-spine with fastpass and two "
 				 "hosts or more");
 	snprintf(a.p.lab->spec.name, sizeof(a.p.lab->spec.name), "run-%d", getpid());
-	result = fair_shared(sizeof(*result));
+	result = shared_memory(sizeof(*result));
 	if (!result)
 		return 1;
 	params = &a.p;

@@ -19,11 +19,19 @@
 
 #include "arbiter/alloc/alloc.h"
 #include "base/rate.h"
-#include "maps/fastpass_abi.h"
-#include "cli/util/cmd.h"
-#include "bench/rack/drive.h"
-#include "fair.h"
+#include "base/number.h"
+#include "base/time.h"
 #include "bench/traffic/traffic.h"
+#include "bench/fastpass/fastpass.h"
+#include "bench/util.h"
+#include "cli/util/args.h"
+#include "cli/util/out.h"
+#include "cli/util/proc.h"
+#include "cli/util/read.h"
+#include "cli/util/read_admission.h"
+#include "lab/lab.h"
+#include "lab/lab_argp.h"
+#include "maps/fastpass_abi.h"
 
 #define SENDERS     5
 #define SECONDS_MAX 4096
@@ -70,7 +78,7 @@ static struct sockaddr_in address(unsigned int host, uint16_t port)
 {
 	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_port = htons(port) };
 
-	fair_addr(params->lab, host, (uint8_t *)&sa.sin_addr);
+	lab_app_addr(params->lab, host, (uint8_t *)&sa.sin_addr);
 	return sa;
 }
 
@@ -167,8 +175,8 @@ static void asker(void *arg)
 	while (!atomic_load(&cell->stop)) {
 		uint32_t n = atomic_load(&cell->echoes);
 
-		fair_nap(ECHO_NS);
-		sent = mono_ns();
+		nap_ns(ECHO_NS);
+		sent = bl_mono_ns();
 		if (send(fd, &sent, sizeof(sent), 0) != sizeof(sent))
 			continue;
 		do { /* an answer that came after its second is not this one's */
@@ -178,7 +186,7 @@ static void asker(void *arg)
 		if (!back) {
 			atomic_fetch_add(&cell->unanswered, 1);
 		} else if (n < ECHOES_MAX) {
-			cell->rtt_ns[n] = (uint32_t)(mono_ns() - sent);
+			cell->rtt_ns[n] = (uint32_t)(bl_mono_ns() - sent);
 			atomic_store(&cell->echoes, n + 1);
 		}
 	}
@@ -197,23 +205,23 @@ static int measure(struct fair_cell *c, pid_t *pid)
 	look = traffic_sampler_new(&c->look, params->lab->spec.admission.on);
 	if (!look)
 		return 1;
-	begun = mono_ns();
+	begun = bl_mono_ns();
 	for (s = 0; s < total && s < SECONDS_MAX; s++) {
 		bool moved = s % step == 0;
 
 		/* the i-th comes at i steps and goes at 2 x SENDERS - 1 - i */
 		for (i = 0; i < SENDERS; i++) {
 			if (s == i * step &&
-			    (pid[i] = fair_fork(1 + i, sender, (void *)(uintptr_t)i)) < 0)
+			    (pid[i] = lab_host_fork(1 + i, sender, (void *)(uintptr_t)i)) < 0)
 				return 1;
 			if (s == (2 * SENDERS - 1 - i) * step)
-				fair_end(&pid[i]);
+				kill_child(&pid[i]);
 		}
 		next = begun + (s + 1) * 1000000000ULL;
 		out_progress("%s: second %u of %u", c->policy.text, s + 1, total);
-		while (mono_ns() < next) {
+		while (bl_mono_ns() < next) {
 			traffic_sampler_sample(look, &c->look, begun);
-			fair_nap(2000000);
+			nap_ns(2000000);
 		}
 		for (i = 0; i < SENDERS; i++) {
 			uint64_t now = atomic_load(&c->bytes[i]);
@@ -264,23 +272,23 @@ static int drive(struct lab *lab, void *arg)
 
 	(void)arg;
 	lab_leave_datapath_alone(lab);
-	fair_nap(500000000);
-	rx = fair_fork(0, receiver, NULL);
+	nap_ns(500000000);
+	rx = lab_host_fork(0, receiver, NULL);
 	if (rx < 0)
 		return 1;
 	for (i = 0; i < 500 && !atomic_load(&c->ready); i++)
-		fair_nap(10000000);
+		nap_ns(10000000);
 	if (!atomic_load(&c->ready))
 		return cli_fail("the receiver does not listen");
-	echo = fair_fork(params->lab->spec.hosts - 1, asker, NULL);
+	echo = lab_host_fork(params->lab->spec.hosts - 1, asker, NULL);
 	err = echo < 0 ? 1 : measure(c, pid);
 	atomic_store(&c->stop, 1);
 	if (c->policy.policy == BL_POLICY_FASTPASS)
 		read_pages(c);
 	for (i = 0; i < SENDERS; i++)
-		fair_end(&pid[i]);
-	fair_end(&echo);
-	fair_end(&rx);
+		kill_child(&pid[i]);
+	kill_child(&echo);
+	kill_child(&rx);
 	c->done = !err;
 	return err;
 }
@@ -318,8 +326,8 @@ static unsigned int medians(const struct fair_cell *c, unsigned int k, double *d
 			total[n] += c->mbit[s][i];
 		n++;
 	}
-	*deviation = fair_quantile(dev, n, 0.5);
-	*sum = fair_quantile(total, n, 0.5);
+	*deviation = value_quantile(dev, n, 0.5);
+	*sum = value_quantile(total, n, 0.5);
 	return n;
 }
 
@@ -346,11 +354,11 @@ static json_t *row_of(struct fair_cell *c)
 	for (i = 0; i < n; i++)
 		rtt[i] = c->rtt_ns[i];
 	json_object_set_new(row, "rtt_p50_ns",
-			    json_integer((json_int_t)fair_quantile(rtt, n, 0.5)));
+			    json_integer((json_int_t)value_quantile(rtt, n, 0.5)));
 	json_object_set_new(row, "rtt_p99_ns",
-			    json_integer((json_int_t)fair_quantile(rtt, n, 0.99)));
+			    json_integer((json_int_t)value_quantile(rtt, n, 0.99)));
 	json_object_set_new(row, "rtt_p999_ns",
-			    json_integer((json_int_t)fair_quantile(rtt, n, 0.999)));
+			    json_integer((json_int_t)value_quantile(rtt, n, 0.999)));
 	json_object_set_new(row, "echoes", json_integer(n));
 	json_object_set_new(row, "unanswered", json_integer(atomic_load(&c->unanswered)));
 	json_object_set_new(row, "queue_drops",
@@ -444,12 +452,21 @@ struct args {
 	const char *out;
 };
 
+/* clang-format off */
+static const struct bl_number numbers[] = {
+	BL_NUMBER(KEY_STEP, "step", "s", 2, 60, struct args, p.step_s),
+	{ 0 }
+};
+/* clang-format on */
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct args *a = state->input;
 	struct traffic_params t = { 0 };
-	long long v;
+	error_t err = bl_number_option(numbers, key, arg, a, state);
 
+	if (err != ARGP_ERR_UNKNOWN)
+		return err;
 	switch (key) {
 	case ARGP_KEY_INIT:
 		state->child_inputs[1] = &a->p.lab->spec;
@@ -458,11 +475,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		traffic_policies(&t, arg, state);
 		memcpy(a->p.policy, t.policy, sizeof(t.policy));
 		a->p.npolicies = t.npolicies;
-		return 0;
-	case KEY_STEP:
-		if (!cli_number(arg, 2, 60, &v))
-			argp_error(state, "step \"%s\" is not a number from 2 to 60", arg);
-		a->p.step_s = (unsigned int)v;
 		return 0;
 	case KEY_OUT:
 		a->out = arg;
@@ -509,7 +521,7 @@ int fair_main(int argc, char **argv)
 	if (a.p.lab->spec.leaf_spine || a.p.lab->spec.bare || a.p.lab->spec.hosts < SENDERS + 2)
 		return cli_usage("fairness runs on a rack of one switch with %d hosts or more",
 				 SENDERS + 2);
-	cells = fair_shared(sizeof(*cells) * a.p.npolicies);
+	cells = shared_memory(sizeof(*cells) * a.p.npolicies);
 	for (i = 0; cells && i < a.p.npolicies; i++) {
 		struct lab *one = traffic_lab(a.p.lab, &a.p.policy[i]);
 		struct fair_params here = a.p;

@@ -8,13 +8,16 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/number.h"
+#include "base/time.h"
+#include "bench/fct/fct.h"
+#include "bench/fct/fct_stat.h"
+#include "bench/util.h"
+#include "cli/util/args.h"
+#include "cli/util/out.h"
 #include "core/top/top_classes_core.h"
-#include "cli/util/cmd.h"
-#include "bench/rack/drive.h"
-#include "bench/fastpass/fair.h"
-#include "fct.h"
-#include "fct_stat.h"
 #include "loader/admission/top_host.h"
+#include "lab/lab_argp.h"
 
 /*
  * What two cores carry at load 0.6 with 8 hosts: of a dumbbell only the bar is loaded, elsewhere
@@ -211,7 +214,7 @@ static void parse_buckets(struct fct_params *p, const char *arg, struct argp_sta
 	     word = strtok_r(NULL, ",", &save)) {
 		if (p->nedges == FCT_EDGES_MAX)
 			argp_error(state, "more than %d buckets", FCT_EDGES_MAX + 1);
-		if (!cli_number(word, 1, 1000000000000000, &v) ||
+		if (!bl_read_integer(word, 1, 1000000000000000, &v) ||
 		    (p->nedges && (uint64_t)v <= p->edges[p->nedges - 1]))
 			argp_error(state,
 				   "buckets \"%s\": \"%s\" is not a number of bytes above the one "
@@ -234,7 +237,7 @@ static void parse_seeds(struct fct_params *p, const char *arg, struct argp_state
 	     word = strtok_r(NULL, ",", &save)) {
 		if (p->nseeds == FCT_RUNS_MAX)
 			argp_error(state, "more than %d seeds", FCT_RUNS_MAX);
-		if (!cli_number(word, 0, INT64_MAX, &v))
+		if (!bl_read_integer(word, 0, INT64_MAX, &v))
 			argp_error(state, "seeds \"%s\": \"%s\" is not a number from 0 on", arg,
 				   word);
 		for (i = 0; i < p->nseeds; i++)
@@ -250,13 +253,34 @@ static void parse_seeds(struct fct_params *p, const char *arg, struct argp_state
 		argp_error(state, "no seed");
 }
 
+/* clang-format off */
+static const struct bl_number numbers[] = {
+	BL_NUMBER(KEY_LOAD, "load", NULL, 0.0001, 1, struct fct_params, load),
+	BL_NUMBER(KEY_SCALE, "scale", NULL, 1e-6, 1000, struct fct_params, scale),
+	BL_NUMBER(KEY_FLOWS, "flows", NULL, 1, FCT_FLOWS_MAX, struct fct_params, flows),
+	BL_NUMBER_SCALED(KEY_SECONDS, "seconds", "s", 1, 3600, struct fct_params, span_ns,
+			 BL_NS_PER_S),
+	BL_NUMBER(KEY_SEED, "seed", NULL, 0, INT64_MAX, struct fct_params, seed),
+	BL_NUMBER(KEY_RUNS, "runs", NULL, 1, FCT_RUNS_MAX, struct fct_params, nseeds),
+	BL_NUMBER(KEY_DEADLINE, "deadline-us", "us", 1, 4e9, struct fct_params, deadline_us),
+	BL_NUMBER(KEY_WIDTH, "width", NULL, 1, FCT_WIDTH_MAX, struct fct_params, width),
+	BL_NUMBER(KEY_GRACE, "grace", "s", 1, 600, struct fct_params, grace_s),
+	BL_NUMBER_SCALED(KEY_LATE, "late-ms", "ms", 1, 1000000, struct fct_params, late_ns, 1000000),
+	BL_NUMBER_SCALED(KEY_BASE, "base-us", "us", 0.001, 1e6, struct fct_params, base_ns, 1000),
+	{ 0 }
+};
+/* clang-format on */
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct args *a = state->input;
 	struct fct_params *p = &a->p;
-	long long v;
-	double r;
+	error_t err = bl_number_option(numbers, key, arg, p, state);
 
+	a->load_given |= key == KEY_LOAD;
+	p->flows_given |= key == KEY_FLOWS;
+	if (err != ARGP_ERR_UNKNOWN)
+		return err;
 	switch (key) {
 	case ARGP_KEY_INIT:
 		state->child_inputs[1] = &a->lab->spec;
@@ -268,53 +292,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		p->sizes_name = arg;
 		a->sizes_given = true;
 		return 0;
-	case KEY_LOAD:
-		if (!cli_real(arg, 0.0001, 1, &p->load))
-			argp_error(state, "load \"%s\" is not a number above 0 and up to 1", arg);
-		a->load_given = true;
-		return 0;
-	case KEY_SCALE:
-		if (!cli_real(arg, 1e-6, 1000, &p->scale))
-			argp_error(state, "scale \"%s\" is not a number from 0.000001 to 1000",
-				   arg);
-		return 0;
-	case KEY_FLOWS:
-		if (!cli_number(arg, 1, FCT_FLOWS_MAX, &v))
-			argp_error(state, "flows \"%s\" is not a number from 1 to %d", arg,
-				   FCT_FLOWS_MAX);
-		p->flows = (uint32_t)v;
-		p->flows_given = true;
-		return 0;
-	case KEY_SECONDS:
-		if (!cli_number(arg, 1, 3600, &v))
-			argp_error(state, "seconds \"%s\" is not a number from 1 to 3600", arg);
-		p->span_ns = (uint64_t)v * 1000000000;
-		return 0;
-	case KEY_SEED:
-		if (!cli_number(arg, 0, INT64_MAX, &v))
-			argp_error(state, "seed \"%s\" is not a number from 0 on", arg);
-		p->seed = (uint64_t)v;
-		return 0;
-	case KEY_RUNS:
-		if (!cli_number(arg, 1, FCT_RUNS_MAX, &v))
-			argp_error(state, "runs \"%s\" is not a number from 1 to %d", arg,
-				   FCT_RUNS_MAX);
-		p->nseeds = (unsigned int)v;
-		return 0;
 	case KEY_SEEDS:
 		parse_seeds(p, arg, state);
 		a->seeds_given = true;
-		return 0;
-	case KEY_DEADLINE:
-		if (!cli_real(arg, 1, 4e9, &p->deadline_us))
-			argp_error(state, "deadline-us \"%s\" is not a number from 1 to 4000000000",
-				   arg);
-		return 0;
-	case KEY_WIDTH:
-		if (!cli_number(arg, 1, FCT_WIDTH_MAX, &v))
-			argp_error(state, "width \"%s\" is not a number from 1 to %d", arg,
-				   FCT_WIDTH_MAX);
-		p->width = (unsigned int)v;
 		return 0;
 	case KEY_COFLOWS:
 		p->coflows_name = arg;
@@ -330,22 +310,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_CONGESTION:
 		p->congestion = arg;
-		return 0;
-	case KEY_GRACE:
-		if (!cli_number(arg, 1, 600, &v))
-			argp_error(state, "grace \"%s\" is not a number from 1 to 600", arg);
-		p->grace_s = (unsigned int)v;
-		return 0;
-	case KEY_LATE:
-		if (!cli_number(arg, 1, 1000000, &v))
-			argp_error(state, "late-ms \"%s\" is not a number from 1 to 1000000", arg);
-		p->late_ns = (uint64_t)v * 1000000;
-		return 0;
-	case KEY_BASE:
-		if (!cli_real(arg, 0.001, 1e6, &r))
-			argp_error(state,
-				   "base-us \"%s\" is not a number above 0 and up to 1000000", arg);
-		p->base_ns = r * 1e3;
 		return 0;
 	case KEY_UNFINISHED:
 		p->unfinished_ok = true;
@@ -586,12 +550,13 @@ static int check(const struct args *a)
 	return 0;
 }
 
+/* argument of drive_cell() */
 struct cell_run {
 	const struct fct_params *p;
 	struct fct_cell *c;
 };
 
-static int drive(struct lab *lab, void *arg)
+static int drive_cell(struct lab *lab, void *arg)
 {
 	const struct cell_run *r = arg;
 
@@ -603,7 +568,7 @@ static int run_cell(const struct lab *lab, const struct fct_params *p, struct fc
 	const struct traffic_policy *policy = &p->policy[c->policy];
 	struct lab *one = traffic_lab(lab, policy);
 	struct cell_run r = { p, c };
-	int err;
+	char what[80];
 
 	if (!one)
 		return 1;
@@ -611,11 +576,8 @@ static int run_cell(const struct lab *lab, const struct fct_params *p, struct fc
 		one->spec.admission.top.v[BL_TOP_O_LEVELS] = 1 + 1;
 	if (p->law[c->policy])
 		one->spec.admission.top.v[BL_TOP_O_LAW] = p->law[c->policy];
-	err = lab_start(one, drive, &r);
-	free(one);
-	return err || !c->done
-		       ? cli_fail("fct, %s: the measurement did not come to its end", policy->text)
-		       : 0;
+	snprintf(what, sizeof(what), "fct, %s", policy->text);
+	return traffic_run_lab(one, drive_cell, &r, &c->done, what);
 }
 
 /* one run: a trace, and all policies */
@@ -688,9 +650,9 @@ static int run_seeds(struct args *a, struct fct_cell *cells, struct fct_result *
 static int run_all(struct args *a)
 {
 	struct fct_params *p = &a->p;
-	struct fct_cell *cells = fair_shared(sizeof(*cells) * p->npolicies);
+	struct fct_cell *cells = shared_memory(sizeof(*cells) * p->npolicies);
 	struct fct_result *r =
-		fair_shared(sizeof(*r) * p->npolicies * (FCT_FLOWS_MAX + FCT_PROBES));
+		shared_memory(sizeof(*r) * p->npolicies * (FCT_FLOWS_MAX + FCT_PROBES));
 	json_t *said = NULL;
 	int err;
 

@@ -29,7 +29,7 @@
 
 #include <stdatomic.h>
 
-#include "fct_trace.h"
+#include "bench/fct/fct_trace.h"
 #include "bench/traffic/traffic.h"
 
 #define FCT_PROBES   128

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fct_trace.h"
+#include "bench/fct/fct_trace.h"
 
 #define LINE_MAX_BYTES (1 << 20)
 #define PORTS_MAX      100000

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "fct_fluid.h"
+#include "bench/fct/fct_fluid.h"
 
 #define LINKS    (4 * FCT_HOSTS_MAX)
 #define LITTLE   1e-6 /* bytes: less than that is nothing */

@@ -19,7 +19,7 @@
 
 #include <stdint.h>
 
-#include "fct_trace.h"
+#include "bench/fct/fct_trace.h"
 
 #define FCT_FLUID_CLASSES 6
 

@@ -21,10 +21,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/time.h"
+#include "bench/fct/fct.h"
 #include "lib/barline.h"
-#include "cli/util/cmd.h"
-#include "bench/fastpass/fair.h"
-#include "fct.h"
 
 #define PORT       7100
 #define PATTERN    65536
@@ -215,7 +214,7 @@ static void push(struct host *s, uint32_t i)
 
 static void begin(struct host *s, uint32_t i)
 {
-	s->h->c->r[s->own[i]].begun_ns = mono_ns();
+	s->h->c->r[s->own[i]].begun_ns = bl_mono_ns();
 	if (s->h->p->fresh)
 		dial(s, i);
 	else if (s->out[i].fd >= 0)
@@ -305,7 +304,7 @@ static void count(struct host *s, struct in *k, const uint8_t *data, size_t n)
 	}
 	r->got += n;
 	if (r->got == f->bytes) {
-		r->end_ns = mono_ns();
+		r->end_ns = bl_mono_ns();
 		atomic_fetch_add(&s->h->c->finished, 1);
 	}
 }
@@ -383,14 +382,14 @@ static void connect_ahead(struct host *s)
 static uint64_t begin_due(struct host *s)
 {
 	const struct fct_params *p = s->h->p;
-	uint64_t now = mono_ns(), at;
+	uint64_t now = bl_mono_ns(), at;
 
 	while (s->begun < s->nown) {
 		at = s->h->c->t0_ns + p->plan[s->own[s->begun]].start_ns;
 		if (at > now)
 			return at - now < IDLE_NS ? at - now : IDLE_NS;
 		begin(s, s->begun++);
-		now = mono_ns();
+		now = bl_mono_ns();
 	}
 	return IDLE_NS;
 }

@@ -12,11 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/fct/fct.h"
+#include "bench/fct/fct_fluid.h"
+#include "bench/fct/fct_stat.h"
 #include "core/length_core.h"
 #include "core/top/top_core.h"
-#include "fct.h"
-#include "fct_fluid.h"
-#include "fct_stat.h"
 
 #define ECHO_BYTES 12 /* by which bl0's MTU is less under top */
 

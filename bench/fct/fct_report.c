@@ -13,10 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/fct/fct.h"
+#include "bench/fct/fct_stat.h"
+#include "cli/util/out.h"
+#include "cli/util/plot.h"
+#include "cli/util/read_admission.h"
 #include "maps/top_host_abi.h"
-#include "cli/util/cmd.h"
-#include "fct.h"
-#include "fct_stat.h"
 #include "loader/admission/top_host.h"
 
 #define BL_TOP_DATA_SHARE (1538.0 / BL_TOP_WIRE_BYTES)

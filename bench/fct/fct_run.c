@@ -8,9 +8,10 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "cli/util/cmd.h"
-#include "bench/fastpass/fair.h"
-#include "fct.h"
+#include "base/time.h"
+#include "bench/fct/fct.h"
+#include "cli/util/out.h"
+#include "cli/util/proc.h"
 
 #define READY_NS 30000000000ULL
 #define LINK_NS  30000000000ULL /* without one more connection */
@@ -49,54 +50,54 @@ static int all_live(struct run *r)
 static int start(struct run *r)
 {
 	const unsigned int n = r->lab->spec.hosts;
-	uint64_t until = mono_ns() + READY_NS;
+	uint64_t until = bl_mono_ns() + READY_NS;
 	unsigned int i, k;
 
 	for (i = 0; i < n; i++) {
 		r->host[i] = (struct fct_host){ .p = r->p, .c = r->c, .index = i };
 		for (k = 0; k < n; k++)
-			fair_addr(r->lab, k, r->host[i].addr[k]);
-		r->pid[i] = fair_fork(i, fct_host_main, &r->host[i]);
+			lab_app_addr(r->lab, k, r->host[i].addr[k]);
+		r->pid[i] = lab_host_fork(i, fct_host_main, &r->host[i]);
 		if (r->pid[i] < 0)
 			return 1;
 	}
 	while (atomic_load(&r->c->ready) < n) {
 		if (all_live(r))
 			return 1;
-		if (mono_ns() > until)
+		if (bl_mono_ns() > until)
 			return cli_fail("only %u of %u hosts are ready after %llu s",
 					atomic_load(&r->c->ready), n, READY_NS / 1000000000);
-		fair_nap(POLL_NS / 10);
+		nap_ns(POLL_NS / 10);
 	}
 	return 0;
 }
 
 static int link_all(struct run *r)
 {
-	uint64_t moved = mono_ns();
+	uint64_t moved = bl_mono_ns();
 	uint32_t seen = 0, now;
 
 	atomic_store(&r->c->phase, FCT_CONNECT);
 	while (!r->p->fresh && (now = atomic_load(&r->c->linked)) < r->p->nplan) {
 		out_progress("%s: %u of %u connections", policy_text(r), now, r->p->nplan);
 		if (now != seen)
-			moved = mono_ns();
+			moved = bl_mono_ns();
 		seen = now;
 		if (all_live(r))
 			return 1;
 		if (r->c->error[0])
 			return cli_fail("%s", r->c->error);
-		if (mono_ns() - moved > LINK_NS)
+		if (bl_mono_ns() - moved > LINK_NS)
 			return cli_fail("%u of %u connections are made, and no more for %llu s",
 					now, r->p->nplan, LINK_NS / 1000000000);
-		fair_nap(POLL_NS);
+		nap_ns(POLL_NS);
 	}
 	return 0;
 }
 
 static void show(const struct run *r, uint64_t end)
 {
-	uint64_t now = mono_ns(), span = end - r->c->t0_ns,
+	uint64_t now = bl_mono_ns(), span = end - r->c->t0_ns,
 		 at = now > r->c->t0_ns ? now - r->c->t0_ns : 0;
 
 	out_progress("%s: %.1f of %.1f s, %u of %u flows finished", policy_text(r),
@@ -110,30 +111,30 @@ static int run(struct run *r)
 	const uint64_t end = r->c->t0_ns + r->p->plan[r->p->nplan - 1].start_ns;
 
 	while (atomic_load(&r->c->finished) < r->p->nplan &&
-	       mono_ns() < end + r->p->grace_s * 1000000000ULL) {
+	       bl_mono_ns() < end + r->p->grace_s * 1000000000ULL) {
 		if (all_live(r))
 			return 1;
 		show(r, end);
-		fair_nap(POLL_NS);
+		nap_ns(POLL_NS);
 	}
-	r->c->wall_ns = mono_ns() - r->c->t0_ns;
+	r->c->wall_ns = bl_mono_ns() - r->c->t0_ns;
 	return 0;
 }
 
 static void stop(struct run *r)
 {
-	uint64_t until = mono_ns() + STOP_NS;
+	uint64_t until = bl_mono_ns() + STOP_NS;
 	unsigned int i;
 
 	atomic_store(&r->c->phase, FCT_STOP);
 	for (i = 0; i < r->lab->spec.hosts; i++) {
-		while (r->pid[i] > 0 && mono_ns() < until) {
+		while (r->pid[i] > 0 && bl_mono_ns() < until) {
 			if (waitpid(r->pid[i], NULL, WNOHANG) == r->pid[i])
 				r->pid[i] = 0;
 			else
-				fair_nap(POLL_NS / 10);
+				nap_ns(POLL_NS / 10);
 		}
-		fair_end(&r->pid[i]);
+		kill_child(&r->pid[i]);
 	}
 }
 
@@ -150,13 +151,13 @@ int fct_drive(struct lab *lab, const struct fct_params *p, struct fct_cell *c)
 	r->c = c;
 	lab_leave_datapath_alone(lab);
 	/* a few hundred beacons: every link is live, and nothing is left of the lab's own start */
-	fair_nap(300000000);
+	nap_ns(300000000);
 	err = start(r) || link_all(r);
 	if (!err)
 		look = fct_sampler_new(lab->spec.admission.on);
 	err |= !look;
 	if (!err) {
-		c->t0_ns = mono_ns() + BEGIN_NS;
+		c->t0_ns = bl_mono_ns() + BEGIN_NS;
 		atomic_store(&c->phase, FCT_RUN);
 		err = run(r);
 	}

@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/util/cmd.h"
-#include "fct.h"
-#include "fct_stat.h"
+#include "bench/fct/fct.h"
+#include "bench/fct/fct_stat.h"
+#include "cli/util/out.h"
 
 /* what gets median, least and greatest; and sums */
 static const char *const spreads[] = { "fct_mean_ns",

@@ -8,31 +8,31 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bench/counter_span.h"
+#include "bench/fct/fct.h"
+#include "cli/util/out.h"
+#include "cli/util/read.h"
+#include "cli/util/read_admission.h"
 #include "core/top/top_token_core.h"
+#include "maps/clock_abi.h"
 #include "maps/top_host_abi.h"
-#include "cli/util/cmd.h"
-#include "fct.h"
 
-struct look_switch {
+struct sampled_switch {
 	const struct bl_node_ref *ref;
 	int queues, hists, names;
 	uint32_t ports;
 };
 
 struct fct_sampler {
-	struct bl_node_ref *refs;
-	int nrefs;
-	bool admission;
+	struct counter_span span;
 	unsigned int nswitches;
-	struct look_switch sw[LAB_TORS_MAX + LAB_SPINES_MAX];
+	struct sampled_switch sw[LAB_TORS_MAX + LAB_SPINES_MAX];
 	/* at the beginning: by switch, port and class in this order */
 	struct fct_queue *before;
 	unsigned int nbefore;
-	struct bl_counts switch_counts, host_counts;
-	struct bl_hist late;
 };
 
-static int open_switch(struct look_switch *s)
+static int open_switch(struct sampled_switch *s)
 {
 	uint32_t queues = 0, hists = 0, ports = 0;
 	int meters = adm_map(s->ref, BL_MAP_METERS, sizeof(struct bl_meter), &ports);
@@ -91,7 +91,7 @@ static void each_queue(const struct fct_sampler *l,
 		}
 }
 
-static void count_one(void *arg, const struct fct_queue *q)
+static void count_queue(void *arg, const struct fct_queue *q)
 {
 	unsigned int *n = arg;
 
@@ -99,7 +99,7 @@ static void count_one(void *arg, const struct fct_queue *q)
 	++*n;
 }
 
-static void remember(void *arg, const struct fct_queue *q)
+static void remember_queue(void *arg, const struct fct_queue *q)
 {
 	struct fct_sampler *l = arg;
 
@@ -118,8 +118,8 @@ static int read_bound(const struct fct_sampler *l, struct fct_bound *b)
 	int i;
 
 	memset(b, 0, sizeof(*b));
-	for (i = 0; i < l->nrefs && l->admission; i++) {
-		const struct bl_node_ref *ref = &l->refs[i];
+	for (i = 0; i < l->span.nrefs && l->span.admission; i++) {
+		const struct bl_node_ref *ref = &l->span.refs[i];
 
 		if (ref->role == BL_ROLE_SWITCH) {
 			if (node_value(ref, BL_MAP_TOKEN_CFG, 0, &token, sizeof(token)) ||
@@ -148,7 +148,7 @@ static int read_bound(const struct fct_sampler *l, struct fct_bound *b)
 	return 0;
 }
 
-static void look_free(struct fct_sampler *l)
+static void sampler_free(struct fct_sampler *l)
 {
 	unsigned int i;
 
@@ -161,7 +161,7 @@ static void look_free(struct fct_sampler *l)
 				close(fd[k]);
 	}
 	free(l->before);
-	free(l->refs);
+	counter_span_free(&l->span);
 	free(l);
 }
 
@@ -169,49 +169,42 @@ struct fct_sampler *fct_sampler_new(bool admission)
 {
 	struct fct_sampler *l = calloc(1, sizeof(*l));
 	unsigned int queues = 0;
-	struct bl_err err;
-	int i, bad = 0;
+	int i, bad;
 
 	if (!l) {
 		cli_fail("out of memory");
 		return NULL;
 	}
-	l->admission = admission;
-	l->nrefs = bl_nodes_find(&l->refs, 0, &err);
-	if (l->nrefs < 0)
-		bad = cli_fail("%s", err.text);
-	for (i = 0; i < l->nrefs && admission && !bad; i++)
-		if (l->refs[i].role == BL_ROLE_SWITCH &&
+	bad = counter_span_begin(&l->span, admission);
+	for (i = 0; i < l->span.nrefs && admission && !bad; i++)
+		if (l->span.refs[i].role == BL_ROLE_SWITCH &&
 		    l->nswitches < LAB_TORS_MAX + LAB_SPINES_MAX) {
-			l->sw[l->nswitches].ref = &l->refs[i];
+			l->sw[l->nswitches].ref = &l->span.refs[i];
 			bad = open_switch(&l->sw[l->nswitches++]);
 		}
 	if (!bad) {
-		each_queue(l, count_one, &queues);
+		each_queue(l, count_queue, &queues);
 		l->before = calloc(queues ? queues : 1, sizeof(*l->before));
-		bad = !l->before
-			      ? cli_fail("out of memory")
-			      : adm_counts(l->refs, l->nrefs, &l->switch_counts, &l->host_counts) ||
-					(l->admission && adm_late(l->refs, l->nrefs, &l->late));
+		bad = l->before ? 0 : cli_fail("out of memory");
 	}
 	if (bad) {
-		look_free(l);
+		sampler_free(l);
 		return NULL;
 	}
-	each_queue(l, remember, l);
+	each_queue(l, remember_queue, l);
 	return l;
 }
 
-struct span {
+struct difference {
 	struct fct_sampler *l;
 	struct fct_cell *c;
 	unsigned int i;
 };
 
 /* ports come in the same order as before, and none comes or goes in a lab */
-static void subtract(void *arg, const struct fct_queue *q)
+static void subtract_queue(void *arg, const struct fct_queue *q)
 {
-	struct span *s = arg;
+	struct difference *s = arg;
 	const struct fct_queue *b = s->i < s->l->nbefore ? &s->l->before[s->i++] : NULL;
 	struct fct_queue *row = &s->c->queue[s->c->nqueues];
 
@@ -231,20 +224,12 @@ static void subtract(void *arg, const struct fct_queue *q)
 
 int fct_sampler_end(struct fct_sampler *l, struct fct_cell *c)
 {
-	struct bl_counts sw = { 0 }, host = { 0 };
-	struct span s = { l, c, 0 };
-	struct bl_hist late = { 0 };
-	unsigned int k;
+	struct difference s = { l, c, 0 };
 	int err;
 
-	each_queue(l, subtract, &s);
-	err = (l->admission && adm_late(l->refs, l->nrefs, &late)) ||
-	      adm_counts(l->refs, l->nrefs, &sw, &host) || read_bound(l, &c->bound);
-	hist_add(&c->late, &late, &l->late);
-	for (k = 0; k < BL_REASON_MAX; k++) {
-		c->switch_counts.n[k] = sw.n[k] - l->switch_counts.n[k];
-		c->host_counts.n[k] = host.n[k] - l->host_counts.n[k];
-	}
-	look_free(l);
+	each_queue(l, subtract_queue, &s);
+	err = counter_span_end(&l->span, &c->switch_counts, &c->host_counts, &c->late) ||
+	      read_bound(l, &c->bound);
+	sampler_free(l);
 	return err;
 }

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fct_sizes.h"
-#include "fct_stat.h"
+#include "bench/fct/fct_sizes.h"
+#include "bench/fct/fct_stat.h"
 
 #define STEPS 4096 /* of an interval, for the mean of what has no closed form */
 

@@ -17,7 +17,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "fct_trace.h"
+#include "bench/fct/fct_trace.h"
 
 #define FCT_HEADERS 66 /* Ethernet, IPv4, TCP with timestamps */
 #define FCT_TCP_IP  52 /* of them within the MTU */

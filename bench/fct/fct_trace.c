@@ -6,8 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "fct_stat.h"
-#include "fct_trace.h"
+#include "bench/fct/fct_stat.h"
+#include "bench/fct/fct_trace.h"
 
 #define EXTRAS 0x636F666C6F777321ULL /* apart from the seed: numbers for deadlines and widths */
 

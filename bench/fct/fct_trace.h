@@ -20,7 +20,7 @@
 
 #include <stdbool.h>
 
-#include "fct_sizes.h"
+#include "bench/fct/fct_sizes.h"
 
 /* each may have a connection from the beginning: two descriptors of 65536 */
 #define FCT_FLOWS_MAX   30000

@@ -18,11 +18,16 @@
 #include <unistd.h>
 
 #include "base/nl.h"
+#include "base/number.h"
+#include "base/time.h"
+#include "bench/kill/kill.h"
+#include "bench/util.h"
+#include "cli/util/args.h"
+#include "cli/util/out.h"
+#include "cli/util/proc.h"
+#include "lab/lab_argp.h"
 #include "lib/barline.h"
-#include "cli/util/cmd.h"
-#include "bench/rack/drive.h"
-#include "bench/fastpass/fair.h"
-#include "kill.h"
+#include "loader/node.h"
 
 #define RUNS_MAX  1000
 #define WAIT_NS   60000000000ULL /* for what has to come */
@@ -53,6 +58,7 @@ struct params {
 	struct lab *lab;
 	enum kill_what what;
 	unsigned int runs, interval_us, size, stop_ms;
+	unsigned int controllers; /* 0: what @what needs */
 	const char *out;
 };
 
@@ -89,20 +95,17 @@ static unsigned int node_of(const struct lab *lab, enum lab_kind kind, unsigned 
 static int ports_down(const struct lab *lab, unsigned int node, int port)
 {
 	const struct lab_node *n = &lab->nodes[node];
-	char path[64];
 	struct nl nl;
 	unsigned int i;
 	pid_t pid;
-	int fd, st, err;
+	int st, err;
 
 	fflush(NULL);
 	pid = fork();
 	if (pid < 0)
 		return cli_fail("cannot fork: %s", strerror(errno));
 	if (!pid) {
-		snprintf(path, sizeof(path), LAB_NETNS_DIR "/%s", n->name);
-		fd = open(path, O_RDONLY | O_CLOEXEC);
-		err = fd < 0 || setns(fd, CLONE_NEWNET) || nl_open(&nl);
+		err = lab_node_enter(n->name) || nl_open(&nl);
 		for (i = 0; !err && i < n->nports; i++)
 			if (port < 0 || (int)i == port)
 				err = nl_down(&nl, if_nametoindex(n->ports[i].ifname));
@@ -128,7 +131,7 @@ static void end_worker(struct kill_ctl *c, unsigned int i)
  */
 static void struck(const struct lab *lab, struct kill_ctl *c, uint64_t *at)
 {
-	*at = mono_ns();
+	*at = bl_mono_ns();
 	atomic_store(&c->late_ns, *at + lab->spec.dead_after_us * 500ULL);
 }
 
@@ -210,7 +213,7 @@ static int strike(struct lab *lab, struct kill_ctl *c, struct lab_ctl *ctl, uint
 
 static int start_workers(struct lab *lab, struct kill_ctl *c)
 {
-	uint64_t until = mono_ns() + WAIT_NS;
+	uint64_t until = bl_mono_ns() + WAIT_NS;
 	unsigned int i;
 	pid_t pid;
 
@@ -222,17 +225,17 @@ static int start_workers(struct lab *lab, struct kill_ctl *c)
 		if (!pid) {
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
 			lab_leave_datapath_alone(lab);
-			_exit(fair_enter(i) ? 126 : kill_work(c, i));
+			_exit(lab_host_enter(i) ? 126 : kill_work(c, i));
 		}
 		c->w[i].pid = pid;
 	}
 	for (i = 0; i < c->n; i++)
 		while (!atomic_load(&c->w[i].ready)) {
-			if (mono_ns() > until || c->w[i].error[0])
+			if (bl_mono_ns() > until || c->w[i].error[0])
 				return cli_fail("h%u: %s", i + 1,
 						c->w[i].error[0] ? c->w[i].error
 								 : "no endpoint after a minute");
-			fair_nap(1000000);
+			nap_ns(1000000);
 		}
 	return 0;
 }
@@ -296,22 +299,22 @@ static int wait_all(const struct lab *lab, struct lab_ctl *ctl, const struct kil
 		    struct outcome *o, uint64_t *correct, bool (*has)(const struct kill_worker *w),
 		    const char *what)
 {
-	uint64_t until = mono_ns() + WAIT_NS, looked = 0;
+	uint64_t until = bl_mono_ns() + WAIT_NS, looked = 0;
 	unsigned int i;
 
 	for (i = 0; i < c->n; i++)
 		while ((*correct >> i & 1) && !has(&c->w[i])) {
-			if (mono_ns() - looked > 50000000) {
+			if (bl_mono_ns() - looked > 50000000) {
 				bool out = c->w[i].error[0];
 
 				read_failures(lab, ctl, o, correct);
-				looked = mono_ns();
+				looked = bl_mono_ns();
 				if (out && (*correct >> i & 1))
 					return cli_fail("h%u: %s", i + 1, c->w[i].error);
 			}
-			if (mono_ns() > until)
+			if (bl_mono_ns() > until)
 				return cli_fail("h%u does not %s within a minute", i + 1, what);
-			fair_nap(200000);
+			nap_ns(200000);
 		}
 	return *correct ? 0 : cli_fail("the controller announced all hosts as failed");
 }
@@ -319,10 +322,10 @@ static int wait_all(const struct lab *lab, struct lab_ctl *ctl, const struct kil
 /* who was stopped at @at goes on when its time is over */
 static int go_on(struct kill_ctl *c, uint64_t at)
 {
-	uint64_t until = at + params->stop_ms * 1000000ULL, now = mono_ns();
+	uint64_t until = at + params->stop_ms * 1000000ULL, now = bl_mono_ns();
 
 	if (until > now)
-		fair_nap(until - now);
+		nap_ns(until - now);
 	return kill(c->w[c->n - 1].pid, SIGCONT)
 		       ? cli_fail("cannot let a process go on: %s", strerror(errno))
 		       : 0;
@@ -339,15 +342,15 @@ static int run(struct lab *lab, struct kill_ctl *c, struct lab_ctl *ctl, struct 
 	atomic_store(&c->phase, KILL_TALK);
 	if (wait_all(lab, ctl, c, o, &correct, has_some, "deliver anything"))
 		return 1;
-	fair_nap(span + mono_ns() % 1000000); /* another phase of the beacons each time */
+	nap_ns(span + bl_mono_ns() % 1000000); /* another phase of the beacons each time */
 	if (strike(lab, c, ctl, &at, &correct) || wait_all(lab, ctl, c, o, &correct, has_recovered,
 							   "deliver what was sent after the kill"))
 		return 1;
 	if (params->what == KILL_STOP && go_on(c, at))
 		return 1;
-	fair_nap(span);
+	nap_ns(span);
 	read_failures(lab, ctl, o, &correct);
-	end = mono_ns();
+	end = bl_mono_ns();
 	atomic_store(&c->phase, KILL_DRAIN);
 	if (wait_all(lab, ctl, c, o, &correct, has_acks, "come to an end with what it sent"))
 		return 1;
@@ -355,8 +358,8 @@ static int run(struct lab *lab, struct kill_ctl *c, struct lab_ctl *ctl, struct 
 	 * until the diaries are complete: a delivery may wait for a failure that is not dealt with
 	 * yet
 	 */
-	for (until = mono_ns() + WAIT_NS; kill_judge(c, correct, &o->verdict) && mono_ns() < until;
-	     fair_nap(10000000))
+	for (until = bl_mono_ns() + WAIT_NS;
+	     kill_judge(c, correct, &o->verdict) && bl_mono_ns() < until; nap_ns(10000000))
 		read_failures(lab, ctl, o, &correct);
 	for (i = 0; i < c->n; i++) {
 		if (!(correct >> i & 1))
@@ -418,22 +421,26 @@ static const struct argp_option options[] = {
 	{ 0 }
 };
 
-static unsigned int ranged(struct argp_state *state, const char *what, const char *arg,
-			   long long min, long long max)
-{
-	long long v;
-
-	if (!cli_number(arg, min, max, &v))
-		argp_error(state, "%s \"%s\" is not a number from %lld to %lld", what, arg, min,
-			   max);
-	return (unsigned int)v;
-}
+/* clang-format off */
+static const struct bl_number numbers[] = {
+	BL_NUMBER(KEY_RUNS, "runs", NULL, 1, RUNS_MAX, struct params, runs),
+	BL_NUMBER(KEY_CONTROLLERS, "controllers", NULL, 1, LAB_CONTROLLERS_MAX, struct params,
+		  controllers),
+	BL_NUMBER(KEY_INTERVAL, "interval-us", "us", 100, 1000000, struct params, interval_us),
+	BL_NUMBER(KEY_SIZE, "size", "bytes", sizeof(struct kill_message), 1400, struct params, size),
+	BL_NUMBER(KEY_STOP, "stop-ms", "ms", 100, 60000, struct params, stop_ms),
+	{ 0 }
+};
+/* clang-format on */
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct params *p = state->input;
+	error_t err = bl_number_option(numbers, key, arg, p, state);
 	unsigned int k;
 
+	if (err != ARGP_ERR_UNKNOWN)
+		return err;
 	switch (key) {
 	case ARGP_KEY_INIT:
 		state->child_inputs[1] = &p->lab->spec;
@@ -447,22 +454,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 				   "etcd-leader, stop or leave",
 				   arg);
 		p->what = (enum kill_what)k;
-		return 0;
-	case KEY_RUNS:
-		p->runs = ranged(state, "runs", arg, 1, RUNS_MAX);
-		return 0;
-	case KEY_CONTROLLERS:
-		p->lab->spec.controllers =
-			ranged(state, "controllers", arg, 1, LAB_CONTROLLERS_MAX);
-		return 0;
-	case KEY_INTERVAL:
-		p->interval_us = ranged(state, "interval", arg, 100, 1000000);
-		return 0;
-	case KEY_SIZE:
-		p->size = ranged(state, "size", arg, sizeof(struct kill_message), 1400);
-		return 0;
-	case KEY_STOP:
-		p->stop_ms = ranged(state, "stop-ms", arg, 100, 60000);
 		return 0;
 	case KEY_OUT:
 		p->out = arg;
@@ -551,9 +542,9 @@ static int report(const struct outcome *o, unsigned int n, FILE *f)
 		for (i = 0; i < n; i++)
 			v[i] = value_of(&o[i], k);
 		snprintf(key, sizeof(key), "%s_p50_%s", values[k].name, values[k].unit);
-		json_object_set_new(row, key, json_real(fair_quantile(v, n, 0.5)));
+		json_object_set_new(row, key, json_real(value_quantile(v, n, 0.5)));
 		snprintf(key, sizeof(key), "%s_max_%s", values[k].name, values[k].unit);
-		json_object_set_new(row, key, json_real(fair_quantile(v, n, 1)));
+		json_object_set_new(row, key, json_real(value_quantile(v, n, 1)));
 	}
 	for (i = 0; i < n; i++) {
 		announced += o[i].announced;
@@ -584,8 +575,7 @@ static int suit(struct params *p)
 		return cli_usage("failover runs on a rack or a leaf-spine, not on \"%s\"", s->name);
 	if (p->what == KILL_TOR || p->what == KILL_LINK || p->what == KILL_SPINE)
 		s->leaf_spine = s->l3 = true; /* on a rack they leave nobody who could go on */
-	if (!s->controllers)
-		s->controllers = replicated ? 3 : 1;
+	s->controllers = p->controllers ? p->controllers : replicated ? 3 : 1;
 	if (replicated && s->controllers < 2)
 		return cli_usage("--kill %s needs two controllers or three", kill_names[p->what]);
 	s->etcd = s->controllers > 1;
@@ -661,7 +651,7 @@ int kill_main(int argc, char **argv)
 		struct lab *one = malloc(sizeof(*one));
 
 		/* anew each time: pages that nobody touched cost nothing, and are zero */
-		shared = fair_shared(sizeof(*shared));
+		shared = shared_memory(sizeof(*shared));
 		if (!one || !shared)
 			return cli_fail("out of memory");
 		out_progress("failover, %s: run %u of %u", kill_names[p.what], i + 1, p.runs);

@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "lab/lab.h"
+#include "lib/barline.h"
 
 #define KILL_GOT  (1u << 19) /* deliveries that a diary has room for */
 #define KILL_SENT (1u << 16) /* scatterings of one worker */
@@ -95,6 +96,9 @@ struct kill_message {
 	uint32_t sender, seq;
 	uint64_t sent_ns;
 };
+
+/** kill_main - `barline lab run failover --kill`. */
+int kill_main(int argc, char **argv);
 
 /** kill_work - worker @i's life. The exit status. */
 int kill_work(struct kill_ctl *c, unsigned int i);

@@ -6,7 +6,7 @@
  * Example: h1 delivered at 0, 1, 2, 7 and 8 ms. From 0 to 10 ms its longest gap is 5 ms, and the
  * flow 500 a second.
  */
-#include "kill.h"
+#include "bench/kill/kill.h"
 
 /*
  * receiver @r's longest time without a delivery, where it is longer than @f's; what correct ones

@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kill.h"
+#include "bench/kill/kill.h"
 
 /* a scattering, as the diaries have it; @ts 0: in none */
 struct seen {

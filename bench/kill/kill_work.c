@@ -6,9 +6,9 @@
 #include <string.h>
 #include <sys/prctl.h>
 
+#include "base/time.h"
+#include "bench/kill/kill.h"
 #include "lib/barline.h"
-#include "cli/util/cmd.h"
-#include "kill.h"
 
 struct worker {
 	struct kill_ctl *c;
@@ -40,7 +40,7 @@ static void on_death(void *ctx, const struct bl_addr *who, uint64_t ts)
 		    (!who->port || w->c->w[i].addr.port == who->port))
 			w->dead |= 1ULL << i;
 	if (!atomic_load(&w->me->told_ns))
-		atomic_store(&w->me->told_ns, mono_ns());
+		atomic_store(&w->me->told_ns, bl_mono_ns());
 }
 
 static int fail(struct worker *w, const char *what, const char *why)
@@ -70,7 +70,7 @@ static int send_one(struct worker *w)
 
 	if (seq == KILL_SENT)
 		return 0;
-	*m = (struct kill_message){ .sender = w->i, .seq = seq, .sent_ns = mono_ns() };
+	*m = (struct kill_message){ .sender = w->i, .seq = seq, .sent_ns = bl_mono_ns() };
 	if (w->c->fan) {
 		uint64_t few = 0;
 
@@ -101,7 +101,7 @@ static int take(struct worker *w, int timeout_ms)
 {
 	struct bl_delivery d[64];
 	int n = bl_recv_reliable(w->ep, d, 64, timeout_ms), i;
-	uint64_t late = atomic_load(&w->c->late_ns), now = mono_ns();
+	uint64_t late = atomic_load(&w->c->late_ns), now = bl_mono_ns();
 
 	if (n < 0 && n != -EINTR)
 		return fail(w, "bl_recv_reliable", bl_strerror(w->ep));
@@ -139,7 +139,7 @@ static int live(struct worker *w)
 	int phase, rc = 0;
 
 	while (!rc && (phase = atomic_load(&w->c->phase)) != KILL_EXIT) {
-		uint64_t now = mono_ns();
+		uint64_t now = bl_mono_ns();
 
 		note_turn(w->me, now);
 
@@ -158,7 +158,7 @@ static int live(struct worker *w)
 		if (!rc)
 			rc = take(w, 1);
 	}
-	note_turn(w->me, mono_ns());
+	note_turn(w->me, bl_mono_ns());
 	return rc;
 }
 

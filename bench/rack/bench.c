@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * barline bench: the measurement of `barline lab run` on a lab that is up, or among endpoints of
- * this host; latency to a peer on a real rack.
+ * The measurement of `barline lab run rack`, and barline bench: the same on a lab that is up or
+ * among endpoints of this host, and latency to a peer on a real rack.
  */
 #include <errno.h>
 #include <signal.h>
@@ -10,12 +10,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/util/cmd.h"
-#include "drive.h"
-#include "lab/lab.h"
+#include "base/number.h"
+#include "bench/rack/peer.h"
 #include "bench/traffic/link_drops.h"
+#include "cli/util/args.h"
+#include "cli/util/out.h"
+#include "cli/util/read.h"
+#include "lab/lab.h"
 #include "lab/link_loss.h"
-#include "peer.h"
 #include "maps/host_abi.h"
 
 enum {
@@ -57,51 +59,28 @@ static const struct argp_option bench_options[] = {
 	{ 0 }
 };
 
+/* clang-format off */
+static const struct bl_number numbers[] = {
+	BL_NUMBER(KEY_DURATION, "duration", "s", 0.1, 86400, struct bench_params, duration_s),
+	BL_NUMBER(KEY_SIZE, "size", "bytes", 8, 65536, struct bench_params, size),
+	BL_NUMBER(KEY_BATCH, "batch", NULL, 1, 1024, struct bench_params, batch),
+	BL_NUMBER_POWER_OF_TWO(KEY_RING, "ring", "bytes", BL_RING_BYTES_MIN, BL_RING_BYTES_MAX,
+			       struct bench_params, ring_bytes),
+	BL_NUMBER(KEY_SAMPLES, "samples", NULL, 0, BENCH_LAT_MAX, struct bench_params, lat_samples),
+	BL_NUMBER(KEY_GROUP, "group", "messages/s", 1, 100000, struct bench_params, group_rate),
+	BL_NUMBER(KEY_GROUP_S, "group-duration", "s", 0.1, 3600, struct bench_params, group_s),
+	{ 0 }
+};
+/* clang-format on */
+
 static error_t parse_bench(int key, char *arg, struct argp_state *state)
 {
 	struct bench_params *p = state->input;
-	long long v;
+	error_t err = bl_number_option(numbers, key, arg, p, state);
 
+	if (err != ARGP_ERR_UNKNOWN)
+		return err;
 	switch (key) {
-	case KEY_DURATION:
-		if (!cli_real(arg, 0.1, 86400, &p->duration_s))
-			argp_error(state,
-				   "duration \"%s\" is not a number of seconds from 0.1 to 86400",
-				   arg);
-		return 0;
-	case KEY_SIZE:
-		if (!cli_number(arg, 8, 65536, &v))
-			argp_error(state, "size \"%s\" is not a number from 8 to 65536", arg);
-		p->size = (unsigned int)v;
-		return 0;
-	case KEY_BATCH:
-		if (!cli_number(arg, 1, 1024, &v))
-			argp_error(state, "batch \"%s\" is not a number from 1 to 1024", arg);
-		p->batch = (unsigned int)v;
-		return 0;
-	case KEY_RING:
-		if (!cli_number(arg, BL_RING_BYTES_MIN, BL_RING_BYTES_MAX, &v) || v & (v - 1))
-			argp_error(state, "ring \"%s\" is not a power of two from %u to %u", arg,
-				   BL_RING_BYTES_MIN, BL_RING_BYTES_MAX);
-		p->ring_bytes = (unsigned int)v;
-		return 0;
-	case KEY_SAMPLES:
-		if (!cli_number(arg, 0, BENCH_LAT_MAX, &v))
-			argp_error(state, "samples \"%s\" is not a number from 0 to %u", arg,
-				   BENCH_LAT_MAX);
-		p->lat_samples = (unsigned int)v;
-		return 0;
-	case KEY_GROUP:
-		if (!cli_number(arg, 1, 100000, &v))
-			argp_error(state, "rate \"%s\" is not a number from 1 to 100000", arg);
-		p->group_rate = (unsigned int)v;
-		return 0;
-	case KEY_GROUP_S:
-		if (!cli_real(arg, 0.1, 3600, &p->group_s))
-			argp_error(state,
-				   "duration \"%s\" is not a number of seconds from 0.1 to 3600",
-				   arg);
-		return 0;
 	case KEY_V6:
 		p->ipv6 = true;
 		return 0;
@@ -215,21 +194,26 @@ static const struct argp_option latency_options[] = {
 	{ 0 }
 };
 
+/* clang-format off */
+static const struct bl_number where_numbers[] = {
+	BL_NUMBER('e', "endpoints", NULL, 2, BENCH_MAX, struct bench_args, endpoints),
+	{ 0 }
+};
+/* clang-format on */
+
 static error_t parse_where(int key, char *arg, struct argp_state *state)
 {
 	struct bench_args *a = state->input;
+	error_t err = bl_number_option(where_numbers, key, arg, a, state);
 
+	if (err != ARGP_ERR_UNKNOWN)
+		return err;
 	switch (key) {
 	case ARGP_KEY_INIT:
 		state->child_inputs[1] = &a->p;
 		return 0;
 	case 'l':
 		a->lab = arg;
-		return 0;
-	case 'e':
-		if (!cli_number(arg, 2, BENCH_MAX, &a->endpoints))
-			argp_error(state, "endpoints \"%s\" is not a number from 2 to %d", arg,
-				   BENCH_MAX);
 		return 0;
 	case KEY_SERVE:
 		a->peer.serve = true;
@@ -300,7 +284,7 @@ static int bench(int argc, char **argv, const struct argp_option *options, const
 	return bench_drive((unsigned int)a.endpoints, NULL, &a.p, !latency_only, latency_only);
 }
 
-int cmd_bench_all(int argc, char **argv)
+int bench_all_main(int argc, char **argv)
 {
 	return bench(argc, argv, where_options,
 		     "barline bench all-to-all - let endpoints broadcast to all, check that all "
@@ -308,7 +292,7 @@ int cmd_bench_all(int argc, char **argv)
 		     false);
 }
 
-int cmd_bench_latency(int argc, char **argv)
+int bench_latency_main(int argc, char **argv)
 {
 	return bench(argc, argv, latency_options,
 		     "barline bench latency - one-way latency of ordered messages beside plain UDP",

@@ -20,11 +20,13 @@
 #ifndef BARLINE_CLI_BENCH_H
 #define BARLINE_CLI_BENCH_H
 
+#include <argp.h>
 #include <jansson.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cli/util/args.h"
 #include "lib/barline.h"
 
 #define BENCH_MAX       64
@@ -134,7 +136,6 @@ int bench_latency(struct bench_ctl *ctl, json_t *res);
 int bench_worker_lost(struct bench_ctl *ctl);
 /** bench_end - send the workers home and reap them. */
 void bench_end(struct bench_ctl *ctl);
-extern const char *const bench_cell_names[BENCH_CELLS];
 
 /* bench_group.c */
 /** bench_group - run the group phase; @res gets "group". 1: failed, after a message. */
@@ -158,8 +159,14 @@ int bench_missing(const json_t *res);
 int bench_report(const struct bench_ctl *ctl, json_t *res);
 /** bench_drops - drops and notes by reason of all nodes in sight, into @res. */
 void bench_drops(json_t *res);
+
+/* bench_stat.c */
+extern const char *const bench_cell_names[BENCH_CELLS];
+/** bench_compare32 - for qsort(), of uint32_t. */
+int bench_compare32(const void *a, const void *b);
 json_t *bench_quantiles(uint32_t *v, uint32_t n);
 
+/* bench_lag.c */
 /**
  * struct bench_lag - samples bus clock minus host barrier of all hosts in sight.
  */
@@ -167,5 +174,17 @@ struct bench_lag;
 struct bench_lag *bench_lag_new(void);
 void bench_lag_sample(struct bench_lag *l);
 json_t *bench_lag_end(struct bench_lag *l); /* frees */
+
+/* bench.c */
+extern const struct bench_params bench_defaults;
+extern const struct argp bench_argp; /* input: struct bench_params */
+/**
+ * bench_drive - one worker per host h1 to h@n of the namespaces bound in @netns_dir, or @n workers
+ * here if it is NULL. Measures, checks, reports. Returns the exit status.
+ */
+int bench_drive(unsigned int n, const char *netns_dir, const struct bench_params *p,
+		bool throughput, bool latency);
+int bench_all_main(int argc, char **argv);
+int bench_latency_main(int argc, char **argv);
 
 #endif

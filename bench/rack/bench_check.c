@@ -12,8 +12,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "bench.h"
-#include "cli/util/cmd.h"
+#include "bench/rack/bench.h"
+#include "cli/util/out.h"
+#include "cli/util/read.h"
 
 static uint64_t least(uint64_t a, uint64_t b)
 {

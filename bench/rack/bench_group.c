@@ -17,8 +17,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "bench_worker.h"
-#include "cli/util/cmd.h"
+#include "base/time.h"
+#include "bench/rack/bench_worker.h"
+#include "cli/util/out.h"
 
 #define WARM_UP_NS   300000000ull
 #define DRAIN_NS     300000000ull
@@ -85,7 +86,7 @@ static int take_udp(struct worker *w)
 
 	while ((len = recv(w->udp, buf, sizeof(buf), MSG_DONTWAIT)) >= (ssize_t)sizeof(p)) {
 		memcpy(&p, buf, sizeof(p));
-		worker_group_note(w, &p, mono_ns());
+		worker_group_note(w, &p, bl_mono_ns());
 	}
 	return len < 0 && errno != EAGAIN && errno != EINTR
 		       ? worker_fail(w, "recv", strerror(errno))
@@ -111,7 +112,7 @@ static int turn(struct worker *w, uint64_t until)
 		if (n < 0)
 			return worker_fail(w, "bl_recv", bl_strerror(w->ep));
 	}
-	now = mono_ns();
+	now = bl_mono_ns();
 	if (now >= until)
 		return 0;
 	ts.tv_sec = (time_t)((until - now) / 1000000000);
@@ -130,12 +131,12 @@ int worker_group(struct worker *w)
 
 	prctl(PR_SET_TIMERSLACK, 1UL);
 	while (!err && atomic_load_explicit(&ctl->phase, memory_order_relaxed) == PH_GROUP) {
-		while (!err && due <= mono_ns() && due < ctl->group_to) {
+		while (!err && due <= bl_mono_ns() && due < ctl->group_to) {
 			err = broadcast(w, due);
 			due += period;
 		}
 		if (!err)
-			err = turn(w, due < ctl->group_to ? due : mono_ns() + 20000000);
+			err = turn(w, due < ctl->group_to ? due : bl_mono_ns() + 20000000);
 	}
 	return err;
 }
@@ -199,15 +200,15 @@ static int run_cell(struct bench_ctl *ctl, int cell)
 		atomic_store(&ctl->w[i].group_got, 0);
 		ctl->w[i].group_sent = ctl->w[i].group_refused = 0;
 	}
-	ctl->group_begin = mono_ns() + 50000000;
+	ctl->group_begin = bl_mono_ns() + 50000000;
 	ctl->group_from = ctl->group_begin + WARM_UP_NS;
 	ctl->group_to = ctl->group_from + (uint64_t)(ctl->p.group_s * 1e9);
 	atomic_store(&ctl->cell, cell);
 	atomic_store(&ctl->phase, PH_GROUP);
 	seen = 0;
-	changed = mono_ns();
+	changed = bl_mono_ns();
 	end = ctl->group_to + DRAIN_MAX_NS;
-	while ((now = mono_ns()) < end) {
+	while ((now = bl_mono_ns()) < end) {
 		nap(50);
 		if (bench_worker_lost(ctl))
 			return 1;

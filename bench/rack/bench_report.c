@@ -11,90 +11,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "bench/rack/bench.h"
+#include "cli/util/out.h"
+#include "cli/util/plot.h"
+#include "cli/util/read.h"
+#include "cli/util/read_admission.h"
 #include "core/clock_core.h"
-#include "bench.h"
-#include "cli/admission.h"
-#include "cli/util/cmd.h"
-#include "maps/host_abi.h"
-
-#define LAG_SAMPLES (1u << 18)
-
-struct bench_lag {
-	unsigned int hosts;
-	const struct bl_host_page *page[BENCH_MAX];
-	const struct bl_clock *clock[BENCH_MAX];
-	uint32_t n;
-	uint32_t v[LAG_SAMPLES];
-};
-
-static const void *map_page(const struct bl_node_ref *ref, const char *map, uint32_t size)
-{
-	struct bl_err err;
-	/* the kernel maps no BPF map that is open for reading only */
-	int fd = bl_map_open(ref, map, size, true, &err);
-	void *p;
-
-	if (fd < 0)
-		return NULL;
-	p = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
-	close(fd);
-	return p == MAP_FAILED ? NULL : p;
-}
-
-struct bench_lag *bench_lag_new(void)
-{
-	struct bench_lag *l = calloc(1, sizeof(*l));
-	struct bl_node_ref *refs = NULL;
-	struct bl_err err;
-	int n = l ? bl_nodes_find(&refs, 0, &err) : 0, i;
-
-	for (i = 0; i < n && l->hosts < BENCH_MAX; i++) {
-		if (refs[i].role != BL_ROLE_HOST)
-			continue;
-		l->page[l->hosts] =
-			map_page(&refs[i], BL_MAP_HOST_PAGE, sizeof(struct bl_host_page));
-		l->clock[l->hosts] = map_page(&refs[i], BL_MAP_CLOCK, sizeof(struct bl_clock));
-		if (l->page[l->hosts] && l->clock[l->hosts])
-			l->hosts++;
-	}
-	free(refs);
-	return l;
-}
-
-void bench_lag_sample(struct bench_lag *l)
-{
-	unsigned int i;
-
-	for (i = 0; l && i < l->hosts && l->n < LAG_SAMPLES; i++) {
-		/* before the clock: the lag is never negative by that */
-		uint64_t b = BL_READ_ONCE(l->page[i]->barrier);
-		uint64_t now = bl_clock_at(l->clock[i], mono_ns());
-
-		/*
-		 * a rack that is silent is ahead of its clocks (core/order/promise_core.h): no lag
-		 */
-		if (b)
-			l->v[l->n++] = now < b                ? 0
-				       : now - b > UINT32_MAX ? UINT32_MAX
-							      : (uint32_t)(now - b);
-	}
-}
-
-json_t *bench_lag_end(struct bench_lag *l)
-{
-	json_t *q;
-	unsigned int i;
-
-	if (!l)
-		return json_null();
-	q = bench_quantiles(l->v, l->n);
-	for (i = 0; i < l->hosts; i++) {
-		munmap((void *)(uintptr_t)l->page[i], 4096);
-		munmap((void *)(uintptr_t)l->clock[i], 4096);
-	}
-	free(l);
-	return q;
-}
 
 void bench_drops(json_t *res)
 {
@@ -122,13 +44,6 @@ void bench_drops(json_t *res)
 	json_object_set_new(res, "drops", rows);
 }
 
-static int compare32(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 /*
  * every sample is in the file: sorted within its mode, so that it is the cumulative distribution at
  * the same time
@@ -146,7 +61,7 @@ static int write_latency(const struct bench_ctl *ctl)
 		for (i = 0, n = 0; i < BENCH_LAT_MAX; i++)
 			if (ctl->lat[cell][i])
 				v[n++] = ctl->lat[cell][i];
-		qsort(v, n, sizeof(*v), compare32);
+		qsort(v, n, sizeof(*v), bench_compare32);
 		for (i = 0; i < n; i++)
 			fprintf(f, "%s,%.6f,%.3f\n", bench_cell_names[cell], (i + 0.5) / n,
 				v[i] / 1e3);

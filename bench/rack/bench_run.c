@@ -16,23 +16,15 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "bench.h"
-#include "cli/util/cmd.h"
+#include "base/time.h"
+#include "bench/rack/bench.h"
+#include "cli/util/out.h"
 
 #define READY_TIMEOUT_S 10
 #define DRAIN_QUIET_NS  1000000000ull
 #define DRAIN_AGAIN_NS  30000000000ull /* sent again may be lost again, and the time doubles */
 #define SAMPLE_US       2000
 #define WARM_UP         0.1 /* of the duration: not measured */
-
-const char *const bench_cell_names[BENCH_CELLS] = { [CELL_ORDERED_BLOCK] = "ordered blocking",
-						    [CELL_ORDERED_POLL] = "ordered busy-poll",
-						    [CELL_TALK_BLOCK] = "ordered; others talk; "
-									"blocking",
-						    [CELL_TALK_POLL] = "ordered; others talk; "
-								       "busy-poll",
-						    [CELL_UDP_BLOCK] = "plain UDP blocking",
-						    [CELL_UDP_POLL] = "plain UDP busy-poll" };
 
 struct bench_ctl *bench_new(unsigned int n, const struct bench_params *p)
 {
@@ -112,13 +104,13 @@ int bench_worker_lost(struct bench_ctl *ctl)
 
 int bench_wait_ready(struct bench_ctl *ctl)
 {
-	uint64_t until = mono_ns() + READY_TIMEOUT_S * 1000000000ull;
+	uint64_t until = bl_mono_ns() + READY_TIMEOUT_S * 1000000000ull;
 	unsigned int i = 0;
 
 	while (i < ctl->n) {
 		if (bench_worker_lost(ctl))
 			return 1;
-		if (mono_ns() > until)
+		if (bl_mono_ns() > until)
 			return cli_fail("worker %u has no endpoint after %d s", i + 1,
 					READY_TIMEOUT_S);
 		if (atomic_load(&ctl->w[i].ready) == 1)
@@ -169,7 +161,7 @@ static uint64_t scatterings(const struct bench_ctl *ctl)
 
 static int drain(struct bench_ctl *ctl, double *secs)
 {
-	uint64_t start = mono_ns(), last_change = start, before = delivered(ctl);
+	uint64_t start = bl_mono_ns(), last_change = start, before = delivered(ctl);
 
 	atomic_store(&ctl->phase, PH_DRAIN);
 	for (;;) {
@@ -179,7 +171,7 @@ static int drain(struct bench_ctl *ctl, double *secs)
 		if (bench_worker_lost(ctl))
 			return 1;
 		d = delivered(ctl);
-		now = mono_ns();
+		now = bl_mono_ns();
 		if (d != before)
 			last_change = now;
 		before = d;
@@ -197,7 +189,7 @@ static int drain(struct bench_ctl *ctl, double *secs)
 
 int bench_throughput(struct bench_ctl *ctl, json_t *res)
 {
-	uint64_t start = mono_ns(), end = start + (uint64_t)(ctl->p.duration_s * 1e9),
+	uint64_t start = bl_mono_ns(), end = start + (uint64_t)(ctl->p.duration_s * 1e9),
 		 warm = start + (uint64_t)(ctl->p.duration_s * WARM_UP * 1e9);
 	uint64_t t0 = 0, d0 = 0, t1, d1, w0[BENCH_MAX] = { 0 }, w1[BENCH_MAX];
 	struct bench_lag *lag = bench_lag_new();
@@ -207,20 +199,21 @@ int bench_throughput(struct bench_ctl *ctl, json_t *res)
 	int err = 0;
 
 	atomic_store(&ctl->phase, PH_ALL);
-	while (!err && mono_ns() < end) {
+	while (!err && bl_mono_ns() < end) {
 		nap(SAMPLE_US);
 		err = bench_worker_lost(ctl);
 		bench_lag_sample(lag);
-		if (!t0 && mono_ns() >= warm) {
-			t0 = mono_ns();
+		if (!t0 && bl_mono_ns() >= warm) {
+			t0 = bl_mono_ns();
 			d0 = delivered(ctl);
 			for (i = 0; i < ctl->n; i++)
 				w0[i] = atomic_load(&ctl->w[i].delivered);
 		}
 		out_progress("all-to-all: %.1f of %.1f s, %" PRIu64 " messages delivered",
-			     (double)(mono_ns() - start) / 1e9, ctl->p.duration_s, delivered(ctl));
+			     (double)(bl_mono_ns() - start) / 1e9, ctl->p.duration_s,
+			     delivered(ctl));
 	}
-	t1 = mono_ns();
+	t1 = bl_mono_ns();
 	d1 = delivered(ctl);
 	for (i = 0; i < ctl->n; i++) {
 		w1[i] = atomic_load(&ctl->w[i].delivered);
@@ -249,31 +242,6 @@ int bench_throughput(struct bench_ctl *ctl, json_t *res)
 	return bench_order(ctl, res);
 }
 
-static int compare32(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-json_t *bench_quantiles(uint32_t *v, uint32_t n)
-{
-	static const struct {
-		const char *name;
-		double q;
-	} qs[] = { { "min", 0 },       { "p50_ns", 0.5 },    { "p90_ns", 0.9 },
-		   { "p99_ns", 0.99 }, { "p999_ns", 0.999 }, { "max_ns", 1 } };
-	json_t *o = json_object();
-	size_t i;
-
-	qsort(v, n, sizeof(*v), compare32);
-	json_object_set_new(o, "samples", json_integer(n));
-	for (i = 0; n && i < sizeof(qs) / sizeof(qs[0]); i++)
-		json_object_set_new(o, i ? qs[i].name : "min_ns",
-				    json_integer(v[(uint32_t)(qs[i].q * (n - 1) + 0.5)]));
-	return o;
-}
-
 static int run_cell(struct bench_ctl *ctl, int cell)
 {
 	uint64_t last_change;
@@ -283,7 +251,7 @@ static int run_cell(struct bench_ctl *ctl, int cell)
 	atomic_store(&ctl->lat_sent, 0);
 	atomic_store(&ctl->cell, cell);
 	atomic_store(&ctl->phase, PH_LATENCY);
-	last_change = mono_ns();
+	last_change = bl_mono_ns();
 	for (;;) {
 		uint32_t got = atomic_load(&ctl->lat_got);
 
@@ -291,11 +259,11 @@ static int run_cell(struct bench_ctl *ctl, int cell)
 		if (bench_worker_lost(ctl))
 			return 1;
 		if (got != seen)
-			last_change = mono_ns();
+			last_change = bl_mono_ns();
 		seen = got;
 		out_progress("latency: %s, %u of %u", bench_cell_names[cell], got,
 			     ctl->p.lat_samples);
-		if (got >= ctl->p.lat_samples || mono_ns() - last_change > 2000000000)
+		if (got >= ctl->p.lat_samples || bl_mono_ns() - last_change > 2000000000)
 			break;
 	}
 	atomic_store(&ctl->phase, PH_IDLE);
@@ -349,13 +317,13 @@ int bench_latency(struct bench_ctl *ctl, json_t *res)
 
 void bench_end(struct bench_ctl *ctl)
 {
-	uint64_t until = mono_ns() + 2000000000;
+	uint64_t until = bl_mono_ns() + 2000000000;
 	unsigned int i;
 
 	atomic_store(&ctl->phase, PH_EXIT);
 	for (i = 0; i < ctl->n; i++) {
 		while (ctl->w[i].pid > 0 && waitpid(ctl->w[i].pid, NULL, WNOHANG) == 0) {
-			if (mono_ns() > until)
+			if (bl_mono_ns() > until)
 				kill(ctl->w[i].pid, SIGKILL);
 			nap(1000);
 		}

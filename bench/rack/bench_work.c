@@ -14,8 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "bench_worker.h"
-#include "cli/util/cmd.h"
+#include "base/time.h"
+#include "bench/rack/bench_worker.h"
 
 #define RECV_BATCH 256
 
@@ -104,7 +104,7 @@ int worker_receive(struct worker *w, int timeout_ms)
 	    i;
 
 	if (n > 0) {
-		uint64_t now = mono_ns();
+		uint64_t now = bl_mono_ns();
 
 		for (i = 0; i < n; i++) {
 			uint32_t sender;
@@ -205,12 +205,12 @@ static int latency_send(struct worker *w, int cell)
 		 */
 		struct timespec ts;
 
-		t = mono_ns() + 2 * ctl->beacon_ns + random64(w) % (4 * ctl->beacon_ns);
+		t = bl_mono_ns() + 2 * ctl->beacon_ns + random64(w) % (4 * ctl->beacon_ns);
 		ts.tv_sec = (time_t)(t / 1000000000);
 		ts.tv_nsec = (long)(t % 1000000000);
 		while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL) == EINTR)
 			;
-		p.mono_ns = mono_ns();
+		p.mono_ns = bl_mono_ns();
 		if (udp) {
 			err = worker_send_udp(w, &m.dst, &p, size);
 		} else {
@@ -242,7 +242,7 @@ static int latency_receive(struct worker *w, int cell)
 			ssize_t len = recv(w->udp, buf, sizeof(buf), poll ? MSG_DONTWAIT : 0);
 
 			if (len > 0)
-				note_latency(w, buf, (size_t)len, mono_ns(), cell);
+				note_latency(w, buf, (size_t)len, bl_mono_ns(), cell);
 			else if (len < 0 && errno != EAGAIN && errno != EINTR)
 				return worker_fail(w, "recv", strerror(errno));
 		} else {
@@ -356,7 +356,7 @@ int bench_worker_main(struct bench_ctl *ctl, unsigned int i)
 	w->ctl = ctl;
 	w->me = &ctl->w[i];
 	w->i = i;
-	w->rng = mono_ns() * 2654435761u + i + 1;
+	w->rng = bl_mono_ns() * 2654435761u + i + 1;
 	w->buf = calloc(1, ctl->p.size > sizeof(struct payload) ? ctl->p.size
 								: sizeof(struct payload));
 	if (!w->buf || open_udp(w))

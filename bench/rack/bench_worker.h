@@ -5,7 +5,7 @@
 #ifndef BARLINE_CLI_BENCH_WORKER_H
 #define BARLINE_CLI_BENCH_WORKER_H
 
-#include "bench.h"
+#include "bench/rack/bench.h"
 
 struct worker {
 	struct bench_ctl *ctl;

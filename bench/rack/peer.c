@@ -14,8 +14,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/util/cmd.h"
-#include "peer.h"
+#include "base/time.h"
+#include "bench/rack/peer.h"
+#include "cli/util/out.h"
 
 #define ANSWER_MS 1000
 
@@ -125,14 +126,14 @@ static bool ask_ordered(struct bl_endpoint *ep, const struct bl_addr *to, uint8_
 			const struct probe *p, int *err)
 {
 	struct bl_msg m = { .dst = *to, .data = buf, .len = (uint32_t)size };
-	uint64_t until = mono_ns() + ANSWER_MS * 1000000ull;
+	uint64_t until = bl_mono_ns() + ANSWER_MS * 1000000ull;
 	struct bl_delivery d[16];
 	struct probe q;
 	int n, i;
 
 	memcpy(buf, p, sizeof(*p));
 	*err = bl_send(ep, &m, 1, 0);
-	while (!*err && !stop && mono_ns() < until) {
+	while (!*err && !stop && bl_mono_ns() < until) {
 		n = bl_recv(ep, d, 16, ANSWER_MS);
 		if (n < 0 && n != -EINTR)
 			*err = n;
@@ -198,11 +199,11 @@ int peer_ask(const struct bench_params *p, const struct peer_args *a)
 		bool ok;
 
 		nanosleep(&gap, NULL);
-		q.mono_ns = mono_ns();
+		q.mono_ns = bl_mono_ns();
 		ok = a->udp ? ask_udp(fd, &a->to, buf, size, &q, &err)
 			    : ask_ordered(ep, &a->to, buf, size, &q, &err);
 		if (ok)
-			v[n++] = (uint32_t)((mono_ns() - q.mono_ns) / 2);
+			v[n++] = (uint32_t)((bl_mono_ns() - q.mono_ns) / 2);
 		out_progress("latency: %u of %u", i, p->lat_samples);
 	}
 	out_progress_end();

@@ -5,7 +5,7 @@
 #ifndef BARLINE_CLI_PEER_H
 #define BARLINE_CLI_PEER_H
 
-#include "bench.h"
+#include "bench/rack/bench.h"
 
 struct peer_args {
 	bool serve, ask, udp;

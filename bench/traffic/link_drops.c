@@ -20,8 +20,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/util/cmd.h"
-#include "link_drops.h"
+#include "bench/traffic/link_drops.h"
+#include "cli/util/out.h"
 
 /* one counter; written to the pipe as it is, which keeps it whole: it is shorter than PIPE_BUF */
 struct counter {

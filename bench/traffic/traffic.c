@@ -11,11 +11,12 @@
 #include <unistd.h>
 
 #include "arbiter/alloc/alloc.h"
-#include "base/rate.h"
-#include "cli/util/cmd.h"
-#include "bench/rack/drive.h"
-#include "traffic.h"
 #include "loader/admission/admission.h"
+#include "base/number.h"
+#include "bench/traffic/traffic.h"
+#include "cli/util/args.h"
+#include "cli/util/out.h"
+#include "lab/lab_argp.h"
 
 #define DEFAULT_RATE 250000000 /* two cores carry that for eight hosts */
 /*
@@ -141,13 +142,23 @@ static void parse_transports(struct traffic_params *p, const char *arg, struct a
 		argp_error(state, "no transport");
 }
 
+/* clang-format off */
+static const struct bl_number numbers[] = {
+	BL_NUMBER_RATE_OF(KEY_OFFER, "offer", struct args, p.offer_bps),
+	BL_NUMBER(KEY_SECONDS, "seconds", "s", 2, 3600, struct args, p.seconds),
+	{ 0 }
+};
+/* clang-format on */
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct args *a = state->input;
 	struct traffic_params *p = &a->p;
-	long long v;
+	error_t err = bl_number_option(numbers, key, arg, a, state);
 	int i;
 
+	if (err != ARGP_ERR_UNKNOWN)
+		return err;
 	switch (key) {
 	case ARGP_KEY_INIT:
 		state->child_inputs[1] = &a->lab->spec;
@@ -160,16 +171,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_UNMETERED:
 		p->unmetered = true;
-		return 0;
-	case KEY_OFFER:
-		if (!bl_rate_parse(arg, &p->offer_bps))
-			argp_error(state, "offer \"%s\" is no rate: as 100mbit, from 2mbit on",
-				   arg);
-		return 0;
-	case KEY_SECONDS:
-		if (!cli_number(arg, 2, 3600, &v))
-			argp_error(state, "seconds \"%s\" is not a number from 2 to 3600", arg);
-		p->seconds = (unsigned int)v;
 		return 0;
 	case KEY_CONGESTION:
 		p->congestion = arg;
@@ -189,23 +190,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return ARGP_ERR_UNKNOWN;
 	}
 	return ARGP_ERR_UNKNOWN;
-}
-
-bool traffic_asked(int argc, char **argv)
-{
-	static const char *const flags[] = { "-j", "--json", "-v", "--verbose" };
-	int at, i;
-
-	for (at = 1; at < argc; at++) {
-		for (i = 0; i < 4 && strcmp(argv[at], flags[i]); i++)
-			;
-		if (i == 4)
-			break;
-	}
-	for (i = 0; at < argc && i < TRAFFIC_KINDS; i++)
-		if (!strcmp(argv[at], traffic_names[i]))
-			return true;
-	return false;
 }
 
 /* whether execvp(3) would find it */
@@ -241,12 +225,22 @@ struct lab *traffic_lab(const struct lab *lab, const struct traffic_policy *poli
 	return one;
 }
 
+int traffic_run_lab(struct lab *one, int (*driver)(struct lab *lab, void *arg), void *arg,
+		    const bool *done, const char *what)
+{
+	int err = lab_start(one, driver, arg);
+
+	free(one);
+	return err || !*done ? cli_fail("%s: the measurement did not complete", what) : 0;
+}
+
+/* argument of drive_cell() */
 struct cell_run {
 	const struct traffic_params *p;
 	struct traffic_cell *c;
 };
 
-static int drive(struct lab *lab, void *arg)
+static int drive_cell(struct lab *lab, void *arg)
 {
 	const struct cell_run *r = arg;
 
@@ -258,20 +252,16 @@ static int run_cell(const struct lab *lab, const struct traffic_params *p, struc
 	const struct traffic_policy *policy = &p->policy[c->policy];
 	struct lab *one = traffic_lab(lab, policy);
 	struct cell_run r = { p, c };
-	int err;
+	char what[80];
 
 	if (!one)
 		return 1;
-	err = lab_start(one, drive, &r);
-	free(one);
-	if (!err && !c->done)
-		err = 1;
-	return err ? cli_fail("%s, %s, %s: the measurement did not come to its end",
-			      traffic_names[p->kind], policy->text, c->udp ? "UDP" : "TCP")
-		   : 0;
+	snprintf(what, sizeof(what), "%s, %s, %s", traffic_names[p->kind], policy->text,
+		 c->udp ? "UDP" : "TCP");
+	return traffic_run_lab(one, drive_cell, &r, &c->done, what);
 }
 
-static int check(const struct args *a)
+static int check_setup(const struct args *a)
 {
 	const struct lab_spec *s = &a->lab->spec;
 	unsigned int least = a->p.kind == TRAFFIC_MEMCACHED ? 3 : 2;
@@ -343,7 +333,7 @@ int traffic_main(int argc, char **argv)
 		a.lab->spec.admission.t_slots = BULK_T;
 	if (!a.lab->spec.beacon_us)
 		a.lab->spec.beacon_us = BEACON_US;
-	err = check(&a);
+	err = check_setup(&a);
 	size = sizeof(*cells) * 2 * a.p.npolicies;
 	/* most of it is never touched */
 	cells = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE,

@@ -19,10 +19,12 @@
 #ifndef BARLINE_CLI_TRAFFIC_H
 #define BARLINE_CLI_TRAFFIC_H
 
+#include <argp.h>
 #include <stdatomic.h>
 
-#include "cli/admission.h"
+#include "base/hist.h"
 #include "lab/lab.h"
+#include "maps/reasons_abi.h"
 
 #define TRAFFIC_POLICIES_MAX 8
 #define TRAFFIC_FLOWS_MAX    256 /* shuffle of 16 hosts: 240 */
@@ -127,14 +129,20 @@ struct traffic_cell {
 };
 
 /* traffic.c */
-/** traffic_asked - whether these arguments of `lab run` name a workload. */
-bool traffic_asked(int argc, char **argv);
 int traffic_main(int argc, char **argv);
 
 /** traffic_policies - a list of policies, as "none,pl2:joint"; ends the process if it is none. */
 void traffic_policies(struct traffic_params *p, const char *arg, struct argp_state *state);
 /** traffic_lab - a copy of @lab for one run under @policy, to be freed; NULL after a message. */
 struct lab *traffic_lab(const struct lab *lab, const struct traffic_policy *policy);
+/**
+ * traffic_run_lab - Runs @driver(@arg) in lab @one, of traffic_lab(), and frees it.
+ * @done: set by the driver when the measurement is complete
+ * @what: name of the measurement, for the message
+ * Returns 0, or 1 after a message.
+ */
+int traffic_run_lab(struct lab *one, int (*driver)(struct lab *lab, void *arg), void *arg,
+		    const bool *done, const char *what);
 
 /* traffic_run.c */
 /** traffic_drive - run one cell inside the lab. 0 or 1 after a message. */

@@ -21,7 +21,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "traffic.h"
+#include "base/time.h"
+#include "bench/traffic/traffic.h"
 
 #define KEY       "barline"
 #define CONNECT_S 5
@@ -149,7 +150,7 @@ static void record(struct traffic_mc *m, uint64_t ns)
 static int ask(struct client *c, struct conn *k)
 {
 	k->have = 0;
-	k->asked_ns = mono_ns();
+	k->asked_ns = bl_mono_ns();
 	c->out++;
 	return send_all(k->fd, "get " KEY "\r\n", 13);
 }
@@ -168,7 +169,7 @@ static int take(struct client *c, struct conn *k)
 	k->have += (size_t)n;
 	if (k->have < c->want_len)
 		return 0;
-	record(c->m, mono_ns() - k->asked_ns);
+	record(c->m, bl_mono_ns() - k->asked_ns);
 	k->asked_ns = 0;
 	c->out--;
 	if (memcmp(k->buf, c->want, c->want_len)) {
@@ -196,9 +197,9 @@ int traffic_mc_main(struct traffic_mc *m, const uint8_t addr[4], uint16_t port)
 		if (ask(&c, &c.conn[i]))
 			return failed(m, "get");
 	}
-	while (c.out && (!stopped || mono_ns() - stopped < LAST_NS)) {
+	while (c.out && (!stopped || bl_mono_ns() - stopped < LAST_NS)) {
 		if (!stopped && atomic_load(&m->state) >= MC_STOP)
-			stopped = mono_ns();
+			stopped = bl_mono_ns();
 		if (poll(p, TRAFFIC_MC_CONNS, 10) < 0 && errno != EINTR)
 			return failed(m, "poll");
 		for (i = 0; i < TRAFFIC_MC_CONNS; i++)
@@ -207,7 +208,7 @@ int traffic_mc_main(struct traffic_mc *m, const uint8_t addr[4], uint16_t port)
 	}
 	for (i = 0; i < TRAFFIC_MC_CONNS; i++) {
 		if (c.conn[i].asked_ns) {
-			record(m, mono_ns() - c.conn[i].asked_ns);
+			record(m, bl_mono_ns() - c.conn[i].asked_ns);
 			m->unanswered++;
 		}
 		close(c.conn[i].fd);

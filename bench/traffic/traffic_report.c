@@ -8,8 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/util/cmd.h"
-#include "traffic.h"
+#include "bench/traffic/traffic.h"
+#include "cli/util/out.h"
+#include "cli/util/plot.h"
+#include "cli/util/read_admission.h"
 
 #define PLOT_POINTS 20000 /* of one distribution; more make no finer line */
 

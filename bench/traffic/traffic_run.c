@@ -18,10 +18,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/time.h"
+#include "bench/traffic/traffic.h"
+#include "bench/traffic/traffic_span.h"
+#include "cli/util/out.h"
+#include "cli/util/read.h"
+#include "cli/util/read_admission.h"
 #include "maps/fastpass_abi.h"
-#include "cli/util/cmd.h"
-#include "traffic.h"
-#include "traffic_span.h"
 #include "loader/admission/bl0.h"
 
 #define LISTEN_TIMEOUT_NS 10000000000ull
@@ -149,7 +152,7 @@ static int spawn(struct proc *p, unsigned int i, char *const argv[], const struc
 	if (p->fd < 0)
 		return cli_fail("memfd: %s", strerror(errno));
 	fflush(NULL);
-	p->began_ns = mono_ns();
+	p->began_ns = bl_mono_ns();
 	p->pid = fork();
 	if (p->pid < 0)
 		return cli_fail("cannot fork: %s", strerror(errno));
@@ -170,7 +173,7 @@ static void reap(struct proc *p)
 {
 	if (p->pid > 0 && waitpid(p->pid, &p->status, WNOHANG) == p->pid) {
 		p->pid = 0;
-		p->ended_ns = mono_ns();
+		p->ended_ns = bl_mono_ns();
 	}
 }
 
@@ -180,7 +183,7 @@ static void end(struct proc *p)
 		kill(p->pid, SIGKILL);
 		waitpid(p->pid, &p->status, 0);
 		p->pid = 0;
-		p->ended_ns = mono_ns();
+		p->ended_ns = bl_mono_ns();
 	}
 }
 
@@ -204,7 +207,7 @@ static bool listens(pid_t pid, uint16_t port)
 
 static int wait_listening(struct proc *p, uint16_t port, const char *what)
 {
-	uint64_t until = mono_ns() + LISTEN_TIMEOUT_NS;
+	uint64_t until = bl_mono_ns() + LISTEN_TIMEOUT_NS;
 
 	while (!listens(p->pid, port)) {
 		reap(p);
@@ -212,7 +215,7 @@ static int wait_listening(struct proc *p, uint16_t port, const char *what)
 			return cli_fail("%s ended with status %d before it listened", what,
 					WIFEXITED(p->status) ? WEXITSTATUS(p->status)
 							     : 128 + WTERMSIG(p->status));
-		if (mono_ns() > until)
+		if (bl_mono_ns() > until)
 			return cli_fail("%s does not listen after %llu s", what,
 					LISTEN_TIMEOUT_NS / 1000000000);
 		nap(2000);
@@ -386,15 +389,15 @@ static long long udp_received(struct run *r, unsigned int i, pid_t pid)
  */
 static void hold_back(struct run *r, unsigned int i, long long before)
 {
-	uint64_t until = mono_ns() + HELLO_NS;
+	uint64_t until = bl_mono_ns() + HELLO_NS;
 
 	while (udp_received(r, r->c->flow[i].to, r->server[i].pid) < before + 3) {
 		reap(&r->client[i]);
-		if (!r->client[i].pid || mono_ns() > until)
+		if (!r->client[i].pid || bl_mono_ns() > until)
 			return;
 		nap(500);
 	}
-	r->heard_ns[i] = mono_ns();
+	r->heard_ns[i] = bl_mono_ns();
 	kill(r->client[i].pid, SIGSTOP);
 }
 
@@ -404,14 +407,14 @@ static void hold_back(struct run *r, unsigned int i, long long before)
  */
 static long long udp_quiet(struct run *r, unsigned int i, pid_t pid)
 {
-	uint64_t until = mono_ns() + DRAINED_NS;
+	uint64_t until = bl_mono_ns() + DRAINED_NS;
 	long long n = udp_received(r, i, pid), last;
 
 	do {
 		last = n;
 		nap(QUIET_US);
 		n = udp_received(r, i, pid);
-	} while (n != last && mono_ns() < until);
+	} while (n != last && bl_mono_ns() < until);
 	return n;
 }
 
@@ -428,7 +431,7 @@ static int start_udp(struct run *r, unsigned int seconds)
 			return 1;
 		hold_back(r, i, before);
 	}
-	r->go_ns = mono_ns();
+	r->go_ns = bl_mono_ns();
 	for (i = 0; i < r->c->nflows; i++)
 		if (r->client[i].pid > 0)
 			kill(r->client[i].pid, SIGCONT);
@@ -451,7 +454,7 @@ static int start_tcp(struct run *r, unsigned int seconds)
 		g.wait_us = i / rounds * STAGGER_US;
 		err = start_client(r, i, seconds, &g);
 	}
-	r->go_ns = mono_ns();
+	r->go_ns = bl_mono_ns();
 	for (i = 0; i < r->c->nflows; i++)
 		r->client[i].began_ns = r->go_ns;
 	close(g.fd[0]);
@@ -469,7 +472,7 @@ static int start_clients(struct run *r, unsigned int seconds)
 static void look(struct run *r, const char *what, unsigned int seconds)
 {
 	uint32_t bytes = traffic_sampler_sample(r->look, r->c, r->begun_ns);
-	uint64_t ms = (mono_ns() - r->begun_ns) / 1000000;
+	uint64_t ms = (bl_mono_ns() - r->begun_ns) / 1000000;
 
 	if (ms % 100 < TRAFFIC_SAMPLE_US / 1000)
 		out_progress("%s, %s, %s: %.1f of %u s, longest queue %.1f frames", what,
@@ -481,7 +484,7 @@ static void look(struct run *r, const char *what, unsigned int seconds)
 /* until all flows are over, or no hope is left */
 static void watch(struct run *r, unsigned int seconds)
 {
-	uint64_t until = mono_ns() + seconds * 1000000000ull + GRACE_NS, clients_over = 0;
+	uint64_t until = bl_mono_ns() + seconds * 1000000000ull + GRACE_NS, clients_over = 0;
 	unsigned int i, clients, servers;
 
 	for (;;) {
@@ -494,9 +497,9 @@ static void watch(struct run *r, unsigned int seconds)
 			servers += r->server[i].pid > 0;
 		}
 		if (!clients && !clients_over)
-			clients_over = mono_ns();
-		if ((!clients && !servers) || mono_ns() > until ||
-		    (clients_over && mono_ns() - clients_over > LEFT_ALONE_NS))
+			clients_over = bl_mono_ns();
+		if ((!clients && !servers) || bl_mono_ns() > until ||
+		    (clients_over && bl_mono_ns() - clients_over > LEFT_ALONE_NS))
 			break;
 	}
 	for (i = 0; i < r->c->nflows; i++) {
@@ -653,13 +656,13 @@ static int start_asker(struct run *r, struct traffic_mc *m)
 static int asker_state(struct run *r, struct traffic_mc *m, int want, uint64_t timeout_ns,
 		       const char *what)
 {
-	uint64_t until = mono_ns() + timeout_ns;
+	uint64_t until = bl_mono_ns() + timeout_ns;
 
 	while (atomic_load(&m->state) >= 0 && atomic_load(&m->state) < want) {
 		reap(&r->asker);
 		if (!r->asker.pid && atomic_load(&m->state) >= 0 && atomic_load(&m->state) < want)
 			return cli_fail("the memcached client died");
-		if (mono_ns() > until)
+		if (bl_mono_ns() > until)
 			return cli_fail("the memcached client does not %s", what);
 		nap(1000);
 	}
@@ -679,11 +682,11 @@ static int ask_memcached(struct run *r, unsigned int k)
 		return 1;
 	if (start_clients(r, life_s(r)))
 		return 1;
-	go = mono_ns() + AROUND_S * 1000000000ull;
+	go = bl_mono_ns() + AROUND_S * 1000000000ull;
 	stop = go + r->p->seconds * 1000000000ull;
-	while (mono_ns() < stop) {
+	while (bl_mono_ns() < stop) {
 		look(r, "memcached", TRAFFIC_MC_SIZES * life_s(r));
-		if (mono_ns() >= go && atomic_load(&m->state) == 1)
+		if (bl_mono_ns() >= go && atomic_load(&m->state) == 1)
 			atomic_store(&m->state, 2);
 		if (atomic_load(&m->state) < 0)
 			return cli_fail("%s", m->error);
@@ -737,7 +740,7 @@ int traffic_drive(struct lab *lab, const struct traffic_params *p, struct traffi
 	r->look = traffic_sampler_new(c, lab->spec.admission.on);
 	if (!r->look)
 		return 1;
-	r->begun_ns = mono_ns();
+	r->begun_ns = bl_mono_ns();
 	err = p->kind == TRAFFIC_MEMCACHED ? run_memcached(r) : run_flows(r);
 	out_progress_end();
 	traffic_sampler_end(r->look, c);

@@ -12,30 +12,30 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "traffic.h"
+#include "base/time.h"
+#include "bench/counter_span.h"
+#include "bench/traffic/traffic.h"
+#include "cli/util/out.h"
+#include "cli/util/read_admission.h"
 
 static const unsigned int data_classes[] = { BL_CL_DATA, BL_CL_UNSCHED };
 #define DATA_CLASSES (sizeof(data_classes) / sizeof(data_classes[0]))
 
 /**
- * struct look_switch - one switch. @queues, @hists: fds. @ports: so many have queues. @looked_at:
+ * struct sampled_switch - one switch. @queues, @hists: fds. @ports: so many have queues. @sampled:
  * bit per port.
  */
-struct look_switch {
+struct sampled_switch {
 	int queues, hists;
 	uint32_t ports;
-	uint64_t looked_at;
+	uint64_t sampled;
 };
 
 struct traffic_sampler {
-	struct bl_node_ref *refs;
-	int nrefs;
-	bool admission;
+	struct counter_span span;
 	unsigned int nswitches;
-	struct look_switch sw[LAB_TORS_MAX];
-	/* at the beginning */
-	struct bl_hist found, sojourn, late;
-	struct bl_counts switch_counts, host_counts;
+	struct sampled_switch sw[LAB_TORS_MAX];
+	struct bl_hist found, sojourn; /* at the beginning */
 };
 
 /* a lab's switch port has the name of the host behind it */
@@ -51,7 +51,7 @@ static bool is_receiver(int names, uint32_t port, uint64_t receivers)
 	       receivers >> (host - 1) & 1;
 }
 
-static int open_switch(const struct bl_node_ref *ref, struct look_switch *s, uint64_t receivers)
+static int open_switch(const struct bl_node_ref *ref, struct sampled_switch *s, uint64_t receivers)
 {
 	uint32_t queues, hists, ports, i;
 	int meters = adm_map(ref, BL_MAP_METERS, sizeof(struct bl_meter), &ports);
@@ -75,7 +75,7 @@ static int open_switch(const struct bl_node_ref *ref, struct look_switch *s, uin
 		    bpf_map_lookup_elem(meters, &i, &m) || !m.ns_q20 ||
 		    !is_receiver(names, i, receivers))
 			continue;
-		s->looked_at |= 1ULL << i;
+		s->sampled |= 1ULL << i;
 		s->ports = i + 1;
 	}
 	close(meters);
@@ -95,7 +95,7 @@ static void read_hists(const struct traffic_sampler *l, struct bl_hist *found,
 				uint32_t key = BL_PORT_QUEUE(port, data_classes[k]);
 				struct bl_queue_hist h;
 
-				if (!(l->sw[i].looked_at >> port & 1) ||
+				if (!(l->sw[i].sampled >> port & 1) ||
 				    bpf_map_lookup_elem(l->sw[i].hists, &key, &h))
 					continue;
 				hist_add(found, &h.found, NULL);
@@ -103,7 +103,7 @@ static void read_hists(const struct traffic_sampler *l, struct bl_hist *found,
 			}
 }
 
-static void look_free(struct traffic_sampler *l)
+static void sampler_free(struct traffic_sampler *l)
 {
 	unsigned int i;
 
@@ -113,34 +113,29 @@ static void look_free(struct traffic_sampler *l)
 		if (l->sw[i].hists >= 0)
 			close(l->sw[i].hists);
 	}
-	free(l->refs);
+	counter_span_free(&l->span);
 	free(l);
 }
 
 struct traffic_sampler *traffic_sampler_new(struct traffic_cell *c, bool admission)
 {
 	struct traffic_sampler *l = calloc(1, sizeof(*l));
-	struct bl_err err;
-	int i, bad = 0;
+	int i, bad;
 
 	if (!l) {
 		cli_fail("out of memory");
 		return NULL;
 	}
-	l->admission = admission;
-	l->nrefs = bl_nodes_find(&l->refs, 0, &err);
-	if (l->nrefs < 0)
-		bad = cli_fail("%s", err.text);
-	for (i = 0; i < l->nrefs && admission && !bad; i++)
-		if (l->refs[i].role == BL_ROLE_SWITCH && l->nswitches < LAB_TORS_MAX) {
-			struct look_switch *s = &l->sw[l->nswitches++];
+	bad = counter_span_begin(&l->span, admission);
+	for (i = 0; i < l->span.nrefs && admission && !bad; i++)
+		if (l->span.refs[i].role == BL_ROLE_SWITCH && l->nswitches < LAB_TORS_MAX) {
+			struct sampled_switch *s = &l->sw[l->nswitches++];
 
-			bad = open_switch(&l->refs[i], s, c->receivers);
-			c->metered |= s->looked_at != 0;
+			bad = open_switch(&l->span.refs[i], s, c->receivers);
+			c->metered |= s->sampled != 0;
 		}
-	if (bad || adm_counts(l->refs, l->nrefs, &l->switch_counts, &l->host_counts) ||
-	    (l->admission && adm_late(l->refs, l->nrefs, &l->late))) {
-		look_free(l);
+	if (bad) {
+		sampler_free(l);
 		return NULL;
 	}
 	read_hists(l, &l->found, &l->sojourn);
@@ -152,13 +147,13 @@ uint32_t traffic_sampler_sample(struct traffic_sampler *l, struct traffic_cell *
 {
 	uint32_t longest = 0, port;
 	unsigned int i, k;
-	uint64_t now = mono_ns();
+	uint64_t now = bl_mono_ns();
 
 	for (i = 0; i < l->nswitches; i++)
 		for (port = 0; port < l->sw[i].ports; port++) {
 			uint32_t bytes = 0;
 
-			for (k = 0; k < DATA_CLASSES && l->sw[i].looked_at >> port & 1; k++) {
+			for (k = 0; k < DATA_CLASSES && l->sw[i].sampled >> port & 1; k++) {
 				struct bl_queue q;
 
 				if (!adm_queue(l->sw[i].queues,
@@ -176,19 +171,11 @@ uint32_t traffic_sampler_sample(struct traffic_sampler *l, struct traffic_cell *
 
 void traffic_sampler_end(struct traffic_sampler *l, struct traffic_cell *c)
 {
-	struct bl_hist found = { 0 }, sojourn = { 0 }, late = { 0 };
-	struct bl_counts sw = { 0 }, host = { 0 };
-	unsigned int k;
+	struct bl_hist found = { 0 }, sojourn = { 0 };
 
 	read_hists(l, &found, &sojourn);
 	hist_add(&c->found, &found, &l->found);
 	hist_add(&c->sojourn, &sojourn, &l->sojourn);
-	if (!(l->admission && adm_late(l->refs, l->nrefs, &late)))
-		hist_add(&c->late, &late, &l->late);
-	if (!adm_counts(l->refs, l->nrefs, &sw, &host))
-		for (k = 0; k < BL_REASON_MAX; k++) {
-			c->switch_counts.n[k] = sw.n[k] - l->switch_counts.n[k];
-			c->host_counts.n[k] = host.n[k] - l->host_counts.n[k];
-		}
-	look_free(l);
+	counter_span_end(&l->span, &c->switch_counts, &c->host_counts, &c->late);
+	sampler_free(l);
 }

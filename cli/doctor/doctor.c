@@ -7,7 +7,6 @@
 #include <linux/capability.h>
 #include <linux/magic.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -18,27 +17,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/time.h"
+#include "cli/cmd.h"
+#include "cli/doctor/doctor.h"
+#include "cli/doctor/finding.h"
+#include "cli/util/args.h"
+#include "cli/util/out.h"
+#include "cli/util/read.h"
 #include "core/clock_core.h"
 #include "maps/fastpass_abi.h"
 #include "maps/hold_abi.h"
-#include "cli/util/cmd.h"
-#include "doctor.h"
 
 #define TRY_TIMEOUT_S 30
-
-void found(const struct finder *to, enum finding_level level, const char *what, const char *cure,
-	   const char *fmt, ...)
-{
-	struct finding f = { .level = level };
-	va_list ap;
-
-	snprintf(f.what, sizeof(f.what), "%s", what);
-	snprintf(f.cure, sizeof(f.cure), "%s", level == FOUND_OK ? "" : cure);
-	va_start(ap, fmt);
-	vsnprintf(f.cause, sizeof(f.cause), fmt, ap);
-	va_end(ap);
-	to->fn(to->ctx, &f);
-}
 
 static const char *const level_names[] = {
 	[FOUND_OK] = "ok", [FOUND_WARN] = "warn", [FOUND_FAIL] = "FAIL"
@@ -327,7 +317,7 @@ static void check_nodes(const struct finder *to)
 						       : "its clock record was never set");
 		else
 			found(to, FOUND_OK, refs[i].meta.name, "", "clock valid, bound %llu us",
-			      (unsigned long long)bl_clock_bound(&c, mono_ns()) / 1000);
+			      (unsigned long long)bl_clock_bound(&c, bl_mono_ns()) / 1000);
 		check_counts(to, &refs[i]);
 		if (refs[i].role == BL_ROLE_HOST)
 			check_fastpass(to, &refs[i]);

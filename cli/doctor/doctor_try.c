@@ -28,9 +28,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/util/cmd.h"
-#include "doctor.h"
 #include "base/nl.h"
+#include "base/time.h"
+#include "cli/doctor/doctor.h"
+#include "cli/doctor/finding.h"
+#include "cli/util/out.h"
+#include "cli/util/read.h"
 #include "lab/pass.h"
 #include "loader/admission/bl0.h"
 #include "maps/host_abi.h"
@@ -199,11 +202,11 @@ static int packet_socket(unsigned int ifindex)
 /* Whether @frame comes to @sock within @ms. Other frames may come there all the time. */
 static bool comes(int sock, const uint8_t *frame, size_t len, unsigned int ms)
 {
-	uint64_t end = mono_ns() + ms * 1000000ull;
+	uint64_t end = bl_mono_ns() + ms * 1000000ull;
 	struct pollfd p = { .fd = sock, .events = POLLIN };
 	uint8_t got[128];
 
-	while (mono_ns() < end && poll(&p, 1, (int)ms) == 1)
+	while (bl_mono_ns() < end && poll(&p, 1, (int)ms) == 1)
 		if (recv(sock, got, sizeof(got), MSG_DONTWAIT) == (ssize_t)len &&
 		    !memcmp(got, frame, len))
 			return true;

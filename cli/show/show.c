@@ -12,9 +12,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/time.h"
+#include "cli/cmd.h"
+#include "cli/show/show.h"
+#include "cli/util/args.h"
+#include "cli/util/out.h"
+#include "cli/util/read.h"
 #include "core/clock_core.h"
-#include "cli/util/cmd.h"
-#include "show.h"
 #include "maps/host_abi.h"
 
 /* of kernel memory for one node's maps: what a rack's operator has to reckon with */
@@ -165,7 +169,7 @@ static json_t *time_or_null(uint64_t t)
 /* the clock is read here, after the barrier: a lag is never negative for that reason */
 static json_t *lag_or_null(const struct bl_clock *clock, uint64_t t)
 {
-	uint64_t mono = mono_ns();
+	uint64_t mono = bl_mono_ns();
 
 	if (!t || t == BL_TIME_NONE || !bl_clock_usable(clock, mono))
 		return json_null();
@@ -482,7 +486,7 @@ static int collect_clock(const struct bl_node_ref *ref, json_t *rows)
 	struct bl_clock c;
 	uint64_t mono, bus = node_now(ref, &c);
 
-	mono = mono_ns();
+	mono = bl_mono_ns();
 	json_array_append_new(
 		rows, json_pack("{s:s, s:b, s:o, s:I, s:I, s:I, s:I, s:I, s:i, s:I}", "node",
 				node_name(ref), "valid", bus != 0, "bus_ns", time_or_null(bus),

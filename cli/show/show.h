@@ -6,7 +6,8 @@
 #ifndef BARLINE_CLI_SHOW_H
 #define BARLINE_CLI_SHOW_H
 
-#include "cli/util/cmd.h"
+#include "cli/util/out.h"
+#include "loader/node.h"
 
 /**
  * show_nodes - parse the command line of a `show` and find its nodes. Their count, or -1 after a

@@ -13,9 +13,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/admission.h"
-#include "show.h"
 #include "loader/admission/admission.h"
+#include "base/time.h"
+#include "cli/cmd.h"
+#include "cli/show/show.h"
+#include "cli/util/out.h"
+#include "cli/util/read.h"
+#include "cli/util/read_admission.h"
 
 static char *mac_text(const uint8_t mac[6], char *buf, size_t size)
 {
@@ -289,7 +293,7 @@ static int switch_pairs(const struct bl_node_ref *ref, const struct bl_rsv_cfg *
 			const struct bl_sw_cfg *sw, int names, struct reservations *out)
 {
 	uint32_t entries, in, o;
-	uint64_t now = mono_ns();
+	uint64_t now = bl_mono_ns();
 	int fd = adm_map(ref, BL_MAP_RSV_PAIRS, sizeof(struct bl_rsv_pair), &entries);
 
 	if (fd < 0)
@@ -340,7 +344,7 @@ static int switch_reservations(const struct bl_node_ref *ref, struct reservation
 		if (err)
 			cli_fail("%s/maps/%s: %s", ref->dir, BL_MAP_RSV, strerror(errno));
 	}
-	now = mono_ns();
+	now = bl_mono_ns();
 	if (!err)
 		json_array_append_new(out->switches,
 				      json_pack("{s:s, s:b, s:s, s:f, s:I, s:I, s:I, s:I, s:I}",

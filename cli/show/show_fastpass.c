@@ -7,9 +7,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "cli/cmd.h"
+#include "cli/show/show.h"
+#include "cli/util/out.h"
+#include "cli/util/read.h"
+#include "cli/util/read_admission.h"
 #include "core/fastpass/fastpass_core.h"
-#include "cli/admission.h"
-#include "show.h"
 #include "loader/admission/admission.h"
 
 static json_t *page_row(const struct bl_node_ref *ref)

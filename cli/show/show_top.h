@@ -6,7 +6,7 @@
 #ifndef BARLINE_CLI_SHOW_TOP_H
 #define BARLINE_CLI_SHOW_TOP_H
 
-#include "show.h"
+#include "cli/show/show.h"
 
 struct top_rows {
 	json_t *hosts, *sending, *receiving;

@@ -6,9 +6,11 @@
 #include <bpf/bpf.h>
 #include <unistd.h>
 
+#include "cli/show/show_top.h"
+#include "cli/util/out.h"
+#include "cli/util/read.h"
+#include "cli/util/read_admission.h"
 #include "maps/top_host_abi.h"
-#include "cli/admission.h"
-#include "show_top.h"
 #include "loader/admission/top_host.h"
 
 static const char *const tx_states[] = { [BL_TOP_FREE] = "free",

@@ -10,10 +10,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/time.h"
+#include "cli/cmd.h"
+#include "cli/show/show.h"
+#include "cli/show/show_top.h"
+#include "cli/util/out.h"
+#include "cli/util/read.h"
+#include "cli/util/read_admission.h"
 #include "core/top/top_token_core.h"
-#include "cli/admission.h"
-#include "show.h"
-#include "show_top.h"
 #include "loader/admission/top_switch.h"
 
 struct tokens {
@@ -54,7 +58,7 @@ static uint64_t total(const __u64 *v)
 static int port_rows(const struct bl_node_ref *ref, const struct bl_token_cfg *cfg, const int *fds,
 		     uint32_t queue_count, uint32_t port, struct tokens *out)
 {
-	uint64_t passed, limit, expired, unit, now = mono_ns();
+	uint64_t passed, limit, expired, unit, now = bl_mono_ns();
 	struct bl_token_counts n;
 	struct bl_token_port p;
 	struct bl_sw_port sw;

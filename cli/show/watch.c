@@ -8,8 +8,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/util/cmd.h"
+#include "maps/clock_abi.h"
 #include "maps/host_abi.h"
+#include "base/number.h"
+#include "base/time.h"
+#include "cli/cmd.h"
+#include "cli/util/args.h"
+#include "cli/util/out.h"
+#include "cli/util/read.h"
 
 struct watch_args {
 	double interval_s;
@@ -24,21 +30,22 @@ static const struct argp_option watch_options[] = {
 	{ 0 }
 };
 
+/* clang-format off */
+static const struct bl_number numbers[] = {
+	BL_NUMBER('i', "interval", "s", 0.01, 86400, struct watch_args, interval_s),
+	BL_NUMBER('c', "count", NULL, 1, 1000000000, struct watch_args, count),
+	{ 0 }
+};
+/* clang-format on */
+
 static error_t parse_watch(int key, char *arg, struct argp_state *state)
 {
 	struct watch_args *w = state->input;
+	error_t err = bl_number_option(numbers, key, arg, w, state);
 
+	if (err != ARGP_ERR_UNKNOWN)
+		return err;
 	switch (key) {
-	case 'i':
-		if (!cli_real(arg, 0.01, 86400, &w->interval_s))
-			argp_error(state,
-				   "interval \"%s\" is not a number of seconds from 0.01 to 86400",
-				   arg);
-		return 0;
-	case 'c':
-		if (!cli_number(arg, 1, 1000000000, &w->count))
-			argp_error(state, "count \"%s\" is not a number from 1 on", arg);
-		return 0;
 	case 'a':
 		w->all = true;
 		return 0;
@@ -182,7 +189,7 @@ int cmd_watch(int argc, char **argv)
 		if (round)
 			nanosleep(&pause, NULL);
 		for (i = 0; i < n && !err; i++) {
-			struct sample new = { .at_ns = mono_ns() };
+			struct sample new = { .at_ns = bl_mono_ns() };
 
 			new.n = node_count_rows(&refs[i], &new.rows);
 			err = new.n < 0;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * How barline speaks: sentences to stderr, tables or one JSON object to stdout, and one progress
- * line on a terminal.
+ * See out.h.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -11,9 +10,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cmd.h"
+#include "cli/util/out.h"
 
 #define CELL 160
+
+struct cli_opts cli;
 
 static bool progress_shown;
 
@@ -98,54 +99,6 @@ void cli_json(json_t *obj)
 	fflush(stdout);
 	json_decref(all);
 	json_decref(obj);
-}
-
-bool cli_number(const char *s, long long min, long long max, long long *v)
-{
-	char *end;
-
-	errno = 0;
-	*v = strtoll(s, &end, 0);
-	return !errno && end != s && !*end && *v >= min && *v <= max;
-}
-
-bool cli_real(const char *s, double min, double max, double *v)
-{
-	char *end;
-
-	errno = 0;
-	*v = strtod(s, &end);
-	return !errno && end != s && !*end && *v >= min && *v <= max;
-}
-
-int cli_cpus(const char *s, int *cpus, int max)
-{
-	int n = 0;
-
-	while (*s) {
-		char *end;
-		long a = strtol(s, &end, 10), b = a;
-
-		if (end == s || a < 0)
-			return -1;
-		if (*end == '-') {
-			s = end + 1;
-			b = strtol(s, &end, 10);
-			if (end == s || b < a)
-				return -1;
-		}
-		for (; a <= b; a++) {
-			if (n == max || a >= BL_SW_CPUS_MAX)
-				return -1;
-			cpus[n++] = (int)a;
-		}
-		if (*end == ',')
-			end++;
-		else if (*end)
-			return -1;
-		s = end;
-	}
-	return n;
 }
 
 char *out_time(int64_t ns, char *buf, size_t size)

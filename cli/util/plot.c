@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Plots, by gnuplot, which is an external program: without it, or without its scripts, the numbers
- * are there all the same.
+ * See plot.h. gnuplot is an external program; without it, or without the scripts, a command still
+ * writes its result files.
  */
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cmd.h"
+#include "cli/util/plot.h"
 
 /*
- * PREFIX/bin/barline has the scripts in PREFIX/share/barline, build/barline in bench/ of the source
- * tree
+ * Writes the path of script @name into @path. The scripts of PREFIX/sbin/barline are in
+ * PREFIX/share/barline, those of build/barline in bench/ of the source tree. Returns 0, or -1 if
+ * the script is in neither.
  */
 static int find_script(const char *name, char *path, size_t size)
 {

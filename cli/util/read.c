@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Reading nodes: their pinned maps, by way of loader/load/pin.c, and the names of what is in them.
+ * See read.h. Pinned maps are opened by loader/load/pin.c.
  */
 #include <arpa/inet.h>
 #include <bpf/bpf.h>
@@ -12,11 +12,12 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/time.h"
+#include "cli/util/out.h"
+#include "cli/util/read.h"
 #include "core/clock_core.h"
-#include "cmd.h"
 #include "maps/host_abi.h"
 
 #define R_NAME(sym, name, kind, text) [BL_R_##sym] = name,
@@ -25,14 +26,6 @@
 static const char *const names[] = { BL_REASONS(R_NAME) };
 static const char *const texts[] = { BL_REASONS(R_TEXT) };
 static const enum bl_reason_kind kinds[] = { BL_REASONS(R_KIND) };
-
-uint64_t mono_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 const char *reason_name(unsigned int r)
 {
@@ -106,7 +99,7 @@ uint64_t node_now(const struct bl_node_ref *ref, struct bl_clock *clock)
 	memset(clock, 0, sizeof(*clock));
 	if (node_value(ref, BL_MAP_CLOCK, 0, clock, sizeof(*clock)))
 		return 0;
-	mono = mono_ns();
+	mono = bl_mono_ns();
 	return bl_clock_usable(clock, mono) ? bl_clock_at(clock, mono) : 0;
 }
 

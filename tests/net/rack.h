@@ -43,7 +43,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
-#include "cli/util/cmd.h"
+#include "cli/util/out.h"
 #include "lab/lab.h"
 #include "base/nl.h"
 #include "lib/barline.h"
@@ -90,22 +90,6 @@ __attribute__((format(printf, 3, 4), noreturn)) T_FN void rack_fail(const char *
 	}
 	fflush(NULL);
 	_exit(1);
-}
-
-/* what lab/lab_net.c says */
-int cli_fail(const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
-	va_end(ap);
-	fputc('\n', stderr);
-	return 1;
-}
-
-void out_progress(const char *fmt, ...)
-{
 }
 
 T_FN uint64_t t_mono(void)

@@ -4,6 +4,7 @@
  * frame, and without a daemon all goes on until the clock record is void; then nothing is sent
  * rather than sent wrong.
  */
+#include "maps/clock_abi.h"
 #include "tests/net/traffic.h"
 
 /* A host without a daemon sends no beacons: it is not to be left out because this takes long. */

@@ -18,11 +18,6 @@
 
 static struct kill_ctl *c; /* shared with the workers; NULL: there are none */
 
-uint64_t mono_ns(void)
-{
-	return t_mono();
-}
-
 /*
  * Room for @n workers that talk every @interval_us; the other fields of *c are set before they are
  * made.

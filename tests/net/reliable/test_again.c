@@ -6,6 +6,7 @@
  */
 #include "tests/net/loader/restart.h"
 
+#include <stdatomic.h>
 #include <sys/un.h>
 
 #include "tests/net/part.h"
@@ -35,11 +36,6 @@ struct actor {
 };
 
 static struct actor *actors;
-
-uint64_t mono_ns(void)
-{
-	return t_mono();
-}
 
 static unsigned int host_of(unsigned int i)
 {

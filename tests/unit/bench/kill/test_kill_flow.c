@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <cmocka.h>
 
-#include "bench/kill/kill_flow.c"
+#include "bench/kill/kill.h"
 
 #define MS 1000000ULL
 

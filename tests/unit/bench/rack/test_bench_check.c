@@ -7,11 +7,16 @@
 
 #include "tests/unit/unit.h"
 
-#include "bench/rack/bench_check.c"
+#include "bench/rack/bench.h"
+#include "maps/reasons_abi.h"
 
 static char said[512];
 
-int cli_fail(const char *fmt, ...)
+/* instead of cli/util: Makefile, WRAP_test_bench_check */
+int __wrap_cli_fail(const char *fmt, ...);
+const char *__wrap_reason_name(unsigned int r);
+
+int __wrap_cli_fail(const char *fmt, ...)
 {
 	va_list ap;
 
@@ -21,7 +26,7 @@ int cli_fail(const char *fmt, ...)
 	return 1;
 }
 
-const char *reason_name(unsigned int r)
+const char *__wrap_reason_name(unsigned int r)
 {
 	static const char *const names[] = {
 #define NAME(sym, name, kind, text) name,

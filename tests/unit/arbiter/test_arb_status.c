@@ -11,7 +11,7 @@
 #include "arbiter/status_json.h"
 
 #include "arbiter/alloc/alloc.h"
-#include "unit.h"
+#include "tests/unit/unit.h"
 
 #define QUOTED "a\"b\\c" /* a"b\c */
 

@@ -5,7 +5,7 @@
  */
 #include <jansson.h>
 
-#include "recover_rack.h"
+#include "tests/unit/controller/recover/recover_rack.h"
 
 #include "controller/ctl_priv.h"
 #include "controller/status.h"

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * See admission.h.
+ * See read_admission.h.
  */
 #include <bpf/bpf.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <unistd.h>
 
-#include "admission.h"
+#include "cli/util/out.h"
+#include "cli/util/read.h"
+#include "cli/util/read_admission.h"
 
 int adm_map(const struct bl_node_ref *ref, const char *name, uint32_t value_size, uint32_t *entries)
 {
@@ -20,7 +23,7 @@ int adm_map(const struct bl_node_ref *ref, const char *name, uint32_t value_size
 		return -1;
 	}
 	if (entries && bpf_obj_get_info_by_fd(fd, &info, &len)) {
-		cli_fail("cannot look into the map %s of %s: %s", name, ref->dir, strerror(errno));
+		cli_fail("cannot query the map %s of %s: %s", name, ref->dir, strerror(errno));
 		close(fd);
 		return -1;
 	}

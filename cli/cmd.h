@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The commands of `barline`. Each has a line in the table of main.c and a function that parses its
+ * own options. Exit status: 0 ok, 1 failed, 2 wrong usage. The commands of workloads are in
+ * bench/run.h.
+ */
+#ifndef BARLINE_CLI_CMD_H
+#define BARLINE_CLI_CMD_H
+
+int cmd_show_nodes(int argc, char **argv);
+int cmd_show_ports(int argc, char **argv);
+int cmd_show_barriers(int argc, char **argv);
+int cmd_show_endpoints(int argc, char **argv);
+int cmd_show_drops(int argc, char **argv);
+int cmd_show_clock(int argc, char **argv);
+int cmd_show_maps(int argc, char **argv);
+int cmd_show_reservations(int argc, char **argv);
+int cmd_show_holds(int argc, char **argv);
+int cmd_show_queues(int argc, char **argv);
+int cmd_show_fastpass(int argc, char **argv);
+int cmd_show_pacer(int argc, char **argv);
+int cmd_show_tokens(int argc, char **argv);
+int cmd_watch(int argc, char **argv);
+int cmd_switch_up(int argc, char **argv);
+int cmd_host_up(int argc, char **argv);
+int cmd_switch_detach(int argc, char **argv);
+int cmd_host_detach(int argc, char **argv);
+int cmd_admission_set(int argc, char **argv);
+int cmd_admission_show(int argc, char **argv);
+int cmd_clean(int argc, char **argv);
+int cmd_doctor(int argc, char **argv);
+int cmd_send(int argc, char **argv);
+int cmd_recv(int argc, char **argv);
+int cmd_arbiter_run(int argc, char **argv);
+int cmd_arbiter_show(int argc, char **argv);
+int cmd_arbiter_faults(int argc, char **argv);
+int cmd_controller_run(int argc, char **argv);
+int cmd_controller_show(int argc, char **argv);
+int cmd_controller_failures(int argc, char **argv);
+int cmd_controller_epochs(int argc, char **argv);
+int cmd_lab_up(int argc, char **argv);
+int cmd_lab_exec(int argc, char **argv);
+int cmd_lab_down(int argc, char **argv);
+int cmd_lab_list(int argc, char **argv);
+
+#endif

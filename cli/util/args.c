@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * See args.h.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/netns.h"
+#include "cli/util/args.h"
+#include "maps/switch_abi.h"
+
+static const struct argp_option global_options[] = {
+	{ "json", 'j', NULL, 0, "print JSON: one object, or one per line for streams", -2 },
+	{ "netns", 'n', "NETNS", 0,
+	  "work in this network namespace: a name as in ip-netns(8), or a path", -2 },
+	{ "verbose", 'v', NULL, 0, "say more on stderr; may be repeated", -2 },
+	{ 0 }
+};
+
+static error_t parse_global(int key, char *arg, struct argp_state *state)
+{
+	(void)state;
+	switch (key) {
+	case 'j':
+		cli.json = true;
+		return 0;
+	case 'n':
+		cli.netns = arg;
+		return 0;
+	case 'v':
+		cli.verbose++;
+		return 0;
+	}
+	return ARGP_ERR_UNKNOWN;
+}
+
+const struct argp cmd_globals_argp = { .options = global_options, .parser = parse_global };
+const struct argp_child cmd_globals[] = { cmd_globals_child, { 0 } };
+
+/* ---- errors of usage, which --json wants as JSON ---- */
+
+/* what argp writes to stderr while it parses */
+static struct {
+	FILE *stderr_was; /* NULL: nothing is captured */
+	char *text;
+	size_t size;
+} usage;
+
+/*
+ * Ends the capture and prints its text. Also called at exit, because argp ends the process after an
+ * error. The first line of the text is "barline show nodes: unrecognized option '--x'"; the lines
+ * after it only name --help.
+ */
+static void usage_end(void)
+{
+	const char *what;
+
+	if (!usage.stderr_was)
+		return;
+	fclose(stderr);
+	stderr = usage.stderr_was;
+	usage.stderr_was = NULL;
+	what = strstr(usage.text, ": ");
+	if (cli.json && what) {
+		usage.text[strcspn(usage.text, "\n")] = '\0';
+		cli_usage("%s", what + 2);
+	} else {
+		fwrite(usage.text, 1, usage.size, stderr);
+	}
+	free(usage.text);
+	usage.text = NULL;
+}
+
+void cmd_parse_words(const struct argp *argp, int argc, char **argv, unsigned int flags,
+		     void *input)
+{
+	static bool first = true;
+	FILE *f = open_memstream(&usage.text, &usage.size);
+
+	if (first)
+		atexit(usage_end);
+	first = false;
+	if (f) { /* argp writes to the value that stderr has when it begins */
+		usage.stderr_was = stderr;
+		stderr = f;
+	}
+	argp_parse(argp, argc, argv, flags, NULL, input);
+	usage_end();
+}
+
+void cmd_parse(const struct argp *argp, int argc, char **argv, void *input)
+{
+	static bool entered; /* `host up` and `switch up` parse twice */
+	struct bl_err err;
+	int old;
+
+	cmd_parse_words(argp, argc, argv, 0, input);
+	if (!cli.netns || entered)
+		return;
+	if (bl_netns_enter(cli.netns, &old, &err))
+		exit(cli_fail("%s", err.text));
+	entered = true;
+}
+
+int cmd_skip_flags(int argc, char **argv)
+{
+	static const char *const flags[] = { "-j", "--json", "-v", "--verbose" };
+	int at, i;
+
+	for (at = 1; at < argc; at++) {
+		for (i = 0; i < 4 && strcmp(argv[at], flags[i]); i++)
+			;
+		if (i == 4)
+			break;
+	}
+	return at;
+}
+
+int cli_cpus(const char *s, int *cpus, int max)
+{
+	int n = 0;
+
+	while (*s) {
+		char *end;
+		long a = strtol(s, &end, 10), b = a;
+
+		if (end == s || a < 0)
+			return -1;
+		if (*end == '-') {
+			s = end + 1;
+			b = strtol(s, &end, 10);
+			if (end == s || b < a)
+				return -1;
+		}
+		for (; a <= b; a++) {
+			if (n == max || a >= BL_SW_CPUS_MAX)
+				return -1;
+			cpus[n++] = (int)a;
+		}
+		if (*end == ',')
+			end++;
+		else if (*end)
+			return -1;
+		s = end;
+	}
+	return n;
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Reading nodes: the pinned maps of the nodes in sight, and names of what is in them.
+ */
+#ifndef BARLINE_CLI_UTIL_READ_H
+#define BARLINE_CLI_UTIL_READ_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "loader/node.h"
+#include "maps/clock_abi.h"
+#include "maps/reasons_abi.h"
+#include "maps/switch_abi.h"
+
+/** reason_name - Name of reason @r, as in JSON; "unknown" if a newer build counted it. */
+const char *reason_name(unsigned int r);
+/** reason_text - Sentence that explains reason @r. */
+const char *reason_text(unsigned int r);
+/** reason_kind - Whether frames with reason @r were forwarded, dropped, or only noted. */
+enum bl_reason_kind reason_kind(unsigned int r);
+/** role_name - "switch", "host" or "none", of enum bl_role. */
+const char *role_name(unsigned int role);
+/** port_role_name - Name of a port's role, of enum bl_port_role. */
+const char *port_role_name(unsigned int role);
+
+/**
+ * nodes_here - Lists the nodes of the current network namespace, or with @all of the machine.
+ * Returns their number, or -1 after a message, also if there is none. The caller frees *@out.
+ */
+int nodes_here(struct bl_node_ref **out, bool all);
+
+/**
+ * node_value - Reads element @key of a pinned map of a node into @value, which has @size bytes.
+ * Returns 0, or -errno after a message.
+ */
+int node_value(const struct bl_node_ref *ref, const char *map, uint32_t key, void *value,
+	       uint32_t size);
+
+/**
+ * node_now - Returns the bus time of a node in ns, or 0 if its clock cannot be used. @clock gets
+ * the clock; it is zero if the clock cannot be read.
+ */
+uint64_t node_now(const struct bl_node_ref *ref, struct bl_clock *clock);
+
+/** node_nic - Writes the name of a host's network interface into @name; "nic" if unknown. */
+void node_nic(const struct bl_node_ref *ref, char *name, size_t size);
+
+/** node_alive - Returns whether the socket of a host's daemon accepts connections. */
+bool node_alive(const struct bl_node_ref *ref);
+
+/** addr_text - Formats an IPv6 or IPv4-mapped address; the zero address is "any". Returns @buf. */
+char *addr_text(const uint8_t ip[16], char *buf, size_t size);
+
+/** struct count_row - Counters of one place of a node: a switch port, or a hook of a host. */
+struct count_row {
+	uint32_t key;     /* of the map of counters */
+	char name[24];    /* interface */
+	const char *role; /* role of the port, or name of the hook */
+	struct bl_counts n;
+};
+
+/**
+ * node_count_rows - Reads the counters of all places of a node. Returns their number, or -1 after a
+ * message. The caller frees *@out in both cases.
+ */
+int node_count_rows(const struct bl_node_ref *ref, struct count_row **out);
+
+/** counts_frames - Returns how many frames were counted, forwarded or dropped. */
+uint64_t counts_frames(const struct bl_counts *n);
+/** counts_kind - Returns the sum of all counters whose reason is of @kind. */
+uint64_t counts_kind(const struct bl_counts *n, enum bl_reason_kind kind);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Client of the status sockets, on which arbiters, controllers and the fault isolation service
+ * print their state as one JSON object (base/status_socket.h).
+ */
+#ifndef BARLINE_CLI_UTIL_STATUS_H
+#define BARLINE_CLI_UTIL_STATUS_H
+
+#include <jansson.h>
+
+/**
+ * status_ask - Returns what the process with the status socket @path prints, or NULL if it does not
+ * answer. Waits up to 3 s for each part of the answer. The caller owns the reference.
+ * @command: lines that are sent to the process first; NULL: none (see arbiter/status.c)
+ */
+json_t *status_ask(const char *path, const char *command);
+
+/**
+ * status_ask_each - Asks each process of this network namespace whose socket is called
+ * @name-NETNS-PID.sock. Removes the sockets of processes that were killed.
+ * @name: "arbiter" (BL_ARB_DOOR) or "controller" (BL_CTL_STATUS)
+ * @command: as of status_ask()
+ * Returns an array of answers, empty if no process answers.
+ */
+json_t *status_ask_each(const char *name, const char *command);
+
+#endif
