@@ -2,14 +2,14 @@
 /*
  * The path stage of the engine: the grants of one run, all without a path, become grants with one.
  *
- * Two tiers. A grant is a pair and a mask of up to 64 slots; path_room.h hands the mask from path
- * to path, so the work is in grants and not in packets, in whatever order they come. A few packets
- * find no path that way. Where their slot has packets of this run only, none of which has been
- * told, the slot is coloured anew as a whole (path.h), which places all of them as long as no path
- * is dead. What is left comes back as a refund and is asked for again.
+ * Two tiers. A grant is a pair and a mask of up to 64 slots; path/path_room.h hands the mask from
+ * path to path, so the work is in grants and not in packets, in whatever order they come. A few
+ * packets find no path that way. Where their slot has packets of this run only, none of which has
+ * been announced, the slot is coloured anew as a whole (path/path.h), which places all of them as
+ * long as no path is dead. What is left comes back as a refund and is asked for again.
  *
- * Three tiers. The grants are put in order of their words, by counting, and every slot is a
- * colouring of its own; what later runs put into the same slot must do with what is left of it.
+ * Three tiers. The grants are sorted by their words, by counting, and every slot is a colouring of
+ * its own. What later runs put into the same slot must do with what is left of it.
  *
  * Example: 2 racks, 2 paths of 1 packet; slots 5 and 6 of pair 0 -> 9 (rack 0 to 1). In slot 6 the
  * rack sends on path 0 already. The one grant {5, 6} becomes {5} on path 0 and {6} on path 1.
@@ -24,7 +24,7 @@
 #include "base/log.h"
 #include "arbiter/pages.h"
 
-#define LOAD_SLOTS 1024 /* more than any window reaches */
+#define LOAD_SLOTS 1024 /* slots, more than any window reaches */
 /*
  * Packets in slots that are coloured anew in one run: 15 ns each, so no more than 250 us. Without a
  * limit a run in overload takes longer than the slots that it gives.
@@ -34,8 +34,9 @@
 /* ---- dead paths ---- */
 
 /*
- * Three tiers: the selectors of racks and of pods get what follows from path bits by racks. What
- * they choose all the same, because another rack of the pod may, colour() takes back.
+ * Passes the table of dead paths to the selectors of racks and of pods (three tiers). A path that a
+ * selector chooses all the same, because it works for another rack of the pod, is refused in
+ * colour_slot().
  */
 static void tell_tiers(struct selector *s)
 {
@@ -67,10 +68,10 @@ static void tell_tiers(struct selector *s)
 }
 
 /*
- * Tables of dead paths, if they changed. False: no memory for them, and they are still the old
- * ones.
+ * Takes over the table of dead paths if it changed. Returns false if there is no memory for it;
+ * then the old one stays in use.
  */
-static bool take_table(struct selector *s)
+static bool table_take(struct selector *s)
 {
 	struct bl_engine *e = s->e;
 	uint64_t before = atomic_load_explicit(&e->generation, memory_order_acquire);
@@ -81,12 +82,12 @@ static bool take_table(struct selector *s)
 	for (i = 0; i < e->nracks * e->nracks; i++)
 		s->works[i] = atomic_load_explicit(&e->usable[i], memory_order_relaxed);
 	/*
-	 * pairs with the release in bl_engine_usable(): what was read while the number stood still
-	 * is whole
+	 * Pairs with the release in publish_usable(): what was read while the number stayed the
+	 * same is consistent.
 	 */
 	atomic_thread_fence(memory_order_acquire);
 	if (atomic_load_explicit(&e->generation, memory_order_relaxed) != before)
-		return true; /* half of it may be old: at the next run */
+		return true; /* half of it may be old: try again at the next run */
 	if (s->tiers)
 		tell_tiers(s);
 	for (i = 0; s->room && i < e->nracks * e->nracks; i++) {
@@ -100,8 +101,8 @@ static bool take_table(struct selector *s)
 	return true;
 }
 
-/* @mtus of pair @g that found no path: comm asks for them again */
-static struct arb_grant refund(const struct arb_grant *g, uint32_t mtus)
+/* A refund for @mtus MTUs of the pair of @g that found no path. */
+static struct arb_grant make_refund(const struct arb_grant *g, uint32_t mtus)
 {
 	return (struct arb_grant){ .base = g->base,
 				   .src = g->src,
@@ -113,8 +114,8 @@ static struct arb_grant refund(const struct arb_grant *g, uint32_t mtus)
 
 /* ---- two tiers: masks ---- */
 
-/* Words that no later run can reach are over. @last: the last word of this run. */
-static void move(struct selector *s, uint64_t last)
+/* Ends the words that no later run can reach. @last: last word of this run. */
+static void move_words(struct selector *s, uint64_t last)
 {
 	const uint32_t words = (s->e->ops.horizon_slots + 63) / 64;
 	const uint64_t first = last + 1 > words ? last + 1 - words : 0;
@@ -130,10 +131,7 @@ static void move(struct selector *s, uint64_t last)
 	s->first = first;
 }
 
-/*
- * The slots of ask @i that are on no path are put where @path says; one that has none stays in
- * .slots.
- */
+/* Moves slot @bit of ask @i to @path; BL_PATH_NONE: to @slots of the ask. */
 static void put_slot(struct selector *s, uint32_t i, uint32_t lanes, uint64_t bit, uint8_t path)
 {
 	uint64_t *take = &s->take[(size_t)i * lanes];
@@ -146,8 +144,8 @@ static void put_slot(struct selector *s, uint32_t i, uint32_t lanes, uint64_t bi
 }
 
 /*
- * Slots @bad of one word are coloured as a whole. @head: its first ask. Returns the packets in
- * them.
+ * Colours slots @bad of one word as a whole. @head: first ask of the word. Returns the number of
+ * packets in these slots.
  */
 static unsigned int mend_word(struct selector *s, uint32_t head, uint64_t bad)
 {
@@ -175,9 +173,9 @@ static unsigned int mend_word(struct selector *s, uint32_t head, uint64_t bad)
 			s->src[i] = s->ask[asks[i]].src;
 			s->dst[i] = s->ask[asks[i]].dst;
 		}
+		/* dead paths, or more packets than the racks may send: no better than before */
 		if (bl_path_select(s->path, n, s->src, s->dst, s->got) >= none[b])
-			continue; /* dead paths, or more than the racks may send: as good as it was
-				   */
+			continue;
 		bl_room_set(s->room, word, b, n, s->src, s->dst, s->got);
 		for (i = 0; i < n; i++)
 			put_slot(s, asks[i], lanes, 1ULL << b, s->got[i]);
@@ -185,8 +183,8 @@ static unsigned int mend_word(struct selector *s, uint32_t head, uint64_t bad)
 	return sum;
 }
 
-/* @n asks, of which some have slots without a path */
-static void mend(struct selector *s, unsigned int n)
+/* Colours slots anew in which some of the @n asks found no path. */
+static void mend_slots(struct selector *s, unsigned int n)
 {
 	uint64_t bad[BL_SEL_WORDS] = { 0 }, any = 0;
 	uint32_t head[BL_SEL_WORDS], i;
@@ -208,7 +206,7 @@ static void mend(struct selector *s, unsigned int n)
 		*h = i;
 	}
 	for (i = 0; i < BL_SEL_WORDS && sum < MEND_MAX; i++) {
-		/* as many slots as the rest of the budget surely holds, the nearest first */
+		/* as many slots as the rest of the budget holds for sure, the nearest first */
 		const unsigned int slots = (MEND_MAX - sum + s->slot_limit - 1) / s->slot_limit;
 
 		if (bad[i])
@@ -216,8 +214,8 @@ static void mend(struct selector *s, unsigned int n)
 	}
 }
 
-static unsigned int by_masks(struct selector *s, struct arb_grant *g, unsigned int n,
-			     unsigned int max)
+static unsigned int assign_masks(struct selector *s, struct arb_grant *g, unsigned int n,
+				 unsigned int max)
 {
 	const struct bl_engine *e = s->e;
 	const uint32_t lanes = bl_room_lanes(s->room);
@@ -229,7 +227,7 @@ static unsigned int by_masks(struct selector *s, struct arb_grant *g, unsigned i
 		const struct arb_grant one = g[i];
 		const uint16_t a = e->rack_of[one.src], b = e->rack_of[one.dst];
 
-		if (a == b) { /* within its rack: no path */
+		if (a == b) { /* within one rack: no path is needed */
 			g[out++] = one;
 			continue;
 		}
@@ -246,10 +244,10 @@ static unsigned int by_masks(struct selector *s, struct arb_grant *g, unsigned i
 	}
 	if (!asks)
 		return out;
-	move(s, last);
+	move_words(s, last);
 	none = bl_room_take(s->room, s->ask, asks, s->take);
 	if (__builtin_expect(none != 0, 0))
-		mend(s, asks);
+		mend_slots(s, asks);
 	for (i = 0; i < asks; i++) {
 		const struct sel_pair *p = &s->pair[i];
 		const uint32_t shift = p->base & 63;
@@ -266,8 +264,8 @@ static unsigned int by_masks(struct selector *s, struct arb_grant *g, unsigned i
 				}
 		} else {
 			/*
-			 * which paths a grant has is anybody's guess: each is written, and the
-			 * place advances or not
+			 * Which paths a grant has cannot be predicted: each is written, and the
+			 * position advances or not.
 			 */
 			for (k = 0; k < lanes; k++) {
 				one.slots = take[k] >> shift;
@@ -277,20 +275,17 @@ static unsigned int by_masks(struct selector *s, struct arb_grant *g, unsigned i
 			}
 		}
 		if (__builtin_expect(s->ask[i].slots != 0, 0) && out < max)
-			g[out++] = refund(&one, bl_count64(s->ask[i].slots));
+			g[out++] = make_refund(&one, bl_count64(s->ask[i].slots));
 	}
 	return out;
 }
 
 /* ---- three tiers: a colouring per slot ---- */
 
-/**
- * struct load - what one slot has been given so far; pointers into @load of struct selector. @up,
- * @down: packets out of and into each rack by each aggregation switch (two tiers: path). @core_up,
- * @core_down: out of and into each pod by each path.
- */
+/** struct load - What one slot has been given so far; pointers into @load of struct selector. */
 struct load {
-	uint16_t *up, *down, *core_up, *core_down;
+	uint16_t *up, *down; /* [rack][aggregation switch] packets out of and into the rack */
+	uint16_t *core_up, *core_down; /* [pod][path] packets out of and into the pod */
 };
 
 static size_t load_size(const struct bl_engine *e)
@@ -298,7 +293,7 @@ static size_t load_size(const struct bl_engine *e)
 	return 2 * ((size_t)e->nracks * (e->npaths / e->cores) + (size_t)e->npods * e->npaths);
 }
 
-/* @fresh: nothing yet. */
+/* The load of a slot. @fresh: set to true if nothing was given of it before. */
 static struct load load_of(struct selector *s, uint64_t slot, bool *fresh)
 {
 	const struct bl_engine *e = s->e;
@@ -321,9 +316,12 @@ static bool leaves_pod(const struct bl_engine *e, uint32_t src, uint32_t dst)
 	return e->pod_of && e->pod_of[src] != e->pod_of[dst];
 }
 
-/* The counts of path @k between two racks: two or four of them. */
-static unsigned int links(const struct bl_engine *e, const struct load *l, uint32_t src,
-			  uint32_t dst, uint32_t k, uint16_t **at)
+/*
+ * Writes pointers to the counts of path @k between two racks to @at: two or four of them. Returns
+ * how many.
+ */
+static unsigned int link_loads(const struct bl_engine *e, const struct load *l, uint32_t src,
+			       uint32_t dst, uint32_t k, uint16_t **at)
 {
 	const uint32_t aggs = e->npaths / e->cores;
 
@@ -336,8 +334,8 @@ static unsigned int links(const struct bl_engine *e, const struct load *l, uint3
 	return 4;
 }
 
-/* 0: a link of it is full; else as much more as it has room. */
-static uint32_t room_on(const struct bl_engine *e, uint16_t **at, unsigned int n)
+/* How many more packets the path with the @n counts @at has room for; 0: a link of it is full. */
+static uint32_t path_room(const struct bl_engine *e, uint16_t **at, unsigned int n)
 {
 	uint32_t room = UINT32_MAX, i;
 
@@ -349,16 +347,17 @@ static uint32_t room_on(const struct bl_engine *e, uint16_t **at, unsigned int n
 	return room;
 }
 
-static bool works(const struct selector *s, uint32_t src, uint32_t dst, uint32_t k)
+static bool path_usable(const struct selector *s, uint32_t src, uint32_t dst, uint32_t k)
 {
 	return !s->seen || s->works[(size_t)src * s->e->nracks + dst] >> k & 1;
 }
 
 /*
- * One packet beside those that have their paths and are told: the path with the most room. Whoever
- * finds none comes again in another slot.
+ * Finds the path with the most room for one packet beside those whose paths are announced already.
+ * Returns BL_PATH_NONE if none has room: the packet is asked for again, for another slot.
  */
-static uint8_t beside(const struct selector *s, const struct load *l, uint32_t src, uint32_t dst)
+static uint8_t path_beside(const struct selector *s, const struct load *l, uint32_t src,
+			   uint32_t dst)
 {
 	const struct bl_engine *e = s->e;
 	const uint32_t step = leaves_pod(e, src, dst) ? 1 : e->cores;
@@ -370,14 +369,14 @@ static uint8_t beside(const struct selector *s, const struct load *l, uint32_t s
 		uint32_t room;
 
 		/*
-		 * within a pod no core is used: the aggregation switch works if any of its paths
-		 * does
+		 * Within a pod no core switch is used: the aggregation switch works if any of its
+		 * paths does.
 		 */
-		for (j = 0; j < step && !works(s, src, dst, k + j); j++)
+		for (j = 0; j < step && !path_usable(s, src, dst, k + j); j++)
 			;
 		if (j == step)
 			continue;
-		room = room_on(e, at, links(e, l, src, dst, k, at));
+		room = path_room(e, at, link_loads(e, l, src, dst, k, at));
 		if (room > most) {
 			most = room;
 			best = (uint8_t)k;
@@ -386,17 +385,17 @@ static uint8_t beside(const struct selector *s, const struct load *l, uint32_t s
 	return best;
 }
 
-static void taken(const struct bl_engine *e, const struct load *l, uint32_t src, uint32_t dst,
-		  uint32_t k)
+static void count_packet(const struct bl_engine *e, const struct load *l, uint32_t src,
+			 uint32_t dst, uint32_t k)
 {
 	uint16_t *at[4];
-	unsigned int n = links(e, l, src, dst, k, at);
+	unsigned int n = link_loads(e, l, src, dst, k, at);
 
 	while (n--)
 		++*at[n];
 }
 
-/* A colouring of the @n packets in hand; places all of them as long as no path is dead. */
+/* Colours the @n packets in hand; places all of them as long as no path is dead. */
 static void select_all(struct selector *s, unsigned int n)
 {
 	const struct bl_engine *e = s->e;
@@ -407,19 +406,19 @@ static void select_all(struct selector *s, unsigned int n)
 		uint32_t k = s->agg[i] * e->cores + (s->core[i] == BL_PATH_NONE ? 0 : s->core[i]);
 
 		s->got[i] = s->agg[i] == BL_PATH_NONE || (leaves_pod(e, s->src[i], s->dst[i]) &&
-							  !works(s, s->src[i], s->dst[i], k))
+							  !path_usable(s, s->src[i], s->dst[i], k))
 				    ? BL_PATH_NONE
 				    : (uint8_t)k;
 	}
 }
 
 /*
- * Slot @bit of one word: a colouring of the packets that leave their racks. @from, @to: the grants
- * of this word. The first packets of a slot get the selector's colouring, which places all of them;
- * those that a later run puts into the same slot must do with what is left, since paths that were
- * told cannot be changed.
+ * Colours slot @bit of one word: the packets that leave their racks. @from, @to: the grants of this
+ * word. The first packets of a slot get the selector's colouring, which places all of them. Those
+ * that a later run puts into the same slot must do with what is left, since paths that were
+ * announced cannot be changed.
  */
-static void colour(struct selector *s, unsigned int from, unsigned int to, unsigned int bit)
+static void colour_slot(struct selector *s, unsigned int from, unsigned int to, unsigned int bit)
 {
 	const struct arb_grant *in = s->in;
 	const struct bl_engine *e = s->e;
@@ -446,25 +445,25 @@ static void colour(struct selector *s, unsigned int from, unsigned int to, unsig
 		select_all(s, n);
 	for (i = 0; i < n; i++)
 		if (fresh && s->got[i] != BL_PATH_NONE)
-			taken(e, &load, s->src[i], s->dst[i], s->got[i]);
+			count_packet(e, &load, s->src[i], s->dst[i], s->got[i]);
 	for (i = 0; i < n; i++) {
 		if (fresh && s->got[i] != BL_PATH_NONE)
 			continue;
-		s->got[i] = beside(s, &load, s->src[i], s->dst[i]);
+		s->got[i] = path_beside(s, &load, s->src[i], s->dst[i]);
 		if (s->got[i] != BL_PATH_NONE)
-			taken(e, &load, s->src[i], s->dst[i], s->got[i]);
+			count_packet(e, &load, s->src[i], s->dst[i], s->got[i]);
 	}
 	for (i = 0; i < n; i++)
 		s->in[s->packet_of[i]].mtus =
-			s->got[i]; /* the path of this packet; until the slot is taken out below */
+			s->got[i]; /* the path of this packet, until assign_colours() has read it */
 	s->npackets = n;
 }
 
 /*
- * The run's grants into s->in, in order of their words, which are no more than a window's. Returns
- * how many.
+ * Sorts the grants of a run by their words into @in; they are in no more words than a window has.
+ * Returns how many there are.
  */
-static unsigned int by_word(struct selector *s, const struct arb_grant *g, unsigned int n)
+static unsigned int sort_by_word(struct selector *s, const struct arb_grant *g, unsigned int n)
 {
 	unsigned int start[BL_WINDOW_WORDS + 1] = { 0 }, i, sum = 0, c;
 	uint64_t least = UINT64_MAX;
@@ -484,19 +483,19 @@ static unsigned int by_word(struct selector *s, const struct arb_grant *g, unsig
 }
 
 /*
- * For each word of slots each slot is coloured; a packet that found a path goes into the grant
- * (pair, word, path), and these are written behind each other. Pairs within a rack keep
+ * Colours each slot of each word. A packet that found a path goes into the grant (pair, word,
+ * path), and these grants are written one after the other. Pairs within a rack keep
  * BL_FCP_PATH_ANY.
  */
-static unsigned int by_colours(struct selector *s, struct arb_grant *g, unsigned int n,
-			       unsigned int max)
+static unsigned int assign_colours(struct selector *s, struct arb_grant *g, unsigned int n,
+				   unsigned int max)
 {
 	const struct bl_engine *e = s->e;
 	const uint32_t npaths = e->npaths;
 	unsigned int from, to, i, bit, out = 0;
 	uint64_t *mask = s->mask;
 
-	n = by_word(s, g, n);
+	n = sort_by_word(s, g, n);
 	for (from = 0; from < n; from = to) {
 		uint64_t any = 0;
 
@@ -504,11 +503,11 @@ static unsigned int by_colours(struct selector *s, struct arb_grant *g, unsigned
 		     to < n && to - from < 64 * s->slot_limit && s->in[to].base == s->in[from].base;
 		     to++)
 			any |= s->in[to].slots;
-		/* masks by grant and path, and one more for packets without any */
+		/* masks by grant and path, and one more for packets without a path */
 		memset(mask, 0, (size_t)(to - from) * (npaths + 1) * sizeof(*mask));
 		for (; any; any &= any - 1) {
 			bit = (unsigned int)__builtin_ctzll(any);
-			colour(s, from, to, bit);
+			colour_slot(s, from, to, bit);
 			for (i = 0; i < s->npackets; i++) {
 				uint32_t at = s->packet_of[i], k = s->in[at].mtus;
 
@@ -545,22 +544,22 @@ static unsigned int by_colours(struct selector *s, struct arb_grant *g, unsigned
 	return out;
 }
 
-static unsigned int assign(void *p, struct arb_grant *g, unsigned int n, unsigned int max)
+static unsigned int assign_paths(void *p, struct arb_grant *g, unsigned int n, unsigned int max)
 {
 	struct selector *s = p;
 
 	n = n < s->limit ? n : s->limit;
-	if (!take_table(s)) { /* all of them are asked for again */
+	if (!table_take(s)) { /* all of them are asked for again */
 		unsigned int i;
 
 		for (i = 0; i < n; i++)
-			g[i] = refund(&g[i], bl_count64(g[i].slots));
+			g[i] = make_refund(&g[i], bl_count64(g[i].slots));
 		return n;
 	}
-	return s->tiers ? by_colours(s, g, n, max) : by_masks(s, g, n, max);
+	return s->tiers ? assign_colours(s, g, n, max) : assign_masks(s, g, n, max);
 }
 
-const struct arb_path_ops bl_selector_ops = { assign };
+const struct arb_path_ops bl_selector_ops = { .assign = assign_paths };
 
 /* ---- life ---- */
 
@@ -635,7 +634,7 @@ static bool open_tiers(struct selector *s, const struct bl_fp_file *f, enum bl_p
 	s->core = calloc(s->slot_limit, sizeof(*s->core));
 	s->between = calloc((size_t)f->npods * f->npods + 1, sizeof(*s->between));
 	s->load_slot = malloc(LOAD_SLOTS * sizeof(*s->load_slot));
-	/* pages that no slot needs are never touched */
+	/* pages that no slot needs are never written */
 	s->load = calloc(LOAD_SLOTS, load_size(e) * sizeof(*s->load));
 	if (s->load_slot)
 		memset(s->load_slot, 0xff, LOAD_SLOTS * sizeof(*s->load_slot));

@@ -3,9 +3,9 @@
  * The comm stage: packets in, each to its endpoint's session; new demands to the allocator; grants
  * into ALLOCs; watchdogs.
  *
- * A turn reads the clock first, then empties the group's socket, then judges
- * (core/fastpass/watchdog_core.h says why), and only then looks at requests. So a process that
- * stood still loses its right to give slots before it could use it.
+ * A turn reads the clock first, then empties the group's socket, then evaluates the watchdogs
+ * (core/fastpass/watchdog_core.h says why), and only then processes requests. So a process that was
+ * stopped loses its right to give slots before it can use it.
  */
 #include <errno.h>
 #include <net/if.h>
@@ -52,7 +52,7 @@ int arb_comm_open(struct bl_arb *a, struct bl_err *err)
 	if (getrandom(&a->faults_challenge, sizeof(a->faults_challenge), 0) !=
 	    sizeof(a->faults_challenge))
 		return bl_fail(err, EIO, "the kernel has no random numbers");
-	a->faults_challenge |= 1; /* 0 is who does not know it */
+	a->faults_challenge |= 1; /* 0 stands for a service that does not know it */
 	a->bell_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (a->bell_fd < 0)
 		return bl_fail(err, errno, "eventfd: %s", strerror(errno));
@@ -102,15 +102,13 @@ void arb_comm_close(struct bl_arb *a)
 	arb_peers_close(a);
 }
 
-/* ---- sending ---- */
-
 /* ---- between a session and the pipeline ---- */
 
 /*
- * a session's end goes to the allocator before the next one's demands; what the ring has no room
- * for stays where it is
+ * Hands what a session has for the allocator to it: first the end of the session before, then
+ * demands. What the ring has no room for stays in the session.
  */
-static void hand_over(struct bl_arb *a, struct arb_peer *p)
+static void hand_over_demands(struct bl_arb *a, struct arb_peer *p)
 {
 	struct arb_ask q = { .src = (uint16_t)(p - a->peer) };
 	uint32_t dst;
@@ -133,7 +131,7 @@ void arb_take_slots(struct bl_arb *a, const struct arb_grant *g, uint64_t now)
 	struct arb_peer *p = &a->peer[g->src];
 	uint64_t bits = g->slots, begun = arb_slot(a, 0);
 
-	/* fresh: of the session before, and the ring had no room to say so yet */
+	/* @fresh: these slots are for the session before; the ring had no room for its end yet */
 	if (p->forgets || p->fcp.fresh || !p->fcp.e.nonce) {
 		p->stale += (uint64_t)__builtin_popcountll(bits);
 		a->t.stale += (uint64_t)__builtin_popcountll(bits);
@@ -162,7 +160,7 @@ void arb_take_refund(struct bl_arb *a, const struct arb_grant *g)
 
 	a->t.refunds++;
 	if (a->peer[g->src].forgets || f->fresh)
-		return; /* of a session that ended */
+		return; /* the demand of a session that has ended */
 	f->e.pair[g->dst].done -= g->mtus;
 	f->waiting -= g->mtus;
 	bl_fcp_push(&f->e, &f->e.look, BL_FCP_Q_LOOK, g->dst);
@@ -191,12 +189,12 @@ void arb_comm_take(struct bl_arb *a)
 
 				p->touched = false;
 				arb_peer_send(a, p, now);
-				hand_over(a, p);
+				hand_over_demands(a, p);
 			}
-			/* a number by itself: nothing is ordered by it */
+			/* relaxed: nothing is published with the number */
 			atomic_store_explicit(&a->took_ns, bl_mono_ns() - g.slots,
 					      memory_order_relaxed);
-			/* nor by this */
+			/* relaxed, too: nothing is published with it */
 			atomic_fetch_add_explicit(&a->marks, 1, memory_order_relaxed);
 		}
 	}
@@ -204,13 +202,13 @@ void arb_comm_take(struct bl_arb *a)
 
 /* ---- receiving ---- */
 
-static uint64_t random64(struct bl_arb *a)
+static uint64_t random_nonce(struct bl_arb *a)
 {
-	a->rnd[1]++; /* a keyed hash of a counter: nobody outside can foresee a nonce */
+	a->rnd[1]++; /* a keyed hash of a counter: no outsider can predict a nonce */
 	return bl_siphash(a->rnd[0], a->hash_key, &a->rnd[1], sizeof(a->rnd[1]), BL_SIP_NONE);
 }
 
-static void stranger(struct bl_arb *a, const struct in6_addr *ip, uint64_t now)
+static void refuse_stranger(struct bl_arb *a, const struct in6_addr *ip, uint64_t now)
 {
 	char name[INET6_ADDRSTRLEN];
 
@@ -221,14 +219,14 @@ static void stranger(struct bl_arb *a, const struct in6_addr *ip, uint64_t now)
 		return;
 	a->told_ns = now;
 	bl_log(BL_LOG_WARN,
-	       "%s is no endpoint of this arbiter and was refused; if it should be one, add it to "
+	       "%s is not an endpoint of this arbiter and was refused; if it should be one, add it "
+	       "to "
 	       "the endpoints of all arbiters and hosts",
 	       name);
 }
 
-/* ---- links to be avoided ---- */
+/* ---- links to avoid ---- */
 
-/* A list that verified but is not the one that this arbiter has: is it to be taken? */
 enum bl_fcp_reason arb_take_faults(struct bl_arb *a, const struct bl_fcp_pkt *k)
 {
 	const struct bl_fcp_faults *b = k->body;
@@ -253,11 +251,12 @@ enum bl_fcp_reason arb_take_faults(struct bl_arb *a, const struct bl_fcp_pkt *k)
 }
 
 /*
- * From the fault isolation service's address. Whoever knows the secret is answered, also to learn
- * the challenge; standing by or not.
+ * Processes a packet from the address of the fault isolation service. A sender that knows the
+ * secret gets an answer, which also tells it the challenge, from the primary and from arbiters in
+ * standby.
  */
-static void faults_rx(struct bl_arb *a, unsigned int sock, unsigned int i,
-		      const struct in6_addr *ip, uint16_t port)
+static void faults_receive(struct bl_arb *a, unsigned int sock, unsigned int i,
+			   const struct in6_addr *ip, uint16_t port)
 {
 	uint8_t via = 0;
 	struct arb_sock *s;
@@ -289,18 +288,18 @@ static void faults_rx(struct bl_arb *a, unsigned int sock, unsigned int i,
 				   sizeof(struct bl_fcp_hdr) + sizeof(*h)));
 }
 
-static bool from_faults(const struct bl_arb *a, const struct in6_addr *ip, const void *packet,
-			unsigned int len)
+static bool is_from_faults(const struct bl_arb *a, const struct in6_addr *ip, const void *packet,
+			   unsigned int len)
 {
 	const struct bl_fcp_hdr *h = packet;
 
-	/* an endpoint may be on the same machine, so the opcode decides, too */
+	/* an endpoint may have the same address, so the opcode decides, too */
 	return !IN6_IS_ADDR_UNSPECIFIED(&a->cfg.faults) &&
 	       !memcmp(ip, &a->cfg.faults, sizeof(*ip)) && len >= 4 &&
 	       h->magic == BL_BE16(BL_FCP_MAGIC) && (h->opcode & 0xf) == BL_FCP_FAULTS;
 }
 
-static void request(struct bl_arb *a, unsigned int sock, unsigned int i, uint64_t now)
+static void receive_request(struct bl_arb *a, unsigned int sock, unsigned int i, uint64_t now)
 {
 	enum bl_fcp_reason why;
 	struct in6_addr ip;
@@ -309,13 +308,13 @@ static void request(struct bl_arb *a, unsigned int sock, unsigned int i, uint64_
 	uint16_t port;
 
 	arb_sa_get(&a->in.addr[i], &ip, &port);
-	if (from_faults(a, &ip, a->in.buf[i], a->in.msg[i].msg_len)) {
-		faults_rx(a, sock, i, &ip, port);
+	if (is_from_faults(a, &ip, a->in.buf[i], a->in.msg[i].msg_len)) {
+		faults_receive(a, sock, i, &ip, port);
 		return;
 	}
 	p = arb_peer_find(a, &ip);
 	if (!p) {
-		stranger(a, &ip, now);
+		refuse_stranger(a, &ip, now);
 		return;
 	}
 	if (!a->ruled) {
@@ -323,25 +322,25 @@ static void request(struct bl_arb *a, unsigned int sock, unsigned int i, uint64_
 		return;
 	}
 	nonce = p->fcp.e.nonce;
-	why = bl_fcp_arb_rx(&p->fcp, a->in.buf[i], a->in.msg[i].msg_len, now, random64(a));
+	why = bl_fcp_arb_rx(&p->fcp, a->in.buf[i], a->in.msg[i].msg_len, now, random_nonce(a));
 	a->t.packets[why]++;
 	/*
-	 * an answer goes to where the question came from; but who has a session is not led away by
-	 * what does not verify
+	 * Answers go to the source of the last request; but an endpoint that has a session is not
+	 * redirected by a packet that does not verify.
 	 */
 	if (why == BL_FCP_R_OK || !nonce) {
 		p->port = port;
 		if (!a->sock[sock]->group)
 			p->via = (uint8_t)sock;
 	}
-	hand_over(a, p);
+	hand_over_demands(a, p);
 	if (p->fcp.reset_due)
 		arb_peer_send(a, p, now);
 }
 
-/* ---- who rules ---- */
+/* ---- primary or standby ---- */
 
-static void begin_all(struct bl_arb *a, bool rule)
+static void restart_sessions(struct bl_arb *a, bool rule)
 {
 	uint32_t i;
 
@@ -351,7 +350,7 @@ static void begin_all(struct bl_arb *a, bool rule)
 		bl_fcp_arb_begin(&p->fcp, 0);
 		p->fcp.reset_ns = 0;
 		p->fcp.reset.term = BL_BE32(a->wd.term);
-		hand_over(a, p);
+		hand_over_demands(a, p);
 		if (rule)
 			arb_sock_queue(a->sock[p->via], &p->addr, p->port,
 				       bl_fcp_arb_call(&a->params,
@@ -359,12 +358,12 @@ static void begin_all(struct bl_arb *a, bool rule)
 	}
 	a->ruled = rule;
 	bl_log(BL_LOG_INFO,
-	       rule ? "this arbiter (rank %u) rules from now on, term %u"
-		    : "this arbiter (rank %u) stands by, term %u",
+	       rule ? "this arbiter (rank %u) is primary from now on, term %u"
+		    : "this arbiter (rank %u) is in standby, term %u",
 	       a->cfg.rank, a->wd.term);
 }
 
-static void watch(struct bl_arb *a)
+static void watchdog_turn(struct bl_arb *a)
 {
 	uint64_t now = bl_mono_ns(), sending;
 	_Alignas(8) uint8_t buf[BL_FCP_PACKET_MAX];
@@ -375,7 +374,7 @@ static void watch(struct bl_arb *a)
 			a->wd.state = BL_FCP_PRIMARY;
 			a->wd.takeovers = 1;
 			atomic_store_explicit(&a->until_ns, BL_FCP_NEVER, memory_order_relaxed);
-			begin_all(a, true);
+			restart_sessions(a, true);
 		}
 		return;
 	}
@@ -397,7 +396,7 @@ static void watch(struct bl_arb *a)
 			      bl_wd_rules(&a->wd, now) ? a->wd.sent_ns + a->wd.lease_ns : 0,
 			      memory_order_relaxed);
 	if (a->ruled != (a->wd.state == BL_FCP_PRIMARY))
-		begin_all(a, !a->ruled);
+		restart_sessions(a, !a->ruled);
 }
 
 /* ---- a turn ---- */
@@ -408,13 +407,13 @@ uint64_t arb_comm_turn(struct bl_arb *a)
 	uint64_t now, next;
 	unsigned int s;
 
-	watch(a);
+	watchdog_turn(a);
 	now = bl_mono_ns();
 	for (s = 0; s < a->nsock; s++) {
 		int k, got = arb_receive(&a->in, a->sock[s]->fd);
 
 		for (k = 0; k < got; k++)
-			request(a, s, (unsigned int)k, now);
+			receive_request(a, s, (unsigned int)k, now);
 	}
 	arb_comm_take(a);
 	now = bl_mono_ns();
@@ -425,17 +424,17 @@ uint64_t arb_comm_turn(struct bl_arb *a)
 
 		a->scan_at = a->scan_at + 1 == n ? 0 : a->scan_at + 1;
 		if (p->touched)
-			continue; /* its ALLOC is being built and goes out at the mark */
+			continue; /* its ALLOC is being built and is sent at the mark */
 		if (t <= now) {
 			arb_peer_send(a, p, now);
 			t = bl_fcp_arb_next(&p->fcp);
 		}
 		if (p->fcp.fresh || p->fcp.e.look.count)
-			hand_over(a, p);
+			hand_over_demands(a, p);
 		next = bl_min64(next, t);
 	}
 	if (n > ARB_SCAN)
-		next = bl_min64(next, now + 50000); /* the others' turn */
+		next = bl_min64(next, now + 50000); /* the turn of the other endpoints */
 	for (s = 0; s < a->nsock; s++)
 		arb_sock_flush(a->sock[s], &a->sent);
 	return next;
@@ -455,7 +454,7 @@ void arb_comm_wait(struct bl_arb *a, uint64_t until)
 	if (a->wd_fd >= 0)
 		fds[n++] = (struct pollfd){ .fd = a->wd_fd, .events = POLLIN };
 	atomic_store_explicit(&a->asleep, true, memory_order_relaxed);
-	/* pairs with the fence in wake() */
+	/* pairs with the fence in wake_comm() in pipe.c */
 	ck_pr_fence_memory();
 	now = bl_mono_ns();
 	if (until > now + 100000000)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* From the file that arbiters and hosts share to what one arbiter is made from. */
+/* See arbiter/config.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -10,13 +10,16 @@
 #include "core/fastpass/fcp_core.h"
 #include "base/log.h"
 
-/* slots: the deadline of what has none; bl_alloc_demand() takes no later one */
+/* Slots: the deadline of demands without one. bl_alloc_demand() takes no later deadline. */
 #define PATIENT (1U << 30)
 
 /* ---- allocation ---- */
 
-/* In slots from now on. Without a deadline: behind all that have one. */
-static uint64_t patience(const struct bl_fp_file *f, uint32_t src, uint32_t dst)
+/*
+ * How many slots from now the deadline of a pair is. A pair without a deadline comes after all that
+ * have one.
+ */
+static uint64_t patience_slots(const struct bl_fp_file *f, uint32_t src, uint32_t dst)
 {
 	const struct bl_fp_pair *pair = bl_fp_pair_find(f, src, dst);
 	uint64_t us = pair && pair->deadline_us ? pair->deadline_us : f->peer[src].deadline_us;
@@ -24,12 +27,12 @@ static uint64_t patience(const struct bl_fp_file *f, uint32_t src, uint32_t dst)
 	return us ? us * 1000 / f->slot_ns : PATIENT;
 }
 
-static int demand(void *p, uint32_t src, uint32_t dst, uint32_t mtus, uint64_t slot)
+static int take_demand(void *p, uint32_t src, uint32_t dst, uint32_t mtus, uint64_t slot)
 {
 	struct bl_engine *e = p;
 	uint64_t deadline = slot + PATIENT;
 
-	/* a slot of its source's that nobody could use; comm asks again */
+	/* It would take a slot of its source that could not be used; comm asks again. */
 	if (e->usable && e->rack_of[src] != e->rack_of[dst] &&
 	    !atomic_load_explicit(&e->usable[(size_t)e->rack_of[src] * e->nracks + e->rack_of[dst]],
 				  memory_order_relaxed)) {
@@ -37,34 +40,34 @@ static int demand(void *p, uint32_t src, uint32_t dst, uint32_t mtus, uint64_t s
 		return -ENOSPC;
 	}
 	if (e->file->policy == BL_ALLOC_DEADLINE && src < e->nendpoints && dst < e->nendpoints)
-		deadline = slot + patience(e->file, src, dst);
+		deadline = slot + patience_slots(e->file, src, dst);
 	switch (bl_alloc_demand(e->alloc, src, dst, mtus, deadline)) {
 	case BL_ALLOC_OK:
 		return 0;
 	case BL_ALLOC_SELF:
 		/*
-		 * nobody needs the network for that; the host does not ask, and who does asks in
-		 * vain
+		 * The network is not needed for that: hosts do not ask for it, and a host that does
+		 * gets no slots.
 		 */
 		return 0;
 	case BL_ALLOC_UNKNOWN:
-		return 0; /* comm knows how many there are */
+		return 0; /* comm refuses numbers of unknown endpoints */
 	default:
 		return -ENOSPC;
 	}
 }
 
-static void forget(void *p, uint32_t src)
+static void forget_source(void *p, uint32_t src)
 {
 	bl_alloc_forget_from(((struct bl_engine *)p)->alloc, src);
 }
 
-static bool waiting(void *p)
+static bool any_waiting(void *p)
 {
 	return bl_alloc_waiting(((struct bl_engine *)p)->alloc) != 0;
 }
 
-static uint64_t spare(void *p)
+static uint64_t spare_mtus(void *p)
 {
 	const struct bl_engine *e = p;
 	const uint64_t waits = bl_alloc_waiting(e->alloc), enough = bl_alloc_enough(e->alloc);
@@ -72,7 +75,7 @@ static uint64_t spare(void *p)
 	return waits < enough ? enough - waits : 0;
 }
 
-static unsigned int run(void *p, uint64_t slot, struct arb_grant *out, unsigned int max)
+static unsigned int run_slots(void *p, uint64_t slot, struct arb_grant *out, unsigned int max)
 {
 	struct bl_engine *e = p;
 	unsigned int n = 0;
@@ -103,16 +106,17 @@ static unsigned int run(void *p, uint64_t slot, struct arb_grant *out, unsigned 
 			break;
 		e->words = e->head->words;
 	}
-	e->busy = n == max; /* then it is called again, and finds nothing */
+	e->busy = n == max; /* then this function is called again, and finds nothing */
 	return n;
 }
 
 /* ---- dead paths ---- */
 
 /*
- * Under the lock: @usable from what is known. A pair of racks that has no path left is named, once.
+ * Sets @usable from what is known; @lock is held. Each pair of racks that has no path left is
+ * logged once.
  */
-static void publish(struct bl_engine *e)
+static void publish_usable(struct bl_engine *e)
 {
 	uint32_t a, b;
 
@@ -138,10 +142,10 @@ int bl_engine_usable(struct bl_engine *e, uint32_t src, uint32_t dst, uint64_t m
 	if (!e->usable || src >= e->nracks || dst >= e->nracks)
 		return -1;
 	pthread_mutex_lock(&e->lock);
-	/* bits of paths that do not exist would make a pair without any look alive */
+	/* Bits of paths that do not exist would make a pair without any path look alive. */
 	e->told[(size_t)src * e->nracks + dst] =
 		mask & (e->npaths == 64 ? ~0ULL : (1ULL << e->npaths) - 1);
-	publish(e);
+	publish_usable(e);
 	pthread_mutex_unlock(&e->lock);
 	return 0;
 }
@@ -160,12 +164,12 @@ void bl_engine_links(void *engine, const struct bl_fcp_link *l, unsigned int n)
 		uint32_t rack = BL_BE16(l->rack);
 
 		if (l->path >= e->npaths || (rack >= e->nracks && rack != BL_FCP_RACK_ALL))
-			continue; /* of another file: the table is of endpoints only */
+			continue; /* from another file: the table is a hash of the endpoints only */
 		for (r = 0; r < e->nracks; r++)
 			if (r == rack || rack == BL_FCP_RACK_ALL)
 				*(l->way ? &e->down[r] : &e->up[r]) |= 1ULL << l->path;
 	}
-	publish(e);
+	publish_usable(e);
 	pthread_mutex_unlock(&e->lock);
 }
 
@@ -191,7 +195,7 @@ void bl_engine_free(struct bl_engine *e)
 	free(e);
 }
 
-/* Everybody's weight towards everybody; the allocator begins with 1 for all. */
+/* Sets the weights of all pairs; in the allocator they start at 1. */
 static void set_weights(struct bl_engine *e, const struct bl_fp_file *f)
 {
 	uint32_t i, k;
@@ -206,7 +210,7 @@ static void set_weights(struct bl_engine *e, const struct bl_fp_file *f)
 					f->pair[i].weight);
 }
 
-static int open_all(struct bl_engine *e, const struct bl_fp_file *f, struct bl_err *err)
+static int engine_open(struct bl_engine *e, const struct bl_fp_file *f, struct bl_err *err)
 {
 	uint16_t *cap = calloc(f->npeers, sizeof(*cap)), *up = calloc(f->nracks, sizeof(*up)),
 		 *pod_up = calloc(f->npods + 1, sizeof(*pod_up));
@@ -241,7 +245,7 @@ static int open_all(struct bl_engine *e, const struct bl_fp_file *f, struct bl_e
 		limits |= inside[i] > up[i];
 	}
 	/*
-	 * Where the machines of each rack can send no more than leaves it, racks are no limit; to
+	 * Where the hosts of each rack can send no more than leaves it, racks are no limit; to
 	 * count them all the same costs the allocator its fast loops (alloc_priv.h, @plain).
 	 */
 	if (!rc && f->nracks > 1 && (f->rack_up || f->paths) && (limits || f->npods > 1)) {
@@ -280,10 +284,16 @@ static int open_all(struct bl_engine *e, const struct bl_fp_file *f, struct bl_e
 	e->npods = f->npods;
 	e->cores = f->npods ? f->cores : 1;
 	e->core_cap = f->core_cap;
-	/* in each slot at most as many packets as links carry; each may be a grant of its own */
-	e->ops = (struct arb_alloc_ops){ demand,  forget,          run,
-					 waiting, f->window_slots, capsum * f->window_slots,
-					 spare };
+	/*
+	 * each slot has at most as many packets as the links carry; each may be a grant of its own
+	 */
+	e->ops = (struct arb_alloc_ops){ .demand = take_demand,
+					 .forget = forget_source,
+					 .run = run_slots,
+					 .waiting = any_waiting,
+					 .horizon_slots = f->window_slots,
+					 .grants_max = capsum * f->window_slots,
+					 .spare = spare_mtus };
 	if (!f->paths || f->nracks < 2)
 		return 0;
 	e->usable = calloc((size_t)f->nracks * f->nracks, sizeof(*e->usable));
@@ -307,7 +317,7 @@ int bl_engine_new(struct bl_engine **out, const struct bl_fp_file *f, struct bl_
 	if (!e)
 		return bl_fail(err, ENOMEM, "out of memory");
 	pthread_mutex_init(&e->lock, NULL);
-	rc = open_all(e, f, err);
+	rc = engine_open(e, f, err);
 	if (rc)
 		bl_engine_free(e);
 	else

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Tables whose sizes are for the worst case, which is seldom near: zeroed memory that has pages
- * only where it is used. Example: 4096 endpoints have 64 MiB of pairs; of ten that talk, it is ten
- * pages.
+ * Zeroed memory for tables that are sized for a worst case which is seldom near: it has pages only
+ * where it is used. Example: 4096 endpoints have 64 MiB of pairs; if ten of them talk, ten pages
+ * are used.
  */
 #ifndef BARLINE_ARBITER_PAGES_H
 #define BARLINE_ARBITER_PAGES_H
@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/mman.h>
 
-/** bl_pages_map - @bytes, 0 each; NULL: no memory. */
+/** bl_pages_map - Map @bytes zeroed bytes. Returns NULL if memory is short. */
 static inline void *bl_pages_map(size_t bytes)
 {
 	const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
@@ -20,7 +20,7 @@ static inline void *bl_pages_map(size_t bytes)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-/** bl_pages_unmap - @bytes as they were mapped; @p may be NULL. */
+/** bl_pages_unmap - Release memory from bl_pages_map(). @bytes: as given there. @p: may be NULL. */
 static inline void bl_pages_unmap(void *p, size_t bytes)
 {
 	if (p)
@@ -28,8 +28,8 @@ static inline void bl_pages_unmap(void *p, size_t bytes)
 }
 
 /**
- * bl_pages_touch - have the kernel find pages now for the first 2 MiB: one huge page, or many small
- * ones, as many as runs of usual size write. @p may be NULL.
+ * bl_pages_touch - Make the kernel find pages now for the first 2 MiB: one huge page, or as many
+ * small ones as runs of usual size write. @p: may be NULL.
  */
 static inline void bl_pages_touch(void *p, size_t bytes)
 {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The allocation and path stages, and the rings between the stages.
+ * The allocation and path stages.
  *
- * Order is what makes this simple: all that the allocation stage emits between two marks goes
- * through one path thread's rings, and comm reads those rings in turn. So when comm sees
- * ARB_FORGOTTEN, all grants of the session that ended lie behind it.
+ * Entries keep their order, which makes this simple: all that the allocation stage emits between
+ * two marks goes through the rings of one path thread, and comm reads these rings in turn. So when
+ * comm sees ARB_FORGOTTEN, all grants of the session that ended precede it.
  *
- * In one loop a full ring is emptied on the spot by the stage behind it (struct bl_arb, @drain);
+ * In one loop a full ring is emptied on the spot by the stage behind it (@drain of struct bl_arb);
  * with threads the producer waits for it.
  */
 #include <errno.h>
@@ -24,7 +24,7 @@
  * Asks that a run takes at most: one for each packet that it can give. After a pause the ring is
  * full, and all of it at once made runs of 1 ms of which nothing was in time, for 45 ms on end.
  */
-static uint32_t ask_most(const struct bl_arb *a)
+static uint32_t ask_limit(const struct bl_arb *a)
 {
 	return (uint32_t)bl_min64(ARB_ASK_RING,
 				  bl_max64(1024, (uint64_t)a->cfg.nendpoints * a->cfg.run_slots));
@@ -35,14 +35,14 @@ int arb_pipe_open(struct bl_arb *a, struct bl_err *err)
 	unsigned int i, rings = a->npaths ? a->npaths : 1;
 	bool ok;
 
-	a->ask_budget = ask_most(a);
+	a->ask_budget = ask_limit(a);
 	a->path_max = a->aops->grants_max ? a->aops->grants_max
 					  : a->cfg.nendpoints * a->aops->horizon_slots;
 	ck_ring_init(&a->asks, ARB_ASK_RING);
 	a->asks_buf = aligned_alloc(64, ARB_ASK_RING * sizeof(*a->asks_buf));
 	a->run_buf = calloc(ARB_RUN_MAX, sizeof(*a->run_buf));
 	ok = a->asks_buf && a->run_buf;
-	if (ok) { /* the pages are there before the first run, as those of the rings */
+	if (ok) { /* makes the kernel find the pages before the first run, as in arb_ring_open() */
 		memset(a->asks_buf, 0, ARB_ASK_RING * sizeof(*a->asks_buf));
 		memset(a->run_buf, 0, ARB_RUN_MAX * sizeof(*a->run_buf));
 	}
@@ -50,7 +50,7 @@ int arb_pipe_open(struct bl_arb *a, struct bl_err *err)
 		ok = arb_ring_open(&a->to_comm[i], ARB_GRANT_RING);
 		if (!ok || !a->npaths)
 			continue;
-		/* touched only as far as runs reach */
+		/* written only as far as runs of usual size reach */
 		a->path_buf[i] = calloc(a->path_max, sizeof(*a->path_buf[i]));
 		ok = a->path_buf[i] && arb_ring_open(&a->to_path[i], ARB_GRANT_RING);
 		if (ok)
@@ -73,13 +73,13 @@ void arb_pipe_close(struct bl_arb *a)
 	}
 }
 
-static void wake(struct bl_arb *a)
+static void wake_comm(struct bl_arb *a)
 {
 	uint64_t one = 1;
 
 	/*
-	 * pairs with the fence in arb_comm_wait(): either it sees the grant, or this sees that it
-	 * sleeps
+	 * Pairs with the fence in arb_comm_wait(): either comm sees the grant, or this thread sees
+	 * that comm is asleep.
 	 */
 	ck_pr_fence_memory();
 	if (atomic_load_explicit(&a->asleep, memory_order_relaxed) &&
@@ -103,11 +103,11 @@ static void emit_comm(struct bl_arb *a, unsigned int i, const struct arb_grant *
 			sched_yield();
 	}
 	if (mark)
-		wake(a);
+		wake_comm(a);
 }
 
-/* To the next stage; a mark is the last of its run. */
-static void emit(struct bl_arb *a, const struct arb_grant *g, unsigned int n)
+/* Passes entries to the next stage. A mark is the last entry of its run. */
+static void emit_grants(struct bl_arb *a, const struct arb_grant *g, unsigned int n)
 {
 	const bool mark = n && g[n - 1].kind == ARB_MARK;
 	unsigned int i = a->run_turn, done;
@@ -130,8 +130,8 @@ static void emit(struct bl_arb *a, const struct arb_grant *g, unsigned int n)
 		a->run_turn = i + 1 == a->npaths ? 0 : i + 1;
 }
 
-/* A run is complete: its grants get their paths. */
-static void path_flush(struct bl_arb *a, unsigned int i)
+/* Gives paths to the grants of path selector @i's run, which is complete. */
+static void path_run_end(struct bl_arb *a, unsigned int i)
 {
 	unsigned int n = a->path_n[i];
 
@@ -163,7 +163,7 @@ bool arb_path_turn(struct bl_arb *a, unsigned int i)
 
 			arb_ring_drop(in, k + 1);
 			if (other.kind == ARB_MARK)
-				path_flush(a, i);
+				path_run_end(a, i);
 			emit_comm(a, i, &other, 1);
 			continue;
 		}
@@ -173,14 +173,17 @@ bool arb_path_turn(struct bl_arb *a, unsigned int i)
 }
 
 /*
- * A run visits all who wait. Where it takes longer than the slots that it gives, the next one finds
- * more, and so on: so the slower it was, the fewer asks the next one takes, and the rest stays in
- * the ring, and behind it with comm, where all demands of a pair are one number.
+ * Sets how many asks the next run takes, after a run that took @took ns.
  *
- * Long before, where a run takes an eighth of the window, no more is let in than fills the slots,
- * but for a few asks in each run: what waits for one slow receiver must not keep all others out.
+ * A run visits all waiting flows. Where it takes longer than the slots that it gives, the next one
+ * finds more, and so on. So the slower a run was, the fewer asks the next one takes; the rest stays
+ * in the ring and, behind it, with comm, where all demands of a pair are one number.
+ *
+ * Long before that, where a run takes an eighth of the window, no more is accepted than fills the
+ * slots, except for a few asks in each run: what waits for one slow receiver must not keep all
+ * others out.
  */
-static void budget(struct bl_arb *a, uint64_t took)
+static void set_ask_budget(struct bl_arb *a, uint64_t took)
 {
 	const uint64_t window = (uint64_t)a->aops->horizon_slots * a->cfg.slot_ns;
 
@@ -190,19 +193,19 @@ static void budget(struct bl_arb *a, uint64_t took)
 		a->ask_budget = a->ask_budget / 2 > ARB_ASK_LEAST ? a->ask_budget / 2
 								  : ARB_ASK_LEAST;
 	else
-		a->ask_budget = a->ask_budget * 2 < ask_most(a) ? a->ask_budget * 2 : ask_most(a);
+		a->ask_budget = a->ask_budget * 2 < ask_limit(a) ? a->ask_budget * 2 : ask_limit(a);
 	a->asked = 0;
 }
 
 /*
- * Who is alone may give as far ahead as runs need; where others may take over, slots beyond the
- * horizon would be theirs.
+ * The lead of the next run. An arbiter that is alone may give slots as far ahead as its runs need;
+ * where others may take over, slots beyond the horizon would be theirs.
  */
 static uint64_t lead_ns(struct bl_arb *a)
 {
 	const uint64_t least = (uint64_t)a->cfg.lead_us * 1000,
 		       window = (uint64_t)a->aops->horizon_slots * a->cfg.slot_ns;
-	/* further ahead than that hosts refuse slots */
+	/* hosts refuse slots that are further ahead than that */
 	const uint64_t ring = (uint64_t)(BL_FP_SLOTS - 64) * a->cfg.slot_ns,
 		       other = window + (uint64_t)a->cfg.run_slots * a->cfg.slot_ns +
 			       a->cfg.late_us * 1000ULL;
@@ -216,7 +219,7 @@ static uint64_t lead_ns(struct bl_arb *a)
 		       2 * window + 1000000, least, most);
 }
 
-static void run(struct bl_arb *a, uint64_t slot)
+static void run_allocator(struct bl_arb *a, uint64_t slot)
 {
 	const uint64_t begun = bl_mono_ns();
 	struct arb_grant mark = { .base = slot, .slots = begun, .kind = ARB_MARK };
@@ -224,15 +227,15 @@ static void run(struct bl_arb *a, uint64_t slot)
 
 	do {
 		n = a->aops->run(a->alloc, slot, a->run_buf, ARB_RUN_MAX);
-		emit(a, a->run_buf, n);
+		emit_grants(a, a->run_buf, n);
 	} while (n == ARB_RUN_MAX);
 	a->busy = a->aops->waiting(a->alloc);
-	budget(a, bl_mono_ns() - begun);
-	emit(a, &mark, 1);
+	set_ask_budget(a, bl_mono_ns() - begun);
+	emit_grants(a, &mark, 1);
 	atomic_fetch_add_explicit(&a->runs, 1, memory_order_relaxed);
 }
 
-static bool lets_in(const struct bl_arb *a)
+static bool accepts_asks(const struct bl_arb *a)
 {
 	return a->asked < ARB_ASK_LEAST || !a->slow_until_ns || !a->aops->spare ||
 	       a->aops->spare(a->alloc) || bl_mono_ns() >= a->slow_until_ns;
@@ -244,7 +247,7 @@ uint64_t arb_alloc_turn(struct bl_arb *a)
 	bool was = a->busy;
 	struct arb_ask q;
 
-	while (a->asked < a->ask_budget && lets_in(a) &&
+	while (a->asked < a->ask_budget && accepts_asks(a) &&
 	       ck_ring_dequeue_spsc_ask(&a->asks, a->asks_buf, &q)) {
 		struct arb_grant g = { .src = q.src,
 				       .dst = q.dst,
@@ -255,7 +258,7 @@ uint64_t arb_alloc_turn(struct bl_arb *a)
 		if (!q.mtus)
 			a->aops->forget(a->alloc, q.src);
 		if (!q.mtus || a->aops->demand(a->alloc, q.src, q.dst, q.mtus, present))
-			emit(a, &g, 1);
+			emit_grants(a, &g, 1);
 		else
 			a->busy = true;
 	}
@@ -264,8 +267,8 @@ uint64_t arb_alloc_turn(struct bl_arb *a)
 		return BL_FCP_NEVER;
 	}
 	/*
-	 * a run that cannot come out in time is none; the next one is as late as this one would be,
-	 * but current
+	 * A run that cannot leave the pipeline in time is not started; the next one is as late as
+	 * this one would be, but with current demands.
 	 */
 	if (atomic_load_explicit(&a->runs, memory_order_relaxed) -
 		    atomic_load_explicit(&a->marks, memory_order_relaxed) >=
@@ -276,14 +279,14 @@ uint64_t arb_alloc_turn(struct bl_arb *a)
 	if (was && slot < a->next_slot)
 		return bl_mono_ns() + (a->next_slot - slot) * a->cfg.slot_ns;
 	/*
-	 * a run that comes a little late still gives what it should have given: half of the lead is
-	 * left
+	 * A run that comes a little late still gives what it should have given: half of the lead is
+	 * left.
 	 */
 	if (was && a->next_slot >= arb_slot(a, lead / 2))
 		from = a->next_slot;
 	/*
-	 * the clock is read after the slot: what is given while the lease lasts ends before anybody
-	 * else gives
+	 * The clock is read after the slot: what is given while the lease lasts ends before any
+	 * other arbiter gives.
 	 */
 	now = bl_mono_ns();
 	if (now >= atomic_load_explicit(&a->until_ns, memory_order_relaxed))
@@ -291,7 +294,7 @@ uint64_t arb_alloc_turn(struct bl_arb *a)
 	if (was && from >= a->next_slot + a->cfg.run_slots)
 		atomic_fetch_add_explicit(&a->skipped, from - a->next_slot - a->cfg.run_slots + 1,
 					  memory_order_relaxed);
-	run(a, from);
+	run_allocator(a, from);
 	a->next_slot = arb_run_after(from, a->cfg.run_slots, a->aops->horizon_slots);
 	return a->next_slot > slot ? now + (a->next_slot - slot) * a->cfg.slot_ns : now;
 }

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/*
- * The arbiter's life: what is checked before it starts, its threads, its end.
- */
+/* The life of an arbiter: what is validated before it starts, its threads, its end. */
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -27,7 +25,7 @@ uint32_t bl_arb_table(const struct bl_arb_endpoint *e, uint32_t n)
 	return table;
 }
 
-static void defaults(struct bl_arb_cfg *c)
+static void set_defaults(struct bl_arb_cfg *c)
 {
 	c->port = c->port ? c->port : BL_FCP_PORT;
 	c->wd_port = c->wd_port ? c->wd_port : BL_FCP_WATCHDOG_PORT;
@@ -45,7 +43,7 @@ static void defaults(struct bl_arb_cfg *c)
 		c->clock = CLOCK_TAI;
 }
 
-static int check(struct bl_arb *a, unsigned int npaths, struct bl_err *err)
+static int validate_cfg(struct bl_arb *a, unsigned int npaths, struct bl_err *err)
 {
 	struct bl_arb_cfg *c = &a->cfg;
 	bool group = !IN6_IS_ADDR_UNSPECIFIED(&c->group);
@@ -58,10 +56,11 @@ static int check(struct bl_arb *a, unsigned int npaths, struct bl_err *err)
 		return bl_fail(err, EINVAL, "at most %d addresses to listen on", BL_ARB_LISTEN_MAX);
 	if (group && !(IN6_IS_ADDR_V4MAPPED(&c->group) ? (c->group.s6_addr[12] & 0xf0) == 0xe0
 						       : IN6_IS_ADDR_MULTICAST(&c->group)))
-		return bl_fail(err, EINVAL, "the group is no multicast address");
+		return bl_fail(err, EINVAL, "the group is not a multicast address");
 	if (group && !*c->group_if)
 		return bl_fail(err, EINVAL,
-			       "a group needs the interface on which the other arbiters are");
+			       "a group needs an interface; give the one on which the other "
+			       "arbiters are");
 	if (c->threads > 2 + (npaths ? npaths : 0))
 		return bl_fail(err, EINVAL, "%u threads: without more path selectors %u are of use",
 			       c->threads, 2 + npaths);
@@ -95,18 +94,18 @@ int bl_arb_new(struct bl_arb **out, const struct bl_arb_cfg *cfg, const struct a
 	memset(a, 0, sizeof(*a));
 	a->wd_fd = a->wd_send = a->bell_fd = -1;
 	a->cfg = *cfg;
-	defaults(&a->cfg);
+	set_defaults(&a->cfg);
 	a->aops = aops;
 	a->alloc = alloc;
 	a->pops = pops;
-	/* one path selector per path thread; in fewer threads one is enough */
+	/* one path selector per path thread; with fewer threads one is enough */
 	a->npaths = !pops ? 0 : a->cfg.threads > 3 ? a->cfg.threads - 2 : 1;
 	if (a->npaths > BL_ARB_PATHS_MAX)
 		a->npaths = BL_ARB_PATHS_MAX;
 	for (i = 0; i < a->npaths; i++)
 		a->paths[i] = paths[i];
 	a->drain = a->cfg.threads == 1 ? arb_comm_take : NULL;
-	rc = check(a, a->npaths, err);
+	rc = validate_cfg(a, a->npaths, err);
 	a->params = (struct bl_fcp_params)BL_FCP_PARAMS_DEFAULT;
 	a->params.secret[0] = a->cfg.secret[0];
 	a->params.secret[1] = a->cfg.secret[1];
@@ -132,12 +131,13 @@ int bl_arb_new(struct bl_arb **out, const struct bl_arb_cfg *cfg, const struct a
 
 /* ---- threads ---- */
 
+/** struct start - Argument of a thread. */
 struct start {
 	struct bl_arb *a;
-	unsigned int i;
+	unsigned int i; /* of the path selector */
 };
 
-static void pin(const struct bl_arb *a, unsigned int i)
+static void pin_thread(const struct bl_arb *a, unsigned int i)
 {
 	cpu_set_t set;
 
@@ -149,7 +149,7 @@ static void pin(const struct bl_arb *a, unsigned int i)
 	pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
 }
 
-static void relax(const struct bl_arb *a, uint64_t until)
+static void relax_until(const struct bl_arb *a, uint64_t until)
 {
 	uint64_t now = bl_mono_ns();
 	struct timespec t;
@@ -158,9 +158,9 @@ static void relax(const struct bl_arb *a, uint64_t until)
 		ck_pr_stall();
 		return;
 	}
+	/* These threads are not woken, so an ask waits that long at most. */
 	if (until > now + 20000)
-		until = now +
-			20000; /* nobody wakes these threads: an ask waits that long at most */
+		until = now + 20000;
 	t = (struct timespec){ .tv_sec = (time_t)(until / 1000000000ULL),
 			       .tv_nsec = (long)(until % 1000000000ULL) };
 	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
@@ -172,14 +172,14 @@ static void *alloc_thread(void *arg)
 	struct bl_arb *a = s->a;
 	unsigned int k;
 
-	pin(a, 1);
+	pin_thread(a, 1);
 	while (!atomic_load_explicit(&a->stop, memory_order_relaxed)) {
 		uint64_t next = arb_alloc_turn(a);
 
 		if (a->cfg.threads == 2)
 			for (k = 0; k < a->npaths; k++)
 				arb_path_turn(a, k);
-		relax(a, next);
+		relax_until(a, next);
 	}
 	free(s);
 	return NULL;
@@ -190,15 +190,15 @@ static void *path_thread(void *arg)
 	struct start *s = arg;
 	struct bl_arb *a = s->a;
 
-	pin(a, 2 + s->i);
+	pin_thread(a, 2 + s->i);
 	while (!atomic_load_explicit(&a->stop, memory_order_relaxed))
 		if (!arb_path_turn(a, s->i))
-			relax(a, BL_FCP_NEVER);
+			relax_until(a, BL_FCP_NEVER);
 	free(s);
 	return NULL;
 }
 
-static int launch(struct bl_arb *a, void *(*fn)(void *), unsigned int i, struct bl_err *err)
+static int launch_thread(struct bl_arb *a, void *(*fn)(void *), unsigned int i, struct bl_err *err)
 {
 	struct start *s = malloc(sizeof(*s));
 	int rc;
@@ -220,21 +220,20 @@ int bl_arb_run(struct bl_arb *a, struct bl_err *err)
 	unsigned int i;
 	int rc = 0;
 
-	pin(a, 0);
+	pin_thread(a, 0);
 	/*
-	 * terms grow with the calendar: an arbiter that starts anew finds hosts that know an older
-	 * one
+	 * Terms grow with the calendar: an arbiter that restarts finds hosts that know a lower one.
 	 */
 	if (!a->alone && bl_wd_init(&a->wd, bl_mono_ns(), a->horizon_ns,
 				    (uint32_t)(bl_clock_ns(CLOCK_REALTIME) / 1000000000ULL)))
-		return bl_fail(err, EINVAL,
-			       "no time is left for a lease"); /* check() has said why already */
+		/* validate_cfg() has refused it already */
+		return bl_fail(err, EINVAL, "no time is left for a lease");
 	if (a->alone)
 		a->wd.term = (uint32_t)(bl_clock_ns(CLOCK_REALTIME) / 1000000000ULL);
 	if (a->cfg.threads >= 2)
-		rc = launch(a, alloc_thread, 0, err);
+		rc = launch_thread(a, alloc_thread, 0, err);
 	for (i = 0; !rc && a->cfg.threads >= 3 && i < a->npaths; i++)
-		rc = launch(a, path_thread, i, err);
+		rc = launch_thread(a, path_thread, i, err);
 	while (!rc && !atomic_load_explicit(&a->stop, memory_order_relaxed)) {
 		uint64_t next = arb_comm_turn(a), t;
 
@@ -260,7 +259,7 @@ void bl_arb_stop(struct bl_arb *a)
 
 	atomic_store(&a->stop, true);
 	if (write(a->bell_fd, &one, sizeof(one)) < 0)
-		return; /* full: it is awake */
+		return; /* the eventfd is full: comm is awake */
 }
 
 void bl_arb_free(struct bl_arb *a)

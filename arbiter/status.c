@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/*
- * What `barline arbiter show` reads (base/status_socket.h). Nothing can be changed here but one
- * thing: who sends "usable SRC DST MASK\n" (racks, bits of paths, hexadecimal) first, tells which
- * paths work.
- */
+/* See arbiter/status.h. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,8 +100,8 @@ char *bl_arb_text(struct bl_arb *a, const struct bl_fp_file *f, struct bl_engine
 	return arb_json_line(o, len);
 }
 
-/* "usable 0 1 2": from rack 0 to rack 1 only path 1 works. */
-static void obey(struct bl_arb_status *d, const char *line)
+/* Obeys one line. "usable 0 1 2": from rack 0 to rack 1 only path 1 works. */
+static void obey_request(struct bl_arb_status *d, const char *line)
 {
 	unsigned int src, dst;
 	unsigned long long mask;
@@ -115,16 +111,18 @@ static void obey(struct bl_arb_status *d, const char *line)
 		bl_log(BL_LOG_INFO, "paths from rack %u to rack %u: %#llx", src, dst, mask);
 	else
 		bl_log(BL_LOG_WARN,
-		       "the arbiter's door heard \"%.40s\", which is nothing that it knows", line);
+		       "the arbiter's status socket: unknown request \"%.40s\"; the only one is "
+		       "\"usable SRC DST MASK\"",
+		       line);
 }
 
-static char *reply(void *ctx, char *said, size_t *len)
+static char *status_reply(void *ctx, char *said, size_t *len)
 {
 	struct bl_arb_status *d = ctx;
 	char *line, *save = NULL;
 
 	for (line = strtok_r(said, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
-		obey(d, line);
+		obey_request(d, line);
 	return bl_arb_text(d->a, d->f, d->e, d->rank, len);
 }
 
@@ -150,10 +148,10 @@ int bl_arb_serve(struct bl_arb_status **out, struct bl_arb *a, const struct bl_f
 	d->f = f;
 	d->e = e;
 	d->rank = rank;
-	/* a second arbiter of this rank has failed to listen by now */
+	/* if a second arbiter of this rank ran, it would have failed to bind its UDP port before */
 	snprintf(path, sizeof(path), BL_RUN_DIR BL_ARB_STATUS, (unsigned long long)bl_netns_ino(),
 		 rank);
-	rc = bl_status_socket_open(&d->status, path, reply, d, err);
+	rc = bl_status_socket_open(&d->status, path, status_reply, d, err);
 	if (rc)
 		bl_arb_serve_end(d);
 	else

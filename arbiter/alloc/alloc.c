@@ -3,21 +3,21 @@
  * The timeslot allocator around its inner loop (alloc_pass.h): demands, the moving window, the
  * order in which flows are visited.
  *
- * A run. The window covers [base, base + window). When @now has left a step of it behind, it moves,
- * and everybody who waits is visited; in between only those who came since the last run are:
- * whoever was there before was visited already, and slots do not become free again. So what comes
- * while a window is being sent gets the holes that are left in it, at once, and nobody who waited
- * longer could have used them.
+ * A run. The window covers [base, base + window). When @now has passed a step of it, the window
+ * moves, and all waiting flows are visited. In between, only flows that came since the last run are
+ * visited: the others were visited already, and slots do not become free again. So a demand that
+ * comes while a window is being sent gets the holes that are left in it, at once, and no flow that
+ * waited longer could have used them.
  *
- * Fair and weighted, when a window is opened: what each flow is due (alloc_due.c), the lowest slots
- * that are free at both its ends, and where these are not enough, chains (alloc_chain.c). With 64
- * slots and five flows to one receiver each is due 12.8: all have 12, four of them one more, and
- * the fifth is 0.8 ahead of the others in the next window. What nobody was due, since demands were
- * small, is shared out in passes that lift all to one level. With visits of one MTU each, as
- * published, the same takes 69 visits instead of 5.
+ * Fair and weighted, when a window is opened: each flow gets what it is due (alloc_due.c), in the
+ * lowest slots that are free at both its ends and, where these are not enough, by chains
+ * (alloc_chain.c). With 64 slots and five flows to one receiver each is due 12.8: all have 12, four
+ * of them one more, and the fifth is 0.8 ahead of the others in the next window. Slots that no flow
+ * was due, since demands were small, are shared out in passes that lift all flows to one level.
+ * With visits of one MTU each, as published, the same takes 69 visits instead of 5.
  *
- * The cost is in visits, so whatever needs fewer wins: whole requests and shares instead of single
- * MTUs, lists instead of searches, no order but the one that falls out of the passes.
+ * The cost is in visits, so whatever needs fewer of them wins: whole requests and shares instead of
+ * single MTUs, lists instead of searches, no order but the one that results from the passes.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -58,17 +58,17 @@ const char *bl_alloc_err_text(enum bl_alloc_err e)
 	return "unknown";
 }
 
-/* in whole cache lines */
-static void *table(size_t count, size_t size)
+/* Maps zeroed memory in whole cache lines. NULL: memory is short. */
+static void *table_map(size_t count, size_t size)
 {
 	void *p = bl_pages_map(count * size + 64);
 
-	if (p) /* 4096 endpoints have 64 MiB of pairs: one TLB miss per demand less */
+	if (p) /* 4096 endpoints have 64 MiB of pairs: saves a TLB miss per demand */
 		madvise(p, count * size + 64, MADV_HUGEPAGE);
 	return p;
 }
 
-static void table_free(void *p, size_t count, size_t size)
+static void table_unmap(void *p, size_t count, size_t size)
 {
 	bl_pages_unmap(p, count * size + 64);
 }
@@ -78,12 +78,12 @@ static size_t free_words(const struct bl_alloc *a)
 	return (size_t)a->ports * a->words + 16 * BL_WINDOW_WORDS; /* rows are read 16 at a time */
 }
 
-static size_t pairs(const struct bl_alloc *a)
+static size_t pair_count(const struct bl_alloc *a)
 {
 	return (size_t)a->n * a->n;
 }
 
-static size_t peers(const struct bl_alloc *a)
+static size_t peer_count(const struct bl_alloc *a)
 {
 	return 2 * (size_t)a->n * a->words * BL_WORD_SLOTS;
 }
@@ -92,27 +92,27 @@ void bl_alloc_free(struct bl_alloc *a)
 {
 	if (!a)
 		return;
-	table_free(a->free, free_words(a), sizeof(*a->free));
-	table_free(a->plane, (size_t)a->ports * a->planes * a->words, sizeof(*a->plane));
-	table_free(a->pair, (size_t)a->n * a->n, sizeof(*a->pair));
-	table_free(a->wait, a->flows_max + BL_WANT_PAD, sizeof(*a->wait));
-	table_free(a->list, a->flows_max + BL_WANT_PAD, sizeof(*a->list));
-	table_free(a->fresh, a->flows_max + BL_WANT_PAD, sizeof(*a->fresh));
-	table_free(a->done, a->flows_max + BL_WANT_PAD, sizeof(*a->done));
-	table_free(a->later, a->flows_max + BL_WANT_PAD, sizeof(*a->later));
-	table_free(a->takes, (size_t)(a->flows_max + BL_WANT_PAD) * a->words, sizeof(*a->takes));
-	table_free(a->parts, a->flows_max + BL_WANT_PAD, sizeof(*a->parts));
-	table_free(a->due.flow, a->flows_max + BL_WANT_PAD, sizeof(*a->due.flow));
-	table_free(a->due.gone, a->flows_max + BL_WANT_PAD, sizeof(*a->due.gone));
-	table_free(a->due.part, a->flows_max + BL_WANT_PAD, sizeof(*a->due.part));
-	table_free(a->due.had, a->flows_max + BL_WANT_PAD, sizeof(*a->due.had));
-	table_free(a->due.aim, a->flows_max + BL_WANT_PAD, sizeof(*a->due.aim));
-	table_free(a->chain.peer, peers(a), sizeof(*a->chain.peer));
-	table_free(a->chain.where, pairs(a), sizeof(*a->chain.where));
+	table_unmap(a->free, free_words(a), sizeof(*a->free));
+	table_unmap(a->plane, (size_t)a->ports * a->planes * a->words, sizeof(*a->plane));
+	table_unmap(a->pair, (size_t)a->n * a->n, sizeof(*a->pair));
+	table_unmap(a->wait, a->flows_max + BL_WANT_PAD, sizeof(*a->wait));
+	table_unmap(a->list, a->flows_max + BL_WANT_PAD, sizeof(*a->list));
+	table_unmap(a->fresh, a->flows_max + BL_WANT_PAD, sizeof(*a->fresh));
+	table_unmap(a->done, a->flows_max + BL_WANT_PAD, sizeof(*a->done));
+	table_unmap(a->later, a->flows_max + BL_WANT_PAD, sizeof(*a->later));
+	table_unmap(a->takes, (size_t)(a->flows_max + BL_WANT_PAD) * a->words, sizeof(*a->takes));
+	table_unmap(a->parts, a->flows_max + BL_WANT_PAD, sizeof(*a->parts));
+	table_unmap(a->due.flow, a->flows_max + BL_WANT_PAD, sizeof(*a->due.flow));
+	table_unmap(a->due.gone, a->flows_max + BL_WANT_PAD, sizeof(*a->due.gone));
+	table_unmap(a->due.part, a->flows_max + BL_WANT_PAD, sizeof(*a->due.part));
+	table_unmap(a->due.had, a->flows_max + BL_WANT_PAD, sizeof(*a->due.had));
+	table_unmap(a->due.aim, a->flows_max + BL_WANT_PAD, sizeof(*a->due.aim));
+	table_unmap(a->chain.peer, peer_count(a), sizeof(*a->chain.peer));
+	table_unmap(a->chain.where, pair_count(a), sizeof(*a->chain.where));
 	free(a->due.room);
 	free(a->due.port);
 	free(a->due.is_full);
-	table_free(a->own_out, a->outmax, sizeof(*a->out));
+	table_unmap(a->own_out, a->outmax, sizeof(*a->out));
 	free(a->cap);
 	free(a->rack_of);
 	free(a->pod_of);
@@ -141,12 +141,13 @@ void bl_alloc_touch(struct bl_alloc *a)
 	bl_pages_touch(a->due.part, flows * sizeof(*a->due.part));
 	bl_pages_touch(a->due.had, flows * sizeof(*a->due.had));
 	bl_pages_touch(a->due.aim, flows * sizeof(*a->due.aim));
-	bl_pages_touch(a->chain.peer, peers(a) * sizeof(*a->chain.peer));
-	bl_pages_touch(a->chain.where, a->chain.where ? pairs(a) * sizeof(*a->chain.where) : 0);
+	bl_pages_touch(a->chain.peer, peer_count(a) * sizeof(*a->chain.peer));
+	bl_pages_touch(a->chain.where,
+		       a->chain.where ? pair_count(a) * sizeof(*a->chain.where) : 0);
 	bl_pages_touch(a->own_out, a->outmax * sizeof(*a->own_out));
 }
 
-static const struct bl_alloc_ops *choose(enum bl_alloc_isa isa)
+static const struct bl_alloc_ops *choose_ops(enum bl_alloc_isa isa)
 {
 #ifdef __x86_64__
 	bool bmi2 = __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
@@ -162,7 +163,7 @@ static const struct bl_alloc_ops *choose(enum bl_alloc_isa isa)
 	return isa == BL_ISA_BEST || isa == BL_ISA_PLAIN ? &bl_alloc_plain : NULL;
 }
 
-static const char *check(const struct bl_alloc_cfg *c)
+static const char *validate_cfg(const struct bl_alloc_cfg *c)
 {
 	uint32_t i;
 
@@ -200,7 +201,7 @@ static const char *check(const struct bl_alloc_cfg *c)
 	return NULL;
 }
 
-static bool merges(enum bl_alloc_policy p)
+static bool policy_merges(enum bl_alloc_policy p)
 {
 	return p == BL_ALLOC_FAIR || p == BL_ALLOC_WEIGHTED || p == BL_ALLOC_FCT;
 }
@@ -217,8 +218,8 @@ static void fill_word(struct bl_alloc *a, uint32_t port, uint32_t j)
 }
 
 /*
- * the capacities, and what follows from them: plain or not, planes, the most grants that a run can
- * have
+ * Sets the capacities and what follows from them: whether the network is plain, the number of
+ * planes, and the most words that the grants of a run can have.
  */
 static void set_caps(struct bl_alloc *a, const struct bl_alloc_cfg *c)
 {
@@ -249,8 +250,8 @@ static void set_caps(struct bl_alloc *a, const struct bl_alloc_cfg *c)
 		most >>= 1;
 	}
 	/*
-	 * each packet needs a mask and a head at most; what is written beyond the end and does not
-	 * count: a head and a window
+	 * Each packet needs at most a mask and a head. A head and a window more may be written
+	 * beyond the end without being counted.
 	 */
 	a->outmax =
 		2 * (size_t)bl_min64(in, out) * a->words * BL_WORD_SLOTS + 1 + 2 * BL_WINDOW_WORDS;
@@ -265,8 +266,8 @@ static uint16_t *copy16(const uint16_t *from, uint32_t n)
 	return p;
 }
 
-/* what alloc_due.c and alloc_chain.c work with */
-static bool new_due(struct bl_alloc *a)
+/* Reserves the memory of alloc_due.c and alloc_chain.c. */
+static bool due_new(struct bl_alloc *a)
 {
 	const size_t flows = a->flows_max + BL_WANT_PAD;
 	struct bl_due *d = &a->due;
@@ -278,25 +279,25 @@ static bool new_due(struct bl_alloc *a)
 	d->want = d->sum + a->ports;
 	d->port = calloc(a->ports + 1, sizeof(*d->port));
 	d->is_full = calloc(a->ports + 1, sizeof(*d->is_full));
-	d->part = table(flows, sizeof(*d->part));
-	d->gone = table(flows, sizeof(*d->gone));
-	d->flow = table(flows, sizeof(*d->flow));
-	d->had = table(flows, sizeof(*d->had));
-	d->aim = table(flows, sizeof(*d->aim));
+	d->part = table_map(flows, sizeof(*d->part));
+	d->gone = table_map(flows, sizeof(*d->gone));
+	d->flow = table_map(flows, sizeof(*d->flow));
+	d->had = table_map(flows, sizeof(*d->had));
+	d->aim = table_map(flows, sizeof(*d->aim));
 	if (!d->room || !d->port || !d->is_full || !d->part || !d->gone || !d->flow || !d->had ||
 	    !d->aim)
 		return false;
 	if (!a->plain)
 		return true;
 	a->chain.row = a->words * BL_WORD_SLOTS;
-	a->chain.peer = table(peers(a), sizeof(*a->chain.peer));
-	a->chain.where = table(pairs(a), sizeof(*a->chain.where));
+	a->chain.peer = table_map(peer_count(a), sizeof(*a->chain.peer));
+	a->chain.where = table_map(pair_count(a), sizeof(*a->chain.where));
 	return a->chain.peer && a->chain.where;
 }
 
 struct bl_alloc *bl_alloc_new(const struct bl_alloc_cfg *cfg, const char **why)
 {
-	const char *wrong = check(cfg);
+	const char *wrong = validate_cfg(cfg);
 	struct bl_alloc *a;
 	uint32_t i, j;
 
@@ -320,9 +321,9 @@ struct bl_alloc *bl_alloc_new(const struct bl_alloc_cfg *cfg, const char **why)
 	a->step = a->policy == BL_ALLOC_FIRST ? 1 : a->words;
 	a->quota_mtus = cfg->quota_mtus ? cfg->quota_mtus : 65535;
 	a->flows_max = cfg->flows_max ? cfg->flows_max : 1u << 20;
-	if (merges(a->policy) && a->flows_max > pairs(a))
-		a->flows_max = (uint32_t)pairs(a);
-	a->ops = choose(cfg->isa);
+	if (policy_merges(a->policy) && a->flows_max > pair_count(a))
+		a->flows_max = (uint32_t)pair_count(a);
+	a->ops = choose_ops(cfg->isa);
 	if (!a->ops) {
 		*why = "this CPU does not have the instructions asked for";
 		bl_alloc_free(a);
@@ -340,22 +341,22 @@ struct bl_alloc *bl_alloc_new(const struct bl_alloc_cfg *cfg, const char **why)
 	for (i = 1; i <= BL_RECIP_MAX; i++)
 		a->recip[i] = ((1ULL << BL_RECIP_BITS) + i - 1) / i;
 	set_caps(a, cfg);
-	a->free = table(free_words(a), sizeof(*a->free));
-	a->plane = table((size_t)a->ports * a->planes * a->words, sizeof(*a->plane));
-	a->wait = table(a->flows_max + BL_WANT_PAD, sizeof(*a->wait));
-	a->list = table(a->flows_max + BL_WANT_PAD, sizeof(*a->list));
-	a->fresh = table(a->flows_max + BL_WANT_PAD, sizeof(*a->fresh));
-	a->done = table(a->flows_max + BL_WANT_PAD, sizeof(*a->done));
-	a->later = table(a->flows_max + BL_WANT_PAD, sizeof(*a->later));
-	a->takes = table((size_t)(a->flows_max + BL_WANT_PAD) * a->words, sizeof(*a->takes));
-	a->parts = table(a->flows_max + BL_WANT_PAD, sizeof(*a->parts));
-	a->out = a->own_out = table(a->outmax, sizeof(*a->out));
-	if (merges(a->policy))
-		a->pair = table(pairs(a), sizeof(*a->pair));
-	if ((a->policy == BL_ALLOC_FAIR || a->policy == BL_ALLOC_WEIGHTED) && !new_due(a))
+	a->free = table_map(free_words(a), sizeof(*a->free));
+	a->plane = table_map((size_t)a->ports * a->planes * a->words, sizeof(*a->plane));
+	a->wait = table_map(a->flows_max + BL_WANT_PAD, sizeof(*a->wait));
+	a->list = table_map(a->flows_max + BL_WANT_PAD, sizeof(*a->list));
+	a->fresh = table_map(a->flows_max + BL_WANT_PAD, sizeof(*a->fresh));
+	a->done = table_map(a->flows_max + BL_WANT_PAD, sizeof(*a->done));
+	a->later = table_map(a->flows_max + BL_WANT_PAD, sizeof(*a->later));
+	a->takes = table_map((size_t)(a->flows_max + BL_WANT_PAD) * a->words, sizeof(*a->takes));
+	a->parts = table_map(a->flows_max + BL_WANT_PAD, sizeof(*a->parts));
+	a->out = a->own_out = table_map(a->outmax, sizeof(*a->out));
+	if (policy_merges(a->policy))
+		a->pair = table_map(pair_count(a), sizeof(*a->pair));
+	if ((a->policy == BL_ALLOC_FAIR || a->policy == BL_ALLOC_WEIGHTED) && !due_new(a))
 		goto fail;
 	if (!a->free || !a->plane || !a->wait || !a->list || !a->fresh || !a->done || !a->later ||
-	    !a->takes || !a->parts || !a->out || (merges(a->policy) && !a->pair))
+	    !a->takes || !a->parts || !a->out || (policy_merges(a->policy) && !a->pair))
 		goto fail;
 	for (i = 0; i < a->ports; i++)
 		for (j = 0; j < a->words; j++)
@@ -388,8 +389,8 @@ enum bl_alloc_err bl_alloc_demand(struct bl_alloc *a, uint32_t src, uint32_t dst
 		pair = &a->pair[(size_t)src * a->n + dst];
 		if (*pair & BL_PAIR_LISTED) {
 			/*
-			 * what is in its record is within the quota, too: a pair has twice the
-			 * quota at the very most
+			 * The MTUs in the record of the pair are within the quota, too, so a pair
+			 * has at most twice the quota waiting.
 			 */
 			if ((*pair & BL_PAIR_MTUS) + mtus > a->quota_mtus) {
 				err = BL_ALLOC_QUOTA;
@@ -442,10 +443,10 @@ enum bl_alloc_err bl_alloc_weight(struct bl_alloc *a, uint32_t src, uint32_t dst
 }
 
 /*
- * Move the window so that its first step holds @now. Rows are shifted, not turned around: 512 rows
- * cost 8 cycles a slot, indices modulo 8 one in every visit.
+ * Moves the window so that its first step holds @now. Rows are shifted, not used as rings: 512 rows
+ * cost 8 cycles a slot, indices modulo 8 would cost one cycle in every visit.
  */
-static void move(struct bl_alloc *a, uint64_t now)
+static void move_window(struct bl_alloc *a, uint64_t now)
 {
 	const uint64_t span = (uint64_t)a->step * a->span, all = ~0ULL >> (BL_WORD_SLOTS - a->span);
 	uint64_t by = (now - a->base) / span * a->step;
@@ -477,8 +478,11 @@ static void move(struct bl_alloc *a, uint64_t now)
 	}
 }
 
-/* fewest first: one bucket each up to 127, then 16 for every doubling; equal ones stay in order */
-static uint32_t bucket(uint32_t v)
+/*
+ * The bucket of a count when the fewest come first: one bucket each up to 127, then 16 for every
+ * doubling. Equal counts stay in order.
+ */
+static uint32_t sort_bucket(uint32_t v)
 {
 	uint32_t top;
 
@@ -494,13 +498,13 @@ static uint32_t sort_key(const struct bl_alloc *a, const struct bl_want *w)
 	uint32_t behind;
 
 	if (a->policy == BL_ALLOC_FCT)
-		return bucket(w->mtus);
-	/* deadlines count from the window's start; missed ones are the most urgent */
+		return sort_bucket(w->mtus);
+	/* deadlines count from the start of the window; missed ones are the most urgent */
 	behind = w->key - (uint32_t)a->base;
-	return (int32_t)behind < 0 ? 0 : bucket(behind);
+	return (int32_t)behind < 0 ? 0 : sort_bucket(behind);
 }
 
-static void sort(struct bl_alloc *a)
+static void sort_list(struct bl_alloc *a)
 {
 	uint32_t start[SORT_BUCKETS] = { 0 }, sum = 0, i, c;
 	struct bl_want *from = a->list;
@@ -520,11 +524,11 @@ static void sort(struct bl_alloc *a)
 }
 
 /*
- * What came for a pair while it waited belongs to what it asks for. Without this a pair whose
- * record ends in the middle of its share would lose the rest of it: the next pass shares out again,
- * to everybody. A record stays within the quota.
+ * Adds what came for a pair while it waited to its record, up to the quota. Otherwise a pair whose
+ * record ends in the middle of its share would lose the rest of it: the next pass shares that out
+ * again, to all flows.
  */
-static void merge(struct bl_alloc *a)
+static void merge_pairs(struct bl_alloc *a)
 {
 	uint32_t *pair, more, room;
 	size_t i;
@@ -546,10 +550,10 @@ static void merge(struct bl_alloc *a)
 }
 
 /*
- * Pairs that were served to the end: those that had more than the quota in all join the next pass,
- * behind all others, since they were served last.
+ * Ends the pairs that got all that their records wanted. Those that had more than the quota waiting
+ * join the next pass, behind all others, since they were served last.
  */
-static void settle(struct bl_alloc *a)
+static void settle_done(struct bl_alloc *a)
 {
 	size_t i;
 
@@ -572,7 +576,7 @@ static void settle(struct bl_alloc *a)
 	a->ndone = 0;
 }
 
-/* all of the list get what they are due */
+/* Gives all flows of the list what they are due. */
 static void give_due(struct bl_alloc *a)
 {
 	bl_alloc_due(a);
@@ -585,15 +589,15 @@ static void give_due(struct bl_alloc *a)
 	a->ops->sort(a);
 }
 
-/* slots that are left over, equally for all of the list */
+/* Shares slots that are left over equally among all flows of the list. */
 static void give_level(struct bl_alloc *a)
 {
 	a->ops->shares(a);
 	a->ops->pass(a, BL_PASS_FAIR);
 }
 
-/* one run over a->list */
-static void serve(struct bl_alloc *a, bool all)
+/* Serves the flows of @list. @all: it holds all flows that wait, since a window was opened. */
+static void serve_list(struct bl_alloc *a, bool all)
 {
 	const bool shares = a->policy == BL_ALLOC_FAIR || a->policy == BL_ALLOC_WEIGHTED;
 	uint32_t pass = 0;
@@ -601,13 +605,14 @@ static void serve(struct bl_alloc *a, bool all)
 	if (!a->nlist)
 		return;
 	if (a->pair &&
-	    (all || a->policy == BL_ALLOC_FCT)) /* in holes that are left over nobody has a share */
-		merge(a);
+	    (all ||
+	     a->policy == BL_ALLOC_FCT)) /* in holes that are left over no flow has a share */
+		merge_pairs(a);
 	if (a->policy == BL_ALLOC_FCT || a->policy == BL_ALLOC_DEADLINE)
-		sort(a);
+		sort_list(a);
 	/*
-	 * of those who come into a window that is given already most find no slot: to know it is
-	 * cheaper than to count them, share out and visit them (2026-11-21: docs/arbiter.md)
+	 * Most flows that come into a window that is given already find no slot: to find that out
+	 * is cheaper than to count them, share out and visit them (2026-11-21: docs/arbiter.md).
 	 */
 	if (shares && !all)
 		a->ops->filter(a);
@@ -616,7 +621,8 @@ static void serve(struct bl_alloc *a, bool all)
 	while (a->nlist) {
 		a->st.passes++;
 		/*
-		 * what is due first; of what is left over nobody has a share, but it is remembered
+		 * What is due comes first. No flow has a share of what is left over, but the
+		 * accounts remember what each got of it.
 		 */
 		if (shares && all && !pass)
 			give_due(a);
@@ -626,7 +632,7 @@ static void serve(struct bl_alloc *a, bool all)
 			a->ops->pass(a, BL_PASS_WHOLE);
 		pass++;
 		if (a->pair)
-			settle(a);
+			settle_done(a);
 		else
 			a->ndone = 0;
 		if (shares)
@@ -641,10 +647,10 @@ struct bl_grants bl_alloc_run(struct bl_alloc *a, uint64_t now)
 
 	if (now < a->base)
 		now = a->base;
-	move(a, now);
+	move_window(a, now);
 	a->outlen = 0;
 	a->run_mtus = 0;
-	if (a->moved) { /* all who wait, then who came */
+	if (a->moved) { /* first the flows that wait, then those that came */
 		memcpy(&a->wait[a->nwait], a->fresh, a->nfresh * sizeof(*a->fresh));
 		swap = a->list;
 		a->list = a->wait;
@@ -660,7 +666,7 @@ struct bl_grants bl_alloc_run(struct bl_alloc *a, uint64_t now)
 	moved = a->moved;
 	a->nfresh = 0;
 	a->moved = false;
-	serve(a, moved);
+	serve_list(a, moved);
 	a->st.granted_mtus += a->run_mtus;
 	return (struct bl_grants){
 		.base = a->base, .row = a->out, .len = a->outlen, .mtus = a->run_mtus
@@ -677,8 +683,9 @@ size_t bl_alloc_row_words(const struct bl_alloc *a)
 	return a->outmax;
 }
 
-/* @to: also what waits to it */
-static uint64_t forget(struct bl_alloc *a, struct bl_want *w, size_t *n, uint32_t endpoint, bool to)
+/* Drops the demands from @endpoint, and, with @to, also those to it. Returns their MTUs. */
+static uint64_t forget_list(struct bl_alloc *a, struct bl_want *w, size_t *n, uint32_t endpoint,
+			    bool to)
 {
 	uint64_t mtus = 0;
 	size_t i, keep = 0;
@@ -702,8 +709,8 @@ static uint64_t forget(struct bl_alloc *a, struct bl_want *w, size_t *n, uint32_
 
 uint64_t bl_alloc_forget(struct bl_alloc *a, uint32_t endpoint)
 {
-	uint64_t mtus = forget(a, a->wait, &a->nwait, endpoint, true) +
-			forget(a, a->fresh, &a->nfresh, endpoint, true);
+	uint64_t mtus = forget_list(a, a->wait, &a->nwait, endpoint, true) +
+			forget_list(a, a->fresh, &a->nfresh, endpoint, true);
 
 	a->st.forgotten_mtus += mtus;
 	return mtus;
@@ -711,8 +718,8 @@ uint64_t bl_alloc_forget(struct bl_alloc *a, uint32_t endpoint)
 
 uint64_t bl_alloc_forget_from(struct bl_alloc *a, uint32_t src)
 {
-	uint64_t mtus = forget(a, a->wait, &a->nwait, src, false) +
-			forget(a, a->fresh, &a->nfresh, src, false);
+	uint64_t mtus = forget_list(a, a->wait, &a->nwait, src, false) +
+			forget_list(a, a->fresh, &a->nfresh, src, false);
 
 	a->st.forgotten_mtus += mtus;
 	return mtus;
@@ -729,8 +736,8 @@ uint64_t bl_alloc_enough(const struct bl_alloc *a)
 	uint32_t i;
 
 	/*
-	 * Not kept as a number, although it changes with @cap only: with one, first-come carries
-	 * 1.3 instead of 2.05 Tbit/s at load 0.9 (2026-11-23). Why is not known.
+	 * Not kept in a field, although it changes with @cap only: with one, first-come carries 1.3
+	 * instead of 2.05 Tbit/s at load 0.9 (2026-11-23). The reason is not known.
 	 */
 	for (i = 0; i < a->n; i++)
 		packets += a->cap[i];

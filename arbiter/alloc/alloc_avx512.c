@@ -3,10 +3,11 @@
  * The allocator's inner loop for CPUs with AVX-512 (F, VL and VPOPCNTDQ) and BMI2: a window of 512
  * slots is one register.
  *
- * Taking the k lowest of 512 bits: count the ones of each word, add them up from the left (3
- * steps), compare with k. Words whose sum stays within k are taken whole; of the first that does
- * not, PDEP takes what is missing; the rest stay. Example: words with 3, 0, 5, 9, ... ones, k = 6:
- * sums 3, 3, 8, 17: words 0 and 1 are taken whole, of word 2 the lowest 6 - 3 = 3 ones.
+ * Taking the lowest k ones of 512 bits: count the ones of each word, add the counts up from the
+ * left (3 steps), compare with k. Words whose sum stays within k are taken whole; of the first word
+ * whose sum does not, PDEP takes what is missing; the rest stay. Example: words with 3, 0, 5, 9,
+ * ... ones, k = 6: the sums are 3, 3, 8, 17; words 0 and 1 are taken whole, of word 2 the lowest 6
+ * - 3 = 3 ones.
  */
 #ifdef __x86_64__
 #pragma GCC target("bmi,bmi2,popcnt,lzcnt,avx2,avx512f,avx512vl,avx512vpopcntdq")
@@ -85,7 +86,7 @@ static void whole8(struct bl_alloc *a)
 		_mm512_store_si512(fd, _mm512_xor_si512(vd, take));
 		some = _mm512_test_epi64_mask(take, take);
 		out[o] = grant_head(s, d, some, got);
-		/* by a register: a compressing store is microcode on some CPUs */
+		/* through a register: a compressing store is microcode on some CPUs */
 		_mm512_storeu_si512(&out[o + 1], _mm512_maskz_compress_epi64(some, take));
 		o += (uint32_t)__builtin_popcount(some) + !!some;
 		mtus += got;
@@ -106,8 +107,8 @@ static void whole8(struct bl_alloc *a)
 }
 
 /*
- * sort_plain() for windows of one word, four records at a time: each is two lanes, and each list
- * takes its own by a compression
+ * sort_plain() for windows of one word, four records at a time. Each record is two lanes, and each
+ * list takes its records by a compression.
  */
 static void sort1(struct bl_alloc *a)
 {
@@ -174,7 +175,7 @@ static void sort1(struct bl_alloc *a)
 		(uint64_t)_mm256_extract_epi64(sum, 0) + (uint64_t)_mm256_extract_epi64(sum, 1);
 }
 
-/* rows of 2, 4 and 8 words in one register; what is above them is 0 */
+/* Loads a row of 2, 4 or 8 words into one register, whose other words are 0. */
 PASS_INLINE __m512i row_load(const void *p, const uint32_t words)
 {
 	return words == 8   ? _mm512_loadu_si512(p)
@@ -193,8 +194,8 @@ PASS_INLINE void row_store(void *p, __m512i v, const uint32_t words)
 }
 
 /*
- * take_plain() for windows of several words. @parts: what each took, whether an odd slot was in it,
- * whether it wanted more.
+ * take_plain() for windows of several words. @parts holds the MTUs that each flow took, whether an
+ * odd slot was among them (BL_PART_EXTRA), and whether it wanted more (BL_PART_BLOCKED).
  */
 PASS_INLINE void take_wide(struct bl_alloc *a, const enum bl_pass kind, const uint32_t words)
 {
@@ -232,8 +233,8 @@ PASS_INLINE void take_wide(struct bl_alloc *a, const enum bl_pass kind, const ui
 			_mm512_castsi512_si128(_mm512_alignr_epi64(sum, sum, words - 1)));
 		whole = _mm512_cmple_epu64_mask(sum, _mm512_set1_epi64(k)) & lanes;
 		/*
-		 * the word of which only a part is taken; where there is none, lane @words, which
-		 * is not stored
+		 * The word of which only a part is taken; if there is none, lane @words, which is
+		 * not stored.
 		 */
 		edge = (uint32_t)__builtin_ctz(~whole);
 		at = edge & (words - 1);
@@ -253,7 +254,10 @@ PASS_INLINE void take_wide(struct bl_alloc *a, const enum bl_pass kind, const ui
 		row_store(&takes[i * words], zero, words);
 }
 
-/* sort_plain(): lists as in sort1(), four records at a time; then their grants, one by one */
+/*
+ * sort_plain() for windows of several words: the lists as in sort1(), four records at a time, and
+ * then their grants one by one.
+ */
 PASS_INLINE void sort_wide(struct bl_alloc *a, const uint32_t words)
 {
 	struct bl_want *restrict list = a->list, *restrict wait = a->wait, *restrict done = a->done,
@@ -293,7 +297,7 @@ PASS_INLINE void sort_wide(struct bl_alloc *a, const uint32_t words)
 			const __m512i take = row_load(&takes[(i + j) * words], words);
 			const uint32_t some = _mm512_test_epi64_mask(take, take);
 
-			/* before PUT: it writes over list[i], and over nothing behind */
+			/* before PUT, which overwrites list[i] but nothing behind it */
 			out[o] = (want_lo(&list[i + j]) & 0xffffffff) | (uint64_t)some << 32 |
 				 parts[i + j] << 48;
 			row_store(&out[o + 1], _mm512_maskz_compress_epi64((__mmask8)some, take),
@@ -384,7 +388,7 @@ static inline bool any_wide(const struct bl_alloc *a, uint32_t s, uint32_t d, ui
 }
 
 /*
- * share_word() of 16 ports at a time. Sums are below 2^24, exact in floats; a quotient may be
+ * share_word() for 16 ports at a time. Sums are below 2^24, exact in floats; a quotient may be
  * rounded up to the next whole number, never down.
  */
 PASS_INLINE void share_words(struct bl_alloc *a, uint32_t p, __m512i units, const uint32_t *active)
@@ -426,7 +430,8 @@ static void shares_wide(struct bl_alloc *a, uint32_t words, const uint32_t *acti
 	uint32_t p, k, units[16];
 
 	for (p = 0; p < 2 * a->n; p += 16) {
-		for (k = 0; k < 16; k++) /* beyond the last port there is room, see free_words() */
+		for (k = 0; k < 16;
+		     k++) /* free_words() reserves room for rows beyond the last port */
 			units[k] = words == 8   ? units_wide(a, p + k, 8)
 				   : words == 4 ? units_wide(a, p + k, 4)
 						: units_wide(a, p + k, 2);
@@ -434,7 +439,7 @@ static void shares_wide(struct bl_alloc *a, uint32_t words, const uint32_t *acti
 	}
 }
 
-/* filter_plain() for windows of one word, eight records at a time */
+/* filter_plain() for windows of one word, eight records at a time. */
 static void filter1(struct bl_alloc *a)
 {
 	struct bl_want *restrict list = a->list, *restrict wait = a->wait;

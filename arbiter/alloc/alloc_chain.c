@@ -3,18 +3,19 @@
  * Slots for what each flow is due (alloc_due.c), where every port has one packet a slot.
  *
  * A window is an edge colouring: ports are vertices, packets edges, slots colours. By Koenig's
- * theorem all that is due fits, since no port is due more packets than it has slots. Greedy alone
- * places 90 to 95 % of it where all ports are full: at the end the slots that are free at one end
- * of a pair are not those that are free at the other. Alternating chains place the rest.
+ * theorem all that is due fits, since no port is due more packets than it has slots. The greedy
+ * choice alone places 90 to 95 % of it where all ports are full: at the end the slots that are free
+ * at one end of a pair are not those that are free at the other. Alternating chains place the rest.
  *
- * A pair s>d lacks a packet; slot a is free at s, slot b at d. In slot a, d hears from s1; s1
- * sends to d1 in slot b, which hears from s2 in slot a, and so on. The chain never comes to s,
- * which is free in slot a, so it ends. All its packets change places: what was in a is in b, and
- * the other way round. Now slot a is free at both s and d. Where several slots are free there are
+ * A pair s>d lacks a packet; slot a is free at s, slot b at d. In slot a, d receives from s1; s1
+ * sends to d1 in slot b, which receives from s2 in slot a, and so on. The chain never comes to s,
+ * which is free in slot a, so it ends. All its packets change places: those in slot a move to b,
+ * and those in b to a. Now slot a is free at both s and d. Where several slots are free there are
  * many chains; eight are followed at once, and the first that ends is taken.
  *
- * Example: slots a and b. 0>5 has a, 0 is free in b, 2>6 has b, 6 is free in a: nothing is common
- * for 0>6. Chain from 6: b to 2, which sends nothing in a. 2>6 moves to a, and 0>6 gets b.
+ * Example: slots a and b. 0>5 has a, 0 is free in b, 2>6 has b, 6 is free in a: 0>6 has no slot in
+ * common. The chain from 6: in b it receives from 2, which sends nothing in a. 2>6 moves to a, and
+ * 0>6 gets b.
  */
 #include <string.h>
 
@@ -23,8 +24,11 @@
 #define CHAINS    8u
 #define STEPS_MAX 128u
 
-/* slots of @free that are open into @slot, @max at most. Returns how many. */
-static uint32_t slots_of(const struct bl_alloc *a, uint32_t port, uint16_t *slot, uint32_t max)
+/*
+ * Writes up to @max slots to @slot in which the port is free and the window is open. Returns how
+ * many.
+ */
+static uint32_t free_slots(const struct bl_alloc *a, uint32_t port, uint16_t *slot, uint32_t max)
 {
 	uint32_t j, n = 0;
 
@@ -37,7 +41,7 @@ static uint32_t slots_of(const struct bl_alloc *a, uint32_t port, uint16_t *slot
 	return n;
 }
 
-static void toggle(struct bl_alloc *a, uint32_t port, uint32_t slot)
+static void toggle_port(struct bl_alloc *a, uint32_t port, uint32_t slot)
 {
 	a->free[(size_t)port * a->words + slot / BL_WORD_SLOTS] ^= 1ULL << slot % BL_WORD_SLOTS;
 }
@@ -47,28 +51,28 @@ static void toggle_flow(struct bl_alloc *a, size_t i, uint32_t slot)
 	a->takes[i * a->words + slot / BL_WORD_SLOTS] ^= 1ULL << slot % BL_WORD_SLOTS;
 }
 
-static void give(struct bl_alloc *a, uint32_t i, uint32_t slot)
+static void give_slot(struct bl_alloc *a, uint32_t i, uint32_t slot)
 {
 	const uint32_t s = a->list[i].src, d = a->n + a->list[i].dst;
 
-	toggle(a, s, slot);
-	toggle(a, d, slot);
+	toggle_port(a, s, slot);
+	toggle_port(a, d, slot);
 	toggle_flow(a, i, slot);
 	a->chain.peer[(size_t)s * a->chain.row + slot] = (uint16_t)(d + 1);
 	a->chain.peer[(size_t)d * a->chain.row + slot] = (uint16_t)(s + 1);
 }
 
 /*
- * The packets of the chain that begins at port @v with slot @from, and of which every second one is
- * in slot @to, change places.
+ * Swaps the slots of the packets of a chain that begins at port @v: its packets are in slots @from
+ * and @to in turn, the first one in @from.
  */
-static void swap(struct bl_alloc *a, uint32_t v, uint32_t from, uint32_t to)
+static void swap_chain(struct bl_alloc *a, uint32_t v, uint32_t from, uint32_t to)
 {
 	uint32_t c = from, next, i;
 	uint16_t *row, keep;
 
-	toggle(a, v, from);
-	toggle(a, v, to);
+	toggle_port(a, v, from);
+	toggle_port(a, v, to);
 	for (;; v = next, c = c == from ? to : from) {
 		row = &a->chain.peer[(size_t)v * a->chain.row];
 		next = row[c];
@@ -78,20 +82,21 @@ static void swap(struct bl_alloc *a, uint32_t v, uint32_t from, uint32_t to)
 		if (!next)
 			break;
 		next--;
-		/* ports below n send */
+		/* ports below n are senders */
 		i = v < a->n ? a->chain.where[(size_t)v * a->n + next - a->n]
 			     : a->chain.where[(size_t)next * a->n + v - a->n];
 		toggle_flow(a, i, from);
 		toggle_flow(a, i, to);
 	}
-	toggle(a, v, from);
-	toggle(a, v, to);
+	toggle_port(a, v, from);
+	toggle_port(a, v, to);
 }
 
 /*
- * One packet more for flow @i. False: none is free at one of its ends, or no chain ended in time.
+ * Gives flow @i one packet more. Returns false if one of its ports has no free slot, or no chain
+ * ended within the limit of steps.
  */
-static bool one_more(struct bl_alloc *a, uint32_t i)
+static bool give_one_more(struct bl_alloc *a, uint32_t i)
 {
 	const uint32_t s = a->list[i].src, d = a->n + a->list[i].dst;
 	uint16_t at_s[CHAINS], at_d[CHAINS], from[CHAINS], to[CHAINS];
@@ -102,12 +107,12 @@ static bool one_more(struct bl_alloc *a, uint32_t i)
 				   a->free[(size_t)d * a->words + j] & a->open[j];
 
 		if (m) {
-			give(a, i, j * BL_WORD_SLOTS + (uint32_t)__builtin_ctzll(m));
+			give_slot(a, i, j * BL_WORD_SLOTS + (uint32_t)__builtin_ctzll(m));
 			return true;
 		}
 	}
-	ns = slots_of(a, s, at_s, CHAINS);
-	nd = slots_of(a, d, at_d, CHAINS);
+	ns = free_slots(a, s, at_s, CHAINS);
+	nd = free_slots(a, d, at_d, CHAINS);
 	if (!ns || !nd)
 		return false;
 	n = ns * nd < CHAINS ? ns * nd : CHAINS;
@@ -122,8 +127,8 @@ static bool one_more(struct bl_alloc *a, uint32_t i)
 			const uint32_t next = a->chain.peer[(size_t)v[k] * a->chain.row + slot];
 
 			if (!next) {
-				swap(a, d, from[k], to[k]);
-				give(a, i, from[k]);
+				swap_chain(a, d, from[k], to[k]);
+				give_slot(a, i, from[k]);
 				return true;
 			}
 			v[k] = next - 1;
@@ -131,8 +136,8 @@ static bool one_more(struct bl_alloc *a, uint32_t i)
 	return false;
 }
 
-/* who sends to whom in which slot, and where in the list each pair is */
-static void lay_out(struct bl_alloc *a)
+/* Writes down which port sends to which in each slot, and the place of each pair in the list. */
+static void lay_out_peers(struct bl_alloc *a)
 {
 	struct bl_chain *c = &a->chain;
 	uint32_t j;
@@ -158,25 +163,25 @@ static void lay_out(struct bl_alloc *a)
 	}
 }
 
-/* packets are moved for it, see BL_CHAIN_SHORT */
-static bool waits(const struct bl_alloc *a, const struct bl_want *w)
+/* Returns true if packets of others are moved for this flow, see BL_CHAIN_SHORT. */
+static bool moves_others(const struct bl_alloc *a, const struct bl_want *w)
 {
 	return w->key >> BL_KEY_WINDOWS > 1 || w->mtus > BL_CHAIN_SHORT(a->words * a->span);
 }
 
 /*
- * Packets that are due to those who wait and found no slot; none if too few to care, see
- * BL_LACKS_FEW.
+ * Returns how many MTUs are due, have found no slot, and are worth to move others for; 0 if they
+ * are too few, see BL_LACKS_FEW.
  */
-static uint64_t lacks(struct bl_alloc *a)
+static uint64_t lacking_mtus(struct bl_alloc *a)
 {
 	uint64_t given = 0, lacks = 0;
 	uint32_t most = 0;
 	size_t i;
 
 	for (i = 0; i < a->nlist; i++) {
-		const uint32_t lack = waits(a, &a->list[i]) ? a->due.aim[i] - (uint32_t)a->parts[i]
-							    : 0;
+		const uint32_t lack =
+			moves_others(a, &a->list[i]) ? a->due.aim[i] - (uint32_t)a->parts[i] : 0;
 
 		lacks += lack;
 		given += a->parts[i];
@@ -190,12 +195,12 @@ void bl_alloc_chains(struct bl_alloc *a)
 {
 	size_t i;
 
-	if (!lacks(a))
+	if (!lacking_mtus(a))
 		return;
-	lay_out(a);
+	lay_out_peers(a);
 	for (i = 0; i < a->nlist; i++)
-		for (; waits(a, &a->list[i]) && a->parts[i] < a->due.aim[i]; a->parts[i]++) {
-			if (!one_more(a, (uint32_t)i))
+		for (; moves_others(a, &a->list[i]) && a->parts[i] < a->due.aim[i]; a->parts[i]++) {
+			if (!give_one_more(a, (uint32_t)i))
 				break;
 			a->st.chains++;
 		}

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * One visit to every flow of the list: the inner loop of the allocator, compiled once per
- * instruction set. The including file defines PASS_OPS and PASS_NAME, PASS_LOWEST(w, k) and
- * PASS_LOWEST_FEW(w, k) (the lowest k ones of a word, of which there may be fewer; FEW: k is at
- * most 64), and may replace parts of the loop by faster ones: PASS_WHOLE8, PASS_SORT1 and so on.
- * Without any of these the loop is in plain C, as alloc_plain.c uses it.
+ * instruction set. The including file defines PASS_OPS and PASS_NAME, PASS_LOWEST(w, k) (the lowest
+ * k ones of a word, or all if there are fewer) and PASS_LOWEST_FEW(w, k) (the same for k up to 64).
+ * It may also replace parts of the loop by faster ones: PASS_WHOLE8, PASS_SORT1 and so on. Without
+ * any of these the loop is in plain C, as alloc_plain.c uses it.
  *
- * No branch here depends on the data but the loop's own: at load 0.9 a flow is blocked, served or
- * goes on with about equal chances, and a wrong guess costs more (20 cycles) than writing the
- * record to all three places and advancing one of them. Measured 2026-11-21, 256 endpoints, load
- * 0.9: see docs/arbiter.md.
+ * No branch here depends on the data except the loop's own: at load 0.9 a flow is blocked, served
+ * or goes on with about equal chances, and a mispredicted branch costs more (20 cycles) than to
+ * write the record to all three places and advance one of them. Measured 2026-11-21, 256 endpoints,
+ * load 0.9: see docs/arbiter.md.
  */
 #ifndef BARLINE_ARBITER_ALLOC_PASS_H
 #define BARLINE_ARBITER_ALLOC_PASS_H
@@ -61,8 +61,8 @@ PASS_INLINE uint64_t grant_head(uint32_t src, uint32_t dst, uint32_t words, uint
 
 /*
  * What a flow may have in this pass: as much as lifts it to the level of the lower one of its
- * ports, and one of the odd slots where both have some left. @had: its account. @extra: it got one
- * of them.
+ * ports, and one of the odd slots where both have some left. @had: its account. @extra: set to the
+ * bit BL_PART_EXTRA if it got one of the odd slots, else to 0.
  */
 PASS_INLINE uint32_t fair_part(uint32_t *share, uint32_t s, uint32_t d, uint32_t mtus, uint32_t had,
 			       uint64_t *extra)
@@ -82,9 +82,10 @@ PASS_INLINE uint32_t fair_part(uint32_t *share, uint32_t s, uint32_t d, uint32_t
 }
 
 /*
- * First half of a pass: what everybody takes. Every address here depends on the list alone, so the
- * CPU runs many visits side by side; when the records were also sorted into their lists here, each
- * visit waited for the lengths of these that the one before it left (30 cycles instead of 9).
+ * First half of a pass: the slots that each flow takes. Every address here depends on the list
+ * alone, so the CPU runs many visits side by side. When the records were also sorted into their
+ * lists here, each visit waited for the lengths of the lists that the one before it left (30 cycles
+ * instead of 9).
  */
 PASS_INLINE void take_plain(struct bl_alloc *a, const enum bl_pass kind, const uint32_t words)
 {
@@ -113,8 +114,8 @@ PASS_INLINE void take_plain(struct bl_alloc *a, const enum bl_pass kind, const u
 		left = k;
 		for (j = 0; j < words; j++) {
 			/*
-			 * a part is no more than the window, which spares the clamp where that is
-			 * one word
+			 * A part is no more than the window, which spares the clamp where the
+			 * window is one word.
 			 */
 			const uint64_t both = fs[j] & fd[j] & open[j];
 			const uint64_t take = (fair || aim) && words == 1
@@ -129,11 +130,14 @@ PASS_INLINE void take_plain(struct bl_alloc *a, const enum bl_pass kind, const u
 				got += bl_count64(take);
 			takes[i * words + j] = take;
 		}
-		parts[i] = aim ? got : k | extra; /* who lacks some of its aim goes on */
+		parts[i] = aim ? got : k | extra; /* a flow that lacks some of its aim goes on */
 	}
 }
 
-/* second half: grants, and who goes on, who is blocked, who is served */
+/*
+ * Second half of a pass: the grants, and each record into one of the lists: the flow goes on, is
+ * blocked, or has all it wants.
+ */
 PASS_INLINE void sort_plain(struct bl_alloc *a, const uint32_t words)
 {
 	struct bl_want *restrict list = a->list, *restrict wait = a->wait, *restrict done = a->done,
@@ -217,7 +221,7 @@ PASS_INLINE void pass_plain(struct bl_alloc *a, const enum bl_pass kind, const u
 	sort_words(a, words);
 }
 
-/* BL_PASS_AIM in two halves, since chains come between them */
+/* BL_PASS_AIM in two halves, since chains come between them. */
 static void take_aim(struct bl_alloc *a)
 {
 	switch (a->words) {
@@ -254,7 +258,7 @@ static void sort_aim(struct bl_alloc *a)
 	}
 }
 
-/* any capacities, any tiers */
+/* Takes slots of one word from a port of any capacity. */
 PASS_INLINE void port_take(struct bl_alloc *a, uint32_t port, uint32_t j, uint64_t take)
 {
 	__u64 *f = &a->free[(size_t)port * a->words + j];
@@ -297,7 +301,7 @@ static void pass_any(struct bl_alloc *a, enum bl_pass kind)
 			}
 		}
 		left = k;
-		do { /* again: ends of several packets a slot may have the same slot once more */
+		do { /* again: ends with several packets a slot may take the same slot once more */
 			uint64_t mask[BL_WINDOW_WORDS];
 			uint32_t which = 0, masks = 0;
 
@@ -345,7 +349,7 @@ static void pass_any(struct bl_alloc *a, enum bl_pass kind)
 	a->nlist = stays + nlater;
 }
 
-static void pass(struct bl_alloc *a, enum bl_pass kind)
+static void pass_list(struct bl_alloc *a, enum bl_pass kind)
 {
 	if (!a->plain) {
 		pass_any(a, kind);
@@ -399,8 +403,8 @@ PASS_INLINE uint32_t port_units(const struct bl_alloc *a, uint32_t port)
 }
 
 /*
- * A port's word in @share: the level that its flows reach together, that is what is free and what
- * they have had, divided by their number; and how many may have one more.
+ * The word of a port in @share: the level that its flows reach together, which is what is free and
+ * what they have had, divided by their number; and how many of them may have one more.
  */
 PASS_INLINE uint32_t share_word(const struct bl_alloc *a, uint32_t units, uint32_t sum,
 				uint32_t flows)
@@ -442,7 +446,7 @@ PASS_INLINE void share_plain(struct bl_alloc *a, uint32_t port, const uint32_t w
 	share_put(a, port, units, active[port]);
 }
 
-/* flows of the list at each port, and their accounts */
+/* Counts the flows of the list at each port, and adds up their accounts. */
 PASS_INLINE void count_plain(struct bl_alloc *a)
 {
 	const struct bl_want *restrict list = a->list;
@@ -487,14 +491,14 @@ PASS_INLINE void shares_plain(struct bl_alloc *a, const uint32_t words)
 			share_plain(a, p, words, a->active);
 		return;
 	}
-	/* few flows, many ports: only theirs */
+	/* few flows, many ports: only the ports of these flows */
 	for (i = 0; i < a->nlist; i++) {
 		share_plain(a, a->list[i].src, words, a->active);
 		share_plain(a, n + a->list[i].dst, words, a->active);
 	}
 }
 
-static void shares(struct bl_alloc *a)
+static void set_shares(struct bl_alloc *a)
 {
 	const uint32_t *active = a->active;
 	uint32_t port[BL_PORTS_MAX], np, p;
@@ -532,8 +536,8 @@ static void shares(struct bl_alloc *a)
 }
 
 /*
- * Those of the list that have no slot left go to the wait list, in order, before anything is
- * counted for them: 70 % after the first pass at load 0.9.
+ * Moves the flows of the list that have no slot left to the wait list, in order, before anything is
+ * counted for them: 70 % of the flows after the first pass at load 0.9.
  */
 PASS_INLINE void filter_plain(struct bl_alloc *a, const uint32_t words)
 {
@@ -564,8 +568,8 @@ PASS_INLINE void filter_plain(struct bl_alloc *a, const uint32_t words)
 }
 
 /*
- * the same for any capacities and tiers: who has no slot left would stay at its level, pass after
- * pass
+ * The same for any capacities and tiers. A flow that has no slot left would stay at its level, pass
+ * after pass.
  */
 static void filter_any(struct bl_alloc *a)
 {
@@ -590,7 +594,7 @@ static void filter_any(struct bl_alloc *a)
 	a->nlist = stays;
 }
 
-static void filter(struct bl_alloc *a)
+static void filter_list(struct bl_alloc *a)
 {
 	switch (a->plain ? a->words : 0) {
 	case 0:
@@ -618,10 +622,10 @@ static void filter(struct bl_alloc *a)
 }
 
 const struct bl_alloc_ops PASS_OPS = { .name = PASS_NAME,
-				       .shares = shares,
-				       .pass = pass,
+				       .shares = set_shares,
+				       .pass = pass_list,
 				       .take = take_aim,
 				       .sort = sort_aim,
-				       .filter = filter };
+				       .filter = filter_list };
 
 #endif

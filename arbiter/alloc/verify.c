@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * The verifier: counts everything again, one packet at a time. See verify.h.
- */
+/* The verifier: counts every packet again, one at a time. See verify.h. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,24 +8,23 @@
 
 #include "arbiter/alloc/verify.h"
 
-#define RING       2048u /* slots remembered: windows are 512 at most */
+#define RING       2048u /* slots remembered; windows have 512 at most */
 #define RING_WORDS (RING / 64)
 #define NONE       (~0u)
 
-/**
- * struct bl_verify - @count: [slot % RING][port] packets. @room: [port][word], 1: the port takes
- * one more in that slot. @sent: [slot % RING].
- * @seen: slots below it have their place in the ring. @owed: [src][dst] MTUs. @at: [src][dst] index
- * in @list of pairs that are owed something, plus 1.
- */
+/** struct bl_verify - The network, and what was demanded and given so far. */
 struct bl_verify {
-	uint32_t n, racks, pods, ports, rack0, pod0, window;
+	uint32_t n, racks, pods;     /* endpoints, racks, pods */
+	uint32_t ports, rack0, pod0; /* numbered as in alloc_priv.h */
+	uint32_t window;             /* slots */
 	uint16_t *cap, *rack_of, *pod_of;
-	uint16_t *count;
-	uint32_t *sent;
-	uint64_t *room;
-	uint64_t seen;
-	uint32_t *owed, *at, *list;
+	uint16_t *count; /* [slot % RING][port] packets */
+	uint32_t *sent;  /* [slot % RING] packets of all pairs */
+	uint64_t *room;  /* [port][word] 1: the port can take another packet in the slot */
+	uint64_t seen;   /* slots below it have been given their place in the ring */
+	uint32_t *owed;  /* [src][dst] MTUs demanded and not given */
+	uint32_t *at; /* [src][dst] 1 + place in @list of a pair that is owed something; 0: not */
+	uint32_t *list;
 	size_t nlist;
 	uint64_t packets, slot_sum;
 	bool failed;
@@ -60,7 +57,7 @@ void bl_verify_free(struct bl_verify *v)
 	free(v);
 }
 
-static void fresh_slot(struct bl_verify *v, uint64_t slot)
+static void clear_slot(struct bl_verify *v, uint64_t slot)
 {
 	uint32_t r = (uint32_t)(slot % RING), p;
 
@@ -119,8 +116,9 @@ struct bl_verify *bl_verify_new(const struct bl_alloc_cfg *c)
 	return v;
 }
 
-static bool wrong(struct bl_verify *v, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static bool wrong(struct bl_verify *v, const char *fmt, ...)
+static bool fail_run(struct bl_verify *v, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+static bool fail_run(struct bl_verify *v, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -133,7 +131,7 @@ static bool wrong(struct bl_verify *v, const char *fmt, ...)
 	return false;
 }
 
-static void owe(struct bl_verify *v, size_t pair, uint32_t mtus)
+static void owe_mtus(struct bl_verify *v, size_t pair, uint32_t mtus)
 {
 	if (!v->owed[pair] && mtus) {
 		v->list[v->nlist++] = (uint32_t)pair;
@@ -142,7 +140,7 @@ static void owe(struct bl_verify *v, size_t pair, uint32_t mtus)
 	v->owed[pair] += mtus;
 }
 
-static void pay(struct bl_verify *v, size_t pair, uint32_t mtus)
+static void pay_mtus(struct bl_verify *v, size_t pair, uint32_t mtus)
 {
 	uint32_t last;
 
@@ -157,7 +155,7 @@ static void pay(struct bl_verify *v, size_t pair, uint32_t mtus)
 
 void bl_verify_demand(struct bl_verify *v, uint32_t src, uint32_t dst, uint32_t mtus)
 {
-	owe(v, (size_t)src * v->n + dst, mtus);
+	owe_mtus(v, (size_t)src * v->n + dst, mtus);
 }
 
 uint64_t bl_verify_forget(struct bl_verify *v, uint32_t endpoint)
@@ -169,14 +167,14 @@ uint64_t bl_verify_forget(struct bl_verify *v, uint32_t endpoint)
 		size_t out = (size_t)endpoint * v->n + i, in = (size_t)i * v->n + endpoint;
 
 		mtus += v->owed[out];
-		pay(v, out, v->owed[out]);
+		pay_mtus(v, out, v->owed[out]);
 		mtus += v->owed[in];
-		pay(v, in, v->owed[in]);
+		pay_mtus(v, in, v->owed[in]);
 	}
 	return mtus;
 }
 
-static uint32_t ports(const struct bl_verify *v, uint32_t src, uint32_t dst, uint32_t *p)
+static uint32_t ports_of_pair(const struct bl_verify *v, uint32_t src, uint32_t dst, uint32_t *p)
 {
 	uint32_t n = 0, r, q;
 
@@ -210,9 +208,9 @@ static const char *port_kind(const struct bl_verify *v, uint32_t p, uint32_t *in
 	return kind[k];
 }
 
-static bool packet(struct bl_verify *v, uint32_t src, uint32_t dst, uint64_t slot)
+static bool count_packet(struct bl_verify *v, uint32_t src, uint32_t dst, uint64_t slot)
 {
-	uint32_t p[6], np = ports(v, src, dst, p), r = (uint32_t)(slot % RING), i, index;
+	uint32_t p[6], np = ports_of_pair(v, src, dst, p), r = (uint32_t)(slot % RING), i, index;
 
 	for (i = 0; i < np; i++) {
 		uint16_t *c = &v->count[(size_t)r * v->ports + p[i]];
@@ -220,9 +218,10 @@ static bool packet(struct bl_verify *v, uint32_t src, uint32_t dst, uint64_t slo
 		if (*c >= v->cap[p[i]]) {
 			const char *kind = port_kind(v, p[i], &index);
 
-			return wrong(v,
-				     "slot %" PRIu64 ": %s %u carries %u packets and can carry %u",
-				     slot, kind, index, *c + 1u, v->cap[p[i]]);
+			return fail_run(v,
+					"slot %" PRIu64 ": %s %u carries %u packets and can carry "
+							"%u",
+					slot, kind, index, *c + 1u, v->cap[p[i]]);
 		}
 		if (++*c == v->cap[p[i]])
 			v->room[(size_t)p[i] * RING_WORDS + r / 64] &= ~(1ULL << r % 64);
@@ -233,14 +232,14 @@ static bool packet(struct bl_verify *v, uint32_t src, uint32_t dst, uint64_t slo
 	return true;
 }
 
-static bool maximal(struct bl_verify *v, uint64_t now, uint64_t end)
+static bool validate_maximal(struct bl_verify *v, uint64_t now, uint64_t end)
 {
 	uint32_t p[6];
 	size_t k;
 
 	for (k = 0; k < v->nlist; k++) {
 		uint32_t src = v->list[k] / v->n, dst = v->list[k] % v->n,
-			 np = ports(v, src, dst, p), i;
+			 np = ports_of_pair(v, src, dst, p), i;
 		uint64_t slot = now;
 
 		while (slot < end) {
@@ -250,11 +249,11 @@ static bool maximal(struct bl_verify *v, uint64_t now, uint64_t end)
 			for (i = 0; i < np; i++)
 				both &= v->room[(size_t)p[i] * RING_WORDS + r / 64];
 			if (both && slot - slot % 64 + (uint32_t)__builtin_ctzll(both) < end)
-				return wrong(v,
-					     "slot %" PRIu64 ": %u to %u waits with %u MTUs and "
-					     "could send",
-					     slot - slot % 64 + (uint32_t)__builtin_ctzll(both),
-					     src, dst, v->owed[v->list[k]]);
+				return fail_run(v,
+						"slot %" PRIu64 ": %u to %u waits with %u MTUs and "
+						"could send",
+						slot - slot % 64 + (uint32_t)__builtin_ctzll(both),
+						src, dst, v->owed[v->list[k]]);
 			slot = upto;
 		}
 	}
@@ -270,19 +269,20 @@ bool bl_verify_run(struct bl_verify *v, const struct bl_grants *g, uint64_t now)
 	if (v->failed)
 		return false;
 	if (now < g->base || now >= end)
-		return wrong(v, "slot %" PRIu64 " is not in the window of %" PRIu64, now, g->base);
+		return fail_run(v, "slot %" PRIu64 " is not in the window of %" PRIu64, now,
+				g->base);
 	if (v->seen < now)
 		v->seen = v->seen + RING < now ? now - RING : v->seen;
 	for (; v->seen < end; v->seen++)
-		fresh_slot(v, v->seen);
+		clear_slot(v, v->seen);
 	while (at < g->len) {
 		struct bl_grant head;
 		uint32_t word, in_head = 0;
 
 		memcpy(&head, &g->row[at++], sizeof(head));
 		if (head.src >= v->n || head.dst >= v->n || head.src == head.dst || !head.words)
-			return wrong(v, "grant from %u to %u with words 0x%x", head.src, head.dst,
-				     head.words);
+			return fail_run(v, "grant from %u to %u with words 0x%x", head.src,
+					head.dst, head.words);
 		for (word = 0; word < 8; word++) {
 			uint64_t mask;
 			uint32_t bit;
@@ -290,38 +290,39 @@ bool bl_verify_run(struct bl_verify *v, const struct bl_grants *g, uint64_t now)
 			if (!(head.words >> word & 1))
 				continue;
 			if (at == g->len)
-				return wrong(v, "the row ends inside a grant");
+				return fail_run(v, "the row ends inside a grant");
 			mask = g->row[at++];
 			if (!mask)
-				return wrong(v, "grant from %u to %u with an empty mask", head.src,
-					     head.dst);
+				return fail_run(v, "grant from %u to %u with an empty mask",
+						head.src, head.dst);
 			for (bit = 0; bit < 64; bit++) {
 				uint64_t slot = g->base + 64 * word + bit;
 
 				if (!(mask >> bit & 1))
 					continue;
 				if (slot < now || slot >= end)
-					return wrong(v,
-						     "slot %" PRIu64 " was given at %" PRIu64
-						     ", in a window that ends at %" PRIu64,
-						     slot, now, end);
-				if (!packet(v, head.src, head.dst, slot))
+					return fail_run(v,
+							"slot %" PRIu64 " was given at %" PRIu64
+							", in a window that ends at %" PRIu64,
+							slot, now, end);
+				if (!count_packet(v, head.src, head.dst, slot))
 					return false;
 				in_head++;
 			}
 		}
 		if (in_head != head.mtus)
-			return wrong(v, "grant from %u to %u says %u MTUs and has %u", head.src,
-				     head.dst, head.mtus, in_head);
+			return fail_run(v, "grant from %u to %u says %u MTUs and has %u", head.src,
+					head.dst, head.mtus, in_head);
 		if (v->owed[(size_t)head.src * v->n + head.dst] < in_head)
-			return wrong(v, "%u to %u got %u MTUs and asked for %u", head.src, head.dst,
-				     in_head, v->owed[(size_t)head.src * v->n + head.dst]);
-		pay(v, (size_t)head.src * v->n + head.dst, in_head);
+			return fail_run(v, "%u to %u got %u MTUs and asked for %u", head.src,
+					head.dst, in_head,
+					v->owed[(size_t)head.src * v->n + head.dst]);
+		pay_mtus(v, (size_t)head.src * v->n + head.dst, in_head);
 		sum += in_head;
 	}
 	if (sum != g->mtus)
-		return wrong(v, "the run says %" PRIu64 " MTUs and has %" PRIu64, g->mtus, sum);
-	return maximal(v, now, end);
+		return fail_run(v, "the run says %" PRIu64 " MTUs and has %" PRIu64, g->mtus, sum);
+	return validate_maximal(v, now, end);
 }
 
 uint32_t bl_verify_waiting(const struct bl_verify *v, uint32_t src, uint32_t dst)

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * See faultd.h. Two threads: one receives, looks and tells; one answers people
- * (base/status_socket.h), and may be kept waiting by them. A lock is between them.
- *
- * What people may send is "clear\n" or nothing.
+ * See faultd.h. There are two threads: one receives, evaluates and sends; the other answers the
+ * status socket (base/status_socket.h), and may be kept waiting by a slow client. A lock is between
+ * them.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -17,28 +16,31 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "arbiter/faults/faultd.h" /* first: <netinet/in.h> and <linux/ipv6.h> agree only in this order */
+#include "arbiter/faults/faultd.h" /* first: <netinet/in.h> and <linux/ipv6.h> agree only so */
 
+#include "arbiter/faults/faults.h"
 #include "arbiter/status_json.h"
 #include "base/log.h"
 #include "base/netns.h"
 #include "base/status_socket.h"
 #include "base/time.h"
 #include "maps/meta_abi.h"
-#include "arbiter/faults/faults.h"
 
 #define RCVBUF (4 << 20)
-/* packets in one turn: whoever floods the port must not keep it from all else */
+/*
+ * packets in one turn: a sender that floods the port must not keep the service from everything else
+ */
 #define BATCH 1024
 
 struct bl_faultd {
 	const struct bl_fp_file *file;
 	struct bl_faults *f;
-	pthread_mutex_t lock; /* guards @f */
-	struct bl_iso_net net;
-	uint16_t *rack_of;
-	uint8_t (*addr)[16];
-	int sock, end_fd;
+	pthread_mutex_t lock;  /* protects @f */
+	struct bl_iso_net net; /* as @f has it */
+	uint16_t *rack_of;     /* [net.endpoints] of @net */
+	uint8_t (*addr)[16];   /* [net.endpoints] of @f */
+	int sock;              /* UDP; -1: not open */
+	int end_fd;            /* eventfd that wakes bl_faultd_run() */
 	struct bl_status_socket *status;
 	atomic_bool stop;
 };
@@ -54,7 +56,7 @@ static const char *const state_names[] = {
 #undef X
 };
 
-/* ---- in words ---- */
+/* ---- JSON ---- */
 
 static const char *path_name(const struct bl_faultd *d, uint32_t path, char *buf, size_t size)
 {
@@ -64,8 +66,8 @@ static const char *path_name(const struct bl_faultd *d, uint32_t path, char *buf
 	return buf;
 }
 
-/* "rack 1 -> path 0 (up)" */
-static void words(const struct bl_faultd *d, uint32_t c, char *buf, size_t size)
+/* Describes component @c, for example "rack 1 -> path 0 (up)". */
+static void part_words(const struct bl_faultd *d, uint32_t c, char *buf, size_t size)
 {
 	uint32_t who, path;
 	enum bl_iso_kind kind = bl_iso_what(&d->net, c, &who, &path);
@@ -105,7 +107,7 @@ static json_t *part_json(const struct bl_faultd *d, uint32_t c, uint64_t now)
 	json_t *o = json_object();
 	char text[96];
 
-	words(d, c, text, sizeof(text));
+	part_words(d, c, text, sizeof(text));
 	json_object_set_new(o, "link", arb_json_text(text));
 	json_object_set_new(o, "kind", json_string(kind_names[kind]));
 	json_object_set_new(o, "state", json_string(state_names[p->state]));
@@ -179,9 +181,9 @@ char *bl_faultd_text(struct bl_faultd *d)
 	return arb_json_line(o, &len);
 }
 
-/* ---- people ---- */
+/* ---- the status socket ---- */
 
-static char *reply(void *ctx, char *said, size_t *len)
+static char *status_reply(void *ctx, char *said, size_t *len)
 {
 	struct bl_faultd *d = ctx;
 	char *text;
@@ -190,10 +192,13 @@ static char *reply(void *ctx, char *said, size_t *len)
 		pthread_mutex_lock(&d->lock);
 		bl_faults_clear(d->f, bl_mono_ns());
 		pthread_mutex_unlock(&d->lock);
-		bl_log(BL_LOG_INFO, "all links are taken for good, as somebody wants");
+		bl_log(BL_LOG_INFO, "all links count as good again, as a client of the status "
+				    "socket asked");
 	} else if (*said) {
 		bl_log(BL_LOG_WARN,
-		       "fault isolation heard \"%.40s\", which is nothing that it knows", said);
+		       "fault isolation: unknown request \"%.40s\" on the status socket; the only "
+		       "one is \"clear\"",
+		       said);
 	}
 	text = bl_faultd_text(d);
 	*len = text ? strlen(text) : 0;
@@ -213,9 +218,10 @@ static void sa_get(const struct sockaddr_storage *s, uint8_t addr[16])
 	}
 }
 
-static void receive(struct bl_faultd *d)
+static void receive_packets(struct bl_faultd *d)
 {
-	_Alignas(8) uint8_t buf[BL_FCP_PACKET_MAX + 8]; /* a longer one is seen to be too long */
+	_Alignas(8) uint8_t buf[BL_FCP_PACKET_MAX + 8]; /* 8 bytes more than the longest packet, so
+							   that a longer one is recognized */
 	struct sockaddr_storage sa;
 	socklen_t len = sizeof(sa);
 	unsigned int left = BATCH;
@@ -232,7 +238,7 @@ static void receive(struct bl_faultd *d)
 	}
 }
 
-static void say(const struct bl_faultd *d)
+static void log_changes(const struct bl_faultd *d)
 {
 	char text[96];
 	uint32_t i;
@@ -242,7 +248,7 @@ static void say(const struct bl_faultd *d)
 
 		if (p->state != BL_FAULTS_BROKEN && p->state != BL_FAULTS_TRIAL)
 			continue;
-		words(d, i, text, sizeof(text));
+		part_words(d, i, text, sizeof(text));
 		if (p->state == BL_FAULTS_BROKEN)
 			bl_log(BL_LOG_WARN, "%s is avoided: %llu of %llu frames lost%s", text,
 			       (unsigned long long)p->lost, (unsigned long long)p->sent,
@@ -252,7 +258,7 @@ static void say(const struct bl_faultd *d)
 	}
 }
 
-static void transmit(struct bl_faultd *d)
+static void send_lists(struct bl_faultd *d)
 {
 	_Alignas(8) uint8_t buf[BL_FCP_PACKET_MAX];
 	struct sockaddr_storage sa;
@@ -262,7 +268,7 @@ static void transmit(struct bl_faultd *d)
 
 	while ((len = bl_faults_tx(d->f, bl_mono_ns(), buf, &i))) {
 		salen = bl_fp_sa(&sa, d->file->arbiter[i], BL_FCP_PORT);
-		/* lost like others on their way: it is repeated */
+		/* if it is lost it is repeated */
 		sendto(d->sock, buf, len, MSG_DONTWAIT, (struct sockaddr *)&sa, salen);
 	}
 }
@@ -274,23 +280,23 @@ int bl_faultd_run(struct bl_faultd *d, struct bl_err *err)
 	char path[128];
 	int rc;
 
-	/* a second service has failed to listen by now */
+	/* if a second service ran, it would have failed to bind the UDP port before */
 	snprintf(path, sizeof(path), BL_RUN_DIR BL_FAULTD_STATUS,
 		 (unsigned long long)bl_netns_ino());
-	rc = d->status ? 0 : bl_status_socket_open(&d->status, path, reply, d, err);
+	rc = d->status ? 0 : bl_status_socket_open(&d->status, path, status_reply, d, err);
 
 	while (!rc && !atomic_load_explicit(&d->stop, memory_order_relaxed)) {
 		uint64_t now, next;
 		struct timespec ts = { 0 };
 		bool changed;
 
-		receive(d);
+		receive_packets(d);
 		pthread_mutex_lock(&d->lock);
 		now = bl_mono_ns();
 		next = bl_faults_tick(d->f, now, &changed);
 		if (changed)
-			say(d);
-		transmit(d);
+			log_changes(d);
+		send_lists(d);
 		pthread_mutex_unlock(&d->lock);
 		ts.tv_nsec = next > now ? (long)bl_min64(next - now, 50000000) : 0;
 		if (ppoll(p, 2, &ts, NULL) < 0 && errno != EINTR)
@@ -324,7 +330,7 @@ void bl_faultd_free(struct bl_faultd *d)
 	free(d);
 }
 
-static int sock_open(struct bl_faultd *d, struct bl_err *err)
+static int udp_open(struct bl_faultd *d, struct bl_err *err)
 {
 	struct sockaddr_storage sa;
 	socklen_t len = bl_fp_sa(&sa, d->file->faults, BL_FCP_FAULTS_PORT);
@@ -383,7 +389,7 @@ int bl_faultd_new(struct bl_faultd **out, const struct bl_fp_file *file, struct 
 	bl_fault_rules_set(&c.rules, c.report_ns, file->fault_settle_us * 1000ULL,
 			   file->fault_frames, file->fault_percent);
 	if (!rc)
-		rc = sock_open(d, err);
+		rc = udp_open(d, err);
 	if (!rc) {
 		d->f = bl_faults_new(&c, bl_clock_ns(CLOCK_TAI));
 		rc = d->f ? 0 : bl_fail(err, ENOMEM, "out of memory");

@@ -6,55 +6,52 @@
 #include "arbiter/faults/faults.h"
 
 #define CONFIRM        2             /* evaluations in a row that must agree */
-#define HOLD_TIMES_MAX 64            /* a hold time doubles up to that */
-#define RETRY_NS       10000000ULL   /* to an arbiter that has not heard of the list */
-#define REPEAT_NS      1000000000ULL /* to the others: one may have begun anew */
+#define HOLD_TIMES_MAX 64            /* a hold time doubles up to that multiple */
+#define RETRY_NS       10000000ULL   /* between packets to an arbiter without the present list */
+#define REPEAT_NS      1000000000ULL /* to one that has it, since it may restart */
 
-/** struct pair - @p.cols lie behind it. @next: of those with the same hash, + 1. */
+/** struct pair - Two hosts, in one direction. */
 struct pair {
-	struct bl_fault_pair p;
+	struct bl_fault_pair p; /* its columns are @col */
 	uint16_t src, dst;
-	uint32_t next;
+	uint32_t next; /* 1 + number of the next pair with the same hash; 0: none */
 	struct bl_fault_col col[];
 };
 
 struct host {
 	struct bl_fault_seq seq;
-	uint64_t heard_ns;
+	uint64_t heard_ns; /* last REPORT; 0: none came */
 };
 
-/**
- * struct told - an arbiter. @boot, @version: of the list that it says it has. @answered: it did
- * once.
- */
+/** struct told - An arbiter. */
 struct told {
-	uint64_t boot, due_ns;
-	uint32_t version, challenge;
-	bool answered;
+	uint64_t boot;      /* start of the service that sent the list that it has */
+	uint64_t due_ns;    /* when the list is sent to it next */
+	uint32_t version;   /* of the list that it has */
+	uint32_t challenge; /* of its start */
+	bool answered;      /* has answered at least once */
 };
 
-/**
- * struct bl_faults - @pair: all of them; @hash: number of the first one with that hash, + 1. @seq:
- * of FAULTS. @due_ns: of the next evaluation. @heard: a cut was made since the last one.
- */
 struct bl_faults {
 	struct bl_faults_cfg cfg;
 	struct bl_fcp_params params;
 	uint64_t boot;
-	uint32_t seq;
-	struct bl_faults_part *part;
+	uint32_t seq;                /* of the last FAULTS packet */
+	struct bl_faults_part *part; /* [nparts] */
 	uint32_t nparts;
-	struct bl_iso_named *named;
-	/* by component: a flow of the long window that is good goes through it */
-	uint8_t *good_long;
+	struct bl_iso_named *named; /* [nparts] */
+	uint8_t *good_long;         /* [nparts] a flow that is good in the long window uses it */
 	struct host *host;
-	struct pair **pair;
-	uint32_t npairs, room, *hash, hash_mask;
-	struct bl_iso_flow *flow;
+	struct pair **pair; /* [npairs], reserved for @room */
+	uint32_t npairs, room;
+	uint32_t *hash; /* 1 + number of the first pair with that hash; 0: none */
+	uint32_t hash_mask;
+	struct bl_iso_flow *flow; /* reserved for @flow_room */
 	uint32_t flow_room;
 	struct told told[BL_FAULTS_ARBITERS];
-	uint64_t due_ns;
-	bool heard, dirty;
+	uint64_t due_ns; /* next evaluation */
+	bool heard;      /* new counts have come since the last evaluation */
+	bool dirty;      /* the list of links to avoid has changed */
 	struct bl_faults_total t;
 };
 
@@ -118,14 +115,19 @@ static void forget_host(struct bl_faults *f, uint32_t who)
 
 /* ---- reports ---- */
 
-static uint32_t column(const struct bl_faults *f, uint8_t path)
+static uint32_t column_of(const struct bl_faults *f, uint8_t path)
 {
 	return path < f->cfg.net.paths ? path : f->cfg.net.paths;
 }
 
-/* What @who sent to @peer, and what came to it from there, by its counts @c, @n of them. */
-static void about(struct bl_faults *f, uint32_t who, uint32_t peer, const struct bl_fcp_count *c,
-		  uint32_t n, uint64_t at, uint64_t came_at, uint64_t now)
+/*
+ * Takes the part of a report by @who that is about @peer: what @who sent to @peer, and what came to
+ * it from @peer. @c: @n counts. @at: time of the counts of frames sent, @came_at: of those
+ * received.
+ */
+static void report_pair(struct bl_faults *f, uint32_t who, uint32_t peer,
+			const struct bl_fcp_count *c, uint32_t n, uint64_t at, uint64_t came_at,
+			uint64_t now)
 {
 	struct pair *to, *from = pair_find(f, peer, who);
 	bool sends = false;
@@ -139,20 +141,20 @@ static void about(struct bl_faults *f, uint32_t who, uint32_t peer, const struct
 		for (k = 0; k < to->p.n; k++)
 			to->col[k].sent = 0;
 		for (i = 0; i < n; i++)
-			to->col[column(f, c[i].path)].sent += bl_get48(c[i].sent);
+			to->col[column_of(f, c[i].path)].sent += bl_get48(c[i].sent);
 		bl_fault_sent(&to->p, at);
 	}
 	if (from && came_at > from->p.came_ns) {
 		for (k = 0; k < from->p.n; k++)
 			from->col[k].came = 0;
 		for (i = 0; i < n; i++)
-			from->col[column(f, c[i].path)].came += bl_get48(c[i].came);
+			from->col[column_of(f, c[i].path)].came += bl_get48(c[i].came);
 		f->heard |= bl_fault_came(&from->p, came_at, &f->cfg.rules, now);
 	}
 }
 
-static enum bl_fcp_reason report(struct bl_faults *f, const uint8_t from[16],
-				 const struct bl_fcp_pkt *k, uint64_t now)
+static enum bl_fcp_reason report_take(struct bl_faults *f, const uint8_t from[16],
+				      const struct bl_fcp_pkt *k, uint64_t now)
 {
 	const struct bl_fcp_report *r = k->body;
 	uint32_t who = BL_BE16(r->index), last = BL_BE16(r->last), peer, i = 0, n;
@@ -178,14 +180,14 @@ static enum bl_fcp_reason report(struct bl_faults *f, const uint8_t from[16],
 		for (n = 0; i + n < k->ncounts && BL_BE16(k->counts[i + n].peer) == peer; n++)
 			;
 		if (peer != who)
-			about(f, who, peer, &k->counts[i], n, at, at - took, now);
+			report_pair(f, who, peer, &k->counts[i], n, at, at - took, now);
 		i += n;
 	}
 	return BL_FCP_R_OK;
 }
 
-static enum bl_fcp_reason heard(struct bl_faults *f, const uint8_t from[16],
-				const struct bl_fcp_pkt *k, uint64_t now)
+static enum bl_fcp_reason heard_take(struct bl_faults *f, const uint8_t from[16],
+				     const struct bl_fcp_pkt *k, uint64_t now)
 {
 	const struct bl_fcp_heard *h = k->body;
 	uint64_t boot = BL_BE64(h->boot);
@@ -199,11 +201,11 @@ static enum bl_fcp_reason heard(struct bl_faults *f, const uint8_t from[16],
 	if (h->table != BL_BE32(f->cfg.table))
 		return BL_FCP_R_BAD_TABLE;
 	to = &f->told[i];
-	if (boot > f->boot) { /* this machine's clock was ahead when the service ran before */
+	if (boot > f->boot) { /* the clock of this machine was ahead when the service ran before */
 		f->boot = boot + 1;
 		f->dirty = true;
 	}
-	/* it began anew: at once, not when the next repetition is due */
+	/* it has restarted: send at once, not when the next repetition is due */
 	if (!to->answered || to->challenge != k->challenge)
 		to->due_ns = 0;
 	to->answered = true;
@@ -226,16 +228,16 @@ enum bl_fcp_reason bl_faults_rx(struct bl_faults *f, const uint8_t from[16], con
 	if (why == BL_FCP_R_OK && !bl_fcp_sum_ok(&f->params, 0, packet, len))
 		why = BL_FCP_R_BAD_CHECK;
 	if (why == BL_FCP_R_OK)
-		why = k.opcode == BL_FCP_REPORT ? report(f, from, &k, now)
-						: heard(f, from, &k, now);
+		why = k.opcode == BL_FCP_REPORT ? report_take(f, from, &k, now)
+						: heard_take(f, from, &k, now);
 	f->t.packets[why]++;
 	return why;
 }
 
 /* ---- looking for links ---- */
 
-/* flows in the window of @scale */
-static uint32_t flows(struct bl_faults *f, uint32_t scale, uint64_t now)
+/* Judges all flows in the window of @scale, into @f->flow. Returns how many have a verdict. */
+static uint32_t judge_flows(struct bl_faults *f, uint32_t scale, uint64_t now)
 {
 	uint32_t i, k, n = 0, all = f->npairs * (f->cfg.net.paths + 1);
 
@@ -263,7 +265,7 @@ static uint32_t flows(struct bl_faults *f, uint32_t scale, uint64_t now)
 	return n;
 }
 
-static bool through(const struct bl_faults *f, const struct bl_iso_flow *w, uint32_t c)
+static bool flow_through(const struct bl_faults *f, const struct bl_iso_flow *w, uint32_t c)
 {
 	uint32_t out[BL_ISO_COMPONENTS];
 	unsigned int i, n = bl_iso_through(&f->cfg.net, w, out);
@@ -282,8 +284,8 @@ static bool avoidable(const struct bl_faults *f, uint32_t c)
 	return kind == BL_ISO_UP || kind == BL_ISO_DOWN || kind == BL_ISO_PATH;
 }
 
-/* may component @c be avoided so that every rack still has a path up and one down? */
-static bool spare(const struct bl_faults *f, uint32_t c)
+/* Returns true if every rack has a path that works in both directions without component @c. */
+static bool can_spare(const struct bl_faults *f, uint32_t c)
 {
 	const struct bl_iso_net *net = &f->cfg.net;
 	uint32_t who, path, r, k;
@@ -309,9 +311,10 @@ static bool spare(const struct bl_faults *f, uint32_t c)
 }
 
 /*
- * The flows through @c that are bad: counted, and, with @hold, remembered until @c is tried again.
+ * Counts the frames of the bad flows through @c and, with @hold, remembers these flows until @c is
+ * tried again.
  */
-static void stick(struct bl_faults *f, uint32_t c, uint32_t scale, bool hold, uint64_t now)
+static void stick_flows(struct bl_faults *f, uint32_t c, uint32_t scale, bool hold, uint64_t now)
 {
 	uint32_t i, k;
 
@@ -323,7 +326,7 @@ static void stick(struct bl_faults *f, uint32_t c, uint32_t scale, bool hold, ui
 						 .dst = f->pair[i]->dst,
 						 .path = (uint8_t)k };
 
-			if (!through(f, &w, c) ||
+			if (!flow_through(f, &w, c) ||
 			    bl_fault_judge(&f->pair[i]->p, k, scale, &f->cfg.rules, now) !=
 				    BL_FAULT_BAD)
 				continue;
@@ -334,8 +337,8 @@ static void stick(struct bl_faults *f, uint32_t c, uint32_t scale, bool hold, ui
 		}
 }
 
-/* What was remembered of flows through @c is forgotten: their windows begin now. */
-static void unstick(struct bl_faults *f, uint32_t c)
+/* Forgets which flows through @c were bad: their windows start now. */
+static void unstick_flows(struct bl_faults *f, uint32_t c)
 {
 	uint32_t i, k;
 
@@ -347,7 +350,7 @@ static void unstick(struct bl_faults *f, uint32_t c)
 						 .dst = f->pair[i]->dst,
 						 .path = (uint8_t)k };
 
-			if (!f->pair[i]->col[k].sticky || !through(f, &w, c))
+			if (!f->pair[i]->col[k].sticky || !flow_through(f, &w, c))
 				continue;
 			f->pair[i]->col[k].sticky = 0;
 			any = true;
@@ -357,7 +360,7 @@ static void unstick(struct bl_faults *f, uint32_t c)
 	}
 }
 
-static bool stuck(const struct bl_faults *f, uint32_t c)
+static bool has_stuck_flows(const struct bl_faults *f, uint32_t c)
 {
 	uint32_t i, k;
 
@@ -367,13 +370,13 @@ static bool stuck(const struct bl_faults *f, uint32_t c)
 						 .dst = f->pair[i]->dst,
 						 .path = (uint8_t)k };
 
-			if (f->pair[i]->col[k].sticky && through(f, &w, c))
+			if (f->pair[i]->col[k].sticky && flow_through(f, &w, c))
 				return true;
 		}
 	return false;
 }
 
-static void enter(struct bl_faults *f, uint32_t c, enum bl_faults_state state, uint64_t now)
+static void enter_state(struct bl_faults *f, uint32_t c, enum bl_faults_state state, uint64_t now)
 {
 	struct bl_faults_part *p = &f->part[c];
 
@@ -382,9 +385,9 @@ static void enter(struct bl_faults *f, uint32_t c, enum bl_faults_state state, u
 	p->since_ns = now;
 }
 
-/* @w: one of those that are named together, of the @n in @f->named. */
-static void name(struct bl_faults *f, const struct bl_iso_named *w, uint32_t n, uint32_t scale,
-		 uint64_t now)
+/* Takes note that component @w was named; @w is one of the @n entries of @f->named. */
+static void part_named(struct bl_faults *f, const struct bl_iso_named *w, uint32_t n,
+		       uint32_t scale, uint64_t now)
 {
 	struct bl_faults_part *p = &f->part[w->component];
 	uint64_t most = HOLD_TIMES_MAX * f->cfg.hold_ns;
@@ -404,29 +407,32 @@ static void name(struct bl_faults *f, const struct bl_iso_named *w, uint32_t n, 
 	    (w->one_of > 1 && now - p->first_ns < f->cfg.rules.gen_ns[scale]))
 		return;
 	p->proven |= only_hosts;
-	if (!avoidable(f, w->component) || (w->host && (host_proven || !spare(f, w->component)))) {
+	if (!avoidable(f, w->component) ||
+	    (w->host && (host_proven || !can_spare(f, w->component)))) {
 		if (p->state == BL_FAULTS_SUSPECT)
 			return;
-		stick(f, w->component, scale, false, now);
-		enter(f, w->component, BL_FAULTS_SUSPECT, now);
+		stick_flows(f, w->component, scale, false, now);
+		enter_state(f, w->component, BL_FAULTS_SUSPECT, now);
 		return;
 	}
-	stick(f, w->component, scale, true, now);
+	stick_flows(f, w->component, scale, true, now);
 	p->until_ns = now + p->hold_ns;
 	p->hold_ns = 2 * p->hold_ns < most ? 2 * p->hold_ns : most;
 	p->times++;
-	enter(f, w->component, BL_FAULTS_BROKEN, now);
+	enter_state(f, w->component, BL_FAULTS_BROKEN, now);
 }
 
-static void release(struct bl_faults *f, uint32_t c, enum bl_faults_state state, uint64_t now)
+static void part_release(struct bl_faults *f, uint32_t c, enum bl_faults_state state, uint64_t now)
 {
-	unstick(f, c);
+	unstick_flows(f, c);
 	f->part[c].named = 0;
-	enter(f, c, state, now);
+	enter_state(f, c, state, now);
 }
 
-/* What was not named this time; @known: bad flows through it are remembered. */
-static void unname(struct bl_faults *f, uint32_t c, bool known, uint64_t now)
+/*
+ * Takes note that a component was not named this time. @known: bad flows through it are remembered.
+ */
+static void part_unnamed(struct bl_faults *f, uint32_t c, bool known, uint64_t now)
 {
 	struct bl_faults_part *p = &f->part[c];
 
@@ -436,27 +442,30 @@ static void unname(struct bl_faults *f, uint32_t c, bool known, uint64_t now)
 	if (p->unnamed < CONFIRM)
 		return;
 	/*
-	 * Something else explains the losses; what nobody can explain any more (a host began to
-	 * count anew) stays avoided. A host that was proven stays suspect for a hold time: the
-	 * windows of the links that are released begin anew, and must not lead to the same
-	 * experiment at once.
+	 * Something else explains the losses. What nothing explains any more, because a host
+	 * started to count anew, stays avoided. A host that was proven stays suspect for a hold
+	 * time: the windows of the links that are released start anew, and must not lead to the
+	 * same experiment at once.
 	 */
 	if (p->state == BL_FAULTS_BROKEN && known) {
 		p->hold_ns = f->cfg.hold_ns;
-		release(f, c, BL_FAULTS_GOOD, now);
+		part_release(f, c, BL_FAULTS_GOOD, now);
 	} else if ((p->state == BL_FAULTS_SUSPECT &&
 		    (!p->proven || now - p->since_ns >= f->cfg.hold_ns)) ||
 		   (p->state == BL_FAULTS_TRIAL && f->good_long[c])) {
 		p->hold_ns = f->cfg.hold_ns;
 		p->proven = 0;
-		enter(f, c, BL_FAULTS_GOOD, now);
+		enter_state(f, c, BL_FAULTS_GOOD, now);
 	}
 }
 
-/* of a component, in one evaluation */
+/*
+ * What one evaluation found about a component: it was named; or it is avoided, was not named, and
+ * bad flows through it are remembered.
+ */
 enum { SEEN = 1, KNOWN };
 
-static void evaluate(struct bl_faults *f, uint64_t now)
+static void evaluate_flows(struct bl_faults *f, uint64_t now)
 {
 	uint32_t scale, i, n, unexplained, c;
 	uint8_t *seen = calloc(f->nparts, 1);
@@ -467,7 +476,7 @@ static void evaluate(struct bl_faults *f, uint64_t now)
 	f->t.evaluations++;
 	f->t.unexplained = 0;
 	for (scale = 0; scale < BL_FAULT_SCALES; scale++) {
-		n = flows(f, scale, now);
+		n = judge_flows(f, scale, now);
 		found = bl_iso_find(&f->cfg.net, f->flow, n, f->named, f->nparts, f->good_long,
 				    &unexplained);
 		f->t.unexplained += unexplained;
@@ -481,18 +490,18 @@ static void evaluate(struct bl_faults *f, uint64_t now)
 			f->part[c].unnamed = 0;
 		}
 		for (k = 0; k < found; k++)
-			name(f, &f->named[k], (uint32_t)found, scale, now);
+			part_named(f, &f->named[k], (uint32_t)found, scale, now);
 	}
 	/*
-	 * all of them before any is released: those that were avoided together remember the same
-	 * flows
+	 * All components are looked at before any is released: those that were avoided together
+	 * remember the same flows.
 	 */
 	for (i = 0; i < f->nparts; i++)
-		if (!seen[i] && f->part[i].state == BL_FAULTS_BROKEN && stuck(f, i))
+		if (!seen[i] && f->part[i].state == BL_FAULTS_BROKEN && has_stuck_flows(f, i))
 			seen[i] = KNOWN;
 	for (i = 0; i < f->nparts; i++)
 		if (seen[i] != SEEN && (f->part[i].named || f->part[i].state != BL_FAULTS_GOOD))
-			unname(f, i, seen[i] == KNOWN, now);
+			part_unnamed(f, i, seen[i] == KNOWN, now);
 	free(seen);
 }
 
@@ -504,11 +513,11 @@ uint64_t bl_faults_tick(struct bl_faults *f, uint64_t now, bool *changed)
 	if (now >= f->due_ns && f->heard) {
 		f->heard = false;
 		f->due_ns = now + f->cfg.report_ns;
-		evaluate(f, now);
+		evaluate_flows(f, now);
 	}
 	for (c = 2 * f->cfg.net.endpoints; c < f->nparts; c++)
 		if (f->part[c].state == BL_FAULTS_BROKEN && now >= f->part[c].until_ns)
-			release(f, c, BL_FAULTS_TRIAL, now);
+			part_release(f, c, BL_FAULTS_TRIAL, now);
 	*changed = f->dirty;
 	if (f->dirty) {
 		f->dirty = false;
@@ -536,14 +545,14 @@ void bl_faults_clear(struct bl_faults *f, uint64_t now)
 		f->part[i].named = f->part[i].unnamed = f->part[i].proven = 0;
 		f->part[i].hold_ns = f->cfg.hold_ns;
 		if (f->part[i].state != BL_FAULTS_GOOD)
-			enter(f, i, BL_FAULTS_GOOD, now);
+			enter_state(f, i, BL_FAULTS_GOOD, now);
 	}
 	f->dirty = true;
 }
 
 /* ---- arbiters ---- */
 
-static uint32_t links(const struct bl_faults *f, struct bl_fcp_link *l)
+static uint32_t list_links(const struct bl_faults *f, struct bl_fcp_link *l)
 {
 	const struct bl_iso_net *net = &f->cfg.net;
 	uint32_t c, n = 0, who, path;
@@ -572,7 +581,7 @@ uint32_t bl_faults_tx(struct bl_faults *f, uint64_t now, void *buf, unsigned int
 
 		if (now < to->due_ns)
 			continue;
-		n = links(f, (struct bl_fcp_link *)(b + 1));
+		n = list_links(f, (struct bl_fcp_link *)(b + 1));
 		*b = (struct bl_fcp_faults){ .boot = BL_BE64(f->boot),
 					     .version = BL_BE32(f->t.version),
 					     .table = BL_BE32(f->cfg.table),

@@ -1,26 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * See isolate.h. Time: flows x components a flow goes through x components named; the counts are of
- * one call and thrown away.
+ * See isolate.h. The time is proportional to flows x components of a flow x components named. All
+ * counts belong to one call and are dropped at its end.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "arbiter/faults/isolate.h"
 
-/**
- * struct work - of one call. @bad: numbers of the bad flows. @explained: by one that was chosen.
- * @count: bad flows without explanation, by component. @both: of those through the one in hand.
- * @touched: components of any bad flow, each once. @chosen: the components that were chosen.
- */
+/** struct work - State of one call of bl_iso_find(). */
 struct work {
 	const struct bl_iso_net *net;
 	const struct bl_iso_flow *f;
-	uint32_t *bad, nbad;
-	uint8_t *explained;
-	uint32_t *count, *both;
-	uint32_t *touched, ntouched;
-	uint32_t *chosen, nchosen;
+	uint32_t *bad, nbad;         /* numbers of the bad flows */
+	uint8_t *explained;          /* [bad] a chosen component explains the flow */
+	uint32_t *count;             /* [component] bad flows without explanation */
+	uint32_t *both;              /* [component] those that also pass through the one in hand */
+	uint32_t *touched, ntouched; /* components of any bad flow, each once */
+	uint32_t *chosen, nchosen;   /* components that were chosen */
 };
 
 uint32_t bl_iso_components(const struct bl_iso_net *net)
@@ -78,8 +75,8 @@ enum bl_iso_kind bl_iso_what(const struct bl_iso_net *net, uint32_t c, uint32_t 
 	return BL_ISO_PATH;
 }
 
-/* is the way between these racks known by the path's number? */
-static bool by_path(const struct bl_iso_net *net, uint32_t from, uint32_t to, uint32_t path)
+/* Returns true if the path number identifies the links between these racks. */
+static bool path_known(const struct bl_iso_net *net, uint32_t from, uint32_t to, uint32_t path)
 {
 	return path < net->paths && (!net->pod_of || net->pod_of[from] != net->pod_of[to]);
 }
@@ -96,7 +93,7 @@ unsigned int bl_iso_through(const struct bl_iso_net *net, const struct bl_iso_fl
 	if (from == to)
 		return n;
 	out[n++] = bl_iso_number(net, BL_ISO_RACK, to, 0);
-	if (!by_path(net, from, to, f->path))
+	if (!path_known(net, from, to, f->path))
 		return n;
 	out[n++] = bl_iso_number(net, BL_ISO_UP, from, f->path);
 	out[n++] = bl_iso_number(net, BL_ISO_DOWN, to, f->path);
@@ -109,12 +106,15 @@ static bool is_switch(const struct bl_iso_net *net, uint32_t c)
 	return c >= 2 * net->endpoints + 2 * net->racks * net->paths;
 }
 
-/* without a known path between racks the fault may be in a link that the flow does not name */
-static bool hidden(const struct bl_iso_net *net, const struct bl_iso_flow *f)
+/*
+ * Returns true if the fault may be in a link that the flow does not identify, since its path
+ * between racks is not known.
+ */
+static bool path_hidden(const struct bl_iso_net *net, const struct bl_iso_flow *f)
 {
 	uint32_t from = net->rack_of[f->src], to = net->rack_of[f->dst];
 
-	return from != to && !by_path(net, from, to, f->path);
+	return from != to && !path_known(net, from, to, f->path);
 }
 
 static int work_new(struct work *w, const struct bl_iso_net *net, const struct bl_iso_flow *f,
@@ -155,12 +155,13 @@ static bool goes_through(const struct work *w, uint32_t flow, uint32_t c)
 	return false;
 }
 
-/*
- * the one that explains most of what is left; a switch only if no link explains as much. NONE:
- * nothing is left
- */
 #define NONE (~0U)
-static uint32_t best(const struct work *w)
+
+/*
+ * Returns the component that explains most of the flows without explanation; a switch only if no
+ * link explains as many. NONE: every flow has one.
+ */
+static uint32_t best_component(const struct work *w)
 {
 	uint32_t link = NONE, sw = NONE, i;
 
@@ -176,8 +177,8 @@ static uint32_t best(const struct work *w)
 	return link;
 }
 
-/* @c explains its flows: they count no more */
-static void choose(struct work *w, uint32_t c, const uint8_t *good)
+/* Chooses component @c: the flows that it explains are not counted any more. */
+static void choose_component(struct work *w, uint32_t c, const uint8_t *good)
 {
 	uint32_t i, out[BL_ISO_COMPONENTS];
 	unsigned int k, n;
@@ -193,7 +194,10 @@ static void choose(struct work *w, uint32_t c, const uint8_t *good)
 	w->chosen[w->nchosen++] = c;
 }
 
-/* who is not needed: each of its bad flows goes through another one that was chosen */
+/*
+ * Drops chosen components that are not needed: each of their bad flows passes through another
+ * chosen one.
+ */
 static void drop_needless(struct work *w)
 {
 	uint32_t i, k, j;
@@ -219,11 +223,11 @@ static void drop_needless(struct work *w)
 }
 
 /*
- * chosen component @k and all that have the same bad flows, as far as no other chosen one explains
- * them
+ * Writes chosen component @k and all components with the same bad flows to @out, as far as no other
+ * chosen component explains these flows. Returns how many.
  */
-static uint32_t name(struct work *w, uint32_t k, const uint8_t *good, struct bl_iso_named *out,
-		     uint32_t max)
+static uint32_t name_indistinguishable(struct work *w, uint32_t k, const uint8_t *good,
+				       struct bl_iso_named *out, uint32_t max)
 {
 	uint32_t c = w->chosen[k], through[BL_ISO_COMPONENTS], mine = 0, n = 0, i, j, host = 0;
 	unsigned int t, nt;
@@ -281,7 +285,7 @@ int bl_iso_find(const struct bl_iso_net *net, const struct bl_iso_flow *f, uint3
 	for (i = 0; i < n; i++) {
 		bool any = false;
 
-		if (f[i].verdict != BL_FAULT_BAD || hidden(net, &f[i]))
+		if (f[i].verdict != BL_FAULT_BAD || path_hidden(net, &f[i]))
 			continue;
 		nt = bl_iso_through(net, &f[i], through);
 		for (k = 0; k < nt; k++) {
@@ -297,11 +301,11 @@ int bl_iso_find(const struct bl_iso_net *net, const struct bl_iso_flow *f, uint3
 		else
 			(*unexplained)++;
 	}
-	while ((c = best(&w)) != NONE)
-		choose(&w, c, good);
+	while ((c = best_component(&w)) != NONE)
+		choose_component(&w, c, good);
 	drop_needless(&w);
 	for (i = 0; i < w.nchosen; i++)
-		found += name(&w, i, good, out + found, max - found);
+		found += name_indistinguishable(&w, i, good, out + found, max - found);
 	work_free(&w);
 	return (int)found;
 }

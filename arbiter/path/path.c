@@ -2,12 +2,12 @@
 /*
  * Path selection: the greedy choice and the chains that repair it.
  *
- * A chain. Packet x from rack u to rack v finds no path on which both have room. u has room on a, v
- * on b. x takes a; now v receives one too many on a. One of the others there, from w, changes to b,
- * which v can bear. If w has room on b, that was all; else one of w's packets on b changes to a,
- * and its destination is the next v. No packet changes twice in one chain, so it ends; counted on
- * both sides it always finds the next packet, unless dead paths are in the way: then it is undone
- * and the next pair (a, b) is tried.
+ * A chain. Packet x from rack u to rack v finds no path on which both racks have room. u has room
+ * on path a, v on path b. x takes a; now v receives one packet too many on a. One of the other
+ * packets there, from w, changes to b, where v has room. If w has room on b, the chain ends; else
+ * one of w's packets on b changes to a, and its destination is the next v. No packet changes twice
+ * in one chain, so it ends. Counting on both sides shows that the chain always finds a next packet,
+ * unless dead paths are in the way: then it is undone, and the next pair (a, b) is tried.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -73,8 +73,8 @@ static size_t greedy_plain(struct bl_path *p, size_t n, const uint16_t *src, con
 }
 
 /*
- * Many paths: which of them a rack has room on is one word for each direction, and the lowest
- * common one is taken.
+ * Many paths: the set of paths on which a rack has room is one word for each direction, and the
+ * lowest path in both sets is taken.
  */
 static size_t greedy_many(struct bl_path *p, size_t n, const uint16_t *src, const uint16_t *dst,
 			  uint8_t *path)
@@ -185,9 +185,9 @@ const struct bl_path_stats *bl_path_stats(const struct bl_path *p)
 	return &p->st;
 }
 
-/* a packet changes its path; both its racks count */
-static void change(struct bl_path *p, const uint16_t *src, const uint16_t *dst, uint8_t *path,
-		   size_t i, uint32_t to)
+/* Moves a packet to another path in the counts of both its racks. */
+static void change_path(struct bl_path *p, const uint16_t *src, const uint16_t *dst, uint8_t *path,
+			size_t i, uint32_t to)
 {
 	uint16_t *o = &p->out[(size_t)src[i] * p->lanes], *d = &p->in[(size_t)dst[i] * p->lanes];
 
@@ -198,7 +198,7 @@ static void change(struct bl_path *p, const uint16_t *src, const uint16_t *dst, 
 	path[i] = (uint8_t)to;
 }
 
-/* packets by rack, for one end: rack r has list[start[r]] to list[start[r + 1] - 1] */
+/* Sorts the packets by the rack at one end: rack r has list[start[r]] to list[start[r + 1] - 1]. */
 static void index_end(const struct bl_path *p, size_t n, const uint16_t *end, uint32_t *start,
 		      uint16_t *list)
 {
@@ -220,14 +220,15 @@ static void index_end(const struct bl_path *p, size_t n, const uint16_t *end, ui
 	start[0] = 0;
 }
 
-#define NOBODY (~(size_t)0)
+#define NO_PACKET (~(size_t)0)
 
 /*
- * a packet of rack @rack (as source, or as destination) on path @from that may change to @to and
- * has not yet
+ * Returns a packet of rack @rack (as its source or, if not @out, as its destination) on path @from
+ * that may change to @to and was not changed by this chain yet; NO_PACKET: there is none.
  */
-static size_t candidate(const struct bl_path *p, const uint16_t *src, const uint16_t *dst,
-			const uint8_t *path, bool out, uint32_t rack, uint32_t from, uint32_t to)
+static size_t find_candidate(const struct bl_path *p, const uint16_t *src, const uint16_t *dst,
+			     const uint8_t *path, bool out, uint32_t rack, uint32_t from,
+			     uint32_t to)
 {
 	const uint32_t *start = p->start[!out];
 	const uint16_t *list = p->list[!out];
@@ -239,17 +240,17 @@ static size_t candidate(const struct bl_path *p, const uint16_t *src, const uint
 		if (path[i] == from && p->stamp[i] != p->chain && path_works(p, src[i], dst[i], to))
 			return i;
 	}
-	return NOBODY;
+	return NO_PACKET;
 }
 
-static bool chain(struct bl_path *p, const uint16_t *src, const uint16_t *dst, uint8_t *path,
-		  size_t x, uint32_t a, uint32_t b)
+static bool follow_chain(struct bl_path *p, const uint16_t *src, const uint16_t *dst, uint8_t *path,
+			 size_t x, uint32_t a, uint32_t b)
 {
 	uint32_t rack = dst[x], from = a, to = b, swap;
 	size_t nflips = 0, i;
 	bool out = false;
 
-	if (!++p->chain) { /* after 2^32 chains: some minutes at full load */
+	if (!++p->chain) { /* the number wraps after some minutes at full load */
 		memset(p->stamp, 0, (BL_PATH_PACKETS_MAX + 1) * sizeof(*p->stamp));
 		p->chain = 1;
 	}
@@ -258,13 +259,13 @@ static bool chain(struct bl_path *p, const uint16_t *src, const uint16_t *dst, u
 	p->out[(size_t)src[x] * p->lanes + a]++;
 	p->in[(size_t)dst[x] * p->lanes + a]++;
 	while ((out ? p->out : p->in)[(size_t)rack * p->lanes + from] > p->cap) {
-		i = candidate(p, src, dst, path, out, rack, from, to);
-		if (i == NOBODY)
+		i = find_candidate(p, src, dst, path, out, rack, from, to);
+		if (i == NO_PACKET)
 			goto undo;
 		p->stamp[i] = p->chain;
 		p->flip[nflips++] = (uint16_t)i;
-		change(p, src, dst, path, i, to);
-		/* its other end has one more on @to now */
+		change_path(p, src, dst, path, i, to);
+		/* its other end has one packet more on @to now */
 		out = !out;
 		rack = out ? src[i] : dst[i];
 		swap = from;
@@ -277,7 +278,7 @@ static bool chain(struct bl_path *p, const uint16_t *src, const uint16_t *dst, u
 undo:
 	while (nflips--) {
 		i = p->flip[nflips];
-		change(p, src, dst, path, i, path[i] == a ? b : a);
+		change_path(p, src, dst, path, i, path[i] == a ? b : a);
 	}
 	p->out[(size_t)src[x] * p->lanes + a]--;
 	p->in[(size_t)dst[x] * p->lanes + a]--;
@@ -285,9 +286,12 @@ undo:
 	return false;
 }
 
-/* a place for a packet that has none: one that is free by now */
-static bool place(struct bl_path *p, const uint16_t *src, const uint16_t *dst, uint8_t *path,
-		  size_t x)
+/*
+ * Gives a packet without a path the least loaded path on which both racks have room. Returns false
+ * if there is none.
+ */
+static bool place_packet(struct bl_path *p, const uint16_t *src, const uint16_t *dst, uint8_t *path,
+			 size_t x)
 {
 	uint16_t *o = &p->out[(size_t)src[x] * p->lanes], *d = &p->in[(size_t)dst[x] * p->lanes];
 	uint32_t a, best = BL_PATH_NONE, least = p->cap;
@@ -308,15 +312,16 @@ static bool place(struct bl_path *p, const uint16_t *src, const uint16_t *dst, u
 	return true;
 }
 
-/* or by a chain */
-static bool repair(struct bl_path *p, size_t n, const uint16_t *src, const uint16_t *dst,
-		   uint8_t *path, size_t x)
+/* Gives a packet without a path one by a chain. Returns false if no chain succeeds. */
+static bool repair_packet(struct bl_path *p, size_t n, const uint16_t *src, const uint16_t *dst,
+			  uint8_t *path, size_t x)
 {
 	const uint16_t *o = &p->out[(size_t)src[x] * p->lanes],
 		       *d = &p->in[(size_t)dst[x] * p->lanes];
 	uint32_t a, b;
 
-	if (!p->indexed) { /* seldom below full load: at 0.9 in one slot of 30 with 16 racks */
+	if (!p->indexed) { /* seldom needed below full load: at 0.9 in one slot of 30 with 16 racks
+			    */
 		index_end(p, n, src, p->start[0], p->list[0]);
 		index_end(p, n, dst, p->start[1], p->list[1]);
 		p->indexed = true;
@@ -325,7 +330,7 @@ static bool repair(struct bl_path *p, size_t n, const uint16_t *src, const uint1
 		if (o[a] >= p->cap || !path_works(p, src[x], dst[x], a))
 			continue;
 		for (b = 0; b < p->paths; b++)
-			if (d[b] < p->cap && chain(p, src, dst, path, x, a, b))
+			if (d[b] < p->cap && follow_chain(p, src, dst, path, x, a, b))
 				return true;
 	}
 	return false;
@@ -369,14 +374,14 @@ size_t bl_path_select(struct bl_path *p, size_t n, const uint16_t *src, const ui
 		p->nleft = p->greedy(p, n, src, dst, path);
 	}
 	for (i = 0; i < p->nleft; i++)
-		unplaced += !place(p, src, dst, path, p->left[i]) &&
-			    !repair(p, n, src, dst, path, p->left[i]);
+		unplaced += !place_packet(p, src, dst, path, p->left[i]) &&
+			    !repair_packet(p, n, src, dst, path, p->left[i]);
 	/*
-	 * where there are too many, or dead paths, a later chain may have made room for one that
-	 * was given up before it
+	 * Where there are too many packets, or dead paths, a later chain may have made room for a
+	 * packet that was given up before it.
 	 */
 	for (i = 0; unplaced && i < p->nleft; i++)
-		if (path[p->left[i]] == BL_PATH_NONE && place(p, src, dst, path, p->left[i]))
+		if (path[p->left[i]] == BL_PATH_NONE && place_packet(p, src, dst, path, p->left[i]))
 			unplaced--;
 	p->st.slots++;
 	p->st.packets += n;

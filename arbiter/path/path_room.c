@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * See path_room.h. The inner loop is in path_room_priv.h.
- */
+/* See path_room.h. The inner loop is in path_room_priv.h. */
 #define ROOM_TAKE bl_room_take_plain
 #include <stdbool.h>
 #include <stdlib.h>
@@ -19,8 +17,8 @@ void bl_room_free(struct bl_room *r)
 	free(r);
 }
 
-/* an empty word: all racks can send and receive @cap on every path that exists */
-static void fresh(struct bl_room *r, uint64_t word)
+/* Makes a word empty: all racks can send and receive @cap packets on every path that exists. */
+static void fill_word(struct bl_room *r, uint64_t word)
 {
 	uint64_t *w = room_of(r, word, 0, 0);
 	uint32_t i, g, k, lane;
@@ -72,7 +70,7 @@ struct bl_room *bl_room_new(uint32_t racks, uint32_t paths, uint32_t cap, uint32
 		return NULL;
 	}
 	for (w = 0; w < r->words; w++)
-		fresh(r, w);
+		fill_word(r, w);
 	*why = NULL;
 	return r;
 }
@@ -80,9 +78,9 @@ struct bl_room *bl_room_new(uint32_t racks, uint32_t paths, uint32_t cap, uint32
 void bl_room_move(struct bl_room *r, uint64_t word)
 {
 	if (word > r->first + r->words)
-		r->first = word - r->words; /* nothing older than a turn of the ring is in it */
+		r->first = word - r->words; /* the ring holds no older word */
 	for (; r->first < word; r->first++)
-		fresh(r, r->first); /* where word first + words goes */
+		fill_word(r, r->first); /* the place of word first + words */
 }
 
 uint32_t bl_room_lanes(const struct bl_room *r)
@@ -114,8 +112,8 @@ uint64_t bl_room_take(struct bl_room *r, struct bl_room_ask *ask, size_t n, uint
 	return r->take(r, ask, n, take);
 }
 
-/* one packet less in one slot of a rack on path @path */
-static void count_down(const struct bl_room *r, uint64_t *w, uint32_t path, uint32_t bit)
+/* Takes one packet from the room of a rack on path @path in one slot. */
+static void count_packet(const struct bl_room *r, uint64_t *w, uint32_t path, uint32_t bit)
 {
 	uint32_t k;
 
@@ -147,7 +145,7 @@ void bl_room_set(struct bl_room *r, uint64_t word, uint32_t bit, size_t n, const
 	for (p = 0; p < n; p++) {
 		if (path[p] == BL_PATH_NONE)
 			continue;
-		count_down(r, room_of(r, word, 0, src[p]), path[p], bit);
-		count_down(r, room_of(r, word, 1, dst[p]), path[p], bit);
+		count_packet(r, room_of(r, word, 0, src[p]), path[p], bit);
+		count_packet(r, room_of(r, word, 1, dst[p]), path[p], bit);
 	}
 }

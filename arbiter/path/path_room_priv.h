@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Inside bl_room_take(): compiled once per instruction set. The including file defines ROOM_TAKE,
- * the function's name.
+ * the name of the function.
  */
-#include "core/fastpass/timeslot_core.h"
-#include "arbiter/path/path_types.h"
-
 #ifndef BARLINE_ARBITER_PATH_ROOM_PRIV_H
 #define BARLINE_ARBITER_PATH_ROOM_PRIV_H
 
-/**
- * struct bl_room - @lanes: paths rounded up. @planes: bits of the capacity. @words: of the ring; a
- * power of two. @first: the first word that is not over.
- * @left: [word % words][side][rack][group of four paths][plane][lane] packets that can still go, 0
- * for paths that do not exist. Side 0: out of the rack, 1: into it.
- * @usable: [src][dst][lane] all ones or none; NULL while no path is dead.
- */
+#include "arbiter/path/path_types.h"
+#include "core/fastpass/timeslot_core.h"
+
+/** struct bl_room - What each rack can still send and receive; see path_room.h. */
 struct bl_room {
-	uint32_t racks, paths, cap, lanes, planes, words;
-	uint64_t first;
+	uint32_t racks, paths, cap;
+	uint32_t lanes;  /* paths, rounded up to BL_ROOM_LANES */
+	uint32_t planes; /* bits of @cap */
+	uint32_t words;  /* of the ring, a power of two */
+	uint64_t first;  /* first word that is not over */
+	/*
+	 * [word % words][side][rack][group of four paths][plane][lane] packets that can still go;
+	 * 0 for paths that do not exist. Side 0: out of the rack, 1: into it.
+	 */
 	uint64_t *left;
-	uint64_t *usable;
+	uint64_t *usable; /* [src][dst][lane] all ones or none; NULL while no path is dead */
 	uint64_t (*take)(struct bl_room *r, struct bl_room_ask *ask, size_t n, uint64_t *take);
 };
 
@@ -41,13 +42,11 @@ uint64_t bl_room_take_plain(struct bl_room *r, struct bl_room_ask *ask, size_t n
 uint64_t bl_room_take_avx512(struct bl_room *r, struct bl_room_ask *ask, size_t n, uint64_t *take);
 #endif
 
-#endif
-
 #ifdef ROOM_TAKE
 typedef uint64_t room_v4 __attribute__((vector_size(32), aligned(8), may_alias));
 typedef int64_t room_i4 __attribute__((vector_size(32)));
 
-/* one ask; @planes is a constant where it matters */
+/* Serves one ask. @planes and @groups are constants where speed matters. */
 static inline __attribute__((always_inline)) uint64_t room_one(struct bl_room *r,
 							       struct bl_room_ask *q,
 							       uint64_t *take,
@@ -76,8 +75,8 @@ static inline __attribute__((always_inline)) uint64_t room_one(struct bl_room *r
 		if (usable)
 			both &= *(const room_v4 *)&usable[g * BL_ROOM_LANES];
 		/*
-		 * slots that paths to the left of each have room for: lane k has the OR of lanes 0
-		 * to k - 1
+		 * Slots that a lower path of the group has room for: lane k has the OR of lanes 0
+		 * to k - 1.
 		 */
 		before = __builtin_shuffle(zero, both, (room_i4){ 0, 4, 5, 6 });
 		before |= __builtin_shuffle(zero, before, (room_i4){ 0, 4, 5, 6 });
@@ -113,4 +112,6 @@ uint64_t ROOM_TAKE(struct bl_room *r, struct bl_room_ask *ask, size_t n, uint64_
 		none += room_one(r, &ask[i], &take[i * r->lanes], r->planes, groups);
 	return none;
 }
+#endif
+
 #endif

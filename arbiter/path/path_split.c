@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Euler splits (Fastpass section 4, Gabow 1976): the packets are halved so that every rack has half
- * of its own in each half, floor or ceil; halves are halved again until there is one part per path.
+ * of its packets in each half, floor or ceil; halves are halved again until there is one part per
+ * path.
  *
- * At each rack the packets that it sends are paired as they come, and so are those that it
- * receives. Following the pairs, source, destination, source,
- * ..., gives paths and circles; in a bipartite graph the circles are even, so every second packet
- * of each goes to the other half. Of a pair each half gets one, and only the odd packet of a rack
- * has no partner: so a rack's degree d becomes floor(d/2) and ceil(d/2), with no dummy packets to
- * make degrees even.
+ * At each rack the packets that it sends are paired in their order, and so are those that it
+ * receives. Following the pairs (source, destination, source, ...) gives paths and circles. In a
+ * bipartite graph the circles are even, so every second packet of each goes to the other half. Of a
+ * pair each half gets one packet, and only the odd packet of a rack has no partner: so a rack's
+ * degree d becomes floor(d/2) and ceil(d/2), with no dummy packets to make degrees even.
  *
  * Example: rack 0 sends a, b, c; a and b are a pair, c is odd. Rack 1 receives b and c: a pair. The
  * path c - b - a is cut into {c, a} and {b}.
@@ -40,8 +40,11 @@ static void pair_up(struct bl_path *p, const uint16_t *order, size_t n, const ui
 
 #define SIDE_NONE 2
 
-/* from @e on over its partner at end @which, then at the other end, ... */
-static void walk(struct bl_path *p, uint16_t e, uint32_t which)
+/*
+ * Assigns sides alternately along the path from @e: first over its partner at end @which, then over
+ * that packet's partner at the other end, and so on.
+ */
+static void walk_mates(struct bl_path *p, uint16_t e, uint32_t which)
 {
 	uint8_t side = p->side[e];
 
@@ -55,9 +58,9 @@ static void walk(struct bl_path *p, uint16_t e, uint32_t which)
 	}
 }
 
-/* order[0, n) becomes its two halves; returns the size of the first */
-static size_t split(struct bl_path *p, uint16_t *order, size_t n, const uint16_t *src,
-		    const uint16_t *dst)
+/* Reorders order[0, n) into its two halves. Returns the size of the first half. */
+static size_t split_packets(struct bl_path *p, uint16_t *order, size_t n, const uint16_t *src,
+			    const uint16_t *dst)
 {
 	size_t i, first = 0, second = 0;
 
@@ -71,8 +74,8 @@ static size_t split(struct bl_path *p, uint16_t *order, size_t n, const uint16_t
 		if (p->side[e] != SIDE_NONE)
 			continue;
 		p->side[e] = 0;
-		walk(p, e, 0);
-		walk(p, e, 1);
+		walk_mates(p, e, 0);
+		walk_mates(p, e, 1);
 	}
 	for (i = 0; i < n; i++) {
 		const uint16_t e = order[i];
@@ -86,8 +89,8 @@ static size_t split(struct bl_path *p, uint16_t *order, size_t n, const uint16_t
 	return first;
 }
 
-static void divide(struct bl_path *p, uint16_t *order, size_t n, const uint16_t *src,
-		   const uint16_t *dst, uint8_t *path, uint32_t from, uint32_t parts)
+static void divide_packets(struct bl_path *p, uint16_t *order, size_t n, const uint16_t *src,
+			   const uint16_t *dst, uint8_t *path, uint32_t from, uint32_t parts)
 {
 	size_t i, half;
 
@@ -96,9 +99,9 @@ static void divide(struct bl_path *p, uint16_t *order, size_t n, const uint16_t 
 			path[order[i]] = (uint8_t)from;
 		return;
 	}
-	half = split(p, order, n, src, dst);
-	divide(p, order, half, src, dst, path, from, parts / 2);
-	divide(p, order + half, n - half, src, dst, path, from + parts / 2, parts / 2);
+	half = split_packets(p, order, n, src, dst);
+	divide_packets(p, order, half, src, dst, path, from, parts / 2);
+	divide_packets(p, order + half, n - half, src, dst, path, from + parts / 2, parts / 2);
 }
 
 void bl_path_split(struct bl_path *p, size_t n, const uint16_t *src, const uint16_t *dst,
@@ -111,5 +114,5 @@ void bl_path_split(struct bl_path *p, size_t n, const uint16_t *src, const uint1
 		parts *= 2;
 	for (i = 0; i < n; i++)
 		p->order[i] = (uint16_t)i;
-	divide(p, p->order, n, src, dst, path, 0, parts);
+	divide_packets(p, p->order, n, src, dst, path, 0, parts);
 }

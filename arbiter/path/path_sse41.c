@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The greedy choice among up to 8 paths with SSE4.1: the loads of both racks are one register each,
- * their maximum is one instruction, and PHMINPOSUW finds the least of the eight and its place in
+ * their maximum is one instruction, and PHMINPOSUW finds the least of the eight and its index in
  * one more.
  */
 #ifdef __x86_64__

@@ -1,27 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Three tiers, one after the other. See path.h.
+ * Path selection for three tiers, one after the other. See path.h.
  *
  * Why this always works: a rack has at most aggs x agg_cap packets, so the first colouring succeeds
  * and gives each aggregation switch at most agg_cap packets of each of its racks, racks x agg_cap
- * in all; bl_tiers_new() made sure that this is no more than cores x core_cap, the condition of the
- * second.
+ * in all. bl_tiers_new() made sure that this is no more than cores x core_cap, which is the
+ * condition of the second colouring.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "arbiter/path/path.h"
 
-/**
- * struct bl_tiers - @agg: colours of the racks. @core: colours of the pods, one selector per
- * aggregation number. @at, @src, @dst, @path: of the packets of one.
- */
 struct bl_tiers {
 	uint32_t racks, aggs;
-	uint16_t *pod_of;
-	struct bl_path *agg, **core;
-	uint16_t *at, *src, *dst;
-	uint8_t *path;
+	uint16_t *pod_of;         /* [racks] */
+	struct bl_path *agg;      /* colours the racks */
+	struct bl_path **core;    /* [aggs] colours the pods */
+	uint16_t *at, *src, *dst; /* packets of one aggregation number: place and pods */
+	uint8_t *path;            /* their core switches */
 };
 
 void bl_tiers_free(struct bl_tiers *t)
