@@ -15,7 +15,7 @@ int bl_set_error(struct bl_endpoint *ep, int errnum, const char *fmt, ...)
 	va_list ap;
 
 	if (ep && ep->by_helper)
-		return -errnum; /* the sentence is the application's */
+		return -errnum; /* the sentence belongs to the application */
 	va_start(ap, fmt);
 	vsnprintf(ep ? ep->error : init_error, sizeof(init_error), fmt, ap);
 	va_end(ap);
