@@ -265,7 +265,7 @@ static void bl_nic_take__two_at_once(void **state)
  * Parts of a large message leave as there is room for them, and the message when all of them have
  * left.
  */
-static void push_big__parts_find_no_room(void **state)
+static void send_frags__parts_find_no_room(void **state)
 {
 	static char big[60000];
 	struct bl_msg m = msg_to(&c, "x", 1, 0), g = msg_to(&c, big, sizeof(big), 0);
@@ -369,7 +369,7 @@ static void bl_nic_window__of_all_endpoints(void **state)
 }
 
 /* Reliable frames wait for room, but not for long: lost frames are sent again. */
-static void has_room__not_for_ever(void **state)
+static void nic_has_room__not_for_ever(void **state)
 {
 	struct bl_msg m = msg_to(&c, "x", 1, 0);
 	uint64_t from, n;
@@ -403,11 +403,11 @@ int main(void)
 		T(wait_for_nic__a_probe_is_the_witness),
 		T(bl_nic_take__another_one_is_in_flight),
 		T(bl_nic_take__two_at_once),
-		T(push_big__parts_find_no_room),
+		T(send_frags__parts_find_no_room),
 		T(bl_nic_witness__only_of_what_was_there_before),
 		T(bl_rx_credits__find_no_room),
 		T(bl_nic_window__of_all_endpoints),
-		T(has_room__not_for_ever),
+		T(nic_has_room__not_for_ever),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -93,7 +93,7 @@ static const struct {
 	{ "all of another length", { { 0, 500, TOTAL + 1 }, { 500, 501, TOTAL + 1 } }, false },
 };
 
-static void on_part__whole_or_not_at_all(void **state)
+static void bl_prepared_part__whole_or_not_at_all(void **state)
 {
 	struct bl_delivery d[2];
 	size_t i, k;
@@ -123,7 +123,7 @@ static void on_part__whole_or_not_at_all(void **state)
 }
 
 /* Two scatterings do not make one message, even if both know its number. */
-static void on_part__of_two_timestamps(void **state)
+static void bl_prepared_part__of_two_timestamps(void **state)
 {
 	struct bl_delivery d[2];
 	uint64_t ts = fake_now();
@@ -139,7 +139,7 @@ static void on_part__of_two_timestamps(void **state)
 }
 
 /* Only the first reference delivers a message. */
-static void take_big__once(void **state)
+static void claim_big__once(void **state)
 {
 	struct bl_delivery d[2];
 	uint64_t ts = fake_now();
@@ -157,7 +157,7 @@ static void take_big__once(void **state)
  * A sender that begins messages and never refers to them takes no more memory than a limit, and
  * does not block itself for ever.
  */
-static void on_part__bounded(void **state)
+static void bl_prepared_part__bounded(void **state)
 {
 	struct bl_peer *p = fake_peer(&b, &a);
 	uint64_t ts = fake_now();
@@ -188,7 +188,7 @@ static void on_part__bounded(void **state)
  * The best-effort stream takes parts only in order: the same table; each part that is out of order
  * makes the message incomplete.
  */
-static void on_frag__whole_or_not_at_all(void **state)
+static void bl_rx_frag__whole_or_not_at_all(void **state)
 {
 	uint32_t psn = fake_peer(&a, &b)->tx.next_psn, n;
 	struct bl_delivery d[2];
@@ -236,11 +236,14 @@ static void on_frag__whole_or_not_at_all(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(on_part__whole_or_not_at_all, pair_up, pair_down),
-		cmocka_unit_test_setup_teardown(on_part__of_two_timestamps, pair_up, pair_down),
-		cmocka_unit_test_setup_teardown(take_big__once, pair_up, pair_down),
-		cmocka_unit_test_setup_teardown(on_part__bounded, pair_up, pair_down),
-		cmocka_unit_test_setup_teardown(on_frag__whole_or_not_at_all, pair_up, pair_down),
+		cmocka_unit_test_setup_teardown(bl_prepared_part__whole_or_not_at_all, pair_up,
+						pair_down),
+		cmocka_unit_test_setup_teardown(bl_prepared_part__of_two_timestamps, pair_up,
+						pair_down),
+		cmocka_unit_test_setup_teardown(claim_big__once, pair_up, pair_down),
+		cmocka_unit_test_setup_teardown(bl_prepared_part__bounded, pair_up, pair_down),
+		cmocka_unit_test_setup_teardown(bl_rx_frag__whole_or_not_at_all, pair_up,
+						pair_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

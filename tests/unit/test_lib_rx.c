@@ -243,7 +243,7 @@ static void bl_rx_drain__the_ring_goes_round(void **state)
 
 /* ---- sequence numbers ---- */
 
-static void number__duplicates(void **state)
+static void accept_psn__duplicates(void **state)
 {
 	(void)state;
 	put_text(&a, T0 + 1, 0, "A");
@@ -257,7 +257,7 @@ static void number__duplicates(void **state)
 	assert_int_equal(b.ep->st.lost_frames, 0);
 }
 
-static void number__a_gap_is_naked_at_once(void **state)
+static void accept_psn__a_gap_is_naked_at_once(void **state)
 {
 	(void)state;
 	put_text(&a, T0 + 1, 0, "A");
@@ -270,7 +270,7 @@ static void number__a_gap_is_naked_at_once(void **state)
 	assert_int_equal(b.ep->st.duplicates, 1);
 }
 
-static void number__where_a_stream_begins(void **state)
+static void accept_psn__where_a_stream_begins(void **state)
 {
 	static const struct {
 		uint32_t psn, lost;
@@ -300,7 +300,7 @@ static void number__where_a_stream_begins(void **state)
 	}
 }
 
-static void number__a_restarted_sender_begins_anew(void **state)
+static void accept_psn__a_restarted_sender_begins_anew(void **state)
 {
 	uint8_t body[16];
 
@@ -314,7 +314,7 @@ static void number__a_restarted_sender_begins_anew(void **state)
 	assert_int_equal(b.ep->nsenders, 1);
 }
 
-static void on_record__malformed(void **state)
+static void handle_record__malformed(void **state)
 {
 	static const uint8_t cut[] = { 0x07, 0x77, 0, 1, 0, 9, 'x' };
 
@@ -413,7 +413,7 @@ static void bl_rx_window__fits_a_nic(void **state)
 	b.ep->ring_frames /= 4;
 }
 
-static void on_probe__is_answered_and_finds_losses(void **state)
+static void bl_rx_probe__is_answered_and_finds_losses(void **state)
 {
 	uint8_t body[4] = { INC >> 8, INC & 0xff, 0, 0 };
 
@@ -449,7 +449,7 @@ static void on_probe__is_answered_and_finds_losses(void **state)
 
 static uint8_t big[BL_MESSAGE_MAX];
 
-static void on_frag__reassembly(void **state)
+static void bl_rx_frag__reassembly(void **state)
 {
 	struct bl_delivery d[4];
 	uint32_t at, psn = 0;
@@ -469,7 +469,7 @@ static void on_frag__reassembly(void **state)
 	assert_null(fake_peer(&b, &a)->rx.big);
 }
 
-static void on_frag__two_interleaved(void **state)
+static void bl_rx_frag__two_interleaved(void **state)
 {
 	struct bl_delivery d[4];
 
@@ -486,7 +486,7 @@ static void on_frag__two_interleaved(void **state)
 	assert_memory_equal(d[3].data, big + 1000, 200);
 }
 
-static void on_frag__lost_parts(void **state)
+static void bl_rx_frag__lost_parts(void **state)
 {
 	static const struct {
 		const char *what;
@@ -520,7 +520,7 @@ static void on_frag__lost_parts(void **state)
 	}
 }
 
-static void on_frag__too_much_ahead(void **state)
+static void bl_rx_frag__too_much_ahead(void **state)
 {
 	uint32_t psn = 0, id;
 
@@ -534,7 +534,7 @@ static void on_frag__too_much_ahead(void **state)
 }
 
 /* Messages whose reference was lost must not use up the sender's share for ever. */
-static void on_frag__orphans_are_forgotten(void **state)
+static void bl_rx_frag__orphans_are_forgotten(void **state)
 {
 	uint32_t psn = 0, id, k;
 	struct bl_delivery d[4];
@@ -692,20 +692,20 @@ int main(void)
 		T(bl_rx_drain__a_busy_record_hides_the_barrier),
 		T(bl_rx_drain__discarded_records_are_skipped),
 		T(bl_rx_drain__the_ring_goes_round),
-		T(number__duplicates),
-		T(number__a_gap_is_naked_at_once),
-		T(number__where_a_stream_begins),
-		T(number__a_restarted_sender_begins_anew),
-		T(on_record__malformed),
+		T(accept_psn__duplicates),
+		T(accept_psn__a_gap_is_naked_at_once),
+		T(accept_psn__where_a_stream_begins),
+		T(accept_psn__a_restarted_sender_begins_anew),
+		T(handle_record__malformed),
 		T(bl_rx_credits__when),
 		T(bl_rx_credits__windows_shrink_with_senders),
 		T(bl_rx_window__fits_a_nic),
-		T(on_probe__is_answered_and_finds_losses),
-		T(on_frag__reassembly),
-		T(on_frag__two_interleaved),
-		T(on_frag__lost_parts),
-		T(on_frag__too_much_ahead),
-		T(on_frag__orphans_are_forgotten),
+		T(bl_rx_probe__is_answered_and_finds_losses),
+		T(bl_rx_frag__reassembly),
+		T(bl_rx_frag__two_interleaved),
+		T(bl_rx_frag__lost_parts),
+		T(bl_rx_frag__too_much_ahead),
+		T(bl_rx_frag__orphans_are_forgotten),
 		T(self__messages_to_oneself),
 		T(self__above_what_was_delivered),
 		T(self__is_bound_by_no_window),

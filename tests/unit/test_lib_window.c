@@ -168,7 +168,7 @@ static void data__before_anything_else(void **state)
  * A sender that has given up a destination does not count beyond what the receiver knows, so it
  * continues at once when the destination is back.
  */
-static void give_up__counts_on_after_a_credit(void **state)
+static void give_up_peer__counts_on_after_a_credit(void **state)
 {
 	static struct failures fs;
 	struct bl_tx *t = &fake_peer(&a, &b)->tx;
@@ -505,7 +505,7 @@ int main(void)
 		T(data__far_beyond),
 		T(data__within_the_window),
 		T(data__before_anything_else),
-		T(give_up__counts_on_after_a_credit),
+		T(give_up_peer__counts_on_after_a_credit),
 		T(prep__far_beyond),
 		T(prep__of_another_life),
 		T(open__from_elsewhere),
