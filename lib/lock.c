@@ -87,6 +87,6 @@ int bl_helper_failed(struct bl_endpoint *ep)
 	h->error = 0; /* reported once */
 	errno = err;
 	return bl_set_error(ep, err,
-			    "the helper thread has ended: %m; this process does its work again, or "
-			    "bl_helper_stop(), bl_helper_start()");
+			    "the helper thread has ended: %m; the endpoint works without it, or "
+			    "restart it with bl_helper_stop() and bl_helper_start()");
 }

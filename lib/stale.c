@@ -52,8 +52,8 @@ int bl_recv_undecided(struct bl_endpoint *ep, struct bl_delivery *out, size_t ma
 	bl_enter(ep);
 	if (!is_at_end(ep)) {
 		rc = bl_set_error(ep, EAGAIN,
-				  "bl_recv_reliable() has not said ESTALE: nothing is undecided "
-				  "yet");
+				  "nothing is undecided until bl_recv_reliable() has returned "
+				  "-ESTALE");
 	} else {
 		ep->undecided = true;
 		bl_rx_release(ep, &ep->rlent);

@@ -244,7 +244,7 @@ static int receive_stream(struct bl_endpoint *ep, struct bl_delivery *out, size_
 		return n;
 	bl_rx_release(ep, lent);
 	if (!max)
-		return bl_set_error(ep, EINVAL, "there must be room for a delivery");
+		return bl_set_error(ep, EINVAL, "there must be room for at least one delivery");
 	for (;;) {
 		bl_work(ep);
 		if (is_hopeless(ep, what)) {
