@@ -14,7 +14,7 @@
 #include "tx.h"
 #include "work.h"
 
-/* least time between two raises of the turn, since the line is read for every frame of this host */
+/* Least time between two raises of the turn, since the line is read for every frame of this host */
 #define TURN_NS 1000000ULL
 
 /*
