@@ -113,12 +113,14 @@ BL_API int bl_init(struct bl_endpoint **ep, const struct bl_options *opt);
 
 /**
  * bl_exit - leave the rack and free the endpoint.
- * @ep: may be NULL. Messages that wait are sent if their windows are open. Messages that were not
- * delivered are dropped. Senders of best-effort messages are told which ones were delivered, and
- * which of those that had arrived were not (BL_FAIL_LEFT). An endpoint that has no unacknowledged
- * reliable messages (BL_WAIT_ACKED) leaves in order; otherwise the others treat it as failed. Does
- * not wait for the daemon: the present or the next one reads from shared memory that the endpoint
- * has left. In a child of fork() the endpoint of the parent is not affected.
+ * @ep: may be NULL.
+ *
+ * Messages that wait are sent if their windows are open. Messages that were not delivered are
+ * dropped. Senders of best-effort messages are told which ones were delivered, and which of those
+ * that had arrived were not (BL_FAIL_LEFT). An endpoint that has no unacknowledged reliable
+ * messages (BL_WAIT_ACKED) leaves in order; otherwise the others treat it as failed. Does not wait
+ * for the daemon: the present or the next one reads from shared memory that the endpoint has left.
+ * In a child of fork() the endpoint of the parent is not affected.
  */
 BL_API void bl_exit(struct bl_endpoint *ep);
 
@@ -151,10 +153,13 @@ struct bl_msg {
  * bl_send - send one scattering, best effort: messages that get one timestamp.
  * @vec: messages.
  * @n: number of messages, 1 to BL_SCATTER_MAX.
- * @flags: 0 or BL_MORE. The scattering is accepted as a whole or not at all. It waits while the
- * receive window of any of its destinations, or of a destination of an earlier scattering, is
- * closed (1Pipe section 6.1). Its timestamp is taken when it leaves; scatterings that leave
- * together share a timestamp and are delivered in the order in which they were sent.
+ * @flags: 0 or BL_MORE.
+ *
+ * The scattering is accepted as a whole or not at all. It waits while the receive window of any of
+ * its destinations, or of a destination of an earlier scattering, is closed (1Pipe section 6.1).
+ * Its timestamp is taken when it leaves; scatterings that leave together share a timestamp and are
+ * delivered in the order in which they were sent.
+ *
  * Returns 0, or
  *	-EAGAIN    the send buffer is full; wait with bl_wait(ep, BL_WAIT_SEND, ...);
  *	-EMSGSIZE  a message is longer than BL_MESSAGE_MAX, or the scattering has more than 44
@@ -292,9 +297,11 @@ typedef void (*bl_send_fail_fn)(void *ctx, uint64_t ts, const struct bl_addr *ds
 
 /**
  * bl_on_send_fail - set the send_fail callback (1Pipe Table 1). Set it before the first send.
- * @fn: NULL: no callback. @ctx: passed to @fn. The callback runs inside bl_process(), bl_recv(),
- * bl_recv_reliable() or bl_wait(), and may call the library, but not bl_exit(). In the best-effort
- * stream a report that is itself lost is not repeated, so silence does not prove delivery.
+ * @fn: NULL: no callback. @ctx: passed to @fn.
+ *
+ * The callback runs inside bl_process(), bl_recv(), bl_recv_reliable() or bl_wait(), and may call
+ * the library, but not bl_exit(). In the best-effort stream a report that is itself lost is not
+ * repeated, so silence does not prove delivery.
  */
 BL_API void bl_on_send_fail(struct bl_endpoint *ep, bl_send_fail_fn fn, void *ctx);
 
