@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Endpoint addresses as text. */
+/* Text form of endpoint addresses. */
 #include <arpa/inet.h>
 #include <stdio.h>
 #include "internal.h"

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The connection to the host's daemon. It ends with the daemon; the next one finds the endpoint in
- * the maps, and the library connects anew and says which one it is. Until then frames are not
- * forwarded by way of the controller, nobody is woken for an announcement (it is looked for every
- * 50 ms), and nothing else is different.
+ * The connection to the host's daemon. It ends when the daemon ends. The next daemon finds the
+ * endpoint in the maps, and the library connects again and says which endpoint it is. Until then
+ * frames are not forwarded by way of the controller, and the endpoint is not woken for an
+ * announcement, so it reads the page every 50 ms. Nothing else is different.
  *
- * Nothing here waits. One attempt in 100 ms, when a call of the application's or the helper's works
- * anyway: whoever listens not yet, or has a full queue of connections, is asked again. A question
- * that was asked stands until there is an answer or the connection ends: a daemon that is stopped
- * answers when it goes on, and would take a connection that is closed meanwhile for the process's
- * end.
+ * Nothing here blocks. The library tries once in 100 ms, when a call of the application or the
+ * helper does work anyway; it tries again if the daemon does not listen yet or its queue of
+ * connections is full. A request stands until it is answered or the connection ends, since a daemon
+ * that is stopped (SIGSTOP) answers when it continues, and would take a connection that was closed
+ * meanwhile for the end of the process.
  *
- * Example: the daemon is restarted at 0 ms, and listens again at 90. bl_recv() finds the end of the
- * connection at 1 ms, tries at 1 and 101 ms, and reads the answer in the same call. Frames are
- * forwarded again from then on.
+ * Example: the daemon is restarted at 0 ms and listens again at 90 ms. bl_recv() finds the end of
+ * the connection at 1 ms, tries at 1 and 101 ms, and reads the answer in the same call. From then
+ * on frames are forwarded again.
  */
 #include <errno.h>
 #include <sys/epoll.h>
@@ -28,7 +28,10 @@
 #define TRY_NS 100000000ULL
 #define NEVER  UINT64_MAX
 
-/* Level-triggered, for the application's epoll instance; the helper has one of its own. */
+/*
+ * Watch the connection with the application's epoll instance, level-triggered; the helper has an
+ * epoll instance of its own.
+ */
 static void watch_daemon(struct bl_endpoint *ep, int op)
 {
 	struct epoll_event e = { .events = EPOLLIN, .data.u32 = BL_EV_DAEMON };
@@ -39,12 +42,13 @@ static void watch_daemon(struct bl_endpoint *ep, int op)
 
 void bl_daemon_gone(struct bl_endpoint *ep)
 {
-	watch_daemon(ep, EPOLL_CTL_DEL); /* closing is not enough where a child has inherited it */
+	/* close() does not suffice if a child has inherited the descriptor */
+	watch_daemon(ep, EPOLL_CTL_DEL);
 	ep->asked = false;
 	ep->daemon_gone = true;
 }
 
-/* Refused: as long as this process is an endpoint it is one without a connection. */
+/* A refusal is final unless it is EAGAIN: the endpoint stays without a connection. */
 static void handle_answer(struct bl_endpoint *ep, const struct bl_again_rep *rep, ssize_t n)
 {
 	if (n == sizeof(*rep) && rep->magic == BL_SOCK_AGAIN && !rep->error) {
@@ -103,7 +107,10 @@ void bl_again(struct bl_endpoint *ep)
 		bl_daemon_hear(ep);
 	if (ep->asked || !ep->daemon_gone || mono < ep->again_ns)
 		return;
-	/* a child of fork() is not the process that the daemon knows; who is out begins anew */
+	/*
+	 * The daemon knows the parent of a forked child, and an endpoint that is out has to start
+	 * again.
+	 */
 	if (ep->pid != getpid() || bl_is_out(ep)) {
 		ep->again_ns = NEVER;
 		return;

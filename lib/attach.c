@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/*
- * Becoming an endpoint and ceasing to be one: the daemon's socket, the shared pages, the UDP
- * socket.
- */
+/* bl_init() and bl_exit(): the daemon's socket, the shared pages, the UDP socket. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -28,7 +25,7 @@
 #include "shelf.h"
 #include "stage.h"
 
-/* the socket of this network namespace's host daemon */
+/* The socket path of the daemon of this network namespace. */
 static int daemon_path(char *out, size_t size)
 {
 	struct stat st;
@@ -40,7 +37,7 @@ static int daemon_path(char *out, size_t size)
 	return 0;
 }
 
-/* A daemon that is stopped listens still, and neither takes a connection nor answers. */
+/* A daemon that is stopped still listens, but neither accepts a connection nor answers. */
 static int no_answer_error(const char *path)
 {
 	return bl_set_error(NULL, ETIMEDOUT,
@@ -77,11 +74,12 @@ static int ask_daemon(struct bl_endpoint *ep, const struct bl_options *o, struct
 	ep->daemon = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (ep->daemon < 0)
 		return bl_set_error(NULL, errno, "cannot make a socket: %m");
-	setsockopt(ep->daemon, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof(most)); /* connect(), too */
+	/* also limits connect() */
+	setsockopt(ep->daemon, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof(most));
 	setsockopt(ep->daemon, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most));
 	/*
-	 * With these limits, who is stopped here and goes on is told EINTR, though no signal was
-	 * handled: signal(7).
+	 * With these limits a process that is stopped and continued here gets EINTR although no
+	 * signal was handled: signal(7).
 	 */
 	if (TEMP_FAILURE_RETRY(connect(ep->daemon, (struct sockaddr *)&sun, sizeof(sun))))
 		return errno == EAGAIN ? no_answer_error(path)
@@ -159,7 +157,7 @@ static int map_pages(struct bl_endpoint *ep)
 	if (p == MAP_FAILED)
 		return bl_set_error(NULL, errno, "cannot map the page of failures: %m");
 	ep->failures = p;
-	/* what was before us is nothing to us */
+	/* Announcements until now are about others and were made before this endpoint existed. */
 	ep->fail_seen = ep->fail_settled = ep->fail_begun = ep->failures->done[ep->slot];
 	p = mmap(NULL, page_round_up(sizeof(struct bl_clock)), PROT_READ, MAP_SHARED,
 		 ep->fd[BL_FD_CLOCK], 0);
@@ -167,8 +165,8 @@ static int map_pages(struct bl_endpoint *ep)
 		return bl_set_error(NULL, errno, "cannot map the clock record: %m");
 	ep->clock = p;
 	/*
-	 * a BPF ring buffer: consumer page (writable), producer page and the data twice in a row
-	 * (read-only)
+	 * A BPF ring buffer: the consumer page (writable), then the producer page and twice the
+	 * data (read-only).
 	 */
 	p = mmap(NULL, ps, PROT_READ | PROT_WRITE, MAP_SHARED, ep->fd[BL_FD_RING], 0);
 	if (p == MAP_FAILED)
@@ -196,7 +194,7 @@ static int open_socket(struct bl_endpoint *ep)
 		return bl_set_error(NULL, errno, "cannot make a UDP socket: %m");
 	if (setsockopt(ep->sock, SOL_SOCKET, SO_SNDBUFFORCE, &big, sizeof(big)))
 		setsockopt(ep->sock, SOL_SOCKET, SO_SNDBUF, &big,
-			   sizeof(big)); /* without CAP_NET_ADMIN: as much as the system allows */
+			   sizeof(big)); /* without CAP_NET_ADMIN: up to the system's limit */
 	setsockopt(ep->sock, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv));
 	if (me->sa.ss_family == AF_INET6)
 		setsockopt(ep->sock, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one));
@@ -264,8 +262,8 @@ int bl_init(struct bl_endpoint **out, const struct bl_options *opt)
 	ep->epfd = epoll_create1(EPOLL_CLOEXEC);
 	{
 		/*
-		 * edge-triggered: what counts is that the program woke us, not that the ring holds
-		 * frames whose time has not come
+		 * Edge-triggered: the descriptor signals that the XDP program woke us, not that the
+		 * ring holds frames whose time has not come.
 		 */
 		struct epoll_event ring = { .events = EPOLLIN | EPOLLET, .data.u32 = BL_EV_RING };
 		struct epoll_event timer = { .events = EPOLLIN, .data.u32 = BL_EV_TIMER };
@@ -302,9 +300,9 @@ void bl_peers_free(struct bl_endpoint *ep)
 }
 
 /*
- * The daemon shall know that this is no crash: it trusts that nothing more is sent. It is said in
- * the line, where whoever is the daemon then finds it; a message could be lost with the connection.
- * A child of fork() ends by itself, and its parent is still there.
+ * Tell the daemon that this is no crash, so it can trust that nothing more is sent. The word is in
+ * the endpoint's line, where the present or the next daemon finds it; a message could be lost with
+ * the connection. A child of fork() says nothing, since its parent still uses the endpoint.
  */
 static void say_goodbye(const struct bl_endpoint *ep)
 {
@@ -321,7 +319,7 @@ void bl_exit(struct bl_endpoint *ep)
 		return;
 	bl_helper_stop(ep);
 	if (ep->sock >= 0 && ep->epfd >= 0)
-		bl_flush(ep); /* nothing, if the daemon has put it out */
+		bl_flush(ep); /* no-op if the daemon has put it out */
 	if (ep->sock >= 0 && ep->ring_data && !bl_is_out(ep)) {
 		bl_rx_leave(ep);
 		bl_rrx_leave(ep);
@@ -357,7 +355,7 @@ void bl_exit(struct bl_endpoint *ep)
 	bl_peers_free(ep);
 	bl_rq_free(&ep->rq);
 	free(ep->undo);
-	/* last: from here on the slot and the port may be another's */
+	/* Last, since from here on the slot and the port may belong to another process. */
 	if (ep->inflight) {
 		say_goodbye(ep);
 		munmap(ep->inflight, page_round_up(BL_EPS_MAX * sizeof(struct bl_inflight)));

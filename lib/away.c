@@ -27,7 +27,7 @@ bool bl_away_due(const struct bl_endpoint *ep)
 	       (ep->timers_ns && now >= ep->timers_ns) || (ep->rtimer_ns && now >= ep->rtimer_ns);
 }
 
-/* Everything but callbacks; of what came, no more than the shelf may hold. */
+/* Do everything but callbacks. @full: take nothing more out of the ring. */
 static void work_away(struct bl_endpoint *ep, bool full)
 {
 	if (full) {
@@ -41,7 +41,7 @@ static void work_away(struct bl_endpoint *ep, bool full)
 	}
 	bl_work(ep);
 	if (ep->put_out || ep->outcast)
-		return; /* what is certain is the application's to deliver */
+		return; /* the application delivers what is certain */
 	bl_shelf_fill(ep);
 	if (ep->credits)
 		bl_rx_credits(ep);
@@ -49,7 +49,7 @@ static void work_away(struct bl_endpoint *ep, bool full)
 		bl_rrx_windows(ep);
 }
 
-/* Whether a bl_process() of the application would find more than before. */
+/* Make bl_fd() readable if a bl_process() of the application would find more than before. */
 static void wake_application(struct bl_endpoint *ep, bool news)
 {
 	if (ep->raised || !(news || ep->nfailed || ep->fail_seen != ep->fail_settled ||
@@ -84,7 +84,7 @@ int bl_away_work(struct bl_endpoint *ep, bool *armed)
 		if (full || ep->put_out || ep->outcast ||
 		    (frames == ep->st.frames_received && acked == ep->rreaped &&
 		     then.ts == first.ts && then.ts_c == first.ts_c))
-			break; /* nothing new: armed for the right moment */
+			break; /* nothing new came, so the wake-up is armed for the right moment */
 	}
 	ep->by_helper = false;
 	wake_application(ep, news);

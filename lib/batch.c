@@ -29,13 +29,14 @@ int bl_gso_one(struct bl_endpoint *ep, const struct msghdr *h, uint32_t i)
 	while (rc < 0 && errno == EINTR);
 	if (rc < 0)
 		return -errno;
-	ep->gso_pause = BL_GSO_PAUSE; /* it is the cutting that was refused */
+	ep->gso_pause = BL_GSO_PAUSE; /* the kernel refused to cut the send, not to send */
 	return 0;
 }
 
 /*
- * Entry @e cannot leave as one send: one by one, if that is what was refused. Numbers of frames
- * that cannot leave are used up; the receiver sees a gap if it ever hears from us again.
+ * Send number @e was refused as a whole. Sends its frames one by one if GSO was refused. Frames
+ * that cannot leave have failed; their numbers are used up, so the receiver finds a gap if it hears
+ * from this endpoint again.
  */
 static void fail_refused_send(struct bl_endpoint *ep, const struct bl_batch *b, unsigned int e,
 			      int errnum)
@@ -68,7 +69,10 @@ void bl_batch_send(struct bl_endpoint *ep, struct bl_batch *b)
 	b->n = 0;
 }
 
-/* @frames frames of @seg bytes (the last one shorter) at @data; more than one: a GSO send */
+/*
+ * Add one send of @frames frames of @seg bytes at @data, of which the last one may be shorter. More
+ * than one frame needs GSO.
+ */
 static void add_send(struct bl_endpoint *ep, struct bl_batch *b, struct bl_peer *p, uint8_t *data,
 		     size_t len, uint32_t frames, uint16_t seg, uint32_t psn)
 {
@@ -92,10 +96,6 @@ static void add_send(struct bl_endpoint *ep, struct bl_batch *b, struct bl_peer 
 	ep->st.frames_sent += frames;
 }
 
-/*
- * as one GSO send, or frame by frame: to endpoints of this host, since lo does not segment, and
- * where GSO is refused
- */
 void bl_batch_frames(struct bl_endpoint *ep, struct bl_batch *b, struct bl_peer *p, uint8_t *data,
 		     uint32_t frames, uint32_t last, uint32_t psn)
 {
@@ -113,10 +113,7 @@ void bl_batch_frames(struct bl_endpoint *ep, struct bl_batch *b, struct bl_peer 
 			 psn + i);
 }
 
-/*
- * The last frame of a flush says that nothing at or below its timestamp follows
- * (core/order/promise_core.h). One frame only: the segments of a GSO send all get the same barrier.
- */
+/* One frame only, since all datagrams of a GSO send get the same barrier. */
 void bl_batch_claim(struct bl_batch *b, uint64_t ts)
 {
 	unsigned int last = b->n - 1;

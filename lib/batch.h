@@ -13,10 +13,11 @@
 
 #include "internal.h"
 
-#define BL_MMSG      64     /* sends in one sendmmsg() */
-#define BL_GSO_PAUSE 4096u  /* sends without GSO after the kernel has refused one with it */
-#define BL_UDP_MOST  65507u /* bytes in one send, GSO or not; with jumbo frames less than a stage \
-			     */
+#define BL_MMSG      64    /* sends in one sendmmsg() */
+#define BL_GSO_PAUSE 4096u /* sends without GSO after the kernel has refused one with it */
+#define BL_UDP_MOST                                                                  \
+	65507u /* bytes in one send, GSO or not; with jumbo frames less than a stage \
+		*/
 
 /* Room for the control message of one GSO send. */
 union bl_gso {

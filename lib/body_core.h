@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Bodies of DATA frames: items, read and written. Pure.
+ * Bodies of frames: items, parts and control messages, read and written. Pure functions.
  *
- * A body is struct bl_data, then count items: be16 length and that many bytes, or BL_ITEM_REF and a
- * struct bl_ref. Whatever follows is padding.
+ * The body of a DATA frame is struct bl_data, then @count items: be16 length and that many bytes,
+ * or BL_ITEM_REF and a struct bl_ref. What follows is padding.
  */
 #ifndef BARLINE_BODY_CORE_H
 #define BARLINE_BODY_CORE_H
@@ -15,15 +15,15 @@
 #include "core/wire_core.h"
 
 struct bl_item {
-	const uint8_t *data; /* NULL: a reference */
-	uint32_t len;        /* bytes; of the whole message for a reference */
-	uint32_t msg_id;
+	const uint8_t *data; /* NULL: the item is a reference */
+	uint32_t len;        /* bytes of the item; of a reference: bytes of the message */
+	uint32_t msg_id;     /* number of the message, if the item is a reference */
 };
 
-/** struct bl_items - a walk over checked items. */
+/** struct bl_items - a walk over items that were checked. */
 struct bl_items {
-	const uint8_t *p;
-	uint32_t left;
+	const uint8_t *p; /* next item */
+	uint32_t left;    /* items that were not read */
 };
 
 BL_CORE uint32_t bl_load16(const uint8_t *p)
@@ -50,7 +50,7 @@ BL_CORE void bl_store32(uint8_t *p, uint32_t v)
 	p[3] = (uint8_t)v;
 }
 
-/** bl_item_put - an item of @len bytes, at @at. */
+/** bl_item_put - write an item of @len bytes at @at. */
 static inline void bl_item_put(uint8_t *at, const void *data, uint32_t len)
 {
 	bl_store16(at, len);
@@ -58,7 +58,7 @@ static inline void bl_item_put(uint8_t *at, const void *data, uint32_t len)
 		memcpy(at + 2, data, len);
 }
 
-/** bl_ref_put - an item that stands for large message @id of @total bytes. */
+/** bl_ref_put - write an item that refers to large message @id of @total bytes. */
 static inline void bl_ref_put(uint8_t *at, uint32_t id, uint32_t total)
 {
 	bl_store16(at, BL_ITEM_REF);
@@ -66,7 +66,7 @@ static inline void bl_ref_put(uint8_t *at, uint32_t id, uint32_t total)
 	bl_store32(at + 6, total);
 }
 
-/** bl_frag_put - the head of a part of large message @id, the part that begins at @offset. */
+/** bl_frag_put - write the head of a part of large message @id that begins at byte @offset. */
 static inline void bl_frag_put(uint8_t *at, uint32_t id, uint32_t offset, uint32_t total)
 {
 	bl_store32(at, id);
@@ -74,7 +74,7 @@ static inline void bl_frag_put(uint8_t *at, uint32_t id, uint32_t offset, uint32
 	bl_store32(at + 8, total);
 }
 
-/** bl_items_next - the next item of a checked body. Returns 0 at the end. */
+/** bl_items_next - read the next item of a checked body. Returns 0 at the end. */
 static inline int bl_items_next(struct bl_items *it, struct bl_item *item)
 {
 	uint32_t n;
@@ -98,7 +98,10 @@ static inline int bl_items_next(struct bl_items *it, struct bl_item *item)
 	return 1;
 }
 
-/** bl_items_check - @count items from @p on, before @end: see bl_items_open(). */
+/**
+ * bl_items_check - check @count items from @p to @end, and start a walk. Returns as
+ * bl_items_open().
+ */
 static inline int bl_items_check(struct bl_items *it, const uint8_t *p, const uint8_t *end,
 				 uint32_t count)
 {
@@ -130,8 +133,8 @@ static inline int bl_items_check(struct bl_items *it, const uint8_t *p, const ui
 
 /**
  * bl_items_open - check a DATA body of @len bytes as a whole, and start a walk.
- * Returns the number of items (1 to BL_ITEMS_MAX), or -1: short, no or too many items, an item past
- * the end, a reference to a message that no sender may send.
+ * Returns the number of items (1 to BL_ITEMS_MAX), or -1: the body is too short, has no or too many
+ * items, an item past the end, or a reference to a message that no sender may send.
  */
 static inline int bl_items_open(struct bl_items *it, const uint8_t *body, uint32_t len)
 {
@@ -141,15 +144,15 @@ static inline int bl_items_open(struct bl_items *it, const uint8_t *body, uint32
 			      bl_load16(body + offsetof(struct bl_data, count)));
 }
 
-/** struct bl_frag_view - a checked FRAG body. */
+/** struct bl_frag_view - a checked FRAG body, host order. */
 struct bl_frag_view {
 	const uint8_t *data;
 	uint32_t len, msg_id, offset, total;
 };
 
 /**
- * bl_frag_open - check a FRAG body. Returns 0, or -1: short, empty, past its message's end, or a
- * message too large.
+ * bl_frag_open - check a FRAG body. Returns 0, or -1: it is short, empty, past the end of its
+ * message, or of a message that is too large.
  */
 static inline int bl_frag_open(struct bl_frag_view *v, const uint8_t *body, uint32_t len)
 {
@@ -169,18 +172,19 @@ static inline int bl_frag_open(struct bl_frag_view *v, const uint8_t *body, uint
 	return 0;
 }
 
-/** struct bl_prep_view - a checked PREP body, host order. @items: if @count; else @part. */
+/** struct bl_prep_view - a checked PREP body, host order. */
 struct bl_prep_view {
 	uint16_t incarnation, life;
 	uint32_t slot;
-	uint32_t count;
-	struct bl_items items;
-	struct bl_frag_view part;
+	uint32_t count;           /* items; 0: a part of a large message */
+	struct bl_items items;    /* if @count */
+	struct bl_frag_view part; /* if not @count */
 };
 
 /**
- * bl_prep_open - check a PREP body as a whole. Returns 0, or -1: short, bad items, or a part that
- * is empty or not of its message. What is past a message's end in a part is padding.
+ * bl_prep_open - check a PREP body as a whole. Returns 0, or -1: it is short, has bad items, or is
+ * a part that is empty or not within its message. Bytes of a part past the end of the message are
+ * padding.
  */
 static inline int bl_prep_open(struct bl_prep_view *v, const uint8_t *body, uint32_t len)
 {
@@ -211,11 +215,13 @@ static inline int bl_prep_open(struct bl_prep_view *v, const uint8_t *body, uint
 	return 0;
 }
 
+/** struct bl_window_view - a checked WINDOW body, host order. */
 struct bl_window_view {
 	uint32_t psn;
 	uint16_t incarnation, window, life;
 };
 
+/** bl_window_open - check a WINDOW body. Returns 0, or -1. */
 static inline int bl_window_open(struct bl_window_view *v, const uint8_t *body, uint32_t len)
 {
 	if (len < sizeof(struct bl_window))
@@ -227,12 +233,14 @@ static inline int bl_window_open(struct bl_window_view *v, const uint8_t *body, 
 	return v->window && !bl_load16(body + 10) ? 0 : -1;
 }
 
+/** struct bl_recall_view - a checked RECALL or RECALLED body, host order. */
 struct bl_recall_view {
 	uint16_t incarnation, life;
 	uint32_t count;
-	uint64_t ts; /* as on the wire */
+	uint64_t ts; /* 48 bits, as on the wire */
 };
 
+/** bl_recall_open - check a RECALL or RECALLED body. Returns 0, or -1. */
 static inline int bl_recall_open(struct bl_recall_view *v, const uint8_t *body, uint32_t len)
 {
 	if (len < sizeof(struct bl_recall))
@@ -244,12 +252,13 @@ static inline int bl_recall_open(struct bl_recall_view *v, const uint8_t *body, 
 	return v->count && !bl_load16(body + 14) ? 0 : -1;
 }
 
-/** struct bl_credit_view, struct bl_nak_view - checked control bodies, host order. */
+/** struct bl_credit_view - a checked CREDIT body, host order. */
 struct bl_credit_view {
 	uint32_t psn;
 	uint16_t incarnation, window;
 };
 
+/** bl_credit_open - check a CREDIT body. Returns 0, or -1. */
 static inline int bl_credit_open(struct bl_credit_view *v, const uint8_t *body, uint32_t len)
 {
 	if (len < sizeof(struct bl_credit))
@@ -260,12 +269,14 @@ static inline int bl_credit_open(struct bl_credit_view *v, const uint8_t *body, 
 	return v->window ? 0 : -1;
 }
 
+/** struct bl_nak_view - a checked NAK body, host order. */
 struct bl_nak_view {
 	uint32_t psn, count;
 	uint16_t incarnation;
 	uint8_t why, item;
 };
 
+/** bl_nak_open - check a NAK body. Returns 0, or -1. */
 static inline int bl_nak_open(struct bl_nak_view *v, const uint8_t *body, uint32_t len)
 {
 	if (len < sizeof(struct bl_nak))

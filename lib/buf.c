@@ -55,13 +55,12 @@ void bl_rx_release(struct bl_endpoint *ep, struct bl_lent *lent)
 uint32_t bl_rx_window(const struct bl_endpoint *ep)
 {
 	/*
-	 * an eighth of the ring stays free for credits, probes and senders that we have not heard
-	 * of
+	 * An eighth of the ring stays free for CREDITs, PROBEs and the first frames of new senders.
 	 */
 	uint32_t n = ep->nsenders > 8 ? ep->nsenders : 8, all = ep->ring_frames * 7 / 8;
 	/*
-	 * nor is the ring of a NIC larger, on the way here or at the sender's; who asks for a
-	 * larger ring than the usual one has a network that holds more
+	 * The ring of a NIC, here or at the sender, is not larger than BL_NIC_FRAMES. A host that
+	 * asks for a larger endpoint ring than the default has a network that holds more.
 	 */
 	uint32_t w =
 		(ep->ring_bytes > BL_RING_BYTES || all < BL_NIC_FRAMES ? all : BL_NIC_FRAMES) / n;

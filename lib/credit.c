@@ -11,11 +11,11 @@
 #include "send_fail.h"
 #include "timers.h"
 
-#define CREDITS_ASK 8u /* for so many at a time room is asked for */
+#define CREDITS_ASK 8u /* CREDITs that ask for room in the NIC's ring together */
 
 /*
- * What finds no room in the NIC's ring waits: a CREDIT that is lost there costs its sender a PROBE,
- * 25 ms later.
+ * CREDITs without room in the NIC's ring wait. A CREDIT that is lost there would cost its sender 25
+ * ms, until the sender's PROBE.
  */
 void bl_rx_credits(struct bl_endpoint *ep)
 {
@@ -25,13 +25,16 @@ void bl_rx_credits(struct bl_endpoint *ep)
 
 	for (; (p = ep->credits); room -= !p->local) {
 		/*
-		 * frames leave in the order of their numbers: the first one queued is the first one
-		 * not free
+		 * A sender's frames leave the queue in the order of their numbers, so the first
+		 * queued frame is the first one whose buffer is not free.
 		 */
 		uint32_t psn = p->rq.head ? p->rq.head->psn : p->rx.expected;
 		uint8_t body[sizeof(struct bl_credit)];
 
-		/* not of another place, where the receiver was before (place_core.h) */
+		/*
+		 * That frame belongs to another place, where the receiver was before
+		 * (place_core.h).
+		 */
 		if (p->rx.expected - psn > BL_OLD_MAX)
 			psn = p->rx.expected;
 		if (!room) {
@@ -86,7 +89,10 @@ void bl_rx_nak(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn, uint32_t
 		psn += n;
 		count -= n;
 		if (count > 64 * BL_WINDOW_MAX)
-			break; /* no sender has so many outstanding: a stranger's numbers are not
-				  worth a flood */
+			/*
+			 * no sender has that many outstanding: a forged number must not cause a
+			 * flood
+			 */
+			break;
 	}
 }

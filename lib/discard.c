@@ -14,8 +14,8 @@
 #include "prepared.h"
 
 /*
- * Nothing more may be sent to it: what gets its slots after begin_recalls() has locked those of
- * before would never be taken back.
+ * Stop sending to a failed process. A frame that got its slot after begin_recalls() has locked the
+ * slots of the process would never be recalled.
  */
 static void stop_sending(struct bl_endpoint *ep, struct bl_peer *p, const struct bl_failure *f)
 {
@@ -27,15 +27,15 @@ static void stop_sending(struct bl_endpoint *ep, struct bl_peer *p, const struct
 	if (!bl_failures_other_life(f, p->rtx.life))
 		for (r = ep->recalls; r; r = r->next)
 			if (r->peer == p)
-				r->done = true; /* who failed will not answer */
-	/* whom a window that is not open is asked for nobody knows */
+				r->done = true; /* a failed process does not answer */
+	/* A window that is not open was not given by any known process, so @f may be about it. */
 	if (p->self || (p->rtx.open && bl_failures_other_life(f, p->rtx.life)))
 		return;
 	p->rtx.failed |= p->rtx.open;
 	p->rtx.open = false;
 	/*
-	 * what is sent there fails at once, and holds nothing else up, until somebody answers; whom
-	 * nobody has sent to is asked only when somebody does
+	 * Sends to the address fail at once, and delay nothing else, until a process answers there.
+	 * An address that was never sent to is asked only when the application sends to it.
 	 */
 	bl_open_mark_dead(ep, p, bl_mono());
 	if (!wanted) {
@@ -55,7 +55,7 @@ static void discard_failure(struct bl_endpoint *ep, const struct bl_failure *f)
 		if (!p->rrx.known || !bl_failures_other_life(f, p->rrx.incarnation)) {
 			uint16_t life = p->rrx.known ? p->rrx.incarnation : f->life;
 
-			/* announced once more, by who does not know: the first T stays */
+			/* If the failure is announced again, the first T remains valid. */
 			p->rrx.gone_ts = p->rrx.gone && p->rrx.gone_life == life &&
 							 p->rrx.gone_ts < f->ts
 						 ? p->rrx.gone_ts
@@ -67,16 +67,12 @@ static void discard_failure(struct bl_endpoint *ep, const struct bl_failure *f)
 	}
 }
 
-/* Announcements that follow say nothing to this endpoint, and nor does the commit barrier. */
+/* Later announcements, and later commit barriers, do not concern this endpoint any more. */
 static void end_announcements(struct bl_endpoint *ep)
 {
 	ep->outcast = ep->fails_end = ep->ended = true;
 }
 
-/*
- * What the page says that is new is begun: discarded, and to be recalled by the next
- * bl_recall_work(). Returns whether any of it is of @p.
- */
 bool bl_discard_news(struct bl_endpoint *ep, const struct bl_peer *p)
 {
 	uint64_t last = bl_failures_last(ep);
@@ -86,8 +82,8 @@ bool bl_discard_news(struct bl_endpoint *ep, const struct bl_peer *p)
 		const struct bl_failure *f = bl_failures_at(ep, ep->fail_begun + 1);
 
 		/*
-		 * what it has missed, it cannot learn any more, and the barrier that was read last
-		 * may have passed its T
+		 * The endpoint has missed announcements and cannot learn them any more, and the
+		 * commit barrier that was read last may have passed their T.
 		 */
 		if (last - ep->fail_seen >= BL_FAILS_MAX - 1 ||
 		    !bl_failures_read(ep, ep->fail_begun + 1)) {
@@ -96,8 +92,9 @@ bool bl_discard_news(struct bl_endpoint *ep, const struct bl_peer *p)
 			break;
 		}
 		/*
-		 * nobody was told of it before this host promised it no C any more, so the barrier
-		 * that was read last holds
+		 * This endpoint itself has failed. No host was told of that before this host had
+		 * stopped to advance the commit barrier for the endpoint, so the barrier that was
+		 * read last is valid.
 		 */
 		if (bl_failures_is_at(f, &ep->self) &&
 		    !bl_failures_other_life(f, ep->incarnation)) {

@@ -20,7 +20,10 @@
 #define RB_DISCARD (1u << 30)
 #define RB_HDR     8
 
-/* Returns false if there is no memory for it: it shall stay in the ring. */
+/*
+ * Pass a record to the handler of its opcode. Returns false if there is no memory for it and it
+ * must stay in the ring.
+ */
 static bool handle_record(struct bl_endpoint *ep, const struct bl_rec *rec)
 {
 	const uint8_t *body = (const uint8_t *)(rec + 1);
@@ -55,7 +58,7 @@ static bool handle_record(struct bl_endpoint *ep, const struct bl_rec *rec)
 	case BL_OP_PREP:
 		if (!bl_rrx_prep(ep, p, rec->ts, rec->psn, body, rec->len))
 			break;
-		ep->st.frames_received--; /* it will be received later */
+		ep->st.frames_received--; /* it is counted when it is offered again */
 		return false;
 	case BL_OP_OPEN:
 		bl_rrx_open(ep, p, rec->psn, (uint16_t)bl_load16(body));
@@ -76,10 +79,11 @@ static bool handle_record(struct bl_endpoint *ep, const struct bl_rec *rec)
 }
 
 /*
- * The commit barrier as far as it concerns this endpoint. Of who is out: the last one that its host
- * had received before anybody could be told. Later ones may have passed what senders have recalled
- * since without asking here. The order of the two reads counts: an endpoint that is not out yet was
- * a member when the barrier was published.
+ * The commit barrier as far as it concerns this endpoint. For an endpoint that was put out, this is
+ * the last barrier that the host had received before any host could be told: later barriers may
+ * have passed scatterings that senders recalled without asking this endpoint. The order of the two
+ * reads matters: an endpoint that is not out after the barrier was read was a member when the
+ * barrier was published.
  */
 static uint64_t read_commit(struct bl_endpoint *ep)
 {
@@ -93,18 +97,18 @@ static uint64_t read_commit(struct bl_endpoint *ep)
 uint64_t bl_rx_drain(struct bl_endpoint *ep)
 {
 	/*
-	 * acquire: nothing of the ring is read before them; pairs with bl_publish() in
-	 * bpf/host/host.bpf.c
+	 * Acquire: nothing of the ring is read before the barriers. Pairs with bl_publish() in
+	 * bpf/host/host.bpf.c.
 	 */
 	uint64_t barrier = __atomic_load_n(&ep->page->barrier, __ATOMIC_ACQUIRE);
 	uint64_t commit = read_commit(ep);
 	bool out = ep->put_out;
 	/*
-	 * after the barriers: C does not pass a T before its announcement is there. Before the
-	 * ring: what came before it is in it
+	 * After the barriers, because C does not pass T before the announcement is in the page.
+	 * Before the ring, because the ring has everything that came before the announcement.
 	 */
 	uint64_t last = bl_failures_last(ep);
-	uint64_t cons = *ep->ring_cons; /* ours */
+	uint64_t cons = *ep->ring_cons; /* written by this endpoint alone */
 	uint64_t prod = __atomic_load_n(ep->ring_prod, __ATOMIC_ACQUIRE);
 	uint64_t freed = cons;
 	bool whole = true;
@@ -116,7 +120,7 @@ uint64_t bl_rx_drain(struct bl_endpoint *ep)
 
 		if (len & RB_BUSY ||
 		    (!(len & RB_DISCARD) && !handle_record(ep, (const void *)(at + RB_HDR)))) {
-			whole = false; /* what hides behind it may be below the new barriers */
+			whole = false; /* records behind it may be below the new barriers */
 			break;
 		}
 		len &= ~RB_DISCARD;

@@ -15,7 +15,7 @@ int bl_set_error(struct bl_endpoint *ep, int errnum, const char *fmt, ...)
 	va_list ap;
 
 	if (ep && ep->by_helper)
-		return -errnum; /* the sentence is the application's */
+		return -errnum; /* the sentence belongs to the application */
 	va_start(ap, fmt);
 	vsnprintf(ep ? ep->error : init_error, sizeof(init_error), fmt, ap);
 	va_end(ap);
@@ -42,11 +42,11 @@ int bl_outcast(struct bl_endpoint *ep)
 	if (!ep->put_out)
 		return bl_set_error(ep, ESTALE,
 				    "this endpoint was announced as failed, or has missed too many "
-				    "announcements; begin anew: bl_exit(), bl_init()");
+				    "announcements; start again with bl_exit() and bl_init()");
 	why = __atomic_load_n(&ep->inflight[ep->slot].out_why, __ATOMIC_ACQUIRE);
 	return bl_set_error(ep, ESTALE,
-			    "this host has put this endpoint out%s%s; begin anew: bl_exit(), "
-			    "bl_init()",
+			    "this host has put this endpoint out%s%s; start again with "
+			    "bl_exit() and bl_init()",
 			    why && why < BL_OUT_WHY_COUNT ? ": " : "",
 			    why && why < BL_OUT_WHY_COUNT ? texts[why] : "");
 }

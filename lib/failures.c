@@ -9,31 +9,27 @@ uint64_t bl_failures_last(const struct bl_endpoint *ep)
 	return ep->failures ? __atomic_load_n(&ep->failures->last, __ATOMIC_ACQUIRE) : 0;
 }
 
-/*
- * Copies an announcement from the page. Returns false if it is there no more, or is being written
- * over.
- */
 bool bl_failures_read(struct bl_endpoint *ep, uint64_t number)
 {
 	struct bl_failure *f = &ep->fails[number % BL_FAILS_MAX];
 
 	memcpy(f, &ep->failures->ring[number % BL_FAILS_MAX], sizeof(*f));
 	/*
-	 * pairs with bl_failure_announce() in loader/order/endpoint_pages.c: a copy of what is
-	 * newer finds a newer last
+	 * Pairs with bl_failure_announce() in loader/order/endpoint_pages.c: a reader that has
+	 * copied a newer announcement finds a newer @last.
 	 */
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	return __atomic_load_n(&ep->failures->last, __ATOMIC_RELAXED) - number < BL_FAILS_MAX - 1;
 }
 
-/* Below which messages may be delivered: not beyond what was announced and is not dealt with. */
 uint64_t bl_failures_limit(const struct bl_endpoint *ep)
 {
 	uint64_t limit = ep->commit, n;
 
 	/*
-	 * the helper, which runs no callbacks, may go beyond what they are all that is missing of:
-	 * nothing of it reaches the application before them
+	 * The helper runs no callbacks, so it may deliver beyond announcements that lack only their
+	 * callbacks. What it delivers goes to the shelf, and reaches the application after the
+	 * callbacks.
 	 */
 	for (n = (ep->by_helper ? ep->fail_settled : ep->fail_seen) + 1; n <= ep->fail_begun; n++)
 		if (bl_failures_at(ep, n)->ts < limit)

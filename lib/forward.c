@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Handing frames to the host's daemon, which asks the controller to forward them (forward_core.h
- * says when; maps/forward_abi.h). They are sent to the network all the same: this is a second way,
- * and either may be lost.
+ * Frames for the host's daemon, which asks the controller to forward them (forward_core.h says
+ * when; maps/forward_abi.h has the message). The frames are also sent to the network: forwarding is
+ * a second way, and either way may lose a frame.
  *
- * Who hears from a peer by way of the controller answers that way, too: perhaps nothing passes in
- * either direction. ACKs are the programs' and need no process.
+ * An endpoint that receives a frame of a peer by way of the controller answers that way, too, since
+ * perhaps no frame passes in either direction. ACKs are sent by the host's programs, which do not
+ * need a process.
  */
 #include <errno.h>
 #include <sys/socket.h>
@@ -25,12 +26,12 @@ void bl_forward(struct bl_endpoint *ep, const struct bl_peer *p, const uint8_t *
 		return;
 	memcpy(m.addr, p->addr.ip, sizeof(m.addr));
 	memcpy(m.frame, frame, len);
-	/* what the daemon has no room for is tried again */
+	/* A frame that the daemon has no room for is tried again by the caller. */
 	if (send(ep->daemon, &m, sizeof(m) - sizeof(m.frame) + len, MSG_DONTWAIT | MSG_NOSIGNAL) >=
 	    0)
 		ep->st.forwarded++;
 	else if (errno == EPIPE || errno == ECONNRESET)
-		bl_daemon_gone(ep); /* who never sleeps hears of it here alone */
+		bl_daemon_gone(ep); /* an endpoint that never sleeps notices the end only here */
 }
 
 void bl_forward_control(struct bl_endpoint *ep, const struct bl_peer *p, const uint8_t *frame,

@@ -16,13 +16,15 @@ int bl_tx_clock_void(struct bl_endpoint *ep)
 }
 
 /*
- * In flight first, the timestamp after it: pairs with host_barriers() in bpf/host.bpf.c. Either it
- * sees this store, or its promise came before we look at clock and promise.
+ * The endpoint goes in flight first and reads clock and promise afterwards. This pairs with
+ * host_barriers() in bpf/host/host.bpf.c: either that function sees the store, or its promise was
+ * made before the clock and the promise are read here.
  *
- * Above all that was delivered here, too. The barrier is never above this host's own promise,
- * unless the switch's lane that brings it back stood still for dead_after: then others with faster
- * clocks may be ahead. What follows from a message must not come before it, and a message to
- * oneself not below what one has delivered.
+ * The timestamp is also above everything that was delivered here. The barrier is never above the
+ * promise of this host, unless the lane of the switch that returns it was stuck for dead_after; in
+ * that case hosts with faster clocks may be ahead. A message must not be ordered before a message
+ * that it follows from, and a message of the endpoint to itself must not lie below what the
+ * endpoint has delivered.
  */
 uint64_t bl_tx_stamp(struct bl_endpoint *ep)
 {
@@ -45,13 +47,14 @@ int bl_tx_control(struct bl_endpoint *ep, struct bl_peer *p, uint8_t opcode, uin
 	uint8_t f[sizeof(struct bl_hdr) + 32];
 
 	if (ep->put_out)
-		return -ESTALE; /* nobody listens, and no controller shall be asked to forward it */
+		/* no receiver listens, and the controller must not be asked to forward the frame */
+		return -ESTALE;
 	bl_tx_hdr(f, opcode, 0, psn);
 	memcpy(f + sizeof(struct bl_hdr), body, len);
 	bl_forward_control(ep, p, f, (uint32_t)sizeof(struct bl_hdr) + len, opcode);
 	if (!p->local)
 		bl_nic_count(ep, 1);
-	/* a control frame that cannot leave is repeated by whoever needs it */
+	/* A control frame that cannot leave is repeated by the side that needs it. */
 	if (sendto(ep->sock, f, sizeof(struct bl_hdr) + len, 0, (struct sockaddr *)&p->sa,
 		   p->sa_len) < 0)
 		return -errno;

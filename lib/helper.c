@@ -1,26 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The helper thread: it does what others wait for while the application does not call the library.
- * It takes what has come out of the ring and puts it on a shelf (shelf.c), up to a limit, gives
- * credits for it, sends again what was not acknowledged, and takes back what a failure makes void.
- * It never runs a callback: what it has to report is reported by the application's next call, in
- * the application's thread.
+ * The helper thread does what others wait for while the application does not call the library. It
+ * takes frames out of the ring and puts what can be delivered on a shelf (shelf.c), up to a limit,
+ * returns credits for it, retransmits, and carries out recalls. It never runs a callback: the
+ * application's next call reports in the application's thread what the helper has found.
  *
- * As long as the application calls, or sleeps in bl_wait(), the helper looks every 10 to 40 ms
- * whether it still does. If there was no call since the last look and something is due, it takes
- * over: from then on it sleeps as an application in bl_recv() would, woken by the program, until
- * there is a call.
- *
- * One lock, which every call takes if there is a helper, and gives back while it sleeps and around
- * callbacks. A callback may call the library, so nothing is in between there. Without a helper a
- * call looks at one pointer.
+ * While the application calls, or sleeps in bl_wait(), the helper only checks every 10 to 40 ms
+ * that it still does. If there was no call since the last check and something is due, the helper
+ * takes over. From then on it sleeps as an application in bl_recv() would, and is woken by the XDP
+ * program, until there is a call. lock.c keeps the two apart.
  *
  * Example: an application computes for 30 s. After at most 50 ms the helper finds 28 frames in the
- * ring and no call since the last look: they go to the shelf, their credits back, the program is
- * asked to wake the ring's sleepers on data. The next bl_recv() finds what 30 s have brought, in
- * order, before anything newer.
- *
- * The thread's things lie in a page that a fork() wipes: in a child there is no helper.
+ * ring and no call since the last check. The frames go to the shelf, their credits go back, and the
+ * program is asked to wake the ring's sleepers on data. The next bl_recv() delivers what has
+ * arrived in 30 s, in order, before anything newer.
  */
 #include <errno.h>
 #include <poll.h>
@@ -48,8 +41,8 @@ static uint64_t call_count(const struct bl_helper *h)
 }
 
 /*
- * Whether to take over: the application has not called since @since, and does not sleep in a call
- * either.
+ * Whether to take over: the application has not called since its call number @since, does not sleep
+ * in a call, and something is due.
  */
 static bool must_take_over(struct bl_endpoint *ep, uint64_t since)
 {
@@ -64,7 +57,7 @@ static bool must_take_over(struct bl_endpoint *ep, uint64_t since)
 	return res;
 }
 
-/* Until there is a call. Returns false if the thread is to end. */
+/* Work for the application until it calls. Returns false if the thread is to end. */
 static bool stand_in_for_app(struct bl_endpoint *ep, uint64_t since)
 {
 	struct bl_helper *h = ep->helper;
@@ -113,7 +106,7 @@ static void *run_helper(void *arg)
 			break;
 		}
 		if (n > 0)
-			continue; /* to the end */
+			continue; /* the loop condition ends the thread */
 		if (now != seen) {
 			seen = now;
 			ms = LOOK_MS;
@@ -136,8 +129,8 @@ static int watch_fd(const struct bl_endpoint *ep, int fd, uint32_t events)
 }
 
 /*
- * Edges, as in bl_init(): what counts is that the program, or the daemon, woke us. Returns 0 or an
- * errno.
+ * Edge-triggered, as in bl_init(): the descriptor signals that the program or the daemon woke us.
+ * Returns 0 or a positive errno.
  */
 static int open_fds(struct bl_endpoint *ep)
 {
@@ -151,7 +144,7 @@ static int open_fds(struct bl_endpoint *ep)
 	return 0;
 }
 
-/* All signals are the application's threads'. */
+/* The thread blocks all signals, so the application's threads handle them. */
 static int start_thread(struct bl_endpoint *ep, struct bl_helper *h)
 {
 	sigset_t all, was;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * bl_flow_hint(): what an application knows of its flow, written to where the host's program looks
- * when the flow's first frame comes (struct bl_top_hint in maps/top_host_abi.h).
+ * bl_flow_hint(): what an application knows about its flow, written to the place where the host's
+ * program looks when the first frame of the flow comes (struct bl_top_hint in maps/top_host_abi.h).
  *
- * The first call of a process asks the daemon for the map and maps it; from then on a hint is some
- * words of memory. Example: after connect() from 10.9.0.1:40000 to 10.9.0.2:5001 the key is those
- * and TCP; it hashes to place 611, which gets seq 3, the words, seq 4.
+ * The first call of a process asks the daemon for the map and maps it. From then on a hint is a few
+ * words of memory. Example: after connect() from 10.9.0.1:40000 to 10.9.0.2:5001 the key is these
+ * addresses and ports and TCP. It hashes to place 611, which gets seq 3, the words, seq 4.
  */
 #include <netinet/in.h>
 #include <pthread.h>
@@ -22,11 +22,11 @@
 
 #define TRIES 64
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the two below */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards @table and @table_of */
 static struct bl_top_hint *table;
-static ino_t table_of; /* network namespace whose host's it is */
+static ino_t table_of; /* inode of the network namespace whose host has the table */
 
-/* The daemon's answer to @path with the map's file descriptor, or -errno. */
+/* Ask the daemon at @path for the map. Returns its file descriptor or -errno. */
 static int request_table(const char *path)
 {
 	struct sockaddr_un sun = { .sun_family = AF_UNIX };
@@ -48,10 +48,11 @@ static int request_table(const char *path)
 
 	if (s < 0)
 		return -errno;
-	setsockopt(s, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof(most)); /* connect(), too */
+	setsockopt(s, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof(most)); /* also limits connect() */
 	setsockopt(s, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most));
 	snprintf(sun.sun_path, sizeof(sun.sun_path), "%s", path);
-	if (TEMP_FAILURE_RETRY(connect(s, (struct sockaddr *)&sun, sizeof(sun)))) /* see attach.c */
+	/* EINTR: see attach.c */
+	if (TEMP_FAILURE_RETRY(connect(s, (struct sockaddr *)&sun, sizeof(sun))))
 		rc = errno == ECONNREFUSED ? -ENOENT : errno == EAGAIN ? -ETIMEDOUT : -errno;
 	else if (TEMP_FAILURE_RETRY(send(s, &req, sizeof(req), MSG_NOSIGNAL)) != sizeof(req))
 		rc = -EPROTO;
@@ -64,7 +65,7 @@ static int request_table(const char *path)
 			memcpy(&fd, CMSG_DATA(c), sizeof(fd));
 	close(s);
 	if (!rc && (n != sizeof(rep) || rep.magic != BL_SOCK_MAGIC))
-		rc = -EPROTO; /* a daemon from before there were hints says so, too */
+		rc = -EPROTO; /* also the answer of a daemon that does not know hints */
 	if (!rc && rep.error)
 		rc = -rep.error;
 	if (!rc && fd < 0)
@@ -74,7 +75,9 @@ static int request_table(const char *path)
 	return rc ? rc : fd;
 }
 
-/* The table of this thread's network namespace. Under the lock. */
+/*
+ * Map the table of this thread's network namespace. The caller holds the lock. Returns 0 or -errno.
+ */
 static int open_table(void)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE),
@@ -147,7 +150,10 @@ static int make_key(int fd, struct bl_top_key *k)
 	return 0;
 }
 
-/* Pairs with bl_top_hint_of() in bpf/host/top.h: seq, the words, seq again. */
+/*
+ * Write a place: seq becomes odd, the words are written, seq becomes even. Pairs with
+ * bl_top_hint_of() in bpf/host/top.h. Returns 0 or -EBUSY.
+ */
 static int write_hint(struct bl_top_hint *h, const struct bl_top_key *k,
 		      const struct bl_flow_hint *hint)
 {
@@ -157,8 +163,8 @@ static int write_hint(struct bl_top_hint *h, const struct bl_top_key *k,
 	for (i = 0; i <= TRIES; i++) {
 		was = BL_READ_ONCE(h->seq);
 		/*
-		 * a writer that died there would keep the place for ever: in the end it is taken
-		 * from him
+		 * A writer that died here would keep the place for ever, so the last attempt takes
+		 * it away.
 		 */
 		if ((was & 1) && i < TRIES)
 			continue;
@@ -173,8 +179,8 @@ static int write_hint(struct bl_top_hint *h, const struct bl_top_key *k,
 	h->deadline_us = hint->deadline_us;
 	h->coflow = hint->coflow;
 	h->flags = hint->flags;
-	/* whoever took the place meanwhile has another number there, which stays */
-	/* 0 stands for a place that nobody wrote */
+	/* If another writer has taken the place meanwhile, its number stays. */
+	/* Seq 0 stands for a place that was never written. */
 	__sync_val_compare_and_swap(&h->seq, odd, odd + 1 ? odd + 1 : 2);
 	return 0;
 }

@@ -6,13 +6,16 @@
  *             stage.c     best effort: the message is appended to its destination's stage
  *             tx.c        flush: once the windows of all staged destinations are open, the endpoint
  *                         goes in flight, all stages get one timestamp and leave in one sendmmsg()
- *                         (batch.c), and the endpoint leaves flight. FRAGs of large messages go
- * first. rstage.c    reliable: staged alike rtx.c       windows, slots, retransmission; open.c asks
- * destinations for their windows network               egress program of the host, switches, XDP
- * program of the receiver ring      dispatch.c  barriers read, ring emptied, each record passed to
- * the handler of its opcode receive   rx.c        best effort: sequence numbers, reorder queue,
- * delivery below the barrier credit.c    CREDITs and NAKs back to the senders rrx.c       reliable:
- * which frames are accepted; prepared.c: they wait for the commit barrier, and are delivered
+ *                         (batch.c), and the endpoint leaves flight; FRAGs of large messages go
+ *                         first
+ *             rstage.c    reliable: staged alike
+ *             rtx.c       windows, slots, retransmission; open.c asks for windows
+ *   network               egress program of the host, switches, XDP program of the receiver
+ *   ring      dispatch.c  barriers read, ring emptied, each record passed to its handler
+ *   receive   rx.c        best effort: sequence numbers, reorder queue, delivery below the barrier
+ *             credit.c    CREDITs and NAKs back to the senders
+ *             rrx.c       reliable: which frames are accepted; prepared.c: they wait for the commit
+ *                         barrier, and are delivered
  *   failures  failures.c  announcements in the page of the daemon; discard.c: Discard;
  *                         recall.c: Recall and Callback; forward.c: frames by way of the controller
  *   calls     work.c      what is due; wait.c: bl_recv(), bl_process(), bl_wait(); wake.c: sleeping
@@ -72,9 +75,8 @@
 #define BL_RTO_NS        25000000ULL  /* silence until the first PROBE or the second OPEN */
 #define BL_RTO_MAX_NS    400000000ULL /* longest time between two PROBEs or OPENs */
 #define BL_PROBES_MAX    8 /* PROBEs without an answer, about 2 s: the destination is unreachable */
-#define BL_DAEMON_WAIT_S 5 /* how long bl_init() and bl_flow_hint() wait for the daemon's answer \
-			    */
-#define BL_GONE_LIVES 8    /* failed processes of one port whose late frames are refused */
+#define BL_DAEMON_WAIT_S 5 /* bl_init() and bl_flow_hint() wait for the daemon's answer */
+#define BL_GONE_LIVES    8 /* failed processes of one port whose late frames are refused */
 /*
  * A destination that was found unreachable is asked again after BL_RETRY_NS, then after twice that
  * time, up to BL_RETRY_MAX_NS. When the application sends there, it is asked at once, but not
@@ -100,8 +102,8 @@
  */
 #define BL_RBIG_MAX     (16u << 20)
 
-#define BL_CHUNK        64   /* messages in a chunk of a shelf */
-#define BL_SHELF_FRAME  2048 /* bytes that a queued frame counts against the shelf's limit */
+#define BL_CHUNK        64            /* messages in a chunk of a shelf */
+#define BL_SHELF_FRAME  2048          /* bytes that a queued frame counts on a shelf */
 #define BL_HELPER_BYTES (64ULL << 20) /* default of bl_helper_start()'s @bytes */
 
 /* What epoll_event.data.u32 of an event of ep->epfd says. */
@@ -126,14 +128,14 @@ struct bl_buf {
 /* A large message on its way in (rx, rrx) or out (tx). */
 struct bl_big {
 	struct bl_big *next;
-	uint32_t id;    /* number of the message, per destination */
-	uint32_t total; /* bytes of the message */
-	uint32_t done;  /* bytes that were received or sent */
-	bool broken;    /* it will not be delivered */
-	uint8_t why;    /* enum bl_nak_why, if @broken */
-	uint16_t life;  /* reliable: incarnation of the sender */
-	uint64_t ts;    /* reliable: timestamp */
-	bool kept; /* reliable: buffers of parts are freed only when the message is delivered */
+	uint32_t id;                    /* number of the message, per destination */
+	uint32_t total;                 /* bytes of the message */
+	uint32_t done;                  /* bytes that were received or sent */
+	bool broken;                    /* it will not be delivered */
+	uint8_t why;                    /* enum bl_nak_why, if @broken */
+	uint16_t life;                  /* reliable: incarnation of the sender */
+	uint64_t ts;                    /* reliable: timestamp */
+	bool kept;                      /* reliable: buffers of some parts are freed at delivery */
 	uint32_t kept_first, kept_last; /* lowest and highest number of these parts, if @kept */
 	/*
 	 * The message. Reliable, receiving: followed, at the next multiple of 8, by a bit for each
@@ -269,8 +271,7 @@ struct bl_rtx {
 	uint64_t retry_ns;            /* last of them */
 	uint32_t gone[BL_GONE_LIVES]; /* lives that were announced as failed, each + 1; 0: none */
 	uint32_t next_gone;           /* next place in @gone, modulo BL_GONE_LIVES */
-	/* ep->fail_begun when @life was first heard of: those announcements name its predecessors
-	 */
+	/* ep->fail_begun when @life was first heard of: announcements of its predecessors */
 	uint64_t born;
 	/* Plan of the bl_send_reliable() with ep->mark == @mark: the stage as it would become. */
 	uint64_t mark;
@@ -442,12 +443,12 @@ struct bl_endpoint {
 	uint32_t rtail;         /* frames that were ever put into the window */
 	uint32_t rreaped;       /* frames that were ever taken out of it */
 	struct bl_peer *rdirty; /* peers with something staged */
-	uint64_t rts;       /* timestamp of the scattering that enters the window; 0: none does */
-	bool rheld;         /* something is staged */
-	uint64_t turn_ns;   /* when the turn of our line was raised last */
-	uint64_t rtimer_ns; /* when bl_rtx_timers() has something to do; 0: never */
-	uint64_t rroom_ns;  /* since when the stage waits for the NIC's ring; 0: it does not */
-	uint32_t rdead;     /* peers with rtx.dead */
+	uint64_t rts;           /* timestamp of the scattering that enters the window; 0: none */
+	bool rheld;             /* something is staged */
+	uint64_t turn_ns;       /* when the turn of our line was raised last */
+	uint64_t rtimer_ns;     /* when bl_rtx_timers() has something to do; 0: never */
+	uint64_t rroom_ns;      /* since when the stage waits for the NIC's ring; 0: it does not */
+	uint32_t rdead;         /* peers with rtx.dead */
 
 	/* Reliable, receiving. */
 	bool reliable; /* the endpoint has used that stream */
@@ -465,18 +466,18 @@ struct bl_endpoint {
 	uint64_t fail_seen, fail_settled, fail_begun;
 	struct bl_recalling *recalls;
 	struct bl_failure fails[BL_FAILS_MAX]; /* copies of those that are being handled */
-	bool recall_again; /* begin_recalls() has to run: more announcements, or no memory before */
-	bool rabort;       /* the scattering that enters the window is recalled */
-	bool in_recall;    /* callbacks of announcements run */
-	bool outcast;      /* announced as failed, put out, or too far behind */
-	bool daemon_gone;  /* no daemon serves us */
-	bool asked;        /* the next daemon was asked to (again.c) */
-	uint64_t again_ns; /* no attempt to reconnect before this */
+	bool recall_again;     /* more announcements, or no memory: run begin_recalls() again */
+	bool rabort;           /* the scattering that enters the window is recalled */
+	bool in_recall;        /* callbacks of announcements run */
+	bool outcast;          /* announced as failed, put out, or too far behind */
+	bool daemon_gone;      /* no daemon serves us */
+	bool asked;            /* the next daemon was asked to (again.c) */
+	uint64_t again_ns;     /* no attempt to reconnect before this */
 	char daemon_path[108]; /* socket of the daemon */
 	bool put_out;          /* by the host's daemon: the shared pages are no longer ours */
-	bool fails_end; /* later announcements do not concern us: ours was one, or some are lost */
-	bool ended;     /* @commit does not change any more */
-	bool undecided; /* bl_recv_undecided() was called */
+	bool fails_end;        /* no later announcement counts: ours came, or some are lost */
+	bool ended;            /* @commit does not change any more */
+	bool undecided;        /* bl_recv_undecided() was called */
 	struct bl_fwd_turn fwd;
 	bl_proc_fail_fn on_proc_fail;
 	void *on_proc_fail_ctx;

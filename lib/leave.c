@@ -11,7 +11,7 @@
 #include "prepared.h"
 
 /*
- * The frames of @p that lie in the queue will not be delivered: NAKed in runs of consecutive
+ * NAK the frames of @p in the reorder queue, which will not be delivered, in runs of consecutive
  * numbers.
  */
 static void nak_queued(struct bl_endpoint *ep, struct bl_peer *p)
@@ -28,9 +28,9 @@ static void nak_queued(struct bl_endpoint *ep, struct bl_peer *p)
 }
 
 /*
- * What the helper took out, and the application never had; older frames than a sender remembers are
- * no use to it. The messages of a frame follow one another here, so one NAK is enough where the
- * first of them is here.
+ * NAK the messages that the helper has taken out and the application has not read. Frames that the
+ * sender does not remember any more are left out. The messages of a frame are neighbours on the
+ * shelf, so one NAK for the whole frame suffices if its first message is on the shelf.
  */
 static void nak_shelved(struct bl_endpoint *ep)
 {
@@ -53,11 +53,6 @@ static void nak_shelved(struct bl_endpoint *ep)
 	}
 }
 
-/*
- * A sender that hears nothing more must take what it sent for unknown. So who ends in order says
- * what it has delivered, and what of that which came it will not deliver. What is on the way still
- * finds nobody.
- */
 void bl_rx_leave(struct bl_endpoint *ep)
 {
 	const struct bl_buf *b = ep->cur;
@@ -82,9 +77,9 @@ void bl_rx_leave(struct bl_endpoint *ep)
 }
 
 /*
- * Until they hear that it left, senders count on it: its host answers what is on the way
- * (not_here() of bpf/host/host.bpf.c), and nobody gives them a window any more. So they get the
- * largest one now; the buffers that it speaks of are all free.
+ * Until senders hear of the leave they count on this endpoint: its host acknowledges what is on the
+ * way (not_here() in bpf/host/host.bpf.c), but nothing opens their windows any more. So they get
+ * the largest window now; all buffers that it covers are free.
  */
 void bl_rrx_leave(struct bl_endpoint *ep)
 {

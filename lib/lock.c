@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * The lock that the application's calls share with the helper thread. Every call takes it if there
- * is a helper, and releases it while it sleeps and around callbacks; since a callback may call the
- * library, calls and callbacks do not nest inside the lock. Without a helper a call tests one
- * pointer.
+ * is a helper, and releases it while it sleeps and around callbacks, so a callback may call the
+ * library. Without a helper a call tests one pointer.
  */
 #include <errno.h>
 #include <sys/epoll.h>
@@ -18,7 +17,7 @@ void bl_helper_enter(struct bl_endpoint *ep)
 	int was;
 
 	if (!h->alive) {
-		ep->by_helper = false; /* the parent's was at work when this process was made */
+		ep->by_helper = false; /* fork() copied it while the parent's helper was at work */
 		return;
 	}
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &was);
@@ -43,7 +42,7 @@ void bl_helper_leave(struct bl_endpoint *ep)
 	pthread_setcancelstate(was, NULL);
 }
 
-/* Whoever sleeps may be cancelled. */
+/* Also the clean-up handler of a thread that is cancelled while it sleeps. */
 static void mark_awake(void *arg)
 {
 	struct bl_helper *h = arg;
@@ -85,9 +84,9 @@ int bl_helper_failed(struct bl_endpoint *ep)
 
 	if (!err)
 		return 0;
-	h->error = 0; /* said once */
+	h->error = 0; /* reported once */
 	errno = err;
 	return bl_set_error(ep, err,
-			    "the helper thread has ended: %m; this process does its work again, or "
-			    "bl_helper_stop(), bl_helper_start()");
+			    "the helper thread has ended: %m; the endpoint works without it, or "
+			    "restart it with bl_helper_stop() and bl_helper_start()");
 }

@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * The account of a NIC's ring that several endpoints of a host share (nic_core.h has the
- * arithmetic). It is in the wake page, in the lines of the endpoints; each line has one writer,
- * its endpoint, and the daemon when that is gone:
+ * arithmetic). It is in the wake page, in the lines of the endpoints. Each line is written by its
+ * endpoint, and by the daemon when the endpoint is gone:
  *
  *	nic_offered	frames put into the ring, or about to be
  *	nic_queued	frames put into the ring; less than nic_offered while a scattering leaves
- *	nic_out		frames of the whole host that have left it, as far as this endpoint has seen
+ *	nic_out		frames of the whole host that have left it, as far as this endpoint knows
  *
- * They only grow, and outlive the process: the next one in the slot counts on. What is in the
- * ring is at most the sum of nic_offered less the greatest nic_out. An endpoint looks at its
- * socket only when that does not fit.
+ * These words only grow, and outlive the process: the next endpoint in the slot continues them. At
+ * most the sum of nic_offered less the greatest nic_out is in the ring. An endpoint looks at its
+ * socket only when its frames do not fit according to the account.
  *
- * A scattering asks for its room while its line is in flight, so what a stopped process has
- * asked for ends with its place in the rack (process_limit_ms), and a dead one's with its line.
- * Two that ask at the same time see each other, and both may take their wish back and try again.
+ * A scattering asks for its room while its line is in flight. So the request of a stopped process
+ * ends when the process is put out (process_limit_ms), and the request of a dead process ends with
+ * its line. Two endpoints that ask at the same time see each other; both may withdraw and try
+ * again.
  *
- * Nobody may have a frame in the ring that could tell that it is empty: the others sleep, and
- * the account still has their frames. Then a PROBE, or one frame of those that can leave one by
- * one, is the witness.
+ * It can happen that no endpoint has a frame in the ring that could tell that the ring is empty:
+ * the others sleep, and the account still has their frames. In that case a PROBE, or a single frame
+ * of those that can leave one by one, is the witness.
  */
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
@@ -39,8 +40,8 @@ static bool is_in_flight(const struct bl_inflight *l)
 }
 
 /*
- * What others have offered; nic_queued is read last: who is not in flight any more has raised it
- * before.
+ * Frames that endpoint @k has offered. *@queued is read last: an endpoint that is no longer in
+ * flight has raised nic_queued before.
  */
 static uint64_t frames_offered(const struct bl_endpoint *ep, uint32_t k, uint64_t *queued)
 {
@@ -53,8 +54,8 @@ static uint64_t frames_offered(const struct bl_endpoint *ep, uint32_t k, uint64_
 }
 
 /*
- * Frames in the ring, at most, ours as far as they are queued. What has left is read first: else
- * what was put in meanwhile were taken for gone.
+ * Frames in the ring, at most; ours as far as they are queued. What has left is read first:
+ * otherwise frames that were put in meanwhile would count as gone.
  */
 static uint64_t frames_in_ring(struct bl_endpoint *ep)
 {
@@ -74,7 +75,10 @@ static uint64_t frames_in_ring(struct bl_endpoint *ep)
 	return bl_nic_used(in + ep->nic.queued, out);
 }
 
-/* What our own frames tell. Returns whether that is something new. */
+/*
+ * Read from the socket which of our frames have left the ring. Returns whether that says anything
+ * new.
+ */
 static bool read_own_marks(struct bl_endpoint *ep)
 {
 	uint64_t all;
@@ -97,7 +101,10 @@ static void store_queued(struct bl_endpoint *ep, uint64_t queued)
 	__atomic_store_n(&ep->wake->ep[ep->slot].nic_queued, queued, __ATOMIC_RELEASE);
 }
 
-/* Whether there is an account to be kept. It begins with what we may have in the ring already. */
+/*
+ * Whether others use the ring, so that the account has to be kept. It starts with what we may have
+ * in the ring already.
+ */
 static bool is_ring_shared(struct bl_endpoint *ep)
 {
 	uint64_t was;
@@ -125,7 +132,7 @@ static bool fits_ring(struct bl_endpoint *ep, uint32_t need)
 	return read_own_marks(ep) && bl_nic_fits(frames_in_ring(ep), need, BL_NIC_SHARED);
 }
 
-/* Nobody else's frames are there. */
+/* Whether @need more frames might not fit, if nobody else's frames are in the ring. */
 static bool is_own_ring_full(const struct bl_endpoint *ep, uint32_t need)
 {
 	uint32_t frames;
@@ -153,10 +160,13 @@ bool bl_nic_take(struct bl_endpoint *ep, uint32_t need)
 	if (!ep->nic.on || !need)
 		return true;
 	__atomic_store_n(&ep->wake->ep[ep->slot].nic_offered, all, __ATOMIC_SEQ_CST);
-	/* pairs with itself in another endpoint: of two, one sees the other at least */
+	/*
+	 * Pairs with itself in another endpoint: of two endpoints that ask at once, at least one
+	 * sees the other.
+	 */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (bl_nic_fits(frames_in_ring(ep), need, BL_NIC_SHARED)) {
-		/* ours alone; the others see it when it is so: bl_nic_sent() */
+		/* Ours alone; others see the frames as queued after bl_nic_sent(). */
 		ep->nic.queued = all;
 		return true;
 	}
@@ -193,7 +203,9 @@ void bl_nic_count(struct bl_endpoint *ep, uint32_t n)
 
 void bl_nic_witness(struct bl_endpoint *ep)
 {
-	/* only a frame that was put in after the others' counts were read is behind theirs */
+	/*
+	 * Only a frame that was put in after the others' counts were read is behind their frames.
+	 */
 	if (ep->nic.on && ep->nic.queued != ep->nic.then)
 		bl_nic_mark(&ep->nic.marks, ep->nic.queued, ep->nic.others + ep->nic.queued);
 	ep->nic.then = ep->nic.queued;

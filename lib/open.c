@@ -21,7 +21,7 @@ static void send_open(struct bl_endpoint *ep, struct bl_peer *p)
 	p->rtx.asked_psn = p->rtx.next_psn;
 }
 
-/* When a destination that is dead is asked next, by itself; 0: not any more. */
+/* When a dead destination is asked next in the background, CLOCK_MONOTONIC ns; 0: no more. */
 static uint64_t background_open_at(const struct bl_rtx *t)
 {
 	uint64_t wait = BL_RETRY_NS << (t->retries < 8 ? t->retries : 8);
@@ -31,10 +31,6 @@ static uint64_t background_open_at(const struct bl_rtx *t)
 		       : 0;
 }
 
-/*
- * Whoever was found unreachable once is asked in the background, and holds nobody up again: what is
- * sent there fails at once until it answers.
- */
 void bl_open_mark_dead(struct bl_endpoint *ep, struct bl_peer *p, uint64_t mono)
 {
 	struct bl_rtx *t = &p->rtx;
@@ -71,10 +67,6 @@ bool bl_open_is_dead(struct bl_endpoint *ep, struct bl_peer *p)
 	return true;
 }
 
-/*
- * One OPEN now, if its time has come. Returns false if the destination has left too many
- * unanswered, for longer than it, or its acknowledgements, were late before (patience_core.h).
- */
 bool bl_open_ask(struct bl_endpoint *ep, struct bl_peer *p, uint64_t mono)
 {
 	struct bl_rtx *t = &p->rtx;
@@ -91,7 +83,7 @@ bool bl_open_ask(struct bl_endpoint *ep, struct bl_peer *p, uint64_t mono)
 		t->ask_ns = 0;
 		return false;
 	}
-	/* the fifth one leaves 375 ms after the first: not less than BL_FORWARD_NS */
+	/* The fifth OPEN leaves 375 ms after the first, which is more than BL_FORWARD_NS. */
 	if (t->asks + 1 >= BL_FORWARD_TRIES)
 		p->fwd_until_ns = mono + BL_FORWARD_KEEP_NS;
 	send_open(ep, p);

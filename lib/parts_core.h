@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Which bytes of a large message have come: one bit for each. A message is whole when every byte
- * came, and it is broken for ever when one came twice: its sender numbers its frames, and what the
- * network or a retransmission repeats is known by that number before it gets here (seq_core.h), so
- * parts that overlap were never cut from one message.
+ * Which bytes of a large message have come: one bit for each byte. A message is complete when every
+ * byte has come, and broken for ever when a byte came twice. What the network or a retransmission
+ * repeats is recognised by its sequence number before it gets here (seq_core.h), so parts that
+ * overlap were not cut from one message.
  *
  * Example: a message of 1000 bytes. The part 0 to 499 comes: 500 bytes are there. The same part
  * under another number: broken, though 1000 bytes were received.
  *
- * The bits cost an eighth of the message's size, whatever its sender says: 128 KiB for the largest
- * one.
+ * The bits cost an eighth of the size of the message: 128 KiB for the largest message.
  */
 #ifndef BARLINE_PARTS_CORE_H
 #define BARLINE_PARTS_CORE_H
@@ -17,8 +16,8 @@
 #include "core/core.h"
 
 /**
- * bl_parts_words - 64 bit words that the bits of a message of @total bytes take. They begin as
- * zeros.
+ * bl_parts_words - number of 64-bit words for the bits of a message of @total bytes. They are zero
+ * at the beginning.
  */
 BL_CORE __u32 bl_parts_words(__u32 total)
 {
@@ -26,8 +25,8 @@ BL_CORE __u32 bl_parts_words(__u32 total)
 }
 
 /**
- * bl_parts_add - bytes @offset to @offset + @len - 1 came; all of them are of the message, and @len
- * is not 0. Returns 0, or -1 if one of them had come before; nothing is marked then.
+ * bl_parts_add - mark bytes @offset to @offset + @len - 1, which lie within the message; @len is
+ * not 0. Returns 0, or -1 if one of them had come before; in that case nothing is marked.
  */
 BL_CORE int bl_parts_add(__u64 *bits, __u32 offset, __u32 len)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Remote endpoints by address: an open-addressing table, because it is looked up for every message
- * that is sent and every frame that arrives. Peers are never removed while the endpoint lives:
- * their sequence numbers are what keeps duplicates out.
+ * Remote endpoints by address. A table with open addressing, because every message that is sent and
+ * every frame that arrives is looked up. Peers are never removed while the endpoint lives, since
+ * their sequence numbers keep duplicates out.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -100,8 +100,9 @@ struct bl_peer *bl_peer_get(struct bl_endpoint *ep, const uint8_t ip[16], uint16
 		p->sa_len = sizeof(*s);
 	}
 	/*
-	 * nobody tells a window to himself. With none the stage for oneself were the smallest:
-	 * broadcasts to all left four frames at a time, which cost a quarter of the throughput
+	 * An endpoint tells itself no window. With a window of 0 the stage for oneself would be the
+	 * smallest one: broadcasts to all left four frames at a time, which cost a quarter of the
+	 * throughput.
 	 */
 	p->rtx.window = p->self ? BL_WINDOW_MAX : 0;
 	p->tx.window = p->self ? BL_WINDOW_MAX : BL_WINDOW_FIRST;

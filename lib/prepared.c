@@ -99,7 +99,7 @@ static uint32_t round8(uint32_t n)
 	return (n + 7) & ~7u;
 }
 
-/* Which bytes of a message have come. */
+/* The bits that say which bytes of a message have come (parts_core.h). */
 static __u64 *parts_bits(struct bl_big *b)
 {
 	return (__u64 *)(void *)(b->data + round8(b->total));
@@ -120,8 +120,8 @@ static struct bl_big *make_big(const struct bl_prep_view *v, uint64_t ts)
 }
 
 /*
- * A part that its sender should not have sent. Its number is used up, and its message is never
- * whole: the reference finds too little, and is counted once more.
+ * Refuse a part that its sender should not have sent. Its number is used up, and its message never
+ * becomes complete: the reference finds too little, and is counted as malformed, too.
  */
 static int refuse_part(struct bl_endpoint *ep, struct bl_peer *p, uint16_t life, uint32_t psn)
 {
@@ -131,7 +131,6 @@ static int refuse_part(struct bl_endpoint *ep, struct bl_peer *p, uint16_t life,
 	return 0;
 }
 
-/* A part of a large message. Returns -ENOMEM if there is no memory for the message now. */
 int bl_prepared_part(struct bl_endpoint *ep, struct bl_peer *p, uint64_t ts, uint32_t psn,
 		     const struct bl_prep_view *v)
 {
@@ -159,7 +158,10 @@ int bl_prepared_part(struct bl_endpoint *ep, struct bl_peer *p, uint64_t ts, uin
 	if (p->rrx.big_bytes <= BL_BIG_MAX) {
 		bl_prepared_free_psn(ep, p, v->incarnation, psn);
 	} else {
-		/* so much waits to be delivered: the sender shall wait, too */
+		/*
+		 * Too many bytes wait for delivery: keep the part's buffer, so that the sender
+		 * waits, too.
+		 */
 		if (!b->kept || bl_psn_before(psn, b->kept_first))
 			b->kept_first = psn;
 		if (!b->kept || bl_psn_before(b->kept_last, psn))
@@ -177,7 +179,7 @@ static void free_big(struct bl_endpoint *ep, struct bl_peer *p, struct bl_big **
 	*at = b->next;
 	p->rrx.big_bytes -= b->total;
 	p->rrx.nbigs--;
-	/* its parts have one number after the other, so all of these are its own */
+	/* The parts of a message have consecutive numbers, so all these numbers are its own. */
 	for (i = 0; b->kept && i < n && i < BL_SEQ_WINDOW; i++)
 		bl_prepared_free_psn(ep, p, b->life, b->kept_first + i);
 }
@@ -191,10 +193,6 @@ static void drop_frame(struct bl_endpoint *ep, struct bl_buf *b)
 	bl_buf_put(ep, b);
 }
 
-/*
- * Discard (1Pipe 5.2): @p has failed, or this life of it, and what it sent from @from_ts on was not
- * committed.
- */
 uint64_t bl_rrx_discard(struct bl_endpoint *ep, struct bl_peer *p, uint64_t from_ts, uint16_t life)
 {
 	struct bl_rq_frame *f = p->rrq.tail, *before;
@@ -219,10 +217,6 @@ uint64_t bl_rrx_discard(struct bl_endpoint *ep, struct bl_peer *p, uint64_t from
 	return n;
 }
 
-/*
- * Recall: the @count frames of @p from @psn on, which have this timestamp, will not be committed.
- * Whether they came already or will come: they are not delivered.
- */
 void bl_rrx_take_out(struct bl_endpoint *ep, struct bl_peer *p, uint64_t ts48, uint32_t psn,
 		     uint32_t count)
 {
@@ -243,7 +237,7 @@ void bl_rrx_take_out(struct bl_endpoint *ep, struct bl_peer *p, uint64_t ts48, u
 		free_big(ep, p, at);
 		free(b);
 	}
-	/* what has not come, and may not come, is free, too */
+	/* The buffers of frames that have not come, and may not come, are free, too. */
 	for (i = count < BL_SEQ_WINDOW ? count : BL_SEQ_WINDOW; i--;) {
 		bl_seq_skip(&p->rrx.seq, psn + (count - 1 - i));
 		bl_prepared_free_psn(ep, p, p->rrx.incarnation, psn + (count - 1 - i));
@@ -265,7 +259,7 @@ int bl_rrx_count_ready(const struct bl_endpoint *ep)
 	uint64_t limit = bl_failures_limit(ep);
 	uint32_t i;
 
-	/* as bl_rx_count_ready() */
+	/* As in bl_rx_count_ready(). */
 	for (i = 0; i < ep->rrq.used && n < 64; i++) {
 		const struct bl_rq_frame *f = ep->rrq.heap[i]->head;
 
@@ -282,7 +276,10 @@ static void retire_frame(struct bl_endpoint *ep)
 	ep->rcur = NULL;
 }
 
-/* the message that a reference names; NULL: its sender has not sent all of it, against the rules */
+/*
+ * The large message that a reference names, moved to what is lent. Returns NULL if its sender has
+ * not sent all of it, against the rules.
+ */
 static struct bl_big *claim_big(struct bl_endpoint *ep, const struct bl_buf *b,
 				const struct bl_item *item)
 {
@@ -310,7 +307,7 @@ static int deliver_below(struct bl_endpoint *ep, struct bl_delivery *out, size_t
 			b = (struct bl_buf *)bl_rq_pop(&ep->rrq, limit);
 			if (!b)
 				break;
-			/* checked when it came */
+			/* valid: bl_rrx_prep() has checked it */
 			bl_items_check(&ep->rcur_items, b->body + BL_ACK_BODY, b->body + b->len,
 				       bl_load16(b->body + 2));
 			ep->rcur = b;

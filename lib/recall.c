@@ -1,29 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Failures (1Pipe 5.2) as an endpoint handles them: Discard, Recall, Callback. The announcements
- * come in a page that the host daemon writes (maps/failure_abi.h). Nobody waits for this process:
- * the commit barrier is read first, the number of the last announcement second, the ring third, and
- * what an announcement discards is discarded before anything is delivered. The barrier does not
- * pass T before the page has the announcement, so whoever sees it beyond T knows of that. Until the
- * announcement is dealt with, callback and all, nothing at or above its T is delivered
- * (bl_failures_limit()).
+ * Recall and Callback (1Pipe 5.2). The commit barrier is read first, the number of the last
+ * announcement second, the ring third, and what an announcement discards is dropped (discard.c)
+ * before anything is delivered. The barrier does not pass T before the page has the announcement,
+ * so an endpoint that sees the barrier beyond T knows of the announcement. Until an announcement is
+ * handled, callback included, nothing at or above its T is delivered (bl_failures_limit()). So no
+ * other process has to wait for this one.
  *
- * Meanwhile the port may belong to somebody else, and the host may be back. So an announcement of a
- * process names its life, and one of a host means the lives that were heard of before it was read:
- * the page is looked at whenever a life is heard of for the first time (bl_discard_news()). A host
- * comes back only after all pages have the announcement of its failure, so whoever has heard from
- * its new processes finds it there.
+ * Example: process P failed at T = 500. What P sent with ts >= 500 is dropped. A scattering of ours
+ * with ts 480 went to A, which has acknowledged it, and to P, which has not. The slot of P's frame
+ * is locked, so that no late ACK can commit it any more, and A is asked to drop its frames
+ * (RECALL). A answers RECALLED: both slots are closed, the commit barrier advances, the messages of
+ * the scattering are reported as failed, and then the callback says that P failed.
  *
- * Example: process P failed at T = 500. What P sent with ts >= 500 is thrown away. A scattering of
- * ours with ts 480 went to A, which has acknowledged, and to P, which has not: the slot of P's
- * frame is locked, so that no late ACK can commit it any more; A is asked to take its frames out
- * (RECALL). A's RECALLED comes: both slots are closed, the commit barrier goes on, the scattering's
- * messages are reported as failed, and then the callback says that P failed.
+ * Announcements that come meanwhile begin at once, since a process that has to answer a RECALL may
+ * have failed, too. They end together, in order.
  *
- * Announcements that come meanwhile begin at once, since who has to answer a RECALL may have
- * failed, too. They end together, in order.
- *
- * Not here: who failed, and when; that is the controller's.
+ * Which process failed, and when, is decided by the controller.
  */
 #include <stdlib.h>
 
@@ -38,7 +31,7 @@
 #include "send_fail.h"
 #include "timers.h"
 
-/* Whether what was sent to @p, as it is known now, was sent to who failed. */
+/* Whether frames to @p, by what is known of its life now, were sent to the failed process. */
 static bool was_sent_to_failed(const struct bl_failure *f, const struct bl_peer *p)
 {
 	return bl_failures_is_at(f, &p->addr) &&
@@ -54,7 +47,7 @@ static void add_recall(struct bl_endpoint *ep, struct bl_rframe *f)
 	for (r = ep->recalls; r && (r->peer != f->peer || r->ts != f->ts); r = r->next)
 		;
 	if (r) {
-		/* frames of one scattering to one receiver have one number after the other */
+		/* Frames of one scattering to one receiver have consecutive numbers. */
 		if (bl_psn_before(f->psn, r->psn)) {
 			r->count += r->psn - f->psn;
 			r->psn = f->psn;
@@ -95,8 +88,8 @@ static bool is_failed_peer(const struct bl_endpoint *ep, const struct bl_peer *p
 }
 
 /*
- * Whether nobody answers a RECALL for what @p has acknowledged: it fails now, or was announced
- * before and that is dealt with. A life that came after it there would answer.
+ * Whether no answer to a RECALL is to be expected from the life of @p that has acknowledged frames:
+ * it fails now, or its failure was handled before. A later life of the address would answer.
  */
 static bool owes_no_answer(const struct bl_endpoint *ep, const struct bl_peer *p)
 {
@@ -104,8 +97,9 @@ static bool owes_no_answer(const struct bl_endpoint *ep, const struct bl_peer *p
 }
 
 /*
- * Frames @from to @to - 1 of the window have one timestamp. Returns whether their scattering was
- * aborted now: somebody who failed has not acknowledged it.
+ * Lock the slots of failed processes among frames @from to @to - 1 of the window, which have one
+ * timestamp. Returns whether their scattering is thereby aborted: a failed process has not
+ * acknowledged it.
  */
 static bool lock_slots(struct bl_endpoint *ep, uint32_t from, uint32_t to)
 {
@@ -146,8 +140,7 @@ static void begin_recalls(struct bl_endpoint *ep)
 			continue;
 		ep->rabort |= ep->rts != 0;
 		if (!ep->rts)
-			bl_rstage_drop(ep,
-				       BL_NAK_FAILED); /* it has no timestamp: nothing has left */
+			bl_rstage_drop(ep, BL_NAK_FAILED); /* no timestamp: nothing has left */
 		break;
 	}
 	for (from = ep->rreaped; from != ep->rtail; from = to) {
@@ -174,7 +167,7 @@ static void send_recall(struct bl_endpoint *ep, struct bl_recalling *r, uint64_t
 	r->sent_ns = mono;
 	if (!r->tries++)
 		r->first_ns = mono;
-	/* bl_tx_control() asks it */
+	/* Sets fwd_until_ns, which bl_tx_control() tests. */
 	bl_fwd_due(&r->peer->fwd_until_ns, r->first_ns, r->tries, 0, mono);
 	bl_store16(body, ep->incarnation);
 	bl_store16(body + 2, r->peer->rtx.life);
@@ -185,7 +178,7 @@ static void send_recall(struct bl_endpoint *ep, struct bl_recalling *r, uint64_t
 	ep->st.recalls_sent++;
 }
 
-/* Returns whether all answers are there. */
+/* Send the RECALLs that are due. Returns whether all were answered. */
 static bool all_recalled(struct bl_endpoint *ep, uint64_t mono)
 {
 	bool all = !ep->recall_again;
@@ -247,8 +240,8 @@ static void run_proc_callbacks(struct bl_endpoint *ep, const struct bl_failure *
 }
 
 /*
- * All that was begun is taken back: nobody waits for this endpoint any more, and callbacks are all
- * that is missing.
+ * Everything that was begun is recalled: nobody waits for this endpoint any more, and only the
+ * callbacks are missing.
  */
 static void settle_failures(struct bl_endpoint *ep)
 {
@@ -265,8 +258,8 @@ static void settle_failures(struct bl_endpoint *ep)
 
 		for (p = ep->peers; p; p = p->all_next) {
 			/*
-			 * whoever comes back there is somebody else, and has to be asked for a
-			 * window
+			 * The next process there is another one, and has to be asked for its
+			 * window.
 			 */
 			if (!was_sent_to_failed(f, p) || p->self)
 				continue;
@@ -278,7 +271,7 @@ static void settle_failures(struct bl_endpoint *ep)
 
 static void finish_failures(struct bl_endpoint *ep)
 {
-	/* callbacks that call the library may begin others */
+	/* Callbacks that call the library may begin further announcements. */
 	const uint64_t upto = ep->fail_settled;
 
 	while (ep->fail_seen != upto) {
@@ -287,8 +280,8 @@ static void finish_failures(struct bl_endpoint *ep)
 		if (ep->nfailed)
 			bl_tx_report(ep);
 		/*
-		 * what is at or above its timestamp is not delivered before, nor by calls from
-		 * within it
+		 * Nothing at or above its timestamp is delivered before the callback, nor by calls
+		 * within it.
 		 */
 		run_proc_callbacks(ep, &f);
 		ep->fail_seen++;
@@ -297,8 +290,8 @@ static void finish_failures(struct bl_endpoint *ep)
 }
 
 /*
- * Who is out asks nobody to take anything back: nobody would listen. But what it may still deliver
- * has the callbacks at their places.
+ * An endpoint that is out recalls nothing, since nobody would answer. But callbacks still run at
+ * their places among what it may deliver.
  */
 static void run_remaining_callbacks(struct bl_endpoint *ep)
 {
@@ -314,10 +307,10 @@ void bl_recall_work(struct bl_endpoint *ep, uint64_t last)
 {
 	if (last > ep->fail_begun)
 		bl_discard_news(ep, NULL);
-	/* what is announced later has its T above all that is delivered still */
+	/* Later announcements have their T above everything that is still delivered. */
 	ep->fails_end |= ep->ended;
 	if ((ep->in_recall && !ep->by_helper) || ep->fail_seen == ep->fail_begun)
-		return; /* in_recall: a callback that calls the library */
+		return; /* in_recall: a callback has called the library */
 	if (ep->outcast && ep->by_helper)
 		return;
 	if (ep->outcast) {

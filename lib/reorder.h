@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The reorder queue: frames in, the one total order out (1Pipe section 4.1: "buffers the packet in
- * a priority queue").
+ * The reorder queue: frames in, one total order out (1Pipe section 4.1: "buffers the packet in a
+ * priority queue").
  *
  * The key is (timestamp, sender address, sequence number). Frames of one sender arrive nearly in
- * order, so each sender has a list that is appended to, and a binary heap holds the senders by
- * their first frame: a push behind others costs one append, a pop log2(senders).
+ * order, so each sender has a list to which frames are appended, and a binary heap holds the
+ * senders by their first frame. A push behind other frames of the sender costs one append, a pop
+ * log2(senders).
  *
  * Example: A has frames 10, 30 and B has 20. Heap: A(10), B(20). Barrier 25: pop A's 10 (heap:
  * B(20), A(30)), pop B's 20, stop at 30. A frame of B with ts 15 that comes now is below what was
- * delivered (20): bl_rq_late() says so, and it must not be pushed.
+ * delivered (20): bl_rq_late() returns true, and it must not be pushed.
  *
- * Memory belongs to the caller: frames and senders are embedded. The heap array is the queue's own.
- * Pure: no clock, no I/O.
+ * Frames and senders are embedded in the caller's memory; the queue owns the heap array. Pure: no
+ * clock, no I/O.
  */
 #ifndef BARLINE_REORDER_H
 #define BARLINE_REORDER_H
@@ -22,7 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BL_RQ_KEY 18 /* IP address and port, network order */
+#define BL_RQ_KEY 18 /* bytes: IP address and port, network order */
 
 struct bl_rq_sender;
 
@@ -37,19 +38,18 @@ struct bl_rq_frame {
 struct bl_rq_sender {
 	struct bl_rq_frame *head;
 	struct bl_rq_frame *tail;
-	int at; /* place in the heap; -1: no frames */
+	int at; /* index in the heap; -1: no frames */
 	uint8_t key[BL_RQ_KEY];
 };
 
-/**
- * struct bl_rq - the queue. @last_*: what was popped last; nothing at or below it may be pushed.
- */
+/** struct bl_rq - the queue. */
 struct bl_rq {
 	struct bl_rq_sender **heap;
-	uint32_t used;
-	uint32_t room;
-	uint64_t frames;
-	uint64_t last_ts;
+	uint32_t used;   /* senders in the heap */
+	uint32_t room;   /* senders that the heap has room for */
+	uint64_t frames; /* frames in the queue */
+	/* Key of the frame that was popped last: nothing at or below it may be pushed. */
+	uint64_t last_ts; /* 0: nothing was popped */
 	uint32_t last_psn;
 	uint8_t last_key[BL_RQ_KEY];
 };
@@ -72,7 +72,7 @@ static inline void bl_rq_sender_init(struct bl_rq_sender *s, const uint8_t key[B
 	memcpy(s->key, key, BL_RQ_KEY);
 }
 
-/** bl_rq_cmp - total order of two keys: < 0, 0, > 0. */
+/** bl_rq_cmp - compare two keys. Returns < 0, 0 or > 0. */
 static inline int bl_rq_cmp(uint64_t ts_a, const uint8_t *key_a, uint32_t psn_a, uint64_t ts_b,
 			    const uint8_t *key_b, uint32_t psn_b)
 {
@@ -91,7 +91,7 @@ static inline int bl_rq_before(const struct bl_rq_frame *a, const struct bl_rq_f
 	return bl_rq_cmp(a->ts, a->sender->key, a->psn, b->ts, b->sender->key, b->psn) < 0;
 }
 
-/** bl_rq_late - whether a frame with this key is at or below what was already popped. */
+/** bl_rq_late - whether a frame with this key is at or below the frame that was popped last. */
 static inline int bl_rq_late(const struct bl_rq *q, const struct bl_rq_sender *s, uint64_t ts,
 			     uint32_t psn)
 {
@@ -135,8 +135,8 @@ static inline void bl_rq_down_(struct bl_rq *q, uint32_t i)
 }
 
 /**
- * bl_rq_push - add frame @f of sender @s; @f->ts and @f->psn are set. The caller has asked
- * bl_rq_late() and found no frame with this key queued. Returns 0 or -ENOMEM (nothing changed).
+ * bl_rq_push - add frame @f of sender @s; @f->ts and @f->psn are set. The frame is not late
+ * (bl_rq_late()), and no frame with its key is queued. Returns 0, or -ENOMEM with nothing changed.
  */
 static inline int bl_rq_push(struct bl_rq *q, struct bl_rq_sender *s, struct bl_rq_frame *f)
 {
@@ -178,7 +178,7 @@ static inline int bl_rq_push(struct bl_rq *q, struct bl_rq_sender *s, struct bl_
 	return 0;
 }
 
-/** bl_rq_remove - take frame @f out, wherever it is. What was popped last stays what it was. */
+/** bl_rq_remove - take out a queued frame. Does not change what was popped last. */
 static inline void bl_rq_remove(struct bl_rq *q, struct bl_rq_frame *f)
 {
 	struct bl_rq_sender *s = f->sender;
@@ -206,13 +206,16 @@ static inline void bl_rq_remove(struct bl_rq *q, struct bl_rq_frame *f)
 	bl_rq_down_(q, (uint32_t)q->heap[i]->at);
 }
 
-/** bl_rq_min - the frame that comes next, or NULL. */
+/** bl_rq_min - the frame that is popped next, or NULL. */
 static inline struct bl_rq_frame *bl_rq_min(const struct bl_rq *q)
 {
 	return q->used ? q->heap[0]->head : NULL;
 }
 
-/** bl_rq_pop - take the next frame if its timestamp is strictly below @barrier, else NULL. */
+/**
+ * bl_rq_pop - take out the next frame if its timestamp is strictly below @barrier; otherwise return
+ * NULL.
+ */
 static inline struct bl_rq_frame *bl_rq_pop(struct bl_rq *q, uint64_t barrier)
 {
 	struct bl_rq_frame *f = bl_rq_min(q);

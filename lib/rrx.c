@@ -1,36 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Receiving reliably (1Pipe section 5): prepared frames wait in a queue of their own until the
- * commit barrier has passed them.
+ * The reliable receiver (1Pipe section 5): which PREPs are accepted.
  *
- * The program has stored and acknowledged what comes here, so nothing may be refused any more: a
- * record for which there is no memory stays in the ring. What came before is known by its sequence
- * number (seq_core.h), whatever order frames come in. C has passed a message only after all frames
- * of its scattering were stored, here and everywhere; so the parts of a large message are complete
- * when its reference is delivered.
+ * The program has stored and acknowledged every frame that comes here, so no frame may be refused
+ * for lack of resources: a record for which there is no memory stays in the ring. Duplicates are
+ * known by their sequence numbers (seq_core.h), in whatever order frames come.
  *
- * Which numbers a sender that keeps the rules can have outstanding (rtx.c). It is told a number
- * (WINDOW) before which all buffers are free: @done here, or less if that answer is old. Beyond it,
- * it has at most a window of parts, BL_WINDOW_MAX, which leave one by one as windows allow; and
- * then the items of the same scattering, BL_STAGE_FRAMES at most, which leave together whatever the
- * window is. The next scattering waits until what is outstanding fits the window again. So no
- * number is BL_RELIABLE_MAX or more above @done. A frame that is sent again, or forwarded, has the
- * number it had. It is one of the BL_RWIN in its sender's window, and the numbers of one
- * destination follow one another there, so it is at most as far below the sender's next number as
- * BL_SEQ_WINDOW; what is further below was acknowledged, and came. A new life begins with an OPEN,
- * which says where. So what the program has acknowledged, of such a sender, is never refused here.
- * What is refused is counted, and changes nothing.
+ * Numbers that a sender that keeps the rules can have outstanding (rtx.c): a WINDOW tells it a
+ * number before which all buffers are free; that is @done here, or less if the WINDOW is old.
+ * Beyond that number it has at most a window of parts, BL_WINDOW_MAX, which leave one by one as
+ * windows allow, and then the items of the same scattering, at most BL_STAGE_FRAMES, which leave
+ * together whatever the window is. The next scattering waits until what is outstanding fits the
+ * window again. So no number is BL_RELIABLE_MAX or more above @done.
+ *
+ * A frame that is sent again, or forwarded, keeps its number. It is one of the BL_RWIN frames in
+ * its sender's window, and the numbers of one destination are consecutive there, so it is at most
+ * BL_SEQ_WINDOW below the sender's next number. Frames below that were acknowledged, and have come.
+ * A new life begins with an OPEN, which says where its numbers begin. So of a sender that keeps the
+ * rules, nothing that the program has acknowledged is refused here. What is refused is counted and
+ * changes nothing.
  *
  * An OPEN from a place where no number fits makes the receiver go there and remember the place
- * where it was: the next frame that fits that one leads it back. So neither forged OPENs nor forged
- * frames end a flow.
+ * where it was; the next frame that fits the old place leads it back. So neither forged OPENs nor
+ * forged frames end a flow.
  *
- * What was recalled is remembered by its timestamp, not as numbers that were seen: a RECALL that
- * lies about numbers takes no frame of another timestamp with it.
- *
- * WINDOWs go back as buffers become free: that of a part at once, since the message has memory of
- * its own, that of other frames when they are delivered. Who has sent an OPEN hears twice: at once,
- * and when everything that he has sent is free.
+ * Recalled frames are remembered by their timestamps, not as numbers that were seen: a RECALL with
+ * wrong numbers drops no frame of another timestamp.
  */
 #include <stdlib.h>
 
@@ -45,7 +40,7 @@ static struct bl_rplace current_place(const struct bl_rrx *r)
 	return (struct bl_rplace){ true, r->proven, r->incarnation, r->seq };
 }
 
-/* Back to the place before. */
+/* Return to the place before, and remember the present one. */
 static void return_to_place(struct bl_endpoint *ep, struct bl_peer *p)
 {
 	struct bl_rrx *r = &p->rrx;
@@ -60,8 +55,8 @@ static void return_to_place(struct bl_endpoint *ep, struct bl_peer *p)
 }
 
 /*
- * Whether the receiver is where number @psn of this life fits, after having gone there if that was
- * where it was before.
+ * Whether number @psn of this life fits the present place, or the place before; in the latter case
+ * the receiver returns there. @most: frames that may be outstanding.
  */
 static bool find_matching_place(struct bl_endpoint *ep, struct bl_peer *p, uint16_t incarnation,
 				uint32_t psn, uint32_t most)
@@ -77,7 +72,7 @@ static bool find_matching_place(struct bl_endpoint *ep, struct bl_peer *p, uint1
 	return true;
 }
 
-/* Whether frames of this life have shown where its numbers are. */
+/* Whether a PREP of this life has shown where its numbers are. */
 static bool is_life_proven(const struct bl_rrx *r, uint16_t incarnation)
 {
 	return (r->known && r->proven && r->incarnation == incarnation) ||
@@ -89,7 +84,7 @@ static void begin_place(struct bl_endpoint *ep, struct bl_peer *p, uint16_t inca
 {
 	struct bl_rrx *r = &p->rrx;
 
-	bl_discard_news(ep, NULL); /* what was announced is of those before it */
+	bl_discard_news(ep, NULL); /* announcements until now are about predecessors */
 	if (!r->known) {
 		r->known = true;
 		ep->nsenders++;
@@ -109,8 +104,10 @@ void bl_rrx_open(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn, uint16
 {
 	ep->reliable = true;
 	if (p->rrx.gone && p->rrx.gone_life == incarnation)
-		return; /* who failed gets no window any more */
-	/* its number is the next one, so it may be one more than that of a frame */
+		return; /* a failed process gets no window */
+	/*
+	 * The number of an OPEN is the next one, so it may be one more than the number of a frame.
+	 */
 	if (!find_matching_place(ep, p, incarnation, psn, BL_RELIABLE_MAX + 1))
 		begin_place(ep, p, incarnation, psn);
 	p->rrx.asked = p->rrx.seq.done != psn;
@@ -121,8 +118,8 @@ void bl_rrx_open(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn, uint16
 /* ---- frames ---- */
 
 /*
- * Where the receiver is when number @psn of this life comes in a PREP. Returns false if it can be
- * nobody's who keeps the rules.
+ * Go to the place of number @psn of this life, which comes in a PREP. Returns false if no sender
+ * that keeps the rules can have sent it.
  */
 static bool accept_psn(struct bl_endpoint *ep, struct bl_peer *p, uint16_t incarnation,
 		       uint32_t psn)
@@ -130,7 +127,7 @@ static bool accept_psn(struct bl_endpoint *ep, struct bl_peer *p, uint16_t incar
 	struct bl_rrx *r = &p->rrx;
 
 	if (p->self) {
-		/* nobody tells a window to himself, so there is no limit */
+		/* An endpoint tells itself no window, so there is no limit. */
 		if (!r->known)
 			begin_place(ep, p, incarnation, psn);
 		return true;
@@ -146,8 +143,8 @@ static bool accept_psn(struct bl_endpoint *ep, struct bl_peer *p, uint16_t incar
 }
 
 /*
- * Whether this frame was recalled before it came. What the commit barrier has passed is not
- * remembered any more: its program stores nothing below that (prep_late).
+ * Whether this frame was recalled before it came. Recalls below the commit barrier are forgotten:
+ * the program stores no frame below it (prep_late).
  */
 static bool was_recalled(const struct bl_endpoint *ep, struct bl_rrx *r, uint16_t life, uint64_t ts,
 			 uint32_t psn)
@@ -226,9 +223,8 @@ int bl_rrx_prep(struct bl_endpoint *ep, struct bl_peer *p, uint64_t ts, uint32_t
 /* ---- recall ---- */
 
 /*
- * Remember what was recalled, until the commit barrier has passed it. Returns false if there is no
- * memory, or too much of it is used: no sender has more scatterings in its window than that has
- * slots.
+ * Remember a recall until the commit barrier has passed it. Returns false if there is no memory, or
+ * there are too many: no sender has more scatterings in its window than the window has slots.
  */
 static bool remember_recall(struct bl_rrx *r, uint16_t life, uint64_t ts, uint32_t psn,
 			    uint32_t count)
@@ -260,31 +256,34 @@ void bl_rrx_recall(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn, cons
 		return;
 	}
 	/*
-	 * the program has answered it already, and has refused those for another life of this
-	 * endpoint
+	 * The program has answered it already, and has refused RECALLs for another life of this
+	 * endpoint.
 	 */
 	if (v.life != ep->incarnation)
 		return;
 	last = psn + (v.count - 1);
 	if (!p->rrx.known)
 		begin_place(ep, p, v.incarnation,
-			    psn); /* a copy of what it takes out may still come */
+			    psn); /* a copy of a recalled frame may still come */
 	fits = find_matching_place(ep, p, v.incarnation, last, BL_RELIABLE_MAX);
 	if (p->rrx.incarnation != v.incarnation)
-		return; /* of a life of its sender that has ended: what failed with it is discarded,
-			   or was committed */
+		/*
+		 * a life of its sender that has ended: what failed with it is discarded, or was
+		 * committed
+		 */
+		return;
 	ts = bl_ext48(v.ts, bl_clock_at(ep->clock, bl_mono()));
 	/*
-	 * C passes what is recalled only after this RECALL was answered, so it was in the ring
-	 * before: what is below the C up to which the ring was emptied is a copy of one that was
-	 * dealt with, or a lie. And its last number is one that can be outstanding.
+	 * C passes a recalled scattering only after this RECALL was answered, so the RECALL was in
+	 * the ring before. A RECALL below the C up to which the ring was emptied is a copy of one
+	 * that was handled, or forged. The last number of a valid one can be outstanding.
 	 */
 	if (ts < ep->commit || !fits) {
 		ep->st.refused += !bl_psn_before(last, p->rrx.seq.done);
 		return;
 	}
 	if (!remember_recall(&p->rrx, v.incarnation, ts, psn,
-			     v.count)) /* then as numbers that were seen */
+			     v.count)) /* otherwise remember them as numbers that were seen */
 		for (i = v.count < BL_SEQ_WINDOW ? v.count : BL_SEQ_WINDOW; i--;)
 			bl_seq_add(&p->rrx.seq, psn + (v.count - 1 - i));
 	bl_rrx_take_out(ep, p, v.ts, psn, v.count);

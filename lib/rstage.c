@@ -1,22 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Sending reliably (1Pipe section 5), before anything leaves: bl_send_reliable() puts messages into
- * PREPs per destination, and there they wait, without a timestamp, until rtx.c puts them into the
- * window.
+ * Staging for the reliable stream (1Pipe section 5): bl_send_reliable() puts messages into PREPs
+ * per destination. They wait there, without a timestamp, until rtx.c puts them into the window.
  *
- * All that is staged leaves in one flush, has one timestamp, and stands and falls together. A large
- * message becomes parts, which have no items, and a reference among the items; parts are lists of
- * their own, since they go first.
+ * Everything that is staged leaves in one flush, has one timestamp, and is committed or recalled as
+ * a whole. A large message becomes parts, which have no items, and a reference among the items.
+ * Parts are in lists of their own, since they leave first.
  *
  * Example, frames of 1472 bytes: messages of 100, 1400 and 5000 bytes to A. The first one begins a
- * frame of items; the second one does not fit into what is left of it, so that frame is padded to
- * 1472 bytes (frames of one GSO send are equally long) and another begins. The third one is four
- * parts, and a reference of 10 bytes behind the second: six frames wait, two of items and four of
- * parts.
+ * frame of items. The second one does not fit into the rest of that frame, so the frame is padded
+ * to 1472 bytes (frames of one GSO send are equally long) and another one begins. The third one
+ * becomes four parts, and a reference of 10 bytes behind the second message. Six frames wait: two
+ * of items and four of parts.
  *
- * A scattering is planned before anything is staged: one that does not fit changes nothing, and its
- * sender hears -EAGAIN. The most that may wait together is bl_stage_cap() frames of items per
- * destination.
+ * A scattering is planned before anything is staged, so a scattering that does not fit changes
+ * nothing and its sender gets -EAGAIN. At most bl_stage_cap() frames of items wait per destination.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -98,8 +96,9 @@ static uint32_t part_count(const struct bl_endpoint *ep, uint32_t len)
 }
 
 /*
- * How many frames the scattering takes, and whether it fits; nothing is changed but the plans. @to:
- * becomes the peers of its messages. Returns frames, or -EAGAIN, -ENOMEM.
+ * Compute how many frames the scattering takes, and whether it fits. Changes nothing but the plans
+ * in struct bl_rtx. @to: receives the peers of the messages. Returns the number of frames, or
+ * -EAGAIN or -ENOMEM.
  */
 static int64_t plan_scattering(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n,
 			       struct bl_peer **to)
@@ -188,7 +187,7 @@ static void stage_item(struct bl_endpoint *ep, struct bl_peer *p, const struct b
 
 	if (!f || t->fill + need > ep->frame_max || f->count == BL_ITEMS_MAX) {
 		if (f) {
-			/* all but the last frame of a GSO send are equally long */
+			/* All but the last frame of a GSO send are equally long. */
 			memset(f->data + t->fill, 0, ep->frame_max - t->fill);
 			f->len = ep->frame_max;
 		}
@@ -214,7 +213,6 @@ static void stage_item(struct bl_endpoint *ep, struct bl_peer *p, const struct b
 	}
 }
 
-/* 0, or -EAGAIN, -ENOMEM with nothing staged */
 int bl_rstage_scattering(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n)
 {
 	struct bl_peer *to[BL_SCATTER_MAX];
@@ -246,7 +244,7 @@ static void drop_list(struct bl_endpoint *ep, struct bl_rlist *l, uint8_t why)
 	}
 }
 
-/* Nothing of what is staged has left: it fails together. */
+/* Nothing that is staged has left, so it fails as a whole. */
 void bl_rstage_drop(struct bl_endpoint *ep, uint8_t why)
 {
 	struct bl_peer *p;

@@ -2,28 +2,28 @@
 /*
  * When a reliable frame is sent again (RFC 6298), per destination. Round trips are measured from
  * the send call to the moment at which the host's XDP program took the ACK in, so a process that
- * sleeps in between does not count. Only frames that were sent once are measured (Karn), and one at
- * a time: the frames of a burst have one round trip, and all of them together would make the
+ * sleeps in between does not count. Only frames that were sent once are measured (Karn), and only
+ * one at a time: all frames of a burst have one round trip, and together they would make the
  * deviation forget what was before.
  *
- * Example: round trips of 30 and 38 us. The first: srtt 30, var 15. The second: var = 3/4 * 15 +
- * 1/4 * 8 = 13.25, srtt = 31. srtt + 4 var = 84 us, so the timeout is the least one, 1 ms; 2 ms for
- * the second try, 4 ms, ... 200 ms.
+ * Example: round trips of 30 and 38 us. After the first: srtt 30, var 15. After the second: var =
+ * 3/4 * 15 + 1/4 * 8 = 13.25, srtt = 31. srtt + 4 var = 84 us, so the timeout is the minimum, 1 ms;
+ * 2 ms for the second try, 4 ms, ... 200 ms.
  *
- * A timeout that was too short repeats itself: frames that are sent again for no reason are not
- * measured, and the next ones time out as early. So the doubling stays with the destination until
- * one is measured. On the lab's two CPUs, where a round trip was 30 us in one moment and 5 ms in
- * the next, 18634 of 44646 frames were sent again without it (2026-11-21).
+ * A timeout that is too short would repeat itself: frames that are sent again for no reason are not
+ * measured, and the next ones time out as early. So the doubling stays with the destination until a
+ * frame is measured. On the lab's two CPUs, where a round trip was 30 us in one moment and 5 ms in
+ * the next, 18634 of 44646 frames were sent again without this (2026-11-21).
  *
  * A timeout is at most 200 ms, unless acknowledgements are known to take longer. A link of 200
  * kbit/s has a queue of seconds: every frame would be sent again many times before its first ACK
- * could come, and the copies would fill the queue. There all frames are sent more than once, and
- * none is measured. But an ACK says which copy it answers (struct bl_prep): if that is the first
- * one, the way was as long as the time since then, and the doubling goes on as far as that. Frames
- * that are measured later make it shrink again, by an eighth each.
+ * could come, and the copies would fill the queue. On such a link all frames are sent more than
+ * once, and none is measured. But an ACK says which copy it answers (struct bl_prep). If it answers
+ * the first copy, the path took the time since the first send, and the doubling may reach that
+ * time. Frames that are measured later reduce it again, by an eighth each.
  *
- * The ACK of a later copy says nothing of the way: the earlier ones were lost. So when a way that
- * was out for seconds is there again, whoever lost frames in it waits for 200 ms at most.
+ * The ACK of a later copy says nothing about the path: the earlier copies were lost. So when a path
+ * works again after seconds, the senders of frames that were lost on it wait for 200 ms at most.
  */
 #ifndef BARLINE_RTO_CORE_H
 #define BARLINE_RTO_CORE_H
@@ -31,24 +31,20 @@
 #include "core/core.h"
 
 #define BL_RTX_FIRST_NS 10000000ULL /* nothing was measured yet */
-/* a receiver's interrupt may be as late as that on a busy machine */
+/* The interrupt of a receiver may be this late on a busy machine. */
 #define BL_RTX_MIN_NS 1000000ULL
 #define BL_RTX_MAX_NS 200000000ULL
-/* the same where acknowledgements are known to take longer than that */
+/* Upper limit where acknowledgements are known to take longer than BL_RTX_MAX_NS. */
 #define BL_RTX_SLOW_NS 4000000000ULL
 
-/**
- * struct bl_rto - @srtt_ns: smoothed round trip; 0: none measured. @var_ns: its mean deviation.
- * @measured_ns: when the ACK of the last one that was measured came. @doubled: so many times the
- * timeout is doubled since. @slow_ns: the longest way lately from the first copy of a frame that
- * was sent more than once to its ACK.
- */
+/** struct bl_rto - round trips to a destination. */
 struct bl_rto {
-	__u64 srtt_ns;
-	__u64 var_ns;
-	__u64 measured_ns;
+	__u64 srtt_ns;     /* smoothed round trip; 0: none was measured */
+	__u64 var_ns;      /* mean deviation of the round trip */
+	__u64 measured_ns; /* when the ACK of the last measured frame came */
+	/* longest time lately from the first copy of a frame to the ACK of that copy */
 	__u64 slow_ns;
-	__u32 doubled;
+	__u32 doubled; /* how often the timeout is doubled until a frame is measured */
 };
 
 /** bl_rto_sample - a frame that was sent once, at @sent, was acknowledged at @acked. */
@@ -74,8 +70,8 @@ BL_CORE void bl_rto_sample(struct bl_rto *r, __u64 sent, __u64 acked)
 }
 
 /**
- * bl_rto_due - when a frame that was sent @tries times, 1 or more, and last at @sent, is to be
- * sent again.
+ * bl_rto_due - when a frame is to be sent again. @sent: when it was sent last. @tries: times it was
+ * sent, 1 or more.
  */
 BL_CORE __u64 bl_rto_due(const struct bl_rto *r, __u64 sent, __u32 tries)
 {
@@ -91,8 +87,8 @@ BL_CORE __u64 bl_rto_due(const struct bl_rto *r, __u64 sent, __u32 tries)
 }
 
 /**
- * bl_rto_slow - the first copy of a frame, sent at @first, was acknowledged at @acked, when others
- * had been sent.
+ * bl_rto_slow - a frame was sent more than once, and the copy that was sent at @first was
+ * acknowledged at @acked.
  */
 BL_CORE void bl_rto_slow(struct bl_rto *r, __u64 first, __u64 acked)
 {

@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Sending reliably (1Pipe section 5): the window, and retransmission. What waits for it is staged
- * in rstage.c.
+ * The reliable sender (1Pipe section 5): the window, and retransmission. rstage.c has the messages
+ * that wait for it.
  *
- * When the windows of all destinations are open, what is staged gets its timestamp, its frames take
- * slots in the window, and only then do they leave: so the commit barrier stands at that timestamp
- * until every frame is acknowledged. Programs take the ACKs in; this file looks at what is still
- * open, and sends that again after a while.
+ * When the windows of all destinations are open, everything that is staged gets its timestamp, its
+ * frames take slots in the window, and only then do they leave. So the commit barrier stays at that
+ * timestamp until every frame is acknowledged. The host's programs take the ACKs in; this file
+ * looks at the slots that are still open, and sends their frames again after a while.
  *
  * Example: two messages, to A and to B. Slots 7 and 8 are written with ts 500, the tail goes from 7
- * to 9, both frames leave. A's ACK closes slot 7, head goes to 8. B's is lost: after 1 ms the frame
- * of slot 8 is sent again. B's program stores it once more and answers; B's library finds that it
- * has it already.
+ * to 9, both frames leave. A's ACK closes slot 7, and the head goes to 8. B's ACK is lost: after 1
+ * ms the frame of slot 8 is sent again. B's program stores it once more and answers; B's library
+ * finds that it is a duplicate.
  *
- * A scattering with more frames than there is room for goes into the window bit by bit, while the
- * in-flight line's hold keeps C where it is. Parts of large messages go first: receivers take them
- * out of their buffers at once.
+ * A scattering with more frames than there are free slots enters the window piece by piece, while
+ * the hold of the in-flight line keeps C where it is. Parts of large messages go first: receivers
+ * take them out of their buffers at once.
  *
- * A destination is asked for its window (OPEN) before the first message: who does not answer can
- * fail nothing that was sent.
+ * A destination is asked for its window (OPEN, open.c) before the first message.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -37,14 +36,16 @@
 
 #define SEGS_MAX BL_STAGE_FRAMES
 /*
- * frames that are sent again at once: a queue of a link has a few hundred, and who lost one lost it
- * in such a queue
+ * Frames that are sent again at a time. The queue of a link holds a few hundred frames, and a frame
+ * is usually lost in such a queue.
  */
 #define AGAIN_MAX    64u
 #define AGAIN_GAP_NS 250000ULL
-/* that shall fit the NIC's ring before a scattering begins */
+/* Frames that must fit the NIC's ring before a scattering begins. */
 #define ROOM_FRAMES (BL_NIC_FRAMES / 4)
-/* nor does it wait longer: what is lost there is sent again */
+/*
+ * A scattering does not wait longer for the NIC's ring: frames that are lost there are sent again.
+ */
 #define ROOM_NS 1000000ULL
 
 static struct bl_inflight *own_line(const struct bl_endpoint *ep)
@@ -91,8 +92,8 @@ static void write_prep_header(struct bl_endpoint *ep, struct bl_rframe *f, uint3
 }
 
 /*
- * Send frames @from to @to - 1 of the window, runs to one destination as GSO sends. What cannot
- * leave is sent again like what is lost.
+ * Send frames @from to @to - 1 of the window, runs to one destination as GSO sends. Frames that
+ * cannot leave are sent again like lost frames.
  */
 static void send_slots(struct bl_endpoint *ep, uint32_t from, uint32_t to)
 {
@@ -155,7 +156,9 @@ static void keep_frame(struct bl_endpoint *ep, struct bl_rframe *f)
 	ep->rkept = f;
 }
 
-/* The timestamp of the first scattering that is not acknowledged as a whole. */
+/*
+ * Timestamp of the first scattering that is not acknowledged as a whole; UINT64_MAX: there is none.
+ */
 static uint64_t first_incomplete_ts(const struct bl_endpoint *ep, uint32_t head)
 {
 	if (head != ep->rtail)
@@ -164,8 +167,8 @@ static uint64_t first_incomplete_ts(const struct bl_endpoint *ep, uint32_t head)
 }
 
 /*
- * Take out what is acknowledged. What belongs to a scattering that is not, as a whole, is kept: it
- * may have to be recalled.
+ * Frames of a scattering that is not acknowledged as a whole are kept, since the scattering may
+ * have to be recalled.
  */
 void bl_rtx_reap(struct bl_endpoint *ep)
 {
@@ -200,8 +203,8 @@ void bl_rtx_reap(struct bl_endpoint *ep)
 }
 
 /*
- * All that were asked have taken their frames out: nothing of the scatterings that are recalled
- * holds the commit barrier any more, and their messages have failed.
+ * All receivers have dropped the frames of the recalled scatterings: these do not hold the commit
+ * barrier any more, and their messages have failed.
  */
 void bl_rtx_aborted(struct bl_endpoint *ep)
 {
@@ -266,7 +269,10 @@ static void put_into_slot(struct bl_endpoint *ep, struct bl_rframe *f, uint64_t 
 	ep->rstaged--;
 }
 
-/* A message to oneself is stored, and acknowledged, by being here. Returns false: no memory now. */
+/*
+ * Store a frame of the endpoint to itself, which thereby is acknowledged. Returns false if there is
+ * no memory now.
+ */
 static bool store_for_self(struct bl_endpoint *ep, struct bl_peer *p, struct bl_rframe *f)
 {
 	f->ts = ep->rts;
@@ -280,7 +286,7 @@ static bool store_for_self(struct bl_endpoint *ep, struct bl_peer *p, struct bl_
 	return true;
 }
 
-/* Put into the window what it, and the receiver's, has room for. */
+/* Put staged frames of @p into the window, as far as it and the receiver's window have room. */
 static void fill_window(struct bl_endpoint *ep, struct bl_peer *p, uint64_t mono)
 {
 	struct bl_rtx *t = &p->rtx;
@@ -294,16 +300,16 @@ static void fill_window(struct bl_endpoint *ep, struct bl_peer *p, uint64_t mono
 			if (!store_for_self(ep, p, l->head))
 				return;
 			/*
-			 * kept until the scattering is acknowledged: it may have to be taken out
-			 * again
+			 * Kept until the scattering is acknowledged, since it may have to be
+			 * dropped again.
 			 */
 			keep_frame(ep, bl_rstage_take(l));
 			ep->rstaged--;
 			continue;
 		}
 		/*
-		 * parts as the receiver takes them out; items leave together, even if they are more
-		 * than its window is wide
+		 * Parts leave as the receiver takes them out. Items leave together, even if they
+		 * are more than the receiver's window.
 		 */
 		if (!bl_window_room(ep) || (l == &t->parts && outstanding_frames(t) >= t->window))
 			return;
@@ -311,11 +317,11 @@ static void fill_window(struct bl_endpoint *ep, struct bl_peer *p, uint64_t mono
 	}
 }
 
-enum may { MAY_GO, MAY_NOT, MUST_FAIL };
+enum start_verdict { START_NOW, START_LATER, START_FAILS };
 
 /*
- * Where endpoints of a host share the NIC's ring: what others sent there best effort shall not be
- * lost for us.
+ * Whether the NIC's ring, if endpoints of the host share it, has room for the scattering, so that
+ * no best-effort frames of others are lost for it.
  */
 static bool nic_has_room(struct bl_endpoint *ep, uint32_t frames, uint64_t mono)
 {
@@ -331,10 +337,10 @@ static bool nic_has_room(struct bl_endpoint *ep, uint32_t frames, uint64_t mono)
 	return false;
 }
 
-/* Whether the staged scattering may have its timestamp. */
-static enum may may_take_timestamp(struct bl_endpoint *ep, uint64_t mono)
+/* Whether the staged scattering may have its timestamp now. */
+static enum start_verdict may_take_timestamp(struct bl_endpoint *ep, uint64_t mono)
 {
-	enum may res = MAY_GO;
+	enum start_verdict res = START_NOW;
 	uint32_t all = 0;
 	struct bl_peer *p;
 
@@ -344,31 +350,33 @@ static enum may may_take_timestamp(struct bl_endpoint *ep, uint64_t mono)
 		if (p->self)
 			continue;
 		if (t->dead)
-			return MUST_FAIL;
+			return START_FAILS;
 		all += t->parts.n + t->items.n;
 		/*
-		 * parts begin only when nothing else waits at the receiver, and who wants to send
-		 * some asks: what its process has not taken yet must not hold them up while they
-		 * hold the commit barrier
+		 * Parts begin only when nothing else waits at the receiver, and a sender with parts
+		 * asks for that with an OPEN: frames that the receiving process has not taken yet
+		 * must not delay the parts while these hold the commit barrier.
 		 */
 		if (t->open && (!outstanding_frames(t) ||
 				(!t->parts.n && outstanding_frames(t) + t->items.n <= t->window)))
 			continue;
-		/* a window that is open but full is asked about when it has been so for a while */
+		/*
+		 * A window that is open but full is asked about after it has been full for a while.
+		 */
 		if (t->open && !t->ask_ns)
 			t->ask_ns = t->parts.n && t->asked_psn != t->next_psn ? mono
 									      : mono + BL_RTO_NS;
 		if (!bl_open_ask(ep, p, mono)) {
 			bl_open_mark_dead(ep, p, mono);
-			return MUST_FAIL;
+			return START_FAILS;
 		}
-		res = MAY_NOT;
+		res = START_LATER;
 	}
-	if (res == MAY_GO && all > bl_window_room(ep) && bl_window_room(ep) != BL_RWIN &&
+	if (res == START_NOW && all > bl_window_room(ep) && bl_window_room(ep) != BL_RWIN &&
 	    all <= BL_RWIN)
-		res = MAY_NOT;
-	if (res == MAY_GO && all && !nic_has_room(ep, all, mono))
-		res = MAY_NOT;
+		res = START_LATER;
+	if (res == START_NOW && all && !nic_has_room(ep, all, mono))
+		res = START_LATER;
 	return res;
 }
 
@@ -384,15 +392,15 @@ int bl_rtx_flush(struct bl_endpoint *ep)
 		return 0;
 	bl_rtx_reap(ep);
 	if (first) {
-		enum may may;
+		enum start_verdict verdict;
 
 		ep->rheld = true;
 		if (!bl_clock_usable(ep->clock, mono))
 			return bl_tx_clock_void(ep);
-		may = may_take_timestamp(ep, mono);
-		if (may == MUST_FAIL)
+		verdict = may_take_timestamp(ep, mono);
+		if (verdict == START_FAILS)
 			bl_rstage_drop(ep, BL_NAK_UNREACHABLE);
-		if (may != MAY_GO)
+		if (verdict != START_NOW)
 			return 0;
 		ep->rts = bl_tx_stamp(ep);
 	}
@@ -400,9 +408,10 @@ int bl_rtx_flush(struct bl_endpoint *ep)
 		fill_window(ep, p, mono);
 	rest = bl_rstage_any(ep);
 	/*
-	 * Pairs with least_inflight() in bpf/host/host.bpf.c, which reads in flight, hold, window:
-	 * what is taken out of one is in the next before. Frames leave after it: an ACK must find
-	 * its slot below the tail.
+	 * Pairs with least_inflight() in bpf/host/host.bpf.c, which reads the in-flight word, the
+	 * hold and the window in this order: a timestamp is written to the next of them before it
+	 * is removed from the one before. Frames leave after that, since an ACK must find its slot
+	 * below the tail.
 	 */
 	if (first && rest)
 		BL_WRITE_ONCE(mine->hold, ep->rts);
@@ -422,8 +431,8 @@ int bl_rtx_flush(struct bl_endpoint *ep)
 				if (!p->rtx.ask_ns)
 					p->rtx.ask_ns = mono + BL_RTO_NS;
 				/*
-				 * whatever it says: it has frames that hold the commit barrier, so
-				 * there is no way but to go on
+				 * The result does not matter: frames of the scattering hold the
+				 * commit barrier, so there is no way back.
 				 */
 				bl_open_ask(ep, p, mono);
 			}
@@ -443,8 +452,8 @@ int bl_rtx_flush(struct bl_endpoint *ep)
 /* ---- answers and timeouts ---- */
 
 /*
- * No barrier that any node may believe now is later: by clocks that are off as far as they may be,
- * and of hosts that promise ahead.
+ * No barrier that any node may use now is later than this, however far clocks may be off and hosts
+ * may promise ahead.
  */
 static uint64_t latest_barrier(const struct bl_endpoint *ep)
 {
@@ -464,32 +473,38 @@ void bl_rtx_window(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *bod
 		return;
 	}
 	if (v.incarnation != ep->incarnation)
-		return; /* of an earlier life */
+		return; /* of an earlier life of this endpoint */
 	if (bl_psn_before(t->next_psn, v.psn)) {
 		if (v.psn - t->next_psn > BL_SEQ_WINDOW)
 			return; /* of frames that were never sent */
-		/* it was told of frames that do not exist (rrx.c, RECALL): all that do are free */
+		/*
+		 * The receiver was told of frames that do not exist (rrx.c, RECALL); all frames
+		 * that exist are free.
+		 */
 		v.psn = t->next_psn;
 	}
 	if (v.life != t->life && t->unacked)
-		return; /* a new life of the receiver; what the old one was sent comes first, and it
-			   cannot answer any more */
+		/*
+		 * a new life of the receiver: what the old one was sent, and cannot answer, comes
+		 * first
+		 */
+		return;
 	/*
-	 * announced meanwhile: this may be of before, from somebody who is gone; whoever is there
-	 * now is asked again
+	 * A failure was announced meanwhile, and this WINDOW may be from the failed process. The
+	 * present process there is asked again.
 	 */
 	if ((!t->open || v.life != t->life) && bl_discard_news(ep, p))
 		return;
 	if ((t->failed && v.life == t->life) || bl_failures_is_gone(p, v.life))
-		return; /* it seems to live, and is not one of us any more */
+		return; /* it seems to live, but was announced as failed */
 	if (!t->open || v.life != t->life)
 		t->credited = v.psn;
 	else if (bl_psn_before(t->credited, v.psn))
 		t->credited = v.psn;
 	/*
-	 * The OPEN came through, so C waits for this host at every switch on its way, or at most
-	 * has what it was given before: no more than anybody could believe then. Below that a
-	 * receiver might refuse what others store.
+	 * The OPEN came through, so C waits for this host at every switch on the path, or is at
+	 * most what the path had been given before, which is no more than any node could use then.
+	 * A receiver might refuse a message below that while others store it.
 	 */
 	if (!t->open || v.life != t->life)
 		ep->floor = bl_max64(ep->floor, latest_barrier(ep));

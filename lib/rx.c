@@ -13,7 +13,7 @@
 #include "nic.h"
 #include "rx.h"
 
-/* The sender restarted, or is new: its numbers begin here. */
+/* A sender is new, or has restarted: its numbers begin here. */
 static void begin_sender(struct bl_endpoint *ep, struct bl_peer *p, uint16_t incarnation,
 			 uint32_t psn)
 {
@@ -28,8 +28,8 @@ static void begin_sender(struct bl_endpoint *ep, struct bl_peer *p, uint16_t inc
 	p->rx.big_bytes = p->rx.nbigs = 0;
 	p->rx.incarnation = incarnation;
 	/*
-	 * a first number within the first window: those before it were lost. Beyond: we joined in
-	 * the middle of a stream
+	 * If the first number lies within the first window, the frames before it were lost.
+	 * Otherwise this endpoint has joined in the middle of a stream.
 	 */
 	p->rx.expected = psn < BL_WINDOW_FIRST ? 0 : psn;
 	p->rx.odd.known = 0;
@@ -50,8 +50,8 @@ static void break_bigs(struct bl_peer *p)
 }
 
 /*
- * Returns false for a frame that is not to be taken: its number was seen before, or cannot be
- * outstanding. @next: the number after it; @psn itself for a PROBE.
+ * Decide whether to accept frame @psn. Returns false if the number was seen before or cannot be
+ * outstanding. @next: the number after the frame; @psn itself for a PROBE.
  */
 static bool accept_psn(struct bl_endpoint *ep, struct bl_peer *p, uint16_t incarnation,
 		       uint32_t psn, uint32_t next)
@@ -69,7 +69,7 @@ static bool accept_psn(struct bl_endpoint *ep, struct bl_peer *p, uint16_t incar
 		bl_credit_due(ep, p, true);
 		return false;
 	case BL_PLACE_ANEW:
-		/* nobody knows what is missing between there and here */
+		/* It is not known how many frames are missing between the two places. */
 		break_bigs(p);
 		bl_credit_due(ep, p, true);
 		p->rx.expected = psn;
@@ -148,7 +148,7 @@ static void store_frag(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t 
 			return;
 		b = malloc(sizeof(*b) + (fits ? v.total : 0));
 		if (!b)
-			return; /* its reference will find nothing, and say so */
+			return; /* its reference will find nothing, and is NAKed */
 		*b = (struct bl_big){ .id = v.msg_id,
 				      .total = v.total,
 				      .broken = !fits,
@@ -236,7 +236,7 @@ int bl_rx_count_ready(const struct bl_endpoint *ep)
 
 	if (ep->cur)
 		n += (int)ep->cur_items.left;
-	/* each sender's first frames: at least this many, without taking the queue apart */
+	/* Count each sender's first frames: a lower bound that needs no change of the queue. */
 	for (i = 0; i < ep->rq.used && n < 64; i++) {
 		const struct bl_rq_frame *f = ep->rq.heap[i]->head;
 
@@ -256,7 +256,10 @@ static void unlink_big(struct bl_peer *p, struct bl_big **at)
 		p->rx.big_bytes -= b->total;
 }
 
-/* the message that a reference names, if it is complete; it moves to the spent ones */
+/*
+ * The large message that a reference names, moved to what is lent. Returns NULL, and the reason in
+ * *@why, if it is not complete.
+ */
 static struct bl_big *claim_big(struct bl_endpoint *ep, struct bl_peer *p,
 				const struct bl_item *item, uint8_t *why)
 {
@@ -264,8 +267,8 @@ static struct bl_big *claim_big(struct bl_endpoint *ep, struct bl_peer *p,
 
 	*why = BL_NAK_INCOMPLETE;
 	/*
-	 * references come in the order of their messages: those of the older ones were lost, and
-	 * nobody else would free them
+	 * References come in the order of their messages, so the references of older messages were
+	 * lost, and these messages are freed here.
 	 */
 	while ((b = p->rx.big) && bl_psn_before(b->id, item->msg_id)) {
 		unlink_big(p, &p->rx.big);
@@ -300,7 +303,8 @@ int bl_rx_deliver(struct bl_endpoint *ep, struct bl_delivery *out, size_t max)
 			b = (struct bl_buf *)bl_rq_pop(&ep->rq, ep->barrier);
 			if (!b)
 				break;
-			bl_items_open(&ep->cur_items, b->body, b->len); /* checked when it came */
+			/* valid: store_data() has checked it */
+			bl_items_open(&ep->cur_items, b->body, b->len);
 			ep->cur = b;
 			ep->cur_index = 0;
 			bl_credit_due(ep, b->peer, false);
@@ -329,7 +333,9 @@ int bl_rx_deliver(struct bl_endpoint *ep, struct bl_delivery *out, size_t max)
 		}
 		n++;
 	}
-	/* a frame that is used up need not wait for the next call to give its credit back */
+	/*
+	 * A frame whose messages are all delivered returns its credit now, not with the next call.
+	 */
 	if (ep->cur && !ep->cur_items.left) {
 		ep->cur->free_next = ep->lent.bufs;
 		ep->lent.bufs = ep->cur;

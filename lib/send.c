@@ -13,7 +13,7 @@
 #include "stage.h"
 #include "tx.h"
 
-/* What no scattering of either stream may be: 0 or -errno. */
+/* Check the arguments of both streams. Returns 0 or -errno. */
 static int check_scattering(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n,
 			    unsigned int flags)
 {
@@ -54,7 +54,7 @@ static int send_best_effort(struct bl_endpoint *ep, const struct bl_msg *vec, si
 			return rc;
 		rc = bl_stage_scattering(ep, vec, n);
 	}
-	if (rc == -EAGAIN && !ep->held) /* nothing is before it: waiting would not help */
+	if (rc == -EAGAIN && !ep->held) /* nothing waits in front of it, so waiting does not help */
 		return bl_set_error(ep, EMSGSIZE,
 				    "a scattering has at most %u frames of %u bytes for one "
 				    "destination, and %u bytes in large messages; split it",
@@ -70,8 +70,8 @@ static int send_best_effort(struct bl_endpoint *ep, const struct bl_msg *vec, si
 	ep->st.messages_sent += n;
 	if (!(flags & BL_MORE)) {
 		/*
-		 * accepted whatever it says: should the clock be void since a moment ago, it leaves
-		 * when that is over
+		 * The scattering is accepted whatever the flush returns. If the clock has become
+		 * void, it leaves when the clock is valid again.
 		 */
 		bl_tx_flush(ep);
 	}
@@ -89,8 +89,8 @@ int bl_send(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n, unsigned
 }
 
 /*
- * A scattering to somebody who is known not to answer fails by itself, before it could hold up, or
- * take with it, what waits together with it.
+ * Fail a scattering to a destination that is known not to answer, before it could delay, or take
+ * down, what waits together with it. Returns whether it has failed.
  */
 static bool fail_if_dead(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n)
 {
@@ -153,7 +153,7 @@ static int send_reliable(struct bl_endpoint *ep, const struct bl_msg *vec, size_
 	ep->st.scatterings++;
 	ep->st.messages_sent += n;
 	if (!(flags & BL_MORE))
-		bl_rtx_flush(ep); /* accepted whatever it says */
+		bl_rtx_flush(ep); /* the scattering is accepted whatever this returns */
 	return 0;
 }
 

@@ -19,7 +19,7 @@ void bl_tx_fail(struct bl_endpoint *ep, const struct bl_peer *p, uint64_t ts, ui
 		struct bl_failed *f = realloc(ep->failed, room * sizeof(*f));
 
 		if (!f)
-			return; /* best effort: counted, not reported */
+			return; /* best effort: counted, but not reported */
 		ep->failed = f;
 		ep->failed_room = room;
 	}
@@ -34,7 +34,7 @@ void bl_tx_report(struct bl_endpoint *ep)
 
 	if (!n)
 		return;
-	/* taken over first: a callback may send, and that may fail, too */
+	/* Taken over first: a callback may send, and that may fail, too. */
 	ep->failed = NULL;
 	ep->nfailed = ep->failed_room = 0;
 	bl_leave(ep);
@@ -52,7 +52,7 @@ void bl_tx_fail_frame(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn, u
 
 	if (!s || s->psn != psn || !s->count) {
 		if (!p->tx.sent)
-			ep->st.send_failed++; /* no callback: frames are counted */
+			ep->st.send_failed++; /* without a callback, frames are counted */
 		return;
 	}
 	for (i = 0; i < s->count; i++)

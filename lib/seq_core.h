@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Sequence numbers of one sender's PREPs: which came already, and up to which all buffers are free
- * again. They come in any order, once or several times.
+ * Sequence numbers of one sender's PREPs: which ones have come, and up to which number all buffers
+ * are free again. Numbers come in any order, once or several times.
  *
- * Example: 0, 1, 3 came, 0 and 3 were delivered. next = 4, done = 1: the buffer of 1 is not free. 3
- * again: a duplicate. 2 comes: new. 1 is delivered: done = 2. 2 is delivered: done = 4.
+ * Example: 0, 1 and 3 came, 0 and 3 were delivered. next = 4, done = 1: the buffer of 1 is not
+ * free. 3 again: a duplicate. 2 comes: new. 1 is delivered: done = 2. 2 is delivered: done = 4.
  *
- * A number that is BL_SEQ_WINDOW or more behind counts as a duplicate. No sender has as many open
- * at once: its window is not larger (maps/reliable_abi.h).
+ * A number that is BL_SEQ_WINDOW or more behind counts as a duplicate. No sender has that many
+ * frames outstanding, since its window is not larger (maps/reliable_abi.h).
  */
 #ifndef BARLINE_SEQ_CORE_H
 #define BARLINE_SEQ_CORE_H
@@ -17,15 +17,14 @@
 #define BL_SEQ_WINDOW 1024 /* a power of two */
 
 /**
- * struct bl_seq - @next: one above the highest number that came. @done: every number before it is
- * free. @seen, @freed: a bit for each of the BL_SEQ_WINDOW numbers before @next, by number modulo
- * that.
+ * struct bl_seq - which numbers have come. The bits are for the BL_SEQ_WINDOW numbers before @next,
+ * by number modulo BL_SEQ_WINDOW.
  */
 struct bl_seq {
-	__u32 next;
-	__u32 done;
-	__u64 seen[BL_SEQ_WINDOW / 64];
-	__u64 freed[BL_SEQ_WINDOW / 64];
+	__u32 next;                      /* one above the highest number that has come */
+	__u32 done;                      /* the buffers of all numbers before it are free */
+	__u64 seen[BL_SEQ_WINDOW / 64];  /* numbers that have come */
+	__u64 freed[BL_SEQ_WINDOW / 64]; /* numbers whose buffers are free */
 };
 
 BL_CORE __u64 *bl_seq_word(__u64 *bits, __u32 psn)
@@ -33,7 +32,7 @@ BL_CORE __u64 *bl_seq_word(__u64 *bits, __u32 psn)
 	return &bits[psn / 64 % (BL_SEQ_WINDOW / 64)];
 }
 
-/** bl_seq_begin - numbers begin at @psn. */
+/** bl_seq_begin - start at number @psn. */
 BL_CORE void bl_seq_begin(struct bl_seq *s, __u32 psn)
 {
 	int i;
@@ -43,7 +42,7 @@ BL_CORE void bl_seq_begin(struct bl_seq *s, __u32 psn)
 		s->seen[i] = s->freed[i] = 0;
 }
 
-/** bl_seq_seen - whether @psn came, or is so old that it must have. */
+/** bl_seq_seen - whether @psn has come, or is so old that it must have. */
 BL_CORE int bl_seq_seen(const struct bl_seq *s, __u32 psn)
 {
 	__s32 ahead = (__s32)(psn - s->next);
@@ -60,20 +59,20 @@ BL_CORE void bl_seq_settle(struct bl_seq *s)
 }
 
 /**
- * bl_seq_fits - whether @psn can be of a sender that has at most @most frames beyond those whose
- * buffers it knows to be free. Numbers below are those of copies, as far down as a window reaches.
+ * bl_seq_fits - whether @psn can come from a sender that has at most @most frames beyond those
+ * whose buffers it knows to be free. Lower numbers, down to BL_SEQ_WINDOW, are those of copies.
  */
 BL_CORE int bl_seq_fits(const struct bl_seq *s, __u32 psn, __u32 most)
 {
 	return (__s32)(psn - s->next) >= -BL_SEQ_WINDOW && (__s32)(psn - s->done) < (__s32)most;
 }
 
-/* Numbers up to @psn are within reach; it is not below @next. */
+/* Extend the window up to @psn, which is not below @next. */
 BL_CORE void bl_seq_reach(struct bl_seq *s, __u32 psn)
 {
 	__u32 ahead = psn - s->next, i;
 
-	/* the numbers up to this one take the places of those a window before */
+	/* Numbers up to @psn take the places of numbers one window before. */
 	for (i = 0; i <= ahead && i < BL_SEQ_WINDOW; i++) {
 		__u32 n = psn - i;
 
@@ -86,7 +85,7 @@ BL_CORE void bl_seq_reach(struct bl_seq *s, __u32 psn)
 	bl_seq_settle(s);
 }
 
-/** bl_seq_add - @psn came. Returns 0 if it had come before. */
+/** bl_seq_add - note that @psn has come. Returns 0 if it had come before. */
 BL_CORE int bl_seq_add(struct bl_seq *s, __u32 psn)
 {
 	if (bl_seq_seen(s, psn))
@@ -97,7 +96,7 @@ BL_CORE int bl_seq_add(struct bl_seq *s, __u32 psn)
 	return 1;
 }
 
-/** bl_seq_free - the buffer of @psn is free. */
+/** bl_seq_free - note that the buffer of @psn is free. */
 BL_CORE void bl_seq_free(struct bl_seq *s, __u32 psn)
 {
 	if ((__s32)(psn - s->done) < 0 || (__s32)(psn - s->next) >= 0)
@@ -107,8 +106,8 @@ BL_CORE void bl_seq_free(struct bl_seq *s, __u32 psn)
 }
 
 /**
- * bl_seq_skip - @psn will not come, or if it comes it is another frame: its buffer is free, and it
- * counts as not seen.
+ * bl_seq_skip - note that @psn will not come, or that another frame will come with this number: its
+ * buffer is free, and it counts as not seen.
  */
 BL_CORE void bl_seq_skip(struct bl_seq *s, __u32 psn)
 {

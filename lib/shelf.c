@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * What the helper thread (helper.c) has delivered in the application's place: messages in their
- * order, with the memory that they lie in, until the application asks for them. To everybody else
- * they are delivered: their credits are given, and nothing takes them back. That is right because
- * they were below the barrier when they came here; the calls that deliver to the application (rx.c,
- * rrx.c) are those that deliver to the shelf.
+ * The shelf: messages that the helper thread (helper.c) has delivered in the application's place,
+ * in order, with the memory that they lie in, until the application asks for them. For all other
+ * processes they are delivered: their credits are returned, and nothing takes them back. That is
+ * correct because they were below the barrier when they came here; the functions that deliver to
+ * the application (rx.c, prepared.c) also deliver to the shelf.
  *
  * Example: 100 messages of two senders lie here, in one chunk of 64 and one of 36. bl_recv() for 70
- * hands out the first chunk, whose buffers are the caller's from now on until his next call, and
- * six of the second, whose buffers stay here as long as the other 30.
+ * messages hands out the first chunk, whose buffers are lent to the application until its next
+ * call, and six messages of the second chunk, whose buffers stay here as long as its other 30
+ * messages.
  */
 #include <stdlib.h>
 
@@ -37,7 +38,7 @@ static struct bl_chunk *chunk_with_room(struct bl_endpoint *ep, struct bl_shelf 
 	return c;
 }
 
-/* What a call has added to the lists of its chunk. */
+/* Count the memory that a delivery has added to the chunk. @before: the chunk's lists before it. */
 static void count_memory(struct bl_endpoint *ep, struct bl_chunk *c, const struct bl_lent *before)
 {
 	const struct bl_buf *b;
@@ -52,7 +53,7 @@ static void count_memory(struct bl_endpoint *ep, struct bl_chunk *c, const struc
 	ep->shelf_bytes += n;
 }
 
-/* Returns false if there is nothing more, or no room. */
+/* Deliver one message to the shelf. Returns false if there is no message, or no room. */
 static bool shelve_message(struct bl_endpoint *ep, struct bl_shelf *s, bool reliable)
 {
 	struct bl_lent *lent = reliable ? &ep->rlent : &ep->lent, callers = *lent, before;
@@ -70,7 +71,7 @@ static bool shelve_message(struct bl_endpoint *ep, struct bl_shelf *s, bool reli
 	count_memory(ep, c, &before);
 	if (n <= 0)
 		return false;
-	/* counted when the application has it */
+	/* Deliveries are counted when the application gets the message. */
 	if (reliable) {
 		ep->st.reliable_delivered--;
 	} else {
@@ -94,7 +95,7 @@ void bl_shelf_fill(struct bl_endpoint *ep)
 		;
 }
 
-/* The first chunk is empty: its memory is the caller's until he asks for more. */
+/* The messages of the first chunk are handed out: lend its memory to the application. */
 static void lend_chunk(struct bl_endpoint *ep, struct bl_shelf *s, struct bl_lent *lent)
 {
 	struct bl_chunk *c = s->head;
@@ -151,10 +152,7 @@ uint32_t bl_shelf_count(const struct bl_endpoint *ep, bool reliable)
 	return c && (!reliable || c->m[c->at].d.ts < bl_failures_limit(ep)) ? s->messages : 0;
 }
 
-/*
- * Whether the helper has taken out as much as it may: what lies on the shelf, what waits for its
- * turn, and the parts of large messages.
- */
+/* Counts what lies on the shelf, what waits in the queues, and the parts of large messages. */
 bool bl_shelf_full(const struct bl_endpoint *ep)
 {
 	uint64_t n = ep->shelf_bytes + (uint64_t)(ep->rq.frames + ep->rrq.frames) * BL_SHELF_FRAME;

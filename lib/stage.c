@@ -15,7 +15,6 @@
 #include "send_fail.h"
 #include "stage.h"
 
-/* Forget what is staged for a peer, and report it. */
 void bl_stage_drop(struct bl_endpoint *ep, struct bl_peer *p, uint8_t why)
 {
 	struct bl_tx *t = &p->tx;
@@ -68,7 +67,7 @@ static int begin_frame(struct bl_endpoint *ep, struct bl_peer *p)
 	if (t->nframes >= bl_stage_cap(t->window, t->alone))
 		return -EAGAIN;
 	if (t->nframes) {
-		/* frames of one GSO send are equally long: pad the one that is finished */
+		/* Frames of one GSO send are equally long: pad the one that is finished. */
 		bl_stage_fill_data(ep, bl_stage_frame(ep, t, t->nframes - 1), t->count);
 		memset(bl_stage_frame(ep, t, t->nframes - 1) + t->fill, 0, ep->frame_max - t->fill);
 	}

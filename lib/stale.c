@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The end of an endpoint that is out (1Pipe 5.2, "Receiver recovery"): put out by its host while it
- * lived, announced as failed with its host, or too far behind the announcements. What it has stored
- * and the group is certain to deliver it delivers itself, in order; then it says ESTALE, and tells
- * up to which timestamp its state is the group's.
+ * The end of an endpoint that is out (1Pipe 5.2, "Receiver recovery"): its host has put it out
+ * while it lived, it was announced as failed with its host, or it is too far behind the
+ * announcements. It delivers, in order, what it has stored and all other receivers are certain to
+ * deliver, too. Then it returns -ESTALE, and tells up to which timestamp its state is that of the
+ * group.
  *
- * What is certain: messages below a commit barrier that this host had received before anybody could
- * be told that the endpoint is out. Every sender's messages below that were acknowledged by all, or
- * recalled with an answer from here; the ring has the messages, the recalls, and the page has the
- * failures of senders whose T is below. docs/reliable.md, "Receiver recovery", has the argument.
+ * Certain are messages below a commit barrier that this host had received before any host could be
+ * told that the endpoint is out. All messages below that barrier were acknowledged by all
+ * receivers, or recalled with an answer from here. The ring has the messages and the recalls, and
+ * the page has the failures of senders whose T is below. docs/reliable.md, "Receiver recovery", has
+ * the argument.
  *
- * Example: C = 90 had come when the daemon put the endpoint out; the ring holds messages 70, 85
- * and 95. Resume lets C pass on to 400. The process wakes up, delivers 70 and 85, and gets ESTALE,
- * with ts = 90. 95 is undecided: its sender may have been told before it had all ACKs, and recalled
- * it from the others.
+ * Example: C = 90 had come when the daemon put the endpoint out; the ring holds messages 70, 85 and
+ * 95. After Resume, C advances to 400. The process wakes up, delivers 70 and 85, and gets -ESTALE
+ * with ts = 90. Message 95 is undecided: its sender may have been told of the failure before it had
+ * all ACKs, and may have recalled the message from the other receivers.
  */
 #include "buf.h"
 #include "error.h"
@@ -50,8 +52,8 @@ int bl_recv_undecided(struct bl_endpoint *ep, struct bl_delivery *out, size_t ma
 	bl_enter(ep);
 	if (!is_at_end(ep)) {
 		rc = bl_set_error(ep, EAGAIN,
-				  "bl_recv_reliable() has not said ESTALE: nothing is undecided "
-				  "yet");
+				  "nothing is undecided until bl_recv_reliable() has returned "
+				  "-ESTALE");
 	} else {
 		ep->undecided = true;
 		bl_rx_release(ep, &ep->rlent);

@@ -38,7 +38,7 @@ static void count_sent(struct bl_endpoint *ep, struct bl_tx *t, uint32_t frames)
 	ep->flying += frames;
 }
 
-/* Send what the window allows of the large messages of @p. */
+/* Send FRAGs of the large messages of @p, as far as the window allows. */
 static void send_frags(struct bl_endpoint *ep, struct bl_peer *p, struct bl_batch *b)
 {
 	const uint32_t head = BL_FRAME_HEAD + sizeof(struct bl_frag), room = ep->frame_max - head;
@@ -132,9 +132,10 @@ static void send_stage(struct bl_endpoint *ep, struct bl_peer *p, struct bl_batc
 }
 
 /*
- * What has left may have been delivered, and the answer may have been lost; what is staged has not
- * left. Nothing more is sent there but PROBEs until one of them is answered: so the numbers go on
- * where they were, and nothing to others ever waits for it again.
+ * Give up a destination that does not answer. Frames that have left may have been delivered, and
+ * only the answer may be lost; what is staged has not left. From now on only PROBEs are sent there,
+ * until one is answered: so the sequence numbers continue where they were, and nothing to other
+ * destinations waits for it again.
  */
 static void give_up_peer(struct bl_endpoint *ep, struct bl_peer *p)
 {
@@ -166,8 +167,8 @@ static void send_probe(struct bl_endpoint *ep, struct bl_peer *p, uint64_t now)
 }
 
 /*
- * The ring is full, as far as we know. If nobody of us is in it, a PROBE is to tell when it is
- * empty; whoever gets it may say that its window is open.
+ * The NIC's ring is full, as far as is known. If it has no frame of ours, a PROBE serves as the
+ * witness that tells when the ring is empty; its receiver may also answer that its window is open.
  */
 static void wait_for_nic(struct bl_endpoint *ep, uint64_t mono)
 {
@@ -232,7 +233,8 @@ int bl_tx_flush(struct bl_endpoint *ep)
 		return 0;
 	}
 	if (any) {
-		ts = bl_tx_stamp(ep); /* frames are in the transmit queue when sendmmsg() returns */
+		/* the frames are in the transmit queue when sendmmsg() returns */
+		ts = bl_tx_stamp(ep);
 		if (!bl_nic_take(ep, need)) {
 			BL_WRITE_ONCE(mine->ts, BL_TIME_NONE);
 			wait_for_nic(ep, mono);
@@ -268,17 +270,16 @@ void bl_tx_credit(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *body
 		return;
 	}
 	if (v.incarnation != ep->incarnation)
-		return; /* of an earlier life */
+		return; /* of an earlier life of this endpoint */
 	if (bl_psn_before(t->next_psn, v.psn) && v.psn - t->next_psn > BL_AHEAD_MAX)
-		return; /* of frames that were never sent: the receiver will find back
-			   (place_core.h) */
+		return; /* of frames that were never sent; the receiver recovers (place_core.h) */
 	ep->st.credits_received++;
 	bl_patience_heard(&t->patience, bl_mono(), outstanding_frames(t) != 0 && !t->dead);
 	if (bl_psn_before(t->next_psn, v.psn)) {
 		/*
-		 * It was misled by somebody else's frame, not so far that it would notice: what we
-		 * send now is old to it. So we go there, and do not know what became of what was on
-		 * the way.
+		 * A forged frame has misled the receiver, but not so far that it would notice, so
+		 * it takes what is sent now for old. Continue at its number; what became of the
+		 * outstanding frames is unknown.
 		 */
 		for (; t->credited != t->next_psn; t->credited++)
 			bl_tx_fail_frame(ep, p, t->credited, BL_NAK_WHOLE, BL_NAK_UNKNOWN);

@@ -25,8 +25,8 @@
 	 BL_WAIT_ACKED)
 
 /*
- * Whether a call for @what could never end well: whoever is out begins anew, when he was delivered
- * what is certain.
+ * Whether a call for @what can never succeed: the endpoint is out and has delivered what is
+ * certain.
  */
 static bool is_hopeless(const struct bl_endpoint *ep, unsigned int what)
 {
@@ -55,8 +55,8 @@ static unsigned int conditions_met(const struct bl_endpoint *ep, unsigned int wh
 }
 
 /*
- * Ask to be woken, then look once more: what came in between is found here, what comes later finds
- * us armed. Returns what holds already.
+ * Arm the wake-up, then check again: what came before it was armed is found here, what comes later
+ * wakes the sleeper. Returns the conditions that hold already.
  */
 static unsigned int arm_and_recheck(struct bl_endpoint *ep, unsigned int what)
 {
@@ -76,7 +76,8 @@ static unsigned int arm_and_recheck(struct bl_endpoint *ep, unsigned int what)
 		now = bl_wake_firsts(ep, what);
 		if (before == ep->st.frames_received && acked == ep->rreaped &&
 		    now.ts == first.ts && now.ts_c == first.ts_c)
-			return 0; /* nothing new: armed for the right moment */
+			/* nothing new came, so the wake-up is armed for the right moment */
+			return 0;
 	}
 }
 
@@ -137,8 +138,8 @@ static int process_endpoint(struct bl_endpoint *ep)
 		return 0;
 	}
 	/*
-	 * nobody is armed: the descriptor stays readable until a call that finds nothing, as
-	 * level-triggered loops expect
+	 * No wake-up is armed: the descriptor stays readable until a call finds nothing, as
+	 * level-triggered loops expect.
 	 */
 	bl_wake_raise_fd(ep);
 	return n ? n : count_ready(ep);
@@ -219,7 +220,7 @@ int bl_wait(struct bl_endpoint *ep, unsigned int what, int timeout_ms)
 	return rc;
 }
 
-/* First what the helper has taken out; what came after it only when that is all gone. */
+/* Deliver what the helper has taken out first; what came after it only when the shelf is empty. */
 static int deliver_stream(struct bl_endpoint *ep, bool reliable, struct bl_delivery *out,
 			  size_t max)
 {
@@ -243,11 +244,11 @@ static int receive_stream(struct bl_endpoint *ep, struct bl_delivery *out, size_
 		return n;
 	bl_rx_release(ep, lent);
 	if (!max)
-		return bl_set_error(ep, EINVAL, "there must be room for a delivery");
+		return bl_set_error(ep, EINVAL, "there must be room for at least one delivery");
 	for (;;) {
 		bl_work(ep);
 		if (is_hopeless(ep, what)) {
-			/* what the helper took out was delivered as far as all others can tell */
+			/* for all other processes, what the helper took out was delivered */
 			n = (int)bl_shelf_take(ep, reliable, out, max);
 			return n ? n : bl_outcast(ep);
 		}

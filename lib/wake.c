@@ -19,13 +19,16 @@ struct bl_firsts bl_wake_firsts(const struct bl_endpoint *ep, unsigned int what)
 
 	if (what & BL_WAIT_RECV_RELIABLE)
 		w.ts_c = c ? c->ts : BL_WAKE_ON_DATA;
-	/* what can be delivered, and is not what one waits for, must not wake all the time */
+	/* A message that can be delivered but is not waited for must not cause wake-ups. */
 	if (!(what & (BL_WAIT_RECV | BL_WAIT_SEND)))
 		w.ts = BL_WAKE_ON_DATA;
 	return w;
 }
 
-/* pairs with lower_next() and wake_below() in bpf/host/host.bpf.c */
+/*
+ * Lower a minimum of the wake page to @until. Pairs with lower_next() and wake_below() in
+ * bpf/host/host.bpf.c.
+ */
 static void lower_minimum(__u64 *next, uint64_t until)
 {
 	__u64 cur;
@@ -38,7 +41,7 @@ static void lower_minimum(__u64 *next, uint64_t until)
 		;
 }
 
-/* Whether staged frames wait for slots of the window, and not only for what receivers say. */
+/* Whether staged frames wait for slots of the window, and not only for WINDOWs of receivers. */
 static bool waits_for_slots(const struct bl_endpoint *ep)
 {
 	return ep->rts || ep->rstaged > bl_window_room(ep);
@@ -48,7 +51,7 @@ void bl_wake_arm(struct bl_endpoint *ep, struct bl_firsts firsts, unsigned int w
 {
 	__atomic_store_n(&ep->wake->ep[ep->slot].until, firsts.ts, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&ep->wake->ep[ep->slot].until_c, firsts.ts_c, __ATOMIC_SEQ_CST);
-	/* pairs with close_slot() in bpf/host/commit.h */
+	/* Pairs with close_slot() in bpf/host/commit.h. */
 	if (what & BL_WAIT_ACKED || (what & BL_WAIT_SEND_RELIABLE && waits_for_slots(ep)))
 		__atomic_store_n(&ep->wake->ep[ep->slot].on_ack, 1, __ATOMIC_SEQ_CST);
 	lower_minimum(&ep->wake->next, firsts.ts);
@@ -64,8 +67,8 @@ void bl_disarm(struct bl_endpoint *ep)
 }
 
 /*
- * When there is something to do without a wake-up; 0: never. Also the last resort against a ring so
- * full that the program could not put its wake-up into it.
+ * The 50 ms are a last resort: the ring may be so full that the program could not put its wake-up
+ * into it.
  */
 uint64_t bl_wake_due_at(const struct bl_endpoint *ep)
 {
@@ -81,7 +84,6 @@ uint64_t bl_wake_due_at(const struct bl_endpoint *ep)
 	return !at || (fallback && fallback < at) ? fallback : at;
 }
 
-/* The timer that bl_fd() needs for probes. */
 void bl_wake_set_timer(struct bl_endpoint *ep)
 {
 	struct itimerspec it = { .it_value = { .tv_nsec = 0 } };
@@ -93,7 +95,6 @@ void bl_wake_set_timer(struct bl_endpoint *ep)
 	timerfd_settime(ep->timerfd, TFD_TIMER_ABSTIME, &it, NULL);
 }
 
-/* At once, and as long as nobody asks. */
 void bl_wake_raise_fd(struct bl_endpoint *ep)
 {
 	timerfd_settime(ep->timerfd, TFD_TIMER_ABSTIME,

@@ -14,12 +14,12 @@
 #include "tx.h"
 #include "work.h"
 
-/* Minimum time between two raises of the turn: the line is read for every frame of this host. */
+/* Least time between two raises of the turn, since the line is read for every frame of this host */
 #define TURN_NS 1000000ULL
 
 /*
- * Whoever works is not to blame for a receiver that does not answer; pairs with
- * loader/order/limits.c.
+ * Show the daemon that this process works, so that it is not blamed for a receiver that does not
+ * answer. Pairs with loader/order/limits.c.
  */
 static void raise_turn(struct bl_endpoint *ep, uint64_t mono)
 {
@@ -46,7 +46,6 @@ void bl_work_reliable(struct bl_endpoint *ep)
 		bl_rtx_flush(ep);
 }
 
-/* everything but delivery */
 void bl_work(struct bl_endpoint *ep)
 {
 	uint64_t last;

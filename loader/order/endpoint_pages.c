@@ -333,7 +333,7 @@ int bl_failure_announce(struct bl_node *n, const struct bl_failure *f)
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 	page->ring[number % BL_FAILS_MAX] = *f;
 	page->ring[number % BL_FAILS_MAX].number = number;
-	/* pairs with bl_recall_last() in lib/recall.c */
+	/* pairs with bl_failures_last() in lib/failures.c */
 	__atomic_store_n(&page->last, number, __ATOMIC_RELEASE);
 	bl_failures_unmap(page);
 	/* wake who sleeps; whose connection is of an earlier daemon looks by itself */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * An endpoint without a kernel program: pages and ring are memory of the test, the socket is a UDP
- * socket on loopback. fake_carry() plays the receiver's XDP program: it takes frames off the socket
- * and appends them to the ring, as bpf/host/host.bpf.c does. Barriers are set by hand.
+ * An endpoint without a kernel program: pages and ring are memory of the test, and the socket is a
+ * UDP socket on loopback. fake_carry() plays the receiver's XDP program: it takes frames off the
+ * socket and appends them to the ring, as bpf/host/host.bpf.c does. Tests set the barriers.
  *
- * Endpoints at different loopback addresses are hosts of their own (sent to by UDP GSO); at one
- * address they are local to each other.
+ * Endpoints at different loopback addresses are hosts of their own (frames between them may leave
+ * by UDP GSO); endpoints at one address are local to each other.
  */
 #ifndef BARLINE_TESTS_LIB_FAKE_H
 #define BARLINE_TESTS_LIB_FAKE_H
@@ -53,7 +53,7 @@ struct fake {
 	uint8_t *ring;
 };
 
-/* a frame as it was on the wire */
+/* A frame as it was on the wire. */
 struct seen {
 	uint8_t b[4096];
 	uint32_t len;
@@ -74,8 +74,8 @@ static inline void *fake_pages(size_t n)
 }
 
 /*
- * consumer page; producer page and, behind it, the data twice in a row: as the kernel maps a BPF
- * ring buffer
+ * Map the consumer page, then the producer page and behind it the data twice in a row, as the
+ * kernel maps a BPF ring buffer.
  */
 static inline void fake_ring(struct fake *f, uint32_t bytes)
 {
@@ -164,15 +164,15 @@ static inline uint64_t fake_now(void)
 	return FAKE_BUS + bl_mono();
 }
 
-/* everything that was sent until now may be delivered */
+/* Raise the barrier above everything that was sent until now. */
 static inline void fake_barrier_now(struct fake *f)
 {
 	fake_barrier(f, f->ep->last_ts > fake_now() ? f->ep->last_ts + 1 : fake_now());
 }
 
 /*
- * a record in the ring: what bpf_ringbuf_reserve() and submit leave behind. @flags:
- * BPF_RINGBUF_BUSY_BIT, _DISCARD_BIT. Returns its header.
+ * Reserve a record in the ring, as bpf_ringbuf_reserve() and a submit leave it. @flags:
+ * BPF_RINGBUF_BUSY_BIT, _DISCARD_BIT. Returns its header, or NULL if the ring is full.
  */
 static inline uint32_t *fake_reserve(struct fake *f, uint32_t room, uint32_t flags,
 				     struct bl_rec **rec)
@@ -194,7 +194,9 @@ static inline bool fake_put(struct fake *f, const struct bl_addr *from, uint8_t 
 {
 	uint32_t room = len <= 216 ? BL_REC_SMALL : len <= 1496 ? BL_REC_FULL : BL_REC_JUMBO;
 	struct bl_rec *rec;
-	/* BPF_RINGBUF_BUSY_BIT: a helper thread may look at it meanwhile */
+	/*
+	 * Busy (BPF_RINGBUF_BUSY_BIT) until it is complete, since a helper thread may look at it.
+	 */
 	uint32_t *head = fake_reserve(f, room, 1u << 31, &rec);
 
 	if (!head)
@@ -212,7 +214,7 @@ static inline bool fake_put(struct fake *f, const struct bl_addr *from, uint8_t 
 	return true;
 }
 
-/* the next frame on the endpoint's socket */
+/* Take the next frame off the endpoint's socket. Returns false if there is none. */
 static inline bool fake_take(struct fake *f, struct seen *s)
 {
 	struct sockaddr_in sin;
@@ -239,7 +241,7 @@ static inline bool fake_take(struct fake *f, struct seen *s)
 	return true;
 }
 
-/* take a frame that must be there and have this opcode */
+/* Take a frame that must be there and have this opcode. */
 static inline void fake_expect(struct fake *f, struct seen *s, uint8_t op)
 {
 	assert_true(fake_take(f, s));
@@ -254,8 +256,8 @@ static inline void fake_silent(struct fake *f)
 }
 
 /*
- * the receiver's XDP program, for everything that is on the socket; @lose: of 1000 DATA and FRAG
- * frames, this many are lost. Returns frames stored.
+ * Play the receiver's XDP program for everything that is on the socket. @lose: how many of 1000
+ * DATA and FRAG frames are lost. Returns the number of frames stored.
  */
 static inline int fake_carry_lossy(struct fake *f, struct rnd *r, uint32_t lose)
 {
@@ -290,7 +292,7 @@ static inline struct bl_peer *fake_peer(const struct fake *f, const struct fake 
 	return p;
 }
 
-/* a CREDIT from @from in @f's ring */
+/* Put a CREDIT from @from into the ring of @f. */
 static inline void fake_credit(struct fake *f, const struct fake *from, uint32_t psn,
 			       uint16_t window)
 {
@@ -315,7 +317,7 @@ static inline void fake_nak(struct fake *f, const struct fake *from, uint32_t ps
 	assert_true(fake_put(f, &from->ep->self, BL_OP_NAK, 0, 0, body, sizeof(body)));
 }
 
-/* a DATA body with one item; returns its length */
+/* Build a DATA body with one item; returns its length. */
 static inline uint32_t body_one(uint8_t *b, uint16_t incarnation, const void *data, uint32_t len)
 {
 	bl_store16(b, incarnation);
@@ -326,7 +328,7 @@ static inline uint32_t body_one(uint8_t *b, uint16_t incarnation, const void *da
 	return 6 + len;
 }
 
-/* failures reported by an endpoint */
+/* Failures that an endpoint has reported. */
 struct failures {
 	struct {
 		uint64_t ts, cookie;
@@ -348,7 +350,7 @@ static inline void on_fail(void *ctx, uint64_t ts, const struct bl_addr *dst, ui
 	fs->f[fs->n++].why = why;
 }
 
-#ifdef FAKE_THREE /* before this file is included: a test that wants three endpoints */
+#ifdef FAKE_THREE /* defined by a test that wants three endpoints */
 static struct fake a, b, c;
 
 static int three_up(void **state)

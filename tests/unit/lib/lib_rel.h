@@ -2,7 +2,7 @@
 /*
  * The reliable stream between fake endpoints (lib_fake.h): the test carries frames from socket to
  * ring, closes slots as the sender's host program does when an ACK comes, and moves the commit
- * barrier by hand.
+ * barrier.
  */
 #ifndef BARLINE_TESTS_LIB_REL_H
 #define BARLINE_TESTS_LIB_REL_H
@@ -11,7 +11,7 @@
 
 static struct bl_failures pages[4];
 
-/* an endpoint that has what the reliable stream needs */
+/* Make an endpoint that has what the reliable stream needs. */
 static inline void make(struct fake *f, const char *ip, int i)
 {
 	fake_make(f, ip, FAKE_RING);
@@ -23,7 +23,7 @@ static inline void make(struct fake *f, const char *ip, int i)
 
 static inline void drop(struct fake *f)
 {
-	f->ep->failures = NULL; /* not mapped: bl_exit() would unmap it */
+	f->ep->failures = NULL; /* not a mapping that bl_exit() could unmap */
 	fake_free(f);
 }
 
@@ -33,9 +33,9 @@ static inline uint64_t word(const struct fake *f)
 }
 
 /*
- * The receiver's program: into the ring; the sender's slot is closed if @ack, and a RECALL is
- * answered into the sender's ring, whether the receiver's process works or not. Returns PREPs among
- * the frames.
+ * Play the receiver's program: frames go into the ring of @to, slots of @from are closed if @ack,
+ * and a RECALL is answered into the ring of @from, whether the receiver's process works or not.
+ * Returns the number of PREPs among the frames.
  */
 static inline int carry(struct fake *to, struct fake *from, bool ack)
 {
@@ -52,7 +52,7 @@ static inline int carry(struct fake *to, struct fake *from, bool ack)
 		if (s.op == BL_OP_RECALL)
 			assert_true(fake_put(from, &to->ep->self, BL_OP_RECALLED, 0, s.psn, s.body,
 					     s.body_len));
-		assert_int_not_equal(s.op, BL_OP_RECALLED); /* programs alone say so */
+		assert_int_not_equal(s.op, BL_OP_RECALLED); /* only programs send it */
 		if (s.op != BL_OP_PREP)
 			continue;
 		n++;
@@ -67,24 +67,24 @@ static inline int carry(struct fake *to, struct fake *from, bool ack)
 	return n;
 }
 
-/* @a asks @b for its window, and gets it */
+/* Let @a ask @b for its window, get it, and send @greeting. */
 static inline void introduce(struct fake *a, struct fake *b, int greeting)
 {
 	struct bl_msg m = msg_to(b, &greeting, sizeof(greeting), 0);
 
 	assert_int_equal(bl_send_reliable(a->ep, &m, 1, 0), 0);
-	assert_int_equal(bl_rtx_room(a->ep), 0); /* held until it answers */
+	assert_int_equal(bl_rtx_room(a->ep), 0); /* held until b answers */
 	assert_int_equal(carry(b, a, true), 0);
 	bl_process(b->ep);
 	carry(a, b, true);
 	bl_process(a->ep);
 	assert_int_equal(bl_rtx_room(a->ep), 1);
-	/* twice, where the CPU was away for longer than the retransmission timeout */
+	/* Twice, if the CPU was busy for longer than the retransmission timeout. */
 	assert_true(carry(b, a, true) >= 1);
 	bl_process(a->ep);
 }
 
-/* two hosts, of which @a has said 7 to @b */
+/* Make two hosts, of which @a has sent 7 to @b. */
 static inline void make_pair(struct fake *a, struct fake *b)
 {
 	make(a, "127.0.0.1", 0);

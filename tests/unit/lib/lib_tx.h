@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the tests of lib/tx.c share: three endpoints, of which a sends, and a NIC's ring whose fill
- * level the test sets.
+ * What the tests of the best-effort sender (lib/stage.c, lib/tx.c) share: three endpoints, of which
+ * a sends, and a NIC's ring whose fill level the test sets.
  */
 #ifndef BARLINE_TESTS_LIB_TX_H
 #define BARLINE_TESTS_LIB_TX_H
@@ -18,7 +18,7 @@ static inline int send_one(const struct fake *to, const void *data, uint32_t len
 	return bl_send(a.ep, &m, 1, flags);
 }
 
-/* @n frames of a byte: credits and NAKs talk about numbers only */
+/* Send @n frames of one byte: CREDITs and NAKs speak of numbers only. */
 static inline void send_frames(const struct fake *to, uint32_t n)
 {
 	while (n--)
@@ -35,7 +35,7 @@ static inline void fill_pattern(void)
 		pattern[i] = (uint8_t)(i * 7 + (i >> 8));
 }
 
-/* of every socket */
+/* bytes in the send buffer of every socket */
 static int outq;
 
 static int outq_of(int fd)

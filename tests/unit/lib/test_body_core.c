@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * lib/body_core.h: bodies of DATA, FRAG, CREDIT and NAK frames, cut and lying at every byte. A body
- * ends where its allocation ends.
+ * lib/body_core.h: bodies of DATA, FRAG, CREDIT and NAK frames, cut and falsified at every byte. A
+ * body ends where its allocation ends.
  */
 #include "tests/unit/unit.h"
 
 #include "lib/body_core.h"
 
-/* a body of @count items; @spec: lengths, -1 for a reference */
+/* Build a body of @count items. @spec: lengths; -1: a reference. */
 static uint32_t build(uint8_t *b, uint32_t count, const int *spec, uint32_t n)
 {
 	uint32_t len = sizeof(struct bl_data), i, k;
@@ -37,7 +37,7 @@ static int open_exact(const uint8_t *b, uint32_t len)
 	struct bl_item item;
 	int n = bl_items_open(&it, p, len), seen = 0;
 
-	/* a checked body can be walked to its end, byte by byte */
+	/* A checked body can be walked to its end, byte by byte. */
 	if (n > 0) {
 		volatile uint8_t sum = 0;
 		uint32_t k;
@@ -133,7 +133,7 @@ static void bl_items_open__references(void **state)
 		bl_store32(b + 10, t[i].length);
 		assert_int_equal(open_exact(b, len), t[i].want);
 	}
-	/* the greatest length that is none: 0xFFFE bytes are not here */
+	/* The greatest length that is not a reference: the body does not have 0xFFFE bytes. */
 	build(b, 1, &ref, 1);
 	bl_store16(b + 4, BL_ITEM_REF - 1);
 	assert_int_equal(open_exact(b, 64), -1);
@@ -222,7 +222,7 @@ static void bl_credit_open__edges(void **state)
 	assert_int_equal(v.psn, 0xffeeddcc);
 	assert_int_equal(v.incarnation, 0x1234);
 	assert_int_equal(v.window, 256);
-	/* a window of 0 would shut a sender out for good */
+	/* A window of 0 would close the sender's window for good. */
 	memcpy(shut, b, 8);
 	bl_store16(shut + 6, 0);
 	assert_int_equal(bl_credit_open(&v, shut, 8), -1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * When frames go by way of the controller (lib/forward_core.h), and which may
+ * When frames go by way of the controller (lib/forward_core.h), and which frames may
  * (loader/order/forward.h).
  */
 #include "tests/unit/unit.h"
@@ -20,17 +20,20 @@ static void bl_fwd_due__edges(void **state)
 		int due;
 		__u64 then;
 	} t[] = {
-		/* often and for long: both */
+		/* Often and for long: both. */
 		{ 0, 1000 * MS, 0, 1300 * MS, 5, 1, 6300 * MS },
 		{ 0, 1000 * MS, 0, 1300 * MS - 1, 5, 0, 0 },
 		{ 0, 1000 * MS, 0, 1300 * MS, 4, 0, 0 },
 		{ 0, 1000 * MS, 0, 9000 * MS, 4, 0, 0 },
 		{ 0, 1000 * MS, 0, 1299 * MS, 1000, 0, 0 },
-		/* the destination is known for it: what is sent again, at once */
+		/*
+		 * The destination is known to be hard to reach: a frame that is sent again is
+		 * forwarded at once.
+		 */
 		{ 1301 * MS, 1290 * MS, 0, 1300 * MS, 2, 1, 1301 * MS },
 		{ 1301 * MS, 1300 * MS, 0, 1300 * MS, 1, 0, 1301 * MS },
 		{ 1300 * MS, 1290 * MS, 0, 1300 * MS, 2, 0, 1300 * MS },
-		/* not the same frame so soon, but the destination stays known */
+		/* Not the same frame so soon, but the destination stays known. */
 		{ 0, 1000 * MS, 1300 * MS, 1400 * MS - 1, 6, 0, 6400 * MS - 1 },
 		{ 0, 1000 * MS, 1300 * MS, 1400 * MS, 6, 1, 6400 * MS },
 		{ 2000 * MS, 1250 * MS, 1260 * MS, 1300 * MS, 3, 0, 2000 * MS },

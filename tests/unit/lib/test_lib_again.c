@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * An endpoint and its host's daemon: the goodbye that it leaves in its line; and how it finds the
- * next daemon. The daemons are the test's: a socket pair for the one that it registered with, a
- * socket that listens for the next.
+ * An endpoint and its host's daemon: the last word that the endpoint leaves in its line, and how it
+ * finds the next daemon. The test plays the daemons: a socket pair for the daemon that the endpoint
+ * registered with, a listening socket for the next one.
  */
 #include "tests/unit/lib/lib_fake.h"
 
@@ -58,7 +58,7 @@ static void bl_exit__says_goodbye_in_its_line(void **state)
 		assert_int_equal(lines[k].bye, k == slot ? last + 1 : 0);
 }
 
-/* It has never sent: that it left is said all the same. */
+/* An endpoint that has never sent also says that it leaves. */
 static void bl_exit__who_never_sent(void **state)
 {
 	uint32_t slot = a.ep->slot;
@@ -68,7 +68,7 @@ static void bl_exit__who_never_sent(void **state)
 	assert_int_equal(lines[slot].bye, 1);
 }
 
-/* Its parent is still there. */
+/* Its parent still uses the endpoint. */
 static void bl_exit__of_a_child_says_nothing(void **state)
 {
 	uint32_t slot = a.ep->slot;
@@ -105,7 +105,7 @@ static int listen_at(int backlog)
 	return s;
 }
 
-/* with a daemon, at the other end of @first */
+/* Set-up with a daemon at the other end of @first. */
 static int served(void **state)
 {
 	struct epoll_event e = { .events = EPOLLIN, .data.u32 = BL_EV_DAEMON };
@@ -132,7 +132,7 @@ static int unserved(void **state)
 	return down(state);
 }
 
-/* The daemon dies, and the library has seen it. */
+/* The daemon dies, and the library notices. */
 static void daemon_dies(int *fd)
 {
 	close(*fd);
@@ -141,7 +141,7 @@ static void daemon_dies(int *fd)
 	assert_true(a.ep->daemon_gone);
 }
 
-/* As if the time to the next attempt had passed. */
+/* Let the time to the next attempt pass. */
 static void process_later(void)
 {
 	assert_true(a.ep->again_ns > bl_mono() && a.ep->again_ns != UINT64_MAX);
@@ -175,7 +175,7 @@ static void answer(int error)
 	assert_int_equal(send(conn, &rep, sizeof(rep), 0), sizeof(rep));
 }
 
-/* Frames go to the daemon that serves it, or to none. */
+/* Frames go to the daemon at the other end of @fd; -1: no daemon gets them. */
 static void forwards(int fd)
 {
 	struct bl_peer p = { .addr = { .ip = { 1 }, .port = 5 } };
@@ -199,15 +199,15 @@ static void again__the_next_daemon_serves(void **state)
 	forwards(first);
 	daemon_dies(&first);
 	forwards(-1);
-	for (i = 0; i < 3; i++) /* nobody listens */
+	for (i = 0; i < 3; i++) /* no daemon listens */
 		process_later();
 	listener = listen_at(4);
-	bl_process(a.ep); /* too early */
+	bl_process(a.ep); /* too early for an attempt */
 	nobody_asks();
 	process_later();
 	asked();
 	forwards(-1);
-	/* it waits for the answer, however long, and is at work meanwhile */
+	/* The endpoint waits for the answer without a limit, and works meanwhile. */
 	for (i = 0; i < 3; i++) {
 		a.ep->again_ns = 0;
 		bl_process(a.ep);
@@ -219,7 +219,7 @@ static void again__the_next_daemon_serves(void **state)
 	assert_false(a.ep->daemon_gone);
 	assert_int_equal(a.ep->st.reconnects, 1);
 	forwards(conn);
-	/* a byte says that there is an announcement, and nothing else */
+	/* A byte says only that there is an announcement. */
 	while (poll(&wakes, 1, 0) == 1)
 		bl_process(a.ep);
 	assert_int_equal(send(conn, "", 1, 0), 1);
@@ -227,7 +227,7 @@ static void again__the_next_daemon_serves(void **state)
 	bl_process(a.ep);
 	assert_int_equal(poll(&wakes, 1, 0), 0);
 	assert_false(a.ep->daemon_gone);
-	/* and the next one */
+	/* The next daemon dies, too. */
 	daemon_dies(&conn);
 	process_later();
 	asked();
@@ -237,7 +237,7 @@ static void again__the_next_daemon_serves(void **state)
 	assert_int_equal(a.ep->st.reconnects, 2);
 }
 
-/* It ends before it has answered: another one is asked. */
+/* A daemon that ends before it has answered: another one is asked. */
 static void again__dies_before_its_answer(void **state)
 {
 	(void)state;
@@ -249,7 +249,7 @@ static void again__dies_before_its_answer(void **state)
 	nobody_asks(); /* not at once */
 	process_later();
 	asked();
-	answer(EAGAIN); /* it cannot now */
+	answer(EAGAIN); /* it cannot take the endpoint over now */
 	bl_process(a.ep);
 	assert_true(a.ep->daemon_gone);
 	nobody_asks();
@@ -260,10 +260,10 @@ static void again__dies_before_its_answer(void **state)
 	assert_false(a.ep->daemon_gone);
 }
 
-/* For good; and nothing is different from before. */
+/* A refusal is final, and changes nothing else. */
 static void again__refused(void **state)
 {
-	/* of a daemon that does not know the question */
+	/* the answer of a daemon that does not know the request */
 	static const struct bl_attach_rep other = { .magic = BL_SOCK_MAGIC, .error = EPROTO };
 	static const int errors[] = { ENOENT, ESTALE, EBUSY, EPERM, EPROTO, 0 };
 	struct bl_delivery d;
@@ -288,7 +288,7 @@ static void again__refused(void **state)
 	assert_int_equal(a.ep->st.reconnects, 0);
 }
 
-/* A daemon that is stopped, with a full queue of connections: nobody waits for it. */
+/* A stopped daemon with a full queue of connections blocks no call. */
 static void again__nobody_waits(void **state)
 {
 	int more[8], i, full = 0;
@@ -315,7 +315,7 @@ static void again__nobody_waits(void **state)
 	asked();
 }
 
-/* Whoever polls hears of the end when a frame does not go. */
+/* An endpoint that polls and never sleeps notices the end when a frame cannot be sent. */
 static void again__who_never_sleeps(void **state)
 {
 	struct bl_delivery d;
@@ -334,7 +334,10 @@ static void again__who_never_sleeps(void **state)
 	forwards(conn);
 }
 
-/* A child of fork() is not the process that the daemon knows; who is out begins anew. */
+/*
+ * A child of fork(), which is not the process that the daemon knows, and an endpoint that is out do
+ * not ask.
+ */
 static void again__not_for(void **state)
 {
 	int status;
@@ -374,7 +377,7 @@ static void again__by_the_helper(void **state)
 	assert_int_equal(bl_helper_start(a.ep, 0), 0);
 	close(first);
 	assert_int_equal(bl_send(a.ep, &m, 1, 0), 0);
-	fake_barrier_now(&a); /* it can be delivered */
+	fake_barrier_now(&a); /* the message can be delivered */
 	while ((conn = accept(listener, NULL, NULL)) < 0 && bl_mono() < until)
 		poll(NULL, 0, 5);
 	assert_true(conn >= 0);

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/*
- * A process becomes an endpoint: what it is told while it waits for its host's daemon. The daemon
- * is the test's.
- */
+/* bl_init() while it waits for the host's daemon, which the test plays. */
 #include <errno.h>
 #include <poll.h>
 #include <setjmp.h>
@@ -25,7 +22,7 @@
 
 static struct sockaddr_un at = { .sun_family = AF_UNIX };
 
-/* 0: the daemon's refusal arrived as it was meant. */
+/* Register in a child. Returns 0 if the refusal of the daemon arrived as it was sent. */
 static int registers(void)
 {
 	const struct bl_options o = { .socket_path = at.sun_path };
@@ -38,7 +35,7 @@ static int registers(void)
 	return 1;
 }
 
-/* Sleeps in the kernel, as a process that waits for an answer. */
+/* Whether the process sleeps in the kernel, waiting for an answer. */
 static int sleeps(pid_t pid)
 {
 	char path[64], text[512] = "", *state;
@@ -55,7 +52,7 @@ static int sleeps(pid_t pid)
 	return state && state[2] == 'S';
 }
 
-/* It is stopped while it waits, and goes on: it waits on. */
+/* A process that is stopped while it waits, and continued, waits on. */
 static void bl_init__stopped_while_it_waits(void **state)
 {
 	struct bl_attach_rep rep = { .magic = BL_SOCK_MAGIC,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A destination that does not answer: found out once, at the price of a wait; from then on it costs
- * nobody anything. What is sent there fails at once, it is asked in the background, and it is
- * served again when it answers. The best-effort stream's side of it is in test_lib_tx_fail.c
+ * A destination that does not answer is found out once, after a wait, and delays nothing
+ * afterwards. Sends to it fail at once, it is asked in the background, and it is served again when
+ * it answers. test_lib_tx_fail.c has the best-effort stream's part
  * (bl_tx_timers__probes_then_unreachable).
  */
 #include <sys/syscall.h>
@@ -11,7 +11,7 @@
 
 static uint64_t ahead_ns;
 
-/* The clock of library and test: so much ahead of the machine's. */
+/* The clock of library and test: @ahead_ns ahead of the machine's. */
 int clock_gettime(clockid_t id, struct timespec *ts)
 {
 	int rc = (int)syscall(SYS_clock_gettime, id, ts);
@@ -40,7 +40,7 @@ static int send_to(const struct fake *to, uint64_t cookie, unsigned int flags)
 	return bl_send_reliable(a.ep, &m, 1, flags);
 }
 
-/* OPENs that left for c, which does not look at them */
+/* Count the OPENs that left for c, which does not read them. */
 static int opens(void)
 {
 	struct seen s;
@@ -53,7 +53,7 @@ static int opens(void)
 	return n;
 }
 
-/* a has found out that c does not answer */
+/* Set-up: a has found out that c does not answer. */
 static int dead_up(void **state)
 {
 	int i;
@@ -82,7 +82,7 @@ static int dead_down(void **state)
 	return 0;
 }
 
-/* time goes on, by as much as it takes c to be asked */
+/* Let enough time pass that c is asked again. */
 static void later(void)
 {
 	to_c()->retry_ns = 1;
@@ -99,7 +99,7 @@ static void dead__fails_at_once_and_holds_nobody_up(void **state)
 	for (i = 0; i < 50; i++) {
 		assert_int_equal(send_to(&c, 100 + (uint64_t)i, 0), 0);
 		assert_int_equal(send_to(&b, 200, 0), 0);
-		/* that to b leaves in the same moment, however long ago c was asked */
+		/* The message to b leaves at once, however long ago c was asked. */
 		assert_int_equal(carry(&b, &a, true), 1);
 		commit(&b, a.ep->last_ts + 1);
 		assert_true(bl_recv_reliable(b.ep, &d, 1, 0) >= 0);
@@ -142,7 +142,10 @@ static void dead__asked_ever_more_rarely(void **state)
 		assert_int_equal(opens(), 1);
 		wait = 2 * wait < BL_RETRY_MAX_NS ? 2 * wait : BL_RETRY_MAX_NS;
 	}
-	/* then only when something is to be sent, and not more often than that */
+	/*
+	 * From now on c is asked only when something is to be sent, and not more often than
+	 * BL_RETRY_MIN_NS.
+	 */
 	a.ep->rtimer_ns = 1;
 	bl_rtx_timers(a.ep, to_c()->retry_ns + 100 * BL_RETRY_MAX_NS);
 	assert_int_equal(opens(), 0);
@@ -167,8 +170,8 @@ static void dead__answers_again(void **state)
 }
 
 /*
- * Who was announced costs as little as who did not answer, however long ago that was; whoever has
- * its port later is found.
+ * A destination that was announced as failed delays as little as one that does not answer, however
+ * long ago that was. A later owner of its port is found.
  */
 static void announced__holds_nobody_up(void **state)
 {
@@ -182,7 +185,7 @@ static void announced__holds_nobody_up(void **state)
 	bl_on_send_fail(a.ep, on_fail, &fs);
 	fail_peer(&a, 0, &c, fake_now());
 	bl_process(a.ep);
-	ahead_ns += BL_RETRY_NS + 100000000; /* so long it was believed before */
+	ahead_ns += BL_RETRY_NS + 100000000; /* a background OPEN would have been due since */
 	for (i = 0; i < 3; i++) {
 		assert_int_equal(send_to(&c, 100, 0), 0);
 		assert_int_equal(send_to(&b, 200, 0), 0);
@@ -194,7 +197,7 @@ static void announced__holds_nobody_up(void **state)
 		assert_int_equal(fs.f[i].why, BL_FAIL_UNREACHABLE);
 	}
 	assert_true(opens() >= 1); /* asked in the background */
-	/* another process is there now */
+	/* Another process is there now. */
 	c.ep->incarnation++;
 	later();
 	assert_int_equal(carry(&c, &a, true), 0);
@@ -207,9 +210,7 @@ static void announced__holds_nobody_up(void **state)
 	assert_int_equal(fs.n, 3);
 }
 
-/*
- * Nobody asks for a process that was announced and was never sent to, but who wants to send there.
- */
+/* A process that was announced and never sent to is asked only when the application sends to it. */
 static void announced__never_sent_to(void **state)
 {
 	(void)state;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The edges of the reliable stream's arithmetic that no story reaches: the largest frame, the last
- * of a turn, a list that is full, and what is said to whom when nothing is wrong.
+ * Edges of the reliable stream's arithmetic: the largest frame, the last frame of a turn, a full
+ * list, and who is told what when nothing is wrong.
  */
 #include "tests/unit/lib/lib_rel.h"
 
@@ -11,7 +11,7 @@
 #include "lib/stage.h"
 #include "maps/forward_abi.h"
 
-/* Frames go to the daemon for other hosts only, and only as long as somebody hears by that way. */
+/* Only frames for other hosts go to the daemon, and only while somebody is heard by that way. */
 static void bl_forward__for_whom(void **state)
 {
 	static uint8_t frame[BL_FORWARD_MAX + 1];
@@ -45,7 +45,10 @@ static void bl_forward__for_whom(void **state)
 	assert_true(recv(sv[1], &m, sizeof(m), 0) < 0);
 	assert_int_equal(a.ep->st.forwarded, 2);
 
-	/* control frames: not at first, not when that was long ago, and none but the stream's */
+	/*
+	 * Control frames: neither before a frame came by way of the controller nor long after it,
+	 * and only those of the reliable stream.
+	 */
 	bl_forward_control(a.ep, p, frame, 100, BL_OP_OPEN);
 	p->fwd_until_ns = 1;
 	bl_forward_control(a.ep, p, frame, 100, BL_OP_OPEN);
@@ -61,7 +64,7 @@ static void bl_forward__for_whom(void **state)
 	drop(&b);
 }
 
-/* A part of a message that is longer than any may be, wherever in it. */
+/* A part, at any offset, of a message that is longer than the limit. */
 static void bl_prep_open__longest_message(void **state)
 {
 	static const struct {
@@ -85,7 +88,7 @@ static void bl_prep_open__longest_message(void **state)
 	}
 }
 
-/* What is reserved is 0: receivers refuse anything else, or will once it means something. */
+/* Reserved fields are 0; receivers refuse anything else. */
 static void open__reserved_is_zero(void **state)
 {
 	struct fake a, b;
@@ -105,7 +108,7 @@ static void open__reserved_is_zero(void **state)
 	drop(&b);
 }
 
-/* One message from @a to @b, delivered. */
+/* Send one message from @a to @b, and deliver it. */
 static void one(struct fake *a, struct fake *b, uint32_t len)
 {
 	static uint8_t data[1500];
@@ -121,7 +124,7 @@ static void one(struct fake *a, struct fake *b, uint32_t len)
 	bl_process(b->ep);
 }
 
-/* A receiver says its window when a quarter of it is free again, wherever its numbers are. */
+/* A receiver tells its window when a quarter of it is free again, wherever its numbers are. */
 static void windows__a_quarter(void **state)
 {
 	struct bl_delivery d;
@@ -147,7 +150,7 @@ static void windows__a_quarter(void **state)
 		one(&a, &b, 4);
 		if (b.ep->st.credits_sent == said)
 			assert_true(r->seq.done - from < quarter);
-		else if (a.ep->st.probes_sent == asked) /* who asks is answered at once */
+		else if (a.ep->st.probes_sent == asked) /* an OPEN is answered at once */
 			assert_true(r->said_psn - from >= quarter);
 		carry(&a, &b, true);
 		bl_process(a.ep);
@@ -157,7 +160,7 @@ static void windows__a_quarter(void **state)
 	drop(&b);
 }
 
-/* No memory for what was recalled: its numbers, and no others, are taken for seen. */
+/* Without memory for a recall, its numbers, and no others, count as seen. */
 static void recall__the_list_is_full(void **state)
 {
 	uint8_t body[sizeof(struct bl_recall)] = { 0 };
@@ -185,7 +188,7 @@ static void recall__the_list_is_full(void **state)
 	drop(&b);
 }
 
-/* All of a hundred frames are late: a turn sends 64 of them again, the next one the others. */
+/* All of a hundred frames are late: one turn sends 64 of them again, the next turn the others. */
 static void bl_rtx_timers__so_many_a_turn(void **state)
 {
 	static uint8_t data[1000];
@@ -203,7 +206,7 @@ static void bl_rtx_timers__so_many_a_turn(void **state)
 		assert_int_equal(bl_send_reliable(a.ep, m + i, 20, 0), 0);
 	assert_int_equal(a.ep->rtail - a.ep->rreaped, ARRAY_SIZE(m));
 	mono = bl_mono() + 100000000000;
-	before = a.ep->st.retransmits; /* where the CPU was away */
+	before = a.ep->st.retransmits; /* the CPU was busy */
 	a.ep->rtimer_ns = 1;
 	bl_rtx_timers(a.ep, mono);
 	assert_int_equal(a.ep->st.retransmits - before, 64);
@@ -217,9 +220,7 @@ static void bl_rtx_timers__so_many_a_turn(void **state)
 	drop(&b);
 }
 
-/*
- * A life is born when it is first heard of: announcements of before do not mean it, later ones do.
- */
+/* A life is born when it is first heard of: earlier announcements do not mean it, later ones do. */
 static void window__when_a_life_was_born(void **state)
 {
 	uint8_t body[sizeof(struct bl_window)] = { 0 };
@@ -239,7 +240,7 @@ static void window__when_a_life_was_born(void **state)
 	fail_peer(&a, 0, &c, fake_now());
 	bl_process(a.ep);
 	assert_int_equal(a.ep->fail_begun, 2);
-	/* the same life says a window again */
+	/* The same life tells a window again. */
 	bl_store32(body, p->rtx.next_psn);
 	bl_store16(body + 4, a.ep->incarnation);
 	bl_store16(body + 6, 33);
@@ -253,7 +254,7 @@ static void window__when_a_life_was_born(void **state)
 	drop(&c);
 }
 
-/* What fits into one frame leaves as one, to the last byte. */
+/* Data that fits into one frame leaves as one frame, to the last byte. */
 static void bl_send_reliable__largest_frame(void **state)
 {
 	const uint32_t head = sizeof(struct bl_hdr) + BL_ACK_BODY + BL_ITEM_OVERHEAD;
@@ -278,8 +279,8 @@ static void bl_send_reliable__largest_frame(void **state)
 }
 
 /*
- * Six hundred frames that are in the queue when the endpoint ends: their sender is told of all of
- * them, of no more than 512 by one NAK.
+ * Six hundred frames are in the queue when the endpoint ends: their sender is told of all of them,
+ * and each NAK names at most 512.
  */
 static void bl_rx_leave__long_runs(void **state)
 {
@@ -297,7 +298,7 @@ static void bl_rx_leave__long_runs(void **state)
 		bl_process(b.ep);
 	}
 	while (fake_take(&a, &s))
-		; /* credits */
+		; /* CREDITs */
 	bl_rx_leave(b.ep);
 	while (fake_take(&a, &s)) {
 		if (s.op != BL_OP_NAK)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Announcements in lib/recall.c when nobody waits for the process: the commit barrier may be beyond
- * T, the port another process's and the host back when it reads them. What is announced is
- * announced here by writing the page.
+ * Announcements (lib/failures.c, lib/discard.c, lib/recall.c) that the process reads late: the
+ * commit barrier may be beyond T, the port may belong to another process, and the host may be back.
+ * The test announces by writing the page.
  */
 #include "tests/unit/lib/lib_rel.h"
 
@@ -32,7 +32,7 @@ static struct {
 static void on_gone(void *ctx, const struct bl_addr *who, uint64_t ts, enum bl_gone_reason why)
 {
 	(void)ctx, (void)who;
-	assert_int_equal(told.fails, told.gones + 1); /* the old one runs first */
+	assert_int_equal(told.fails, told.gones + 1); /* bl_on_proc_fail() runs first */
 	told.gones++;
 	told.ts = ts;
 	told.why = why;
@@ -56,7 +56,7 @@ static void listen_to(struct fake *f)
 	bl_on_proc_gone(f->ep, on_gone, NULL);
 }
 
-/* A PREP with one item, as a process of incarnation @life sends it to @to. */
+/* Put a PREP with one item into the ring of @to, as a process of incarnation @life sends it. */
 static void prep_from(struct fake *to, const struct fake *from, uint16_t life, uint32_t psn,
 		      uint64_t ts, uint8_t value)
 {
@@ -109,8 +109,8 @@ static const char *delivered(struct fake *f)
 /* ---- T and what is delivered ---- */
 
 /*
- * C is beyond T when this process hears of it, and its own recall has no answer yet: what is at or
- * above T waits for the callback.
+ * C is beyond T when this process reads the announcement, and its own recall has no answer yet:
+ * messages at or above T wait for the callback.
  */
 static void deliver__not_beyond_what_is_not_dealt_with(void **state)
 {
@@ -141,8 +141,8 @@ static void deliver__not_beyond_what_is_not_dealt_with(void **state)
 	assert_int_equal(bl_wait(a.ep, BL_WAIT_RECV_RELIABLE, 0), 0);
 	assert_int_equal(told.gones, 0);
 	/*
-	 * b's program answers; the callback, even if it asks for messages itself, comes before
-	 * those
+	 * b's program answers. The callback comes before those messages, even if it asks for
+	 * messages itself.
 	 */
 	told.at = &a;
 	carry(&b, &a, true);
@@ -158,8 +158,8 @@ static void deliver__not_beyond_what_is_not_dealt_with(void **state)
 }
 
 /*
- * Two at once: each callback comes before what is at or above its T, and after nothing of it was
- * lost below.
+ * Two announcements at once: each callback comes before everything at or above its T, and nothing
+ * below is lost.
  */
 static void deliver__in_the_callback_below_the_next(void **state)
 {
@@ -180,7 +180,7 @@ static void deliver__in_the_callback_below_the_next(void **state)
 	bl_process(a.ep);
 	assert_int_equal(told.gones, 2);
 	assert_int_equal(told.why, BL_GONE_DIED);
-	assert_int_equal(told.got, 2); /* x in the first, y in the second */
+	assert_int_equal(told.got, 2); /* x in the first callback, y in the second */
 	assert_string_equal(delivered(&a), "z");
 	assert_int_equal(pages[0].done[a.ep->slot], 2);
 	drop(&a);
@@ -191,8 +191,8 @@ static void deliver__in_the_callback_below_the_next(void **state)
 /* ---- lives ---- */
 
 /*
- * The port is another process's, and frames of both lives are in the ring, when the announcement is
- * read.
+ * The port belongs to another process, and frames of both lives are in the ring, when the
+ * announcement is read.
  */
 static void lives__port_of_another(void **state)
 {
@@ -209,14 +209,17 @@ static void lives__port_of_another(void **state)
 		prep_from(&a, &c, 1, 0, TS0, 'a');
 		prep_from(&a, &c, 1, 1, TS0 + 10, 'b');
 		announce(0, &c, host, host ? 0 : 1, TS0 + 10, host ? BL_WHY_CUT_OFF : BL_WHY_DIED);
-		/* its host is back, or its port taken, after everybody's page had that */
+		/* The host is back, or its port is taken, after all pages had the announcement. */
 		open_from(&a, &c, 2, 0);
 		prep_from(&a, &c, 2, 0, TS0 + 20, 'A');
 		bl_process(a.ep);
 		assert_int_equal(told.gones, 1);
 		assert_int_equal(a.ep->st.discarded, 1);
 		prep_from(&a, &c, 2, 1, TS0 + 30, 'B');
-		/* a copy that was on its way for long: neither taken nor a new beginning */
+		/*
+		 * A copy that was long on the way is neither accepted nor taken for a new
+		 * beginning.
+		 */
 		prep_from(&a, &c, 1, 1, TS0 + 10, 'b');
 		prep_from(&a, &c, 2, 2, TS0 + 40, 'C');
 		open_from(&a, &c, 1, 2);
@@ -224,7 +227,7 @@ static void lives__port_of_another(void **state)
 		assert_string_equal(delivered(&a), "aABC");
 		assert_int_equal(a.ep->st.discarded, 2);
 		assert_int_equal(fake_peer(&a, &c)->rrx.incarnation, 2);
-		/* and that one fails, too */
+		/* The second process fails, too. */
 		prep_from(&a, &c, 2, 3, TS0 + 2000, 'D');
 		announce(0, &c, host, host ? 0 : 2, TS0 + 1500, BL_WHY_DIED);
 		commit(&a, TS0 + 3000);
@@ -236,8 +239,8 @@ static void lives__port_of_another(void **state)
 }
 
 /*
- * What comes after the announcement: a frame with T itself was not committed, and is not taken; the
- * one just below it was, and is. So it is with what was there before.
+ * A frame with timestamp T itself was not committed and is not accepted; the frame just below T was
+ * committed and is accepted. This holds for frames before and after the announcement.
  */
 static void lives__at_its_failure_timestamp(void **state)
 {
@@ -278,7 +281,7 @@ static void lives__at_its_failure_timestamp(void **state)
 }
 
 /*
- * An announcement of a life that this process has nothing with leaves the present one alone:
+ * An announcement of a life that this process has nothing to do with leaves the present life alone:
  * windows, slots, frames.
  */
 static void lives__not_this_one(void **state)
@@ -301,7 +304,7 @@ static void lives__not_this_one(void **state)
 	assert_int_equal(told.why, BL_GONE_LEFT);
 	assert_true(fake_peer(&a, &b)->rtx.open);
 	assert_int_equal(a.ep->st.recalls_sent, 0);
-	/* the slot is open: an ACK closes it */
+	/* The slot is still open: an ACK closes it. */
 	assert_int_equal(bl_rslot_close(bl_rwin_slot(a.ep->rwin, bl_rwin_head(word(&a))),
 					bl_rwin_head(word(&a))),
 			 1);
@@ -310,8 +313,7 @@ static void lives__not_this_one(void **state)
 }
 
 /*
- * A WINDOW that is read together with the announcement may be of before it: nothing is sent on its
- * word.
+ * A WINDOW that is read together with the announcement may be older than it, so it opens nothing.
  */
 static void lives__window_of_who_is_gone(void **state)
 {
@@ -334,13 +336,13 @@ static void lives__window_of_who_is_gone(void **state)
 	bl_process(a.ep);
 	bl_process(a.ep);
 	assert_int_equal(told.gones, 1);
-	assert_int_equal(carry(&c, &a, true), 0); /* no PREP: nobody would ever acknowledge it */
+	assert_int_equal(carry(&c, &a, true), 0); /* no PREP, which would never be acknowledged */
 	assert_int_equal(bl_rwin_used(word(&a)), 0);
 	assert_int_equal(fs.n, 1);
 	assert_int_equal(fs.f[0].why, BL_FAIL_FAILED);
 	/*
-	 * who is there afterwards is asked, and believed: the WINDOW was perhaps of its new
-	 * processes
+	 * The present process there is asked, and its WINDOW is used: it may come from a new
+	 * process.
 	 */
 	fake_peer(&a, &c)->rtx.retry_ns = 0;
 	assert_int_equal(bl_send_reliable(a.ep, &m, 1, 0), 0);
@@ -350,7 +352,7 @@ static void lives__window_of_who_is_gone(void **state)
 	assert_int_equal(fs.n, 2); /* that one failed at once */
 	assert_int_equal(bl_send_reliable(a.ep, &m, 1, 0), 0);
 	assert_int_equal(carry(&c, &a, false), 1);
-	/* it is not who failed, whatever is announced of its host's past */
+	/* This life has not failed, whatever is announced about its host's past. */
 	assert_int_equal(bl_rwin_used(word(&a)), 1);
 	announce(0, &c, false, 10, TS0, BL_WHY_DIED);
 	bl_process(a.ep);
@@ -362,9 +364,9 @@ static void lives__window_of_who_is_gone(void **state)
 }
 
 /*
- * Whoever asks several times for a window is answered several times, and by way of the controller
- * late. A process that was announced meanwhile is not believed then either, though no window of it
- * was open when the announcement came.
+ * A process that is asked several times answers several times, by way of the controller perhaps
+ * late. A process that was announced meanwhile gets no window then either, although none of its
+ * windows was open when the announcement came.
  */
 static void lives__late_window_of_who_is_gone(void **state)
 {
@@ -388,9 +390,9 @@ static void lives__late_window_of_who_is_gone(void **state)
 	window_from(&a, &c, 9, 0);
 	bl_process(a.ep);
 	assert_false(fake_peer(&a, &c)->rtx.open);
-	assert_int_equal(carry(&c, &a, true), 0); /* no PREP: nobody would ever acknowledge it */
+	assert_int_equal(carry(&c, &a, true), 0); /* no PREP, which would never be acknowledged */
 	assert_int_equal(bl_rwin_used(word(&a)), 0);
-	/* the next process there is another one */
+	/* The next process there is another one. */
 	window_from(&a, &c, 10, 0);
 	bl_process(a.ep);
 	assert_true(fake_peer(&a, &c)->rtx.open);
@@ -400,7 +402,10 @@ static void lives__late_window_of_who_is_gone(void **state)
 	drop(&c);
 }
 
-/* A new life of the receiver waits until what the old one has not acknowledged is taken back. */
+/*
+ * A new life of the receiver waits until frames that the old life has not acknowledged are
+ * recalled.
+ */
 static void lives__new_receiver_waits_for_the_recall(void **state)
 {
 	struct fake a, b, c;
@@ -439,8 +444,8 @@ static void lives__new_receiver_waits_for_the_recall(void **state)
 /* ---- who missed too much ---- */
 
 /*
- * As many as the page has, but for the one that may be being written; one more, and it cannot know
- * what it has missed.
+ * The page holds as many announcements as it has places, but for one that may be being written.
+ * With one more, the process cannot know what it has missed.
  */
 static void page__goes_round(void **state)
 {
@@ -459,7 +464,7 @@ static void page__goes_round(void **state)
 		assert_int_equal(bl_wait(a.ep, BL_WAIT_SEND_RELIABLE, 0) < 0 || a.ep->outcast,
 				 more);
 		if (!more) {
-			/* and on, round after round */
+			/* The page goes round several times. */
 			for (i = 0; i < 3 * BL_FAILS_MAX; i++) {
 				announce(0, &c, false, 9, TS0 + (uint64_t)i, BL_WHY_LEFT);
 				bl_process(a.ep);
@@ -472,8 +477,8 @@ static void page__goes_round(void **state)
 }
 
 /*
- * A RECALL of somebody of whom nothing was heard: the program has answered, so a copy of the frame
- * must not be taken.
+ * A RECALL from an unknown sender: the program has answered, so a copy of the frame must not be
+ * accepted.
  */
 static void recall__of_a_stranger(void **state)
 {
@@ -498,9 +503,8 @@ static void recall__of_a_stranger(void **state)
 }
 
 /*
- * c has acknowledged its part of a scattering, and leaves; that is dealt with at once. Then d,
- * which has not acknowledged its part, dies: b is asked to take its part out, and nobody waits for
- * an answer of c.
+ * c has acknowledged its part of a scattering, and leaves; that is handled at once. Then d, which
+ * has not acknowledged its part, dies: b is asked to drop its part, and no answer of c is awaited.
  */
 static void recall__not_of_who_is_gone_already(void **state)
 {
@@ -525,7 +529,7 @@ static void recall__not_of_who_is_gone_already(void **state)
 	announce(0, &c, false, c.ep->incarnation, a.ep->last_ts + 100, BL_WHY_LEFT);
 	bl_process(a.ep);
 	assert_int_equal(told.gones, 1);
-	assert_true(bl_rwin_used(word(&a)) > 0); /* d may acknowledge it still */
+	assert_true(bl_rwin_used(word(&a)) > 0); /* d may still acknowledge it */
 	announce(0, &d, false, d.ep->incarnation, a.ep->last_ts + 200, BL_WHY_DIED);
 	bl_process(a.ep);
 	assert_int_equal(told.gones, 1);

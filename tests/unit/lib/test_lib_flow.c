@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The library as a whole: several endpoints, traffic both ways, credits and reports carried between
- * them, with and without losses.
- *
- * What is held to: a message is delivered once, whole and unchanged, or its sender is told that it
- * was not; all receivers see one order; a sender that has something to send never waits for a timer
- * while nothing is lost.
+ * The library as a whole: several endpoints, traffic both ways, CREDITs and NAKs carried between
+ * them, with and without losses. Checked: a message is delivered once, whole and unchanged, or its
+ * sender is told that it was not; all receivers see one order; a sender that has something to send
+ * never waits for a timer while nothing is lost.
  */
 #include "tests/unit/lib/lib_fake.h"
 
@@ -22,7 +20,7 @@ static int up(void **state)
 
 	(void)state;
 	for (i = 0; i < MEMBERS; i++) {
-		/* the last two share a host */
+		/* The last two share a host. */
 		snprintf(ip, sizeof(ip), "127.0.1.%d", i == MEMBERS - 1 ? (int)i : (int)i + 1);
 		fake_make(&m[i], ip, FAKE_RING);
 	}
@@ -42,8 +40,8 @@ static int down(void **state)
 }
 
 /*
- * the network: everything that lies on sockets into rings, then the barrier of all: nothing is in
- * flight between two calls
+ * Play the network: move everything from sockets into rings, then raise the barrier of all
+ * endpoints, since nothing is in flight between two calls.
  */
 static int carry_all(struct rnd *r, uint32_t lose)
 {
@@ -111,7 +109,7 @@ static void flow__every_size_arrives_unchanged(void **state)
 }
 
 /*
- * A busy sender is driven by credits alone. @len bytes in each message, @more: held back to share
+ * A busy sender is driven by CREDITs alone. @len: bytes of each message. @more: held back to share
  * frames.
  */
 static void stream(uint32_t len, unsigned int flags, uint32_t ring, uint32_t total)
@@ -134,7 +132,7 @@ static void stream(uint32_t len, unsigned int flags, uint32_t ring, uint32_t tot
 			assert_int_equal(rc, 0);
 			sent++;
 		}
-		m[0].ep->timers_ns = 0; /* no timer: a probe would hide a standstill */
+		m[0].ep->timers_ns = 0; /* no timer: a PROBE would hide a standstill */
 		moved = fake_carry(&to);
 		fake_barrier(&to, m[0].ep->last_ts + 1);
 		while ((n = bl_recv(to.ep, d, 64, 0)) > 0) {
@@ -173,7 +171,7 @@ static void flow__a_busy_sender_never_stands_still(void **state)
 
 		stream(lens[i], 0, FAKE_RING, total);
 		stream(lens[i], BL_MORE, FAKE_RING, total);
-		stream(lens[i], BL_MORE, 1 << 16, total); /* a window of four or so */
+		stream(lens[i], BL_MORE, 1 << 16, total); /* a window of about four frames */
 		stream(lens[i], BL_MORE, 1 << 21, total);
 	}
 }
@@ -210,8 +208,8 @@ static void told(void *ctx, uint64_t ts, const struct bl_addr *dst, uint64_t coo
 }
 
 /*
- * deliver at member @who; every delivery is checked against what was sent, and against the order of
- * the one before
+ * Deliver at member @who. Each delivery is checked against what was sent, and against the order of
+ * the one before.
  */
 static int take(int who, struct bl_delivery *last, struct bl_addr *last_src)
 {
@@ -286,14 +284,14 @@ static void many_to_many(struct rnd *r, uint32_t scatterings, uint32_t lose)
 			carry_all(r, lose);
 			for (i = 0; i < MEMBERS; i++)
 				take(i, &last[i], &src[i]);
-			if (lose) /* time passes: those who wait ask */
+			if (lose) /* time passes: senders that wait send PROBEs */
 				for (i = 0, later += BL_RTO_MAX_NS; i < MEMBERS; i++)
 					bl_tx_timers(m[i].ep, bl_mono() + later);
 		}
 	}
 	/*
-	 * until all is quiet: credits, probes, reports. Probes and reports are not lost here, so
-	 * silence is no proof of death
+	 * Until all is quiet: CREDITs, PROBEs, NAKs. PROBEs and NAKs are not lost here, so silence
+	 * means that nothing is left.
 	 */
 	for (quiet = 0; quiet < 6;) {
 		int moved = 0;
@@ -312,7 +310,7 @@ static void many_to_many(struct rnd *r, uint32_t scatterings, uint32_t lose)
 		quiet = moved ? (quiet ? 1 : 0) : quiet + 1;
 		if (lose && moved && !m[0].ep->held && !m[1].ep->held && !m[2].ep->held &&
 		    !m[3].ep->held) {
-			/* probes alone move, for ever: stop when nothing is on the way any more */
+			/* PROBEs go on for ever: stop when no data is outstanding any more. */
 			bool out = false;
 
 			for (i = 0; i < MEMBERS; i++)
@@ -343,8 +341,8 @@ static void check_books(bool lossless)
 			delivered += books[k].delivered[i];
 			failed += books[k].failed[i];
 			/*
-			 * one scattering, one timestamp: with the total order within each receiver,
-			 * one order for all
+			 * One timestamp per scattering: together with the total order at each
+			 * receiver, that makes one order for all.
 			 */
 			for (j = 0; j < i; j++)
 				if (books[k].delivered[i] && books[k].delivered[j])

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A kernel that refuses UDP GSO: nothing is lost by it, in either stream. A socket that sends
- * without checksums (SO_NO_CHECK) is refused by every kernel; what Linux before 6.11 says of a
- * device that leaves checksums to it is seen in tests/vm.
+ * A kernel that refuses UDP GSO: nothing is lost, in either stream. Every kernel refuses GSO for a
+ * socket that sends without checksums (SO_NO_CHECK). tests/vm has the refusal of kernels before
+ * 6.11 for a device that leaves checksums to the kernel.
  */
 #include "tests/unit/lib/lib_fake.h"
 
@@ -24,7 +24,7 @@ static void make(struct fake *f, const char *ip, int i)
 
 static void drop(struct fake *f)
 {
-	f->ep->failures = NULL; /* not mapped: bl_exit() would unmap it */
+	f->ep->failures = NULL; /* not a mapping that bl_exit() could unmap */
 	fake_free(f);
 }
 
@@ -40,7 +40,10 @@ static void count_fail(void *ctx, uint64_t ts, const struct bl_addr *dst, uint64
 	++*(int *)ctx;
 }
 
-/* Frames of @a into the ring of @b, and slots of what is reliable closed. Returns how many. */
+/*
+ * Move frames of @a into the ring of @b, and close the slots of reliable frames. Returns their
+ * number.
+ */
 static int carry(struct fake *b, struct fake *a)
 {
 	struct seen s;
@@ -85,7 +88,9 @@ static void best_effort__refused(void **state)
 	bl_on_send_fail(a.ep, count_fail, &failed);
 	fake_peer(&a, &b)->tx.window = BL_WINDOW_MAX;
 	refuse(&a, 1);
-	/* 10 frames of one flush: one by one, as they would have been cut, with one timestamp */
+	/*
+	 * 10 frames of one flush leave one by one, as they would have been cut, with one timestamp.
+	 */
 	stage(&a, &b, 10, 1400);
 	assert_int_equal(bl_flush(a.ep), 0);
 	for (k = 0; k < 10; k++) {
@@ -101,8 +106,8 @@ static void best_effort__refused(void **state)
 	assert_int_equal(a.ep->st.send_failed, 0);
 	assert_int_equal(a.ep->st.frames_sent, 10);
 	/*
-	 * it is not asked for again at once: the last frame leaves by itself, and so it may claim
-	 * its barrier
+	 * GSO is not tried again at once. The last frame leaves by itself, and so may claim its
+	 * barrier.
 	 */
 	stage(&a, &b, 3, 1400);
 	assert_int_equal(bl_flush(a.ep), 0);
@@ -112,7 +117,7 @@ static void best_effort__refused(void **state)
 	}
 	fake_silent(&b);
 	assert_true(a.ep->gso_pause > 0);
-	/* but once it is, and is taken, the pause is over for good */
+	/* When GSO is tried again and accepted, the pause is over for good. */
 	refuse(&a, 0);
 	a.ep->gso_pause = 0;
 	stage(&a, &b, 3, 1400);
@@ -126,7 +131,7 @@ static void best_effort__refused(void **state)
 	drop(&b);
 }
 
-/* a message of many parts, which go ahead of their reference */
+/* A message of many parts, which leave before their reference. */
 static void best_effort__large_refused(void **state)
 {
 	struct bl_delivery d[4];
@@ -157,7 +162,7 @@ static void best_effort__large_refused(void **state)
 	drop(&b);
 }
 
-/* nothing waits for a retransmission */
+/* Nothing waits for a retransmission. */
 static void reliable__refused(void **state)
 {
 	struct bl_delivery d[64];

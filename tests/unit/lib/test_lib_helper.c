@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The helper thread (lib/helper.c, lib/shelf.c): what it does while the application does not call,
- * and what it leaves to the application's next call. test_lib_helper_tsan.c is the same under the
- * thread sanitizer; so the test itself touches an endpoint that has a helper by its socket, its
- * ring and the calls of barline.h only.
+ * The helper thread (lib/helper.c, lib/away.c, lib/shelf.c): what it does while the application
+ * does not call, and what it leaves to the application's next call. These tests also run under the
+ * thread sanitizer (test_lib_helper_tsan.c), so the test itself uses an endpoint that has a helper
+ * only by its socket, its ring and the calls of barline.h.
  */
 #include "tests/unit/lib/lib_rel.h"
 
@@ -37,7 +37,7 @@ static int down(void **state)
 	return 0;
 }
 
-/* the program wakes whoever sleeps on the ring */
+/* Wake the sleepers on the ring, as the program does. */
 static void wake(const struct fake *f)
 {
 	assert_int_equal(eventfd_write(f->ep->fd[BL_FD_RING], 1), 0);
@@ -51,7 +51,7 @@ static void send_one(struct fake *from, struct fake *to, uint32_t v, bool reliab
 		reliable ? bl_send_reliable(from->ep, &m, 1, 0) : bl_send(from->ep, &m, 1, 0), 0);
 }
 
-/* all that was sent may be delivered */
+/* Let everything that was sent be delivered. */
 static void all_may(struct fake *f)
 {
 	uint64_t now = fake_now() + 1000000000ULL;
@@ -66,7 +66,7 @@ static int receive(struct fake *f, bool reliable, struct bl_delivery *d, int max
 			: bl_recv(f->ep, d, (size_t)max, 0);
 }
 
-/* what a sender hears from @b: CREDITs and WINDOWs go into its ring */
+/* Carry CREDITs and WINDOWs of @b into the sender's ring. Returns whether the sender has room. */
 static bool room_again(bool reliable)
 {
 	carry(&b, &a, true);
@@ -77,22 +77,22 @@ static bool room_again(bool reliable)
 }
 
 /*
- * Ten windows and more, to somebody who does not call: all leave, and all are delivered in order
- * later.
+ * Ten windows and more to a receiver that does not call: all frames leave, and all are delivered in
+ * order later.
  */
 static void takes_out(bool reliable, bool helper)
 {
 	static const uint32_t N = 300;
 	struct bl_delivery d[48];
-	uint32_t sent = 0, got = 0, idle = 0; /* idle: rounds since one was sent */
+	uint32_t sent = 0, got = 0, idle = 0; /* idle: rounds since a message was sent */
 	uint64_t end = bl_mono() + WAIT_MS * 1000000ULL;
 	int n, i;
 
 	all_may(&b);
-	bl_recv_reliable(b.ep, d, 1, 0); /* of make_pair() */
+	bl_recv_reliable(b.ep, d, 1, 0); /* the message of make_pair() */
 	if (helper)
 		assert_int_equal(bl_helper_start(b.ep, 0), 0);
-	/* without a helper nobody but this thread can change anything */
+	/* Without a helper only this thread could change anything. */
 	for (; sent < N && bl_mono() < end && (helper || idle < 100); idle++) {
 		uint8_t big[1400];
 		struct bl_msg m = msg_to(&b, big, sizeof(big), sent);
@@ -110,7 +110,7 @@ static void takes_out(bool reliable, bool helper)
 			usleep(200);
 	}
 	if (!helper) {
-		assert_true(sent < N); /* what the helper is good for */
+		assert_true(sent < N); /* the window stays closed without a helper */
 		return;
 	}
 	assert_int_equal(sent, N);
@@ -155,8 +155,8 @@ static uint64_t unread(const struct fake *f)
 }
 
 /*
- * The helper has looked so many times more. It raises the turn of its line when it does, if
- * something that its endpoint sent waits for an ACK.
+ * Wait until the helper has checked @times times more. A check raises the turn of the endpoint's
+ * line if something that it sent waits for an ACK.
  */
 static void looks(const struct fake *f, uint64_t times)
 {
@@ -171,8 +171,8 @@ static void looks(const struct fake *f, uint64_t times)
 }
 
 /*
- * Beyond its limit the ring is not read: as without a helper. What the application takes makes
- * room.
+ * Beyond its limit the helper does not read the ring, as without a helper. What the application
+ * takes makes room.
  */
 static void bl_helper__memory_is_bounded(void **state)
 {
@@ -188,7 +188,7 @@ static void bl_helper__memory_is_bounded(void **state)
 	send_one(&b, &c, 1, true); /* c's program does not answer */
 	all_may(&b);
 	assert_int_equal(bl_helper_start(b.ep, 256 << 10), 0);
-	/* a sender that minds no windows */
+	/* A sender that ignores windows. */
 	while (bl_mono() < end) {
 		while (fake_put(&b, &from, BL_OP_DATA, ts + psn, psn, body,
 				body_one(body, 5, "x", 1) + 1000))
@@ -199,7 +199,7 @@ static void bl_helper__memory_is_bounded(void **state)
 		usleep(1000);
 	}
 	assert_true(psn > 400); /* more than the ring alone holds */
-	/* never more: it stays full for ten looks */
+	/* Never more: it stays full for ten checks. */
 	looks(&b, 10);
 	while (fake_put(&b, &from, BL_OP_DATA, ts + psn, psn, body,
 			body_one(body, 5, "x", 1) + 1000))
@@ -216,7 +216,7 @@ static void bl_helper__memory_is_bounded(void **state)
 	assert_int_equal(got, psn);
 }
 
-/* What was lost is sent again, without the application. */
+/* Lost frames are sent again without the application. */
 static void bl_helper__sends_again(void **state)
 {
 	uint64_t end = bl_mono() + WAIT_MS * 1000000ULL;
@@ -233,7 +233,7 @@ static void bl_helper__sends_again(void **state)
 		usleep(1000);
 	}
 	assert_int_equal(n, 3);
-	/* nobody looks at a process whose turn is raised (loader/order/standstill_core.h) */
+	/* A process whose turn is raised is not put out (loader/order/standstill_core.h). */
 	assert_true(__atomic_load_n(&a.ep->inflight[a.ep->slot].turn, __ATOMIC_RELAXED) > 0);
 	bl_helper_stop(a.ep);
 	assert_true(a.ep->st.retransmits >= 3);
@@ -247,7 +247,7 @@ static void on_proc_fail(void *ctx, const struct bl_addr *who, uint64_t ts)
 	(void)ctx, (void)who, (void)ts;
 	called_in = pthread_self();
 	proc_failed++;
-	/* the library, called from within */
+	/* The callback calls the library. */
 	bl_process(b.ep);
 }
 
@@ -259,9 +259,9 @@ static void on_send_failed(void *ctx, uint64_t ts, const struct bl_addr *dst, ui
 }
 
 /*
- * C has failed, with a scattering of B's open that A has stored. The helper asks A to take it out,
- * gets the answer, and nothing of it holds the commit barrier any more; B's application hears of it
- * in its own thread, before anything that came after.
+ * c has failed, and a scattering of b that a has stored was also sent to c. The helper asks a to
+ * drop it and gets the answer, so the scattering does not hold the commit barrier any more. b's
+ * application hears of the failure in its own thread, before anything that came after it.
  */
 static void bl_helper__takes_back(void **state)
 {
@@ -285,10 +285,10 @@ static void bl_helper__takes_back(void **state)
 	carry(&a, &b, true);
 	while (fake_take(&c, &s))
 		;
-	assert_true(bl_rwin_used(word(&b)) > 0); /* C's is open */
+	assert_true(bl_rwin_used(word(&b)) > 0); /* the slot of c is open */
 	assert_int_equal(bl_helper_start(b.ep, 0), 0);
 	fail_peer(&b, 1, &c, ts - 1);
-	/* A's program answers; A goes on sending to B */
+	/* a's program answers; a goes on sending to b. */
 	while (bl_mono() < end && (bl_rwin_used(__atomic_load_n(&b.ep->inflight[b.ep->slot].state,
 								__ATOMIC_ACQUIRE)) ||
 				   !recalled)) {
@@ -308,7 +308,7 @@ static void bl_helper__takes_back(void **state)
 	assert_int_equal(
 		bl_rwin_used(__atomic_load_n(&b.ep->inflight[b.ep->slot].state, __ATOMIC_ACQUIRE)),
 		0);
-	/* what A sends now is beyond T, and is taken out: its window opens again and again */
+	/* What a sends now is beyond T, and is taken out: its window opens again and again. */
 	for (i = 0; i < 200; i++) {
 		send_one(&a, &b, 100 + (uint32_t)i, true);
 		while (!room_again(true) && bl_mono() < end) {
@@ -322,7 +322,7 @@ static void bl_helper__takes_back(void **state)
 	assert_int_equal(fs->n, 0);
 	carry(&b, &a, true);
 	all_may(&b);
-	/* the application's turn */
+	/* The application calls. */
 	n = bl_recv_reliable(b.ep, d, 8, 0);
 	assert_true(n > 0);
 	assert_int_equal(proc_failed, 1);
@@ -350,15 +350,15 @@ static void bl_helper__wakes_event_loops(void **state)
 
 	all_may(&b);
 	while (bl_process(b.ep))
-		bl_recv_reliable(b.ep, d, 4, 0); /* of make_pair() */
+		bl_recv_reliable(b.ep, d, 4, 0); /* the message of make_pair() */
 	assert_int_equal(poll(&p, 1, 0), 0);
 	assert_int_equal(bl_helper_start(b.ep, 0), 0);
 	send_one(&a, &b, 5, false);
-	fake_carry(&b); /* the program does not wake: it is the helper that finds it */
+	fake_carry(&b); /* no wake-up: the helper finds the frame */
 	all_may(&b);
 	assert_int_equal(poll(&p, 1, WAIT_MS), 1);
 	assert_true(bl_process(b.ep) > 0);
-	/* and as long as it is there */
+	/* It stays readable while the message is there. */
 	assert_int_equal(poll(&p, 1, 0), 1);
 	assert_int_equal(bl_wait(b.ep, BL_WAIT_RECV, 0), BL_WAIT_RECV);
 	assert_int_equal(bl_recv(b.ep, d, 4, 0), 1);
@@ -368,7 +368,8 @@ static void bl_helper__wakes_event_loops(void **state)
 }
 
 /*
- * Who leaves says what of that which his helper took out he has not delivered, message by message.
+ * An endpoint that leaves tells, message by message, what the helper took out and the application
+ * has not read.
  */
 static void bl_helper__leaves(void **state)
 {
@@ -431,8 +432,8 @@ static void bl_helper__start_and_stop(void **state)
 	}
 	assert_int_equal(bl_helper_start(b.ep, 0), 0);
 	/*
-	 * cancelled in its sleep: the endpoint is another thread's then, and the helper stands in
-	 * again
+	 * Cancelled in its sleep: the endpoint belongs to another thread then, and the helper
+	 * stands in again.
 	 */
 	assert_int_equal(pthread_create(&t, NULL, sleeps, b.ep), 0);
 	usleep(50000);
@@ -444,7 +445,7 @@ static void bl_helper__start_and_stop(void **state)
 	for (i = 0; i < WAIT_MS && unread(&b); i++)
 		usleep(1000);
 	assert_int_equal(unread(&b), 0);
-	/* a child has none, and waits for nothing */
+	/* A child has no helper, and waits for nothing. */
 	pid = fork();
 	assert_true(pid >= 0);
 	if (!pid) {
@@ -479,7 +480,9 @@ static void bl_helper__has_no_signals(void **state)
 	main_thread = pthread_self();
 	sigaction(SIGUSR1, &sa, NULL);
 	assert_int_equal(bl_helper_start(b.ep, 0), 0);
-	/* with this thread's blocked the process has no other to give it to */
+	/*
+	 * With the signal blocked in this thread, the process has no other thread to deliver it to.
+	 */
 	sigemptyset(&set);
 	sigaddset(&set, SIGUSR1);
 	pthread_sigmask(SIG_BLOCK, &set, &was);
@@ -495,7 +498,7 @@ static void bl_helper__has_no_signals(void **state)
 	signal(SIGUSR1, SIG_DFL);
 }
 
-/* What ends the helper is told, once; the application goes on by itself. */
+/* An error that ends the helper is reported once; the application continues by itself. */
 static void bl_helper__its_end_is_told(void **state)
 {
 	struct bl_delivery d[4];
@@ -503,7 +506,7 @@ static void bl_helper__its_end_is_told(void **state)
 
 	(void)spare;
 	assert_int_equal(bl_helper_start(b.ep, 0), 0);
-	/* its epoll instance becomes something that none is */
+	/* Its epoll instance becomes a descriptor of another kind. */
 	assert_true(dup2(b.ep->sock, b.ep->helper_epfd) >= 0);
 	send_one(&a, &b, 5, false);
 	fake_carry(&b);
@@ -521,7 +524,7 @@ static void bl_helper__its_end_is_told(void **state)
 	bl_helper_stop(b.ep);
 }
 
-/* Data of a delivery stays where it is while the helper takes out what comes next. */
+/* Data of a delivery stays where it is while the helper takes out the next messages. */
 static void bl_helper__data_stays_valid(void **state)
 {
 	uint64_t end = bl_mono() + WAIT_MS * 1000000ULL;
@@ -557,10 +560,7 @@ static void bl_helper__data_stays_valid(void **state)
 	bl_helper_stop(b.ep);
 }
 
-/*
- * The application of test_lib_helper's b: calls of all kinds, with pauses that let the helper in,
- * in the middle of everything.
- */
+/* An application of b that makes calls of all kinds, with pauses in which the helper stands in. */
 struct app {
 	uint32_t got[2], want;
 	uint64_t end;
@@ -622,7 +622,7 @@ static void bl_helper__comes_and_goes(void **state)
 	pthread_t t;
 
 	all_may(&b);
-	assert_int_equal(bl_recv_reliable(b.ep, d, 4, 0), 1); /* of make_pair() */
+	assert_int_equal(bl_recv_reliable(b.ep, d, 4, 0), 1); /* the message of make_pair() */
 	assert_int_equal(bl_helper_start(b.ep, 0), 0);
 	assert_int_equal(pthread_create(&t, NULL, lives, &w), 0);
 	while ((sent[0] < w.want || sent[1] < w.want) && bl_mono() < w.end) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Ends: what an endpoint that ends in order says to those who have sent to it (bl_exit()), so that
- * nothing that it delivered is reported as anything else; and how long bl_init() waits for a daemon
- * that does not answer.
+ * What bl_exit() tells the senders, so that no delivered message is reported as anything else; and
+ * how long bl_init() waits for a daemon that does not answer.
  */
 #include "tests/unit/lib/lib_fake.h"
 
@@ -11,7 +10,7 @@
 
 static struct fake a, b;
 static struct failures fs;
-static struct bl_addr b_addr; /* b, also when it is gone */
+static struct bl_addr b_addr; /* b's address, also after b has left */
 
 static int pair_up(void **state)
 {
@@ -40,7 +39,7 @@ static void send_text(const char *text, uint64_t cookie, unsigned int flags)
 	assert_int_equal(bl_send(a.ep, &m, 1, flags), 0);
 }
 
-/* a waits until it would have given up */
+/* Let so much time pass that a gives b up. */
 static void give_up(void)
 {
 	int k;
@@ -58,7 +57,8 @@ static void give_up(void)
 }
 
 /*
- * recv -c 1: the only message, delivered; the credit for it would not have been worth a frame yet
+ * As `recv -c 1`: the only message is delivered, and the credit for it alone would not have caused
+ * a CREDIT yet.
  */
 static void bl_exit__what_was_delivered_is_no_failure(void **state)
 {
@@ -82,8 +82,8 @@ static void bl_exit__what_was_delivered_is_no_failure(void **state)
 }
 
 /*
- * What came and was not delivered is said to be so, message by message: in the queue, in the ring,
- * and in the middle of a frame.
+ * Messages that arrived and were not delivered are reported as such, one by one: in the queue, in
+ * the ring, and in the middle of a frame.
  */
 static void bl_exit__what_was_not_delivered_is(void **state)
 {
@@ -114,8 +114,8 @@ static void bl_exit__what_was_not_delivered_is(void **state)
 }
 
 /*
- * What it never saw is not known: it may have come when nobody was there, or have been delivered,
- * and the answer was lost.
+ * What the endpoint never saw is reported as unknown: it may have come after the endpoint had left,
+ * or may have been delivered with the answer lost.
  */
 static void bl_exit__what_it_never_saw_is_unknown(void **state)
 {
@@ -132,14 +132,14 @@ static void bl_exit__what_it_never_saw_is_unknown(void **state)
 	assert_int_equal(fs.n, 1);
 	assert_int_equal(fs.f[0].cookie, 2);
 	assert_int_equal(fs.f[0].why, BL_FAIL_UNKNOWN);
-	/* what is sent from now on is known not to have left */
+	/* What is sent from now on is known not to have left. */
 	send_text("z", 3, 0);
 	bl_process(a.ep);
 	assert_int_equal(fs.n, 2);
 	assert_int_equal(fs.f[1].why, BL_FAIL_UNREACHABLE);
 }
 
-/* A daemon that is stopped: it listens, and says nothing; or its queue of connections is full. */
+/* A stopped daemon: it listens and does not answer, or its queue of connections is full. */
 static void bl_init__a_daemon_that_does_not_answer(void **state)
 {
 	struct sockaddr_un sun = { .sun_family = AF_UNIX,

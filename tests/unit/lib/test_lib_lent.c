@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * How long the data of a delivery is valid: until the next call of the same function, bl_recv() or
- * bl_recv_reliable(), whatever else is called meanwhile.
- *
- * A buffer that is reused at once would be overwritten by the frame that comes next, so every case
- * lets a frame of the same size come.
+ * bl_recv_reliable(), whatever else is called meanwhile. A buffer that was reused too early would
+ * be overwritten by the next frame, so every case lets a frame of the same size come.
  */
 #include "tests/unit/lib/lib_rel.h"
 
@@ -31,7 +29,7 @@ static int pair_down(void **state)
 	return 0;
 }
 
-/* @value comes to b by the best-effort stream, and may be delivered */
+/* Let @value come to b by the best-effort stream, deliverable. */
 static void best_effort(int value)
 {
 	struct bl_msg m = msg_to(&b, &value, sizeof(value), 0);
@@ -57,7 +55,7 @@ static int value_of(const struct bl_delivery *d)
 	return *(const int *)d->data;
 }
 
-/* the natural loop: take from one stream, take from the other, use both */
+/* The natural loop: take from one stream, take from the other, use both. */
 static void bl_recv__not_ended_by_the_reliable_stream(void **state)
 {
 	struct bl_delivery d, e;
@@ -92,7 +90,7 @@ static void bl_recv_reliable__not_ended_by_best_effort(void **state)
 	assert_int_equal(value_of(&d), BEST);
 }
 
-/* nor by anything else but bl_exit() */
+/* Nothing but bl_exit() ends it either. */
 static void bl_process__ends_nothing(void **state)
 {
 	struct bl_delivery d, e;
@@ -111,7 +109,7 @@ static void bl_process__ends_nothing(void **state)
 	assert_int_equal(value_of(&e), REL);
 }
 
-/* a message in parts has memory of its own, of which the same is true */
+/* A message in parts has memory of its own, with the same rule. */
 static void large__not_ended_by_the_other_stream(void **state)
 {
 	static uint8_t big[3000];
@@ -135,11 +133,14 @@ static void large__not_ended_by_the_other_stream(void **state)
 	assert_int_equal(bl_process(b.ep), 0);
 	assert_int_equal(e.len, sizeof(big));
 	for (i = 0; i < (int)sizeof(big);
-	     i++) /* not memcmp() by cmocka, which no sanitizer looks into */
+	     i++) /* not by cmocka's memcmp(), which no sanitizer checks */
 		assert_int_equal(((const uint8_t *)e.data)[i], big[i]);
 }
 
-/* what is given back at the next call is used again: the loop of a receiver does not grow */
+/*
+ * Buffers that are given back at the next call are used again: the loop of a receiver does not
+ * grow.
+ */
 static void bl_recv__buffers_come_back(void **state)
 {
 	struct bl_delivery d;

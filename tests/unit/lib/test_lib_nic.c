@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * lib/nic.c: two endpoints of one host, x and y, share the ring of its NIC; c is elsewhere. What
- * SIOCOUTQ says of their sockets is the test's: so many frames of theirs are in the ring.
+ * lib/nic.c: two endpoints of one host, x and y, share the ring of its NIC; c is on another host.
+ * The test says what SIOCOUTQ returns for their sockets: how many of their frames are in the ring.
  */
 #include "tests/unit/lib/lib_rel.h"
 
@@ -67,7 +67,7 @@ static int down(void **state)
 	return 0;
 }
 
-/* One message to each of @n endpoints of other hosts: so many frames, which leave together. */
+/* One message to each of @n endpoints of other hosts: @n frames, which leave together. */
 static void scatter(struct fake *f, unsigned int n, unsigned int first)
 {
 	struct bl_msg m[BL_SCATTER_MAX];
@@ -93,13 +93,13 @@ static void expect_held(struct fake *f, uint64_t frames)
 {
 	assert_true(f->ep->held);
 	assert_int_equal(sent(f), frames);
-	/* what waits holds no barrier back */
+	/* What waits holds no barrier back. */
 	assert_int_equal(f->ep->inflight[f->ep->slot].ts, BL_TIME_NONE);
 	assert_int_equal(f->ep->wake->ep[f->ep->slot].nic_offered,
 			 f->ep->wake->ep[f->ep->slot].nic_queued);
 }
 
-/* Nobody wakes who waits: it looks again by itself. */
+/* A sender that waits is not woken: it looks again by itself. */
 static void expect_leaves(struct fake *f, uint64_t frames)
 {
 	assert_int_equal(bl_wait(f->ep, BL_WAIT_SEND, 10000), BL_WAIT_SEND);
@@ -115,12 +115,15 @@ static void bl_nic_full__two_share_the_ring(void **state)
 	scatter(&y, 60, 200);
 	assert_int_equal(sent(&y), 60);
 	in_ring[y.ep->sock] = 60;
-	assert_int_equal(outq_asked, 0); /* so many fit, wherever they are */
+	assert_int_equal(outq_asked, 0); /* that many fit without asking */
 	scatter(&y, 1, 300);
 	expect_held(&y, 60);
 	assert_int_equal(bl_wait(y.ep, BL_WAIT_SEND, 1), 0);
 	expect_held(&y, 60);
-	/* the ring is a FIFO: when the last of y's has left it, so have x's, whatever x does */
+	/*
+	 * The ring is a FIFO: when the last of y's frames has left it, x's frames have left it,
+	 * too, whatever x does.
+	 */
 	in_ring[y.ep->sock] = 0;
 	expect_leaves(&y, 61);
 	assert_int_equal(y.ep->st.probes_sent, 0);
@@ -134,7 +137,7 @@ static void bl_nic_full__what_others_have_seen_leave(void **state)
 	in_ring[x.ep->sock] = in_ring[y.ep->sock] = 70;
 	scatter(&x, 50, 400);
 	expect_held(&x, 70);
-	in_ring[x.ep->sock] = 0; /* y's are there still */
+	in_ring[x.ep->sock] = 0; /* y's frames are still there */
 	expect_leaves(&x, 120);
 	in_ring[x.ep->sock] = 50;
 	assert_int_equal(x.ep->wake->ep[3].nic_out, 70);
@@ -146,7 +149,7 @@ static void bl_nic_full__what_others_have_seen_leave(void **state)
 }
 
 /*
- * Windows are not in the way here, so 300 frames are more than any ring: they leave when it is
+ * Windows do not limit here. 300 frames are more than any ring holds, so they leave when it is
  * empty.
  */
 static void bl_nic_full__larger_than_the_ring(void **state)
@@ -160,7 +163,7 @@ static void bl_nic_full__larger_than_the_ring(void **state)
 	expect_leaves(&x, 251);
 }
 
-/* Who is the only one asks nobody, and keeps no account. */
+/* The only endpoint of a host asks nobody, and keeps no account. */
 static void bl_nic_full__alone(void **state)
 {
 	struct bl_wake was;
@@ -176,16 +179,16 @@ static void bl_nic_full__alone(void **state)
 	assert_int_equal(sent(&x), 225);
 	assert_memory_equal(&was.ep[3].nic_offered, &x.ep->wake->ep[3].nic_offered,
 			    4 * sizeof(uint64_t));
-	/* another one comes: what is not credited may be in the ring */
+	/* Another endpoint comes: what is not credited may be in the ring. */
 	x.page->eps_active = 2;
 	scatter(&x, 1, 301);
 	expect_held(&x, 225);
-	assert_int_equal(x.ep->wake->ep[3].nic_queued, 225 + 1); /* and the PROBE */
-	expect_leaves(&x, 226);                                  /* that has left */
+	assert_int_equal(x.ep->wake->ep[3].nic_queued, 225 + 1); /* the frames and the PROBE */
+	expect_leaves(&x, 226);                                  /* the PROBE has left */
 	assert_int_equal(x.ep->st.probes_sent, 1);
 }
 
-/* The others sleep: nobody says that their frames have left. */
+/* The others sleep, so nobody says that their frames have left. */
 static void wait_for_nic__a_probe_is_the_witness(void **state)
 {
 	struct bl_msg m = msg_to(&c, "x", 1, 0);
@@ -200,14 +203,14 @@ static void wait_for_nic__a_probe_is_the_witness(void **state)
 	fake_silent(&c);
 	in_ring[y.ep->sock] = 1;
 	assert_int_equal(bl_wait(y.ep, BL_WAIT_SEND, 2), 0);
-	fake_silent(&c); /* one is enough */
+	fake_silent(&c); /* one PROBE suffices */
 	expect_held(&y, 0);
 	in_ring[y.ep->sock] = 0;
 	expect_leaves(&y, 1);
 	fake_expect(&c, &s, BL_OP_DATA);
 }
 
-/* x stands still in the middle of a send. */
+/* x is stopped in the middle of a send. */
 static void bl_nic_take__another_one_is_in_flight(void **state)
 {
 	struct bl_wake *w = x.ep->wake;
@@ -220,16 +223,16 @@ static void bl_nic_take__another_one_is_in_flight(void **state)
 	w->ep[3].nic_offered += 204;
 	scatter(&y, 1, 300);
 	expect_held(&y, 10);
-	/* put out by the daemon, it counts no more */
+	/* Put out by the daemon, x does not count any more. */
 	x.ep->inflight[3].out = 1000;
 	expect_leaves(&y, 11);
-	/* nor does what was left behind by a process that died: its line is not in flight */
+	/* Nor does what a dead process left behind: its line is not in flight. */
 	x.ep->inflight[3].out = 0;
 	scatter(&y, 1, 301);
 	expect_held(&y, 11);
 	x.ep->inflight[3].ts = BL_TIME_NONE;
 	expect_leaves(&y, 12);
-	/* done: the frames are in the ring */
+	/* Done: the frames are in the ring. */
 	w->ep[3].nic_queued += 204;
 	scatter(&y, 1, 302);
 	expect_held(&y, 12);
@@ -258,8 +261,11 @@ static void bl_nic_take__two_at_once(void **state)
 	assert_int_equal(w->ep[5].nic_queued, 9);
 }
 
-/* Parts of a large message leave as there is room for them, the message when all of them have. */
-static void push_big__parts_find_no_room(void **state)
+/*
+ * Parts of a large message leave as there is room for them, and the message when all of them have
+ * left.
+ */
+static void send_frags__parts_find_no_room(void **state)
 {
 	static char big[60000];
 	struct bl_msg m = msg_to(&c, "x", 1, 0), g = msg_to(&c, big, sizeof(big), 0);
@@ -280,7 +286,7 @@ static void push_big__parts_find_no_room(void **state)
 	in_ring[y.ep->sock] = 11;
 	assert_int_equal(bl_wait(y.ep, BL_WAIT_SEND, 1), 0);
 	fake_silent(&c);
-	/* it is not a window that it waits for */
+	/* It does not wait for a window. */
 	assert_true(y.ep->timers_ns < bl_mono() + BL_RTO_NS / 2);
 	in_ring[y.ep->sock] = 0;
 	assert_int_equal(bl_wait(y.ep, BL_WAIT_SEND, 10000), BL_WAIT_SEND);
@@ -290,14 +296,14 @@ static void push_big__parts_find_no_room(void **state)
 	assert_int_equal(s.op, BL_OP_DATA);
 }
 
-/* A frame that was put in before x's proves nothing of x's. */
+/* A frame that was put in before x's frames proves nothing about them. */
 static void bl_nic_witness__only_of_what_was_there_before(void **state)
 {
 	(void)state;
 	scatter(&y, 10, 0);
 	in_ring[y.ep->sock] = 10;
 	scatter(&x, 100, 200);
-	/* it knows of x's now, and sends nothing */
+	/* y knows of x's frames now, and sends nothing. */
 	assert_int_equal(bl_nic_room(y.ep, 10, BL_NIC_SHARED), 10);
 	bl_nic_witness(y.ep);
 	in_ring[y.ep->sock] = 0;
@@ -336,8 +342,8 @@ static void bl_rx_credits__find_no_room(void **state)
 }
 
 /*
- * All windows of the host's endpoints together fit the ring on the way here; those of its own
- * endpoints do not go there.
+ * All windows of the host's endpoints together fit the ring on the way to the host. Frames between
+ * its own endpoints do not pass that ring.
  */
 static void bl_nic_window__of_all_endpoints(void **state)
 {
@@ -353,17 +359,17 @@ static void bl_nic_window__of_all_endpoints(void **state)
 	assert_int_equal(y.ep->wake->ep[5].senders, 1);
 	assert_int_equal(bl_nic_window(y.ep, w), BL_NIC_FRAMES / 13);
 	x.ep->wake->ep[3].senders = 1000;
-	/* never less: a window of 0 would be for ever */
+	/* Never less, since a window of 0 would last for ever. */
 	assert_int_equal(bl_nic_window(y.ep, w), BL_WINDOW_FIRST);
-	y.ep->ring_bytes *= 2; /* it was asked for: the network holds more */
+	y.ep->ring_bytes *= 2; /* the user asked for it: the network holds more */
 	assert_int_equal(bl_nic_window(y.ep, w), w);
 	y.ep->ring_bytes /= 2;
 	x.page->eps_active = 1;
 	assert_int_equal(bl_nic_window(y.ep, w), w);
 }
 
-/* What is sent reliably waits for room, but not for long: what is lost there is sent again. */
-static void has_room__not_for_ever(void **state)
+/* Reliable frames wait for room, but not for long: lost frames are sent again. */
+static void nic_has_room__not_for_ever(void **state)
 {
 	struct bl_msg m = msg_to(&c, "x", 1, 0);
 	uint64_t from, n;
@@ -382,7 +388,7 @@ static void has_room__not_for_ever(void **state)
 	assert_int_not_equal(from, 0);
 	assert_int_equal(bl_wait(y.ep, BL_WAIT_SEND_RELIABLE, 10000), BL_WAIT_SEND_RELIABLE);
 	assert_true(bl_mono() - from >= 1000000);
-	assert_true(y.ep->wake->ep[5].nic_queued > n); /* it counts */
+	assert_true(y.ep->wake->ep[5].nic_queued > n); /* they are counted */
 }
 
 #define T(f) cmocka_unit_test_setup_teardown(f, up, down)
@@ -397,11 +403,11 @@ int main(void)
 		T(wait_for_nic__a_probe_is_the_witness),
 		T(bl_nic_take__another_one_is_in_flight),
 		T(bl_nic_take__two_at_once),
-		T(push_big__parts_find_no_room),
+		T(send_frags__parts_find_no_room),
 		T(bl_nic_witness__only_of_what_was_there_before),
 		T(bl_rx_credits__find_no_room),
 		T(bl_nic_window__of_all_endpoints),
-		T(has_room__not_for_ever),
+		T(nic_has_room__not_for_ever),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Large messages, whole or not at all, against senders that keep no rule: parts that come twice,
- * overlap, or are of another message than they say. What was never received must never be
- * delivered, so the heap is filled beforehand with bytes that no message here has.
+ * Large messages are delivered whole or not at all, also from senders that break the rules: parts
+ * that come twice, overlap, or belong to another message than they say. What was never received
+ * must not be delivered, so the heap is filled beforehand with a byte that no message here has.
  */
 #include "tests/unit/lib/lib_rel.h"
 
 #include <malloc.h>
 
-#define FILL  0xa5 /* what malloc() gives, and no message has */
+#define FILL  0xa5 /* what malloc() returns, and no message has */
 #define TOTAL 1000u
 
 static struct fake a, b;
@@ -43,7 +43,7 @@ static void head(uint8_t *body, uint32_t count)
 	bl_store16(body + 10, 0);
 }
 
-/* bytes @offset to @offset + @len - 1 of message @id; each byte of it has the value of @value */
+/* Put bytes @offset to @offset + @len - 1 of message @id, all of value @value. */
 static void part_of(uint64_t ts, uint32_t id, uint32_t offset, uint32_t len, uint32_t total,
 		    uint8_t value)
 {
@@ -93,7 +93,7 @@ static const struct {
 	{ "all of another length", { { 0, 500, TOTAL + 1 }, { 500, 501, TOTAL + 1 } }, false },
 };
 
-static void on_part__whole_or_not_at_all(void **state)
+static void bl_prepared_part__whole_or_not_at_all(void **state)
 {
 	struct bl_delivery d[2];
 	size_t i, k;
@@ -117,13 +117,13 @@ static void on_part__whole_or_not_at_all(void **state)
 			assert_int_equal(((const uint8_t *)d[0].data)[n], 'm');
 		assert_null(fake_peer(&b, &a)->rrx.big);
 		assert_int_equal(fake_peer(&b, &a)->rrx.big_bytes, 0);
-		/* whatever it was, its numbers are free: the sender may go on */
+		/* In any case its numbers are free, so the sender may go on. */
 		assert_int_equal(fake_peer(&b, &a)->rrx.seq.done, next_psn);
 	}
 }
 
-/* Two scatterings may not make one message, though both know its number. */
-static void on_part__of_two_timestamps(void **state)
+/* Two scatterings do not make one message, even if both know its number. */
+static void bl_prepared_part__of_two_timestamps(void **state)
 {
 	struct bl_delivery d[2];
 	uint64_t ts = fake_now();
@@ -138,8 +138,8 @@ static void on_part__of_two_timestamps(void **state)
 	assert_true(b.ep->st.malformed > 0);
 }
 
-/* A reference names its message once. */
-static void take_big__once(void **state)
+/* Only the first reference delivers a message. */
+static void claim_big__once(void **state)
 {
 	struct bl_delivery d[2];
 	uint64_t ts = fake_now();
@@ -154,10 +154,10 @@ static void take_big__once(void **state)
 }
 
 /*
- * Who begins messages and never refers to them takes no more memory than a limit, and is not in its
- * own way for ever.
+ * A sender that begins messages and never refers to them takes no more memory than a limit, and
+ * does not block itself for ever.
  */
-static void on_part__bounded(void **state)
+static void bl_prepared_part__bounded(void **state)
 {
 	struct bl_peer *p = fake_peer(&b, &a);
 	uint64_t ts = fake_now();
@@ -170,14 +170,14 @@ static void on_part__bounded(void **state)
 		part_of(ts, i, 0, 1, i % 2 ? BL_MSG_MAX : 2, 'm');
 		bl_process(b.ep);
 		most = p->rrx.big_bytes > most ? p->rrx.big_bytes : most;
-		/* as one who heeds the window */
+		/* As a sender that heeds the window. */
 		next_psn = p->rrx.seq.done + (next_psn - p->rrx.seq.done) % 100;
 	}
 	for (g = p->rrx.big; g; g = g->next)
 		n++;
 	assert_true(most <= BL_RBIG_MAX);
 	assert_true(n <= BL_BIGS_MAX);
-	/* its failure, or a recall, sets all of it free */
+	/* Its failure, or a recall, frees everything. */
 	bl_rrx_discard(b.ep, p, ts, 0);
 	assert_null(p->rrx.big);
 	assert_int_equal(p->rrx.big_bytes, 0);
@@ -185,10 +185,10 @@ static void on_part__bounded(void **state)
 }
 
 /*
- * The best-effort stream takes parts in order only: the same table, each part that is out of order
+ * The best-effort stream takes parts only in order: the same table; each part that is out of order
  * makes the message incomplete.
  */
-static void on_frag__whole_or_not_at_all(void **state)
+static void bl_rx_frag__whole_or_not_at_all(void **state)
 {
 	uint32_t psn = fake_peer(&a, &b)->tx.next_psn, n;
 	struct bl_delivery d[2];
@@ -236,11 +236,14 @@ static void on_frag__whole_or_not_at_all(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(on_part__whole_or_not_at_all, pair_up, pair_down),
-		cmocka_unit_test_setup_teardown(on_part__of_two_timestamps, pair_up, pair_down),
-		cmocka_unit_test_setup_teardown(take_big__once, pair_up, pair_down),
-		cmocka_unit_test_setup_teardown(on_part__bounded, pair_up, pair_down),
-		cmocka_unit_test_setup_teardown(on_frag__whole_or_not_at_all, pair_up, pair_down),
+		cmocka_unit_test_setup_teardown(bl_prepared_part__whole_or_not_at_all, pair_up,
+						pair_down),
+		cmocka_unit_test_setup_teardown(bl_prepared_part__of_two_timestamps, pair_up,
+						pair_down),
+		cmocka_unit_test_setup_teardown(claim_big__once, pair_up, pair_down),
+		cmocka_unit_test_setup_teardown(bl_prepared_part__bounded, pair_up, pair_down),
+		cmocka_unit_test_setup_teardown(bl_rx_frag__whole_or_not_at_all, pair_up,
+						pair_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * lib/patience_core.h, and lib/tx.c with it: who is slow, or loses frames, is not called
- * unreachable; who is silent is.
+ * lib/patience_core.h, and lib/tx.c with it: a destination that is slow, or loses frames, is not
+ * called unreachable; a silent one is.
  */
 #include "tests/unit/lib/lib_fake.h"
 
@@ -14,16 +14,19 @@ static void patience__follows_the_slowest_answer(void **state)
 	int i;
 
 	(void)state;
-	/* nothing known: over whenever the probes are */
+	/* Nothing is known: given up whenever the PROBEs are used up. */
 	bl_patience_begin(&p, now);
 	assert_true(bl_patience_over(&p, now + 2300 * MS, 0));
-	/* an answer after 1.5 s: four times that */
+	/* An answer after 1.5 s: four times that. */
 	now += 1500 * MS;
 	bl_patience_heard(&p, now, 1);
 	assert_int_equal(p.slow_ns, 1500 * MS);
 	assert_false(bl_patience_over(&p, now + 6000 * MS - 1, 0));
 	assert_true(bl_patience_over(&p, now + 6000 * MS, 0));
-	/* what nobody owed measures nothing, and one fast answer forgets little */
+	/*
+	 * An answer without outstanding frames measures nothing, and one fast answer forgets
+	 * little.
+	 */
 	now += 100000 * MS;
 	bl_patience_heard(&p, now, 0);
 	assert_int_equal(p.slow_ns, 1500 * MS);
@@ -32,18 +35,18 @@ static void patience__follows_the_slowest_answer(void **state)
 		bl_patience_heard(&p, now, 1);
 	}
 	assert_true(p.slow_ns < 100 * MS && p.slow_ns >= 10 * MS);
-	/* nobody is given up while the frames have not left, but for so long only */
+	/* Nobody is given up while frames have not left the host, but there is a limit. */
 	assert_false(bl_patience_over(&p, now + 15000 * MS, 1));
 	assert_true(bl_patience_over(&p, now + BL_PATIENCE_MAX_NS, 1));
 	p.slow_ns = 60000 * MS;
 	assert_true(bl_patience_over(&p, now + BL_PATIENCE_MAX_NS, 0));
-	/* a clock that was read earlier */
+	/* A clock that was read earlier. */
 	assert_false(bl_patience_over(&p, now - MS, 0));
 	bl_patience_heard(&p, now - MS, 1);
 	assert_true(p.slow_ns < 60000 * MS);
 }
 
-/* so many probes, each answered by nobody; returns how many were sent */
+/* Let @probes PROBEs go unanswered; returns how many were sent. */
 static int silence(struct fake *a, struct fake *b, int probes)
 {
 	struct bl_tx *t = &fake_peer(a, b)->tx;
@@ -73,23 +76,20 @@ static void bl_tx_timers__slow_is_not_unreachable(void **state)
 	fake_make(&b, "127.0.0.2", FAKE_RING);
 	bl_on_send_fail(a.ep, on_fail, fs);
 	t = &fake_peer(&a, &b)->tx;
-	/* its last credit took 3 s */
+	/* Its last CREDIT took 3 s. */
 	m = msg_to(&b, "x", 1, 1);
 	assert_int_equal(bl_send(a.ep, &m, 1, 0), 0);
 	t->patience.since_ns -= 3000 * MS;
 	fake_credit(&a, &b, 1, 64);
 	bl_process(a.ep);
-	/*
-	 * more probes than 2.3 s have room for, and the answer is late by 10 s: it is asked on and
-	 * on
-	 */
+	/* More PROBEs than 2.3 s have room for, and the answer is 10 s late: PROBEs go on. */
 	m = msg_to(&b, "y", 1, 2);
 	assert_int_equal(bl_send(a.ep, &m, 1, 0), 0);
 	t->patience.since_ns -= 10000 * MS;
 	assert_true(silence(&a, &b, 20) >= 20);
 	assert_int_equal(fs->n, 0);
 	assert_int_equal(a.ep->st.send_failed, 0);
-	/* 12 s and more: it is gone */
+	/* After 12 s and more it is given up. */
 	t->patience.since_ns -= 2100 * MS;
 	silence(&a, &b, 1);
 	bl_process(a.ep);
@@ -101,8 +101,8 @@ static void bl_tx_timers__slow_is_not_unreachable(void **state)
 }
 
 /*
- * Seven of ten frames are lost on either way, credits and probes too: what one waits for is asked
- * for until it comes.
+ * Seven of ten frames are lost in each direction, CREDITs and PROBEs included: PROBEs go on until a
+ * CREDIT comes.
  */
 static void bl_tx_timers__lost_credits(void **state)
 {

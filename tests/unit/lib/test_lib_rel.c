@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * lib/rstage.c, lib/rtx.c and lib/rrx.c without a kernel program: the test carries frames from
- * socket to ring, closes slots as the host's program does, and moves the commit barrier by hand.
+ * The reliable stream (lib/rstage.c, lib/rtx.c, lib/rrx.c, lib/prepared.c) without a kernel
+ * program: the test carries frames from socket to ring, closes slots as the host's program does,
+ * and moves the commit barrier.
  */
 #include "tests/unit/lib/lib_rel.h"
 
@@ -16,7 +17,7 @@ static void bl_send_reliable__asks_first_then_takes_slots(void **state)
 	make_pair(&a, &b);
 	assert_int_equal(word(&a), 1ULL << 32 | 1);
 	assert_int_equal(a.ep->inflight[a.ep->slot].ts, BL_TIME_NONE);
-	/* prepared, not committed */
+	/* Prepared, not committed. */
 	assert_int_equal(bl_recv_reliable(b.ep, d, 4, 0), 0);
 	commit(&b, a.ep->last_ts);
 	assert_int_equal(bl_recv_reliable(b.ep, d, 4, 0), 0); /* strictly below */
@@ -29,7 +30,7 @@ static void bl_send_reliable__asks_first_then_takes_slots(void **state)
 	drop(&b);
 }
 
-/* What is not acknowledged is sent again, and taken once. */
+/* A frame that is not acknowledged is sent again, and accepted once. */
 static void bl_rtx_timers__sends_again_until_acknowledged(void **state)
 {
 	struct fake a, b;
@@ -53,7 +54,7 @@ static void bl_rtx_timers__sends_again_until_acknowledged(void **state)
 	assert_int_equal(word(&a), 2ULL << 32 | 2);
 	a.ep->rtimer_ns = 1;
 	bl_process(a.ep);
-	assert_int_equal(carry(&b, &a, true), 0); /* nothing is open */
+	assert_int_equal(carry(&b, &a, true), 0); /* no slot is open */
 	commit(&b, a.ep->last_ts + 1);
 	assert_int_equal(bl_recv_reliable(b.ep, d, 4, 0), 2);
 	assert_int_equal(b.ep->st.duplicates, 3);
@@ -62,8 +63,8 @@ static void bl_rtx_timers__sends_again_until_acknowledged(void **state)
 }
 
 /*
- * What does not pass for long is handed to the daemon, each frame once in a while; who hears by way
- * of the controller answers that way.
+ * A frame that does not pass for long is given to the daemon, each frame once in a while. An
+ * endpoint that hears by way of the controller answers that way.
  */
 static void bl_rtx_timers__asks_the_daemon(void **state)
 {
@@ -101,8 +102,8 @@ static void bl_rtx_timers__asks_the_daemon(void **state)
 	bl_process(a.ep);
 	assert_true(recv(way[1], &f, sizeof(f), 0) > 0);
 	assert_int_equal(a.ep->st.forwarded, 2);
-	assert_int_equal(carry(&b, &a, true), 7); /* to the network all the same */
-	/* a daemon that takes nothing stops nobody */
+	assert_int_equal(carry(&b, &a, true), 7); /* all go to the network, too */
+	/* A daemon that accepts nothing stops nobody. */
 	close(way[1]);
 	assert_int_equal(bl_send_reliable(a.ep, &m, 1, 0), 0);
 	a.ep->rsent[2]->sent_ns -= 1000000000;
@@ -115,8 +116,8 @@ static void bl_rtx_timers__asks_the_daemon(void **state)
 }
 
 /*
- * When a window is opened, the barriers of others may be as far ahead as anybody may believe:
- * nothing is sent below that, to nobody; nor is a window that is open already waited for again.
+ * When a window is opened, barriers of other hosts may be as far ahead as clocks allow: nothing is
+ * sent below that, to any destination. A window that is open already is not waited for again.
  */
 static void bl_send_reliable__not_below_what_may_have_passed(void **state)
 {
@@ -169,14 +170,14 @@ static void bl_send_reliable__nobody_answers(void **state)
 	for (i = 0; i < 20 && !fs.n; i++) {
 		fake_peer(&a, &c)->rtx.ask_ns = 1;
 		bl_process(a.ep);
-		carry(&c, &a, true); /* it has them in its ring, and does not look */
+		carry(&c, &a, true); /* c has them in its ring, and does not look */
 	}
 	assert_int_equal(fs.n, 2);
 	assert_int_equal(fs.f[0].why, BL_FAIL_UNREACHABLE);
 	assert_int_equal(fs.f[0].ts, 0);
 	assert_int_equal(carry(&b, &a, true), 0);
 	assert_int_equal(word(&a), 1ULL << 32 | 1);
-	/* the others are not held up */
+	/* The other destinations are not delayed. */
 	assert_int_equal(bl_send_reliable(a.ep, m, 1, 0), 0);
 	assert_int_equal(carry(&b, &a, true), 1);
 	drop(&a);
@@ -184,7 +185,7 @@ static void bl_send_reliable__nobody_answers(void **state)
 	drop(&c);
 }
 
-/* A large message goes into the window bit by bit; meanwhile C is held at its timestamp. */
+/* A large message enters the window piece by piece; meanwhile C is held at its timestamp. */
 static void bl_send_reliable__large(void **state)
 {
 	static uint8_t big[BL_MESSAGE_MAX];
@@ -199,7 +200,7 @@ static void bl_send_reliable__large(void **state)
 		big[i] = (uint8_t)(i * 31 + i / 1000);
 	m = msg_to(&b, big, sizeof(big), 1);
 	commit(&b, a.ep->last_ts + 1);
-	/* something waits at the receiver: it is asked, and says so when it does not any more */
+	/* Something waits at the receiver: it is asked, and answers when nothing waits any more. */
 	assert_int_equal(bl_send_reliable(a.ep, &m, 1, 0), 0);
 	assert_int_equal(carry(&b, &a, true), 0);
 	assert_int_equal(bl_process(b.ep), 1);
@@ -232,8 +233,8 @@ static void bl_send_reliable__large(void **state)
 }
 
 /*
- * What may wait together is what the other receiver's window has room for; one's own messages need
- * none.
+ * What may wait together is what the window of the other receiver has room for; messages to oneself
+ * need none.
  */
 static void bl_send_reliable__to_oneself_too(void **state)
 {
@@ -261,7 +262,7 @@ static void bl_send_reliable__to_oneself_too(void **state)
 		assert_int_equal(carry(&b, &a, true), 0); /* all of them wait */
 		assert_int_equal(bl_send_reliable(a.ep, m, 1 + self, BL_MORE), 0);
 		assert_int_equal(carry(&b, &a, true), cap); /* all have left */
-		/* they have one timestamp, at oneself, too */
+		/* They have one timestamp, also for oneself. */
 		commit(&a, a.ep->last_ts);
 		assert_int_equal(bl_recv_reliable(a.ep, d, 64, 0), 0);
 		commit(&a, a.ep->last_ts + 1);
@@ -311,7 +312,7 @@ static void on_proc(void *ctx, const struct bl_addr *who, uint64_t ts)
 }
 
 /*
- * c does not acknowledge and is announced as failed: b takes its frame out, and a hears that both
+ * c does not acknowledge and is announced as failed: b drops its frame, and a hears that both
  * messages failed.
  */
 static void recall__example_of_the_header(void **state)
@@ -344,14 +345,13 @@ static void recall__example_of_the_header(void **state)
 	assert_int_equal(fs.n, 0);
 	assert_int_equal(times, 0);
 	assert_int_equal(pages[0].done[a.ep->slot], 0);
-	/* its late ACK closes nothing any more */
+	/* A late ACK of c closes nothing any more. */
 	assert_int_equal(bl_rslot_close(bl_rwin_slot(a.ep->rwin, bl_rwin_head(word(&a))),
 					bl_rwin_head(word(&a))),
 			 0);
 	assert_int_equal(bl_rwin_used(word(&a)) > 0, 1);
 	/*
-	 * nor is anything more sent to it, from now on, though it may answer still: nobody would
-	 * take that back
+	 * From now on nothing is sent to c, though it may still answer: that could not be recalled.
 	 */
 	m[1].cookie = 99;
 	assert_int_equal(bl_send_reliable(a.ep, &m[1], 1, 0), 0);
@@ -377,7 +377,7 @@ static void recall__example_of_the_header(void **state)
 	assert_int_equal(told.port, c.ep->self.port);
 	assert_int_equal(pages[0].done[a.ep->slot], 1);
 	assert_int_equal(bl_rwin_used(word(&a)), 0);
-	/* b delivers what was committed, and not that; nor does it if the frame comes again */
+	/* b delivers what was committed, and not the recalled frame, even if that comes again. */
 	commit(&b, ts + 1000);
 	assert_int_equal(bl_recv_reliable(b.ep, d, 4, 0), 1);
 	assert_int_equal(*(const int *)d[0].data, 7);
@@ -387,8 +387,8 @@ static void recall__example_of_the_header(void **state)
 }
 
 /*
- * b never saw the frame that it takes out: a copy that comes later, and that its program stores, is
- * not delivered.
+ * b has never seen the frame that it drops: a copy that comes later, and that its program stores,
+ * is not delivered.
  */
 static void recall__before_the_frame_comes(void **state)
 {
@@ -431,8 +431,8 @@ static void recall__before_the_frame_comes(void **state)
 }
 
 /*
- * a failed at T: what it sent below is delivered, the rest is not, and later frames of that life
- * are not taken.
+ * a failed at T: what it sent below T is delivered, the rest is not, and later frames of that life
+ * are not accepted.
  */
 static void discard__from_the_failure_timestamp_on(void **state)
 {
@@ -466,7 +466,7 @@ static void discard__from_the_failure_timestamp_on(void **state)
 	drop(&b);
 }
 
-/* Who is announced himself, or has missed too much, is out. */
+/* An endpoint that was announced itself, or has missed too much, is out. */
 static void outcast__begins_anew(void **state)
 {
 	struct bl_delivery d[1];

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * lib/rx.c: from the ring to the application: order, the barrier, sequence numbers, credits and
- * NAKs, large messages, and the endpoint's own ones.
- *
- * Records are put into the ring by hand, as the XDP program would; what the endpoint answers is
- * read from the sockets of the peers. b receives; a and c send, by hand.
+ * The best-effort receiver (lib/dispatch.c, lib/rx.c, lib/credit.c), from the ring to the
+ * application: order, the barrier, sequence numbers, CREDITs and NAKs, large messages, and messages
+ * to oneself. The test puts records into the ring, as the XDP program would, and reads the
+ * endpoint's answers from the sockets of the peers. b receives; the test sends as a and c.
  */
 #define FAKE_THREE
 #include "tests/unit/lib/lib_fake.h"
@@ -12,7 +11,7 @@
 #define INC 0x0777
 #define T0  (FAKE_BUS + 1000)
 
-/* one message of @from in b's ring */
+/* Put one message of @from into b's ring. */
 static void put_text(const struct fake *from, uint64_t ts, uint32_t psn, const char *text)
 {
 	uint8_t body[256];
@@ -34,7 +33,7 @@ static void put_frag(const struct fake *from, uint32_t psn, uint32_t id, uint32_
 	assert_true(fake_put(&b, &from->ep->self, BL_OP_FRAG, 0, psn, body, 16 + n));
 }
 
-/* a frame with one small item and one reference */
+/* Put a frame with one small item and one reference into b's ring. */
 static void put_ref(const struct fake *from, uint64_t ts, uint32_t psn, uint32_t id, uint32_t total)
 {
 	uint8_t body[32] = { 0 };
@@ -49,7 +48,7 @@ static void put_ref(const struct fake *from, uint64_t ts, uint32_t psn, uint32_t
 	assert_true(fake_put(&b, &from->ep->self, BL_OP_DATA, ts, psn, body, 17));
 }
 
-/* what b delivers now, as text: one letter or word per message */
+/* What b delivers now, as text: one letter or word per message. */
 static const char *delivered(void)
 {
 	static char text[512];
@@ -86,7 +85,7 @@ static void expect_nak(struct fake *to, uint32_t psn, uint32_t count, uint8_t wh
 	assert_int_equal(s.ts, 0);
 }
 
-/* the last CREDIT that @to got, or -1; no NAK must be among them */
+/* The number in the last CREDIT that @to got, or -1. Fails if there is a NAK. */
 static int64_t credit(struct fake *to, uint32_t *window)
 {
 	int64_t psn = -1;
@@ -118,7 +117,7 @@ static void bl_recv__total_order_below_the_barrier(void **state)
 	put_text(lo, T0 + 10, 0, "A");
 	put_text(lo, T0 + 30, 1, "D");
 	put_text(hi, T0 + 30, 1, "E");
-	put_text(lo, T0 + 25, 2, "C"); /* numbers rise, but its timestamp is what counts */
+	put_text(lo, T0 + 25, 2, "C"); /* numbers rise, but timestamps decide */
 	assert_string_equal(delivered(), "");
 	fake_barrier(&b, T0 + 10);
 	assert_string_equal(delivered(), "");
@@ -169,7 +168,10 @@ static void bl_recv__late_is_dropped_and_naked(void **state)
 	put_text(&c, T0 + 5, 0, "C");
 	fake_barrier(&b, T0 + 20);
 	assert_string_equal(delivered(), "C A");
-	/* below what was delivered; at the barrier's wrong side but above it is not late */
+	/*
+	 * Below what was delivered. A frame at the barrier, but above what was delivered, is not
+	 * late.
+	 */
 	put_text(&c, T0 + 9, 1, "no");
 	put_text(&c, T0 + 11, 2, "yes");
 	assert_string_equal(delivered(), "yes");
@@ -193,7 +195,7 @@ static void bl_rx_drain__a_busy_record_hides_the_barrier(void **state)
 	put_text(&a, T0 + 9, 1, "C");
 	fake_barrier(&b, T0 + 10);
 	assert_string_equal(delivered(), "");
-	assert_int_equal(b.ep->rq.frames, 1); /* what is before it was taken */
+	assert_int_equal(b.ep->rq.frames, 1); /* the record before it was taken */
 	*rec = (struct bl_rec){
 		.ts = T0 + 0, .psn = 0, .sport = c.ep->self.port, .opcode = BL_OP_DATA, .len = n
 	};
@@ -241,7 +243,7 @@ static void bl_rx_drain__the_ring_goes_round(void **state)
 
 /* ---- sequence numbers ---- */
 
-static void number__duplicates(void **state)
+static void accept_psn__duplicates(void **state)
 {
 	(void)state;
 	put_text(&a, T0 + 1, 0, "A");
@@ -255,12 +257,12 @@ static void number__duplicates(void **state)
 	assert_int_equal(b.ep->st.lost_frames, 0);
 }
 
-static void number__a_gap_is_naked_at_once(void **state)
+static void accept_psn__a_gap_is_naked_at_once(void **state)
 {
 	(void)state;
 	put_text(&a, T0 + 1, 0, "A");
 	put_text(&a, T0 + 9, 4, "E");
-	put_text(&a, T0 + 5, 2, "no"); /* came after all: given up already */
+	put_text(&a, T0 + 5, 2, "no"); /* it came after all, but was given up already */
 	fake_barrier(&b, T0 + 10);
 	assert_string_equal(delivered(), "A E");
 	expect_nak(&a, 1, 3, BL_NAK_LOST, BL_NAK_WHOLE);
@@ -268,7 +270,7 @@ static void number__a_gap_is_naked_at_once(void **state)
 	assert_int_equal(b.ep->st.duplicates, 1);
 }
 
-static void number__where_a_stream_begins(void **state)
+static void accept_psn__where_a_stream_begins(void **state)
 {
 	static const struct {
 		uint32_t psn, lost;
@@ -291,14 +293,14 @@ static void number__where_a_stream_begins(void **state)
 		assert_int_equal(b.ep->st.lost_frames, t[i].lost);
 		if (t[i].lost)
 			expect_nak(&d, 0, t[i].lost, BL_NAK_LOST, BL_NAK_WHOLE);
-		put_text(&d, T0 + i + 10, t[i].psn + 1, "y"); /* over the wrap, too */
+		put_text(&d, T0 + i + 10, t[i].psn + 1, "y"); /* also over the wrap */
 		bl_process(b.ep);
 		assert_int_equal(b.ep->st.lost_frames, t[i].lost);
 		fake_free(&d);
 	}
 }
 
-static void number__a_restarted_sender_begins_anew(void **state)
+static void accept_psn__a_restarted_sender_begins_anew(void **state)
 {
 	uint8_t body[16];
 
@@ -312,19 +314,19 @@ static void number__a_restarted_sender_begins_anew(void **state)
 	assert_int_equal(b.ep->nsenders, 1);
 }
 
-static void on_record__malformed(void **state)
+static void handle_record__malformed(void **state)
 {
 	static const uint8_t cut[] = { 0x07, 0x77, 0, 1, 0, 9, 'x' };
 
 	(void)state;
 	put_text(&a, T0 + 1, 0, "A");
-	/* its number is used up, and the next is no gap */
+	/* Its number is used up, so the next one is no gap. */
 	fake_put(&b, &a.ep->self, BL_OP_DATA, T0 + 2, 1, cut, sizeof(cut));
 	put_text(&a, T0 + 3, 2, "C");
-	/* no incarnation: nothing to go by */
+	/* No incarnation: nothing can be said about it. */
 	fake_put(&b, &a.ep->self, BL_OP_DATA, T0 + 3, 3, cut, 3);
 	fake_put(&b, &a.ep->self, 9, 0, 4, cut, sizeof(cut));
-	/* our own address, from outside */
+	/* Our own address, from outside. */
 	fake_put(&b, &b.ep->self, BL_OP_DATA, T0 + 4, 0, cut, sizeof(cut));
 	fake_put(&b, &a.ep->self, BL_OP_FRAG, 0, 3, cut, sizeof(cut));
 	fake_put(&b, &a.ep->self, BL_OP_CREDIT, 0, 0, cut, sizeof(cut));
@@ -344,13 +346,16 @@ static void bl_rx_credits__when(void **state)
 	(void)state;
 	put_text(&a, T0, 0, "0");
 	bl_process(b.ep);
-	/* the first frame: at once, with the real window; the frame itself still lies here */
+	/*
+	 * The first frame causes a CREDIT at once, with the real window; the frame itself is still
+	 * queued.
+	 */
 	assert_int_equal(credit(&a, &w), 0);
 	assert_int_equal(w, BL_NIC_FRAMES / 8);
 	for (k = 1; k < w; k++)
 		put_text(&a, T0 + k, k, "x");
 	bl_process(b.ep);
-	assert_int_equal(credit(&a, NULL), -1); /* nothing was delivered: the window stays shut */
+	assert_int_equal(credit(&a, NULL), -1); /* nothing was delivered: the window stays closed */
 	fake_barrier(&b, T0 + (w + 3) / 4 - 1);
 	delivered();
 	assert_int_equal(credit(&a, NULL), -1);
@@ -359,7 +364,7 @@ static void bl_rx_credits__when(void **state)
 	assert_int_equal(credit(&a, NULL), (w + 3) / 4);
 	fake_barrier(&b, T0 + 1000);
 	delivered();
-	/* less than a quarter is kept back */
+	/* Less than a quarter is kept back. */
 	assert_in_range(credit(&a, NULL), w - (w + 3) / 4 + 1, w);
 }
 
@@ -379,12 +384,13 @@ static void bl_rx_credits__windows_shrink_with_senders(void **state)
 	put_text(&a, T0, 0, "0");
 	bl_process(b.ep);
 	assert_int_equal(credit(&a, &w), 0);
-	assert_int_equal(w, BL_WINDOW_FIRST); /* never less: a window of 0 would be for ever */
+	/* never less, since a window of 0 would last for ever */
+	assert_int_equal(w, BL_WINDOW_FIRST);
 	assert_int_equal(b.ep->nsenders, 201);
 }
 
 /*
- * What all senders together may have on their way fits the ring of the NIC, here and at each of
+ * What all senders together may have outstanding fits the ring of the NIC, here and at each of
  * them. A larger ring of the endpoint is asked for where the network holds more.
  */
 static void bl_rx_window__fits_a_nic(void **state)
@@ -407,7 +413,7 @@ static void bl_rx_window__fits_a_nic(void **state)
 	b.ep->ring_frames /= 4;
 }
 
-static void on_probe__is_answered_and_finds_losses(void **state)
+static void bl_rx_probe__is_answered_and_finds_losses(void **state)
 {
 	uint8_t body[4] = { INC >> 8, INC & 0xff, 0, 0 };
 
@@ -420,12 +426,12 @@ static void on_probe__is_answered_and_finds_losses(void **state)
 	bl_process(b.ep);
 	assert_int_equal(credit(&a, NULL), 1);
 	assert_int_equal(b.ep->st.lost_frames, 0);
-	/* frames 1 and 2 were sent before it */
+	/* Frames 1 and 2 were sent before it. */
 	fake_put(&b, &a.ep->self, BL_OP_PROBE, 0, 3, body, 4);
 	bl_process(b.ep);
 	expect_nak(&a, 1, 2, BL_NAK_LOST, BL_NAK_WHOLE);
 	assert_int_equal(credit(&a, NULL), 3);
-	/* an old probe changes nothing, and is answered */
+	/* An old PROBE changes nothing, and is answered. */
 	fake_put(&b, &a.ep->self, BL_OP_PROBE, 0, 2, body, 4);
 	bl_process(b.ep);
 	assert_int_equal(credit(&a, NULL), 3);
@@ -433,7 +439,7 @@ static void on_probe__is_answered_and_finds_losses(void **state)
 	put_text(&a, T0 + 20, 3, "D");
 	fake_barrier(&b, T0 + 30);
 	assert_string_equal(delivered(), "D");
-	/* of a stranger: it gets a window without having sent anything */
+	/* An unknown sender gets a window without having sent anything. */
 	fake_put(&b, &c.ep->self, BL_OP_PROBE, 0, 0, body, 4);
 	bl_process(b.ep);
 	assert_int_equal(credit(&c, NULL), 0);
@@ -443,7 +449,7 @@ static void on_probe__is_answered_and_finds_losses(void **state)
 
 static uint8_t big[BL_MESSAGE_MAX];
 
-static void on_frag__reassembly(void **state)
+static void bl_rx_frag__reassembly(void **state)
 {
 	struct bl_delivery d[4];
 	uint32_t at, psn = 0;
@@ -463,7 +469,7 @@ static void on_frag__reassembly(void **state)
 	assert_null(fake_peer(&b, &a)->rx.big);
 }
 
-static void on_frag__two_interleaved(void **state)
+static void bl_rx_frag__two_interleaved(void **state)
 {
 	struct bl_delivery d[4];
 
@@ -480,11 +486,14 @@ static void on_frag__two_interleaved(void **state)
 	assert_memory_equal(d[3].data, big + 1000, 200);
 }
 
-static void on_frag__lost_parts(void **state)
+static void bl_rx_frag__lost_parts(void **state)
 {
 	static const struct {
 		const char *what;
-		/* of the parts 0 to 2; 3: all; 4: none, but the reference lies about the length */
+		/*
+		 * which of the parts 0 to 2 is lost; 3: all; 4: none, but the reference has a wrong
+		 * length
+		 */
 		int lose;
 	} t[] = { { "first", 0 }, { "middle", 1 }, { "last", 2 }, { "all", 3 }, { "lie", 4 } };
 	uint32_t psn = 0;
@@ -499,7 +508,7 @@ static void on_frag__lost_parts(void **state)
 				put_frag(&a, psn, id, k * 100, 300, big + k * 100, 100);
 		put_ref(&a, T0 + i, psn, id, t[i].lose == 4 ? 299 : 300);
 		fake_barrier(&b, T0 + i + 1);
-		/* its neighbour in the frame is delivered, it is not */
+		/* Its neighbour in the frame is delivered, the large message is not. */
 		assert_string_equal(delivered(), "s");
 		if (t[i].lose < 3)
 			expect_nak(&a, psn - 3 + (uint32_t)t[i].lose, 1, BL_NAK_LOST, BL_NAK_WHOLE);
@@ -511,7 +520,7 @@ static void on_frag__lost_parts(void **state)
 	}
 }
 
-static void on_frag__too_much_ahead(void **state)
+static void bl_rx_frag__too_much_ahead(void **state)
 {
 	uint32_t psn = 0, id;
 
@@ -525,7 +534,7 @@ static void on_frag__too_much_ahead(void **state)
 }
 
 /* Messages whose reference was lost must not use up the sender's share for ever. */
-static void on_frag__orphans_are_forgotten(void **state)
+static void bl_rx_frag__orphans_are_forgotten(void **state)
 {
 	uint32_t psn = 0, id, k;
 	struct bl_delivery d[4];
@@ -540,7 +549,7 @@ static void on_frag__orphans_are_forgotten(void **state)
 			bl_process(b.ep);
 		}
 		if (id % 4 < 3) {
-			psn++; /* this one's reference is lost */
+			psn++; /* the reference of this message is lost */
 			continue;
 		}
 		put_ref(&a, T0 + id, psn++, id, total);
@@ -548,7 +557,8 @@ static void on_frag__orphans_are_forgotten(void **state)
 		assert_int_equal(bl_recv(b.ep, d, 4, 0), 2);
 		assert_memory_equal(d[1].data, big, total);
 		/*
-		 * references come in the order of their messages: what is older has none any more
+		 * References come in the order of their messages, so no reference to older messages
+		 * follows.
 		 */
 		assert_int_equal(fake_peer(&b, &a)->rx.big_bytes, 0);
 	}
@@ -563,7 +573,7 @@ static void self__messages_to_oneself(void **state)
 
 	(void)state;
 	assert_int_equal(bl_send(b.ep, m, 3, 0), 0);
-	/* the barrier comes back from the switch as for everybody */
+	/* The barrier of messages to oneself comes back from the switch, as for everybody. */
 	assert_int_equal(bl_recv(b.ep, d, 4, 0), 0);
 	fake_barrier_now(&b);
 	assert_int_equal(bl_recv(b.ep, d, 4, 0), 2);
@@ -579,8 +589,8 @@ static void self__messages_to_oneself(void **state)
 }
 
 /*
- * What is sent after a message was delivered comes after it, though this host's clock is behind
- * that: to others by its timestamp, and to oneself it is not late.
+ * A message that is sent after a delivery comes after it, though this host's clock is behind: by
+ * its timestamp at others, and not late at oneself.
  */
 static void self__above_what_was_delivered(void **state)
 {
@@ -682,20 +692,20 @@ int main(void)
 		T(bl_rx_drain__a_busy_record_hides_the_barrier),
 		T(bl_rx_drain__discarded_records_are_skipped),
 		T(bl_rx_drain__the_ring_goes_round),
-		T(number__duplicates),
-		T(number__a_gap_is_naked_at_once),
-		T(number__where_a_stream_begins),
-		T(number__a_restarted_sender_begins_anew),
-		T(on_record__malformed),
+		T(accept_psn__duplicates),
+		T(accept_psn__a_gap_is_naked_at_once),
+		T(accept_psn__where_a_stream_begins),
+		T(accept_psn__a_restarted_sender_begins_anew),
+		T(handle_record__malformed),
 		T(bl_rx_credits__when),
 		T(bl_rx_credits__windows_shrink_with_senders),
 		T(bl_rx_window__fits_a_nic),
-		T(on_probe__is_answered_and_finds_losses),
-		T(on_frag__reassembly),
-		T(on_frag__two_interleaved),
-		T(on_frag__lost_parts),
-		T(on_frag__too_much_ahead),
-		T(on_frag__orphans_are_forgotten),
+		T(bl_rx_probe__is_answered_and_finds_losses),
+		T(bl_rx_frag__reassembly),
+		T(bl_rx_frag__two_interleaved),
+		T(bl_rx_frag__lost_parts),
+		T(bl_rx_frag__too_much_ahead),
+		T(bl_rx_frag__orphans_are_forgotten),
 		T(self__messages_to_oneself),
 		T(self__above_what_was_delivered),
 		T(self__is_bound_by_no_window),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * lib/rtx.c on a slow link: a destination whose answers take seconds is not called unreachable
- * after two, and what waits in a queue is not sent again every 200 ms.
+ * after two, and frames that wait in a queue are not sent again every 200 ms.
  */
 #include "tests/unit/lib/lib_rel.h"
 
@@ -36,7 +36,7 @@ static void say(uint32_t v)
 	assert_int_equal(bl_send_reliable(a.ep, &m, 1, 0), 0);
 }
 
-/* The time of the next OPEN has come @n times; nobody answers. Returns how many were sent. */
+/* Let the time of the next OPEN come @n times without an answer. Returns how many were sent. */
 static int ask_for(int n)
 {
 	struct bl_rtx *t = &fake_peer(&a, &b)->rtx;
@@ -53,7 +53,7 @@ static int ask_for(int n)
 	return opens;
 }
 
-/* its window is shut, and @silence ms have gone by since the first question */
+/* Its window is closed, and @silence ms have passed since the first OPEN. */
 static void wait_for_window(uint64_t silence)
 {
 	struct bl_rtx *t = &fake_peer(&a, &b)->rtx;
@@ -67,19 +67,19 @@ static void bl_rtx_flush__slow_is_not_unreachable(void **state)
 {
 	struct bl_rtx *t = &fake_peer(&a, &b)->rtx;
 
-	/* its last answer took 3 s */
+	/* Its last answer took 3 s. */
 	wait_for_window(3000);
 	carry(&b, &a, true);
 	bl_process(b.ep);
 	carry(&a, &b, true);
 	bl_process(a.ep);
 	assert_true(bl_rtx_room(a.ep));
-	/* so it is asked for more than the 2 s that eight questions take */
+	/* So it is asked for longer than the 2 s that eight OPENs take. */
 	wait_for_window(10000);
 	assert_true(ask_for(20) >= 20);
 	assert_int_equal(fs->n, 0);
 	assert_false(t->dead);
-	/* for four times as long as it ever took */
+	/* For four times as long as it has ever taken. */
 	t->patience.since_ns -= 2100 * MS;
 	ask_for(1);
 	assert_true(t->dead);
@@ -88,7 +88,7 @@ static void bl_rtx_flush__slow_is_not_unreachable(void **state)
 	assert_int_equal(fs->f[0].why, BL_FAIL_UNREACHABLE);
 }
 
-/* Who was never slow is given up as soon as ever. */
+/* A destination that was never slow is given up as soon as before. */
 static void bl_rtx_flush__fast_is(void **state)
 {
 	wait_for_window(2300);
@@ -97,7 +97,8 @@ static void bl_rtx_flush__fast_is(void **state)
 }
 
 /*
- * ACKs that took 3 s, of frames that were sent again meanwhile: the next ones are not, before that.
+ * ACKs took 3 s, of frames that were sent again meanwhile: the next frames are not sent again
+ * before that.
  */
 static void bl_rtx_timers__waits_for_slow_acks(void **state)
 {
@@ -113,7 +114,7 @@ static void bl_rtx_timers__waits_for_slow_acks(void **state)
 		a.ep->rtimer_ns = 1;
 		bl_process(a.ep);
 	}
-	f->first_ns = 1; /* it was sent first when this machine was started */
+	f->first_ns = 1; /* it was first sent when this machine was started */
 	bl_rwin_slot(a.ep->rwin, a.ep->rreaped)->ack_ns = 3000 * MS;
 	while (fake_take(&b, &s))
 		;
@@ -122,7 +123,7 @@ static void bl_rtx_timers__waits_for_slow_acks(void **state)
 		;
 	bl_process(a.ep);
 	assert_int_equal(bl_rto_due(&p->rtx.rto, 0, 1), 3000 * MS - 1);
-	/* one more, which waits for its ACK for 2.5 s */
+	/* One more, which waits for its ACK for 2.5 s. */
 	say(3);
 	f = a.ep->rsent[a.ep->rreaped % BL_RWIN];
 	while (fake_take(&b, &s))
@@ -135,7 +136,7 @@ static void bl_rtx_timers__waits_for_slow_acks(void **state)
 			again += s.op == BL_OP_PREP;
 	}
 	assert_int_equal(again, 0);
-	/* and then is sent again */
+	/* And then it is sent again. */
 	f->sent_ns = bl_mono() - 3000 * MS;
 	a.ep->rtimer_ns = 1;
 	bl_process(a.ep);
@@ -143,9 +144,9 @@ static void bl_rtx_timers__waits_for_slow_acks(void **state)
 }
 
 /*
- * A way that was out for 3 s: the ACK answers a later copy, which says so, and the program gives no
- * time for it. What else was lost meanwhile, also of a sender that sends nothing new, is not left
- * alone for seconds.
+ * A path that was out for 3 s: the ACK answers a later copy and says so, so the program gives no
+ * time for it. Other frames that were lost meanwhile, also of a sender that sends nothing new, do
+ * not wait for seconds.
  */
 static void bl_rtx_timers__outage_is_no_slow_way(void **state)
 {
@@ -173,7 +174,7 @@ static void bl_rtx_timers__outage_is_no_slow_way(void **state)
 	bl_process(a.ep);
 	fake_expect(&b, &s, BL_OP_PREP);
 	assert_int_equal(bl_load16(s.body + at), UINT16_MAX);
-	/* the ACK of that one */
+	/* The ACK of that copy. */
 	f->first_ns = bl_mono() - 3000 * MS;
 	assert_int_equal(bl_rwin_slot(a.ep->rwin, a.ep->rreaped)->ack_ns, 0);
 	assert_true(bl_rslot_close(bl_rwin_slot(a.ep->rwin, a.ep->rreaped), a.ep->rreaped));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Receiver recovery: an endpoint that is out delivers what had come and is certain, in order, then
- * gets ESTALE, and is told up to which timestamp its state is the group's. What others may have
- * recalled meanwhile it never delivers.
+ * Receiver recovery: an endpoint that is out delivers what had arrived and is certain, in order,
+ * then gets ESTALE, and is told up to which timestamp its state is that of the group. It never
+ * delivers what others may have recalled meanwhile.
  */
 #include "tests/unit/lib/lib_rel.h"
 
@@ -16,8 +16,8 @@ static struct bl_inflight *line_of(const struct fake *f)
 }
 
 /*
- * What the daemon does, and what comes later: all that failed is settled, the commit barrier passes
- * everything.
+ * Do what the daemon does, and what comes later: all failures are settled, and the commit barrier
+ * passes everything.
  */
 static void put_out(struct fake *f)
 {
@@ -45,7 +45,7 @@ static int stale_down(void **state)
 	return 0;
 }
 
-/* @from says @x to b, which stores it. Returns its timestamp. */
+/* Let @from send @x to b, which stores it. Returns its timestamp. */
 static uint64_t say(struct fake *from, int x)
 {
 	struct bl_msg m = msg_to(&b, &x, sizeof(x), 0);
@@ -56,7 +56,7 @@ static uint64_t say(struct fake *from, int x)
 	return from->ep->last_ts;
 }
 
-/* b delivers exactly these, in calls of one message each, and then ESTALE. */
+/* b delivers exactly these messages, in calls of one message each, and then returns ESTALE. */
 static void delivers_then_stale(const int *want, int n)
 {
 	struct bl_delivery d;
@@ -78,10 +78,7 @@ static struct bl_stale stale(void)
 	return s;
 }
 
-/*
- * b has looked at a barrier that is above message 1; message 2 came after that. Returns the
- * barrier.
- */
+/* b has read a barrier that is above message 1; message 2 came after that. Returns the barrier. */
 static uint64_t looked_between(void)
 {
 	uint64_t ts = say(&a, 1) + 1;
@@ -105,7 +102,7 @@ static void stale_at(uint64_t ts, uint32_t undecided)
 	assert_int_equal(stale().undecided, undecided);
 }
 
-/* the example of lib/stale.c */
+/* The example of lib/stale.c. */
 static void put_out__delivers_what_is_certain(void **state)
 {
 	static const int want[] = { 7, 8, 1, 2 };
@@ -126,7 +123,7 @@ static void put_out__delivers_what_is_certain(void **state)
 	assert_int_equal(bl_wait(b.ep, BL_WAIT_RECV_RELIABLE, 0), BL_WAIT_RECV_RELIABLE);
 	assert_int_equal(bl_get_stale(b.ep, &s), -EAGAIN);
 	assert_int_equal(bl_recv_undecided(b.ep, d, 4), -EAGAIN);
-	/* the other calls need not wait for that */
+	/* The other calls need not wait for that. */
 	assert_int_equal(bl_send_reliable(b.ep, &m, 1, 0), -ESTALE);
 	assert_int_equal(bl_recv(b.ep, d, 1, 0), -ESTALE);
 	assert_int_equal(bl_wait(b.ep, BL_WAIT_ACKED, -1), -ESTALE);
@@ -136,7 +133,7 @@ static void put_out__delivers_what_is_certain(void **state)
 	assert_int_equal(stale().ts, ts);
 	assert_int_equal(stale().undecided, 2);
 	assert_int_equal(bl_get_stale(b.ep, &(struct bl_stale){ .size = 4 }), -EINVAL);
-	/* one at a time: what is lent is one frame */
+	/* One at a time: what is lent is one frame. */
 	assert_int_equal(bl_recv_undecided(b.ep, d, 1), 1);
 	assert_int_equal(*(const int *)d[0].data, 3);
 	assert_int_equal(d[0].ts, ts);
@@ -146,10 +143,10 @@ static void put_out__delivers_what_is_certain(void **state)
 	assert_int_equal(*(const int *)d[0].data, 4);
 	assert_int_equal(bl_recv_undecided(b.ep, d, 4), 0);
 	assert_int_equal(stale().ts, ts);
-	fake_silent(&c); /* it has said nothing to anybody */
+	fake_silent(&c); /* b has sent no last words */
 }
 
-/* What was recalled before C passed it is in the ring, behind it. */
+/* What was recalled before C passed it is in the ring, behind the message. */
 static void put_out__reads_the_recalls_first(void **state)
 {
 	static const int want[] = { 7, 8, 2 };
@@ -190,7 +187,7 @@ static void count(void *ctx, const struct bl_addr *who, uint64_t ts)
 	s->delivered = (int)b.ep->st.reliable_delivered;
 }
 
-/* A sender had failed, with T below C: the page says so, and nobody has read it yet. */
+/* A sender has failed with T below C: the page says so, and was not read yet. */
 static void put_out__reads_the_failures_first(void **state)
 {
 	static const int want[] = { 7, 8, 1, 3 };
@@ -205,7 +202,7 @@ static void put_out__reads_the_failures_first(void **state)
 	fail_peer(&b, 1, &c, t);
 	commit(&b, fake_now());
 	put_out(&b);
-	/* its own announcement, and those behind it, say nothing to it */
+	/* Its own announcement, and later ones, do not concern it. */
 	fail_peer(&b, 1, &b, fake_now());
 	fail_peer(&b, 1, &a, 1);
 	delivers_then_stale(want, 4);
@@ -215,8 +212,8 @@ static void put_out__reads_the_failures_first(void **state)
 }
 
 /*
- * More was announced than the page has room for: nobody can say whose messages were discarded, so
- * the last barrier counts that was looked at in time.
+ * More was announced than the page has room for, so it is not known whose messages were discarded:
+ * the last barrier that was read in time is the limit.
  */
 static void put_out__missed_announcements(void **state)
 {
@@ -229,7 +226,7 @@ static void put_out__missed_announcements(void **state)
 	stale_at(ts, 1);
 }
 
-/* The same, of one whom nobody has put out: C goes on, and is none of its business. */
+/* The same for an endpoint that was not put out: C goes on, and does not concern it. */
 static void outcast__missed_announcements(void **state)
 {
 	uint64_t ts = looked_between();
@@ -243,7 +240,9 @@ static void outcast__missed_announcements(void **state)
 	stale_at(ts, 2);
 }
 
-/* It was announced, with its host: C was not promised to it any more from before that. */
+/*
+ * It was announced with its host: since before the announcement the host had promised no C to it.
+ */
 static void outcast__announced(void **state)
 {
 	uint64_t ts;
@@ -254,12 +253,12 @@ static void outcast__announced(void **state)
 	commit(&b, ts);
 	fail_peer(&b, 1, &b, fake_now());
 	assert_int_equal(bl_process(b.ep), 3);
-	commit(&b, fake_now()); /* its host has joined anew */
+	commit(&b, fake_now()); /* its host has joined again */
 	put_out(&b);
 	stale_at(ts, 1);
 }
 
-/* A barrier that it had seen as a member counts, though the daemon has read the page before it. */
+/* A barrier that it had read as a member counts, though the daemon read the page before that. */
 static void put_out__what_it_knew_itself(void **state)
 {
 	uint64_t ts = looked_between();
@@ -270,7 +269,7 @@ static void put_out__what_it_knew_itself(void **state)
 	stale_at(ts, 1);
 }
 
-/* A record that is being written still hides what is behind it. */
+/* A record that is being written hides the records behind it here, too. */
 static void put_out__waits_for_the_ring(void **state)
 {
 	static const int want[] = { 7, 8, 1 };
@@ -298,16 +297,14 @@ static void receive_within(void *ctx, const struct bl_addr *who, uint64_t ts)
 
 	(void)who;
 	(void)ts;
-	/* meanwhile a is announced, with a T below that of c */
+	/* Meanwhile a is announced, with a T below that of c. */
 	if (!(*(int *)ctx)++) {
 		fail_peer(&b, 1, &a, b.ep->rrq.last_ts + 1);
 		assert_int_equal(bl_recv_reliable(b.ep, d, 8, 0), 0);
 	}
 }
 
-/*
- * Within a callback, too, what an announcement discards is discarded before anything is delivered.
- */
+/* Also within a callback, what an announcement discards is dropped before anything is delivered. */
 static void callback__hears_the_next_announcement(void **state)
 {
 	struct bl_delivery d[8];

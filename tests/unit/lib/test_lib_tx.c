@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * lib/tx.c: what leaves the socket, byte by byte, and when: stages, timestamps, windows, undo.
- * Failures and silence: test_lib_tx_fail.c.
+ * The best-effort sender (lib/stage.c, lib/tx.c, lib/batch.c): what leaves the socket, byte by
+ * byte, and when: stages, timestamps, windows, undo. test_lib_tx_fail.c has failures and silence.
  */
 #include "tests/unit/lib/lib_tx.h"
 
@@ -21,9 +21,9 @@ static void bl_send__one_message_on_the_wire(void **state)
 	assert_in_range(s.ts, before, after);
 	assert_int_equal(s.psn, 0);
 	assert_int_equal(s.h->flags, BL_HOP_HOST);
-	/* the last frame of its flush: a claim */
+	/* The last frame of its flush claims its barrier. */
 	assert_int_equal(bl_get48(s.h->barrier), (s.ts + 1) & BL_TS_MASK);
-	assert_memory_equal(s.h->commit, "\0\0\0\0\0", 6); /* the egress program's */
+	assert_memory_equal(s.h->commit, "\0\0\0\0\0", 6); /* the egress program fills it */
 	assert_int_equal(bl_load16(s.body), a.ep->incarnation);
 	assert_int_equal(bl_load16(s.body + 2), 1);
 	assert_int_equal(bl_load16(s.body + 4), 5);
@@ -32,7 +32,7 @@ static void bl_send__one_message_on_the_wire(void **state)
 	assert_int_equal(a.ep->inflight[a.ep->slot].ts, BL_TIME_NONE);
 	assert_int_equal(a.ep->st.frames_sent, 1);
 	assert_int_equal(a.ep->st.messages_sent, 1);
-	/* an empty message, and the next number and a later timestamp */
+	/* An empty message gets the next number and a later timestamp. */
 	before = s.ts;
 	assert_int_equal(send_one(&b, NULL, 0, 0, 0), 0);
 	fake_expect(&b, &s, BL_OP_DATA);
@@ -66,8 +66,8 @@ static void bl_send__timestamps_rise_when_the_clock_stands(void **state)
 
 	(void)state;
 	/*
-	 * a clock that stands still; then one that is behind the last timestamp, as after a
-	 * daemon's restart
+	 * A clock that stands still; then one behind the last timestamp, as after a restart of the
+	 * daemon.
 	 */
 	fake_peer(&a, &b)->tx.window = 8;
 	bl_clock_start(a.clock, bl_mono(), fake_now());
@@ -103,7 +103,7 @@ static void bl_send__more_shares_a_frame(void **state)
 		assert_memory_equal(item.data, pattern + i, (size_t)i * 10);
 	}
 	fake_silent(&b);
-	/* a send without BL_MORE takes along what was held back */
+	/* A send without BL_MORE takes along what was held back. */
 	assert_int_equal(send_one(&b, "x", 1, 0, BL_MORE), 0);
 	assert_int_equal(send_one(&c, "y", 1, 0, 0), 0);
 	fake_expect(&b, &s, BL_OP_DATA);
@@ -117,8 +117,8 @@ static void bl_send__gso_layout(void **state)
 
 	(void)state;
 	/*
-	 * 65 + 64 + 1 items: two frames full by count and padded, the third as long as it needs to
-	 * be
+	 * 65 + 64 + 1 items: two frames full by count and padded, the third one as long as its
+	 * items.
 	 */
 	for (i = 0; i < 2 * BL_ITEMS_MAX + 1; i++)
 		assert_int_equal(send_one(&b, &pattern[i], 3, 0, BL_MORE), 0);
@@ -154,18 +154,18 @@ static void bl_send__frame_filled_to_the_byte(void **state)
 	fake_expect(&b, &s, BL_OP_DATA);
 	assert_int_equal(s.len, a.ep->frame_max);
 	assert_memory_equal(s.body + 6, pattern, room);
-	/* one byte more: ahead as FRAG, then a reference */
+	/* One byte more: FRAGs first, then a reference. */
 	assert_int_equal(send_one(&b, pattern, room + 1, 0, 0), 0);
 	fake_expect(&b, &s, BL_OP_FRAG);
 	assert_int_equal(s.ts, 0);
 	fake_expect(&b, &s, BL_OP_FRAG);
-	fake_silent(&b); /* with them the first window is used up: the reference waits */
+	fake_silent(&b); /* they use up the first window: the reference waits */
 	fake_credit(&a, &b, 3, 8);
 	assert_int_equal(bl_process(a.ep), 0);
 	fake_expect(&b, &s, BL_OP_DATA);
 	assert_int_equal(bl_load16(s.body + 4), BL_ITEM_REF);
 	assert_int_equal(bl_load32(s.body + 10), room + 1);
-	/* two items that fill a frame together, and one byte that does not fit any more */
+	/* Two items that fill a frame together, and one byte that does not fit any more. */
 	fake_credit(&a, &b, 5, 8);
 	bl_process(a.ep);
 	assert_int_equal(send_one(&b, pattern, room - 12, 0, BL_MORE), 0);
@@ -233,7 +233,7 @@ static void bl_send__local_peers_get_frame_by_frame(void **state)
 	fake_free(&d);
 }
 
-/* 44 frames of a jumbo MTU are more than one UDP send may hold */
+/* 44 frames of a jumbo MTU are more than one UDP send may hold. */
 static void bl_send__jumbo_frames_leave_in_several_sends(void **state)
 {
 	struct failures *fs = calloc(1, sizeof(*fs));
@@ -296,7 +296,7 @@ static void bl_send__void_clock_sends_nothing(void **state)
 	assert_int_equal(send_one(&b, "lost", 4, 0, 0), -ETIME);
 	assert_int_equal(bl_get_timestamp(a.ep), 0);
 	fake_silent(&b);
-	/* refused is refused: it must not leave later, when the caller has sent it again */
+	/* What was refused must not leave later, when the caller has sent it again. */
 	a.clock->void_after_ns = UINT64_MAX;
 	assert_int_equal(send_one(&b, "sent", 4, 0, 0), 0);
 	fake_expect(&b, &s, BL_OP_DATA);
@@ -320,7 +320,7 @@ static void bl_send__first_window(void **state)
 		fake_expect(&b, &s, BL_OP_DATA);
 	fake_silent(&b);
 	assert_true(a.ep->held);
-	/* what waits holds no barrier back */
+	/* What waits holds no barrier back. */
 	assert_int_equal(a.ep->inflight[a.ep->slot].ts, BL_TIME_NONE);
 	assert_int_equal(bl_wait(a.ep, BL_WAIT_SEND, 0), 0);
 	t = fake_now();
@@ -334,7 +334,7 @@ static void bl_send__first_window(void **state)
 
 /*
  * Windows are open, but the NIC's ring is full of our frames: what waits has no timestamp, and
- * leaves without a credit as soon as there is room.
+ * leaves without a CREDIT as soon as there is room.
  */
 static void bl_send__a_full_nic_is_waited_for(void **state)
 {
@@ -353,7 +353,7 @@ static void bl_send__a_full_nic_is_waited_for(void **state)
 		send_frames(&b, 1);
 		fake_expect(&b, &s, BL_OP_DATA);
 	}
-	assert_int_equal(outq_asked, 0); /* so many fit, wherever they are */
+	assert_int_equal(outq_asked, 0); /* that many fit without asking */
 	outq = BL_NIC_FRAMES * 768;
 	send_frames(&b, 1);
 	fake_silent(&b);
@@ -364,7 +364,7 @@ static void bl_send__a_full_nic_is_waited_for(void **state)
 	fake_silent(&b);
 	outq -= 768;
 	end = bl_mono() + 10000000000ULL;
-	/* nobody wakes it: it looks again by itself, long before a probe is due */
+	/* The sender is not woken: it looks again by itself, long before a PROBE is due. */
 	assert_int_equal(bl_wait(a.ep, BL_WAIT_SEND, 10000), BL_WAIT_SEND);
 	assert_true(bl_mono() < end);
 	fake_expect(&b, &s, BL_OP_DATA);
@@ -374,7 +374,7 @@ static void bl_send__a_full_nic_is_waited_for(void **state)
 	outq = 0;
 }
 
-/* What is larger than the ring leaves when the ring is empty. */
+/* A scattering that is larger than the ring leaves when the ring is empty. */
 static void bl_send__larger_than_the_nic(void **state)
 {
 	struct bl_msg m[300];
@@ -430,7 +430,7 @@ static void bl_send__again_undoes_the_whole_scattering(void **state)
 	while (fake_take(&b, &s))
 		;
 	assert_int_equal(send_one(&c, "first", 5, 0, BL_MORE), 0);
-	/* fill what may wait for b */
+	/* Fill what may wait for b. */
 	while (!send_one(&b, pattern, full, 0, 0))
 		assert_true(++staged < 100);
 	assert_int_equal(staged, BL_WINDOW_FIRST);
@@ -449,7 +449,7 @@ static void bl_send__again_undoes_the_whole_scattering(void **state)
 		fake_expect(&b, &s, BL_OP_DATA);
 	fake_silent(&b);
 	/*
-	 * and now it fits; its number and its parts are those that the refused one would have had
+	 * Now it fits; its number and its parts are those that the refused message would have had.
 	 */
 	fake_credit(&a, &b, 8, 4);
 	bl_process(a.ep);
@@ -468,7 +468,7 @@ static void bl_send__send_buffer_bounds_large_messages(void **state)
 	assert_int_equal(a.ep->staged_bytes, 200000);
 	assert_int_equal(send_one(&b, pattern, 100000, 0, 0), 0);
 	assert_int_equal(a.ep->staged_bytes, 300000);
-	/* small ones need none of it */
+	/* Small messages need none of it. */
 	assert_int_equal(send_one(&c, pattern, 1000, 0, 0), 0);
 }
 
@@ -483,8 +483,8 @@ static void bl_send__what_never_fits_is_no_matter_of_waiting(void **state)
 	for (i = 0; i < ARRAY_SIZE(m); i++)
 		m[i] = msg_to(&b, pattern, full, 0);
 	/*
-	 * more than the first window holds, but all of one scattering: it leaves, since nothing
-	 * else is on the way
+	 * More than the first window holds, but one scattering: it leaves, since nothing else is
+	 * outstanding.
 	 */
 	assert_int_equal(bl_send(a.ep, m, BL_WINDOW_FIRST + 1, 0), 0);
 	for (i = 0; i < BL_WINDOW_FIRST + 1; i++)
@@ -500,7 +500,7 @@ static void bl_send__what_never_fits_is_no_matter_of_waiting(void **state)
 	bl_process(a.ep);
 	assert_int_equal(bl_send(a.ep, m, BL_STAGE_FRAMES + 1, 0), -EMSGSIZE);
 	fake_silent(&b);
-	/* too many bytes of large messages at once */
+	/* Too many bytes of large messages at once. */
 	a.ep->send_buffer = 100000;
 	for (i = 0; i < 3; i++)
 		m[i].len = 50000;
@@ -519,9 +519,9 @@ static void bl_tx_credit__refusals(void **state)
 	send_frames(&b, 4);
 	t = &fake_peer(&a, &b)->tx;
 	assert_int_equal(t->next_psn, 4);
-	/* beyond what was sent */
+	/* Beyond what was sent. */
 	fake_credit(&a, &b, 4 + BL_AHEAD_MAX + 1, 100);
-	/* another life */
+	/* Another life. */
 	bl_store32(body, 4);
 	bl_store16(body + 4, (uint16_t)(a.ep->incarnation + 1));
 	bl_store16(body + 6, 100);
@@ -530,11 +530,11 @@ static void bl_tx_credit__refusals(void **state)
 	assert_int_equal(t->credited, 0);
 	assert_int_equal(t->window, BL_WINDOW_FIRST);
 	assert_int_equal(a.ep->st.credits_received, 0);
-	/* too short */
+	/* Too short. */
 	fake_put(&a, &b.ep->self, BL_OP_CREDIT, 0, 0, body, 7);
 	bl_process(a.ep);
 	assert_int_equal(a.ep->st.malformed, 1);
-	/* good, then older: what was credited stays */
+	/* A good one, then an older one: what was credited stays credited. */
 	fake_credit(&a, &b, 3, 5);
 	fake_credit(&a, &b, 2, 6);
 	bl_process(a.ep);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * lib/tx.c: what a sender is told of messages that were not delivered, and what it does when a
- * receiver is silent. The rest: test_lib_tx.c.
+ * What a best-effort sender is told of messages that were not delivered (lib/send_fail.c), and what
+ * it does when a receiver is silent (lib/tx.c). test_lib_tx.c has the rest.
  */
 #include "tests/unit/lib/lib_tx.h"
 
@@ -21,7 +21,7 @@ static void bl_tx_nak__cookies(void **state)
 		assert_int_equal(send_one(&b, "y", 1, 101 + 10 * (uint64_t)i, 0), 0);
 		fake_expect(&b, &s[i], BL_OP_DATA);
 	}
-	/* one item */
+	/* One item. */
 	fake_nak(&a, &b, 1, 1, BL_NAK_INCOMPLETE, 1);
 	bl_process(a.ep);
 	assert_int_equal(fs->n, 1);
@@ -29,9 +29,9 @@ static void bl_tx_nak__cookies(void **state)
 	assert_int_equal(fs->f[0].ts, s[1].ts);
 	assert_int_equal(fs->f[0].why, BL_FAIL_INCOMPLETE);
 	assert_memory_equal(&fs->f[0].dst, &b.ep->self, sizeof(struct bl_addr));
-	/* an item that the frame did not have */
+	/* An item that the frame did not have. */
 	fake_nak(&a, &b, 1, 1, BL_NAK_INCOMPLETE, 2);
-	/* frames; the item does not matter then */
+	/* Several frames; the item does not matter then. */
 	fake_nak(&a, &b, 0, 2, BL_NAK_LOST, 0);
 	bl_process(a.ep);
 	assert_int_equal(fs->n, 5);
@@ -40,7 +40,7 @@ static void bl_tx_nak__cookies(void **state)
 	assert_int_equal(fs->f[3].cookie, 110);
 	assert_int_equal(fs->f[4].cookie, 111);
 	assert_int_equal(fs->f[4].why, BL_FAIL_LOST);
-	/* reported once; never sent; of another life */
+	/* Reported once; never sent; of another life. */
 	fake_nak(&a, &b, 0, 2, BL_NAK_LOST, BL_NAK_WHOLE);
 	fake_nak(&a, &b, 3, 5, BL_NAK_LOST, BL_NAK_WHOLE);
 	a.ep->incarnation++;
@@ -53,7 +53,7 @@ static void bl_tx_nak__cookies(void **state)
 	assert_int_equal(fs->n, 7);
 	assert_int_equal(fs->f[6].why, BL_FAIL_LATE);
 	assert_int_equal(a.ep->st.send_failed, 7);
-	/* a stranger's count that would keep us busy for minutes */
+	/* A forged count that would take minutes. */
 	fake_nak(&a, &b, 0, 0xffffffff, BL_NAK_LOST, BL_NAK_WHOLE);
 	bl_process(a.ep);
 	assert_int_equal(a.ep->st.malformed, 1);
@@ -127,7 +127,7 @@ static void bl_tx_timers__probes_then_unreachable(void **state)
 	fake_expect(&b, &s, BL_OP_PROBE);
 	fake_silent(&b);
 	bl_process(a.ep);
-	/* on the way: 0 to 3, of which nobody knows; staged: 4, 5 and the large one */
+	/* Outstanding: 0 to 3, whose fate is unknown; staged: 4, 5 and the large message. */
 	assert_int_equal(fs->n, BL_WINDOW_FIRST + 3);
 	for (i = 0; i < fs->n; i++) {
 		assert_int_equal(fs->f[i].why,
@@ -136,7 +136,7 @@ static void bl_tx_timers__probes_then_unreachable(void **state)
 	}
 	assert_int_equal(a.ep->staged_bytes, 0);
 	assert_false(a.ep->held);
-	/* until it answers all fails at once; others are served */
+	/* Until it answers, sends to it fail at once; other destinations are served. */
 	assert_int_equal(send_one(&b, "x", 1, 500, 0), 0);
 	assert_int_equal(send_one(&c, "x", 1, 501, 0), 0);
 	bl_process(a.ep);
@@ -145,7 +145,7 @@ static void bl_tx_timers__probes_then_unreachable(void **state)
 	assert_int_equal(fs->f[fs->n - 1].why, BL_FAIL_UNREACHABLE);
 	fake_silent(&b);
 	fake_expect(&c, &s, BL_OP_DATA);
-	/* it is asked in the background, ever more rarely, and holds nobody up */
+	/* It is asked in the background, ever more rarely, and delays nothing. */
 	for (due = t->progress_ns + BL_RETRY_NS, rto = BL_RETRY_NS; rto < 4 * BL_RETRY_MAX_NS;
 	     rto *= 2) {
 		a.ep->timers_ns = 1;
@@ -157,7 +157,7 @@ static void bl_tx_timers__probes_then_unreachable(void **state)
 		bl_tx_timers(a.ep, due - 1);
 		fake_silent(&b);
 	}
-	/* and when there is something to send, if the last time is not just now */
+	/* It is also asked when there is something to send, if the last time was not just now. */
 	t->progress_ns = bl_mono() - BL_RETRY_MIN_NS - 1;
 	for (i = 0; i < 2; i++) {
 		assert_int_equal(send_one(&b, "x", 1, 502, 0), 0);
@@ -166,7 +166,7 @@ static void bl_tx_timers__probes_then_unreachable(void **state)
 	}
 	fake_expect(&b, &s, BL_OP_PROBE);
 	fake_silent(&b);
-	/* it answers: the numbers go on where they were */
+	/* It answers: the numbers continue where they were. */
 	fake_credit(&a, &b, BL_WINDOW_FIRST, 8);
 	bl_process(a.ep);
 	assert_int_equal(send_one(&b, "x", 1, 503, 0), 0);
@@ -189,7 +189,7 @@ static void bl_tx_timers__a_credit_ends_the_silence(void **state)
 	bl_process(a.ep);
 	assert_int_equal(t->probes, 0);
 	assert_int_equal(t->rto_ns, BL_RTO_NS);
-	/* with everything credited there is nothing to ask for */
+	/* With everything credited there is nothing to ask for. */
 	fake_credit(&a, &b, 2, 4);
 	bl_process(a.ep);
 	a.ep->timers_ns = 1;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Numbers that no sender by the rules can have: one frame must end no flow, of either stream, and
- * what a sender by the rules sends is never refused, whatever the network loses, repeats and mixes
- * up.
+ * Numbers that no sender that keeps the rules can have: a single frame must not end a flow, of
+ * either stream, and frames of a sender that keeps the rules are never refused, whatever the
+ * network loses, repeats and reorders.
  */
 #include "tests/unit/lib/lib_rel.h"
 
@@ -69,7 +69,7 @@ static void forged_recall(uint64_t ts, uint32_t psn, uint32_t count)
 
 /* ---- a flow ---- */
 
-/* a sends @n messages reliably, one after the other. Returns how many b delivers of them. */
+/* Send @n messages from a reliably, one after the other. Returns how many of them b delivers. */
 static int reliable_flow(int n)
 {
 	struct bl_delivery d[64];
@@ -132,11 +132,11 @@ static void data__far_beyond(void **state)
 	assert_int_equal(best_effort_flow(50), 50);
 	assert_int_equal(b.ep->st.refused, 1);
 	assert_int_equal(b.ep->st.lost_frames, 0);
-	/* the same one again, as often as they like */
+	/* The same frame again, as often as one likes. */
 	forged_data(next + (1u << 30), a.ep->last_ts + 5);
 	forged_data(next + (1u << 30), a.ep->last_ts + 5);
 	assert_int_equal(best_effort_flow(50), 50);
-	/* two that follow one another: two of the real sender's lead back */
+	/* Two frames that follow one another: two frames of the real sender lead back. */
 	forged_data(next + (1u << 30), a.ep->last_ts + 5);
 	forged_data(next + (1u << 30) + 1, a.ep->last_ts + 5);
 	assert_true(best_effort_flow(50) >= 48);
@@ -149,8 +149,8 @@ static void data__within_the_window(void **state)
 	assert_int_equal(best_effort_flow(10), 10);
 	forged_data(fake_peer(&a, &b)->tx.next_psn + BL_AHEAD_MAX - 1, a.ep->last_ts + 5);
 	/*
-	 * it is believed, and what the sender sends now is old to the receiver, until that one
-	 * hears so
+	 * The receiver goes there, and takes what the sender sends now for old, until the sender
+	 * hears of it.
 	 */
 	assert_true(best_effort_flow(20) >= 15);
 	assert_int_equal(best_effort_flow(50), 50);
@@ -165,10 +165,10 @@ static void data__before_anything_else(void **state)
 }
 
 /*
- * What was given up is not counted on beyond what the receiver knows, so that it is at home at once
- * when it comes back.
+ * A sender that has given up a destination does not count beyond what the receiver knows, so it
+ * continues at once when the destination is back.
  */
-static void give_up__counts_on_after_a_credit(void **state)
+static void give_up_peer__counts_on_after_a_credit(void **state)
 {
 	static struct failures fs;
 	struct bl_tx *t = &fake_peer(&a, &b)->tx;
@@ -193,7 +193,7 @@ static void give_up__counts_on_after_a_credit(void **state)
 		for (k = 0; !i && k < BL_PROBES_MAX + 2; k++) {
 			t->progress_ns = t->patience.since_ns = 1;
 			a.ep->timers_ns = 1;
-			while (fake_take(&b, &s)) /* has left the host */
+			while (fake_take(&b, &s)) /* it has left the host */
 				;
 			bl_process(a.ep);
 		}
@@ -206,7 +206,7 @@ static void give_up__counts_on_after_a_credit(void **state)
 	assert_int_equal(fs.f[29].why, BL_FAIL_UNREACHABLE);
 	assert_true(t->next_psn - t->credited <= BL_AHEAD_MAX);
 	assert_true(t->dead);
-	/* it is up: the next PROBE is answered, and nothing is refused */
+	/* The link is up: the next PROBE is answered, and nothing is refused. */
 	t->progress_ns = 1;
 	a.ep->timers_ns = 1;
 	bl_process(a.ep);
@@ -231,7 +231,7 @@ static void prep__far_beyond(void **state)
 	assert_int_equal(reliable_flow(100), 100);
 	assert_int_equal(b.ep->st.refused, 1);
 	assert_int_equal(b.ep->st.duplicates, 0);
-	/* the first number that is refused, and the last one that is not */
+	/* The first number that is refused, and the last one that is not. */
 	forged_prep(a.ep->incarnation, fake_peer(&b, &a)->rrx.seq.done + BL_RELIABLE_MAX,
 		    a.ep->last_ts + 5);
 	forged_prep(a.ep->incarnation, fake_peer(&b, &a)->rrx.seq.done + BL_RELIABLE_MAX - 1,
@@ -283,7 +283,7 @@ static void open__from_elsewhere(void **state)
 	assert_int_equal(b.ep->st.refused, 0);
 }
 
-/* The stranger comes first, in the name of one whom the receiver does not know yet. */
+/* The forged frame comes first, in the name of a sender that the receiver does not know yet. */
 static void open__before_anything_else(void **state)
 {
 	static const int which[] = { 0, 1, 2 };
@@ -307,8 +307,8 @@ static void open__before_anything_else(void **state)
 }
 
 /*
- * A RECALL of what was committed, and of numbers that nobody has: refused. One with another
- * timestamp takes nothing with it.
+ * A RECALL of what was committed, or of numbers that do not exist, is refused. One with another
+ * timestamp drops nothing.
  */
 static void recall__forged(void **state)
 {
@@ -323,7 +323,7 @@ static void recall__forged(void **state)
 	forged_recall(a.ep->last_ts, next, 10);
 	assert_int_equal(reliable_flow(100), 100);
 	assert_int_equal(b.ep->st.refused, 2);
-	/* of the future, and of numbers that may come */
+	/* Of the future, and of numbers that may come. */
 	next = fake_peer(&a, &b)->rtx.next_psn;
 	forged_recall(a.ep->last_ts + 50000000000ULL, next, 200);
 	forged_recall(a.ep->last_ts + 50000000000ULL, next + 5000, 20);
@@ -340,7 +340,7 @@ struct held {
 };
 
 /*
- * A network between a and b that loses, repeats and mixes up PREPs; what it stores is acknowledged,
+ * A network between a and b that loses, repeats and reorders PREPs. What it stores is acknowledged,
  * or the ACK is lost.
  */
 static void mixed(struct rnd *r, struct held *h, int n, bool rest)
@@ -399,7 +399,7 @@ static void hostile(struct rnd *r)
 	}
 }
 
-/* All that was sent is delivered once, in order, and nothing of it is refused. */
+/* Everything that was sent is delivered once, in order, and nothing of it is refused. */
 static void property(bool with_strangers)
 {
 	static uint8_t data[9000];
@@ -440,7 +440,7 @@ static void property(bool with_strangers)
 		if (rest)
 			bl_flush(a.ep);
 		bl_process(a.ep);
-		/* C: what a's window says */
+		/* C, by a's window. */
 		commit(&b, a.ep->rts ? a.ep->rts
 			   : bl_rwin_used(word(&a))
 				   ? bl_rwin_slot(a.ep->rwin, bl_rwin_head(word(&a)))->ts
@@ -453,7 +453,7 @@ static void property(bool with_strangers)
 			uint32_t number;
 
 			if (d[i].len == 1)
-				continue; /* a stranger's */
+				continue; /* a forged one */
 			memcpy(&number, d[i].data, sizeof(number));
 			assert_int_equal(number, got);
 			got++;
@@ -479,7 +479,7 @@ static void property__strangers_end_no_flow(void **state)
 	assert_true(b.ep->st.refused > 0);
 }
 
-/* The best-effort stream beside random frames in its sender's name: it goes on. */
+/* The best-effort stream continues beside random frames in its sender's name. */
 static void property__best_effort_goes_on(void **state)
 {
 	struct rnd r = rnd_seeded(__func__);
@@ -505,7 +505,7 @@ int main(void)
 		T(data__far_beyond),
 		T(data__within_the_window),
 		T(data__before_anything_else),
-		T(give_up__counts_on_after_a_credit),
+		T(give_up_peer__counts_on_after_a_credit),
 		T(prep__far_beyond),
 		T(prep__of_another_life),
 		T(open__from_elsewhere),

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* lib/nic_core.h: what is in a ring that several fill, told by the frames that have left it. */
+/*
+ * lib/nic_core.h: what is in a ring that several endpoints fill, as told by the frames that have
+ * left it.
+ */
 #include "tests/unit/unit.h"
 
 #include "lib/nic_core.h"
@@ -42,7 +45,7 @@ static void bl_nic_passed__edges(void **state)
 	}
 }
 
-/* Without room for another mark the newest is given up: what is told stays true. */
+/* Without room for another mark the newest one is replaced: what is told stays true. */
 static void bl_nic_mark__more_than_there_is_room_for(void **state)
 {
 	struct bl_nic_marks m = { 0 };
@@ -82,8 +85,8 @@ static void bl_nic_share__edges(void **state)
 }
 
 /*
- * Against a ring that is known in full: endpoints put frames in, the ring gives some back, and
- * each looks at its own now and then. What they conclude is never less than the truth; when all
+ * Against a ring that is known in full: endpoints put frames in, the ring removes some, and each
+ * endpoint looks at its own now and then. What they conclude is never less than the truth; when all
  * have looked at an empty ring, it is the truth.
  */
 static void account__never_less_than_the_truth(void **state)
@@ -116,8 +119,8 @@ static void account__never_less_than_the_truth(void **state)
 			break;
 		case 2:
 			/*
-			 * what a socket says may be too much, by frames that are charged more than
-			 * the least
+			 * A socket may say too much, by frames that are charged more than the
+			 * minimum.
 			 */
 			told = bl_nic_passed(&marks[e], put[e],
 					     in[e] + (in[e] ? rnd_below(&r, 2) : 0));
@@ -129,7 +132,7 @@ static void account__never_less_than_the_truth(void **state)
 		assert_true(all - left <= 224);
 		tight += all - left > 180;
 	}
-	assert_true(tight > STEPS / 1000); /* and the ring was filled */
+	assert_true(tight > STEPS / 1000); /* the ring was really full at times */
 	while (left < all)
 		in[ring[left++ % RING]]--;
 	for (step = 0; step < EPS; step++) {

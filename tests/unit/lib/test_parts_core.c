@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * lib/parts_core.h: which bytes of a large message have come. Beside each case a plain array of
- * bytes says the same.
+ * lib/parts_core.h: which bytes of a large message have come, checked against a plain array of
+ * bytes.
  */
 #include "tests/unit/unit.h"
 
@@ -20,7 +20,7 @@ static void bl_parts_words__edges(void **state)
 		assert_int_equal(bl_parts_words(t[i][0]), t[i][1]);
 }
 
-/* @bits has exactly the bytes that @plain has, among the first @total, and no bit beyond */
+/* @bits has exactly the bytes that @plain has among the first @total, and no bit beyond. */
 static void same(const __u64 *bits, const __u8 *plain, __u32 total)
 {
 	__u32 i;
@@ -44,16 +44,16 @@ static void bl_parts_add__edges(void **state)
 			memset(plain + at[i], 1, len[k]);
 			assert_int_equal(bl_parts_add(bits, at[i], len[k]), 0);
 			same(bits, plain, MOST);
-			/* twice, or only its first or its last byte */
+			/* Twice, or only its first or its last byte. */
 			assert_int_equal(bl_parts_add(bits, at[i], len[k]), -1);
 			assert_int_equal(bl_parts_add(bits, at[i], 1), -1);
 			assert_int_equal(bl_parts_add(bits, at[i] + len[k] - 1, 1), -1);
-			/* what overlaps by one byte marks none of its others */
+			/* A part that overlaps by one byte marks none of its other bytes. */
 			if (at[i])
 				assert_int_equal(bl_parts_add(bits, 0, at[i] + 1), -1);
 			assert_int_equal(bl_parts_add(bits, at[i] + len[k] - 1, 60), -1);
 			same(bits, plain, MOST);
-			/* its neighbours are free */
+			/* Its neighbours are free. */
 			if (at[i]) {
 				assert_int_equal(bl_parts_add(bits, 0, at[i]), 0);
 				memset(plain, 1, at[i]);

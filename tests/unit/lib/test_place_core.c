@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* lib/place_core.h: which numbers a receiver of best-effort frames takes, and how it finds back. */
+/* lib/place_core.h: which numbers a receiver of best-effort frames accepts, and how it recovers. */
 #include "tests/unit/unit.h"
 
 #include "lib/place_core.h"
@@ -46,7 +46,7 @@ static void bl_place_classify__two_that_fit_each_other(void **state)
 {
 	static const struct {
 		uint32_t first, second;
-		bool probe; /* both of them */
+		bool probe; /* both frames */
 		enum bl_place want;
 	} t[] = {
 		{ 5000, 5001, false, BL_PLACE_ANEW },
@@ -54,7 +54,7 @@ static void bl_place_classify__two_that_fit_each_other(void **state)
 		{ 5000, 5001 + BL_AHEAD_MAX, false, BL_PLACE_ODD },
 		{ 5000, 5000, false, BL_PLACE_ODD }, /* a copy of it proves nothing */
 		{ 5000, 4999, false, BL_PLACE_ODD },
-		{ 5000, 5000, true, BL_PLACE_ANEW }, /* a PROBE that is repeated does */
+		{ 5000, 5000, true, BL_PLACE_ANEW }, /* a repeated PROBE does */
 		{ 5000, 100, false, BL_PLACE_FITS },
 		{ 5000, 99, false, BL_PLACE_OLD },
 	};
@@ -70,8 +70,8 @@ static void bl_place_classify__two_that_fit_each_other(void **state)
 						   t[i].second + !t[i].probe),
 				 t[i].want);
 		/*
-		 * what fits shows that the receiver is where it should be; a duplicate shows
-		 * nothing
+		 * A frame that fits shows that the receiver is where it should be; a duplicate
+		 * shows nothing.
 		 */
 		assert_int_equal(odd.known, t[i].want == BL_PLACE_ODD || t[i].want == BL_PLACE_OLD);
 	}

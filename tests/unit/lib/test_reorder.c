@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/*
- * lib/reorder.h: the queue against a sorted array, and its rules one by one.
- */
+/* lib/reorder.h: the queue against a sorted array, and its rules one by one. */
 #include "tests/unit/unit.h"
 
 #include "lib/reorder.h"
@@ -41,14 +39,14 @@ static void bl_rq_cmp__total_order(void **state)
 	} t[] = {
 		{ 1, a, 9, 2, a, 1, -1 },
 		{ 1, c, 9, 2, a, 1, -1 },
-		/* the last byte of the port decides, before the sequence number */
+		/* The last byte of the port decides, before the sequence number. */
 		{ 5, a, 9, 5, b, 1, -1 },
 		{ 5, b, 9, 5, c, 1, -1 }, /* the address before the port */
 		{ 5, a, 1, 5, a, 2, -1 },
 		{ 5, a, 2, 5, a, 2, 0 },
 		{ 5, a, 0xffffffff, 5, a, 0, -1 },
 		{ 5, a, 0x7fffffff, 5, a, 0x80000000, -1 },
-		/* 64 bits compare plainly */
+		/* 64 bits are compared without wrap. */
 		{ 0x7fffffffffffffff, a, 0, 0x8000000000000000, a, 0, -1 },
 	};
 	size_t i;
@@ -101,7 +99,7 @@ static void bl_rq_pop__strictly_below_the_barrier(void **state)
 	push(&q, &a, &f, 100, 0);
 	assert_null(bl_rq_pop(&q, 0));
 	assert_null(bl_rq_pop(&q, 99));
-	assert_null(bl_rq_pop(&q, 100)); /* another with ts 100 may still come */
+	assert_null(bl_rq_pop(&q, 100)); /* another frame with ts 100 may still come */
 	assert_ptr_equal(bl_rq_pop(&q, 101), &f);
 	assert_null(bl_rq_pop(&q, 101));
 	assert_int_equal(a.at, -1);
@@ -118,7 +116,7 @@ static void bl_rq__ties_by_address_then_psn(void **state)
 	int order, i;
 
 	(void)state;
-	/* every arrival order of four senders gives the same delivery order */
+	/* Every arrival order of four senders gives the same delivery order. */
 	for (order = 0; order < 24; order++) {
 		int left[4] = { 0, 1, 2, 3 }, n = order, k;
 
@@ -133,7 +131,7 @@ static void bl_rq__ties_by_address_then_psn(void **state)
 			n /= i;
 			for (k = at; k + 1 < i; k++)
 				left[k] = left[k + 1];
-			/* the second frame first: sequence numbers decide, not arrival */
+			/* The second frame first: sequence numbers decide, not the arrival. */
 			push(&q, &s[who], &f[2 * who + 1], 500, 1);
 			push(&q, &s[who], &f[2 * who], 500, 0);
 		}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * lib/seq_core.h and lib/rto_core.h: edges and wraps, and sequence numbers at random against a list
- * of all that came.
+ * lib/seq_core.h and lib/rto_core.h: edges and wraps, and random sequence numbers against a list of
+ * all that came.
  */
 #include "tests/unit/unit.h"
 
@@ -32,8 +32,8 @@ static void bl_seq_add__the_example_of_the_header(void **state)
 }
 
 /*
- * From several beginnings, wraps among them: what is a window behind came, what is one less behind
- * need not have.
+ * From several beginnings, wraps among them: a number one window behind has come, a number one less
+ * behind need not have.
  */
 static void bl_seq_seen__edges(void **state)
 {
@@ -57,9 +57,9 @@ static void bl_seq_seen__edges(void **state)
 		assert_int_equal(bl_seq_add(&s, b), 1);
 		assert_int_equal(bl_seq_add(&s, b), 0);
 		assert_int_equal(bl_seq_add(&s, b + 1024), 1);
-		assert_int_equal(bl_seq_seen(&s, b), 1); /* now by its age */
+		assert_int_equal(bl_seq_seen(&s, b), 1); /* by its age */
 		assert_int_equal(bl_seq_seen(&s, b + 1), 0);
-		/* a jump over more than the window leaves no bit of before */
+		/* A jump over more than the window leaves no old bit. */
 		assert_int_equal(bl_seq_add(&s, b + 10000), 1);
 		assert_int_equal(bl_seq_seen(&s, b + 10000 - 1023), 0);
 		assert_int_equal(bl_seq_seen(&s, b + 10000), 1);
@@ -74,7 +74,7 @@ static void bl_seq_free__edges(void **state)
 
 	(void)state;
 	bl_seq_begin(&s, UINT32_MAX);
-	bl_seq_free(&s, UINT32_MAX); /* did not come */
+	bl_seq_free(&s, UINT32_MAX); /* has not come */
 	assert_int_equal(s.done, UINT32_MAX);
 	bl_seq_free(&s, UINT32_MAX - 1);
 	assert_int_equal(s.done, UINT32_MAX);
@@ -83,7 +83,7 @@ static void bl_seq_free__edges(void **state)
 		bl_seq_free(&s, UINT32_MAX + k);
 		assert_int_equal(s.done, UINT32_MAX + k + 1);
 	}
-	bl_seq_free(&s, UINT32_MAX + 5); /* again: nothing */
+	bl_seq_free(&s, UINT32_MAX + 5); /* again: no-op */
 	assert_int_equal(s.done, UINT32_MAX + 2000);
 }
 
@@ -103,8 +103,8 @@ static void bl_seq__random_against_a_list(void **state)
 		bl_seq_begin(&s, b);
 		for (k = 0; k < 30000; k++) {
 			/*
-			 * as senders do it: nothing is a window ahead of the lowest that did not
-			 * come
+			 * As senders do it: no number is a window ahead of the lowest that has not
+			 * come.
 			 */
 			uint32_t x = low + rnd_below(&r, rnd_below(&r, 4) ? 20 : BL_SEQ_WINDOW);
 
@@ -126,7 +126,7 @@ static void bl_seq__random_against_a_list(void **state)
 					bl_seq_free(&s, b + y);
 				}
 			}
-			/* some are given up: everything more than half a window back is free */
+			/* Some are given up: everything more than half a window back is free. */
 			if (low > BL_SEQ_WINDOW / 2) {
 				uint32_t y;
 
@@ -169,7 +169,7 @@ static void bl_rto_due__edges(void **state)
 		{ 600000, 99999, 1, 0, BL_RTX_MIN_NS },
 		{ 600000, 100000, 1, 0, BL_RTX_MIN_NS },
 		{ 600000, 100001, 1, 0, 1000004 },
-		/* what was measured is never cut short but for this */
+		/* A measured time is never cut, except by this limit. */
 		{ 1000000000ULL, 0, 1, 0, 1000000000ULL },
 		{ 1000000000ULL, 0, 5, 3, 1000000000ULL },
 		{ 5000000000ULL, 0, 1, 0, BL_RTX_SLOW_NS },
@@ -196,13 +196,13 @@ static void bl_rto_sample__the_example_of_the_header(void **state)
 	bl_rto_sample(&r, 40000, 78000);
 	assert_int_equal(r.var_ns, 13250);
 	assert_int_equal(r.srtt_ns, 31000);
-	/* shorter ones count as much */
+	/* Shorter round trips count as much. */
 	bl_rto_sample(&r, 80000, 103000);
 	assert_int_equal(r.var_ns, 13250 - 3312 + 2000);
 	assert_int_equal(r.srtt_ns, 30000);
 }
 
-/* It follows what it is given, and is never "nothing measured" again. */
+/* The estimate follows its samples, and never becomes "nothing measured" again. */
 static void bl_rto_sample__follows(void **state)
 {
 	struct bl_rto r = { 0 };
@@ -221,8 +221,8 @@ static void bl_rto_sample__follows(void **state)
 }
 
 /*
- * One of the frames that are under way at the same time is measured: the others' round trip is the
- * same one.
+ * Only one of the frames that are outstanding together is measured: the others have the same round
+ * trip.
  */
 static void bl_rto_sample__one_at_a_time(void **state)
 {
@@ -241,7 +241,10 @@ static void bl_rto_sample__one_at_a_time(void **state)
 	assert_int_equal(r.measured_ns, 69000);
 }
 
-/* What was too short for one frame is not tried on the next, until there is a measurement. */
+/*
+ * A timeout that was too short for one frame is not tried on the next one, until there is a
+ * measurement.
+ */
 /*
  * A link with a queue of 3 s: every frame is sent again before its ACK can come, so nothing is
  * measured.
@@ -260,11 +263,11 @@ static void bl_rto_slow__doubles_on(void **state)
 	bl_rto_slow(&r, 10 * S, 9 * S); /* clocks of two CPUs */
 	bl_rto_slow(&r, 10 * S, 30 * S);
 	assert_int_equal(bl_rto_due(&r, 0, 1), BL_RTX_SLOW_NS);
-	/* a try that is the first one of a destination that answers is not late because of it */
+	/* This does not delay the first try to a destination that answers. */
 	r = (struct bl_rto){ 0 };
 	bl_rto_slow(&r, 10 * S, 13 * S);
 	assert_int_equal(bl_rto_due(&r, 0, 1), BL_RTX_FIRST_NS);
-	/* and measured ones make it forget */
+	/* Measured frames make it forget. */
 	for (i = 0; i < 22; i++)
 		bl_rto_sample(&r, 20 * S + (uint64_t)i * 1000000,
 			      20 * S + (uint64_t)i * 1000000 + 100000);
@@ -282,7 +285,7 @@ static void bl_rto_late__stays(void **state)
 	bl_rto_late(&r, 3);
 	bl_rto_late(&r, 2);
 	assert_int_equal(bl_rto_due(&r, 0, 1), 8 * BL_RTX_MIN_NS);
-	bl_rto_sample(&r, 999, 2000); /* sent before the last measurement: none */
+	bl_rto_sample(&r, 999, 2000); /* sent before the last measurement: not counted */
 	assert_int_equal(bl_rto_due(&r, 0, 1), 8 * BL_RTX_MIN_NS);
 	bl_rto_sample(&r, 1000, 2000);
 	assert_int_equal(bl_rto_due(&r, 0, 1), BL_RTX_MIN_NS);
