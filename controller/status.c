@@ -232,17 +232,17 @@ static void put_trouble(const struct bl_ctl *c, json_t *o)
 		said = bl_store_waits(c->store, text, sizeof(text));
 	if (c->elected && c->behind) {
 		snprintf(text, sizeof(text),
-			 "a node obeys epoch %" PRIu64 " already, and nobody of an earlier one: "
-			 "the store is new, or an old copy",
+			 "a node obeys epoch %" PRIu64 " already, and refuses the commands of this "
+			 "leader: the store is new, or an old copy",
 			 c->behind);
 		said = text;
 	} else if (c->elected && bl_recover_isolated(c->rec)) {
-		said = "most nodes are out of reach: nobody is taken for failed who does not "
-		       "answer";
+		said = "most nodes have no session with this controller: no node is declared "
+		       "failed for not answering";
 	} else if (c->elected && bl_recover_doubts(c->rec)) {
-		said = "without those that do not answer most hosts would be cut off: nobody is "
-		       "taken for failed for that (missing: see failures); are their barlined "
-		       "alive?";
+		said = "most hosts would be cut off if the nodes that do not answer had failed: "
+		       "none of them is declared failed for that; start their barlined again "
+		       "(show failures -j names them under missing)";
 	}
 	json_object_set_new(o, "trouble", json_string(said));
 }
