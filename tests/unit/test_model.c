@@ -36,8 +36,8 @@ static void model__defects_are_refuted(void **state)
 static void model__the_script_can_fail(void **state)
 {
 	(void)state;
-	run("d=$(mktemp -d) && cp controller/model/orders.pml \"$d\" && "
-	    "sed '/^\\(quick\\|full\\) /{/ orders /!d;s/ holds / x /;s/ refuted / holds /;s/ x / "
+	run("d=$(mktemp -d) && cp controller/model/resume.pml \"$d\" && "
+	    "sed '/^\\(quick\\|full\\) /{/ resume\\b/!d;s/ holds / x /;s/ refuted / holds /;s/ x / "
 	    "refuted /}' controller/model/run.sh >\"$d\"/run.sh && "
 	    "bash \"$d\"/run.sh quick >\"$d\"/out 2>&1; status=$?; grep -q '^2 cases, 2 not' "
 	    "\"$d\"/out || status=9; rm -rf \"$d\"; exit $status",
