@@ -199,7 +199,7 @@ char *ctl_admit_ask(struct bl_ctl *c, const char *said)
 
 	pthread_mutex_lock(&c->lock);
 	if (sscanf(said, "admission %15s %" SCNu64, policy, &rate) != 2) {
-		trouble = "that is no order: admission POLICY BITS_PER_S";
+		trouble = "unknown command; expected: admission POLICY BITS_PER_S";
 	} else if (!ctl_leading(c)) {
 		trouble = "it does not lead";
 	} else if (is_under_way(a)) {
@@ -216,7 +216,7 @@ char *ctl_admit_ask(struct bl_ctl *c, const char *said)
 		a->n = 0;
 		/* An eventfd accepts 2^64 - 2; each change adds 1. */
 		if (write(a->kick_fd, &one, sizeof(one)) != sizeof(one))
-			trouble = "it cannot be told to begin";
+			trouble = "the event loop cannot be woken";
 	}
 	pthread_mutex_unlock(&c->lock);
 	o = json_pack("{s:s, s:I, s:s}", "state", state, "number", (json_int_t)number, "trouble",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* A controller's YAML file (server.h has an example), read strictly as a node's. */
+/* See config.h. The file is read as strictly as a node's file (base/yaml.h). */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -60,12 +60,12 @@ static const cyaml_schema_field_t fields[] = {
 static const cyaml_schema_value_t top = { CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct file,
 							      fields) };
 
-static void put(char *to, size_t size, const char *text)
+static void copy_text(char *to, size_t size, const char *text)
 {
 	snprintf(to, size, "%s", text ? text : "");
 }
 
-static int check(const struct file *f, const char *path, struct bl_err *err)
+static int validate_file(const struct file *f, const char *path, struct bl_err *err)
 {
 	struct sockaddr_storage sa;
 	socklen_t len;
@@ -119,23 +119,23 @@ int bl_ctl_config_load(struct bl_ctl_cfg *c, const char *path, struct bl_err *er
 	rc = bl_yaml_load(path, &top, (void **)&f, err);
 	if (rc)
 		return rc;
-	rc = check(f, path, err);
-	put(c->listen, sizeof(c->listen), f->listen);
-	put(c->advertise, sizeof(c->advertise), f->advertise);
-	put(c->sqlite, sizeof(c->sqlite), f->sqlite);
+	rc = validate_file(f, path, err);
+	copy_text(c->listen, sizeof(c->listen), f->listen);
+	copy_text(c->advertise, sizeof(c->advertise), f->advertise);
+	copy_text(c->sqlite, sizeof(c->sqlite), f->sqlite);
 	if (f->tls) {
-		put(c->ca, sizeof(c->ca), f->tls->ca);
-		put(c->cert, sizeof(c->cert), f->tls->cert);
-		put(c->key, sizeof(c->key), f->tls->key);
+		copy_text(c->ca, sizeof(c->ca), f->tls->ca);
+		copy_text(c->cert, sizeof(c->cert), f->tls->cert);
+		copy_text(c->key, sizeof(c->key), f->tls->key);
 	}
 	if (f->etcd) {
 		c->netcd = f->etcd->endpoints_count;
 		for (i = 0; i < c->netcd; i++)
-			put(c->etcd[i], sizeof(c->etcd[i]), f->etcd->endpoints[i]);
-		put(c->prefix, sizeof(c->prefix), f->etcd->prefix);
-		put(c->etcd_ca, sizeof(c->etcd_ca), f->etcd->ca);
-		put(c->etcd_cert, sizeof(c->etcd_cert), f->etcd->cert);
-		put(c->etcd_key, sizeof(c->etcd_key), f->etcd->key);
+			copy_text(c->etcd[i], sizeof(c->etcd[i]), f->etcd->endpoints[i]);
+		copy_text(c->prefix, sizeof(c->prefix), f->etcd->prefix);
+		copy_text(c->etcd_ca, sizeof(c->etcd_ca), f->etcd->ca);
+		copy_text(c->etcd_cert, sizeof(c->etcd_cert), f->etcd->cert);
+		copy_text(c->etcd_key, sizeof(c->etcd_key), f->etcd->key);
 		c->ttl_s = f->etcd->ttl_s;
 	}
 	c->settle_us = f->settle_us;

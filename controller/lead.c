@@ -88,8 +88,8 @@ static void on_loaded(void *ctx, const struct bl_store_reply *r)
 			char why[400];
 
 			snprintf(why, sizeof(why),
-				 "what is saved under \"%s\" is not sound; restore the store from "
-				 "a copy, or remove the key if you know what it was",
+				 "the record \"%s\" in the store is damaged; restore the store "
+				 "from a copy, or remove the key if you know what it was",
 				 r->kv[i].key);
 			ctl_fatal(c, why);
 			return;
@@ -154,7 +154,7 @@ static void on_trouble(void *ctx, const char *text)
 		bl_log(BL_LOG_WARN, "controller: nothing can be decided: %s; traffic goes on",
 		       text);
 	else if (!text)
-		bl_log(BL_LOG_INFO, "controller: the store takes writes again");
+		bl_log(BL_LOG_INFO, "controller: the store accepts writes again");
 	snprintf(c->trouble, sizeof(c->trouble), "%s", text ? text : "");
 }
 

@@ -5,7 +5,7 @@
 
 #include "controller/message.h"
 
-/* ---- read ---- */
+/* ---- reading ---- */
 
 static bool read_addrs(uint8_t (**addr)[16], const ProtobufCBinaryData *v, size_t n)
 {
@@ -160,8 +160,9 @@ int ctl_load_failure(struct bl_recover *r, const uint8_t *data, size_t len, uint
 	return rc;
 }
 
-/* ---- written ---- */
+/* ---- writing ---- */
 
+/* Returns *@m, a message of protobuf-c type @type, as struct ctl_bytes. */
 #define PACKED(type, m)                                                      \
 	__extension__({                                                      \
 		struct ctl_bytes b_ = { .len = type##__get_packed_size(m) }; \
@@ -171,7 +172,7 @@ int ctl_load_failure(struct bl_recover *r, const uint8_t *data, size_t len, uint
 		b_;                                                          \
 	})
 
-static struct ctl_bytes order(Bl__ToAgent *m, uint64_t epoch, Bl__ToAgent__WhatCase what)
+static struct ctl_bytes pack_command(Bl__ToAgent *m, uint64_t epoch, Bl__ToAgent__WhatCase what)
 {
 	m->epoch = epoch;
 	m->what_case = what;
@@ -186,7 +187,7 @@ struct ctl_bytes ctl_put_out(uint64_t epoch, uint16_t port, uint16_t life)
 	p.port = port;
 	p.life = life;
 	m.put_out = &p;
-	return order(&m, epoch, BL__TO_AGENT__WHAT_PUT_OUT);
+	return pack_command(&m, epoch, BL__TO_AGENT__WHAT_PUT_OUT);
 }
 
 struct ctl_bytes ctl_welcome(uint64_t epoch, uint64_t failed, uint32_t answer_ms, uint32_t stuck_ms)
@@ -198,7 +199,7 @@ struct ctl_bytes ctl_welcome(uint64_t epoch, uint64_t failed, uint32_t answer_ms
 	w.answer_ms = answer_ms;
 	w.stuck_ms = stuck_ms;
 	m.welcome = &w;
-	return order(&m, epoch, BL__TO_AGENT__WHAT_WELCOME);
+	return pack_command(&m, epoch, BL__TO_AGENT__WHAT_WELCOME);
 }
 
 struct ctl_bytes ctl_bar(uint64_t epoch, const struct bl_recover_node *n)
@@ -213,7 +214,7 @@ struct ctl_bytes ctl_bar(uint64_t epoch, const struct bl_recover_node *n)
 			port[b.n_port++] = n->port[i].port;
 	b.version = n->bar;
 	m.bar = &b;
-	return order(&m, epoch, BL__TO_AGENT__WHAT_BAR);
+	return pack_command(&m, epoch, BL__TO_AGENT__WHAT_BAR);
 }
 
 struct ctl_bytes ctl_freeze(uint64_t epoch, const struct bl_recover_node *n)
@@ -227,17 +228,17 @@ struct ctl_bytes ctl_freeze(uint64_t epoch, const struct bl_recover_node *n)
 		if (n->port[i].asked)
 			port[f.n_port++] = n->port[i].port;
 	m.freeze = &f;
-	return order(&m, epoch, BL__TO_AGENT__WHAT_FREEZE);
+	return pack_command(&m, epoch, BL__TO_AGENT__WHAT_FREEZE);
 }
 
-/** struct lists - what a Bl__Failure points to. */
+/** struct lists - The memory that a Bl__Failure points to. */
 struct lists {
 	Bl__Failed *failed, **failed_at;
 	Bl__Input *input, **input_at;
 	ProtobufCBinaryData *addr;
 };
 
-static void lists_free(struct lists *l)
+static void free_lists(struct lists *l)
 {
 	free(l->failed);
 	free(l->failed_at);
@@ -246,7 +247,10 @@ static void lists_free(struct lists *l)
 	free(l->addr);
 }
 
-/* @node 0: all inputs */
+/*
+ * Fills *@m from @f, with the inputs of node @node only, or all if it is 0. The message points into
+ * @l, which the caller frees in either case. Returns false if there is no memory.
+ */
 static bool fill_failure(Bl__Failure *m, const struct bl_recover_failure *f, uint32_t node,
 			 struct lists *l)
 {
@@ -311,9 +315,10 @@ struct ctl_bytes ctl_failure(uint64_t epoch, const struct bl_recover_failure *f,
 
 	if (fill_failure(&v, f, node, &l)) {
 		m.fail = &v;
-		b = order(&m, epoch, resume ? BL__TO_AGENT__WHAT_RESUME : BL__TO_AGENT__WHAT_FAIL);
+		b = pack_command(&m, epoch,
+				 resume ? BL__TO_AGENT__WHAT_RESUME : BL__TO_AGENT__WHAT_FAIL);
 	}
-	lists_free(&l);
+	free_lists(&l);
 	return b;
 }
 
@@ -326,7 +331,7 @@ struct ctl_bytes ctl_save_failure(const struct bl_recover_failure *f, uint64_t u
 	v.unix_ns = unix_ns;
 	if (fill_failure(&v, f, 0, &l))
 		b = PACKED(bl__failure, &v);
-	lists_free(&l);
+	free_lists(&l);
 	return b;
 }
 
@@ -392,7 +397,7 @@ struct ctl_bytes ctl_not_leading(const char *leader, const char *why)
 	v.leader = (char *)(uintptr_t)leader;
 	v.why = (char *)(uintptr_t)why;
 	m.not_leading = &v;
-	return order(&m, 0, BL__TO_AGENT__WHAT_NOT_LEADING);
+	return pack_command(&m, 0, BL__TO_AGENT__WHAT_NOT_LEADING);
 }
 
 struct ctl_bytes ctl_ping(uint64_t number)
@@ -402,7 +407,7 @@ struct ctl_bytes ctl_ping(uint64_t number)
 
 	v.number = number;
 	m.ping = &v;
-	return order(&m, 0, BL__TO_AGENT__WHAT_PING);
+	return pack_command(&m, 0, BL__TO_AGENT__WHAT_PING);
 }
 
 struct ctl_bytes ctl_away(uint64_t epoch)
@@ -411,7 +416,7 @@ struct ctl_bytes ctl_away(uint64_t epoch)
 	Bl__Number v = BL__NUMBER__INIT;
 
 	m.away = &v;
-	return order(&m, epoch, BL__TO_AGENT__WHAT_AWAY);
+	return pack_command(&m, epoch, BL__TO_AGENT__WHAT_AWAY);
 }
 
 struct ctl_bytes ctl_forward_bytes(uint64_t epoch, const Bl__Forward *v)
@@ -419,7 +424,7 @@ struct ctl_bytes ctl_forward_bytes(uint64_t epoch, const Bl__Forward *v)
 	Bl__ToAgent m = BL__TO_AGENT__INIT;
 
 	m.forward = (Bl__Forward *)(uintptr_t)v;
-	return order(&m, epoch, BL__TO_AGENT__WHAT_FORWARD);
+	return pack_command(&m, epoch, BL__TO_AGENT__WHAT_FORWARD);
 }
 
 struct ctl_bytes ctl_admission(uint64_t epoch, uint64_t number, bool check, const char *policy,
@@ -433,5 +438,5 @@ struct ctl_bytes ctl_admission(uint64_t epoch, uint64_t number, bool check, cons
 	v.policy = (char *)(uintptr_t)policy;
 	v.rate_bps = rate_bps;
 	m.admission = &v;
-	return order(&m, epoch, BL__TO_AGENT__WHAT_ADMISSION);
+	return pack_command(&m, epoch, BL__TO_AGENT__WHAT_ADMISSION);
 }

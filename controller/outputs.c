@@ -57,7 +57,7 @@ static void on_saved(void *ctx, const struct bl_store_reply *r)
 		char why[600];
 
 		snprintf(why, sizeof(why),
-			 "cannot save: %s; somebody else writes under this controller's prefix",
+			 "cannot save: %s; another process writes under this controller's prefix",
 			 r->text);
 		ctl_fatal(c, why);
 		return;

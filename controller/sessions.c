@@ -31,9 +31,8 @@ static void log_bad_sessions(struct bl_ctl *c)
 	if (c->bad.n == 1)
 		bl_log(BL_LOG_INFO, "controller: session with %s", c->bad.last);
 	else
-		bl_log(BL_LOG_INFO,
-		       "controller: %u more sessions were no good; the last one with %s", c->bad.n,
-		       c->bad.last);
+		bl_log(BL_LOG_INFO, "controller: %u more sessions failed; the last one with %s",
+		       c->bad.n, c->bad.last);
 	c->bad.logged_ns = now;
 	c->bad.n = 0;
 }
@@ -61,7 +60,8 @@ static void on_message(void *ctx, const uint8_t *body, size_t len)
 	if (m)
 		bl__to_controller__free_unpacked(m, NULL);
 	if (!ok) {
-		note_bad_session(p, m ? "what it said was refused" : "what it said is no message");
+		note_bad_session(p,
+				 m ? "its message was refused" : "it sent what is not a message");
 		ctl_peer_hang_up(p);
 	}
 	ctl_outputs_run(c);

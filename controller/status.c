@@ -13,7 +13,7 @@
 #include "controller/status.h"
 #include "maps/failure_abi.h"
 
-static json_t *u64(uint64_t v)
+static json_t *json_u64(uint64_t v)
 {
 	return json_integer((json_int_t)v);
 }
@@ -29,19 +29,19 @@ static void put_counts(const struct bl_ctl *c, json_t *o)
 	for (i = 0; i < BL_RECOVER_REASON_COUNT; i++)
 		if (c->reasons[i])
 			json_object_set_new(v, bl_recover_reason_name((enum bl_recover_reason)i),
-					    u64(c->reasons[i]));
+					    json_u64(c->reasons[i]));
 	for (i = 0; i < CTL_COUNT; i++)
 		if (c->counts[i])
-			json_object_set_new(v, names[i], u64(c->counts[i]));
+			json_object_set_new(v, names[i], json_u64(c->counts[i]));
 	json_object_set_new(o, "counts", v);
 	json_object_set_new(o, "refused",
-			    u64(c->counts[CTL_BAD_SESSION] + c->counts[CTL_BAD_MESSAGE] +
-				c->counts[CTL_STRANGER] + c->counts[CTL_TOO_MANY] +
-				c->counts[CTL_FORWARD_BAD] + c->reasons[BL_RECOVER_BAD_HELLO] +
-				c->reasons[BL_RECOVER_BAD_C]));
+			    json_u64(c->counts[CTL_BAD_SESSION] + c->counts[CTL_BAD_MESSAGE] +
+				     c->counts[CTL_STRANGER] + c->counts[CTL_TOO_MANY] +
+				     c->counts[CTL_FORWARD_BAD] + c->reasons[BL_RECOVER_BAD_HELLO] +
+				     c->reasons[BL_RECOVER_BAD_C]));
 }
 
-static const char *state_of(const struct bl_recover_node *n)
+static const char *node_state_name(const struct bl_recover_node *n)
 {
 	return n->state == BL_DET_GONE   ? "failed"
 	       : n->state == BL_DET_DOWN ? "down"
@@ -61,17 +61,17 @@ static json_t *node_row(const struct bl_ctl *c, const struct bl_recover_node *n)
 		silent += n->port[i].state == BL_DET_SILENT;
 		barred += n->port[i].barred;
 	}
-	json_object_set_new(o, "node", u64(n->id));
+	json_object_set_new(o, "node", json_u64(n->id));
 	json_object_set_new(o, "name", json_string(n->name));
 	json_object_set_new(o, "role", json_string(n->kind == BL_DET_HOST ? "host" : "switch"));
-	json_object_set_new(o, "state", json_string(state_of(n)));
+	json_object_set_new(o, "state", json_string(node_state_name(n)));
 	json_object_set_new(o, "addr", json_string(p ? p->addr : ""));
-	json_object_set_new(o, "epoch", u64(p ? p->epoch : 0));
-	json_object_set_new(o, "ports", u64(n->nports));
-	json_object_set_new(o, "silent", u64(silent));
-	json_object_set_new(o, "barred", u64(barred));
-	json_object_set_new(o, "endpoints", u64(n->nendpoints));
-	json_object_set_new(o, "failure", u64(n->gone));
+	json_object_set_new(o, "epoch", json_u64(p ? p->epoch : 0));
+	json_object_set_new(o, "ports", json_u64(n->nports));
+	json_object_set_new(o, "silent", json_u64(silent));
+	json_object_set_new(o, "barred", json_u64(barred));
+	json_object_set_new(o, "endpoints", json_u64(n->nendpoints));
+	json_object_set_new(o, "failure", json_u64(n->gone));
 	json_object_set_new(o, "why",
 			    json_string(n->state == BL_DET_GONE
 						? bl_det_why_name((enum bl_det_why)n->why)
@@ -79,7 +79,7 @@ static json_t *node_row(const struct bl_ctl *c, const struct bl_recover_node *n)
 	return o;
 }
 
-static uint64_t saved_at(const struct bl_ctl *c, uint64_t number)
+static uint64_t announced_unix_ns(const struct bl_ctl *c, uint64_t number)
 {
 	const struct saved *v;
 
@@ -94,10 +94,10 @@ static const char *const steps[] = { [BL_RECOVER_ANNOUNCED] = "announced",
 				     [BL_RECOVER_FINISHED] = "finished" };
 
 /*
- * Hosts that failed and had not said an address: what came from there nobody could be told to
- * discard. Without an agent, they have not promised anything either.
+ * Returns the number of hosts in @f that failed without having reported an address: no host could
+ * be told to discard what came from them. A host without an agent has promised nothing either.
  */
-static uint32_t unnamed(const struct bl_ctl *c, const struct bl_recover_failure *f)
+static uint32_t count_unnamed_hosts(const struct bl_ctl *c, const struct bl_recover_failure *f)
 {
 	uint32_t i, sum = 0;
 
@@ -110,9 +110,9 @@ static uint32_t unnamed(const struct bl_ctl *c, const struct bl_recover_failure 
 	return sum;
 }
 
-/* who failed, in a word or two: "h2", "h2:61697", "spine1 and 3 more", "1f4a0007 (no address)" */
-static void say_who(const struct bl_ctl *c, const struct bl_recover_failure *f, char *text,
-		    size_t size)
+/* Writes who failed: "h2", "h2:61697", "spine1 and 3 more", "1f4a0007 (no address)". */
+static void format_who(const struct bl_ctl *c, const struct bl_recover_failure *f, char *text,
+		       size_t size)
 {
 	const struct bl_recover_node *n = f->nfailed ? bl_recover_node(c->rec, f->failed[0].node)
 						     : NULL;
@@ -128,11 +128,11 @@ static void say_who(const struct bl_ctl *c, const struct bl_recover_failure *f, 
 		k += snprintf(text + k, size - (size_t)k, ":%u", f->failed[0].proc.port);
 	if (f->nfailed > 1)
 		k += snprintf(text + k, size - (size_t)k, " and %u more", f->nfailed - 1);
-	if (unnamed(c, f))
+	if (count_unnamed_hosts(c, f))
 		snprintf(text + k, size - (size_t)k, " (no address)");
 }
 
-static const char *why_of(const struct bl_recover_failed *f)
+static const char *failed_why_name(const struct bl_recover_failed *f)
 {
 #define NAME(sym, num, name, text) [num] = name,
 	static const char *const names[BL_WHY_COUNT] = { BL_GONES(NAME) };
@@ -142,19 +142,21 @@ static const char *why_of(const struct bl_recover_failed *f)
 	return names[f->proc.why < BL_WHY_COUNT ? f->proc.why : BL_WHY_UNKNOWN];
 }
 
-/* of all of them, each once: "cut-off", "died, ring" */
-static void say_why(const struct bl_recover_failure *f, char *text, size_t size)
+/* Writes the reasons of all that failed, each once: "cut-off", "died, ring". */
+static void format_why(const struct bl_recover_failure *f, char *text, size_t size)
 {
 	uint32_t i, k;
 	size_t n = 0;
 
 	*text = 0;
 	for (i = 0; i < f->nfailed && n < size; i++) {
-		for (k = 0; k < i && strcmp(why_of(&f->failed[k]), why_of(&f->failed[i])); k++)
+		for (k = 0; k < i &&
+			    strcmp(failed_why_name(&f->failed[k]), failed_why_name(&f->failed[i]));
+		     k++)
 			;
 		if (k == i)
 			n += (size_t)snprintf(text + n, size - n, "%s%s", n ? ", " : "",
-					      why_of(&f->failed[i]));
+					      failed_why_name(&f->failed[i]));
 	}
 }
 
@@ -165,15 +167,15 @@ static json_t *failure_row(const struct bl_ctl *c, const struct bl_recover_failu
 	char who[96], why[128];
 	uint32_t i;
 
-	say_who(c, f, who, sizeof(who));
-	say_why(f, why, sizeof(why));
+	format_who(c, f, who, sizeof(who));
+	format_why(f, why, sizeof(why));
 	for (i = 0; i < f->nfailed; i++) {
 		const struct bl_recover_proc *p = &f->failed[i].proc;
 
 		v = json_pack("{s:I, s:I, s:I, s:s}", "node", (json_int_t)f->failed[i].node, "port",
 			      (json_int_t)p->port, "life", (json_int_t)p->life, "why",
-			      why_of(&f->failed[i]));
-		json_object_set_new(v, "t", p->t == BL_DET_NO_C ? json_null() : u64(p->t));
+			      failed_why_name(&f->failed[i]));
+		json_object_set_new(v, "t", p->t == BL_DET_NO_C ? json_null() : json_u64(p->t));
 		json_array_append_new(failed, v);
 	}
 	for (i = 0; i < f->ninputs; i++) {
@@ -181,38 +183,41 @@ static json_t *failure_row(const struct bl_ctl *c, const struct bl_recover_failu
 			      (json_int_t)f->input[i].port, "neighbour",
 			      (json_int_t)f->input[i].neighbour, "death",
 			      (json_int_t)f->input[i].death);
-		json_object_set_new(
-			v, "c", f->input[i].c == BL_DET_NO_C ? json_null() : u64(f->input[i].c));
+		json_object_set_new(v, "c",
+				    f->input[i].c == BL_DET_NO_C ? json_null()
+								 : json_u64(f->input[i].c));
 		json_array_append_new(inputs, v);
 	}
 	for (i = 0; i < f->nwaits; i++)
 		if (!f->saving &&
 		    (f->step == BL_RECOVER_ANNOUNCED ? !f->wait[i].done : !f->wait[i].resumed))
-			json_array_append_new(missing, u64(f->wait[i].node));
-	json_object_set_new(o, "number", u64(f->number));
-	json_object_set_new(o, "epoch", u64(f->epoch));
+			json_array_append_new(missing, json_u64(f->wait[i].node));
+	json_object_set_new(o, "number", json_u64(f->number));
+	json_object_set_new(o, "epoch", json_u64(f->epoch));
 	json_object_set_new(o, "who", json_string(who));
 	json_object_set_new(o, "why", json_string(why));
 	json_object_set_new(o, "step", json_string(f->saving ? "saving" : steps[f->step]));
-	json_object_set_new(o, "unix_ns", u64(saved_at(c, f->number)));
+	json_object_set_new(o, "unix_ns", json_u64(announced_unix_ns(c, f->number)));
 	json_object_set_new(o, "separated", json_boolean(f->separated));
-	json_object_set_new(o, "unnamed", u64(unnamed(c, f)));
-	json_object_set_new(o, "waits", u64(json_array_size(missing)));
+	json_object_set_new(o, "unnamed", json_u64(count_unnamed_hosts(c, f)));
+	json_object_set_new(o, "waits", json_u64(json_array_size(missing)));
 	json_object_set_new(o, "missing", missing);
-	/* where the time went, as far as this leader saw it */
+	/* the time taken by each step, as far as it was under this leader */
 	json_object_set_new(o, "determine_ns",
-			    u64(f->at_ns && f->settled_ns ? f->settled_ns - f->at_ns : 0));
-	json_object_set_new(o, "save_ns",
-			    u64(f->settled_ns && f->announced_ns ? f->announced_ns - f->settled_ns
-								 : 0));
+			    json_u64(f->at_ns && f->settled_ns ? f->settled_ns - f->at_ns : 0));
+	json_object_set_new(
+		o, "save_ns",
+		json_u64(f->settled_ns && f->announced_ns ? f->announced_ns - f->settled_ns : 0));
 	json_object_set_new(o, "collect_ns",
-			    u64(f->announced_ns && f->done_ns ? f->done_ns - f->announced_ns : 0));
+			    json_u64(f->announced_ns && f->done_ns ? f->done_ns - f->announced_ns
+								   : 0));
 	json_object_set_new(o, "resume_ns",
-			    u64(f->resumed_ns && f->done_ns      ? f->resumed_ns - f->done_ns
-				: f->resumed_ns && f->settled_ns ? f->resumed_ns - f->settled_ns
-								 : 0));
+			    json_u64(f->resumed_ns && f->done_ns ? f->resumed_ns - f->done_ns
+				     : f->resumed_ns && f->settled_ns
+					     ? f->resumed_ns - f->settled_ns
+					     : 0));
 	json_object_set_new(o, "total_ns",
-			    u64(f->at_ns && f->resumed_ns ? f->resumed_ns - f->at_ns : 0));
+			    json_u64(f->at_ns && f->resumed_ns ? f->resumed_ns - f->at_ns : 0));
 	json_object_set_new(o, "failed", failed);
 	json_object_set_new(o, "inputs", inputs);
 	return o;
@@ -227,17 +232,17 @@ static void put_trouble(const struct bl_ctl *c, json_t *o)
 		said = bl_store_waits(c->store, text, sizeof(text));
 	if (c->elected && c->behind) {
 		snprintf(text, sizeof(text),
-			 "a node obeys epoch %" PRIu64 " already, and nobody of an earlier one: "
-			 "the store is new, or an old copy",
+			 "a node obeys epoch %" PRIu64 " already, and refuses the commands of this "
+			 "leader: the store is new, or an old copy",
 			 c->behind);
 		said = text;
 	} else if (c->elected && bl_recover_isolated(c->rec)) {
-		said = "most nodes are out of reach: nobody is taken for failed who does not "
-		       "answer";
+		said = "most nodes have no session with this controller: no node is declared "
+		       "failed for not answering";
 	} else if (c->elected && bl_recover_doubts(c->rec)) {
-		said = "without those that do not answer most hosts would be cut off: nobody is "
-		       "taken for failed for that (missing: see failures); are their barlined "
-		       "alive?";
+		said = "most hosts would be cut off if the nodes that do not answer had failed: "
+		       "none of them is declared failed for that; start their barlined again "
+		       "(show failures -j names them under missing)";
 	}
 	json_object_set_new(o, "trouble", json_string(said));
 }
@@ -251,17 +256,17 @@ char *bl_ctl_text(struct bl_ctl *c)
 
 	pthread_mutex_lock(&c->lock);
 	json_object_set_new(o, "addr", json_string(c->cfg.advertise));
-	json_object_set_new(o, "pid", u64((uint64_t)getpid()));
+	json_object_set_new(o, "pid", json_u64((uint64_t)getpid()));
 	json_object_set_new(o, "state",
 			    json_string(!c->elected  ? "standby"
 					: c->loading ? "loading"
 						     : "leader"));
-	json_object_set_new(o, "epoch", u64(c->elected));
+	json_object_set_new(o, "epoch", json_u64(c->elected));
 	json_object_set_new(o, "leader", json_string(c->leader));
 	json_object_set_new(o, "store", json_string(*c->cfg.sqlite ? c->cfg.sqlite : "etcd"));
 	put_trouble(c, o);
 	json_object_set_new(o, "lost", json_string(c->lost));
-	json_object_set_new(o, "sessions", u64(c->npeers));
+	json_object_set_new(o, "sessions", json_u64(c->npeers));
 	put_counts(c, o);
 	for (i = 0; i < bl_recover_nodes(c->rec); i++)
 		json_array_append_new(nodes, node_row(c, bl_recover_node_at(c->rec, i)));

@@ -1,37 +1,37 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A process is put out while it lives, for spin: it goes on acting with its own words, at any
- * later moment, and its daemon may be restarted between any two steps. docs/reliable.md,
- * "Put out alive".
+ * A spin model of a process that is expelled while it lives: it goes on acting on its own words at
+ * any later moment, and its daemon may be restarted between any two steps. See docs/reliable.md,
+ * "Expelled alive, and what a slow process may read late".
  *
- *	P, its library, its line (ts, state, out)      receivers 0, 1 (correct) and Z (may fail)
- *	daemon: DEAD, out, grace, T, out = T, report      program: reads out, then the window; sends C
+ *   P: its library, its line (ts, state, out)      receivers: 0 and 1 (correct), Z (may fail)
+ *   daemon: DEAD, out, grace, T, out = T, report   program: reads out, then the window; sends C
  *
- * P sends NM scatterings to all three. Z may fail; P then recalls what Z did not acknowledge:
- * programs answer RECALLED, the process reads the RECALL from its ring later. The process of
- * receiver 0 is slow: it reads commit barrier, failures page and ring in separate steps.
+ * P sends NM scatterings to all three receivers. Z may fail; P then recalls what Z did not
+ * acknowledge: programs answer RECALLED, and the process reads the RECALL from its ring later. The
+ * process of receiver 0 is slow: it reads commit barrier, failures page and ring in separate steps.
  * Receiver 1 does all that at once. The failures page of a host is written by its daemon, which
- * says DONE at that moment, whatever its processes have read.
+ * sends DONE at that moment, whatever its processes have read.
  *
- * Example: m0 has ts 1 and waits for Z, which failed; P recalls it. The daemon puts P out: the
- * slot is DEAD, out = 1, no program runs any more that has read out before, the head is m0: T = 1,
+ * Example: m0 has ts 1 and waits for Z, which failed; P recalls it. The daemon expels P: the slot
+ * is DEAD, out = 1, no program runs any more that has read out before, the head is m0: T = 1,
  * out = 1. Now P's recall ends, the window is empty, and P sends m1, which its slot refuses. C
- * stays at 1 until Resume, since programs look at out first.
+ * stays at 1 until Resume, since programs read out first.
  *
  * Defects, each of which must be refuted:
- * NO_OUT		programs do not look at out: T is in the window, which P moves
+ * NO_OUT		programs do not read out: T is in the window, which P moves
  * NO_GRACE		T is read while a program that has read the old out still runs
  * OUT_AFTER_T		T is read before out is set
- * NO_DEAD		frames of P leave although it is put out
- * ADOPT_FIRST		a daemon that is started anew takes the first value of out for T
- * ADOPT_ANEW		it takes T from the window again, though T was reported
+ * NO_DEAD		frames of P leave the host although P is expelled
+ * ADOPT_FIRST		a daemon that is restarted takes the first value of out for T
+ * ADOPT_ANEW		it reads T from the window again, although T was reported
  * RESUME_CLEARS	Resume makes the line of a living process count again
- * DONE_EARLY		a daemon says DONE before the announcement is in the page
+ * DONE_EARLY		a daemon sends DONE before the announcement is in the page
  * PAGE_FIRST		the library reads the failures page before the commit barrier
  * RING_FIRST		the library reads the ring before the commit barrier
  * RECALL_UNREAD	the program answers RECALLED without storing the RECALL
  *
- * What it does not do: hold (a scattering of several flushes), lives (lives.pml), P as a receiver
+ * Not covered: hold (a scattering of several flushes), lives (lives.pml), P as a receiver
  * (outcast.pml), more than one failure of each kind.
  */
 #ifndef NM
@@ -41,10 +41,10 @@
 #define NONE	15 /* no time: nothing in flight */
 #define OVER	14 /* out: resumed */
 
-/* P's line; @out is the daemon's, the others are P's */
+/* P's line: the daemon writes out, P the others */
 byte inflight = NONE, out;
-byte win;    /* bit m: m was put into the window */
-byte closed; /* bit m: all slots of m are closed; head is the first of win that is not */
+byte win;    /* bit m: m is in the window */
+byte closed; /* bit m: all slots of m are closed; the head is the first of win that is not */
 byte locked; /* bit m: no ACK closes it */
 byte now = 1;
 byte ts[2];
@@ -52,15 +52,15 @@ byte stamped; /* messages */
 
 bit dead;     /* the slot refuses frames */
 bit final;    /* out is T, not the first value */
-bit reading;  /* a program is between out and the end */
+bit reading;  /* a program has read out and has not ended */
 byte sentc = 1;
-byte reported; /* T, as the controller has it */
-bit page[2];   /* the announcement of P, of host 0 and 1 */
+byte reported; /* T, as the controller has it; 0: none */
+bit page[2];   /* the announcement of P is in the page of host 0, 1 */
 bit resumed;
 bit zfailed;  /* Z was announced */
 bit zlives;   /* it will not fail any more */
-bit pout;     /* P saw out */
-bit idle;     /* the program may run once more though nothing has changed */
+bit pout;     /* P has seen out */
+bit idle;     /* the program has run once although C did not rise */
 #ifdef MIDST
 bit begun;
 #define BEGUN begun
@@ -70,9 +70,10 @@ bit begun;
 
 /* bit m */
 byte sent[3], acked[3];
-byte ring0, stored0, stored1;	 /* receiver 0: in its ring, and read; 1: stored */
-byte aborted, recall0, took0, recall1; /* recall0: RECALL in the ring; took0: read; recall1: taken out */
-byte rack;			 /* bit 0, 1: RECALLED of what is aborted */
+byte ring0, stored0, stored1; /* receiver 0: in its ring, read from it; receiver 1: stored */
+/* recalled; receiver 0: RECALL in its ring, read from it; receiver 1: removed */
+byte aborted, recall0, took0, recall1;
+byte rack; /* bit 0, 1: RECALLED of receiver 0, 1 came, for what is aborted */
 bit asked0, asked1;
 byte deliv0, deliv1, c1 = 1, commit0 = 1;
 #ifdef RESTART
@@ -93,7 +94,7 @@ bit restarts = 1;
 #endif
 #define HEAD_TS (OPEN == 0 -> NONE : ts[HEAD])
 
-/* An ACK reaches P's host; the last one closes the slots. */
+/* Whether m is acknowledged by all its receivers; the last ACK closes the slots. */
 #define ACKED(m) (acked[0] & acked[1] & (acked[2] | ~TO_Z) & (1 << (m)))
 
 active proctype process()
@@ -119,7 +120,7 @@ active proctype process()
 	}
 #endif
 end:	do
-	:: stamped < NM && out == 0 -> /* it looks at out, then does all this at its leisure */
+	:: stamped < NM && out == 0 -> /* it reads out, then does all this slowly */
 		m = stamped;
 		d_step { inflight = now }
 		d_step { ts[m] = now; now++; stamped++ }
@@ -139,13 +140,13 @@ end:	do
 		od;
 		r = 0;
 		m = 0
-	/* the announcement of Z: lock, ask, and when all have answered close */
+	/* the announcement of Z: lock the slots, ask, and close them when all have answered */
 	:: zfailed && out == 0 && aborted == 0 && (OPEN & TO_Z & ~acked[2]) != 0 ->
 		d_step { aborted = OPEN & TO_Z & ~acked[2]; locked = locked | aborted }
 		d_step { asked0 = 1; asked1 = 1 }
 		if
 		:: rack == 3
-		:: timeout -> goto away /* nobody answers it any more */
+		:: timeout -> goto away /* no program answers it any more */
 		fi;
 		m = 0;
 		do
@@ -166,13 +167,22 @@ away:	pout = 1
 }
 
 #define FRAMES(m) \
-	:: d_step { (sent[0] & (1 << m)) && !((ring0 | stored0) & (1 << m)) && ts[m] >= commit0 && !((recall0 | took0) & (1 << m)) -> ring0 = ring0 | (1 << m) } \
-	:: d_step { (sent[1] & (1 << m)) && !(stored1 & (1 << m)) && ts[m] >= c1 && !(recall1 & (1 << m)) && !page[1] -> stored1 = stored1 | (1 << m); acked[1] = acked[1] | (1 << m) } \
-	:: d_step { ((ring0 | stored0) & (1 << m)) && !(acked[0] & (1 << m)) -> acked[0] = acked[0] | (1 << m) } \
-	:: d_step { (sent[2] & (1 << m)) && !(acked[2] & (1 << m)) && !zfailed -> acked[2] = acked[2] | (1 << m) } \
-	:: d_step { (win & (1 << m)) && ACKED(m) && !((closed | locked) & (1 << m)) -> closed = closed | (1 << m) }
+	:: d_step { (sent[0] & (1 << m)) && !((ring0 | stored0) & (1 << m)) && ts[m] >= commit0 && \
+		    !((recall0 | took0) & (1 << m)) -> ring0 = ring0 | (1 << m) } \
+	:: d_step { (sent[1] & (1 << m)) && !(stored1 & (1 << m)) && ts[m] >= c1 && \
+		    !(recall1 & (1 << m)) && !page[1] -> \
+		stored1 = stored1 | (1 << m); acked[1] = acked[1] | (1 << m) } \
+	:: d_step { ((ring0 | stored0) & (1 << m)) && !(acked[0] & (1 << m)) -> \
+		acked[0] = acked[0] | (1 << m) } \
+	:: d_step { (sent[2] & (1 << m)) && !(acked[2] & (1 << m)) && !zfailed -> \
+		acked[2] = acked[2] | (1 << m) } \
+	:: d_step { (win & (1 << m)) && ACKED(m) && !((closed | locked) & (1 << m)) -> \
+		closed = closed | (1 << m) }
 
-/* Programs store and acknowledge: nothing below C. What comes after the RECALL is refused by the library (took0). */
+/*
+ * Programs store and acknowledge nothing below C. The library refuses what comes after the RECALL
+ * (took0).
+ */
 active proctype network()
 {
 end:	do
@@ -188,8 +198,10 @@ end:	do
 		recall0 = aborted;
 #endif
 		rack = rack | 1 }
-	:: d_step { asked1 && !dead && !(rack & 2) -> recall1 = aborted; assert(!(deliv1 & aborted)); stored1 = stored1 & ~aborted; rack = rack | 2 }
-	/* the other host: at once */
+	:: d_step { asked1 && !dead && !(rack & 2) ->
+		recall1 = aborted; assert(!(deliv1 & aborted));
+		stored1 = stored1 & ~aborted; rack = rack | 2 }
+	/* the other host does all at once */
 	:: d_step { c1 < sentc ->
 		c1++;
 		if
@@ -204,16 +216,19 @@ end:	do
 #ifdef NO_OUT
 #define BOUND(o) ((o) == OVER -> now : MIN(MIN(now, inflight), HEAD_TS))
 #else
-#define BOUND(o) ((o) == OVER -> now : ((o) != 0 -> MIN(now, o) : MIN(MIN(now, inflight), HEAD_TS)))
+#define BOUND(o) ((o) == OVER -> now : \
+		  ((o) != 0 -> MIN(now, o) : MIN(MIN(now, inflight), HEAD_TS)))
 #endif
 
-/* The egress program, on a CPU that is as slow as it likes: out is read, then the rest of the line. */
+/* The egress program, on a CPU of any speed: it reads out, then the rest of the line. */
 active proctype program()
 {
 	byte o, b;
 
 end:	do
-	:: atomic { BEGUN && (BOUND(out) > sentc || !idle) -> idle = idle | (BOUND(out) <= sentc); reading = 1; o = out; b = MIN(now, inflight) }
+	:: atomic { BEGUN && (BOUND(out) > sentc || !idle) ->
+			idle = idle | (BOUND(out) <= sentc); reading = 1; o = out;
+			b = MIN(now, inflight) }
 		d_step {
 			b = (o == OVER -> now : BOUND(o));
 			if
@@ -233,16 +248,17 @@ end:	do
 #define GRACE !reading
 #endif
 
-#define FREEZE atomic { t = (OPEN != 0 -> HEAD_TS : now); locked = locked | (OPEN != 0 -> 1 << HEAD : 0) }
+#define FREEZE atomic { t = (OPEN != 0 -> HEAD_TS : now); \
+			locked = locked | (OPEN != 0 -> 1 << HEAD : 0) }
 
-/* The daemon of P's host. What it knows is lost when it is started anew; what is in maps stays. */
+/* The daemon of P's host. A restart loses what it knows; what is in maps stays. */
 active proctype daemon()
 {
 	byte t;
 
 	BEGUN;
 	if
-	:: goto stays /* P is never put out */
+	:: goto stays /* P is never expelled */
 	:: true
 	fi;
 	dead = 1;
@@ -288,14 +304,14 @@ adopt:
 resume:
 end:	resumed;
 #ifdef RESUME_CLEARS
-	d_step { out = 0; win = 0; closed = 0 } /* state = 0, in the hands of a living process */
+	d_step { out = 0; win = 0; closed = 0 } /* state = 0, under a living process */
 	assert(pout);
 #endif
 	out = OVER;
 stays:	skip
 }
 
-/* What is kept of P's when its T is known; host 1 is one step, from the page to the process. */
+/* What is kept of P's messages when its T is known. At host 1 all is one step. */
 #define KEPT(m) (ts[m] != 0 && ts[m] < reported -> (1 << (m)) : 0)
 #define DISCARD(st, dl) ((st) & (KEPT(0) | KEPT(1) | (dl)))
 #define TELL_1 d_step { page[1] = 1; stored1 = DISCARD(stored1, deliv1) }
@@ -313,7 +329,8 @@ end:	reported;
 	resumed = 1
 }
 
-#define DRAIN d_step { stored0 = (stored0 | ring0) & ~(recall0 | took0); ring0 = 0; took0 = took0 | recall0; recall0 = 0 }
+#define DRAIN d_step { stored0 = (stored0 | ring0) & ~(recall0 | took0); ring0 = 0; \
+		       took0 = took0 | recall0; recall0 = 0 }
 
 #ifdef SLOW
 #define STEPS
@@ -352,7 +369,8 @@ end:	do
 			:: else
 			fi;
 			if
-			:: (stored0 & 2) && ts[1] < c -> assert(!(stored0 & 1) || (deliv0 & 1)); deliv0 = deliv0 | 2
+			:: (stored0 & 2) && ts[1] < c ->
+				assert(!(stored0 & 1) || (deliv0 & 1)); deliv0 = deliv0 | 2
 			:: else
 			fi
 		} }

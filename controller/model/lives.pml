@@ -1,31 +1,33 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * One port, two lives, and a receiver whose process is slow, for spin. Programs store and
- * acknowledge, the receiver's daemon publishes announcements and says DONE; the process may read
- * none of it before the port has its next life.
+ * A spin model of one port with two lives, and of a receiver whose process is slow. Programs store
+ * and acknowledge; the receiver's daemon publishes announcements and sends DONE. The process may
+ * read nothing of that before the port has its next life.
  *
  *	life 1: m0 (ts 1), m1 (ts 2)	life 2: m2 (ts 3), at the same address and port
  *
- * Life 1 fails with T (ts of its first message that is not committed, 3 if all are), or leaves in
- * order (LEAVE: all it sent is committed, nobody is waited for, the port is free at once). With
- * HOST the announcement names a host, not a life, and life 2 may fail as well. Copies of OPEN and
- * PREP may arrive at any time later, in any order. The receiver's ring keeps the order in which
- * they were stored.
+ * Life 1 fails with T (the ts of its first message that is not committed, 3 if all are). Or it
+ * leaves in order (LEAVE): all it sent is committed, no process is waited for, and the port is free
+ * at once. With HOST the announcement names a host and not a life, and life 2 may fail as well.
+ * Copies of OPEN and PREP may arrive at any time later, in any order. The receiver's ring keeps the
+ * order in which they were stored.
  *
- * Example: m0 is committed, m1 is stored and not acknowledged elsewhere; life 1 fails, T = 2. The
- * receiver's daemon publishes that and says DONE; Resume; life 2 gets the port and sends OPEN. Now
- * the process wakes up: before it begins life 2 it reads the announcements again, and discards m1.
+ * Example: m0 is committed; m1 is stored here and not acknowledged elsewhere. Life 1 fails, T = 2.
+ * The receiver's daemon publishes that and sends DONE; Resume; life 2 gets the port and sends OPEN.
+ * Now the process wakes up: before it begins life 2 it reads the announcements again, and discards
+ * m1.
  *
  * Defects, each of which must be refuted:
- * NO_LIFE	an announcement is applied to all that has this port, whichever life
- * NO_REREAD	a new life begins without a look at the announcements (HOST: they hit the new life)
+ * NO_LIFE	an announcement is applied to every life of the port
+ * NO_REREAD	a new life begins although the announcements were not read again (HOST: they are
+ *		applied to the new life)
  * PREP_BEGINS	a PREP of another life begins that life, as an OPEN does
  * OLD_BEGINS	an OPEN of a life that was replaced begins it anew
- * LATER_T	a second announcement of who is gone already replaces the first T
+ * LATER_T	a second announcement of a life that is gone replaces the first T
  * LEFT_T_EARLY	LEAVE: T is taken while the process can still send
- * LEFT_UNACKED	LEAVE: it leaves although somebody has not acknowledged all that it sent
+ * LEFT_UNACKED	LEAVE: the process leaves although not all that it sent is acknowledged
  *
- * What it does not do: the sender's side; a recall; what the other receivers do, beyond an ACK.
+ * Not covered: the sender's side; a recall; what the other receivers do, except for an ACK.
  */
 #ifndef COPIES
 #define COPIES 2
@@ -35,15 +37,15 @@
 #define ALL	   7
 
 chan ring = [3] of { byte };
-byte copies[3], opens[3]; /* put into the ring so often */
+byte copies[3], opens[3]; /* how often they were put into the ring */
 bit opened[3];		  /* by life: its WINDOW has come */
-byte osent, sent;	  /* bit life, bit message: on the way from now on */
+byte osent, sent;	  /* bit of the life, of the message: sent; copies may arrive */
 byte life = 1;
 byte ackq, ackr;
-byte t[3];	/* by life; 0: it has not failed */
+byte t[3];	/* by life; 0: has not failed */
 bit left1;	/* LEAVE */
 byte leave_t = 3;
-byte page;	/* announcements at the receiver's host */
+byte page;	/* announcements in the page of the receiver's host */
 bit resumed[3];
 byte c = 1;	/* commit barrier there */
 
@@ -65,14 +67,16 @@ byte cur, replaced, applied, gone, gonet, seen, queue, deliv;
 #endif
 
 #define MESSAGE(m) \
-	:: d_step { life == LIFE(m) && opened[LIFE(m)] && !(sent & BIT(m)) && ((m) != 1 || (sent & 1)) -> sent = sent | BIT(m) } \
+	:: d_step { life == LIFE(m) && opened[LIFE(m)] && !(sent & BIT(m)) && \
+		    ((m) != 1 || (sent & 1)) -> sent = sent | BIT(m) } \
 	:: atomic { (sent & BIT(m)) && copies[m] < COPIES && (m) + 1 >= c && nfull(ring) -> \
 		d_step { copies[m]++; ackq = (t[LIFE(m)] == 0 -> ackq | BIT(m) : ackq) } ring!m } \
 	:: d_step { (sent & BIT(m)) && !(ackr & BIT(m)) && t[LIFE(m)] == 0 -> ackr = ackr | BIT(m) }
 
 #define OPENS(l) \
 	:: d_step { life == (l) && !(osent & BIT(l)) -> osent = osent | BIT(l) } \
-	:: atomic { (osent & BIT(l)) && opens[l] < COPIES && nfull(ring) -> opens[l]++; ring!OPEN_OF(l) }
+	:: atomic { (osent & BIT(l)) && opens[l] < COPIES && nfull(ring) -> \
+		opens[l]++; ring!OPEN_OF(l) }
 
 active proctype network()
 {
@@ -89,7 +93,8 @@ end:	do
 	:: d_step { life == 1 && ALL_ACKED && sent != 0 -> left1 = 1; life = 2 }
 	:: d_step { left1 && page == 0 -> t[1] = leave_t; resumed[1] = 1; page = 1 }
 #else
-	:: d_step { life == 1 && sent != 0 -> life = 0; t[1] = (!COMMITTED(0) -> 1 : (!COMMITTED(1) -> 2 : 3)) }
+	:: d_step { life == 1 && sent != 0 ->
+		life = 0; t[1] = (!COMMITTED(0) -> 1 : (!COMMITTED(1) -> 2 : 3)) }
 	:: d_step { t[1] && page == 0 -> page = 1 }
 	:: d_step { t[1] && page > 0 && !resumed[1] -> resumed[1] = 1 }
 	:: d_step { resumed[1] && life == 0 && t[2] == 0 -> life = 2 }
@@ -106,14 +111,14 @@ end:	do
 #define KEPT(m, l, tt) (LIFE(m) == (l) && (m) + 1 >= (tt) -> 0 : BIT(m))
 #define DISCARD(l, tt) queue = queue & (KEPT(0, l, tt) | KEPT(1, l, tt) | KEPT(2, l, tt))
 
-/* All announcements up to @last. */
+/* Applies all announcements up to @last. */
 inline apply(last)
 {
 	do
 	:: applied < last ->
 		applied++;
 #if defined(HOST) || defined(NO_LIFE)
-		/* whoever is known there */
+		/* it means the life that is known there */
 		if
 #ifdef LATER_T
 		:: true -> gone = cur; gonet = t[applied]
@@ -167,8 +172,9 @@ end:	do
 				fi;
 #endif
 				if
-				:: LIFE(r) == cur && !(seen & BIT(r)) && !(gone == cur && r + 1 >= gonet) && deliv < BIT(r) ->
-					assert(!(queue & BIT(r))); /* none twice */
+				:: LIFE(r) == cur && !(seen & BIT(r)) &&
+				   !(gone == cur && r + 1 >= gonet) && deliv < BIT(r) ->
+					assert(!(queue & BIT(r))); /* no message twice */
 					seen = seen | BIT(r);
 					queue = queue | BIT(r)
 				:: else
@@ -200,7 +206,8 @@ end:	do
 }
 
 #define RIGHT(m) \
-	assert(!(deliv & BIT(m)) || COMMITTED(m) || LIFE(m) != 1 || !left1); /* nobody recalls it, so all have it */ \
+	/* no process recalls what was sent before a leave, so all have it */ \
+	assert(!(deliv & BIT(m)) || COMMITTED(m) || LIFE(m) != 1 || !left1); \
 	assert(!(deliv & BIT(m)) || t[LIFE(m)] == 0 || (m) + 1 < t[LIFE(m)]); \
 	assert((deliv & BIT(m)) || !COMMITTED(m) || (t[LIFE(m)] && (m) + 1 >= t[LIFE(m)]))
 

@@ -1,27 +1,41 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Reliable 1Pipe and its failure handling (1Pipe section 5), for spin. run.sh lists the configurations; docs/reliable.md says what follows from them.
+ * A spin model of reliable 1Pipe and its failure handling (1Pipe section 5). run.sh lists the
+ * configurations; docs/reliable.md describes what follows from them.
  *
- *	A --(X)--+-- S0 -- receiver 0, ...	A: the sender that may fail; with TOR behind a switch X of its own, which may fail, too
- *	    B ---+-- S1 -- ...			B: a sender that does not. K: switches S; a receiver hangs on all of them, or (APART) receiver r on S[r % K] alone
+ *	A --(X)--+-- S0 -- receiver 0, ...
+ *	    B ---+-- S1 -- ...
  *
- * Every scattering goes to all receivers. Message m has the timestamp m + 1; OWN_A is the mask of A's. C is 1 at first, and NM + 1 when everything is committed. With SAMEHOST the last
- * receiver, Z, lives on A's host and fails with it; with ZFAILS it fails by itself.
+ * A is the sender that may fail. With TOR it is behind a switch X of its own, which may fail, too.
+ * B is a sender that does not fail. There are K switches S; a receiver is connected to all of them
+ * or, with APART, receiver r to S[r % K] alone.
  *
- * The state only grows, so every run ends; a run ends where nothing more can happen, and there the promises are checked: what is still to come was waited for, so a stall is seen as an end with less
- * than everything done. A frame that was sent may arrive at any time from then on, once or never again, before or after any other: loss, delay, duplicates and retransmission are all in that. A register rises by one,
- * up to what the other end could have sent: that is a frame that is late, for its sender may have gone on or died since.
+ * Every scattering goes to all receivers. Message m has the timestamp m + 1; OWN_A is the mask of
+ * A's messages. C is 1 at first, and NM + 1 when everything is committed. With SAMEHOST the last
+ * receiver, Z, is on A's host and fails with it; with ZFAILS it fails by itself.
  *
- * Example, one switch, A sends m0 (ts 1) to receivers 0 and 1 and dies when 0 has stored it: A's C stays 1. The switch reports 1, so T = 1; receiver 0 discards m0 (1 >= 1), receiver 1 ignores a copy that is late, and
- * then the switch takes A's input out, C rises to that of B.
+ * The state only grows, so every run ends. A run ends where nothing more can happen, and there the
+ * promises are checked. What is still to come was waited for, so a stall is seen as an end with
+ * less than everything done. A frame that was sent may arrive at any later time, once or again or
+ * never, before or after any other: this includes loss, delay, duplicates and retransmission. A
+ * register rises by one, up to what the other end could have sent: this is a frame that is late,
+ * since its sender may have gone on or died in between.
  *
- * Defects that can be put in with -D, each of which must be refuted: NO_DISCARD, EARLY_RESUME, T_MIN, NO_FREEZE, NO_WINDOW_FREEZE, NO_ASK, RESUME_TORN, NO_FENCE, NO_RECALL_WAIT, NO_RECALL_MEMORY, ACK_AFTER_RECALL, NO_EPOCH, NO_STORE,
- * RESUMED_COUNTS, EPOCH_LATER.
+ * Example, one switch: A sends m0 (ts 1) to receivers 0 and 1, and dies when 0 has stored it. A's C
+ * stays 1. The switch reports 1, so T = 1. Receiver 0 discards m0 (1 >= 1), receiver 1 ignores a
+ * late copy; then the switch removes A's input from its minimum, and C rises to that of B.
  *
- * REACH: ends that there must be, lest the promises are kept by doing nothing: asserted not to be, and to be refuted.
+ * Defects that can be put in with -D, each of which must be refuted: NO_DISCARD, EARLY_RESUME,
+ * T_MIN, NO_FREEZE, NO_WINDOW_FREEZE, NO_ASK, RESUME_TORN, NO_FENCE, NO_RECALL_WAIT,
+ * NO_RECALL_MEMORY, NO_EPOCH, NO_STORE, RESUMED_COUNTS, EPOCH_LATER.
  *
- * What it does not do: best effort, clocks (timestamps are given), more than one failure of each kind, the rejoining of nodes (orders.pml has that for the orders).
+ * REACH: ends that must be reachable, or the promises could be kept by doing nothing. They are
+ * asserted not to be reached, which must be refuted.
+ *
+ * Not covered: best effort, clocks (timestamps are given), more than one failure of each kind, the
+ * rejoining of nodes (resume.pml has that for RESUME).
  */
+
 
 #ifndef NM
 #define NM 3
@@ -47,38 +61,38 @@
 /* Messages, one bit each, by receiver. */
 byte sent[NR];	  /* a copy may be on its way */
 byte stored[NR];
-byte acked[NR];	  /* at the sender */
+byte acked[NR];	  /* the ACK reached the sender */
 byte deliv[NR];
 byte gone[NR];	  /* recalled here: no copy is stored any more */
 byte rack[NR];	  /* RECALLED came back to the sender */
-byte aborted;	  /* the sender recalls */
-byte fixed[NR];	  /* the failure was handled here, with this T; 0: not yet */
+byte aborted;	  /* recalled by the sender */
+byte fixed[NR];	  /* T of the failure that was handled here; 0: not yet */
 
 /* Barriers C. */
-byte cr[NR];	  /* that a receiver has seen */
-byte in0;	  /* TOR: at X, of A */
-byte ina[K];	  /* at S, of A or X */
-byte inb[K];	  /* at S, of B */
-byte rep0, repa[K]; /* the register was reported with this value; 0: not */
-bit out0, outa[K];  /* resumed: not in the minimum any more */
+byte cr[NR];	  /* the C that a receiver has seen */
+byte in0;	  /* TOR: register at X, of A */
+byte ina[K];	  /* register at S, of A or X */
+byte inb[K];	  /* register at S, of B */
+byte rep0, repa[K]; /* value of the register in the report; 0: not reported */
+bit out0, outa[K];  /* resumed: no longer in the minimum */
 
-/* Who is dead in truth; what the controller believes follows from reports alone. */
+/* What has really failed; the controller knows reports only. */
 bit deada, deadx, deadz, procdead, cut;
 bit suspect;	  /* A seems dead, and is not */
-bit wfrozen, winout; /* PROC: the window of A's process stands still; is not in the minimum any more */
+bit wfrozen, winout; /* PROC: the window of A's process is frozen; is out of the minimum */
 byte repp;	  /* PROC: what the host reported of it */
 byte failures = FAILURES;
 
 /* Controllers: epoch 1 and, if elected, 2. */
 byte leader = 1;
-byte t[3];	  /* what each of them holds for T; 0: nothing */
-byte tstore;	  /* in the store */
+byte t[3];	  /* T as each of them has it; 0: none */
+byte tstore;	  /* T in the store; 0: none */
 bit told[3];	  /* FAIL was sent */
-byte nepoch[NR];  /* the highest epoch that the receiver heard */
-byte sepoch[K];	  /* likewise the switch */
-bit ordered[K];	  /* epoch 1 has ordered S to take A's input out, for only a link seems to be dead */
-bit fenced;	  /* the way to Z promises nothing more */
-bit bdone, adone; /* senders have completed the failure of Z */
+byte nepoch[NR];  /* highest epoch that the receiver has heard of */
+byte sepoch[K];	  /* the same for the switch */
+bit commanded[K]; /* epoch 1 has told S to resume A's input, since only a link seems dead */
+bit fenced;	  /* no higher C is sent to Z */
+bit bdone, adone; /* B, A have completed the failure of Z */
 bit zknown;	  /* Z's failure is announced */
 
 byte i, j, x;
@@ -102,7 +116,10 @@ byte i, j, x;
 #define ON(r, k) true
 #endif
 
-/* A sender's C: the timestamp of its first message that somebody has not acknowledged and that is not recalled. */
+/*
+ * A sender's C: the timestamp of its first message that is neither acknowledged by all receivers
+ * nor recalled.
+ */
 #if NR == 2
 #define EVERY(f) (f[0] & f[1])
 #define SOME(f)	 (f[0] | f[1])
@@ -112,13 +129,18 @@ byte i, j, x;
 #define SOME(f)	 (f[0] | f[1] | f[2])
 #define BUTZ(f)	 (f[0] & f[1])
 #endif
-/* @done: the sender knows that Z failed: it waits for the others only, and for RECALLED where it recalls. */
+/*
+ * @done: the sender knows that Z failed: it waits for the others only, and for RECALLED where it
+ * recalls.
+ */
 #ifdef NO_RECALL_WAIT
 #define COMPLETE(done) (EVERY(acked) | ((done) -> ((BUTZ(acked) & ~aborted) | aborted) : 0))
 #else
-#define COMPLETE(done) ((EVERY(acked) & ~aborted) | ((done) -> ((BUTZ(acked) & ~aborted) | (BUTZ(rack) & aborted)) : 0))
+#define COMPLETE(done) ((EVERY(acked) & ~aborted) | \
+	((done) -> ((BUTZ(acked) & ~aborted) | (BUTZ(rack) & aborted)) : 0))
 #endif
-#define FIRST(mask) (((mask) & 1) -> 1 : (((mask) & 2) -> 2 : (((mask) & 4) -> 3 : (((mask) & 8) -> 4 : TOP))))
+#define FIRST(mask) (((mask) & 1) -> 1 : (((mask) & 2) -> 2 : (((mask) & 4) -> 3 : \
+		    (((mask) & 8) -> 4 : TOP))))
 #define CB FIRST(OWN_B & ~(COMPLETE(bdone)))
 #define CA (winout -> TOP : FIRST(OWN_A & ~(COMPLETE(adone))))
 
@@ -158,7 +180,10 @@ byte i, j, x;
 #define REPORTS_ANY (repa[0] != 0 || repa[1] != 0)
 #endif
 
-/* A receiver's C rises by one: all below it that is stored is delivered, in order, and never anything before what was delivered. */
+/*
+ * A receiver's C rises by one: everything stored below it is delivered in order, and nothing that
+ * comes before a message already delivered.
+ */
 inline rise(r)
 {
 	d_step {
@@ -180,7 +205,8 @@ inline rise(r)
 }
 
 /*
- * A receiver learns that A failed at @tt: Discard, Callback, and it is done. What A sends from now on is ignored (STORE).
+ * A receiver learns that A failed at @tt: Discard, Callback, and it is done. From now on it ignores
+ * what A sends (STORE).
  */
 inline discard(r, tt)
 {
@@ -191,7 +217,8 @@ inline discard(r, tt)
 		do
 		:: x < NM ->
 			if
-			:: (OWN_A & (1 << x)) && x + 1 >= tt -> stored[r] = stored[r] & (~(1 << x) | deliv[r])
+			:: (OWN_A & (1 << x)) && x + 1 >= tt ->
+				stored[r] = stored[r] & (~(1 << x) | deliv[r])
 			:: else
 			fi;
 			x++
@@ -213,7 +240,10 @@ inline discard(r, tt)
 #define RECALLED(m, r) (gone[r] & (1 << (m)))
 #endif
 
-/* The library sends in the order of its timestamps, one receiver after the other: who dies in between has sent to some. */
+/*
+ * The library sends in the order of its timestamps, to one receiver after the other: a sender that
+ * dies in between has sent to some of them.
+ */
 #define EARLIER(m, own) ((own) & ((1 << (m)) - 1))
 #define OWN(m)	(((1 << (m)) & OWN_A) -> OWN_A : OWN_B)
 #define KNOWS_Z(m) (((1 << (m)) & OWN_A) -> adone : bdone)
@@ -223,16 +253,19 @@ inline discard(r, tt)
 
 #define SEND(m, r) \
 	:: MAY_SEND(m, r) -> sent[r] = sent[r] | (1 << (m))
-/* The receiver's XDP program: what lies below C was promised not to come. */
+/* The receiver's XDP program refuses what is below C, which was promised not to come. */
 #define STORE(m, r) \
-	:: (sent[r] & (1 << (m))) && !(stored[r] & (1 << (m))) && (m) + 1 >= cr[r] && !IGNORED(m, r) && !RECALLED(m, r) && !((r) == Z && ZDEAD) -> \
+	:: (sent[r] & (1 << (m))) && !(stored[r] & (1 << (m))) && (m) + 1 >= cr[r] && \
+	   !IGNORED(m, r) && !RECALLED(m, r) && !((r) == Z && ZDEAD) -> \
 		stored[r] = stored[r] | (1 << (m))
 #define ACK(m, r) \
-	:: (stored[r] & (1 << (m))) && !(acked[r] & (1 << (m))) && (((1 << (m)) & OWN_B) || (A_RUNS && !wfrozen)) -> \
+	:: (stored[r] & (1 << (m))) && !(acked[r] & (1 << (m))) && \
+	   (((1 << (m)) & OWN_B) || (A_RUNS && !wfrozen)) -> \
 		acked[r] = acked[r] | (1 << (m))
 #define RECALL(m, r) \
 	:: (aborted & (1 << (m))) && !(gone[r] & (1 << (m))) && CORRECT(r) -> \
-		d_step { gone[r] = gone[r] | (1 << (m)); assert(!(deliv[r] & (1 << (m)))); stored[r] = stored[r] & ~(1 << (m)) }
+		d_step { gone[r] = gone[r] | (1 << (m)); assert(!(deliv[r] & (1 << (m)))); \
+			 stored[r] = stored[r] & ~(1 << (m)) }
 #define RECALLED_BACK(m, r) \
 	:: (gone[r] & (1 << (m))) && !(rack[r] & (1 << (m))) -> rack[r] = rack[r] | (1 << (m))
 #define FRAMES(m, r) SEND(m, r) STORE(m, r) ACK(m, r) RECALL(m, r) RECALLED_BACK(m, r)
@@ -245,7 +278,7 @@ inline discard(r, tt)
 #define SEES(r) \
 	:: cr[r] < C_OUT(r) && !((r) == Z && (ZDEAD || fenced)) -> rise(r)
 
-/* S hears A or X, B; and says so when it does not. */
+/* S receives barriers of A or X, and of B, and reports when it does not. */
 #define HEARS(k) \
 	:: ina[k] < X_OUT && !STANDS(repa[k]) && !(UP_CUT(k)) -> ina[k]++ \
 	:: inb[k] < CB -> inb[k]++ \
@@ -256,7 +289,10 @@ inline discard(r, tt)
 #define UP_CUT(k) false
 #endif
 
-/* APART: a link is cut, and so no flow is left between A and a receiver, though both live: A is announced as failed, so the other switch is asked to freeze what it hears of A and to report. */
+/*
+ * APART: a link is cut, so that no flow is left between A and a receiver although both live. A is
+ * announced as failed; therefore the other switch is asked to freeze its input from A and report.
+ */
 #if defined(APART) && defined(TOR) && !defined(NO_ASK) && !defined(RESUME_TORN)
 #define ASKED(k) (repa[1 - (k)] != 0)
 #else
@@ -270,15 +306,17 @@ inline discard(r, tt)
 #define BETTER(a, b) ((a) > (b) -> (a) : (b))
 #endif
 /*
- * What leader @e may build on. A register that was resumed holds nobody back any more, whatever it was; so it does not count from the moment on in which Resume was ordered. A successor asks each
- * switch anew: the answer carries what is frozen, and from then on the switch refuses the orders of before.
+ * The reports that leader @e may use. A register that was resumed holds C back no longer, so its
+ * report does not count once RESUME was sent. A successor asks each switch anew: the answer has
+ * what is frozen, and from then on the switch refuses commands of the earlier leader.
  */
 #if defined(RESUMED_COUNTS)
 #define REPORT(k, e) repa[k]
 #elif defined(ELECT) && !defined(EPOCH_LATER)
-#define REPORT(k, e) ((outa[k] || ((e) == 1 && ordered[k]) || ((e) == 2 && sepoch[k] < 2)) -> 0 : repa[k])
+#define REPORT(k, e) ((outa[k] || ((e) == 1 && commanded[k]) || ((e) == 2 && sepoch[k] < 2)) -> \
+		      0 : repa[k])
 #else
-#define REPORT(k, e) ((outa[k] || ((e) == 1 && ordered[k])) -> 0 : repa[k])
+#define REPORT(k, e) ((outa[k] || ((e) == 1 && commanded[k])) -> 0 : repa[k])
 #endif
 #if K == 1
 #define OF_S(e) REPORT(0, e)
@@ -295,11 +333,14 @@ inline discard(r, tt)
 #define FAILED_SEEN(e) (REPORTS_ALL || rep0)
 #define T_SEEN(e) BETTER(OF_S(e), rep0)
 #else
-/* X's session with the controller lapsed: one report is enough, for each receiver is behind both switches (held); or all of its neighbours have reported */
+/*
+ * X's session with the controller has ended: one report is enough, since each receiver is behind
+ * both switches (held); or all neighbours of X have reported.
+ */
 #define FAILED_SEEN(e) ((REPORTS_ALL && OF_S(e) != 0) || rep0 || (OF_S(e) != 0 && deadx))
 #define T_SEEN(e) BETTER(OF_S(e), rep0)
 #endif
-/* X lives, and what is silent is a link: nobody failed, another flow is left. */
+/* X lives and only a link is silent: no node failed, and another flow is left. */
 #if K == 2 && defined(TOR) && !defined(APART)
 #define LINK_ONLY(k) (repa[k] != 0 && repa[1 - (k)] == 0 && t[leader] == 0 && tstore == 0)
 #elif defined(RESUME_TORN)
@@ -308,7 +349,10 @@ inline discard(r, tt)
 #define LINK_ONLY(k) false
 #endif
 
-/* The leader puts T into the store before it tells anybody; who finds one there takes it. Epoch 1 may wake up after 2 was elected. */
+/*
+ * The leader puts T into the store before it announces it, and uses a T that it finds there. Leader
+ * 1 may wake up after 2 was elected.
+ */
 #if defined(NO_STORE)
 #define MAY_KEEP(e) (t[e] == 0 && FAILED_SEEN(e))
 #define MAY_TELL(e) (t[e] != 0)
@@ -323,10 +367,14 @@ inline discard(r, tt)
 #define CONTROL(e) \
 	:: MAY_KEEP(e) -> t[e] = T_SEEN(e) \
 	:: t[e] == 0 && (e) <= leader && FAILED_SEEN(e) && !KEEPS_NOTHING -> \
-		d_step { if :: tstore != 0 && (e) == leader -> t[e] = tstore :: else -> t[e] = T_SEEN(e) fi } \
-	:: t[e] != 0 && tstore == 0 && !KEEPS_NOTHING && ((e) == leader || UNFENCED) -> tstore = t[e] \
-	:: t[e] != 0 && tstore != 0 && tstore != t[e] && (e) == leader && !told[e] && !KEEPS_NOTHING -> t[e] = tstore \
-	:: !told[e] && MAY_TELL(e) && ((e) == leader || (e) < leader) -> d_step { told[e] = 1; FENCE }
+		d_step { if :: tstore != 0 && (e) == leader -> t[e] = tstore \
+			 :: else -> t[e] = T_SEEN(e) fi } \
+	:: t[e] != 0 && tstore == 0 && !KEEPS_NOTHING && ((e) == leader || UNFENCED) -> \
+		tstore = t[e] \
+	:: t[e] != 0 && tstore != 0 && tstore != t[e] && (e) == leader && !told[e] && \
+	   !KEEPS_NOTHING -> t[e] = tstore \
+	:: !told[e] && MAY_TELL(e) && ((e) == leader || (e) < leader) -> \
+		d_step { told[e] = 1; FENCE }
 #ifdef NO_STORE
 #define KEEPS_NOTHING true
 #else
@@ -343,9 +391,10 @@ inline discard(r, tt)
 #define FENCE skip
 #endif
 
-/* FAIL arrives, once or again; one of an epoch below what was heard is refused. */
+/* FAIL arrives, once or several times; it is refused if a higher epoch was heard of. */
 #define OBEYS(r, e) \
-	:: told[e] && fixed[r] == 0 && CORRECT(r) && (nepoch[r] <= (e) || UNFENCED) -> d_step { nepoch[r] = e } discard(r, t[e])
+	:: told[e] && fixed[r] == 0 && CORRECT(r) && (nepoch[r] <= (e) || UNFENCED) -> \
+		d_step { nepoch[r] = e } discard(r, t[e])
 #define EPOCHS(r) \
 	:: leader == 2 && nepoch[r] < 2 -> nepoch[r] = 2
 #ifdef ELECT
@@ -369,8 +418,8 @@ inline discard(r, tt)
 #if defined(ELECT)
 #define RESUMES(k) \
 	:: repa[k] != 0 && !outa[k] && COMPLETED -> outa[k] = 1 \
-	:: leader == 1 && !ordered[k] && LINK_ONLY(k) -> ordered[k] = 1 \
-	:: ordered[k] && !outa[k] && (sepoch[k] < 2 || UNFENCED) -> outa[k] = 1 \
+	:: leader == 1 && !commanded[k] && LINK_ONLY(k) -> commanded[k] = 1 \
+	:: commanded[k] && !outa[k] && (sepoch[k] < 2 || UNFENCED) -> outa[k] = 1 \
 	:: leader == 2 && sepoch[k] == 2 && !outa[k] && LINK_ONLY(k) -> outa[k] = 1 \
 	:: leader == 2 && sepoch[k] < 2 -> sepoch[k] = 2
 #else
@@ -378,7 +427,10 @@ inline discard(r, tt)
 	:: repa[k] != 0 && !outa[k] && (COMPLETED || LINK_ONLY(k)) -> outa[k] = 1
 #endif
 
-/* A sender learns that Z failed. What was sent and Z did not acknowledge is recalled; what was not sent goes to the others. */
+/*
+ * A sender learns that Z failed. It recalls what was sent and Z did not acknowledge; what was not
+ * sent yet goes to the others.
+ */
 #define TO_RECALL(own) ((own) & SOME(sent) & ~acked[Z])
 
 active proctype all()
@@ -479,16 +531,23 @@ active proctype all()
 				j = 0;
 				do
 				:: j < NM ->
-					assert((deliv[i] & (1 << j)) == (deliv[0] & (1 << j))); /* atomicity */
+					/* atomicity */
+					assert((deliv[i] & (1 << j)) == (deliv[0] & (1 << j)));
 					if
 					:: (1 << j) & aborted -> assert(!(deliv[i] & (1 << j)))
 					:: else ->
 						if
-						:: (1 << j) & OWN_B -> assert(deliv[i] & (1 << j)) /* what is not recalled is delivered */
-						:: ((1 << j) & OWN_A) && !ANNOUNCED && A_SENDS -> assert(deliv[i] & (1 << j))
+						:: (1 << j) & OWN_B ->
+							/* what is not recalled is delivered */
+							assert(deliv[i] & (1 << j))
+						:: ((1 << j) & OWN_A) && !ANNOUNCED && A_SENDS ->
+							assert(deliv[i] & (1 << j))
 						:: ((1 << j) & OWN_A) && ANNOUNCED ->
-							assert(!(deliv[i] & (1 << j)) || j + 1 < fixed[i]); /* nothing of A from T on */
-							assert((deliv[i] & (1 << j)) || j + 1 >= fixed[i])   /* and everything below it */
+							/* nothing of A from T on, all below it */
+							assert(!(deliv[i] & (1 << j)) ||
+							       j + 1 < fixed[i]);
+							assert((deliv[i] & (1 << j)) ||
+							       j + 1 >= fixed[i])
 						:: else
 						fi
 					fi;
@@ -496,7 +555,8 @@ active proctype all()
 				:: else -> break
 				od
 			:: else ->
-				assert((deliv[i] & aborted) == 0) /* a receiver that failed, or seemed to, has delivered nothing that was recalled */
+				/* one that failed, or seemed to, delivered nothing recalled */
+				assert((deliv[i] & aborted) == 0)
 			fi;
 			i++
 		:: else -> break
@@ -505,13 +565,16 @@ active proctype all()
 		j = 0;
 #ifdef REACH
 #if REACH == 1
-		assert(!(ANNOUNCED && (deliv[0] & OWN_A) && (sent[0] & OWN_A & ~deliv[0]))) /* T divides what A had sent */
+		/* T divides what A had sent */
+		assert(!(ANNOUNCED && (deliv[0] & OWN_A) && (sent[0] & OWN_A & ~deliv[0])))
 #elif REACH == 2
 		assert(!(aborted && rack[0] && rack[1])) /* recalled at both that are left */
 #elif REACH == 3
 		assert(!(told[1] && told[2])) /* both leaders announced the failure */
 #elif REACH == 4
-		assert(!(ANNOUNCED && outa[0] && outa[1] && repa[0] < repa[1] && fixed[0] == repa[1])) /* the reports differ, T is the greater */
+		/* the reports differ, T is the greater */
+		assert(!(ANNOUNCED && outa[0] && outa[1] && repa[0] < repa[1] &&
+			 fixed[0] == repa[1]))
 #endif
 #endif
 	}

@@ -1,10 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# run.sh quick|all [holds|refuted] - gives the models of this folder to spin. A case holds (all states were searched, no promise was broken), or is to be refuted: it has a defect, or asserts that something never happens that
-# does. Prints each case with its states and seconds; exit 0 if all came out as they should, 1 if not, 2 usage. `make model` runs all, tests/unit/controller/model/test_model.c the quick ones.
+# run.sh quick|all [holds|refuted] - searches the models of this folder with spin. A case holds (all
+# states were searched, and no promise was broken) or is to be refuted: it has a defect, or asserts
+# that something never happens that does. Prints each case with its states and seconds. Exit status:
+# 0 all cases came out as they should, 1 not all, 2 usage. `make model` runs all cases,
+# tests/unit/controller/model/test_model.c the quick ones.
 #
-# What counts as a failure, besides the wrong outcome: a search that was not complete (depth, memory, time) and ended without an error.
+# A search that was not complete (depth, memory, time) and ended without an error is a failure, too.
 set -uo pipefail
 cd "$(dirname "$0")" || exit 1
 what=${1-} only=${2-}
@@ -19,32 +22,56 @@ dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 
 x='-DTOR -DK=2' z='-DNR=3 -DSAMEHOST -DCRASH_A -DSUSPECT_A'
-# when, outcome, model, flags; # what it is
+# of each case: when it is run, outcome, model, flags; above it a comment
 cases="
-quick holds   reliable -DCRASH_A                                                  # one switch: the sender's host dies at any time
-quick holds   reliable -DSUSPECT_A                                                # it only seems dead, and goes on
-quick holds   reliable -DPROC                                                     # its process dies, its host lives
-quick holds   reliable $z -DOWN_A=0 -DNM=1                                        # a host that sends and receives dies, or seems to
-quick holds   reliable -DNR=3 -DZFAILS -DCRASH_A -DFAILURES=2 -DOWN_A=1 -DNM=1     # a receiver and the sender, one after the other
-quick holds   reliable $x -DCRASH_A -DCRASH_X -DCUT -DFAILURES=2 -DNM=1 -DOWN_A=1  # two levels: two of host, leaf, link
-quick holds   reliable $x -DAPART -DCRASH_X -DCUT -DFAILURES=2 -DNM=1 -DOWN_A=1    # two levels, each receiver behind one spine
-quick holds   reliable $x -DCRASH_X -DELECT -DNM=1 -DOWN_A=1                      # the leader is replaced, and comes back
-quick holds   orders                                                              # an input dies three times
-quick holds   expel    -DNM=1 -DRESTART                                           # a process is put out while it lives, its daemon restarted
-quick holds   expel    -DMIDST                                                    # in the midst of its recall
-quick holds   expel    -DNM=1 -DSLOW                                              # with a receiver that is slow
-quick holds   outcast                                                             # a receiver is put out while it lives
-quick holds   outcast  -DSFAILS                                                   # and its sender fails
-quick holds   lives    -DLEAVE -DCOPIES=1                                         # who leaves: the port is free at once
-quick holds   lives    -DCOPIES=1                                                 # a port's next life, and a receiver who has not heard of the last
-quick holds   lives    -DHOST -DCOPIES=1                                          # the same, a host twice
-quick holds   left     -DUNTOLD                                                   # who left is answered for, and nobody is told
-quick holds   left     -DUNTOLD -DZFAILS                                          # with a recall besides
-quick holds   left     -DZFAILS -DCRASH                                           # with an announcement; or it crashes
-quick holds   left     -DZFAILS -DCRASH -DANSWERS_CRASHED                         # who crashed is answered for, too
-quick holds   stuck    -DBOTHWAYS -DELECT                                          # two that do not reach each other: one goes
-quick holds   stuck    -DBOTHWAYS -DELECT -DFAILURES=2                             # with two failures besides
-quick holds   away                                                                # a daemon that stops on purpose, and another leader
+# one switch: the sender's host dies at any time
+quick holds   reliable -DCRASH_A
+# the host only seems dead, and goes on
+quick holds   reliable -DSUSPECT_A
+# the sender's process dies, its host lives
+quick holds   reliable -DPROC
+# a host that sends and receives dies, or seems to
+quick holds   reliable $z -DOWN_A=0 -DNM=1
+# a receiver and the sender, one after the other
+quick holds   reliable -DNR=3 -DZFAILS -DCRASH_A -DFAILURES=2 -DOWN_A=1 -DNM=1
+# two levels: two of host, leaf and link fail
+quick holds   reliable $x -DCRASH_A -DCRASH_X -DCUT -DFAILURES=2 -DNM=1 -DOWN_A=1
+# two levels, each receiver behind one spine
+quick holds   reliable $x -DAPART -DCRASH_X -DCUT -DFAILURES=2 -DNM=1 -DOWN_A=1
+# the leader is replaced, and comes back
+quick holds   reliable $x -DCRASH_X -DELECT -DNM=1 -DOWN_A=1
+# an input dies three times
+quick holds   resume
+# a process is expelled while it lives; its daemon is restarted
+quick holds   expel    -DNM=1 -DRESTART
+# a process is expelled in the middle of its recall
+quick holds   expel    -DMIDST
+# a process is expelled, with a slow receiver
+quick holds   expel    -DNM=1 -DSLOW
+# a receiver is expelled while it lives
+quick holds   outcast
+# a receiver is expelled, and its sender fails
+quick holds   outcast  -DSFAILS
+# a process leaves: its port is free at once
+quick holds   lives    -DLEAVE -DCOPIES=1
+# the next life of a port, and a receiver that has not heard of the end of the last
+quick holds   lives    -DCOPIES=1
+# the same, and a host fails twice
+quick holds   lives    -DHOST -DCOPIES=1
+# a host answers for a process that left, which is never announced
+quick holds   left     -DUNTOLD
+# the same with a recall
+quick holds   left     -DUNTOLD -DZFAILS
+# the process that left is announced, or it crashes
+quick holds   left     -DZFAILS -DCRASH
+# the host also answers for a process that crashed
+quick holds   left     -DZFAILS -DCRASH -DANSWERS_CRASHED
+# two processes do not reach each other: one is expelled
+quick holds   stuck    -DBOTHWAYS -DELECT
+# the same with two failures
+quick holds   stuck    -DBOTHWAYS -DELECT -DFAILURES=2
+# a daemon that stops on purpose, and another leader
+quick holds   away
 quick refuted stuck    -DBOTHWAYS -DELECT -DREACH=1
 quick refuted stuck    -DBOTHWAYS -DELECT -DREACH=2
 quick refuted stuck    -DBOTH
@@ -79,7 +106,7 @@ quick refuted reliable $x -DCRASH_X -DCUT -DFAILURES=2 -DNM=1 -DOWN_A=1 -DRESUME
 quick refuted reliable $x -DCRASH_X -DELECT -DNM=1 -DOWN_A=1 -DNO_EPOCH
 quick refuted reliable $x -DCRASH_X -DELECT -DNM=1 -DOWN_A=1 -DNO_STORE
 quick refuted reliable $x -DCRASH_X -DELECT -DNM=1 -DOWN_A=1 -DEPOCH_LATER
-quick refuted orders   -DNO_NUMBER
+quick refuted resume   -DNO_NUMBER
 quick refuted expel    -DMIDST -DNO_OUT
 quick refuted expel    -DMIDST -DNO_GRACE
 quick refuted expel    -DMIDST -DOUT_AFTER_T
@@ -120,7 +147,8 @@ full  holds   expel    -DNM=1 -DZFAILS -DSLOW -DRESTART
 full  holds   expel    -DNM=2 -DRESTART
 full  holds   lives
 full  holds   lives    -DLEAVE
-full  holds   reliable $z -DOWN_A=1 -DNM=2                                        # as the first ones, with more messages or failures
+# as the first cases, with more messages or failures
+full  holds   reliable $z -DOWN_A=1 -DNM=2
 full  holds   reliable $z -DOWN_A=2 -DNM=2
 full  holds   reliable -DNR=3 -DZFAILS -DOWN_A=2 -DNM=2
 full  holds   reliable $x -DCRASH_A -DCRASH_X -DCUT -DFAILURES=2 -DNM=2 -DOWN_A=1
@@ -137,12 +165,14 @@ while IFS='#' read -r line _; do
 	[ -z "$only" ] || [ "$only" = "$outcome" ] || continue
 	count=$((count + 1))
 	begin=$EPOCHREALTIME
-	# a search of half a million states takes less time than an optimisation of what searches it
+	# to search half a million states takes less time than to compile the search with -O2
 	optimise=-O0 limit=100 hash=20
 	[ "$when" = quick ] || { optimise=-O2 limit=1800 hash=26; }
 	cd "$dir" && rm -f ./*
 	# shellcheck disable=SC2086 # the flags are words
-	if spin $flags -a "$here/$model.pml" >spin.log 2>&1 && gcc $optimise -w -DSAFETY -DNOREDUCE -DMEMLIM=8000 -o pan pan.c >>spin.log 2>&1; then
+	if spin $flags -a "$here/$model.pml" >spin.log 2>&1 &&
+		gcc $optimise -w -DSAFETY -DNOREDUCE -DMEMLIM=8000 -o pan pan.c \
+			>>spin.log 2>&1; then
 		timeout $limit ./pan -m100000 -w$hash >pan.log 2>&1
 		status=$?
 	else
@@ -153,14 +183,17 @@ while IFS='#' read -r line _; do
 	errors=$(sed -n 's/.*errors: \([0-9]*\)$/\1/p' "$dir/pan.log")
 	states=$(sed -n 's/^ *\([0-9.e+]*\) states, stored.*/\1/p' "$dir/pan.log")
 	verdict=broken
-	if [ "$status" = 0 ] && ! grep -qE 'max search depth too small|out of memory|Warning: Search not completed$' "$dir/pan.log"; then
+	incomplete='max search depth too small|out of memory|Warning: Search not completed$'
+	if [ "$status" = 0 ] && ! grep -qE "$incomplete" "$dir/pan.log"; then
 		[ "$errors" = 0 ] && verdict=holds
 	fi
-	if [ "$status" = 0 ] && [ "${errors:-0}" -ge 1 ] && grep -q 'assertion violated' "$dir/pan.log"; then
+	if [ "$status" = 0 ] && [ "${errors:-0}" -ge 1 ] &&
+		grep -q 'assertion violated' "$dir/pan.log"; then
 		verdict=refuted
 	fi
 	seconds=$(awk "BEGIN { printf \"%.1f\", $EPOCHREALTIME - $begin }")
-	printf '%-8s %9s states %6s s  %s %s\n' "$verdict" "${states:--}" "$seconds" "$model" "$flags"
+	printf '%-8s %9s states %6s s  %s %s\n' "$verdict" "${states:--}" "$seconds" "$model" \
+		"$flags"
 	if [ "$verdict" != "$outcome" ]; then
 		bad=$((bad + 1))
 		echo "FAILED: should be \"$outcome\":" >&2

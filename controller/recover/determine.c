@@ -1,35 +1,42 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * See determine.h. Time: (reports + groups of hosts) x ways; a group is the hosts that hang on one
- * switch alone, by a way in the same state: their flows are the same. Thinning the set: groups of
- * failed hosts x reporters x ways.
+ * See determine.h. A group is the hosts that have one link each, to the same switch, by a way in
+ * the same state: their flows are the same, so that one host stands for all of them. The time taken
+ * is (reports + groups of hosts) x ways, and for thinning the separating set (groups of failed
+ * hosts) x reporters x ways.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "controller/recover/determine.h"
 
-/* A flow is at a node going up, or going down. Of which some cross the report of a correct node. */
-enum { GOES_UP = 1, GOES_DOWN = 2, CROSSED = 2 /* shift: GOES_UP << CROSSED */ };
+/*
+ * How a flow reaches a node: still going up, or going down. Shifted by CROSSED: the same for flows
+ * that have crossed the report of a correct node.
+ */
+enum { GOES_UP = 1, GOES_DOWN = 2, CROSSED = 2 };
 #define ANY     (GOES_UP | GOES_DOWN)
 #define NO_NODE UINT32_MAX
-#define SLOTS   (2 * BL_DET_WAY_STATES)
+#define SLOTS   (2 * BL_DET_WAY_STATES) /* kinds of groups at a switch, see group_key() */
 
-/**
- * struct work - of one call. @first, @at: the links of node n are at[first[n]] to at[first[n + 1]].
- * @seen: how flows were found to reach a node; one bit each. @queue: node and bit, to be gone on
- * from. @distance: of a node from the failed hosts, in ways. @dropped: 1: reporter that the set
- * does without. @group: the host that stands for this one's flows.
- */
+/** struct work - Memory of one call. Every array has one entry for each node if not noted. */
 struct work {
 	const struct bl_det_graph *g;
 	struct bl_det_found *found;
-	uint32_t *first, *at, *queue, *distance, *group;
-	uint8_t *seen, *dropped, *exposed;
-	uint32_t head, tail;
+	/* the links of node n are at[first[n]] to at[first[n + 1] - 1] */
+	uint32_t *first;
+	uint32_t *at;
+	uint32_t *queue;    /* of a search: entries from @head to @tail are still to be visited */
+	uint32_t *distance; /* from the closest failed host, in ways */
+	uint32_t *group;    /* the host that stands for the flows of this one; NO_NODE: none */
+	uint8_t *seen;      /* how the flows that are traced reach the node: bits as above */
+	uint8_t *dropped;   /* 1: a reporter that the separating set does without */
+	uint8_t *exposed;   /* as in struct bl_det_found */
+	uint32_t head;
+	uint32_t tail;
 };
 
-static bool failed(const struct bl_det_found *f)
+static bool has_failed(const struct bl_det_found *f)
 {
 	return f->why != BL_DET_CORRECT;
 }
@@ -49,7 +56,10 @@ static uint32_t way_to(const struct bl_det_link *l, unsigned int dir)
 	return dir == BL_DET_TO_HIGH ? l->high : l->low;
 }
 
-/* Its register holds back, or held back, all that its receiver gives on. */
+/*
+ * Whether the register of the way holds, or held, back everything that its receiver gives to its
+ * outputs.
+ */
 static bool carries(const struct bl_det_way *w)
 {
 	return w->state == BL_DET_LIVE || (w->state == BL_DET_SILENT && !w->behind);
@@ -91,8 +101,8 @@ static void index_links(struct work *w)
 	for (i = 0; i < g->nodes; i++)
 		w->first[i + 1] += w->first[i];
 	/*
-	 * filled from behind: first[n + 1] comes down to where n's links begin, so it is read one
-	 * place further on until it is put right
+	 * Each entry of first[] counts down while the node's links are filled in from behind. It
+	 * therefore holds the start of node n at first[n + 1] until the array is moved.
 	 */
 	for (i = g->links; i-- > 0;) {
 		w->at[--w->first[g->link[i].low + 1]] = i;
@@ -105,12 +115,13 @@ static void index_links(struct work *w)
 /* ---- who failed ---- */
 
 /*
- * Marks @part for all that is linked with the @starts first nodes of the queue; returns nodes.
- * *@weight: processes, and if there are any, much more where a node reported something: who speaks
- * lives. A host passes nothing on, but what starts at one goes out.
+ * Marks all nodes that unbroken links join with the first @starts nodes of the queue as part @part.
+ * A host forwards nothing, but the search goes on from a host that it starts at. Sets *@weight to
+ * the number of processes in the part; if there are any, much more if a node there has reported
+ * something, since a node that reports is alive. Returns the number of nodes.
  */
-static uint32_t spread(struct work *w, uint32_t starts, uint32_t part, uint32_t *part_of,
-		       uint64_t *weight)
+static uint32_t spread_part(struct work *w, uint32_t starts, uint32_t part, uint32_t *part_of,
+			    uint64_t *weight)
 {
 	const struct bl_det_graph *g = w->g;
 	uint32_t k;
@@ -152,15 +163,15 @@ static void find_cut(struct work *w, uint32_t *part_of)
 
 	memset(part_of, 0, g->nodes * sizeof(*part_of));
 	/*
-	 * part by part, switches first: a host with two links is not to be found by itself before
-	 * the parts that it belongs to, which may be two
+	 * Part by part, switches first: a host with two links may belong to two parts, and must not
+	 * be taken for a part of its own before they are found.
 	 */
 	for (kind = BL_DET_SWITCH; kind != UINT32_MAX; kind--)
 		for (i = 0; i < g->nodes; i++) {
 			if (part_of[i] || g->node[i].state != BL_DET_UP || g->node[i].kind != kind)
 				continue;
 			w->queue[0] = i;
-			n = spread(w, 1, ++part, part_of, &weight);
+			n = spread_part(w, 1, ++part, part_of, &weight);
 			if (best != NO_NODE &&
 			    (weight < best_weight || (weight == best_weight && n <= best_n)))
 				continue;
@@ -177,7 +188,7 @@ static void find_cut(struct work *w, uint32_t *part_of)
 	}
 	if (!starts && best != NO_NODE)
 		w->queue[starts++] = best;
-	spread(w, starts, 1, part_of, &weight);
+	spread_part(w, starts, 1, part_of, &weight);
 	for (i = 0; i < g->nodes; i++) {
 		uint8_t state = g->node[i].state;
 
@@ -190,7 +201,7 @@ static void find_cut(struct work *w, uint32_t *part_of)
 
 /* ---- flows ---- */
 
-static void reach(struct work *w, uint32_t node, uint32_t bits, uint32_t distance)
+static void mark_reached(struct work *w, uint32_t node, uint32_t bits, uint32_t distance)
 {
 	uint32_t one;
 
@@ -205,11 +216,11 @@ static void reach(struct work *w, uint32_t node, uint32_t bits, uint32_t distanc
 }
 
 /*
- * All that flows from @host reach, in @seen. @live: over live ways and correct nodes; else over all
- * ways that were not resumed, which hold C back even if they are silent, and nodes that were not
- * announced before.
+ * Traces the flows from @host to all nodes that they reach, into @seen. @live: over live ways and
+ * correct nodes. Otherwise over all ways that were not resumed, since a silent way holds C back as
+ * well, and over all nodes that were not announced before.
  */
-static void flow(struct work *w, uint32_t host, bool live)
+static void trace_flows(struct work *w, uint32_t host, bool live)
 {
 	const struct bl_det_graph *g = w->g;
 	uint32_t k;
@@ -217,7 +228,7 @@ static void flow(struct work *w, uint32_t host, bool live)
 	memset(w->seen, 0, g->nodes);
 	w->head = w->tail = 0;
 	w->distance[host] = 0;
-	reach(w, host, GOES_UP, 0);
+	mark_reached(w, host, GOES_UP, 0);
 	while (w->head < w->tail) {
 		uint32_t u = w->queue[w->head] >> 4, one = w->queue[w->head] & 15,
 			 cross = one > ANY ? CROSSED : 0, phase = one >> cross, dir;
@@ -235,20 +246,20 @@ static void flow(struct work *w, uint32_t host, bool live)
 				continue;
 			if (!carries(&l->way[dir]) || (live && l->way[dir].state != BL_DET_LIVE))
 				continue;
-			if (live ? failed(&w->found[v]) : w->found[v].why == BL_DET_BEFORE)
+			if (live ? has_failed(&w->found[v]) : w->found[v].why == BL_DET_BEFORE)
 				continue;
 			if (l->way[dir].state == BL_DET_SILENT && l->way[dir].c != BL_DET_NO_C &&
-			    !failed(&w->found[v]) && !w->dropped[v])
+			    !has_failed(&w->found[v]) && !w->dropped[v])
 				over = CROSSED;
-			reach(w, v, (dir == BL_DET_TO_HIGH ? GOES_UP : GOES_DOWN) << over,
-			      w->distance[u] + 1);
+			mark_reached(w, v, (dir == BL_DET_TO_HIGH ? GOES_UP : GOES_DOWN) << over,
+				     w->distance[u] + 1);
 		}
 	}
 }
 
 /*
- * What stands for the flows of @host: the first host on the same switch by a way in the same state;
- * itself if it has not just one link.
+ * Returns the kind of group that @host belongs to, and sets *@sw to its switch; NO_NODE if the host
+ * has not exactly one link, and is a group by itself.
  */
 static uint32_t group_key(const struct work *w, uint32_t host, uint32_t *sw)
 {
@@ -262,7 +273,10 @@ static uint32_t group_key(const struct work *w, uint32_t host, uint32_t *sw)
 	       (l->way[BL_DET_TO_HIGH].c == BL_DET_NO_C) * BL_DET_WAY_STATES;
 }
 
-/* @group of each host for which @which holds; @slot: SLOTS numbers for each node. */
+/*
+ * Sets @group of each host for which @which returns @want. @slot: memory for SLOTS numbers for each
+ * node.
+ */
 static void find_groups(struct work *w, uint32_t *slot, bool (*which)(const struct bl_det_found *),
 			bool want)
 {
@@ -293,7 +307,10 @@ static bool bit_of(const uint8_t *bits, uint64_t row, uint32_t n, uint32_t i)
 	return bits[at >> 3] >> (at & 7) & 1;
 }
 
-/* Fails hosts until any two that are left have flows both ways. -1: out of memory. */
+/*
+ * Marks hosts as TORN until any two that are left have flows both ways. Returns 0; -1: out of
+ * memory.
+ */
 static int find_torn(struct work *w)
 {
 	const struct bl_det_graph *g = w->g;
@@ -313,13 +330,13 @@ static int find_torn(struct work *w)
 			continue;
 		row[i] = rows;
 		memset(w->distance, 0xff, g->nodes * sizeof(*w->distance));
-		flow(w, i, true);
+		trace_flows(w, i, true);
 		for (j = 0; j < g->nodes; j++) {
 			uint64_t at = (uint64_t)rows * g->nodes + j;
 
 			/*
-			 * a host reaches its group's first by the switch that they share, if that
-			 * one's way down is live: which the first itself never asks
+			 * The other hosts of the group reach host @i through the switch that they
+			 * share if its way down is live; the flows from @i itself do not tell that.
 			 */
 			if (w->seen[j])
 				bits[at >> 3] |= 1 << (at & 7);
@@ -351,14 +368,14 @@ static int find_torn(struct work *w)
 					  (lost[i] == lost[worst] &&
 					   g->node[i].processes > g->node[worst].processes))))
 				continue;
-			worst = i; /* of equals the last */
+			worst = i; /* of equal hosts the last */
 		}
 		if (worst == NO_NODE)
 			break;
 		w->found[worst].why = BL_DET_TORN;
 		lost[worst] = 0;
 		for (j = 0; j < g->nodes; j++)
-			if (j != worst && w->group[j] != NO_NODE && !failed(&w->found[j]) &&
+			if (j != worst && w->group[j] != NO_NODE && !has_failed(&w->found[j]) &&
 			    (!bit_of(bits, row[w->group[worst]], g->nodes, j) ||
 			     !bit_of(bits, row[w->group[j]], g->nodes, worst)))
 				lost[j]--;
@@ -373,8 +390,8 @@ out:
 /* ---- when ---- */
 
 /*
- * Raises T of all that are failed now and whose flows cross way @dir of link @i: against the flow,
- * from where the way begins.
+ * Raises T of all nodes that fail now and whose flows cross way @dir of link @i. The search goes
+ * against the flow, from where the way begins.
  */
 static void raise_t(struct work *w, uint32_t i, unsigned int dir)
 {
@@ -384,27 +401,27 @@ static void raise_t(struct work *w, uint32_t i, unsigned int dir)
 
 	memset(w->seen, 0, g->nodes);
 	w->head = w->tail = 0;
-	/* a way up is entered by what still goes up; a way down by both */
-	reach(w, from, dir == BL_DET_TO_HIGH ? GOES_UP : ANY, 0);
+	/* Flows that still go up enter a way up; a way down is entered by both kinds. */
+	mark_reached(w, from, dir == BL_DET_TO_HIGH ? GOES_UP : ANY, 0);
 	while (w->head < w->tail) {
 		uint32_t u = w->queue[w->head] >> 4, phase = w->queue[w->head] & 15;
 
 		w->head++;
 		for (k = w->first[u]; k < w->first[u + 1]; k++) {
 			const struct bl_det_link *l = &g->link[w->at[k]];
-			/* the way that comes in at u */
+			/* the way that is received at u */
 			unsigned int d = l->high == u ? BL_DET_TO_HIGH : BL_DET_TO_LOW;
 			uint32_t v = way_from(l, d);
 
 			if (!carries(&l->way[d]) || w->found[v].why == BL_DET_BEFORE)
 				continue;
 			/*
-			 * what goes down here came from above, going either way; what goes up here
-			 * came from below, going up, which ends at hosts
+			 * A flow that goes down at u came from above, going either way there. A
+			 * flow that goes up at u came from below, going up; that ends at hosts.
 			 */
 			if (phase != (d == BL_DET_TO_LOW ? GOES_DOWN : GOES_UP))
 				continue;
-			reach(w, v, d == BL_DET_TO_LOW ? ANY : GOES_UP, 0);
+			mark_reached(w, v, d == BL_DET_TO_LOW ? ANY : GOES_UP, 0);
 		}
 	}
 	for (k = 0; k < g->nodes; k++)
@@ -416,8 +433,8 @@ static void raise_t(struct work *w, uint32_t i, unsigned int dir)
 
 /* ---- the separating set ---- */
 
-/* What a failed host's flows do to each correct host, into @exposed. */
-static void expose(struct work *w)
+/* Finds how the flows from failed hosts reach each correct host, into @exposed. */
+static void find_exposed(struct work *w)
 {
 	const struct bl_det_graph *g = w->g;
 	uint32_t i, j;
@@ -427,9 +444,9 @@ static void expose(struct work *w)
 	for (i = 0; i < g->nodes; i++) {
 		if (w->group[i] != i)
 			continue;
-		flow(w, i, false);
+		trace_flows(w, i, false);
 		for (j = 0; j < g->nodes; j++) {
-			if (g->node[j].kind != BL_DET_HOST || failed(&w->found[j]) ||
+			if (g->node[j].kind != BL_DET_HOST || has_failed(&w->found[j]) ||
 			    !(w->seen[j] & ANY))
 				continue;
 			if (!(w->seen[j] >> CROSSED))
@@ -446,7 +463,7 @@ static void find_set(struct work *w, struct bl_det_sum *sum)
 	uint32_t i, j, dir, round, far = 0;
 
 	memset(w->dropped, 0, g->nodes);
-	expose(w);
+	find_exposed(w);
 	for (i = 0; i < g->nodes; i++) {
 		w->found[i].exposed = w->exposed[i];
 		sum->exposed += w->exposed[i] != 0;
@@ -461,16 +478,16 @@ static void find_set(struct work *w, struct bl_det_sum *sum)
 			uint32_t to = way_to(l, dir);
 
 			if (l->way[dir].state == BL_DET_SILENT && l->way[dir].c != BL_DET_NO_C &&
-			    !failed(&w->found[to]) && w->distance[to] != UINT32_MAX)
+			    !has_failed(&w->found[to]) && w->distance[to] != UINT32_MAX)
 				w->found[to].in_set = 1;
 		}
-	/* from far away to near: the neighbours of those who failed stay */
+	/* The most distant reporters are dropped first: the neighbours of the failed nodes stay. */
 	for (round = far + 1; round-- > 0;)
 		for (i = 0; i < g->nodes; i++) {
 			if (!w->found[i].in_set || w->distance[i] != round)
 				continue;
 			w->dropped[i] = 1;
-			expose(w);
+			find_exposed(w);
 			for (j = 0; j < g->nodes && w->exposed[j] == w->found[j].exposed; j++)
 				;
 			w->dropped[i] = j == g->nodes;
@@ -493,11 +510,11 @@ static void find_todo(const struct work *w, uint8_t *todo, struct bl_det_sum *su
 			uint8_t state = l->way[dir].state, *what = &todo[2 * i + dir];
 
 			*what = 0;
-			if (!failed(to) && state == BL_DET_SILENT)
+			if (!has_failed(to) && state == BL_DET_SILENT)
 				*what |= BL_DET_RESUME;
-			if (!failed(to) && failed(from) && bl_det_rises(state))
+			if (!has_failed(to) && has_failed(from) && bl_det_rises(state))
 				*what |= BL_DET_ASK;
-			if (!failed(from) && fails_now(to))
+			if (!has_failed(from) && fails_now(to))
 				*what |= BL_DET_FENCE;
 			sum->resumes += *what & BL_DET_RESUME ? 1 : 0;
 			sum->asks += *what & BL_DET_ASK ? 1 : 0;
@@ -517,7 +534,7 @@ int bl_determine(const struct bl_det_graph *g, struct bl_det_found *found, uint8
 		return -2;
 	memset(sum, 0, sizeof(*sum));
 	memset(found, 0, n * sizeof(*found));
-	/* first, at, queue (four ways to reach a node), distance, group, slot */
+	/* first, at, queue (a node can be reached in four ways), distance, group, slot */
 	words = malloc((n + 1 + 2 * (size_t)g->links + 4 * n + n + n + SLOTS * n) *
 		       sizeof(uint32_t));
 	bytes = calloc(3 * n + 1, 1);
@@ -535,7 +552,7 @@ int bl_determine(const struct bl_det_graph *g, struct bl_det_found *found, uint8
 
 	index_links(&w);
 	find_cut(&w, w.distance);
-	find_groups(&w, slot, failed, false);
+	find_groups(&w, slot, has_failed, false);
 	if (find_torn(&w))
 		goto out;
 

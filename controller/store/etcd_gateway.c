@@ -237,7 +237,7 @@ static void finish_request(struct etcd_req *q, CURLcode code)
 		out = BL_STORE_UNKNOWN;
 	why = code != CURLE_OK ? curl_easy_strerror(code)
 	      : a.error        ? a.error
-			       : "what it answered is not etcd's";
+			       : "its answer is not one of etcd";
 	snprintf(text, sizeof(text), "etcd at %s: %s%s", g->endpoints[g->at % g->n], why,
 		 a.error && strstr(a.error, "no leader") ? " (no quorum)" : "");
 	if (out != BL_STORE_DONE) {

@@ -108,7 +108,7 @@ static void sure_read(void *ctx, const struct bl_store_reply *r)
 	if (u->rev != BL_STORE_ANY && (kv ? kv->rev : 0) != u->rev) {
 		out = (struct bl_store_reply){ .outcome = BL_STORE_REFUSED,
 					       .why = BL_STORE_WHY_CONFLICT,
-					       .text = "somebody else wrote the key" };
+					       .text = "another process wrote the key" };
 		sure_end(u, &out);
 		return;
 	}

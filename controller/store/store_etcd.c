@@ -154,7 +154,7 @@ static void put_end(struct etcd_req *q, enum bl_store_outcome out, const struct 
 
 		r.outcome = BL_STORE_REFUSED;
 		r.why = ours ? BL_STORE_WHY_CONFLICT : BL_STORE_WHY_FENCED;
-		r.text = ours ? "the key was written by somebody else" : "another controller leads";
+		r.text = ours ? "another process wrote the key" : "another controller leads";
 	}
 	q->user(q->ctx, &r);
 	if (r.why == BL_STORE_WHY_FENCED && e->s.epoch == epoch)
@@ -459,7 +459,7 @@ static void become_leader(struct etcd *e, uint64_t epoch)
 	if (bl_boot_ns() < e->s.held_until)
 		e->c->elected(e->c->ctx, epoch);
 	else
-		el_lost(e, "the lease ended before it was told that it is held");
+		el_lost(e, "the lease ended before this controller was told that it had it");
 }
 
 static void on_checked(struct etcd_req *q, enum bl_store_outcome out, const struct etcd_answer *a,

@@ -388,7 +388,7 @@ static void write_now(void *ctx, const struct bl_store_reply *unused)
 		r.outcome = BL_STORE_REFUSED;
 		snprintf(text, sizeof(text), "%s",
 			 r.why == BL_STORE_WHY_FENCED ? "another controller leads"
-						      : "the key was written by somebody else");
+						      : "another process wrote the key");
 	}
 	r.text = r.outcome == BL_STORE_DONE ? NULL : text;
 	tell_trouble(l, rc == SQLITE_OK ? NULL : text);
@@ -490,7 +490,7 @@ static void try_lead(struct lite *l)
 	 * here.
 	 */
 	if (ftruncate(l->lock, 0) || pwrite(l->lock, l->me, strlen(l->me), 0) < 0)
-		tell_trouble(l, "cannot write who leads into the lock file");
+		tell_trouble(l, "cannot write the leader's address into the lock file");
 	l->s.epoch = epoch;
 	l->s.held_until = BL_STORE_ANY;
 	l->c->elected(l->c->ctx, epoch);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * controller/admit.c: a change of the whole rack's admission, step by step. The nodes are those of
- * recover_rack.h; what is sent to whom is a text here, "check 9,1,2" or "set 9"; who is asked later
- * is so by the test, for no timer runs.
+ * recover_rack.h. What is sent to which node is a text here: "check 1; check 2; check 9" or "set
+ * 9". A step is late when the test lets its timer expire.
  */
 #include "tests/unit/controller/recover/recover_rack.h"
 
@@ -96,7 +96,10 @@ static void told_is(const char *text)
 	*told = 0;
 }
 
-/* The answer to @said at the door: state, number, and whether there is a trouble. */
+/*
+ * Asks for @said as the status socket does, and compares the answer: state, number, and whether
+ * there is a trouble.
+ */
 static void ask(const char *said, const char *state, int number)
 {
 	char *text = ctl_admit_ask(&ctl, said);
@@ -110,7 +113,7 @@ static void ask(const char *said, const char *state, int number)
 	free(text);
 }
 
-/* A change is asked for, and the loop has taken it up. */
+/* Asks for a change, and lets the event loop begin it. */
 static void begin(void)
 {
 	ask("admission pl2 1000000", "leader", 1);
@@ -137,7 +140,7 @@ static bool timer_on(void)
 	return on != SD_EVENT_OFF;
 }
 
-/* What people read of a node: what changed there, and why not. */
+/* Compares what the status has of a node: what changed there, and why not. */
 static void row_is(const char *step, bool refused, uint32_t id, const char *changed,
 		   const char *trouble)
 {
@@ -174,8 +177,8 @@ static bool took_time(void)
 }
 
 /*
- * All are asked whether they can; then the switch changes, then the hosts, each when all before
- * have.
+ * All nodes are asked whether they can change; then the switch changes, then the hosts, each after
+ * all nodes before it.
  */
 static void change__switches_before_hosts(void **state)
 {
@@ -202,12 +205,12 @@ static void change__switches_before_hosts(void **state)
 	row_is("done", false, 2, "policy pl2", "");
 	assert_false(timer_on());
 	assert_true(took_time());
-	/* the next one has taken none yet */
+	/* the next change has not begun yet */
 	ask("admission none 0", "leader", 2);
 	assert_false(took_time());
 }
 
-/* One that cannot: nobody is told to change, and the row says nothing that sounds as if. */
+/* A node that cannot change: no node is told to change, and the row does not read as if one had. */
 static void change__refused_by_one(void **state)
 {
 	(void)state;
@@ -224,7 +227,7 @@ static void change__refused_by_one(void **state)
 	assert_false(took_time());
 }
 
-/* Once they change, one that fails to does not stop the others; it says why. */
+/* Once nodes change, one that fails to does not stop the others, and reports why. */
 static void change__trouble_while_it_changes(void **state)
 {
 	(void)state;
@@ -238,7 +241,7 @@ static void change__trouble_while_it_changes(void **state)
 	row_is("hosts", false, 9, "policy pl2", "out of memory");
 }
 
-/* Who is silent is late, is named, and is asked no more; the others go on. */
+/* A silent node is late, is named, and is asked no more; the others go on. */
 static void change__late(void **state)
 {
 	(void)state;
@@ -250,7 +253,7 @@ static void change__late(void **state)
 	told_is("set 9");
 	row_is("switches", false, 2, "", "no answer within 1000 ms");
 	row_is("switches", false, 9, "", "");
-	answer(2, true, ""); /* late is late: nothing is waited for there */
+	answer(2, true, ""); /* a late answer does not count: it is not waited for */
 	row_is("switches", false, 2, "", "no answer within 1000 ms");
 	expire_step();
 	told_is("set 1");
@@ -259,7 +262,7 @@ static void change__late(void **state)
 	row_is("done", false, 1, "", "no answer within 1000 ms");
 }
 
-/* The only switch is away: that step is empty, and the hosts' turn comes at once. */
+/* The only switch has no session: its step is empty, and the hosts change at once. */
 static void change__without_a_session(void **state)
 {
 	(void)state;
@@ -272,13 +275,13 @@ static void change__without_a_session(void **state)
 	row_is("hosts", false, 9, "", "it has no session with the controller");
 }
 
-/* Answers to another order, of another step, of nobody, or twice: none of them counts. */
+/* Answers to another change, of another step, of an unknown node, or twice: none of them counts. */
 static void change__answers_that_do_not_count(void **state)
 {
 	Bl__Admitted m = BL__ADMITTED__INIT;
 
 	(void)state;
-	answer(1, true, ""); /* to nothing at all */
+	answer(1, true, ""); /* no change is under way */
 	begin();
 	*told = 0;
 	answer(1, false, "");
@@ -306,7 +309,10 @@ static void change__answers_that_do_not_count(void **state)
 	row_is("done", false, 2, "policy pl2", "");
 }
 
-/* A leader that leads no more: who was told, or would have been, may or may not have changed. */
+/*
+ * This controller no longer leads: nodes that were told, or would have been, may or may not have
+ * changed.
+ */
 static void change__the_leader_is_gone(void **state)
 {
 	(void)state;
@@ -341,7 +347,7 @@ static void ask__what_is_no_order(void **state)
 	begin();
 	ask("admission none 0", "leader", 0);
 	assert_string_equal(ctl.admit.policy, "pl2");
-	expire_step(); /* nobody answers: nobody is left to be told */
+	expire_step(); /* no node answers, so no node is left to be told */
 	row_is("done", false, 1, "", "no answer within 1000 ms");
 	ask("admission none 0", "leader", 2);
 	assert_string_equal(ctl.admit.policy, "none");

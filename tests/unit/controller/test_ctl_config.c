@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A controller's YAML file (controller/config.c), and with it what all of barline's files have in
- * common (base/yaml.c): every mistake is told with file and line.
+ * A controller's YAML file (controller/config.c), and with it what all files of barline have in
+ * common (base/yaml.c): every mistake is reported with file and line.
  */
 #include "tests/unit/unit.h"
 
@@ -85,7 +85,7 @@ static void load__each_word_is_taken(void **state)
 	assert_int_equal(cfg.grace_ms, 3001);
 	assert_int_equal(cfg.silence_ms, 4000);
 	assert_int_equal(cfg.stuck_ms, 6000);
-	/* what is not there is the default, also after a file that had it */
+	/* what is absent has its default, also after a file that set it */
 	assert_int_equal(load("listen: 10.0.0.1\nsqlite: /tmp/x.db\n"), 0);
 	assert_string_equal(cfg.sqlite, "/tmp/x.db");
 	assert_string_equal(cfg.advertise, "");
@@ -99,14 +99,14 @@ static void load__each_word_is_taken(void **state)
 #define E "etcd: { endpoints: [http://10.0.0.1:2379]"
 
 /*
- * The first and the last of each range, and the ones beyond; a mistake is told with its line and
- * its reason.
+ * The first and the last value of each range, and those beyond. A mistake is reported with its line
+ * and its reason.
  */
 static void load__mistakes(void **state)
 {
 	static const struct {
 		const char *text;
-		int line; /* 0: it is good */
+		int line; /* line of the mistake; 0: the file is valid */
 		const char *says;
 	} t[] = {
 		{ L S, 0, "" },
@@ -132,7 +132,7 @@ static void load__mistakes(void **state)
 		{ L S "stuck_ms: 100\n", 0, "" },
 		{ L S "silence_ms: 99\n", 3, "at least 100" },
 		{ L S "silence_ms: 100\n", 0, "" },
-		/* of YAML itself */
+		/* mistakes in YAML itself */
 		{ L S "grace: 7\n", 3, "Unexpected key: grace" },
 		{ L S "tls: { ca: a, cert: b, key: c,\n grace_ms: 7 }\ngrace_ms: 8\n", 4,
 		  "Unexpected key: grace_ms" },
@@ -178,7 +178,7 @@ static void load__a_hex_number_is_that_number(void **state)
 	assert_int_equal(cfg.grace_ms, 16);
 }
 
-/* The line of the nth "key:", whatever stands before it or in comments. */
+/* The line of the nth "key:", whatever precedes it or stands in comments. */
 static void bl_yaml_line__of_each(void **state)
 {
 	(void)state;
@@ -192,7 +192,7 @@ static void bl_yaml_line__of_each(void **state)
 	assert_int_equal(bl_yaml_line("/nowhere/at/all", "a", 0), 0);
 }
 
-/* A word that is none of a list's: the list is told. */
+/* A word that is not in a list: the message has the list. */
 static void bl_yaml_load__choices(void **state)
 {
 	struct file {

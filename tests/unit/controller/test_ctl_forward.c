@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * controller/forward.c: which frames the controller sends on from host to host, and what it counts
- * of the others. The nodes are those of recover_rack.h, in the state machine itself; the sessions
- * are two numbers here.
+ * controller/forward.c: which frames the controller forwards from host to host, and how it counts
+ * the others. The nodes are those of recover_rack.h, in the state machine itself; a session is only
+ * a pointer and a number of waiting bytes here.
  */
 #include "tests/unit/controller/recover/recover_rack.h"
 
 #include "proto/forward_msg.h"
 #include "controller/forward.h"
 
-static size_t waiting;     /* bytes at the receiver's session */
-static unsigned int sends; /* what went out */
+static size_t waiting;     /* bytes that wait in the receiver's session */
+static unsigned int sends; /* frames that were sent */
 static const struct bl_session *sent_to;
 static uint8_t sent[8192];
 static size_t sent_len;
@@ -83,7 +83,10 @@ static int rack_teardown(void **state)
 	return 0;
 }
 
-/* One frame from host 1: counted as @what and as nothing else, and sent if it is to be. */
+/*
+ * Hands over one frame from host 1. It has to be counted as @what and as nothing else, and sent
+ * only if it is CTL_FORWARDED.
+ */
 static void goes(enum ctl_count what)
 {
 	uint64_t counts[CTL_COUNT];
@@ -115,7 +118,7 @@ static void forward__to_the_receiver_and_with_the_epoch(void **state)
 	bl__to_agent__free_unpacked(said, NULL);
 }
 
-/* What is no frame of the reliable stream ends the session of who sent it. */
+/* What is not a frame of the reliable stream ends the session of its sender. */
 static void forward__no_frame(void **state)
 {
 	static const struct {
@@ -170,7 +173,8 @@ static void forward__no_frame(void **state)
 }
 
 /*
- * A host speaks for its own addresses only, and all of them; a session that is nobody's for none.
+ * A host sends for its own addresses only, and for all of them; a session of an unknown node for
+ * none.
  */
 static void forward__from_ones_own_addresses(void **state)
 {
@@ -214,22 +218,20 @@ static void forward__for_an_address_that_no_host_has(void **state)
 	goes(CTL_FORWARD_UNKNOWN);
 }
 
-/*
- * From the moment on in which a host's link is reported silent nothing goes to it or comes from it.
- */
+/* Once a host's link is reported silent, no frame is forwarded to it or from it. */
 static void forward__who_fails_is_not_served(void **state)
 {
 	(void)state;
 	host_2_fails(ctl.rec);
 	goes(CTL_FORWARD_FAILED);
-	/* the other way round, to one that is correct */
+	/* the other direction, to a correct host */
 	memcpy(from, addr_of[2][0], 16);
 	memcpy(to, addr_of[3][0], 16);
 	peer_number(1)->node = 2;
 	goes(CTL_FORWARD_FAILED);
 }
 
-/* Who has no session, or is not welcome yet: it counts as away, and what waits is sent again. */
+/* A host without a session, or before its WELCOME, counts as away; the sender retransmits. */
 static void forward__without_a_session(void **state)
 {
 	struct bl_recover_hello h = hello_host(2);
@@ -244,7 +246,7 @@ static void forward__without_a_session(void **state)
 	assert_int_equal(bl_recover_hello(ctl.rec, 2 * MS, &h), BL_RECOVER_OK);
 	outs(ctl.rec);
 	goes(CTL_FORWARDED);
-	/* a host that is new is welcome when it is saved */
+	/* a new host is welcomed when it is saved */
 	h = hello_host(4);
 	assert_int_equal(bl_recover_hello(ctl.rec, 3 * MS, &h), BL_RECOVER_OK);
 	outs(ctl.rec);
@@ -255,7 +257,10 @@ static void forward__without_a_session(void **state)
 	goes(CTL_FORWARDED);
 }
 
-/* The switch has not confirmed what it is to bar: C does not wait for the sender for sure. */
+/*
+ * The switch has not confirmed its list of barred ports: it is not certain that C waits for the
+ * sender.
+ */
 static void forward__only_who_is_waited_for(void **state)
 {
 	struct bl_recover_hello h = hello_switch(3);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * controller/message.c: what is saved is what the next leader loads, orders say what they are to
- * say and nothing else, and what a node says of itself is held to its limits.
+ * controller/message.c: what is saved is what the next leader loads, commands contain what they
+ * should and nothing else, and what a node reports of itself is held to the limits.
  */
 #include "tests/unit/unit.h"
 
@@ -77,14 +77,14 @@ static void failure__saved_and_loaded(void **state)
 			assert_int_equal(got->input[i].death, input[i].death);
 			assert_int_equal(got->input[i].c, input[i].c);
 		}
-		/* the same twice contradicts itself */
+		/* the same record twice is a contradiction */
 		assert_int_equal(ctl_load_failure(r, b.data, b.len, &number, &unix_ns), -1);
 		bl_recover_free(r);
 		free(b.data);
 	}
 }
 
-/* What does not fit into a record is not cut down to what does. */
+/* What does not fit into a record is not truncated. */
 static void failure__out_of_range(void **state)
 {
 	static const struct {
@@ -193,7 +193,7 @@ static void node__saved_and_loaded(void **state)
 	}
 }
 
-/* A good HELLO of a host and its limits, one after the other. */
+/* A valid HELLO of a host, and its limits one after the other. */
 static void hello__each_limit(void **state)
 {
 	static char name[BL_RECOVER_NAME_MAX + 2];
@@ -277,7 +277,7 @@ static Bl__ToAgent *order_of(struct ctl_bytes b, Bl__ToAgent__WhatCase what)
 	return m;
 }
 
-/* Of five ports some are barred and others are asked about: each order names its own. */
+/* Of five ports some are barred and others are asked about: each command names its own. */
 static void order__bar_and_freeze(void **state)
 {
 	struct bl_recover_port port[5] = { { .port = 1, .barred = true },
@@ -323,7 +323,7 @@ static void order__bar_and_freeze_all(void **state)
 	bl__to_agent__free_unpacked(freeze, NULL);
 }
 
-/* FAIL and RESUME for node 4: all who failed, and of the inputs those of node 4. */
+/* FAIL and RESUME for node 4: all that failed, and of the inputs those of node 4. */
 static void order__fail_and_resume(void **state)
 {
 	struct bl_recover_failure f = a_failure(BL_RECOVER_RESUMED);

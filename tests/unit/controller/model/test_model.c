@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The models of controller/model, searched by spin: that the promises of reliable 1Pipe hold in all
- * states of the small configurations, and that each defect put in is refuted. `make model` has the
- * larger ones, too. What went wrong is printed with the case; the cases are in
+ * The models of controller/model, searched by spin: the promises of reliable 1Pipe hold in all
+ * states of the small configurations, and each defect that is put in is refuted. `make model` also
+ * searches the larger ones. What went wrong is printed with the case; the cases are in
  * controller/model/run.sh.
  */
 #include <sys/wait.h>
@@ -30,14 +30,14 @@ static void model__defects_are_refuted(void **state)
 }
 
 /*
- * a case that does not come out as it should is one that fails: a copy of the script expects a
- * defect to hold, and the other way round
+ * A case that does not come out as it should fails: a copy of the script expects a defect to hold,
+ * and the other way round.
  */
 static void model__the_script_can_fail(void **state)
 {
 	(void)state;
-	run("d=$(mktemp -d) && cp controller/model/orders.pml \"$d\" && "
-	    "sed '/^\\(quick\\|full\\) /{/ orders /!d;s/ holds / x /;s/ refuted / holds /;s/ x / "
+	run("d=$(mktemp -d) && cp controller/model/resume.pml \"$d\" && "
+	    "sed '/^\\(quick\\|full\\) /{/ resume\\b/!d;s/ holds / x /;s/ refuted / holds /;s/ x / "
 	    "refuted /}' controller/model/run.sh >\"$d\"/run.sh && "
 	    "bash \"$d\"/run.sh quick >\"$d\"/out 2>&1; status=$?; grep -q '^2 cases, 2 not' "
 	    "\"$d\"/out || status=9; rm -rf \"$d\"; exit $status",

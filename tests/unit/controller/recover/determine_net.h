@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Networks for the tests of controller/recover/determine.c: a graph with what is found in it,
- * random ones, and all flows from host to host.
+ * Networks for the tests of controller/recover/determine.c: a graph with its result, random graphs,
+ * and all flows from host to host.
  */
 #ifndef BARLINE_TESTS_DETERMINE_NET_H
 #define BARLINE_TESTS_DETERMINE_NET_H
@@ -32,7 +32,7 @@ static void net_wire(struct net *n)
 #define FLOWS 40000
 #define FLOW  10
 
-/** struct flow - nodes at[0] (a host) to at[n], by way[0] to way[n - 1] (2 * link + direction). */
+/** struct flow - Nodes at[0] (a host) to at[n], by way[0] to way[n - 1] (2 * link + direction). */
 struct flow {
 	uint8_t at[FLOW + 1], way[FLOW], n;
 };
@@ -82,8 +82,8 @@ static const struct bl_det_way *way_of(const struct net *n, unsigned int w)
 }
 
 /*
- * Hosts 0 to h - 1, then tiers of switches; links between tiers, mostly; any may be cut, reported
- * or resumed.
+ * Makes hosts 0 to h - 1, then tiers of switches, with links mostly between tiers; any link may be
+ * cut, reported or resumed.
  */
 static void net_random(struct net *n, struct rnd *r)
 {
@@ -104,9 +104,7 @@ static void net_random(struct net *n, struct rnd *r)
 		for (j = hosts; j < at; j++) {
 			struct bl_det_link *l = &n->link[n->g.links];
 
-			/*
-			 * each host on the first switch of its number, and now and then on another
-			 */
+			/* each host on the first switch of its number, and sometimes on another */
 			if (tier[j] != tier[i] + 1 ||
 			    (i < hosts ? (j - hosts) % hosts != i % 3 && rnd_below(r, 4)
 				       : !rnd_below(r, 6)))
@@ -117,7 +115,8 @@ static void net_random(struct net *n, struct rnd *r)
 		}
 	}
 	for (k = rnd_below(r, 3);
-	     k-- && n->g.links;) /* nodes whose neighbours have noticed, most of them */
+	     k-- &&
+	     n->g.links;) /* nodes whose neighbours have noticed their failure, most of them */
 		for (i = 0, j = rnd_below(r, at); i < n->g.links; i++) {
 			if (n->link[i].low == j && rnd_below(r, 6))
 				n->link[i].way[BL_DET_TO_HIGH] =

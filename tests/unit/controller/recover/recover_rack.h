@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the tests of controller/recover/ that go step by step share: a rack of one
- * switch, and what is ordered, as a text.
+ * What the step-by-step tests of controller/recover/ share: a rack of one switch, and the outputs
+ * as a text.
  *
- * Example: a link that goes silent at 10 ms and a settle time of 5 ms: outs() is "" until 15 ms,
- * then "bar 9", "save 1:0" when the bar is confirmed, "fail 1/1; fail 2/1; fail 3/1" when the
+ * Example: a link falls silent at 10 ms, with a settle time of 5 ms. outs() is "" until 15 ms, then
+ * "bar 9", "save 1:0" when the bar is confirmed, and "fail 1/1; fail 2/1; fail 3/1" when the
  * failure is saved.
  */
 #ifndef BARLINE_RECOVER_RACK_H
@@ -20,9 +20,9 @@ static const struct bl_recover_cfg cfg = { .settle_ns = 5 * MS,
 					   .answer_ns = 1000 * MS,
 					   .grace_ns = 3000 * MS };
 
-/* a rack: switch 9 with hosts 1 to @hosts on its ports 1 to @hosts */
+/* the ports of switch 9, whose hosts 1 to @hosts are on ports 1 to @hosts */
 static struct bl_recover_port sw_port[8];
-static uint64_t said_epoch; /* the highest that agents heard of */
+static uint64_t said_epoch; /* highest epoch that the agents have heard of */
 static const uint8_t addr_of[5][1][16] = {
 	{ { 0 } }, { { 10, 1 } }, { { 10, 2 } }, { { 10, 3 } }, { { 10, 4 } }
 };
@@ -63,7 +63,7 @@ static inline struct bl_recover_hello hello_switch(uint32_t hosts)
 	return h;
 }
 
-/* What is to be done now, as a text: "save 9; bar 9; fail 1/7" */
+/* Returns the outputs as a text: "save 9; bar 9; fail 1/7". */
 static inline const char *outs(struct bl_recover *r)
 {
 	static const char *const names[] = {
@@ -105,7 +105,7 @@ static inline void bar_all(struct bl_recover *r, uint64_t now)
 				  bl_recover_node_at(r, i)->bar);
 }
 
-/* a leader of epoch 5 at time 0, with the rack there and saved */
+/* Returns a leader of epoch 5 at time 0, with the rack connected and saved. */
 static inline struct bl_recover *rack(uint32_t hosts)
 {
 	struct bl_recover *r = bl_recover_new(&cfg);
@@ -131,7 +131,10 @@ static inline struct bl_recover *rack(uint32_t hosts)
 	return r;
 }
 
-/* Its link goes silent at 10 ms, and the failure is decided at 15 ms; it waits to be saved. */
+/*
+ * The link of host 2 falls silent at 10 ms, and the failure is decided at 15 ms. It waits to be
+ * saved.
+ */
 static inline void host_2_fails(struct bl_recover *r)
 {
 	bl_recover_link_down(r, 10 * MS, 9, 2, 2, 900, 7);

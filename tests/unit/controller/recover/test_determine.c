@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * controller/recover/determine.c: failures of a small rack as a table, then random small graphs
- * against the definitions written the slow way (all flows are enumerated).
+ * against the definitions, computed the slow way (all flows are enumerated).
  *
  * A graph is written as links "low-high"; a report as "from>to:C" ("-" for C: none known), a
- * resumed way as "from>to:x", one that is behind as "from>to:b", one that was so when it fell
- * silent as "from>to:Cb". What is found is compared as one line of text.
+ * resumed way as "from>to:x", a way that is BEHIND as "from>to:b", one that was BEHIND when it fell
+ * silent as "from>to:Cb". The result is compared as one line of text.
  */
 #include "tests/unit/controller/recover/determine_net.h"
 
@@ -19,7 +19,7 @@ static unsigned int number(const char **s)
 	return (unsigned int)v;
 }
 
-/* @hosts: the first nodes; each with one process. */
+/* @hosts: the first nodes are hosts, each with one process. */
 static void net_read(struct net *n, unsigned int hosts, const char *links)
 {
 	unsigned int i;
@@ -394,7 +394,9 @@ static void bl_det_before__edges(void **state)
 
 /* ---- random graphs, by enumeration of all flows ---- */
 
-/* Parts of the network by transitive closure: who is linked with whom, hosts only at the ends. */
+/*
+ * Parts of the network by transitive closure: which nodes are linked, with hosts only at the ends.
+ */
 static void check_cut(const struct net *n)
 {
 	static bool to[NODES][NODES];
@@ -432,8 +434,8 @@ static void check_cut(const struct net *n)
 			continue;
 		}
 		/*
-		 * without a root: the switches that are not cut off are one whole part, and the
-		 * hosts that are not are those linked with it; or it is one host alone
+		 * Without a root, the switches that are not cut off are one whole part, and the
+		 * hosts that are not are those linked with it; or the part is one host alone.
 		 */
 		for (j = 0; j < n->g.nodes; j++) {
 			if (n->node[j].state != BL_DET_UP || j == i)
@@ -495,7 +497,7 @@ static bool holds_back(const struct bl_det_way *w)
 	       !(w->state == BL_DET_SILENT && w->behind);
 }
 
-/* Over ways that hold C back, and nodes that were not announced before. */
+/* Flows over ways that hold C back, and nodes that were not announced before. */
 static bool holds(const struct net *n, const struct flow *f, unsigned int ways)
 {
 	unsigned int k;
@@ -524,8 +526,8 @@ static void check_t(const struct net *n)
 			const struct flow *f = &flows[i];
 
 			/*
-			 * the node in front of the last way may have been announced: its register
-			 * tells what it told
+			 * the node before the last way may have been announced: its register still
+			 * counts
 			 */
 			if (f->at[0] == k && told(n, f->way[f->n - 1]) && holds(n, f, f->n - 1) &&
 			    way_of(n, f->way[f->n - 1])->c > t)
@@ -538,8 +540,8 @@ static void check_t(const struct net *n)
 }
 
 /*
- * What failed hosts' flows do to each host if the nodes of @set are those that report: 0, 1, 2 as
- * in struct bl_det_found.
+ * Finds how the flows of failed hosts reach each host if the nodes of @set are those that report:
+ * 0, 1, 2 as in struct bl_det_found.
  */
 static void expose(const struct net *n, uint32_t set, uint8_t exposed[NODES])
 {
@@ -570,7 +572,7 @@ static void expose(const struct net *n, uint32_t set, uint8_t exposed[NODES])
 	}
 }
 
-/** struct tally - how often what was met. @least: sets that were as small as any. */
+/** struct tally - How often each case was met. @least: sets that were as small as any. */
 struct tally {
 	unsigned int failures, sets, least, loose, exposed, torn;
 };
@@ -605,15 +607,15 @@ static void check_set(const struct net *n, struct tally *t)
 	assert_int_equal(n->sum.exposed, exposed);
 	assert_int_equal(n->sum.separated, !exposed);
 	assert_int_equal(n->sum.held, !loose);
-	/* without any one of the set another host is exposed */
+	/* without any node of the set another host is exposed */
 	for (k = 0; k < n->g.nodes; k++)
 		if (set >> k & 1) {
 			expose(n, set & ~(1U << k), some);
 			assert_int_not_equal(memcmp(some, all, n->g.nodes), 0);
 		}
 	/*
-	 * a separating set exists if and only if some subset of the reporters is one; no subset
-	 * separates more hosts than all
+	 * A separating set exists if and only if some subset of the reporters is one, and no subset
+	 * separates more hosts than all reporters.
 	 */
 	for (sub = reporters;; sub = (sub - 1) & reporters) {
 		unsigned int safe = 0;
@@ -671,7 +673,7 @@ static void bl_determine__against_all_flows(void **state)
 	for (k = 0; k < 4000; k++) {
 		net_random(&n, &r);
 		walk_all(&n);
-		memset(n.found, 0xee, sizeof(n.found)); /* what was there is overwritten */
+		memset(n.found, 0xee, sizeof(n.found)); /* what was in the memory is overwritten */
 		memset(n.todo, 0xee, sizeof(n.todo));
 		assert_int_equal(bl_determine(&n.g, n.found, n.todo, &n.sum), 0);
 		check_cut(&n);

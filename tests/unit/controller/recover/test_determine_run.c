@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * controller/recover/determine.c on random networks in which barriers flow, nodes die or only seem
- * to, links die and come back, and reports come late: no receiver may get past T, nor past what a
+ * to, links fail and come back, and reports come late: no receiver may get past T, nor past what a
  * correct sender has committed.
  */
 #include "tests/unit/controller/recover/determine_net.h"
 
-/**
- * struct run - registers C of a network. @commit: below it all that a host sent is prepared
- * everywhere. @r: of each way, at its receiving end. @sent: the last that was sent on it. @cut:
- * nothing arrives any more. @dead: does nothing any more. @stuck: a host whose message waits for
- * its ACK. @flows: from the first to the second, at the start.
- */
+/** struct run - The registers of a network, and what is the case in it. */
 struct run {
-	uint64_t commit[NODES], r[2 * LINKS], sent[2 * LINKS];
-	bool cut[2 * LINKS], dead[NODES], stuck[NODES], flows[NODES][NODES];
+	uint64_t commit[NODES];   /* of a host: everything it sent below this is prepared */
+	uint64_t r[2 * LINKS];    /* register of a way, at its receiving end */
+	uint64_t sent[2 * LINKS]; /* last C that was sent on the way */
+	bool cut[2 * LINKS];      /* nothing arrives on the way any more */
+	bool dead[NODES];         /* the node does nothing any more */
+	bool stuck[NODES];        /* a message of the host waits for its ACK */
+	bool flows[NODES][NODES]; /* there was a flow from the first to the second at the start */
 };
 
-/* All nodes there and all ways live, and nothing sent yet. */
+/* All nodes are there, all ways are live, and nothing is sent yet. */
 static void run_begin(struct run *x, struct net *n)
 {
 	unsigned int i, w;
@@ -66,7 +66,7 @@ static void run_send(struct run *x, const struct net *n, unsigned int w)
 		x->sent[w] = c;
 }
 
-/* C of a receiver. */
+/* Returns the C of a receiver. */
 static uint64_t run_c(const struct run *x, const struct net *n, unsigned int host)
 {
 	uint64_t c = UINT64_MAX;
@@ -86,7 +86,7 @@ static void run_steps(struct run *x, const struct net *n, struct rnd *r, unsigne
 		x->commit[h] += !x->dead[h] && !x->stuck[h] && rnd_below(r, 2) ? rnd_below(r, 4)
 									       : 0;
 		run_send(x, n, w);
-		/* arrives in part: what was sent later is still on its way, or lost */
+		/* A part arrives: what was sent later is still on its way, or lost. */
 		w = rnd_below(r, 2 * n->g.links);
 		if (!x->cut[w] && bl_det_rises(way_of(n, w)->state) && x->sent[w] > x->r[w])
 			x->r[w] += rnd_below(r, 2) ? x->sent[w] - x->r[w]
@@ -95,8 +95,8 @@ static void run_steps(struct run *x, const struct net *n, struct rnd *r, unsigne
 }
 
 /*
- * No receiver of which it is said that T holds gets beyond T; and T is never beyond what its sender
- * had committed.
+ * No receiver for which T is said to hold gets beyond T, and T is never beyond what its sender had
+ * committed.
  */
 static void bl_determine__no_correct_host_passes_T(void **state)
 {
@@ -126,8 +126,8 @@ static void bl_determine__no_correct_host_passes_T(void **state)
 			run_steps(&x, &n, &r, rnd_below(&r, 30));
 		}
 		/*
-		 * who hears nothing freezes, reports, and the others go on in between; some are
-		 * asked though they hear something; some are late
+		 * Nodes that hear nothing freeze and report, and the others go on in between; some
+		 * are asked although they hear something; some are late.
 		 */
 		for (w = 0; w < 2 * n.g.links; w++) {
 			unsigned int from = way_from(&n, w);
@@ -169,7 +169,7 @@ static void bl_determine__no_correct_host_passes_T(void **state)
 	assert_true(kept > 1000 && early > 50 && beyond > 50);
 }
 
-/* Between switches. */
+/* Whether the link is between switches. */
 static unsigned int random_way(const struct net *n, struct rnd *r)
 {
 	unsigned int w = rnd_below(r, 2 * n->g.links);
@@ -189,8 +189,8 @@ static bool has_passed(const struct run *x, const struct net *n, unsigned int w)
 }
 
 /*
- * Of those who failed: T is not beyond what they had committed, and no receiver of which it is said
- * that T holds gets beyond it.
+ * For the nodes that failed: T is not beyond what they had committed, and no receiver for which T
+ * is said to hold gets beyond it.
  */
 static void check_no_pass(struct run *x, const struct net *n, struct rnd *r)
 {
@@ -214,8 +214,8 @@ static void check_no_pass(struct run *x, const struct net *n, struct rnd *r)
 }
 
 /*
- * Links die, are resumed, come back behind what was given, and others die and are resumed: where
- * nobody fails of it, no receiver's C passes what a correct sender has committed.
+ * Links fail, are resumed, come back behind what was given, and others fail and are resumed. Where
+ * no node fails because of that, no receiver's C passes what a correct sender has committed.
  */
 static void bl_determine__resume_leaves_a_flow(void **state)
 {

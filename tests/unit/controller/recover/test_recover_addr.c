@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * The failure procedure (controller/recover/recover_core.h) and the addresses by which hosts are
- * told who failed: a process of a host that has said none is not announced, for nobody could
- * discard what came from it.
+ * told who failed. A process of a host that has reported no address is not announced, since no host
+ * could discard what came from it.
  */
 #include "tests/unit/unit.h"
 
@@ -35,7 +35,7 @@ static void hello(uint32_t id, uint32_t naddrs)
 	assert_int_equal(bl_recover_hello(r, now, &h), BL_RECOVER_OK);
 }
 
-/* Time passes, and all that is to be done is done; whether FAIL was among it. */
+/* Lets time pass and carries out all outputs. Returns whether FAIL was among them. */
 static bool fails(void)
 {
 	struct bl_recover_out o;
@@ -76,8 +76,8 @@ static void begin(uint32_t naddrs)
 }
 
 /*
- * Refused, and nothing is decided; the host says an address, and tells of its process again, as it
- * does after each HELLO.
+ * The process is refused, and nothing is decided. The host reports an address, and reports the
+ * process again, as it does after each HELLO.
  */
 static void bl_recover_proc_down__no_address(void **state)
 {
@@ -94,7 +94,10 @@ static void bl_recover_proc_down__no_address(void **state)
 	bl_recover_free(r);
 }
 
-/* It was taken, and before it is decided the host says that it has no address any more. */
+/*
+ * The process was accepted, but before the decision the host reports that it has no address any
+ * more.
+ */
 static void bl_recover_proc_down__address_lost(void **state)
 {
 	begin(1);
@@ -113,10 +116,7 @@ static void bl_recover_proc_down__address_lost(void **state)
 	bl_recover_free(r);
 }
 
-/*
- * A host that never had an address is announced as any other: it is no reason for the others to
- * wait.
- */
+/* A host that never had an address is announced like any other: the others need not wait for it. */
 static void bl_recover_hello__host_without_address(void **state)
 {
 	begin(0);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * A planned absence (ctl.proto: Away) and a change of the leader: what
- * controller/recover/recover_event.c saves of it, what the next leader makes of that, and that no
- * absence lasts for ever. Within one leader: test_recover_core.c, away__*.
+ * controller/recover/recover_event.c saves of the absence, what the next leader makes of it, and
+ * that no absence lasts for ever. Absences under one leader are in test_recover_core.c, away__*.
  */
 #include "tests/unit/unit.h"
 
@@ -47,11 +47,11 @@ static enum bl_recover_reason hello(struct bl_recover *r, uint64_t now, uint32_t
 	return bl_recover_hello(r, now, &h);
 }
 
-static unsigned int told; /* how often host 3 was told that its absence is known */
+static unsigned int told; /* how often host 3 was told that its absence is saved */
 
 /*
- * How often node @id is to be saved now. Whatever is to be saved is; all but host 3 do at once what
- * they are told.
+ * Returns how often node @id is to be saved now. Saves all records; all nodes but host 3 do at once
+ * what they are told.
  */
 static unsigned int saves(struct bl_recover *r, uint64_t now, uint32_t id)
 {
@@ -96,7 +96,7 @@ static struct bl_recover *rack(void)
 	return r;
 }
 
-/* Who leads next: knows what @old had saved, by way of the bytes of the store. */
+/* Returns the next leader, which knows what @old had saved, from the bytes in the store. */
 static struct bl_recover *next_leader(struct bl_recover *old, uint64_t now, uint64_t epoch)
 {
 	struct bl_recover *r = bl_recover_new(&cfg);
@@ -123,7 +123,7 @@ static struct bl_recover *next_leader(struct bl_recover *old, uint64_t now, uint
 	return r;
 }
 
-/* A process of host 1 dies; who is left to answer is host 3. */
+/* A process of host 1 dies; only host 3 has still to answer. */
 static void one_dies(struct bl_recover *r, uint64_t now)
 {
 	const struct bl_recover_proc p = { .port = 61696, .life = 7, .t = 900 };
@@ -139,7 +139,7 @@ static uint8_t state_of(struct bl_recover *r, uint32_t id)
 	return bl_recover_node(r, id)->state;
 }
 
-/* Time passes: it is asked whenever it wants to be. */
+/* Lets time pass: calls bl_recover_tick() whenever it is due. */
 static void pass(struct bl_recover *r, uint64_t from, uint64_t to)
 {
 	uint64_t due;
@@ -154,8 +154,8 @@ static void pass(struct bl_recover *r, uint64_t from, uint64_t to)
 }
 
 /*
- * Its daemon is told when it is saved, and not before; also if another save of that node was under
- * way.
+ * The daemon is told when the absence is saved, and not before, also if another save of that node
+ * was under way.
  */
 static void away__is_acknowledged(void **state)
 {
@@ -180,7 +180,7 @@ static void away__is_acknowledged(void **state)
 	bl_recover_free(r);
 }
 
-/* It is saved when it begins, and when it ends: by a HELLO, or by its time. */
+/* The absence is saved when it begins and when it ends, by a HELLO or by its time. */
 static void away__is_saved(void **state)
 {
 	struct bl_recover *r = rack();
@@ -203,7 +203,7 @@ static void away__is_saved(void **state)
 	bl_recover_free(r);
 }
 
-/* The next leader waits for who is away as long as it was granted, and not a moment longer. */
+/* The next leader waits for the absent node as long as was granted, and no longer. */
 static void away__next_leader_waits(void **state)
 {
 	const uint64_t away = 20000 * MS, change = 2000 * MS;
@@ -224,7 +224,7 @@ static void away__next_leader_waits(void **state)
 	bl_recover_free(r);
 }
 
-/* It comes back to the next leader: it answers what it missed. */
+/* The node comes back to the next leader, and answers what it missed. */
 static void away__next_leader_hears_it(void **state)
 {
 	const uint64_t change = 2000 * MS, back = change + 15000 * MS;
@@ -248,7 +248,7 @@ static void away__next_leader_hears_it(void **state)
 	bl_recover_free(r);
 }
 
-/* Who came back, or whose time has passed, is not taken for absent by any leader after that. */
+/* A node that came back, or whose time has passed, is not taken for absent by a later leader. */
 static void away__is_over_for_the_next_leader(void **state)
 {
 	const uint64_t change = 30000 * MS;
@@ -275,7 +275,7 @@ static void away__is_over_for_the_next_leader(void **state)
 	}
 }
 
-/* A record of another build, or a lie: no absence is longer than the limit. */
+/* A record of another build, or a wrong one: no absence is longer than the limit. */
 static void away__longer_than_any_is_cut(void **state)
 {
 	struct bl_recover *r = rack();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The failure procedure (controller/recover/) step by step, in small racks: each
- * order at its place, what is refused, and a new leader between any two steps. Processes:
- * test_recover_proc.c. Random racks: test_recover_random.c.
+ * The failure procedure (controller/recover/) step by step, in small racks: each command at its
+ * place, what is refused, and a new leader between any two steps. Processes are in
+ * test_recover_proc.c, random racks in test_recover_random.c.
  */
 #include "tests/unit/controller/recover/recover_rack.h"
 
@@ -28,7 +28,7 @@ static void host__dies(void **state)
 			 BL_RECOVER_OK);
 	bl_recover_tick(r, 16 * MS);
 	assert_string_equal(outs(r), "save 1:0");
-	/* nothing before it is saved */
+	/* nothing before the failure is saved */
 	bl_recover_tick(r, 900 * MS);
 	assert_int_equal(bl_recover_done(r, 900 * MS, 1, 1), BL_RECOVER_UNKNOWN_FAILURE);
 	assert_string_equal(outs(r), "");
@@ -69,8 +69,8 @@ static void host__dies(void **state)
 }
 
 /*
- * It comes back: told that it failed and what has happened since, it joins anew, and the switch is
- * told that the port is free.
+ * The host comes back, and is told that it failed and what was announced since. It joins anew, and
+ * the switch is told that its port is no longer barred.
  */
 static void host__joins_anew(void **state)
 {
@@ -86,7 +86,7 @@ static void host__joins_anew(void **state)
 	bl_recover_done(r, 17 * MS, 3, 1);
 	bl_recover_saved_failure(r, 18 * MS, 1);
 	outs(r);
-	/* too early: its failure is not over */
+	/* too early: its failure is not finished */
 	h.rejoin = true;
 	assert_int_equal(bl_recover_hello(r, 18 * MS, &h), BL_RECOVER_OK);
 	assert_string_equal(outs(r), "welcome 2/1; fail 2/1");
@@ -104,7 +104,7 @@ static void host__joins_anew(void **state)
 	bl_recover_saved_node(r, 23 * MS, 2);
 	assert_string_equal(outs(r), "welcome 2; bar 2");
 	assert_int_equal(bl_recover_node(r, 2)->joined, 1);
-	/* its link is heard again; the next failure is waited for by it, too */
+	/* Its link is heard again; it is also waited for by the next failure. */
 	h = hello_switch(3);
 	bl_recover_hello(r, 24 * MS, &h);
 	assert_int_equal(bl_recover_node(r, 9)->port[1].state, BL_DET_LIVE);
@@ -119,7 +119,7 @@ static void host__joins_anew(void **state)
 	bl_recover_free(r);
 }
 
-/* A host that does not answer is asked about, and fails itself; then nobody waits for it. */
+/* A host that does not answer is asked about and fails itself; then no failure waits for it. */
 static void host__does_not_answer(void **state)
 {
 	struct bl_recover *r = rack(4);
@@ -142,16 +142,16 @@ static void host__does_not_answer(void **state)
 	bl_recover_link_down(r, 1018 * MS, 9, 3, 3, 1234, 7);
 	bl_recover_tick(r, 1018 * MS);
 	/*
-	 * it is waited for until its failure is saved: a leader that comes before that knows
-	 * nothing of it
+	 * It is waited for until its failure is saved: a leader that takes over before that knows
+	 * nothing of the failure.
 	 */
 	assert_string_equal(outs(r), "save 2:0");
 	assert_int_equal(bl_recover_failure(r, 2)->failed[0].proc.t, 1234);
 	assert_int_equal(bl_recover_failure(r, 2)->failed[0].why, BL_DET_TOLD);
 	bl_recover_saved_failure(r, 1019 * MS, 2);
 	/*
-	 * and inputs that its T was taken from stand still until that is complete, too, whatever
-	 * else they wait for
+	 * Inputs that its T was taken from stay frozen until that failure is complete, too,
+	 * whatever other failure they belong to.
 	 */
 	assert_string_equal(outs(r), "fail 1/2; fail 2/2; fail 3/2; fail 4/2");
 	bl_recover_done(r, 1020 * MS, 1, 2);
@@ -164,8 +164,8 @@ static void host__does_not_answer(void **state)
 }
 
 /*
- * Whose daemon said that it stops is not late before its time, nor right after it has come back;
- * then it is, as anybody.
+ * A node whose daemon announced its absence is not late before the granted time, nor right after it
+ * has come back. After that it is late like any other.
  */
 static void away__is_not_late(void **state)
 {
@@ -185,7 +185,7 @@ static void away__is_not_late(void **state)
 	bl_recover_tick(r, 2016 * MS);
 	bl_recover_tick(r, 4016 * MS);
 	assert_string_equal(outs(r), "");
-	/* back 1 ms before the next look: it has its own time to answer */
+	/* back 1 ms before the next tick: it has its own time to answer */
 	assert_int_equal(bl_recover_hello(r, 5000 * MS, &h), BL_RECOVER_OK);
 	assert_string_equal(outs(r), "welcome 3; bar 3; fail 3/1");
 	bl_recover_barred(r, 5000 * MS, 3, bl_recover_node(r, 3)->bar);
@@ -197,7 +197,7 @@ static void away__is_not_late(void **state)
 }
 
 /*
- * One that does not come back is late when its time has passed; and no time is longer than the
+ * A node that does not come back is late when its time has passed, and no time is longer than the
  * limit.
  */
 static void away__and_gone(void **state)
@@ -219,7 +219,7 @@ static void away__and_gone(void **state)
 	bl_recover_free(r);
 }
 
-/* Its links are judged as ever. */
+/* The links of an absent node are judged as ever. */
 static void away__link_falls_silent(void **state)
 {
 	struct bl_recover *r = rack(3);
@@ -234,8 +234,8 @@ static void away__link_falls_silent(void **state)
 }
 
 /*
- * With sessions to half of the nodes that it knows it is not cut off, and to one less than half it
- * is; at even and odd numbers.
+ * With sessions to half of the nodes that it knows, the controller is not cut off; with one less it
+ * is. Even and odd numbers of nodes.
  */
 static void controller__half_is_enough(void **state)
 {
@@ -255,7 +255,7 @@ static void controller__half_is_enough(void **state)
 	}
 }
 
-/* When most are out of reach, it is the controller that is cut off: nobody fails for that. */
+/* If most nodes have no session, the controller itself is cut off: no node fails for that. */
 static void controller__is_cut_off(void **state)
 {
 	struct bl_recover *r = rack(4);
@@ -275,7 +275,7 @@ static void controller__is_cut_off(void **state)
 	for (i = 0; i < bl_recover_nodes(r); i++)
 		assert_int_equal(bl_recover_node_at(r, i)->state,
 				 bl_recover_node_at(r, i)->id == 2 ? BL_DET_GONE : BL_DET_UP);
-	/* they come back, and go on where they were */
+	/* they come back, and the procedure goes on where it was */
 	for (i = 1; i <= 4; i++) {
 		struct bl_recover_hello h = i == 2 ? hello_switch(4) : hello_host(i);
 
@@ -287,8 +287,8 @@ static void controller__is_cut_off(void **state)
 }
 
 /*
- * The agent of the only switch does not answer, then two of three hosts do not: nobody is announced
- * for that, and all goes on when they do. One of three may fail.
+ * The agent of the only switch does not answer, then two of three hosts do not. No node is
+ * announced for that, and the procedure goes on when they answer. One of three hosts may fail.
  */
 static void late__would_take_most_hosts(void **state)
 {
@@ -326,8 +326,8 @@ static void late__would_take_most_hosts(void **state)
 }
 
 /*
- * One way of a host's only link: it is cut off, whichever way. What it says itself of its T counts
- * like any other report.
+ * One way of a host's only link fails: the host is cut off, whichever way it is. What the host
+ * reports of its own T counts like any other report.
  */
 static void link__one_way(void **state)
 {
@@ -336,7 +336,7 @@ static void link__one_way(void **state)
 	(void)state;
 	assert_int_equal(bl_recover_link_down(r, 10 * MS, 2, 0, 9, 900, 7), BL_RECOVER_OK);
 	bl_recover_tick(r, 15 * MS);
-	/* the switch hears it still: its input is frozen first */
+	/* the switch still hears it: that input is frozen first */
 	assert_string_equal(outs(r), "freeze 9; bar 9");
 	bar_all(r, 16 * MS);
 	bl_recover_link_down(r, 17 * MS, 9, 2, 2, 950, 7);
@@ -347,7 +347,7 @@ static void link__one_way(void **state)
 	bl_recover_free(r);
 }
 
-/* Orders in between, a new leader: each step goes on where it was. */
+/* A new leader after each step goes on where the old one was. */
 static void leader__takes_over(void **state)
 {
 	unsigned int step;
@@ -376,7 +376,7 @@ static void leader__takes_over(void **state)
 		assert_int_equal(bl_recover_number(r), 1);
 		assert_int_equal(bl_recover_node(r, 2)->state, BL_DET_GONE);
 		assert_string_equal(outs(r), "");
-		/* the agents come */
+		/* the agents connect */
 		said_epoch = 6;
 		h = hello_host(1);
 		bl_recover_hello(r, 100001 * MS, &h);
@@ -384,7 +384,7 @@ static void leader__takes_over(void **state)
 									    "fail 1/1"
 									  : "welcome 1; bar 1");
 		h = hello_switch(3);
-		sw_port[1].state = BL_DET_SILENT; /* it stood still before */
+		sw_port[1].state = BL_DET_SILENT; /* it was frozen before */
 		sw_port[1].c = 900;
 		sw_port[1].death = 7;
 		bl_recover_hello(r, 100001 * MS, &h);
@@ -414,8 +414,8 @@ static void leader__takes_over(void **state)
 }
 
 /*
- * What a node says of its inputs before it has heard of the epoch is not used: an order of the
- * leader before may still be on its way to it.
+ * What a node reports of its inputs before it has heard of the epoch is not used: a command of the
+ * previous leader may still be on its way to it.
  */
 static void report__before_epoch(void **state)
 {
@@ -441,7 +441,7 @@ static void report__before_epoch(void **state)
 	assert_int_equal(bl_recover_proc_down(r, MS, 9,
 					      &(struct bl_recover_proc){ .port = 1, .t = 1 }),
 			 BL_RECOVER_TOO_EARLY);
-	h.epoch = 7; /* it has heard of the one after us, too: it will not obey us */
+	h.epoch = 7; /* it has heard of the next epoch, too: it will not obey this leader */
 	assert_int_equal(bl_recover_hello(r, MS, &h), BL_RECOVER_OK);
 	assert_int_equal(bl_recover_node(r, 9)->port[1].state, BL_DET_LIVE);
 	h.epoch = 6;
@@ -449,7 +449,7 @@ static void report__before_epoch(void **state)
 	assert_int_equal(bl_recover_node(r, 9)->port[1].state, BL_DET_SILENT);
 	assert_int_equal(bl_recover_node(r, 9)->port[1].death, 3);
 	assert_int_equal(bl_recover_link_down(r, MS, 9, 2, 2, 900, 3), BL_RECOVER_REPEATED);
-	/* a session ends: the next one has to say it again */
+	/* after the end of a session the node has to report it again */
 	bl_recover_bye(r, MS, 9);
 	assert_int_equal(bl_recover_link_down(r, MS, 9, 1, 1, 900, 1), BL_RECOVER_TOO_EARLY);
 	bl_recover_free(r);
@@ -457,8 +457,8 @@ static void report__before_epoch(void **state)
 }
 
 /*
- * RESUME names the death. What is decided to be resumed counts no more, and what dies again
- * meanwhile is the next failure's.
+ * RESUME names the death. An input that is decided to be resumed counts no more; if it dies again
+ * in the meantime, the next failure handles that.
  */
 static void resume__names_the_death(void **state)
 {
@@ -488,7 +488,7 @@ static void resume__names_the_death(void **state)
 	p = &bl_recover_node(r, 9)->port[1];
 	assert_int_equal(p->state, BL_DET_REMOVED);
 	assert_int_equal(p->record, 1);
-	/* it has, and the input came back and died again */
+	/* it has obeyed, and the input came back and died again */
 	assert_int_equal(bl_recover_link_down(r, 20 * MS, 9, 2, 2, 950, 8), BL_RECOVER_OK);
 	assert_int_equal(p->state, BL_DET_SILENT);
 	assert_int_equal(p->record, 0);
@@ -505,8 +505,8 @@ static void resume__names_the_death(void **state)
 }
 
 /*
- * An input that is in C's minimum, but behind: heard, and asked about when its sender fails; no
- * link yet over which the sender is covered.
+ * An input that is in the minimum of C, but BEHIND: it is heard, and asked about when its sender
+ * fails. It is not yet a link over which the sender is covered.
  */
 static void hello__behind(void **state)
 {
@@ -548,7 +548,7 @@ static void hello__behind(void **state)
 	assert_int_equal(sw->port[1].state, BL_DET_LIVE);
 	bar_all(r, 25 * MS);
 	assert_true(bl_recover_covered(r, bl_recover_node(r, 2)));
-	/* its own link went silent, and the switch hears it, behind: frozen first */
+	/* its own link went silent, and the switch still hears it, BEHIND: frozen first */
 	sw_port[1].state = BL_DET_BEHIND;
 	assert_int_equal(bl_recover_hello(r, 26 * MS, &h), BL_RECOVER_OK);
 	assert_int_equal(bl_recover_link_down(r, 26 * MS, 2, 0, 9, 900, 7), BL_RECOVER_OK);
@@ -575,7 +575,7 @@ static void hello__refused(void **state)
 		h.port = &p;
 		switch (k) {
 		case 0:
-			break; /* this one is right */
+			break; /* this one is valid */
 		case 1:
 			h.id = 0;
 			break;
@@ -593,7 +593,7 @@ static void hello__refused(void **state)
 			break;
 		case 6:
 			h.kind = BL_DET_SWITCH;
-			break; /* with endpoints */
+			break; /* a switch with endpoints */
 		case 7:
 			p.role = BL_RECOVER_HOST;
 			break;

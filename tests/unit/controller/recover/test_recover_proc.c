@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The failure procedure (controller/recover/) where a process died or left and its
- * host is well. Hosts, links and leaders: test_recover_core.c.
+ * The failure procedure (controller/recover/) for a process that died or left while its host is
+ * well. Hosts, links and leaders are in test_recover_core.c.
  */
 #include "tests/unit/controller/recover/recover_rack.h"
 
@@ -35,14 +35,14 @@ static void process__dies(void **state)
 	assert_int_equal(f->failed[0].proc.port, 61697);
 	assert_int_equal(f->failed[0].proc.t, 777);
 	bl_recover_saved_failure(r, 16 * MS, 1);
-	/* its host lives, and completes too */
+	/* its host lives and completes the failure, too */
 	assert_string_equal(outs(r), "fail 1/1; fail 2/1; fail 3/1");
 	bl_recover_done(r, 17 * MS, 1, 1);
 	bl_recover_done(r, 17 * MS, 3, 1);
 	assert_string_equal(outs(r), "");
 	bl_recover_done(r, 17 * MS, 2, 1);
 	bl_recover_saved_failure(r, 18 * MS, 1);
-	assert_string_equal(outs(r), "save 1:1; resume 2/1"); /* its window held C */
+	assert_string_equal(outs(r), "save 1:1; resume 2/1"); /* the window of the process held C */
 	bl_recover_resumed(r, 19 * MS, 2, 1);
 	assert_string_equal(outs(r), "save 1:2");
 	bl_recover_saved_failure(r, 20 * MS, 1);
@@ -56,7 +56,7 @@ static void process__dies(void **state)
 	bl_recover_free(r);
 }
 
-/* Processes that die before anything is decided: each is one of its own, by host, port and life. */
+/* Processes that die before a decision: each host, port and life is one process. */
 static void process__several_die(void **state)
 {
 	static const struct {
@@ -89,8 +89,8 @@ static const struct bl_recover_proc left = {
 };
 
 /*
- * Who leaves in order is announced at once, and nothing else waits for that: no resume, nobody
- * late, other failures go on.
+ * A process that leaves in order is announced at once, and nothing waits for that: there is no
+ * resume, no host is late, and other failures go on.
  */
 static void process__leaves(void **state)
 {
@@ -112,8 +112,8 @@ static void process__leaves(void **state)
 	bl_recover_done(r, 12 * MS, 1, 1);
 	bl_recover_done(r, 12 * MS, 2, 1);
 	/*
-	 * host 3 has not heard: another process dies, that is resumed all the same, and host 3 is
-	 * no failure
+	 * Host 3 has not confirmed. Another process dies; its failure is resumed all the same, and
+	 * host 3 does not fail.
 	 */
 	assert_int_equal(bl_recover_proc_down(r, 20 * MS, 1, &died), BL_RECOVER_OK);
 	bl_recover_tick(r, 25 * MS);
@@ -131,7 +131,7 @@ static void process__leaves(void **state)
 	bl_recover_tick(r, 5000 * MS);
 	assert_string_equal(outs(r), "");
 	assert_int_equal(bl_recover_node(r, 3)->state, BL_DET_UP);
-	/* it is told again in its next session, and that ends it */
+	/* it is told again in its next session, which ends the leave */
 	bl_recover_bye(r, 5001 * MS, 3);
 	{
 		struct bl_recover_hello h = hello_host(3);
@@ -148,8 +148,8 @@ static void process__leaves(void **state)
 }
 
 /*
- * Any number may leave while failures are open, and leave no trace of waiting; what is remembered
- * is bounded.
+ * Any number of processes may leave while failures are open. No host is left waited for, and the
+ * number of remembered records is bounded.
  */
 static void process__many_leave(void **state)
 {
@@ -171,11 +171,11 @@ static void process__many_leave(void **state)
 	p = (struct bl_recover_proc){ .port = 61696, .life = 6, .why = BL_WHY_DIED, .t = 800 };
 	bl_recover_proc_down(r, 9000 * MS, 1, &p);
 	bl_recover_tick(r, 9005 * MS);
-	assert_int_equal(strncmp(outs(r), "save ", 5), 0); /* not held up as one failure too many */
+	assert_int_equal(strncmp(outs(r), "save ", 5), 0); /* not delayed as one failure too many */
 	bl_recover_free(r);
 }
 
-/* A leader that takes over tells who has not heard. */
+/* A leader that takes over tells the hosts that have not confirmed. */
 static void process__leaves_and_the_leader_dies(void **state)
 {
 	struct bl_recover *r = rack(3), *next = bl_recover_new(&cfg);
@@ -205,7 +205,7 @@ static void process__leaves_and_the_leader_dies(void **state)
 }
 
 /*
- * A failure that is decided and being saved counts as announced: nothing is resumed before that is
+ * A failure that is decided and being saved counts as announced: nothing is resumed before it is
  * complete, too.
  */
 static void process__dies_while_another_is_saved(void **state)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The failure procedure (controller/recover/) on random racks: nodes die, links go
- * silent, agents do not answer, leaders die between any two steps and old ones go on giving orders,
- * while messages wait for any time. What must hold at every moment is asserted at every moment, and
- * in the end all is resumed. The same step by step: test_recover_core.c.
+ * The failure procedure (controller/recover/) on random racks: nodes die, links fall silent, agents
+ * do not answer, leaders die between any two steps and old leaders go on sending commands, while
+ * messages are delayed for any time. What must hold at every moment is asserted at every moment,
+ * and in the end everything is resumed. The same step by step is in test_recover_core.c.
  *
  * Example: BL_RUN=8 repeats the run with seed 8; BL_SAY=1 prints the seed of each run before it
- * begins, BL_RUNS=5000 does more than the 400 of every day.
+ * begins; BL_RUNS=5000 makes more runs than the usual 400.
  */
 #include "tests/unit/unit.h"
 
@@ -24,13 +24,13 @@ static const struct bl_recover_cfg cfg = { .settle_ns = 5 * MS,
 					   .grace_ns = 3000 * MS };
 
 /*
- * What the world is like: who is alive, which ways work. An agent as the daemon's: it obeys the
- * highest epoch that it heard.
+ * What is really the case: which nodes live, which ways work. An agent is like that of the daemon:
+ * it obeys the highest epoch that it has heard of.
  */
 struct agent_port {
 	uint32_t neighbour;
 	uint8_t role, state;
-	bool way; /* what comes in comes through */
+	bool way; /* what is sent on the input arrives */
 	bool barred;
 	uint32_t death;
 	uint64_t c;
@@ -42,7 +42,7 @@ struct agent {
 	uint32_t nports;
 	struct agent_port port[PORTS];
 	uint64_t epoch;
-	int leader; /* which core it has a session with; -1: none */
+	int leader; /* index of the core that it has a session with; -1: none */
 	bool done[FAILURES];
 	uint8_t addr[1][16];
 	/* processes that died; endpoint 1000 + index. */
@@ -62,12 +62,12 @@ enum {
 };
 
 /*
- * The inputs that stood still when a failure was decided: its T is taken from those. Death + 1; 0:
- * it did not.
+ * The inputs that were frozen when a failure was decided; its T is taken from those. The number of
+ * the death plus 1; 0: it was not frozen.
  */
 typedef uint32_t stood[NODES + 1][PORTS];
 
-/** struct msg - @from: agent, or core + NODES. A pair is in order. */
+/** struct msg - A message. Messages of a pair of sender and receiver keep their order. */
 struct msg {
 	int from, to, kind;
 	uint32_t port;
@@ -75,7 +75,7 @@ struct msg {
 	struct bl_recover_out out;
 	bool barred[PORTS];
 	bool asked[PORTS];
-	/* HELLO: as it was when it was said */
+	/* HELLO: as it was when it was sent */
 	struct agent_port said[PORTS];
 	bool rejoin;
 	uint32_t death;
@@ -97,14 +97,14 @@ static struct sim {
 	uint32_t n;
 	struct agent a[NODES + 1]; /* by id, from 1 */
 	struct bl_recover *core[2];
-	uint64_t epoch[2], leads; /* of the store */
-	stood stood[2][FAILURES]; /* by core: when it asked for a failure to be saved */
+	uint64_t epoch[2], leads; /* revision of the store */
+	stood stood[2][FAILURES]; /* by core: when it asked for the failure to be saved */
 	struct saved f[FAILURES];
 	struct bl_recover_node node[NODES + 1];
 	bool node_there[NODES + 1];
 	struct msg m[MSGS];
 	uint32_t nm;
-	uint64_t clock; /* where C comes from */
+	uint64_t clock; /* the registers that C comes from */
 	uint64_t kills, takeovers, fails, resumes, stale, late, left;
 } s;
 
@@ -168,7 +168,7 @@ static void note_stood(int k, uint64_t number)
 	}
 }
 
-/* Everything that a core wants done becomes messages. */
+/* Makes messages of all outputs of a core. */
 static void drain(int k)
 {
 	struct bl_recover_out o;
@@ -201,7 +201,7 @@ static void drain(int k)
 		}
 		for (i = 0; o.what == BL_RECOVER_FREEZE && i < n->nports; i++)
 			m.asked[n->port[i].port] = n->port[i].asked;
-		/* what an order says is what was saved by somebody */
+		/* what a command says was saved by some leader */
 		if (o.what == BL_RECOVER_FAIL)
 			assert_true(s.f[o.number].there);
 		if (o.what == BL_RECOVER_RESUME)
@@ -221,7 +221,7 @@ static bool is_left(const struct saved *f)
 	return f->nfailed && f->failed[0].proc.port && f->failed[0].proc.why == BL_WHY_LEFT;
 }
 
-/* before inputs are resumed, all hosts that are correct have completed */
+/* before inputs are resumed, all correct hosts have completed the failure */
 static void check_completed(uint64_t number)
 {
 	const struct saved *f = &s.f[number];
@@ -246,7 +246,7 @@ static void check_completed(uint64_t number)
 	}
 }
 
-/* The store: fenced, and never another decision under the same number. */
+/* The store: writes are fenced, and a number never has two decisions. */
 static void save_failure(int k, uint64_t number)
 {
 	const struct bl_recover_failure *f = bl_recover_failure(s.core[k], number);
@@ -255,7 +255,7 @@ static void save_failure(int k, uint64_t number)
 
 	assert_true(number < FAILURES);
 	if (s.epoch[k] != s.leads || !f)
-		return; /* fenced: it never hears that it was saved */
+		return; /* fenced: the core never hears that it was saved */
 	if (v->there) {
 		assert_int_equal(v->nfailed, f->nfailed);
 		assert_int_equal(v->ninputs, f->ninputs);
@@ -279,8 +279,8 @@ static void save_failure(int k, uint64_t number)
 	}
 	memcpy(v->input, f->input, f->ninputs * sizeof(*f->input));
 	/*
-	 * who left stands in a record of its own, in which there is nothing to resume, and which
-	 * ends when all have heard
+	 * A process that left has a record of its own, in which there is nothing to resume, and
+	 * which ends when all hosts have confirmed it.
 	 */
 	if (is_left(v))
 		assert_true(v->nfailed == 1 && !v->ninputs && v->step != BL_RECOVER_RESUMED);
@@ -334,9 +334,9 @@ static void connect_to(uint32_t id, int k)
 {
 	uint32_t i, n = 0;
 
-	/* a session is new: what was under way on the old one is lost */
+	/* a new session: what was under way on the old one is lost */
 	for (i = 0; i < s.nm; i++)
-		/* or was obeyed just before: orders of the old leader may still be read */
+		/* or was obeyed just before: commands of the old leader may still be read */
 		if (s.m[i].from != (int)id &&
 		    (s.m[i].to != (int)id || s.m[i].kind != M_TO_AGENT || rnd_below(&s.rnd, 2)))
 			s.m[n++] = s.m[i];
@@ -348,7 +348,7 @@ static void connect_to(uint32_t id, int k)
 		post_hello(id);
 }
 
-/* both orders say who failed */
+/* both commands say who failed */
 static void hear_failed(uint32_t id, uint64_t number)
 {
 	const struct saved *f = &s.f[number];
@@ -365,7 +365,8 @@ static void hear_failed(uint32_t id, uint64_t number)
 }
 
 /*
- * What stood still when a T was taken from it stands still until all have completed that failure.
+ * What was frozen when a T was taken from it stays frozen until all hosts have completed that
+ * failure.
  */
 static void resume(uint32_t id, uint32_t port, uint32_t death)
 {
@@ -431,7 +432,7 @@ static void to_agent(const struct msg *m)
 		hear_failed((uint32_t)m->to, m->out.number);
 		re.kind = M_RESUMED;
 		re.number = m->out.number;
-		/* whoever gives it: it is saved, and all that are correct have completed */
+		/* whichever leader sends it: it is saved, and all correct hosts have completed */
 		assert_true(s.f[re.number].there && s.f[re.number].step >= BL_RECOVER_RESUMED);
 		check_completed(re.number);
 		for (i = 0; i < s.f[re.number].ninputs; i++)
@@ -465,7 +466,7 @@ static void deliver(const struct msg *m)
 		struct bl_recover_port port[PORTS];
 		struct bl_recover_hello h = say_hello(m, port);
 
-		/* only who leads, or thinks so, takes it */
+		/* only a core that leads, or believes so, accepts it */
 		bl_recover_hello(s.core[k], s.now, &h);
 		break;
 	}
@@ -507,8 +508,8 @@ static void step(void)
 	struct msg m;
 
 	/*
-	 * writes to the store overtake each other, but for those of one key, which name the
-	 * revision before
+	 * Writes to the store overtake each other, except for those of one key, which name the
+	 * revision before them.
 	 */
 	for (i = 0; i < at; i++)
 		if (s.m[i].from == s.m[at].from && s.m[i].to == s.m[at].to &&
@@ -624,7 +625,7 @@ static void build(bool clos)
 			add_link(i, k);
 }
 
-/* what comes from @id or does not get through is noticed by its neighbours */
+/* the neighbours of @id notice that nothing comes from it */
 static void notice(void)
 {
 	uint32_t i, p;
@@ -637,7 +638,7 @@ static void notice(void)
 				freeze(i, p);
 }
 
-/* Links that were resumed are heard again, as far as nobody is barred: they join by themselves. */
+/* Links that were resumed are heard again unless a node is barred: they join by themselves. */
 static void join(void)
 {
 	uint32_t i, p;
@@ -678,7 +679,7 @@ static void rejoin(uint32_t id)
 	post_hello(id);
 }
 
-/* what the leader has not announced, it may not know */
+/* what the leader has not announced, the node may not know */
 static void say_procs(uint32_t id)
 {
 	uint32_t p;
@@ -710,7 +711,7 @@ static void sessions(bool all)
 	}
 }
 
-/* what the one who leads thinks, beside what is */
+/* prints what the leader knows beside what is the case */
 static void dump(void)
 {
 	const struct bl_recover *r = s.core[leader()];
@@ -769,7 +770,7 @@ static void one_run(uint64_t seed)
 		step();
 	for (turns = 0; turns < 400; turns++) {
 		switch (rnd_below(&s.rnd, 24)) {
-		case 0: /* a node dies, for good */
+		case 0: /* a node dies for good */
 			if (s.kills < 3 && rnd_below(&s.rnd, 3) == 0) {
 				i = 1 + rnd_below(&s.rnd, s.n);
 				s.kills += s.a[i].alive;
@@ -777,19 +778,20 @@ static void one_run(uint64_t seed)
 				connect_to(i, -1);
 			}
 			break;
-		case 1: /* a link, one way or both */
+		case 1: /* one way or both ways of a link fail */
 			i = 1 + rnd_below(&s.rnd, s.n);
 			p = rnd_below(&s.rnd, s.a[i].nports);
 			if (s.kills < 3) {
 				s.kills += s.a[i].port[p].way;
-				s.a[i].port[p].way = !s.a[i].port[p].way; /* or it comes back */
+				s.a[i].port[p].way =
+					!s.a[i].port[p].way; /* or the link comes back */
 			}
 			break;
 		case 2:
 			if (!rnd_below(&s.rnd, 3))
 				new_leader(rnd_below(&s.rnd, 2));
 			break;
-		case 3: /* an agent stands still for a while, and comes back */
+		case 3: /* an agent is stopped for a while, and comes back */
 			i = 1 + rnd_below(&s.rnd, s.n);
 			s.a[i].deaf = !s.a[i].deaf && !rnd_below(&s.rnd, 4);
 			if (s.a[i].deaf)
@@ -828,8 +830,8 @@ static void one_run(uint64_t seed)
 	new_leader(false);
 	for (turns = 0; turns < 300; turns++) {
 		/*
-		 * but for links between leaf and spine that are cut for a moment: nobody fails of
-		 * that, and they are heard again as soon as they are resumed
+		 * Except for links between leaf and spine that are cut for a moment: no node fails
+		 * for that, and they are heard again as soon as they are resumed.
 		 */
 		i = 1 + rnd_below(&s.rnd, s.n);
 		p = rnd_below(&s.rnd, s.a[i].nports);
@@ -876,10 +878,13 @@ static void one_run(uint64_t seed)
 }
 
 /*
- * Runs that once went wrong. The first: a process left while its host had no link, and its session
- * broke before it was told; the record was finished, and nobody told it again. The second: a node
- * joined a port in the moment in which the neighbour was announced, and said so; that was not
- * believed, and not said again when the neighbour was back.
+ * Runs that once went wrong.
+ *
+ * In the first, a process left while its host had no link, and its session broke before the host
+ * was told; the record was finished, and the host was never told again.
+ *
+ * In the second, a node joined a port at the moment at which the neighbour was announced, and
+ * reported that; the report was ignored, and not repeated when the neighbour was back.
  */
 static void random__once_wrong(void **state)
 {

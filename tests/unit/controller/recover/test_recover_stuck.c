@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Two that do not reach each other though nobody has failed: who says so
- * (loader/order/stuck_core.h), and who goes (controller/recover/recover_stuck.c).
+ * Two processes that do not reach each other although no node has failed: which host complains
+ * (loader/order/stuck_core.h), and which process is expelled (controller/recover/recover_stuck.c).
  */
 #include "tests/unit/unit.h"
 
@@ -78,7 +78,7 @@ static enum bl_recover_reason complain(struct bl_recover *r, uint64_t now, uint3
 	return bl_recover_proc_stuck(r, now, from, &s);
 }
 
-/* Who is ordered to be put out now: "2 3" */
+/* Returns the hosts that PUT_OUT is sent to now, as a text: "2 3". */
 static const char *out_now(struct bl_recover *r)
 {
 	static char text[64];
@@ -119,8 +119,8 @@ static void put_out__the_receiver_of_two(void **state)
 	assert_string_equal(out_now(r), "2");
 	assert_int_equal(complain(r, 600 * MS, 1, 2), BL_RECOVER_REPEATED);
 	/*
-	 * its host says that it is; it is announced as any other, and complaints about it are none
-	 * any more
+	 * its host confirms; the process is announced like any other, and complaints about it are
+	 * void
 	 */
 	assert_int_equal(bl_recover_proc_down(r, 700 * MS, 2, &p), BL_RECOVER_OK);
 	assert_int_equal(complain(r, 701 * MS, 1, 2), BL_RECOVER_REPEATED);
@@ -132,7 +132,7 @@ static void put_out__the_receiver_of_two(void **state)
 	bl_recover_free(r);
 }
 
-/* Whom several do not reach, or who reaches none of several, goes alone. */
+/* A process that several do not reach, or that reaches none of several, is expelled alone. */
 static void put_out__who_is_at_most_ends(void **state)
 {
 	static const struct {
@@ -143,7 +143,7 @@ static void put_out__who_is_at_most_ends(void **state)
 		{ { { 1, 2 }, { 3, 2 } }, "2" },
 		{ { { 1, 2 }, { 1, 3 }, { 1, 4 }, { 4, 2 } }, "1 2" },
 		{ { { 1, 2 }, { 1, 3 }, { 4, 2 } }, "2 3" }, /* the example of recover_stuck.c */
-		{ { { 1, 2 }, { 2, 1 } }, "2" },             /* it goes both ways */
+		{ { { 1, 2 }, { 2, 1 } }, "2" },             /* complaints go both ways */
 		{ { { 1, 2 }, { 3, 4 } }, "2 4" },
 	};
 	unsigned int i, k;
@@ -162,8 +162,8 @@ static void put_out__who_is_at_most_ends(void **state)
 }
 
 /*
- * A host that does not put it out has failed itself, as whoever does not answer; one with a new
- * session is told again.
+ * A host that does not expel the process has failed, as any host that does not answer. A host with
+ * a new session is told again.
  */
 static void put_out__no_answer(void **state)
 {
@@ -195,7 +195,7 @@ static void complaint__refused(void **state)
 	/* a switch sends nothing */
 	assert_int_equal(complain(r, MS, 9, 2), BL_RECOVER_UNKNOWN_PORT);
 	assert_int_equal(complain(r, MS, 8, 2), BL_RECOVER_UNKNOWN_NODE);
-	/* the receiver is gone before the decision: nobody is put out */
+	/* the receiver is gone before the decision: no process is expelled */
 	assert_int_equal(complain(r, MS, 1, 2), BL_RECOVER_OK);
 	bl_recover_proc_down(r, 2 * MS, 2, &p);
 	bl_recover_tick(r, 3 * DECISION);
@@ -203,7 +203,7 @@ static void complaint__refused(void **state)
 	bl_recover_free(r);
 }
 
-/* Host @id is not heard by the switch any more; and the answers to what is ordered then. */
+/* The switch does not hear host @id any more. Gives the answers to the commands that follow. */
 static void falls_silent(struct bl_recover *r, uint64_t now, uint32_t id)
 {
 	assert_int_equal(bl_recover_link_down(r, now, 9, id, id, 900, 7), BL_RECOVER_OK);
@@ -216,7 +216,10 @@ static void settles(struct bl_recover *r, uint64_t now)
 	bl_recover_tick(r, now);
 }
 
-/* A host fails, with one of the two, before it is decided: it was that, and the other one stays. */
+/*
+ * A host fails with one of the two processes before the decision: that was the reason, and the
+ * other process stays.
+ */
 static void failed__host_of_either(void **state)
 {
 	uint32_t id;
@@ -237,8 +240,8 @@ static void failed__host_of_either(void **state)
 }
 
 /*
- * Nothing is decided while it is not settled who has failed: that may be the reason. Whom it does
- * not concern goes then.
+ * Nothing is decided while it is not settled which node has failed, since that may be the reason. A
+ * process that is not concerned is expelled afterwards.
  */
 static void failed__not_settled_yet(void **state)
 {
@@ -253,7 +256,7 @@ static void failed__not_settled_yet(void **state)
 		falls_silent(r, at - MS, id);
 		bl_recover_tick(r, at);
 		assert_string_equal(out_now(r), "");
-		/* it is not asked in vain meanwhile */
+		/* bl_recover_tick() is not due for that in the meantime */
 		assert_int_equal(bl_recover_due(r), at + 4 * MS);
 		settles(r, at + 4 * MS);
 		assert_int_equal(bl_recover_node(r, id)->state, BL_DET_GONE);
@@ -273,9 +276,9 @@ static void bl_stuck_sample__table(void **state)
 	assert_true(bl_stuck_sample(&s, 1, 7, 3, 9, 7000, 5000));
 	assert_false(bl_stuck_sample(&s, 1, 7, 3, 10, 7001, 5000)); /* once in that time */
 	assert_true(bl_stuck_sample(&s, 1, 7, 3, 10, 12000, 5000));
-	/* a process that does not work is to blame itself */
+	/* a process that does not run is at fault itself */
 	assert_false(bl_stuck_sample(&s, 1, 7, 3, 10, 17000, 5000));
-	/* head moves, the window is empty, another process is there: from the beginning */
+	/* the head moves, the window is empty, another process is there: all begin anew */
 	assert_false(bl_stuck_sample(&s, 1, 8, 3, 11, 30000, 5000));
 	assert_false(bl_stuck_sample(&s, 1, 8, 3, 12, 34999, 5000));
 	assert_false(bl_stuck_sample(&s, 1, 8, 0, 12, 35000, 5000));

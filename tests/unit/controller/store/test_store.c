@@ -108,7 +108,7 @@ static void request__golden(void **state)
 			     "\"success\":[{\"request_delete_range\":{\"key\":\"L2Ivaw==\"}}],"
 			     "\"failure\":[{\"request_range\":{\"key\":\"L2IvbGVhZGVy\"}},{"
 			     "\"request_range\":{\"key\":\"L2Ivaw==\"}}]}");
-	/* a new key: revision 0 is said, though etcd would leave it out */
+	/* a new key: revision 0 is sent, although etcd itself would omit it */
 	p = (struct etcd_put){
 		.fence = "/b/leader", .fence_rev = 1, .key = "/b/k", .rev = 0, .value = "", .len = 0
 	};
@@ -149,7 +149,7 @@ static struct etcd_answer reads(const char *text)
 	return a;
 }
 
-/* What is no base64 is no key and no value, and neither is a key of somebody else's. */
+/* What is not base64 is neither a key nor a value, and neither is a key without our prefix. */
 static void answer__keys_that_are_none(void **state)
 {
 	static const struct {
@@ -222,7 +222,9 @@ static void answer__leases(void **state)
 	a = reads("{\"result\":{\"header\":{\"revision\":\"5\"},\"ID\":\"7\",\"TTL\":\"5\"}}");
 	assert_true(a.sound && a.lease == 7 && a.ttl == 5);
 	etcd_answer_free(&a);
-	/* an expired lease is kept alive with 200 and no TTL; asked for, it has -1 */
+	/*
+	 * A keep-alive of an expired lease is answered with 200 and no TTL; a query for it with -1.
+	 */
 	a = reads("{\"result\":{\"header\":{\"revision\":\"5\"},\"ID\":\"7\"}}");
 	assert_true(a.sound && !a.error && a.ttl == 0);
 	etcd_answer_free(&a);
@@ -276,7 +278,7 @@ static void answer__watches(void **state)
 	(void)state;
 	assert_true(a.sound && a.created && !a.canceled && a.rev == 12);
 	etcd_answer_free(&a);
-	/* a PUT says no type, and an empty value is not there either */
+	/* a PUT has no type, and an empty value is absent, too */
 	a = reads("{\"result\":{\"header\":{\"revision\":\"14\"},\"events\":[{\"kv\":{\"key\":"
 		  "\"L2Ivaw==\",\"mod_revision\":\"13\"}},{\"type\":\"DELETE\",\"kv\":{\"key\":"
 		  "\"L2Ivaw==\",\"mod_revision\":\"14\"}}]}}");
@@ -290,7 +292,7 @@ static void answer__watches(void **state)
 	assert_true(a.canceled && a.compacted == 18);
 	assert_string_equal(a.cancel_reason, "mvcc: required revision has been compacted");
 	etcd_answer_free(&a);
-	/* what is not below our prefix, no base64, or has a 0 in its key, is not ours */
+	/* what is not below our prefix, is not base64, or has a 0 in its key, is not ours */
 	a = reads("{\"kvs\":[{\"key\":\"L2M=\"},{\"key\":\"L2Ivaw=\"},{\"key\":\"L2IvAGs=\"},{},{"
 		  "\"key\":\"L2Iv\"}]}");
 	assert_int_equal(a.n, 1);
@@ -326,18 +328,15 @@ static int remove_dir(void **state)
 	return rmdir(dir);
 }
 
-/**
- * struct party - one controller's side. @epoch: 0: it does not lead. @r: the last answer, with a
- * copy of its first key.
- */
+/** struct party - The side of one controller, and how often its callbacks were called. */
 struct party {
 	sd_event *ev;
 	struct bl_store *s;
-	uint64_t epoch;
+	uint64_t epoch; /* that it leads with; 0: it does not lead */
 	unsigned int lost, troubles, answers, resets, events;
 	char other[64], trouble[512];
-	struct bl_store_reply r;
-	char text[512], key[64], value[64];
+	struct bl_store_reply r;            /* the last answer */
+	char text[512], key[64], value[64]; /* copies of its text and its first key */
 };
 
 static void on_elected(void *ctx, uint64_t epoch)
@@ -415,7 +414,7 @@ static void party_close(struct party *p)
 	sd_event_unref(p->ev);
 }
 
-/* until *@n has changed */
+/* Runs the loop until *@n has changed. */
 static void serve(struct party *p, const unsigned int *n)
 {
 	unsigned int before = *n, k;
@@ -468,7 +467,7 @@ static void sqlite__put_and_range(void **state)
 	(void)state;
 	party_open(&p);
 	assert_int_equal(bl_store_epoch(p.s), 0);
-	put(&p, 1, "a/1", 0, "x"); /* nobody leads yet */
+	put(&p, 1, "a/1", 0, "x"); /* no controller leads yet */
 	assert_int_equal(p.r.outcome, BL_STORE_REFUSED);
 	assert_int_equal(p.r.why, BL_STORE_WHY_FENCED);
 	lead(&p, "me");
@@ -476,7 +475,7 @@ static void sqlite__put_and_range(void **state)
 	put(&p, 1, "a/1", 0, "one");
 	assert_int_equal(p.r.outcome, BL_STORE_DONE);
 	rev = p.r.rev;
-	put(&p, 1, "a/1", 0, "two"); /* it is there */
+	put(&p, 1, "a/1", 0, "two"); /* the key exists */
 	assert_int_equal(p.r.why, BL_STORE_WHY_CONFLICT);
 	put(&p, 1, "a/1", rev + 1, "two");
 	assert_int_equal(p.r.why, BL_STORE_WHY_CONFLICT);
@@ -499,7 +498,7 @@ static void sqlite__put_and_range(void **state)
 	assert_int_equal(p.r.n, 1);
 	get(&p, "a", true);
 	assert_int_equal(p.r.n, 0);
-	get(&p, "b/%", false); /* no pattern */
+	get(&p, "b/%", false); /* a prefix is not a pattern */
 	assert_int_equal(p.r.n, 1);
 	put(&p, 1, "a/1", BL_STORE_ANY, NULL);
 	assert_int_equal(p.r.outcome, BL_STORE_DONE);
@@ -507,7 +506,7 @@ static void sqlite__put_and_range(void **state)
 	assert_int_equal(p.r.n, 1);
 	assert_string_equal(p.key, "a/2");
 	party_close(&p);
-	/* it is all there the next time, and the epoch is another one */
+	/* all of it is there the next time, and the epoch is another one */
 	party_open(&p);
 	get(&p, "", false);
 	assert_int_equal(p.r.n, 2);
@@ -534,7 +533,7 @@ static void sqlite__two_on_one_file(void **state)
 	assert_int_equal(b.epoch, 0);
 	put(&b, a.epoch + 1, "k", 0, "stolen");
 	assert_int_equal(b.r.why, BL_STORE_WHY_FENCED);
-	/* whatever happened to the lock: the epoch in the file fences */
+	/* whatever happened to the lock, the epoch in the file fences */
 	bl_store_resign(a.s, 100);
 	assert_int_equal(bl_store_epoch(a.s), 0);
 	for (k = 0; !b.epoch && k < 100; k++)
@@ -582,11 +581,13 @@ static void sqlite__sure(void **state)
 	party_open(&p);
 	lead(&p, "me");
 	assert_int_equal(bl_store_put_sure(p.s, 1, "k", 0, "v", 1, on_answer, &p), 0);
-	assert_int_equal(p.answers, 0); /* not from within */
+	assert_int_equal(p.answers, 0); /* the callback does not come from within the call */
 	serve(&p, &p.answers);
 	assert_int_equal(p.r.outcome, BL_STORE_DONE);
 	rev = p.r.rev;
-	/* the same once more is known to be done: what a try that timed out leaves behind */
+	/*
+	 * the same put again is known to be done: this is what a try that timed out leaves behind
+	 */
 	assert_int_equal(bl_store_put_sure(p.s, 1, "k", 0, "v", 1, on_answer, &p), 0);
 	serve(&p, &p.answers);
 	assert_int_equal(p.r.outcome, BL_STORE_DONE);
@@ -597,7 +598,7 @@ static void sqlite__sure(void **state)
 	assert_int_equal(bl_store_put_sure(p.s, 2, "k", rev, "w", 1, on_answer, &p), 0);
 	serve(&p, &p.answers);
 	assert_int_equal(p.r.why, BL_STORE_WHY_FENCED);
-	/* by the revision that it has, and by none */
+	/* deleted by the revision that it has, and by no other */
 	assert_int_equal(bl_store_put_sure(p.s, 1, "k", rev, "w", 1, on_answer, &p), 0);
 	serve(&p, &p.answers);
 	assert_int_equal(p.r.outcome, BL_STORE_DONE);
@@ -609,7 +610,7 @@ static void sqlite__sure(void **state)
 	key[BL_STORE_KEY_MAX + 1] = 0;
 	assert_int_equal(bl_store_put_sure(p.s, 1, key, 0, "v", 1, on_answer, &p), -EINVAL);
 	assert_int_equal(bl_store_put_sure(p.s, 1, "", 0, "v", 1, on_answer, &p), -EINVAL);
-	/* one that is under way is dropped with the store */
+	/* a put that is under way is dropped with the store */
 	assert_int_equal(bl_store_put_sure(p.s, 1, "k", rev, "w", 1, on_answer, &p), 0);
 	bl_store_put(p.s, 1, "l", 0, "w", 1, on_answer, &p);
 	rev = p.answers;
@@ -617,7 +618,7 @@ static void sqlite__sure(void **state)
 	assert_int_equal(p.answers, rev);
 }
 
-/* the file may not grow: what a full disk does to SQLite, without a disk */
+/* The file may not grow: this is what a full disk does to SQLite, without a disk. */
 static void sqlite__full(void **state)
 {
 	static char big[200000];
@@ -630,8 +631,8 @@ static void sqlite__full(void **state)
 	lead(&p, "me");
 	put(&p, 1, "k", 0, "small");
 	/*
-	 * RLIMIT_FSIZE is of the process, and a soft limit can be raised again: ENOSPC's neighbour,
-	 * an I/O error in the middle of a transaction
+	 * RLIMIT_FSIZE is a limit of the process, and a soft limit can be raised again. It gives an
+	 * I/O error in the middle of a transaction, which is close to ENOSPC.
 	 */
 	{
 		struct rlimit old, low;
@@ -646,7 +647,7 @@ static void sqlite__full(void **state)
 		assert_int_equal(p.r.why, BL_STORE_WHY_DOWN);
 		assert_non_null(strstr(p.text, path));
 		assert_string_equal(p.trouble, p.text);
-		/* what is sure to be written waits */
+		/* a put of bl_store_put_sure() waits */
 		assert_int_equal(bl_store_put_sure(p.s, 1, "big", 0, big, sizeof(big) - 1,
 						   on_answer, &p),
 				 0);
