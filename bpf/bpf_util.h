@@ -6,7 +6,7 @@
 #ifndef BARLINE_BPF_UTIL_H
 #define BARLINE_BPF_UTIL_H
 
-#include <bpf/bpf_helpers.h>
+#include "bpf/role.h"
 #include "core/clock_core.h"
 #include "maps/reasons_abi.h"
 

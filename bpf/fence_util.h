@@ -4,7 +4,7 @@
 #define BARLINE_ORDER_UTIL_H
 
 #include "core/order/barrier_core.h"
-#include "bpf_util.h"
+#include "bpf/bpf_util.h"
 
 #define BL_ENOENT 2
 #define BL_EINVAL 22

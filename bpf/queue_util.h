@@ -10,8 +10,9 @@
 #ifndef BARLINE_QUEUE_UTIL_H
 #define BARLINE_QUEUE_UTIL_H
 
-#include "bpf_util.h"
 #include "core/queue/queue_core.h"
+#include "core/wire_core.h"
+#include "bpf/bpf_util.h"
 
 /* ---- slots ---- */
 

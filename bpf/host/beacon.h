@@ -18,6 +18,7 @@
 #ifndef BARLINE_HOST_BEACON_H
 #define BARLINE_HOST_BEACON_H
 
+#include "bpf/host/role.h"
 #include <linux/pkt_cls.h>
 #include "core/order/beacon_core.h"
 #include "bpf/bpf_util.h"

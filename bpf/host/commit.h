@@ -24,6 +24,16 @@
 #ifndef BARLINE_HOST_COMMIT_H
 #define BARLINE_HOST_COMMIT_H
 
+#include "bpf/host/role.h"
+#include "core/wire_core.h"
+#include "core/order/commit_core.h"
+#include "bpf/bpf_util.h"
+#include "bpf/host/barrier_rx.h"
+#include "bpf/host/barrier_tx.h"
+#include "bpf/host/policy.h"
+#include "bpf/host/ring.h"
+#include "bpf/host/run.h"
+
 #define BL_HDR_OFF_MAX (sizeof(struct ethhdr) + 4 + sizeof(struct ipv6hdr) + sizeof(struct udphdr))
 
 /* The first @len bytes after the header; NULL: it is too short. */

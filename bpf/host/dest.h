@@ -6,7 +6,7 @@
 #ifndef BARLINE_HOST_DEST_H
 #define BARLINE_HOST_DEST_H
 
-#include "maps/hold_maps.h"
+#include "bpf/host/role.h"
 #include "core/queue/dest_core.h"
 #include "bpf/queue_util.h"
 

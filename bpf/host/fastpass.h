@@ -12,6 +12,7 @@
 #ifndef BARLINE_HOST_FP_H
 #define BARLINE_HOST_FP_H
 
+#include "bpf/host/role.h"
 #include "maps/fastpass_maps.h"
 #include "core/fastpass/fastpass_core.h"
 #include "core/queue/classify_core.h"

@@ -7,6 +7,7 @@
 #ifndef BARLINE_HOST_ORDER_H
 #define BARLINE_HOST_ORDER_H
 
+#include "bpf/host/role.h"
 #include "core/order/barrier_core.h"
 #include "bpf/fence_util.h"
 

@@ -12,12 +12,13 @@
 #ifndef BARLINE_HOST_PL2_H
 #define BARLINE_HOST_PL2_H
 
+#include "bpf/host/role.h"
 #include "maps/pl2_maps.h"
-#include "dest.h"
 #include "core/pl2/pl2_core.h"
 #include "core/policy_core.h"
 #include "core/wire_core.h"
 #include "bpf/queue_util.h"
+#include "bpf/host/dest.h"
 
 /* ---- the pacer's turn ---- */
 

@@ -15,6 +15,13 @@
 #ifndef BARLINE_HOST_RELAY_H
 #define BARLINE_HOST_RELAY_H
 
+#include "bpf/host/role.h"
+#include "core/wire_core.h"
+#include "bpf/bpf_util.h"
+#include "bpf/host/commit.h"
+#include "bpf/host/ring.h"
+#include "bpf/host/run.h"
+
 static __always_inline enum bl_reason on_relayed(struct xdp_md *ctx, struct run *r)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;

@@ -7,10 +7,11 @@
 #ifndef BARLINE_HOST_SWEEP_H
 #define BARLINE_HOST_SWEEP_H
 
-#include "dest.h"
-#include "fastpass.h"
-#include "pl2.h"
-#include "top_keep.h"
+#include "bpf/host/role.h"
+#include "bpf/host/dest.h"
+#include "bpf/host/fastpass.h"
+#include "bpf/host/pl2.h"
+#include "bpf/host/top_keep.h"
 
 #define BL_SWEEP_STEP 16 /* numbers that one turn looks at */
 /* who waits for an answer is looked at no more often for its age */

@@ -8,9 +8,10 @@
 #ifndef BARLINE_HOST_TOP_H
 #define BARLINE_HOST_TOP_H
 
-#include "top_pace.h"
-#include "top_rx.h"
-#include "top_tx.h"
+#include "bpf/host/role.h"
+#include "bpf/host/top_pace.h"
+#include "bpf/host/top_rx.h"
+#include "bpf/host/top_tx.h"
 
 /**
  * bl_top_came - a frame for bl0's address came, under policy top. Returns the reason; BL_R_NONE:

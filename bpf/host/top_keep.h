@@ -11,10 +11,11 @@
 #ifndef BARLINE_HOST_TOP_KEEP_H
 #define BARLINE_HOST_TOP_KEEP_H
 
+#include "bpf/host/role.h"
 #include "maps/top_maps.h"
-#include "dest.h"
-#include "bpf/queue_util.h"
 #include "core/top/top_core.h"
+#include "bpf/queue_util.h"
+#include "bpf/host/dest.h"
 
 static __always_inline void bl_bit_set(__u64 *bits, __u32 i)
 {

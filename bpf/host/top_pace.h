@@ -6,7 +6,8 @@
 #ifndef BARLINE_HOST_TOP_PACE_H
 #define BARLINE_HOST_TOP_PACE_H
 
-#include "top_rx.h"
+#include "bpf/host/role.h"
+#include "bpf/host/top_rx.h"
 
 /* a flow that goes without tokens is looked at that often, whether it has ended */
 #define BL_TOP_OUTSIDE_NS 100000000ULL

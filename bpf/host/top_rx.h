@@ -6,7 +6,8 @@
 #ifndef BARLINE_HOST_TOP_RX_H
 #define BARLINE_HOST_TOP_RX_H
 
-#include "top_tx.h"
+#include "bpf/host/role.h"
+#include "bpf/host/top_tx.h"
 
 /* ---- signals ---- */
 

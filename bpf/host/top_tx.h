@@ -10,9 +10,10 @@
 #ifndef BARLINE_HOST_TOP_TX_H
 #define BARLINE_HOST_TOP_TX_H
 
-#include "top_keep.h"
+#include "bpf/host/role.h"
 #include "core/queue/classify_core.h"
 #include "core/top/top_token_core.h"
+#include "bpf/host/top_keep.h"
 
 #define BL_TOP_IP4_OFF sizeof(struct ethhdr)
 /* what bl_top_key_of() looks at */

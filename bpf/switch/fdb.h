@@ -3,6 +3,7 @@
 #ifndef BARLINE_SWITCH_FDB_H
 #define BARLINE_SWITCH_FDB_H
 
+#include "bpf/role.h"
 #include "core/wire_core.h"
 
 /** bl_fdb_port - port that an Ethernet address is behind, or -1. */

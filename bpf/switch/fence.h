@@ -12,6 +12,7 @@
 #ifndef BARLINE_SWITCH_ORDER_H
 #define BARLINE_SWITCH_ORDER_H
 
+#include "bpf/role.h"
 #include "core/order/barrier_core.h"
 #include "bpf/fence_util.h"
 

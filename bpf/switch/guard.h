@@ -16,7 +16,12 @@
 #ifndef BARLINE_SWITCH_GUARD_H
 #define BARLINE_SWITCH_GUARD_H
 
+#include "bpf/role.h"
 #include <linux/pkt_cls.h>
+#include "core/wire_core.h"
+#include "core/order/hop_core.h"
+#include "bpf/bpf_util.h"
+#include "bpf/switch/run.h"
 
 /* Whether @f's barriers promise nothing to anybody; a host's own are its clock's. */
 static __always_inline int promises_nothing(const struct bl_frame *f)

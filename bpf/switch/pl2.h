@@ -20,11 +20,12 @@
 #ifndef BARLINE_SWITCH_RSV_H
 #define BARLINE_SWITCH_RSV_H
 
+#include "bpf/role.h"
 #include "maps/pl2_switch_maps.h"
 #include "core/pl2/pl2_switch_core.h"
-#include "fdb.h"
 #include "bpf/bpf_util.h"
-#include "queue.h"
+#include "bpf/switch/fdb.h"
+#include "bpf/switch/queue.h"
 
 /*
  * beside a reason: the answer is redirected; queues are concerned, which bl_rsv_answer() sees to,

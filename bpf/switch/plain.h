@@ -14,9 +14,13 @@
 #ifndef BARLINE_SWITCH_PLAIN_H
 #define BARLINE_SWITCH_PLAIN_H
 
+#include "bpf/role.h"
 #include "core/queue/classify_core.h"
-#include "queue.h"
-#include "pl2.h"
+#include "bpf/switch/pl2.h"
+#include "bpf/switch/queue.h"
+#include "bpf/switch/route.h"
+#include "bpf/switch/run.h"
+#include "bpf/switch/top.h"
 
 /*
  * Output port by Linux's routing tables, or the kernel's business. On success the frame has its new

@@ -11,9 +11,10 @@
 #ifndef BARLINE_SWITCH_PORT_H
 #define BARLINE_SWITCH_PORT_H
 
+#include "bpf/role.h"
 #include "core/queue/port_core.h"
 #include "bpf/queue_util.h"
-#include "top.h"
+#include "bpf/switch/top.h"
 
 static __always_inline int bl_port_metered(__u32 port)
 {

@@ -23,6 +23,11 @@
 #ifndef BARLINE_SWITCH_HOMING_H
 #define BARLINE_SWITCH_HOMING_H
 
+#include "bpf/role.h"
+#include "core/order/barrier_core.h"
+#include "bpf/bpf_util.h"
+#include "bpf/switch/run.h"
+
 /*
  * A frame of port @in on CPU @cpu, which may be the wrong one. Returns BL_R_NONE: it is handled
  * here, at home, and nothing is on its way there; BL_R_STEERED: it goes there; or why it cannot.

@@ -13,10 +13,11 @@
 #ifndef BARLINE_SWITCH_TOKEN_H
 #define BARLINE_SWITCH_TOKEN_H
 
+#include "bpf/role.h"
 #include "maps/top_token_maps.h"
 #include "core/queue/classify_core.h"
-#include "bpf/queue_util.h"
 #include "core/top/top_token_core.h"
+#include "bpf/queue_util.h"
 
 static __always_inline const struct bl_token_cfg *bl_token_on(void)
 {

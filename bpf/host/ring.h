@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Rings of endpoints, and processes that sleep. BPF side only. */
+#ifndef BARLINE_HOST_RING_H
+#define BARLINE_HOST_RING_H
+
+#include "bpf/host/role.h"
+#include "core/wire_core.h"
+#include "bpf/bpf_util.h"
+#include "bpf/host/run.h"
+
+/* Lower wake.next or next_c to @until; what pairs with it is written at struct bl_wake. */
+static __always_inline void lower_next(__u64 *next, __u64 until)
+{
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		__u64 cur = BL_READ_ONCE(*next);
+
+		if (cur <= until || __sync_val_compare_and_swap(next, cur, until) == cur)
+			return;
+	}
+}
+
+/* room: a constant. Returns 0, or -1 if the ring is full. */
+static __always_inline int append(void *ctx, const int skb, struct run *r, void *ring,
+				  const __u32 room, __u64 flags)
+{
+	struct bl_rec *rec = bpf_ringbuf_reserve(ring, room, 0);
+	__u64 last = r->f.body_len, max = room - sizeof(*rec);
+	__u32 off = r->f.hdr_off + sizeof(struct bl_hdr);
+	long err = 0;
+
+	if (!rec)
+		return -1;
+	rec->ts = r->ts;
+	rec->psn = r->f.psn;
+	rec->sport = r->f.sport;
+	rec->opcode = r->f.opcode;
+	rec->flags = r->f.flags;
+	__builtin_memcpy(rec->saddr, r->saddr, 16);
+	rec->len = r->f.body_len;
+	rec->relayed = r->relayed;
+	/*
+	 * 64 bits, and the register that is checked is the one that is used: what Linux 6.1 needs
+	 * to see a length of 1 to max
+	 */
+	last--;
+	BL_SEEN(last);
+	if (last < max) {
+		BL_SEEN(last);
+		if (skb)
+			err = bpf_skb_load_bytes(ctx, off, rec + 1, last + 1);
+		else
+			err = bpf_xdp_load_bytes(ctx, off, rec + 1, last + 1);
+	}
+	if (err)
+		rec->len = 0; /* cannot happen: the parser saw these bytes; an empty body is refused
+				 as malformed by the reader */
+	bpf_ringbuf_submit(rec, flags);
+	return 0;
+}
+
+/*
+ * An empty record, thrown away: its commit is what wakes. Returns 0, or -1 if there is no room, and
+ * then the sleeper has enough to wake up for.
+ */
+static __always_inline int wake_ring(void *ring)
+{
+	void *rec = bpf_ringbuf_reserve(ring, 8, 0);
+
+	if (!rec)
+		return -1;
+	bpf_ringbuf_discard(rec, BPF_RB_FORCE_WAKEUP);
+	return 0;
+}
+
+/*
+ * Whom a frame that asks for an answer is for is not here any more. Who left in order holds nobody
+ * up: it is answered as if it had stored the frame and left after that. Who died is not answered
+ * for, nor is a life of before that: what they have not acknowledged is taken back when they are
+ * announced (1Pipe 5.2).
+ */
+static __always_inline enum bl_reason not_here(const struct bl_ep_slot *ep, const struct run *r,
+					       enum bl_reason why)
+{
+	return bl_op_asks(r->f.opcode) && r->life && r->life == ep->left ? BL_R_LEFT : why;
+}
+
+/* Append the frame to the ring of the endpoint that it is for. */
+static __always_inline enum bl_reason store(void *ctx, const int skb, struct run *r)
+{
+	__u32 i = (__u16)(r->f.dport - r->cfg->port_base), slot, key, zero = 0;
+	const struct bl_ep_slot *ep = bpf_map_lookup_elem(&eps, &i);
+	struct bl_wake *w = bpf_map_lookup_elem(&wake, &zero);
+	__u64 until, *upto, flags = BPF_RB_NO_WAKEUP;
+	const __u64 *a, *d = (const __u64 *)r->daddr;
+	int full, timed = bl_op_timed(r->f.opcode);
+	void *ring;
+
+	if (!ep || !w)
+		return BL_R_NO_ENDPOINT;
+	a = (const __u64 *)ep->addr;
+	if ((a[0] | a[1]) && (a[0] != d[0] || a[1] != d[1]))
+		return BL_R_NO_ENDPOINT;
+	if (BL_READ_ONCE(ep->active) != BL_EP_ACTIVE)
+		return not_here(ep, r, BL_R_NO_ENDPOINT);
+	if (r->f.body_len > BL_BODY_MAX)
+		return BL_R_TOO_BIG;
+	/*
+	 * a RECALL for a life that has ended: there is nothing to take out, and who failed owes no
+	 * answer (docs/reliable.md)
+	 */
+	if (bl_op_asks(r->f.opcode) && r->life != ep->life)
+		return not_here(ep, r, BL_R_WRONG_LIFE);
+	slot = ep->slot;
+	key = slot;
+	ring = bpf_map_lookup_elem(&rings, &key);
+	if (!ring)
+		return BL_R_NO_ENDPOINT;
+	BL_SEEN(slot);
+	slot &= BL_EPS_MAX - 1;
+	/*
+	 * A sleeper with nothing to deliver wants to be woken when the barrier passes its first
+	 * message; other frames (credits, probes) concern it at once.
+	 */
+	if (!timed && BL_READ_ONCE(w->ep[slot].until) != BL_TIME_NONE)
+		flags = BPF_RB_FORCE_WAKEUP;
+	if (r->f.body_len <= BL_REC_SMALL - sizeof(struct bl_rec))
+		full = append(ctx, skb, r, ring, BL_REC_SMALL, flags);
+	else if (r->f.body_len <= BL_REC_FULL - sizeof(struct bl_rec))
+		full = append(ctx, skb, r, ring, BL_REC_FULL, flags);
+	else
+		full = append(ctx, skb, r, ring, BL_REC_JUMBO, flags);
+	if (full)
+		return BL_R_RING_FULL;
+	/*
+	 * Read after the commit, which is an atomic exchange. Pairs with the sleeper, who sets
+	 * until, fences, and looks at its ring once more: one of the two sees the other.
+	 */
+	upto = r->f.opcode == BL_OP_PREP ? &w->ep[slot].until_c : &w->ep[slot].until;
+	until = BL_READ_ONCE(*upto);
+	if (until == BL_TIME_NONE || flags == BPF_RB_FORCE_WAKEUP)
+		return BL_R_STORED;
+	if (!timed)
+		wake_ring(ring);
+	else if (r->ts < until && __sync_val_compare_and_swap(upto, until, r->ts) == until)
+		lower_next(r->f.opcode == BL_OP_PREP ? &w->next_c : &w->next, r->ts);
+	return BL_R_STORED;
+}
+
+struct waking {
+	struct bl_wake *w;
+	__u64 barrier;
+	__u64 next;
+	__u64 commit; /* 1: it is the commit barrier that has passed @barrier */
+};
+
+static long wake_one(__u32 slot, struct waking *k)
+{
+	__u64 until, *upto;
+	__u32 key = slot;
+	void *ring;
+
+	if (slot >= BL_EPS_MAX)
+		return 1;
+	upto = k->commit ? &k->w->ep[slot].until_c : &k->w->ep[slot].until;
+	until = BL_READ_ONCE(*upto);
+	if (until >= BL_WAKE_ON_DATA)
+		return 0;
+	if (until >= k->barrier) {
+		k->next = bl_min64(k->next, until);
+		return 0;
+	}
+	if (__sync_val_compare_and_swap(upto, until, BL_TIME_NONE) != until)
+		return 0; /* it woke up by itself, or its until was lowered: then next was, too */
+	ring = bpf_map_lookup_elem(&rings, &key);
+	if (ring && !wake_ring(ring))
+		k->w->ep[slot].woken++;
+	return 0;
+}
+
+static __always_inline void wake_below(__u64 barrier, int commit)
+{
+	struct waking k = { .barrier = barrier, .next = BL_TIME_NONE, .commit = commit };
+	__u32 zero = 0;
+	__u64 *next;
+
+	k.w = bpf_map_lookup_elem(&wake, &zero);
+	if (!k.w)
+		return;
+	next = commit ? &k.w->next_c : &k.w->next;
+	if (BL_READ_ONCE(*next) >= barrier)
+		return;
+	/* emptied before the scan, by a full barrier */
+	__sync_lock_test_and_set(next, BL_TIME_NONE);
+	bpf_loop(BL_EPS_MAX, wake_one, &k, 0);
+	if (k.next != BL_TIME_NONE)
+		lower_next(next, k.next);
+}
+
+#endif
