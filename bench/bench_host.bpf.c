@@ -17,7 +17,7 @@
 __u32 bench_seq, bench_len, bench_flow;
 __u8 bench_token[64];
 
-static __always_inline int fresh(struct xdp_md *ctx)
+static __always_inline int make_fresh_token(struct xdp_md *ctx)
 {
 	__u32 seq = bench_seq++;
 	struct bl_top_hdr *h;
@@ -38,7 +38,7 @@ static __always_inline int fresh(struct xdp_md *ctx)
 SEC("xdp")
 int bare_token(struct xdp_md *ctx)
 {
-	return fresh(ctx) ? XDP_ABORTED : XDP_TX;
+	return make_fresh_token(ctx) ? XDP_ABORTED : XDP_TX;
 }
 
 SEC("xdp")
@@ -46,11 +46,11 @@ int host_token(struct xdp_md *ctx)
 {
 	int slot;
 
-	if (fresh(ctx))
+	if (make_fresh_token(ctx))
 		return XDP_ABORTED;
 	slot = bl_slot_alloc();
 	if (slot < 0 ||
 	    bl_queue_put(BL_HOLD_QUEUE(bench_flow, 1), BL_RING_ENTRY((__u32)slot, bench_len), 0))
 		return XDP_ABORTED;
-	return on_nic(ctx);
+	return on_nic_frame(ctx);
 }

@@ -31,7 +31,7 @@ __u8 bench_ttl;
  * Next turn: returns the ingress port, or -1 if the frame is not the one that it should be. @hdr:
  * where struct bl_hdr is.
  */
-static __always_inline int next(struct xdp_md *ctx, __u32 hdr, int link)
+static __always_inline int next_frame(struct xdp_md *ctx, __u32 hdr, int link)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	__u32 turn = bench_turn, port, to;
@@ -84,7 +84,7 @@ static __always_inline int next_rsv(struct xdp_md *ctx)
 		return -1;
 	to = to == port ? (to + 1) & (bench_ports - 1) : to;
 	bench_turn = turn * 1664525 + 1013904223;
-	/* whole words, see next() */
+	/* whole words, see next_frame() */
 	bl_store64((__u8 *)h + 16, (__u64)turn << 16 | BL_OPCODE_BYTE(BL_OP_RSV) << 8);
 	*(__u16 *)(body->mac + 4) = BL_BE16(to);
 	body->flags = 0;
@@ -121,7 +121,7 @@ static __always_inline int next_token(struct xdp_md *ctx, __u16 port)
 SEC("xdp")
 int bare_redirect(struct xdp_md *ctx)
 {
-	int port = next(ctx, DATA_HDR, 0);
+	int port = next_frame(ctx, DATA_HDR, 0);
 
 	return bpf_redirect_map(&sw_tx, (port + 1) & (bench_ports - 1), XDP_ABORTED);
 }
@@ -129,13 +129,13 @@ int bare_redirect(struct xdp_md *ctx)
 SEC("xdp")
 int bare_drop(struct xdp_md *ctx)
 {
-	return next(ctx, LINK_HDR, 1) < 0 ? XDP_ABORTED : XDP_DROP;
+	return next_frame(ctx, LINK_HDR, 1) < 0 ? XDP_ABORTED : XDP_DROP;
 }
 
 SEC("xdp")
 int bare_broadcast(struct xdp_md *ctx)
 {
-	if (next(ctx, LINK_HDR, 1) < 0)
+	if (next_frame(ctx, LINK_HDR, 1) < 0)
 		return XDP_ABORTED;
 	return bpf_redirect_map(&sw_tx, 0, BPF_F_BROADCAST);
 }
@@ -143,7 +143,7 @@ int bare_broadcast(struct xdp_md *ctx)
 SEC("xdp")
 int bare_pass(struct xdp_md *ctx)
 {
-	return next(ctx, DATA_HDR, 0) < 0 ? XDP_ABORTED : XDP_PASS;
+	return next_frame(ctx, DATA_HDR, 0) < 0 ? XDP_ABORTED : XDP_PASS;
 }
 
 /* The least that a router does: look up, decrement, two addresses, redirect. */
@@ -153,7 +153,7 @@ int bare_fib(struct xdp_md *ctx)
 	struct bpf_fib_lookup fib = { .family = BL_AF_INET,
 				      .ifindex = ctx->ingress_ifindex,
 				      .l4_protocol = BL_UDP };
-	int port = next(ctx, DATA_HDR, 0);
+	int port = next_frame(ctx, DATA_HDR, 0);
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	struct ethhdr *eth = data;
 	struct iphdr *ip = (void *)(eth + 1);
@@ -169,48 +169,49 @@ int bare_fib(struct xdp_md *ctx)
 	fib.dport = udp->dest;
 	if (bpf_fib_lookup(ctx, &fib, sizeof(fib), 0) != BPF_FIB_LKUP_RET_SUCCESS)
 		return XDP_ABORTED;
-	ttl_v4(ip);
+	decrement_ttl_v4(ip);
 	__builtin_memcpy(eth->h_dest, fib.dmac, 6);
 	__builtin_memcpy(eth->h_source, fib.smac, 6);
-	port = port_of(fib.ifindex);
+	port = port_of_ifindex(fib.ifindex);
 	return port < 0 ? XDP_ABORTED : bpf_redirect_map(&sw_tx, (__u32)port, XDP_ABORTED);
 }
 
-static __always_inline int whole_switch(struct xdp_md *ctx, int port)
+static __always_inline int run_switch(struct xdp_md *ctx, int port)
 {
-	return port_of(ctx->ingress_ifindex) < 0 ? XDP_ABORTED : on_port(ctx, port);
+	return port_of_ifindex(ctx->ingress_ifindex) < 0 ? XDP_ABORTED : on_port_frame(ctx, port);
 }
 
 SEC("xdp")
 int switch_data(struct xdp_md *ctx)
 {
-	return whole_switch(ctx, next(ctx, DATA_HDR, 0));
+	return run_switch(ctx, next_frame(ctx, DATA_HDR, 0));
 }
 
 SEC("xdp")
 int switch_beacon(struct xdp_md *ctx)
 {
-	return whole_switch(ctx, next(ctx, LINK_HDR, 1));
+	return run_switch(ctx, next_frame(ctx, LINK_HDR, 1));
 }
 
 SEC("xdp")
 int devmap_data(struct xdp_md *ctx)
 {
-	return next(ctx, DATA_HDR, 0) < 0 ? XDP_ABORTED : on_output(ctx, ctx->ingress_ifindex);
+	return next_frame(ctx, DATA_HDR, 0) < 0 ? XDP_ABORTED
+						: on_output_frame(ctx, ctx->ingress_ifindex);
 }
 
 /* A clone that is sent, by a port of set 0: its barrier has risen each time. */
 SEC("xdp")
 int devmap_clone(struct xdp_md *ctx)
 {
-	int port = next(ctx, LINK_HDR, 1);
+	int port = next_frame(ctx, LINK_HDR, 1);
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	struct bl_relay *relay = data + LINK_HDR + sizeof(struct bl_hdr) + sizeof(struct bl_beacon);
 
 	if (port < 0 || (void *)(relay + 1) > end)
 		return XDP_ABORTED;
 	__builtin_memcpy(relay->set[0].barrier, data + LINK_HDR + 6, 6);
-	return on_output(ctx, ctx->ingress_ifindex);
+	return on_output_frame(ctx, ctx->ingress_ifindex);
 }
 
 SEC("xdp")
@@ -224,13 +225,13 @@ int bare_token(struct xdp_md *ctx)
 SEC("xdp")
 int switch_token(struct xdp_md *ctx)
 {
-	return whole_switch(ctx, next_token(ctx, BL_TOP_PORT));
+	return run_switch(ctx, next_token(ctx, BL_TOP_PORT));
 }
 
 SEC("xdp")
 int switch_other(struct xdp_md *ctx)
 {
-	return whole_switch(ctx, next_token(ctx, BL_TOP_PORT - 1));
+	return run_switch(ctx, next_token(ctx, BL_TOP_PORT - 1));
 }
 
 SEC("xdp")
@@ -242,5 +243,5 @@ int bare_rsv(struct xdp_md *ctx)
 SEC("xdp")
 int switch_rsv(struct xdp_md *ctx)
 {
-	return whole_switch(ctx, next_rsv(ctx));
+	return run_switch(ctx, next_rsv(ctx));
 }

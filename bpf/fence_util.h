@@ -14,7 +14,8 @@
  * Whether @a says anything about slots, and may be obeyed; @counter: counts refusals. Orders come
  * one at a time (loader/order/fence.h).
  */
-static __always_inline int bl_fence_may(struct bl_fence_arg *a, struct bl_epoch *e, __u32 counter)
+static __always_inline int bl_fence_validate(struct bl_fence_arg *a, struct bl_epoch *e,
+					     __u32 counter)
 {
 	a->generation = e->generation;
 	if (a->epoch < e->epoch) {
@@ -31,8 +32,8 @@ static __always_inline int bl_fence_may(struct bl_fence_arg *a, struct bl_epoch 
  * A FREEZE, RESUME or EMPTY into its slot. @life: of that input. Returns 1 if the slot is another
  * one now.
  */
-static __always_inline int bl_fence_write(struct bl_fence_arg *a, struct bl_fence_slot *o,
-					  const struct bl_life *life)
+static __always_inline int bl_fence_write_slot(struct bl_fence_arg *a, struct bl_fence_slot *o,
+					       const struct bl_life *life)
 {
 	int res;
 
@@ -52,7 +53,8 @@ static __always_inline int bl_fence_write(struct bl_fence_arg *a, struct bl_fenc
  * Whether what is in the slots has to be obeyed at once. @written: they have changed: a full
  * barrier, so that who sees the number sees the slots.
  */
-static __always_inline int bl_fence_done(struct bl_fence_arg *a, struct bl_epoch *e, __u32 written)
+static __always_inline int bl_fence_publish(struct bl_fence_arg *a, struct bl_epoch *e,
+					    __u32 written)
 {
 	if (a->result)
 		return 0;

@@ -253,7 +253,7 @@ struct bl_scan {
 	struct bl_due_pick pick;
 };
 
-static long bl_scan_one(__u32 i, struct bl_scan *s)
+static long bl_scan_due(__u32 i, struct bl_scan *s)
 {
 	bl_due_consider(&s->pick, i);
 	return 0;
@@ -273,15 +273,15 @@ static __always_inline void bl_due_scan(struct bl_due *due, __u32 n, struct bl_s
 	BL_SEEN(y);
 	s->pick.least ^= x ^ y;
 	s->pick.second = s->pick.least;
-	bpf_loop(n, bl_scan_one, s, 0);
+	bpf_loop(n, bl_scan_due, s, 0);
 }
 
 /*
  * What both kinds of turn note down about a frame in slot @slot that the device map took (@sent) or
  * refused.
  */
-static __always_inline void bl_pace_note(struct bl_pace_page *page, __u32 slot, int sent, __u64 due,
-					 __u64 now)
+static __always_inline void bl_pace_note_frame(struct bl_pace_page *page, __u32 slot, int sent,
+					       __u64 due, __u64 now)
 {
 	struct bl_slot *s = bpf_map_lookup_elem(&slots, &slot);
 	struct bl_queue_hist *h;
@@ -303,7 +303,7 @@ static __always_inline void bl_pace_note(struct bl_pace_page *page, __u32 slot, 
 }
 
 /* When the frame in @slot came. */
-static __always_inline __u64 bl_slot_came(__u32 slot)
+static __always_inline __u64 bl_slot_arrival_ns(__u32 slot)
 {
 	const struct bl_slot *s = bpf_map_lookup_elem(&slots, &slot);
 

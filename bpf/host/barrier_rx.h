@@ -11,12 +11,12 @@
 #include "bpf/host/ring.h"
 #include "bpf/host/run.h"
 
-static __always_inline int tick(struct run *r)
+static __always_inline int update_page_clock(struct run *r)
 {
 	struct bl_host_page *page = r->page;
 	struct bl_now now;
 
-	bl_obey(); /* also without a clock */
+	bl_obey_fences(); /* also without a clock */
 	bl_read_clock(&now);
 	if (!now.ok)
 		return -1;
@@ -30,7 +30,7 @@ static __always_inline enum bl_reason validate_times(struct run *r)
 {
 	struct bl_host_page *page = r->page;
 
-	if (r->f.opcode == BL_OP_BEACON && tick(r))
+	if (r->f.opcode == BL_OP_BEACON && update_page_clock(r))
 		return BL_R_CLOCK_VOID;
 	r->b = bl_ext48(r->f.b, page->now_ns);
 	r->c = bl_ext48(r->f.c, page->now_ns);
@@ -38,7 +38,7 @@ static __always_inline enum bl_reason validate_times(struct run *r)
 	if (r->b <= page->limit_ns && r->c <= page->limit_ns && r->ts <= page->limit_ns)
 		return BL_R_NONE;
 	if (r->f.opcode != BL_OP_BEACON) {
-		if (tick(r))
+		if (update_page_clock(r))
 			return BL_R_CLOCK_VOID;
 		r->b = bl_ext48(r->f.b, page->now_ns);
 		r->c = bl_ext48(r->f.c, page->now_ns);
@@ -99,7 +99,7 @@ __attribute__((noinline)) int bl_publish(__u32 lanes, __u64 b, __u64 c)
 	return 0;
 }
 
-static __always_inline void publish(const struct run *r)
+static __always_inline void publish_barriers(const struct run *r)
 {
 	if (r->f.lanes) /* 0: its barriers are not this link's */
 		bl_publish((__u32)r->f.lane | (__u32)r->f.lanes << 8, r->b, r->c);

@@ -10,14 +10,14 @@
 #include "bpf/bpf_util.h"
 #include "bpf/host/run.h"
 
-struct least {
+struct inflight_min {
 	__u64 b, c;
 	__u64 last; /* C that was sent before */
 	__u32 neps;
 	__u32 but; /* slot whose line is left out */
 };
 
-static long least_inflight(__u32 slot, struct least *m)
+static long least_inflight(__u32 slot, struct inflight_min *m)
 {
 	struct bl_inflight *line;
 	struct bl_rwin *w;
@@ -39,7 +39,7 @@ static long least_inflight(__u32 slot, struct least *m)
  * Write a promise of @b down, which is ahead of @bus. Returns what may be promised: without luck
  * against other CPUs, the clock.
  */
-static __always_inline __u64 promise(struct bl_host_page *page, __u64 bus, __u64 b)
+static __always_inline __u64 record_promise(struct bl_host_page *page, __u64 bus, __u64 b)
 {
 	int i;
 
@@ -67,10 +67,10 @@ static __always_inline __u64 promise(struct bl_host_page *page, __u64 bus, __u64
 static __always_inline void host_barriers(struct run *r, const struct bl_now *now, __u32 slot,
 					  __u64 claim)
 {
-	struct least m = { .c = BL_TIME_NONE,
-			   .last = BL_READ_ONCE(r->page->sent_commit),
-			   .neps = r->cfg->neps,
-			   .but = claim ? slot : BL_EPS_MAX };
+	struct inflight_min m = { .c = BL_TIME_NONE,
+				  .last = BL_READ_ONCE(r->page->sent_commit),
+				  .neps = r->cfg->neps,
+				  .but = claim ? slot : BL_EPS_MAX };
 	struct bl_host_page *page = r->page;
 	__u64 fence = 0, ahead = 0;
 
@@ -79,7 +79,7 @@ static __always_inline void host_barriers(struct run *r, const struct bl_now *no
 		ahead = r->cfg->ahead_ns;
 	m.b = bl_promise(now->bus, ahead, BL_READ_ONCE(page->promised), claim);
 	if (m.b > now->bus)
-		m.b = promise(page, now->bus, m.b);
+		m.b = record_promise(page, now->bus, m.b);
 	if (claim)
 		m.b = bl_min64(m.b, claim);
 	__sync_lock_test_and_set(&fence, 1);

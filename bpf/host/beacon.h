@@ -66,7 +66,7 @@ __attribute__((noinline)) int bl_host_beat(struct xdp_md *ctx, __u64 now)
  * A frame has come out of bl0. This host's beacon is the pacer's: from the network none comes here
  * (bl_host_xdp keeps them), and what applications send leaves by bl0. Everything else is theirs.
  */
-static __always_inline int bl_lift(struct __sk_buff *skb)
+static __always_inline int bl_lift_beacon(struct __sk_buff *skb)
 {
 	void *data = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
 	__u32 zero = 0;

@@ -37,8 +37,8 @@
 #define BL_HDR_OFF_MAX (sizeof(struct ethhdr) + 4 + sizeof(struct ipv6hdr) + sizeof(struct udphdr))
 
 /* The first @len bytes after the header; NULL: it is too short. */
-static __always_inline const __u8 *body_of(const void *data, const void *end, const struct run *r,
-					   __u32 len)
+static __always_inline const __u8 *frame_body(const void *data, const void *end,
+					      const struct run *r, __u32 len)
 {
 	__u32 off = r->f.hdr_off;
 	const __u8 *body;
@@ -53,18 +53,18 @@ static __always_inline const __u8 *body_of(const void *data, const void *end, co
 /* What a PREP or an ACK has after its header; NULL: too short. */
 static __always_inline const __u8 *ack_body(const void *data, const void *end, const struct run *r)
 {
-	return body_of(data, end, r, BL_ACK_BODY);
+	return frame_body(data, end, r, BL_ACK_BODY);
 }
 
 /*
  * Which life of its receiver a PREP or a RECALL is for. Returns 0, or -1: it has no room to say so.
  */
-static __always_inline int named_life(const void *data, const void *end, struct run *r)
+static __always_inline int read_named_life(const void *data, const void *end, struct run *r)
 {
 	const __u8 *body;
 
 	if (r->f.opcode == BL_OP_RECALL) {
-		body = body_of(data, end, r, sizeof(struct bl_recall));
+		body = frame_body(data, end, r, sizeof(struct bl_recall));
 		if (!body)
 			return -1;
 		r->life = BL_BE16(((const struct bl_recall *)body)->life);
@@ -83,19 +83,19 @@ static __always_inline int named_life(const void *data, const void *end, struct 
  * rejoins, who was announced as failed and lives) must not be told that it is stored: the message
  * would be late here, and he would believe it committed.
  */
-static __always_inline int prep_late(const struct run *r)
+static __always_inline int prep_is_late(const struct run *r)
 {
 	return r->f.opcode == BL_OP_PREP && r->ts < BL_READ_ONCE(r->page->commit);
 }
 
 /* ---- the window ---- */
 
-struct advance {
+struct head_advance {
 	__u32 slot;
 	__u32 pad;
 };
 
-static long advance_one(__u32 i, struct advance *a)
+static long advance_window_head(__u32 i, struct head_advance *a)
 {
 	__u32 slot = a->slot;
 	struct bl_inflight *line = bpf_map_lookup_elem(&inflight, &slot);
@@ -113,7 +113,7 @@ static __always_inline enum bl_reason close_slot(__u32 slot, const struct bl_ack
 {
 	struct bl_inflight *line = bpf_map_lookup_elem(&inflight, &slot);
 	struct bl_rwin *win = bpf_map_lookup_elem(&windows, &slot);
-	struct advance adv = { .slot = slot };
+	struct head_advance adv = { .slot = slot };
 	__u32 zero = 0, head;
 	struct bl_wake *w;
 	struct bl_rslot *s;
@@ -130,7 +130,7 @@ static __always_inline enum bl_reason close_slot(__u32 slot, const struct bl_ack
 	if (!bl_rslot_close(s, a->slot))
 		return BL_R_ACK_REPEATED;
 	head = bl_rwin_head(BL_READ_ONCE(line->state));
-	bpf_loop(BL_RWIN, advance_one, &adv, 0);
+	bpf_loop(BL_RWIN, advance_window_head, &adv, 0);
 	*empty = !bl_rwin_used(BL_READ_ONCE(line->state));
 	if (bl_rwin_head(BL_READ_ONCE(line->state)) == head)
 		return BL_R_ACKED;
@@ -166,10 +166,10 @@ static __always_inline void read_ack(const __u8 *body, const struct run *r, cons
  * An endpoint of this host stored a PREP of another one, or had left: no frame, the slot is closed
  * at once.
  */
-static __always_inline void own_ack(struct __sk_buff *skb, struct run *r)
+static __always_inline void ack_local_prep(struct __sk_buff *skb, struct run *r)
 {
 	const __u8 *body = ack_body((void *)(long)skb->data, (void *)(long)skb->data_end, r);
-	__u32 slot = from_endpoint(r);
+	__u32 slot = sender_slot(r);
 	struct bl_ack a;
 	int empty;
 
@@ -183,7 +183,7 @@ static __always_inline void own_ack(struct __sk_buff *skb, struct run *r)
  * The same of a RECALL: the answer goes into the ring of who sent it. Returns whether there was
  * room; else it comes once more.
  */
-static __always_inline int own_recalled(struct __sk_buff *skb, struct run *r)
+static __always_inline int answer_local_recall(struct __sk_buff *skb, struct run *r)
 {
 	__u64 *s = (__u64 *)r->saddr, *d = (__u64 *)r->daddr, a[2] = { s[0], s[1] };
 	__u16 port = r->f.sport;
@@ -196,28 +196,28 @@ static __always_inline int own_recalled(struct __sk_buff *skb, struct run *r)
 	r->f.dport = port;
 	r->f.opcode = BL_OP_RECALLED;
 	r->f.flags = BL_HOP_HOST | BL_F_LANES(1);
-	return store(skb, 1, r) == BL_R_STORED;
+	return store_message(skb, 1, r) == BL_R_STORED;
 }
 
 /*
  * What became of a frame of this host for another endpoint of it, @why: STORED, or LEFT, and
  * answered if it asks for that.
  */
-static __always_inline enum bl_reason own_answer(struct __sk_buff *skb, struct run *r,
-						 enum bl_reason why)
+static __always_inline enum bl_reason answer_local_frame(struct __sk_buff *skb, struct run *r,
+							 enum bl_reason why)
 {
 	if (why != BL_R_STORED && why != BL_R_LEFT)
 		return why;
 	if (r->f.opcode == BL_OP_PREP)
-		own_ack(skb, r);
-	else if (r->f.opcode == BL_OP_RECALL && own_recalled(skb, r) && why == BL_R_STORED)
+		ack_local_prep(skb, r);
+	else if (r->f.opcode == BL_OP_RECALL && answer_local_recall(skb, r) && why == BL_R_STORED)
 		return BL_R_RECALLED;
 	return why;
 }
 
 /* ---- frames that go back ---- */
 
-static __always_inline void swap_mac(struct ethhdr *eth)
+static __always_inline void swap_mac_addresses(struct ethhdr *eth)
 {
 	__u8 mac[6];
 
@@ -226,7 +226,7 @@ static __always_inline void swap_mac(struct ethhdr *eth)
 	__builtin_memcpy(eth->h_source, mac, 6);
 }
 
-static __always_inline __u16 ip_sum(const struct iphdr *ip)
+static __always_inline __u16 ipv4_checksum(const struct iphdr *ip)
 {
 	const __u16 *w = (const __u16 *)ip;
 	__u32 sum = 0;
@@ -295,9 +295,9 @@ __attribute__((noinline)) int bl_send_back(struct xdp_md *ctx, __u32 l3, __u32 o
 		ip4->tot_len = BL_BE16((__u16)(sizeof(*ip4) + l4_len));
 		ip4->ttl = 64;
 		ip4->check = 0;
-		ip4->check = ip_sum(ip4);
+		ip4->check = ipv4_checksum(ip4);
 	}
-	swap_mac(eth);
+	swap_mac_addresses(eth);
 	port = u->source;
 	u->source = u->dest;
 	u->dest = port;
@@ -320,8 +320,8 @@ __attribute__((noinline)) int bl_send_back(struct xdp_md *ctx, __u32 l3, __u32 o
 }
 
 /* The same for a frame from outside. */
-static __always_inline enum bl_reason answer(struct xdp_md *ctx, const struct run *r,
-					     enum bl_reason why)
+static __always_inline enum bl_reason answer_frame(struct xdp_md *ctx, const struct run *r,
+						   enum bl_reason why)
 {
 	__u32 how = (r->f.v6 ? BL_BACK_V6 : 0) | (r->f.opcode == BL_OP_RECALL ? BL_BACK_RECALL : 0);
 	enum bl_reason res;
@@ -416,7 +416,7 @@ __attribute__((noinline)) int bl_take_ack(struct xdp_md *ctx)
 	body = ack_body(data, end, &r);
 	if (!body)
 		return BL_R_BAD_LENGTH;
-	addresses(&r, data + r.f.l3_off, end);
+	copy_addresses(&r, data + r.f.l3_off, end);
 	d = (const __u64 *)r.daddr;
 	i = (__u16)(r.f.dport - r.cfg->port_base);
 	ep = bpf_map_lookup_elem(&eps, &i);
@@ -432,12 +432,12 @@ __attribute__((noinline)) int bl_take_ack(struct xdp_md *ctx)
 	return why | (empty ? BL_EMPTY : 0);
 }
 
-static __always_inline enum bl_reason on_ack(struct xdp_md *ctx, struct run *r)
+static __always_inline enum bl_reason on_ack_frame(struct xdp_md *ctx, struct run *r)
 {
 	int why = bl_take_ack(ctx);
 
 	if (why != BL_R_BAD_LENGTH)
-		publish(r);
+		publish_barriers(r);
 	return why == (BL_R_ACKED | BL_EMPTY) ? (enum bl_reason)bl_commit(ctx, r->f.l3_off)
 					      : (enum bl_reason)(why & ~BL_EMPTY);
 }

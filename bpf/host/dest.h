@@ -13,7 +13,7 @@
 #define BL_DEST_LOOKS 3 /* of who meets a number that is just being closed */
 
 /* A number that nobody has; 0: there is none. It is closed, or was never used. */
-static __always_inline __u32 bl_number_take(struct bl_due *due)
+static __always_inline __u32 bl_number_alloc(struct bl_due *due)
 {
 	__u32 n;
 
@@ -29,7 +29,7 @@ static __always_inline __u32 bl_number_take(struct bl_due *due)
 }
 
 /* Who has taken a number looks whether the pacer should look for others. */
-static __always_inline void bl_number_taken(struct bl_due *due, __u64 now)
+static __always_inline void bl_number_check_spare(struct bl_due *due, __u64 now)
 {
 	if (bl_pressed(due) && bl_due_next(due, now))
 		bl_pace_ring();
@@ -39,7 +39,7 @@ static __always_inline void bl_number_taken(struct bl_due *due, __u64 now)
  * Number @n is @d's from now on: open, with a pin of the caller's. What its owner is was written
  * before.
  */
-static __always_inline void bl_number_begin(struct bl_hold_dest *d, __u64 now)
+static __always_inline void bl_number_start(struct bl_hold_dest *d, __u64 now)
 {
 	__u32 was;
 
@@ -62,7 +62,7 @@ static __always_inline void bl_number_drop(struct bl_hold_dest *d)
 	bl_dest_unpin(d);
 }
 
-static __always_inline void bl_unpin(__u32 n)
+static __always_inline void bl_number_unpin(__u32 n)
 {
 	struct bl_hold_dest *d = bpf_map_lookup_elem(&hold_macs, &n);
 
@@ -71,7 +71,7 @@ static __always_inline void bl_unpin(__u32 n)
 }
 
 /* Not 0: frames are held for number @n. */
-static __always_inline __u32 bl_held(__u32 n)
+static __always_inline __u32 bl_number_held(__u32 n)
 {
 	return bl_queue_len(BL_HOLD_QUEUE(n, 0)) | bl_queue_len(BL_HOLD_QUEUE(n, 1));
 }
@@ -102,7 +102,7 @@ static __always_inline __u32 bl_number_find(const struct bl_mac_key *key)
 
 /**
  * bl_hold_number - the number of destination @to, given at first sight, with a pin of the caller's,
- * who gives it back by bl_unpin(). 0: there are no more.
+ * who gives it back by bl_number_unpin(). 0: there are no more.
  */
 __attribute__((noinline)) int bl_hold_number(struct bl_mac_key *to, __u64 now)
 {
@@ -125,15 +125,15 @@ __attribute__((noinline)) int bl_hold_number(struct bl_mac_key *to, __u64 now)
 	due = bpf_map_lookup_elem(&hold_due, &zero);
 	if (!due)
 		return 0;
-	n = bl_number_take(due);
+	n = bl_number_alloc(due);
 	d = bpf_map_lookup_elem(&hold_macs, &n);
-	bl_number_taken(due, now);
+	bl_number_check_spare(due, now);
 	if (!n || !d)
 		return 0;
 	__builtin_memcpy(d->mac, key.mac, sizeof(d->mac));
 	__builtin_memcpy(d->upper, key.upper, sizeof(d->upper));
 	d->kind = key.kind;
-	bl_number_begin(d, now);
+	bl_number_start(d, now);
 	/* the update is a barrier: who finds the number finds the address */
 	if (!bpf_map_update_elem(&hold_dests, &key, &n, BPF_NOEXIST))
 		return (int)n;
@@ -142,7 +142,7 @@ __attribute__((noinline)) int bl_hold_number(struct bl_mac_key *to, __u64 now)
 }
 
 /** bl_left - a frame has left number @n's queues. */
-static __always_inline void bl_left(__u32 n, __u64 now)
+static __always_inline void bl_number_left(__u32 n, __u64 now)
 {
 	struct bl_hold_dest *d = bpf_map_lookup_elem(&hold_macs, &n);
 

@@ -146,7 +146,7 @@ static __always_inline __u32 bl_fp_path(struct xdp_md *ctx, const struct bl_hold
 }
 
 /** bl_fp_left - a frame for @dest was handed to the NIC. */
-static __always_inline void bl_fp_left(const struct bl_hold_cfg *cfg, __u32 dest, __u32 column)
+static __always_inline void bl_fp_note_sent(const struct bl_hold_cfg *cfg, __u32 dest, __u32 column)
 {
 	const struct bl_fp_dest *d = bpf_map_lookup_elem(&fp_dests, &dest);
 	struct bl_fp_paths *p;
@@ -166,7 +166,7 @@ static __always_inline void bl_fp_left(const struct bl_hold_cfg *cfg, __u32 dest
  * bl_fp_came - a frame for the application: the path is read, counted and taken out of it. A
  * global function: the verifier looks at it once.
  */
-__attribute__((noinline)) int bl_fp_came(struct xdp_md *ctx)
+__attribute__((noinline)) int bl_fp_frame_in(struct xdp_md *ctx)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	__u32 zero = 0, column = BL_FP_PATHS, l3, *peer;

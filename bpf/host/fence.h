@@ -12,7 +12,7 @@
 #include "bpf/fence_util.h"
 
 /* Before the clock is read: orders that this host has not obeyed yet. */
-__attribute__((noinline)) int bl_obey(void)
+__attribute__((noinline)) int bl_obey_fences(void)
 {
 	__u32 zero = 0;
 	struct bl_host_page *page = bpf_map_lookup_elem(&host_page, &zero);
@@ -41,7 +41,7 @@ int bl_fence(struct bl_fence_arg *a)
 	struct bl_fence_slot *o = bpf_map_lookup_elem(&host_orders, &zero);
 	struct bl_epoch *e = bpf_map_lookup_elem(&epoch, &zero);
 
-	if (!page || !o || !e || !bl_fence_may(a, e, BL_HC_INGRESS))
+	if (!page || !o || !e || !bl_fence_validate(a, e, BL_HC_INGRESS))
 		return 0;
 	switch (a->kind) {
 	case BL_FENCE_FREEZE:
@@ -49,14 +49,14 @@ int bl_fence(struct bl_fence_arg *a)
 		if (a->port)
 			a->result = -BL_ENOENT;
 		else
-			written = bl_fence_write(a, o, &page->life);
+			written = bl_fence_write_slot(a, o, &page->life);
 		break;
 	case BL_FENCE_BAR:
 		o->barred = a->barred[0] & 1;
 		BL_WRITE_ONCE(page->barred, o->barred);
 		written = 1;
 	}
-	if (!bl_fence_done(a, e, written))
+	if (!bl_fence_publish(a, e, written))
 		return 0;
 	BL_WRITE_ONCE(page->limit_ns, 0);
 	return 0;

@@ -71,8 +71,9 @@ __attribute__((noinline)) int bl_hold_refuse(struct xdp_md *ctx)
 }
 
 /* A frame was put into a queue of @dest. Returns 1 if the pacer has to be woken. */
-static __always_inline int bl_held_now(struct xdp_md *ctx, const struct bl_hold_cfg *cfg,
-				       struct bl_due *due, __u32 dest, __u32 policy, __u64 now)
+static __always_inline int bl_hold_note_frame(struct xdp_md *ctx, const struct bl_hold_cfg *cfg,
+					      struct bl_due *due, __u32 dest, __u32 policy,
+					      __u64 now)
 {
 	if (!dest || policy != BL_POLICY_FASTPASS)
 		return bl_due_lower(due, dest, dest ? now : 0);
@@ -81,7 +82,7 @@ static __always_inline int bl_held_now(struct xdp_md *ctx, const struct bl_hold_
 	return bl_due_put(due, dest, now);
 }
 
-static __always_inline enum bl_reason bl_hold(struct xdp_md *ctx)
+static __always_inline enum bl_reason bl_hold_frame(struct xdp_md *ctx)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	__u32 zero = 0, dest = 0, pinned = 0, policy;
@@ -117,12 +118,12 @@ static __always_inline enum bl_reason bl_hold(struct xdp_md *ctx)
 	}
 	why = bl_enqueue(ctx, BL_HOLD_QUEUE(dest, bl_hold_class(&l)), now, BL_HC_HOLD);
 	if (why == BL_R_NONE) {
-		if (bl_held_now(ctx, cfg, due, dest, policy, now))
+		if (bl_hold_note_frame(ctx, cfg, due, dest, policy, now))
 			bl_pace_ring();
 		why = BL_R_HELD;
 	}
 	if (pinned)
-		bl_unpin(pinned);
+		bl_number_unpin(pinned);
 	return why == BL_R_QUEUE_FULL ? BL_R_HOLD_FULL : why;
 }
 
@@ -139,7 +140,7 @@ struct bl_host_turn {
 };
 
 /* The frame that ctx has become leaves by the NIC. Returns 1 if the device map took it. */
-static __always_inline int bl_host_off(struct bl_host_turn *t, __u64 at, __u32 len)
+static __always_inline int bl_host_redirect(struct bl_host_turn *t, __u64 at, __u32 len)
 {
 	if (bpf_redirect_map(&hold_tx, BL_TX_NIC, XDP_ABORTED) != XDP_REDIRECT)
 		return 0;
@@ -151,8 +152,9 @@ static __always_inline int bl_host_off(struct bl_host_turn *t, __u64 at, __u32 l
  * The frame in @entry's slot; @due_ns: when it should have gone; @early: PL2's unsolicited; @dest:
  * Fastpass's destination, on @path; 0: of another policy. The slot stays taken.
  */
-static __always_inline int bl_host_frame(struct xdp_md *ctx, struct bl_host_turn *t, __u32 entry,
-					 __u64 due_ns, __u32 early, __u32 dest, __u32 path)
+static __always_inline int bl_host_send_frame(struct xdp_md *ctx, struct bl_host_turn *t,
+					      __u32 entry, __u64 due_ns, __u32 early, __u32 dest,
+					      __u32 path)
 {
 	__u32 slot = BL_RING_SLOT(entry), len = BL_RING_LEN(entry), column = BL_FP_PATHS;
 	__u64 at = bl_due_of(t->due->free[0], due_ns);
@@ -167,10 +169,10 @@ static __always_inline int bl_host_frame(struct xdp_md *ctx, struct bl_host_turn
 	}
 	if (sent && dest)
 		column = bl_fp_path(ctx, t->cfg, path);
-	sent = sent && bl_host_off(t, at, len);
+	sent = sent && bl_host_redirect(t, at, len);
 	if (sent && dest)
-		bl_fp_left(t->cfg, dest, column);
-	bl_pace_note(t->page, slot, sent, at, t->now);
+		bl_fp_note_sent(t->cfg, dest, column);
+	bl_pace_note_frame(t->page, slot, sent, at, t->now);
 	return bl_done(BL_HC_PACE, sent ? BL_R_PACED : BL_R_REDIRECT_FAILED);
 }
 
@@ -179,8 +181,8 @@ static __always_inline int bl_host_frame(struct xdp_md *ctx, struct bl_host_turn
  * again. Under Fastpass these frames carry no path, and are counted all the same, since the other
  * end counts them.
  */
-static __always_inline int bl_host_at_once(struct xdp_md *ctx, struct bl_host_turn *t, __u32 dest,
-					   __u64 *again)
+static __always_inline int bl_host_send_oldest(struct xdp_md *ctx, struct bl_host_turn *t,
+					       __u32 dest, __u64 *again)
 {
 	__u32 key = BL_HOLD_QUEUE(dest, 0), entry = (__u32)bl_queue_get(key);
 	__u32 counted = t->cfg->policy == BL_POLICY_FASTPASS ? dest : 0;
@@ -192,22 +194,22 @@ static __always_inline int bl_host_at_once(struct xdp_md *ctx, struct bl_host_tu
 	*again = bl_queue_len(key) | bl_queue_len(key + 1) ? (dest ? t->now : 0) : BL_DUE_NEVER;
 	if (!entry)
 		return XDP_DROP;
-	verdict = bl_host_frame(ctx, t, entry, bl_slot_came(BL_RING_SLOT(entry)), 0, counted,
-				BL_FP_NO_PATH);
+	verdict = bl_host_send_frame(ctx, t, entry, bl_slot_arrival_ns(BL_RING_SLOT(entry)), 0,
+				     counted, BL_FP_NO_PATH);
 	bl_slot_free(BL_RING_SLOT(entry));
-	bl_left(dest, t->now);
+	bl_number_left(dest, t->now);
 	return verdict;
 }
 
-static __always_inline int bl_host_pl2(struct xdp_md *ctx, struct bl_host_turn *t, __u32 dest,
-				       __u64 *again)
+static __always_inline int bl_host_pl2_turn(struct xdp_md *ctx, struct bl_host_turn *t, __u32 dest,
+					    __u64 *again)
 {
 	struct bl_pl2_turn p = {};
 	int verdict = XDP_DROP;
 
 	bl_pl2_turn(dest, t->cfg, t->now, &p);
 	if (p.what == BL_DO_RSV && !bl_pl2_build_rsv(ctx, dest)) {
-		int sent = bl_host_off(t, bl_due_of(t->due->free[0], t->now), BL_RSV_LEN);
+		int sent = bl_host_redirect(t, bl_due_of(t->due->free[0], t->now), BL_RSV_LEN);
 
 		if (sent)
 			t->page->emitted++;
@@ -215,27 +217,27 @@ static __always_inline int bl_host_pl2(struct xdp_md *ctx, struct bl_host_turn *
 			t->page->failed++;
 		verdict = bl_done(BL_HC_PACE, sent ? BL_R_PACED : BL_R_REDIRECT_FAILED);
 	} else if (p.what == BL_DO_FRAME) {
-		verdict = bl_host_frame(ctx, t, p.entry, p.due_ns, p.early, 0, BL_FP_NO_PATH);
+		verdict = bl_host_send_frame(ctx, t, p.entry, p.due_ns, p.early, 0, BL_FP_NO_PATH);
 		bl_pl2_sent(dest, t->cfg, t->now, &p);
-		bl_left(dest, t->now);
+		bl_number_left(dest, t->now);
 	}
 	*again = p.next_ns;
 	return verdict;
 }
 
-static __always_inline int bl_host_fastpass(struct xdp_md *ctx, struct bl_host_turn *t, __u32 dest,
-					    __u64 *again)
+static __always_inline int bl_host_fastpass_turn(struct xdp_md *ctx, struct bl_host_turn *t,
+						 __u32 dest, __u64 *again)
 {
 	struct bl_fp_turn p = {};
 	int verdict = XDP_DROP;
 
 	bl_fp_turn(dest, t->cfg, t->now, &p);
 	if (p.what == BL_FP_AT_ONCE)
-		return bl_host_at_once(ctx, t, dest, again);
+		return bl_host_send_oldest(ctx, t, dest, again);
 	if (p.what == BL_FP_FRAME) {
-		verdict = bl_host_frame(ctx, t, p.entry, p.due_ns, 0, dest, p.path);
+		verdict = bl_host_send_frame(ctx, t, p.entry, p.due_ns, 0, dest, p.path);
 		bl_slot_free(BL_RING_SLOT(p.entry));
-		bl_left(dest, t->now);
+		bl_number_left(dest, t->now);
 	}
 	*again = p.next_ns;
 	return verdict;
@@ -245,7 +247,7 @@ static __always_inline int bl_host_fastpass(struct xdp_md *ctx, struct bl_host_t
  * A token or signal of @len bytes that the frame has become leaves, whenever the link is free:
  * tokens have their own pace, and signals are few.
  */
-static __always_inline int bl_host_signal(struct bl_host_turn *t, int len)
+static __always_inline int bl_host_send_signal(struct bl_host_turn *t, int len)
 {
 	int sent = len > 0 && bpf_redirect_map(&hold_tx, BL_TX_NIC, XDP_ABORTED) == XDP_REDIRECT;
 
@@ -256,18 +258,19 @@ static __always_inline int bl_host_signal(struct bl_host_turn *t, int len)
 	return bl_done(BL_HC_PACE, sent ? BL_R_PACED : BL_R_REDIRECT_FAILED);
 }
 
-static __always_inline int bl_host_unscheduled(struct xdp_md *ctx, struct bl_host_turn *t, __u32 n)
+static __always_inline int bl_host_send_unscheduled(struct xdp_md *ctx, struct bl_host_turn *t,
+						    __u32 n)
 {
-	__u32 entry = bl_top_take(n), slot = BL_RING_SLOT(entry), len;
+	__u32 entry = bl_top_take_entry(n), slot = BL_RING_SLOT(entry), len;
 	int verdict;
 
 	if (!entry)
 		return XDP_DROP;
-	len = (__u32)bl_top_trail(slot, BL_RING_LEN(entry), n, 0, 0);
-	verdict = bl_host_frame(ctx, t, BL_RING_ENTRY(slot, len), bl_slot_came(slot), 1, 0,
-				BL_FP_NO_PATH);
+	len = (__u32)bl_top_append_echo(slot, BL_RING_LEN(entry), n, 0, 0);
+	verdict = bl_host_send_frame(ctx, t, BL_RING_ENTRY(slot, len), bl_slot_arrival_ns(slot), 1,
+				     0, BL_FP_NO_PATH);
 	bl_slot_free(slot);
-	bl_left(n, t->now);
+	bl_number_left(n, t->now);
 	return verdict;
 }
 
@@ -275,8 +278,8 @@ static __always_inline int bl_host_unscheduled(struct xdp_md *ctx, struct bl_hos
  * A frame of flow @n whose token could not become it; its echo lies behind it already. Returns 0 if
  * there is none.
  */
-static __always_inline int bl_host_pushed(struct xdp_md *ctx, struct bl_host_turn *t, __u32 n,
-					  int *verdict)
+static __always_inline int bl_host_resend_kept(struct xdp_md *ctx, struct bl_host_turn *t, __u32 n,
+					       int *verdict)
 {
 	struct bl_top_kept *k = bpf_map_lookup_elem(&top_kept, &n);
 	__u64 push, word;
@@ -289,16 +292,16 @@ static __always_inline int bl_host_pushed(struct xdp_md *ctx, struct bl_host_tur
 		return 0;
 	i = bl_lowest(push) & (BL_TOP_KEEP - 1);
 	bl_bit_clear(&k->push, i);
-	word = bl_top_take_out(k, i);
+	word = bl_top_take_kept(k, i);
 	if (!word)
 		return 1; /* it came before it was sent once more */
 	entry = BL_KEPT_ENTRY(word);
-	*verdict =
-		bl_host_frame(ctx, t,
-			      BL_RING_ENTRY(BL_RING_SLOT(entry),
-					    BL_RING_LEN(entry) + (__u32)sizeof(struct bl_top_echo)),
-			      bl_slot_came(BL_RING_SLOT(entry)), 0, 0, BL_FP_NO_PATH);
-	bl_top_put_back(k, i, word);
+	*verdict = bl_host_send_frame(
+		ctx, t,
+		BL_RING_ENTRY(BL_RING_SLOT(entry),
+			      BL_RING_LEN(entry) + (__u32)sizeof(struct bl_top_echo)),
+		bl_slot_arrival_ns(BL_RING_SLOT(entry)), 0, 0, BL_FP_NO_PATH);
+	bl_top_put_kept_back(k, i, word);
 	return 1;
 }
 
@@ -306,7 +309,7 @@ static __always_inline int bl_host_pushed(struct xdp_md *ctx, struct bl_host_tur
  * Flow @n has ended, or has nothing left under another policy: another one may have its number. It
  * is closed.
  */
-__attribute__((noinline)) int bl_host_release(__u32 n)
+__attribute__((noinline)) int bl_host_release_flow(__u32 n)
 {
 	struct bl_hold_dest *d = bpf_map_lookup_elem(&hold_macs, &n);
 
@@ -317,14 +320,14 @@ __attribute__((noinline)) int bl_host_release(__u32 n)
 }
 
 /* A flow that holds nothing may end in this turn, if nobody else is at it. Returns 1: closed. */
-__attribute__((noinline)) int bl_host_close(__u32 n)
+__attribute__((noinline)) int bl_host_close_flow(__u32 n)
 {
 	struct bl_hold_dest *d = bpf_map_lookup_elem(&hold_macs, &n);
 
-	return d && !bl_held(n) && bl_top_flowing(n) && bl_dest_close(d);
+	return d && !bl_number_held(n) && bl_top_flowing(n) && bl_dest_close(d);
 }
 
-__attribute__((noinline)) int bl_host_open(__u32 n)
+__attribute__((noinline)) int bl_host_reopen_flow(__u32 n)
 {
 	struct bl_hold_dest *d = bpf_map_lookup_elem(&hold_macs, &n);
 
@@ -337,13 +340,13 @@ __attribute__((noinline)) int bl_host_open(__u32 n)
  * A number that is a flow's, or any under policy top: what is left from another policy goes at
  * once.
  */
-static __always_inline int bl_host_top(struct xdp_md *ctx, struct bl_host_turn *t, __u32 n,
-				       __u64 *again)
+static __always_inline int bl_host_top_turn(struct xdp_md *ctx, struct bl_host_turn *t, __u32 n,
+					    __u64 *again)
 {
 	struct bl_top_turn d = { .what = BL_TOP_DO_AT_ONCE, .next_ns = BL_DUE_NEVER };
 	int verdict = XDP_DROP;
 
-	if (bl_host_pushed(ctx, t, n, &verdict)) {
+	if (bl_host_resend_kept(ctx, t, n, &verdict)) {
 		*again = t->now;
 		return verdict;
 	}
@@ -351,37 +354,37 @@ static __always_inline int bl_host_top(struct xdp_md *ctx, struct bl_host_turn *
 	 * While it is closed, frames and tokens pass it by: so only when it is about to end, and
 	 * then it is looked at once more.
 	 */
-	d.busy = t->policy == BL_POLICY_TOP || !bl_host_close(n);
+	d.busy = t->policy == BL_POLICY_TOP || !bl_host_close_flow(n);
 	if (t->policy == BL_POLICY_TOP)
 		bl_top_turn(n, t->now, &d);
-	if (d.busy == 2 && bl_host_close(n)) {
+	if (d.busy == 2 && bl_host_close_flow(n)) {
 		d.busy = 0;
 		bl_top_turn(n, t->now, &d);
 	}
 	*again = d.next_ns;
 	if (d.what == BL_TOP_DO_AT_ONCE) {
-		verdict = bl_host_at_once(ctx, t, n, again);
+		verdict = bl_host_send_oldest(ctx, t, n, again);
 		if (*again == BL_DUE_NEVER && bl_top_flowing(n)) {
 			if (t->policy == BL_POLICY_TOP || d.busy) {
 				*again = t->policy == BL_POLICY_TOP ? t->now + BL_TOP_OUTSIDE_NS
 								    : t->now;
 			} else {
-				bl_host_release(n);
+				bl_host_release_flow(n);
 				return verdict;
 			}
 		}
 	} else if (d.what == BL_TOP_DO_UNSCHED) {
-		verdict = bl_host_unscheduled(ctx, t, n);
+		verdict = bl_host_send_unscheduled(ctx, t, n);
 	} else if (d.what == BL_TOP_DO_SYNC || d.what == BL_TOP_DO_STOP ||
 		   d.what == BL_TOP_DO_END) {
-		verdict = bl_host_signal(t, bl_top_build_signal(ctx, n, &d));
+		verdict = bl_host_send_signal(t, bl_top_build_signal(ctx, n, &d));
 		if (d.what == BL_TOP_DO_END) {
-			bl_host_release(n);
+			bl_host_release_flow(n);
 			return verdict;
 		}
 	}
 	if (!d.busy)
-		bl_host_open(n);
+		bl_host_reopen_flow(n);
 	return verdict;
 }
 
@@ -411,27 +414,27 @@ static __always_inline int bl_host_turn(struct xdp_md *ctx)
 	verdict = bl_host_beat(ctx, t.now);
 	len = verdict < 0 ? bl_top_slot(ctx, t.now) : 0;
 	if (len)
-		verdict = bl_host_signal(&t, len);
+		verdict = bl_host_send_signal(&t, len);
 	if (verdict < 0 && again <= t.now && t.due->free[0] <= t.now) {
 		bl_due_take(t.due, s.pick.index);
 		if (s.pick.index)
-			bl_hold_age_of(s.pick.index, t.now);
+			bl_hold_drop_aged(s.pick.index, t.now);
 		if (s.pick.index ==
 		    BL_HOLD_SHARED) /* nobody in particular: no policy can ask for it */
-			verdict = bl_host_at_once(ctx, &t, s.pick.index, &again);
+			verdict = bl_host_send_oldest(ctx, &t, s.pick.index, &again);
 		else if (s.pick.index && !bl_pl2_pending(s.pick.index) &&
 			 (t.policy == BL_POLICY_TOP || bl_top_flowing(s.pick.index)))
-			verdict = bl_host_top(ctx, &t, s.pick.index, &again);
+			verdict = bl_host_top_turn(ctx, &t, s.pick.index, &again);
 		else if (s.pick.index &&
 			 (t.policy == BL_POLICY_PL2 || bl_pl2_pending(s.pick.index)))
-			verdict = bl_host_pl2(ctx, &t, s.pick.index, &again);
+			verdict = bl_host_pl2_turn(ctx, &t, s.pick.index, &again);
 		else if (s.pick.index && t.policy == BL_POLICY_FASTPASS)
-			verdict = bl_host_fastpass(ctx, &t, s.pick.index, &again);
+			verdict = bl_host_fastpass_turn(ctx, &t, s.pick.index, &again);
 		else
-			verdict = bl_host_at_once(ctx, &t, s.pick.index, &again);
+			verdict = bl_host_send_oldest(ctx, &t, s.pick.index, &again);
 		/* whoever waits for an answer that does not come is looked at all the same */
 		if (s.pick.index && again > t.now + BL_HOLD_LOOK_NS)
-			bl_hold_scan(s.pick.index, t.now);
+			bl_hold_schedule_scan(s.pick.index, t.now);
 	}
 	bl_due_end(t.due, &s.pick, again, t.due->free[0]);
 	bl_due_next(t.due, bl_min64(bl_beat_next(), bl_top_next(t.cfg)));
@@ -447,7 +450,7 @@ static __always_inline int bl_host_turn(struct xdp_md *ctx)
  * A frame that is not barline's came in on the NIC: for bl0's address it goes there, everything
  * else is the kernel's.
  */
-static __always_inline enum bl_reason bl_to_app(struct xdp_md *ctx)
+static __always_inline enum bl_reason bl_deliver_to_app(struct xdp_md *ctx)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	__u32 zero = 0;
@@ -458,7 +461,7 @@ static __always_inline enum bl_reason bl_to_app(struct xdp_md *ctx)
 	    bl_mac48(eth->h_dest) != bl_mac48(cfg->mac))
 		return BL_R_NOT_OURS;
 	if (cfg->policy == BL_POLICY_TOP) {
-		enum bl_reason why = (enum bl_reason)bl_top_came(ctx);
+		enum bl_reason why = (enum bl_reason)bl_top_frame_in(ctx);
 
 		return why != BL_R_NONE ? why
 		       : bpf_redirect_map(&hold_tx, BL_TX_APP, XDP_ABORTED) == XDP_REDIRECT
@@ -466,9 +469,9 @@ static __always_inline enum bl_reason bl_to_app(struct xdp_md *ctx)
 			       : BL_R_REDIRECT_FAILED;
 	}
 	if (cfg->policy == BL_POLICY_FASTPASS)
-		bl_fp_came(ctx);
+		bl_fp_frame_in(ctx);
 	else
-		bl_pl2_came(eth->h_source, (__u32)bpf_xdp_get_buff_len(ctx));
+		bl_pl2_frame_in(eth->h_source, (__u32)bpf_xdp_get_buff_len(ctx));
 	return bpf_redirect_map(&hold_tx, BL_TX_APP, XDP_ABORTED) == XDP_REDIRECT
 		       ? BL_R_TO_APP
 		       : BL_R_REDIRECT_FAILED;

@@ -55,7 +55,7 @@ static __always_inline int tc_done(__u32 key, enum bl_reason r)
 
 /* ---- what comes in ---- */
 
-static __always_inline enum bl_reason on_ordered(struct xdp_md *ctx, struct run *r)
+static __always_inline enum bl_reason on_ordered_frame(struct xdp_md *ctx, struct run *r)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	__u32 l3 = r->f.l3_off, off = r->f.hdr_off;
@@ -85,7 +85,7 @@ static __always_inline enum bl_reason on_ordered(struct xdp_md *ctx, struct run 
 			r->page->life.policy = body->policy;
 		bl_port_learn((struct bl_port_regs *)r->page->reg, r->f.lane,
 			      r->f.flags & BL_F_HOP);
-		publish(r);
+		publish_barriers(r);
 		return BL_R_BEACON;
 	}
 	/*
@@ -99,7 +99,7 @@ static __always_inline enum bl_reason on_ordered(struct xdp_md *ctx, struct run 
 	}
 	if (l3 > sizeof(struct ethhdr) + 4)
 		return BL_R_SHORT;
-	addresses(r, data + l3, end);
+	copy_addresses(r, data + l3, end);
 	if (r->f.opcode == BL_OP_DATA) {
 		const struct bl_reg *reg = &r->page->reg[r->f.lane & (BL_LANES_MAX - 1)];
 
@@ -107,35 +107,35 @@ static __always_inline enum bl_reason on_ordered(struct xdp_md *ctx, struct run 
 			bl_count(BL_HC_INGRESS, BL_R_PROMISE_BROKEN);
 	}
 	if (r->f.opcode == BL_OP_ACK)
-		return on_ack(ctx, r);
-	if (bl_op_asks(r->f.opcode) && named_life(data, end, r))
+		return on_ack_frame(ctx, r);
+	if (bl_op_asks(r->f.opcode) && read_named_life(data, end, r))
 		return BL_R_BAD_LENGTH;
-	why = prep_late(r) ? BL_R_PREP_LATE : store(ctx, 0, r);
-	publish(r);
-	return answer(ctx, r, why);
+	why = prep_is_late(r) ? BL_R_PREP_LATE : store_message(ctx, 0, r);
+	publish_barriers(r);
+	return answer_frame(ctx, r, why);
 }
 
 /* What came in on the NIC; of its own for bench/bench_host.bpf.c. */
-static __always_inline int on_nic(struct xdp_md *ctx)
+static __always_inline int on_nic_frame(struct xdp_md *ctx)
 {
 	struct run r = {};
 	enum bl_reason why;
 
-	if (!look_up(&r))
+	if (!lookup_host_maps(&r))
 		return bl_done(BL_HC_INGRESS, BL_R_NOT_OURS);
 	why = bl_parse((void *)(long)ctx->data, (void *)(long)ctx->data_end, r.cfg->port_base,
 		       r.cfg->port_count, &r.f);
 	if (why == BL_R_NONE)
-		why = on_ordered(ctx, &r);
+		why = on_ordered_frame(ctx, &r);
 	else if (why == BL_R_NOT_OURS)
-		why = bl_to_app(ctx);
+		why = bl_deliver_to_app(ctx);
 	return bl_done(BL_HC_INGRESS, why);
 }
 
 SEC("xdp")
 int bl_host_xdp(struct xdp_md *ctx)
 {
-	return on_nic(ctx);
+	return on_nic_frame(ctx);
 }
 
 /* ---- what goes out ---- */
@@ -144,7 +144,7 @@ int bl_host_xdp(struct xdp_md *ctx)
  * The checksum follows the 12 bytes that changed. The helper knows what we cannot see: it leaves a
  * checksum that the device will finish alone, and a frame without one stays without one.
  */
-static __always_inline void fill_single(struct __sk_buff *skb, __u32 off, __u8 *both)
+static __always_inline void fill_frame(struct __sk_buff *skb, __u32 off, __u8 *both)
 {
 	__u8 old[12];
 	__s64 diff;
@@ -156,14 +156,14 @@ static __always_inline void fill_single(struct __sk_buff *skb, __u32 off, __u8 *
 	bpf_l4_csum_replace(skb, off - 2, 0, diff, BPF_F_MARK_MANGLED_0);
 }
 
-struct fill {
+struct barrier_fill {
 	struct __sk_buff *skb;
 	__u32 off, step, end;
 	__u8 both[12]; /* barrier, commit */
 	__u8 pad[4];
 };
 
-static long fill_one(__u32 i, struct fill *f)
+static long fill_segment(__u32 i, struct barrier_fill *f)
 {
 	__u32 off = f->off + i * f->step;
 
@@ -174,7 +174,7 @@ static long fill_one(__u32 i, struct fill *f)
 }
 
 /* The beacon whose header is at @off says how bl0's traffic is admitted, as it is now. */
-static __always_inline void say_policy(struct __sk_buff *skb, __u32 off)
+static __always_inline void write_own_policy(struct __sk_buff *skb, __u32 off)
 {
 	__u32 at = off + sizeof(struct bl_hdr) + __builtin_offsetof(struct bl_beacon, policy);
 	__u8 said = bl_own_policy();
@@ -188,9 +188,9 @@ static __always_inline void say_policy(struct __sk_buff *skb, __u32 off)
  * promises nothing. With UDP GSO one skb holds many frames, gso_size bytes apart; each has a header
  * of its own.
  */
-static __always_inline enum bl_reason on_egress(struct __sk_buff *skb, struct run *r)
+static __always_inline enum bl_reason on_egress_frame(struct __sk_buff *skb, struct run *r)
 {
-	struct fill f = { .skb = skb, .off = r->f.hdr_off, .end = skb->len };
+	struct barrier_fill f = { .skb = skb, .off = r->f.hdr_off, .end = skb->len };
 	__u32 slot = BL_EPS_MAX;
 	__u64 claim = 0;
 	struct bl_now now;
@@ -200,7 +200,7 @@ static __always_inline enum bl_reason on_egress(struct __sk_buff *skb, struct ru
 		if (r->f.opcode != BL_OP_BEACON || skb->mark != r->cfg->beacon_mark)
 			return BL_R_FORGED_BEACON;
 	} else {
-		slot = from_endpoint(r);
+		slot = sender_slot(r);
 		if (slot == BL_EPS_MAX)
 			return BL_R_NOT_ENDPOINT;
 		if (bl_op_answer(r->f.opcode))
@@ -228,23 +228,24 @@ static __always_inline enum bl_reason on_egress(struct __sk_buff *skb, struct ru
 	bl_put48(f.both + 6, r->page->barred ? now.bus - BL_TS_OLD : bl_commit_wire(r->c, now.bus));
 	f.step = skb->gso_size;
 	if (r->f.opcode == BL_OP_BEACON) {
-		fill_one(0, &f);
-		say_policy(skb, f.off);
+		fill_segment(0, &f);
+		write_own_policy(skb, f.off);
 	} else if (f.step) {
-		bpf_loop(BL_GSO_SEGS, fill_one, &f, 0); /* checksums are made after segmentation */
+		bpf_loop(BL_GSO_SEGS, fill_segment, &f,
+			 0); /* checksums are made after segmentation */
 	} else {
-		fill_single(skb, f.off, f.both);
+		fill_frame(skb, f.off, f.both);
 	}
 	skb->queue_mapping = r->cfg->queue + 1;
 	return r->f.opcode == BL_OP_BEACON ? BL_R_BEACON_SENT : BL_R_SENT;
 }
 
-static __always_inline enum bl_reason tc_parse(struct __sk_buff *skb, struct run *r)
+static __always_inline enum bl_reason parse_skb(struct __sk_buff *skb, struct run *r)
 {
 	__u32 want = sizeof(struct ethhdr) + 4 + sizeof(struct ipv6hdr) + sizeof(struct udphdr) +
 		     sizeof(struct bl_hdr) + BL_ACK_BODY;
 
-	if (!look_up(r))
+	if (!lookup_host_maps(r))
 		return BL_R_NOT_OURS;
 	if (want > skb->len)
 		want = skb->len;
@@ -257,10 +258,10 @@ SEC("tc")
 int bl_host_egress(struct __sk_buff *skb)
 {
 	struct run r = {};
-	enum bl_reason why = tc_parse(skb, &r);
+	enum bl_reason why = parse_skb(skb, &r);
 
 	if (why == BL_R_NONE)
-		why = on_egress(skb, &r);
+		why = on_egress_frame(skb, &r);
 	return tc_done(BL_HC_EGRESS, why);
 }
 
@@ -272,7 +273,7 @@ SEC("tc")
 int bl_host_local(struct __sk_buff *skb)
 {
 	struct run r = {};
-	enum bl_reason why = tc_parse(skb, &r);
+	enum bl_reason why = parse_skb(skb, &r);
 
 	if (why == BL_R_NONE) {
 		void *data = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
@@ -283,24 +284,24 @@ int bl_host_local(struct __sk_buff *skb)
 			why = BL_R_CLOCK_VOID;
 		} else if (bl_op_link(r.f.opcode)) {
 			why = BL_R_FORGED_BEACON;
-		} else if (from_endpoint(&r) == BL_EPS_MAX) {
+		} else if (sender_slot(&r) == BL_EPS_MAX) {
 			why = BL_R_NOT_ENDPOINT;
 		} else if (bl_op_answer(r.f.opcode)) {
 			why = BL_R_SENT_ACK;
-		} else if (bl_op_asks(r.f.opcode) && named_life(data, end, &r)) {
+		} else if (bl_op_asks(r.f.opcode) && read_named_life(data, end, &r)) {
 			why = BL_R_BAD_LENGTH;
 		} else if (skb->gso_size || r.f.l3_off > sizeof(struct ethhdr) + 4) {
 			why = BL_R_BAD_LENGTH;
 		} else {
-			addresses(&r, data + r.f.l3_off, end);
+			copy_addresses(&r, data + r.f.l3_off, end);
 			r.ts = bl_op_timed(r.f.opcode) ? bl_ext48(r.f.ts, now.bus) : 0;
 			if (r.ts > now.limit + r.cfg->ahead_ns)
 				why = BL_R_TS_AHEAD;
 			else
-				why = prep_late(&r) ? BL_R_PREP_LATE : store(skb, 1, &r);
+				why = prep_is_late(&r) ? BL_R_PREP_LATE : store_message(skb, 1, &r);
 			if (why == BL_R_STORED && bl_op_timed(r.f.opcode))
 				BL_WRITE_ONCE(r.page->data_ns, now.bus);
-			why = own_answer(skb, &r, why);
+			why = answer_local_frame(skb, &r, why);
 		}
 	}
 	return tc_done(BL_HC_LOCAL, why);
@@ -311,7 +312,7 @@ int bl_host_local(struct __sk_buff *skb)
 SEC("xdp")
 int bl_hold_xdp(struct xdp_md *ctx)
 {
-	return bl_done(BL_HC_HOLD, bl_hold(ctx));
+	return bl_done(BL_HC_HOLD, bl_hold_frame(ctx));
 }
 
 SEC("xdp")
@@ -352,7 +353,7 @@ int bl_host_hint(struct __sk_buff *skb)
 SEC("tc")
 int bl_host_lift(struct __sk_buff *skb)
 {
-	return bl_lift(skb);
+	return bl_lift_beacon(skb);
 }
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

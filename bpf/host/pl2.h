@@ -184,7 +184,7 @@ __attribute__((noinline)) int bl_pl2_build_rsv(struct xdp_md *ctx, __u32 dest)
 /* ---- what comes in on the NIC ---- */
 
 /** bl_pl2_came - a frame of @len bytes from @mac came for the application. */
-static __always_inline void bl_pl2_came(const __u8 *mac, __u32 len)
+static __always_inline void bl_pl2_frame_in(const __u8 *mac, __u32 len)
 {
 	__u32 zero = 0, n, *known;
 	const struct bl_hold_cfg *cfg = bpf_map_lookup_elem(&hold_cfg, &zero);
@@ -208,12 +208,13 @@ static __always_inline void bl_pl2_came(const __u8 *mac, __u32 len)
 		return;
 	if (c)
 		bl_pl2_arrived(c, len);
-	bl_unpin(n);
+	bl_number_unpin(n);
 }
 
-static __always_inline enum bl_reason bl_pl2_copy(struct bl_due *due, const struct bl_hold_cfg *cfg,
-						  const __u8 *from, const struct bl_pl2_grt *g,
-						  __u64 now)
+static __always_inline enum bl_reason bl_pl2_note_grt_copy(struct bl_due *due,
+							   const struct bl_hold_cfg *cfg,
+							   const __u8 *from,
+							   const struct bl_pl2_grt *g, __u64 now)
 {
 	struct bl_mac_key key = {};
 	struct bl_pl2_coming *c;
@@ -230,7 +231,7 @@ static __always_inline enum bl_reason bl_pl2_copy(struct bl_due *due, const stru
 	by = c ? bl_pl2_announce(c, cfg, g, now) : 0;
 	if (by && bl_due_put(due, n, by))
 		bl_pace_ring();
-	bl_unpin(n);
+	bl_number_unpin(n);
 	return BL_R_GRT_COPY;
 }
 
@@ -274,7 +275,7 @@ __attribute__((noinline)) int bl_pl2_link(struct xdp_md *ctx, __u32 off, __u32 o
 	dest = BL_PL2_COOKIE_DEST(BL_BE16(body->cookie));
 	__builtin_memcpy(mac, body->mac, 6);
 	if (g.flags & BL_GRT_COPY)
-		return bl_pl2_copy(due, cfg, mac, &g, now);
+		return bl_pl2_note_grt_copy(due, cfg, mac, &g, now);
 	d = bpf_map_lookup_elem(&pl2_dests, &dest);
 	who = bpf_map_lookup_elem(&hold_macs, &dest);
 	if (!d || !who || !dest || !bl_dest_pin(who))

@@ -22,7 +22,7 @@
 #include "bpf/host/ring.h"
 #include "bpf/host/run.h"
 
-static __always_inline enum bl_reason on_relayed(struct xdp_md *ctx, struct run *r)
+static __always_inline enum bl_reason on_relayed_frame(struct xdp_md *ctx, struct run *r)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	struct bl_now now;
@@ -39,12 +39,12 @@ static __always_inline enum bl_reason on_relayed(struct xdp_md *ctx, struct run 
 	r->ts = bl_op_timed(r->f.opcode) ? bl_ext48(r->f.ts, now.bus) : 0;
 	if (r->ts > now.limit + r->cfg->ahead_ns)
 		return BL_R_TS_AHEAD;
-	addresses(r, data + r->f.l3_off, end);
+	copy_addresses(r, data + r->f.l3_off, end);
 	if (r->f.opcode == BL_OP_ACK)
 		return (enum bl_reason)(bl_take_ack(ctx) & ~BL_EMPTY);
-	if (bl_op_asks(r->f.opcode) && named_life(data, end, r))
+	if (bl_op_asks(r->f.opcode) && read_named_life(data, end, r))
 		return BL_R_BAD_LENGTH;
-	return answer(ctx, r, prep_late(r) ? BL_R_PREP_LATE : store(ctx, 0, r));
+	return answer_frame(ctx, r, prep_is_late(r) ? BL_R_PREP_LATE : store_message(ctx, 0, r));
 }
 
 SEC("xdp")
@@ -53,12 +53,12 @@ int bl_host_relayed(struct xdp_md *ctx)
 	struct run r = { .relayed = 1 };
 	enum bl_reason why;
 
-	if (!look_up(&r))
+	if (!lookup_host_maps(&r))
 		return bl_done(BL_HC_INGRESS, BL_R_NOT_OURS);
 	why = bl_parse((void *)(long)ctx->data, (void *)(long)ctx->data_end, r.cfg->port_base,
 		       r.cfg->port_count, &r.f);
 	if (why == BL_R_NONE)
-		why = on_relayed(ctx, &r);
+		why = on_relayed_frame(ctx, &r);
 	return bl_done(BL_HC_INGRESS, why);
 }
 

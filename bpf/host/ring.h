@@ -22,8 +22,8 @@ static __always_inline void lower_next(__u64 *next, __u64 until)
 }
 
 /* room: a constant. Returns 0, or -1 if the ring is full. */
-static __always_inline int append(void *ctx, const int skb, struct run *r, void *ring,
-				  const __u32 room, __u64 flags)
+static __always_inline int append_record(void *ctx, const int skb, struct run *r, void *ring,
+					 const __u32 room, __u64 flags)
 {
 	struct bl_rec *rec = bpf_ringbuf_reserve(ring, room, 0);
 	__u64 last = r->f.body_len, max = room - sizeof(*rec);
@@ -80,14 +80,14 @@ static __always_inline int wake_ring(void *ring)
  * for, nor is a life of before that: what they have not acknowledged is taken back when they are
  * announced (1Pipe 5.2).
  */
-static __always_inline enum bl_reason not_here(const struct bl_ep_slot *ep, const struct run *r,
-					       enum bl_reason why)
+static __always_inline enum bl_reason absent_reason(const struct bl_ep_slot *ep,
+						    const struct run *r, enum bl_reason why)
 {
 	return bl_op_asks(r->f.opcode) && r->life && r->life == ep->left ? BL_R_LEFT : why;
 }
 
 /* Append the frame to the ring of the endpoint that it is for. */
-static __always_inline enum bl_reason store(void *ctx, const int skb, struct run *r)
+static __always_inline enum bl_reason store_message(void *ctx, const int skb, struct run *r)
 {
 	__u32 i = (__u16)(r->f.dport - r->cfg->port_base), slot, key, zero = 0;
 	const struct bl_ep_slot *ep = bpf_map_lookup_elem(&eps, &i);
@@ -103,7 +103,7 @@ static __always_inline enum bl_reason store(void *ctx, const int skb, struct run
 	if ((a[0] | a[1]) && (a[0] != d[0] || a[1] != d[1]))
 		return BL_R_NO_ENDPOINT;
 	if (BL_READ_ONCE(ep->active) != BL_EP_ACTIVE)
-		return not_here(ep, r, BL_R_NO_ENDPOINT);
+		return absent_reason(ep, r, BL_R_NO_ENDPOINT);
 	if (r->f.body_len > BL_BODY_MAX)
 		return BL_R_TOO_BIG;
 	/*
@@ -111,7 +111,7 @@ static __always_inline enum bl_reason store(void *ctx, const int skb, struct run
 	 * answer (docs/reliable.md)
 	 */
 	if (bl_op_asks(r->f.opcode) && r->life != ep->life)
-		return not_here(ep, r, BL_R_WRONG_LIFE);
+		return absent_reason(ep, r, BL_R_WRONG_LIFE);
 	slot = ep->slot;
 	key = slot;
 	ring = bpf_map_lookup_elem(&rings, &key);
@@ -126,11 +126,11 @@ static __always_inline enum bl_reason store(void *ctx, const int skb, struct run
 	if (!timed && BL_READ_ONCE(w->ep[slot].until) != BL_TIME_NONE)
 		flags = BPF_RB_FORCE_WAKEUP;
 	if (r->f.body_len <= BL_REC_SMALL - sizeof(struct bl_rec))
-		full = append(ctx, skb, r, ring, BL_REC_SMALL, flags);
+		full = append_record(ctx, skb, r, ring, BL_REC_SMALL, flags);
 	else if (r->f.body_len <= BL_REC_FULL - sizeof(struct bl_rec))
-		full = append(ctx, skb, r, ring, BL_REC_FULL, flags);
+		full = append_record(ctx, skb, r, ring, BL_REC_FULL, flags);
 	else
-		full = append(ctx, skb, r, ring, BL_REC_JUMBO, flags);
+		full = append_record(ctx, skb, r, ring, BL_REC_JUMBO, flags);
 	if (full)
 		return BL_R_RING_FULL;
 	/*
@@ -148,14 +148,14 @@ static __always_inline enum bl_reason store(void *ctx, const int skb, struct run
 	return BL_R_STORED;
 }
 
-struct waking {
+struct wake_scan {
 	struct bl_wake *w;
 	__u64 barrier;
 	__u64 next;
 	__u64 commit; /* 1: it is the commit barrier that has passed @barrier */
 };
 
-static long wake_one(__u32 slot, struct waking *k)
+static long wake_endpoint(__u32 slot, struct wake_scan *k)
 {
 	__u64 until, *upto;
 	__u32 key = slot;
@@ -181,7 +181,7 @@ static long wake_one(__u32 slot, struct waking *k)
 
 static __always_inline void wake_below(__u64 barrier, int commit)
 {
-	struct waking k = { .barrier = barrier, .next = BL_TIME_NONE, .commit = commit };
+	struct wake_scan k = { .barrier = barrier, .next = BL_TIME_NONE, .commit = commit };
 	__u32 zero = 0;
 	__u64 *next;
 
@@ -193,7 +193,7 @@ static __always_inline void wake_below(__u64 barrier, int commit)
 		return;
 	/* emptied before the scan, by a full barrier */
 	__sync_lock_test_and_set(next, BL_TIME_NONE);
-	bpf_loop(BL_EPS_MAX, wake_one, &k, 0);
+	bpf_loop(BL_EPS_MAX, wake_endpoint, &k, 0);
 	if (k.next != BL_TIME_NONE)
 		lower_next(next, k.next);
 }

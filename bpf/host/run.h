@@ -20,7 +20,7 @@ struct run {
 };
 
 /* What a program begins with. 0, which does not happen: a map is not there. */
-static __always_inline int look_up(struct run *r)
+static __always_inline int lookup_host_maps(struct run *r)
 {
 	__u32 zero = 0;
 
@@ -29,7 +29,7 @@ static __always_inline int look_up(struct run *r)
 	return r->cfg && r->page;
 }
 
-static __always_inline void addresses(struct run *r, const void *l3, const void *end)
+static __always_inline void copy_addresses(struct run *r, const void *l3, const void *end)
 {
 	__u32 *s = (__u32 *)r->saddr, *d = (__u32 *)r->daddr;
 
@@ -52,7 +52,7 @@ static __always_inline void addresses(struct run *r, const void *l3, const void 
 }
 
 /* Slot of the endpoint that the frame is from; BL_EPS_MAX: there is none. */
-static __always_inline __u32 from_endpoint(const struct run *r)
+static __always_inline __u32 sender_slot(const struct run *r)
 {
 	__u32 i = (__u16)(r->f.sport - r->cfg->port_base);
 	const struct bl_ep_slot *ep = bpf_map_lookup_elem(&eps, &i);

@@ -65,7 +65,7 @@ __attribute__((noinline)) int bl_number_free(__u32 n)
 	const struct bl_hold_cfg *cfg = bpf_map_lookup_elem(&hold_cfg, &zero);
 	struct bl_due *due = bpf_map_lookup_elem(&hold_due, &zero);
 
-	if (!d || !cfg || !due || !bl_dest_empty(d) || bl_held(n))
+	if (!d || !cfg || !due || !bl_dest_empty(d) || bl_number_held(n))
 		return 0;
 	if (f && BL_READ_ONCE(f->endpoint) == BL_FP_RETIRED) {
 		if (cfg->slot_ns)
@@ -103,7 +103,7 @@ static __always_inline int bl_number_idle(__u32 n)
 	if (!c || !d || BL_READ_ONCE(c->bytes) || c->release || d->n ||
 	    BL_PL2_STATE(BL_READ_ONCE(d->word)) != BL_PL2_IDLE)
 		return 0;
-	return !bl_held(n);
+	return !bl_number_held(n);
 }
 
 /** bl_number_retire - destination @n has not been used for a while: its number is for others. */
@@ -132,7 +132,7 @@ __attribute__((noinline)) int bl_number_retire(__u32 n, __u64 now)
 	return 0;
 }
 
-static long bl_sweep_one(__u32 i, struct bl_hold_sweep *s)
+static long bl_sweep_number(__u32 i, struct bl_hold_sweep *s)
 {
 	__u32 n = (s->from + i) % BL_NUMBERS + 1;
 	const struct bl_hold_dest *d = bpf_map_lookup_elem(&hold_macs, &n);
@@ -162,7 +162,7 @@ __attribute__((noinline)) int bl_number_sweep(__u64 now)
 		return 0;
 	if (due->sweep_ns <= now) {
 		s.from = (__u32)due->sweep;
-		bpf_loop(BL_SWEEP_STEP, bl_sweep_one, &s, 0);
+		bpf_loop(BL_SWEEP_STEP, bl_sweep_number, &s, 0);
 		due->sweep += BL_SWEEP_STEP;
 		due->sweep_ns = now;
 		if (due->sweep >= BL_NUMBERS) {
@@ -177,11 +177,11 @@ __attribute__((noinline)) int bl_number_sweep(__u64 now)
 /* ---- frames that wait in vain ---- */
 
 /* Drops the oldest frame of queue s->key if it has waited too long. */
-static long bl_age_one(__u32 i, struct bl_hold_sweep *s)
+static long bl_drop_old_head(__u32 i, struct bl_hold_sweep *s)
 {
 	__u32 key = s->from, entry = (__u32)bl_queue_peek(key);
 
-	if (!entry || bl_slot_came(BL_RING_SLOT(entry)) + s->age > s->now)
+	if (!entry || bl_slot_arrival_ns(BL_RING_SLOT(entry)) + s->age > s->now)
 		return 1;
 	if ((__u32)bl_queue_get_if(key, entry) == entry) {
 		bl_slot_free(BL_RING_SLOT(entry));
@@ -194,12 +194,12 @@ static long bl_age_one(__u32 i, struct bl_hold_sweep *s)
  * Of a burst in hand no frame has left for so long. What comes in answer to its RSV finds IDLE, or
  * another number.
  */
-static __always_inline __u32 bl_age_burst(__u32 n, __u64 age, __u64 now)
+static __always_inline __u32 bl_drop_old_burst(__u32 n, __u64 age, __u64 now)
 {
 	struct bl_pl2_dest *d = bpf_map_lookup_elem(&pl2_dests, &n);
 	__u32 dropped;
 
-	if (!d || !d->n || bl_slot_came(BL_RING_SLOT(d->entry[0])) + age > now)
+	if (!d || !d->n || bl_slot_arrival_ns(BL_RING_SLOT(d->entry[0])) + age > now)
 		return 0;
 	dropped = d->n > d->sent ? d->n - d->sent : 0;
 	bl_pl2_free(d);
@@ -223,19 +223,19 @@ __attribute__((noinline)) int bl_hold_drop_old(__u32 n, __u64 back, __u64 age, _
 	BL_SEEN(y);
 	s.dropped = x ^ y;
 	s.from = BL_HOLD_QUEUE(n, 0);
-	bpf_loop(BL_RING, bl_age_one, &s, 0);
+	bpf_loop(BL_RING, bl_drop_old_head, &s, 0);
 	s.from = BL_HOLD_QUEUE(n, 1);
-	bpf_loop(BL_RING, bl_age_one, &s, 0);
+	bpf_loop(BL_RING, bl_drop_old_head, &s, 0);
 	if (d->kind == BL_DEST_FLOW)
 		bl_top_unkeep(n); /* counted as sent */
-	dropped = s.dropped + bl_age_burst(n, age, now);
+	dropped = s.dropped + bl_drop_old_burst(n, age, now);
 	bl_count_n(BL_HC_PACE, BL_R_HELD_LONG, dropped);
 	return (int)dropped;
 }
 
 /* How long a frame may wait under the policy that there is; 0: for ever, since none does. */
-static __always_inline __u64 bl_hold_age_now(const struct bl_hold_cfg *cfg,
-					     const struct bl_due *due)
+static __always_inline __u64 bl_hold_age_limit(const struct bl_hold_cfg *cfg,
+					       const struct bl_due *due)
 {
 	__u32 zero = 0;
 	const struct bl_top_cfg *c = bpf_map_lookup_elem(&top_cfg, &zero);
@@ -251,12 +251,12 @@ static __always_inline __u64 bl_hold_age_now(const struct bl_hold_cfg *cfg,
 }
 
 /** bl_hold_age_of - before the pacer's turn for number @n. */
-__attribute__((noinline)) int bl_hold_age_of(__u32 n, __u64 now)
+__attribute__((noinline)) int bl_hold_drop_aged(__u32 n, __u64 now)
 {
 	__u32 zero = 0;
 	const struct bl_hold_cfg *cfg = bpf_map_lookup_elem(&hold_cfg, &zero);
 	const struct bl_due *due = bpf_map_lookup_elem(&hold_due, &zero);
-	__u64 age = cfg && due ? bl_hold_age_now(cfg, due) : 0;
+	__u64 age = cfg && due ? bl_hold_age_limit(cfg, due) : 0;
 
 	/*
 	 * an arbiter that is away comes back, and it gives slots whether peers live or not: frames
@@ -270,14 +270,14 @@ __attribute__((noinline)) int bl_hold_age_of(__u32 n, __u64 now)
 /**
  * bl_hold_scan - after it: the pacer looks again in time, though nothing else would make it look.
  */
-__attribute__((noinline)) int bl_hold_scan(__u32 n, __u64 now)
+__attribute__((noinline)) int bl_hold_schedule_scan(__u32 n, __u64 now)
 {
 	__u32 zero = 0;
 	const struct bl_hold_cfg *cfg = bpf_map_lookup_elem(&hold_cfg, &zero);
 	struct bl_due *due = bpf_map_lookup_elem(&hold_due, &zero);
-	__u64 age = cfg && due ? bl_hold_age_now(cfg, due) : 0;
+	__u64 age = cfg && due ? bl_hold_age_limit(cfg, due) : 0;
 
-	if (age && (bl_pl2_pending(n) || bl_held(n)))
+	if (age && (bl_pl2_pending(n) || bl_number_held(n)))
 		bl_due_lower(due, n, now + bl_hold_watch(due, age, BL_HOLD_LOOK_NS));
 	return 0;
 }

@@ -17,7 +17,7 @@
  * bl_top_came - a frame for bl0's address came, under policy top. Returns the reason; BL_R_NONE:
  * it is the application's, without its echo.
  */
-__attribute__((noinline)) int bl_top_came(struct xdp_md *ctx)
+__attribute__((noinline)) int bl_top_frame_in(struct xdp_md *ctx)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	const struct bl_top_hdr *h;

@@ -30,7 +30,7 @@ static __always_inline int bl_bit_clear(__u64 *bits, __u32 i)
 	return __sync_fetch_and_and(bits, ~(1ULL << (i & 63))) >> (i & 63) & 1;
 }
 
-static __always_inline void bl_kept_count(__u64 by)
+static __always_inline void bl_kept_add_count(__u64 by)
 {
 	__u32 zero = 0;
 	struct bl_top_page *p = bpf_map_lookup_elem(&top_page, &zero);
@@ -40,10 +40,10 @@ static __always_inline void bl_kept_count(__u64 by)
 }
 
 /* A frame that the caller has taken out, and nobody needs any more. */
-static __always_inline void bl_kept_drop(__u32 entry)
+static __always_inline void bl_kept_free_slot(__u32 entry)
 {
 	bl_slot_free(BL_RING_SLOT(entry));
-	bl_kept_count(-1ULL);
+	bl_kept_add_count(-1ULL);
 }
 
 /**
@@ -67,9 +67,9 @@ __attribute__((noinline)) int bl_top_keep(__u32 n, __u32 data, __u32 entry, __u3
 	BL_WRITE_ONCE(k->at[i], bl_kept_at(now, 0));
 	bl_bit_clear(&k->marked, i);
 	was = __sync_lock_test_and_set(&k->word[i], bl_kept_word(data, entry));
-	bl_kept_count(1);
+	bl_kept_add_count(1);
 	if (was)
-		bl_kept_drop(BL_KEPT_ENTRY(
+		bl_kept_free_slot(BL_KEPT_ENTRY(
 			was)); /* two CPUs at once: else nothing is sent while it is there */
 	if (push)
 		bl_bit_set(&k->push, i);
@@ -79,14 +79,14 @@ __attribute__((noinline)) int bl_top_keep(__u32 n, __u32 data, __u32 entry, __u3
 /*
  * The frame in place @i was taken out and sent: it goes back, unless a later one is there by now.
  */
-static __always_inline void bl_top_put_back(struct bl_top_kept *k, __u32 i, __u64 word)
+static __always_inline void bl_top_put_kept_back(struct bl_top_kept *k, __u32 i, __u64 word)
 {
 	if (__sync_val_compare_and_swap(&k->word[i & (BL_TOP_KEEP - 1)], 0, word))
-		bl_kept_drop(BL_KEPT_ENTRY(word));
+		bl_kept_free_slot(BL_KEPT_ENTRY(word));
 }
 
 /* What @i's place keeps, which is the caller's now; 0: nothing. */
-static __always_inline __u64 bl_top_take_out(struct bl_top_kept *k, __u32 i)
+static __always_inline __u64 bl_top_take_kept(struct bl_top_kept *k, __u32 i)
 {
 	__u64 word = BL_READ_ONCE(k->word[i & (BL_TOP_KEEP - 1)]);
 
@@ -119,9 +119,9 @@ __attribute__((noinline)) int bl_top_unkeep(__u32 n)
 	(void)__sync_lock_test_and_set(&k->push, 0);
 	/* no bpf_loop(): its callback would be one function more on Linux 6.1's stack */
 	for (i = 0; i < BL_TOP_KEEP; i++) {
-		word = bl_top_take_out(k, i);
+		word = bl_top_take_kept(k, i);
 		if (word)
-			bl_kept_drop(BL_KEPT_ENTRY(word));
+			bl_kept_free_slot(BL_KEPT_ENTRY(word));
 	}
 	return 0;
 }
@@ -138,7 +138,7 @@ struct bl_top_loss_scan {
 	__u32 gone;
 };
 
-static long bl_top_loss_one(__u32 back, struct bl_top_loss_scan *l)
+static long bl_top_apply_loss(__u32 back, struct bl_top_loss_scan *l)
 {
 	__u32 data = l->data - back, i = BL_KEPT_PLACE(data);
 	struct bl_top_kept *k = l->k;
@@ -157,7 +157,7 @@ static long bl_top_loss_one(__u32 back, struct bl_top_loss_scan *l)
 	} else if (word && BL_KEPT_NUMBER(word) == data &&
 		   __sync_val_compare_and_swap(&k->word[i], word, 0) == word) {
 		bl_bit_clear(&k->marked, i);
-		bl_kept_drop(BL_KEPT_ENTRY(word));
+		bl_kept_free_slot(BL_KEPT_ENTRY(word));
 	}
 	return 0;
 }
@@ -191,7 +191,7 @@ __attribute__((noinline)) int bl_top_loss(struct bl_top_msg *m)
 	bpf_spin_unlock(&t->lock);
 	if (why != BL_R_NONE)
 		return why;
-	bpf_loop(BL_TOP_KEEP, bl_top_loss_one, &l, 0);
+	bpf_loop(BL_TOP_KEEP, bl_top_apply_loss, &l, 0);
 	(void)__sync_fetch_and_add(&t->asked, l.asked);
 	(void)__sync_fetch_and_add(&t->gone, l.gone);
 	bl_count_n(BL_HC_INGRESS, BL_R_LOSS_GONE, l.gone);
@@ -211,7 +211,7 @@ static __always_inline int bl_top_loss_came(struct bl_top_msg *m)
 	if (!who || !bl_dest_pin(who))
 		return BL_R_LOSS_BAD;
 	why = bl_top_loss(m);
-	bl_unpin(n);
+	bl_number_unpin(n);
 	return why;
 }
 

@@ -100,7 +100,7 @@ static __always_inline void bl_top_put_body(struct bl_top_hdr *h, const void *en
 	}
 }
 
-static __always_inline void bl_top_put4(struct iphdr *ip, const struct bl_top_out *o)
+static __always_inline void bl_top_put_ipv4(struct iphdr *ip, const struct bl_top_out *o)
 {
 	const __u32 *to = (const __u32 *)o->to, *from = (const __u32 *)o->from;
 	const __u16 *w = (const __u16 *)ip;
@@ -124,7 +124,7 @@ static __always_inline void bl_top_put4(struct iphdr *ip, const struct bl_top_ou
 	ip->check = (__u16)~sum;
 }
 
-static __always_inline void bl_top_put6(struct ipv6hdr *ip, const struct bl_top_out *o)
+static __always_inline void bl_top_put_ipv6(struct ipv6hdr *ip, const struct bl_top_out *o)
 {
 	__builtin_memset(ip, 0, sizeof(*ip));
 	*(__u8 *)ip = 6 << 4;
@@ -162,7 +162,7 @@ __attribute__((noinline)) int bl_top_build(struct xdp_md *ctx, struct bl_top_out
 		if ((void *)(h + 1) > end)
 			return -1;
 		eth->h_proto = BL_BE16(BL_ETH_IP6);
-		bl_top_put6(ip, o);
+		bl_top_put_ipv6(ip, o);
 		bl_top_put_udp(u, o);
 		bl_top_put_body(h, end, o);
 	} else {
@@ -173,7 +173,7 @@ __attribute__((noinline)) int bl_top_build(struct xdp_md *ctx, struct bl_top_out
 		if ((void *)(h + 1) > end)
 			return -1;
 		eth->h_proto = BL_BE16(BL_ETH_IP);
-		bl_top_put4(ip, o);
+		bl_top_put_ipv4(ip, o);
 		bl_top_put_udp(u, o);
 		bl_top_put_body(h, end, o);
 	}
@@ -287,7 +287,7 @@ struct bl_top_scan {
 	__u32 zero;
 };
 
-static long bl_top_scan_one(__u32 k, struct bl_top_scan *s)
+static long bl_top_scan_flow(__u32 k, struct bl_top_scan *s)
 {
 	struct bl_top_coflow *f;
 	struct bl_top_rx *r;
@@ -313,8 +313,8 @@ static long bl_top_scan_one(__u32 k, struct bl_top_scan *s)
 }
 
 /* See bl_due_scan(): nothing of what the callback changes may look constant to the verifier. */
-static __always_inline void bl_top_scan(struct bl_top_page *p, const struct bl_top_cfg *c,
-					__u64 now, struct bl_top_scan *s)
+static __always_inline void bl_top_scan_flows(struct bl_top_page *p, const struct bl_top_cfg *c,
+					      __u64 now, struct bl_top_scan *s)
 {
 	__u64 x = BL_READ_ONCE(p->free_ns), y = x;
 	__u32 w, n = BL_TOP_RX_WORDS;
@@ -337,7 +337,7 @@ static __always_inline void bl_top_scan(struct bl_top_page *p, const struct bl_t
 		s->word = BL_READ_ONCE(p->used[w]);
 		s->base = w * 64;
 		if (s->word)
-			bpf_loop((__u32)__builtin_popcountll(s->word), bl_top_scan_one, s, 0);
+			bpf_loop((__u32)__builtin_popcountll(s->word), bl_top_scan_flow, s, 0);
 	}
 }
 
@@ -496,7 +496,7 @@ __attribute__((noinline)) int bl_top_slot(struct xdp_md *ctx, __u64 mono)
 		bl_lower(&p->at, BL_DUE_NEVER, mono + BL_TOP_CLOCK_NS);
 		return 0;
 	}
-	bl_top_scan(p, c, mono, &s);
+	bl_top_scan_flows(p, c, mono, &s);
 	next = s.pick.next_ns;
 	if (s.pick.gone) {
 		bl_top_forget(s.pick.gone - 1, mono);

@@ -12,7 +12,7 @@
 /* ---- signals ---- */
 
 /* The receiver's part of the pacer shall look at @at. */
-static __always_inline void bl_top_wake(struct bl_top_page *p, __u64 at)
+static __always_inline void bl_top_wake_pacer(struct bl_top_page *p, __u64 at)
 {
 	__u32 zero = 0;
 	struct bl_due *due = bpf_map_lookup_elem(&hold_due, &zero);
@@ -84,7 +84,8 @@ static __always_inline void bl_top_coflow_join(struct bl_top_rx *r)
 	}
 }
 
-static __always_inline int bl_top_is(const struct bl_top_rx *r, const struct bl_top_rx_key *who)
+static __always_inline int bl_top_same_peer(const struct bl_top_rx *r,
+					    const struct bl_top_rx_key *who)
 {
 	const __u32 *a = (const __u32 *)&r->who, *b = (const __u32 *)who;
 
@@ -92,7 +93,7 @@ static __always_inline int bl_top_is(const struct bl_top_rx *r, const struct bl_
 }
 
 /* Who sent the frame, and to which of our addresses. */
-static __always_inline int bl_top_ends(struct xdp_md *ctx, __u32 v6, __u8 *from, __u8 *to)
+static __always_inline int bl_top_read_addresses(struct xdp_md *ctx, __u32 v6, __u8 *from, __u8 *to)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 
@@ -109,9 +110,9 @@ static __always_inline int bl_top_ends(struct xdp_md *ctx, __u32 v6, __u8 *from,
 
 		if ((void *)(ip + 1) > end)
 			return -1;
-		bl_top_mapped(from, ip->saddr);
+		bl_top_map_ipv4(from, ip->saddr);
 		if (to)
-			bl_top_mapped(to, ip->daddr);
+			bl_top_map_ipv4(to, ip->daddr);
 	}
 	return 0;
 }
@@ -140,7 +141,8 @@ static __always_inline __u32 bl_top_announce(struct xdp_md *ctx, struct bl_top_r
 	port = u->source;
 	bpf_spin_lock(&r->lock);
 	if (r->state != BL_TOP_RX_FREE)
-		was = r->port == port && bl_top_is(r, who) ? BL_TOP_WAS_AGAIN : BL_TOP_WAS_ANOTHER;
+		was = r->port == port && bl_top_same_peer(r, who) ? BL_TOP_WAS_AGAIN
+								  : BL_TOP_WAS_ANOTHER;
 	lost = bl_top_begin(r, c, m, was, now);
 	bl_top_count(r, 0);
 	r->who = *who;
@@ -169,7 +171,7 @@ __attribute__((noinline)) int bl_top_signal(struct xdp_md *ctx, struct bl_top_ms
 	int got, open = 0;
 	__u8 self[16];
 
-	if (!p || !c || !m || bl_top_ends(ctx, v6, who.addr, self))
+	if (!p || !c || !m || bl_top_read_addresses(ctx, v6, who.addr, self))
 		return BL_R_SIGNAL_BAD;
 	who.flow = m->flow;
 	now = bpf_ktime_get_ns();
@@ -192,7 +194,7 @@ __attribute__((noinline)) int bl_top_signal(struct xdp_md *ctx, struct bl_top_ms
 			return BL_R_SIGNAL;
 		}
 		bl_top_coflow_join(r);
-		bl_top_wake(p, now);
+		bl_top_wake_pacer(p, now);
 		return BL_R_SIGNAL;
 	}
 	place = *known;
@@ -201,7 +203,7 @@ __attribute__((noinline)) int bl_top_signal(struct xdp_md *ctx, struct bl_top_ms
 		return BL_R_SIGNAL_BAD;
 	bpf_spin_lock(&r->lock);
 	/* no: it is given up in this moment; a SYNC is repeated */
-	got = r->state != BL_TOP_RX_FREE && bl_top_is(r, &who);
+	got = r->state != BL_TOP_RX_FREE && bl_top_same_peer(r, &who);
 	say = 0;
 	if (got && r->tag != m->tag) {
 		got = 2;
@@ -239,7 +241,7 @@ __attribute__((noinline)) int bl_top_signal(struct xdp_md *ctx, struct bl_top_ms
 	}
 	bl_count_n(BL_HC_INGRESS, BL_R_DATA_LOST, lost);
 	if (open) {
-		bl_top_wake(p, now);
+		bl_top_wake_pacer(p, now);
 		return BL_R_SIGNAL;
 	}
 	/*
@@ -248,7 +250,7 @@ __attribute__((noinline)) int bl_top_signal(struct xdp_md *ctx, struct bl_top_ms
 	 */
 	say = BL_READ_ONCE(r->came.report_ns);
 	if (say != BL_DUE_NEVER)
-		bl_top_wake(p, say);
+		bl_top_wake_pacer(p, say);
 	return BL_R_SIGNAL;
 }
 
@@ -272,7 +274,7 @@ __attribute__((noinline)) int bl_top_data(struct xdp_md *ctx, __u32 end, __u32 v
 	__u64 now, say = BL_DUE_NEVER;
 
 	if (!c || end + sizeof(e) > len || bpf_xdp_load_bytes(ctx, end, &e, sizeof(e)) ||
-	    e.magic != BL_BE16(BL_TOP_ECHO_MAGIC) || bl_top_ends(ctx, v6, who.addr, NULL))
+	    e.magic != BL_BE16(BL_TOP_ECHO_MAGIC) || bl_top_read_addresses(ctx, v6, who.addr, NULL))
 		return BL_R_NONE;
 	number = BL_HALVES(&e, data);
 	bpf_xdp_adjust_tail(ctx, (int)end - (int)len);
@@ -283,7 +285,7 @@ __attribute__((noinline)) int bl_top_data(struct xdp_md *ctx, __u32 end, __u32 v
 	if (r) {
 		now = bpf_ktime_get_ns();
 		bpf_spin_lock(&r->lock);
-		if (r->state != BL_TOP_RX_FREE && bl_top_is(r, &who)) {
+		if (r->state != BL_TOP_RX_FREE && bl_top_same_peer(r, &who)) {
 			rc = bl_top_echo(r, c, BL_HALVES(&e, seq), end, now);
 			coflow = r->coflow;
 			/* it came, even if its token was of the tag before */
@@ -304,7 +306,7 @@ __attribute__((noinline)) int bl_top_data(struct xdp_md *ctx, __u32 end, __u32 v
 	bl_count_n(BL_HC_INGRESS, BL_R_DATA_LOST, lost);
 	p = say != BL_DUE_NEVER ? bpf_map_lookup_elem(&top_page, &zero) : NULL;
 	if (p)
-		bl_top_wake(p, say);
+		bl_top_wake_pacer(p, say);
 	return came > 0 ? BL_R_DATA_REPEATED : BL_R_NONE;
 }
 

@@ -23,7 +23,7 @@
 
 /* ---- frames of applications ---- */
 
-static __always_inline void bl_top_mapped(__u8 *to, __be32 a)
+static __always_inline void bl_top_map_ipv4(__u8 *to, __be32 a)
 {
 	__u32 *w = (__u32 *)to;
 
@@ -50,8 +50,8 @@ static __always_inline int bl_top_key_of(void *data, void *end, __u32 len, struc
 
 		if ((void *)(ip + 1) > end)
 			return 0;
-		bl_top_mapped(k->saddr, ip->saddr);
-		bl_top_mapped(k->daddr, ip->daddr);
+		bl_top_map_ipv4(k->saddr, ip->saddr);
+		bl_top_map_ipv4(k->daddr, ip->daddr);
 		room = BL_BE16(ip->tot_len) - (__u32)sizeof(*ip);
 		l4 = BL_TOP_HDR4 - sizeof(struct udphdr);
 	} else if (l.kind == BL_FRAME_IP6) {
@@ -169,7 +169,7 @@ static __always_inline __be16 bl_top_port_of(const struct bl_top_key *k)
 }
 
 /* Is flow @n's key @k? Under a pin. */
-static __always_inline int bl_top_same(const struct bl_top_tx *t, const struct bl_top_key *k)
+static __always_inline int bl_top_same_key(const struct bl_top_tx *t, const struct bl_top_key *k)
 {
 	const __u64 *a = (const __u64 *)k, *b = (const __u64 *)&t->key;
 
@@ -199,7 +199,7 @@ __attribute__((noinline)) int bl_top_find(struct bl_top_key *key)
 			return 0;
 		if (!bl_dest_pin(d))
 			continue;
-		if (bl_top_same(t, &k))
+		if (bl_top_same_key(t, &k))
 			return (int)n;
 		bl_dest_unpin(d);
 	}
@@ -227,8 +227,8 @@ __attribute__((noinline)) int bl_top_number(struct bl_top_key *key, __u64 mac, _
 	due = bpf_map_lookup_elem(&hold_due, &zero);
 	if (!c || !due)
 		return 0;
-	n = bl_number_take(due);
-	bl_number_taken(due, now);
+	n = bl_number_alloc(due);
+	bl_number_check_spare(due, now);
 	t = bpf_map_lookup_elem(&top_tx, &n);
 	who = bpf_map_lookup_elem(&hold_macs, &n);
 	if (!n || !t || !who)
@@ -247,7 +247,7 @@ __attribute__((noinline)) int bl_top_number(struct bl_top_key *key, __u64 mac, _
 	bpf_spin_unlock(&t->lock);
 	__builtin_memcpy(who->mac, t->mac, sizeof(who->mac));
 	who->kind = BL_DEST_FLOW;
-	bl_number_begin(who, now);
+	bl_number_start(who, now);
 	if (!bpf_map_update_elem(&top_flows, k, &n, BPF_NOEXIST))
 		return (int)n;
 	bpf_spin_lock(&t->lock);
@@ -258,7 +258,7 @@ __attribute__((noinline)) int bl_top_number(struct bl_top_key *key, __u64 mac, _
 }
 
 /* @key becomes that of the flow which all flows share between its two addresses. */
-static __always_inline void bl_top_share(struct bl_top_key *key)
+static __always_inline void bl_top_share_key(struct bl_top_key *key)
 {
 	key->sport = key->dport = 0;
 	key->proto = BL_TOP_SHARED;
@@ -280,12 +280,12 @@ static __always_inline __u32 bl_top_number_of(struct bl_due *due, struct bl_top_
 	if (n)
 		return n;
 	own = bl_spare(due) > BL_TOP_RESERVE;
-	bl_top_share(key);
+	bl_top_share_key(key);
 	n = (__u32)bl_top_find(key);
-	if (n && (!own || bl_held(n)))
+	if (n && (!own || bl_number_held(n)))
 		return n;
 	if (n)
-		bl_unpin(n);
+		bl_number_unpin(n);
 	if (own) {
 		key->sport = sport;
 		key->dport = dport;
@@ -296,7 +296,7 @@ static __always_inline __u32 bl_top_number_of(struct bl_due *due, struct bl_top_
 		n = (__u32)bl_top_find(key);
 	if (n || !own)
 		return n;
-	bl_top_share(key);
+	bl_top_share_key(key);
 	n = (__u32)bl_top_find(key);
 	return n ? n : (__u32)bl_top_number(key, mac, now);
 }
@@ -341,14 +341,14 @@ __attribute__((noinline)) int bl_top_hold(struct xdp_md *ctx, __u32 class, __u64
 			bl_pace_ring();
 		why = BL_R_HELD;
 	}
-	bl_unpin(n);
+	bl_number_unpin(n);
 	return why == BL_R_QUEUE_FULL ? BL_R_HOLD_FULL : why;
 }
 
 /* ---- tokens ---- */
 
 /* Whether a frame of @len bytes can have an echo: else it would be too long for the link. */
-static __always_inline int bl_top_fits(__u32 len)
+static __always_inline int bl_top_echo_fits(__u32 len)
 {
 	return len <= BL_TOP_FRAME_MAX - sizeof(struct bl_top_echo);
 }
@@ -357,8 +357,8 @@ static __always_inline int bl_top_fits(__u32 len)
  * The slot's frame gets the echo of token @seq behind it, and its own number @number. Returns its
  * length now; as it was if it has become too long for the link.
  */
-__attribute__((noinline)) int bl_top_trail(__u32 slot, __u32 len, __u32 flow, __u32 seq,
-					   __u32 number)
+__attribute__((noinline)) int bl_top_append_echo(__u32 slot, __u32 len, __u32 flow, __u32 seq,
+						 __u32 number)
 {
 	struct bl_slot *s = bpf_map_lookup_elem(&slots, &slot);
 	__u64 off = len;
@@ -376,7 +376,7 @@ __attribute__((noinline)) int bl_top_trail(__u32 slot, __u32 len, __u32 flow, __
 	return (int)(len + sizeof(*e));
 }
 
-static __always_inline __u32 bl_top_take(__u32 n)
+static __always_inline __u32 bl_top_take_entry(__u32 n)
 {
 	__u32 key = BL_HOLD_QUEUE(n, 0), entry = 0;
 
@@ -394,7 +394,7 @@ static __always_inline __u32 bl_top_next_number(struct bl_top_tx *t)
 }
 
 /* The token's frame could not become the answer: the pacer sends it. */
-static __always_inline void bl_top_by_pacer(struct bl_top_tx *t, __u32 n)
+static __always_inline void bl_top_defer_to_pacer(struct bl_top_tx *t, __u32 n)
 {
 	__u32 zero = 0;
 	struct bl_due *due = bpf_map_lookup_elem(&hold_due, &zero);
@@ -413,11 +413,12 @@ static __always_inline void bl_top_by_pacer(struct bl_top_tx *t, __u32 n)
 static __always_inline enum bl_reason bl_top_reply(struct xdp_md *ctx, struct bl_top_tx *t, __u32 n,
 						   __u32 seq, __u32 entry, __u64 now)
 {
-	__u32 number = BL_READ_ONCE(t->keep) && bl_top_fits(BL_RING_LEN(entry))
+	__u32 number = BL_READ_ONCE(t->keep) && bl_top_echo_fits(BL_RING_LEN(entry))
 			       ? bl_top_next_number(t)
 			       : 0;
 	__u32 slot = BL_RING_SLOT(entry),
-	      len = (__u32)bl_top_trail(slot, BL_RING_LEN(entry), n, seq, number), zero = 0, key;
+	      len = (__u32)bl_top_append_echo(slot, BL_RING_LEN(entry), n, seq, number), zero = 0,
+	      key;
 	struct bl_slot *s = bpf_map_lookup_elem(&slots, &slot);
 	struct bl_queue_hist *h;
 	struct bl_due *due;
@@ -437,7 +438,7 @@ static __always_inline enum bl_reason bl_top_reply(struct xdp_md *ctx, struct bl
 	}
 	if (number) {
 		bl_top_keep(n, number, entry, 1, now);
-		bl_top_by_pacer(t, n);
+		bl_top_defer_to_pacer(t, n);
 		return BL_R_TOKEN_PACED;
 	}
 	due = bpf_map_lookup_elem(&hold_due, &zero);
@@ -488,21 +489,21 @@ __attribute__((noinline)) int bl_top_resend(struct xdp_md *ctx, __u32 n, __u32 s
 			return BL_R_TOKEN_BLOCKED;
 		}
 	}
-	word = bl_top_take_out(k, i);
+	word = bl_top_take_kept(k, i);
 	if (!word)
 		return BL_R_NONE;
 	entry = BL_KEPT_ENTRY(word);
 	slot = BL_RING_SLOT(entry);
 	BL_WRITE_ONCE(k->at[i], bl_kept_at(now, 1));
 	if (bl_frame_out(ctx, slot,
-			 (__u32)bl_top_trail(slot, BL_RING_LEN(entry), n, seq,
-					     BL_KEPT_NUMBER(word))))
+			 (__u32)bl_top_append_echo(slot, BL_RING_LEN(entry), n, seq,
+						   BL_KEPT_NUMBER(word))))
 		why = BL_R_TOKEN_PACED;
-	bl_top_put_back(k, i, word);
+	bl_top_put_kept_back(k, i, word);
 	(void)__sync_fetch_and_add(&t->resent, 1);
 	if (why == BL_R_TOKEN_PACED) {
 		bl_bit_set(&k->push, i); /* the word first: the pacer takes it */
-		bl_top_by_pacer(t, n);
+		bl_top_defer_to_pacer(t, n);
 	}
 	return why;
 }
@@ -601,7 +602,7 @@ __attribute__((noinline)) int bl_top_answer(struct xdp_md *ctx, struct bl_top_ms
 	t = bpf_map_lookup_elem(&top_tx, &n);
 	if (!t)
 		return BL_R_TOKEN_UNKNOWN;
-	entry = bl_top_take(n);
+	entry = bl_top_take_entry(n);
 	if (entry)
 		return bl_top_reply(ctx, t, n, m->seq, entry, mono);
 	bpf_spin_lock(&t->lock);
@@ -613,7 +614,7 @@ __attribute__((noinline)) int bl_top_answer(struct xdp_md *ctx, struct bl_top_ms
 	 * A frame that was put in between found CREDITED, and nobody would ask for it: a second
 	 * look, after the lock. Pairs with bl_top_hold(): the frame, then the lock.
 	 */
-	entry = bl_top_take(n);
+	entry = bl_top_take_entry(n);
 	if (entry) {
 		bpf_spin_lock(&t->lock);
 		t->tokens++;
@@ -651,7 +652,7 @@ static __always_inline int bl_top_token_came(struct xdp_md *ctx, struct bl_top_m
 		why = bl_top_resend(ctx, m->flow, m->seq, now);
 	if (why == BL_R_NONE)
 		why = bl_top_answer(ctx, m, v6, now);
-	bl_unpin(n);
+	bl_number_unpin(n);
 	return why;
 }
 

@@ -55,8 +55,8 @@ __attribute__((noinline)) int bl_leaf_changed(__u32 lane_no, __u32 in_sets, __u3
  * bl_leaf_changed(), but in the first set at once where one tree is enough: a rack's only switch
  * has no other.
  */
-static __always_inline void leaf_changed(const struct run *r, __u32 in_sets, __u64 b, __u64 c,
-					 int at_once)
+static __always_inline void update_leaf(const struct run *r, __u32 in_sets, __u64 b, __u64 c,
+					int at_once)
 {
 	__u32 key = BL_TREE_KEY(r->lane_no, 0);
 	struct bl_pair root;
@@ -79,7 +79,7 @@ static __always_inline void leaf_changed(const struct run *r, __u32 in_sets, __u
  * greatest barrier that outputs fed by these sets were given on this lane: who joins must be near
  * it
  */
-static __always_inline __u64 given(const struct bl_sw_lane *lane, __u32 in_sets)
+static __always_inline __u64 greatest_given_barrier(const struct bl_sw_lane *lane, __u32 in_sets)
 {
 	__u64 b = 0;
 	__u32 s;
@@ -91,13 +91,13 @@ static __always_inline __u64 given(const struct bl_sw_lane *lane, __u32 in_sets)
 }
 
 /* Not struct run: whose address goes to a function lives in memory, every field of it. */
-struct scan {
+struct lane_scan {
 	const struct bl_sw_cfg *cfg;
 	struct bl_sw_lane *lane;
 	__u32 lane_no;
 };
 
-static long scan_port(__u32 p, struct scan *s)
+static long expire_silent_lanes(__u32 p, struct lane_scan *s)
 {
 	struct bl_sw_port *port = port_at(p);
 	struct bl_port_regs *regs = bpf_map_lookup_elem(&sw_regs, &p);
@@ -116,7 +116,7 @@ static long scan_port(__u32 p, struct scan *s)
 	return 0;
 }
 
-static long obey_port(__u32 p, struct scan *s)
+static long obey_port_fence(__u32 p, struct lane_scan *s)
 {
 	struct bl_sw_port *port = port_at(p);
 	const struct bl_port_regs *regs;
@@ -125,7 +125,7 @@ static long obey_port(__u32 p, struct scan *s)
 	if (!port || p >= s->cfg->nports)
 		return 1;
 	if (!port->ifindex || (s->cfg->single_writer && BL_HOME_LANE(port) != s->lane_no) ||
-	    !bl_obey(p))
+	    !bl_obey_fence(p))
 		return 0;
 	regs = bpf_map_lookup_elem(&sw_regs, &p);
 	if (!regs)
@@ -139,7 +139,7 @@ static long obey_port(__u32 p, struct scan *s)
  * Orders that this lane has not obeyed yet. Generation first, then the slots; registers first, then
  * @orders: pairs with bl_fence and with loader/order.c.
  */
-static __always_inline void obey(struct scan *s)
+static __always_inline void obey_fences(struct lane_scan *s)
 {
 	__u32 zero = 0;
 	const struct bl_epoch *e = bpf_map_lookup_elem(&epoch, &zero);
@@ -150,7 +150,7 @@ static __always_inline void obey(struct scan *s)
 	generation = BL_READ_ONCE(e->generation);
 	if (__builtin_expect(s->lane->orders == generation, 1))
 		return;
-	bpf_loop(BL_SW_PORTS_MAX, obey_port, s, 0);
+	bpf_loop(BL_SW_PORTS_MAX, obey_port_fence, s, 0);
 	BL_BARRIER();
 	BL_WRITE_ONCE(s->lane->orders, generation);
 }
@@ -166,13 +166,13 @@ __attribute__((noinline)) int bl_tick(__u32 lane_no)
 	struct bl_sw_lane *lane = bpf_map_lookup_elem(&sw_lanes, &lane_no);
 	__u32 zero = 0;
 	const struct bl_sw_cfg *cfg = bpf_map_lookup_elem(&sw_cfg, &zero);
-	struct scan s = { .cfg = cfg, .lane = lane, .lane_no = lane_no };
+	struct lane_scan s = { .cfg = cfg, .lane = lane, .lane_no = lane_no };
 	struct bl_now now;
 	__u32 set;
 
 	if (!lane || !cfg)
 		return -1;
-	obey(&s); /* also without a clock */
+	obey_fences(&s); /* also without a clock */
 	bl_read_clock(&now);
 	if (!now.ok)
 		return -1;
@@ -188,13 +188,13 @@ __attribute__((noinline)) int bl_tick(__u32 lane_no)
 		for (set = 0; set < BL_SETS_MAX; set++)
 			if (bl_stands_still(now.bus, lane->out[set].b, cfg->dead_after_ns))
 				lane->relay_at[set] = BL_RELAY_STILL;
-		bpf_loop(BL_SW_PORTS_MAX, scan_port, &s, 0);
+		bpf_loop(BL_SW_PORTS_MAX, expire_silent_lanes, &s, 0);
 	}
 	return 0;
 }
 
 /*
- * raise() of a lane that is not alone on its link, or not in the minimum yet. @lanes: the
+ * raise_register() of a lane that is not alone on its link, or not in the minimum yet. @lanes: the
  * neighbour's lane in the low 8 bits, how many it has above.
  */
 __attribute__((noinline)) int bl_raise_slowly(__u32 in, __u32 lane_no, __u32 lanes, __u64 b,
@@ -211,7 +211,8 @@ __attribute__((noinline)) int bl_raise_slowly(__u32 in, __u32 lane_no, __u32 lan
 	if (!cfg || !regs || !lane || !port)
 		return 0;
 	if (!bl_reg_live(&regs->lane[lanes & (BL_LANES_MAX - 1)]))
-		floor = bl_join_floor(given(lane, port->in_sets), cfg->dead_after_ns);
+		floor = bl_join_floor(greatest_given_barrier(lane, port->in_sets),
+				      cfg->dead_after_ns);
 	if (!lane->watch_ns)
 		lane->watch_ns = 1;
 	res = bl_port_arrive(regs, lanes & 0xff, lanes >> 8, b, c, lane->watch_ns, floor,
@@ -263,8 +264,8 @@ static __always_inline enum bl_reason validate_times(struct run *r)
  * R_i := max(R_i, B), and what follows from it. A frame whose barriers are not the neighbour's
  * raises nothing, and is dropped unless they promise nothing.
  */
-static __always_inline enum bl_reason raise(struct run *r, const struct bl_sw_port *port,
-					    int at_once)
+static __always_inline enum bl_reason raise_register(struct run *r, const struct bl_sw_port *port,
+						     int at_once)
 {
 	__u32 key = r->in, res;
 	struct bl_port_regs *regs = bpf_map_lookup_elem(&sw_regs, &key);
@@ -286,14 +287,14 @@ static __always_inline enum bl_reason raise(struct run *r, const struct bl_sw_po
 	}
 	res = bl_reg_raise(reg, 1, r->b, r->c, r->lane->watch_ns);
 	if (res & BL_A_LEAF)
-		leaf_changed(r, port->in_sets, reg->b, reg->c, at_once);
+		update_leaf(r, port->in_sets, reg->b, reg->c, at_once);
 	if (res & BL_A_OLD)
 		bl_count(r->in, BL_R_BARRIER_OLD);
 	return BL_R_NONE;
 }
 
 /* Whether C waits for the lane that the frame came in on. */
-static __always_inline int waited_for(const struct run *r)
+static __always_inline int commit_waits_for_lane(const struct run *r)
 {
 	const struct bl_port_regs *regs = bpf_map_lookup_elem(&sw_regs, &r->in);
 
@@ -306,8 +307,8 @@ static __always_inline int waited_for(const struct run *r)
  * waits for the dead: then the barrier is one that is old to everybody (one that is more than 39 h
  * back would lie ahead). @hop: of the output.
  */
-static __always_inline void rewrite(struct run *r, struct bl_hdr *h, struct udphdr *u,
-				    const struct bl_pair *out, __u32 hop)
+static __always_inline void rewrite_header(struct run *r, struct bl_hdr *h, struct udphdr *u,
+					   const struct bl_pair *out, __u32 hop)
 {
 	__u64 old = r->lane->now_ns - BL_TS_OLD;
 	__u32 flags = hop | BL_F_LANES(r->cfg->lanes) | r->lane_no;

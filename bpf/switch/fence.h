@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The controller's orders at a switch: bl_fence takes one in (maps/fence_abi.h), bl_obey() is how a
- * lane's tick obeys. BPF side only.
+ * The controller's orders at a switch: bl_fence takes one in (maps/fence_abi.h), bl_obey_fence() is
+ * how a lane's tick obeys. BPF side only.
  *
  * Example: ports 0 and 1 on lane 0, port 3 on lane 1, FREEZE of port 3. bl_fence writes slot 3,
  * generation 6 becomes 7, and both lanes lose their limit_ns. Whatever comes next on lane 1, of
@@ -21,7 +21,7 @@
  * function, for the verifier's sake and for the stack's: who called it has the leaf changed, which
  * takes some, too.
  */
-__attribute__((noinline)) int bl_obey(__u32 p)
+__attribute__((noinline)) int bl_obey_fence(__u32 p)
 {
 	struct bl_port_regs *regs = bpf_map_lookup_elem(&sw_regs, &p);
 	struct bl_life *life = bpf_map_lookup_elem(&sw_lives, &p);
@@ -34,12 +34,12 @@ __attribute__((noinline)) int bl_obey(__u32 p)
 }
 
 /* Not one struct with the array: its offsets would have to be known. */
-struct barring {
+struct port_bars {
 	__u64 bits;
 	__u32 first;
 };
 
-static long bar_port(__u32 i, struct barring *b)
+static long bar_port(__u32 i, struct port_bars *b)
 {
 	__u32 p = b->first + i;
 	struct bl_fence_slot *o = bpf_map_lookup_elem(&sw_orders, &p);
@@ -52,14 +52,14 @@ static long bar_port(__u32 i, struct barring *b)
 	return 0;
 }
 
-static __always_inline void bar_64(__u64 bits, __u32 first)
+static __always_inline void bar_64_ports(__u64 bits, __u32 first)
 {
-	struct barring b = { .bits = bits, .first = first };
+	struct port_bars b = { .bits = bits, .first = first };
 
 	bpf_loop(64, bar_port, &b, 0);
 }
 
-static __always_inline int order_port(struct bl_fence_arg *a)
+static __always_inline int write_port_fence(struct bl_fence_arg *a)
 {
 	__u32 p = a->port;
 	struct bl_fence_slot *o = bpf_map_lookup_elem(&sw_orders, &p);
@@ -70,7 +70,7 @@ static __always_inline int order_port(struct bl_fence_arg *a)
 		a->result = -BL_ENOENT;
 		return 0;
 	}
-	return bl_fence_write(a, o, life);
+	return bl_fence_write_slot(a, o, life);
 }
 
 SEC("syscall")
@@ -80,22 +80,22 @@ int bl_fence(struct bl_fence_arg *a)
 	struct bl_epoch *e = bpf_map_lookup_elem(&epoch, &zero);
 	struct bl_sw_lane *lane;
 
-	if (!e || !bl_fence_may(a, e, BL_COUNTS_UNKNOWN))
+	if (!e || !bl_fence_validate(a, e, BL_COUNTS_UNKNOWN))
 		return 0;
 	switch (a->kind) {
 	case BL_FENCE_FREEZE:
 	case BL_FENCE_RESUME:
 	case BL_FENCE_EMPTY:
-		written = order_port(a);
+		written = write_port_fence(a);
 		break;
 	case BL_FENCE_BAR:
-		bar_64(a->barred[0], 0);
-		bar_64(a->barred[1], 64);
-		bar_64(a->barred[2], 128);
-		bar_64(a->barred[3], 192);
+		bar_64_ports(a->barred[0], 0);
+		bar_64_ports(a->barred[1], 64);
+		bar_64_ports(a->barred[2], 128);
+		bar_64_ports(a->barred[3], 192);
 		written = 1;
 	}
-	if (!bl_fence_done(a, e, written))
+	if (!bl_fence_publish(a, e, written))
 		return 0;
 	for (l = 0; l < BL_LANES_MAX; l++) {
 		key = l;

@@ -24,7 +24,7 @@
 #include "bpf/switch/run.h"
 
 /* Whether @f's barriers promise nothing to anybody; a host's own are its clock's. */
-static __always_inline int promises_nothing(const struct bl_frame *f)
+static __always_inline int frame_promises_nothing(const struct bl_frame *f)
 {
 	struct bl_now now;
 
@@ -33,13 +33,13 @@ static __always_inline int promises_nothing(const struct bl_frame *f)
 	       bl_hop_old(bl_ext48(f->b, now.bus), bl_ext48(f->c, now.bus), now.bus);
 }
 
-static __always_inline int guard(struct __sk_buff *skb)
+static __always_inline int guard_egress_frame(struct __sk_buff *skb)
 {
 	__u32 want = sizeof(struct ethhdr) + 4 + sizeof(struct ipv6hdr) + sizeof(struct udphdr) +
 		     sizeof(struct bl_hdr),
 	      zero = 0;
 	const struct bl_sw_cfg *cfg = bpf_map_lookup_elem(&sw_cfg, &zero);
-	int port = port_of(skb->ifindex);
+	int port = port_of_ifindex(skb->ifindex);
 	struct bl_frame f = {};
 	enum bl_reason why;
 
@@ -51,7 +51,7 @@ static __always_inline int guard(struct __sk_buff *skb)
 		bpf_skb_pull_data(skb, want);
 	why = bl_parse_whole((void *)(long)skb->data, (void *)(long)skb->data_end, skb->len,
 			     cfg->port_base, cfg->port_count, &f);
-	if (why == BL_R_NOT_OURS || (why == BL_R_NONE && promises_nothing(&f)))
+	if (why == BL_R_NOT_OURS || (why == BL_R_NONE && frame_promises_nothing(&f)))
 		return TC_ACT_UNSPEC;
 	bl_count((__u32)port, BL_R_BYPASSED);
 	return TC_ACT_SHOT;

@@ -26,8 +26,8 @@
  * Output port by Linux's routing tables, or the kernel's business. On success the frame has its new
  * addresses and one TTL less.
  */
-static __always_inline enum bl_reason plain_l3(struct xdp_md *ctx, struct run *r,
-					       const struct bl_frame_class *l)
+static __always_inline enum bl_reason route_plain_l3(struct xdp_md *ctx, struct run *r,
+						     const struct bl_frame_class *l)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	const struct bl_sw_port *port = port_at(r->in);
@@ -62,7 +62,8 @@ static __always_inline enum bl_reason plain_l3(struct xdp_md *ctx, struct run *r
 	return route_l3(ctx, r, l3, l->proto);
 }
 
-static __always_inline void fib_fill(struct bpf_fib_lookup *fib, const struct run *r, void *l3)
+static __always_inline void fill_fib_params(struct bpf_fib_lookup *fib, const struct run *r,
+					    void *l3)
 {
 	struct ipv6hdr *ip6 = l3;
 	struct iphdr *ip = l3;
@@ -87,8 +88,8 @@ static __always_inline void fib_fill(struct bpf_fib_lookup *fib, const struct ru
  * the interface that it leaves by. If there is no such route, the switch's own choice stands.
  * @mac0: Fastpass: the next switch sees the path, too.
  */
-static __always_inline void take_path(struct xdp_md *ctx, struct run *r, struct ethhdr *eth,
-				      void *l3, __u32 path, __u8 mac0)
+static __always_inline void apply_path(struct xdp_md *ctx, struct run *r, struct ethhdr *eth,
+				       void *l3, __u32 path, __u8 mac0)
 {
 	const struct bl_sw_port *from = port_at(r->in), *to = port_at(r->out);
 	struct bpf_fib_lookup fib = {};
@@ -106,7 +107,7 @@ static __always_inline void take_path(struct xdp_md *ctx, struct run *r, struct 
 	path = r->cfg->path_port[path];
 	to = port_at(path);
 	fib.ifindex = to ? to->ifindex : 0;
-	fib_fill(&fib, r, l3);
+	fill_fib_params(&fib, r, l3);
 	if (!to ||
 	    bpf_fib_lookup(ctx, &fib, sizeof(fib), BPF_FIB_LOOKUP_OUTPUT) !=
 		    BPF_FIB_LKUP_RET_SUCCESS ||
@@ -123,8 +124,8 @@ static __always_inline void take_path(struct xdp_md *ctx, struct run *r, struct 
 }
 
 /* TOP: the path of a frame with the IP header @l3. */
-static __always_inline __u32 top_path(const struct run *r, const struct bl_frame_class *l,
-				      const void *l3)
+static __always_inline __u32 top_frame_path(const struct run *r, const struct bl_frame_class *l,
+					    const void *l3)
 {
 	const struct ipv6hdr *ip6 = l3;
 	const struct iphdr *ip = l3;
@@ -166,7 +167,7 @@ __attribute__((noinline)) int bl_path(struct xdp_md *ctx, __u32 in)
 	if (r.cfg->path_by == BL_PATH_BY_FRAME && !(eth->h_source[0] & BL_PATH_MAC0))
 		return 0;
 	mac0 = eth->h_source[0];
-	if (plain_l3(ctx, &r, &l) != BL_R_NONE)
+	if (route_plain_l3(ctx, &r, &l) != BL_R_NONE)
 		return 0;
 	l3 = l.l3_off;
 	if (l3 > sizeof(*eth) + 4)
@@ -175,10 +176,10 @@ __attribute__((noinline)) int bl_path(struct xdp_md *ctx, __u32 in)
 	BL_SEEN(ip);
 	if (ip + (r.f.v6 ? sizeof(struct ipv6hdr) : sizeof(struct iphdr)) > end)
 		return 0;
-	take_path(ctx, &r, eth, ip,
-		  r.cfg->path_by == BL_PATH_BY_FRAME ? BL_PATH_OF_MAC0((__u32)mac0)
-						     : top_path(&r, &l, ip),
-		  mac0);
+	apply_path(ctx, &r, eth, ip,
+		   r.cfg->path_by == BL_PATH_BY_FRAME ? BL_PATH_OF_MAC0((__u32)mac0)
+						      : top_frame_path(&r, &l, ip),
+		   mac0);
 	if (r.cfg->path_by != BL_PATH_BY_FRAME)
 		eth->h_source[0] = (eth->h_source[0] & ~BL_EARLY_MAC0) |
 				   (mac0 & BL_EARLY_MAC0); /* for bl_plain() */
@@ -189,7 +190,8 @@ __attribute__((noinline)) int bl_path(struct xdp_md *ctx, __u32 in)
  * The bit of unscheduled frames stays on until the last switch. One that routes has written its own
  * address, which may have it.
  */
-static __always_inline void keep_early(struct ethhdr *eth, const struct bl_sw_port *to, int early)
+static __always_inline void keep_early_bit(struct ethhdr *eth, const struct bl_sw_port *to,
+					   int early)
 {
 	eth->h_source[0] = (eth->h_source[0] & ~BL_EARLY_MAC0) |
 			   (early && to->role != BL_PORT_HOST ? BL_EARLY_MAC0 : 0);
@@ -238,7 +240,7 @@ __attribute__((noinline)) int bl_plain(struct xdp_md *ctx, __u32 in, __u32 route
 	if (routed) {
 		r.out = routed - 1;
 	} else {
-		why = l2 ? route_l2(&r, eth) : plain_l3(ctx, &r, &l);
+		why = l2 ? route_l2(&r, eth) : route_plain_l3(ctx, &r, &l);
 		if (why != BL_R_NONE)
 			return BL_R_NOT_OURS;
 	}
@@ -267,7 +269,7 @@ __attribute__((noinline)) int bl_plain(struct xdp_md *ctx, __u32 in, __u32 route
 		}
 	} else if (top && top->unscheduled) {
 		if (cls == BL_CL_UNSCHED || !l2)
-			keep_early(eth, to, cls == BL_CL_UNSCHED);
+			keep_early_bit(eth, to, cls == BL_CL_UNSCHED);
 		if (cls == BL_CL_UNSCHED && to->metered && !bl_unsched_room(r.out, len))
 			return BL_R_QUEUE_FULL;
 	}

@@ -78,7 +78,7 @@ static __always_inline int bl_port_send(struct xdp_md *ctx, struct bl_pace_page 
 		return XDP_DROP;
 	cls = (__u32)bl_token_pick(port, (__u32)bits);
 	if (cls >= BL_CL_COUNT) {
-		*again = bl_token_scan(port, busy, now, now);
+		*again = bl_token_next_scan(port, busy, now, now);
 		return XDP_DROP;
 	}
 	key = BL_PORT_QUEUE(port, cls);
@@ -95,15 +95,15 @@ static __always_inline int bl_port_send(struct xdp_md *ctx, struct bl_pace_page 
 		bl_slot_free(slot);
 		return bl_done(port, BL_R_TOKEN_EXPIRED);
 	}
-	at = bl_due_of(*free, bl_slot_came(slot));
+	at = bl_due_of(*free, bl_slot_arrival_ns(slot));
 	sent = !bl_frame_out(ctx, slot, len) &&
 	       bpf_redirect_map(&port_tx, port, XDP_ABORTED) == XDP_REDIRECT;
 	if (sent) {
 		*free = bl_free_after(m, at, now, len);
-		bl_token_went(port, cls, len, now);
+		bl_token_note_sent(port, cls, len, now);
 	}
-	*again = bl_token_scan(port, busy, *free, now);
-	bl_pace_note(page, slot, sent, at, now);
+	*again = bl_token_next_scan(port, busy, *free, now);
+	bl_pace_note_frame(page, slot, sent, at, now);
 	bl_slot_free(slot);
 	return bl_done(port, sent ? BL_R_PACED : BL_R_REDIRECT_FAILED);
 }

@@ -23,7 +23,7 @@ static __always_inline enum bl_reason route_l2(struct run *r, struct ethhdr *eth
 	return r->out == r->in ? BL_R_LOOPED : BL_R_NONE;
 }
 
-static __always_inline void ttl_v4(struct iphdr *ip)
+static __always_inline void decrement_ttl_v4(struct iphdr *ip)
 {
 	__u32 sum = ip->check;
 
@@ -89,7 +89,7 @@ __attribute__((noinline)) int bl_route(struct xdp_md *ctx, __u32 in, __u32 l3, _
 		return -BL_R_TOO_BIG;
 	if (rc != BPF_FIB_LKUP_RET_SUCCESS)
 		return -BL_R_NO_ROUTE;
-	port = port_of(fib.ifindex);
+	port = port_of_ifindex(fib.ifindex);
 	if (port < 0)
 		return -BL_R_UNKNOWN_PORT;
 	if (port == (int)in)
@@ -97,7 +97,7 @@ __attribute__((noinline)) int bl_route(struct xdp_md *ctx, __u32 in, __u32 l3, _
 	if (v6)
 		ip6->hop_limit--;
 	else
-		ttl_v4(ip);
+		decrement_ttl_v4(ip);
 	__builtin_memcpy(eth->h_dest, fib.dmac, 6);
 	__builtin_memcpy(eth->h_source, fib.smac, 6);
 	return port;

@@ -24,7 +24,7 @@ static __always_inline struct bl_sw_port *port_at(__u32 p)
 }
 
 /* port number of an interface, or -1 */
-static __always_inline int port_of(__u32 ifindex)
+static __always_inline int port_of_ifindex(__u32 ifindex)
 {
 	__u32 *p = bpf_map_lookup_elem(&sw_ifindex, &ifindex);
 
@@ -32,7 +32,7 @@ static __always_inline int port_of(__u32 ifindex)
 }
 
 /* What an output writes as the hop, as it stands in the flags. */
-static __always_inline __u32 hop_of(const struct bl_sw_port *to)
+static __always_inline __u32 output_hop_flag(const struct bl_sw_port *to)
 {
 	return (__u32)to->hop << 6;
 }

@@ -77,7 +77,7 @@ __attribute__((noinline)) int bl_steer_frame(__u32 in, __u32 cpu)
 }
 
 /* A frame of port @in came out of the CPU map, at home: nobody else writes @taken. */
-static __always_inline void was_steered(__u32 in)
+static __always_inline void count_steered_frame(__u32 in)
 {
 	struct bl_steering *h = bpf_map_lookup_elem(&sw_homing, &in);
 	const struct bl_sw_port *port = port_at(in);

@@ -35,8 +35,8 @@
 #include "bpf/switch/plain.h"
 #include "bpf/switch/guard.h"
 
-static __always_inline enum bl_reason on_data(struct xdp_md *ctx, struct run *r,
-					      const struct bl_sw_port *port, int plain)
+static __always_inline enum bl_reason on_data_frame(struct xdp_md *ctx, struct run *r,
+						    const struct bl_sw_port *port, int plain)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	struct ethhdr *eth = data;
@@ -73,10 +73,10 @@ static __always_inline enum bl_reason on_data(struct xdp_md *ctx, struct run *r,
 	} else if (why != BL_R_TO_KERNEL) {
 		return why;
 	}
-	why = raise(r, port, plain);
+	why = raise_register(r, port, plain);
 	if (__builtin_expect(why != BL_R_NONE, 0))
 		return why;
-	if (__builtin_expect(bl_op_covered(r->f.opcode), 0) && !waited_for(r))
+	if (__builtin_expect(bl_op_covered(r->f.opcode), 0) && !commit_waits_for_lane(r))
 		return BL_R_NOT_IN; /* what it promised holds all the same */
 	if (!to) {
 		/*
@@ -85,15 +85,16 @@ static __always_inline enum bl_reason on_data(struct xdp_md *ctx, struct run *r,
 		 */
 		struct bl_pair none = { 0, 0 };
 
-		rewrite(r, h, u, &none, BL_HOP_HOST);
+		rewrite_header(r, h, u, &none, BL_HOP_HOST);
 		return BL_R_TO_KERNEL;
 	}
 	if (__builtin_expect(to->barred, 0)) {
 		struct bl_pair no_c = { r->lane->out[to->out_set & (BL_SETS_MAX - 1)].b, 0 };
 
-		rewrite(r, h, u, &no_c, hop_of(to));
+		rewrite_header(r, h, u, &no_c, output_hop_flag(to));
 	} else {
-		rewrite(r, h, u, &r->lane->out[to->out_set & (BL_SETS_MAX - 1)], hop_of(to));
+		rewrite_header(r, h, u, &r->lane->out[to->out_set & (BL_SETS_MAX - 1)],
+			       output_hop_flag(to));
 	}
 	why = BL_R_FORWARDED;
 	if (__builtin_expect(metered, 0)) {
@@ -109,7 +110,7 @@ static __always_inline enum bl_reason on_data(struct xdp_md *ctx, struct run *r,
 }
 
 /* Who is at the other end of port @p. */
-static __always_inline void met(__u32 p, __u32 node, __u32 policy)
+static __always_inline void learn_neighbour(__u32 p, __u32 node, __u32 policy)
 {
 	struct bl_life *life = bpf_map_lookup_elem(&sw_lives, &p);
 
@@ -134,8 +135,8 @@ static __always_inline __u8 own_policy(void)
 					     : BL_POLICY_NONE);
 }
 
-static __always_inline enum bl_reason on_beacon(struct xdp_md *ctx, struct run *r,
-						const struct bl_sw_port *port)
+static __always_inline enum bl_reason on_beacon_frame(struct xdp_md *ctx, struct run *r,
+						      const struct bl_sw_port *port)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	struct bl_sw_lane *lane = r->lane;
@@ -157,10 +158,10 @@ static __always_inline enum bl_reason on_beacon(struct xdp_md *ctx, struct run *
 		return BL_R_LOOPED;
 	if ((__s16)BL_BE16(body->tai_offset_s) != r->cfg->tai_offset_s)
 		return BL_R_TAI_MISMATCH;
-	met(r->in, BL_BE32(body->node_id), body->policy);
+	learn_neighbour(r->in, BL_BE32(body->node_id), body->policy);
 	for (s = 0; s < BL_SETS_MAX; s++)
 		lane->behind[s] = bl_commit_news(&lane->out[s], lane->relay_at[s]);
-	raise(r, port, 1);
+	raise_register(r, port, 1);
 	for (s = 0; s < BL_SETS_MAX; s++) {
 		due |= bl_above(lane->out[s].b, lane->relay_at[s]);
 		commits |= bl_above(lane->out[s].c, lane->behind[s]) << s;
@@ -175,15 +176,15 @@ static __always_inline enum bl_reason on_beacon(struct xdp_md *ctx, struct run *
 	}
 	bl_hdr_set_lane(h, r->lane_no, r->cfg->lanes);
 	body->node_id = BL_BE32(r->cfg->node_id);
-	/* for on_output(): sets whose clones are sent even where their B is no news */
+	/* for on_output_frame(): sets whose clones are sent even where their B is no news */
 	body->port = (__u8)commits;
 	return bpf_redirect_map(&sw_tx, 0, BPF_F_BROADCAST) == XDP_REDIRECT ? BL_R_RELAYED
 									    : BL_R_REDIRECT_FAILED;
 }
 
 /* @home: whether it came by the CPU map; then this is the home of its lane. */
-static __always_inline enum bl_reason on_ordered(struct xdp_md *ctx, struct run *r, int plain,
-						 int home)
+static __always_inline enum bl_reason on_ordered_frame(struct xdp_md *ctx, struct run *r, int plain,
+						       int home)
 {
 	const struct bl_sw_port *port = port_at(r->in);
 	__u32 cpu = bpf_get_smp_processor_id(), key;
@@ -207,11 +208,11 @@ static __always_inline enum bl_reason on_ordered(struct xdp_md *ctx, struct run 
 	if (why != BL_R_NONE)
 		return why;
 	if (r->f.opcode == BL_OP_BEACON)
-		return on_beacon(ctx, r, port);
-	return on_data(ctx, r, port, plain);
+		return on_beacon_frame(ctx, r, port);
+	return on_data_frame(ctx, r, port, plain);
 }
 
-static __always_inline int on_port(struct xdp_md *ctx, int in)
+static __always_inline int on_port_frame(struct xdp_md *ctx, int in)
 {
 	struct run r;
 	enum bl_reason why;
@@ -227,13 +228,13 @@ static __always_inline int on_port(struct xdp_md *ctx, int in)
 	 */
 	if (bl_parse_plain((void *)(long)ctx->data, (void *)(long)ctx->data_end, r.cfg->port_base,
 			   r.cfg->port_count, &r.f))
-		return bl_done(r.in, on_ordered(ctx, &r, 1, 0));
+		return bl_done(r.in, on_ordered_frame(ctx, &r, 1, 0));
 	why = bl_parse((void *)(long)ctx->data, (void *)(long)ctx->data_end, r.cfg->port_base,
 		       r.cfg->port_count, &r.f);
 	if (why == BL_R_NONE && bl_op_link(r.f.opcode) && r.f.opcode != BL_OP_BEACON)
 		return bl_rsv_link(ctx, r.in, r.f.hdr_off, r.f.opcode, r.f.psn);
 	if (why == BL_R_NONE)
-		why = on_ordered(ctx, &r, 0, 0);
+		why = on_ordered_frame(ctx, &r, 0, 0);
 	else if (why == BL_R_NOT_OURS && __builtin_expect(r.cfg->admission, 0))
 		why = bl_plain(ctx, r.in,
 			       r.cfg->paths | r.cfg->path_keep ? (__u32)bl_path(ctx, r.in) : 0);
@@ -243,7 +244,7 @@ static __always_inline int on_port(struct xdp_md *ctx, int in)
 SEC("xdp")
 int bl_switch_xdp(struct xdp_md *ctx)
 {
-	return on_port(ctx, port_of(ctx->ingress_ifindex));
+	return on_port_frame(ctx, port_of_ifindex(ctx->ingress_ifindex));
 }
 
 /*
@@ -253,7 +254,7 @@ int bl_switch_xdp(struct xdp_md *ctx)
 SEC("xdp/cpumap")
 int bl_switch_steered(struct xdp_md *ctx)
 {
-	int in = port_of(ctx->ingress_ifindex);
+	int in = port_of_ifindex(ctx->ingress_ifindex);
 	enum bl_reason why;
 	__u32 zero = 0;
 	struct run r;
@@ -262,11 +263,11 @@ int bl_switch_steered(struct xdp_md *ctx)
 	if (in < 0 || !r.cfg)
 		return bl_done(BL_COUNTS_UNKNOWN, BL_R_NOT_OURS);
 	r.in = (__u32)in;
-	was_steered(r.in);
+	count_steered_frame(r.in);
 	why = bl_parse((void *)(long)ctx->data, (void *)(long)ctx->data_end, r.cfg->port_base,
 		       r.cfg->port_count, &r.f);
 	if (why == BL_R_NONE)
-		why = on_ordered(ctx, &r, 0, 1);
+		why = on_ordered_frame(ctx, &r, 0, 1);
 	return bl_done(r.in, why);
 }
 
@@ -275,7 +276,7 @@ int bl_switch_steered(struct xdp_md *ctx)
  * what ingress put down for this port's set. Nothing is computed from the registers here: at the
  * flush they may be ahead of frames that are queued behind this one.
  */
-static __always_inline int on_output(struct xdp_md *ctx, __u32 ifindex)
+static __always_inline int on_output_frame(struct xdp_md *ctx, __u32 ifindex)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	struct ethhdr *eth = data;
@@ -309,7 +310,7 @@ static __always_inline int on_output(struct xdp_md *ctx, __u32 ifindex)
 		return XDP_PASS;
 	if (h->opcode != BL_OPCODE_BYTE(BL_OP_BEACON))
 		return XDP_PASS; /* a reservation's answer, complete since ingress */
-	out = port_of(ifindex);
+	out = port_of_ifindex(ifindex);
 	p = (__u32)out;
 	port = port_at(p);
 	carried = bpf_map_lookup_elem(&sw_carried, &p);
@@ -337,7 +338,7 @@ static __always_inline int on_output(struct xdp_md *ctx, __u32 ifindex)
 	}
 	__builtin_memcpy(h->barrier, mine, 6);
 	__builtin_memcpy(h->commit, mine + 6, 6);
-	h->flags = (__u8)((h->flags & ~BL_F_HOP) | hop_of(port));
+	h->flags = (__u8)((h->flags & ~BL_F_HOP) | output_hop_flag(port));
 	if (__builtin_expect(port->barred, 0)) {
 		const struct bl_sw_lane *from;
 
@@ -361,13 +362,13 @@ static __always_inline int on_output(struct xdp_md *ctx, __u32 ifindex)
 SEC("xdp/devmap")
 int bl_switch_devmap(struct xdp_md *ctx)
 {
-	return on_output(ctx, ctx->egress_ifindex);
+	return on_output_frame(ctx, ctx->egress_ifindex);
 }
 
 SEC("tc")
 int bl_switch_egress(struct __sk_buff *skb)
 {
-	return guard(skb);
+	return guard_egress_frame(skb);
 }
 
 /* The pacer's turn on this node (bpf/pacer.bpf.c). */

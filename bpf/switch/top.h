@@ -41,7 +41,7 @@ static __always_inline struct bl_token_counts *bl_token_counts_at(__u32 port)
  * One more of class @cls. The bound where the array is indexed: Linux 6.1 forgets it when the
  * register was on the stack in between.
  */
-static __always_inline void bl_token_note(__u64 *by_class, __u32 cls)
+static __always_inline void bl_token_count_class(__u64 *by_class, __u32 cls)
 {
 	__u64 c = cls;
 
@@ -127,12 +127,12 @@ static __always_inline int bl_token_room(const struct bl_token_cfg *c,
 		 */
 		entry = BL_READ_ONCE(q->ring[BL_READ_ONCE(q->head) & (BL_RING - 1)]);
 		if (!bl_ring_len(q) ||
-		    !bl_token_expired(c, p, bl_slot_came(BL_RING_SLOT(entry)), now) ||
+		    !bl_token_expired(c, p, bl_slot_arrival_ns(BL_RING_SLOT(entry)), now) ||
 		    !bl_queue_get_if(key, entry))
 			break;
 		bl_slot_free(BL_RING_SLOT(entry));
 		bl_count(port, BL_R_TOKEN_EXPIRED);
-		bl_token_note(n->expired, cls);
+		bl_token_count_class(n->expired, cls);
 	}
 	return bl_ring_len(q) < c->frames;
 }
@@ -164,12 +164,12 @@ __attribute__((noinline)) int bl_token_out(__u32 in, __u32 out, __u32 cls, __u32
 		why = bl_token_decide(c, &p->out_q20, p->ns_q20, cls, len, now, &lost);
 		n->lost += lost;
 		if (why == BL_R_TOKEN_PASSED)
-			bl_token_note(n->passed, cls);
+			bl_token_count_class(n->passed, cls);
 	}
 	if (why == BL_R_TOKEN_LIMIT)
-		bl_token_note(n->limit, cls);
+		bl_token_count_class(n->limit, cls);
 	else if (why == BL_R_TOKEN_EXPIRED)
-		bl_token_note(n->expired, cls);
+		bl_token_count_class(n->expired, cls);
 	return why;
 }
 
@@ -213,14 +213,14 @@ __attribute__((noinline)) int bl_token_stale(__u32 port, __u32 cls, __u32 slot, 
 
 	cls -= BL_CL_TOKEN0;
 	if (!c || !p || !n || c->mode != BL_TOKEN_PACE || cls >= BL_TOP_CLASSES ||
-	    !bl_token_expired(c, p, bl_slot_came(slot), now))
+	    !bl_token_expired(c, p, bl_slot_arrival_ns(slot), now))
 		return 0;
-	bl_token_note(n->expired, cls);
+	bl_token_count_class(n->expired, cls);
 	return 1;
 }
 
 /* A frame of class @cls was sent. */
-static __always_inline void bl_token_went(__u32 port, __u32 cls, __u32 len, __u64 now)
+static __always_inline void bl_token_note_sent(__u32 port, __u32 cls, __u32 len, __u64 now)
 {
 	const struct bl_token_cfg *c = bl_token_on();
 	struct bl_token_port *p = bl_token_port_at(port);
@@ -229,11 +229,12 @@ static __always_inline void bl_token_went(__u32 port, __u32 cls, __u32 len, __u6
 	if (!c || !p || !n || c->mode != BL_TOKEN_PACE)
 		return;
 	bl_token_sent(p, cls, len, now);
-	bl_token_note(n->passed, cls - BL_CL_TOKEN0);
+	bl_token_count_class(n->passed, cls - BL_CL_TOKEN0);
 }
 
 /* When to look at this port again: bl_port_again(), but tokens alone wait for the group's rate. */
-static __always_inline __u64 bl_token_scan(__u32 port, const __u64 *busy, __u64 free, __u64 now)
+static __always_inline __u64 bl_token_next_scan(__u32 port, const __u64 *busy, __u64 free,
+						__u64 now)
 {
 	const struct bl_token_cfg *c = bl_token_on();
 	const struct bl_token_port *p = bl_token_port_at(port);
