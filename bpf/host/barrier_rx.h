@@ -1,5 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Barriers that arrive. BPF side only. */
+/*
+ * Barriers that arrive on the host's NIC: the clock that they are checked against, the link's
+ * registers, and the host page that processes read. BPF side only.
+ *
+ * Example: the page's clock says 1000 and its limit 1040. A frame with B = 1030 is accepted without
+ * reading the clock; one with B = 1055 makes the program read it, and is refused as barrier_ahead
+ * if the new limit is below 1055. B = 1030 raises the link's register. That is the host's only
+ * input, so the page's barrier becomes 1030, and sleeping endpoints with until < 1030 are woken.
+ *
+ * Not here: the message of the same frame (ring.h), and the barriers that the host sends
+ * (barrier_tx.h).
+ */
 #ifndef BARLINE_HOST_BARRIER_RX_H
 #define BARLINE_HOST_BARRIER_RX_H
 
@@ -11,12 +22,16 @@
 #include "bpf/host/ring.h"
 #include "bpf/host/run.h"
 
+/*
+ * Applies fences that are not applied yet, and reads the clock into the page. Returns 0, or -1 if
+ * the clock cannot be used.
+ */
 static __always_inline int update_page_clock(struct run *r)
 {
 	struct bl_host_page *page = r->page;
 	struct bl_now now;
 
-	bl_obey_fences(); /* also without a clock */
+	bl_obey_fences(); /* Fences are applied even without a clock. */
 	bl_read_clock(&now);
 	if (!now.ok)
 		return -1;
@@ -26,6 +41,12 @@ static __always_inline int update_page_clock(struct run *r)
 	return 0;
 }
 
+/*
+ * Extends the times of the header to 64 bits and refuses those that are further ahead than this
+ * host's clock can vouch for. A beacon always reads the clock, so the reference of bl_ext48() is
+ * never old; other frames only if a time is beyond the last limit. Returns BL_R_NONE, or the reason
+ * to drop the frame.
+ */
 static __always_inline enum bl_reason validate_times(struct run *r)
 {
 	struct bl_host_page *page = r->page;
@@ -49,10 +70,11 @@ static __always_inline enum bl_reason validate_times(struct run *r)
 	return r->ts > page->limit_ns ? BL_R_TS_AHEAD : BL_R_NONE;
 }
 
-/*
- * The link's register, and the page that processes read. Runs after the frame's own message is in
- * its ring. @lanes: the neighbour's lane in the low 8 bits, how many it has above. A global
- * function: the verifier looks at it once, not once for each way that leads here.
+/**
+ * bl_publish - raises the link's register to barriers @b and @c, bus time in ns, and publishes the
+ * result in the page that processes read. The frame's own message must be in its ring before. A
+ * global function, so that the verifier checks it once, and not once per path that leads here.
+ * @lanes: the neighbour's lane in the low 8 bits, its number of lanes above them
  */
 __attribute__((noinline)) int bl_publish(__u32 lanes, __u64 b, __u64 c)
 {
@@ -85,8 +107,8 @@ __attribute__((noinline)) int bl_publish(__u32 lanes, __u64 b, __u64 c)
 	if (!(res & BL_A_LEAF))
 		return 0;
 	/*
-	 * the ring's commit was an atomic exchange, which orders it before these stores; pairs with
-	 * bl_rx_drain() in lib/rx.c: barriers, then ring
+	 * The record's commit was an atomic exchange, which orders it before these stores. Pairs
+	 * with bl_rx_drain() in lib/rx.c, which reads the barriers first and the ring after them.
 	 */
 	if (leaf.c != BL_LEAF_NONE && leaf.c > page->commit) {
 		BL_WRITE_ONCE(page->commit, leaf.c);
@@ -99,9 +121,10 @@ __attribute__((noinline)) int bl_publish(__u32 lanes, __u64 b, __u64 c)
 	return 0;
 }
 
+/* Publishes the barriers of the frame, if they are the link's. */
 static __always_inline void publish_barriers(const struct run *r)
 {
-	if (r->f.lanes) /* 0: its barriers are not this link's */
+	if (r->f.lanes) /* 0: the barriers of the frame are not this link's */
 		bl_publish((__u32)r->f.lane | (__u32)r->f.lanes << 8, r->b, r->c);
 }
 

@@ -1,5 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Barriers that leave. BPF side only. */
+/*
+ * The barriers that the host sends: B = min(promise, every timestamp in flight), C = min(B, every
+ * reliable window). BPF side only.
+ *
+ * Example: the clock says 1052. Endpoint 0 has taken timestamp 1049 and its frame has not passed
+ * the NIC's egress program, so its line says 1049; endpoint 1 has an unacknowledged reliable
+ * message of 1030. Then B = 1049 and C = 1030.
+ *
+ * Not here: writing the barriers into frames (bpf/host/host.bpf.c), and the arithmetic
+ * (core/order/promise_core.h, line_core.h, commit_core.h).
+ */
 #ifndef BARLINE_HOST_BARRIER_TX_H
 #define BARLINE_HOST_BARRIER_TX_H
 
@@ -10,13 +20,15 @@
 #include "bpf/bpf_util.h"
 #include "bpf/host/run.h"
 
+/** struct inflight_min - state of a scan of the in-flight lines for the least times. */
 struct inflight_min {
-	__u64 b, c;
-	__u64 last; /* C that was sent before */
-	__u32 neps;
-	__u32 but; /* slot whose line is left out */
+	__u64 b, c; /* least so far, bus time, ns */
+	__u64 last; /* C that was sent before, bus time, ns */
+	__u32 neps; /* slots to look at */
+	__u32 but;  /* slot whose line does not count for B; BL_EPS_MAX: none */
 };
 
+/* Lowers the least times by the line and the window of endpoint slot @slot. */
 static long least_inflight(__u32 slot, struct inflight_min *m)
 {
 	struct bl_inflight *line;
@@ -36,8 +48,8 @@ static long least_inflight(__u32 slot, struct inflight_min *m)
 }
 
 /*
- * Write a promise of @b down, which is ahead of @bus. Returns what may be promised: without luck
- * against other CPUs, the clock.
+ * Records in the page that @b was promised, which is ahead of the clock @bus. Returns what may be
+ * promised: @b, a greater promise of another CPU, or @bus after four lost races.
  */
 static __always_inline __u64 record_promise(struct bl_host_page *page, __u64 bus, __u64 b)
 {
@@ -55,14 +67,15 @@ static __always_inline __u64 record_promise(struct bl_host_page *page, __u64 bus
 }
 
 /*
- * The host's barriers now, into @r: B = min(promise, every in-flight timestamp), C = min(B, every
- * window). The promise is the clock, or what is written in the page. It is made first and a full
- * fence follows: an endpoint that is not seen in flight takes its timestamp after that, so it is at
- * least this barrier.
+ * Computes the host's barriers as of @now into @r->b and @r->c: B = min(promise, every in-flight
+ * timestamp), C = min(B, every window). The promise is the clock, or the greater one that the page
+ * holds. It is made first and a full fence follows: an endpoint that is not seen in flight takes
+ * its timestamp after the fence, so that timestamp is at least this barrier.
  *
- * @slot: the endpoint whose frame this is, BL_EPS_MAX for none. @claim: what its frame claims
- * (bl_claim()); 0: nothing, and what is in flight counts. With a claim it is in flight itself, and
- * promises that the rest of its life is at or above the claim, whatever its line says.
+ * @slot: the endpoint that sends the frame; BL_EPS_MAX: none
+ * @claim: what the frame claims (bl_claim()), bus time, ns; 0: nothing, and its own line counts
+ *     like all others. An endpoint whose frame has a claim is in flight itself and promises that
+ *     everything it sends later is at or above the claim, whatever its line says.
  */
 static __always_inline void host_barriers(struct run *r, const struct bl_now *now, __u32 slot,
 					  __u64 claim)
@@ -84,12 +97,12 @@ static __always_inline void host_barriers(struct run *r, const struct bl_now *no
 		m.b = bl_min64(m.b, claim);
 	__sync_lock_test_and_set(&fence, 1);
 	bpf_loop(BL_EPS_MAX, least_inflight, &m, 0);
+	/* For display only: a lost update of two CPUs makes the value older, not wrong. */
 	if (m.b > page->sent_barrier)
-		BL_WRITE_ONCE(page->sent_barrier,
-			      m.b); /* for people: lost updates of two CPUs only make it older */
+		BL_WRITE_ONCE(page->sent_barrier, m.b);
 	m.c = bl_min64(m.b, m.c);
 	if (m.c > m.last)
-		BL_WRITE_ONCE(page->sent_commit, m.c); /* an older one is as true */
+		BL_WRITE_ONCE(page->sent_commit, m.c); /* an older value is as true */
 	r->b = m.b;
 	r->c = m.c;
 }

@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Admission on a host: frames of applications are held per destination (bl_hold_xdp, on bl0d), and
- * the pacer's turn (bl_host_pace) sends what may go.
+ * Admission on a host: bl_hold_xdp, on bl0d, holds frames of applications per destination, and the
+ * pacer's turn (bl_host_pace) sends what may go. BPF side only.
  *
- * With policy "none" that is everything, as fast as the NIC's link: whose time is earliest comes
- * first, and a destination that has more gets the time at which it was served, so destinations take
- * turns. Destination 0 (ARP, ND, broadcast) gets time 0: it is always first. With "pl2"
- * bpf/host/pl2.h decides for the other destinations: nothing yet, an RSV, or a frame of a burst;
- * with "fastpass" bpf/host/fastpass.h: nothing yet, or a frame in its timeslot; with "top"
- * bpf/host/top.h: numbers are flows then, whose frames leave in the place of tokens that come. BPF
- * side only.
+ * Under policy none that is everything, as fast as the NIC's link allows. The destination with the
+ * earliest time comes first, and one that has more frames gets the time at which it was served, so
+ * destinations take turns. Destination 0 (ARP, ND, broadcast) has time 0 and is always first. Under
+ * the other policies a header decides for the other destinations: under pl2 pl2.h (nothing yet, an
+ * RSV, or a frame of a burst), under fastpass fastpass.h (nothing yet, or a frame in its timeslot),
+ * under top top.h, where numbers are flows whose frames leave in exchange for tokens.
+ *
+ * Example, policy none: destination 3 got two frames at 100 us, destination 5 one at 101 us. The
+ * turn at 102 us sends a frame of 3, whose time becomes 102. The next turn sends that of 5, the one
+ * after it the second frame of 3.
+ *
+ * Not here: which destination a number is (dest.h), and frames that wait too long (sweep.h).
  */
 #ifndef BARLINE_HOST_HOLD_H
 #define BARLINE_HOST_HOLD_H
@@ -26,7 +31,9 @@
 
 /* ---- frames of applications ---- */
 
-/* Whom the frame is for. */
+/*
+ * Fills @key with the frame's destination: its Ethernet address, or behind a router its IP address.
+ */
 static __always_inline void bl_hold_key(struct bl_mac_key *key, const struct ethhdr *eth,
 					const void *end, const struct bl_frame_class *l, int routed)
 {
@@ -50,9 +57,10 @@ static __always_inline void bl_hold_key(struct bl_mac_key *key, const struct eth
 	}
 }
 
-/*
- * Nobody but endpoints and the pacer speaks barline: what pretends to, from an application on bl0,
- * would carry barriers that nobody keeps.
+/**
+ * bl_hold_refuse - refuses frames of applications on bl0 that pretend to be barline's. They would
+ * carry barriers that nothing backs. Returns BL_R_NOT_OURS for every other frame, or the reason to
+ * drop it.
  */
 __attribute__((noinline)) int bl_hold_refuse(struct xdp_md *ctx)
 {
@@ -70,7 +78,7 @@ __attribute__((noinline)) int bl_hold_refuse(struct xdp_md *ctx)
 	return why;
 }
 
-/* A frame was put into a queue of @dest. Returns 1 if the pacer has to be woken. */
+/* Notes that a frame was put into a queue of @dest. Returns 1 if the pacer must be woken. */
 static __always_inline int bl_hold_note_frame(struct xdp_md *ctx, const struct bl_hold_cfg *cfg,
 					      struct bl_due *due, __u32 dest, __u32 policy,
 					      __u64 now)
@@ -78,10 +86,11 @@ static __always_inline int bl_hold_note_frame(struct xdp_md *ctx, const struct b
 	if (!dest || policy != BL_POLICY_FASTPASS)
 		return bl_due_lower(due, dest, dest ? now : 0);
 	bl_fp_held(dest, (__u32)bpf_xdp_get_buff_len(ctx), cfg);
-	/* the pacer knows when the next slot begins, if there is one */
+	/* The pacer knows when the next slot begins, if there is one. */
 	return bl_due_put(due, dest, now);
 }
 
+/* Puts a frame that an application sent into bl0 into its hold queue. Returns the reason. */
 static __always_inline enum bl_reason bl_hold_frame(struct xdp_md *ctx)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
@@ -92,7 +101,7 @@ static __always_inline enum bl_reason bl_hold_frame(struct xdp_md *ctx)
 	struct bl_mac_key key = {};
 	struct bl_frame_class l;
 	enum bl_reason why;
-	__u64 now;
+	__u64 now; /* start of the turn, CLOCK_MONOTONIC, ns */
 
 	if (!cfg || !due || !cfg->on)
 		return BL_R_NOT_OURS;
@@ -107,7 +116,8 @@ static __always_inline enum bl_reason bl_hold_frame(struct xdp_md *ctx)
 		why = (enum bl_reason)bl_top_hold(ctx, bl_hold_class(&l), now);
 		if (why != BL_R_NONE)
 			return why;
-		bl_count(BL_HC_HOLD, BL_R_NO_TOKEN); /* with destination 0, which never waits */
+		/* goes with destination 0, which never waits */
+		bl_count(BL_HC_HOLD, BL_R_NO_TOKEN);
 	} else if (bl_hold_at_all(&l)) {
 		bl_hold_key(&key, eth, end, &l, cfg->routed);
 		pinned = dest = (__u32)bl_hold_number(&key, now);
@@ -129,17 +139,20 @@ static __always_inline enum bl_reason bl_hold_frame(struct xdp_md *ctx)
 
 /* ---- the pacer's turn ---- */
 
-/* What a turn has in its hands. */
+/** struct bl_host_turn - what one turn of the pacer works with. */
 struct bl_host_turn {
-	struct bl_pace_page *page;
-	struct bl_due *due;
-	const struct bl_hold_cfg *cfg;
+	struct bl_pace_page *page;     /* value 0 of "pace_page" */
+	struct bl_due *due;            /* value 0 of "hold_due" */
+	const struct bl_hold_cfg *cfg; /* value 0 of "hold_cfg" */
 	__u64 now;
 	__u32 policy; /* bl_policy_now() */
 	__u32 zero;
 };
 
-/* The frame that ctx has become leaves by the NIC. Returns 1 if the device map took it. */
+/*
+ * Sends the frame that @ctx has become out of the NIC. @at: when it was due; @len: its bytes.
+ * Returns 1 if the device map took it.
+ */
 static __always_inline int bl_host_redirect(struct bl_host_turn *t, __u64 at, __u32 len)
 {
 	if (bpf_redirect_map(&hold_tx, BL_TX_NIC, XDP_ABORTED) != XDP_REDIRECT)
@@ -149,8 +162,11 @@ static __always_inline int bl_host_redirect(struct bl_host_turn *t, __u64 at, __
 }
 
 /*
- * The frame in @entry's slot; @due_ns: when it should have gone; @early: PL2's unsolicited; @dest:
- * Fastpass's destination, on @path; 0: of another policy. The slot stays taken.
+ * Sends the frame in @entry's slot. The slot is still taken afterwards.
+ * @due_ns: when the frame should have gone
+ * @early: 1: PL2's unsolicited frame, or TOP's unscheduled one
+ * @dest, @path: Fastpass's destination and path; @dest 0: another policy
+ * Returns the verdict.
  */
 static __always_inline int bl_host_send_frame(struct xdp_md *ctx, struct bl_host_turn *t,
 					      __u32 entry, __u64 due_ns, __u32 early, __u32 dest,
@@ -177,9 +193,11 @@ static __always_inline int bl_host_send_frame(struct xdp_md *ctx, struct bl_host
 }
 
 /*
- * Policy none, and destination 0 under any. *@again: when the pacer looks at this destination
- * again. Under Fastpass these frames carry no path, and are counted all the same, since the other
- * end counts them.
+ * Sends the oldest frame of @dest: under policy none, and for destination 0 under any policy. Under
+ * Fastpass these frames carry no path. They are counted all the same, because the other end counts
+ * them.
+ * @again: set to when the pacer looks at this destination again
+ * Returns the verdict.
  */
 static __always_inline int bl_host_send_oldest(struct xdp_md *ctx, struct bl_host_turn *t,
 					       __u32 dest, __u64 *again)
@@ -190,7 +208,7 @@ static __always_inline int bl_host_send_oldest(struct xdp_md *ctx, struct bl_hos
 
 	if (!entry)
 		entry = (__u32)bl_queue_get(key + 1);
-	/* after bl_due_take(): a frame that is not seen here finds BL_DUE_NEVER */
+	/* After bl_due_take(): a frame that is not seen here finds BL_DUE_NEVER. */
 	*again = bl_queue_len(key) | bl_queue_len(key + 1) ? (dest ? t->now : 0) : BL_DUE_NEVER;
 	if (!entry)
 		return XDP_DROP;
@@ -201,6 +219,7 @@ static __always_inline int bl_host_send_oldest(struct xdp_md *ctx, struct bl_hos
 	return verdict;
 }
 
+/* One turn for @dest under PL2. Returns the verdict and sets *@again. */
 static __always_inline int bl_host_pl2_turn(struct xdp_md *ctx, struct bl_host_turn *t, __u32 dest,
 					    __u64 *again)
 {
@@ -225,6 +244,7 @@ static __always_inline int bl_host_pl2_turn(struct xdp_md *ctx, struct bl_host_t
 	return verdict;
 }
 
+/* One turn for @dest under Fastpass. Returns the verdict and sets *@again. */
 static __always_inline int bl_host_fastpass_turn(struct xdp_md *ctx, struct bl_host_turn *t,
 						 __u32 dest, __u64 *again)
 {
@@ -244,8 +264,9 @@ static __always_inline int bl_host_fastpass_turn(struct xdp_md *ctx, struct bl_h
 }
 
 /*
- * A token or signal of @len bytes that the frame has become leaves, whenever the link is free:
- * tokens have their own pace, and signals are few.
+ * Sends the token or signal of @len bytes that the frame has become, whether the link is free or
+ * not: tokens have their own pace, and signals are few. @len: -1: building it failed. Returns the
+ * verdict.
  */
 static __always_inline int bl_host_send_signal(struct bl_host_turn *t, int len)
 {
@@ -258,6 +279,7 @@ static __always_inline int bl_host_send_signal(struct bl_host_turn *t, int len)
 	return bl_done(BL_HC_PACE, sent ? BL_R_PACED : BL_R_REDIRECT_FAILED);
 }
 
+/* Sends one unscheduled frame of flow @n. Returns the verdict. */
 static __always_inline int bl_host_send_unscheduled(struct xdp_md *ctx, struct bl_host_turn *t,
 						    __u32 n)
 {
@@ -275,8 +297,8 @@ static __always_inline int bl_host_send_unscheduled(struct xdp_md *ctx, struct b
 }
 
 /*
- * A frame of flow @n whose token could not become it; its echo lies behind it already. Returns 0 if
- * there is none.
+ * Sends a kept frame of flow @n whose token's frame could not grow; its echo is behind it already.
+ * Returns 0 if there is none, or else 1, with *@verdict set if a frame was sent.
  */
 static __always_inline int bl_host_resend_kept(struct xdp_md *ctx, struct bl_host_turn *t, __u32 n,
 					       int *verdict)
@@ -294,7 +316,7 @@ static __always_inline int bl_host_resend_kept(struct xdp_md *ctx, struct bl_hos
 	bl_bit_clear(&k->push, i);
 	word = bl_top_take_kept(k, i);
 	if (!word)
-		return 1; /* it came before it was sent once more */
+		return 1; /* it arrived before it was sent again */
 	entry = BL_KEPT_ENTRY(word);
 	*verdict = bl_host_send_frame(
 		ctx, t,
@@ -305,9 +327,9 @@ static __always_inline int bl_host_resend_kept(struct xdp_md *ctx, struct bl_hos
 	return 1;
 }
 
-/*
- * Flow @n has ended, or has nothing left under another policy: another one may have its number. It
- * is closed.
+/**
+ * bl_host_release_flow - gives up the closed number @n of a flow that has ended, or has nothing
+ * left under another policy.
  */
 __attribute__((noinline)) int bl_host_release_flow(__u32 n)
 {
@@ -319,7 +341,10 @@ __attribute__((noinline)) int bl_host_release_flow(__u32 n)
 	return 0;
 }
 
-/* A flow that holds nothing may end in this turn, if nobody else is at it. Returns 1: closed. */
+/**
+ * bl_host_close_flow - closes the number of a flow that holds nothing, so that it can end in this
+ * turn. Returns 1; 0 if it holds frames or another CPU uses it.
+ */
 __attribute__((noinline)) int bl_host_close_flow(__u32 n)
 {
 	struct bl_hold_dest *d = bpf_map_lookup_elem(&hold_macs, &n);
@@ -327,6 +352,7 @@ __attribute__((noinline)) int bl_host_close_flow(__u32 n)
 	return d && !bl_number_held(n) && bl_top_flowing(n) && bl_dest_close(d);
 }
 
+/** bl_host_reopen_flow - opens number @n again. */
 __attribute__((noinline)) int bl_host_reopen_flow(__u32 n)
 {
 	struct bl_hold_dest *d = bpf_map_lookup_elem(&hold_macs, &n);
@@ -337,8 +363,8 @@ __attribute__((noinline)) int bl_host_reopen_flow(__u32 n)
 }
 
 /*
- * A number that is a flow's, or any under policy top: what is left from another policy goes at
- * once.
+ * One turn for number @n if it is a flow's, or for any number under policy top. What is left from
+ * another policy goes at once. Returns the verdict and sets *@again.
  */
 static __always_inline int bl_host_top_turn(struct xdp_md *ctx, struct bl_host_turn *t, __u32 n,
 					    __u64 *again)
@@ -351,8 +377,8 @@ static __always_inline int bl_host_top_turn(struct xdp_md *ctx, struct bl_host_t
 		return verdict;
 	}
 	/*
-	 * While it is closed, frames and tokens pass it by: so only when it is about to end, and
-	 * then it is looked at once more.
+	 * Frames and tokens do not find a closed number. So it is closed only when the flow is
+	 * about to end, and then the turn is computed once more.
 	 */
 	d.busy = t->policy == BL_POLICY_TOP || !bl_host_close_flow(n);
 	if (t->policy == BL_POLICY_TOP)
@@ -389,8 +415,9 @@ static __always_inline int bl_host_top_turn(struct xdp_md *ctx, struct bl_host_t
 }
 
 /*
- * At most one frame; a beacon first, whatever the link's rate says: it takes the kernel's way. A
- * turn without a frame counts nothing but itself.
+ * One turn of the pacer: sends at most one frame. A beacon comes first, whatever the link's rate
+ * allows, because it goes through the kernel. A turn without a frame counts nothing but itself.
+ * Returns the verdict.
  */
 static __always_inline int bl_host_turn(struct xdp_md *ctx)
 {
@@ -419,8 +446,8 @@ static __always_inline int bl_host_turn(struct xdp_md *ctx)
 		bl_due_take(t.due, s.pick.index);
 		if (s.pick.index)
 			bl_hold_drop_aged(s.pick.index, t.now);
-		if (s.pick.index ==
-		    BL_HOLD_SHARED) /* nobody in particular: no policy can ask for it */
+		/* shared by destinations without a number: no policy can ask for it */
+		if (s.pick.index == BL_HOLD_SHARED)
 			verdict = bl_host_send_oldest(ctx, &t, s.pick.index, &again);
 		else if (s.pick.index && !bl_pl2_pending(s.pick.index) &&
 			 (t.policy == BL_POLICY_TOP || bl_top_flowing(s.pick.index)))
@@ -432,7 +459,10 @@ static __always_inline int bl_host_turn(struct xdp_md *ctx)
 			verdict = bl_host_fastpass_turn(ctx, &t, s.pick.index, &again);
 		else
 			verdict = bl_host_send_oldest(ctx, &t, s.pick.index, &again);
-		/* whoever waits for an answer that does not come is looked at all the same */
+		/*
+		 * A destination that waits for an answer that does not come is looked at all the
+		 * same.
+		 */
 		if (s.pick.index && again > t.now + BL_HOLD_LOOK_NS)
 			bl_hold_schedule_scan(s.pick.index, t.now);
 	}
@@ -447,8 +477,8 @@ static __always_inline int bl_host_turn(struct xdp_md *ctx)
 /* ---- frames for applications ---- */
 
 /*
- * A frame that is not barline's came in on the NIC: for bl0's address it goes there, everything
- * else is the kernel's.
+ * Redirects a frame that is not barline's and came in on the NIC to bl0 if it is for bl0's address;
+ * everything else is the kernel's. Returns the reason.
  */
 static __always_inline enum bl_reason bl_deliver_to_app(struct xdp_md *ctx)
 {

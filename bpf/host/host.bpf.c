@@ -1,24 +1,33 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The host role: three hooks, and up to five more where applications are admitted (DESIGN 4).
+ * The host role: three hooks, and up to five more where applications are admitted.
  *
- *   bl_host_xdp     NIC ingress: a message goes into its endpoint's ring, then the barrier of the
- * same frame into the host page, then sleepers are woken. In this order: a process that reads the
- * barrier first and its ring second misses nothing below the barrier. A reliable message goes back
- * as its ACK, and an ACK closes its slot in the sender's window (bpf/host/commit.h). bl_host_egress
- * NIC egress: the host's barrier, min(promise, everything in flight), into every ordered frame and
- * beacon (promise_core.h). bl_host_local   lo egress: messages between endpoints of one host, which
- * the kernel never lets out of the machine.
+ *   bl_host_xdp     NIC ingress. A message goes into its endpoint's ring, then the barriers of
+ *                   the same frame into the host page, then sleepers are woken. Because of this
+ *                   order, a process that reads the barrier first and its ring second misses
+ *                   nothing below the barrier. A reliable message goes back as its ACK, and an
+ *                   ACK closes its slot in the sender's window (commit.h).
+ *   bl_host_egress  NIC egress. Writes the host's barrier, min(promise, everything in flight),
+ *                   into every ordered frame and beacon (barrier_tx.h).
+ *   bl_host_local   lo egress. Messages between endpoints of one host, which the kernel never
+ *                   lets out of the machine.
  *
- *   bl_hold_xdp     on bl0d: frames of applications go into hold queues (bpf/host/hold.h).
+ *   bl_hold_xdp     on bl0d: frames of applications go into hold queues (hold.h).
  *   bl_host_pace    the pacer's turn: sends what is due out of the NIC.
- *   bl_host_clone   NIC tc ingress: bl0 is a second station on this link and must hear broadcasts
- * too. bl_host_hint    bl0 tc egress: what SO_PRIORITY says of a flow, for TOP (bpf/host/top.h).
- *   bl_host_lift    bl0 tc ingress, where the pacer carries the beacons: brings them to the NIC's
- * egress (bpf/host/beacon.h). bl_host_relayed at no hook: the host's daemon runs it on frames that
- * came by way of the controller (bpf/host/relay.h).
+ *   bl_host_clone   NIC tc ingress: bl0 is a second station on this link and must also receive
+ *                   broadcasts.
+ *   bl_host_hint    bl0 tc egress: reads SO_PRIORITY as a hint about a flow, for TOP (top_tx.h).
+ *   bl_host_lift    bl0 tc ingress, where the pacer carries the beacons: redirects them to the
+ *                   NIC's egress (beacon.h).
+ *   bl_host_relayed attached to no hook: the host's daemon runs it on frames that came by way of
+ *                   the controller (relay.h).
  *
- * Not here: retransmission, which takes a process.
+ * Example: a DATA frame with ts = 1040, B = 1030 and C = 1020 arrives for endpoint 61697. Its
+ * message is appended to that endpoint's ring; the page's barrier becomes 1030 and its commit
+ * barrier 1020; a process that waits for 1025 is woken. The frame ends here: XDP_DROP, counted as
+ * stored.
+ *
+ * Not here: retransmission, which takes a process (lib/).
  */
 #include "bpf/host/role.h"
 #include <linux/pkt_cls.h>
@@ -39,6 +48,9 @@
 
 #define BL_GSO_SEGS 128 /* UDP_MAX_SEGMENTS of the newest kernels */
 
+/*
+ * Ends a tc program: counts the reason and returns the verdict that belongs to it; see bl_done().
+ */
 static __always_inline int tc_done(__u32 key, enum bl_reason r)
 {
 	bl_count(key, r);
@@ -46,7 +58,7 @@ static __always_inline int tc_done(__u32 key, enum bl_reason r)
 	case BL_R_NOT_OURS:
 	case BL_R_SENT:
 	case BL_R_BEACON_SENT:
-	case BL_R_TO_APP: /* a clone went there */
+	case BL_R_TO_APP: /* a clone went to the application */
 		return TC_ACT_OK;
 	default:
 		return TC_ACT_SHOT; /* stored here, or refused */
@@ -55,6 +67,7 @@ static __always_inline int tc_done(__u32 key, enum bl_reason r)
 
 /* ---- what comes in ---- */
 
+/* Handles an ordered frame or a link frame that arrived on the NIC. Returns the reason. */
 static __always_inline enum bl_reason on_ordered_frame(struct xdp_md *ctx, struct run *r)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
@@ -89,8 +102,8 @@ static __always_inline enum bl_reason on_ordered_frame(struct xdp_md *ctx, struc
 		return BL_R_BEACON;
 	}
 	/*
-	 * a frame past its switch: B and C of another host; nothing of it is used, unless it
-	 * promises nothing, as ACKs do
+	 * A frame that bypassed its switch's program has the B and C of another host. Nothing of
+	 * such a frame is used, unless its barriers promise nothing, as those of ACKs do.
 	 */
 	if ((r->f.flags & BL_F_HOP) != r->page->reg[r->f.lane & (BL_LANES_MAX - 1)].hop) {
 		if (!bl_hop_old(r->b, r->c, r->page->now_ns))
@@ -115,7 +128,7 @@ static __always_inline enum bl_reason on_ordered_frame(struct xdp_md *ctx, struc
 	return answer_frame(ctx, r, why);
 }
 
-/* What came in on the NIC; of its own for bench/bench_host.bpf.c. */
+/* Handles a frame that arrived on the NIC. Apart from the hook, for bench/bench_host.bpf.c. */
 static __always_inline int on_nic_frame(struct xdp_md *ctx)
 {
 	struct run r = {};
@@ -141,8 +154,9 @@ int bl_host_xdp(struct xdp_md *ctx)
 /* ---- what goes out ---- */
 
 /*
- * The checksum follows the 12 bytes that changed. The helper knows what we cannot see: it leaves a
- * checksum that the device will finish alone, and a frame without one stays without one.
+ * Writes B and C into the only frame of @skb and adjusts the checksum to the 12 changed bytes. The
+ * helper leaves a checksum that the device will compute alone, and a frame without one stays
+ * without.
  */
 static __always_inline void fill_frame(struct __sk_buff *skb, __u32 off, __u8 *both)
 {
@@ -156,13 +170,15 @@ static __always_inline void fill_frame(struct __sk_buff *skb, __u32 off, __u8 *b
 	bpf_l4_csum_replace(skb, off - 2, 0, diff, BPF_F_MARK_MANGLED_0);
 }
 
+/** struct barrier_fill - where B and C go in the frames of an skb. */
 struct barrier_fill {
 	struct __sk_buff *skb;
-	__u32 off, step, end;
-	__u8 both[12]; /* barrier, commit */
+	__u32 off, step, end; /* first struct bl_hdr; bytes from one to the next; end of the skb */
+	__u8 both[12];        /* barrier and commit, as on the wire */
 	__u8 pad[4];
 };
 
+/* Writes B and C into frame @i of the skb. Returns 1 behind the last frame. */
 static long fill_segment(__u32 i, struct barrier_fill *f)
 {
 	__u32 off = f->off + i * f->step;
@@ -173,7 +189,7 @@ static long fill_segment(__u32 i, struct barrier_fill *f)
 	return 0;
 }
 
-/* The beacon whose header is at @off says how bl0's traffic is admitted, as it is now. */
+/* Writes how bl0's traffic is admitted at this moment into the beacon whose header is at @off. */
 static __always_inline void write_own_policy(struct __sk_buff *skb, __u32 off)
 {
 	__u32 at = off + sizeof(struct bl_hdr) + __builtin_offsetof(struct bl_beacon, policy);
@@ -184,9 +200,9 @@ static __always_inline void write_own_policy(struct __sk_buff *skb, __u32 off)
 }
 
 /*
- * Every ordered frame of this host gets B and C; where the controller barred this output, a C that
- * promises nothing. With UDP GSO one skb holds many frames, gso_size bytes apart; each has a header
- * of its own.
+ * Handles a frame that leaves by the NIC: every ordered frame of this host gets B and C. While the
+ * controller bars this output, C promises nothing. With UDP GSO one skb holds many frames, gso_size
+ * bytes apart, each with a header of its own. Returns the reason.
  */
 static __always_inline enum bl_reason on_egress_frame(struct __sk_buff *skb, struct run *r)
 {
@@ -196,7 +212,7 @@ static __always_inline enum bl_reason on_egress_frame(struct __sk_buff *skb, str
 	struct bl_now now;
 
 	if (bl_op_link(r->f.opcode)) {
-		/* reservations are the pacer's, and what it sends does not come this way */
+		/* Reservations come from the pacer, whose frames bypass this hook. */
 		if (r->f.opcode != BL_OP_BEACON || skb->mark != r->cfg->beacon_mark)
 			return BL_R_FORGED_BEACON;
 	} else {
@@ -205,9 +221,9 @@ static __always_inline enum bl_reason on_egress_frame(struct __sk_buff *skb, str
 			return BL_R_NOT_ENDPOINT;
 		if (bl_op_answer(r->f.opcode))
 			return BL_R_SENT_ACK;
+		/* Only this program may set hop and lane, and those of a host are 0. */
 		if (r->f.flags)
-			return BL_R_BAD_FLAGS; /* hop and lane are this program's to say, and a
-						  host's are 0 */
+			return BL_R_BAD_FLAGS;
 	}
 	bl_read_clock(&now);
 	if (!now.ok)
@@ -215,7 +231,7 @@ static __always_inline enum bl_reason on_egress_frame(struct __sk_buff *skb, str
 	if (bl_op_timed(r->f.opcode))
 		BL_WRITE_ONCE(r->page->data_ns, now.bus);
 	if (r->f.opcode == BL_OP_DATA) {
-		/* a GSO send is many frames, and only the last could claim anything */
+		/* A GSO send is many frames, of which only the last could claim anything. */
 		if (!skb->gso_size)
 			claim = bl_claim(bl_ext48(r->f.ts, now.bus), r->f.b);
 		if (claim > now.limit + r->cfg->ahead_ns)
@@ -231,8 +247,8 @@ static __always_inline enum bl_reason on_egress_frame(struct __sk_buff *skb, str
 		fill_segment(0, &f);
 		write_own_policy(skb, f.off);
 	} else if (f.step) {
-		bpf_loop(BL_GSO_SEGS, fill_segment, &f,
-			 0); /* checksums are made after segmentation */
+		/* Checksums are computed after segmentation. */
+		bpf_loop(BL_GSO_SEGS, fill_segment, &f, 0);
 	} else {
 		fill_frame(skb, f.off, f.both);
 	}
@@ -240,6 +256,7 @@ static __always_inline enum bl_reason on_egress_frame(struct __sk_buff *skb, str
 	return r->f.opcode == BL_OP_BEACON ? BL_R_BEACON_SENT : BL_R_SENT;
 }
 
+/* Looks up the maps and parses the frame of @skb into @r. Returns the reason. */
 static __always_inline enum bl_reason parse_skb(struct __sk_buff *skb, struct run *r)
 {
 	__u32 want = sizeof(struct ethhdr) + 4 + sizeof(struct ipv6hdr) + sizeof(struct udphdr) +
@@ -265,9 +282,9 @@ int bl_host_egress(struct __sk_buff *skb)
 	return tc_done(BL_HC_EGRESS, why);
 }
 
-/*
- * One host's endpoints among themselves: the same ring, the same order; the barrier comes back from
- * the switch as for everybody (1Pipe 3.1).
+/**
+ * bl_host_local - messages between endpoints of this host: the same ring and the same order. The
+ * barrier comes back from the switch, as for every other message (1Pipe 3.1).
  */
 SEC("tc")
 int bl_host_local(struct __sk_buff *skb)
@@ -321,9 +338,9 @@ int bl_host_pace(struct xdp_md *ctx)
 	return bl_host_turn(ctx);
 }
 
-/*
- * Broadcast and multicast, but for barline's own, go to both stations of this link: the kernel, and
- * by a clone bl0. Unicast was sorted by bl_host_xdp.
+/**
+ * bl_host_clone - broadcast and multicast frames other than barline's go to both stations of this
+ * link: to the kernel, and by a clone to bl0. Unicast frames were sorted by bl_host_xdp.
  */
 SEC("tc")
 int bl_host_clone(struct __sk_buff *skb)
@@ -338,7 +355,7 @@ int bl_host_clone(struct __sk_buff *skb)
 		return tc_done(BL_HC_CLONE, BL_R_NOT_OURS);
 	if (bpf_clone_redirect(skb, cfg->app_ifindex, 0)) {
 		bl_count(BL_HC_CLONE, BL_R_REDIRECT_FAILED);
-		return TC_ACT_OK; /* the kernel gets it in any case */
+		return TC_ACT_OK; /* the kernel gets the frame in any case */
 	}
 	return tc_done(BL_HC_CLONE, BL_R_TO_APP);
 }

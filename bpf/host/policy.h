@@ -1,5 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The admission policy of a host. BPF side only. */
+/*
+ * The admission policy of a host: what its beacons announce, and which policy frames are treated
+ * by. BPF side only.
+ *
+ * Example: the host is configured for TOP. The switch's last beacon says PL2: bl_policy_now()
+ * returns BL_POLICY_NONE until a beacon says TOP again, while bl_own_policy() announces TOP all the
+ * time.
+ *
+ * Not here: what a policy does (hold.h, pl2.h, fastpass.h, top.h).
+ */
 #ifndef BARLINE_HOST_POLICY_H
 #define BARLINE_HOST_POLICY_H
 
@@ -8,7 +17,7 @@
 #include "core/policy_core.h"
 #include "bpf/bpf_util.h"
 
-/* How bl0's traffic is admitted, for beacons; 0: there is no bl0. */
+/* Returns how bl0's traffic is admitted, as beacons carry it; 0 if there is no bl0. */
 static __always_inline __u8 bl_own_policy(void)
 {
 	__u32 zero = 0;
@@ -18,10 +27,12 @@ static __always_inline __u8 bl_own_policy(void)
 }
 
 /*
- * The policy that frames go by. TOP beside a switch without it falls back to none until they agree:
- * hosts behind that switch are likely to have no TOP either, and flows would wait for tokens that
- * nobody gives. PL2 finds out by its RSVs (pl2_core.h). Fastpass needs no switch, and falls back
- * when the daemon says that no arbiter answers.
+ * Returns the policy that frames are treated by at this moment.
+ *
+ * TOP falls back to none while the switch announces another policy: the hosts behind such a switch
+ * are likely to have no TOP either, and flows would wait for tokens that no receiver sends.
+ * Fastpass needs no switch; it falls back when the daemon reports that no arbiter answers. PL2
+ * learns from the answers to its RSVs (core/pl2/pl2_core.h).
  */
 static __always_inline __u32 bl_policy_now(const struct bl_hold_cfg *cfg)
 {

@@ -1,5 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Rings of endpoints, and processes that sleep. BPF side only. */
+/*
+ * Messages into the rings of endpoints, and waking the processes that sleep on them. BPF side only.
+ *
+ * A process that sleeps writes into the page "wake" what it waits for (struct bl_wake). It is woken
+ * by the first barrier above until; BL_WAKE_ON_DATA means that it has nothing to deliver,
+ * BL_TIME_NONE that it is awake. next is the least until of all endpoints, so a barrier that wakes
+ * nobody costs one comparison.
+ *
+ * Example: endpoint 3 sleeps with BL_WAKE_ON_DATA. A DATA frame with ts = 1030 is appended to its
+ * ring without a wakeup; until becomes 1030, and next is lowered to 1030. When the host's barrier
+ * passes 1030, wake_below() scans the endpoints, sets until to BL_TIME_NONE, and wakes the process
+ * by a record that is reserved and discarded.
+ *
+ * Not here: what a process does with the record (lib/rx.c).
+ */
 #ifndef BARLINE_HOST_RING_H
 #define BARLINE_HOST_RING_H
 
@@ -8,7 +22,10 @@
 #include "bpf/bpf_util.h"
 #include "bpf/host/run.h"
 
-/* Lower wake.next or next_c to @until; what pairs with it is written at struct bl_wake. */
+/*
+ * Lowers wake.next or wake.next_c to @until; struct bl_wake says what it pairs with. Gives up after
+ * four lost races.
+ */
 static __always_inline void lower_next(__u64 *next, __u64 until)
 {
 	int i;
@@ -21,7 +38,13 @@ static __always_inline void lower_next(__u64 *next, __u64 until)
 	}
 }
 
-/* room: a constant. Returns 0, or -1 if the ring is full. */
+/*
+ * Appends the frame's message as one record.
+ * @skb: constant; 1: @ctx is a struct __sk_buff, 0: a struct xdp_md
+ * @room: constant; bytes of the record
+ * @flags: of bpf_ringbuf_submit()
+ * Returns 0, or -1 if the ring is full.
+ */
 static __always_inline int append_record(void *ctx, const int skb, struct run *r, void *ring,
 					 const __u32 room, __u64 flags)
 {
@@ -41,8 +64,8 @@ static __always_inline int append_record(void *ctx, const int skb, struct run *r
 	rec->len = r->f.body_len;
 	rec->relayed = r->relayed;
 	/*
-	 * 64 bits, and the register that is checked is the one that is used: what Linux 6.1 needs
-	 * to see a length of 1 to max
+	 * Linux 6.1 needs a 64-bit length, and the register that is checked must be the one that is
+	 * used, to accept a length of 1 to max.
 	 */
 	last--;
 	BL_SEEN(last);
@@ -53,16 +76,19 @@ static __always_inline int append_record(void *ctx, const int skb, struct run *r
 		else
 			err = bpf_xdp_load_bytes(ctx, off, rec + 1, last + 1);
 	}
+	/*
+	 * Cannot happen, since the parser has seen these bytes. The reader refuses an empty body as
+	 * malformed.
+	 */
 	if (err)
-		rec->len = 0; /* cannot happen: the parser saw these bytes; an empty body is refused
-				 as malformed by the reader */
+		rec->len = 0;
 	bpf_ringbuf_submit(rec, flags);
 	return 0;
 }
 
 /*
- * An empty record, thrown away: its commit is what wakes. Returns 0, or -1 if there is no room, and
- * then the sleeper has enough to wake up for.
+ * Wakes the reader of @ring by an empty record that is discarded: its commit wakes. Returns 0, or
+ * -1 if the ring has no room; then the reader has enough records to wake up for.
  */
 static __always_inline int wake_ring(void *ring)
 {
@@ -75,10 +101,12 @@ static __always_inline int wake_ring(void *ring)
 }
 
 /*
- * Whom a frame that asks for an answer is for is not here any more. Who left in order holds nobody
- * up: it is answered as if it had stored the frame and left after that. Who died is not answered
- * for, nor is a life of before that: what they have not acknowledged is taken back when they are
- * announced (1Pipe 5.2).
+ * Returns the reason for a frame whose endpoint is not there: BL_R_LEFT, or else @why.
+ *
+ * An endpoint that left in order must not hold up others: a frame that asks for an answer and is
+ * for its last life is answered as if the endpoint had stored it and left after that. A frame for
+ * an endpoint that died, or for an earlier life, is not answered. What such an endpoint has not
+ * acknowledged is taken back when its failure is announced (1Pipe 5.2).
  */
 static __always_inline enum bl_reason absent_reason(const struct bl_ep_slot *ep,
 						    const struct run *r, enum bl_reason why)
@@ -86,7 +114,10 @@ static __always_inline enum bl_reason absent_reason(const struct bl_ep_slot *ep,
 	return bl_op_asks(r->f.opcode) && r->life && r->life == ep->left ? BL_R_LEFT : why;
 }
 
-/* Append the frame to the ring of the endpoint that it is for. */
+/*
+ * Appends the frame to the ring of its endpoint and wakes the process if it must know now.
+ * @skb: as for append_record(). Returns BL_R_STORED, or the reason why the frame was not stored.
+ */
 static __always_inline enum bl_reason store_message(void *ctx, const int skb, struct run *r)
 {
 	__u32 i = (__u16)(r->f.dport - r->cfg->port_base), slot, key, zero = 0;
@@ -107,8 +138,8 @@ static __always_inline enum bl_reason store_message(void *ctx, const int skb, st
 	if (r->f.body_len > BL_BODY_MAX)
 		return BL_R_TOO_BIG;
 	/*
-	 * a RECALL for a life that has ended: there is nothing to take out, and who failed owes no
-	 * answer (docs/reliable.md)
+	 * A RECALL for a life that has ended has nothing to take out, and an endpoint that failed
+	 * owes no answer (docs/reliable.md).
 	 */
 	if (bl_op_asks(r->f.opcode) && r->life != ep->life)
 		return absent_reason(ep, r, BL_R_WRONG_LIFE);
@@ -120,8 +151,8 @@ static __always_inline enum bl_reason store_message(void *ctx, const int skb, st
 	BL_SEEN(slot);
 	slot &= BL_EPS_MAX - 1;
 	/*
-	 * A sleeper with nothing to deliver wants to be woken when the barrier passes its first
-	 * message; other frames (credits, probes) concern it at once.
+	 * A sleeper with nothing to deliver is woken when the barrier passes its first message.
+	 * Frames without a timestamp (credits, probes) concern it at once.
 	 */
 	if (!timed && BL_READ_ONCE(w->ep[slot].until) != BL_TIME_NONE)
 		flags = BPF_RB_FORCE_WAKEUP;
@@ -134,8 +165,9 @@ static __always_inline enum bl_reason store_message(void *ctx, const int skb, st
 	if (full)
 		return BL_R_RING_FULL;
 	/*
-	 * Read after the commit, which is an atomic exchange. Pairs with the sleeper, who sets
-	 * until, fences, and looks at its ring once more: one of the two sees the other.
+	 * Read after the record's commit, which is an atomic exchange. Pairs with the process,
+	 * which sets until, issues a fence, and reads its ring once more: one of the two sees the
+	 * other.
 	 */
 	upto = r->f.opcode == BL_OP_PREP ? &w->ep[slot].until_c : &w->ep[slot].until;
 	until = BL_READ_ONCE(*upto);
@@ -148,13 +180,15 @@ static __always_inline enum bl_reason store_message(void *ctx, const int skb, st
 	return BL_R_STORED;
 }
 
+/** struct wake_scan - state of a scan for endpoints to wake. */
 struct wake_scan {
-	struct bl_wake *w;
-	__u64 barrier;
-	__u64 next;
-	__u64 commit; /* 1: it is the commit barrier that has passed @barrier */
+	struct bl_wake *w; /* value 0 of "wake" */
+	__u64 barrier;     /* endpoints whose until is below it are woken, bus time, ns */
+	__u64 next;        /* least until of those that sleep on; BL_TIME_NONE: none */
+	__u64 commit;      /* 1: @barrier is the commit barrier */
 };
 
+/* Wakes the endpoint in @slot if its until is below the barrier. */
 static long wake_endpoint(__u32 slot, struct wake_scan *k)
 {
 	__u64 until, *upto;
@@ -171,14 +205,16 @@ static long wake_endpoint(__u32 slot, struct wake_scan *k)
 		k->next = bl_min64(k->next, until);
 		return 0;
 	}
+	/* The process woke up by itself, or another CPU lowered until and then also next. */
 	if (__sync_val_compare_and_swap(upto, until, BL_TIME_NONE) != until)
-		return 0; /* it woke up by itself, or its until was lowered: then next was, too */
+		return 0;
 	ring = bpf_map_lookup_elem(&rings, &key);
 	if (ring && !wake_ring(ring))
 		k->w->ep[slot].woken++;
 	return 0;
 }
 
+/* Wakes every endpoint that waits for a barrier below @barrier. @commit: 1: the commit barrier. */
 static __always_inline void wake_below(__u64 barrier, int commit)
 {
 	struct wake_scan k = { .barrier = barrier, .next = BL_TIME_NONE, .commit = commit };
@@ -191,7 +227,10 @@ static __always_inline void wake_below(__u64 barrier, int commit)
 	next = commit ? &k.w->next_c : &k.w->next;
 	if (BL_READ_ONCE(*next) >= barrier)
 		return;
-	/* emptied before the scan, by a full barrier */
+	/*
+	 * Emptied before the scan, by a full barrier: an endpoint that is not seen asleep lowers it
+	 * again.
+	 */
 	__sync_lock_test_and_set(next, BL_TIME_NONE);
 	bpf_loop(BL_EPS_MAX, wake_endpoint, &k, 0);
 	if (k.next != BL_TIME_NONE)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * TOP on a host, between the core and the maps: frames of applications into flows, tokens into data
- * (bpf/host/top_tx.h), what is kept in case it gets lost (bpf/host/top_keep.h), signals and data
- * into the receiver's table (bpf/host/top_rx.h), and the pacer's turns (bpf/host/top_pace.h).
- * top_core.h has the arithmetic, top_host_abi.h the example and who writes what. BPF side only.
+ * TOP on a host, between the core and the maps: frames of applications into flows and tokens into
+ * data (top_tx.h), frames kept in case they get lost (top_keep.h), signals and data into the
+ * receiver's table (top_rx.h), and the pacer's turns (top_pace.h). core/top/top_core.h has the
+ * arithmetic; maps/top_host_abi.h has the example and says who writes what.
+ *
+ * Not here: TOP at the switch (bpf/switch/top.h). BPF side only.
  */
 #ifndef BARLINE_HOST_TOP_H
 #define BARLINE_HOST_TOP_H
@@ -14,8 +16,8 @@
 #include "bpf/host/top_tx.h"
 
 /**
- * bl_top_came - a frame for bl0's address came, under policy top. Returns the reason; BL_R_NONE:
- * it is the application's, without its echo.
+ * bl_top_frame_in - handles a frame for bl0's address under policy top: a token, a signal, or data.
+ * Returns the reason; BL_R_NONE: the frame, without its echo, is the application's.
  */
 __attribute__((noinline)) int bl_top_frame_in(struct xdp_md *ctx)
 {

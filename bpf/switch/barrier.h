@@ -1,5 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Barriers as they come in and as they are written. BPF side only. */
+/*
+ * The barriers of a switch: checking those of a frame against the clock, raising registers, the
+ * minimum of each set of inputs, and writing the result into a frame. BPF side only; the arithmetic
+ * is in core/order/barrier_core.h.
+ *
+ * Every CPU writes the entries of its own lane only. A global function (bl_...) is checked once by
+ * the verifier, and not once per path that leads to it.
+ *
+ * Example: ports 0, 1 and 2 feed set 0, with registers 1000, 1030 and 1040, so the set's barrier is
+ * 1000. A frame with B = 1035 arrives on port 0. raise_register() raises port 0's register, the
+ * minimum tree of the set gets root 1030, and rewrite_header() writes B = 1030 into the frame.
+ *
+ * Not here: finding the output (route.h), and relaying a minimum that rose (switch.bpf.c).
+ */
 #ifndef BARLINE_SWITCH_BARRIER_H
 #define BARLINE_SWITCH_BARRIER_H
 
@@ -11,7 +24,10 @@
 #include "bpf/switch/fence.h"
 #include "bpf/switch/run.h"
 
-/* A global function for the same reason as the next, which calls it once for each set. */
+/**
+ * bl_tree_put - writes a leaf into a tree. A global function for the same reason as
+ * bl_leaf_changed(), which calls it once for each set.
+ */
 __attribute__((noinline)) int bl_tree_put(struct bl_tree *t, __u32 leaves, __u32 leaf, __u64 b,
 					  __u64 c)
 {
@@ -20,10 +36,12 @@ __attribute__((noinline)) int bl_tree_put(struct bl_tree *t, __u32 leaves, __u32
 	return 0;
 }
 
-/*
- * One raise or fall of port @p's leaf in every set that it feeds. A global function: the verifier
- * looks at it once, not once for each way that leads here (2026-11, Linux 6.18: 850 thousand of the
- * million instructions that it is willing to follow, and 1.6 s; this way 108 thousand and 0.1 s).
+/**
+ * bl_leaf_changed - applies a rise or fall of port @p's leaf to every set that the port feeds.
+ * @in_sets: bit per set
+ * @b, @c: the leaf, bus time, ns A global function: checked once per path it took 850 thousand of
+ * the million instructions that the verifier is willing to follow, and 1.6 s; this way 108 thousand
+ * and 0.1 s (2026-11, Linux 6.18).
  */
 __attribute__((noinline)) int bl_leaf_changed(__u32 lane_no, __u32 in_sets, __u32 p, __u64 b,
 					      __u64 c)
@@ -52,8 +70,8 @@ __attribute__((noinline)) int bl_leaf_changed(__u32 lane_no, __u32 in_sets, __u3
 }
 
 /*
- * bl_leaf_changed(), but in the first set at once where one tree is enough: a rack's only switch
- * has no other.
+ * As bl_leaf_changed() for the input port, but updates the first set inline where one tree is
+ * enough: a rack's only switch has no other. @at_once: constant; 1: do so.
  */
 static __always_inline void update_leaf(const struct run *r, __u32 in_sets, __u64 b, __u64 c,
 					int at_once)
@@ -76,8 +94,8 @@ static __always_inline void update_leaf(const struct run *r, __u32 in_sets, __u6
 }
 
 /*
- * greatest barrier that outputs fed by these sets were given on this lane: who joins must be near
- * it
+ * Returns the greatest barrier that this lane has given to outputs fed by @in_sets, bus time, ns.
+ * An input that joins must be near it.
  */
 static __always_inline __u64 greatest_given_barrier(const struct bl_sw_lane *lane, __u32 in_sets)
 {
@@ -90,13 +108,17 @@ static __always_inline __u64 greatest_given_barrier(const struct bl_sw_lane *lan
 	return b;
 }
 
-/* Not struct run: whose address goes to a function lives in memory, every field of it. */
+/**
+ * struct lane_scan - argument of the callbacks that visit all ports. Not a part of struct run:
+ * passing its address to a callback would force all of struct run onto the stack.
+ */
 struct lane_scan {
-	const struct bl_sw_cfg *cfg;
-	struct bl_sw_lane *lane;
+	const struct bl_sw_cfg *cfg; /* value 0 of "sw_cfg" */
+	struct bl_sw_lane *lane;     /* the scanning lane */
 	__u32 lane_no;
 };
 
+/* Excludes the lanes of port @p that were silent for dead_after. Returns 1 behind the last port. */
 static long expire_silent_lanes(__u32 p, struct lane_scan *s)
 {
 	struct bl_sw_port *port = port_at(p);
@@ -116,6 +138,7 @@ static long expire_silent_lanes(__u32 p, struct lane_scan *s)
 	return 0;
 }
 
+/* Applies the fence slot of port @p. Returns 1 behind the last port. */
 static long obey_port_fence(__u32 p, struct lane_scan *s)
 {
 	struct bl_sw_port *port = port_at(p);
@@ -136,8 +159,8 @@ static long obey_port_fence(__u32 p, struct lane_scan *s)
 }
 
 /*
- * Orders that this lane has not obeyed yet. Generation first, then the slots; registers first, then
- * @orders: pairs with bl_fence and with loader/order.c.
+ * Applies the fences that this lane has not applied yet. Reads the generation and then the slots;
+ * writes the registers and then @orders. Pairs with bl_fence and with loader/order/fence.c.
  */
 static __always_inline void obey_fences(struct lane_scan *s)
 {
@@ -155,11 +178,10 @@ static __always_inline void obey_fences(struct lane_scan *s)
 	BL_WRITE_ONCE(s->lane->orders, generation);
 }
 
-/*
- * Read the clock for this lane, and look for silent inputs four times in dead_after. Returns 0, or
- * -1 if the clock cannot be used.
- *
- * This one and bl_raise_slowly() are global functions for the same reason again.
+/**
+ * bl_tick - reads the clock for this lane, and looks for silent inputs four times per dead_after. A
+ * global function, as bl_raise_slowly(), for the same reason as bl_leaf_changed(). Returns 0, or -1
+ * if the clock cannot be used.
  */
 __attribute__((noinline)) int bl_tick(__u32 lane_no)
 {
@@ -172,7 +194,7 @@ __attribute__((noinline)) int bl_tick(__u32 lane_no)
 
 	if (!lane || !cfg)
 		return -1;
-	obey_fences(&s); /* also without a clock */
+	obey_fences(&s); /* Fences are applied even without a clock. */
 	bl_read_clock(&now);
 	if (!now.ok)
 		return -1;
@@ -182,8 +204,9 @@ __attribute__((noinline)) int bl_tick(__u32 lane_no)
 	if (lane->watch_ns - lane->scan_ns > cfg->dead_after_ns / 4) {
 		lane->scan_ns = lane->watch_ns;
 		/*
-		 * without it a host's death took its ToR and all on it with it, in a leaf-spine
-		 * without traffic (6 of 8 times, 2026-11-21)
+		 * A set whose barrier stands still has its next beacon relayed at once. Without
+		 * this, in a leaf-spine without traffic, a host's death took its ToR and every host
+		 * on it along (6 of 8 times, 2026-11-21).
 		 */
 		for (set = 0; set < BL_SETS_MAX; set++)
 			if (bl_stands_still(now.bus, lane->out[set].b, cfg->dead_after_ns))
@@ -193,9 +216,11 @@ __attribute__((noinline)) int bl_tick(__u32 lane_no)
 	return 0;
 }
 
-/*
- * raise_register() of a lane that is not alone on its link, or not in the minimum yet. @lanes: the
- * neighbour's lane in the low 8 bits, how many it has above.
+/**
+ * bl_raise_slowly - raises the register of a lane that is not alone on its link, or not yet in the
+ * minimum.
+ * @lanes: the neighbour's lane in the low 8 bits, its number of lanes above them
+ * @b, @c: the frame's barriers, bus time, ns
  */
 __attribute__((noinline)) int bl_raise_slowly(__u32 in, __u32 lane_no, __u32 lanes, __u64 b,
 					      __u64 c)
@@ -227,16 +252,16 @@ __attribute__((noinline)) int bl_raise_slowly(__u32 in, __u32 lane_no, __u32 lan
 }
 
 /*
- * Extend the wire's times and refuse those that are ahead of what this node's clock can vouch for
- * (DESIGN 5).
+ * Extends the times of the header to 64 bits and refuses those that are further ahead than this
+ * node's clock can vouch for. Returns BL_R_NONE, or the reason to drop the frame.
  */
 static __always_inline enum bl_reason validate_times(struct run *r)
 {
 	struct bl_sw_lane *lane = r->lane;
 
 	/*
-	 * Beacons read the clock, so that a lane's reference is never old (bl_ext48); data only
-	 * when it is beyond the last limit.
+	 * Beacons read the clock, so that a lane's reference for bl_ext48() is never old; other
+	 * frames only if a time is beyond the last limit.
 	 */
 	if (r->f.opcode == BL_OP_BEACON && bl_tick(r->lane_no))
 		return BL_R_CLOCK_VOID;
@@ -261,8 +286,9 @@ static __always_inline enum bl_reason validate_times(struct run *r)
 }
 
 /*
- * R_i := max(R_i, B), and what follows from it. A frame whose barriers are not the neighbour's
- * raises nothing, and is dropped unless they promise nothing.
+ * Raises the input's register, R_i := max(R_i, B), and what depends on it. A frame whose barriers
+ * are not the neighbour's raises nothing, and is dropped unless they promise nothing. @at_once: see
+ * update_leaf(). Returns BL_R_NONE, or the reason to drop the frame.
  */
 static __always_inline enum bl_reason raise_register(struct run *r, const struct bl_sw_port *port,
 						     int at_once)
@@ -293,7 +319,7 @@ static __always_inline enum bl_reason raise_register(struct run *r, const struct
 	return BL_R_NONE;
 }
 
-/* Whether C waits for the lane that the frame came in on. */
+/* Returns whether C waits for the lane that the frame came in on. */
 static __always_inline int commit_waits_for_lane(const struct run *r)
 {
 	const struct bl_port_regs *regs = bpf_map_lookup_elem(&sw_regs, &r->in);
@@ -302,10 +328,11 @@ static __always_inline int commit_waits_for_lane(const struct run *r)
 }
 
 /*
- * Write the output's barriers and this lane into the header; keeps a UDP checksum right where there
- * is one. Before any input has joined there is nothing to promise, and C stands still while it
- * waits for the dead: then the barrier is one that is old to everybody (one that is more than 39 h
- * back would lie ahead). @hop: of the output.
+ * Writes the output's barriers and this lane into header @h, and adjusts the UDP checksum if there
+ * is one. If no input has joined yet, there is nothing to promise, and C stands still while it
+ * waits for a failed input: then an old barrier is written, which promises nothing to anybody. It
+ * must not be older than 39 h, or it would lie ahead after bl_ext48(). @hop: of the output, see
+ * output_hop_flag().
  */
 static __always_inline void rewrite_header(struct run *r, struct bl_hdr *h, struct udphdr *u,
 					   const struct bl_pair *out, __u32 hop)

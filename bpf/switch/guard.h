@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What leaves by a port of the switch past its XDP program: through the kernel, which forwards and
- * bridges too. Whoever gets an ordered frame takes its barriers for those of the switch. So none
- * may pass but those that the program itself gave to the kernel (to_kernel), with barriers that
- * promise nothing.
+ * Frames that leave by a port of the switch without its XDP program, by way of the kernel, which
+ * routes and bridges too. A receiver takes the barriers of an ordered frame for those of the
+ * switch. So such frames are dropped here, except those that the program itself gave to the kernel
+ * (to_kernel), with barriers that promise nothing.
  *
- * They come past it when it is not there: when a link goes down its driver may take the program off
- * first and hand what is still in its ring to the kernel (veth does); somebody detaches it from one
- * port. Example, 2026-11: the link of h4 was cut, and some 20 of its frames were bridged to h1 to
- * h3 with the barriers of h4. Their C passed a message of h3 that waited for its ACKs, h1 refused
- * it as late, and h2 had it.
+ * The program is bypassed when it is not there: when a link goes down, its driver may detach the
+ * program first and pass what is still in its ring to the kernel (veth does), or the program is
+ * detached from one port by hand. Example (2026-11): the link of h4 was cut, and some 20 of its
+ * frames were bridged to h1, h2 and h3 with the barriers of h4. Their C passed a message of h3 that
+ * waited for its ACKs; h1 refused it as late, and h2 had it.
  *
- * XDP's own frames do not come this way. Included by switch.bpf.c. BPF side only.
+ * Not here: XDP's own frames, which do not pass this hook. BPF side only.
  */
 #ifndef BARLINE_SWITCH_GUARD_H
 #define BARLINE_SWITCH_GUARD_H
@@ -23,7 +23,10 @@
 #include "bpf/bpf_util.h"
 #include "bpf/switch/run.h"
 
-/* Whether @f's barriers promise nothing to anybody; a host's own are its clock's. */
+/*
+ * Returns whether @f's barriers promise nothing to anybody. Those of a beacon always promise
+ * something.
+ */
 static __always_inline int frame_promises_nothing(const struct bl_frame *f)
 {
 	struct bl_now now;
@@ -33,6 +36,7 @@ static __always_inline int frame_promises_nothing(const struct bl_frame *f)
 	       bl_hop_old(bl_ext48(f->b, now.bus), bl_ext48(f->c, now.bus), now.bus);
 }
 
+/* Drops an ordered frame that bypassed the switch's program. Returns the tc verdict. */
 static __always_inline int guard_egress_frame(struct __sk_buff *skb)
 {
 	__u32 want = sizeof(struct ethhdr) + 4 + sizeof(struct ipv6hdr) + sizeof(struct udphdr) +
@@ -44,7 +48,7 @@ static __always_inline int guard_egress_frame(struct __sk_buff *skb)
 	enum bl_reason why;
 
 	if (!cfg || port < 0)
-		return TC_ACT_UNSPEC; /* as on the way in: not ours to judge */
+		return TC_ACT_UNSPEC; /* As at ingress: not a port of this switch. */
 	if (want > skb->len)
 		want = skb->len;
 	if ((void *)(long)skb->data + want > (void *)(long)skb->data_end)

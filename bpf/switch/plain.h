@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Frames that are not barline's, on a switch where admission is on: they are to share output queues
- * with ordered frames, so the kernel must not send them past those. What this program cannot
- * forward as well as the kernel is left to the kernel all the same: broadcast and multicast,
- * unknown destinations, what a router answers itself (TTL used up, too big, options), what is for
- * the switch.
+ * Frames that are not barline's, on a switch where admission is on. They share output queues with
+ * ordered frames, so the kernel must not send them past those. What this program cannot forward as
+ * well as the kernel does is still left to the kernel: broadcast and multicast, unknown
+ * destinations, what a router answers itself (TTL used up, too big, options), and what is for the
+ * switch.
  *
- * Example: with the static table, a TCP segment for a host on port 3 is found there, goes into port
- * 3's DATA queue if that is metered, else out of port 3; an ARP reply goes into CONTROL.
+ * Example: with the static table, a TCP segment for a host on port 3 goes into port 3's DATA queue
+ * if that port is metered, else out of port 3; an ARP reply goes into CONTROL.
  *
- * Included by switch.bpf.c behind its routing functions, whose struct run it uses.
+ * Not here: ordered frames (switch.bpf.c). BPF side only.
  */
 #ifndef BARLINE_SWITCH_PLAIN_H
 #define BARLINE_SWITCH_PLAIN_H
@@ -23,8 +23,8 @@
 #include "bpf/switch/top.h"
 
 /*
- * Output port by Linux's routing tables, or the kernel's business. On success the frame has its new
- * addresses and one TTL less.
+ * Sets the output port by Linux's routing tables. On success the frame has its new addresses and
+ * one TTL less. Returns BL_R_NONE, or the reason; BL_R_NOT_OURS: the frame is the kernel's.
  */
 static __always_inline enum bl_reason route_plain_l3(struct xdp_md *ctx, struct run *r,
 						     const struct bl_frame_class *l)
@@ -47,8 +47,8 @@ static __always_inline enum bl_reason route_plain_l3(struct xdp_md *ctx, struct 
 		struct ipv6hdr *ip6 = ip;
 
 		/*
-		 * hop-by-hop options, and what a neighbour sends from its link-local address, are
-		 * the router's own
+		 * Hop-by-hop options, and what a neighbour sends from its link-local address, are
+		 * the router's own.
 		 */
 		if ((void *)(ip6 + 1) > end || !l->proto ||
 		    (ip6->saddr.s6_addr[0] == 0xfe && (ip6->saddr.s6_addr[1] & 0xc0) == 0x80))
@@ -62,6 +62,7 @@ static __always_inline enum bl_reason route_plain_l3(struct xdp_md *ctx, struct 
 	return route_l3(ctx, r, l3, l->proto);
 }
 
+/* Fills in what a route depends on, from the IP header @l3. */
 static __always_inline void fill_fib_params(struct bpf_fib_lookup *fib, const struct run *r,
 					    void *l3)
 {
@@ -84,9 +85,11 @@ static __always_inline void fill_fib_params(struct bpf_fib_lookup *fib, const st
 }
 
 /*
- * If the frame that @r has routed goes up, it shall go by @path. The same route again, asked for by
- * the interface that it leaves by. If there is no such route, the switch's own choice stands.
- * @mac0: Fastpass: the next switch sees the path, too.
+ * Redirects the frame that @r has routed to @path if it goes up. The same route is looked up again,
+ * by the interface that the path leaves by. If there is no such route, the switch's own choice
+ * stands.
+ * @mac0: first byte of the source address as it arrived; under Fastpass it keeps the path for the
+ *     next switch
  */
 static __always_inline void apply_path(struct xdp_md *ctx, struct run *r, struct ethhdr *eth,
 				       void *l3, __u32 path, __u8 mac0)
@@ -94,10 +97,13 @@ static __always_inline void apply_path(struct xdp_md *ctx, struct run *r, struct
 	const struct bl_sw_port *from = port_at(r->in), *to = port_at(r->out);
 	struct bpf_fib_lookup fib = {};
 
-	BL_SEEN(path); /* or clang knows better than Linux 6.1's verifier that it is small */
+	BL_SEEN(path); /* Otherwise clang drops a check that Linux 6.1's verifier needs. */
 	if (path >= r->cfg->paths || path >= sizeof(r->cfg->path_port) || !from || !to ||
 	    from->role == BL_PORT_UP || to->role != BL_PORT_UP) {
-		/* on its way down, or not ours to obey: who gets it wants to know how it came */
+		/*
+		 * The frame goes down, or its path is not for this switch. The receiver wants to
+		 * know which path it took.
+		 */
 		if (r->cfg->path_keep)
 			eth->h_source[0] = (eth->h_source[0] & ~BL_PATH_MAC0) |
 					   (mac0 & BL_PATH_MAC0);
@@ -123,7 +129,7 @@ static __always_inline void apply_path(struct xdp_md *ctx, struct run *r, struct
 		eth->h_source[0] = (eth->h_source[0] & ~BL_PATH_MAC0) | (mac0 & BL_PATH_MAC0);
 }
 
-/* TOP: the path of a frame with the IP header @l3. */
+/* Returns TOP's path of a frame with IP header @l3. */
 static __always_inline __u32 top_frame_path(const struct run *r, const struct bl_frame_class *l,
 					    const void *l3)
 {
@@ -134,7 +140,9 @@ static __always_inline __u32 top_frame_path(const struct run *r, const struct bl
 
 	if (r->cfg->path_by == BL_PATH_BY_TURN) {
 		from = bl_token_port_at(r->in);
-		/* the input's datapath CPU; two at once may give two frames the same path */
+		/*
+		 * Written by the input's CPU; two CPUs at once may give two frames the same path.
+		 */
 		return from ? from->turn++ % r->cfg->paths : 0;
 	}
 	if (bl_class_is_top(l))
@@ -145,10 +153,10 @@ static __always_inline __u32 top_frame_path(const struct run *r, const struct bl
 }
 
 /**
- * bl_path - before bl_plain(), where paths are obeyed or chosen: a frame from port @in that has
- * one, routed. Returns 1 + its port; 0: it has none, or is nothing to be routed here, and is as it
- * was. A function of its own because two lookups beside what bl_plain() calls would not fit on the
- * stack.
+ * bl_path - routes a frame from port @in that carries a path, or gets one. Called before
+ * bl_plain(), where paths are in use. A function of its own, because two lookups and what
+ * bl_plain() calls do not fit on the stack together. Returns 1 + the output port; 0: the frame has
+ * no path or is not routed here, and is unchanged.
  */
 __attribute__((noinline)) int bl_path(struct xdp_md *ctx, __u32 in)
 {
@@ -187,8 +195,8 @@ __attribute__((noinline)) int bl_path(struct xdp_md *ctx, __u32 in)
 }
 
 /*
- * The bit of unscheduled frames stays on until the last switch. One that routes has written its own
- * address, which may have it.
+ * Keeps the bit of unscheduled frames until the last switch. A switch that routes has written its
+ * own address, which may have the bit.
  */
 static __always_inline void keep_early_bit(struct ethhdr *eth, const struct bl_sw_port *to,
 					   int early)
@@ -198,8 +206,10 @@ static __always_inline void keep_early_bit(struct ethhdr *eth, const struct bl_s
 }
 
 /**
- * bl_plain - a frame that bl_parse() called not ours, from port @in; @routed: by bl_path().
- * Returns the reason; a global function, looked at once by the verifier.
+ * bl_plain - forwards a frame from port @in that bl_parse() called not ours. A global function,
+ * checked once by the verifier.
+ * @routed: what bl_path() returned
+ * Returns the reason.
  */
 __attribute__((noinline)) int bl_plain(struct xdp_md *ctx, __u32 in, __u32 routed)
 {
@@ -228,8 +238,8 @@ __attribute__((noinline)) int bl_plain(struct xdp_md *ctx, __u32 in, __u32 route
 	}
 	rsv_on = bpf_map_lookup_elem(&rsv_cfg, &zero);
 	/*
-	 * bl0's address never has the bit; addresses from outside are anybody's, and half of all
-	 * vendors' have it
+	 * bl0's own address never has the bit. An address from outside the rack may be any, and
+	 * half of all vendors' addresses have it.
 	 */
 	early = eth->h_source[0] & BL_EARLY_MAC0 && rsv_on && rsv_on->on && !bl_rsv_outside(in);
 	from = bl_token_port_at(in);

@@ -1,5 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The output port of a frame. BPF side only. */
+/*
+ * The output port of a frame: by the static table of an L2 switch, or by Linux's routing tables.
+ * BPF side only.
+ *
+ * Example: a frame from port 1 to 10.0.3.7 is looked up by bpf_fib_lookup(). The answer names
+ * interface 12 and a neighbour's address; interface 12 is port 4. TTL 64 becomes 63, both Ethernet
+ * addresses are rewritten, and bl_route() returns 4.
+ *
+ * Not here: Fastpass's and TOP's choice among several paths (plain.h).
+ */
 #ifndef BARLINE_SWITCH_ROUTE_H
 #define BARLINE_SWITCH_ROUTE_H
 
@@ -12,7 +21,7 @@
 #define BL_AF_INET  2
 #define BL_AF_INET6 10
 
-/* Output port by the static table. */
+/* Sets the output port by the static table. Returns BL_R_NONE, or the reason to drop the frame. */
 static __always_inline enum bl_reason route_l2(struct run *r, struct ethhdr *eth)
 {
 	int port = bl_fdb_port(eth->h_dest);
@@ -23,6 +32,7 @@ static __always_inline enum bl_reason route_l2(struct run *r, struct ethhdr *eth
 	return r->out == r->in ? BL_R_LOOPED : BL_R_NONE;
 }
 
+/* Decrements the TTL and adjusts the checksum. */
 static __always_inline void decrement_ttl_v4(struct iphdr *ip)
 {
 	__u32 sum = ip->check;
@@ -34,13 +44,15 @@ static __always_inline void decrement_ttl_v4(struct iphdr *ip)
 }
 
 #define BL_ROUTE_V6 0x100u
-/*
- * Port that a frame from port @in leaves by, as Linux's routing tables have it, or -(reason). @l3:
- * offset of the IP header, at most one tag behind the start. @ports: source and destination as the
- * wire has them, the source in the low 16 bits. @l4: IP protocol, and BL_ROUTE_V6 if it is IPv6. On
- * success TTL and addresses are rewritten. BL_R_TO_KERNEL: the neighbour is not resolved. A global
- * function, so that what the helper is told is on no caller's stack: 512 bytes are all that a
- * caller and those it calls have, and Linux 6.1 rounds each of them up to 32.
+/**
+ * bl_route - looks up the port that a frame from port @in leaves by in Linux's routing tables, and
+ * rewrites TTL and Ethernet addresses. A global function, so that the helper's argument is on no
+ * caller's stack: a caller and the functions that it calls have 512 bytes together, and Linux 6.1
+ * rounds each of them up to 32.
+ * @l3: offset of the IP header, behind at most one tag
+ * @ports: source and destination as on the wire, the source in the low 16 bits
+ * @l4: IP protocol, or-ed with BL_ROUTE_V6 for IPv6
+ * Returns the port, or -(reason); -BL_R_TO_KERNEL: the neighbour is not resolved.
  */
 __attribute__((noinline)) int bl_route(struct xdp_md *ctx, __u32 in, __u32 l3, __u32 ports,
 				       __u32 l4)
@@ -103,6 +115,10 @@ __attribute__((noinline)) int bl_route(struct xdp_md *ctx, __u32 in, __u32 l3, _
 	return port;
 }
 
+/*
+ * Sets the output port by Linux's routing tables. @l3, @l4: see bl_route(). Returns BL_R_NONE, or
+ * the reason.
+ */
 static __always_inline enum bl_reason route_l3(struct xdp_md *ctx, struct run *r, __u32 l3, __u8 l4)
 {
 	int port = bl_route(ctx, r->in, l3, BL_BE16(r->f.sport) | (__u32)BL_BE16(r->f.dport) << 16,

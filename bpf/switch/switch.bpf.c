@@ -1,21 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * The switch role: one XDP program on every port, one that runs in the device map, one in a CPU map
- * for frames that came in on the wrong CPU (bpf/switch/steer.h), and a tc program for what the
- * kernel would send (bpf/switch/guard.h).
+ * for frames that arrived on the wrong CPU (steer.h), and a tc program for what the kernel would
+ * send (guard.h).
  *
- * An ordered frame from port i: parse, refuse what lies, find the output o (Linux's routes, or the
- * static table), raise R_i, write the barrier of o's input set and this CPU's lane into it,
- * redirect. A beacon raises R_i too; if that lifts a set's minimum over the next common tick, or a
- * commit barrier that was behind, it is cloned to all ports, and the devmap program gives each
- * clone its port's barrier or drops it. Everything else goes to the kernel.
+ * An ordered frame from port i: parse it, refuse wrong headers, find the output o (Linux's routes,
+ * or the static table), raise R_i, write the barrier of o's input set and this CPU's lane into the
+ * frame, redirect it. A beacon raises R_i too. If that lifts a set's minimum over the next common
+ * tick, or a commit barrier that was behind, the beacon is cloned to all ports, and the devmap
+ * program gives each clone its port's barrier or drops it. Everything else goes to the kernel.
  *
- * Frames that are refused change no register. Everything that this CPU writes belongs to its lane
- * alone (DESIGN 3.3).
+ * Example: the ports of set 0 have registers 1000, 1030 and 1040. A DATA frame with B = 1035
+ * arrives on the first of them, for a host on port 5, which set 0 feeds. The set's minimum becomes
+ * 1030; the frame leaves by port 5 with B = 1030.
  *
- * A port may be metered: what would leave by it goes into its output queues (bpf/switch/queue.h),
- * and bl_port_pace, run by the pacer, sends it. Then frames that are not barline's are forwarded
- * here as well (bpf/switch/plain.h).
+ * Frames that are refused change no register. Each CPU writes only what belongs to its own lane.
+ *
+ * A port may be metered: what would leave by it goes into its output queues (queue.h), and
+ * bl_port_pace, run by the pacer, sends it. Then frames that are not barline's are forwarded here
+ * as well (plain.h).
  *
  * Not here: switches that run no XDP.
  */
@@ -35,6 +38,10 @@
 #include "bpf/switch/plain.h"
 #include "bpf/switch/guard.h"
 
+/*
+ * Handles an ordered frame other than a beacon: routes it, raises the register, and writes the
+ * output's barriers. @plain: constant; 1: bl_parse_plain() parsed it. Returns the reason.
+ */
 static __always_inline enum bl_reason on_data_frame(struct xdp_md *ctx, struct run *r,
 						    const struct bl_sw_port *port, int plain)
 {
@@ -48,7 +55,7 @@ static __always_inline enum bl_reason on_data_frame(struct xdp_md *ctx, struct r
 	int metered = 0;
 	__u32 l3 = r->f.l3_off, off = r->f.hdr_off - (__u32)sizeof(*u);
 
-	/* the offsets are known constants in truth; the verifier needs to be told */
+	/* The offsets are constants here, but the verifier must be told. */
 	if (l3 > sizeof(*eth) + 4 || off > sizeof(*eth) + 4 + sizeof(struct ipv6hdr))
 		return BL_R_SHORT;
 	u = data + off;
@@ -67,9 +74,9 @@ static __always_inline enum bl_reason on_data_frame(struct xdp_md *ctx, struct r
 		if (r->f.hdr_off - l3 + sizeof(*h) + r->f.body_len > to->mtu)
 			return BL_R_TOO_BIG;
 		metered = __builtin_expect(to->metered, 0);
+		/* Redirect first, since what follows cannot be undone. */
 		if (!metered && bpf_redirect_map(&sw_tx, r->out, XDP_ABORTED) != XDP_REDIRECT)
-			return BL_R_REDIRECT_FAILED; /* first, since what follows cannot be undone
-						      */
+			return BL_R_REDIRECT_FAILED;
 	} else if (why != BL_R_TO_KERNEL) {
 		return why;
 	}
@@ -77,11 +84,11 @@ static __always_inline enum bl_reason on_data_frame(struct xdp_md *ctx, struct r
 	if (__builtin_expect(why != BL_R_NONE, 0))
 		return why;
 	if (__builtin_expect(bl_op_covered(r->f.opcode), 0) && !commit_waits_for_lane(r))
-		return BL_R_NOT_IN; /* what it promised holds all the same */
+		return BL_R_NOT_IN; /* what the frame promised holds all the same */
 	if (!to) {
 		/*
-		 * The kernel resolves the neighbour and sends it later, past this program: it must
-		 * not promise anything.
+		 * The kernel resolves the neighbour and sends the frame later, past this program:
+		 * it must promise nothing.
 		 */
 		struct bl_pair none = { 0, 0 };
 
@@ -99,8 +106,9 @@ static __always_inline enum bl_reason on_data_frame(struct xdp_md *ctx, struct r
 	why = BL_R_FORWARDED;
 	if (__builtin_expect(metered, 0)) {
 		why = bl_port_put(ctx, r->out, BL_CL_DATA);
+		/* Lost on the way out: what the frame promised on the way in holds. */
 		if (why != BL_R_QUEUED)
-			return why; /* lost on the way out: what it promised as it came in holds */
+			return why;
 	}
 	carried = bpf_map_lookup_elem(&sw_carried, &r->out);
 	if (carried)
@@ -109,7 +117,7 @@ static __always_inline enum bl_reason on_data_frame(struct xdp_md *ctx, struct r
 	return why;
 }
 
-/* Who is at the other end of port @p. */
+/* Notes which node is at the other end of port @p, and its policy. */
 static __always_inline void learn_neighbour(__u32 p, __u32 node, __u32 policy)
 {
 	struct bl_life *life = bpf_map_lookup_elem(&sw_lives, &p);
@@ -122,7 +130,7 @@ static __always_inline void learn_neighbour(__u32 p, __u32 node, __u32 policy)
 		life->policy = policy;
 }
 
-/* How this switch admits traffic, for its beacons; 0: it was started without admission. */
+/* Returns how this switch admits traffic, for its beacons; 0: it was started without admission. */
 static __always_inline __u8 own_policy(void)
 {
 	__u32 zero = 0;
@@ -135,6 +143,10 @@ static __always_inline __u8 own_policy(void)
 					     : BL_POLICY_NONE);
 }
 
+/*
+ * Handles a beacon: raises the register, and turns the beacon into the one to relay if a set's
+ * barrier is due or a commit barrier is news. Returns the reason.
+ */
 static __always_inline enum bl_reason on_beacon_frame(struct xdp_md *ctx, struct run *r,
 						      const struct bl_sw_port *port)
 {
@@ -176,13 +188,16 @@ static __always_inline enum bl_reason on_beacon_frame(struct xdp_md *ctx, struct
 	}
 	bl_hdr_set_lane(h, r->lane_no, r->cfg->lanes);
 	body->node_id = BL_BE32(r->cfg->node_id);
-	/* for on_output_frame(): sets whose clones are sent even where their B is no news */
+	/* for on_output_frame(): sets whose clones are sent even if their B is no news */
 	body->port = (__u8)commits;
 	return bpf_redirect_map(&sw_tx, 0, BPF_F_BROADCAST) == XDP_REDIRECT ? BL_R_RELAYED
 									    : BL_R_REDIRECT_FAILED;
 }
 
-/* @home: whether it came by the CPU map; then this is the home of its lane. */
+/*
+ * Handles an ordered frame. @plain: see on_data_frame(). @home: 1: it came by the CPU map, so this
+ * is the home of its lane. Returns the reason.
+ */
 static __always_inline enum bl_reason on_ordered_frame(struct xdp_md *ctx, struct run *r, int plain,
 						       int home)
 {
@@ -212,6 +227,10 @@ static __always_inline enum bl_reason on_ordered_frame(struct xdp_md *ctx, struc
 	return on_data_frame(ctx, r, port, plain);
 }
 
+/*
+ * Handles a frame that arrived on port @in; -1: on no port. Apart from the hook, for
+ * bench/bench_switch.bpf.c. Returns the verdict.
+ */
 static __always_inline int on_port_frame(struct xdp_md *ctx, int in)
 {
 	struct run r;
@@ -223,8 +242,8 @@ static __always_inline int on_port_frame(struct xdp_md *ctx, int in)
 		return bl_done(BL_COUNTS_UNKNOWN, BL_R_NOT_OURS);
 	r.in = (__u32)in;
 	/*
-	 * The same twice: the compiler makes another program of it where it knows offsets, opcode
-	 * and lane.
+	 * The same code twice: for frames that bl_parse_plain() accepts, the compiler knows
+	 * offsets, opcode and lane, and makes a faster program of it.
 	 */
 	if (bl_parse_plain((void *)(long)ctx->data, (void *)(long)ctx->data_end, r.cfg->port_base,
 			   r.cfg->port_count, &r.f))
@@ -247,9 +266,9 @@ int bl_switch_xdp(struct xdp_md *ctx)
 	return on_port_frame(ctx, port_of_ifindex(ctx->ingress_ifindex));
 }
 
-/*
- * In the CPU map: ordered frames that came in elsewhere. Parsed once more; what was read of them
- * before is on another CPU's stack.
+/**
+ * bl_switch_steered - in the CPU map: ordered frames that arrived on another CPU. They are parsed
+ * again, because what was parsed before is on that CPU's stack.
  */
 SEC("xdp/cpumap")
 int bl_switch_steered(struct xdp_md *ctx)
@@ -272,9 +291,9 @@ int bl_switch_steered(struct xdp_md *ctx)
 }
 
 /*
- * In the device map: every frame that leaves. Data was rewritten at ingress; a relayed beacon gets
- * what ingress put down for this port's set. Nothing is computed from the registers here: at the
- * flush they may be ahead of frames that are queued behind this one.
+ * Handles a frame that leaves, in the device map. Data was rewritten at ingress; a relayed beacon
+ * gets what ingress stored in it for this port's set. Nothing is computed from the registers here:
+ * at the flush they may be ahead of frames that are queued behind this one. Returns the verdict.
  */
 static __always_inline int on_output_frame(struct xdp_md *ctx, __u32 ifindex)
 {
@@ -371,7 +390,7 @@ int bl_switch_egress(struct __sk_buff *skb)
 	return guard_egress_frame(skb);
 }
 
-/* The pacer's turn on this node (bpf/pacer.bpf.c). */
+/** bl_port_pace - the pacer's turn on this node (bpf/pacer.bpf.c). */
 SEC("xdp")
 int bl_port_pace(struct xdp_md *ctx)
 {
