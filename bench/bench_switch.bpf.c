@@ -1,37 +1,38 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * The switch program's own code, wrapped so that bpf_prog_test_run can run it again and again on
- * one frame as if frames came from all ports: each run gets another port, a barrier that has risen,
- * the address of another host, and a fresh TTL. So every run raises a register. One port after the
- * other, the port whose turn it is always holds the minimum, and each rise climbs its trees up to
- * the root: most work, but the same branches again and again. Ports at random, as frames really
- * come: a rise climbs two levels on average, but nobody can predict how far.
+ * one frame as if frames came from all ports. Each run gets another port, a barrier that has risen,
+ * the address of another host, and a fresh TTL, so every run raises a register. If ports take
+ * turns, the port whose turn it is always holds the minimum, and each rise climbs its trees up to
+ * the root: the most work, but always the same branches. With random ports, as frames really
+ * arrive, a rise climbs two levels on average, but how far cannot be predicted.
  *
  * A bare program does the same to the frame and then only what a switch cannot do without
- * (redirect; look the route up): what is above it is barline's own cost. The ingress port is passed
- * instead of looked up, but the look-up is done all the same.
+ * (redirect; look the route up). The difference is barline's own cost. The ingress port is passed
+ * instead of looked up, but the lookup is done all the same.
  */
 #include "bpf/switch/switch.bpf.c"
 
 /*
- * Shared with switch_cost.c. The barrier of the last run, and by how much it rises per run; by how
- * much the commit barrier is behind it.
+ * Shared with switch_cost.c. bench_b: barrier of the last run. bench_step_ns: by how much it rises
+ * per run. bench_behind_ns: how far the commit barrier is behind it.
  */
 __u64 bench_b, bench_step_ns, bench_behind_ns;
 /*
- * Ports in use, a power of two; whose turn it is; 1: ports at random instead of one after the
- * other.
+ * bench_ports: ports in use, a power of two. bench_turn: whose turn it is, or the random state.
+ * bench_random: 1: random ports instead of turns.
  */
 __u32 bench_ports, bench_turn, bench_random;
-/* Of the frame before the first run: put back each time. */
+/* of the frame before the first run; restored in each run */
 __u16 bench_ip_check;
 __u8 bench_ttl;
 
 /*
- * Next turn: returns the ingress port, or -1 if the frame is not the one that it should be. @hdr:
- * where struct bl_hdr is.
+ * Prepares the frame for the next run. Returns its ingress port, or -1 if the frame is too short.
+ * @hdr: offset of struct bl_hdr
+ * @link: constant; 1: the frame is a beacon
  */
-static __always_inline int next(struct xdp_md *ctx, __u32 hdr, int link)
+static __always_inline int next_frame(struct xdp_md *ctx, __u32 hdr, int link)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	__u32 turn = bench_turn, port, to;
@@ -56,8 +57,8 @@ static __always_inline int next(struct xdp_md *ctx, __u32 hdr, int link)
 		ip->check = bench_ip_check;
 	}
 	/*
-	 * whole words: a load that spans a store just made would wait for it, as it never does for
-	 * a frame that came from a wire
+	 * Whole words: a load that spans a store just made would wait for it, as it never does for
+	 * a frame that came from a wire.
 	 */
 	w[0] = BL_BE64(b << 16 | (b >> 32 & 0xffff));
 	w[1] = BL_BE64(b << 32 | (c >> 16 & 0xffffffff));
@@ -67,9 +68,9 @@ static __always_inline int next(struct xdp_md *ctx, __u32 hdr, int link)
 }
 
 /*
- * Next RSV of a port at random, for another at random, with another sequence number: whose promise
- * was long ago lapses at the latest when it asks again. Ethernet addresses are numbers of ports;
- * the answer is made an RSV again.
+ * Turns the frame into the next RSV, of a random port for another random one, with another sequence
+ * number. A promise from long ago lapses at the latest when its port asks again. The ports'
+ * Ethernet addresses end in their numbers. Returns the ingress port, or -1.
  */
 static __always_inline int next_rsv(struct xdp_md *ctx)
 {
@@ -84,7 +85,7 @@ static __always_inline int next_rsv(struct xdp_md *ctx)
 		return -1;
 	to = to == port ? (to + 1) & (bench_ports - 1) : to;
 	bench_turn = turn * 1664525 + 1013904223;
-	/* whole words, see next() */
+	/* whole words, see next_frame() */
 	bl_store64((__u8 *)h + 16, (__u64)turn << 16 | BL_OPCODE_BYTE(BL_OP_RSV) << 8);
 	*(__u16 *)(body->mac + 4) = BL_BE16(to);
 	body->flags = 0;
@@ -92,9 +93,9 @@ static __always_inline int next_rsv(struct xdp_md *ctx)
 }
 
 /*
- * Next token from a port at random to another at random, of one of four classes. Of UDP port @port:
- * the next one below TOP's makes it a frame like any other, which goes the same way but for the
- * decision.
+ * Turns the frame into the next token from a random port to another, of one of four classes. @port
+ * is its UDP port: the one below TOP's makes it a frame like any other, which goes the same way
+ * except for the decision. Returns the ingress port, or -1.
  */
 static __always_inline int next_token(struct xdp_md *ctx, __u16 port)
 {
@@ -121,7 +122,7 @@ static __always_inline int next_token(struct xdp_md *ctx, __u16 port)
 SEC("xdp")
 int bare_redirect(struct xdp_md *ctx)
 {
-	int port = next(ctx, DATA_HDR, 0);
+	int port = next_frame(ctx, DATA_HDR, 0);
 
 	return bpf_redirect_map(&sw_tx, (port + 1) & (bench_ports - 1), XDP_ABORTED);
 }
@@ -129,13 +130,13 @@ int bare_redirect(struct xdp_md *ctx)
 SEC("xdp")
 int bare_drop(struct xdp_md *ctx)
 {
-	return next(ctx, LINK_HDR, 1) < 0 ? XDP_ABORTED : XDP_DROP;
+	return next_frame(ctx, LINK_HDR, 1) < 0 ? XDP_ABORTED : XDP_DROP;
 }
 
 SEC("xdp")
 int bare_broadcast(struct xdp_md *ctx)
 {
-	if (next(ctx, LINK_HDR, 1) < 0)
+	if (next_frame(ctx, LINK_HDR, 1) < 0)
 		return XDP_ABORTED;
 	return bpf_redirect_map(&sw_tx, 0, BPF_F_BROADCAST);
 }
@@ -143,17 +144,17 @@ int bare_broadcast(struct xdp_md *ctx)
 SEC("xdp")
 int bare_pass(struct xdp_md *ctx)
 {
-	return next(ctx, DATA_HDR, 0) < 0 ? XDP_ABORTED : XDP_PASS;
+	return next_frame(ctx, DATA_HDR, 0) < 0 ? XDP_ABORTED : XDP_PASS;
 }
 
-/* The least that a router does: look up, decrement, two addresses, redirect. */
+/** bare_fib - the least that a router does: route lookup, TTL, two addresses, redirect. */
 SEC("xdp")
 int bare_fib(struct xdp_md *ctx)
 {
 	struct bpf_fib_lookup fib = { .family = BL_AF_INET,
 				      .ifindex = ctx->ingress_ifindex,
 				      .l4_protocol = BL_UDP };
-	int port = next(ctx, DATA_HDR, 0);
+	int port = next_frame(ctx, DATA_HDR, 0);
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	struct ethhdr *eth = data;
 	struct iphdr *ip = (void *)(eth + 1);
@@ -169,48 +170,50 @@ int bare_fib(struct xdp_md *ctx)
 	fib.dport = udp->dest;
 	if (bpf_fib_lookup(ctx, &fib, sizeof(fib), 0) != BPF_FIB_LKUP_RET_SUCCESS)
 		return XDP_ABORTED;
-	ttl_v4(ip);
+	decrement_ttl_v4(ip);
 	__builtin_memcpy(eth->h_dest, fib.dmac, 6);
 	__builtin_memcpy(eth->h_source, fib.smac, 6);
-	port = port_of(fib.ifindex);
+	port = port_of_ifindex(fib.ifindex);
 	return port < 0 ? XDP_ABORTED : bpf_redirect_map(&sw_tx, (__u32)port, XDP_ABORTED);
 }
 
-static __always_inline int whole_switch(struct xdp_md *ctx, int port)
+/* Runs the whole switch program on the frame from port @port. */
+static __always_inline int run_switch(struct xdp_md *ctx, int port)
 {
-	return port_of(ctx->ingress_ifindex) < 0 ? XDP_ABORTED : on_port(ctx, port);
+	return port_of_ifindex(ctx->ingress_ifindex) < 0 ? XDP_ABORTED : on_port_frame(ctx, port);
 }
 
 SEC("xdp")
 int switch_data(struct xdp_md *ctx)
 {
-	return whole_switch(ctx, next(ctx, DATA_HDR, 0));
+	return run_switch(ctx, next_frame(ctx, DATA_HDR, 0));
 }
 
 SEC("xdp")
 int switch_beacon(struct xdp_md *ctx)
 {
-	return whole_switch(ctx, next(ctx, LINK_HDR, 1));
+	return run_switch(ctx, next_frame(ctx, LINK_HDR, 1));
 }
 
 SEC("xdp")
 int devmap_data(struct xdp_md *ctx)
 {
-	return next(ctx, DATA_HDR, 0) < 0 ? XDP_ABORTED : on_output(ctx, ctx->ingress_ifindex);
+	return next_frame(ctx, DATA_HDR, 0) < 0 ? XDP_ABORTED
+						: on_output_frame(ctx, ctx->ingress_ifindex);
 }
 
-/* A clone that is sent, by a port of set 0: its barrier has risen each time. */
+/** devmap_clone - a clone that is sent by a port of set 0, whose barrier has risen each time. */
 SEC("xdp")
 int devmap_clone(struct xdp_md *ctx)
 {
-	int port = next(ctx, LINK_HDR, 1);
+	int port = next_frame(ctx, LINK_HDR, 1);
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	struct bl_relay *relay = data + LINK_HDR + sizeof(struct bl_hdr) + sizeof(struct bl_beacon);
 
 	if (port < 0 || (void *)(relay + 1) > end)
 		return XDP_ABORTED;
 	__builtin_memcpy(relay->set[0].barrier, data + LINK_HDR + 6, 6);
-	return on_output(ctx, ctx->ingress_ifindex);
+	return on_output_frame(ctx, ctx->ingress_ifindex);
 }
 
 SEC("xdp")
@@ -224,13 +227,13 @@ int bare_token(struct xdp_md *ctx)
 SEC("xdp")
 int switch_token(struct xdp_md *ctx)
 {
-	return whole_switch(ctx, next_token(ctx, BL_TOP_PORT));
+	return run_switch(ctx, next_token(ctx, BL_TOP_PORT));
 }
 
 SEC("xdp")
 int switch_other(struct xdp_md *ctx)
 {
-	return whole_switch(ctx, next_token(ctx, BL_TOP_PORT - 1));
+	return run_switch(ctx, next_token(ctx, BL_TOP_PORT - 1));
 }
 
 SEC("xdp")
@@ -242,5 +245,5 @@ int bare_rsv(struct xdp_md *ctx)
 SEC("xdp")
 int switch_rsv(struct xdp_md *ctx)
 {
-	return whole_switch(ctx, next_rsv(ctx));
+	return run_switch(ctx, next_rsv(ctx));
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What host_cost and switch_cost share: options, one run of a program timed by this thread's CPU
- * time, medians, the head of the data file. COST_NAME: the program's name.
+ * What host_cost and switch_cost share: options, timing a program by this thread's CPU time,
+ * medians, and the head and tail of the data file. COST_NAME is the program's name; it is defined
+ * before this file is included.
  */
 #ifndef BARLINE_BENCH_COST_H
 #define BARLINE_BENCH_COST_H
@@ -27,7 +28,8 @@ static int runs = 15, repeat = 200000;
 static const char *json_path;
 static FILE *json;
 
-static void die(const char *what, int err)
+/* Ends the program with the message for @what. @err: errno or -errno. */
+static void die_with_error(const char *what, int err)
 {
 	fprintf(stderr,
 		COST_NAME ": %s: %s; it needs root and a kernel with bpf_prog_test_run for XDP\n",
@@ -35,16 +37,19 @@ static void die(const char *what, int err)
 	exit(1);
 }
 
-static void put(const struct bpf_map *m, __u32 key, const void *v)
+/* Writes entry @key of map @m, or ends the program. */
+static void put_entry(const struct bpf_map *m, __u32 key, const void *v)
 {
 	if (bpf_map_update_elem(bpf_map__fd(m), &key, v, BPF_ANY))
-		die(bpf_map__name(m), errno);
+		die_with_error(bpf_map__name(m), errno);
 }
 
 /*
- * ns of one of @times runs on the frame; ends the program if the verdict is another than @verdict.
+ * Runs program @p @times times on the frame, and returns nanoseconds of CPU time per run. Ends the
+ * program if the verdict is not @verdict.
  */
-static double run(const struct bpf_program *p, const void *frame, __u32 len, int times, int verdict)
+static double time_program(const struct bpf_program *p, const void *frame, __u32 len, int times,
+			   int verdict)
 {
 	struct timespec a, b;
 	LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = frame, .data_size_in = len, .repeat = times);
@@ -54,41 +59,41 @@ static double run(const struct bpf_program *p, const void *frame, __u32 len, int
 		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &a);
 		rc = bpf_prog_test_run_opts(bpf_program__fd(p), &o);
 		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &b);
-	} while (rc == -EINTR); /* the kernel gives up between two frames when it has work for this
-				   thread */
+		/* The kernel returns EINTR between two frames if it has work for this thread. */
+	} while (rc == -EINTR);
 	if (rc)
-		die(bpf_program__name(p), rc);
+		die_with_error(bpf_program__name(p), rc);
 	if ((int)o.retval != verdict) {
 		fprintf(stderr,
-			COST_NAME ": %s ended with XDP verdict %u instead of %d: what it measured "
-				  "is not what it should\n",
+			COST_NAME ": %s ended with XDP verdict %u instead of %d: the "
+				  "measurement is not valid\n",
 			bpf_program__name(p), o.retval, verdict);
 		exit(1);
 	}
 	return ((double)(b.tv_sec - a.tv_sec) * 1e9 + (double)(b.tv_nsec - a.tv_nsec)) / times;
 }
 
-static int by_value(const void *a, const void *b)
+static int compare_values(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
 
 	return (x > y) - (x < y);
 }
 
-/* of the @runs values of @v, which are sorted */
+/* Sorts the first runs values of @v and returns their median. */
 static double median(double *v)
 {
-	qsort(v, (size_t)runs, sizeof(*v), by_value);
+	qsort(v, (size_t)runs, sizeof(*v), compare_values);
 	return runs & 1 ? v[runs / 2] : (v[runs / 2 - 1] + v[runs / 2]) / 2;
 }
 
-static void usage(FILE *f)
+static void print_usage(FILE *f)
 {
 	fputs("usage: " COST_NAME " [--json FILE] [--runs N] [--repeat N]\n", f);
 }
 
-/* The command line; the thread stays on its CPU from here on. */
-static void options(int argc, char **argv)
+/* Parses the command line, and pins this thread to its present CPU. */
+static void parse_options(int argc, char **argv)
 {
 	static const struct option all[] = { { "json", 1, NULL, 'j' },
 					     { "runs", 1, NULL, 'r' },
@@ -110,15 +115,15 @@ static void options(int argc, char **argv)
 			repeat = atoi(optarg);
 			break;
 		case 'h':
-			usage(stdout);
+			print_usage(stdout);
 			exit(0);
 		default:
-			usage(stderr);
+			print_usage(stderr);
 			exit(2);
 		}
 	}
 	if (optind != argc || runs < 1 || runs > RUNS_MAX || repeat < 1) {
-		usage(stderr);
+		print_usage(stderr);
 		exit(2);
 	}
 	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
@@ -127,6 +132,7 @@ static void options(int argc, char **argv)
 	sched_setaffinity(0, sizeof(one), &one);
 }
 
+/* Opens the data file, if one is wanted, and writes its head. */
 static void json_open(void)
 {
 	struct utsname un;
@@ -135,7 +141,7 @@ static void json_open(void)
 		return;
 	json = fopen(json_path, "w");
 	if (!json)
-		die(json_path, errno);
+		die_with_error(json_path, errno);
 	uname(&un);
 	fprintf(json,
 		"{\"schema\":1,\"bench\":\"" COST_NAME "\",\"kernel\":\"%s\",\"runs\":%d,"
@@ -144,13 +150,14 @@ static void json_open(void)
 		un.release, runs, repeat);
 }
 
+/* Writes the tail of the data file and closes it. */
 static void json_close(void)
 {
 	if (!json)
 		return;
 	fputs("]}\n", json);
 	if (fclose(json))
-		die(json_path, errno);
+		die_with_error(json_path, errno);
 }
 
 #endif

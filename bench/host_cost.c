@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * host_cost [--json FILE] [--runs N] [--repeat N] - ns per frame of the host program where a token
- * becomes data (TOP), beside a bare program that returns the token. As switch_cost: in turns, by
- * this thread's CPU time, medians over the runs. What the wrappers do is in bench_host.bpf.c.
+ * becomes data (TOP), beside a bare program that returns the token. As in switch_cost, both run in
+ * turns, are timed by this thread's CPU time, and the medians over the runs are reported.
+ * bench_host.bpf.c describes what the wrappers do.
  */
 #define COST_NAME "host_cost"
 #include "cost.h"
@@ -18,7 +19,8 @@
 
 static struct bench_host *sk;
 
-static void token(__u8 *f)
+/* Fills @f with a token of flow FLOW: IPv4, 60 bytes. */
+static void make_token(__u8 *f)
 {
 	static const __u8 bl0[6] = { 2, 0, 0, 0xb1, 0, 0 };
 	struct ethhdr *eth = (void *)f;
@@ -41,7 +43,8 @@ static void token(__u8 *f)
 	BL_HALVES_SET(h, tag, TAG);
 }
 
-static void configure(__u32 len)
+/* Makes a host under policy top whose flow FLOW holds frames of @len bytes, and fills the token. */
+static void configure_host(__u32 len)
 {
 	const struct bl_hold_cfg hold = { .on = 1,
 					  .policy = BL_POLICY_TOP,
@@ -60,58 +63,61 @@ static void configure(__u32 len)
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	s.mono_ns = clock.as_of_ns = (__u64)now.tv_sec * 1000000000ULL + (__u64)now.tv_nsec;
 	clock.seg[0] = clock.seg[1] = s;
-	put(sk->maps.clock, 0, &clock);
-	put(sk->maps.hold_cfg, 0, &hold);
-	put(sk->maps.host_cfg, 0, &host);
-	put(sk->maps.top_cfg, 0, &top);
-	put(sk->maps.top_tx, FLOW, &tx);
-	put(sk->maps.queues, BL_HOLD_QUEUE(FLOW, 0), &q);
-	put(sk->maps.queues, BL_HOLD_QUEUE(FLOW, 1), &q);
+	put_entry(sk->maps.clock, 0, &clock);
+	put_entry(sk->maps.hold_cfg, 0, &hold);
+	put_entry(sk->maps.host_cfg, 0, &host);
+	put_entry(sk->maps.top_cfg, 0, &top);
+	put_entry(sk->maps.top_tx, FLOW, &tx);
+	put_entry(sk->maps.queues, BL_HOLD_QUEUE(FLOW, 0), &q);
+	put_entry(sk->maps.queues, BL_HOLD_QUEUE(FLOW, 1), &q);
 	while (!bpf_map_lookup_and_delete_elem(bpf_map__fd(sk->maps.free_slots), NULL, &i))
 		;
 	for (i = 0; i < BL_SLOTS; i++)
 		if (bpf_map_update_elem(bpf_map__fd(sk->maps.free_slots), NULL, &i, BPF_ANY))
-			die("free_slots", errno);
+			die_with_error("free_slots", errno);
 	sk->bss->bench_seq = 1;
 	sk->bss->bench_len = len;
 	sk->bss->bench_flow = FLOW;
-	token(sk->bss->bench_token);
+	make_token(sk->bss->bench_token);
 }
 
-/* Every token was answered by a frame. */
-static void all_answered(__u64 n)
+/* Ends the program unless each of the last @n tokens was answered by a frame. */
+static void check_all_answered(__u64 n)
 {
 	struct bl_top_tx t;
 	__u32 flow = FLOW;
 
 	if (bpf_map_lookup_elem(bpf_map__fd(sk->maps.top_tx), &flow, &t))
-		die("top_tx", errno);
+		die_with_error("top_tx", errno);
 	if (t.tokens < n || t.wasted || t.refused || t.expired) {
 		fprintf(stderr,
-			"host_cost: %llu tokens answered, %llu wasted, %llu refused: what it "
-			"measured is not what it should\n",
+			"host_cost: %llu tokens answered, %llu wasted, %llu refused: the "
+			"measurement is not valid\n",
 			t.tokens, t.wasted, t.refused);
 		exit(1);
 	}
 }
 
-static double measure(const char *name, __u32 len, bool last)
+/*
+ * Measures a token that becomes a frame of @len bytes, and prints the row. Returns the median, ns.
+ */
+static double measure_program(const char *name, __u32 len, bool last)
 {
 	double a[RUNS_MAX], b[RUNS_MAX], bare, made;
 	int i;
 
-	configure(len);
-	run(sk->progs.bare_token, sk->bss->bench_token, BL_TOP_TOKEN_LEN, repeat / 10 + 1000,
-	    XDP_TX);
-	run(sk->progs.host_token, sk->bss->bench_token, BL_TOP_TOKEN_LEN, repeat / 10 + 1000,
-	    XDP_TX);
+	configure_host(len);
+	time_program(sk->progs.bare_token, sk->bss->bench_token, BL_TOP_TOKEN_LEN,
+		     repeat / 10 + 1000, XDP_TX);
+	time_program(sk->progs.host_token, sk->bss->bench_token, BL_TOP_TOKEN_LEN,
+		     repeat / 10 + 1000, XDP_TX);
 	for (i = 0; i < runs; i++) {
-		a[i] = run(sk->progs.bare_token, sk->bss->bench_token, BL_TOP_TOKEN_LEN, repeat,
-			   XDP_TX);
-		b[i] = run(sk->progs.host_token, sk->bss->bench_token, BL_TOP_TOKEN_LEN, repeat,
-			   XDP_TX);
+		a[i] = time_program(sk->progs.bare_token, sk->bss->bench_token, BL_TOP_TOKEN_LEN,
+				    repeat, XDP_TX);
+		b[i] = time_program(sk->progs.host_token, sk->bss->bench_token, BL_TOP_TOKEN_LEN,
+				    repeat, XDP_TX);
 	}
-	all_answered((__u64)runs * (__u64)repeat);
+	check_all_answered((__u64)runs * (__u64)repeat);
 	bare = median(a);
 	made = median(b);
 	printf("%-28s %6u %10.1f %10.1f %10.1f %8.1f..%.1f\n", name, len, bare, made, made - bare,
@@ -128,15 +134,15 @@ int main(int argc, char **argv)
 {
 	double full;
 
-	options(argc, argv);
+	parse_options(argc, argv);
 	sk = bench_host__open_and_load();
 	if (!sk)
-		die("cannot load the programs", errno);
+		die_with_error("cannot load the programs", errno);
 	json_open();
 	printf("%-28s %6s %10s %10s %10s %16s\n", "frame, ns", "bytes", "bare", "barline", "added",
 	       "least..most");
-	measure("token to data", 60, false);
-	full = measure("token to data", FULL, true);
+	measure_program("token to data", 60, false);
+	full = measure_program("token to data", FULL, true);
 	printf("%-44s %8.2f  (target: at most %.1f) %s\n",
 	       "token to data, full frame, all in all, ns", full, LIMIT_NS,
 	       full <= LIMIT_NS ? "met" : "MISSED");

@@ -4,13 +4,13 @@
  * bare program that does only what any switch must do.
  *
  * Both are run by bpf_prog_test_run on the same frame in turns (run by run, so that a change of the
- * machine's speed meets both), timed by this thread's CPU time. Medians over the runs. What the
- * wrappers do to the frame between two runs is in bench_switch.bpf.c.
+ * machine's speed affects both), and timed by this thread's CPU time. The medians over the runs are
+ * reported. bench_switch.bpf.c describes what the wrappers do to the frame between two runs.
  *
- * One set of inputs (a rack's only switch) unless "up-link" stands there: then there are two, and a
- * host's frame raises its leaf in two trees. Ports one after the other, where each rise climbs to
- * the root, unless "random" stands there. All send unreliably, so that each C is its B, unless "C
- * behind B" stands there: then a rise climbs a tree of each.
+ * There is one set of inputs (a rack's only switch), except in rows with an up-link: they have two,
+ * and a host's frame raises its leaf in two trees. Ports take turns, so that each rise climbs to
+ * the root, except in rows with random ports. All hosts send unreliably, so that each C is its B,
+ * except in rows with C behind B, where a rise climbs a tree of each.
  */
 #define COST_NAME "switch_cost"
 #include "cost.h"
@@ -26,17 +26,17 @@
 #define T0        (6000ULL << BL_TS_BITS)
 #define BEHIND_NS 50000ULL
 /*
- * the clock's bound: the barriers of all runs stay below it; a rack's program reads its clock once
- * per bound, some hundred frames
+ * The clock's bound: the barriers of all runs stay below it. The program in a rack reads its clock
+ * once per bound, every some hundred frames.
  */
 #define HEADROOM    (1ULL << 40)
 #define L3_PORTS    4
 #define NEVER       1000000000000ULL /* a beacon interval so long that no tick passes */
-#define RELAY_EACH  2ULL             /* so short that each rise passes one */
+#define RELAY_EACH  2ULL             /* so short that each rise passes a tick */
 #define RSV_PORTS   64
 #define TOKEN_PORTS 64
 #define RSV_BYTES   (2 * BL_RSV_SLOT_BYTES)
-/* 10 Gbit/s: at 6 million RSVs a second of 64 ports, a quarter of each link is promised */
+/* 10 Gbit/s: at 6 million RSVs a second of 64 ports, a quarter of each link is promised. */
 #define RSV_NS_Q20     (8 * (1 << 20) / 10)
 #define LIMIT_ADDED_NS 40.0
 #define LIMIT_RSV_NS   100.0
@@ -45,7 +45,8 @@
 
 static struct bench_switch *sk;
 
-static void sh(const char *cmd)
+/* Runs a shell command, or ends the program. */
+static void run_command(const char *cmd)
 {
 	if (system(cmd)) {
 		fprintf(stderr, "switch_cost: this command failed: %s; is iproute2 installed?\n",
@@ -54,45 +55,52 @@ static void sh(const char *cmd)
 	}
 }
 
-static void sysctl(const char *path)
+/* Writes 1 to the sysctl at @path, or ends the program. */
+static void enable_sysctl(const char *path)
 {
 	FILE *f = fopen(path, "w");
 
 	if (!f || fputs("1", f) < 0 || fclose(f))
-		die(path, errno);
+		die_with_error(path, errno);
 }
 
 /*
- * Frames come in on lo, the only device whose receive queue test_run can use without an XDP program
- * on it; routes lead to veth ports.
+ * Makes a network namespace. Frames arrive on lo, the only device whose receive queue test_run can
+ * use without an XDP program on it; routes lead to veth ports.
  */
-static void net(void)
+static void make_network(void)
 {
 	char cmd[512];
 	int i;
 
 	if (unshare(CLONE_NEWNET))
-		die("cannot make a network namespace", errno);
-	sh("ip link set lo up");
-	sysctl("/proc/sys/net/ipv4/conf/all/forwarding");
-	sysctl("/proc/sys/net/ipv4/conf/lo/forwarding");
+		die_with_error("cannot make a network namespace", errno);
+	run_command("ip link set lo up");
+	enable_sysctl("/proc/sys/net/ipv4/conf/all/forwarding");
+	enable_sysctl("/proc/sys/net/ipv4/conf/lo/forwarding");
 	for (i = 0; i < L3_PORTS; i += 2) {
 		snprintf(cmd, sizeof(cmd),
 			 "ip link add v%d type veth peer name v%d && ip link set v%d up && ip link "
 			 "set v%d up",
 			 i, i + 1, i, i + 1);
-		sh(cmd);
+		run_command(cmd);
 	}
 	for (i = 0; i < L3_PORTS; i++) {
 		snprintf(cmd, sizeof(cmd),
 			 "ip addr add 10.0.%d.1/24 dev v%d && ip neigh replace 10.0.%d.2 lladdr "
 			 "02:00:00:00:00:%02x dev v%d nud permanent",
 			 i, i, i, i, i);
-		sh(cmd);
+		run_command(cmd);
 	}
 }
 
-static void configure(__u32 ports, bool uplink, enum bl_fwd forward, __u64 beacon_ns)
+/*
+ * Makes a switch of @ports ports that has heard nothing yet.
+ * @uplink: the last port is an up-link, with a set of its own
+ * @forward: static table or routing tables
+ * @beacon_ns: beacon interval
+ */
+static void configure_switch(__u32 ports, bool uplink, enum bl_fwd forward, __u64 beacon_ns)
 {
 	struct bl_clock_seg s = { .bus_ns = T0 };
 	struct bl_clock clock = { .flags = BL_CLOCK_VALID,
@@ -118,14 +126,14 @@ static void configure(__u32 ports, bool uplink, enum bl_fwd forward, __u64 beaco
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	s.mono_ns = clock.as_of_ns = (__u64)now.tv_sec * 1000000000ULL + (__u64)now.tv_nsec;
 	clock.seg[0] = clock.seg[1] = s;
-	put(sk->maps.clock, 0, &clock);
-	put(sk->maps.sw_cfg, 0, &cfg);
+	put_entry(sk->maps.clock, 0, &clock);
+	put_entry(sk->maps.sw_cfg, 0, &cfg);
 	bl_tree_clear(&none);
 	for (i = 0; i < BL_LANES_MAX * BL_SETS_MAX; i++)
-		put(sk->maps.sw_trees, i, &none);
+		put_entry(sk->maps.sw_trees, i, &none);
 	for (i = 0; i < BL_LANES_MAX; i++)
-		put(sk->maps.sw_lanes, i, &no_lane);
-	put(sk->maps.sw_ifindex, lo, &one);
+		put_entry(sk->maps.sw_lanes, i, &no_lane);
+	put_entry(sk->maps.sw_ifindex, lo, &one);
 	for (i = 0; i < BL_SW_PORTS_MAX; i++) {
 		struct bl_sw_port p = { .ifindex = i < ports ? i + 1 : 0,
 					.role = BL_PORT_HOST,
@@ -139,11 +147,11 @@ static void configure(__u32 ports, bool uplink, enum bl_fwd forward, __u64 beaco
 			p.in_sets = 2;
 			p.out_set = 0;
 		}
-		put(sk->maps.sw_ports, i, &p);
-		put(sk->maps.sw_regs, i, &no_regs);
-		put(sk->maps.sw_carried, i, &no_carried);
+		put_entry(sk->maps.sw_ports, i, &p);
+		put_entry(sk->maps.sw_regs, i, &no_regs);
+		put_entry(sk->maps.sw_carried, i, &no_carried);
 		if (i < ports)
-			put(sk->maps.sw_tx, i, &dev);
+			put_entry(sk->maps.sw_tx, i, &dev);
 	}
 	sk->bss->bench_b = T0;
 	sk->bss->bench_step_ns = STEP_NS;
@@ -153,7 +161,8 @@ static void configure(__u32 ports, bool uplink, enum bl_fwd forward, __u64 beaco
 	sk->bss->bench_behind_ns = 0;
 }
 
-static void tables(void)
+/* Fills the static table, and the ports of the routes' interfaces. */
+static void fill_tables(void)
 {
 	struct bl_fdb_bucket table[BL_FDB_BUCKETS] = { 0 };
 	__u32 i, w;
@@ -168,13 +177,13 @@ static void tables(void)
 		b->way[w].port = i;
 	}
 	for (i = 0; i < BL_FDB_BUCKETS; i++)
-		put(sk->maps.sw_fdb, i, &table[i]);
+		put_entry(sk->maps.sw_fdb, i, &table[i]);
 	for (i = 0; i < L3_PORTS; i++) {
 		char name[8];
 		__u32 port = i + 1;
 
 		snprintf(name, sizeof(name), "v%u", i);
-		put(sk->maps.sw_ifindex, if_nametoindex(name), &port);
+		put_entry(sk->maps.sw_ifindex, if_nametoindex(name), &port);
 	}
 }
 
@@ -183,7 +192,7 @@ struct frame {
 	__u32 n;
 };
 
-/* 10.0.0.2 to 10.0.1.2 (port 1), 64 bytes of body */
+/* A DATA frame from 10.0.0.2 to 10.0.1.2 (port 1) with 64 bytes of body. */
 static void make_data(struct frame *f)
 {
 	struct ethhdr *eth = (void *)f->p;
@@ -217,6 +226,7 @@ static void make_data(struct frame *f)
 	sk->bss->bench_ip_check = ip->check;
 }
 
+/* A beacon; the wrappers fill in its times and its node. */
 static void make_beacon(struct frame *f)
 {
 	struct ethhdr *eth = (void *)f->p;
@@ -230,7 +240,7 @@ static void make_beacon(struct frame *f)
 	h->opcode = BL_OPCODE_BYTE(BL_OP_BEACON);
 }
 
-/* To port 0; next_rsv() changes the last two bytes of the address. */
+/* An RSV for port 0; next_rsv() changes the last two bytes of the address. */
 static void make_rsv(struct frame *f)
 {
 	struct ethhdr *eth = (void *)f->p;
@@ -247,7 +257,7 @@ static void make_rsv(struct frame *f)
 	BL_HALVES_SET(body, bytes, RSV_BYTES);
 }
 
-/* IPv4, 60 bytes: see next_token(). */
+/* A token over IPv4, 60 bytes; see next_token(). */
 static void make_token(struct frame *f)
 {
 	struct bl_top_hdr *h;
@@ -262,8 +272,8 @@ static void make_token(struct frame *f)
 }
 
 /*
- * At some ten million tokens a second from 64 ports to 64 ports, each link has a fifth of the
- * tokens that it may carry.
+ * Makes a switch that limits tokens. At some ten million tokens a second from 64 ports to 64 ports,
+ * each link carries a fifth of the tokens that it may carry.
  */
 static void configure_token(void)
 {
@@ -275,19 +285,19 @@ static void configure_token(void)
 	struct bl_sw_cfg sw;
 	__u32 i, zero = 0;
 
-	configure(TOKEN_PORTS, false, BL_FWD_L2, NEVER);
+	configure_switch(TOKEN_PORTS, false, BL_FWD_L2, NEVER);
 	if (bpf_map_lookup_elem(bpf_map__fd(sk->maps.sw_cfg), &zero, &sw))
-		die("sw_cfg", errno);
+		die_with_error("sw_cfg", errno);
 	sw.admission = 1;
-	put(sk->maps.sw_cfg, 0, &sw);
-	put(sk->maps.rsv_cfg, 0, &no_rsv);
-	put(sk->maps.token_cfg, 0, &cfg);
+	put_entry(sk->maps.sw_cfg, 0, &sw);
+	put_entry(sk->maps.rsv_cfg, 0, &no_rsv);
+	put_entry(sk->maps.token_cfg, 0, &cfg);
 	for (i = 0; i < TOKEN_PORTS; i++)
-		put(sk->maps.token_ports, i, &p);
+		put_entry(sk->maps.token_ports, i, &p);
 }
 
-/* Most passed, and few were dropped; dropping would be cheaper. */
-static void most_passed(void)
+/* Ends the program unless nearly all tokens passed, because dropping one would be cheaper. */
+static void check_most_passed(void)
 {
 	int cpus = libbpf_num_possible_cpus(), k, c;
 	struct bl_token_counts *v = calloc((size_t)cpus, sizeof(*v));
@@ -296,7 +306,7 @@ static void most_passed(void)
 
 	for (i = 0; v && i < TOKEN_PORTS; i++) {
 		if (bpf_map_lookup_elem(bpf_map__fd(sk->maps.token_counts), &i, v))
-			die("token_counts", errno);
+			die_with_error("token_counts", errno);
 		for (k = 0; k < cpus; k++)
 			for (c = 0; c < BL_TOP_CLASSES; c++) {
 				passed += v[k].passed[c];
@@ -306,13 +316,14 @@ static void most_passed(void)
 	free(v);
 	if (passed < (__u64)repeat * (__u64)runs || dropped * 100 > passed) {
 		fprintf(stderr,
-			"switch_cost: %llu tokens passed, %llu dropped: what it measured is not "
-			"what it should\n",
+			"switch_cost: %llu tokens passed, %llu dropped: the measurement is not "
+			"valid\n",
 			passed, dropped);
 		exit(1);
 	}
 }
 
+/* Makes a switch that reserves by allocator @a. */
 static void configure_rsv(enum bl_allocator a)
 {
 	struct bl_rsv_cfg cfg = { .on = 1,
@@ -326,24 +337,24 @@ static void configure_rsv(enum bl_allocator a)
 	__u32 i;
 
 	if (!none)
-		die("no memory", ENOMEM);
-	configure(RSV_PORTS, false, BL_FWD_L2, NEVER);
-	put(sk->maps.rsv_cfg, 0, &cfg);
-	put(sk->maps.rsv, 0, none);
+		die_with_error("no memory", ENOMEM);
+	configure_switch(RSV_PORTS, false, BL_FWD_L2, NEVER);
+	put_entry(sk->maps.rsv_cfg, 0, &cfg);
+	put_entry(sk->maps.rsv, 0, none);
 	for (i = 0; i < BL_SW_PORTS_MAX * BL_SW_PORTS_MAX; i++)
-		put(sk->maps.rsv_pairs, i, &nothing);
+		put_entry(sk->maps.rsv_pairs, i, &nothing);
 	free(none);
 }
 
-/* All were granted: refusals would be cheaper. */
-static void all_granted(void)
+/* Ends the program unless all reservations were granted, because refusing one would be cheaper. */
+static void check_all_granted(void)
 {
 	struct bl_rsv *r = malloc(sizeof(*r));
 	__u32 i, zero = 0;
 	__u64 grants = 0, refused = 0, lapsed = 0;
 
 	if (!r || bpf_map_lookup_elem(bpf_map__fd(sk->maps.rsv), &zero, r))
-		die("rsv", errno);
+		die_with_error("rsv", errno);
 	for (i = 0; i < RSV_PORTS; i++) {
 		grants += r->port[i].grants;
 		refused += r->port[i].refused;
@@ -352,34 +363,38 @@ static void all_granted(void)
 	if (refused || lapsed != RSV_PORTS || grants < (__u64)repeat * (__u64)runs) {
 		fprintf(stderr,
 			"switch_cost: %llu reservations granted, %llu refused, lapsed on %llu "
-			"ports: what it measured is not what it should\n",
+			"ports: the measurement is not valid\n",
 			grants, refused, lapsed);
 		exit(1);
 	}
 	free(r);
 }
 
+/** struct row - one line of the result. */
 struct row {
 	const char *name;
-	__u32 ports;
-	double bare, frame;
+	__u32 ports;        /* ports of the switch */
+	double bare, frame; /* median ns per frame: of the bare program, of barline's */
 };
 
-/* @made, @bare in turns. */
-static struct row measure(const char *name, __u32 ports, const struct bpf_program *bare,
-			  int bare_verdict, const struct bpf_program *made, int verdict,
-			  const struct frame *f)
+/*
+ * Runs @bare and @made in turns on frame @f, prints the row, and returns it. Ends the program if
+ * one of them returns another verdict.
+ */
+static struct row measure_program(const char *name, __u32 ports, const struct bpf_program *bare,
+				  int bare_verdict, const struct bpf_program *made, int verdict,
+				  const struct frame *f)
 {
 	static bool first = true;
 	double a[RUNS_MAX], b[RUNS_MAX];
 	struct row r = { .name = name, .ports = ports };
 	int i;
 
-	run(bare, f->p, f->n, repeat / 10 + 1000, bare_verdict);
-	run(made, f->p, f->n, repeat / 10 + 1000, verdict);
+	time_program(bare, f->p, f->n, repeat / 10 + 1000, bare_verdict);
+	time_program(made, f->p, f->n, repeat / 10 + 1000, verdict);
 	for (i = 0; i < runs; i++) {
-		a[i] = run(bare, f->p, f->n, repeat, bare_verdict);
-		b[i] = run(made, f->p, f->n, repeat, verdict);
+		a[i] = time_program(bare, f->p, f->n, repeat, bare_verdict);
+		b[i] = time_program(made, f->p, f->n, repeat, verdict);
 	}
 	r.bare = median(a);
 	r.frame = median(b);
@@ -396,7 +411,8 @@ static struct row measure(const char *name, __u32 ports, const struct bpf_progra
 	return r;
 }
 
-static void target(const char *name, double value, double limit, bool last)
+/* Prints whether @value meets @limit. @last: the last target of the data file. */
+static void print_target(const char *name, double value, double limit, bool last)
 {
 	printf("%-44s %8.2f  (target: at most %.1f) %s\n", name, value, limit,
 	       value <= limit ? "met" : "MISSED");
@@ -425,92 +441,93 @@ static void measure_all(void)
 	for (i = 0; i < 4; i++) {
 		struct row r;
 
-		configure(sizes[i], false, BL_FWD_L2, NEVER);
-		r = measure("data, static table", sizes[i], sk->progs.bare_redirect, XDP_REDIRECT,
-			    sk->progs.switch_data, XDP_REDIRECT, &data);
+		configure_switch(sizes[i], false, BL_FWD_L2, NEVER);
+		r = measure_program("data, static table", sizes[i], sk->progs.bare_redirect,
+				    XDP_REDIRECT, sk->progs.switch_data, XDP_REDIRECT, &data);
 		most = r.frame - r.bare > most ? r.frame - r.bare : most;
 		four = i == 0 ? r.frame : four;
 		all = i == 3 ? r.frame : all;
 	}
 	for (i = 0; i < 4; i += 3) {
-		configure(sizes[i], false, BL_FWD_L2, NEVER);
+		configure_switch(sizes[i], false, BL_FWD_L2, NEVER);
 		sk->bss->bench_random = 1;
-		measure("data, random ports", sizes[i], sk->progs.bare_redirect, XDP_REDIRECT,
-			sk->progs.switch_data, XDP_REDIRECT, &data);
+		measure_program("data, random ports", sizes[i], sk->progs.bare_redirect,
+				XDP_REDIRECT, sk->progs.switch_data, XDP_REDIRECT, &data);
 	}
 	for (i = 0; i < 4; i += 3) {
-		configure(sizes[i], false, BL_FWD_L2, NEVER);
+		configure_switch(sizes[i], false, BL_FWD_L2, NEVER);
 		sk->bss->bench_behind_ns = BEHIND_NS;
-		measure("data, C behind B", sizes[i], sk->progs.bare_redirect, XDP_REDIRECT,
-			sk->progs.switch_data, XDP_REDIRECT, &data);
+		measure_program("data, C behind B", sizes[i], sk->progs.bare_redirect, XDP_REDIRECT,
+				sk->progs.switch_data, XDP_REDIRECT, &data);
 	}
 	for (i = 0; i < 4; i += 3) {
-		configure(sizes[i], true, BL_FWD_L2, NEVER);
-		measure("data, with an up-link", sizes[i], sk->progs.bare_redirect, XDP_REDIRECT,
-			sk->progs.switch_data, XDP_REDIRECT, &data);
+		configure_switch(sizes[i], true, BL_FWD_L2, NEVER);
+		measure_program("data, with an up-link", sizes[i], sk->progs.bare_redirect,
+				XDP_REDIRECT, sk->progs.switch_data, XDP_REDIRECT, &data);
 	}
 	for (i = 0; i < 4; i += 3) {
-		configure(sizes[i], false, BL_FWD_L2, NEVER);
-		measure("beacon, not relayed", sizes[i], sk->progs.bare_drop, XDP_DROP,
-			sk->progs.switch_beacon, XDP_DROP, &beacon);
-		configure(sizes[i], false, BL_FWD_L2, RELAY_EACH);
-		measure("beacon, relayed", sizes[i], sk->progs.bare_broadcast, XDP_REDIRECT,
-			sk->progs.switch_beacon, XDP_REDIRECT, &beacon);
+		configure_switch(sizes[i], false, BL_FWD_L2, NEVER);
+		measure_program("beacon, not relayed", sizes[i], sk->progs.bare_drop, XDP_DROP,
+				sk->progs.switch_beacon, XDP_DROP, &beacon);
+		configure_switch(sizes[i], false, BL_FWD_L2, RELAY_EACH);
+		measure_program("beacon, relayed", sizes[i], sk->progs.bare_broadcast, XDP_REDIRECT,
+				sk->progs.switch_beacon, XDP_REDIRECT, &beacon);
 	}
-	configure(L3_PORTS, false, BL_FWD_L2, NEVER);
-	measure("device map, data", L3_PORTS, sk->progs.bare_pass, XDP_PASS, sk->progs.devmap_data,
-		XDP_PASS, &data);
-	measure("device map, clone", L3_PORTS, sk->progs.bare_drop, XDP_DROP,
-		sk->progs.devmap_clone, XDP_PASS, &beacon);
-	configure(L3_PORTS, false, BL_FWD_L3, NEVER);
-	measure("data, routing tables", L3_PORTS, sk->progs.bare_fib, XDP_REDIRECT,
-		sk->progs.switch_data, XDP_REDIRECT, &data);
+	configure_switch(L3_PORTS, false, BL_FWD_L2, NEVER);
+	measure_program("device map, data", L3_PORTS, sk->progs.bare_pass, XDP_PASS,
+			sk->progs.devmap_data, XDP_PASS, &data);
+	measure_program("device map, clone", L3_PORTS, sk->progs.bare_drop, XDP_DROP,
+			sk->progs.devmap_clone, XDP_PASS, &beacon);
+	configure_switch(L3_PORTS, false, BL_FWD_L3, NEVER);
+	measure_program("data, routing tables", L3_PORTS, sk->progs.bare_fib, XDP_REDIRECT,
+			sk->progs.switch_data, XDP_REDIRECT, &data);
 	make_rsv(&rsv);
 	for (i = 0; i < BL_ALLOC_COUNT; i++) {
 		struct row r;
 
 		configure_rsv(i);
-		r = measure(rsv_name[i], RSV_PORTS, sk->progs.bare_rsv, XDP_DROP,
-			    sk->progs.switch_rsv, XDP_REDIRECT, &rsv);
+		r = measure_program(rsv_name[i], RSV_PORTS, sk->progs.bare_rsv, XDP_DROP,
+				    sk->progs.switch_rsv, XDP_REDIRECT, &rsv);
 		rsv_added[i] = r.frame - r.bare;
-		all_granted();
+		check_all_granted();
 	}
 	make_token(&token);
 	configure_token();
 	{
-		struct row other = measure("other frame, admission on", TOKEN_PORTS,
-					   sk->progs.bare_token, XDP_REDIRECT,
-					   sk->progs.switch_other, XDP_REDIRECT, &token);
-		struct row r = measure("token, mode drop", TOKEN_PORTS, sk->progs.bare_token,
-				       XDP_REDIRECT, sk->progs.switch_token, XDP_REDIRECT, &token);
+		struct row other = measure_program("other frame, admission on", TOKEN_PORTS,
+						   sk->progs.bare_token, XDP_REDIRECT,
+						   sk->progs.switch_other, XDP_REDIRECT, &token);
+		struct row r = measure_program("token, mode drop", TOKEN_PORTS,
+					       sk->progs.bare_token, XDP_REDIRECT,
+					       sk->progs.switch_token, XDP_REDIRECT, &token);
 
 		token_ns = (r.frame - r.bare) - (other.frame - other.bare);
-		most_passed();
+		check_most_passed();
 	}
 	if (json)
 		fputs("],\"targets\":[", json);
 	for (i = 0; i < BL_ALLOC_COUNT; i++)
-		target(rsv_target[i], rsv_added[i], LIMIT_RSV_NS, false);
-	target("token decision, mode drop, 64 ports, ns", token_ns, LIMIT_TOKEN_NS, false);
-	target("added to a bare redirect, worst size, ns", most, LIMIT_ADDED_NS, false);
-	target("256 ports against 4", all / four, LIMIT_GROWTH, true);
+		print_target(rsv_target[i], rsv_added[i], LIMIT_RSV_NS, false);
+	print_target("token decision, mode drop, 64 ports, ns", token_ns, LIMIT_TOKEN_NS, false);
+	print_target("added to a bare redirect, worst size, ns", most, LIMIT_ADDED_NS, false);
+	print_target("256 ports against 4", all / four, LIMIT_GROWTH, true);
 }
 
 int main(int argc, char **argv)
 {
 	int rc;
 
-	options(argc, argv);
-	net();
+	parse_options(argc, argv);
+	make_network();
 	sk = bench_switch__open();
 	if (!sk)
-		die("cannot open the programs", errno);
+		die_with_error("cannot open the programs", errno);
 	bpf_program__set_autoload(sk->progs.bl_switch_xdp, false);
 	bpf_program__set_autoload(sk->progs.bl_switch_devmap, false);
 	rc = bench_switch__load(sk);
 	if (rc)
-		die("cannot load the programs", rc);
-	tables();
+		die_with_error("cannot load the programs", rc);
+	fill_tables();
 	json_open();
 	measure_all();
 	json_close();

@@ -1,21 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the hooks share: counting and verdicts, the clock, and keeping variables where the verifier
- * can see them. BPF side only.
+ * What the programs of both roles share: counting and verdicts, the clock, and BL_SEEN(), which
+ * keeps a checked variable in the register that the verifier saw. BPF side only.
+ *
+ * Example: a host program that appended a message to an endpoint's ring ends with
+ * bl_done(BL_HC_INGRESS, BL_R_STORED). That adds 1 to this CPU's n[BL_HC_INGRESS] in the entry
+ * BL_R_STORED of "counts", and returns XDP_DROP, because the frame ends here.
+ *
+ * Not here: the verdicts of tc programs (bpf/host/host.bpf.c, bpf/switch/guard.h).
  */
 #ifndef BARLINE_BPF_UTIL_H
 #define BARLINE_BPF_UTIL_H
 
-#include <bpf/bpf_helpers.h>
+#include "bpf/role.h"
 #include "core/clock_core.h"
 #include "maps/reasons_abi.h"
 
-/* The compiler must use the register that was checked, not a copy of it (DESIGN 6). */
+/*
+ * Makes the compiler use the register that was checked instead of a copy of it. The verifier (Linux
+ * 6.1 above all) knows the range of the checked register only.
+ */
 #define BL_SEEN(var) __asm__ volatile("" : "+r"(var))
 
 /**
- * bl_count - @key: port of a switch, hook of a host. The only way to "counts", whose value differs
- * by role.
+ * bl_count - adds 1 to the counter of reason @r in "counts"; nothing else writes that map. A lookup
+ * that fails counts nothing and changes no verdict.
+ * @key: port of a switch, or BL_HC_* of a host; the value of "counts" differs by role
  */
 static __always_inline void bl_count(__u32 key, enum bl_reason r)
 {
@@ -25,11 +35,12 @@ static __always_inline void bl_count(__u32 key, enum bl_reason r)
 	BL_SEEN(key);
 	if (c && key < sizeof(c->n) / sizeof(c->n[0])) {
 		BL_SEEN(key);
-		c->n[key]++; /* per CPU; XDP and tc of one CPU do not interrupt each other */
+		/* Per CPU: XDP and tc programs of one CPU do not interrupt each other. */
+		c->n[key]++;
 	}
 }
 
-/** bl_count_n - @n times. */
+/** bl_count_n - adds @n to the counter of reason @r; see bl_count(). */
 static __always_inline void bl_count_n(__u32 key, enum bl_reason r, __u32 n)
 {
 	__u32 reason = r;
@@ -42,11 +53,15 @@ static __always_inline void bl_count_n(__u32 key, enum bl_reason r, __u32 n)
 	}
 }
 
+/* Returns the XDP verdict of reason @r. */
 static __always_inline int bl_xdp_action(enum bl_reason r)
 {
+	/*
+	 * The most frequent verdict of a busy switch is tested first. The reasons that redirect are
+	 * too far apart in their enum for a test against one 64-bit mask.
+	 */
 	if (__builtin_expect(r == BL_R_FORWARDED, 1))
-		return XDP_REDIRECT; /* what a busy switch does; the others are too far apart for
-					one look at a word of bits */
+		return XDP_REDIRECT;
 	switch (r) {
 	case BL_R_NOT_OURS:
 	case BL_R_TO_KERNEL:
@@ -68,15 +83,16 @@ static __always_inline int bl_xdp_action(enum bl_reason r)
 	case BL_R_COMMITTED:
 		return XDP_TX;
 	case BL_R_CLONE_SENT:
-		return XDP_PASS; /* of a devmap program: send it */
+		return XDP_PASS; /* In a device-map program XDP_PASS sends the frame. */
 	default:
-		return XDP_DROP; /* taken in, copied into a queue, or refused */
+		return XDP_DROP; /* consumed, copied into a queue, or refused */
 	}
 }
 
 /**
- * bl_done - the end of every XDP program: counts the one reason that the frame ended for, and says
- * what that means.
+ * bl_done - ends an XDP program: counts the one reason that the frame ended for, and returns the
+ * verdict that belongs to it.
+ * @key: as for bl_count().
  */
 static __always_inline int bl_done(__u32 key, enum bl_reason r)
 {
@@ -84,17 +100,14 @@ static __always_inline int bl_done(__u32 key, enum bl_reason r)
 	return bl_xdp_action(r);
 }
 
-/**
- * struct bl_now - one reading of the clock. @bus: bus time; @limit: latest time that may be
- * believed; @ok: the record may be used.
- */
+/** struct bl_now - one reading of the clock. */
 struct bl_now {
-	__u64 bus;
-	__u64 limit;
-	int ok;
+	__u64 bus;   /* bus time, ns; 0 without a clock record */
+	__u64 limit; /* latest time that may be accepted from others, ns: bus time plus the bound */
+	int ok;      /* 0: the clock record must not be used */
 };
 
-/* At @mono, of CLOCK_MONOTONIC. */
+/* Reads the clock record as of @mono, nanoseconds of CLOCK_MONOTONIC. */
 static __always_inline void bl_clock_now(__u64 mono, struct bl_now *n)
 {
 	__u32 zero = 0;
@@ -109,6 +122,7 @@ static __always_inline void bl_clock_now(__u64 mono, struct bl_now *n)
 	n->limit = n->bus + bl_clock_bound(c, mono);
 }
 
+/* Reads the clock record as of now. */
 static __always_inline void bl_read_clock(struct bl_now *n)
 {
 	bl_clock_now(bpf_ktime_get_ns(), n);

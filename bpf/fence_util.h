@@ -1,20 +1,36 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the program bl_fence of both roles shares: the fence. BPF side only. */
+/*
+ * The part of the program bl_fence that both roles share: validating a command of the controller,
+ * writing it into a slot, and publishing it. maps/fence_abi.h describes the commands. BPF side
+ * only.
+ *
+ * Example: the node's epoch is 5 and its generation 6. A FREEZE of epoch 4 is refused with -ESTALE
+ * and counted as epoch_old. A FREEZE of epoch 5 is written into its slot, and generation 7 is
+ * published.
+ *
+ * Not here: how registers follow the slots (bpf/switch/fence.h, bpf/host/fence.h).
+ */
 #ifndef BARLINE_ORDER_UTIL_H
 #define BARLINE_ORDER_UTIL_H
 
 #include "core/order/barrier_core.h"
-#include "bpf_util.h"
+#include "bpf/bpf_util.h"
 
 #define BL_ENOENT 2
 #define BL_EINVAL 22
 #define BL_ESTALE 116
 
-/*
- * Whether @a says anything about slots, and may be obeyed; @counter: counts refusals. Orders come
- * one at a time (loader/order/fence.h).
+/**
+ * bl_fence_validate - checks the epoch and the kind of command @a, and raises the node's epoch to
+ * it. Commands come one at a time (loader/order/fence.h).
+ * @a: the command; its generation and result are filled in
+ * @e: the node's epoch and generation
+ * @counter: port or BL_HC_* at which a refusal counts
+ * Returns 1 if the command is to be written into slots; 0 if it was refused (@a->result says why)
+ * or is BL_FENCE_RAISE, which only raises the epoch.
  */
-static __always_inline int bl_fence_may(struct bl_fence_arg *a, struct bl_epoch *e, __u32 counter)
+static __always_inline int bl_fence_validate(struct bl_fence_arg *a, struct bl_epoch *e,
+					     __u32 counter)
 {
 	a->generation = e->generation;
 	if (a->epoch < e->epoch) {
@@ -27,12 +43,13 @@ static __always_inline int bl_fence_may(struct bl_fence_arg *a, struct bl_epoch 
 	return !a->result && a->kind != BL_FENCE_RAISE;
 }
 
-/*
- * A FREEZE, RESUME or EMPTY into its slot. @life: of that input. Returns 1 if the slot is another
- * one now.
+/**
+ * bl_fence_write_slot - writes a FREEZE, RESUME or EMPTY into slot @o of an input whose life is
+ * @life. Sets @a->result to -ENOENT if a RESUME names another death than the input's last one.
+ * Returns 1 if the slot has changed.
  */
-static __always_inline int bl_fence_write(struct bl_fence_arg *a, struct bl_fence_slot *o,
-					  const struct bl_life *life)
+static __always_inline int bl_fence_write_slot(struct bl_fence_arg *a, struct bl_fence_slot *o,
+					       const struct bl_life *life)
 {
 	int res;
 
@@ -48,11 +65,14 @@ static __always_inline int bl_fence_write(struct bl_fence_arg *a, struct bl_fenc
 	return res > 0;
 }
 
-/*
- * Whether what is in the slots has to be obeyed at once. @written: they have changed: a full
- * barrier, so that who sees the number sees the slots.
+/**
+ * bl_fence_publish - publishes what was written into the slots.
+ * @written: 1: slots have changed; then the generation is raised by a full barrier, so that a lane
+ *     that reads the new generation also reads the new slots
+ * Returns 1 if the lanes must apply the slots before their next frame; 0 if the command failed.
  */
-static __always_inline int bl_fence_done(struct bl_fence_arg *a, struct bl_epoch *e, __u32 written)
+static __always_inline int bl_fence_publish(struct bl_fence_arg *a, struct bl_epoch *e,
+					    __u32 written)
 {
 	if (a->result)
 		return 0;

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A lossy link, for `barline lab run --loss`: drops a share of the frames that come to a host, and
- * hands the others to the host's own program. Whatever it is: data, acknowledgements, beacons, ARP.
+ * A lossy link, for `barline lab run --loss`: drops a share of the frames that arrive at a host,
+ * whatever they are (data, acknowledgements, beacons, ARP), and passes the others to the host's own
+ * program by a tail call.
  *
- * Example: below = 42949673: one frame of 100 is dropped.
+ * Example: below = 42949673 drops one frame of 100.
+ *
+ * Not here: losses in bursts, and losses on the way out.
  */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 
-const volatile __u32 below; /* of 2^32 */
-__u64 lost;
+/* A frame is dropped if a random number of 32 bits is below this one; set by the loader. */
+const volatile __u32 below;
+__u64 lost; /* frames dropped */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
@@ -26,7 +30,7 @@ int bl_loss(struct xdp_md *ctx)
 		return XDP_DROP;
 	}
 	bpf_tail_call(ctx, &next, 0);
-	return XDP_ABORTED; /* the host's program is gone */
+	return XDP_ABORTED; /* The host's program is not in the map. */
 }
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The pacer (DESIGN 4): run by bpf_prog_test_run with live frames of BL_PACE_FRAME bytes, again and
- * again. Each turn goes to the next node's own program, which drops the frame if nothing is due,
- * else fills it and sends it. With three programs in "pace_progs", bl_pace_count = 3, and 2 in
- * bl_pace_more[1], the turns go 0, 1, 1, 1, 2, 0, ...
+ * The pacer's dispatcher. A thread of the daemon runs it again and again by bpf_prog_test_run, with
+ * live frames of BL_PACE_FRAME bytes. Each turn goes by a tail call to the next node's own program,
+ * which drops the frame if nothing is due, or else fills it and sends it.
  *
- * A node has a turn for each link end that it paces, for a turn sends one frame at most. A lab's
- * switch sends as many frames as all its hosts together; with one turn in nine it lost a fifth of
- * its ports' time whenever the CPU was busy, and hosts lost none, so queues grew
+ * Example: with three programs in "pace_progs", bl_pace_count = 3, and bl_pace_more[1] = 2, the
+ * turns go to 0, 1, 1, 1, 2, 0, ...
+ *
+ * A node has one turn for each link end that it paces, because a turn sends at most one frame. A
+ * lab's switch sends as many frames as all its hosts together. With one turn in nine it lost a
+ * fifth of its ports' time whenever the CPU was busy, while hosts lost none, and queues grew
  * (docs/design-notes.md).
  *
- * An entry that is empty costs a turn and nothing else. Who changes the entries needs not stop the
- * pacer: bl_pace_count is raised last and lowered first.
+ * An empty entry costs a turn and nothing else. The entries can be changed while the pacer runs:
+ * bl_pace_count is raised last and lowered first.
  */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
@@ -25,8 +27,9 @@ struct {
 } pace_progs SEC(".maps");
 
 /*
- * Entries in use, and turns in a row that an entry has beyond its first; written by the loader. The
- * turn, and how many it has had in this row, written by the program: one thread runs one copy of
+ * bl_pace_count: entries in use. bl_pace_more: turns in a row that an entry has beyond its first.
+ * Both are written by the loader. bl_pace_turn: the entry whose turn it is. bl_pace_had: extra
+ * turns that it has had in this row. Both are written by the program; one thread runs one copy of
  * this object.
  */
 __u32 bl_pace_count, bl_pace_turn, bl_pace_had;

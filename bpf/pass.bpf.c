@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A program that passes: a veth end drops what XDP redirects into its peer unless it runs NAPI,
- * which an XDP program turns on (DESIGN 6).
+ * An XDP program that passes every frame. A veth end drops what XDP redirects into its peer unless
+ * it runs NAPI, and attaching an XDP program turns NAPI on. The lab attaches this one to ends that
+ * need no program of their own.
  */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>

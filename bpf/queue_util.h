@@ -1,20 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Frames into queues and out of them again: what bl_hold_xdp, the switch's metered ports and the
- * pacer's programs share. BPF side only; queue_core.h has the arithmetic, queue_abi.h the example.
+ * Queues of frames: what bl_hold_xdp, a switch's metered ports and the pacer's programs share. The
+ * arithmetic is in core/queue/queue_core.h; maps/queue_abi.h has a worked example.
  *
- * A slot belongs to whoever took its number: from free_slots, or out of a ring. Every way out of a
- * function here gives it back or hands it on. One lock at a time, and no helper is called under it:
- * everything is looked up before.
+ * A slot belongs to whoever took its number, either from "free_slots" or out of a ring. Every way
+ * out of a function here gives the slot back or hands it on. At most one lock is held at a time,
+ * and no helper is called under a lock, so everything is looked up before.
+ *
+ * Example: a frame of 1514 bytes for queue 7 takes slot 12 out of "free_slots", is copied into it,
+ * and entry (12, 1514) goes into ring 7. The pacer takes the entry out, copies the slot into its
+ * own frame, sends that, and gives slot 12 back.
+ *
+ * Not here: which queue a frame belongs to, and when the pacer may send it. BPF side only.
  */
 #ifndef BARLINE_QUEUE_UTIL_H
 #define BARLINE_QUEUE_UTIL_H
 
-#include "bpf_util.h"
 #include "core/queue/queue_core.h"
+#include "core/wire_core.h"
+#include "bpf/bpf_util.h"
 
 /* ---- slots ---- */
 
+/* Returns a free slot, which is the caller's, or -1 if there is none. */
 static __always_inline int bl_slot_alloc(void)
 {
 	__u32 slot;
@@ -22,13 +30,14 @@ static __always_inline int bl_slot_alloc(void)
 	return bpf_map_pop_elem(&free_slots, &slot) ? -1 : (int)slot;
 }
 
+/* Gives a slot back. */
 static __always_inline void bl_slot_free(__u32 slot)
 {
 	int i;
 
 	/*
-	 * There is room for all. Since Linux 6.16 the map's lock may give up (after a quarter of a
-	 * second): not a reason to lose a slot for ever.
+	 * The map has room for all slots. Since Linux 6.16 its lock may time out (after a quarter
+	 * of a second), which must not lose a slot for ever.
 	 */
 	for (i = 0; i < 3; i++)
 		if (!bpf_map_push_elem(&free_slots, &slot, BPF_ANY))
@@ -37,10 +46,13 @@ static __always_inline void bl_slot_free(__u32 slot)
 
 /* ---- frames ---- */
 
-/*
- * Copies the frame of @len bytes into a slot that is the caller's. Returns 0, or -1 if it is too
- * short or too long. Global functions, here and below: the verifier looks at them once, not for
- * each way that leads to them.
+/**
+ * bl_frame_in - copies the frame into slot @slot, which belongs to the caller. This and the
+ * functions below are global functions so that the verifier checks each of them once, and not once
+ * per path that leads to it.
+ * @queue: the slot's queue
+ * @now: arrival, CLOCK_MONOTONIC, ns
+ * Returns 0, or -1 if the frame is too short or too long.
  */
 __attribute__((noinline)) int bl_frame_in(struct xdp_md *ctx, __u32 slot, __u32 queue, __u64 now)
 {
@@ -59,9 +71,9 @@ __attribute__((noinline)) int bl_frame_in(struct xdp_md *ctx, __u32 slot, __u32 
 	return bpf_xdp_load_bytes(ctx, 0, s->data, rest + BL_QUEUE_FRAME_MIN) ? -1 : 0;
 }
 
-/*
- * Makes the pacer's frame as long as the slot's and copies it out. Returns 0 or -1. The slot stays
- * the caller's.
+/**
+ * bl_frame_out - gives the pacer's frame the length @len of the frame in slot @slot and copies that
+ * into it. Returns 0 or -1. The slot still belongs to the caller.
  */
 __attribute__((noinline)) int bl_frame_out(struct xdp_md *ctx, __u32 slot, __u32 len)
 {
@@ -80,7 +92,10 @@ __attribute__((noinline)) int bl_frame_out(struct xdp_md *ctx, __u32 slot, __u32
 
 /* ---- queues ---- */
 
-/* Returns 0, or -1 if the queue is full. @marked: the frame got ECN CE. */
+/**
+ * bl_queue_put - appends entry @entry to queue @key. @marked: the frame got ECN CE. Returns 0, or
+ * -1 if the queue is full.
+ */
 __attribute__((noinline)) int bl_queue_put(__u32 key, __u32 entry, __u32 marked)
 {
 	struct bl_queue *q = bpf_map_lookup_elem(&queues, &key);
@@ -95,7 +110,9 @@ __attribute__((noinline)) int bl_queue_put(__u32 key, __u32 entry, __u32 marked)
 	return rc;
 }
 
-/* The oldest entry, or 0. */
+/**
+ * bl_queue_get - takes the oldest entry out of queue @key. Returns it, or 0 if the queue is empty.
+ */
 __attribute__((noinline)) int bl_queue_get(__u32 key)
 {
 	struct bl_queue *q = bpf_map_lookup_elem(&queues, &key);
@@ -109,7 +126,7 @@ __attribute__((noinline)) int bl_queue_get(__u32 key)
 	return (int)entry;
 }
 
-/* The oldest entry, which stays; or 0. */
+/** bl_queue_peek - returns the oldest entry and leaves it in the queue; 0 if the queue is empty. */
 __attribute__((noinline)) int bl_queue_peek(__u32 key)
 {
 	struct bl_queue *q = bpf_map_lookup_elem(&queues, &key);
@@ -123,7 +140,10 @@ __attribute__((noinline)) int bl_queue_peek(__u32 key)
 	return (int)entry;
 }
 
-/* The oldest entry if its frame takes at most @max byte times, or 0. */
+/**
+ * bl_queue_get_upto - takes the oldest entry if its frame takes at most @max byte times. Returns
+ * it, or 0.
+ */
 __attribute__((noinline)) int bl_queue_get_upto(__u32 key, __u32 max)
 {
 	struct bl_queue *q = bpf_map_lookup_elem(&queues, &key);
@@ -137,7 +157,7 @@ __attribute__((noinline)) int bl_queue_get_upto(__u32 key, __u32 max)
 	return (int)entry;
 }
 
-/* The oldest entry if it is @entry, or 0. */
+/** bl_queue_get_if - takes the oldest entry if it is still @entry. Returns it, or 0. */
 __attribute__((noinline)) int bl_queue_get_if(__u32 key, __u32 entry)
 {
 	struct bl_queue *q = bpf_map_lookup_elem(&queues, &key);
@@ -150,7 +170,7 @@ __attribute__((noinline)) int bl_queue_get_if(__u32 key, __u32 entry)
 	return (int)entry;
 }
 
-/* Frames in it, as of now; see bl_ring_len(). */
+/* Returns the number of frames in queue @key at this moment; see bl_ring_len(). */
 static __always_inline __u32 bl_queue_len(__u32 key)
 {
 	const struct bl_queue *q = bpf_map_lookup_elem(&queues, &key);
@@ -158,7 +178,7 @@ static __always_inline __u32 bl_queue_len(__u32 key)
 	return q ? bl_ring_len(q) : 0;
 }
 
-/* Mark the frame as having met a queue. Returns 1 if that changed it. */
+/* Sets ECN CE in the frame. Returns 1 if that changed the frame. */
 static __always_inline int bl_ecn_mark(struct xdp_md *ctx)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
@@ -191,9 +211,11 @@ static __always_inline int bl_ecn_mark(struct xdp_md *ctx)
 }
 
 /**
- * bl_enqueue - copies the current frame into queue @key; @now: when it came; @place: where
- * ECN_MARKED counts. Returns BL_R_NONE, FRAME_SIZE, NO_SLOT or QUEUE_FULL. Until the caller's
- * bl_due_put() nobody knows of it.
+ * bl_enqueue - copies the current frame into queue @key. The pacer does not look at the frame
+ * before the caller's bl_due_put().
+ * @now: arrival, CLOCK_MONOTONIC, ns
+ * @place: port or BL_HC_* at which ECN_MARKED counts
+ * Returns BL_R_NONE, FRAME_SIZE, NO_SLOT or QUEUE_FULL.
  */
 __attribute__((noinline)) int bl_enqueue(struct xdp_md *ctx, __u32 key, __u64 now, __u32 place)
 {
@@ -204,7 +226,7 @@ __attribute__((noinline)) int bl_enqueue(struct xdp_md *ctx, __u32 key, __u64 no
 	if (len < BL_QUEUE_FRAME_MIN || len > BL_QUEUE_FRAME_MAX)
 		return BL_R_FRAME_SIZE;
 	if (!q)
-		return BL_R_QUEUE_FULL; /* none there is one of no length */
+		return BL_R_QUEUE_FULL; /* a queue that does not exist has no room */
 	slot = bl_slot_alloc();
 	if (slot < 0)
 		return BL_R_NO_SLOT;
@@ -226,8 +248,8 @@ __attribute__((noinline)) int bl_enqueue(struct xdp_md *ctx, __u32 key, __u64 no
 /* ---- the pacer ---- */
 
 /*
- * Something is due earlier than the pacer thought. An empty record, thrown away: its commit is what
- * wakes.
+ * Wakes the pacer's thread, if it sleeps, because something became due earlier than it expects. The
+ * record is reserved and discarded: its commit with BPF_RB_FORCE_WAKEUP is what wakes.
  */
 static __always_inline void bl_pace_ring(void)
 {
@@ -236,33 +258,38 @@ static __always_inline void bl_pace_ring(void)
 	void *rec;
 
 	/*
-	 * after bl_due.next was lowered, by an atomic operation; pairs with the pacer's thread:
-	 * asleep, fence, a look at bl_due.next
+	 * bl_due.next was lowered before, by an atomic operation. Pairs with the pacer's thread,
+	 * which sets asleep, issues a fence, and reads bl_due.next.
 	 */
 	if (!page || !BL_READ_ONCE(page->asleep) || !__sync_lock_test_and_set(&page->asleep, 0))
 		return;
 	rec = bpf_ringbuf_reserve(&pace_bell, 8, 0);
+	/*
+	 * Without room the bell holds records that the thread has not read yet, and it is awake
+	 * anyway.
+	 */
 	if (rec)
-		bpf_ringbuf_discard(rec, BPF_RB_FORCE_WAKEUP); /* no room: bells that nobody
-								  answered yet are in there */
+		bpf_ringbuf_discard(rec, BPF_RB_FORCE_WAKEUP);
 }
 
-/* A turn that found something at all: looks at the first @n times of @due. */
+/** struct bl_scan - state of a scan over the first n times of struct bl_due. */
 struct bl_scan {
 	struct bl_due_pick pick;
 };
 
-static long bl_scan_one(__u32 i, struct bl_scan *s)
+static long bl_scan_due(__u32 i, struct bl_scan *s)
 {
 	bl_due_consider(&s->pick, i);
 	return 0;
 }
 
 /*
- * Before Linux 6.7 (commit ab5cfac139ab) the verifier followed a callback once only, and took out
- * of it what cannot happen the first time: with a least that it knew to be BL_DUE_NEVER, the
- * comparison with the second (seen on 6.1: all but one destination were forgotten). So the constant
- * is mixed with something that it does not know.
+ * Scans the first @n times of @due into @s.
+ *
+ * Before Linux 6.7 (commit ab5cfac139ab) the verifier followed a callback only once and removed the
+ * branches that cannot be taken on its first call. With a least time known to be BL_DUE_NEVER, it
+ * removed the comparison with the second least (seen on 6.1: all destinations but one were
+ * forgotten). So the constant is mixed with a value that the verifier does not know.
  */
 static __always_inline void bl_due_scan(struct bl_due *due, __u32 n, struct bl_scan *s)
 {
@@ -272,15 +299,15 @@ static __always_inline void bl_due_scan(struct bl_due *due, __u32 n, struct bl_s
 	BL_SEEN(y);
 	s->pick.least ^= x ^ y;
 	s->pick.second = s->pick.least;
-	bpf_loop(n, bl_scan_one, s, 0);
+	bpf_loop(n, bl_scan_due, s, 0);
 }
 
 /*
- * What both kinds of turn note down about a frame in slot @slot that the device map took (@sent) or
- * refused.
+ * Updates the statistics for a frame in slot @slot that was due at @due.
+ * @sent: 1: the device map took it; 0: it refused it.
  */
-static __always_inline void bl_pace_note(struct bl_pace_page *page, __u32 slot, int sent, __u64 due,
-					 __u64 now)
+static __always_inline void bl_pace_note_frame(struct bl_pace_page *page, __u32 slot, int sent,
+					       __u64 due, __u64 now)
 {
 	struct bl_slot *s = bpf_map_lookup_elem(&slots, &slot);
 	struct bl_queue_hist *h;
@@ -301,21 +328,24 @@ static __always_inline void bl_pace_note(struct bl_pace_page *page, __u32 slot, 
 		bl_hist_add(&h->sojourn, (now - bl_min64(s->at_ns, now)) >> BL_HIST_NS_SHIFT);
 }
 
-/* When the frame in @slot came. */
-static __always_inline __u64 bl_slot_came(__u32 slot)
+/* Returns when the frame in @slot arrived, CLOCK_MONOTONIC, ns. */
+static __always_inline __u64 bl_slot_arrival_ns(__u32 slot)
 {
 	const struct bl_slot *s = bpf_map_lookup_elem(&slots, &slot);
 
 	return s ? s->at_ns : 0;
 }
 
-/* The pacer asked: nothing to do before *@next? Also keeps the page up to date. */
+/*
+ * Returns whether nothing is due before or at @now. Also counts the turn and updates the pacer's
+ * page.
+ */
 static __always_inline int bl_pace_idle(struct bl_pace_page *page, const struct bl_due *due,
 					__u64 now)
 {
 	__u64 next = BL_READ_ONCE(due->next);
 
-	page->turns++; /* the node's pacer only */
+	page->turns++; /* Written only by this node's pacer. */
 	BL_WRITE_ONCE(page->next_ns, next);
 	return next > now;
 }

@@ -1,29 +1,35 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The host's beacons, carried by the pacer: on its turn (bl_host_pace) the frame becomes a beacon
- * when a tick is due (beacon_core.h), before any data.
+ * The host's beacons when the pacer carries them: on its turn (bl_host_pace) the pacer's frame
+ * becomes a beacon if a tick is due (core/order/beacon_core.h), before any data.
  *
- * It must not overtake what endpoints have sent, and XDP's way out of a NIC may: it goes past the
- * qdisc, and on most NICs by a transmit queue of its own. So the pacer's beacon takes the way that
- * everything ordered takes, from the top. Example: the pacer on CPU 0 sends the beacon into bl0d;
- * it comes out of bl0, in the same softirq; bl_host_lift on tc ingress there marks it and redirects
- * it to the NIC; and bl_host_egress on the NIC fills the barriers in, as of now, and picks the
- * queue. Up to there the beacon promises nothing, so nothing depends on which CPU it comes from or
- * how long it took. From there on it is what it was with the daemon's packet socket: a message
- * whose endpoint is not in flight any more has been through the same hook, into the same qdisc and
- * the same queue, before the in-flight page was read.
+ * A beacon must not overtake what endpoints have sent, and XDP's way out of a NIC may do that: it
+ * bypasses the qdisc, and on most NICs has a transmit queue of its own. So the pacer's beacon
+ * enters the way of all ordered frames at its beginning. Example: the pacer on CPU 0 sends the
+ * beacon into bl0d; it comes out of bl0 in the same softirq; bl_host_lift on tc ingress there marks
+ * it and redirects it to the NIC; bl_host_egress on the NIC fills in the barriers as of now and
+ * picks the queue. Until then the beacon promises nothing, so it does not matter which CPU it comes
+ * from or how long it took. From there on it is like a beacon from the daemon's packet socket: a
+ * message whose endpoint is no longer in flight has passed the same hook, the same qdisc and the
+ * same queue before the in-flight page was read.
  *
- * bl0 must be up: it is the host's only way for beacons then. BPF side only.
+ * bl0 must be up, since it is the host's only way for beacons then.
+ *
+ * Not here: the arithmetic of ticks (core/order/beacon_core.h). BPF side only.
  */
 #ifndef BARLINE_HOST_BEACON_H
 #define BARLINE_HOST_BEACON_H
 
+#include "bpf/host/role.h"
 #include <linux/pkt_cls.h>
 #include "core/order/beacon_core.h"
 #include "bpf/bpf_util.h"
 #include "core/wire_core.h"
 
-/* When the pacer must look for a tick. */
+/*
+ * Returns when the pacer must look for a tick, CLOCK_MONOTONIC, ns; BL_DUE_NEVER: it sends no
+ * beacons.
+ */
 static __always_inline __u64 bl_beat_next(void)
 {
 	__u32 zero = 0;
@@ -32,7 +38,10 @@ static __always_inline __u64 bl_beat_next(void)
 	return b && BL_READ_ONCE(b->on) ? b->next_ns : BL_DUE_NEVER;
 }
 
-/* A beacon, if a tick is due at @now. Returns the verdict on the frame, or -1: it is untouched. */
+/**
+ * bl_host_beat - turns the pacer's frame into a beacon if a tick is due at @now. Returns the
+ * verdict, or -1 if the frame is unchanged.
+ */
 __attribute__((noinline)) int bl_host_beat(struct xdp_md *ctx, __u64 now)
 {
 	__u32 zero = 0;
@@ -62,10 +71,11 @@ __attribute__((noinline)) int bl_host_beat(struct xdp_md *ctx, __u64 now)
 }
 
 /*
- * A frame has come out of bl0. This host's beacon is the pacer's: from the network none comes here
- * (bl_host_xdp keeps them), and what applications send leaves by bl0. Everything else is theirs.
+ * Marks this host's beacon as it comes out of bl0 and redirects it to the NIC. Only the pacer's
+ * beacons get here: bl_host_xdp consumes those from the network, and what applications send leaves
+ * by bl0. Everything else is for applications and passes.
  */
-static __always_inline int bl_lift(struct __sk_buff *skb)
+static __always_inline int bl_lift_beacon(struct __sk_buff *skb)
 {
 	void *data = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
 	__u32 zero = 0;

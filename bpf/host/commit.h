@@ -1,34 +1,44 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Prepare, acknowledge, commit (1Pipe 5.1), without a process: the receiver's XDP program has
- * stored a PREP and sends the same frame back as its ACK; the sender's closes the slot of its
- * window; and where that empties the window, it makes of the ACK's frame a beacon with the new
- * commit barrier and sends that on to the switch.
+ * Prepare, acknowledge, commit (1Pipe 5.1), without a process. The receiver's XDP program stores a
+ * PREP and sends the same frame back as its ACK. The sender's XDP program closes the slot of its
+ * window. If that empties the window, it turns the ACK's frame into a beacon with the new commit
+ * barrier and sends that on to the switch.
  *
- * A RECALL (1Pipe 5.2) goes the same way: stored in the receiver's ring, sent back as RECALLED. Its
- * process may be away: the commit barrier cannot pass what is recalled before the sender has all
- * answers, so a process that sees such a barrier, and reads its ring after it, finds the RECALL
- * there and takes the frames out before it delivers.
+ * A RECALL (1Pipe 5.2) goes the same way: stored in the receiver's ring, sent back as RECALLED. The
+ * receiving process need not run at that moment. The commit barrier cannot pass what is recalled
+ * before the sender has all answers, so a process that sees such a barrier and reads its ring after
+ * it finds the RECALL there and takes the frames out before it delivers.
  *
  * Example: host 1 sends one message to hosts 2 and 3, ts = 1030. C of host 1 stands at 1030. The
- * ACK of 2 closes slot 0, that of 3 closes slot 1 and empties the window; C = the clock, 1052,
- * leaves at once in that frame. The switch's least C was host 1's, so it rises over 1030 and is
- * relayed, and both receivers deliver.
+ * ACK of host 2 closes slot 0; that of host 3 closes slot 1 and empties the window. C becomes the
+ * clock, 1052, and leaves at once in that frame. The switch's least C was host 1's, so it rises
+ * over 1030 and is relayed, and both receivers deliver.
  *
  * The way back is XDP_TX, past the queue that data and beacons share. So neither frame promises
- * anything about best-effort messages: B is old. C needs no FIFO: what is below it was stored
- * before it was sent.
+ * anything about best-effort messages: its B is old. C needs no FIFO, because what is below it was
+ * stored before it was sent.
  *
- * Included by host.bpf.c, after struct run and the hooks' common parts. BPF side only.
+ * Not here: retransmission and the process's side of the window (lib/rtx.c). BPF side only.
  */
 #ifndef BARLINE_HOST_COMMIT_H
 #define BARLINE_HOST_COMMIT_H
 
+#include "bpf/host/role.h"
+#include "core/wire_core.h"
+#include "core/order/commit_core.h"
+#include "bpf/bpf_util.h"
+#include "bpf/host/barrier_rx.h"
+#include "bpf/host/barrier_tx.h"
+#include "bpf/host/policy.h"
+#include "bpf/host/ring.h"
+#include "bpf/host/run.h"
+
 #define BL_HDR_OFF_MAX (sizeof(struct ethhdr) + 4 + sizeof(struct ipv6hdr) + sizeof(struct udphdr))
 
-/* The first @len bytes after the header; NULL: it is too short. */
-static __always_inline const __u8 *body_of(const void *data, const void *end, const struct run *r,
-					   __u32 len)
+/* Returns the first @len bytes after the frame's header, or NULL if the frame is shorter. */
+static __always_inline const __u8 *frame_body(const void *data, const void *end,
+					      const struct run *r, __u32 len)
 {
 	__u32 off = r->f.hdr_off;
 	const __u8 *body;
@@ -40,21 +50,22 @@ static __always_inline const __u8 *body_of(const void *data, const void *end, co
 	return body + len > (const __u8 *)end ? NULL : body;
 }
 
-/* What a PREP or an ACK has after its header; NULL: too short. */
+/* Returns the body of a PREP or an ACK, or NULL if the frame is too short for one. */
 static __always_inline const __u8 *ack_body(const void *data, const void *end, const struct run *r)
 {
-	return body_of(data, end, r, BL_ACK_BODY);
+	return frame_body(data, end, r, BL_ACK_BODY);
 }
 
 /*
- * Which life of its receiver a PREP or a RECALL is for. Returns 0, or -1: it has no room to say so.
+ * Reads which life of its receiver a PREP or a RECALL is for, into @r->life. Returns 0, or -1 if
+ * the frame is too short to say so.
  */
-static __always_inline int named_life(const void *data, const void *end, struct run *r)
+static __always_inline int read_named_life(const void *data, const void *end, struct run *r)
 {
 	const __u8 *body;
 
 	if (r->f.opcode == BL_OP_RECALL) {
-		body = body_of(data, end, r, sizeof(struct bl_recall));
+		body = frame_body(data, end, r, sizeof(struct bl_recall));
 		if (!body)
 			return -1;
 		r->life = BL_BE16(((const struct bl_recall *)body)->life);
@@ -68,24 +79,28 @@ static __always_inline int named_life(const void *data, const void *end, struct 
 }
 
 /*
- * Whether a PREP comes when C has passed it. A sender for whom C waits cannot send one but as a
- * copy of a frame whose ACK it has taken in, since its window holds C until then. Anybody else (who
- * rejoins, who was announced as failed and lives) must not be told that it is stored: the message
- * would be late here, and he would believe it committed.
+ * Returns whether C has passed a PREP before it arrives.
+ *
+ * A sender for which C waits can only send such a PREP as a copy of a frame whose ACK it has
+ * received, because its window holds C back until then. Any other sender (one that rejoins, or was
+ * announced as failed and is alive) must not be told that the message is stored: it would be late
+ * here, and the sender would take it for committed.
  */
-static __always_inline int prep_late(const struct run *r)
+static __always_inline int prep_is_late(const struct run *r)
 {
 	return r->f.opcode == BL_OP_PREP && r->ts < BL_READ_ONCE(r->page->commit);
 }
 
 /* ---- the window ---- */
 
-struct advance {
+/** struct head_advance - argument of advance_window_head(). */
+struct head_advance {
 	__u32 slot;
 	__u32 pad;
 };
 
-static long advance_one(__u32 i, struct advance *a)
+/* Moves the head of the window over one slot that is closed. Returns 1 if it cannot move. */
+static long advance_window_head(__u32 i, struct head_advance *a)
 {
 	__u32 slot = a->slot;
 	struct bl_inflight *line = bpf_map_lookup_elem(&inflight, &slot);
@@ -95,15 +110,18 @@ static long advance_one(__u32 i, struct advance *a)
 }
 
 /*
- * Close the slot that @a names in the window of endpoint slot @slot, and move head as far as it
- * goes. *@empty: whether nothing is open any more. A head that moves more than a window's length in
- * this call has been moved by others, who go on.
+ * Closes the slot that @a names in the window of endpoint slot @slot, and moves the head as far as
+ * it goes. If the head has moved and the process sleeps until its window moves, wakes it. A head
+ * that moves by more than the window's length during this call was moved by other CPUs, which go
+ * on.
+ * @empty: set to whether no slot is open any more
+ * Returns BL_R_ACKED, ACK_REPEATED or ACK_UNKNOWN.
  */
 static __always_inline enum bl_reason close_slot(__u32 slot, const struct bl_ack *a, int *empty)
 {
 	struct bl_inflight *line = bpf_map_lookup_elem(&inflight, &slot);
 	struct bl_rwin *win = bpf_map_lookup_elem(&windows, &slot);
-	struct advance adv = { .slot = slot };
+	struct head_advance adv = { .slot = slot };
 	__u32 zero = 0, head;
 	struct bl_wake *w;
 	struct bl_rslot *s;
@@ -120,13 +138,13 @@ static __always_inline enum bl_reason close_slot(__u32 slot, const struct bl_ack
 	if (!bl_rslot_close(s, a->slot))
 		return BL_R_ACK_REPEATED;
 	head = bl_rwin_head(BL_READ_ONCE(line->state));
-	bpf_loop(BL_RWIN, advance_one, &adv, 0);
+	bpf_loop(BL_RWIN, advance_window_head, &adv, 0);
 	*empty = !bl_rwin_used(BL_READ_ONCE(line->state));
 	if (bl_rwin_head(BL_READ_ONCE(line->state)) == head)
 		return BL_R_ACKED;
 	/*
-	 * after head was moved, by a full barrier; pairs with the process, which sets on_ack,
-	 * fences, and looks at the window once more
+	 * The head was moved before, by a full barrier. Pairs with the process, which sets on_ack,
+	 * issues a fence, and reads the window once more.
 	 */
 	w = bpf_map_lookup_elem(&wake, &zero);
 	if (w && BL_READ_ONCE(w->ep[slot & (BL_EPS_MAX - 1)].on_ack)) {
@@ -138,6 +156,7 @@ static __always_inline enum bl_reason close_slot(__u32 slot, const struct bl_ack
 	return BL_R_ACKED;
 }
 
+/* Fills @a from the body of a PREP or ACK. @from, @port: the endpoint that acknowledges. */
 static __always_inline void read_ack(const __u8 *body, const struct run *r, const __u8 *from,
 				     __u16 port, struct bl_ack *a)
 {
@@ -153,13 +172,13 @@ static __always_inline void read_ack(const __u8 *body, const struct run *r, cons
 }
 
 /*
- * An endpoint of this host stored a PREP of another one, or had left: no frame, the slot is closed
- * at once.
+ * Closes the slot of a PREP at once, without a frame: its receiver is an endpoint of this host that
+ * has stored it, or had left in order.
  */
-static __always_inline void own_ack(struct __sk_buff *skb, struct run *r)
+static __always_inline void ack_local_prep(struct __sk_buff *skb, struct run *r)
 {
 	const __u8 *body = ack_body((void *)(long)skb->data, (void *)(long)skb->data_end, r);
-	__u32 slot = from_endpoint(r);
+	__u32 slot = sender_slot(r);
 	struct bl_ack a;
 	int empty;
 
@@ -170,10 +189,10 @@ static __always_inline void own_ack(struct __sk_buff *skb, struct run *r)
 }
 
 /*
- * The same of a RECALL: the answer goes into the ring of who sent it. Returns whether there was
- * room; else it comes once more.
+ * The same for a RECALL: the RECALLED goes into the ring of the endpoint that sent the RECALL.
+ * Returns whether the ring had room; without room the sender repeats the RECALL.
  */
-static __always_inline int own_recalled(struct __sk_buff *skb, struct run *r)
+static __always_inline int answer_local_recall(struct __sk_buff *skb, struct run *r)
 {
 	__u64 *s = (__u64 *)r->saddr, *d = (__u64 *)r->daddr, a[2] = { s[0], s[1] };
 	__u16 port = r->f.sport;
@@ -186,28 +205,28 @@ static __always_inline int own_recalled(struct __sk_buff *skb, struct run *r)
 	r->f.dport = port;
 	r->f.opcode = BL_OP_RECALLED;
 	r->f.flags = BL_HOP_HOST | BL_F_LANES(1);
-	return store(skb, 1, r) == BL_R_STORED;
+	return store_message(skb, 1, r) == BL_R_STORED;
 }
 
 /*
- * What became of a frame of this host for another endpoint of it, @why: STORED, or LEFT, and
- * answered if it asks for that.
+ * Answers a frame from one endpoint of this host to another, if it asks for an answer. @why: what
+ * became of the frame; only BL_R_STORED and BL_R_LEFT are answered. Returns the reason to count.
  */
-static __always_inline enum bl_reason own_answer(struct __sk_buff *skb, struct run *r,
-						 enum bl_reason why)
+static __always_inline enum bl_reason answer_local_frame(struct __sk_buff *skb, struct run *r,
+							 enum bl_reason why)
 {
 	if (why != BL_R_STORED && why != BL_R_LEFT)
 		return why;
 	if (r->f.opcode == BL_OP_PREP)
-		own_ack(skb, r);
-	else if (r->f.opcode == BL_OP_RECALL && own_recalled(skb, r) && why == BL_R_STORED)
+		ack_local_prep(skb, r);
+	else if (r->f.opcode == BL_OP_RECALL && answer_local_recall(skb, r) && why == BL_R_STORED)
 		return BL_R_RECALLED;
 	return why;
 }
 
 /* ---- frames that go back ---- */
 
-static __always_inline void swap_mac(struct ethhdr *eth)
+static __always_inline void swap_mac_addresses(struct ethhdr *eth)
 {
 	__u8 mac[6];
 
@@ -216,7 +235,7 @@ static __always_inline void swap_mac(struct ethhdr *eth)
 	__builtin_memcpy(eth->h_source, mac, 6);
 }
 
-static __always_inline __u16 ip_sum(const struct iphdr *ip)
+static __always_inline __u16 ipv4_checksum(const struct iphdr *ip)
 {
 	const __u16 *w = (const __u16 *)ip;
 	__u32 sum = 0;
@@ -230,10 +249,13 @@ static __always_inline __u16 ip_sum(const struct iphdr *ip)
 	return (__u16)~sum;
 }
 
-/*
- * The PREP or RECALL is stored: turn its frame into the ACK or the RECALLED. @l3, @off: of its IP
- * header and struct bl_hdr. A global function, as the next two: what they need is on no caller's
- * stack, of which all that call each other have 512 bytes. @how: BL_BACK_*.
+/**
+ * bl_send_back - turns a PREP or RECALL that was stored into its ACK or RECALLED. This and the next
+ * two are global functions so that their variables are not on a caller's stack: all functions that
+ * call each other have 512 bytes of it together.
+ * @l3, @off: offsets of the IP header and of struct bl_hdr
+ * @how: BL_BACK_*
+ * Returns BL_R_PREPARED or BL_R_RECALLED; BL_R_STORED if the frame cannot be sent back.
  */
 #define BL_BACK_V6     1
 #define BL_BACK_RECALL 2
@@ -285,9 +307,9 @@ __attribute__((noinline)) int bl_send_back(struct xdp_md *ctx, __u32 l3, __u32 o
 		ip4->tot_len = BL_BE16((__u16)(sizeof(*ip4) + l4_len));
 		ip4->ttl = 64;
 		ip4->check = 0;
-		ip4->check = ip_sum(ip4);
+		ip4->check = ipv4_checksum(ip4);
 	}
-	swap_mac(eth);
+	swap_mac_addresses(eth);
 	port = u->source;
 	u->source = u->dest;
 	u->dest = port;
@@ -301,17 +323,21 @@ __attribute__((noinline)) int bl_send_back(struct xdp_md *ctx, __u32 l3, __u32 o
 	cut = off + sizeof(*h) + body;
 	if (cut < BL_BEACON_LEN + l3 - sizeof(*eth))
 		cut = BL_BEACON_LEN + l3 - sizeof(*eth);
+	/*
+	 * Making a frame shorter does not fail. If it did, the longer frame would be as good an
+	 * ACK.
+	 */
 	if (bpf_xdp_get_buff_len(ctx) > cut)
-		bpf_xdp_adjust_tail(
-			ctx, (int)cut - (int)bpf_xdp_get_buff_len(
-						ctx)); /* to make a frame shorter does not fail;
-							  longer it would be as good an ACK */
+		bpf_xdp_adjust_tail(ctx, (int)cut - (int)bpf_xdp_get_buff_len(ctx));
 	return how & BL_BACK_RECALL ? BL_R_RECALLED : BL_R_PREPARED;
 }
 
-/* The same for a frame from outside. */
-static __always_inline enum bl_reason answer(struct xdp_md *ctx, const struct run *r,
-					     enum bl_reason why)
+/*
+ * Answers a frame from the network, if it asks for an answer. @why: as for answer_local_frame().
+ * Returns the reason to count.
+ */
+static __always_inline enum bl_reason answer_frame(struct xdp_md *ctx, const struct run *r,
+						   enum bl_reason why)
 {
 	__u32 how = (r->f.v6 ? BL_BACK_V6 : 0) | (r->f.opcode == BL_OP_RECALL ? BL_BACK_RECALL : 0);
 	enum bl_reason res;
@@ -324,10 +350,12 @@ static __always_inline enum bl_reason answer(struct xdp_md *ctx, const struct ru
 	return res == BL_R_STORED ? BL_R_NO_ENDPOINT : why;
 }
 
-/*
- * The window is empty: C has risen, and with the link idle nobody would say so before the next
- * tick. Make the ACK's frame a beacon, if there is room in it. A switch relays it only if C was
- * what it waited for.
+/**
+ * bl_commit - turns the frame of an ACK that emptied the window into a beacon with the new commit
+ * barrier. C has risen, and on an idle link nothing would carry it before the next tick. A switch
+ * relays the beacon only if its own C waited for this host.
+ * @l3: offset of the IP header
+ * Returns BL_R_COMMITTED, or BL_R_ACKED if C has not risen or the frame has no room.
  */
 __attribute__((noinline)) int bl_commit(struct xdp_md *ctx, __u32 l3)
 {
@@ -356,7 +384,7 @@ __attribute__((noinline)) int bl_commit(struct xdp_md *ctx, __u32 l3)
 	data = (void *)(long)ctx->data;
 	end = (void *)(long)ctx->data_end;
 	eth = data;
-	at = l3 - sizeof(*proto); /* what is before the IP header, also behind a VLAN tag */
+	at = l3 - sizeof(*proto); /* the EtherType, also behind a VLAN tag */
 	BL_SEEN(at);
 	at &= 31;
 	BL_SEEN(at);
@@ -382,10 +410,10 @@ __attribute__((noinline)) int bl_commit(struct xdp_md *ctx, __u32 l3)
 	return BL_R_COMMITTED;
 }
 
-#define BL_EMPTY 0x100 /* beside a reason: the window is empty now */
-/*
- * An ACK: which slot it closes. The frame is parsed once more, since what is known of it is on the
- * caller's stack.
+#define BL_EMPTY 0x100 /* or-ed to a reason: the window is empty now */
+/**
+ * bl_take_ack - closes the slot that an ACK names. The frame is parsed once more, because what is
+ * known of it is on the caller's stack. Returns the reason, or-ed with BL_EMPTY.
  */
 __attribute__((noinline)) int bl_take_ack(struct xdp_md *ctx)
 {
@@ -406,7 +434,7 @@ __attribute__((noinline)) int bl_take_ack(struct xdp_md *ctx)
 	body = ack_body(data, end, &r);
 	if (!body)
 		return BL_R_BAD_LENGTH;
-	addresses(&r, data + r.f.l3_off, end);
+	copy_addresses(&r, data + r.f.l3_off, end);
 	d = (const __u64 *)r.daddr;
 	i = (__u16)(r.f.dport - r.cfg->port_base);
 	ep = bpf_map_lookup_elem(&eps, &i);
@@ -422,12 +450,16 @@ __attribute__((noinline)) int bl_take_ack(struct xdp_md *ctx)
 	return why | (empty ? BL_EMPTY : 0);
 }
 
-static __always_inline enum bl_reason on_ack(struct xdp_md *ctx, struct run *r)
+/*
+ * Handles an ACK from the network: closes the slot, publishes the frame's barriers, and sends a
+ * beacon if the window is empty. Returns the reason.
+ */
+static __always_inline enum bl_reason on_ack_frame(struct xdp_md *ctx, struct run *r)
 {
 	int why = bl_take_ack(ctx);
 
 	if (why != BL_R_BAD_LENGTH)
-		publish(r);
+		publish_barriers(r);
 	return why == (BL_R_ACKED | BL_EMPTY) ? (enum bl_reason)bl_commit(ctx, r->f.l3_off)
 					      : (enum bl_reason)(why & ~BL_EMPTY);
 }

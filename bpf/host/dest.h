@@ -1,19 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Numbers of destinations and flows on a host, between the core and the maps: who gets one, and how
- * it is found. dest_core.h has the rules; bpf/host/sweep.h takes numbers back. BPF side only.
+ * Numbers of destinations and flows on a host: allocating one, finding it, and using it under a
+ * pin. core/queue/dest_core.h has the rules and the example; sweep.h takes numbers back. BPF side
+ * only.
+ *
+ * Example: the first frame for 02:00:00:00:00:07 finds no number. It gets number 4 out of
+ * "hold_free", writes the address into entry 4 of "hold_macs", and adds 4 to "hold_dests" with
+ * BPF_NOEXIST. Another CPU that did the same with number 5 at the same moment fails to add it,
+ * drops 5, and finds 4.
+ *
+ * Not here: what waits in a number's queues (hold.h).
  */
 #ifndef BARLINE_HOST_DEST_H
 #define BARLINE_HOST_DEST_H
 
-#include "maps/hold_maps.h"
+#include "bpf/host/role.h"
 #include "core/queue/dest_core.h"
 #include "bpf/queue_util.h"
 
-#define BL_DEST_LOOKS 3 /* of who meets a number that is just being closed */
+#define BL_DEST_LOOKS 3 /* lookups before a caller that meets a closed number gives up */
 
-/* A number that nobody has; 0: there is none. It is closed, or was never used. */
-static __always_inline __u32 bl_number_take(struct bl_due *due)
+/* Returns a number without an owner (closed, or never used), or 0 if there is none. */
+static __always_inline __u32 bl_number_alloc(struct bl_due *due)
 {
 	__u32 n;
 
@@ -24,22 +32,22 @@ static __always_inline __u32 bl_number_take(struct bl_due *due)
 	if (BL_READ_ONCE(due->given) >= BL_NUMBERS)
 		return 0;
 	n = (__u32)__sync_fetch_and_add(&due->given, 1) + 1;
-	/* others were faster; @given stays a little too large, which nobody minds */
+	/* Other CPUs took the last ones. @given stays a little too large, which does no harm. */
 	return n <= BL_NUMBERS ? n : 0;
 }
 
-/* Who has taken a number looks whether the pacer should look for others. */
-static __always_inline void bl_number_taken(struct bl_due *due, __u64 now)
+/* Called after a number was allocated: rings for the pacer if few numbers are left. */
+static __always_inline void bl_number_check_spare(struct bl_due *due, __u64 now)
 {
 	if (bl_pressed(due) && bl_due_next(due, now))
 		bl_pace_ring();
 }
 
 /*
- * Number @n is @d's from now on: open, with a pin of the caller's. What its owner is was written
+ * Opens number @d for its new owner, with a pin of the caller's. The owner's identity was written
  * before.
  */
-static __always_inline void bl_number_begin(struct bl_hold_dest *d, __u64 now)
+static __always_inline void bl_number_start(struct bl_hold_dest *d, __u64 now)
 {
 	__u32 was;
 
@@ -52,8 +60,8 @@ static __always_inline void bl_number_begin(struct bl_hold_dest *d, __u64 now)
 }
 
 /*
- * Another CPU was faster to find a number for this owner, so nobody will find this one: the pacer
- * sees to it.
+ * Gives a number back for which no owner will ever look, because another CPU has given this owner a
+ * number at the same moment. The pacer frees it.
  */
 static __always_inline void bl_number_drop(struct bl_hold_dest *d)
 {
@@ -62,7 +70,8 @@ static __always_inline void bl_number_drop(struct bl_hold_dest *d)
 	bl_dest_unpin(d);
 }
 
-static __always_inline void bl_unpin(__u32 n)
+/* Takes the caller's pin off number @n. */
+static __always_inline void bl_number_unpin(__u32 n)
 {
 	struct bl_hold_dest *d = bpf_map_lookup_elem(&hold_macs, &n);
 
@@ -70,13 +79,13 @@ static __always_inline void bl_unpin(__u32 n)
 		bl_dest_unpin(d);
 }
 
-/* Not 0: frames are held for number @n. */
-static __always_inline __u32 bl_held(__u32 n)
+/* Returns a value other than 0 if frames are held for number @n. */
+static __always_inline __u32 bl_number_held(__u32 n)
 {
 	return bl_queue_len(BL_HOLD_QUEUE(n, 0)) | bl_queue_len(BL_HOLD_QUEUE(n, 1));
 }
 
-/* The number that @key has, with a pin of the caller's; 0: none. */
+/* Returns the number of destination @key, with a pin of the caller's; 0: it has none. */
 static __always_inline __u32 bl_number_find(const struct bl_mac_key *key)
 {
 	__u32 i, n, tries = BL_DEST_LOOKS, *known;
@@ -101,13 +110,15 @@ static __always_inline __u32 bl_number_find(const struct bl_mac_key *key)
 }
 
 /**
- * bl_hold_number - the number of destination @to, given at first sight, with a pin of the caller's,
- * who gives it back by bl_unpin(). 0: there are no more.
+ * bl_hold_number - returns the number of destination @to, which gets one on first use, with a pin
+ * of the caller's. The caller gives the pin back by bl_number_unpin(). Returns 0 if no number is
+ * left.
+ * @now: CLOCK_MONOTONIC, ns
  */
 __attribute__((noinline)) int bl_hold_number(struct bl_mac_key *to, __u64 now)
 {
 	struct bl_hold_dest *d;
-	/* Linux 6.1 takes no argument of a global function for a map's key */
+	/* Linux 6.1 accepts no argument of a global function as a map's key. */
 	struct bl_mac_key key;
 	struct bl_due *due;
 	__u32 zero = 0, n;
@@ -125,24 +136,24 @@ __attribute__((noinline)) int bl_hold_number(struct bl_mac_key *to, __u64 now)
 	due = bpf_map_lookup_elem(&hold_due, &zero);
 	if (!due)
 		return 0;
-	n = bl_number_take(due);
+	n = bl_number_alloc(due);
 	d = bpf_map_lookup_elem(&hold_macs, &n);
-	bl_number_taken(due, now);
+	bl_number_check_spare(due, now);
 	if (!n || !d)
 		return 0;
 	__builtin_memcpy(d->mac, key.mac, sizeof(d->mac));
 	__builtin_memcpy(d->upper, key.upper, sizeof(d->upper));
 	d->kind = key.kind;
-	bl_number_begin(d, now);
-	/* the update is a barrier: who finds the number finds the address */
+	bl_number_start(d, now);
+	/* The update is a barrier: a CPU that finds the number also finds the address. */
 	if (!bpf_map_update_elem(&hold_dests, &key, &n, BPF_NOEXIST))
 		return (int)n;
 	bl_number_drop(d);
 	return (int)bl_number_find(&key);
 }
 
-/** bl_left - a frame has left number @n's queues. */
-static __always_inline void bl_left(__u32 n, __u64 now)
+/** bl_number_left - notes that a frame has left number @n's queues at @now. */
+static __always_inline void bl_number_left(__u32 n, __u64 now)
 {
 	struct bl_hold_dest *d = bpf_map_lookup_elem(&hold_macs, &n);
 

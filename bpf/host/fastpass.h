@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Fastpass on a host, between the core and the maps: demand as frames are held, and the pacer's
- * turn for one destination. fastpass_core.h has the arithmetic and the example, fastpass_abi.h says
- * who writes what. BPF side only.
+ * Fastpass on a host, between the core and the maps: demand as frames are held, the pacer's turn
+ * for one destination, and the path of a frame. core/fastpass/fastpass_core.h has the arithmetic
+ * and the example; maps/fastpass_abi.h says who writes what.
  *
- * How a path travels (struct bl_hold_cfg): in four bits of the source MAC address, which barline's
- * switches look at (bpf/switch/plain.h), or as the source port of the outermost UDP header, for
- * switches that hash it: only where that port means nothing, in VXLAN and Geneve, whose senders
- * choose it for this very purpose (RFC 7348 section 5, RFC 8926 section 3.3).
+ * A path travels in one of two ways (struct bl_hold_cfg): in four bits of the source MAC address,
+ * which barline's switches read (bpf/switch/plain.h), or as the source port of the outermost UDP
+ * header, for switches that hash it. The port is used only where it means nothing, in VXLAN and
+ * Geneve, whose senders choose it for this very purpose (RFC 7348 section 5, RFC 8926 section 3.3).
+ *
+ * Not here: FCP with the arbiter, which the daemon speaks (loader/admission/fastpass.c). BPF side
+ * only.
  */
 #ifndef BARLINE_HOST_FP_H
 #define BARLINE_HOST_FP_H
 
+#include "bpf/host/role.h"
 #include "maps/fastpass_maps.h"
 #include "core/fastpass/fastpass_core.h"
 #include "core/queue/classify_core.h"
@@ -20,6 +24,7 @@
 #define BL_UDP_VXLAN  4789
 #define BL_UDP_GENEVE 6081
 
+/* Wakes the daemon's thread, if it sleeps, because a destination wants more slots. */
 static __always_inline void bl_fp_ring(void)
 {
 	__u32 zero = 0;
@@ -27,8 +32,8 @@ static __always_inline void bl_fp_ring(void)
 	void *rec;
 
 	/*
-	 * after @want was changed, by an atomic operation; pairs with the daemon's thread: asleep,
-	 * fence, a look at all @want
+	 * @want was changed before, by an atomic operation. Pairs with the daemon's thread, which
+	 * sets asleep, issues a fence, and reads every @want.
 	 */
 	if (!page || !BL_READ_ONCE(page->asleep) || !__sync_lock_test_and_set(&page->asleep, 0))
 		return;
@@ -37,7 +42,7 @@ static __always_inline void bl_fp_ring(void)
 		bpf_ringbuf_discard(rec, BPF_RB_FORCE_WAKEUP);
 }
 
-/** bl_fp_held - a frame of @len bytes for @dest was put into its queue. */
+/** bl_fp_held - counts the demand of a frame of @len bytes that was put into @dest's queue. */
 static __always_inline void bl_fp_held(__u32 dest, __u32 len, const struct bl_hold_cfg *cfg)
 {
 	struct bl_fp_dest *d = bpf_map_lookup_elem(&fp_dests, &dest);
@@ -47,8 +52,9 @@ static __always_inline void bl_fp_held(__u32 dest, __u32 len, const struct bl_ho
 }
 
 /**
- * bl_fp_turn - what the pacer does for @dest at @now; FRAME: @t->entry is the frame, and its slot
- * is the caller's. After bl_due_take().
+ * bl_fp_turn - decides what the pacer does for @dest at @now. Called after bl_due_take().
+ * @t: @t->what is set to what to do; for BL_FP_FRAME @t->entry is the frame, whose slot is the
+ *     caller's; @t->next_ns is the destination's next time
  */
 __attribute__((noinline)) int bl_fp_turn(__u32 dest, const struct bl_hold_cfg *cfg, __u64 now,
 					 struct bl_fp_turn *t)
@@ -76,8 +82,8 @@ __attribute__((noinline)) int bl_fp_turn(__u32 dest, const struct bl_hold_cfg *c
 	} else if (t->what == BL_FP_NOTHING && t->next_ns == BL_DUE_NEVER &&
 		   bl_queue_len(key) | bl_queue_len(key + 1)) {
 		/*
-		 * also where the daemon does not know the owner yet: it looks only at who wants
-		 * something
+		 * This is also for a destination whose owner the daemon does not know yet: it looks
+		 * only at those that want slots.
 		 */
 		if (bl_fp_heal(d))
 			bl_fp_ring();
@@ -85,7 +91,10 @@ __attribute__((noinline)) int bl_fp_turn(__u32 dest, const struct bl_hold_cfg *c
 	return 0;
 }
 
-/* The column of struct bl_fp_paths that a tunnel's source port stands for; BL_FP_PATHS: none. */
+/*
+ * Returns the column of struct bl_fp_paths that a tunnel's source port stands for; BL_FP_PATHS:
+ * none.
+ */
 static __always_inline __u32 bl_fp_port_column(const struct bl_hold_cfg *cfg, __u32 sport)
 {
 	__u32 path = sport - cfg->udp_ports;
@@ -93,14 +102,15 @@ static __always_inline __u32 bl_fp_port_column(const struct bl_hold_cfg *cfg, __
 	return path < BL_FP_PATHS ? path : BL_FP_PATHS;
 }
 
+/* Returns whether the frame is VXLAN or Geneve. */
 static __always_inline int bl_fp_tunnel(const struct bl_frame_class *l)
 {
 	return l->proto == BL_UDP && (l->dport == BL_UDP_VXLAN || l->dport == BL_UDP_GENEVE);
 }
 
 /**
- * bl_fp_path - writes @path into the frame that leaves, where the configuration says so. Returns
- * its column (struct bl_fp_paths): what the other end will see in it.
+ * bl_fp_path - writes @path into the frame that leaves, if the configuration says so. Returns its
+ * column of struct bl_fp_paths: what the other end will see in the frame.
  */
 static __always_inline __u32 bl_fp_path(struct xdp_md *ctx, const struct bl_hold_cfg *cfg,
 					__u32 path)
@@ -122,9 +132,9 @@ static __always_inline __u32 bl_fp_path(struct xdp_md *ctx, const struct bl_hold
 	}
 	if (cfg->path_field != BL_FIELD_UDP || bl_frame_class(data, end, &l) || !bl_fp_tunnel(&l))
 		return BL_FP_PATHS;
+	/* the tunnel's own port may be one of those of paths */
 	if (path == BL_FP_NO_PATH)
-		return bl_fp_port_column(cfg,
-					 l.sport); /* its own port may lie among those of paths */
+		return bl_fp_port_column(cfg, l.sport);
 	off = l.l3_off + (l.kind == BL_FRAME_IP6 ? sizeof(struct ipv6hdr) : sizeof(struct iphdr));
 	if (off > sizeof(*eth) + sizeof(struct bl_vlan) + sizeof(struct ipv6hdr))
 		return BL_FP_PATHS;
@@ -144,8 +154,8 @@ static __always_inline __u32 bl_fp_path(struct xdp_md *ctx, const struct bl_hold
 	return bl_fp_port_column(cfg, cfg->udp_ports + path);
 }
 
-/** bl_fp_left - a frame for @dest was handed to the NIC. */
-static __always_inline void bl_fp_left(const struct bl_hold_cfg *cfg, __u32 dest, __u32 column)
+/** bl_fp_note_sent - counts a frame for @dest that was handed to the NIC, by @column. */
+static __always_inline void bl_fp_note_sent(const struct bl_hold_cfg *cfg, __u32 dest, __u32 column)
 {
 	const struct bl_fp_dest *d = bpf_map_lookup_elem(&fp_dests, &dest);
 	struct bl_fp_paths *p;
@@ -156,16 +166,16 @@ static __always_inline void bl_fp_left(const struct bl_hold_cfg *cfg, __u32 dest
 	peer = BL_READ_ONCE(d->endpoint) - 1;
 	p = bpf_map_lookup_elem(&fp_paths, &peer);
 	BL_SEEN(column);
+	/* Only one thread writes this counter, and the daemon reads it in one load. */
 	if (p && column < BL_FP_COLUMNS)
-		BL_WRITE_ONCE(p->sent[column],
-			      p->sent[column] + 1); /* one thread; the daemon reads it whole */
+		BL_WRITE_ONCE(p->sent[column], p->sent[column] + 1);
 }
 
 /**
- * bl_fp_came - a frame for the application: the path is read, counted and taken out of it. A
- * global function: the verifier looks at it once.
+ * bl_fp_frame_in - reads, counts and removes the path of a frame for the application. A global
+ * function, so that the verifier checks it once.
  */
-__attribute__((noinline)) int bl_fp_came(struct xdp_md *ctx)
+__attribute__((noinline)) int bl_fp_frame_in(struct xdp_md *ctx)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	__u32 zero = 0, column = BL_FP_PATHS, l3, *peer;

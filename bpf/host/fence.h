@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The controller's orders at a host, whose one input is its NIC: see bpf/switch/fence.h. What its
- * slot says of the output is in the page, which the programs that send look at anyway. BPF side
- * only.
+ * The controller's fences at a host, whose only input is its NIC, port 0: bl_fence takes a command
+ * in, bl_obey_fences() applies it. bpf/switch/fence.h has the example. BAR concerns the host's
+ * output; it stands in the page, which the sending programs read anyway.
+ *
+ * Not here: validating commands (bpf/fence_util.h). BPF side only.
  */
 #ifndef BARLINE_HOST_ORDER_H
 #define BARLINE_HOST_ORDER_H
 
+#include "bpf/host/role.h"
 #include "core/order/barrier_core.h"
 #include "bpf/fence_util.h"
 
-/* Before the clock is read: orders that this host has not obeyed yet. */
-__attribute__((noinline)) int bl_obey(void)
+/**
+ * bl_obey_fences - applies the slot of the NIC if its generation is new. Called before the clock is
+ * read. Always returns 0.
+ */
+__attribute__((noinline)) int bl_obey_fences(void)
 {
 	__u32 zero = 0;
 	struct bl_host_page *page = bpf_map_lookup_elem(&host_page, &zero);
@@ -25,13 +31,17 @@ __attribute__((noinline)) int bl_obey(void)
 	generation = BL_READ_ONCE(e->generation);
 	if (page->orders == generation)
 		return 0;
-	/* the leaf is published with the next barrier that comes in */
+	/* the next barrier that arrives publishes the leaf */
 	bl_port_obey((struct bl_port_regs *)page->reg, &page->life, o, &leaf);
 	BL_BARRIER();
 	BL_WRITE_ONCE(page->orders, generation);
 	return 0;
 }
 
+/**
+ * bl_fence - takes in one command of the controller; the daemon runs it. The answer is in @a.
+ * Clears the page's limit_ns, so that the next frame reads the clock and applies the slot.
+ */
 SEC("syscall")
 int bl_fence(struct bl_fence_arg *a)
 {
@@ -40,7 +50,7 @@ int bl_fence(struct bl_fence_arg *a)
 	struct bl_fence_slot *o = bpf_map_lookup_elem(&host_orders, &zero);
 	struct bl_epoch *e = bpf_map_lookup_elem(&epoch, &zero);
 
-	if (!page || !o || !e || !bl_fence_may(a, e, BL_HC_INGRESS))
+	if (!page || !o || !e || !bl_fence_validate(a, e, BL_HC_INGRESS))
 		return 0;
 	switch (a->kind) {
 	case BL_FENCE_FREEZE:
@@ -48,14 +58,14 @@ int bl_fence(struct bl_fence_arg *a)
 		if (a->port)
 			a->result = -BL_ENOENT;
 		else
-			written = bl_fence_write(a, o, &page->life);
+			written = bl_fence_write_slot(a, o, &page->life);
 		break;
 	case BL_FENCE_BAR:
 		o->barred = a->barred[0] & 1;
 		BL_WRITE_ONCE(page->barred, o->barred);
 		written = 1;
 	}
-	if (!bl_fence_done(a, e, written))
+	if (!bl_fence_publish(a, e, written))
 		return 0;
 	BL_WRITE_ONCE(page->limit_ns, 0);
 	return 0;

@@ -1,27 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * PL2 on a host, between the core and the maps: the pacer's turn for one destination (bl_pl2_turn()
- * and what follows it), and GRTs as they come in on the NIC (bl_pl2_link()). BPF side only;
- * pl2_core.h has the arithmetic and the example, hold_abi.h says who writes what.
+ * and what follows it), and GRTs that arrive on the NIC (bl_pl2_link()). core/pl2/pl2_core.h has
+ * the arithmetic and the example; maps/hold_abi.h says who writes what.
  *
- * The receiver's side is here too: the copy of a GRT announces a burst, frames take off what came,
- * and if something is still missing a while after its slot, the pacer's turn for that sender is a
- * RELEASE: the switch takes back what a dead sender was promised. The announcement keeps its time
- * in the sender's own place of hold_due, so nobody searches for what is over.
+ * The receiver's side is here too. The copy of a GRT announces a burst, and its frames reduce what
+ * is still missing. If something is missing a while after its slot, the pacer's turn for that
+ * sender builds a RELEASE, so that the switch takes back what a dead sender was promised. The
+ * announcement keeps its time in the sender's entry of "hold_due", so nothing has to search for
+ * announcements that are over.
+ *
+ * Not here: the switch's side (bpf/switch/pl2.h). BPF side only.
  */
 #ifndef BARLINE_HOST_PL2_H
 #define BARLINE_HOST_PL2_H
 
+#include "bpf/host/role.h"
 #include "maps/pl2_maps.h"
-#include "dest.h"
 #include "core/pl2/pl2_core.h"
 #include "core/policy_core.h"
 #include "core/wire_core.h"
 #include "bpf/queue_util.h"
+#include "bpf/host/dest.h"
 
 /* ---- the pacer's turn ---- */
 
-/* A burst out of the destination's queues, expedited frames first. */
+/* Collects a burst out of the destination's queues, expedited frames first. */
 static __always_inline void bl_pl2_collect(struct bl_pl2_dest *d, const struct bl_hold_cfg *cfg,
 					   __u32 dest)
 {
@@ -38,6 +42,7 @@ static __always_inline void bl_pl2_collect(struct bl_pl2_dest *d, const struct b
 	}
 }
 
+/* Gives back the slots of a burst and forgets it. */
 static __always_inline void bl_pl2_free(struct bl_pl2_dest *d)
 {
 	__u32 i, n = d->n, tries = BL_PL2_K_MAX;
@@ -49,8 +54,8 @@ static __always_inline void bl_pl2_free(struct bl_pl2_dest *d)
 }
 
 /**
- * bl_pl2_pending - a burst is in hand: bl_pl2_turn() is to be called also if the policy is another
- * one by now.
+ * bl_pl2_pending - returns whether @dest has a burst in hand. Then bl_pl2_turn() must be called
+ * even if the policy has changed.
  */
 static __always_inline int bl_pl2_pending(__u32 dest)
 {
@@ -60,9 +65,10 @@ static __always_inline int bl_pl2_pending(__u32 dest)
 }
 
 /**
- * bl_pl2_turn - what the pacer does for @dest at @now; @t->what: BL_DO_NOTHING, BL_DO_RSV
- * (bl_pl2_build_rsv() makes the frame) or BL_DO_FRAME (then bl_pl2_sent()). After bl_due_take():
- * whoever changes something that is not seen here sets or lowers this destination's time.
+ * bl_pl2_turn - decides what the pacer does for @dest at @now. Called after bl_due_take(): a CPU
+ * that changes something that is not seen here sets or lowers this destination's time.
+ * @t: @t->what is set to BL_DO_NOTHING, BL_DO_RSV (bl_pl2_build_rsv() builds the frame) or
+ *     BL_DO_FRAME (bl_pl2_sent() follows), @t->next_ns to the destination's next time
  */
 __attribute__((noinline)) int bl_pl2_turn(__u32 dest, const struct bl_hold_cfg *cfg, __u64 now,
 					  struct bl_pl2_turn *t)
@@ -108,9 +114,9 @@ __attribute__((noinline)) int bl_pl2_turn(__u32 dest, const struct bl_hold_cfg *
 }
 
 /**
- * bl_pl2_sent - the frame of this turn was handed to the device, or the device refused it: it is
- * not sent again. The last one of a burst ends it here, which saves the turn that would find
- * nothing else to do.
+ * bl_pl2_sent - notes that the frame of this turn was handed to the device, or that the device
+ * refused it; it is not sent again. The last frame of a burst ends the burst here, which saves the
+ * turn that would find nothing else to do.
  */
 __attribute__((noinline)) int bl_pl2_sent(__u32 dest, const struct bl_hold_cfg *cfg, __u64 now,
 					  struct bl_pl2_turn *t)
@@ -132,8 +138,8 @@ __attribute__((noinline)) int bl_pl2_sent(__u32 dest, const struct bl_hold_cfg *
 }
 
 /**
- * bl_pl2_build_rsv - the pacer's frame becomes the RSV for @dest, or the RELEASE that this turn is
- * for. Returns 0, or -1 if it is too short.
+ * bl_pl2_build_rsv - turns the pacer's frame into the RSV for @dest, or into the RELEASE that this
+ * turn is for. Returns 0, or -1 if the frame is too short.
  */
 __attribute__((noinline)) int bl_pl2_build_rsv(struct xdp_md *ctx, __u32 dest)
 {
@@ -182,8 +188,8 @@ __attribute__((noinline)) int bl_pl2_build_rsv(struct xdp_md *ctx, __u32 dest)
 
 /* ---- what comes in on the NIC ---- */
 
-/** bl_pl2_came - a frame of @len bytes from @mac came for the application. */
-static __always_inline void bl_pl2_came(const __u8 *mac, __u32 len)
+/** bl_pl2_frame_in - notes that a frame of @len bytes from @mac arrived for the application. */
+static __always_inline void bl_pl2_frame_in(const __u8 *mac, __u32 len)
 {
 	__u32 zero = 0, n, *known;
 	const struct bl_hold_cfg *cfg = bpf_map_lookup_elem(&hold_cfg, &zero);
@@ -200,19 +206,21 @@ static __always_inline void bl_pl2_came(const __u8 *mac, __u32 len)
 	n = BL_READ_ONCE(*known);
 	c = bpf_map_lookup_elem(&pl2_coming, &n);
 	if (!c || !BL_READ_ONCE(c->bytes))
-		return; /* nothing is waited for: no pin for that */
+		return; /* no burst is announced: not worth a pin */
 	n = bl_number_find(&key);
 	c = bpf_map_lookup_elem(&pl2_coming, &n);
 	if (!n)
 		return;
 	if (c)
 		bl_pl2_arrived(c, len);
-	bl_unpin(n);
+	bl_number_unpin(n);
 }
 
-static __always_inline enum bl_reason bl_pl2_copy(struct bl_due *due, const struct bl_hold_cfg *cfg,
-						  const __u8 *from, const struct bl_pl2_grt *g,
-						  __u64 now)
+/* Notes the announcement of a burst from @from. Returns BL_R_GRT_COPY. */
+static __always_inline enum bl_reason bl_pl2_note_grt_copy(struct bl_due *due,
+							   const struct bl_hold_cfg *cfg,
+							   const __u8 *from,
+							   const struct bl_pl2_grt *g, __u64 now)
 {
 	struct bl_mac_key key = {};
 	struct bl_pl2_coming *c;
@@ -225,17 +233,19 @@ static __always_inline enum bl_reason bl_pl2_copy(struct bl_due *due, const stru
 	n = (__u32)bl_hold_number(&key, now);
 	c = bpf_map_lookup_elem(&pl2_coming, &n);
 	if (!n)
-		return BL_R_GRT_COPY; /* no number is free: time takes back what does not come */
+		return BL_R_GRT_COPY; /* Without a number, the promise lapses with time. */
 	by = c ? bl_pl2_announce(c, cfg, g, now) : 0;
 	if (by && bl_due_put(due, n, by))
 		bl_pace_ring();
-	bl_unpin(n);
+	bl_number_unpin(n);
 	return BL_R_GRT_COPY;
 }
 
 /**
- * bl_pl2_link - a link frame that is no beacon came in on the NIC. @off: its header; @op, @seq:
- * from there. Returns the reason.
+ * bl_pl2_link - handles a link frame other than a beacon that arrived on the NIC.
+ * @off: offset of struct bl_hdr
+ * @op, @seq: its opcode and sequence number
+ * Returns the reason.
  */
 __attribute__((noinline)) int bl_pl2_link(struct xdp_md *ctx, __u32 off, __u32 op, __u32 seq)
 {
@@ -273,7 +283,7 @@ __attribute__((noinline)) int bl_pl2_link(struct xdp_md *ctx, __u32 off, __u32 o
 	dest = BL_PL2_COOKIE_DEST(BL_BE16(body->cookie));
 	__builtin_memcpy(mac, body->mac, 6);
 	if (g.flags & BL_GRT_COPY)
-		return bl_pl2_copy(due, cfg, mac, &g, now);
+		return bl_pl2_note_grt_copy(due, cfg, mac, &g, now);
 	d = bpf_map_lookup_elem(&pl2_dests, &dest);
 	who = bpf_map_lookup_elem(&hold_macs, &dest);
 	if (!d || !who || !dest || !bl_dest_pin(who))
@@ -285,7 +295,7 @@ __attribute__((noinline)) int bl_pl2_link(struct xdp_md *ctx, __u32 off, __u32 o
 	}
 	free = BL_READ_ONCE(due->free[0]);
 	why = bl_pl2_grant(d, &g, free > now ? free - now : 0, bl_pl2_apart_ns(cfg), now);
-	/* the pacer has something to decide at once, or a burst to send in its slot */
+	/* The pacer has something to decide at once, or a burst to send in its slot. */
 	if (why != BL_R_GRT_BAD && bl_due_lower(due, dest, g.flags ? now : d->send_ns))
 		bl_pace_ring();
 	bl_dest_unpin(who);

@@ -1,38 +1,43 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What the pacer of a host does about numbers that are of no use: frames that waited too long are
- * dropped, and numbers that nobody uses are taken back (dest_core.h). All of it runs in the pacer's
- * turns, so what only the pacer writes cannot change meanwhile. BPF side only.
+ * dropped, and numbers that are no longer used are freed (core/queue/dest_core.h). All of it runs
+ * in the pacer's turns, so nothing that only the pacer writes can change meanwhile.
+ *
+ * Example: 64 numbers or fewer are left. Each turn looks at 16 numbers. Number 9 holds nothing and
+ * was last used BL_HOLD_IDLE_NS ago: it is closed, looked at once more, and deleted from
+ * "hold_dests". Once the last pin is gone and the daemon has forgotten its owner, 9 goes to
+ * "hold_free".
+ *
+ * Not here: flows of TOP, whose end hold.h sees to. BPF side only.
  */
 #ifndef BARLINE_HOST_SWEEP_H
 #define BARLINE_HOST_SWEEP_H
 
-#include "dest.h"
-#include "fastpass.h"
-#include "pl2.h"
-#include "top_keep.h"
+#include "bpf/host/role.h"
+#include "bpf/host/dest.h"
+#include "bpf/host/fastpass.h"
+#include "bpf/host/pl2.h"
+#include "bpf/host/top_keep.h"
 
 #define BL_SWEEP_STEP 16 /* numbers that one turn looks at */
-/* who waits for an answer is looked at no more often for its age */
+/* shortest time between two looks at a destination that waits for an answer */
 #define BL_HOLD_LOOK_NS (BL_HOLD_AGE_NS / 16)
-#define BL_SWEEP_NS     2000000ULL /* from one look at all of them to the next */
+#define BL_SWEEP_NS     2000000ULL /* from one pass over all numbers to the next */
 
-/**
- * struct bl_hold_sweep - for the callbacks. @from: first number less 1; or key of a queue. @age:
- * that a frame may have. @dropped: frames.
- */
+/** struct bl_hold_sweep - argument of the callbacks of this file. */
 struct bl_hold_sweep {
-	__u64 now;
-	__u64 age;
-	__u32 from;
-	__u32 dropped;
+	__u64 now;     /* CLOCK_MONOTONIC, ns */
+	__u64 age;     /* that a frame may have, ns */
+	__u32 from;    /* first number less 1, or key of a queue */
+	__u32 dropped; /* frames */
 };
 
 /* ---- numbers ---- */
 
 /*
- * What PL2 and Fastpass remember of a destination is nothing to the number's next owner. PL2's
- * sequence numbers go on.
+ * Clears what PL2 and Fastpass remember of a destination, before its number gets another owner.
+ * PL2's sequence numbers go on.
  */
 static __always_inline void bl_number_clean(__u32 n)
 {
@@ -46,15 +51,16 @@ static __always_inline void bl_number_clean(__u32 n)
 			d->late = 0;
 	}
 	if (f) {
-		/* nothing of it is under way */
+		/* nothing that was asked for is under way */
 		f->used = BL_FP_WANTED(BL_READ_ONCE(f->want)) - f->idle;
 		f->room = 0;
 	}
 }
 
 /**
- * bl_number_free - number @n, closed and LEAVING, is for others if nobody is inside any more and
- * the daemon has forgotten its owner; else the next look sees to it.
+ * bl_number_free - frees number @n, which is closed and LEAVING, if no CPU uses it any more and the
+ * daemon has forgotten its owner. Otherwise a later sweep tries again. Returns 1 if the number is
+ * free now.
  */
 __attribute__((noinline)) int bl_number_free(__u32 n)
 {
@@ -64,7 +70,7 @@ __attribute__((noinline)) int bl_number_free(__u32 n)
 	const struct bl_hold_cfg *cfg = bpf_map_lookup_elem(&hold_cfg, &zero);
 	struct bl_due *due = bpf_map_lookup_elem(&hold_due, &zero);
 
-	if (!d || !cfg || !due || !bl_dest_empty(d) || bl_held(n))
+	if (!d || !cfg || !due || !bl_dest_empty(d) || bl_number_held(n))
 		return 0;
 	if (f && BL_READ_ONCE(f->endpoint) == BL_FP_RETIRED) {
 		if (cfg->slot_ns)
@@ -75,7 +81,7 @@ __attribute__((noinline)) int bl_number_free(__u32 n)
 	d->kind = 0;
 	BL_WRITE_ONCE(d->used, BL_DEST_FREE);
 	if (bpf_map_push_elem(&hold_free, &n, BPF_ANY)) {
-		/* since Linux 6.16 the map's lock may give up: later */
+		/* Since Linux 6.16 the map's lock may time out: a later sweep tries again. */
 		BL_WRITE_ONCE(d->used, BL_DEST_LEAVING);
 		return 0;
 	}
@@ -83,7 +89,7 @@ __attribute__((noinline)) int bl_number_free(__u32 n)
 	return 1;
 }
 
-/** bl_number_leave - number @n, closed, has been taken out of its hash. */
+/** bl_number_leave - marks the closed number @n as LEAVING, after it was deleted from its hash. */
 static __always_inline void bl_number_leave(struct bl_hold_dest *d, __u32 n)
 {
 	BL_WRITE_ONCE(d->used, BL_DEST_LEAVING);
@@ -91,8 +97,8 @@ static __always_inline void bl_number_leave(struct bl_hold_dest *d, __u32 n)
 }
 
 /*
- * Is nothing held for destination @n, and nothing under way? Before it is closed, and once more
- * after.
+ * Returns whether nothing is held for destination @n and nothing is under way. Called before the
+ * number is closed, and again after that.
  */
 static __always_inline int bl_number_idle(__u32 n)
 {
@@ -102,10 +108,13 @@ static __always_inline int bl_number_idle(__u32 n)
 	if (!c || !d || BL_READ_ONCE(c->bytes) || c->release || d->n ||
 	    BL_PL2_STATE(BL_READ_ONCE(d->word)) != BL_PL2_IDLE)
 		return 0;
-	return !bl_held(n);
+	return !bl_number_held(n);
 }
 
-/** bl_number_retire - destination @n has not been used for a while: its number is for others. */
+/**
+ * bl_number_retire - closes the number of destination @n if it was not used for BL_HOLD_IDLE_NS, so
+ * that another destination can have it.
+ */
 __attribute__((noinline)) int bl_number_retire(__u32 n, __u64 now)
 {
 	__u32 zero = 0;
@@ -118,7 +127,7 @@ __attribute__((noinline)) int bl_number_retire(__u32 n, __u64 now)
 	    !bl_dest_close(d))
 		return 0;
 	if (!bl_number_idle(n)) {
-		bl_dest_open(d); /* somebody has been in since the first look */
+		bl_dest_open(d); /* another CPU has used it since the first look */
 		return 0;
 	}
 	__builtin_memcpy(key.mac, d->mac, sizeof(key.mac));
@@ -131,7 +140,8 @@ __attribute__((noinline)) int bl_number_retire(__u32 n, __u64 now)
 	return 0;
 }
 
-static long bl_sweep_one(__u32 i, struct bl_hold_sweep *s)
+/* Frees or retires one number. */
+static long bl_sweep_number(__u32 i, struct bl_hold_sweep *s)
 {
 	__u32 n = (s->from + i) % BL_NUMBERS + 1;
 	const struct bl_hold_dest *d = bpf_map_lookup_elem(&hold_macs, &n);
@@ -148,8 +158,8 @@ static long bl_sweep_one(__u32 i, struct bl_hold_sweep *s)
 }
 
 /**
- * bl_number_sweep - few numbers are left: the pacer looks at some, whether they may be had, and
- * says when it goes on.
+ * bl_number_sweep - frees or retires some of the numbers, and schedules the next step. Called while
+ * few numbers are left.
  */
 __attribute__((noinline)) int bl_number_sweep(__u64 now)
 {
@@ -161,7 +171,7 @@ __attribute__((noinline)) int bl_number_sweep(__u64 now)
 		return 0;
 	if (due->sweep_ns <= now) {
 		s.from = (__u32)due->sweep;
-		bpf_loop(BL_SWEEP_STEP, bl_sweep_one, &s, 0);
+		bpf_loop(BL_SWEEP_STEP, bl_sweep_number, &s, 0);
 		due->sweep += BL_SWEEP_STEP;
 		due->sweep_ns = now;
 		if (due->sweep >= BL_NUMBERS) {
@@ -173,14 +183,14 @@ __attribute__((noinline)) int bl_number_sweep(__u64 now)
 	return 0;
 }
 
-/* ---- frames that wait in vain ---- */
+/* ---- frames that wait too long ---- */
 
-/* Drops the oldest frame of queue s->key if it has waited too long. */
-static long bl_age_one(__u32 i, struct bl_hold_sweep *s)
+/* Drops the oldest frame of queue @s->from if it has waited too long. Returns 1 if it has not. */
+static long bl_drop_old_head(__u32 i, struct bl_hold_sweep *s)
 {
 	__u32 key = s->from, entry = (__u32)bl_queue_peek(key);
 
-	if (!entry || bl_slot_came(BL_RING_SLOT(entry)) + s->age > s->now)
+	if (!entry || bl_slot_arrival_ns(BL_RING_SLOT(entry)) + s->age > s->now)
 		return 1;
 	if ((__u32)bl_queue_get_if(key, entry) == entry) {
 		bl_slot_free(BL_RING_SLOT(entry));
@@ -190,15 +200,15 @@ static long bl_age_one(__u32 i, struct bl_hold_sweep *s)
 }
 
 /*
- * Of a burst in hand no frame has left for so long. What comes in answer to its RSV finds IDLE, or
- * another number.
+ * Drops a PL2 burst of which no frame has left for @age. An answer to its RSV that comes later
+ * finds IDLE or another sequence number. Returns the frames dropped.
  */
-static __always_inline __u32 bl_age_burst(__u32 n, __u64 age, __u64 now)
+static __always_inline __u32 bl_drop_old_burst(__u32 n, __u64 age, __u64 now)
 {
 	struct bl_pl2_dest *d = bpf_map_lookup_elem(&pl2_dests, &n);
 	__u32 dropped;
 
-	if (!d || !d->n || bl_slot_came(BL_RING_SLOT(d->entry[0])) + age > now)
+	if (!d || !d->n || bl_slot_arrival_ns(BL_RING_SLOT(d->entry[0])) + age > now)
 		return 0;
 	dropped = d->n > d->sent ? d->n - d->sent : 0;
 	bl_pl2_free(d);
@@ -206,8 +216,10 @@ static __always_inline __u32 bl_age_burst(__u32 n, __u64 age, __u64 now)
 }
 
 /**
- * bl_hold_drop_old - nothing has left number @n's queues for a while, in which the pacer was there,
- * since @back: what has waited longer than it may is dropped, and counted.
+ * bl_hold_drop_old - drops and counts the frames of number @n that are older than @age, if nothing
+ * has left its queues for that long while the pacer was running.
+ * @back: since when the pacer has been running without a pause
+ * Returns the frames dropped.
  */
 __attribute__((noinline)) int bl_hold_drop_old(__u32 n, __u64 back, __u64 age, __u64 now)
 {
@@ -217,24 +229,27 @@ __attribute__((noinline)) int bl_hold_drop_old(__u32 n, __u64 back, __u64 age, _
 
 	if (!d || !bl_hold_over(back, d->left_ns, age, now))
 		return 0;
-	/* see bl_due_scan(): what the callback changes must not look constant */
+	/* See bl_due_scan(): what the callback changes must not look constant to the verifier. */
 	x = y = (__u32)now;
 	BL_SEEN(y);
 	s.dropped = x ^ y;
 	s.from = BL_HOLD_QUEUE(n, 0);
-	bpf_loop(BL_RING, bl_age_one, &s, 0);
+	bpf_loop(BL_RING, bl_drop_old_head, &s, 0);
 	s.from = BL_HOLD_QUEUE(n, 1);
-	bpf_loop(BL_RING, bl_age_one, &s, 0);
+	bpf_loop(BL_RING, bl_drop_old_head, &s, 0);
 	if (d->kind == BL_DEST_FLOW)
-		bl_top_unkeep(n); /* counted as sent */
-	dropped = s.dropped + bl_age_burst(n, age, now);
+		bl_top_unkeep(n); /* they count as sent */
+	dropped = s.dropped + bl_drop_old_burst(n, age, now);
 	bl_count_n(BL_HC_PACE, BL_R_HELD_LONG, dropped);
 	return (int)dropped;
 }
 
-/* How long a frame may wait under the policy that there is; 0: for ever, since none does. */
-static __always_inline __u64 bl_hold_age_now(const struct bl_hold_cfg *cfg,
-					     const struct bl_due *due)
+/*
+ * Returns how long a frame may wait under the present policy, ns; 0: for ever, since under policy
+ * none no frame waits.
+ */
+static __always_inline __u64 bl_hold_age_limit(const struct bl_hold_cfg *cfg,
+					       const struct bl_due *due)
 {
 	__u32 zero = 0;
 	const struct bl_top_cfg *c = bpf_map_lookup_elem(&top_cfg, &zero);
@@ -249,17 +264,20 @@ static __always_inline __u64 bl_hold_age_now(const struct bl_hold_cfg *cfg,
 	return bl_hold_age(cfg, ask, bl_pressed(due));
 }
 
-/** bl_hold_age_of - before the pacer's turn for number @n. */
-__attribute__((noinline)) int bl_hold_age_of(__u32 n, __u64 now)
+/**
+ * bl_hold_drop_aged - drops the frames of number @n that are too old. Called before the pacer's
+ * turn for it.
+ */
+__attribute__((noinline)) int bl_hold_drop_aged(__u32 n, __u64 now)
 {
 	__u32 zero = 0;
 	const struct bl_hold_cfg *cfg = bpf_map_lookup_elem(&hold_cfg, &zero);
 	const struct bl_due *due = bpf_map_lookup_elem(&hold_due, &zero);
-	__u64 age = cfg && due ? bl_hold_age_now(cfg, due) : 0;
+	__u64 age = cfg && due ? bl_hold_age_limit(cfg, due) : 0;
 
 	/*
-	 * an arbiter that is away comes back, and it gives slots whether peers live or not: frames
-	 * wait while there is room
+	 * Under Fastpass frames wait while there is room: an arbiter that is away comes back, and
+	 * it grants slots whether the peers are alive or not.
 	 */
 	if (age && cfg->policy == BL_POLICY_FASTPASS && !bl_pressed(due))
 		return 0;
@@ -267,16 +285,17 @@ __attribute__((noinline)) int bl_hold_age_of(__u32 n, __u64 now)
 }
 
 /**
- * bl_hold_scan - after it: the pacer looks again in time, though nothing else would make it look.
+ * bl_hold_schedule_scan - makes the pacer look again for frames of number @n that are too old,
+ * though nothing else would. Called after the pacer's turn for it.
  */
-__attribute__((noinline)) int bl_hold_scan(__u32 n, __u64 now)
+__attribute__((noinline)) int bl_hold_schedule_scan(__u32 n, __u64 now)
 {
 	__u32 zero = 0;
 	const struct bl_hold_cfg *cfg = bpf_map_lookup_elem(&hold_cfg, &zero);
 	struct bl_due *due = bpf_map_lookup_elem(&hold_due, &zero);
-	__u64 age = cfg && due ? bl_hold_age_now(cfg, due) : 0;
+	__u64 age = cfg && due ? bl_hold_age_limit(cfg, due) : 0;
 
-	if (age && (bl_pl2_pending(n) || bl_held(n)))
+	if (age && (bl_pl2_pending(n) || bl_number_held(n)))
 		bl_due_lower(due, n, now + bl_hold_watch(due, age, BL_HOLD_LOOK_NS));
 	return 0;
 }

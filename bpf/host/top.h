@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * TOP on a host, between the core and the maps: frames of applications into flows, tokens into data
- * (bpf/host/top_tx.h), what is kept in case it gets lost (bpf/host/top_keep.h), signals and data
- * into the receiver's table (bpf/host/top_rx.h), and the pacer's turns (bpf/host/top_pace.h).
- * top_core.h has the arithmetic, top_host_abi.h the example and who writes what. BPF side only.
+ * TOP on a host, between the core and the maps: frames of applications into flows and tokens into
+ * data (top_tx.h), frames kept in case they get lost (top_keep.h), signals and data into the
+ * receiver's table (top_rx.h), and the pacer's turns (top_pace.h). core/top/top_core.h has the
+ * arithmetic; maps/top_host_abi.h has the example and says who writes what.
+ *
+ * Not here: TOP at the switch (bpf/switch/top.h). BPF side only.
  */
 #ifndef BARLINE_HOST_TOP_H
 #define BARLINE_HOST_TOP_H
 
-#include "top_pace.h"
-#include "top_rx.h"
-#include "top_tx.h"
+#include "bpf/host/role.h"
+#include "bpf/host/top_pace.h"
+#include "bpf/host/top_rx.h"
+#include "bpf/host/top_tx.h"
 
 /**
- * bl_top_came - a frame for bl0's address came, under policy top. Returns the reason; BL_R_NONE:
- * it is the application's, without its echo.
+ * bl_top_frame_in - handles a frame for bl0's address under policy top: a token, a signal, or data.
+ * Returns the reason; BL_R_NONE: the frame, without its echo, is the application's.
  */
-__attribute__((noinline)) int bl_top_came(struct xdp_md *ctx)
+__attribute__((noinline)) int bl_top_frame_in(struct xdp_md *ctx)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	const struct bl_top_hdr *h;

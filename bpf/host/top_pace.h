@@ -1,47 +1,55 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * TOP on a host, the pacer's turns: SYNC, STOP and FIN of flows that are sent, tokens and LOSS for
- * flows that come in. BPF side only; see bpf/host/top.h.
+ * TOP on a host, the pacer's turns: SYNC, STOP and FIN of flows that this host sends, tokens and
+ * LOSS for flows that it receives.
+ *
+ * Example: places 0 and 4 are open, 0 in class 3 and 4 in class 1. One token slot is free:
+ * bl_top_slot() scans both places, picks the better class, builds the next token of that flow in
+ * the pacer's frame, and schedules the next turn one token time later.
+ *
+ * Not here: what is picked (core/top/top_classes_core.h, top_core.h). BPF side only.
  */
 #ifndef BARLINE_HOST_TOP_PACE_H
 #define BARLINE_HOST_TOP_PACE_H
 
-#include "top_rx.h"
+#include "bpf/host/role.h"
+#include "bpf/host/top_rx.h"
 
-/* a flow that goes without tokens is looked at that often, whether it has ended */
+/* how often a flow that is sent without tokens is checked for its end, ns */
 #define BL_TOP_OUTSIDE_NS 100000000ULL
-#define BL_TOP_CLOCK_NS   1000000ULL /* a void clock is looked at again after that long */
+#define BL_TOP_CLOCK_NS   1000000ULL /* how soon a void clock is read again, ns */
 
 /* ---- what it builds ---- */
 
 /**
- * struct bl_top_out - a token or signal to be built. @to, @from: addresses; @mac: next hop; the
- * body's fields as in the wire's structs. @ts: bus time.
+ * struct bl_top_out - a token or signal to be built. Fields that only some opcodes have are 0 in
+ * the others; they have the units of the wire's structs (maps/top_abi.h).
  */
 struct bl_top_out {
-	__u8 to[16];
-	__u8 from[16];
-	__u8 mac[6];
-	__u8 v6;
-	__u8 op;
-	__u8 cls;
-	__u8 zero;
-	__be16 port;
-	__u32 flow;
-	__u32 seq;
-	__u32 tag;
-	__u32 frames;
-	__u64 ts;
-	__u64 bytes;
-	__u32 deadline_us;
-	__u32 coflow;
-	__u32 unsched;
-	__u32 body;
-	__u64 missing;
-	__u32 data;
-	__u32 rtt_us;
+	__u8 to[16];       /* destination address, IPv6 or IPv4-mapped */
+	__u8 from[16];     /* source address, IPv6 or IPv4-mapped */
+	__u8 mac[6];       /* next hop */
+	__u8 v6;           /* 1: IPv6 */
+	__u8 op;           /* enum of opcodes: BL_TOP_TOKEN and so on */
+	__u8 cls;          /* TOKEN: class, 0 the best */
+	__u8 zero;         /* always 0 */
+	__be16 port;       /* UDP source port */
+	__u32 flow;        /* the flow's number at its sender */
+	__u32 seq;         /* number of the token or signal */
+	__u32 tag;         /* of the flow */
+	__u32 frames;      /* SYNC: frames that wait */
+	__u64 ts;          /* bus time, ns */
+	__u64 bytes;       /* SYNC: size of the flow, 0: unknown; FIN: bytes sent */
+	__u32 deadline_us; /* SYNC: 0: none */
+	__u32 coflow;      /* SYNC: 0: none */
+	__u32 unsched;     /* SYNC: unscheduled frames */
+	__u32 body;        /* bytes behind struct bl_top_hdr */
+	__u64 missing;     /* LOSS: bit i: data - i is missing */
+	__u32 data;        /* last number of data that it describes */
+	__u32 rtt_us;      /* LOSS: as the receiver measures it */
 };
 
+/* Writes the UDP header and struct bl_top_hdr. */
 static __always_inline void bl_top_put_udp(struct udphdr *u, const struct bl_top_out *o)
 {
 	struct bl_top_hdr *h = (void *)(u + 1);
@@ -58,6 +66,7 @@ static __always_inline void bl_top_put_udp(struct udphdr *u, const struct bl_top
 	BL_HALVES_SET(h, tag, o->tag);
 }
 
+/* Writes the body of a signal behind @h; a token has none. */
 static __always_inline void bl_top_put_body(struct bl_top_hdr *h, const void *end,
 					    const struct bl_top_out *o)
 {
@@ -99,7 +108,8 @@ static __always_inline void bl_top_put_body(struct bl_top_hdr *h, const void *en
 	}
 }
 
-static __always_inline void bl_top_put4(struct iphdr *ip, const struct bl_top_out *o)
+/* Writes the IPv4 header. */
+static __always_inline void bl_top_put_ipv4(struct iphdr *ip, const struct bl_top_out *o)
 {
 	const __u32 *to = (const __u32 *)o->to, *from = (const __u32 *)o->from;
 	const __u16 *w = (const __u16 *)ip;
@@ -123,7 +133,8 @@ static __always_inline void bl_top_put4(struct iphdr *ip, const struct bl_top_ou
 	ip->check = (__u16)~sum;
 }
 
-static __always_inline void bl_top_put6(struct ipv6hdr *ip, const struct bl_top_out *o)
+/* Writes the IPv6 header. */
+static __always_inline void bl_top_put_ipv6(struct ipv6hdr *ip, const struct bl_top_out *o)
 {
 	__builtin_memset(ip, 0, sizeof(*ip));
 	*(__u8 *)ip = 6 << 4;
@@ -135,7 +146,7 @@ static __always_inline void bl_top_put6(struct ipv6hdr *ip, const struct bl_top_
 	__builtin_memcpy(&ip->daddr, o->to, 16);
 }
 
-/** bl_top_build - the pacer's frame becomes what @o says. Returns its length, or -1. */
+/** bl_top_build - turns the pacer's frame into what @o describes. Returns its length, or -1. */
 __attribute__((noinline)) int bl_top_build(struct xdp_md *ctx, struct bl_top_out *o)
 {
 	const struct bl_hold_cfg *cfg;
@@ -161,7 +172,7 @@ __attribute__((noinline)) int bl_top_build(struct xdp_md *ctx, struct bl_top_out
 		if ((void *)(h + 1) > end)
 			return -1;
 		eth->h_proto = BL_BE16(BL_ETH_IP6);
-		bl_top_put6(ip, o);
+		bl_top_put_ipv6(ip, o);
 		bl_top_put_udp(u, o);
 		bl_top_put_body(h, end, o);
 	} else {
@@ -172,7 +183,7 @@ __attribute__((noinline)) int bl_top_build(struct xdp_md *ctx, struct bl_top_out
 		if ((void *)(h + 1) > end)
 			return -1;
 		eth->h_proto = BL_BE16(BL_ETH_IP);
-		bl_top_put4(ip, o);
+		bl_top_put_ipv4(ip, o);
 		bl_top_put_udp(u, o);
 		bl_top_put_body(h, end, o);
 	}
@@ -183,7 +194,7 @@ __attribute__((noinline)) int bl_top_build(struct xdp_md *ctx, struct bl_top_out
 
 /* ---- flows that are sent ---- */
 
-/** bl_top_flowing - does number @n belong to a flow? */
+/** bl_top_flowing - returns whether number @n belongs to a flow. */
 static __always_inline int bl_top_flowing(__u32 n)
 {
 	const struct bl_top_tx *t = bpf_map_lookup_elem(&top_tx, &n);
@@ -191,7 +202,10 @@ static __always_inline int bl_top_flowing(__u32 n)
 	return t && BL_READ_ONCE(t->state) != BL_TOP_FREE;
 }
 
-/** bl_top_turn - what the pacer does for flow @n at @now. After bl_due_take(), as bl_pl2_turn(). */
+/**
+ * bl_top_turn - decides what the pacer does for flow @n at @now. Called after bl_due_take(), as
+ * bl_pl2_turn().
+ */
 __attribute__((noinline)) int bl_top_turn(__u32 n, __u64 now, struct bl_top_turn *d)
 {
 	__u32 zero = 0,
@@ -209,7 +223,7 @@ __attribute__((noinline)) int bl_top_turn(__u32 n, __u64 now, struct bl_top_turn
 	return 0;
 }
 
-/** bl_top_release - flow @n has ended, and its number is closed: nobody finds it any more. */
+/** bl_top_release - forgets flow @n, which has ended and whose number is closed. */
 __attribute__((noinline)) int bl_top_release(__u32 n)
 {
 	struct bl_top_tx *t = bpf_map_lookup_elem(&top_tx, &n);
@@ -231,8 +245,8 @@ __attribute__((noinline)) int bl_top_release(__u32 n)
 }
 
 /**
- * bl_top_build_signal - the pacer's frame becomes the SYNC, STOP or FIN of this turn. Returns its
- * length, or -1.
+ * bl_top_build_signal - turns the pacer's frame into the SYNC, STOP or FIN of this turn. Returns
+ * its length, or -1.
  */
 __attribute__((noinline)) int bl_top_build_signal(struct xdp_md *ctx, __u32 n,
 						  struct bl_top_turn *d)
@@ -244,7 +258,7 @@ __attribute__((noinline)) int bl_top_build_signal(struct xdp_md *ctx, __u32 n,
 	if (!t || !d)
 		return -1;
 	bl_clock_now(bpf_ktime_get_ns(), &now);
-	/* no lock: only the pacer gives a number to another flow */
+	/* No lock: only the pacer gives the number to another flow. */
 	__builtin_memcpy(o.to, t->key.daddr, 16);
 	__builtin_memcpy(o.from, t->key.saddr, 16);
 	__builtin_memcpy(o.mac, t->mac, 6);
@@ -277,16 +291,18 @@ __attribute__((noinline)) int bl_top_build_signal(struct xdp_md *ctx, __u32 n,
 
 /* ---- tokens ---- */
 
+/** struct bl_top_scan - state of a scan of the receiver's table. */
 struct bl_top_scan {
 	struct bl_top_pick pick;
-	const struct bl_top_cfg *cfg;
-	const __u64 *limit;
-	__u64 word;
-	__u32 base;
+	const struct bl_top_cfg *cfg; /* value 0 of "top_cfg" */
+	const __u64 *limit;           /* bytes at which classes end: configured, or learned */
+	__u64 word;                   /* places of this word that are left to look at */
+	__u32 base;                   /* place of the word's bit 0 */
 	__u32 zero;
 };
 
-static long bl_top_scan_one(__u32 k, struct bl_top_scan *s)
+/* Considers the flow in the lowest place left in @s->word. */
+static long bl_top_scan_flow(__u32 k, struct bl_top_scan *s)
 {
 	struct bl_top_coflow *f;
 	struct bl_top_rx *r;
@@ -311,9 +327,12 @@ static long bl_top_scan_one(__u32 k, struct bl_top_scan *s)
 	return 0;
 }
 
-/* See bl_due_scan(): nothing of what the callback changes may look constant to the verifier. */
-static __always_inline void bl_top_scan(struct bl_top_page *p, const struct bl_top_cfg *c,
-					__u64 now, struct bl_top_scan *s)
+/*
+ * Scans all inbound flows. See bl_due_scan(): nothing that the callback changes may look constant
+ * to the verifier.
+ */
+static __always_inline void bl_top_scan_flows(struct bl_top_page *p, const struct bl_top_cfg *c,
+					      __u64 now, struct bl_top_scan *s)
 {
 	__u64 x = BL_READ_ONCE(p->free_ns), y = x;
 	__u32 w, n = BL_TOP_RX_WORDS;
@@ -336,11 +355,11 @@ static __always_inline void bl_top_scan(struct bl_top_page *p, const struct bl_t
 		s->word = BL_READ_ONCE(p->used[w]);
 		s->base = w * 64;
 		if (s->word)
-			bpf_loop((__u32)__builtin_popcountll(s->word), bl_top_scan_one, s, 0);
+			bpf_loop((__u32)__builtin_popcountll(s->word), bl_top_scan_flow, s, 0);
 	}
 }
 
-/* Place @i was not heard of for too long. */
+/** bl_top_forget - gives up the flow in place @i if nothing was heard of it for dead_ns. */
 __attribute__((noinline)) int bl_top_forget(__u32 i, __u64 now)
 {
 	__u32 zero = 0, coflow = 0, lost = 0;
@@ -377,9 +396,11 @@ __attribute__((noinline)) int bl_top_forget(__u32 i, __u64 now)
 	return 0;
 }
 
-/*
- * The next token of place @i. Returns its length, or -1: the sender has just said that it holds
- * nothing.
+/**
+ * bl_top_token_out - turns the pacer's frame into the next token of place @i. Returns its length,
+ * or -1 if the sender has just reported that it holds nothing.
+ * @now: CLOCK_MONOTONIC, ns
+ * @bus: bus time, ns
  */
 __attribute__((noinline)) int bl_top_token_out(struct xdp_md *ctx, __u32 i, __u32 cls, __u64 now,
 					       __u64 bus)
@@ -419,9 +440,9 @@ __attribute__((noinline)) int bl_top_token_out(struct xdp_md *ctx, __u32 i, __u3
 	return bl_top_build(ctx, &o);
 }
 
-/*
- * The LOSS of place @i. Returns its length; 0: there is nothing to say any more; -1: the frame is
- * spoilt.
+/**
+ * bl_top_loss_out - turns the pacer's frame into the LOSS of place @i. Returns its length; 0: there
+ * is nothing to report any more; -1: the frame is spoilt.
  */
 __attribute__((noinline)) int bl_top_loss_out(struct xdp_md *ctx, __u32 i, __u64 now, __u64 bus)
 {
@@ -460,7 +481,7 @@ __attribute__((noinline)) int bl_top_loss_out(struct xdp_md *ctx, __u32 i, __u64
 	return bl_top_build(ctx, &o);
 }
 
-/** bl_top_next - when the receiver's part must look. */
+/** bl_top_next - returns when the receiver's part must look, CLOCK_MONOTONIC, ns. */
 static __always_inline __u64 bl_top_next(const struct bl_hold_cfg *cfg)
 {
 	__u32 zero = 0;
@@ -470,8 +491,10 @@ static __always_inline __u64 bl_top_next(const struct bl_hold_cfg *cfg)
 }
 
 /**
- * bl_top_slot - the pacer's turn for flows that come in. Returns the length of the token or LOSS
- * that the frame has become; 0: none, and it is as it was; -1: it is spoilt.
+ * bl_top_slot - one turn of the pacer for inbound flows.
+ * @mono: CLOCK_MONOTONIC, ns
+ * Returns the length of the token or LOSS that the frame has become; 0: none, and the frame is
+ * unchanged; -1: it is spoilt.
  */
 __attribute__((noinline)) int bl_top_slot(struct xdp_md *ctx, __u64 mono)
 {
@@ -487,7 +510,7 @@ __attribute__((noinline)) int bl_top_slot(struct xdp_md *ctx, __u64 mono)
 
 	if (!p || !cfg || !c || cfg->policy != BL_POLICY_TOP || BL_READ_ONCE(p->at) > mono)
 		return 0;
-	/* a full barrier: what changes from here on lowers it again */
+	/* A full barrier: what changes from here on lowers it again. */
 	(void)__sync_lock_test_and_set(&p->at, BL_DUE_NEVER);
 	bl_clock_now(mono, &now);
 	if (!now.ok) {
@@ -495,14 +518,14 @@ __attribute__((noinline)) int bl_top_slot(struct xdp_md *ctx, __u64 mono)
 		bl_lower(&p->at, BL_DUE_NEVER, mono + BL_TOP_CLOCK_NS);
 		return 0;
 	}
-	bl_top_scan(p, c, mono, &s);
+	bl_top_scan_flows(p, c, mono, &s);
 	next = s.pick.next_ns;
 	if (s.pick.gone) {
 		bl_top_forget(s.pick.gone - 1, mono);
-		next = mono; /* there may be more of them */
+		next = mono; /* there may be more such places */
 	}
 	if (s.pick.loss) {
-		/* before the next token, which may be for what it asks for */
+		/* before the next token, which may be for what the LOSS asks for */
 		len = bl_top_loss_out(ctx, s.pick.loss - 1, mono, now.bus);
 		next = mono;
 	}

@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * TOP on a host, the receiver: SYNC, STOP and FIN, and the echoes on data (all bl_host_xdp). Tokens
- * are the pacer's: bpf/host/top_pace.h. BPF side only; see bpf/host/top.h.
+ * TOP on a host, the receiver: SYNC, STOP and FIN, and the echoes on data (all in bl_host_xdp).
+ *
+ * Example: a SYNC of flow 3, tag 0x5a17, arrives from 10.9.0.1. The flow gets place 0 of "top_rx",
+ * and the pacer is woken to send its tokens. Data with the echo of token 1 arrives: the echo is cut
+ * off, place 0 counts the bytes, and the rest goes to the application.
+ *
+ * Not here: tokens and LOSS, which the pacer sends (top_pace.h). BPF side only.
  */
 #ifndef BARLINE_HOST_TOP_RX_H
 #define BARLINE_HOST_TOP_RX_H
 
-#include "top_tx.h"
+#include "bpf/host/role.h"
+#include "bpf/host/top_tx.h"
 
 /* ---- signals ---- */
 
-/* The receiver's part of the pacer shall look at @at. */
-static __always_inline void bl_top_wake(struct bl_top_page *p, __u64 at)
+/* Makes the receiver's part of the pacer look at @at, CLOCK_MONOTONIC, ns. */
+static __always_inline void bl_top_wake_pacer(struct bl_top_page *p, __u64 at)
 {
 	__u32 zero = 0;
 	struct bl_due *due = bpf_map_lookup_elem(&hold_due, &zero);
@@ -20,7 +26,7 @@ static __always_inline void bl_top_wake(struct bl_top_page *p, __u64 at)
 		bl_pace_ring();
 }
 
-/* A place for one more inbound flow, or -1. */
+/* Takes a place for one more inbound flow. Returns it, or -1 if there is none. */
 static __always_inline int bl_top_take_place(struct bl_top_page *p)
 {
 	__u32 w, n = BL_TOP_RX_WORDS, bit;
@@ -38,6 +44,7 @@ static __always_inline int bl_top_take_place(struct bl_top_page *p)
 	return -1;
 }
 
+/* Gives place @i back. */
 static __always_inline void bl_top_give_place(struct bl_top_page *p, __u32 i)
 {
 	__u32 w = i / 64 & (BL_TOP_RX_WORDS - 1);
@@ -47,12 +54,12 @@ static __always_inline void bl_top_give_place(struct bl_top_page *p, __u32 i)
 }
 
 /*
- * Returns 1; 0: there are more coflows than places, and this one counts by what its flows say of
- * themselves.
+ * Adds @bytes and @flows to coflow @id. Returns 1; 0: the table is full, and this coflow counts by
+ * what its flows say of themselves.
  */
 static __always_inline int bl_top_coflow_add(__u32 id, __u64 bytes, __s64 flows)
 {
-	/* not on the stack, of which Linux 6.1 has too little here */
+	/* static, since Linux 6.1 has too little stack left here */
 	static const struct bl_top_coflow none;
 	struct bl_top_coflow *f;
 
@@ -66,13 +73,13 @@ static __always_inline int bl_top_coflow_add(__u32 id, __u64 bytes, __s64 flows)
 	if (!f)
 		return 0;
 	(void)__sync_fetch_and_add(&f->bytes, bytes);
-	/* the last one turns off the light; one that comes in this very moment begins a new sum */
+	/* The last flow deletes the coflow; one that joins at this very moment begins a new sum. */
 	if (__sync_fetch_and_add(&f->flows, (__u64)flows) + (__u64)flows == 0)
 		bpf_map_delete_elem(&top_coflows, &id);
 	return 1;
 }
 
-/* The flow in @r's place is new: it joins its coflow, or has none. */
+/* Adds the new flow in @r's place to its coflow. Without room it has none. */
 static __always_inline void bl_top_coflow_join(struct bl_top_rx *r)
 {
 	__u32 id = BL_READ_ONCE(r->coflow);
@@ -83,15 +90,20 @@ static __always_inline void bl_top_coflow_join(struct bl_top_rx *r)
 	}
 }
 
-static __always_inline int bl_top_is(const struct bl_top_rx *r, const struct bl_top_rx_key *who)
+/* Returns whether place @r belongs to @who. */
+static __always_inline int bl_top_same_peer(const struct bl_top_rx *r,
+					    const struct bl_top_rx_key *who)
 {
 	const __u32 *a = (const __u32 *)&r->who, *b = (const __u32 *)who;
 
 	return !((a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2]) | (a[3] ^ b[3]) | (a[4] ^ b[4]));
 }
 
-/* Who sent the frame, and to which of our addresses. */
-static __always_inline int bl_top_ends(struct xdp_md *ctx, __u32 v6, __u8 *from, __u8 *to)
+/*
+ * Reads the frame's source address, and its destination address unless @to is NULL. Returns 0, or
+ * -1 if the header is cut short.
+ */
+static __always_inline int bl_top_read_addresses(struct xdp_md *ctx, __u32 v6, __u8 *from, __u8 *to)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 
@@ -108,16 +120,16 @@ static __always_inline int bl_top_ends(struct xdp_md *ctx, __u32 v6, __u8 *from,
 
 		if ((void *)(ip + 1) > end)
 			return -1;
-		bl_top_mapped(from, ip->saddr);
+		bl_top_map_ipv4(from, ip->saddr);
 		if (to)
-			bl_top_mapped(to, ip->daddr);
+			bl_top_map_ipv4(to, ip->daddr);
 	}
 	return 0;
 }
 
 /*
- * A SYNC of a flow that has no place, or another tag than the flow that is there; @r: its place,
- * locked by nobody. Returns how many numbers of data are given up.
+ * Fills place @r, which the caller has not locked, from a SYNC of a flow that has no place yet, or
+ * that has another tag than the flow that is there. Returns how many numbers of data are given up.
  */
 static __always_inline __u32 bl_top_announce(struct xdp_md *ctx, struct bl_top_rx *r,
 					     const struct bl_top_cfg *c, const struct bl_top_msg *m,
@@ -139,7 +151,8 @@ static __always_inline __u32 bl_top_announce(struct xdp_md *ctx, struct bl_top_r
 	port = u->source;
 	bpf_spin_lock(&r->lock);
 	if (r->state != BL_TOP_RX_FREE)
-		was = r->port == port && bl_top_is(r, who) ? BL_TOP_WAS_AGAIN : BL_TOP_WAS_ANOTHER;
+		was = r->port == port && bl_top_same_peer(r, who) ? BL_TOP_WAS_AGAIN
+								  : BL_TOP_WAS_ANOTHER;
 	lost = bl_top_begin(r, c, m, was, now);
 	bl_top_count(r, 0);
 	r->who = *who;
@@ -156,7 +169,7 @@ static __always_inline __u32 bl_top_announce(struct xdp_md *ctx, struct bl_top_r
 	return lost;
 }
 
-/** bl_top_signal - SYNC, STOP or FIN @m came. Returns the reason. */
+/** bl_top_signal - handles SYNC, STOP or FIN @m. @v6: the frame is IPv6. Returns the reason. */
 __attribute__((noinline)) int bl_top_signal(struct xdp_md *ctx, struct bl_top_msg *m, __u32 v6)
 {
 	__u32 zero = 0, *known, place, lost = 0;
@@ -168,7 +181,7 @@ __attribute__((noinline)) int bl_top_signal(struct xdp_md *ctx, struct bl_top_ms
 	int got, open = 0;
 	__u8 self[16];
 
-	if (!p || !c || !m || bl_top_ends(ctx, v6, who.addr, self))
+	if (!p || !c || !m || bl_top_read_addresses(ctx, v6, who.addr, self))
 		return BL_R_SIGNAL_BAD;
 	who.flow = m->flow;
 	now = bpf_ktime_get_ns();
@@ -185,13 +198,13 @@ __attribute__((noinline)) int bl_top_signal(struct xdp_md *ctx, struct bl_top_ms
 			return BL_R_FLOWS_FULL;
 		bl_top_announce(ctx, r, c, m, &who, self, v6, now);
 		if (bpf_map_update_elem(&top_rx_of, &who, &place, BPF_NOEXIST)) {
-			/* another CPU has just heard the same: it sees to the flow */
+			/* Another CPU has just received the same SYNC and keeps the flow. */
 			BL_WRITE_ONCE(r->state, BL_TOP_RX_FREE);
 			bl_top_give_place(p, place);
 			return BL_R_SIGNAL;
 		}
 		bl_top_coflow_join(r);
-		bl_top_wake(p, now);
+		bl_top_wake_pacer(p, now);
 		return BL_R_SIGNAL;
 	}
 	place = *known;
@@ -199,8 +212,8 @@ __attribute__((noinline)) int bl_top_signal(struct xdp_md *ctx, struct bl_top_ms
 	if (!r)
 		return BL_R_SIGNAL_BAD;
 	bpf_spin_lock(&r->lock);
-	/* no: it is given up in this moment; a SYNC is repeated */
-	got = r->state != BL_TOP_RX_FREE && bl_top_is(r, &who);
+	/* 0: the place is being given up at this moment; the sender repeats its SYNC */
+	got = r->state != BL_TOP_RX_FREE && bl_top_same_peer(r, &who);
 	say = 0;
 	if (got && r->tag != m->tag) {
 		got = 2;
@@ -216,7 +229,7 @@ __attribute__((noinline)) int bl_top_signal(struct xdp_md *ctx, struct bl_top_ms
 			bl_top_stop(r, m, now);
 		} else {
 			bl_top_fin(r, m, c, now);
-			open = 1; /* to free its place */
+			open = 1; /* 1: to free its place */
 		}
 	}
 	bpf_spin_unlock(&r->lock);
@@ -226,8 +239,8 @@ __attribute__((noinline)) int bl_top_signal(struct xdp_md *ctx, struct bl_top_ms
 		return BL_R_SIGNAL_BAD;
 	if (got == 2) {
 		/*
-		 * without the lock: two CPUs that hear the same new flow at once would both be here
-		 * in any case
+		 * Without the lock: two CPUs that receive the same new flow at once would both be
+		 * here in any case.
 		 */
 		bl_top_coflow_add(BL_READ_ONCE(r->coflow), say, -1);
 		lost = bl_top_announce(ctx, r, c, m, &who, self, v6, now);
@@ -238,24 +251,24 @@ __attribute__((noinline)) int bl_top_signal(struct xdp_md *ctx, struct bl_top_ms
 	}
 	bl_count_n(BL_HC_INGRESS, BL_R_DATA_LOST, lost);
 	if (open) {
-		bl_top_wake(p, now);
+		bl_top_wake_pacer(p, now);
 		return BL_R_SIGNAL;
 	}
 	/*
-	 * without the lock: who changes it meanwhile wakes the pacer, too. Not kept from above, for
-	 * lack of stack: Linux 6.1
+	 * Without the lock: a CPU that changes it meanwhile wakes the pacer, too. The value is read
+	 * again, because Linux 6.1 has no stack left to keep it.
 	 */
 	say = BL_READ_ONCE(r->came.report_ns);
 	if (say != BL_DUE_NEVER)
-		bl_top_wake(p, say);
+		bl_top_wake_pacer(p, say);
 	return BL_R_SIGNAL;
 }
 
 /* ---- data ---- */
 
-/*
- * Takes the echo off a data frame whose IP packet ends at @end, and notes it. Returns the reason;
- * BL_R_NONE: it is the application's.
+/**
+ * bl_top_data - cuts the echo off a data frame whose IP packet ends at @end, and counts the frame
+ * for its flow. Returns the reason; BL_R_NONE: the frame is the application's.
  */
 __attribute__((noinline)) int bl_top_data(struct xdp_md *ctx, __u32 end, __u32 v6)
 {
@@ -271,7 +284,7 @@ __attribute__((noinline)) int bl_top_data(struct xdp_md *ctx, __u32 end, __u32 v
 	__u64 now, say = BL_DUE_NEVER;
 
 	if (!c || end + sizeof(e) > len || bpf_xdp_load_bytes(ctx, end, &e, sizeof(e)) ||
-	    e.magic != BL_BE16(BL_TOP_ECHO_MAGIC) || bl_top_ends(ctx, v6, who.addr, NULL))
+	    e.magic != BL_BE16(BL_TOP_ECHO_MAGIC) || bl_top_read_addresses(ctx, v6, who.addr, NULL))
 		return BL_R_NONE;
 	number = BL_HALVES(&e, data);
 	bpf_xdp_adjust_tail(ctx, (int)end - (int)len);
@@ -282,10 +295,10 @@ __attribute__((noinline)) int bl_top_data(struct xdp_md *ctx, __u32 end, __u32 v
 	if (r) {
 		now = bpf_ktime_get_ns();
 		bpf_spin_lock(&r->lock);
-		if (r->state != BL_TOP_RX_FREE && bl_top_is(r, &who)) {
+		if (r->state != BL_TOP_RX_FREE && bl_top_same_peer(r, &who)) {
 			rc = bl_top_echo(r, c, BL_HALVES(&e, seq), end, now);
 			coflow = r->coflow;
-			/* it came, even if its token was of the tag before */
+			/* The frame arrived, even if its token had the previous tag. */
 			if (number) {
 				came = bl_came_number(&r->came, number, bl_top_rtt_ns(r, c), now,
 						      &lost);
@@ -303,7 +316,7 @@ __attribute__((noinline)) int bl_top_data(struct xdp_md *ctx, __u32 end, __u32 v
 	bl_count_n(BL_HC_INGRESS, BL_R_DATA_LOST, lost);
 	p = say != BL_DUE_NEVER ? bpf_map_lookup_elem(&top_page, &zero) : NULL;
 	if (p)
-		bl_top_wake(p, say);
+		bl_top_wake_pacer(p, say);
 	return came > 0 ? BL_R_DATA_REPEATED : BL_R_NONE;
 }
 

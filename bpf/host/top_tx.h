@@ -1,28 +1,38 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * TOP on a host, the sender: frames of applications become flows (bl_hold_xdp), and tokens that
- * come become their frames (bl_host_xdp). BPF side only; see bpf/host/top.h.
+ * arrive become frames of their flow (bl_host_xdp).
  *
- * A token is answered on the CPU that it comes in on, by its own frame: a held frame is taken out
- * of its queue, copied over the token and returned (XDP_TX). A frame that cannot grow (a token that
- * passed a kernel's sockets on its way) leaves that to the pacer, by destination 0's queue.
+ * A token is answered on the CPU that it arrives on, in its own frame: a held frame is taken out of
+ * its queue, copied over the token and returned (XDP_TX). If the token's frame cannot grow (it
+ * passed a kernel's sockets on its way), the pacer sends the held frame instead, from destination
+ * 0's queue.
+ *
+ * Example: flow 3 holds a segment of 1514 bytes. Token 7 with the flow's tag arrives, 60 bytes
+ * long. The frame grows to 1514 bytes plus the echo of token 7, goes back to the receiver, and
+ * counts as token_used. Token 8 finds the queue empty: token_wasted, and the first such token
+ * becomes a STOP.
+ *
+ * Not here: SYNC, STOP and FIN (top_pace.h), and the receiver's side (top_rx.h). BPF side only.
  */
 #ifndef BARLINE_HOST_TOP_TX_H
 #define BARLINE_HOST_TOP_TX_H
 
-#include "top_keep.h"
+#include "bpf/host/role.h"
 #include "core/queue/classify_core.h"
 #include "core/top/top_token_core.h"
+#include "bpf/host/top_keep.h"
 
 #define BL_TOP_IP4_OFF sizeof(struct ethhdr)
-/* what bl_top_key_of() looks at */
+/* the bytes that bl_top_key_of() reads */
 #define BL_TOP_PULL (sizeof(struct ethhdr) + sizeof(struct ipv6hdr) + 20)
 #define BL_TOP_HDR4 (sizeof(struct ethhdr) + sizeof(struct iphdr) + sizeof(struct udphdr))
 #define BL_TOP_HDR6 (sizeof(struct ethhdr) + sizeof(struct ipv6hdr) + sizeof(struct udphdr))
 
 /* ---- frames of applications ---- */
 
-static __always_inline void bl_top_mapped(__u8 *to, __be32 a)
+/* Writes the IPv4 address @a as an IPv4-mapped one. */
+static __always_inline void bl_top_map_ipv4(__u8 *to, __be32 a)
 {
 	__u32 *w = (__u32 *)to;
 
@@ -32,8 +42,9 @@ static __always_inline void bl_top_mapped(__u8 *to, __be32 a)
 }
 
 /*
- * The flow that a frame belongs to. Returns 1; 0: none, it waits for no token: it is no IP, has a
- * VLAN tag, which tokens would not have, or is TCP without payload.
+ * Fills @k with the flow that a frame of @len bytes belongs to. Returns 1, or 0 if the frame waits
+ * for no token: it is not IP, it has a VLAN tag, which its tokens would lack, or it is TCP without
+ * payload.
  */
 static __always_inline int bl_top_key_of(void *data, void *end, __u32 len, struct bl_top_key *k)
 {
@@ -49,8 +60,8 @@ static __always_inline int bl_top_key_of(void *data, void *end, __u32 len, struc
 
 		if ((void *)(ip + 1) > end)
 			return 0;
-		bl_top_mapped(k->saddr, ip->saddr);
-		bl_top_mapped(k->daddr, ip->daddr);
+		bl_top_map_ipv4(k->saddr, ip->saddr);
+		bl_top_map_ipv4(k->daddr, ip->daddr);
 		room = BL_BE16(ip->tot_len) - (__u32)sizeof(*ip);
 		l4 = BL_TOP_HDR4 - sizeof(struct udphdr);
 	} else if (l.kind == BL_FRAME_IP6) {
@@ -69,7 +80,7 @@ static __always_inline int bl_top_key_of(void *data, void *end, __u32 len, struc
 	k->proto = l.proto;
 	k->sport = BL_BE16(l.sport);
 	k->dport = BL_BE16(l.dport);
-	/* bl_frame_class() leaves the ports 0 where there are options or fragments */
+	/* bl_frame_class() leaves the ports at 0 if there are options or fragments. */
 	if (l.proto != BL_TCP || !l.sport || len > BL_TOP_CONTROL_MAX)
 		return 1;
 	tcp = data + l4;
@@ -79,7 +90,9 @@ static __always_inline int bl_top_key_of(void *data, void *end, __u32 len, struc
 	return room != (__u32)(tcp[12] >> 4) * 4;
 }
 
-/* What is known of a new flow: its application's own word, else a rule's. */
+/*
+ * Fills @to with what is known of a new flow: what its application said, or else what a rule says.
+ */
 static __always_inline void bl_top_hint_of(const struct bl_top_key *k, const struct bl_top_cfg *c,
 					   struct bl_top_hint *to)
 {
@@ -95,7 +108,10 @@ static __always_inline void bl_top_hint_of(const struct bl_top_key *k, const str
 		struct bl_top_hint said;
 
 		seq = BL_READ_ONCE(h->seq);
-		/* pairs with bl_flow_hint() in lib/hint.c: odd, then the words, then even */
+		/*
+		 * Pairs with bl_flow_hint() in lib/hint.c, which makes seq odd, writes the words,
+		 * and makes seq even.
+		 */
 		BL_BARRIER();
 		b = (const __u64 *)&h->key;
 		differ = (a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2]) | (a[3] ^ b[3]) |
@@ -110,15 +126,16 @@ static __always_inline void bl_top_hint_of(const struct bl_top_key *k, const str
 		to->bytes = said.bytes;
 		to->deadline_us = said.deadline_us;
 		to->coflow = said.coflow;
-		/* what a rule asks for stands: SO_PRIORITY says nothing of it */
+		/* What a rule asks for stands, because SO_PRIORITY does not express it. */
 		to->flags |= said.flags;
 	}
 }
 
 /*
- * A frame of an application is on its way into bl0: its socket's SO_PRIORITY, 1 to 6 (all that
- * needs no privilege), says a class, 6 the best: a hint of this class in place of a size. What the
- * application itself has said of the flow stands. Counts nothing: the frame goes on to bl_hold_xdp.
+ * Takes the SO_PRIORITY of a frame that an application sends into bl0 as a hint. Priorities 1 to 6,
+ * all that need no privilege, name a class, 6 the best one, in place of a size. What the
+ * application itself has said of the flow stands. Counts nothing, because the frame goes on to
+ * bl_hold_xdp.
  */
 static __always_inline void bl_top_priority(struct __sk_buff *skb)
 {
@@ -143,7 +160,7 @@ static __always_inline void bl_top_priority(struct __sk_buff *skb)
 	if ((seq & 1) || (seq && !((a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2]) | (a[3] ^ b[3]) |
 				   (a[4] ^ b[4]))))
 		return;
-	/* as write_hint() in lib/hint.c; who is overtaken leaves it */
+	/* As write_hint() in lib/hint.c. A CPU that loses the race leaves the hint alone. */
 	if (__sync_val_compare_and_swap(&h->seq, seq, seq + 1) != seq)
 		return;
 	__builtin_memcpy(&h->key, &k, sizeof(k));
@@ -152,7 +169,9 @@ static __always_inline void bl_top_priority(struct __sk_buff *skb)
 	(void)__sync_lock_test_and_set(&h->seq, seq + 2 ? seq + 2 : 2);
 }
 
-/* Source port of the flow's tokens and signals, as switches compute it from its data. */
+/*
+ * Returns the source port of the flow's tokens and signals, as switches compute it from its data.
+ */
 static __always_inline __be16 bl_top_port_of(const struct bl_top_key *k)
 {
 	__u64 a, b;
@@ -167,18 +186,19 @@ static __always_inline __be16 bl_top_port_of(const struct bl_top_key *k)
 	return BL_BE16(bl_top_flow_port(a, b, BL_BE16(k->sport), BL_BE16(k->dport)));
 }
 
-/* Is flow @n's key @k? Under a pin. */
-static __always_inline int bl_top_same(const struct bl_top_tx *t, const struct bl_top_key *k)
+/* Returns whether the flow's key is @k. The caller holds a pin. */
+static __always_inline int bl_top_same_key(const struct bl_top_tx *t, const struct bl_top_key *k)
 {
 	const __u64 *a = (const __u64 *)k, *b = (const __u64 *)&t->key;
 
 	return !((a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2]) | (a[3] ^ b[3]) | (a[4] ^ b[4]));
 }
 
-/* The number that flow @key has, with a pin of the caller's; 0: none. */
+/** bl_top_find - returns the number of flow @key, with a pin of the caller's; 0: it has none. */
 __attribute__((noinline)) int bl_top_find(struct bl_top_key *key)
 {
-	struct bl_top_key k; /* Linux 6.1 takes no argument of a global function for a map's key */
+	/* Linux 6.1 accepts no argument of a global function as a map's key. */
+	struct bl_top_key k;
 	__u32 i, n, tries = BL_DEST_LOOKS, *known;
 	struct bl_hold_dest *d;
 	struct bl_top_tx *t;
@@ -198,20 +218,21 @@ __attribute__((noinline)) int bl_top_find(struct bl_top_key *key)
 			return 0;
 		if (!bl_dest_pin(d))
 			continue;
-		if (bl_top_same(t, &k))
+		if (bl_top_same_key(t, &k))
 			return (int)n;
 		bl_dest_unpin(d);
 	}
 	return 0;
 }
 
-/*
- * A number for the new flow @key, whose first frame goes to @mac, with a pin of the caller's; 0:
- * there are no more, or another CPU has just seen the flow, too.
+/**
+ * bl_top_number - gives the new flow @key a number, with a pin of the caller's.
+ * @mac: next hop of its first frame
+ * Returns the number; 0: none is left, or another CPU has added the flow at the same moment.
  */
 __attribute__((noinline)) int bl_top_number(struct bl_top_key *key, __u64 mac, __u64 now)
 {
-	struct bl_top_key copy, *k = &copy; /* as above */
+	struct bl_top_key copy, *k = &copy; /* see bl_top_find() */
 	__u32 zero = 0, n, tag;
 	const struct bl_top_cfg *c;
 	struct bl_hold_dest *who;
@@ -226,8 +247,8 @@ __attribute__((noinline)) int bl_top_number(struct bl_top_key *key, __u64 mac, _
 	due = bpf_map_lookup_elem(&hold_due, &zero);
 	if (!c || !due)
 		return 0;
-	n = bl_number_take(due);
-	bl_number_taken(due, now);
+	n = bl_number_alloc(due);
+	bl_number_check_spare(due, now);
 	t = bpf_map_lookup_elem(&top_tx, &n);
 	who = bpf_map_lookup_elem(&hold_macs, &n);
 	if (!n || !t || !who)
@@ -246,7 +267,7 @@ __attribute__((noinline)) int bl_top_number(struct bl_top_key *key, __u64 mac, _
 	bpf_spin_unlock(&t->lock);
 	__builtin_memcpy(who->mac, t->mac, sizeof(who->mac));
 	who->kind = BL_DEST_FLOW;
-	bl_number_begin(who, now);
+	bl_number_start(who, now);
 	if (!bpf_map_update_elem(&top_flows, k, &n, BPF_NOEXIST))
 		return (int)n;
 	bpf_spin_lock(&t->lock);
@@ -256,18 +277,20 @@ __attribute__((noinline)) int bl_top_number(struct bl_top_key *key, __u64 mac, _
 	return 0;
 }
 
-/* @key becomes that of the flow which all flows share between its two addresses. */
-static __always_inline void bl_top_share(struct bl_top_key *key)
+/* Turns @key into that of the flow that all flows between its two addresses share. */
+static __always_inline void bl_top_share_key(struct bl_top_key *key)
 {
 	key->sport = key->dport = 0;
 	key->proto = BL_TOP_SHARED;
 }
 
 /*
- * The number of flow @key, with a pin of the caller's; 0: none. A flow that finds only
- * BL_TOP_RESERVE numbers left shares one with all such flows between the same two addresses, and so
- * does a new flow while frames of the shared one wait: it may have sent some of them. So does a
- * flow that is just ending, whose number stays closed for as long as the pacer has no CPU.
+ * Returns the number of flow @key, with a pin of the caller's; 0: none is left.
+ *
+ * A flow that finds only BL_TOP_RESERVE numbers left shares one with all such flows between the
+ * same two addresses. So does a new flow while frames of the shared flow wait, because some of them
+ * may be its own, and a flow that is just ending, whose number stays closed for as long as the
+ * pacer has no CPU.
  */
 static __always_inline __u32 bl_top_number_of(struct bl_due *due, struct bl_top_key *key, __u64 mac,
 					      __u64 now)
@@ -279,12 +302,12 @@ static __always_inline __u32 bl_top_number_of(struct bl_due *due, struct bl_top_
 	if (n)
 		return n;
 	own = bl_spare(due) > BL_TOP_RESERVE;
-	bl_top_share(key);
+	bl_top_share_key(key);
 	n = (__u32)bl_top_find(key);
-	if (n && (!own || bl_held(n)))
+	if (n && (!own || bl_number_held(n)))
 		return n;
 	if (n)
-		bl_unpin(n);
+		bl_number_unpin(n);
 	if (own) {
 		key->sport = sport;
 		key->dport = dport;
@@ -295,14 +318,14 @@ static __always_inline __u32 bl_top_number_of(struct bl_due *due, struct bl_top_
 		n = (__u32)bl_top_find(key);
 	if (n || !own)
 		return n;
-	bl_top_share(key);
+	bl_top_share_key(key);
 	n = (__u32)bl_top_find(key);
 	return n ? n : (__u32)bl_top_number(key, mac, now);
 }
 
 /**
- * bl_top_hold - under policy top, a frame that is held back at all. Returns the reason; BL_R_NONE:
- * it waits for no token.
+ * bl_top_hold - holds a frame under policy top. @class: 0: expedited. Returns the reason;
+ * BL_R_NONE: the frame waits for no token.
  */
 __attribute__((noinline)) int bl_top_hold(struct xdp_md *ctx, __u32 class, __u64 now)
 {
@@ -334,30 +357,32 @@ __attribute__((noinline)) int bl_top_hold(struct xdp_md *ctx, __u32 class, __u64
 		why = bl_top_held(t, len, now);
 		bpf_spin_unlock(&t->lock);
 		/*
-		 * the pacer asks for tokens at once, or looks after a while whether some have come
+		 * The pacer asks for tokens at once, or looks after a while whether some have
+		 * arrived.
 		 */
 		if (bl_due_lower(due, n, why ? now : now + c->sync_ns))
 			bl_pace_ring();
 		why = BL_R_HELD;
 	}
-	bl_unpin(n);
+	bl_number_unpin(n);
 	return why == BL_R_QUEUE_FULL ? BL_R_HOLD_FULL : why;
 }
 
 /* ---- tokens ---- */
 
-/* Whether a frame of @len bytes can have an echo: else it would be too long for the link. */
-static __always_inline int bl_top_fits(__u32 len)
+/* Returns whether a frame of @len bytes can have an echo without becoming too long for the link. */
+static __always_inline int bl_top_echo_fits(__u32 len)
 {
 	return len <= BL_TOP_FRAME_MAX - sizeof(struct bl_top_echo);
 }
 
-/*
- * The slot's frame gets the echo of token @seq behind it, and its own number @number. Returns its
- * length now; as it was if it has become too long for the link.
+/**
+ * bl_top_append_echo - appends the echo of token @seq and the frame's own number @number to the
+ * frame of @len bytes in slot @slot. Returns the new length, or @len if the frame would be too long
+ * for the link.
  */
-__attribute__((noinline)) int bl_top_trail(__u32 slot, __u32 len, __u32 flow, __u32 seq,
-					   __u32 number)
+__attribute__((noinline)) int bl_top_append_echo(__u32 slot, __u32 len, __u32 flow, __u32 seq,
+						 __u32 number)
 {
 	struct bl_slot *s = bpf_map_lookup_elem(&slots, &slot);
 	__u64 off = len;
@@ -375,7 +400,11 @@ __attribute__((noinline)) int bl_top_trail(__u32 slot, __u32 len, __u32 flow, __
 	return (int)(len + sizeof(*e));
 }
 
-static __always_inline __u32 bl_top_take(__u32 n)
+/*
+ * Takes the oldest entry of flow @n out of its queues, expedited frames first. Returns 0 if there
+ * is none.
+ */
+static __always_inline __u32 bl_top_take_entry(__u32 n)
 {
 	__u32 key = BL_HOLD_QUEUE(n, 0), entry = 0;
 
@@ -384,7 +413,7 @@ static __always_inline __u32 bl_top_take(__u32 n)
 	return entry ? entry : (__u32)bl_queue_get(key + 1);
 }
 
-/* The next number of a flow's data; 0 means none. */
+/* Returns the next number of the flow's data frames, which is never 0. */
 static __always_inline __u32 bl_top_next_number(struct bl_top_tx *t)
 {
 	__u32 number = __sync_fetch_and_add(&t->data, 1) + 1;
@@ -392,8 +421,8 @@ static __always_inline __u32 bl_top_next_number(struct bl_top_tx *t)
 	return number ? number : __sync_fetch_and_add(&t->data, 1) + 1;
 }
 
-/* The token's frame could not become the answer: the pacer sends it. */
-static __always_inline void bl_top_by_pacer(struct bl_top_tx *t, __u32 n)
+/* Makes the pacer send the frame that the token's frame could not become. */
+static __always_inline void bl_top_defer_to_pacer(struct bl_top_tx *t, __u32 n)
 {
 	__u32 zero = 0;
 	struct bl_due *due = bpf_map_lookup_elem(&hold_due, &zero);
@@ -406,17 +435,18 @@ static __always_inline void bl_top_by_pacer(struct bl_top_tx *t, __u32 n)
 }
 
 /*
- * The frame in @entry's slot goes back in the token's place, or by the pacer; of a flow that keeps
- * them it gets a number.
+ * Sends the frame in @entry's slot in the token's place, or leaves that to the pacer. A frame of a
+ * flow that keeps its frames gets a number. Returns the reason.
  */
 static __always_inline enum bl_reason bl_top_reply(struct xdp_md *ctx, struct bl_top_tx *t, __u32 n,
 						   __u32 seq, __u32 entry, __u64 now)
 {
-	__u32 number = BL_READ_ONCE(t->keep) && bl_top_fits(BL_RING_LEN(entry))
+	__u32 number = BL_READ_ONCE(t->keep) && bl_top_echo_fits(BL_RING_LEN(entry))
 			       ? bl_top_next_number(t)
 			       : 0;
 	__u32 slot = BL_RING_SLOT(entry),
-	      len = (__u32)bl_top_trail(slot, BL_RING_LEN(entry), n, seq, number), zero = 0, key;
+	      len = (__u32)bl_top_append_echo(slot, BL_RING_LEN(entry), n, seq, number), zero = 0,
+	      key;
 	struct bl_slot *s = bpf_map_lookup_elem(&slots, &slot);
 	struct bl_queue_hist *h;
 	struct bl_due *due;
@@ -424,8 +454,11 @@ static __always_inline enum bl_reason bl_top_reply(struct xdp_md *ctx, struct bl
 	if (!bl_frame_out(ctx, slot, len)) {
 		key = s ? s->queue : BL_SLOT_SENT;
 		h = bpf_map_lookup_elem(&queue_hist, &key);
-		if (s && h) /* unlocked: the pacer writes it for frames that it sends, and one of
-			       two counts may be lost */
+		/*
+		 * Unlocked: the pacer writes this for the frames that it sends, and one of two
+		 * counts may be lost.
+		 */
+		if (s && h)
 			bl_hist_add(&h->sojourn,
 				    (now - bl_min64(s->at_ns, now)) >> BL_HIST_NS_SHIFT);
 		if (number)
@@ -436,7 +469,7 @@ static __always_inline enum bl_reason bl_top_reply(struct xdp_md *ctx, struct bl
 	}
 	if (number) {
 		bl_top_keep(n, number, entry, 1, now);
-		bl_top_by_pacer(t, n);
+		bl_top_defer_to_pacer(t, n);
 		return BL_R_TOKEN_PACED;
 	}
 	due = bpf_map_lookup_elem(&hold_due, &zero);
@@ -452,10 +485,10 @@ static __always_inline enum bl_reason bl_top_reply(struct xdp_md *ctx, struct bl
 	return BL_R_TOKEN_PACED;
 }
 
-/*
- * Token @seq of a flow that keeps its frames: the oldest one that is missing goes again. Returns
- * the reason; BL_R_NONE: none is, or it is in other hands, and a new one may go;
- * BL_R_TOKEN_BLOCKED: it may not, since the window is full.
+/**
+ * bl_top_resend - answers token @seq of a flow that keeps its frames with the oldest frame that is
+ * missing. Returns the reason; BL_R_NONE: no frame is missing, or another CPU sends it, and a new
+ * one may go; BL_R_TOKEN_BLOCKED: no new one may go, because the window is full.
  */
 __attribute__((noinline)) int bl_top_resend(struct xdp_md *ctx, __u32 n, __u32 seq, __u64 now)
 {
@@ -472,7 +505,7 @@ __attribute__((noinline)) int bl_top_resend(struct xdp_md *ctx, __u32 n, __u32 s
 	if (marked) {
 		i = bl_kept_oldest(marked, BL_READ_ONCE(t->data));
 		if (!bl_bit_clear(&k->marked, i))
-			return BL_R_NONE; /* another CPU has it */
+			return BL_R_NONE; /* another CPU sends it */
 	} else {
 		i = BL_KEPT_PLACE(BL_READ_ONCE(t->data) + 1);
 		if (!BL_READ_ONCE(k->word[i]) ||
@@ -487,28 +520,29 @@ __attribute__((noinline)) int bl_top_resend(struct xdp_md *ctx, __u32 n, __u32 s
 			return BL_R_TOKEN_BLOCKED;
 		}
 	}
-	word = bl_top_take_out(k, i);
+	word = bl_top_take_kept(k, i);
 	if (!word)
 		return BL_R_NONE;
 	entry = BL_KEPT_ENTRY(word);
 	slot = BL_RING_SLOT(entry);
 	BL_WRITE_ONCE(k->at[i], bl_kept_at(now, 1));
 	if (bl_frame_out(ctx, slot,
-			 (__u32)bl_top_trail(slot, BL_RING_LEN(entry), n, seq,
-					     BL_KEPT_NUMBER(word))))
+			 (__u32)bl_top_append_echo(slot, BL_RING_LEN(entry), n, seq,
+						   BL_KEPT_NUMBER(word))))
 		why = BL_R_TOKEN_PACED;
-	bl_top_put_back(k, i, word);
+	bl_top_put_kept_back(k, i, word);
 	(void)__sync_fetch_and_add(&t->resent, 1);
 	if (why == BL_R_TOKEN_PACED) {
-		bl_bit_set(&k->push, i); /* the word first: the pacer takes it */
-		bl_top_by_pacer(t, n);
+		bl_bit_set(&k->push, i); /* after the word, which the pacer takes */
+		bl_top_defer_to_pacer(t, n);
 	}
 	return why;
 }
 
-/*
- * The token's frame becomes the STOP with number @seq. Checksums of both IP versions stay: the same
- * words in other places.
+/**
+ * bl_top_to_stop - turns the token's frame into the STOP with number @seq. The IP checksum stays
+ * valid: the same words in other places. @bus: bus time, ns. Returns BL_R_TOKEN_STOP or
+ * BL_R_TOKEN_WASTED.
  */
 __attribute__((noinline)) int bl_top_to_stop(struct xdp_md *ctx, __u32 v6, __u32 seq, __u64 bus)
 {
@@ -553,8 +587,10 @@ __attribute__((noinline)) int bl_top_to_stop(struct xdp_md *ctx, __u32 v6, __u32
 }
 
 /**
- * bl_top_validate - token @m came at @mono. Returns why it is not answered, or BL_R_NONE: then
- * @m->ts is the bus time now, and @m->data 1 if its flow keeps frames.
+ * bl_top_validate - validates token @m.
+ * @mono: arrival, CLOCK_MONOTONIC, ns
+ * Returns why it is not answered, or BL_R_NONE: then @m->ts is the bus time now, and @m->data is 1
+ * if its flow keeps frames.
  */
 __attribute__((noinline)) int bl_top_validate(struct bl_top_msg *m, __u64 mono)
 {
@@ -582,7 +618,10 @@ __attribute__((noinline)) int bl_top_validate(struct bl_top_msg *m, __u64 mono)
 	return why;
 }
 
-/* A token that was believed becomes a held frame, or a STOP. */
+/**
+ * bl_top_answer - turns the frame of a valid token into a held frame, or into a STOP. Returns the
+ * reason.
+ */
 __attribute__((noinline)) int bl_top_answer(struct xdp_md *ctx, struct bl_top_msg *m, __u32 v6,
 					    __u64 mono)
 {
@@ -600,7 +639,7 @@ __attribute__((noinline)) int bl_top_answer(struct xdp_md *ctx, struct bl_top_ms
 	t = bpf_map_lookup_elem(&top_tx, &n);
 	if (!t)
 		return BL_R_TOKEN_UNKNOWN;
-	entry = bl_top_take(n);
+	entry = bl_top_take_entry(n);
 	if (entry)
 		return bl_top_reply(ctx, t, n, m->seq, entry, mono);
 	bpf_spin_lock(&t->lock);
@@ -609,10 +648,11 @@ __attribute__((noinline)) int bl_top_answer(struct xdp_md *ctx, struct bl_top_ms
 	tail = bl_top_tail_ns(t, c);
 	bpf_spin_unlock(&t->lock);
 	/*
-	 * A frame that was put in between found CREDITED, and nobody would ask for it: a second
-	 * look, after the lock. Pairs with bl_top_hold(): the frame, then the lock.
+	 * A frame that was put in between found CREDITED, so nothing would ask for it: the queue is
+	 * read again after the lock. Pairs with bl_top_hold(), which puts the frame in and then
+	 * takes the lock.
 	 */
-	entry = bl_top_take(n);
+	entry = bl_top_take_entry(n);
 	if (entry) {
 		bpf_spin_lock(&t->lock);
 		t->tokens++;
@@ -621,7 +661,7 @@ __attribute__((noinline)) int bl_top_answer(struct xdp_md *ctx, struct bl_top_ms
 		return bl_top_reply(ctx, t, n, m->seq, entry, mono);
 	}
 	if (tail != BL_DUE_NEVER) {
-		/* how far the data came: the pacer says it, since this frame has no room for it */
+		/* The pacer reports how far the data got, since this frame has no room for it. */
 		due = bpf_map_lookup_elem(&hold_due, &zero);
 		if (due && bl_due_lower(due, n, tail))
 			bl_pace_ring();
@@ -630,8 +670,8 @@ __attribute__((noinline)) int bl_top_answer(struct xdp_md *ctx, struct bl_top_ms
 }
 
 /*
- * Token @m came. Returns the reason. One step after the other, and not one within the other: all
- * that is called has 512 bytes of stack together.
+ * Handles token @m under a pin. The steps are called one after the other and not from one another,
+ * because functions that call each other share 512 bytes of stack. Returns the reason.
  */
 static __always_inline int bl_top_token_came(struct xdp_md *ctx, struct bl_top_msg *m, __u32 v6)
 {
@@ -645,12 +685,12 @@ static __always_inline int bl_top_token_came(struct xdp_md *ctx, struct bl_top_m
 		return BL_R_TOKEN_UNKNOWN;
 	why = bl_top_validate(m, now);
 	if (why == BL_R_NONE)
-		BL_WRITE_ONCE(who->left_ns, now); /* or could have */
+		BL_WRITE_ONCE(who->left_ns, now); /* or could have left */
 	if (why == BL_R_NONE && m->data)
 		why = bl_top_resend(ctx, m->flow, m->seq, now);
 	if (why == BL_R_NONE)
 		why = bl_top_answer(ctx, m, v6, now);
-	bl_unpin(n);
+	bl_number_unpin(n);
 	return why;
 }
 

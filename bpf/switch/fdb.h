@@ -1,11 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The static table of an L2 switch. BPF side only. */
+/*
+ * The static table of an L2 switch: Ethernet address to port. The loader fills it. BPF side only.
+ *
+ * Example: 02:00:00:00:00:07 hashes to bucket 41 of "sw_fdb". Its second way holds that address and
+ * port 3.
+ *
+ * Not here: learning addresses; a frame for an unknown one is not forwarded.
+ */
 #ifndef BARLINE_SWITCH_FDB_H
 #define BARLINE_SWITCH_FDB_H
 
+#include "bpf/role.h"
 #include "core/wire_core.h"
 
-/** bl_fdb_port - port that an Ethernet address is behind, or -1. */
+/** bl_fdb_port - returns the port that an Ethernet address is behind, or -1. */
 static __always_inline int bl_fdb_port(const __u8 *addr)
 {
 	__u64 mac = bl_mac48(addr);

@@ -1,26 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The controller's orders at a switch: bl_fence takes one in (maps/fence_abi.h), bl_obey() is how a
- * lane's tick obeys. BPF side only.
+ * The controller's fences at a switch: bl_fence takes a command in (maps/fence_abi.h), and
+ * bl_obey_fence() is how a lane's tick applies it.
  *
- * Example: ports 0 and 1 on lane 0, port 3 on lane 1, FREEZE of port 3. bl_fence writes slot 3,
- * generation 6 becomes 7, and both lanes lose their limit_ns. Whatever comes next on lane 1, of
- * whichever port, reads the clock; its generation is 6, so it looks at the slots of its ports,
- * holds port 3's registers, and says 7. Lane 0 finds nothing that concerns it, and says 7 with its
- * next frame.
+ * Example: ports 0 and 1 are on lane 0, port 3 is on lane 1. FREEZE of port 3: bl_fence writes slot
+ * 3, raises generation 6 to 7, and sets both lanes' limit_ns to 0. The next frame on lane 1, of
+ * whichever port, therefore reads the clock. Its lane's generation is 6, so it applies the slots of
+ * its ports, freezes port 3's registers, and notes 7. Lane 0 finds nothing that concerns its ports
+ * and notes 7 with its next frame.
+ *
+ * Not here: validating commands (bpf/fence_util.h). BPF side only.
  */
 #ifndef BARLINE_SWITCH_ORDER_H
 #define BARLINE_SWITCH_ORDER_H
 
+#include "bpf/role.h"
 #include "core/order/barrier_core.h"
 #include "bpf/fence_util.h"
 
-/*
- * Make port @p's registers what its slot says. Returns 1 if its leaf is another one now. A global
- * function, for the verifier's sake and for the stack's: who called it has the leaf changed, which
- * takes some, too.
+/**
+ * bl_obey_fence - makes port @p's registers what its slot says. A global function, for the verifier
+ * and for the stack: the caller applies the changed leaf afterwards, which takes stack, too.
+ * Returns 1 if the port's leaf has changed.
  */
-__attribute__((noinline)) int bl_obey(__u32 p)
+__attribute__((noinline)) int bl_obey_fence(__u32 p)
 {
 	struct bl_port_regs *regs = bpf_map_lookup_elem(&sw_regs, &p);
 	struct bl_life *life = bpf_map_lookup_elem(&sw_lives, &p);
@@ -32,13 +35,17 @@ __attribute__((noinline)) int bl_obey(__u32 p)
 	return bl_port_obey(regs, life, o, &leaf) & BL_A_LEAF ? 1 : 0;
 }
 
-/* Not one struct with the array: its offsets would have to be known. */
-struct barring {
-	__u64 bits;
-	__u32 first;
+/**
+ * struct port_bars - 64 ports to bar or not. Not one struct with the whole array, whose offsets
+ * would have to be constant.
+ */
+struct port_bars {
+	__u64 bits;  /* bit i: port first + i is barred */
+	__u32 first; /* port of bit 0 */
 };
 
-static long bar_port(__u32 i, struct barring *b)
+/* Bars port @b->first + @i, or no longer. */
+static long bar_port(__u32 i, struct port_bars *b)
 {
 	__u32 p = b->first + i;
 	struct bl_fence_slot *o = bpf_map_lookup_elem(&sw_orders, &p);
@@ -51,14 +58,16 @@ static long bar_port(__u32 i, struct barring *b)
 	return 0;
 }
 
-static __always_inline void bar_64(__u64 bits, __u32 first)
+/* Bars the 64 ports from @first on that have their bit in @bits, and no others of them. */
+static __always_inline void bar_64_ports(__u64 bits, __u32 first)
 {
-	struct barring b = { .bits = bits, .first = first };
+	struct port_bars b = { .bits = bits, .first = first };
 
 	bpf_loop(64, bar_port, &b, 0);
 }
 
-static __always_inline int order_port(struct bl_fence_arg *a)
+/* Writes command @a into its port's slot. Returns 1 if the slot has changed. */
+static __always_inline int write_port_fence(struct bl_fence_arg *a)
 {
 	__u32 p = a->port;
 	struct bl_fence_slot *o = bpf_map_lookup_elem(&sw_orders, &p);
@@ -69,9 +78,10 @@ static __always_inline int order_port(struct bl_fence_arg *a)
 		a->result = -BL_ENOENT;
 		return 0;
 	}
-	return bl_fence_write(a, o, life);
+	return bl_fence_write_slot(a, o, life);
 }
 
+/** bl_fence - takes in one command of the controller; the daemon runs it. The answer is in @a. */
 SEC("syscall")
 int bl_fence(struct bl_fence_arg *a)
 {
@@ -79,30 +89,32 @@ int bl_fence(struct bl_fence_arg *a)
 	struct bl_epoch *e = bpf_map_lookup_elem(&epoch, &zero);
 	struct bl_sw_lane *lane;
 
-	if (!e || !bl_fence_may(a, e, BL_COUNTS_UNKNOWN))
+	if (!e || !bl_fence_validate(a, e, BL_COUNTS_UNKNOWN))
 		return 0;
 	switch (a->kind) {
 	case BL_FENCE_FREEZE:
 	case BL_FENCE_RESUME:
 	case BL_FENCE_EMPTY:
-		written = order_port(a);
+		written = write_port_fence(a);
 		break;
 	case BL_FENCE_BAR:
-		bar_64(a->barred[0], 0);
-		bar_64(a->barred[1], 64);
-		bar_64(a->barred[2], 128);
-		bar_64(a->barred[3], 192);
+		bar_64_ports(a->barred[0], 0);
+		bar_64_ports(a->barred[1], 64);
+		bar_64_ports(a->barred[2], 128);
+		bar_64_ports(a->barred[3], 192);
 		written = 1;
 	}
-	if (!bl_fence_done(a, e, written))
+	if (!bl_fence_publish(a, e, written))
 		return 0;
 	for (l = 0; l < BL_LANES_MAX; l++) {
 		key = l;
 		lane = bpf_map_lookup_elem(&sw_lanes, &key);
+		/*
+		 * A lane that is reading the clock may write limit_ns once more: bl_fence_*() in
+		 * loader/order/fence.c checks that.
+		 */
 		if (lane)
-			BL_WRITE_ONCE(lane->limit_ns,
-				      0); /* a lane that is reading the clock may write it once
-					     more: bl_fence_*() in loader/order/fence.c looks */
+			BL_WRITE_ONCE(lane->limit_ns, 0);
 	}
 	return 0;
 }

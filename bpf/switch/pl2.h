@@ -1,40 +1,43 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * PL2 on a switch: RSV and RELEASE as they come in, and data that uses what was promised. The
- * arithmetic is in pl2_switch_core.h.
+ * PL2 on a switch: RSV and RELEASE as they arrive, and data that uses what was promised.
+ * core/pl2/pl2_switch_core.h has the arithmetic and the example in numbers.
  *
- * An RSV becomes its own answer: the same frame, the same sequence number and cookie, opcode GRT,
- * waits and flags filled in, goes back to the port it came from. If the receiver's port is metered,
- * a copy goes there first, so that the receiver knows what to expect; on a port that is not metered
- * there is nothing to copy a frame with, and only time takes back what a dead sender was promised.
+ * An RSV becomes its own answer: the same frame with the same sequence number and cookie, opcode
+ * GRT, waits and flags filled in, goes back to the port it came from. If the receiver's port is
+ * metered, a copy goes there first, so that the receiver knows what to expect. A port that is not
+ * metered has nothing to copy a frame with, and only time takes back what a dead sender was
+ * promised.
  *
- * A refusal is answered too, also one for a port that does not exist: a host without an answer asks
- * again and again. A switch that makes no reservations, or routes, says so (BL_GRT_OFF), and the
- * host sends without. The other way round, data of an input that never asks is let through and
- * counted (policy_apart): hosts and switch that disagree fall back to policy none, and lose nothing
- * but order in their queues.
+ * A refusal is answered too, also one for a port that does not exist: a host without an answer
+ * would ask again and again. A switch that makes no reservations, or that routes, answers
+ * BL_GRT_OFF, and the host sends without a reservation. In the other direction, data of an input
+ * that never asks is let through and counted (policy_apart). So a host and a switch that disagree
+ * fall back to policy none and lose nothing but order in their queues.
  *
  * Not here: switches that route. Hosts reserve by Ethernet address, and behind a router that is the
- * router's own: refused as rsv_bad, with BL_GRT_OFF.
+ * router's own: refused as rsv_bad, with BL_GRT_OFF. BPF side only.
  */
 #ifndef BARLINE_SWITCH_RSV_H
 #define BARLINE_SWITCH_RSV_H
 
+#include "bpf/role.h"
 #include "maps/pl2_switch_maps.h"
 #include "core/pl2/pl2_switch_core.h"
-#include "fdb.h"
 #include "bpf/bpf_util.h"
-#include "queue.h"
+#include "bpf/switch/fdb.h"
+#include "bpf/switch/queue.h"
 
 /*
- * beside a reason: the answer is redirected; queues are concerned, which bl_rsv_answer() sees to,
- * and above is the output
+ * Or-ed to a reason. BL_RSV_SENT: the answer is redirected. BL_RSV_QUEUES: queues are concerned,
+ * which bl_rsv_answer() handles; the output port is in the bits from BL_RSV_OUT_SHIFT on.
  */
 #define BL_RSV_SENT      0x80
 #define BL_RSV_QUEUES    0x100
 #define BL_RSV_OUT_SHIFT 16
 _Static_assert(BL_R_COUNT <= BL_RSV_SENT, "reasons leave no room for the marks");
 
+/* Returns the pair of input @in and output @out, or NULL. */
 static __always_inline struct bl_rsv_pair *bl_rsv_pair_at(const struct bl_rsv_cfg *cfg, __u32 in,
 							  __u32 out)
 {
@@ -43,6 +46,10 @@ static __always_inline struct bl_rsv_pair *bl_rsv_pair_at(const struct bl_rsv_cf
 	return (in | out) >> shift ? NULL : bpf_map_lookup_elem(&rsv_pairs, &key);
 }
 
+/*
+ * Takes back @bytes that output @out's host reports as missing from input @in; -1: unknown. Returns
+ * the reason.
+ */
 static __always_inline enum bl_reason bl_rsv_on_release(const struct bl_rsv_cfg *cfg,
 							struct bl_rsv *rsv, __u32 out, int in,
 							__u32 bytes, __u32 seq, __u64 now)
@@ -64,8 +71,9 @@ static __always_inline enum bl_reason bl_rsv_on_release(const struct bl_rsv_cfg 
 }
 
 /*
- * The promise itself: own pair and another one of this output are looked at for promises that are
- * over, then the allocator decides. Returns bytes that lapsed. @metered: the output is.
+ * Makes the promise for an RSV: looks for promises that are over in its own pair and in one other
+ * pair of this output, then calls the allocator. @metered: the output is. Fills @g. Returns the
+ * bytes that lapsed.
  */
 static __always_inline __u32 bl_rsv_promise(const struct bl_rsv_cfg *cfg, struct bl_rsv *rsv,
 					    struct bl_rsv_pair *pair, __u32 in, __u32 out,
@@ -73,8 +81,8 @@ static __always_inline __u32 bl_rsv_promise(const struct bl_rsv_cfg *cfg, struct
 					    int metered, __u64 now, struct bl_rsv_grant *g)
 {
 	/*
-	 * The cursor is read without the lock: two CPUs may look at the same pair, and then the
-	 * next RSV goes on from there.
+	 * The cursor is read without the lock: two CPUs may look at the same pair, and the next RSV
+	 * continues from there.
 	 */
 	__u32 i = BL_READ_ONCE(rsv->port[out].sweep), lapsed, queued = 0, key;
 	const struct bl_queue *data;
@@ -92,14 +100,14 @@ static __always_inline __u32 bl_rsv_promise(const struct bl_rsv_cfg *cfg, struct
 		key = BL_PORT_QUEUE(out, BL_CL_DATA);
 		data = bpf_map_lookup_elem(&queues, &key);
 		/*
-		 * without its lock: the queue may be a frame longer or shorter by the time the
-		 * answer is there
+		 * Without its lock: the queue may be a frame longer or shorter by the time the
+		 * answer is there.
 		 */
 		queued = data ? BL_READ_ONCE(data->wire) : 0;
 	}
 	/*
-	 * Taking a lock holds back the loads after it: what is far away in the cache is asked for
-	 * here, at once, and not in turn. The values are not used.
+	 * Taking a lock delays the loads behind it. What is likely not in the cache is loaded here,
+	 * at once and not one after the other. The values are not used.
 	 */
 	(void)BL_READ_ONCE(p->lapse_ns);
 	(void)BL_READ_ONCE(pair->lapse_ns);
@@ -114,11 +122,13 @@ static __always_inline __u32 bl_rsv_promise(const struct bl_rsv_cfg *cfg, struct
 }
 
 /**
- * bl_rsv_frame - a link frame that is no beacon came in on port @in. @off: its header. @op, @seq:
- * from there. Returns the reason, for an RSV, which has become its answer now, with BL_RSV_SENT if
- * that is redirected, or with BL_RSV_QUEUES and the output, and bl_rsv_answer() goes on. Global
- * functions, this and the next, one after the other: the verifier looks at each once (see
- * bl_leaf_changed()), and only one is on the stack.
+ * bl_rsv_frame - handles a link frame other than a beacon that arrived on port @in. This and
+ * bl_rsv_answer() are global functions that are called one after the other: the verifier checks
+ * each once (see bl_leaf_changed()), and only one of them is on the stack.
+ * @off: offset of struct bl_hdr
+ * @op, @seq: its opcode and sequence number
+ * Returns the reason. For an RSV, whose frame is its answer now, with BL_RSV_SENT if that is
+ * redirected, or with BL_RSV_QUEUES and the output port if bl_rsv_answer() must go on.
  */
 __attribute__((noinline)) int bl_rsv_frame(struct xdp_md *ctx, __u32 in, __u32 off, __u32 op,
 					   __u32 seq)
@@ -147,8 +157,8 @@ __attribute__((noinline)) int bl_rsv_frame(struct xdp_md *ctx, __u32 in, __u32 o
 	if (op != BL_OP_RSV && op != BL_OP_RELEASE)
 		return BL_R_BAD_OPCODE;
 	/*
-	 * here, since the processor waits for all that was begun before, and begins nothing behind
-	 * it, as it reads its clock
+	 * Read here, because reading the clock makes the processor wait for all loads that were
+	 * begun before, and begin none behind it.
 	 */
 	now = bpf_ktime_get_ns();
 	cfg = bpf_map_lookup_elem(&rsv_cfg, &zero);
@@ -180,7 +190,7 @@ __attribute__((noinline)) int bl_rsv_frame(struct xdp_md *ctx, __u32 in, __u32 o
 		bl_count(out, BL_R_RSV_LAPSED);
 	key = in;
 	from = bpf_map_lookup_elem(&sw_ports, &key);
-	/* once more, instead of keeping the addresses on a stack that is full */
+	/* The addresses are computed again instead of being kept on a stack that is full. */
 	eth = (void *)(long)ctx->data;
 	end = (void *)(long)ctx->data_end;
 	h = (void *)eth + off;
@@ -190,7 +200,7 @@ __attribute__((noinline)) int bl_rsv_frame(struct xdp_md *ctx, __u32 in, __u32 o
 		return BL_R_SHORT;
 	h->opcode = BL_OPCODE_BYTE(BL_OP_GRT);
 	body->flags = (__u8)g.flags;
-	/* both waits at once; each is at most far_ns, which fits */
+	/* Both waits in one store; each is at most far_ns, which fits. */
 	bl_store64(&body->in_wait_ns_hi, g.in_wait_ns << 32 | (__u32)g.out_wait_ns);
 	if ((metered && g.reason == BL_R_RSV_GRANTED) || from->metered)
 		return (int)(g.reason | BL_RSV_QUEUES | out << BL_RSV_OUT_SHIFT);
@@ -201,8 +211,8 @@ __attribute__((noinline)) int bl_rsv_frame(struct xdp_md *ctx, __u32 in, __u32 o
 }
 
 /*
- * The receiver's copy names the sender. One that finds no room is not missed: then time takes the
- * promise back.
+ * Puts a copy of the answer, which names the sender, into the receiver's queue. A copy that finds
+ * no room does no harm: then the promise lapses with time.
  */
 static __always_inline void bl_rsv_copy(struct xdp_md *ctx, __u32 out, __u32 off)
 {
@@ -233,9 +243,11 @@ static __always_inline void bl_rsv_copy(struct xdp_md *ctx, __u32 out, __u32 off
 }
 
 /**
- * bl_rsv_answer - the answer that bl_rsv_frame() made goes back to port @in, and a copy into the
- * receiver's queue; one of the two ports is metered. @res: what it returned. Returns the reason,
- * and BL_RSV_SENT if the frame is redirected; else it is in a queue, or it failed.
+ * bl_rsv_answer - sends the answer that bl_rsv_frame() made back to port @in, and a copy to the
+ * receiver; one of the two ports is metered.
+ * @res: what bl_rsv_frame() returned
+ * Returns the reason, with BL_RSV_SENT if the frame is redirected. Otherwise it is in a queue, or
+ * sending failed.
  */
 __attribute__((noinline)) int bl_rsv_answer(struct xdp_md *ctx, __u32 in, __u32 off, __u32 res)
 {
@@ -265,8 +277,8 @@ __attribute__((noinline)) int bl_rsv_answer(struct xdp_md *ctx, __u32 in, __u32 
 }
 
 /*
- * A link frame that is no beacon, from beginning to end: counts it and returns the verdict, which
- * the reason alone does not say.
+ * Handles a link frame other than a beacon from beginning to end: counts it and returns the
+ * verdict, which the reason alone does not determine.
  */
 static __always_inline int bl_rsv_link(struct xdp_md *ctx, __u32 in, __u32 off, __u32 op, __u32 seq)
 {
@@ -278,7 +290,7 @@ static __always_inline int bl_rsv_link(struct xdp_md *ctx, __u32 in, __u32 off, 
 	return res & BL_RSV_SENT ? XDP_REDIRECT : XDP_DROP;
 }
 
-/** bl_rsv_outside - port @in leads out of the rack. */
+/** bl_rsv_outside - returns whether port @in leads out of the rack. */
 static __always_inline int bl_rsv_outside(__u32 in)
 {
 	__u32 zero = 0;
@@ -288,9 +300,10 @@ static __always_inline int bl_rsv_outside(__u32 in)
 }
 
 /**
- * bl_rsv_on_data - a frame of @len bytes that is subject to admission goes from port @in to port
- * @out. @early: its source address says that it is unsolicited. Returns BL_R_NONE, or the reason to
- * drop it. Control traffic (ARP, ND, link frames, ordered frames) is never asked about.
+ * bl_rsv_on_data - admits a frame of @len bytes from port @in to port @out. Control traffic (ARP,
+ * ND, link frames, ordered frames) is not subject to admission, and does not get here.
+ * @early: its source address says that it is unsolicited
+ * Returns BL_R_NONE, or the reason to drop it.
  */
 __attribute__((noinline)) int bl_rsv_on_data(__u32 in, __u32 out, __u32 len, int early)
 {

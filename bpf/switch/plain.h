@@ -1,29 +1,33 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Frames that are not barline's, on a switch where admission is on: they are to share output queues
- * with ordered frames, so the kernel must not send them past those. What this program cannot
- * forward as well as the kernel is left to the kernel all the same: broadcast and multicast,
- * unknown destinations, what a router answers itself (TTL used up, too big, options), what is for
- * the switch.
+ * Frames that are not barline's, on a switch where admission is on. They share output queues with
+ * ordered frames, so the kernel must not send them past those. What this program cannot forward as
+ * well as the kernel does is still left to the kernel: broadcast and multicast, unknown
+ * destinations, what a router answers itself (TTL used up, too big, options), and what is for the
+ * switch.
  *
- * Example: with the static table, a TCP segment for a host on port 3 is found there, goes into port
- * 3's DATA queue if that is metered, else out of port 3; an ARP reply goes into CONTROL.
+ * Example: with the static table, a TCP segment for a host on port 3 goes into port 3's DATA queue
+ * if that port is metered, else out of port 3; an ARP reply goes into CONTROL.
  *
- * Included by switch.bpf.c behind its routing functions, whose struct run it uses.
+ * Not here: ordered frames (switch.bpf.c). BPF side only.
  */
 #ifndef BARLINE_SWITCH_PLAIN_H
 #define BARLINE_SWITCH_PLAIN_H
 
+#include "bpf/role.h"
 #include "core/queue/classify_core.h"
-#include "queue.h"
-#include "pl2.h"
+#include "bpf/switch/pl2.h"
+#include "bpf/switch/queue.h"
+#include "bpf/switch/route.h"
+#include "bpf/switch/run.h"
+#include "bpf/switch/top.h"
 
 /*
- * Output port by Linux's routing tables, or the kernel's business. On success the frame has its new
- * addresses and one TTL less.
+ * Sets the output port by Linux's routing tables. On success the frame has its new addresses and
+ * one TTL less. Returns BL_R_NONE, or the reason; BL_R_NOT_OURS: the frame is the kernel's.
  */
-static __always_inline enum bl_reason plain_l3(struct xdp_md *ctx, struct run *r,
-					       const struct bl_frame_class *l)
+static __always_inline enum bl_reason route_plain_l3(struct xdp_md *ctx, struct run *r,
+						     const struct bl_frame_class *l)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	const struct bl_sw_port *port = port_at(r->in);
@@ -43,8 +47,8 @@ static __always_inline enum bl_reason plain_l3(struct xdp_md *ctx, struct run *r
 		struct ipv6hdr *ip6 = ip;
 
 		/*
-		 * hop-by-hop options, and what a neighbour sends from its link-local address, are
-		 * the router's own
+		 * Hop-by-hop options, and what a neighbour sends from its link-local address, are
+		 * the router's own.
 		 */
 		if ((void *)(ip6 + 1) > end || !l->proto ||
 		    (ip6->saddr.s6_addr[0] == 0xfe && (ip6->saddr.s6_addr[1] & 0xc0) == 0x80))
@@ -58,7 +62,9 @@ static __always_inline enum bl_reason plain_l3(struct xdp_md *ctx, struct run *r
 	return route_l3(ctx, r, l3, l->proto);
 }
 
-static __always_inline void fib_fill(struct bpf_fib_lookup *fib, const struct run *r, void *l3)
+/* Fills in what a route depends on, from the IP header @l3. */
+static __always_inline void fill_fib_params(struct bpf_fib_lookup *fib, const struct run *r,
+					    void *l3)
 {
 	struct ipv6hdr *ip6 = l3;
 	struct iphdr *ip = l3;
@@ -79,20 +85,25 @@ static __always_inline void fib_fill(struct bpf_fib_lookup *fib, const struct ru
 }
 
 /*
- * If the frame that @r has routed goes up, it shall go by @path. The same route again, asked for by
- * the interface that it leaves by. If there is no such route, the switch's own choice stands.
- * @mac0: Fastpass: the next switch sees the path, too.
+ * Redirects the frame that @r has routed to @path if it goes up. The same route is looked up again,
+ * by the interface that the path leaves by. If there is no such route, the switch's own choice
+ * stands.
+ * @mac0: first byte of the source address as it arrived; under Fastpass it keeps the path for the
+ *     next switch
  */
-static __always_inline void take_path(struct xdp_md *ctx, struct run *r, struct ethhdr *eth,
-				      void *l3, __u32 path, __u8 mac0)
+static __always_inline void apply_path(struct xdp_md *ctx, struct run *r, struct ethhdr *eth,
+				       void *l3, __u32 path, __u8 mac0)
 {
 	const struct bl_sw_port *from = port_at(r->in), *to = port_at(r->out);
 	struct bpf_fib_lookup fib = {};
 
-	BL_SEEN(path); /* or clang knows better than Linux 6.1's verifier that it is small */
+	BL_SEEN(path); /* Otherwise clang drops a check that Linux 6.1's verifier needs. */
 	if (path >= r->cfg->paths || path >= sizeof(r->cfg->path_port) || !from || !to ||
 	    from->role == BL_PORT_UP || to->role != BL_PORT_UP) {
-		/* on its way down, or not ours to obey: who gets it wants to know how it came */
+		/*
+		 * The frame goes down, or its path is not for this switch. The receiver wants to
+		 * know which path it took.
+		 */
 		if (r->cfg->path_keep)
 			eth->h_source[0] = (eth->h_source[0] & ~BL_PATH_MAC0) |
 					   (mac0 & BL_PATH_MAC0);
@@ -102,7 +113,7 @@ static __always_inline void take_path(struct xdp_md *ctx, struct run *r, struct 
 	path = r->cfg->path_port[path];
 	to = port_at(path);
 	fib.ifindex = to ? to->ifindex : 0;
-	fib_fill(&fib, r, l3);
+	fill_fib_params(&fib, r, l3);
 	if (!to ||
 	    bpf_fib_lookup(ctx, &fib, sizeof(fib), BPF_FIB_LOOKUP_OUTPUT) !=
 		    BPF_FIB_LKUP_RET_SUCCESS ||
@@ -118,9 +129,9 @@ static __always_inline void take_path(struct xdp_md *ctx, struct run *r, struct 
 		eth->h_source[0] = (eth->h_source[0] & ~BL_PATH_MAC0) | (mac0 & BL_PATH_MAC0);
 }
 
-/* TOP: the path of a frame with the IP header @l3. */
-static __always_inline __u32 top_path(const struct run *r, const struct bl_frame_class *l,
-				      const void *l3)
+/* Returns TOP's path of a frame with IP header @l3. */
+static __always_inline __u32 top_frame_path(const struct run *r, const struct bl_frame_class *l,
+					    const void *l3)
 {
 	const struct ipv6hdr *ip6 = l3;
 	const struct iphdr *ip = l3;
@@ -129,7 +140,9 @@ static __always_inline __u32 top_path(const struct run *r, const struct bl_frame
 
 	if (r->cfg->path_by == BL_PATH_BY_TURN) {
 		from = bl_token_port_at(r->in);
-		/* the input's datapath CPU; two at once may give two frames the same path */
+		/*
+		 * Written by the input's CPU; two CPUs at once may give two frames the same path.
+		 */
 		return from ? from->turn++ % r->cfg->paths : 0;
 	}
 	if (bl_class_is_top(l))
@@ -140,10 +153,10 @@ static __always_inline __u32 top_path(const struct run *r, const struct bl_frame
 }
 
 /**
- * bl_path - before bl_plain(), where paths are obeyed or chosen: a frame from port @in that has
- * one, routed. Returns 1 + its port; 0: it has none, or is nothing to be routed here, and is as it
- * was. A function of its own because two lookups beside what bl_plain() calls would not fit on the
- * stack.
+ * bl_path - routes a frame from port @in that carries a path, or gets one. Called before
+ * bl_plain(), where paths are in use. A function of its own, because two lookups and what
+ * bl_plain() calls do not fit on the stack together. Returns 1 + the output port; 0: the frame has
+ * no path or is not routed here, and is unchanged.
  */
 __attribute__((noinline)) int bl_path(struct xdp_md *ctx, __u32 in)
 {
@@ -162,7 +175,7 @@ __attribute__((noinline)) int bl_path(struct xdp_md *ctx, __u32 in)
 	if (r.cfg->path_by == BL_PATH_BY_FRAME && !(eth->h_source[0] & BL_PATH_MAC0))
 		return 0;
 	mac0 = eth->h_source[0];
-	if (plain_l3(ctx, &r, &l) != BL_R_NONE)
+	if (route_plain_l3(ctx, &r, &l) != BL_R_NONE)
 		return 0;
 	l3 = l.l3_off;
 	if (l3 > sizeof(*eth) + 4)
@@ -171,10 +184,10 @@ __attribute__((noinline)) int bl_path(struct xdp_md *ctx, __u32 in)
 	BL_SEEN(ip);
 	if (ip + (r.f.v6 ? sizeof(struct ipv6hdr) : sizeof(struct iphdr)) > end)
 		return 0;
-	take_path(ctx, &r, eth, ip,
-		  r.cfg->path_by == BL_PATH_BY_FRAME ? BL_PATH_OF_MAC0((__u32)mac0)
-						     : top_path(&r, &l, ip),
-		  mac0);
+	apply_path(ctx, &r, eth, ip,
+		   r.cfg->path_by == BL_PATH_BY_FRAME ? BL_PATH_OF_MAC0((__u32)mac0)
+						      : top_frame_path(&r, &l, ip),
+		   mac0);
 	if (r.cfg->path_by != BL_PATH_BY_FRAME)
 		eth->h_source[0] = (eth->h_source[0] & ~BL_EARLY_MAC0) |
 				   (mac0 & BL_EARLY_MAC0); /* for bl_plain() */
@@ -182,18 +195,21 @@ __attribute__((noinline)) int bl_path(struct xdp_md *ctx, __u32 in)
 }
 
 /*
- * The bit of unscheduled frames stays on until the last switch. One that routes has written its own
- * address, which may have it.
+ * Keeps the bit of unscheduled frames until the last switch. A switch that routes has written its
+ * own address, which may have the bit.
  */
-static __always_inline void keep_early(struct ethhdr *eth, const struct bl_sw_port *to, int early)
+static __always_inline void keep_early_bit(struct ethhdr *eth, const struct bl_sw_port *to,
+					   int early)
 {
 	eth->h_source[0] = (eth->h_source[0] & ~BL_EARLY_MAC0) |
 			   (early && to->role != BL_PORT_HOST ? BL_EARLY_MAC0 : 0);
 }
 
 /**
- * bl_plain - a frame that bl_parse() called not ours, from port @in; @routed: by bl_path().
- * Returns the reason; a global function, looked at once by the verifier.
+ * bl_plain - forwards a frame from port @in that bl_parse() called not ours. A global function,
+ * checked once by the verifier.
+ * @routed: what bl_path() returned
+ * Returns the reason.
  */
 __attribute__((noinline)) int bl_plain(struct xdp_md *ctx, __u32 in, __u32 routed)
 {
@@ -222,8 +238,8 @@ __attribute__((noinline)) int bl_plain(struct xdp_md *ctx, __u32 in, __u32 route
 	}
 	rsv_on = bpf_map_lookup_elem(&rsv_cfg, &zero);
 	/*
-	 * bl0's address never has the bit; addresses from outside are anybody's, and half of all
-	 * vendors' have it
+	 * bl0's own address never has the bit. An address from outside the rack may be any, and
+	 * half of all vendors' addresses have it.
 	 */
 	early = eth->h_source[0] & BL_EARLY_MAC0 && rsv_on && rsv_on->on && !bl_rsv_outside(in);
 	from = bl_token_port_at(in);
@@ -234,7 +250,7 @@ __attribute__((noinline)) int bl_plain(struct xdp_md *ctx, __u32 in, __u32 route
 	if (routed) {
 		r.out = routed - 1;
 	} else {
-		why = l2 ? route_l2(&r, eth) : plain_l3(ctx, &r, &l);
+		why = l2 ? route_l2(&r, eth) : route_plain_l3(ctx, &r, &l);
 		if (why != BL_R_NONE)
 			return BL_R_NOT_OURS;
 	}
@@ -263,7 +279,7 @@ __attribute__((noinline)) int bl_plain(struct xdp_md *ctx, __u32 in, __u32 route
 		}
 	} else if (top && top->unscheduled) {
 		if (cls == BL_CL_UNSCHED || !l2)
-			keep_early(eth, to, cls == BL_CL_UNSCHED);
+			keep_early_bit(eth, to, cls == BL_CL_UNSCHED);
 		if (cls == BL_CL_UNSCHED && to->metered && !bl_unsched_room(r.out, len))
 			return BL_R_QUEUE_FULL;
 	}

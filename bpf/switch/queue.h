@@ -1,20 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Metered ports of a switch: frames go into output queues instead of onto the link, and the pacer's
- * turn (bl_port_pace) sends them at the port's rate, best class first. Example: a port of 1 Gbit/s
- * with ten full frames in DATA, the link free since 5 us: at that time one is sent, the next
- * in 12.1 us; an ARP reply that comes meanwhile goes into CONTROL and leaves as the next frame.
+ * turn (bl_port_pace) sends them at the port's rate, best class first.
  *
- * Ordered frames and relayed beacons go into DATA with their barriers written: a FIFO, as the link
- * itself (DESIGN 3.1). BPF side only.
+ * Example: a port of 1 Gbit/s has ten full frames in DATA, and its link has been free for 5 us. One
+ * is sent now, the next in 12.1 us. An ARP reply that arrives meanwhile goes into CONTROL and
+ * leaves as the next frame.
+ *
+ * Ordered frames and relayed beacons go into DATA with their barriers written: that queue is a
+ * FIFO, as the link itself.
+ *
+ * Not here: the arithmetic of classes and rates (core/queue/port_core.h). BPF side only.
  */
 #ifndef BARLINE_SWITCH_PORT_H
 #define BARLINE_SWITCH_PORT_H
 
+#include "bpf/role.h"
 #include "core/queue/port_core.h"
 #include "bpf/queue_util.h"
-#include "top.h"
+#include "bpf/switch/top.h"
 
+/* Returns whether port @port is metered. */
 static __always_inline int bl_port_metered(__u32 port)
 {
 	const struct bl_sw_port *p = bpf_map_lookup_elem(&sw_ports, &port);
@@ -23,9 +29,9 @@ static __always_inline int bl_port_metered(__u32 port)
 }
 
 /**
- * bl_port_put - copies the current frame into port @port's queue of class @cls. Returns the reason:
- * QUEUED, QUEUE_FULL, NO_SLOT or FRAME_SIZE; the frame itself is to be dropped in any case, and
- * remains as it is but for an ECN mark. Also from device-map programs.
+ * bl_port_put - copies the current frame into port @port's queue of class @cls. Also for device-map
+ * programs. The caller drops the frame in any case; it stays as it is except for an ECN mark.
+ * Returns BL_R_QUEUED, QUEUE_FULL, NO_SLOT or FRAME_SIZE.
  */
 __attribute__((noinline)) int bl_port_put(struct xdp_md *ctx, __u32 port, __u32 cls)
 {
@@ -41,9 +47,9 @@ __attribute__((noinline)) int bl_port_put(struct xdp_md *ctx, __u32 port, __u32 
 		return why;
 	bl_busy_set(busy, cls);
 	/*
-	 * The pacer's free may be one frame old: then it looks a little too early, and finds out.
-	 * Lowered, and not only put: it may want to look later, because all that is there are
-	 * tokens that wait for their group's rate.
+	 * The pacer's free may be one frame old: then the pacer looks a little too early. The time
+	 * is lowered and not only put: the pacer may plan to look later, because all frames that
+	 * wait are tokens that their group's rate holds back.
 	 */
 	if (bl_due_lower(due, port,
 			 bl_due_of(BL_READ_ONCE(due->free[port & (BL_DUE_MAX - 1)]), now)))
@@ -52,8 +58,9 @@ __attribute__((noinline)) int bl_port_put(struct xdp_md *ctx, __u32 port, __u32 
 }
 
 /*
- * The frame of port @port that is due: into the pacer's frame, and off. Returns the verdict;
- * *@again: when to look at this port again.
+ * Copies the frame of port @port that is due into the pacer's frame and sends it. Returns the
+ * verdict.
+ * @again: set to when the pacer looks at this port again
  */
 static __always_inline int bl_port_send(struct xdp_md *ctx, struct bl_pace_page *page,
 					struct bl_due *due, __u32 port, __u64 now, __u64 *again)
@@ -77,7 +84,7 @@ static __always_inline int bl_port_send(struct xdp_md *ctx, struct bl_pace_page 
 		return XDP_DROP;
 	cls = (__u32)bl_token_pick(port, (__u32)bits);
 	if (cls >= BL_CL_COUNT) {
-		*again = bl_token_scan(port, busy, now, now);
+		*again = bl_token_next_scan(port, busy, now, now);
 		return XDP_DROP;
 	}
 	key = BL_PORT_QUEUE(port, cls);
@@ -94,22 +101,22 @@ static __always_inline int bl_port_send(struct xdp_md *ctx, struct bl_pace_page 
 		bl_slot_free(slot);
 		return bl_done(port, BL_R_TOKEN_EXPIRED);
 	}
-	at = bl_due_of(*free, bl_slot_came(slot));
+	at = bl_due_of(*free, bl_slot_arrival_ns(slot));
 	sent = !bl_frame_out(ctx, slot, len) &&
 	       bpf_redirect_map(&port_tx, port, XDP_ABORTED) == XDP_REDIRECT;
 	if (sent) {
 		*free = bl_free_after(m, at, now, len);
-		bl_token_went(port, cls, len, now);
+		bl_token_note_sent(port, cls, len, now);
 	}
-	*again = bl_token_scan(port, busy, *free, now);
-	bl_pace_note(page, slot, sent, at, now);
+	*again = bl_token_next_scan(port, busy, *free, now);
+	bl_pace_note_frame(page, slot, sent, at, now);
 	bl_slot_free(slot);
 	return bl_done(port, sent ? BL_R_PACED : BL_R_REDIRECT_FAILED);
 }
 
 /*
- * A turn of the pacer: at most one frame of one port, of the port whose time came first. A turn
- * without a frame counts nothing but itself.
+ * One turn of the pacer: sends at most one frame, of the port whose time came first. A turn without
+ * a frame counts nothing but itself. Returns the verdict.
  */
 static __always_inline int bl_port_turn(struct xdp_md *ctx)
 {

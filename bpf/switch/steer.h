@@ -1,31 +1,37 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Frames on the wrong CPU. A lane has one writer (DESIGN 3.3): two at once lose a rise in the
- * minimum tree, and the barriers run ahead of an input that has not promised so much. So an ordered
- * frame that comes in on a CPU which is not the home of its port's lane goes there by a CPU map,
- * and bl_switch_steered handles it.
+ * Frames on the wrong CPU. A lane has one writer: two at once lose a rise in the minimum tree, and
+ * the barriers run ahead of an input that has not promised so much. So an ordered frame that
+ * arrives on a CPU other than the home of its port's lane is redirected there by a CPU map, and
+ * bl_switch_steered handles it.
  *
- * A NAPI thread of a link that came back is where the scheduler likes it, until the loader pins it
- * again; an interrupt is where irqbalance likes it.
+ * A NAPI thread of a link that came back runs where the scheduler puts it, until the loader pins it
+ * again; an interrupt arrives where irqbalance puts it.
  *
- * They must stay in order. So the port is BL_AWAY from then on, and what comes in at home follows
- * the others through the CPU map until that is empty. A thread that moves has flushed what it
- * handled before, for it moves between two polls. Example: frames 1 and 2 come in on CPU 1: sent
- * = 2. The thread moves home, and brings 3 while only 1 has been taken: sent = 3. When it brings 4,
- * taken is 3: nothing is on its way, and 4 is handled at once.
+ * Frames of a port must stay in order. So the port is marked BL_AWAY, and frames that arrive at
+ * home follow the others through the CPU map until that is empty. A thread that moves has flushed
+ * what it handled before, because it moves between two polls. Example: frames 1 and 2 arrive on CPU
+ * 1: sent = 2. The thread moves home and brings frame 3 while only frame 1 has been taken: sent =
+ * 3. When it brings frame 4, taken is 3: nothing is on its way, and frame 4 is handled at once.
  *
- * What is not handed over after all (a driver that leaves no room for it in the frame) never comes
- * out. When nothing has come out for a second (BL_HOMING_NS), nothing is waited for any more. By
- * watch time: while the lane's CPU stands still, that stands still, too.
+ * A frame may never come out of the CPU map (a driver leaves no room for it in the frame). If
+ * nothing has come out for a second (BL_HOMING_NS), nothing is waited for any more. The second is
+ * measured in watch time, which stands still while the lane's CPU does.
  *
- * Included by switch.bpf.c. BPF side only.
+ * Not here: choosing home CPUs (the loader does). BPF side only.
  */
 #ifndef BARLINE_SWITCH_HOMING_H
 #define BARLINE_SWITCH_HOMING_H
 
-/*
- * A frame of port @in on CPU @cpu, which may be the wrong one. Returns BL_R_NONE: it is handled
- * here, at home, and nothing is on its way there; BL_R_STEERED: it goes there; or why it cannot.
+#include "bpf/role.h"
+#include "core/order/barrier_core.h"
+#include "bpf/bpf_util.h"
+#include "bpf/switch/run.h"
+
+/**
+ * bl_steer_frame - decides where a frame of port @in on CPU @cpu, which may be the wrong one, is
+ * handled. Returns BL_R_NONE: here, at home, and none is on its way there; BL_R_STEERED: it was
+ * redirected to its home; or the reason why it cannot be.
  */
 __attribute__((noinline)) int bl_steer_frame(__u32 in, __u32 cpu)
 {
@@ -47,8 +53,9 @@ __attribute__((noinline)) int bl_steer_frame(__u32 in, __u32 cpu)
 	sent = BL_READ_ONCE(h->sent);
 	taken = BL_READ_ONCE(h->taken);
 	/*
-	 * one receive queue: nobody else is here; of several, each is in order only in itself. What
-	 * was given up and comes out all the same is counted in @taken alone.
+	 * With one receive queue there is no other writer; with several, each queue is in order
+	 * only in itself. A frame that was given up and comes out after all is counted in @taken
+	 * alone.
 	 */
 	if ((__s32)(sent - taken) < 0 ||
 	    (sent != taken && (__s64)(now - BL_READ_ONCE(h->moved_ns)) > (__s64)BL_HOMING_NS)) {
@@ -71,8 +78,8 @@ __attribute__((noinline)) int bl_steer_frame(__u32 in, __u32 cpu)
 	return BL_R_STEERED;
 }
 
-/* A frame of port @in came out of the CPU map, at home: nobody else writes @taken. */
-static __always_inline void was_steered(__u32 in)
+/* Counts a frame of port @in that came out of the CPU map, at home. @taken has no other writer. */
+static __always_inline void count_steered_frame(__u32 in)
 {
 	struct bl_steering *h = bpf_map_lookup_elem(&sw_homing, &in);
 	const struct bl_sw_port *port = port_at(in);

@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * TOP at the switch: tokens and signals as they come in, as they leave, and what the pacer makes of
- * those that wait. The rules are in top_token_core.h.
+ * TOP at the switch: tokens and signals as they arrive, as they leave, and what the pacer does with
+ * those that wait. core/top/top_token_core.h has the rules.
  *
- * Example, mode pace, port 2 of 1 Gbit/s: nine tokens of class 3 come at once. Eight go into port
- * 2's queue TOKEN3, the ninth is dropped (token_limit). The pacer sends two at once and one each 13
- * us; those that are still there after 103.8 us are thrown away (token_expired).
+ * Example, mode pace, port 2 of 1 Gbit/s: nine tokens of class 3 arrive at once. Eight go into port
+ * 2's queue TOKEN3; the ninth is dropped (token_limit). The pacer sends two at once and one every
+ * 13 us; those that are still there after 103.8 us are dropped (token_expired).
  *
- * TOP's frames are found by bl_plain(), behind everything that ordered frames go through. BPF side
- * only.
+ * Not here: finding TOP's frames, which bl_plain() does after everything that ordered frames go
+ * through. BPF side only.
  */
 #ifndef BARLINE_SWITCH_TOKEN_H
 #define BARLINE_SWITCH_TOKEN_H
 
+#include "bpf/role.h"
 #include "maps/top_token_maps.h"
 #include "core/queue/classify_core.h"
-#include "bpf/queue_util.h"
 #include "core/top/top_token_core.h"
+#include "bpf/queue_util.h"
 
+/* Returns TOP's configuration, or NULL if TOP is off. */
 static __always_inline const struct bl_token_cfg *bl_token_on(void)
 {
 	__u32 zero = 0;
@@ -26,21 +28,23 @@ static __always_inline const struct bl_token_cfg *bl_token_on(void)
 	return c && c->on ? c : NULL;
 }
 
+/* Returns what TOP knows of port @port. */
 static __always_inline struct bl_token_port *bl_token_port_at(__u32 port)
 {
 	return bpf_map_lookup_elem(&token_ports, &port);
 }
 
+/* Returns this CPU's counters of port @port. */
 static __always_inline struct bl_token_counts *bl_token_counts_at(__u32 port)
 {
 	return bpf_map_lookup_elem(&token_counts, &port);
 }
 
 /*
- * One more of class @cls. The bound where the array is indexed: Linux 6.1 forgets it when the
- * register was on the stack in between.
+ * Counts one token of class @cls. The bound is checked where the array is indexed: Linux 6.1
+ * forgets it if the register was on the stack in between.
  */
-static __always_inline void bl_token_note(__u64 *by_class, __u32 cls)
+static __always_inline void bl_token_count_class(__u64 *by_class, __u32 cls)
 {
 	__u64 c = cls;
 
@@ -52,9 +56,11 @@ static __always_inline void bl_token_note(__u64 *by_class, __u32 cls)
 }
 
 /**
- * bl_token_in - a frame to TOP's port came in on port @in; @l4: offset of its UDP header; @len: its
- * length. Returns the class of the token, BL_TOKEN_SIGNAL, or -(reason) to drop it. Global
- * functions, as the other ones of this program: the verifier looks at each once.
+ * bl_token_in - parses a frame to TOP's UDP port that arrived on port @in. A global function, as
+ * the others here: the verifier checks each once.
+ * @l4: offset of the UDP header
+ * @len: bytes of the frame
+ * Returns the class of the token, BL_TOKEN_SIGNAL, or -(reason) to drop it.
  */
 __attribute__((noinline)) int bl_token_in(struct xdp_md *ctx, __u32 in, __u32 l4, __u32 len)
 {
@@ -76,7 +82,7 @@ __attribute__((noinline)) int bl_token_in(struct xdp_md *ctx, __u32 in, __u32 l4
 	return what;
 }
 
-/* Beyond the budget of input @in? Counted there. */
+/* Returns whether a token or signal is beyond the budget of input @in, and counts it there. */
 static __always_inline int bl_token_flood(__u32 in, int signal, __u32 len, __u64 now)
 {
 	struct bl_token_port *p = bl_token_port_at(in);
@@ -100,8 +106,8 @@ static __always_inline int bl_token_flood(__u32 in, int signal, __u32 len, __u64
 }
 
 /*
- * Mode pace: room in queue @key for one token more? If it is full, those at its head that are too
- * old make room: they are gone already as far as TOP is concerned.
+ * In mode pace, returns whether class @cls of port @port has room for one more token. If its queue
+ * is full, tokens at the head that are too old make room: for TOP they are lost already.
  */
 static __always_inline int bl_token_room(const struct bl_token_cfg *c,
 					 const struct bl_token_port *p, struct bl_token_counts *n,
@@ -113,33 +119,35 @@ static __always_inline int bl_token_room(const struct bl_token_cfg *c,
 	if (!q)
 		return 0;
 	/*
-	 * the length without its lock: as many CPUs as put tokens here at the same moment may each
-	 * put one beyond the limit
+	 * The length is read without the lock: as many CPUs as put tokens here at the same moment
+	 * may each put one beyond the limit.
 	 */
 	if (bl_ring_len(q) < c->frames)
 		return 1;
 	for (i = 0; i < BL_TOKEN_FRAMES; i++) {
 		/*
-		 * The head is looked at without the lock, and taken out only if it is still the
-		 * same entry. If meanwhile it left, its slot was used again, for a token of the
-		 * same length, and that is at the head now, then that one goes: one token.
+		 * The head is read without the lock and taken out only if it is still the same
+		 * entry. If it has left meanwhile, its slot was used again for a token of the same
+		 * length, and that is at the head now, then that token goes: one token.
 		 */
 		entry = BL_READ_ONCE(q->ring[BL_READ_ONCE(q->head) & (BL_RING - 1)]);
 		if (!bl_ring_len(q) ||
-		    !bl_token_expired(c, p, bl_slot_came(BL_RING_SLOT(entry)), now) ||
+		    !bl_token_expired(c, p, bl_slot_arrival_ns(BL_RING_SLOT(entry)), now) ||
 		    !bl_queue_get_if(key, entry))
 			break;
 		bl_slot_free(BL_RING_SLOT(entry));
 		bl_count(port, BL_R_TOKEN_EXPIRED);
-		bl_token_note(n->expired, cls);
+		bl_token_count_class(n->expired, cls);
 	}
 	return bl_ring_len(q) < c->frames;
 }
 
 /**
- * bl_token_out - the token of class @cls, or the signal, of @len bytes that came in on port @in
- * goes to port @out, which is @metered or not. Returns BL_R_TOKEN_PASSED, or the reason to drop it.
- * Inputs are looked at here, too, so that the clock is read once.
+ * bl_token_out - decides about a token or signal of @len bytes from port @in to port @out. The
+ * input's budget is checked here, too, so that the clock is read once.
+ * @cls: class of the token, or BL_TOKEN_SIGNAL
+ * @metered: the output is
+ * Returns BL_R_TOKEN_PASSED, or the reason to drop it.
  */
 __attribute__((noinline)) int bl_token_out(__u32 in, __u32 out, __u32 cls, __u32 len, int metered)
 {
@@ -163,18 +171,19 @@ __attribute__((noinline)) int bl_token_out(__u32 in, __u32 out, __u32 cls, __u32
 		why = bl_token_decide(c, &p->out_q20, p->ns_q20, cls, len, now, &lost);
 		n->lost += lost;
 		if (why == BL_R_TOKEN_PASSED)
-			bl_token_note(n->passed, cls);
+			bl_token_count_class(n->passed, cls);
 	}
 	if (why == BL_R_TOKEN_LIMIT)
-		bl_token_note(n->limit, cls);
+		bl_token_count_class(n->limit, cls);
 	else if (why == BL_R_TOKEN_EXPIRED)
-		bl_token_note(n->expired, cls);
+		bl_token_count_class(n->expired, cls);
 	return why;
 }
 
 /**
- * bl_unsched_room - the class for unscheduled frames is one full frame deep (TOP section 4.4).
- * Without its lock: see bl_token_room().
+ * bl_unsched_room - returns whether the class for unscheduled frames of port @port has room for
+ * @len bytes: it is one full frame deep (TOP section 4.4). Read without the lock: see
+ * bl_token_room().
  */
 static __always_inline int bl_unsched_room(__u32 port, __u32 len)
 {
@@ -187,8 +196,8 @@ static __always_inline int bl_unsched_room(__u32 port, __u32 len)
 /* ---- the pacer ---- */
 
 /**
- * bl_token_pick - which class port @port sends next, of those in @bits; BL_CL_COUNT: nothing
- * before *@again.
+ * bl_token_pick - returns the class that port @port sends next, of those in @bits; BL_CL_COUNT:
+ * none may go yet.
  */
 __attribute__((noinline)) int bl_token_pick(__u32 port, __u32 bits)
 {
@@ -201,8 +210,8 @@ __attribute__((noinline)) int bl_token_pick(__u32 port, __u32 bits)
 }
 
 /**
- * bl_token_stale - the token of class @cls in @slot, taken out of port @port's queue, is too old:
- * counted.
+ * bl_token_stale - returns whether the token of class @cls in @slot, taken out of port @port's
+ * queue, is too old, and counts it if so.
  */
 __attribute__((noinline)) int bl_token_stale(__u32 port, __u32 cls, __u32 slot, __u64 now)
 {
@@ -212,14 +221,14 @@ __attribute__((noinline)) int bl_token_stale(__u32 port, __u32 cls, __u32 slot, 
 
 	cls -= BL_CL_TOKEN0;
 	if (!c || !p || !n || c->mode != BL_TOKEN_PACE || cls >= BL_TOP_CLASSES ||
-	    !bl_token_expired(c, p, bl_slot_came(slot), now))
+	    !bl_token_expired(c, p, bl_slot_arrival_ns(slot), now))
 		return 0;
-	bl_token_note(n->expired, cls);
+	bl_token_count_class(n->expired, cls);
 	return 1;
 }
 
-/* A frame of class @cls was sent. */
-static __always_inline void bl_token_went(__u32 port, __u32 cls, __u32 len, __u64 now)
+/* Notes that a frame of class @cls was sent. */
+static __always_inline void bl_token_note_sent(__u32 port, __u32 cls, __u32 len, __u64 now)
 {
 	const struct bl_token_cfg *c = bl_token_on();
 	struct bl_token_port *p = bl_token_port_at(port);
@@ -228,11 +237,15 @@ static __always_inline void bl_token_went(__u32 port, __u32 cls, __u32 len, __u6
 	if (!c || !p || !n || c->mode != BL_TOKEN_PACE)
 		return;
 	bl_token_sent(p, cls, len, now);
-	bl_token_note(n->passed, cls - BL_CL_TOKEN0);
+	bl_token_count_class(n->passed, cls - BL_CL_TOKEN0);
 }
 
-/* When to look at this port again: bl_port_again(), but tokens alone wait for the group's rate. */
-static __always_inline __u64 bl_token_scan(__u32 port, const __u64 *busy, __u64 free, __u64 now)
+/*
+ * Returns when to look at this port again: as bl_port_again(), but if only tokens wait, when their
+ * group's rate allows the next one.
+ */
+static __always_inline __u64 bl_token_next_scan(__u32 port, const __u64 *busy, __u64 free,
+						__u64 now)
 {
 	const struct bl_token_cfg *c = bl_token_on();
 	const struct bl_token_port *p = bl_token_port_at(port);

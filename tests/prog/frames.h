@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Frames for the program tests. A frame is built whole from a description, checksums computed over
- * all bytes; what a program should have made of it is the same description with a few fields
- * changed, built again. So every comparison is of all bytes, and what the programs keep right step
- * by step (IP checksum, UDP checksum) is compared with what a full computation gives.
+ * Frames for the program tests. A frame is built whole from a description, with checksums computed
+ * over all bytes. What a program should have made of it is the same description with a few fields
+ * changed, built again. So every comparison covers all bytes, and the checksums (IP, UDP) that the
+ * programs update step by step are compared with fully computed ones.
  */
 #ifndef BARLINE_TEST_FRAMES_H
 #define BARLINE_TEST_FRAMES_H
@@ -16,38 +16,37 @@
 #define MAYBE_UNUSED __attribute__((unused))
 #define FRAME_MAX    4096
 
+/** struct frame - the bytes of a frame. */
 struct frame {
 	__u8 p[FRAME_MAX];
-	__u32 n;
+	__u32 n; /* bytes in use */
 };
 
 /**
- * struct desc - one barline frame in words. Times are 64-bit; the wire gets their low 48 bits.
- * @tags: VLAN tags, 0 to 2. @ad: the only tag is a service tag (802.1ad), as the outer of two
- * always is. @csum: fill the UDP checksum in. @op_byte, @flag_byte: if not 0, instead of what @op,
- * @lane and @lanes give.
- * @body: bytes after the header, in data frames. @tai, @port, @node, @relay: of a beacon.
+ * struct desc - one barline frame, field by field. Times have 64 bits here; the wire gets their low
+ * 48 bits.
  */
 struct desc {
-	__u8 dst[6], src[6];
-	__u8 tags;
+	__u8 dst[6], src[6]; /* Ethernet addresses */
+	__u8 tags;           /* VLAN tags, 0 to 2 */
+	/* the only tag is 802.1ad, as the outer of two always is; IPv6; fill the UDP checksum in */
 	bool ad, v6, csum;
 	__u8 ttl, tos;
 	__u16 ip_id;
-	__u8 saddr[16], daddr[16];
+	__u8 saddr[16], daddr[16]; /* IPv6 or IPv4-mapped */
 	__u16 sport, dport;
-	__u64 ts, b, c;
+	__u64 ts, b, c; /* bus time, ns */
 	__u32 psn;
 	__u8 op, lane, lanes;
-	__u8 op_byte, flag_byte;
-	__u32 body;
-	__s16 tai;
+	__u8 op_byte, flag_byte; /* if not 0, instead of what op, lane and lanes give */
+	__u32 body;              /* bytes behind the header, not in beacons */
+	__s16 tai;               /* of a beacon, as the fields below: TAI offset, s */
 	__u16 port;
 	__u32 node;
 	struct bl_pair relay[BL_SETS_MAX];
 };
 
-/* Hosts of the tests: host h has this address on port h's link. */
+/* Host @h of the tests has this Ethernet address, on port @h's link. */
 static inline void host_mac(__u8 *mac, __u32 h)
 {
 	const __u8 m[6] = { 0x02, 0, 0, 0, (__u8)(h >> 8), (__u8)h };
@@ -55,7 +54,7 @@ static inline void host_mac(__u8 *mac, __u32 h)
 	memcpy(mac, m, 6);
 }
 
-/* 10.0.h.2 (IPv4-mapped) or fd00:0:0:h::2 */
+/* Address of host @h: 10.0.h.2 (IPv4-mapped), or fd00:0:0:h::2. */
 static inline void host_addr(__u8 *a, bool v6, __u32 h)
 {
 	memset(a, 0, 16);
@@ -71,6 +70,7 @@ static inline void host_addr(__u8 *a, bool v6, __u32 h)
 	}
 }
 
+/* A DATA frame over IPv4 from host @from to host @to with timestamp @ts and barriers @b. */
 MAYBE_UNUSED static struct desc data_frame(__u32 from, __u32 to, __u64 ts, __u64 b)
 {
 	struct desc d = { .ttl = 64,
@@ -93,6 +93,7 @@ MAYBE_UNUSED static struct desc data_frame(__u32 from, __u32 to, __u64 ts, __u64
 	return d;
 }
 
+/* The same over IPv6. */
 MAYBE_UNUSED static struct desc data_frame6(__u32 from, __u32 to, __u64 ts, __u64 b)
 {
 	struct desc d = data_frame(from, to, ts, b);
@@ -103,6 +104,7 @@ MAYBE_UNUSED static struct desc data_frame6(__u32 from, __u32 to, __u64 ts, __u6
 	return d;
 }
 
+/* A beacon of host @from with barriers @b. */
 MAYBE_UNUSED static struct desc beacon_frame(__u32 from, __u64 b)
 {
 	struct desc d = { .dst = BL_BEACON_MAC,
@@ -118,6 +120,7 @@ MAYBE_UNUSED static struct desc beacon_frame(__u32 from, __u64 b)
 	return d;
 }
 
+/* The put functions append to the frame, in network byte order. */
 static inline void put(struct frame *f, const void *p, __u32 n)
 {
 	memcpy(f->p + f->n, p, n);
@@ -147,6 +150,7 @@ static inline void put48(struct frame *f, __u64 v)
 	put32(f, (__u32)v);
 }
 
+/* Adds @n bytes to a ones' complement sum. */
 static inline __u32 sum16(__u32 acc, const __u8 *p, __u32 n)
 {
 	__u32 i;
@@ -156,6 +160,7 @@ static inline __u32 sum16(__u32 acc, const __u8 *p, __u32 n)
 	return acc;
 }
 
+/* Folds the sum into a checksum. */
 static inline __u16 fold(__u32 acc)
 {
 	while (acc >> 16)
@@ -163,6 +168,7 @@ static inline __u16 fold(__u32 acc)
 	return (__u16)~acc;
 }
 
+/* Appends the IP header of a packet with @l4_len bytes behind it. */
 static inline void put_ip(struct frame *f, const struct desc *d, __u32 l4_len)
 {
 	__u32 at = f->n;
@@ -192,6 +198,7 @@ static inline void put_ip(struct frame *f, const struct desc *d, __u32 l4_len)
 	f->p[at + 11] = (__u8)sum;
 }
 
+/* Builds the frame that @d describes. */
 MAYBE_UNUSED static void build(struct frame *f, const struct desc *d)
 {
 	bool link = d->op == BL_OP_BEACON;
@@ -248,11 +255,13 @@ MAYBE_UNUSED static void build(struct frame *f, const struct desc *d)
 	}
 }
 
+/* Offset of the IP header. */
 static inline __u32 ip_off(const struct desc *d)
 {
 	return 14 + 4u * d->tags;
 }
 
+/* Offset of struct bl_hdr. */
 static inline __u32 hdr_off(const struct desc *d)
 {
 	return d->op == BL_OP_BEACON ? 14 + 4u * d->tags : ip_off(d) + (d->v6 ? 40 : 20) + 8;

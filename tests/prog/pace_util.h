@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Queues and slots for the program tests of both roles: included behind host_util.h or
+ * Queues and slots for the program tests of both roles. Included behind host_util.h or
  * switch_util.h, whose skeleton sk has these maps.
  *
- * balanced() is the property that holds after every step: each slot is free or in exactly one
- * queue, or one of pace_elsewhere.
+ * balanced() checks the property that holds after every step: each slot is free, or in exactly one
+ * queue, or one of those in pace_elsewhere. Example: with 8 slots, 5 free, 2 in queue 3 and
+ * pace_elsewhere = 1, it returns 2.
  */
 #ifndef BARLINE_TEST_PACE_UTIL_H
 #define BARLINE_TEST_PACE_UTIL_H
@@ -18,8 +19,8 @@
 #include "core/queue/queue_core.h"
 #include "maps/hold_abi.h"
 
-static __u32 pace_slots; /* in use */
-/* of those, neither free nor in a queue: a test knows where */
+static __u32 pace_slots; /* slots in use */
+/* Slots that are neither free nor in a queue, because the test has them elsewhere. */
 static __u32 pace_elsewhere;
 static const struct bpf_map *pace_due; /* hold_due or port_due */
 
@@ -52,6 +53,7 @@ static struct bl_queue queue_get(__u32 key)
 	return q;
 }
 
+/* Sets the limits of queue @key. */
 MAYBE_UNUSED static void queue_limit(__u32 key, __u32 frames, __u32 bytes, __u32 mark)
 {
 	struct bl_queue q = queue_get(key);
@@ -62,6 +64,7 @@ MAYBE_UNUSED static void queue_limit(__u32 key, __u32 frames, __u32 bytes, __u32
 	map_put(sk->maps.queues, key, &q);
 }
 
+/* Makes @slots slots free and the first @queues queues empty, with nothing due in @due. */
 static void pace_setup(const struct bpf_map *due, __u32 slots, __u32 queues)
 {
 	static const struct bl_queue_hist no_hist;
@@ -90,7 +93,10 @@ static void pace_setup(const struct bpf_map *due, __u32 slots, __u32 queues)
 	due_put(&d);
 }
 
-/* Each slot free or in one of the first @queues queues, once. Returns how many are in queues. */
+/*
+ * Fails unless each slot is free or in one of the first @queues queues, once. Returns how many are
+ * in queues.
+ */
 MAYBE_UNUSED static __u32 balanced(__u32 queues)
 {
 	static __u8 seen[BL_SLOTS];
@@ -124,6 +130,7 @@ MAYBE_UNUSED static __u32 balanced(__u32 queues)
 	return in;
 }
 
+/* Returns the number of samples in a histogram. */
 MAYBE_UNUSED static __u64 hist_sum(const struct bl_hist *h)
 {
 	__u64 sum = 0;
@@ -134,7 +141,7 @@ MAYBE_UNUSED static __u64 hist_sum(const struct bl_hist *h)
 	return sum;
 }
 
-/* One turn of the pacer, not live: what it would have sent is in @out. Returns the verdict. */
+/* Runs one turn of the pacer, not live: @out is what it would have sent. Returns the verdict. */
 MAYBE_UNUSED static int turn(const struct bpf_program *prog, struct frame *out)
 {
 	struct frame in = { .n = BL_PACE_FRAME };
@@ -143,7 +150,7 @@ MAYBE_UNUSED static int turn(const struct bpf_program *prog, struct frame *out)
 	return run_xdp(prog, net.ifindex[0], &in, out);
 }
 
-/* @n turns, live: what is sent leaves on the devices of the map. */
+/* Runs @n turns, live: what is sent leaves by the devices of the map. */
 MAYBE_UNUSED static void live_turns(int prog_fd, __u32 n)
 {
 	__u8 in[BL_PACE_FRAME] = { 0 };
@@ -157,7 +164,7 @@ MAYBE_UNUSED static void live_turns(int prog_fd, __u32 n)
 		fail_msg("cannot run the pacer: %s", strerror(-rc));
 }
 
-/* Was the bell rung since the last call? */
+/* Returns whether the bell was rung since the last call. */
 MAYBE_UNUSED static bool rung(void)
 {
 	static int bell_fd = -1;
@@ -171,7 +178,7 @@ MAYBE_UNUSED static bool rung(void)
 	return epoll_wait(bell_fd, &ev, 1, 20) == 1;
 }
 
-/* A frame that is nobody's: @n bytes of Ethernet to host @to, all different. */
+/* Makes a frame of no known protocol: @n bytes of Ethernet to host @to, all different. */
 MAYBE_UNUSED static void raw_frame(struct frame *f, __u32 from, __u32 to, __u32 n, __u32 seed)
 {
 	__u32 i;
@@ -185,6 +192,7 @@ MAYBE_UNUSED static void raw_frame(struct frame *f, __u32 from, __u32 to, __u32 
 	f->n = n;
 }
 
+/* Returns a socket that receives all frames of an interface. */
 MAYBE_UNUSED static int wire_sock(__u32 ifindex)
 {
 	struct sockaddr_ll a = { .sll_family = AF_PACKET,
@@ -197,7 +205,7 @@ MAYBE_UNUSED static int wire_sock(__u32 ifindex)
 	return fd;
 }
 
-/* UDP that is not barline's. */
+/* A UDP frame that is not barline's. */
 MAYBE_UNUSED static struct desc plain_frame(__u32 from, __u32 to, bool v6)
 {
 	struct desc d = v6 ? data_frame6(from, to, T0, T0) : data_frame(from, to, T0, T0);

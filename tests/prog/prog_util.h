@@ -4,7 +4,10 @@
  * stands still where the test puts it, running a program once, and counters that must have moved by
  * exactly what a test names.
  *
- * Nothing outlives the process: the namespace is its own, maps and programs are not pinned.
+ * Example: run_xdp() runs bl_switch_xdp on a frame from port 0, and counts_moved(counts, before, 1,
+ * WANT({ 0, BL_R_BEACON })) fails unless exactly that counter rose by 1.
+ *
+ * Nothing outlives the process: the namespace is private, and maps and programs are not pinned.
  */
 #ifndef BARLINE_TEST_PROG_UTIL_H
 #define BARLINE_TEST_PROG_UTIL_H
@@ -33,14 +36,35 @@
 
 #define NPORTS 4 /* veth ports v0 to v3 with peers p0 to p3 */
 #define BOUND  50000ULL
-/* where most tests begin; 6000 wraps of 48 bits: about now */
+/* Bus time at which most tests begin: 6000 wraps of 48 bits, about now. */
 #define T0 ((6000ULL << BL_TS_BITS) + 0x123456789abcULL)
 
 /*
- * ---- which program can return which reason: the one list; each test binary must have seen all of
- * its program's ----
+ * ---- which program can return which reason ----
+ *
+ * This is the only list. Each test binary must have seen all reasons of its program.
  */
 
+/*
+ * Bits of returned_by[], by what is tested:
+ *
+ *   BY_SWITCH, BY_REGS, BY_L3      bl_switch_xdp: table and parser, registers over time, routes
+ *   BY_DEVMAP                      bl_switch_devmap
+ *   BY_HOST, BY_EGRESS, BY_LOCAL   bl_host_xdp, bl_host_egress, bl_host_local
+ *   BY_HOLD, BY_HPACE              bl_hold_xdp, bl_host_pace
+ *   BY_PORT                        a switch's programs with metered ports, and bl_port_pace
+ *   BY_RSV                         a switch's programs where reservations are made
+ *   BY_PL2                         a host's programs where it reserves
+ *   BY_BEAT                        bl_host_pace where it carries the beacons, and bl_host_lift
+ *   BY_TOKEN                       a switch's programs where tokens are limited
+ *   BY_TOP, BY_TOP_RX, BY_TOP_LOSS a host's under policy top: sending, receiving, and losses
+ *   BY_COMMIT, BY_RECALL, BY_LEFT  a host's and reliable messages: with RECALLs, and for endpoints
+ *                                  that left in order
+ *   BY_FENCE                       bl_fence
+ *   BY_BARRED                      a switch's where inputs are barred
+ *   BY_GUARD                       bl_switch_egress
+ *   BY_NUMBERS                     a host's numbers of destinations that are freed
+ */
 enum {
 	BY_SWITCH = 1,
 	BY_REGS = 2,
@@ -60,29 +84,20 @@ enum {
 	BY_TOP_RX = 32768,
 	BY_TOP_LOSS = 65536,
 	BY_COMMIT = 131072,
-	BY_ORDER = 262144,
+	BY_FENCE = 262144,
 	BY_BARRED = 524288,
 	BY_GUARD = 1048576,
 	BY_RECALL = 2097152,
 	BY_LEFT = 4194304,
 	BY_NUMBERS = 8388608
 };
-/* one program in three binaries: table and parse, registers over time, routes */
-#define BY_SW (BY_SWITCH | BY_REGS | BY_L3)
-#define BY_TC (BY_EGRESS | BY_LOCAL)
-/*
- * BY_HOLD: bl_hold_xdp; BY_HPACE: bl_host_pace; BY_PORT: switch programs where ports are metered,
- * and bl_port_pace; BY_RSV: switch programs where reservations are made; BY_PL2: the host's where
- * it makes them; BY_BEAT: bl_host_pace where it carries the beacons, and bl_host_lift; BY_TOKEN:
- * the switch's where tokens are limited; BY_TOP, BY_TOP_RX, BY_TOP_LOSS: a host's under policy top,
- * where it sends, where it receives, and what gets lost; BY_COMMIT: the host's programs and
- * reliable messages; BY_RECALL: the same, and RECALLs; BY_LEFT: the same, for who left in order;
- * BY_ORDER: bl_fence; BY_BARRED: the switch's where inputs are barred
- */
+/* One program in three binaries: table and parser, registers over time, routes. */
+#define BY_SW    (BY_SWITCH | BY_REGS | BY_L3)
+#define BY_TC    (BY_EGRESS | BY_LOCAL)
 #define BY_PARSE (BY_SWITCH | BY_HOST | BY_TC)
 
 MAYBE_UNUSED static const __u32 returned_by[BL_R_COUNT] = {
-	[BL_R_NONE] = 0, /* a fault by definition */
+	[BL_R_NONE] = 0, /* a defect by definition */
 	[BL_R_NOT_OURS] = BY_PARSE | BY_HOLD | BY_PORT | BY_L3,
 	[BL_R_FORWARDED] = BY_SW,
 	[BL_R_BEACON] = BY_SWITCH | BY_REGS | BY_HOST,
@@ -110,7 +125,7 @@ MAYBE_UNUSED static const __u32 returned_by[BL_R_COUNT] = {
 	[BL_R_CLOCK_VOID] = BY_PARSE,
 	[BL_R_UNKNOWN_PORT] = BY_SWITCH | BY_L3 | BY_DEVMAP,
 	[BL_R_NO_ROUTE] = BY_SWITCH | BY_L3,
-	/* bl_host_xdp: its linear buffer cannot hold such a body while pages are 4 KiB */
+	/* Not bl_host_xdp: its linear buffer cannot hold such a body while pages have 4 KiB. */
 	[BL_R_TOO_BIG] = BY_SWITCH | BY_L3 | BY_LOCAL,
 	[BL_R_NO_ENDPOINT] = BY_HOST | BY_LOCAL,
 	[BL_R_RING_FULL] = BY_HOST | BY_LOCAL,
@@ -188,7 +203,7 @@ MAYBE_UNUSED static const __u32 returned_by[BL_R_COUNT] = {
 	[BL_R_SENT_ACK] = BY_COMMIT | BY_RECALL,
 	[BL_R_PREP_LATE] = BY_COMMIT,
 	[BL_R_NOT_IN] = BY_BARRED,
-	[BL_R_EPOCH_OLD] = BY_ORDER,
+	[BL_R_EPOCH_OLD] = BY_FENCE,
 	[BL_R_BY_CONTROLLER] = BY_COMMIT | BY_RECALL,
 	[BL_R_BYPASSED] = BY_GUARD,
 	[BL_R_HOME_FULL] = BY_REGS,
@@ -205,7 +220,10 @@ static const __u8 reason_kind[BL_R_COUNT] = { BL_REASONS(REASON_KIND) };
 static bool reason_seen[BL_R_COUNT];
 static const char *doing = ""; /* what failure messages name */
 
-/* This binary has seen all that @must names, and nothing beyond @may. */
+/*
+ * Fails unless this binary has seen all reasons of the programs in @must, and none that no program
+ * in @may returns.
+ */
 MAYBE_UNUSED static void all_reasons_seen(__u32 must, __u32 may)
 {
 	__u32 r;
@@ -221,15 +239,17 @@ MAYBE_UNUSED static void all_reasons_seen(__u32 must, __u32 may)
 
 /* ---- the namespace ---- */
 
+/** struct net - the namespace of this process. */
 struct net {
 	__u32 ifindex[NPORTS]; /* v0 to v3 */
-	__u32 peer[NPORTS];
-	int cpu;
-	struct bl_pass *pass;
+	__u32 peer[NPORTS];    /* p0 to p3 */
+	int cpu;               /* the CPU that the process is pinned to */
+	struct bl_pass *pass;  /* the program on all veth ends */
 };
 
 static struct net net;
 
+/* Runs a shell command; fails the test if the command fails. */
 MAYBE_UNUSED static void sh(const char *fmt, ...)
 {
 	char cmd[512];
@@ -242,6 +262,7 @@ MAYBE_UNUSED static void sh(const char *fmt, ...)
 		fail_msg("this command failed: %s", cmd);
 }
 
+/* Writes @value to the sysctl at @path. */
 MAYBE_UNUSED static void set_sysctl(const char *path, const char *value)
 {
 	int fd = open(path, O_WRONLY | O_CLOEXEC);
@@ -252,8 +273,8 @@ MAYBE_UNUSED static void set_sysctl(const char *path, const char *value)
 }
 
 /*
- * A veth registers its receive queues with XDP only while it carries an XDP program, and test_run
- * wants one of those: bl_pass on both ends.
+ * Attaches bl_pass to interface @name and returns its index. A veth registers its receive queues
+ * with XDP only while it carries an XDP program, and test_run needs one of those queues.
  */
 static __u32 pass_on(const char *name)
 {
@@ -266,7 +287,10 @@ static __u32 pass_on(const char *name)
 	return ifindex;
 }
 
-/* @ipv6: leave IPv6 on; off, the links carry nothing but what a test sends. */
+/*
+ * Makes the namespace and the ports, and pins the process to its CPU. @ipv6: leave IPv6 on; without
+ * it the links carry nothing but what a test sends.
+ */
 MAYBE_UNUSED static void net_setup(bool ipv6)
 {
 	cpu_set_t one;
@@ -298,7 +322,7 @@ MAYBE_UNUSED static void net_setup(bool ipv6)
 	}
 }
 
-/* group setup of most programs */
+/* Group setup of most binaries. */
 MAYBE_UNUSED static int net_up(void **state)
 {
 	(void)state;
@@ -308,6 +332,7 @@ MAYBE_UNUSED static int net_up(void **state)
 
 /* ---- maps ---- */
 
+/* Writes entry @key of @map, or fails the test. */
 MAYBE_UNUSED static void map_put(const struct bpf_map *map, __u32 key, const void *value)
 {
 	if (bpf_map_update_elem(bpf_map__fd(map), &key, value, BPF_ANY))
@@ -315,6 +340,7 @@ MAYBE_UNUSED static void map_put(const struct bpf_map *map, __u32 key, const voi
 			 strerror(errno));
 }
 
+/* Reads entry @key of @map, or fails the test. */
 MAYBE_UNUSED static void map_get(const struct bpf_map *map, __u32 key, void *value)
 {
 	if (bpf_map_lookup_elem(bpf_map__fd(map), &key, value))
@@ -322,6 +348,7 @@ MAYBE_UNUSED static void map_get(const struct bpf_map *map, __u32 key, void *val
 			 strerror(errno));
 }
 
+/* Returns CLOCK_MONOTONIC, ns. */
 static inline __u64 mono_now(void)
 {
 	struct timespec t;
@@ -331,14 +358,15 @@ static inline __u64 mono_now(void)
 }
 
 /*
- * Bus time stands still at @bus: a slope of 0 (rate -1 in units of 2^-30) is exact in bl_seg_at()
- * for the first 2^33 ns (8.6 s) after the piece's start, which is now, and a test runs its frame at
- * once.
+ * Bus time that clock_at() has set, ns. It stands still: a slope of 0 (rate -1 in units of 2^-30)
+ * is exact in bl_seg_at() for the first 2^33 ns (8.6 s) after the start of the piece, which is now,
+ * and a test runs its frame at once.
  */
 static __u64 bus_now;
 
-static const struct bpf_map *clock_map; /* that stands still */
+static const struct bpf_map *clock_map; /* the clock record that stands still; NULL: none */
 
+/* Makes bus time stand still at @bus, ns. */
 MAYBE_UNUSED static void clock_at(const struct bpf_map *clock, __u64 bus)
 {
 	struct bl_clock_seg s = { .mono_ns = mono_now(), .bus_ns = bus, .rate = -(1 << 30) };
@@ -356,8 +384,8 @@ MAYBE_UNUSED static void clock_at(const struct bpf_map *clock, __u64 bus)
 #define CLOCK_STANDS_NS 4000000000ULL
 
 /*
- * The arithmetic of a piece that stands still holds for 2^33 ns only, and a slow machine takes
- * longer for a case. To be called before a program is run.
+ * Moves the start of the piece that stands still to now, because it holds for 2^33 ns only and a
+ * case can take longer on a slow machine. Called before a program is run.
  */
 MAYBE_UNUSED static void clock_stands(void)
 {
@@ -373,6 +401,7 @@ MAYBE_UNUSED static void clock_stands(void)
 	map_put(clock_map, 0, &c);
 }
 
+/* Makes the clock record void from now on. */
 MAYBE_UNUSED static void clock_void(const struct bpf_map *clock)
 {
 	struct bl_clock c;
@@ -386,15 +415,17 @@ MAYBE_UNUSED static void clock_void(const struct bpf_map *clock)
 
 #define COUNT_KEYS_MAX BL_SW_COUNTS
 
+/** struct counted - a counter that must have moved. */
 struct counted {
-	__u32 key;
+	__u32 key; /* port of a switch, or BL_HC_* */
 	enum bl_reason reason;
-	__u64 n;
+	__u64 n; /* by how much; 0: by 1 */
 };
 #define WANT(...)                                \
 	(const struct counted[]){ __VA_ARGS__ }, \
 		sizeof((const struct counted[]){ __VA_ARGS__ }) / sizeof(struct counted)
 
+/* Reads all counters, summed over the CPUs. */
 MAYBE_UNUSED static void counts_take(const struct bpf_map *map, struct bl_counts *sum)
 {
 	assert_int_equal(
@@ -402,8 +433,8 @@ MAYBE_UNUSED static void counts_take(const struct bpf_map *map, struct bl_counts
 }
 
 /*
- * Since @before, the counters moved by exactly @want; a frame ends for exactly one OK or DROP
- * reason. @before becomes what is there now.
+ * Fails unless the counters have moved by exactly @want since @before, where each of the @frames
+ * frames ends for exactly one OK or DROP reason. Then updates @before.
  */
 MAYBE_UNUSED static void counts_moved(const struct bpf_map *map, struct bl_counts *before,
 				      __u64 frames, const struct counted *want, size_t n)
@@ -433,6 +464,10 @@ MAYBE_UNUSED static void counts_moved(const struct bpf_map *map, struct bl_count
 
 /* ---- running ---- */
 
+/*
+ * Runs an XDP program once on frame @in from @ifindex. Returns the verdict; @out is what became of
+ * the frame.
+ */
 MAYBE_UNUSED static int run_xdp(const struct bpf_program *prog, __u32 ifindex,
 				const struct frame *in, struct frame *out)
 {
@@ -451,6 +486,7 @@ MAYBE_UNUSED static int run_xdp(const struct bpf_program *prog, __u32 ifindex,
 	return (int)o.retval;
 }
 
+/* Fails unless both frames have the same bytes. */
 MAYBE_UNUSED static void same_frame(const struct frame *got, const struct frame *want)
 {
 	__u32 i;
@@ -464,10 +500,11 @@ MAYBE_UNUSED static void same_frame(const struct frame *got, const struct frame 
 
 /* ---- frames that every parser must treat alike: tables for the parse tests of all hooks ---- */
 
+/** struct odd - a frame that is not barline's, or not a correct one. */
 struct odd {
-	const char *what;
-	enum bl_reason why;
-	/* @d: a good frame to start from; builds @f */
+	const char *what;   /* for failure messages */
+	enum bl_reason why; /* the reason that the frame must end for */
+	/* Builds @f; @d is a good frame to start from. */
 	void (*make)(struct frame *f, struct desc *d);
 };
 
@@ -517,7 +554,7 @@ ODD(beacon_cut, build(f, d); f->n--;)
 /* clang-format off */
 #define ODD_ROW(fn, why) { #fn, why, odd_##fn }
 /* clang-format on */
-/* start from a UDP frame of either family */
+/* These start from a UDP frame of either family. */
 MAYBE_UNUSED static const struct odd odd_udp[] = {
 	ODD_ROW(arp, BL_R_NOT_OURS),
 	ODD_ROW(tcp, BL_R_NOT_OURS),
@@ -567,16 +604,18 @@ static inline void each_odd_of(const struct odd *rows, size_t n, const struct de
 		struct frame f;
 
 		rows[i].make(&f, &d);
+		/* Some kernels refuse to run a program on a frame below Ethernet's minimum. */
 		if (f.n < 60)
-			continue; /* some kernels refuse to run a program on a frame below
-				     Ethernet's least */
+			continue;
 		doing = rows[i].what;
 		check(&f, rows[i].why, arg);
 		doing = "";
 	}
 }
 
-/* Every odd frame, from good ones of both families, with and without a tag. */
+/*
+ * Passes every odd frame to @check, made from good frames of both families, with and without a tag.
+ */
 MAYBE_UNUSED static void each_odd(__u64 bus, odd_check check, void *arg)
 {
 	__u8 tags;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What tests of two-phase commit in the host's programs share: windows, PREPs, and the ACKs that
- * they have to become.
+ * What the tests of two-phase commit in the host's programs share: windows, PREPs, and the ACKs
+ * that they have to become.
  */
 #ifndef BARLINE_TESTS_COMMIT_UTIL_H
 #define BARLINE_TESTS_COMMIT_UTIL_H
@@ -13,8 +13,8 @@
 MAYBE_UNUSED static struct bl_rwin win;
 
 /*
- * Window of endpoint slot @ep: from @head to @tail, all of them open, with timestamps @ts, @ts +
- * 10, ...; host 0's endpoint 7 is the receiver.
+ * Writes the window of endpoint slot @ep: slots @head to @tail, all open, with timestamps @ts, @ts
+ * + 10 and so on. The receiver is endpoint 7 of host 0.
  */
 MAYBE_UNUSED static void put_window(__u32 ep, __u32 head, __u32 tail, __u64 ts, bool v6)
 {
@@ -38,6 +38,7 @@ MAYBE_UNUSED static void put_window(__u32 ep, __u32 head, __u32 tail, __u64 ts, 
 	map_put(sk->maps.inflight, ep, &line);
 }
 
+/* Returns head and tail of the window of endpoint slot @ep. */
 MAYBE_UNUSED static __u64 state_of(__u32 ep)
 {
 	struct bl_inflight line;
@@ -46,11 +47,13 @@ MAYBE_UNUSED static __u64 state_of(__u32 ep)
 	return line.state;
 }
 
+/* Returns such a word of head and tail. */
 MAYBE_UNUSED static __u64 word(__u32 head, __u32 tail)
 {
 	return (__u64)tail << 32 | head;
 }
 
+/* Runs an XDP program on @in: it must end with @verdict and as @want. */
 MAYBE_UNUSED static void run_prog(const struct bpf_program *prog, const struct frame *in,
 				  int verdict, const struct frame *want)
 {
@@ -67,6 +70,7 @@ MAYBE_UNUSED static void run_on(const struct frame *in, int verdict, const struc
 	run_prog(sk->progs.bl_host_xdp, in, verdict, want);
 }
 
+/* Runs a tc program once on @in, with @mark. Returns the verdict. */
 MAYBE_UNUSED static int run_tc(const struct bpf_program *prog, const struct frame *in,
 			       struct frame *out, __u32 mark)
 {
@@ -82,6 +86,7 @@ MAYBE_UNUSED static int run_tc(const struct bpf_program *prog, const struct fram
 	return (int)o.retval;
 }
 
+/* Lets a beacon with barrier @b arrive, and counts it as seen. */
 MAYBE_UNUSED static void feed(__u64 b)
 {
 	struct desc d = beacon_frame(0, b);
@@ -93,8 +98,8 @@ MAYBE_UNUSED static void feed(__u64 b)
 }
 
 /*
- * What the host at 1 makes of the PREP or RECALL @d: its head turned round, B and C old, and so
- * much of the rest that a beacon has room.
+ * What host 1 makes of the PREP or RECALL @d: addresses and ports exchanged, B and C old, and cut
+ * off behind the @body bytes that the answer needs, but not below the length of a beacon.
  */
 MAYBE_UNUSED static void answer_of(const struct desc *d, __u8 op, __u32 body, struct frame *want)
 {
@@ -124,11 +129,13 @@ MAYBE_UNUSED static void answer_of(const struct desc *d, __u8 op, __u32 body, st
 	}
 }
 
+/* The ACK that the PREP @d becomes. */
 MAYBE_UNUSED static void ack_of(const struct desc *d, struct frame *want)
 {
 	answer_of(d, BL_OP_ACK, BL_ACK_BODY, want);
 }
 
+/* A PREP from host 0 to host 1. */
 MAYBE_UNUSED static struct desc prep(bool v6, __u64 ts)
 {
 	struct desc d = v6 ? data_frame6(0, 1, ts, T0 - 1000) : data_frame(0, 1, ts, T0 - 1000);
@@ -138,6 +145,9 @@ MAYBE_UNUSED static struct desc prep(bool v6, __u64 ts)
 	return d;
 }
 
+/*
+ * Runs bl_host_relayed on @d: it must end with @verdict, as @want (NULL: unchanged) and for @why.
+ */
 MAYBE_UNUSED static void relay(const struct desc *d, int verdict, const struct frame *want,
 			       enum bl_reason why)
 {
@@ -153,8 +163,7 @@ MAYBE_UNUSED static void relay(const struct desc *d, int verdict, const struct f
 }
 
 /*
- * A PREP of endpoint 9 of this host to endpoint 10 of it; it is the first of two in the sender's
- * window.
+ * A PREP of endpoint 9 of this host for its endpoint 10, the first of two in the sender's window.
  */
 MAYBE_UNUSED static struct desc local_prep(void)
 {

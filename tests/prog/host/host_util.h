@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A host for the program tests: endpoints 9 (slot 0, any address), 10 (slot 1, 10.0.1.2) and 11
- * (slot 2, fd00:0:0:1::2), each with a ring of its own; port 12 has an entry that is not active, 13
- * one without a ring. The host is "1" of frames.h, its neighbours are "0" and "2".
+ * (slot 2, fd00:0:0:1::2), each with a ring of its own. Port 12 has an entry that is not active,
+ * port 13 one without a ring. The host is host 1 of frames.h; its neighbours are hosts 0 and 2.
  */
 #ifndef BARLINE_TEST_HOST_UTIL_H
 #define BARLINE_TEST_HOST_UTIL_H
@@ -18,8 +18,8 @@
 #define NODE_ID     0x5a5a5a5au
 #define BEACON_MARK 0x42a7
 #define NEPS        3
-#define NO_RING     40 /* a slot whose ring was never made */
-/* what the bytes of a body of frames.h mean in a PREP: i * 7 + 1 */
+#define NO_RING     40 /* a slot without a ring */
+/* What the bytes of a body of frames.h (i * 7 + 1) mean in a PREP. */
 #define BODY_INCARNATION 0x0108
 #define BODY_SLOT        0x1d242b32u
 #define BODY_LIFE        0x3940
@@ -29,10 +29,10 @@ static struct bl_counts counted[COUNT_KEYS_MAX];
 static struct bl_host_cfg cfg;
 static int ring[NEPS];
 static struct ring_buffer *reader[NEPS];
-/* edge-triggered: an event means that somebody was woken, not that there is data */
+/* Edge-triggered: an event means that the program woke a reader, not that there is data. */
 static int epoll_fd[NEPS];
 
-/* All that a frame may change, but for the rings. */
+/** struct state - all that a frame may change, except for the rings. */
 struct state {
 	struct bl_host_page page;
 	struct bl_wake wake;
@@ -41,12 +41,12 @@ struct state {
 };
 MAYBE_UNUSED static struct state before, after;
 
-/* What was read from a ring last. */
+/* The record that was read last. */
 static struct {
 	struct bl_rec rec;
 	__u8 body[BL_REC_JUMBO];
-	size_t size;
-	int n;
+	size_t size; /* bytes of the record with its padding */
+	int n;       /* records of the last ring_read() */
 } got;
 
 static int on_record(void *ctx, void *data, size_t size)
@@ -61,7 +61,8 @@ static int on_record(void *ctx, void *data, size_t size)
 }
 
 /*
- * Reads what is in the ring of @slot; the last record is in got. Discarded records are no records.
+ * Reads everything in the ring of @slot; the last record is in got. Discarded records do not count.
+ * Returns the number of records.
  */
 MAYBE_UNUSED static int ring_read(__u32 slot)
 {
@@ -70,6 +71,7 @@ MAYBE_UNUSED static int ring_read(__u32 slot)
 	return got.n;
 }
 
+/* Returns whether the reader of @slot is woken within @wait_ms. */
 MAYBE_UNUSED static bool woken(__u32 slot, int wait_ms)
 {
 	struct epoll_event ev;
@@ -108,7 +110,7 @@ static void set_endpoint(__u16 port, __u16 slot, bool active, const __u8 *addr)
 	map_put(sk->maps.eps, port, &e);
 }
 
-/* A new, empty ring for @slot. */
+/* Gives @slot a new, empty ring. */
 MAYBE_UNUSED static void new_ring(__u32 slot, __u32 bytes)
 {
 	struct epoll_event ev = { .events = EPOLLIN | EPOLLET };
@@ -134,7 +136,10 @@ MAYBE_UNUSED static void wake_put(const struct bl_wake *w)
 	map_put(sk->maps.wake, 0, w);
 }
 
-/* A host that has heard nothing yet; bus time T0; nobody sleeps. Loaded once. */
+/*
+ * Makes a host that has heard nothing yet, at bus time T0, where no process sleeps. The programs
+ * are loaded once.
+ */
 MAYBE_UNUSED static int host_setup(void **unused)
 {
 	struct bl_inflight idle = { .ts = BL_TIME_NONE };
@@ -181,13 +186,13 @@ MAYBE_UNUSED static int host_setup(void **unused)
 	return 0;
 }
 
-/* The ring of @slot holds one record, and it is what @d stands for. */
+/* Fails unless the ring of @slot holds exactly one record, which is what @d describes. */
 MAYBE_UNUSED static void stored(__u32 slot, const struct desc *d, __u64 ts)
 {
 	struct bl_rec want = {
 		.ts = ts, .psn = d->psn, .sport = d->sport, .opcode = d->op, .len = d->body
 	};
-	/* host_abi.h's three sizes, in figures */
+	/* the three record sizes of host_abi.h, as numbers */
 	__u32 room = d->body <= 216 ? 256 : d->body <= 1496 ? 1536 : 3584;
 	struct frame f;
 
@@ -200,6 +205,7 @@ MAYBE_UNUSED static void stored(__u32 slot, const struct desc *d, __u64 ts)
 	assert_memory_equal(got.body, f.p + hdr_off(d) + sizeof(struct bl_hdr), d->body);
 }
 
+/* Fails if a ring holds a record. */
 MAYBE_UNUSED static void nothing_stored(void)
 {
 	__u32 i;

@@ -156,7 +156,7 @@ static void epoch__old_ones_are_refused(void **state)
 static void reasons__all_seen(void **state)
 {
 	(void)state;
-	all_reasons_seen(BY_ORDER, BY_ORDER);
+	all_reasons_seen(BY_FENCE, BY_FENCE);
 	bl_fence_close(&fence);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * TOP's frames and a host that speaks it, for test_top.c and test_top_rx.c. Every frame is built
- * here from its description. v0 plays the NIC, v1 bl0d; this host is "1", the other one "2". Bus
- * time stands still; times that must not matter are hours.
+ * TOP's frames and a host that speaks TOP, for test_top.c, test_top_rx.c and test_top_loss.c. Every
+ * frame is built here from its description. v0 plays the NIC, v1 bl0d; this host is host 1, the
+ * other one host 2. Bus time stands still; times that must not matter are hours.
  */
 #ifndef BARLINE_TEST_TOP_UTIL_H
 #define BARLINE_TEST_TOP_UTIL_H
@@ -25,11 +25,13 @@ static struct bl_top_cfg top;
 static struct bl_top_page tpage;
 static const __u8 bl0[6] = { 2, 0, 0, 0xb1, 0, 0 };
 
+/* Writes top to the map. */
 MAYBE_UNUSED static void set_top(void)
 {
 	map_put(sk->maps.top_cfg, 0, &top);
 }
 
+/* Sets the admission policy. */
 MAYBE_UNUSED static void set_policy(__u32 policy)
 {
 	hold.policy = policy;
@@ -68,6 +70,7 @@ static void empty_hash(const struct bpf_map *m)
 		assert_int_equal(bpf_map_delete_elem(bpf_map__fd(m), k), 0);
 }
 
+/* Makes a host under policy top that has no flows. */
 MAYBE_UNUSED static int top_setup(void **state)
 {
 	static const struct bl_hold_dest none;
@@ -125,7 +128,7 @@ MAYBE_UNUSED static int top_setup(void **state)
 
 /* ---- frames ---- */
 
-/* What an application of this host sends to host @to, from UDP port @sport. */
+/* A frame that an application of this host sends to host @to, from UDP port @sport. */
 MAYBE_UNUSED static struct desc app_frame(__u32 to, __u16 sport, bool v6)
 {
 	struct desc d = plain_frame(1, to, v6);
@@ -135,19 +138,20 @@ MAYBE_UNUSED static struct desc app_frame(__u32 to, __u16 sport, bool v6)
 	return d;
 }
 
-/** struct topd - a TOP frame in words, from the data's sender or to it. @bytes: SYNC, FIN. */
+/** struct topd - a TOP frame, field by field. */
 struct topd {
-	bool v6, token;
-	__u32 sender, receiver;
-	__u16 sport, dport; /* of the flow */
+	bool v6, token;         /* token: it goes to the data's sender, else it comes from there */
+	__u32 sender, receiver; /* hosts: the data's sender and its receiver */
+	__u16 sport, dport;     /* of the flow */
 	__u8 op, cls;
 	__u16 flow;
 	__u32 seq, tag, frames, deadline, coflow, data, rtt_us;
-	__u64 ts, bytes, missing;
+	__u64 ts, bytes, missing; /* bus time, ns; SYNC, FIN: bytes; LOSS: bits */
 	__u16 unsched;
 	bool bare; /* a STOP that a token became */
 };
 
+/* Returns the UDP source port of the flow's tokens and signals. */
 static __u16 flow_port(const struct topd *t)
 {
 	__u8 a[16], b[16];
@@ -162,7 +166,7 @@ static __u16 flow_port(const struct topd *t)
 	return bl_top_flow_port(bl_top_addr4(w[0]), bl_top_addr4(w[1]), t->sport, t->dport);
 }
 
-/* Host 1's MAC address is bl0's. */
+/* The Ethernet address of host @h; that of host 1 is bl0's. */
 MAYBE_UNUSED static void mac_of(__u8 *mac, __u32 h)
 {
 	host_mac(mac, h);
@@ -170,6 +174,7 @@ MAYBE_UNUSED static void mac_of(__u8 *mac, __u32 h)
 		memcpy(mac, bl0, 6);
 }
 
+/* Builds the frame that @t describes. */
 MAYBE_UNUSED static void build_top(struct frame *f, const struct topd *t)
 {
 	__u32 from = t->token ? t->receiver : t->sender, to = t->token ? t->sender : t->receiver,
@@ -223,6 +228,7 @@ MAYBE_UNUSED static void build_top(struct frame *f, const struct topd *t)
 	}
 }
 
+/* Appends the echo of token @seq, with the frame's number @data. */
 MAYBE_UNUSED static void add_numbered(struct frame *f, __u16 flow, __u32 seq, __u32 data)
 {
 	put16(f, 0x70be);
@@ -231,6 +237,7 @@ MAYBE_UNUSED static void add_numbered(struct frame *f, __u16 flow, __u32 seq, __
 	put32(f, data);
 }
 
+/* Appends the echo of token @seq, without a number. */
 MAYBE_UNUSED static void add_echo(struct frame *f, __u16 flow, __u32 seq)
 {
 	add_numbered(f, flow, seq, 0);
@@ -238,6 +245,7 @@ MAYBE_UNUSED static void add_echo(struct frame *f, __u16 flow, __u32 seq)
 
 /* ---- steps ---- */
 
+/* Runs bl_hold_xdp on a frame: it must end for @why. */
 MAYBE_UNUSED static void give(const struct frame *in, enum bl_reason why)
 {
 	struct frame out;
@@ -246,7 +254,10 @@ MAYBE_UNUSED static void give(const struct frame *in, enum bl_reason why)
 	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_HOLD, why }));
 }
 
-/* A frame of the flow to host 2 with that port; it differs from others by its IP identification. */
+/*
+ * Holds a frame of the flow to host 2 from UDP port @sport. @id is its IP identification, which
+ * tells it from others.
+ */
 MAYBE_UNUSED static struct frame held(__u16 sport, __u16 id, bool v6)
 {
 	struct desc d = app_frame(2, sport, v6);
@@ -258,6 +269,7 @@ MAYBE_UNUSED static struct frame held(__u16 sport, __u16 id, bool v6)
 	return f;
 }
 
+/* The next turn of the pacer must send @want. */
 MAYBE_UNUSED static void paced(const struct frame *want)
 {
 	struct frame out;
@@ -267,6 +279,7 @@ MAYBE_UNUSED static void paced(const struct frame *want)
 	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_PACE, BL_R_PACED }));
 }
 
+/* The next turns of the pacer must send nothing. */
 MAYBE_UNUSED static void idle(void)
 {
 	struct frame out;
@@ -277,7 +290,7 @@ MAYBE_UNUSED static void idle(void)
 	counts_moved(sk->maps.counts, counted, 0, NULL, 0);
 }
 
-/* @in comes in on the NIC and ends as @want: with @action and for @why. */
+/* Runs bl_host_xdp on @in: it must end as @want, with @action and for @why. */
 MAYBE_UNUSED static void comes(const struct frame *in, const struct frame *want, int action,
 			       enum bl_reason why)
 {
@@ -289,11 +302,13 @@ MAYBE_UNUSED static void comes(const struct frame *in, const struct frame *want,
 	same_frame(&out, want);
 }
 
+/* Runs bl_host_xdp on @in: it must be dropped unchanged for @why. */
 MAYBE_UNUSED static void refused(const struct frame *in, enum bl_reason why)
 {
 	comes(in, in, XDP_DROP, why);
 }
 
+/* The SYNC that this host sends for a flow. */
 MAYBE_UNUSED static struct topd sync_of(__u16 sport, __u16 flow, __u32 seq, __u32 frames, bool v6)
 {
 	return (struct topd){ .v6 = v6,
@@ -309,6 +324,7 @@ MAYBE_UNUSED static struct topd sync_of(__u16 sport, __u16 flow, __u32 seq, __u3
 			      .ts = bus_now };
 }
 
+/* The token that host 2 sends for a flow of this host. */
 MAYBE_UNUSED static struct topd token_of(__u16 sport, __u16 flow, __u32 seq)
 {
 	return (struct topd){ .v6 = tx_get(flow).key.v6,
@@ -325,7 +341,7 @@ MAYBE_UNUSED static struct topd token_of(__u16 sport, __u16 flow, __u32 seq)
 			      .ts = bus_now - 5000 };
 }
 
-/* Signal of host 2, which sends to us. */
+/* A signal of host 2, which sends to this host. */
 MAYBE_UNUSED static struct topd inbound(__u8 op, __u16 flow, __u32 seq, __u32 tag)
 {
 	return (struct topd){ .sender = 2,
@@ -339,6 +355,7 @@ MAYBE_UNUSED static struct topd inbound(__u8 op, __u16 flow, __u32 seq, __u32 ta
 			      .ts = bus_now };
 }
 
+/* Lets a signal arrive that must be accepted. */
 MAYBE_UNUSED static void signal_in(const struct topd *t)
 {
 	struct frame f;

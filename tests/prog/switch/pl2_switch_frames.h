@@ -7,23 +7,21 @@
 
 #include "tests/prog/frames.h"
 
-/**
- * struct rsv - one such frame in words. @src: Ethernet source. @mac, @bytes, @in, @out, @flags,
- * @cookie: struct bl_rsv_body.
- */
+/** struct rsv - one such frame, field by field. */
 struct rsv {
-	__u8 op;
-	__u8 src[6];
-	__u8 mac[6];
-	__u32 seq;
+	__u8 op;     /* BL_OP_RSV, BL_OP_GRT or BL_OP_RELEASE */
+	__u8 src[6]; /* Ethernet source */
+	__u8 mac[6]; /* as the fields below, of struct bl_rsv_body */
+	__u32 seq;   /* of struct bl_hdr */
 	__u32 bytes;
-	__u32 in;
-	__u32 out;
+	__u32 in;  /* wait at the input, ns */
+	__u32 out; /* wait at the output, ns */
 	__u8 flags;
 	__u16 cookie;
-	__u8 tags;
+	__u8 tags; /* VLAN tags, 0 or 1 */
 };
 
+/* Builds the frame that @r describes. */
 MAYBE_UNUSED static void build_rsv(struct frame *f, const struct rsv *r)
 {
 	const __u8 dst[6] = BL_BEACON_MAC;
@@ -52,7 +50,7 @@ MAYBE_UNUSED static void build_rsv(struct frame *f, const struct rsv *r)
 	put16(f, r->cookie);
 }
 
-/* The waits that a GRT carries. */
+/* Reads the waits that a GRT carries, ns. */
 MAYBE_UNUSED static void waits_of(const struct frame *f, __u32 *in, __u32 *out)
 {
 	const __u8 *b = f->p + f->n - 12;

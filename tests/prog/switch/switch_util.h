@@ -4,7 +4,7 @@
  * feeds the up-link, set 1 = {0,1,2,3} feeds the hosts.
  *
  * step() runs one frame and compares everything: verdict, bytes, counters, and every tree with a
- * minimum computed the slow way from the registers.
+ * minimum computed from the registers the slow way.
  */
 #ifndef BARLINE_TEST_SWITCH_UTIL_H
 #define BARLINE_TEST_SWITCH_UTIL_H
@@ -22,7 +22,7 @@
 static struct bl_switch *sk;
 static struct bl_counts counted[COUNT_KEYS_MAX];
 
-/* All that a frame may change. */
+/** struct state - all that a frame may change. */
 struct state {
 	struct bl_port_regs regs[BL_SW_PORTS_MAX];
 	struct bl_tree trees[BL_LANES_MAX * BL_SETS_MAX];
@@ -50,8 +50,8 @@ static void state_take(struct state *s)
 }
 
 /*
- * What goes on from below a key, computed the slow way; every key above the leaves is checked on
- * the way: the greater of the two that met there.
+ * Returns what goes up from below key @i, computed the slow way. Checks every key above the leaves
+ * on the way: it must be the greater of the two values that meet there.
  */
 static __u64 keys_right(const __u64 *key, __u32 i, const char *what)
 {
@@ -67,7 +67,7 @@ static __u64 keys_right(const __u64 *key, __u32 i, const char *what)
 	return bl_min64(l, r);
 }
 
-/* Leaves as the registers want them, other keys as the leaves want them. */
+/* Fails unless all leaves are what the registers say, and all other keys what the leaves say. */
 static void trees_right(const struct state *s)
 {
 	__u32 key, p, l;
@@ -110,6 +110,7 @@ static void trees_right(const struct state *s)
 	}
 }
 
+/* Makes frames for @port leave by @ifindex. */
 static void set_tx(__u32 port, __u32 ifindex)
 {
 	struct bpf_devmap_val v = { .ifindex = ifindex,
@@ -118,6 +119,7 @@ static void set_tx(__u32 port, __u32 ifindex)
 	map_put(sk->maps.sw_tx, port, &v);
 }
 
+/* Puts @mac, behind @port, into the static table. */
 static void set_fdb(const __u8 *mac, __u32 port)
 {
 	__u64 m = bl_mac48(mac);
@@ -133,6 +135,7 @@ static void set_fdb(const __u8 *mac, __u32 port)
 	map_put(sk->maps.sw_fdb, bl_fdb_hash(m), &b);
 }
 
+/* Makes port @p with its role and its sets. */
 static void set_port(__u32 p, __u32 ifindex, __u8 role)
 {
 	ports[p] = (struct bl_sw_port){ .ifindex = ifindex,
@@ -145,7 +148,7 @@ static void set_port(__u32 p, __u32 ifindex, __u8 role)
 }
 
 /*
- * Where @port's frames are at home, and how many are on their way there; one of them moved just
+ * Sets the home of @port's frames, and how many are on their way there; the last one moved just
  * now.
  */
 static void set_steering(__u32 port, __u32 cpu, __u32 sent, __u32 taken)
@@ -164,8 +167,8 @@ static void set_cfg(void)
 }
 
 /*
- * A switch that has heard nothing yet; bus time T0. Loaded once (verification takes its time on
- * slow machines) and emptied for each case.
+ * Makes a switch that has heard nothing yet, at bus time T0. It is loaded once, because
+ * verification takes long on slow machines, and emptied for each case.
  */
 MAYBE_UNUSED static int switch_setup(void **unused)
 {
@@ -241,6 +244,7 @@ MAYBE_UNUSED static int switch_setup(void **unused)
 	return 0;
 }
 
+/* Runs bl_switch_xdp on a frame from @port: it must end with @verdict. */
 static void run_on(__u32 port, const struct frame *in, struct frame *out, int verdict)
 {
 	int got = run_xdp(sk->progs.bl_switch_xdp, net.ifindex[port], in, out);
@@ -249,7 +253,10 @@ static void run_on(__u32 port, const struct frame *in, struct frame *out, int ve
 		fail_msg("%s: verdict %d, want %d", doing, got, verdict);
 }
 
-/* One frame in at @port: becomes @want, the counters move by @counters, and the trees are right. */
+/*
+ * Runs one frame that arrives on @port: it must become @want, the counters must move by @counters,
+ * and the trees must be right.
+ */
 MAYBE_UNUSED static void step(__u32 port, const struct desc *d, int verdict,
 			      const struct desc *want, const struct counted *counters, size_t n)
 {
@@ -264,7 +271,7 @@ MAYBE_UNUSED static void step(__u32 port, const struct desc *d, int verdict,
 	trees_right(&after);
 }
 
-/* Beacon without relay: taken in, unchanged. */
+/* A beacon that is consumed without being relayed, unchanged. */
 MAYBE_UNUSED static void take_in(__u32 port, const struct desc *d, const struct counted *counters,
 				 size_t n)
 {
@@ -272,8 +279,8 @@ MAYBE_UNUSED static void take_in(__u32 port, const struct desc *d, const struct 
 }
 
 /*
- * A frame that is refused: dropped, unchanged, counted for @why, and no map but the counters has
- * changed by one bit.
+ * Runs a frame that must be refused: dropped, unchanged, counted for @why, with no map except the
+ * counters changed by one bit.
  */
 MAYBE_UNUSED static void refuse_frame(__u32 port, const struct frame *in, enum bl_reason why)
 {
@@ -298,7 +305,7 @@ MAYBE_UNUSED static void refuse(__u32 port, const struct desc *d, enum bl_reason
 	refuse_frame(port, &in, why);
 }
 
-/* What the switch makes of @d when lane @lane sends it on with barriers @b and @c. */
+/* What the switch makes of @d when lane @lane forwards it with barriers @b and @c. */
 MAYBE_UNUSED static struct desc sent_on(__u8 lane, struct desc d, __u64 b, __u64 c)
 {
 	d.b = b;
@@ -314,8 +321,8 @@ MAYBE_UNUSED static struct desc sent(struct desc d, __u64 b, __u64 c)
 }
 
 /*
- * A relayed beacon as ingress leaves it; sets 0 and 1 have barriers, the others none: b 0, c old to
- * everybody.
+ * A relayed beacon as ingress leaves it: sets 0 and 1 have barriers, the others none (b is 0, c so
+ * old that it promises nothing).
  */
 MAYBE_UNUSED static struct desc relayed(struct desc d, __u64 up, __u64 down)
 {
@@ -332,7 +339,7 @@ MAYBE_UNUSED static struct desc relayed(struct desc d, __u64 up, __u64 down)
 	return d;
 }
 
-/* One beacon without looking at anything: for building a state. */
+/* Runs one beacon without checking anything, to build up a state. */
 MAYBE_UNUSED static void feed(__u32 port, __u64 b)
 {
 	struct desc d = beacon_frame(port, b);
@@ -343,8 +350,8 @@ MAYBE_UNUSED static void feed(__u32 port, __u64 b)
 }
 
 /*
- * The first barrier that is relayed after one of @b: a 32nd of an interval before the next multiple
- * of the interval (bl_relay_next()).
+ * Returns the first barrier that is relayed after one of @b: a 32nd of an interval before the next
+ * multiple of the interval (bl_relay_next()).
  */
 MAYBE_UNUSED static __u64 next_relay(__u64 b)
 {
@@ -357,8 +364,8 @@ MAYBE_UNUSED static __u64 next_relay(__u64 b)
 }
 
 /*
- * All four neighbours live with barrier @b, which every output was given. Each joins 1 ns above the
- * one before: who joins must be above what was given.
+ * Makes all four neighbours live with barrier @b, which every output was given. Each joins 1 ns
+ * above the one before, because a joining input must be above what was given.
  */
 MAYBE_UNUSED static void all_live(__u64 b)
 {

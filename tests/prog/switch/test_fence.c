@@ -588,7 +588,7 @@ static void clock__void(void **state)
 static void reasons__all_seen(void **state)
 {
 	(void)state;
-	all_reasons_seen(BY_ORDER | BY_BARRED, BY_ORDER | BY_BARRED | BY_SW);
+	all_reasons_seen(BY_FENCE | BY_BARRED, BY_FENCE | BY_BARRED | BY_SW);
 	bl_fence_close(&fence);
 }
 

@@ -1,29 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * TOP's frames for the program tests of the switch: included behind switch_util.h.
- */
+/* TOP's frames for the program tests of the switch. Included behind switch_util.h. */
 #ifndef BARLINE_TEST_TOKEN_UTIL_H
 #define BARLINE_TEST_TOKEN_UTIL_H
 
 #include <bpf/libbpf.h>
 #include "core/top/top_token_core.h"
 
-/* ns_q20: a token time of 6.6 ms, so that what a test does takes no time */
+/* ns_q20 of a token time of 6.6 ms, so long that what a test does takes no time in comparison. */
 #define SLOW     0xffffffffu
 #define SLOW_NS  6643711ULL
 #define LINK_UDP 8
 
-/**
- * struct top_desc - a frame of TOP in words. @d: addresses, tags, ports. @body: bytes behind the
- * header. @udp_len: instead of the right one, if not 0.
- */
+/** struct top_desc - a frame of TOP, field by field. */
 struct top_desc {
-	struct desc d;
+	struct desc d; /* addresses, tags, ports */
 	__u8 opcode, cls;
-	__u32 body;
-	__u16 udp_len;
+	__u32 body;    /* bytes behind struct bl_top_hdr */
+	__u16 udp_len; /* if not 0, instead of the right UDP length */
 };
 
+/* A token of class @cls from host @from to host @to. */
 MAYBE_UNUSED static struct top_desc token_of(__u32 from, __u32 to, bool v6, __u8 cls)
 {
 	struct top_desc t = { .d = v6 ? data_frame6(from, to, T0, T0)
@@ -37,6 +33,7 @@ MAYBE_UNUSED static struct top_desc token_of(__u32 from, __u32 to, bool v6, __u8
 	return t;
 }
 
+/* Builds the frame that @t describes. */
 MAYBE_UNUSED static void build_top(struct frame *f, const struct top_desc *t)
 {
 	__u32 l4_len = LINK_UDP + sizeof(struct bl_top_hdr) + t->body, i;
@@ -73,7 +70,7 @@ MAYBE_UNUSED static struct bl_token_port token_port(__u32 port)
 	return p;
 }
 
-/* Summed over the CPUs. */
+/* Returns the counters of @port, summed over the CPUs. */
 MAYBE_UNUSED static struct bl_token_counts token_counts(__u32 port)
 {
 	int cpus = libbpf_num_possible_cpus(), k;
@@ -89,7 +86,7 @@ MAYBE_UNUSED static struct bl_token_counts token_counts(__u32 port)
 	return sum;
 }
 
-/* All ports of the slow rate, nothing passed or counted yet. */
+/* Gives all ports the slow rate, with nothing passed or counted yet. */
 MAYBE_UNUSED static void token_setup(const struct bl_token_cfg *c)
 {
 	const struct bl_token_port p = { .ns_q20 = SLOW };
