@@ -28,9 +28,9 @@
 #include "maps/host_abi.h"
 #include "maps/switch_abi.h"
 
-#define LOOK_MIN_NS 200000000ULL
-#define LOOK_MAX_NS 3000000000ULL
-#define NAMES_MAX   4 /* that a message has */
+#define SAMPLE_MIN_NS 200000000ULL
+#define SAMPLE_MAX_NS 3000000000ULL
+#define NAMES_MAX     4 /* that a message has */
 
 /* "h1, h2 and 3 more" */
 struct names {
@@ -46,7 +46,7 @@ static void add_name(struct names *v, const char *name)
 		snprintf(v->text + at, sizeof(v->text) - at, "%s%s", at ? ", " : "", name);
 }
 
-static const char *all_names(struct names *v)
+static const char *finish_names(struct names *v)
 {
 	size_t at = strlen(v->text);
 
@@ -59,7 +59,7 @@ static const char *all_names(struct names *v)
  * Open, or -1: what is not there, or is another version's, cannot be looked at, and keeps nobody
  * from removing it.
  */
-static int map_of(const char *dir, const char *name)
+static int open_pinned_map(const char *dir, const char *name)
 {
 	char path[BL_PATH_MAX + 64];
 
@@ -67,11 +67,11 @@ static int map_of(const char *dir, const char *name)
 	return bpf_obj_get(path);
 }
 
-static int value(const char *dir, const char *map, uint32_t key, void *to, uint32_t size)
+static int read_value(const char *dir, const char *map, uint32_t key, void *to, uint32_t size)
 {
 	struct bpf_map_info info = {};
 	uint32_t len = sizeof(info);
-	int fd = map_of(dir, map), rc;
+	int fd = open_pinned_map(dir, map), rc;
 
 	if (fd < 0)
 		return -1;
@@ -81,7 +81,7 @@ static int value(const char *dir, const char *map, uint32_t key, void *to, uint3
 	return rc ? -1 : 0;
 }
 
-static uint64_t ordered(const struct bl_counts *c, bool metered)
+static uint64_t ordered_frames(const struct bl_counts *c, bool metered)
 {
 	return c->n[BL_R_FORWARDED] + c->n[BL_R_TO_KERNEL] + (metered ? c->n[BL_R_QUEUED] : 0);
 }
@@ -97,13 +97,13 @@ static int switch_busy(const char *dir, struct bl_err *err)
 	uint32_t k;
 	int fd, rc;
 
-	if (value(dir, BL_MAP_SW_CFG, 0, &cfg, sizeof(cfg)) || cfg.nports > BL_SW_PORTS_MAX)
+	if (read_value(dir, BL_MAP_SW_CFG, 0, &cfg, sizeof(cfg)) || cfg.nports > BL_SW_PORTS_MAX)
 		return 0;
 	ns = 3 * cfg.dead_after_ns;
-	ns = ns < LOOK_MIN_NS ? LOOK_MIN_NS : ns > LOOK_MAX_NS ? LOOK_MAX_NS : ns;
+	ns = ns < SAMPLE_MIN_NS ? SAMPLE_MIN_NS : ns > SAMPLE_MAX_NS ? SAMPLE_MAX_NS : ns;
 	pause = (struct timespec){ .tv_sec = (time_t)(ns / 1000000000),
 				   .tv_nsec = (long)(ns % 1000000000) };
-	fd = map_of(dir, BL_MAP_COUNTS);
+	fd = open_pinned_map(dir, BL_MAP_COUNTS);
 	if (fd < 0)
 		return 0;
 	was = calloc(2 * (size_t)BL_SW_PORTS_MAX, sizeof(*was));
@@ -114,9 +114,9 @@ static int switch_busy(const char *dir, struct bl_err *err)
 	rc = rc || bl_counts_read(fd, is, cfg.nports);
 	close(fd);
 	for (k = 0; k < cfg.nports && !rc; k++) {
-		if (value(dir, BL_MAP_SW_PORTS, k, &port, sizeof(port)) || !port.ifindex)
+		if (read_value(dir, BL_MAP_SW_PORTS, k, &port, sizeof(port)) || !port.ifindex)
 			continue;
-		n = ordered(&is[k], port.metered) - ordered(&was[k], port.metered);
+		n = ordered_frames(&is[k], port.metered) - ordered_frames(&was[k], port.metered);
 		if (!n)
 			continue;
 		port.name[sizeof(port.name) - 1] = '\0';
@@ -131,7 +131,7 @@ static int switch_busy(const char *dir, struct bl_err *err)
 		       " ms: without the programs nothing ordered passes this switch, and who "
 		       "sends reliably stands still until they are back; stop the senders first, "
 		       "or pass --force",
-		       frames, all_names(&ports), ns / 1000000);
+		       frames, finish_names(&ports), ns / 1000000);
 }
 
 static int host_busy(const char *dir, struct bl_err *err)
@@ -142,7 +142,7 @@ static int host_busy(const char *dir, struct bl_err *err)
 	uint32_t k;
 
 	for (k = 0; k < BL_PORT_COUNT; k++) {
-		if (value(dir, BL_MAP_EPS, k, &ep, sizeof(ep)))
+		if (read_value(dir, BL_MAP_EPS, k, &ep, sizeof(ep)))
 			break;
 		if (ep.active != BL_EP_ACTIVE || (kill((pid_t)ep.pid, 0) && errno == ESRCH))
 			continue;
@@ -155,7 +155,7 @@ static int host_busy(const char *dir, struct bl_err *err)
 	return bl_fail(err, EBUSY,
 		       "there are endpoints: %s; without the programs they can neither send nor "
 		       "receive; end them first, or pass --force",
-		       all_names(&eps));
+		       finish_names(&eps));
 }
 
 /*
@@ -164,7 +164,8 @@ static int host_busy(const char *dir, struct bl_err *err)
  * not, is the controller, when the link is silent.
  * @received: the commit barrier that has come: nobody has been told of anything yet.
  */
-static bool put_out(struct bl_inflight *page, int eps, uint32_t key, uint64_t c, uint64_t received)
+static bool put_endpoint_out(struct bl_inflight *page, int eps, uint32_t key, uint64_t c,
+			     uint64_t received)
 {
 	struct bl_ep_slot ep;
 
@@ -182,7 +183,7 @@ static bool put_out(struct bl_inflight *page, int eps, uint32_t key, uint64_t c,
 uint64_t bl_host_put_all_out(const char *dir)
 {
 	const struct timespec a_flush = { .tv_nsec = 20000000 };
-	int eps = map_of(dir, BL_MAP_EPS), lines = map_of(dir, BL_MAP_INFLIGHT);
+	int eps = open_pinned_map(dir, BL_MAP_EPS), lines = open_pinned_map(dir, BL_MAP_INFLIGHT);
 	struct bl_inflight *page = lines < 0 ? MAP_FAILED
 					     : mmap(NULL, sizeof(*page) * BL_EPS_MAX,
 						    PROT_READ | PROT_WRITE, MAP_SHARED, lines, 0);
@@ -192,10 +193,10 @@ uint64_t bl_host_put_all_out(const char *dir)
 	uint32_t k;
 
 	if (eps >= 0 && page != MAP_FAILED) {
-		value(dir, BL_MAP_HOST_PAGE, 0, &host, sizeof(host));
+		read_value(dir, BL_MAP_HOST_PAGE, 0, &host, sizeof(host));
 		for (k = 0; k < BL_PORT_COUNT; k++)
-			any |= put_out(page, eps, k, host.sent_commit ? host.sent_commit : 1,
-				       host.commit);
+			any |= put_endpoint_out(
+				page, eps, k, host.sent_commit ? host.sent_commit : 1, host.commit);
 		/* what a process had begun to send still finds the program that refuses it */
 		nanosleep(&a_flush, NULL);
 	}
@@ -205,7 +206,7 @@ uint64_t bl_host_put_all_out(const char *dir)
 		close(lines);
 	if (eps >= 0)
 		close(eps);
-	if (!any || value(dir, BL_MAP_HOST_CFG, 0, &cfg, sizeof(cfg)))
+	if (!any || read_value(dir, BL_MAP_HOST_CFG, 0, &cfg, sizeof(cfg)))
 		return 0;
 	return 2 * cfg.dead_after_ns + cfg.beacon_ns;
 }

@@ -28,15 +28,15 @@
 #include "loader/order/clock.h"
 #include "loader/order/keep.h"
 
-#define KEEP_MAGIC    0x62616b656570ULL
-#define KEEP_READY_MS 5000 /* how long a caretaker may take to begin */
-#define KEEP_LOOK_US  200000
+#define STATE_MAGIC 0x62616b656570ULL
+#define READY_MS    5000 /* how long a caretaker may take to begin */
+#define SAMPLE_US   200000
 
 /*
  * What a caretaker is told: a file in memory, written and read by the same build. The numbers are
  * descriptors.
  */
-struct keep_state {
+struct caretaker_state {
 	uint64_t magic, size;
 	struct bl_node_cfg cfg; /* ports and fdb are NULL */
 	struct bl_meta meta;
@@ -50,7 +50,7 @@ struct keep_state {
 
 /* ---- handing over ---- */
 
-static pid_t start_caretaker(const struct keep_state *s, int state_fd)
+static pid_t start_caretaker(const struct caretaker_state *s, int state_fd)
 {
 	char number[16];
 	char *const argv[] = { "barlined", "--caretaker", number, NULL };
@@ -80,7 +80,7 @@ static pid_t start_caretaker(const struct keep_state *s, int state_fd)
 	_exit(127);
 }
 
-static int write_state(const struct keep_state *s, struct bl_err *err)
+static int write_state(const struct caretaker_state *s, struct bl_err *err)
 {
 	int fd = memfd_create("barline-caretaker", MFD_CLOEXEC), rc;
 
@@ -94,12 +94,12 @@ static int write_state(const struct keep_state *s, struct bl_err *err)
 	return fd;
 }
 
-static bool wait_ready(int chan)
+static bool wait_until_ready(int chan)
 {
 	struct pollfd p = { .fd = chan, .events = POLLIN };
 	char c;
 
-	return poll(&p, 1, KEEP_READY_MS) == 1 && recv(chan, &c, 1, MSG_DONTWAIT) == 1;
+	return poll(&p, 1, READY_MS) == 1 && recv(chan, &c, 1, MSG_DONTWAIT) == 1;
 }
 
 static void stop_caretaker(pid_t pid)
@@ -110,17 +110,17 @@ static void stop_caretaker(pid_t pid)
 
 int bl_node_hand_over(struct bl_node *n, struct bl_err *err)
 {
-	struct keep_state s = { .magic = KEEP_MAGIC,
-				.size = sizeof(s),
-				.cfg = n->cfg,
-				.meta = n->meta,
-				.netns_ino = n->netns_ino,
-				.bus_offset_ns = n->clock.bus_offset_ns,
-				.clock = n->clock.fd,
-				.page = n->page_fd,
-				.netns = n->netns_fd,
-				.keep = n->keep_fd,
-				.sock = -1 };
+	struct caretaker_state s = { .magic = STATE_MAGIC,
+				     .size = sizeof(s),
+				     .cfg = n->cfg,
+				     .meta = n->meta,
+				     .netns_ino = n->netns_ino,
+				     .bus_offset_ns = n->clock.bus_offset_ns,
+				     .clock = n->clock.fd,
+				     .page = n->page_fd,
+				     .netns = n->netns_fd,
+				     .keep = n->keep_fd,
+				     .sock = -1 };
 	int chan[2], fd, rc = 0;
 	pid_t pid;
 
@@ -148,9 +148,9 @@ int bl_node_hand_over(struct bl_node *n, struct bl_err *err)
 	close(chan[1]);
 	if (fd >= 0)
 		close(fd);
-	if (!rc && !wait_ready(chan[0])) {
+	if (!rc && !wait_until_ready(chan[0])) {
 		stop_caretaker(pid);
-		rc = bl_fail(err, ETIME, "the caretaker did not begin within %d ms", KEEP_READY_MS);
+		rc = bl_fail(err, ETIME, "the caretaker did not begin within %d ms", READY_MS);
 	}
 	if (!rc) {
 		if (n->agent)
@@ -179,14 +179,14 @@ int bl_node_hand_over(struct bl_node *n, struct bl_err *err)
 struct caretaker {
 	struct bl_server *s;
 	struct bl_node *n;
-	struct keep_state state;
+	struct caretaker_state state;
 	struct stat lock;
-	sd_event_source *chan_src, *door_src, *conn_src, *look_src, *limit_src;
-	int door, conn;
+	sd_event_source *chan_src, *listen_src, *conn_src, *sample_src, *limit_src;
+	int listen_fd, conn;
 	const char *why;
 };
 
-static void end(struct caretaker *c, const char *why)
+static void end_caretaker(struct caretaker *c, const char *why)
 {
 	if (!c->why)
 		c->why = why;
@@ -202,7 +202,7 @@ static int on_go(sd_event_source *src, int fd, uint32_t events, void *ctx)
 	/* a word, or the end of the channel: the daemon does not write any more */
 	sd_event_source_set_enabled(src, SD_EVENT_OFF);
 	if (bl_clock_adopt(&c->n->clock, &err))
-		end(c, "it cannot keep the clock record");
+		end_caretaker(c, "it cannot keep the clock record");
 	else
 		bl_beacon_keep(c->n, true);
 	return 0;
@@ -215,7 +215,7 @@ static int on_conn(sd_event_source *src, int fd, uint32_t events, void *ctx)
 
 	(void)src, (void)events;
 	if (recv(fd, text, sizeof(text), MSG_DONTWAIT) == 3 && !memcmp(text, "end", 3)) {
-		end(c, "it was told to");
+		end_caretaker(c, "it was told to");
 		return 0;
 	}
 	c->conn_src = sd_event_source_disable_unref(c->conn_src);
@@ -224,7 +224,7 @@ static int on_conn(sd_event_source *src, int fd, uint32_t events, void *ctx)
 	return 0;
 }
 
-static int on_status(sd_event_source *src, int fd, uint32_t events, void *ctx)
+static int on_connect(sd_event_source *src, int fd, uint32_t events, void *ctx)
 {
 	struct caretaker *c = ctx;
 	int conn = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -252,7 +252,7 @@ static int count_xdp(const char *path, const char *name, int link_fd, uint32_t i
  * Whether there is a node still: its pins, an interface under one of its programs, and the lock's
  * file.
  */
-static bool node_there(const struct caretaker *c)
+static bool node_exists(const struct caretaker *c)
 {
 	struct stat now;
 	char path[128];
@@ -263,40 +263,41 @@ static bool node_there(const struct caretaker *c)
 	return n && !stat(path, &now) && now.st_ino == c->lock.st_ino;
 }
 
-static int on_look(sd_event_source *src, uint64_t usec, void *ctx)
+static int on_sample(sd_event_source *src, uint64_t usec, void *ctx)
 {
 	struct caretaker *c = ctx;
 
 	(void)usec;
-	if (!node_there(c))
-		end(c, "the node is gone");
-	sd_event_source_set_time_relative(src, KEEP_LOOK_US);
+	if (!node_exists(c))
+		end_caretaker(c, "the node is gone");
+	sd_event_source_set_time_relative(src, SAMPLE_US);
 	return sd_event_source_set_enabled(src, SD_EVENT_ONESHOT);
 }
 
 static int on_limit(sd_event_source *src, uint64_t usec, void *ctx)
 {
 	(void)src, (void)usec;
-	end(ctx, "its time has passed, and no daemon came: the node is silent from now on");
+	end_caretaker(ctx, "its time has passed, and no daemon came: the node is silent from now "
+			   "on");
 	return 0;
 }
 
-static int open_status(struct caretaker *c)
+static int open_socket(struct caretaker *c)
 {
 	struct sockaddr_un a;
 
 	bl_keep_socket_addr(&a, c->n->cfg.role, c->n->netns_ino);
 	unlink(a.sun_path); /* of one that was killed: we have the lock */
-	c->door = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (c->door < 0 || bind(c->door, (struct sockaddr *)&a, sizeof(a)) ||
-	    chmod(a.sun_path, 0600) || listen(c->door, 8))
+	c->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (c->listen_fd < 0 || bind(c->listen_fd, (struct sockaddr *)&a, sizeof(a)) ||
+	    chmod(a.sun_path, 0600) || listen(c->listen_fd, 8))
 		return -errno;
 	return 0;
 }
 
 static int stand_in(struct caretaker *c, struct bl_err *err)
 {
-	const struct keep_state *s = &c->state;
+	const struct caretaker_state *s = &c->state;
 	struct bl_node *n = c->n;
 	sd_event *ev = c->s->ev;
 	int rc;
@@ -324,14 +325,14 @@ static int stand_in(struct caretaker *c, struct bl_err *err)
 		rc = bl_beacon_add(n, err);
 	if (rc)
 		return rc;
-	rc = open_status(c);
+	rc = open_socket(c);
 	if (rc >= 0)
-		rc = sd_event_add_io(ev, &c->door_src, c->door, EPOLLIN, on_status, c);
+		rc = sd_event_add_io(ev, &c->listen_src, c->listen_fd, EPOLLIN, on_connect, c);
 	if (rc >= 0)
 		rc = sd_event_add_io(ev, &c->chan_src, s->chan, EPOLLIN, on_go, c);
 	if (rc >= 0)
-		rc = sd_event_add_time_relative(ev, &c->look_src, CLOCK_MONOTONIC, KEEP_LOOK_US,
-						1000, on_look, c);
+		rc = sd_event_add_time_relative(ev, &c->sample_src, CLOCK_MONOTONIC, SAMPLE_US,
+						1000, on_sample, c);
 	if (rc >= 0)
 		rc = sd_event_add_time_relative(ev, &c->limit_src, CLOCK_MONOTONIC,
 						(uint64_t)n->cfg.caretaker_ms * 1000, 1000,
@@ -344,13 +345,13 @@ static int stand_in(struct caretaker *c, struct bl_err *err)
 }
 
 /* Nothing is written and sent when this returns; then the lock goes with the process. */
-static void leave(struct caretaker *c)
+static void close_caretaker(struct caretaker *c)
 {
 	struct sockaddr_un a;
 
 	bl_beacon_remove(c->n);
 	bl_beacon_stop(c->s);
-	if (c->door >= 0) {
+	if (c->listen_fd >= 0) {
 		bl_keep_socket_addr(&a, c->n->cfg.role, c->n->netns_ino);
 		unlink(a.sun_path);
 	}
@@ -364,11 +365,11 @@ int bl_caretaker_main(const char *number)
 
 	if (!c)
 		return 1;
-	c->door = c->conn = -1;
+	c->listen_fd = c->conn = -1;
 	c->n = calloc(1, sizeof(*c->n));
 	if (!c->n ||
 	    pread(atoi(number), &c->state, sizeof(c->state), 0) != (ssize_t)sizeof(c->state) ||
-	    c->state.magic != KEEP_MAGIC || c->state.size != sizeof(c->state)) {
+	    c->state.magic != STATE_MAGIC || c->state.size != sizeof(c->state)) {
 		bl_log(BL_LOG_ERR, "--caretaker is what a daemon that stops calls, nobody else");
 		return 2;
 	}
@@ -383,6 +384,6 @@ int bl_caretaker_main(const char *number)
 		bl_log(BL_LOG_INFO, "%s: the caretaker ends: %s", c->state.meta.name,
 		       c->why ? c->why : "it got a signal");
 	if (c->s)
-		leave(c);
+		close_caretaker(c);
 	return rc ? 1 : 0;
 }

@@ -31,7 +31,7 @@
 
 #include "host.skel.h"
 
-static int fill_fresh(const struct bl_host *skel, struct bl_err *err)
+static int fill_fresh_maps(const struct bl_host *skel, struct bl_err *err)
 {
 	struct bl_wake wake = { .next = BL_TIME_NONE, .next_c = BL_TIME_NONE };
 	struct bl_host_page page = {};
@@ -49,7 +49,7 @@ static int fill_fresh(const struct bl_host *skel, struct bl_err *err)
 	return rc ? rc : bl_map_set(bpf_map__fd(skel->maps.wake), 0, &wake, BL_MAP_WAKE, err);
 }
 
-static int fill_cfg(struct bl_node *n, const struct bl_host *skel, struct bl_err *err)
+static int fill_host_cfg(struct bl_node *n, const struct bl_host *skel, struct bl_err *err)
 {
 	int fd = bpf_map__fd(skel->maps.host_cfg);
 	struct bl_host_cfg old = {}, *c = &n->host_cfg;
@@ -82,7 +82,7 @@ static int fill_cfg(struct bl_node *n, const struct bl_host *skel, struct bl_err
 	return bl_map_set(fd, 0, c, BL_MAP_HOST_CFG, err);
 }
 
-static int keep_fds(struct bl_node *n, const struct bl_host *skel, struct bl_err *err)
+static int keep_descriptors(struct bl_node *n, const struct bl_host *skel, struct bl_err *err)
 {
 	const struct {
 		int *to;
@@ -111,8 +111,9 @@ static int keep_fds(struct bl_node *n, const struct bl_host *skel, struct bl_err
 	return 0;
 }
 
-static int attach_all(struct bl_node *n, const struct bl_node_cfg *cfg, const struct bl_iface *nic,
-		      const struct bl_host *skel, struct bl_err *err)
+static int attach_programs(struct bl_node *n, const struct bl_node_cfg *cfg,
+			   const struct bl_iface *nic, const struct bl_host *skel,
+			   struct bl_err *err)
 {
 	int rc;
 
@@ -145,7 +146,7 @@ static int attach_all(struct bl_node *n, const struct bl_node_cfg *cfg, const st
 }
 
 /* bl0 and the pacer; or, if the configuration has no admission any more, their end. */
-static int admission(struct bl_node *n, const struct bl_host *skel, struct bl_err *err)
+static int open_admission(struct bl_node *n, const struct bl_host *skel, struct bl_err *err)
 {
 	int rc;
 
@@ -165,7 +166,8 @@ static int admission(struct bl_node *n, const struct bl_host *skel, struct bl_er
 }
 
 /* The NIC that the pins are of; a host has one. */
-static int other_nic(const char *path, const char *name, int link_fd, uint32_t ifindex, void *ctx)
+static int is_other_nic(const char *path, const char *name, int link_fd, uint32_t ifindex,
+			void *ctx)
 {
 	(void)path, (void)link_fd;
 	return !strncmp(name, "xdp-", 4) && ifindex && ifindex != *(uint32_t *)ctx ? -EBUSY : 0;
@@ -175,7 +177,7 @@ static int other_nic(const char *path, const char *name, int link_fd, uint32_t i
  * A host without admission has no use for what bl0 and the pacer run, and the verifier takes two
  * thirds of its time for it: 0.5 of 0.8 s.
  */
-static void leave_out(const struct bl_host *skel)
+static void skip_admission_programs(const struct bl_host *skel)
 {
 	struct bpf_program *const of_bl0[] = { skel->progs.bl_hold_xdp, skel->progs.bl_host_pace,
 					       skel->progs.bl_host_clone, skel->progs.bl_host_hint,
@@ -200,7 +202,7 @@ int bl_host_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_err
 	if (rc)
 		return rc;
 	ifindex = (uint32_t)nic.ifindex;
-	if (!n->fresh && bl_links_each(n->dir, other_nic, &ifindex))
+	if (!n->fresh && bl_links_each(n->dir, is_other_nic, &ifindex))
 		return bl_fail(err, EBUSY,
 			       "the host of this network namespace runs on another interface than "
 			       "%s (see %s/links); detach it first",
@@ -211,7 +213,7 @@ int bl_host_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_err
 	if (!skel)
 		return bl_fail(err, errno, "cannot open the host programs: %s", strerror(errno));
 	if (!cfg->admission.on)
-		leave_out(skel);
+		skip_admission_programs(skel);
 	rc = bl_admission_size(n, cfg, skel->obj, 0, anew, err);
 	if (!rc && !n->fresh)
 		rc = bl_maps_reuse(skel->obj, n->dir, anew, err);
@@ -226,11 +228,11 @@ int bl_host_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_err
 	if (!rc)
 		rc = bl_keep_clock(n, bpf_map__fd(skel->maps.clock), err);
 	if (!rc && n->fresh)
-		rc = fill_fresh(skel, err);
+		rc = fill_fresh_maps(skel, err);
 	if (!rc)
-		rc = fill_cfg(n, skel, err);
+		rc = fill_host_cfg(n, skel, err);
 	if (!rc)
-		rc = keep_fds(n, skel, err);
+		rc = keep_descriptors(n, skel, err);
 	if (!rc)
 		rc = bl_fence_open(&n->fence, skel->obj, err);
 	if (!rc)
@@ -238,9 +240,9 @@ int bl_host_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_err
 	if (!rc)
 		rc = bl_maps_pin(skel->obj, n->dir, err);
 	if (!rc)
-		rc = attach_all(n, cfg, &nic, skel, err);
+		rc = attach_programs(n, cfg, &nic, skel, err);
 	if (!rc)
-		rc = admission(n, skel, err);
+		rc = open_admission(n, skel, err);
 	if (!rc)
 		rc = bl_links_watch(n, err);
 out:

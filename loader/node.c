@@ -50,7 +50,7 @@
 /* the holder of the lock may be about to end: it was stopped or killed */
 #define LOCK_WAIT_MS 3000
 
-static int take_or_make(struct bl_node *n, struct bl_err *err)
+static int open_directory(struct bl_node *n, struct bl_err *err)
 {
 	const char *role = bl_role_name(n->cfg.role);
 	struct timespec now;
@@ -105,7 +105,7 @@ static int take_or_make(struct bl_node *n, struct bl_err *err)
 	return 0;
 }
 
-static void undo(struct bl_node *n, const struct bl_node_cfg *cfg)
+static void undo_fresh_start(struct bl_node *n, const struct bl_node_cfg *cfg)
 {
 	unsigned int k;
 
@@ -122,7 +122,7 @@ static void undo(struct bl_node *n, const struct bl_node_cfg *cfg)
 	bl_dir_remove(n->dir);
 }
 
-static int open_inside(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_err *err)
+static int open_in_netns(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_err *err)
 {
 	int rc;
 
@@ -138,7 +138,7 @@ static int open_inside(struct bl_node *n, const struct bl_node_cfg *cfg, struct 
 	n->lock_fd = bl_node_lock(n->cfg.role, n->netns_ino, LOCK_WAIT_MS, err);
 	if (n->lock_fd < 0)
 		return n->lock_fd;
-	rc = take_or_make(n, err);
+	rc = open_directory(n, err);
 	if (!rc)
 		rc = bl_keep_early(n, err);
 	if (!rc)
@@ -164,11 +164,11 @@ static int open_inside(struct bl_node *n, const struct bl_node_cfg *cfg, struct 
 	if (!rc)
 		rc = bl_keep_take_over(n, err);
 	if (rc)
-		undo(n, cfg);
+		undo_fresh_start(n, cfg);
 	return rc;
 }
 
-static int read_fp(struct bl_node *n, struct bl_err *err)
+static int read_fastpass_file(struct bl_node *n, struct bl_err *err)
 {
 	struct bl_admission_cfg *a = &n->cfg.admission;
 	int rc;
@@ -213,7 +213,7 @@ int bl_node_open(struct bl_node **out, struct bl_server *s, const struct bl_node
 	s->nodes = n;
 	rc = bl_node_cfg_check(&n->cfg, err);
 	if (!rc)
-		rc = read_fp(n, err);
+		rc = read_fastpass_file(n, err);
 	if (!rc) {
 		struct bl_node_cfg whole = n->cfg;
 
@@ -230,7 +230,7 @@ int bl_node_open(struct bl_node **out, struct bl_server *s, const struct bl_node
 	if (!rc)
 		rc = bl_netns_enter(cfg->netns, &old, err);
 	if (!rc) {
-		rc = open_inside(n, cfg, err);
+		rc = open_in_netns(n, cfg, err);
 		bl_netns_leave(old);
 	}
 	if (rc)
@@ -325,7 +325,8 @@ struct names {
  * the NIC of a host, and a switch's port, is named by its XDP pin; its clsact filter has no pin of
  * its own
  */
-static int name_of(const char *path, const char *name, int link_fd, uint32_t ifindex, void *ctx)
+static int collect_xdp_name(const char *path, const char *name, int link_fd, uint32_t ifindex,
+			    void *ctx)
 {
 	struct names *to = ctx;
 	char(*v)[IFNAMSIZ], *p;
@@ -344,7 +345,7 @@ static int name_of(const char *path, const char *name, int link_fd, uint32_t ifi
 	return 0;
 }
 
-static int detach_inside(enum bl_role role, struct bl_err *err)
+static int detach_in_netns(enum bl_role role, struct bl_err *err)
 {
 	uint64_t ino = bl_netns_ino();
 	struct names names = {};
@@ -368,7 +369,7 @@ static int detach_inside(enum bl_role role, struct bl_err *err)
 		rc = bl_bl0_remove(dir, err);
 		bl_detach_clsact("lo");
 	}
-	bl_links_each(dir, name_of, &names);
+	bl_links_each(dir, collect_xdp_name, &names);
 	if (!rc)
 		rc = bl_detach_links(dir, NULL, err);
 	while (names.n)
@@ -399,7 +400,7 @@ int bl_node_detach(enum bl_role role, const char *netns, struct bl_err *err)
 	rc = bl_netns_enter(netns, &old, err);
 	if (rc)
 		return rc;
-	rc = detach_inside(role, err);
+	rc = detach_in_netns(role, err);
 	bl_netns_leave(old);
 	return rc;
 }

@@ -36,10 +36,10 @@
 #include "proto/forward_msg.h"
 #include "proto/session.h"
 
-#define LOOK_MIN_US  500
-#define LOOK_BUSY_US 1000
-#define LOOK_MAX_US  100000
-#define ALONE_US     100000 /* without controllers: how soon an input goes on that is heard again */
+#define SAMPLE_MIN_US  500
+#define SAMPLE_BUSY_US 1000
+#define SAMPLE_MAX_US  100000
+#define ALONE_US       100000 /* without controllers: how soon an input goes on that is heard again */
 /* no session for so long is said; a leader that is replaced takes as long as its lease */
 #define ALONE_NS      5000000000ULL
 #define AWAY_SAID_NS  200000000ULL  /* for a session with who leads */
@@ -48,17 +48,17 @@
  * and at least ten times dead_after: how long a switch with new registers waits for who was there
  * before
  */
-#define START_WAIT_NS 1000000000ULL
-#define STUCK_LOOK_NS 50000000ULL /* from one look at windows that stand to the next */
-#define ORDERS_MAX                                                                    \
+#define START_WAIT_NS   1000000000ULL
+#define STUCK_SAMPLE_NS 50000000ULL /* from one look at windows that stand to the next */
+#define FAILURES_MAX                                                                  \
 	64 /* failures that a host has not completed; the controller has no more open \
 	    */
 
 /**
- * struct order - FAIL that was heard, and is not in the endpoints' page as a whole. @failed:
+ * struct open_failure - FAIL that was heard, and is not in the endpoints' page as a whole. @failed:
  * @nfailed.
  */
-struct order {
+struct open_failure {
 	uint64_t number;
 	struct bl_agent_failed *failed;
 	unsigned int nfailed;
@@ -80,8 +80,8 @@ struct bl_node_agent {
 	uint64_t epoch;
 	struct bl_agent_watch watch;
 	unsigned int awaited; /* inputs that stand still, or are behind */
-	struct order order[ORDERS_MAX];
-	unsigned int nfences;
+	struct open_failure failure[FAILURES_MAX];
+	unsigned int nfailures;
 	uint64_t led_ns, stuck_ns;
 	uint64_t failed_ns;                /* CLOCK_MONOTONIC; @failed since then */
 	uint64_t opened_ns;                /* CLOCK_MONOTONIC */
@@ -91,11 +91,11 @@ struct bl_node_agent {
 	struct bl_apart apart;
 };
 
-static void look_in(struct bl_node_agent *a, uint64_t us);
+static void schedule_sample(struct bl_node_agent *a, uint64_t us);
 
 /* ---- what the node is ---- */
 
-static struct bl_agent_port agent_port(const struct bl_fence_port *p)
+static struct bl_agent_port agent_port_of(const struct bl_fence_port *p)
 {
 	static const uint8_t roles[] = { [BL_PORT_HOST] = 0, [BL_PORT_UP] = 1, [BL_PORT_DOWN] = 2 };
 
@@ -141,7 +141,7 @@ static void add_sockaddr(struct bl_agent_node *v, const struct sockaddr *sa)
  * that it was given, and what it sent is known by that. Also of dead ones, which are about to be
  * announced.
  */
-static void tell_addrs(const struct bl_node *n, struct bl_agent_node *v)
+static void tell_addresses(const struct bl_node *n, struct bl_agent_node *v)
 {
 	struct ifaddrs *all, *one;
 	struct bl_err err;
@@ -174,11 +174,11 @@ static void on_tell(void *ctx, struct bl_agent_node *v)
 	count = bl_fence_inputs(&n->fence, in, BL_AGENT_PORTS_MAX);
 	for (k = 0; k < count; k++) {
 		bl_agent_watch_sample(&a->watch, &in[k]); /* what is said here is not said again */
-		v->port[v->nports++] = agent_port(&in[k]);
+		v->port[v->nports++] = agent_port_of(&in[k]);
 	}
 	if (!v->host)
 		return;
-	tell_addrs(n, v);
+	tell_addresses(n, v);
 	for (k = 0; k < BL_EPS_MAX; k++)
 		if (n->ep[k].used && !n->ep[k].dead)
 			v->endpoint[v->nendpoints++] = n->ep[k].info.port;
@@ -201,7 +201,7 @@ static int on_bar(void *ctx, const uint32_t *port, unsigned int n)
 {
 	struct bl_node_agent *a = ctx;
 
-	look_in(a, LOOK_BUSY_US);
+	schedule_sample(a, SAMPLE_BUSY_US);
 	return bl_fence_bar(&a->node->fence, a->epoch, port, n);
 }
 
@@ -214,8 +214,8 @@ static int on_freeze(void *ctx, uint32_t port, struct bl_agent_port *p)
 	if (rc)
 		return rc;
 	bl_agent_watch_sample(&a->watch, &v);
-	*p = agent_port(&v);
-	look_in(a, LOOK_BUSY_US);
+	*p = agent_port_of(&v);
+	schedule_sample(a, SAMPLE_BUSY_US);
 	return 0;
 }
 
@@ -250,24 +250,26 @@ static int on_resume(void *ctx, uint64_t number, const struct bl_agent_failed *v
 	for (i = 0; i < n; i++)
 		if (v[i].here && v[i].port)
 			resume_endpoint(a->node, &v[i]);
-	look_in(a, LOOK_BUSY_US);
+	schedule_sample(a, SAMPLE_BUSY_US);
 	return 0;
 }
 
-static uint64_t bus_time(const struct bl_node *n)
+static uint64_t bus_time_now(const struct bl_node *n)
 {
 	return bl_clock_at(n->clock.shared, bl_mono_ns());
 }
 
-static int announce(struct bl_node_agent *a, uint64_t number, const struct bl_agent_failed *v)
+static int announce_failed(struct bl_node_agent *a, uint64_t number,
+			   const struct bl_agent_failed *v)
 {
 	struct bl_failure f = { .epoch = a->epoch,
 				.order = number,
 				.port = v->port,
 				.life = v->life,
 				.why = v->why,
-				.ts = v->t == BL_AGENT_NO_C ? 0
-							    : bl_ext48(v->t, bus_time(a->node)) };
+				.ts = v->t == BL_AGENT_NO_C
+					      ? 0
+					      : bl_ext48(v->t, bus_time_now(a->node)) };
 	unsigned int i;
 	int rc = 0;
 
@@ -283,14 +285,14 @@ static int announce(struct bl_node_agent *a, uint64_t number, const struct bl_ag
  * told is not done: whoever has not heard of it would deliver what others discard. Returns whether
  * it could.
  */
-static bool tell_endpoints(struct bl_node_agent *a, const struct order *o)
+static bool tell_endpoints(struct bl_node_agent *a, const struct open_failure *o)
 {
 	struct bl_agent_total t;
 	unsigned int i;
 	int rc = 0;
 
 	for (i = 0; !rc && i < o->nfailed; i++)
-		rc = announce(a, o->number, &o->failed[i]);
+		rc = announce_failed(a, o->number, &o->failed[i]);
 	if (!rc) {
 		a->cannot_tell = false;
 		return true;
@@ -308,25 +310,25 @@ static bool tell_endpoints(struct bl_node_agent *a, const struct order *o)
 }
 
 /* Says DONE of what is in the page. */
-static void check_fences(struct bl_node_agent *a)
+static void complete_failures(struct bl_node_agent *a)
 {
 	unsigned int i, left = 0;
 
-	for (i = 0; i < a->nfences; i++) {
-		if (!tell_endpoints(a, &a->order[i])) {
-			a->order[left++] = a->order[i];
+	for (i = 0; i < a->nfailures; i++) {
+		if (!tell_endpoints(a, &a->failure[i])) {
+			a->failure[left++] = a->failure[i];
 			continue;
 		}
-		free(a->order[i].failed);
-		bl_agent_done(a->agent, a->order[i].number);
+		free(a->failure[i].failed);
+		bl_agent_done(a->agent, a->failure[i].number);
 	}
-	a->nfences = left;
+	a->nfailures = left;
 }
 
 static void on_fail(void *ctx, uint64_t number, const struct bl_agent_failed *v, unsigned int n)
 {
 	struct bl_node_agent *a = ctx;
-	struct order o = { .number = number, .nfailed = n };
+	struct open_failure o = { .number = number, .nfailed = n };
 	unsigned int i;
 
 	if (a->node->cfg.role != BL_ROLE_HOST) {
@@ -344,13 +346,13 @@ static void on_fail(void *ctx, uint64_t number, const struct bl_agent_failed *v,
 		if (v[i].here && v[i].port && v[i].why == BL_WHY_LEFT)
 			bl_endpoint_left_heard(a->node, v[i].port, v[i].life);
 	/* more than can be open: the oldest one cannot be awaited any more */
-	if (a->nfences == ORDERS_MAX) {
-		free(a->order[0].failed);
-		memmove(a->order, a->order + 1, --a->nfences * sizeof(*a->order));
+	if (a->nfailures == FAILURES_MAX) {
+		free(a->failure[0].failed);
+		memmove(a->failure, a->failure + 1, --a->nfailures * sizeof(*a->failure));
 	}
-	a->order[a->nfences++] = o;
-	check_fences(a);
-	look_in(a, LOOK_BUSY_US);
+	a->failure[a->nfailures++] = o;
+	complete_failures(a);
+	schedule_sample(a, SAMPLE_BUSY_US);
 }
 
 static void on_failed(void *ctx, uint64_t number)
@@ -368,7 +370,7 @@ static void on_failed(void *ctx, uint64_t number)
 	       a->node->meta.name, number);
 	for (k = 0; k < BL_EPS_MAX; k++)
 		a->old[k] = a->node->ep[k].used ? 1U + a->node->ep[k].info.life : 0;
-	look_in(a, 0);
+	schedule_sample(a, 0);
 }
 
 static void on_forward(void *ctx, const struct bl_forward *f)
@@ -389,7 +391,7 @@ static void on_put_out(void *ctx, uint16_t port, uint16_t life)
 	const struct bl_agent_proc p = { .port = port,
 					 .life = life,
 					 .why = BL_WHY_UNREACHABLE,
-					 .t = bus_time(a->node) & BL_TS_MASK };
+					 .t = bus_time_now(a->node) & BL_TS_MASK };
 	unsigned int k;
 
 	if (a->node->cfg.role != BL_ROLE_HOST || a->failed)
@@ -454,7 +456,7 @@ static const struct bl_agent_ops ops = { .admission = on_admission,
  * up; then they are put out. No process that stands still, or has no use for the reliable stream,
  * keeps its host out of the rack.
  */
-static void put_out_old(struct bl_node_agent *a)
+static void put_out_old_endpoints(struct bl_node_agent *a)
 {
 	struct bl_node *n = a->node;
 	uint64_t slots = 0;
@@ -490,7 +492,7 @@ static void join_anew(struct bl_node_agent *a)
 	}
 	if (a->rejoining)
 		return;
-	put_out_old(a);
+	put_out_old_endpoints(a);
 	for (k = 0; k < BL_EPS_MAX; k++) {
 		struct bl_ep *ep = &n->ep[k];
 
@@ -509,7 +511,7 @@ static void join_anew(struct bl_node_agent *a)
  * every port was heard. A port where nobody comes for this long is taken for one that nobody is
  * behind.
  */
-static void look_at_awaited(struct bl_node_agent *a, const struct bl_fence_port *in, int n)
+static void sample_awaited(struct bl_node_agent *a, const struct bl_fence_port *in, int n)
 {
 	uint64_t wait = 10000ULL * a->node->cfg.dead_after_us;
 	int i;
@@ -525,16 +527,16 @@ static void look_at_awaited(struct bl_node_agent *a, const struct bl_fence_port 
 			       a->node->meta.name, in[i].port);
 }
 
-static void look_at_ports(struct bl_node_agent *a)
+static void sample_ports(struct bl_node_agent *a)
 {
 	struct bl_fence_port in[BL_AGENT_PORTS_MAX];
 	int n = bl_fence_inputs(&a->node->fence, in, BL_AGENT_PORTS_MAX), i;
 	bool changed = false;
 
-	look_at_awaited(a, in, n);
+	sample_awaited(a, in, n);
 	bl_apart_sample(&a->apart, a->node, in, n, bl_mono_ns());
 	for (a->awaited = 0, i = 0; i < n; i++) {
-		struct bl_agent_port p = agent_port(&in[i]);
+		struct bl_agent_port p = agent_port_of(&in[i]);
 		bool known = a->watch.port[in[i].port].neighbour == in[i].neighbour;
 
 		a->awaited += in[i].held || p.state == BL_AGENT_BEHIND;
@@ -569,7 +571,7 @@ static void look_at_ports(struct bl_node_agent *a)
  * Nothing that a node does shows that its controllers are out of reach, or do not take it, before
  * something fails.
  */
-static void look_at_session(struct bl_node_agent *a)
+static void sample_session(struct bl_node_agent *a)
 {
 	uint64_t now = bl_mono_ns();
 	struct bl_agent_total t;
@@ -590,7 +592,7 @@ static void look_at_session(struct bl_node_agent *a)
 	}
 }
 
-static void say_stuck(void *ctx, const struct bl_agent_stuck *s)
+static void report_stuck(void *ctx, const struct bl_agent_stuck *s)
 {
 	struct bl_node_agent *a = ctx;
 	char text[INET6_ADDRSTRLEN] = "?";
@@ -603,34 +605,35 @@ static void say_stuck(void *ctx, const struct bl_agent_stuck *s)
 	bl_agent_stuck(a->agent, s);
 }
 
-static void look_at_windows(struct bl_node_agent *a)
+static void sample_windows(struct bl_node_agent *a)
 {
 	uint64_t now = bl_mono_ns();
 	struct bl_agent_total t;
 
-	if (a->node->cfg.role != BL_ROLE_HOST || a->failed || now - a->stuck_ns < STUCK_LOOK_NS)
+	if (a->node->cfg.role != BL_ROLE_HOST || a->failed || now - a->stuck_ns < STUCK_SAMPLE_NS)
 		return;
 	bl_agent_read(a->agent, &t);
 	a->stuck_ns = now;
 	if (t.welcome && t.stuck_ms)
-		bl_stuck_find(a->node, a->stuck, t.stuck_ms * 1000000ULL, say_stuck, a);
+		bl_stuck_find(a->node, a->stuck, t.stuck_ms * 1000000ULL, report_stuck, a);
 }
 
-static int on_look(sd_event_source *src, uint64_t usec, void *ctx)
+static int on_sample(sd_event_source *src, uint64_t usec, void *ctx)
 {
 	struct bl_node_agent *a = ctx;
 	uint64_t us = a->node->cfg.dead_after_us / 2;
 
 	(void)src, (void)usec;
-	look_at_ports(a);
-	check_fences(a);
-	look_at_session(a);
-	look_at_windows(a);
+	sample_ports(a);
+	complete_failures(a);
+	sample_session(a);
+	sample_windows(a);
 	if (a->failed)
 		join_anew(a);
-	us = us < LOOK_MIN_US ? LOOK_MIN_US : us > LOOK_MAX_US ? LOOK_MAX_US : us;
-	look_in(a,
-		(a->awaited || a->nfences || a->failed) && us > LOOK_BUSY_US ? LOOK_BUSY_US : us);
+	us = us < SAMPLE_MIN_US ? SAMPLE_MIN_US : us > SAMPLE_MAX_US ? SAMPLE_MAX_US : us;
+	schedule_sample(a, (a->awaited || a->nfailures || a->failed) && us > SAMPLE_BUSY_US
+				   ? SAMPLE_BUSY_US
+				   : us);
 	return 0;
 }
 
@@ -638,28 +641,28 @@ static int on_look(sd_event_source *src, uint64_t usec, void *ctx)
  * Without controllers, now or ever: what stands still goes on as soon as it is heard again, and
  * nobody can say what was lost meanwhile.
  */
-static int on_look_alone(sd_event_source *src, uint64_t usec, void *ctx)
+static int on_sample_alone(sd_event_source *src, uint64_t usec, void *ctx)
 {
 	struct bl_node_agent *a = ctx;
 	struct bl_fence_port in[BL_AGENT_PORTS_MAX];
 	int n = bl_fence_inputs(&a->node->fence, in, BL_AGENT_PORTS_MAX), i;
 
 	(void)src, (void)usec;
-	look_at_awaited(a, in, n);
+	sample_awaited(a, in, n);
 	bl_apart_sample(&a->apart, a->node, in, n, bl_mono_ns());
 	for (i = 0; i < n && !bl_fence_epoch(&a->node->fence); i++)
 		if (in[i].held && in[i].live)
 			bl_fence_resume(&a->node->fence, 0, in[i].port, in[i].death);
-	look_in(a, ALONE_US);
+	schedule_sample(a, ALONE_US);
 	return 0;
 }
 
-static void look_in(struct bl_node_agent *a, uint64_t us)
+static void schedule_sample(struct bl_node_agent *a, uint64_t us)
 {
 	sd_event_source_disable_unref(a->timer);
 	a->timer = NULL;
 	sd_event_add_time_relative(a->node->srv->ev, &a->timer, CLOCK_MONOTONIC, us, 1,
-				   a->agent ? on_look : on_look_alone, a);
+				   a->agent ? on_sample : on_sample_alone, a);
 }
 
 /* ---- the node's side ---- */
@@ -747,8 +750,8 @@ void bl_node_agent_close(struct bl_node *n)
 	sd_event_source_disable_unref(a->timer);
 	bl_agent_free(a->agent);
 	bl_session_tls_free(a->tls);
-	while (a->nfences)
-		free(a->order[--a->nfences].failed);
+	while (a->nfailures)
+		free(a->failure[--a->nfailures].failed);
 	free(a);
 }
 
@@ -782,6 +785,6 @@ int bl_node_agent_open(struct bl_node *n, struct bl_err *err)
 	n->events = &events;
 	if (n->cfg.role == BL_ROLE_HOST && c->n)
 		bl_endpoints_report_dead(n);
-	look_in(a, 0);
+	schedule_sample(a, 0);
 	return 0;
 }

@@ -572,8 +572,8 @@ static int fill_maps(const struct bl_node *n, struct plan *p, const struct bl_sw
 }
 
 /* Sizes what depends on ports and configuration, and takes over the maps that go on. */
-static int reuse(struct bl_node *n, const struct plan *p, struct bl_switch *skel,
-		 struct bl_err *err)
+static int reuse_maps(struct bl_node *n, const struct plan *p, struct bl_switch *skel,
+		      struct bl_err *err)
 {
 	static const char *const regroup[] = { BL_MAP_SW_CFG,     BL_MAP_SW_PORTS, BL_MAP_SW_REGS,
 					       BL_MAP_SW_TREES,   BL_MAP_SW_LANES, BL_MAP_SW_HOME,
@@ -627,7 +627,7 @@ static int open_steering(const struct plan *p, const struct bl_switch *skel, str
 }
 
 /* Ports from @k on have no program of ours yet: those that never had one are none. */
-static void unguard(const struct bl_node *n, const struct plan *p, unsigned int k)
+static void detach_new_ports(const struct bl_node *n, const struct plan *p, unsigned int k)
 {
 	for (; k < n->natt; k++) {
 		const char *name = n->att[k].iface.name;
@@ -639,8 +639,8 @@ static void unguard(const struct bl_node *n, const struct plan *p, unsigned int 
 	}
 }
 
-static int attach_all(struct bl_node *n, const struct plan *p, const struct bl_switch *skel,
-		      struct bl_err *err)
+static int attach_programs(struct bl_node *n, const struct plan *p, const struct bl_switch *skel,
+			   struct bl_err *err)
 {
 	int prog = bpf_program__fd(skel->progs.bl_switch_xdp),
 	    guard = bpf_program__fd(skel->progs.bl_switch_egress),
@@ -682,7 +682,7 @@ static int attach_all(struct bl_node *n, const struct plan *p, const struct bl_s
 		 */
 		rc = bl_attach_tc(a, n->dir, false, guard, err);
 		if (rc) {
-			unguard(n, p, 0);
+			detach_new_ports(n, p, 0);
 			return rc;
 		}
 		n->natt++;
@@ -696,7 +696,7 @@ static int attach_all(struct bl_node *n, const struct plan *p, const struct bl_s
 					&(struct bl_steering){ .cpu = (uint32_t)a->cpu },
 					BL_MAP_SW_STEERING, err);
 		if (rc) {
-			unguard(n, p, k);
+			detach_new_ports(n, p, k);
 			return rc;
 		}
 	}
@@ -715,7 +715,7 @@ static int attach_all(struct bl_node *n, const struct plan *p, const struct bl_s
 }
 
 /* for ports that are made anew (link_watch.c) */
-static int keep_progs(struct bl_node *n, const struct bl_switch *skel, struct bl_err *err)
+static int keep_programs(struct bl_node *n, const struct bl_switch *skel, struct bl_err *err)
 {
 	n->xdp_prog = fcntl(bpf_program__fd(skel->progs.bl_switch_xdp), F_DUPFD_CLOEXEC, 3);
 	n->tc_prog = fcntl(bpf_program__fd(skel->progs.bl_switch_egress), F_DUPFD_CLOEXEC, 3);
@@ -751,7 +751,7 @@ int bl_switch_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_e
 		rc = bl_fail(err, errno, "cannot open the switch programs: %s", strerror(errno));
 		goto out;
 	}
-	rc = reuse(n, p, skel, err);
+	rc = reuse_maps(n, p, skel, err);
 	if (rc)
 		goto out;
 	rc = bl_switch__load(skel);
@@ -773,9 +773,9 @@ int bl_switch_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_e
 	if (!rc && n->fresh)
 		rc = bl_maps_pin(skel->obj, n->dir, err);
 	if (!rc)
-		rc = attach_all(n, p, skel, err);
+		rc = attach_programs(n, p, skel, err);
 	if (!rc)
-		rc = keep_progs(n, skel, err);
+		rc = keep_programs(n, skel, err);
 	if (!rc)
 		rc = bl_links_watch(n, err);
 	/* taking over: the names go to the new maps when the programs have */

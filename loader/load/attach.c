@@ -77,7 +77,7 @@ static int xdp_mode_now(int ifindex, enum bl_xdp_mode *mode)
 	return 0;
 }
 
-static uint32_t xdp_other(int ifindex, char *name, size_t size, int *flags)
+static uint32_t xdp_foreign_prog(int ifindex, char *name, size_t size, int *flags)
 {
 	LIBBPF_OPTS(bpf_xdp_query_opts, q);
 	struct bpf_prog_info info = {};
@@ -177,7 +177,8 @@ static int xdp_create(const struct bl_iface *i, int prog_fd, enum bl_xdp_mode mo
 	return bpf_link_create(prog_fd, i->ifindex, BPF_XDP, &o);
 }
 
-static int xdp_refused(const struct bl_iface *i, enum bl_xdp_mode mode, int e, struct bl_err *err)
+static int xdp_refused_error(const struct bl_iface *i, enum bl_xdp_mode mode, int e,
+			     struct bl_err *err)
 {
 	if (mode == BL_XDP_NATIVE &&
 	    (e == EOPNOTSUPP || e == EINVAL || e == ERANGE || e == ENOTSUP))
@@ -231,7 +232,7 @@ int bl_attach_xdp(struct bl_attached *a, const char *dir, const char *kind, int 
 	}
 	link = xdp_create(i, prog_fd, mode);
 	if (link < 0 && (errno == EBUSY || errno == EEXIST)) {
-		id = xdp_other(i->ifindex, name, sizeof(name), &flags);
+		id = xdp_foreign_prog(i->ifindex, name, sizeof(name), &flags);
 		if (!id)
 			return bl_fail(err, EBUSY,
 				       "%s, or a device on top of it, carries another XDP program; "
@@ -249,7 +250,7 @@ int bl_attach_xdp(struct bl_attached *a, const char *dir, const char *kind, int 
 		link = xdp_create(i, prog_fd, mode);
 	}
 	if (link < 0)
-		return xdp_refused(i, mode, errno, err);
+		return xdp_refused_error(i, mode, errno, err);
 	rc = bl_pin_over(link, path, err);
 	close(link);
 	if (rc)
@@ -388,7 +389,7 @@ struct detach {
 	struct bl_err *err;
 };
 
-static int detach_one(const char *path, const char *name, int link_fd, uint32_t ifindex, void *ctx)
+static int detach_link(const char *path, const char *name, int link_fd, uint32_t ifindex, void *ctx)
 {
 	struct detach *d = ctx;
 	const char *ifname = strchr(name, '-');
@@ -414,8 +415,8 @@ int bl_detach_links(const char *dir, const char *only, struct bl_err *err)
 		if (*p == '.')
 			*p = ':';
 	/* what guards the other ports goes last */
-	bl_links_each(dir, detach_one, &d);
+	bl_links_each(dir, detach_link, &d);
 	d.xdp = false;
-	bl_links_each(dir, detach_one, &d);
+	bl_links_each(dir, detach_link, &d);
 	return d.rc;
 }

@@ -17,7 +17,7 @@
 #include <bpf/libbpf.h>
 
 /* One reason's counters on all CPUs: [cpu * *stride + key]. The caller frees. NULL: errno. */
-static uint64_t *room(int fd, uint32_t *stride, int *cpus)
+static uint64_t *alloc_reason_counters(int fd, uint32_t *stride, int *cpus)
 {
 	struct bpf_map_info info = {};
 	uint32_t len = sizeof(info);
@@ -41,7 +41,7 @@ int bl_counts_read(int fd, struct bl_counts *out, uint32_t keys)
 {
 	uint32_t stride, r, k;
 	int cpus, c, rc = 0;
-	uint64_t *v = room(fd, &stride, &cpus);
+	uint64_t *v = alloc_reason_counters(fd, &stride, &cpus);
 
 	if (!v)
 		return -errno;
@@ -68,7 +68,7 @@ int bl_counts_forget(int fd, uint32_t key)
 {
 	uint32_t stride, r;
 	int cpus, c, rc = 0;
-	uint64_t *v = room(fd, &stride, &cpus);
+	uint64_t *v = alloc_reason_counters(fd, &stride, &cpus);
 
 	if (!v)
 		return -errno;

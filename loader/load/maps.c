@@ -17,7 +17,7 @@
 
 static char said[2048]; /* the end of what libbpf said; the verifier's reason is in it */
 
-static int hear(enum libbpf_print_level level, const char *fmt, va_list ap)
+static int keep_libbpf_message(enum libbpf_print_level level, const char *fmt, va_list ap)
 {
 	char line[1024];
 	size_t have = strlen(said), len;
@@ -40,7 +40,7 @@ static int hear(enum libbpf_print_level level, const char *fmt, va_list ap)
 void bl_libbpf_listen(void)
 {
 	said[0] = 0;
-	libbpf_set_print(hear);
+	libbpf_set_print(keep_libbpf_message);
 }
 
 int bl_load_failed(int errnum, const char *what, struct bl_err *err)
@@ -55,8 +55,8 @@ int bl_load_failed(int errnum, const char *what, struct bl_err *err)
 }
 
 /* Size may differ only upwards, in the one map that the loader itself sizes. */
-static int fits(const struct bpf_map *m, const struct bpf_map_info *i, const char *path,
-		struct bl_err *err)
+static int check_pinned_shape(const struct bpf_map *m, const struct bpf_map_info *i,
+			      const char *path, struct bl_err *err)
 {
 	bool sized = !strcmp(bpf_map__name(m), BL_MAP_SW_IFIDX);
 	/* the kernel sets this flag by itself on device maps */
@@ -109,7 +109,7 @@ int bl_maps_reuse(struct bpf_object *obj, const char *dir, const char *const *an
 		}
 		rc = bpf_obj_get_info_by_fd(fd, &info, &len)
 			     ? bl_fail(err, errno, "cannot look into %s: %s", path, strerror(errno))
-			     : fits(m, &info, path, err);
+			     : check_pinned_shape(m, &info, path, err);
 		if (!rc && bpf_map__reuse_fd(m, fd))
 			rc = bl_fail(err, errno, "cannot use the pinned map %s again: %s", path,
 				     strerror(errno));
@@ -120,7 +120,7 @@ int bl_maps_reuse(struct bpf_object *obj, const char *dir, const char *const *an
 	return 0;
 }
 
-static int pin_one(struct bpf_map *m, const char *dir, struct bl_err *err)
+static int pin_map(struct bpf_map *m, const char *dir, struct bl_err *err)
 {
 	struct bpf_map_info mine = {}, theirs = {};
 	uint32_t len = sizeof(mine), len2 = sizeof(theirs);
@@ -151,11 +151,11 @@ int bl_maps_pin(struct bpf_object *obj, const char *dir, struct bl_err *err)
 			meta = m;
 			continue;
 		}
-		rc = pin_one(m, dir, err);
+		rc = pin_map(m, dir, err);
 		if (rc)
 			return rc;
 	}
-	return meta ? pin_one(meta, dir, err) : 0;
+	return meta ? pin_map(meta, dir, err) : 0;
 }
 
 int bl_map_find(struct bpf_object *obj, const char *name, uint32_t value_size, struct bpf_map **map,

@@ -77,7 +77,7 @@ int bl_bpffs_mount(struct bl_err *err)
 	return rc;
 }
 
-static void lock_path(char *buf, size_t size, enum bl_role role, uint64_t ino)
+static void node_lock_path(char *buf, size_t size, enum bl_role role, uint64_t ino)
 {
 	snprintf(buf, size, "%s/%s-%" PRIu64 ".lock", BL_RUN_DIR, bl_role_name(role), ino);
 }
@@ -90,7 +90,7 @@ int bl_node_lock(enum bl_role role, uint64_t ino, unsigned int wait_ms, struct b
 	ssize_t len;
 	int fd;
 
-	lock_path(path, sizeof(path), role, ino);
+	node_lock_path(path, sizeof(path), role, ino);
 	for (;;) {
 		fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 		if (fd < 0)
@@ -134,7 +134,7 @@ void bl_node_unlock(enum bl_role role, uint64_t ino, int fd, bool gone)
 	if (fd < 0)
 		return;
 	if (gone) {
-		lock_path(path, sizeof(path), role, ino);
+		node_lock_path(path, sizeof(path), role, ino);
 		unlink(path);
 	}
 	/* a child forked meanwhile holds the same open file, and must not keep the node locked */
@@ -192,7 +192,7 @@ int bl_dir_make(const char *dir, struct bl_err *err)
 	return 0;
 }
 
-static int empty_dir(const char *path)
+static int remove_dir_of_pins(const char *path)
 {
 	char file[BL_PATH_MAX + 256];
 	struct dirent *e;
@@ -221,11 +221,11 @@ int bl_dir_remove(const char *dir)
 	int rc;
 
 	snprintf(path, sizeof(path), "%s/links", dir);
-	rc = empty_dir(path);
+	rc = remove_dir_of_pins(path);
 	if (rc)
 		return rc;
 	snprintf(path, sizeof(path), "%s/maps", dir);
-	rc = empty_dir(path);
+	rc = remove_dir_of_pins(path);
 	return rc ? rc : rmdir(dir) && errno != ENOENT ? -errno : 0;
 }
 
@@ -279,7 +279,8 @@ int bl_links_each(const char *dir, bl_link_fn fn, void *ctx)
 	return rc;
 }
 
-static int count_alive(const char *path, const char *name, int link_fd, uint32_t ifindex, void *ctx)
+static int count_attached(const char *path, const char *name, int link_fd, uint32_t ifindex,
+			  void *ctx)
 {
 	(void)path, (void)name, (void)link_fd;
 	*(int *)ctx += ifindex != 0;
@@ -290,7 +291,7 @@ int bl_links_alive(const char *dir)
 {
 	int n = 0;
 
-	bl_links_each(dir, count_alive, &n);
+	bl_links_each(dir, count_attached, &n);
 	return n;
 }
 

@@ -42,7 +42,7 @@ bool bl_cpus_isolated(const cpu_set_t *set, const char *isolated)
 	return CPU_EQUAL(&both, set);
 }
 
-static bool isolated(const cpu_set_t *set)
+static bool all_isolated(const cpu_set_t *set)
 {
 	char text[2048];
 
@@ -66,7 +66,7 @@ static int own_nice(void)
  * An ordinary thread with a short slice. False: this kernel took no notice of the slice, or
  * refused.
  */
-static bool sliced(pid_t tid)
+static bool set_short_slice(pid_t tid)
 {
 	struct bl_sched_attr attr = { .size = sizeof(attr),
 				      .policy = SCHED_OTHER,
@@ -84,9 +84,9 @@ int bl_prio_first(pid_t tid, const cpu_set_t *cpus, enum bl_realtime how, int rt
 	struct sched_param rt = { .sched_priority = rt_priority }, none = { 0 };
 
 	own_nice(); /* of before */
-	if (how == BL_RT_ALWAYS || (how == BL_RT_AUTO && isolated(cpus)))
+	if (how == BL_RT_ALWAYS || (how == BL_RT_AUTO && all_isolated(cpus)))
 		return sched_setscheduler(tid, SCHED_FIFO, &rt) ? -errno : 0;
-	if (sliced(tid))
+	if (set_short_slice(tid))
 		return 0;
 	/* an earlier daemon may have left it otherwise */
 	if (sched_setscheduler(tid, SCHED_OTHER, &none) ||

@@ -30,7 +30,7 @@
  * "00000000,00000005": words of 32 bits, the highest first. False if it is something else, or no
  * CPU is in it.
  */
-static bool parse_mask(const char *text, cpu_set_t *set)
+static bool parse_cpu_mask(const char *text, cpu_set_t *set)
 {
 	size_t digits = 0;
 	const char *p;
@@ -74,7 +74,7 @@ bool bl_cpus_parse(const char *text, cpu_set_t *set)
 }
 
 /* 0: not the interrupt of transmit queue @queue; the greater, the surer */
-static int irq_fits(const char *name, unsigned int queue)
+static int irq_name_score(const char *name, unsigned int queue)
 {
 	size_t len = strcspn(name, "@"), at = len;
 	bool sends, receives;
@@ -95,7 +95,7 @@ static int irq_fits(const char *name, unsigned int queue)
  * The interrupt whose action is best called after @queue; -1: none. An action is a folder below
  * /proc/irq/N.
  */
-static int irq_of(int sys, int proc, const char *msi, unsigned int queue)
+static int find_queue_irq(int sys, int proc, const char *msi, unsigned int queue)
 {
 	int fd = openat(sys, msi, O_RDONLY | O_DIRECTORY | O_CLOEXEC), best = 0, irq = -1;
 	struct dirent *e, *a;
@@ -115,8 +115,8 @@ static int irq_of(int sys, int proc, const char *msi, unsigned int queue)
 		fd = openat(proc, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		acts = fd >= 0 ? fdopendir(fd) : NULL;
 		while (acts && (a = readdir(acts)))
-			if (a->d_type == DT_DIR && irq_fits(a->d_name, queue) > best) {
-				best = irq_fits(a->d_name, queue);
+			if (a->d_type == DT_DIR && irq_name_score(a->d_name, queue) > best) {
+				best = irq_name_score(a->d_name, queue);
 				irq = atoi(e->d_name);
 			}
 		if (acts)
@@ -129,20 +129,21 @@ static int irq_of(int sys, int proc, const char *msi, unsigned int queue)
 }
 
 /* An answer, if it leaves something to choose. */
-static bool tells(const cpu_set_t *set)
+static bool names_some_cpus(const cpu_set_t *set)
 {
 	return CPU_COUNT(set) < (int)sysconf(_SC_NPROCESSORS_CONF);
 }
 
-static bool by_xps(int sys, const char *ifname, unsigned int queue, cpu_set_t *set)
+static bool cpus_by_xps(int sys, const char *ifname, unsigned int queue, cpu_set_t *set)
 {
 	char path[128], text[2048];
 
 	snprintf(path, sizeof(path), "class/net/%s/queues/tx-%u/xps_cpus", ifname, queue);
-	return !bl_read_line(sys, path, text, sizeof(text)) && parse_mask(text, set) && tells(set);
+	return !bl_read_line(sys, path, text, sizeof(text)) && parse_cpu_mask(text, set) &&
+	       names_some_cpus(set);
 }
 
-static bool by_irq(int sys, int proc, const char *ifname, unsigned int queue, cpu_set_t *set)
+static bool cpus_by_irq(int sys, int proc, const char *ifname, unsigned int queue, cpu_set_t *set)
 {
 	/* the latter of virtio, whose device is below the PCI one */
 	static const char *const where[] = { "device/msi_irqs", "device/../msi_irqs" };
@@ -152,12 +153,12 @@ static bool by_irq(int sys, int proc, const char *ifname, unsigned int queue, cp
 
 	for (size_t k = 0; irq < 0 && k < sizeof(where) / sizeof(where[0]); k++) {
 		snprintf(path, sizeof(path), "class/net/%s/%s", ifname, where[k]);
-		irq = irq_of(sys, proc, path, queue);
+		irq = find_queue_irq(sys, proc, path, queue);
 	}
 	for (size_t k = 0; irq >= 0 && k < sizeof(lists) / sizeof(lists[0]); k++) {
 		snprintf(path, sizeof(path), "irq/%d/%s", irq, lists[k]);
 		if (!bl_read_line(proc, path, text, sizeof(text)) && bl_cpus_parse(text, set) &&
-		    tells(set))
+		    names_some_cpus(set))
 			return true;
 	}
 	return false;
@@ -165,7 +166,7 @@ static bool by_irq(int sys, int proc, const char *ifname, unsigned int queue, cp
 
 bool bl_tx_cpus_at(int sys, int proc, const char *ifname, unsigned int queue, cpu_set_t *set)
 {
-	if (by_xps(sys, ifname, queue, set) || by_irq(sys, proc, ifname, queue, set))
+	if (cpus_by_xps(sys, ifname, queue, set) || cpus_by_irq(sys, proc, ifname, queue, set))
 		return true;
 	CPU_ZERO(set);
 	return false;

@@ -69,15 +69,15 @@ const char *bl_agent_reason_name(unsigned int r)
 	return r < BL_AGENT_REASON_COUNT ? names[r] : "?";
 }
 
-static uint64_t mono(const struct bl_agent *a)
+static uint64_t now_ns(const struct bl_agent *a)
 {
 	uint64_t usec;
 
 	return sd_event_now(a->ev, CLOCK_MONOTONIC, &usec) < 0 ? 0 : usec * 1000;
 }
 
-static void later(struct bl_agent *a, sd_event_source **src, uint64_t ms,
-		  sd_event_time_handler_t fn)
+static void set_timer(struct bl_agent *a, sd_event_source **src, uint64_t ms,
+		      sd_event_time_handler_t fn)
 {
 	sd_event_source_disable_unref(*src);
 	*src = NULL;
@@ -86,7 +86,7 @@ static void later(struct bl_agent *a, sd_event_source **src, uint64_t ms,
 
 /* ---- what is said ---- */
 
-static void say(struct bl_agent *a, Bl__ToController *m)
+static void send_message(struct bl_agent *a, Bl__ToController *m)
 {
 	size_t len = bl__to_controller__get_packed_size(m);
 	uint8_t *body = malloc(len ? len : 1);
@@ -98,7 +98,7 @@ static void say(struct bl_agent *a, Bl__ToController *m)
 	free(body);
 }
 
-static void say_number(struct bl_agent *a, Bl__ToController__WhatCase what, uint64_t number)
+static void send_number(struct bl_agent *a, Bl__ToController__WhatCase what, uint64_t number)
 {
 	Bl__ToController m = BL__TO_CONTROLLER__INIT;
 	Bl__Number n = BL__NUMBER__INIT;
@@ -106,10 +106,10 @@ static void say_number(struct bl_agent *a, Bl__ToController__WhatCase what, uint
 	n.number = number;
 	m.what_case = what;
 	m.ping = &n; /* the members of the union that are numbers have one type */
-	say(a, &m);
+	send_message(a, &m);
 }
 
-static void say_hello(struct bl_agent *a)
+static void send_hello(struct bl_agent *a)
 {
 	Bl__ToController m = BL__TO_CONTROLLER__INIT;
 	Bl__Hello h = BL__HELLO__INIT;
@@ -149,10 +149,10 @@ static void say_hello(struct bl_agent *a)
 	h.epoch = a->cfg.epoch;
 	m.what_case = BL__TO_CONTROLLER__WHAT_HELLO;
 	m.hello = &h;
-	say(a, &m);
+	send_message(a, &m);
 }
 
-static void say_proc(struct bl_agent *a, unsigned int i)
+static void send_proc_down(struct bl_agent *a, unsigned int i)
 {
 	Bl__ToController m = BL__TO_CONTROLLER__INIT;
 	Bl__ProcDown p = BL__PROC_DOWN__INIT;
@@ -163,10 +163,10 @@ static void say_proc(struct bl_agent *a, unsigned int i)
 	p.why = a->proc[i].why;
 	m.what_case = BL__TO_CONTROLLER__WHAT_PROC_DOWN;
 	m.proc_down = &p;
-	say(a, &m);
+	send_message(a, &m);
 }
 
-static void say_away(struct bl_agent *a)
+static void send_away(struct bl_agent *a)
 {
 	Bl__ToController m = BL__TO_CONTROLLER__INIT;
 	Bl__Away v = BL__AWAY__INIT;
@@ -174,14 +174,14 @@ static void say_away(struct bl_agent *a)
 	v.ms = a->away_ms;
 	m.what_case = BL__TO_CONTROLLER__WHAT_AWAY;
 	m.away = &v;
-	say(a, &m);
+	send_message(a, &m);
 	a->away_said = true;
 }
 
 /* ---- what is ordered ---- */
 
 /* the latest of that number */
-static struct kept *kept_of(struct bl_agent *a, uint64_t number)
+static struct kept *find_kept(struct bl_agent *a, uint64_t number)
 {
 	unsigned int i;
 
@@ -191,7 +191,7 @@ static struct kept *kept_of(struct bl_agent *a, uint64_t number)
 	return NULL;
 }
 
-static struct kept kept_from(const Bl__Failure *f)
+static struct kept kept_of_failure(const Bl__Failure *f)
 {
 	const Bl__Failed *first = f->n_failed ? f->failed[0] : NULL;
 
@@ -207,7 +207,7 @@ static struct kept kept_from(const Bl__Failure *f)
  * known here, and whoever says DONE all the same has discarded nothing. A node may have none: a
  * switch, a host that never had one.
  */
-static bool failed_named(const Bl__Failure *f)
+static bool failure_is_valid(const Bl__Failure *f)
 {
 	size_t i, k;
 
@@ -225,7 +225,7 @@ static bool failed_named(const Bl__Failure *f)
 }
 
 /* what the controller says of a node, as endpoints hear it */
-static uint8_t why_of(const Bl__Failed *f)
+static uint8_t why_for_endpoints(const Bl__Failed *f)
 {
 	static const uint8_t nodes[BL_DET_WHY_COUNT] = { [BL_DET_TOLD] = BL_WHY_DOWN,
 							 [BL_DET_CUT] = BL_WHY_CUT_OFF,
@@ -236,7 +236,7 @@ static uint8_t why_of(const Bl__Failed *f)
 	return f->why < BL_DET_WHY_COUNT ? nodes[f->why] : BL_WHY_UNKNOWN;
 }
 
-static struct bl_agent_failed *failed_of(struct bl_agent *a, const Bl__Failure *f)
+static struct bl_agent_failed *failed_from_failure(struct bl_agent *a, const Bl__Failure *f)
 {
 	struct bl_agent_failed *v = calloc(f->n_failed + 1, sizeof(*v));
 	size_t i, k;
@@ -247,7 +247,7 @@ static struct bl_agent_failed *failed_of(struct bl_agent *a, const Bl__Failure *
 		v[i] = (struct bl_agent_failed){ .node = from->node,
 						 .port = (uint16_t)from->port,
 						 .life = (uint16_t)from->life,
-						 .why = why_of(from),
+						 .why = why_for_endpoints(from),
 						 .t = from->t,
 						 .here = from->node == a->node.node_id };
 		for (k = 0; k < from->n_addr; k++)
@@ -257,7 +257,7 @@ static struct bl_agent_failed *failed_of(struct bl_agent *a, const Bl__Failure *
 }
 
 /* the controller knows of them now */
-static void forget_procs(struct bl_agent *a, const struct bl_agent_failed *v, size_t n)
+static void drop_named_procs(struct bl_agent *a, const struct bl_agent_failed *v, size_t n)
 {
 	unsigned int i, k = 0;
 	size_t j;
@@ -273,7 +273,7 @@ static void forget_procs(struct bl_agent *a, const struct bl_agent_failed *v, si
 	a->nprocs = k;
 }
 
-static void am_failed(struct bl_agent *a, uint64_t number)
+static void note_own_failure(struct bl_agent *a, uint64_t number)
 {
 	if (a->failed == number)
 		return;
@@ -284,31 +284,31 @@ static void am_failed(struct bl_agent *a, uint64_t number)
 
 static void on_fail(struct bl_agent *a, const Bl__Failure *f)
 {
-	struct kept *k = kept_of(a, f->number), is = kept_from(f);
+	struct kept *k = find_kept(a, f->number), is = kept_of_failure(f);
 	struct bl_agent_failed *v;
 	size_t i;
 
 	if (k && k->epoch == is.epoch && k->t == is.t && k->node == is.node && k->port == is.port) {
 		/* ordered again, by the next leader or in the next session */
 		if (k->done)
-			say_number(a, BL__TO_CONTROLLER__WHAT_DONE, f->number);
+			send_number(a, BL__TO_CONTROLLER__WHAT_DONE, f->number);
 		return;
 	}
-	v = failed_of(a, f);
+	v = failed_from_failure(a, f);
 	if (!v)
 		return; /* it will be ordered again, or we are too late */
 	a->kept[a->next_kept++ % KEPT] = is;
-	forget_procs(a, v, f->n_failed);
+	drop_named_procs(a, v, f->n_failed);
 	for (i = 0; i < f->n_failed; i++)
 		if (v[i].here && !v[i].port)
-			am_failed(a, f->number);
+			note_own_failure(a, f->number);
 	a->ops->fail(a->ctx, f->number, v, (unsigned int)f->n_failed);
 	free(v);
 }
 
 static int on_resume(struct bl_agent *a, const Bl__Failure *f)
 {
-	struct bl_agent_failed *v = failed_of(a, f);
+	struct bl_agent_failed *v = failed_from_failure(a, f);
 	struct bl_agent_input *in = calloc(f->n_input + 1, sizeof(*in));
 	unsigned int n = 0;
 	int rc = 0;
@@ -318,10 +318,10 @@ static int on_resume(struct bl_agent *a, const Bl__Failure *f)
 		if (f->input[i]->node == a->node.node_id)
 			in[n++] = (struct bl_agent_input){ f->input[i]->port, f->input[i]->death };
 	if (v && in) {
-		forget_procs(a, v, f->n_failed);
+		drop_named_procs(a, v, f->n_failed);
 		rc = a->ops->resume(a->ctx, f->number, v, (unsigned int)f->n_failed, in, n);
 		if (!rc)
-			say_number(a, BL__TO_CONTROLLER__WHAT_RESUMED, f->number);
+			send_number(a, BL__TO_CONTROLLER__WHAT_RESUMED, f->number);
 	}
 	free(v);
 	free(in);
@@ -356,7 +356,7 @@ static int on_bar(struct bl_agent *a, const Bl__Bar *b)
 	int rc = a->ops->bar(a->ctx, b->port, (unsigned int)b->n_port);
 
 	if (!rc)
-		say_number(a, BL__TO_CONTROLLER__WHAT_BARRED, b->version);
+		send_number(a, BL__TO_CONTROLLER__WHAT_BARRED, b->version);
 	return rc;
 }
 
@@ -370,16 +370,16 @@ static void on_welcome(struct bl_agent *a, const Bl__Welcome *w)
 	a->tried = 0;
 	a->wait_ms = AGAIN_MS;
 	if (w->failed) {
-		am_failed(a, w->failed);
+		note_own_failure(a, w->failed);
 	} else {
 		a->failed = 0;
 		a->rejoin = false;
 		for (i = 0; i < a->nprocs; i++)
-			say_proc(a, i);
+			send_proc_down(a, i);
 	}
 	/* whoever leads now may know nothing of it */
 	if (a->away_ms)
-		say_away(a);
+		send_away(a);
 }
 
 static void on_forward(struct bl_agent *a, const Bl__Forward *m)
@@ -415,17 +415,17 @@ static void on_admission(struct bl_agent *a, const Bl__Admission *o)
 	v.said = said;
 	m.what_case = BL__TO_CONTROLLER__WHAT_ADMITTED;
 	m.admitted = &v;
-	say(a, &m);
+	send_message(a, &m);
 }
 
 /*
  * -ESTALE: it was refused below us. -EBADMSG: it is not understood. Any other error is a node's
  * that cannot obey: who does not answer in time has failed.
  */
-static int obey(struct bl_agent *a, const Bl__ToAgent *m)
+static int obey_command(struct bl_agent *a, const Bl__ToAgent *m)
 {
-	if ((m->what_case == BL__TO_AGENT__WHAT_FAIL && !failed_named(m->fail)) ||
-	    (m->what_case == BL__TO_AGENT__WHAT_RESUME && !failed_named(m->resume)))
+	if ((m->what_case == BL__TO_AGENT__WHAT_FAIL && !failure_is_valid(m->fail)) ||
+	    (m->what_case == BL__TO_AGENT__WHAT_RESUME && !failure_is_valid(m->resume)))
 		return -EBADMSG;
 	switch (m->what_case) {
 	case BL__TO_AGENT__WHAT_WELCOME:
@@ -458,9 +458,9 @@ static int obey(struct bl_agent *a, const Bl__ToAgent *m)
 	return 0;
 }
 
-static void leave(struct bl_agent *a, const char *why);
+static void leave_controller(struct bl_agent *a, const char *why);
 
-static void count(struct bl_agent *a, enum bl_agent_reason r)
+static void count_reason(struct bl_agent *a, enum bl_agent_reason r)
 {
 	a->total.reasons[r]++;
 }
@@ -470,21 +470,22 @@ static void on_message(void *ctx, const uint8_t *body, size_t len)
 	struct bl_agent *a = ctx;
 	Bl__ToAgent *m = bl__to_agent__unpack(NULL, len, body);
 
-	a->heard_ns = mono(a);
+	a->heard_ns = now_ns(a);
 	if (!m || m->what_case == BL__TO_AGENT__WHAT__NOT_SET) {
-		count(a, BL_AGENT_BAD_MESSAGE);
-		leave(a, "what it says is not understood");
+		count_reason(a, BL_AGENT_BAD_MESSAGE);
+		leave_controller(a, "what it says is not understood");
 	} else if (m->what_case == BL__TO_AGENT__WHAT_NOT_LEADING) {
 		snprintf(a->hint, sizeof(a->hint), "%s", m->not_leading->leader);
-		leave(a, *m->not_leading->why ? m->not_leading->why : "it does not lead");
+		leave_controller(a,
+				 *m->not_leading->why ? m->not_leading->why : "it does not lead");
 	} else if (m->what_case == BL__TO_AGENT__WHAT_PING) {
-		count(a, BL_AGENT_OK);
+		count_reason(a, BL_AGENT_OK);
 	} else if (m->epoch < a->cfg.epoch || !m->epoch) {
-		count(a, BL_AGENT_OLD_EPOCH);
-		leave(a, "it leads no more: its epoch is old");
+		count_reason(a, BL_AGENT_OLD_EPOCH);
+		leave_controller(a, "it leads no more: its epoch is old");
 	} else if (!a->welcome && m->what_case != BL__TO_AGENT__WHAT_WELCOME) {
-		count(a, BL_AGENT_TOO_EARLY);
-		leave(a, "it gave an order before WELCOME");
+		count_reason(a, BL_AGENT_TOO_EARLY);
+		leave_controller(a, "it gave an order before WELCOME");
 	} else {
 		bool higher = m->epoch > a->cfg.epoch;
 		int rc;
@@ -494,17 +495,18 @@ static void on_message(void *ctx, const uint8_t *body, size_t len)
 			a->ops->epoch(a->ctx, m->epoch);
 		}
 		if (higher)
-			say_hello(a);
-		rc = obey(a, m);
+			send_hello(a);
+		rc = obey_command(a, m);
 		if (rc == -ESTALE) {
-			count(a, BL_AGENT_OLD_EPOCH);
-			leave(a, "this node obeys a later epoch");
+			count_reason(a, BL_AGENT_OLD_EPOCH);
+			leave_controller(a, "this node obeys a later epoch");
 		} else if (rc == -EBADMSG) {
-			count(a, BL_AGENT_BAD_MESSAGE);
-			leave(a, "whom it announces as failed is not understood: addresses are "
-				 "missing, or are none");
+			count_reason(a, BL_AGENT_BAD_MESSAGE);
+			leave_controller(a, "whom it announces as failed is not understood: "
+					    "addresses are "
+					    "missing, or are none");
 		} else {
-			count(a, BL_AGENT_OK);
+			count_reason(a, BL_AGENT_OK);
 		}
 	}
 	if (m)
@@ -518,11 +520,11 @@ static void on_up(void *ctx)
 	struct bl_agent *a = ctx;
 
 	a->up = true;
-	a->heard_ns = mono(a);
-	say_hello(a);
+	a->heard_ns = now_ns(a);
+	send_hello(a);
 }
 
-static void next_one(struct bl_agent *a)
+static void choose_next_controller(struct bl_agent *a)
 {
 	unsigned int i;
 
@@ -538,7 +540,7 @@ static void next_one(struct bl_agent *a)
 		a->wait_ms = a->wait_ms * 2 > AGAIN_MAX_MS ? AGAIN_MAX_MS : a->wait_ms * 2;
 	}
 	*a->hint = 0;
-	later(a, &a->again, a->wait_ms, bl_agent_on_retry);
+	set_timer(a, &a->again, a->wait_ms, bl_agent_on_retry);
 }
 
 static void on_down(void *ctx, const char *why)
@@ -547,10 +549,10 @@ static void on_down(void *ctx, const char *why)
 
 	snprintf(a->total.trouble, sizeof(a->total.trouble), "controller %s: %s",
 		 a->cfg.controllers[a->at], why);
-	next_one(a);
+	choose_next_controller(a);
 }
 
-static void leave(struct bl_agent *a, const char *why)
+static void leave_controller(struct bl_agent *a, const char *why)
 {
 	bl_session_close(a->session);
 	on_down(a, why);
@@ -571,7 +573,7 @@ int bl_agent_on_retry(sd_event_source *src, uint64_t usec, void *ctx)
 	if (a->session || a->away_known)
 		return 0;
 	bl_session_addr(a->cfg.controllers[a->at], &addr, &len);
-	a->heard_ns = mono(a);
+	a->heard_ns = now_ns(a);
 	a->total.sessions++;
 	if (bl_session_connect(&a->session, a->ev, (struct sockaddr *)&addr, len, a->cfg.tls,
 			       &session_ops, a, &err))
@@ -584,14 +586,14 @@ int bl_agent_on_beat(sd_event_source *src, uint64_t usec, void *ctx)
 	struct bl_agent *a = ctx;
 
 	(void)src, (void)usec;
-	if (a->session && mono(a) - a->heard_ns > a->cfg.silence_ms * 1000000ULL)
-		leave(a, "it says nothing any more");
+	if (a->session && now_ns(a) - a->heard_ns > a->cfg.silence_ms * 1000000ULL)
+		leave_controller(a, "it says nothing any more");
 	else if (a->session)
-		say_number(a, BL__TO_CONTROLLER__WHAT_PING, 0);
+		send_number(a, BL__TO_CONTROLLER__WHAT_PING, 0);
 	if (a->session && a->welcome && a->failed && a->rejoin)
-		say_hello(a);
-	later(a, &a->timer, a->failed && a->rejoin ? REJOIN_MS : a->cfg.silence_ms / 3 + 1,
-	      bl_agent_on_beat);
+		send_hello(a);
+	set_timer(a, &a->timer, a->failed && a->rejoin ? REJOIN_MS : a->cfg.silence_ms / 3 + 1,
+		  bl_agent_on_beat);
 	return 0;
 }
 
@@ -600,7 +602,7 @@ int bl_agent_on_beat(sd_event_source *src, uint64_t usec, void *ctx)
 void bl_agent_changed(struct bl_agent *a)
 {
 	if (a->session && a->up)
-		say_hello(a);
+		send_hello(a);
 }
 
 void bl_agent_link_down(struct bl_agent *a, const struct bl_agent_port *p)
@@ -616,7 +618,7 @@ void bl_agent_link_down(struct bl_agent *a, const struct bl_agent_port *p)
 	m.link_down = &d;
 	/* before WELCOME it is in the next HELLO's ports, or in this one's */
 	if (a->welcome)
-		say(a, &m);
+		send_message(a, &m);
 	else
 		bl_agent_changed(a);
 }
@@ -627,7 +629,7 @@ void bl_agent_proc_down(struct bl_agent *a, const struct bl_agent_proc *p)
 		return;
 	a->proc[a->nprocs++] = *p;
 	if (a->welcome)
-		say_proc(a, a->nprocs - 1);
+		send_proc_down(a, a->nprocs - 1);
 }
 
 void bl_agent_stuck(struct bl_agent *a, const struct bl_agent_stuck *s)
@@ -643,17 +645,17 @@ void bl_agent_stuck(struct bl_agent *a, const struct bl_agent_stuck *s)
 	m.what_case = BL__TO_CONTROLLER__WHAT_PROC_STUCK;
 	m.proc_stuck = &p;
 	if (a->welcome && !a->failed)
-		say(a, &m);
+		send_message(a, &m);
 }
 
 void bl_agent_done(struct bl_agent *a, uint64_t number)
 {
-	struct kept *k = kept_of(a, number);
+	struct kept *k = find_kept(a, number);
 
 	if (k)
 		k->done = true;
 	if (a->welcome)
-		say_number(a, BL__TO_CONTROLLER__WHAT_DONE, number);
+		send_number(a, BL__TO_CONTROLLER__WHAT_DONE, number);
 }
 
 void bl_agent_forward(struct bl_agent *a, const struct bl_forward *f)
@@ -662,7 +664,7 @@ void bl_agent_forward(struct bl_agent *a, const struct bl_forward *f)
 	Bl__Forward v = BL__FORWARD__INIT;
 
 	if (!a->welcome || a->failed || bl_session_waiting(a->session) > BL_AGENT_FORWARD_WAIT) {
-		count(a, BL_AGENT_NOT_FORWARDED);
+		count_reason(a, BL_AGENT_NOT_FORWARDED);
 		return;
 	}
 	v.to = (ProtobufCBinaryData){ 16, (uint8_t *)(uintptr_t)f->to };
@@ -672,15 +674,15 @@ void bl_agent_forward(struct bl_agent *a, const struct bl_forward *f)
 	v.frame = (ProtobufCBinaryData){ f->len, (uint8_t *)(uintptr_t)f->frame };
 	m.what_case = BL__TO_CONTROLLER__WHAT_FORWARD;
 	m.forward = &v;
-	count(a, BL_AGENT_FORWARDED);
-	say(a, &m);
+	count_reason(a, BL_AGENT_FORWARDED);
+	send_message(a, &m);
 }
 
 void bl_agent_away(struct bl_agent *a, uint32_t ms)
 {
 	a->away_ms = ms;
 	if (a->welcome)
-		say_away(a);
+		send_away(a);
 }
 
 bool bl_agent_away_known(const struct bl_agent *a)
@@ -696,7 +698,7 @@ void bl_agent_rejoin(struct bl_agent *a)
 	 * and waits for its ACKs.
 	 */
 	a->rejoin = true;
-	later(a, &a->timer, 0, bl_agent_on_beat);
+	set_timer(a, &a->timer, 0, bl_agent_on_beat);
 }
 
 void bl_agent_read(const struct bl_agent *a, struct bl_agent_total *t)
@@ -748,8 +750,8 @@ int bl_agent_new(struct bl_agent **out, sd_event *ev, const struct bl_agent_cfg 
 	a->ops = ops;
 	a->ctx = ctx;
 	a->wait_ms = AGAIN_MS;
-	later(a, &a->again, 0, bl_agent_on_retry);
-	later(a, &a->timer, a->cfg.silence_ms / 3 + 1, bl_agent_on_beat);
+	set_timer(a, &a->again, 0, bl_agent_on_retry);
+	set_timer(a, &a->timer, a->cfg.silence_ms / 3 + 1, bl_agent_on_beat);
 	*out = a;
 	return 0;
 }

@@ -43,7 +43,7 @@
 
 #define SLEEP_SHORT_NS 5000000ULL
 
-static void send_one(struct bl_node *n)
+static void send_beacon(struct bl_node *n)
 {
 	struct bl_hdr *h = (void *)(n->beat.frame + sizeof(struct ethhdr));
 
@@ -61,7 +61,7 @@ static void send_one(struct bl_node *n)
 }
 
 /* Send a beacon if one is due; CLOCK_MONOTONIC of the next tick. */
-static uint64_t beat(struct bl_node *n)
+static uint64_t beat_node(struct bl_node *n)
 {
 	uint64_t mono = bl_mono_ns();
 
@@ -69,24 +69,24 @@ static uint64_t beat(struct bl_node *n)
 		return mono + BL_BEAT_VOID_NS;
 	if (bl_beat_serve(&n->beat, mono, bl_clock_at(n->clock.shared, mono),
 			  BL_READ_ONCE(n->page->sends)))
-		send_one(n);
+		send_beacon(n);
 	return n->beat.next_ns;
 }
 
 /* Do what is due; CLOCK_MONOTONIC of what is due next. */
-static uint64_t serve(struct bl_node *n)
+static uint64_t serve_node(struct bl_node *n)
 {
 	uint64_t mono = bl_mono_ns(),
 		 next = n->keeping ? bl_clock_tick(&n->clock, mono) : UINT64_MAX;
 
-	return n->page ? bl_min64(next, beat(n)) : next;
+	return n->page ? bl_min64(next, beat_node(n)) : next;
 }
 
 /*
  * Without permission beacons come later under load, and barriers with them: not wrong, only slower.
  * The lock is held.
  */
-static void go_first(struct bl_server *s)
+static void set_thread_priority(struct bl_server *s)
 {
 	cpu_set_t set;
 
@@ -108,13 +108,13 @@ static void *beacon_main(void *ctx)
 		struct timespec t;
 
 		if (s->beacon_prio)
-			go_first(s);
+			set_thread_priority(s);
 		if (!s->beacon_nodes) {
 			pthread_cond_wait(&s->beacon_cond, &s->beacon_lock);
 			continue;
 		}
 		for (n = s->beacon_nodes; n; n = n->beacon_next)
-			next = bl_min64(next, serve(n));
+			next = bl_min64(next, serve_node(n));
 		t.tv_sec = (time_t)(next / 1000000000ULL);
 		t.tv_nsec = (long)(next % 1000000000ULL);
 		/* long sleeps are left as soon as the list changes, or the thread is to end */
@@ -131,7 +131,7 @@ static void *beacon_main(void *ctx)
 	return NULL;
 }
 
-static void make(struct bl_node *n, struct bl_beat *b, uint64_t sends)
+static void make_beacon(struct bl_node *n, struct bl_beat *b, uint64_t sends)
 {
 	static const uint8_t to[6] = BL_BEACON_MAC;
 	struct ethhdr *eth = (void *)b->frame;
@@ -150,7 +150,7 @@ static void make(struct bl_node *n, struct bl_beat *b, uint64_t sends)
 	memcpy(h + 1, &body, sizeof(body)); /* not aligned there */
 }
 
-static int open_socket(const struct bl_iface *nic, int *out, struct bl_err *err)
+static int open_beacon_socket(const struct bl_iface *nic, int *out, struct bl_err *err)
 {
 	struct sockaddr_ll to = { .sll_family = AF_PACKET, .sll_ifindex = nic->ifindex };
 	int mark = (int)BL_BEACON_MARK, few = 1, fd, rc = 0;
@@ -188,7 +188,7 @@ static int open_socket(const struct bl_iface *nic, int *out, struct bl_err *err)
  * takes it on from there wakes that one with an interrupt, 10000 times a second for each host. In a
  * lab of 8 hosts on two CPUs that was 39 % of both (2026-11).
  */
-static void wish(struct bl_node *n)
+static void choose_cpus(struct bl_node *n)
 {
 	CPU_ZERO(&n->beacon_cpus);
 	if (n->cfg.ncpus)
@@ -202,7 +202,7 @@ static void wish(struct bl_node *n)
  * whose beacons come late is excluded: it may be SCHED_FIFO. That of a lab, which beats for all
  * hosts of a rack, keeps others waiting as NAPI does. The lock is held.
  */
-static void settle(struct bl_server *s)
+static void settle_thread(struct bl_server *s)
 {
 	const struct bl_node *n;
 	unsigned int nodes = 0;
@@ -248,7 +248,7 @@ int bl_beacon_start(struct bl_server *s, struct bl_err *err)
 	return 0;
 }
 
-static void list(struct bl_node *n)
+static void list_node(struct bl_node *n)
 {
 	struct bl_server *s = n->srv;
 
@@ -257,7 +257,7 @@ static void list(struct bl_node *n)
 		s->beacon_nodes = n;
 	}
 	n->beacon_listed = true;
-	settle(s);
+	settle_thread(s);
 	pthread_cond_signal(&s->beacon_cond);
 }
 
@@ -267,7 +267,7 @@ void bl_beacon_keep(struct bl_node *n, bool keep)
 	n->keeping = keep;
 	n->clock.next_ns = 0;
 	if (keep)
-		list(n);
+		list_node(n);
 	pthread_mutex_unlock(&n->srv->beacon_lock);
 }
 
@@ -280,7 +280,7 @@ int bl_beacon_add(struct bl_node *n, struct bl_err *err)
 	if (n->page)
 		return 0;
 	if (n->beacon_sock < 0) {
-		rc = open_socket(&n->att[0].iface, &fd, err);
+		rc = open_beacon_socket(&n->att[0].iface, &fd, err);
 		if (rc)
 			return rc;
 		n->beacon_sock = fd;
@@ -288,11 +288,11 @@ int bl_beacon_add(struct bl_node *n, struct bl_err *err)
 	page = mmap(NULL, (size_t)sysconf(_SC_PAGESIZE), PROT_READ, MAP_SHARED, n->page_fd, 0);
 	if (page == MAP_FAILED)
 		return bl_fail(err, errno, "cannot map the barrier page: %s", strerror(errno));
-	make(n, &n->beat, ((const struct bl_host_page *)page)->sends);
-	wish(n);
+	make_beacon(n, &n->beat, ((const struct bl_host_page *)page)->sends);
+	choose_cpus(n);
 	pthread_mutex_lock(&n->srv->beacon_lock);
 	n->page = page;
-	list(n);
+	list_node(n);
 	pthread_mutex_unlock(&n->srv->beacon_lock);
 	return rc;
 }
@@ -306,7 +306,7 @@ int bl_beacon_socket(struct bl_node *n, struct bl_err *err)
 	rc = bl_netns_enter(n->cfg.netns, &old, err);
 	if (rc)
 		return rc;
-	rc = open_socket(&n->att[0].iface, &fd, err);
+	rc = open_beacon_socket(&n->att[0].iface, &fd, err);
 	bl_netns_leave(old);
 	if (!rc)
 		n->beacon_sock = fd;
@@ -321,7 +321,7 @@ int bl_beacon_moved(struct bl_node *n, struct bl_err *err)
 
 	if (!n->page)
 		return 0;
-	rc = open_socket(&n->att[0].iface, &fd, err);
+	rc = open_beacon_socket(&n->att[0].iface, &fd, err);
 	if (rc)
 		return rc;
 	pthread_mutex_lock(&n->srv->beacon_lock);
@@ -344,7 +344,7 @@ static void *close_main(void *fd)
  * serves need not wait for that. Nobody joins the thread: if the process ends first, the kernel
  * closes it.
  */
-static void close_aside(int fd)
+static void close_in_background(int fd)
 {
 	pthread_attr_t attr;
 	pthread_t t;
@@ -375,10 +375,10 @@ void bl_beacon_remove(struct bl_node *n)
 	}
 	n->beacon_listed = n->keeping = false;
 	n->page = NULL;
-	settle(n->srv);
+	settle_thread(n->srv);
 	pthread_mutex_unlock(&n->srv->beacon_lock);
 	if (n->beacon_sock >= 0)
-		close_aside(n->beacon_sock);
+		close_in_background(n->beacon_sock);
 	n->beacon_sock = -1;
 	if (page)
 		munmap((void *)(uintptr_t)page, (size_t)sysconf(_SC_PAGESIZE));
@@ -418,7 +418,7 @@ int bl_beacon_pace(struct bl_node *n, struct bpf_object *obj, struct bl_err *err
 	if (bpf_map_lookup_elem(n->page_fd, &zero, &page))
 		return bl_fail(err, errno, "cannot read the map %s: %s", BL_MAP_HOST_PAGE,
 			       strerror(errno));
-	make(n, &b, page.sends);
+	make_beacon(n, &b, page.sends);
 	b.on = bl_beacon_paced(&n->cfg);
 	rc = bl_map_set(bpf_map__fd(beat), 0, &b, BL_MAP_PACE_BEAT, err);
 	if (rc || !b.on)

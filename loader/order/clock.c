@@ -44,7 +44,7 @@ struct reading {
 };
 
 /* The narrowest of several bracketed readings: one that was interrupted is wide. */
-static struct reading measure(void)
+static struct reading read_clocks(void)
 {
 	struct reading best = { .width = UINT64_MAX };
 	int i;
@@ -63,7 +63,7 @@ static struct reading measure(void)
  * written one after the other, the older one first: whoever is killed in between leaves at least
  * one that is whole, and an odd sequence number (bl_clock_torn()).
  */
-static void publish(struct bl_clock_keeper *k)
+static void publish_record(struct bl_clock_keeper *k)
 {
 	struct bl_clock *c = k->shared, *own = &k->own;
 
@@ -84,7 +84,7 @@ static void publish(struct bl_clock_keeper *k)
 	BL_WRITE_ONCE(c->seq, own->seq);
 }
 
-static uint64_t void_after(const struct bl_clock_keeper *k, uint64_t mono)
+static uint64_t void_after_ns(const struct bl_clock_keeper *k, uint64_t mono)
 {
 	return mono + k->void_after_ms * 1000000ULL;
 }
@@ -105,7 +105,7 @@ static int64_t base_offset(uint64_t base, uint64_t tai)
 	return offset;
 }
 
-static void steer(struct bl_clock_keeper *k)
+static void steer_record(struct bl_clock_keeper *k)
 {
 	struct bl_clock *c = &k->own;
 	struct bl_clock_seg next;
@@ -115,7 +115,7 @@ static void steer(struct bl_clock_keeper *k)
 	int tries;
 
 	for (tries = 0; tries < 8; tries++) {
-		r = measure();
+		r = read_clocks();
 		error = bl_clock_steer(c, r.mono, r.tai + (uint64_t)(k->bus_offset_ns + k->skew_ns),
 				       GAIN_NS, &next);
 		step = error > BL_CLOCK_STEP_NS || error < -BL_CLOCK_STEP_NS;
@@ -129,12 +129,12 @@ static void steer(struct bl_clock_keeper *k)
 			continue;
 		c->seg[0] = c->seg[1];
 		c->seg[1] = next;
-		c->void_after_ns = void_after(k, r.mono);
+		c->void_after_ns = void_after_ns(k, r.mono);
 		if (!step) {
 			c->as_of_ns = r.mono;
 			c->bound_ns = k->bound_us * 1000ULL + r.width / 2 + (uint64_t)llabs(error);
 		}
-		publish(k);
+		publish_record(k);
 		if (step && !k->stepped)
 			bl_log(BL_LOG_WARN,
 			       "%s: the system clock is %s bus time by %lld ms: it was set. Bus "
@@ -175,7 +175,7 @@ int bl_clock_adopt(struct bl_clock_keeper *k, struct bl_err *err)
 {
 	struct bl_clock *c = &k->own;
 	struct timex tx = {};
-	struct reading r = measure();
+	struct reading r = read_clocks();
 	uint64_t target, bus;
 
 	*c = *k->shared;
@@ -189,7 +189,7 @@ int bl_clock_adopt(struct bl_clock_keeper *k, struct bl_err *err)
 		if (k->base_ns)
 			k->bus_offset_ns = (int64_t)(bl_clock_at(c, r.mono) - r.tai) - c->skew_ns;
 		c->skew_ns = k->skew_ns;
-		steer(k);
+		steer_record(k);
 		return 0;
 	}
 	bus = bl_max64(target, bl_clock_at(c, r.mono));
@@ -197,7 +197,7 @@ int bl_clock_adopt(struct bl_clock_keeper *k, struct bl_err *err)
 		return bl_fail(err, errno, "adjtimex: %s", strerror(errno));
 	bl_clock_start(c, r.mono, bus);
 	c->as_of_ns = r.mono;
-	c->void_after_ns = void_after(k, r.mono);
+	c->void_after_ns = void_after_ns(k, r.mono);
 	/*
 	 * a void record that is ahead of the truth: its error stays until it is worked off, or for
 	 * good
@@ -207,14 +207,14 @@ int bl_clock_adopt(struct bl_clock_keeper *k, struct bl_err *err)
 	c->tai_offset_s = tx.tai;
 	c->skew_ns = k->skew_ns;
 	c->flags = BL_CLOCK_VALID;
-	publish(k);
+	publish_record(k);
 	return 0;
 }
 
 uint64_t bl_clock_tick(struct bl_clock_keeper *k, uint64_t mono)
 {
 	if (mono >= k->next_ns) {
-		steer(k);
+		steer_record(k);
 		k->next_ns = mono + BL_CLOCK_TICK_NS;
 	}
 	return k->next_ns;

@@ -87,7 +87,7 @@ struct bl_ep *bl_endpoint_at(struct bl_node *n, uint32_t port)
  * The slot is free: nothing of its endpoint is left, but which life programs answer for. @untold:
  * 0, or BL_EP_LEFT_NOW: the rack has not heard yet that this life left.
  */
-static void forget(struct bl_ep *ep, uint64_t untold)
+static void free_slot(struct bl_ep *ep, uint64_t untold)
 {
 	struct bl_node *n = ep->node;
 	uint32_t key = bl_ep_key(n, &ep->info);
@@ -102,7 +102,7 @@ static void forget(struct bl_ep *ep, uint64_t untold)
 	ep->conn = ep->pidfd = -1;
 }
 
-static const char *why_text(enum bl_out_why why)
+static const char *out_why_text(enum bl_out_why why)
 {
 #define BL_X(name, word, text) [BL_OUT_##name] = text,
 	static const char *const texts[] = { BL_OUT_WHYS(BL_X) };
@@ -112,7 +112,7 @@ static const char *why_text(enum bl_out_why why)
 }
 
 /* Why it is gone, as the rack hears it: what the line says. */
-static uint8_t gone_why(const struct bl_ep *ep)
+static uint8_t announced_why(const struct bl_ep *ep)
 {
 	static const uint8_t gone[BL_OUT_WHY_COUNT] = { [BL_OUT_GONE] = BL_WHY_DIED,
 							[BL_OUT_IN_FLIGHT] = BL_WHY_IN_FLIGHT,
@@ -137,20 +137,20 @@ void bl_endpoint_out_at(struct bl_ep *ep, uint64_t t)
 		bl_log(BL_LOG_ERR, "%s: cannot tell from when on endpoint %u has failed: %s",
 		       n->meta.name, ep->info.port, strerror(errno));
 	else if (n->events && n->cfg.ctl.n)
-		bl_event_endpoint_gone(n, &ep->info, gone_why(ep), t);
+		bl_event_endpoint_gone(n, &ep->info, announced_why(ep), t);
 }
 
 /*
  * Nobody waits for what a dead or put out endpoint has left: C goes on, and if its process is gone,
  * too, the slot is free.
  */
-static void settle(struct bl_ep *ep)
+static void settle_endpoint(struct bl_ep *ep)
 {
 	struct bl_node *n = ep->node;
 
 	ep->settled = true;
 	if (ep->left)
-		forget(ep, 0);
+		free_slot(ep, 0);
 	else if (bl_ep_over(n, ep->slot))
 		bl_log(BL_LOG_ERR, "%s: endpoint %u still holds the commit barrier: %s",
 		       n->meta.name, ep->info.port, strerror(errno));
@@ -183,7 +183,7 @@ void bl_endpoint_put_out(struct bl_node *n, uint64_t slots, enum bl_out_why why)
 		if (!(slots >> k & 1))
 			continue;
 		bl_log(BL_LOG_WARN, "%s: endpoint %u (%s, pid %u) was put out: %s", n->meta.name,
-		       ep->info.port, ep->info.name, ep->info.pid, why_text(why));
+		       ep->info.port, ep->info.name, ep->info.pid, out_why_text(why));
 		bl_endpoint_out_at(ep, t[k]);
 		/* its process may sleep: it shall hear of it */
 		if (ep->conn >= 0)
@@ -212,7 +212,7 @@ static void drop_ring(struct bl_node *n, uint32_t slot, unsigned int port)
  * sent, and taken when it can send nothing more: that may be committed ahead of the clock, and
  * nobody may discard it.
  */
-static bool leave(struct bl_ep *ep)
+static bool leave_in_order(struct bl_ep *ep)
 {
 	struct bl_node *n = ep->node;
 	uint64_t now = bl_clock_at(n->clock.shared, bl_mono_ns()), bye = ep->bye;
@@ -222,7 +222,7 @@ static bool leave(struct bl_ep *ep)
 	    bye > now + LEAVE_AHEAD_NS)
 		return false;
 	ep->info.left = ep->info.life;
-	forget(ep, n->cfg.ctl.n ? BL_EP_LEFT_NOW : 0);
+	free_slot(ep, n->cfg.ctl.n ? BL_EP_LEFT_NOW : 0);
 	if (n->cfg.ctl.n)
 		bl_endpoint_left(n, who.port, who.life,
 				 bl_max64(bl_clock_at(n->clock.shared, bl_mono_ns()), bye));
@@ -233,7 +233,7 @@ static bool leave(struct bl_ep *ep)
  * A process that ended otherwise, or that was out: its slot and port stay until nobody waits for
  * what it left.
  */
-static void end(struct bl_ep *ep)
+static void end_membership(struct bl_ep *ep)
 {
 	struct bl_node *n = ep->node;
 
@@ -241,12 +241,12 @@ static void end(struct bl_ep *ep)
 		if (!ep->dead)
 			bl_endpoint_out_at(ep, bl_ep_dead_at(n, ep->slot, BL_OUT_GONE));
 		if (ep->settled)
-			forget(ep, 0);
+			free_slot(ep, 0);
 		bl_event_changed(n);
 		return;
 	}
 	if (ep->settled || !bl_ep_holds_commit(n, ep->slot)) {
-		forget(ep, 0);
+		free_slot(ep, 0);
 		return;
 	}
 	ep->dead = true;
@@ -273,7 +273,7 @@ void bl_endpoint_release(struct bl_ep *ep, const char *why)
 	ep->conn = ep->pidfd = -1;
 	bl_log(BL_LOG_INFO, "%s: endpoint %u (%s, pid %u) left%s: %s", n->meta.name, port,
 	       ep->info.name, ep->info.pid, ep->bye ? " in order" : "", why);
-	if (leave(ep)) {
+	if (leave_in_order(ep)) {
 		drop_ring(n, slot, port); /* last: nobody waits for it */
 		return;
 	}
@@ -282,7 +282,7 @@ void bl_endpoint_release(struct bl_ep *ep, const char *why)
 	    bl_ep_clear_line(n, slot, false))
 		bl_log(BL_LOG_ERR, "%s: cannot take endpoint %u down: %s", n->meta.name, port,
 		       strerror(errno));
-	end(ep);
+	end_membership(ep);
 	drop_ring(n, slot, port); /* after the rack was told, as above */
 }
 
@@ -293,7 +293,7 @@ void bl_endpoints_bury(struct bl_node *n)
 	for (k = 0; k < BL_EPS_MAX && !n->cfg.ctl.n; k++)
 		if (n->ep[k].used && n->ep[k].dead && !n->ep[k].settled &&
 		    !bl_ep_holds_commit(n, k))
-			settle(&n->ep[k]);
+			settle_endpoint(&n->ep[k]);
 }
 
 int bl_endpoint_resume(struct bl_node *n, unsigned int port)
@@ -307,7 +307,7 @@ int bl_endpoint_resume(struct bl_node *n, unsigned int port)
 			bl_log(BL_LOG_INFO,
 			       "%s: endpoint %u does not hold the commit barrier any more",
 			       n->meta.name, port);
-		settle(&n->ep[k]);
+		settle_endpoint(&n->ep[k]);
 		return 0;
 	}
 	return -ENOENT;
@@ -319,7 +319,8 @@ void bl_endpoints_report_dead(struct bl_node *n)
 
 	for (k = 0; k < BL_EPS_MAX; k++)
 		if (n->ep[k].used && n->ep[k].dead && n->ep[k].t)
-			bl_event_endpoint_gone(n, &n->ep[k].info, gone_why(&n->ep[k]), n->ep[k].t);
+			bl_event_endpoint_gone(n, &n->ep[k].info, announced_why(&n->ep[k]),
+					       n->ep[k].t);
 }
 
 /* Frames to be forwarded, or the connection's end. */

@@ -30,7 +30,7 @@
 #include "loader/order/endpoint_pages.h"
 #include "loader/order/ep.h"
 
-#define LOOK_US 100000
+#define SAMPLE_US 100000
 
 /*
  * The daemon before us had put it out, or taken it down, and may have come no further than the
@@ -53,7 +53,7 @@ static void adopt_dead(struct bl_ep *ep)
 	}
 }
 
-static void adopt_one(struct bl_node *n, uint32_t key, const struct bl_ep_slot *i)
+static void adopt_endpoint(struct bl_node *n, uint32_t key, const struct bl_ep_slot *i)
 {
 	struct bl_ep *ep = &n->ep[i->slot % BL_EPS_MAX];
 	uint32_t slot = i->slot;
@@ -94,7 +94,7 @@ void bl_endpoints_adopt(struct bl_node *n)
 
 	for (k = 0; k < BL_PORT_COUNT; k++)
 		if (!bpf_map_lookup_elem(n->eps_fd, &k, &i) && (i.active || i.port))
-			adopt_one(n, k, &i);
+			adopt_endpoint(n, k, &i);
 	for (k = 0; k < BL_EPS_MAX; k++) {
 		if (n->ep[k].used)
 			continue;
@@ -104,39 +104,39 @@ void bl_endpoints_adopt(struct bl_node *n)
 	}
 }
 
-static bool unconnected(const struct bl_ep *ep)
+static bool is_unconnected(const struct bl_ep *ep)
 {
 	return ep->used && !ep->left && ep->conn < 0;
 }
 
-static int on_look(sd_event_source *src, uint64_t usec, void *ctx);
+static int on_sample(sd_event_source *src, uint64_t usec, void *ctx);
 
-static void look_again(struct bl_node *n)
+static void schedule_sample(struct bl_node *n)
 {
 	unsigned int k;
 
 	n->again_src = sd_event_source_disable_unref(n->again_src);
-	for (k = 0; k < BL_EPS_MAX && !unconnected(&n->ep[k]); k++)
+	for (k = 0; k < BL_EPS_MAX && !is_unconnected(&n->ep[k]); k++)
 		;
 	if (k < BL_EPS_MAX)
-		sd_event_add_time_relative(n->srv->ev, &n->again_src, CLOCK_MONOTONIC, LOOK_US,
-					   1000, on_look, n);
+		sd_event_add_time_relative(n->srv->ev, &n->again_src, CLOCK_MONOTONIC, SAMPLE_US,
+					   1000, on_sample, n);
 }
 
-static int on_look(sd_event_source *src, uint64_t usec, void *ctx)
+static int on_sample(sd_event_source *src, uint64_t usec, void *ctx)
 {
 	struct bl_node *n = ctx;
 	unsigned int k;
 
 	(void)src, (void)usec;
 	for (k = 0; k < BL_EPS_MAX; k++)
-		if (unconnected(&n->ep[k]) && bl_ep_bye(n, k))
+		if (is_unconnected(&n->ep[k]) && bl_ep_bye(n, k))
 			bl_endpoint_release(&n->ep[k], "it says so, and has no connection");
-	look_again(n);
+	schedule_sample(n);
 	return 0;
 }
 
-static struct bl_ep *find(struct bl_node *n, const struct bl_again_req *q)
+static struct bl_ep *find_endpoint(struct bl_node *n, const struct bl_again_req *q)
 {
 	unsigned int k;
 
@@ -148,13 +148,14 @@ static struct bl_ep *find(struct bl_node *n, const struct bl_again_req *q)
 }
 
 /* Whose connection @conn is to be; 0, or an errno for struct bl_again_rep. */
-static int judge(struct bl_node *n, pid_t pid, const struct bl_again_req *q, struct bl_ep **ep)
+static int validate_again_req(struct bl_node *n, pid_t pid, const struct bl_again_req *q,
+			      struct bl_ep **ep)
 {
 	uint64_t started;
 
 	if (q->abi_version != BL_ABI_VERSION)
 		return EPROTO;
-	*ep = find(n, q);
+	*ep = find_endpoint(n, q);
 	if (!*ep)
 		return ENOENT;
 	if ((*ep)->dead)
@@ -173,7 +174,7 @@ bool bl_endpoint_again(struct bl_node *n, int conn, const struct bl_again_req *q
 	struct bl_ep *ep = NULL;
 
 	getsockopt(conn, SOL_SOCKET, SO_PEERCRED, &who, &len);
-	rep.error = judge(n, who.pid, q, &ep);
+	rep.error = validate_again_req(n, who.pid, q, &ep);
 	if (!rep.error && bl_endpoint_connect(ep, conn) < 0)
 		rep.error = EAGAIN;
 	if (rep.error)
@@ -196,5 +197,5 @@ void bl_endpoints_adopted(struct bl_node *n)
 	for (k = 0; k < BL_EPS_MAX; k++)
 		if (n->ep[k].used && n->ep[k].left)
 			bl_endpoint_release(&n->ep[k], "its process ended while no daemon ran");
-	look_again(n);
+	schedule_sample(n);
 }

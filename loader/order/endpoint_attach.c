@@ -44,7 +44,7 @@ struct bl_pending {
 	sd_event_source *src;
 };
 
-static int proc_read(pid_t pid, const char *what, char *buf, size_t size)
+static int read_proc_file(pid_t pid, const char *what, char *buf, size_t size)
 {
 	char path[64];
 	size_t n;
@@ -65,7 +65,7 @@ static int proc_read(pid_t pid, const char *what, char *buf, size_t size)
  * is not open for writing loses VM_SHARED, and bpf_map_mmap() then says EINVAL (6.18). The library
  * maps it PROT_READ; processes of one host trust each other (docs/guarantees.md).
  */
-static int reading_fd(const struct bl_node *n, const char *map)
+static int open_map_for_reading(const struct bl_node *n, const char *map)
 {
 	char path[BL_PATH_MAX];
 
@@ -73,7 +73,7 @@ static int reading_fd(const struct bl_node *n, const char *map)
 	return bpf_obj_get(path);
 }
 
-static void fail(struct bl_attach_rep *rep, int errnum, const struct bl_err *err)
+static void fill_error(struct bl_attach_rep *rep, int errnum, const struct bl_err *err)
 {
 	rep->error = errnum;
 	snprintf(rep->message, sizeof(rep->message), "%.*s", (int)sizeof(rep->message) - 1,
@@ -130,7 +130,7 @@ static int choose_port(struct bl_node *n, uint32_t wish, pid_t pid, uint32_t *po
 	return bl_fail(err, ENOSPC, "all %u ports of the range are taken", c->port_count);
 }
 
-static int check_req(const struct bl_attach_req *q, ssize_t len, struct bl_err *err)
+static int validate_attach_req(const struct bl_attach_req *q, ssize_t len, struct bl_err *err)
 {
 	uint32_t b = q->ring_bytes;
 
@@ -151,7 +151,7 @@ static int check_req(const struct bl_attach_req *q, ssize_t len, struct bl_err *
 }
 
 /* Everything of the slot but active; then active. */
-static int activate(struct bl_ep *ep, int ring, struct bl_err *err)
+static int activate_slot(struct bl_ep *ep, int ring, struct bl_err *err)
 {
 	struct bl_node *n = ep->node;
 	uint32_t slot = ep->slot, key = bl_ep_key(n, &ep->info), zero = 0;
@@ -177,7 +177,7 @@ static int activate(struct bl_ep *ep, int ring, struct bl_err *err)
 		  : 0;
 }
 
-static void describe(struct bl_ep *ep, pid_t pid)
+static void describe_process(struct bl_ep *ep, pid_t pid)
 {
 	char name[32];
 
@@ -187,14 +187,14 @@ static void describe(struct bl_ep *ep, pid_t pid)
 			   stands for it */
 	ep->pidfd = pidfd_open(pid, 0);
 	ep->info.start_time = bl_proc_started(pid);
-	if (!proc_read(pid, "comm", name, sizeof(name))) {
+	if (!read_proc_file(pid, "comm", name, sizeof(name))) {
 		name[strcspn(name, "\n")] = 0;
 		snprintf(ep->info.name, sizeof(ep->info.name), "%.15s", name);
 	}
 }
 
-static int nic_facts(struct bl_node *n, uint32_t family, struct bl_attach_rep *rep,
-		     struct bl_err *err)
+static int fill_nic_facts(struct bl_node *n, uint32_t family, struct bl_attach_rep *rep,
+			  struct bl_err *err)
 {
 	struct bl_iface nic;
 	int old, rc;
@@ -218,8 +218,8 @@ static int nic_facts(struct bl_node *n, uint32_t family, struct bl_attach_rep *r
  * Makes the endpoint and its ring. On success *@ring is the ring's fd, and @conn belongs to the
  * endpoint.
  */
-static int attach(struct bl_node *n, int conn, const struct bl_attach_req *q,
-		  struct bl_attach_rep *rep, int *ring, struct bl_err *err)
+static int attach_endpoint(struct bl_node *n, int conn, const struct bl_attach_req *q,
+			   struct bl_attach_rep *rep, int *ring, struct bl_err *err)
 {
 	socklen_t len = sizeof(struct ucred);
 	struct bl_ep_slot before;
@@ -230,7 +230,7 @@ static int attach(struct bl_node *n, int conn, const struct bl_attach_req *q,
 
 	getsockopt(conn, SOL_SOCKET, SO_PEERCRED, &who, &len);
 	bl_endpoints_bury(n);
-	rc = nic_facts(n, q->family, rep, err);
+	rc = fill_nic_facts(n, q->family, rep, err);
 	if (!rc)
 		rc = choose_port(n, q->port, who.pid, &port, err);
 	if (rc)
@@ -262,9 +262,9 @@ static int attach(struct bl_node *n, int conn, const struct bl_attach_req *q,
 	if (*ring < 0)
 		return bl_fail(err, errno, "cannot make a ring of %u bytes: %s",
 			       ep->info.ring_bytes, strerror(errno));
-	describe(ep, who.pid);
+	describe_process(ep, who.pid);
 	ep->used = true;
-	rc = activate(ep, *ring, err);
+	rc = activate_slot(ep, *ring, err);
 	if (!rc) {
 		rc = bl_endpoint_watch(ep, conn);
 		if (rc < 0)
@@ -290,7 +290,7 @@ static int attach(struct bl_node *n, int conn, const struct bl_attach_req *q,
 	return 0;
 }
 
-static int answer(int conn, const struct bl_attach_rep *rep, const int *fds, int nfds)
+static int send_reply(int conn, const struct bl_attach_rep *rep, const int *fds, int nfds)
 {
 	union {
 		char buf[CMSG_SPACE(sizeof(int) * BL_FD_COUNT)];
@@ -324,16 +324,16 @@ static void serve_hints(const struct bl_node *n, int conn, struct bl_attach_rep 
 	fd = bpf_obj_get(path);
 	if (fd < 0) {
 		bl_fail(&err, errno, "cannot open %s: %s", path, strerror(errno));
-		fail(rep, errno, &err);
-		answer(conn, rep, NULL, 0);
+		fill_error(rep, errno, &err);
+		send_reply(conn, rep, NULL, 0);
 		return;
 	}
-	answer(conn, rep, &fd, 1); /* who did not wait for it will ask again */
+	send_reply(conn, rep, &fd, 1); /* who did not wait for it will ask again */
 	close(fd);
 }
 
 /* Returns whether the connection was taken over by an endpoint. */
-static bool serve(struct bl_node *n, int conn, const struct bl_attach_req *q, ssize_t len)
+static bool serve_attach(struct bl_node *n, int conn, const struct bl_attach_req *q, ssize_t len)
 {
 	struct bl_attach_rep rep = {
 		.magic = BL_SOCK_MAGIC,
@@ -349,24 +349,24 @@ static bool serve(struct bl_node *n, int conn, const struct bl_attach_req *q, ss
 	fds[BL_FD_WAKE] = n->wake_fd;
 	fds[BL_FD_WINDOWS] = n->windows_fd;
 	fds[BL_FD_FAILURES] = n->failures_fd;
-	rc = check_req(q, len, &err);
+	rc = validate_attach_req(q, len, &err);
 	if (!rc && q->magic == BL_SOCK_HINTS) {
 		serve_hints(n, conn, &rep);
 		return false;
 	}
 	if (!rc) {
-		fds[BL_FD_HOST_PAGE] = reading_fd(n, BL_MAP_HOST_PAGE);
-		fds[BL_FD_CLOCK] = reading_fd(n, BL_MAP_CLOCK);
+		fds[BL_FD_HOST_PAGE] = open_map_for_reading(n, BL_MAP_HOST_PAGE);
+		fds[BL_FD_CLOCK] = open_map_for_reading(n, BL_MAP_CLOCK);
 		if (fds[BL_FD_HOST_PAGE] < 0 || fds[BL_FD_CLOCK] < 0)
 			rc = bl_fail(&err, errno, "cannot open the pinned maps in %s: %s", n->dir,
 				     strerror(errno));
 	}
 	if (!rc)
-		rc = attach(n, conn, q, &rep, &fds[BL_FD_RING], &err);
+		rc = attach_endpoint(n, conn, q, &rep, &fds[BL_FD_RING], &err);
 	if (rc) {
-		fail(&rep, -rc, &err);
-		answer(conn, &rep, NULL, 0);
-	} else if (answer(conn, &rep, fds, BL_FD_COUNT)) {
+		fill_error(&rep, -rc, &err);
+		send_reply(conn, &rep, NULL, 0);
+	} else if (send_reply(conn, &rep, fds, BL_FD_COUNT)) {
 		bl_endpoint_release(&n->ep[rep.slot], "it did not wait for the answer");
 	}
 	if (!rc)
@@ -411,7 +411,7 @@ static int on_request(sd_event_source *src, int fd, uint32_t events, void *ctx)
 	if (len == sizeof(struct bl_again_req) && q.magic == BL_SOCK_AGAIN)
 		kept = bl_endpoint_again(p->node, fd, (const void *)&q);
 	else
-		kept = len > 0 && serve(p->node, fd, &q, len);
+		kept = len > 0 && serve_attach(p->node, fd, &q, len);
 	pending_free(p, kept);
 	return 0;
 }

@@ -15,7 +15,7 @@
 #include "maps/failure_abi.h"
 
 /* The entry of @port, if the rack is still to hear of somebody who left it in order. */
-static bool untold(struct bl_node *n, unsigned int port, struct bl_ep_slot *s)
+static bool read_untold(struct bl_node *n, unsigned int port, struct bl_ep_slot *s)
 {
 	uint32_t key = port - n->host_cfg.port_base;
 
@@ -24,7 +24,7 @@ static bool untold(struct bl_node *n, unsigned int port, struct bl_ep_slot *s)
 }
 
 /* From now on the entry says T, or 0: the rack has heard. */
-static void note(struct bl_node *n, unsigned int port, struct bl_ep_slot *s, uint64_t t)
+static void write_left_entry(struct bl_node *n, unsigned int port, struct bl_ep_slot *s, uint64_t t)
 {
 	uint32_t key = port - n->host_cfg.port_base;
 
@@ -40,8 +40,8 @@ void bl_endpoint_left(struct bl_node *n, uint16_t port, uint16_t life, uint64_t 
 	struct bl_ep_slot s;
 
 	/* first: what the controller hears, the next daemon says alike */
-	if (untold(n, port, &s) && s.left == life)
-		note(n, port, &s, t);
+	if (read_untold(n, port, &s) && s.left == life)
+		write_left_entry(n, port, &s, t);
 	bl_event_endpoint_gone(n, &who, BL_WHY_LEFT, t);
 	bl_event_changed(n);
 }
@@ -50,8 +50,8 @@ void bl_endpoint_left_heard(struct bl_node *n, uint16_t port, uint16_t life)
 {
 	struct bl_ep_slot s;
 
-	if (untold(n, port, &s) && s.left == life)
-		note(n, port, &s, 0);
+	if (read_untold(n, port, &s) && s.left == life)
+		write_left_entry(n, port, &s, 0);
 }
 
 /* Of whom the daemon before may not have told anybody. */
@@ -63,7 +63,7 @@ void bl_endpoints_report_left(struct bl_node *n)
 	for (k = 0; n->events && n->cfg.ctl.n && k < BL_PORT_COUNT; k++) {
 		uint16_t port = (uint16_t)(n->host_cfg.port_base + k);
 
-		if (!untold(n, port, &s))
+		if (!read_untold(n, port, &s))
 			continue;
 		if (s.start_time == BL_EP_LEFT_NOW)
 			s.start_time = bl_clock_at(n->clock.shared, bl_mono_ns());

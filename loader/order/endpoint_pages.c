@@ -147,7 +147,7 @@ struct pages {
 	struct bl_host_page *host;
 };
 
-static bool map_both(const struct bl_node *n, struct pages *p)
+static bool map_pages(const struct bl_node *n, struct pages *p)
 {
 	p->line = bl_lines_map(n);
 	p->host = mmap(NULL, 4096, PROT_READ, MAP_SHARED, n->page_fd, 0);
@@ -156,7 +156,7 @@ static bool map_both(const struct bl_node *n, struct pages *p)
 	return p->line && p->host;
 }
 
-static void unmap_both(struct pages *p)
+static void unmap_pages(struct pages *p)
 {
 	if (p->line)
 		bl_lines_unmap(p->line);
@@ -168,7 +168,7 @@ static void unmap_both(struct pages *p)
  * No C that this host has sent, or a program that runs now will send, is later: C is at most what
  * the host promises.
  */
-static uint64_t promised(const struct bl_node *n, const struct pages *p)
+static uint64_t greatest_promise(const struct bl_node *n, const struct pages *p)
 {
 	uint64_t t = bl_clock_at(n->clock.shared, bl_mono_ns()) + n->host_cfg.ahead_ns;
 
@@ -176,8 +176,8 @@ static uint64_t promised(const struct bl_node *n, const struct pages *p)
 	return bl_max64(t, __atomic_load_n(&p->host->sent_commit, __ATOMIC_ACQUIRE));
 }
 
-static uint64_t failed_at(const struct bl_node *n, unsigned int slot, const struct pages *p,
-			  uint64_t latest)
+static uint64_t window_failed_at(const struct bl_node *n, unsigned int slot, const struct pages *p,
+				 uint64_t latest)
 {
 	struct bl_rwin *w = mmap(NULL, sizeof(*w), PROT_READ | PROT_WRITE, MAP_SHARED,
 				 n->windows_fd, (off_t)(slot * sizeof(*w)));
@@ -196,27 +196,27 @@ uint64_t bl_ep_dead_at(struct bl_node *n, unsigned int slot, enum bl_out_why why
 	uint64_t latest, t = 0;
 	struct pages p;
 
-	if (map_both(n, &p)) {
+	if (map_pages(n, &p)) {
 		line = &p.line[slot];
 		if (line->out && line->out_why)
 			t = line->out; /* by an earlier daemon */
 		/*
 		 * Pairs with host_barriers() in bpf/host/host.bpf.c: clock, full fence, line. A
 		 * program that has not seen @out has read a clock from before the fence here, and
-		 * promises no more than promised().
+		 * promises no more than greatest_promise().
 		 */
 		while (!t) {
-			latest = promised(n, &p) + SLACK_NS;
-			t = failed_at(n, slot, &p, latest);
+			latest = greatest_promise(n, &p) + SLACK_NS;
+			t = window_failed_at(n, slot, &p, latest);
 			if (!t)
 				break;
 			bl_line_out(line, t, why);
 			__atomic_thread_fence(__ATOMIC_SEQ_CST);
-			if (t == latest && promised(n, &p) > t)
+			if (t == latest && greatest_promise(n, &p) > t)
 				t = 0;
 		}
 	}
-	unmap_both(&p);
+	unmap_pages(&p);
 	return t;
 }
 
@@ -226,7 +226,7 @@ uint64_t bl_ep_dead_at(struct bl_node *n, unsigned int slot, enum bl_out_why why
  * programs run inside of RCU read sections. membarrier(MEMBARRIER_CMD_GLOBAL) is one, too, but is
  * refused where nohz_full is on.
  */
-static void grace(const struct bl_node *n)
+static void wait_grace_period(const struct bl_node *n)
 {
 	int inner = bpf_map_create(BPF_MAP_TYPE_ARRAY, "bl_grace_in", 4, 4, 1, NULL), outer;
 	LIBBPF_OPTS(bpf_map_create_opts, opts, .inner_map_fd = (uint32_t)inner);
@@ -254,24 +254,25 @@ void bl_ep_put_out(struct bl_node *n, uint64_t slots, enum bl_out_why why, uint6
 	unsigned int k;
 
 	memset(t, 0, BL_EPS_MAX * sizeof(*t));
-	if (map_both(n, &p)) {
+	if (map_pages(n, &p)) {
 		for (k = 0; k < BL_EPS_MAX; k++)
 			if (slots >> k & 1)
 				bl_line_stop(&p.line[k],
 					     __atomic_load_n(&p.host->sent_commit,
 							     __ATOMIC_ACQUIRE),
 					     __atomic_load_n(&p.host->commit, __ATOMIC_ACQUIRE));
-		grace(n);
+		wait_grace_period(n);
 		for (k = 0; k < BL_EPS_MAX; k++) {
 			if (!(slots >> k & 1))
 				continue;
-			t[k] = p.line[k].out_why ? p.line[k].out
-						 : failed_at(n, k, &p, promised(n, &p));
+			t[k] = p.line[k].out_why
+				       ? p.line[k].out
+				       : window_failed_at(n, k, &p, greatest_promise(n, &p));
 			if (t[k] && !p.line[k].out_why)
 				bl_line_out(&p.line[k], t[k], why);
 		}
 	}
-	unmap_both(&p);
+	unmap_pages(&p);
 }
 
 int bl_failures_replace(struct bl_node *n, int fd)
@@ -299,7 +300,7 @@ void bl_failures_unmap(struct bl_failures *page)
  * The controller orders again what it does not know to be done; a daemon that was started anew does
  * not know either.
  */
-static bool announced(const struct bl_failures *page, const struct bl_failure *f)
+static bool is_announced(const struct bl_failures *page, const struct bl_failure *f)
 {
 	uint64_t i;
 
@@ -321,7 +322,7 @@ int bl_failure_announce(struct bl_node *n, const struct bl_failure *f)
 
 	if (!page)
 		return -errno;
-	if (announced(page, f)) {
+	if (is_announced(page, f)) {
 		bl_failures_unmap(page);
 		return 0;
 	}

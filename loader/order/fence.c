@@ -28,7 +28,7 @@
 #include "maps/host_abi.h"
 
 #define ANSWER_NS 2000000ULL /* for lanes that have frames: twenty beacon intervals */
-#define LOOK_NS   20000L
+#define POLL_NS   20000L
 /* grace periods; each after the first takes a lane that read its clock in just that moment */
 #define AGAIN_MAX 100
 #define C_MASK    ((1ULL << BL_TS_BITS) - 1)
@@ -43,7 +43,7 @@ struct input {
 	uint8_t role;
 };
 
-static int keep(int *to, int fd, const char *what, struct bl_err *err)
+static int dup_descriptor(int *to, int fd, const char *what, struct bl_err *err)
 {
 	*to = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 3);
 	return *to < 0 ? bl_fail(err, fd < 0 ? ENOENT : errno, "cannot keep %s", what) : 0;
@@ -65,13 +65,13 @@ int bl_fence_open(struct bl_fence *f, struct bpf_object *obj, struct bl_err *err
 	unsigned int k,
 		count = is_switch ? sizeof(sw) / sizeof(sw[0]) : sizeof(host) / sizeof(host[0]);
 	struct bpf_program *p = bpf_object__find_program_by_name(obj, "bl_fence");
-	int rc = keep(&f->prog, p ? bpf_program__fd(p) : -1, "the program bl_fence", err);
+	int rc = dup_descriptor(&f->prog, p ? bpf_program__fd(p) : -1, "the program bl_fence", err);
 
 	for (k = 0; k < count && !rc; k++) {
 		const char *name = is_switch ? sw[k].name : host[k].name;
 
-		rc = keep(is_switch ? sw[k].to : host[k].to,
-			  bpf_object__find_map_fd_by_name(obj, name), name, err);
+		rc = dup_descriptor(is_switch ? sw[k].to : host[k].to,
+				    bpf_object__find_map_fd_by_name(obj, name), name, err);
 	}
 	return rc;
 }
@@ -93,7 +93,7 @@ void bl_fence_close(struct bl_fence *f)
 	bl_fence_none(f);
 }
 
-static int value(int fd, uint32_t key, void *to)
+static int read_value(int fd, uint32_t key, void *to)
 {
 	return bpf_map_lookup_elem(fd, &key, to) ? -errno : 0;
 }
@@ -102,7 +102,7 @@ static uint64_t generation_of(const struct bl_fence *f)
 {
 	struct bl_epoch e = { 0, 0 };
 
-	value(f->epoch, 0, &e);
+	read_value(f->epoch, 0, &e);
 	return e.generation;
 }
 
@@ -112,15 +112,15 @@ static int read_host(const struct bl_fence *f, struct input *i)
 {
 	struct bl_host_page page;
 	uint64_t generation = generation_of(f);
-	int rc = value(f->slots, 0, &i->slot);
+	int rc = read_value(f->slots, 0, &i->slot);
 
 	i->given = 0;
 	/* obeyed or not, then the registers: what is obeyed twice is as it is once */
 	if (!rc)
-		rc = value(f->page, 0, &page);
+		rc = read_value(f->page, 0, &page);
 	i->obeyed = page.orders >= generation;
 	if (!rc)
-		rc = value(f->page, 0, &page);
+		rc = read_value(f->page, 0, &page);
 	if (rc)
 		return rc;
 	memcpy(i->regs.lane, page.reg, sizeof(page.reg));
@@ -135,18 +135,18 @@ static int read_port(const struct bl_fence *f, uint32_t p, struct input *i)
 	struct bl_sw_lane lane;
 	struct bl_sw_cfg cfg;
 	uint64_t generation = generation_of(f);
-	int rc = p < BL_SW_PORTS_MAX ? value(f->cfg, 0, &cfg) : -ENOENT;
+	int rc = p < BL_SW_PORTS_MAX ? read_value(f->cfg, 0, &cfg) : -ENOENT;
 	uint32_t s;
 
 	i->given = 0;
 	if (!rc)
-		rc = value(f->ports, p, &port);
+		rc = read_value(f->ports, p, &port);
 	if (!rc && !port.ifindex)
 		rc = -ENOENT;
 	if (!rc)
-		rc = value(f->slots, p, &i->slot);
+		rc = read_value(f->slots, p, &i->slot);
 	if (!rc)
-		rc = value(f->lanes, cfg.single_writer ? BL_HOME_LANE(&port) : 0, &lane);
+		rc = read_value(f->lanes, cfg.single_writer ? BL_HOME_LANE(&port) : 0, &lane);
 	/*
 	 * the outputs before the registers: pairs with bl_leaf_changed(), which raises them in the
 	 * other order, so that an input that has passed what they were given is never seen behind
@@ -156,15 +156,15 @@ static int read_port(const struct bl_fence *f, uint32_t p, struct input *i)
 		if (port.in_sets >> s & 1 && lane.out[s].c > i->given)
 			i->given = lane.out[s].c;
 	if (!rc)
-		rc = value(f->regs, p, &i->regs);
+		rc = read_value(f->regs, p, &i->regs);
 	if (!rc)
-		rc = value(f->lives, p, &i->life);
+		rc = read_value(f->lives, p, &i->life);
 	i->obeyed = lane.orders >= generation;
 	i->role = port.role;
 	return rc;
 }
 
-static int read_input(const struct bl_fence *f, uint32_t p, struct input *i)
+static int read_input_twice(const struct bl_fence *f, uint32_t p, struct input *i)
 {
 	int rc = f->role == BL_ROLE_SWITCH ? read_port(f, p, i) : p ? -ENOENT : read_host(f, i);
 
@@ -177,11 +177,11 @@ static int read_input(const struct bl_fence *f, uint32_t p, struct input *i)
 	return rc;
 }
 
-static int look(const struct bl_fence *f, uint32_t p, struct bl_fence_port *out)
+static int sample_input(const struct bl_fence *f, uint32_t p, struct bl_fence_port *out)
 {
 	struct bl_pair leaf;
 	struct input i;
-	int rc = read_input(f, p, &i);
+	int rc = read_input_twice(f, p, &i);
 	uint32_t flags;
 
 	if (rc)
@@ -215,12 +215,12 @@ int bl_fence_inputs(const struct bl_fence *f, struct bl_fence_port *v, unsigned 
 	int rc;
 
 	if (f->role == BL_ROLE_HOST) {
-		rc = max ? look(f, 0, v) : 0;
+		rc = max ? sample_input(f, 0, v) : 0;
 		return rc ? rc : max != 0;
 	}
-	rc = value(f->cfg, 0, &cfg);
+	rc = read_value(f->cfg, 0, &cfg);
 	for (p = 0; p < cfg.nports && p < BL_SW_PORTS_MAX && count < max && !rc; p++) {
-		rc = look(f, p, &v[count]);
+		rc = sample_input(f, p, &v[count]);
 		count += !rc;
 		rc = rc == -ENOENT ? 0 : rc;
 	}
@@ -229,7 +229,7 @@ int bl_fence_inputs(const struct bl_fence *f, struct bl_fence_port *v, unsigned 
 
 /* ---- ordering ---- */
 
-static int run(const struct bl_fence *f, struct bl_fence_arg *a)
+static int run_fence(const struct bl_fence *f, struct bl_fence_arg *a)
 {
 	LIBBPF_OPTS(bpf_test_run_opts, o, .ctx_in = a, .ctx_size_in = sizeof(*a));
 	int rc = bpf_prog_test_run_opts(f->prog, &o);
@@ -238,7 +238,7 @@ static int run(const struct bl_fence *f, struct bl_fence_arg *a)
 }
 
 /* All programs that were running have ended when it returns. */
-static int grace(void)
+static int wait_grace_period(void)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, o);
 	uint32_t zero = 0;
@@ -267,7 +267,7 @@ static int grace(void)
  * Whether every lane that the order concerns has obeyed it; @idle: or has not been given a clock
  * reading since.
  */
-static bool answered(const struct bl_fence *f, const struct bl_fence_arg *a, bool idle)
+static bool lanes_answered(const struct bl_fence *f, const struct bl_fence_arg *a, bool idle)
 {
 	struct bl_sw_port port;
 	struct bl_host_page page;
@@ -276,20 +276,20 @@ static bool answered(const struct bl_fence *f, const struct bl_fence_arg *a, boo
 	uint32_t l, first = 0, last;
 
 	if (f->role == BL_ROLE_HOST)
-		return !value(f->page, 0, &page) &&
+		return !read_value(f->page, 0, &page) &&
 		       (page.orders >= a->generation || (idle && !page.limit_ns));
-	if (value(f->cfg, 0, &cfg))
+	if (read_value(f->cfg, 0, &cfg))
 		return false;
 	last = cfg.lanes < BL_LANES_MAX ? cfg.lanes : BL_LANES_MAX;
 	if (a->kind != BL_FENCE_BAR) {
 		/* of one port, which has one lane */
-		if (value(f->ports, a->port, &port))
+		if (read_value(f->ports, a->port, &port))
 			return false;
 		first = cfg.single_writer ? BL_HOME_LANE(&port) : 0;
 		last = first + 1;
 	}
 	for (l = first; l < last; l++)
-		if (value(f->lanes, l, &lane) ||
+		if (read_value(f->lanes, l, &lane) ||
 		    (lane.orders < a->generation && !(idle && !lane.limit_ns)))
 			return false;
 	return true;
@@ -300,23 +300,23 @@ static bool answered(const struct bl_fence *f, const struct bl_fence_arg *a, boo
  * its output all of them: there a grace period has to pass in any case. Whoever resumes need not
  * wait so long: an order that comes first and one that comes after meet in the slot.
  */
-static int settle(const struct bl_fence *f, struct bl_fence_arg *a, bool strict)
+static int wait_obeyed(const struct bl_fence *f, struct bl_fence_arg *a, bool strict)
 {
 	struct bl_fence_arg again = { .epoch = a->epoch, .kind = BL_FENCE_AGAIN };
-	struct timespec pause = { .tv_nsec = LOOK_NS };
+	struct timespec pause = { .tv_nsec = POLL_NS };
 	uint64_t until = bl_mono_ns() + ANSWER_NS;
 	bool done;
 	int k, rc;
 
-	while (!(done = answered(f, a, false)) && bl_mono_ns() < until)
+	while (!(done = lanes_answered(f, a, false)) && bl_mono_ns() < until)
 		nanosleep(&pause, NULL);
 	if (!strict || (done && f->role == BL_ROLE_SWITCH))
 		return 0;
 	for (k = 0; k < AGAIN_MAX; k++) {
-		rc = grace();
-		if (rc || answered(f, a, true))
+		rc = wait_grace_period();
+		if (rc || lanes_answered(f, a, true))
 			return rc;
-		rc = run(f, &again);
+		rc = run_fence(f, &again);
 		if (rc)
 			return rc;
 	}
@@ -327,19 +327,19 @@ uint64_t bl_fence_epoch(const struct bl_fence *f)
 {
 	struct bl_epoch e = { 0, 0 };
 
-	value(f->epoch, 0, &e);
+	read_value(f->epoch, 0, &e);
 	return e.epoch;
 }
 
 int bl_fence_raise(struct bl_fence *f, uint64_t epoch)
 {
-	return run(f, &(struct bl_fence_arg){ .epoch = epoch, .kind = BL_FENCE_RAISE });
+	return run_fence(f, &(struct bl_fence_arg){ .epoch = epoch, .kind = BL_FENCE_RAISE });
 }
 
 int bl_fence_freeze(struct bl_fence *f, uint64_t epoch, uint32_t port, struct bl_fence_port *p)
 {
 	struct bl_fence_arg a = { .epoch = epoch, .kind = BL_FENCE_FREEZE, .port = port };
-	int rc = look(f, port, p);
+	int rc = sample_input(f, port, p);
 
 	if (rc == -ENOENT) {
 		/* the epoch counts all the same, and is looked at first */
@@ -352,10 +352,10 @@ int bl_fence_freeze(struct bl_fence *f, uint64_t epoch, uint32_t port, struct bl
 	 */
 	a.death = p->held ? p->death : p->death + 1;
 	if (!rc)
-		rc = run(f, &a);
+		rc = run_fence(f, &a);
 	if (!rc)
-		rc = settle(f, &a, true);
-	return rc ? rc : look(f, port, p);
+		rc = wait_obeyed(f, &a, true);
+	return rc ? rc : sample_input(f, port, p);
 }
 
 int bl_fence_bar(struct bl_fence *f, uint64_t epoch, const uint32_t *port, unsigned int nports)
@@ -367,8 +367,8 @@ int bl_fence_bar(struct bl_fence *f, uint64_t epoch, const uint32_t *port, unsig
 	for (k = 0; k < nports; k++)
 		if (port[k] < BL_SW_PORTS_MAX)
 			a.barred[port[k] / 64] |= 1ULL << port[k] % 64;
-	rc = run(f, &a);
-	return rc ? rc : settle(f, &a, true);
+	rc = run_fence(f, &a);
+	return rc ? rc : wait_obeyed(f, &a, true);
 }
 
 int bl_fence_resume(struct bl_fence *f, uint64_t epoch, uint32_t port, uint32_t death)
@@ -376,15 +376,15 @@ int bl_fence_resume(struct bl_fence *f, uint64_t epoch, uint32_t port, uint32_t 
 	struct bl_fence_arg a = {
 		.epoch = epoch, .kind = BL_FENCE_RESUME, .port = port, .death = death
 	};
-	int rc = run(f, &a);
+	int rc = run_fence(f, &a);
 
-	return rc ? rc : settle(f, &a, false);
+	return rc ? rc : wait_obeyed(f, &a, false);
 }
 
 int bl_fence_empty(struct bl_fence *f, uint64_t epoch, uint32_t port)
 {
 	struct bl_fence_arg a = { .epoch = epoch, .kind = BL_FENCE_EMPTY, .port = port };
-	int rc = run(f, &a);
+	int rc = run_fence(f, &a);
 
-	return rc ? rc : settle(f, &a, false);
+	return rc ? rc : wait_obeyed(f, &a, false);
 }

@@ -43,7 +43,7 @@ void bl_forward_asked(const struct bl_ep *ep, const struct bl_forward_msg *m, si
 }
 
 /* The frame as it would have come in. Checksums are left out: no program looks at them. */
-static size_t build(uint8_t *buf, const struct bl_forward *f)
+static size_t build_frame(uint8_t *buf, const struct bl_forward *f)
 {
 	bool v4 = is_v4(f->to);
 	struct ethhdr eth = { .h_proto = htons(v4 ? ETH_P_IP : ETH_P_IPV6) };
@@ -82,7 +82,7 @@ static size_t build(uint8_t *buf, const struct bl_forward *f)
 }
 
 /* What the program made of it: the same headers, turned round. */
-static bool take_answer(const uint8_t *buf, size_t len, bool v4, struct bl_forward *a)
+static bool parse_answer(const uint8_t *buf, size_t len, bool v4, struct bl_forward *a)
 {
 	size_t l3 = sizeof(struct ethhdr),
 	       l4 = l3 + (v4 ? sizeof(struct iphdr) : sizeof(struct ipv6hdr));
@@ -121,7 +121,7 @@ bool bl_forward_run(const struct bl_node *n, const struct bl_forward *f, struct 
 
 	if (!bl_forward_fits(f) || is_v4(f->to) != is_v4(f->from))
 		return false;
-	o.data_size_in = (uint32_t)build(in, f);
+	o.data_size_in = (uint32_t)build_frame(in, f);
 	rc = bpf_prog_test_run_opts(n->relayed_fd, &o);
 	if (rc) {
 		bl_log(BL_LOG_ERR,
@@ -130,7 +130,7 @@ bool bl_forward_run(const struct bl_node *n, const struct bl_forward *f, struct 
 		       n->meta.name, f->len, strerror(-rc));
 		return false;
 	}
-	return o.retval == XDP_TX && take_answer(buf, o.data_size_out, is_v4(f->to), answer);
+	return o.retval == XDP_TX && parse_answer(buf, o.data_size_out, is_v4(f->to), answer);
 }
 
 int bl_forward_replace(struct bl_node *n, int fd)

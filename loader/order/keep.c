@@ -65,7 +65,7 @@ static uint64_t now_ms(void)
 	return bl_mono_ns() / 1000000;
 }
 
-static void nap(unsigned int ms)
+static void sleep_ms(unsigned int ms)
 {
 	struct timespec t = { .tv_nsec = ms * 1000000L };
 
@@ -85,7 +85,7 @@ void bl_keep_socket_addr(struct sockaddr_un *a, enum bl_role role, uint64_t ino)
 }
 
 /* fd of the lock; -EWOULDBLOCK: there is a keeper. */
-static int try_lock(enum bl_role role, uint64_t ino)
+static int try_keeper_lock(enum bl_role role, uint64_t ino)
 {
 	struct stat mine, there;
 	char path[128];
@@ -109,7 +109,7 @@ static int try_lock(enum bl_role role, uint64_t ino)
 }
 
 /* A connection to the caretaker; -errno: there is none. */
-static int knock(enum bl_role role, uint64_t ino)
+static int connect_caretaker(enum bl_role role, uint64_t ino)
 {
 	struct sockaddr_un a;
 	int fd, rc;
@@ -127,7 +127,7 @@ static int knock(enum bl_role role, uint64_t ino)
 }
 
 /* The caretaker behind @conn is to end. One that does not, because it stands still, is killed. */
-static void dismiss(int conn)
+static void end_caretaker(int conn)
 {
 	struct pollfd p = { .fd = conn, .events = POLLIN };
 	struct ucred who = {};
@@ -148,20 +148,20 @@ static void dismiss(int conn)
 }
 
 /* The lock, when the keeper of before has ended; whoever is a caretaker is told to. */
-static int obtain(enum bl_role role, uint64_t ino, struct bl_err *err)
+static int obtain_keeper_lock(enum bl_role role, uint64_t ino, struct bl_err *err)
 {
 	uint64_t end = now_ms() + KEEP_WAIT_MS;
 	int fd, conn;
 
 	for (;;) {
-		fd = try_lock(role, ino);
+		fd = try_keeper_lock(role, ino);
 		if (fd != -EWOULDBLOCK)
 			return fd < 0 ? bl_fail(err, -fd, "cannot lock the keeper's lock in %s: %s",
 						BL_RUN_DIR, strerror(-fd))
 				      : fd;
-		conn = knock(role, ino);
+		conn = connect_caretaker(role, ino);
 		if (conn >= 0) {
-			dismiss(conn);
+			end_caretaker(conn);
 			close(conn);
 		}
 		if (now_ms() > end)
@@ -169,13 +169,13 @@ static int obtain(enum bl_role role, uint64_t ino, struct bl_err *err)
 				       "somebody else keeps the clock record of the %s of this "
 				       "network namespace and does not end",
 				       bl_role_name(role));
-		nap(1);
+		sleep_ms(1);
 	}
 }
 
 int bl_keep_end(enum bl_role role, uint64_t ino, struct bl_err *err)
 {
-	int fd = obtain(role, ino, err);
+	int fd = obtain_keeper_lock(role, ino, err);
 
 	if (fd < 0)
 		return fd;
@@ -217,7 +217,7 @@ int bl_keep_clock(struct bl_node *n, int map_fd, struct bl_err *err)
 
 static bool has_caretaker(enum bl_role role, uint64_t ino)
 {
-	int conn = knock(role, ino);
+	int conn = connect_caretaker(role, ino);
 
 	if (conn >= 0)
 		close(conn);
@@ -228,7 +228,7 @@ static bool has_caretaker(enum bl_role role, uint64_t ino)
  * A host's beacons before its programs are loaded: those of before run, and their barrier page is
  * pinned.
  */
-static void beat_early(struct bl_node *n, const struct bl_node_ref *ref)
+static void send_early_beacons(struct bl_node *n, const struct bl_node_ref *ref)
 {
 	struct bl_err why;
 
@@ -258,18 +258,18 @@ int bl_keep_early(struct bl_node *n, struct bl_err *err)
 
 	if (n->fresh) {
 		/* a caretaker would keep maps that nobody uses any more */
-		n->keep_fd = obtain(n->cfg.role, n->netns_ino, err);
+		n->keep_fd = obtain_keeper_lock(n->cfg.role, n->netns_ino, err);
 		return n->keep_fd < 0 ? n->keep_fd : 0;
 	}
-	while ((n->keep_fd = try_lock(n->cfg.role, n->netns_ino)) < 0) {
+	while ((n->keep_fd = try_keeper_lock(n->cfg.role, n->netns_ino)) < 0) {
 		if (has_caretaker(n->cfg.role, n->netns_ino) || now_ms() > end)
 			return 0;
-		nap(1);
+		sleep_ms(1);
 	}
 	snprintf(ref.dir, sizeof(ref.dir), "%s", n->dir);
 	fd = bl_map_open(&ref, BL_MAP_CLOCK, sizeof(struct bl_clock), true, &why);
 	if (fd >= 0 && !bl_keep_clock(n, fd, &why))
-		beat_early(n, &ref);
+		send_early_beacons(n, &ref);
 	if (fd >= 0)
 		close(fd);
 	return 0;
@@ -282,7 +282,7 @@ int bl_keep_take_over(struct bl_node *n, struct bl_err *err)
 	int rc = beats ? bl_beacon_add(n, err) : 0;
 
 	if (!rc && n->keep_fd < 0) {
-		n->keep_fd = obtain(n->cfg.role, n->netns_ino, err);
+		n->keep_fd = obtain_keeper_lock(n->cfg.role, n->netns_ino, err);
 		rc = n->keep_fd < 0 ? n->keep_fd : bl_keep_clock(n, n->clock.fd, err);
 	}
 	return rc;
