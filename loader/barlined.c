@@ -2,11 +2,11 @@
 /*
  * barlined: the daemon of one switch or one host.
  *
- *	barlined switch -c tor1.yaml
- *	barlined host -i eth1
+ * 	barlined switch -c tor1.yaml
+ * 	barlined host -i eth1
  *
  * It loads or takes over the datapath, then keeps the clock, sends beacons and serves endpoints.
- *When it stops, the datapath stays.
+ * When it stops, the datapath stays.
  */
 #include <argp.h>
 #include <errno.h>

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Who would lose something by a detach, from outside: the node's daemon has stopped before it.
+ * Whether a detach would break something, judged from the pinned maps: the node's daemon has
+ * stopped.
  *
- * A switch: ports by which ordered frames came in a while of a few dead_after. Beacons do not
- * count, so that hosts without endpoints are no reason. On a metered port queued frames count, be
- * they beacons: their counter does not tell. A host: endpoints whose process lives.
+ * A switch is busy if ordered frames come in at its ports during a sample of a few dead_after.
+ * Beacons do not count, so hosts without endpoints do not make a switch busy. On a metered port all
+ * queued frames count, beacons included, because their counter does not distinguish them.
+ *
+ * A host is busy if it has endpoints whose process lives.
  */
 #include "loader/busy.h"
 
@@ -30,9 +33,9 @@
 
 #define SAMPLE_MIN_NS 200000000ULL
 #define SAMPLE_MAX_NS 3000000000ULL
-#define NAMES_MAX     4 /* that a message has */
+#define NAMES_MAX     4 /* names that a message lists */
 
-/* "h1, h2 and 3 more" */
+/* A list of names for a message, such as "h1, h2 and 3 more". */
 struct names {
 	char text[128];
 	unsigned int n;
@@ -56,8 +59,8 @@ static const char *finish_names(struct names *v)
 }
 
 /*
- * Open, or -1: what is not there, or is another version's, cannot be looked at, and keeps nobody
- * from removing it.
+ * Returns a descriptor, or -1. A map that does not exist or has another layout cannot be read, and
+ * does not prevent the detach.
  */
 static int open_pinned_map(const char *dir, const char *name)
 {
@@ -159,10 +162,11 @@ static int host_busy(const char *dir, struct bl_err *err)
 }
 
 /*
- * The words of one endpoint's line, which its library looks at in every call. @c: what this host's
- * commit barrier may not pass any more: what waits for ACKs is above it, and who settles that, or
- * not, is the controller, when the link is silent.
- * @received: the commit barrier that has come: nobody has been told of anything yet.
+ * Puts one endpoint out, by the words of its line that its library reads in every call.
+ * @c: the value that this host's commit barrier may not pass any more. Messages that wait for ACKs
+ * are above it; the controller settles them when it announces the silent link.
+ * @received: the commit barrier that arrived last. No process has been given a later one.
+ * Returns whether the entry @key has an endpoint.
  */
 static bool put_endpoint_out(struct bl_inflight *page, int eps, uint32_t key, uint64_t c,
 			     uint64_t received)
@@ -171,7 +175,8 @@ static bool put_endpoint_out(struct bl_inflight *page, int eps, uint32_t key, ui
 
 	if (bpf_map_lookup_elem(eps, &key, &ep) || ep.active == BL_EP_FREE || ep.slot >= BL_EPS_MAX)
 		return false;
-	ep.active = BL_EP_DEAD; /* first: its frames are refused on the way out from now on */
+	/* First, so that the egress program refuses its frames from now on. */
+	ep.active = BL_EP_DEAD;
 	bpf_map_update_elem(eps, &key, &ep, BPF_ANY);
 	if (page[ep.slot].out)
 		return true;
@@ -197,7 +202,10 @@ uint64_t bl_host_put_all_out(const char *dir)
 		for (k = 0; k < BL_PORT_COUNT; k++)
 			any |= put_endpoint_out(
 				page, eps, k, host.sent_commit ? host.sent_commit : 1, host.commit);
-		/* what a process had begun to send still finds the program that refuses it */
+		/*
+		 * A process that had begun to send reaches the egress program before it is removed,
+		 * and that refuses the frame.
+		 */
 		nanosleep(&a_flush, NULL);
 	}
 	if (page != MAP_FAILED)

@@ -1,6 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * XXX caretaker
+ * The caretaker: a small process that stands in for a daemon that was stopped on purpose. A host
+ * whose beacons stop is excluded after dead_after, 1 ms by default, and announced as failed by a
+ * controller; no daemon starts that fast. So the daemon that stops leaves a caretaker, which sends
+ * the beacons and keeps the clock record until the next daemon takes over, or until caretaker_ms
+ * have passed. A restart, for example, in milliseconds:
+ *
+ * 	  0	SIGTERM. The old daemon starts a caretaker (fork, exec of itself) with its
+ * 		sockets, maps and lock.
+ * 	  9	The caretaker sends beacons, and reports ready. The old daemon stops sending
+ * 		and writing, and says go.
+ * 	 10	The caretaker writes the clock record. The old daemon ends.
+ * 	 50	The new daemon starts, loads programs, swaps them, adopts the endpoints. It
+ * 		sends beacons.
+ * 	400	It tells the caretaker to end (BL_RUN_DIR/<role>-<netns>-caretaker.sock), and
+ * 		gets the keeper's lock when that has ended. It writes the clock record.
+ *
+ * Beacons are sent at every moment. For some milliseconds two processes send them, which is
+ * harmless: the egress program fills in what a beacon promises when it leaves. Two processes never
+ * write the clock record: the keeper's lock (order/keep.c) belongs to one open file, which the
+ * caretaker inherits, so the lock is not free in between either.
+ *
+ * A caretaker ends as soon as its node is detached, its pins or its NIC are gone, its time has
+ * passed, or it gets SIGTERM; from then on the node is silent. It does not answer the controller
+ * (message Away in proto/ctl.proto), serve endpoints or pace. After kill -9 of a daemon there is no
+ * caretaker.
  */
 #include "loader/caretaker.h"
 
@@ -29,12 +53,12 @@
 #include "loader/order/keep.h"
 
 #define STATE_MAGIC 0x62616b656570ULL
-#define READY_MS    5000 /* how long a caretaker may take to begin */
+#define READY_MS    5000 /* how long a caretaker may take to report ready */
 #define SAMPLE_US   200000
 
 /*
- * What a caretaker is told: a file in memory, written and read by the same build. The numbers are
- * descriptors.
+ * What the caretaker is told: a file in memory, written and read by the same build. The integers at
+ * the end are descriptors.
  */
 struct caretaker_state {
 	uint64_t magic, size;
@@ -43,7 +67,7 @@ struct caretaker_state {
 	char dir[256];
 	uint64_t netns_ino;
 	int64_t bus_offset_ns;
-	struct bl_attached nic; /* of a host */
+	struct bl_attached nic; /* host */
 	bool beats;
 	int clock, page, sock, netns, keep, chan;
 };
@@ -63,13 +87,17 @@ static pid_t start_caretaker(const struct caretaker_state *s, int state_fd)
 	pid = fork();
 	if (pid)
 		return pid;
-	/* async-signal-safe calls only: other threads may have held locks */
+	/*
+	 * Only async-signal-safe calls between fork() and execv(): other threads may have held
+	 * locks.
+	 */
 	setsid();
 	null = open("/dev/null", O_RDWR);
 	dup2(null, STDIN_FILENO);
 	dup2(null, STDOUT_FILENO);
 	/*
-	 * whoever reads a pipe to its end does not wait for the caretaker; a journal does not end
+	 * A program that reads the daemon's stderr through a pipe to its end must not wait for the
+	 * caretaker. A journal has no such end.
 	 */
 	if (!getenv("JOURNAL_STREAM"))
 		dup2(null, STDERR_FILENO);
@@ -156,7 +184,10 @@ int bl_node_hand_over(struct bl_node *n, struct bl_err *err)
 		if (n->agent)
 			bl_node_agent_away(n, (uint32_t)n->cfg.caretaker_ms);
 		bl_beacon_keep(n, false);
-		/* the end of the channel says the same, but it may be dead */
+		/*
+		 * The caretaker also notices the end of the channel, but a failing send() shows
+		 * that it is dead.
+		 */
 		if (send(chan[0], "go", 2, MSG_NOSIGNAL) != 2) {
 			bl_beacon_keep(n, true);
 			stop_caretaker(pid);
@@ -166,7 +197,7 @@ int bl_node_hand_over(struct bl_node *n, struct bl_err *err)
 	close(chan[0]);
 	if (rc)
 		return rc;
-	/* not unlocked: it is the caretaker's, which has the same open file */
+	/* Not unlocked: the caretaker has the same open file, and the lock is its now. */
 	close(n->keep_fd);
 	n->keep_fd = -1;
 	bl_log(BL_LOG_INFO, "%s: process %d stands in for %d ms at most", n->meta.name, pid,
@@ -199,7 +230,7 @@ static int on_go(sd_event_source *src, int fd, uint32_t events, void *ctx)
 	struct bl_err err;
 
 	(void)fd, (void)events;
-	/* a word, or the end of the channel: the daemon does not write any more */
+	/* A word, or the end of the channel: the daemon does not write the record any more. */
 	sd_event_source_set_enabled(src, SD_EVENT_OFF);
 	if (bl_clock_adopt(&c->n->clock, &err))
 		end_caretaker(c, "it cannot keep the clock record");
@@ -232,7 +263,10 @@ static int on_connect(sd_event_source *src, int fd, uint32_t events, void *ctx)
 	(void)src, (void)events;
 	if (conn < 0)
 		return 0;
-	/* one at a time: who looked whether there is a caretaker has gone again */
+	/*
+	 * One connection at a time: a process that only tested whether there is a caretaker has
+	 * closed its own.
+	 */
 	c->conn_src = sd_event_source_disable_unref(c->conn_src);
 	if (c->conn >= 0)
 		close(c->conn);
@@ -249,8 +283,8 @@ static int count_xdp(const char *path, const char *name, int link_fd, uint32_t i
 }
 
 /*
- * Whether there is a node still: its pins, an interface under one of its programs, and the lock's
- * file.
+ * Whether the node still exists: its pins, an interface under one of its XDP programs, and the file
+ * of the lock.
  */
 static bool node_exists(const struct caretaker *c)
 {
@@ -287,7 +321,8 @@ static int open_socket(struct caretaker *c)
 	struct sockaddr_un a;
 
 	bl_keep_socket_addr(&a, c->n->cfg.role, c->n->netns_ino);
-	unlink(a.sun_path); /* of one that was killed: we have the lock */
+	/* The socket of a caretaker that was killed: this process has the lock. */
+	unlink(a.sun_path);
 	c->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (c->listen_fd < 0 || bind(c->listen_fd, (struct sockaddr *)&a, sizeof(a)) ||
 	    chmod(a.sun_path, 0600) || listen(c->listen_fd, 8))
@@ -344,7 +379,7 @@ static int stand_in(struct caretaker *c, struct bl_err *err)
 		       : bl_fail(err, errno, "whom it was to stand in for is gone");
 }
 
-/* Nothing is written and sent when this returns; then the lock goes with the process. */
+/* Nothing is written or sent any more when this returns; the lock goes with the process. */
 static void close_caretaker(struct caretaker *c)
 {
 	struct sockaddr_un a;

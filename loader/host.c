@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The host role: XDP and egress programs on the NIC, and an egress program on lo for endpoints of
- * the same host. Taking over a running host keeps every map: endpoints go on through it.
+ * The host role: XDP and egress programs on the NIC, and an egress program on lo for messages
+ * between endpoints of the same host. Taking over a running host keeps every map, so its endpoints
+ * continue.
  */
 #include "loader/host.h"
 
@@ -40,9 +41,7 @@ static int fill_fresh_maps(const struct bl_host *skel, struct bl_err *err)
 
 	for (k = 0; k < BL_EPS_MAX; k++)
 		wake.ep[k].until = wake.ep[k].until_c = BL_TIME_NONE;
-	/*
-	 * whether a switch or another host is at the other end of the link, its first beacon says
-	 */
+	/* The first beacon tells whether the other end of the link is a switch or a host. */
 	for (k = 0; k < BL_LANES_MAX; k++)
 		page.reg[k].hop = BL_HOP_UNKNOWN;
 	rc = bl_map_set(bpf_map__fd(skel->maps.host_page), 0, &page, BL_MAP_HOST_PAGE, err);
@@ -97,7 +96,8 @@ static int keep_descriptors(struct bl_node *n, const struct bl_host *skel, struc
 
 	for (k = 0; k < sizeof(v) / sizeof(v[0]); k++) {
 		if (*v[k].to >= 0)
-			continue; /* bl_keep_early() needed it, and it is the same map */
+			/* bl_keep_early() has opened this map already. */
+			continue;
 		*v[k].to = fcntl(bpf_map__fd(v[k].map), F_DUPFD_CLOEXEC, 3);
 		if (*v[k].to < 0)
 			return bl_fail(err, errno, "cannot keep the map %s: %s",
@@ -128,7 +128,8 @@ static int attach_programs(struct bl_node *n, const struct bl_node_cfg *cfg,
 	if (!rc)
 		rc = bl_iface_get(&n->att[1].iface, "lo", err);
 	/*
-	 * Egress first: from the first barrier that comes in on, what goes out must carry one too.
+	 * The egress program comes first: from the first barrier that comes in on, every frame that
+	 * leaves needs a barrier.
 	 */
 	if (!rc)
 		rc = bl_attach_tc(&n->att[1], n->dir, false,
@@ -145,7 +146,7 @@ static int attach_programs(struct bl_node *n, const struct bl_node_cfg *cfg,
 	return rc;
 }
 
-/* bl0 and the pacer; or, if the configuration has no admission any more, their end. */
+/* Opens bl0 and the pacer, or removes bl0 if the configuration has no admission any more. */
 static int open_admission(struct bl_node *n, const struct bl_host *skel, struct bl_err *err)
 {
 	int rc;
@@ -165,7 +166,7 @@ static int open_admission(struct bl_node *n, const struct bl_host *skel, struct 
 	return rc;
 }
 
-/* The NIC that the pins are of; a host has one. */
+/* Stops bl_links_each() with -EBUSY if the pins belong to another NIC than *@ctx. */
 static int is_other_nic(const char *path, const char *name, int link_fd, uint32_t ifindex,
 			void *ctx)
 {
@@ -174,8 +175,8 @@ static int is_other_nic(const char *path, const char *name, int link_fd, uint32_
 }
 
 /*
- * A host without admission has no use for what bl0 and the pacer run, and the verifier takes two
- * thirds of its time for it: 0.5 of 0.8 s.
+ * Without admission the programs of bl0 and of the pacer are not needed, and verifying them takes
+ * two thirds of the time of a load: 0.5 of 0.8 s.
  */
 static void skip_admission_programs(const struct bl_host *skel)
 {

@@ -1,23 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * What happens to a node's interfaces while its daemon runs.
+ * What follows from changes of a node's interfaces while its daemon runs.
  *
- *	deleted and made anew	attached again under its name: programs, tables, the beacon socket,
- *NAPI threads renamed			known by its new name: pins, tables, what new endpoints are
- *told
- *	MTU, address, MAC	taken over; an MTU that XDP cannot have is refused by the log, and
- *the old one stays down and up		NAPI threads of a switch's ports are pinned anew to the home
- *CPUs of their lanes: until then the programs send their frames home themselves
- *(bpf/switch/steer.h)
- *	IP addresses		the controller hears them; endpoints keep theirs, new ones get the
- *new one
+ * 	change			what is done
+ * 	deleted and made anew	attached again under its name: programs, tables, the beacon
+ * 				socket, NAPI threads
+ * 	renamed			known by its new name: pins, tables, what new endpoints are told
+ * 	MTU, MAC address	taken over. An MTU that XDP cannot have is refused by a message
+ * 				in the log, and the old MTU stays in force
+ * 	down and up		NAPI threads of a switch's ports are pinned again to the home
+ * 				CPUs of their lanes. Until then the programs steer the frames
+ * 				to their home CPU (bpf/switch/steer.h)
+ * 	IP addresses		reported to the controller. Endpoints keep theirs, new ones get
+ * 				the new address
  *
- * A message of the kernel only says where to look: what is done follows from what is there then, so
- *that a lost message, or many in a row, make no difference. Example: eth0 (7) is deleted and made
- *anew (9): "RTM_DELLINK 7": there is no 7 and no eth0, so it is gone. "RTM_NEWLINK 9 eth0": there
- *is no 7, but an eth0: that is it.
+ * A netlink message only says when to sample the interfaces. What is done follows from what the
+ * sample finds, so a lost message, or many messages in a row, make no difference. Example: eth0
+ * (index 7) is deleted and made anew (index 9). "RTM_DELLINK 7": there is neither an index 7 nor an
+ * eth0, so eth0 is gone. "RTM_NEWLINK 9 eth0": there is no index 7, but there is an eth0, which is
+ * attached.
  *
- * An index is what an interface is known by as long as it lives; after that, its last name.
+ * An interface is known by its index as long as it exists, and after that by its last name.
  */
 #include "loader/link_watch.h"
 
@@ -47,7 +50,8 @@
 
 static bool is_watched(const struct bl_node *n, const struct bl_attached *a)
 {
-	return n->cfg.role == BL_ROLE_SWITCH || a == &n->att[0]; /* not a host's lo */
+	/* A host's lo is not watched. */
+	return n->cfg.role == BL_ROLE_SWITCH || a == &n->att[0];
 }
 
 static void pin_napi_threads(struct bl_node *n, struct bl_attached *a)
@@ -88,7 +92,7 @@ static int set_map_entry(const struct bl_node *n, const char *map, uint32_t valu
 	return rc;
 }
 
-/* The port's entry says what the interface is now; what else is in it stays. */
+/* Updates what the port's entry says of the interface; the rest of the entry stays. */
 static int update_port_entry(const struct bl_node *n, const struct bl_attached *a,
 			     struct bl_err *err)
 {
@@ -125,7 +129,7 @@ static bool is_metered(const struct bl_node *n, const struct bl_attached *a)
 	return p.metered;
 }
 
-/* Whether the programs can work with such an interface. */
+/* Returns 0, or -errno if the programs cannot work with such an interface. */
 static int check_usable(const struct bl_node *n, const struct bl_attached *a,
 			const struct bl_iface *now, struct bl_err *err)
 {
@@ -140,7 +144,10 @@ static int check_usable(const struct bl_node *n, const struct bl_attached *a,
 	return rc;
 }
 
-/* A device map without programs, if the node has it: what the pacer sends. */
+/*
+ * Writes an entry of a device map without programs, which the pacer sends by. No-op if the node has
+ * no such map.
+ */
 static int set_devmap_entry(const struct bl_node *n, const char *map, uint32_t key,
 			    uint32_t ifindex, struct bl_err *err)
 {
@@ -155,14 +162,18 @@ static int set_devmap_entry(const struct bl_node *n, const char *map, uint32_t k
 				       : bl_fail(err, errno, "cannot open the map %s: %s", path,
 						 strerror(errno));
 	if (bpf_map_update_elem(fd, &key, &dev,
-				BPF_ANY)) /* a map of plain indices takes the first word */
+				/* A map of plain indices takes the first word of the value. */
+				BPF_ANY))
 		rc = bl_fail(err, errno, "cannot enter interface %u into the device map %s: %s",
 			     ifindex, map, strerror(errno));
 	close(fd);
 	return rc;
 }
 
-/* The table of interface numbers is as large as it was made when the programs were loaded. */
+/*
+ * The map of interface indices was sized when the programs were loaded: returns -ERANGE if this
+ * index does not fit.
+ */
 static int check_ifindex_room(const struct bl_node *n, const struct bl_iface *i, struct bl_err *err)
 {
 	struct bpf_map_info info = {};
@@ -231,11 +242,11 @@ static int move_bl0(struct bl_node *n, struct bl_err *err)
 	return rc ? rc : bl_bl0_nic(n, err);
 }
 
-/* ---- what happened ---- */
+/* ---- changes ---- */
 
 /*
- * The interface of that name is another one now. Egress first: nothing may leave past the program
- * that promises.
+ * Attaches to a new interface that has the name of the old one. The egress program comes first: no
+ * frame may leave past the program that promises barriers.
  */
 static void attach_new_iface(struct bl_node *n, struct bl_attached *a, const struct bl_iface *now)
 {
@@ -259,7 +270,8 @@ static void attach_new_iface(struct bl_node *n, struct bl_attached *a, const str
 		rc = move_bl0(n, &why);
 	a->gone = rc != 0;
 	if (rc) {
-		a->iface.ifindex = 0; /* so that the next message makes us try again */
+		/* So that the next netlink message tries again. */
+		a->iface.ifindex = 0;
 		bl_log(BL_LOG_ERR, "%s: %s is there again, but cannot be used: %s", n->meta.name,
 		       now->name, why.text);
 		return;
@@ -349,7 +361,8 @@ static void sample_iface(struct bl_node *n, struct bl_attached *a)
 	if (strcmp(name, a->iface.name))
 		rename_iface(n, a, name);
 	if (bl_iface_get(&now, name, &why) || now.ifindex != a->iface.ifindex)
-		return; /* the next message says more */
+		/* The interface is changing; the next message starts another sample. */
+		return;
 	came = now.up && !a->iface.up;
 	a->iface.up = now.up;
 	apply_changes(n, a, &now);
@@ -369,8 +382,8 @@ static void sample_ifaces(struct bl_node *n)
 }
 
 /*
- * Whether it is about an interface of ours, by index or name. One that went down in between has
- * lost its threads, though it is up again.
+ * Returns whether the message is about an interface of the node, by index or by name. An interface
+ * that the message reports as down has lost its NAPI threads, even if it is up again by now.
  */
 static bool is_about_node(struct bl_node *n, const struct nlmsghdr *h)
 {
@@ -423,7 +436,8 @@ static int on_links(sd_event_source *src, int fd, uint32_t events, void *ctx)
 		}
 	}
 	if (len < 0 && errno == ENOBUFS)
-		links = addrs = true; /* something was missed */
+		/* Messages were lost. */
+		links = addrs = true;
 	if (links) {
 		if (bl_netns_enter(n->cfg.netns, &old, &why)) {
 			bl_log(BL_LOG_WARN, "%s: its links cannot be watched any more: %s",
@@ -458,7 +472,8 @@ int bl_links_watch(struct bl_node *n, struct bl_err *err)
 		return bl_fail(err, -rc, "cannot watch the links of the node: %s", strerror(-rc));
 	for (k = 0; k < n->natt; k++)
 		pin_napi_threads(n, &n->att[k]);
-	sample_ifaces(n); /* what happened before we listened */
+	/* Changes from before the socket was bound. */
+	sample_ifaces(n);
 	return 0;
 }
 

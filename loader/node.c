@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Opening, closing and detaching nodes, whatever their role.
+ * Opening, closing and detaching nodes of either role.
  *
  * A directory of pins is taken over if its meta map is sound and any of its links is still
- * attached. One without is what a start that was killed left behind, or belonged to a namespace
- * that is gone and whose inode number came again: it is removed and the node is made anew.
+ * attached. A directory without attached links is what a killed start left behind, or belonged to a
+ * network namespace that is gone and whose inode number was reused. It is removed, and the node is
+ * made anew.
  */
 #include "loader/node.h"
 
@@ -47,7 +48,7 @@
 #include "loader/switch.h"
 #include "proto/fastpass_file.h"
 
-/* the holder of the lock may be about to end: it was stopped or killed */
+/* How long a start waits for the present holder of the lock, which may be about to end. */
 #define LOCK_WAIT_MS 3000
 
 static int open_directory(struct bl_node *n, struct bl_err *err)
@@ -144,7 +145,10 @@ static int open_in_netns(struct bl_node *n, const struct bl_node_cfg *cfg, struc
 	if (!rc)
 		rc = n->cfg.role == BL_ROLE_SWITCH ? bl_switch_open(n, cfg, err)
 						   : bl_host_open(n, cfg, err);
-	/* from here on calls may come from anywhere: they go back through the fd */
+	/*
+	 * From here on the node's functions may be called in any network namespace; they enter the
+	 * node's through its descriptor.
+	 */
 	if (!rc && *n->cfg.netns)
 		snprintf(n->cfg.netns, sizeof(n->cfg.netns), "/proc/self/fd/%d", n->netns_fd);
 	if (!rc && n->cfg.role == BL_ROLE_HOST)
@@ -158,8 +162,8 @@ static int open_in_netns(struct bl_node *n, const struct bl_node_cfg *cfg, struc
 	if (!rc)
 		rc = bl_top_learn_open(n, err);
 	/*
-	 * last: as long as something can fail (a certificate that cannot be read), a caretaker goes
-	 * on
+	 * The last step. A caretaker continues as long as anything before can fail, such as a
+	 * certificate that cannot be read.
 	 */
 	if (!rc)
 		rc = bl_keep_take_over(n, err);
@@ -322,8 +326,8 @@ struct names {
 };
 
 /*
- * the NIC of a host, and a switch's port, is named by its XDP pin; its clsact filter has no pin of
- * its own
+ * Collects the names of the interfaces with an XDP pin: a host's NIC, a switch's ports. A clsact
+ * filter has no pin of its own, so it is found by these names.
  */
 static int collect_xdp_name(const char *path, const char *name, int link_fd, uint32_t ifindex,
 			    void *ctx)
@@ -384,7 +388,7 @@ static int detach_in_netns(enum bl_role role, struct bl_err *err)
 			unlink(sock);
 		bl_keep_forget(role, ino);
 	}
-	/* with the lock: who starts the host again waits, too */
+	/* The lock is held meanwhile, so a process that starts the host again waits, too. */
 	silence.tv_sec = (time_t)(silent_ns / 1000000000);
 	silence.tv_nsec = (long)(silent_ns % 1000000000);
 	nanosleep(&silence, NULL);

@@ -39,61 +39,64 @@
 #define SAMPLE_MIN_US  500
 #define SAMPLE_BUSY_US 1000
 #define SAMPLE_MAX_US  100000
-#define ALONE_US       100000 /* without controllers: how soon an input goes on that is heard again */
-/* no session for so long is said; a leader that is replaced takes as long as its lease */
-#define ALONE_NS      5000000000ULL
-#define AWAY_SAID_NS  200000000ULL  /* for a session with who leads */
-#define AWAY_SAVED_NS 1000000000ULL /* for who leads, to save it */
+/* Without controllers: how soon an input is resumed that is heard again. */
+#define ALONE_US 100000
 /*
- * and at least ten times dead_after: how long a switch with new registers waits for who was there
- * before
+ * A session that is missing for this long is logged. A leader that is replaced is missing for as
+ * long as its lease.
  */
-#define START_WAIT_NS   1000000000ULL
-#define STUCK_SAMPLE_NS 50000000ULL /* from one look at windows that stand to the next */
-#define FAILURES_MAX                                                                  \
-	64 /* failures that a host has not completed; the controller has no more open \
-	    */
+#define ALONE_NS 5000000000ULL
+/* How long bl_node_agent_away() waits for the answer: without a session, and with one. */
+#define AWAY_SAID_NS  200000000ULL
+#define AWAY_SAVED_NS 1000000000ULL
+/*
+ * How long a switch with new registers waits for a port where nothing arrives, at least; also ten
+ * times dead_after.
+ */
+#define START_WAIT_NS 1000000000ULL
+/* From one sample of windows that stand still to the next. */
+#define STUCK_SAMPLE_NS 50000000ULL
+/* Failures that a host has not completed. The controller has no more of them open. */
+#define FAILURES_MAX 64
 
-/**
- * struct open_failure - FAIL that was heard, and is not in the endpoints' page as a whole. @failed:
- * @nfailed.
- */
+/** struct open_failure - a FAIL that is not completely in the endpoints' page yet. */
 struct open_failure {
 	uint64_t number;
-	struct bl_agent_failed *failed;
+	struct bl_agent_failed *failed; /* @nfailed of them */
 	unsigned int nfailed;
 };
 
-/**
- * struct bl_node_agent - @agent: NULL: there are no controllers. @watch: the inputs at the last
- * look. @awaited: how many of them stood still, or were behind. @order: what could not be told to
- * the endpoints yet. @failed: this node was announced as failed, and has not joined anew.
- * @forwards, @cannot_forward, @cannot_tell: the log says so already. @led_ns: CLOCK_MONOTONIC of
- * the last look that found a session with a leader. @alone: that there is none was said. @old: by
- * endpoint slot: incarnation + 1 of who was there then; 0: nobody.
- */
+/** struct bl_node_agent - main thread only. */
 struct bl_node_agent {
 	struct bl_node *node;
-	struct bl_agent *agent;
+	struct bl_agent *agent; /* NULL: there are no controllers */
 	struct bl_session_tls *tls;
-	sd_event_source *timer;
+	sd_event_source *timer; /* of the next sample */
 	uint64_t epoch;
-	struct bl_agent_watch watch;
-	unsigned int awaited; /* inputs that stand still, or are behind */
-	struct open_failure failure[FAILURES_MAX];
+	struct bl_agent_watch watch; /* the inputs at the last sample */
+	unsigned int awaited;        /* inputs that stood still, or were behind, at that sample */
+	struct open_failure failure[FAILURES_MAX]; /* not announced to the endpoints yet */
 	unsigned int nfailures;
-	uint64_t led_ns, stuck_ns;
-	uint64_t failed_ns;                /* CLOCK_MONOTONIC; @failed since then */
-	uint64_t opened_ns;                /* CLOCK_MONOTONIC */
-	struct bl_stuck stuck[BL_EPS_MAX]; /* windows at the last look, at @stuck_ns */
-	bool failed, rejoining, alone, forwards, cannot_forward, cannot_tell;
+	uint64_t led_ns;                   /* CLOCK_MONOTONIC of the last sample with a session */
+	uint64_t opened_ns;                /* CLOCK_MONOTONIC of the start */
+	uint64_t stuck_ns;                 /* CLOCK_MONOTONIC of the last sample of the windows */
+	struct bl_stuck stuck[BL_EPS_MAX]; /* the windows at that sample */
+	bool failed;        /* this node was announced as failed, and has not joined anew */
+	uint64_t failed_ns; /* CLOCK_MONOTONIC; @failed since then */
+	bool rejoining;     /* @failed, and bl_agent_rejoin() was called */
+	/* by endpoint slot: incarnation + 1 of its endpoint when the node failed; 0: none */
 	uint32_t old[BL_EPS_MAX];
 	struct bl_apart apart;
+	/* the log has a message that: */
+	bool alone;          /* there is no session */
+	bool forwards;       /* frames are forwarded */
+	bool cannot_forward; /* frames cannot be forwarded without a controller */
+	bool cannot_tell;    /* a failure cannot be announced to the endpoints */
 };
 
 static void schedule_sample(struct bl_node_agent *a, uint64_t us);
 
-/* ---- what the node is ---- */
+/* ---- what the node says of itself ---- */
 
 static struct bl_agent_port agent_port_of(const struct bl_fence_port *p)
 {
@@ -118,7 +121,7 @@ static void add_addr(struct bl_agent_node *v, const uint8_t addr[16])
 		memcpy(v->addr[v->naddrs++], addr, 16);
 }
 
-/* An address by which others may know what comes from here. */
+/* Adds an address by which other hosts may know this node's messages. */
 static void add_sockaddr(struct bl_agent_node *v, const struct sockaddr *sa)
 {
 	uint8_t addr[16] = { [10] = 0xff, [11] = 0xff };
@@ -137,9 +140,9 @@ static void add_sockaddr(struct bl_agent_node *v, const struct sockaddr *sa)
 }
 
 /*
- * Those of endpoints come first, whether the NIC has them still or not: an endpoint keeps the one
- * that it was given, and what it sent is known by that. Also of dead ones, which are about to be
- * announced.
+ * The addresses of endpoints come first, whether the NIC still has them or not: an endpoint keeps
+ * the address that it was given, and its messages are known by that. Dead endpoints count, too,
+ * because they are about to be announced.
  */
 static void tell_addresses(const struct bl_node *n, struct bl_agent_node *v)
 {
@@ -173,7 +176,8 @@ static void on_tell(void *ctx, struct bl_agent_node *v)
 	snprintf(v->name, sizeof(v->name), "%s", n->meta.name);
 	count = bl_fence_inputs(&n->fence, in, BL_AGENT_PORTS_MAX);
 	for (k = 0; k < count; k++) {
-		bl_agent_watch_sample(&a->watch, &in[k]); /* what is said here is not said again */
+		/* A change that this HELLO reports needs no second report. */
+		bl_agent_watch_sample(&a->watch, &in[k]);
 		v->port[v->nports++] = agent_port_of(&in[k]);
 	}
 	if (!v->host)
@@ -184,7 +188,7 @@ static void on_tell(void *ctx, struct bl_agent_node *v)
 			v->endpoint[v->nendpoints++] = n->ep[k].info.port;
 }
 
-/* ---- orders ---- */
+/* ---- commands of the controller ---- */
 
 static void on_epoch(void *ctx, uint64_t epoch)
 {
@@ -220,8 +224,9 @@ static int on_freeze(void *ctx, uint32_t port, struct bl_agent_port *p)
 }
 
 /*
- * By its T: the next endpoint at that port may be dead by now, too, and RESUME is given again to
- * whose answer got lost. Nobody has been told of that one.
+ * The endpoint is found by its T. The next endpoint at that port may be dead by now, too, and its
+ * receivers have not been told yet; RESUME for the former one may be given again if the answer was
+ * lost.
  */
 static void resume_endpoint(struct bl_node *n, const struct bl_agent_failed *v)
 {
@@ -243,7 +248,7 @@ static int on_resume(void *ctx, uint64_t number, const struct bl_agent_failed *v
 	(void)number;
 	for (i = 0; i < nin; i++) {
 		rc = bl_fence_resume(&a->node->fence, a->epoch, in[i].port, in[i].death);
-		/* ENOENT: it was resumed before, and may have died again since */
+		/* -ENOENT: the input was resumed before, and may have died again since. */
 		if (rc && rc != -ENOENT)
 			return rc;
 	}
@@ -281,9 +286,9 @@ static int announce_failed(struct bl_node_agent *a, uint64_t number,
 }
 
 /*
- * Tells the endpoints who failed; once more what they were told before does no harm. What cannot be
- * told is not done: whoever has not heard of it would deliver what others discard. Returns whether
- * it could.
+ * Announces a failure to the endpoints; announcing it again does no harm. A failure that cannot be
+ * announced is not reported as done, since an endpoint that has not heard of it would deliver what
+ * others discard. Returns whether it was announced.
  */
 static bool tell_endpoints(struct bl_node_agent *a, const struct open_failure *o)
 {
@@ -309,7 +314,7 @@ static bool tell_endpoints(struct bl_node_agent *a, const struct open_failure *o
 	return false;
 }
 
-/* Says DONE of what is in the page. */
+/* Reports DONE for every open failure that can be announced. */
 static void complete_failures(struct bl_node_agent *a)
 {
 	unsigned int i, left = 0;
@@ -345,7 +350,9 @@ static void on_fail(void *ctx, uint64_t number, const struct bl_agent_failed *v,
 	for (i = 0; i < n; i++)
 		if (v[i].here && v[i].port && v[i].why == BL_WHY_LEFT)
 			bl_endpoint_left_heard(a->node, v[i].port, v[i].life);
-	/* more than can be open: the oldest one cannot be awaited any more */
+	/*
+	 * The controller has no more failures open than that, so it awaits the oldest one no more.
+	 */
 	if (a->nfailures == FAILURES_MAX) {
 		free(a->failure[0].failed);
 		memmove(a->failure, a->failure + 1, --a->nfailures * sizeof(*a->failure));
@@ -384,7 +391,10 @@ static void on_forward(void *ctx, const struct bl_forward *f)
 		bl_agent_forward(a->agent, &answer);
 }
 
-/* It is told of even if it is not here: whoever waits for it has not heard that it is gone. */
+/*
+ * Reports the endpoint as gone even if it does not exist: the endpoint that waits for it has not
+ * heard that it is gone.
+ */
 static void on_put_out(void *ctx, uint16_t port, uint16_t life)
 {
 	struct bl_node_agent *a = ctx;
@@ -403,12 +413,13 @@ static void on_put_out(void *ctx, uint16_t port, uint16_t life)
 			continue;
 		if (!ep->dead)
 			bl_endpoint_put_out(a->node, 1ULL << k, BL_OUT_UNREACHABLE);
-		return; /* of a dead one it was told */
+		/* A dead endpoint was reported when it died. */
+		return;
 	}
 	bl_agent_proc_down(a->agent, &p);
 }
 
-/* As `barline admission set` on this node; the daemon's next start sets what its file says. */
+/* As `barline admission set` on this node. The next start of the daemon applies its file again. */
 static int on_admission(void *ctx, bool check, const char *policy, uint64_t rate_bps, char *said,
 			size_t size, struct bl_err *err)
 {
@@ -449,12 +460,12 @@ static const struct bl_agent_ops ops = { .admission = on_admission,
 					 .failed = on_failed,
 					 .forward = on_forward };
 
-/* ---- looking ---- */
+/* ---- sampling ---- */
 
 /*
- * Endpoints of before have as long to hear that their host was announced as they may hold anybody
- * up; then they are put out. No process that stands still, or has no use for the reliable stream,
- * keeps its host out of the rack.
+ * Endpoints from before the failure of their host may take as long to hear of it as they may hold
+ * others up; then they are put out. So no process that stands still, or does not use the reliable
+ * stream, keeps its host out of the rack.
  */
 static void put_out_old_endpoints(struct bl_node_agent *a)
 {
@@ -474,9 +485,10 @@ static void put_out_old_endpoints(struct bl_node_agent *a)
 }
 
 /*
- * When all that was there is gone or put out. Whoever is put out and lives need not have heard of
- * it: nothing of it is taken any more, and what it may deliver still is what its line says, not
- * what the host hears from now on (lib/stale.c).
+ * Joins anew once all endpoints from before the failure are gone or put out. A process that was put
+ * out and lives need not have heard of that: nothing that it sends is accepted any more, and what
+ * it may still deliver is bounded by its line, not by the barriers that arrive from now on
+ * (lib/stale.c).
  */
 static void join_anew(struct bl_node_agent *a)
 {
@@ -507,9 +519,9 @@ static void join_anew(struct bl_node_agent *a)
 }
 
 /*
- * A switch whose registers are new does not know who sent what before: its C stands still until
- * every port was heard. A port where nobody comes for this long is taken for one that nobody is
- * behind.
+ * A switch whose registers are new does not know who sent what before, so its C stands still until
+ * something was heard at every port. A port where nothing arrives for this long is taken for one
+ * without a neighbour.
  */
 static void sample_awaited(struct bl_node_agent *a, const struct bl_fence_port *in, int n)
 {
@@ -549,7 +561,8 @@ static void sample_ports(struct bl_node_agent *a)
 			       a->node->meta.name, p.port, p.neighbour);
 			if (known)
 				bl_agent_link_down(a->agent, &p);
-			/* the controller does not know that there is such a link */
+			/* The controller does not know this link yet, so it needs a whole HELLO. */
+
 			changed |= !known;
 			break;
 		case BL_AGENT_SEEN_LIVE:
@@ -557,8 +570,8 @@ static void sample_ports(struct bl_node_agent *a)
 			changed = true;
 		}
 		/*
-		 * nobody resumes the inputs of a node that failed but itself; its C is nobody's
-		 * business until it has joined anew
+		 * A node that was announced as failed resumes its own inputs. Its C matters to no
+		 * other node until it has joined anew.
 		 */
 		if (a->failed && in[i].held)
 			bl_fence_resume(&a->node->fence, a->epoch, in[i].port, in[i].death);
@@ -568,8 +581,8 @@ static void sample_ports(struct bl_node_agent *a)
 }
 
 /*
- * Nothing that a node does shows that its controllers are out of reach, or do not take it, before
- * something fails.
+ * Logs whether there is a session. Without such a message, a node whose controllers are out of
+ * reach, or do not accept it, looks healthy until something fails.
  */
 static void sample_session(struct bl_node_agent *a)
 {
@@ -638,8 +651,8 @@ static int on_sample(sd_event_source *src, uint64_t usec, void *ctx)
 }
 
 /*
- * Without controllers, now or ever: what stands still goes on as soon as it is heard again, and
- * nobody can say what was lost meanwhile.
+ * The node has no controllers and never had: an input that stands still is resumed as soon as it is
+ * heard again. What was lost meanwhile is not known.
  */
 static int on_sample_alone(sd_event_source *src, uint64_t usec, void *ctx)
 {
@@ -721,7 +734,7 @@ void bl_node_agent_away(struct bl_node *n, uint32_t ms)
 	if (!a)
 		return;
 	bl_agent_away(a, ms);
-	/* the loop has ended: it is run until the answer has come */
+	/* The event loop has ended, so it is run here until the answer has come. */
 	do {
 		if (sd_event_run(n->srv->ev, 10000) < 0)
 			break;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Maps of a BPF object against a node's pins: take over what is there, pin what is new. */
+/* See maps.h. */
 #include "loader/load/maps.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include "loader/load/pin.h"
 #include "maps/switch_abi.h"
 
-static char said[2048]; /* the end of what libbpf said; the verifier's reason is in it */
+static char said[2048]; /* the end of what libbpf printed; it has the verifier's reason */
 
 static int keep_libbpf_message(enum libbpf_print_level level, const char *fmt, va_list ap)
 {
@@ -54,12 +54,15 @@ int bl_load_failed(int errnum, const char *what, struct bl_err *err)
 					 "newer");
 }
 
-/* Size may differ only upwards, in the one map that the loader itself sizes. */
+/*
+ * Returns 0, or -EPROTO if a pinned map has another shape than the object's. A greater number of
+ * entries is accepted for the one map that the loader sizes.
+ */
 static int check_pinned_shape(const struct bpf_map *m, const struct bpf_map_info *i,
 			      const char *path, struct bl_err *err)
 {
 	bool sized = !strcmp(bpf_map__name(m), BL_MAP_SW_IFIDX);
-	/* the kernel sets this flag by itself on device maps */
+	/* The kernel sets this flag on device maps by itself. */
 	uint32_t flags = i->type == BPF_MAP_TYPE_DEVMAP
 				 ? i->map_flags & ~(uint32_t)BPF_F_RDONLY_PROG
 				 : i->map_flags;
@@ -76,10 +79,6 @@ static int check_pinned_shape(const struct bpf_map *m, const struct bpf_map_info
 		       path, i->type, i->value_size, i->max_entries);
 }
 
-/*
- * Before load: let every map that is pinned in @dir be used again, but for those named in @anew
- * (NULL-terminated; they are replaced by bl_maps_pin()). A map without a pin is made new.
- */
 int bl_maps_reuse(struct bpf_object *obj, const char *dir, const char *const *anew,
 		  struct bl_err *err)
 {
@@ -137,7 +136,6 @@ static int pin_map(struct bpf_map *m, const char *dir, struct bl_err *err)
 	return same ? 0 : bl_pin_over(bpf_map__fd(m), path, err);
 }
 
-/* meta comes last: a directory without it was never finished, and the next start makes it anew */
 int bl_maps_pin(struct bpf_object *obj, const char *dir, struct bl_err *err)
 {
 	struct bpf_map *m, *meta = NULL;

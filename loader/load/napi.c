@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Threaded NAPI: give each port's receive work to a kernel thread and that thread to the port's
- * home CPU, so that a lane has one writer (DESIGN 3.3). For devices without IRQs to steer, above
+ * Threaded NAPI: gives each port's receive work to a kernel thread, and pins that thread to the
+ * port's home CPU, so that a lane has one writer. For devices without interrupts to steer, above
  * all veth.
  *
- * The threads are named napi/IFNAME-ID. Names repeat between namespaces, so the kernel is asked
- * first for the ids and pids (netdev netlink, 6.8); on older kernels /proc is searched, and of
- * threads of one name and different ids the newest are taken: those that were made just now.
- * Threads of the kernel are seen only from the first pid namespace: elsewhere nothing can be
- * pinned, and that is an error that says so.
+ * The threads are called napi/IFNAME-ID. Names repeat between network namespaces, so the kernel is
+ * asked first for the ids and pids (netdev netlink, Linux 6.8). On older kernels /proc is searched,
+ * and of threads with one name and different ids the newest are taken, which were made just now.
+ * Kernel threads are visible only in the first pid namespace; elsewhere nothing can be pinned, and
+ * an error says so.
  */
 #include "loader/load/napi.h"
 
@@ -33,7 +33,7 @@
 #include "loader/load/prio.h"
 #include "loader/load/sysfs.h"
 
-/* of linux/netdev.h, which Debian 12 does not have */
+/* From linux/netdev.h, which Debian 12 does not have. */
 #define NETDEV_CMD_NAPI_GET   11
 #define NETDEV_A_NAPI_IFINDEX 1
 #define NETDEV_A_NAPI_PID     4
@@ -42,8 +42,8 @@
 #define PF_KTHREAD            0x00200000
 
 /*
- * Write @value to attribute @attr of @i in sysfs. Returns 0 or -errno; -ENXIO: sysfs shows another
- * network namespace.
+ * Writes @value to the attribute @attr of @i in sysfs. Returns 0 or -errno; -ENXIO: sysfs shows
+ * another network namespace.
  */
 static int write_sysfs_attr(const struct bl_iface *i, const char *attr, const char *value)
 {
@@ -122,7 +122,7 @@ static const void *find_nlattr(const struct nlmsghdr *h, uint16_t type, uint16_t
 	return NULL;
 }
 
-/* One generic-netlink request with one attribute; @each for every answer. */
+/* Sends a generic-netlink request with one attribute, and calls @each for every answer. */
 static int genl_request(int fd, uint16_t family, uint8_t cmd, uint16_t flags, uint16_t type,
 			const void *data, uint16_t len,
 			void (*each)(const struct nlmsghdr *, void *), void *ctx)
@@ -200,8 +200,8 @@ static void ask_napi_threads(const struct bl_iface *i, struct threads *t)
 }
 
 /*
- * "napi/IFNAME-ID": whole since Linux 5.17, which shows a kernel thread's full name here; before,
- * cut after 15 characters.
+ * Whether @comm is "napi/IFNAME-ID". Since Linux 5.17 comm shows a kernel thread's whole name;
+ * before, it was cut after 15 characters.
  */
 static bool is_napi_of(const char *comm, const char *ifname)
 {
@@ -214,7 +214,7 @@ static bool is_napi_of(const char *comm, const char *ifname)
 	return !strncmp(comm, want, len) && strspn(comm + len, "0123456789") == strlen(comm + len);
 }
 
-/* 0: no such process. */
+/* Returns the start time of a process; 0: it does not exist. */
 static uint64_t start_time_of(pid_t pid)
 {
 	uint64_t t;
@@ -248,8 +248,8 @@ static void search_napi_threads(const struct bl_iface *i, struct threads *t)
 	}
 	closedir(d);
 	/*
-	 * the queues of one interface get their threads in one go: within 20 ms (2 ticks of 1/100
-	 * s)
+	 * The threads of one interface's queues start together: within 20 ms, which are 2 ticks of
+	 * 1/100 s.
 	 */
 	for (k = 0; k < t->n; k++)
 		if (when[k] + 2 >= newest)
@@ -257,7 +257,10 @@ static void search_napi_threads(const struct bl_iface *i, struct threads *t)
 	t->n = n;
 }
 
-/* A thread of the kernel called @name...: anybody may have the name. */
+/*
+ * Whether @pid is a thread of the kernel with this name (@whole), or whose name begins with it. A
+ * process may have the name, too.
+ */
 static bool is_kernel_thread(pid_t pid, const char *name, bool whole)
 {
 	char path[64], comm[80];
@@ -270,15 +273,18 @@ static bool is_kernel_thread(pid_t pid, const char *name, bool whole)
 	return !bl_proc_stat(pid, BL_PROC_FLAGS, &flags) && flags & PF_KTHREAD;
 }
 
-/* the name may be from before a rename; another pid namespace's number would hit anything */
+/*
+ * Checked without the interface's name, which the thread may have from before a rename. A number
+ * from another pid namespace would hit any process.
+ */
 static bool is_napi_thread(pid_t pid)
 {
 	return is_kernel_thread(pid, "napi/", false);
 }
 
 /*
- * Runs where kernel threads are seen. @t: what the kernel named; empty, or nonsense from another
- * pid namespace: searched for by name.
+ * Pins the threads in @t, which the kernel named, to @cpu. If @t is empty, or has numbers of
+ * another pid namespace, the threads are searched by name.
  */
 static int pin_threads(const struct bl_iface *i, struct threads *t, int cpu, enum bl_realtime how,
 		       struct bl_err *err)
@@ -303,7 +309,7 @@ static int pin_threads(const struct bl_iface *i, struct threads *t, int cpu, enu
 			return bl_fail(err, errno,
 				       "cannot keep the NAPI thread of %s (pid %d) on CPU %d: %s",
 				       i->name, t->pid[k], cpu, strerror(errno));
-		/* Better with, works without: in a container this is often refused. */
+		/* Best effort: in a container this is often refused. */
 		bl_prio_first(t->pid[k], &set, how, 1);
 	}
 	return 0;
@@ -323,13 +329,12 @@ void bl_steer_thread(int map, uint32_t cpu, enum bl_realtime how)
 	if (bpf_obj_get_info_by_fd(map, &info, &len))
 		return;
 	snprintf(want, sizeof(want), "cpumap/%u/map:%u", cpu, info.id);
+	/* Priority 2: before the NAPI threads of its CPU, which keep filling its queue. */
 	d = opendir("/proc");
 	while (d && (e = readdir(d)))
 		if (e->d_name[0] >= '1' && e->d_name[0] <= '9' &&
 		    is_kernel_thread(atoi(e->d_name), want, true))
-			bl_prio_first(atoi(e->d_name), &set, how,
-				      2); /* before the NAPI threads of its CPU, which go on filling
-					     its queue */
+			bl_prio_first(atoi(e->d_name), &set, how, 2);
 	if (d)
 		closedir(d);
 }
@@ -341,7 +346,8 @@ int bl_napi_thread(const struct bl_iface *i, int cpu, enum bl_realtime how, stru
 
 	rc = enable_threaded_napi(i, err);
 	if (rc || !i->up)
-		return rc; /* an interface that is down has no threads yet */
+		/* An interface that is down has no threads yet. */
+		return rc;
 	ask_napi_threads(i, &t);
 	return pin_threads(i, &t, cpu, how, err);
 }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Which CPUs serve a transmit queue of a NIC. A thread that sends there from another CPU has that
- * CPU woken for each frame, and the cache lines of the queue move to and fro.
+ * The CPUs that serve a transmit queue of a NIC. A thread that sends there from another CPU has
+ * that CPU woken for each frame, and the cache lines of the queue move between the two.
  *
- * Asked in this order: what XPS gives to the queue; where the queue's interrupt is. An interrupt is
- * found by its name, which drivers choose freely: "eth0-TxRx-0", "eth0-tx-0", "virtio3-output.0",
- * "mlx5_comp0@pci:0000:03:00.0". One that says that it transmits goes before one that only has the
- * queue's number, and one that says that it receives is none. An answer that names every CPU is
- * none. A device without hardware behind it (veth) has no answer at all.
+ * Asked in this order: the CPUs that XPS gives to the queue; the CPUs of the queue's interrupt. An
+ * interrupt is found by its name, which drivers choose freely: "eth0-TxRx-0", "eth0-tx-0",
+ * "virtio3-output.0", "mlx5_comp0@pci:0000:03:00.0". A name that says that it transmits is
+ * preferred to one that only has the queue's number; a name that says that it receives does not
+ * count. An answer that names every CPU does not count either. A device without hardware (veth) has
+ * no answer at all.
  */
 #include "loader/load/tx_cpu.h"
 
@@ -27,8 +28,8 @@
 #include "loader/load/sysfs.h"
 
 /*
- * "00000000,00000005": words of 32 bits, the highest first. False if it is something else, or no
- * CPU is in it.
+ * Parses "00000000,00000005": words of 32 bits, the highest first. False: malformed, or it names no
+ * CPU.
  */
 static bool parse_cpu_mask(const char *text, cpu_set_t *set)
 {
@@ -73,7 +74,7 @@ bool bl_cpus_parse(const char *text, cpu_set_t *set)
 	return CPU_COUNT(set) > 0;
 }
 
-/* 0: not the interrupt of transmit queue @queue; the greater, the surer */
+/* How well @name fits the interrupt of transmit queue @queue; 0: it is another interrupt. */
 static int irq_name_score(const char *name, unsigned int queue)
 {
 	size_t len = strcspn(name, "@"), at = len;
@@ -92,8 +93,8 @@ static int irq_name_score(const char *name, unsigned int queue)
 }
 
 /*
- * The interrupt whose action is best called after @queue; -1: none. An action is a folder below
- * /proc/irq/N.
+ * Returns the number of the interrupt whose action fits the queue best; -1: none. An action is a
+ * folder below /proc/irq/N.
  */
 static int find_queue_irq(int sys, int proc, const char *msi, unsigned int queue)
 {
@@ -128,7 +129,7 @@ static int find_queue_irq(int sys, int proc, const char *msi, unsigned int queue
 	return irq;
 }
 
-/* An answer, if it leaves something to choose. */
+/* An answer counts if it excludes some CPU. */
 static bool names_some_cpus(const cpu_set_t *set)
 {
 	return CPU_COUNT(set) < (int)sysconf(_SC_NPROCESSORS_CONF);
@@ -145,7 +146,7 @@ static bool cpus_by_xps(int sys, const char *ifname, unsigned int queue, cpu_set
 
 static bool cpus_by_irq(int sys, int proc, const char *ifname, unsigned int queue, cpu_set_t *set)
 {
-	/* the latter of virtio, whose device is below the PCI one */
+	/* The second one is for virtio, whose device is below the PCI device. */
 	static const char *const where[] = { "device/msi_irqs", "device/../msi_irqs" };
 	static const char *const lists[] = { "effective_affinity_list", "smp_affinity_list" };
 	char path[128], text[2048];

@@ -16,48 +16,53 @@
 #include "proto/session.h"
 
 #define SILENCE_MS 3000
-/* from one controller to the next; doubled up to AGAIN_MAX_MS once all were tried */
+/* From one controller to the next; doubled up to AGAIN_MAX_MS each time all of them were tried. */
 #define AGAIN_MS     100
 #define AGAIN_MAX_MS 1000
-#define REJOIN_MS    200 /* from one try to join anew to the next */
-#define KEPT         128 /* failures of which is known whether they are done */
+#define REJOIN_MS    200 /* from one attempt to join anew to the next */
+#define KEPT         128 /* failures that are remembered, and whether they are done */
 #define PROCS_MAX    1024
 
 /**
- * struct kept - a FAIL that was obeyed. @epoch: of the leader who decided it. @node, @port, @t: the
- * first who failed. A number alone does not tell: a store that is an old copy, or another one,
- * gives numbers once more, and the answer of before would say that what nobody discarded is done.
+ * struct kept - a FAIL that was carried out. Its number alone does not identify it: a store that is
+ * an old copy, or another one, gives numbers again. An answer for the former failure would report
+ * something as done that nobody has discarded.
  */
 struct kept {
-	uint64_t number, epoch, t;
+	uint64_t number;
+	uint64_t epoch; /* of the leader who decided it */
+	/* of the first who failed */
 	uint32_t node, port;
+	uint64_t t;
 	bool done;
 };
 
-/**
- * struct bl_agent - @at: the controller that is tried. @tried: since the last session that was
- * good. @hint: who was said to lead, "": nobody. @heard_ns: CLOCK_MONOTONIC. @rejoin: the caller
- * wants to. @away_ms: the daemon stops, for so long; 0: it does not. @away_said: in this session,
- * and nothing else is any more. @away_known: the answer to that has come. @procs: died, and not
- * named by the controller yet.
- */
+/** struct bl_agent - main thread only. */
 struct bl_agent {
 	sd_event *ev;
 	struct bl_agent_cfg cfg;
 	const struct bl_agent_ops *ops;
 	void *ctx;
-	struct bl_session *session;
-	sd_event_source *timer, *again;
-	unsigned int at, tried, wait_ms;
-	char hint[64];
-	uint64_t heard_ns, failed;
-	bool up, welcome, rejoin, away_said, away_known;
-	uint32_t away_ms;
-	struct kept kept[KEPT];
+	struct bl_session *session; /* NULL: none */
+	sd_event_source *timer;     /* of bl_agent_on_beat() */
+	sd_event_source *again;     /* of bl_agent_on_retry() */
+	unsigned int at;            /* the controller that is tried, or has the session */
+	unsigned int tried;         /* controllers tried since the last good session */
+	unsigned int wait_ms;       /* before the next one is tried */
+	char hint[64];              /* the controller that is said to lead; "": not said */
+	uint64_t heard_ns;          /* CLOCK_MONOTONIC of the last message */
+	uint64_t failed;            /* number of the failure that announced this node; 0: none */
+	bool up;                    /* the session is connected */
+	bool welcome;               /* and the leader accepted the node */
+	bool rejoin;                /* bl_agent_rejoin() was called */
+	uint32_t away_ms;           /* the daemon stops for so long; 0: it does not */
+	bool away_said;             /* in this session; nothing else is said after that */
+	bool away_known;            /* the answer to that has come */
+	struct kept kept[KEPT];     /* a ring */
 	unsigned int next_kept;
-	struct bl_agent_proc proc[PROCS_MAX];
+	struct bl_agent_proc proc[PROCS_MAX]; /* gone, and not named by the controller yet */
 	unsigned int nprocs;
-	struct bl_agent_node node;
+	struct bl_agent_node node; /* as the last HELLO described it */
 	struct bl_agent_total total;
 };
 
@@ -84,7 +89,7 @@ static void set_timer(struct bl_agent *a, sd_event_source **src, uint64_t ms,
 	sd_event_add_time_relative(a->ev, src, CLOCK_MONOTONIC, ms * 1000, 1000, fn, a);
 }
 
-/* ---- what is said ---- */
+/* ---- messages to the controller ---- */
 
 static void send_message(struct bl_agent *a, Bl__ToController *m)
 {
@@ -105,7 +110,7 @@ static void send_number(struct bl_agent *a, Bl__ToController__WhatCase what, uin
 
 	n.number = number;
 	m.what_case = what;
-	m.ping = &n; /* the members of the union that are numbers have one type */
+	m.ping = &n; /* all members of the union with a number have this type */
 	send_message(a, &m);
 }
 
@@ -178,9 +183,9 @@ static void send_away(struct bl_agent *a)
 	a->away_said = true;
 }
 
-/* ---- what is ordered ---- */
+/* ---- commands of the controller ---- */
 
-/* the latest of that number */
+/* Finds the latest failure with this number; NULL: none. */
 static struct kept *find_kept(struct bl_agent *a, uint64_t number)
 {
 	unsigned int i;
@@ -203,9 +208,9 @@ static struct kept kept_of_failure(const Bl__Failure *f)
 }
 
 /*
- * A process without an address, an address that is none, more than fit: who failed would not be
- * known here, and whoever says DONE all the same has discarded nothing. A node may have none: a
- * switch, a host that never had one.
+ * Returns false for a process without an address, an address of another length, or more addresses
+ * than fit. Then it is not known here who failed, and DONE would claim that something was
+ * discarded. A node may have no address: a switch, or a host that never had one.
  */
 static bool failure_is_valid(const Bl__Failure *f)
 {
@@ -224,7 +229,7 @@ static bool failure_is_valid(const Bl__Failure *f)
 	return true;
 }
 
-/* what the controller says of a node, as endpoints hear it */
+/* Translates the controller's reason into the one that endpoints hear (enum bl_why). */
 static uint8_t why_for_endpoints(const Bl__Failed *f)
 {
 	static const uint8_t nodes[BL_DET_WHY_COUNT] = { [BL_DET_TOLD] = BL_WHY_DOWN,
@@ -256,7 +261,7 @@ static struct bl_agent_failed *failed_from_failure(struct bl_agent *a, const Bl_
 	return v;
 }
 
-/* the controller knows of them now */
+/* The controller has named these processes, so their ends need not be reported again. */
 static void drop_named_procs(struct bl_agent *a, const struct bl_agent_failed *v, size_t n)
 {
 	unsigned int i, k = 0;
@@ -289,14 +294,15 @@ static void on_fail(struct bl_agent *a, const Bl__Failure *f)
 	size_t i;
 
 	if (k && k->epoch == is.epoch && k->t == is.t && k->node == is.node && k->port == is.port) {
-		/* ordered again, by the next leader or in the next session */
+		/* The command is repeated by the next leader, or in the next session. */
 		if (k->done)
 			send_number(a, BL__TO_CONTROLLER__WHAT_DONE, f->number);
 		return;
 	}
 	v = failed_from_failure(a, f);
 	if (!v)
-		return; /* it will be ordered again, or we are too late */
+		/* The command is repeated, or this node is announced as failed. */
+		return;
 	a->kept[a->next_kept++ % KEPT] = is;
 	drop_named_procs(a, v, f->n_failed);
 	for (i = 0; i < f->n_failed; i++)
@@ -377,7 +383,7 @@ static void on_welcome(struct bl_agent *a, const Bl__Welcome *w)
 		for (i = 0; i < a->nprocs; i++)
 			send_proc_down(a, i);
 	}
-	/* whoever leads now may know nothing of it */
+	/* The present leader may not know that the daemon stops. */
 	if (a->away_ms)
 		send_away(a);
 }
@@ -419,8 +425,9 @@ static void on_admission(struct bl_agent *a, const Bl__Admission *o)
 }
 
 /*
- * -ESTALE: it was refused below us. -EBADMSG: it is not understood. Any other error is a node's
- * that cannot obey: who does not answer in time has failed.
+ * Returns 0 or -errno; -ESTALE: the kernel's fence refused the command; -EBADMSG: the command is
+ * malformed. After any other error the node does not answer, and the controller announces it as
+ * failed when its time is over.
  */
 static int obey_command(struct bl_agent *a, const Bl__ToAgent *m)
 {
@@ -531,7 +538,7 @@ static void choose_next_controller(struct bl_agent *a)
 	a->session = NULL;
 	a->up = a->welcome = a->away_said = false;
 	a->at = (a->at + 1) % a->cfg.ncontrollers;
-	/* who is said to lead is asked first, if it is one of ours */
+	/* The controller that is said to lead is tried first, if it is in the list. */
 	for (i = 0; *a->hint && i < a->cfg.ncontrollers; i++)
 		if (!strcmp(a->cfg.controllers[i], a->hint))
 			a->at = i;
@@ -616,7 +623,7 @@ void bl_agent_link_down(struct bl_agent *a, const struct bl_agent_port *p)
 	d.death = p->death;
 	m.what_case = BL__TO_CONTROLLER__WHAT_LINK_DOWN;
 	m.link_down = &d;
-	/* before WELCOME it is in the next HELLO's ports, or in this one's */
+	/* Before WELCOME, a HELLO reports it with all ports. */
 	if (a->welcome)
 		send_message(a, &m);
 	else
@@ -693,9 +700,9 @@ bool bl_agent_away_known(const struct bl_agent *a)
 void bl_agent_rejoin(struct bl_agent *a)
 {
 	/*
-	 * Processes of its old life that ended are announced by name all the same. Whoever dealt
-	 * with the host's failure before they ended may have opened a window to one of them since,
-	 * and waits for its ACKs.
+	 * Processes of its former life that ended are still announced by name. An endpoint that
+	 * processed the host's failure before they ended may have opened a window to one of them
+	 * since, and waits for its ACKs.
 	 */
 	a->rejoin = true;
 	set_timer(a, &a->timer, 0, bl_agent_on_beat);

@@ -1,29 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Endpoints: the socket at which a process becomes one, and what happens when it goes.
+ * The life of an endpoint after its process has attached (endpoint_attach.c).
  *
- * A process connects, sends one struct bl_attach_req, gets a struct bl_attach_rep with file
- * descriptors, and keeps the connection. The endpoint lives until the connection closes or the
- * process dies (pidfd: a child that inherited the connection does not count). A daemon that starts
- * finds the endpoints of the one before in the map "eps" and keeps those whose process still lives,
- * told by pid and start time.
+ * An endpoint lives until its connection closes or its process dies. The process is watched by a
+ * pidfd, because a child that inherited the connection keeps that open. The order of steps matters
+ * to the programs: a slot is made active when everything else of it is there, and is made inactive
+ * first.
  *
- * The order of steps matters to the programs: a slot is active only when everything else of it is
- * there, and is made inactive first.
- *
- * An endpoint whose process is gone while its reliable window is not empty stays, as dead: the
+ * An endpoint whose process is gone while its reliable window is not empty stays, as dead. The
  * window holds the commit barrier of the rack, since some receivers may have what others have not.
- * The ACKs that are still on their way may empty it; else somebody who knows what happened to the
- * others has to say that it may go (bl_endpoint_resume()).
+ * ACKs that are still under way may empty it. Otherwise bl_endpoint_resume() settles it, once it is
+ * known what becomes of the rest.
  *
  * With failure controllers every endpoint that goes is announced in the rack, since others may wait
- * for its ACKs. Its window is frozen before its T is read from it: else ACKs that come late would
- * take the commit barrier beyond T. It stays, as dead, until it is resumed; its port is nobody
- * else's so long.
+ * for its ACKs. Its window is frozen before its T is read from it; otherwise ACKs that are late
+ * would raise the commit barrier above T. The endpoint stays, as dead, until it is resumed, and its
+ * port is not reused before.
  *
- * A process that lives may be put out (bl_endpoint_put_out()). It may go on writing into its pages,
- * so nothing that counts for others is read from there any more: core/order/line_core.h has the
- * order of the steps. Its slot is free when it is gone.
+ * The daemon may put out an endpoint whose process lives (bl_endpoint_put_out()). The process may
+ * go on writing into its pages, so nothing that counts for others is read from there any more;
+ * core/order/line_core.h has the order of the steps. The slot is free when the process is gone.
  */
 #include "loader/order/endpoint.h"
 
@@ -56,10 +52,12 @@
 #include "loader/order/events.h"
 #include "loader/order/forward.h"
 
-/* no timestamp is so far ahead of the clock; a process that says so is not believed */
+/*
+ * No timestamp is so far ahead of the clock. A process that claims a later one did not leave in
+ * order.
+ */
 #define LEAVE_AHEAD_NS 1000000000ULL
 
-/* 0: no such process. */
 uint64_t bl_proc_started(pid_t pid)
 {
 	uint64_t t;
@@ -84,8 +82,8 @@ struct bl_ep *bl_endpoint_at(struct bl_node *n, uint32_t port)
 }
 
 /*
- * The slot is free: nothing of its endpoint is left, but which life programs answer for. @untold:
- * 0, or BL_EP_LEFT_NOW: the rack has not heard yet that this life left.
+ * Frees the slot. Its entry keeps only the incarnation that programs still answer for.
+ * @untold: 0, or BL_EP_LEFT_NOW: the rack has not heard yet that this incarnation left.
  */
 static void free_slot(struct bl_ep *ep, uint64_t untold)
 {
@@ -111,7 +109,7 @@ static const char *out_why_text(enum bl_out_why why)
 	return why < BL_OUT_WHY_COUNT ? texts[why] : "of a reason that this version does not know";
 }
 
-/* Why it is gone, as the rack hears it: what the line says. */
+/* Returns the reason that the rack is told (enum bl_why), from the one in the endpoint's line. */
 static uint8_t announced_why(const struct bl_ep *ep)
 {
 	static const uint8_t gone[BL_OUT_WHY_COUNT] = { [BL_OUT_GONE] = BL_WHY_DIED,
@@ -126,7 +124,6 @@ static uint8_t announced_why(const struct bl_ep *ep)
 	return why < BL_OUT_WHY_COUNT ? gone[why] : BL_WHY_UNKNOWN;
 }
 
-/* @ep is out from @t on. With controllers: the rack hears of it. */
 void bl_endpoint_out_at(struct bl_ep *ep, uint64_t t)
 {
 	struct bl_node *n = ep->node;
@@ -141,8 +138,8 @@ void bl_endpoint_out_at(struct bl_ep *ep, uint64_t t)
 }
 
 /*
- * Nobody waits for what a dead or put out endpoint has left: C goes on, and if its process is gone,
- * too, the slot is free.
+ * Nothing that a dead endpoint has left is waited for any more: its window does not hold C, and if
+ * its process is gone, its slot is free.
  */
 static void settle_endpoint(struct bl_ep *ep)
 {
@@ -185,7 +182,7 @@ void bl_endpoint_put_out(struct bl_node *n, uint64_t slots, enum bl_out_why why)
 		bl_log(BL_LOG_WARN, "%s: endpoint %u (%s, pid %u) was put out: %s", n->meta.name,
 		       ep->info.port, ep->info.name, ep->info.pid, out_why_text(why));
 		bl_endpoint_out_at(ep, t[k]);
-		/* its process may sleep: it shall hear of it */
+		/* The process may sleep: wake it, so that it notices. */
 		if (ep->conn >= 0)
 			(void)!send(ep->conn, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 	}
@@ -194,8 +191,8 @@ void bl_endpoint_put_out(struct bl_node *n, uint64_t slots, enum bl_out_why why)
 }
 
 /*
- * The process is gone, and so are its ring and its sleep. Linux waits here until no program of any
- * CPU uses the ring: tens of milliseconds on a busy machine.
+ * Removes the ring of a process that is gone. The kernel waits here until no program uses the ring,
+ * which takes tens of milliseconds on a busy machine.
  */
 static void drop_ring(struct bl_node *n, uint32_t slot, unsigned int port)
 {
@@ -206,11 +203,12 @@ static void drop_ring(struct bl_node *n, uint32_t slot, unsigned int port)
 }
 
 /*
- * A process that has said goodbye, and of which nothing holds the commit barrier: the rack hears
- * that it left. Nothing stands still for that: the programs answer for it from now on, and its slot
- * and its port are free at once, since announcements name lives. Its T is above all that it has
- * sent, and taken when it can send nothing more: that may be committed ahead of the clock, and
- * nobody may discard it.
+ * An endpoint that left by bl_exit(), and of which nothing holds the commit barrier: the rack is
+ * told that it left. No barrier stands still for that. From now on the programs answer for it, and
+ * its slot and port are free at once, because announcements name incarnations. Its T is above
+ * everything that it sent, which may be committed ahead of the clock and must not be discarded; it
+ * is read when the process can send nothing more. Returns false if the endpoint did not leave in
+ * this way.
  */
 static bool leave_in_order(struct bl_ep *ep)
 {
@@ -230,8 +228,8 @@ static bool leave_in_order(struct bl_ep *ep)
 }
 
 /*
- * A process that ended otherwise, or that was out: its slot and port stay until nobody waits for
- * what it left.
+ * Ends an endpoint whose process did not leave in order, or that was put out. Slot and port stay in
+ * use until nothing that it left is waited for.
  */
 static void end_membership(struct bl_ep *ep)
 {
@@ -274,7 +272,7 @@ void bl_endpoint_release(struct bl_ep *ep, const char *why)
 	bl_log(BL_LOG_INFO, "%s: endpoint %u (%s, pid %u) left%s: %s", n->meta.name, port,
 	       ep->info.name, ep->info.pid, ep->bye ? " in order" : "", why);
 	if (leave_in_order(ep)) {
-		drop_ring(n, slot, port); /* last: nobody waits for it */
+		drop_ring(n, slot, port); /* last, because no one waits for it */
 		return;
 	}
 	ep->info.active = BL_EP_DEAD;
@@ -303,7 +301,8 @@ int bl_endpoint_resume(struct bl_node *n, unsigned int port)
 	for (k = 0; k < BL_EPS_MAX; k++) {
 		if (!n->ep[k].used || !n->ep[k].dead || n->ep[k].info.port != port)
 			continue;
-		if (!n->ep[k].settled) /* one that lives still is asked about again and again */
+		/* One that is still alive is resumed again and again. */
+		if (!n->ep[k].settled)
 			bl_log(BL_LOG_INFO,
 			       "%s: endpoint %u does not hold the commit barrier any more",
 			       n->meta.name, port);
@@ -323,7 +322,7 @@ void bl_endpoints_report_dead(struct bl_node *n)
 					       n->ep[k].t);
 }
 
-/* Frames to be forwarded, or the connection's end. */
+/* A frame to be forwarded, or the end of the connection. */
 static int on_conn(sd_event_source *src, int fd, uint32_t events, void *ctx)
 {
 	struct bl_forward_msg m;
