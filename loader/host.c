@@ -95,8 +95,8 @@ static int keep_descriptors(struct bl_node *n, const struct bl_host *skel, struc
 	unsigned int k;
 
 	for (k = 0; k < sizeof(v) / sizeof(v[0]); k++) {
+		/* bl_keep_early() has opened this map already. */
 		if (*v[k].to >= 0)
-			/* bl_keep_early() has opened this map already. */
 			continue;
 		*v[k].to = fcntl(bpf_map__fd(v[k].map), F_DUPFD_CLOEXEC, 3);
 		if (*v[k].to < 0)

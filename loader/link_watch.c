@@ -360,8 +360,8 @@ static void sample_iface(struct bl_node *n, struct bl_attached *a)
 	}
 	if (strcmp(name, a->iface.name))
 		rename_iface(n, a, name);
+	/* The interface is changing; the next message starts another sample. */
 	if (bl_iface_get(&now, name, &why) || now.ifindex != a->iface.ifindex)
-		/* The interface is changing; the next message starts another sample. */
 		return;
 	came = now.up && !a->iface.up;
 	a->iface.up = now.up;
@@ -435,8 +435,8 @@ static int on_links(sd_event_source *src, int fd, uint32_t events, void *ctx)
 					n->att[0].iface.ifindex;
 		}
 	}
+	/* Messages were lost. */
 	if (len < 0 && errno == ENOBUFS)
-		/* Messages were lost. */
 		links = addrs = true;
 	if (links) {
 		if (bl_netns_enter(n->cfg.netns, &old, &why)) {

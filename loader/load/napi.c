@@ -345,8 +345,8 @@ int bl_napi_thread(const struct bl_iface *i, int cpu, enum bl_realtime how, stru
 	int rc;
 
 	rc = enable_threaded_napi(i, err);
+	/* An interface that is down has no threads yet. */
 	if (rc || !i->up)
-		/* An interface that is down has no threads yet. */
 		return rc;
 	ask_napi_threads(i, &t);
 	return pin_threads(i, &t, cpu, how, err);

@@ -300,8 +300,8 @@ static void on_fail(struct bl_agent *a, const Bl__Failure *f)
 		return;
 	}
 	v = failed_from_failure(a, f);
+	/* The command is repeated, or this node is announced as failed. */
 	if (!v)
-		/* The command is repeated, or this node is announced as failed. */
 		return;
 	a->kept[a->next_kept++ % KEPT] = is;
 	drop_named_procs(a, v, f->n_failed);

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Endpoints of before this daemon's start: they have no connection to it, until their library makes
- * one (lib/again.c).
+ * Endpoints from before this daemon's start. They have no connection until their library makes one
+ * (lib/again.c).
  *
- * A process is believed to be the one that had registered by its pid and its start time, as the
- * kernel tells them of the connection. Port and life say which of its endpoints is meant.
+ * A process is validated as the one that attached by its pid and its start time, as the kernel
+ * reports them for the connection. Port and incarnation say which of its endpoints is meant.
  *
- * Whose process ended while no daemon ran is taken down when the agent is there, which has to say
- * how it went. One that leaves by bl_exit() and lives on can only be found by looking at its line.
- *
- * Who left in order has no slot any more when the rack hears of it, and a daemon may be killed in
- * between. So the entry of its port says that it left, and T, until the controller names it.
+ * An endpoint whose process ended while no daemon ran is released once the agent is there, which
+ * has to report why it ended. A process that left by bl_exit() and lives on is found by sampling
+ * its line.
  */
 #include "loader/order/endpoint_again.h"
 
@@ -33,8 +31,8 @@
 #define SAMPLE_US 100000
 
 /*
- * The daemon before us had put it out, or taken it down, and may have come no further than the
- * first step. What it had decided stays; what it had not is decided now.
+ * The earlier daemon had put the endpoint out, or released it, and may have ended after the first
+ * step. Decisions that are in the line are kept; the others are made now.
  */
 static void adopt_dead(struct bl_ep *ep)
 {
@@ -73,14 +71,16 @@ static void adopt_endpoint(struct bl_node *n, uint32_t key, const struct bl_ep_s
 	ep->conn = ep->pidfd = -1;
 	ep->used = true;
 	/*
-	 * the pidfd first: then the start time that is read belongs to what it holds, or to nobody
+	 * The pidfd comes first: then the start time that is read belongs to the process that the
+	 * pidfd holds, or to none.
 	 */
 	ep->pidfd = i->pid ? pidfd_open((pid_t)i->pid, 0) : -1;
 	ep->left = ep->pidfd < 0 || bl_proc_started((pid_t)i->pid) != i->start_time;
 	if (ep->info.active == BL_EP_DEAD)
 		adopt_dead(ep);
+	/* bl_endpoints_adopted() releases it. */
 	if (ep->left)
-		return; /* bl_endpoints_adopted() */
+		return;
 	if (bl_endpoint_watch(ep, -1) < 0)
 		bl_log(BL_LOG_WARN, "%s: cannot watch endpoint %u", n->meta.name, i->port);
 	bl_log(BL_LOG_INFO, "%s: endpoint %u (%s, pid %u) goes on", n->meta.name, i->port,
@@ -147,7 +147,10 @@ static struct bl_ep *find_endpoint(struct bl_node *n, const struct bl_again_req 
 	return NULL;
 }
 
-/* Whose connection @conn is to be; 0, or an errno for struct bl_again_rep. */
+/*
+ * Finds the endpoint that the connection is to belong to. Returns 0, or an errno for struct
+ * bl_again_rep.
+ */
 static int validate_again_req(struct bl_node *n, pid_t pid, const struct bl_again_req *q,
 			      struct bl_ep **ep)
 {
@@ -184,7 +187,10 @@ bool bl_endpoint_again(struct bl_node *n, int conn, const struct bl_again_req *q
 	else
 		bl_log(BL_LOG_INFO, "%s: endpoint %u (%s, pid %u) is connected again", n->meta.name,
 		       ep->info.port, ep->info.name, ep->info.pid);
-	/* whoever does not wait for it has closed the connection, and that is heard of */
+	/*
+	 * A process that does not wait for the answer has closed the connection, which is noticed
+	 * later.
+	 */
 	(void)!send(conn, &rep, sizeof(rep), MSG_DONTWAIT | MSG_NOSIGNAL);
 	return !rep.error;
 }

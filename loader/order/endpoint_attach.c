@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * XXX
+ * The socket of a host at which processes become endpoints.
+ *
+ * A process connects, sends one struct bl_attach_req, gets a struct bl_attach_rep with file
+ * descriptors, and keeps the connection. Its endpoint lives until the connection closes or the
+ * process dies (endpoint.c). A process may also connect to say that it is an endpoint of before
+ * (endpoint_again.c), or to get the map of hints for TOP's flows.
  */
 #include "loader/order/endpoint_attach.h"
 
@@ -61,9 +66,10 @@ static int read_proc_file(pid_t pid, const char *what, char *buf, size_t size)
 }
 
 /*
- * A fd of a pinned map that a process maps for reading. Not a read-only one: mmap() of a file that
- * is not open for writing loses VM_SHARED, and bpf_map_mmap() then says EINVAL (6.18). The library
- * maps it PROT_READ; processes of one host trust each other (docs/guarantees.md).
+ * Returns a descriptor of a pinned map that a process maps for reading. The descriptor is not
+ * read-only: mmap() of a file that is not open for writing loses VM_SHARED, and bpf_map_mmap() then
+ * returns EINVAL (Linux 6.18). The library maps it PROT_READ; processes of one host trust each
+ * other (docs/guarantees.md).
  */
 static int open_map_for_reading(const struct bl_node *n, const char *map)
 {
@@ -93,10 +99,10 @@ static int choose_port(struct bl_node *n, uint32_t wish, pid_t pid, uint32_t *po
 				       wish, c->port_base, c->port_base + c->port_count - 1);
 		ep = bl_endpoint_at(n, wish);
 		/*
-		 * an endpoint of before this daemon's start that has not connected anew has no
-		 * connection that could close: its process asks again, so it is done with it (or is
-		 * another program since). It may stay, as dead: two endpoints with one port would
-		 * share what the programs look up
+		 * An endpoint from before this daemon's start that has not connected again has no
+		 * connection that could close. Its process attaches to the same port again, so it
+		 * does not use the endpoint any more, or is another program since. The endpoint may
+		 * stay, as dead: two endpoints with one port would share what the programs look up.
 		 */
 		if (ep && ep->conn < 0 && !ep->left && pid && ep->info.pid == (uint32_t)pid &&
 		    ep->info.start_time == bl_proc_started(pid)) {
@@ -117,8 +123,8 @@ static int choose_port(struct bl_node *n, uint32_t wish, pid_t pid, uint32_t *po
 		return 0;
 	}
 	/*
-	 * go round, so that a port is not used again at once: its peers may still send to the
-	 * endpoint that was
+	 * Ports are taken in turn, so that a port is not reused at once: peers may still send to
+	 * its former endpoint.
 	 */
 	for (k = 0; k < c->port_count; k++) {
 		*port = c->port_base + (n->next_port + k) % c->port_count;
@@ -150,7 +156,7 @@ static int validate_attach_req(const struct bl_attach_req *q, ssize_t len, struc
 	return 0;
 }
 
-/* Everything of the slot but active; then active. */
+/* Writes everything of the slot first, and makes it active last. */
 static int activate_slot(struct bl_ep *ep, int ring, struct bl_err *err)
 {
 	struct bl_node *n = ep->node;
@@ -183,8 +189,11 @@ static void describe_process(struct bl_ep *ep, pid_t pid)
 
 	ep->info.pid = (uint32_t)pid;
 	if (pid <= 0)
-		return; /* of a pid namespace that cannot be seen from here: its connection alone
-			   stands for it */
+		/*
+		 * The process is in a pid namespace that is not visible here; only its connection
+		 * is watched.
+		 */
+		return;
 	ep->pidfd = pidfd_open(pid, 0);
 	ep->info.start_time = bl_proc_started(pid);
 	if (!read_proc_file(pid, "comm", name, sizeof(name))) {
@@ -207,7 +216,7 @@ static int fill_nic_facts(struct bl_node *n, uint32_t family, struct bl_attach_r
 		rc = bl_iface_addr(nic.name, (int)family, rep->addr, err);
 	bl_netns_leave(old);
 	if (!rc) {
-		/* it may have been raised since the start */
+		/* The MTU may have been raised since the start. */
 		rep->mtu = nic.mtu < BL_XDP_MTU_MAX ? nic.mtu : BL_XDP_MTU_MAX;
 		rep->ifindex = (uint32_t)nic.ifindex;
 	}
@@ -215,8 +224,8 @@ static int fill_nic_facts(struct bl_node *n, uint32_t family, struct bl_attach_r
 }
 
 /*
- * Makes the endpoint and its ring. On success *@ring is the ring's fd, and @conn belongs to the
- * endpoint.
+ * Makes an endpoint and its ring. On success *@ring is the ring's descriptor, and @conn belongs to
+ * the endpoint. Returns 0 or -errno.
  */
 static int attach_endpoint(struct bl_node *n, int conn, const struct bl_attach_req *q,
 			   struct bl_attach_rep *rep, int *ring, struct bl_err *err)
@@ -254,7 +263,7 @@ static int attach_endpoint(struct bl_node *n, int conn, const struct bl_attach_r
 	if (!bpf_map_lookup_elem(n->eps_fd, &key, &before))
 		ep->info.left = before.left;
 	memcpy(ep->info.addr, rep->addr, sizeof(ep->info.addr));
-	/* what tells lives of one address apart; compared for equality only */
+	/* Tells incarnations of one address apart; it is only compared for equality. */
 	if (getrandom(&ep->info.life, sizeof(ep->info.life), 0) != sizeof(ep->info.life))
 		ep->info.life = (uint16_t)(bl_mono_ns() >> 20 ^ (uint64_t)who.pid);
 	ep->info.life = bl_life_pick(ep->info.life, ep->info.left);
@@ -313,7 +322,7 @@ static int send_reply(int conn, const struct bl_attach_rep *rep, const int *fds,
 	return sendmsg(conn, &m, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof(*rep) ? 0 : -errno;
 }
 
-/* A process wants to say what it knows of its flows. */
+/* The process asks for the map in which it describes its flows. */
 static void serve_hints(const struct bl_node *n, int conn, struct bl_attach_rep *rep)
 {
 	char path[BL_PATH_MAX];
@@ -328,11 +337,12 @@ static void serve_hints(const struct bl_node *n, int conn, struct bl_attach_rep 
 		send_reply(conn, rep, NULL, 0);
 		return;
 	}
-	send_reply(conn, rep, &fd, 1); /* who did not wait for it will ask again */
+	/* A process that did not wait for the answer asks again. */
+	send_reply(conn, rep, &fd, 1);
 	close(fd);
 }
 
-/* Returns whether the connection was taken over by an endpoint. */
+/* Returns whether the connection belongs to an endpoint now. */
 static bool serve_attach(struct bl_node *n, int conn, const struct bl_attach_req *q, ssize_t len)
 {
 	struct bl_attach_rep rep = {
@@ -370,7 +380,7 @@ static bool serve_attach(struct bl_node *n, int conn, const struct bl_attach_req
 		bl_endpoint_release(&n->ep[rep.slot], "it did not wait for the answer");
 	}
 	if (!rc)
-		close(fds[BL_FD_RING]); /* the map of rings and the process keep it */
+		close(fds[BL_FD_RING]); /* the map of rings and the process have their own */
 	if (fds[BL_FD_HOST_PAGE] >= 0)
 		close(fds[BL_FD_HOST_PAGE]);
 	if (fds[BL_FD_CLOCK] >= 0)
@@ -406,7 +416,7 @@ static int on_request(sd_event_source *src, int fd, uint32_t events, void *ctx)
 	if (len < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;
 	sd_event_source_set_enabled(p->src, SD_EVENT_OFF);
-	/* one fd, one source: the endpoint's is next */
+	/* A descriptor has one event source; the endpoint's is next. */
 	p->src = sd_event_source_disable_unref(p->src);
 	if (len == sizeof(struct bl_again_req) && q.magic == BL_SOCK_AGAIN)
 		kept = bl_endpoint_again(p->node, fd, (const void *)&q);
@@ -430,7 +440,11 @@ static int on_connect(sd_event_source *src, int fd, uint32_t events, void *ctx)
 		last = p;
 	if (count >= PENDING_MAX)
 		pending_free(last,
-			     false); /* who connected first and still has asked nothing will not */
+			     /*
+			      * The connection that was made first and has sent no request will not
+			      * send one.
+			      */
+			     false);
 	p = calloc(1, sizeof(*p));
 	if (!p) {
 		close(conn);
@@ -457,13 +471,13 @@ int bl_endpoints_open(struct bl_node *n, struct bl_err *err)
 	snprintf(n->sock_path, sizeof(n->sock_path), "%s/host-%" PRIu64 ".sock", BL_RUN_DIR,
 		 n->netns_ino);
 	snprintf(a.sun_path, sizeof(a.sun_path), "%s", n->sock_path);
-	unlink(n->sock_path); /* of a daemon that is dead: we hold the node's lock */
+	unlink(n->sock_path); /* a dead daemon's; this process has the node's lock */
 	n->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (n->listen_fd < 0 || bind(n->listen_fd, (struct sockaddr *)&a, sizeof(a)) ||
 	    chmod(n->sock_path, 0660) || listen(n->listen_fd, 64))
 		return bl_fail(err, errno, "cannot listen at %s: %s", n->sock_path,
 			       strerror(errno));
-	/* endpoints share the in-flight page, so they trust each other: root and one group */
+	/* Endpoints share the in-flight page, so they must trust each other: root and one group. */
 	g = getgrnam("barline");
 	if (g && chown(n->sock_path, (uid_t)-1, g->gr_gid))
 		bl_log(BL_LOG_WARN, "cannot give %s to the group barline: %s", n->sock_path,
@@ -472,7 +486,6 @@ int bl_endpoints_open(struct bl_node *n, struct bl_err *err)
 	return rc < 0 ? bl_fail(err, -rc, "cannot serve %s: %s", n->sock_path, strerror(-rc)) : 0;
 }
 
-/* The endpoints stay in the maps, for the next daemon. */
 void bl_endpoints_close(struct bl_node *n)
 {
 	int k;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * See loader/order/fence.h, and maps/fence_abi.h for the way down.
+ * See fence.h, and maps/fence_abi.h for the way of a command to the registers.
  *
- * When does an order hold? A lane that has frames obeys before the next one, within a beacon
- * interval, and says so. One that has none cannot say anything, and need not: it obeys before its
- * next frame, since its limit_ns is 0. Only a run that had read its limit before must end first: a
- * grace period (RCU). So an idle lane's registers are what bl_port_obey() makes of them, here, on a
- * copy: nothing can come in between.
+ * When has a command taken effect? A lane with frames obeys it before its next frame, within a
+ * beacon interval, and reports that. A lane without frames cannot report it, and need not: it obeys
+ * before its next frame, since its limit_ns is 0. Only a run of the program that had read its limit
+ * before must end first, which takes an RCU grace period. So the registers of an idle lane are what
+ * bl_port_obey() makes of them, here on a copy; nothing can happen in between.
  */
 #include "loader/order/fence.h"
 
@@ -29,16 +29,18 @@
 
 #define ANSWER_NS 2000000ULL /* for lanes that have frames: twenty beacon intervals */
 #define POLL_NS   20000L
-/* grace periods; each after the first takes a lane that read its clock in just that moment */
+/*
+ * Grace periods at most. Each after the first takes a lane that read its clock at that very moment.
+ */
 #define AGAIN_MAX 100
 #define C_MASK    ((1ULL << BL_TS_BITS) - 1)
 
-/* What bl_fence_inputs() wants to know of one input. */
+/* What bl_fence_inputs() reads of one input. */
 struct input {
 	struct bl_port_regs regs;
 	struct bl_life life;
 	struct bl_fence_slot slot;
-	uint64_t given; /* greatest C of the outputs that it feeds */
+	uint64_t given; /* the greatest C of the outputs that it feeds */
 	bool obeyed;
 	uint8_t role;
 };
@@ -106,7 +108,7 @@ static uint64_t generation_of(const struct bl_fence *f)
 	return e.generation;
 }
 
-/* ---- looking ---- */
+/* ---- reading ---- */
 
 static int read_host(const struct bl_fence *f, struct input *i)
 {
@@ -115,7 +117,10 @@ static int read_host(const struct bl_fence *f, struct input *i)
 	int rc = read_value(f->slots, 0, &i->slot);
 
 	i->given = 0;
-	/* obeyed or not, then the registers: what is obeyed twice is as it is once */
+	/*
+	 * First whether it has obeyed, then the registers: applying bl_port_obey() a second time
+	 * changes nothing.
+	 */
 	if (!rc)
 		rc = read_value(f->page, 0, &page);
 	i->obeyed = page.orders >= generation;
@@ -148,9 +153,9 @@ static int read_port(const struct bl_fence *f, uint32_t p, struct input *i)
 	if (!rc)
 		rc = read_value(f->lanes, cfg.single_writer ? BL_HOME_LANE(&port) : 0, &lane);
 	/*
-	 * the outputs before the registers: pairs with bl_leaf_changed(), which raises them in the
-	 * other order, so that an input that has passed what they were given is never seen behind
-	 * it
+	 * The outputs before the registers. Pairs with bl_leaf_changed(), which raises them in the
+	 * other order: an input that has passed what the outputs were given is never seen behind
+	 * them.
 	 */
 	for (s = 0; s < BL_SETS_MAX && !rc; s++)
 		if (port.in_sets >> s & 1 && lane.out[s].c > i->given)
@@ -169,8 +174,8 @@ static int read_input_twice(const struct bl_fence *f, uint32_t p, struct input *
 	int rc = f->role == BL_ROLE_SWITCH ? read_port(f, p, i) : p ? -ENOENT : read_host(f, i);
 
 	/*
-	 * a register that began to stand still while it was read may have been read before it rose
-	 * for the last time
+	 * A register that began to stand still while it was read may have been read before it rose
+	 * for the last time.
 	 */
 	if (!rc && bl_port_flags(&i->regs) & BL_REG_HELD)
 		rc = f->role == BL_ROLE_SWITCH ? read_port(f, p, i) : read_host(f, i);
@@ -227,7 +232,7 @@ int bl_fence_inputs(const struct bl_fence *f, struct bl_fence_port *v, unsigned 
 	return rc ? rc : (int)count;
 }
 
-/* ---- ordering ---- */
+/* ---- commands ---- */
 
 static int run_fence(const struct bl_fence *f, struct bl_fence_arg *a)
 {
@@ -237,7 +242,7 @@ static int run_fence(const struct bl_fence *f, struct bl_fence_arg *a)
 	return rc ? rc : a->result;
 }
 
-/* All programs that were running have ended when it returns. */
+/* Returns when all programs that were running have ended. Returns 0 or -errno. */
 static int wait_grace_period(void)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, o);
@@ -247,8 +252,8 @@ static int wait_grace_period(void)
 	if (!syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0))
 		return 0;
 	/*
-	 * kernels with nohz_full refuse that; what the entry of a map of maps was is in nobody's
-	 * hands any more when the call returns that replaced it (Linux 1ae80cf31938, 2018)
+	 * Kernels with nohz_full refuse that. When the call that replaces an entry of a map of maps
+	 * returns, no program uses the former entry any more (Linux 1ae80cf31938, 2018).
 	 */
 	inner = bpf_map_create(BPF_MAP_TYPE_ARRAY, NULL, sizeof(zero), sizeof(zero), 1, NULL);
 	o.inner_map_fd = (uint32_t)inner;
@@ -264,8 +269,8 @@ static int wait_grace_period(void)
 }
 
 /*
- * Whether every lane that the order concerns has obeyed it; @idle: or has not been given a clock
- * reading since.
+ * Whether every lane that the command concerns has obeyed it. @idle: a lane that has had no clock
+ * reading since counts, too.
  */
 static bool lanes_answered(const struct bl_fence *f, const struct bl_fence_arg *a, bool idle)
 {
@@ -282,7 +287,7 @@ static bool lanes_answered(const struct bl_fence *f, const struct bl_fence_arg *
 		return false;
 	last = cfg.lanes < BL_LANES_MAX ? cfg.lanes : BL_LANES_MAX;
 	if (a->kind != BL_FENCE_BAR) {
-		/* of one port, which has one lane */
+		/* One port has one lane. */
 		if (read_value(f->ports, a->port, &port))
 			return false;
 		first = cfg.single_writer ? BL_HOME_LANE(&port) : 0;
@@ -296,9 +301,10 @@ static bool lanes_answered(const struct bl_fence *f, const struct bl_fence_arg *
 }
 
 /*
- * @strict: it must hold when this returns. A host's lane is whichever CPU its NIC interrupts, and
- * its output all of them: there a grace period has to pass in any case. Whoever resumes need not
- * wait so long: an order that comes first and one that comes after meet in the slot.
+ * Waits until the lanes have obeyed.
+ * @strict: the command must have taken effect on return. A host's lane is whichever CPU its NIC
+ * interrupts, and its outputs are on all CPUs, so there a grace period is needed in any case.
+ * RESUME need not wait so long: an earlier and a later command meet in the same slot.
  */
 static int wait_obeyed(const struct bl_fence *f, struct bl_fence_arg *a, bool strict)
 {
@@ -342,13 +348,13 @@ int bl_fence_freeze(struct bl_fence *f, uint64_t epoch, uint32_t port, struct bl
 	int rc = sample_input(f, port, p);
 
 	if (rc == -ENOENT) {
-		/* the epoch counts all the same, and is looked at first */
+		/* The epoch of the command counts nevertheless, and is validated first. */
 		rc = bl_fence_raise(f, epoch);
 		return rc ? rc : -ENOENT;
 	}
 	/*
-	 * An input that stands still needs nothing more. One that does not may die in this moment:
-	 * of itself only once, and then it is this death.
+	 * An input that stands still needs no new death. One that does not may go silent at this
+	 * moment: it does so once, and that is this death.
 	 */
 	a.death = p->held ? p->death : p->death + 1;
 	if (!rc)

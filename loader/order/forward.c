@@ -29,20 +29,26 @@ void bl_forward_asked(const struct bl_ep *ep, const struct bl_forward_msg *m, si
 
 	if (len < offsetof(struct bl_forward_msg, frame) || m->magic != BL_SOCK_FORWARD ||
 	    len != offsetof(struct bl_forward_msg, frame) + m->len || ep->dead)
-		return; /* not ours to judge; whoever attached is trusted as far as the maps go
-			   (docs/guarantees.md) */
+		/*
+		 * Not reported: a process that attached is trusted as far as the maps go
+		 * (docs/guarantees.md).
+		 */
+		return;
 	f.port = m->port;
 	f.frame = m->frame;
 	f.len = m->len;
 	memcpy(f.to, m->addr, sizeof(f.to));
 	memcpy(f.from, ep->info.addr, sizeof(f.from));
-	/* programs alone say that something is stored */
+	/* Only programs may say that a frame was stored. */
 	if (!bl_forward_fits(&f) || bl_op_answer(bl_forward_op(&f)))
 		return;
 	bl_event_forward_asked(ep->node, &f);
 }
 
-/* The frame as it would have come in. Checksums are left out: no program looks at them. */
+/*
+ * Builds the frame as it would have come in. Checksums are left out, since no program reads them.
+ * Returns its length.
+ */
 static size_t build_frame(uint8_t *buf, const struct bl_forward *f)
 {
 	bool v4 = is_v4(f->to);
@@ -81,7 +87,7 @@ static size_t build_frame(uint8_t *buf, const struct bl_forward *f)
 	return n + f->len;
 }
 
-/* What the program made of it: the same headers, turned round. */
+/* Parses the answer that the program made of the frame: the same headers, with the ends swapped. */
 static bool parse_answer(const uint8_t *buf, size_t len, bool v4, struct bl_forward *a)
 {
 	size_t l3 = sizeof(struct ethhdr),

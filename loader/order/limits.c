@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Each process has one limit (process_limit_ms) on how long it may hold others up: in the middle of
- * a send, which holds B and C; with reliable messages that are not acknowledged and that it does
- * not send again, which holds C; and by not reading what is in its ring, which holds its senders.
- * Whoever exceeds it is put out, alone, with the reason (standstill_core.h has the arithmetic,
- * endpoint.c what being put out is).
+ * Each process has one limit (process_limit_ms) on how long it may hold others up:
+ *   - in the middle of a send, which holds B and C;
+ *   - with reliable messages that are not acknowledged and that it does not send again, which holds
+ * C;
+ *   - by not reading its ring, which holds its senders.
+ * A process that exceeds the limit is put out, alone, with the reason. standstill_core.h has the
+ * arithmetic; endpoint.c says what being put out means.
  *
- * Example: a debugger stops a process that has three frames open, one of which got lost. After 2 s
- * (the default) of an unchanged window and turn: BL_OUT_WINDOW. A process that computes for a
- * minute, with nothing open and at most credits in its ring, holds up nobody, and nobody notices.
+ * Example: a debugger stops a process that has three frames open, one of which was lost. After 2 s
+ * (the default) with an unchanged window and turn: BL_OUT_WINDOW. A process that computes for a
+ * minute, with nothing open and at most credits in its ring, holds nobody up, and stays.
  *
- * Without failure controllers only the first of the three ends a membership: nobody could settle
- * what the others wait for, so C would stand still for ever where the process, if it goes on, lets
- * it go on, too. The log says who holds up what.
+ * Without failure controllers only the first of the three ends a membership. What others wait for
+ * in the other two cases could not be settled, so C would stand still for ever, while it goes on if
+ * the process does. The log says which process holds up what.
  *
- * Not here: a receiver that cannot be reached though it works; that is the controller's.
+ * A receiver that works but cannot be reached is not handled here but by the controller.
  */
 #include "loader/order/limits.h"
 
@@ -34,15 +36,13 @@
 #include "loader/order/ep.h"
 #include "loader/order/standstill_core.h"
 
-/*
- * @ring: its two pages of positions, NULL: not mapped. @named: by enum bl_still_what: the log says
- * so already.
- */
+/* struct watched - an endpoint as it was at the last sample. */
 struct watched {
 	struct bl_still still;
-	const uint8_t *ring;
-	uint16_t life;
-	bool used, named[BL_STILL_COUNT];
+	const uint8_t *ring; /* two pages: its positions; NULL: not mapped */
+	uint16_t life;       /* incarnation of the endpoint */
+	bool used;
+	bool named[BL_STILL_COUNT]; /* by enum bl_still_what: the log has it already */
 };
 
 struct bl_limits {
@@ -58,8 +58,8 @@ static size_t page_size(void)
 }
 
 /*
- * The first @size bytes of the slot's ring: the consumer's page, the producer's, the data twice.
- * NULL: not there.
+ * Maps the first @size bytes of the slot's ring: the consumer's page, the producer's page, the data
+ * twice. NULL: there is no ring.
  */
 static const uint8_t *map_ring(const struct bl_node *n, uint32_t slot, size_t size)
 {
@@ -109,7 +109,10 @@ static struct bl_still_view sample_endpoint(const struct bl_node *n, struct watc
 	return v;
 }
 
-/* Whether somebody waits for what is in the ring unread; what cannot be seen is nobody's fault. */
+/*
+ * Whether somebody waits for what is in the ring unread. A ring that cannot be read holds nobody
+ * up.
+ */
 static bool ring_is_awaited(const struct bl_node *n, const struct bl_ep *ep,
 			    const struct bl_still_view *v)
 {
@@ -159,7 +162,7 @@ static enum bl_out_why judge_endpoint(struct bl_limits *l, const struct bl_ep *e
 	v = sample_endpoint(l->node, w, line, ep->slot);
 	why = bl_still_sample(&w->still, &v, now, l->limit_ns);
 	if (why == BL_OUT_RING && !ring_is_awaited(l->node, ep, &v)) {
-		w->still.age_ns[BL_STILL_RING] = 0; /* looked at again after as long */
+		w->still.age_ns[BL_STILL_RING] = 0; /* sampled again after as long */
 		return BL_OUT_MEMBER;
 	}
 	if (why == BL_OUT_IN_FLIGHT || l->node->cfg.ctl.n)

@@ -26,8 +26,8 @@ static bool is_named(const struct bl_agent_stuck *v, unsigned int n, const struc
 }
 
 /*
- * Receivers whose frames are older than the limit. Returns how many; -1: the first frame is being
- * recalled.
+ * Finds the receivers of frames that are older than @before. Returns how many; -1: the first frame
+ * is being recalled.
  */
 static int find_receivers(const struct bl_ep *ep, struct bl_rwin *w, uint64_t state,
 			  uint64_t before, struct bl_agent_stuck *v)
@@ -62,7 +62,7 @@ static void name_receivers(struct bl_node *n, unsigned int slot, uint64_t state,
 	int found, i;
 
 	if (w == MAP_FAILED)
-		return; /* the next look */
+		return; /* the next sample tries again */
 	found = find_receivers(&n->ep[slot], w, state,
 			       bl_clock_at(n->clock.shared, bl_mono_ns()) - limit_ns, v);
 	munmap(w, sizeof(*w));
