@@ -206,7 +206,7 @@ static void schedule_sample(struct bl_limits *l)
 	sd_event_source_disable_unref(l->timer);
 	l->timer = NULL;
 	sd_event_add_time_relative(l->node->srv->ev, &l->timer, CLOCK_MONOTONIC,
-				   l->limit_ns / BL_LOOKS_PER_LIMIT / 1000, 1000, on_sample, l);
+				   l->limit_ns / BL_SAMPLES_PER_LIMIT / 1000, 1000, on_sample, l);
 }
 
 int bl_limits_open(struct bl_node *n, struct bl_err *err)
