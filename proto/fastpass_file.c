@@ -250,13 +250,13 @@ void bl_fp_free(struct bl_fp_file *f)
 	f->npeers = f->npath_names = f->npairs = f->npods = 0;
 }
 
-static void set_default(uint32_t *v, uint32_t dflt)
+static void or_else(uint32_t *v, uint32_t dflt)
 {
 	if (!*v)
 		*v = dflt;
 }
 
-static uint64_t fallback_least_ms(const struct bl_fp_file *f)
+static uint64_t fallback_least(const struct bl_fp_file *f)
 {
 	return (FALLBACK_DEATHS * f->dead_us + 999) / 1000;
 }
@@ -273,32 +273,31 @@ void bl_fp_times(struct bl_fp_file *f)
 
 	while (window > 8 && (uint64_t)window * f->slot_ns > WINDOW_MAX_NS)
 		window /= 2;
-	set_default(&f->window_slots, window);
+	or_else(&f->window_slots, window);
 	run = (RUN_MAX_NS + f->slot_ns / 2) / f->slot_ns;
-	set_default(&f->run_slots,
-		    (uint32_t)bl_max64(RUN_MIN_SLOTS,
-				       bl_min64(bl_min64(16, f->window_slots), run)));
+	or_else(&f->run_slots,
+		(uint32_t)bl_max64(RUN_MIN_SLOTS, bl_min64(bl_min64(16, f->window_slots), run)));
 	/* of fast links 100 us are more slots than a host's ring has place for */
 	spare = f->window_slots < HOST_SLOTS && f->run_slots < HOST_SLOTS - f->window_slots
 			? (HOST_SLOTS - f->window_slots - f->run_slots) / 2
 			: 0;
 	share = (uint32_t)bl_max64(1, bl_min64(100, (uint64_t)spare * f->slot_ns / 1000));
-	set_default(&f->lead_us, (uint32_t)bl_max64(share, slots_us(f, LEAD_SLOTS)));
-	set_default(&f->watchdog_us, 100);
+	or_else(&f->lead_us, (uint32_t)bl_max64(share, slots_us(f, LEAD_SLOTS)));
+	or_else(&f->watchdog_us, 100);
 	/* what was given must have ended before another arbiter may rule */
 	ahead = f->lead_us + (uint32_t)((f->window_slots + 1ULL) * f->slot_ns / 1000);
-	set_default(&f->dead_us, (uint32_t)bl_max64(1000, ahead + 5ULL * f->watchdog_us));
-	set_default(&f->fallback_ms, (uint32_t)bl_max64(FALLBACK_MS, fallback_least_ms(f)));
+	or_else(&f->dead_us, (uint32_t)bl_max64(1000, ahead + 5ULL * f->watchdog_us));
+	or_else(&f->fallback_ms, (uint32_t)bl_max64(FALLBACK_MS, fallback_least(f)));
 	/* as much as a meter catches up by: what is sent later stays in its queue */
-	set_default(&f->late_us, (uint32_t)bl_max64(share, slots_us(f, LATE_SLOTS)));
-	set_default(&f->rtt_us, (uint32_t)bl_max64(RTT_US, slots_us(f, RTT_SLOTS)));
+	or_else(&f->late_us, (uint32_t)bl_max64(share, slots_us(f, LATE_SLOTS)));
+	or_else(&f->rtt_us, (uint32_t)bl_max64(RTT_US, slots_us(f, RTT_SLOTS)));
 }
 
 /*
  * Three tiers: what a pod's racks send by one aggregation switch, the cores of that number must
  * carry.
  */
-static int check_core_capacity(struct bl_fp_file *f, struct bl_err *err)
+static int check_pods(struct bl_fp_file *f, struct bl_err *err)
 {
 	uint32_t *in_pod, most = 0;
 	unsigned int i;
@@ -314,7 +313,7 @@ static int check_core_capacity(struct bl_fp_file *f, struct bl_err *err)
 			most = in_pod[f->pod_of[i]];
 	free(in_pod);
 	most *= f->path_cap;
-	set_default(&f->core_cap, (most + f->cores - 1) / f->cores);
+	or_else(&f->core_cap, (most + f->cores - 1) / f->cores);
 	if ((uint64_t)f->core_cap * f->cores < most)
 		return bl_fail(err, EINVAL,
 			       "%u cores of %u packets per slot do not carry the %u that an "
@@ -329,28 +328,28 @@ int bl_fp_defaults(struct bl_fp_file *f, struct bl_err *err)
 	uint32_t most = 0, *sum;
 	unsigned int i;
 
-	set_default(&f->slot_bytes, 1514);
+	or_else(&f->slot_bytes, 1514);
 	/* a frame with 24 bytes of preamble, FCS and gap, and 2 % for what takes no slots */
 	if (!f->slot_ns && f->rate_bps)
 		f->slot_ns = (uint32_t)(bl_wire_bytes(f->slot_bytes) * OVERHEAD * 8e9 /
 						(double)f->rate_bps +
 					0.5);
-	set_default(&f->slot_ns, 1230);
+	or_else(&f->slot_ns, 1230);
 	if (f->slot_ns >= 100 && f->slot_ns <= 10000000)
 		bl_fp_times(f);
-	set_default(&f->quota, 1U << 16);
-	set_default(&f->fault_report_us, 10000);
-	set_default(&f->fault_settle_us, 2000);
-	set_default(&f->fault_frames, 50);
-	set_default(&f->fault_percent, 1);
-	set_default(&f->fault_hold_ms, 5000);
+	or_else(&f->quota, 1U << 16);
+	or_else(&f->fault_report_us, 10000);
+	or_else(&f->fault_settle_us, 2000);
+	or_else(&f->fault_frames, 50);
+	or_else(&f->fault_percent, 1);
+	or_else(&f->fault_hold_ms, 5000);
 	if (!f->udp_ports)
 		f->udp_ports = 49152;
 	f->nracks = 0;
 	for (i = 0; i < f->npeers; i++) {
 		if (!f->peer[i].cap)
 			f->peer[i].cap = 1;
-		set_default(&f->peer[i].weight, 1);
+		or_else(&f->peer[i].weight, 1);
 		if (f->peer[i].rack >= f->nracks)
 			f->nracks = f->peer[i].rack + 1U;
 	}
@@ -366,13 +365,13 @@ int bl_fp_defaults(struct bl_fp_file *f, struct bl_err *err)
 		return bl_fail(err, EINVAL, "window_slots %u: 8, 16, 32, 64, 128, 256 or 512",
 			       f->window_slots);
 	if (f->fallback_ms != BL_FP_NO_FALLBACK &&
-	    (f->fallback_ms > FALLBACK_MAX_MS || f->fallback_ms < fallback_least_ms(f)))
+	    (f->fallback_ms > FALLBACK_MAX_MS || f->fallback_ms < fallback_least(f)))
 		return bl_fail(err, EINVAL,
 			       "fallback_ms %u: 0 (never), or from %llu to %u: an arbiter that "
 			       "stands by "
 			       "takes over after dead_us, %u us, and hosts must not fall back "
 			       "before that",
-			       f->fallback_ms, (unsigned long long)fallback_least_ms(f),
+			       f->fallback_ms, (unsigned long long)fallback_least(f),
 			       FALLBACK_MAX_MS, f->dead_us);
 	if (((uint64_t)f->lead_us + f->late_us) * 1000 / f->slot_ns + f->window_slots +
 		    f->run_slots >
@@ -385,7 +384,7 @@ int bl_fp_defaults(struct bl_fp_file *f, struct bl_err *err)
 			       f->slot_ns);
 	if (f->cores && !f->npods)
 		return bl_fail(err, EINVAL, "cores, but no pods; say which pod each rack is in");
-	set_default(&f->cores, 1);
+	or_else(&f->cores, 1);
 	if (f->paths > BL_PATH_PATHS_MAX || f->cores > BL_PATH_PATHS_MAX ||
 	    bl_fp_ways(f) > BL_PATH_PATHS_MAX)
 		return bl_fail(err, EINVAL, "%u paths: at most %u",
@@ -426,7 +425,7 @@ int bl_fp_defaults(struct bl_fp_file *f, struct bl_err *err)
 	if (f->rack_up && f->rack_up < most)
 		most = f->rack_up;
 	if (f->paths)
-		set_default(&f->path_cap, (most + f->paths - 1) / f->paths);
+		or_else(&f->path_cap, (most + f->paths - 1) / f->paths);
 	if (f->paths && (uint64_t)f->path_cap * f->paths < most)
 		return bl_fail(err, EINVAL,
 			       "%u paths of %u packets per slot do not carry the %u that a rack "
@@ -435,10 +434,10 @@ int bl_fp_defaults(struct bl_fp_file *f, struct bl_err *err)
 	if (f->npath_names && f->npath_names != bl_fp_ways(f))
 		return bl_fail(err, EINVAL, "%u path_names for %u paths", f->npath_names,
 			       bl_fp_ways(f));
-	return f->npods ? check_core_capacity(f, err) : 0;
+	return f->npods ? check_pods(f, err) : 0;
 }
 
-static int copy_secret(uint64_t secret[2], const char *s, const char *path, struct bl_err *err)
+static int take_secret(uint64_t secret[2], const char *s, const char *path, struct bl_err *err)
 {
 	unsigned long long hi, lo;
 
@@ -458,7 +457,7 @@ static int copy_secret(uint64_t secret[2], const char *s, const char *path, stru
  * Shares and deadlines are refused where the policy would not look at them. @which: how many lines
  * with that key come before.
  */
-static int check_share(const struct yaml_fp *y, uint32_t weight, uint32_t deadline_us,
+static int take_shares(const struct yaml_fp *y, uint32_t weight, uint32_t deadline_us,
 		       unsigned int which, const char *path, struct bl_err *err)
 {
 	if (weight && y->policy != BL_ALLOC_WEIGHTED)
@@ -481,7 +480,7 @@ static int check_share(const struct yaml_fp *y, uint32_t weight, uint32_t deadli
 	return 0;
 }
 
-static int compare_pairs(const void *a, const void *b)
+static int by_pair(const void *a, const void *b)
 {
 	const struct bl_fp_pair *x = a, *y = b;
 
@@ -490,7 +489,7 @@ static int compare_pairs(const void *a, const void *b)
 				  : 0;
 }
 
-static int find_by_name(const struct bl_fp_file *f, const char *name)
+static int by_name(const struct bl_fp_file *f, const char *name)
 {
 	unsigned int i;
 
@@ -500,7 +499,7 @@ static int find_by_name(const struct bl_fp_file *f, const char *name)
 	return -1;
 }
 
-static int copy_pairs(struct bl_fp_file *f, const struct yaml_fp *y, const char *path,
+static int take_pairs(struct bl_fp_file *f, const struct yaml_fp *y, const char *path,
 		      struct bl_err *err)
 {
 	unsigned int i, weights = 0, deadlines = 0;
@@ -516,8 +515,8 @@ static int copy_pairs(struct bl_fp_file *f, const struct yaml_fp *y, const char 
 	for (i = 0; i < y->pairs_count; i++) {
 		const struct yaml_pair *from = &y->pairs[i];
 
-		src = find_by_name(f, from->from);
-		dst = find_by_name(f, from->to);
+		src = by_name(f, from->from);
+		dst = by_name(f, from->to);
 		if (src < 0 || dst < 0)
 			return bl_yaml_bad(path, src < 0 ? "from" : "to", i, err,
 					   "no endpoint is called %s",
@@ -526,7 +525,7 @@ static int copy_pairs(struct bl_fp_file *f, const struct yaml_fp *y, const char 
 			return bl_yaml_bad(path, "to", i, err,
 					   "%s sends nothing to itself through the network",
 					   from->to);
-		rc = check_share(y, from->weight, from->deadline_us,
+		rc = take_shares(y, from->weight, from->deadline_us,
 				 from->weight ? weights : deadlines, path, err);
 		if (rc)
 			return rc;
@@ -535,16 +534,16 @@ static int copy_pairs(struct bl_fp_file *f, const struct yaml_fp *y, const char 
 		f->pair[f->npairs++] = (struct bl_fp_pair){ (uint16_t)src, (uint16_t)dst,
 							    from->weight, from->deadline_us };
 	}
-	qsort(f->pair, f->npairs, sizeof(*f->pair), compare_pairs);
+	qsort(f->pair, f->npairs, sizeof(*f->pair), by_pair);
 	for (i = 1; i < f->npairs; i++)
-		if (!compare_pairs(&f->pair[i - 1], &f->pair[i]))
+		if (!by_pair(&f->pair[i - 1], &f->pair[i]))
 			return bl_fail(err, EINVAL, "%s:1: the pair from %s to %s is there twice",
 				       path, f->peer[f->pair[i].src].name,
 				       f->peer[f->pair[i].dst].name);
 	return 0;
 }
 
-static int copy_peers(struct bl_fp_file *f, const struct yaml_fp *y, const char *path,
+static int take_peers(struct bl_fp_file *f, const struct yaml_fp *y, const char *path,
 		      struct bl_err *err)
 {
 	unsigned int i, k, macs = 0, names = 0, lists = 0, weights = 0, deadlines = 0;
@@ -577,7 +576,7 @@ static int copy_peers(struct bl_fp_file *f, const struct yaml_fp *y, const char 
 			return bl_yaml_bad(path, "addr", i, err,
 					   "routers are between, so this endpoint needs apps: the "
 					   "addresses of its bl0");
-		rc = check_share(y, from->weight, from->deadline_us,
+		rc = take_shares(y, from->weight, from->deadline_us,
 				 from->weight ? weights : deadlines, path, err);
 		if (rc)
 			return rc;
@@ -615,13 +614,13 @@ struct app {
 	unsigned int peer;
 };
 
-static int compare_apps(const void *a, const void *b)
+static int by_app(const void *a, const void *b)
 {
 	return memcmp(a, b, sizeof(((const struct app *)a)->addr));
 }
 
 /* Where routers are between, frames are known by these addresses: each is of one endpoint. */
-static int check_app_addrs(const struct bl_fp_file *f, const char *path, struct bl_err *err)
+static int check_apps(const struct bl_fp_file *f, const char *path, struct bl_err *err)
 {
 	struct app *all = calloc(f->npeers * BL_FP_APPS_MAX + 1, sizeof(*all));
 	unsigned int i, k, n = 0;
@@ -635,9 +634,9 @@ static int check_app_addrs(const struct bl_fp_file *f, const char *path, struct 
 			memcpy(all[n].addr, f->peer[i].app[k], sizeof(all[n].addr));
 			all[n++].peer = i;
 		}
-	qsort(all, n, sizeof(*all), compare_apps);
+	qsort(all, n, sizeof(*all), by_app);
 	for (i = 1; i < n && !rc; i++)
-		if (!compare_apps(&all[i - 1], &all[i]) && all[i - 1].peer != all[i].peer)
+		if (!by_app(&all[i - 1], &all[i]) && all[i - 1].peer != all[i].peer)
 			rc = bl_fail(err, EINVAL,
 				     "%s:1: %s is an address of both %s and %s; frames could not "
 				     "be told apart",
@@ -647,7 +646,7 @@ static int check_app_addrs(const struct bl_fp_file *f, const char *path, struct 
 	return rc;
 }
 
-static int copy_pods(struct bl_fp_file *f, const struct yaml_fp *y, const char *path,
+static int take_pods(struct bl_fp_file *f, const struct yaml_fp *y, const char *path,
 		     struct bl_err *err)
 {
 	unsigned int i, nracks = 0;
@@ -678,8 +677,7 @@ static int copy_pods(struct bl_fp_file *f, const struct yaml_fp *y, const char *
 	return 0;
 }
 
-static int copy_file(struct bl_fp_file *f, const struct yaml_fp *y, const char *path,
-		     struct bl_err *err)
+static int take(struct bl_fp_file *f, const struct yaml_fp *y, const char *path, struct bl_err *err)
 {
 	struct bl_err why;
 	unsigned int i;
@@ -736,9 +734,9 @@ static int copy_file(struct bl_fp_file *f, const struct yaml_fp *y, const char *
 		f->fallback_ms = *y->fallback_ms ? *y->fallback_ms : BL_FP_NO_FALLBACK;
 	f->field = (enum bl_path_field)y->field;
 	f->udp_ports = y->udp_ports;
-	if (copy_secret(f->secret, y->secret, path, err) || copy_peers(f, y, path, err) ||
-	    (y->routed && check_app_addrs(f, path, err)) || copy_pairs(f, y, path, err) ||
-	    copy_pods(f, y, path, err))
+	if (take_secret(f->secret, y->secret, path, err) || take_peers(f, y, path, err) ||
+	    (y->routed && check_apps(f, path, err)) || take_pairs(f, y, path, err) ||
+	    take_pods(f, y, path, err))
 		return -EINVAL;
 	return bl_fp_defaults(f, &why) ? bl_fail(err, EINVAL, "%s:1: %s", path, why.text) : 0;
 }
@@ -752,7 +750,7 @@ int bl_fp_load(struct bl_fp_file *f, const char *path, struct bl_err *err)
 	rc = bl_yaml_load(path, &top, (void **)&y, err);
 	if (rc)
 		return rc;
-	rc = copy_file(f, y, path, err);
+	rc = take(f, y, path, err);
 	bl_yaml_free(&top, y);
 	if (rc)
 		bl_fp_free(f);

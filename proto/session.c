@@ -11,9 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "session.h"
+#include "proto/session.h"
 
-#define READ_TURN (256U << 10) /* bytes that are read before others have their turn */
+#define READ_TURN (256U << 10) /* bytes that are read before other sources have their turn */
 
 struct bl_session_tls {
 	gnutls_certificate_credentials_t cred;
@@ -21,23 +21,22 @@ struct bl_session_tls {
 
 enum state { CONNECTING, SHAKING, UP, OVER };
 
-/**
- * struct bl_session - @in: what came, the first message's length first. @out: @sent bytes of it
- * have gone. @busy: calls out of which a free must not happen. @dead: to be freed when they are
- * back. @ending: is to be closed once all has gone.
- */
+/** struct bl_session - see session.h. */
 struct bl_session {
 	sd_event_source *src;
 	int fd;
 	enum state state;
-	gnutls_session_t tls;
+	gnutls_session_t tls; /* NULL: none */
 	gnutls_typed_vdata_st purpose;
 	const struct bl_session_ops *ops;
 	void *ctx;
-	uint8_t *in, *out;
+	uint8_t *in;  /* bytes received, beginning with the length of a message */
+	uint8_t *out; /* bytes to be sent; @sent of them have been sent */
 	size_t in_len, in_room, out_len, out_room, sent;
-	unsigned int busy;
-	bool dead, ending, server;
+	unsigned int busy; /* calls on the stack in which it must not be freed */
+	bool dead;         /* to be freed when @busy is 0 */
+	bool ending;       /* to be closed once everything is sent */
+	bool server;
 };
 
 int bl_session_tls_new(struct bl_session_tls **out, const char *ca, const char *cert,
@@ -109,7 +108,7 @@ void bl_session_close(struct bl_session *s)
 		free_session(s);
 }
 
-/* from the loop only, never from within a call of the user's */
+/* Called from the loop only, never within a call of the session's user. */
 static void end_session(struct bl_session *s, const char *why)
 {
 	if (s->state == OVER)
@@ -131,7 +130,7 @@ static bool update_io_events(struct bl_session *s)
 
 /* ---- bytes ---- */
 
-/* > 0: bytes; 0: later; -1: over, *@why says so */
+/* Returns > 0: bytes written; 0: try later; -1: the session is over, for the reason *@why. */
 static ssize_t write_bytes(struct bl_session *s, const void *data, size_t len, const char **why)
 {
 	ssize_t n;
@@ -200,7 +199,7 @@ bool bl_session_send(struct bl_session *s, const void *body, size_t len)
 		s->sent = 0;
 	}
 	if (s->out_len + len + 4 > BL_SESSION_OUT_MAX) {
-		/* who does not read is hung up on: the loop will find that out */
+		/* A peer that does not read is disconnected; the loop will notice. */
 		shutdown(s->fd, SHUT_RDWR);
 		s->out_len = 0;
 		return false;
@@ -231,7 +230,7 @@ void bl_session_end(struct bl_session *s)
 	update_io_events(s);
 }
 
-/* Whole messages that are there. False: over. */
+/* Passes on the messages that are complete. Returns false if the session is over. */
 static bool dispatch_messages(struct bl_session *s, const char **why)
 {
 	size_t at = 0;
@@ -339,8 +338,8 @@ static int on_io(sd_event_source *src, int fd, uint32_t events, void *ctx)
 	else if (s->state != OVER && !update_io_events(s))
 		end_session(s, "the event loop refused it");
 	/*
-	 * TLS may hold a whole record that the socket does not show any more; update_io_events()
-	 * keeps EPOLLIN, so ask for another turn
+	 * TLS may have a whole record that the socket does not signal any more. update_io_events()
+	 * keeps EPOLLIN only, so ask for another turn.
 	 */
 	if (s->state == UP && s->tls && gnutls_record_check_pending(s->tls))
 		sd_event_source_set_io_events(s->src, EPOLLIN | EPOLLOUT);
@@ -439,7 +438,7 @@ int bl_session_addr(const char *text, struct sockaddr_storage *addr, socklen_t *
 	} else {
 		k = strcspn(text, ":");
 		port = text[k] ? text + k + 1 : NULL;
-		/* more than one colon: an IPv6 address without a port */
+		/* More than one colon: an IPv6 address without a port. */
 		if (port && strchr(port, ':')) {
 			k = strlen(text);
 			port = NULL;
