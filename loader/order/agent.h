@@ -116,8 +116,8 @@ struct bl_agent_proc {
 	uint16_t port; /* of its endpoint */
 	uint16_t life; /* its incarnation */
 	/*
-	 * enum bl_why; BL_WHY_LEFT says besides that nothing of it holds the commit barrier, so that
-	 * nothing has to be waited for
+	 * enum bl_why; BL_WHY_LEFT says besides that nothing of it holds the commit barrier, so
+	 * that nothing has to be waited for
 	 */
 	uint8_t why;
 	uint64_t t; /* what it sent from then on was not committed */

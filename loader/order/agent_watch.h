@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What changed about a node's inputs from one sample (bl_fence_inputs()) to the next: which began to
- * stand still, and which are heard again. Pure: the state of the inputs is the argument, the change
- * is the result.
+ * What changed about a node's inputs from one sample (bl_fence_inputs()) to the next: which began
+ * to stand still, and which are heard again. Pure: the state of the inputs is the argument, the
+ * change is the result.
  *
- * Example: port 3 is in C's minimum. At the next sample it stands still at C = 900, death 8: SILENT,
- * which LINK_DOWN reports. RESUME comes, and the port joins and dies again before the next sample. It
- * stands still at C = 1200, death 9: SILENT again.
+ * Example: port 3 is in C's minimum. At the next sample it stands still at C = 900, death 8:
+ * SILENT, which LINK_DOWN reports. RESUME comes, and the port joins and dies again before the next
+ * sample. It stands still at C = 1200, death 9: SILENT again.
  */
 #ifndef BARLINE_AGENT_WATCH_H
 #define BARLINE_AGENT_WATCH_H

@@ -37,7 +37,8 @@
 #include "loader/order/clock.h"
 
 #define KEEP_WAIT_MS 5000 /* how long a keeper may take to end */
-#define KEEP_END_MS  1000 /* a caretaker that was told to end and has not ended by then is killed \
+#define KEEP_END_MS                                                                               \
+	1000              /* a caretaker that was told to end and has not ended by then is killed \
 			   */
 #define KEEP_EARLY_MS 200 /* a daemon that was killed may still be ending */
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A host's part where two processes do not reach each other though no node has failed
- * (controller/recover/recover_stuck.c): finds windows that stand still although their processes work
- * (stuck_core.h), and names the receivers that they wait for.
+ * (controller/recover/recover_stuck.c): finds windows that stand still although their processes
+ * work (stuck_core.h), and names the receivers that they wait for.
  *
- * A window may also stand still because a recall has no answer. Only the process knows which receiver
- * owes that answer. Then the process itself is put out, which serves as well: one of the two has to
- * go.
+ * A window may also stand still because a recall has no answer. Only the process knows which
+ * receiver owes that answer. Then the process itself is put out, which serves as well: one of the
+ * two has to go.
  */
 #ifndef BARLINE_STUCK_H
 #define BARLINE_STUCK_H

@@ -4,8 +4,8 @@
  * still, although its process works, and is not acknowledged by any way. Pure: time is an argument.
  *
  * Example: sampled every 100 ms with a limit of 5 s. Head 7 is first seen at 1.0 s with turn 40. At
- * 6.0 s it is still 7 and turn is 90: stuck; reported again at 11.0 s if nothing has changed. If turn
- * had stayed at 40, the process would be to blame, not its receiver.
+ * 6.0 s it is still 7 and turn is 90: stuck; reported again at 11.0 s if nothing has changed. If
+ * turn had stayed at 40, the process would be to blame, not its receiver.
  */
 #ifndef BARLINE_STUCK_CORE_H
 #define BARLINE_STUCK_CORE_H
