@@ -278,7 +278,7 @@ static error_t parse_opt(int key, char *arg, struct argp_state *st)
 		break;
 	case ARGP_KEY_ARG:
 		if (c->role != BL_ROLE_NONE)
-			argp_error(st, "one role is enough; \"%s\" is too much", arg);
+			argp_error(st, "only one role can be given; \"%s\" is a second one", arg);
 		if (!strcmp(arg, "switch"))
 			c->role = BL_ROLE_SWITCH;
 		else if (!strcmp(arg, "host"))
@@ -431,7 +431,7 @@ int main(int argc, char **argv)
 	sd_notify(0, "STOPPING=1");
 	snprintf(dir, sizeof(dir), "%s", n->dir);
 	if (!rc && !a.detach && bl_node_hand_over(n, &err))
-		bl_log(BL_LOG_WARN, "nobody stands in for the daemon: %s", err.text);
+		bl_log(BL_LOG_WARN, "no caretaker stands in for the daemon: %s", err.text);
 	bl_server_free(s);
 	if (rc)
 		return report_error(&a, &err);

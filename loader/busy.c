@@ -131,9 +131,9 @@ static int switch_busy(const char *dir, struct bl_err *err)
 		return 0;
 	return bl_fail(err, EBUSY,
 		       "%" PRIu64 " ordered frames came in by %s in the last %" PRIu64
-		       " ms: without the programs nothing ordered passes this switch, and who "
-		       "sends reliably stands still until they are back; stop the senders first, "
-		       "or pass --force",
+		       " ms: without the programs no ordered frame passes this switch, and "
+		       "reliable senders stand still until the programs are back; stop the senders "
+		       "first, or pass --force",
 		       frames, finish_names(&ports), ns / 1000000);
 }
 

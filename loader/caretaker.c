@@ -113,7 +113,7 @@ static int write_state(const struct caretaker_state *s, struct bl_err *err)
 	int fd = memfd_create("barline-caretaker", MFD_CLOEXEC), rc;
 
 	if (fd < 0 || pwrite(fd, s, sizeof(*s), 0) != (ssize_t)sizeof(*s)) {
-		rc = bl_fail(err, errno, "cannot write what a caretaker has to know: %s",
+		rc = bl_fail(err, errno, "cannot write the state for a caretaker: %s",
 			     strerror(errno));
 		if (fd >= 0)
 			close(fd);
@@ -200,8 +200,8 @@ int bl_node_hand_over(struct bl_node *n, struct bl_err *err)
 	/* Not unlocked: the caretaker has the same open file, and the lock is its now. */
 	close(n->keep_fd);
 	n->keep_fd = -1;
-	bl_log(BL_LOG_INFO, "%s: process %d stands in for %d ms at most", n->meta.name, pid,
-	       n->cfg.caretaker_ms);
+	bl_log(BL_LOG_INFO, "%s: the caretaker (process %d) stands in for %d ms at most",
+	       n->meta.name, pid, n->cfg.caretaker_ms);
 	return 0;
 }
 
@@ -311,7 +311,7 @@ static int on_sample(sd_event_source *src, uint64_t usec, void *ctx)
 static int on_limit(sd_event_source *src, uint64_t usec, void *ctx)
 {
 	(void)src, (void)usec;
-	end_caretaker(ctx, "its time has passed, and no daemon came: the node is silent from now "
+	end_caretaker(ctx, "its time has passed and no daemon came; the node is silent from now "
 			   "on");
 	return 0;
 }
@@ -376,7 +376,7 @@ static int stand_in(struct caretaker *c, struct bl_err *err)
 		return bl_fail(err, -rc, "cannot stand in: %s", strerror(-rc));
 	return send(s->chan, "r", 1, MSG_NOSIGNAL) == 1
 		       ? 0
-		       : bl_fail(err, errno, "whom it was to stand in for is gone");
+		       : bl_fail(err, errno, "the daemon that it stands in for is gone");
 }
 
 /* Nothing is written or sent any more when this returns; the lock goes with the process. */
@@ -405,7 +405,7 @@ int bl_caretaker_main(const char *number)
 	if (!c->n ||
 	    pread(atoi(number), &c->state, sizeof(c->state), 0) != (ssize_t)sizeof(c->state) ||
 	    c->state.magic != STATE_MAGIC || c->state.size != sizeof(c->state)) {
-		bl_log(BL_LOG_ERR, "--caretaker is what a daemon that stops calls, nobody else");
+		bl_log(BL_LOG_ERR, "--caretaker is for the daemon's own use when it stops");
 		return 2;
 	}
 	rc = bl_server_new(&c->s, &err);

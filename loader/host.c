@@ -59,8 +59,8 @@ static int fill_host_cfg(struct bl_node *n, const struct bl_host *skel, struct b
 			       strerror(errno));
 	if (old.neps > BL_EPS_MAX)
 		return bl_fail(err, EPROTO,
-			       "the map %s speaks of %u endpoints of at most %d; detach the node "
-			       "and start again",
+			       "the map %s has %u endpoints, more than %d; detach the node and "
+			       "start again",
 			       BL_MAP_HOST_CFG, old.neps, BL_EPS_MAX);
 	if (old.port_count && old.port_base != n->cfg.port_base)
 		return bl_fail(err, EBUSY,

@@ -298,8 +298,8 @@ static void rename_iface(struct bl_node *n, struct bl_attached *a, const char *n
 	struct bl_err why;
 	int rc;
 
-	bl_log(BL_LOG_INFO, "%s: %s is called %s now; say so in its configuration, too",
-	       n->meta.name, a->iface.name, name);
+	bl_log(BL_LOG_INFO, "%s: %s is called %s now; change its configuration, too", n->meta.name,
+	       a->iface.name, name);
 	bl_links_rename(n->dir, a->iface.name, name);
 	snprintf(a->iface.name, sizeof(a->iface.name), "%s", name);
 	if (n->cfg.role == BL_ROLE_HOST) {

@@ -34,8 +34,8 @@ static int on_signal(sd_event_source *src, const struct signalfd_siginfo *si, vo
 static int on_hangup(sd_event_source *src, const struct signalfd_siginfo *si, void *ctx)
 {
 	(void)src, (void)si, (void)ctx;
-	bl_log(BL_LOG_INFO, "SIGHUP: nothing is read anew while it runs; a restart does that, and "
-			    "loses nothing");
+	bl_log(BL_LOG_INFO, "SIGHUP is ignored: the configuration is read at the start only; "
+			    "restart the daemon, which loses nothing");
 	return 0;
 }
 

@@ -61,7 +61,7 @@ static int open_directory(struct bl_node *n, struct bl_err *err)
 	links = bl_links_alive(n->dir);
 	if (links && rc)
 		return bl_fail(err, EPROTO,
-			       "%s has attached programs but no sound meta map; `barline %s "
+			       "%s has attached programs but no valid meta map; `barline %s "
 			       "detach` removes them, then start again",
 			       n->dir, role);
 	if (links && n->meta.abi_version != BL_ABI_VERSION)
@@ -71,7 +71,7 @@ static int open_directory(struct bl_node *n, struct bl_err *err)
 			       n->dir, n->meta.abi_version, BL_ABI_VERSION, role);
 	if (links && (n->meta.role != (uint32_t)n->cfg.role || n->meta.netns_ino != n->netns_ino))
 		return bl_fail(err, EPROTO,
-			       "the meta map in %s speaks of another node; `barline %s detach` "
+			       "the meta map in %s belongs to another node; `barline %s detach` "
 			       "removes it, then start again",
 			       n->dir, role);
 	if (!links) {
@@ -130,7 +130,8 @@ static int open_in_netns(struct bl_node *n, const struct bl_node_cfg *cfg, struc
 	n->netns_ino = bl_netns_ino();
 	n->netns_fd = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
 	if (!n->netns_ino || n->netns_fd < 0)
-		return bl_fail(err, ENOENT, "cannot tell the network namespace; is /proc mounted?");
+		return bl_fail(err, ENOENT,
+			       "cannot determine the network namespace; is /proc mounted?");
 	rc = bl_bpffs_mount(err);
 	if (rc)
 		return rc;

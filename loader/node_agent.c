@@ -196,7 +196,7 @@ static void on_epoch(void *ctx, uint64_t epoch)
 	int rc = bl_fence_raise(&a->node->fence, epoch);
 
 	if (rc)
-		bl_log(BL_LOG_ERR, "%s: epoch %" PRIu64 " is not taken: %s", a->node->meta.name,
+		bl_log(BL_LOG_ERR, "%s: cannot accept epoch %" PRIu64 ": %s", a->node->meta.name,
 		       epoch, strerror(-rc));
 	a->epoch = epoch;
 }
@@ -306,9 +306,8 @@ static bool tell_endpoints(struct bl_node_agent *a, const struct open_failure *o
 	if (!a->cannot_tell)
 		bl_log(BL_LOG_ERR,
 		       "%s: cannot announce failure %" PRIu64 " to the endpoints: %s; it is tried "
-		       "again, and until then not reported "
-		       "as done: after %u ms the controller "
-		       "takes this host for failed",
+		       "again, and until then not reported as done: after %u ms the controller "
+		       "announces this host as failed",
 		       a->node->meta.name, o->number, strerror(-rc), t.answer_ms);
 	a->cannot_tell = true;
 	return false;
@@ -342,7 +341,7 @@ static void on_fail(void *ctx, uint64_t number, const struct bl_agent_failed *v,
 	}
 	o.failed = calloc(n + 1, sizeof(*v));
 	if (!o.failed) {
-		bl_log(BL_LOG_ERR, "%s: out of memory: failure %" PRIu64 " is not dealt with",
+		bl_log(BL_LOG_ERR, "%s: out of memory: failure %" PRIu64 " is not announced",
 		       a->node->meta.name, number);
 		return;
 	}
@@ -372,8 +371,7 @@ static void on_failed(void *ctx, uint64_t number)
 	a->rejoining = false;
 	bl_log(BL_LOG_WARN,
 	       "%s: was announced as failed (failure %" PRIu64 "): it joins anew when the "
-	       "endpoints that it has now are "
-	       "gone, or put out",
+	       "endpoints that it has now are gone or put out",
 	       a->node->meta.name, number);
 	for (k = 0; k < BL_EPS_MAX; k++)
 		a->old[k] = a->node->ep[k].used ? 1U + a->node->ep[k].info.life : 0;
@@ -435,8 +433,8 @@ static int on_admission(void *ctx, bool check, const char *policy, uint64_t rate
 	if (rate_bps)
 		set.rate_bps = rate_bps > INT64_MAX ? INT64_MAX : (int64_t)rate_bps;
 	if (set.policy < 0)
-		return bl_fail(err, EINVAL,
-			       "policy \"%.20s\": this version knows none of that name", policy);
+		return bl_fail(err, EINVAL, "policy \"%.20s\": this version has no such policy",
+			       policy);
 	snprintf(ref.dir, sizeof(ref.dir), "%s", n->dir);
 	rc = bl_netns_enter(n->cfg.netns, &old, err);
 	if (rc)
@@ -444,7 +442,7 @@ static int on_admission(void *ctx, bool check, const char *policy, uint64_t rate
 	rc = bl_admission_change(&ref, &set, said, size, err);
 	bl_netns_leave(old);
 	if (!rc && !check)
-		bl_log(BL_LOG_INFO, "%s: admission, by order of the controller: %s", n->meta.name,
+		bl_log(BL_LOG_INFO, "%s: the controller changed the admission: %s", n->meta.name,
 		       *said ? said : "nothing is different");
 	return rc;
 }
@@ -534,7 +532,7 @@ static void sample_awaited(struct bl_node_agent *a, const struct bl_fence_port *
 		if (in[i].awaited &&
 		    !bl_fence_empty(&a->node->fence, bl_fence_epoch(&a->node->fence), in[i].port))
 			bl_log(BL_LOG_INFO,
-			       "%s: nobody was heard at port %u since the programs were started: "
+			       "%s: nothing arrived at port %u since the programs were started: "
 			       "the commit barrier does not wait for it any more",
 			       a->node->meta.name, in[i].port);
 }
@@ -556,8 +554,7 @@ static void sample_ports(struct bl_node_agent *a)
 		case BL_AGENT_SEEN_NOTHING:
 			break;
 		case BL_AGENT_SEEN_SILENT:
-			bl_log(BL_LOG_WARN,
-			       "%s: what comes in at port %u from node %08x stands still",
+			bl_log(BL_LOG_WARN, "%s: the input at port %u from node %08x stands still",
 			       a->node->meta.name, p.port, p.neighbour);
 			if (known)
 				bl_agent_link_down(a->agent, &p);
@@ -599,8 +596,8 @@ static void sample_session(struct bl_node_agent *a)
 	} else if (!a->alone && now - a->led_ns > ALONE_NS) {
 		a->alone = true;
 		bl_log(BL_LOG_WARN,
-		       "%s: no session with a controller that leads, so what fails is not settled: "
-		       "%s",
+		       "%s: no session with the controller that leads, so failures are not "
+		       "settled: %s",
 		       a->node->meta.name, *t.trouble ? t.trouble : "none answers");
 	}
 }
@@ -612,8 +609,8 @@ static void report_stuck(void *ctx, const struct bl_agent_stuck *s)
 
 	inet_ntop(AF_INET6, s->addr, text, sizeof(text));
 	bl_log(BL_LOG_WARN,
-	       "%s: what endpoint %u sends reliably to [%s]:%u does not get through, by no way, "
-	       "and holds the commit barrier: the controller has to put one of the two out",
+	       "%s: reliable messages of endpoint %u to [%s]:%u do not get through by any way, and "
+	       "hold the commit barrier: the controller has to put one of the two out",
 	       a->node->meta.name, s->from.port, text, s->port);
 	bl_agent_stuck(a->agent, s);
 }
@@ -707,15 +704,15 @@ static void on_forward_asked(struct bl_node *n, const struct bl_forward *f)
 	if (!a->agent) {
 		a->cannot_forward = true;
 		bl_log(BL_LOG_WARN,
-		       "%s: what endpoint %u sends reliably to [%s]:%u does not seem to pass, and "
-		       "holds the commit barrier; there is no controller that could forward it",
+		       "%s: reliable messages of endpoint %u to [%s]:%u do not seem to pass, and "
+		       "hold the commit barrier; there is no controller that could forward them",
 		       n->meta.name, f->sport, text, f->port);
 		return;
 	}
 	if (!a->forwards)
 		bl_log(BL_LOG_WARN,
-		       "%s: what endpoint %u sends reliably to [%s]:%u does not seem to pass: the "
-		       "controller is asked to forward it; is there a way between the two?",
+		       "%s: reliable messages of endpoint %u to [%s]:%u do not seem to pass: the "
+		       "controller is asked to forward them; is there a way between the two?",
 		       n->meta.name, f->sport, text, f->port);
 	a->forwards = true;
 	bl_agent_forward(a->agent, f);
@@ -744,8 +741,8 @@ void bl_node_agent_away(struct bl_node *n, uint32_t ms)
 	if (!bl_agent_away_known(a))
 		bl_log(BL_LOG_WARN,
 		       "%s: no controller has saved that this daemon is away for a while (%s): if "
-		       "another node fails before the next daemon runs, this one may be taken for "
-		       "failed",
+		       "another node fails before the next daemon runs, this node may be announced "
+		       "as failed",
 		       n->meta.name,
 		       t.welcome    ? "it does not answer"
 		       : *t.trouble ? t.trouble

@@ -240,7 +240,7 @@ static bool dispatch_messages(struct bl_session *s, const char **why)
 		size_t len = (size_t)p[0] << 24 | (size_t)p[1] << 16 | (size_t)p[2] << 8 | p[3];
 
 		if (!len || len > BL_SESSION_MESSAGE_MAX) {
-			*why = "a message of a length that does not exist";
+			*why = "a message with an invalid length";
 			return false;
 		}
 		if (s->in_len - at < len + 4)

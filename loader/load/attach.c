@@ -156,7 +156,7 @@ static int xdp_displace(const struct bl_iface *i, uint32_t id, const char *name,
 	if (link < 0)
 		return bl_fail(err, EBUSY,
 			       "%s carries the XDP program %s (id %u), and its holder cannot be "
-			       "told (%s); stop what attached it, then start again",
+			       "determined (%s); stop what attached it, then start again",
 			       i->name, name, id, strerror(-link));
 	rc = bpf_link_detach(link) ? -errno : 0;
 	close(link);

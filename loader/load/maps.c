@@ -50,7 +50,7 @@ int bl_load_failed(int errnum, const char *what, struct bl_err *err)
 	return bl_fail(err, errnum, "the kernel refused the %s programs: %s; %s", what,
 		       strerror(errnum),
 		       errnum == EPERM ? "it takes CAP_BPF and CAP_NET_ADMIN"
-				       : "what it said was logged; barline needs Linux 6.1 or "
+				       : "its message is in the log; barline needs Linux 6.1 or "
 					 "newer");
 }
 
@@ -164,10 +164,11 @@ int bl_map_find(struct bpf_object *obj, const char *name, uint32_t value_size, s
 	*map = m;
 	if (!m)
 		return bl_fail(err, ENOENT,
-			       "the programs of this build have no map %s; build it anew", name);
+			       "the programs of this build have no map %s; rebuild everything",
+			       name);
 	if (value_size && bpf_map__value_size(m) != value_size)
 		return bl_fail(err, EPROTO,
-			       "the map %s has values of %u bytes, not %u; build everything anew",
+			       "the map %s has values of %u bytes, not %u; rebuild everything",
 			       name, bpf_map__value_size(m), value_size);
 	return 0;
 }

@@ -480,7 +480,7 @@ static void on_message(void *ctx, const uint8_t *body, size_t len)
 	a->heard_ns = now_ns(a);
 	if (!m || m->what_case == BL__TO_AGENT__WHAT__NOT_SET) {
 		count_reason(a, BL_AGENT_BAD_MESSAGE);
-		leave_controller(a, "what it says is not understood");
+		leave_controller(a, "its message is malformed");
 	} else if (m->what_case == BL__TO_AGENT__WHAT_NOT_LEADING) {
 		snprintf(a->hint, sizeof(a->hint), "%s", m->not_leading->leader);
 		leave_controller(a,
@@ -489,10 +489,10 @@ static void on_message(void *ctx, const uint8_t *body, size_t len)
 		count_reason(a, BL_AGENT_OK);
 	} else if (m->epoch < a->cfg.epoch || !m->epoch) {
 		count_reason(a, BL_AGENT_OLD_EPOCH);
-		leave_controller(a, "it leads no more: its epoch is old");
+		leave_controller(a, "it does not lead any more: its epoch is old");
 	} else if (!a->welcome && m->what_case != BL__TO_AGENT__WHAT_WELCOME) {
 		count_reason(a, BL_AGENT_TOO_EARLY);
-		leave_controller(a, "it gave an order before WELCOME");
+		leave_controller(a, "it gave a command before WELCOME");
 	} else {
 		bool higher = m->epoch > a->cfg.epoch;
 		int rc;
@@ -509,9 +509,8 @@ static void on_message(void *ctx, const uint8_t *body, size_t len)
 			leave_controller(a, "this node obeys a later epoch");
 		} else if (rc == -EBADMSG) {
 			count_reason(a, BL_AGENT_BAD_MESSAGE);
-			leave_controller(a, "whom it announces as failed is not understood: "
-					    "addresses are "
-					    "missing, or are none");
+			leave_controller(a, "its FAIL or RESUME is malformed: addresses are "
+					    "missing or invalid");
 		} else {
 			count_reason(a, BL_AGENT_OK);
 		}
@@ -594,7 +593,7 @@ int bl_agent_on_beat(sd_event_source *src, uint64_t usec, void *ctx)
 
 	(void)src, (void)usec;
 	if (a->session && now_ns(a) - a->heard_ns > a->cfg.silence_ms * 1000000ULL)
-		leave_controller(a, "it says nothing any more");
+		leave_controller(a, "it is silent");
 	else if (a->session)
 		send_number(a, BL__TO_CONTROLLER__WHAT_PING, 0);
 	if (a->session && a->welcome && a->failed && a->rejoin)
@@ -741,11 +740,12 @@ int bl_agent_new(struct bl_agent **out, sd_event *ev, const struct bl_agent_cfg 
 
 	*out = NULL;
 	if (!cfg->ncontrollers || cfg->ncontrollers > BL_AGENT_CONTROLLERS_MAX)
-		return bl_fail(err, EINVAL, "1 to %d controllers", BL_AGENT_CONTROLLERS_MAX);
+		return bl_fail(err, EINVAL, "the number of controllers must be from 1 to %d",
+			       BL_AGENT_CONTROLLERS_MAX);
 	for (i = 0; i < cfg->ncontrollers; i++)
 		if (bl_session_addr(cfg->controllers[i], &addr, &len))
 			return bl_fail(err, EINVAL,
-				       "controller \"%s\" is no address, as 10.0.0.1:%d or "
+				       "controller \"%s\" is not an address such as 10.0.0.1:%d or "
 				       "[fd00::1]:%d",
 				       cfg->controllers[i], BL_SESSION_PORT, BL_SESSION_PORT);
 	a = calloc(1, sizeof(*a));

@@ -171,8 +171,8 @@ static int open_beacon_socket(const struct bl_iface *nic, int *out, struct bl_er
 	 * its ring that the data's windows count on, and data was lost.
 	 */
 	else if (setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &few, sizeof(few)))
-		rc = bl_fail(err, errno, "cannot bound the beacons on their way on %s: %s",
-			     nic->name, strerror(errno));
+		rc = bl_fail(err, errno, "cannot limit the beacons in flight on %s: %s", nic->name,
+			     strerror(errno));
 	else if (bind(fd, (struct sockaddr *)&to, sizeof(to)))
 		rc = bl_fail(err, errno, "cannot bind the beacon socket to %s: %s", nic->name,
 			     strerror(errno));

@@ -94,8 +94,8 @@ static void free_slot(struct bl_ep *ep, uint64_t untold)
 	memcpy(none.addr, ep->info.addr, sizeof(none.addr));
 	if (bpf_map_update_elem(n->eps_fd, &key, &none, BPF_ANY) ||
 	    bl_ep_clear_line(n, ep->slot, true))
-		bl_log(BL_LOG_ERR, "%s: cannot take endpoint %u down: %s", n->meta.name,
-		       ep->info.port, strerror(errno));
+		bl_log(BL_LOG_ERR, "%s: cannot remove endpoint %u: %s", n->meta.name, ep->info.port,
+		       strerror(errno));
 	memset(ep, 0, sizeof(*ep));
 	ep->conn = ep->pidfd = -1;
 }
@@ -131,7 +131,7 @@ void bl_endpoint_out_at(struct bl_ep *ep, uint64_t t)
 	ep->dead = true;
 	ep->t = t;
 	if (!t)
-		bl_log(BL_LOG_ERR, "%s: cannot tell from when on endpoint %u has failed: %s",
+		bl_log(BL_LOG_ERR, "%s: cannot determine since when endpoint %u has failed: %s",
 		       n->meta.name, ep->info.port, strerror(errno));
 	else if (n->events && n->cfg.ctl.n)
 		bl_event_endpoint_gone(n, &ep->info, announced_why(ep), t);
@@ -198,7 +198,7 @@ static void drop_ring(struct bl_node *n, uint32_t slot, unsigned int port)
 {
 	if (bl_ep_clear_wake(n, slot) ||
 	    (bpf_map_delete_elem(n->rings_fd, &slot) && errno != ENOENT))
-		bl_log(BL_LOG_ERR, "%s: cannot take the ring of endpoint %u down: %s", n->meta.name,
+		bl_log(BL_LOG_ERR, "%s: cannot remove the ring of endpoint %u: %s", n->meta.name,
 		       port, strerror(errno));
 }
 
@@ -278,7 +278,7 @@ void bl_endpoint_release(struct bl_ep *ep, const char *why)
 	ep->info.active = BL_EP_DEAD;
 	if (bpf_map_update_elem(n->eps_fd, &key, &ep->info, BPF_ANY) ||
 	    bl_ep_clear_line(n, slot, false))
-		bl_log(BL_LOG_ERR, "%s: cannot take endpoint %u down: %s", n->meta.name, port,
+		bl_log(BL_LOG_ERR, "%s: cannot remove endpoint %u: %s", n->meta.name, port,
 		       strerror(errno));
 	end_membership(ep);
 	drop_ring(n, slot, port); /* after the rack was told, as above */

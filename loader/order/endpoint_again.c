@@ -59,7 +59,7 @@ static void adopt_endpoint(struct bl_node *n, uint32_t key, const struct bl_ep_s
 	if (slot >= BL_EPS_MAX || i->port != n->host_cfg.port_base + key || ep->used) {
 		struct bl_ep_slot none = {};
 
-		bl_log(BL_LOG_WARN, "%s: entry %u of the map %s makes no sense and was removed",
+		bl_log(BL_LOG_WARN, "%s: entry %u of the map %s is invalid and was removed",
 		       n->meta.name, key, BL_MAP_EPS);
 		bpf_map_update_elem(n->eps_fd, &key, &none, BPF_ANY);
 		return;
@@ -83,7 +83,7 @@ static void adopt_endpoint(struct bl_node *n, uint32_t key, const struct bl_ep_s
 		return;
 	if (bl_endpoint_watch(ep, -1) < 0)
 		bl_log(BL_LOG_WARN, "%s: cannot watch endpoint %u", n->meta.name, i->port);
-	bl_log(BL_LOG_INFO, "%s: endpoint %u (%s, pid %u) goes on", n->meta.name, i->port,
+	bl_log(BL_LOG_INFO, "%s: endpoint %u (%s, pid %u) continues", n->meta.name, i->port,
 	       ep->info.name, i->pid);
 }
 
@@ -131,7 +131,8 @@ static int on_sample(sd_event_source *src, uint64_t usec, void *ctx)
 	(void)src, (void)usec;
 	for (k = 0; k < BL_EPS_MAX; k++)
 		if (is_unconnected(&n->ep[k]) && bl_ep_bye(n, k))
-			bl_endpoint_release(&n->ep[k], "it says so, and has no connection");
+			bl_endpoint_release(&n->ep[k], "it ended its membership without a "
+						       "connection");
 	schedule_sample(n);
 	return 0;
 }
@@ -182,7 +183,7 @@ bool bl_endpoint_again(struct bl_node *n, int conn, const struct bl_again_req *q
 		rep.error = EAGAIN;
 	if (rep.error)
 		bl_log(BL_LOG_WARN,
-		       "%s: process %d asked to be endpoint %u (life %u) again, and is not: %s",
+		       "%s: process %d asked to be endpoint %u (life %u) again and was refused: %s",
 		       n->meta.name, who.pid, q->port, q->life, strerror(rep.error));
 	else
 		bl_log(BL_LOG_INFO, "%s: endpoint %u (%s, pid %u) is connected again", n->meta.name,

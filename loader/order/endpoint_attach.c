@@ -111,9 +111,8 @@ static int choose_port(struct bl_node *n, uint32_t wish, pid_t pid, uint32_t *po
 		}
 		if (ep && ep->dead)
 			return bl_fail(err, EADDRINUSE,
-				       "port %u was %s (pid %u); whoever waits for it, or it for "
-				       "them, has not settled that yet: the controller has to "
-				       "resume it first",
+				       "port %u belonged to %s (pid %u), which is gone but not "
+				       "settled yet: the controller has to resume it first",
 				       wish, ep->info.name, ep->info.pid);
 		if (ep)
 			return bl_fail(err, EADDRINUSE,
@@ -287,8 +286,8 @@ static int attach_endpoint(struct bl_node *n, int conn, const struct bl_attach_r
 	}
 	rc = bl_ep_publish(n, BL_EPS_MAX);
 	if (rc)
-		bl_log(BL_LOG_WARN, "%s: cannot tell the host's endpoints how many they are: %s",
-		       n->meta.name, strerror(-rc));
+		bl_log(BL_LOG_WARN, "%s: cannot publish the number of endpoints: %s", n->meta.name,
+		       strerror(-rc));
 	rep->slot = ep->slot;
 	rep->port = ep->info.port;
 	rep->life = ep->info.life;

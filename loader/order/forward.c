@@ -131,8 +131,8 @@ bool bl_forward_run(const struct bl_node *n, const struct bl_forward *f, struct 
 	rc = bpf_prog_test_run_opts(n->relayed_fd, &o);
 	if (rc) {
 		bl_log(BL_LOG_ERR,
-		       "%s: a frame of %zu bytes that the controller forwarded could not be taken "
-		       "in: %s",
+		       "%s: a frame of %zu bytes that the controller forwarded could not be run "
+		       "through the program: %s",
 		       n->meta.name, f->len, strerror(-rc));
 		return false;
 	}

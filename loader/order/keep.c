@@ -36,11 +36,9 @@
 #include "loader/order/beacon.h"
 #include "loader/order/clock.h"
 
-#define KEEP_WAIT_MS 5000 /* how long a keeper may take to end */
-#define KEEP_END_MS                                                                               \
-	1000              /* a caretaker that was told to end and has not ended by then is killed \
-			   */
-#define KEEP_EARLY_MS 200 /* a daemon that was killed may still be ending */
+#define KEEP_WAIT_MS  5000 /* how long a keeper may take to end */
+#define KEEP_END_MS   1000 /* a caretaker that was told to end is killed after that */
+#define KEEP_EARLY_MS 200  /* a daemon that was killed may still be ending */
 
 static uint64_t now_ms(void)
 {
@@ -148,7 +146,7 @@ static int obtain_keeper_lock(enum bl_role role, uint64_t ino, struct bl_err *er
 		}
 		if (now_ms() > end)
 			return bl_fail(err, EBUSY,
-				       "somebody else keeps the clock record of the %s of this "
+				       "another process keeps the clock record of the %s of this "
 				       "network namespace and does not end",
 				       bl_role_name(role));
 		sleep_ms(1);
