@@ -2,11 +2,11 @@
 /*
  * barlined: the daemon of one switch or one host.
  *
- *	barlined switch -c tor1.yaml
- *	barlined host -i eth1
+ * 	barlined switch -c tor1.yaml
+ * 	barlined host -i eth1
  *
  * It loads or takes over the datapath, then keeps the clock, sends beacons and serves endpoints.
- *When it stops, the datapath stays.
+ * When it stops, the datapath stays.
  */
 #include <argp.h>
 #include <errno.h>
@@ -111,8 +111,8 @@ struct args {
 	bool json, detach;
 };
 
-static uint64_t number(struct argp_state *st, const char *arg, const char *what, int64_t min,
-		       int64_t max)
+static uint64_t parse_number(struct argp_state *st, const char *arg, const char *what, int64_t min,
+			     int64_t max)
 {
 	char *end;
 	long long v;
@@ -125,7 +125,8 @@ static uint64_t number(struct argp_state *st, const char *arg, const char *what,
 	return (uint64_t)v;
 }
 
-static void add_port(struct argp_state *st, struct bl_node_cfg *c, const char *ifname, uint8_t role)
+static void add_port_flag(struct argp_state *st, struct bl_node_cfg *c, const char *ifname,
+			  uint8_t role)
 {
 	struct bl_port_cfg *v = realloc(c->ports, (c->ports_count + 1) * sizeof(*v));
 
@@ -154,7 +155,7 @@ static void add_controller(struct argp_state *st, struct bl_ctl_peers *c, const 
 	snprintf(c->addr[c->n++], sizeof(c->addr[0]), "%s", arg);
 }
 
-static void take_cpus(struct argp_state *st, struct bl_node_cfg *c, char *list)
+static void parse_cpus(struct argp_state *st, struct bl_node_cfg *c, char *list)
 {
 	char *save, *p;
 
@@ -162,11 +163,12 @@ static void take_cpus(struct argp_state *st, struct bl_node_cfg *c, char *list)
 	for (p = strtok_r(list, ",", &save); p; p = strtok_r(NULL, ",", &save)) {
 		if (c->ncpus == BL_LANES_MAX)
 			argp_error(st, "--cpus: at most %d", BL_LANES_MAX);
-		c->cpus[c->ncpus++] = (int)number(st, p, "--cpus", 0, BL_SW_CPUS_MAX - 1);
+		c->cpus[c->ncpus++] = (int)parse_number(st, p, "--cpus", 0, BL_SW_CPUS_MAX - 1);
 	}
 }
 
-static void text(struct argp_state *st, char *to, size_t size, const char *arg, const char *what)
+static void copy_text(struct argp_state *st, char *to, size_t size, const char *arg,
+		      const char *what)
 {
 	if (!*arg || strlen(arg) >= size)
 		argp_error(st, "%s \"%s\": 1 to %zu characters", what, arg, size - 1);
@@ -191,13 +193,13 @@ static error_t parse_opt(int key, char *arg, struct argp_state *st)
 		break;
 	case 'n':
 		a->netns = arg;
-		text(st, c->netns, sizeof(c->netns), arg, "--netns");
+		copy_text(st, c->netns, sizeof(c->netns), arg, "--netns");
 		break;
 	case 'i':
-		text(st, c->ifname, sizeof(c->ifname), arg, "--interface");
+		copy_text(st, c->ifname, sizeof(c->ifname), arg, "--interface");
 		break;
 	case 'N':
-		text(st, c->name, sizeof(c->name), arg, "--name");
+		copy_text(st, c->name, sizeof(c->name), arg, "--name");
 		break;
 	case 'j':
 		a->json = true;
@@ -212,40 +214,41 @@ static error_t parse_opt(int key, char *arg, struct argp_state *st)
 		a->detach = true;
 		break;
 	case OPT_BEACON:
-		c->beacon_us = (uint32_t)number(st, arg, "--beacon-us", 1, 1000000);
+		c->beacon_us = (uint32_t)parse_number(st, arg, "--beacon-us", 1, 1000000);
 		break;
 	case OPT_DEAD:
-		c->dead_after_us = (uint32_t)number(st, arg, "--dead-after-us", 1, 100000000);
+		c->dead_after_us = (uint32_t)parse_number(st, arg, "--dead-after-us", 1, 100000000);
 		break;
 	case OPT_NO_AHEAD:
 		c->no_ahead = true;
 		break;
 	case OPT_BOUND:
-		c->clock_bound_us = (uint32_t)number(st, arg, "--clock-bound-us", 1, 1000000000);
+		c->clock_bound_us =
+			(uint32_t)parse_number(st, arg, "--clock-bound-us", 1, 1000000000);
 		break;
 	case OPT_CARETAKER:
 		c->caretaker_ms =
-			(int32_t)number(st, arg, "--caretaker-ms", 0, BL_CARETAKER_MAX_MS);
+			(int32_t)parse_number(st, arg, "--caretaker-ms", 0, BL_CARETAKER_MAX_MS);
 		c->caretaker_ms = c->caretaker_ms ? c->caretaker_ms : -1;
 		break;
 	case OPT_LIMIT:
-		c->process_limit_ms = (uint32_t)number(st, arg, "--process-limit-ms",
-						       BL_PROCESS_LIMIT_MIN_MS, 3600000);
+		c->process_limit_ms = (uint32_t)parse_number(st, arg, "--process-limit-ms",
+							     BL_PROCESS_LIMIT_MIN_MS, 3600000);
 		break;
 	case OPT_NODE_ID:
-		c->node_id = (uint32_t)number(st, arg, "--node-id", 1, UINT32_MAX);
+		c->node_id = (uint32_t)parse_number(st, arg, "--node-id", 1, UINT32_MAX);
 		break;
 	case OPT_ROLE_HOST:
-		add_port(st, c, arg, BL_PORT_HOST);
+		add_port_flag(st, c, arg, BL_PORT_HOST);
 		break;
 	case OPT_ROLE_UP:
-		add_port(st, c, arg, BL_PORT_UP);
+		add_port_flag(st, c, arg, BL_PORT_UP);
 		break;
 	case OPT_ROLE_DOWN:
-		add_port(st, c, arg, BL_PORT_DOWN);
+		add_port_flag(st, c, arg, BL_PORT_DOWN);
 		break;
 	case OPT_CPUS:
-		take_cpus(st, c, arg);
+		parse_cpus(st, c, arg);
 		break;
 	case OPT_REALTIME:
 		if (bl_realtime_parse(arg) < 0)
@@ -262,10 +265,10 @@ static error_t parse_opt(int key, char *arg, struct argp_state *st)
 		c->forward = BL_FWD_L2;
 		break;
 	case OPT_SKEW:
-		c->skew_ns = (int64_t)number(st, arg, "--skew-ns", INT64_MIN, INT64_MAX);
+		c->skew_ns = (int64_t)parse_number(st, arg, "--skew-ns", INT64_MIN, INT64_MAX);
 		break;
 	case OPT_BASE:
-		c->clock_base_ns = number(st, arg, "--clock-base-ns", 1, INT64_MAX);
+		c->clock_base_ns = parse_number(st, arg, "--clock-base-ns", 1, INT64_MAX);
 		break;
 	case OPT_ONE_LANE:
 		c->one_lane = true;
@@ -275,7 +278,7 @@ static error_t parse_opt(int key, char *arg, struct argp_state *st)
 		break;
 	case ARGP_KEY_ARG:
 		if (c->role != BL_ROLE_NONE)
-			argp_error(st, "one role is enough; \"%s\" is too much", arg);
+			argp_error(st, "only one role can be given; \"%s\" is a second one", arg);
 		if (!strcmp(arg, "switch"))
 			c->role = BL_ROLE_SWITCH;
 		else if (!strcmp(arg, "host"))
@@ -370,7 +373,7 @@ static void print_ready(const struct bl_node *n)
 	fflush(stdout);
 }
 
-static int report(const struct args *a, const struct bl_err *err)
+static int report_error(const struct args *a, const struct bl_err *err)
 {
 	if (a->json) {
 		printf("{\"schema\":1,\"error\":");
@@ -409,11 +412,11 @@ int main(int argc, char **argv)
 		return 2;
 	role = a.cfg.role;
 	if (bl_server_new(&s, &err))
-		return report(&a, &err);
+		return report_error(&a, &err);
 	if (bl_node_open(&n, s, &a.cfg, &err)) {
 		bl_server_free(s);
 		bl_config_free(&a.cfg);
-		return report(&a, &err);
+		return report_error(&a, &err);
 	}
 	bl_config_free(&a.cfg);
 	if (a.json)
@@ -428,10 +431,10 @@ int main(int argc, char **argv)
 	sd_notify(0, "STOPPING=1");
 	snprintf(dir, sizeof(dir), "%s", n->dir);
 	if (!rc && !a.detach && bl_node_hand_over(n, &err))
-		bl_log(BL_LOG_WARN, "nobody stands in for the daemon: %s", err.text);
+		bl_log(BL_LOG_WARN, "no caretaker stands in for the daemon: %s", err.text);
 	bl_server_free(s);
 	if (rc)
-		return report(&a, &err);
+		return report_error(&a, &err);
 	if (!a.detach) {
 		bl_log(BL_LOG_INFO,
 		       "stopped; the datapath of the %s stays in the kernel (pins in %s); start "
@@ -440,7 +443,7 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	if (bl_node_busy(role, a.netns, &err) || bl_node_detach(role, a.netns, &err))
-		return report(&a, &err);
+		return report_error(&a, &err);
 	bl_log(BL_LOG_INFO, "stopped and detached");
 	return 0;
 }

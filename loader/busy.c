@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Who would lose something by a detach, from outside: the node's daemon has stopped before it.
+ * Whether a detach would break something, judged from the pinned maps: the node's daemon has
+ * stopped.
  *
- * A switch: ports by which ordered frames came in a while of a few dead_after. Beacons do not
- * count, so that hosts without endpoints are no reason. On a metered port queued frames count, be
- * they beacons: their counter does not tell. A host: endpoints whose process lives.
+ * A switch is busy if ordered frames come in at its ports during a sample of a few dead_after.
+ * Beacons do not count, so hosts without endpoints do not make a switch busy. On a metered port all
+ * queued frames count, beacons included, because their counter does not distinguish them.
+ *
+ * A host is busy if it has endpoints whose process lives.
  */
 #include "loader/busy.h"
 
@@ -28,11 +31,11 @@
 #include "maps/host_abi.h"
 #include "maps/switch_abi.h"
 
-#define LOOK_MIN_NS 200000000ULL
-#define LOOK_MAX_NS 3000000000ULL
-#define NAMES_MAX   4 /* that a message has */
+#define SAMPLE_MIN_NS 200000000ULL
+#define SAMPLE_MAX_NS 3000000000ULL
+#define NAMES_MAX     4 /* names that a message lists */
 
-/* "h1, h2 and 3 more" */
+/* A list of names for a message, such as "h1, h2 and 3 more". */
 struct names {
 	char text[128];
 	unsigned int n;
@@ -46,7 +49,7 @@ static void add_name(struct names *v, const char *name)
 		snprintf(v->text + at, sizeof(v->text) - at, "%s%s", at ? ", " : "", name);
 }
 
-static const char *all_names(struct names *v)
+static const char *finish_names(struct names *v)
 {
 	size_t at = strlen(v->text);
 
@@ -56,10 +59,10 @@ static const char *all_names(struct names *v)
 }
 
 /*
- * Open, or -1: what is not there, or is another version's, cannot be looked at, and keeps nobody
- * from removing it.
+ * Returns a descriptor, or -1. A map that does not exist or has another layout cannot be read, and
+ * does not prevent the detach.
  */
-static int map_of(const char *dir, const char *name)
+static int open_pinned_map(const char *dir, const char *name)
 {
 	char path[BL_PATH_MAX + 64];
 
@@ -67,11 +70,11 @@ static int map_of(const char *dir, const char *name)
 	return bpf_obj_get(path);
 }
 
-static int value(const char *dir, const char *map, uint32_t key, void *to, uint32_t size)
+static int read_value(const char *dir, const char *map, uint32_t key, void *to, uint32_t size)
 {
 	struct bpf_map_info info = {};
 	uint32_t len = sizeof(info);
-	int fd = map_of(dir, map), rc;
+	int fd = open_pinned_map(dir, map), rc;
 
 	if (fd < 0)
 		return -1;
@@ -81,7 +84,7 @@ static int value(const char *dir, const char *map, uint32_t key, void *to, uint3
 	return rc ? -1 : 0;
 }
 
-static uint64_t ordered(const struct bl_counts *c, bool metered)
+static uint64_t ordered_frames(const struct bl_counts *c, bool metered)
 {
 	return c->n[BL_R_FORWARDED] + c->n[BL_R_TO_KERNEL] + (metered ? c->n[BL_R_QUEUED] : 0);
 }
@@ -97,13 +100,13 @@ static int switch_busy(const char *dir, struct bl_err *err)
 	uint32_t k;
 	int fd, rc;
 
-	if (value(dir, BL_MAP_SW_CFG, 0, &cfg, sizeof(cfg)) || cfg.nports > BL_SW_PORTS_MAX)
+	if (read_value(dir, BL_MAP_SW_CFG, 0, &cfg, sizeof(cfg)) || cfg.nports > BL_SW_PORTS_MAX)
 		return 0;
 	ns = 3 * cfg.dead_after_ns;
-	ns = ns < LOOK_MIN_NS ? LOOK_MIN_NS : ns > LOOK_MAX_NS ? LOOK_MAX_NS : ns;
+	ns = ns < SAMPLE_MIN_NS ? SAMPLE_MIN_NS : ns > SAMPLE_MAX_NS ? SAMPLE_MAX_NS : ns;
 	pause = (struct timespec){ .tv_sec = (time_t)(ns / 1000000000),
 				   .tv_nsec = (long)(ns % 1000000000) };
-	fd = map_of(dir, BL_MAP_COUNTS);
+	fd = open_pinned_map(dir, BL_MAP_COUNTS);
 	if (fd < 0)
 		return 0;
 	was = calloc(2 * (size_t)BL_SW_PORTS_MAX, sizeof(*was));
@@ -114,9 +117,9 @@ static int switch_busy(const char *dir, struct bl_err *err)
 	rc = rc || bl_counts_read(fd, is, cfg.nports);
 	close(fd);
 	for (k = 0; k < cfg.nports && !rc; k++) {
-		if (value(dir, BL_MAP_SW_PORTS, k, &port, sizeof(port)) || !port.ifindex)
+		if (read_value(dir, BL_MAP_SW_PORTS, k, &port, sizeof(port)) || !port.ifindex)
 			continue;
-		n = ordered(&is[k], port.metered) - ordered(&was[k], port.metered);
+		n = ordered_frames(&is[k], port.metered) - ordered_frames(&was[k], port.metered);
 		if (!n)
 			continue;
 		port.name[sizeof(port.name) - 1] = '\0';
@@ -128,10 +131,10 @@ static int switch_busy(const char *dir, struct bl_err *err)
 		return 0;
 	return bl_fail(err, EBUSY,
 		       "%" PRIu64 " ordered frames came in by %s in the last %" PRIu64
-		       " ms: without the programs nothing ordered passes this switch, and who "
-		       "sends reliably stands still until they are back; stop the senders first, "
-		       "or pass --force",
-		       frames, all_names(&ports), ns / 1000000);
+		       " ms: without the programs no ordered frame passes this switch, and "
+		       "reliable senders stand still until the programs are back; stop the senders "
+		       "first, or pass --force",
+		       frames, finish_names(&ports), ns / 1000000);
 }
 
 static int host_busy(const char *dir, struct bl_err *err)
@@ -142,7 +145,7 @@ static int host_busy(const char *dir, struct bl_err *err)
 	uint32_t k;
 
 	for (k = 0; k < BL_PORT_COUNT; k++) {
-		if (value(dir, BL_MAP_EPS, k, &ep, sizeof(ep)))
+		if (read_value(dir, BL_MAP_EPS, k, &ep, sizeof(ep)))
 			break;
 		if (ep.active != BL_EP_ACTIVE || (kill((pid_t)ep.pid, 0) && errno == ESRCH))
 			continue;
@@ -155,22 +158,25 @@ static int host_busy(const char *dir, struct bl_err *err)
 	return bl_fail(err, EBUSY,
 		       "there are endpoints: %s; without the programs they can neither send nor "
 		       "receive; end them first, or pass --force",
-		       all_names(&eps));
+		       finish_names(&eps));
 }
 
 /*
- * The words of one endpoint's line, which its library looks at in every call. @c: what this host's
- * commit barrier may not pass any more: what waits for ACKs is above it, and who settles that, or
- * not, is the controller, when the link is silent.
- * @received: the commit barrier that has come: nobody has been told of anything yet.
+ * Puts one endpoint out, by the words of its line that its library reads in every call.
+ * @c: the value that this host's commit barrier may not pass any more. Messages that wait for ACKs
+ * are above it; the controller settles them when it announces the silent link.
+ * @received: the commit barrier that arrived last. No process has been given a later one.
+ * Returns whether the entry @key has an endpoint.
  */
-static bool put_out(struct bl_inflight *page, int eps, uint32_t key, uint64_t c, uint64_t received)
+static bool put_endpoint_out(struct bl_inflight *page, int eps, uint32_t key, uint64_t c,
+			     uint64_t received)
 {
 	struct bl_ep_slot ep;
 
 	if (bpf_map_lookup_elem(eps, &key, &ep) || ep.active == BL_EP_FREE || ep.slot >= BL_EPS_MAX)
 		return false;
-	ep.active = BL_EP_DEAD; /* first: its frames are refused on the way out from now on */
+	/* First, so that the egress program refuses its frames from now on. */
+	ep.active = BL_EP_DEAD;
 	bpf_map_update_elem(eps, &key, &ep, BPF_ANY);
 	if (page[ep.slot].out)
 		return true;
@@ -182,7 +188,7 @@ static bool put_out(struct bl_inflight *page, int eps, uint32_t key, uint64_t c,
 uint64_t bl_host_put_all_out(const char *dir)
 {
 	const struct timespec a_flush = { .tv_nsec = 20000000 };
-	int eps = map_of(dir, BL_MAP_EPS), lines = map_of(dir, BL_MAP_INFLIGHT);
+	int eps = open_pinned_map(dir, BL_MAP_EPS), lines = open_pinned_map(dir, BL_MAP_INFLIGHT);
 	struct bl_inflight *page = lines < 0 ? MAP_FAILED
 					     : mmap(NULL, sizeof(*page) * BL_EPS_MAX,
 						    PROT_READ | PROT_WRITE, MAP_SHARED, lines, 0);
@@ -192,11 +198,14 @@ uint64_t bl_host_put_all_out(const char *dir)
 	uint32_t k;
 
 	if (eps >= 0 && page != MAP_FAILED) {
-		value(dir, BL_MAP_HOST_PAGE, 0, &host, sizeof(host));
+		read_value(dir, BL_MAP_HOST_PAGE, 0, &host, sizeof(host));
 		for (k = 0; k < BL_PORT_COUNT; k++)
-			any |= put_out(page, eps, k, host.sent_commit ? host.sent_commit : 1,
-				       host.commit);
-		/* what a process had begun to send still finds the program that refuses it */
+			any |= put_endpoint_out(
+				page, eps, k, host.sent_commit ? host.sent_commit : 1, host.commit);
+		/*
+		 * A process that had begun to send reaches the egress program before it is removed,
+		 * and that refuses the frame.
+		 */
 		nanosleep(&a_flush, NULL);
 	}
 	if (page != MAP_FAILED)
@@ -205,7 +214,7 @@ uint64_t bl_host_put_all_out(const char *dir)
 		close(lines);
 	if (eps >= 0)
 		close(eps);
-	if (!any || value(dir, BL_MAP_HOST_CFG, 0, &cfg, sizeof(cfg)))
+	if (!any || read_value(dir, BL_MAP_HOST_CFG, 0, &cfg, sizeof(cfg)))
 		return 0;
 	return 2 * cfg.dead_after_ns + cfg.beacon_ns;
 }

@@ -1,6 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * XXX caretaker
+ * The caretaker: a small process that stands in for a daemon that was stopped on purpose. A host
+ * whose beacons stop is excluded after dead_after, 1 ms by default, and announced as failed by a
+ * controller; no daemon starts that fast. So the daemon that stops leaves a caretaker, which sends
+ * the beacons and keeps the clock record until the next daemon takes over, or until caretaker_ms
+ * have passed. A restart, for example, in milliseconds:
+ *
+ * 	  0	SIGTERM. The old daemon starts a caretaker (fork, exec of itself) with its
+ * 		sockets, maps and lock.
+ * 	  9	The caretaker sends beacons, and reports ready. The old daemon stops sending
+ * 		and writing, and says go.
+ * 	 10	The caretaker writes the clock record. The old daemon ends.
+ * 	 50	The new daemon starts, loads programs, swaps them, adopts the endpoints. It
+ * 		sends beacons.
+ * 	400	It tells the caretaker to end (BL_RUN_DIR/<role>-<netns>-caretaker.sock), and
+ * 		gets the keeper's lock when that has ended. It writes the clock record.
+ *
+ * Beacons are sent at every moment. For some milliseconds two processes send them, which is
+ * harmless: the egress program fills in what a beacon promises when it leaves. Two processes never
+ * write the clock record: the keeper's lock (order/keep.c) belongs to one open file, which the
+ * caretaker inherits, so the lock is not free in between either.
+ *
+ * A caretaker ends as soon as its node is detached, its pins or its NIC are gone, its time has
+ * passed, or it gets SIGTERM; from then on the node is silent. It does not answer the controller
+ * (message Away in proto/ctl.proto), serve endpoints or pace. After kill -9 of a daemon there is no
+ * caretaker.
  */
 #include "loader/caretaker.h"
 
@@ -28,29 +52,29 @@
 #include "loader/order/clock.h"
 #include "loader/order/keep.h"
 
-#define KEEP_MAGIC    0x62616b656570ULL
-#define KEEP_READY_MS 5000 /* how long a caretaker may take to begin */
-#define KEEP_LOOK_US  200000
+#define STATE_MAGIC 0x62616b656570ULL
+#define READY_MS    5000 /* how long a caretaker may take to report ready */
+#define SAMPLE_US   200000
 
 /*
- * What a caretaker is told: a file in memory, written and read by the same build. The numbers are
- * descriptors.
+ * What the caretaker is told: a file in memory, written and read by the same build. The integers at
+ * the end are descriptors.
  */
-struct keep_state {
+struct caretaker_state {
 	uint64_t magic, size;
 	struct bl_node_cfg cfg; /* ports and fdb are NULL */
 	struct bl_meta meta;
 	char dir[256];
 	uint64_t netns_ino;
 	int64_t bus_offset_ns;
-	struct bl_attached nic; /* of a host */
+	struct bl_attached nic; /* host */
 	bool beats;
 	int clock, page, sock, netns, keep, chan;
 };
 
 /* ---- handing over ---- */
 
-static pid_t start_caretaker(const struct keep_state *s, int state_fd)
+static pid_t start_caretaker(const struct caretaker_state *s, int state_fd)
 {
 	char number[16];
 	char *const argv[] = { "barlined", "--caretaker", number, NULL };
@@ -63,13 +87,17 @@ static pid_t start_caretaker(const struct keep_state *s, int state_fd)
 	pid = fork();
 	if (pid)
 		return pid;
-	/* async-signal-safe calls only: other threads may have held locks */
+	/*
+	 * Only async-signal-safe calls between fork() and execv(): other threads may have held
+	 * locks.
+	 */
 	setsid();
 	null = open("/dev/null", O_RDWR);
 	dup2(null, STDIN_FILENO);
 	dup2(null, STDOUT_FILENO);
 	/*
-	 * whoever reads a pipe to its end does not wait for the caretaker; a journal does not end
+	 * A program that reads the daemon's stderr through a pipe to its end must not wait for the
+	 * caretaker. A journal has no such end.
 	 */
 	if (!getenv("JOURNAL_STREAM"))
 		dup2(null, STDERR_FILENO);
@@ -80,12 +108,12 @@ static pid_t start_caretaker(const struct keep_state *s, int state_fd)
 	_exit(127);
 }
 
-static int write_state(const struct keep_state *s, struct bl_err *err)
+static int write_state(const struct caretaker_state *s, struct bl_err *err)
 {
 	int fd = memfd_create("barline-caretaker", MFD_CLOEXEC), rc;
 
 	if (fd < 0 || pwrite(fd, s, sizeof(*s), 0) != (ssize_t)sizeof(*s)) {
-		rc = bl_fail(err, errno, "cannot write what a caretaker has to know: %s",
+		rc = bl_fail(err, errno, "cannot write the state for a caretaker: %s",
 			     strerror(errno));
 		if (fd >= 0)
 			close(fd);
@@ -94,12 +122,12 @@ static int write_state(const struct keep_state *s, struct bl_err *err)
 	return fd;
 }
 
-static bool wait_ready(int chan)
+static bool wait_until_ready(int chan)
 {
 	struct pollfd p = { .fd = chan, .events = POLLIN };
 	char c;
 
-	return poll(&p, 1, KEEP_READY_MS) == 1 && recv(chan, &c, 1, MSG_DONTWAIT) == 1;
+	return poll(&p, 1, READY_MS) == 1 && recv(chan, &c, 1, MSG_DONTWAIT) == 1;
 }
 
 static void stop_caretaker(pid_t pid)
@@ -110,17 +138,17 @@ static void stop_caretaker(pid_t pid)
 
 int bl_node_hand_over(struct bl_node *n, struct bl_err *err)
 {
-	struct keep_state s = { .magic = KEEP_MAGIC,
-				.size = sizeof(s),
-				.cfg = n->cfg,
-				.meta = n->meta,
-				.netns_ino = n->netns_ino,
-				.bus_offset_ns = n->clock.bus_offset_ns,
-				.clock = n->clock.fd,
-				.page = n->page_fd,
-				.netns = n->netns_fd,
-				.keep = n->keep_fd,
-				.sock = -1 };
+	struct caretaker_state s = { .magic = STATE_MAGIC,
+				     .size = sizeof(s),
+				     .cfg = n->cfg,
+				     .meta = n->meta,
+				     .netns_ino = n->netns_ino,
+				     .bus_offset_ns = n->clock.bus_offset_ns,
+				     .clock = n->clock.fd,
+				     .page = n->page_fd,
+				     .netns = n->netns_fd,
+				     .keep = n->keep_fd,
+				     .sock = -1 };
 	int chan[2], fd, rc = 0;
 	pid_t pid;
 
@@ -148,15 +176,18 @@ int bl_node_hand_over(struct bl_node *n, struct bl_err *err)
 	close(chan[1]);
 	if (fd >= 0)
 		close(fd);
-	if (!rc && !wait_ready(chan[0])) {
+	if (!rc && !wait_until_ready(chan[0])) {
 		stop_caretaker(pid);
-		rc = bl_fail(err, ETIME, "the caretaker did not begin within %d ms", KEEP_READY_MS);
+		rc = bl_fail(err, ETIME, "the caretaker did not begin within %d ms", READY_MS);
 	}
 	if (!rc) {
 		if (n->agent)
 			bl_node_agent_away(n, (uint32_t)n->cfg.caretaker_ms);
 		bl_beacon_keep(n, false);
-		/* the end of the channel says the same, but it may be dead */
+		/*
+		 * The caretaker also notices the end of the channel, but a failing send() shows
+		 * that it is dead.
+		 */
 		if (send(chan[0], "go", 2, MSG_NOSIGNAL) != 2) {
 			bl_beacon_keep(n, true);
 			stop_caretaker(pid);
@@ -166,11 +197,11 @@ int bl_node_hand_over(struct bl_node *n, struct bl_err *err)
 	close(chan[0]);
 	if (rc)
 		return rc;
-	/* not unlocked: it is the caretaker's, which has the same open file */
+	/* Not unlocked: the caretaker has the same open file, and the lock is its now. */
 	close(n->keep_fd);
 	n->keep_fd = -1;
-	bl_log(BL_LOG_INFO, "%s: process %d stands in for %d ms at most", n->meta.name, pid,
-	       n->cfg.caretaker_ms);
+	bl_log(BL_LOG_INFO, "%s: the caretaker (process %d) stands in for %d ms at most",
+	       n->meta.name, pid, n->cfg.caretaker_ms);
 	return 0;
 }
 
@@ -179,14 +210,14 @@ int bl_node_hand_over(struct bl_node *n, struct bl_err *err)
 struct caretaker {
 	struct bl_server *s;
 	struct bl_node *n;
-	struct keep_state state;
+	struct caretaker_state state;
 	struct stat lock;
-	sd_event_source *chan_src, *door_src, *conn_src, *look_src, *limit_src;
-	int door, conn;
+	sd_event_source *chan_src, *listen_src, *conn_src, *sample_src, *limit_src;
+	int listen_fd, conn;
 	const char *why;
 };
 
-static void end(struct caretaker *c, const char *why)
+static void end_caretaker(struct caretaker *c, const char *why)
 {
 	if (!c->why)
 		c->why = why;
@@ -199,10 +230,10 @@ static int on_go(sd_event_source *src, int fd, uint32_t events, void *ctx)
 	struct bl_err err;
 
 	(void)fd, (void)events;
-	/* a word, or the end of the channel: the daemon does not write any more */
+	/* A word, or the end of the channel: the daemon does not write the record any more. */
 	sd_event_source_set_enabled(src, SD_EVENT_OFF);
 	if (bl_clock_adopt(&c->n->clock, &err))
-		end(c, "it cannot keep the clock record");
+		end_caretaker(c, "it cannot keep the clock record");
 	else
 		bl_beacon_keep(c->n, true);
 	return 0;
@@ -215,7 +246,7 @@ static int on_conn(sd_event_source *src, int fd, uint32_t events, void *ctx)
 
 	(void)src, (void)events;
 	if (recv(fd, text, sizeof(text), MSG_DONTWAIT) == 3 && !memcmp(text, "end", 3)) {
-		end(c, "it was told to");
+		end_caretaker(c, "it was told to");
 		return 0;
 	}
 	c->conn_src = sd_event_source_disable_unref(c->conn_src);
@@ -224,7 +255,7 @@ static int on_conn(sd_event_source *src, int fd, uint32_t events, void *ctx)
 	return 0;
 }
 
-static int on_status(sd_event_source *src, int fd, uint32_t events, void *ctx)
+static int on_connect(sd_event_source *src, int fd, uint32_t events, void *ctx)
 {
 	struct caretaker *c = ctx;
 	int conn = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -232,7 +263,10 @@ static int on_status(sd_event_source *src, int fd, uint32_t events, void *ctx)
 	(void)src, (void)events;
 	if (conn < 0)
 		return 0;
-	/* one at a time: who looked whether there is a caretaker has gone again */
+	/*
+	 * One connection at a time: a process that only tested whether there is a caretaker has
+	 * closed its own.
+	 */
 	c->conn_src = sd_event_source_disable_unref(c->conn_src);
 	if (c->conn >= 0)
 		close(c->conn);
@@ -249,10 +283,10 @@ static int count_xdp(const char *path, const char *name, int link_fd, uint32_t i
 }
 
 /*
- * Whether there is a node still: its pins, an interface under one of its programs, and the lock's
- * file.
+ * Whether the node still exists: its pins, an interface under one of its XDP programs, and the file
+ * of the lock.
  */
-static bool node_there(const struct caretaker *c)
+static bool node_exists(const struct caretaker *c)
 {
 	struct stat now;
 	char path[128];
@@ -263,40 +297,42 @@ static bool node_there(const struct caretaker *c)
 	return n && !stat(path, &now) && now.st_ino == c->lock.st_ino;
 }
 
-static int on_look(sd_event_source *src, uint64_t usec, void *ctx)
+static int on_sample(sd_event_source *src, uint64_t usec, void *ctx)
 {
 	struct caretaker *c = ctx;
 
 	(void)usec;
-	if (!node_there(c))
-		end(c, "the node is gone");
-	sd_event_source_set_time_relative(src, KEEP_LOOK_US);
+	if (!node_exists(c))
+		end_caretaker(c, "the node is gone");
+	sd_event_source_set_time_relative(src, SAMPLE_US);
 	return sd_event_source_set_enabled(src, SD_EVENT_ONESHOT);
 }
 
 static int on_limit(sd_event_source *src, uint64_t usec, void *ctx)
 {
 	(void)src, (void)usec;
-	end(ctx, "its time has passed, and no daemon came: the node is silent from now on");
+	end_caretaker(ctx, "its time has passed and no daemon came; the node is silent from now "
+			   "on");
 	return 0;
 }
 
-static int open_status(struct caretaker *c)
+static int open_socket(struct caretaker *c)
 {
 	struct sockaddr_un a;
 
 	bl_keep_socket_addr(&a, c->n->cfg.role, c->n->netns_ino);
-	unlink(a.sun_path); /* of one that was killed: we have the lock */
-	c->door = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (c->door < 0 || bind(c->door, (struct sockaddr *)&a, sizeof(a)) ||
-	    chmod(a.sun_path, 0600) || listen(c->door, 8))
+	/* The socket of a caretaker that was killed: this process has the lock. */
+	unlink(a.sun_path);
+	c->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (c->listen_fd < 0 || bind(c->listen_fd, (struct sockaddr *)&a, sizeof(a)) ||
+	    chmod(a.sun_path, 0600) || listen(c->listen_fd, 8))
 		return -errno;
 	return 0;
 }
 
 static int stand_in(struct caretaker *c, struct bl_err *err)
 {
-	const struct keep_state *s = &c->state;
+	const struct caretaker_state *s = &c->state;
 	struct bl_node *n = c->n;
 	sd_event *ev = c->s->ev;
 	int rc;
@@ -324,14 +360,14 @@ static int stand_in(struct caretaker *c, struct bl_err *err)
 		rc = bl_beacon_add(n, err);
 	if (rc)
 		return rc;
-	rc = open_status(c);
+	rc = open_socket(c);
 	if (rc >= 0)
-		rc = sd_event_add_io(ev, &c->door_src, c->door, EPOLLIN, on_status, c);
+		rc = sd_event_add_io(ev, &c->listen_src, c->listen_fd, EPOLLIN, on_connect, c);
 	if (rc >= 0)
 		rc = sd_event_add_io(ev, &c->chan_src, s->chan, EPOLLIN, on_go, c);
 	if (rc >= 0)
-		rc = sd_event_add_time_relative(ev, &c->look_src, CLOCK_MONOTONIC, KEEP_LOOK_US,
-						1000, on_look, c);
+		rc = sd_event_add_time_relative(ev, &c->sample_src, CLOCK_MONOTONIC, SAMPLE_US,
+						1000, on_sample, c);
 	if (rc >= 0)
 		rc = sd_event_add_time_relative(ev, &c->limit_src, CLOCK_MONOTONIC,
 						(uint64_t)n->cfg.caretaker_ms * 1000, 1000,
@@ -340,17 +376,17 @@ static int stand_in(struct caretaker *c, struct bl_err *err)
 		return bl_fail(err, -rc, "cannot stand in: %s", strerror(-rc));
 	return send(s->chan, "r", 1, MSG_NOSIGNAL) == 1
 		       ? 0
-		       : bl_fail(err, errno, "whom it was to stand in for is gone");
+		       : bl_fail(err, errno, "the daemon that it stands in for is gone");
 }
 
-/* Nothing is written and sent when this returns; then the lock goes with the process. */
-static void leave(struct caretaker *c)
+/* Nothing is written or sent any more when this returns; the lock goes with the process. */
+static void close_caretaker(struct caretaker *c)
 {
 	struct sockaddr_un a;
 
 	bl_beacon_remove(c->n);
 	bl_beacon_stop(c->s);
-	if (c->door >= 0) {
+	if (c->listen_fd >= 0) {
 		bl_keep_socket_addr(&a, c->n->cfg.role, c->n->netns_ino);
 		unlink(a.sun_path);
 	}
@@ -364,12 +400,12 @@ int bl_caretaker_main(const char *number)
 
 	if (!c)
 		return 1;
-	c->door = c->conn = -1;
+	c->listen_fd = c->conn = -1;
 	c->n = calloc(1, sizeof(*c->n));
 	if (!c->n ||
 	    pread(atoi(number), &c->state, sizeof(c->state), 0) != (ssize_t)sizeof(c->state) ||
-	    c->state.magic != KEEP_MAGIC || c->state.size != sizeof(c->state)) {
-		bl_log(BL_LOG_ERR, "--caretaker is what a daemon that stops calls, nobody else");
+	    c->state.magic != STATE_MAGIC || c->state.size != sizeof(c->state)) {
+		bl_log(BL_LOG_ERR, "--caretaker is for the daemon's own use when it stops");
 		return 2;
 	}
 	rc = bl_server_new(&c->s, &err);
@@ -383,6 +419,6 @@ int bl_caretaker_main(const char *number)
 		bl_log(BL_LOG_INFO, "%s: the caretaker ends: %s", c->state.meta.name,
 		       c->why ? c->why : "it got a signal");
 	if (c->s)
-		leave(c);
+		close_caretaker(c);
 	return rc ? 1 : 0;
 }

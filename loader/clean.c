@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* See loader/clean.h. */
+/* See clean.h. */
 #include "loader/clean.h"
 
 #include <inttypes.h>
@@ -33,7 +33,7 @@ int bl_clean(bool dry_run, void (*tell)(const char *what, void *ctx), void *ctx,
 		char sock[128];
 		int lock;
 
-		/* somebody serves it: it is that daemon's to clean */
+		/* A daemon serves this node and cleans up its own pins. */
 		lock = bl_node_lock(v[i].role, v[i].netns_ino, 0, NULL);
 		if (lock < 0)
 			continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* See loader/defaults.h. */
+/* See defaults.h. */
 #include "loader/defaults.h"
 
 #include <errno.h>

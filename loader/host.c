@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The host role: XDP and egress programs on the NIC, and an egress program on lo for endpoints of
- * the same host. Taking over a running host keeps every map: endpoints go on through it.
+ * The host role: XDP and egress programs on the NIC, and an egress program on lo for messages
+ * between endpoints of the same host. Taking over a running host keeps every map, so its endpoints
+ * continue.
  */
 #include "loader/host.h"
 
@@ -31,7 +32,7 @@
 
 #include "host.skel.h"
 
-static int fill_fresh(const struct bl_host *skel, struct bl_err *err)
+static int fill_fresh_maps(const struct bl_host *skel, struct bl_err *err)
 {
 	struct bl_wake wake = { .next = BL_TIME_NONE, .next_c = BL_TIME_NONE };
 	struct bl_host_page page = {};
@@ -40,16 +41,14 @@ static int fill_fresh(const struct bl_host *skel, struct bl_err *err)
 
 	for (k = 0; k < BL_EPS_MAX; k++)
 		wake.ep[k].until = wake.ep[k].until_c = BL_TIME_NONE;
-	/*
-	 * whether a switch or another host is at the other end of the link, its first beacon says
-	 */
+	/* The first beacon tells whether the other end of the link is a switch or a host. */
 	for (k = 0; k < BL_LANES_MAX; k++)
 		page.reg[k].hop = BL_HOP_UNKNOWN;
 	rc = bl_map_set(bpf_map__fd(skel->maps.host_page), 0, &page, BL_MAP_HOST_PAGE, err);
 	return rc ? rc : bl_map_set(bpf_map__fd(skel->maps.wake), 0, &wake, BL_MAP_WAKE, err);
 }
 
-static int fill_cfg(struct bl_node *n, const struct bl_host *skel, struct bl_err *err)
+static int fill_host_cfg(struct bl_node *n, const struct bl_host *skel, struct bl_err *err)
 {
 	int fd = bpf_map__fd(skel->maps.host_cfg);
 	struct bl_host_cfg old = {}, *c = &n->host_cfg;
@@ -60,8 +59,8 @@ static int fill_cfg(struct bl_node *n, const struct bl_host *skel, struct bl_err
 			       strerror(errno));
 	if (old.neps > BL_EPS_MAX)
 		return bl_fail(err, EPROTO,
-			       "the map %s speaks of %u endpoints of at most %d; detach the node "
-			       "and start again",
+			       "the map %s has %u endpoints, more than %d; detach the node and "
+			       "start again",
 			       BL_MAP_HOST_CFG, old.neps, BL_EPS_MAX);
 	if (old.port_count && old.port_base != n->cfg.port_base)
 		return bl_fail(err, EBUSY,
@@ -82,7 +81,7 @@ static int fill_cfg(struct bl_node *n, const struct bl_host *skel, struct bl_err
 	return bl_map_set(fd, 0, c, BL_MAP_HOST_CFG, err);
 }
 
-static int keep_fds(struct bl_node *n, const struct bl_host *skel, struct bl_err *err)
+static int keep_descriptors(struct bl_node *n, const struct bl_host *skel, struct bl_err *err)
 {
 	const struct {
 		int *to;
@@ -96,8 +95,9 @@ static int keep_fds(struct bl_node *n, const struct bl_host *skel, struct bl_err
 	unsigned int k;
 
 	for (k = 0; k < sizeof(v) / sizeof(v[0]); k++) {
+		/* bl_keep_early() has opened this map already. */
 		if (*v[k].to >= 0)
-			continue; /* bl_keep_early() needed it, and it is the same map */
+			continue;
 		*v[k].to = fcntl(bpf_map__fd(v[k].map), F_DUPFD_CLOEXEC, 3);
 		if (*v[k].to < 0)
 			return bl_fail(err, errno, "cannot keep the map %s: %s",
@@ -111,8 +111,9 @@ static int keep_fds(struct bl_node *n, const struct bl_host *skel, struct bl_err
 	return 0;
 }
 
-static int attach_all(struct bl_node *n, const struct bl_node_cfg *cfg, const struct bl_iface *nic,
-		      const struct bl_host *skel, struct bl_err *err)
+static int attach_programs(struct bl_node *n, const struct bl_node_cfg *cfg,
+			   const struct bl_iface *nic, const struct bl_host *skel,
+			   struct bl_err *err)
 {
 	int rc;
 
@@ -127,7 +128,8 @@ static int attach_all(struct bl_node *n, const struct bl_node_cfg *cfg, const st
 	if (!rc)
 		rc = bl_iface_get(&n->att[1].iface, "lo", err);
 	/*
-	 * Egress first: from the first barrier that comes in on, what goes out must carry one too.
+	 * The egress program comes first: from the first barrier that comes in on, every frame that
+	 * leaves needs a barrier.
 	 */
 	if (!rc)
 		rc = bl_attach_tc(&n->att[1], n->dir, false,
@@ -144,8 +146,8 @@ static int attach_all(struct bl_node *n, const struct bl_node_cfg *cfg, const st
 	return rc;
 }
 
-/* bl0 and the pacer; or, if the configuration has no admission any more, their end. */
-static int admission(struct bl_node *n, const struct bl_host *skel, struct bl_err *err)
+/* Opens bl0 and the pacer, or removes bl0 if the configuration has no admission any more. */
+static int open_admission(struct bl_node *n, const struct bl_host *skel, struct bl_err *err)
 {
 	int rc;
 
@@ -164,18 +166,19 @@ static int admission(struct bl_node *n, const struct bl_host *skel, struct bl_er
 	return rc;
 }
 
-/* The NIC that the pins are of; a host has one. */
-static int other_nic(const char *path, const char *name, int link_fd, uint32_t ifindex, void *ctx)
+/* Stops bl_links_each() with -EBUSY if the pins belong to another NIC than *@ctx. */
+static int is_other_nic(const char *path, const char *name, int link_fd, uint32_t ifindex,
+			void *ctx)
 {
 	(void)path, (void)link_fd;
 	return !strncmp(name, "xdp-", 4) && ifindex && ifindex != *(uint32_t *)ctx ? -EBUSY : 0;
 }
 
 /*
- * A host without admission has no use for what bl0 and the pacer run, and the verifier takes two
- * thirds of its time for it: 0.5 of 0.8 s.
+ * Without admission the programs of bl0 and of the pacer are not needed, and verifying them takes
+ * two thirds of the time of a load: 0.5 of 0.8 s.
  */
-static void leave_out(const struct bl_host *skel)
+static void skip_admission_programs(const struct bl_host *skel)
 {
 	struct bpf_program *const of_bl0[] = { skel->progs.bl_hold_xdp, skel->progs.bl_host_pace,
 					       skel->progs.bl_host_clone, skel->progs.bl_host_hint,
@@ -200,7 +203,7 @@ int bl_host_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_err
 	if (rc)
 		return rc;
 	ifindex = (uint32_t)nic.ifindex;
-	if (!n->fresh && bl_links_each(n->dir, other_nic, &ifindex))
+	if (!n->fresh && bl_links_each(n->dir, is_other_nic, &ifindex))
 		return bl_fail(err, EBUSY,
 			       "the host of this network namespace runs on another interface than "
 			       "%s (see %s/links); detach it first",
@@ -211,7 +214,7 @@ int bl_host_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_err
 	if (!skel)
 		return bl_fail(err, errno, "cannot open the host programs: %s", strerror(errno));
 	if (!cfg->admission.on)
-		leave_out(skel);
+		skip_admission_programs(skel);
 	rc = bl_admission_size(n, cfg, skel->obj, 0, anew, err);
 	if (!rc && !n->fresh)
 		rc = bl_maps_reuse(skel->obj, n->dir, anew, err);
@@ -226,11 +229,11 @@ int bl_host_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_err
 	if (!rc)
 		rc = bl_keep_clock(n, bpf_map__fd(skel->maps.clock), err);
 	if (!rc && n->fresh)
-		rc = fill_fresh(skel, err);
+		rc = fill_fresh_maps(skel, err);
 	if (!rc)
-		rc = fill_cfg(n, skel, err);
+		rc = fill_host_cfg(n, skel, err);
 	if (!rc)
-		rc = keep_fds(n, skel, err);
+		rc = keep_descriptors(n, skel, err);
 	if (!rc)
 		rc = bl_fence_open(&n->fence, skel->obj, err);
 	if (!rc)
@@ -238,9 +241,9 @@ int bl_host_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_err
 	if (!rc)
 		rc = bl_maps_pin(skel->obj, n->dir, err);
 	if (!rc)
-		rc = attach_all(n, cfg, &nic, skel, err);
+		rc = attach_programs(n, cfg, &nic, skel, err);
 	if (!rc)
-		rc = admission(n, skel, err);
+		rc = open_admission(n, skel, err);
 	if (!rc)
 		rc = bl_links_watch(n, err);
 out:

@@ -1,23 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * What happens to a node's interfaces while its daemon runs.
+ * What follows from changes of a node's interfaces while its daemon runs.
  *
- *	deleted and made anew	attached again under its name: programs, tables, the beacon socket,
- *NAPI threads renamed			known by its new name: pins, tables, what new endpoints are
- *told
- *	MTU, address, MAC	taken over; an MTU that XDP cannot have is refused by the log, and
- *the old one stays down and up		NAPI threads of a switch's ports are pinned anew to the home
- *CPUs of their lanes: until then the programs send their frames home themselves
- *(bpf/switch/steer.h)
- *	IP addresses		the controller hears them; endpoints keep theirs, new ones get the
- *new one
+ * 	change			what is done
+ * 	deleted and made anew	attached again under its name: programs, tables, the beacon
+ * 				socket, NAPI threads
+ * 	renamed			known by its new name: pins, tables, what new endpoints are told
+ * 	MTU, MAC address	taken over. An MTU that XDP cannot have is refused by a message
+ * 				in the log, and the old MTU stays in force
+ * 	down and up		NAPI threads of a switch's ports are pinned again to the home
+ * 				CPUs of their lanes. Until then the programs steer the frames
+ * 				to their home CPU (bpf/switch/steer.h)
+ * 	IP addresses		reported to the controller. Endpoints keep theirs, new ones get
+ * 				the new address
  *
- * A message of the kernel only says where to look: what is done follows from what is there then, so
- *that a lost message, or many in a row, make no difference. Example: eth0 (7) is deleted and made
- *anew (9): "RTM_DELLINK 7": there is no 7 and no eth0, so it is gone. "RTM_NEWLINK 9 eth0": there
- *is no 7, but an eth0: that is it.
+ * A netlink message only says when to sample the interfaces. What is done follows from what the
+ * sample finds, so a lost message, or many messages in a row, make no difference. Example: eth0
+ * (index 7) is deleted and made anew (index 9). "RTM_DELLINK 7": there is neither an index 7 nor an
+ * eth0, so eth0 is gone. "RTM_NEWLINK 9 eth0": there is no index 7, but there is an eth0, which is
+ * attached.
  *
- * An index is what an interface is known by as long as it lives; after that, its last name.
+ * An interface is known by its index as long as it exists, and after that by its last name.
  */
 #include "loader/link_watch.h"
 
@@ -45,12 +48,13 @@
 #include "loader/order/beacon.h"
 #include "loader/order/events.h"
 
-static bool watched(const struct bl_node *n, const struct bl_attached *a)
+static bool is_watched(const struct bl_node *n, const struct bl_attached *a)
 {
-	return n->cfg.role == BL_ROLE_SWITCH || a == &n->att[0]; /* not a host's lo */
+	/* A host's lo is not watched. */
+	return n->cfg.role == BL_ROLE_SWITCH || a == &n->att[0];
 }
 
-static void pin(struct bl_node *n, struct bl_attached *a)
+static void pin_napi_threads(struct bl_node *n, struct bl_attached *a)
 {
 	struct bl_err why;
 
@@ -65,8 +69,8 @@ static void pin(struct bl_node *n, struct bl_attached *a)
 
 /* ---- a switch's tables ---- */
 
-static int open_map(const struct bl_node *n, const char *map, uint32_t value_size,
-		    struct bl_err *err)
+static int open_node_map(const struct bl_node *n, const char *map, uint32_t value_size,
+			 struct bl_err *err)
 {
 	struct bl_node_ref ref = { .role = n->cfg.role,
 				   .netns_ino = n->netns_ino,
@@ -76,10 +80,10 @@ static int open_map(const struct bl_node *n, const char *map, uint32_t value_siz
 	return bl_map_open(&ref, map, value_size, true, err);
 }
 
-static int set(const struct bl_node *n, const char *map, uint32_t value_size, uint32_t key,
-	       const void *value, struct bl_err *err)
+static int set_map_entry(const struct bl_node *n, const char *map, uint32_t value_size,
+			 uint32_t key, const void *value, struct bl_err *err)
 {
-	int fd = open_map(n, map, value_size, err), rc;
+	int fd = open_node_map(n, map, value_size, err), rc;
 
 	if (fd < 0)
 		return fd;
@@ -88,10 +92,11 @@ static int set(const struct bl_node *n, const char *map, uint32_t value_size, ui
 	return rc;
 }
 
-/* The port's entry says what the interface is now; what else is in it stays. */
-static int set_port(const struct bl_node *n, const struct bl_attached *a, struct bl_err *err)
+/* Updates what the port's entry says of the interface; the rest of the entry stays. */
+static int update_port_entry(const struct bl_node *n, const struct bl_attached *a,
+			     struct bl_err *err)
 {
-	int fd = open_map(n, BL_MAP_SW_PORTS, sizeof(struct bl_sw_port), err), rc;
+	int fd = open_node_map(n, BL_MAP_SW_PORTS, sizeof(struct bl_sw_port), err), rc;
 	uint32_t key = (uint32_t)a->port;
 	struct bl_sw_port p;
 
@@ -111,11 +116,11 @@ static int set_port(const struct bl_node *n, const struct bl_attached *a, struct
 	return rc;
 }
 
-static bool metered(const struct bl_node *n, const struct bl_attached *a)
+static bool is_metered(const struct bl_node *n, const struct bl_attached *a)
 {
 	uint32_t key = (uint32_t)a->port;
 	struct bl_sw_port p = {};
-	int fd = open_map(n, BL_MAP_SW_PORTS, sizeof(p), NULL);
+	int fd = open_node_map(n, BL_MAP_SW_PORTS, sizeof(p), NULL);
 
 	if (fd < 0)
 		return false;
@@ -124,14 +129,14 @@ static bool metered(const struct bl_node *n, const struct bl_attached *a)
 	return p.metered;
 }
 
-/* Whether the programs can work with such an interface. */
-static int usable(const struct bl_node *n, const struct bl_attached *a, const struct bl_iface *now,
-		  struct bl_err *err)
+/* Returns 0, or -errno if the programs cannot work with such an interface. */
+static int check_usable(const struct bl_node *n, const struct bl_attached *a,
+			const struct bl_iface *now, struct bl_err *err)
 {
 	int rc = bl_iface_xdp_ok(now, err);
 
 	if (!rc && n->cfg.role == BL_ROLE_SWITCH && now->mtu > BL_QUEUE_FRAME_MAX - 18 &&
-	    metered(n, a))
+	    is_metered(n, a))
 		rc = bl_fail(err, EMSGSIZE,
 			     "port %s has MTU %u, and a metered port queues frames of an MTU up to "
 			     "%u; `ip link set %s mtu 1500`",
@@ -139,9 +144,12 @@ static int usable(const struct bl_node *n, const struct bl_attached *a, const st
 	return rc;
 }
 
-/* A device map without programs, if the node has it: what the pacer sends. */
-static int set_dev(const struct bl_node *n, const char *map, uint32_t key, uint32_t ifindex,
-		   struct bl_err *err)
+/*
+ * Writes an entry of a device map without programs, which the pacer sends by. No-op if the node has
+ * no such map.
+ */
+static int set_devmap_entry(const struct bl_node *n, const char *map, uint32_t key,
+			    uint32_t ifindex, struct bl_err *err)
 {
 	struct bpf_devmap_val dev = { .ifindex = ifindex, .bpf_prog.fd = -1 };
 	char path[BL_PATH_MAX];
@@ -154,19 +162,23 @@ static int set_dev(const struct bl_node *n, const char *map, uint32_t key, uint3
 				       : bl_fail(err, errno, "cannot open the map %s: %s", path,
 						 strerror(errno));
 	if (bpf_map_update_elem(fd, &key, &dev,
-				BPF_ANY)) /* a map of plain indices takes the first word */
+				/* A map of plain indices takes the first word of the value. */
+				BPF_ANY))
 		rc = bl_fail(err, errno, "cannot enter interface %u into the device map %s: %s",
 			     ifindex, map, strerror(errno));
 	close(fd);
 	return rc;
 }
 
-/* The table of interface numbers is as large as it was made when the programs were loaded. */
-static int has_room(const struct bl_node *n, const struct bl_iface *i, struct bl_err *err)
+/*
+ * The map of interface indices was sized when the programs were loaded: returns -ERANGE if this
+ * index does not fit.
+ */
+static int check_ifindex_room(const struct bl_node *n, const struct bl_iface *i, struct bl_err *err)
 {
 	struct bpf_map_info info = {};
 	uint32_t len = sizeof(info);
-	int fd = open_map(n, BL_MAP_SW_IFIDX, sizeof(uint32_t), err), rc = 0;
+	int fd = open_node_map(n, BL_MAP_SW_IFIDX, sizeof(uint32_t), err), rc = 0;
 
 	if (fd < 0)
 		return fd;
@@ -190,20 +202,20 @@ static int move_port(const struct bl_node *n, const struct bl_attached *a, uint3
 	uint32_t none = 0, number = (uint32_t)a->port + 1;
 	int rc;
 
-	rc = has_room(n, &a->iface, err);
+	rc = check_ifindex_room(n, &a->iface, err);
 	if (rc)
 		return rc;
-	rc = set(n, BL_MAP_SW_IFIDX, sizeof(number), dev.ifindex, &number, err);
+	rc = set_map_entry(n, BL_MAP_SW_IFIDX, sizeof(number), dev.ifindex, &number, err);
 	if (rc)
 		return rc;
 	if (old && old != dev.ifindex)
-		set(n, BL_MAP_SW_IFIDX, sizeof(none), old, &none, NULL);
-	rc = set_port(n, a, err);
+		set_map_entry(n, BL_MAP_SW_IFIDX, sizeof(none), old, &none, NULL);
+	rc = update_port_entry(n, a, err);
 	if (!rc)
-		rc = set(n, BL_MAP_SW_TX, sizeof(dev), (uint32_t)a->port, &dev, err);
+		rc = set_map_entry(n, BL_MAP_SW_TX, sizeof(dev), (uint32_t)a->port, &dev, err);
 	return rc || !n->cfg.admission.on
 		       ? rc
-		       : set_dev(n, BL_MAP_PORT_TX, (uint32_t)a->port, dev.ifindex, err);
+		       : set_devmap_entry(n, BL_MAP_PORT_TX, (uint32_t)a->port, dev.ifindex, err);
 }
 
 /* ---- a host's bl0 ---- */
@@ -214,7 +226,7 @@ static int move_bl0(struct bl_node *n, struct bl_err *err)
 	struct bl_hold_cfg c;
 	int fd, rc;
 
-	fd = open_map(n, BL_MAP_HOLD_CFG, sizeof(c), err);
+	fd = open_node_map(n, BL_MAP_HOLD_CFG, sizeof(c), err);
 	if (fd < 0)
 		return fd;
 	if (bpf_map_lookup_elem(fd, &zero, &c)) {
@@ -222,7 +234,7 @@ static int move_bl0(struct bl_node *n, struct bl_err *err)
 			     strerror(errno));
 	} else {
 		c.nic_ifindex = nic;
-		rc = set_dev(n, BL_MAP_HOLD_TX, BL_TX_NIC, nic, err);
+		rc = set_devmap_entry(n, BL_MAP_HOLD_TX, BL_TX_NIC, nic, err);
 		if (!rc)
 			rc = bl_map_set(fd, 0, &c, BL_MAP_HOLD_CFG, err);
 	}
@@ -230,17 +242,17 @@ static int move_bl0(struct bl_node *n, struct bl_err *err)
 	return rc ? rc : bl_bl0_nic(n, err);
 }
 
-/* ---- what happened ---- */
+/* ---- changes ---- */
 
 /*
- * The interface of that name is another one now. Egress first: nothing may leave past the program
- * that promises.
+ * Attaches to a new interface that has the name of the old one. The egress program comes first: no
+ * frame may leave past the program that promises barriers.
  */
-static void come_back(struct bl_node *n, struct bl_attached *a, const struct bl_iface *now)
+static void attach_new_iface(struct bl_node *n, struct bl_attached *a, const struct bl_iface *now)
 {
 	uint32_t old = (uint32_t)a->iface.ifindex;
 	struct bl_err why;
-	int rc = usable(n, a, now, &why);
+	int rc = check_usable(n, a, now, &why);
 
 	if (!rc) {
 		a->iface = *now;
@@ -258,17 +270,18 @@ static void come_back(struct bl_node *n, struct bl_attached *a, const struct bl_
 		rc = move_bl0(n, &why);
 	a->gone = rc != 0;
 	if (rc) {
-		a->iface.ifindex = 0; /* so that the next message makes us try again */
+		/* So that the next netlink message tries again. */
+		a->iface.ifindex = 0;
 		bl_log(BL_LOG_ERR, "%s: %s is there again, but cannot be used: %s", n->meta.name,
 		       now->name, why.text);
 		return;
 	}
-	pin(n, a);
+	pin_napi_threads(n, a);
 	bl_log(BL_LOG_INFO, "%s: %s is there again, and attached (index %d)", n->meta.name,
 	       now->name, now->ifindex);
 }
 
-static void go(struct bl_node *n, struct bl_attached *a)
+static void mark_gone(struct bl_node *n, struct bl_attached *a)
 {
 	if (!a->gone)
 		bl_log(BL_LOG_WARN,
@@ -280,32 +293,32 @@ static void go(struct bl_node *n, struct bl_attached *a)
 	a->home_cpu = -1;
 }
 
-static void rename_to(struct bl_node *n, struct bl_attached *a, const char *name)
+static void rename_iface(struct bl_node *n, struct bl_attached *a, const char *name)
 {
 	struct bl_err why;
 	int rc;
 
-	bl_log(BL_LOG_INFO, "%s: %s is called %s now; say so in its configuration, too",
-	       n->meta.name, a->iface.name, name);
+	bl_log(BL_LOG_INFO, "%s: %s is called %s now; change its configuration, too", n->meta.name,
+	       a->iface.name, name);
 	bl_links_rename(n->dir, a->iface.name, name);
 	snprintf(a->iface.name, sizeof(a->iface.name), "%s", name);
 	if (n->cfg.role == BL_ROLE_HOST) {
 		snprintf(n->cfg.ifname, sizeof(n->cfg.ifname), "%s", name);
 		return;
 	}
-	rc = set_port(n, a, &why);
+	rc = update_port_entry(n, a, &why);
 	if (rc)
 		bl_log(BL_LOG_ERR, "%s: port %s: %s", n->meta.name, name, why.text);
 }
 
-static void change(struct bl_node *n, struct bl_attached *a, const struct bl_iface *now)
+static void apply_changes(struct bl_node *n, struct bl_attached *a, const struct bl_iface *now)
 {
 	bool mac = memcmp(a->iface.mac, now->mac, sizeof(now->mac)) != 0,
 	     mtu = a->iface.mtu != now->mtu;
 	struct bl_err why;
 	int rc = 0;
 
-	if (mtu && usable(n, a, now, &why)) {
+	if (mtu && check_usable(n, a, now, &why)) {
 		if (a->mtu_refused != now->mtu)
 			bl_log(BL_LOG_ERR, "%s: %u stays the MTU for ordered messages: %s",
 			       n->meta.name, a->iface.mtu, why.text);
@@ -323,7 +336,7 @@ static void change(struct bl_node *n, struct bl_attached *a, const struct bl_ifa
 	}
 	memcpy(a->iface.mac, now->mac, sizeof(now->mac));
 	if (n->cfg.role == BL_ROLE_SWITCH)
-		rc = set_port(n, a, &why);
+		rc = update_port_entry(n, a, &why);
 	if (!rc && mac && n->cfg.role == BL_ROLE_HOST)
 		rc = bl_beacon_moved(n, &why);
 	if (!rc && mtu && n->cfg.role == BL_ROLE_HOST && n->cfg.admission.on)
@@ -332,7 +345,7 @@ static void change(struct bl_node *n, struct bl_attached *a, const struct bl_ifa
 		bl_log(BL_LOG_ERR, "%s: %s: %s", n->meta.name, now->name, why.text);
 }
 
-static void look_at(struct bl_node *n, struct bl_attached *a)
+static void sample_iface(struct bl_node *n, struct bl_attached *a)
 {
 	char name[IFNAMSIZ];
 	struct bl_iface now;
@@ -340,38 +353,39 @@ static void look_at(struct bl_node *n, struct bl_attached *a)
 	bool came;
 
 	if (a->gone || !if_indextoname((unsigned int)a->iface.ifindex, name)) {
-		go(n, a);
+		mark_gone(n, a);
 		if (!bl_iface_get(&now, a->iface.name, &why))
-			come_back(n, a, &now);
+			attach_new_iface(n, a, &now);
 		return;
 	}
 	if (strcmp(name, a->iface.name))
-		rename_to(n, a, name);
+		rename_iface(n, a, name);
+	/* The interface is changing; the next message starts another sample. */
 	if (bl_iface_get(&now, name, &why) || now.ifindex != a->iface.ifindex)
-		return; /* the next message says more */
+		return;
 	came = now.up && !a->iface.up;
 	a->iface.up = now.up;
-	change(n, a, &now);
+	apply_changes(n, a, &now);
 	if (came)
-		pin(n, a);
+		pin_napi_threads(n, a);
 	else if (!now.up)
 		a->home_cpu = -1;
 }
 
-static void look(struct bl_node *n)
+static void sample_ifaces(struct bl_node *n)
 {
 	unsigned int k;
 
 	for (k = 0; k < n->natt; k++)
-		if (watched(n, &n->att[k]))
-			look_at(n, &n->att[k]);
+		if (is_watched(n, &n->att[k]))
+			sample_iface(n, &n->att[k]);
 }
 
 /*
- * Whether it is about an interface of ours, by index or name. One that went down in between has
- * lost its threads, though it is up again.
+ * Returns whether the message is about an interface of the node, by index or by name. An interface
+ * that the message reports as down has lost its NAPI threads, even if it is up again by now.
  */
-static bool about_us(struct bl_node *n, const struct nlmsghdr *h)
+static bool is_about_node(struct bl_node *n, const struct nlmsghdr *h)
 {
 	const struct ifinfomsg *i = NLMSG_DATA(h);
 	const struct rtattr *r = IFLA_RTA(i);
@@ -387,7 +401,7 @@ static bool about_us(struct bl_node *n, const struct nlmsghdr *h)
 	for (k = 0; k < n->natt; k++) {
 		struct bl_attached *a = &n->att[k];
 
-		if (!watched(n, a) ||
+		if (!is_watched(n, a) ||
 		    (a->iface.ifindex != i->ifi_index && strcmp(a->iface.name, name)))
 			continue;
 		ours = true;
@@ -413,7 +427,7 @@ static int on_links(sd_event_source *src, int fd, uint32_t events, void *ctx)
 		for (h = (void *)buf; NLMSG_OK(h, (uint32_t)len); h = NLMSG_NEXT(h, len)) {
 			if ((h->nlmsg_type == RTM_NEWLINK || h->nlmsg_type == RTM_DELLINK) &&
 			    h->nlmsg_len >= NLMSG_LENGTH(sizeof(struct ifinfomsg)))
-				links |= about_us(n, h);
+				links |= is_about_node(n, h);
 			if ((h->nlmsg_type == RTM_NEWADDR || h->nlmsg_type == RTM_DELADDR) &&
 			    h->nlmsg_len >= NLMSG_LENGTH(sizeof(struct ifaddrmsg)))
 				addrs |=
@@ -421,8 +435,9 @@ static int on_links(sd_event_source *src, int fd, uint32_t events, void *ctx)
 					n->att[0].iface.ifindex;
 		}
 	}
+	/* Messages were lost. */
 	if (len < 0 && errno == ENOBUFS)
-		links = addrs = true; /* something was missed */
+		links = addrs = true;
 	if (links) {
 		if (bl_netns_enter(n->cfg.netns, &old, &why)) {
 			bl_log(BL_LOG_WARN, "%s: its links cannot be watched any more: %s",
@@ -430,7 +445,7 @@ static int on_links(sd_event_source *src, int fd, uint32_t events, void *ctx)
 			n->links_src = sd_event_source_disable_unref(n->links_src);
 			return 0;
 		}
-		look(n);
+		sample_ifaces(n);
 		bl_netns_leave(old);
 	}
 	if (links || addrs)
@@ -456,8 +471,9 @@ int bl_links_watch(struct bl_node *n, struct bl_err *err)
 	if (rc < 0)
 		return bl_fail(err, -rc, "cannot watch the links of the node: %s", strerror(-rc));
 	for (k = 0; k < n->natt; k++)
-		pin(n, &n->att[k]);
-	look(n); /* what happened before we listened */
+		pin_napi_threads(n, &n->att[k]);
+	/* Changes from before the socket was bound. */
+	sample_ifaces(n);
 	return 0;
 }
 

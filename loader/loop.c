@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The event loop that a process's nodes share. */
+/* See loop.h. */
 #include "loader/loop.h"
 
 #include <errno.h>
@@ -34,8 +34,8 @@ static int on_signal(sd_event_source *src, const struct signalfd_siginfo *si, vo
 static int on_hangup(sd_event_source *src, const struct signalfd_siginfo *si, void *ctx)
 {
 	(void)src, (void)si, (void)ctx;
-	bl_log(BL_LOG_INFO, "SIGHUP: nothing is read anew while it runs; a restart does that, and "
-			    "loses nothing");
+	bl_log(BL_LOG_INFO, "SIGHUP is ignored: the configuration is read at the start only; "
+			    "restart the daemon, which loses nothing");
 	return 0;
 }
 
@@ -113,8 +113,8 @@ void bl_server_stop(struct bl_server *s)
 	uint64_t one = 1;
 
 	/*
-	 * async-signal-safe; the counter cannot overflow, and a full one would wake the loop all
-	 * the same
+	 * write() is async-signal-safe. The counter of an eventfd cannot overflow here, and a full
+	 * one would wake the loop as well.
 	 */
 	if (write(s->stop_fd, &one, sizeof(one)) < 0)
 		return;
@@ -130,8 +130,8 @@ int bl_server_step(struct bl_server *s, struct bl_err *err)
 	int rc, n = 0;
 
 	/*
-	 * bounded: the caller's loop has other work too, and the fd stays readable while there is
-	 * more
+	 * Bounded, because the caller's loop has other work, too. The descriptor stays readable
+	 * while more events are pending.
 	 */
 	do
 		rc = sd_event_run(s->ev, 0);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Opening, closing and detaching nodes, whatever their role.
+ * Opening, closing and detaching nodes of either role.
  *
  * A directory of pins is taken over if its meta map is sound and any of its links is still
- * attached. One without is what a start that was killed left behind, or belonged to a namespace
- * that is gone and whose inode number came again: it is removed and the node is made anew.
+ * attached. A directory without attached links is what a killed start left behind, or belonged to a
+ * network namespace that is gone and whose inode number was reused. It is removed, and the node is
+ * made anew.
  */
 #include "loader/node.h"
 
@@ -47,10 +48,10 @@
 #include "loader/switch.h"
 #include "proto/fastpass_file.h"
 
-/* the holder of the lock may be about to end: it was stopped or killed */
+/* How long a start waits for the present holder of the lock, which may be about to end. */
 #define LOCK_WAIT_MS 3000
 
-static int take_or_make(struct bl_node *n, struct bl_err *err)
+static int open_directory(struct bl_node *n, struct bl_err *err)
 {
 	const char *role = bl_role_name(n->cfg.role);
 	struct timespec now;
@@ -60,7 +61,7 @@ static int take_or_make(struct bl_node *n, struct bl_err *err)
 	links = bl_links_alive(n->dir);
 	if (links && rc)
 		return bl_fail(err, EPROTO,
-			       "%s has attached programs but no sound meta map; `barline %s "
+			       "%s has attached programs but no valid meta map; `barline %s "
 			       "detach` removes them, then start again",
 			       n->dir, role);
 	if (links && n->meta.abi_version != BL_ABI_VERSION)
@@ -70,7 +71,7 @@ static int take_or_make(struct bl_node *n, struct bl_err *err)
 			       n->dir, n->meta.abi_version, BL_ABI_VERSION, role);
 	if (links && (n->meta.role != (uint32_t)n->cfg.role || n->meta.netns_ino != n->netns_ino))
 		return bl_fail(err, EPROTO,
-			       "the meta map in %s speaks of another node; `barline %s detach` "
+			       "the meta map in %s belongs to another node; `barline %s detach` "
 			       "removes it, then start again",
 			       n->dir, role);
 	if (!links) {
@@ -105,7 +106,7 @@ static int take_or_make(struct bl_node *n, struct bl_err *err)
 	return 0;
 }
 
-static void undo(struct bl_node *n, const struct bl_node_cfg *cfg)
+static void undo_fresh_start(struct bl_node *n, const struct bl_node_cfg *cfg)
 {
 	unsigned int k;
 
@@ -122,14 +123,15 @@ static void undo(struct bl_node *n, const struct bl_node_cfg *cfg)
 	bl_dir_remove(n->dir);
 }
 
-static int open_inside(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_err *err)
+static int open_in_netns(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_err *err)
 {
 	int rc;
 
 	n->netns_ino = bl_netns_ino();
 	n->netns_fd = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
 	if (!n->netns_ino || n->netns_fd < 0)
-		return bl_fail(err, ENOENT, "cannot tell the network namespace; is /proc mounted?");
+		return bl_fail(err, ENOENT,
+			       "cannot determine the network namespace; is /proc mounted?");
 	rc = bl_bpffs_mount(err);
 	if (rc)
 		return rc;
@@ -138,13 +140,16 @@ static int open_inside(struct bl_node *n, const struct bl_node_cfg *cfg, struct 
 	n->lock_fd = bl_node_lock(n->cfg.role, n->netns_ino, LOCK_WAIT_MS, err);
 	if (n->lock_fd < 0)
 		return n->lock_fd;
-	rc = take_or_make(n, err);
+	rc = open_directory(n, err);
 	if (!rc)
 		rc = bl_keep_early(n, err);
 	if (!rc)
 		rc = n->cfg.role == BL_ROLE_SWITCH ? bl_switch_open(n, cfg, err)
 						   : bl_host_open(n, cfg, err);
-	/* from here on calls may come from anywhere: they go back through the fd */
+	/*
+	 * From here on the node's functions may be called in any network namespace; they enter the
+	 * node's through its descriptor.
+	 */
 	if (!rc && *n->cfg.netns)
 		snprintf(n->cfg.netns, sizeof(n->cfg.netns), "/proc/self/fd/%d", n->netns_fd);
 	if (!rc && n->cfg.role == BL_ROLE_HOST)
@@ -158,17 +163,17 @@ static int open_inside(struct bl_node *n, const struct bl_node_cfg *cfg, struct 
 	if (!rc)
 		rc = bl_top_learn_open(n, err);
 	/*
-	 * last: as long as something can fail (a certificate that cannot be read), a caretaker goes
-	 * on
+	 * The last step. A caretaker continues as long as anything before can fail, such as a
+	 * certificate that cannot be read.
 	 */
 	if (!rc)
 		rc = bl_keep_take_over(n, err);
 	if (rc)
-		undo(n, cfg);
+		undo_fresh_start(n, cfg);
 	return rc;
 }
 
-static int read_fp(struct bl_node *n, struct bl_err *err)
+static int read_fastpass_file(struct bl_node *n, struct bl_err *err)
 {
 	struct bl_admission_cfg *a = &n->cfg.admission;
 	int rc;
@@ -213,7 +218,7 @@ int bl_node_open(struct bl_node **out, struct bl_server *s, const struct bl_node
 	s->nodes = n;
 	rc = bl_node_cfg_check(&n->cfg, err);
 	if (!rc)
-		rc = read_fp(n, err);
+		rc = read_fastpass_file(n, err);
 	if (!rc) {
 		struct bl_node_cfg whole = n->cfg;
 
@@ -230,7 +235,7 @@ int bl_node_open(struct bl_node **out, struct bl_server *s, const struct bl_node
 	if (!rc)
 		rc = bl_netns_enter(cfg->netns, &old, err);
 	if (!rc) {
-		rc = open_inside(n, cfg, err);
+		rc = open_in_netns(n, cfg, err);
 		bl_netns_leave(old);
 	}
 	if (rc)
@@ -322,10 +327,11 @@ struct names {
 };
 
 /*
- * the NIC of a host, and a switch's port, is named by its XDP pin; its clsact filter has no pin of
- * its own
+ * Collects the names of the interfaces with an XDP pin: a host's NIC, a switch's ports. A clsact
+ * filter has no pin of its own, so it is found by these names.
  */
-static int name_of(const char *path, const char *name, int link_fd, uint32_t ifindex, void *ctx)
+static int collect_xdp_name(const char *path, const char *name, int link_fd, uint32_t ifindex,
+			    void *ctx)
 {
 	struct names *to = ctx;
 	char(*v)[IFNAMSIZ], *p;
@@ -344,7 +350,7 @@ static int name_of(const char *path, const char *name, int link_fd, uint32_t ifi
 	return 0;
 }
 
-static int detach_inside(enum bl_role role, struct bl_err *err)
+static int detach_in_netns(enum bl_role role, struct bl_err *err)
 {
 	uint64_t ino = bl_netns_ino();
 	struct names names = {};
@@ -368,7 +374,7 @@ static int detach_inside(enum bl_role role, struct bl_err *err)
 		rc = bl_bl0_remove(dir, err);
 		bl_detach_clsact("lo");
 	}
-	bl_links_each(dir, name_of, &names);
+	bl_links_each(dir, collect_xdp_name, &names);
 	if (!rc)
 		rc = bl_detach_links(dir, NULL, err);
 	while (names.n)
@@ -383,7 +389,7 @@ static int detach_inside(enum bl_role role, struct bl_err *err)
 			unlink(sock);
 		bl_keep_forget(role, ino);
 	}
-	/* with the lock: who starts the host again waits, too */
+	/* The lock is held meanwhile, so a process that starts the host again waits, too. */
 	silence.tv_sec = (time_t)(silent_ns / 1000000000);
 	silence.tv_nsec = (long)(silent_ns % 1000000000);
 	nanosleep(&silence, NULL);
@@ -399,7 +405,7 @@ int bl_node_detach(enum bl_role role, const char *netns, struct bl_err *err)
 	rc = bl_netns_enter(netns, &old, err);
 	if (rc)
 		return rc;
-	rc = detach_inside(role, err);
+	rc = detach_in_netns(role, err);
 	bl_netns_leave(old);
 	return rc;
 }

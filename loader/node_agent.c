@@ -36,66 +36,69 @@
 #include "proto/forward_msg.h"
 #include "proto/session.h"
 
-#define LOOK_MIN_US  500
-#define LOOK_BUSY_US 1000
-#define LOOK_MAX_US  100000
-#define ALONE_US     100000 /* without controllers: how soon an input goes on that is heard again */
-/* no session for so long is said; a leader that is replaced takes as long as its lease */
-#define ALONE_NS      5000000000ULL
-#define AWAY_SAID_NS  200000000ULL  /* for a session with who leads */
-#define AWAY_SAVED_NS 1000000000ULL /* for who leads, to save it */
+#define SAMPLE_MIN_US  500
+#define SAMPLE_BUSY_US 1000
+#define SAMPLE_MAX_US  100000
+/* Without controllers: how soon an input is resumed that is heard again. */
+#define ALONE_US 100000
 /*
- * and at least ten times dead_after: how long a switch with new registers waits for who was there
- * before
+ * A session that is missing for this long is logged. A leader that is replaced is missing for as
+ * long as its lease.
+ */
+#define ALONE_NS 5000000000ULL
+/* How long bl_node_agent_away() waits for the answer: without a session, and with one. */
+#define AWAY_SAID_NS  200000000ULL
+#define AWAY_SAVED_NS 1000000000ULL
+/*
+ * How long a switch with new registers waits for a port where nothing arrives, at least; also ten
+ * times dead_after.
  */
 #define START_WAIT_NS 1000000000ULL
-#define STUCK_LOOK_NS 50000000ULL /* from one look at windows that stand to the next */
-#define ORDERS_MAX                                                                    \
-	64 /* failures that a host has not completed; the controller has no more open \
-	    */
+/* From one sample of windows that stand still to the next. */
+#define STUCK_SAMPLE_NS 50000000ULL
+/* Failures that a host has not completed. The controller has no more of them open. */
+#define FAILURES_MAX 64
 
-/**
- * struct order - FAIL that was heard, and is not in the endpoints' page as a whole. @failed:
- * @nfailed.
- */
-struct order {
+/** struct open_failure - a FAIL that is not completely in the endpoints' page yet. */
+struct open_failure {
 	uint64_t number;
-	struct bl_agent_failed *failed;
+	struct bl_agent_failed *failed; /* @nfailed of them */
 	unsigned int nfailed;
 };
 
-/**
- * struct bl_node_agent - @agent: NULL: there are no controllers. @watch: the inputs at the last
- * look. @awaited: how many of them stood still, or were behind. @order: what could not be told to
- * the endpoints yet. @failed: this node was announced as failed, and has not joined anew.
- * @forwards, @cannot_forward, @cannot_tell: the log says so already. @led_ns: CLOCK_MONOTONIC of
- * the last look that found a session with a leader. @alone: that there is none was said. @old: by
- * endpoint slot: incarnation + 1 of who was there then; 0: nobody.
- */
+/** struct bl_node_agent - main thread only. */
 struct bl_node_agent {
 	struct bl_node *node;
-	struct bl_agent *agent;
+	struct bl_agent *agent; /* NULL: there are no controllers */
 	struct bl_session_tls *tls;
-	sd_event_source *timer;
+	sd_event_source *timer; /* of the next sample */
 	uint64_t epoch;
-	struct bl_agent_watch watch;
-	unsigned int awaited; /* inputs that stand still, or are behind */
-	struct order order[ORDERS_MAX];
-	unsigned int nfences;
-	uint64_t led_ns, stuck_ns;
-	uint64_t failed_ns;                /* CLOCK_MONOTONIC; @failed since then */
-	uint64_t opened_ns;                /* CLOCK_MONOTONIC */
-	struct bl_stuck stuck[BL_EPS_MAX]; /* windows at the last look, at @stuck_ns */
-	bool failed, rejoining, alone, forwards, cannot_forward, cannot_tell;
+	struct bl_agent_watch watch; /* the inputs at the last sample */
+	unsigned int awaited;        /* inputs that stood still, or were behind, at that sample */
+	struct open_failure failure[FAILURES_MAX]; /* not announced to the endpoints yet */
+	unsigned int nfailures;
+	uint64_t led_ns;                   /* CLOCK_MONOTONIC of the last sample with a session */
+	uint64_t opened_ns;                /* CLOCK_MONOTONIC of the start */
+	uint64_t stuck_ns;                 /* CLOCK_MONOTONIC of the last sample of the windows */
+	struct bl_stuck stuck[BL_EPS_MAX]; /* the windows at that sample */
+	bool failed;        /* this node was announced as failed, and has not joined anew */
+	uint64_t failed_ns; /* CLOCK_MONOTONIC; @failed since then */
+	bool rejoining;     /* @failed, and bl_agent_rejoin() was called */
+	/* by endpoint slot: incarnation + 1 of its endpoint when the node failed; 0: none */
 	uint32_t old[BL_EPS_MAX];
 	struct bl_apart apart;
+	/* the log has a message that: */
+	bool alone;          /* there is no session */
+	bool forwards;       /* frames are forwarded */
+	bool cannot_forward; /* frames cannot be forwarded without a controller */
+	bool cannot_tell;    /* a failure cannot be announced to the endpoints */
 };
 
-static void look_in(struct bl_node_agent *a, uint64_t us);
+static void schedule_sample(struct bl_node_agent *a, uint64_t us);
 
-/* ---- what the node is ---- */
+/* ---- what the node says of itself ---- */
 
-static struct bl_agent_port agent_port(const struct bl_fence_port *p)
+static struct bl_agent_port agent_port_of(const struct bl_fence_port *p)
 {
 	static const uint8_t roles[] = { [BL_PORT_HOST] = 0, [BL_PORT_UP] = 1, [BL_PORT_DOWN] = 2 };
 
@@ -118,7 +121,7 @@ static void add_addr(struct bl_agent_node *v, const uint8_t addr[16])
 		memcpy(v->addr[v->naddrs++], addr, 16);
 }
 
-/* An address by which others may know what comes from here. */
+/* Adds an address by which other hosts may know this node's messages. */
 static void add_sockaddr(struct bl_agent_node *v, const struct sockaddr *sa)
 {
 	uint8_t addr[16] = { [10] = 0xff, [11] = 0xff };
@@ -137,11 +140,11 @@ static void add_sockaddr(struct bl_agent_node *v, const struct sockaddr *sa)
 }
 
 /*
- * Those of endpoints come first, whether the NIC has them still or not: an endpoint keeps the one
- * that it was given, and what it sent is known by that. Also of dead ones, which are about to be
- * announced.
+ * The addresses of endpoints come first, whether the NIC still has them or not: an endpoint keeps
+ * the address that it was given, and its messages are known by that. Dead endpoints count, too,
+ * because they are about to be announced.
  */
-static void tell_addrs(const struct bl_node *n, struct bl_agent_node *v)
+static void tell_addresses(const struct bl_node *n, struct bl_agent_node *v)
 {
 	struct ifaddrs *all, *one;
 	struct bl_err err;
@@ -173,18 +176,19 @@ static void on_tell(void *ctx, struct bl_agent_node *v)
 	snprintf(v->name, sizeof(v->name), "%s", n->meta.name);
 	count = bl_fence_inputs(&n->fence, in, BL_AGENT_PORTS_MAX);
 	for (k = 0; k < count; k++) {
-		bl_agent_watch_sample(&a->watch, &in[k]); /* what is said here is not said again */
-		v->port[v->nports++] = agent_port(&in[k]);
+		/* A change that this HELLO reports needs no second report. */
+		bl_agent_watch_sample(&a->watch, &in[k]);
+		v->port[v->nports++] = agent_port_of(&in[k]);
 	}
 	if (!v->host)
 		return;
-	tell_addrs(n, v);
+	tell_addresses(n, v);
 	for (k = 0; k < BL_EPS_MAX; k++)
 		if (n->ep[k].used && !n->ep[k].dead)
 			v->endpoint[v->nendpoints++] = n->ep[k].info.port;
 }
 
-/* ---- orders ---- */
+/* ---- commands of the controller ---- */
 
 static void on_epoch(void *ctx, uint64_t epoch)
 {
@@ -192,7 +196,7 @@ static void on_epoch(void *ctx, uint64_t epoch)
 	int rc = bl_fence_raise(&a->node->fence, epoch);
 
 	if (rc)
-		bl_log(BL_LOG_ERR, "%s: epoch %" PRIu64 " is not taken: %s", a->node->meta.name,
+		bl_log(BL_LOG_ERR, "%s: cannot accept epoch %" PRIu64 ": %s", a->node->meta.name,
 		       epoch, strerror(-rc));
 	a->epoch = epoch;
 }
@@ -201,7 +205,7 @@ static int on_bar(void *ctx, const uint32_t *port, unsigned int n)
 {
 	struct bl_node_agent *a = ctx;
 
-	look_in(a, LOOK_BUSY_US);
+	schedule_sample(a, SAMPLE_BUSY_US);
 	return bl_fence_bar(&a->node->fence, a->epoch, port, n);
 }
 
@@ -214,14 +218,15 @@ static int on_freeze(void *ctx, uint32_t port, struct bl_agent_port *p)
 	if (rc)
 		return rc;
 	bl_agent_watch_sample(&a->watch, &v);
-	*p = agent_port(&v);
-	look_in(a, LOOK_BUSY_US);
+	*p = agent_port_of(&v);
+	schedule_sample(a, SAMPLE_BUSY_US);
 	return 0;
 }
 
 /*
- * By its T: the next endpoint at that port may be dead by now, too, and RESUME is given again to
- * whose answer got lost. Nobody has been told of that one.
+ * The endpoint is found by its T. The next endpoint at that port may be dead by now, too, and its
+ * receivers have not been told yet; RESUME for the former one may be given again if the answer was
+ * lost.
  */
 static void resume_endpoint(struct bl_node *n, const struct bl_agent_failed *v)
 {
@@ -243,31 +248,33 @@ static int on_resume(void *ctx, uint64_t number, const struct bl_agent_failed *v
 	(void)number;
 	for (i = 0; i < nin; i++) {
 		rc = bl_fence_resume(&a->node->fence, a->epoch, in[i].port, in[i].death);
-		/* ENOENT: it was resumed before, and may have died again since */
+		/* -ENOENT: the input was resumed before, and may have died again since. */
 		if (rc && rc != -ENOENT)
 			return rc;
 	}
 	for (i = 0; i < n; i++)
 		if (v[i].here && v[i].port)
 			resume_endpoint(a->node, &v[i]);
-	look_in(a, LOOK_BUSY_US);
+	schedule_sample(a, SAMPLE_BUSY_US);
 	return 0;
 }
 
-static uint64_t bus_time(const struct bl_node *n)
+static uint64_t bus_time_now(const struct bl_node *n)
 {
 	return bl_clock_at(n->clock.shared, bl_mono_ns());
 }
 
-static int announce(struct bl_node_agent *a, uint64_t number, const struct bl_agent_failed *v)
+static int announce_failed(struct bl_node_agent *a, uint64_t number,
+			   const struct bl_agent_failed *v)
 {
 	struct bl_failure f = { .epoch = a->epoch,
 				.order = number,
 				.port = v->port,
 				.life = v->life,
 				.why = v->why,
-				.ts = v->t == BL_AGENT_NO_C ? 0
-							    : bl_ext48(v->t, bus_time(a->node)) };
+				.ts = v->t == BL_AGENT_NO_C
+					      ? 0
+					      : bl_ext48(v->t, bus_time_now(a->node)) };
 	unsigned int i;
 	int rc = 0;
 
@@ -279,18 +286,18 @@ static int announce(struct bl_node_agent *a, uint64_t number, const struct bl_ag
 }
 
 /*
- * Tells the endpoints who failed; once more what they were told before does no harm. What cannot be
- * told is not done: whoever has not heard of it would deliver what others discard. Returns whether
- * it could.
+ * Announces a failure to the endpoints; announcing it again does no harm. A failure that cannot be
+ * announced is not reported as done, since an endpoint that has not heard of it would deliver what
+ * others discard. Returns whether it was announced.
  */
-static bool tell_endpoints(struct bl_node_agent *a, const struct order *o)
+static bool tell_endpoints(struct bl_node_agent *a, const struct open_failure *o)
 {
 	struct bl_agent_total t;
 	unsigned int i;
 	int rc = 0;
 
 	for (i = 0; !rc && i < o->nfailed; i++)
-		rc = announce(a, o->number, &o->failed[i]);
+		rc = announce_failed(a, o->number, &o->failed[i]);
 	if (!rc) {
 		a->cannot_tell = false;
 		return true;
@@ -299,34 +306,33 @@ static bool tell_endpoints(struct bl_node_agent *a, const struct order *o)
 	if (!a->cannot_tell)
 		bl_log(BL_LOG_ERR,
 		       "%s: cannot announce failure %" PRIu64 " to the endpoints: %s; it is tried "
-		       "again, and until then not reported "
-		       "as done: after %u ms the controller "
-		       "takes this host for failed",
+		       "again, and until then not reported as done: after %u ms the controller "
+		       "announces this host as failed",
 		       a->node->meta.name, o->number, strerror(-rc), t.answer_ms);
 	a->cannot_tell = true;
 	return false;
 }
 
-/* Says DONE of what is in the page. */
-static void check_fences(struct bl_node_agent *a)
+/* Reports DONE for every open failure that can be announced. */
+static void complete_failures(struct bl_node_agent *a)
 {
 	unsigned int i, left = 0;
 
-	for (i = 0; i < a->nfences; i++) {
-		if (!tell_endpoints(a, &a->order[i])) {
-			a->order[left++] = a->order[i];
+	for (i = 0; i < a->nfailures; i++) {
+		if (!tell_endpoints(a, &a->failure[i])) {
+			a->failure[left++] = a->failure[i];
 			continue;
 		}
-		free(a->order[i].failed);
-		bl_agent_done(a->agent, a->order[i].number);
+		free(a->failure[i].failed);
+		bl_agent_done(a->agent, a->failure[i].number);
 	}
-	a->nfences = left;
+	a->nfailures = left;
 }
 
 static void on_fail(void *ctx, uint64_t number, const struct bl_agent_failed *v, unsigned int n)
 {
 	struct bl_node_agent *a = ctx;
-	struct order o = { .number = number, .nfailed = n };
+	struct open_failure o = { .number = number, .nfailed = n };
 	unsigned int i;
 
 	if (a->node->cfg.role != BL_ROLE_HOST) {
@@ -335,7 +341,7 @@ static void on_fail(void *ctx, uint64_t number, const struct bl_agent_failed *v,
 	}
 	o.failed = calloc(n + 1, sizeof(*v));
 	if (!o.failed) {
-		bl_log(BL_LOG_ERR, "%s: out of memory: failure %" PRIu64 " is not dealt with",
+		bl_log(BL_LOG_ERR, "%s: out of memory: failure %" PRIu64 " is not announced",
 		       a->node->meta.name, number);
 		return;
 	}
@@ -343,14 +349,16 @@ static void on_fail(void *ctx, uint64_t number, const struct bl_agent_failed *v,
 	for (i = 0; i < n; i++)
 		if (v[i].here && v[i].port && v[i].why == BL_WHY_LEFT)
 			bl_endpoint_left_heard(a->node, v[i].port, v[i].life);
-	/* more than can be open: the oldest one cannot be awaited any more */
-	if (a->nfences == ORDERS_MAX) {
-		free(a->order[0].failed);
-		memmove(a->order, a->order + 1, --a->nfences * sizeof(*a->order));
+	/*
+	 * The controller has no more failures open than that, so it awaits the oldest one no more.
+	 */
+	if (a->nfailures == FAILURES_MAX) {
+		free(a->failure[0].failed);
+		memmove(a->failure, a->failure + 1, --a->nfailures * sizeof(*a->failure));
 	}
-	a->order[a->nfences++] = o;
-	check_fences(a);
-	look_in(a, LOOK_BUSY_US);
+	a->failure[a->nfailures++] = o;
+	complete_failures(a);
+	schedule_sample(a, SAMPLE_BUSY_US);
 }
 
 static void on_failed(void *ctx, uint64_t number)
@@ -363,12 +371,11 @@ static void on_failed(void *ctx, uint64_t number)
 	a->rejoining = false;
 	bl_log(BL_LOG_WARN,
 	       "%s: was announced as failed (failure %" PRIu64 "): it joins anew when the "
-	       "endpoints that it has now are "
-	       "gone, or put out",
+	       "endpoints that it has now are gone or put out",
 	       a->node->meta.name, number);
 	for (k = 0; k < BL_EPS_MAX; k++)
 		a->old[k] = a->node->ep[k].used ? 1U + a->node->ep[k].info.life : 0;
-	look_in(a, 0);
+	schedule_sample(a, 0);
 }
 
 static void on_forward(void *ctx, const struct bl_forward *f)
@@ -382,14 +389,17 @@ static void on_forward(void *ctx, const struct bl_forward *f)
 		bl_agent_forward(a->agent, &answer);
 }
 
-/* It is told of even if it is not here: whoever waits for it has not heard that it is gone. */
+/*
+ * Reports the endpoint as gone even if it does not exist: the endpoint that waits for it has not
+ * heard that it is gone.
+ */
 static void on_put_out(void *ctx, uint16_t port, uint16_t life)
 {
 	struct bl_node_agent *a = ctx;
 	const struct bl_agent_proc p = { .port = port,
 					 .life = life,
 					 .why = BL_WHY_UNREACHABLE,
-					 .t = bus_time(a->node) & BL_TS_MASK };
+					 .t = bus_time_now(a->node) & BL_TS_MASK };
 	unsigned int k;
 
 	if (a->node->cfg.role != BL_ROLE_HOST || a->failed)
@@ -401,12 +411,13 @@ static void on_put_out(void *ctx, uint16_t port, uint16_t life)
 			continue;
 		if (!ep->dead)
 			bl_endpoint_put_out(a->node, 1ULL << k, BL_OUT_UNREACHABLE);
-		return; /* of a dead one it was told */
+		/* A dead endpoint was reported when it died. */
+		return;
 	}
 	bl_agent_proc_down(a->agent, &p);
 }
 
-/* As `barline admission set` on this node; the daemon's next start sets what its file says. */
+/* As `barline admission set` on this node. The next start of the daemon applies its file again. */
 static int on_admission(void *ctx, bool check, const char *policy, uint64_t rate_bps, char *said,
 			size_t size, struct bl_err *err)
 {
@@ -422,8 +433,8 @@ static int on_admission(void *ctx, bool check, const char *policy, uint64_t rate
 	if (rate_bps)
 		set.rate_bps = rate_bps > INT64_MAX ? INT64_MAX : (int64_t)rate_bps;
 	if (set.policy < 0)
-		return bl_fail(err, EINVAL,
-			       "policy \"%.20s\": this version knows none of that name", policy);
+		return bl_fail(err, EINVAL, "policy \"%.20s\": this version has no such policy",
+			       policy);
 	snprintf(ref.dir, sizeof(ref.dir), "%s", n->dir);
 	rc = bl_netns_enter(n->cfg.netns, &old, err);
 	if (rc)
@@ -431,7 +442,7 @@ static int on_admission(void *ctx, bool check, const char *policy, uint64_t rate
 	rc = bl_admission_change(&ref, &set, said, size, err);
 	bl_netns_leave(old);
 	if (!rc && !check)
-		bl_log(BL_LOG_INFO, "%s: admission, by order of the controller: %s", n->meta.name,
+		bl_log(BL_LOG_INFO, "%s: the controller changed the admission: %s", n->meta.name,
 		       *said ? said : "nothing is different");
 	return rc;
 }
@@ -447,14 +458,14 @@ static const struct bl_agent_ops ops = { .admission = on_admission,
 					 .failed = on_failed,
 					 .forward = on_forward };
 
-/* ---- looking ---- */
+/* ---- sampling ---- */
 
 /*
- * Endpoints of before have as long to hear that their host was announced as they may hold anybody
- * up; then they are put out. No process that stands still, or has no use for the reliable stream,
- * keeps its host out of the rack.
+ * Endpoints from before the failure of their host may take as long to hear of it as they may hold
+ * others up; then they are put out. So no process that stands still, or does not use the reliable
+ * stream, keeps its host out of the rack.
  */
-static void put_out_old(struct bl_node_agent *a)
+static void put_out_old_endpoints(struct bl_node_agent *a)
 {
 	struct bl_node *n = a->node;
 	uint64_t slots = 0;
@@ -472,9 +483,10 @@ static void put_out_old(struct bl_node_agent *a)
 }
 
 /*
- * When all that was there is gone or put out. Whoever is put out and lives need not have heard of
- * it: nothing of it is taken any more, and what it may deliver still is what its line says, not
- * what the host hears from now on (lib/stale.c).
+ * Joins anew once all endpoints from before the failure are gone or put out. A process that was put
+ * out and lives need not have heard of that: nothing that it sends is accepted any more, and what
+ * it may still deliver is bounded by its line, not by the barriers that arrive from now on
+ * (lib/stale.c).
  */
 static void join_anew(struct bl_node_agent *a)
 {
@@ -490,7 +502,7 @@ static void join_anew(struct bl_node_agent *a)
 	}
 	if (a->rejoining)
 		return;
-	put_out_old(a);
+	put_out_old_endpoints(a);
 	for (k = 0; k < BL_EPS_MAX; k++) {
 		struct bl_ep *ep = &n->ep[k];
 
@@ -505,11 +517,11 @@ static void join_anew(struct bl_node_agent *a)
 }
 
 /*
- * A switch whose registers are new does not know who sent what before: its C stands still until
- * every port was heard. A port where nobody comes for this long is taken for one that nobody is
- * behind.
+ * A switch whose registers are new does not know who sent what before, so its C stands still until
+ * something was heard at every port. A port where nothing arrives for this long is taken for one
+ * without a neighbour.
  */
-static void look_at_awaited(struct bl_node_agent *a, const struct bl_fence_port *in, int n)
+static void sample_awaited(struct bl_node_agent *a, const struct bl_fence_port *in, int n)
 {
 	uint64_t wait = 10000ULL * a->node->cfg.dead_after_us;
 	int i;
@@ -520,21 +532,21 @@ static void look_at_awaited(struct bl_node_agent *a, const struct bl_fence_port 
 		if (in[i].awaited &&
 		    !bl_fence_empty(&a->node->fence, bl_fence_epoch(&a->node->fence), in[i].port))
 			bl_log(BL_LOG_INFO,
-			       "%s: nobody was heard at port %u since the programs were started: "
+			       "%s: nothing arrived at port %u since the programs were started: "
 			       "the commit barrier does not wait for it any more",
 			       a->node->meta.name, in[i].port);
 }
 
-static void look_at_ports(struct bl_node_agent *a)
+static void sample_ports(struct bl_node_agent *a)
 {
 	struct bl_fence_port in[BL_AGENT_PORTS_MAX];
 	int n = bl_fence_inputs(&a->node->fence, in, BL_AGENT_PORTS_MAX), i;
 	bool changed = false;
 
-	look_at_awaited(a, in, n);
+	sample_awaited(a, in, n);
 	bl_apart_sample(&a->apart, a->node, in, n, bl_mono_ns());
 	for (a->awaited = 0, i = 0; i < n; i++) {
-		struct bl_agent_port p = agent_port(&in[i]);
+		struct bl_agent_port p = agent_port_of(&in[i]);
 		bool known = a->watch.port[in[i].port].neighbour == in[i].neighbour;
 
 		a->awaited += in[i].held || p.state == BL_AGENT_BEHIND;
@@ -542,12 +554,12 @@ static void look_at_ports(struct bl_node_agent *a)
 		case BL_AGENT_SEEN_NOTHING:
 			break;
 		case BL_AGENT_SEEN_SILENT:
-			bl_log(BL_LOG_WARN,
-			       "%s: what comes in at port %u from node %08x stands still",
+			bl_log(BL_LOG_WARN, "%s: the input at port %u from node %08x stands still",
 			       a->node->meta.name, p.port, p.neighbour);
 			if (known)
 				bl_agent_link_down(a->agent, &p);
-			/* the controller does not know that there is such a link */
+			/* The controller does not know this link yet, so it needs a whole HELLO. */
+
 			changed |= !known;
 			break;
 		case BL_AGENT_SEEN_LIVE:
@@ -555,8 +567,8 @@ static void look_at_ports(struct bl_node_agent *a)
 			changed = true;
 		}
 		/*
-		 * nobody resumes the inputs of a node that failed but itself; its C is nobody's
-		 * business until it has joined anew
+		 * A node that was announced as failed resumes its own inputs. Its C matters to no
+		 * other node until it has joined anew.
 		 */
 		if (a->failed && in[i].held)
 			bl_fence_resume(&a->node->fence, a->epoch, in[i].port, in[i].death);
@@ -566,10 +578,10 @@ static void look_at_ports(struct bl_node_agent *a)
 }
 
 /*
- * Nothing that a node does shows that its controllers are out of reach, or do not take it, before
- * something fails.
+ * Logs whether there is a session. Without such a message, a node whose controllers are out of
+ * reach, or do not accept it, looks healthy until something fails.
  */
-static void look_at_session(struct bl_node_agent *a)
+static void sample_session(struct bl_node_agent *a)
 {
 	uint64_t now = bl_mono_ns();
 	struct bl_agent_total t;
@@ -584,82 +596,83 @@ static void look_at_session(struct bl_node_agent *a)
 	} else if (!a->alone && now - a->led_ns > ALONE_NS) {
 		a->alone = true;
 		bl_log(BL_LOG_WARN,
-		       "%s: no session with a controller that leads, so what fails is not settled: "
-		       "%s",
+		       "%s: no session with the controller that leads, so failures are not "
+		       "settled: %s",
 		       a->node->meta.name, *t.trouble ? t.trouble : "none answers");
 	}
 }
 
-static void say_stuck(void *ctx, const struct bl_agent_stuck *s)
+static void report_stuck(void *ctx, const struct bl_agent_stuck *s)
 {
 	struct bl_node_agent *a = ctx;
 	char text[INET6_ADDRSTRLEN] = "?";
 
 	inet_ntop(AF_INET6, s->addr, text, sizeof(text));
 	bl_log(BL_LOG_WARN,
-	       "%s: what endpoint %u sends reliably to [%s]:%u does not get through, by no way, "
-	       "and holds the commit barrier: the controller has to put one of the two out",
+	       "%s: reliable messages of endpoint %u to [%s]:%u do not get through by any way, and "
+	       "hold the commit barrier: the controller has to put one of the two out",
 	       a->node->meta.name, s->from.port, text, s->port);
 	bl_agent_stuck(a->agent, s);
 }
 
-static void look_at_windows(struct bl_node_agent *a)
+static void sample_windows(struct bl_node_agent *a)
 {
 	uint64_t now = bl_mono_ns();
 	struct bl_agent_total t;
 
-	if (a->node->cfg.role != BL_ROLE_HOST || a->failed || now - a->stuck_ns < STUCK_LOOK_NS)
+	if (a->node->cfg.role != BL_ROLE_HOST || a->failed || now - a->stuck_ns < STUCK_SAMPLE_NS)
 		return;
 	bl_agent_read(a->agent, &t);
 	a->stuck_ns = now;
 	if (t.welcome && t.stuck_ms)
-		bl_stuck_find(a->node, a->stuck, t.stuck_ms * 1000000ULL, say_stuck, a);
+		bl_stuck_find(a->node, a->stuck, t.stuck_ms * 1000000ULL, report_stuck, a);
 }
 
-static int on_look(sd_event_source *src, uint64_t usec, void *ctx)
+static int on_sample(sd_event_source *src, uint64_t usec, void *ctx)
 {
 	struct bl_node_agent *a = ctx;
 	uint64_t us = a->node->cfg.dead_after_us / 2;
 
 	(void)src, (void)usec;
-	look_at_ports(a);
-	check_fences(a);
-	look_at_session(a);
-	look_at_windows(a);
+	sample_ports(a);
+	complete_failures(a);
+	sample_session(a);
+	sample_windows(a);
 	if (a->failed)
 		join_anew(a);
-	us = us < LOOK_MIN_US ? LOOK_MIN_US : us > LOOK_MAX_US ? LOOK_MAX_US : us;
-	look_in(a,
-		(a->awaited || a->nfences || a->failed) && us > LOOK_BUSY_US ? LOOK_BUSY_US : us);
+	us = us < SAMPLE_MIN_US ? SAMPLE_MIN_US : us > SAMPLE_MAX_US ? SAMPLE_MAX_US : us;
+	schedule_sample(a, (a->awaited || a->nfailures || a->failed) && us > SAMPLE_BUSY_US
+				   ? SAMPLE_BUSY_US
+				   : us);
 	return 0;
 }
 
 /*
- * Without controllers, now or ever: what stands still goes on as soon as it is heard again, and
- * nobody can say what was lost meanwhile.
+ * The node has no controllers and never had: an input that stands still is resumed as soon as it is
+ * heard again. What was lost meanwhile is not known.
  */
-static int on_look_alone(sd_event_source *src, uint64_t usec, void *ctx)
+static int on_sample_alone(sd_event_source *src, uint64_t usec, void *ctx)
 {
 	struct bl_node_agent *a = ctx;
 	struct bl_fence_port in[BL_AGENT_PORTS_MAX];
 	int n = bl_fence_inputs(&a->node->fence, in, BL_AGENT_PORTS_MAX), i;
 
 	(void)src, (void)usec;
-	look_at_awaited(a, in, n);
+	sample_awaited(a, in, n);
 	bl_apart_sample(&a->apart, a->node, in, n, bl_mono_ns());
 	for (i = 0; i < n && !bl_fence_epoch(&a->node->fence); i++)
 		if (in[i].held && in[i].live)
 			bl_fence_resume(&a->node->fence, 0, in[i].port, in[i].death);
-	look_in(a, ALONE_US);
+	schedule_sample(a, ALONE_US);
 	return 0;
 }
 
-static void look_in(struct bl_node_agent *a, uint64_t us)
+static void schedule_sample(struct bl_node_agent *a, uint64_t us)
 {
 	sd_event_source_disable_unref(a->timer);
 	a->timer = NULL;
 	sd_event_add_time_relative(a->node->srv->ev, &a->timer, CLOCK_MONOTONIC, us, 1,
-				   a->agent ? on_look : on_look_alone, a);
+				   a->agent ? on_sample : on_sample_alone, a);
 }
 
 /* ---- the node's side ---- */
@@ -691,15 +704,15 @@ static void on_forward_asked(struct bl_node *n, const struct bl_forward *f)
 	if (!a->agent) {
 		a->cannot_forward = true;
 		bl_log(BL_LOG_WARN,
-		       "%s: what endpoint %u sends reliably to [%s]:%u does not seem to pass, and "
-		       "holds the commit barrier; there is no controller that could forward it",
+		       "%s: reliable messages of endpoint %u to [%s]:%u do not seem to pass, and "
+		       "hold the commit barrier; there is no controller that could forward them",
 		       n->meta.name, f->sport, text, f->port);
 		return;
 	}
 	if (!a->forwards)
 		bl_log(BL_LOG_WARN,
-		       "%s: what endpoint %u sends reliably to [%s]:%u does not seem to pass: the "
-		       "controller is asked to forward it; is there a way between the two?",
+		       "%s: reliable messages of endpoint %u to [%s]:%u do not seem to pass: the "
+		       "controller is asked to forward them; is there a way between the two?",
 		       n->meta.name, f->sport, text, f->port);
 	a->forwards = true;
 	bl_agent_forward(a->agent, f);
@@ -718,7 +731,7 @@ void bl_node_agent_away(struct bl_node *n, uint32_t ms)
 	if (!a)
 		return;
 	bl_agent_away(a, ms);
-	/* the loop has ended: it is run until the answer has come */
+	/* The event loop has ended, so it is run here until the answer has come. */
 	do {
 		if (sd_event_run(n->srv->ev, 10000) < 0)
 			break;
@@ -728,8 +741,8 @@ void bl_node_agent_away(struct bl_node *n, uint32_t ms)
 	if (!bl_agent_away_known(a))
 		bl_log(BL_LOG_WARN,
 		       "%s: no controller has saved that this daemon is away for a while (%s): if "
-		       "another node fails before the next daemon runs, this one may be taken for "
-		       "failed",
+		       "another node fails before the next daemon runs, this node may be announced "
+		       "as failed",
 		       n->meta.name,
 		       t.welcome    ? "it does not answer"
 		       : *t.trouble ? t.trouble
@@ -747,8 +760,8 @@ void bl_node_agent_close(struct bl_node *n)
 	sd_event_source_disable_unref(a->timer);
 	bl_agent_free(a->agent);
 	bl_session_tls_free(a->tls);
-	while (a->nfences)
-		free(a->order[--a->nfences].failed);
+	while (a->nfailures)
+		free(a->failure[--a->nfailures].failed);
 	free(a);
 }
 
@@ -782,6 +795,6 @@ int bl_node_agent_open(struct bl_node *n, struct bl_err *err)
 	n->events = &events;
 	if (n->cfg.role == BL_ROLE_HOST && c->n)
 		bl_endpoints_report_dead(n);
-	look_in(a, 0);
+	schedule_sample(a, 0);
 	return 0;
 }

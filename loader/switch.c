@@ -2,20 +2,21 @@
 /*
  * The switch role: load, configure, attach.
  *
- * A port's number outlives restarts: it indexes registers, counters and the device map. So a port
- * keeps the number under which its interface is pinned, and new ports get the free ones.
+ * The number of a port outlives restarts, because it indexes registers, counters and the device
+ * map. So a port keeps the number under which its interface is pinned, and new ports get free
+ * numbers.
  *
  * Taking over a running switch keeps all maps, unless the new configuration changes what the trees
- * mean (a port removed, another role, lane or tree size, or a lane on another CPU). Then sw_cfg,
- * sw_ports, sw_regs, sw_trees, sw_lanes, sw_home and sw_homing start anew beside the old ones; the
- * programs go over one by one. What outputs were given already is carried over, so no barrier
- * decreases; inputs join again. Messages in flight may come late in that moment, which costs
- * messages and never the order. Inputs that stand still (BL_REG_HELD) do so in the new registers,
- * too: the controller counts on it.
+ * mean (a port removed, another role, another lane or tree size, or a lane on another CPU). Then
+ * sw_cfg, sw_ports, sw_regs, sw_trees, sw_lanes, sw_home and sw_homing are made anew beside the old
+ * ones, and the programs are swapped one by one. Barriers that outputs were given are carried over,
+ * so no barrier decreases; inputs join again. Messages in flight may be late at that moment, which
+ * loses messages but never breaks the order. Inputs that stand still (BL_REG_HELD) do so in the new
+ * registers, too, because the controller relies on it.
  *
  * New registers know nothing of reliable messages that wait for their ACKs. So C waits for every
- * port until it was heard (BL_REG_AWAITED), or for so long that nobody can be there
- * (loader/order/node_agent.c).
+ * port until something was heard there (BL_REG_AWAITED), or until so much time has passed that the
+ * port has no neighbour (loader/node_agent.c).
  */
 #include "loader/switch.h"
 
@@ -52,7 +53,7 @@
 
 #include "switch.skel.h"
 
-/* What the maps will hold. Indexed by port number. */
+/* struct plan - what the maps will hold. Arrays are indexed by port number. */
 struct plan {
 	const struct bl_node_cfg *cfg;
 	struct bl_iface iface[BL_SW_PORTS_MAX];
@@ -60,13 +61,13 @@ struct plan {
 	int cpu[BL_SW_PORTS_MAX];
 	struct bl_sw_cfg sw;
 	uint32_t max_ifindex;
-	uint32_t steering_most; /* struct bl_steering */
-	/* what is there already */
+	uint32_t steering_most; /* see struct bl_steering */
+	/* of the running switch, if there is one */
 	struct bl_sw_port old_port[BL_SW_PORTS_MAX];
 	struct bl_sw_cfg old_sw;
 	struct bl_sw_lane old_lane[BL_LANES_MAX];
 	struct bl_port_regs old_regs[BL_SW_PORTS_MAX];
-	bool regroup; /* the trees mean something else now */
+	bool regroup; /* the trees mean something else than before */
 	bool fresh;
 };
 
@@ -159,7 +160,7 @@ static int plan_ports(struct plan *p, struct bl_err *err)
 			       "a switch has 1 to %u ports, not %u; list them under ports",
 			       BL_SW_PORTS_MAX, cfg->ports_count);
 	for (k = 0; k < 2 * cfg->ports_count; k++) {
-		/* first pass: ports that have a number already; second pass: new ones */
+		/* First pass: ports that have a number already. Second pass: new ports. */
 		const struct bl_port_cfg *c = &cfg->ports[k % cfg->ports_count];
 		struct bl_sw_port *sp;
 
@@ -213,9 +214,9 @@ static int plan_ports(struct plan *p, struct bl_err *err)
 }
 
 /*
- * Which up port is which path: by the order of the configuration, on every switch. Fastpass's
- * arbiter knows no more, and TOP's tokens find the way of their data back by it. Known under every
- * policy, for `barline admission set top`.
+ * Assigns up ports to paths in the order of the configuration, alike on every switch. Fastpass's
+ * arbiter knows the paths by nothing else, and TOP's tokens find their data's way back by it. Done
+ * under every policy, for `barline admission set top`.
  */
 static void plan_paths(const struct bl_node_cfg *cfg, struct plan *p)
 {
@@ -259,7 +260,8 @@ static int plan_cfg(const struct bl_node *n, struct plan *p, struct bl_err *err)
 	for (sw->tree_leaves = 4; sw->tree_leaves < sw->nports; sw->tree_leaves *= 2)
 		;
 	/*
-	 * a port that comes later should not regroup the tree for a level that costs a comparison
+	 * The tree does not shrink, so that a port that is added later needs no regrouping. The
+	 * extra level costs one comparison.
 	 */
 	if (sw->tree_leaves < p->old_sw.tree_leaves && p->old_sw.tree_leaves <= BL_TREE_LEAVES)
 		sw->tree_leaves = p->old_sw.tree_leaves;
@@ -281,7 +283,7 @@ static void plan_regroup(struct plan *p)
 {
 	unsigned int k;
 
-	/* a lane on another CPU, too: two could write it for a moment */
+	/* A lane on another CPU regroups, too: two CPUs could write it for a moment. */
 	p->regroup = memcmp(p->sw.lane_of_cpu, p->old_sw.lane_of_cpu, sizeof(p->sw.lane_of_cpu)) ||
 		     p->sw.tree_leaves != p->old_sw.tree_leaves || p->sw.lanes != p->old_sw.lanes ||
 		     p->sw.single_writer != p->old_sw.single_writer;
@@ -295,7 +297,7 @@ static void plan_regroup(struct plan *p)
 	}
 }
 
-/* Of a port that was not there before. */
+/* The registers of a port that was not there before. */
 static struct bl_port_regs new_regs(const struct plan *p, unsigned int k)
 {
 	struct bl_port_regs r = {};
@@ -307,9 +309,10 @@ static struct bl_port_regs new_regs(const struct plan *p, unsigned int k)
 }
 
 /*
- * What port @k's registers begin with: where it was in C, what C waits for until it joins again;
- * or, where it stands still, that: silent until it joins again, and its C held. Of all that nothing
- * is known of a fresh switch's ports: somebody may be there, and wait for ACKs since any time.
+ * The first contents of port @k's registers. A port that was in C keeps its C there, and C waits
+ * for it until it joins again. A port that stands still keeps standing still: silent until it joins
+ * again, its C held. Of the ports of a fresh switch nothing is known: a neighbour may be there, and
+ * may have waited for ACKs for any time.
  */
 static struct bl_port_regs carry_regs(const struct plan *p, unsigned int k)
 {
@@ -335,7 +338,7 @@ static struct bl_port_regs carry_regs(const struct plan *p, unsigned int k)
 			continue;
 		r.lane[l] = p->old_regs[k].lane[l];
 		r.lane[l].state = BL_REG_DEAD | BL_REG_IN | BL_REG_HELD;
-		r.lane[l].heard_ns = 0; /* by another lane's watch */
+		r.lane[l].heard_ns = 0; /* measured by another lane */
 		r.lane[l].state &= ~BL_REG_AWAITED;
 	}
 	return r;
@@ -373,8 +376,8 @@ static int fill_trees(const struct plan *p, int trees, int regs, struct bl_err *
 }
 
 /*
- * What any lane gave any output of the new sets under the old ones; so no output decreases, whoever
- * is grouped with whom.
+ * Carries over the greatest barrier that any lane gave to any output of the same set, so that no
+ * output decreases, whatever the groups are now.
  */
 static int carry_lanes(const struct plan *p, int fd, struct bl_err *err)
 {
@@ -394,7 +397,7 @@ static int carry_lanes(const struct plan *p, int fd, struct bl_err *err)
 		}
 	}
 	for (l = 0; l < BL_LANES_MAX && !rc; l++) {
-		/* The reference that wire times are extended by: a lane that knew it keeps it. */
+		/* The time that 48-bit timestamps are extended by; a lane that had one keeps it. */
 		lane.now_ns = p->old_lane[l].now_ns;
 		rc = bl_map_set(fd, l, &lane, BL_MAP_SW_LANES, err);
 	}
@@ -443,10 +446,7 @@ static int fill_fdb(const struct plan *p, int fd, struct bl_err *err)
 	return rc;
 }
 
-/*
- * A number that another interface had: its counters and what was sent there are not this one's
- * story.
- */
+/* Clears what a port number counted for another interface: counters, and what was sent there. */
 static int forget_port(const struct bl_switch *skel, uint32_t k, struct bl_err *err)
 {
 	int rc = bl_counts_forget(bpf_map__fd(skel->maps.counts), k);
@@ -462,7 +462,10 @@ static int forget_port(const struct bl_switch *skel, uint32_t k, struct bl_err *
 	rc = bl_map_set(bpf_map__fd(skel->maps.sw_carried), k, &none, BL_MAP_SW_CARRIED, err);
 	if (rc)
 		return rc;
-	/* but not its deaths: an order for one of the other interface's must find another number */
+	/*
+	 * The number of deaths is kept and raised: a command for the other interface must find
+	 * another number.
+	 */
 	if (bpf_map_lookup_elem(bpf_map__fd(skel->maps.sw_lives), &k, &life))
 		return bl_fail(err, errno, "cannot read entry %u of the map %s: %s", k,
 			       BL_MAP_SW_LIVES, strerror(errno));
@@ -471,7 +474,10 @@ static int forget_port(const struct bl_switch *skel, uint32_t k, struct bl_err *
 	return bl_map_set(bpf_map__fd(skel->maps.sw_lives), k, &life, BL_MAP_SW_LIVES, err);
 }
 
-/* sw_ports is written anew; what the controller barred stays so. Who is awaited is so anew. */
+/*
+ * sw_ports is written anew; ports that the controller barred stay barred. After a regrouping, the
+ * ports that C waits for are awaited again.
+ */
 static int keep_barred(struct plan *p, int orders, struct bl_err *err)
 {
 	struct bl_fence_slot o;
@@ -493,16 +499,16 @@ static int keep_barred(struct plan *p, int orders, struct bl_err *err)
 }
 
 /*
- * In generic mode frames are handled where they come in: kernels before the rework of that path
- * (6.1 among them) give the rest of a batch to the stack when the CPU map's program has redirected
- * or dropped one.
+ * In generic mode a frame is handled on the CPU where it comes in. Kernels before the rework of
+ * that path (6.1 is one) give the rest of a batch to the stack once the program of a CPU map has
+ * redirected or dropped a frame.
  */
 static void plan_steering(struct plan *p)
 {
 	p->steering_most = p->cfg->mode == BL_XDP_GENERIC ? 0 : BL_HOMING_FRAMES / p->sw.nports;
 }
 
-/* A port whose frames are on their way to the same CPU as before stays so. */
+/* Where frames are steered to the same CPU as before, the entry stays as it is. */
 static int fill_steering(const struct bl_node *n, struct plan *p, int fd, uint32_t k,
 			 struct bl_err *err)
 {
@@ -571,9 +577,9 @@ static int fill_maps(const struct bl_node *n, struct plan *p, const struct bl_sw
 	return rc;
 }
 
-/* Sizes what depends on ports and configuration, and takes over the maps that go on. */
-static int reuse(struct bl_node *n, const struct plan *p, struct bl_switch *skel,
-		 struct bl_err *err)
+/* Sizes the maps that depend on ports and configuration, and reuses the pinned ones. */
+static int reuse_maps(struct bl_node *n, const struct plan *p, struct bl_switch *skel,
+		      struct bl_err *err)
 {
 	static const char *const regroup[] = { BL_MAP_SW_CFG,     BL_MAP_SW_PORTS, BL_MAP_SW_REGS,
 					       BL_MAP_SW_TREES,   BL_MAP_SW_LANES, BL_MAP_SW_HOME,
@@ -605,7 +611,10 @@ static int reuse(struct bl_node *n, const struct plan *p, struct bl_switch *skel
 	return rc || n->fresh ? rc : bl_maps_reuse(skel->obj, n->dir, anew, err);
 }
 
-/* Each datapath CPU takes in what came in elsewhere; before anything comes in. */
+/*
+ * Gives each datapath CPU a queue for frames that come in elsewhere. Done before any frame comes
+ * in.
+ */
 static int open_steering(const struct plan *p, const struct bl_switch *skel, struct bl_err *err)
 {
 	struct bpf_cpumap_val v = { .qsize = BL_HOMING_FRAMES,
@@ -626,8 +635,11 @@ static int open_steering(const struct plan *p, const struct bl_switch *skel, str
 	return 0;
 }
 
-/* Ports from @k on have no program of ours yet: those that never had one are none. */
-static void unguard(const struct bl_node *n, const struct plan *p, unsigned int k)
+/*
+ * Undoes a failed attach: detaches from the ports from @k on that were no ports of the running
+ * switch.
+ */
+static void detach_new_ports(const struct bl_node *n, const struct plan *p, unsigned int k)
 {
 	for (; k < n->natt; k++) {
 		const char *name = n->att[k].iface.name;
@@ -639,8 +651,8 @@ static void unguard(const struct bl_node *n, const struct plan *p, unsigned int 
 	}
 }
 
-static int attach_all(struct bl_node *n, const struct plan *p, const struct bl_switch *skel,
-		      struct bl_err *err)
+static int attach_programs(struct bl_node *n, const struct plan *p, const struct bl_switch *skel,
+			   struct bl_err *err)
 {
 	int prog = bpf_program__fd(skel->progs.bl_switch_xdp),
 	    guard = bpf_program__fd(skel->progs.bl_switch_egress),
@@ -677,12 +689,12 @@ static int attach_all(struct bl_node *n, const struct plan *p, const struct bl_s
 		a->cpu = p->cpu[k];
 		a->home_cpu = -1;
 		/*
-		 * first: nothing may leave by any port past the program of another that is not
-		 * there yet
+		 * Egress programs first: no frame may leave by any port before the program that
+		 * guards the port is there.
 		 */
 		rc = bl_attach_tc(a, n->dir, false, guard, err);
 		if (rc) {
-			unguard(n, p, 0);
+			detach_new_ports(n, p, 0);
 			return rc;
 		}
 		n->natt++;
@@ -696,11 +708,11 @@ static int attach_all(struct bl_node *n, const struct plan *p, const struct bl_s
 					&(struct bl_steering){ .cpu = (uint32_t)a->cpu },
 					BL_MAP_SW_STEERING, err);
 		if (rc) {
-			unguard(n, p, k);
+			detach_new_ports(n, p, k);
 			return rc;
 		}
 	}
-	/* after the others took over, so that nothing is sent to a port that is leaving */
+	/* After the swap, so that no program sends to a port that is leaving. */
 	for (k = 0; k < BL_SW_PORTS_MAX; k++) {
 		if (!p->old_port[k].ifindex || port_by_name(p->port, p->old_port[k].name) >= 0)
 			continue;
@@ -714,8 +726,8 @@ static int attach_all(struct bl_node *n, const struct plan *p, const struct bl_s
 	return 0;
 }
 
-/* for ports that are made anew (link_watch.c) */
-static int keep_progs(struct bl_node *n, const struct bl_switch *skel, struct bl_err *err)
+/* Keeps descriptors for ports that are made anew (link_watch.c). */
+static int keep_programs(struct bl_node *n, const struct bl_switch *skel, struct bl_err *err)
 {
 	n->xdp_prog = fcntl(bpf_program__fd(skel->progs.bl_switch_xdp), F_DUPFD_CLOEXEC, 3);
 	n->tc_prog = fcntl(bpf_program__fd(skel->progs.bl_switch_egress), F_DUPFD_CLOEXEC, 3);
@@ -751,7 +763,7 @@ int bl_switch_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_e
 		rc = bl_fail(err, errno, "cannot open the switch programs: %s", strerror(errno));
 		goto out;
 	}
-	rc = reuse(n, p, skel, err);
+	rc = reuse_maps(n, p, skel, err);
 	if (rc)
 		goto out;
 	rc = bl_switch__load(skel);
@@ -773,12 +785,12 @@ int bl_switch_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_e
 	if (!rc && n->fresh)
 		rc = bl_maps_pin(skel->obj, n->dir, err);
 	if (!rc)
-		rc = attach_all(n, p, skel, err);
+		rc = attach_programs(n, p, skel, err);
 	if (!rc)
-		rc = keep_progs(n, skel, err);
+		rc = keep_programs(n, skel, err);
 	if (!rc)
 		rc = bl_links_watch(n, err);
-	/* taking over: the names go to the new maps when the programs have */
+	/* After a takeover, the pins name the new maps once the programs use them. */
 	if (!rc && !n->fresh)
 		rc = bl_maps_pin(skel->obj, n->dir, err);
 	if (!rc && bl_admission_paced(cfg))

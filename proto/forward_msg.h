@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A forwarded frame as agents and controller send it (proto/ctl.proto). Both read it by this. */
+/*
+ * A forwarded frame as agents and the controller send it (proto/ctl.proto); both parse it by this
+ * file.
+ */
 #ifndef BARLINE_FORWARD_MSG_H
 #define BARLINE_FORWARD_MSG_H
 
@@ -12,11 +15,14 @@
 #include "core/wire_core.h"
 #include "maps/forward_abi.h"
 
-/** struct bl_forward - a frame on its way: UDP payload @frame from @from:@sport for @to:@port. */
+/**
+ * struct bl_forward - a frame on its way from @from:@sport to @to:@port. Addresses are IPv6 or
+ * IPv4-mapped.
+ */
 struct bl_forward {
 	uint8_t to[16], from[16];
 	uint16_t port, sport;
-	const uint8_t *frame;
+	const uint8_t *frame; /* UDP payload, @len bytes */
 	size_t len;
 };
 
@@ -26,7 +32,8 @@ static inline unsigned int bl_forward_op(const struct bl_forward *f)
 }
 
 /**
- * bl_forward_fits - whether it may be one at all: both ends say so before they look any further.
+ * bl_forward_fits - returns whether it can be a forwarded frame at all. Both ends check that before
+ * they read any further.
  */
 static inline bool bl_forward_fits(const struct bl_forward *f)
 {
@@ -35,7 +42,10 @@ static inline bool bl_forward_fits(const struct bl_forward *f)
 	       bl_op_relayed(bl_forward_op(f));
 }
 
-/** bl_forward_read - @f points into @m. False: it is no frame that is forwarded. */
+/**
+ * bl_forward_read - parses @m; @f points into it. Returns false if that is no frame to be
+ * forwarded.
+ */
 static inline bool bl_forward_read(const Bl__Forward *m, struct bl_forward *f)
 {
 	if (m->to.len != sizeof(f->to) || m->from.len != sizeof(f->from) || m->port > UINT16_MAX ||

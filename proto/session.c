@@ -11,9 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "session.h"
+#include "proto/session.h"
 
-#define READ_TURN (256U << 10) /* bytes that are read before others have their turn */
+#define READ_TURN (256U << 10) /* bytes that are read before other sources have their turn */
 
 struct bl_session_tls {
 	gnutls_certificate_credentials_t cred;
@@ -21,23 +21,22 @@ struct bl_session_tls {
 
 enum state { CONNECTING, SHAKING, UP, OVER };
 
-/**
- * struct bl_session - @in: what came, the first message's length first. @out: @sent bytes of it
- * have gone. @busy: calls out of which a free must not happen. @dead: to be freed when they are
- * back. @ending: is to be closed once all has gone.
- */
+/** struct bl_session - see session.h. */
 struct bl_session {
 	sd_event_source *src;
 	int fd;
 	enum state state;
-	gnutls_session_t tls;
+	gnutls_session_t tls; /* NULL: none */
 	gnutls_typed_vdata_st purpose;
 	const struct bl_session_ops *ops;
 	void *ctx;
-	uint8_t *in, *out;
+	uint8_t *in;  /* bytes received, beginning with the length of a message */
+	uint8_t *out; /* bytes to be sent; @sent of them have been sent */
 	size_t in_len, in_room, out_len, out_room, sent;
-	unsigned int busy;
-	bool dead, ending, server;
+	unsigned int busy; /* calls on the stack in which it must not be freed */
+	bool dead;         /* to be freed when @busy is 0 */
+	bool ending;       /* to be closed once everything is sent */
+	bool server;
 };
 
 int bl_session_tls_new(struct bl_session_tls **out, const char *ca, const char *cert,
@@ -86,7 +85,7 @@ void bl_session_tls_free(struct bl_session_tls *t)
 
 /* ---- ends ---- */
 
-static void free_now(struct bl_session *s)
+static void free_session(struct bl_session *s)
 {
 	if (s->tls)
 		gnutls_deinit(s->tls);
@@ -106,11 +105,11 @@ void bl_session_close(struct bl_session *s)
 	sd_event_source_disable_unref(s->src);
 	s->src = NULL;
 	if (!s->busy)
-		free_now(s);
+		free_session(s);
 }
 
-/* from the loop only, never from within a call of the user's */
-static void over(struct bl_session *s, const char *why)
+/* Called from the loop only, never within a call of the session's user. */
+static void end_session(struct bl_session *s, const char *why)
 {
 	if (s->state == OVER)
 		return;
@@ -119,7 +118,7 @@ static void over(struct bl_session *s, const char *why)
 	bl_session_close(s);
 }
 
-static bool want(struct bl_session *s)
+static bool update_io_events(struct bl_session *s)
 {
 	uint32_t events = EPOLLIN;
 
@@ -131,8 +130,8 @@ static bool want(struct bl_session *s)
 
 /* ---- bytes ---- */
 
-/* > 0: bytes; 0: later; -1: over, *@why says so */
-static ssize_t put(struct bl_session *s, const void *data, size_t len, const char **why)
+/* Returns > 0: bytes written; 0: try later; -1: the session is over, for the reason *@why. */
+static ssize_t write_bytes(struct bl_session *s, const void *data, size_t len, const char **why)
 {
 	ssize_t n;
 
@@ -150,7 +149,7 @@ static ssize_t put(struct bl_session *s, const void *data, size_t len, const cha
 	return n < 0 ? -1 : n;
 }
 
-static ssize_t get(struct bl_session *s, void *data, size_t len, const char **why)
+static ssize_t read_bytes(struct bl_session *s, void *data, size_t len, const char **why)
 {
 	ssize_t n;
 
@@ -168,10 +167,10 @@ static ssize_t get(struct bl_session *s, void *data, size_t len, const char **wh
 	return n <= 0 ? -1 : n;
 }
 
-static bool flush(struct bl_session *s, const char **why)
+static bool flush_output(struct bl_session *s, const char **why)
 {
 	while (s->sent < s->out_len) {
-		ssize_t n = put(s, s->out + s->sent, s->out_len - s->sent, why);
+		ssize_t n = write_bytes(s, s->out + s->sent, s->out_len - s->sent, why);
 
 		if (n < 0)
 			return false;
@@ -200,7 +199,7 @@ bool bl_session_send(struct bl_session *s, const void *body, size_t len)
 		s->sent = 0;
 	}
 	if (s->out_len + len + 4 > BL_SESSION_OUT_MAX) {
-		/* who does not read is hung up on: the loop will find that out */
+		/* A peer that does not read is disconnected; the loop will notice. */
 		shutdown(s->fd, SHUT_RDWR);
 		s->out_len = 0;
 		return false;
@@ -217,7 +216,7 @@ bool bl_session_send(struct bl_session *s, const void *body, size_t len)
 	memcpy(s->out + s->out_len, head, 4);
 	memcpy(s->out + s->out_len + 4, body, len);
 	s->out_len += len + 4;
-	return want(s);
+	return update_io_events(s);
 }
 
 size_t bl_session_waiting(const struct bl_session *s)
@@ -228,11 +227,11 @@ size_t bl_session_waiting(const struct bl_session *s)
 void bl_session_end(struct bl_session *s)
 {
 	s->ending = true;
-	want(s);
+	update_io_events(s);
 }
 
-/* Whole messages that are there. False: over. */
-static bool take(struct bl_session *s, const char **why)
+/* Passes on the messages that are complete. Returns false if the session is over. */
+static bool dispatch_messages(struct bl_session *s, const char **why)
 {
 	size_t at = 0;
 
@@ -241,7 +240,7 @@ static bool take(struct bl_session *s, const char **why)
 		size_t len = (size_t)p[0] << 24 | (size_t)p[1] << 16 | (size_t)p[2] << 8 | p[3];
 
 		if (!len || len > BL_SESSION_MESSAGE_MAX) {
-			*why = "a message of a length that does not exist";
+			*why = "a message with an invalid length";
 			return false;
 		}
 		if (s->in_len - at < len + 4)
@@ -254,7 +253,7 @@ static bool take(struct bl_session *s, const char **why)
 	return true;
 }
 
-static bool fill(struct bl_session *s, const char **why)
+static bool read_messages(struct bl_session *s, const char **why)
 {
 	size_t done = 0;
 
@@ -271,20 +270,20 @@ static bool fill(struct bl_session *s, const char **why)
 			s->in = v;
 			s->in_room = room;
 		}
-		n = get(s, s->in + s->in_len, s->in_room - s->in_len, why);
+		n = read_bytes(s, s->in + s->in_len, s->in_room - s->in_len, why);
 		if (n < 0)
 			return false;
 		if (!n)
 			return true;
 		s->in_len += (size_t)n;
 		done += (size_t)n;
-		if (!take(s, why))
+		if (!dispatch_messages(s, why))
 			return false;
 	}
 	return true;
 }
 
-static bool shake(struct bl_session *s, const char **why)
+static bool continue_handshake(struct bl_session *s, const char **why)
 {
 	static __thread char text[256];
 	gnutls_datum_t said = { 0 };
@@ -329,31 +328,32 @@ static int on_io(sd_event_source *src, int fd, uint32_t events, void *ctx)
 		}
 	}
 	if (ok && s->state == SHAKING)
-		ok = shake(s, &why);
+		ok = continue_handshake(s, &why);
 	if (ok && s->state == UP)
-		ok = fill(s, &why);
+		ok = read_messages(s, &why);
 	if (ok && s->state == UP)
-		ok = flush(s, &why);
+		ok = flush_output(s, &why);
 	if (!ok)
-		over(s, why);
-	else if (s->state != OVER && !want(s))
-		over(s, "the event loop refused it");
+		end_session(s, why);
+	else if (s->state != OVER && !update_io_events(s))
+		end_session(s, "the event loop refused it");
 	/*
-	 * TLS may hold a whole record that the socket does not show any more; want() keeps EPOLLIN,
-	 * so ask for another turn
+	 * TLS may have a whole record that the socket does not signal any more. update_io_events()
+	 * keeps EPOLLIN only, so ask for another turn.
 	 */
 	if (s->state == UP && s->tls && gnutls_record_check_pending(s->tls))
 		sd_event_source_set_io_events(s->src, EPOLLIN | EPOLLOUT);
 	s->busy--;
 	if (s->dead && !s->busy)
-		free_now(s);
+		free_session(s);
 	return 0;
 }
 
 /* ---- beginnings ---- */
 
-static int begin(struct bl_session **out, sd_event *ev, int fd, struct bl_session_tls *tls,
-		 bool server, const struct bl_session_ops *ops, void *ctx, struct bl_err *err)
+static int start_session(struct bl_session **out, sd_event *ev, int fd, struct bl_session_tls *tls,
+			 bool server, const struct bl_session_ops *ops, void *ctx,
+			 struct bl_err *err)
 {
 	struct bl_session *s = calloc(1, sizeof(*s));
 	int one = 1, rc = 0;
@@ -389,7 +389,7 @@ static int begin(struct bl_session **out, sd_event *ev, int fd, struct bl_sessio
 	if (rc >= 0)
 		rc = sd_event_add_io(ev, &s->src, fd, EPOLLIN | EPOLLOUT, on_io, s);
 	if (rc < 0) {
-		free_now(s);
+		free_session(s);
 		return bl_fail(err, ENOMEM, "cannot begin a session");
 	}
 	*out = s;
@@ -399,7 +399,7 @@ static int begin(struct bl_session **out, sd_event *ev, int fd, struct bl_sessio
 int bl_session_accept(struct bl_session **out, sd_event *ev, int fd, struct bl_session_tls *tls,
 		      const struct bl_session_ops *ops, void *ctx, struct bl_err *err)
 {
-	return begin(out, ev, fd, tls, true, ops, ctx, err);
+	return start_session(out, ev, fd, tls, true, ops, ctx, err);
 }
 
 int bl_session_connect(struct bl_session **out, sd_event *ev, const struct sockaddr *addr,
@@ -417,7 +417,7 @@ int bl_session_connect(struct bl_session **out, sd_event *ev, const struct socka
 		close(fd);
 		return bl_fail(err, e, "cannot connect: %s", strerror(e));
 	}
-	return begin(out, ev, fd, tls, false, ops, ctx, err);
+	return start_session(out, ev, fd, tls, false, ops, ctx, err);
 }
 
 int bl_session_addr(const char *text, struct sockaddr_storage *addr, socklen_t *len)
@@ -438,7 +438,7 @@ int bl_session_addr(const char *text, struct sockaddr_storage *addr, socklen_t *
 	} else {
 		k = strcspn(text, ":");
 		port = text[k] ? text + k + 1 : NULL;
-		/* more than one colon: an IPv6 address without a port */
+		/* More than one colon: an IPv6 address without a port. */
 		if (port && strchr(port, ':')) {
 			k = strlen(text);
 			port = NULL;

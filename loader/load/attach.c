@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Attach programs to interfaces by pinned bpf_links. A link that is there gets its program swapped
- * by bpf_link_update, which loses no frame (DESIGN 6); only where there is none is one made.
- * Without tcx (kernels before 6.6) egress programs are clsact filters, replaced in one netlink
- * request.
+ * Attaching programs to interfaces by pinned bpf_links. If there is a link, its program is swapped
+ * by bpf_link_update(), which loses no frame; a link is only created where there is none. Without
+ * tcx (kernels before 6.6) egress programs are clsact filters, replaced in one netlink request.
  *
- * Pins are links/KIND-IFNAME, with ':' for '.', which bpffs does not take and interface names
- * cannot contain. Kinds: xdp (a port, or the NIC of a host), hold and pass (XDP on the two ends of
- * bl0), egress and ingress (tc).
+ * Pins are called links/KIND-IFNAME, with ':' for '.': bpffs does not accept '.', and interface
+ * names cannot contain ':'. Kinds: xdp (a port, or the NIC of a host), hold and pass (XDP on the
+ * two ends of bl0), egress and ingress (tc).
  */
 #include "loader/load/attach.h"
 
@@ -25,7 +24,7 @@
 #include "base/log.h"
 #include "loader/load/pin.h"
 
-/* BPF_TCX_INGRESS, BPF_TCX_EGRESS; Debian 12's headers end before them */
+/* BPF_TCX_INGRESS and BPF_TCX_EGRESS, which the headers of Debian 12 lack. */
 #define TCX_INGRESS 46
 #define TCX_EGRESS  47
 
@@ -60,7 +59,7 @@ static uint32_t link_ifindex(int link_fd)
 	struct bpf_link_info info = {};
 	uint32_t len = sizeof(info);
 
-	/* tcx keeps it in the same place */
+	/* A tcx link has its ifindex in the same place. */
 	return bpf_obj_get_info_by_fd(link_fd, &info, &len) ? 0 : info.xdp.ifindex;
 }
 
@@ -77,7 +76,7 @@ static int xdp_mode_now(int ifindex, enum bl_xdp_mode *mode)
 	return 0;
 }
 
-static uint32_t xdp_other(int ifindex, char *name, size_t size, int *flags)
+static uint32_t xdp_foreign_prog(int ifindex, char *name, size_t size, int *flags)
 {
 	LIBBPF_OPTS(bpf_xdp_query_opts, q);
 	struct bpf_prog_info info = {};
@@ -107,8 +106,9 @@ static uint32_t xdp_other(int ifindex, char *name, size_t size, int *flags)
 }
 
 /*
- * The one bpf_link that holds program @id on an interface with this index; -ENOTUNIQ if several
- * (other namespaces count too: info has none).
+ * Returns a descriptor of the one bpf_link that holds program @id on an interface with this index;
+ * -ENOTUNIQ if there are several. Interfaces of other network namespaces count, too, since the
+ * link's info does not name the namespace.
  */
 static int link_of_prog(uint32_t id, int ifindex)
 {
@@ -151,12 +151,12 @@ static int xdp_displace(const struct bl_iface *i, uint32_t id, const char *name,
 		if (!rc)
 			goto done;
 	}
-	/* held by a bpf_link: that has to let go */
+	/* A bpf_link holds the program; that has to be detached. */
 	link = link_of_prog(id, i->ifindex);
 	if (link < 0)
 		return bl_fail(err, EBUSY,
 			       "%s carries the XDP program %s (id %u), and its holder cannot be "
-			       "told (%s); stop what attached it, then start again",
+			       "determined (%s); stop what attached it, then start again",
 			       i->name, name, id, strerror(-link));
 	rc = bpf_link_detach(link) ? -errno : 0;
 	close(link);
@@ -177,7 +177,8 @@ static int xdp_create(const struct bl_iface *i, int prog_fd, enum bl_xdp_mode mo
 	return bpf_link_create(prog_fd, i->ifindex, BPF_XDP, &o);
 }
 
-static int xdp_refused(const struct bl_iface *i, enum bl_xdp_mode mode, int e, struct bl_err *err)
+static int xdp_refused_error(const struct bl_iface *i, enum bl_xdp_mode mode, int e,
+			     struct bl_err *err)
 {
 	if (mode == BL_XDP_NATIVE &&
 	    (e == EOPNOTSUPP || e == EINVAL || e == ERANGE || e == ENOTSUP))
@@ -223,7 +224,10 @@ int bl_attach_xdp(struct bl_attached *a, const char *dir, const char *kind, int 
 			a->mode = mode;
 			return 0;
 		}
-		/* of an interface that is gone, or in the other mode, which a link cannot change */
+		/*
+		 * The link's interface is gone, or it has the other mode, which a link cannot
+		 * change.
+		 */
 		if (at)
 			bpf_link_detach(link);
 		close(link);
@@ -231,7 +235,7 @@ int bl_attach_xdp(struct bl_attached *a, const char *dir, const char *kind, int 
 	}
 	link = xdp_create(i, prog_fd, mode);
 	if (link < 0 && (errno == EBUSY || errno == EEXIST)) {
-		id = xdp_other(i->ifindex, name, sizeof(name), &flags);
+		id = xdp_foreign_prog(i->ifindex, name, sizeof(name), &flags);
 		if (!id)
 			return bl_fail(err, EBUSY,
 				       "%s, or a device on top of it, carries another XDP program; "
@@ -249,7 +253,7 @@ int bl_attach_xdp(struct bl_attached *a, const char *dir, const char *kind, int 
 		link = xdp_create(i, prog_fd, mode);
 	}
 	if (link < 0)
-		return xdp_refused(i, mode, errno, err);
+		return xdp_refused_error(i, mode, errno, err);
 	rc = bl_pin_over(link, path, err);
 	close(link);
 	if (rc)
@@ -321,8 +325,8 @@ int bl_attach_tc(struct bl_attached *a, const char *dir, bool ingress, int prog_
 			return rc;
 		}
 		/*
-		 * an attach type that the kernel does not know is EINVAL; anything else has a
-		 * reason that clsact would share
+		 * An attach type that the kernel does not know is EINVAL. Any other error has a
+		 * reason that clsact would share.
 		 */
 		if (errno != EINVAL)
 			return bl_fail(err, errno, "cannot attach the %s program to %s: %s",
@@ -332,7 +336,7 @@ int bl_attach_tc(struct bl_attached *a, const char *dir, bool ingress, int prog_
 	return clsact_attach(i, ingress, prog_fd, err);
 }
 
-/* Remove our filter; the qdisc stays, others may use it. */
+/* Removes barline's filter. The qdisc stays, since others may use it. */
 static void clsact_detach(const struct bl_iface *i, bool ingress)
 {
 	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = i->ifindex,
@@ -383,12 +387,12 @@ void bl_detach_clsact(const char *ifname)
 
 struct detach {
 	char only[IFNAMSIZ + 8];
-	bool xdp; /* links of XDP programs; else the others */
+	bool xdp; /* true: links of XDP programs; false: the others */
 	int rc;
 	struct bl_err *err;
 };
 
-static int detach_one(const char *path, const char *name, int link_fd, uint32_t ifindex, void *ctx)
+static int detach_link(const char *path, const char *name, int link_fd, uint32_t ifindex, void *ctx)
 {
 	struct detach *d = ctx;
 	const char *ifname = strchr(name, '-');
@@ -413,9 +417,9 @@ int bl_detach_links(const char *dir, const char *only, struct bl_err *err)
 	for (p = d.only; *p; p++)
 		if (*p == '.')
 			*p = ':';
-	/* what guards the other ports goes last */
-	bl_links_each(dir, detach_one, &d);
+	/* The egress programs go last: they guard the ports that still have an XDP program. */
+	bl_links_each(dir, detach_link, &d);
 	d.xdp = false;
-	bl_links_each(dir, detach_one, &d);
+	bl_links_each(dir, detach_link, &d);
 	return d.rc;
 }

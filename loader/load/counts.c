@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The map "counts" from outside. Inside, a value is one reason's counters of all places (struct
- * bl_sw_counts, struct bl_host_counts), one copy per CPU; people ask for one place's counters of
- * all reasons, summed.
+ * The map "counts". Inside, a value holds the counters of one reason for all places (struct
+ * bl_sw_counts, struct bl_host_counts), one copy per CPU. A reader wants the counters of one place
+ * for all reasons, summed over the CPUs.
  *
- * Example, 2 CPUs: key BL_R_FORWARDED has n[3] = 5 on CPU 0 and 7 on CPU 1: bl_counts_read() gives
- * out[3].n[BL_R_FORWARDED] = 12.
+ * Example with 2 CPUs: key BL_R_FORWARDED has n[3] = 5 on CPU 0 and 7 on CPU 1. bl_counts_read()
+ * gives out[3].n[BL_R_FORWARDED] = 12.
  */
 #include "loader/load/counts.h"
 
@@ -16,8 +16,11 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
-/* One reason's counters on all CPUs: [cpu * *stride + key]. The caller frees. NULL: errno. */
-static uint64_t *room(int fd, uint32_t *stride, int *cpus)
+/*
+ * Returns room for one reason's counters on all CPUs, [cpu * *@stride + key], which the caller
+ * frees; NULL with errno.
+ */
+static uint64_t *alloc_reason_counters(int fd, uint32_t *stride, int *cpus)
 {
 	struct bpf_map_info info = {};
 	uint32_t len = sizeof(info);
@@ -41,7 +44,7 @@ int bl_counts_read(int fd, struct bl_counts *out, uint32_t keys)
 {
 	uint32_t stride, r, k;
 	int cpus, c, rc = 0;
-	uint64_t *v = room(fd, &stride, &cpus);
+	uint64_t *v = alloc_reason_counters(fd, &stride, &cpus);
 
 	if (!v)
 		return -errno;
@@ -60,15 +63,15 @@ int bl_counts_read(int fd, struct bl_counts *out, uint32_t keys)
 }
 
 /*
- * Zero the counters of one place. What other places count between the reading and the writing of a
- * reason, some microseconds, is lost: only counts, and only when a port's number goes to another
- * interface. Reasons that were never given here are not written.
+ * What other places count between the reading and the writing of a reason, some microseconds, is
+ * lost. That concerns counters only, and happens only when a port's number goes to another
+ * interface. Reasons that were never counted at this place are not written.
  */
 int bl_counts_forget(int fd, uint32_t key)
 {
 	uint32_t stride, r;
 	int cpus, c, rc = 0;
-	uint64_t *v = room(fd, &stride, &cpus);
+	uint64_t *v = alloc_reason_counters(fd, &stride, &cpus);
 
 	if (!v)
 		return -errno;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Maps of a BPF object against a node's pins: take over what is there, pin what is new. */
+/* See maps.h. */
 #include "loader/load/maps.h"
 
 #include <errno.h>
@@ -15,9 +15,9 @@
 #include "loader/load/pin.h"
 #include "maps/switch_abi.h"
 
-static char said[2048]; /* the end of what libbpf said; the verifier's reason is in it */
+static char said[2048]; /* the end of what libbpf printed; it has the verifier's reason */
 
-static int hear(enum libbpf_print_level level, const char *fmt, va_list ap)
+static int keep_libbpf_message(enum libbpf_print_level level, const char *fmt, va_list ap)
 {
 	char line[1024];
 	size_t have = strlen(said), len;
@@ -40,7 +40,7 @@ static int hear(enum libbpf_print_level level, const char *fmt, va_list ap)
 void bl_libbpf_listen(void)
 {
 	said[0] = 0;
-	libbpf_set_print(hear);
+	libbpf_set_print(keep_libbpf_message);
 }
 
 int bl_load_failed(int errnum, const char *what, struct bl_err *err)
@@ -50,16 +50,19 @@ int bl_load_failed(int errnum, const char *what, struct bl_err *err)
 	return bl_fail(err, errnum, "the kernel refused the %s programs: %s; %s", what,
 		       strerror(errnum),
 		       errnum == EPERM ? "it takes CAP_BPF and CAP_NET_ADMIN"
-				       : "what it said was logged; barline needs Linux 6.1 or "
+				       : "its message is in the log; barline needs Linux 6.1 or "
 					 "newer");
 }
 
-/* Size may differ only upwards, in the one map that the loader itself sizes. */
-static int fits(const struct bpf_map *m, const struct bpf_map_info *i, const char *path,
-		struct bl_err *err)
+/*
+ * Returns 0, or -EPROTO if a pinned map has another shape than the object's. A greater number of
+ * entries is accepted for the one map that the loader sizes.
+ */
+static int check_pinned_shape(const struct bpf_map *m, const struct bpf_map_info *i,
+			      const char *path, struct bl_err *err)
 {
 	bool sized = !strcmp(bpf_map__name(m), BL_MAP_SW_IFIDX);
-	/* the kernel sets this flag by itself on device maps */
+	/* The kernel sets this flag on device maps by itself. */
 	uint32_t flags = i->type == BPF_MAP_TYPE_DEVMAP
 				 ? i->map_flags & ~(uint32_t)BPF_F_RDONLY_PROG
 				 : i->map_flags;
@@ -76,10 +79,6 @@ static int fits(const struct bpf_map *m, const struct bpf_map_info *i, const cha
 		       path, i->type, i->value_size, i->max_entries);
 }
 
-/*
- * Before load: let every map that is pinned in @dir be used again, but for those named in @anew
- * (NULL-terminated; they are replaced by bl_maps_pin()). A map without a pin is made new.
- */
 int bl_maps_reuse(struct bpf_object *obj, const char *dir, const char *const *anew,
 		  struct bl_err *err)
 {
@@ -109,7 +108,7 @@ int bl_maps_reuse(struct bpf_object *obj, const char *dir, const char *const *an
 		}
 		rc = bpf_obj_get_info_by_fd(fd, &info, &len)
 			     ? bl_fail(err, errno, "cannot look into %s: %s", path, strerror(errno))
-			     : fits(m, &info, path, err);
+			     : check_pinned_shape(m, &info, path, err);
 		if (!rc && bpf_map__reuse_fd(m, fd))
 			rc = bl_fail(err, errno, "cannot use the pinned map %s again: %s", path,
 				     strerror(errno));
@@ -120,7 +119,7 @@ int bl_maps_reuse(struct bpf_object *obj, const char *dir, const char *const *an
 	return 0;
 }
 
-static int pin_one(struct bpf_map *m, const char *dir, struct bl_err *err)
+static int pin_map(struct bpf_map *m, const char *dir, struct bl_err *err)
 {
 	struct bpf_map_info mine = {}, theirs = {};
 	uint32_t len = sizeof(mine), len2 = sizeof(theirs);
@@ -137,7 +136,6 @@ static int pin_one(struct bpf_map *m, const char *dir, struct bl_err *err)
 	return same ? 0 : bl_pin_over(bpf_map__fd(m), path, err);
 }
 
-/* meta comes last: a directory without it was never finished, and the next start makes it anew */
 int bl_maps_pin(struct bpf_object *obj, const char *dir, struct bl_err *err)
 {
 	struct bpf_map *m, *meta = NULL;
@@ -151,11 +149,11 @@ int bl_maps_pin(struct bpf_object *obj, const char *dir, struct bl_err *err)
 			meta = m;
 			continue;
 		}
-		rc = pin_one(m, dir, err);
+		rc = pin_map(m, dir, err);
 		if (rc)
 			return rc;
 	}
-	return meta ? pin_one(meta, dir, err) : 0;
+	return meta ? pin_map(meta, dir, err) : 0;
 }
 
 int bl_map_find(struct bpf_object *obj, const char *name, uint32_t value_size, struct bpf_map **map,
@@ -166,10 +164,11 @@ int bl_map_find(struct bpf_object *obj, const char *name, uint32_t value_size, s
 	*map = m;
 	if (!m)
 		return bl_fail(err, ENOENT,
-			       "the programs of this build have no map %s; build it anew", name);
+			       "the programs of this build have no map %s; rebuild everything",
+			       name);
 	if (value_size && bpf_map__value_size(m) != value_size)
 		return bl_fail(err, EPROTO,
-			       "the map %s has values of %u bytes, not %u; build everything anew",
+			       "the map %s has values of %u bytes, not %u; rebuild everything",
 			       name, bpf_map__value_size(m), value_size);
 	return 0;
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Threaded NAPI: give each port's receive work to a kernel thread and that thread to the port's
- * home CPU, so that a lane has one writer (DESIGN 3.3). For devices without IRQs to steer, above
+ * Threaded NAPI: gives each port's receive work to a kernel thread, and pins that thread to the
+ * port's home CPU, so that a lane has one writer. For devices without interrupts to steer, above
  * all veth.
  *
- * The threads are named napi/IFNAME-ID. Names repeat between namespaces, so the kernel is asked
- * first for the ids and pids (netdev netlink, 6.8); on older kernels /proc is searched, and of
- * threads of one name and different ids the newest are taken: those that were made just now.
- * Threads of the kernel are seen only from the first pid namespace: elsewhere nothing can be
- * pinned, and that is an error that says so.
+ * The threads are called napi/IFNAME-ID. Names repeat between network namespaces, so the kernel is
+ * asked first for the ids and pids (netdev netlink, Linux 6.8). On older kernels /proc is searched,
+ * and of threads with one name and different ids the newest are taken, which were made just now.
+ * Kernel threads are visible only in the first pid namespace; elsewhere nothing can be pinned, and
+ * an error says so.
  */
 #include "loader/load/napi.h"
 
@@ -33,7 +33,7 @@
 #include "loader/load/prio.h"
 #include "loader/load/sysfs.h"
 
-/* of linux/netdev.h, which Debian 12 does not have */
+/* From linux/netdev.h, which Debian 12 does not have. */
 #define NETDEV_CMD_NAPI_GET   11
 #define NETDEV_A_NAPI_IFINDEX 1
 #define NETDEV_A_NAPI_PID     4
@@ -42,10 +42,10 @@
 #define PF_KTHREAD            0x00200000
 
 /*
- * Write @value to attribute @attr of @i in sysfs. Returns 0 or -errno; -ENXIO: sysfs shows another
- * network namespace.
+ * Writes @value to the attribute @attr of @i in sysfs. Returns 0 or -errno; -ENXIO: sysfs shows
+ * another network namespace.
  */
-static int set_attr(const struct bl_iface *i, const char *attr, const char *value)
+static int write_sysfs_attr(const struct bl_iface *i, const char *attr, const char *value)
 {
 	char path[128], text[32];
 	int sys, fd, rc = 0;
@@ -68,9 +68,9 @@ static int set_attr(const struct bl_iface *i, const char *attr, const char *valu
 	return rc;
 }
 
-static int threaded_on(const struct bl_iface *i, struct bl_err *err)
+static int enable_threaded_napi(const struct bl_iface *i, struct bl_err *err)
 {
-	int rc = set_attr(i, "threaded", "1");
+	int rc = write_sysfs_attr(i, "threaded", "1");
 
 	if (rc == -ENXIO)
 		return bl_fail(err, ENOENT,
@@ -91,11 +91,11 @@ int bl_napi_gather(const struct bl_iface *i, uint64_t ns)
 	int rc;
 
 	snprintf(text, sizeof(text), "%llu", (unsigned long long)ns);
-	rc = set_attr(i, "gro_flush_timeout", text);
-	return rc ? rc : set_attr(i, "napi_defer_hard_irqs", ns ? "1" : "0");
+	rc = write_sysfs_attr(i, "gro_flush_timeout", text);
+	return rc ? rc : write_sysfs_attr(i, "napi_defer_hard_irqs", ns ? "1" : "0");
 }
 
-static void attr_put(struct nlmsghdr *h, uint16_t type, const void *data, uint16_t len)
+static void put_nlattr(struct nlmsghdr *h, uint16_t type, const void *data, uint16_t len)
 {
 	struct nlattr *a = (void *)((char *)h + NLMSG_ALIGN(h->nlmsg_len));
 
@@ -105,7 +105,7 @@ static void attr_put(struct nlmsghdr *h, uint16_t type, const void *data, uint16
 	h->nlmsg_len = NLMSG_ALIGN(h->nlmsg_len) + (uint32_t)NLA_ALIGN(a->nla_len);
 }
 
-static const void *attr_find(const struct nlmsghdr *h, uint16_t type, uint16_t size)
+static const void *find_nlattr(const struct nlmsghdr *h, uint16_t type, uint16_t size)
 {
 	const char *p = (const char *)NLMSG_DATA(h) + GENL_HDRLEN,
 		   *end = (const char *)h + h->nlmsg_len;
@@ -122,10 +122,10 @@ static const void *attr_find(const struct nlmsghdr *h, uint16_t type, uint16_t s
 	return NULL;
 }
 
-/* One generic-netlink request with one attribute; @each for every answer. */
-static int genl(int fd, uint16_t family, uint8_t cmd, uint16_t flags, uint16_t type,
-		const void *data, uint16_t len, void (*each)(const struct nlmsghdr *, void *),
-		void *ctx)
+/* Sends a generic-netlink request with one attribute, and calls @each for every answer. */
+static int genl_request(int fd, uint16_t family, uint8_t cmd, uint16_t flags, uint16_t type,
+			const void *data, uint16_t len,
+			void (*each)(const struct nlmsghdr *, void *), void *ctx)
 {
 	char buf[16384] __attribute__((aligned(8))) = {};
 	struct nlmsghdr *h = (void *)buf;
@@ -137,7 +137,7 @@ static int genl(int fd, uint16_t family, uint8_t cmd, uint16_t flags, uint16_t t
 	h->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | flags;
 	g->cmd = cmd;
 	g->version = 1;
-	attr_put(h, type, data, len);
+	put_nlattr(h, type, data, len);
 	if (send(fd, buf, h->nlmsg_len, 0) < 0)
 		return -errno;
 	for (;;) {
@@ -154,9 +154,9 @@ static int genl(int fd, uint16_t family, uint8_t cmd, uint16_t flags, uint16_t t
 	}
 }
 
-static void take_family(const struct nlmsghdr *h, void *ctx)
+static void on_family(const struct nlmsghdr *h, void *ctx)
 {
-	const uint16_t *id = attr_find(h, CTRL_ATTR_FAMILY_ID, 2);
+	const uint16_t *id = find_nlattr(h, CTRL_ATTR_FAMILY_ID, 2);
 
 	if (id)
 		*(uint16_t *)ctx = *id;
@@ -168,17 +168,17 @@ struct threads {
 	pid_t pid[THREADS_MAX];
 };
 
-static void take_napi(const struct nlmsghdr *h, void *ctx)
+static void on_napi(const struct nlmsghdr *h, void *ctx)
 {
-	const uint32_t *ifindex = attr_find(h, NETDEV_A_NAPI_IFINDEX, 4),
-		       *pid = attr_find(h, NETDEV_A_NAPI_PID, 4);
+	const uint32_t *ifindex = find_nlattr(h, NETDEV_A_NAPI_IFINDEX, 4),
+		       *pid = find_nlattr(h, NETDEV_A_NAPI_PID, 4);
 	struct threads *t = ctx;
 
 	if (ifindex && pid && *ifindex == (uint32_t)t->ifindex && t->n < THREADS_MAX)
 		t->pid[t->n++] = (pid_t)*pid;
 }
 
-static void threads_ask(const struct bl_iface *i, struct threads *t)
+static void ask_napi_threads(const struct bl_iface *i, struct threads *t)
 {
 	struct timeval limit = { .tv_sec = 1 };
 	uint32_t ifindex = (uint32_t)i->ifindex;
@@ -191,17 +191,17 @@ static void threads_ask(const struct bl_iface *i, struct threads *t)
 	if (fd < 0)
 		return;
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-	if (!genl(fd, GENL_ID_CTRL, CTRL_CMD_GETFAMILY, 0, CTRL_ATTR_FAMILY_NAME, "netdev", 7,
-		  take_family, &family) &&
+	if (!genl_request(fd, GENL_ID_CTRL, CTRL_CMD_GETFAMILY, 0, CTRL_ATTR_FAMILY_NAME, "netdev",
+			  7, on_family, &family) &&
 	    family)
-		genl(fd, family, NETDEV_CMD_NAPI_GET, NLM_F_DUMP, NETDEV_A_NAPI_IFINDEX, &ifindex,
-		     4, take_napi, t);
+		genl_request(fd, family, NETDEV_CMD_NAPI_GET, NLM_F_DUMP, NETDEV_A_NAPI_IFINDEX,
+			     &ifindex, 4, on_napi, t);
 	close(fd);
 }
 
 /*
- * "napi/IFNAME-ID": whole since Linux 5.17, which shows a kernel thread's full name here; before,
- * cut after 15 characters.
+ * Whether @comm is "napi/IFNAME-ID". Since Linux 5.17 comm shows a kernel thread's whole name;
+ * before, it was cut after 15 characters.
  */
 static bool is_napi_of(const char *comm, const char *ifname)
 {
@@ -214,8 +214,8 @@ static bool is_napi_of(const char *comm, const char *ifname)
 	return !strncmp(comm, want, len) && strspn(comm + len, "0123456789") == strlen(comm + len);
 }
 
-/* 0: no such process. */
-static uint64_t started(pid_t pid)
+/* Returns the start time of a process; 0: it does not exist. */
+static uint64_t start_time_of(pid_t pid)
 {
 	uint64_t t;
 
@@ -223,7 +223,7 @@ static uint64_t started(pid_t pid)
 	return t;
 }
 
-static void threads_search(const struct bl_iface *i, struct threads *t)
+static void search_napi_threads(const struct bl_iface *i, struct threads *t)
 {
 	uint64_t when[THREADS_MAX], newest = 0;
 	char path[288], comm[80];
@@ -241,15 +241,15 @@ static void threads_search(const struct bl_iface *i, struct threads *t)
 		    bl_read_line(AT_FDCWD, path, comm, sizeof(comm)) || !is_napi_of(comm, i->name))
 			continue;
 		t->pid[t->n] = atoi(e->d_name);
-		when[t->n] = started(t->pid[t->n]);
+		when[t->n] = start_time_of(t->pid[t->n]);
 		if (when[t->n] > newest)
 			newest = when[t->n];
 		t->n++;
 	}
 	closedir(d);
 	/*
-	 * the queues of one interface get their threads in one go: within 20 ms (2 ticks of 1/100
-	 * s)
+	 * The threads of one interface's queues start together: within 20 ms, which are 2 ticks of
+	 * 1/100 s.
 	 */
 	for (k = 0; k < t->n; k++)
 		if (when[k] + 2 >= newest)
@@ -257,8 +257,11 @@ static void threads_search(const struct bl_iface *i, struct threads *t)
 	t->n = n;
 }
 
-/* A thread of the kernel called @name...: anybody may have the name. */
-static bool is_kernel(pid_t pid, const char *name, bool whole)
+/*
+ * Whether @pid is a thread of the kernel with this name (@whole), or whose name begins with it. A
+ * process may have the name, too.
+ */
+static bool is_kernel_thread(pid_t pid, const char *name, bool whole)
 {
 	char path[64], comm[80];
 	uint64_t flags;
@@ -270,27 +273,30 @@ static bool is_kernel(pid_t pid, const char *name, bool whole)
 	return !bl_proc_stat(pid, BL_PROC_FLAGS, &flags) && flags & PF_KTHREAD;
 }
 
-/* the name may be from before a rename; another pid namespace's number would hit anything */
-static bool is_napi(pid_t pid)
+/*
+ * Checked without the interface's name, which the thread may have from before a rename. A number
+ * from another pid namespace would hit any process.
+ */
+static bool is_napi_thread(pid_t pid)
 {
-	return is_kernel(pid, "napi/", false);
+	return is_kernel_thread(pid, "napi/", false);
 }
 
 /*
- * Runs where kernel threads are seen. @t: what the kernel named; empty, or nonsense from another
- * pid namespace: searched for by name.
+ * Pins the threads in @t, which the kernel named, to @cpu. If @t is empty, or has numbers of
+ * another pid namespace, the threads are searched by name.
  */
-static int pin(const struct bl_iface *i, struct threads *t, int cpu, enum bl_realtime how,
-	       struct bl_err *err)
+static int pin_threads(const struct bl_iface *i, struct threads *t, int cpu, enum bl_realtime how,
+		       struct bl_err *err)
 {
 	cpu_set_t set;
 	int k;
 
 	for (k = 0; k < t->n; k++)
-		if (!is_napi(t->pid[k]))
+		if (!is_napi_thread(t->pid[k]))
 			t->n = 0;
 	if (!t->n)
-		threads_search(i, t);
+		search_napi_threads(i, t);
 	if (!t->n)
 		return bl_fail(err, ESRCH,
 			       "no napi/%s thread can be seen, so port %s cannot be kept on CPU "
@@ -303,7 +309,7 @@ static int pin(const struct bl_iface *i, struct threads *t, int cpu, enum bl_rea
 			return bl_fail(err, errno,
 				       "cannot keep the NAPI thread of %s (pid %d) on CPU %d: %s",
 				       i->name, t->pid[k], cpu, strerror(errno));
-		/* Better with, works without: in a container this is often refused. */
+		/* Best effort: in a container this is often refused. */
 		bl_prio_first(t->pid[k], &set, how, 1);
 	}
 	return 0;
@@ -323,13 +329,12 @@ void bl_steer_thread(int map, uint32_t cpu, enum bl_realtime how)
 	if (bpf_obj_get_info_by_fd(map, &info, &len))
 		return;
 	snprintf(want, sizeof(want), "cpumap/%u/map:%u", cpu, info.id);
+	/* Priority 2: before the NAPI threads of its CPU, which keep filling its queue. */
 	d = opendir("/proc");
 	while (d && (e = readdir(d)))
 		if (e->d_name[0] >= '1' && e->d_name[0] <= '9' &&
-		    is_kernel(atoi(e->d_name), want, true))
-			bl_prio_first(atoi(e->d_name), &set, how,
-				      2); /* before the NAPI threads of its CPU, which go on filling
-					     its queue */
+		    is_kernel_thread(atoi(e->d_name), want, true))
+			bl_prio_first(atoi(e->d_name), &set, how, 2);
 	if (d)
 		closedir(d);
 }
@@ -339,9 +344,10 @@ int bl_napi_thread(const struct bl_iface *i, int cpu, enum bl_realtime how, stru
 	struct threads t;
 	int rc;
 
-	rc = threaded_on(i, err);
+	rc = enable_threaded_napi(i, err);
+	/* An interface that is down has no threads yet. */
 	if (rc || !i->up)
-		return rc; /* an interface that is down has no threads yet */
-	threads_ask(i, &t);
-	return pin(i, &t, cpu, how, err);
+		return rc;
+	ask_napi_threads(i, &t);
+	return pin_threads(i, &t, cpu, how, err);
 }

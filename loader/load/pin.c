@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Pins: our bpffs, the directory of a node, its lock, and finding nodes again (maps/meta_abi.h has
- * the layout).
+ * See pin.h.
  *
- * BL_RUN_DIR/<role>-<netns>.lock is locked (flock) by the process that serves the node, so it is
- * free as soon as that process is dead, however it died. Whoever changes pins holds it.
+ * BL_RUN_DIR/<role>-<netns>.lock is locked (flock(2)) by the process that serves the node, so it is
+ * free as soon as that process is dead, however it died. Whoever changes pins holds the lock.
  */
 #include "loader/load/pin.h"
 
@@ -60,7 +59,7 @@ int bl_bpffs_mount(struct bl_err *err)
 			       "cannot make %s: %s; run as root, or let systemd make it "
 			       "(RuntimeDirectory=barline)",
 			       BL_BPFFS, strerror(errno));
-	/* two daemons that start together must not mount over each other's pins */
+	/* Two daemons that start together must not mount over each other's pins. */
 	lock = open(BL_RUN_DIR "/mount.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (lock < 0 || flock(lock, LOCK_EX)) {
 		rc = bl_fail(err, errno, "cannot lock %s/mount.lock: %s", BL_RUN_DIR,
@@ -77,7 +76,7 @@ int bl_bpffs_mount(struct bl_err *err)
 	return rc;
 }
 
-static void lock_path(char *buf, size_t size, enum bl_role role, uint64_t ino)
+static void node_lock_path(char *buf, size_t size, enum bl_role role, uint64_t ino)
 {
 	snprintf(buf, size, "%s/%s-%" PRIu64 ".lock", BL_RUN_DIR, bl_role_name(role), ino);
 }
@@ -90,7 +89,7 @@ int bl_node_lock(enum bl_role role, uint64_t ino, unsigned int wait_ms, struct b
 	ssize_t len;
 	int fd;
 
-	lock_path(path, sizeof(path), role, ino);
+	node_lock_path(path, sizeof(path), role, ino);
 	for (;;) {
 		fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 		if (fd < 0)
@@ -116,7 +115,7 @@ int bl_node_lock(enum bl_role role, uint64_t ino, unsigned int wait_ms, struct b
 				       "already; stop it first (the datapath stays)",
 				       *pid ? pid : "?", bl_role_name(role));
 		}
-		/* bl_clean() may have removed the file between our open and our lock */
+		/* bl_clean() may have removed the file between open() and flock(). */
 		if (!fstat(fd, &mine) && !stat(path, &there) && mine.st_ino == there.st_ino)
 			break;
 		close(fd);
@@ -134,10 +133,13 @@ void bl_node_unlock(enum bl_role role, uint64_t ino, int fd, bool gone)
 	if (fd < 0)
 		return;
 	if (gone) {
-		lock_path(path, sizeof(path), role, ino);
+		node_lock_path(path, sizeof(path), role, ino);
 		unlink(path);
 	}
-	/* a child forked meanwhile holds the same open file, and must not keep the node locked */
+	/*
+	 * A child that was forked meanwhile has the same open file, and must not keep the node
+	 * locked.
+	 */
 	flock(fd, LOCK_UN);
 	close(fd);
 }
@@ -160,7 +162,7 @@ int bl_meta_read(const char *dir, struct bl_meta *meta)
 		rc = -errno;
 	} else if (info.type == BPF_MAP_TYPE_ARRAY && info.key_size == 4 &&
 		   info.value_size >= sizeof(*meta) && info.value_size <= 4096) {
-		/* a newer loader's record may be longer: its first fields are ours */
+		/* The record of a newer loader may be longer; its first fields are these. */
 		value = calloc(1, info.value_size);
 		if (!value) {
 			rc = -ENOMEM;
@@ -192,7 +194,7 @@ int bl_dir_make(const char *dir, struct bl_err *err)
 	return 0;
 }
 
-static int empty_dir(const char *path)
+static int remove_dir_of_pins(const char *path)
 {
 	char file[BL_PATH_MAX + 256];
 	struct dirent *e;
@@ -214,22 +216,21 @@ static int empty_dir(const char *path)
 	return rc;
 }
 
-/* Links first: without them nothing uses the maps any more. */
+/* Links first: after that, nothing uses the maps. */
 int bl_dir_remove(const char *dir)
 {
 	char path[BL_PATH_MAX];
 	int rc;
 
 	snprintf(path, sizeof(path), "%s/links", dir);
-	rc = empty_dir(path);
+	rc = remove_dir_of_pins(path);
 	if (rc)
 		return rc;
 	snprintf(path, sizeof(path), "%s/maps", dir);
-	rc = empty_dir(path);
+	rc = remove_dir_of_pins(path);
 	return rc ? rc : rmdir(dir) && errno != ENOENT ? -errno : 0;
 }
 
-/* Pin @fd at @path, in place of what is there, so that the name never misses. */
 int bl_pin_over(int fd, const char *path, struct bl_err *err)
 {
 	char tmp[BL_PATH_MAX + 8];
@@ -239,12 +240,13 @@ int bl_pin_over(int fd, const char *path, struct bl_err *err)
 		return 0;
 	if (errno != EEXIST)
 		return bl_fail(err, errno, "cannot pin %s: %s", path, strerror(errno));
-	snprintf(tmp, sizeof(tmp), "%s-new", path); /* bpffs takes no names with a dot */
+	snprintf(tmp, sizeof(tmp), "%s-new", path); /* bpffs does not accept a dot in names */
 	unlink(tmp);
 	if (!bpf_obj_pin(fd, tmp) && !rename(tmp, path))
 		return 0;
 	e = errno;
-	unlink(tmp); /* what nobody finds under its name must not stay attached */
+	/* A link without the name by which it is found must not stay attached. */
+	unlink(tmp);
 	return bl_fail(err, e, "cannot replace the pin %s: %s", path, strerror(e));
 }
 
@@ -270,7 +272,10 @@ int bl_links_each(const char *dir, bl_link_fn fn, void *ctx)
 		fd = bpf_obj_get(file);
 		if (fd < 0)
 			continue;
-		/* tcx puts its ifindex where XDP has it, in the first word of the union */
+		/*
+		 * A tcx link has its ifindex where an XDP link has it, in the first word of the
+		 * union.
+		 */
 		if (!bpf_obj_get_info_by_fd(fd, &info, &len))
 			rc = fn(file, e->d_name, fd, info.xdp.ifindex, ctx);
 		close(fd);
@@ -279,7 +284,8 @@ int bl_links_each(const char *dir, bl_link_fn fn, void *ctx)
 	return rc;
 }
 
-static int count_alive(const char *path, const char *name, int link_fd, uint32_t ifindex, void *ctx)
+static int count_attached(const char *path, const char *name, int link_fd, uint32_t ifindex,
+			  void *ctx)
 {
 	(void)path, (void)name, (void)link_fd;
 	*(int *)ctx += ifindex != 0;
@@ -290,7 +296,7 @@ int bl_links_alive(const char *dir)
 {
 	int n = 0;
 
-	bl_links_each(dir, count_alive, &n);
+	bl_links_each(dir, count_attached, &n);
 	return n;
 }
 
@@ -326,7 +332,6 @@ static bool node_dir_parse(const char *name, enum bl_role *role, uint64_t *ino)
 	return true;
 }
 
-/* Every node directory; @meta_needed: only those whose meta map can be read. */
 int bl_nodes_list(struct bl_node_ref **out, uint64_t netns_ino, bool meta_needed,
 		  struct bl_err *err)
 {

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Before whom the datapath's threads go: those of NAPI, those of CPU maps, the one that sends
- * beacons.
+ * Scheduling of the datapath's threads: those of NAPI, those of CPU maps, and the beacon thread.
  *
- * On a CPU that is theirs alone (isolcpus=) they are SCHED_FIFO: nobody is kept waiting by it. On a
- * CPU that they share with applications they are ordinary threads with a time slice of 0.1 ms
- * (Linux 6.12), as nice as the daemon was when it began, 0 as a rule, but never nicer than the
- * kernel's own ksoftirqd: who wakes with a shorter slice than the running thread takes the CPU at
- * once, as long as it has not had more than its share. That is the fastest of all that was measured
- * (docs/design-notes.md): under SCHED_FIFO and under nice -20 a process that was ready on such a
- * CPU waited for 10 to 100 ms. Its price: where a hundred processes share a CPU, frames wait for 50
- * ms and more, unless the daemon was started with a nice value below theirs. A kernel without
- * slices gets nice -20. It is a matter of speed only: the order holds under any delay. The beacon
- * thread of a single host is SCHED_FIFO anyway (beacon.c).
+ * On CPUs that are isolated for them (isolcpus=) they are SCHED_FIFO, where they keep no process
+ * waiting. On CPUs that they share with applications they are ordinary threads with a time slice of
+ * 0.1 ms (Linux 6.12). Their nice value is that of the daemon when it started if that is negative,
+ * else 0, which ksoftirqd has, too. A thread that wakes with a shorter slice than the running
+ * thread gets the CPU at once, as long as it has not had more than its share.
+ *
+ * That is the fastest of all that was measured (docs/design-notes.md): under SCHED_FIFO and under
+ * nice -20 a process that was ready on such a CPU waited for 10 to 100 ms. The price: where a
+ * hundred processes share a CPU, frames wait for 50 ms and more, unless the daemon was started with
+ * a nice value below theirs. A kernel without time slices gets nice -20.
+ *
+ * Scheduling is a matter of speed only: the order holds under any delay. The beacon thread of a
+ * single host is always SCHED_FIFO (beacon.c).
  */
 #include "loader/load/prio.h"
 
@@ -29,9 +31,8 @@
 #include "loader/load/prio_priv.h"
 #include "loader/load/tx_cpu.h"
 
-#define NICE_FIRST (-20) /* before all others */
+#define NICE_FIRST (-20) /* the least nice value */
 
-/* All CPUs of @set, and there is one, are in the list that @isolated has: "" or "2-3,7". */
 bool bl_cpus_isolated(const cpu_set_t *set, const char *isolated)
 {
 	cpu_set_t apart, both;
@@ -42,7 +43,7 @@ bool bl_cpus_isolated(const cpu_set_t *set, const char *isolated)
 	return CPU_EQUAL(&both, set);
 }
 
-static bool isolated(const cpu_set_t *set)
+static bool all_isolated(const cpu_set_t *set)
 {
 	char text[2048];
 
@@ -51,7 +52,8 @@ static bool isolated(const cpu_set_t *set)
 }
 
 /*
- * Of the process, before anything was changed here. Two threads that ask first get the same answer.
+ * Returns the nice value of the process before this file changed any. Two threads that are the
+ * first to ask get the same answer.
  */
 static int own_nice(void)
 {
@@ -63,10 +65,10 @@ static int own_nice(void)
 }
 
 /*
- * An ordinary thread with a short slice. False: this kernel took no notice of the slice, or
- * refused.
+ * Makes @tid an ordinary thread with a short time slice. Returns false if the kernel refused that,
+ * or ignored the slice.
  */
-static bool sliced(pid_t tid)
+static bool set_short_slice(pid_t tid)
 {
 	struct bl_sched_attr attr = { .size = sizeof(attr),
 				      .policy = SCHED_OTHER,
@@ -83,12 +85,12 @@ int bl_prio_first(pid_t tid, const cpu_set_t *cpus, enum bl_realtime how, int rt
 {
 	struct sched_param rt = { .sched_priority = rt_priority }, none = { 0 };
 
-	own_nice(); /* of before */
-	if (how == BL_RT_ALWAYS || (how == BL_RT_AUTO && isolated(cpus)))
+	own_nice(); /* saves the value */
+	if (how == BL_RT_ALWAYS || (how == BL_RT_AUTO && all_isolated(cpus)))
 		return sched_setscheduler(tid, SCHED_FIFO, &rt) ? -errno : 0;
-	if (sliced(tid))
+	if (set_short_slice(tid))
 		return 0;
-	/* an earlier daemon may have left it otherwise */
+	/* An earlier daemon may have left another policy. */
 	if (sched_setscheduler(tid, SCHED_OTHER, &none) ||
 	    setpriority(PRIO_PROCESS, (id_t)tid, NICE_FIRST))
 		return -errno;

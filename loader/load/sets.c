@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Input sets from port roles (DESIGN 3.2): which ports' registers a port's barrier is the minimum
- * of.
+ * Input sets from the roles of ports: which ports' registers a port's barrier is the minimum of.
  *
- * Example: hosts on ports 0 and 1, a spine on port 2. What leaves upwards on 2 aggregates {0,1};
- * what leaves on 0 and 1 aggregates {0,1,2}. So in_sets is 0b11 for the hosts and 0b10 for the
- * spine; out_set is 1 for the hosts and 0 for the spine. Without an up-link both sets are the same,
- * and there is one.
+ * Example: hosts on ports 0 and 1, a spine on port 2. What leaves upwards by port 2 is given the
+ * minimum of set 0 = {0, 1}; what leaves by ports 0 and 1 is given the minimum of set 1 = {0, 1,
+ * 2}. So in_sets is 0b11 for the hosts and 0b10 for the spine; out_set is 1 for the hosts and 0 for
+ * the spine. Without an up-link both sets are the same, and there is one.
  *
  * Pure: no map, no interface.
  */
@@ -52,7 +51,7 @@ int bl_sets_derive(const uint8_t *roles, unsigned int n, struct bl_sets *s, stru
 
 /*
  * In a Clos network a barrier goes up, turns once, and comes down. An up-link that is an input of
- * an up-link turns it at the bottom: two switches then wait for each other for ever.
+ * an up-link turns it at the bottom; then two switches wait for each other for ever.
  */
 int bl_sets_check(const uint8_t *roles, unsigned int n, const struct bl_sets *s, struct bl_err *err)
 {

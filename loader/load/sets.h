@@ -8,10 +8,10 @@
 #include "base/log.h"
 #include "maps/switch_abi.h"
 
-/** struct bl_sets - input sets. A set is the group of ports that a barrier is the minimum of. */
+/** struct bl_sets - input sets. A barrier is the minimum over the ports of a set. */
 struct bl_sets {
-	uint8_t in_sets[BL_SW_PORTS_MAX]; /* by port: bit s: its register is in set s */
-	uint8_t out_set[BL_SW_PORTS_MAX]; /* by port: set whose minimum it is given */
+	uint8_t in_sets[BL_SW_PORTS_MAX]; /* by port: bit s: its register is part of set s */
+	uint8_t out_set[BL_SW_PORTS_MAX]; /* by port: the set whose minimum leaves there */
 	unsigned int nsets;               /* 1 or 2 */
 };
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Which CPUs serve a transmit queue of a NIC. A thread that sends there from another CPU has that
- * CPU woken for each frame, and the cache lines of the queue move to and fro.
+ * The CPUs that serve a transmit queue of a NIC. A thread that sends there from another CPU has
+ * that CPU woken for each frame, and the cache lines of the queue move between the two.
  *
- * Asked in this order: what XPS gives to the queue; where the queue's interrupt is. An interrupt is
- * found by its name, which drivers choose freely: "eth0-TxRx-0", "eth0-tx-0", "virtio3-output.0",
- * "mlx5_comp0@pci:0000:03:00.0". One that says that it transmits goes before one that only has the
- * queue's number, and one that says that it receives is none. An answer that names every CPU is
- * none. A device without hardware behind it (veth) has no answer at all.
+ * Asked in this order: the CPUs that XPS gives to the queue; the CPUs of the queue's interrupt. An
+ * interrupt is found by its name, which drivers choose freely: "eth0-TxRx-0", "eth0-tx-0",
+ * "virtio3-output.0", "mlx5_comp0@pci:0000:03:00.0". A name that says that it transmits is
+ * preferred to one that only has the queue's number; a name that says that it receives does not
+ * count. An answer that names every CPU does not count either. A device without hardware (veth) has
+ * no answer at all.
  */
 #include "loader/load/tx_cpu.h"
 
@@ -27,10 +28,10 @@
 #include "loader/load/sysfs.h"
 
 /*
- * "00000000,00000005": words of 32 bits, the highest first. False if it is something else, or no
- * CPU is in it.
+ * Parses "00000000,00000005": words of 32 bits, the highest first. False: malformed, or it names no
+ * CPU.
  */
-static bool parse_mask(const char *text, cpu_set_t *set)
+static bool parse_cpu_mask(const char *text, cpu_set_t *set)
 {
 	size_t digits = 0;
 	const char *p;
@@ -73,8 +74,8 @@ bool bl_cpus_parse(const char *text, cpu_set_t *set)
 	return CPU_COUNT(set) > 0;
 }
 
-/* 0: not the interrupt of transmit queue @queue; the greater, the surer */
-static int irq_fits(const char *name, unsigned int queue)
+/* How well @name fits the interrupt of transmit queue @queue; 0: it is another interrupt. */
+static int irq_name_score(const char *name, unsigned int queue)
 {
 	size_t len = strcspn(name, "@"), at = len;
 	bool sends, receives;
@@ -92,10 +93,10 @@ static int irq_fits(const char *name, unsigned int queue)
 }
 
 /*
- * The interrupt whose action is best called after @queue; -1: none. An action is a folder below
- * /proc/irq/N.
+ * Returns the number of the interrupt whose action fits the queue best; -1: none. An action is a
+ * folder below /proc/irq/N.
  */
-static int irq_of(int sys, int proc, const char *msi, unsigned int queue)
+static int find_queue_irq(int sys, int proc, const char *msi, unsigned int queue)
 {
 	int fd = openat(sys, msi, O_RDONLY | O_DIRECTORY | O_CLOEXEC), best = 0, irq = -1;
 	struct dirent *e, *a;
@@ -115,8 +116,8 @@ static int irq_of(int sys, int proc, const char *msi, unsigned int queue)
 		fd = openat(proc, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		acts = fd >= 0 ? fdopendir(fd) : NULL;
 		while (acts && (a = readdir(acts)))
-			if (a->d_type == DT_DIR && irq_fits(a->d_name, queue) > best) {
-				best = irq_fits(a->d_name, queue);
+			if (a->d_type == DT_DIR && irq_name_score(a->d_name, queue) > best) {
+				best = irq_name_score(a->d_name, queue);
 				irq = atoi(e->d_name);
 			}
 		if (acts)
@@ -128,23 +129,24 @@ static int irq_of(int sys, int proc, const char *msi, unsigned int queue)
 	return irq;
 }
 
-/* An answer, if it leaves something to choose. */
-static bool tells(const cpu_set_t *set)
+/* An answer counts if it excludes some CPU. */
+static bool names_some_cpus(const cpu_set_t *set)
 {
 	return CPU_COUNT(set) < (int)sysconf(_SC_NPROCESSORS_CONF);
 }
 
-static bool by_xps(int sys, const char *ifname, unsigned int queue, cpu_set_t *set)
+static bool cpus_by_xps(int sys, const char *ifname, unsigned int queue, cpu_set_t *set)
 {
 	char path[128], text[2048];
 
 	snprintf(path, sizeof(path), "class/net/%s/queues/tx-%u/xps_cpus", ifname, queue);
-	return !bl_read_line(sys, path, text, sizeof(text)) && parse_mask(text, set) && tells(set);
+	return !bl_read_line(sys, path, text, sizeof(text)) && parse_cpu_mask(text, set) &&
+	       names_some_cpus(set);
 }
 
-static bool by_irq(int sys, int proc, const char *ifname, unsigned int queue, cpu_set_t *set)
+static bool cpus_by_irq(int sys, int proc, const char *ifname, unsigned int queue, cpu_set_t *set)
 {
-	/* the latter of virtio, whose device is below the PCI one */
+	/* The second one is for virtio, whose device is below the PCI device. */
 	static const char *const where[] = { "device/msi_irqs", "device/../msi_irqs" };
 	static const char *const lists[] = { "effective_affinity_list", "smp_affinity_list" };
 	char path[128], text[2048];
@@ -152,12 +154,12 @@ static bool by_irq(int sys, int proc, const char *ifname, unsigned int queue, cp
 
 	for (size_t k = 0; irq < 0 && k < sizeof(where) / sizeof(where[0]); k++) {
 		snprintf(path, sizeof(path), "class/net/%s/%s", ifname, where[k]);
-		irq = irq_of(sys, proc, path, queue);
+		irq = find_queue_irq(sys, proc, path, queue);
 	}
 	for (size_t k = 0; irq >= 0 && k < sizeof(lists) / sizeof(lists[0]); k++) {
 		snprintf(path, sizeof(path), "irq/%d/%s", irq, lists[k]);
 		if (!bl_read_line(proc, path, text, sizeof(text)) && bl_cpus_parse(text, set) &&
-		    tells(set))
+		    names_some_cpus(set))
 			return true;
 	}
 	return false;
@@ -165,7 +167,7 @@ static bool by_irq(int sys, int proc, const char *ifname, unsigned int queue, cp
 
 bool bl_tx_cpus_at(int sys, int proc, const char *ifname, unsigned int queue, cpu_set_t *set)
 {
-	if (by_xps(sys, ifname, queue, set) || by_irq(sys, proc, ifname, queue, set))
+	if (cpus_by_xps(sys, ifname, queue, set) || cpus_by_irq(sys, proc, ifname, queue, set))
 		return true;
 	CPU_ZERO(set);
 	return false;

@@ -16,48 +16,53 @@
 #include "proto/session.h"
 
 #define SILENCE_MS 3000
-/* from one controller to the next; doubled up to AGAIN_MAX_MS once all were tried */
+/* From one controller to the next; doubled up to AGAIN_MAX_MS each time all of them were tried. */
 #define AGAIN_MS     100
 #define AGAIN_MAX_MS 1000
-#define REJOIN_MS    200 /* from one try to join anew to the next */
-#define KEPT         128 /* failures of which is known whether they are done */
+#define REJOIN_MS    200 /* from one attempt to join anew to the next */
+#define KEPT         128 /* failures that are remembered, and whether they are done */
 #define PROCS_MAX    1024
 
 /**
- * struct kept - a FAIL that was obeyed. @epoch: of the leader who decided it. @node, @port, @t: the
- * first who failed. A number alone does not tell: a store that is an old copy, or another one,
- * gives numbers once more, and the answer of before would say that what nobody discarded is done.
+ * struct kept - a FAIL that was carried out. Its number alone does not identify it: a store that is
+ * an old copy, or another one, gives numbers again. An answer for the former failure would report
+ * something as done that nobody has discarded.
  */
 struct kept {
-	uint64_t number, epoch, t;
+	uint64_t number;
+	uint64_t epoch; /* of the leader who decided it */
+	/* of the first who failed */
 	uint32_t node, port;
+	uint64_t t;
 	bool done;
 };
 
-/**
- * struct bl_agent - @at: the controller that is tried. @tried: since the last session that was
- * good. @hint: who was said to lead, "": nobody. @heard_ns: CLOCK_MONOTONIC. @rejoin: the caller
- * wants to. @away_ms: the daemon stops, for so long; 0: it does not. @away_said: in this session,
- * and nothing else is any more. @away_known: the answer to that has come. @procs: died, and not
- * named by the controller yet.
- */
+/** struct bl_agent - main thread only. */
 struct bl_agent {
 	sd_event *ev;
 	struct bl_agent_cfg cfg;
 	const struct bl_agent_ops *ops;
 	void *ctx;
-	struct bl_session *session;
-	sd_event_source *timer, *again;
-	unsigned int at, tried, wait_ms;
-	char hint[64];
-	uint64_t heard_ns, failed;
-	bool up, welcome, rejoin, away_said, away_known;
-	uint32_t away_ms;
-	struct kept kept[KEPT];
+	struct bl_session *session; /* NULL: none */
+	sd_event_source *timer;     /* of bl_agent_on_beat() */
+	sd_event_source *again;     /* of bl_agent_on_retry() */
+	unsigned int at;            /* the controller that is tried, or has the session */
+	unsigned int tried;         /* controllers tried since the last good session */
+	unsigned int wait_ms;       /* before the next one is tried */
+	char hint[64];              /* the controller that is said to lead; "": not said */
+	uint64_t heard_ns;          /* CLOCK_MONOTONIC of the last message */
+	uint64_t failed;            /* number of the failure that announced this node; 0: none */
+	bool up;                    /* the session is connected */
+	bool welcome;               /* and the leader accepted the node */
+	bool rejoin;                /* bl_agent_rejoin() was called */
+	uint32_t away_ms;           /* the daemon stops for so long; 0: it does not */
+	bool away_said;             /* in this session; nothing else is said after that */
+	bool away_known;            /* the answer to that has come */
+	struct kept kept[KEPT];     /* a ring */
 	unsigned int next_kept;
-	struct bl_agent_proc proc[PROCS_MAX];
+	struct bl_agent_proc proc[PROCS_MAX]; /* gone, and not named by the controller yet */
 	unsigned int nprocs;
-	struct bl_agent_node node;
+	struct bl_agent_node node; /* as the last HELLO described it */
 	struct bl_agent_total total;
 };
 
@@ -69,24 +74,24 @@ const char *bl_agent_reason_name(unsigned int r)
 	return r < BL_AGENT_REASON_COUNT ? names[r] : "?";
 }
 
-static uint64_t mono(const struct bl_agent *a)
+static uint64_t now_ns(const struct bl_agent *a)
 {
 	uint64_t usec;
 
 	return sd_event_now(a->ev, CLOCK_MONOTONIC, &usec) < 0 ? 0 : usec * 1000;
 }
 
-static void later(struct bl_agent *a, sd_event_source **src, uint64_t ms,
-		  sd_event_time_handler_t fn)
+static void set_timer(struct bl_agent *a, sd_event_source **src, uint64_t ms,
+		      sd_event_time_handler_t fn)
 {
 	sd_event_source_disable_unref(*src);
 	*src = NULL;
 	sd_event_add_time_relative(a->ev, src, CLOCK_MONOTONIC, ms * 1000, 1000, fn, a);
 }
 
-/* ---- what is said ---- */
+/* ---- messages to the controller ---- */
 
-static void say(struct bl_agent *a, Bl__ToController *m)
+static void send_message(struct bl_agent *a, Bl__ToController *m)
 {
 	size_t len = bl__to_controller__get_packed_size(m);
 	uint8_t *body = malloc(len ? len : 1);
@@ -98,18 +103,18 @@ static void say(struct bl_agent *a, Bl__ToController *m)
 	free(body);
 }
 
-static void say_number(struct bl_agent *a, Bl__ToController__WhatCase what, uint64_t number)
+static void send_number(struct bl_agent *a, Bl__ToController__WhatCase what, uint64_t number)
 {
 	Bl__ToController m = BL__TO_CONTROLLER__INIT;
 	Bl__Number n = BL__NUMBER__INIT;
 
 	n.number = number;
 	m.what_case = what;
-	m.ping = &n; /* the members of the union that are numbers have one type */
-	say(a, &m);
+	m.ping = &n; /* all members of the union with a number have this type */
+	send_message(a, &m);
 }
 
-static void say_hello(struct bl_agent *a)
+static void send_hello(struct bl_agent *a)
 {
 	Bl__ToController m = BL__TO_CONTROLLER__INIT;
 	Bl__Hello h = BL__HELLO__INIT;
@@ -149,10 +154,10 @@ static void say_hello(struct bl_agent *a)
 	h.epoch = a->cfg.epoch;
 	m.what_case = BL__TO_CONTROLLER__WHAT_HELLO;
 	m.hello = &h;
-	say(a, &m);
+	send_message(a, &m);
 }
 
-static void say_proc(struct bl_agent *a, unsigned int i)
+static void send_proc_down(struct bl_agent *a, unsigned int i)
 {
 	Bl__ToController m = BL__TO_CONTROLLER__INIT;
 	Bl__ProcDown p = BL__PROC_DOWN__INIT;
@@ -163,10 +168,10 @@ static void say_proc(struct bl_agent *a, unsigned int i)
 	p.why = a->proc[i].why;
 	m.what_case = BL__TO_CONTROLLER__WHAT_PROC_DOWN;
 	m.proc_down = &p;
-	say(a, &m);
+	send_message(a, &m);
 }
 
-static void say_away(struct bl_agent *a)
+static void send_away(struct bl_agent *a)
 {
 	Bl__ToController m = BL__TO_CONTROLLER__INIT;
 	Bl__Away v = BL__AWAY__INIT;
@@ -174,14 +179,14 @@ static void say_away(struct bl_agent *a)
 	v.ms = a->away_ms;
 	m.what_case = BL__TO_CONTROLLER__WHAT_AWAY;
 	m.away = &v;
-	say(a, &m);
+	send_message(a, &m);
 	a->away_said = true;
 }
 
-/* ---- what is ordered ---- */
+/* ---- commands of the controller ---- */
 
-/* the latest of that number */
-static struct kept *kept_of(struct bl_agent *a, uint64_t number)
+/* Finds the latest failure with this number; NULL: none. */
+static struct kept *find_kept(struct bl_agent *a, uint64_t number)
 {
 	unsigned int i;
 
@@ -191,7 +196,7 @@ static struct kept *kept_of(struct bl_agent *a, uint64_t number)
 	return NULL;
 }
 
-static struct kept kept_from(const Bl__Failure *f)
+static struct kept kept_of_failure(const Bl__Failure *f)
 {
 	const Bl__Failed *first = f->n_failed ? f->failed[0] : NULL;
 
@@ -203,11 +208,11 @@ static struct kept kept_from(const Bl__Failure *f)
 }
 
 /*
- * A process without an address, an address that is none, more than fit: who failed would not be
- * known here, and whoever says DONE all the same has discarded nothing. A node may have none: a
- * switch, a host that never had one.
+ * Returns false for a process without an address, an address of another length, or more addresses
+ * than fit. Then it is not known here who failed, and DONE would claim that something was
+ * discarded. A node may have no address: a switch, or a host that never had one.
  */
-static bool failed_named(const Bl__Failure *f)
+static bool failure_is_valid(const Bl__Failure *f)
 {
 	size_t i, k;
 
@@ -224,8 +229,8 @@ static bool failed_named(const Bl__Failure *f)
 	return true;
 }
 
-/* what the controller says of a node, as endpoints hear it */
-static uint8_t why_of(const Bl__Failed *f)
+/* Translates the controller's reason into the one that endpoints hear (enum bl_why). */
+static uint8_t why_for_endpoints(const Bl__Failed *f)
 {
 	static const uint8_t nodes[BL_DET_WHY_COUNT] = { [BL_DET_TOLD] = BL_WHY_DOWN,
 							 [BL_DET_CUT] = BL_WHY_CUT_OFF,
@@ -236,7 +241,7 @@ static uint8_t why_of(const Bl__Failed *f)
 	return f->why < BL_DET_WHY_COUNT ? nodes[f->why] : BL_WHY_UNKNOWN;
 }
 
-static struct bl_agent_failed *failed_of(struct bl_agent *a, const Bl__Failure *f)
+static struct bl_agent_failed *failed_from_failure(struct bl_agent *a, const Bl__Failure *f)
 {
 	struct bl_agent_failed *v = calloc(f->n_failed + 1, sizeof(*v));
 	size_t i, k;
@@ -247,7 +252,7 @@ static struct bl_agent_failed *failed_of(struct bl_agent *a, const Bl__Failure *
 		v[i] = (struct bl_agent_failed){ .node = from->node,
 						 .port = (uint16_t)from->port,
 						 .life = (uint16_t)from->life,
-						 .why = why_of(from),
+						 .why = why_for_endpoints(from),
 						 .t = from->t,
 						 .here = from->node == a->node.node_id };
 		for (k = 0; k < from->n_addr; k++)
@@ -256,8 +261,8 @@ static struct bl_agent_failed *failed_of(struct bl_agent *a, const Bl__Failure *
 	return v;
 }
 
-/* the controller knows of them now */
-static void forget_procs(struct bl_agent *a, const struct bl_agent_failed *v, size_t n)
+/* The controller has named these processes, so their ends need not be reported again. */
+static void drop_named_procs(struct bl_agent *a, const struct bl_agent_failed *v, size_t n)
 {
 	unsigned int i, k = 0;
 	size_t j;
@@ -273,7 +278,7 @@ static void forget_procs(struct bl_agent *a, const struct bl_agent_failed *v, si
 	a->nprocs = k;
 }
 
-static void am_failed(struct bl_agent *a, uint64_t number)
+static void note_own_failure(struct bl_agent *a, uint64_t number)
 {
 	if (a->failed == number)
 		return;
@@ -284,31 +289,32 @@ static void am_failed(struct bl_agent *a, uint64_t number)
 
 static void on_fail(struct bl_agent *a, const Bl__Failure *f)
 {
-	struct kept *k = kept_of(a, f->number), is = kept_from(f);
+	struct kept *k = find_kept(a, f->number), is = kept_of_failure(f);
 	struct bl_agent_failed *v;
 	size_t i;
 
 	if (k && k->epoch == is.epoch && k->t == is.t && k->node == is.node && k->port == is.port) {
-		/* ordered again, by the next leader or in the next session */
+		/* The command is repeated by the next leader, or in the next session. */
 		if (k->done)
-			say_number(a, BL__TO_CONTROLLER__WHAT_DONE, f->number);
+			send_number(a, BL__TO_CONTROLLER__WHAT_DONE, f->number);
 		return;
 	}
-	v = failed_of(a, f);
+	v = failed_from_failure(a, f);
+	/* The command is repeated, or this node is announced as failed. */
 	if (!v)
-		return; /* it will be ordered again, or we are too late */
+		return;
 	a->kept[a->next_kept++ % KEPT] = is;
-	forget_procs(a, v, f->n_failed);
+	drop_named_procs(a, v, f->n_failed);
 	for (i = 0; i < f->n_failed; i++)
 		if (v[i].here && !v[i].port)
-			am_failed(a, f->number);
+			note_own_failure(a, f->number);
 	a->ops->fail(a->ctx, f->number, v, (unsigned int)f->n_failed);
 	free(v);
 }
 
 static int on_resume(struct bl_agent *a, const Bl__Failure *f)
 {
-	struct bl_agent_failed *v = failed_of(a, f);
+	struct bl_agent_failed *v = failed_from_failure(a, f);
 	struct bl_agent_input *in = calloc(f->n_input + 1, sizeof(*in));
 	unsigned int n = 0;
 	int rc = 0;
@@ -318,10 +324,10 @@ static int on_resume(struct bl_agent *a, const Bl__Failure *f)
 		if (f->input[i]->node == a->node.node_id)
 			in[n++] = (struct bl_agent_input){ f->input[i]->port, f->input[i]->death };
 	if (v && in) {
-		forget_procs(a, v, f->n_failed);
+		drop_named_procs(a, v, f->n_failed);
 		rc = a->ops->resume(a->ctx, f->number, v, (unsigned int)f->n_failed, in, n);
 		if (!rc)
-			say_number(a, BL__TO_CONTROLLER__WHAT_RESUMED, f->number);
+			send_number(a, BL__TO_CONTROLLER__WHAT_RESUMED, f->number);
 	}
 	free(v);
 	free(in);
@@ -356,7 +362,7 @@ static int on_bar(struct bl_agent *a, const Bl__Bar *b)
 	int rc = a->ops->bar(a->ctx, b->port, (unsigned int)b->n_port);
 
 	if (!rc)
-		say_number(a, BL__TO_CONTROLLER__WHAT_BARRED, b->version);
+		send_number(a, BL__TO_CONTROLLER__WHAT_BARRED, b->version);
 	return rc;
 }
 
@@ -370,16 +376,16 @@ static void on_welcome(struct bl_agent *a, const Bl__Welcome *w)
 	a->tried = 0;
 	a->wait_ms = AGAIN_MS;
 	if (w->failed) {
-		am_failed(a, w->failed);
+		note_own_failure(a, w->failed);
 	} else {
 		a->failed = 0;
 		a->rejoin = false;
 		for (i = 0; i < a->nprocs; i++)
-			say_proc(a, i);
+			send_proc_down(a, i);
 	}
-	/* whoever leads now may know nothing of it */
+	/* The present leader may not know that the daemon stops. */
 	if (a->away_ms)
-		say_away(a);
+		send_away(a);
 }
 
 static void on_forward(struct bl_agent *a, const Bl__Forward *m)
@@ -415,17 +421,18 @@ static void on_admission(struct bl_agent *a, const Bl__Admission *o)
 	v.said = said;
 	m.what_case = BL__TO_CONTROLLER__WHAT_ADMITTED;
 	m.admitted = &v;
-	say(a, &m);
+	send_message(a, &m);
 }
 
 /*
- * -ESTALE: it was refused below us. -EBADMSG: it is not understood. Any other error is a node's
- * that cannot obey: who does not answer in time has failed.
+ * Returns 0 or -errno; -ESTALE: the kernel's fence refused the command; -EBADMSG: the command is
+ * malformed. After any other error the node does not answer, and the controller announces it as
+ * failed when its time is over.
  */
-static int obey(struct bl_agent *a, const Bl__ToAgent *m)
+static int obey_command(struct bl_agent *a, const Bl__ToAgent *m)
 {
-	if ((m->what_case == BL__TO_AGENT__WHAT_FAIL && !failed_named(m->fail)) ||
-	    (m->what_case == BL__TO_AGENT__WHAT_RESUME && !failed_named(m->resume)))
+	if ((m->what_case == BL__TO_AGENT__WHAT_FAIL && !failure_is_valid(m->fail)) ||
+	    (m->what_case == BL__TO_AGENT__WHAT_RESUME && !failure_is_valid(m->resume)))
 		return -EBADMSG;
 	switch (m->what_case) {
 	case BL__TO_AGENT__WHAT_WELCOME:
@@ -458,9 +465,9 @@ static int obey(struct bl_agent *a, const Bl__ToAgent *m)
 	return 0;
 }
 
-static void leave(struct bl_agent *a, const char *why);
+static void leave_controller(struct bl_agent *a, const char *why);
 
-static void count(struct bl_agent *a, enum bl_agent_reason r)
+static void count_reason(struct bl_agent *a, enum bl_agent_reason r)
 {
 	a->total.reasons[r]++;
 }
@@ -470,21 +477,22 @@ static void on_message(void *ctx, const uint8_t *body, size_t len)
 	struct bl_agent *a = ctx;
 	Bl__ToAgent *m = bl__to_agent__unpack(NULL, len, body);
 
-	a->heard_ns = mono(a);
+	a->heard_ns = now_ns(a);
 	if (!m || m->what_case == BL__TO_AGENT__WHAT__NOT_SET) {
-		count(a, BL_AGENT_BAD_MESSAGE);
-		leave(a, "what it says is not understood");
+		count_reason(a, BL_AGENT_BAD_MESSAGE);
+		leave_controller(a, "its message is malformed");
 	} else if (m->what_case == BL__TO_AGENT__WHAT_NOT_LEADING) {
 		snprintf(a->hint, sizeof(a->hint), "%s", m->not_leading->leader);
-		leave(a, *m->not_leading->why ? m->not_leading->why : "it does not lead");
+		leave_controller(a,
+				 *m->not_leading->why ? m->not_leading->why : "it does not lead");
 	} else if (m->what_case == BL__TO_AGENT__WHAT_PING) {
-		count(a, BL_AGENT_OK);
+		count_reason(a, BL_AGENT_OK);
 	} else if (m->epoch < a->cfg.epoch || !m->epoch) {
-		count(a, BL_AGENT_OLD_EPOCH);
-		leave(a, "it leads no more: its epoch is old");
+		count_reason(a, BL_AGENT_OLD_EPOCH);
+		leave_controller(a, "it does not lead any more: its epoch is old");
 	} else if (!a->welcome && m->what_case != BL__TO_AGENT__WHAT_WELCOME) {
-		count(a, BL_AGENT_TOO_EARLY);
-		leave(a, "it gave an order before WELCOME");
+		count_reason(a, BL_AGENT_TOO_EARLY);
+		leave_controller(a, "it gave a command before WELCOME");
 	} else {
 		bool higher = m->epoch > a->cfg.epoch;
 		int rc;
@@ -494,17 +502,17 @@ static void on_message(void *ctx, const uint8_t *body, size_t len)
 			a->ops->epoch(a->ctx, m->epoch);
 		}
 		if (higher)
-			say_hello(a);
-		rc = obey(a, m);
+			send_hello(a);
+		rc = obey_command(a, m);
 		if (rc == -ESTALE) {
-			count(a, BL_AGENT_OLD_EPOCH);
-			leave(a, "this node obeys a later epoch");
+			count_reason(a, BL_AGENT_OLD_EPOCH);
+			leave_controller(a, "this node obeys a later epoch");
 		} else if (rc == -EBADMSG) {
-			count(a, BL_AGENT_BAD_MESSAGE);
-			leave(a, "whom it announces as failed is not understood: addresses are "
-				 "missing, or are none");
+			count_reason(a, BL_AGENT_BAD_MESSAGE);
+			leave_controller(a, "its FAIL or RESUME is malformed: addresses are "
+					    "missing or invalid");
 		} else {
-			count(a, BL_AGENT_OK);
+			count_reason(a, BL_AGENT_OK);
 		}
 	}
 	if (m)
@@ -518,18 +526,18 @@ static void on_up(void *ctx)
 	struct bl_agent *a = ctx;
 
 	a->up = true;
-	a->heard_ns = mono(a);
-	say_hello(a);
+	a->heard_ns = now_ns(a);
+	send_hello(a);
 }
 
-static void next_one(struct bl_agent *a)
+static void choose_next_controller(struct bl_agent *a)
 {
 	unsigned int i;
 
 	a->session = NULL;
 	a->up = a->welcome = a->away_said = false;
 	a->at = (a->at + 1) % a->cfg.ncontrollers;
-	/* who is said to lead is asked first, if it is one of ours */
+	/* The controller that is said to lead is tried first, if it is in the list. */
 	for (i = 0; *a->hint && i < a->cfg.ncontrollers; i++)
 		if (!strcmp(a->cfg.controllers[i], a->hint))
 			a->at = i;
@@ -538,7 +546,7 @@ static void next_one(struct bl_agent *a)
 		a->wait_ms = a->wait_ms * 2 > AGAIN_MAX_MS ? AGAIN_MAX_MS : a->wait_ms * 2;
 	}
 	*a->hint = 0;
-	later(a, &a->again, a->wait_ms, bl_agent_on_retry);
+	set_timer(a, &a->again, a->wait_ms, bl_agent_on_retry);
 }
 
 static void on_down(void *ctx, const char *why)
@@ -547,10 +555,10 @@ static void on_down(void *ctx, const char *why)
 
 	snprintf(a->total.trouble, sizeof(a->total.trouble), "controller %s: %s",
 		 a->cfg.controllers[a->at], why);
-	next_one(a);
+	choose_next_controller(a);
 }
 
-static void leave(struct bl_agent *a, const char *why)
+static void leave_controller(struct bl_agent *a, const char *why)
 {
 	bl_session_close(a->session);
 	on_down(a, why);
@@ -571,7 +579,7 @@ int bl_agent_on_retry(sd_event_source *src, uint64_t usec, void *ctx)
 	if (a->session || a->away_known)
 		return 0;
 	bl_session_addr(a->cfg.controllers[a->at], &addr, &len);
-	a->heard_ns = mono(a);
+	a->heard_ns = now_ns(a);
 	a->total.sessions++;
 	if (bl_session_connect(&a->session, a->ev, (struct sockaddr *)&addr, len, a->cfg.tls,
 			       &session_ops, a, &err))
@@ -584,14 +592,14 @@ int bl_agent_on_beat(sd_event_source *src, uint64_t usec, void *ctx)
 	struct bl_agent *a = ctx;
 
 	(void)src, (void)usec;
-	if (a->session && mono(a) - a->heard_ns > a->cfg.silence_ms * 1000000ULL)
-		leave(a, "it says nothing any more");
+	if (a->session && now_ns(a) - a->heard_ns > a->cfg.silence_ms * 1000000ULL)
+		leave_controller(a, "it is silent");
 	else if (a->session)
-		say_number(a, BL__TO_CONTROLLER__WHAT_PING, 0);
+		send_number(a, BL__TO_CONTROLLER__WHAT_PING, 0);
 	if (a->session && a->welcome && a->failed && a->rejoin)
-		say_hello(a);
-	later(a, &a->timer, a->failed && a->rejoin ? REJOIN_MS : a->cfg.silence_ms / 3 + 1,
-	      bl_agent_on_beat);
+		send_hello(a);
+	set_timer(a, &a->timer, a->failed && a->rejoin ? REJOIN_MS : a->cfg.silence_ms / 3 + 1,
+		  bl_agent_on_beat);
 	return 0;
 }
 
@@ -600,7 +608,7 @@ int bl_agent_on_beat(sd_event_source *src, uint64_t usec, void *ctx)
 void bl_agent_changed(struct bl_agent *a)
 {
 	if (a->session && a->up)
-		say_hello(a);
+		send_hello(a);
 }
 
 void bl_agent_link_down(struct bl_agent *a, const struct bl_agent_port *p)
@@ -614,9 +622,9 @@ void bl_agent_link_down(struct bl_agent *a, const struct bl_agent_port *p)
 	d.death = p->death;
 	m.what_case = BL__TO_CONTROLLER__WHAT_LINK_DOWN;
 	m.link_down = &d;
-	/* before WELCOME it is in the next HELLO's ports, or in this one's */
+	/* Before WELCOME, a HELLO reports it with all ports. */
 	if (a->welcome)
-		say(a, &m);
+		send_message(a, &m);
 	else
 		bl_agent_changed(a);
 }
@@ -627,7 +635,7 @@ void bl_agent_proc_down(struct bl_agent *a, const struct bl_agent_proc *p)
 		return;
 	a->proc[a->nprocs++] = *p;
 	if (a->welcome)
-		say_proc(a, a->nprocs - 1);
+		send_proc_down(a, a->nprocs - 1);
 }
 
 void bl_agent_stuck(struct bl_agent *a, const struct bl_agent_stuck *s)
@@ -643,17 +651,17 @@ void bl_agent_stuck(struct bl_agent *a, const struct bl_agent_stuck *s)
 	m.what_case = BL__TO_CONTROLLER__WHAT_PROC_STUCK;
 	m.proc_stuck = &p;
 	if (a->welcome && !a->failed)
-		say(a, &m);
+		send_message(a, &m);
 }
 
 void bl_agent_done(struct bl_agent *a, uint64_t number)
 {
-	struct kept *k = kept_of(a, number);
+	struct kept *k = find_kept(a, number);
 
 	if (k)
 		k->done = true;
 	if (a->welcome)
-		say_number(a, BL__TO_CONTROLLER__WHAT_DONE, number);
+		send_number(a, BL__TO_CONTROLLER__WHAT_DONE, number);
 }
 
 void bl_agent_forward(struct bl_agent *a, const struct bl_forward *f)
@@ -662,7 +670,7 @@ void bl_agent_forward(struct bl_agent *a, const struct bl_forward *f)
 	Bl__Forward v = BL__FORWARD__INIT;
 
 	if (!a->welcome || a->failed || bl_session_waiting(a->session) > BL_AGENT_FORWARD_WAIT) {
-		count(a, BL_AGENT_NOT_FORWARDED);
+		count_reason(a, BL_AGENT_NOT_FORWARDED);
 		return;
 	}
 	v.to = (ProtobufCBinaryData){ 16, (uint8_t *)(uintptr_t)f->to };
@@ -672,15 +680,15 @@ void bl_agent_forward(struct bl_agent *a, const struct bl_forward *f)
 	v.frame = (ProtobufCBinaryData){ f->len, (uint8_t *)(uintptr_t)f->frame };
 	m.what_case = BL__TO_CONTROLLER__WHAT_FORWARD;
 	m.forward = &v;
-	count(a, BL_AGENT_FORWARDED);
-	say(a, &m);
+	count_reason(a, BL_AGENT_FORWARDED);
+	send_message(a, &m);
 }
 
 void bl_agent_away(struct bl_agent *a, uint32_t ms)
 {
 	a->away_ms = ms;
 	if (a->welcome)
-		say_away(a);
+		send_away(a);
 }
 
 bool bl_agent_away_known(const struct bl_agent *a)
@@ -691,12 +699,12 @@ bool bl_agent_away_known(const struct bl_agent *a)
 void bl_agent_rejoin(struct bl_agent *a)
 {
 	/*
-	 * Processes of its old life that ended are announced by name all the same. Whoever dealt
-	 * with the host's failure before they ended may have opened a window to one of them since,
-	 * and waits for its ACKs.
+	 * Processes of its former life that ended are still announced by name. An endpoint that
+	 * processed the host's failure before they ended may have opened a window to one of them
+	 * since, and waits for its ACKs.
 	 */
 	a->rejoin = true;
-	later(a, &a->timer, 0, bl_agent_on_beat);
+	set_timer(a, &a->timer, 0, bl_agent_on_beat);
 }
 
 void bl_agent_read(const struct bl_agent *a, struct bl_agent_total *t)
@@ -732,11 +740,12 @@ int bl_agent_new(struct bl_agent **out, sd_event *ev, const struct bl_agent_cfg 
 
 	*out = NULL;
 	if (!cfg->ncontrollers || cfg->ncontrollers > BL_AGENT_CONTROLLERS_MAX)
-		return bl_fail(err, EINVAL, "1 to %d controllers", BL_AGENT_CONTROLLERS_MAX);
+		return bl_fail(err, EINVAL, "the number of controllers must be from 1 to %d",
+			       BL_AGENT_CONTROLLERS_MAX);
 	for (i = 0; i < cfg->ncontrollers; i++)
 		if (bl_session_addr(cfg->controllers[i], &addr, &len))
 			return bl_fail(err, EINVAL,
-				       "controller \"%s\" is no address, as 10.0.0.1:%d or "
+				       "controller \"%s\" is not an address such as 10.0.0.1:%d or "
 				       "[fd00::1]:%d",
 				       cfg->controllers[i], BL_SESSION_PORT, BL_SESSION_PORT);
 	a = calloc(1, sizeof(*a));
@@ -748,8 +757,8 @@ int bl_agent_new(struct bl_agent **out, sd_event *ev, const struct bl_agent_cfg 
 	a->ops = ops;
 	a->ctx = ctx;
 	a->wait_ms = AGAIN_MS;
-	later(a, &a->again, 0, bl_agent_on_retry);
-	later(a, &a->timer, a->cfg.silence_ms / 3 + 1, bl_agent_on_beat);
+	set_timer(a, &a->again, 0, bl_agent_on_retry);
+	set_timer(a, &a->timer, a->cfg.silence_ms / 3 + 1, bl_agent_on_beat);
 	*out = a;
 	return 0;
 }

@@ -11,8 +11,8 @@ uint8_t bl_agent_port_state(const struct bl_fence_port *p)
 	if (!p->in)
 		return BL_AGENT_REMOVED;
 	/*
-	 * a host has one link: what it sent before that broke is settled by its failure, and there
-	 * is no other flow that could cover it
+	 * A host has one link. What it sent before that link broke is settled by its failure, and
+	 * there is no other flow that could cover it.
 	 */
 	return p->behind && p->role != BL_PORT_HOST ? BL_AGENT_BEHIND : BL_AGENT_LIVE;
 }
@@ -29,7 +29,7 @@ enum bl_agent_seen bl_agent_watch_sample(struct bl_agent_watch *w, const struct 
 		return BL_AGENT_SEEN_SILENT;
 	if (state == BL_AGENT_LIVE && was != state + 1)
 		return BL_AGENT_SEEN_LIVE;
-	/* a port that is looked at for the first time is as if it had been in nobody's minimum */
+	/* A port that is sampled for the first time counts as one that was in no minimum. */
 	return (was ? was : BL_AGENT_REMOVED + 1) == state + 1 && neighbour == p->neighbour
 		       ? BL_AGENT_SEEN_NOTHING
 		       : BL_AGENT_SEEN_OTHER;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Beacons: one thread sends those of all hosts of the process, at the ticks of
- * core/order/beacon_core.h. Where the pacer carries a host's beacons (bpf/host/beacon.h), this file
- * only makes the frame, and the thread sends none for that host. The thread also keeps the clock
- * records of all nodes, switches' too (clock.c).
+ * The beacon thread: one thread sends the beacons of all hosts of the process, at the ticks of
+ * core/order/beacon_core.h. Where the pacer sends a host's beacons (bpf/host/beacon.h), this file
+ * only makes the frame. The thread also updates the clock records of all nodes, switches included
+ * (clock.c).
  *
- * The frame is made once; only its psn changes here, and the egress program fills B and C in. It
- * goes through the qdisc like data does: a beacon must not overtake. A tick that was overslept is
- * not sent late: the next one says more. While the clock is void, nothing is sent.
+ * The frame is made once. Only its psn changes here, and the egress program fills in B and C. It
+ * passes the qdisc as data does, because a beacon must not overtake data. A tick that was missed is
+ * not made up for, since the next beacon says more. While the clock is void, no beacon is sent.
  */
 #include "loader/order/beacon.h"
 
@@ -43,7 +43,7 @@
 
 #define SLEEP_SHORT_NS 5000000ULL
 
-static void send_one(struct bl_node *n)
+static void send_beacon(struct bl_node *n)
 {
 	struct bl_hdr *h = (void *)(n->beat.frame + sizeof(struct ethhdr));
 
@@ -52,7 +52,7 @@ static void send_one(struct bl_node *n)
 		n->beacon_errno = 0;
 		return;
 	}
-	/* a full queue says that frames with newer barriers are before us */
+	/* A full queue means that frames with newer barriers are waiting there already. */
 	if (errno == ENOBUFS || errno == EAGAIN || errno == n->beacon_errno)
 		return;
 	n->beacon_errno = errno;
@@ -60,8 +60,8 @@ static void send_one(struct bl_node *n)
 	       strerror(errno));
 }
 
-/* Send a beacon if one is due; CLOCK_MONOTONIC of the next tick. */
-static uint64_t beat(struct bl_node *n)
+/* Sends a beacon if one is due. Returns the time of the next tick (CLOCK_MONOTONIC). */
+static uint64_t beat_node(struct bl_node *n)
 {
 	uint64_t mono = bl_mono_ns();
 
@@ -69,24 +69,24 @@ static uint64_t beat(struct bl_node *n)
 		return mono + BL_BEAT_VOID_NS;
 	if (bl_beat_serve(&n->beat, mono, bl_clock_at(n->clock.shared, mono),
 			  BL_READ_ONCE(n->page->sends)))
-		send_one(n);
+		send_beacon(n);
 	return n->beat.next_ns;
 }
 
-/* Do what is due; CLOCK_MONOTONIC of what is due next. */
-static uint64_t serve(struct bl_node *n)
+/* Does what is due. Returns the time of what is due next (CLOCK_MONOTONIC). */
+static uint64_t serve_node(struct bl_node *n)
 {
 	uint64_t mono = bl_mono_ns(),
 		 next = n->keeping ? bl_clock_tick(&n->clock, mono) : UINT64_MAX;
 
-	return n->page ? bl_min64(next, beat(n)) : next;
+	return n->page ? bl_min64(next, beat_node(n)) : next;
 }
 
 /*
- * Without permission beacons come later under load, and barriers with them: not wrong, only slower.
- * The lock is held.
+ * Without the permission beacons are late under load, and so are barriers: slower, not wrong. The
+ * lock is held.
  */
-static void go_first(struct bl_server *s)
+static void set_thread_priority(struct bl_server *s)
 {
 	cpu_set_t set;
 
@@ -108,16 +108,16 @@ static void *beacon_main(void *ctx)
 		struct timespec t;
 
 		if (s->beacon_prio)
-			go_first(s);
+			set_thread_priority(s);
 		if (!s->beacon_nodes) {
 			pthread_cond_wait(&s->beacon_cond, &s->beacon_lock);
 			continue;
 		}
 		for (n = s->beacon_nodes; n; n = n->beacon_next)
-			next = bl_min64(next, serve(n));
+			next = bl_min64(next, serve_node(n));
 		t.tv_sec = (time_t)(next / 1000000000ULL);
 		t.tv_nsec = (long)(next % 1000000000ULL);
-		/* long sleeps are left as soon as the list changes, or the thread is to end */
+		/* A long sleep ends when the list changes, or the thread is to end. */
 		if (next > bl_mono_ns() + SLEEP_SHORT_NS) {
 			pthread_cond_clockwait(&s->beacon_cond, &s->beacon_lock, CLOCK_MONOTONIC,
 					       &t);
@@ -131,7 +131,7 @@ static void *beacon_main(void *ctx)
 	return NULL;
 }
 
-static void make(struct bl_node *n, struct bl_beat *b, uint64_t sends)
+static void make_beacon(struct bl_node *n, struct bl_beat *b, uint64_t sends)
 {
 	static const uint8_t to[6] = BL_BEACON_MAC;
 	struct ethhdr *eth = (void *)b->frame;
@@ -150,12 +150,12 @@ static void make(struct bl_node *n, struct bl_beat *b, uint64_t sends)
 	memcpy(h + 1, &body, sizeof(body)); /* not aligned there */
 }
 
-static int open_socket(const struct bl_iface *nic, int *out, struct bl_err *err)
+static int open_beacon_socket(const struct bl_iface *nic, int *out, struct bl_err *err)
 {
 	struct sockaddr_ll to = { .sll_family = AF_PACKET, .sll_ifindex = nic->ifindex };
 	int mark = (int)BL_BEACON_MARK, few = 1, fd, rc = 0;
 
-	/* protocol 0: a socket that receives nothing */
+	/* Protocol 0: the socket receives nothing. */
 	fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return bl_fail(err, errno,
@@ -166,13 +166,13 @@ static int open_socket(const struct bl_iface *nic, int *out, struct bl_err *err)
 			     "cannot mark the beacons of %s: %s; it takes CAP_NET_ADMIN", nic->name,
 			     strerror(errno));
 	/*
-	 * The least that the kernel takes, 4608 bytes: half a dozen beacons. Where the other end of
-	 * a veth is not served for some milliseconds, beacons took the places of its ring that the
-	 * data's windows count on, and data was lost.
+	 * The least that the kernel accepts is 4608 bytes: half a dozen beacons. With more, where
+	 * the other end of a veth was not served for some milliseconds, beacons took the places in
+	 * its ring that the data's windows count on, and data was lost.
 	 */
 	else if (setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &few, sizeof(few)))
-		rc = bl_fail(err, errno, "cannot bound the beacons on their way on %s: %s",
-			     nic->name, strerror(errno));
+		rc = bl_fail(err, errno, "cannot limit the beacons in flight on %s: %s", nic->name,
+			     strerror(errno));
 	else if (bind(fd, (struct sockaddr *)&to, sizeof(to)))
 		rc = bl_fail(err, errno, "cannot bind the beacon socket to %s: %s", nic->name,
 			     strerror(errno));
@@ -184,11 +184,11 @@ static int open_socket(const struct bl_iface *nic, int *out, struct bl_err *err)
 }
 
 /*
- * Where @n's beacons are best sent from. A beacon that leaves on another CPU than the one that
- * takes it on from there wakes that one with an interrupt, 10000 times a second for each host. In a
- * lab of 8 hosts on two CPUs that was 39 % of both (2026-11).
+ * Chooses the CPUs that @n's beacons are best sent from. A beacon that is sent on another CPU than
+ * the one that receives it at the other end wakes that CPU by an interrupt, 10000 times a second
+ * for each host. In a lab of 8 hosts on two CPUs that took 39 % of both (2026-11).
  */
-static void wish(struct bl_node *n)
+static void choose_cpus(struct bl_node *n)
 {
 	CPU_ZERO(&n->beacon_cpus);
 	if (n->cfg.ncpus)
@@ -198,11 +198,12 @@ static void wish(struct bl_node *n)
 }
 
 /*
- * The thread goes where its nodes want it. For one host it takes a few percent of a CPU, and a host
- * whose beacons come late is excluded: it may be SCHED_FIFO. That of a lab, which beats for all
- * hosts of a rack, keeps others waiting as NAPI does. The lock is held.
+ * Puts the thread on the CPUs that its nodes want, and chooses its scheduling. The thread of one
+ * host takes a few percent of a CPU, and a host whose beacons are late is excluded, so it is
+ * SCHED_FIFO by default. The thread of a lab, which serves all hosts of a rack, would keep
+ * processes waiting, as NAPI does. The lock is held.
  */
-static void settle(struct bl_server *s)
+static void settle_thread(struct bl_server *s)
 {
 	const struct bl_node *n;
 	unsigned int nodes = 0;
@@ -224,16 +225,12 @@ static void settle(struct bl_server *s)
 		set = s->beacon_any;
 	rc = pthread_setaffinity_np(s->beacon_thread, sizeof(set), &set);
 	s->beacon_prio = true;
-	/* not wrong, only dearer */
+	/* Only slower on other CPUs, not wrong. */
 	if (rc)
 		bl_log(BL_LOG_WARN, "cannot keep the beacon thread on the CPUs of its NICs: %s",
 		       strerror(rc));
 }
 
-/*
- * Not while the caller is in a node's namespace: the thread would hold that namespace for as long
- * as the process lives.
- */
 int bl_beacon_start(struct bl_server *s, struct bl_err *err)
 {
 	int rc;
@@ -248,7 +245,7 @@ int bl_beacon_start(struct bl_server *s, struct bl_err *err)
 	return 0;
 }
 
-static void list(struct bl_node *n)
+static void list_node(struct bl_node *n)
 {
 	struct bl_server *s = n->srv;
 
@@ -257,7 +254,7 @@ static void list(struct bl_node *n)
 		s->beacon_nodes = n;
 	}
 	n->beacon_listed = true;
-	settle(s);
+	settle_thread(s);
 	pthread_cond_signal(&s->beacon_cond);
 }
 
@@ -267,11 +264,10 @@ void bl_beacon_keep(struct bl_node *n, bool keep)
 	n->keeping = keep;
 	n->clock.next_ns = 0;
 	if (keep)
-		list(n);
+		list_node(n);
 	pthread_mutex_unlock(&n->srv->beacon_lock);
 }
 
-/* The calling thread is in the node's namespace. */
 int bl_beacon_add(struct bl_node *n, struct bl_err *err)
 {
 	int rc = 0, fd;
@@ -280,7 +276,7 @@ int bl_beacon_add(struct bl_node *n, struct bl_err *err)
 	if (n->page)
 		return 0;
 	if (n->beacon_sock < 0) {
-		rc = open_socket(&n->att[0].iface, &fd, err);
+		rc = open_beacon_socket(&n->att[0].iface, &fd, err);
 		if (rc)
 			return rc;
 		n->beacon_sock = fd;
@@ -288,11 +284,11 @@ int bl_beacon_add(struct bl_node *n, struct bl_err *err)
 	page = mmap(NULL, (size_t)sysconf(_SC_PAGESIZE), PROT_READ, MAP_SHARED, n->page_fd, 0);
 	if (page == MAP_FAILED)
 		return bl_fail(err, errno, "cannot map the barrier page: %s", strerror(errno));
-	make(n, &n->beat, ((const struct bl_host_page *)page)->sends);
-	wish(n);
+	make_beacon(n, &n->beat, ((const struct bl_host_page *)page)->sends);
+	choose_cpus(n);
 	pthread_mutex_lock(&n->srv->beacon_lock);
 	n->page = page;
-	list(n);
+	list_node(n);
 	pthread_mutex_unlock(&n->srv->beacon_lock);
 	return rc;
 }
@@ -306,14 +302,13 @@ int bl_beacon_socket(struct bl_node *n, struct bl_err *err)
 	rc = bl_netns_enter(n->cfg.netns, &old, err);
 	if (rc)
 		return rc;
-	rc = open_socket(&n->att[0].iface, &fd, err);
+	rc = open_beacon_socket(&n->att[0].iface, &fd, err);
 	bl_netns_leave(old);
 	if (!rc)
 		n->beacon_sock = fd;
 	return rc;
 }
 
-/* The calling thread is in the node's namespace. */
 int bl_beacon_moved(struct bl_node *n, struct bl_err *err)
 {
 	struct ethhdr *eth = (void *)n->beat.frame;
@@ -321,7 +316,7 @@ int bl_beacon_moved(struct bl_node *n, struct bl_err *err)
 
 	if (!n->page)
 		return 0;
-	rc = open_socket(&n->att[0].iface, &fd, err);
+	rc = open_beacon_socket(&n->att[0].iface, &fd, err);
 	if (rc)
 		return rc;
 	pthread_mutex_lock(&n->srv->beacon_lock);
@@ -340,11 +335,11 @@ static void *close_main(void *fd)
 }
 
 /*
- * Closing a packet socket waits for an RCU grace period, 8 to 24 ms; whoever else this process
- * serves need not wait for that. Nobody joins the thread: if the process ends first, the kernel
- * closes it.
+ * Closing a packet socket waits for an RCU grace period, 8 to 24 ms, and the other nodes of this
+ * process shall not wait for that. No one joins the thread; if the process ends first, the kernel
+ * closes the socket.
  */
-static void close_aside(int fd)
+static void close_in_background(int fd)
 {
 	pthread_attr_t attr;
 	pthread_t t;
@@ -375,10 +370,10 @@ void bl_beacon_remove(struct bl_node *n)
 	}
 	n->beacon_listed = n->keeping = false;
 	n->page = NULL;
-	settle(n->srv);
+	settle_thread(n->srv);
 	pthread_mutex_unlock(&n->srv->beacon_lock);
 	if (n->beacon_sock >= 0)
-		close_aside(n->beacon_sock);
+		close_in_background(n->beacon_sock);
 	n->beacon_sock = -1;
 	if (page)
 		munmap((void *)(uintptr_t)page, (size_t)sysconf(_SC_PAGESIZE));
@@ -418,14 +413,14 @@ int bl_beacon_pace(struct bl_node *n, struct bpf_object *obj, struct bl_err *err
 	if (bpf_map_lookup_elem(n->page_fd, &zero, &page))
 		return bl_fail(err, errno, "cannot read the map %s: %s", BL_MAP_HOST_PAGE,
 			       strerror(errno));
-	make(n, &b, page.sends);
+	make_beacon(n, &b, page.sends);
 	b.on = bl_beacon_paced(&n->cfg);
 	rc = bl_map_set(bpf_map__fd(beat), 0, &b, BL_MAP_PACE_BEAT, err);
 	if (rc || !b.on)
 		return rc;
 	/*
-	 * The pacer's first turn shall look for a tick. Frames may be held already, so the time is
-	 * lowered as they do it.
+	 * The pacer's first turn has to look for a tick. Frames may be held already, so the time is
+	 * lowered by the function that they use.
 	 */
 	d = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(due), 0);
 	if (d == MAP_FAILED)

@@ -3,22 +3,22 @@
  * The clock record: keeps bus time near CLOCK_TAI without ever setting it back (maps/clock_abi.h,
  * core/clock_core.h).
  *
- * Every 250 ms CLOCK_TAI is read against CLOCK_MONOTONIC, and the rate of the next piece is chosen
- * so that the error would be gone in 2 s. Example: bus time is 10 us ahead: the rate becomes -5
- * ppm. An error of more than a second is no drift but a step of the system clock. Bus time does not
- * follow: it goes on at the rate of CLOCK_MONOTONIC, as_of stands still, and so the bound widens by
- * drift_ppb until the clocks agree again.
+ * Every 250 ms CLOCK_TAI is read against CLOCK_MONOTONIC, and the rate of the next segment is
+ * chosen so that the error would be gone after 2 s. Example: bus time is 10 us ahead; the rate
+ * becomes -5 ppm. An error of more than a second is not drift but a step of the system clock. Bus
+ * time does not follow a step: it continues at the rate of CLOCK_MONOTONIC, as_of does not change,
+ * and so the bound widens by drift_ppb until the clocks agree again.
  *
- * A record that the daemon before left is continued while it is good. When it is void, nobody uses
- * it, and bus time may leap forward to the truth.
+ * A record that an earlier daemon left is continued while it is valid. A void record is not used by
+ * anybody, so bus time may leap forward to the truth.
  *
- * There is one writer at a time: whoever holds the keeper's lock (keep.c). It keeps a copy of its
- * own, never reads back what is shared, and writes every field at each update: what somebody else
- * wrote into the page is gone 250 ms later. The record is written by the beacon thread, not by the
- * event loop, so that nothing that takes long there (programs that are loaded, a start on a busy
- * machine) lets it become void.
+ * There is one writer at a time: the holder of the keeper's lock (keep.c). It has a copy of the
+ * record, never reads the shared one back, and writes every field at each update. So what another
+ * process writes into the page is overwritten after 250 ms. The beacon thread writes the record,
+ * not the event loop: what takes long there (loading programs, a start on a busy machine) must not
+ * let the record expire.
  *
- * Does not discipline the system clock: that is ptp4l's and chrony's work.
+ * This file does not discipline the system clock; ptp4l or chrony does.
  */
 #include "loader/order/clock.h"
 
@@ -43,8 +43,8 @@ struct reading {
 	uint64_t mono, tai, width;
 };
 
-/* The narrowest of several bracketed readings: one that was interrupted is wide. */
-static struct reading measure(void)
+/* Returns the narrowest of several bracketed readings. A reading that was interrupted is wide. */
+static struct reading read_clocks(void)
 {
 	struct reading best = { .width = UINT64_MAX };
 	int i;
@@ -59,11 +59,11 @@ static struct reading measure(void)
 }
 
 /*
- * Writes all of the daemon's own record into the shared one. Readers: bl_clock_at(). The pieces are
- * written one after the other, the older one first: whoever is killed in between leaves at least
- * one that is whole, and an odd sequence number (bl_clock_torn()).
+ * Writes the keeper's own record into the shared one; pairs with bl_clock_at(). The older segment
+ * is written first: a keeper that is killed in between leaves at least one segment whole, and an
+ * odd sequence number (bl_clock_torn()).
  */
-static void publish(struct bl_clock_keeper *k)
+static void publish_record(struct bl_clock_keeper *k)
 {
 	struct bl_clock *c = k->shared, *own = &k->own;
 
@@ -84,14 +84,14 @@ static void publish(struct bl_clock_keeper *k)
 	BL_WRITE_ONCE(c->seq, own->seq);
 }
 
-static uint64_t void_after(const struct bl_clock_keeper *k, uint64_t mono)
+static uint64_t void_after_ns(const struct bl_clock_keeper *k, uint64_t mono)
 {
 	return mono + k->void_after_ms * 1000000ULL;
 }
 
 /*
- * all nodes of a process that start at one base start at one moment, or they would disagree by the
- * time between their openings
+ * All nodes of a process with the same base start at the same moment. Otherwise they would disagree
+ * by the time between their openings.
  */
 static int64_t base_offset(uint64_t base, uint64_t tai)
 {
@@ -105,7 +105,7 @@ static int64_t base_offset(uint64_t base, uint64_t tai)
 	return offset;
 }
 
-static void steer(struct bl_clock_keeper *k)
+static void steer_record(struct bl_clock_keeper *k)
 {
 	struct bl_clock *c = &k->own;
 	struct bl_clock_seg next;
@@ -115,26 +115,26 @@ static void steer(struct bl_clock_keeper *k)
 	int tries;
 
 	for (tries = 0; tries < 8; tries++) {
-		r = measure();
+		r = read_clocks();
 		error = bl_clock_steer(c, r.mono, r.tai + (uint64_t)(k->bus_offset_ns + k->skew_ns),
 				       GAIN_NS, &next);
 		step = error > BL_CLOCK_STEP_NS || error < -BL_CLOCK_STEP_NS;
 		if (step)
 			next.rate = 0;
 		/*
-		 * a piece that starts in the past would make time jump under its readers: measure
-		 * again when this thread was held up
+		 * A segment that starts in the past would make time jump for its readers, so the
+		 * clocks are read again if this thread was delayed.
 		 */
 		if (bl_mono_ns() + BL_CLOCK_LEAD_NS / 2 > next.mono_ns)
 			continue;
 		c->seg[0] = c->seg[1];
 		c->seg[1] = next;
-		c->void_after_ns = void_after(k, r.mono);
+		c->void_after_ns = void_after_ns(k, r.mono);
 		if (!step) {
 			c->as_of_ns = r.mono;
 			c->bound_ns = k->bound_us * 1000ULL + r.width / 2 + (uint64_t)llabs(error);
 		}
-		publish(k);
+		publish_record(k);
 		if (step && !k->stepped)
 			bl_log(BL_LOG_WARN,
 			       "%s: the system clock is %s bus time by %lld ms: it was set. Bus "
@@ -167,15 +167,12 @@ int bl_clock_map(struct bl_clock_keeper *k, int map_fd, struct bl_err *err)
 			 : 0;
 }
 
-/*
- * What was shared becomes our own. Bus time of a record that is no good counts as well: it must not
- * go back.
- */
+/* Bus time must not go back, so the bus time of a void record counts as well. */
 int bl_clock_adopt(struct bl_clock_keeper *k, struct bl_err *err)
 {
 	struct bl_clock *c = &k->own;
 	struct timex tx = {};
-	struct reading r = measure();
+	struct reading r = read_clocks();
 	uint64_t target, bus;
 
 	*c = *k->shared;
@@ -189,7 +186,7 @@ int bl_clock_adopt(struct bl_clock_keeper *k, struct bl_err *err)
 		if (k->base_ns)
 			k->bus_offset_ns = (int64_t)(bl_clock_at(c, r.mono) - r.tai) - c->skew_ns;
 		c->skew_ns = k->skew_ns;
-		steer(k);
+		steer_record(k);
 		return 0;
 	}
 	bus = bl_max64(target, bl_clock_at(c, r.mono));
@@ -197,24 +194,24 @@ int bl_clock_adopt(struct bl_clock_keeper *k, struct bl_err *err)
 		return bl_fail(err, errno, "adjtimex: %s", strerror(errno));
 	bl_clock_start(c, r.mono, bus);
 	c->as_of_ns = r.mono;
-	c->void_after_ns = void_after(k, r.mono);
+	c->void_after_ns = void_after_ns(k, r.mono);
 	/*
-	 * a void record that is ahead of the truth: its error stays until it is worked off, or for
-	 * good
+	 * A void record may be ahead of the truth. Its error remains until it is worked off, or for
+	 * ever if it counts as a step.
 	 */
 	c->bound_ns = k->bound_us * 1000ULL + r.width / 2 + (bus - target);
 	c->drift_ppb = BL_CLOCK_DRIFT_PPB;
 	c->tai_offset_s = tx.tai;
 	c->skew_ns = k->skew_ns;
 	c->flags = BL_CLOCK_VALID;
-	publish(k);
+	publish_record(k);
 	return 0;
 }
 
 uint64_t bl_clock_tick(struct bl_clock_keeper *k, uint64_t mono)
 {
 	if (mono >= k->next_ns) {
-		steer(k);
+		steer_record(k);
 		k->next_ns = mono + BL_CLOCK_TICK_NS;
 	}
 	return k->next_ns;

@@ -1,29 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Endpoints: the socket at which a process becomes one, and what happens when it goes.
+ * The life of an endpoint after its process has attached (endpoint_attach.c).
  *
- * A process connects, sends one struct bl_attach_req, gets a struct bl_attach_rep with file
- * descriptors, and keeps the connection. The endpoint lives until the connection closes or the
- * process dies (pidfd: a child that inherited the connection does not count). A daemon that starts
- * finds the endpoints of the one before in the map "eps" and keeps those whose process still lives,
- * told by pid and start time.
+ * An endpoint lives until its connection closes or its process dies. The process is watched by a
+ * pidfd, because a child that inherited the connection keeps that open. The order of steps matters
+ * to the programs: a slot is made active when everything else of it is there, and is made inactive
+ * first.
  *
- * The order of steps matters to the programs: a slot is active only when everything else of it is
- * there, and is made inactive first.
- *
- * An endpoint whose process is gone while its reliable window is not empty stays, as dead: the
+ * An endpoint whose process is gone while its reliable window is not empty stays, as dead. The
  * window holds the commit barrier of the rack, since some receivers may have what others have not.
- * The ACKs that are still on their way may empty it; else somebody who knows what happened to the
- * others has to say that it may go (bl_endpoint_resume()).
+ * ACKs that are still under way may empty it. Otherwise bl_endpoint_resume() settles it, once it is
+ * known what becomes of the rest.
  *
  * With failure controllers every endpoint that goes is announced in the rack, since others may wait
- * for its ACKs. Its window is frozen before its T is read from it: else ACKs that come late would
- * take the commit barrier beyond T. It stays, as dead, until it is resumed; its port is nobody
- * else's so long.
+ * for its ACKs. Its window is frozen before its T is read from it; otherwise ACKs that are late
+ * would raise the commit barrier above T. The endpoint stays, as dead, until it is resumed, and its
+ * port is not reused before.
  *
- * A process that lives may be put out (bl_endpoint_put_out()). It may go on writing into its pages,
- * so nothing that counts for others is read from there any more: core/order/line_core.h has the
- * order of the steps. Its slot is free when it is gone.
+ * The daemon may put out an endpoint whose process lives (bl_endpoint_put_out()). The process may
+ * go on writing into its pages, so nothing that counts for others is read from there any more;
+ * core/order/line_core.h has the order of the steps. The slot is free when the process is gone.
  */
 #include "loader/order/endpoint.h"
 
@@ -56,10 +52,12 @@
 #include "loader/order/events.h"
 #include "loader/order/forward.h"
 
-/* no timestamp is so far ahead of the clock; a process that says so is not believed */
+/*
+ * No timestamp is so far ahead of the clock. A process that claims a later one did not leave in
+ * order.
+ */
 #define LEAVE_AHEAD_NS 1000000000ULL
 
-/* 0: no such process. */
 uint64_t bl_proc_started(pid_t pid)
 {
 	uint64_t t;
@@ -84,10 +82,10 @@ struct bl_ep *bl_endpoint_at(struct bl_node *n, uint32_t port)
 }
 
 /*
- * The slot is free: nothing of its endpoint is left, but which life programs answer for. @untold:
- * 0, or BL_EP_LEFT_NOW: the rack has not heard yet that this life left.
+ * Frees the slot. Its entry keeps only the incarnation that programs still answer for.
+ * @untold: 0, or BL_EP_LEFT_NOW: the rack has not heard yet that this incarnation left.
  */
-static void forget(struct bl_ep *ep, uint64_t untold)
+static void free_slot(struct bl_ep *ep, uint64_t untold)
 {
 	struct bl_node *n = ep->node;
 	uint32_t key = bl_ep_key(n, &ep->info);
@@ -96,13 +94,13 @@ static void forget(struct bl_ep *ep, uint64_t untold)
 	memcpy(none.addr, ep->info.addr, sizeof(none.addr));
 	if (bpf_map_update_elem(n->eps_fd, &key, &none, BPF_ANY) ||
 	    bl_ep_clear_line(n, ep->slot, true))
-		bl_log(BL_LOG_ERR, "%s: cannot take endpoint %u down: %s", n->meta.name,
-		       ep->info.port, strerror(errno));
+		bl_log(BL_LOG_ERR, "%s: cannot remove endpoint %u: %s", n->meta.name, ep->info.port,
+		       strerror(errno));
 	memset(ep, 0, sizeof(*ep));
 	ep->conn = ep->pidfd = -1;
 }
 
-static const char *why_text(enum bl_out_why why)
+static const char *out_why_text(enum bl_out_why why)
 {
 #define BL_X(name, word, text) [BL_OUT_##name] = text,
 	static const char *const texts[] = { BL_OUT_WHYS(BL_X) };
@@ -111,8 +109,8 @@ static const char *why_text(enum bl_out_why why)
 	return why < BL_OUT_WHY_COUNT ? texts[why] : "of a reason that this version does not know";
 }
 
-/* Why it is gone, as the rack hears it: what the line says. */
-static uint8_t gone_why(const struct bl_ep *ep)
+/* Returns the reason that the rack is told (enum bl_why), from the one in the endpoint's line. */
+static uint8_t announced_why(const struct bl_ep *ep)
 {
 	static const uint8_t gone[BL_OUT_WHY_COUNT] = { [BL_OUT_GONE] = BL_WHY_DIED,
 							[BL_OUT_IN_FLIGHT] = BL_WHY_IN_FLIGHT,
@@ -126,7 +124,6 @@ static uint8_t gone_why(const struct bl_ep *ep)
 	return why < BL_OUT_WHY_COUNT ? gone[why] : BL_WHY_UNKNOWN;
 }
 
-/* @ep is out from @t on. With controllers: the rack hears of it. */
 void bl_endpoint_out_at(struct bl_ep *ep, uint64_t t)
 {
 	struct bl_node *n = ep->node;
@@ -134,23 +131,23 @@ void bl_endpoint_out_at(struct bl_ep *ep, uint64_t t)
 	ep->dead = true;
 	ep->t = t;
 	if (!t)
-		bl_log(BL_LOG_ERR, "%s: cannot tell from when on endpoint %u has failed: %s",
+		bl_log(BL_LOG_ERR, "%s: cannot determine since when endpoint %u has failed: %s",
 		       n->meta.name, ep->info.port, strerror(errno));
 	else if (n->events && n->cfg.ctl.n)
-		bl_event_endpoint_gone(n, &ep->info, gone_why(ep), t);
+		bl_event_endpoint_gone(n, &ep->info, announced_why(ep), t);
 }
 
 /*
- * Nobody waits for what a dead or put out endpoint has left: C goes on, and if its process is gone,
- * too, the slot is free.
+ * Nothing that a dead endpoint has left is waited for any more: its window does not hold C, and if
+ * its process is gone, its slot is free.
  */
-static void settle(struct bl_ep *ep)
+static void settle_endpoint(struct bl_ep *ep)
 {
 	struct bl_node *n = ep->node;
 
 	ep->settled = true;
 	if (ep->left)
-		forget(ep, 0);
+		free_slot(ep, 0);
 	else if (bl_ep_over(n, ep->slot))
 		bl_log(BL_LOG_ERR, "%s: endpoint %u still holds the commit barrier: %s",
 		       n->meta.name, ep->info.port, strerror(errno));
@@ -183,9 +180,9 @@ void bl_endpoint_put_out(struct bl_node *n, uint64_t slots, enum bl_out_why why)
 		if (!(slots >> k & 1))
 			continue;
 		bl_log(BL_LOG_WARN, "%s: endpoint %u (%s, pid %u) was put out: %s", n->meta.name,
-		       ep->info.port, ep->info.name, ep->info.pid, why_text(why));
+		       ep->info.port, ep->info.name, ep->info.pid, out_why_text(why));
 		bl_endpoint_out_at(ep, t[k]);
-		/* its process may sleep: it shall hear of it */
+		/* The process may sleep: wake it, so that it notices. */
 		if (ep->conn >= 0)
 			(void)!send(ep->conn, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 	}
@@ -194,25 +191,26 @@ void bl_endpoint_put_out(struct bl_node *n, uint64_t slots, enum bl_out_why why)
 }
 
 /*
- * The process is gone, and so are its ring and its sleep. Linux waits here until no program of any
- * CPU uses the ring: tens of milliseconds on a busy machine.
+ * Removes the ring of a process that is gone. The kernel waits here until no program uses the ring,
+ * which takes tens of milliseconds on a busy machine.
  */
 static void drop_ring(struct bl_node *n, uint32_t slot, unsigned int port)
 {
 	if (bl_ep_clear_wake(n, slot) ||
 	    (bpf_map_delete_elem(n->rings_fd, &slot) && errno != ENOENT))
-		bl_log(BL_LOG_ERR, "%s: cannot take the ring of endpoint %u down: %s", n->meta.name,
+		bl_log(BL_LOG_ERR, "%s: cannot remove the ring of endpoint %u: %s", n->meta.name,
 		       port, strerror(errno));
 }
 
 /*
- * A process that has said goodbye, and of which nothing holds the commit barrier: the rack hears
- * that it left. Nothing stands still for that: the programs answer for it from now on, and its slot
- * and its port are free at once, since announcements name lives. Its T is above all that it has
- * sent, and taken when it can send nothing more: that may be committed ahead of the clock, and
- * nobody may discard it.
+ * An endpoint that left by bl_exit(), and of which nothing holds the commit barrier: the rack is
+ * told that it left. No barrier stands still for that. From now on the programs answer for it, and
+ * its slot and port are free at once, because announcements name incarnations. Its T is above
+ * everything that it sent, which may be committed ahead of the clock and must not be discarded; it
+ * is read when the process can send nothing more. Returns false if the endpoint did not leave in
+ * this way.
  */
-static bool leave(struct bl_ep *ep)
+static bool leave_in_order(struct bl_ep *ep)
 {
 	struct bl_node *n = ep->node;
 	uint64_t now = bl_clock_at(n->clock.shared, bl_mono_ns()), bye = ep->bye;
@@ -222,7 +220,7 @@ static bool leave(struct bl_ep *ep)
 	    bye > now + LEAVE_AHEAD_NS)
 		return false;
 	ep->info.left = ep->info.life;
-	forget(ep, n->cfg.ctl.n ? BL_EP_LEFT_NOW : 0);
+	free_slot(ep, n->cfg.ctl.n ? BL_EP_LEFT_NOW : 0);
 	if (n->cfg.ctl.n)
 		bl_endpoint_left(n, who.port, who.life,
 				 bl_max64(bl_clock_at(n->clock.shared, bl_mono_ns()), bye));
@@ -230,10 +228,10 @@ static bool leave(struct bl_ep *ep)
 }
 
 /*
- * A process that ended otherwise, or that was out: its slot and port stay until nobody waits for
- * what it left.
+ * Ends an endpoint whose process did not leave in order, or that was put out. Slot and port stay in
+ * use until nothing that it left is waited for.
  */
-static void end(struct bl_ep *ep)
+static void end_membership(struct bl_ep *ep)
 {
 	struct bl_node *n = ep->node;
 
@@ -241,12 +239,12 @@ static void end(struct bl_ep *ep)
 		if (!ep->dead)
 			bl_endpoint_out_at(ep, bl_ep_dead_at(n, ep->slot, BL_OUT_GONE));
 		if (ep->settled)
-			forget(ep, 0);
+			free_slot(ep, 0);
 		bl_event_changed(n);
 		return;
 	}
 	if (ep->settled || !bl_ep_holds_commit(n, ep->slot)) {
-		forget(ep, 0);
+		free_slot(ep, 0);
 		return;
 	}
 	ep->dead = true;
@@ -273,16 +271,16 @@ void bl_endpoint_release(struct bl_ep *ep, const char *why)
 	ep->conn = ep->pidfd = -1;
 	bl_log(BL_LOG_INFO, "%s: endpoint %u (%s, pid %u) left%s: %s", n->meta.name, port,
 	       ep->info.name, ep->info.pid, ep->bye ? " in order" : "", why);
-	if (leave(ep)) {
-		drop_ring(n, slot, port); /* last: nobody waits for it */
+	if (leave_in_order(ep)) {
+		drop_ring(n, slot, port); /* last, because no one waits for it */
 		return;
 	}
 	ep->info.active = BL_EP_DEAD;
 	if (bpf_map_update_elem(n->eps_fd, &key, &ep->info, BPF_ANY) ||
 	    bl_ep_clear_line(n, slot, false))
-		bl_log(BL_LOG_ERR, "%s: cannot take endpoint %u down: %s", n->meta.name, port,
+		bl_log(BL_LOG_ERR, "%s: cannot remove endpoint %u: %s", n->meta.name, port,
 		       strerror(errno));
-	end(ep);
+	end_membership(ep);
 	drop_ring(n, slot, port); /* after the rack was told, as above */
 }
 
@@ -293,7 +291,7 @@ void bl_endpoints_bury(struct bl_node *n)
 	for (k = 0; k < BL_EPS_MAX && !n->cfg.ctl.n; k++)
 		if (n->ep[k].used && n->ep[k].dead && !n->ep[k].settled &&
 		    !bl_ep_holds_commit(n, k))
-			settle(&n->ep[k]);
+			settle_endpoint(&n->ep[k]);
 }
 
 int bl_endpoint_resume(struct bl_node *n, unsigned int port)
@@ -303,11 +301,12 @@ int bl_endpoint_resume(struct bl_node *n, unsigned int port)
 	for (k = 0; k < BL_EPS_MAX; k++) {
 		if (!n->ep[k].used || !n->ep[k].dead || n->ep[k].info.port != port)
 			continue;
-		if (!n->ep[k].settled) /* one that lives still is asked about again and again */
+		/* One that is still alive is resumed again and again. */
+		if (!n->ep[k].settled)
 			bl_log(BL_LOG_INFO,
 			       "%s: endpoint %u does not hold the commit barrier any more",
 			       n->meta.name, port);
-		settle(&n->ep[k]);
+		settle_endpoint(&n->ep[k]);
 		return 0;
 	}
 	return -ENOENT;
@@ -319,10 +318,11 @@ void bl_endpoints_report_dead(struct bl_node *n)
 
 	for (k = 0; k < BL_EPS_MAX; k++)
 		if (n->ep[k].used && n->ep[k].dead && n->ep[k].t)
-			bl_event_endpoint_gone(n, &n->ep[k].info, gone_why(&n->ep[k]), n->ep[k].t);
+			bl_event_endpoint_gone(n, &n->ep[k].info, announced_why(&n->ep[k]),
+					       n->ep[k].t);
 }
 
-/* Frames to be forwarded, or the connection's end. */
+/* A frame to be forwarded, or the end of the connection. */
 static int on_conn(sd_event_source *src, int fd, uint32_t events, void *ctx)
 {
 	struct bl_forward_msg m;

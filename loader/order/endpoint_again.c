@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Endpoints of before this daemon's start: they have no connection to it, until their library makes
- * one (lib/again.c).
+ * Endpoints from before this daemon's start. They have no connection until their library makes one
+ * (lib/again.c).
  *
- * A process is believed to be the one that had registered by its pid and its start time, as the
- * kernel tells them of the connection. Port and life say which of its endpoints is meant.
+ * A process is validated as the one that attached by its pid and its start time, as the kernel
+ * reports them for the connection. Port and incarnation say which of its endpoints is meant.
  *
- * Whose process ended while no daemon ran is taken down when the agent is there, which has to say
- * how it went. One that leaves by bl_exit() and lives on can only be found by looking at its line.
- *
- * Who left in order has no slot any more when the rack hears of it, and a daemon may be killed in
- * between. So the entry of its port says that it left, and T, until the controller names it.
+ * An endpoint whose process ended while no daemon ran is released once the agent is there, which
+ * has to report why it ended. A process that left by bl_exit() and lives on is found by sampling
+ * its line.
  */
 #include "loader/order/endpoint_again.h"
 
@@ -30,11 +28,11 @@
 #include "loader/order/endpoint_pages.h"
 #include "loader/order/ep.h"
 
-#define LOOK_US 100000
+#define SAMPLE_US 100000
 
 /*
- * The daemon before us had put it out, or taken it down, and may have come no further than the
- * first step. What it had decided stays; what it had not is decided now.
+ * The earlier daemon had put the endpoint out, or released it, and may have ended after the first
+ * step. Decisions that are in the line are kept; the others are made now.
  */
 static void adopt_dead(struct bl_ep *ep)
 {
@@ -53,7 +51,7 @@ static void adopt_dead(struct bl_ep *ep)
 	}
 }
 
-static void adopt_one(struct bl_node *n, uint32_t key, const struct bl_ep_slot *i)
+static void adopt_endpoint(struct bl_node *n, uint32_t key, const struct bl_ep_slot *i)
 {
 	struct bl_ep *ep = &n->ep[i->slot % BL_EPS_MAX];
 	uint32_t slot = i->slot;
@@ -61,7 +59,7 @@ static void adopt_one(struct bl_node *n, uint32_t key, const struct bl_ep_slot *
 	if (slot >= BL_EPS_MAX || i->port != n->host_cfg.port_base + key || ep->used) {
 		struct bl_ep_slot none = {};
 
-		bl_log(BL_LOG_WARN, "%s: entry %u of the map %s makes no sense and was removed",
+		bl_log(BL_LOG_WARN, "%s: entry %u of the map %s is invalid and was removed",
 		       n->meta.name, key, BL_MAP_EPS);
 		bpf_map_update_elem(n->eps_fd, &key, &none, BPF_ANY);
 		return;
@@ -73,17 +71,19 @@ static void adopt_one(struct bl_node *n, uint32_t key, const struct bl_ep_slot *
 	ep->conn = ep->pidfd = -1;
 	ep->used = true;
 	/*
-	 * the pidfd first: then the start time that is read belongs to what it holds, or to nobody
+	 * The pidfd comes first: then the start time that is read belongs to the process that the
+	 * pidfd holds, or to none.
 	 */
 	ep->pidfd = i->pid ? pidfd_open((pid_t)i->pid, 0) : -1;
 	ep->left = ep->pidfd < 0 || bl_proc_started((pid_t)i->pid) != i->start_time;
 	if (ep->info.active == BL_EP_DEAD)
 		adopt_dead(ep);
+	/* bl_endpoints_adopted() releases it. */
 	if (ep->left)
-		return; /* bl_endpoints_adopted() */
+		return;
 	if (bl_endpoint_watch(ep, -1) < 0)
 		bl_log(BL_LOG_WARN, "%s: cannot watch endpoint %u", n->meta.name, i->port);
-	bl_log(BL_LOG_INFO, "%s: endpoint %u (%s, pid %u) goes on", n->meta.name, i->port,
+	bl_log(BL_LOG_INFO, "%s: endpoint %u (%s, pid %u) continues", n->meta.name, i->port,
 	       ep->info.name, i->pid);
 }
 
@@ -94,7 +94,7 @@ void bl_endpoints_adopt(struct bl_node *n)
 
 	for (k = 0; k < BL_PORT_COUNT; k++)
 		if (!bpf_map_lookup_elem(n->eps_fd, &k, &i) && (i.active || i.port))
-			adopt_one(n, k, &i);
+			adopt_endpoint(n, k, &i);
 	for (k = 0; k < BL_EPS_MAX; k++) {
 		if (n->ep[k].used)
 			continue;
@@ -104,39 +104,40 @@ void bl_endpoints_adopt(struct bl_node *n)
 	}
 }
 
-static bool unconnected(const struct bl_ep *ep)
+static bool is_unconnected(const struct bl_ep *ep)
 {
 	return ep->used && !ep->left && ep->conn < 0;
 }
 
-static int on_look(sd_event_source *src, uint64_t usec, void *ctx);
+static int on_sample(sd_event_source *src, uint64_t usec, void *ctx);
 
-static void look_again(struct bl_node *n)
+static void schedule_sample(struct bl_node *n)
 {
 	unsigned int k;
 
 	n->again_src = sd_event_source_disable_unref(n->again_src);
-	for (k = 0; k < BL_EPS_MAX && !unconnected(&n->ep[k]); k++)
+	for (k = 0; k < BL_EPS_MAX && !is_unconnected(&n->ep[k]); k++)
 		;
 	if (k < BL_EPS_MAX)
-		sd_event_add_time_relative(n->srv->ev, &n->again_src, CLOCK_MONOTONIC, LOOK_US,
-					   1000, on_look, n);
+		sd_event_add_time_relative(n->srv->ev, &n->again_src, CLOCK_MONOTONIC, SAMPLE_US,
+					   1000, on_sample, n);
 }
 
-static int on_look(sd_event_source *src, uint64_t usec, void *ctx)
+static int on_sample(sd_event_source *src, uint64_t usec, void *ctx)
 {
 	struct bl_node *n = ctx;
 	unsigned int k;
 
 	(void)src, (void)usec;
 	for (k = 0; k < BL_EPS_MAX; k++)
-		if (unconnected(&n->ep[k]) && bl_ep_bye(n, k))
-			bl_endpoint_release(&n->ep[k], "it says so, and has no connection");
-	look_again(n);
+		if (is_unconnected(&n->ep[k]) && bl_ep_bye(n, k))
+			bl_endpoint_release(&n->ep[k], "it ended its membership without a "
+						       "connection");
+	schedule_sample(n);
 	return 0;
 }
 
-static struct bl_ep *find(struct bl_node *n, const struct bl_again_req *q)
+static struct bl_ep *find_endpoint(struct bl_node *n, const struct bl_again_req *q)
 {
 	unsigned int k;
 
@@ -147,14 +148,18 @@ static struct bl_ep *find(struct bl_node *n, const struct bl_again_req *q)
 	return NULL;
 }
 
-/* Whose connection @conn is to be; 0, or an errno for struct bl_again_rep. */
-static int judge(struct bl_node *n, pid_t pid, const struct bl_again_req *q, struct bl_ep **ep)
+/*
+ * Finds the endpoint that the connection is to belong to. Returns 0, or an errno for struct
+ * bl_again_rep.
+ */
+static int validate_again_req(struct bl_node *n, pid_t pid, const struct bl_again_req *q,
+			      struct bl_ep **ep)
 {
 	uint64_t started;
 
 	if (q->abi_version != BL_ABI_VERSION)
 		return EPROTO;
-	*ep = find(n, q);
+	*ep = find_endpoint(n, q);
 	if (!*ep)
 		return ENOENT;
 	if ((*ep)->dead)
@@ -173,17 +178,20 @@ bool bl_endpoint_again(struct bl_node *n, int conn, const struct bl_again_req *q
 	struct bl_ep *ep = NULL;
 
 	getsockopt(conn, SOL_SOCKET, SO_PEERCRED, &who, &len);
-	rep.error = judge(n, who.pid, q, &ep);
+	rep.error = validate_again_req(n, who.pid, q, &ep);
 	if (!rep.error && bl_endpoint_connect(ep, conn) < 0)
 		rep.error = EAGAIN;
 	if (rep.error)
 		bl_log(BL_LOG_WARN,
-		       "%s: process %d asked to be endpoint %u (life %u) again, and is not: %s",
+		       "%s: process %d asked to be endpoint %u (life %u) again and was refused: %s",
 		       n->meta.name, who.pid, q->port, q->life, strerror(rep.error));
 	else
 		bl_log(BL_LOG_INFO, "%s: endpoint %u (%s, pid %u) is connected again", n->meta.name,
 		       ep->info.port, ep->info.name, ep->info.pid);
-	/* whoever does not wait for it has closed the connection, and that is heard of */
+	/*
+	 * A process that does not wait for the answer has closed the connection, which is noticed
+	 * later.
+	 */
 	(void)!send(conn, &rep, sizeof(rep), MSG_DONTWAIT | MSG_NOSIGNAL);
 	return !rep.error;
 }
@@ -196,5 +204,5 @@ void bl_endpoints_adopted(struct bl_node *n)
 	for (k = 0; k < BL_EPS_MAX; k++)
 		if (n->ep[k].used && n->ep[k].left)
 			bl_endpoint_release(&n->ep[k], "its process ended while no daemon ran");
-	look_again(n);
+	schedule_sample(n);
 }

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * XXX
+ * The socket of a host at which processes become endpoints.
+ *
+ * A process connects, sends one struct bl_attach_req, gets a struct bl_attach_rep with file
+ * descriptors, and keeps the connection. Its endpoint lives until the connection closes or the
+ * process dies (endpoint.c). A process may also connect to say that it is an endpoint of before
+ * (endpoint_again.c), or to get the map of hints for TOP's flows.
  */
 #include "loader/order/endpoint_attach.h"
 
@@ -44,7 +49,7 @@ struct bl_pending {
 	sd_event_source *src;
 };
 
-static int proc_read(pid_t pid, const char *what, char *buf, size_t size)
+static int read_proc_file(pid_t pid, const char *what, char *buf, size_t size)
 {
 	char path[64];
 	size_t n;
@@ -61,11 +66,12 @@ static int proc_read(pid_t pid, const char *what, char *buf, size_t size)
 }
 
 /*
- * A fd of a pinned map that a process maps for reading. Not a read-only one: mmap() of a file that
- * is not open for writing loses VM_SHARED, and bpf_map_mmap() then says EINVAL (6.18). The library
- * maps it PROT_READ; processes of one host trust each other (docs/guarantees.md).
+ * Returns a descriptor of a pinned map that a process maps for reading. The descriptor is not
+ * read-only: mmap() of a file that is not open for writing loses VM_SHARED, and bpf_map_mmap() then
+ * returns EINVAL (Linux 6.18). The library maps it PROT_READ; processes of one host trust each
+ * other (docs/guarantees.md).
  */
-static int reading_fd(const struct bl_node *n, const char *map)
+static int open_map_for_reading(const struct bl_node *n, const char *map)
 {
 	char path[BL_PATH_MAX];
 
@@ -73,7 +79,7 @@ static int reading_fd(const struct bl_node *n, const char *map)
 	return bpf_obj_get(path);
 }
 
-static void fail(struct bl_attach_rep *rep, int errnum, const struct bl_err *err)
+static void fill_error(struct bl_attach_rep *rep, int errnum, const struct bl_err *err)
 {
 	rep->error = errnum;
 	snprintf(rep->message, sizeof(rep->message), "%.*s", (int)sizeof(rep->message) - 1,
@@ -93,10 +99,10 @@ static int choose_port(struct bl_node *n, uint32_t wish, pid_t pid, uint32_t *po
 				       wish, c->port_base, c->port_base + c->port_count - 1);
 		ep = bl_endpoint_at(n, wish);
 		/*
-		 * an endpoint of before this daemon's start that has not connected anew has no
-		 * connection that could close: its process asks again, so it is done with it (or is
-		 * another program since). It may stay, as dead: two endpoints with one port would
-		 * share what the programs look up
+		 * An endpoint from before this daemon's start that has not connected again has no
+		 * connection that could close. Its process attaches to the same port again, so it
+		 * does not use the endpoint any more, or is another program since. The endpoint may
+		 * stay, as dead: two endpoints with one port would share what the programs look up.
 		 */
 		if (ep && ep->conn < 0 && !ep->left && pid && ep->info.pid == (uint32_t)pid &&
 		    ep->info.start_time == bl_proc_started(pid)) {
@@ -105,9 +111,8 @@ static int choose_port(struct bl_node *n, uint32_t wish, pid_t pid, uint32_t *po
 		}
 		if (ep && ep->dead)
 			return bl_fail(err, EADDRINUSE,
-				       "port %u was %s (pid %u); whoever waits for it, or it for "
-				       "them, has not settled that yet: the controller has to "
-				       "resume it first",
+				       "port %u belonged to %s (pid %u), which is gone but not "
+				       "settled yet: the controller has to resume it first",
 				       wish, ep->info.name, ep->info.pid);
 		if (ep)
 			return bl_fail(err, EADDRINUSE,
@@ -117,8 +122,8 @@ static int choose_port(struct bl_node *n, uint32_t wish, pid_t pid, uint32_t *po
 		return 0;
 	}
 	/*
-	 * go round, so that a port is not used again at once: its peers may still send to the
-	 * endpoint that was
+	 * Ports are taken in turn, so that a port is not reused at once: peers may still send to
+	 * its former endpoint.
 	 */
 	for (k = 0; k < c->port_count; k++) {
 		*port = c->port_base + (n->next_port + k) % c->port_count;
@@ -130,7 +135,7 @@ static int choose_port(struct bl_node *n, uint32_t wish, pid_t pid, uint32_t *po
 	return bl_fail(err, ENOSPC, "all %u ports of the range are taken", c->port_count);
 }
 
-static int check_req(const struct bl_attach_req *q, ssize_t len, struct bl_err *err)
+static int validate_attach_req(const struct bl_attach_req *q, ssize_t len, struct bl_err *err)
 {
 	uint32_t b = q->ring_bytes;
 
@@ -150,8 +155,8 @@ static int check_req(const struct bl_attach_req *q, ssize_t len, struct bl_err *
 	return 0;
 }
 
-/* Everything of the slot but active; then active. */
-static int activate(struct bl_ep *ep, int ring, struct bl_err *err)
+/* Writes everything of the slot first, and makes it active last. */
+static int activate_slot(struct bl_ep *ep, int ring, struct bl_err *err)
 {
 	struct bl_node *n = ep->node;
 	uint32_t slot = ep->slot, key = bl_ep_key(n, &ep->info), zero = 0;
@@ -177,24 +182,27 @@ static int activate(struct bl_ep *ep, int ring, struct bl_err *err)
 		  : 0;
 }
 
-static void describe(struct bl_ep *ep, pid_t pid)
+static void describe_process(struct bl_ep *ep, pid_t pid)
 {
 	char name[32];
 
 	ep->info.pid = (uint32_t)pid;
 	if (pid <= 0)
-		return; /* of a pid namespace that cannot be seen from here: its connection alone
-			   stands for it */
+		/*
+		 * The process is in a pid namespace that is not visible here; only its connection
+		 * is watched.
+		 */
+		return;
 	ep->pidfd = pidfd_open(pid, 0);
 	ep->info.start_time = bl_proc_started(pid);
-	if (!proc_read(pid, "comm", name, sizeof(name))) {
+	if (!read_proc_file(pid, "comm", name, sizeof(name))) {
 		name[strcspn(name, "\n")] = 0;
 		snprintf(ep->info.name, sizeof(ep->info.name), "%.15s", name);
 	}
 }
 
-static int nic_facts(struct bl_node *n, uint32_t family, struct bl_attach_rep *rep,
-		     struct bl_err *err)
+static int fill_nic_facts(struct bl_node *n, uint32_t family, struct bl_attach_rep *rep,
+			  struct bl_err *err)
 {
 	struct bl_iface nic;
 	int old, rc;
@@ -207,7 +215,7 @@ static int nic_facts(struct bl_node *n, uint32_t family, struct bl_attach_rep *r
 		rc = bl_iface_addr(nic.name, (int)family, rep->addr, err);
 	bl_netns_leave(old);
 	if (!rc) {
-		/* it may have been raised since the start */
+		/* The MTU may have been raised since the start. */
 		rep->mtu = nic.mtu < BL_XDP_MTU_MAX ? nic.mtu : BL_XDP_MTU_MAX;
 		rep->ifindex = (uint32_t)nic.ifindex;
 	}
@@ -215,11 +223,11 @@ static int nic_facts(struct bl_node *n, uint32_t family, struct bl_attach_rep *r
 }
 
 /*
- * Makes the endpoint and its ring. On success *@ring is the ring's fd, and @conn belongs to the
- * endpoint.
+ * Makes an endpoint and its ring. On success *@ring is the ring's descriptor, and @conn belongs to
+ * the endpoint. Returns 0 or -errno.
  */
-static int attach(struct bl_node *n, int conn, const struct bl_attach_req *q,
-		  struct bl_attach_rep *rep, int *ring, struct bl_err *err)
+static int attach_endpoint(struct bl_node *n, int conn, const struct bl_attach_req *q,
+			   struct bl_attach_rep *rep, int *ring, struct bl_err *err)
 {
 	socklen_t len = sizeof(struct ucred);
 	struct bl_ep_slot before;
@@ -230,7 +238,7 @@ static int attach(struct bl_node *n, int conn, const struct bl_attach_req *q,
 
 	getsockopt(conn, SOL_SOCKET, SO_PEERCRED, &who, &len);
 	bl_endpoints_bury(n);
-	rc = nic_facts(n, q->family, rep, err);
+	rc = fill_nic_facts(n, q->family, rep, err);
 	if (!rc)
 		rc = choose_port(n, q->port, who.pid, &port, err);
 	if (rc)
@@ -254,7 +262,7 @@ static int attach(struct bl_node *n, int conn, const struct bl_attach_req *q,
 	if (!bpf_map_lookup_elem(n->eps_fd, &key, &before))
 		ep->info.left = before.left;
 	memcpy(ep->info.addr, rep->addr, sizeof(ep->info.addr));
-	/* what tells lives of one address apart; compared for equality only */
+	/* Tells incarnations of one address apart; it is only compared for equality. */
 	if (getrandom(&ep->info.life, sizeof(ep->info.life), 0) != sizeof(ep->info.life))
 		ep->info.life = (uint16_t)(bl_mono_ns() >> 20 ^ (uint64_t)who.pid);
 	ep->info.life = bl_life_pick(ep->info.life, ep->info.left);
@@ -262,9 +270,9 @@ static int attach(struct bl_node *n, int conn, const struct bl_attach_req *q,
 	if (*ring < 0)
 		return bl_fail(err, errno, "cannot make a ring of %u bytes: %s",
 			       ep->info.ring_bytes, strerror(errno));
-	describe(ep, who.pid);
+	describe_process(ep, who.pid);
 	ep->used = true;
-	rc = activate(ep, *ring, err);
+	rc = activate_slot(ep, *ring, err);
 	if (!rc) {
 		rc = bl_endpoint_watch(ep, conn);
 		if (rc < 0)
@@ -278,8 +286,8 @@ static int attach(struct bl_node *n, int conn, const struct bl_attach_req *q,
 	}
 	rc = bl_ep_publish(n, BL_EPS_MAX);
 	if (rc)
-		bl_log(BL_LOG_WARN, "%s: cannot tell the host's endpoints how many they are: %s",
-		       n->meta.name, strerror(-rc));
+		bl_log(BL_LOG_WARN, "%s: cannot publish the number of endpoints: %s", n->meta.name,
+		       strerror(-rc));
 	rep->slot = ep->slot;
 	rep->port = ep->info.port;
 	rep->life = ep->info.life;
@@ -290,7 +298,7 @@ static int attach(struct bl_node *n, int conn, const struct bl_attach_req *q,
 	return 0;
 }
 
-static int answer(int conn, const struct bl_attach_rep *rep, const int *fds, int nfds)
+static int send_reply(int conn, const struct bl_attach_rep *rep, const int *fds, int nfds)
 {
 	union {
 		char buf[CMSG_SPACE(sizeof(int) * BL_FD_COUNT)];
@@ -313,7 +321,7 @@ static int answer(int conn, const struct bl_attach_rep *rep, const int *fds, int
 	return sendmsg(conn, &m, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof(*rep) ? 0 : -errno;
 }
 
-/* A process wants to say what it knows of its flows. */
+/* The process asks for the map in which it describes its flows. */
 static void serve_hints(const struct bl_node *n, int conn, struct bl_attach_rep *rep)
 {
 	char path[BL_PATH_MAX];
@@ -324,16 +332,17 @@ static void serve_hints(const struct bl_node *n, int conn, struct bl_attach_rep 
 	fd = bpf_obj_get(path);
 	if (fd < 0) {
 		bl_fail(&err, errno, "cannot open %s: %s", path, strerror(errno));
-		fail(rep, errno, &err);
-		answer(conn, rep, NULL, 0);
+		fill_error(rep, errno, &err);
+		send_reply(conn, rep, NULL, 0);
 		return;
 	}
-	answer(conn, rep, &fd, 1); /* who did not wait for it will ask again */
+	/* A process that did not wait for the answer asks again. */
+	send_reply(conn, rep, &fd, 1);
 	close(fd);
 }
 
-/* Returns whether the connection was taken over by an endpoint. */
-static bool serve(struct bl_node *n, int conn, const struct bl_attach_req *q, ssize_t len)
+/* Returns whether the connection belongs to an endpoint now. */
+static bool serve_attach(struct bl_node *n, int conn, const struct bl_attach_req *q, ssize_t len)
 {
 	struct bl_attach_rep rep = {
 		.magic = BL_SOCK_MAGIC,
@@ -349,28 +358,28 @@ static bool serve(struct bl_node *n, int conn, const struct bl_attach_req *q, ss
 	fds[BL_FD_WAKE] = n->wake_fd;
 	fds[BL_FD_WINDOWS] = n->windows_fd;
 	fds[BL_FD_FAILURES] = n->failures_fd;
-	rc = check_req(q, len, &err);
+	rc = validate_attach_req(q, len, &err);
 	if (!rc && q->magic == BL_SOCK_HINTS) {
 		serve_hints(n, conn, &rep);
 		return false;
 	}
 	if (!rc) {
-		fds[BL_FD_HOST_PAGE] = reading_fd(n, BL_MAP_HOST_PAGE);
-		fds[BL_FD_CLOCK] = reading_fd(n, BL_MAP_CLOCK);
+		fds[BL_FD_HOST_PAGE] = open_map_for_reading(n, BL_MAP_HOST_PAGE);
+		fds[BL_FD_CLOCK] = open_map_for_reading(n, BL_MAP_CLOCK);
 		if (fds[BL_FD_HOST_PAGE] < 0 || fds[BL_FD_CLOCK] < 0)
 			rc = bl_fail(&err, errno, "cannot open the pinned maps in %s: %s", n->dir,
 				     strerror(errno));
 	}
 	if (!rc)
-		rc = attach(n, conn, q, &rep, &fds[BL_FD_RING], &err);
+		rc = attach_endpoint(n, conn, q, &rep, &fds[BL_FD_RING], &err);
 	if (rc) {
-		fail(&rep, -rc, &err);
-		answer(conn, &rep, NULL, 0);
-	} else if (answer(conn, &rep, fds, BL_FD_COUNT)) {
+		fill_error(&rep, -rc, &err);
+		send_reply(conn, &rep, NULL, 0);
+	} else if (send_reply(conn, &rep, fds, BL_FD_COUNT)) {
 		bl_endpoint_release(&n->ep[rep.slot], "it did not wait for the answer");
 	}
 	if (!rc)
-		close(fds[BL_FD_RING]); /* the map of rings and the process keep it */
+		close(fds[BL_FD_RING]); /* the map of rings and the process have their own */
 	if (fds[BL_FD_HOST_PAGE] >= 0)
 		close(fds[BL_FD_HOST_PAGE]);
 	if (fds[BL_FD_CLOCK] >= 0)
@@ -406,12 +415,12 @@ static int on_request(sd_event_source *src, int fd, uint32_t events, void *ctx)
 	if (len < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;
 	sd_event_source_set_enabled(p->src, SD_EVENT_OFF);
-	/* one fd, one source: the endpoint's is next */
+	/* A descriptor has one event source; the endpoint's is next. */
 	p->src = sd_event_source_disable_unref(p->src);
 	if (len == sizeof(struct bl_again_req) && q.magic == BL_SOCK_AGAIN)
 		kept = bl_endpoint_again(p->node, fd, (const void *)&q);
 	else
-		kept = len > 0 && serve(p->node, fd, &q, len);
+		kept = len > 0 && serve_attach(p->node, fd, &q, len);
 	pending_free(p, kept);
 	return 0;
 }
@@ -430,7 +439,11 @@ static int on_connect(sd_event_source *src, int fd, uint32_t events, void *ctx)
 		last = p;
 	if (count >= PENDING_MAX)
 		pending_free(last,
-			     false); /* who connected first and still has asked nothing will not */
+			     /*
+			      * The connection that was made first and has sent no request will not
+			      * send one.
+			      */
+			     false);
 	p = calloc(1, sizeof(*p));
 	if (!p) {
 		close(conn);
@@ -457,13 +470,13 @@ int bl_endpoints_open(struct bl_node *n, struct bl_err *err)
 	snprintf(n->sock_path, sizeof(n->sock_path), "%s/host-%" PRIu64 ".sock", BL_RUN_DIR,
 		 n->netns_ino);
 	snprintf(a.sun_path, sizeof(a.sun_path), "%s", n->sock_path);
-	unlink(n->sock_path); /* of a daemon that is dead: we hold the node's lock */
+	unlink(n->sock_path); /* a dead daemon's; this process has the node's lock */
 	n->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (n->listen_fd < 0 || bind(n->listen_fd, (struct sockaddr *)&a, sizeof(a)) ||
 	    chmod(n->sock_path, 0660) || listen(n->listen_fd, 64))
 		return bl_fail(err, errno, "cannot listen at %s: %s", n->sock_path,
 			       strerror(errno));
-	/* endpoints share the in-flight page, so they trust each other: root and one group */
+	/* Endpoints share the in-flight page, so they must trust each other: root and one group. */
 	g = getgrnam("barline");
 	if (g && chown(n->sock_path, (uid_t)-1, g->gr_gid))
 		bl_log(BL_LOG_WARN, "cannot give %s to the group barline: %s", n->sock_path,
@@ -472,7 +485,6 @@ int bl_endpoints_open(struct bl_node *n, struct bl_err *err)
 	return rc < 0 ? bl_fail(err, -rc, "cannot serve %s: %s", n->sock_path, strerror(-rc)) : 0;
 }
 
-/* The endpoints stay in the maps, for the next daemon. */
 void bl_endpoints_close(struct bl_node *n)
 {
 	int k;

@@ -14,8 +14,11 @@
 #include "loader/order/events.h"
 #include "maps/failure_abi.h"
 
-/* The entry of @port, if the rack is still to hear of somebody who left it in order. */
-static bool untold(struct bl_node *n, unsigned int port, struct bl_ep_slot *s)
+/*
+ * Reads the entry of @port into @s. Returns whether the rack has not heard yet of an endpoint that
+ * left it in order.
+ */
+static bool read_untold(struct bl_node *n, unsigned int port, struct bl_ep_slot *s)
 {
 	uint32_t key = port - n->host_cfg.port_base;
 
@@ -23,8 +26,8 @@ static bool untold(struct bl_node *n, unsigned int port, struct bl_ep_slot *s)
 	       s->active == BL_EP_FREE && s->left && s->start_time;
 }
 
-/* From now on the entry says T, or 0: the rack has heard. */
-static void note(struct bl_node *n, unsigned int port, struct bl_ep_slot *s, uint64_t t)
+/* Writes T of the endpoint that left into the entry; 0: the rack has heard of it. */
+static void write_left_entry(struct bl_node *n, unsigned int port, struct bl_ep_slot *s, uint64_t t)
 {
 	uint32_t key = port - n->host_cfg.port_base;
 
@@ -39,9 +42,9 @@ void bl_endpoint_left(struct bl_node *n, uint16_t port, uint16_t life, uint64_t 
 	const struct bl_ep_slot who = { .port = port, .life = life };
 	struct bl_ep_slot s;
 
-	/* first: what the controller hears, the next daemon says alike */
-	if (untold(n, port, &s) && s.left == life)
-		note(n, port, &s, t);
+	/* First the entry: the next daemon must report what the controller hears now. */
+	if (read_untold(n, port, &s) && s.left == life)
+		write_left_entry(n, port, &s, t);
 	bl_event_endpoint_gone(n, &who, BL_WHY_LEFT, t);
 	bl_event_changed(n);
 }
@@ -50,11 +53,10 @@ void bl_endpoint_left_heard(struct bl_node *n, uint16_t port, uint16_t life)
 {
 	struct bl_ep_slot s;
 
-	if (untold(n, port, &s) && s.left == life)
-		note(n, port, &s, 0);
+	if (read_untold(n, port, &s) && s.left == life)
+		write_left_entry(n, port, &s, 0);
 }
 
-/* Of whom the daemon before may not have told anybody. */
 void bl_endpoints_report_left(struct bl_node *n)
 {
 	struct bl_ep_slot s;
@@ -63,7 +65,7 @@ void bl_endpoints_report_left(struct bl_node *n)
 	for (k = 0; n->events && n->cfg.ctl.n && k < BL_PORT_COUNT; k++) {
 		uint16_t port = (uint16_t)(n->host_cfg.port_base + k);
 
-		if (!untold(n, port, &s))
+		if (!read_untold(n, port, &s))
 			continue;
 		if (s.start_time == BL_EP_LEFT_NOW)
 			s.start_time = bl_clock_at(n->clock.shared, bl_mono_ns());

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/*
- * The pages that endpoints share with their host's programs; endpoint_pages.h says what is where.
- */
+/* See endpoint_pages.h. */
 #include "loader/order/endpoint_pages.h"
 
 #include <errno.h>
@@ -42,8 +40,8 @@ int bl_ep_publish(struct bl_node *n, unsigned int gone)
 }
 
 /*
- * The wake page is shared with programs and processes: one word is stored in the mapping, never the
- * whole value.
+ * The wake page is shared with programs and processes, so single words are stored in the mapping,
+ * never the whole value.
  */
 int bl_ep_clear_wake(struct bl_node *n, unsigned int slot)
 {
@@ -56,8 +54,8 @@ int bl_ep_clear_wake(struct bl_node *n, unsigned int slot)
 	__atomic_store_n(&w->ep[slot].until_c, BL_TIME_NONE, __ATOMIC_RELEASE);
 	__atomic_store_n(&w->ep[slot].on_ack, 0, __ATOMIC_RELEASE);
 	/*
-	 * what it was about to put into the NIC's ring may be there; its counts go on with the next
-	 * in the slot
+	 * Frames that the process was about to put into the NIC's ring may be there. The counts
+	 * continue with the next endpoint of the slot.
 	 */
 	__atomic_store_n(&w->ep[slot].nic_queued, w->ep[slot].nic_offered, __ATOMIC_RELEASE);
 	__atomic_store_n(&w->ep[slot].senders, 0, __ATOMIC_RELEASE);
@@ -95,7 +93,9 @@ int bl_ep_clear_line(struct bl_node *n, unsigned int slot, bool all)
 bool bl_ep_holds_commit(const struct bl_node *n, unsigned int slot)
 {
 	struct bl_inflight *page = bl_lines_map(n);
-	bool holds = !page || bl_line_holds(&page[slot]); /* what cannot be seen is not given up */
+	bool holds =
+		!page ||
+		bl_line_holds(&page[slot]); /* a line that cannot be read is assumed to hold C */
 
 	if (page)
 		bl_lines_unmap(page);
@@ -137,9 +137,12 @@ uint64_t bl_ep_bye(const struct bl_node *n, unsigned int slot)
 	return bye;
 }
 
-/* ---- who is out ---- */
+/* ---- T of an endpoint that is out ---- */
 
-/* between reading the clock and storing what follows from it; else once more */
+/*
+ * Time from reading the clock to storing what follows from it. If it takes longer, the step is
+ * repeated.
+ */
 #define SLACK_NS 1000000ULL
 
 struct pages {
@@ -147,7 +150,7 @@ struct pages {
 	struct bl_host_page *host;
 };
 
-static bool map_both(const struct bl_node *n, struct pages *p)
+static bool map_pages(const struct bl_node *n, struct pages *p)
 {
 	p->line = bl_lines_map(n);
 	p->host = mmap(NULL, 4096, PROT_READ, MAP_SHARED, n->page_fd, 0);
@@ -156,7 +159,7 @@ static bool map_both(const struct bl_node *n, struct pages *p)
 	return p->line && p->host;
 }
 
-static void unmap_both(struct pages *p)
+static void unmap_pages(struct pages *p)
 {
 	if (p->line)
 		bl_lines_unmap(p->line);
@@ -165,10 +168,10 @@ static void unmap_both(struct pages *p)
 }
 
 /*
- * No C that this host has sent, or a program that runs now will send, is later: C is at most what
- * the host promises.
+ * Returns a bound of every C that this host has sent, or that a program that runs now will send: C
+ * is at most what the host promises.
  */
-static uint64_t promised(const struct bl_node *n, const struct pages *p)
+static uint64_t greatest_promise(const struct bl_node *n, const struct pages *p)
 {
 	uint64_t t = bl_clock_at(n->clock.shared, bl_mono_ns()) + n->host_cfg.ahead_ns;
 
@@ -176,8 +179,8 @@ static uint64_t promised(const struct bl_node *n, const struct pages *p)
 	return bl_max64(t, __atomic_load_n(&p->host->sent_commit, __ATOMIC_ACQUIRE));
 }
 
-static uint64_t failed_at(const struct bl_node *n, unsigned int slot, const struct pages *p,
-			  uint64_t latest)
+static uint64_t window_failed_at(const struct bl_node *n, unsigned int slot, const struct pages *p,
+				 uint64_t latest)
 {
 	struct bl_rwin *w = mmap(NULL, sizeof(*w), PROT_READ | PROT_WRITE, MAP_SHARED,
 				 n->windows_fd, (off_t)(slot * sizeof(*w)));
@@ -196,37 +199,37 @@ uint64_t bl_ep_dead_at(struct bl_node *n, unsigned int slot, enum bl_out_why why
 	uint64_t latest, t = 0;
 	struct pages p;
 
-	if (map_both(n, &p)) {
+	if (map_pages(n, &p)) {
 		line = &p.line[slot];
 		if (line->out && line->out_why)
 			t = line->out; /* by an earlier daemon */
 		/*
 		 * Pairs with host_barriers() in bpf/host/host.bpf.c: clock, full fence, line. A
 		 * program that has not seen @out has read a clock from before the fence here, and
-		 * promises no more than promised().
+		 * promises no more than greatest_promise().
 		 */
 		while (!t) {
-			latest = promised(n, &p) + SLACK_NS;
-			t = failed_at(n, slot, &p, latest);
+			latest = greatest_promise(n, &p) + SLACK_NS;
+			t = window_failed_at(n, slot, &p, latest);
 			if (!t)
 				break;
 			bl_line_out(line, t, why);
 			__atomic_thread_fence(__ATOMIC_SEQ_CST);
-			if (t == latest && promised(n, &p) > t)
+			if (t == latest && greatest_promise(n, &p) > t)
 				t = 0;
 		}
 	}
-	unmap_both(&p);
+	unmap_pages(&p);
 	return t;
 }
 
 /*
- * Wait until no program runs that began before. An update of a map of maps by a process returns
- * after an RCU grace period (maybe_wait_bpf_programs(); the kernel's own selftests wait so), and
- * programs run inside of RCU read sections. membarrier(MEMBARRIER_CMD_GLOBAL) is one, too, but is
+ * Waits until every program that runs now has ended. A process that updates a map of maps returns
+ * after an RCU grace period (maybe_wait_bpf_programs(), as in the kernel's selftests), and programs
+ * run inside RCU read sections. membarrier(MEMBARRIER_CMD_GLOBAL) waits for one, too, but is
  * refused where nohz_full is on.
  */
-static void grace(const struct bl_node *n)
+static void wait_grace_period(const struct bl_node *n)
 {
 	int inner = bpf_map_create(BPF_MAP_TYPE_ARRAY, "bl_grace_in", 4, 4, 1, NULL), outer;
 	LIBBPF_OPTS(bpf_map_create_opts, opts, .inner_map_fd = (uint32_t)inner);
@@ -254,24 +257,25 @@ void bl_ep_put_out(struct bl_node *n, uint64_t slots, enum bl_out_why why, uint6
 	unsigned int k;
 
 	memset(t, 0, BL_EPS_MAX * sizeof(*t));
-	if (map_both(n, &p)) {
+	if (map_pages(n, &p)) {
 		for (k = 0; k < BL_EPS_MAX; k++)
 			if (slots >> k & 1)
 				bl_line_stop(&p.line[k],
 					     __atomic_load_n(&p.host->sent_commit,
 							     __ATOMIC_ACQUIRE),
 					     __atomic_load_n(&p.host->commit, __ATOMIC_ACQUIRE));
-		grace(n);
+		wait_grace_period(n);
 		for (k = 0; k < BL_EPS_MAX; k++) {
 			if (!(slots >> k & 1))
 				continue;
-			t[k] = p.line[k].out_why ? p.line[k].out
-						 : failed_at(n, k, &p, promised(n, &p));
+			t[k] = p.line[k].out_why
+				       ? p.line[k].out
+				       : window_failed_at(n, k, &p, greatest_promise(n, &p));
 			if (t[k] && !p.line[k].out_why)
 				bl_line_out(&p.line[k], t[k], why);
 		}
 	}
-	unmap_both(&p);
+	unmap_pages(&p);
 }
 
 int bl_failures_replace(struct bl_node *n, int fd)
@@ -296,10 +300,10 @@ void bl_failures_unmap(struct bl_failures *page)
 }
 
 /*
- * The controller orders again what it does not know to be done; a daemon that was started anew does
- * not know either.
+ * The controller repeats commands that it does not know to be done, and a daemon that was restarted
+ * does not know either.
  */
-static bool announced(const struct bl_failures *page, const struct bl_failure *f)
+static bool is_announced(const struct bl_failures *page, const struct bl_failure *f)
 {
 	uint64_t i;
 
@@ -321,22 +325,25 @@ int bl_failure_announce(struct bl_node *n, const struct bl_failure *f)
 
 	if (!page)
 		return -errno;
-	if (announced(page, f)) {
+	if (is_announced(page, f)) {
 		bl_failures_unmap(page);
 		return 0;
 	}
 	number = page->last + 1;
 	/*
-	 * who finds a piece of this one finds last as it is now, at least; pairs with
-	 * read_failure() in lib/recall.c
+	 * A reader that finds a part of this announcement finds @last at least as it is now; pairs
+	 * with read_failure() in lib/recall.c.
 	 */
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 	page->ring[number % BL_FAILS_MAX] = *f;
 	page->ring[number % BL_FAILS_MAX].number = number;
-	/* pairs with bl_failures_last() in lib/failures.c */
+	/* Pairs with bl_failures_last() in lib/failures.c. */
 	__atomic_store_n(&page->last, number, __ATOMIC_RELEASE);
 	bl_failures_unmap(page);
-	/* wake who sleeps; whose connection is of an earlier daemon looks by itself */
+	/*
+	 * Wake processes that sleep. A process without a connection to this daemon reads the page
+	 * by itself.
+	 */
 	for (k = 0; k < BL_EPS_MAX; k++)
 		if (n->ep[k].used && n->ep[k].conn >= 0)
 			(void)!send(n->ep[k].conn, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);

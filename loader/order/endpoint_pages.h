@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the daemon reads and writes in the pages that endpoints share with their host's programs: a
- * line in flight, a word to wake, a window, and the failures that were announced. Who may attach,
- * and what happens to an endpoint whose process goes, is endpoint.c.
+ * What the daemon reads and writes in the pages that endpoints share with their host's programs:
+ * lines in flight, words to wake, windows, and the announced failures. endpoint_attach.c says who
+ * may attach, endpoint.c what happens to an endpoint whose process goes.
  *
- * They are mapped for the moment: it happens when an endpoint comes or goes, not while it works.
- * One word is stored at a time, never a whole value, since programs and processes write beside it.
+ * The pages are mapped for each call, which happens when an endpoint comes or goes, not while it
+ * works. Single words are stored, never a whole value, since programs and processes write beside
+ * them.
  *
  * Example: endpoint 61696 in slot 3 dies at bus time 1000 with frames of timestamps 940 and 970 in
  * its window. bl_ep_dead_at() returns 940, the line lets C pass no further than that, and
  * bl_failure_announce() puts { port 61696, ts 940 } into the ring as number 7. Endpoints that have
- * dealt with it store 7 in done[]; bl_failure_done() says when all have.
+ * processed it store 7 in done[]; bl_failure_done() says when all have.
  */
 #ifndef BARLINE_ENDPOINT_PAGES_H
 #define BARLINE_ENDPOINT_PAGES_H
@@ -23,60 +24,65 @@
 
 struct bl_node;
 
-/** bl_ep_clear_wake - nobody in @slot waits for anything. Returns 0 or -errno. */
+/** bl_ep_clear_wake - clears what the process in @slot waits for. Returns 0 or -errno. */
 int bl_ep_clear_wake(struct bl_node *n, unsigned int slot);
 
 /**
- * bl_ep_publish - how many endpoints there are, for those that share the NIC's ring. The process of
- * slot
- * @gone counts no more; BL_EPS_MAX: all do. Returns 0 or -errno.
+ * bl_ep_publish - writes how many endpoints there are, for those that share the NIC's ring.
+ * @gone: slot whose process does not count any more; BL_EPS_MAX: all count.
+ * Returns 0 or -errno.
  */
 int bl_ep_publish(struct bl_node *n, unsigned int gone);
 
 /**
- * bl_ep_clear_line - what a dead process leaves in flight, it will not send. What it leaves in its
- * window stays unless @all says that the line is to be another process's. Returns 0 or -errno.
+ * bl_ep_clear_line - clears what a dead process left in flight, which will not be sent.
+ * @all: clears its window, too, since another process gets the line.
+ * Returns 0 or -errno.
  */
 int bl_ep_clear_line(struct bl_node *n, unsigned int slot, bool all);
 
-/** bl_ep_holds_commit - whether what is in the window of @slot holds the rack's commit barrier. */
+/** bl_ep_holds_commit - whether the window of @slot holds the rack's commit barrier. */
 bool bl_ep_holds_commit(const struct bl_node *n, unsigned int slot);
 
 /**
- * bl_ep_dead_at - the process of @slot is dead: from when on what it sent is not committed. C does
- * not pass that until bl_ep_over() or bl_ep_clear_line(). 0, with errno: the pages could not be
- * mapped.
+ * bl_ep_dead_at - the process of @slot is dead: returns the bus time T from which on what it sent
+ * is not committed. C does not pass T until bl_ep_over() or bl_ep_clear_line(). Returns 0 with
+ * errno if the pages could not be mapped.
  */
 uint64_t bl_ep_dead_at(struct bl_node *n, unsigned int slot, enum bl_out_why why);
 
 /**
- * bl_ep_put_out - the same for processes that live, whatever they go on doing. @slots: a bit for
- * each slot; their entries in "eps" say BL_EP_DEAD already. @t: by slot; 0: could not be mapped,
- * with errno. Waits for an RCU grace period: 8 to 20 ms, for all of them together.
+ * bl_ep_put_out - bl_ep_dead_at() for processes that live, whatever they write from now on. Waits
+ * for an RCU grace period, 8 to 20 ms, once for all of them.
+ * @slots: a bit for each slot; their entries in "eps" are BL_EP_DEAD already.
+ * @t: by slot: T; 0 with errno: the pages could not be mapped.
  */
 void bl_ep_put_out(struct bl_node *n, uint64_t slots, enum bl_out_why why, uint64_t t[BL_EPS_MAX]);
 
-/** bl_ep_over - the line of @slot counts for nothing any more. Returns 0 or -errno. */
+/** bl_ep_over - the line of @slot holds nothing any more. Returns 0 or -errno. */
 int bl_ep_over(struct bl_node *n, unsigned int slot);
 
-/** bl_ep_out - what the line of @slot says: 0, T, or BL_OUT_OVER; *@why: 0: not final. */
+/**
+ * bl_ep_out - returns what the line of @slot says: 0, T, or BL_OUT_OVER. *@why is 0 if T is not
+ * final.
+ */
 uint64_t bl_ep_out(const struct bl_node *n, unsigned int slot, enum bl_out_why *why);
 
 /**
- * bl_ep_bye - above all that the process of @slot has sent, if it has left by bl_exit(); 0: it has
- * not.
+ * bl_ep_bye - returns a time above everything that the process of @slot sent, if it left by
+ * bl_exit(); else 0.
  */
 uint64_t bl_ep_bye(const struct bl_node *n, unsigned int slot);
 
 /**
- * bl_lines_map - the in-flight page, of which programs and processes write other words; NULL, with
- * errno.
+ * bl_lines_map - maps the in-flight page, in which programs and processes write other words. NULL
+ * with errno.
  */
 struct bl_inflight *bl_lines_map(const struct bl_node *n);
 void bl_lines_unmap(struct bl_inflight *page);
 
 /**
- * bl_ep_none_failed - what failed before the endpoint was there is nothing to it. Returns 0 or
+ * bl_ep_none_failed - marks what failed before the endpoint was there as processed. Returns 0 or
  * -errno.
  */
 int bl_ep_none_failed(const struct bl_node *n, unsigned int slot);
@@ -93,7 +99,7 @@ bool bl_failure_done(struct bl_node *n);
 /** bl_failures_replace - for tests: uses @fd as the map "failures". Returns the former fd. */
 int bl_failures_replace(struct bl_node *n, int fd);
 
-/** bl_failures_map - the announcements; NULL, with errno. */
+/** bl_failures_map - maps the announcements; NULL with errno. */
 struct bl_failures *bl_failures_map(const struct bl_node *n);
 void bl_failures_unmap(struct bl_failures *page);
 

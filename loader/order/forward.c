@@ -29,21 +29,27 @@ void bl_forward_asked(const struct bl_ep *ep, const struct bl_forward_msg *m, si
 
 	if (len < offsetof(struct bl_forward_msg, frame) || m->magic != BL_SOCK_FORWARD ||
 	    len != offsetof(struct bl_forward_msg, frame) + m->len || ep->dead)
-		return; /* not ours to judge; whoever attached is trusted as far as the maps go
-			   (docs/guarantees.md) */
+		/*
+		 * Not reported: a process that attached is trusted as far as the maps go
+		 * (docs/guarantees.md).
+		 */
+		return;
 	f.port = m->port;
 	f.frame = m->frame;
 	f.len = m->len;
 	memcpy(f.to, m->addr, sizeof(f.to));
 	memcpy(f.from, ep->info.addr, sizeof(f.from));
-	/* programs alone say that something is stored */
+	/* Only programs may say that a frame was stored. */
 	if (!bl_forward_fits(&f) || bl_op_answer(bl_forward_op(&f)))
 		return;
 	bl_event_forward_asked(ep->node, &f);
 }
 
-/* The frame as it would have come in. Checksums are left out: no program looks at them. */
-static size_t build(uint8_t *buf, const struct bl_forward *f)
+/*
+ * Builds the frame as it would have come in. Checksums are left out, since no program reads them.
+ * Returns its length.
+ */
+static size_t build_frame(uint8_t *buf, const struct bl_forward *f)
 {
 	bool v4 = is_v4(f->to);
 	struct ethhdr eth = { .h_proto = htons(v4 ? ETH_P_IP : ETH_P_IPV6) };
@@ -81,8 +87,8 @@ static size_t build(uint8_t *buf, const struct bl_forward *f)
 	return n + f->len;
 }
 
-/* What the program made of it: the same headers, turned round. */
-static bool take_answer(const uint8_t *buf, size_t len, bool v4, struct bl_forward *a)
+/* Parses the answer that the program made of the frame: the same headers, with the ends swapped. */
+static bool parse_answer(const uint8_t *buf, size_t len, bool v4, struct bl_forward *a)
 {
 	size_t l3 = sizeof(struct ethhdr),
 	       l4 = l3 + (v4 ? sizeof(struct iphdr) : sizeof(struct ipv6hdr));
@@ -121,16 +127,16 @@ bool bl_forward_run(const struct bl_node *n, const struct bl_forward *f, struct 
 
 	if (!bl_forward_fits(f) || is_v4(f->to) != is_v4(f->from))
 		return false;
-	o.data_size_in = (uint32_t)build(in, f);
+	o.data_size_in = (uint32_t)build_frame(in, f);
 	rc = bpf_prog_test_run_opts(n->relayed_fd, &o);
 	if (rc) {
 		bl_log(BL_LOG_ERR,
-		       "%s: a frame of %zu bytes that the controller forwarded could not be taken "
-		       "in: %s",
+		       "%s: a frame of %zu bytes that the controller forwarded could not be run "
+		       "through the program: %s",
 		       n->meta.name, f->len, strerror(-rc));
 		return false;
 	}
-	return o.retval == XDP_TX && take_answer(buf, o.data_size_out, is_v4(f->to), answer);
+	return o.retval == XDP_TX && parse_answer(buf, o.data_size_out, is_v4(f->to), answer);
 }
 
 int bl_forward_replace(struct bl_node *n, int fd)

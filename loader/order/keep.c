@@ -1,32 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The keeper of a node: whoever writes its clock record and, for a host, sends its beacons. There
- *is one at a time: it holds the lock BL_RUN_DIR/<role>-<netns>-keeper.lock.
+ * The keeper of a node: the process that writes its clock record and, for a host, sends its
+ * beacons. There is one at a time, which holds the lock BL_RUN_DIR/<role>-<netns>-keeper.lock.
  *
- * A daemon is the keeper while it runs. A host whose beacons stop is excluded after dead_after,
- *which is 1 ms by default, and announced as failed by a controller; no daemon starts that fast. So
- *one that is stopped leaves a caretaker: a small process of its own, which goes on beating and
- *keeping the clock record until the next daemon takes over, or until caretaker_ms have passed. A
- *restart, example in milliseconds:
- *
- *	0	SIGTERM. The old daemon makes a caretaker (fork, exec of itself) with its sockets,
- *maps and lock. 9	The caretaker beats, and says so. The old daemon stops beating and writing,
- *and says go. 10	The caretaker writes the clock record. The old daemon ends. 50	The new
- *daemon starts, loads programs, swaps them, adopts the endpoints. It beats. 400	It tells the
- *caretaker to end (BL_RUN_DIR/<role>-<netns>-caretaker.sock), and has the lock when that has ended.
- *It writes the clock record.
- *
- * At no moment nobody beats; both do for some milliseconds, which is harmless: what a beacon
- *promises is filled in by the egress program when it leaves. At no moment two write the clock
- *record: the lock is that of one open file, which the caretaker inherits, so that it is never free
- *in between either.
- *
- * A caretaker ends as soon as its node is detached, its pins or its NIC are gone, its time has
- *passed, or it gets SIGTERM; then the node is silent. It does not answer the controller (ctl.proto:
- *Away), serve endpoints or pace.
- *
- * After kill -9 there is no caretaker. The next daemon keeps the node from its first step on,
- *before it loads anything: its programs are there, and its record is good for void_after.
+ * A daemon is the keeper while it runs. When it is stopped on purpose, a caretaker becomes the
+ * keeper until the next daemon takes over (loader/caretaker.c). After kill -9 there is no
+ * caretaker. The next daemon then keeps the node from its first step on, before it loads anything:
+ * the programs of before run, and the clock record is valid for clock_void_after_ms.
  */
 #include "loader/order/keep.h"
 
@@ -57,15 +37,15 @@
 #include "loader/order/clock.h"
 
 #define KEEP_WAIT_MS  5000 /* how long a keeper may take to end */
-#define KEEP_END_MS   1000 /* a caretaker that was told to end and has not by then is killed */
-#define KEEP_EARLY_MS 200  /* a daemon that was killed may not be gone quite yet */
+#define KEEP_END_MS   1000 /* a caretaker that was told to end is killed after that */
+#define KEEP_EARLY_MS 200  /* a daemon that was killed may still be ending */
 
 static uint64_t now_ms(void)
 {
 	return bl_mono_ns() / 1000000;
 }
 
-static void nap(unsigned int ms)
+static void sleep_ms(unsigned int ms)
 {
 	struct timespec t = { .tv_nsec = ms * 1000000L };
 
@@ -84,8 +64,8 @@ void bl_keep_socket_addr(struct sockaddr_un *a, enum bl_role role, uint64_t ino)
 		 bl_role_name(role), ino);
 }
 
-/* fd of the lock; -EWOULDBLOCK: there is a keeper. */
-static int try_lock(enum bl_role role, uint64_t ino)
+/* Returns a descriptor of the lock, or -errno; -EWOULDBLOCK: there is a keeper. */
+static int try_keeper_lock(enum bl_role role, uint64_t ino)
 {
 	struct stat mine, there;
 	char path[128];
@@ -101,15 +81,15 @@ static int try_lock(enum bl_role role, uint64_t ino)
 			close(fd);
 			return rc;
 		}
-		/* a detach may have removed the file between our open and our lock */
+		/* A detach may have removed the file between open() and flock(). */
 		if (!fstat(fd, &mine) && !stat(path, &there) && mine.st_ino == there.st_ino)
 			return fd;
 		close(fd);
 	}
 }
 
-/* A connection to the caretaker; -errno: there is none. */
-static int knock(enum bl_role role, uint64_t ino)
+/* Returns a connection to the caretaker, or -errno: there is none. */
+static int connect_caretaker(enum bl_role role, uint64_t ino)
 {
 	struct sockaddr_un a;
 	int fd, rc;
@@ -126,8 +106,8 @@ static int knock(enum bl_role role, uint64_t ino)
 	return fd;
 }
 
-/* The caretaker behind @conn is to end. One that does not, because it stands still, is killed. */
-static void dismiss(int conn)
+/* Tells the caretaker at @conn to end. One that does not answer is killed. */
+static void end_caretaker(int conn)
 {
 	struct pollfd p = { .fd = conn, .events = POLLIN };
 	struct ucred who = {};
@@ -135,7 +115,7 @@ static void dismiss(int conn)
 	int pidfd;
 
 	getsockopt(conn, SOL_SOCKET, SO_PEERCRED, &who, &len);
-	/* it holds the other end, so the number is its own still */
+	/* It has the other end open, so the pid is still its own. */
 	pidfd = who.pid > 0 ? pidfd_open(who.pid, 0) : -1;
 	if (send(conn, "end", 3, MSG_NOSIGNAL) == 3 && poll(&p, 1, KEEP_END_MS) == 0 &&
 	    pidfd >= 0) {
@@ -147,35 +127,35 @@ static void dismiss(int conn)
 		close(pidfd);
 }
 
-/* The lock, when the keeper of before has ended; whoever is a caretaker is told to. */
-static int obtain(enum bl_role role, uint64_t ino, struct bl_err *err)
+/* Returns the lock once the former keeper has ended, or -errno. A caretaker is told to end. */
+static int obtain_keeper_lock(enum bl_role role, uint64_t ino, struct bl_err *err)
 {
 	uint64_t end = now_ms() + KEEP_WAIT_MS;
 	int fd, conn;
 
 	for (;;) {
-		fd = try_lock(role, ino);
+		fd = try_keeper_lock(role, ino);
 		if (fd != -EWOULDBLOCK)
 			return fd < 0 ? bl_fail(err, -fd, "cannot lock the keeper's lock in %s: %s",
 						BL_RUN_DIR, strerror(-fd))
 				      : fd;
-		conn = knock(role, ino);
+		conn = connect_caretaker(role, ino);
 		if (conn >= 0) {
-			dismiss(conn);
+			end_caretaker(conn);
 			close(conn);
 		}
 		if (now_ms() > end)
 			return bl_fail(err, EBUSY,
-				       "somebody else keeps the clock record of the %s of this "
+				       "another process keeps the clock record of the %s of this "
 				       "network namespace and does not end",
 				       bl_role_name(role));
-		nap(1);
+		sleep_ms(1);
 	}
 }
 
 int bl_keep_end(enum bl_role role, uint64_t ino, struct bl_err *err)
 {
-	int fd = obtain(role, ino, err);
+	int fd = obtain_keeper_lock(role, ino, err);
 
 	if (fd < 0)
 		return fd;
@@ -217,7 +197,7 @@ int bl_keep_clock(struct bl_node *n, int map_fd, struct bl_err *err)
 
 static bool has_caretaker(enum bl_role role, uint64_t ino)
 {
-	int conn = knock(role, ino);
+	int conn = connect_caretaker(role, ino);
 
 	if (conn >= 0)
 		close(conn);
@@ -225,10 +205,10 @@ static bool has_caretaker(enum bl_role role, uint64_t ino)
 }
 
 /*
- * A host's beacons before its programs are loaded: those of before run, and their barrier page is
- * pinned.
+ * Sends a host's beacons before its programs are loaded: the programs of before run, and their
+ * barrier page is pinned.
  */
-static void beat_early(struct bl_node *n, const struct bl_node_ref *ref)
+static void send_early_beacons(struct bl_node *n, const struct bl_node_ref *ref)
 {
 	struct bl_err why;
 
@@ -243,10 +223,6 @@ static void beat_early(struct bl_node *n, const struct bl_node_ref *ref)
 		       why.text);
 }
 
-/*
- * The first step of a start. Nothing of what fails here is an error: the same is done again when
- * the programs are loaded, and then it is one.
- */
 int bl_keep_early(struct bl_node *n, struct bl_err *err)
 {
 	struct bl_node_ref ref = { .role = n->cfg.role,
@@ -257,43 +233,41 @@ int bl_keep_early(struct bl_node *n, struct bl_err *err)
 	int fd;
 
 	if (n->fresh) {
-		/* a caretaker would keep maps that nobody uses any more */
-		n->keep_fd = obtain(n->cfg.role, n->netns_ino, err);
+		/* A caretaker would keep maps that no program uses any more. */
+		n->keep_fd = obtain_keeper_lock(n->cfg.role, n->netns_ino, err);
 		return n->keep_fd < 0 ? n->keep_fd : 0;
 	}
-	while ((n->keep_fd = try_lock(n->cfg.role, n->netns_ino)) < 0) {
+	while ((n->keep_fd = try_keeper_lock(n->cfg.role, n->netns_ino)) < 0) {
 		if (has_caretaker(n->cfg.role, n->netns_ino) || now_ms() > end)
 			return 0;
-		nap(1);
+		sleep_ms(1);
 	}
 	snprintf(ref.dir, sizeof(ref.dir), "%s", n->dir);
 	fd = bl_map_open(&ref, BL_MAP_CLOCK, sizeof(struct bl_clock), true, &why);
 	if (fd >= 0 && !bl_keep_clock(n, fd, &why))
-		beat_early(n, &ref);
+		send_early_beacons(n, &ref);
 	if (fd >= 0)
 		close(fd);
 	return 0;
 }
 
-/* The last step of a start. */
 int bl_keep_take_over(struct bl_node *n, struct bl_err *err)
 {
 	bool beats = bl_beacons_here(&n->cfg);
 	int rc = beats ? bl_beacon_add(n, err) : 0;
 
 	if (!rc && n->keep_fd < 0) {
-		n->keep_fd = obtain(n->cfg.role, n->netns_ino, err);
+		n->keep_fd = obtain_keeper_lock(n->cfg.role, n->netns_ino, err);
 		rc = n->keep_fd < 0 ? n->keep_fd : bl_keep_clock(n, n->clock.fd, err);
 	}
 	return rc;
 }
 
-/* To be called when nothing is written any more. */
 void bl_keep_close(struct bl_node *n)
 {
 	if (n->keep_fd < 0)
 		return;
-	flock(n->keep_fd, LOCK_UN); /* a child forked meanwhile holds the same open file */
+	flock(n->keep_fd, LOCK_UN); /* a child that was forked meanwhile has the same open file */
 	close(n->keep_fd);
 	n->keep_fd = -1;
 }

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Each process has one limit (process_limit_ms) on how long it may hold others up: in the middle of
- * a send, which holds B and C; with reliable messages that are not acknowledged and that it does
- * not send again, which holds C; and by not reading what is in its ring, which holds its senders.
- * Whoever exceeds it is put out, alone, with the reason (standstill_core.h has the arithmetic,
- * endpoint.c what being put out is).
+ * Each process has one limit (process_limit_ms) on how long it may hold others up:
+ *   - in the middle of a send, which holds B and C;
+ *   - with reliable messages that are not acknowledged and that it does not send again, which holds
+ * C;
+ *   - by not reading its ring, which holds its senders.
+ * A process that exceeds the limit is put out, alone, with the reason. standstill_core.h has the
+ * arithmetic; endpoint.c says what being put out means.
  *
- * Example: a debugger stops a process that has three frames open, one of which got lost. After 2 s
- * (the default) of an unchanged window and turn: BL_OUT_WINDOW. A process that computes for a
- * minute, with nothing open and at most credits in its ring, holds up nobody, and nobody notices.
+ * Example: a debugger stops a process that has three frames open, one of which was lost. After 2 s
+ * (the default) with an unchanged window and turn: BL_OUT_WINDOW. A process that computes for a
+ * minute, with nothing open and at most credits in its ring, holds nobody up, and stays.
  *
- * Without failure controllers only the first of the three ends a membership: nobody could settle
- * what the others wait for, so C would stand still for ever where the process, if it goes on, lets
- * it go on, too. The log says who holds up what.
+ * Without failure controllers only the first of the three ends a membership. What others wait for
+ * in the other two cases could not be settled, so C would stand still for ever, while it goes on if
+ * the process does. The log says which process holds up what.
  *
- * Not here: a receiver that cannot be reached though it works; that is the controller's.
+ * A receiver that works but cannot be reached is not handled here but by the controller.
  */
 #include "loader/order/limits.h"
 
@@ -34,15 +36,13 @@
 #include "loader/order/ep.h"
 #include "loader/order/standstill_core.h"
 
-/*
- * @ring: its two pages of positions, NULL: not mapped. @named: by enum bl_still_what: the log says
- * so already.
- */
+/* struct watched - an endpoint as it was at the last sample. */
 struct watched {
 	struct bl_still still;
-	const uint8_t *ring;
-	uint16_t life;
-	bool used, named[BL_STILL_COUNT];
+	const uint8_t *ring; /* two pages: its positions; NULL: not mapped */
+	uint16_t life;       /* incarnation of the endpoint */
+	bool used;
+	bool named[BL_STILL_COUNT]; /* by enum bl_still_what: the log has it already */
 };
 
 struct bl_limits {
@@ -58,8 +58,8 @@ static size_t page_size(void)
 }
 
 /*
- * The first @size bytes of the slot's ring: the consumer's page, the producer's, the data twice.
- * NULL: not there.
+ * Maps the first @size bytes of the slot's ring: the consumer's page, the producer's page, the data
+ * twice. NULL: there is no ring.
  */
 static const uint8_t *map_ring(const struct bl_node *n, uint32_t slot, size_t size)
 {
@@ -77,21 +77,21 @@ static const uint8_t *map_ring(const struct bl_node *n, uint32_t slot, size_t si
 	return p == MAP_FAILED ? NULL : p;
 }
 
-static void forget(struct watched *w)
+static void forget_endpoint(struct watched *w)
 {
 	if (w->ring)
 		munmap((void *)(uintptr_t)w->ring, 2 * page_size());
 	memset(w, 0, sizeof(*w));
 }
 
-static uint64_t position(const uint8_t *ring, unsigned int page)
+static uint64_t ring_position(const uint8_t *ring, unsigned int page)
 {
 	return __atomic_load_n((const uint64_t *)(const void *)(ring + page * page_size()),
 			       __ATOMIC_ACQUIRE);
 }
 
-static struct bl_still_view look_at(const struct bl_node *n, struct watched *w,
-				    const struct bl_inflight *line, uint32_t slot)
+static struct bl_still_view sample_endpoint(const struct bl_node *n, struct watched *w,
+					    const struct bl_inflight *line, uint32_t slot)
 {
 	struct bl_still_view v = {
 		.ts = __atomic_load_n(&line->ts, __ATOMIC_ACQUIRE),
@@ -103,14 +103,18 @@ static struct bl_still_view look_at(const struct bl_node *n, struct watched *w,
 	if (!w->ring)
 		w->ring = map_ring(n, slot, 2 * page_size());
 	if (w->ring) {
-		v.read = position(w->ring, 0);
-		v.written = position(w->ring, 1);
+		v.read = ring_position(w->ring, 0);
+		v.written = ring_position(w->ring, 1);
 	}
 	return v;
 }
 
-/* Whether somebody waits for what is in the ring unread; what cannot be seen is nobody's fault. */
-static bool awaited(const struct bl_node *n, const struct bl_ep *ep, const struct bl_still_view *v)
+/*
+ * Whether somebody waits for what is in the ring unread. A ring that cannot be read holds nobody
+ * up.
+ */
+static bool ring_is_awaited(const struct bl_node *n, const struct bl_ep *ep,
+			    const struct bl_still_view *v)
 {
 	size_t ps = page_size(), size = 2 * ps + 2 * (size_t)ep->info.ring_bytes;
 	const uint8_t *p = map_ring(n, ep->slot, size);
@@ -127,7 +131,7 @@ static bool awaited(const struct bl_node *n, const struct bl_ep *ep, const struc
 	return res;
 }
 
-static void name(const struct bl_ep *ep, struct watched *w, enum bl_still_what what)
+static void log_offender(const struct bl_ep *ep, struct watched *w, enum bl_still_what what)
 {
 	const struct bl_node *n = ep->node;
 
@@ -144,33 +148,33 @@ static void name(const struct bl_ep *ep, struct watched *w, enum bl_still_what w
 }
 
 /* Returns why the endpoint is to be put out; BL_OUT_MEMBER: it is not. */
-static enum bl_out_why judge(struct bl_limits *l, const struct bl_ep *ep,
-			     const struct bl_inflight *line, uint64_t now)
+static enum bl_out_why judge_endpoint(struct bl_limits *l, const struct bl_ep *ep,
+				      const struct bl_inflight *line, uint64_t now)
 {
 	struct watched *w = &l->ep[ep->slot];
 	struct bl_still_view v;
 	enum bl_out_why why;
 
 	if (w->used && w->life != ep->info.life)
-		forget(w);
+		forget_endpoint(w);
 	w->used = true;
 	w->life = ep->info.life;
-	v = look_at(l->node, w, line, ep->slot);
+	v = sample_endpoint(l->node, w, line, ep->slot);
 	why = bl_still_sample(&w->still, &v, now, l->limit_ns);
-	if (why == BL_OUT_RING && !awaited(l->node, ep, &v)) {
-		w->still.age_ns[BL_STILL_RING] = 0; /* looked at again after as long */
+	if (why == BL_OUT_RING && !ring_is_awaited(l->node, ep, &v)) {
+		w->still.age_ns[BL_STILL_RING] = 0; /* sampled again after as long */
 		return BL_OUT_MEMBER;
 	}
 	if (why == BL_OUT_IN_FLIGHT || l->node->cfg.ctl.n)
 		return why;
 	if (why != BL_OUT_MEMBER)
-		name(ep, w, why == BL_OUT_RING ? BL_STILL_RING : BL_STILL_WINDOW);
+		log_offender(ep, w, why == BL_OUT_RING ? BL_STILL_RING : BL_STILL_WINDOW);
 	return BL_OUT_MEMBER;
 }
 
-static void again(struct bl_limits *l);
+static void schedule_sample(struct bl_limits *l);
 
-static int on_look(sd_event_source *src, uint64_t usec, void *ctx)
+static int on_sample(sd_event_source *src, uint64_t usec, void *ctx)
 {
 	struct bl_limits *l = ctx;
 	struct bl_node *n = l->node;
@@ -183,9 +187,9 @@ static int on_look(sd_event_source *src, uint64_t usec, void *ctx)
 		const struct bl_ep *ep = &n->ep[k];
 
 		if (ep->used && !ep->dead && !ep->left)
-			slots[judge(l, ep, &page[k], now)] |= 1ULL << k;
+			slots[judge_endpoint(l, ep, &page[k], now)] |= 1ULL << k;
 		else if (l->ep[k].used)
-			forget(&l->ep[k]);
+			forget_endpoint(&l->ep[k]);
 	}
 	if (page)
 		bl_lines_unmap(page);
@@ -193,16 +197,16 @@ static int on_look(sd_event_source *src, uint64_t usec, void *ctx)
 		if (slots[k])
 			bl_endpoint_put_out(n, slots[k], (enum bl_out_why)k);
 	bl_endpoints_bury(n);
-	again(l);
+	schedule_sample(l);
 	return 0;
 }
 
-static void again(struct bl_limits *l)
+static void schedule_sample(struct bl_limits *l)
 {
 	sd_event_source_disable_unref(l->timer);
 	l->timer = NULL;
 	sd_event_add_time_relative(l->node->srv->ev, &l->timer, CLOCK_MONOTONIC,
-				   l->limit_ns / BL_LOOKS_PER_LIMIT / 1000, 1000, on_look, l);
+				   l->limit_ns / BL_SAMPLES_PER_LIMIT / 1000, 1000, on_sample, l);
 }
 
 int bl_limits_open(struct bl_node *n, struct bl_err *err)
@@ -214,7 +218,7 @@ int bl_limits_open(struct bl_node *n, struct bl_err *err)
 	l->node = n;
 	l->limit_ns = n->cfg.process_limit_ms * 1000000ULL;
 	n->limits = l;
-	again(l);
+	schedule_sample(l);
 	return 0;
 }
 
@@ -228,6 +232,6 @@ void bl_limits_close(struct bl_node *n)
 	n->limits = NULL;
 	sd_event_source_disable_unref(l->timer);
 	for (k = 0; k < BL_EPS_MAX; k++)
-		forget(&l->ep[k]);
+		forget_endpoint(&l->ep[k]);
 	free(l);
 }

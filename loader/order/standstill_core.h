@@ -2,14 +2,14 @@
 /*
  * How long an endpoint's process has held others up, and whether that is too long.
  *
- * The daemon looks a few times per limit. What stands still is as old as the looks that found it
- * unchanged; a look counts for two of its intervals at most, since a machine that stood still as a
- * whole, daemon and process, is no process's fault.
+ * The daemon samples each process a few times per limit. The age of what stands still is the time
+ * over which samples found it unchanged. A sample counts for two sampling intervals at most: a
+ * machine that stood still as a whole, daemon and process, is no process's fault.
  *
- * Example: limit 2000 ms, a look every 250 ms. A process is stopped in the middle of a send: in
- * flight 7000. The looks at 0, 250, ... 2000 ms find 7000, so at 2000 ms it is 2000 ms old:
- * BL_OUT_IN_FLIGHT. Had the machine stood still from 500 to 9500 ms, then the look at 9500 would
- * have counted for 500 ms.
+ * Example: a limit of 2000 ms, a sample every 250 ms. A process is stopped in the middle of a send,
+ * with 7000 in flight. The samples at 0, 250, ... 2000 ms find 7000, so at 2000 ms it is 2000 ms
+ * old: BL_OUT_IN_FLIGHT. If the machine had stood still from 500 to 9500 ms, the sample at 9500
+ * would have counted for 500 ms.
  *
  * Pure: time is an argument.
  */
@@ -20,9 +20,9 @@
 
 #include "maps/host_abi.h"
 
-#define BL_LOOKS_PER_LIMIT 8
+#define BL_SAMPLES_PER_LIMIT 8
 
-/* What a process has that others may wait for, at one look. */
+/* struct bl_still_view - one sample of what others may wait for. */
 struct bl_still_view {
 	__u64 ts, hold, state, turn; /* of its line (struct bl_inflight) */
 	__u64 read, written;         /* positions in its ring */
@@ -30,9 +30,9 @@ struct bl_still_view {
 
 enum bl_still_what { BL_STILL_IN_FLIGHT, BL_STILL_WINDOW, BL_STILL_RING, BL_STILL_COUNT };
 
-/* What a process had at the last look, and for how long: CLOCK_MONOTONIC and its differences. */
+/* struct bl_still - what the last sample found, and for how long that has stood still. */
 struct bl_still {
-	bool seen; /* there was a look before */
+	bool seen; /* there was a sample before */
 	__u64 at_ns;
 	__u64 age_ns[BL_STILL_COUNT];
 	struct bl_still_view last;
@@ -43,7 +43,7 @@ static inline bool bl_still_open(__u64 word)
 	return word && word != BL_TIME_NONE;
 }
 
-/* Whether each of the three is as it was, and somebody waits for it. */
+/* Whether what stands still is unchanged from @a to @b, and somebody waits for it. */
 static inline bool bl_still_stands(const struct bl_still_view *a, const struct bl_still_view *b,
 				   enum bl_still_what what)
 {
@@ -53,7 +53,10 @@ static inline bool bl_still_stands(const struct bl_still_view *a, const struct b
 	case BL_STILL_IN_FLIGHT:
 		return bl_still_open(b->ts) && a->ts == b->ts;
 	case BL_STILL_WINDOW:
-		/* who works with it is not to blame for a receiver that does not answer */
+		/*
+		 * A process that works with its window is not to blame for a receiver that does not
+		 * answer.
+		 */
 		if (!idle)
 			return false;
 		if (bl_still_open(b->hold) && a->hold == b->hold)
@@ -68,8 +71,9 @@ static inline bool bl_still_stands(const struct bl_still_view *a, const struct b
 }
 
 /**
- * bl_still_sample - one look at @now_ns. Returns why the process has held others up for @limit_ns;
- * BL_OUT_MEMBER: it has not. The first reason of several, in the order of enum bl_still_what.
+ * bl_still_sample - one sample at @now_ns (CLOCK_MONOTONIC).
+ * Returns why the process has held others up for @limit_ns: the first reason in the order of enum
+ * bl_still_what; BL_OUT_MEMBER: it has not.
  */
 static inline enum bl_out_why bl_still_sample(struct bl_still *s, const struct bl_still_view *v,
 					      __u64 now_ns, __u64 limit_ns)
@@ -79,7 +83,7 @@ static inline enum bl_out_why bl_still_sample(struct bl_still *s, const struct b
 		[BL_STILL_WINDOW] = BL_OUT_WINDOW,
 		[BL_STILL_RING] = BL_OUT_RING,
 	};
-	__u64 most = limit_ns / BL_LOOKS_PER_LIMIT * 2, since = now_ns - s->at_ns;
+	__u64 most = limit_ns / BL_SAMPLES_PER_LIMIT * 2, since = now_ns - s->at_ns;
 	enum bl_out_why res = BL_OUT_MEMBER;
 	unsigned int k;
 
@@ -97,16 +101,16 @@ static inline enum bl_out_why bl_still_sample(struct bl_still *s, const struct b
 	return res;
 }
 
-/* What is in a ring of @size bytes between @read and @written, of one record after the other. */
+/* struct bl_ring_walk - the records in a ring of @size bytes, from position @read to @written. */
 struct bl_ring_walk {
 	const __u8 *data;
 	__u64 size, read, written;
 };
 
 /**
- * bl_ring_awaited - whether somebody waits for the process to read what is there: a message, or a
- * question. Answers to what it has sent itself (credits, windows) hold nobody up but itself. The
- * ring may be written while this looks, so what makes no sense ends the walk, with true.
+ * bl_ring_awaited - whether somebody waits for the process to read its ring, which has a message or
+ * a question. Answers to what the process sent itself (credits, windows) hold up nobody else. The
+ * ring may be written meanwhile, so a malformed record ends the walk with true.
  */
 static inline bool bl_ring_awaited(const struct bl_ring_walk *w)
 {
@@ -114,8 +118,8 @@ static inline bool bl_ring_awaited(const struct bl_ring_walk *w)
 
 	while (at < w->written) {
 		/*
-		 * a copy: the header is length and two bits, then the offset of its page
-		 * (kernel/bpf/ringbuf.c)
+		 * A copy. The header of a record is its length with two flag bits, then the offset
+		 * of its page (kernel/bpf/ringbuf.c).
 		 */
 		const __u8 *p = w->data + (at & (w->size - 1));
 		__u32 head = *(const volatile __u32 *)p, len = head & ~(3u << 30);

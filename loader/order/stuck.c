@@ -14,7 +14,7 @@
 #include "loader/order/ep.h"
 #include "loader/order/stuck_core.h"
 
-static bool named(const struct bl_agent_stuck *v, unsigned int n, const struct bl_rslot *s)
+static bool is_named(const struct bl_agent_stuck *v, unsigned int n, const struct bl_rslot *s)
 {
 	unsigned int i;
 
@@ -26,11 +26,11 @@ static bool named(const struct bl_agent_stuck *v, unsigned int n, const struct b
 }
 
 /*
- * Receivers whose frames are older than the limit. Returns how many; -1: the first frame is being
- * recalled.
+ * Finds the receivers of frames that are older than @before. Returns how many; -1: the first frame
+ * is being recalled.
  */
-static int receivers(const struct bl_ep *ep, struct bl_rwin *w, uint64_t state, uint64_t before,
-		     struct bl_agent_stuck *v)
+static int find_receivers(const struct bl_ep *ep, struct bl_rwin *w, uint64_t state,
+			  uint64_t before, struct bl_agent_stuck *v)
 {
 	uint32_t n, head = bl_rwin_head(state);
 	int found = 0;
@@ -42,7 +42,7 @@ static int receivers(const struct bl_ep *ep, struct bl_rwin *w, uint64_t state, 
 		if (n == head && wait == (BL_RSLOT_LOCKED | n))
 			return -1;
 		if (wait != (BL_RSLOT_OPEN | n) || s->ts > before ||
-		    named(v, (unsigned int)found, s))
+		    is_named(v, (unsigned int)found, s))
 			continue;
 		v[found] = (struct bl_agent_stuck){ .from = { .port = ep->info.port,
 							      .life = ep->info.life },
@@ -62,9 +62,9 @@ static void name_receivers(struct bl_node *n, unsigned int slot, uint64_t state,
 	int found, i;
 
 	if (w == MAP_FAILED)
-		return; /* the next look */
-	found = receivers(&n->ep[slot], w, state,
-			  bl_clock_at(n->clock.shared, bl_mono_ns()) - limit_ns, v);
+		return; /* the next sample tries again */
+	found = find_receivers(&n->ep[slot], w, state,
+			       bl_clock_at(n->clock.shared, bl_mono_ns()) - limit_ns, v);
 	munmap(w, sizeof(*w));
 	if (found < 0)
 		bl_endpoint_put_out(n, 1ULL << slot, BL_OUT_UNREACHABLE);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A host's part where two processes do not reach each other though nobody has failed
- * (controller/recover/recover_stuck.c): it finds windows that stand although their processes work
- * (stuck_core.h), and names the receivers that they wait for.
+ * A host's part where two processes do not reach each other though no node has failed
+ * (controller/recover/recover_stuck.c): finds windows that stand still although their processes
+ * work (stuck_core.h), and names the receivers that they wait for.
  *
- * A window may also stand because a recall has no answer. Which receiver owes that only the process
- * knows; then the process itself is put out, which is as good: one of the two has to go.
+ * A window may also stand still because a recall has no answer. Only the process knows which
+ * receiver owes that answer. Then the process itself is put out, which serves as well: one of the
+ * two has to go.
  */
 #ifndef BARLINE_STUCK_H
 #define BARLINE_STUCK_H
@@ -21,8 +22,10 @@ struct bl_node;
 #define BL_STUCK_NAMES 64 /* receivers of one endpoint that are named at once */
 
 /**
- * bl_stuck_find - look at all endpoints; @seen: by slot, what the last look saw. @say: for each
- * receiver that is not reached.
+ * bl_stuck_find - samples the windows of all endpoints.
+ * @seen: by slot: the last sample.
+ * @limit_ns: how long a window may stand still.
+ * @say: called for each receiver that is not reached.
  */
 void bl_stuck_find(struct bl_node *n, struct bl_stuck seen[BL_EPS_MAX], uint64_t limit_ns,
 		   void (*say)(void *ctx, const struct bl_agent_stuck *s), void *ctx);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Whether what an endpoint sends reliably does not get through: the head of its window stands,
- * although its process works, and is not acknowledged by any way. Pure; time is an argument.
+ * Whether the reliable messages of an endpoint do not get through: the head of its window stands
+ * still, although its process works, and is not acknowledged by any way. Pure: time is an argument.
  *
- * Example: looked at every 100 ms with a limit of 5 s. Head 7 is first seen at 1.0 s with turn 40.
- * At 6.0 s it is still 7 and turn is 90: stuck; said again at 11.0 s if nothing has changed. Had
- * turn stood at 40, the process would be to blame, not its receiver.
+ * Example: sampled every 100 ms with a limit of 5 s. Head 7 is first seen at 1.0 s with turn 40. At
+ * 6.0 s it is still 7 and turn is 90: stuck; reported again at 11.0 s if nothing has changed. If
+ * turn had stayed at 40, the process would be to blame, not its receiver.
  */
 #ifndef BARLINE_STUCK_CORE_H
 #define BARLINE_STUCK_CORE_H
@@ -13,19 +13,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/**
- * struct bl_stuck - an endpoint's window as it was seen. @since_ns: 0: it was empty. @head, @turn:
- * then.
- */
+/** struct bl_stuck - an endpoint's window as it was when its head was seen first. */
 struct bl_stuck {
-	uint64_t since_ns, turn;
-	uint32_t head;
-	uint16_t life;
+	uint64_t since_ns; /* CLOCK_MONOTONIC; 0: the window was empty */
+	uint64_t turn;     /* of the process, then */
+	uint32_t head;     /* of the window, then */
+	uint16_t life;     /* incarnation of the endpoint */
 };
 
 /**
- * bl_stuck_sample - @used: frames in the window. @turn: how often its process has worked. Returns
- * whether its receivers are to be named now.
+ * bl_stuck_sample - one sample at @mono (CLOCK_MONOTONIC).
+ * @used: frames in the window.
+ * @turn: how often its process has worked with it.
+ * Returns whether its receivers are to be named now.
  */
 static inline bool bl_stuck_sample(struct bl_stuck *s, uint16_t life, uint32_t head, uint32_t used,
 				   uint64_t turn, uint64_t mono, uint64_t limit_ns)

@@ -620,7 +620,7 @@ static void beat__silence(void **state)
 	bl_agent_on_beat(NULL, 0, a);
 	assert_int_equal(closes, 1);
 	said_is("ping");
-	assert_string_equal(total().trouble, "controller 10.0.0.1:1: it says nothing any more");
+	assert_string_equal(total().trouble, "controller 10.0.0.1:1: it is silent");
 	/* the next one in turn; and after it whoever is said to lead */
 	assert_int_equal(bl_agent_on_retry(NULL, 0, a), 0);
 	assert_int_equal(connects, 2);

@@ -9,7 +9,7 @@
 
 #define MS    1000000ULL
 #define LIMIT (800 * MS) /* a look every 100 ms */
-#define STEP  (LIMIT / BL_LOOKS_PER_LIMIT)
+#define STEP  (LIMIT / BL_SAMPLES_PER_LIMIT)
 
 static const struct bl_still_view idle = { .ts = BL_TIME_NONE,
 					   .hold = BL_TIME_NONE,
