@@ -115,7 +115,7 @@ struct bl_arb {
 	struct arb_ring to_path[BL_ARB_PATHS_MAX], to_comm[BL_ARB_PATHS_MAX];
 
 	/* allocation */
-	uint64_t next_slot;         /* first slot that was not given yet */
+	uint64_t next_slot;         /* first slot of the next run */
 	unsigned int run_turn;      /* path selector that gets the present run */
 	struct arb_grant *run_buf;  /* [ARB_RUN_MAX] */
 	bool busy;                  /* something may wait in the allocator */

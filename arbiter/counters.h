@@ -33,7 +33,7 @@ struct bl_arb_total {
 	/* slots that were not sent: their session or the right to give them had ended */
 	uint64_t stale;
 	uint64_t refunds; /* demands that the allocator or the path stage refused */
-	uint64_t late;    /* slots that had begun before their ALLOC was sent */
+	uint64_t late;    /* slots that had begun before they were put into an ALLOC */
 	uint64_t runs;    /* of the allocator */
 	uint64_t skipped; /* slots never given because a run came too late */
 	/* slots for which the path stage had no room: more grants than @grants_max announced */

@@ -220,7 +220,7 @@ static bool count_packet(struct bl_verify *v, uint32_t src, uint32_t dst, uint64
 
 			return fail_run(v,
 					"slot %" PRIu64 ": %s %u carries %u packets and can carry "
-							"%u",
+					"%u",
 					slot, kind, index, *c + 1u, v->cap[p[i]]);
 		}
 		if (++*c == v->cap[p[i]])

@@ -220,8 +220,8 @@ static void sa_get(const struct sockaddr_storage *s, uint8_t addr[16])
 
 static void receive_packets(struct bl_faultd *d)
 {
-	_Alignas(8) uint8_t buf[BL_FCP_PACKET_MAX + 8]; /* 8 bytes more than the longest packet, so
-							   that a longer one is recognized */
+	/* 8 bytes more than the longest packet, so that a longer one is recognized as such */
+	_Alignas(8) uint8_t buf[BL_FCP_PACKET_MAX + 8];
 	struct sockaddr_storage sa;
 	socklen_t len = sizeof(sa);
 	unsigned int left = BATCH;
@@ -311,7 +311,7 @@ void bl_faultd_stop(struct bl_faultd *d)
 
 	atomic_store_explicit(&d->stop, true, memory_order_relaxed);
 	if (write(d->end_fd, &one, sizeof(one)) < 0)
-		return; /* full: it was told already */
+		return; /* the eventfd is full: the service wakes up anyway */
 }
 
 void bl_faultd_free(struct bl_faultd *d)

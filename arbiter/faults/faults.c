@@ -599,7 +599,7 @@ uint32_t bl_faults_tx(struct bl_faults *f, uint64_t now, void *buf, unsigned int
 	return 0;
 }
 
-/* ---- the rest ---- */
+/* ---- reading, life ---- */
 
 const struct bl_faults_part *bl_faults_part(const struct bl_faults *f, uint32_t component)
 {

@@ -88,8 +88,12 @@ struct bl_faults_total {
 struct bl_faults;
 
 /**
- * bl_faults_new - @cfg: copied, but for what it points to. @boot: start time of the service, which
- * must be later than that of any earlier start. Returns NULL if memory is short.
+ * bl_faults_new - Make a service that knows nothing yet.
+ * @cfg: copied, but for what it points to.
+ * @boot: time of its start, by which arbiters tell lists of different starts apart. If an arbiter
+ * has a list of a later start, the service takes a later time.
+ *
+ * Returns NULL if memory is short.
  */
 struct bl_faults *bl_faults_new(const struct bl_faults_cfg *cfg, uint64_t boot);
 void bl_faults_free(struct bl_faults *f);

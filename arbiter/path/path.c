@@ -320,8 +320,8 @@ static bool repair_packet(struct bl_path *p, size_t n, const uint16_t *src, cons
 		       *d = &p->in[(size_t)dst[x] * p->lanes];
 	uint32_t a, b;
 
-	if (!p->indexed) { /* seldom needed below full load: at 0.9 in one slot of 30 with 16 racks
-			    */
+	/* seldom needed below full load: at 0.9 in one slot of 30 with 16 racks */
+	if (!p->indexed) {
 		index_end(p, n, src, p->start[0], p->list[0]);
 		index_end(p, n, dst, p->start[1], p->list[1]);
 		p->indexed = true;

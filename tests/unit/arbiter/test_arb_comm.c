@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * arbiter/comm.c between sessions and pipeline: which slots a session gets, what comes back, which
- * list of links is believed. The sessions' own arithmetic is in test_fcp_core.c.
+ * Tests of arbiter/comm.c between sessions and pipeline: which slots a session gets, what becomes
+ * of refunds, which list of links is accepted. The arithmetic of sessions is in test_fcp_core.c.
  */
 #include "arbiter/comm_priv.h"
 #include "arbiter/socket.h"
@@ -15,7 +15,7 @@ static struct {
 } given[64];
 static unsigned int ngiven, refuses;
 
-/* A session that takes any slot, except the next @refuses. */
+/* Stands for a session that takes any slot, except the next @refuses slots. */
 int __wrap_arb_peer_grant(struct arb_peer *p, uint64_t slot, uint32_t dst, uint8_t path);
 int __wrap_arb_peer_grant(struct arb_peer *p, uint64_t slot, uint32_t dst, uint8_t path)
 {
@@ -31,7 +31,7 @@ int __wrap_arb_peer_grant(struct arb_peer *p, uint64_t slot, uint32_t dst, uint8
 	return 0;
 }
 
-/* No session has anything to send. */
+/* Stands for sessions that have nothing to send. */
 void __wrap_arb_peer_send(struct bl_arb *arb, struct arb_peer *p, uint64_t now);
 void __wrap_arb_peer_send(struct bl_arb *arb, struct arb_peer *p, uint64_t now)
 {
@@ -86,12 +86,10 @@ static int comm_teardown(void **state)
 	return 0;
 }
 
-/*
- * Each bit of a grant is the slot that many after its base; an endpoint is looked at once for it.
- */
+/* Bit i of a grant is slot @base + i; an endpoint with grants is listed once. */
 static void arb_take_slots__each_bit(void **state)
 {
-	const uint64_t base = UINT64_MAX / 2 / 64 * 64; /* not in the past for some time */
+	const uint64_t base = UINT64_MAX / 2 / 64 * 64; /* far in the future */
 	const struct arb_grant g = {
 		.base = base, .slots = 1ULL << 63 | 1ULL << 5 | 1, .src = 1, .dst = 2, .path = 3
 	};
@@ -112,8 +110,8 @@ static void arb_take_slots__each_bit(void **state)
 }
 
 /*
- * Slots of long ago are given and counted as late; what the session refuses twice is given to
- * nobody.
+ * Slots of long ago are given and counted as late; a slot that the session refuses twice is
+ * dropped.
  */
 static void arb_take_slots__late_and_refused(void **state)
 {
@@ -123,7 +121,7 @@ static void arb_take_slots__late_and_refused(void **state)
 	arb_take_slots(a, &g, 1);
 	assert_int_equal(a->t.granted, 2);
 	assert_int_equal(a->t.late, 2);
-	refuses = 1; /* a packet that is full: it leaves, and the next one has room */
+	refuses = 1; /* the packet is full: it is sent, and the next one has room */
 	arb_take_slots(a, &g, 1);
 	assert_int_equal(a->t.granted, 4);
 	refuses = 2;
@@ -131,7 +129,7 @@ static void arb_take_slots__late_and_refused(void **state)
 	assert_int_equal(a->t.granted, 5);
 }
 
-/* Slots for a session that has ended are stale, whatever it was that ended it. */
+/* Slots for a session that has ended are stale, for whatever reason it ended. */
 static void arb_take_slots__stale(void **state)
 {
 	const struct arb_grant g = { .base = 64, .slots = 7, .src = 1, .dst = 2 };
@@ -151,7 +149,7 @@ static void arb_take_slots__stale(void **state)
 	assert_int_equal(a->ntouched, 0);
 }
 
-/* What the allocator had no room for was not done, and waits no more: the endpoint asks again. */
+/* A demand that the allocator refused counts as not handed over: the session asks again. */
 static void arb_take_refund__asks_again(void **state)
 {
 	const struct arb_grant g = { .mtus = 7, .src = 1, .dst = 2, .kind = ARB_REFUND };
@@ -173,7 +171,7 @@ static void arb_take_refund__asks_again(void **state)
 	assert_int_equal(a->t.refunds, 3);
 }
 
-/* Lists of links by boot and version: never an older one; versions wrap. */
+/* Lists of links are ordered by boot and version: an older one is never accepted; versions wrap. */
 static void arb_take_faults__newer_ones(void **state)
 {
 	static const struct {
@@ -214,7 +212,7 @@ static void arb_take_faults__newer_ones(void **state)
 		BL_FCP_R_BAD_TABLE);
 }
 
-/* Slots are counted by the clock and what is added to it. */
+/* Slot numbers follow the clock plus the configured offset. */
 static void arb_slot__offset(void **state)
 {
 	const uint64_t before = arb_slot(a, 0), offset = 1000000000000000000;
@@ -226,7 +224,7 @@ static void arb_slot__offset(void **state)
 	a->cfg.clock_offset_ns = 0;
 }
 
-/* A packet in the queue is the one that was written, for the one that it is for. */
+/* A queued packet has the bytes that were written, for the address that was given. */
 static void arb_sock_queue__the_message(void **state)
 {
 	struct arb_peer p = { .port = 4444 };

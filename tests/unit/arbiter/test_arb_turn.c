@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * arbiter/lead.h, and the allocation stage of arbiter/pipe.c with an allocator whose runs take
- * long: the spiral in which late runs find more work and become later.
+ * Tests of arbiter/lead.h, and of the allocation stage of arbiter/pipe.c with an allocator whose
+ * runs take long: the spiral in which late runs find more work and become later.
  */
 #include "arbiter/arb.h"
 #include "arbiter/comm.h"
@@ -11,7 +11,7 @@
 
 #define HORIZON 512
 
-/* of the loader, which is not in this test */
+/* stands for base/log.c */
 int bl_fail(struct bl_err *err, int errnum, const char *fmt, ...)
 {
 	return -errnum;
@@ -27,8 +27,8 @@ static void bl_lead__remembers(void **state)
 	static const struct {
 		uint64_t now, took, want;
 	} t[] = {
-		{ 0, 10, 82 },   /* the least */
-		{ 16, 80, 100 }, /* and a quarter */
+		{ 0, 10, 82 },   /* at least 82 */
+		{ 16, 80, 100 }, /* a quarter more than 80 */
 		{ 32, 400, 500 },
 		{ 48, 10, 500 },
 		{ 999, 10, 500 }, /* the span ends */
@@ -37,8 +37,8 @@ static void bl_lead__remembers(void **state)
 		{ 1999, 10, 500 },
 		{ 2000, 80, 100 },
 		{ 2016, 1024, 100 },
-		{ 2032, 1023, 1024 }, /* no more than the most */
-		{ 4999, 10, 82 },     /* nobody asked for more than a span */
+		{ 2032, 1023, 1024 }, /* at most 1024 */
+		{ 4999, 10, 82 },     /* no call for more than a span */
 	};
 	struct bl_lead l = { 0 };
 	size_t i;
@@ -47,15 +47,12 @@ static void bl_lead__remembers(void **state)
 		assert_int_equal(bl_lead(&l, t[i].now, t[i].took, 1000, 82, 1024), t[i].want);
 }
 
-/**
- * struct toy - @run_ns: how long a run takes. @demands: since the test looked.  @ahead: how far
- * its first slot was, when it began.
- */
+/** struct toy - An allocator that takes its time. */
 struct toy {
 	struct bl_arb *a;
-	uint64_t run_ns;
-	uint32_t demands;
-	uint64_t ahead;
+	uint64_t run_ns;  /* duration of a run */
+	uint32_t demands; /* since the test reset it */
+	uint64_t ahead;   /* slots from the start of a run to its first slot */
 };
 
 static int toy_demand(void *p, uint32_t src, uint32_t dst, uint32_t mtus, uint64_t present)
@@ -116,7 +113,7 @@ static void end(struct bl_arb *a)
 	free(a);
 }
 
-/* until one more run has been, and comm has seen its mark */
+/* Runs the stage until one more run has ended, and comm has seen its mark. */
 static void one_run(struct bl_arb *a)
 {
 	const uint64_t runs = a->runs;
@@ -127,9 +124,9 @@ static void one_run(struct bl_arb *a)
 }
 
 /*
- * The next run leads by a quarter more than the last one took. Where the test itself stands still
- * between two lines of the code it is less: so a round in which that happens in more than a quarter
- * of the runs is repeated, until the machine lets one through.
+ * The next run leads by a quarter more than the last one took. Where the test itself is stopped
+ * between two lines of the code the lead is less: so a round in which that happens in more than a
+ * quarter of the runs is repeated, until one succeeds.
  */
 static void arb_alloc_turn__slow_runs_lead_further(void **state)
 {
@@ -137,7 +134,7 @@ static void arb_alloc_turn__slow_runs_lead_further(void **state)
 	struct bl_arb *a = make(&t, true);
 	unsigned int i, round, less = 1, slow = 0;
 
-	/* 100 us, unless the machine stood still meanwhile: then once more, from the beginning */
+	/* 100 us, unless the machine was stopped meanwhile: then the test starts again */
 	for (i = 0; one_run(a), t.ahead > 11; i++) {
 		assert_true(i < 100);
 		end(a);
@@ -158,7 +155,7 @@ static void arb_alloc_turn__slow_runs_lead_further(void **state)
 	end(a);
 }
 
-/* slots beyond the horizon would belong to whoever takes over */
+/* Slots beyond the horizon would belong to the arbiter that takes over. */
 static void arb_alloc_turn__never_beyond_the_horizon(void **state)
 {
 	struct toy t;
@@ -191,13 +188,13 @@ static void arb_alloc_turn__slow_runs_take_less(void **state)
 	uint32_t want = 1024, i; /* for two endpoints */
 
 	assert_int_equal(taken(a, &t, 50000), want);
-	/* a little more than half of the horizon; a pause makes it only longer */
+	/* a little more than half of the horizon; a pause only makes it longer */
 	t.run_ns = 2600000;
 	for (; want > ARB_ASK_LEAST; want /= 2)
 		taken(a, &t, 0);
 	assert_int_equal(a->ask_budget, ARB_ASK_LEAST);
 	assert_int_equal(taken(a, &t, 1000), ARB_ASK_LEAST);
-	assert_int_equal(taken(a, &t, 1000), ARB_ASK_LEAST); /* but always some */
+	assert_int_equal(taken(a, &t, 1000), ARB_ASK_LEAST); /* but always some asks */
 	t.run_ns = 0;
 	/* a pause halves it once more */
 	for (i = 0; i < 1000 && a->ask_budget < 16 * ARB_ASK_LEAST; i++) {
@@ -210,7 +207,10 @@ static void arb_alloc_turn__slow_runs_take_less(void **state)
 	end(a);
 }
 
-/* Comm stands still: no more runs than ARB_RUNS_AHEAD, and the next one begins at the present. */
+/*
+ * Comm is stopped: no more than ARB_RUNS_AHEAD runs are started, and the next one begins at the
+ * present.
+ */
 static void arb_alloc_turn__waits_for_comm(void **state)
 {
 	struct toy t;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The arbiter's engine: what the allocator gave, slot by slot with paths. Every slot is counted
- * again here, by endpoint and by rack and path, and by pair: nothing is lost or doubled on the way.
+ * Tests of arbiter/engine.c and arbiter/assign.c: what the allocator gave, slot by slot with paths.
+ * Every slot is counted again here, by endpoint, by rack and path, and by pair: nothing is lost or
+ * doubled on the way.
  */
 #include "arbiter/engine.h" /* first, for <netinet/in.h> */
 #include "arbiter/arb.h"
@@ -36,28 +37,26 @@ void bl_log(int level, const char *fmt, ...)
 
 #define SLOTS 1024
 
-/**
- * struct slot_use - packets of one slot: by endpoint, by rack and path (three tiers: aggregation
- * switch), and by pod and path.
- */
+/** struct slot_use - Packets of one slot. */
 struct slot_use {
 	uint64_t slot;
-	uint8_t src[HOSTS], dst[HOSTS], up[RACKS][64], down[RACKS][64], core_up[RACKS][64],
-		core_down[RACKS][64];
+	uint8_t src[HOSTS], dst[HOSTS]; /* by endpoint */
+	/* by rack and path (three tiers: aggregation switch), and by pod and path */
+	uint8_t up[RACKS][64], down[RACKS][64], core_up[RACKS][64], core_down[RACKS][64];
 };
 
-/**
- * struct net - @given: MTUs of each pair that came out with a path, or without needing one. @back:
- * refunds; @again: those that were asked for again. @use: by slot modulo SLOTS.
- */
+/** struct net - A network, and what was asked for and given, in MTUs of each pair. */
 struct net {
 	struct bl_fp_file f;
 	struct bl_fp_peer peer[HOSTS];
 	struct bl_engine *e;
-	uint64_t now; /* of demands */
-	uint32_t asked[HOSTS][HOSTS], given[HOSTS][HOSTS], back[HOSTS][HOSTS], again[HOSTS][HOSTS];
+	uint64_t now; /* slot of demands */
+	uint32_t asked[HOSTS][HOSTS];
+	uint32_t given[HOSTS][HOSTS]; /* came out with a path, or without needing one */
+	uint32_t back[HOSTS][HOSTS];  /* refunds */
+	uint32_t again[HOSTS][HOSTS]; /* asked for again */
 	struct arb_grant g[MAX];
-	struct slot_use use[SLOTS];
+	struct slot_use use[SLOTS];      /* [slot % SLOTS] */
 	uint32_t paths_of[RACKS][RACKS]; /* bits of paths that were given */
 };
 
@@ -112,7 +111,7 @@ static void ask(struct net *n, uint32_t src, uint32_t dst, uint32_t mtus)
 	n->asked[src][dst] += src == dst ? 0 : mtus;
 }
 
-/* what all runs so far have put into @slot */
+/* Returns what all runs so far have put into @slot. */
 static struct slot_use *use_of(struct net *n, uint64_t slot)
 {
 	struct slot_use *u = &n->use[slot % SLOTS];
@@ -124,7 +123,7 @@ static struct slot_use *use_of(struct net *n, uint64_t slot)
 	return u;
 }
 
-/* a packet from rack @a to rack @b by path @k: every link that it takes counts it */
+/* Counts a packet from rack @a to rack @b on path @k at every link that it uses. */
 static void use_path(struct net *n, struct slot_use *u, uint32_t a, uint32_t b, uint32_t k)
 {
 	uint32_t cores = n->f.npods ? n->f.cores : 1;
@@ -142,8 +141,8 @@ static void use_path(struct net *n, struct slot_use *u, uint32_t a, uint32_t b, 
 static uint32_t dead_to = 1;
 
 /*
- * one run, in pieces of @piece, through the selector; everything checked. @dead: this path from
- * rack 0 to rack dead_to must not be used; 0xff: all may.
+ * Makes one run, in pieces of @piece, through the selector, and verifies everything. @dead: a path
+ * that must not be used from rack 0 to rack dead_to; 0xff: all may be used.
  */
 static uint32_t run(struct net *n, uint64_t slot, uint32_t piece, uint8_t dead)
 {
@@ -216,7 +215,7 @@ static void random_run(struct net *n, uint32_t piece, uint32_t step)
 			    1 + (uint32_t)(rand() % 12));
 		run(n, slot, piece, 0xff);
 		slot += step;
-		/* what found no path comes again, as comm does it */
+		/* asks again for what found no path, as comm does */
 		for (i = 0; i < HOSTS * HOSTS; i++)
 			for (; n->again[i / HOSTS][i % HOSTS] < n->back[i / HOSTS][i % HOSTS];
 			     n->again[i / HOSTS][i % HOSTS]++)
@@ -229,8 +228,8 @@ static void random_run(struct net *n, uint32_t piece, uint32_t step)
 		total += n->given[i / HOSTS][i % HOSTS];
 	}
 	if (step >= 128 || !n->f.paths)
-		assert_int_equal(refunds, 0); /* each slot is coloured at once: as many paths as a
-						 rack may send packets, so all find one */
+		assert_int_equal(refunds, 0); /* each slot is coloured at once, and there are as
+						 many paths as a rack may send packets */
 	else
 		assert_in_range(refunds, 0, total / 4);
 	close_net(n);
@@ -256,7 +255,7 @@ static void assign__four_paths(void **state)
 	random_net(4, 2, false, 4096, 128);
 }
 
-/* runs of 32 slots begin within a word of 64 */
+/* Runs of 32 slots begin within a word of 64. */
 static void assign__windows_shorter_than_a_word(void **state)
 {
 	struct net *n = open_net(4, 2, false);
@@ -292,8 +291,8 @@ static void assign__euler(void **state)
 }
 
 /*
- * 2 aggregation switches x 2 cores, no bandwidth to spare; then racks and cores that are
- * oversubscribed, and slots that several runs fill
+ * 2 aggregation switches x 2 core switches without bandwidth to spare; then oversubscribed racks
+ * and core switches, and slots that several runs fill.
  */
 static void assign__three_tiers(void **state)
 {
@@ -312,8 +311,8 @@ static void assign__three_tiers(void **state)
 }
 
 /*
- * Path 1 is core 1 of aggregation switch 0. From rack 0 to rack 2 it is dead, and at last all of
- * switch 0. Within the pod it is enough that the aggregation switch works.
+ * Path 1 is core switch 1 of aggregation switch 0. From rack 0 to rack 2 it is dead, and at the end
+ * all of switch 0 is. Within the pod it is enough that the aggregation switch works.
  */
 static void usable__dead_core(void **state)
 {
@@ -340,7 +339,7 @@ static void usable__dead_core(void **state)
 	all_served(n);
 	for (i = k = 0; i < HOSTS * HOSTS; i++)
 		k += n->given[i / HOSTS][i % HOSTS];
-	/* what found no way in its slot came back, and most of it found one */
+	/* what found no path in its slot came back, and most of it found one */
 	assert_in_range(k, 2000, 60 * 64);
 	ask(n, 0, 2, 5);
 	bl_engine_usable(n->e, 0, 2, 0);
@@ -367,8 +366,8 @@ static void usable__dead_path_is_left_alone(void **state)
 		slot += 64;
 	}
 	/*
-	 * all paths dead: slots that were asked for before come back, to be asked for again, and
-	 * then are refused
+	 * All paths are dead: slots that were asked for before come back, to be asked for again,
+	 * and are refused then.
 	 */
 	ask(n, 0, 1, 5);
 	bl_engine_usable(n->e, 0, 1, 0xf0);
@@ -388,7 +387,7 @@ static void usable__dead_path_is_left_alone(void **state)
 	close_net(n);
 }
 
-/* the paths of @mask are given from rack @src to rack @dst, and no others */
+/* Asserts that the paths of @mask are given from rack @src to rack @dst, and no others. */
 static void only(struct net *n, uint64_t *slot, uint32_t src, uint32_t dst, uint32_t mask)
 {
 	uint32_t k, i;
@@ -419,7 +418,7 @@ static void links__by_direction(void **state)
 	only(n, &slot, 0, 2, 0xd);
 	only(n, &slot, 2, 1, 0xb);
 	bl_engine_links(n->e, l + 1, 1);   /* a list replaces the one before */
-	bl_engine_usable(n->e, 0, 1, 0x6); /* what was told by hand holds besides */
+	bl_engine_usable(n->e, 0, 1, 0x6); /* what bl_engine_usable() said stays valid, too */
 	only(n, &slot, 0, 1, 0x2);
 	l[0].rack = BL_BE16(BL_FCP_RACK_ALL); /* path 1 as a whole */
 	bl_engine_links(n->e, l, 1);
@@ -464,8 +463,8 @@ static uint32_t given_from(struct net *n, uint32_t from)
 }
 
 /*
- * All want the same receiver's slots: shares are as the file's weights. A pair's own weight comes
- * before that of its sender.
+ * All senders want slots of one receiver: their shares follow the weights of the file. The weight
+ * of a pair takes precedence over that of its sender.
  */
 static void weights__of_senders_and_pairs(void **state)
 {
@@ -492,7 +491,10 @@ static void weights__of_senders_and_pairs(void **state)
 	close_net(n);
 }
 
-/* The most urgent first, whatever the clock's upper bits are, and what has no deadline last. */
+/*
+ * The most urgent demand comes first, whatever the upper bits of the clock are, and demands without
+ * a deadline come last.
+ */
 static void deadlines__of_senders_and_pairs(void **state)
 {
 	static const uint64_t at[] = { 64, 1ULL << 31, (1ULL << 32) - 64, 1ULL << 50,
@@ -515,9 +517,9 @@ static void deadlines__of_senders_and_pairs(void **state)
 		assert_int_equal(bl_engine_new(&n->e, &n->f, &err), 0);
 		n->now = at[k];
 		ask(n, 1, 9, 20); /* none */
-		ask(n, 4, 9, 30); /* the sender's: the third */
-		ask(n, 2, 9, 20); /* the second */
-		ask(n, 3, 9, 20); /* the pair's: the first */
+		ask(n, 4, 9, 30); /* the deadline of the sender: third */
+		ask(n, 2, 9, 20); /* second */
+		ask(n, 3, 9, 20); /* the deadline of the pair: first */
 		run(n, at[k], 4096, 0xff);
 		assert_int_equal(n->given[3][9], 20);
 		assert_int_equal(n->given[2][9], 20);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Exact max-min fair rates, by progressive filling: all flows grow together until a port is full;
- * its flows stop there, the others go on. Ports carry @cap packets a slot each. With weights a flow
- * grows in proportion to its own.
+ * the flows of that port stop, and the others go on. Each port carries @cap packets a slot. With
+ * weights each flow grows in proportion to its weight.
  *
  * Example: 0>1, 0>2, 3>2, 4>2, 3>{5,6,7}, 4>{5,6,7}. Senders 3 and 4 are full first, at 1/4 for
  * each of their flows; receiver 2 has 1/2 left for 0>2, and sender 0 is full at 1/2 for both of its
- * own.
+ * flows.
  */
 #ifndef BARLINE_TEST_ALLOC_FLUID_H
 #define BARLINE_TEST_ALLOC_FLUID_H
@@ -15,16 +15,15 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/**
- * struct fluid_flow - @port: of the ports that it goes through, @nports of them. @rate: written.
- */
+/** struct fluid_flow - A flow and its rate. */
 struct fluid_flow {
-	uint32_t port[6], nports;
-	double weight, rate;
+	uint32_t port[6], nports; /* ports that it passes through */
+	double weight;
+	double rate; /* written: packets per slot */
 	bool stopped;
 };
 
-/** fluid_solve - the rates of all @n flows. @cap: of each of @ports ports. */
+/** fluid_solve - Set the rates of all @n flows. @cap: [ports] packets per slot. */
 static void fluid_solve(struct fluid_flow *f, size_t n, const double *cap, uint32_t ports)
 {
 	double *left = calloc(ports, sizeof(*left)), *weight = calloc(ports, sizeof(*weight));

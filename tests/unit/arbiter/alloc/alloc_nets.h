@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Networks for the tests of the allocators (test_arb_alloc.c, test_arb_fair.c): drawn at random in
+ * Networks for the tests of the allocators (test_arb_alloc.c, test_arb_fair.c), drawn at random in
  * four shapes, and runs that the verifier sees. Example: net_draw(&n, &r, 40, PODS): 40 endpoints
  * with links of different rates, in racks, in pods; some links are dead.
  */
@@ -14,7 +14,7 @@
 
 #define ENDS_MAX 1024
 
-/** struct net - a configuration and what it points to. */
+/** struct net - A configuration and what it points to. */
 struct net {
 	struct bl_alloc_cfg cfg;
 	uint16_t src_cap[ENDS_MAX], dst_cap[ENDS_MAX], rack_of[ENDS_MAX];
@@ -32,7 +32,7 @@ __attribute__((unused)) static void net_draw(struct net *n, struct rnd *r, uint3
 	n->cfg.endpoints = endpoints;
 	if (shape == PLAIN)
 		return;
-	/* some are dead, most have a link of 1, some of 4, one of 10 */
+	/* some links are dead, most have a capacity of 1, some of 4, one of 10 */
 	for (i = 0; i < endpoints; i++) {
 		static const uint16_t caps[] = { 1, 1, 1, 1, 1, 4, 4, 2, 3, 10, 0 };
 
@@ -99,7 +99,7 @@ static struct bl_grants run(struct bl_alloc *a, struct bl_verify *v, uint64_t no
 	return g;
 }
 
-/* MTUs of one pair in a run */
+/* Returns the MTUs that one pair got in a run. */
 __attribute__((unused)) static uint32_t given_to(const struct bl_grants *g, uint32_t src,
 						 uint32_t dst)
 {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * arbiter/alloc*.c. Three things hold it: a model that counts one packet and one slot at a time and
- * says exactly what first-come, min-fct and deadline give; the verifier (tested in
- * test_arb_verify.c), which sees every run of every policy here; and the plain code, with which the
- * others must agree word by word. What fair and weighted promise: test_arb_fair.c.
+ * Tests of arbiter/alloc/alloc*.c. They rest on three things: a model that counts one packet and
+ * one slot at a time and says exactly what first-come, min-fct and deadline give; the verifier
+ * (tested in test_arb_verify.c), which sees every run of every policy here; and the plain code,
+ * with which the other instruction sets must agree word by word. What fair and weighted promise is
+ * in test_arb_fair.c.
  */
 #include "tests/unit/arbiter/alloc/alloc_nets.h"
 
@@ -149,7 +150,7 @@ static void bl_alloc_demand__refused(void **state)
 		assert_int_equal(bl_alloc_demand(a, 2, 3, 1, 0), BL_ALLOC_FULL);
 		assert_int_equal(bl_alloc_stats(a)->refused, 5);
 		assert_int_equal(bl_alloc_waiting(a), 150);
-		/* the same pair again needs no room, but has a quota */
+		/* the same pair again needs no new entry, but has a quota */
 		if (policies[p] == BL_ALLOC_FAIR) {
 			assert_int_equal(bl_alloc_demand(a, 3, 1, 60, 0), BL_ALLOC_OK);
 			assert_int_equal(bl_alloc_demand(a, 3, 1, 41, 0), BL_ALLOC_QUOTA);
@@ -184,7 +185,7 @@ static void bl_alloc_window__by_policy(void **state)
 		assert_int_equal(bl_alloc_window(&cfg), want[p]);
 		a = make(&cfg);
 		assert_int_equal(bl_alloc_demand(a, 0, 1, 1000, 0), BL_ALLOC_OK);
-		/* it gives that many, and no more before they are past */
+		/* the run gives that many, and no more before these slots are past */
 		assert_int_equal(bl_alloc_run(a, 0).mtus, want[p]);
 		assert_int_equal(bl_alloc_run(a, 63).mtus, 0);
 		bl_alloc_free(a);
@@ -219,13 +220,17 @@ static void bl_alloc_enough__half_a_step(void **state)
 	}
 }
 
-/* grants go where the caller says, the same as without, and back to the allocator's own row */
+/*
+ * Grants go where the caller says, the same as without that, and later back to the row of the
+ * allocator.
+ */
 static void bl_alloc_row__of_the_caller(void **state)
 {
 	struct bl_alloc_cfg cfg = { .endpoints = 16, .policy = BL_ALLOC_FAIR };
 	struct bl_alloc *a = make(&cfg), *b = make(&cfg);
 	const size_t words = bl_alloc_row_words(a);
-	uint64_t *row = malloc(words * sizeof(*row)); /* exactly: ASan sees what goes beyond */
+	uint64_t *row = malloc(
+		words * sizeof(*row)); /* the exact size, so that ASan sees a write beyond it */
 	const uint64_t *own = bl_alloc_run(a, 0).row;
 	uint32_t round, i;
 
@@ -234,7 +239,7 @@ static void bl_alloc_row__of_the_caller(void **state)
 	for (round = 1; round < 20; round++) {
 		struct bl_grants x, y;
 
-		/* everybody to everybody: the row is as full as it can be */
+		/* every endpoint to every other one: the row is as full as it can be */
 		for (i = 0; i < 16 * 15; i++) {
 			bl_alloc_demand(a, i / 15, (i / 15 + 1 + i % 15) % 16, 40, 0);
 			bl_alloc_demand(b, i / 15, (i / 15 + 1 + i % 15) % 16, 40, 0);
@@ -262,13 +267,13 @@ struct model_want {
 	uint64_t deadline;
 };
 
-/** struct model - @used: [port][slot % 1024]. @got: [src][dst][slot % 1024] of the present run. */
+/** struct model - What was demanded and given, packet by packet. */
 struct model {
 	const struct net *net;
 	uint64_t base, cleared;
 	bool begun;
-	uint8_t used[2 * MODEL_ENDS + 2 * 64 + 2 * 8][1024];
-	uint8_t got[MODEL_ENDS][MODEL_ENDS][1024];
+	uint8_t used[2 * MODEL_ENDS + 2 * 64 + 2 * 8][1024]; /* [port][slot % 1024] packets */
+	uint8_t got[MODEL_ENDS][MODEL_ENDS][1024]; /* [src][dst][slot % 1024] of this run */
 	struct model_want wait[MODEL_MAX], fresh[MODEL_MAX];
 	size_t nwait, nfresh;
 };
@@ -303,7 +308,7 @@ static void model_demand(struct model *m, uint32_t src, uint32_t dst, uint32_t m
 {
 	size_t i;
 
-	/* min-fct has one entry for a pair */
+	/* min-fct has one entry per pair */
 	for (i = 0; m->net->cfg.policy == BL_ALLOC_FCT && i < m->nwait + m->nfresh; i++) {
 		struct model_want *w = i < m->nwait ? &m->wait[i] : &m->fresh[i - m->nwait];
 
@@ -353,7 +358,7 @@ static void model_run(struct model *m, uint64_t now)
 	memcpy(&list[n], m->fresh, m->nfresh * sizeof(*list));
 	n += m->nfresh;
 	m->nfresh = 0;
-	for (i = 1; i < n; i++) /* stable */
+	for (i = 1; i < n; i++) /* a stable sort */
 		for (j = i; j && model_key(m, &list[j - 1]) > model_key(m, &list[j]); j--) {
 			struct model_want t = list[j];
 
@@ -365,7 +370,7 @@ static void model_run(struct model *m, uint64_t now)
 		uint32_t before;
 
 		np = model_ports(m->net, w->src, w->dst, port, cap);
-		do { /* one packet in every slot that has room, then a second one, ... */
+		do { /* one packet in every slot that has room, then a second one, and so on */
 			before = w->mtus;
 			for (slot = now; slot < end && w->mtus; slot++) {
 				for (p = 0; p < np && m->used[port[p]][slot % 1024] < cap[p]; p++)
@@ -444,8 +449,8 @@ static void bl_alloc_run__as_the_model(void **state)
 							  rnd_below(&r, 128);
 
 				/*
-				 * sizes and deadlines of 128 and more (after the window's start)
-				 * share buckets, the model knows none
+				 * Sizes and deadlines (after the start of the window) of 128 and
+				 * more share buckets, which the model does not have.
 				 */
 				if (src == dst || (net.cfg.policy == BL_ALLOC_FCT &&
 						   bl_verify_waiting(v, src, dst) + mtus > 127))
@@ -459,8 +464,8 @@ static void bl_alloc_run__as_the_model(void **state)
 			model_run(&m, now);
 			model_compare(&m, &g);
 			/*
-			 * mostly small steps, now and then the edge of a word or of a window, or
-			 * far beyond
+			 * Mostly small steps; sometimes to the edge of a word or of a window, or
+			 * far beyond.
 			 */
 			k = rnd_below(&r, 8);
 			now += k < 4   ? rnd_below(&r, 20)
@@ -494,8 +499,8 @@ static void storm(struct rnd *r, uint32_t endpoints, enum shape shape, enum bl_a
 		if (i && !has(isas[i]))
 			continue;
 		a[i] = make(&net->cfg);
-		for (k = 0; k < endpoints;
-		     k++) /* the same for all three: from a generator of its own */
+		for (k = 0; k < endpoints; k++) /* the same demands for all three: each run has a
+						   generator with the same seed */
 			bl_alloc_weight(a[i], k, (k * 7 + 1) % endpoints, 1 + k % 127);
 	}
 	v = bl_verify_new(&net->cfg);
@@ -503,7 +508,7 @@ static void storm(struct rnd *r, uint32_t endpoints, enum shape shape, enum bl_a
 		struct bl_grants g, other;
 
 		for (k = rnd_below(r, 2 * endpoints); k; k--) {
-			/* half of them to a few, so that queues grow there */
+			/* half of the demands go to few endpoints, so that queues grow there */
 			const uint32_t src = rnd_below(r, endpoints),
 				       dst = rnd_below(r, rnd_below(r, 2) ? endpoints : 3),
 				       mtus = 1 + rnd_below(r, rnd_below(r, 9) ? 20 : 700);
@@ -547,8 +552,8 @@ static void storm(struct rnd *r, uint32_t endpoints, enum shape shape, enum bl_a
 					 : rnd_below(r, 1200);
 	}
 	/*
-	 * what has a way drains; what has none (a dead port) waits for ever and is maximal all the
-	 * same
+	 * Demands that can be served drain; those that cannot (a dead port) wait for ever, and the
+	 * run is maximal all the same.
 	 */
 	do
 		now += bl_alloc_window(&net->cfg);
@@ -589,7 +594,10 @@ static void bl_alloc_run__large(void **state)
 	}
 }
 
-/* 4096 endpoints, the most there are: a permutation fills every slot, all to one fills one port */
+/*
+ * 4096 endpoints, the maximum: a permutation fills every slot, and all to one endpoint fills one
+ * port.
+ */
 static void bl_alloc_run__most_endpoints(void **state)
 {
 	static const enum bl_alloc_policy policies[] = { BL_ALLOC_FIRST, BL_ALLOC_FAIR };
@@ -621,8 +629,8 @@ static void bl_alloc_run__most_endpoints(void **state)
 }
 
 /*
- * a slot number far beyond 2^32, and a jump over everything: what was skipped is lost, nothing is
- * given twice
+ * A slot number far beyond 2^32, and a jump over everything: what was skipped is lost, and nothing
+ * is given twice.
  */
 static void bl_alloc_run__far(void **state)
 {
@@ -641,7 +649,8 @@ static void bl_alloc_run__far(void **state)
 		bl_verify_demand(v, 0, 1, 100);
 		assert_int_equal(run(a, v, 10).mtus, 54);
 		assert_int_equal(run(a, v, 10).mtus, 0);
-		assert_int_equal(run(a, v, far).mtus, 46); /* of 59 that are left of that window */
+		assert_int_equal(run(a, v, far).mtus,
+				 46); /* of 59 slots that are left of that window */
 		assert_int_equal(bl_alloc_waiting(a), 0);
 		bl_alloc_free(a);
 		bl_verify_free(v);
@@ -650,7 +659,7 @@ static void bl_alloc_run__far(void **state)
 
 /* ---- single cases ---- */
 
-/* a rack whose up-link is dead: nothing leaves it, all else is as without it */
+/* A rack whose up-link is dead: nothing leaves the rack, and everything else is as without it. */
 static void bl_alloc_run__dead_link(void **state)
 {
 	static const uint16_t rack_of[] = { 0, 0, 1, 1, 2, 2 }, up[] = { 2, 0, 2 },
@@ -691,7 +700,7 @@ static void bl_alloc_run__dead_link(void **state)
 	}
 }
 
-/* orders that can be seen from outside, one receiver, one run each */
+/* Orders of service that can be seen from outside: one receiver, one run each. */
 static void bl_alloc_run__orders(void **state)
 {
 	static const struct {
@@ -706,7 +715,7 @@ static void bl_alloc_run__orders(void **state)
 		{ BL_ALLOC_DEADLINE, { 3, 1, 2 }, { 9, 1, 5 }, { 0x38, 0x1, 0x6 } },
 		{ BL_ALLOC_DEADLINE, { 3, 1, 2 }, { 1, 9, 5 }, { 0x7, 0x20, 0x18 } },
 		{ BL_ALLOC_DEADLINE, { 3, 1, 2 }, { 4, 4, 4 }, { 0x7, 0x8, 0x30 } },
-		/* 21 each, and the odd one for the first */
+		/* 21 slots each, and the odd one for the first flow */
 		{ BL_ALLOC_FAIR,
 		  { 64, 64, 64 },
 		  { 0 },
@@ -750,8 +759,8 @@ static void bl_alloc_run__orders(void **state)
 }
 
 /*
- * a missed deadline is the most urgent, also where the slot's lower 32 bits wrap between two of
- * them
+ * A missed deadline is the most urgent, also where the lower 32 bits of the slot wrap between two
+ * deadlines.
  */
 static void bl_alloc_deadline__missed_and_wrapped(void **state)
 {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * arbiter/alloc*.c: what fair and weighted give to whom, counted over many windows; the verifier
- * sees every run.
+ * Tests of arbiter/alloc/alloc*.c: what fair and weighted give to each flow, counted over many
+ * windows. The verifier sees every run.
  */
 #include "tests/unit/arbiter/alloc/alloc_nets.h"
 
 /*
- * @n senders and one receiver (or the other way round), all with more than they can have: after
- * every window they differ by one MTU at most, in any window, by any code
+ * @n senders and one receiver (or the reverse), all with more than they can have: after every
+ * window they differ by one MTU at most, with any window and any code.
  */
 static void bl_alloc_fair__within_one_mtu(void **state)
 {
@@ -36,7 +36,7 @@ static void bl_alloc_fair__within_one_mtu(void **state)
 						for (k = 1; k <= flows[i]; k++) {
 							/*
 							 * each has enough, but all differ in how
-							 * much, and when it was asked for
+							 * much was asked for, and when
 							 */
 							const uint32_t
 								left = bl_verify_waiting(
@@ -74,9 +74,9 @@ static void bl_alloc_fair__within_one_mtu(void **state)
 }
 
 /*
- * Max-min, not only equal: sender 0 sends to 10 and to 11. 10 receives from 0, 1, 2, 3 as well, 11
- * from 0 and 4 only. So 10's pairs have a quarter each; 0 has 3/4 left for 11, of which 0 and 4
- * have a half each. Pair 5 to 12 has a link of its own and is not held up by anybody.
+ * Max-min, not only equal: sender 0 sends to 10 and to 11. 10 receives from 0, 1, 2 and 3, and 11
+ * from 0 and 4 only. So the pairs to 10 have a quarter each; 0 has 3/4 left for 11, of which 0 and
+ * 4 have a half each. Pair 5 to 12 has links of its own and is limited by no other pair.
  */
 static void bl_alloc_fair__max_min(void **state)
 {
@@ -125,8 +125,8 @@ static void bl_alloc_fair__max_min(void **state)
 }
 
 /*
- * shares where links differ: a sender of 4 and three of 1 into a receiver of 2; and behind an
- * oversubscribed up-link, in proportion to nothing but their number
+ * Shares where links differ: a sender of 4 and three senders of 1 into a receiver of 2; and behind
+ * an oversubscribed up-link, where only the number of flows counts.
  */
 static void bl_alloc_fair__rates_and_tiers(void **state)
 {
@@ -170,8 +170,8 @@ static void bl_alloc_fair__rates_and_tiers(void **state)
 	bl_alloc_free(a);
 	bl_verify_free(v);
 	/*
-	 * four machines of rack 0 to four of rack 1 over one packet a slot; those that stay in the
-	 * rack are not held up
+	 * Four hosts of rack 0 send to four of rack 1 over one packet a slot; flows that stay in
+	 * the rack are not limited.
 	 */
 	a = make(&tiers);
 	v = bl_verify_new(&tiers);
@@ -196,7 +196,8 @@ static void bl_alloc_fair__rates_and_tiers(void **state)
 		for (k = 1; k < 4; k++)
 			assert_true(got[k] + 1 >= got[0] && got[0] + 1 >= got[k]);
 		/*
-		 * a quarter of the time over the up-link, three quarters at home: nothing is idle
+		 * a quarter of the time over the up-link, three quarters within the rack: nothing
+		 * is idle
 		 */
 		assert_int_equal(got[0] + got[1] + got[2] + got[3], (uint64_t)(w + 1) * 256);
 		for (k = 0; k < 4; k++)
@@ -208,8 +209,8 @@ static void bl_alloc_fair__rates_and_tiers(void **state)
 }
 
 /*
- * by weight: after every window the pairs behind one receiver have had their shares, up to three
- * MTUs
+ * By weight: after every window the pairs behind one receiver have had their shares, up to three
+ * MTUs.
  */
 static void bl_alloc_weighted__shares(void **state)
 {
@@ -267,8 +268,8 @@ static void bl_alloc_weighted__shares(void **state)
 }
 
 /*
- * a quota below what a pair may have in a window: its rest joins the next pass, and all have the
- * same in the end
+ * A quota below what a pair may have in a window: its rest joins the next pass, and all have the
+ * same in the end.
  */
 static void bl_alloc_run__quota_below_the_share(void **state)
 {
@@ -301,8 +302,8 @@ static void bl_alloc_run__quota_below_the_share(void **state)
 }
 
 /*
- * shares are for those who wait: who was served or forgotten has none, and the one that is left
- * needs one visit for a whole window
+ * Only waiting flows have shares: a flow that was served or forgotten has none, and the one that is
+ * left needs one visit for a whole window.
  */
 static void bl_alloc_fair__the_departed_have_no_share(void **state)
 {
@@ -330,8 +331,8 @@ static void bl_alloc_fair__the_departed_have_no_share(void **state)
 }
 
 /*
- * What a window costs, in flows that are looked at: where no port is asked for more than it has,
- * all are lifted once, and no packets are moved.
+ * What a window costs, in visits to flows: where no port is asked for more than it has, all flows
+ * are lifted once, and no packets are moved.
  */
 static void bl_alloc_fair__work_below_the_limit(void **state)
 {
@@ -355,15 +356,15 @@ static void bl_alloc_fair__work_below_the_limit(void **state)
 }
 
 /*
- * @each: MTUs of each of 14 requests of 32 endpoints. @chains: for how many packets others were
- * moved in the first window, and in the first two.
+ * 32 endpoints with 14 requests each. @each: MTUs of a request. @chains: set to the number of
+ * packets for which others were moved in the first window, and in the first two.
  */
 static void crowd(uint32_t each, uint64_t chains[2])
 {
 	struct bl_alloc_cfg cfg = { .endpoints = 32, .policy = BL_ALLOC_FAIR, .window_slots = 128 };
 	struct bl_alloc *a = make(&cfg);
 	struct bl_verify *v = bl_verify_new(&cfg);
-	struct rnd r = { 7 }; /* always the same flows */
+	struct rnd r = { 7 }; /* the same flows in every call */
 	uint32_t s, d, k, w;
 
 	for (s = 0; s < 32; s++)
@@ -383,8 +384,8 @@ static void crowd(uint32_t each, uint64_t chains[2])
 }
 
 /*
- * Nobody is moved for short requests that have just come; for those who wait, and for those who
- * want much, others are.
+ * No packets are moved for short requests that have just come; for flows that wait, and for those
+ * that want much, they are.
  */
 static void bl_alloc_fair__work_for_those_who_wait(void **state)
 {

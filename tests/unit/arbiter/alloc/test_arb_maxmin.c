@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * arbiter/alloc*.c: fair and weighted against an exact max-min solver (alloc_fluid.h), over 50
- * windows in which all flows have more than they can have.
- *
- * BL_MAXMIN_GRAPHS=1000 in the environment draws so many random graphs instead of a few: make
+ * Tests of arbiter/alloc/alloc*.c: fair and weighted against an exact max-min solver
+ * (alloc_fluid.h), over 50 windows in which all flows have more than they can have.
+ * BL_MAXMIN_GRAPHS=1000 in the environment draws that many random graphs instead of a few: make
  * soak-fair.
  */
 #include "tests/unit/arbiter/alloc/alloc_nets.h"
@@ -13,15 +12,15 @@
 #define WINDOWS   50
 #define FLOWS_MAX 4096
 
-/** struct duel - flows of one network. @got: MTUs of each. */
+/** struct duel - The flows of one network. */
 struct duel {
 	struct bl_alloc_cfg cfg;
 	struct fluid_flow flow[FLOWS_MAX];
 	uint16_t src[FLOWS_MAX], dst[FLOWS_MAX];
-	uint64_t got[FLOWS_MAX];
+	uint64_t got[FLOWS_MAX]; /* MTUs */
 	size_t n;
 	uint32_t at[256 * 256]; /* [src][dst]: 1 + the flow */
-	double behind;          /* MTUs that a flow has had less than its rate, at most */
+	double behind;          /* the most MTUs that a flow was behind its rate */
 };
 
 static void add(struct duel *d, uint32_t src, uint32_t dst, uint32_t weight)
@@ -39,7 +38,7 @@ static void add(struct duel *d, uint32_t src, uint32_t dst, uint32_t weight)
 	d->at[pair] = (uint32_t)++d->n;
 }
 
-/* WINDOWS windows, all flows backlogged, every run verified */
+/* Plays WINDOWS windows with all flows backlogged and every run verified. */
 static void play(struct duel *d)
 {
 	const uint32_t n = d->cfg.endpoints, window = bl_alloc_window(&d->cfg);
@@ -95,7 +94,7 @@ static struct duel *duel_new(uint32_t endpoints, enum bl_alloc_policy policy, ui
 	return d;
 }
 
-/* got divided by what max-min gives: least and greatest */
+/* What each flow got, divided by what max-min gives: least and greatest. */
 static void ratios(const struct duel *d, double *least, double *most)
 {
 	const double slots = WINDOWS * (double)bl_alloc_window(&d->cfg);
@@ -122,8 +121,8 @@ static void judge(const struct duel *d, double least, double most)
 static const enum bl_alloc_isa isas[] = { BL_ISA_PLAIN, BL_ISA_BMI2, BL_ISA_AVX512 };
 
 /*
- * What is left over after the first pass is shared by what everybody has, not equally: 0>1 and 0>2
- * have a half each.
+ * What is left over after the first pass is shared by what each flow has had, not equally: 0>1 and
+ * 0>2 have a half each.
  */
 static void bl_alloc_fair__ten_flows(void **state)
 {
@@ -148,8 +147,8 @@ static void bl_alloc_fair__ten_flows(void **state)
 
 /*
  * The same network by weight. Receiver 2 is full first, at 1/7 for a weight of 1; 0, 3 and 4 have
- * what it leaves for their others. Windows of 8 slots are left out: whole MTUs of parts of one cost
- * a port up to one of them in each window.
+ * what it leaves for their other flows. Windows of 8 slots are left out: rounding to whole MTUs
+ * costs a port up to one MTU in each window.
  */
 static void bl_alloc_weighted__ten_flows(void **state)
 {
@@ -173,7 +172,10 @@ static void bl_alloc_weighted__ten_flows(void **state)
 		}
 }
 
-/* @weights: of 1 to so many. 8 to 256 endpoints, up to 14 flows for each of them. */
+/*
+ * Random graphs of 8 to 256 endpoints with up to 14 flows for each endpoint. @weights: the greatest
+ * weight.
+ */
 static void random_graphs(enum bl_alloc_policy policy, uint32_t weights, struct rnd r)
 {
 	const char *env = getenv("BL_MAXMIN_GRAPHS");

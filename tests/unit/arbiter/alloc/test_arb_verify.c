@@ -1,26 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * arbiter/alloc/verify.c: every rule is broken once and seen, and a schedule that breaks none
- * passes. Who guards the guards: all else relies on this file.
+ * Tests of arbiter/alloc/verify.c: every rule is broken once, and the verifier sees it; a schedule
+ * that breaks none passes. All other tests of the allocator rely on this.
  */
 #include "tests/unit/unit.h"
 
 #include "arbiter/path/path.h"
 #include "arbiter/alloc/verify.h"
 
-/**
- * struct step - one call. @what: 'd': demand @src to @dst of @mtus; 'g': a run at @now whose window
- * begins at @base, with one grant of @words and up to two masks; 'n': an empty run. @error: part of
- * the message that the call must end with; NULL: it is right.
- */
+/** struct step - One call of the verifier. */
 struct step {
-	char what;
+	char what; /* 'd': demand; 'g': run with one grant; 'n': empty run */
 	uint16_t src, dst, mtus;
-	uint64_t base, now;
-	uint8_t words;
-	uint64_t mask[2];
-	uint64_t said; /* sum that the run claims; 0: as in the head */
-	const char *error;
+	uint64_t base, now; /* start of the window and slot of the run */
+	uint8_t words;      /* of the grant */
+	uint64_t mask[2];   /* of the grant */
+	uint64_t said;      /* sum that the run claims; 0: as in the head */
+	const char *error;  /* part of the message with which the call fails; NULL: it succeeds */
 };
 
 static bool run_step(struct bl_verify *v, const struct step *s)
@@ -37,7 +33,7 @@ static bool run_step(struct bl_verify *v, const struct step *s)
 		memcpy(row, &head, sizeof(head));
 		row[1] = s->mask[0];
 		row[2] = s->mask[1];
-		/* 'words' of 3 with one mask: a row that is cut off */
+		/* @words of 3 with one mask: a row that is cut off */
 		g.len = 1 + (s->mask[0] != 0 || s->words) + (s->mask[1] != 0);
 		g.mtus = s->said ? s->said : s->mtus;
 	}
@@ -61,7 +57,8 @@ static void run_steps(const struct bl_alloc_cfg *cfg, const struct step *s, size
 				print_error("step %zu: \"%s\" should say \"%s\"\n", i,
 					    bl_verify_error(v), s[i].error);
 			assert_non_null(strstr(bl_verify_error(v), s[i].error));
-			assert_false(run_step(v, &s[0]) && s[0].what != 'd'); /* it stays failed */
+			assert_false(run_step(v, &s[0]) &&
+				     s[0].what != 'd'); /* all later calls fail */
 		}
 	}
 	bl_verify_free(v);
@@ -87,7 +84,7 @@ static void bl_verify_run__right(void **state)
 {
 	(void)state;
 	STEPS(&four, DEMAND(0, 1, 3), GRANT(0, 1, 3, 3, 3, 1, NULL), { 'n' });
-	/* a second run gives others what is left */
+	/* a second run gives other pairs what is left */
 	STEPS(&four, DEMAND(0, 1, 1), GRANT(0, 1, 1, 1, 1, 0, NULL), DEMAND(0, 2, 1),
 	      GRANT(0, 2, 1, 1, 2, 0, NULL), DEMAND(2, 1, 1), GRANT(2, 1, 1, 1, 2, 0, NULL));
 	/* the same slot of the ring, 2048 later */
@@ -133,16 +130,16 @@ static void bl_verify_run__window(void **state)
 static void bl_verify_run__ports(void **state)
 {
 	(void)state;
-	/* one source twice, one destination twice, in one run and in two */
+	/* one source twice and one destination twice, in one run and in two */
 	STEPS(&four, DEMAND(0, 1, 1), DEMAND(0, 2, 1), GRANT(0, 1, 1, 1, 1, 0, "0 to 2 waits"));
 	STEPS(&four, DEMAND(0, 1, 1), GRANT(0, 1, 1, 1, 1, 0, NULL), DEMAND(0, 2, 1),
 	      GRANT(0, 2, 1, 1, 1, 0, "source 0 carries 2"));
 	STEPS(&four, DEMAND(0, 1, 1), GRANT(0, 1, 1, 1, 1, 0, NULL), DEMAND(2, 1, 1),
 	      GRANT(2, 1, 1, 1, 1, 0, "destination 1 carries 2"));
-	/* more than asked */
+	/* more than was asked for */
 	STEPS(&four, DEMAND(0, 1, 1), GRANT(0, 1, 2, 1, 3, 0, "got 2 MTUs and asked for 1"));
 	STEPS(&four, DEMAND(0, 1, 1), GRANT(0, 2, 1, 1, 1, 0, "got 1 MTUs and asked for 0"));
-	/* idle while somebody waits; a slot that is past does not count */
+	/* a slot is idle while a pair waits; a slot that is past does not count */
 	STEPS(&four, DEMAND(0, 1, 1), { 'n', .error = "slot 0: 0 to 1 waits with 1 MTUs" });
 	STEPS(&four, DEMAND(0, 1, 3), GRANT(0, 1, 2, 1, 5, 0, "slot 1: 0 to 1 waits"));
 	STEPS(&four, DEMAND(0, 1, 3),
@@ -169,8 +166,8 @@ static void bl_verify_run__tiers(void **state)
 	STEPS(&c, DEMAND(0, 6, 1), GRANT(0, 6, 1, 1, 1, 0, NULL), DEMAND(3, 7, 1),
 	      GRANT(3, 7, 1, 1, 1, 0, "rack down-link 2 carries 2"));
 	/*
-	 * within a rack no up-link is needed; a dead one carries nothing, and who waits for it
-	 * waits rightly
+	 * Within a rack no up-link is needed; a dead up-link carries nothing, and a pair that waits
+	 * for it breaks no rule.
 	 */
 	STEPS(&c, DEMAND(6, 7, 1), GRANT(6, 7, 1, 1, 1, 0, NULL), DEMAND(8, 0, 1), { 'n' },
 	      GRANT(8, 0, 1, 1, 1, 0, "rack up-link 2 carries 1 packets and can carry 0"));

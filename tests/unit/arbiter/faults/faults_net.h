@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Networks for the tests of fault isolation (test_faults.c, test_faults_service.c): racks of hosts,
- * and paths between them, at random.
+ * Networks for the tests of fault isolation (test_faults.c, test_faults_service.c): racks of hosts
+ * and paths between them, drawn at random.
  */
 #ifndef BARLINE_TEST_FAULTS_NET_H
 #define BARLINE_TEST_FAULTS_NET_H

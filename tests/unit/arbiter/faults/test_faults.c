@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Fault isolation: core/fastpass/fault_core.h (counts and bounds) and arbiter/faults/isolate.c
- * (which links explain the losses). The service: test_faults_service.c.
+ * Tests of fault isolation: core/fastpass/fault_core.h (counts and bounds) and
+ * arbiter/faults/isolate.c (which links explain the losses). The service is in
+ * test_faults_service.c.
  */
 #include "tests/unit/arbiter/faults/faults_net.h"
 
@@ -56,7 +57,7 @@ static void report__ranges_and_columns(void **state)
 		assert_int_equal(n, t[i].packets);
 		assert_int_equal(next, t[i].peers);
 		assert_int_equal(entries, t[i].peers * t[i].columns);
-		/* what is 0 is not listed */
+		/* counts that are 0 are not listed */
 		memset(v, 0, (size_t)t[i].peers * t[i].columns * 2 * sizeof(*v));
 		r.next = 0;
 		assert_int_equal(bl_report_fill(&r, buf), 32 + 32);
@@ -105,7 +106,7 @@ static void parse__reports_and_lists_refused(void **state)
 			break; /* the first count is outside */
 		case 4:
 			r->last = BL_BE16(8);
-			break; /* the last is */
+			break; /* the last count is outside */
 		case 5:
 			c[2].path = 0;
 			break; /* twice the same */
@@ -226,11 +227,11 @@ static void bounds__the_example(void **state)
 	assert_int_equal(o.c[0].base[0].most, 10);
 	assert_int_equal(o.c[0].win_sent[0], 0);
 	told(&o, 30 * MS, 3000, 0, 0);
-	assert_int_equal(heard(&o, 32 * MS, 2200, 0, 0), 1); /* just late enough */
+	assert_int_equal(heard(&o, 32 * MS, 2200, 0, 0), 1); /* late enough */
 	assert_int_equal(o.c[0].win_sent[0], 2000);
 	assert_int_equal(o.c[0].win_least[0], 790);
 	assert_int_equal(o.c[0].win_most[0], 2000); /* 3000 - 1005 came before the cut, + 5 */
-	/* what was sent later hides losses */
+	/* frames that are sent later hide losses */
 	told(&o, 40 * MS, 3000, 0, 0);
 	assert_int_equal(heard(&o, 50 * MS, 2900, 0, 0), 1);
 	assert_int_equal(o.c[0].win_least[0], 90);
@@ -244,11 +245,11 @@ static void bounds__the_example(void **state)
 	assert_int_equal(o.p.cut_ns, 0);
 	told(&o, 20 * MS, 1000, 0, 0);
 	assert_int_equal(o.p.cut_ns, 20 * MS);
-	told(&o, 21 * MS, 2000, 0, 0); /* one waits: it stays */
+	told(&o, 21 * MS, 2000, 0, 0); /* one side has come: it stays */
 	assert_int_equal(o.c[0].cut_sent, 1000);
 }
 
-/* a cut at @at with exact counts */
+/* Makes a cut at @at with exact counts. */
 static void cut(struct one *o, uint64_t at, uint64_t sent, uint64_t came)
 {
 	heard(o, at, came, 0, 0);
@@ -269,14 +270,14 @@ static void window__of_one_to_two_generations(void **state)
 	cut(&o, 10 * g, 100, 100);
 	cut(&o, 11 * g - 3 * MS, 300, 200);
 	assert_int_equal(o.c[0].win_sent[0], 200);
-	/* the first one of a generation: the window begins where the last generation did */
+	/* the first cut of a generation: the window begins where the last generation did */
 	cut(&o, 11 * g, 400, 200);
 	assert_int_equal(o.c[0].win_sent[0], 300);
 	assert_int_equal(o.c[0].win_least[0], 200);
 	cut(&o, 12 * g, 500, 250);
 	assert_int_equal(o.c[0].win_sent[0], 100); /* from the cut at 11 */
 	assert_int_equal(o.c[0].win_least[0], 50);
-	cut(&o, 14 * g, 900, 300); /* a generation without any: what was before is gone */
+	cut(&o, 14 * g, 900, 300); /* a generation without a cut: what was before is dropped */
 	assert_int_equal(o.c[0].win_sent[0], 0);
 	assert_int_equal(o.c[0].win_least[0], 0);
 	assert_int_equal(o.c[0].win_sent[1], 800); /* the long window has it all */
@@ -338,7 +339,10 @@ static void judge__edges(void **state)
 
 /* ---- which links ---- */
 
-/* the flows of everybody to everybody on all paths; bad: those through a broken one */
+/*
+ * Makes the flows of every host to every other one on all paths; those through a broken component
+ * are bad.
+ */
 static uint32_t flows_of(const struct topo *t, const uint32_t *broken, uint32_t nbroken,
 			 struct bl_iso_flow *f)
 {
@@ -410,7 +414,7 @@ static void number__there_and_back(void **state)
 	}
 }
 
-/* whichever one component is broken, it is named, alone */
+/* Whichever single component is broken, it is named, and nothing else is. */
 static void isolate__every_single_fault(void **state)
 {
 	struct rnd r = rnd_seeded("single");
@@ -457,7 +461,7 @@ static void isolate__two_links(void **state)
 
 /*
  * Any flows may be missing or without evidence: what is named explains all losses, and no good flow
- * goes through it.
+ * passes through it.
  */
 static void isolate__what_is_known_of_some_flows_only(void **state)
 {
@@ -515,7 +519,7 @@ static void isolate__two_racks_cannot_be_told_apart(void **state)
 		    is_named(out, n, bl_iso_number(&t.net, BL_ISO_DOWN, 1, 1)));
 	assert_int_equal(out[0].one_of, 2);
 	assert_int_equal(out[0].host | out[1].host, 0);
-	/* one flow alone: its links, all of them, and no switch */
+	/* one flow alone: all of its links, and no switch */
 	many[0] = (struct bl_iso_flow){ .src = 0, .dst = 2, .path = 1, .verdict = BL_FAULT_BAD };
 	n = find(&t, 1, out);
 	assert_int_equal(n, 4);
@@ -537,7 +541,7 @@ static void isolate__conflicts_name_nobody(void **state)
 	many[1] = (struct bl_iso_flow){ .src = 0, .dst = 2, .path = 0, .verdict = BL_FAULT_GOOD };
 	assert_int_equal(bl_iso_find(&t.net, many, 2, out, 64, good, &unexplained), 0);
 	assert_int_equal(unexplained, 1);
-	/* between racks on an unknown path: nobody can say */
+	/* between racks on an unknown path no link can be named */
 	many[0].path = 1;
 	assert_int_equal(bl_iso_find(&t.net, many, 1, out, 64, good, &unexplained), 0);
 	assert_int_equal(unexplained, 0);

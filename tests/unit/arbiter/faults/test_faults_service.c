@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Fault isolation, the service (arbiter/faults/faults.c), in a simulated network whose hosts send
- * REPORTs that are lost, doubled and late: the broken links are named, and nothing else ever is.
+ * Tests of the fault isolation service (arbiter/faults/faults.c) in a simulated network whose hosts
+ * send REPORTs that are lost, doubled and late: the broken links are named, and nothing else ever
+ * is.
  */
 #include "tests/unit/arbiter/faults/faults_net.h"
 
@@ -13,33 +14,30 @@
 #define HOLD_NS   (1000 * MS)
 #define QUEUE     512
 
-/**
- * struct world - @sent, @came, [src][dst][column]; what leaves in one step arrives in the next.
- * @loss: of each link, in 2^-32. @rate: frames a step on each path of each pair. @boot: of each
- * host. @mail: REPORTs under way.
- * @report_loss, @late: chances in 256.
- */
+/** struct world - A network with its hosts, and the service. */
 struct world {
 	struct topo t;
 	struct rnd r;
 	struct bl_faults *f;
 	uint64_t now;
+	/* [src][dst][column] frames; what leaves in one step arrives in the next */
 	__u64 sent[HOSTS_MAX][HOSTS_MAX][5], came[HOSTS_MAX][HOSTS_MAX][5],
 		under_way[HOSTS_MAX][HOSTS_MAX][5];
-	/* @doubted: for how long a host's own link has been suspected though it is good */
-	uint64_t loss[256], doubted[256];
-	uint32_t rate, seq[HOSTS_MAX];
-	uint64_t boot[HOSTS_MAX], next[HOSTS_MAX];
+	uint64_t loss[256];    /* [link] chance in 2^32 */
+	uint64_t doubted[256]; /* ns for which the link of a host was suspected though it is good */
+	uint32_t rate;         /* frames a step on each path of each pair */
+	uint32_t seq[HOSTS_MAX];
+	uint64_t boot[HOSTS_MAX], next[HOSTS_MAX]; /* start, and next REPORT */
 	bool silent[HOSTS_MAX];
-	struct {
+	struct { /* REPORTs under way */
 		uint64_t due;
 		uint32_t len, from;
 		_Alignas(8) uint8_t p[BL_FCP_PACKET_MAX];
 	} mail[QUEUE];
 	uint8_t addr[HOSTS_MAX][16], arbiter[2][16];
-	uint32_t report_loss, late;
-	bool avoids; /* there is an arbiter that obeys */
-	bool lone;   /* only host 0 sends, to host 1, on the first path that may be used */
+	uint32_t report_loss, late; /* chances in 256 */
+	bool avoids;                /* there is an arbiter that obeys */
+	bool lone; /* only host 0 sends, to host 1, on the first path that may be used */
 };
 
 static struct world w;
@@ -200,9 +198,9 @@ static void step(void)
 #define DOUBT_NS (100 * MS)
 
 /*
- * Nobody but those of @broken is ever found broken. A host's own link, which nothing avoids, may be
- * suspected for a moment, while hardly anybody else has sent through what is broken
- * (BL_SEED=62827933939: for 5 ms, BL_SEED=2143613671: for 2 ms).
+ * Runs for @ns and asserts that no component except those of @broken is ever found broken. The link
+ * of a host, which nothing avoids, may be suspected for a moment, while hardly any other host has
+ * sent through what is broken (BL_SEED=62827933939: for 5 ms, BL_SEED=2143613671: for 2 ms).
  */
 static void run_for(uint64_t ns, const uint32_t *broken, uint32_t n)
 {
@@ -216,7 +214,7 @@ static void run_for(uint64_t ns, const uint32_t *broken, uint32_t n)
 			was[c] = bl_faults_part(w.f, c)->state;
 		step();
 		for (c = 0; c < w.t.parts; c++) {
-			/* once may be chance */
+			/* one evaluation alone may be chance */
 			if (was[c] != BL_FAULTS_BROKEN && state_of(c) == BL_FAULTS_BROKEN)
 				assert_true(bl_faults_part(w.f, c)->named >= 2);
 			for (k = 0; k < n && broken[k] != c; k++)
@@ -255,7 +253,7 @@ static uint32_t random_link(void)
 	return 2 * w.t.net.endpoints + rnd_below(&w.r, 2 * w.t.net.racks * w.t.net.paths);
 }
 
-/* losses of 1e-4 on every link, reports lost, doubled, late: nobody is named */
+/* Losses of 1e-4 on every link; reports lost, doubled and late: no link is named. */
 static void service__sporadic_losses_name_nobody(void **state)
 {
 	struct bl_faults_total t;
@@ -277,7 +275,7 @@ static void service__sporadic_losses_name_nobody(void **state)
 	}
 }
 
-/* a link that loses from 3 % to everything; the right one is named */
+/* A link that loses from 3 % to all of its frames: it is named, and no other link is. */
 static void service__one_lossy_link(void **state)
 {
 	static const double p[] = { 1, 1, 0.9, 0.7, 0.3, 0.1, 0.05, 0.03 };
@@ -319,7 +317,7 @@ static void service__two_dead_links(void **state)
 	}
 }
 
-/* A host's own link: named, not avoided, and no link inside the network is. */
+/* The link of a host is named, not avoided, and no link inside the network is avoided. */
 static void service__a_hosts_link(void **state)
 {
 	uint32_t i, c;
@@ -338,8 +336,8 @@ static void service__a_hosts_link(void **state)
 }
 
 /*
- * One pair alone uses the network, and its host loses: a path is avoided, and the losses on the
- * next one show who it is.
+ * One pair alone uses the network, and its host loses frames: a path is avoided, and the losses on
+ * the next path show that the host is to blame.
  */
 static void service__a_lone_pair(void **state)
 {
@@ -363,7 +361,7 @@ static void service__a_lone_pair(void **state)
 		most = broken > most ? broken : most;
 		assert_true(broken < w.t.net.paths);
 	}
-	/* on the second one it loses, too: no link inside the network explains both */
+	/* on the second path it loses frames, too: no link inside the network explains both */
 	assert_int_equal(most, 1);
 	assert_true(bl_faults_part(w.f, up)->proven);
 	for (k = 0; k < 1500; k++) {
@@ -376,7 +374,7 @@ static void service__a_lone_pair(void **state)
 	}
 }
 
-/* hosts that begin to count anew, fall silent, and come back: nobody is to blame */
+/* Hosts that start to count from zero, fall silent, and come back: no link is named. */
 static void service__hosts_restart_and_fall_silent(void **state)
 {
 	uint32_t i, k, h;
@@ -396,7 +394,7 @@ static void service__hosts_restart_and_fall_silent(void **state)
 			}
 			w.boot[h] = w.now;
 			w.seq[h] = 0;
-			if (k & 1) /* with maps that were kept */
+			if (k & 1) /* with the maps kept */
 				continue;
 			memset(w.sent[h], 0, sizeof(w.sent[h]));
 			memset(w.came[h], 0, sizeof(w.came[h]));
@@ -433,10 +431,10 @@ static void trial__again_and_again_then_good(void **state)
 	assert_true(run_until(c, BL_FAULTS_BROKEN, 1000 * MS, &c, 1));
 	bl_faults_clear(w.f, w.now);
 	assert_int_equal(p->state, BL_FAULTS_GOOD);
-	assert_true(run_until(c, BL_FAULTS_BROKEN, 1000 * MS, &c, 1)); /* it is still dead */
+	assert_true(run_until(c, BL_FAULTS_BROKEN, 1000 * MS, &c, 1)); /* the link is still dead */
 }
 
-/* ---- input, and what arbiters are told ---- */
+/* ---- input, and what is sent to arbiters ---- */
 
 static void input__refused_and_counted(void **state)
 {
@@ -481,7 +479,7 @@ static void input__refused_and_counted(void **state)
 	assert_int_equal(t.packets[BL_FCP_R_OK] | t.pairs | t.boots, 0);
 	assert_int_equal(bl_faults_heard_ns(w.f, 2), 0);
 	assert_int_equal(bl_faults_rx(w.f, w.addr[2], buf, len, w.now), BL_FCP_R_OK);
-	/* played again */
+	/* replayed */
 	assert_int_equal(bl_faults_rx(w.f, w.addr[2], buf, len, w.now), BL_FCP_R_DUPLICATE);
 	assert_int_equal(bl_faults_heard_ns(w.f, 2), w.now);
 	bl_faults_read(w.f, &t);
@@ -500,7 +498,10 @@ static void input__refused_and_counted(void **state)
 	assert_int_equal(bl_faults_rx(w.f, w.addr[2], buf, len, w.now), BL_FCP_R_BAD_TABLE);
 }
 
-/* what arbiter @i is sent at @now; the links in it, and @version */
+/*
+ * Returns the number of links that are sent to arbiter @i at the present time; @version and
+ * @challenge are set to those of the packet.
+ */
 static uint32_t told_to(unsigned int i, uint32_t *version, uint32_t *challenge)
 {
 	_Alignas(8) uint8_t buf[BL_FCP_PACKET_MAX];
@@ -555,7 +556,7 @@ static void list__until_each_arbiter_has_it(void **state)
 	assert_int_equal(told_to(0, &version, &challenge), 0); /* it has not answered */
 	answers(0, 0, 0, 77);
 	assert_int_equal(bl_faults_has(w.f, 0), 0);
-	/* at once: now its challenge is known */
+	/* at once, since its challenge is known now */
 	assert_int_equal(told_to(0, &version, &challenge), 0);
 	assert_int_equal(challenge, 77);
 	answers(0, boot, 1, 77);
@@ -563,8 +564,9 @@ static void list__until_each_arbiter_has_it(void **state)
 	w.now += 999 * MS;
 	assert_int_equal(told_to(0, &version, &challenge), ~0U);
 	w.now += MS;
-	assert_int_equal(told_to(0, &version, &challenge), 0); /* once a second all the same */
-	/* it began anew */
+	assert_int_equal(told_to(0, &version, &challenge),
+			 0); /* the list is repeated once a second */
+	/* the arbiter has restarted */
 	answers(0, 0, 0, 78);
 	assert_int_equal(told_to(0, &version, &challenge), 0);
 	assert_int_equal(challenge, 78);
@@ -580,7 +582,7 @@ static void list__until_each_arbiter_has_it(void **state)
 	assert_int_equal(bl_faults_has(w.f, 0), 1);
 	answers(0, boot, 2, 78);
 	assert_int_equal(bl_faults_has(w.f, 0), 2);
-	/* a service that ran before on a clock that was ahead: this one goes on behind it */
+	/* An earlier service ran on a clock that was ahead: this one takes a later boot time. */
 	answers(0, boot + 500, 9, 78);
 	assert_int_equal(bl_faults_has(w.f, 0), 0);
 	bl_faults_tick(w.f, w.now, &changed);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * arbiter/path*.c: every colouring counted again by the verifier, which has its own tests in
- * test_arb_verify.c. What must always be: all packets placed where no rack has more than paths x
- * cap of them and no path is dead; with dead paths, no packet without a path that could still have
- * one.
+ * Tests of arbiter/path/path*.c: every colouring is counted again by the verifier, which has its
+ * own tests in test_arb_verify.c. What must always hold: all packets are placed where no rack has
+ * more than paths x cap of them and no path is dead; with dead paths, no packet is without a path
+ * that could still have one.
  */
 #include "tests/unit/unit.h"
 
@@ -25,7 +25,7 @@ static struct bl_path *make(uint32_t racks, uint32_t paths, uint32_t cap, enum b
 	return p;
 }
 
-/* select, verify; returns how many have no path */
+/* Selects and verifies. Returns how many packets have no path. */
 static size_t colour(struct bl_path *p, uint32_t racks, uint32_t paths, uint32_t cap, size_t n)
 {
 	size_t lost, said = bl_path_select(p, n, src, dst, path);
@@ -40,7 +40,10 @@ static size_t colour(struct bl_path *p, uint32_t racks, uint32_t paths, uint32_t
 	return lost;
 }
 
-/* a random multigraph, degrees up to @degree at both sides; @full: exactly that many everywhere */
+/*
+ * Draws a random multigraph with degrees up to @degree at both sides; @full: exactly that many
+ * everywhere.
+ */
 static size_t draw(struct rnd *r, uint32_t racks, uint32_t degree, bool full)
 {
 	size_t n = (size_t)racks * degree, i, j, keep = 0;
@@ -109,7 +112,7 @@ static void bl_path_usable__edges(void **state)
 	bl_path_free(p);
 }
 
-/* the example of path.h: without a chain the third packet finds nothing */
+/* The example of path.h: without a chain the third packet finds no path. */
 static void bl_path_select__example(void **state)
 {
 	struct bl_path *p = make(2, 2, 1, BL_PATH_GREEDY);
@@ -123,8 +126,8 @@ static void bl_path_select__example(void **state)
 	assert_int_equal(path[1], 1);
 	assert_int_equal(path[2], 1);
 	/*
-	 * 0 to 1 has path 0 and 1 to 0 path 0 as well; now 0 to 0 has 1 on both sides. 1 to 1
-	 * closes the square
+	 * 0 to 1 has path 0, and 1 to 0 has path 0 as well; now 0 to 0 has path 1 on both sides. 1
+	 * to 1 closes the square.
 	 */
 	src[0] = 0, dst[0] = 1;
 	src[1] = 1, dst[1] = 0;
@@ -136,7 +139,7 @@ static void bl_path_select__example(void **state)
 
 /*
  * Every multigraph of 3 racks whose 9 pairs have 0, 1 or 2 packets each: 19683 graphs, 2 to 3 paths
- * of 1 or 2. All is placed if the degrees allow it; if they do not, at most the excess is left.
+ * of 1 or 2. All packets are placed if the degrees allow it; if not, at most the excess is left.
  */
 static void bl_path_select__all_small_graphs(void **state)
 {
@@ -174,8 +177,8 @@ static void bl_path_select__all_small_graphs(void **state)
 }
 
 /*
- * random graphs, degrees that are no powers of two, paths of every number; full ones need long
- * chains
+ * Random graphs with degrees that are not powers of two and paths of every number; full graphs need
+ * long chains.
  */
 static void bl_path_select__random_graphs(void **state)
 {
@@ -215,8 +218,8 @@ static void bl_path_select__random_graphs(void **state)
 }
 
 /*
- * more than fits: what is left over is no more than the excess of each rack, and nothing is left
- * that has a path with room at both ends
+ * More packets than fit: no more is left over than the excess of each rack, and no packet is left
+ * that has a path with room at both ends.
  */
 static void bl_path_select__too_many(void **state)
 {
@@ -245,8 +248,8 @@ static void bl_path_select__too_many(void **state)
 }
 
 /*
- * counts of what was chosen, as the verifier does, but to ask whether a packet without a path could
- * have had one
+ * Counts what was chosen, as the verifier does, and asserts that no packet without a path could
+ * have had one.
  */
 static void no_idle_path(const struct bl_path *p, uint32_t racks, uint32_t paths, uint32_t cap,
 			 size_t n)
@@ -283,7 +286,7 @@ static void bl_path_select__dead_paths(void **state)
 			struct bl_path *p = make(racks, paths, cap, (enum bl_path_how)how);
 			size_t n, lost;
 
-			/* one path dead everywhere: the others hold what fits them */
+			/* one path is dead everywhere: the others carry what fits them */
 			dead = rnd_below(&r, paths);
 			for (a = 0; a < racks; a++)
 				for (b = 0; b < racks; b++)
@@ -291,7 +294,7 @@ static void bl_path_select__dead_paths(void **state)
 							 0);
 			n = draw(&r, racks, (paths - 1) * cap, round & 1);
 			assert_int_equal(colour(p, racks, paths, cap, n), 0);
-			/* dead ones at random; some pairs have none left */
+			/* dead paths at random; some pairs have none left */
 			for (a = 0; a < racks; a++)
 				for (b = 0; b < racks; b++)
 					assert_int_equal(bl_path_usable(p, a, b,
@@ -304,7 +307,7 @@ static void bl_path_select__dead_paths(void **state)
 			lost = colour(p, racks, paths, cap, n);
 			no_idle_path(p, racks, paths, cap, n);
 			(void)lost;
-			/* all alive again: nothing is lost */
+			/* all paths work again: nothing is lost */
 			for (a = 0; a < racks; a++)
 				for (b = 0; b < racks; b++)
 					assert_int_equal(bl_path_usable(p, a, b, ~0ULL), 0);
@@ -315,8 +318,8 @@ static void bl_path_select__dead_paths(void **state)
 }
 
 /*
- * an Euler split leaves floor or ceil of a half at every rack, a quarter after two: nothing is left
- * to the repair
+ * An Euler split leaves floor or ceil of a half at every rack, and a quarter after two: nothing is
+ * left to repair.
  */
 static void bl_path_split__halves(void **state)
 {
@@ -352,8 +355,8 @@ static void bl_path_split__halves(void **state)
 }
 
 /*
- * the greedy choice keeps a rack's links about equal: it sends to the least loaded, so below half
- * load no link has more than half its cap
+ * The greedy choice keeps the links of a rack about equal: it sends to the least loaded one, so
+ * below half load no link has more than half of its cap.
  */
 static void bl_path_select__spreads(void **state)
 {
@@ -413,8 +416,8 @@ static void bl_tiers_new__refused(void **state)
 }
 
 /*
- * each aggregation number is a network of pods of its own; all packets that leave their pod have a
- * core, all others none
+ * Each aggregation number is a network of pods of its own; all packets that leave their pod have a
+ * core switch, and all others have none.
  */
 static void verify_tiers(struct bl_tiers *t, uint32_t pods, const uint16_t *pod_of, uint32_t aggs,
 			 uint32_t cores, uint32_t core_cap, size_t n)
@@ -472,7 +475,7 @@ static void bl_tiers_select__random(void **state)
 						    &none));
 			assert_int_equal(none, 0);
 			verify_tiers(t, pods, pod_of, aggs, cores, core_cap, n);
-			/* core 0 of aggregation 0 is dead between all pods */
+			/* core switch 0 of aggregation switch 0 is dead between all pods */
 			for (i = 0; i < pods * pods; i++)
 				assert_int_equal(bl_path_usable(bl_tiers_core(t, 0), i / pods,
 								i % pods, ~1ULL),
@@ -484,7 +487,7 @@ static void bl_tiers_select__random(void **state)
 			}
 			assert_int_equal(gone, none);
 			verify_tiers(t, pods, pod_of, aggs, cores, core_cap, n);
-			/* an aggregation number that is dead everywhere is used by nobody */
+			/* an aggregation number that is dead everywhere is not used */
 			for (i = 0; i < racks * racks; i++)
 				assert_int_equal(bl_path_usable(bl_tiers_agg(t), i / racks,
 								i % racks, ~1ULL),

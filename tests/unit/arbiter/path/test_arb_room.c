@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * arbiter/path_room*.c: whole masks against a model that counts packets one by one, and every slot
- * once more by the verifier. Both ways to compute it: the plain one, and the one for the CPU that
- * the test runs on.
+ * Tests of arbiter/path/path_room*.c: whole masks against a model that counts packets one by one,
+ * and every slot once more by the verifier. Both implementations are tested: the plain one, and the
+ * one for the CPU that the test runs on.
  */
 #include "tests/unit/unit.h"
 
@@ -16,11 +16,11 @@
 #define PATHS 9
 #define ASKS  400
 
-/** struct model - packets by slot, rack and path. @usable: [src][dst]. */
+/** struct model - What is taken, packet by packet. */
 struct model {
 	uint32_t paths, cap;
-	uint16_t out[WORDS * 64][RACKS][PATHS], in[WORDS * 64][RACKS][PATHS];
-	uint64_t usable[RACKS][RACKS];
+	uint16_t out[WORDS * 64][RACKS][PATHS], in[WORDS * 64][RACKS][PATHS]; /* packets */
+	uint64_t usable[RACKS][RACKS]; /* [src][dst] path bits */
 };
 
 static struct bl_room *make(uint32_t racks, uint32_t paths, uint32_t cap, uint32_t words,
@@ -36,7 +36,7 @@ static struct bl_room *make(uint32_t racks, uint32_t paths, uint32_t cap, uint32
 	return r;
 }
 
-/* the lowest path on which both racks have room */
+/* Takes the lowest path on which both racks have room. */
 static uint64_t model_take(struct model *m, const struct bl_room_ask *q, uint64_t *take)
 {
 	uint64_t rest = 0;
@@ -152,8 +152,8 @@ static void bl_room_take__example(void **state)
 }
 
 /*
- * slots of endpoints that are all busy, as an allocator gives them: what is placed is a colouring,
- * and it is nearly everything
+ * Slots in which all endpoints are busy, as an allocator gives them: what is placed is a colouring,
+ * and it is nearly everything.
  */
 static void bl_room_take__full_slots(void **state)
 {
@@ -198,8 +198,8 @@ static void bl_room_take__full_slots(void **state)
 }
 
 /*
- * One slot gets other packets than were taken; the slots beside it keep what they have, and what is
- * left of it is what these leave.
+ * One slot gets other packets than were taken; the slots beside it keep theirs, and its room is
+ * what the new packets leave.
  */
 static void bl_room_set__only_this_slot(void **state)
 {
@@ -221,8 +221,8 @@ static void bl_room_set__only_this_slot(void **state)
 				of[k] += (take[k] >> b & 1) << 16 * b;
 	}
 	/*
-	 * three of each path in slot 2 but path 4, where rack 0 has sent two; two of path 0 in the
-	 * others
+	 * Room for three packets on each path in slot 2, except for the path on which rack 0 has
+	 * sent two; for two on path 0 in the other slots.
 	 */
 	assert_int_equal(of[0], 0x0002000300020002ULL);
 	assert_int_equal(of[1], 0x0003000300030003ULL);

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * An arbiter and its hosts over a bad channel: loss, duplication, reordering, packets that come
- * milliseconds late, an arbiter that is replaced, hosts that start anew.
- *
- * Whatever happens: a host takes each slot at most once, no two hosts send to one destination in
- * one slot, no packet of another session is taken, and RESETs stay within one per round trip. Once
- * the channel is good again: every slot that was wanted has been received, exactly once, and nobody
- * wants or holds anything.
+ * milliseconds late, an arbiter that is replaced, hosts that restart. Whatever happens: a host
+ * takes each slot at most once, no two hosts send to one destination in one slot, no packet of
+ * another session is accepted, and RESETs stay within one per round trip. Once the channel is good
+ * again, every slot that was wanted has been received exactly once, and no host wants or holds
+ * anything.
  */
 #include "tests/unit/core/fastpass/fcp_ends.h"
 
@@ -14,37 +13,34 @@
 #define STEP   (5 * US)
 #define SLOT   1230ULL
 #define FLIGHT 4096
-#define SLOTS  200000 /* numbers from FIRST on */
+#define SLOTS  200000 /* slots are numbered from FIRST on */
 #define FIRST  (T0 / SLOT)
 
-/**
- * struct flight - a packet on its way. @to: host, or HOSTS + host: from that host to the arbiter.
- * @nonce: of the session in which it was sent; 0: RESET. @len 0: free.
- */
+/** struct flight - A packet under way. */
 struct flight {
-	uint64_t at_ns, nonce;
-	uint32_t to, len;
+	uint64_t at_ns; /* when it arrives */
+	uint64_t nonce; /* of the session in which it was sent; 0: RESET */
+	uint32_t to;    /* a host, or HOSTS + host: from that host to the arbiter */
+	uint32_t len;   /* 0: the entry is free */
 	_Alignas(8) uint8_t bytes[BL_FCP_PACKET_MAX];
 };
 
-/**
- * struct world - @backlog: of the allocator, by source and destination. @sent_to: by slot and
- * destination: 1 + the host that took it.
- */
+/** struct world - The hosts, the arbiter's sessions with them, and the channel. */
 static struct world {
 	struct rnd r;
 	struct bl_fcp_params params;
 	struct bl_fcp_host host[HOSTS];
 	struct bl_fcp_arb arb[HOSTS];
 	struct mem hm[HOSTS], am[HOSTS];
-	uint32_t backlog[HOSTS][HOSTS];
-	uint32_t loss, dup, late, delay_us; /* loss, duplicates, very late ones: of 1000 */
+	uint32_t backlog[HOSTS][HOSTS]; /* [src][dst] of the allocator */
+	uint32_t loss, dup, late,
+		delay_us; /* chances in 1000 of loss, a duplicate, a very late packet */
 	uint64_t now, next_slot;
 	uint32_t term;
 	uint64_t resets_seen[HOSTS], born_ns;
 	struct flight fly[FLIGHT];
-	uint32_t nfly; /* entries that may be in use */
-	uint8_t sent_to[SLOTS][HOSTS];
+	uint32_t nfly;                 /* entries that may be in use */
+	uint8_t sent_to[SLOTS][HOSTS]; /* [slot][dst] 1 + the host that took it */
 	uint8_t took[SLOTS][HOSTS];
 	uint64_t delivered, dropped, refused_old;
 } w;
@@ -125,7 +121,7 @@ static void deliver(struct flight *f)
 	f->len = 0;
 }
 
-/* maximal matching of one slot, in random order */
+/* Gives a maximal matching of one slot, in random order. */
 static void allocate(uint64_t slot)
 {
 	uint32_t start = rnd_below(&w.r, HOSTS * HOSTS), i, used_src = 0, used_dst = 0;
@@ -159,7 +155,7 @@ static void new_arbiter(void)
 	memset(w.backlog, 0, sizeof(w.backlog));
 	for (i = 0; i < HOSTS; i++)
 		arb_init(&w.arb[i], &w.am[i], &w.params, HOSTS, i, w.term);
-	/* fencing: what the old one gave has ended */
+	/* fencing: the slots that the old arbiter gave have ended */
 	w.next_slot += 200;
 }
 
@@ -196,7 +192,7 @@ static void step(void)
 			put(HOSTS + i, w.host[i].e.nonce, buf, n);
 		while ((n = bl_fcp_arb_tx(&w.arb[i], w.now, buf)))
 			put(i, w.arb[i].e.nonce, buf, n);
-		/* nobody promises to have something at once and then has nothing */
+		/* no host announces that it has something at once and then has nothing */
 		assert_true(bl_fcp_host_next(&w.host[i]) > w.now);
 		assert_true(bl_fcp_arb_next(&w.arb[i]) > w.now);
 		assert_true(w.arb[i].resets <= (w.now - w.born_ns) / w.params.rtt_ns + 1);
@@ -248,8 +244,8 @@ static void run(struct rnd *r, uint32_t rebirths, uint32_t steps)
 		step();
 	}
 	/*
-	 * the channel is good from now on; 400 ms are long enough for any timeout, held by none for
-	 * longer than 100
+	 * The channel is good from now on; 400 ms are enough for any timeout, of which none is
+	 * longer than 100 ms.
 	 */
 	w.loss = w.dup = w.late = 0;
 	for (n = 0; n < 80000 && !quiet(); n++)
@@ -263,7 +259,7 @@ static void run(struct rnd *r, uint32_t rebirths, uint32_t steps)
 		assert_int_equal(h->received, h->wanted);
 		assert_int_equal(h->unasked, 0);
 		if (w.arb[i].e.nonce != h->e.nonce)
-			continue; /* it started anew and wanted nothing */
+			continue; /* it restarted and wanted nothing */
 		assert_int_equal(w.arb[i].waiting, 0);
 		assert_int_equal(w.arb[i].refused, 0);
 		for (j = 0; j < HOSTS; j++) {

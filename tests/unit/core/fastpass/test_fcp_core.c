@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * core/fastpass/fcp_core.h and the two ends: packets, window, counts, sessions, at their edges.
- * test_fcp_channel.c lets them talk over a bad channel.
+ * Tests of core/fastpass/fcp_core.h and the two ends of FCP: packets, window, counts and sessions
+ * at their edges. test_fcp_channel.c lets them talk over a bad channel.
  */
 #include "tests/unit/core/fastpass/fcp_ends.h"
 
@@ -34,7 +34,7 @@ static enum bl_fcp_reason to_host(uint32_t n)
 	return bl_fcp_host_rx(&h, buf, n, now, &k);
 }
 
-/* the host wants @slots for 7, and a session begins */
+/* Starts a session in which the host wants @slots for 7. */
 static void meet(uint32_t slots)
 {
 	uint32_t n, dst, got;
@@ -58,14 +58,14 @@ static void meet(uint32_t slots)
 	assert_int_equal(bl_fcp_arb_take(&a, &dst, &got), 0);
 }
 
-/* an ALLOC of one slot for 7; in @buf */
+/* Builds an ALLOC of one slot for 7 in @buf. Returns its length. */
 static uint32_t alloc(uint64_t slot)
 {
 	assert_int_equal(bl_fcp_arb_grant(&a, slot, 7, 2), 0);
 	return bl_fcp_arb_tx(&a, now, buf);
 }
 
-/* a packet with what is to be told */
+/* Sends a packet with what is to be told. */
 static void tell_in_one(struct bl_fcp_end *e, uint32_t *seq)
 {
 	struct bl_fcp_sent *s = bl_fcp_next_seq(e, now, seq);
@@ -96,7 +96,7 @@ static void bl_fcp_parse__lengths(void **state)
 			buf[52 + 4] = buf[58 + 4] = buf[64 + 4] = 1; /* counts */
 		}
 		for (len = 0; len <= whole + 1; len++) {
-			/* 8-aligned, and ASan sees what is read behind it */
+			/* aligned to 8, and ASan sees what is read behind it */
 			uint8_t *p = aligned_alloc(8, (len + 7) & ~7U);
 
 			memcpy(p, buf, len);
@@ -134,10 +134,10 @@ static void bl_fcp_parse__fields(void **state)
 		{ 38, 2, BL_FCP_R_SHORT },
 		{ 39, 129, BL_FCP_R_BAD_LENGTH },
 		{ 39, 2, BL_FCP_R_SHORT },
-		/* destination 0x12c = 300: the first that does not exist */
+		/* destination 0x12c = 300 is the first that does not exist */
 		{ 41, 44, BL_FCP_R_BAD_BODY },
 		{ 41, 43, BL_FCP_R_OK },
-		{ 48, 1, BL_FCP_R_BAD_BODY }, /* which: behind the totals */
+		{ 48, 1, BL_FCP_R_BAD_BODY }, /* @which is behind the totals */
 		{ 49, 0, BL_FCP_R_OK },
 		{ 50, 0, BL_FCP_R_BAD_BODY }, /* an empty run */
 		{ 50, 1, BL_FCP_R_OK },
@@ -228,14 +228,15 @@ static void bl_fcp_gaps__given_up_after_a_while(void **state)
 	assert_int_equal(e->gap_ns, 0);
 	bl_fcp_seq_take(e, 3, now);
 	assert_int_equal(bl_fcp_gaps_close(e, &params, now + params.reorder_ns - 1), 0);
-	bl_fcp_seq_take(e, 5, now + 60 * US); /* 4 is missing since then only */
+	bl_fcp_seq_take(e, 5, now + 60 * US); /* 4 has been missing only since then */
 	assert_int_equal(bl_fcp_gaps_close(e, &params, now + params.reorder_ns), 0);
 	assert_int_equal(bl_fcp_seq_check(e, 2), BL_FCP_R_DUPLICATE);
 	assert_int_equal(bl_fcp_seq_check(e, 4), BL_FCP_R_OK);
-	assert_int_equal(e->in_got & 0x1f, 0x15); /* given up is not received */
+	assert_int_equal(e->in_got & 0x1f,
+			 0x15); /* a packet that was given up does not count as received */
 	bl_fcp_seq_take(e, 4, now + 70 * US);
 	assert_int_equal(e->gap_ns, 0);
-	/* what the window has left behind is given up by itself */
+	/* packets that the window has left behind are given up */
 	bl_fcp_seq_take(e, 7, now);
 	assert_int_not_equal(e->gap_ns, 0);
 	bl_fcp_seq_take(e, 7 + 64, now);
@@ -254,7 +255,10 @@ static void bl_fcp_acked__who_is_lost(void **state)
 		{ 0, 0, 0xff, 0 },
 		{ 1, 0, 0x7f, 0 },
 		{ 8, 0x7f, 0, 0 },
-		/* 5 is three behind 8: lost with all before it; 6 and 7 may still come */
+		/*
+		 * 5 is three behind 8, so it and all packets before it are lost; 6 and 7 may still
+		 * come
+		 */
 		{ 8, 0, 0x06, 5 },
 		{ 8, 0x3, 0x00, 5 }, /* 6 and 7 came, too */
 		{ 4, 0x1, 0x4f, 1 }, /* 3 came; 1 is lost, 2 may come */
@@ -363,7 +367,7 @@ static void fcp__the_example_of_the_header(void **state)
 	assert_int_equal(s.path, 2);
 	assert_int_equal(h.received, 1);
 	assert_int_equal(h.need, 1);
-	assert_int_equal(h.lost, 0); /* it may come yet */
+	assert_int_equal(h.lost, 0); /* it may still come */
 	assert_int_equal(bl_fcp_host_next(&h), now + params.ack_ns);
 	now += params.reorder_ns - 1;
 	bl_fcp_host_tx(&h, now, buf);
@@ -378,7 +382,7 @@ static void fcp__the_example_of_the_header(void **state)
 	assert_int_equal(to_arb(n), BL_FCP_R_OK);
 	assert_int_equal(bl_fcp_arb_take(&a, &dst, &slots), 1);
 	assert_int_equal(slots, 1);
-	/* the late one is refused: its slot was wanted anew */
+	/* the late packet is refused: its slot was asked for again */
 	memcpy(buf, other, late);
 	assert_int_equal(to_host(late), BL_FCP_R_DUPLICATE);
 	assert_int_equal(h.received, 1);
@@ -388,14 +392,20 @@ static void fcp__the_example_of_the_header(void **state)
 	assert_int_equal(h.need, 0);
 }
 
-/* What a paced host sends at @at, the first time that it has something; 0: @at is too early. */
+/*
+ * Returns the length of what a paced host sends at @at, the first time that it has something; 0:
+ * @at is too early.
+ */
 static uint32_t paced_tx(uint64_t at)
 {
 	assert_int_equal(bl_fcp_host_tx(&h, at - 1, buf), 0);
 	return bl_fcp_host_tx(&h, at, buf);
 }
 
-/* REQs are apart, but never wait where an acknowledgement goes, or where they fill a packet. */
+/*
+ * REQs keep their distance, but never wait where an acknowledgement is sent anyway, or where they
+ * fill a packet.
+ */
 static void bl_fcp_host_tx__paced(void **state)
 {
 	uint32_t n, i;
@@ -420,7 +430,7 @@ static void bl_fcp_host_tx__paced(void **state)
 	assert_int_equal(bl_fcp_parse(buf, n, NDST, &k), BL_FCP_R_OK);
 	assert_true(k.opcode == BL_FCP_REQ && k.ntotals == 1 && k.ack == 1);
 	assert_int_equal(bl_fcp_host_tx(&h, now, buf), 0);
-	/* nothing to tell: the acknowledgement goes alone */
+	/* nothing to tell: the acknowledgement is sent alone */
 	assert_int_equal(to_arb(n), BL_FCP_R_OK);
 	n = alloc(901);
 	assert_int_equal(to_host(n), BL_FCP_R_OK);
@@ -428,7 +438,7 @@ static void bl_fcp_host_tx__paced(void **state)
 	now += params.ack_ns;
 	assert_int_equal(bl_fcp_parse(buf, n, NDST, &k), BL_FCP_R_OK);
 	assert_int_equal(k.opcode, BL_FCP_ACK);
-	/* as many as a packet holds go at once, and one more waits */
+	/* as many demands as a packet holds are sent at once, and one more waits */
 	for (i = 0; i < BL_FCP_TOTALS_MAX - 1; i++)
 		bl_fcp_host_want(&h, 10 + i, 1);
 	assert_int_equal(bl_fcp_host_tx(&h, now + 1, buf), 0);
@@ -440,7 +450,7 @@ static void bl_fcp_host_tx__paced(void **state)
 	assert_int_equal(k.ntotals, BL_FCP_TOTALS_MAX);
 	n -= (BL_FCP_TOTALS_MAX - 1) * sizeof(struct bl_fcp_total);
 	assert_int_equal(paced_tx(now + 1 + 300 * US), n);
-	/* who is called answers at once */
+	/* a host that is called answers at once */
 	h.call = 1;
 	assert_int_not_equal(bl_fcp_host_tx(&h, now + 2 + 300 * US, buf), 0);
 }
@@ -501,7 +511,7 @@ static void fcp__reset_begins_anew(void **state)
 	assert_int_equal(to_host(n), BL_FCP_R_OK);
 	assert_int_equal(k.nruns, 2);
 	assert_int_equal(h.need, 6);
-	/* the arbiter dies; another one comes */
+	/* the arbiter dies, and another one takes over */
 	nonce = 0xdef;
 	arb_init(&a, &am, &params, NDST, 3, 2);
 	now += params.keep_ns;
@@ -517,7 +527,7 @@ static void fcp__reset_begins_anew(void **state)
 	assert_int_equal(h.term, 2);
 	assert_int_equal(h.slot_ns, 1230);
 	assert_int_equal(hm.pair[7].total, 6);
-	/* the old session's ALLOC means nothing now */
+	/* the ALLOC of the old session has no effect now */
 	memcpy(buf, other, sizeof(buf));
 	assert_int_equal(to_host(32 + 8 + 6 + 12), BL_FCP_R_BAD_CHECK);
 	n = bl_fcp_host_tx(&h, now, buf);
@@ -553,19 +563,19 @@ static void bl_fcp_arb__one_reset_per_round_trip(void **state)
 	assert_int_equal(resets, 10);
 	assert_int_equal(a.resets, 11);
 	assert_true(now > from);
-	/* the session that works is not disturbed */
+	/* the working session is not disturbed */
 	assert_int_equal(a.e.nonce, h.e.nonce);
 	assert_int_equal(alloc(77) > 0, 1);
 	assert_int_equal(to_host(58 - 6), BL_FCP_R_OK);
 	assert_int_equal(h.received, 1);
-	/* what is malformed triggers nothing at all */
+	/* a malformed packet triggers nothing */
 	now += params.rtt_ns;
 	memset(buf, 0, sizeof(buf));
 	assert_int_equal(to_arb(64), BL_FCP_R_BAD_MAGIC);
 	n = bl_fcp_seal(&params, 0, BL_FCP_RESET, 5, 0, 0, 0, buf, 64);
 	assert_int_equal(to_arb(n), BL_FCP_R_BAD_OPCODE);
 	assert_int_equal(a.reset_due, 0);
-	/* out of step within the session does */
+	/* a packet that is out of step within the session does */
 	memset(buf + 32, 0, 4);
 	n = bl_fcp_seal(&params, a.e.nonce, BL_FCP_REQ, h.challenge, 2 + BL_FCP_REACH, 0, 0, buf,
 			36);
@@ -633,8 +643,8 @@ static void bl_fcp_host_reset__refuses(void **state)
 		assert_int_equal(h.e.count[t[i].want], 1);
 	}
 	/*
-	 * an arbiter that was replaced gets no session back, until the present one has been silent
-	 * for long
+	 * An arbiter that was replaced gets no session back until the present one has been silent
+	 * for long.
 	 */
 	setup(NULL);
 	arb_init(&a, &am, &params, NDST, 3, 7);
@@ -657,7 +667,8 @@ static void bl_fcp_host__call(void **state)
 	uint32_t n, i, answers = 0;
 
 	(void)state;
-	assert_int_equal(bl_fcp_host_tx(&h, now, buf), 0); /* nothing is wanted, nothing is said */
+	assert_int_equal(bl_fcp_host_tx(&h, now, buf),
+			 0); /* nothing is wanted, so nothing is sent */
 	assert_int_equal(bl_fcp_host_next(&h), BL_FCP_NEVER);
 	for (i = 0; i < 100; i++) {
 		n = bl_fcp_arb_call(&params, buf);
@@ -667,7 +678,7 @@ static void bl_fcp_host__call(void **state)
 		now += params.rtt_ns / 10;
 	}
 	assert_int_equal(answers, 10);
-	/* opcodes of the other direction are not for us */
+	/* opcodes of the other direction are refused */
 	bl_fcp_host_want(&h, 1, 1);
 	now += 100 * params.rtt_ns;
 	n = bl_fcp_host_tx(&h, now, buf);
@@ -688,7 +699,7 @@ static void bl_fcp_arb_take__quota(void **state)
 	assert_int_equal(dst, 7);
 	assert_int_equal(slots, BL_FCP_CHUNK);
 	assert_int_equal(bl_fcp_arb_take(&a, &dst, &slots), 1);
-	assert_int_equal(dst, 8); /* its turn, although 7 wants more */
+	assert_int_equal(dst, 8); /* 8 has its turn, although 7 wants more */
 	assert_int_equal(slots, 5);
 	assert_int_equal(bl_fcp_arb_take(&a, &dst, &slots), 1);
 	assert_int_equal(slots, 1500 - BL_FCP_CHUNK - 5);
@@ -700,7 +711,7 @@ static void bl_fcp_arb_take__quota(void **state)
 		sum += slots;
 	assert_int_equal(sum, 30);
 	assert_int_equal(a.waiting, 1500);
-	/* what the old session waited for does not count against a new one's quota */
+	/* what the old session waited for does not count against the quota of a new one */
 	bl_fcp_arb_begin(&a, 0x123);
 	assert_int_equal(a.waiting, 0);
 }
@@ -741,7 +752,7 @@ static void bl_fcp_arb_grant__runs(void **state)
 	assert_int_equal(bl_fcp_arb_grant(&a, 1, 7, 0), 1); /* not handed over yet */
 	while (bl_fcp_arb_take(&a, &i, &n))
 		;
-	assert_int_equal(bl_fcp_arb_grant(&a, 1, 9, 0), 1); /* nobody asked */
+	assert_int_equal(bl_fcp_arb_grant(&a, 1, 9, 0), 1); /* 9 was not asked for */
 	assert_int_equal(a.refused, 2);
 	for (i = 0; i < ARRAY_SIZE(give); i++)
 		assert_int_equal(bl_fcp_arb_grant(&a, give[i].slot, give[i].dst, give[i].path), 0);

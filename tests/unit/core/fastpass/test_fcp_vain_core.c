@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* When a host falls back from Fastpass, and when it does not (core/fastpass/fcp_vain_core.h). */
+/*
+ * Tests of core/fastpass/fcp_vain_core.h: when a host falls back from Fastpass, and when it does
+ * not.
+ */
 #include "tests/unit/unit.h"
 
 #include "core/fastpass/fcp_vain_core.h"
@@ -7,7 +10,10 @@
 #define MS    1000000ULL
 #define LIMIT (1000 * MS)
 
-/* Looks in vain every @every until @end. Returns when it fell, or 0. */
+/*
+ * Scans without finding an answer every @every ns until @end. Returns when the host fell back, or
+ * 0.
+ */
 static __u64 in_vain(struct bl_fcp_vain *v, __u64 from, __u64 every, __u64 end)
 {
 	__u64 t;
@@ -35,7 +41,7 @@ static void falls__after_the_limit(void **state)
 	}
 }
 
-/* Looks that are far apart, as on a machine that is never there, are few: eight are needed. */
+/* Scans that are far apart, as on a machine that hardly runs, are few: eight are needed. */
 static void falls__eight_looks_at_least(void **state)
 {
 	struct bl_fcp_vain v = { 0 };
@@ -44,7 +50,9 @@ static void falls__eight_looks_at_least(void **state)
 	assert_int_equal(in_vain(&v, 1, LIMIT, 100 * LIMIT), 1 + 7 * LIMIT);
 }
 
-/* Stopped for an hour: it looks for half of the limit, less what it looked before. */
+/*
+ * A daemon that was stopped for an hour scans for half of the limit, less what it scanned before.
+ */
 static void stopped__not_for_that(void **state)
 {
 	struct bl_fcp_vain v = { 0 };
@@ -66,7 +74,7 @@ static void answered__comes_back(void **state)
 
 	(void)state;
 	assert_true(t);
-	/* neither time nor wanting nothing ends it, only an answer */
+	/* neither time nor an empty demand ends the fallback, only an answer */
 	assert_int_equal(bl_fcp_vain_step(&v, t + LIMIT, 1, 0, LIMIT), 0);
 	assert_int_equal(bl_fcp_vain_step(&v, t + LIMIT, 0, 0, LIMIT), 0);
 	assert_int_equal(v.fallen, 1);

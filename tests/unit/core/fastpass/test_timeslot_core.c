@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * core/fastpass/timeslot_core.h: bitmaps of slots, counts in bit planes, shares; each against one
- * bit, or one packet, at a time.
+ * Tests of core/fastpass/timeslot_core.h: bitmaps of slots, counts in bit planes, shares; each
+ * against a loop over single bits or packets.
  */
 #include "tests/unit/unit.h"
 
@@ -69,7 +69,7 @@ static void bl_window_first__table(void **state)
 				 t[i].want);
 }
 
-/* the header's example, and every window of 1 to 8 words against a loop over slots */
+/* The example of the header, and every window of 1 to 8 words against a loop over slots. */
 static void bl_window_take__example(void **state)
 {
 	__u64 a[2] = { 0xa, 0xc0 }, b[2] = { 0x9, 0xc0 }, take[2];
@@ -119,8 +119,8 @@ static void bl_window_take__slot_by_slot(void **state)
 }
 
 /*
- * a port of @cap packets in each of 64 slots, counted down at random: mask and sum follow the plain
- * counters
+ * A port of @cap packets in each of 64 slots, counted down at random: mask and sum follow the plain
+ * counters.
  */
 static void bl_planes__as_counters(void **state)
 {
@@ -135,7 +135,7 @@ static void bl_planes__as_counters(void **state)
 				planes = caps[c] ? 32 - (uint32_t)__builtin_clz(caps[c]) : 1;
 			__u64 plane[12 * 8] = { 0 }, mask, want;
 
-			plane[1] = stride > 1 ? 0x1234 : 0; /* a neighbour's word */
+			plane[1] = stride > 1 ? 0x1234 : 0; /* a word of the next window */
 			mask = bl_planes_fill(plane, planes, stride, caps[c]);
 			assert_int_equal(mask, caps[c] ? ~0ULL : 0);
 			for (i = 0; i < 64; i++)
@@ -145,7 +145,7 @@ static void bl_planes__as_counters(void **state)
 				uint32_t sum = 0;
 
 				if (round % 3)
-					take |= mask; /* all: so that the counts end, too */
+					take |= mask; /* all slots, so that the counts reach 0 */
 				mask = bl_planes_sub(plane, planes, stride, take);
 				for (want = 0, i = 0; i < 64; i++) {
 					count[i] -= take >> i & 1;

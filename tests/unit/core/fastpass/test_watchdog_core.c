@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * core/fastpass/watchdog_core.h: the edges of each rule, and arbiters on a simulated group: never
- * two that allocate, and soon one that does.
+ * Tests of core/fastpass/watchdog_core.h: the edges of each rule, and arbiters on a simulated
+ * group: two of them never allocate at a time, and soon one of them does.
  */
 #include "tests/unit/unit.h"
 
@@ -23,7 +23,7 @@ static void arbiter(struct bl_wd *w, uint32_t rank, uint32_t term, uint64_t now)
 	assert_int_equal(bl_wd_init(w, now, 200 * US, term), 0);
 }
 
-/* a watchdog of (term, rank, seq) in that state, as it comes in */
+/* Receives a watchdog of (term, rank, seq) in that state. */
 static enum bl_fcp_reason hear(struct bl_wd *w, uint32_t term, uint32_t rank, uint32_t seq,
 			       uint32_t st, uint64_t now)
 {
@@ -69,7 +69,7 @@ static void bl_wd_tick__a_life(void **state)
 	/* the last watchdog went out at 1550: the lease ends 800 us later */
 	assert_int_equal(bl_wd_rules(&w, T0 + 2350 * US - 1), 1);
 	assert_int_equal(bl_wd_rules(&w, T0 + 2350 * US), 0);
-	/* it stood still for that long: it gives way by itself, and listens anew */
+	/* the process was stopped for that long: it gives way by itself, and listens again */
 	assert_int_equal(bl_wd_tick(&w, T0 + 2350 * US), 0);
 	assert_int_equal(w.state, BL_FCP_STANDBY);
 	assert_int_equal(w.stalls, 1);
@@ -78,8 +78,8 @@ static void bl_wd_tick__a_life(void **state)
 }
 
 /*
- * of arbiters that begin together, the one of the lowest rank is first, by a guard each: long
- * enough for its watchdog to be heard
+ * Of arbiters that start together the one of the lowest rank is first, by a guard time each: long
+ * enough for its watchdog to be heard.
  */
 static void bl_wd_next__by_rank(void **state)
 {
@@ -127,7 +127,7 @@ static void bl_wd_rx__sequence_numbers_wrap(void **state)
 		{ 0xfffffff0, 5, BL_FCP_R_OK },
 		{ 0, 0xffffffff, BL_FCP_R_DUPLICATE },
 		{ 1, 0x80000000, BL_FCP_R_OK },
-		/* half the numbers ahead is as well behind */
+		/* half of the sequence numbers ahead counts as behind */
 		{ 1, 0x80000001, BL_FCP_R_DUPLICATE },
 	};
 	struct bl_wd w;
@@ -139,7 +139,7 @@ static void bl_wd_rx__sequence_numbers_wrap(void **state)
 		assert_int_equal(hear(&w, 9, 0, t[i].heard, BL_FCP_PRIMARY, T0 + 100), BL_FCP_R_OK);
 		assert_int_equal(hear(&w, 9, 0, t[i].comes, BL_FCP_PRIMARY, T0 + 200), t[i].want);
 		assert_int_equal(w.heard_ns, t[i].want == BL_FCP_R_OK ? T0 + 200 : T0 + 100);
-		/* another sender, or another term, counts anew */
+		/* another sender, or another term, starts a new sequence */
 		assert_int_equal(hear(&w, 10, 0, t[i].heard, BL_FCP_PRIMARY, T0 + 300),
 				 BL_FCP_R_OK);
 	}
@@ -156,13 +156,13 @@ static void bl_wd_rx__who_gives_way(void **state)
 		{ BL_FCP_PRIMARY, 5, 1, 5, 2, BL_FCP_R_OLD_TERM, BL_FCP_PRIMARY },
 		{ BL_FCP_PRIMARY, 5, 1, 5, 0, BL_FCP_R_OK, BL_FCP_STANDBY },
 		{ BL_FCP_PRIMARY, 5, 1, 4, 0, BL_FCP_R_OLD_TERM, BL_FCP_PRIMARY },
-		/* its own, looped */
+		/* its own watchdog, looped back */
 		{ BL_FCP_PRIMARY, 5, 1, 5, 1, BL_FCP_R_DUPLICATE, BL_FCP_PRIMARY },
 		{ BL_FCP_CANDIDATE, 5, 1, 5, 0, BL_FCP_R_OK, BL_FCP_STANDBY },
 		{ BL_FCP_CANDIDATE, 5, 1, 5, 2, BL_FCP_R_OLD_TERM, BL_FCP_CANDIDATE },
 		/* terms wrap, too */
 		{ BL_FCP_CANDIDATE, 0, 1, 0xffffffff, 0, BL_FCP_R_OLD_TERM, BL_FCP_CANDIDATE },
-		/* who has heard nobody follows anybody */
+		/* an arbiter that has heard no other follows any */
 		{ BL_FCP_STANDBY, 9, 1, 3, 2, BL_FCP_R_OK, BL_FCP_STANDBY },
 	};
 	struct bl_wd w;
@@ -181,7 +181,7 @@ static void bl_wd_rx__who_gives_way(void **state)
 				 t[i].st != BL_FCP_STANDBY && t[i].then == BL_FCP_STANDBY);
 		assert_int_equal(w.count[t[i].want], 1);
 	}
-	/* and then nobody who was replaced */
+	/* and then no arbiter that was replaced */
 	arbiter(&w, 2, 1, T0);
 	assert_int_equal(hear(&w, 8, 1, 1, BL_FCP_CANDIDATE, T0), BL_FCP_R_OK);
 	assert_int_equal(hear(&w, 7, 0, 1, BL_FCP_PRIMARY, T0 + 9), BL_FCP_R_OLD_TERM);
@@ -199,7 +199,7 @@ static void bl_wd_rx__refuses(void **state)
 	arbiter(&w, 1, 5, T0);
 	assert_int_equal(hear(&w, 9, 0, 1, BL_FCP_STANDBY, T0 + 1), BL_FCP_R_BAD_BODY);
 	assert_int_equal(hear(&w, 9, 0, 1, BL_FCP_STATE_LIMIT, T0 + 1), BL_FCP_R_BAD_BODY);
-	/* each reserved word by itself: it is somebody's one day */
+	/* each reserved word by itself: it may get a meaning */
 	for (n = 0; n < 2; n++) {
 		struct bl_fcp_watchdog *b = (void *)(h + 1);
 		uint32_t len = bl_wd_tx(&from, buf);
@@ -227,8 +227,8 @@ static void bl_wd_rx__refuses(void **state)
 }
 
 /*
- * A group of arbiters in steps of 20 us, each with a delay, some loss, and stops (the process
- * stands still, or dies and starts anew). Each step: read the clock, empty the socket, judge.
+ * A group of arbiters in steps of 20 us, each with a delay, some loss, and stops (the process is
+ * stopped, or dies and restarts). Each step: read the clock, empty the socket, evaluate.
  */
 #define ARBITERS 3
 #define STEP     (20 * US)
@@ -279,7 +279,8 @@ static void group__never_two_and_soon_one(void **state)
 						for (j = 0; j < ARRAY_SIZE(fly) && fly[j].len; j++)
 							;
 						if (j == ARRAY_SIZE(fly))
-							continue; /* a full socket loses, too */
+							continue; /* a full socket drops packets,
+								     too */
 						fly[j] = (struct flight){
 							.at = now + rnd_below(&r, 40) * US,
 							.to = to,
@@ -291,8 +292,8 @@ static void group__never_two_and_soon_one(void **state)
 				if (!bl_wd_rules(&w[i], now))
 					continue;
 				/*
-				 * it allocates up to the horizon; nobody else's slots may be in the
-				 * future still
+				 * It allocates up to the horizon; the slots of no other arbiter may
+				 * still be in the future.
 				 */
 				for (j = 0; j < ARBITERS; j++)
 					if (j != i && !loss)
@@ -305,7 +306,7 @@ static void group__never_two_and_soon_one(void **state)
 			}
 			if (now - nobody > longest)
 				longest = now - nobody;
-			/* now and then: the one that rules stands still, or dies */
+			/* now and then the primary is stopped, or dies */
 			if (last < ARBITERS && rnd_below(&r, 600) == 0 && now >= asleep[last]) {
 				asleep[last] = now + rnd_below(&r, 4000) * US;
 				if (rnd_below(&r, 2)) {
