@@ -54,10 +54,9 @@ static bool dispatch_hello(struct peer *p, const Bl__Hello *m)
 			if (!c->behind)
 				bl_log(BL_LOG_ERR,
 				       "controller: node %08x obeys epoch %" PRIu64 " already, and "
-										    "refuses "
-										    "commands of "
-										    "epoch %" PRIu64
-				       ": the store is new, or an old copy",
+				       "refuses "
+				       "commands of "
+				       "epoch %" PRIu64 ": the store is new, or an old copy",
 				       m->node, m->epoch, c->elected);
 			c->behind = m->epoch;
 		}

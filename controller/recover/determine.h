@@ -11,12 +11,13 @@
  * forward nothing. Therefore the C of a receiver is at most every register on every path (here
  * called a flow) from a sender to it. The rest follows from this:
  *
- * Who failed. A node without an unbroken link (both ways live) towards the live network. The caller
- *   names roots of the live network; if it names none, the greatest part is the live one. A host is
- *   TORN if it is in the live network, but no flow of live ways is left between it and another host
- *   there: after Resume its messages would be outside of the other's C, late or delivered by some
- *   receivers only. Of such pairs, the host that is part of the most pairs fails first. The caller
- *   should set such a host to BL_DET_DOWN, or a later report could lead to another choice.
+ * Which nodes failed. A node without an unbroken link (both ways live) towards the live network.
+ *   The caller names roots of the live network; if it names none, the greatest part is the live
+ *   one. A host is TORN if it is in the live network, but no flow of live ways is left between it
+ *   and another host there: after Resume its messages would be outside of the other's C, late or
+ *   delivered by some receivers only. Of such pairs, the host that is part of the most pairs fails
+ *   first. The caller should set such a host to BL_DET_DOWN, or a later report could lead to
+ *   another choice.
  *
  * When (T). A register is true whoever reports it: all messages below it were prepared at all their
  *   receivers. T of a host is therefore the greatest reported C of a way that the host's flows
@@ -25,9 +26,9 @@
  *   One such register on each flow to a receiver is enough (@held). If there is one on every flow,
  *   the reporters are the separating set of the paper (@separated).
  *
- * Whom to ask. A failed node may still send: its host heard nothing while its neighbour did, or one
- *   of its processes did not answer. Its ways into the live network have to be frozen first, and
- *   their C reported (BL_DET_ASK). T is final when there is nothing to ask, or as soon as it is
+ * What to ask about. A failed node may still send: its host heard nothing while its neighbour did,
+ *   or one of its processes did not answer. Its ways into the live network have to be frozen first,
+ *   and their C reported (BL_DET_ASK). T is final when there is nothing to ask, or as soon as it is
  *   @held. A node that is asked and does not answer in time is down itself.
  *
  * Example. Hosts 0 and 1 are on leaf 4, hosts 2 and 3 on leaf 5; the spines are 6 and 7. Leaf 4
@@ -184,7 +185,8 @@ struct bl_det_sum {
 	uint8_t separated; /* 1: no host is exposed */
 	/*
 	 * 1: no host has an exposed of 2: T holds for all correct receivers even if @separated
-	 * is 0. Further reports could only raise T, by messages that nobody has delivered.
+	 * is 0. Further reports could only raise T, by messages that no correct receiver has
+	 * delivered.
 	 */
 	uint8_t held;
 };
