@@ -37,11 +37,11 @@ __attribute__((noinline)) int bl_tree_put(struct bl_tree *t, __u32 leaves, __u32
 }
 
 /**
- * bl_leaf_changed - applies a rise or fall of port @p's leaf to every set that the port feeds.
+ * bl_leaf_changed - applies a rise or fall of port @p's leaf to every set that the port feeds. A
+ * global function: checked once per path it took 850 thousand of the million instructions that the
+ * verifier is willing to follow, and 1.6 s; this way 108 thousand and 0.1 s (2026-11, Linux 6.18).
  * @in_sets: bit per set
- * @b, @c: the leaf, bus time, ns A global function: checked once per path it took 850 thousand of
- * the million instructions that the verifier is willing to follow, and 1.6 s; this way 108 thousand
- * and 0.1 s (2026-11, Linux 6.18).
+ * @b, @c: the leaf, bus time, ns
  */
 __attribute__((noinline)) int bl_leaf_changed(__u32 lane_no, __u32 in_sets, __u32 p, __u64 b,
 					      __u64 c)
