@@ -28,6 +28,7 @@
 #include "lab/lab.h"
 #include "lab/lab_addr.h"
 #include "lab/pass.h"
+#include "loader/admission/bl0.h"
 
 static int write_file(const char *path, const char *text)
 {

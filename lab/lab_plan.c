@@ -24,6 +24,7 @@
 #include "lab/lab.h"
 #include "lab/lab_addr.h"
 #include "lib/barline.h"
+#include "loader/admission/bl0.h"
 #include "maps/fastpass_abi.h"
 
 struct lab *lab_new(void)
