@@ -16,7 +16,7 @@
 
 #include "maps/clock_abi.h"
 #include "maps/wire_abi.h"
-#include "core.h"
+#include "core/core.h"
 
 /** bl_ext48 - the 64-bit time nearest to @ref whose low 48 bits are @wire. */
 BL_CORE __u64 bl_ext48(__u64 wire, __u64 ref)

@@ -16,7 +16,7 @@
 #define BARLINE_LENGTH_CORE_H
 
 #include "maps/length_abi.h"
-#include "core.h"
+#include "core/core.h"
 
 /** bl_wire_bytes - byte times that a frame of @len bytes, without FCS, takes of a link. */
 BL_CORE __u32 bl_wire_bytes(__u32 len)

@@ -16,7 +16,7 @@
 #define BARLINE_POLICY_CORE_H
 
 #include "maps/hold_abi.h"
-#include "core.h"
+#include "core/core.h"
 
 /** bl_policy_say - as a beacon has it. */
 BL_CORE __u8 bl_policy_say(__u32 policy)

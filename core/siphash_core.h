@@ -9,7 +9,7 @@
 #ifndef BARLINE_SIPHASH_CORE_H
 #define BARLINE_SIPHASH_CORE_H
 
-#include "core.h"
+#include "core/core.h"
 
 /*
  * What is too large to be copied into each place of use; in a BPF program it is a function of its

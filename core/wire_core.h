@@ -25,7 +25,7 @@
 
 #include "maps/reasons_abi.h"
 #include "maps/wire_abi.h"
-#include "core.h"
+#include "core/core.h"
 
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define BL_BE16(x) ((__u16)__builtin_bswap16(x))

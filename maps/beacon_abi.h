@@ -7,7 +7,7 @@
 #ifndef BARLINE_BEACON_ABI_H
 #define BARLINE_BEACON_ABI_H
 
-#include "wire_abi.h"
+#include "maps/wire_abi.h"
 
 #define BL_MAP_PACE_BEAT "pace_beat"
 

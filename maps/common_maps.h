@@ -3,9 +3,11 @@
 #ifndef BARLINE_COMMON_MAPS_H
 #define BARLINE_COMMON_MAPS_H
 
-#include "clock_abi.h"
-#include "meta_abi.h"
-#include "switch_abi.h"
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+#include "maps/clock_abi.h"
+#include "maps/meta_abi.h"
+#include "maps/switch_abi.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

@@ -14,7 +14,7 @@
 #ifndef BARLINE_FAILURE_ABI_H
 #define BARLINE_FAILURE_ABI_H
 
-#include "host_abi.h"
+#include "maps/host_abi.h"
 
 #define BL_MAP_FAILURES "failures"
 #define BL_FAILS_MAX    1024 /* an endpoint that is further behind is out */

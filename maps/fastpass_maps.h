@@ -3,8 +3,10 @@
 #ifndef BARLINE_FP_MAPS_H
 #define BARLINE_FP_MAPS_H
 
-#include "fastpass_abi.h"
-#include "hold_abi.h"
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+#include "maps/fastpass_abi.h"
+#include "maps/hold_abi.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

@@ -12,7 +12,7 @@
 #ifndef BARLINE_FORWARD_ABI_H
 #define BARLINE_FORWARD_ABI_H
 
-#include "wire_abi.h"
+#include "maps/wire_abi.h"
 
 #define BL_SOCK_FORWARD 0x424c4657u
 /*

@@ -19,7 +19,7 @@
 #ifndef BARLINE_HOLD_ABI_H
 #define BARLINE_HOLD_ABI_H
 
-#include "pace_abi.h"
+#include "maps/pace_abi.h"
 
 #define BL_MAP_HOLD_CFG   "hold_cfg"
 #define BL_MAP_HOLD_DESTS "hold_dests" /* hash: struct bl_mac_key -> __u32 number */

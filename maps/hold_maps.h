@@ -3,11 +3,13 @@
 #ifndef BARLINE_HOLD_MAPS_H
 #define BARLINE_HOLD_MAPS_H
 
-#include "beacon_abi.h"
-#include "hold_abi.h"
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+#include "maps/beacon_abi.h"
+#include "maps/hold_abi.h"
+#include "maps/queue_maps.h"
 
-#define BL_QUEUES (BL_DESTS * BL_HOLD_CLASSES)
-#include "queue_maps.h"
+_Static_assert(BL_DESTS *BL_HOLD_CLASSES <= BL_QUEUES_MAX, "hold queues outgrew the map");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

@@ -6,7 +6,7 @@
 #ifndef BARLINE_HOST_ABI_H
 #define BARLINE_HOST_ABI_H
 
-#include "switch_abi.h"
+#include "maps/switch_abi.h"
 
 #define BL_EPS_MAX        64
 #define BL_RING_BYTES     (512u << 10) /* default size of an endpoint's ring; a power of two */

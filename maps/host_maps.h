@@ -3,11 +3,13 @@
 #ifndef BARLINE_HOST_MAPS_H
 #define BARLINE_HOST_MAPS_H
 
-#include "common_maps.h"
-#include "failure_abi.h"
-#include "host_abi.h"
-#include "hold_maps.h"
-#include "reliable_abi.h"
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+#include "maps/common_maps.h"
+#include "maps/failure_abi.h"
+#include "maps/host_abi.h"
+#include "maps/hold_maps.h"
+#include "maps/reliable_abi.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);

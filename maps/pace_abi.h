@@ -9,7 +9,7 @@
 #ifndef BARLINE_PACE_ABI_H
 #define BARLINE_PACE_ABI_H
 
-#include "queue_abi.h"
+#include "maps/queue_abi.h"
 
 #define BL_MAP_PACE_PROGS "pace_progs"
 #define BL_MAP_PACE_PAGE  "pace_page"

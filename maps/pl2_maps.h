@@ -3,7 +3,9 @@
 #ifndef BARLINE_PL2_MAPS_H
 #define BARLINE_PL2_MAPS_H
 
-#include "hold_abi.h"
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+#include "maps/hold_abi.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

@@ -18,8 +18,8 @@
 
 #include <stddef.h>
 #include <linux/bpf.h>
-#include "length_abi.h"
-#include "switch_abi.h"
+#include "maps/length_abi.h"
+#include "maps/switch_abi.h"
 
 #define BL_MAP_RSV_CFG   "rsv_cfg"
 #define BL_MAP_RSV       "rsv"

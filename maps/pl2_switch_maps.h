@@ -3,7 +3,9 @@
 #ifndef BARLINE_RESERVE_MAPS_H
 #define BARLINE_RESERVE_MAPS_H
 
-#include "pl2_switch_abi.h"
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+#include "maps/pl2_switch_abi.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

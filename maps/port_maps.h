@@ -3,10 +3,12 @@
 #ifndef BARLINE_PORT_MAPS_H
 #define BARLINE_PORT_MAPS_H
 
-#include "switch_abi.h"
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+#include "maps/queue_maps.h"
+#include "maps/switch_abi.h"
 
-#define BL_QUEUES BL_PORT_QUEUE(BL_SW_PORTS_MAX, 0)
-#include "queue_maps.h"
+_Static_assert(BL_PORT_QUEUE(BL_SW_PORTS_MAX, 0) <= BL_QUEUES_MAX, "output queues outgrew the map");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

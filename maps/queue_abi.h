@@ -15,7 +15,7 @@
 
 #include <linux/bpf.h>
 #include <linux/types.h>
-#include "length_abi.h"
+#include "maps/length_abi.h"
 
 #define BL_MAP_SLOTS      "slots"
 #define BL_MAP_FREE_SLOTS "free_slots"
@@ -129,6 +129,9 @@ struct bl_queue_hist {
 enum bl_class { BL_CLASSES(BL_CLASS_ENUM) BL_CL_COUNT };
 #undef BL_CLASS_ENUM
 #define BL_PORT_QUEUE(port, class) ((port)*BL_CL_COUNT + (class))
+
+/* Size of "queues" and "queue_hist" in the object; the loader sets what the node's role needs. */
+#define BL_QUEUES_MAX BL_PORT_QUEUE(256, 0)
 
 /**
  * struct bl_meter - rate of a link end. Written by the loader.

@@ -6,7 +6,9 @@
 #ifndef BARLINE_QUEUE_MAPS_H
 #define BARLINE_QUEUE_MAPS_H
 
-#include "pace_abi.h"
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+#include "maps/pace_abi.h"
 
 /* The loader may make slots, free_slots, queues and queue_hist smaller. */
 struct {
@@ -24,14 +26,14 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, BL_QUEUES);
+	__uint(max_entries, BL_QUEUES_MAX);
 	__type(key, __u32);
 	__type(value, struct bl_queue);
 } queues SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, BL_QUEUES);
+	__uint(max_entries, BL_QUEUES_MAX);
 	__type(key, __u32);
 	__type(value, struct bl_queue_hist);
 } queue_hist SEC(".maps");

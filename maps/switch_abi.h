@@ -11,9 +11,9 @@
 #ifndef BARLINE_SWITCH_ABI_H
 #define BARLINE_SWITCH_ABI_H
 
-#include "fence_abi.h"
-#include "reasons_abi.h"
-#include "wire_abi.h"
+#include "maps/fence_abi.h"
+#include "maps/reasons_abi.h"
+#include "maps/wire_abi.h"
 
 #define BL_SW_PORTS_MAX 256
 #define BL_SW_CPUS_MAX  256

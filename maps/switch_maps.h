@@ -3,8 +3,10 @@
 #ifndef BARLINE_SWITCH_MAPS_H
 #define BARLINE_SWITCH_MAPS_H
 
-#include "common_maps.h"
-#include "port_maps.h"
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+#include "maps/common_maps.h"
+#include "maps/port_maps.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);

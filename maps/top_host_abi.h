@@ -18,8 +18,8 @@
 #define BARLINE_TOP_HOST_ABI_H
 
 #include <linux/bpf.h>
-#include "hold_abi.h"
-#include "top_abi.h"
+#include "maps/hold_abi.h"
+#include "maps/top_abi.h"
 
 #define BL_MAP_TOP_CFG     "top_cfg"
 #define BL_MAP_TOP_FLOWS   "top_flows"   /* hash: struct bl_top_key -> __u32 number */

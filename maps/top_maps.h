@@ -3,7 +3,9 @@
 #ifndef BARLINE_TOP_MAPS_H
 #define BARLINE_TOP_MAPS_H
 
-#include "top_host_abi.h"
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+#include "maps/top_host_abi.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

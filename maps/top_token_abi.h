@@ -6,8 +6,8 @@
 #ifndef BARLINE_TOKEN_ABI_H
 #define BARLINE_TOKEN_ABI_H
 
-#include "switch_abi.h"
-#include "top_abi.h"
+#include "maps/switch_abi.h"
+#include "maps/top_abi.h"
 
 #define BL_MAP_TOKEN_CFG    "token_cfg"
 #define BL_MAP_TOKEN_PORTS  "token_ports"

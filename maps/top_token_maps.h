@@ -3,7 +3,9 @@
 #ifndef BARLINE_TOKEN_MAPS_H
 #define BARLINE_TOKEN_MAPS_H
 
-#include "top_token_abi.h"
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+#include "maps/top_token_abi.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

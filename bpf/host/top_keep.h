@@ -14,7 +14,7 @@
 #include "maps/top_maps.h"
 #include "dest.h"
 #include "bpf/queue_util.h"
-#include "core/top/top_core.h"
+#include "core/top/top_loss_core.h"
 
 static __always_inline void bl_bit_set(__u64 *bits, __u32 i)
 {

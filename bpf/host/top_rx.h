@@ -6,6 +6,7 @@
 #ifndef BARLINE_HOST_TOP_RX_H
 #define BARLINE_HOST_TOP_RX_H
 
+#include "core/top/top_rx_core.h"
 #include "top_tx.h"
 
 /* ---- signals ---- */

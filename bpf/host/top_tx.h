@@ -13,6 +13,7 @@
 #include "top_keep.h"
 #include "core/queue/classify_core.h"
 #include "core/top/top_token_core.h"
+#include "core/top/top_tx_core.h"
 
 #define BL_TOP_IP4_OFF sizeof(struct ethhdr)
 /* what bl_top_key_of() looks at */

@@ -27,7 +27,7 @@
 
 #include "maps/fcp_abi.h"
 #include "maps/fastpass_abi.h"
-#include "fcp_core.h"
+#include "core/fastpass/fcp_core.h"
 
 #define BL_FAULT_SCALES        2
 #define BL_FAULT_SHORT_PERCENT 50

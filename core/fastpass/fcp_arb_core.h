@@ -20,7 +20,7 @@
 #ifndef BARLINE_FCP_ARB_CORE_H
 #define BARLINE_FCP_ARB_CORE_H
 
-#include "fcp_core.h"
+#include "core/fastpass/fcp_core.h"
 
 /* slots handed over at once for one destination: others come to their turn */
 #define BL_FCP_CHUNK 1024

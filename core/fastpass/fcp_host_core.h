@@ -19,7 +19,7 @@
 #ifndef BARLINE_FCP_HOST_CORE_H
 #define BARLINE_FCP_HOST_CORE_H
 
-#include "fcp_core.h"
+#include "core/fastpass/fcp_core.h"
 
 /**
  * struct bl_fcp_host - a host's end; one thread.

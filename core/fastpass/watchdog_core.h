@@ -28,7 +28,7 @@
 #ifndef BARLINE_WATCHDOG_CORE_H
 #define BARLINE_WATCHDOG_CORE_H
 
-#include "fcp_core.h"
+#include "core/fastpass/fcp_core.h"
 
 /**
  * struct bl_wd - one arbiter's view; one thread.

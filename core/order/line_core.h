@@ -23,7 +23,7 @@
 #define BARLINE_LINE_CORE_H
 
 #include "maps/host_abi.h"
-#include "commit_core.h"
+#include "core/order/commit_core.h"
 
 /**
  * bl_line_least - lower *@b and *@c to what the line allows. @in_flight: 0: its @ts does not count.

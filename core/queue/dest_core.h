@@ -32,7 +32,7 @@
 #define BARLINE_DEST_CORE_H
 
 #include "maps/hold_abi.h"
-#include "queue_core.h"
+#include "core/queue/queue_core.h"
 
 /** bl_dest_unpin - the number is not used any more by who had pinned it. */
 BL_CORE void bl_dest_unpin(struct bl_hold_dest *d)

@@ -15,7 +15,7 @@
 #ifndef BARLINE_PORT_CORE_H
 #define BARLINE_PORT_CORE_H
 
-#include "queue_core.h"
+#include "core/queue/queue_core.h"
 
 _Static_assert(BL_CL_COUNT == 9 && BL_CL_DATA == 7, "CONTROL, six token classes, DATA, UNSCHED");
 

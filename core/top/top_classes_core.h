@@ -30,7 +30,7 @@
 #include <string.h>
 
 #include "core/queue/queue_core.h"
-#include "top_core.h"
+#include "core/top/top_core.h"
 
 #define BL_TOP_LEARN_LEAST  256  /* flows before thresholds follow from them */
 #define BL_TOP_LEARN_WINDOW 4096 /* flows: with twice as many all counts are halved */

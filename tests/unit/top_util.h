@@ -6,6 +6,8 @@
 #include "unit.h"
 
 #include "core/top/top_core.h"
+#include "core/top/top_rx_core.h"
+#include "core/top/top_tx_core.h"
 
 #define SLOT 1298u
 #define ONE  ((double)BL_TOP_ONE)
