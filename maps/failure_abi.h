@@ -36,7 +36,8 @@
 	X(IN_FLIGHT, 3, "in_flight", "it stood still in the middle of a send") \
 	X(WINDOW, 4, "window", "it stood still while others waited for what it had sent") \
 	X(RING, 5, "ring", "it did not read what had come") \
-	X(UNREACHABLE, 6, "unreachable", "frames to it did not arrive, and nobody else had failed") \
+	X(UNREACHABLE, 6, "unreachable", \
+	  "frames to it did not arrive, and nobody else had failed") \
 	X(CUT_OFF, 7, "cut-off", "its host has no link to the network") \
 	X(DOWN, 8, "down", "its host, or what leads to it, did not answer") \
 	X(TORN, 9, "torn", "no flow was left between its host and a correct one")

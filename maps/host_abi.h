@@ -310,10 +310,9 @@ struct bl_rec {
 _Static_assert(sizeof(struct bl_rec) == 40, "ABI");
 #define BL_REC_SMALL 256  /* bodies of up to 216 bytes */
 #define BL_REC_FULL  1536 /* of up to 1496 bytes: one frame of MTU 1500 */
-#define BL_REC_JUMBO                                                                \
-	3584 /* of up to 3544 bytes: the largest in an XDP buffer of one 4 KiB page \
-	      */
-#define BL_BODY_MAX (BL_REC_JUMBO - (int)sizeof(struct bl_rec))
+/* of up to 3544 bytes: the largest in an XDP buffer of one 4 KiB page */
+#define BL_REC_JUMBO 3584
+#define BL_BODY_MAX  (BL_REC_JUMBO - (int)sizeof(struct bl_rec))
 
 /*
  * The daemon's socket (SOCK_SEQPACKET, BL_RUN_DIR/host-<netns>.sock). The process sends one request
