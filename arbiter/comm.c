@@ -204,7 +204,7 @@ static int peers_open(struct bl_arb *a, struct bl_err *err)
 						      .slot_bytes = BL_BE32(a->cfg.slot_bytes),
 						      .index = BL_BE16(i),
 						      .endpoints = BL_BE16(n) };
-		bl_fcp_begin(&p->fcp.e, 0);
+		bl_fcp_session_begin(&p->fcp.e, 0);
 	}
 	return 0;
 }
@@ -383,7 +383,7 @@ static void refund(struct bl_arb *a, const struct arb_grant *g)
 		return; /* of a session that ended */
 	f->e.pair[g->dst].done -= g->mtus;
 	f->waiting -= g->mtus;
-	bl_fcp_push(&f->e, &f->e.look, BL_FCP_Q_LOOK, g->dst);
+	bl_fcp_queue_push(&f->e, &f->e.look, BL_FCP_Q_LOOK, g->dst);
 }
 
 void arb_comm_take(struct bl_arb *a)
@@ -503,7 +503,8 @@ static void faults_rx(struct bl_arb *a, unsigned int sock, unsigned int i,
 
 	if (why == BL_FCP_R_OK && k.opcode != BL_FCP_FAULTS)
 		why = BL_FCP_R_BAD_OPCODE;
-	if (why == BL_FCP_R_OK && !bl_fcp_sum_ok(&a->params, 0, a->in.buf[i], a->in.msg[i].msg_len))
+	if (why == BL_FCP_R_OK &&
+	    !bl_fcp_checksum_ok(&a->params, 0, a->in.buf[i], a->in.msg[i].msg_len))
 		why = BL_FCP_R_BAD_CHECK;
 	if (why != BL_FCP_R_OK) {
 		a->t.faults[why]++;
@@ -627,7 +628,7 @@ static void watch(struct bl_arb *a)
 	}
 	now = arb_mono();
 	atomic_store_explicit(&a->until_ns,
-			      bl_wd_rules(&a->wd, now) ? a->wd.sent_ns + a->wd.lease_ns : 0,
+			      bl_wd_may_allocate(&a->wd, now) ? a->wd.sent_ns + a->wd.lease_ns : 0,
 			      memory_order_relaxed);
 	if (a->ruled != (a->wd.state == BL_FCP_PRIMARY))
 		begin_all(a, !a->ruled);

@@ -275,8 +275,8 @@ BL_CORE int bl_op_answer(__u32 op)
 	return op == BL_OP_ACK || op == BL_OP_RECALLED;
 }
 
-/** bl_header_check - the fields of the header itself; fills @f. */
-BL_CORE enum bl_reason bl_header_check(const struct bl_hdr *h, int link, struct bl_frame *f)
+/** bl_header_validate - the fields of the header itself; fills @f. */
+BL_CORE enum bl_reason bl_header_validate(const struct bl_hdr *h, int link, struct bl_frame *f)
 {
 	__u64 w0 = bl_load64(h), w1 = bl_load64((const __u8 *)h + 8),
 	      w2 = bl_load64((const __u8 *)h + 16);
@@ -310,7 +310,7 @@ _Static_assert(offsetof(struct bl_hdr, barrier) == 6 && offsetof(struct bl_hdr, 
 		       offsetof(struct bl_hdr, psn_hi) == 18 &&
 		       offsetof(struct bl_hdr, opcode) == 22 &&
 		       offsetof(struct bl_hdr, flags) == 23,
-	       "bl_header_check() takes the header in words");
+	       "bl_header_validate() takes the header in words");
 
 /*
  * UDP over either IP; @l4 points behind the IP header at offset @l4_off (no pointer is ever
@@ -329,7 +329,7 @@ BL_CORE enum bl_reason bl_parse_udp(const __u8 *end, const __u8 *l4, __u32 l4_of
 		return BL_R_BAD_LENGTH;
 	f->hdr_off = l4_off + (__u32)sizeof(*u);
 	f->body_len = ulen - (__u32)(sizeof(*u) + sizeof(*h));
-	return bl_header_check(h, 0, f);
+	return bl_header_validate(h, 0, f);
 }
 
 /* link frames */
@@ -340,7 +340,7 @@ BL_CORE enum bl_reason bl_parse_link(const __u8 *end, const struct bl_hdr *h, __
 
 	if ((const __u8 *)(h + 1) + sizeof(struct bl_rsv_body) > end)
 		return BL_R_SHORT;
-	why = bl_header_check(h, 1, f);
+	why = bl_header_validate(h, 1, f);
 	if (why != BL_R_NONE)
 		return why;
 	f->hdr_off = off;

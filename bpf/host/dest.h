@@ -31,7 +31,7 @@ static __always_inline __u32 bl_number_take(struct bl_due *due)
 /* Who has taken a number looks whether the pacer should look for others. */
 static __always_inline void bl_number_taken(struct bl_due *due, __u64 now)
 {
-	if (bl_pressed(due) && bl_due_next(due, now))
+	if (bl_numbers_low(due) && bl_due_next(due, now))
 		bl_pace_ring();
 }
 

@@ -26,7 +26,7 @@ __attribute__((noinline)) int bl_obey(void)
 	if (page->orders == generation)
 		return 0;
 	/* the leaf is published with the next barrier that comes in */
-	bl_port_obey((struct bl_port_regs *)page->reg, &page->life, o, &leaf);
+	bl_port_apply_fence((struct bl_port_regs *)page->reg, &page->life, o, &leaf);
 	BL_BARRIER();
 	BL_WRITE_ONCE(page->orders, generation);
 	return 0;

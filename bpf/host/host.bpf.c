@@ -434,8 +434,8 @@ static __always_inline __u64 promise(struct bl_host_page *page, __u64 bus, __u64
  * least this barrier.
  *
  * @slot: the endpoint whose frame this is, BL_EPS_MAX for none. @claim: what its frame claims
- * (bl_claim()); 0: nothing, and what is in flight counts. With a claim it is in flight itself, and
- * promises that the rest of its life is at or above the claim, whatever its line says.
+ * (bl_frame_claim()); 0: nothing, and what is in flight counts. With a claim it is in flight
+ * itself, and promises that the rest of its life is at or above the claim, whatever its line says.
  */
 static __always_inline void host_barriers(struct run *r, const struct bl_now *now, __u32 slot,
 					  __u64 claim)
@@ -448,7 +448,7 @@ static __always_inline void host_barriers(struct run *r, const struct bl_now *no
 	__u64 fence = 0, ahead = 0;
 
 	if (r->f.opcode == BL_OP_BEACON &&
-	    bl_silent(now->bus, BL_READ_ONCE(page->data_ns), r->cfg->beacon_ns))
+	    bl_host_silent(now->bus, BL_READ_ONCE(page->data_ns), r->cfg->beacon_ns))
 		ahead = r->cfg->ahead_ns;
 	m.b = bl_promise(now->bus, ahead, BL_READ_ONCE(page->promised), claim);
 	if (m.b > now->bus)
@@ -510,8 +510,8 @@ static __always_inline enum bl_reason on_ordered(struct xdp_md *ctx, struct run 
 			r->page->life.neighbour = BL_BE32(body->node_id);
 		if (r->page->life.policy != body->policy)
 			r->page->life.policy = body->policy;
-		bl_port_learn((struct bl_port_regs *)r->page->reg, r->f.lane,
-			      r->f.flags & BL_F_HOP);
+		bl_port_learn_hop((struct bl_port_regs *)r->page->reg, r->f.lane,
+				  r->f.flags & BL_F_HOP);
 		publish(r);
 		return BL_R_BEACON;
 	}
@@ -646,7 +646,7 @@ static __always_inline enum bl_reason on_egress(struct __sk_buff *skb, struct ru
 	if (r->f.opcode == BL_OP_DATA) {
 		/* a GSO send is many frames, and only the last could claim anything */
 		if (!skb->gso_size)
-			claim = bl_claim(bl_ext48(r->f.ts, now.bus), r->f.b);
+			claim = bl_frame_claim(bl_ext48(r->f.ts, now.bus), r->f.b);
 		if (claim > now.limit + r->cfg->ahead_ns)
 			claim = 0;
 	}

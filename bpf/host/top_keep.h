@@ -186,7 +186,7 @@ __attribute__((noinline)) int bl_top_loss(struct bl_top_msg *m)
 	BL_SEEN(y);
 	l.asked = l.gone = x ^ y;
 	bpf_spin_lock(&t->lock);
-	why = bl_top_lossy(t, m->tag, m->seq, m->data, m->missing, m->rtt_us, l.now);
+	why = bl_top_loss_validate(t, m->tag, m->seq, m->data, m->missing, m->rtt_us, l.now);
 	bpf_spin_unlock(&t->lock);
 	if (why != BL_R_NONE)
 		return why;

@@ -323,7 +323,7 @@ static __always_inline enum bl_reason raise(struct run *r, const struct bl_sw_po
 		return BL_R_NONE;
 	reg = &regs->lane[r->f.lane & (BL_LANES_MAX - 1)];
 	if (r->f.opcode == BL_OP_BEACON)
-		bl_port_learn(regs, r->f.lane, r->f.flags & BL_F_HOP);
+		bl_port_learn_hop(regs, r->f.lane, r->f.flags & BL_F_HOP);
 	else if (__builtin_expect((r->f.flags & BL_F_HOP) != reg->hop, 0))
 		return bl_hop_old(r->b, r->c, r->lane->now_ns) ? BL_R_NONE : BL_R_UNSWITCHED;
 	if (bl_reg_live(reg) && r->f.opcode == BL_OP_DATA && r->ts < reg->b)
@@ -610,8 +610,8 @@ static __always_inline enum bl_reason on_beacon(struct xdp_md *ctx, struct run *
 		lane->behind[s] = bl_commit_news(&lane->out[s], lane->relay_at[s]);
 	raise(r, port, 1);
 	for (s = 0; s < BL_SETS_MAX; s++) {
-		due |= bl_above(lane->out[s].b, lane->relay_at[s]);
-		commits |= bl_above(lane->out[s].c, lane->behind[s]) << s;
+		due |= bl_time_above(lane->out[s].b, lane->relay_at[s]);
+		commits |= bl_time_above(lane->out[s].c, lane->behind[s]) << s;
 	}
 	if (!(due | commits))
 		return BL_R_BEACON;

@@ -196,7 +196,7 @@ __attribute__((noinline)) int bl_token_pick(__u32 port, __u32 bits)
 	const struct bl_token_port *p = bl_token_port_at(port);
 
 	if (!c || !p || c->mode != BL_TOKEN_PACE)
-		return (int)bl_class_first(bits);
+		return (int)bl_busy_first(bits);
 	return (int)bl_token_choose(c, p, bits, bpf_ktime_get_ns());
 }
 
@@ -231,16 +231,17 @@ static __always_inline void bl_token_went(__u32 port, __u32 cls, __u32 len, __u6
 	bl_token_note(n->passed, cls - BL_CL_TOKEN0);
 }
 
-/* When to look at this port again: bl_port_again(), but tokens alone wait for the group's rate. */
+/* When to look at this port again: bl_port_next_ns(), but tokens alone wait for the group's rate.
+ */
 static __always_inline __u64 bl_token_scan(__u32 port, const __u64 *busy, __u64 free, __u64 now)
 {
 	const struct bl_token_cfg *c = bl_token_on();
 	const struct bl_token_port *p = bl_token_port_at(port);
 
 	if (!c || !p || c->mode != BL_TOKEN_PACE)
-		return bl_port_again(busy, free);
-	/* after bl_due_take(), as in bl_port_again() */
-	return bl_token_again(p, BL_READ_ONCE(*busy), free, now);
+		return bl_port_next_ns(busy, free);
+	/* after bl_due_take(), as in bl_port_next_ns() */
+	return bl_token_next_ns(p, BL_READ_ONCE(*busy), free, now);
 }
 
 #endif

@@ -55,8 +55,8 @@ BL_CORE __u64 bl_fp_slot(__u64 offset_ns, __u32 slot_ns, __u64 mono)
 	return (mono + offset_ns) / slot_ns;
 }
 
-/** bl_fp_begin - CLOCK_MONOTONIC of its begin. */
-BL_CORE __u64 bl_fp_begin(__u64 offset_ns, __u32 slot_ns, __u64 slot)
+/** bl_fp_slot_begin - CLOCK_MONOTONIC of its begin. */
+BL_CORE __u64 bl_fp_slot_begin(__u64 offset_ns, __u32 slot_ns, __u64 slot)
 {
 	return slot * slot_ns - offset_ns;
 }
@@ -88,8 +88,8 @@ BL_CORE __u32 bl_fp_up_port(__u32 path, __u32 div, __u32 n)
 
 /* ---- demand ---- */
 
-/** bl_fp_count - @word after a frame of @len bytes was held. */
-BL_CORE __u64 bl_fp_count(__u64 word, __u32 len, __u32 slot_bytes)
+/** bl_fp_want_count - @word after a frame of @len bytes was held. */
+BL_CORE __u64 bl_fp_want_count(__u64 word, __u32 len, __u32 slot_bytes)
 {
 	__u32 room = BL_FP_ROOM(word), takes = bl_wire_bytes(len), slot = bl_wire_bytes(slot_bytes);
 
@@ -106,7 +106,7 @@ BL_CORE int bl_fp_want(struct bl_fp_dest *d, __u32 len, __u32 slot_bytes)
 
 	for (i = 0; i < BL_FP_WANT_TRIES; i++) {
 		was = BL_READ_ONCE(d->want);
-		now = bl_fp_count(was, len, slot_bytes);
+		now = bl_fp_want_count(was, len, slot_bytes);
 		if (__sync_val_compare_and_swap(&d->want, was, now) == was)
 			return BL_FP_WANTED(now) != BL_FP_WANTED(was);
 	}
@@ -162,7 +162,7 @@ BL_CORE __u64 bl_fp_given(const struct bl_fp_dest *d)
 
 /* ---- and the pacer's ---- */
 
-BL_CORE void bl_fp_clear(struct bl_fp_word *w, __u64 bits)
+BL_CORE void bl_fp_word_clear(struct bl_fp_word *w, __u64 bits)
 {
 	__u64 was = __sync_fetch_and_and(&w->bits, ~bits);
 
@@ -189,15 +189,15 @@ BL_CORE __u64 bl_fp_dest_scan(struct bl_fp_dest *d, struct bl_fp_word *w, __u64 
 	else if (first < oldest)
 		gone = bits & ((1ULL << ((oldest - first) & 63)) - 1);
 	if (gone) {
-		bl_fp_clear(w, gone);
+		bl_fp_word_clear(w, gone);
 		d->missed += (__u64)__builtin_popcountll(gone);
 		bits &= ~gone;
 	}
 	return bits ? first + bl_lowest(bits) : BL_DUE_NEVER;
 }
 
-/** bl_fp_next - the first slot from @oldest on; BL_DUE_NEVER: none is given. */
-BL_CORE __u64 bl_fp_next(struct bl_fp_dest *d, __u64 oldest)
+/** bl_fp_slot_next - the first slot from @oldest on; BL_DUE_NEVER: none is given. */
+BL_CORE __u64 bl_fp_slot_next(struct bl_fp_dest *d, __u64 oldest)
 {
 	__u64 least = BL_DUE_NEVER;
 	__u32 i, words = BL_FP_WORDS;
@@ -211,7 +211,7 @@ BL_CORE __u64 bl_fp_next(struct bl_fp_dest *d, __u64 oldest)
 
 /**
  * bl_fp_step - the pacer's turn for @d. FRAME: take a frame of at most @t->max byte times, then
- * bl_fp_took(), with 0 if there is none.
+ * bl_fp_frame_taken(), with 0 if there is none.
  */
 BL_CORE void bl_fp_step(struct bl_fp_dest *d, const struct bl_hold_cfg *cfg, __u64 offset,
 			__u64 now, struct bl_fp_turn *t)
@@ -227,19 +227,19 @@ BL_CORE void bl_fp_step(struct bl_fp_dest *d, const struct bl_hold_cfg *cfg, __u
 		t->what = BL_FP_AT_ONCE;
 		return;
 	}
-	at = bl_fp_begin(offset, slot_ns, d->open);
+	at = bl_fp_slot_begin(offset, slot_ns, d->open);
 	if (d->room && now - at > (__u64)slot_ns + cfg->slot_late_ns)
 		d->room = 0; /* it is over; also if the clock was set back */
 	if (!d->room) {
-		slot = bl_fp_next(d, bl_fp_oldest(offset, slot_ns, cfg->slot_late_ns, now));
+		slot = bl_fp_slot_next(d, bl_fp_oldest(offset, slot_ns, cfg->slot_late_ns, now));
 		if (slot == BL_DUE_NEVER)
 			return;
-		at = bl_fp_begin(offset, slot_ns, slot);
+		at = bl_fp_slot_begin(offset, slot_ns, slot);
 		if (at > now) {
 			t->next_ns = at;
 			return;
 		}
-		bl_fp_clear(&d->word[slot / 64 % BL_FP_WORDS], 1ULL << slot % 64);
+		bl_fp_word_clear(&d->word[slot / 64 % BL_FP_WORDS], 1ULL << slot % 64);
 		d->open = slot;
 		d->room = bl_wire_bytes(cfg->slot_bytes);
 		d->first = 1;
@@ -256,10 +256,10 @@ BL_CORE void bl_fp_step(struct bl_fp_dest *d, const struct bl_hold_cfg *cfg, __u
 }
 
 /**
- * bl_fp_took - a frame of @len bytes leaves in the slot in hand; 0: there was none that fits, and
- * the slot is over.
+ * bl_fp_frame_taken - a frame of @len bytes leaves in the slot in hand; 0: there was none that
+ * fits, and the slot is over.
  */
-BL_CORE void bl_fp_took(struct bl_fp_dest *d, __u32 len)
+BL_CORE void bl_fp_frame_taken(struct bl_fp_dest *d, __u32 len)
 {
 	if (d->first && len)
 		d->used++;
@@ -271,11 +271,11 @@ BL_CORE void bl_fp_took(struct bl_fp_dest *d, __u32 len)
 }
 
 /**
- * bl_fp_heal - frames wait, and nothing is given: if nothing is under way either (a queue that
- * filled under another policy; frames that did not fit together as counted), one more is wanted.
- * Returns 1 then.
+ * bl_fp_demand_heal - frames wait, and nothing is given: if nothing is under way either (a queue
+ * that filled under another policy; frames that did not fit together as counted), one more is
+ * wanted. Returns 1 then.
  */
-BL_CORE int bl_fp_heal(struct bl_fp_dest *d)
+BL_CORE int bl_fp_demand_heal(struct bl_fp_dest *d)
 {
 	if (bl_fp_under_way(d))
 		return 0;

@@ -86,7 +86,7 @@ struct bl_fcp_arb {
  */
 BL_FN void bl_fcp_arb_begin(struct bl_fcp_arb *a, __u64 nonce)
 {
-	bl_fcp_begin(&a->e, nonce);
+	bl_fcp_session_begin(&a->e, nonce);
 	__builtin_memset(a->e.pair, 0, a->e.n * sizeof(*a->e.pair));
 	a->e.tell.count = a->e.look.count = 0;
 	a->b.totals = a->b.runs = 0;
@@ -120,8 +120,8 @@ BL_FN enum bl_fcp_reason bl_fcp_arb_read(struct bl_fcp_arb *a, const void *packe
 		return why;
 	if (k.opcode != BL_FCP_REQ && k.opcode != BL_FCP_ACK)
 		return BL_FCP_R_BAD_OPCODE;
-	if (!a->e.nonce || !bl_fcp_sum_ok(a->p, a->e.nonce, packet, len)) {
-		if (!a->offer || !bl_fcp_sum_ok(a->p, a->offer, packet, len)) {
+	if (!a->e.nonce || !bl_fcp_checksum_ok(a->p, a->e.nonce, packet, len)) {
+		if (!a->offer || !bl_fcp_checksum_ok(a->p, a->offer, packet, len)) {
 			bl_fcp_arb_offer(a, k.challenge, now, random);
 			return BL_FCP_R_BAD_CHECK;
 		}
@@ -147,7 +147,7 @@ BL_FN enum bl_fcp_reason bl_fcp_arb_read(struct bl_fcp_arb *a, const void *packe
 			if ((__s32)(total - r->told) > 0)
 				r->told = total;
 			if (r->told != r->done)
-				bl_fcp_push(&a->e, &a->e.look, BL_FCP_Q_LOOK, dst);
+				bl_fcp_queue_push(&a->e, &a->e.look, BL_FCP_Q_LOOK, dst);
 		}
 	}
 	bl_fcp_acked(&a->e, k.ack, k.ack_bits);
@@ -180,7 +180,7 @@ BL_FN int bl_fcp_arb_take(struct bl_fcp_arb *a, __u32 *dst, __u32 *slots)
 		a->capped++;
 		return 0;
 	}
-	*dst = bl_fcp_pop(&a->e, &a->e.look, BL_FCP_Q_LOOK);
+	*dst = bl_fcp_queue_pop(&a->e, &a->e.look, BL_FCP_Q_LOOK);
 	r = &a->e.pair[*dst];
 	*slots = r->told - r->done;
 	if (*slots > room)
@@ -190,7 +190,7 @@ BL_FN int bl_fcp_arb_take(struct bl_fcp_arb *a, __u32 *dst, __u32 *slots)
 	r->done += *slots;
 	a->waiting += *slots;
 	if (r->done != r->told)
-		bl_fcp_push(&a->e, &a->e.look, BL_FCP_Q_LOOK, *dst);
+		bl_fcp_queue_push(&a->e, &a->e.look, BL_FCP_Q_LOOK, *dst);
 	return 1;
 }
 
@@ -308,7 +308,7 @@ BL_FN __u32 bl_fcp_arb_tx(struct bl_fcp_arb *a, __u64 now, void *buf)
 		a->gone++;
 		return 0;
 	}
-	bl_fcp_expire(e, a->p, now);
+	bl_fcp_packets_expire(e, a->p, now);
 	if (a->b.totals || e->tell.count) {
 		len = bl_fcp_arb_alloc(a, now, buf);
 	} else if (e->ack_due_ns && e->ack_due_ns <= now) {

@@ -204,17 +204,19 @@ BL_CORE void bl_fcp_total_put(struct bl_fcp_total *t, __u32 dst, __u32 total)
 	t->total_lo = BL_BE16(total & 0xffff);
 }
 
-BL_FN __u64 bl_fcp_sum(const struct bl_fcp_params *p, __u64 nonce, const void *packet, __u32 len)
+BL_FN __u64 bl_fcp_checksum(const struct bl_fcp_params *p, __u64 nonce, const void *packet,
+			    __u32 len)
 {
 	return bl_siphash(p->secret[0] ^ nonce, p->secret[1], packet, len,
 			  offsetof(struct bl_fcp_hdr, check) / 8);
 }
 
-BL_CORE int bl_fcp_sum_ok(const struct bl_fcp_params *p, __u64 nonce, const void *packet, __u32 len)
+BL_CORE int bl_fcp_checksum_ok(const struct bl_fcp_params *p, __u64 nonce, const void *packet,
+			       __u32 len)
 {
 	const struct bl_fcp_hdr *h = packet;
 
-	return BL_BE64(h->check) == bl_fcp_sum(p, nonce, packet, len);
+	return BL_BE64(h->check) == bl_fcp_checksum(p, nonce, packet, len);
 }
 
 /* what a REPORT says: peers below @n in order, none outside of its range, each column once */
@@ -376,13 +378,13 @@ BL_FN __u32 bl_fcp_seal(const struct bl_fcp_params *p, __u64 nonce, __u8 op, __u
 	h->seq = BL_BE32(seq);
 	h->ack = BL_BE32(ack);
 	h->ack_bits = BL_BE64(ack_bits);
-	h->check = BL_BE64(bl_fcp_sum(p, nonce, packet, len));
+	h->check = BL_BE64(bl_fcp_checksum(p, nonce, packet, len));
 	return len;
 }
 
 /* ---- queues of destinations ---- */
 
-BL_CORE void bl_fcp_push(struct bl_fcp_end *e, struct bl_fcp_queue *q, __u32 bit, __u32 dst)
+BL_CORE void bl_fcp_queue_push(struct bl_fcp_end *e, struct bl_fcp_queue *q, __u32 bit, __u32 dst)
 {
 	__u32 at;
 
@@ -394,7 +396,7 @@ BL_CORE void bl_fcp_push(struct bl_fcp_end *e, struct bl_fcp_queue *q, __u32 bit
 }
 
 /* the oldest; the caller knows that there is one */
-BL_CORE __u32 bl_fcp_pop(struct bl_fcp_end *e, struct bl_fcp_queue *q, __u32 bit)
+BL_CORE __u32 bl_fcp_queue_pop(struct bl_fcp_end *e, struct bl_fcp_queue *q, __u32 bit)
 {
 	__u32 dst = q->item[q->head];
 
@@ -404,19 +406,19 @@ BL_CORE __u32 bl_fcp_pop(struct bl_fcp_end *e, struct bl_fcp_queue *q, __u32 bit
 	return dst;
 }
 
-/** bl_fcp_tell - @dst's total changed, or may not have been heard. */
-BL_CORE void bl_fcp_tell(struct bl_fcp_end *e, __u32 dst)
+/** bl_fcp_total_tell - @dst's total changed, or may not have been heard. */
+BL_CORE void bl_fcp_total_tell(struct bl_fcp_end *e, __u32 dst)
 {
-	bl_fcp_push(e, &e->tell, BL_FCP_Q_TELL, dst);
+	bl_fcp_queue_push(e, &e->tell, BL_FCP_Q_TELL, dst);
 }
 
 /* ---- sequence numbers ---- */
 
 /**
- * bl_fcp_begin - a session: nothing was sent, nothing came. Counts of packets stay; the counts of
- * slots are the caller's to set.
+ * bl_fcp_session_begin - a session: nothing was sent, nothing came. Counts of packets stay; the
+ * counts of slots are the caller's to set.
  */
-BL_CORE void bl_fcp_begin(struct bl_fcp_end *e, __u64 nonce)
+BL_CORE void bl_fcp_session_begin(struct bl_fcp_end *e, __u64 nonce)
 {
 	e->nonce = nonce;
 	e->next = 1;
@@ -427,15 +429,16 @@ BL_CORE void bl_fcp_begin(struct bl_fcp_end *e, __u64 nonce)
 	e->backoff = 0;
 }
 
-/** bl_fcp_lose - packet @seq did not arrive: what no later packet has told must be told again. */
-BL_FN void bl_fcp_lose(struct bl_fcp_end *e, __u32 seq)
+/** bl_fcp_packet_lost - packet @seq did not arrive: what no later packet has told must be told
+ * again. */
+BL_FN void bl_fcp_packet_lost(struct bl_fcp_end *e, __u32 seq)
 {
 	const struct bl_fcp_sent *s = &e->sent[seq % BL_FCP_WINDOW];
 	__u32 i;
 
 	for (i = 0; i < s->n; i++)
 		if (e->pair[s->dst[i]].seq == seq)
-			bl_fcp_tell(e, s->dst[i]);
+			bl_fcp_total_tell(e, s->dst[i]);
 }
 
 /**
@@ -447,7 +450,7 @@ BL_CORE struct bl_fcp_sent *bl_fcp_next_seq(struct bl_fcp_end *e, __u64 now, __u
 	struct bl_fcp_sent *s;
 
 	if (e->open >> (BL_FCP_WINDOW - 1))
-		bl_fcp_lose(e, e->next - BL_FCP_WINDOW);
+		bl_fcp_packet_lost(e, e->next - BL_FCP_WINDOW);
 	e->open = e->open << 1 | 1;
 	*seq = e->next++;
 	s = &e->sent[*seq % BL_FCP_WINDOW];
@@ -478,7 +481,7 @@ BL_FN void bl_fcp_acked(struct bl_fcp_end *e, __u32 ack, __u64 ack_bits)
 			continue;
 		e->open &= ~(1ULL << k);
 		e->nacks++;
-		bl_fcp_lose(e, e->next - 1 - k);
+		bl_fcp_packet_lost(e, e->next - 1 - k);
 	}
 }
 
@@ -493,8 +496,8 @@ BL_CORE __u64 bl_fcp_timeout(const struct bl_fcp_end *e, const struct bl_fcp_par
 	return e->sent[(e->next - 1 - k) % BL_FCP_WINDOW].at_ns + (2 * p->rtt_ns << e->backoff);
 }
 
-/** bl_fcp_expire - lose what is due. */
-BL_FN void bl_fcp_expire(struct bl_fcp_end *e, const struct bl_fcp_params *p, __u64 now)
+/** bl_fcp_packets_expire - lose what is due. */
+BL_FN void bl_fcp_packets_expire(struct bl_fcp_end *e, const struct bl_fcp_params *p, __u64 now)
 {
 	__u32 before = e->backoff;
 
@@ -503,7 +506,7 @@ BL_FN void bl_fcp_expire(struct bl_fcp_end *e, const struct bl_fcp_params *p, __
 
 		e->open &= ~(1ULL << k);
 		e->timeouts++;
-		bl_fcp_lose(e, e->next - 1 - k);
+		bl_fcp_packet_lost(e, e->next - 1 - k);
 		if (e->backoff == before && e->backoff < BL_FCP_BACKOFF)
 			e->backoff++;
 	}
@@ -581,7 +584,7 @@ BL_FN __u32 bl_fcp_put_totals(struct bl_fcp_end *e, struct bl_fcp_sent *s, __u32
 	__u32 i;
 
 	for (i = 0; i < max && e->tell.count; i++) {
-		__u32 dst = bl_fcp_pop(e, &e->tell, BL_FCP_Q_TELL);
+		__u32 dst = bl_fcp_queue_pop(e, &e->tell, BL_FCP_Q_TELL);
 
 		e->pair[dst].seq = seq;
 		s->dst[s->n++] = (__u16)dst;

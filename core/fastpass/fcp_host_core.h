@@ -56,7 +56,7 @@ BL_CORE void bl_fcp_host_init(struct bl_fcp_host *h, __u32 self, __u32 challenge
 {
 	h->self = self;
 	h->challenge = challenge;
-	bl_fcp_begin(&h->e, 0);
+	bl_fcp_session_begin(&h->e, 0);
 }
 
 BL_CORE __u32 bl_fcp_host_needs(const struct bl_fcp_pair *r)
@@ -75,14 +75,14 @@ BL_FN void bl_fcp_host_want(struct bl_fcp_host *h, __u32 dst, __u32 slots)
 	r->total += slots;
 	h->wanted += slots;
 	h->need += bl_fcp_host_needs(r) - before;
-	bl_fcp_tell(&h->e, dst);
+	bl_fcp_total_tell(&h->e, dst);
 }
 
 /* what was given and neither came nor can come any more is wanted anew */
 BL_FN void bl_fcp_host_scan(struct bl_fcp_host *h)
 {
 	while (h->e.look.count) {
-		__u32 dst = bl_fcp_pop(&h->e, &h->e.look, BL_FCP_Q_LOOK);
+		__u32 dst = bl_fcp_queue_pop(&h->e, &h->e.look, BL_FCP_Q_LOOK);
 		struct bl_fcp_pair *r = &h->e.pair[dst];
 		__s32 lost = (__s32)(r->told - r->done);
 
@@ -91,7 +91,7 @@ BL_FN void bl_fcp_host_scan(struct bl_fcp_host *h)
 		r->done += (__u32)lost;
 		r->total += (__u32)lost; /* needed as many as before */
 		h->lost += (__u32)lost;
-		bl_fcp_tell(&h->e, dst);
+		bl_fcp_total_tell(&h->e, dst);
 	}
 }
 
@@ -119,7 +119,7 @@ BL_FN void bl_fcp_host_take(struct bl_fcp_host *h, const struct bl_fcp_pkt *k)
 		if ((__s32)(total - r->told) > 0)
 			r->told = total;
 		if (r->told != r->done)
-			bl_fcp_push(&h->e, &h->e.look, BL_FCP_Q_LOOK, dst);
+			bl_fcp_queue_push(&h->e, &h->e.look, BL_FCP_Q_LOOK, dst);
 	}
 }
 
@@ -144,14 +144,14 @@ BL_FN enum bl_fcp_reason bl_fcp_host_reset(struct bl_fcp_host *h, const struct b
 	h->slot_ns = BL_BE32(b->slot_ns);
 	h->slot_bytes = BL_BE32(b->slot_bytes);
 	h->resets++;
-	bl_fcp_begin(&h->e, BL_BE64(b->nonce));
+	bl_fcp_session_begin(&h->e, BL_BE64(b->nonce));
 	for (i = 0; i < h->e.n; i++) {
 		struct bl_fcp_pair *r = &h->e.pair[i];
 
 		r->total = bl_fcp_host_needs(r);
 		r->told = r->done = 0;
 		if (r->total)
-			bl_fcp_tell(&h->e, i);
+			bl_fcp_total_tell(&h->e, i);
 	}
 	h->call = 1; /* the arbiter must see the new nonce, even if nothing is wanted */
 	bl_fcp_heard(&h->e, &h->p, now, 0);
@@ -169,7 +169,7 @@ BL_FN enum bl_fcp_reason bl_fcp_host_read(struct bl_fcp_host *h, const void *pac
 	if (!session && k->opcode != BL_FCP_RESET && k->opcode != BL_FCP_CALL)
 		return BL_FCP_R_BAD_OPCODE;
 	if ((session && !h->e.nonce) ||
-	    !bl_fcp_sum_ok(&h->p, session ? h->e.nonce : 0, packet, len))
+	    !bl_fcp_checksum_ok(&h->p, session ? h->e.nonce : 0, packet, len))
 		return BL_FCP_R_BAD_CHECK;
 	if (k->opcode == BL_FCP_RESET)
 		return bl_fcp_host_reset(h, k, now);
@@ -240,7 +240,7 @@ BL_FN __u32 bl_fcp_host_tx(struct bl_fcp_host *h, __u64 now, void *buf)
 	__u8 op = BL_FCP_REQ;
 	int ask, owed;
 
-	bl_fcp_expire(e, &h->p, now);
+	bl_fcp_packets_expire(e, &h->p, now);
 	if (bl_fcp_gaps_close(e, &h->p, now))
 		bl_fcp_host_scan(h);
 	ask = h->call || bl_fcp_host_ask_ns(h) <= now;

@@ -66,7 +66,7 @@ struct bl_wd {
 	__u64 count[BL_FCP_R_COUNT];
 };
 
-BL_CORE void bl_wd_enter(struct bl_wd *w, __u32 state, __u64 now)
+BL_CORE void bl_wd_state_enter(struct bl_wd *w, __u32 state, __u64 now)
 {
 	w->state = state;
 	w->since_ns = now;
@@ -86,12 +86,12 @@ BL_FN int bl_wd_init(struct bl_wd *w, __u64 now, __u64 horizon_ns, __u32 term)
 	w->lease_ns = w->dead_ns - horizon_ns;
 	w->term = term;
 	w->seq = 1;
-	bl_wd_enter(w, BL_FCP_STANDBY, now);
+	bl_wd_state_enter(w, BL_FCP_STANDBY, now);
 	return 0;
 }
 
-/** bl_wd_better - does (@term, @rank) outrank this arbiter's own claim? */
-BL_CORE int bl_wd_better(const struct bl_wd *w, __u32 term, __u32 rank)
+/** bl_wd_outranked - does (@term, @rank) outrank this arbiter's own claim? */
+BL_CORE int bl_wd_outranked(const struct bl_wd *w, __u32 term, __u32 rank)
 {
 	__s32 d = (__s32)(term - w->term);
 
@@ -109,7 +109,7 @@ BL_FN enum bl_fcp_reason bl_wd_read(struct bl_wd *w, const void *packet, __u32 l
 		return why;
 	if (k.opcode != BL_FCP_WATCHDOG)
 		return BL_FCP_R_BAD_OPCODE;
-	if (!bl_fcp_sum_ok(w->p, 0, packet, len))
+	if (!bl_fcp_checksum_ok(w->p, 0, packet, len))
 		return BL_FCP_R_BAD_CHECK;
 	if (b->reserved || b->reserved2 ||
 	    (b->state != BL_FCP_CANDIDATE && b->state != BL_FCP_PRIMARY))
@@ -125,11 +125,11 @@ BL_FN enum bl_fcp_reason bl_wd_read(struct bl_wd *w, const void *packet, __u32 l
 		return BL_FCP_R_DUPLICATE;
 	/* who listens follows anybody at first, and after that nobody who was replaced */
 	if (w->state == BL_FCP_STANDBY ? w->heard && (__s32)(term - w->heard_term) < 0
-				       : !bl_wd_better(w, term, rank))
+				       : !bl_wd_outranked(w, term, rank))
 		return BL_FCP_R_OLD_TERM;
 	if (w->state != BL_FCP_STANDBY) {
 		w->yields++;
-		bl_wd_enter(w, BL_FCP_STANDBY, now);
+		bl_wd_state_enter(w, BL_FCP_STANDBY, now);
 	}
 	w->heard = 1;
 	w->heard_ns = now;
@@ -149,10 +149,11 @@ BL_FN enum bl_fcp_reason bl_wd_rx(struct bl_wd *w, const void *packet, __u32 len
 }
 
 /**
- * bl_wd_rules - may this arbiter allocate at @now? To be asked before every batch, with a fresh
+ * bl_wd_may_allocate - may this arbiter allocate at @now? To be asked before every batch, with a
+ * fresh
  * @now.
  */
-BL_CORE int bl_wd_rules(const struct bl_wd *w, __u64 now)
+BL_CORE int bl_wd_may_allocate(const struct bl_wd *w, __u64 now)
 {
 	return w->state == BL_FCP_PRIMARY && (__s64)(now - w->sent_ns) < (__s64)w->lease_ns;
 }
@@ -168,19 +169,19 @@ BL_FN int bl_wd_tick(struct bl_wd *w, __u64 now)
 	    (__s64)(now - w->heard_ns) >= (__s64)(w->dead_ns + w->rank * w->guard_ns)) {
 		w->term++;
 		w->sent_ns = now; /* the lease of a candidate permits nothing yet */
-		bl_wd_enter(w, BL_FCP_CANDIDATE, now);
+		bl_wd_state_enter(w, BL_FCP_CANDIDATE, now);
 		return 1;
 	}
 	if (w->state == BL_FCP_STANDBY)
 		return 0;
 	if ((__s64)(now - w->sent_ns) >= (__s64)w->lease_ns) {
 		w->stalls++;
-		bl_wd_enter(w, BL_FCP_STANDBY, now);
+		bl_wd_state_enter(w, BL_FCP_STANDBY, now);
 		return 0;
 	}
 	if (w->state == BL_FCP_CANDIDATE && (__s64)(now - w->since_ns) >= (__s64)w->guard_ns) {
 		w->takeovers++;
-		bl_wd_enter(w, BL_FCP_PRIMARY, now);
+		bl_wd_state_enter(w, BL_FCP_PRIMARY, now);
 		return 1;
 	}
 	return (__s64)(now - w->sent_ns) >= (__s64)w->interval_ns;

@@ -269,7 +269,7 @@ BL_CORE int bl_port_awaited(const struct bl_port_regs *p)
 }
 
 /* Nobody is awaited any more: one of the lanes has joined, or nobody is there. */
-BL_CORE void bl_port_heard(struct bl_port_regs *p)
+BL_CORE void bl_port_await_end(struct bl_port_regs *p)
 {
 	struct bl_reg *r = &p->lane[0];
 
@@ -279,10 +279,10 @@ BL_CORE void bl_port_heard(struct bl_port_regs *p)
 }
 
 /**
- * bl_port_learn - a beacon came: what the neighbour writes as the hop. One comparison but for the
- * first time.
+ * bl_port_learn_hop - a beacon came: what the neighbour writes as the hop. One comparison but for
+ * the first time.
  */
-BL_CORE void bl_port_learn(struct bl_port_regs *p, __u32 lane, __u8 hop)
+BL_CORE void bl_port_learn_hop(struct bl_port_regs *p, __u32 lane, __u8 hop)
 {
 	__u32 l;
 
@@ -297,7 +297,7 @@ BL_CORE void bl_port_learn(struct bl_port_regs *p, __u32 lane, __u8 hop)
  * outside, and reads the number then, must not find that of the death before. Pairs with
  * bl_fence_inputs().
  */
-BL_CORE void bl_port_hold(struct bl_port_regs *p, struct bl_life *life, __u32 death)
+BL_CORE void bl_port_freeze(struct bl_port_regs *p, struct bl_life *life, __u32 death)
 {
 	__u32 l;
 
@@ -312,7 +312,7 @@ BL_CORE void bl_port_hold(struct bl_port_regs *p, struct bl_life *life, __u32 de
  * Stand still no more. Lanes that are not heard, and those of a port that may not (@drop), leave
  * C's minimum; the others take what comes next.
  */
-BL_CORE void bl_port_release(struct bl_port_regs *p, __u32 drop)
+BL_CORE void bl_port_resume(struct bl_port_regs *p, __u32 drop)
 {
 	__u32 l;
 
@@ -326,7 +326,7 @@ BL_CORE void bl_port_release(struct bl_port_regs *p, __u32 drop)
 }
 
 /* Live lanes are in C's minimum, and stand still with the others. */
-BL_CORE void bl_port_enter(struct bl_port_regs *p)
+BL_CORE void bl_port_enter_commit(struct bl_port_regs *p)
 {
 	__u32 l, held = bl_port_flags(p) & BL_REG_HELD;
 
@@ -372,36 +372,36 @@ BL_CORE int bl_slot_resume(struct bl_fence_slot *o, const struct bl_life *life, 
 }
 
 /* Have the port die until it has died @death times. */
-BL_CORE void bl_port_reach(struct bl_port_regs *p, struct bl_life *life,
-			   const struct bl_fence_slot *o, __u32 death)
+BL_CORE void bl_port_reach_death(struct bl_port_regs *p, struct bl_life *life,
+				 const struct bl_fence_slot *o, __u32 death)
 {
 	if ((__s32)(death - life->death) <= 0)
 		return;
 	if (!o->shut)
-		bl_port_enter(p);
-	bl_port_hold(p, life, death);
+		bl_port_enter_commit(p);
+	bl_port_freeze(p, life, death);
 }
 
 /**
- * bl_port_obey - make the port as its slot wants it to be. The slot may be what several orders made
- * of it since the last time: it is resumed from the last death for which that was said, though it
- * has not had it yet, and then stands still since the last that was ordered. Nothing happens the
- * second time. Returns BL_A_LEAF and the new leaf, or 0.
+ * bl_port_apply_fence - make the port as its slot wants it to be. The slot may be what several
+ * orders made of it since the last time: it is resumed from the last death for which that was said,
+ * though it has not had it yet, and then stands still since the last that was ordered. Nothing
+ * happens the second time. Returns BL_A_LEAF and the new leaf, or 0.
  */
-BL_CORE __u32 bl_port_obey(struct bl_port_regs *p, struct bl_life *life,
-			   const struct bl_fence_slot *o, struct bl_pair *leaf)
+BL_CORE __u32 bl_port_apply_fence(struct bl_port_regs *p, struct bl_life *life,
+				  const struct bl_fence_slot *o, struct bl_pair *leaf)
 {
 	struct bl_pair was;
 
 	bl_port_leaf(p, &was);
-	bl_port_reach(p, life, o, o->resume);
+	bl_port_reach_death(p, life, o, o->resume);
 	if (o->resume == life->death)
-		bl_port_release(p, o->drop);
-	bl_port_reach(p, life, o, o->freeze);
+		bl_port_resume(p, o->drop);
+	bl_port_reach_death(p, life, o, o->freeze);
 	if (!o->barred)
-		bl_port_enter(p);
+		bl_port_enter_commit(p);
 	if (o->empty && bl_port_awaited(p))
-		bl_port_heard(p);
+		bl_port_await_end(p);
 	bl_port_leaf(p, leaf);
 	return leaf->b != was.b || leaf->c != was.c ? BL_A_LEAF : 0;
 }
@@ -438,7 +438,7 @@ BL_CORE __u32 bl_port_join(struct bl_port_regs *p, struct bl_reg *r, __u32 lanes
 		return 0;
 	r->state = (r->state & ~0xffu) | BL_REG_LIVE;
 	if (bl_port_awaited(p))
-		bl_port_heard(p);
+		bl_port_await_end(p);
 	if (!barred)
 		r->state |= BL_REG_IN | (bl_port_flags(p) & BL_REG_HELD);
 	return BL_A_JOINED;
@@ -540,7 +540,7 @@ BL_CORE __u32 bl_port_expire(struct bl_port_regs *p, __u64 watch, __u64 dead_aft
 		}
 	}
 	if ((flags & (BL_REG_IN | BL_REG_HELD)) == BL_REG_IN)
-		bl_port_hold(p, life, life->death + 1);
+		bl_port_freeze(p, life, life->death + 1);
 	if (res & BL_A_LEAF)
 		bl_port_leaf(p, leaf);
 	return res;
@@ -591,10 +591,10 @@ BL_CORE __u64 bl_commit_behind(const struct bl_pair *out)
 }
 
 /**
- * bl_above - 1 if @a > @b, else 0, for times. By the sign bit: eight comparisons in a row would
- * double the verifier's paths with every branch.
+ * bl_time_above - 1 if @a > @b, else 0, for times. By the sign bit: eight comparisons in a row
+ * would double the verifier's paths with every branch.
  */
-BL_CORE __u64 bl_above(__u64 a, __u64 b)
+BL_CORE __u64 bl_time_above(__u64 a, __u64 b)
 {
 	return (b - a) >> 63;
 }
@@ -606,8 +606,9 @@ BL_CORE __u64 bl_above(__u64 a, __u64 b)
 BL_CORE __u64 bl_commit_news(const struct bl_pair *out, __u64 relay_at)
 {
 	/* 1 only for BL_RELAY_STILL: again no comparison, and little stack */
-	return bl_commit_behind(out) &
-	       ((bl_above(BL_RELAY_STILL + 1, relay_at) ^ bl_above(BL_RELAY_STILL, relay_at)) - 1);
+	return bl_commit_behind(out) & ((bl_time_above(BL_RELAY_STILL + 1, relay_at) ^
+					 bl_time_above(BL_RELAY_STILL, relay_at)) -
+					1);
 }
 
 #endif

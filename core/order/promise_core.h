@@ -41,20 +41,20 @@ BL_CORE __u64 bl_ahead_ns(__u64 beacon_ns)
 }
 
 /**
- * bl_silent - whether a host at @bus whose last message left at @data_ns (0: none ever) counts as
- * silent. A reading of another CPU may be a little ahead.
+ * bl_host_silent - whether a host at @bus whose last message left at @data_ns (0: none ever) counts
+ * as silent. A reading of another CPU may be a little ahead.
  */
-BL_CORE int bl_silent(__u64 bus, __u64 data_ns, __u64 beacon_ns)
+BL_CORE int bl_host_silent(__u64 bus, __u64 data_ns, __u64 beacon_ns)
 {
 	return (__s64)(bus - data_ns) > (__s64)(beacon_ns * BL_SILENT_TICKS);
 }
 
 /**
- * bl_claim - what a frame with a message of @ts claims for its endpoint, by the barrier that the
- * library left in it: nothing below @ts + 1 follows. 0: it claims nothing. Both as they are on the
- * wire. No other claim is listened to, so that a broken process cannot promise a year away.
+ * bl_frame_claim - what a frame with a message of @ts claims for its endpoint, by the barrier that
+ * the library left in it: nothing below @ts + 1 follows. 0: it claims nothing. Both as they are on
+ * the wire. No other claim is listened to, so that a broken process cannot promise a year away.
  */
-BL_CORE __u64 bl_claim(__u64 ts, __u64 left)
+BL_CORE __u64 bl_frame_claim(__u64 ts, __u64 left)
 {
 	return left && left == ((ts + 1) & BL_TS_MASK) ? ts + 1 : 0;
 }

@@ -112,24 +112,24 @@ BL_CORE int bl_pl2_may_early(const struct bl_pl2_dest *d, const struct bl_hold_c
 }
 
 /**
- * bl_pl2_room - may another frame of @len bytes join the burst? One always may; @len as long as
- * frames get, where it is not known yet.
+ * bl_pl2_burst_room - may another frame of @len bytes join the burst? One always may; @len as long
+ * as frames get, where it is not known yet.
  */
-BL_CORE int bl_pl2_room(const struct bl_pl2_dest *d, const struct bl_hold_cfg *cfg, __u32 len)
+BL_CORE int bl_pl2_burst_room(const struct bl_pl2_dest *d, const struct bl_hold_cfg *cfg, __u32 len)
 {
 	return d->n < BL_PL2_K_MAX &&
 	       (!d->n || (d->n < cfg->k_frames && d->bytes + bl_wire_bytes(len) <= cfg->k_bytes));
 }
 
-BL_CORE __u32 bl_pl2_rest(struct bl_pl2_turn *t, __u64 next)
+BL_CORE __u32 bl_pl2_turn_rest(struct bl_pl2_turn *t, __u64 next)
 {
 	t->next_ns = next;
 	return BL_DO_NOTHING;
 }
 
 /* A new RSV for the burst that is there. The pacer was in @word; fails if a GRT came just now. */
-BL_CORE __u32 bl_pl2_ask(struct bl_pl2_dest *d, const struct bl_hold_cfg *cfg, __u64 now,
-			 __u64 word, int early, struct bl_pl2_turn *t)
+BL_CORE __u32 bl_pl2_rsv_new(struct bl_pl2_dest *d, const struct bl_hold_cfg *cfg, __u64 now,
+			     __u64 word, int early, struct bl_pl2_turn *t)
 {
 	/*
 	 * a host that starts anew begins elsewhere: its switch may remember the last number that it
@@ -143,7 +143,7 @@ BL_CORE __u32 bl_pl2_ask(struct bl_pl2_dest *d, const struct bl_hold_cfg *cfg, _
 	 */
 	if (__sync_val_compare_and_swap(
 		    &d->word, word, BL_PL2_WORD(seq, early ? BL_PL2_EARLY : BL_PL2_ASKED)) != word)
-		return bl_pl2_rest(t, now);
+		return bl_pl2_turn_rest(t, now);
 	d->resent += d->unsolicited;
 	d->retries = 0;
 	d->sent = d->base;
@@ -160,7 +160,7 @@ BL_CORE __u32 bl_pl2_ask(struct bl_pl2_dest *d, const struct bl_hold_cfg *cfg, _
  * takes what was due first, so a burst ends before one begins that was due later. By turns all
  * would end as late as the last, and miss their slots.
  */
-BL_CORE __u32 bl_pl2_frame(struct bl_pl2_dest *d, __u64 due, struct bl_pl2_turn *t)
+BL_CORE __u32 bl_pl2_frame_next(struct bl_pl2_dest *d, __u64 due, struct bl_pl2_turn *t)
 {
 	t->entry = d->entry[d->sent & (BL_PL2_K_MAX - 1)];
 	t->early = d->unsolicited;
@@ -172,8 +172,8 @@ BL_CORE __u32 bl_pl2_frame(struct bl_pl2_dest *d, __u64 due, struct bl_pl2_turn 
  * The burst was to begin at @begin, and its next frame should have gone long ago. Frames go one
  * after the other, so each has its own time.
  */
-BL_CORE int bl_pl2_late(const struct bl_pl2_dest *d, const struct bl_hold_cfg *cfg, __u64 begin,
-			__u64 now)
+BL_CORE int bl_pl2_burst_late(const struct bl_pl2_dest *d, const struct bl_hold_cfg *cfg,
+			      __u64 begin, __u64 now)
 {
 	__u32 full = (d->sent - d->base) * bl_wire_bytes(BL_PL2_FRAME_LEN);
 	__u64 due = begin + bl_times_ns(&cfg->link, full) + cfg->late_ns;
@@ -182,8 +182,8 @@ BL_CORE int bl_pl2_late(const struct bl_pl2_dest *d, const struct bl_hold_cfg *c
 }
 
 /* Its slot is gone: what was sent is done, an RSV for the rest. */
-BL_CORE __u32 bl_pl2_miss(struct bl_pl2_dest *d, const struct bl_hold_cfg *cfg, __u64 now,
-			  __u64 word, struct bl_pl2_turn *t)
+BL_CORE __u32 bl_pl2_slot_missed(struct bl_pl2_dest *d, const struct bl_hold_cfg *cfg, __u64 now,
+				 __u64 word, struct bl_pl2_turn *t)
 {
 	__u32 i, n = BL_PL2_K_MAX;
 
@@ -195,7 +195,7 @@ BL_CORE __u32 bl_pl2_miss(struct bl_pl2_dest *d, const struct bl_hold_cfg *cfg, 
 	d->unsolicited = 0;
 	d->missed++;
 	d->late++;
-	return bl_pl2_ask(d, cfg, now, word, 0, t);
+	return bl_pl2_rsv_new(d, cfg, now, word, 0, t);
 }
 
 /* GRANTED: a GRT came, with good or bad news. */
@@ -216,17 +216,17 @@ BL_CORE __u32 bl_pl2_granted(struct bl_pl2_dest *d, const struct bl_hold_cfg *cf
 		d->refusals++;
 		d->send_ns = now + (cfg->retry_ns << shift);
 		BL_WRITE_ONCE(d->word, BL_PL2_WORD(BL_PL2_SEQ(word), BL_PL2_IDLE));
-		return bl_pl2_rest(t, d->send_ns);
+		return bl_pl2_turn_rest(t, d->send_ns);
 	}
 	d->refusals = 0;
 	if (d->sent >= d->n)
 		return BL_DO_DONE;
 	begin = d->unsolicited ? d->asked_ns[0] : d->send_ns;
 	if (now < begin)
-		return bl_pl2_rest(t, begin);
-	if (bl_pl2_late(d, cfg, begin, now))
-		return bl_pl2_miss(d, cfg, now, word, t);
-	return bl_pl2_frame(d, begin, t);
+		return bl_pl2_turn_rest(t, begin);
+	if (bl_pl2_burst_late(d, cfg, begin, now))
+		return bl_pl2_slot_missed(d, cfg, now, word, t);
+	return bl_pl2_frame_next(d, begin, t);
 }
 
 /**
@@ -251,8 +251,8 @@ BL_CORE int bl_pl2_apart(const struct bl_pl2_dest *d, __u32 state, __u64 now)
 
 /**
  * bl_pl2_step - the pacer's turn for @d. Returns enum bl_pl2_do and fills @t.
- * COLLECT: put frames into the burst (bl_pl2_room()) and call again if there were any. DONE:
- * bl_pl2_done(), and call again.
+ * COLLECT: put frames into the burst (bl_pl2_burst_room()) and call again if there were any. DONE:
+ * bl_pl2_burst_done(), and call again.
  * @sure: the switch's beacons say that it makes reservations. Where its answers do not come it is
  * slow, and drops what comes without a promise.
  */
@@ -269,7 +269,7 @@ BL_CORE __u32 bl_pl2_step(struct bl_pl2_dest *d, const struct bl_hold_cfg *cfg, 
 		if (d->sent >= d->n)
 			return BL_DO_DONE;
 		d->unsolicited = 0;
-		return bl_pl2_frame(d, now, t);
+		return bl_pl2_frame_next(d, now, t);
 	}
 	if (state == BL_PL2_GRANTED)
 		return bl_pl2_granted(d, cfg, now, word, t);
@@ -277,32 +277,33 @@ BL_CORE __u32 bl_pl2_step(struct bl_pl2_dest *d, const struct bl_hold_cfg *cfg, 
 		if (!d->n)
 			return BL_DO_COLLECT;
 		if (now < d->send_ns)
-			return bl_pl2_rest(t, d->send_ns);
-		return bl_pl2_ask(d, cfg, now, word, bl_pl2_may_early(d, cfg, now), t);
+			return bl_pl2_turn_rest(t, d->send_ns);
+		return bl_pl2_rsv_new(d, cfg, now, word, bl_pl2_may_early(d, cfg, now), t);
 	}
 	/*
 	 * one that is late waits for its GRT: by the time that a frame comes, the switch may have
 	 * taken back what it let through
 	 */
-	if (state == BL_PL2_EARLY && d->sent < d->n && !bl_pl2_late(d, cfg, d->asked_ns[0], now))
-		return bl_pl2_frame(d, d->asked_ns[0], t);
+	if (state == BL_PL2_EARLY && d->sent < d->n &&
+	    !bl_pl2_burst_late(d, cfg, d->asked_ns[0], now))
+		return bl_pl2_frame_next(d, d->asked_ns[0], t);
 	due = d->asked_ns[d->retries & (BL_PL2_TRIES - 1)] + cfg->retry_ns;
 	if (now < due)
-		return bl_pl2_rest(t, due);
+		return bl_pl2_turn_rest(t, due);
 	d->timeouts++;
 	BL_WRITE_ONCE(d->silent, d->silent + 1);
 	if (d->silent >= (sure ? BL_PL2_SILENT_SURE : BL_PL2_SILENT) && !d->unsolicited) {
 		/* fails if a GRT came just now */
 		if (__sync_val_compare_and_swap(&d->word, word,
 						BL_PL2_WORD(BL_PL2_SEQ(word), BL_PL2_IDLE)) != word)
-			return bl_pl2_rest(t, now);
+			return bl_pl2_turn_rest(t, now);
 		d->silent = 0;
 		d->sent = d->base;
 		BL_WRITE_ONCE(d->apart_ns, now + bl_pl2_apart_ns(cfg));
-		return bl_pl2_frame(d, now, t);
+		return bl_pl2_frame_next(d, now, t);
 	}
 	if (d->retries + 1 >= BL_PL2_TRIES)
-		return bl_pl2_ask(d, cfg, now, word, 0, t);
+		return bl_pl2_rsv_new(d, cfg, now, word, 0, t);
 	/* the time first, then the number that makes bl_pl2_grant() look at it */
 	d->asked_ns[(d->retries + 1) & (BL_PL2_TRIES - 1)] = now;
 	BL_BARRIER();
@@ -313,38 +314,38 @@ BL_CORE __u32 bl_pl2_step(struct bl_pl2_dest *d, const struct bl_hold_cfg *cfg, 
 }
 
 /**
- * bl_pl2_flags - of the RSV that is to be sent. Unsolicited frames follow the first try only: if
- * that one was lost, they were dropped, and a repeat that still spoke of them would be told that
+ * bl_pl2_rsv_flags - of the RSV that is to be sent. Unsolicited frames follow the first try only:
+ * if that one was lost, they were dropped, and a repeat that still spoke of them would be told that
  * they passed. If it was not lost, the repeat gets its answer, whatever it says itself.
  */
-BL_CORE __u8 bl_pl2_flags(const struct bl_pl2_dest *d)
+BL_CORE __u8 bl_pl2_rsv_flags(const struct bl_pl2_dest *d)
 {
 	return d->unsolicited && !d->retries ? BL_RSV_EARLY : 0;
 }
 
-/** bl_pl2_gone - the frame that bl_pl2_step() gave was handed to the device. */
-BL_CORE void bl_pl2_gone(struct bl_pl2_dest *d)
+/** bl_pl2_frame_sent - the frame that bl_pl2_step() gave was handed to the device. */
+BL_CORE void bl_pl2_frame_sent(struct bl_pl2_dest *d)
 {
 	d->sent++;
 }
 
-/** bl_pl2_over - all frames of the burst are sent, and none of them will be again. */
-BL_CORE int bl_pl2_over(const struct bl_pl2_dest *d)
+/** bl_pl2_burst_over - all frames of the burst are sent, and none of them will be again. */
+BL_CORE int bl_pl2_burst_over(const struct bl_pl2_dest *d)
 {
 	return BL_PL2_STATE(BL_READ_ONCE(d->word)) == BL_PL2_GRANTED && d->sent >= d->n &&
 	       !(d->verdict & BL_GRT_REFUSED) && (!d->unsolicited || d->verdict & BL_GRT_PASSED);
 }
 
-/** bl_pl2_took - @entry, of @len bytes, joins the burst. */
-BL_CORE void bl_pl2_took(struct bl_pl2_dest *d, __u32 entry, __u32 len)
+/** bl_pl2_frame_added - @entry, of @len bytes, joins the burst. */
+BL_CORE void bl_pl2_frame_added(struct bl_pl2_dest *d, __u32 entry, __u32 len)
 {
 	d->entry[d->n & (BL_PL2_K_MAX - 1)] = entry;
 	d->n++;
 	d->bytes += bl_wire_bytes(len);
 }
 
-/** bl_pl2_done - the burst is over; its slots are the caller's to free. */
-BL_CORE void bl_pl2_done(struct bl_pl2_dest *d)
+/** bl_pl2_burst_done - the burst is over; its slots are the caller's to free. */
+BL_CORE void bl_pl2_burst_done(struct bl_pl2_dest *d)
 {
 	d->n = d->sent = d->bytes = 0;
 	d->base = d->missed = 0;

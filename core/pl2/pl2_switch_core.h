@@ -215,8 +215,8 @@ BL_CORE int bl_rsv_apart(const struct bl_rsv_port *in, __u64 now)
 
 /* ---- the books ---- */
 
-BL_CORE void bl_rsv_take(struct bl_rsv_port *in, struct bl_rsv_port *out, struct bl_rsv_pair *pair,
-			 __u32 bytes)
+BL_CORE void bl_rsv_pair_take(struct bl_rsv_port *in, struct bl_rsv_port *out,
+			      struct bl_rsv_pair *pair, __u32 bytes)
 {
 	pair->bytes -= bytes;
 	if (pair->early > pair->bytes)
@@ -229,7 +229,7 @@ BL_CORE void bl_rsv_take(struct bl_rsv_port *in, struct bl_rsv_port *out, struct
  * What is left of @pair's promise ends if @over is all ones, not if it is 0. Returns its bytes, for
  * bl_rsv_gone(). Without branches: an RSV does this twice, and nobody can predict it.
  */
-BL_CORE __u32 bl_rsv_end(struct bl_rsv_pair *pair, __u32 over)
+BL_CORE __u32 bl_rsv_pair_end(struct bl_rsv_pair *pair, __u32 over)
 {
 	__u32 bytes = pair->bytes & over;
 
@@ -260,11 +260,11 @@ BL_CORE __u32 bl_rsv_renew(struct bl_rsv_port *in, struct bl_rsv_port *out,
 			   struct bl_rsv_pair *pair, struct bl_rsv_port *from,
 			   struct bl_rsv_pair *other, __u32 bytes, __u32 seq, __u64 now)
 {
-	__u32 theirs = bl_rsv_end(other, bl_rsv_lapsed(other, now)), own;
+	__u32 theirs = bl_rsv_pair_end(other, bl_rsv_lapsed(other, now)), own;
 
-	own = bl_rsv_end(pair, bl_rsv_lapsed(pair, now) |
-				       (__u32)bl_mask_below(0, (pair->seq ^ seq) |
-								       (pair->asked ^ bytes)));
+	own = bl_rsv_pair_end(pair, bl_rsv_lapsed(pair, now) |
+					    (__u32)bl_mask_below(0, (pair->seq ^ seq) |
+									    (pair->asked ^ bytes)));
 	from->in.bytes -= theirs;
 	from->lapsed += theirs;
 	in->lapsed += own;
@@ -290,7 +290,7 @@ BL_CORE enum bl_reason bl_rsv_data(struct bl_rsv_port *in, struct bl_rsv_port *o
 	} else if (pair->bytes < bytes) {
 		return BL_R_UNRESERVED;
 	}
-	bl_rsv_take(in, out, pair, bytes);
+	bl_rsv_pair_take(in, out, pair, bytes);
 	in->used += bytes;
 	return BL_R_NONE;
 }
@@ -310,7 +310,7 @@ BL_CORE enum bl_reason bl_rsv_release(const struct bl_rsv_cfg *cfg, struct bl_rs
 		return BL_R_RELEASE_BAD;
 	if (bytes > pair->bytes)
 		bytes = pair->bytes;
-	bl_rsv_take(in, out, pair, bytes);
+	bl_rsv_pair_take(in, out, pair, bytes);
 	in->released += bytes;
 	if (pair->bytes)
 		return BL_R_RELEASED;
@@ -325,8 +325,8 @@ BL_CORE enum bl_reason bl_rsv_release(const struct bl_rsv_cfg *cfg, struct bl_rs
 	return BL_R_RELEASED;
 }
 
-/** bl_rsv_beyond - @bytes less @overlap; 0 if there are fewer. */
-BL_CORE __u64 bl_rsv_beyond(__u64 bytes, __u32 overlap)
+/** bl_rsv_bytes_beyond - @bytes less @overlap; 0 if there are fewer. */
+BL_CORE __u64 bl_rsv_bytes_beyond(__u64 bytes, __u32 overlap)
 {
 	return bl_max64(bytes, overlap) - overlap;
 }
@@ -397,9 +397,10 @@ BL_CORE void bl_rsv_ask(const struct bl_rsv_cfg *cfg, struct bl_rsv_port *in,
 		g->in_wait_ns = g->out_wait_ns = slot * slot_ns - now;
 		break;
 	default:
-		g->in_wait_ns =
-			bl_rsv_ns(cfg->ns_q20, bl_rsv_beyond(in->in.bytes, cfg->overlap_bytes));
-		g->out_wait_ns = bl_rsv_ns(cfg->ns_q20, bl_rsv_beyond(due, cfg->overlap_bytes));
+		g->in_wait_ns = bl_rsv_ns(cfg->ns_q20,
+					  bl_rsv_bytes_beyond(in->in.bytes, cfg->overlap_bytes));
+		g->out_wait_ns =
+			bl_rsv_ns(cfg->ns_q20, bl_rsv_bytes_beyond(due, cfg->overlap_bytes));
 		break;
 	}
 	wait = bl_max_mask(g->in_wait_ns, g->out_wait_ns);

@@ -132,8 +132,8 @@ BL_CORE int bl_class_is_top(const struct bl_frame_class *l)
 	return l->proto == BL_UDP && l->dport == BL_TOP_PORT;
 }
 
-/** bl_hold_at_all - 0: the frame is for destination 0, which is never held back. */
-BL_CORE int bl_hold_at_all(const struct bl_frame_class *l)
+/** bl_class_is_held - 0: the frame is for destination 0, which is never held back. */
+BL_CORE int bl_class_is_held(const struct bl_frame_class *l)
 {
 	return !l->multi && !bl_class_is_control(l);
 }
@@ -141,7 +141,7 @@ BL_CORE int bl_hold_at_all(const struct bl_frame_class *l)
 /** bl_hold_class - one of BL_HOLD_CLASSES. */
 BL_CORE __u32 bl_hold_class(const struct bl_frame_class *l)
 {
-	return bl_hold_at_all(l) && l->dscp < BL_DSCP_EXPEDITED;
+	return bl_class_is_held(l) && l->dscp < BL_DSCP_EXPEDITED;
 }
 
 #endif

@@ -103,10 +103,10 @@ BL_CORE int bl_dest_is(const struct bl_hold_dest *d, const struct bl_mac_key *ke
 }
 
 /**
- * bl_spare - numbers that nobody has. Counted beside the map of free numbers, so it may be off by
- * those that come and go at this moment.
+ * bl_numbers_spare - numbers that nobody has. Counted beside the map of free numbers, so it may be
+ * off by those that come and go at this moment.
  */
-BL_CORE __u32 bl_spare(const struct bl_due *d)
+BL_CORE __u32 bl_numbers_spare(const struct bl_due *d)
 {
 	__s64 n = (__s64)(BL_NUMBERS - BL_READ_ONCE(d->given) + BL_READ_ONCE(d->spare));
 
@@ -124,10 +124,10 @@ BL_CORE __u32 bl_numbers_used(const struct bl_due *d)
 	return given < BL_NUMBERS ? (__u32)given + 1 : BL_HOLD_SHARED + 1;
 }
 
-/** bl_pressed - so few numbers are left that the pacer looks for others. */
-BL_CORE int bl_pressed(const struct bl_due *d)
+/** bl_numbers_low - so few numbers are left that the pacer looks for others. */
+BL_CORE int bl_numbers_low(const struct bl_due *d)
 {
-	return bl_spare(d) <= BL_NUMBERS_LOW;
+	return bl_numbers_spare(d) <= BL_NUMBERS_LOW;
 }
 
 /**
@@ -147,11 +147,11 @@ BL_CORE __u64 bl_hold_age(const struct bl_hold_cfg *c, __u64 ask_ns, int pressed
 }
 
 /**
- * bl_hold_watch - how soon the pacer looks again for frames that wait and may be @age_ns old,
+ * bl_hold_watch_ns - how soon the pacer looks again for frames that wait and may be @age_ns old,
  * though nothing else makes it look; at least @least_ns. Who has no turn for longer than that, and
  * a quarter of an age, stood still.
  */
-BL_CORE __u64 bl_hold_watch(struct bl_due *d, __u64 age_ns, __u64 least_ns)
+BL_CORE __u64 bl_hold_watch_ns(struct bl_due *d, __u64 age_ns, __u64 least_ns)
 {
 	__u64 ns = bl_max64(age_ns / 2, least_ns);
 
@@ -160,10 +160,10 @@ BL_CORE __u64 bl_hold_watch(struct bl_due *d, __u64 age_ns, __u64 least_ns)
 }
 
 /**
- * bl_hold_turn - the pacer has a turn at @now. If it stood still it could not ask for leave
+ * bl_hold_turn_begin - the pacer has a turn at @now. If it stood still it could not ask for leave
  * meanwhile, nor give others leave: ages count anew from here on.
  */
-BL_CORE void bl_hold_turn(struct bl_due *d, __u64 now)
+BL_CORE void bl_hold_turn_begin(struct bl_due *d, __u64 now)
 {
 	if (d->watch_ns && d->turn_ns + d->watch_ns <= now)
 		d->back_ns = now;
@@ -171,10 +171,10 @@ BL_CORE void bl_hold_turn(struct bl_due *d, __u64 now)
 }
 
 /**
- * bl_hold_over - nothing has left the queue since @left_ns, and what could have made it leave was
- * there since @since_ns: the frame itself, or the pacer (bl_due.back_ns).
+ * bl_hold_expired - nothing has left the queue since @left_ns, and what could have made it leave
+ * was there since @since_ns: the frame itself, or the pacer (bl_due.back_ns).
  */
-BL_CORE int bl_hold_over(__u64 since_ns, __u64 left_ns, __u64 age_ns, __u64 now)
+BL_CORE int bl_hold_expired(__u64 since_ns, __u64 left_ns, __u64 age_ns, __u64 now)
 {
 	return bl_max64(since_ns, left_ns) + age_ns <= now;
 }

@@ -19,12 +19,12 @@
 
 _Static_assert(BL_CL_COUNT == 9 && BL_CL_DATA == 7, "CONTROL, six token classes, DATA, UNSCHED");
 
-/** bl_class_first - best class of @busy, which is not 0. */
-BL_CORE __u32 bl_class_first(__u64 busy)
+/** bl_busy_first - best class of @busy, which is not 0. */
+BL_CORE __u32 bl_busy_first(__u64 busy)
 {
 	__u32 b = (__u32)busy;
 
-	return bl_ones((b & -b) - 1);
+	return bl_count_ones((b & -b) - 1);
 }
 
 BL_CORE void bl_busy_set(__u64 *busy, __u32 cls)
@@ -46,10 +46,10 @@ BL_CORE void bl_busy_clear(__u64 *busy, __u32 cls, const struct bl_queue *q)
 }
 
 /**
- * bl_port_again - when the pacer looks at this port again, after a frame: when the link end is
+ * bl_port_next_ns - when the pacer looks at this port again, after a frame: when the link end is
  * free, if anything is there.
  */
-BL_CORE __u64 bl_port_again(const __u64 *busy, __u64 free)
+BL_CORE __u64 bl_port_next_ns(const __u64 *busy, __u64 free)
 {
 	/* after bl_due_take(): a frame that is not seen here finds BL_DUE_NEVER */
 	return BL_READ_ONCE(*busy) ? free : BL_DUE_NEVER;

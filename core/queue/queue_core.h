@@ -31,7 +31,7 @@
  * set bits; by hand, since BPF has no instruction for it and some compilers for BPF refuse the
  * builtin
  */
-BL_CORE __u32 bl_ones(__u32 v)
+BL_CORE __u32 bl_count_ones(__u32 v)
 {
 	v -= v >> 1 & 0x55555555;
 	v = (v & 0x33333333) + (v >> 2 & 0x33333333);
@@ -52,8 +52,8 @@ BL_CORE __u32 bl_hist_bin(__u64 v)
 	s |= s >> 4;
 	s |= s >> 8;
 	s |= s >> 16;
-	e = bl_ones(s) - 1;    /* log2, 3 for what is below 16 */
-	small = (e - 4) >> 31; /* 1: below 16, exact */
+	e = bl_count_ones(s) - 1; /* log2, 3 for what is below 16 */
+	small = (e - 4) >> 31;    /* 1: below 16, exact */
 	return (1 - small) * (16 + (e - 4) * 8 + (u >> (e - 3) & 7)) + small * u;
 }
 
@@ -221,7 +221,7 @@ BL_CORE __u64 bl_free_after(const struct bl_meter *m, __u64 due, __u64 now, __u3
  * fails met somebody who changed it; whoever loses them all writes 0: due at once, which is early
  * and never late.
  */
-BL_CORE int bl_lower(__u64 *p, __u64 expect, __u64 at)
+BL_CORE int bl_time_lower(__u64 *p, __u64 expect, __u64 at)
 {
 	int i;
 
@@ -246,7 +246,7 @@ BL_CORE int bl_due_next(struct bl_due *d, __u64 at)
 {
 	__u64 next = BL_READ_ONCE(d->next);
 
-	return next > at && bl_lower(&d->next, next, at);
+	return next > at && bl_time_lower(&d->next, next, at);
 }
 
 /**
@@ -268,7 +268,7 @@ BL_CORE int bl_due_put(struct bl_due *d, __u32 i, __u64 at)
  */
 BL_CORE int bl_due_lower(struct bl_due *d, __u32 i, __u64 at)
 {
-	if (!bl_lower(&d->at[i & (BL_DUE_MAX - 1)], BL_DUE_NEVER, at))
+	if (!bl_time_lower(&d->at[i & (BL_DUE_MAX - 1)], BL_DUE_NEVER, at))
 		return 0;
 	return bl_due_next(d, at);
 }
@@ -327,7 +327,7 @@ BL_CORE void bl_due_end(struct bl_due *d, const struct bl_due_pick *p, __u64 aga
 	__u64 next = bl_min64(p->second, again);
 
 	if (again != BL_DUE_NEVER)
-		bl_lower(&d->at[p->index & (BL_DUE_MAX - 1)], BL_DUE_NEVER, again);
+		bl_time_lower(&d->at[p->index & (BL_DUE_MAX - 1)], BL_DUE_NEVER, again);
 	if (next != BL_DUE_NEVER)
 		bl_due_next(d, bl_max64(next, free));
 }

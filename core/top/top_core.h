@@ -73,17 +73,17 @@ BL_CORE __u32 bl_top_class(const __u64 *limit, __u64 frames)
 }
 
 /**
- * bl_top_beyond - has the flow brought more than it said it had? @bytes: what it said, or 0:
+ * bl_top_beyond_size - has the flow brought more than it said it had? @bytes: what it said, or 0:
  * nothing;
  * @served: bytes of frames that came. Headers, and what TCP sends twice, are not held against it.
  */
-BL_CORE int bl_top_beyond(__u64 bytes, __u64 served)
+BL_CORE int bl_top_beyond_size(__u64 bytes, __u64 served)
 {
 	return bl_top_payload(served) > bytes + bytes / 8 + BL_TOP_BEYOND_BYTES;
 }
 
-/** bl_top_left - what is left of a flow that said it has @bytes; at least 1. */
-BL_CORE __u64 bl_top_left(__u64 bytes, __u64 served)
+/** bl_top_bytes_left - what is left of a flow that said it has @bytes; at least 1. */
+BL_CORE __u64 bl_top_bytes_left(__u64 bytes, __u64 served)
 {
 	served = bl_top_payload(served);
 	return served < bytes ? bytes - served : 1;
@@ -111,10 +111,10 @@ BL_CORE __u32 bl_top_class_of(const struct bl_top_rx *r, const struct bl_top_cfg
 		bytes = coflow;
 	else if (c->objective != BL_TOP_BY_LAS && bytes >= BL_TOP_SAYS_CLASS)
 		return (bytes & 7) < c->levels ? bytes & 7 : c->levels - 1;
-	else if (c->objective == BL_TOP_BY_LAS || !bytes || bl_top_beyond(bytes, served))
+	else if (c->objective == BL_TOP_BY_LAS || !bytes || bl_top_beyond_size(bytes, served))
 		bytes = served;
 	else if (c->objective == BL_TOP_BY_REMAINING)
-		bytes = bl_top_left(bytes, served);
+		bytes = bl_top_bytes_left(bytes, served);
 	return bl_top_class(limit, bl_top_frames(bytes));
 }
 
@@ -209,8 +209,8 @@ BL_CORE int bl_top_parse(const struct bl_top_hdr *h, const void *end, __u32 len,
 
 /* ---- keys ---- */
 
-/** bl_top_mix - a hash of a flow's key, 32 bits. */
-BL_CORE __u32 bl_top_mix(const struct bl_top_key *k)
+/** bl_top_key_hash - a hash of a flow's key, 32 bits. */
+BL_CORE __u32 bl_top_key_hash(const struct bl_top_key *k)
 {
 	const __u64 *w = (const __u64 *)(const void *)k;
 	__u64 h = 0;
@@ -226,7 +226,7 @@ _Static_assert(BL_TOP_HINTS == 1 << 10, "the upper bits of the mix");
 /** bl_top_hint_hash - place of the key's hint. */
 BL_CORE __u32 bl_top_hint_hash(const struct bl_top_key *k)
 {
-	return bl_top_mix(k) >> 22;
+	return bl_top_key_hash(k) >> 22;
 }
 
 /** bl_top_rule - the hint of the first rule that fits; returns 0 if there is none. */

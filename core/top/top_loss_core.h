@@ -204,11 +204,11 @@ BL_CORE void bl_came_report(struct bl_top_came *l, __u64 rtt_ns, __u64 dead_ns, 
 /* ---- the sender ---- */
 
 /**
- * bl_top_lossy - LOSS @seq came for flow @t, with tag @tag, about data up to @data. Returns
+ * bl_top_loss_validate - LOSS @seq came for flow @t, with tag @tag, about data up to @data. Returns
  * BL_R_NONE: it is to be carried out; BL_R_LOSS: a later one was before it; else why not.
  */
-BL_CORE enum bl_reason bl_top_lossy(struct bl_top_tx *t, __u32 tag, __u32 seq, __u32 data,
-				    __u64 missing, __u32 rtt_us, __u64 now)
+BL_CORE enum bl_reason bl_top_loss_validate(struct bl_top_tx *t, __u32 tag, __u32 seq, __u32 data,
+					    __u64 missing, __u32 rtt_us, __u64 now)
 {
 	if (t->state == BL_TOP_FREE || !t->keep || t->tag != tag ||
 	    bl_psn_before(BL_READ_ONCE(t->data), data))

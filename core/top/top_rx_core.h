@@ -32,21 +32,21 @@
 
 /* ---- the feedback ---- */
 
-BL_CORE __u32 bl_top_part(__u64 of, __u32 part)
+BL_CORE __u32 bl_top_fraction(__u64 of, __u32 part)
 {
 	return (__u32)(of * part >> 24);
 }
 
-/** bl_top_least - one token per RTT. */
-BL_CORE __u32 bl_top_least(const struct bl_top_cfg *c, __u64 rtt_ns)
+/** bl_top_rate_min - one token per RTT. */
+BL_CORE __u32 bl_top_rate_min(const struct bl_top_cfg *c, __u64 rtt_ns)
 {
 	__u64 v = rtt_ns ? ((__u64)c->slot_ns << 24) / rtt_ns : 1;
 
 	return v > BL_TOP_ONE ? BL_TOP_ONE : v ? (__u32)v : 1;
 }
 
-/** bl_top_got - the rate of @n answers in @took ns. */
-BL_CORE __u32 bl_top_got(const struct bl_top_cfg *c, __u32 n, __u64 took)
+/** bl_top_rate_answered - the rate of @n answers in @took ns. */
+BL_CORE __u32 bl_top_rate_answered(const struct bl_top_cfg *c, __u32 n, __u64 took)
 {
 	__u64 each, v;
 
@@ -57,7 +57,7 @@ BL_CORE __u32 bl_top_got(const struct bl_top_cfg *c, __u32 n, __u64 took)
 	return v > 2 * BL_TOP_ONE ? 2 * BL_TOP_ONE : (__u32)v;
 }
 
-BL_CORE void bl_top_slower(struct bl_top_rx *r, const struct bl_top_cfg *c)
+BL_CORE void bl_top_weight_lower(struct bl_top_rx *r, const struct bl_top_cfg *c)
 {
 	r->weight = r->weight / 2 > c->w_min ? r->weight / 2 : c->w_min;
 	r->grew = 0;
@@ -73,11 +73,11 @@ BL_CORE __u32 bl_top_law_paper(struct bl_top_rx *r, const struct bl_top_cfg *c, 
 		if (r->grew)
 			r->weight = (r->weight + c->w_max) / 2;
 		r->grew = 1;
-		return r->rate - bl_top_part(r->rate, r->weight) +
-		       bl_top_part(BL_TOP_ONE + target, r->weight);
+		return r->rate - bl_top_fraction(r->rate, r->weight) +
+		       bl_top_fraction(BL_TOP_ONE + target, r->weight);
 	}
-	rate = bl_top_part(bl_top_part(r->rate, BL_TOP_ONE - loss), BL_TOP_ONE + target);
-	bl_top_slower(r, c);
+	rate = bl_top_fraction(bl_top_fraction(r->rate, BL_TOP_ONE - loss), BL_TOP_ONE + target);
+	bl_top_weight_lower(r, c);
 	return rate;
 }
 
@@ -87,28 +87,29 @@ BL_CORE __u32 bl_top_law_ns2(struct bl_top_rx *r, const struct bl_top_cfg *c, __
 	__u32 target = r->rate < BL_TOP_ONE ? (BL_TOP_ONE - r->rate) / 8 : 0;
 
 	if (loss > target) {
-		got = bl_top_part(got, BL_TOP_ONE + target);
-		bl_top_slower(r, c);
+		got = bl_top_fraction(got, BL_TOP_ONE + target);
+		bl_top_weight_lower(r, c);
 		return got < r->rate ? got : r->rate;
 	}
 	if (r->grew)
 		r->weight = r->weight + BL_TOP_ONE / 20 < c->w_max ? r->weight + BL_TOP_ONE / 20
 								   : c->w_max;
 	r->grew = 1;
-	return r->rate < BL_TOP_ONE ? r->rate - bl_top_part(r->rate, r->weight) + r->weight
+	return r->rate < BL_TOP_ONE ? r->rate - bl_top_fraction(r->rate, r->weight) + r->weight
 				    : r->rate;
 }
 
 /** bl_top_feedback - an RTT is over: another rate for the flow. */
 BL_CORE void bl_top_feedback(struct bl_top_rx *r, const struct bl_top_cfg *c, __u64 now)
 {
-	__u32 most = BL_TOP_ONE, least = bl_top_least(c, r->rtt_ns), loss = 0, rate;
+	__u32 most = BL_TOP_ONE, least = bl_top_rate_min(c, r->rtt_ns), loss = 0, rate;
 
 	if (r->total)
 		loss = (__u32)(((__u64)r->dropped << 24) / r->total);
 	if (c->law == BL_TOP_LAW_NS2) {
 		rate = bl_top_law_ns2(r, c, loss,
-				      bl_top_got(c, r->total - r->dropped, now - r->update_ns));
+				      bl_top_rate_answered(c, r->total - r->dropped,
+							   now - r->update_ns));
 	} else {
 		rate = bl_top_law_paper(r, c, loss);
 		most += BL_TOP_ONE / 10;
@@ -183,8 +184,9 @@ BL_CORE __u64 bl_top_gap(const struct bl_top_cfg *c, __u32 rate, __u32 random)
 	return gap - spread + (2 * spread * (random >> 16) >> 16);
 }
 
-/** bl_top_sent - @r's next token goes out now. Returns its number. */
-BL_CORE __u32 bl_top_sent(struct bl_top_rx *r, const struct bl_top_cfg *c, __u64 now, __u32 *random)
+/** bl_top_token_sent - @r's next token goes out now. Returns its number. */
+BL_CORE __u32 bl_top_token_sent(struct bl_top_rx *r, const struct bl_top_cfg *c, __u64 now,
+				__u32 *random)
 {
 	__u64 gap = bl_top_gap(c, r->rate, bl_top_random(random));
 
@@ -236,9 +238,9 @@ BL_CORE void bl_top_pick_begin(struct bl_top_pick *p, __u32 last, __u64 now)
 	p->next_ns = BL_DUE_NEVER;
 }
 
-/** bl_top_consider - place @i, whose class is @cls now. */
-BL_CORE void bl_top_consider(struct bl_top_pick *p, __u32 i, const struct bl_top_rx *r, __u32 cls,
-			     const struct bl_top_cfg *c)
+/** bl_top_pick_consider - place @i, whose class is @cls now. */
+BL_CORE void bl_top_pick_consider(struct bl_top_pick *p, __u32 i, const struct bl_top_rx *r,
+				  __u32 cls, const struct bl_top_cfg *c)
 {
 	__u64 end = BL_READ_ONCE(r->heard_ns) + c->dead_ns, at = BL_READ_ONCE(r->next_ns),
 	      say = BL_READ_ONCE(r->came.report_ns);
@@ -274,12 +276,12 @@ BL_CORE void bl_top_consider(struct bl_top_pick *p, __u32 i, const struct bl_top
 enum bl_top_was { BL_TOP_WAS_FREE, BL_TOP_WAS_ANOTHER, BL_TOP_WAS_AGAIN };
 
 /**
- * bl_top_begin - place @r is for the flow of this SYNC from now on; its address fields are the
+ * bl_top_rx_begin - place @r is for the flow of this SYNC from now on; its address fields are the
  * caller's. What the same flow still misses is waited for under its new tag, too: its sender keeps
  * it. Returns how many numbers are given up.
  */
-BL_CORE __u32 bl_top_begin(struct bl_top_rx *r, const struct bl_top_cfg *c,
-			   const struct bl_top_msg *m, enum bl_top_was was, __u64 now)
+BL_CORE __u32 bl_top_rx_begin(struct bl_top_rx *r, const struct bl_top_cfg *c,
+			      const struct bl_top_msg *m, enum bl_top_was was, __u64 now)
 {
 	__u64 frames = bl_top_frames(m->bytes);
 	__u32 lost;
@@ -311,10 +313,10 @@ BL_CORE __u32 bl_top_begin(struct bl_top_rx *r, const struct bl_top_cfg *c,
 }
 
 /**
- * bl_top_count - by what the sum of @r's coflow has to change for @r's size, as it is known now, to
- * be in it; @over: for nothing of it to be. Modulo 2^64, as the sum is.
+ * bl_top_coflow_change - by what the sum of @r's coflow has to change for @r's size, as it is known
+ * now, to be in it; @over: for nothing of it to be. Modulo 2^64, as the sum is.
  */
-BL_CORE __u64 bl_top_count(struct bl_top_rx *r, int over)
+BL_CORE __u64 bl_top_coflow_change(struct bl_top_rx *r, int over)
 {
 	__u64 was = r->counted;
 

@@ -239,7 +239,7 @@ BL_CORE __u32 bl_token_choose(const struct bl_token_cfg *c, const struct bl_toke
 		return BL_CL_DATA;
 	if (bl_token_ready(p, now) > now)
 		bits &= ~(__u64)BL_TOKEN_BITS;
-	return bits ? bl_class_first(bits) : BL_CL_COUNT;
+	return bits ? bl_busy_first(bits) : BL_CL_COUNT;
 }
 
 /**
@@ -258,8 +258,8 @@ BL_CORE void bl_token_sent(struct bl_token_port *p, __u32 cls, __u32 len, __u64 
 			      bl_token_data_cost(p->ns_q20, len);
 }
 
-/** bl_token_again - when the pacer looks again at an output whose link end is free at @free. */
-BL_CORE __u64 bl_token_again(const struct bl_token_port *p, __u64 bits, __u64 free, __u64 now)
+/** bl_token_next_ns - when the pacer looks again at an output whose link end is free at @free. */
+BL_CORE __u64 bl_token_next_ns(const struct bl_token_port *p, __u64 bits, __u64 free, __u64 now)
 {
 	if (!bits)
 		return BL_DUE_NEVER;

@@ -29,10 +29,10 @@
 
 /* ---- the sender ---- */
 
-/** bl_top_flow - number's new flow; @tag: random. */
-BL_CORE void bl_top_flow(struct bl_top_tx *t, const struct bl_top_cfg *c,
-			 const struct bl_top_key *key, const struct bl_top_hint *hint, __u32 tag,
-			 __u64 now)
+/** bl_top_tx_begin - number's new flow; @tag: random. */
+BL_CORE void bl_top_tx_begin(struct bl_top_tx *t, const struct bl_top_cfg *c,
+			     const struct bl_top_key *key, const struct bl_top_hint *hint,
+			     __u32 tag, __u64 now)
 {
 	__u64 frames = bl_top_frames(hint->bytes);
 
@@ -61,10 +61,10 @@ BL_CORE void bl_top_flow(struct bl_top_tx *t, const struct bl_top_cfg *c,
 }
 
 /**
- * bl_top_held - a frame of @len bytes was put into the flow's queue. Returns 1 if the pacer shall
- * look at once.
+ * bl_top_frame_held - a frame of @len bytes was put into the flow's queue. Returns 1 if the pacer
+ * shall look at once.
  */
-BL_CORE int bl_top_held(struct bl_top_tx *t, __u32 len, __u64 now)
+BL_CORE int bl_top_frame_held(struct bl_top_tx *t, __u32 len, __u64 now)
 {
 	t->frame_ns = now;
 	t->frames++;
@@ -80,7 +80,7 @@ BL_CORE int bl_top_held(struct bl_top_tx *t, __u32 len, __u64 now)
 }
 
 /* The window of numbers: is @seq new? Then it is not any more. */
-BL_CORE int bl_top_new(struct bl_top_tx *t, __u32 seq)
+BL_CORE int bl_top_seq_accept(struct bl_top_tx *t, __u32 seq)
 {
 	__u32 up = seq - t->seq, down = t->seq - seq;
 
@@ -120,7 +120,7 @@ BL_CORE enum bl_reason bl_top_token(struct bl_top_tx *t, const struct bl_top_cfg
 		t->refused++;
 		return BL_R_TOKEN_AHEAD;
 	}
-	if (!bl_top_new(t, m->seq)) {
+	if (!bl_top_seq_accept(t, m->seq)) {
 		t->refused++;
 		return BL_R_TOKEN_REPLAYED;
 	}
@@ -136,10 +136,10 @@ BL_CORE enum bl_reason bl_top_token(struct bl_top_tx *t, const struct bl_top_cfg
 }
 
 /**
- * bl_top_wasted - the token that was just believed found nothing. Returns 1 if it shall become a
- * STOP, with number t->sig.
+ * bl_top_token_wasted - the token that was just believed found nothing. Returns 1 if it shall
+ * become a STOP, with number t->sig.
  */
-BL_CORE int bl_top_wasted(struct bl_top_tx *t)
+BL_CORE int bl_top_token_wasted(struct bl_top_tx *t)
 {
 	t->tokens--;
 	t->wasted++;
@@ -191,11 +191,11 @@ BL_CORE void bl_top_retag(struct bl_top_tx *t, __u32 tag)
 }
 
 /**
- * bl_top_step - the pacer's turn for @t, of which @frames are held, or kept and missing. @random:
- * 32 bits.
+ * bl_top_tx_step - the pacer's turn for @t, of which @frames are held, or kept and missing.
+ * @random: 32 bits.
  */
-BL_CORE void bl_top_step(struct bl_top_tx *t, const struct bl_top_cfg *c, __u32 frames, __u64 now,
-			 __u32 random, struct bl_top_turn *d)
+BL_CORE void bl_top_tx_step(struct bl_top_tx *t, const struct bl_top_cfg *c, __u32 frames,
+			    __u64 now, __u32 random, struct bl_top_turn *d)
 {
 	__u64 last = bl_max64(bl_max64(t->frame_ns, t->token_ns), t->loss_ns), due;
 	__u32 shift;

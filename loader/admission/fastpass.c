@@ -346,7 +346,8 @@ static void take(struct bl_fpass *h, const struct bl_fcp_pkt *k, uint64_t now)
 		h->page->last_ns = now;
 		n = h->of[s.dst];
 		for (; n; n = h->next_of[n])
-			if (bl_due_lower(h->due, n, bl_fp_begin(h->offset_ns, h->slot_ns, first)))
+			if (bl_due_lower(h->due, n,
+					 bl_fp_slot_begin(h->offset_ns, h->slot_ns, first)))
 				bl_pacer_wake(&h->node->pace);
 	}
 }

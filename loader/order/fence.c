@@ -5,8 +5,8 @@
  * When does an order hold? A lane that has frames obeys before the next one, within a beacon
  * interval, and says so. One that has none cannot say anything, and need not: it obeys before its
  * next frame, since its limit_ns is 0. Only a run that had read its limit before must end first: a
- * grace period (RCU). So an idle lane's registers are what bl_port_obey() makes of them, here, on a
- * copy: nothing can come in between.
+ * grace period (RCU). So an idle lane's registers are what bl_port_apply_fence() makes of them,
+ * here, on a copy: nothing can come in between.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -183,7 +183,7 @@ static int look(const struct bl_node *n, uint32_t p, struct bl_fence_port *out)
 	if (rc)
 		return rc;
 	if (!i.obeyed)
-		bl_port_obey(&i.regs, &i.life, &i.slot, &leaf);
+		bl_port_apply_fence(&i.regs, &i.life, &i.slot, &leaf);
 	bl_port_leaf(&i.regs, &leaf);
 	flags = bl_port_flags(&i.regs);
 	*out = (struct bl_fence_port){
