@@ -25,41 +25,41 @@
 #define BL_TOP_BEYOND_BYTES 16384
 
 /**
- * struct bl_top_msg - a token or signal, parsed. @ts: 48 bits. The rest: SYNC's body; FIN's @bytes
- * and @data, STOP's @data; LOSS's body. What a message does not have is 0.
+ * struct bl_top_msg - a parsed token or signal, in host order. A field that the message does not
+ * have is 0. Filled in by bl_top_parse().
  */
 struct bl_top_msg {
-	__u8 op;
-	__u8 cls;
-	__u16 flow;
-	__u32 seq;
-	__u32 tag;
-	__u32 frames;
-	__u64 ts;
-	__u64 bytes;
-	__u32 deadline_us;
-	__u32 coflow;
-	__u64 missing;
-	__u32 data;
-	__u32 rtt_us;
+	__u8 op;           /* enum bl_top_opcode */
+	__u8 cls;          /* TOKEN: class */
+	__u16 flow;        /* number of the flow at the sender of data */
+	__u32 seq;         /* as in struct bl_top_hdr */
+	__u32 tag;         /* as in struct bl_top_hdr */
+	__u32 frames;      /* SYNC: frames that wait */
+	__u64 ts;          /* 48 bits of bus time */
+	__u64 bytes;       /* SYNC, FIN: size of the flow */
+	__u32 deadline_us; /* SYNC */
+	__u32 coflow;      /* SYNC */
+	__u64 missing;     /* LOSS: bit k: frame @data - k is missing */
+	__u32 data;        /* SYNC, FIN, LOSS, STOP: number of a data frame */
+	__u32 rtt_us;      /* LOSS */
 };
 
 /* ---- classes ---- */
 
-/** bl_top_frames - full frames that @bytes need. */
+/** bl_top_frames - full frames that @bytes of a flow need. */
 BL_CORE __u64 bl_top_frames(__u64 bytes)
 {
 	return (bytes + BL_TOP_MSS - 1) / BL_TOP_MSS;
 }
 
-/** bl_top_payload - bytes of a flow in frames that have @len bytes in all, at the most. */
+/** bl_top_payload - the most bytes of a flow that frames of @len bytes in total can carry. */
 BL_CORE __u64 bl_top_payload(__u64 len)
 {
 	return len - (len >> 5); /* headers are 54 of 1514 bytes or more */
 }
 
 /**
- * bl_top_class - of what has @frames frames; @limit: BL_TOP_CLASSES - 1 thresholds, as in
+ * bl_top_class - the class of @frames frames. @limit: BL_TOP_CLASSES - 1 thresholds, as in
  * bl_top_cfg.
  */
 BL_CORE __u32 bl_top_class(const __u64 *limit, __u64 frames)
@@ -73,16 +73,16 @@ BL_CORE __u32 bl_top_class(const __u64 *limit, __u64 frames)
 }
 
 /**
- * bl_top_beyond_size - has the flow brought more than it said it had? @bytes: what it said, or 0:
- * nothing;
- * @served: bytes of frames that came. Headers, and what TCP sends twice, are not held against it.
+ * bl_top_beyond_size - whether a flow has brought more than its size. @bytes: announced size, or 0
+ * if none was; @served: bytes of frames received. Headers, and what TCP sends twice, are allowed
+ * for.
  */
 BL_CORE int bl_top_beyond_size(__u64 bytes, __u64 served)
 {
 	return bl_top_payload(served) > bytes + bytes / 8 + BL_TOP_BEYOND_BYTES;
 }
 
-/** bl_top_bytes_left - what is left of a flow that said it has @bytes; at least 1. */
+/** bl_top_bytes_left - what is left of a flow with an announced size of @bytes; at least 1. */
 BL_CORE __u64 bl_top_bytes_left(__u64 bytes, __u64 served)
 {
 	served = bl_top_payload(served);
@@ -90,11 +90,14 @@ BL_CORE __u64 bl_top_bytes_left(__u64 bytes, __u64 served)
 }
 
 /**
- * bl_top_class_of - class of an inbound flow at @now. @limit: thresholds, of @c or learnt.
- * @coflow: bytes of its coflow. What has no deadline, or has missed it, comes last. A flow that
- * brings more than it said is one of unknown size, whose class follows from what was served: to say
- * too little gains it nothing, and to say too much harms only itself. One that says a class
- * (SO_PRIORITY) has that class, whatever comes.
+ * bl_top_class_of - the class of an inbound flow at @now.
+ * @limit: thresholds, those of @c or the learnt ones.
+ * @coflow: bytes of its coflow.
+ *
+ * A flow without a deadline, or that has missed it, comes last where the objective is the deadline.
+ * A flow that brings more than it announced counts as one of unknown size, whose class follows from
+ * what was received: announcing too little gains nothing, and announcing too much harms only the
+ * flow itself. A flow that announces a class (SO_PRIORITY) has that class in any case.
  */
 BL_CORE __u32 bl_top_class_of(const struct bl_top_rx *r, const struct bl_top_cfg *c,
 			      const __u64 *limit, __u64 coflow, __u64 now)
@@ -119,8 +122,9 @@ BL_CORE __u32 bl_top_class_of(const struct bl_top_rx *r, const struct bl_top_cfg
 }
 
 /**
- * bl_top_bucket - place in bl_top_page.sizes of a flow of @frames frames, 1 or more: two for each
- * power of two. 1 is in bucket 0, 2 in 2, 3 in 3, 4 and 5 in 4, 6 and 7 in 5, 8 to 11 in 6.
+ * bl_top_bucket - the bucket of bl_top_page.sizes for a flow of @frames frames, 1 or more: two
+ * buckets per power of two. 1 is in bucket 0, 2 in 2, 3 in 3, 4 and 5 in 4, 6 and 7 in 5, 8 to 11
+ * in 6.
  */
 BL_CORE __u32 bl_top_bucket(__u64 frames)
 {
@@ -142,7 +146,8 @@ BL_CORE __u32 bl_top_bucket(__u64 frames)
 }
 
 /**
- * bl_top_learn_flow - counts a flow that has ended, by @served: what came of it, not what it said.
+ * bl_top_learn_flow - count a flow that has ended by @served, the bytes received, and not by the
+ * size it announced.
  */
 BL_CORE void bl_top_learn_flow(struct bl_top_page *p, __u64 served)
 {
@@ -156,8 +161,9 @@ BL_CORE void bl_top_learn_flow(struct bl_top_page *p, __u64 served)
 /* ---- messages ---- */
 
 /**
- * bl_top_parse - the TOP header at @h, of @len bytes of UDP payload; @end: of what can be read.
- * Returns 0, or -1: too short, another version, or no such opcode. Fills @m.
+ * bl_top_parse - parse the TOP header at @h into @m. @len: bytes of UDP payload; @end: end of the
+ * readable part. Returns 0, or -1 if the frame is too short, of another version or of an unknown
+ * opcode.
  */
 BL_CORE int bl_top_parse(const struct bl_top_hdr *h, const void *end, __u32 len,
 			 struct bl_top_msg *m)
@@ -209,7 +215,7 @@ BL_CORE int bl_top_parse(const struct bl_top_hdr *h, const void *end, __u32 len,
 
 /* ---- keys ---- */
 
-/** bl_top_key_hash - a hash of a flow's key, 32 bits. */
+/** bl_top_key_hash - a 32-bit hash of a flow's key. */
 BL_CORE __u32 bl_top_key_hash(const struct bl_top_key *k)
 {
 	const __u64 *w = (const __u64 *)(const void *)k;
@@ -223,13 +229,15 @@ BL_CORE __u32 bl_top_key_hash(const struct bl_top_key *k)
 }
 
 _Static_assert(BL_TOP_HINTS == 1 << 10, "the upper bits of the mix");
-/** bl_top_hint_hash - place of the key's hint. */
+/** bl_top_hint_hash - index of the key's hint in "top_hints". */
 BL_CORE __u32 bl_top_hint_hash(const struct bl_top_key *k)
 {
 	return bl_top_key_hash(k) >> 22;
 }
 
-/** bl_top_rule - the hint of the first rule that fits; returns 0 if there is none. */
+/**
+ * bl_top_rule - fill in @h from the first rule that matches. Returns 1, or 0 if no rule matches.
+ */
 BL_CORE int bl_top_rule(const struct bl_top_cfg *c, const struct bl_top_key *k,
 			struct bl_top_hint *h)
 {

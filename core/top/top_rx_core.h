@@ -37,7 +37,7 @@ BL_CORE __u32 bl_top_fraction(__u64 of, __u32 part)
 	return (__u32)(of * part >> 24);
 }
 
-/** bl_top_rate_min - one token per RTT. */
+/** bl_top_rate_min - the least rate of a flow: one token per RTT. */
 BL_CORE __u32 bl_top_rate_min(const struct bl_top_cfg *c, __u64 rtt_ns)
 {
 	__u64 v = rtt_ns ? ((__u64)c->slot_ns << 24) / rtt_ns : 1;
@@ -45,7 +45,7 @@ BL_CORE __u32 bl_top_rate_min(const struct bl_top_cfg *c, __u64 rtt_ns)
 	return v > BL_TOP_ONE ? BL_TOP_ONE : v ? (__u32)v : 1;
 }
 
-/** bl_top_rate_answered - the rate of @n answers in @took ns. */
+/** bl_top_rate_answered - the rate of @n answers in @took ns, of BL_TOP_ONE. */
 BL_CORE __u32 bl_top_rate_answered(const struct bl_top_cfg *c, __u32 n, __u64 took)
 {
 	__u64 each, v;
@@ -63,7 +63,7 @@ BL_CORE void bl_top_weight_lower(struct bl_top_rx *r, const struct bl_top_cfg *c
 	r->grew = 0;
 }
 
-/* ExpressPass section 3.2, Algorithm 1. */
+/* The feedback law of ExpressPass section 3.2, Algorithm 1. Returns the new rate. */
 BL_CORE __u32 bl_top_law_paper(struct bl_top_rx *r, const struct bl_top_cfg *c, __u32 loss)
 {
 	const __u32 target = BL_TOP_ONE / 10;
@@ -81,7 +81,7 @@ BL_CORE __u32 bl_top_law_paper(struct bl_top_rx *r, const struct bl_top_cfg *c, 
 	return rate;
 }
 
-/* ns2-xpass xpass.cc:566-626. */
+/* The feedback law of ns2-xpass xpass.cc:566-626. Returns the new rate. */
 BL_CORE __u32 bl_top_law_ns2(struct bl_top_rx *r, const struct bl_top_cfg *c, __u32 loss, __u32 got)
 {
 	__u32 target = r->rate < BL_TOP_ONE ? (BL_TOP_ONE - r->rate) / 8 : 0;
@@ -99,7 +99,7 @@ BL_CORE __u32 bl_top_law_ns2(struct bl_top_rx *r, const struct bl_top_cfg *c, __
 				    : r->rate;
 }
 
-/** bl_top_feedback - an RTT is over: another rate for the flow. */
+/** bl_top_feedback - an RTT is over: compute the flow's new rate. */
 BL_CORE void bl_top_feedback(struct bl_top_rx *r, const struct bl_top_cfg *c, __u64 now)
 {
 	__u32 most = BL_TOP_ONE, least = bl_top_rate_min(c, r->rtt_ns), loss = 0, rate;
@@ -121,7 +121,7 @@ BL_CORE void bl_top_feedback(struct bl_top_rx *r, const struct bl_top_cfg *c, __
 	r->feedbacks++;
 }
 
-/* RTT of the token that is timed, smoothed by 1/5 as ns2 does. */
+/* Updates the RTT with the answer to the timed token, smoothed by 1/5 as in ns2. */
 BL_CORE void bl_top_rtt(struct bl_top_rx *r, __u32 seq, __u64 now)
 {
 	__u64 rtt = now - r->probe_ns;
@@ -134,8 +134,8 @@ BL_CORE void bl_top_rtt(struct bl_top_rx *r, __u32 seq, __u64 now)
 }
 
 /**
- * bl_top_echo - a data frame of @len bytes came that answers token @seq; 0: unscheduled. Returns
- * 0, or -1: no such token was ever sent.
+ * bl_top_echo - account for a data frame of @len bytes that answers token @seq; 0: unscheduled.
+ * Returns 0, or -1 if no such token was ever sent.
  */
 BL_CORE int bl_top_echo(struct bl_top_rx *r, const struct bl_top_cfg *c, __u32 seq, __u32 len,
 			__u64 now)
@@ -154,7 +154,7 @@ BL_CORE int bl_top_echo(struct bl_top_rx *r, const struct bl_top_cfg *c, __u32 s
 		r->dropped += ahead - 1;
 		r->echo = seq;
 	} else if (bl_psn_before(r->forgiven, seq) && seq != r->echo) {
-		/* it was passed over, by mistake; or in an RTT that is judged already */
+		/* counted as lost by mistake, or in an RTT whose feedback is computed already */
 		r->late++;
 		r->dropped -= r->dropped != 0;
 	}
@@ -175,7 +175,7 @@ BL_CORE __u32 bl_top_random(__u32 *s)
 	return *s;
 }
 
-/** bl_top_gap - to a flow's next token. @random: 32 bits. */
+/** bl_top_gap - ns until a flow's next token. @random: 32 random bits for the jitter. */
 BL_CORE __u64 bl_top_gap(const struct bl_top_cfg *c, __u32 rate, __u32 random)
 {
 	__u64 gap = ((__u64)c->slot_ns << 24) / (rate ? rate : 1),
@@ -184,7 +184,7 @@ BL_CORE __u64 bl_top_gap(const struct bl_top_cfg *c, __u32 rate, __u32 random)
 	return gap - spread + (2 * spread * (random >> 16) >> 16);
 }
 
-/** bl_top_token_sent - @r's next token goes out now. Returns its number. */
+/** bl_top_token_sent - account for @r's next token, which is sent at @now. Returns its number. */
 BL_CORE __u32 bl_top_token_sent(struct bl_top_rx *r, const struct bl_top_cfg *c, __u64 now,
 				__u32 *random)
 {
@@ -197,13 +197,14 @@ BL_CORE __u32 bl_top_token_sent(struct bl_top_rx *r, const struct bl_top_cfg *c,
 		r->probe = r->seq;
 		r->probe_ns = now;
 	}
-	/* late by others' tokens or by the pacer: it catches up one token, not more */
+	/* late because of others' tokens or of the pacer: it catches up one token, not more */
 	r->next_ns = bl_max64(r->next_ns, now - bl_min64(now, gap)) + gap;
 	return r->seq;
 }
 
 /**
- * bl_top_free_after - when the next token may go, after one that could go at @free went at @now.
+ * bl_top_free_after - when the next token may be sent, after one that was allowed at @free was sent
+ * at @now.
  */
 BL_CORE __u64 bl_top_free_after(const struct bl_top_cfg *c, __u64 free, __u64 now)
 {
@@ -213,20 +214,18 @@ BL_CORE __u64 bl_top_free_after(const struct bl_top_cfg *c, __u64 free, __u64 no
 }
 
 /**
- * struct bl_top_pick - the choice of a slot. @best: class << 8 | turns to wait, of place @index;
- * ~0: nobody's time has come. @ready: how many have. @next_ns: when the first of the others will
- * have, or will be given up, or has a LOSS to send. @gone: 1 + a place that was not heard of for
- * too long. @loss: 1 + a place whose LOSS is due.
+ * struct bl_top_pick - the choice of the flow that gets a slot. Local to the pacer's turn.
  */
 struct bl_top_pick {
-	__u64 now;
+	__u64 now; /* CLOCK_MONOTONIC of the turn */
+	/* when the first of the other flows is due, is given up, or has a LOSS to send */
 	__u64 next_ns;
-	__u32 last;
-	__u32 best;
-	__u32 index;
-	__u32 ready;
-	__u32 gone;
-	__u32 loss;
+	__u32 last;  /* place that got the last token */
+	__u32 best;  /* class << 8 | turns to wait, of place @index; ~0: no flow is due */
+	__u32 index; /* place of the chosen flow; valid unless @best is ~0 */
+	__u32 ready; /* number of flows that are due */
+	__u32 gone;  /* 1 + a place that was not heard of for too long; 0: none */
+	__u32 loss;  /* 1 + a place whose LOSS is due; 0: none */
 };
 
 BL_CORE void bl_top_pick_begin(struct bl_top_pick *p, __u32 last, __u64 now)
@@ -238,7 +237,7 @@ BL_CORE void bl_top_pick_begin(struct bl_top_pick *p, __u32 last, __u64 now)
 	p->next_ns = BL_DUE_NEVER;
 }
 
-/** bl_top_pick_consider - place @i, whose class is @cls now. */
+/** bl_top_pick_consider - take the flow at place @i, of class @cls, into account. */
 BL_CORE void bl_top_pick_consider(struct bl_top_pick *p, __u32 i, const struct bl_top_rx *r,
 				  __u32 cls, const struct bl_top_cfg *c)
 {
@@ -271,14 +270,15 @@ BL_CORE void bl_top_pick_consider(struct bl_top_pick *p, __u32 i, const struct b
 /* ---- signals in ---- */
 
 /*
- * Of a place that a SYNC is for: whose it was. AGAIN: of the same flow, which has another tag now.
+ * The previous owner of a place that a SYNC is for. AGAIN: the same flow, which has another tag
+ * now.
  */
 enum bl_top_was { BL_TOP_WAS_FREE, BL_TOP_WAS_ANOTHER, BL_TOP_WAS_AGAIN };
 
 /**
- * bl_top_rx_begin - place @r is for the flow of this SYNC from now on; its address fields are the
- * caller's. What the same flow still misses is waited for under its new tag, too: its sender keeps
- * it. Returns how many numbers are given up.
+ * bl_top_rx_begin - initialise place @r for the flow of this SYNC; the caller fills in the address
+ * fields. What the same flow still misses is waited for under its new tag as well, since its sender
+ * keeps it. Returns the number of data frames given up.
  */
 BL_CORE __u32 bl_top_rx_begin(struct bl_top_rx *r, const struct bl_top_cfg *c,
 			      const struct bl_top_msg *m, enum bl_top_was was, __u64 now)
@@ -313,8 +313,8 @@ BL_CORE __u32 bl_top_rx_begin(struct bl_top_rx *r, const struct bl_top_cfg *c,
 }
 
 /**
- * bl_top_coflow_change - by what the sum of @r's coflow has to change for @r's size, as it is known
- * now, to be in it; @over: for nothing of it to be. Modulo 2^64, as the sum is.
+ * bl_top_coflow_change - by how much the sum of @r's coflow must change so that it includes @r's
+ * size as known now; with @over, so that it includes nothing of it. Modulo 2^64, as the sum is.
  */
 BL_CORE __u64 bl_top_coflow_change(struct bl_top_rx *r, int over)
 {
@@ -325,15 +325,15 @@ BL_CORE __u64 bl_top_coflow_change(struct bl_top_rx *r, int over)
 }
 
 /**
- * bl_top_rtt_ns - how long what is missing may take; before an RTT was measured, what a sender
- * waits for an answer.
+ * bl_top_rtt_ns - how long a missing frame may take; before an RTT was measured, the time for which
+ * a sender waits for an answer.
  */
 BL_CORE __u64 bl_top_rtt_ns(const struct bl_top_rx *r, const struct bl_top_cfg *c)
 {
 	return r->rtt_ns ? r->rtt_ns : c->sync_ns;
 }
 
-/** bl_top_sync - another SYNC of the flow that @r is for. Returns 1 if it gets tokens again. */
+/** bl_top_sync - another SYNC of @r's flow has arrived. Returns 1 if the flow gets tokens again. */
 BL_CORE int bl_top_sync(struct bl_top_rx *r, const struct bl_top_msg *m, __u64 now)
 {
 	r->heard_ns = now;
@@ -349,7 +349,7 @@ BL_CORE int bl_top_sync(struct bl_top_rx *r, const struct bl_top_msg *m, __u64 n
 	if (r->state == BL_TOP_RX_OPEN)
 		return 0;
 	r->state = BL_TOP_RX_OPEN;
-	/* what was under way when it stopped found nothing there: no loss */
+	/* tokens under way when it stopped found nothing there, which is not a loss */
 	r->forgiven = r->echo = r->seq;
 	r->total = r->dropped = 0;
 	r->probe_ns = 0;
@@ -357,7 +357,7 @@ BL_CORE int bl_top_sync(struct bl_top_rx *r, const struct bl_top_msg *m, __u64 n
 	return 1;
 }
 
-/** bl_top_stop - the sender holds nothing. */
+/** bl_top_stop - a STOP of @r's flow has arrived: the sender holds nothing. */
 BL_CORE void bl_top_stop(struct bl_top_rx *r, const struct bl_top_msg *m, __u64 now)
 {
 	r->heard_ns = now;
@@ -367,7 +367,10 @@ BL_CORE void bl_top_stop(struct bl_top_rx *r, const struct bl_top_msg *m, __u64 
 	r->state = BL_TOP_RX_STOPPED;
 }
 
-/** bl_top_fin - the flow is over: its place is free as soon as the pacer looks. */
+/**
+ * bl_top_fin - a FIN has arrived: the flow has ended, and its place is freed in the pacer's next
+ * scan.
+ */
 BL_CORE void bl_top_fin(struct bl_top_rx *r, const struct bl_top_msg *m, const struct bl_top_cfg *c,
 			__u64 now)
 {

@@ -29,7 +29,7 @@
 
 /* ---- the sender ---- */
 
-/** bl_top_tx_begin - number's new flow; @tag: random. */
+/** bl_top_tx_begin - initialise a number for a new flow. @tag: random. */
 BL_CORE void bl_top_tx_begin(struct bl_top_tx *t, const struct bl_top_cfg *c,
 			     const struct bl_top_key *key, const struct bl_top_hint *hint,
 			     __u32 tag, __u64 now)
@@ -44,11 +44,12 @@ BL_CORE void bl_top_tx_begin(struct bl_top_tx *t, const struct bl_top_cfg *c,
 	t->deadline_us = hint->deadline_us;
 	t->coflow = hint->coflow;
 	t->keep = hint->flags & BL_TOP_F_RESEND;
-	t->told = t->acked = t->data; /* which goes on */
+	t->told = t->acked = t->data; /* which continues */
 	t->loss = t->rtt_us = 0;
 	t->loss_ns = t->resent = t->asked = t->gone = 0;
 	/*
-	 * an unscheduled frame may come before the SYNC that says from which number on they count
+	 * Not for numbered data: an unscheduled frame may arrive before the SYNC that says from
+	 * which number on data counts.
 	 */
 	t->unsched = !t->keep && frames && frames <= c->short_frames
 			     ? (__u32)bl_min64(c->unscheduled, frames)
@@ -61,8 +62,8 @@ BL_CORE void bl_top_tx_begin(struct bl_top_tx *t, const struct bl_top_cfg *c,
 }
 
 /**
- * bl_top_frame_held - a frame of @len bytes was put into the flow's queue. Returns 1 if the pacer
- * shall look at once.
+ * bl_top_frame_held - account for a frame of @len bytes that was put into the flow's queue. Returns
+ * 1 if the pacer must look at once.
  */
 BL_CORE int bl_top_frame_held(struct bl_top_tx *t, __u32 len, __u64 now)
 {
@@ -79,7 +80,7 @@ BL_CORE int bl_top_frame_held(struct bl_top_tx *t, __u32 len, __u64 now)
 	return 1;
 }
 
-/* The window of numbers: is @seq new? Then it is not any more. */
+/* The window of token numbers: returns 1 and marks @seq as seen if it is new; else 0. */
 BL_CORE int bl_top_seq_accept(struct bl_top_tx *t, __u32 seq)
 {
 	__u32 up = seq - t->seq, down = t->seq - seq;
@@ -98,8 +99,11 @@ BL_CORE int bl_top_seq_accept(struct bl_top_tx *t, __u32 seq)
 }
 
 /**
- * bl_top_token - a token came, at bus time @bus, which may be wrong by @bound, as the receiver's
- * may. Returns BL_R_NONE: it is to be answered; else why not.
+ * bl_top_token - validate a token that has arrived.
+ * @bus, @bound: bus time of now and its largest error; the receiver's clock may have the same
+ * error.
+ *
+ * Returns BL_R_NONE if the token is to be answered; else the reason to drop it.
  */
 BL_CORE enum bl_reason bl_top_token(struct bl_top_tx *t, const struct bl_top_cfg *c,
 				    const struct bl_top_msg *m, __u64 bus, __u64 bound, __u64 now)
@@ -136,7 +140,7 @@ BL_CORE enum bl_reason bl_top_token(struct bl_top_tx *t, const struct bl_top_cfg
 }
 
 /**
- * bl_top_token_wasted - the token that was just believed found nothing. Returns 1 if it shall
+ * bl_top_token_wasted - the token that was just accepted found no frame. Returns 1 if it must
  * become a STOP, with number t->sig.
  */
 BL_CORE int bl_top_token_wasted(struct bl_top_tx *t)
@@ -152,8 +156,8 @@ BL_CORE int bl_top_token_wasted(struct bl_top_tx *t)
 }
 
 /*
- * What a turn does. SYNC, STOP, FIN: send it. UNSCHED, AT_ONCE: a frame goes without a token. END:
- * a FIN, and the number is free.
+ * What a turn does. SYNC, STOP: send it. UNSCHED, AT_ONCE: send a frame without a token. END: send
+ * a FIN; the number is free.
  */
 enum bl_top_do {
 	BL_TOP_NOTHING,
@@ -165,23 +169,24 @@ enum bl_top_do {
 };
 
 /**
- * struct bl_top_turn - one turn. @busy: 1: the flow may not end now; the caller's; 2, afterwards:
- * else it would have. @what: enum bl_top_do. @next_ns: when to look at this flow again. @seq, @tag,
- * @data: of the signal.
+ * struct bl_top_turn - the result of one turn of the pacer for one flow. Filled in by
+ * bl_top_tx_step().
  */
 struct bl_top_turn {
-	__u32 what;
-	__u32 seq;
-	__u32 tag;
-	__u32 frames;
-	__u32 data;
+	__u32 what;   /* enum bl_top_do */
+	__u32 seq;    /* number of the signal */
+	__u32 tag;    /* of the signal */
+	__u32 frames; /* frames that wait, for a SYNC */
+	__u32 data;   /* number of the last data frame, for the signal; 0: none */
+	/* in: 1: the flow must not end now. out: 2: it would have ended otherwise. */
 	__u32 busy;
-	__u64 next_ns;
+	__u64 next_ns; /* when to look at this flow again */
 };
 
 /*
- * Another tag: perhaps somebody knew the old one and made the numbers run ahead; and a receiver
- * that has forgotten the flow counts its tokens from 1. It begins anew, too.
+ * Gives the flow another tag: the old one may be known to an attacker that made the numbers run
+ * ahead, and a receiver that has forgotten the flow counts its tokens from 1. The window of token
+ * numbers starts anew.
  */
 BL_CORE void bl_top_retag(struct bl_top_tx *t, __u32 tag)
 {
@@ -191,8 +196,10 @@ BL_CORE void bl_top_retag(struct bl_top_tx *t, __u32 tag)
 }
 
 /**
- * bl_top_tx_step - the pacer's turn for @t, of which @frames are held, or kept and missing.
- * @random: 32 bits.
+ * bl_top_tx_step - a turn of the pacer for @t.
+ * @frames: number of frames that are held, or kept and missing.
+ * @random: 32 random bits for a new tag.
+ * @d: filled in with what to do; @d->busy is also an input.
  */
 BL_CORE void bl_top_tx_step(struct bl_top_tx *t, const struct bl_top_cfg *c, __u32 frames,
 			    __u64 now, __u32 random, struct bl_top_turn *d)
@@ -252,7 +259,9 @@ BL_CORE void bl_top_tx_step(struct bl_top_tx *t, const struct bl_top_cfg *c, __u
 		return;
 	}
 	if (t->state != BL_TOP_ASKING) {
-		/* tokens have ceased to come, or it fell asleep just before the frame came */
+		/*
+		 * tokens have stopped arriving, or the flow became idle just before the frame came
+		 */
 		t->state = BL_TOP_ASKING;
 		t->tries = 0;
 	}
