@@ -45,7 +45,7 @@ _Static_assert(sizeof(struct bl_epoch) == 16, "ABI");
  * the lane that owns the port.
  */
 struct bl_fence_slot {
-	__u32 freeze; /* death count (struct bl_life) to reach: freeze until then. 0: never sent */
+	__u32 freeze; /* freeze the input if it has died less often than this. 0: never sent */
 	__u32 resume; /* resume what is frozen since this death. 0: never sent */
 	__u8 barred;  /* 1: the input does not join C's minimum; the output promises no C */
 	__u8 drop;    /* @barred at the time of @resume: the resumed input leaves C's minimum */
@@ -78,7 +78,7 @@ _Static_assert(sizeof(struct bl_life) == 16, "ABI");
 /* The kinds of fences, and the fields of struct bl_fence_arg that each one uses. */
 enum bl_fence_kind {
 	BL_FENCE_RAISE,  /* only raises the epoch */
-	BL_FENCE_FREEZE, /* freezes @port until its death count is @death */
+	BL_FENCE_FREEZE, /* freezes @port if it has died less than @death times */
 	BL_FENCE_BAR,    /* bars exactly the ports in @barred */
 	BL_FENCE_RESUME, /* resumes what is frozen at @port since @death */
 	BL_FENCE_AGAIN,  /* only makes all lanes read the clock */

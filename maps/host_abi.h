@@ -362,12 +362,13 @@ struct bl_attach_rep {
 	char message[160]; /* NUL terminated; empty without an error */
 };
 
+#define BL_SOCK_AGAIN 0x424c5341u
+
 /**
  * struct bl_again_req - an endpoint whose daemon was replaced identifies itself to the new daemon.
  * The daemon accepts it if the process is the one that had registered the endpoint (by pid and
  * start time) and the endpoint has no connection; the new connection then stands for the endpoint.
  */
-#define BL_SOCK_AGAIN 0x424c5341u
 struct bl_again_req {
 	__u32 magic;       /* BL_SOCK_AGAIN */
 	__u32 abi_version; /* BL_ABI_VERSION */

@@ -149,6 +149,9 @@ struct bl_meter {
  */
 #define BL_MAP_PORT_BUSY "port_busy"
 
+#define BL_DUE_MAX       256
+#define BL_DUE_NEVER     (~0ULL)
+
 /**
  * struct bl_due - value 0 of "port_due" (by port) and of "hold_due" (by destination): when the
  * pacer has something to do. Both maps can be mmapped. There is no lock: @next and @at are changed
@@ -157,11 +160,9 @@ struct bl_meter {
  * Whoever puts a frame replaces BL_DUE_NEVER in @at by its time with a compare-and-swap, which is a
  * full barrier after the frame. The pacer takes a time by an exchange, which leaves BL_DUE_NEVER,
  * then looks into the queue, and then lowers @at to the time at which it wants to look again. So
- * either the pacer sees the frame, or the other side finds BL_DUE_NEVER. No time after BL_DUE_NEVER
- * is ever written, so a side that lowers the time at the same moment is not overwritten.
+ * either the pacer sees the frame, or the other side finds BL_DUE_NEVER. Except by that exchange, a
+ * time is only ever lowered, so a side that lowers it at the same moment is not overwritten.
  */
-#define BL_DUE_MAX   256
-#define BL_DUE_NEVER (~0ULL)
 struct bl_due {
 	/*
 	 * CLOCK_MONOTONIC before which nothing is due: at most the least @at. Lowered by

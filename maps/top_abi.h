@@ -84,8 +84,9 @@ _Static_assert(sizeof(struct bl_top_hdr) == 18 && offsetof(struct bl_top_hdr, ts
  *    bpf/host/top_tx.h. Switches pass everything that is not a TOKEN as a signal.
  * 3. Add it to the table "TOP opcodes" and a section to docs/protocol.md, and to docs/barline.lua
  *    (top_opcodes, top_bodies). tests/unit/test_protocol.c compares both with this list.
- * 4. Regenerate tests/fuzz/barline.dict (`make fuzz`), and cover it in
- *    tests/unit/test_top_tx_core.c and tests/prog/test_top.c or test_top_rx.c.
+ * 4. Update tests/fuzz/barline.dict (`make fuzz` writes the new one and says which file to copy),
+ *    and cover the opcode in tests/unit/test_top_tx_core.c and in tests/prog/test_top.c or
+ *    test_top_rx.c.
  */
 /* clang-format off */
 #define BL_TOP_OPCODES(X) \

@@ -85,8 +85,8 @@ _Static_assert(sizeof(struct bl_hdr) == 24, "the header is 24 bytes on the wire"
  *    text, and a section on the body.
  * 5. Add it to docs/barline.lua (opcodes, and the body). tests/unit/test_protocol.c compares the
  *    document and the dissector with this list.
- * 6. Regenerate tests/fuzz/barline.dict with tests/fuzz/seeds.c (`make fuzz` does), and give it a
- *    seed there.
+ * 6. Give it a seed in tests/fuzz/seeds.c, and update tests/fuzz/barline.dict: `make fuzz` writes
+ *    the new dictionary and says which file to copy.
  * 7. Test it: tests/unit/test_wire_core.c, tests/unit/test_lib_rx.c, and tests/prog if a program
  *    handles it.
  */

@@ -27,9 +27,8 @@
 
 /*
  * Beacon intervals without a message after which a host counts as silent. A sender that pauses for
- * less never pays for its own promise. A sender that pauses for longer delays the messages of
- * others by up to this long after its last message, since until then it promises no more than its
- * clock.
+ * less keeps promising its clock only, so its next message needs no timestamp in the future. The
+ * price is that for this long after its last message, messages of others wait for its beacons.
  */
 #define BL_SILENT_TICKS 1000
 
