@@ -163,7 +163,7 @@ void arb_take_refund(struct bl_arb *a, const struct arb_grant *g)
 		return; /* the demand of a session that has ended */
 	f->e.pair[g->dst].done -= g->mtus;
 	f->waiting -= g->mtus;
-	bl_fcp_push(&f->e, &f->e.look, BL_FCP_Q_LOOK, g->dst);
+	bl_fcp_queue_push(&f->e, &f->e.look, BL_FCP_Q_LOOK, g->dst);
 }
 
 void arb_comm_take(struct bl_arb *a)
@@ -268,7 +268,8 @@ static void faults_receive(struct bl_arb *a, unsigned int sock, unsigned int i,
 
 	if (why == BL_FCP_R_OK && k.opcode != BL_FCP_FAULTS)
 		why = BL_FCP_R_BAD_OPCODE;
-	if (why == BL_FCP_R_OK && !bl_fcp_sum_ok(&a->params, 0, a->in.buf[i], a->in.msg[i].msg_len))
+	if (why == BL_FCP_R_OK &&
+	    !bl_fcp_checksum_ok(&a->params, 0, a->in.buf[i], a->in.msg[i].msg_len))
 		why = BL_FCP_R_BAD_CHECK;
 	if (why != BL_FCP_R_OK) {
 		a->t.faults[why]++;
@@ -393,7 +394,7 @@ static void watchdog_turn(struct bl_arb *a)
 	}
 	now = bl_mono_ns();
 	atomic_store_explicit(&a->until_ns,
-			      bl_wd_rules(&a->wd, now) ? a->wd.sent_ns + a->wd.lease_ns : 0,
+			      bl_wd_may_allocate(&a->wd, now) ? a->wd.sent_ns + a->wd.lease_ns : 0,
 			      memory_order_relaxed);
 	if (a->ruled != (a->wd.state == BL_FCP_PRIMARY))
 		restart_sessions(a, !a->ruled);

@@ -68,7 +68,7 @@ int arb_peers_open(struct bl_arb *a, struct bl_err *err)
 						      .slot_bytes = BL_BE32(a->cfg.slot_bytes),
 						      .index = BL_BE16(i),
 						      .endpoints = BL_BE16(n) };
-		bl_fcp_begin(&p->fcp.e, 0);
+		bl_fcp_session_begin(&p->fcp.e, 0);
 	}
 	return 0;
 }

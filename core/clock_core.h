@@ -2,21 +2,21 @@
 /*
  * Bus time: from CLOCK_MONOTONIC to the time of the rack, and between 64 and 48 bits.
  *
- * Example: a record with seg[1] = {mono 1000, bus 5000, rate 2^30/1000 (+0.1 %)} gives at mono
- * 2000: 5000 + 1000 + 1 = 6001.
+ * Example: a record with seg[1] = {mono 1000, bus 5000, rate 2^30/1000 (+0.1 %)} gives, at mono
+ * 2000, bus time 5000 + 1000 + 1 = 6001.
  *
- * 48 bits wrap after 78 h 11 min. A node extends every value that it receives to 64 bits, next to a
- * reference of its own (PAWS, RFC 7323 section 5): right as long as the two are less than 39 h
- * apart. From there on comparisons are plain ones.
+ * 48 bits wrap after 78 h 11 min. A node extends every received value to 64 bits, to the one
+ * nearest to a reference of its own (as PAWS does, RFC 7323 section 5), which is right as long as
+ * the two are less than 39 h apart. After that, times are compared like any integers.
  *
- * Does not read any clock: the caller passes CLOCK_MONOTONIC.
+ * This file reads no clock: the caller passes CLOCK_MONOTONIC.
  */
 #ifndef BARLINE_CLOCK_CORE_H
 #define BARLINE_CLOCK_CORE_H
 
 #include "maps/clock_abi.h"
 #include "maps/wire_abi.h"
-#include "core.h"
+#include "core/core.h"
 
 /** bl_ext48 - the 64-bit time nearest to @ref whose low 48 bits are @wire. */
 BL_CORE __u64 bl_ext48(__u64 wire, __u64 ref)
@@ -26,21 +26,23 @@ BL_CORE __u64 bl_ext48(__u64 wire, __u64 ref)
 	return ref + (__u64)d;
 }
 
-/** bl_seg_at - bus time of piece @s at @mono; before its start it is extended backwards. */
+/**
+ * bl_seg_at - bus time of segment @s at @mono; before its start the segment is extended backwards.
+ */
 BL_CORE __u64 bl_seg_at(const struct bl_clock_seg *s, __u64 mono)
 {
 	__s64 d = (__s64)(mono - s->mono_ns);
 
 	/*
-	 * |rate| < 2^20, so the product fits for pieces of up to 2^43 ns (2.4 h); the daemon starts
-	 * a new one every second
+	 * The rate is below 2^20, so the product fits for segments of up to 2^43 ns (2.4 h); the
+	 * daemon begins a new one every second.
 	 */
 	return s->bus_ns + (__u64)d + (__u64)((d * (__s64)s->rate) >> 30);
 }
 
 /**
- * bl_clock_at - bus time at @mono. The record may be written at this moment: @seq makes readers
- * retry, and what remains is harmless: the two pieces are equal where they meet.
+ * bl_clock_at - bus time at @mono. The record may be written at this moment: @seq makes the reader
+ * retry, and the remaining error is harmless, since the two segments are equal where they meet.
  */
 BL_CORE __u64 bl_clock_at(const struct bl_clock *c, __u64 mono)
 {
@@ -63,30 +65,31 @@ BL_CORE __u64 bl_clock_at(const struct bl_clock *c, __u64 mono)
 	return bus;
 }
 
-/** bl_clock_usable - whether the record may be used at @mono: set once, and not past void_after. */
+/**
+ * bl_clock_usable - whether the record may be used at @mono: it has a segment and is not past
+ * void_after.
+ */
 BL_CORE int bl_clock_usable(const struct bl_clock *c, __u64 mono)
 {
 	return (BL_READ_ONCE(c->flags) & BL_CLOCK_VALID) && mono < BL_READ_ONCE(c->void_after_ns);
 }
 
 /**
- * bl_clock_bound - greatest error at @mono, ns: the measured bound and what drift may have added
+ * bl_clock_bound - greatest error at @mono, ns: the measured bound, and what drift may have added
  * since.
  */
 BL_CORE __u64 bl_clock_bound(const struct bl_clock *c, __u64 mono)
 {
 	__u64 age = mono > c->as_of_ns ? mono - c->as_of_ns : 0;
 
-	/* ppb of an age below 2^43 ns fits; past void_after nobody asks */
+	/* the product fits for ages below 2^43 ns; past void_after this is not called */
 	/* 1e9 / 1024, rounded up by less than 1 ppm */
 	return c->bound_ns + (age >> 10) * c->drift_ppb / 976563;
 }
 
-/* What follows is the daemon's side; native only in use, pure all the same. */
+/* What follows is the daemon's side. Only native code uses it, but it is pure as well. */
 
-/**
- * bl_clock_start - first piece: bus time is @bus at @mono.
- */
+/** bl_clock_start - write the first segment: bus time is @bus at @mono. */
 BL_CORE void bl_clock_start(struct bl_clock *c, __u64 mono, __u64 bus)
 {
 	struct bl_clock_seg s = { .mono_ns = mono, .bus_ns = bus };
@@ -96,9 +99,9 @@ BL_CORE void bl_clock_start(struct bl_clock *c, __u64 mono, __u64 bus)
 }
 
 /**
- * bl_clock_torn - the writer of @c was killed while it wrote: keep the piece that is whole. Of the
- * two, that is the one whose bus time at @mono is nearer to @target; pieces that are whole agree to
- * within microseconds.
+ * bl_clock_torn - repair a record whose writer was killed while it wrote: keep the segment that is
+ * complete, which is the one whose bus time at @mono is nearer to @target. Complete segments agree
+ * to within microseconds.
  */
 BL_CORE void bl_clock_torn(struct bl_clock *c, __u64 mono, __u64 target)
 {
@@ -112,11 +115,14 @@ BL_CORE void bl_clock_torn(struct bl_clock *c, __u64 mono, __u64 target)
 }
 
 /**
- * bl_clock_steer - choose the next piece so that bus time approaches @target_at_mono (the true bus
- * time at @mono) without ever going back.
- * @gain_ns: time in which the present error should be worked off; the rate is limited to 500 ppm
- * either way. Fills @next; the caller publishes it (seq odd, shift, seq even). Starts
- * BL_CLOCK_LEAD_NS after @mono. Returns the error at @mono, ns (bus - target).
+ * bl_clock_steer - choose the next segment so that bus time approaches @target_at_mono, the true
+ * bus time at @mono, without ever going back.
+ * @gain_ns: time in which the present error is to be corrected; the rate is limited to 500 ppm
+ * either way.
+ * @next: filled in; begins BL_CLOCK_LEAD_NS after @mono. The caller publishes it (seq odd, shift,
+ * seq even).
+ *
+ * Returns the error at @mono, ns (bus - target).
  */
 BL_CORE __s64 bl_clock_steer(const struct bl_clock *c, __u64 mono, __u64 target_at_mono,
 			     __u64 gain_ns, struct bl_clock_seg *next)
@@ -128,7 +134,7 @@ BL_CORE __s64 bl_clock_steer(const struct bl_clock *c, __u64 mono, __u64 target_
 	__s64 e = error;
 	__s64 rate;
 
-	/* -error/gain in units of 2^-30; beyond an hour of error only the limit matters */
+	/* -error/gain in units of 2^-30; beyond an hour of error, only the limit matters */
 	if (e > (1LL << 42))
 		e = 1LL << 42;
 	if (e < -(1LL << 42))

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What every *_core.h needs to be compiled for BPF and natively alike. No ctx, no map, no clock
- * here.
+ * What every *_core.h needs so that it compiles both for BPF and natively. A core header has no
+ * ctx, no map and no clock: everything is an argument, so unit tests can run it natively with
+ * sanitizers.
+ *
+ * Example: bl_tree_rise() in core/order/barrier_core.h is declared BL_CORE, and is inlined into
+ * bl_switch_xdp as well as into tests/unit/test_barrier_core.c.
  */
 #ifndef BARLINE_CORE_H
 #define BARLINE_CORE_H
@@ -14,20 +18,20 @@
 #define BL_CORE static __always_inline __attribute__((unused))
 
 /*
- * Shared with another CPU or process: one access, not torn, not repeated. The place of use says
- * what it pairs with.
+ * Access to memory that another CPU or process shares: a single access, not torn and not repeated.
+ * The place of use says what it pairs with.
  */
 #define BL_READ_ONCE(x)     (*(const volatile __typeof__(x) *)&(x))
 #define BL_WRITE_ONCE(x, v) (*(volatile __typeof__(x) *)&(x) = (v))
 /*
- * Keeps the compiler from moving memory accesses across; x86 keeps stores in order with stores, and
- * loads with loads.
+ * Keeps the compiler from moving memory accesses across it. x86 keeps stores in order with stores,
+ * and loads with loads.
  */
 #define BL_BARRIER() __asm__ volatile("" ::: "memory")
 
 /*
- * A constant that the compiler must take from a register (it would unroll the loop that it ends);
- * the verifier still knows it.
+ * Makes the compiler take a constant from a register; otherwise it would unroll the loop that the
+ * constant bounds. The verifier still knows the value.
  */
 #define BL_OPAQUE(v) __asm__("" : "+r"(v))
 
@@ -42,9 +46,9 @@ BL_CORE __u64 bl_max64(__u64 a, __u64 b)
 }
 
 /*
- * Conditions as masks, where each branch would double the ways that the verifier follows: all ones
- * if @a < @b, else 0; both below 2^63. The compiler must not see what it is: it would make a branch
- * of it.
+ * Conditions as masks, where each branch would double the paths that the verifier follows: all ones
+ * if @a < @b, else 0. Both must be below 2^63. The compiler must not recognise this: it would turn
+ * it into a branch.
  */
 BL_CORE __u64 bl_mask_below(__u64 a, __u64 b)
 {
@@ -55,8 +59,8 @@ BL_CORE __u64 bl_mask_below(__u64 a, __u64 b)
 }
 
 /**
- * bl_max_mask - bl_max64() of two of which now this, now that is the greater: there is no
- * conditional move in BPF, and a branch that nobody can predict costs more. Both below 2^63.
+ * bl_max_mask - a branch-free bl_max64() for operands whose order cannot be predicted: BPF has no
+ * conditional move, and a mispredicted branch costs more. Both must be below 2^63.
  */
 BL_CORE __u64 bl_max_mask(__u64 a, __u64 b)
 {
@@ -64,9 +68,9 @@ BL_CORE __u64 bl_max_mask(__u64 a, __u64 b)
 }
 
 /**
- * bl_lowest - number of the lowest bit that is set; @v not 0. clang 16 crashes on __builtin_ctzll()
- * for BPF, in any disguise: it wants a table of constants, which BPF has not. So the bits below are
- * counted, and the compiler does not see that it is those below.
+ * bl_lowest - number of the lowest bit that is set in @v, which is not 0. clang 16 crashes on
+ * __builtin_ctzll() for BPF in any form, since it needs a table of constants, which BPF does not
+ * have. So the bits below are counted, and hidden from the compiler.
  */
 BL_CORE __u32 bl_lowest(__u64 v)
 {

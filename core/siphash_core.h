@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * SipHash-2-4 (Aumasson and Bernstein, 2012): a keyed 64-bit checksum that nobody without the key
- * can forge.
+ * SipHash-2-4 (Aumasson and Bernstein, 2012): a keyed 64-bit checksum that cannot be forged without
+ * the key. FCP uses it (core/fastpass/fcp_core.h).
  *
- * Example, the paper's appendix A: key 00 01 .. 0f as two little-endian words, message 00 01 .. 0e:
- * a129ca6149be45e5.
+ * Example, from the paper's appendix A: the key 00 01 .. 0f as two little-endian words and the
+ * message 00 01 .. 0e give a129ca6149be45e5.
  */
 #ifndef BARLINE_SIPHASH_CORE_H
 #define BARLINE_SIPHASH_CORE_H
 
-#include "core.h"
+#include "core/core.h"
 
 /*
- * What is too large to be copied into each place of use; in a BPF program it is a function of its
- * own, too.
+ * For functions that are too large to be inlined everywhere; in a BPF program they are functions of
+ * their own as well.
  */
 #define BL_FN static __attribute__((unused))
 
@@ -57,8 +57,8 @@ BL_CORE void bl_sip_word(struct bl_sip *s, __u64 m)
 #define BL_SIP_NONE (~0U)
 
 /**
- * bl_siphash - of @len bytes; the word number @skip (8 bytes each) is taken for zero, so that a
- * checksum can lie within what it covers; BL_SIP_NONE: none is.
+ * bl_siphash - the checksum of @len bytes at @data. The 8-byte word number @skip is taken as zero,
+ * so that a checksum can lie within what it covers; BL_SIP_NONE: no word is.
  */
 BL_FN __u64 bl_siphash(__u64 k0, __u64 k1, const void *data, __u32 len, __u32 skip)
 {

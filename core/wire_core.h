@@ -1,18 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Parse and build: from bytes to a struct of typed results, and the few fields that hops rewrite.
+ * Parsing and building frames: from bytes to a struct of typed results, and the few fields that
+ * hops rewrite.
  *
- * The parser looks at a linear buffer [data, end). It tells barline frames from others without
- *touching others, and refuses what is short, lying, fragmented, double-tagged or of another
- *version, each with its own reason. It changes nothing.
+ * The parser reads a linear buffer [data, end). It tells barline frames from others without
+ * touching the others, and refuses frames that are short, lying, fragmented, double-tagged or of
+ * another version, each with a reason of its own. It changes nothing.
  *
- *	struct bl_frame f;
- *	enum bl_reason r = bl_parse(data, end, port_base, port_count, &f);
- *	r == BL_R_NOT_OURS: leave it to the kernel; r != BL_R_NONE: drop it for r; else f is filled
- *in.
+ *   struct bl_frame f;
+ *   enum bl_reason r = bl_parse(data, end, port_base, port_count, &f);
  *
- * Does not check UDP checksums; hops that rewrite the header keep them right incrementally (RFC
- *1624), and zero, none, stays zero.
+ *   r == BL_R_NOT_OURS: leave the frame to the kernel
+ *   r == BL_R_NONE:     f is filled in
+ *   else:               drop the frame for reason r
+ *
+ * Example: a DATA frame over IPv4 without a tag gives l3_off 14, hdr_off 42 and BL_R_NONE; the same
+ * frame with a UDP length of 20 gives BL_R_BAD_LENGTH.
+ *
+ * The parser does not check UDP checksums. Hops that rewrite the header update a checksum
+ * incrementally (RFC 1624); 0, which means none, stays 0.
  */
 #ifndef BARLINE_WIRE_CORE_H
 #define BARLINE_WIRE_CORE_H
@@ -25,7 +31,7 @@
 
 #include "maps/reasons_abi.h"
 #include "maps/wire_abi.h"
-#include "core.h"
+#include "core/core.h"
 
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define BL_BE16(x) ((__u16)__builtin_bswap16(x))
@@ -49,29 +55,25 @@ struct bl_vlan {
 };
 
 /**
- * struct bl_frame - a parsed barline frame. Offsets are from the frame's first byte.
- * @l3_off: IP header; 0 in link frames. @hdr_off: struct bl_hdr. @body_len: bytes after it that the
- * UDP length vouches for.
- * @v6: IPv6. @opcode, @flags, @lane, @lanes: from the header.
- * @ts, @b, @c: 48-bit wire values. @psn.
- * @sport, @dport: host order. @vlan: number of tags; 2 only on the way to BL_R_DOUBLE_TAG.
+ * struct bl_frame - a parsed barline frame. Offsets are from the frame's first byte. Filled in by
+ * the parser.
  */
 struct bl_frame {
-	__u32 l3_off;
-	__u32 hdr_off;
-	__u32 body_len;
-	__u8 v6;
-	__u8 vlan;
-	__u8 opcode;
-	__u8 flags;
-	__u8 lane;
-	__u8 lanes;
-	__u16 sport;
-	__u16 dport;
-	__u32 psn;
-	__u64 ts;
-	__u64 b;
-	__u64 c;
+	__u32 l3_off;   /* of the IP header; 0 in link frames */
+	__u32 hdr_off;  /* of struct bl_hdr */
+	__u32 body_len; /* bytes after struct bl_hdr that the UDP length covers */
+	__u8 v6;        /* 1: IPv6 */
+	__u8 vlan;      /* number of tags; 2 only with BL_R_DOUBLE_TAG */
+	__u8 opcode;    /* enum bl_opcode */
+	__u8 flags;     /* of the header */
+	__u8 lane;      /* of the header */
+	__u8 lanes;     /* of the header */
+	__u16 sport;    /* UDP source port, host order; 0 in link frames */
+	__u16 dport;    /* UDP destination port, host order; 0 in link frames */
+	__u32 psn;      /* of the header */
+	__u64 ts;       /* timestamp, 48 bits as on the wire */
+	__u64 b;        /* barrier, 48 bits as on the wire */
+	__u64 c;        /* commit barrier, 48 bits as on the wire */
 };
 
 BL_CORE __u64 bl_get48(const __u8 *p)
@@ -101,7 +103,7 @@ BL_CORE void bl_hdr_set_psn(struct bl_hdr *h, __u32 psn)
 	h->psn_lo = BL_BE16(psn & 0xffff);
 }
 
-/* A 32-bit field in two halves, as struct bl_rsv_body has them. */
+/* A 32-bit field in two halves, as in struct bl_rsv_body. */
 #define BL_HALVES(s, field) ((__u32)BL_BE16((s)->field##_hi) << 16 | BL_BE16((s)->field##_lo))
 #define BL_HALVES_SET(s, field, v)                      \
 	do {                                            \
@@ -110,16 +112,16 @@ BL_CORE void bl_hdr_set_psn(struct bl_hdr *h, __u32 psn)
 		(s)->field##_lo = BL_BE16(v_ & 0xffff); \
 	} while (0)
 
-/** bl_hdr_set_lane - which lane of how many; keeps the hop. */
+/** bl_hdr_set_lane - write lane and number of lanes; keeps the hop. */
 BL_CORE void bl_hdr_set_lane(struct bl_hdr *h, __u32 lane, __u32 lanes)
 {
 	h->flags = (__u8)((h->flags & BL_F_HOP) | BL_F_LANES(lanes) | lane);
 }
 
 /*
- * Whole words of a packet: where an address has to be aligned to be read at once, the compiler
- * takes it byte by byte; for BPF it would do so everywhere. In a BPF program @p is in a packet or a
- * map, not on the stack.
+ * Accesses of whole words of a packet. Where an address must be aligned for a word access, the
+ * compiler reads byte by byte; for BPF it would do so everywhere. In a BPF program @p is in a
+ * packet or a map, not on the stack.
  */
 BL_CORE __u64 bl_raw64(const void *p)
 {
@@ -161,8 +163,8 @@ BL_CORE void bl_store64(void *p, __u64 v)
 }
 
 /**
- * bl_hdr_send - what every hop writes: barriers, and @flags (BL_HOP_*, BL_F_LANES() and the lane).
- * In whole words, since the next one to look reads whole words.
+ * bl_hdr_send - write what every hop writes: barriers, and @flags (BL_HOP_*, BL_F_LANES() and the
+ * lane). In whole words, since the next reader reads whole words.
  */
 BL_CORE void bl_hdr_send(struct bl_hdr *h, __u64 b, __u64 c, __u32 flags)
 {
@@ -179,13 +181,13 @@ BL_CORE int bl_psn_before(__u32 a, __u32 b)
 	return (__s32)(a - b) < 0;
 }
 
-/** bl_fdb_hash - bucket of the static L2 table; @mac as struct bl_fdb_bucket has it. */
+/** bl_fdb_hash - bucket of the static L2 table for @mac, in the form of struct bl_fdb_bucket. */
 BL_CORE __u32 bl_fdb_hash(__u64 mac)
 {
 	return (__u32)((mac * 0x9E3779B97F4A7C15ULL) >> 54); /* 10 bits: BL_FDB_BUCKETS */
 }
 
-/** bl_mac48 - an Ethernet address as the static L2 table keys it. */
+/** bl_mac48 - an Ethernet address in the form of struct bl_fdb_bucket. */
 BL_CORE __u64 bl_mac48(const __u8 *m)
 {
 #if defined(__bpf__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
@@ -195,7 +197,9 @@ BL_CORE __u64 bl_mac48(const __u8 *m)
 	       (__u64)m[4] << 32 | (__u64)m[5] << 40;
 }
 
-/** bl_mac_copy - an Ethernet address from a map into a packet, in two words as in bl_load64(). */
+/**
+ * bl_mac_copy - copy an Ethernet address from a map into a packet, in two words as in bl_load64().
+ */
 BL_CORE void bl_mac_copy(__u8 *to, const __u8 *from)
 {
 #ifdef __bpf__
@@ -207,8 +211,8 @@ BL_CORE void bl_mac_copy(__u8 *to, const __u8 *from)
 }
 
 /**
- * bl_csum_replace - RFC 1624 (eqn. 3) over a run of 16-bit words that change; @n even bytes. @sum
- * as on the wire.
+ * bl_csum_replace - update a checksum (RFC 1624, eqn. 3) for a run of 16-bit words that changes
+ * from @from to @to. @n: bytes, even. @sum and the result are as on the wire.
  */
 BL_CORE __u16 bl_csum_replace(__u16 sum, const __u8 *from, const __u8 *to, __u32 n)
 {
@@ -224,15 +228,15 @@ BL_CORE __u16 bl_csum_replace(__u16 sum, const __u8 *from, const __u8 *to, __u32
 	return (__u16)~acc;
 }
 
-/** bl_op_link - whether an opcode is that of a link frame: they are in one row. */
+/** bl_op_link - whether the opcode is that of a link frame: their numbers are one range. */
 BL_CORE int bl_op_link(__u32 op)
 {
 	return op - BL_OP_BEACON <= BL_OP_RELEASE - BL_OP_BEACON;
 }
 
 /**
- * bl_op_timed - whether frames with this opcode carry the timestamp of a message, which nobody may
- * take from the future.
+ * bl_op_timed - whether frames with this opcode carry a message timestamp, which must not lie in
+ * the future.
  */
 BL_CORE int bl_op_timed(__u32 op)
 {
@@ -240,8 +244,8 @@ BL_CORE int bl_op_timed(__u32 op)
 }
 
 /**
- * bl_op_covered - whether switches pass frames with this opcode on only from where C waits for the
- * sender: what asks for a window, and what is sent because one was given.
+ * bl_op_covered - whether switches pass frames with this opcode only from inputs for which C waits:
+ * requests for a window, and what is sent because a window was given.
  */
 BL_CORE int bl_op_covered(__u32 op)
 {
@@ -267,16 +271,19 @@ BL_CORE int bl_op_asks(__u32 op)
 }
 
 /**
- * bl_op_answer - whether programs alone send frames with this opcode: they say that something is
- * stored.
+ * bl_op_answer - whether only programs send frames with this opcode, since they say that something
+ * is stored.
  */
 BL_CORE int bl_op_answer(__u32 op)
 {
 	return op == BL_OP_ACK || op == BL_OP_RECALLED;
 }
 
-/** bl_header_check - the fields of the header itself; fills @f. */
-BL_CORE enum bl_reason bl_header_check(const struct bl_hdr *h, int link, struct bl_frame *f)
+/**
+ * bl_header_validate - validate the fields of the header itself and fill in @f. @link: 1: the frame
+ * is a link frame. Returns BL_R_NONE or the reason to drop the frame.
+ */
+BL_CORE enum bl_reason bl_header_validate(const struct bl_hdr *h, int link, struct bl_frame *f)
 {
 	__u64 w0 = bl_load64(h), w1 = bl_load64((const __u8 *)h + 8),
 	      w2 = bl_load64((const __u8 *)h + 16);
@@ -298,10 +305,11 @@ BL_CORE enum bl_reason bl_header_check(const struct bl_hdr *h, int link, struct 
 	f->psn = (__u32)(w2 >> 16);
 	return BL_R_NONE;
 }
-#define BL_WIRE_ORDER(sym, num, name, where)                                                      \
-	_Static_assert((num >= BL_OP_BEACON && num <= BL_OP_RELEASE) == BL_WIRE_##where, "bl_op_" \
-											 "link("  \
-											 ")");
+/* clang-format off */
+#define BL_WIRE_ORDER(sym, num, name, where) \
+	_Static_assert((num >= BL_OP_BEACON && num <= BL_OP_RELEASE) == BL_WIRE_##where, \
+		       "bl_op_link()");
+/* clang-format on */
 #define BL_WIRE_UDP  0
 #define BL_WIRE_LINK 1
 BL_OPCODES(BL_WIRE_ORDER)
@@ -310,11 +318,11 @@ _Static_assert(offsetof(struct bl_hdr, barrier) == 6 && offsetof(struct bl_hdr, 
 		       offsetof(struct bl_hdr, psn_hi) == 18 &&
 		       offsetof(struct bl_hdr, opcode) == 22 &&
 		       offsetof(struct bl_hdr, flags) == 23,
-	       "bl_header_check() takes the header in words");
+	       "bl_header_validate() takes the header in words");
 
 /*
- * UDP over either IP; @l4 points behind the IP header at offset @l4_off (no pointer is ever
- * subtracted: the verifier would lose it), @l4_len is what the IP header vouches for
+ * Parses UDP over either IP. @l4 points behind the IP header, at offset @l4_off (pointers are never
+ * subtracted, since the verifier would lose them); @l4_len is what the IP header covers.
  */
 BL_CORE enum bl_reason bl_parse_udp(const __u8 *end, const __u8 *l4, __u32 l4_off, __u32 l4_len,
 				    struct bl_frame *f)
@@ -329,10 +337,10 @@ BL_CORE enum bl_reason bl_parse_udp(const __u8 *end, const __u8 *l4, __u32 l4_of
 		return BL_R_BAD_LENGTH;
 	f->hdr_off = l4_off + (__u32)sizeof(*u);
 	f->body_len = ulen - (__u32)(sizeof(*u) + sizeof(*h));
-	return bl_header_check(h, 0, f);
+	return bl_header_validate(h, 0, f);
 }
 
-/* link frames */
+/* Parses a link frame. */
 BL_CORE enum bl_reason bl_parse_link(const __u8 *end, const struct bl_hdr *h, __u32 off,
 				     struct bl_frame *f)
 {
@@ -340,7 +348,7 @@ BL_CORE enum bl_reason bl_parse_link(const __u8 *end, const struct bl_hdr *h, __
 
 	if ((const __u8 *)(h + 1) + sizeof(struct bl_rsv_body) > end)
 		return BL_R_SHORT;
-	why = bl_header_check(h, 1, f);
+	why = bl_header_validate(h, 1, f);
 	if (why != BL_R_NONE)
 		return why;
 	f->hdr_off = off;
@@ -359,12 +367,15 @@ BL_CORE int bl_in_range(__u16 port, __u16 base, __u16 count)
 }
 
 /**
- * bl_parse_whole - see the top of this file. [@start, @stop) is the part of the frame that can be
- * read, @whole its length in bytes (a tc program sees only the head of a large skb). @base, @count:
- * barline's UDP port range; a frame is ours if its destination port lies in it. What decides whose
- * a frame is (ethertype, IP protocol, destination port) is looked at first, so that other traffic
- * comes out as BL_R_NOT_OURS, however odd; only an IPv4 UDP packet whose header length is below 5
- * words is refused whatever its port: it has none that could be trusted.
+ * bl_parse_whole - parse a frame of which only a part can be read; see the top of this file.
+ * @start, @stop: the part of the frame that can be read (a tc program sees only the head of a large
+ * skb).
+ * @whole: length of the frame, bytes.
+ * @base, @count: barline's UDP port range; a frame is ours if its destination port lies in it.
+ *
+ * What decides whether a frame is ours (ethertype, IP protocol, destination port) is read first, so
+ * that other traffic gives BL_R_NOT_OURS however odd it is. The exception is an IPv4 UDP packet
+ * with a header length below 5 words: it is refused whatever its port, which could not be trusted.
  */
 BL_CORE enum bl_reason bl_parse_whole(const void *start, const void *stop, __u32 whole, __u16 base,
 				      __u16 count, struct bl_frame *f)
@@ -393,8 +404,8 @@ BL_CORE enum bl_reason bl_parse_whole(const void *start, const void *stop, __u32
 		f->vlan = 1;
 		if (proto == BL_ETH_8021Q || proto == BL_ETH_8021AD) {
 			/*
-			 * whose it is decides the inner frame: go on, and refuse it where it would
-			 * be ours
+			 * The inner frame decides whether it is ours: go on, and refuse it if it
+			 * is.
 			 */
 			v = (const void *)p;
 			p += sizeof(*v);
@@ -421,12 +432,15 @@ BL_CORE enum bl_reason bl_parse_whole(const void *start, const void *stop, __u32
 		if ((const __u8 *)(ip + 1) > end || ip->version != 4 || ip->protocol != BL_UDP)
 			return BL_R_NOT_OURS;
 		if (ip->frag_off & BL_BE16(0x1fff))
-			return BL_R_NOT_OURS; /* a later fragment has no ports; its first one was
-						 refused, so it never completes */
+			/*
+			 * A later fragment has no ports. Its first fragment was refused, so it
+			 * never completes.
+			 */
+			return BL_R_NOT_OURS;
 		if (ip->ihl != 5) {
 			/*
-			 * the UDP header's place depends on ihl: look for our port there before
-			 * claiming the frame
+			 * The place of the UDP header depends on ihl: read the port there before
+			 * claiming the frame.
 			 */
 			__u32 ihl = (__u32)ip->ihl * 4;
 
@@ -461,7 +475,7 @@ BL_CORE enum bl_reason bl_parse_whole(const void *start, const void *stop, __u32
 
 		if ((const __u8 *)(ip + 1) > end || ip->version != 6)
 			return BL_R_NOT_OURS;
-		/* fragment header: 8 bytes, then UDP in the first fragment */
+		/* a fragment header of 8 bytes, then UDP in the first fragment */
 		if (ip->nexthdr == 44) {
 			const __u8 *fh = (const __u8 *)(ip + 1);
 
@@ -489,9 +503,10 @@ BL_CORE enum bl_reason bl_parse_whole(const void *start, const void *stop, __u32
 }
 
 /**
- * bl_parse_plain - bl_parse() of the frame that a switch sees most: DATA of a link with one lane,
- * IPv4, no tag. Returns 1 if it is one, and good; then @f is filled in, but for @psn. 0: ask
- * bl_parse(), which finds the reason. A tenth of its work, and offsets that the compiler knows.
+ * bl_parse_plain - bl_parse() for the frame that a switch sees most: DATA on a link with one lane,
+ * IPv4, no tag. Returns 1 if the frame is one and valid; then @f is filled in, except @psn. Returns
+ * 0 otherwise: call bl_parse(), which finds the reason. It does a tenth of the work of bl_parse(),
+ * with offsets that the compiler knows.
  */
 BL_CORE int bl_parse_plain(const void *start, const void *stop, __u16 base, __u16 count,
 			   struct bl_frame *f)
@@ -513,7 +528,7 @@ BL_CORE int bl_parse_plain(const void *start, const void *stop, __u16 base, __u1
 	if (!bl_in_range(BL_BE16(u->dest), base, count))
 		return 0;
 	tot = BL_BE16(ip->tot_len);
-	BL_OPAQUE(tot); /* Linux 6.1 does not know how much two bytes are at most */
+	BL_OPAQUE(tot); /* Linux 6.1 does not know the maximum of two bytes */
 	tot &= 0xffff;
 	ulen = BL_BE16(u->len);
 	if (ulen < sizeof(*u) + sizeof(*h) || ulen + sizeof(*ip) > tot ||
@@ -541,7 +556,7 @@ BL_CORE int bl_parse_plain(const void *start, const void *stop, __u16 base, __u1
 	return 1;
 }
 
-/** bl_parse - of a frame that can be read as a whole. */
+/** bl_parse - parse a frame that can be read as a whole. */
 BL_CORE enum bl_reason bl_parse(const void *start, const void *stop, __u16 base, __u16 count,
 				struct bl_frame *f)
 {

@@ -1,12 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Map definitions that both roles have. BPF side only. */
+/*
+ * Map definitions that both roles share, for BPF programs only. The layouts of the values are in
+ * the
+ * *_abi.h of the same names; maps/meta_abi.h says what else to do when you add a map.
+ */
 #ifndef BARLINE_COMMON_MAPS_H
 #define BARLINE_COMMON_MAPS_H
 
-#include "clock_abi.h"
-#include "meta_abi.h"
-#include "switch_abi.h"
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+#include "maps/clock_abi.h"
+#include "maps/meta_abi.h"
+#include "maps/switch_abi.h"
 
+/* identity of the node; written by the loader */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -14,6 +21,7 @@ struct {
 	__type(value, struct bl_meta);
 } meta SEC(".maps");
 
+/* the clock record; written by the daemon, mmapped by the daemon and by processes */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -22,6 +30,7 @@ struct {
 	__type(value, struct bl_clock);
 } clock SEC(".maps");
 
+/* epoch of the controller and generation of the fences; written by the program bl_fence */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Map definitions of Fastpass on a host. BPF side only; the values are in fastpass_abi.h. */
+/* Map definitions of Fastpass on a host, for BPF programs only; layouts: maps/fastpass_abi.h. */
 #ifndef BARLINE_FP_MAPS_H
 #define BARLINE_FP_MAPS_H
 
-#include "fastpass_abi.h"
-#include "hold_abi.h"
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+#include "maps/fastpass_abi.h"
+#include "maps/hold_abi.h"
 
+/* by number of the destination */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, BL_DESTS);
@@ -14,6 +17,7 @@ struct {
 	__type(value, struct bl_fp_dest);
 } fp_dests SEC(".maps");
 
+/* shared with the daemon's thread */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -22,6 +26,7 @@ struct {
 	__type(value, struct bl_fp_page);
 } fp_page SEC(".maps");
 
+/* by endpoint; frames sent and received by path */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1); /* sized by the loader */
@@ -30,6 +35,7 @@ struct {
 	__type(value, struct bl_fp_paths);
 } fp_paths SEC(".maps");
 
+/* application address -> 1 + number of its endpoint; written by the daemon */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1); /* sized by the loader */
@@ -38,6 +44,7 @@ struct {
 	__type(value, __u32);
 } fp_peers SEC(".maps");
 
+/* wakes the daemon's thread; holds no records */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 4096); /* sized by the loader: one page */

@@ -1,108 +1,104 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the controller orders, on its way to the registers (1Pipe 5.2; docs/reliable.md): freeze an
- * input, bar an output, resume an input.
+ * The controller's fences on their way to the registers of a node (1Pipe section 5.2;
+ * docs/reliable.md): freeze an input, bar an output, resume an input.
  *
- * The program bl_fence, run by the daemon, compares the order's epoch with the highest one of this
- * node, writes the port's slot, raises the generation and takes the lanes' clock readings away. So
- * each lane reads the clock before its next frame, finds a generation that it does not know, and
- * obeys the slots of its ports. Registers stay with one writer.
+ * The daemon runs the program bl_fence, which compares the fence's epoch with the highest epoch of
+ * this node, writes the slot of the port, raises the generation and invalidates the lanes' clock
+ * readings. Each lane therefore reads the clock before its next frame, finds a generation that it
+ * does not know, and applies the slots of its ports. The registers keep a single writer.
  *
- * A slot says how things are to be, and not what to do: a lane that sees it late, or twice, comes
- * to the same. Example: port 3 has died 7 times and joined again; FREEZE writes freeze = 8. The
- * lane finds its port's death at 7: its registers stand still from now on, and it is 8. Was the
- * port silent meanwhile, it is 8 already, and nothing is left to do. RESUME of death 8 writes
- * resume = 8: who stands still since death 8 does so no more.
+ * A slot describes the desired state, not an action, so a lane that applies it late or twice ends
+ * in the same state. Example: port 3 has died 7 times and joined again; FREEZE writes freeze = 8.
+ * The lane finds the port's death count at 7, freezes its registers and counts death 8. If the port
+ * fell silent in the meantime, its count is 8 already and there is nothing left to do. RESUME of
+ * death 8 writes resume = 8: an input that has been frozen since death 8 is resumed.
+ *
+ * The maps keep "orders" in their pinned names, an older word for fences.
  */
 #ifndef BARLINE_FENCE_ABI_H
 #define BARLINE_FENCE_ABI_H
 
 #include <linux/types.h>
 
-#define BL_MAP_EPOCH       "epoch"
-#define BL_MAP_SW_ORDERS   "sw_orders"   /* one entry per port */
-#define BL_MAP_SW_LIVES    "sw_lives"    /* one entry per port */
-#define BL_MAP_HOST_ORDERS "host_orders" /* one entry: the NIC */
+#define BL_MAP_EPOCH       "epoch"       /* array of one struct bl_epoch */
+#define BL_MAP_SW_ORDERS   "sw_orders"   /* array: port -> struct bl_fence_slot */
+#define BL_MAP_SW_LIVES    "sw_lives"    /* array: port -> struct bl_life */
+#define BL_MAP_HOST_ORDERS "host_orders" /* array of one struct bl_fence_slot: the NIC */
 
 /**
- * struct bl_epoch - value 0 of "epoch". Written by the program bl_fence only.
- * @epoch: the highest one that this node ever heard.
- * @generation: of the slots: how often any was written. Pairs with struct bl_sw_lane's and struct
- * bl_host_page's @orders: slots, generation; generation, slots.
+ * struct bl_epoch - value 0 of "epoch". Written only by the program bl_fence.
  */
 struct bl_epoch {
-	__u64 epoch;
+	__u64 epoch; /* highest epoch that this node has received; 0: none */
+	/*
+	 * Number of times that any slot was written. Pairs with @orders of struct bl_sw_lane and of
+	 * struct bl_host_page: the writer stores the slots before the generation, and a lane reads
+	 * the generation before the slots.
+	 */
 	__u64 generation;
 };
 _Static_assert(sizeof(struct bl_epoch) == 16, "ABI");
 
 /**
- * struct bl_fence_slot - how one input is to be. Written by the program bl_fence only.
- * @freeze: it is to have died this often (struct bl_life); one that has not is frozen. 0: never
- *ordered.
- * @resume: what stands still since this death is to do so no more. 0: never ordered.
- * @barred: 1: the input does not join C's minimum, and the output promises no C.
- * @drop: @barred as it was when @resume was ordered: the input leaves C's minimum with it.
- * @empty: 1: nobody is behind this port as far as anybody knows: C does not wait for it any more
- *	(BL_REG_AWAITED). The loader clears it before it makes registers anew.
- * @shut: @barred as it was when @freeze was ordered: what joins C because it is not any more does
- *not stand still.
+ * struct bl_fence_slot - the desired state of one port. Written by the program bl_fence, read by
+ * the lane that owns the port.
  */
 struct bl_fence_slot {
-	__u32 freeze;
-	__u32 resume;
-	__u8 barred;
-	__u8 drop;
+	__u32 freeze; /* freeze the input if it has died less often than this. 0: never sent */
+	__u32 resume; /* resume what is frozen since this death. 0: never sent */
+	__u8 barred;  /* 1: the input does not join C's minimum; the output promises no C */
+	__u8 drop;    /* @barred at the time of @resume: the resumed input leaves C's minimum */
+	/*
+	 * @barred at the time of @freeze: an input that joins C because it is no longer barred is
+	 * not frozen.
+	 */
 	__u8 shut;
+	/*
+	 * 1: nothing is known to be behind this port, so C no longer waits for it (BL_REG_AWAITED).
+	 * The loader clears it before it creates the registers anew.
+	 */
 	__u8 empty;
 	__u32 reserved;
 };
 _Static_assert(sizeof(struct bl_fence_slot) == 16, "ABI");
 
 /**
- * struct bl_life - of one input: value of "sw_lives", and a field of struct bl_host_page. Written
- * by the CPU that the port is homed to.
- * @neighbour: node id in the last beacon that came in; 0: none came.
- * @death: how often it has died: began to stand still, of itself or by order.
- * @policy: of the neighbour, as its last beacon had it (struct bl_beacon).
+ * struct bl_life - what is known of one input: value of "sw_lives", and a field of struct
+ * bl_host_page. Written by the CPU that the port is steered to; read by user space without a lock.
  */
 struct bl_life {
-	__u32 neighbour;
-	__u32 death;
-	__u32 policy;
+	__u32 neighbour; /* node id in the last beacon received; 0: no beacon yet */
+	__u32 death;     /* how often the input was frozen: by silence or by a fence */
+	__u32 policy;    /* of the neighbour's last beacon, as in struct bl_beacon */
 	__u32 reserved;
 };
 _Static_assert(sizeof(struct bl_life) == 16, "ABI");
 
-/*
- * RAISE: nothing but the epoch. FREEZE: bl_fence_arg's @port to @death. BAR: exactly the ports in
- * @barred. RESUME: what stands still at @port since @death. AGAIN: nothing but that lanes read the
- * clock. EMPTY: @port is not awaited any more.
- */
+/* The kinds of fences, and the fields of struct bl_fence_arg that each one uses. */
 enum bl_fence_kind {
-	BL_FENCE_RAISE,
-	BL_FENCE_FREEZE,
-	BL_FENCE_BAR,
-	BL_FENCE_RESUME,
-	BL_FENCE_AGAIN,
-	BL_FENCE_EMPTY
+	BL_FENCE_RAISE,  /* only raises the epoch */
+	BL_FENCE_FREEZE, /* freezes @port if it has died less than @death times */
+	BL_FENCE_BAR,    /* bars exactly the ports in @barred */
+	BL_FENCE_RESUME, /* resumes what is frozen at @port since @death */
+	BL_FENCE_AGAIN,  /* only makes all lanes read the clock */
+	BL_FENCE_EMPTY   /* C no longer waits for @port */
 };
 
 /**
- * struct bl_fence_arg - what bl_fence is run with.
- * @epoch: of who orders. @kind: enum bl_fence_kind. @port, @death, @barred (bit p of word p / 64):
- * see there. A host's NIC is port 0.
- * @result: 0; -ESTALE: the epoch is old; -ENOENT: no such port, or another death; -EINVAL: no such
- * kind. @generation: the present one; a lane that knows it has obeyed.
+ * struct bl_fence_arg - argument and result of one run of bl_fence. Written by the daemon; @result
+ * and @generation are written by the program.
  */
 struct bl_fence_arg {
-	__u64 epoch;
-	__u32 kind;
-	__u32 port;
-	__u32 death;
+	__u64 epoch; /* of the controller that sends the fence */
+	__u32 kind;  /* enum bl_fence_kind */
+	__u32 port;  /* a host's NIC is port 0 */
+	__u32 death; /* see struct bl_life */
+	/* 0; -ESTALE: old epoch; -ENOENT: no such port or another death; -EINVAL: unknown kind */
 	__s32 result;
+	/* current one; a lane whose @orders has reached it has applied the fence */
 	__u64 generation;
-	__u64 barred[4];
+	__u64 barred[4]; /* bit p % 64 of word p / 64: port p */
 };
 _Static_assert(sizeof(struct bl_fence_arg) == 64, "ABI");
 

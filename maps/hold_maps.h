@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Map definitions of admission on a host. BPF side only; the values are in hold_abi.h. */
+/* Map definitions of admission on a host, for BPF programs only; layouts: maps/hold_abi.h. */
 #ifndef BARLINE_HOLD_MAPS_H
 #define BARLINE_HOLD_MAPS_H
 
-#include "beacon_abi.h"
-#include "hold_abi.h"
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+#include "maps/beacon_abi.h"
+#include "maps/hold_abi.h"
+#include "maps/queue_maps.h"
 
-#define BL_QUEUES (BL_DESTS * BL_HOLD_CLASSES)
-#include "queue_maps.h"
+_Static_assert(BL_DESTS *BL_HOLD_CLASSES <= BL_QUEUES_MAX, "hold queues outgrew the map");
 
+/* written by the loader */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -16,6 +19,7 @@ struct {
 	__type(value, struct bl_hold_cfg);
 } hold_cfg SEC(".maps");
 
+/* destination -> number */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, BL_DESTS);
@@ -23,6 +27,7 @@ struct {
 	__type(value, __u32);
 } hold_dests SEC(".maps");
 
+/* by number: its owner */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, BL_DESTS);
@@ -30,12 +35,14 @@ struct {
 	__type(value, struct bl_hold_dest);
 } hold_macs SEC(".maps");
 
+/* numbers that were given back */
 struct {
 	__uint(type, BPF_MAP_TYPE_QUEUE);
 	__uint(max_entries, BL_DESTS);
 	__type(value, __u32);
 } hold_free SEC(".maps");
 
+/* when a frame of each number is due */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -44,6 +51,7 @@ struct {
 	__type(value, struct bl_due);
 } hold_due SEC(".maps");
 
+/* the NIC and bl0d, by enum bl_hold_tx */
 struct {
 	__uint(type, BPF_MAP_TYPE_DEVMAP);
 	__uint(max_entries, BL_TX_COUNT);
@@ -51,6 +59,7 @@ struct {
 	__type(value, struct bpf_devmap_val);
 } hold_tx SEC(".maps");
 
+/* state of the beacons, where the pacer sends them */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);

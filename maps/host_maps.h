@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Map definitions of the host role. BPF side only; the values are in host_abi.h. */
+/* Map definitions of the host role, for BPF programs only; layouts: maps/host_abi.h. */
 #ifndef BARLINE_HOST_MAPS_H
 #define BARLINE_HOST_MAPS_H
 
-#include "common_maps.h"
-#include "failure_abi.h"
-#include "host_abi.h"
-#include "hold_maps.h"
-#include "reliable_abi.h"
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+#include "maps/common_maps.h"
+#include "maps/failure_abi.h"
+#include "maps/host_abi.h"
+#include "maps/hold_maps.h"
+#include "maps/reliable_abi.h"
 
+/* by enum bl_reason */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, BL_REASON_MAX);
@@ -16,6 +19,7 @@ struct {
 	__type(value, struct bl_host_counts);
 } counts SEC(".maps");
 
+/* written by the loader */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -23,6 +27,7 @@ struct {
 	__type(value, struct bl_host_cfg);
 } host_cfg SEC(".maps");
 
+/* fences for the NIC; written by the program bl_fence */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -30,6 +35,7 @@ struct {
 	__type(value, struct bl_fence_slot);
 } host_orders SEC(".maps");
 
+/* by endpoint slot; one page that processes write */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, BL_EPS_MAX);
@@ -38,6 +44,7 @@ struct {
 	__type(value, struct bl_inflight);
 } inflight SEC(".maps");
 
+/* barriers and registers; processes map it read-only */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -46,6 +53,7 @@ struct {
 	__type(value, struct bl_host_page);
 } host_page SEC(".maps");
 
+/* which endpoints sleep until which barrier */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -54,6 +62,7 @@ struct {
 	__type(value, struct bl_wake);
 } wake SEC(".maps");
 
+/* by endpoint slot: frames sent reliably and not acknowledged */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, BL_EPS_MAX);
@@ -62,6 +71,7 @@ struct {
 	__type(value, struct bl_rwin);
 } windows SEC(".maps");
 
+/* announcements of failures; written by the daemon */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -70,6 +80,7 @@ struct {
 	__type(value, struct bl_failures);
 } failures SEC(".maps");
 
+/* by port - port_base; written by the daemon */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, BL_PORT_COUNT);
@@ -82,6 +93,7 @@ struct bl_ring_map {
 	__uint(max_entries, BL_RING_BYTES);
 };
 
+/* by endpoint slot: its ring; inserted by the daemon */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
 	__uint(max_entries, BL_EPS_MAX);

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Map definitions of PL2 at the switch. BPF side only; the values are in pl2_switch_abi.h. */
+/* Map definitions of PL2 at a switch, for BPF programs only; layouts: maps/pl2_switch_abi.h. */
 #ifndef BARLINE_RESERVE_MAPS_H
 #define BARLINE_RESERVE_MAPS_H
 
-#include "pl2_switch_abi.h"
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+#include "maps/pl2_switch_abi.h"
 
+/* written by the loader */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -12,6 +15,7 @@ struct {
 	__type(value, struct bl_rsv_cfg);
 } rsv_cfg SEC(".maps");
 
+/* promises by port, under one lock */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -19,6 +23,7 @@ struct {
 	__type(value, struct bl_rsv);
 } rsv SEC(".maps");
 
+/* by in << pair_shift | out; under the lock of "rsv" */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	/* the loader makes it 1 << 2 * pair_shift */

@@ -3,239 +3,256 @@
  * Maps of the switch role: registers, input sets and minimum trees (1Pipe sections 4.1 and 4.2),
  * and forwarding.
  *
- * One worked example: a ToR with hosts on ports 0 and 1 and a spine on port 2. Input set 0 = {0,1}
- * feeds the up-link (port 2), set 1 = {0,1,2} feeds the host ports. A frame from port 0 with B=50
- * raises reg[0][0] to 50, leaf 0 of trees 0 and 1 to 50; if the other leaves are 60 and 40, root 0
- * becomes 50 and root 1 stays 40: the frame leaves on port 2 with 50, on port 1 with 40.
+ * Example: a ToR switch with hosts on ports 0 and 1 and a spine on port 2. Input set 0 = {0, 1}
+ * feeds the up link (port 2); set 1 = {0, 1, 2} feeds the host ports. A frame from port 0 with B =
+ * 50 raises reg[0][0] to 50, and leaf 0 of both trees to 50. If the other leaves are 60 and 40,
+ * root 0 becomes 50 and root 1 stays at 40: the frame leaves with 50 on port 2, and with 40 on port
+ * 1.
+ *
+ * The arithmetic is in core/order/barrier_core.h. Metered ports have their queues in
+ * maps/queue_abi.h; reservations and tokens are in maps/pl2_switch_abi.h and maps/top_token_abi.h.
  */
 #ifndef BARLINE_SWITCH_ABI_H
 #define BARLINE_SWITCH_ABI_H
 
-#include "fence_abi.h"
-#include "reasons_abi.h"
-#include "wire_abi.h"
+#include <linux/types.h>
+#include "maps/fence_abi.h"
+#include "maps/reasons_abi.h"
+#include "maps/wire_abi.h"
 
 #define BL_SW_PORTS_MAX 256
 #define BL_SW_CPUS_MAX  256
 #define BL_TREE_LEAVES  BL_SW_PORTS_MAX
 #define BL_TIME_NONE    (~0ULL) /* no time */
 /*
- * a leaf that does not hold the minimum back: above all times, and still to be compared by
- * subtraction
+ * A leaf that does not hold the minimum back: above all times, and still comparable by subtraction.
  */
 #define BL_LEAF_NONE (~0ULL >> 1)
 
-/* map names, as pinned */
-#define BL_MAP_META        "meta"
-#define BL_MAP_CLOCK       "clock"
-#define BL_MAP_COUNTS      "counts"
-#define BL_MAP_SW_CFG      "sw_cfg"
-#define BL_MAP_SW_IFIDX    "sw_ifindex"
-#define BL_MAP_SW_PORTS    "sw_ports"
-#define BL_MAP_SW_REGS     "sw_regs"
-#define BL_MAP_SW_TREES    "sw_trees"
-#define BL_MAP_SW_LANES    "sw_lanes"
-#define BL_MAP_SW_FDB      "sw_fdb"
-#define BL_MAP_SW_TX       "sw_tx"
+/* Map names, as pinned. maps/meta_abi.h says what else to do when you add a map. */
+#define BL_MAP_META     "meta"       /* array of one struct bl_meta; both roles */
+#define BL_MAP_CLOCK    "clock"      /* array of one struct bl_clock; both roles; mmapped */
+#define BL_MAP_COUNTS   "counts"     /* per-CPU array: enum bl_reason -> counts of the role */
+#define BL_MAP_SW_CFG   "sw_cfg"     /* array of one struct bl_sw_cfg */
+#define BL_MAP_SW_IFIDX "sw_ifindex" /* array: interface index -> __u32, port + 1; 0: no port */
+#define BL_MAP_SW_PORTS "sw_ports"   /* array: port -> struct bl_sw_port */
+#define BL_MAP_SW_REGS  "sw_regs"    /* array: port -> struct bl_port_regs; mmapped */
+#define BL_MAP_SW_TREES "sw_trees"   /* array: BL_TREE_KEY -> struct bl_tree */
+#define BL_MAP_SW_LANES "sw_lanes"   /* array: lane -> struct bl_sw_lane */
+#define BL_MAP_SW_FDB   "sw_fdb"     /* array: bl_fdb_hash() -> struct bl_fdb_bucket */
+#define BL_MAP_SW_TX    "sw_tx"      /* devmap: port -> interface and program */
+/* CPU map: CPU -> program that handles frames steered to it */
 #define BL_MAP_SW_HOME     "sw_home"
-#define BL_MAP_SW_STEERING "sw_homing"
-#define BL_MAP_SW_CARRIED  "sw_carried"
+#define BL_MAP_SW_STEERING "sw_homing"  /* array: port -> struct bl_steering */
+#define BL_MAP_SW_CARRIED  "sw_carried" /* array: port -> struct bl_carried */
 
+#define BL_COUNTS_UNKNOWN  BL_SW_PORTS_MAX       /* column of interfaces that are not a port */
+#define BL_SW_COUNTS       (BL_SW_PORTS_MAX + 8) /* a multiple of a cache line */
 /**
- * struct bl_sw_counts - value of "counts" on a switch: how often one reason, the key, was given;
- * per CPU.
- * @n: by port; [BL_COUNTS_UNKNOWN]: on interfaces that are no port; what follows is room, zero.
+ * struct bl_sw_counts - value of "counts" on a switch: how often the reason that is the key was
+ * given. Per CPU: each CPU's value is written only by the programs that run there. The loader reads
+ * it, and clears a port's counters when the port's number goes to another interface.
  *
- * By reason and not by port, because what a busy switch counts is a handful of reasons: the
- * counters of neighbouring ports share a cache line, where one array of reasons per port laid one
- * line per port at a stride that only some sets of the L1 cache can hold. Written by the programs
- * of that CPU. The loader reads, and clears a port's counters when its number goes to another
- * interface.
+ * Reasons are the outer index since a busy switch counts only a handful of them: the counters of
+ * neighbouring ports then share a cache line. One array of reasons per port used one line per port,
+ * at a stride that only some sets of the L1 cache can hold.
  */
-#define BL_COUNTS_UNKNOWN BL_SW_PORTS_MAX
-#define BL_SW_COUNTS      (BL_SW_PORTS_MAX + 8) /* a multiple of a cache line */
 struct bl_sw_counts {
-	__u64 n[BL_SW_COUNTS];
+	__u64 n[BL_SW_COUNTS]; /* by port, then BL_COUNTS_UNKNOWN; the remainder is zero */
 };
 _Static_assert(sizeof(struct bl_sw_counts) == 2112, "ABI");
 
 enum bl_fwd { BL_FWD_L3, BL_FWD_L2 };
 
 /*
- * Where a path comes from: the frame carries it (Fastpass); it is a hash that is the same for both
- * directions of a flow; one after the other, frame by frame (both TOP).
+ * Where the path of a frame comes from. FRAME: the frame carries it (Fastpass). FLOW: a hash that
+ * is the same for both directions of a flow (TOP). TURN: one path after the other, frame by frame
+ * (TOP).
  */
 enum bl_path_by { BL_PATH_BY_FRAME, BL_PATH_BY_FLOW, BL_PATH_BY_TURN };
 
 /**
- * struct bl_sw_cfg - value 0 of "sw_cfg". Written by the loader before attach and on reload, @paths
- *and @path_by by `barline admission set`, too; read-only for the program.
- * @node_id: this switch in beacons it relays.
- * @nports: ports 0 to @nports - 1 are in use.
- * @lanes: datapath CPUs, 1 to BL_LANES_MAX; each owns one lane.
- * @forward: enum bl_fwd: Linux's routing tables, or the static table sw_fdb.
- * @port_base, @port_count: the UDP port range of ordered traffic.
- * @beacon_ns: the beacon interval.
- * @dead_after_ns: a lane silent for longer is excluded from B.
- * @tree_leaves: leaves in use, a power of two >= @nports: 4 to BL_TREE_LEAVES. Root is node 1.
- * @single_writer: 1: lanes as DESIGN 3.3. 0: all CPUs share lane 0, which breaks the promise: for
- *the test that shows it.
- * @tai_offset_s: refused in beacons if different.
- * @lane_of_cpu: lane that a CPU writes, BL_NO_LANE for CPUs that are no datapath CPU.
- * @admission: 1: frames that are not barline's are forwarded by the program too, where it can (a
- *port is metered, or reservations are made); they and ordered frames are to share output queues. 0:
- *they are the kernel's.
- * @paths: frames that come from below and go up leave by port @path_port[path], with a path below
- *@paths: up ports in the order of the configuration. 0: as Linux's routes choose.
- * @path_by: enum bl_path_by.
- * @path_ports: entries of @path_port, in use or not: what @paths becomes when `barline admission
- *set top` begins to choose. 0: nothing to choose from.
- * @path_keep: 1: Fastpass: a frame that carries a path keeps it also where it is not obeyed, so
- *that the host which it comes to can say by which path it came.
- * @ahead_ns: how far hosts may promise ahead of their clocks (core/order/promise_core.h); 0: not at
- *all.
+ * struct bl_sw_cfg - value 0 of "sw_cfg". Written by the loader before it attaches the programs and
+ * on reload; @paths and @path_by also by `barline admission set`. The program only reads it.
  */
 struct bl_sw_cfg {
-	__u32 node_id;
-	__u32 nports;
-	__u32 lanes;
-	__u32 forward;
-	__u16 port_base;
-	__u16 port_count;
-	__u32 tree_leaves;
-	__u64 beacon_ns;
-	__u64 dead_after_ns;
+	__u32 node_id;       /* of this switch in the beacons that it relays */
+	__u32 nports;        /* ports 0 to @nports - 1 are in use */
+	__u32 lanes;         /* datapath CPUs, 1 to BL_LANES_MAX; each owns one lane */
+	__u32 forward;       /* enum bl_fwd: Linux's routing tables, or the static table "sw_fdb" */
+	__u16 port_base;     /* first UDP port of ordered traffic, host order */
+	__u16 port_count;    /* number of UDP ports of ordered traffic */
+	__u32 tree_leaves;   /* leaves in use: a power of two >= @nports, 4 to BL_TREE_LEAVES */
+	__u64 beacon_ns;     /* beacon interval */
+	__u64 dead_after_ns; /* a lane that is silent for longer is excluded from B */
+	/*
+	 * 1: each lane has a single writer. 0: all CPUs share lane 0, which breaks the promise of
+	 * the barriers; for the test that shows it.
+	 */
 	__u32 single_writer;
-	__s32 tai_offset_s;
+	__s32 tai_offset_s; /* seconds; beacons with another value are refused */
+	/* lane that a CPU writes; BL_NO_LANE: the CPU is not a datapath CPU */
 	__u8 lane_of_cpu[BL_SW_CPUS_MAX];
+	/*
+	 * 1: the program also forwards frames that are not barline's, where it can (a port is
+	 * metered, or reservations are made), so that they share output queues with ordered frames.
+	 * 0: the kernel forwards them.
+	 */
 	__u32 admission;
+	/*
+	 * how far hosts may promise ahead of their clocks (core/order/promise_core.h); 0: not at
+	 * all
+	 */
 	__u32 ahead_ns;
+	/*
+	 * A frame from below that goes up leaves by port @path_port[path] if its path is below
+	 * @paths. 0: Linux's routes choose.
+	 */
 	__u32 paths;
-	__u8 path_port[16];
-	__u8 path_by;
+	__u8 path_port[16]; /* up ports in the order of the configuration */
+	__u8 path_by;       /* enum bl_path_by */
+	/*
+	 * Entries of @path_port, in use or not: the value that @paths gets when `barline admission
+	 * set top` starts to choose paths. 0: there is nothing to choose from.
+	 */
 	__u8 path_ports;
+	/*
+	 * 1 (Fastpass): a frame keeps the path that it carries even where the path is not obeyed,
+	 * so that the receiving host can count it by path.
+	 */
 	__u16 path_keep;
 };
 _Static_assert(sizeof(struct bl_sw_cfg) == 336, "ABI");
 #define BL_NO_LANE 0xff
 
-enum bl_port_role { BL_PORT_UNUSED, BL_PORT_HOST, BL_PORT_UP, BL_PORT_DOWN };
+enum bl_port_role {
+	BL_PORT_UNUSED,
+	BL_PORT_HOST, /* a host below */
+	BL_PORT_UP,   /* a switch above */
+	BL_PORT_DOWN  /* a switch below */
+};
 
 /**
- * struct bl_sw_port - one port's configuration. Written by the loader; read-only for the program,
- *but for @home_lane.
- * @ifindex: 0: slot not in use.
- * @role: enum bl_port_role; a host below, a switch above, a switch below.
- * @barred: 1: this output promises no C, and what comes in at this port does not join it. As its
- *slot in "sw_orders" says; written by the program bl_fence, too. Here for the same reason as
- *@metered.
- * @metered: 1: frames go into the port's output queues (queue_abi.h), and the pacer sends them at
- *the rate of "sw_meters". Here, and not told by that map, because the program reads this cache line
- *of the output anyway.
- * @hop: what this output writes as the hop of a frame (BL_HOP_*, shifted down by 6).
- * @in_sets: bit s: this port is an input of set s.
- * @out_set: the set whose minimum this port sends.
- * @home_lane: lane (datapath CPU) that this port's frames are processed on: BL_HOME_LANE(). With
- *BL_AWAY, which the program writes, frames of this port are on their way home: struct bl_steering.
- * @mac: the port's own address; source of beacons.
- * @mtu: bytes of the IP packet.
- * @name: interface name, NUL terminated.
+ * struct bl_sw_port - configuration of one port. Written by the loader; the program only reads it,
+ * except @home_lane.
  */
 struct bl_sw_port {
-	__u32 ifindex;
-	__u8 role : 4;
+	__u32 ifindex; /* 0: the slot is not in use */
+	__u8 role : 4; /* enum bl_port_role */
+	/*
+	 * 1: frames go into the port's output queues (maps/queue_abi.h), and the pacer sends them
+	 * at the rate of "sw_meters". Here, since the program reads this cache line of the output
+	 * anyway.
+	 */
 	__u8 metered : 1;
+	/*
+	 * 1: this output promises no C, and this input does not join it. A copy of the port's slot
+	 * in "sw_orders", also written by the program bl_fence; here like @metered.
+	 */
 	__u8 barred : 1;
-	__u8 hop : 2;
-	__u8 in_sets;
-	__u8 out_set;
+	__u8 hop : 2; /* hop that this output writes into frames: BL_HOP_* >> 6 */
+	__u8 in_sets; /* bit s: this port is an input of set s */
+	__u8 out_set; /* the set whose minimum this port sends */
+	/*
+	 * Lane (datapath CPU) that this port's frames are processed on: BL_HOME_LANE(). The program
+	 * adds BL_AWAY while frames of this port are being steered there: struct bl_steering.
+	 */
 	__u8 home_lane;
-	__u8 mac[6];
-	__u16 mtu;
-	char name[16];
+	__u8 mac[6];   /* the port's own address; source of its beacons */
+	__u16 mtu;     /* bytes of the IP packet */
+	char name[16]; /* of the interface, NUL terminated */
 };
 _Static_assert(sizeof(struct bl_sw_port) == 32, "ABI");
 #define BL_AWAY            0x80
 #define BL_HOME_LANE(port) ((port)->home_lane & (BL_LANES_MAX - 1))
 
 /**
- * struct bl_steering - value of "sw_homing": a port's frames that came in on a CPU which is not the
- * home of its lane, and go there by the CPU map "sw_home".
- * @cpu: the home of its lane. Written by the loader.
- * @sent: frames that were put into the CPU map. Written by the CPUs that they came in on.
- * @taken: of those, frames that have come out. Written at home.
- * @most: frames that may be on their way, so that the CPU map is never full: it would lose them
- * uncounted. 0: they are handled where they come in. Written by the loader.
- * @moved_ns: when the last one came out, or the first one was put in; watch time of its lane
- * (struct bl_sw_lane).
+ * struct bl_steering - value of "sw_homing": a port's frames that arrived on a CPU which does not
+ * own its lane, and are steered to the owner by the CPU map "sw_home". No lock: each field has one
+ * kind of writer.
  */
 struct bl_steering {
-	__u32 cpu;
-	__u32 sent;
-	__u32 taken;
+	__u32 cpu;   /* CPU that owns the lane. Written by the loader. */
+	__u32 sent;  /* frames put into the CPU map. Written by the CPUs that they arrived on. */
+	__u32 taken; /* of those, frames taken out again. Written by the CPU that owns the lane. */
+	/*
+	 * Frames that may be on their way at most, so that the CPU map is never full: it would lose
+	 * frames uncounted. 0: frames are handled where they arrive. Written by the loader.
+	 */
 	__u32 most;
+	/* watch time (struct bl_sw_lane) when the last frame came out, or the first was put in */
 	__u64 moved_ns;
 };
 _Static_assert(sizeof(struct bl_steering) == 24, "ABI");
 #define BL_HOMING_NS 1000000000ULL
-/* that wait for a CPU, of all its ports: the most that a CPU map takes */
+/* frames that may wait for one CPU, of all its ports: the most that a CPU map accepts */
 #define BL_HOMING_FRAMES 16384
 
-/*
- * ABSENT: never heard. JOINING: heard, but its barrier is far behind what the outputs were given,
- * or other lanes of its link are awaited. LIVE: holds the minimum back; outputs stand still until
- * it has passed what they were given (bl_join_floor()). DEAD: was silent for dead_after: does not
- * hold B back any more, but still C, if BL_REG_IN.
- */
-enum bl_reg_state { BL_REG_ABSENT, BL_REG_JOINING, BL_REG_LIVE, BL_REG_DEAD };
+/* State of one register, in the low 8 bits of bl_reg.state. */
+enum bl_reg_state {
+	BL_REG_ABSENT, /* never heard */
+	/*
+	 * Heard, but its barrier is far behind what the outputs were given, or other lanes of its
+	 * link are still awaited.
+	 */
+	BL_REG_JOINING,
+	/* Holds the minimum back: outputs wait until it has passed what they were given. */
+	BL_REG_LIVE,
+	/*
+	 * Was silent for dead_after: no longer holds B back, but still holds C back if BL_REG_IN.
+	 */
+	BL_REG_DEAD
+};
 
 /*
- * Beside the state, of LIVE and DEAD lanes. IN: holds C's minimum back. HELD: its C stands still,
- * whatever comes, until the controller's Resume: it died, or was frozen. Of a port, all lanes that
- * are IN are HELD, or none is: what was reported of a port is the least of them, and must not rise
- * when one of them does.
+ * Flags beside the state, of LIVE and DEAD lanes. IN: holds C's minimum back. HELD: its C is
+ * frozen, whatever arrives, until the controller's RESUME; the input died or was frozen by a fence.
+ * Of a port, all lanes that are IN are HELD, or none is: the value reported for a port is the least
+ * of its lanes, and must not rise when one of them does.
  */
 #define BL_REG_IN   0x100u
 #define BL_REG_HELD 0x200u
 /*
- * Of lanes that are not LIVE: the registers were made anew, and nobody knows yet whether somebody
- * is behind this port who waits for ACKs. Until it joins, or the loader says that nobody is there
- * (struct bl_fence_slot's @empty), C waits for it at @c.
+ * Flag of lanes that are not LIVE: the registers are new, and it is unknown whether a node behind
+ * this port waits for ACKs. C waits for the port at @c until it joins, or until the loader says
+ * that nothing is there (@empty of struct bl_fence_slot).
  */
 #define BL_REG_AWAITED 0x400u
-#define BL_C_UNKNOWN   1 /* below every C; no bus time */
+#define BL_C_UNKNOWN   1 /* below every C; not a bus time */
 
 /**
- * struct bl_reg - registers R and C of one (port, lane), extended to 64 bits.
- * @b: highest barrier that arrived; never lowered. 0: none yet.
- * @c: highest commit barrier.
- * @heard_ns: watch time (struct bl_sw_lane) of the last good frame.
- * @state: enum bl_reg_state in the low 8 bits, BL_REG_IN, BL_REG_HELD and BL_REG_AWAITED above.
- * @lanes: lane count that the neighbour announced last.
- * @hop: BL_HOP_* that the neighbour writes, as its last beacon had it; the same in all lanes of a
- *	port. BL_HOP_UNKNOWN: no beacon came yet, and it could be anybody's frame. Before the first
- *	beacon ports with hosts expect BL_HOP_HOST. Written by the loader before the programs run.
- *
- * Written only by the CPU that the port is homed to; user space reads without a lock and may see a
- *value that is one frame old.
+ * struct bl_reg - registers R and C of one (port, lane), in bus time of 64 bits. Written only by
+ * the CPU that the port is steered to, except as noted. User space reads it without a lock and may
+ * see a value that is one frame old.
  */
 struct bl_reg {
-	__u64 b;
-	__u64 c;
-	__u64 heard_ns;
+	__u64 b;        /* highest barrier received; never lowered. 0: none yet */
+	__u64 c;        /* highest commit barrier received; 0: none yet */
+	__u64 heard_ns; /* watch time (struct bl_sw_lane) of the last good frame; 0: none yet */
+	/* enum bl_reg_state in the low 8 bits; BL_REG_IN, BL_REG_HELD and BL_REG_AWAITED above */
 	__u32 state;
-	__u16 lanes;
+	__u16 lanes; /* number of lanes that the neighbour announced last */
+	/*
+	 * BL_HOP_* that the neighbour writes, from its last beacon; the same in all lanes of a
+	 * port. BL_HOP_UNKNOWN: no beacon has arrived yet, so a frame may be anyone's. Ports with
+	 * hosts expect BL_HOP_HOST before the first beacon. Written by the loader before the
+	 * programs run.
+	 */
 	__u8 hop;
 	__u8 reserved;
 };
 _Static_assert(sizeof(struct bl_reg) == 32, "ABI");
 #define BL_HOP_UNKNOWN 0x01 /* in no frame */
+
+/**
+ * struct bl_port_regs - value of "sw_regs": the registers of one port.
+ */
 struct bl_port_regs {
 	struct bl_reg lane[BL_LANES_MAX];
 };
 
 /**
- * struct bl_pair - a barrier and a commit barrier.
+ * struct bl_pair - a barrier and a commit barrier, in bus time of 64 bits.
  */
 struct bl_pair {
 	__u64 b;
@@ -243,78 +260,79 @@ struct bl_pair {
 };
 
 /**
- * struct bl_tree - minimum over the leaves of one (lane, input set), as a tournament in which the
- * lesser goes on and the greater stays: key 0 is the least of all, key i (1 to tree_leaves - 1) the
- * greater of the two that met there, from below keys 2i and 2i+1, and leaf p is key tree_leaves +
- * p. Leaves of ports that are no input, silent or not yet joined are BL_LEAF_NONE. Written only by
- * the lane's CPU.
- * @b, @c: keys of the barriers and of the commit barriers.
- * @apart: leaves whose two keys differ; counted while @two.
- * @two: @c is kept. 0: every C is its B, and what is in @c is of old.
+ * struct bl_tree - the minimum over the leaves of one (lane, input set), as a tournament tree in
+ * which the lesser key moves up and the greater key stays. Key 0 is the least of all. Key i, 1 to
+ * tree_leaves - 1, is the greater of the two that met there, from below keys 2i and 2i + 1. Leaf p
+ * is key tree_leaves + p. Leaves of ports that are no input, are silent or have not joined are
+ * BL_LEAF_NONE. Written only by the lane's CPU.
  */
 struct bl_tree {
-	__u64 b[2 * BL_TREE_LEAVES];
-	__u64 c[2 * BL_TREE_LEAVES];
-	__u32 apart;
-	__u32 two;
+	__u64 b[2 * BL_TREE_LEAVES]; /* keys of the barriers */
+	__u64 c[2 * BL_TREE_LEAVES]; /* keys of the commit barriers */
+	__u32 apart;                 /* leaves whose two keys differ; counted while @two is set */
+	__u32 two;                   /* not 0: @c is valid. 0: every C equals its B, @c is stale. */
 	__u64 reserved[7];
 };
 _Static_assert(sizeof(struct bl_tree) == 8192 + 64, "ABI");
 #define BL_TREE_KEY(lane, set) ((lane)*BL_SETS_MAX + (set))
 
+#define BL_RELAY_STILL         1 /* value of bl_sw_lane.relay_at; not a bus time */
 /**
- * struct bl_sw_lane - one datapath CPU's state. Written only by that CPU.
- * @now_ns: bus time when this lane last read the clock.
- * @limit_ns: barriers up to here need no fresh clock reading: @now_ns plus the clock's bound. Set
- *to 0 by the program bl_fence: then the next frame reads the clock.
- * @watch_ns: time for which this lane was really watching: grows by at most a beacon interval from
- *one clock reading to the next, so that a CPU that stood still for a while does not take its
- *neighbours for dead.
- * @scan_ns: watch time of the last search for silent inputs.
- * @orders: generation (struct bl_epoch) whose orders this lane's ports have obeyed. Written after
- *their registers; pairs with bl_fence_*() in loader/order/fence.c, which read it first.
- * @out: what each set's outputs have been given; never decreases.
- * @relayed: barrier of the last relay by set.
- * @relay_at: the next relay is due when the set's barrier is above it: bl_relay_next().
- *BL_RELAY_STILL: with the next beacon, whether that is news or not: it stands still
- *(bl_stands_still()).
- * @behind: bl_commit_news() of each set before the beacon that is looked at now; here, since the
- *stack has no room for it.
+ * struct bl_sw_lane - the state of one datapath CPU. Written only by that CPU, except @limit_ns.
  */
-#define BL_RELAY_STILL 1 /* no bus time */
 struct bl_sw_lane {
-	__u64 now_ns;
+	__u64 now_ns; /* bus time when this lane last read the clock */
+	/*
+	 * Barriers up to here need no new clock reading: @now_ns plus the clock's bound. Set to 0
+	 * by the program bl_fence, so that the next frame reads the clock.
+	 */
 	__u64 limit_ns;
+	/*
+	 * Watch time: how long this lane has really been watching, ns. Grows by at most one beacon
+	 * interval from one clock reading to the next, so that a CPU that stood still for a while
+	 * does not take its neighbours for dead. Starts at 1.
+	 */
 	__u64 watch_ns;
-	__u64 scan_ns;
+	__u64 scan_ns; /* watch time of the last scan for silent inputs */
+	/*
+	 * Generation (struct bl_epoch) whose fences this lane's ports have applied. Written after
+	 * their registers; pairs with bl_fence_*() in loader/order/fence.c, which reads it first.
+	 */
 	__u64 orders;
-	struct bl_pair out[BL_SETS_MAX];
-	__u64 relayed[BL_SETS_MAX];
+	struct bl_pair out[BL_SETS_MAX]; /* what each set's outputs were given; never decreases */
+	__u64 relayed[BL_SETS_MAX];      /* barrier of the last relay, by set */
+	/*
+	 * By set: the next relay is due when the set's barrier is above it (bl_relay_next()).
+	 * BL_RELAY_STILL: with the next beacon in any case, since the set's barrier stands still
+	 * (bl_stands_still()).
+	 */
 	__u64 relay_at[BL_SETS_MAX];
+	/*
+	 * bl_commit_news() of each set before the beacon that is being processed; here since the
+	 * stack has no room for it.
+	 */
 	__u64 behind[BL_SETS_MAX];
 };
 _Static_assert(sizeof(struct bl_sw_lane) == 360, "ABI");
 
 /**
- * struct bl_carried - highest barrier sent on an output, by lane; 0: none. Written only by the
+ * struct bl_carried - value of "sw_carried": highest barrier sent on an output. Written only by the
  * lane's CPU.
  */
 struct bl_carried {
-	__u64 b[BL_LANES_MAX];
+	__u64 b[BL_LANES_MAX]; /* by lane; 0: none yet */
 };
 
-/**
- * struct bl_fdb_bucket - static table for pure L2, four ways.
- * @mac: destination address, in the low 48 bits, as read little-endian from the wire; 0: free.
- * @port: output port.
- * A bucket is bl_fdb_hash(mac) (core/wire_core.h). Written by the loader only.
- */
 #define BL_FDB_BUCKETS 1024
 #define BL_FDB_WAYS    4
+/**
+ * struct bl_fdb_bucket - a bucket, bl_fdb_hash(mac) (core/wire_core.h), of the static table for
+ * pure L2 forwarding. Written only by the loader.
+ */
 struct bl_fdb_bucket {
 	struct {
-		__u64 mac;
-		__u64 port;
+		__u64 mac;  /* in the low 48 bits, as read little-endian from the wire; 0: free */
+		__u64 port; /* output port */
 	} way[BL_FDB_WAYS];
 };
 _Static_assert(sizeof(struct bl_fdb_bucket) == 64, "one cache line");

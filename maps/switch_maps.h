@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Map definitions of the switch role. BPF side only; the values are in switch_abi.h. */
+/* Map definitions of the switch role, for BPF programs only; layouts: maps/switch_abi.h. */
 #ifndef BARLINE_SWITCH_MAPS_H
 #define BARLINE_SWITCH_MAPS_H
 
-#include "common_maps.h"
-#include "port_maps.h"
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+#include "maps/common_maps.h"
+#include "maps/port_maps.h"
 
+/* by enum bl_reason */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, BL_REASON_MAX);
@@ -13,6 +16,7 @@ struct {
 	__type(value, struct bl_sw_counts);
 } counts SEC(".maps");
 
+/* written by the loader */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -20,6 +24,7 @@ struct {
 	__type(value, struct bl_sw_cfg);
 } sw_cfg SEC(".maps");
 
+/* by interface index: port + 1, or 0; written by the loader */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1024); /* the loader enlarges it: interface index -> port + 1 */
@@ -27,6 +32,7 @@ struct {
 	__type(value, __u32);
 } sw_ifindex SEC(".maps");
 
+/* by port; written by the loader */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, BL_SW_PORTS_MAX);
@@ -34,6 +40,7 @@ struct {
 	__type(value, struct bl_sw_port);
 } sw_ports SEC(".maps");
 
+/* by port: its registers */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, BL_SW_PORTS_MAX);
@@ -42,6 +49,7 @@ struct {
 	__type(value, struct bl_port_regs);
 } sw_regs SEC(".maps");
 
+/* by BL_TREE_KEY */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, BL_LANES_MAX *BL_SETS_MAX); /* BL_TREE_KEY */
@@ -49,6 +57,7 @@ struct {
 	__type(value, struct bl_tree);
 } sw_trees SEC(".maps");
 
+/* by lane */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, BL_LANES_MAX);
@@ -56,6 +65,7 @@ struct {
 	__type(value, struct bl_sw_lane);
 } sw_lanes SEC(".maps");
 
+/* by port: fences; written by the program bl_fence */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, BL_SW_PORTS_MAX);
@@ -63,6 +73,7 @@ struct {
 	__type(value, struct bl_fence_slot);
 } sw_orders SEC(".maps");
 
+/* by port: neighbour and deaths */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, BL_SW_PORTS_MAX);
@@ -70,6 +81,7 @@ struct {
 	__type(value, struct bl_life);
 } sw_lives SEC(".maps");
 
+/* by port: highest barriers sent */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, BL_SW_PORTS_MAX);
@@ -77,6 +89,7 @@ struct {
 	__type(value, struct bl_carried);
 } sw_carried SEC(".maps");
 
+/* static table for L2 forwarding, by bl_fdb_hash(); written by the loader */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, BL_FDB_BUCKETS);
@@ -84,6 +97,7 @@ struct {
 	__type(value, struct bl_fdb_bucket);
 } sw_fdb SEC(".maps");
 
+/* by port: its interface and the program for clones */
 struct {
 	__uint(type, BPF_MAP_TYPE_DEVMAP);
 	__uint(max_entries, BL_SW_PORTS_MAX);
@@ -91,7 +105,7 @@ struct {
 	__type(value, struct bpf_devmap_val);
 } sw_tx SEC(".maps");
 
-/* By CPU; the loader makes it as large as the machine has CPUs. */
+/* by CPU: the program for frames steered to it; the loader sizes it by the number of CPUs */
 struct {
 	__uint(type, BPF_MAP_TYPE_CPUMAP);
 	__uint(max_entries, 8);
@@ -99,6 +113,7 @@ struct {
 	__type(value, struct bpf_cpumap_val);
 } sw_home SEC(".maps");
 
+/* by port: frames steered to the CPU that owns its lane */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, BL_SW_PORTS_MAX);

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Map definitions of TOP at the switch. BPF side only; the values are in top_token_abi.h. */
+/* Map definitions of TOP at a switch, for BPF programs only; layouts: maps/top_token_abi.h. */
 #ifndef BARLINE_TOKEN_MAPS_H
 #define BARLINE_TOKEN_MAPS_H
 
-#include "top_token_abi.h"
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+#include "maps/top_token_abi.h"
 
+/* written by the loader */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -12,6 +15,7 @@ struct {
 	__type(value, struct bl_token_cfg);
 } token_cfg SEC(".maps");
 
+/* by port: how far its tokens are ahead */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, BL_SW_PORTS_MAX);
@@ -19,6 +23,7 @@ struct {
 	__type(value, struct bl_token_port);
 } token_ports SEC(".maps");
 
+/* by port */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, BL_SW_PORTS_MAX);

@@ -225,7 +225,7 @@ enum bl_fcp_reason bl_faults_rx(struct bl_faults *f, const uint8_t from[16], con
 
 	if (why == BL_FCP_R_OK && k.opcode != BL_FCP_REPORT && k.opcode != BL_FCP_HEARD)
 		why = BL_FCP_R_BAD_OPCODE;
-	if (why == BL_FCP_R_OK && !bl_fcp_sum_ok(&f->params, 0, packet, len))
+	if (why == BL_FCP_R_OK && !bl_fcp_checksum_ok(&f->params, 0, packet, len))
 		why = BL_FCP_R_BAD_CHECK;
 	if (why == BL_FCP_R_OK)
 		why = k.opcode == BL_FCP_REPORT ? report_take(f, from, &k, now)

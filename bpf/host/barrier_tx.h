@@ -73,8 +73,8 @@ static __always_inline __u64 record_promise(struct bl_host_page *page, __u64 bus
  * its timestamp after the fence, so that timestamp is at least this barrier.
  *
  * @slot: the endpoint that sends the frame; BL_EPS_MAX: none
- * @claim: what the frame claims (bl_claim()), bus time, ns; 0: nothing, and its own line counts
- *     like all others. An endpoint whose frame has a claim is in flight itself and promises that
+ * @claim: what the frame claims (bl_frame_claim()), bus time, ns; 0: nothing, and its own line
+ * counts like all others. An endpoint whose frame has a claim is in flight itself and promises that
  *     everything it sends later is at or above the claim, whatever its line says.
  */
 static __always_inline void host_barriers(struct run *r, const struct bl_now *now, __u32 slot,
@@ -88,7 +88,7 @@ static __always_inline void host_barriers(struct run *r, const struct bl_now *no
 	__u64 fence = 0, ahead = 0;
 
 	if (r->f.opcode == BL_OP_BEACON &&
-	    bl_silent(now->bus, BL_READ_ONCE(page->data_ns), r->cfg->beacon_ns))
+	    bl_host_silent(now->bus, BL_READ_ONCE(page->data_ns), r->cfg->beacon_ns))
 		ahead = r->cfg->ahead_ns;
 	m.b = bl_promise(now->bus, ahead, BL_READ_ONCE(page->promised), claim);
 	if (m.b > now->bus)

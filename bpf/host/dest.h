@@ -39,7 +39,7 @@ static __always_inline __u32 bl_number_alloc(struct bl_due *due)
 /* Called after a number was allocated: rings for the pacer if few numbers are left. */
 static __always_inline void bl_number_check_spare(struct bl_due *due, __u64 now)
 {
-	if (bl_pressed(due) && bl_due_next(due, now))
+	if (bl_numbers_low(due) && bl_due_next(due, now))
 		bl_pace_ring();
 }
 

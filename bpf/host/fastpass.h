@@ -76,7 +76,7 @@ __attribute__((noinline)) int bl_fp_turn(__u32 dest, const struct bl_hold_cfg *c
 		if (!entry)
 			entry = (__u32)bl_queue_get_upto(key + 1, t->max);
 		t->entry = entry;
-		bl_fp_took(d, BL_RING_LEN(entry));
+		bl_fp_frame_taken(d, BL_RING_LEN(entry));
 		if (!entry)
 			t->what = BL_FP_NOTHING;
 	} else if (t->what == BL_FP_NOTHING && t->next_ns == BL_DUE_NEVER &&
@@ -85,7 +85,7 @@ __attribute__((noinline)) int bl_fp_turn(__u32 dest, const struct bl_hold_cfg *c
 		 * This is also for a destination whose owner the daemon does not know yet: it looks
 		 * only at those that want slots.
 		 */
-		if (bl_fp_heal(d))
+		if (bl_fp_demand_heal(d))
 			bl_fp_ring();
 	}
 	return 0;
@@ -191,7 +191,7 @@ __attribute__((noinline)) int bl_fp_frame_in(struct xdp_md *ctx)
 		column = BL_PATH_OF_MAC0((__u32)eth->h_source[0]);
 		eth->h_source[0] &= (__u8)~BL_PATH_MAC0;
 	}
-	if (!cfg->count_paths || bl_frame_class(data, end, &l) || !bl_hold_at_all(&l))
+	if (!cfg->count_paths || bl_frame_class(data, end, &l) || !bl_class_is_held(&l))
 		return 0;
 	if (cfg->path_field == BL_FIELD_UDP && bl_fp_tunnel(&l))
 		column = bl_fp_port_column(cfg, l.sport);

@@ -32,7 +32,7 @@ __attribute__((noinline)) int bl_obey_fences(void)
 	if (page->orders == generation)
 		return 0;
 	/* the next barrier that arrives publishes the leaf */
-	bl_port_obey((struct bl_port_regs *)page->reg, &page->life, o, &leaf);
+	bl_port_apply_fence((struct bl_port_regs *)page->reg, &page->life, o, &leaf);
 	BL_BARRIER();
 	BL_WRITE_ONCE(page->orders, generation);
 	return 0;

@@ -112,13 +112,13 @@ static __always_inline enum bl_reason bl_hold_frame(struct xdp_md *ctx)
 		return why;
 	now = bpf_ktime_get_ns();
 	policy = bl_policy_now(cfg);
-	if (bl_hold_at_all(&l) && policy == BL_POLICY_TOP) {
+	if (bl_class_is_held(&l) && policy == BL_POLICY_TOP) {
 		why = (enum bl_reason)bl_top_hold(ctx, bl_hold_class(&l), now);
 		if (why != BL_R_NONE)
 			return why;
 		/* goes with destination 0, which never waits */
 		bl_count(BL_HC_HOLD, BL_R_NO_TOKEN);
-	} else if (bl_hold_at_all(&l)) {
+	} else if (bl_class_is_held(&l)) {
 		bl_hold_key(&key, eth, end, &l, cfg->routed);
 		pinned = dest = (__u32)bl_hold_number(&key, now);
 		if (!dest && policy != BL_POLICY_NONE)
@@ -435,7 +435,7 @@ static __always_inline int bl_host_turn(struct xdp_md *ctx)
 	if (!t.cfg)
 		return XDP_DROP;
 	t.policy = bl_policy_now(t.cfg);
-	bl_hold_turn(t.due, t.now);
+	bl_hold_turn_begin(t.due, t.now);
 	bl_due_scan(t.due, bl_numbers_used(t.due), &s);
 	again = s.pick.least;
 	verdict = bl_host_beat(ctx, t.now);
@@ -468,7 +468,7 @@ static __always_inline int bl_host_turn(struct xdp_md *ctx)
 	}
 	bl_due_end(t.due, &s.pick, again, t.due->free[0]);
 	bl_due_next(t.due, bl_min64(bl_beat_next(), bl_top_next(t.cfg)));
-	if (bl_pressed(t.due))
+	if (bl_numbers_low(t.due))
 		bl_number_sweep(t.now);
 	BL_WRITE_ONCE(t.page->next_ns, BL_READ_ONCE(t.due->next));
 	return verdict < 0 ? XDP_DROP : verdict;

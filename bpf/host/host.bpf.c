@@ -96,8 +96,8 @@ static __always_inline enum bl_reason on_ordered_frame(struct xdp_md *ctx, struc
 			r->page->life.neighbour = BL_BE32(body->node_id);
 		if (r->page->life.policy != body->policy)
 			r->page->life.policy = body->policy;
-		bl_port_learn((struct bl_port_regs *)r->page->reg, r->f.lane,
-			      r->f.flags & BL_F_HOP);
+		bl_port_learn_hop((struct bl_port_regs *)r->page->reg, r->f.lane,
+				  r->f.flags & BL_F_HOP);
 		publish_barriers(r);
 		return BL_R_BEACON;
 	}
@@ -233,7 +233,7 @@ static __always_inline enum bl_reason on_egress_frame(struct __sk_buff *skb, str
 	if (r->f.opcode == BL_OP_DATA) {
 		/* A GSO send is many frames, of which only the last could claim anything. */
 		if (!skb->gso_size)
-			claim = bl_claim(bl_ext48(r->f.ts, now.bus), r->f.b);
+			claim = bl_frame_claim(bl_ext48(r->f.ts, now.bus), r->f.b);
 		if (claim > now.limit + r->cfg->ahead_ns)
 			claim = 0;
 	}

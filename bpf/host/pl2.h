@@ -32,13 +32,13 @@ static __always_inline void bl_pl2_collect(struct bl_pl2_dest *d, const struct b
 	__u32 i, entry, tries = BL_PL2_K_MAX;
 
 	BL_OPAQUE(tries);
-	for (i = 0; i < tries && bl_pl2_room(d, cfg, BL_PL2_FRAME_LEN); i++) {
+	for (i = 0; i < tries && bl_pl2_burst_room(d, cfg, BL_PL2_FRAME_LEN); i++) {
 		entry = (__u32)bl_queue_get(BL_HOLD_QUEUE(dest, 0));
 		if (!entry)
 			entry = (__u32)bl_queue_get(BL_HOLD_QUEUE(dest, 1));
 		if (!entry)
 			return;
-		bl_pl2_took(d, entry, BL_RING_LEN(entry));
+		bl_pl2_frame_added(d, entry, BL_RING_LEN(entry));
 	}
 }
 
@@ -50,7 +50,7 @@ static __always_inline void bl_pl2_free(struct bl_pl2_dest *d)
 	BL_OPAQUE(tries);
 	for (i = 0; i < tries && i < n; i++)
 		bl_slot_free(BL_RING_SLOT(d->entry[i]));
-	bl_pl2_done(d);
+	bl_pl2_burst_done(d);
 }
 
 /**
@@ -126,8 +126,8 @@ __attribute__((noinline)) int bl_pl2_sent(__u32 dest, const struct bl_hold_cfg *
 
 	if (!cfg || !t || !d || !c)
 		return 0;
-	bl_pl2_gone(d);
-	if (bl_pl2_over(d)) {
+	bl_pl2_frame_sent(d);
+	if (bl_pl2_burst_over(d)) {
 		bl_pl2_free(d);
 		t->next_ns = bl_queue_len(BL_HOLD_QUEUE(dest, 0)) |
 					     bl_queue_len(BL_HOLD_QUEUE(dest, 1))
@@ -181,7 +181,7 @@ __attribute__((noinline)) int bl_pl2_build_rsv(struct xdp_md *ctx, __u32 dest)
 	h->opcode = BL_OPCODE_BYTE(BL_OP_RSV);
 	bl_hdr_set_psn(h, BL_PL2_SEQ(d->word));
 	BL_HALVES_SET(body, bytes, d->bytes);
-	body->flags = bl_pl2_flags(d);
+	body->flags = bl_pl2_rsv_flags(d);
 	body->cookie = BL_BE16(BL_PL2_COOKIE(dest, d->retries));
 	return 0;
 }

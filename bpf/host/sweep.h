@@ -227,7 +227,7 @@ __attribute__((noinline)) int bl_hold_drop_old(__u32 n, __u64 back, __u64 age, _
 	struct bl_hold_dest *d = bpf_map_lookup_elem(&hold_macs, &n);
 	__u32 x, y, dropped;
 
-	if (!d || !bl_hold_over(back, d->left_ns, age, now))
+	if (!d || !bl_hold_expired(back, d->left_ns, age, now))
 		return 0;
 	/* See bl_due_scan(): what the callback changes must not look constant to the verifier. */
 	x = y = (__u32)now;
@@ -261,7 +261,7 @@ static __always_inline __u64 bl_hold_age_limit(const struct bl_hold_cfg *cfg,
 		ask = c ? c->sync_ns : 0;
 	else if (cfg->policy == BL_POLICY_PL2)
 		ask = cfg->retry_ns;
-	return bl_hold_age(cfg, ask, bl_pressed(due));
+	return bl_hold_age(cfg, ask, bl_numbers_low(due));
 }
 
 /**
@@ -279,7 +279,7 @@ __attribute__((noinline)) int bl_hold_drop_aged(__u32 n, __u64 now)
 	 * Under Fastpass frames wait while there is room: an arbiter that is away comes back, and
 	 * it grants slots whether the peers are alive or not.
 	 */
-	if (age && cfg->policy == BL_POLICY_FASTPASS && !bl_pressed(due))
+	if (age && cfg->policy == BL_POLICY_FASTPASS && !bl_numbers_low(due))
 		return 0;
 	return age ? bl_hold_drop_old(n, due->back_ns, age, now) : 0;
 }
@@ -296,7 +296,7 @@ __attribute__((noinline)) int bl_hold_schedule_scan(__u32 n, __u64 now)
 	__u64 age = cfg && due ? bl_hold_age_limit(cfg, due) : 0;
 
 	if (age && (bl_pl2_pending(n) || bl_number_held(n)))
-		bl_due_lower(due, n, now + bl_hold_watch(due, age, BL_HOLD_LOOK_NS));
+		bl_due_lower(due, n, now + bl_hold_watch_ns(due, age, BL_HOLD_LOOK_NS));
 	return 0;
 }
 

@@ -18,9 +18,9 @@
 
 #include "bpf/host/role.h"
 #include "maps/top_maps.h"
-#include "core/top/top_core.h"
 #include "bpf/queue_util.h"
 #include "bpf/host/dest.h"
+#include "core/top/top_loss_core.h"
 
 /* Sets bit @i of @bits; a full barrier. */
 static __always_inline void bl_bit_set(__u64 *bits, __u32 i)
@@ -203,7 +203,7 @@ __attribute__((noinline)) int bl_top_loss(struct bl_top_msg *m)
 	BL_SEEN(y);
 	l.asked = l.gone = x ^ y;
 	bpf_spin_lock(&t->lock);
-	why = bl_top_lossy(t, m->tag, m->seq, m->data, m->missing, m->rtt_us, l.now);
+	why = bl_top_loss_validate(t, m->tag, m->seq, m->data, m->missing, m->rtt_us, l.now);
 	bpf_spin_unlock(&t->lock);
 	if (why != BL_R_NONE)
 		return why;

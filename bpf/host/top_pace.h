@@ -218,7 +218,7 @@ __attribute__((noinline)) int bl_top_turn(__u32 n, __u64 now, struct bl_top_turn
 	if (!c || !t || !d)
 		return 0;
 	bpf_spin_lock(&t->lock);
-	bl_top_step(t, c, frames, now, random, d);
+	bl_top_tx_step(t, c, frames, now, random, d);
 	bpf_spin_unlock(&t->lock);
 	return 0;
 }
@@ -322,8 +322,8 @@ static long bl_top_scan_flow(__u32 k, struct bl_top_scan *s)
 		if (f)
 			coflow = f->bytes ? f->bytes : f->served;
 	}
-	bl_top_consider(&s->pick, i, r, bl_top_class_of(r, s->cfg, s->limit, coflow, s->pick.now),
-			s->cfg);
+	bl_top_pick_consider(&s->pick, i, r,
+			     bl_top_class_of(r, s->cfg, s->limit, coflow, s->pick.now), s->cfg);
 	return 0;
 }
 
@@ -377,7 +377,7 @@ __attribute__((noinline)) int bl_top_forget(__u32 i, __u64 now)
 	if (over) {
 		r->state = BL_TOP_RX_FREE;
 		coflow = r->coflow;
-		bytes = bl_top_count(r, 1);
+		bytes = bl_top_coflow_change(r, 1);
 		served = r->served;
 		lost = bl_came_missing(&r->came);
 		r->came.lost += lost;
@@ -417,7 +417,7 @@ __attribute__((noinline)) int bl_top_token_out(struct xdp_md *ctx, __u32 i, __u3
 	bpf_spin_lock(&r->lock);
 	open = r->state == BL_TOP_RX_OPEN;
 	if (open) {
-		o.seq = bl_top_sent(r, c, now, &p->random);
+		o.seq = bl_top_token_sent(r, c, now, &p->random);
 		r->cls = cls;
 	}
 	__builtin_memcpy(o.to, r->who.addr, 16);
@@ -515,7 +515,7 @@ __attribute__((noinline)) int bl_top_slot(struct xdp_md *ctx, __u64 mono)
 	bl_clock_now(mono, &now);
 	if (!now.ok) {
 		p->no_clock++;
-		bl_lower(&p->at, BL_DUE_NEVER, mono + BL_TOP_CLOCK_NS);
+		bl_time_lower(&p->at, BL_DUE_NEVER, mono + BL_TOP_CLOCK_NS);
 		return 0;
 	}
 	bl_top_scan_flows(p, c, mono, &s);
@@ -540,7 +540,7 @@ __attribute__((noinline)) int bl_top_slot(struct xdp_md *ctx, __u64 mono)
 	if (s.pick.ready)
 		next = bl_min64(next, bl_max64(p->free_ns, mono));
 	if (next != BL_DUE_NEVER)
-		bl_lower(&p->at, BL_DUE_NEVER, next);
+		bl_time_lower(&p->at, BL_DUE_NEVER, next);
 	return len;
 }
 

@@ -13,6 +13,7 @@
 
 #include "bpf/host/role.h"
 #include "bpf/host/top_tx.h"
+#include "core/top/top_rx_core.h"
 
 /* ---- signals ---- */
 
@@ -22,7 +23,7 @@ static __always_inline void bl_top_wake_pacer(struct bl_top_page *p, __u64 at)
 	__u32 zero = 0;
 	struct bl_due *due = bpf_map_lookup_elem(&hold_due, &zero);
 
-	if (due && bl_lower(&p->at, BL_DUE_NEVER, at) && bl_due_next(due, at))
+	if (due && bl_time_lower(&p->at, BL_DUE_NEVER, at) && bl_due_next(due, at))
 		bl_pace_ring();
 }
 
@@ -153,8 +154,8 @@ static __always_inline __u32 bl_top_announce(struct xdp_md *ctx, struct bl_top_r
 	if (r->state != BL_TOP_RX_FREE)
 		was = r->port == port && bl_top_same_peer(r, who) ? BL_TOP_WAS_AGAIN
 								  : BL_TOP_WAS_ANOTHER;
-	lost = bl_top_begin(r, c, m, was, now);
-	bl_top_count(r, 0);
+	lost = bl_top_rx_begin(r, c, m, was, now);
+	bl_top_coflow_change(r, 0);
 	r->who = *who;
 	__builtin_memcpy(r->self, self, 16);
 	r->mac[0] = (__u8)mac;
@@ -218,13 +219,13 @@ __attribute__((noinline)) int bl_top_signal(struct xdp_md *ctx, struct bl_top_ms
 	if (got && r->tag != m->tag) {
 		got = 2;
 		if (m->op == BL_TOP_SYNC)
-			say = bl_top_count(r, 1);
+			say = bl_top_coflow_change(r, 1);
 	} else if (got) {
 		lost = bl_came_upto(&r->came, m->data, bl_top_rtt_ns(r, c), m->op == BL_TOP_STOP,
 				    now);
 		if (m->op == BL_TOP_SYNC) {
 			open = bl_top_sync(r, m, now);
-			say = bl_top_count(r, 0);
+			say = bl_top_coflow_change(r, 0);
 		} else if (m->op == BL_TOP_STOP) {
 			bl_top_stop(r, m, now);
 		} else {

@@ -22,6 +22,7 @@
 #include "core/queue/classify_core.h"
 #include "core/top/top_token_core.h"
 #include "bpf/host/top_keep.h"
+#include "core/top/top_tx_core.h"
 
 #define BL_TOP_IP4_OFF sizeof(struct ethhdr)
 /* the bytes that bl_top_key_of() reads */
@@ -256,7 +257,7 @@ __attribute__((noinline)) int bl_top_number(struct bl_top_key *key, __u64 mac, _
 	bl_top_hint_of(k, c, &hint);
 	tag = bpf_get_prandom_u32();
 	bpf_spin_lock(&t->lock);
-	bl_top_flow(t, c, k, &hint, tag, now);
+	bl_top_tx_begin(t, c, k, &hint, tag, now);
 	t->port = bl_top_port_of(k);
 	t->mac[0] = (__u8)mac;
 	t->mac[1] = (__u8)(mac >> 8);
@@ -301,7 +302,7 @@ static __always_inline __u32 bl_top_number_of(struct bl_due *due, struct bl_top_
 
 	if (n)
 		return n;
-	own = bl_spare(due) > BL_TOP_RESERVE;
+	own = bl_numbers_spare(due) > BL_TOP_RESERVE;
 	bl_top_share_key(key);
 	n = (__u32)bl_top_find(key);
 	if (n && (!own || bl_number_held(n)))
@@ -354,7 +355,7 @@ __attribute__((noinline)) int bl_top_hold(struct xdp_md *ctx, __u32 class, __u64
 	why = t ? bl_enqueue(ctx, BL_HOLD_QUEUE(n, class != 0), now, BL_HC_HOLD) : BL_R_HOLD_DESTS;
 	if (why == BL_R_NONE && t) {
 		bpf_spin_lock(&t->lock);
-		why = bl_top_held(t, len, now);
+		why = bl_top_frame_held(t, len, now);
 		bpf_spin_unlock(&t->lock);
 		/*
 		 * The pacer asks for tokens at once, or looks after a while whether some have
@@ -643,7 +644,7 @@ __attribute__((noinline)) int bl_top_answer(struct xdp_md *ctx, struct bl_top_ms
 	if (entry)
 		return bl_top_reply(ctx, t, n, m->seq, entry, mono);
 	bpf_spin_lock(&t->lock);
-	stop = bl_top_wasted(t);
+	stop = bl_top_token_wasted(t);
 	sig = t->sig;
 	tail = bl_top_tail_ns(t, c);
 	bpf_spin_unlock(&t->lock);

@@ -301,7 +301,7 @@ static __always_inline enum bl_reason raise_register(struct run *r, const struct
 		return BL_R_NONE;
 	reg = &regs->lane[r->f.lane & (BL_LANES_MAX - 1)];
 	if (r->f.opcode == BL_OP_BEACON)
-		bl_port_learn(regs, r->f.lane, r->f.flags & BL_F_HOP);
+		bl_port_learn_hop(regs, r->f.lane, r->f.flags & BL_F_HOP);
 	else if (__builtin_expect((r->f.flags & BL_F_HOP) != reg->hop, 0))
 		return bl_hop_old(r->b, r->c, r->lane->now_ns) ? BL_R_NONE : BL_R_UNSWITCHED;
 	if (bl_reg_live(reg) && r->f.opcode == BL_OP_DATA && r->ts < reg->b)

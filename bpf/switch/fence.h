@@ -32,7 +32,7 @@ __attribute__((noinline)) int bl_obey_fence(__u32 p)
 
 	if (!regs || !life || !o)
 		return 0;
-	return bl_port_obey(regs, life, o, &leaf) & BL_A_LEAF ? 1 : 0;
+	return bl_port_apply_fence(regs, life, o, &leaf) & BL_A_LEAF ? 1 : 0;
 }
 
 /**

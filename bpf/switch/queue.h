@@ -92,7 +92,7 @@ static __always_inline int bl_port_send(struct xdp_md *ctx, struct bl_pace_page 
 	q = bpf_map_lookup_elem(&queues, &key);
 	if (q && !bl_ring_len(q))
 		bl_busy_clear(busy, cls, q);
-	*again = bl_port_again(busy, now);
+	*again = bl_port_next_ns(busy, now);
 	if (!entry)
 		return XDP_DROP;
 	slot = BL_RING_SLOT(entry);

@@ -175,8 +175,8 @@ static __always_inline enum bl_reason on_beacon_frame(struct xdp_md *ctx, struct
 		lane->behind[s] = bl_commit_news(&lane->out[s], lane->relay_at[s]);
 	raise_register(r, port, 1);
 	for (s = 0; s < BL_SETS_MAX; s++) {
-		due |= bl_above(lane->out[s].b, lane->relay_at[s]);
-		commits |= bl_above(lane->out[s].c, lane->behind[s]) << s;
+		due |= bl_time_above(lane->out[s].b, lane->relay_at[s]);
+		commits |= bl_time_above(lane->out[s].c, lane->behind[s]) << s;
 	}
 	if (!(due | commits))
 		return BL_R_BEACON;

@@ -205,7 +205,7 @@ __attribute__((noinline)) int bl_token_pick(__u32 port, __u32 bits)
 	const struct bl_token_port *p = bl_token_port_at(port);
 
 	if (!c || !p || c->mode != BL_TOKEN_PACE)
-		return (int)bl_class_first(bits);
+		return (int)bl_busy_first(bits);
 	return (int)bl_token_choose(c, p, bits, bpf_ktime_get_ns());
 }
 
@@ -241,8 +241,8 @@ static __always_inline void bl_token_note_sent(__u32 port, __u32 cls, __u32 len,
 }
 
 /*
- * Returns when to look at this port again: as bl_port_again(), but if only tokens wait, when their
- * group's rate allows the next one.
+ * Returns when to look at this port again: as bl_port_next_ns(), but if only tokens wait, when
+ * their group's rate allows the next one.
  */
 static __always_inline __u64 bl_token_next_scan(__u32 port, const __u64 *busy, __u64 free,
 						__u64 now)
@@ -251,9 +251,9 @@ static __always_inline __u64 bl_token_next_scan(__u32 port, const __u64 *busy, _
 	const struct bl_token_port *p = bl_token_port_at(port);
 
 	if (!c || !p || c->mode != BL_TOKEN_PACE)
-		return bl_port_again(busy, free);
-	/* after bl_due_take(), as in bl_port_again() */
-	return bl_token_again(p, BL_READ_ONCE(*busy), free, now);
+		return bl_port_next_ns(busy, free);
+	/* after bl_due_take(), as in bl_port_next_ns() */
+	return bl_token_next_ns(p, BL_READ_ONCE(*busy), free, now);
 }
 
 #endif

@@ -3,18 +3,22 @@
  * Fastpass on a host: how many timeslots are wanted, when they begin, and what the pacer does for
  * one destination.
  *
- * Example, slots of 1230 ns and 1514 bytes, late 100 us: 1538 byte times (length_core.h), as one
- * full frame has. Three frames of 600 bytes are held, of 624 each: the first wants a slot, the
- * second shares it, the third wants another: 2. Of ACKs, which take 84, a slot has room for 18. The
- * arbiter gives slots 900 and 904. At the beginning of 900 the pacer sends the first frame, in its
- * next turn the second, and finds no third that fits into what is left: 904. Had it come 100 us
- * after 904 began, the slot would count as missed and be asked for again: what leaves then would
- * meet other hosts' frames.
+ * Example, slots of 1230 ns and 1514 bytes, late 100 us. A slot has 1538 byte times
+ * (core/length_core.h), as one full frame takes. Three frames of 600 bytes are held, of 624 byte
+ * times each: the first wants a slot, the second shares it, and the third wants another one: 2
+ * slots. Of ACKs, which take 84, a slot has room for 18. The arbiter gives slots 900 and 904. When
+ * 900 begins, the pacer sends the first frame, and in its next turn the second. The third does not
+ * fit into what is left, so it waits for 904. If the pacer comes 100 us after 904 began, the slot
+ * counts as missed and is asked for again: a frame that left then would meet the frames of other
+ * hosts.
  *
- * Who writes what is in fastpass_abi.h. The daemon and the pacer share words of 64 slots without a
- * lock. The pacer reads base, bits, and base again: equal means that the bits are of that base.
- * What it then clears may be of a later round only if it stood still for a whole round of
- * BL_FP_SLOTS slots in between; the slot is lost then, and a frame leaves at a wrong time, once.
+ * maps/fastpass_abi.h says who writes what. The daemon and the pacer share words of 64 slots
+ * without a lock. The pacer reads base, bits, and base again; if both are equal, the bits belong to
+ * that base. The bits that it then clears belong to a later round only if it stood still for a
+ * whole round of BL_FP_SLOTS slots in between. In that case the slot is lost, and a frame leaves at
+ * a wrong time, once.
+ *
+ * This file does not move frames, read the clock or speak with the arbiter.
  */
 #ifndef BARLINE_FP_CORE_H
 #define BARLINE_FP_CORE_H
@@ -30,38 +34,37 @@
 #define BL_FP_ROOM(word)        ((__u32)(word)&0xffff)
 #define BL_FP_WANT_TRIES        4
 
-/* What a turn does. FRAME: send a frame of at most @max byte times. */
+/* What a turn does. FRAME: send a frame of at most @max byte times. AT_ONCE: send without slots. */
 enum bl_fp_do { BL_FP_NOTHING, BL_FP_FRAME, BL_FP_AT_ONCE };
 
 /**
- * struct bl_fp_turn - one turn. @what: enum bl_fp_do. @max: byte times. @path: of the slot. @entry:
- * the frame that was taken. @due_ns: when the slot began. @next_ns: when to look at this
- * destination again.
+ * struct bl_fp_turn - the result of one turn of the pacer for one destination. Filled in by
+ * bl_fp_step(), except @entry.
  */
 struct bl_fp_turn {
-	__u32 what;
-	__u32 max;
-	__u32 path;
-	__u32 entry;
-	__u64 due_ns;
-	__u64 next_ns;
+	__u32 what;    /* enum bl_fp_do */
+	__u32 max;     /* FRAME: byte times */
+	__u32 path;    /* FRAME: path of the slot */
+	__u32 entry;   /* BL_RING_ENTRY of the frame that was taken; by the caller */
+	__u64 due_ns;  /* FRAME: CLOCK_MONOTONIC at which the slot began */
+	__u64 next_ns; /* CLOCK_MONOTONIC at which to look at this destination again */
 };
 
 /* ---- slots and time ---- */
 
-/** bl_fp_slot - the slot that @mono is in. */
+/** bl_fp_slot - the slot that CLOCK_MONOTONIC @mono lies in. */
 BL_CORE __u64 bl_fp_slot(__u64 offset_ns, __u32 slot_ns, __u64 mono)
 {
 	return (mono + offset_ns) / slot_ns;
 }
 
-/** bl_fp_begin - CLOCK_MONOTONIC of its begin. */
-BL_CORE __u64 bl_fp_begin(__u64 offset_ns, __u32 slot_ns, __u64 slot)
+/** bl_fp_slot_begin - CLOCK_MONOTONIC at which @slot begins. */
+BL_CORE __u64 bl_fp_slot_begin(__u64 offset_ns, __u32 slot_ns, __u64 slot)
 {
 	return slot * slot_ns - offset_ns;
 }
 
-/** bl_fp_oldest - the first slot that may still be used: it began at most @late_ns ago. */
+/** bl_fp_oldest - the first slot that may still be used at @now: it began at most @late_ns ago. */
 BL_CORE __u64 bl_fp_oldest(__u64 offset_ns, __u32 slot_ns, __u32 late_ns, __u64 now)
 {
 	return (now + offset_ns - late_ns + slot_ns - 1) / slot_ns;
@@ -69,17 +72,21 @@ BL_CORE __u64 bl_fp_oldest(__u64 offset_ns, __u32 slot_ns, __u32 late_ns, __u64 
 
 /* ---- paths on a switch with @n up ports ---- */
 
-/** bl_fp_paths - how many path numbers it obeys. @div: see bl_fp_up_port(). */
+/**
+ * bl_fp_paths - how many path numbers a switch with @n up ports obeys. @div: see bl_fp_up_port().
+ */
 BL_CORE __u32 bl_fp_paths(__u32 div, __u32 n)
 {
 	return n && div ? BL_PATHS_IN_MAC : n;
 }
 
 /**
- * bl_fp_up_port - which of its up ports is @path. @div: 0: the one of that number. With three tiers
- * a path is aggregation switch x cores + core: @div is the number of cores at a rack's switch, and
- * 1 at an aggregation switch. Example, 2 x 2: path 3 is up port 1 of the rack's switch (3 / 2), and
- * there core 1 (3 % 2).
+ * bl_fp_up_port - which up port of a switch @path leads to.
+ * @div: 0: the port of that number. With three tiers, a path is aggregation switch x cores + core:
+ * @div is then the number of cores at a rack's switch, and 1 at an aggregation switch.
+ * @n: number of up ports.
+ *
+ * Example, 2 x 2: path 3 is up port 1 of the rack's switch (3 / 2), and core 1 there (3 % 2).
  */
 BL_CORE __u32 bl_fp_up_port(__u32 path, __u32 div, __u32 n)
 {
@@ -88,8 +95,10 @@ BL_CORE __u32 bl_fp_up_port(__u32 path, __u32 div, __u32 n)
 
 /* ---- demand ---- */
 
-/** bl_fp_count - @word after a frame of @len bytes was held. */
-BL_CORE __u64 bl_fp_count(__u64 word, __u32 len, __u32 slot_bytes)
+/**
+ * bl_fp_want_count - the value of bl_fp_dest.want after @word and another held frame of @len bytes.
+ */
+BL_CORE __u64 bl_fp_want_count(__u64 word, __u32 len, __u32 slot_bytes)
 {
 	__u32 room = BL_FP_ROOM(word), takes = bl_wire_bytes(len), slot = bl_wire_bytes(slot_bytes);
 
@@ -98,7 +107,9 @@ BL_CORE __u64 bl_fp_count(__u64 word, __u32 len, __u32 slot_bytes)
 	return BL_FP_WANT(BL_FP_WANTED(word) + 1, takes < slot ? slot - takes : 0);
 }
 
-/** bl_fp_want - a frame of @len bytes was held. Returns 1 if that takes another slot. */
+/**
+ * bl_fp_want - account for a frame of @len bytes that is held. Returns 1 if it needs another slot.
+ */
 BL_CORE int bl_fp_want(struct bl_fp_dest *d, __u32 len, __u32 slot_bytes)
 {
 	__u64 was, now;
@@ -106,11 +117,11 @@ BL_CORE int bl_fp_want(struct bl_fp_dest *d, __u32 len, __u32 slot_bytes)
 
 	for (i = 0; i < BL_FP_WANT_TRIES; i++) {
 		was = BL_READ_ONCE(d->want);
-		now = bl_fp_count(was, len, slot_bytes);
+		now = bl_fp_want_count(was, len, slot_bytes);
 		if (__sync_val_compare_and_swap(&d->want, was, now) == was)
 			return BL_FP_WANTED(now) != BL_FP_WANTED(was);
 	}
-	/* so many CPUs at once: a slot of its own for this frame */
+	/* contention of many CPUs: give this frame a slot of its own */
 	(void)__sync_fetch_and_add(&d->want, BL_FP_WANT(1, 0));
 	return 1;
 }
@@ -128,8 +139,9 @@ BL_CORE __u64 bl_fp_under_way(const struct bl_fp_dest *d)
 /* ---- slots that were given: the daemon's side ---- */
 
 /**
- * bl_fp_give - enters @slot, at slot @now. Returns 0; -1: it is past, or so far ahead that the ring
- * has no place for it. *@lapsed is raised by what was never used in the same place.
+ * bl_fp_give - enter @slot, when the present slot is @now. Returns 0, or -1 if it has passed or is
+ * so far ahead that the ring has no place for it. *@lapsed grows by the slots at the same place
+ * that were never used. Only for the daemon.
  */
 BL_CORE int bl_fp_give(struct bl_fp_dest *d, __u64 slot, __u8 path, __u64 now, __u64 *lapsed)
 {
@@ -144,12 +156,12 @@ BL_CORE int bl_fp_give(struct bl_fp_dest *d, __u64 slot, __u8 path, __u64 now, _
 		BL_WRITE_ONCE(w->base, base);
 	}
 	BL_WRITE_ONCE(d->path[slot % BL_FP_SLOTS], path);
-	/* a full barrier: who sees the bit sees base and path */
+	/* a full barrier: a reader that sees the bit also sees base and path */
 	(void)__sync_fetch_and_or(&w->bits, 1ULL << slot % 64);
 	return 0;
 }
 
-/** bl_fp_given - slots that were given and are not over yet. */
+/** bl_fp_given - number of slots that were given and are neither used nor missed yet. */
 BL_CORE __u64 bl_fp_given(const struct bl_fp_dest *d)
 {
 	__u64 n = 0;
@@ -162,7 +174,7 @@ BL_CORE __u64 bl_fp_given(const struct bl_fp_dest *d)
 
 /* ---- and the pacer's ---- */
 
-BL_CORE void bl_fp_clear(struct bl_fp_word *w, __u64 bits)
+BL_CORE void bl_fp_word_clear(struct bl_fp_word *w, __u64 bits)
 {
 	__u64 was = __sync_fetch_and_and(&w->bits, ~bits);
 
@@ -170,8 +182,8 @@ BL_CORE void bl_fp_clear(struct bl_fp_word *w, __u64 bits)
 }
 
 /**
- * bl_fp_dest_scan - word @w: what began before @oldest is cleared and counted as missed. Returns
- * the first slot that is left, BL_DUE_NEVER if none.
+ * bl_fp_dest_scan - scan word @w: slots that began before @oldest are cleared and counted as
+ * missed. Returns the first slot that is left; BL_DUE_NEVER: none.
  */
 BL_CORE __u64 bl_fp_dest_scan(struct bl_fp_dest *d, struct bl_fp_word *w, __u64 oldest)
 {
@@ -182,22 +194,24 @@ BL_CORE __u64 bl_fp_dest_scan(struct bl_fp_dest *d, struct bl_fp_word *w, __u64 
 		return BL_DUE_NEVER;
 	BL_BARRIER();
 	if (BL_READ_ONCE(w->base) != base)
-		return BL_DUE_NEVER; /* it is being filled anew: what is put there lowers this
-					destination's time afterwards */
+		/*
+		 * the daemon is refilling the word, and lowers this destination's time afterwards
+		 */
+		return BL_DUE_NEVER;
 	if (first + 64 <= oldest)
 		gone = bits;
 	else if (first < oldest)
 		gone = bits & ((1ULL << ((oldest - first) & 63)) - 1);
 	if (gone) {
-		bl_fp_clear(w, gone);
+		bl_fp_word_clear(w, gone);
 		d->missed += (__u64)__builtin_popcountll(gone);
 		bits &= ~gone;
 	}
 	return bits ? first + bl_lowest(bits) : BL_DUE_NEVER;
 }
 
-/** bl_fp_next - the first slot from @oldest on; BL_DUE_NEVER: none is given. */
-BL_CORE __u64 bl_fp_next(struct bl_fp_dest *d, __u64 oldest)
+/** bl_fp_slot_next - the first given slot from @oldest on; BL_DUE_NEVER: none. */
+BL_CORE __u64 bl_fp_slot_next(struct bl_fp_dest *d, __u64 oldest)
 {
 	__u64 least = BL_DUE_NEVER;
 	__u32 i, words = BL_FP_WORDS;
@@ -210,8 +224,8 @@ BL_CORE __u64 bl_fp_next(struct bl_fp_dest *d, __u64 oldest)
 }
 
 /**
- * bl_fp_step - the pacer's turn for @d. FRAME: take a frame of at most @t->max byte times, then
- * bl_fp_took(), with 0 if there is none.
+ * bl_fp_step - a turn of the pacer for @d. After FRAME, take a frame of at most @t->max byte times
+ * and call bl_fp_frame_taken(), with 0 if there is none.
  */
 BL_CORE void bl_fp_step(struct bl_fp_dest *d, const struct bl_hold_cfg *cfg, __u64 offset,
 			__u64 now, struct bl_fp_turn *t)
@@ -227,19 +241,19 @@ BL_CORE void bl_fp_step(struct bl_fp_dest *d, const struct bl_hold_cfg *cfg, __u
 		t->what = BL_FP_AT_ONCE;
 		return;
 	}
-	at = bl_fp_begin(offset, slot_ns, d->open);
+	at = bl_fp_slot_begin(offset, slot_ns, d->open);
 	if (d->room && now - at > (__u64)slot_ns + cfg->slot_late_ns)
-		d->room = 0; /* it is over; also if the clock was set back */
+		d->room = 0; /* the slot is over; or the clock was set back */
 	if (!d->room) {
-		slot = bl_fp_next(d, bl_fp_oldest(offset, slot_ns, cfg->slot_late_ns, now));
+		slot = bl_fp_slot_next(d, bl_fp_oldest(offset, slot_ns, cfg->slot_late_ns, now));
 		if (slot == BL_DUE_NEVER)
 			return;
-		at = bl_fp_begin(offset, slot_ns, slot);
+		at = bl_fp_slot_begin(offset, slot_ns, slot);
 		if (at > now) {
 			t->next_ns = at;
 			return;
 		}
-		bl_fp_clear(&d->word[slot / 64 % BL_FP_WORDS], 1ULL << slot % 64);
+		bl_fp_word_clear(&d->word[slot / 64 % BL_FP_WORDS], 1ULL << slot % 64);
 		d->open = slot;
 		d->room = bl_wire_bytes(cfg->slot_bytes);
 		d->first = 1;
@@ -248,18 +262,18 @@ BL_CORE void bl_fp_step(struct bl_fp_dest *d, const struct bl_hold_cfg *cfg, __u
 	t->due_ns = at;
 	t->path = d->path[d->open % BL_FP_SLOTS];
 	/*
-	 * the first one may be longer than a slot, if it has a tag: it will hardly be in anybody's
-	 * way
+	 * The first frame may be longer than a slot, if it has a tag; the excess is too short to
+	 * matter.
 	 */
 	t->max = d->first ? 0xffff : d->room;
 	t->next_ns = now;
 }
 
 /**
- * bl_fp_took - a frame of @len bytes leaves in the slot in hand; 0: there was none that fits, and
- * the slot is over.
+ * bl_fp_frame_taken - account for a frame of @len bytes that leaves in the slot in use; 0: no frame
+ * fitted, and the slot is over.
  */
-BL_CORE void bl_fp_took(struct bl_fp_dest *d, __u32 len)
+BL_CORE void bl_fp_frame_taken(struct bl_fp_dest *d, __u32 len)
 {
 	if (d->first && len)
 		d->used++;
@@ -271,11 +285,11 @@ BL_CORE void bl_fp_took(struct bl_fp_dest *d, __u32 len)
 }
 
 /**
- * bl_fp_heal - frames wait, and nothing is given: if nothing is under way either (a queue that
- * filled under another policy; frames that did not fit together as counted), one more is wanted.
- * Returns 1 then.
+ * bl_fp_demand_heal - frames wait and no slot is given: if none is under way either (the queue was
+ * filled under another policy, or frames did not share slots as counted), want one more. Returns 1
+ * if it does.
  */
-BL_CORE int bl_fp_heal(struct bl_fp_dest *d)
+BL_CORE int bl_fp_demand_heal(struct bl_fp_dest *d)
 {
 	if (bl_fp_under_way(d))
 		return 0;

@@ -1,38 +1,44 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Losses by path (Fastpass section 5.2): a host's counts into REPORTs, and on the fault isolation
- *service's side, from what one host sent and the other one got, bounds of what was lost between
- * them. arbiter/faults/isolate.c finds the link.
+ * Losses by path (Fastpass section 5.2): a host turns its counts into REPORTs, and the fault
+ * isolation service computes, from what one host has sent and the other has received, bounds of
+ * what was lost between them. arbiter/faults/isolate.c finds the link.
  *
- * Counts are sums, so a REPORT that is lost, doubled or late does no harm: a later one says it all.
- *They are read at different times by different hosts, and frames are on their way meanwhile. So
- *nothing is estimated, there are two bounds. Of the frames sent by t: at least	sent(t) - came(u)
- *are lost, if u is so late that all that would arrive has arrived (t + settle); later frames in
- *came(u) hide losses, never invent them at most		sent(t) - came(v) are lost, if v is
- *before t What was lost between two such cuts lies between (least now - most then) and (most now -
- *least then). Only the former accuses, only the latter exonerates.
+ * Counts are sums, so a REPORT that is lost, doubled or late does no harm: a later one contains
+ * everything. Hosts read their counts at different times, and frames are on their way meanwhile. So
+ * nothing is estimated; there are two bounds. Of the frames sent by t,
  *
- * Example, settle 2 ms: the sender says 1000 sent by 10.0 ms, the receiver 990 came by 9.0 ms and
- *1005 by 19.0 ms: of the first 1000 at least 0 (-5) and at most 10 are lost. Later 3000 sent
- *by 30.0 ms, and 2200 came by 39 ms: at least 800 are lost, and of the 2000 in between at least 800
- *- 10 = 790.
+ *   at least sent(t) - came(u) are lost, if u is so late that all frames that arrive have
+ *            arrived (t + settle); later frames in came(u) hide losses and never invent them
+ *   at most  sent(t) - came(v) are lost, if v is before t
  *
- * A window begins at a cut of the generation before, so it spans one to two generations. There are
- *two: a short one sees a dead path soon, a long one a path that loses a little. The gap between
- *cuts is traffic that the bounds cannot tell from losses, so a generation is GAPS gaps divided by
- *the threshold of its window.
+ * What was lost between two such cuts lies between (least now - most then) and (most now - least
+ * then). Only the former accuses, and only the latter exonerates.
+ *
+ * Example, settle 2 ms: the sender reports 1000 sent by 10.0 ms; the receiver reports 990 received
+ * by 9.0 ms, and 1005 by 19.0 ms. Of the first 1000, at least 0 (-5) and at most 10 are lost. Later
+ * it is 3000 sent by 30.0 ms, and 2200 received by 39 ms: at least 800 are lost, and of the 2000 in
+ * between at least 800 - 10 = 790.
+ *
+ * A window begins at a cut of the previous generation, so it spans one to two generations. There
+ * are two windows: a short one detects a dead path soon, and a long one a path that loses a little.
+ * The traffic in the gap between two cuts cannot be told from losses, so a generation is GAPS gaps
+ * divided by the threshold of its window.
+ *
+ * This file does not receive packets and reads no clock.
  */
 #ifndef BARLINE_FAULT_CORE_H
 #define BARLINE_FAULT_CORE_H
 
 #include "maps/fcp_abi.h"
 #include "maps/fastpass_abi.h"
-#include "fcp_core.h"
+#include "core/fastpass/fcp_core.h"
 
 #define BL_FAULT_SCALES        2
 #define BL_FAULT_SHORT_PERCENT 50
-#define BL_FAULT_LOST_MIN      10 /* frames: fewer are no accusation whatever the percentage */
-/* in a hundredth: frames without which nothing is exonerated: 4 expected losses */
+/* frames: fewer lost frames accuse nothing, whatever their percentage */
+#define BL_FAULT_LOST_MIN 10
+/* frames x percent: with less, nothing is exonerated; 4 expected losses */
 #define BL_FAULT_GOOD_MIN 400
 
 enum bl_fault_verdict { BL_FAULT_UNKNOWN, BL_FAULT_GOOD, BL_FAULT_BAD };
@@ -40,25 +46,24 @@ enum bl_fault_verdict { BL_FAULT_UNKNOWN, BL_FAULT_GOOD, BL_FAULT_BAD };
 /* ---- a host's counts ---- */
 
 /**
- * struct bl_report - one round of REPORTs. @v: [peer][column][0 sent, 1 came], read at once;
- * @columns: per peer; the last one is BL_FCP_PATH_ANY. @next: peer that the next packet begins
- * with.
+ * struct bl_report - one round of REPORTs of a host. Used by one thread.
  */
 struct bl_report {
-	const __u64 *v;
-	__u32 peers;
-	__u32 columns;
-	__u32 next;
-	__u32 table;
-	__u32 index;
-	__u32 took_ns;
-	__u64 boot;
-	__u64 at;
+	const __u64 *v; /* counts, [peer][column][0 sent, 1 received], all read at once */
+	__u32 peers;    /* number of peers */
+	__u32 columns;  /* columns per peer; the last one is BL_FCP_PATH_ANY */
+	__u32 next;     /* peer that the next packet begins with */
+	__u32 table;    /* hash of the list of endpoints */
+	__u32 index;    /* of this host in the list */
+	__u32 took_ns;  /* ns that reading the counts took */
+	__u64 boot;     /* bus time at which the host began to count */
+	__u64 at;       /* bus time at which the counts were read */
 };
 
 /**
- * bl_report_fill - the next packet of the round but for its header, into @buf of BL_FCP_PACKET_MAX
- * bytes. Returns its length; 0: the round is over. A peer's columns are in one packet.
+ * bl_report_fill - write the next packet of the round, except its header, into @buf of
+ * BL_FCP_PACKET_MAX bytes. Returns its length, or 0 if the round is over. The columns of a peer are
+ * in one packet.
  */
 BL_FN __u32 bl_report_fill(struct bl_report *r, void *buf)
 {
@@ -95,18 +100,18 @@ BL_FN __u32 bl_report_fill(struct bl_report *r, void *buf)
 /* ---- sequence numbers of reports ---- */
 
 /**
- * struct bl_fault_seq - of one sender. @boot: 0: never heard. @max: highest number; @seen: bit k:
- * @max - k came.
+ * struct bl_fault_seq - sequence numbers of one sender of REPORTs. Used by one thread.
  */
 struct bl_fault_seq {
-	__u64 boot;
-	__u64 seen;
-	__u32 max;
+	__u64 boot; /* of the sender; 0: never heard */
+	__u64 seen; /* bit k: @max - k was received */
+	__u32 max;  /* highest number received */
 	__u32 reserved;
 };
 
 /**
- * bl_fault_seq_take - a packet with @boot and @seq that verified. OK; *@fresh: 1: it counts anew.
+ * bl_fault_seq_take - accept a packet with @boot and @seq whose checksum is valid. Returns
+ * BL_FCP_R_OK, BL_FCP_R_OLD or BL_FCP_R_DUPLICATE; *@fresh: 1: the sender counts anew.
  */
 BL_FN enum bl_fcp_reason bl_fault_seq_take(struct bl_fault_seq *s, __u64 boot, __u32 seq,
 					   int *fresh)
@@ -136,68 +141,63 @@ BL_FN enum bl_fcp_reason bl_fault_seq_take(struct bl_fault_seq *s, __u64 boot, _
 /* ---- one pair of hosts ---- */
 
 /**
- * struct bl_fault_cut - at a cut: @sent by then, and of these at least @least and at most @most
- * lost (signed; a frame that came twice is less than none lost).
+ * struct bl_fault_cut - the state at one cut.
  */
 struct bl_fault_cut {
-	__u64 sent;
+	__u64 sent; /* frames sent by then */
+	/* of these, at least this many are lost; negative if frames arrived twice */
 	__s64 least;
-	__s64 most;
+	__s64 most; /* of these, at most this many are lost; signed like @least */
 };
 
 /**
- * struct bl_fault_col - one path of a pair. @sent, @came: as reported last. @cut_sent, @cut_came:
- * of the cut that waits for the frames under way. @base, @next: cuts at which the present window
- * and the next one begin, by scale. @win_sent, @win_least, @win_most: frames sent in the window,
- * and bounds of how many were lost. @lost: at least so many since the counts began to be watched.
- * @sticky: 1: was found bad when a link was taken out of use, and no traffic says otherwise since.
+ * struct bl_fault_col - one path of a pair of hosts. Protected like struct bl_fault_pair.
  */
 struct bl_fault_col {
-	__u64 sent;
-	__u64 came;
-	__u64 cut_sent;
-	__u64 cut_came;
-	struct bl_fault_cut base[BL_FAULT_SCALES];
-	struct bl_fault_cut next[BL_FAULT_SCALES];
-	__u64 win_sent[BL_FAULT_SCALES];
-	__s64 win_least[BL_FAULT_SCALES];
-	__s64 win_most[BL_FAULT_SCALES];
+	__u64 sent;     /* as reported last, frames */
+	__u64 came;     /* as reported last, frames */
+	__u64 cut_sent; /* @sent at the cut that waits for the frames under way */
+	__u64 cut_came; /* @came at that cut */
+	struct bl_fault_cut base[BL_FAULT_SCALES]; /* cut where the window begins, by scale */
+	struct bl_fault_cut next[BL_FAULT_SCALES]; /* cut where the next one begins, by scale */
+	__u64 win_sent[BL_FAULT_SCALES];           /* frames sent in the window, by scale */
+	__s64 win_least[BL_FAULT_SCALES];          /* at least this many of them are lost */
+	__s64 win_most[BL_FAULT_SCALES];           /* at most this many of them are lost */
+	/* 1: was found bad when a link was taken out of use, and no traffic has shown otherwise */
 	__u32 sticky;
 	__u32 reserved;
 };
 
 /**
- * struct bl_fault_pair - frames from one host to another.
- * @sent_ns, @came_ns: bus times that the counts are of; 0: none yet. @cut_ns: time of the cut that
- * waits; 0: none does. @cuts: how many there were since the counts began. @gen: generation of the
- * windows, by scale.
- * @cols, @n: paths, and BL_FCP_PATH_ANY last.
+ * struct bl_fault_pair - frames from one host to another. Used by the service's one thread.
  */
 struct bl_fault_pair {
-	__u64 sent_ns;
-	__u64 came_ns;
-	__u64 cut_ns;
-	__u64 cuts;
-	__u64 gen[BL_FAULT_SCALES];
+	__u64 sent_ns;              /* bus time of the sender's counts; 0: none yet */
+	__u64 came_ns;              /* bus time of the receiver's counts; 0: none yet */
+	__u64 cut_ns;               /* bus time of the cut that waits; 0: no cut waits */
+	__u64 cuts;                 /* cuts since the counts began */
+	__u64 gen[BL_FAULT_SCALES]; /* generation of the windows, by scale */
 	struct bl_fault_col *cols;
-	__u32 n;
+	__u32 n; /* number of @cols: paths, and BL_FCP_PATH_ANY last */
 	__u32 reserved;
 };
 
 /**
- * struct bl_fault_rules - @settle_ns, @frames, @percent: of the file. @gen_ns: length of a
- * generation, by scale: bl_fault_rules_set().
+ * struct bl_fault_rules - the thresholds of the service. Set once by bl_fault_rules_set().
  */
 struct bl_fault_rules {
+	/* time after which frames under way have arrived; from the configuration */
 	__u64 settle_ns;
+	/* frames in a window without which there is no verdict; from the configuration */
 	__u32 frames;
-	__u32 percent[BL_FAULT_SCALES];
-	__u64 gen_ns[BL_FAULT_SCALES];
+	__u32 percent[BL_FAULT_SCALES]; /* threshold of a window, by scale */
+	__u64 gen_ns[BL_FAULT_SCALES];  /* length of a generation, by scale */
 };
 
 /**
- * bl_fault_rules_set - @report_ns: between two reports of a host. A gap is two of these and the
- * time to settle; in a window of 2.5 gaps / threshold it hides less than half of what accuses.
+ * bl_fault_rules_set - fill in @r. @report_ns: interval of a host's REPORTs. A gap is two of these
+ * and the time to settle; in a window of 2.5 gaps / threshold it hides less than half of what
+ * accuses.
  */
 BL_FN void bl_fault_rules_set(struct bl_fault_rules *r, __u64 report_ns, __u64 settle_ns,
 			      __u32 frames, __u32 percent)
@@ -213,8 +213,8 @@ BL_FN void bl_fault_rules_set(struct bl_fault_rules *r, __u64 report_ns, __u64 s
 }
 
 /**
- * bl_fault_forget - one of the two hosts counts anew, or the service wants to look afresh.
- * @counts: also what was reported.
+ * bl_fault_forget - start the windows of a pair anew, since one of the two hosts counts anew or the
+ * service begins to observe afresh. @counts: 1: forget what was reported as well.
  */
 BL_FN void bl_fault_forget(struct bl_fault_pair *p, int counts)
 {
@@ -238,7 +238,10 @@ BL_CORE __s64 bl_fault_minus48(__u64 a, __u64 b)
 	return (__s64)((a - b) << 16) >> 16;
 }
 
-/** bl_fault_sent - the sender's counts of @at are in @cols. A cut begins, unless one waits. */
+/**
+ * bl_fault_sent - the sender's counts of bus time @at were stored in @p->cols. A cut begins unless
+ * one waits already.
+ */
 BL_FN void bl_fault_sent(struct bl_fault_pair *p, __u64 at)
 {
 	__u32 k;
@@ -268,8 +271,8 @@ static inline void bl_fault_window(struct bl_fault_col *c, __u32 s, const struct
 }
 
 /**
- * bl_fault_came - the receiver's counts of @at are in @cols. Returns 1 if windows have moved: @now
- * (of the service, any clock) says which generation it is.
+ * bl_fault_came - the receiver's counts of bus time @at were stored in @p->cols. @now, of any clock
+ * of the service, says which generation it is. Returns 1 if windows have moved.
  */
 BL_FN int bl_fault_came(struct bl_fault_pair *p, __u64 at, const struct bl_fault_rules *r,
 			__u64 now)
@@ -296,10 +299,11 @@ BL_FN int bl_fault_came(struct bl_fault_pair *p, __u64 at, const struct bl_fault
 }
 
 /**
- * bl_fault_judge - column @k in the window of @scale. Frames that certainly came without a path
- * although none was sent like that are taken for this path's: a switch on the way chose another one
- * (path_lost), or took the path out of them. Windows that did not move for a generation (a host is
- * silent) say nothing.
+ * bl_fault_judge - the verdict on column @k in the window of @scale.
+ *
+ * Frames that certainly arrived without a path although none was sent without one are attributed to
+ * this path: a switch on the way chose another one (path_lost), or removed the path. Windows that
+ * have not moved for a generation, since a host is silent, give no verdict.
  */
 BL_FN enum bl_fault_verdict bl_fault_judge(const struct bl_fault_pair *p, __u32 k, __u32 scale,
 					   const struct bl_fault_rules *r, __u64 now)

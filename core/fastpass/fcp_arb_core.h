@@ -1,92 +1,87 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The arbiter's end of the Fastpass control protocol: one struct per endpoint. Soft state only: an
- *arbiter that knows nothing says RESET and has everything a round trip later.
+ * The arbiter's end of the Fastpass control protocol: one struct per endpoint. All state is soft:
+ * an arbiter that knows nothing sends RESET and has everything one round trip later.
  *
- *	why = bl_fcp_arb_rx(a, buf, n, now, random)	a packet of this endpoint came
- *	  a->fresh: a new session began: tell the allocator to forget the endpoint, then clear it
- *	while (bl_fcp_arb_take(a, &dst, &slots))	hand new demands to the allocator, up to the
- *quota bl_fcp_arb_grant(a, slot, dst, path)		the allocator gave a slot: it goes into the
- *ALLOC that is being built
- *	n = bl_fcp_arb_tx(a, now, buf)			until 0: send these n bytes to the endpoint
+ *   why = bl_fcp_arb_rx(a, buf, n, now, random)  a packet of this endpoint arrived
+ *     a->fresh: a new session began: tell the allocator to forget the endpoint, then clear it
+ *   while (bl_fcp_arb_take(a, &dst, &slots))     pass new demands to the allocator, within the
+ *                                                quota
+ *   bl_fcp_arb_grant(a, slot, dst, path)         the allocator gave a slot: add it to the ALLOC
+ *                                                that is being built
+ *   n = bl_fcp_arb_tx(a, now, buf)               until 0: send these n bytes to the endpoint
  *
- * A RESET is an offer. The old session goes on until a packet verifies under the new nonce, so
- *neither a forged nor a corrupted nor an old packet of an endpoint can end a session that works:
- *the host takes a RESET only for the challenge that it has now.
+ * A RESET is an offer. The old session continues until a packet verifies under the new nonce, so
+ * neither a forged nor a corrupted nor an old packet of an endpoint can end a working session: the
+ * host accepts a RESET only for the challenge that it has now.
  *
- * Example, quota 100: told {7: 1000000}. 100 are handed over; after 30 grants 30 more. A host that
- *lies about its demand waits for its own slots.
+ * Example, quota 100: the endpoint has told {7: 1000000}. 100 slots are passed to the allocator,
+ * and 30 more after 30 grants. A host that lies about its demand waits only for its own slots.
+ *
+ * This file has no socket, no allocator and no clock.
  */
 #ifndef BARLINE_FCP_ARB_CORE_H
 #define BARLINE_FCP_ARB_CORE_H
 
-#include "fcp_core.h"
+#include "core/fastpass/fcp_core.h"
 
-/* slots handed over at once for one destination: others come to their turn */
+/* slots passed to the allocator at once for one destination, so that others get their turn */
 #define BL_FCP_CHUNK 1024
 
 /*
- * slots before a packet's first grant that later ones may name: an allocator's window is handed out
- * pair by pair
+ * Slots before a packet's first grant that later grants may name, since an allocator passes out its
+ * window pair by pair.
  */
 #define BL_FCP_BEFORE 1024
 
 /**
  * struct bl_fcp_build - the ALLOC that is being built.
- * @base: slot that offsets count from. @totals, @runs: counts. @dst: by place. @run_of: by place: 1
- * + its last run; 0: none. @last: by run: its last slot, from @base.
  */
 struct bl_fcp_build {
-	__u64 base;
-	__u32 totals;
-	__u32 runs;
-	__u16 dst[BL_FCP_TOTALS_MAX];
+	__u64 base;                   /* slot that offsets count from */
+	__u32 totals;                 /* entries of @dst in use */
+	__u32 runs;                   /* entries of @run in use */
+	__u16 dst[BL_FCP_TOTALS_MAX]; /* destinations */
+	/* by index of the destination: 1 + its last run; 0: none */
 	__u8 run_of[BL_FCP_TOTALS_MAX];
-	__u32 last[BL_FCP_RUNS_MAX];
+	__u32 last[BL_FCP_RUNS_MAX]; /* by run: its last slot, from @base */
 	struct bl_fcp_run run[BL_FCP_RUNS_MAX];
 };
 _Static_assert(BL_FCP_RUNS_MAX < 256 && BL_FCP_TOTALS_MAX < 256, "places are bytes");
 
 /**
- * struct bl_fcp_arb - an arbiter's end; one thread.
- * @e: what both ends have; pair @done: handed to the allocator; @look: destinations whose demand
- * was not handed over in full.
- * @p: the caller's, for all endpoints. @reset: the body of its RESETs but for the nonce.
- * @waiting: slots handed over and not given yet; at most @p->quota.
- * @fresh: set when a session began or ended; the caller clears it.
- * @offer: nonce offered; 0: none. @challenge: of the packet that the offer answers. @reset_due:
- * send it. @reset_ns: last RESET.
- * @b: next ALLOC.
- * @granted, @refused: slots put into ALLOCs; slots that nobody had asked for, which were not.
- * @capped: times that the quota held a demand back. @resets: sent. @sessions: begun.
- * @gone: sessions ended by silence.
+ * struct bl_fcp_arb - an arbiter's end, for one endpoint. Used by one thread.
  */
 struct bl_fcp_arb {
+	/*
+	 * shared part; pair @done: slots passed on; @look: destinations with demand left to pass on
+	 */
 	struct bl_fcp_end e;
-	const struct bl_fcp_params *p;
-	struct bl_fcp_reset reset;
+	const struct bl_fcp_params *p; /* by the caller, for all endpoints */
+	struct bl_fcp_reset reset;     /* body of its RESETs, except the nonce */
+	/* slots passed to the allocator and not granted yet; at most @p->quota */
 	__u32 waiting;
-	__u32 fresh;
-	__u64 offer;
-	__u32 challenge;
-	__u32 reset_due;
-	__u64 reset_ns;
-	__u64 granted;
-	__u64 refused;
-	__u64 capped;
-	__u64 resets;
-	__u64 sessions;
-	__u64 gone;
-	struct bl_fcp_build b;
+	__u32 fresh;           /* set to 1 when a session began or ended; cleared by the caller */
+	__u64 offer;           /* nonce that is offered; 0: none */
+	__u32 challenge;       /* of the packet that the offer answers */
+	__u32 reset_due;       /* 1: send the offer */
+	__u64 reset_ns;        /* time of the last RESET; 0: none */
+	__u64 granted;         /* slots put into ALLOCs */
+	__u64 refused;         /* slots granted that were not asked for, and not put into ALLOCs */
+	__u64 capped;          /* times that the quota held a demand back */
+	__u64 resets;          /* RESETs sent */
+	__u64 sessions;        /* sessions begun */
+	__u64 gone;            /* sessions ended by silence */
+	struct bl_fcp_build b; /* the next ALLOC */
 };
 
 /**
- * bl_fcp_arb_begin - @nonce's session; 0: none. All counts are zero. Also to be called once at the
- * start, with 0.
+ * bl_fcp_arb_begin - begin the session of @nonce, or end the session if it is 0. All counts become
+ * zero. Call it once at the start, with 0.
  */
 BL_FN void bl_fcp_arb_begin(struct bl_fcp_arb *a, __u64 nonce)
 {
-	bl_fcp_begin(&a->e, nonce);
+	bl_fcp_session_begin(&a->e, nonce);
 	__builtin_memset(a->e.pair, 0, a->e.n * sizeof(*a->e.pair));
 	a->e.tell.count = a->e.look.count = 0;
 	a->b.totals = a->b.runs = 0;
@@ -96,12 +91,14 @@ BL_FN void bl_fcp_arb_begin(struct bl_fcp_arb *a, __u64 nonce)
 	a->fresh = 1;
 }
 
-/* the other end is out of step: offer a session, once per round trip */
+/* The other end is out of step: offer a session, at most once per round trip. */
 BL_FN void bl_fcp_arb_offer(struct bl_fcp_arb *a, __u32 challenge, __u64 now, __u64 random)
 {
 	if (a->reset_due || (a->reset_ns && (__s64)(now - a->reset_ns) < (__s64)a->p->rtt_ns))
 		return;
-	/* the same question, the same answer: whichever of two RESETs comes first will do */
+	/*
+	 * The same question gets the same answer, so whichever of two RESETs arrives first works.
+	 */
 	if (!a->offer || a->challenge != challenge)
 		a->offer = random ? random : 1;
 	a->challenge = challenge;
@@ -120,8 +117,8 @@ BL_FN enum bl_fcp_reason bl_fcp_arb_read(struct bl_fcp_arb *a, const void *packe
 		return why;
 	if (k.opcode != BL_FCP_REQ && k.opcode != BL_FCP_ACK)
 		return BL_FCP_R_BAD_OPCODE;
-	if (!a->e.nonce || !bl_fcp_sum_ok(a->p, a->e.nonce, packet, len)) {
-		if (!a->offer || !bl_fcp_sum_ok(a->p, a->offer, packet, len)) {
+	if (!a->e.nonce || !bl_fcp_checksum_ok(a->p, a->e.nonce, packet, len)) {
+		if (!a->offer || !bl_fcp_checksum_ok(a->p, a->offer, packet, len)) {
 			bl_fcp_arb_offer(a, k.challenge, now, random);
 			return BL_FCP_R_BAD_CHECK;
 		}
@@ -147,7 +144,7 @@ BL_FN enum bl_fcp_reason bl_fcp_arb_read(struct bl_fcp_arb *a, const void *packe
 			if ((__s32)(total - r->told) > 0)
 				r->told = total;
 			if (r->told != r->done)
-				bl_fcp_push(&a->e, &a->e.look, BL_FCP_Q_LOOK, dst);
+				bl_fcp_queue_push(&a->e, &a->e.look, BL_FCP_Q_LOOK, dst);
 		}
 	}
 	bl_fcp_acked(&a->e, k.ack, k.ack_bits);
@@ -156,8 +153,8 @@ BL_FN enum bl_fcp_reason bl_fcp_arb_read(struct bl_fcp_arb *a, const void *packe
 }
 
 /**
- * bl_fcp_arb_rx - a packet of this endpoint came, @packet aligned to 8. @random: 64 random bits
- * for a nonce.
+ * bl_fcp_arb_rx - process a packet of this endpoint. @packet: aligned to 8. @random: 64 random bits
+ * for a nonce. Returns the result of the packet.
  */
 BL_FN enum bl_fcp_reason bl_fcp_arb_rx(struct bl_fcp_arb *a, const void *packet, __u32 len,
 				       __u64 now, __u64 random)
@@ -168,7 +165,10 @@ BL_FN enum bl_fcp_reason bl_fcp_arb_rx(struct bl_fcp_arb *a, const void *packet,
 	return why;
 }
 
-/** bl_fcp_arb_take - the next new demand for the allocator; 0: none, or the quota is used up. */
+/**
+ * bl_fcp_arb_take - the next new demand for the allocator. Returns 1, or 0 if there is none or the
+ * quota is used up.
+ */
 BL_FN int bl_fcp_arb_take(struct bl_fcp_arb *a, __u32 *dst, __u32 *slots)
 {
 	__u32 room = a->p->quota > a->waiting ? a->p->quota - a->waiting : 0;
@@ -180,7 +180,7 @@ BL_FN int bl_fcp_arb_take(struct bl_fcp_arb *a, __u32 *dst, __u32 *slots)
 		a->capped++;
 		return 0;
 	}
-	*dst = bl_fcp_pop(&a->e, &a->e.look, BL_FCP_Q_LOOK);
+	*dst = bl_fcp_queue_pop(&a->e, &a->e.look, BL_FCP_Q_LOOK);
 	r = &a->e.pair[*dst];
 	*slots = r->told - r->done;
 	if (*slots > room)
@@ -190,14 +190,14 @@ BL_FN int bl_fcp_arb_take(struct bl_fcp_arb *a, __u32 *dst, __u32 *slots)
 	r->done += *slots;
 	a->waiting += *slots;
 	if (r->done != r->told)
-		bl_fcp_push(&a->e, &a->e.look, BL_FCP_Q_LOOK, *dst);
+		bl_fcp_queue_push(&a->e, &a->e.look, BL_FCP_Q_LOOK, *dst);
 	return 1;
 }
 
 /**
- * bl_fcp_arb_grant - the allocator gave @slot. 0; -1: the packet is full: send it (bl_fcp_arb_tx())
- * and come again; 1: nobody has asked for it, it is not sent. Slots of a destination come in rising
- * order: then they make runs.
+ * bl_fcp_arb_grant - the allocator gave @slot to @dst on @path. Pass the slots of a destination in
+ * rising order, so that they form runs. Returns 0; -1: the packet is full: send it
+ * (bl_fcp_arb_tx()) and call again; 1: the slot was not asked for and is not sent.
  */
 BL_FN int bl_fcp_arb_grant(struct bl_fcp_arb *a, __u64 slot, __u32 dst, __u8 path)
 {
@@ -266,8 +266,8 @@ BL_FN __u32 bl_fcp_arb_alloc(struct bl_fcp_arb *a, __u64 now, void *buf)
 		bl_fcp_total_put(&t[i], b->dst[i], r->total);
 	}
 	/*
-	 * with those that were not heard; one that is in both lists is told twice, which does no
-	 * harm
+	 * Totals that were not acknowledged are added. One that is in both lists is sent twice,
+	 * which is harmless.
 	 */
 	n += bl_fcp_put_totals(e, s, seq, t + n, BL_FCP_TOTALS_MAX - n);
 	bl_put48(body->base, b->base);
@@ -282,8 +282,8 @@ BL_FN __u32 bl_fcp_arb_alloc(struct bl_fcp_arb *a, __u64 now, void *buf)
 }
 
 /**
- * bl_fcp_arb_tx - the next packet that must go out at @now: its length, or 0. @buf:
- * BL_FCP_PACKET_MAX bytes, aligned to 8.
+ * bl_fcp_arb_tx - write the next packet that must be sent at @now. @buf: BL_FCP_PACKET_MAX bytes,
+ * aligned to 8. Returns its length, or 0 if there is none.
  */
 BL_FN __u32 bl_fcp_arb_tx(struct bl_fcp_arb *a, __u64 now, void *buf)
 {
@@ -308,7 +308,7 @@ BL_FN __u32 bl_fcp_arb_tx(struct bl_fcp_arb *a, __u64 now, void *buf)
 		a->gone++;
 		return 0;
 	}
-	bl_fcp_expire(e, a->p, now);
+	bl_fcp_packets_expire(e, a->p, now);
 	if (a->b.totals || e->tell.count) {
 		len = bl_fcp_arb_alloc(a, now, buf);
 	} else if (e->ack_due_ns && e->ack_due_ns <= now) {
@@ -323,7 +323,7 @@ BL_FN __u32 bl_fcp_arb_tx(struct bl_fcp_arb *a, __u64 now, void *buf)
 	return len;
 }
 
-/** bl_fcp_arb_next - when bl_fcp_arb_tx() may have something, if nothing happens before. */
+/** bl_fcp_arb_next - the time at which to call bl_fcp_arb_tx() again, if nothing happens before. */
 BL_FN __u64 bl_fcp_arb_next(const struct bl_fcp_arb *a)
 {
 	const struct bl_fcp_end *e = &a->e;
@@ -338,7 +338,7 @@ BL_FN __u64 bl_fcp_arb_next(const struct bl_fcp_arb *a)
 	return t;
 }
 
-/** bl_fcp_arb_call - a CALL, to an endpoint that may have no session; its length. */
+/** bl_fcp_arb_call - write a CALL to an endpoint that may have no session. Returns its length. */
 BL_FN __u32 bl_fcp_arb_call(const struct bl_fcp_params *p, void *buf)
 {
 	return bl_fcp_seal(p, 0, BL_FCP_CALL, 0, 0, 0, 0, buf, sizeof(struct bl_fcp_hdr));

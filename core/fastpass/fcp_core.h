@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What both ends of the Fastpass control protocol share (Fastpass section 5.3): packets, the window
- *of sequence numbers, and the aggregate counts. core/fastpass/fcp_host_core.h and
- *core/fastpass/fcp_arb_core.h are the ends. No socket, no clock: time and random numbers are
- *arguments.
+ * of sequence numbers, and the aggregate counts. The ends are core/fastpass/fcp_host_core.h and
+ * core/fastpass/fcp_arb_core.h.
  *
- * The idea: what is said is a count since the session began ("100 slots wanted for host 7 so far"),
- *so hearing it twice or late changes nothing, and a lost packet is never sent again; the present
- *count goes out instead. Sequence numbers serve two ends only: to know which counts the other has
- *heard, and to take each ALLOC at most once.
+ * Each packet contains counts since the session began ("100 slots wanted for host 7 so far"). So
+ * receiving a count twice or late changes nothing, and a lost packet is never sent again; the
+ * present count is sent instead. Sequence numbers serve only to know which counts the other end has
+ * received, and to accept each ALLOC at most once.
  *
- * Example, 2 slots wanted for host 7 and the first ALLOC lost:
+ * Example, 2 slots wanted for host 7, and the first ALLOC lost:
  *
- *	host: REQ seq 1 {7: 2}		arbiter: told 2
- *	arbiter: ALLOC seq 1 {7: 1}, slot 900	(lost)
- *	arbiter: ALLOC seq 2 {7: 2}, slot 901	host: told 2, received 1; seq 1 is missing: it waits
- *	host, 100 us later: seq 1 is given up (it will be refused if it comes); 2 - 1 = 1 slot lost,
- *so 1 more is wanted: REQ seq 2 {7: 3} arbiter: 3 - 2 = 1 new slot
+ *   host: REQ seq 1 {7: 2}                    arbiter: told 2
+ *   arbiter: ALLOC seq 1 {7: 1}, slot 900     (lost)
+ *   arbiter: ALLOC seq 2 {7: 2}, slot 901     host: told 2, received 1; seq 1 is missing: waits
+ *   host, 100 us later: seq 1 is given up (it will be refused if it arrives); 2 - 1 = 1 slot is
+ *   lost, so 1 more is wanted: REQ seq 2 {7: 3}
+ *                                             arbiter: 3 - 2 = 1 new slot
  *
- * Had seq 2 been lost too, no acknowledgement would have come, and the arbiter would send the
- *totals alone: ALLOC seq 3 {7: 2}, no run.
+ * If seq 2 had been lost too, no acknowledgement would have arrived, and the arbiter would send the
+ * totals alone: ALLOC seq 3 {7: 2}, without a run.
+ *
+ * This file has no socket and no clock: time and random numbers are arguments.
  */
 #ifndef BARLINE_FCP_CORE_H
 #define BARLINE_FCP_CORE_H
@@ -28,77 +30,73 @@
 #include "core/siphash_core.h"
 #include "core/wire_core.h"
 
-#define BL_FCP_REORDER 3 /* packets: missing behind so many later ones: lost, as in RFC 6675 */
-/* packets: a sequence number further ahead is no loss but nonsense */
+/* packets: a packet with this many later ones received is lost, as in RFC 6675 */
+#define BL_FCP_REORDER 3
+/* packets: a sequence number that is further ahead is not valid */
 #define BL_FCP_REACH   (1U << 20)
-#define BL_FCP_BACKOFF 3 /* the timeout doubles that often */
+#define BL_FCP_BACKOFF 3 /* the timeout is doubled at most this often */
 #define BL_FCP_NEVER   (~0ULL)
 
 /**
- * struct bl_fcp_pkt - a parsed packet; pointers lead into it. Host order.
- * @opcode, @challenge, @seq, @ack, @ack_bits: from the header.
- * @totals, @ntotals: REQ, ALLOC. @runs, @nruns, @base: ALLOC. @body: RESET, WATCHDOG, REPORT,
- * FAULTS, HEARD. @counts, @ncounts: REPORT. @links, @nlinks: FAULTS.
+ * struct bl_fcp_pkt - a parsed packet, in host order. Pointers point into the packet. Filled in by
+ * bl_fcp_parse().
  */
 struct bl_fcp_pkt {
-	__u8 opcode;
-	__u32 challenge;
-	__u32 seq;
-	__u32 ack;
-	__u64 ack_bits;
-	const struct bl_fcp_total *totals;
-	__u32 ntotals;
-	const struct bl_fcp_run *runs;
-	__u32 nruns;
-	__u64 base;
-	const void *body;
-	const struct bl_fcp_count *counts;
-	__u32 ncounts;
-	const struct bl_fcp_link *links;
-	__u32 nlinks;
+	__u8 opcode;                       /* from the header */
+	__u32 challenge;                   /* from the header */
+	__u32 seq;                         /* from the header */
+	__u32 ack;                         /* from the header */
+	__u64 ack_bits;                    /* from the header */
+	const struct bl_fcp_total *totals; /* REQ, ALLOC */
+	__u32 ntotals;                     /* REQ, ALLOC */
+	const struct bl_fcp_run *runs;     /* ALLOC */
+	__u32 nruns;                       /* ALLOC */
+	__u64 base;                        /* ALLOC */
+	const void *body;                  /* RESET, WATCHDOG, REPORT, FAULTS, HEARD */
+	const struct bl_fcp_count *counts; /* REPORT */
+	__u32 ncounts;                     /* REPORT */
+	const struct bl_fcp_link *links;   /* FAULTS */
+	__u32 nlinks;                      /* FAULTS */
 };
 
 /**
- * struct bl_fcp_slots - a run in host order: slots @first + k * @stride, k < @count, to @dst on
- * @path.
+ * struct bl_fcp_slots - a run in host order: the slots @first + k * @stride for k < @count.
  */
 struct bl_fcp_slots {
 	__u64 first;
-	__u32 dst;
+	__u32 dst; /* index of the destination */
 	__u32 count;
 	__u32 stride;
-	__u8 path;
+	__u8 path; /* number of the path, or BL_FCP_PATH_ANY */
 };
 
 /**
- * struct bl_fcp_params - what both ends are told at the start; the same for all of an arbiter's
- *endpoints.
- * @secret: shared by hosts and arbiters; 0, 0: none, and checksums only tell sessions apart.
- * @table: bl_fcp_table() of the list of endpoints.
- * @rtt_ns: a round trip between host and arbiter, generously: at most one RESET in it; timeout = 2
- *@rtt_ns.
- * @reorder_ns: an ALLOC that is missing for that long is given up.
- * @ack_ns: an acknowledgement waits that long for something to travel with.
- * @pace_ns: host: what it wants more of is said that long after its last packet at the soonest,
- *	unless it fills a packet or can travel with an acknowledgement, so that FCP takes no more
- *	than a few per cent of a slow link.
- * @keep_ns: host: asks again after that long without an answer while it wants slots.
- * @hold_ns: host: an arbiter of an older term is believed after that long without a word from the
- *present one.
- * @dead_ns: arbiter: a host that acknowledges nothing for that long has no session any more.
- * @quota: slots that one endpoint may have waiting in the allocator; what it wants beyond comes in
- *as those are given.
+ * struct bl_fcp_params - parameters of both ends, set at the start; the same for all endpoints of
+ * an arbiter.
  */
 struct bl_fcp_params {
+	/* shared by hosts and arbiters; 0, 0: none, and checksums only tell sessions apart */
 	__u64 secret[2];
-	__u32 table;
+	__u32 table; /* bl_fcp_table() of the list of endpoints */
+	/*
+	 * slots of one endpoint that may wait in the allocator; more demand follows as they are
+	 * given
+	 */
 	__u32 quota;
+	/* a generous round trip: at most one RESET in it; the timeout is twice this */
 	__u64 rtt_ns;
-	__u64 reorder_ns;
-	__u64 ack_ns;
+	__u64 reorder_ns; /* an ALLOC that is missing for this long is given up */
+	__u64 ack_ns;     /* an acknowledgement waits this long for a packet to travel with */
+	/*
+	 * host: least time from its last packet to one with more demand, unless that fills a packet
+	 * or carries an acknowledgement, so that FCP takes only a few per cent of a slow link
+	 */
 	__u64 pace_ns;
+	/* host: asks again after this time without an answer while it wants slots */
 	__u64 keep_ns;
+	/* host: accepts an arbiter of an older term after this silence of the present one */
 	__u64 hold_ns;
+	/* arbiter: ends the session of a host that acknowledges nothing for this long */
 	__u64 dead_ns;
 };
 #define BL_FCP_PARAMS_DEFAULT                                                               \
@@ -108,83 +106,70 @@ struct bl_fcp_params {
 	}
 
 /**
- * struct bl_fcp_pair - counts for one destination, in one session.
- * @total: what this end tells: slots wanted (host), slots given (arbiter).
- * @told: what the other end told last, the highest: slots given (host), slots wanted (arbiter).
- * @done: host: slots received, or given up and wanted anew: @told - @done are under way or lost.
- * Arbiter: slots handed to the allocator.
- * @seq: of the last packet that carried @total.
- * @queued: BL_FCP_Q_*: queues that it is in.
+ * struct bl_fcp_pair - counts for one destination in one session.
  */
 struct bl_fcp_pair {
-	__u32 total;
+	__u32 total; /* count that this end tells: slots wanted (host), slots given (arbiter) */
+	/* highest count that the other end told: slots given (host), slots wanted (arbiter) */
 	__u32 told;
+	/*
+	 * host: slots received, or given up and wanted anew: @told - @done are under way or lost.
+	 * Arbiter: slots passed to the allocator.
+	 */
 	__u32 done;
-	__u32 seq;
-	__u32 queued;
+	__u32 seq;    /* of the last packet that carried @total */
+	__u32 queued; /* BL_FCP_Q_*: the queues that it is in */
 };
 #define BL_FCP_Q_TELL 1 /* @total must be told */
 #define BL_FCP_Q_LOOK 2 /* @told differs from @done */
 
 /**
- * struct bl_fcp_queue - destinations, first in first out, each once. @item: as many as there are
- * pairs.
+ * struct bl_fcp_queue - destinations, first in first out, each at most once.
  */
 struct bl_fcp_queue {
-	__u16 *item;
-	__u32 head;
-	__u32 count;
-};
-
-/** struct bl_fcp_sent - a packet that was not acknowledged yet: what it told. */
-struct bl_fcp_sent {
-	__u64 at_ns;
-	__u32 n;
-	__u16 dst[BL_FCP_TOTALS_MAX];
+	__u16 *item; /* indices of destinations; as many entries as there are pairs */
+	__u32 head;  /* index of the oldest entry */
+	__u32 count; /* number of entries */
 };
 
 /**
- * struct bl_fcp_end - one end of a session; one thread.
- * @pair, @n: by destination; the caller's memory, like @sent and the queues'.
- * @tell, @look: queues BL_FCP_Q_TELL and BL_FCP_Q_LOOK.
- * @nonce: of the session; 0: none.
- * @next: sequence number of the next packet. @open: bit k: packet @next - 1 - k is neither
- * acknowledged nor lost. @sent: by seq % BL_FCP_WINDOW.
- * @in_max: highest sequence number that came. @in_got, @in_closed: bit k: @in_max - k came; came or
- * was given up.
- * @gap_ns: since when something before @gap_max is missing; 0: nothing is.
- * @ack_due_ns: 0: nothing to acknowledge.
- * @heard_ns: last packet that was taken. @sent_ns: last packet that went out. @backoff: timeouts
- * since @heard_ns, at most BL_FCP_BACKOFF.
- * @count: packets that came, by enum bl_fcp_reason. @timeouts, @nacks: packets lost by time, by
- * acknowledgements. @tx: packets sent.
+ * struct bl_fcp_sent - the contents of a packet that was not acknowledged yet.
  */
-struct bl_fcp_end {
-	struct bl_fcp_pair *pair;
-	__u32 n;
-	__u32 next;
-	struct bl_fcp_queue tell;
-	struct bl_fcp_queue look;
-	__u64 nonce;
-	struct bl_fcp_sent *sent;
-	__u64 open;
-	__u64 in_got;
-	__u64 in_closed;
-	__u32 in_max;
-	__u32 gap_max;
-	__u64 gap_ns;
-	__u64 ack_due_ns;
-	__u64 heard_ns;
-	__u64 sent_ns;
-	__u32 backoff;
-	__u32 reserved;
-	__u64 count[BL_FCP_R_COUNT];
-	__u64 timeouts;
-	__u64 nacks;
-	__u64 tx;
+struct bl_fcp_sent {
+	__u64 at_ns;                  /* time at which it was sent */
+	__u32 n;                      /* entries of @dst in use */
+	__u16 dst[BL_FCP_TOTALS_MAX]; /* destinations whose totals it carried */
 };
 
-/** bl_fcp_table - hash over the list of endpoints: @n addresses of 16 bytes, in order. */
+/**
+ * struct bl_fcp_end - one end of a session. Used by one thread.
+ */
+struct bl_fcp_end {
+	struct bl_fcp_pair *pair; /* by destination; the caller's memory */
+	__u32 n;                  /* number of destinations */
+	__u32 next;               /* sequence number of the next packet */
+	struct bl_fcp_queue tell; /* destinations with BL_FCP_Q_TELL */
+	struct bl_fcp_queue look; /* destinations with BL_FCP_Q_LOOK */
+	__u64 nonce;              /* of the session; 0: no session */
+	struct bl_fcp_sent *sent; /* by seq % BL_FCP_WINDOW; the caller's memory */
+	__u64 open;               /* bit k: packet @next - 1 - k is neither acknowledged nor lost */
+	__u64 in_got;             /* bit k: packet @in_max - k was received */
+	__u64 in_closed;          /* bit k: packet @in_max - k was received or given up */
+	__u32 in_max;             /* highest sequence number received; 0: none */
+	__u32 gap_max;            /* @in_max when @gap_ns was set */
+	__u64 gap_ns;     /* time since which a packet before @gap_max is missing; 0: none is */
+	__u64 ack_due_ns; /* time at which to acknowledge; 0: there is nothing to acknowledge */
+	__u64 heard_ns;   /* time of the last packet accepted */
+	__u64 sent_ns;    /* time of the last packet sent */
+	__u32 backoff;    /* timeouts since @heard_ns, at most BL_FCP_BACKOFF */
+	__u32 reserved;
+	__u64 count[BL_FCP_R_COUNT]; /* packets received, by enum bl_fcp_reason */
+	__u64 timeouts;              /* packets lost by time */
+	__u64 nacks;                 /* packets lost by acknowledgements of later ones */
+	__u64 tx;                    /* packets sent */
+};
+
+/** bl_fcp_table - hash of the list of endpoints: @n addresses of 16 bytes, in order. */
 BL_FN __u32 bl_fcp_table(const void *addrs, __u32 n)
 {
 	return (__u32)bl_siphash(n, 0, addrs, n * 16, BL_SIP_NONE);
@@ -204,20 +189,25 @@ BL_CORE void bl_fcp_total_put(struct bl_fcp_total *t, __u32 dst, __u32 total)
 	t->total_lo = BL_BE16(total & 0xffff);
 }
 
-BL_FN __u64 bl_fcp_sum(const struct bl_fcp_params *p, __u64 nonce, const void *packet, __u32 len)
+BL_FN __u64 bl_fcp_checksum(const struct bl_fcp_params *p, __u64 nonce, const void *packet,
+			    __u32 len)
 {
 	return bl_siphash(p->secret[0] ^ nonce, p->secret[1], packet, len,
 			  offsetof(struct bl_fcp_hdr, check) / 8);
 }
 
-BL_CORE int bl_fcp_sum_ok(const struct bl_fcp_params *p, __u64 nonce, const void *packet, __u32 len)
+BL_CORE int bl_fcp_checksum_ok(const struct bl_fcp_params *p, __u64 nonce, const void *packet,
+			       __u32 len)
 {
 	const struct bl_fcp_hdr *h = packet;
 
-	return BL_BE64(h->check) == bl_fcp_sum(p, nonce, packet, len);
+	return BL_BE64(h->check) == bl_fcp_checksum(p, nonce, packet, len);
 }
 
-/* what a REPORT says: peers below @n in order, none outside of its range, each column once */
+/*
+ * Validates the counts of a REPORT: peers below @n, within its range and in order, each column
+ * once.
+ */
 BL_FN int bl_fcp_report_ok(const struct bl_fcp_report *r, const struct bl_fcp_count *c, __u32 count,
 			   __u32 n)
 {
@@ -234,7 +224,7 @@ BL_FN int bl_fcp_report_ok(const struct bl_fcp_report *r, const struct bl_fcp_co
 	return 1;
 }
 
-/** bl_fcp_slots_at - run @i of an ALLOC; it was checked by bl_fcp_parse(). */
+/** bl_fcp_slots_at - run @i of an ALLOC that bl_fcp_parse() has validated. */
 BL_CORE void bl_fcp_slots_at(const struct bl_fcp_pkt *k, __u32 i, struct bl_fcp_slots *s)
 {
 	const struct bl_fcp_run *r = &k->runs[i];
@@ -247,9 +237,10 @@ BL_CORE void bl_fcp_slots_at(const struct bl_fcp_pkt *k, __u32 i, struct bl_fcp_
 }
 
 /**
- * bl_fcp_parse - from @len bytes, aligned to 8, to @k. Everything that can be checked without a
- * session is: after BL_FCP_R_OK all entries lie within the packet, all destinations are below @n,
- * all runs hold slots. What is longer than it says is refused: nothing rides along.
+ * bl_fcp_parse - parse and validate @len bytes, aligned to 8, into @k. @n: number of endpoints.
+ * Everything that needs no session is validated: after BL_FCP_R_OK, all entries lie within the
+ * packet, all destinations are below @n and all runs contain slots. A packet that is longer than
+ * its contents is refused.
  */
 BL_FN enum bl_fcp_reason bl_fcp_parse(const void *packet, __u32 len, __u32 n, struct bl_fcp_pkt *k)
 {
@@ -363,7 +354,7 @@ BL_FN enum bl_fcp_reason bl_fcp_parse(const void *packet, __u32 len, __u32 n, st
 	return BL_FCP_R_OK;
 }
 
-/** bl_fcp_seal - header of a packet that is complete but for it; returns @len. */
+/** bl_fcp_seal - write the header of an otherwise complete packet. Returns @len. */
 BL_FN __u32 bl_fcp_seal(const struct bl_fcp_params *p, __u64 nonce, __u8 op, __u32 challenge,
 			__u32 seq, __u32 ack, __u64 ack_bits, void *packet, __u32 len)
 {
@@ -376,13 +367,13 @@ BL_FN __u32 bl_fcp_seal(const struct bl_fcp_params *p, __u64 nonce, __u8 op, __u
 	h->seq = BL_BE32(seq);
 	h->ack = BL_BE32(ack);
 	h->ack_bits = BL_BE64(ack_bits);
-	h->check = BL_BE64(bl_fcp_sum(p, nonce, packet, len));
+	h->check = BL_BE64(bl_fcp_checksum(p, nonce, packet, len));
 	return len;
 }
 
 /* ---- queues of destinations ---- */
 
-BL_CORE void bl_fcp_push(struct bl_fcp_end *e, struct bl_fcp_queue *q, __u32 bit, __u32 dst)
+BL_CORE void bl_fcp_queue_push(struct bl_fcp_end *e, struct bl_fcp_queue *q, __u32 bit, __u32 dst)
 {
 	__u32 at;
 
@@ -393,8 +384,8 @@ BL_CORE void bl_fcp_push(struct bl_fcp_end *e, struct bl_fcp_queue *q, __u32 bit
 	q->item[at >= e->n ? at - e->n : at] = (__u16)dst;
 }
 
-/* the oldest; the caller knows that there is one */
-BL_CORE __u32 bl_fcp_pop(struct bl_fcp_end *e, struct bl_fcp_queue *q, __u32 bit)
+/* Removes the oldest entry; the queue must not be empty. */
+BL_CORE __u32 bl_fcp_queue_pop(struct bl_fcp_end *e, struct bl_fcp_queue *q, __u32 bit)
 {
 	__u32 dst = q->item[q->head];
 
@@ -404,50 +395,53 @@ BL_CORE __u32 bl_fcp_pop(struct bl_fcp_end *e, struct bl_fcp_queue *q, __u32 bit
 	return dst;
 }
 
-/** bl_fcp_tell - @dst's total changed, or may not have been heard. */
-BL_CORE void bl_fcp_tell(struct bl_fcp_end *e, __u32 dst)
+/** bl_fcp_total_tell - queue @dst's total to be sent, since it changed or may not have arrived. */
+BL_CORE void bl_fcp_total_tell(struct bl_fcp_end *e, __u32 dst)
 {
-	bl_fcp_push(e, &e->tell, BL_FCP_Q_TELL, dst);
+	bl_fcp_queue_push(e, &e->tell, BL_FCP_Q_TELL, dst);
 }
 
 /* ---- sequence numbers ---- */
 
 /**
- * bl_fcp_begin - a session: nothing was sent, nothing came. Counts of packets stay; the counts of
- * slots are the caller's to set.
+ * bl_fcp_session_begin - begin a session in which nothing was sent or received. Counts of packets
+ * stay; the caller sets the counts of slots.
  */
-BL_CORE void bl_fcp_begin(struct bl_fcp_end *e, __u64 nonce)
+BL_CORE void bl_fcp_session_begin(struct bl_fcp_end *e, __u64 nonce)
 {
 	e->nonce = nonce;
 	e->next = 1;
 	e->open = 0;
 	e->in_max = 0;
-	e->in_got = e->in_closed = ~0ULL; /* what lies before the first packet is not missing */
+	e->in_got = e->in_closed = ~0ULL; /* packets before the first one are not missing */
 	e->gap_ns = e->ack_due_ns = 0;
 	e->backoff = 0;
 }
 
-/** bl_fcp_lose - packet @seq did not arrive: what no later packet has told must be told again. */
-BL_FN void bl_fcp_lose(struct bl_fcp_end *e, __u32 seq)
+/**
+ * bl_fcp_packet_lost - packet @seq did not arrive: queue the totals that no later packet has
+ * carried.
+ */
+BL_FN void bl_fcp_packet_lost(struct bl_fcp_end *e, __u32 seq)
 {
 	const struct bl_fcp_sent *s = &e->sent[seq % BL_FCP_WINDOW];
 	__u32 i;
 
 	for (i = 0; i < s->n; i++)
 		if (e->pair[s->dst[i]].seq == seq)
-			bl_fcp_tell(e, s->dst[i]);
+			bl_fcp_total_tell(e, s->dst[i]);
 }
 
 /**
- * bl_fcp_next_seq - number of a packet that is about to go out, and its entry, to be filled with
- * what it tells. Never waits for a window: what was sent 64 packets ago counts as lost.
+ * bl_fcp_next_seq - the number of a packet that is about to be sent, and its entry, to be filled
+ * with its destinations. Never waits for a window: the packet sent 64 packets ago counts as lost.
  */
 BL_CORE struct bl_fcp_sent *bl_fcp_next_seq(struct bl_fcp_end *e, __u64 now, __u32 *seq)
 {
 	struct bl_fcp_sent *s;
 
 	if (e->open >> (BL_FCP_WINDOW - 1))
-		bl_fcp_lose(e, e->next - BL_FCP_WINDOW);
+		bl_fcp_packet_lost(e, e->next - BL_FCP_WINDOW);
 	e->open = e->open << 1 | 1;
 	*seq = e->next++;
 	s = &e->sent[*seq % BL_FCP_WINDOW];
@@ -456,15 +450,15 @@ BL_CORE struct bl_fcp_sent *bl_fcp_next_seq(struct bl_fcp_end *e, __u64 now, __u
 	return s;
 }
 
-/** bl_fcp_acks_ok - whether the other end acknowledges only what was sent. */
+/** bl_fcp_acks_ok - whether the other end acknowledges only packets that were sent. */
 BL_CORE int bl_fcp_acks_ok(const struct bl_fcp_end *e, __u32 ack)
 {
 	return (__s32)(ack - (e->next - 1)) <= 0;
 }
 
 /**
- * bl_fcp_acked - the other end's @ack and @ack_bits: forget what came, lose what three later ones
- * overtook.
+ * bl_fcp_acked - process the other end's @ack and @ack_bits: forget the packets that arrived, and
+ * treat those as lost that three later ones overtook.
  */
 BL_FN void bl_fcp_acked(struct bl_fcp_end *e, __u32 ack, __u64 ack_bits)
 {
@@ -478,11 +472,11 @@ BL_FN void bl_fcp_acked(struct bl_fcp_end *e, __u32 ack, __u64 ack_bits)
 			continue;
 		e->open &= ~(1ULL << k);
 		e->nacks++;
-		bl_fcp_lose(e, e->next - 1 - k);
+		bl_fcp_packet_lost(e, e->next - 1 - k);
 	}
 }
 
-/** bl_fcp_timeout - when the oldest open packet is lost by time. */
+/** bl_fcp_timeout - the time at which the oldest open packet counts as lost. */
 BL_CORE __u64 bl_fcp_timeout(const struct bl_fcp_end *e, const struct bl_fcp_params *p)
 {
 	__u32 k;
@@ -493,8 +487,8 @@ BL_CORE __u64 bl_fcp_timeout(const struct bl_fcp_end *e, const struct bl_fcp_par
 	return e->sent[(e->next - 1 - k) % BL_FCP_WINDOW].at_ns + (2 * p->rtt_ns << e->backoff);
 }
 
-/** bl_fcp_expire - lose what is due. */
-BL_FN void bl_fcp_expire(struct bl_fcp_end *e, const struct bl_fcp_params *p, __u64 now)
+/** bl_fcp_packets_expire - treat the packets whose time is over as lost. */
+BL_FN void bl_fcp_packets_expire(struct bl_fcp_end *e, const struct bl_fcp_params *p, __u64 now)
 {
 	__u32 before = e->backoff;
 
@@ -503,13 +497,13 @@ BL_FN void bl_fcp_expire(struct bl_fcp_end *e, const struct bl_fcp_params *p, __
 
 		e->open &= ~(1ULL << k);
 		e->timeouts++;
-		bl_fcp_lose(e, e->next - 1 - k);
+		bl_fcp_packet_lost(e, e->next - 1 - k);
 		if (e->backoff == before && e->backoff < BL_FCP_BACKOFF)
 			e->backoff++;
 	}
 }
 
-/** bl_fcp_seq_check - may packet @seq of this session be taken? Changes nothing. */
+/** bl_fcp_seq_check - whether packet @seq of this session may be accepted. Changes nothing. */
 BL_CORE enum bl_fcp_reason bl_fcp_seq_check(const struct bl_fcp_end *e, __u32 seq)
 {
 	__u32 ahead = seq - e->in_max, back = e->in_max - seq;
@@ -521,7 +515,7 @@ BL_CORE enum bl_fcp_reason bl_fcp_seq_check(const struct bl_fcp_end *e, __u32 se
 	return e->in_closed >> back & 1 ? BL_FCP_R_DUPLICATE : BL_FCP_R_OK;
 }
 
-/** bl_fcp_seq_take - it is taken. */
+/** bl_fcp_seq_take - record packet @seq as received. */
 BL_FN void bl_fcp_seq_take(struct bl_fcp_end *e, __u32 seq, __u64 now)
 {
 	__u32 ahead = seq - e->in_max;
@@ -543,8 +537,8 @@ BL_FN void bl_fcp_seq_take(struct bl_fcp_end *e, __u32 seq, __u64 now)
 }
 
 /**
- * bl_fcp_gaps_close - what has been missing for @reorder_ns is given up; it is refused from now
- * on. Returns 1 if nothing is missing any more.
+ * bl_fcp_gaps_close - give up packets that have been missing for @reorder_ns; they are refused from
+ * now on. Returns 1 if no packet is missing any more.
  */
 BL_CORE int bl_fcp_gaps_close(struct bl_fcp_end *e, const struct bl_fcp_params *p, __u64 now)
 {
@@ -565,7 +559,7 @@ BL_CORE __u64 bl_fcp_ack_bits(const struct bl_fcp_end *e)
 	return e->in_got >> 1;
 }
 
-/** bl_fcp_heard - a packet of this session was taken; @owed: it wants an acknowledgement. */
+/** bl_fcp_heard - a packet of this session was accepted. @owed: 1: it needs an acknowledgement. */
 BL_CORE void bl_fcp_heard(struct bl_fcp_end *e, const struct bl_fcp_params *p, __u64 now, int owed)
 {
 	e->heard_ns = now;
@@ -574,14 +568,14 @@ BL_CORE void bl_fcp_heard(struct bl_fcp_end *e, const struct bl_fcp_params *p, _
 		e->ack_due_ns = now + p->ack_ns;
 }
 
-/* up to @max totals that must be told, into @t and the packet's entry; returns how many */
+/* Writes up to @max queued totals into @t and the packet's entry. Returns how many. */
 BL_FN __u32 bl_fcp_put_totals(struct bl_fcp_end *e, struct bl_fcp_sent *s, __u32 seq,
 			      struct bl_fcp_total *t, __u32 max)
 {
 	__u32 i;
 
 	for (i = 0; i < max && e->tell.count; i++) {
-		__u32 dst = bl_fcp_pop(e, &e->tell, BL_FCP_Q_TELL);
+		__u32 dst = bl_fcp_queue_pop(e, &e->tell, BL_FCP_Q_TELL);
 
 		e->pair[dst].seq = seq;
 		s->dst[s->n++] = (__u16)dst;

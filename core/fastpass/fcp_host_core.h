@@ -1,62 +1,59 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The host's end of the Fastpass control protocol: asks for timeslots, takes ALLOCs, notices those
- *that were lost, begins anew when an arbiter says RESET.
+ * The host's end of the Fastpass control protocol: asks for timeslots, accepts ALLOCs, notices
+ * ALLOCs that were lost, and starts anew when an arbiter sends RESET.
  *
- *	bl_fcp_host_want(h, dst, slots)			frames were put into the hold queue; or a
- *slot passed unused (6.3): it is wanted again
- *	n = bl_fcp_host_tx(h, now, buf, size)		until 0: send these n bytes to the arbiter
- *	why = bl_fcp_host_rx(h, buf, n, now, &k)	a packet came; ALLOC: k.nruns runs, read by
- *bl_fcp_slots_at(), are this host's
- *	t = bl_fcp_host_next(h)				call bl_fcp_host_tx() at t at the latest
+ *   bl_fcp_host_want(h, dst, slots)         frames were put into the hold queue; or a slot passed
+ *                                           unused (Fastpass section 6.3) and is wanted again
+ *   n = bl_fcp_host_tx(h, now, buf, size)   until 0: send these n bytes to the arbiter
+ *   why = bl_fcp_host_rx(h, buf, n, now, &k)
+ *                                           a packet arrived; ALLOC: k.nruns runs, read with
+ *                                           bl_fcp_slots_at(), belong to this host
+ *   t = bl_fcp_host_next(h)                 call bl_fcp_host_tx() at t at the latest
  *
- * Example of a RESET: host 3 wanted 10 slots for host 7 and got 4 when its arbiter dies. It asks
- *again after 1 ms ("keep"), by its old nonce, with challenge 21. The new arbiter cannot verify that
- *and answers RESET, challenge 21, nonce N. The host counts anew: 6 wanted, 0 given; its challenge
- *is 22 now, so the same RESET again, or a late one, changes nothing. Its next packet, REQ seq 1 {7:
- *6}, verifies under N: one round trip.
+ * Example of a RESET: host 3 wanted 10 slots for host 7 and has received 4 when its arbiter dies.
+ * It asks again after 1 ms (keep_ns), under its old nonce, with challenge 21. The new arbiter
+ * cannot verify that packet and answers RESET with challenge 21 and nonce N. The host counts anew:
+ * 6 wanted, 0 given. Its challenge is 22 now, so the same RESET again, or a late one, changes
+ * nothing. Its next packet, REQ seq 1 {7: 6}, verifies under N: one round trip.
+ *
+ * This file has no socket and no clock.
  */
 #ifndef BARLINE_FCP_HOST_CORE_H
 #define BARLINE_FCP_HOST_CORE_H
 
-#include "fcp_core.h"
+#include "core/fastpass/fcp_core.h"
 
 /**
- * struct bl_fcp_host - a host's end; one thread.
- * @e: what both ends have; pair @done: received or given up.
- * @p: the caller fills it in.
- * @self: own index. @challenge: of the next RESET that will be taken.
- * @need: slots wanted and not received, over all destinations.
- * @term: of the session's arbiter. @slot_ns, @slot_bytes: what it said; 0: there was no session
- * yet.
- * @call: an arbiter called: answer at once. @called_ns: last answer.
- * @received, @lost, @unasked: slots that came, that were lost on the way, that came without having
- * been asked for. @resets: sessions. @wanted: slots, without those that were lost.
+ * struct bl_fcp_host - a host's end. Used by one thread.
  */
 struct bl_fcp_host {
-	struct bl_fcp_end e;
-	struct bl_fcp_params p;
-	__u32 self;
-	__u32 challenge;
-	__u64 need;
-	__u32 term;
-	__u32 slot_ns;
-	__u32 slot_bytes;
-	__u32 call;
-	__u64 called_ns;
-	__u64 wanted;
-	__u64 received;
-	__u64 lost;
-	__u64 unasked;
-	__u64 resets;
+	struct bl_fcp_end e;    /* shared part; pair @done: slots received or given up */
+	struct bl_fcp_params p; /* by the caller */
+	__u32 self;             /* index of this host */
+	__u32 challenge;        /* of the next RESET that will be accepted */
+	__u64 need;             /* slots wanted and not received, over all destinations */
+	__u32 term;             /* of the session's arbiter */
+	__u32 slot_ns;          /* from the RESET; 0: there was no session yet */
+	__u32 slot_bytes;       /* from the RESET; 0: there was no session yet */
+	__u32 call;             /* 1: an arbiter sent CALL: answer at once */
+	__u64 called_ns;        /* time of the last answer */
+	__u64 wanted;           /* slots wanted, without those that were lost */
+	__u64 received;         /* slots received */
+	__u64 lost;             /* slots lost on their way */
+	__u64 unasked;          /* slots received without having been asked for */
+	__u64 resets;           /* sessions begun */
 };
 
-/** bl_fcp_host_init - @h->e's memory and @h->p are set, all else is zero. @challenge: random. */
+/**
+ * bl_fcp_host_init - initialise @h; the memory of @h->e and @h->p are set, everything else is zero.
+ * @challenge: random.
+ */
 BL_CORE void bl_fcp_host_init(struct bl_fcp_host *h, __u32 self, __u32 challenge)
 {
 	h->self = self;
 	h->challenge = challenge;
-	bl_fcp_begin(&h->e, 0);
+	bl_fcp_session_begin(&h->e, 0);
 }
 
 BL_CORE __u32 bl_fcp_host_needs(const struct bl_fcp_pair *r)
@@ -66,7 +63,7 @@ BL_CORE __u32 bl_fcp_host_needs(const struct bl_fcp_pair *r)
 	return n > 0 ? (__u32)n : 0;
 }
 
-/** bl_fcp_host_want - @slots more for @dst. */
+/** bl_fcp_host_want - want @slots more slots for @dst. */
 BL_FN void bl_fcp_host_want(struct bl_fcp_host *h, __u32 dst, __u32 slots)
 {
 	struct bl_fcp_pair *r = &h->e.pair[dst];
@@ -75,23 +72,23 @@ BL_FN void bl_fcp_host_want(struct bl_fcp_host *h, __u32 dst, __u32 slots)
 	r->total += slots;
 	h->wanted += slots;
 	h->need += bl_fcp_host_needs(r) - before;
-	bl_fcp_tell(&h->e, dst);
+	bl_fcp_total_tell(&h->e, dst);
 }
 
-/* what was given and neither came nor can come any more is wanted anew */
+/* Wants slots anew that were given and have not arrived, and cannot arrive any more. */
 BL_FN void bl_fcp_host_scan(struct bl_fcp_host *h)
 {
 	while (h->e.look.count) {
-		__u32 dst = bl_fcp_pop(&h->e, &h->e.look, BL_FCP_Q_LOOK);
+		__u32 dst = bl_fcp_queue_pop(&h->e, &h->e.look, BL_FCP_Q_LOOK);
 		struct bl_fcp_pair *r = &h->e.pair[dst];
 		__s32 lost = (__s32)(r->told - r->done);
 
 		if (lost <= 0)
 			continue;
 		r->done += (__u32)lost;
-		r->total += (__u32)lost; /* needed as many as before */
+		r->total += (__u32)lost; /* as many are needed as before */
 		h->lost += (__u32)lost;
-		bl_fcp_tell(&h->e, dst);
+		bl_fcp_total_tell(&h->e, dst);
 	}
 }
 
@@ -119,7 +116,7 @@ BL_FN void bl_fcp_host_take(struct bl_fcp_host *h, const struct bl_fcp_pkt *k)
 		if ((__s32)(total - r->told) > 0)
 			r->told = total;
 		if (r->told != r->done)
-			bl_fcp_push(&h->e, &h->e.look, BL_FCP_Q_LOOK, dst);
+			bl_fcp_queue_push(&h->e, &h->e.look, BL_FCP_Q_LOOK, dst);
 	}
 }
 
@@ -144,16 +141,16 @@ BL_FN enum bl_fcp_reason bl_fcp_host_reset(struct bl_fcp_host *h, const struct b
 	h->slot_ns = BL_BE32(b->slot_ns);
 	h->slot_bytes = BL_BE32(b->slot_bytes);
 	h->resets++;
-	bl_fcp_begin(&h->e, BL_BE64(b->nonce));
+	bl_fcp_session_begin(&h->e, BL_BE64(b->nonce));
 	for (i = 0; i < h->e.n; i++) {
 		struct bl_fcp_pair *r = &h->e.pair[i];
 
 		r->total = bl_fcp_host_needs(r);
 		r->told = r->done = 0;
 		if (r->total)
-			bl_fcp_tell(&h->e, i);
+			bl_fcp_total_tell(&h->e, i);
 	}
-	h->call = 1; /* the arbiter must see the new nonce, even if nothing is wanted */
+	h->call = 1; /* the arbiter must receive the new nonce, even if no slot is wanted */
 	bl_fcp_heard(&h->e, &h->p, now, 0);
 	return BL_FCP_R_OK;
 }
@@ -169,12 +166,12 @@ BL_FN enum bl_fcp_reason bl_fcp_host_read(struct bl_fcp_host *h, const void *pac
 	if (!session && k->opcode != BL_FCP_RESET && k->opcode != BL_FCP_CALL)
 		return BL_FCP_R_BAD_OPCODE;
 	if ((session && !h->e.nonce) ||
-	    !bl_fcp_sum_ok(&h->p, session ? h->e.nonce : 0, packet, len))
+	    !bl_fcp_checksum_ok(&h->p, session ? h->e.nonce : 0, packet, len))
 		return BL_FCP_R_BAD_CHECK;
 	if (k->opcode == BL_FCP_RESET)
 		return bl_fcp_host_reset(h, k, now);
 	if (k->opcode == BL_FCP_CALL) {
-		/* who shouts gets one answer per round trip */
+		/* at most one answer per round trip, however often it is called */
 		h->call |= (__s64)(now - h->called_ns) >= (__s64)h->p.rtt_ns;
 		return BL_FCP_R_OK;
 	}
@@ -195,23 +192,23 @@ BL_FN enum bl_fcp_reason bl_fcp_host_read(struct bl_fcp_host *h, const void *pac
 }
 
 /**
- * bl_fcp_host_rx - a packet came, @packet aligned to 8. Only after BL_FCP_R_OK and with
- * BL_FCP_ALLOC are @k's runs to be used.
+ * bl_fcp_host_rx - process a packet. @packet: aligned to 8. Returns the result of the packet; use
+ * @k's runs only after BL_FCP_R_OK with BL_FCP_ALLOC.
  */
 BL_FN enum bl_fcp_reason bl_fcp_host_rx(struct bl_fcp_host *h, const void *packet, __u32 len,
 					__u64 now, struct bl_fcp_pkt *k)
 {
 	enum bl_fcp_reason why;
 
-	k->opcode = 0; /* looked at even if there is no header */
+	k->opcode = 0; /* read even if there is no header */
 	why = bl_fcp_host_read(h, packet, len, now, k);
 	h->e.count[why]++;
 	return why;
 }
 
 /*
- * when a word from the arbiter is asked for, wanted or not: without a session at once, then with
- * growing patience
+ * The time at which to ask the arbiter for an answer even without new demand: without a session at
+ * once, then with growing intervals.
  */
 BL_CORE __u64 bl_fcp_host_ask_ns(const struct bl_fcp_host *h)
 {
@@ -222,15 +219,15 @@ BL_CORE __u64 bl_fcp_host_ask_ns(const struct bl_fcp_host *h)
 	return bl_max64(h->e.sent_ns, h->e.heard_ns) + (h->p.keep_ns << h->e.backoff);
 }
 
-/* when totals may be told, if there are any: those that fill a packet wait for no others */
+/* The time at which queued totals may be sent: at once if they fill a packet. */
 BL_CORE __u64 bl_fcp_host_pace_ns(const struct bl_fcp_host *h)
 {
 	return h->e.tell.count < BL_FCP_TOTALS_MAX ? h->e.sent_ns + h->p.pace_ns : 0;
 }
 
 /**
- * bl_fcp_host_tx - the next packet that must go out at @now: its length, or 0. @buf:
- * BL_FCP_PACKET_MAX bytes, aligned to 8.
+ * bl_fcp_host_tx - write the next packet that must be sent at @now. @buf: BL_FCP_PACKET_MAX bytes,
+ * aligned to 8. Returns its length, or 0 if there is none.
  */
 BL_FN __u32 bl_fcp_host_tx(struct bl_fcp_host *h, __u64 now, void *buf)
 {
@@ -240,7 +237,7 @@ BL_FN __u32 bl_fcp_host_tx(struct bl_fcp_host *h, __u64 now, void *buf)
 	__u8 op = BL_FCP_REQ;
 	int ask, owed;
 
-	bl_fcp_expire(e, &h->p, now);
+	bl_fcp_packets_expire(e, &h->p, now);
 	if (bl_fcp_gaps_close(e, &h->p, now))
 		bl_fcp_host_scan(h);
 	ask = h->call || bl_fcp_host_ask_ns(h) <= now;
@@ -274,7 +271,9 @@ BL_FN __u32 bl_fcp_host_tx(struct bl_fcp_host *h, __u64 now, void *buf)
 			   buf, len);
 }
 
-/** bl_fcp_host_next - when bl_fcp_host_tx() may have something, if nothing happens before. */
+/**
+ * bl_fcp_host_next - the time at which to call bl_fcp_host_tx() again, if nothing happens before.
+ */
 BL_CORE __u64 bl_fcp_host_next(const struct bl_fcp_host *h)
 {
 	const struct bl_fcp_end *e = &h->e;

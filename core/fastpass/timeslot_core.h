@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Timeslots as bitmaps (Fastpass section 3.1): a window is a row of 64-bit words, bit i of word j
- * is slot 64 j + i, and 1 means that it is free. A pair may have a slot if both its ends have it
- * free, so the slots of a pair are one AND, and the first of them one count of trailing zeros.
+ * is slot 64 j + i, and 1 means that the slot is free. A pair may use a slot if both its ends have
+ * it free, so the slots of a pair are one AND, and the first of them is one count of trailing
+ * zeros.
  *
- * Example, two words, source free in slots 1, 3, 70 and 71, destination in 0, 3, 70 and 71. Common:
- * 3, 70, 71. Three slots are wanted: word 0 gives one of them (mask 0x8), word 1 two (mask 0xc0),
- * and what was given is cleared in both windows. Of 2 wanted, 3 and 70 would have been given:
- * always the lowest, since slots that stay free far ahead fit everybody, and holes in the near ones
- * fit nobody.
+ * Example, two words: the source is free in slots 1, 3, 70 and 71, the destination in 0, 3, 70 and
+ * 71. They have 3, 70 and 71 in common. If three slots are wanted, word 0 gives one of them (mask
+ * 0x8) and word 1 two (mask 0xc0), and they are cleared in both windows. If 2 were wanted, 3 and 70
+ * would be given: always the lowest, since slots that stay free far ahead suit every pair, and
+ * holes in the near ones suit none.
  *
- * A port that carries c packets a slot counts in bit planes: plane k holds bit k of every slot's
- * count, so that 64 slots are counted down by one together, in as many steps as the count has bits.
+ * A port that carries c packets per slot counts in bit planes: plane k holds bit k of the count of
+ * every slot. So 64 slots are decremented together, in as many steps as the count has bits.
+ *
+ * This file does not decide which pair is served next: see arbiter/.
  */
 #ifndef BARLINE_TIMESLOT_CORE_H
 #define BARLINE_TIMESLOT_CORE_H
@@ -28,7 +31,9 @@ BL_CORE __u32 bl_count64(__u64 w)
 	return (__u32)__builtin_popcountll(w);
 }
 
-/** bl_lowest64 - the @k lowest bits of @w that are 1; all of them if there are no more than @k. */
+/**
+ * bl_lowest64 - a mask of the @k lowest set bits of @w; all of them if there are no more than @k.
+ */
 BL_CORE __u64 bl_lowest64(__u64 w, __u32 k)
 {
 	__u64 rest = w;
@@ -43,8 +48,8 @@ BL_CORE __u64 bl_lowest64(__u64 w, __u32 k)
 }
 
 /**
- * bl_first64 - index of the lowest 1 of @w. @w: not 0. BPF has no instruction that counts trailing
- * zeros; a count of ones is arithmetic there.
+ * bl_first64 - index of the lowest set bit of @w, which is not 0. BPF has no instruction that
+ * counts trailing zeros; there a count of ones is arithmetic.
  */
 BL_CORE __u32 bl_first64(__u64 w)
 {
@@ -52,8 +57,8 @@ BL_CORE __u32 bl_first64(__u64 w)
 }
 
 /**
- * bl_window_first - the first slot that is free in both windows, BL_SLOT_NONE if there is none.
- * @words: at most BL_WINDOW_WORDS.
+ * bl_window_first - the first slot that is free in both windows; BL_SLOT_NONE: none. @words: at
+ * most BL_WINDOW_WORDS.
  */
 BL_CORE __u32 bl_window_first(const __u64 *a, const __u64 *b, __u32 words)
 {
@@ -70,7 +75,7 @@ BL_CORE __u32 bl_window_first(const __u64 *a, const __u64 *b, __u32 words)
 
 /**
  * bl_window_take - take the @k lowest slots that are free in both windows, or as many as there are.
- * @take: what was taken, word by word. Returns how many.
+ * @take: set to the slots taken, word by word. Returns how many were taken.
  */
 BL_CORE __u32 bl_window_take(__u64 *a, __u64 *b, __u32 words, __u32 k, __u64 *take)
 {
@@ -88,8 +93,8 @@ BL_CORE __u32 bl_window_take(__u64 *a, __u64 *b, __u32 words, __u32 k, __u64 *ta
 }
 
 /**
- * bl_planes_fill - all 64 slots of one word of a port get @cap packets. @stride: words from one
- * plane to the next. Returns the mask of free slots.
+ * bl_planes_fill - give @cap packets to each of the 64 slots of one word of a port. @stride: words
+ * from one plane to the next. Returns the mask of free slots.
  */
 BL_CORE __u64 bl_planes_fill(__u64 *plane, __u32 planes, __u32 stride, __u32 cap)
 {
@@ -104,7 +109,7 @@ BL_CORE __u64 bl_planes_fill(__u64 *plane, __u32 planes, __u32 stride, __u32 cap
 }
 
 /**
- * bl_planes_sub - one packet less in the slots of @take, each of which has one. Returns the mask
+ * bl_planes_sub - take one packet from each slot of @take, all of which have one. Returns the mask
  * of slots that still have some.
  */
 BL_CORE __u64 bl_planes_sub(__u64 *plane, __u32 planes, __u32 stride, __u64 take)
@@ -125,7 +130,7 @@ BL_CORE __u64 bl_planes_sub(__u64 *plane, __u32 planes, __u32 stride, __u64 take
 	return any;
 }
 
-/** bl_planes_count - packets that all 64 slots together still carry; only slots of @open count. */
+/** bl_planes_count - packets that the slots of @open can still carry together. */
 BL_CORE __u32 bl_planes_count(const __u64 *plane, __u32 planes, __u32 stride, __u64 open)
 {
 	__u32 k, n = 0;
@@ -139,8 +144,8 @@ BL_CORE __u32 bl_planes_count(const __u64 *plane, __u32 planes, __u32 stride, __
 }
 
 /**
- * bl_fair_share - what each of @n waiting flows may have of @units without anybody getting less for
- * it: floor(units / n), but at least one.
+ * bl_fair_share - the share of @units that each of n waiting flows may have without taking from
+ * another: floor(units / n), but at least one.
  * @recip: ceil(2^BL_RECIP_BITS / n); exact while units * n < 2^BL_RECIP_BITS.
  */
 #define BL_RECIP_BITS 32

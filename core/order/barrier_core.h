@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Barrier aggregation: 1Pipe sections 4.1 and 4.2. Registers per (port, lane), a minimum tree per
- * input set, monotone outputs, exclusion of silent inputs and late joining. Used by the switch
- * (many ports) and by the host (one link).
+ * Barrier aggregation (1Pipe sections 4.1 and 4.2): registers per (port, lane), one minimum tree
+ * per input set, outputs that never decrease, exclusion of silent inputs, and late joining. The
+ * switch uses it with many ports and the host with one link.
  *
- * Example, 4 leaves: registers 50, 40, 60 and one input not joined. Leaves are keys 4..7 = 50 40 60
- * NONE. Of 50 and 40 the greater stays in key 2, of 60 and NONE in key 3 = NONE; 40 and 60 went up,
- * 60 stays in key 1, and 40 is the minimum, key 0. The input at 40 rises to 70: it leaves 70 in key
- * 2 and takes the 50 from there up, finds 60 in key 1, which is greater, and ends in key 0 = 50. An
- * input at 60 that rises to 80 finds itself, 60, in key 1: the 80 stays there and the minimum is
- * what it was. Most rises end so, after a level or two, and those that do not take a comparison or
- * two per level: that is why the cost hardly grows with the number of ports.
+ * Example, 4 leaves: registers 50, 40 and 60, and one input that has not joined. The leaves are
+ * keys 4 to 7 = 50, 40, 60, NONE. Of 50 and 40 the greater stays in key 2, and of 60 and NONE the
+ * greater, NONE, stays in key 3. 40 and 60 move up: 60 stays in key 1, and 40 is the minimum, key
+ * 0. Now the input at 40 rises to 70. It leaves 70 in key 2 and moves up with the 50 from there,
+ * finds 60 in key 1, which is greater, and ends in key 0 = 50. An input at 60 that rises to 80
+ * finds its own old value, 60, in key 1: 80 stays there, and the minimum does not change. Most
+ * rises end like this after a level or two, and the others take one or two comparisons per level,
+ * so the cost hardly grows with the number of ports.
  *
- * An input that dies, example: port 3, C = 900, is silent: B goes on without it, C does not: its
- * register is HELD at 900, death 8 of this port. It comes back with C = 2000: it is in B's minimum
- * at once, and C stands at 900 still. RESUME of death 8: its register is not HELD any more and
- * rises with the next frame. Had it stayed silent, it would have left C's minimum with that.
+ * Example, an input that dies: port 3 with C = 900 falls silent. B goes on without it, but C does
+ * not: its register is HELD at 900, and this is death 8 of the port. The port comes back with C =
+ * 2000: it joins B's minimum at once, and C stays at 900. RESUME of death 8 clears HELD, and the
+ * register rises with the next frame. If the port had stayed silent, RESUME would have removed it
+ * from C's minimum.
  *
- * All times are 64-bit here; bl_ext48() made them so. One writer per lane: no locks (DESIGN 3.3).
+ * All times are 64 bits wide here; bl_ext48() has extended them. Each lane has a single writer, so
+ * there are no locks. This file reads no clock and no map.
  */
 #ifndef BARLINE_BARRIER_CORE_H
 #define BARLINE_BARRIER_CORE_H
@@ -29,25 +32,28 @@
 #define BL_TREE_LEVELS 8 /* log2(BL_TREE_LEAVES) */
 _Static_assert(1 << BL_TREE_LEVELS == BL_TREE_LEAVES, "levels and leaves belong together");
 /*
- * changes of a set for which its two trees are kept after the last C that was not its B: to copy
- * one is to write 4 KiB
+ * Number of changes of a set for which its two trees are kept after the last C that differed from
+ * its B, since copying a tree writes 4 KiB.
  */
 #define BL_TREE_STAY 4096
 
 /*
- * Offsets instead of indices: a third of the instructions of a level are address arithmetic
- * otherwise.
+ * Offsets instead of indices: otherwise a third of the instructions of a level are address
+ * arithmetic.
  */
 #define BL_TREE_AT(key, at)   ((__u64 *)((char *)(key) + (at)))
 #define BL_TREE_LEAF(n, leaf) ((((n) + (leaf)) & (2 * BL_TREE_LEAVES - 1)) * sizeof(__u64))
 
 /**
- * bl_tree_rise - a leaf rises to @to, which is not below what it is. @key: struct bl_tree's keys.
- * @leaves: power of two, at most BL_TREE_LEAVES. @leaf: below @leaves.
+ * bl_tree_rise - raise a leaf and carry the change up.
+ * @key: keys of struct bl_tree.
+ * @leaves: leaves in use; a power of two, at most BL_TREE_LEAVES.
+ * @leaf: below @leaves.
+ * @to: the new value, which is not below the old one.
  *
- * Up to where the old value was left as the greater of two: what comes from below takes its place
- * there, and what is above never knew of it. Of two that are equal it does not matter which one was
- * left. Key 0 is above the last pair and ends every way.
+ * The walk ends where the old value was left behind as the greater of two: the value from below
+ * takes its place there, and nothing above ever knew of it. Of two equal values it does not matter
+ * which one was left. Key 0 lies above the last pair and ends every walk.
  */
 BL_CORE void bl_tree_rise(__u64 *key, __u32 leaves, __u32 leaf, __u64 to)
 {
@@ -60,7 +66,8 @@ BL_CORE void bl_tree_rise(__u64 *key, __u32 leaves, __u32 leaf, __u64 to)
 		__u64 left, d, less;
 
 		/*
-		 * the compiler would compute all nine before the first, and keep them on the stack
+		 * Otherwise the compiler computes all nine offsets before the first use and keeps
+		 * them on the stack.
 		 */
 		__asm__ volatile("" : "+r"(at));
 		at = at >> 1 & (BL_TREE_LEAVES - 1) * sizeof(*key);
@@ -71,8 +78,8 @@ BL_CORE void bl_tree_rise(__u64 *key, __u32 leaves, __u32 leaf, __u64 to)
 			return;
 		}
 		/*
-		 * the greater stays, the lesser goes on: by masks as bl_mask_below() has them,
-		 * since which is which is nothing that a CPU can predict
+		 * The greater stays and the lesser moves up. With masks as in bl_mask_below(),
+		 * since a CPU cannot predict which one is greater.
 		 */
 		d = left - to;
 		less = (__u64)((__s64)d >> 63);
@@ -84,9 +91,9 @@ BL_CORE void bl_tree_rise(__u64 *key, __u32 leaves, __u32 leaf, __u64 to)
 }
 
 /*
- * All pairs anew from the leaves: least of all first, then what each pair leaves behind. For a leaf
- * that falls, as one does when its input joins: once in a port's life. Always as many rounds, since
- * the verifier would follow each number of leaves on its own.
+ * Recomputes all pairs from the leaves: first the minima, then what each pair leaves behind. Used
+ * for a leaf that falls, as one does when its input joins, once in a port's life. The number of
+ * rounds is constant, since the verifier would follow every number of leaves separately.
  */
 BL_CORE void bl_tree_pair(__u64 *key, __u32 leaves)
 {
@@ -105,7 +112,7 @@ BL_CORE void bl_tree_pair(__u64 *key, __u32 leaves)
 	}
 }
 
-/** bl_tree_clear - no input has joined. */
+/** bl_tree_clear - set a tree to its initial state, in which no input has joined. */
 BL_CORE void bl_tree_clear(struct bl_tree *t)
 {
 	__u32 i;
@@ -116,8 +123,8 @@ BL_CORE void bl_tree_clear(struct bl_tree *t)
 }
 
 /**
- * bl_tree_rises - whether bl_tree_climb() will do: no key falls, and @c needs no tree of its own
- * that is not kept.
+ * bl_tree_rises - whether bl_tree_climb() is sufficient: no key falls, and @c needs no tree of its
+ * own that does not exist yet.
  */
 BL_CORE int bl_tree_rises(const struct bl_tree *t, __u32 leaves, __u32 leaf, __u64 b, __u64 c)
 {
@@ -126,14 +133,17 @@ BL_CORE int bl_tree_rises(const struct bl_tree *t, __u32 leaves, __u32 leaf, __u
 	return b >= *BL_TREE_AT(t->b, at) && (t->two ? c >= *BL_TREE_AT(t->c, at) : b == c);
 }
 
-/* While @two: count who is apart, and one tree is enough again some time after nobody is. */
+/*
+ * While @two is set: counts the leaves whose keys differ. Some time after the last one, a single
+ * tree suffices again.
+ */
 BL_CORE void bl_tree_apart(struct bl_tree *t, __u64 at, __u64 b, __u64 c)
 {
 	t->apart += (__u32)(b != c) - (__u32)(*BL_TREE_AT(t->b, at) != *BL_TREE_AT(t->c, at));
 	t->two = t->apart ? BL_TREE_STAY : t->two - 1;
 }
 
-/** bl_tree_climb - bl_tree_set() where bl_tree_rises(). */
+/** bl_tree_climb - bl_tree_set() for the case of bl_tree_rises(). */
 BL_CORE void bl_tree_climb(struct bl_tree *t, __u32 leaves, __u32 leaf, __u64 b, __u64 c)
 {
 	if (t->two) {
@@ -143,7 +153,7 @@ BL_CORE void bl_tree_climb(struct bl_tree *t, __u32 leaves, __u32 leaf, __u64 b,
 	bl_tree_rise(t->b, leaves, leaf, b);
 }
 
-/** bl_tree_anew - bl_tree_set() in every case, at the price of looking at all leaves. */
+/** bl_tree_anew - bl_tree_set() for every case, at the cost of visiting all leaves. */
 BL_CORE void bl_tree_anew(struct bl_tree *t, __u32 leaves, __u32 leaf, __u64 b, __u64 c)
 {
 	__u64 at = BL_TREE_LEAF(leaves, leaf);
@@ -151,8 +161,11 @@ BL_CORE void bl_tree_anew(struct bl_tree *t, __u32 leaves, __u32 leaf, __u64 b, 
 
 	if (b != c && !t->two) {
 		for (i = 0; i < 2 * BL_TREE_LEAVES; i++)
-			BL_WRITE_ONCE(t->c[i], t->b[i]); /* a call of memcpy() otherwise, which a
-							    BPF program has not */
+			/*
+			 * an assignment would become a call of memcpy(), which BPF programs do not
+			 * have
+			 */
+			BL_WRITE_ONCE(t->c[i], t->b[i]);
 		t->apart = 0;
 		t->two = BL_TREE_STAY;
 	}
@@ -165,10 +178,11 @@ BL_CORE void bl_tree_anew(struct bl_tree *t, __u32 leaves, __u32 leaf, __u64 b, 
 }
 
 /**
- * bl_tree_set - give a leaf its values and carry the change up as far as it goes. @leaves: power of
- * two, at most BL_TREE_LEAVES. @leaf: below @leaves.
+ * bl_tree_set - give a leaf its two values and carry the change up.
+ * @leaves: leaves in use; a power of two, at most BL_TREE_LEAVES.
+ * @leaf: below @leaves.
  *
- * While nobody sends reliably, every C is its B, and one tree says both.
+ * While no host sends reliably, every C equals its B, and one tree holds both.
  */
 BL_CORE void bl_tree_set(struct bl_tree *t, __u32 leaves, __u32 leaf, __u64 b, __u64 c)
 {
@@ -178,7 +192,7 @@ BL_CORE void bl_tree_set(struct bl_tree *t, __u32 leaves, __u32 leaf, __u64 b, _
 		bl_tree_anew(t, leaves, leaf, b, c);
 }
 
-/** bl_tree_least - the least B and the least C of all leaves. */
+/** bl_tree_least - the least B and the least C of all leaves; BL_LEAF_NONE without any. */
 BL_CORE struct bl_pair bl_tree_least(const struct bl_tree *t)
 {
 	struct bl_pair root = { .b = t->b[0], .c = t->two ? t->c[0] : t->b[0] };
@@ -187,8 +201,8 @@ BL_CORE struct bl_pair bl_tree_least(const struct bl_tree *t)
 }
 
 /**
- * bl_out_advance - what a set's outputs may be given now: the root, but never less than before
- * (1Pipe 4.2), and nothing new while no input is there.
+ * bl_out_advance - raise @out, what a set's outputs may be given, to the root of its tree: never
+ * less than before (1Pipe section 4.2), and nothing new while no input has joined.
  */
 BL_CORE void bl_out_advance(struct bl_pair *out, const struct bl_pair *root)
 {
@@ -198,33 +212,36 @@ BL_CORE void bl_out_advance(struct bl_pair *out, const struct bl_pair *root)
 		out->c = root->c;
 }
 
-/* results of bl_port_arrive and bl_port_expire, or-ed */
+/* flags in the results of bl_port_arrive(), bl_port_expire() and bl_port_apply_fence() */
 #define BL_A_LEAF     1u /* the port's leaf changed */
 #define BL_A_OLD      2u /* the barrier was below its register */
 #define BL_A_JOINED   4u /* the lane was taken into the minimum */
 #define BL_A_EXCLUDED 8u /* a lane was excluded */
 
 /**
- * bl_join_floor - @join_above for an input of outputs that were given @given. A new input is taken
- * in below that, and the outputs stand still until it has passed them (1Pipe 4.2: the switch
- * suspends updates to B_new): a path over one more hop is always behind those that are shorter, so
- * waiting until it is ahead would be waiting for ever. But who is further behind than ten times
- * @dead_after has a wrong clock, and does not stop the others.
+ * bl_join_floor - the barrier above which an input may join outputs that were given @given; see
+ * @join_above of bl_port_arrive().
+ *
+ * A new input joins below what the outputs were given, and the outputs stand still until it has
+ * passed that (1Pipe section 4.2: the switch suspends updates to B_new). A path with one more hop
+ * is always behind the shorter ones, so an input that had to wait until it is ahead would wait for
+ * ever. But an input that is further behind than ten times @dead_after has a wrong clock, and must
+ * not stop the others.
  */
 BL_CORE __u64 bl_join_floor(__u64 given, __u64 dead_after)
 {
 	return given > 10 * dead_after ? given - 10 * dead_after : 0;
 }
 
-/** bl_reg_live - the register holds B's minimum back. */
+/** bl_reg_live - whether the register holds B's minimum back. */
 BL_CORE int bl_reg_live(const struct bl_reg *r)
 {
 	return (__u8)r->state == BL_REG_LIVE;
 }
 
 /**
- * bl_port_leaf - what the port contributes: the least B of its live lanes, the least C of those
- * that are IN, or awaited.
+ * bl_port_leaf - compute what the port contributes: the least B of its live lanes, and the least C
+ * of the lanes that are IN or AWAITED.
  */
 BL_CORE void bl_port_leaf(const struct bl_port_regs *p, struct bl_pair *leaf)
 {
@@ -242,7 +259,9 @@ BL_CORE void bl_port_leaf(const struct bl_port_regs *p, struct bl_pair *leaf)
 	}
 }
 
-/** bl_port_flags - BL_REG_IN if any lane is IN; BL_REG_HELD if those that are stand still. */
+/**
+ * bl_port_flags - BL_REG_IN if any lane is IN, and BL_REG_HELD if the lanes that are IN are frozen.
+ */
 BL_CORE __u32 bl_port_flags(const struct bl_port_regs *p)
 {
 	__u32 l, any = 0;
@@ -253,8 +272,7 @@ BL_CORE __u32 bl_port_flags(const struct bl_port_regs *p)
 }
 
 /**
- * bl_port_await - C waits for the port at @c before anybody was heard there; a register that is
- * new.
+ * bl_port_await - make C wait for a port with new registers at @c, before anything was heard there.
  */
 BL_CORE void bl_port_await(struct bl_port_regs *p, __u64 c)
 {
@@ -262,14 +280,14 @@ BL_CORE void bl_port_await(struct bl_port_regs *p, __u64 c)
 	p->lane[0].c = c;
 }
 
-/** bl_port_awaited - whether C waits for somebody who was not heard yet. */
+/** bl_port_awaited - whether C waits for a port that has not been heard yet. */
 BL_CORE int bl_port_awaited(const struct bl_port_regs *p)
 {
 	return (p->lane[0].state & BL_REG_AWAITED) != 0;
 }
 
-/* Nobody is awaited any more: one of the lanes has joined, or nobody is there. */
-BL_CORE void bl_port_heard(struct bl_port_regs *p)
+/* C no longer waits for the port: one of its lanes has joined, or nothing is there. */
+BL_CORE void bl_port_await_end(struct bl_port_regs *p)
 {
 	struct bl_reg *r = &p->lane[0];
 
@@ -279,10 +297,10 @@ BL_CORE void bl_port_heard(struct bl_port_regs *p)
 }
 
 /**
- * bl_port_learn - a beacon came: what the neighbour writes as the hop. One comparison but for the
- * first time.
+ * bl_port_learn_hop - store the hop in the neighbour's beacon in all lanes of the port. One
+ * comparison, except for the first beacon.
  */
-BL_CORE void bl_port_learn(struct bl_port_regs *p, __u32 lane, __u8 hop)
+BL_CORE void bl_port_learn_hop(struct bl_port_regs *p, __u32 lane, __u8 hop)
 {
 	__u32 l;
 
@@ -293,11 +311,11 @@ BL_CORE void bl_port_learn(struct bl_port_regs *p, __u32 lane, __u8 hop)
 }
 
 /*
- * Begin to stand still: death number @death of this port. The number first: who sees HELD from
- * outside, and reads the number then, must not find that of the death before. Pairs with
+ * Freezes the port: death number @death. The number is stored first, since a reader outside that
+ * sees HELD and then reads the number must not find the number of the death before. Pairs with
  * bl_fence_inputs().
  */
-BL_CORE void bl_port_hold(struct bl_port_regs *p, struct bl_life *life, __u32 death)
+BL_CORE void bl_port_freeze(struct bl_port_regs *p, struct bl_life *life, __u32 death)
 {
 	__u32 l;
 
@@ -309,10 +327,10 @@ BL_CORE void bl_port_hold(struct bl_port_regs *p, struct bl_life *life, __u32 de
 }
 
 /*
- * Stand still no more. Lanes that are not heard, and those of a port that may not (@drop), leave
- * C's minimum; the others take what comes next.
+ * Resumes the port. Lanes that are not live, and all lanes if @drop is set, leave C's minimum; the
+ * others rise with the next frame.
  */
-BL_CORE void bl_port_release(struct bl_port_regs *p, __u32 drop)
+BL_CORE void bl_port_resume(struct bl_port_regs *p, __u32 drop)
 {
 	__u32 l;
 
@@ -325,8 +343,8 @@ BL_CORE void bl_port_release(struct bl_port_regs *p, __u32 drop)
 	}
 }
 
-/* Live lanes are in C's minimum, and stand still with the others. */
-BL_CORE void bl_port_enter(struct bl_port_regs *p)
+/* Live lanes join C's minimum, and are frozen if the other lanes of the port are. */
+BL_CORE void bl_port_enter_commit(struct bl_port_regs *p)
 {
 	__u32 l, held = bl_port_flags(p) & BL_REG_HELD;
 
@@ -335,7 +353,7 @@ BL_CORE void bl_port_enter(struct bl_port_regs *p)
 			p->lane[l].state |= BL_REG_IN | held;
 }
 
-/** bl_slot_death - the last death that the port has had or is to have. */
+/** bl_slot_death - number of the last death that the port has had, or has been ordered to have. */
 BL_CORE __u32 bl_slot_death(const struct bl_fence_slot *o, const struct bl_life *life)
 {
 	__u32 death = BL_READ_ONCE(life->death);
@@ -344,8 +362,8 @@ BL_CORE __u32 bl_slot_death(const struct bl_fence_slot *o, const struct bl_life 
 }
 
 /**
- * bl_slot_freeze - order that the port have died @death times. Returns 1, or 0 if it has, or was
- * ordered to.
+ * bl_slot_freeze - write into the slot that the port is to have died @death times. Returns 1, or 0
+ * if it has, or if that was ordered before.
  */
 BL_CORE int bl_slot_freeze(struct bl_fence_slot *o, const struct bl_life *life, __u32 death)
 {
@@ -357,8 +375,8 @@ BL_CORE int bl_slot_freeze(struct bl_fence_slot *o, const struct bl_life *life, 
 }
 
 /**
- * bl_slot_resume - order that what stands still since @death does so no more. Returns 1, 0 if that
- * was ordered before, or -1: it is not the port's last death.
+ * bl_slot_resume - write into the slot that the port is to be resumed if it has been frozen since
+ * @death. Returns 1, 0 if that was ordered before, or -1 if @death is not the port's last death.
  */
 BL_CORE int bl_slot_resume(struct bl_fence_slot *o, const struct bl_life *life, __u32 death)
 {
@@ -371,45 +389,44 @@ BL_CORE int bl_slot_resume(struct bl_fence_slot *o, const struct bl_life *life, 
 	return 1;
 }
 
-/* Have the port die until it has died @death times. */
-BL_CORE void bl_port_reach(struct bl_port_regs *p, struct bl_life *life,
-			   const struct bl_fence_slot *o, __u32 death)
+/* Freezes the port if it has died less than @death times. */
+BL_CORE void bl_port_reach_death(struct bl_port_regs *p, struct bl_life *life,
+				 const struct bl_fence_slot *o, __u32 death)
 {
 	if ((__s32)(death - life->death) <= 0)
 		return;
 	if (!o->shut)
-		bl_port_enter(p);
-	bl_port_hold(p, life, death);
+		bl_port_enter_commit(p);
+	bl_port_freeze(p, life, death);
 }
 
 /**
- * bl_port_obey - make the port as its slot wants it to be. The slot may be what several orders made
- * of it since the last time: it is resumed from the last death for which that was said, though it
- * has not had it yet, and then stands still since the last that was ordered. Nothing happens the
- * second time. Returns BL_A_LEAF and the new leaf, or 0.
+ * bl_port_apply_fence - bring the port into the state that its slot asks for.
+ *
+ * Several fences may have been written into the slot since the last call. The port is first resumed
+ * from the last death that was to be resumed, even if it has not had that death yet, and then
+ * frozen for the last death that was ordered. A second call changes nothing.
+ * Returns BL_A_LEAF and the new @leaf, or 0.
  */
-BL_CORE __u32 bl_port_obey(struct bl_port_regs *p, struct bl_life *life,
-			   const struct bl_fence_slot *o, struct bl_pair *leaf)
+BL_CORE __u32 bl_port_apply_fence(struct bl_port_regs *p, struct bl_life *life,
+				  const struct bl_fence_slot *o, struct bl_pair *leaf)
 {
 	struct bl_pair was;
 
 	bl_port_leaf(p, &was);
-	bl_port_reach(p, life, o, o->resume);
+	bl_port_reach_death(p, life, o, o->resume);
 	if (o->resume == life->death)
-		bl_port_release(p, o->drop);
-	bl_port_reach(p, life, o, o->freeze);
+		bl_port_resume(p, o->drop);
+	bl_port_reach_death(p, life, o, o->freeze);
 	if (!o->barred)
-		bl_port_enter(p);
+		bl_port_enter_commit(p);
 	if (o->empty && bl_port_awaited(p))
-		bl_port_heard(p);
+		bl_port_await_end(p);
 	bl_port_leaf(p, leaf);
 	return leaf->b != was.b || leaf->c != was.c ? BL_A_LEAF : 0;
 }
 
-/*
- * The way of a frame whose lane is not LIVE yet, or whose link has several lanes; out of the fast
- * path.
- */
+/* The slow path, for a frame whose lane is not LIVE yet or whose link has several lanes. */
 BL_CORE __u32 bl_port_join(struct bl_port_regs *p, struct bl_reg *r, __u32 lanes, __u64 watch,
 			   __u64 join_above, __u32 barred)
 {
@@ -418,14 +435,14 @@ BL_CORE __u32 bl_port_join(struct bl_port_regs *p, struct bl_reg *r, __u32 lanes
 	if (bl_reg_live(r))
 		return 0;
 	/*
-	 * one that comes back from the dead stays DEAD until it joins: its C is waited for all the
-	 * time
+	 * A lane that comes back from the dead stays DEAD until it joins: C has waited for it all
+	 * the time.
 	 */
 	if ((__u8)r->state == BL_REG_ABSENT)
 		r->state |= BL_REG_JOINING;
 	/*
-	 * a link that announces n lanes joins when each was heard once, or was given up by
-	 * bl_port_expire()
+	 * A link that announces n lanes joins when each of them was heard once or was given up by
+	 * bl_port_expire().
 	 */
 	for (l = 0; l < BL_LANES_MAX; l++) {
 		if (l >= lanes || (__u8)p->lane[l].state != BL_REG_ABSENT)
@@ -438,15 +455,16 @@ BL_CORE __u32 bl_port_join(struct bl_port_regs *p, struct bl_reg *r, __u32 lanes
 		return 0;
 	r->state = (r->state & ~0xffu) | BL_REG_LIVE;
 	if (bl_port_awaited(p))
-		bl_port_heard(p);
+		bl_port_await_end(p);
 	if (!barred)
 		r->state |= BL_REG_IN | (bl_port_flags(p) & BL_REG_HELD);
 	return BL_A_JOINED;
 }
 
 /**
- * bl_reg_raise - R := max(R, B) and the same for C; a B below R is ordinary and changes nothing.
- * @lanes, @b, @c, @watch: see bl_port_arrive(). Returns BL_A_LEAF if the register rose, BL_A_OLD.
+ * bl_reg_raise - R := max(R, B), and the same for C; a B below R is normal and changes nothing.
+ * @lanes, @b, @c and @watch are those of bl_port_arrive().
+ * Returns BL_A_LEAF if the register rose, and BL_A_OLD if the barrier was below it.
  */
 BL_CORE __u32 bl_reg_raise(struct bl_reg *r, __u32 lanes, __u64 b, __u64 c, __u64 watch)
 {
@@ -468,11 +486,11 @@ BL_CORE __u32 bl_reg_raise(struct bl_reg *r, __u32 lanes, __u64 b, __u64 c, __u6
 }
 
 /**
- * bl_stands_still - a set's B has stood still for so long that its outputs are to be told so: a
- * quarter of @dead_after, of which the next search for silent inputs is at most another quarter
- * away. Somebody is silent and not excluded yet; neighbours that hear nothing from here for that
- * time would take this switch, and all behind it, for dead as well. @b 0: no input has joined,
- * nothing is to be told.
+ * bl_stands_still - whether a set's B has stood still for so long that its outputs must be told:
+ * for a quarter of @dead_after. The next scan for silent inputs is at most another quarter away.
+ * Some input is silent and not excluded yet; neighbours that hear nothing from this switch for that
+ * time would take it, and everything behind it, for dead as well. @b of 0 means that no input has
+ * joined, so there is nothing to tell.
  */
 BL_CORE int bl_stands_still(__u64 now, __u64 b, __u64 dead_after)
 {
@@ -480,8 +498,8 @@ BL_CORE int bl_stands_still(__u64 now, __u64 b, __u64 dead_after)
 }
 
 /**
- * bl_reg_alone - the register is all that its port contributes: in both minima, free to rise, and
- * its link has no other lane. One comparison: most frames come this way.
+ * bl_reg_alone - whether the register is all that its port contributes: it is in both minima, not
+ * frozen, and its link has no other lane. One comparison, since most frames take this path.
  */
 BL_CORE int bl_reg_alone(const struct bl_reg *r, __u32 lanes)
 {
@@ -489,13 +507,17 @@ BL_CORE int bl_reg_alone(const struct bl_reg *r, __u32 lanes)
 }
 
 /**
- * bl_port_arrive - a frame with barriers came in on a lane of a port.
- * @p: the port's registers. @lane, @lanes: from the header. @b, @c: its barriers, extended. @watch:
- * struct bl_sw_lane's watch time; not 0.
- * @join_above: the lane joins only above it: bl_join_floor() of the greatest barrier that any
- * output fed by this port was given.
- * @barred: it does not join C.
+ * bl_port_arrive - update a port for a frame with barriers.
+ * @p: registers of the input port.
+ * @lane, @lanes: from the header.
+ * @b, @c: barriers of the frame, extended to 64 bits.
+ * @watch: watch time of struct bl_sw_lane; not 0.
+ * @join_above: the lane joins only above this barrier: bl_join_floor() of the greatest barrier that
+ * any output fed by this port was given.
+ * @barred: 1: the port does not join C.
  * @leaf: set to the port's new leaf if BL_A_LEAF is returned.
+ *
+ * Returns a set of BL_A_*.
  */
 BL_CORE __u32 bl_port_arrive(struct bl_port_regs *p, __u32 lane, __u32 lanes, __u64 b, __u64 c,
 			     __u64 watch, __u64 join_above, __u32 barred, struct bl_pair *leaf)
@@ -516,8 +538,9 @@ BL_CORE __u32 bl_port_arrive(struct bl_port_regs *p, __u32 lane, __u32 lanes, __
 
 /**
  * bl_port_expire - exclude lanes of a port that were silent for more than @dead_after of watch
- * time. If one of them is in C's minimum the port begins to stand still, all lanes of it: a death,
- * unless it does already.
+ * time. If one of them is in C's minimum, the whole port is frozen, which counts as a death, unless
+ * it is frozen already.
+ * Returns a set of BL_A_*, and the new @leaf with BL_A_LEAF.
  */
 BL_CORE __u32 bl_port_expire(struct bl_port_regs *p, __u64 watch, __u64 dead_after,
 			     struct bl_life *life, struct bl_pair *leaf)
@@ -535,19 +558,19 @@ BL_CORE __u32 bl_port_expire(struct bl_port_regs *p, __u64 watch, __u64 dead_aft
 			r->state = (r->state & ~0xffu) | BL_REG_DEAD;
 			res |= BL_A_LEAF | BL_A_EXCLUDED;
 		} else if ((__u8)r->state == BL_REG_ABSENT) {
-			/* announced by its neighbours but never heard: stop waiting for it */
+			/* announced by the other lanes but never heard: stop waiting for it */
 			r->state |= BL_REG_DEAD;
 		}
 	}
 	if ((flags & (BL_REG_IN | BL_REG_HELD)) == BL_REG_IN)
-		bl_port_hold(p, life, life->death + 1);
+		bl_port_freeze(p, life, life->death + 1);
 	if (res & BL_A_LEAF)
 		bl_port_leaf(p, leaf);
 	return res;
 }
 
 /**
- * bl_watch_advance - watch time after the clock went from @before to @now: see struct bl_sw_lane.
+ * bl_watch_advance - the watch time (struct bl_sw_lane) after the clock went from @before to @now.
  * Starts at 1, since 0 means never.
  */
 BL_CORE __u64 bl_watch_advance(__u64 watch, __u64 before, __u64 now, __u64 beacon_ns)
@@ -560,15 +583,15 @@ BL_CORE __u64 bl_watch_advance(__u64 watch, __u64 before, __u64 now, __u64 beaco
 }
 
 /**
- * bl_relay_next - the barrier above which the next relay is due, after one of @out: that of the
+ * bl_relay_next - the barrier above which the next relay is due after a relay of @out: that of the
  * next common tick.
  *
- * A relay is due when the minimum has passed a tick (a multiple of the beacon interval), not when
- * it has risen by some amount: data raises registers between the ticks, and a relay for that would
- * leave the rise to the tick itself too small to be worth one. With the rule "half an interval" a
- * message sent in the second half of an interval waited for the wave after the next (measured
- * 2026-11: p50 133 us at an interval of 100). A 32nd of an interval is forgiven to hosts whose
- * clock reading comes just before the tick.
+ * A relay is due when the minimum has passed a tick, a multiple of the beacon interval, and not
+ * when it has risen by some amount: data raises registers between the ticks, and a relay for that
+ * would leave a rise to the tick itself that is too small for another one. With the rule "half an
+ * interval", a message sent in the second half of an interval waited for the wave after the next
+ * (measured 2026-11: p50 133 us at an interval of 100 us). Hosts whose clock reading lies just
+ * before the tick are allowed a 32nd of an interval.
  */
 BL_CORE __u64 bl_relay_next(__u64 out, __u64 beacon_ns)
 {
@@ -578,9 +601,9 @@ BL_CORE __u64 bl_relay_next(__u64 out, __u64 beacon_ns)
 }
 
 /**
- * bl_commit_behind - the C above which a beacon has to be relayed at once: that of @out where it is
- * behind its B, because somebody has not committed yet; else BL_LEAF_NONE. Where nobody sends
- * reliably, C is B, and waits for the tick with it.
+ * bl_commit_behind - the C above which a beacon must be relayed at once: the C of @out where it is
+ * behind its B, since something is not committed yet; else BL_LEAF_NONE. Where no host sends
+ * reliably, C equals B and waits for the tick with it.
  */
 BL_CORE __u64 bl_commit_behind(const struct bl_pair *out)
 {
@@ -591,23 +614,24 @@ BL_CORE __u64 bl_commit_behind(const struct bl_pair *out)
 }
 
 /**
- * bl_above - 1 if @a > @b, else 0, for times. By the sign bit: eight comparisons in a row would
- * double the verifier's paths with every branch.
+ * bl_time_above - 1 if time @a > @b, else 0. Computed from the sign bit, since eight comparisons in
+ * a row would double the verifier's paths with every branch.
  */
-BL_CORE __u64 bl_above(__u64 a, __u64 b)
+BL_CORE __u64 bl_time_above(__u64 a, __u64 b)
 {
 	return (b - a) >> 63;
 }
 
 /**
- * bl_commit_news - bl_commit_behind(), or 0, which any C is above, where @relay_at (struct
- * bl_sw_lane) says that the next beacon is relayed, news or not.
+ * bl_commit_news - bl_commit_behind(), or 0, which every C is above, where @relay_at of struct
+ * bl_sw_lane says that the next beacon is relayed in any case.
  */
 BL_CORE __u64 bl_commit_news(const struct bl_pair *out, __u64 relay_at)
 {
-	/* 1 only for BL_RELAY_STILL: again no comparison, and little stack */
-	return bl_commit_behind(out) &
-	       ((bl_above(BL_RELAY_STILL + 1, relay_at) ^ bl_above(BL_RELAY_STILL, relay_at)) - 1);
+	/* 1 only for BL_RELAY_STILL; again without a comparison, and with little stack */
+	return bl_commit_behind(out) & ((bl_time_above(BL_RELAY_STILL + 1, relay_at) ^
+					 bl_time_above(BL_RELAY_STILL, relay_at)) -
+					1);
 }
 
 #endif

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Two-phase commit: the window of reliable sends, and what it lets the host commit (1Pipe 5.1).
+ * Two-phase commit: the window of reliable sends, and what it allows the host to commit (1Pipe
+ * section 5.1).
  *
- * Example: frames 5, 6, 7 of an endpoint are open, with timestamps 100, 100, 130; its word says 8
- * << 32 | 5. Nothing of it is in flight, and the host promises 140: C = min(140, 100) = 100. The
- * ACK of 6 closes slot 6, and nothing else changes. The ACK of 5 closes slot 5 and takes head to 7:
- * C = 130. The ACK of 7 empties the window: C = 140.
+ * Example: frames 5, 6 and 7 of an endpoint are open, with timestamps 100, 100 and 130; its state
+ * is 8 << 32 | 5. Nothing is in flight, and the host promises 140: C = min(140, 100) = 100. The ACK
+ * of frame 6 closes slot 6, and nothing else changes. The ACK of frame 5 closes slot 5 and moves
+ * the head to 7: C = 130. The ACK of frame 7 empties the window: C = 140.
  *
- * Who closes a slot then moves head as far as it goes; two that do so at once cannot both leave it
- * behind: each closes its slot (a full barrier) before it looks at head's slot.
+ * Whoever closes a slot then moves the head as far as it goes. Two that do so at the same time
+ * cannot both leave it behind: each closes its slot, with a full barrier, before it reads the slot
+ * at the head.
  *
- * Shared memory comes as pointers; no maps, no clock.
+ * Shared memory is passed as pointers; this file uses no maps and reads no clock.
  */
 #ifndef BARLINE_COMMIT_CORE_H
 #define BARLINE_COMMIT_CORE_H
@@ -20,8 +22,8 @@
 #include "core/core.h"
 
 /*
- * a head that moves between two looks at it moves on; who has not seen it stand still sends what he
- * knows
+ * Attempts to read a head that does not move in between; after these the caller sends the last C
+ * that it knows.
  */
 #define BL_COMMIT_TRIES 3
 
@@ -36,7 +38,7 @@ BL_CORE __u32 bl_rwin_tail(__u64 state)
 }
 
 /**
- * bl_rwin_used - frames from head to tail: not acknowledged, or behind one that is not. Numbers
+ * bl_rwin_used - frames from head to tail: not acknowledged, or behind a frame that is not. Numbers
  * wrap.
  */
 BL_CORE __u32 bl_rwin_used(__u64 state)
@@ -44,13 +46,13 @@ BL_CORE __u32 bl_rwin_used(__u64 state)
 	return bl_rwin_tail(state) - bl_rwin_head(state);
 }
 
-/** bl_rwin_next - the word with head one further; the carry does not reach the tail. */
+/** bl_rwin_next - @state with the head one further; the carry does not reach the tail. */
 BL_CORE __u64 bl_rwin_next(__u64 state)
 {
 	return (state & ~0xffffffffULL) | (__u32)(state + 1);
 }
 
-/** bl_rwin_added - what is added to the word for @n more frames. */
+/** bl_rwin_added - the value to add to the state for @n more frames. */
 BL_CORE __u64 bl_rwin_added(__u32 n)
 {
 	return (__u64)n << 32;
@@ -63,23 +65,21 @@ BL_CORE struct bl_rslot *bl_rwin_slot(struct bl_rwin *w, __u32 n)
 }
 
 /**
- * struct bl_ack - what an ACK says. @ts: as on the wire. @slot, @psn, @life: of the PREP. @port:
- * host order; @addr: of who sent the ACK, as two words in memory order.
- * @copy: how many times the frame had been sent before the copy that is answered.
+ * struct bl_ack - the contents of an ACK. Filled in by the program that received it.
  */
 struct bl_ack {
-	__u64 ts;
-	__u32 slot;
-	__u32 psn;
-	__u16 port;
-	__u16 life;
-	__u16 copy;
-	const __u64 *addr;
+	__u64 ts;          /* as on the wire, 48 bits */
+	__u32 slot;        /* of the PREP */
+	__u32 psn;         /* of the PREP */
+	__u16 port;        /* UDP port of the sender of the ACK, host order */
+	__u16 life;        /* of the PREP */
+	__u16 copy;        /* how often the frame had been sent before the copy that is answered */
+	const __u64 *addr; /* address of the sender of the ACK, as two words in memory order */
 };
 
 /**
- * bl_ack_fits - whether the slot holds the frame that @a answers. A slot that is being written
- * anew fits nobody: its number is another one.
+ * bl_ack_fits - whether the slot holds the frame that @a answers. A slot that is being rewritten
+ * fits no ACK, since its number differs.
  */
 BL_CORE int bl_ack_fits(const struct bl_rslot *s, const struct bl_ack *a)
 {
@@ -91,8 +91,8 @@ BL_CORE int bl_ack_fits(const struct bl_rslot *s, const struct bl_ack *a)
 }
 
 /**
- * bl_rslot_close - frame @n is acknowledged, or recalled. Returns 1 if the slot was open for it.
- * Pairs with bl_rwin_step(): a full barrier before head is looked at.
+ * bl_rslot_close - mark frame @n as acknowledged or recalled. Returns 1 if the slot was open for
+ * it. A full barrier before the head is read; pairs with bl_rwin_step().
  */
 BL_CORE int bl_rslot_close(struct bl_rslot *s, __u32 n)
 {
@@ -101,8 +101,8 @@ BL_CORE int bl_rslot_close(struct bl_rslot *s, __u32 n)
 }
 
 /**
- * bl_rslot_lock - frame @n will be recalled: no ACK closes its slot any more, and head stays
- * before it. Returns 1 if the slot was open for it.
+ * bl_rslot_lock - prepare the recall of frame @n: no ACK closes its slot any more, and the head
+ * stays in front of it. Returns 1 if the slot was open for it.
  */
 BL_CORE int bl_rslot_lock(struct bl_rslot *s, __u32 n)
 {
@@ -111,11 +111,11 @@ BL_CORE int bl_rslot_lock(struct bl_rslot *s, __u32 n)
 }
 
 /**
- * bl_rwin_step - move head over one closed slot. Returns 1: look again; 0: it stands where it has
- * to.
+ * bl_rwin_step - move the head over one closed slot. Returns 1: call again; 0: the head is where it
+ * has to be.
  *
- * A look at a word that is old by now ends here, too: whoever moved it has closed its own slot
- * before and goes on by itself.
+ * A call that has read an old word returns 0 as well: whoever moved the head had closed its own
+ * slot before, and goes on by itself.
  */
 BL_CORE int bl_rwin_step(__u64 *state, struct bl_rwin *w)
 {
@@ -129,12 +129,12 @@ BL_CORE int bl_rwin_step(__u64 *state, struct bl_rwin *w)
 }
 
 /**
- * bl_rwin_freeze - the window's process is dead: lock the slot at head, so that no ACK moves head
- * any more. Returns 1: *@ts is its timestamp, and C will not pass it until the window is cleared;
- * 0: nothing is open.
+ * bl_rwin_freeze - lock the slot at the head of a dead process's window, so that no ACK moves the
+ * head any more. Returns 1: *@ts is the slot's timestamp, which C will not pass until the window is
+ * cleared; 0: nothing is open.
  *
- * A slot that an ACK closes at this moment is stepped over: then head was not there yet. The
- * process adds nothing any more, so this ends after as many steps as frames are open.
+ * A slot that an ACK closes at this moment is stepped over. The process adds no frames any more, so
+ * this ends after at most as many steps as frames are open.
  */
 BL_CORE int bl_rwin_freeze(__u64 *state, struct bl_rwin *w, __u64 *ts)
 {
@@ -148,7 +148,7 @@ BL_CORE int bl_rwin_freeze(__u64 *state, struct bl_rwin *w, __u64 *ts)
 		if (!bl_rwin_used(s))
 			return 0;
 		*ts = BL_READ_ONCE(slot->ts);
-		/* its process was recalling it */
+		/* locked: its process was recalling it */
 		if (BL_READ_ONCE(slot->wait) == (BL_RSLOT_LOCKED | head) ||
 		    bl_rslot_lock(slot, head))
 			return 1;
@@ -158,12 +158,12 @@ BL_CORE int bl_rwin_freeze(__u64 *state, struct bl_rwin *w, __u64 *ts)
 }
 
 /**
- * bl_rwin_commit - what a window allows C to be: the timestamp at head, BL_TIME_NONE if it is
- * empty. @last: the highest C that was ever sent; it is still true, and the answer where head does
- * not stand still.
+ * bl_rwin_commit - the greatest C that a window allows: the timestamp at the head, or BL_TIME_NONE
+ * if it is empty. @last is the highest C that was ever sent; it is still true, and the result where
+ * the head does not stand still.
  *
- * The slot at head cannot be written anew before head has passed it, so what was read between two
- * looks at the same head was head's.
+ * The slot at the head cannot be rewritten before the head has passed it, so what was read between
+ * two reads of the same head belonged to that head.
  */
 BL_CORE __u64 bl_rwin_commit(const __u64 *state, struct bl_rwin *w, __u64 last)
 {
@@ -183,8 +183,8 @@ BL_CORE __u64 bl_rwin_commit(const __u64 *state, struct bl_rwin *w, __u64 last)
 }
 
 /**
- * bl_commit_wire - C as it is sent at @now: one that is so old that 48 bits do not reach it is
- * sent as one that promises nothing.
+ * bl_commit_wire - C as it is sent at @now: a C that is so old that 48 bits do not reach it is sent
+ * as one that promises nothing.
  */
 BL_CORE __u64 bl_commit_wire(__u64 c, __u64 now)
 {

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Whose barriers a frame carries. Every node writes barriers into every ordered frame that it
- * sends, and every node takes those of a frame for what its neighbour promises. A switch that has
- * lost its program (detached, rebooted, its daemon gone with everything) still forwards, as any
- * bridge or router does: then a frame brings the barriers of the node before it, and whoever
- * believed them would run ahead of everybody else behind that switch.
+ * sends, and takes the barriers of a received frame as a promise of its neighbour. A switch that
+ * has lost its program (detached, rebooted, its daemon gone) still forwards, as any bridge or
+ * router does. A frame then brings the barriers of the node before that switch, and a node that
+ * accepted them would run ahead of everything else behind that switch.
  *
- * So two bits of the header say which kind of node wrote them and in which direction, and each node
- * knows from its neighbour's beacons what they must be: beacons never pass a bridge or a router.
+ * So two bits of the header say which kind of node wrote the barriers and in which direction, and
+ * each node knows from its neighbour's beacons what they must be: beacons never pass a bridge or a
+ * router.
  *
- * Example: host h1, leaf s1, spine p1, leaf s2, host h2. h1 writes HOST, s1 LEAF_UP, p1 TOP, s2
- * LEAF, which is what h2 expects of s2. Without a program on p1, s2 gets LEAF_UP from s1 at the
- * port where p1's beacons said TOP; without one on s2, h2 gets TOP where it expects LEAF: both drop
- * it (unswitched).
+ * Example: host h1, leaf s1, spine p1, leaf s2, host h2. h1 writes HOST, s1 LEAF_UP, p1 TOP, and s2
+ * LEAF, which is what h2 expects of s2. Without a program on p1, s2 receives LEAF_UP from s1 at the
+ * port where p1's beacons said TOP. Without one on s2, h2 receives TOP where it expects LEAF. Both
+ * drop the frame (unswitched).
  *
- * Where paths go up and then down, the codes are all different in networks of two tiers: frames
- * past any set of switches are known. With three tiers there are six kinds of writers and four
- * codes; what tests/unit/core/order/test_hop_core.c finds by trying all sets: frames past any one
- * switch are known, and past any two but a leaf together with the switch right above it.
+ * Where paths go up and then down in networks of two tiers, all codes differ, so frames past any
+ * set of switches are recognised. With three tiers there are six kinds of writers and four codes.
+ * tests/unit/test_hop_core.c tries all sets: frames past any one switch are recognised, and past
+ * any two, except a leaf together with the switch directly above it.
  */
 #ifndef BARLINE_HOP_CORE_H
 #define BARLINE_HOP_CORE_H
@@ -26,8 +27,8 @@
 #include "core/core.h"
 
 /**
- * bl_hop_write - what a switch writes at an output with the role @out (enum bl_port_role). @hosts,
- * @ups: whether it has any port of that role.
+ * bl_hop_write - the hop that a switch writes at an output with the role @out (enum bl_port_role).
+ * @hosts and @ups say whether the switch has any port of that role.
  */
 BL_CORE __u8 bl_hop_write(int hosts, int ups, __u32 out)
 {
@@ -39,7 +40,8 @@ BL_CORE __u8 bl_hop_write(int hosts, int ups, __u32 out)
 }
 
 /**
- * bl_hop_first - what is expected at a port with the role @in before its neighbour's first beacon.
+ * bl_hop_first - the hop that is expected at a port with the role @in before its neighbour's first
+ * beacon.
  */
 BL_CORE __u8 bl_hop_first(__u32 in)
 {
@@ -47,7 +49,7 @@ BL_CORE __u8 bl_hop_first(__u32 in)
 }
 
 /**
- * bl_hop_old - whether barriers promise nothing to anybody: then it does not matter whose they
+ * bl_hop_old - whether barriers promise nothing to any node, so that it does not matter whose they
  * are.
  */
 BL_CORE int bl_hop_old(__u64 b, __u64 c, __u64 now)

@@ -1,36 +1,46 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * An endpoint's line of the in-flight page: what it lets the host promise, and how the daemon puts
- *the endpoint out while its process lives, without trusting a word that the process still writes.
+ * An endpoint's line of the in-flight page: what it allows the host to promise, and how the daemon
+ * removes the endpoint while its process lives, without trusting a word that the process can still
+ * write.
  *
  * Example: endpoint 3 hangs with frames 5 and 6 open, timestamps 100 and 130; the host has sent C =
- *100.
- *	refuse its frames	slot BL_EP_DEAD: nothing of it leaves any more, nothing new is
- *stored for it bl_line_stop(100, 95)	out = 100: C stands still, whatever the window says; @ts
- *still holds B back. out_upto = 95: the C that has come; the process may deliver what it has below
- *wait until no program runs that may have read out = 0 (an RCU grace period) bl_line_failed_at()
- *frame 5 is open: locks it, T = 100 bl_line_out(T, why)	out_why, then out = 100: final. The
- *process may go on with its recall, empty its window, and send: C does not follow. bl_line_over()
- *Resume: out = BL_OUT_OVER; the line counts for nothing until it is another process's
- *(bl_line_clear()) Without the wait a program that has read out = 0 could still find the window
- *emptied by the process and send a C above T. T is read when nobody can raise C over it any more.
+ * 100. The daemon goes through these steps:
  *
- * For a process that is dead nobody but programs writes the line: T is bl_line_failed_at() at once,
- *and bl_line_out() follows. Its window holds C at T (the slot is locked); if nothing is open,
- *@latest has to be a time that no program running now can have promised.
+ *   refuse its frames    its slot is BL_EP_DEAD: none of its frames leaves any more, and no
+ *                        new frame is stored for it
+ *   bl_line_stop()       with 100 and 95. out = 100: C stands still, whatever the window
+ *                        says; @ts still holds B back. out_upto = 95, the C that was
+ *                        received: the process may deliver what it has below
+ *   wait                 until no program runs that may have read out = 0 (an RCU grace
+ *                        period)
+ *   bl_line_failed_at()  frame 5 is open: its slot is locked, and T = 100
+ *   bl_line_out()        with T and the reason. out_why, then out = 100: final. The process
+ *                        may go on with its recall, empty its window and send: C does not
+ *                        follow
+ *   bl_line_over()       when RESUME arrives. out = BL_OUT_OVER: the line counts for nothing
+ *                        until it belongs to another process (bl_line_clear())
+ *
+ * Without the wait, a program that has read out = 0 could still find a window that the process has
+ * emptied, and send a C above T. T is read when nothing can raise C above it any more.
+ *
+ * If the process is dead, only programs still write the line: T is bl_line_failed_at() at once, and
+ * bl_line_out() follows. Its window holds C at T, since the slot is locked. If nothing is open,
+ * @latest must be a time that no running program can have promised.
  */
 #ifndef BARLINE_LINE_CORE_H
 #define BARLINE_LINE_CORE_H
 
 #include "maps/host_abi.h"
-#include "commit_core.h"
+#include "core/order/commit_core.h"
 
 /**
- * bl_line_least - lower *@b and *@c to what the line allows. @in_flight: 0: its @ts does not count.
- * Returns 1: the window counts as well (bl_rwin_commit()).
+ * bl_line_least - lower *@b and *@c to what the line allows. @in_flight of 0: @ts of the line does
+ * not count.
+ * Returns 1 if the window counts as well: see bl_rwin_commit().
  *
- * In this order: out, in flight, hold, window. What the process takes out of one of the last three
- * it has put into the next before.
+ * Reads in this order: out, in flight, hold, window. What the process removes from one of the last
+ * three, it has put into the next one before.
  */
 BL_CORE int bl_line_least(const struct bl_inflight *line, int in_flight, __u64 *b, __u64 *c)
 {
@@ -62,13 +72,13 @@ BL_CORE int bl_line_holds(const struct bl_inflight *line)
 }
 
 /**
- * bl_line_stop - C stands still at @sent, the C that the host has sent last. An @out that is set
- * stays.
+ * bl_line_stop - make C stand still at @sent, the C that the host has sent last. No-op if @out is
+ * set already.
+ * @received: the C that the host has received last, read at a time when no other node can know of
+ * this yet. Everything below it is in the process's ring, or was recalled there. T is not below
+ * @sent, so everything that is delivered below @out_upto is below T.
  *
- * @received: the C that the host has received last, read when nobody outside can have been told of
- * this yet: then whatever is below it is in the process's ring, or was recalled there. T is not
- * below @sent, so what is delivered below @out_upto is below T. Whoever finds @out set finds
- * @out_upto.
+ * A reader that finds @out set also finds @out_upto.
  */
 BL_CORE void bl_line_stop(struct bl_inflight *line, __u64 sent, __u64 received)
 {
@@ -80,11 +90,11 @@ BL_CORE void bl_line_stop(struct bl_inflight *line, __u64 sent, __u64 received)
 }
 
 /**
- * bl_line_failed_at - T: from there on nothing of the endpoint is committed, below it everything
- * is.
+ * bl_line_failed_at - compute T: everything of the endpoint below it is committed, and nothing at
+ * or above it.
  * @latest: T if nothing is open; no C that was ever sent is above it.
  *
- * Hold is read before the window: what leaves hold is in the window before.
+ * @hold is read before the window: what leaves @hold is in the window before.
  */
 BL_CORE __u64 bl_line_failed_at(struct bl_inflight *line, struct bl_rwin *w, __u64 latest)
 {
@@ -98,7 +108,7 @@ BL_CORE __u64 bl_line_failed_at(struct bl_inflight *line, struct bl_rwin *w, __u
 	return t;
 }
 
-/** bl_line_out - @t is final. Whoever reads @out_why finds @out set. */
+/** bl_line_out - make @t final. A reader that finds @out_why set also finds @out. */
 BL_CORE void bl_line_out(struct bl_inflight *line, __u64 t, __u64 why)
 {
 	BL_WRITE_ONCE(line->out, t);
@@ -106,16 +116,16 @@ BL_CORE void bl_line_out(struct bl_inflight *line, __u64 t, __u64 why)
 	BL_WRITE_ONCE(line->out_why, why);
 }
 
-/** bl_line_over - the line counts for nothing any more, whatever its process writes. */
+/** bl_line_over - make the line count for nothing, whatever its process writes. */
 BL_CORE void bl_line_over(struct bl_inflight *line)
 {
 	BL_WRITE_ONCE(line->out, BL_OUT_OVER);
 }
 
 /**
- * bl_life_pick - which life a new endpoint has: @drawn at random, but neither 0, which is nobody's,
- * nor @left, the life that left its port in order: programs answer in the place of that one, and
- * would do so for this one if it were put out.
+ * bl_life_pick - the incarnation of a new endpoint: @drawn, a random number, but neither 0, which
+ * means none, nor @left, the life that left its port in order: programs answer in place of that
+ * one, and would do so for the new one if it were removed.
  */
 BL_CORE __u16 bl_life_pick(__u16 drawn, __u16 left)
 {
@@ -125,8 +135,8 @@ BL_CORE __u16 bl_life_pick(__u16 drawn, __u16 left)
 }
 
 /**
- * bl_line_clear - for another process; the one before cannot write any more. @out is last: until
- * then nothing counts.
+ * bl_line_clear - prepare the line for another process; the previous one can no longer write. @out
+ * is stored last: until then nothing counts.
  */
 BL_CORE void bl_line_clear(struct bl_inflight *line)
 {

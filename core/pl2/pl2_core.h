@@ -3,28 +3,29 @@
  * PL2 on a host: what the pacer does next for one destination, and what a GRT changes (PL2
  * Algorithm 3, equation 1).
  *
- * Example, 4 frames of 1514 bytes for one destination, nobody else there: at 0 the pacer's turn
- * makes a burst of them and sends RSV 7 over 6152 byte times (length_core.h); state ASKED. At 20 us
- * the GRT: wait 60 us at the input, 90 us at the output. The longer one counts from when the switch
- * reserved, half a round trip ago, and the first frame needs the other half to get there: 90 - 20 =
- * 70 us from now, less what the NIC is still busy with. State GRANTED, send_ns 90 us. From then on
- * each turn sends one frame; after the fourth the slots are free again, and what has come meanwhile
- * makes the next burst.
+ * Example: 4 frames of 1514 bytes for one destination, and no other traffic. At 0 the pacer's turn
+ * makes a burst of them and sends RSV 7 over 6152 byte times (core/length_core.h); the state is
+ * ASKED. At 20 us the GRT arrives: wait 60 us at the input, 90 us at the output. The longer wait
+ * counts from the moment when the switch made the reservation, half a round trip ago, and the first
+ * frame needs the other half to get there: it leaves 90 - 20 = 70 us from now, less the time for
+ * which the NIC is still busy. The state is GRANTED, and send_ns is 90 us. From then on each turn
+ * sends one frame. After the fourth one the slots are free again, and the frames that have arrived
+ * meanwhile form the next burst.
  *
- * If the last GRT is fresh and its wait was below t, the burst goes at once, each frame marked
- * unsolicited: state EARLY. The RSV is ahead of it on a FIFO link, so the switch decides before the
- * first frame is there, and the GRT says what it decided: PASSED, then the burst is done; or not,
- * then the switch drops every marked frame of it, and the burst is sent again in its slot. The
- * paper resends by a threshold of its own (t against T) and receivers may get frames twice; here
- * nothing that was let through is sent again.
+ * If the last GRT is recent and its wait was below t, the burst is sent at once, with each frame
+ * marked as unsolicited; the state is EARLY. The RSV is ahead of the burst on a FIFO link, so the
+ * switch decides before the first frame is there, and the GRT carries the decision. PASSED: the
+ * burst is done. Otherwise the switch drops every marked frame of the burst, which is sent again in
+ * its slot. The paper resends by a threshold of its own (t against T), and receivers may get frames
+ * twice; here, nothing that was let through is sent again.
  *
- * A pacer can stand still for milliseconds (DESIGN 6). All bursts whose slots passed meanwhile
- * would go at once, into slots of others: a burst that is more than late_ns late asks anew, for the
- * frames that did not go yet. Here, 30 ms after 90 us: RSV 8 over 6152 byte times, which at the
- * switch ends promise 7.
+ * A pacer can stand still for milliseconds. All bursts whose slots have passed meanwhile would
+ * leave at once, in the slots of others. So a burst that is more than late_ns late asks again for
+ * the frames that were not sent yet. In the example, 30 ms after 90 us: RSV 8 over 6152 byte times,
+ * which ends promise 7 at the switch.
  *
- * Two CPUs at most work on a destination: the pacer's, and the one that GRTs arrive on. struct
- * bl_pl2_dest says who writes what.
+ * At most two CPUs work on a destination: the pacer's, and the one that GRTs arrive on. struct
+ * bl_pl2_dest says who writes what. This file moves no frames and reads no clock.
  */
 #ifndef BARLINE_PL2_CORE_H
 #define BARLINE_PL2_CORE_H
@@ -34,54 +35,54 @@
 #include "maps/wire_abi.h"
 #include "core/queue/queue_core.h"
 
-#define BL_PL2_BACKOFF_MAX                                                    \
-	4 /* a refused burst waits retry_ns, then twice that, up to 2^4 times \
-	   */
-#define BL_PL2_FRAME_LEN                                                              \
-	1514 /* as long as frames get that carry no tag; of the next one nobody knows \
-	      * how long it is before it is taken */
+/* a refused burst waits retry_ns, then twice that, and so on, up to 2^4 times that */
+#define BL_PL2_BACKOFF_MAX 4
+/* the longest frame without a tag; how long the next frame is, is not known before it is taken */
+#define BL_PL2_FRAME_LEN        1514
 #define BL_PL2_WORD(seq, state) ((__u64)(__u32)(seq) << 8 | (state))
 #define BL_PL2_STATE(word)      ((__u32)(word)&0xff)
 #define BL_PL2_SEQ(word)        ((__u32)((word) >> 8))
 
 /*
- * What a turn does. COLLECT and DONE are between core and glue: take a burst out of the hold
- * queues; give the burst's slots back. RSV: send the link frame that is to be sent.
+ * What a turn does. RSV: send the link frame. FRAME: send one frame of the burst. COLLECT and DONE
+ * are handled by the caller within the turn: take a burst out of the hold queues, and free the
+ * burst's slots.
  */
 enum bl_pl2_do { BL_DO_NOTHING, BL_DO_RSV, BL_DO_FRAME, BL_DO_COLLECT, BL_DO_DONE };
 
 /**
- * struct bl_pl2_turn - one turn. @what: enum bl_pl2_do. @entry: FRAME: whose slot to send. @early:
- * set its source address's BL_EARLY_MAC0.
- * @due_ns: FRAME: when it should have gone. @next_ns: when to look at this destination again.
+ * struct bl_pl2_turn - the result of one turn of the pacer for one destination. Filled in by
+ * bl_pl2_step().
  */
 struct bl_pl2_turn {
-	__u32 what;
-	__u32 entry;
-	__u32 early;
+	__u32 what;  /* enum bl_pl2_do */
+	__u32 entry; /* FRAME: BL_RING_ENTRY of the frame to send */
+	__u32 early; /* FRAME: 1: set BL_EARLY_MAC0 in its source address */
 	__u32 zero;
-	__u64 due_ns;
-	__u64 next_ns;
+	__u64 due_ns;  /* FRAME: CLOCK_MONOTONIC at which it was due */
+	__u64 next_ns; /* CLOCK_MONOTONIC at which to look at this destination again */
 };
 
 /**
- * struct bl_pl2_times - the times that follow from the link's slot, a full frame's time. Each is a
- * number of slots, for that is what bursts wait for, and never less than what the machines at both
- * ends take, which does not shrink with the slot.
+ * struct bl_pl2_times - the times that follow from the link's slot, which is the time of a full
+ * frame. Each is a number of slots, since bursts wait for slots, but never less than what the
+ * machines at both ends need, which does not shrink with the slot.
  */
 struct bl_pl2_times {
-	__u64 recent_ns; /* host: how old a GRT may be to justify an unsolicited burst */
-	__u64 retry_ns;  /* host: an RSV without GRT is repeated after that long */
-	__u64 late_ns;   /* host: a burst later than that for its slot asks anew */
-	/* host: an announced burst that is later than that is released at the switch */
+	__u64 recent_ns; /* host: largest age of a GRT that justifies an unsolicited burst */
+	__u64 retry_ns;  /* host: an RSV without a GRT is repeated after this time */
+	__u64 late_ns;   /* host: a burst that is later than this for its slot asks again */
+	/* host: an announced burst that is later than this is released at the switch */
 	__u64 coming_ns;
-	__u64 lapse_ns; /* switch: a promise that is not used lapses that long after its slot */
+	__u64 lapse_ns; /* switch: a promise lapses this long after its unused slot */
 };
 
 /**
- * bl_pl2_times - of a link with slots of @slot_ns. late < coming < lapse whatever the rate: a burst
- * gives its slot up before others take it back. Example: 250 Mbit/s, slots of 49.2 us: 0.98, 1.97,
- * 0.98, 9.8 and 19.7 ms. 10 Gbit/s, 1.23 us: the machines' 0.1, 0.2, 0.1, 1 and 2 ms.
+ * bl_pl2_times - fill in @t for a link with slots of @slot_ns. late < coming < lapse at every rate,
+ * so a burst gives up its slot before the others take it back.
+ *
+ * Example: 250 Mbit/s, slots of 49.2 us: 0.98, 1.97, 0.98, 9.8 and 19.7 ms. 10 Gbit/s, slots of
+ * 1.23 us: the minima of the machines, 0.1, 0.2, 0.1, 1 and 2 ms.
  */
 BL_CORE void bl_pl2_times(__u64 slot_ns, struct bl_pl2_times *t)
 {
@@ -93,8 +94,8 @@ BL_CORE void bl_pl2_times(__u64 slot_ns, struct bl_pl2_times *t)
 }
 
 /**
- * bl_pl2_wait - equation 1: from now to the burst. @delay: RSV to GRT. @pending: what the NIC has
- * to send before.
+ * bl_pl2_wait - ns from now to the burst (equation 1). @delay: from RSV to GRT. @pending: what the
+ * NIC has to send before.
  */
 BL_CORE __u64 bl_pl2_wait(__u64 in_wait, __u64 out_wait, __u64 delay, __u64 pending)
 {
@@ -103,7 +104,7 @@ BL_CORE __u64 bl_pl2_wait(__u64 in_wait, __u64 out_wait, __u64 delay, __u64 pend
 	return wait > delay + pending ? wait - delay - pending : 0;
 }
 
-/** bl_pl2_may_early - the last GRT is recent and its wait was below t (PL2 D.4). */
+/** bl_pl2_may_early - whether the last GRT is recent and its wait was below t (PL2 D.4). */
 BL_CORE int bl_pl2_may_early(const struct bl_pl2_dest *d, const struct bl_hold_cfg *cfg, __u64 now)
 {
 	__u64 last = BL_READ_ONCE(d->last_ns);
@@ -112,38 +113,41 @@ BL_CORE int bl_pl2_may_early(const struct bl_pl2_dest *d, const struct bl_hold_c
 }
 
 /**
- * bl_pl2_room - may another frame of @len bytes join the burst? One always may; @len as long as
- * frames get, where it is not known yet.
+ * bl_pl2_burst_room - whether another frame of @len bytes may join the burst. The first frame
+ * always may. Where @len is not known yet, pass the longest length.
  */
-BL_CORE int bl_pl2_room(const struct bl_pl2_dest *d, const struct bl_hold_cfg *cfg, __u32 len)
+BL_CORE int bl_pl2_burst_room(const struct bl_pl2_dest *d, const struct bl_hold_cfg *cfg, __u32 len)
 {
 	return d->n < BL_PL2_K_MAX &&
 	       (!d->n || (d->n < cfg->k_frames && d->bytes + bl_wire_bytes(len) <= cfg->k_bytes));
 }
 
-BL_CORE __u32 bl_pl2_rest(struct bl_pl2_turn *t, __u64 next)
+BL_CORE __u32 bl_pl2_turn_rest(struct bl_pl2_turn *t, __u64 next)
 {
 	t->next_ns = next;
 	return BL_DO_NOTHING;
 }
 
-/* A new RSV for the burst that is there. The pacer was in @word; fails if a GRT came just now. */
-BL_CORE __u32 bl_pl2_ask(struct bl_pl2_dest *d, const struct bl_hold_cfg *cfg, __u64 now,
-			 __u64 word, int early, struct bl_pl2_turn *t)
+/*
+ * Sends an RSV with a new number for the current burst. The pacer has read @word; fails if a GRT
+ * has arrived since.
+ */
+BL_CORE __u32 bl_pl2_rsv_new(struct bl_pl2_dest *d, const struct bl_hold_cfg *cfg, __u64 now,
+			     __u64 word, int early, struct bl_pl2_turn *t)
 {
 	/*
-	 * a host that starts anew begins elsewhere: its switch may remember the last number that it
-	 * knew
+	 * A restarted host begins at another number, since its switch may remember the last one
+	 * that it knew.
 	 */
 	__u32 seq = word ? BL_PL2_SEQ(word) + 1 : (__u32)now;
 
 	/*
-	 * First of all: if a GRT was faster, everything else stays as it was. No GRT can answer the
-	 * new number before its RSV is out, which is after this turn.
+	 * This comes first: if a GRT was faster, everything else stays as it was. No GRT can answer
+	 * the new number before its RSV is sent, which is after this turn.
 	 */
 	if (__sync_val_compare_and_swap(
 		    &d->word, word, BL_PL2_WORD(seq, early ? BL_PL2_EARLY : BL_PL2_ASKED)) != word)
-		return bl_pl2_rest(t, now);
+		return bl_pl2_turn_rest(t, now);
 	d->resent += d->unsolicited;
 	d->retries = 0;
 	d->sent = d->base;
@@ -156,11 +160,11 @@ BL_CORE __u32 bl_pl2_ask(struct bl_pl2_dest *d, const struct bl_hold_cfg *cfg, _
 }
 
 /*
- * The next frame of the burst that was due at @due. The one after it is due then, too: the pacer
- * takes what was due first, so a burst ends before one begins that was due later. By turns all
- * would end as late as the last, and miss their slots.
+ * Sends the next frame of the burst that was due at @due. The frame after it is due at the same
+ * time: the pacer serves what was due first, so a burst ends before another begins that was due
+ * later. If bursts took turns, all of them would end as late as the last one, and miss their slots.
  */
-BL_CORE __u32 bl_pl2_frame(struct bl_pl2_dest *d, __u64 due, struct bl_pl2_turn *t)
+BL_CORE __u32 bl_pl2_frame_next(struct bl_pl2_dest *d, __u64 due, struct bl_pl2_turn *t)
 {
 	t->entry = d->entry[d->sent & (BL_PL2_K_MAX - 1)];
 	t->early = d->unsolicited;
@@ -169,11 +173,11 @@ BL_CORE __u32 bl_pl2_frame(struct bl_pl2_dest *d, __u64 due, struct bl_pl2_turn 
 }
 
 /*
- * The burst was to begin at @begin, and its next frame should have gone long ago. Frames go one
- * after the other, so each has its own time.
+ * Whether the next frame of a burst that should have begun at @begin is too late. Frames leave one
+ * after the other, so each has a time of its own.
  */
-BL_CORE int bl_pl2_late(const struct bl_pl2_dest *d, const struct bl_hold_cfg *cfg, __u64 begin,
-			__u64 now)
+BL_CORE int bl_pl2_burst_late(const struct bl_pl2_dest *d, const struct bl_hold_cfg *cfg,
+			      __u64 begin, __u64 now)
 {
 	__u32 full = (d->sent - d->base) * bl_wire_bytes(BL_PL2_FRAME_LEN);
 	__u64 due = begin + bl_times_ns(&cfg->link, full) + cfg->late_ns;
@@ -181,9 +185,9 @@ BL_CORE int bl_pl2_late(const struct bl_pl2_dest *d, const struct bl_hold_cfg *c
 	return cfg->late_ns && d->missed < BL_PL2_MISSED_MAX && now > due;
 }
 
-/* Its slot is gone: what was sent is done, an RSV for the rest. */
-BL_CORE __u32 bl_pl2_miss(struct bl_pl2_dest *d, const struct bl_hold_cfg *cfg, __u64 now,
-			  __u64 word, struct bl_pl2_turn *t)
+/* The slot was missed: what was sent is done, and a new RSV asks for the remainder. */
+BL_CORE __u32 bl_pl2_slot_missed(struct bl_pl2_dest *d, const struct bl_hold_cfg *cfg, __u64 now,
+				 __u64 word, struct bl_pl2_turn *t)
 {
 	__u32 i, n = BL_PL2_K_MAX;
 
@@ -195,10 +199,10 @@ BL_CORE __u32 bl_pl2_miss(struct bl_pl2_dest *d, const struct bl_hold_cfg *cfg, 
 	d->unsolicited = 0;
 	d->missed++;
 	d->late++;
-	return bl_pl2_ask(d, cfg, now, word, 0, t);
+	return bl_pl2_rsv_new(d, cfg, now, word, 0, t);
 }
 
-/* GRANTED: a GRT came, with good or bad news. */
+/* State GRANTED: a GRT has arrived, which may be a refusal. */
 BL_CORE __u32 bl_pl2_granted(struct bl_pl2_dest *d, const struct bl_hold_cfg *cfg, __u64 now,
 			     __u64 word, struct bl_pl2_turn *t)
 {
@@ -216,22 +220,22 @@ BL_CORE __u32 bl_pl2_granted(struct bl_pl2_dest *d, const struct bl_hold_cfg *cf
 		d->refusals++;
 		d->send_ns = now + (cfg->retry_ns << shift);
 		BL_WRITE_ONCE(d->word, BL_PL2_WORD(BL_PL2_SEQ(word), BL_PL2_IDLE));
-		return bl_pl2_rest(t, d->send_ns);
+		return bl_pl2_turn_rest(t, d->send_ns);
 	}
 	d->refusals = 0;
 	if (d->sent >= d->n)
 		return BL_DO_DONE;
 	begin = d->unsolicited ? d->asked_ns[0] : d->send_ns;
 	if (now < begin)
-		return bl_pl2_rest(t, begin);
-	if (bl_pl2_late(d, cfg, begin, now))
-		return bl_pl2_miss(d, cfg, now, word, t);
-	return bl_pl2_frame(d, begin, t);
+		return bl_pl2_turn_rest(t, begin);
+	if (bl_pl2_burst_late(d, cfg, begin, now))
+		return bl_pl2_slot_missed(d, cfg, now, word, t);
+	return bl_pl2_frame_next(d, begin, t);
 }
 
 /**
- * bl_pl2_apart_ns - how long a host goes without RSVs before it asks again: so often it pays a
- * round trip.
+ * bl_pl2_apart_ns - how long a host sends without RSVs before it asks again, at the cost of a round
+ * trip.
  */
 BL_CORE __u64 bl_pl2_apart_ns(const struct bl_hold_cfg *cfg)
 {
@@ -239,8 +243,9 @@ BL_CORE __u64 bl_pl2_apart_ns(const struct bl_hold_cfg *cfg)
 }
 
 /*
- * No promise is to be had: frames go as under policy none. What began so ends so: a burst that was
- * answered with OFF, and one of which some frames went already (only here do any leave in IDLE).
+ * No promise can be had, so frames are sent as under policy none. A burst ends the way it began:
+ * one that was answered with OFF, and one of which some frames were sent already (IDLE sends frames
+ * only here).
  */
 BL_CORE int bl_pl2_apart(const struct bl_pl2_dest *d, __u32 state, __u64 now)
 {
@@ -250,11 +255,13 @@ BL_CORE int bl_pl2_apart(const struct bl_pl2_dest *d, __u32 state, __u64 now)
 }
 
 /**
- * bl_pl2_step - the pacer's turn for @d. Returns enum bl_pl2_do and fills @t.
- * COLLECT: put frames into the burst (bl_pl2_room()) and call again if there were any. DONE:
- * bl_pl2_done(), and call again.
- * @sure: the switch's beacons say that it makes reservations. Where its answers do not come it is
- * slow, and drops what comes without a promise.
+ * bl_pl2_step - a turn of the pacer for @d.
+ * @sure: 1: the switch's beacons say that it makes reservations. A switch whose answers do not
+ * arrive is then slow, and drops what comes without a promise.
+ *
+ * Returns enum bl_pl2_do and fills in @t. After COLLECT, put frames into the burst
+ * (bl_pl2_burst_room()) and call again if there were any. After DONE, call bl_pl2_burst_done(), and
+ * call again.
  */
 BL_CORE __u32 bl_pl2_step(struct bl_pl2_dest *d, const struct bl_hold_cfg *cfg, int sure, __u64 now,
 			  struct bl_pl2_turn *t)
@@ -262,14 +269,17 @@ BL_CORE __u32 bl_pl2_step(struct bl_pl2_dest *d, const struct bl_hold_cfg *cfg, 
 	__u64 word = BL_READ_ONCE(d->word), due;
 	__u32 state = BL_PL2_STATE(word);
 
-	/* under another policy only what is left of a burst that was in hand when it changed */
+	/*
+	 * Under another policy, only the remainder of a burst that was begun before the change is
+	 * sent.
+	 */
 	if (cfg->policy != BL_POLICY_PL2 || bl_pl2_apart(d, state, now)) {
 		if (!d->n && cfg->policy == BL_POLICY_PL2)
 			return BL_DO_COLLECT;
 		if (d->sent >= d->n)
 			return BL_DO_DONE;
 		d->unsolicited = 0;
-		return bl_pl2_frame(d, now, t);
+		return bl_pl2_frame_next(d, now, t);
 	}
 	if (state == BL_PL2_GRANTED)
 		return bl_pl2_granted(d, cfg, now, word, t);
@@ -277,33 +287,34 @@ BL_CORE __u32 bl_pl2_step(struct bl_pl2_dest *d, const struct bl_hold_cfg *cfg, 
 		if (!d->n)
 			return BL_DO_COLLECT;
 		if (now < d->send_ns)
-			return bl_pl2_rest(t, d->send_ns);
-		return bl_pl2_ask(d, cfg, now, word, bl_pl2_may_early(d, cfg, now), t);
+			return bl_pl2_turn_rest(t, d->send_ns);
+		return bl_pl2_rsv_new(d, cfg, now, word, bl_pl2_may_early(d, cfg, now), t);
 	}
 	/*
-	 * one that is late waits for its GRT: by the time that a frame comes, the switch may have
-	 * taken back what it let through
+	 * A burst that is late waits for its GRT: by the time a frame arrives, the switch may have
+	 * taken back what it let through.
 	 */
-	if (state == BL_PL2_EARLY && d->sent < d->n && !bl_pl2_late(d, cfg, d->asked_ns[0], now))
-		return bl_pl2_frame(d, d->asked_ns[0], t);
+	if (state == BL_PL2_EARLY && d->sent < d->n &&
+	    !bl_pl2_burst_late(d, cfg, d->asked_ns[0], now))
+		return bl_pl2_frame_next(d, d->asked_ns[0], t);
 	due = d->asked_ns[d->retries & (BL_PL2_TRIES - 1)] + cfg->retry_ns;
 	if (now < due)
-		return bl_pl2_rest(t, due);
+		return bl_pl2_turn_rest(t, due);
 	d->timeouts++;
 	BL_WRITE_ONCE(d->silent, d->silent + 1);
 	if (d->silent >= (sure ? BL_PL2_SILENT_SURE : BL_PL2_SILENT) && !d->unsolicited) {
-		/* fails if a GRT came just now */
+		/* fails if a GRT has arrived just now */
 		if (__sync_val_compare_and_swap(&d->word, word,
 						BL_PL2_WORD(BL_PL2_SEQ(word), BL_PL2_IDLE)) != word)
-			return bl_pl2_rest(t, now);
+			return bl_pl2_turn_rest(t, now);
 		d->silent = 0;
 		d->sent = d->base;
 		BL_WRITE_ONCE(d->apart_ns, now + bl_pl2_apart_ns(cfg));
-		return bl_pl2_frame(d, now, t);
+		return bl_pl2_frame_next(d, now, t);
 	}
 	if (d->retries + 1 >= BL_PL2_TRIES)
-		return bl_pl2_ask(d, cfg, now, word, 0, t);
-	/* the time first, then the number that makes bl_pl2_grant() look at it */
+		return bl_pl2_rsv_new(d, cfg, now, word, 0, t);
+	/* The time first, then the number that makes bl_pl2_grant() read it. */
 	d->asked_ns[(d->retries + 1) & (BL_PL2_TRIES - 1)] = now;
 	BL_BARRIER();
 	BL_WRITE_ONCE(d->retries, d->retries + 1);
@@ -313,38 +324,39 @@ BL_CORE __u32 bl_pl2_step(struct bl_pl2_dest *d, const struct bl_hold_cfg *cfg, 
 }
 
 /**
- * bl_pl2_flags - of the RSV that is to be sent. Unsolicited frames follow the first try only: if
- * that one was lost, they were dropped, and a repeat that still spoke of them would be told that
- * they passed. If it was not lost, the repeat gets its answer, whatever it says itself.
+ * bl_pl2_rsv_flags - flags of the RSV that is to be sent. Unsolicited frames follow the first try
+ * only. If that RSV was lost, they were dropped, and a repeat that announced them again would be
+ * told that they passed. If it was not lost, the repeat gets its answer, whatever its own flags
+ * are.
  */
-BL_CORE __u8 bl_pl2_flags(const struct bl_pl2_dest *d)
+BL_CORE __u8 bl_pl2_rsv_flags(const struct bl_pl2_dest *d)
 {
 	return d->unsolicited && !d->retries ? BL_RSV_EARLY : 0;
 }
 
-/** bl_pl2_gone - the frame that bl_pl2_step() gave was handed to the device. */
-BL_CORE void bl_pl2_gone(struct bl_pl2_dest *d)
+/** bl_pl2_frame_sent - the device has taken the frame that bl_pl2_step() returned. */
+BL_CORE void bl_pl2_frame_sent(struct bl_pl2_dest *d)
 {
 	d->sent++;
 }
 
-/** bl_pl2_over - all frames of the burst are sent, and none of them will be again. */
-BL_CORE int bl_pl2_over(const struct bl_pl2_dest *d)
+/** bl_pl2_burst_over - whether all frames of the burst are sent, and none will be sent again. */
+BL_CORE int bl_pl2_burst_over(const struct bl_pl2_dest *d)
 {
 	return BL_PL2_STATE(BL_READ_ONCE(d->word)) == BL_PL2_GRANTED && d->sent >= d->n &&
 	       !(d->verdict & BL_GRT_REFUSED) && (!d->unsolicited || d->verdict & BL_GRT_PASSED);
 }
 
-/** bl_pl2_took - @entry, of @len bytes, joins the burst. */
-BL_CORE void bl_pl2_took(struct bl_pl2_dest *d, __u32 entry, __u32 len)
+/** bl_pl2_frame_added - add @entry, a frame of @len bytes, to the burst. */
+BL_CORE void bl_pl2_frame_added(struct bl_pl2_dest *d, __u32 entry, __u32 len)
 {
 	d->entry[d->n & (BL_PL2_K_MAX - 1)] = entry;
 	d->n++;
 	d->bytes += bl_wire_bytes(len);
 }
 
-/** bl_pl2_done - the burst is over; its slots are the caller's to free. */
-BL_CORE void bl_pl2_done(struct bl_pl2_dest *d)
+/** bl_pl2_burst_done - end the burst; the caller frees its slots. */
+BL_CORE void bl_pl2_burst_done(struct bl_pl2_dest *d)
 {
 	d->n = d->sent = d->bytes = 0;
 	d->base = d->missed = 0;
@@ -354,21 +366,24 @@ BL_CORE void bl_pl2_done(struct bl_pl2_dest *d)
 }
 
 /**
- * struct bl_pl2_grt - what a GRT says. @try: from the cookie.
+ * struct bl_pl2_grt - the contents of a GRT, as received.
  */
 struct bl_pl2_grt {
-	__u32 seq;
-	__u32 bytes;
-	__u32 in_wait_ns;
-	__u32 out_wait_ns;
-	__u32 flags;
-	__u32 try;
+	__u32 seq;         /* sequence number of the RSV that it answers */
+	__u32 bytes;       /* demand of that RSV, byte times */
+	__u32 in_wait_ns;  /* from the reservation to the slot at the input */
+	__u32 out_wait_ns; /* from the reservation to the slot at the output */
+	__u32 flags;       /* BL_GRT_* */
+	__u32 try;         /* number of the try, from the cookie */
 };
 
 /**
- * bl_pl2_grant - a GRT for @d came; @pending: how long the NIC is still busy; @apart: how long to
- * go without, if it says OFF. Returns BL_R_GRT, BL_R_GRT_OFF, or BL_R_GRT_BAD and nothing but @bad
- * has changed that the pacer looks at.
+ * bl_pl2_grant - a GRT for @d has arrived.
+ * @pending: ns for which the NIC is still busy.
+ * @apart: ns to send without RSVs if the GRT says OFF.
+ *
+ * Returns BL_R_GRT, BL_R_GRT_OFF, or BL_R_GRT_BAD; with the last, only @bad has changed of what the
+ * pacer reads.
  */
 BL_CORE enum bl_reason bl_pl2_grant(struct bl_pl2_dest *d, const struct bl_pl2_grt *g,
 				    __u64 pending, __u64 apart, __u64 now)
@@ -390,12 +405,12 @@ BL_CORE enum bl_reason bl_pl2_grant(struct bl_pl2_dest *d, const struct bl_pl2_g
 	delay = now - bl_min64(asked, now);
 	d->send_ns = now + bl_pl2_wait(g->in_wait_ns, g->out_wait_ns, delay, pending);
 	d->verdict = g->flags;
-	/* a full barrier: the pacer sees GRANTED and then what the GRT said */
+	/* A full barrier: a pacer that sees GRANTED also sees the contents of the GRT. */
 	if (__sync_val_compare_and_swap(&d->word, word, BL_PL2_WORD(g->seq, BL_PL2_GRANTED)) !=
 	    word) {
 		/*
-		 * the pacer asked anew meanwhile; that the fields above were written concerns
-		 * nobody while it waits for another GRT
+		 * The pacer has sent another RSV meanwhile. The fields written above do not matter
+		 * while it waits for another GRT.
 		 */
 		d->bad++;
 		return BL_R_GRT_BAD;
@@ -422,20 +437,20 @@ BL_CORE enum bl_reason bl_pl2_grant(struct bl_pl2_dest *d, const struct bl_pl2_g
 /* ---- the receiver's side ---- */
 
 /**
- * bl_pl2_announce - the copy of a GRT: a burst of @bytes will come. Returns when it should be
- * there, or 0: nobody waits for it.
+ * bl_pl2_announce - a copy of a GRT has arrived: a burst of g->bytes will come. Returns the
+ * CLOCK_MONOTONIC by which it should be there, or 0 if this host does not watch for it.
  */
 BL_CORE __u64 bl_pl2_announce(struct bl_pl2_coming *c, const struct bl_hold_cfg *cfg,
 			      const struct bl_pl2_grt *g, __u64 now)
 {
-	/* its first byte's time, what it takes at the rate of a link, and some more */
+	/* the time of its first byte, its length at the rate of a link, and a margin */
 	__u64 by = now + bl_max64(g->in_wait_ns, g->out_wait_ns) +
 		   bl_times_ns(&cfg->link, g->bytes) + cfg->coming_ns,
 	      was = BL_READ_ONCE(c->by_ns);
 
 	if (!cfg->coming_ns || !g->bytes)
 		return 0;
-	/* the time before the bytes: the pacer must not find new bytes and an old time */
+	/* The time before the bytes: the pacer must not find new bytes with an old time. */
 	if (was < by)
 		BL_WRITE_ONCE(c->by_ns, by);
 	c->seq = g->seq;
@@ -443,16 +458,16 @@ BL_CORE __u64 bl_pl2_announce(struct bl_pl2_coming *c, const struct bl_hold_cfg 
 	return bl_max64(was, by);
 }
 
-/** bl_pl2_arrived - @len bytes came from that sender. */
+/** bl_pl2_arrived - a frame of @len bytes has arrived from the sender. */
 BL_CORE void bl_pl2_arrived(struct bl_pl2_coming *c, __u32 len)
 {
 	__u32 bytes = bl_wire_bytes(len);
 	int i;
 
 	/*
-	 * Against the pacer, who takes all at once: the second try succeeds. A sender with two CPUs
-	 * on our side may lose both: then as much too much is released, which the switch limits to
-	 * what is promised.
+	 * Races with the pacer, which takes everything at once: the second try succeeds. Frames of
+	 * one sender on two CPUs may lose all tries: then that many bytes too many are released,
+	 * which the switch limits to what is promised.
 	 */
 	for (i = 0; i < 3; i++) {
 		__u32 was = BL_READ_ONCE(c->bytes);
@@ -463,7 +478,10 @@ BL_CORE void bl_pl2_arrived(struct bl_pl2_coming *c, __u32 len)
 	}
 }
 
-/** bl_pl2_missing - bytes that should be here by now, to be released. The pacer's. */
+/**
+ * bl_pl2_missing - take the bytes that should have arrived by now, to be released; 0: none. Only
+ * for the pacer.
+ */
 BL_CORE __u32 bl_pl2_missing(struct bl_pl2_coming *c, __u64 now)
 {
 	if (!BL_READ_ONCE(c->bytes) || BL_READ_ONCE(c->by_ns) > now)
@@ -471,7 +489,10 @@ BL_CORE __u32 bl_pl2_missing(struct bl_pl2_coming *c, __u64 now)
 	return __sync_lock_test_and_set(&c->bytes, 0);
 }
 
-/** bl_pl2_coming_at - when to look at it again. */
+/**
+ * bl_pl2_coming_at - CLOCK_MONOTONIC at which to call bl_pl2_missing() again; BL_DUE_NEVER: nothing
+ * is announced.
+ */
 BL_CORE __u64 bl_pl2_coming_at(const struct bl_pl2_coming *c)
 {
 	return BL_READ_ONCE(c->bytes) ? BL_READ_ONCE(c->by_ns) : BL_DUE_NEVER;

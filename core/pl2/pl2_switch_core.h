@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * PL2 at the switch: promises of time on an input and an output (PL2 Algorithm 2), and the books
- * that see to it that each promise ends.
+ * PL2 at the switch: promises of time on an input and an output (PL2 Algorithm 2), and the
+ * accounting that makes every promise end.
  *
- * A promise is a number of byte times (length_core.h) from one input to one output: a pair. It ends
- * in one of three ways: its data comes, the receiver gives it back, or it lapses: with time, or
- * when the host asks for its next burst. So granted = used + lapsed + released + what is still
- * promised, for each input, whatever is lost or dies.
+ * A promise is a number of byte times (core/length_core.h) from one input to one output, which form
+ * a pair. It ends in one of three ways: its data arrives, the receiver releases it, or it lapses,
+ * with time or when the host asks for its next burst. So granted = used + lapsed + released + what
+ * is still promised, for each input, whatever is lost or dies.
  *
- * Example, two-counter without overlap, 1 Gbit/s (8 ns a byte): input 0 has 3076 bytes promised,
- * output 5 has 6152. An RSV of 0 for 1538 bytes to 5: the answer is 24608 ns at the input and 49216
- * at the output, and the counters become 4614 and 7690. The host waits for the longer of the two.
- * Its frame of 1514 bytes takes 1538 off both. With joint the answer is one time for both: max(0's,
- * 5's), which both are free after; with the bitmap the first slot that is free in both windows,
- * which can be one that lies between two bursts that were promised before.
+ * Example, two-counter without overlap, 1 Gbit/s (8 ns per byte): input 0 has 3076 bytes promised
+ * and output 5 has 6152. An RSV of input 0 for 1538 bytes to output 5 is answered with 24608 ns at
+ * the input and 49216 ns at the output, and the counters become 4614 and 7690. The host waits for
+ * the longer of the two. Its frame of 1514 bytes takes 1538 off both. With joint, the answer is one
+ * time for both, the maximum of the times at which they are free, and both are free after it. With
+ * the bitmap it is the first slot that is free in both windows, which may lie between two bursts
+ * that were promised before.
  *
- * All under one lock (struct bl_rsv), which the caller holds. Nobody looks at a promise when its
- * time is over (XDP has no timer): each RSV looks at its own pair and at one other of its output,
- * whose turn it is. So a promise ends at the latest when its output has had as many RSVs as there
- * are inputs; until then it holds the output back for as long as its bytes take, whatever the
+ * Everything is under one lock (struct bl_rsv), which the caller holds. Nothing runs when a
+ * promise's time is over, since XDP has no timer: each RSV checks its own pair and one other pair
+ * of its output, in turn. So a promise ends at the latest when its output has had as many RSVs as
+ * there are inputs. Until then it delays the output for as long as its bytes take, with every
  * allocator.
  */
 #ifndef BARLINE_RESERVE_CORE_H
@@ -29,20 +30,18 @@
 #include "core/length_core.h"
 
 /**
- * struct bl_rsv_grant - the answer to one RSV.
- * @reason: BL_R_RSV_GRANTED, _REPEATED, _REFUSED or _BAD. @flags: BL_GRT_PASSED or BL_GRT_REFUSED.
- * @in_wait_ns, @out_wait_ns: from now to the slot.
+ * struct bl_rsv_grant - the answer to one RSV. Filled in by bl_rsv_ask().
  */
 struct bl_rsv_grant {
-	__u32 reason;
-	__u32 flags;
-	__u64 in_wait_ns;
-	__u64 out_wait_ns;
+	__u32 reason;      /* BL_R_RSV_GRANTED, _REPEATED, _REFUSED or _BAD */
+	__u32 flags;       /* BL_GRT_PASSED or BL_GRT_REFUSED, or 0 */
+	__u64 in_wait_ns;  /* from now to the slot at the input */
+	__u64 out_wait_ns; /* from now to the slot at the output */
 };
 
 /**
- * bl_rsv_ns - how long @bytes take at a port's rate; rounded up, so that slots one after the other
- * never overlap.
+ * bl_rsv_ns - how many ns @bytes take at a port's rate; rounded up, so that successive slots never
+ * overlap.
  */
 BL_CORE __u64 bl_rsv_ns(__u32 ns_q20, __u64 bytes)
 {
@@ -50,8 +49,8 @@ BL_CORE __u64 bl_rsv_ns(__u32 ns_q20, __u64 bytes)
 }
 
 /**
- * bl_rsv_slots - whole slots that @bytes need; exact up to 2^22 bytes. A multiplication: BPF
- * divides at run time even by a constant.
+ * bl_rsv_slots - whole slots that @bytes need; exact up to 2^22 bytes. Uses a multiplication, since
+ * BPF divides at run time even by a constant.
  */
 BL_CORE __u32 bl_rsv_slots(__u32 bytes)
 {
@@ -61,8 +60,8 @@ BL_CORE __u32 bl_rsv_slots(__u32 bytes)
 }
 
 /**
- * bl_rsv_slot_at - first slot of the bitmap that begins at @now or later; 0 with another
- * allocator. Apart, so that the division is done before the lock is taken.
+ * bl_rsv_slot_at - the first slot of the bitmap that begins at @now or later; 0 with another
+ * allocator. Separate, so that the division is done before the lock is taken.
  */
 BL_CORE __u64 bl_rsv_slot_at(const struct bl_rsv_cfg *cfg, __u64 now)
 {
@@ -74,8 +73,8 @@ BL_CORE __u64 bl_rsv_slot_at(const struct bl_rsv_cfg *cfg, __u64 now)
 /* ---- the bitmap ---- */
 
 /*
- * so much is in a port's queue although it keeps its promises: two bursts overlap by a frame, and a
- * beacon comes between
+ * A port that keeps its promises may have this much in its queue: two bursts overlap by a frame,
+ * and a beacon comes in between.
  */
 #define BL_RSV_BEHIND (2 * BL_RSV_SLOT_BYTES)
 
@@ -83,7 +82,7 @@ BL_CORE __u64 bl_rsv_slot_at(const struct bl_rsv_cfg *cfg, __u64 now)
 _Static_assert(BL_RSV_RUN_MAX == 1 << BL_RSV_STEPS, "each step doubles the runs");
 
 /*
- * The window's oldest word becomes @base; the words passed on the way are free for those to come.
+ * Makes @base the oldest word of the window; the words that are passed become free for later slots.
  */
 BL_CORE void bl_rsv_slide(struct bl_rsv_side *s, __u64 base)
 {
@@ -94,7 +93,7 @@ BL_CORE void bl_rsv_slide(struct bl_rsv_side *s, __u64 base)
 		return;
 	if (d > BL_RSV_WORDS)
 		d = BL_RSV_WORDS;
-	s->bits[from & (BL_RSV_WORDS - 1)] = 0; /* on a busy port it is this one alone */
+	s->bits[from & (BL_RSV_WORDS - 1)] = 0; /* on a busy port, only this word is passed */
 	s->base = base;
 	if (d == 1)
 		return;
@@ -104,8 +103,9 @@ BL_CORE void bl_rsv_slide(struct bl_rsv_side *s, __u64 base)
 }
 
 /*
- * Two CPUs read the clock and then take the lock, maybe in the other order: one that is a word
- * behind keeps to the window that is there. Further back: another slot time, a new window.
+ * Two CPUs may take the lock in another order than they read the clock: one that is a few words
+ * behind uses the window as it is. If it is further behind, the slot time has changed, and a new
+ * window begins.
  */
 BL_CORE __u64 bl_rsv_base(const struct bl_rsv_side *s, __u64 base)
 {
@@ -113,13 +113,14 @@ BL_CORE __u64 bl_rsv_base(const struct bl_rsv_side *s, __u64 base)
 }
 
 /**
- * bl_rsv_run - first run of @n (1 to BL_RSV_RUN_MAX) slots, not before slot @first, that is free in
- * both windows, whose oldest word is @from. Returns its slot, or 0: none (slot 0 was at boot).
+ * bl_rsv_run - the first run of @n (1 to BL_RSV_RUN_MAX) slots, not before slot @first, that is
+ * free in both windows, whose oldest word is @from. Returns its first slot, or 0: none (slot 0 was
+ * at boot).
  *
- * Word by word with the next one beside it: after r &= r >> 1 a bit stands for two free slots,
- * after r &= r >> 2 for four, and so on to n: step k takes what is left of n, at most 2^k. Most
- * bursts are short, and most are found in the first word: steps that are not needed are left out by
- * branches.
+ * Each word is searched together with the next one. After r &= r >> 1 a bit stands for two free
+ * slots, after r &= r >> 2 for four, and so on up to n: step k takes what is left of n, at most
+ * 2^k. Most bursts are short, and most are found in the first word, so steps that are not needed
+ * are skipped by branches.
  */
 BL_CORE __u64 bl_rsv_run(const struct bl_rsv_side *in, const struct bl_rsv_side *out, __u64 from,
 			 __u64 first, __u32 n)
@@ -131,20 +132,23 @@ BL_CORE __u64 bl_rsv_run(const struct bl_rsv_side *in, const struct bl_rsv_side 
 		return 0;
 	words = BL_RSV_WORDS - (__u32)(base - from);
 	lo = ~(in->bits[w] | out->bits[w]) & ~0ULL << (first & 63);
-	/* one or two slots within the first word: no run that crosses its end begins earlier */
+	/*
+	 * one or two slots within the first word: a run that crosses its end never begins earlier
+	 */
 	if (n <= 2) {
 		r = lo & (lo >> (n - 1));
 		if (r)
 			return (base << 6) + bl_lowest(r);
 	}
-	BL_OPAQUE(words); /* not unrolled, nor are its values all kept on the stack */
+	BL_OPAQUE(words); /* prevents unrolling, and keeping all values on the stack */
 	for (i = 0; i < BL_RSV_WORDS && i < words; i++) {
 		w = (__u32)(base + i + 1) & (BL_RSV_WORDS - 1);
 		hi = ~(in->bits[w] | out->bits[w]) & bl_mask_below(i, words - 1);
 		r = lo;
 		q = hi;
 		/*
-		 * else all that follows from it is computed before the loop, and on the stack again
+		 * Otherwise everything that follows from n is computed before the loop and kept on
+		 * the stack.
 		 */
 		BL_OPAQUE(n);
 #pragma GCC unroll 5
@@ -162,7 +166,7 @@ BL_CORE __u64 bl_rsv_run(const struct bl_rsv_side *in, const struct bl_rsv_side 
 	return 0;
 }
 
-/* @n slots from @slot on become promised, or free again, on both sides. */
+/* Marks @n slots from @slot on as promised, or as free again, on both sides. */
 BL_CORE void bl_rsv_mark(struct bl_rsv_side *in, struct bl_rsv_side *out, __u64 slot, __u32 n,
 			 int promised)
 {
@@ -190,12 +194,13 @@ BL_CORE void bl_rsv_mark(struct bl_rsv_side *in, struct bl_rsv_side *out, __u64 
 /* ---- policies that do not agree ---- */
 
 /*
- * An input that asked for nothing in so much time has a host of another policy behind it. Longer
- * than a host with policy pl2 sends without an RSV, and short beside what people and TCP wait for.
+ * An input that has asked for nothing for this long has a host with another policy behind it.
+ * Longer than a host with policy pl2 sends without an RSV, and short compared with what people and
+ * TCP wait for.
  */
 #define BL_RSV_APART_NS 20000000ULL
 
-/** bl_rsv_asked - an RSV came in at @now. */
+/** bl_rsv_asked - record that an RSV was received at @now. */
 BL_CORE void bl_rsv_asked(struct bl_rsv_port *in, __u64 now)
 {
 	if (BL_READ_ONCE(in->asked_ns) < now)
@@ -203,8 +208,8 @@ BL_CORE void bl_rsv_asked(struct bl_rsv_port *in, __u64 now)
 }
 
 /**
- * bl_rsv_apart - what comes in there without a promise passes: its host does not reserve, and a
- * rack whose hosts and switch disagree works as if there was no policy.
+ * bl_rsv_apart - whether data from this input passes without a promise: its host does not reserve,
+ * and a rack whose hosts and switch disagree works as if there was no policy.
  */
 BL_CORE int bl_rsv_apart(const struct bl_rsv_port *in, __u64 now)
 {
@@ -215,8 +220,8 @@ BL_CORE int bl_rsv_apart(const struct bl_rsv_port *in, __u64 now)
 
 /* ---- the books ---- */
 
-BL_CORE void bl_rsv_take(struct bl_rsv_port *in, struct bl_rsv_port *out, struct bl_rsv_pair *pair,
-			 __u32 bytes)
+BL_CORE void bl_rsv_pair_take(struct bl_rsv_port *in, struct bl_rsv_port *out,
+			      struct bl_rsv_pair *pair, __u32 bytes)
 {
 	pair->bytes -= bytes;
 	if (pair->early > pair->bytes)
@@ -226,10 +231,11 @@ BL_CORE void bl_rsv_take(struct bl_rsv_port *in, struct bl_rsv_port *out, struct
 }
 
 /*
- * What is left of @pair's promise ends if @over is all ones, not if it is 0. Returns its bytes, for
- * bl_rsv_gone(). Without branches: an RSV does this twice, and nobody can predict it.
+ * Ends what is left of @pair's promise if @over is all ones, and does nothing if it is 0. Returns
+ * the bytes that were left. Without branches: an RSV does this twice, and the outcome cannot be
+ * predicted.
  */
-BL_CORE __u32 bl_rsv_end(struct bl_rsv_pair *pair, __u32 over)
+BL_CORE __u32 bl_rsv_pair_end(struct bl_rsv_pair *pair, __u32 over)
 {
 	__u32 bytes = pair->bytes & over;
 
@@ -246,25 +252,26 @@ BL_CORE __u32 bl_rsv_lapsed(const struct bl_rsv_pair *pair, __u64 now)
 }
 
 /**
- * bl_rsv_renew - an RSV of @bytes with number @seq about @pair begins: what was promised to it, and
- * to @other, the pair of input @from with the same output, is taken back if its time is over. What
- * is left of @pair's also unless the RSV repeats the last one: a host asks for its next burst when
- * it is done with the one before, and the RSV comes after all frames of that on a FIFO link. What
- * is left of it will not come. Without this a pair that is asked for all the time would never be
- * free of what was once lost.
+ * bl_rsv_renew - an RSV of @bytes with number @seq for @pair begins. Takes back what was promised
+ * to @pair, and to @other, the pair of input @from with the same output, if their time is over.
  *
- * @from may be @in, and @other @pair. Returns bytes. Counters that both concern are written once:
- * what was just stored is not there at once to be loaded again.
+ * What is left of @pair's promise is taken back also if the RSV does not repeat the last one. A
+ * host asks for its next burst when it is done with the one before, and on a FIFO link the RSV
+ * arrives after all frames of that burst, so what is left of it will not arrive. Without this, a
+ * pair that is asked for all the time would never get rid of what was once lost.
+ *
+ * @from may be @in, and @other may be @pair. Returns the bytes taken back. Counters that both
+ * concern are written once, since a value that was just stored is slow to load again.
  */
 BL_CORE __u32 bl_rsv_renew(struct bl_rsv_port *in, struct bl_rsv_port *out,
 			   struct bl_rsv_pair *pair, struct bl_rsv_port *from,
 			   struct bl_rsv_pair *other, __u32 bytes, __u32 seq, __u64 now)
 {
-	__u32 theirs = bl_rsv_end(other, bl_rsv_lapsed(other, now)), own;
+	__u32 theirs = bl_rsv_pair_end(other, bl_rsv_lapsed(other, now)), own;
 
-	own = bl_rsv_end(pair, bl_rsv_lapsed(pair, now) |
-				       (__u32)bl_mask_below(0, (pair->seq ^ seq) |
-								       (pair->asked ^ bytes)));
+	own = bl_rsv_pair_end(pair, bl_rsv_lapsed(pair, now) |
+					    (__u32)bl_mask_below(0, (pair->seq ^ seq) |
+									    (pair->asked ^ bytes)));
 	from->in.bytes -= theirs;
 	from->lapsed += theirs;
 	in->lapsed += own;
@@ -274,9 +281,10 @@ BL_CORE __u32 bl_rsv_renew(struct bl_rsv_port *in, struct bl_rsv_port *out,
 }
 
 /**
- * bl_rsv_data - a frame of @len bytes goes from @in to @out. @early: it is unsolicited. The NIC
- * that sent it may have padded it since its bytes were asked for; bl_wire_bytes() counts the same
- * on both sides. Returns BL_R_NONE: it may; else the reason to drop it, and nothing has changed.
+ * bl_rsv_data - account for a frame of @len bytes from @in to @out. @early: 1 if it is unsolicited.
+ * The NIC that sent it may have padded it since its bytes were asked for; bl_wire_bytes() counts
+ * the same on both sides.
+ * Returns BL_R_NONE if the frame may pass; else the reason to drop it, and nothing has changed.
  */
 BL_CORE enum bl_reason bl_rsv_data(struct bl_rsv_port *in, struct bl_rsv_port *out,
 				   struct bl_rsv_pair *pair, __u32 len, int early)
@@ -290,15 +298,15 @@ BL_CORE enum bl_reason bl_rsv_data(struct bl_rsv_port *in, struct bl_rsv_port *o
 	} else if (pair->bytes < bytes) {
 		return BL_R_UNRESERVED;
 	}
-	bl_rsv_take(in, out, pair, bytes);
+	bl_rsv_pair_take(in, out, pair, bytes);
 	in->used += bytes;
 	return BL_R_NONE;
 }
 
 /**
  * bl_rsv_release - the receiver on @out says that @bytes of the burst that was promised with number
- * @seq did not come from @in. If another one was promised meanwhile, that is none of its business.
- * The bitmap's slots become free if nothing of the promise is left and they are still to come.
+ * @seq did not arrive from @in. Refused if another burst was promised meanwhile. The bitmap's slots
+ * become free if nothing of the promise is left and they lie in the future.
  */
 BL_CORE enum bl_reason bl_rsv_release(const struct bl_rsv_cfg *cfg, struct bl_rsv_port *in,
 				      struct bl_rsv_port *out, struct bl_rsv_pair *pair,
@@ -310,14 +318,14 @@ BL_CORE enum bl_reason bl_rsv_release(const struct bl_rsv_cfg *cfg, struct bl_rs
 		return BL_R_RELEASE_BAD;
 	if (bytes > pair->bytes)
 		bytes = pair->bytes;
-	bl_rsv_take(in, out, pair, bytes);
+	bl_rsv_pair_take(in, out, pair, bytes);
 	in->released += bytes;
 	if (pair->bytes)
 		return BL_R_RELEASED;
 	pair->valid = 0;
 	if (pair->slots && pair->slots <= BL_RSV_RUN_MAX && pair->in_ns >= now && slot_ns) {
 		slot = pair->in_ns / slot_ns;
-		if (slot * slot_ns == pair->in_ns) { /* else the rate was changed since */
+		if (slot * slot_ns == pair->in_ns) { /* else the rate has changed since */
 			bl_rsv_mark(&in->in, &out->out, slot, pair->slots, 0);
 		}
 	}
@@ -325,26 +333,30 @@ BL_CORE enum bl_reason bl_rsv_release(const struct bl_rsv_cfg *cfg, struct bl_rs
 	return BL_R_RELEASED;
 }
 
-/** bl_rsv_beyond - @bytes less @overlap; 0 if there are fewer. */
-BL_CORE __u64 bl_rsv_beyond(__u64 bytes, __u32 overlap)
+/** bl_rsv_bytes_beyond - @bytes less @overlap; 0 if @bytes is less. */
+BL_CORE __u64 bl_rsv_bytes_beyond(__u64 bytes, __u32 overlap)
 {
 	return bl_max64(bytes, overlap) - overlap;
 }
 
 /**
- * bl_rsv_ask - an RSV of @bytes from @in to @out. @early: the burst follows at once. @queued: byte
- * times of what waits in the output's queue. @slot: bl_rsv_slot_at().
+ * bl_rsv_ask - answer an RSV of @bytes from @in to @out.
+ * @early: 1: the burst follows at once.
+ * @queued: byte times of the frames in the output's queue.
+ * @slot: bl_rsv_slot_at() of now.
+ * @g: filled in with the answer.
  *
- * The waits are those before this promise is counted, as in the paper; two-counter's are shorter by
- * @cfg's overlap. What is too far away changes nothing.
+ * The waits are those before this promise is counted, as in the paper; those of two-counter are
+ * shorter by @cfg's overlap. An RSV that is refused changes nothing.
  *
- * In the paper's switch data leaves when it comes, for the chip sends at the rate that it promises.
- * A metered port is drained by a thread that may stand still for milliseconds, and it carries
- * beacons and GRTs too, which nobody reserves. What is in its queue is used, and yet to be sent: it
- * counts like a promise. And a queue says that the port is behind its promises: then a slot comes
- * after all of them, so that it catches up; joint, which fills no gaps, always does so. Without it
- * bursts that came unsolicited, which hold no promise back for longer than they take to come,
- * filled the queue (7 to 1: 16 % of frames dropped), and with joint 24 frames stayed in it.
+ * In the paper's switch, data leaves when it arrives, since the chip sends at the rate that it
+ * promises. Here a metered port is drained by a thread that may stand still for milliseconds, and
+ * it also carries beacons and GRTs, which are not reserved. The data in its queue has used its
+ * promise and is yet to be sent, so it counts like a promise. And a queue means that the port is
+ * behind its promises: a new slot then comes after all of them, so that the port catches up; joint,
+ * which fills no gaps, always does so. Without this, unsolicited bursts, which hold no promise back
+ * for longer than they take to arrive, filled the queue (7 to 1: 16 % of frames dropped), and with
+ * joint 24 frames stayed in it.
  */
 BL_CORE void bl_rsv_ask(const struct bl_rsv_cfg *cfg, struct bl_rsv_port *in,
 			struct bl_rsv_port *out, struct bl_rsv_pair *pair, __u32 bytes, __u32 seq,
@@ -397,9 +409,10 @@ BL_CORE void bl_rsv_ask(const struct bl_rsv_cfg *cfg, struct bl_rsv_port *in,
 		g->in_wait_ns = g->out_wait_ns = slot * slot_ns - now;
 		break;
 	default:
-		g->in_wait_ns =
-			bl_rsv_ns(cfg->ns_q20, bl_rsv_beyond(in->in.bytes, cfg->overlap_bytes));
-		g->out_wait_ns = bl_rsv_ns(cfg->ns_q20, bl_rsv_beyond(due, cfg->overlap_bytes));
+		g->in_wait_ns = bl_rsv_ns(cfg->ns_q20,
+					  bl_rsv_bytes_beyond(in->in.bytes, cfg->overlap_bytes));
+		g->out_wait_ns =
+			bl_rsv_ns(cfg->ns_q20, bl_rsv_bytes_beyond(due, cfg->overlap_bytes));
 		break;
 	}
 	wait = bl_max_mask(g->in_wait_ns, g->out_wait_ns);

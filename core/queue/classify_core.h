@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A first look at frames that are not barline's: what a host holds back and for whom, and what a
- * switch with metered ports does with them.
+ * Classification of frames that are not barline's: what a host holds back and for which
+ * destination, and what a switch with metered ports does with them.
  *
  * Example: a TCP segment with DSCP 46 (EF) to 02:00:00:00:00:03 is held for that address, in the
- * expedited class; the ARP request before it went out without waiting, because without the answer
+ * expedited class. The ARP request before it was sent without waiting, since without the answer
  * there is no address to reserve for.
  *
- * Reads at most to the ports; changes nothing. One VLAN tag is looked through; what is behind two
- * is not known.
+ * The functions read the frame up to the ports at most, and change nothing. They skip one VLAN tag
+ * and do not classify what is behind two.
  */
 #ifndef BARLINE_HOLD_CORE_H
 #define BARLINE_HOLD_CORE_H
@@ -28,24 +28,21 @@
 enum bl_frame_kind { BL_FRAME_OTHER, BL_FRAME_ARP, BL_FRAME_IP4, BL_FRAME_IP6, BL_FRAME_ND };
 
 /**
- * struct bl_frame_class - what can be said about a frame. @kind: enum bl_frame_kind; ND is an IPv6
- * frame too. @multi: multicast or broadcast. @dscp: 0 unless IP.
- * @l3_off: of the IP header. @proto: IP protocol, the first next header of IPv6. @sport, @dport: of
- * TCP and UDP, host order; else 0.
+ * struct bl_frame_class - the classification of one frame. Filled in by bl_frame_class().
  */
 struct bl_frame_class {
-	__u8 kind;
-	__u8 multi;
-	__u8 dscp;
-	__u8 proto;
-	__u32 l3_off;
-	__u16 sport;
-	__u16 dport;
+	__u8 kind;    /* enum bl_frame_kind; ND is an IPv6 frame as well */
+	__u8 multi;   /* 1: multicast or broadcast */
+	__u8 dscp;    /* 0 unless the frame is IP */
+	__u8 proto;   /* IP protocol; of IPv6, the first next header */
+	__u32 l3_off; /* offset of the IP header, bytes; 0: none */
+	__u16 sport;  /* of TCP and UDP, host order; else 0 */
+	__u16 dport;  /* of TCP and UDP, host order; else 0 */
 };
 
 BL_CORE void bl_classify_ports(const __u8 *end, const __u8 *l4, struct bl_frame_class *l)
 {
-	const struct udphdr *u = (const void *)l4; /* TCP has its ports in the same place */
+	const struct udphdr *u = (const void *)l4; /* TCP has its ports at the same offsets */
 
 	if ((l->proto != BL_UDP && l->proto != BL_TCP) || l4 + 4 > end)
 		return;
@@ -54,8 +51,9 @@ BL_CORE void bl_classify_ports(const __u8 *end, const __u8 *l4, struct bl_frame_
 }
 
 /**
- * bl_frame_class - fills @l. Returns 0, or -1 if the frame has no whole Ethernet header. An IP
- * header that is cut off or of the wrong version is BL_FRAME_OTHER.
+ * bl_frame_class - fill in @l for the frame [@start, @stop). Returns 0, or -1 if the frame has no
+ * complete Ethernet header. A frame whose IP header is cut off or has the wrong version is
+ * BL_FRAME_OTHER.
  */
 BL_CORE int bl_frame_class(const void *start, const void *stop, struct bl_frame_class *l)
 {
@@ -108,16 +106,19 @@ BL_CORE int bl_frame_class(const void *start, const void *stop, struct bl_frame_
 	return 0;
 }
 
-/** bl_class_is_control - finds addresses: never waits for a promise, and goes before data. */
+/**
+ * bl_class_is_control - whether the frame resolves addresses: it never waits for a promise, and it
+ * is sent before data.
+ */
 BL_CORE int bl_class_is_control(const struct bl_frame_class *l)
 {
 	return l->kind == BL_FRAME_ARP || l->kind == BL_FRAME_ND;
 }
 
 /**
- * bl_class_is_fcp - between a host and an arbiter of Fastpass: a slot that is asked for behind
- * others' data comes late. What is said about faults goes the same way, past what is lost in
- * queues.
+ * bl_class_is_fcp - whether the frame is between a host and an arbiter of Fastpass: a request for
+ * slots that waits behind the data of others comes late. Reports about faults are sent the same
+ * way, past what is lost in queues.
  */
 BL_CORE int bl_class_is_fcp(const struct bl_frame_class *l)
 {
@@ -126,22 +127,22 @@ BL_CORE int bl_class_is_fcp(const struct bl_frame_class *l)
 		l->dport == BL_FCP_FAULTS_PORT || l->sport == BL_FCP_FAULTS_PORT);
 }
 
-/** bl_class_is_top - a token or a signal of TOP. */
+/** bl_class_is_top - whether the frame is a token or a signal of TOP. */
 BL_CORE int bl_class_is_top(const struct bl_frame_class *l)
 {
 	return l->proto == BL_UDP && l->dport == BL_TOP_PORT;
 }
 
-/** bl_hold_at_all - 0: the frame is for destination 0, which is never held back. */
-BL_CORE int bl_hold_at_all(const struct bl_frame_class *l)
+/** bl_class_is_held - 0 if the frame is for destination 0, which is never held back; else 1. */
+BL_CORE int bl_class_is_held(const struct bl_frame_class *l)
 {
 	return !l->multi && !bl_class_is_control(l);
 }
 
-/** bl_hold_class - one of BL_HOLD_CLASSES. */
+/** bl_hold_class - the class of the hold queue: 0 (expedited) or 1; see BL_HOLD_CLASSES. */
 BL_CORE __u32 bl_hold_class(const struct bl_frame_class *l)
 {
-	return bl_hold_at_all(l) && l->dscp < BL_DSCP_EXPEDITED;
+	return bl_class_is_held(l) && l->dscp < BL_DSCP_EXPEDITED;
 }
 
 #endif

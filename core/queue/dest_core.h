@@ -1,49 +1,55 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Numbers of destinations and flows on a host: who may use one, when it may go to another owner,
- * and how long a frame may wait for leave to go (struct bl_hold_dest in maps/hold_abi.h).
+ * Numbers of destinations and flows on a host: which program may use a number, when it may go to
+ * another owner, and how long a frame may wait for permission to leave (struct bl_hold_dest in
+ * maps/hold_abi.h).
  *
- * A number is used from several CPUs: bl_hold_xdp puts frames into its queues, tokens and grants
- * come in for it, and the pacer sends. Whoever is not the pacer takes a pin before it touches
- * anything of the number, and gives it back when it is done; while pins are held, the owner stays.
- * Only the pacer takes a number from its owner, and in this order:
+ * A number is used on several CPUs: bl_hold_xdp puts frames into its queues, tokens and grants
+ * arrive for it, and the pacer sends. Every program except the pacer's takes a pin before it
+ * touches anything of the number, and gives the pin back when it is done. While pins are held, the
+ * owner stays. Only the pacer takes a number from its owner, in this order:
  *
  *   pacer                                        others
- *   1. nothing is held, nothing under way        a. the number out of a hash
- *   2. pins 0 -> CLOSED, by compare-and-swap     b. pins + 1; CLOSED was set: pins - 1, look again
- *   3. nothing is held: a look once more         c. is the owner the one that was looked for?
- *   4. out of the hash                           d. a frame into the queue, a time lowered
- *   5. pins == CLOSED: into the map of free      e. pins - 1
- *      numbers
+ *   1. nothing is held, nothing is under way     a. look the number up in a hash
+ *   2. pins 0 -> CLOSED, by compare-and-swap     b. pins + 1; if CLOSED was set: pins - 1,
+ *                                                   and look up again
+ *   3. check again that nothing is held          c. check that the owner is the one wanted
+ *   4. remove it from the hash                   d. put a frame into the queue, lower a time
+ *   5. pins == CLOSED: put it into the map of    e. pins - 1
+ *      free numbers
  *
- * 2 pairs with b: of both one is first, and the other sees it. 3 pairs with e: whoever was in
- * before 2 has left its frame where 3 finds it, and then the number is opened again. c is for who
- * slept between a and b: the number may have another owner by then. 5 waits for those who have
- * added their pin to a closed number and not taken it off yet. All these are full barriers.
+ * Step 2 pairs with b: one of them is first, and the other sees it. Step 3 pairs with e: a program
+ * that was inside before 2 has left its frame where 3 finds it, and the number is then opened
+ * again. Step c is for a program that slept between a and b: the number may have another owner by
+ * then. Step 5 waits for programs that have added their pin to a closed number and not removed it
+ * yet. All these operations are full barriers.
  *
  * So a frame, a grant, a token or a time that was meant for the old owner is never taken for the
  * new one's: what comes later finds another address, tag or sequence number under its pin.
  *
- * Example: 250 hosts were talked to, and 190 of the numbers belong to hosts that nobody has talked
- * to for a while. 64 numbers or fewer being left, the pacer's next turns close 16 of them at a
- * time.
+ * Example: a host has talked to 250 hosts, and 190 of the numbers belong to hosts that it has not
+ * talked to for a while. With 64 numbers or fewer left, each of the pacer's next turns closes up to
+ * 16 of them.
  */
 #ifndef BARLINE_DEST_CORE_H
 #define BARLINE_DEST_CORE_H
 
 #include "maps/hold_abi.h"
-#include "queue_core.h"
+#include "core/queue/queue_core.h"
 
-/** bl_dest_unpin - the number is not used any more by who had pinned it. */
+/** bl_dest_unpin - give back a pin on the number. */
 BL_CORE void bl_dest_unpin(struct bl_hold_dest *d)
 {
 	__u32 was = __sync_fetch_and_add(&d->pins, -1U);
 
-	/* with its result it is a full barrier on every machine */
+	/* because its result is used, it is a full barrier on every machine */
 	__asm__ volatile("" : : "r"(was));
 }
 
-/** bl_dest_pin - the number is going to be used. Returns 1; 0: it is closed, look again. */
+/**
+ * bl_dest_pin - take a pin on the number before using it. Returns 1, or 0 if the number is closed:
+ * look it up again.
+ */
 BL_CORE int bl_dest_pin(struct bl_hold_dest *d)
 {
 	if (!(__sync_fetch_and_add(&d->pins, 1) & BL_DEST_CLOSED))
@@ -53,8 +59,8 @@ BL_CORE int bl_dest_pin(struct bl_hold_dest *d)
 }
 
 /**
- * bl_dest_close - nobody may use the number from now on. Returns 1; 0: somebody does, or it is
- * closed. The pacer's.
+ * bl_dest_close - forbid new uses of a number. Returns 1, or 0 if a program uses it or it is closed
+ * already. Only for the pacer.
  */
 BL_CORE int bl_dest_close(struct bl_hold_dest *d)
 {
@@ -62,7 +68,7 @@ BL_CORE int bl_dest_close(struct bl_hold_dest *d)
 }
 
 /**
- * bl_dest_shut - the same of a number that nobody was told of; the caller's own pin may be on it.
+ * bl_dest_shut - close a number that no other program knows yet; the caller's own pin may be on it.
  */
 BL_CORE void bl_dest_shut(struct bl_hold_dest *d)
 {
@@ -71,7 +77,7 @@ BL_CORE void bl_dest_shut(struct bl_hold_dest *d)
 	__asm__ volatile("" : : "r"(was));
 }
 
-/** bl_dest_open - it may be used (again). */
+/** bl_dest_open - allow uses of a closed number again. */
 BL_CORE void bl_dest_open(struct bl_hold_dest *d)
 {
 	__u32 was = __sync_fetch_and_and(&d->pins, ~BL_DEST_CLOSED);
@@ -80,15 +86,15 @@ BL_CORE void bl_dest_open(struct bl_hold_dest *d)
 }
 
 /**
- * bl_dest_empty - nobody is inside a closed number, not even for the moment that it takes to see
- * that it is closed.
+ * bl_dest_empty - whether no program is inside a closed number, not even for the moment in which it
+ * finds that the number is closed.
  */
 BL_CORE int bl_dest_empty(const struct bl_hold_dest *d)
 {
 	return BL_READ_ONCE(d->pins) == BL_DEST_CLOSED;
 }
 
-/** bl_dest_is - is @key its owner? Under a pin. */
+/** bl_dest_is - whether @key is the owner of the number. Call it with a pin. */
 BL_CORE int bl_dest_is(const struct bl_hold_dest *d, const struct bl_mac_key *key)
 {
 	__u32 i;
@@ -103,10 +109,10 @@ BL_CORE int bl_dest_is(const struct bl_hold_dest *d, const struct bl_mac_key *ke
 }
 
 /**
- * bl_spare - numbers that nobody has. Counted beside the map of free numbers, so it may be off by
- * those that come and go at this moment.
+ * bl_numbers_spare - how many numbers have no owner. Counted beside the map of free numbers, so it
+ * may be off by the numbers that are being assigned or given back at this moment.
  */
-BL_CORE __u32 bl_spare(const struct bl_due *d)
+BL_CORE __u32 bl_numbers_spare(const struct bl_due *d)
 {
 	__s64 n = (__s64)(BL_NUMBERS - BL_READ_ONCE(d->given) + BL_READ_ONCE(d->spare));
 
@@ -114,8 +120,8 @@ BL_CORE __u32 bl_spare(const struct bl_due *d)
 }
 
 /**
- * bl_numbers_used - every number below it may have a frame: those that were given, and, once all
- * were, the one that the destinations beyond share.
+ * bl_numbers_used - every number below the result may have a frame: those that were assigned and,
+ * once all were, the one that the remaining destinations share.
  */
 BL_CORE __u32 bl_numbers_used(const struct bl_due *d)
 {
@@ -124,17 +130,18 @@ BL_CORE __u32 bl_numbers_used(const struct bl_due *d)
 	return given < BL_NUMBERS ? (__u32)given + 1 : BL_HOLD_SHARED + 1;
 }
 
-/** bl_pressed - so few numbers are left that the pacer looks for others. */
-BL_CORE int bl_pressed(const struct bl_due *d)
+/** bl_numbers_low - whether so few numbers are left that the pacer looks for unused ones. */
+BL_CORE int bl_numbers_low(const struct bl_due *d)
 {
-	return bl_spare(d) <= BL_NUMBERS_LOW;
+	return bl_numbers_spare(d) <= BL_NUMBERS_LOW;
 }
 
 /**
- * bl_hold_age - how long a frame may wait in a queue from which nothing leaves: BL_HOLD_AGE_NS, but
- * at least BL_HOLD_AGE_SLOTS full frames of the link, and BL_HOLD_AGE_TRIES times @ask_ns, which is
- * how long who asks for leave waits for an answer, or Fastpass's slots, where these are longer.
- * Where numbers run out, an eighth of it: then who waits in vain keeps others out.
+ * bl_hold_age - how long, in ns, a frame may wait in a queue that nothing leaves: BL_HOLD_AGE_NS,
+ * but at least BL_HOLD_AGE_SLOTS full frames of the link, or Fastpass's slots where these are
+ * longer, and at least BL_HOLD_AGE_TRIES times @ask_ns, which is how long a request for permission
+ * waits for an answer. An eighth of it if @pressed: numbers run out, and a frame that waits in vain
+ * keeps others out.
  */
 BL_CORE __u64 bl_hold_age(const struct bl_hold_cfg *c, __u64 ask_ns, int pressed)
 {
@@ -147,11 +154,11 @@ BL_CORE __u64 bl_hold_age(const struct bl_hold_cfg *c, __u64 ask_ns, int pressed
 }
 
 /**
- * bl_hold_watch - how soon the pacer looks again for frames that wait and may be @age_ns old,
- * though nothing else makes it look; at least @least_ns. Who has no turn for longer than that, and
- * a quarter of an age, stood still.
+ * bl_hold_watch_ns - after how many ns the pacer looks again for waiting frames that may be @age_ns
+ * old, even if nothing else makes it look; at least @least_ns. A pacer that has no turn for longer
+ * than that and a quarter of an age stood still; stores this limit in @d.
  */
-BL_CORE __u64 bl_hold_watch(struct bl_due *d, __u64 age_ns, __u64 least_ns)
+BL_CORE __u64 bl_hold_watch_ns(struct bl_due *d, __u64 age_ns, __u64 least_ns)
 {
 	__u64 ns = bl_max64(age_ns / 2, least_ns);
 
@@ -160,10 +167,10 @@ BL_CORE __u64 bl_hold_watch(struct bl_due *d, __u64 age_ns, __u64 least_ns)
 }
 
 /**
- * bl_hold_turn - the pacer has a turn at @now. If it stood still it could not ask for leave
- * meanwhile, nor give others leave: ages count anew from here on.
+ * bl_hold_turn_begin - record a turn of the pacer at @now. If it stood still, it could neither ask
+ * for permission meanwhile nor give it to others, so ages count from here on.
  */
-BL_CORE void bl_hold_turn(struct bl_due *d, __u64 now)
+BL_CORE void bl_hold_turn_begin(struct bl_due *d, __u64 now)
 {
 	if (d->watch_ns && d->turn_ns + d->watch_ns <= now)
 		d->back_ns = now;
@@ -171,10 +178,11 @@ BL_CORE void bl_hold_turn(struct bl_due *d, __u64 now)
 }
 
 /**
- * bl_hold_over - nothing has left the queue since @left_ns, and what could have made it leave was
- * there since @since_ns: the frame itself, or the pacer (bl_due.back_ns).
+ * bl_hold_expired - whether nothing has left the queue since @left_ns, for @age_ns in which
+ * something could have left: since @since_ns both the frame and the pacer (bl_due.back_ns) were
+ * there.
  */
-BL_CORE int bl_hold_over(__u64 since_ns, __u64 left_ns, __u64 age_ns, __u64 now)
+BL_CORE int bl_hold_expired(__u64 since_ns, __u64 left_ns, __u64 age_ns, __u64 now)
 {
 	return bl_max64(since_ns, left_ns) + age_ns <= now;
 }

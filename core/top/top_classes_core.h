@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * TOP's thresholds from the sizes of flows: those that give each class the same load (section 3.2
- * of the paper: "balanced capacities among all physical queues"). The paper's own thresholds
- * p^(i/K) do that for sizes whose density is 1 / x. Here the distribution is the one that was
- * seen.
+ * TOP's thresholds from the sizes of flows: those that give each class the same load (TOP section
+ * 3.2: "balanced capacities among all physical queues"). The paper's own thresholds p^(i/K) do that
+ * for sizes whose density is 1 / x. Here the distribution is the one that was observed.
  *
- * Sizes are counted in buckets, two for each power of two of frames (bl_top_bucket()); within a
- * bucket they are taken to be spread evenly. What a class carries depends on the objective. By
- * size a flow is in one class for its life: class i carries all bytes of flows between two
- * thresholds. By what is left, or was served, every flow passes through the classes: class i
- * carries of each flow the bytes between two thresholds, which is the integral of the share of
- * flows that are longer.
+ * Sizes are counted in buckets, two per power of two of frames (bl_top_bucket()); within a bucket
+ * they are assumed to be spread evenly. What a class carries depends on the objective. By size, a
+ * flow stays in one class: class i carries all bytes of the flows between two thresholds. By what
+ * is left, or by what was served, every flow passes through the classes: class i carries, of each
+ * flow, the bytes between two thresholds, which is the integral of the share of flows that are
+ * longer.
  *
- * Example: two classes, 100 flows of 4 or 5 frames and one of 768 to 1023. All of them are 1295
- * frames. By what is left, the 101 flows have 405 below 5 frames; 242.5 more of the long one are
- * half of all, so class 1 is what has 249 frames or more left. By size class 1 begins at 847,
- * within the long one's bucket: no threshold divides a flow, but a bucket is not known to be one
- * flow.
+ * Example: two classes, 100 flows of 4 or 5 frames and one of 768 to 1023 frames, 1295 frames in
+ * all. By what is left, the 101 flows have 405 frames below 5; another 242.5 frames of the long
+ * flow make half of all, so class 1 begins at 249 frames left. By size, class 1 begins at 847
+ * frames, within the long flow's bucket: no threshold divides a flow, but it is not known that the
+ * bucket is one flow.
  *
- * Ageing is by flows and not by time: a host that was idle has learnt nothing new. When more than
- * two windows were counted all counts are halved. Pure: no clock, no maps.
+ * Old counts fade by flows and not by time, so a host that was idle has not forgotten anything.
+ * When more than two windows were counted, all counts are halved. This file reads no clock and no
+ * map.
  */
 #ifndef BARLINE_TOP_CLASSES_CORE_H
 #define BARLINE_TOP_CLASSES_CORE_H
@@ -30,21 +30,26 @@
 #include <string.h>
 
 #include "core/queue/queue_core.h"
-#include "top_core.h"
+#include "core/top/top_core.h"
 
-#define BL_TOP_LEARN_LEAST  256  /* flows before thresholds follow from them */
-#define BL_TOP_LEARN_WINDOW 4096 /* flows: with twice as many all counts are halved */
-#define BL_TOP_LEARN_MOVED  1.25 /* factor: thresholds stay while they are nearer */
-#define BL_TOP_LIMIT_LEAST  2    /* frames: one frame is in class 0 */
+#define BL_TOP_LEARN_LEAST  256  /* flows that must be known before thresholds follow from them */
+#define BL_TOP_LEARN_WINDOW 4096 /* flows; at twice as many, all counts are halved */
+#define BL_TOP_LEARN_MOVED  1.25 /* factor: thresholds stay if the new ones are nearer than this */
+#define BL_TOP_LIMIT_LEAST  2    /* frames: a flow of one frame is in class 0 */
 
-/** struct bl_top_learn - what was learnt. Begins as zeroes. */
+/**
+ * struct bl_top_learn - what was learnt. Zero at the start. Used by one thread.
+ */
 struct bl_top_learn {
-	double flows[BL_TOP_SIZES];         /* by bucket, aged */
-	uint64_t last[BL_TOP_SIZES];        /* bl_top_page.sizes as they were at the last look */
-	uint64_t limit[BL_TOP_CLASSES - 1]; /* in use, frames; the first 0: none */
+	double flows[BL_TOP_SIZES];         /* by bucket; halved from time to time */
+	uint64_t last[BL_TOP_SIZES];        /* bl_top_page.sizes at the last step */
+	uint64_t limit[BL_TOP_CLASSES - 1]; /* thresholds in use, frames; the first one 0: none */
 };
 
-/** bl_top_bucket_edge - frames below bucket @b; BL_TOP_SIZES: up to the last one's end. */
+/**
+ * bl_top_bucket_edge - the greatest number of frames below bucket @b; for BL_TOP_SIZES, the end of
+ * the last bucket.
+ */
 static inline double bl_top_bucket_edge(unsigned int b)
 {
 	if (b < 3)
@@ -52,7 +57,10 @@ static inline double bl_top_bucket_edge(unsigned int b)
 	return ldexp(b & 1 ? 1.5 : 1, (int)(b / 2)) - 1;
 }
 
-/** bl_top_bucket_load - frames of a bucket from @from to @to, beyond which are @longer flows. */
+/**
+ * bl_top_bucket_load - frames that a bucket of @flows flows contributes between @from and @to;
+ * @longer flows are in later buckets.
+ */
 static inline double bl_top_bucket_load(bool by_size, double flows, double longer, double from,
 					double to)
 {
@@ -62,10 +70,14 @@ static inline double bl_top_bucket_load(bool by_size, double flows, double longe
 }
 
 /**
- * bl_top_equal_load - thresholds that give @levels classes the same load. @flows: number of flows
- * by bucket. @by_size: a flow's class is that of its whole size; else that of what is left of it,
- * or was served. @limit: class c is what has at least limit[c - 1] frames; rising, at least
- * BL_TOP_LIMIT_LEAST; ~0 where there is no such class. Returns 0, or -1: there are no flows.
+ * bl_top_equal_load - compute thresholds that give @levels classes the same load.
+ * @flows: number of flows, by bucket.
+ * @by_size: the class of a flow follows from its whole size; else from what is left of it, or was
+ * served.
+ * @limit: class c begins at limit[c - 1] frames; rising, at least BL_TOP_LIMIT_LEAST; ~0 where the
+ * class does not exist.
+ *
+ * Returns 0, or -1 if there are no flows.
  */
 static inline int bl_top_equal_load(const double flows[BL_TOP_SIZES], bool by_size,
 				    unsigned int levels, uint64_t limit[BL_TOP_CLASSES - 1])
@@ -114,14 +126,17 @@ static inline int bl_top_equal_load(const double flows[BL_TOP_SIZES], bool by_si
 	return 0;
 }
 
-/** bl_top_learn_add - @sizes: the page's counts now. Returns how many flows are known, aged. */
+/**
+ * bl_top_learn_add - add what has changed in @sizes, the page's counts. Returns how many flows are
+ * known.
+ */
 static inline double bl_top_learn_add(struct bl_top_learn *l, const uint64_t sizes[BL_TOP_SIZES])
 {
 	double all = 0;
 	unsigned int b;
 
 	for (b = 0; b < BL_TOP_SIZES; b++) {
-		/* a count that went back is that of new maps */
+		/* a count that has decreased belongs to new maps */
 		l->flows[b] += (double)(sizes[b] - (sizes[b] < l->last[b] ? 0 : l->last[b]));
 		l->last[b] = sizes[b];
 		all += l->flows[b];
@@ -133,7 +148,10 @@ static inline double bl_top_learn_add(struct bl_top_learn *l, const uint64_t siz
 	return all;
 }
 
-/** bl_top_learn_moved - does a threshold of @now differ from @was by BL_TOP_LEARN_MOVED? */
+/**
+ * bl_top_learn_moved - whether a threshold in @now differs from @was by more than
+ * BL_TOP_LEARN_MOVED.
+ */
 static inline bool bl_top_learn_moved(const uint64_t *was, const uint64_t *now)
 {
 	unsigned int c;
@@ -146,9 +164,9 @@ static inline bool bl_top_learn_moved(const uint64_t *was, const uint64_t *now)
 }
 
 /**
- * bl_top_learn_step - a look at the page's counts. @open: flows that have not ended, by bucket of
- * what came so far; they count for this look only. Returns true if l->limit are other thresholds
- * now.
+ * bl_top_learn_step - take the page's counts into account. @open: flows that have not ended, by
+ * bucket of what was received so far; they count for this step only. Returns true if l->limit has
+ * new thresholds.
  */
 static inline bool bl_top_learn_step(struct bl_top_learn *l, const uint64_t sizes[BL_TOP_SIZES],
 				     const uint64_t open[BL_TOP_SIZES], bool by_size,

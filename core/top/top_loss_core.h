@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * TOP's own repair of losses (TOP section 4, "Packet Loss"): which numbered data frames came, when
- * a LOSS says which did not, and which one a sender sends again. For flows whose application asked
- * for it.
+ * TOP's own repair of losses (TOP section 4, "Packet Loss"): which numbered data frames have
+ * arrived, when a LOSS says which have not, and which one a sender sends again. For flows whose
+ * application asked for it.
  *
- * Receiver. Data 1 to 20 were sent, 5 and 18 got lost. When 13 comes, eight later ones have come
- * than 5, so a LOSS goes out: "up to 5, missing 5": 1 to 4 came, and nothing is said of 6 to 13.
- * What has fewer than eight behind it is given one RTT, since frames overtake each other; so 18 is
- * reported one RTT after 19 came, and 5, if it is still missing, again with it. After that twice an
- * RTT passes, then four times that; what is missing for dead_us is given up. A last frame that gets
- * lost has nothing behind it: the sender's STOP says how far it came. Frames that came before are
- * dropped: each is delivered once.
+ * Receiver. Data 1 to 20 was sent, and 5 and 18 were lost. When 13 arrives, eight frames after 5
+ * have arrived, so a LOSS is sent: "up to 5, missing 5". It says that 1 to 4 have arrived, and
+ * nothing about 6 to 13. A frame with fewer than eight behind it is given one RTT, since frames
+ * overtake each other. So 18 is reported one RTT after 19 has arrived, and 5 again with it if it is
+ * still missing. The next reports follow after two RTTs, then four, and so on; a frame that is
+ * missing for dead_us is given up. Nothing follows a last frame that is lost: the sender's STOP
+ * says how far it has sent. A frame that has arrived before is dropped, so each is delivered once.
  *
- * Sender. It keeps the last 64 frames, number d in place d & 63. A LOSS takes out what came, and
- * marks what is missing; the next token is for the oldest one that is marked. Once sent again, a
- * frame is marked again only after an RTT, of which the LOSS itself says how long it is. Number 65
- * is not sent before 1 has been taken out: meanwhile 1 goes once more each RTT, so that the
- * receiver, who drops it, says again that it came.
+ * Sender. It keeps the last 64 frames, frame d at index d & 63. A LOSS removes the frames that have
+ * arrived and marks those that are missing; the next token is for the oldest marked frame. A frame
+ * that was sent again is marked again only after an RTT, which the LOSS itself contains. Frame 65
+ * is not sent before frame 1 has been removed. Meanwhile frame 1 is sent once per RTT, so that the
+ * receiver, which drops it, acknowledges it again.
  *
- * No clock, no map, no lock: the caller holds the flow's; for struct bl_top_kept see there.
+ * This file reads no clock and no map, and takes no lock: the caller holds the lock of the flow.
+ * struct bl_top_kept has rules of its own.
  */
 #ifndef BARLINE_TOP_LOSS_CORE_H
 #define BARLINE_TOP_LOSS_CORE_H
@@ -29,7 +30,7 @@
 
 /* ---- the receiver ---- */
 
-/** bl_came_begin - a flow of which nothing up to @data is waited for. */
+/** bl_came_begin - initialise @l for a flow of which nothing up to @data is waited for. */
 BL_CORE void bl_came_begin(struct bl_top_came *l, __u32 data)
 {
 	l->got = ~0ULL;
@@ -40,21 +41,21 @@ BL_CORE void bl_came_begin(struct bl_top_came *l, __u32 data)
 	l->lost = l->repeated = l->losses = 0;
 }
 
-/* The @n lowest bits. */
+/* A mask of the @n lowest bits. */
 BL_CORE __u64 bl_came_low(__u32 n)
 {
 	return n < BL_TOP_KEEP ? (1ULL << (n & (BL_TOP_KEEP - 1))) - 1 : ~0ULL;
 }
 
-/** bl_came_missing - how many are. */
+/** bl_came_missing - number of missing frames. */
 BL_CORE __u32 bl_came_missing(const struct bl_top_came *l)
 {
 	return (__u32)__builtin_popcountll(~l->got);
 }
 
 /*
- * The window moves up to @data, which is later. What leaves it without having come is given up;
- * returns how many.
+ * Moves the window up to @data, which is later. Frames that leave the window without having arrived
+ * are given up; returns their number.
  */
 BL_CORE __u32 bl_came_slide(struct bl_top_came *l, __u32 data)
 {
@@ -77,8 +78,8 @@ BL_CORE __u32 bl_came_slide(struct bl_top_came *l, __u32 data)
 }
 
 /*
- * Something changed: when is a LOSS to be sent? @ack: the sender waits to hear that all came. What
- * is missing has its own time.
+ * Decides when a LOSS is to be sent, after a change. @ack: 1: the sender waits for the
+ * acknowledgement that everything has arrived. Missing frames have a time of their own.
  */
 BL_CORE void bl_came_judge(struct bl_top_came *l, __u64 rtt_ns, int ack, __u64 now)
 {
@@ -86,8 +87,8 @@ BL_CORE void bl_came_judge(struct bl_top_came *l, __u64 rtt_ns, int ack, __u64 n
 	__u32 news = l->data - l->told;
 
 	if (l->report_ns == l->again_ns)
-		l->report_ns = BL_DUE_NEVER; /* anew, below: what was missing may only have been
-						overtaken */
+		/* computed again below: a missing frame may only have been overtaken */
+		l->report_ns = BL_DUE_NEVER;
 	if (!missing) {
 		l->again_ns = BL_DUE_NEVER;
 	} else if (l->again_ns == BL_DUE_NEVER) {
@@ -103,8 +104,8 @@ BL_CORE void bl_came_judge(struct bl_top_came *l, __u64 rtt_ns, int ack, __u64 n
 }
 
 /**
- * bl_came_number - frame @data came. Returns 0: it is new; 1: it came before, or was given up; -1:
- * so far ahead it cannot be. *@lost: how many were given up by that.
+ * bl_came_number - frame @data has arrived. Returns 0: it is new; 1: it arrived before or was given
+ * up; -1: it is too far ahead to be valid. *@lost: number of frames given up by this.
  */
 BL_CORE int bl_came_number(struct bl_top_came *l, __u32 data, __u64 rtt_ns, __u64 now, __u32 *lost)
 {
@@ -119,12 +120,13 @@ BL_CORE int bl_came_number(struct bl_top_came *l, __u32 data, __u64 rtt_ns, __u6
 	} else {
 		if (down >= BL_TOP_KEEP || l->got >> (down & (BL_TOP_KEEP - 1)) & 1) {
 			l->repeated++;
-			bl_came_judge(l, rtt_ns, 1, now); /* its sender does not know it yet */
+			/* its sender does not know that it has arrived */
+			bl_came_judge(l, rtt_ns, 1, now);
 			return 1;
 		}
 		l->got |= 1ULL << (down & (BL_TOP_KEEP - 1));
 		ack = !bl_psn_before(l->told, data); /* it was asked for */
-		/* it gets through: what else is missing has its time anew */
+		/* frames get through again: the other missing ones get new time */
 		if (l->report_ns == l->again_ns)
 			l->report_ns = BL_DUE_NEVER;
 		l->since_ns = now;
@@ -136,8 +138,8 @@ BL_CORE int bl_came_number(struct bl_top_came *l, __u32 data, __u64 rtt_ns, __u6
 }
 
 /**
- * bl_came_upto - a signal of the sender says that it has sent data up to @data; 0: it says
- * nothing. @ack: see bl_came_judge(). Returns how many were given up by that.
+ * bl_came_upto - a signal says that the sender has sent data up to @data; 0: it does not say. @ack:
+ * see bl_came_judge(). Returns the number of frames given up by this.
  */
 BL_CORE __u32 bl_came_upto(struct bl_top_came *l, __u32 data, __u64 rtt_ns, int ack, __u64 now)
 {
@@ -152,20 +154,19 @@ BL_CORE __u32 bl_came_upto(struct bl_top_came *l, __u32 data, __u64 rtt_ns, int 
 }
 
 /**
- * struct bl_top_said - a LOSS. @data, @missing: as in struct bl_top_loss. @seq: its number. @gone:
- * numbers that are given up by it.
+ * struct bl_top_said - the contents of a LOSS to be sent. Filled in by bl_came_report().
  */
 struct bl_top_said {
-	__u64 missing;
-	__u32 data;
-	__u32 seq;
-	__u32 gone;
+	__u64 missing; /* as in struct bl_top_loss */
+	__u32 data;    /* as in struct bl_top_loss */
+	__u32 seq;     /* number of the LOSS */
+	__u32 gone;    /* frames that it gives up */
 	__u32 zero;
 };
 
 /**
- * bl_came_report - the time of @l->report_ns has come: what the LOSS says. @dead_ns: what is
- * missing for so long is given up.
+ * bl_came_report - fill in @s with the LOSS that is due at l->report_ns. @dead_ns: a frame that is
+ * missing for this long is given up.
  */
 BL_CORE void bl_came_report(struct bl_top_came *l, __u64 rtt_ns, __u64 dead_ns, __u64 now,
 			    struct bl_top_said *s)
@@ -204,11 +205,11 @@ BL_CORE void bl_came_report(struct bl_top_came *l, __u64 rtt_ns, __u64 dead_ns, 
 /* ---- the sender ---- */
 
 /**
- * bl_top_lossy - LOSS @seq came for flow @t, with tag @tag, about data up to @data. Returns
- * BL_R_NONE: it is to be carried out; BL_R_LOSS: a later one was before it; else why not.
+ * bl_top_loss_validate - check LOSS @seq, with tag @tag, about data up to @data of flow @t. Returns
+ * BL_R_NONE: carry it out; BL_R_LOSS: a later one arrived before it; else the reason to refuse it.
  */
-BL_CORE enum bl_reason bl_top_lossy(struct bl_top_tx *t, __u32 tag, __u32 seq, __u32 data,
-				    __u64 missing, __u32 rtt_us, __u64 now)
+BL_CORE enum bl_reason bl_top_loss_validate(struct bl_top_tx *t, __u32 tag, __u32 seq, __u32 data,
+					    __u64 missing, __u32 rtt_us, __u64 now)
 {
 	if (t->state == BL_TOP_FREE || !t->keep || t->tag != tag ||
 	    bl_psn_before(BL_READ_ONCE(t->data), data))
@@ -225,8 +226,8 @@ BL_CORE enum bl_reason bl_top_lossy(struct bl_top_tx *t, __u32 tag, __u32 seq, _
 }
 
 /**
- * bl_top_tail_ns - when a flow that holds nothing says how far it came, since nobody has said that
- * all of it arrived.
+ * bl_top_tail_ns - when a flow that holds nothing sends a STOP with its last number, since it is
+ * not known that all its data has arrived; BL_DUE_NEVER: not needed.
  */
 BL_CORE __u64 bl_top_tail_ns(const struct bl_top_tx *t, const struct bl_top_cfg *c)
 {
@@ -250,20 +251,20 @@ BL_CORE __u64 bl_kept_word(__u32 data, __u32 entry)
 	return (__u64)data << 32 | entry;
 }
 
-/** bl_kept_at - for struct bl_top_kept.at: sent @now, and not for the first time if @again. */
+/** bl_kept_at - a value of bl_top_kept.at: sent at @now, and not for the first time if @again. */
 BL_CORE __u32 bl_kept_at(__u64 now, int again)
 {
 	return ((__u32)(now >> 10) & ~1U) | !!again;
 }
 
-/** bl_kept_old - has it been under way for @rtt_us? */
+/** bl_kept_old - whether a frame has been under way for @rtt_us. */
 BL_CORE int bl_kept_old(__u32 at, __u64 rtt_us, __u64 now)
 {
 	return ((__u32)(now >> 10) & ~1U) - (at & ~1U) >= rtt_us * 1000 >> 10;
 }
 
 /**
- * bl_kept_may - may a frame that is missing be sent again? The first time at once, then not before
+ * bl_kept_may - whether a missing frame may be sent again: the first time at once, then not before
  * @rtt_us have passed.
  */
 BL_CORE int bl_kept_may(__u32 at, __u64 rtt_us, __u64 now)
@@ -272,8 +273,8 @@ BL_CORE int bl_kept_may(__u32 at, __u64 rtt_us, __u64 now)
 }
 
 /**
- * bl_kept_oldest - of the places @bits, not 0, the one whose frame comes first; @data: number of
- * the last frame.
+ * bl_kept_oldest - of the places @bits, not 0, the one whose frame has the lowest number. @data:
+ * number of the last frame sent.
  */
 BL_CORE __u32 bl_kept_oldest(__u64 bits, __u32 data)
 {

@@ -4,52 +4,56 @@
  *
  * The group's rate. A token of 84 bytes on the wire lets one full data frame of 1538 bytes come
  * back, so all six classes of an output together get 84 / (84 + 1538) of its link. One word per
- * output says until when what has passed fills that share: each token moves it on by the time of
- * its own bytes and of 1538, and it never lies before the present. "Ahead" is what it lies after
- * the present. Example, 10 Gbit/s: a byte takes 0.8 ns, so a token time is 1622 x 0.8 = 1297.6 ns.
- * Of three tokens that come at 100000 to an idle output, the first finds nothing ahead and leaves
- * 1297.6 ns, the second leaves 2595.2, the third 3892.8; at 103892.8 all is worked off. Times are
- * counted in 2^-20 ns, in which a token time is a whole number: nothing is rounded, and nothing
- * drifts. (ns2-xpass counts its bucket in whole bytes and has to keep the remainder in its clock.)
- * A token over IPv6 has 104 bytes there and asks for no more data: 1642 bytes, 1.2 % more. By its
- * length alone it would be 24 % more, and a host that sends one each token time a flood, of which
- * the first switch drops every fifth (seen 2026-11). What is longer than any token has to be is
- * charged by its length, at the group's rate: a frame of 1514 bytes as 18.3 tokens.
+ * output says until when the tokens that have passed fill that share: each token moves it on by the
+ * time of its own bytes and of 1538 more, and it never lies in the past. "Ahead" is how far it lies
+ * in the future. Example, 10 Gbit/s: a byte takes 0.8 ns, so a token time is 1622 x 0.8 = 1297.6
+ * ns. Of three tokens that arrive at 100000 for an idle output, the first finds nothing ahead and
+ * leaves 1297.6 ns ahead, the second leaves 2595.2, and the third 3892.8; at 103892.8 nothing is
+ * ahead any more. Times are counted in units of 2^-20 ns, in which a token time is a whole number,
+ * so nothing is rounded and nothing drifts. (ns2-xpass counts its bucket in whole bytes and has to
+ * keep the remainder in its clock.) A token over IPv6 has 104 bytes on the wire and asks for no
+ * more data: 1642 bytes, 1.2 % more. Charged by its length alone it would cost 24 % more, and a
+ * host that sends one each token time would be a flood, of which the first switch drops every fifth
+ * (seen 2026-11). A frame that is longer than any token has to be is charged by its length, at the
+ * group's rate: a frame of 1514 bytes as 18.3 tokens.
  *
  * Mode pace. Tokens wait in the output's queues, at most @frames of a class. The pacer sends the
- * best one when at most one token time is ahead: a bucket of two tokens. One that waited for more
- * than @expiry token times is thrown away instead. What leaves in any interval is never more than
- * the group's rate allows, and two tokens.
+ * best one when at most one token time is ahead: a bucket of two tokens. A token that has waited
+ * for more than @expiry token times is dropped instead. In any interval, no more leaves than the
+ * group's rate allows, and two tokens.
  *
- * Mode drop. Nothing can be held back, so a token goes at once or never, and a later one of a
- * better class cannot take the place of one that has gone. So the queues are virtual and only their
- * common length counts: what is ahead. Class c passes if at most @frames - c - 1 token times are
- * ahead: each class has one token of room that no worse class can fill. With @frames = 8: class 5
- * fills up to 3 tokens, where class 0 still has room for 5 more. Guaranteed:
- *   - in any interval no more passes than the group's rate allows, and @frames tokens. Tokens leave
- * earlier than they would from queues, by as much as these would have held them, and never more of
- * them.
- *   - worse classes take nothing from better ones: tokens of the classes up to c that together keep
- * to the group's rate, and are ahead of it by no more than one token, all pass, whatever comes in
- * worse classes.
- *   - an output with nothing ahead refuses nobody.
+ * Mode drop. Nothing can be held back, so a token passes at once or never, and a later one of a
+ * better class cannot take the place of one that has passed. So the queues are virtual, and only
+ * their common length counts: what is ahead. Class c passes if at most @frames - c - 1 token times
+ * are ahead, so each class has one token of room that no worse class can fill. With @frames = 8,
+ * class 5 fills up to 3 tokens, where class 0 still has room for 5 more. Guarantees:
+ *
+ *   - In any interval, no more passes than the group's rate allows, and @frames tokens. Tokens
+ *     leave earlier than they would from queues, by as much as queues would have held them, and
+ *     never more of them.
+ *   - Worse classes take nothing from better ones: tokens of the classes up to c that together
+ *     keep to the group's rate, and are ahead of it by no more than one token, all pass, whatever
+ *     arrives in worse classes.
+ *   - An output with nothing ahead refuses no token.
+ *
  * Not guaranteed: that a token which a queue would have held for a while and then sent passes
  * (bursts beyond the room of their class lose tokens that waiting would have saved), and that
  * tokens leave in the order of their classes.
  *
  * Starvation. Priority is strict in both modes: a class gets what better classes leave, which is
- * nothing while those alone fill the group's rate. They cannot take more than that: data, and in
- * the long run each class, gets what is left. Tokens never wait for ever: they expire. With data
- * first, data goes before tokens only within its own 1538 / (84 + 1538), so tokens get their share.
+ * nothing while those alone fill the group's rate. They cannot take more than that, so data, and in
+ * the long run each class, gets what is left. Tokens never wait for ever, since they expire. With
+ * data first, data goes before tokens only within its own 1538 / (84 + 1538), so tokens get their
+ * share.
  *
- * Inputs. A host whose tokens come in faster than the group's rate of its own link is no receiver:
- * beyond a burst of BL_TOKEN_INPUT tokens they are dropped where they come in, before they reach
- * any output. Signals, which go before everything, have a budget of the same rate.
+ * Inputs. A host whose tokens arrive faster than the group's rate of its own link is not a proper
+ * receiver: tokens beyond a burst of BL_TOKEN_INPUT are dropped at the input, before they reach any
+ * output. Signals, which go before everything else, have a budget of the same rate.
  *
- * Paths. bl_top_flow_port() makes the same 13 bits of a flow's data and of the opposite
- * direction's; TOP's own frames carry them as source port.
+ * Paths. bl_top_flow_port() computes the same 13 bits for a flow's data and for the opposite
+ * direction; TOP's own frames carry them as source port.
  *
- * Not here: queues, counters, the clock, routes.
+ * This file has no queues and no counters, reads no clock and knows no routes.
  */
 #ifndef BARLINE_TOKEN_CORE_H
 #define BARLINE_TOKEN_CORE_H
@@ -60,19 +64,17 @@
 #define BL_TOKEN_WIRE     84
 #define BL_TOKEN_DATA     1538
 #define BL_TOKEN_BOTH     (BL_TOKEN_WIRE + BL_TOKEN_DATA)
-#define BL_TOKEN_WIRE_MAX 108 /* IPv6, behind a VLAN tag; and a SYNC over IPv4 */
-/* tokens; ExpressPass's experiments (ns2-xpass, large-scale-fattree.tcl:36) */
+#define BL_TOKEN_WIRE_MAX 108 /* IPv6 behind a VLAN tag; and a SYNC over IPv4 */
+/* tokens; as in ExpressPass's experiments (ns2-xpass, large-scale-fattree.tcl:36) */
 #define BL_TOKEN_BURST 2
-/*
- * tokens: two queues' worth, since the neighbour may be a switch in mode drop and its clock another
- * one
- */
+/* tokens: two queues' worth, since the neighbour may be a switch in mode drop with another clock */
 #define BL_TOKEN_INPUT  16
-#define BL_SIGNAL_INPUT 64 /* token times: a signal per flow, and flows begin together */
+#define BL_SIGNAL_INPUT 64 /* token times: one signal per flow, and flows may begin together */
 #define BL_TOKEN_TRIES  8
 /*
  * Token times that a word can lie ahead: the greatest limit, and the longest frame (1546 bytes on
- * the wire, 18.4 tokens). A word further away has not been written for hours and has wrapped.
+ * the wire, 18.4 tokens). A word that is further away has not been written for hours and has
+ * wrapped.
  */
 #define BL_TOKEN_AHEAD_MAX 128
 _Static_assert(BL_TOKEN_FRAMES_MAX + 19 <= BL_TOKEN_AHEAD_MAX &&
@@ -83,7 +85,7 @@ _Static_assert(BL_TOKEN_FRAMES_MAX + 19 <= BL_TOKEN_AHEAD_MAX &&
 _Static_assert(BL_CL_TOKEN5 - BL_CL_TOKEN0 + 1 == BL_TOP_CLASSES && BL_CL_TOKEN5 < BL_CL_DATA,
 	       "token classes of queues are those of the wire");
 
-/* Tests count the swaps and make some of them fail. */
+/* Tests replace this to count the swaps and to make some of them fail. */
 #ifndef BL_TOKEN_SWAP
 #define BL_TOKEN_SWAP(p, was, now) __sync_val_compare_and_swap(p, was, now)
 #endif
@@ -91,8 +93,8 @@ _Static_assert(BL_CL_TOKEN5 - BL_CL_TOKEN0 + 1 == BL_TOP_CLASSES && BL_CL_TOKEN5
 /* ---- time ---- */
 
 /**
- * bl_token_unit - a token time, which is also the time of a full data frame within the data's
- * share, in 2^-20 ns.
+ * bl_token_unit - a token time in 2^-20 ns, which is also the time of a full data frame within the
+ * data's share.
  */
 BL_CORE __u64 bl_token_unit(__u32 ns_q20)
 {
@@ -100,8 +102,8 @@ BL_CORE __u64 bl_token_unit(__u32 ns_q20)
 }
 
 /**
- * bl_token_cost - how long a token or signal frame of @len bytes fills the group's share; rounded
- * up where it is longer than any token, else nothing is to be rounded.
+ * bl_token_cost - how long a token or signal of @len bytes fills the group's share, in 2^-20 ns;
+ * rounded up where it is longer than any token, else exact.
  */
 BL_CORE __u64 bl_token_cost(__u32 ns_q20, __u32 len)
 {
@@ -112,15 +114,15 @@ BL_CORE __u64 bl_token_cost(__u32 ns_q20, __u32 len)
 	return (wire * bl_token_unit(ns_q20) + BL_TOKEN_WIRE - 1) / BL_TOKEN_WIRE;
 }
 
-/** bl_token_data_cost - how long a data frame of @len bytes fills the data's share. */
+/** bl_token_data_cost - how long a data frame of @len bytes fills the data's share, in 2^-20 ns. */
 BL_CORE __u64 bl_token_data_cost(__u32 ns_q20, __u32 len)
 {
 	return (bl_wire_bytes(len) * bl_token_unit(ns_q20) + BL_TOKEN_DATA - 1) / BL_TOKEN_DATA;
 }
 
 /**
- * bl_token_ahead - what of @word lies after @now. The difference of serial numbers, so that the
- * wrap every 4.9 hours does not matter.
+ * bl_token_ahead - how far @word lies after @now, in 2^-20 ns. A difference of serial numbers, so
+ * the wrap every 4.9 hours does not matter.
  */
 BL_CORE __u64 bl_token_ahead(__u64 word, __u64 now, __u64 unit)
 {
@@ -131,13 +133,13 @@ BL_CORE __u64 bl_token_ahead(__u64 word, __u64 now, __u64 unit)
 
 /* ---- what comes in ---- */
 
-/* What bl_token_parse() says of a signal: beside the classes of tokens. */
+/* A result of bl_token_parse() for signals, beside the classes of tokens. */
 #define BL_TOKEN_SIGNAL BL_TOP_CLASSES
 
 /**
- * bl_token_parse - a frame to TOP's port. @u: its UDP header; @end: of what can be read; @len:
- * bytes of frame from @u on. Returns the class of the token, BL_TOKEN_SIGNAL, or -(reason) to drop
- * it. Bodies of signals are the hosts' business.
+ * bl_token_parse - classify a frame to TOP's port. @u: its UDP header; @end: end of the readable
+ * part; @len: bytes of frame from @u on. Returns the class of the token, BL_TOKEN_SIGNAL, or
+ * -(reason) to drop it. Switches do not parse the bodies of signals.
  */
 BL_CORE int bl_token_parse(const struct udphdr *u, const void *end, __u32 len)
 {
@@ -158,16 +160,16 @@ BL_CORE int bl_token_parse(const struct udphdr *u, const void *end, __u32 len)
 
 /* ---- mode drop, and budgets ---- */
 
-/** bl_token_limit - tokens of which the last one may be of class @cls. */
+/** bl_token_limit - number of tokens of which the last one may be of class @cls. */
 BL_CORE __u32 bl_token_limit(const struct bl_token_cfg *c, __u32 cls)
 {
 	return c->frames > cls ? c->frames - cls : 1;
 }
 
 /**
- * bl_token_decide - a token of class @cls and @len bytes comes at @now for the output with this
- * @word and rate. Returns BL_R_TOKEN_PASSED, BL_R_TOKEN_EXPIRED or BL_R_TOKEN_LIMIT; *@lost: 1 if
- * other CPUs won every time.
+ * bl_token_decide - mode drop: decide on a token of class @cls and @len bytes that arrives at @now
+ * for the output with this @word and rate. Returns BL_R_TOKEN_PASSED, BL_R_TOKEN_EXPIRED or
+ * BL_R_TOKEN_LIMIT. *@lost: 1 if other CPUs won every compare-and-swap.
  */
 BL_CORE enum bl_reason bl_token_decide(const struct bl_token_cfg *c, __u64 *word, __u32 ns_q20,
 				       __u32 cls, __u32 len, __u64 now, __u32 *lost)
@@ -177,7 +179,7 @@ BL_CORE enum bl_reason bl_token_decide(const struct bl_token_cfg *c, __u64 *word
 
 	*lost = 0;
 	for (i = 0; i < BL_TOKEN_TRIES; i++) {
-		/* pairs with the swap: of two that saw the same, one goes round again */
+		/* pairs with the swap: of two CPUs that read the same value, one tries again */
 		was = BL_READ_ONCE(*word);
 		ahead = bl_token_ahead(was, now, unit);
 		if (ahead > c->expiry * unit)
@@ -192,8 +194,8 @@ BL_CORE enum bl_reason bl_token_decide(const struct bl_token_cfg *c, __u64 *word
 }
 
 /**
- * bl_token_budget - may a frame of @len bytes come in, with a burst of @depth tokens? Moves @word
- * on if it may.
+ * bl_token_budget - whether a frame of @len bytes may come in, with a burst of @depth tokens. Moves
+ * @word on if it may.
  */
 BL_CORE int bl_token_budget(__u64 *word, __u32 ns_q20, __u32 len, __u32 depth, __u64 now)
 {
@@ -207,7 +209,7 @@ BL_CORE int bl_token_budget(__u64 *word, __u32 ns_q20, __u32 len, __u32 depth, _
 
 /* ---- mode pace ---- */
 
-/** bl_token_ready - when the output may send a token: @now, or later. */
+/** bl_token_ready - CLOCK_MONOTONIC from which the output may send a token; not before @now. */
 BL_CORE __u64 bl_token_ready(const struct bl_token_port *p, __u64 now)
 {
 	__u64 unit = bl_token_unit(p->ns_q20), ahead = bl_token_ahead(p->out_q20, now, unit),
@@ -216,7 +218,7 @@ BL_CORE __u64 bl_token_ready(const struct bl_token_port *p, __u64 now)
 	return ahead > room ? now + ((ahead - room + (1 << 20) - 1) >> 20) : now;
 }
 
-/** bl_token_expired - a token that came at @came waited for too long. */
+/** bl_token_expired - whether a token that arrived at @came has waited for too long. */
 BL_CORE int bl_token_expired(const struct bl_token_cfg *c, const struct bl_token_port *p,
 			     __u64 came, __u64 now)
 {
@@ -224,7 +226,7 @@ BL_CORE int bl_token_expired(const struct bl_token_cfg *c, const struct bl_token
 }
 
 /**
- * bl_token_choose - which class the output sends next, of those in @bits, or BL_CL_COUNT: only
+ * bl_token_choose - the class that the output sends next, of those in @bits; BL_CL_COUNT: only
  * tokens are there, and they must wait.
  */
 BL_CORE __u32 bl_token_choose(const struct bl_token_cfg *c, const struct bl_token_port *p,
@@ -239,12 +241,12 @@ BL_CORE __u32 bl_token_choose(const struct bl_token_cfg *c, const struct bl_toke
 		return BL_CL_DATA;
 	if (bl_token_ready(p, now) > now)
 		bits &= ~(__u64)BL_TOKEN_BITS;
-	return bits ? bl_class_first(bits) : BL_CL_COUNT;
+	return bits ? bl_busy_first(bits) : BL_CL_COUNT;
 }
 
 /**
- * bl_token_sent - a frame of @len bytes and class @cls left. Data that went beyond its share,
- * because nothing else was there, owes no more than a frame.
+ * bl_token_sent - account for a frame of @len bytes and class @cls that has left. Data that
+ * exceeded its share, since nothing else was there, owes no more than one frame.
  */
 BL_CORE void bl_token_sent(struct bl_token_port *p, __u32 cls, __u32 len, __u64 now)
 {
@@ -258,8 +260,8 @@ BL_CORE void bl_token_sent(struct bl_token_port *p, __u32 cls, __u32 len, __u64 
 			      bl_token_data_cost(p->ns_q20, len);
 }
 
-/** bl_token_again - when the pacer looks again at an output whose link end is free at @free. */
-BL_CORE __u64 bl_token_again(const struct bl_token_port *p, __u64 bits, __u64 free, __u64 now)
+/** bl_token_next_ns - when the pacer looks again at an output whose link is free at @free. */
+BL_CORE __u64 bl_token_next_ns(const struct bl_token_port *p, __u64 bits, __u64 free, __u64 now)
 {
 	if (!bits)
 		return BL_DUE_NEVER;
@@ -268,7 +270,7 @@ BL_CORE __u64 bl_token_again(const struct bl_token_port *p, __u64 bits, __u64 fr
 
 /* ---- paths ---- */
 
-/** bl_top_addr4, bl_top_addr6 - an address as bl_top_flow_port() wants it. */
+/** bl_top_addr4, bl_top_addr6 - an address in the form that bl_top_flow_port() takes. */
 BL_CORE __u64 bl_top_addr4(__be32 addr)
 {
 	return BL_BE32(addr);
@@ -280,9 +282,9 @@ BL_CORE __u64 bl_top_addr6(const void *addr)
 }
 
 /**
- * bl_top_flow_port - source port of TOP's frames of a flow between @a and @b with these ports (host
- * order; 0 where there are none): the same if both ends are exchanged. Sums and differences of both
- * ends know no order.
+ * bl_top_flow_port - the source port of TOP's frames of a flow between @a and @b with these ports
+ * (host order; 0 where there are none). The same if both ends are exchanged, since sums and
+ * exclusive ors do not depend on the order.
  */
 BL_CORE __u16 bl_top_flow_port(__u64 a, __u64 b, __u16 sport, __u16 dport)
 {
@@ -295,7 +297,7 @@ BL_CORE __u16 bl_top_flow_port(__u64 a, __u64 b, __u16 sport, __u16 dport)
 }
 
 /**
- * bl_top_path - which of @paths a flow takes; @port: bl_top_flow_port(), or the source port of a
+ * bl_top_path - which of @paths a flow takes. @port: bl_top_flow_port(), or the source port of a
  * TOP frame.
  */
 BL_CORE __u32 bl_top_path(__u16 port, __u32 paths)

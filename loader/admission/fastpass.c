@@ -356,7 +356,8 @@ static void take(struct bl_fpass *h, const struct bl_fcp_pkt *k, uint64_t now)
 		h->page->last_ns = now;
 		n = h->of[s.dst];
 		for (; n; n = h->next_of[n])
-			if (bl_due_lower(h->due, n, bl_fp_begin(h->offset_ns, h->slot_ns, first)))
+			if (bl_due_lower(h->due, n,
+					 bl_fp_slot_begin(h->offset_ns, h->slot_ns, first)))
 				bl_pacer_wake(&h->node->pace);
 	}
 }
@@ -767,8 +768,7 @@ static int maps_open(struct bl_fpass *h, struct bpf_object *obj, struct bl_err *
 	if (!rc)
 		rc = bl_map_find(obj, BL_MAP_HOLD_DUE, sizeof(struct bl_due), &due, err);
 	if (!rc)
-		rc = bl_map_find(obj, BL_MAP_HOLD_MACS, sizeof(struct bl_hold_dest), &macs,
-				      err);
+		rc = bl_map_find(obj, BL_MAP_HOLD_MACS, sizeof(struct bl_hold_dest), &macs, err);
 	if (!rc)
 		rc = bl_map_find(obj, BL_MAP_FP_BELL, 0, &bell, err);
 	if (rc)

@@ -280,7 +280,7 @@ static void look_again(const struct bl_node_ref *ref)
 	close(fd);
 	if (p == MAP_FAILED)
 		return;
-	bl_lower(&p->at, BL_DUE_NEVER, bl_mono_ns());
+	bl_time_lower(&p->at, BL_DUE_NEVER, bl_mono_ns());
 	munmap(p, size);
 }
 

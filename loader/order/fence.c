@@ -6,7 +6,7 @@
  * beacon interval, and reports that. A lane without frames cannot report it, and need not: it obeys
  * before its next frame, since its limit_ns is 0. Only a run of the program that had read its limit
  * before must end first, which takes an RCU grace period. So the registers of an idle lane are what
- * bl_port_obey() makes of them, here on a copy; nothing can happen in between.
+ * bl_port_apply_fence() makes of them, here on a copy; nothing can happen in between.
  */
 #include "loader/order/fence.h"
 
@@ -118,8 +118,8 @@ static int read_host(const struct bl_fence *f, struct input *i)
 
 	i->given = 0;
 	/*
-	 * First whether it has obeyed, then the registers: applying bl_port_obey() a second time
-	 * changes nothing.
+	 * First whether it has obeyed, then the registers: applying bl_port_apply_fence() a second
+	 * time changes nothing.
 	 */
 	if (!rc)
 		rc = read_value(f->page, 0, &page);
@@ -192,7 +192,7 @@ static int sample_input(const struct bl_fence *f, uint32_t p, struct bl_fence_po
 	if (rc)
 		return rc;
 	if (!i.obeyed)
-		bl_port_obey(&i.regs, &i.life, &i.slot, &leaf);
+		bl_port_apply_fence(&i.regs, &i.life, &i.slot, &leaf);
 	bl_port_leaf(&i.regs, &leaf);
 	flags = bl_port_flags(&i.regs);
 	*out = (struct bl_fence_port){

@@ -91,7 +91,7 @@ static int to_host(const uint8_t *p, uint32_t len)
 
 	FUZZ_CHECK(why < BL_FCP_R_COUNT);
 	if (why == BL_FCP_R_OK && k.opcode == BL_FCP_ALLOC) {
-		FUZZ_CHECK(nonce && bl_fcp_sum_ok(&params, nonce, p, len));
+		FUZZ_CHECK(nonce && bl_fcp_checksum_ok(&params, nonce, p, len));
 		for (i = 0; i < k.nruns; i++) {
 			FUZZ_CHECK((const uint8_t *)&k.runs[i] >= p &&
 				   (const uint8_t *)&k.runs[i + 1] <= p + len);
@@ -114,7 +114,7 @@ static int to_arb(const uint8_t *p, uint32_t len)
 
 	FUZZ_CHECK(why < BL_FCP_R_COUNT);
 	if (why == BL_FCP_R_OK)
-		FUZZ_CHECK(a.e.nonce && bl_fcp_sum_ok(&params, a.e.nonce, p, len) &&
+		FUZZ_CHECK(a.e.nonce && bl_fcp_checksum_ok(&params, a.e.nonce, p, len) &&
 			   (a.e.nonce == nonce || a.e.nonce == offer));
 	else
 		FUZZ_CHECK(a.e.look.count == look || a.fresh);
@@ -258,7 +258,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 				if (arg & 8)
 					hd->challenge = BL_BE32(h.challenge);
 				if (arg & 16) /* by somebody who knows the key */
-					hd->check = BL_BE64(bl_fcp_sum(
+					hd->check = BL_BE64(bl_fcp_checksum(
 						&params,
 						arg & 32 ? (op % 12 == 8 ? h.e.nonce : a.e.nonce)
 							 : 0,
@@ -278,7 +278,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 				bl_wd_sent(&wd, now);
 				FUZZ_CHECK(bl_wd_rx(&wd, buf, len, now) == BL_FCP_R_DUPLICATE);
 			}
-			FUZZ_CHECK(!bl_wd_rules(&wd, now) || wd.state == BL_FCP_PRIMARY);
+			FUZZ_CHECK(!bl_wd_may_allocate(&wd, now) || wd.state == BL_FCP_PRIMARY);
 			break;
 		default:
 			if (arg == 7)

@@ -65,10 +65,10 @@ static void check_class(const struct bl_frame_class *l)
 
 	FUZZ_CHECK(cls < BL_HOLD_CLASSES);
 	/* what finds addresses is never held back; nor is what goes to all */
-	FUZZ_CHECK(!bl_class_is_control(l) || !bl_hold_at_all(l));
-	FUZZ_CHECK(!l->multi || !bl_hold_at_all(l));
-	FUZZ_CHECK(bl_hold_at_all(l) || cls == 0);
-	FUZZ_CHECK(!bl_hold_at_all(l) || cls == (l->dscp < 40));
+	FUZZ_CHECK(!bl_class_is_control(l) || !bl_class_is_held(l));
+	FUZZ_CHECK(!l->multi || !bl_class_is_held(l));
+	FUZZ_CHECK(bl_class_is_held(l) || cls == 0);
+	FUZZ_CHECK(!bl_class_is_held(l) || cls == (l->dscp < 40));
 }
 
 /* Both parsers see the same frame. */

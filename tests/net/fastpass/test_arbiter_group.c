@@ -365,7 +365,7 @@ static uint32_t faults_say(int fd, uint64_t secret1, uint64_t boot, uint32_t ver
 	CHECK(poll(&in, 1, WAIT_S * 1000) == 1, "no answer");
 	n = recv(fd, buf, sizeof(buf), 0);
 	CHECK(n > 0 && bl_fcp_parse(buf, (uint32_t)n, HOSTS, &k) == BL_FCP_R_OK &&
-		      k.opcode == BL_FCP_HEARD && bl_fcp_sum_ok(&p, 0, buf, (uint32_t)n),
+		      k.opcode == BL_FCP_HEARD && bl_fcp_checksum_ok(&p, 0, buf, (uint32_t)n),
 	      "answer");
 	*has = BL_BE32(((const struct bl_fcp_heard *)k.body)->version);
 	return k.challenge;

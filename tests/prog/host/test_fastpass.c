@@ -97,7 +97,7 @@ static __u64 slot_now(void)
 static void slot_for(__u32 n, __u64 slot, __u8 path)
 {
 	struct bl_fp_dest d = dest_get(n);
-	__u64 lapsed = 0, begin = bl_fp_begin(page.offset_ns, hold.slot_ns, slot);
+	__u64 lapsed = 0, begin = bl_fp_slot_begin(page.offset_ns, hold.slot_ns, slot);
 	struct bl_due due;
 
 	d.endpoint = 1;

@@ -158,7 +158,8 @@ static void top__dead_peer(void **state)
 	(void)state;
 	for (i = 0; i < 280; i++)
 		held((__u16)(1000 + i), 1, false);
-	assert_true(bl_spare(&(struct bl_due){ .given = due_get().given }) >= BL_TOP_RESERVE - 1);
+	assert_true(bl_numbers_spare(&(struct bl_due){ .given = due_get().given }) >=
+		    BL_TOP_RESERVE - 1);
 	/* those that have no number of their own have one together */
 	t = tx_get((__u32)due_get().given);
 	assert_true(t.key.proto == BL_TOP_SHARED && !t.key.sport && !t.key.dport && t.frames > 1);
@@ -186,7 +187,7 @@ static void top__dead_peer(void **state)
 	{
 		struct bl_due due = due_get();
 
-		assert_int_equal(bl_spare(&due), BL_NUMBERS);
+		assert_int_equal(bl_numbers_spare(&due), BL_NUMBERS);
 		assert_int_equal(top_page_get().freed, due.given);
 	}
 	assert_int_not_equal(bpf_map_get_next_key(bpf_map__fd(sk->maps.top_flows), NULL, f.p), 0);

@@ -44,7 +44,7 @@ static void lengths__host_switch_receiver(void **state)
 		struct bl_pl2_dest d = { 0 };
 
 		for (i = 0; i < 4; i++)
-			bl_pl2_took(&d, BL_RING_ENTRY(i, len), len);
+			bl_pl2_frame_added(&d, BL_RING_ENTRY(i, len), len);
 		bl_rsv_ask(&cfg, &in, &out, &pair, d.bytes, len, 0, 0, 1000, 0, &g);
 		assert_int_equal(g.reason, BL_R_RSV_GRANTED);
 		grt.bytes = d.bytes;
@@ -71,7 +71,7 @@ static void lengths__slot_holds_what_was_counted(void **state)
 
 		for (n = 0; bl_fp_want(&d, len, 1514) == !n; n++) {
 			assert_true(bl_wire_bytes(len) <= turn.room);
-			bl_fp_took(&turn, len);
+			bl_fp_frame_taken(&turn, len);
 			ns += bl_wire_ns(&gbit10, len);
 		}
 		assert_int_equal(n, bl_wire_bytes(1514) / bl_wire_bytes(len));

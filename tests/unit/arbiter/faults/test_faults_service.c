@@ -513,7 +513,7 @@ static uint32_t told_to(unsigned int i, uint32_t *version, uint32_t *challenge)
 	while ((len = bl_faults_tx(w.f, w.now, buf, &to))) {
 		assert_true(to < 2);
 		assert_int_equal(bl_fcp_parse(buf, len, w.t.net.endpoints, &k), BL_FCP_R_OK);
-		assert_true(bl_fcp_sum_ok(&params, 0, buf, len));
+		assert_true(bl_fcp_checksum_ok(&params, 0, buf, len));
 		b = k.body;
 		if (to != i)
 			continue;

@@ -20,7 +20,7 @@ static const struct bl_hold_cfg cfg = { .slot_ns = SLOT,
 
 static uint64_t begin(uint64_t slot)
 {
-	return bl_fp_begin(OFF, SLOT, slot);
+	return bl_fp_slot_begin(OFF, SLOT, slot);
 }
 
 /* the slot that CLOCK_MONOTONIC 1 s is in */
@@ -40,7 +40,7 @@ static void bl_fp_slot__edges(void **state)
 	assert_int_equal(bl_fp_slot(OFF, SLOT, begin(s) + SLOT), s + 1);
 	/* bus time behind CLOCK_MONOTONIC: the offset is negative */
 	assert_int_equal(bl_fp_slot(-(uint64_t)500, 100, 1000), 5);
-	assert_int_equal(bl_fp_begin(-(uint64_t)500, 100, 5), 1000);
+	assert_int_equal(bl_fp_slot_begin(-(uint64_t)500, 100, 5), 1000);
 }
 
 static void bl_fp_oldest__edges(void **state)
@@ -76,9 +76,9 @@ static void bl_fp_count__ack_beside_data(void **state)
 
 	(void)state;
 	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
-		word = bl_fp_count(0, t[i].first, t[i].slot_bytes);
-		word = bl_fp_count(word, t[i].second, t[i].slot_bytes);
-		word = bl_fp_count(word, t[i].third, t[i].slot_bytes);
+		word = bl_fp_want_count(0, t[i].first, t[i].slot_bytes);
+		word = bl_fp_want_count(word, t[i].second, t[i].slot_bytes);
+		word = bl_fp_want_count(word, t[i].third, t[i].slot_bytes);
 		if (BL_FP_WANTED(word) != t[i].slots)
 			fail_msg("row %zu: %llu slots", i, (unsigned long long)BL_FP_WANTED(word));
 	}
@@ -101,7 +101,8 @@ static void bl_fp_count__table(void **state)
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(t); i++)
-		assert_int_equal(bl_fp_count(BL_FP_WANT(t[i].slots, t[i].room), t[i].len, BYTES),
+		assert_int_equal(bl_fp_want_count(BL_FP_WANT(t[i].slots, t[i].room), t[i].len,
+						  BYTES),
 				 BL_FP_WANT(t[i].slots_after, t[i].room_after));
 }
 
@@ -168,7 +169,7 @@ static void bl_fp_next__lowest_and_missed(void **state)
 	for (i = 0; i < ARRAY_SIZE(at); i++)
 		assert_int_equal(bl_fp_give(&d, s + at[i], 0, s, &lapsed), 0);
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
-		assert_int_equal(bl_fp_next(&d, s + t[i].oldest),
+		assert_int_equal(bl_fp_slot_next(&d, s + t[i].oldest),
 				 t[i].next ? s + t[i].next : BL_DUE_NEVER);
 		assert_int_equal(d.missed, t[i].missed);
 	}
@@ -176,7 +177,7 @@ static void bl_fp_next__lowest_and_missed(void **state)
 	for (i = 0; i < ARRAY_SIZE(at); i++)
 		assert_int_equal(bl_fp_give(&d, s + at[i], 0, s, &lapsed), 0);
 	/* six at once, four of them in one word */
-	assert_int_equal(bl_fp_next(&d, s + 129), s + 700);
+	assert_int_equal(bl_fp_slot_next(&d, s + 129), s + 700);
 	assert_int_equal(d.missed, 13);
 }
 
@@ -213,14 +214,14 @@ static void bl_fp_step__in_its_slot(void **state)
 	assert_int_equal(t.path, 7);
 	assert_int_equal(t.due_ns, begin(s + 2));
 	assert_true(t.max >= 1522);
-	bl_fp_took(&d, 600);
+	bl_fp_frame_taken(&d, 600);
 	t = step(&d, begin(s + 2) + 600);
 	assert_int_equal(t.what, BL_FP_FRAME);
 	assert_int_equal(t.max, 914); /* 1538 - 624 */
-	bl_fp_took(&d, 600);
+	bl_fp_frame_taken(&d, 600);
 	t = step(&d, begin(s + 2) + 700);
 	assert_int_equal(t.max, 290);
-	bl_fp_took(&d, 0); /* nothing that fits */
+	bl_fp_frame_taken(&d, 0); /* nothing that fits */
 	t = step(&d, begin(s + 2) + 800);
 	assert_int_equal(t.what, BL_FP_NOTHING);
 	assert_int_equal(d.used, 1);
@@ -247,7 +248,7 @@ static void bl_fp_step__late(void **state)
 	t = step(&d, begin(s + 500) + LATE);
 	assert_int_equal(t.what, BL_FP_FRAME);
 	assert_int_equal(t.due_ns, begin(s + 500)); /* what lateness is counted from */
-	bl_fp_took(&d, 100);
+	bl_fp_frame_taken(&d, 100);
 	/* what is left of a slot is over when the slot is, and as late as the slot may be */
 	t = step(&d, begin(s + 501) + LATE);
 	assert_int_equal(t.what, BL_FP_FRAME);
@@ -273,13 +274,13 @@ static void bl_fp_step__nothing_to_send(void **state)
 	d.want = BL_FP_WANT(1, 0);
 	bl_fp_give(&d, s, 0, s, &lapsed);
 	assert_int_equal(step(&d, begin(s)).what, BL_FP_FRAME);
-	assert_int_equal(bl_fp_heal(&d), 0); /* the slot in hand is under way */
-	bl_fp_took(&d, 0);
+	assert_int_equal(bl_fp_demand_heal(&d), 0); /* the slot in hand is under way */
+	bl_fp_frame_taken(&d, 0);
 	assert_int_equal(d.idle, 1);
 	assert_int_equal(d.used, 0);
 	assert_int_equal(d.room, 0);
-	assert_int_equal(bl_fp_heal(&d), 1);
-	assert_int_equal(bl_fp_heal(&d), 0);
+	assert_int_equal(bl_fp_demand_heal(&d), 1);
+	assert_int_equal(bl_fp_demand_heal(&d), 0);
 	assert_int_equal(BL_FP_WANTED(d.want), 2);
 }
 
@@ -294,7 +295,7 @@ static void bl_fp_step__long_frame_alone(void **state)
 	d.endpoint = 1;
 	bl_fp_give(&d, s, 0, s, &lapsed);
 	assert_int_equal(step(&d, begin(s)).what, BL_FP_FRAME);
-	bl_fp_took(&d, 1522); /* longer than the slot */
+	bl_fp_frame_taken(&d, 1522); /* longer than the slot */
 	assert_int_equal(d.room, 0);
 	assert_int_equal(d.used, 1);
 }
@@ -354,7 +355,7 @@ static void ring__two_threads(void **state)
 	assert_int_equal(pthread_create(&thread, NULL, giver, &s), 0);
 	for (;;) {
 		int over = done;
-		uint64_t next = bl_fp_next(&shared, 0);
+		uint64_t next = bl_fp_slot_next(&shared, 0);
 
 		if (next == BL_DUE_NEVER) {
 			if (over)
@@ -368,7 +369,7 @@ static void ring__two_threads(void **state)
 		assert_in_range(next, s, s + ROUNDS - 1);
 		assert_int_equal(seen[next - s]++, 0);
 		assert_int_equal(shared.path[next % BL_FP_SLOTS], (uint8_t)next);
-		bl_fp_clear(&shared.word[next / 64 % BL_FP_WORDS], 1ULL << next % 64);
+		bl_fp_word_clear(&shared.word[next / 64 % BL_FP_WORDS], 1ULL << next % 64);
 		last = next > last ? next : last;
 		BL_WRITE_ONCE(shared.open, last);
 		used++;

@@ -203,7 +203,7 @@ static void bl_fcp_seq__window(void **state)
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
 		struct bl_fcp_end *e = &a.e;
 
-		bl_fcp_begin(e, 1);
+		bl_fcp_session_begin(e, 1);
 		e->in_max = t[i].max;
 		if (t[i].max)
 			e->in_got = e->in_closed = 1;
@@ -222,7 +222,7 @@ static void bl_fcp_gaps__given_up_after_a_while(void **state)
 	struct bl_fcp_end *e = &a.e;
 
 	(void)state;
-	bl_fcp_begin(e, 1);
+	bl_fcp_session_begin(e, 1);
 	assert_int_equal(bl_fcp_gaps_close(e, &params, now), 1);
 	bl_fcp_seq_take(e, 1, now);
 	assert_int_equal(e->gap_ns, 0);
@@ -273,7 +273,7 @@ static void bl_fcp_acked__who_is_lost(void **state)
 
 		setup(NULL);
 		for (j = 0; j < 8; j++) {
-			bl_fcp_tell(e, j);
+			bl_fcp_total_tell(e, j);
 			tell_in_one(e, &seq);
 		}
 		assert_int_equal(seq, 8);
@@ -288,7 +288,7 @@ static void bl_fcp_acked__who_is_lost(void **state)
 		uint32_t seq, j;
 
 		for (j = 0; j < 5; j++) {
-			bl_fcp_tell(&a.e, 9);
+			bl_fcp_total_tell(&a.e, 9);
 			tell_in_one(&a.e, &seq);
 		}
 		bl_fcp_acked(&a.e, 5, 0);
@@ -305,7 +305,7 @@ static void bl_fcp_next_seq__never_waits(void **state)
 
 	(void)state;
 	for (i = 0; i < BL_FCP_WINDOW; i++) {
-		bl_fcp_tell(&a.e, i);
+		bl_fcp_total_tell(&a.e, i);
 		tell_in_one(&a.e, &seq);
 	}
 	assert_int_equal(a.e.open, ~0ULL);
@@ -313,7 +313,7 @@ static void bl_fcp_next_seq__never_waits(void **state)
 	bl_fcp_next_seq(&a.e, now, &seq);
 	assert_int_equal(seq, 65);
 	assert_int_equal(a.e.tell.count, 1);
-	assert_int_equal(bl_fcp_pop(&a.e, &a.e.tell, BL_FCP_Q_TELL), 0);
+	assert_int_equal(bl_fcp_queue_pop(&a.e, &a.e.tell, BL_FCP_Q_TELL), 0);
 }
 
 static void bl_fcp_expire__doubles(void **state)
@@ -330,7 +330,7 @@ static void bl_fcp_expire__doubles(void **state)
 
 		assert_int_equal(bl_fcp_timeout(&h.e, &params), now + wait);
 		now += wait - 1;
-		bl_fcp_expire(&h.e, &params, now);
+		bl_fcp_packets_expire(&h.e, &params, now);
 		assert_int_equal(h.e.timeouts, i);
 		now++;
 		n = bl_fcp_host_tx(&h, now, buf);
@@ -637,7 +637,7 @@ static void bl_fcp_host_reset__refuses(void **state)
 		assert_int_equal(n, 64);
 		buf[t[i].at] = (uint8_t)(buf[t[i].at] + t[i].add);
 		if (t[i].want != BL_FCP_R_BAD_CHECK)
-			hd->check = BL_BE64(bl_fcp_sum(&params, 0, buf, n));
+			hd->check = BL_BE64(bl_fcp_checksum(&params, 0, buf, n));
 		assert_int_equal(to_host(n), t[i].want);
 		assert_int_equal(h.e.nonce != 0, t[i].want == BL_FCP_R_OK);
 		assert_int_equal(h.e.count[t[i].want], 1);

@@ -60,21 +60,21 @@ static void bl_wd_tick__a_life(void **state)
 	assert_int_equal(bl_wd_tick(&w, T0 + 1400 * US - 1), 0);
 	assert_int_equal(bl_wd_tick(&w, T0 + 1400 * US), 1);
 	bl_wd_sent(&w, T0 + 1400 * US);
-	assert_int_equal(bl_wd_rules(&w, T0 + 1400 * US), 0); /* not yet */
+	assert_int_equal(bl_wd_may_allocate(&w, T0 + 1400 * US), 0); /* not yet */
 	bl_wd_sent(&w, T0 + 1550 * US);
 	assert_int_equal(bl_wd_tick(&w, T0 + 1600 * US - 1), 0);
 	assert_int_equal(bl_wd_tick(&w, T0 + 1600 * US), 1);
 	assert_int_equal(w.state, BL_FCP_PRIMARY);
 	assert_int_equal(w.takeovers, 1);
 	/* the last watchdog went out at 1550: the lease ends 800 us later */
-	assert_int_equal(bl_wd_rules(&w, T0 + 2350 * US - 1), 1);
-	assert_int_equal(bl_wd_rules(&w, T0 + 2350 * US), 0);
+	assert_int_equal(bl_wd_may_allocate(&w, T0 + 2350 * US - 1), 1);
+	assert_int_equal(bl_wd_may_allocate(&w, T0 + 2350 * US), 0);
 	/* the process was stopped for that long: it gives way by itself, and listens again */
 	assert_int_equal(bl_wd_tick(&w, T0 + 2350 * US), 0);
 	assert_int_equal(w.state, BL_FCP_STANDBY);
 	assert_int_equal(w.stalls, 1);
 	assert_int_equal(w.heard_ns, T0 + 2350 * US);
-	assert_int_equal(bl_wd_rules(&w, T0 + 2350 * US), 0);
+	assert_int_equal(bl_wd_may_allocate(&w, T0 + 2350 * US), 0);
 }
 
 /*
@@ -111,7 +111,7 @@ static void bl_wd_tick__what_came_after_the_clock_was_read(void **state)
 	w.sent_ns = T0 + 50;
 	assert_int_equal(bl_wd_tick(&w, T0), 0);
 	assert_int_equal(w.state, BL_FCP_PRIMARY);
-	assert_int_equal(bl_wd_rules(&w, T0), 1);
+	assert_int_equal(bl_wd_may_allocate(&w, T0), 1);
 }
 
 static void bl_wd_rx__sequence_numbers_wrap(void **state)
@@ -289,7 +289,7 @@ static void group__never_two_and_soon_one(void **state)
 						memcpy(fly[j].bytes, buf, n);
 					}
 				}
-				if (!bl_wd_rules(&w[i], now))
+				if (!bl_wd_may_allocate(&w[i], now))
 					continue;
 				/*
 				 * It allocates up to the horizon; the slots of no other arbiter may

@@ -585,7 +585,7 @@ static void bl_relay_next__edges(void **state)
 		 * one relay per interval: never due at once, never more than an interval away, and
 		 * it is that of the next tick
 		 */
-		assert_false(bl_above(out, next));
+		assert_false(bl_time_above(out, next));
 		assert_true(next - out < beacon);
 		assert_int_equal((next + 1 + beacon / 32) % beacon, 0);
 	}
@@ -596,14 +596,14 @@ static void bl_above__edges(void **state)
 	const uint64_t now = 1764000000000000000ULL;
 
 	(void)state;
-	assert_int_equal(bl_above(0, 0), 0);
-	assert_int_equal(bl_above(1, 0), 1);
-	assert_int_equal(bl_above(0, 1), 0);
-	assert_int_equal(bl_above(now, now), 0);
-	assert_int_equal(bl_above(now + 1, now), 1);
-	assert_int_equal(bl_above(now, now + 1), 0);
-	assert_int_equal(bl_above(now, 0), 1); /* the first relay ever */
-	assert_int_equal(bl_above(0, now), 0);
+	assert_int_equal(bl_time_above(0, 0), 0);
+	assert_int_equal(bl_time_above(1, 0), 1);
+	assert_int_equal(bl_time_above(0, 1), 0);
+	assert_int_equal(bl_time_above(now, now), 0);
+	assert_int_equal(bl_time_above(now + 1, now), 1);
+	assert_int_equal(bl_time_above(now, now + 1), 0);
+	assert_int_equal(bl_time_above(now, 0), 1); /* the first relay ever */
+	assert_int_equal(bl_time_above(0, now), 0);
 }
 
 /* ---- a switch ---- */

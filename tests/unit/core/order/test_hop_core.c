@@ -106,7 +106,7 @@ static void bl_port_learn__all_lanes(void **state)
 	uint32_t l;
 
 	(void)state;
-	bl_port_learn(&p, 3, BL_HOP_TOP);
+	bl_port_learn_hop(&p, 3, BL_HOP_TOP);
 	for (l = 0; l < BL_LANES_MAX; l++)
 		assert_int_equal(p.lane[l].hop, BL_HOP_TOP);
 }
@@ -168,9 +168,9 @@ static void bl_port_obey__empty(void **state)
 
 	(void)state;
 	bl_port_await(&p, BL_C_UNKNOWN);
-	assert_int_equal(bl_port_obey(&p, &life, &o, &leaf), BL_A_LEAF);
+	assert_int_equal(bl_port_apply_fence(&p, &life, &o, &leaf), BL_A_LEAF);
 	assert_int_equal(leaf.c, BL_LEAF_NONE);
-	assert_int_equal(bl_port_obey(&p, &life, &o, &leaf), 0);
+	assert_int_equal(bl_port_apply_fence(&p, &life, &o, &leaf), 0);
 	assert_true(bl_port_arrive(&p, 0, 1, 700, 600, 1, 0, 0, &leaf) & BL_A_JOINED);
 	assert_int_equal(leaf.c, 600);
 	/* one that is barred is met as well: who bars it answers for it */

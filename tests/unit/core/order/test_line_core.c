@@ -246,7 +246,7 @@ static void expel__T_holds_C(void **state)
 	assert_int_equal(c_of(&a), t);
 	/* then it looks */
 	assert_int_equal(bl_send_reliable(a.ep, &m[0], 1, 0), -ESTALE);
-	assert_non_null(strstr(bl_strerror(a.ep), "put this endpoint out: it had not dealt in "
+	assert_non_null(strstr(bl_strerror(a.ep), "put this endpoint out: it did not process in "
 						  "time"));
 	bl_line_over(line_of(&a));
 	assert_int_equal(c_of(&a), BL_TIME_NONE);

@@ -121,7 +121,7 @@ static void bl_lower__loses_every_try(void **state)
 	(void)state;
 	due = 1000;
 	begin(due_changes);
-	assert_int_equal(bl_lower(&due, 1000, 10), 1);
+	assert_int_equal(bl_time_lower(&due, 1000, 10), 1);
 	between = NULL;
 	assert_int_equal(accesses, BL_DUE_TRIES);
 	assert_int_equal(due, 0); /* at once: early, never late */

@@ -259,7 +259,7 @@ static void bl_port_obey__table(void **state)
 		uint32_t res;
 
 		bl_port_leaf(&p, &was);
-		res = bl_port_obey(&p, &life, &t[i].o, &leaf);
+		res = bl_port_apply_fence(&p, &life, &t[i].o, &leaf);
 		assert_int_equal(res == BL_A_LEAF, leaf.b != was.b || leaf.c != was.c);
 		if (p.lane[0].state != t[i].is0 || p.lane[7].state != t[i].is1 ||
 		    life.death != t[i].now)
@@ -268,7 +268,7 @@ static void bl_port_obey__table(void **state)
 		bl_port_leaf(&p, &was);
 		assert_true(leaf.b == was.b && leaf.c == was.c && life.neighbour == 9);
 		/* the second time nothing happens */
-		assert_int_equal(bl_port_obey(&p, &life, &t[i].o, &again), 0);
+		assert_int_equal(bl_port_apply_fence(&p, &life, &t[i].o, &again), 0);
 		if (p.lane[0].state != t[i].is0 || p.lane[7].state != t[i].is1 ||
 		    life.death != t[i].now)
 			fail_msg("row %zu, again: %x %x, death %u", i, p.lane[0].state,
@@ -447,7 +447,7 @@ static void orders__late_is_as_at_once(void **state)
 				}
 			}
 			bl_port_leaf(&p, &want);
-			x = bl_port_obey(&p, &life, &o, &leaf);
+			x = bl_port_apply_fence(&p, &life, &o, &leaf);
 			assert_int_equal(x == BL_A_LEAF, leaf.b != want.b || leaf.c != want.c);
 			if (memcmp(&p, &m.p, sizeof(p)) || life.death != m.death)
 				fail_msg("round %d, operation %d: %d orders (%s) at once made of "

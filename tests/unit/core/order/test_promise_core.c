@@ -37,7 +37,7 @@ static void bl_silent__edges(void **state)
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(t); i++)
-		assert_int_equal(bl_silent(bus, t[i].data, INTERVAL), t[i].want);
+		assert_int_equal(bl_host_silent(bus, t[i].data, INTERVAL), t[i].want);
 }
 
 static void bl_claim__edges(void **state)
@@ -62,7 +62,7 @@ static void bl_claim__edges(void **state)
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(t); i++)
-		assert_int_equal(bl_claim(t[i].ts, t[i].left), t[i].want);
+		assert_int_equal(bl_frame_claim(t[i].ts, t[i].left), t[i].want);
 }
 
 static void bl_promise__greatest(void **state)
@@ -124,10 +124,10 @@ static bool egress_step(struct host *h, struct egress *e, uint64_t ts)
 		return false;
 	case 1:
 		p = h->promised;
-		e->b = bl_promise(e->now,
-				  e->beacon && bl_silent(e->now, h->data, 1) ? bl_ahead_ns(INTERVAL)
-									     : 0,
-				  p, e->claim);
+		e->b = bl_promise(
+			e->now,
+			e->beacon && bl_host_silent(e->now, h->data, 1) ? bl_ahead_ns(INTERVAL) : 0,
+			p, e->claim);
 		if (e->b > e->now && p < e->b)
 			h->promised = e->b; /* compare-and-swap: with the load one step */
 		if (e->claim)
@@ -185,7 +185,7 @@ static void endpoint_step(struct host *h, unsigned int i)
 		ep->step++;
 		return;
 	case 5:
-		ep->e.claim = ep->frames == 1 ? bl_claim(ep->ts, ep->ts + 1) : 0;
+		ep->e.claim = ep->frames == 1 ? bl_frame_claim(ep->ts, ep->ts + 1) : 0;
 		if (egress_step(h, &ep->e, ep->ts) && !--ep->frames)
 			ep->step++;
 		return;

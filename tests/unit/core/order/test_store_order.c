@@ -69,7 +69,7 @@ static void bl_port_hold__the_number_first(void **state)
 	life.death = 7;
 	port.lane[0].state = port.lane[1].state = BL_REG_LIVE | BL_REG_IN;
 	begin(number_before_held);
-	bl_port_hold(&port, &life, 8);
+	bl_port_freeze(&port, &life, 8);
 	assert_int_equal(barriers, 1);
 	assert_int_equal(bl_port_flags(&port), BL_REG_IN | BL_REG_HELD);
 }

@@ -60,7 +60,7 @@ static void sends(__u64 now, __u32 entry, __u32 early, __u64 due)
 	assert_int_equal(t.early, early);
 	assert_int_equal(t.due_ns, due);
 	assert_int_equal(t.next_ns, due); /* what was due first goes first */
-	bl_pl2_gone(&d);
+	bl_pl2_frame_sent(&d);
 }
 
 static void is(enum bl_pl2_state state, __u32 seq)
@@ -181,7 +181,7 @@ static void bl_pl2_room__frames_and_bytes(void **state)
 		d.bytes = rows[i].bytes;
 		cfg.k_frames = rows[i].k_frames;
 		cfg.k_bytes = rows[i].k_bytes;
-		assert_int_equal(!!bl_pl2_room(&d, &cfg, rows[i].len), rows[i].want);
+		assert_int_equal(!!bl_pl2_burst_room(&d, &cfg, rows[i].len), rows[i].want);
 	}
 }
 
@@ -193,15 +193,15 @@ static void step__idle(void **state)
 	at(BL_PL2_IDLE, 0);
 	d.n = d.bytes = 0;
 	assert_int_equal(step(T0), BL_DO_COLLECT);
-	bl_pl2_took(&d, 21, 1514);
-	bl_pl2_took(&d, 22, 60);
+	bl_pl2_frame_added(&d, 21, 1514);
+	bl_pl2_frame_added(&d, 22, 60);
 	assert_int_equal(d.n, 2);
 	assert_int_equal(d.bytes, 1538 + 84);
 	assert_int_equal(d.entry[0], 21);
 	assert_int_equal(d.entry[1], 22);
 	assert_int_equal(step(T0), BL_DO_RSV);
 	is(BL_PL2_ASKED, SEQ + 1);
-	assert_int_equal(bl_pl2_flags(&d), 0);
+	assert_int_equal(bl_pl2_rsv_flags(&d), 0);
 	assert_int_equal(t.next_ns, T0 + RETRY);
 	assert_int_equal(d.asked_ns[0], T0);
 	assert_int_equal(d.rsvs, 1);
@@ -263,10 +263,10 @@ static void step__early(void **state)
 	sends(T0 + 1, 11, 1, T0);
 	sends(T0 + 2, 12, 1, T0);
 	rests(T0 + 3, T0 + RETRY);
-	assert_int_equal(bl_pl2_flags(&d), BL_RSV_EARLY);
+	assert_int_equal(bl_pl2_rsv_flags(&d), BL_RSV_EARLY);
 	assert_int_equal(step(T0 + RETRY), BL_DO_RSV);
 	is(BL_PL2_EARLY, SEQ + 1);
-	assert_int_equal(bl_pl2_flags(&d), 0);
+	assert_int_equal(bl_pl2_rsv_flags(&d), 0);
 	d.retries = BL_PL2_TRIES - 1;
 	d.asked_ns[BL_PL2_TRIES - 1] = T0 + RETRY;
 	/* nobody answers: all of it again, and not unsolicited however fresh the last GRT looks */
@@ -290,7 +290,7 @@ static void step__granted(void **state)
 	assert_int_equal(d.refusals, 0);
 	is(BL_PL2_GRANTED, SEQ);
 	assert_int_equal(step(T0 + 99), BL_DO_DONE);
-	bl_pl2_done(&d);
+	bl_pl2_burst_done(&d);
 	is(BL_PL2_IDLE, SEQ);
 	assert_int_equal(d.n | d.sent | d.bytes | d.unsolicited, 0);
 	assert_int_equal(step(T0 + 99), BL_DO_COLLECT);
@@ -370,7 +370,7 @@ static void step__policy_was_changed(void **state)
 		cfg.policy = BL_POLICY_NONE;
 		sends(T0 + 5, 12, 0, T0 + 5);
 		assert_int_equal(step(T0 + 6), BL_DO_DONE);
-		bl_pl2_done(&d);
+		bl_pl2_burst_done(&d);
 		assert_int_equal(step(T0 + 6), BL_DO_DONE);
 		cfg.policy = BL_POLICY_PL2;
 		assert_int_equal(step(T0 + 7), BL_DO_COLLECT);
@@ -401,7 +401,7 @@ static void bl_pl2_over__only_when_nothing_comes_back(void **state)
 		at(rows[i].state, rows[i].sent);
 		d.unsolicited = rows[i].unsolicited;
 		d.verdict = rows[i].verdict;
-		assert_int_equal(bl_pl2_over(&d), rows[i].want);
+		assert_int_equal(bl_pl2_burst_over(&d), rows[i].want);
 	}
 }
 
@@ -554,7 +554,7 @@ static void bl_pl2_ask__a_grt_was_faster(void **state)
 	d.unsolicited = 1;
 	d.verdict = BL_GRT_PASSED;
 	was = d;
-	assert_int_equal(bl_pl2_ask(&d, &cfg, T0 + 99, BL_PL2_WORD(SEQ, BL_PL2_EARLY), 0, &t),
+	assert_int_equal(bl_pl2_rsv_new(&d, &cfg, T0 + 99, BL_PL2_WORD(SEQ, BL_PL2_EARLY), 0, &t),
 			 BL_DO_NOTHING);
 	assert_int_equal(t.next_ns, T0 + 99);
 	assert_memory_equal(&d, &was, sizeof(d));
@@ -578,16 +578,16 @@ static void apart__answered_off(void **state)
 	/* what began so ends so, however long it takes */
 	sends(T0 + 200 + 20 * RETRY, 12, 0, T0 + 200 + 20 * RETRY);
 	assert_int_equal(step(T0 + 300), BL_DO_DONE);
-	bl_pl2_done(&d);
+	bl_pl2_burst_done(&d);
 	assert_int_equal(step(T0 + 300), BL_DO_COLLECT);
-	bl_pl2_took(&d, 13, 60);
-	bl_pl2_took(&d, 14, 60);
+	bl_pl2_frame_added(&d, 13, 60);
+	bl_pl2_frame_added(&d, 14, 60);
 	sends(T0 + 300, 13, 0, T0 + 300);
 	sends(d.apart_ns + 1, 14, 0, d.apart_ns + 1); /* not 13 once more */
 	assert_int_equal(step(d.apart_ns + 1), BL_DO_DONE);
-	bl_pl2_done(&d);
+	bl_pl2_burst_done(&d);
 	assert_int_equal(step(d.apart_ns), BL_DO_COLLECT);
-	bl_pl2_took(&d, 15, 60);
+	bl_pl2_frame_added(&d, 15, 60);
 	assert_int_equal(step(d.apart_ns), BL_DO_RSV);
 	is(BL_PL2_ASKED, SEQ + 1);
 	/* and the switch promises again */
@@ -595,7 +595,7 @@ static void apart__answered_off(void **state)
 				      0, 10 * RETRY, d.apart_ns + 100),
 			 BL_R_GRT);
 	sends(d.apart_ns + 100, 15, 0, d.send_ns);
-	assert_true(bl_pl2_over(&d));
+	assert_true(bl_pl2_burst_over(&d));
 	/* OFF comes with refused, or is not believed */
 	at(BL_PL2_ASKED, 0);
 	g.flags = BL_GRT_OFF;
@@ -635,7 +635,7 @@ static void apart__silence(void **state)
 	assert_int_equal(what, BL_DO_FRAME);
 	assert_int_equal(t.entry, 11);
 	assert_int_equal(d.apart_ns, now + 10 * RETRY);
-	bl_pl2_gone(&d);
+	bl_pl2_frame_sent(&d);
 	sends(now, 12, 0, now);
 	assert_int_equal(step(now), BL_DO_DONE);
 	/* as bl_host_xdp may find it: its exchange comes too late, and the other way round */
@@ -733,7 +733,7 @@ static void step__late(void **state)
 		if (!rows[i].anew)
 			continue;
 		is(BL_PL2_ASKED, SEQ + 1);
-		assert_int_equal(bl_pl2_flags(&d), 0);
+		assert_int_equal(bl_pl2_rsv_flags(&d), 0);
 		assert_int_equal(d.missed, rows[i].missed + 1);
 		assert_int_equal(d.sent, d.base);
 		/* granted again: the rest goes, and then the burst is over */
@@ -744,8 +744,8 @@ static void step__late(void **state)
 		if (!d.base)
 			sends(rows[i].now, BL_RING_ENTRY(11, 1000), 0, d.send_ns);
 		sends(rows[i].now, BL_RING_ENTRY(12, OTHER), 0, d.send_ns);
-		assert_true(bl_pl2_over(&d));
-		bl_pl2_done(&d);
+		assert_true(bl_pl2_burst_over(&d));
+		bl_pl2_burst_done(&d);
 		assert_int_equal(d.base | d.missed | d.sent | d.n, 0);
 	}
 }
@@ -850,16 +850,16 @@ static void model__each_frame_once(void **state)
 			for (i = 0; i < d.n; i++)
 				assert_true(d.entry[i] <= out); /* no slot is given back before its
 								   frame got through */
-			bl_pl2_done(&d);
+			bl_pl2_burst_done(&d);
 			what = step(now);
 			wake = t.next_ns;
 		}
 		if (what == BL_DO_COLLECT) {
 			__u32 k = 1 + rnd_below(&r, 20);
 
-			while (k-- && bl_pl2_room(&d, &cfg, 1514)) {
+			while (k-- && bl_pl2_burst_room(&d, &cfg, 1514)) {
 				made++;
-				bl_pl2_took(&d, made, 60 + made % 1455);
+				bl_pl2_frame_added(&d, made, 60 + made % 1455);
 			}
 			what = step(now);
 			wake = t.next_ns;
@@ -867,7 +867,7 @@ static void model__each_frame_once(void **state)
 		}
 		d.silent = 0; /* the switch reserves: that it never does is apart__silence's */
 		if (what == BL_DO_RSV) {
-			__u32 seq = BL_PL2_SEQ(d.word), e = bl_pl2_flags(&d) == BL_RSV_EARLY;
+			__u32 seq = BL_PL2_SEQ(d.word), e = bl_pl2_rsv_flags(&d) == BL_RSV_EARLY;
 			struct bl_pl2_grt g = { .seq = seq, .bytes = d.bytes, .try = d.retries };
 
 			anew += d.retries == BL_PL2_TRIES - 1;
@@ -910,10 +910,10 @@ static void model__each_frame_once(void **state)
 				sw.left -= len;
 				sw.early -= t.early ? len : 0;
 			}
-			bl_pl2_gone(&d);
-			if (bl_pl2_over(&d)) {
+			bl_pl2_frame_sent(&d);
+			if (bl_pl2_burst_over(&d)) {
 				assert_int_equal(d.entry[d.n - 1], out); /* all of it got through */
-				bl_pl2_done(&d);
+				bl_pl2_burst_done(&d);
 				unanswered = false;
 			}
 		}

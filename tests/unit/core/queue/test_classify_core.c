@@ -105,7 +105,7 @@ static void check(const struct f *f, struct bl_frame_class want, uint32_t dest, 
 	memset(&l, 0xa5, sizeof(l));
 	assert_int_equal(look_at(f, f->n, &l), 0);
 	assert_memory_equal(&l, &want, sizeof(l));
-	assert_int_equal(bl_hold_at_all(&l), dest);
+	assert_int_equal(bl_class_is_held(&l), dest);
 	assert_int_equal(bl_hold_class(&l), cls);
 }
 

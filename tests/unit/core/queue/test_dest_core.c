@@ -56,19 +56,19 @@ static void bl_spare__counts(void **state)
 	struct bl_due d = { 0 };
 
 	(void)state;
-	assert_int_equal(bl_spare(&d), BL_NUMBERS);
-	assert_false(bl_pressed(&d));
+	assert_int_equal(bl_numbers_spare(&d), BL_NUMBERS);
+	assert_false(bl_numbers_low(&d));
 	d.given = BL_NUMBERS - BL_NUMBERS_LOW - 1;
-	assert_false(bl_pressed(&d));
+	assert_false(bl_numbers_low(&d));
 	d.given++;
-	assert_true(bl_pressed(&d));
+	assert_true(bl_numbers_low(&d));
 	d.given = BL_NUMBERS + 3; /* CPUs that came too late */
-	assert_int_equal(bl_spare(&d), 0);
+	assert_int_equal(bl_numbers_spare(&d), 0);
 	d.spare = 5;
-	assert_int_equal(bl_spare(&d), 2);
+	assert_int_equal(bl_numbers_spare(&d), 2);
 	d.given = BL_NUMBERS;
 	d.spare = -1ULL; /* taken, and not counted yet by who gave it */
-	assert_int_equal(bl_spare(&d), 0);
+	assert_int_equal(bl_numbers_spare(&d), 0);
 }
 
 static void bl_hold_age__table(void **state)
@@ -96,10 +96,10 @@ static void bl_hold_age__table(void **state)
 		assert_int_equal(bl_hold_age(&c, t[i].ask, 0), t[i].want);
 		assert_int_equal(bl_hold_age(&c, t[i].ask, 1), t[i].want / 8);
 	}
-	assert_true(bl_hold_over(5, 7, 10, 17));
-	assert_false(bl_hold_over(5, 7, 10, 16));
-	assert_true(bl_hold_over(7, 5, 10, 17));
-	assert_false(bl_hold_over(7, 5, 10, 16));
+	assert_true(bl_hold_expired(5, 7, 10, 17));
+	assert_false(bl_hold_expired(5, 7, 10, 16));
+	assert_true(bl_hold_expired(7, 5, 10, 17));
+	assert_false(bl_hold_expired(7, 5, 10, 16));
 }
 
 /* The pacer looks each half age. It stood still if it did not: then nothing is old for an age. */
@@ -108,20 +108,20 @@ static void bl_hold_turn__standstill(void **state)
 	struct bl_due d = { 0 };
 
 	(void)state;
-	bl_hold_turn(&d, 5000); /* nothing has waited so far */
-	assert_true(d.turn_ns == 5000 && !d.back_ns && bl_hold_over(d.back_ns, 0, 1000, 5000));
-	assert_int_equal(bl_hold_watch(&d, 1000, 0), 500);
-	bl_hold_turn(&d, 5749);
+	bl_hold_turn_begin(&d, 5000); /* nothing has waited so far */
+	assert_true(d.turn_ns == 5000 && !d.back_ns && bl_hold_expired(d.back_ns, 0, 1000, 5000));
+	assert_int_equal(bl_hold_watch_ns(&d, 1000, 0), 500);
+	bl_hold_turn_begin(&d, 5749);
 	assert_true(!d.back_ns && d.turn_ns == 5749);
-	bl_hold_turn(&d, 5749 + 750);
+	bl_hold_turn_begin(&d, 5749 + 750);
 	assert_true(d.back_ns == 6499 && d.turn_ns == 6499);
-	assert_false(bl_hold_over(d.back_ns, 0, 1000, 7498));
-	assert_true(bl_hold_over(d.back_ns, 0, 1000, 7499));
+	assert_false(bl_hold_expired(d.back_ns, 0, 1000, 7498));
+	assert_true(bl_hold_expired(d.back_ns, 0, 1000, 7499));
 	/* not more often than that */
-	assert_int_equal(bl_hold_watch(&d, 1000, 600), 600);
-	bl_hold_turn(&d, 6499 + 849);
+	assert_int_equal(bl_hold_watch_ns(&d, 1000, 600), 600);
+	bl_hold_turn_begin(&d, 6499 + 849);
 	assert_int_equal(d.back_ns, 6499);
-	bl_hold_turn(&d, 6499 + 849 + 850);
+	bl_hold_turn_begin(&d, 6499 + 849 + 850);
 	assert_int_equal(d.back_ns, 6499 + 849 + 850);
 }
 

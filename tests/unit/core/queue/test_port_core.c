@@ -18,7 +18,7 @@ static void bl_class_first__all_words(void **state)
 	for (busy = 1; busy < 1u << BL_CL_COUNT; busy++) {
 		for (want = 0; !(busy >> want & 1); want++)
 			;
-		assert_int_equal(bl_class_first(busy), want);
+		assert_int_equal(bl_busy_first(busy), want);
 	}
 }
 
@@ -56,10 +56,10 @@ static void bl_port_again__table(void **state)
 	__u64 busy = 0;
 
 	(void)state;
-	assert_int_equal(bl_port_again(&busy, 1234), BL_DUE_NEVER);
+	assert_int_equal(bl_port_next_ns(&busy, 1234), BL_DUE_NEVER);
 	busy = 1ULL << BL_CL_UNSCHED;
-	assert_int_equal(bl_port_again(&busy, 1234), 1234);
-	assert_int_equal(bl_port_again(&busy, 0), 0);
+	assert_int_equal(bl_port_next_ns(&busy, 1234), 1234);
+	assert_int_equal(bl_port_next_ns(&busy, 0), 0);
 }
 
 #define FRAMES 300000
@@ -92,7 +92,7 @@ static void bl_busy__no_bit_is_lost(void **state)
 	do {
 		end = __atomic_load_n(&over, __ATOMIC_SEQ_CST);
 		while (BL_READ_ONCE(busy)) {
-			assert_int_equal(bl_class_first(BL_READ_ONCE(busy)), BL_CL_DATA);
+			assert_int_equal(bl_busy_first(BL_READ_ONCE(busy)), BL_CL_DATA);
 			if (bl_ring_len(&q))
 				BL_WRITE_ONCE(q.head, q.head + 1);
 			if (!bl_ring_len(&q))

@@ -527,7 +527,7 @@ static void bl_lower__expectation_may_be_wrong(void **state)
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
 		uint64_t v = t[i].is;
 
-		assert_int_equal(bl_lower((void *)&v, t[i].expect, t[i].at), t[i].rc);
+		assert_int_equal(bl_time_lower((void *)&v, t[i].expect, t[i].at), t[i].rc);
 		assert_int_equal(v, t[i].then);
 	}
 }

@@ -142,11 +142,11 @@ static void bl_top_bucket__edges(void **state)
 static void bl_top_least__edges(void **state)
 {
 	(void)state;
-	assert_int_equal(bl_top_least(&cfg, 0), 1);
-	assert_int_equal(bl_top_least(&cfg, SLOT), BL_TOP_ONE);
-	assert_int_equal(bl_top_least(&cfg, SLOT / 2), BL_TOP_ONE);
-	assert_int_equal(bl_top_least(&cfg, 4 * SLOT), BL_TOP_ONE / 4);
-	assert_int_equal(bl_top_least(&cfg, 1ULL << 60), 1);
+	assert_int_equal(bl_top_rate_min(&cfg, 0), 1);
+	assert_int_equal(bl_top_rate_min(&cfg, SLOT), BL_TOP_ONE);
+	assert_int_equal(bl_top_rate_min(&cfg, SLOT / 2), BL_TOP_ONE);
+	assert_int_equal(bl_top_rate_min(&cfg, 4 * SLOT), BL_TOP_ONE / 4);
+	assert_int_equal(bl_top_rate_min(&cfg, 1ULL << 60), 1);
 }
 
 static void bl_top_got__table(void **state)
@@ -163,7 +163,8 @@ static void bl_top_got__table(void **state)
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(t); i++)
-		assert_true(fabs(bl_top_got(&cfg, t[i].n, t[i].took) / ONE - t[i].rate) < 1e-4);
+		assert_true(fabs(bl_top_rate_answered(&cfg, t[i].n, t[i].took) / ONE - t[i].rate) <
+			    1e-4);
 }
 
 /* One step of each law as published, in floating point. */
@@ -316,7 +317,7 @@ static void law__against_model(void **state)
 					 run, i, r.rate / ONE, m.rate, r.weight / ONE, m.w);
 			m.rate = r.rate / ONE; /* rounding does not add up */
 			assert_true(r.rate <= BL_TOP_ONE + (ns2 ? 0 : BL_TOP_ONE / 10) &&
-				    r.rate >= bl_top_least(&cfg, r.rtt_ns) &&
+				    r.rate >= bl_top_rate_min(&cfg, r.rtt_ns) &&
 				    r.weight >= cfg.w_min && r.weight <= cfg.w_max);
 		}
 	}
@@ -379,20 +380,21 @@ static void bl_top_echo__times_one_token(void **state)
 	uint32_t random = 1;
 
 	(void)state;
-	assert_int_equal(bl_top_sent(&r, &cfg, MS, &random), 1);
-	assert_int_equal(bl_top_sent(&r, &cfg, MS + 10, &random), 2); /* not timed: one at a time */
+	assert_int_equal(bl_top_token_sent(&r, &cfg, MS, &random), 1);
+	assert_int_equal(bl_top_token_sent(&r, &cfg, MS + 10, &random),
+			 2); /* not timed: one at a time */
 	assert_int_equal(bl_top_echo(&r, &cfg, 1, 100, MS + 5000), 0);
 	assert_int_equal(r.rtt_ns, 5000);
 	assert_int_equal(r.probe_ns, 0);
 	assert_int_equal(r.feedbacks, 1); /* 5000 ns since it began: an RTT */
-	assert_int_equal(bl_top_sent(&r, &cfg, MS + 6000, &random), 3);
+	assert_int_equal(bl_top_token_sent(&r, &cfg, MS + 6000, &random), 3);
 	assert_int_equal(bl_top_echo(&r, &cfg, 2, 100, MS + 6001), 0); /* answers one before it */
 	assert_int_equal(r.rtt_ns, 5000);
 	assert_true(r.probe_ns != 0);
 	assert_int_equal(bl_top_echo(&r, &cfg, 3, 100, MS + 6000 + 10000), 0);
 	assert_int_equal(r.rtt_ns, 6000); /* 4/5 and 1/5 */
-	assert_int_equal(bl_top_sent(&r, &cfg, MS + 20000, &random), 4);
-	assert_int_equal(bl_top_sent(&r, &cfg, MS + 20001, &random), 5);
+	assert_int_equal(bl_top_token_sent(&r, &cfg, MS + 20000, &random), 4);
+	assert_int_equal(bl_top_token_sent(&r, &cfg, MS + 20001, &random), 5);
 	assert_int_equal(bl_top_echo(&r, &cfg, 5, 100, MS + 90000), 0); /* the timed one got lost */
 	assert_int_equal(r.rtt_ns, 6000);
 	assert_int_equal(r.probe_ns, 0);
@@ -458,16 +460,17 @@ static void bl_top_sent__paces(void **state)
 	(void)state;
 	cfg.jitter = 0;
 	r.rate = BL_TOP_ONE / 10;
-	assert_int_equal(bl_top_sent(&r, &cfg, MS, &random), 1);
+	assert_int_equal(bl_top_token_sent(&r, &cfg, MS, &random), 1);
 	assert_int_equal(r.next_ns, MS + 10 * SLOT);
 	/* late: the next one not */
-	assert_int_equal(bl_top_sent(&r, &cfg, MS + 10 * SLOT + 500, &random), 2);
+	assert_int_equal(bl_top_token_sent(&r, &cfg, MS + 10 * SLOT + 500, &random), 2);
 	assert_int_equal(r.next_ns, MS + 20 * SLOT);
 	/* much too late: one is caught up */
-	assert_int_equal(bl_top_sent(&r, &cfg, MS + 90 * SLOT, &random), 3);
+	assert_int_equal(bl_top_token_sent(&r, &cfg, MS + 90 * SLOT, &random), 3);
 	assert_int_equal(r.next_ns, MS + 90 * SLOT);
 	r.seq = 0xffffffff;
-	assert_int_equal(bl_top_sent(&r, &cfg, MS + 90 * SLOT, &random), 1); /* 0 means none */
+	assert_int_equal(bl_top_token_sent(&r, &cfg, MS + 90 * SLOT, &random),
+			 1); /* 0 means none */
 }
 
 static void bl_top_free_after__bucket(void **state)
@@ -495,7 +498,7 @@ static void pick__class_then_turns(void **state)
 	for (n = 0; n < 6; n++) {
 		bl_top_pick_begin(&p, last, MS);
 		for (i = 0; i < 4; i++)
-			bl_top_consider(&p, i, &r[i], cls[i], &cfg);
+			bl_top_pick_consider(&p, i, &r[i], cls[i], &cfg);
 		assert_int_equal(p.ready, 4);
 		assert_int_equal(p.best >> 8, 1);
 		order[n] = last = p.index;
@@ -507,7 +510,7 @@ static void pick__class_then_turns(void **state)
 	r[2].next_ns = MS + 3;
 	bl_top_pick_begin(&p, last, MS);
 	for (i = 0; i < 4; i++)
-		bl_top_consider(&p, i, &r[i], cls[i], &cfg);
+		bl_top_pick_consider(&p, i, &r[i], cls[i], &cfg);
 	assert_int_equal(p.ready, 1);
 	assert_int_equal(p.index, 0);
 	assert_int_equal(p.next_ns, MS + 3);
@@ -521,15 +524,15 @@ static void pick__stopped_and_gone(void **state)
 	(void)state;
 	r.state = BL_TOP_RX_STOPPED;
 	bl_top_pick_begin(&p, 0, 2 * MS);
-	bl_top_consider(&p, 9, &r, 0, &cfg);
+	bl_top_pick_consider(&p, 9, &r, 0, &cfg);
 	assert_int_equal(p.ready | p.gone, 0);
 	assert_int_equal(p.next_ns, MS + cfg.dead_ns);
 	bl_top_pick_begin(&p, 0, MS + cfg.dead_ns - 1);
-	bl_top_consider(&p, 9, &r, 0, &cfg);
+	bl_top_pick_consider(&p, 9, &r, 0, &cfg);
 	assert_int_equal(p.gone, 0);
 	bl_top_pick_begin(&p, 0, MS + cfg.dead_ns);
 	r.state = BL_TOP_RX_OPEN;
-	bl_top_consider(&p, 9, &r, 0, &cfg);
+	bl_top_pick_consider(&p, 9, &r, 0, &cfg);
 	assert_int_equal(p.gone, 10);
 	assert_int_equal(p.ready, 0);
 }
@@ -566,7 +569,7 @@ static void bl_top_begin__rates(void **state)
 
 		memset(&r, 0xff, sizeof(r));
 		cfg.ramp = t[i].ramp;
-		bl_top_begin(&r, &cfg, &m, BL_TOP_WAS_FREE, MS);
+		bl_top_rx_begin(&r, &cfg, &m, BL_TOP_WAS_FREE, MS);
 		assert_true(fabs(r.rate / ONE - t[i].rate) < 1e-6);
 		assert_true(r.state == BL_TOP_RX_OPEN && r.tag == 9 && r.sig == 3 &&
 			    r.weight == cfg.w_init && !r.seq && !r.echo && !r.forgiven &&
@@ -589,8 +592,8 @@ static void signals__by_number(void **state)
 	bl_top_stop(&r, &m, 2 * MS); /* before the SYNC that is known */
 	assert_int_equal(r.state, BL_TOP_RX_OPEN);
 	assert_int_equal(r.heard_ns, 2 * MS);
-	bl_top_sent(&r, &cfg, 2 * MS, &random);
-	bl_top_sent(&r, &cfg, 2 * MS, &random);
+	bl_top_token_sent(&r, &cfg, 2 * MS, &random);
+	bl_top_token_sent(&r, &cfg, 2 * MS, &random);
 	m.seq = 3;
 	bl_top_stop(&r, &m, 3 * MS);
 	assert_int_equal(r.state, BL_TOP_RX_STOPPED);

@@ -330,10 +330,10 @@ static void pick__loss(void **state)
 	r.state = BL_TOP_RX_STOPPED;
 	r.came.report_ns = 7 * MS;
 	bl_top_pick_begin(&p, 0, 7 * MS - 1);
-	bl_top_consider(&p, 9, &r, 0, &cfg);
+	bl_top_pick_consider(&p, 9, &r, 0, &cfg);
 	assert_true(!p.loss && p.next_ns == 7 * MS && !p.ready);
 	bl_top_pick_begin(&p, 0, 7 * MS);
-	bl_top_consider(&p, 9, &r, 0, &cfg);
+	bl_top_pick_consider(&p, 9, &r, 0, &cfg);
 	assert_true(p.loss == 10 && p.next_ns == 51 * MS && !p.ready && !p.gone);
 }
 
@@ -374,18 +374,18 @@ static void bl_top_lossy__reasons(void **state)
 	(void)state;
 	f.acked = 90;
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
-		enum bl_reason why = bl_top_lossy(&f, t[i].tag, t[i].seq, t[i].data, t[i].missing,
-						  7, 5 * MS + i);
+		enum bl_reason why = bl_top_loss_validate(&f, t[i].tag, t[i].seq, t[i].data,
+							  t[i].missing, 7, 5 * MS + i);
 
 		if (why != t[i].why || f.acked != t[i].acked || f.rtt_us != t[i].rtt ||
 		    f.loss_ns != t[i].loss_ns)
 			fail_msg("row %u: %d, acked %u", i, why, f.acked);
 	}
 	f.keep = 0;
-	assert_int_equal(bl_top_lossy(&f, 0x1234, 99, 100, 0, 7, MS), BL_R_LOSS_BAD);
+	assert_int_equal(bl_top_loss_validate(&f, 0x1234, 99, 100, 0, 7, MS), BL_R_LOSS_BAD);
 	f.keep = 1;
 	f.state = BL_TOP_FREE;
-	assert_int_equal(bl_top_lossy(&f, 0x1234, 99, 100, 0, 7, MS), BL_R_LOSS_BAD);
+	assert_int_equal(bl_top_loss_validate(&f, 0x1234, 99, 100, 0, 7, MS), BL_R_LOSS_BAD);
 }
 
 static void bl_top_flow__numbers_go_on(void **state)
@@ -398,11 +398,11 @@ static void bl_top_flow__numbers_go_on(void **state)
 	cfg.unscheduled = 3;
 	cfg.short_frames = 8;
 	t.loss = 5;
-	bl_top_flow(&t, &cfg, &key, &hint, 1, MS);
+	bl_top_tx_begin(&t, &cfg, &key, &hint, 1, MS);
 	assert_true(t.keep == 1 && t.data == 77 && t.told == 77 && t.acked == 77 && !t.loss &&
 		    !t.rtt_us && !t.unsched);
 	hint.flags = 0;
-	bl_top_flow(&t, &cfg, &key, &hint, 1, MS);
+	bl_top_tx_begin(&t, &cfg, &key, &hint, 1, MS);
 	assert_true(!t.keep && t.unsched == 1);
 }
 
@@ -452,27 +452,27 @@ static void bl_top_step__says_how_far(void **state)
 	f.frame_ns = f.token_ns = 10 * MS;
 	f.told = f.acked = 3;
 	for (i = 0; i < ARRAY_SIZE(at); i++) {
-		bl_top_step(&f, &cfg, 0, at[i] * MS, 1, &d);
+		bl_top_tx_step(&f, &cfg, 0, at[i] * MS, 1, &d);
 		assert_true(d.what == BL_TOP_DO_STOP && d.seq == i + 1 && d.data == 5 &&
 			    d.tag == 0x1234 && f.state == BL_TOP_IDLE && f.told == 5 &&
 			    f.stops == i + 1);
 		assert_int_equal(d.next_ns, (i + 1 < ARRAY_SIZE(at) ? at[i + 1] : 48) * MS);
-		bl_top_step(&f, &cfg, 0, d.next_ns - 1, 1, &d);
+		bl_top_tx_step(&f, &cfg, 0, d.next_ns - 1, 1, &d);
 		assert_int_equal(d.what, BL_TOP_NOTHING);
 	}
 	f.acked = 5;
-	bl_top_step(&f, &cfg, 0, 60 * MS, 1, &d);
+	bl_top_tx_step(&f, &cfg, 0, 60 * MS, 1, &d);
 	assert_true(d.what == BL_TOP_NOTHING && d.next_ns == 110 * MS);
 	/* something is missing: it asks for tokens, and says how far it is */
 	f.loss_ns = 61 * MS;
-	bl_top_step(&f, &cfg, 1, 61 * MS, 1, &d);
+	bl_top_tx_step(&f, &cfg, 1, 61 * MS, 1, &d);
 	assert_true(d.what == BL_TOP_DO_SYNC && d.frames == 1 && d.data == 5 && d.seq == 7 &&
 		    f.told == 5);
 	/* a LOSS is a sign of life */
-	bl_top_step(&f, &cfg, 0, 160 * MS, 1, &d);
+	bl_top_tx_step(&f, &cfg, 0, 160 * MS, 1, &d);
 	assert_true(d.what == BL_TOP_NOTHING && d.next_ns == 161 * MS);
 	f.acked = 4;
-	bl_top_step(&f, &cfg, 0, 161 * MS, 1, &d);
+	bl_top_tx_step(&f, &cfg, 0, 161 * MS, 1, &d);
 	assert_true(d.what == BL_TOP_DO_END && d.data == 5 && d.seq == 8);
 	/*
 	 * a SYNC says it, too; tokens that have ceased to come leave it to a STOP, after which the
@@ -481,20 +481,20 @@ static void bl_top_step__says_how_far(void **state)
 	f = keeping(5);
 	f.told = 3;
 	f.state = BL_TOP_IDLE;
-	bl_top_step(&f, &cfg, 1, 10 * MS, 1, &d);
+	bl_top_tx_step(&f, &cfg, 1, 10 * MS, 1, &d);
 	assert_true(d.what == BL_TOP_DO_SYNC && f.told == 5);
 	f = keeping(5);
 	f.told = f.acked = 3;
 	f.frame_ns = f.token_ns = 10 * MS;
-	bl_top_step(&f, &cfg, 0, 12 * MS - 1, 1, &d);
+	bl_top_tx_step(&f, &cfg, 0, 12 * MS - 1, 1, &d);
 	assert_true(d.what == BL_TOP_NOTHING && d.next_ns == 12 * MS);
-	bl_top_step(&f, &cfg, 0, 12 * MS, 1, &d);
+	bl_top_tx_step(&f, &cfg, 0, 12 * MS, 1, &d);
 	assert_true(d.what == BL_TOP_DO_STOP && f.state == BL_TOP_IDLE &&
-		    bl_top_held(&f, 100, 13 * MS) == 1);
+		    bl_top_frame_held(&f, 100, 13 * MS) == 1);
 	/* who keeps nothing has no numbers */
 	f = keeping(5);
 	f.keep = 0;
-	bl_top_step(&f, &cfg, 1, 10 * MS, 1, &d);
+	bl_top_tx_step(&f, &cfg, 1, 10 * MS, 1, &d);
 	assert_true(d.what == BL_TOP_DO_SYNC && !d.data);
 }
 
@@ -524,7 +524,7 @@ static void bl_top_step__another_tag_after_silence(void **state)
 		f.sync_ns = t[i].sync * MS;
 		f.seq = 500;
 		f.loss = 6;
-		bl_top_step(&f, &cfg, 1, t[i].now * MS, 0x77, &d);
+		bl_top_tx_step(&f, &cfg, 1, t[i].now * MS, 0x77, &d);
 		assert_true(d.what == BL_TOP_DO_SYNC && d.tag == t[i].tag && f.tag == d.tag);
 		assert_true(f.tag == 0x1234 ? f.seq == 500 && f.loss == 6
 					    : !f.seq && !~f.seen && !f.loss);
@@ -638,7 +638,7 @@ static void transfer(uint32_t loss, uint32_t frames, uint32_t first, bool retags
 
 			n = n < frames - next ? n : frames - next;
 			for (i = 0; i < n; i++)
-				turn = bl_top_held(&f, 1500, now)
+				turn = bl_top_frame_held(&f, 1500, now)
 					       ? now
 					       : bl_min64(turn, now + cfg.sync_ns);
 			waiting = n;
@@ -657,8 +657,8 @@ static void transfer(uint32_t loss, uint32_t frames, uint32_t first, bool retags
 		assert_true(at != NEVER);
 		now = bl_max64(now, at);
 		if (turn <= now) {
-			bl_top_step(&f, &cfg, waiting + (uint32_t)__builtin_popcountll(k.marked),
-				    now, 0x55, &d);
+			bl_top_tx_step(&f, &cfg, waiting + (uint32_t)__builtin_popcountll(k.marked),
+				       now, 0x55, &d);
 			turn = d.next_ns;
 			/* as after many SYNCs without a token */
 			if (retags && d.what == BL_TOP_DO_SYNC && !rnd_below(&wire.rnd, 10)) {
@@ -692,7 +692,7 @@ static void transfer(uint32_t loss, uint32_t frames, uint32_t first, bool retags
 		}
 		if (known && r.state == BL_TOP_RX_OPEN && r.next_ns <= now) {
 			put((struct message){ .op = BL_TOP_TOKEN,
-					      .seq = bl_top_sent(&r, &cfg, now, &random),
+					      .seq = bl_top_token_sent(&r, &cfg, now, &random),
 					      .tag = r.tag },
 			    now);
 			continue;
@@ -724,7 +724,7 @@ static void transfer(uint32_t loss, uint32_t frames, uint32_t first, bool retags
 					if (!probe)
 						break;
 				} else if (!waiting) {
-					if (bl_top_wasted(&f))
+					if (bl_top_token_wasted(&f))
 						put((struct message){ .op = BL_TOP_STOP,
 								      .seq = f.sig,
 								      .tag = f.tag },
@@ -763,8 +763,8 @@ static void transfer(uint32_t loss, uint32_t frames, uint32_t first, bool retags
 				break;
 			}
 			case BL_TOP_LOSS:
-				if (bl_top_lossy(&f, m.tag, m.seq, m.data, m.missing, m.rtt_us,
-						 now) != BL_R_NONE)
+				if (bl_top_loss_validate(&f, m.tag, m.seq, m.data, m.missing,
+							 m.rtt_us, now) != BL_R_NONE)
 					break;
 				for (i = 0; i < 64; i++) {
 					uint32_t place = BL_KEPT_PLACE(m.data - i);
@@ -789,10 +789,10 @@ static void transfer(uint32_t loss, uint32_t frames, uint32_t first, bool retags
 				break;
 			case BL_TOP_SYNC:
 				if (!known || r.tag != m.tag) {
-					assert_int_equal(bl_top_begin(&r, &cfg, &msg,
-								      known ? BL_TOP_WAS_AGAIN
-									    : BL_TOP_WAS_FREE,
-								      now),
+					assert_int_equal(bl_top_rx_begin(&r, &cfg, &msg,
+									 known ? BL_TOP_WAS_AGAIN
+									       : BL_TOP_WAS_FREE,
+									 now),
 							 0);
 					known = true;
 				} else {

@@ -382,7 +382,7 @@ static void bl_token_again__table(void **state)
 		struct bl_token_port p = { .ns_q20 = NS_1G,
 					   .out_q20 = (now << 20) + t[i].ahead * unit };
 
-		assert_int_equal(bl_token_again(&p, t[i].bits, t[i].free, now), t[i].want);
+		assert_int_equal(bl_token_next_ns(&p, t[i].bits, t[i].free, now), t[i].want);
 	}
 }
 

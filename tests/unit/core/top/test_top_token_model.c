@@ -292,10 +292,11 @@ static uint64_t pace_turn(struct pace *p, uint64_t t)
 		assert_true(!best || ahead > unit);
 		if (best) /* not a moment later than it may */
 			assert_true(ahead_by_list(p->sent, p->nsent,
-						  bl_token_again(&p->port, bits, t, t)) <= unit &&
+						  bl_token_next_ns(&p->port, bits, t, t)) <= unit &&
 				    ahead_by_list(p->sent, p->nsent,
-						  bl_token_again(&p->port, bits, t, t) - 1) > unit);
-		return bl_token_again(&p->port, bits, t, t);
+						  bl_token_next_ns(&p->port, bits, t, t) - 1) >
+					    unit);
+		return bl_token_next_ns(&p->port, bits, t, t);
 	}
 	assert_ptr_equal(best, &p->token[id]);
 	assert_true(ahead <= unit);
@@ -516,7 +517,7 @@ static void property__choose_against_model(void **state)
 			assert_int_equal(got, want);
 			/* nothing, or tokens that wait for the first moment at which one may go */
 			if (want == BL_CL_COUNT) {
-				uint64_t again = bl_token_again(&p, bits, t, t);
+				uint64_t again = bl_token_next_ns(&p, bits, t, t);
 
 				waits += bits != 0;
 				assert_true(
@@ -528,7 +529,7 @@ static void property__choose_against_model(void **state)
 				continue;
 			}
 			/* data waits for the link alone */
-			assert_int_equal(bl_token_again(&p, bits | 1u << BL_CL_DATA, t + 5, t),
+			assert_int_equal(bl_token_next_ns(&p, bits | 1u << BL_CL_DATA, t + 5, t),
 					 t + 5);
 			len = want >= BL_CL_TOKEN0 && want <= BL_CL_TOKEN5
 				      ? rnd_below(&r, 2) ? 60 : 80

@@ -109,7 +109,7 @@ static void bl_top_new__against_model(void **state)
 
 		if (!n)
 			continue;
-		assert_int_equal(bl_top_new(&f, seq), want);
+		assert_int_equal(bl_top_seq_accept(&f, seq), want);
 		if (want) {
 			taken[n] = 1;
 			top = n > top ? n : top;
@@ -137,7 +137,7 @@ static void bl_top_held__wakes(void **state)
 		f.state = t[i].state;
 		f.wasted_run = 5;
 		f.tries = 2;
-		assert_int_equal(bl_top_held(&f, 1000, 9 * MS), t[i].wakes);
+		assert_int_equal(bl_top_frame_held(&f, 1000, 9 * MS), t[i].wakes);
 		assert_true(f.state == t[i].after && f.frames == 1 && f.sent_bytes == 1000 &&
 			    f.frame_ns == 9 * MS && !f.wasted_run);
 		assert_int_equal(f.tries, t[i].state == BL_TOP_IDLE ? 0 : 2);
@@ -152,15 +152,15 @@ static void bl_top_wasted__stops(void **state)
 	(void)state;
 	f.tokens = 100;
 	for (i = 0; i < 20; i++) {
-		int stop = bl_top_wasted(&f);
+		int stop = bl_top_token_wasted(&f);
 
 		assert_int_equal(stop, i % BL_TOP_STOP_EACH == 0);
 		stops += (unsigned int)stop;
 		assert_true(f.state == BL_TOP_IDLE && f.wasted == i + 1 && f.tokens == 99 - i &&
 			    f.stops == stops && f.sig == stops);
 	}
-	bl_top_held(&f, 100, MS);
-	assert_int_equal(bl_top_wasted(&f), 1); /* a new run */
+	bl_top_frame_held(&f, 100, MS);
+	assert_int_equal(bl_top_token_wasted(&f), 1); /* a new run */
 }
 
 static struct bl_top_turn step(struct bl_top_tx *f, uint32_t frames, uint64_t now)
@@ -169,7 +169,7 @@ static struct bl_top_turn step(struct bl_top_tx *f, uint32_t frames, uint64_t no
 
 	memset(&d, 0xff, sizeof(d));
 	d.busy = 0;
-	bl_top_step(f, &cfg, frames, now, 0x77, &d);
+	bl_top_tx_step(f, &cfg, frames, now, 0x77, &d);
 	return d;
 }
 
@@ -183,7 +183,7 @@ static void bl_top_step__asks_until_tokens_come(void **state)
 	unsigned int i;
 
 	(void)state;
-	bl_top_held(&f, 100, t0);
+	bl_top_frame_held(&f, 100, t0);
 	for (i = 0; i < ARRAY_SIZE(at); i++) {
 		if (i) {
 			d = step(&f, 1, t0 + at[i] * MS - 1);
@@ -213,7 +213,7 @@ static void bl_top_step__idle_and_end(void **state)
 	struct bl_top_turn d;
 
 	(void)state;
-	bl_top_held(&f, 100, 10 * MS);
+	bl_top_frame_held(&f, 100, 10 * MS);
 	d = step(&f, 0, 11 * MS); /* a token from before took it */
 	assert_true(d.what == BL_TOP_NOTHING && f.state == BL_TOP_IDLE && d.next_ns == 110 * MS);
 	f.token_ns = 30 * MS;
@@ -222,7 +222,7 @@ static void bl_top_step__idle_and_end(void **state)
 	/* somebody is at it: that it would end, and once more at once */
 	memset(&d, 0xff, sizeof(d));
 	d.busy = 1;
-	bl_top_step(&f, &cfg, 0, 130 * MS, 0x77, &d);
+	bl_top_tx_step(&f, &cfg, 0, 130 * MS, 0x77, &d);
 	assert_true(d.what == BL_TOP_NOTHING && d.busy == 2 && d.next_ns == 130 * MS &&
 		    f.state == BL_TOP_IDLE);
 	d = step(&f, 0, 130 * MS);
@@ -247,7 +247,7 @@ static void bl_top_step__unscheduled_after_the_sync(void **state)
 	cfg.unscheduled = 2;
 	cfg.short_frames = 8;
 	f = flow_out(8 * BL_TOP_MSS);
-	bl_top_held(&f, 1000, 10 * MS);
+	bl_top_frame_held(&f, 1000, 10 * MS);
 	d = step(&f, 3, 10 * MS);
 	assert_true(d.what == BL_TOP_DO_SYNC && d.next_ns == 10 * MS && f.unsched == 2);
 	d = step(&f, 3, 10 * MS);
@@ -271,7 +271,7 @@ static void bl_top_step__outside(void **state)
 		assert_int_equal(step(&f, 1, (1 + i) * 100 * MS).what, BL_TOP_DO_SYNC);
 	d = step(&f, 1, 301 * MS);
 	assert_true(d.what == BL_TOP_DO_AT_ONCE && f.state == BL_TOP_OUTSIDE);
-	assert_int_equal(bl_top_held(&f, 100, 302 * MS), 1);
+	assert_int_equal(bl_top_frame_held(&f, 100, 302 * MS), 1);
 	/* somebody is there after all */
 	assert_int_equal(bl_top_token(&f, &cfg,
 				      &(struct bl_top_msg){ .seq = 1, .tag = 0x1234, .ts = 1000 },
@@ -447,7 +447,7 @@ static void network__one_token_one_packet(void **state)
 			uint32_t k, seq;
 
 			now = bl_max64(now + 1, r.next_ns);
-			wire[n++] = bl_top_sent(&r, &cfg, now, &random);
+			wire[n++] = bl_top_token_sent(&r, &cfg, now, &random);
 			if (rnd_below(&rnd, 20) == 0 && n < 63) {
 				wire[n] = wire[n - 1];
 				n++;
@@ -479,7 +479,7 @@ static void network__one_token_one_packet(void **state)
 				came++;
 				if (r.feedbacks != judged)
 					assert_true(r.rate <= BL_TOP_ONE + BL_TOP_ONE / 10 &&
-						    r.rate >= bl_top_least(&cfg, r.rtt_ns));
+						    r.rate >= bl_top_rate_min(&cfg, r.rtt_ns));
 			}
 			assert_true(f.tokens == sent && sent <= r.seq && r.dropped <= r.total);
 		}

@@ -6,6 +6,8 @@
 #include "tests/unit/unit.h"
 
 #include "core/top/top_core.h"
+#include "core/top/top_rx_core.h"
+#include "core/top/top_tx_core.h"
 
 #define SLOT 1298u
 #define ONE  ((double)BL_TOP_ONE)
@@ -40,7 +42,7 @@ static inline struct bl_top_rx flow_in(uint32_t bytes)
 	};
 	struct bl_top_rx r = { 0 };
 
-	bl_top_begin(&r, &cfg, &m, BL_TOP_WAS_FREE, MS);
+	bl_top_rx_begin(&r, &cfg, &m, BL_TOP_WAS_FREE, MS);
 	return r;
 }
 
@@ -51,7 +53,7 @@ static inline struct bl_top_tx flow_out(uint64_t bytes)
 	struct bl_top_tx t;
 
 	memset(&t, 0xff, sizeof(t));
-	bl_top_flow(&t, &cfg, &key, &hint, 0x1234, MS);
+	bl_top_tx_begin(&t, &cfg, &key, &hint, 0x1234, MS);
 	return t;
 }
 
