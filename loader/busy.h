@@ -10,8 +10,8 @@
 
 /**
  * bl_node_busy - whether a detach would break something: a switch through whose ports ordered
- * frames come (sampled for 0.2 to 3 s), or a host with endpoints. Returns 0, or -EBUSY and who they
- * are.
+ * frames come (sampled for 0.2 to 3 s), or a host with endpoints. Returns 0, or -EBUSY with their
+ * names in @err.
  */
 int bl_node_busy(enum bl_role role, const char *netns, struct bl_err *err);
 

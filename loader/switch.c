@@ -214,9 +214,9 @@ static int plan_ports(struct plan *p, struct bl_err *err)
 }
 
 /*
- * Assigns up ports to paths in the order of the configuration, alike on every switch. Fastpass's
- * arbiter knows the paths by nothing else, and TOP's tokens find their data's way back by it. Done
- * under every policy, for `barline admission set top`.
+ * Assigns up ports to paths in the order of the configuration, in the same way on every switch.
+ * Fastpass's arbiter knows the paths by nothing else, and TOP's tokens find their data's way back
+ * by it. Done under every policy, for `barline admission set top`.
  */
 static void plan_paths(const struct bl_node_cfg *cfg, struct plan *p)
 {

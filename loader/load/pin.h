@@ -38,7 +38,7 @@ const char *bl_role_name(enum bl_role role);
 int bl_bpffs_mount(struct bl_err *err);
 
 /**
- * bl_node_lock - takes the lock of a node, which whoever changes its pins holds.
+ * bl_node_lock - takes the lock of a node. A process that changes its pins holds the lock.
  * @ino: inode number of the node's network namespace.
  * @wait_ms: how long to wait for the present holder.
  * Returns the lock's fd, or -errno; -EBUSY names the pid of the holder.

@@ -31,7 +31,7 @@
 struct kept {
 	uint64_t number;
 	uint64_t epoch; /* of the leader who decided it */
-	/* of the first who failed */
+	/* of the first node or process that failed */
 	uint32_t node, port;
 	uint64_t t;
 	bool done;
@@ -209,7 +209,7 @@ static struct kept kept_of_failure(const Bl__Failure *f)
 
 /*
  * Returns false for a process without an address, an address of another length, or more addresses
- * than fit. Then it is not known here who failed, and DONE would claim that something was
+ * than fit. Then this node does not know what failed, and DONE would claim that something was
  * discarded. A node may have no address: a switch, or a host that never had one.
  */
 static bool failure_is_valid(const Bl__Failure *f)

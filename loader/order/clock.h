@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The clock record of a node (maps/clock_abi.h), and whoever keeps it; clock.c says how. */
+/* The clock record of a node (maps/clock_abi.h) and its keeper; clock.c says how it is kept. */
 #ifndef BARLINE_LOADER_CLOCK_H
 #define BARLINE_LOADER_CLOCK_H
 
