@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What a bench has to say: tables, JSON, and files beside a plot.
+ * The report of a measurement: tables, JSON, result files and a plot.
  */
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -45,8 +45,8 @@ void bench_drops(json_t *res)
 }
 
 /*
- * every sample is in the file: sorted within its mode, so that it is the cumulative distribution at
- * the same time
+ * Writes all latency samples, sorted within their mode, so that the file is also the cumulative
+ * distribution.
  */
 static int write_latency(const struct bench_ctl *ctl)
 {
