@@ -131,14 +131,13 @@ static void print_fence(const json_t *o)
 			 twice = N("duplicates");
 
 	if (!json_object_get(o, "one_order"))
-		printf("order: timestamps never went back, nothing came twice; what links lose is "
-		       "lost for best effort (%" JSON_INTEGER_FORMAT " messages missing)\n",
+		printf("order: timestamps never went back, and nothing was delivered twice; best "
+		       "effort does not repeat what links lose (%" JSON_INTEGER_FORMAT " messages "
+										       "missing)\n",
 		       missing);
 	else if (twice || back)
 		printf("order: NOT kept: %" JSON_INTEGER_FORMAT " timestamps went back, "
-		       "%" JSON_INTEGER_FORMAT " messages "
-		       "came "
-		       "twice\n",
+		       "%" JSON_INTEGER_FORMAT " messages were delivered twice\n",
 		       back, twice);
 	else if (whole)
 		printf("order: %s over %" JSON_INTEGER_FORMAT " messages at each of %u receivers\n",
