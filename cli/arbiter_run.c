@@ -138,10 +138,10 @@ int cmd_arbiter_run(int argc, char **argv)
 				   .args_doc = "FILE",
 				   .children = cmd_globals,
 				   .doc = "barline arbiter run - run a Fastpass arbiter, which "
-					  "grants timeslots and paths to the hosts of FILE, in "
-					  "the foreground\vAll arbiters and hosts need the same "
-					  "FILE (barlined: admission: { policy: fastpass, "
-					  "fastpass: FILE })." };
+					  "grants timeslots and paths to the hosts of FILE, in the "
+					  "foreground\v"
+					  "All arbiters and hosts need the same FILE (barlined: "
+					  "admission: { policy: fastpass, fastpass: FILE })." };
 	struct run_args a = { .rank = -1, .threads = 1 };
 	struct bl_arb_cfg how = { 0 };
 	struct bl_fp_file f;
@@ -174,9 +174,8 @@ int cmd_arbiter_show(int argc, char **argv)
 {
 	static const struct argp argp = { .children = cmd_globals,
 					  .doc = "barline arbiter show - the arbiters of this "
-						 "network "
-						 "namespace: which one is primary, and the session "
-						 "of each endpoint" };
+						 "network namespace: which one is primary, and the "
+						 "session of each endpoint" };
 	static const struct col heads[] = {
 		{ "rank", "RANK", 'd' },       { "addr", "ADDRESS", 's' },
 		{ "state", "STATE", 's' },     { "term", "TERM", 'd' },

@@ -54,16 +54,14 @@ int cmd_controller_run(int argc, char **argv)
 					  .args_doc = "FILE",
 					  .children = cmd_globals,
 					  .doc = "barline controller run - run a failure "
-						 "controller "
-						 "of reliable 1Pipe in the foreground. Several may "
-						 "share an etcd; one of them leads.\v"
+						 "controller of reliable 1Pipe in the foreground. "
+						 "Several may share an etcd; one of them leads.\v"
 						 "FILE is YAML: listen: 10.0.0.1:61693, and one "
 						 "store: sqlite: FILE, or etcd: { endpoints: "
 						 "[http://10.0.0.1:2379, ...] }; optional: tls: { "
-						 "ca, cert, key }, "
-						 "settle_us, answer_ms, grace_ms, silence_ms, "
-						 "stuck_ms. Daemons name it under controllers: "
-						 "[10.0.0.1:61693, ...]." };
+						 "ca, cert, key }, settle_us, answer_ms, grace_ms, "
+						 "silence_ms, stuck_ms. Daemons name it under "
+						 "controllers: [10.0.0.1:61693, ...]." };
 	struct sigaction act = { .sa_handler = on_signal };
 	const char *file = NULL;
 	struct bl_ctl_cfg cfg;
@@ -239,15 +237,15 @@ int cmd_controller_failures(int argc, char **argv)
 						 "WHY: left: a process ended by bl_exit() with "
 						 "nothing unacknowledged, so nobody waits; died; "
 						 "in_flight, window, ring: the process was "
-						 "excluded because it held up others; "
-						 "unreachable; cut-off, down, torn: its host "
-						 "failed. STEP: saving: waits for the store; "
-						 "announced: hosts write the failure into the page "
-						 "that their processes read; resumed: inputs are "
-						 "resumed; finished. WAITS: nodes that have not "
-						 "answered. -j has failure timestamps, lives, "
-						 "inputs with their last commit, and the nodes "
-						 "that have not answered." };
+						 "excluded because it held up others; unreachable; "
+						 "cut-off, down, torn: its host failed. STEP: "
+						 "saving: waits for the store; announced: hosts "
+						 "write the failure into the page that their "
+						 "processes read; resumed: inputs are resumed; "
+						 "finished. WAITS: nodes that have not answered. "
+						 "-j has failure timestamps, lives, inputs with "
+						 "their last commit, and the nodes that have not "
+						 "answered." };
 	static const struct col cols[] = { { "number", "NUMBER", 'd' },
 					   { "epoch", "EPOCH", 'd' },
 					   { "at", "AT", 's' },

@@ -30,8 +30,8 @@ static const struct argp_option up_options[] = { { "no-barline", KEY_BARE, NULL,
 						   LAB_ARGP_GROUP },
 						 { "controllers", KEY_CONTROLLERS, "N", 0,
 						   "failure controllers, 0 to 3 (default 0): 1 "
-						   "stores in SQLite, 2 or 3 in etcd with "
-						   "three members",
+						   "stores in SQLite, 2 or 3 in etcd with three "
+						   "members",
 						   LAB_ARGP_GROUP },
 						 { 0 } };
 
@@ -72,9 +72,10 @@ int cmd_lab_up(int argc, char **argv)
 						      "[rack|leaf-spine|three-tier|dumbbell]",
 					  .children = children,
 					  .doc = "barline lab up - raise a rack of network "
-						 "namespaces and leave it running\vWith "
-						 "--controllers, `barline lab exec NAME " LAB_MGMT
-						 " -- barline show controller` shows them." };
+						 "namespaces and leave it running\v"
+						 "With --controllers, `barline lab exec "
+						 "NAME " LAB_MGMT " -- barline show controller` "
+								  "shows them." };
 	struct lab *lab = lab_new();
 	int err;
 
@@ -85,8 +86,7 @@ int cmd_lab_up(int argc, char **argv)
 		strcpy(lab->spec.name, DEFAULT_NAME);
 	if (lab->spec.bare && lab->spec.controllers)
 		return cli_usage("--no-barline: without barline's programs there is nothing that "
-				 "controllers "
-				 "could control");
+				 "controllers could control");
 	lab->spec.etcd = lab->spec.controllers > 1;
 	err = lab_start(lab, NULL, NULL);
 	if (!err && cli.json)
@@ -139,7 +139,8 @@ int cmd_lab_exec(int argc, char **argv)
 					  .args_doc = "[NAME] NODE -- COMMAND [ARGUMENT...]",
 					  .children = cmd_globals,
 					  .doc = "barline lab exec - run a command on a node of a "
-						 "lab\vNODE is h1, h2, ... (hosts), s1, ... (ToR "
+						 "lab\v"
+						 "NODE is h1, h2, ... (hosts), s1, ... (ToR "
 						 "switches), p1, ... (spines), or " LAB_MGMT
 						 ", the network namespace of daemons and "
 						 "controllers. The exit status is that of the "

@@ -370,13 +370,12 @@ int cmd_switch_up(int argc, char **argv)
 					  .children = node_children,
 					  .args_doc = "[IFNAME[@CPU]...]",
 					  .doc = "barline switch up - run a switch in the "
-						 "foreground\vPorts that are named as arguments "
-						 "lead "
-						 "to hosts. @CPU is the home CPU of a port; "
-						 "without "
-						 "it, ports are distributed over the datapath CPUs "
-						 "in order. The datapath stays in the kernel when "
-						 "the process ends." };
+						 "foreground\v"
+						 "Ports that are named as arguments lead to hosts. "
+						 "@CPU is the home CPU of a port; without it, "
+						 "ports are distributed over the datapath CPUs in "
+						 "order. The datapath stays in the kernel when the "
+						 "process ends." };
 
 	return run_node(&argp, BL_ROLE_SWITCH, argc, argv);
 }
@@ -387,10 +386,9 @@ int cmd_host_up(int argc, char **argv)
 					  .parser = parse_host,
 					  .children = node_children,
 					  .args_doc = "[IFNAME]",
-					  .doc = "barline host up - run a host in the "
-						 "foreground\vThe datapath stays in the kernel "
-						 "when "
-						 "the process ends. Ordered sending stops when the "
+					  .doc = "barline host up - run a host in the foreground\v"
+						 "The datapath stays in the kernel when the "
+						 "process ends. Ordered sending stops when the "
 						 "clock record, which the daemon renews, is too "
 						 "old." };
 
@@ -433,8 +431,7 @@ int cmd_switch_detach(int argc, char **argv)
 {
 	return detach_node(BL_ROLE_SWITCH, argc, argv,
 			   "barline switch detach - remove the programs and maps of this "
-			   "namespace's "
-			   "switch");
+			   "namespace's switch");
 }
 
 int cmd_host_detach(int argc, char **argv)

@@ -196,10 +196,10 @@ int cmd_send(int argc, char **argv)
 				   .args_doc = "ADDR[,ADDR...] [TEXT|-]",
 				   .children = cmd_globals,
 				   .doc = "barline send - send ordered messages to one or more "
-					  "endpoints\vADDR is 10.0.0.1:61700 or "
-					  "[fd00::1]:61700. Without TEXT, or with -, every line of "
-					  "standard input is one scattering: one timestamp "
-					  "at all its receivers." };
+					  "endpoints\v"
+					  "ADDR is 10.0.0.1:61700 or [fd00::1]:61700. Without "
+					  "TEXT, or with -, every line of standard input is one "
+					  "scattering: one timestamp at all its receivers." };
 	struct sr_args a = { .linger_ms = 100 };
 	struct failures f = { 0 };
 	struct bl_endpoint *ep;

@@ -237,13 +237,12 @@ int arb_bench_main(int argc, char **argv, const struct arb_bench *(*find)(const 
 				   .children = cmd_globals,
 				   .doc = "Measure the arbiter's computing: timeslot allocation "
 					  "(Poisson requests of 10 MTUs between uniform pairs, "
-					  "slots of 1.23 us), "
-					  "path selection (full racks, random matchings), or both "
-					  "on two cores in real time. Every slot is verified; what "
-					  "breaks a rule ends with "
-					  "exit 1.\vTimes are medians of 40 blocks, of 9 trials "
-					  "for pipeline, and the best beside. A busy neighbour on "
-					  "the same core doubles them." };
+					  "slots of 1.23 us), path selection (full racks, random "
+					  "matchings), or both on two cores in real time. Every "
+					  "slot is verified; what breaks a rule ends with exit 1.\v"
+					  "Times are medians of 40 blocks, of 9 trials for "
+					  "pipeline, and the best beside. A busy neighbour on the "
+					  "same core doubles them." };
 	struct bench_args b = { .a = { .policy = -1, .how = -1, .seed = 1 },
 				.find = find,
 				.names = names };

@@ -111,9 +111,7 @@ static int block(struct trial *t, struct bl_alloc *a, struct bl_verify *v, uint6
 			if (bl_alloc_demand(a, t->request[i].src, t->request[i].dst, t->mtus,
 					    slot + 10 * t->mtus))
 				return cli_fail("a demand was refused: %" PRIu64 " MTUs wait at %u "
-						"endpoints; the "
-						"load is more "
-						"than they carry",
+						"endpoints; the load is more than they carry",
 						bl_alloc_waiting(a), t->cfg.endpoints);
 		t->runs[q] = bl_alloc_run(a, slot);
 		*ns += bl_mono_ns() - start;

@@ -335,16 +335,14 @@ int failover_main(int argc, char **argv)
 					  .args_doc = "failover",
 					  .children = children,
 					  .doc = "barline lab run failover - kill Fastpass's "
-						 "ruling arbiter again and again under "
-						 "traffic\vTimes are from the kill to the first "
-						 "slot from the other "
-						 "arbiter, in a network of 10 Gbit/s slots with "
-						 "watchdogs every 100 us and silence of 1 ms. With "
-						 "--kill "
+						 "ruling arbiter again and again under traffic\v"
+						 "Times are from the kill to the first slot from "
+						 "the other arbiter, in a network of 10 Gbit/s "
+						 "slots with watchdogs every 100 us and silence of "
+						 "1 ms. With --kill "
 						 "host|tor|link|spine|controller|etcd-leader it is "
-						 "about reliable scatterings "
-						 "instead: see `barline lab run failover --kill "
-						 "host --help`." };
+						 "about reliable scatterings instead: see `barline "
+						 "lab run failover --kill host --help`." };
 	struct args a = { .p = { .runs = 50, .interval_us = 500 } };
 	int failed, err;
 

@@ -496,11 +496,10 @@ int fair_main(int argc, char **argv)
 					  .children = children,
 					  .doc = "barline lab run fairness - five TCP senders to "
 						 "one receiver come and go (Fastpass 7.1, "
-						 "experiments A to C)\vSTDDEV_k: standard "
-						 "deviation of the "
-						 "throughputs of k senders in each second, median. "
-						 "RTT: of UDP echoes of another host, beside "
-						 "them." };
+						 "experiments A to C)\v"
+						 "STDDEV_k: standard deviation of the throughputs "
+						 "of k senders in each second, median. RTT: of UDP "
+						 "echoes of another host, beside them." };
 	struct args a = {
 		.p = { .policy = { { "none", true, BL_POLICY_NONE, 0, 0 },
 				   { "fastpass", true, BL_POLICY_FASTPASS, 0, BL_ALLOC_FAIR } },

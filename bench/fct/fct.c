@@ -718,14 +718,14 @@ int fct_main(int argc, char **argv)
 						 "one admission policy after the other\v"
 						 "Rack: every host sends to every other, and the "
 						 "load is that of the hosts' links. Dumbbell, "
-						 "leaf-spine: every flow goes to another "
-						 "ToR, and the load is that of the links that "
-						 "leave a ToR upwards. Default --rate: 50mbit on a "
-						 "dumbbell, else 25mbit. FCT: from the planned "
-						 "arrival to the last byte in the receiving "
-						 "process. Slowdown: FCT "
-						 "by what the flow could do alone. --policy says "
-						 "what --admission and --allocator do elsewhere." };
+						 "leaf-spine: every flow goes to another ToR, and "
+						 "the load is that of the links that leave a ToR "
+						 "upwards. Default --rate: 50mbit on a dumbbell, "
+						 "else 25mbit. FCT: from the planned arrival to "
+						 "the last byte in the receiving process. "
+						 "Slowdown: FCT by what the flow could do alone. "
+						 "--policy says what --admission and --allocator "
+						 "do elsewhere." };
 	struct args *a = calloc(1, sizeof(*a));
 	int err;
 

@@ -129,8 +129,7 @@ json_t *fct_runs(const json_t *runs)
 
 		for (n = 0; n < json_array_size(summary); n++)
 			known |= !strcmp(json_string_value(
-						 json_object_get(json_array_get(summary, n), "polic"
-											     "y")),
+						 json_object_get(json_array_get(summary, n), "policy")),
 					 policy);
 		if (!known)
 			json_array_append_new(summary, one_policy(runs, policy));

@@ -280,9 +280,8 @@ static void check_fastpass(const struct finder *to, const struct bl_node_ref *re
 	if (p.fallback)
 		found(to, FOUND_WARN, ref->meta.name,
 		      "check that an arbiter of the Fastpass file runs and can be reached "
-		      "(`barline "
-		      "arbiter show` on its machine), that it has the same file as this host, and "
-		      "that the clock is valid",
+		      "(`barline arbiter show` on its machine), that it has the same file as this "
+		      "host, and that the clock is valid",
 		      "no arbiter answers: frames leave without timeslots until one does");
 	else if (!p.session)
 		found(to, FOUND_OK, ref->meta.name, "", "no session with an arbiter yet");

@@ -154,9 +154,9 @@ int cmd_show_ports(int argc, char **argv)
 		{ "dropped", "DROPPED", 'd' }, { "wrong_cpu", "WRONG_CPU", 'd' }
 	};
 
-	return SHOW("barline show ports - frames by port of switches, by hook of hosts\vDROPPED "
-		    "does not include relayed beacons that a port did not need (clone_stale): "
-		    "`barline show drops` does.",
+	return SHOW("barline show ports - frames by port of switches, by hook of hosts\v"
+		    "DROPPED does not include relayed beacons that a port did not need "
+		    "(clone_stale): `barline show drops` does.",
 		    "ports", collect_ports, cols, "no ports");
 }
 
@@ -328,13 +328,14 @@ int cmd_show_barriers(int argc, char **argv)
 	};
 
 	return SHOW("barline show barriers - registers by port and lane, and the barriers that "
-		    "result from them\vLAG is bus time minus barrier. A lag of about one beacon "
-		    "interval is normal; a lag that grows shows which port holds back all "
-		    "receivers. SILENT is how long nothing was received from a port, as far as its "
-		    "lane has checked. IN: the register holds the commit barrier back. HELD: the "
-		    "register is frozen since the port's last failure, whose number is DEATH, "
-		    "until the controller resumes it. BARRED: the output promises no commit "
-		    "barrier, and the input does not join it.",
+		    "result from them\v"
+		    "LAG is bus time minus barrier. A lag of about one beacon interval is normal; "
+		    "a lag that grows shows which port holds back all receivers. SILENT is how "
+		    "long nothing was received from a port, as far as its lane has checked. IN: "
+		    "the register holds the commit barrier back. HELD: the register is frozen "
+		    "since the port's last failure, whose number is DEATH, until the controller "
+		    "resumes it. BARRED: the output promises no commit barrier, and the input does "
+		    "not join it.",
 		    "barriers", collect_barriers, cols, "no barriers");
 }
 
@@ -441,11 +442,11 @@ int cmd_show_endpoints(int argc, char **argv)
 		{ "woken", "WOKEN", 'd' },     { "out", "OUT", 's' }
 	};
 
-	return SHOW("barline show endpoints - the processes that send and receive on this "
-		    "host\vOUT: why an endpoint is no longer a member: gone (its process ended, "
-		    "and its failure is not settled yet), or excluded while its process lives: "
-		    "in_flight (it was stopped in the middle of a send), window (it was stopped "
-		    "with reliable messages that are not acknowledged), ring (it did not read its "
+	return SHOW("barline show endpoints - the processes that send and receive on this host\v"
+		    "OUT: why an endpoint is no longer a member: gone (its process ended, and its "
+		    "failure is not settled yet), or excluded while its process lives: in_flight "
+		    "(it was stopped in the middle of a send), window (it was stopped with "
+		    "reliable messages that are not acknowledged), ring (it did not read its "
 		    "ring), answer, unreachable.",
 		    "endpoints", collect_endpoints, cols, "no endpoints");
 }
@@ -482,9 +483,9 @@ int cmd_show_drops(int argc, char **argv)
 					   { "reason", "REASON", 's' }, { "count", "COUNT", 'd' },
 					   { "text", "WHY", 's' } };
 
-	return SHOW("barline show drops - frames dropped, and events noted, by reason\vA drop is "
-		    "a frame that was discarded; a note is counted in addition to the verdict on "
-		    "a frame.",
+	return SHOW("barline show drops - frames dropped, and events noted, by reason\v"
+		    "A drop is a frame that was discarded; a note is counted in addition to the "
+		    "verdict on a frame.",
 		    "drops", collect_drops, cols, "nothing dropped, nothing noted");
 }
 

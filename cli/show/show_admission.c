@@ -136,10 +136,10 @@ int cmd_show_queues(int argc, char **argv)
 					   { "sojourn_p999_ns", "P99.9", 't' },
 					   { "sojourn_max_ns", "MAX", 't' } };
 
-	return SHOW("barline show queues - output queues of a switch's metered ports\vLEN is the "
-		    "length of the queue that frames found, in full frames of 1514 bytes; WAIT is "
-		    "the time that they spent in the queue. Queues that were never used are "
-		    "omitted.",
+	return SHOW("barline show queues - output queues of a switch's metered ports\v"
+		    "LEN is the length of the queue that frames found, in full frames of 1514 "
+		    "bytes; WAIT is the time that they spent in the queue. Queues that were never "
+		    "used are omitted.",
 		    "queues", collect_queues, cols, "no frame was queued");
 }
 
@@ -202,9 +202,9 @@ int cmd_show_holds(int argc, char **argv)
 					   { "sojourn_p99_ns", "P99", 't' } };
 
 	return SHOW("barline show holds - hold queues of a host: what applications sent through "
-		    "bl0, by destination\vDestination 0 has what is never held back: ARP, "
-		    "neighbour discovery, broadcast and multicast. Queues that were never used are "
-		    "omitted.",
+		    "bl0, by destination\v"
+		    "Destination 0 has what is never held back: ARP, neighbour discovery, "
+		    "broadcast and multicast. Queues that were never used are omitted.",
 		    "holds", collect_holds, cols, "no frame was held");
 }
 
@@ -249,9 +249,9 @@ int cmd_show_pacer(int argc, char **argv)
 		{ "late_max_ns", "MAX", 't' }
 	};
 
-	return SHOW("barline show pacer - what the pacer did for each node\vIDLE_% is the share of "
-		    "turns in which nothing was due. LATE is how long after its time a frame "
-		    "was handed to the device.",
+	return SHOW("barline show pacer - what the pacer did for each node\v"
+		    "IDLE_% is the share of turns in which nothing was due. LATE is how long after "
+		    "its time a frame was handed to the device.",
 		    "pacer", collect_pacer, cols, "no pacer");
 }
 
@@ -508,11 +508,11 @@ int cmd_show_reservations(int argc, char **argv)
 	int n, i, err = 0;
 
 	n = show_nodes(argc, argv,
-		       "barline show reservations - what PL2 promised\vSwitches: by port, and by "
-		       "pair of ports with a promise. IN and OUT are promised and not used yet; "
-		       "GRANTED = USED + LAPSED + RELEASED + what the port's pairs promise. Hosts: "
-		       "by destination; RSV-GRT is the smoothed time until a reservation is "
-		       "answered.",
+		       "barline show reservations - what PL2 promised\v"
+		       "Switches: by port, and by pair of ports with a promise. IN and OUT are "
+		       "promised and not used yet; GRANTED = USED + LAPSED + RELEASED + what the "
+		       "port's pairs promise. Hosts: by destination; RSV-GRT is the smoothed time "
+		       "until a reservation is answered.",
 		       &refs);
 	if (n < 0)
 		return 1;

@@ -90,10 +90,11 @@ int cmd_show_fastpass(int argc, char **argv)
 
 	n = show_nodes(argc, argv,
 		       "barline show fastpass - timeslots that a host requested from its arbiter, "
-		       "was granted, and used\vMISSED: the pacer ran more than MAY_BE_LATE after "
-		       "the slot began, and the slot was requested again. IDLE: no frame was "
-		       "queued for the slot. AHEAD: granted and not begun. FALLBACK: no arbiter "
-		       "has answered for fallback_ms, and frames leave without slots.",
+		       "was granted, and used\v"
+		       "MISSED: the pacer ran more than MAY_BE_LATE after the slot began, and the "
+		       "slot was requested again. IDLE: no frame was queued for the slot. AHEAD: "
+		       "granted and not begun. FALLBACK: no arbiter has answered for fallback_ms, "
+		       "and frames leave without slots.",
 		       &refs);
 	for (i = 0; i < n && !rc; i++) {
 		if (refs[i].role != BL_ROLE_HOST)

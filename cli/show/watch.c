@@ -162,10 +162,10 @@ int cmd_watch(int argc, char **argv)
 	const struct argp argp = { .options = watch_options,
 				   .parser = parse_watch,
 				   .children = cmd_globals,
-				   .doc = "barline watch - rates per port and reason, and the "
-					  "lag of the barrier, continuously\vRelayed beacons "
-					  "that a port did not need (clone_stale) appear with "
-					  "-v only." };
+				   .doc = "barline watch - rates per port and reason, and the lag "
+					  "of the barrier, continuously\v"
+					  "Relayed beacons that a port did not need (clone_stale) "
+					  "appear with -v only." };
 	struct watch_args w = { .interval_s = 1 };
 	struct bl_node_ref *refs;
 	struct sample *old;

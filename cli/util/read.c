@@ -67,8 +67,7 @@ int nodes_here(struct bl_node_ref **out, bool all)
 	}
 	if (!n) {
 		cli_fail("no barline node in this network namespace; start one with `barline host "
-			 "up` or `barline switch up`, "
-			 "or name another namespace with -n");
+			 "up` or `barline switch up`, or name another namespace with -n");
 		return -1;
 	}
 	return n;
