@@ -34,7 +34,7 @@ static const struct workload workloads[] = {
 	{ WORKLOAD_LAB_RUN, "memcached", NULL, "latency of memcached beside bulk data",
 	  traffic_main },
 	{ WORKLOAD_LAB_RUN, "fairness", NULL,
-	  "five TCP senders to one receiver come and go (Fastpass 7.1)", fair_main },
+	  "five TCP senders to one receiver start and stop (Fastpass 7.1)", fair_main },
 	{ WORKLOAD_LAB_RUN, "failover", "--kill",
 	  "reliable scatterings while a host, a link or a switch fails", kill_main },
 	{ WORKLOAD_LAB_RUN, "failover", NULL,
