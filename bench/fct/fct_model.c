@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the fluid model (fct_fluid.h) is given for a policy of `lab run fct`.
+ * The parameters of the fluid model (fct_fluid.h) for a policy of `lab run fct`.
  *
- * Policies without tokens: the whole rate; a frame takes its bytes, preamble, FCS and gap, and all
- * flows share. TOP: a frame takes a token's slot, 1622 byte times, however short it is, of what
- * the headroom leaves (of hosts or of switches, whichever is more); with one class all flows
- * share. Objectives that have other classes than sizes (deadline, coflow) have no model.
- * Acknowledgements, SYNCs and RTTs take nothing here: no policy can reach it, and what is measured
- * beyond it is what they and the policy cost.
+ * Policies without tokens have the whole rate; a frame takes its bytes, preamble, FCS and gap, and
+ * all flows share. With TOP, each frame takes the slot of a token, 1622 byte times, however short
+ * it is, of the rate without the headroom (of hosts or of switches, whichever is more); with one
+ * class all flows share. There is no model for objectives whose classes do not depend on sizes
+ * (deadline, coflow). Acknowledgements, SYNCs and round-trip times cost nothing in the model, so no
+ * policy can reach it; the difference to the measurement is what they and the policy cost.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,14 +18,14 @@
 #include "core/length_core.h"
 #include "core/top/top_core.h"
 
-#define ECHO_BYTES 12 /* by which bl0's MTU is less under top */
+#define ECHO_BYTES 12 /* by which top lowers the MTU of bl0 */
 
 static uint32_t option(const struct lab_spec *s, unsigned int k, uint32_t dflt)
 {
 	return s->admission.top.v[k] ? s->admission.top.v[k] - 1 : dflt;
 }
 
-/* What flows are sorted by; -1: there is no model. */
+/* returns the enum fct_fluid_by of a policy, or -1 if there is no model */
 static int by_of(const struct lab_spec *s, const struct fct_params *p, unsigned int policy)
 {
 	if (p->policy[policy].policy != BL_POLICY_TOP || p->one_class[policy] ||

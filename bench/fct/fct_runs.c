@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Several runs of `lab run fct`, each with its own seed: median, least and greatest of what
- * fct_report() said of each, by policy.
+ * Several runs of `lab run fct`, each with its own seed: median, least and greatest value of the
+ * numbers in their reports, by policy.
  *
- * Example: mean FCTs of 90, 70 and 80 ms under top, and of 110, 100 and 90 under top-1class, are 80
- * (70 to 90) and 100 (90 to 110) ms; the change is the median of the runs' own changes, -18, -30
- * and -11 %. A run counts for a policy if its result stands and all flows finished.
+ * Example: mean FCTs of 90, 70 and 80 ms under top, and of 110, 100 and 90 ms under top-1class,
+ * become 80 (70 to 90) and 100 (90 to 110) ms. The change is the median of the changes of the runs,
+ * which are -18, -30 and -11 %. A run counts for a policy if its result is valid and all flows
+ * finished.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -16,7 +17,7 @@
 #include "bench/fct/fct_stat.h"
 #include "cli/util/out.h"
 
-/* what gets median, least and greatest; and sums */
+/* members of the rows of which median, least and greatest value are taken; and sums */
 static const char *const spreads[] = { "fct_mean_ns",
 				       "fct_p99_ns",
 				       "slowdown_mean",
@@ -36,7 +37,7 @@ static const char *const sums[] = { "flows",       "finished",      "unfinished"
 				    "token_drops", "control_drops", "hold_drops", "retransmits" };
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
-/* @policy's row of a run; NULL: it has none */
+/* returns the row of @policy in a report, or NULL */
 static const json_t *row_of(const json_t *run, const char *policy)
 {
 	const json_t *row;
@@ -121,7 +122,7 @@ json_t *fct_runs(const json_t *runs)
 	const json_t *run, *row;
 	size_t i, k, n;
 
-	/* policies in the order of the first run that has them */
+	/* policies are in the order of the first run that has them */
 	json_array_foreach(runs, i, run) json_array_foreach(json_object_get(run, "results"), k, row)
 	{
 		const char *policy = json_string_value(json_object_get(row, "policy"));
@@ -129,7 +130,8 @@ json_t *fct_runs(const json_t *runs)
 
 		for (n = 0; n < json_array_size(summary); n++)
 			known |= !strcmp(json_string_value(
-						 json_object_get(json_array_get(summary, n), "policy")),
+						 json_object_get(json_array_get(summary, n), "polic"
+											     "y")),
 					 policy);
 		if (!known)
 			json_array_append_new(summary, one_policy(runs, policy));
@@ -142,7 +144,7 @@ static double number(const json_t *o, const char *key)
 	return json_number_value(json_object_get(o, key));
 }
 
-/* "80.1 (70.2 to 90.3)"; "-": nothing was counted */
+/* formats "80.1 (70.2 to 90.3)", or "-" if no run counts */
 static void put_text(json_t *to, const json_t *o, const char *key, double divide)
 {
 	char least[64], greatest[64], text[96] = "-";

@@ -9,7 +9,7 @@
 #include "bench/fct/fct_stat.h"
 #include "bench/fct/fct_trace.h"
 
-#define EXTRAS 0x636F666C6F777321ULL /* apart from the seed: numbers for deadlines and widths */
+#define EXTRAS 0x636F666C6F777321ULL /* changes the seed for deadlines and widths */
 
 double fct_random(uint64_t *state)
 {
@@ -122,7 +122,7 @@ int fct_trace_read(FILE *from, unsigned int hosts, struct fct_flow *f, uint32_t 
 		text[strcspn(text, "#\r\n")] = '\0';
 		if (!text[strspn(text, " \t")])
 			continue;
-		/* 18 digits fit; a sign does not */
+		/* at most 18 digits, which fit into 64 bits, and no sign */
 		if (strpbrk(text, "-+") ||
 		    sscanf(text,
 			   "%18" SCNu64 " %18" SCNu64 " %18" SCNu64 " %18" SCNu64 " %18" SCNu64 " %"

@@ -133,7 +133,7 @@ static void print_fence(const json_t *o)
 	if (!json_object_get(o, "one_order"))
 		printf("order: timestamps never went back, and nothing was delivered twice; best "
 		       "effort does not repeat what links lose (%" JSON_INTEGER_FORMAT " messages "
-										       "missing)\n",
+		       "missing)\n",
 		       missing);
 	else if (twice || back)
 		printf("order: NOT kept: %" JSON_INTEGER_FORMAT " timestamps went back, "

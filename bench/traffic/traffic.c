@@ -66,7 +66,8 @@ static const struct argp_option options[] = {
 	  2 },
 	{ "congestion", KEY_CONGESTION, "NAME", 0, "congestion control of TCP (default cubic)", 2 },
 	{ "out", KEY_OUT, "DIR", 0,
-	  "write summary.json, and queue.csv or memcached.csv with their plot, there", 2 },
+	  "write summary.json, and queue.csv or memcached.csv with their plot, to this directory",
+	  2 },
 	{ 0 }
 };
 
@@ -296,18 +297,19 @@ int traffic_main(int argc, char **argv)
 					  .children = children,
 					  .doc = "barline lab run incast|outcast|shuffle|memcached "
 						 "- unmodified iperf3 or memcached on a rack with "
-						 "metered ports, one admission policy after the "
-						 "other\v"
+						 "metered ports, under one admission policy after "
+						 "the other\v"
 						 "incast: all hosts but h1 send to h1. outcast: h1 "
 						 "sends to all others. shuffle: every host sends "
-						 "to every other. memcached: h2 asks a memcached "
-						 "on h1 for values of 1 and 4 KiB while up to four "
-						 "other hosts send bulk data to h2. Each policy "
-						 "and transport gets a fresh rack, with beacons "
-						 "every 20 ms, and bulk data goes in bursts of 6 "
-						 "that are never unsolicited (memcached: 4, and 15 "
-						 "slots). --policy says what --admission and "
-						 "--allocator do elsewhere." };
+						 "to every other. memcached: h2 requests values of "
+						 "1 and 4 KiB from a memcached on h1 while up to "
+						 "four other hosts send bulk data to h2. Each "
+						 "policy and transport gets a new rack, with "
+						 "beacons every 20 ms; bulk data is sent in bursts "
+						 "of 6 frames that are never unsolicited "
+						 "(memcached: 4 frames, and 15 slots). --policy "
+						 "replaces --admission and --allocator of other "
+						 "commands." };
 	struct args a = { .p = { .policy = { { "none", true, BL_POLICY_NONE, 0 },
 					     { "pl2", true, BL_POLICY_PL2, 0 } },
 				 .npolicies = 2,
