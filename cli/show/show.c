@@ -177,7 +177,7 @@ static json_t *lag_or_null(const struct bl_clock *clock, uint64_t t)
 
 /*
  * Appends the row of an input. @life and @barred are what the controller changes. @watch is the
- * CLOCK_MONOTONIC time at which its lane last looked for silent inputs.
+ * watch time of its lane (maps/switch_abi.h).
  */
 static void add_register_row(json_t *rows, const struct bl_node_ref *ref, const char *what,
 			     const char *name, int lane, const struct bl_reg *r,

@@ -116,7 +116,7 @@ void node_nic(const struct bl_node_ref *ref, char *name, size_t size)
 
 			snprintf(name, size, "%.15s", e->d_name + 4);
 			for (c = name; (c = strchr(c, ':'));)
-				*c = '.'; /* maps/meta_abi.h: bpffs takes no dots */
+				*c = '.'; /* bpffs does not allow dots, see maps/meta_abi.h */
 			break;
 		}
 	if (d)
