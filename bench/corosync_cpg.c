@@ -250,7 +250,7 @@ static void dispatch_ns(uint64_t wait_ns)
 		errx(1, "cpg_dispatch: error %d: %s", e, cs_name(e));
 }
 
-static void dispatch(unsigned int wait_ms)
+static void dispatch_ms(unsigned int wait_ms)
 {
 	dispatch_ns(wait_ms * 1000000ull);
 }
@@ -258,7 +258,7 @@ static void dispatch(unsigned int wait_ms)
 static void send_until_accepted(enum msg_kind kind)
 {
 	while (!try_send(kind))
-		dispatch(1);
+		dispatch_ms(1);
 }
 
 /*
@@ -277,7 +277,7 @@ static void send_and_dispatch(void)
 			full = false;
 			break;
 		}
-	dispatch(full ? 20 : 1);
+	dispatch_ms(full ? 20 : 1);
 }
 
 /* sends what is due and dispatches what has arrived; sleeps until there is something to do */
@@ -357,13 +357,13 @@ static void join_group(void)
 		usleep(10000);
 	}
 	while (me.have_members < me.members) {
-		dispatch(100);
+		dispatch_ms(100);
 		check_deadline(deadline, "membership", me.have_members);
 	}
 	me.phase = PHASE_READY;
 	send_until_accepted(MSG_READY);
 	while (me.ready < me.members) {
-		dispatch(100);
+		dispatch_ms(100);
 		check_deadline(deadline, "start", me.ready);
 	}
 }
@@ -456,7 +456,7 @@ static const struct option options[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
-static void usage(FILE *f)
+static void print_usage(FILE *f)
 {
 	fputs("usage: corosync_cpg --members N [options]\n"
 	      "  --members N        start when N members have joined\n"
@@ -540,15 +540,15 @@ static void parse_options(int argc, char **argv)
 			memcpy(me.group.value, optarg, me.group.length);
 			break;
 		case OPT_HELP:
-			usage(stdout);
+			print_usage(stdout);
 			exit(0);
 		default:
-			usage(stderr);
+			print_usage(stderr);
 			exit(2);
 		}
 	}
 	if (optind != argc) {
-		usage(stderr);
+		print_usage(stderr);
 		exit(2);
 	}
 }
@@ -568,7 +568,7 @@ int main(int argc, char **argv)
 		me.phase = PHASE_DRAIN;
 		send_until_accepted(MSG_DONE);
 		while (me.done < me.members)
-			dispatch(20);
+			dispatch_ms(20);
 		print_report(me.nsamples, me.own_delivered, me.to_ns - me.from_ns);
 		write_samples();
 		return 0;
@@ -579,7 +579,7 @@ int main(int argc, char **argv)
 	 * sample.
 	 */
 	while (me.latency && me.sent != me.own_delivered)
-		dispatch(20);
+		dispatch_ms(20);
 	me.phase = PHASE_COUNT;
 	deliveries = me.delivered;
 	own = me.own_delivered;

@@ -345,7 +345,8 @@ int failover_main(int argc, char **argv)
 						 "the other arbiter, in a network with the slots "
 						 "of 10 Gbit/s, watchdogs every 100 us, and "
 						 "failure after 1 ms of silence. With --kill "
-						 "host|tor|link|spine|controller|etcd-leader|stop|leave "
+						 "host|tor|link|spine|controller|etcd-leader|stop|"
+						 "leave "
 						 "the command measures reliable scatterings "
 						 "instead: see `barline lab run failover --kill "
 						 "host --help`." };

@@ -193,7 +193,7 @@ static void run_echo_client(void *arg)
 
 /* ---- the driver, in the lab ---- */
 
-static int measure(struct fair_cell *c, pid_t *pid)
+static int measure_senders(struct fair_cell *c, pid_t *pid)
 {
 	const unsigned int step = params->step_s, total = step * (2 * SENDERS - 1);
 	uint64_t before[SENDERS] = { 0 }, begun, next;
@@ -280,7 +280,7 @@ static int drive_cell(struct lab *lab, void *arg)
 	if (!atomic_load(&c->ready))
 		return cli_fail("the receiver does not listen");
 	echo = lab_host_fork(params->lab->spec.hosts - 1, run_echo_client, NULL);
-	err = echo < 0 ? 1 : measure(c, pid);
+	err = echo < 0 ? 1 : measure_senders(c, pid);
 	atomic_store(&c->stop, 1);
 	if (c->policy.policy == BL_POLICY_FASTPASS)
 		read_pages(c);
@@ -312,8 +312,8 @@ static double standard_deviation(const double *v, unsigned int n)
  * with
  * @k senders, which are always the first @k. Returns the number of these seconds.
  */
-static unsigned int medians(const struct fair_cell *c, unsigned int k, double *deviation,
-			    double *sum)
+static unsigned int compute_medians(const struct fair_cell *c, unsigned int k, double *deviation,
+				    double *sum)
 {
 	static double dev[SECONDS_MAX], total[SECONDS_MAX];
 	unsigned int s, i, n = 0;
@@ -342,7 +342,7 @@ static json_t *make_row(struct fair_cell *c)
 		char name[32];
 		double dev, sum;
 
-		if (!medians(c, k, &dev, &sum))
+		if (!compute_medians(c, k, &dev, &sum))
 			continue;
 		snprintf(name, sizeof(name), "stddev_%u_mbit", k);
 		if (k > 1)

@@ -36,7 +36,7 @@ struct model {
 	uint32_t users[LINKS]; /* flows of the class that is being served and have no rate yet */
 };
 
-static void path(const struct fct_fluid *m, const struct fct_fluid_flow *f, struct active *a)
+static void find_links(const struct fct_fluid *m, const struct fct_fluid_flow *f, struct active *a)
 {
 	a->links = 0;
 	a->link[a->links++] = HOST_UP + f->src;
@@ -48,7 +48,7 @@ static void path(const struct fct_fluid *m, const struct fct_fluid_flow *f, stru
 }
 
 /* returns the number of bytes from which the class of a flow follows */
-static double weight(const struct model *s, const struct active *a)
+static double class_bytes(const struct model *s, const struct active *a)
 {
 	const double bytes = s->f[a->flow].bytes;
 
@@ -59,7 +59,7 @@ static double weight(const struct model *s, const struct active *a)
 
 static double order_of(const struct model *s, const struct active *a)
 {
-	const double w = weight(s, a);
+	const double w = class_bytes(s, a);
 	unsigned int i, cls = 0;
 
 	if (s->m->by == FCT_FLUID_SHARE)
@@ -76,7 +76,7 @@ static double order_of(const struct model *s, const struct active *a)
 /* returns after how many ns the class of a flow changes at its rate */
 static double until_change(const struct model *s, const struct active *a)
 {
-	const double w = weight(s, a);
+	const double w = class_bytes(s, a);
 	double best = INFINITY;
 	unsigned int i;
 
@@ -100,7 +100,7 @@ static int by_order(const void *x, const void *y)
 	return (a->flow > b->flow) - (a->flow < b->flow);
 }
 
-static void give(struct model *s, struct active *a, double rate)
+static void set_rate(struct model *s, struct active *a, double rate)
 {
 	unsigned int k;
 
@@ -114,7 +114,7 @@ static void give(struct model *s, struct active *a, double rate)
 }
 
 /* sets the rates of the flows from @from to before @to, which are one class, by water filling */
-static void share(struct model *s, uint32_t from, uint32_t to)
+static void share_capacity(struct model *s, uint32_t from, uint32_t to)
 {
 	uint32_t i, left = to - from;
 	unsigned int k;
@@ -140,7 +140,7 @@ static void share(struct model *s, uint32_t from, uint32_t to)
 				over |= s->a[i].link[k] == narrow;
 			if (s->a[i].rate >= 0 || !over)
 				continue;
-			give(s, &s->a[i], least);
+			set_rate(s, &s->a[i], least);
 			left--;
 		}
 	}
@@ -160,7 +160,7 @@ static void all_rates(struct model *s)
 	for (from = 0; from < s->n; from = i) {
 		for (i = from + 1; i < s->n && s->a[i].order <= s->a[from].order; i++)
 			;
-		share(s, from, i);
+		share_capacity(s, from, i);
 	}
 }
 
@@ -182,7 +182,7 @@ int fct_fluid_run(const struct fct_fluid *m, const struct fct_fluid_flow *f, uin
 
 			a->flow = next;
 			a->left = f[next].bytes;
-			path(m, &f[next], a);
+			find_links(m, &f[next], a);
 		}
 		all_rates(&s);
 		step = next < n ? f[next].start_ns - now : INFINITY;

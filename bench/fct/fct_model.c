@@ -20,18 +20,18 @@
 
 #define ECHO_BYTES 12 /* by which top lowers the MTU of bl0 */
 
-static uint32_t option(const struct lab_spec *s, unsigned int k, uint32_t dflt)
+static uint32_t top_option(const struct lab_spec *s, unsigned int k, uint32_t dflt)
 {
 	return s->admission.top.v[k] ? s->admission.top.v[k] - 1 : dflt;
 }
 
 /* returns the enum fct_fluid_by of a policy, or -1 if there is no model */
-static int by_of(const struct lab_spec *s, const struct fct_params *p, unsigned int policy)
+static int class_rule(const struct lab_spec *s, const struct fct_params *p, unsigned int policy)
 {
 	if (p->policy[policy].policy != BL_POLICY_TOP || p->one_class[policy] ||
-	    option(s, BL_TOP_O_LEVELS, BL_TOP_CLASSES) == 1)
+	    top_option(s, BL_TOP_O_LEVELS, BL_TOP_CLASSES) == 1)
 		return FCT_FLUID_SHARE;
-	switch (option(s, BL_TOP_O_OBJECTIVE, BL_TOP_BY_REMAINING)) {
+	switch (top_option(s, BL_TOP_O_OBJECTIVE, BL_TOP_BY_REMAINING)) {
 	case BL_TOP_BY_REMAINING:
 		return FCT_FLUID_REMAINING;
 	case BL_TOP_BY_FCT:
@@ -42,7 +42,7 @@ static int by_of(const struct lab_spec *s, const struct fct_params *p, unsigned 
 	return -1;
 }
 
-static void network(const struct lab_spec *s, double rate, struct fct_fluid *m)
+static void set_network(const struct lab_spec *s, double rate, struct fct_fluid *m)
 {
 	unsigned int t, i;
 
@@ -59,12 +59,13 @@ int fct_model(const struct lab_spec *s, const struct fct_params *p, unsigned int
 	      double base_ns, double *fct)
 {
 	const bool top = p->policy[policy].policy == BL_POLICY_TOP;
-	const uint32_t host = option(s, BL_TOP_O_HEADROOM, 5), sw = s->admission.headroom_percent;
+	const uint32_t host = top_option(s, BL_TOP_O_HEADROOM, 5),
+		       sw = s->admission.headroom_percent;
 	const unsigned int mss = p->mss - (top ? ECHO_BYTES : 0);
 	double rate = (double)s->admission.rate_bps / 8e9;
 	struct fct_fluid_flow *f = calloc(p->nflows, sizeof(*f));
-	struct fct_fluid m = { .levels = option(s, BL_TOP_O_LEVELS, BL_TOP_CLASSES) };
-	int by = by_of(s, p, policy), err;
+	struct fct_fluid m = { .levels = top_option(s, BL_TOP_O_LEVELS, BL_TOP_CLASSES) };
+	int by = class_rule(s, p, policy), err;
 	uint32_t i;
 
 	if (by < 0 || !f) {
@@ -74,7 +75,7 @@ int fct_model(const struct lab_spec *s, const struct fct_params *p, unsigned int
 	m.by = (enum fct_fluid_by)by;
 	if (top)
 		rate *= (100 - (host > sw ? host : sw)) / 100.0;
-	network(s, rate, &m);
+	set_network(s, rate, &m);
 	for (i = 0; i + 1 < BL_TOP_CLASSES; i++)
 		m.limit[i] = ((double)p->limit[i] - 1) * BL_TOP_MSS / mss * BL_TOP_WIRE_BYTES;
 	for (i = 0; i < p->nflows; i++) {

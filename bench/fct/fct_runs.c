@@ -49,7 +49,7 @@ static const json_t *row_of(const json_t *run, const char *policy)
 	return NULL;
 }
 
-static bool stands(const json_t *row)
+static bool is_valid(const json_t *row)
 {
 	return json_is_null(json_object_get(row, "refused")) &&
 	       !json_integer_value(json_object_get(row, "unfinished"));
@@ -66,7 +66,7 @@ static void put_spread(json_t *o, const json_t *runs, const char *policy, const 
 	json_array_foreach(runs, i, run)
 	{
 		const json_t *row = row_of(run, policy),
-			     *value = row && stands(row) ? json_object_get(row, key) : NULL;
+			     *value = row && is_valid(row) ? json_object_get(row, key) : NULL;
 
 		if (json_is_number(value) && n < FCT_RUNS_MAX)
 			v[n++] = json_number_value(value);
@@ -90,7 +90,7 @@ static json_t *one_policy(const json_t *runs, const char *policy)
 	json_array_foreach(runs, i, run)
 	{
 		row = row_of(run, policy);
-		counted += row && stands(row);
+		counted += row && is_valid(row);
 		bounded += row && json_object_get(row, "data_queue");
 		beyond += row &&
 			  json_is_false(json_object_get(json_object_get(row, "data_queue"), "withi"
@@ -139,7 +139,7 @@ json_t *fct_runs(const json_t *runs)
 	return json_pack("{s:s, s:O, s:o}", "workload", "fct", "runs", runs, "summary", summary);
 }
 
-static double number(const json_t *o, const char *key)
+static double member_number(const json_t *o, const char *key)
 {
 	return json_number_value(json_object_get(o, key));
 }
@@ -152,8 +152,8 @@ static void put_text(json_t *to, const json_t *o, const char *key, double divide
 	snprintf(least, sizeof(least), "%s_least", key);
 	snprintf(greatest, sizeof(greatest), "%s_greatest", key);
 	if (json_object_get(o, key))
-		snprintf(text, sizeof(text), "%.1f (%.1f to %.1f)", number(o, key) / divide,
-			 number(o, least) / divide, number(o, greatest) / divide);
+		snprintf(text, sizeof(text), "%.1f (%.1f to %.1f)", member_number(o, key) / divide,
+			 member_number(o, least) / divide, member_number(o, greatest) / divide);
 	json_object_set_new(to, key, json_string(text));
 }
 
@@ -228,14 +228,14 @@ static int write_csv(const char *out, const json_t *res)
 	{
 		fprintf(f, "%" JSON_INTEGER_FORMAT ",%.4f,%s",
 			json_integer_value(json_object_get(run, "seed")),
-			number(run, "offered_load"),
+			member_number(run, "offered_load"),
 			json_string_value(json_object_get(row, "policy")));
 		for (n = 0; n < COUNT(sums); n++)
 			fprintf(f, ",%" JSON_INTEGER_FORMAT,
 				json_integer_value(json_object_get(row, sums[n])));
 		for (n = 0; n < COUNT(spreads); n++)
 			if (json_is_number(json_object_get(row, spreads[n])))
-				fprintf(f, ",%.10g", number(row, spreads[n]));
+				fprintf(f, ",%.10g", member_number(row, spreads[n]));
 			else
 				fputc(',', f);
 		fputc('\n', f);

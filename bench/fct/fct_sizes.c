@@ -50,7 +50,7 @@ int fct_sizes_named(struct fct_sizes *s, const char *name)
  * Reads the numbers of a line without its comment. Returns how many there are, or -1 if there is
  * something else, or too many.
  */
-static int numbers(char *line, double *v, int max)
+static int read_numbers(char *line, double *v, int max)
 {
 	char *save = NULL, *word, *end;
 	int n = 0;
@@ -82,7 +82,7 @@ int fct_sizes_read(struct fct_sizes *s, FILE *f, char *why, size_t size)
 		line++;
 		if (strlen(text) + 1 == sizeof(text) && text[sizeof(text) - 2] != '\n')
 			return WRONG("line %u: longer than %zu characters", line, sizeof(text) - 2);
-		n = numbers(text, v, 3);
+		n = read_numbers(text, v, 3);
 		if (!n)
 			continue;
 		if (n < 2)

@@ -20,7 +20,7 @@ double fct_random(uint64_t *state)
 	return (double)((z ^ (z >> 31)) >> 11) * 0x1p-53;
 }
 
-static bool other(const struct fct_plan *p, unsigned int src, unsigned int dst, bool racks)
+static bool is_destination(const struct fct_plan *p, unsigned int src, unsigned int dst, bool racks)
 {
 	return racks ? p->rack[dst] != p->rack[src] : dst != src;
 }
@@ -55,9 +55,9 @@ uint32_t fct_trace_make(const struct fct_plan *plan, struct fct_flow *f, uint32_
 		f[n].bytes = fct_sizes_scaled(fct_sizes_at(plan->sizes, size), plan->scale);
 		f[n].src = (uint16_t)(from * plan->hosts);
 		for (i = count = 0; i < plan->hosts; i++)
-			count += other(plan, f[n].src, i, racks);
+			count += is_destination(plan, f[n].src, i, racks);
 		k = (unsigned int)(to * count);
-		for (i = 0; !other(plan, f[n].src, i, racks) || k--; i++)
+		for (i = 0; !is_destination(plan, f[n].src, i, racks) || k--; i++)
 			;
 		f[n].dst = (uint16_t)i;
 		f[n].coflow = coflow;

@@ -170,8 +170,8 @@ static int find_up_port(const struct lab *lab, unsigned int tor)
  * @correct: hosts that have not failed; loses those that fail
  * Returns 0, or 1 after a message.
  */
-static int strike(struct lab *lab, struct kill_ctl *c, struct lab_ctl *ctl, uint64_t *at,
-		  uint64_t *correct)
+static int cause_failure(struct lab *lab, struct kill_ctl *c, struct lab_ctl *ctl, uint64_t *at,
+			 uint64_t *correct)
 {
 	const unsigned int tor = find_node(lab, LAB_TOR, 1);
 	unsigned int i;
@@ -348,8 +348,9 @@ static int run_lab(struct lab *lab, struct kill_ctl *c, struct lab_ctl *ctl, str
 	if (wait_all(lab, ctl, c, o, &correct, has_some, "deliver anything"))
 		return 1;
 	nap_ns(span + bl_mono_ns() % 1000000); /* at a random phase of the beacons */
-	if (strike(lab, c, ctl, &at, &correct) || wait_all(lab, ctl, c, o, &correct, has_recovered,
-							   "deliver what was sent after the kill"))
+	if (cause_failure(lab, c, ctl, &at, &correct) ||
+	    wait_all(lab, ctl, c, o, &correct, has_recovered,
+		     "deliver what was sent after the kill"))
 		return 1;
 	if (params->what == KILL_STOP && continue_process(c, at))
 		return 1;
@@ -527,7 +528,9 @@ static int report_runs(const struct outcome *o, unsigned int n, FILE *f)
 	char key[64];
 
 	if (f) {
-		fputs("kill,run,recovered_ms,told_ms,determine_ms,save_ms,collect_ms,resume_ms,before_per_s,after_per_s,gap_before_ms,stood_ms,gap_after_ms,announced,delivered,none,wrong\n",
+		fputs("kill,run,recovered_ms,told_ms,determine_ms,save_ms,collect_ms,resume_ms,"
+		      "before_per_s,after_per_s,gap_before_ms,stood_ms,gap_after_ms,announced,"
+		      "delivered,none,wrong\n",
 		      f);
 		for (i = 0; i < n; i++) {
 			fprintf(f, "%s,%u", kill_names[params->what], i + 1);

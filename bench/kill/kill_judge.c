@@ -98,7 +98,7 @@ static int judge_sent(const struct kill_ctl *c, unsigned int s, uint64_t correct
 			return report_violation(v,
 						"(h%u,%u) went to hosts %#" PRIx64 ", of which "
 						"%#" PRIx64 " are correct, and %#" PRIx64 " deliver"
-											  "ed it",
+						"ed it",
 						s + 1, k, w->sent[k].to, to, got);
 		if (got && seen[k].ts <= w->sent[k].after)
 			return report_violation(v,

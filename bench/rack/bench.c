@@ -263,8 +263,8 @@ static int drive_lab(const struct bench_args *a, bool throughput, bool latency)
 			     : cli_fail("the driver died of signal %d", WTERMSIG(st));
 }
 
-static int bench(int argc, char **argv, const struct argp_option *options, const char *doc,
-		 bool latency_only)
+static int run_bench(int argc, char **argv, const struct argp_option *options, const char *doc,
+		     bool latency_only)
 {
 	static const struct argp_child children[] = { cmd_globals_child,
 						      { &bench_argp, 0, NULL, 0 },
@@ -288,15 +288,17 @@ static int bench(int argc, char **argv, const struct argp_option *options, const
 
 int bench_all_main(int argc, char **argv)
 {
-	return bench(argc, argv, where_options,
-		     "barline bench all-to-all - let endpoints broadcast to all, check that all "
-		     "saw one order, measure throughput",
-		     false);
+	return run_bench(argc, argv, where_options,
+			 "barline bench all-to-all - let endpoints broadcast to all, check that "
+			 "all "
+			 "saw one order, measure throughput",
+			 false);
 }
 
 int bench_latency_main(int argc, char **argv)
 {
-	return bench(argc, argv, latency_options,
-		     "barline bench latency - one-way latency of ordered messages beside plain UDP",
-		     true);
+	return run_bench(argc, argv, latency_options,
+			 "barline bench latency - one-way latency of ordered messages beside plain "
+			 "UDP",
+			 true);
 }

@@ -16,7 +16,7 @@
 #include "cli/util/out.h"
 #include "cli/util/read.h"
 
-static uint64_t least(uint64_t a, uint64_t b)
+static uint64_t least_of(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
@@ -30,7 +30,7 @@ static uint64_t first_difference(const struct bench_worker *a, const struct benc
 				 bool *exact)
 {
 	uint64_t na = atomic_load(&a->delivered), nb = atomic_load(&b->delivered),
-		 n = least(na, nb), i;
+		 n = least_of(na, nb), i;
 
 	*exact = true;
 	if (na == nb && a->hash == b->hash)
@@ -66,12 +66,12 @@ int bench_order(const struct bench_ctl *ctl, json_t *res)
 		char hex[20];
 
 		/* counted here, because a receiver notices a gap only if a message follows it */
-		missing += least(n, expect) < expect ? expect - n : 0;
+		missing += least_of(n, expect) < expect ? expect - n : 0;
 		dups += w->duplicates;
 		back += w->ts_backwards;
 		failed += w->send_failed;
 		late += w->stats.late_dropped;
-		shortest = least(shortest, n);
+		shortest = least_of(shortest, n);
 		snprintf(hex, sizeof(hex), "%016" PRIx64, w->hash);
 		json_array_append_new(hashes, json_pack("{s:I, s:s}", "delivered", (json_int_t)n,
 							"hash", hex));
