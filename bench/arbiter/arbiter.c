@@ -177,7 +177,8 @@ struct bench_args {
 
 /* clang-format off */
 static const struct bl_number numbers[] = {
-	BL_NUMBER(KEY_ENDPOINTS, "endpoints", NULL, 2, BL_ALLOC_ENDPOINTS_MAX, struct arb_args, endpoints),
+	BL_NUMBER(KEY_ENDPOINTS, "endpoints", NULL, 2, BL_ALLOC_ENDPOINTS_MAX, struct arb_args,
+		  endpoints),
 	BL_NUMBER(KEY_LOAD, "load", NULL, 0.001, 1, struct arb_args, load),
 	BL_NUMBER_POWER_OF_TWO(KEY_WINDOW, "window", "slots", 8, 512, struct arb_args, window),
 	BL_NUMBER(KEY_SLOTS, "slots", NULL, 1000, 100000000, struct arb_args, slots),

@@ -3,15 +3,15 @@
  * barline arbiter bench pipeline: the stages of the arbiter (arbiter/pipe.c) with its engine
  * (arbiter/engine.c) on two cores, in real time. Only comm, with sockets and FCP, is missing:
  *
- *	core 0	puts requests that are due into the ring that comm would fill; runs the path stage;
- *		takes grants from the ring that comm would read
- *	core 1	runs the allocation stage, as in `barline arbiter run`: requests, runs, lead
+ *   core 0  puts requests that are due into the ring that comm would fill; runs the path stage;
+ *           takes grants from the ring that comm would read
+ *   core 1  runs the allocation stage, as in `barline arbiter run`: requests, runs, lead
  *
- * A packet is in time if its grant comes out TELL slots before its slot begins, because its sender
- * must be told. Packets that are late, found no path or were refused are not carried; core 0
- *requests them again, as comm does, or a host that got no answer. Example: slots of 1230 ns, lead
- *100 us. At slot 1000 the allocation stage grants slots from 1081 on. A grant that comes out at
- *slot 1040 is in time if its slot is 1056 or later, so all of these are.
+ * A packet is in time if its grant comes out TELL slots before its slot begins, because its
+ * sender must be told. Packets that are late, found no path or were refused are not carried; core
+ * 0 requests them again, as comm does, or a host that got no answer. Example: slots of 1230 ns,
+ * lead 100 us. At slot 1000 the allocation stage grants slots from 1081 on. A grant that comes
+ * out at slot 1040 is in time if its slot is 1056 or later, so all of these are.
  *
  * The configuration is that of a file with these endpoints, racks and paths: the same window, lead
  * and time between two runs (bl_fp_times()), and a single arbiter. --window and --tick are
@@ -20,7 +20,7 @@
  * All grants are logged with writes that bypass the caches, and are verified after the trial: no
  * endpoint sends or receives two packets in one slot, no rack has more packets on a path than it
  * carries, over all runs together, and no pair gets more than was requested for it. Whether
- *schedules are maximal is verified by bench alloc, which passes each run to the verifier.
+ * schedules are maximal is verified by bench alloc, which passes each run to the verifier.
  */
 #include <inttypes.h>
 #include <math.h>

@@ -268,7 +268,8 @@ static const struct bl_number numbers[] = {
 	BL_NUMBER(KEY_DEADLINE, "deadline-us", "us", 1, 4e9, struct fct_params, deadline_us),
 	BL_NUMBER(KEY_WIDTH, "width", NULL, 1, FCT_WIDTH_MAX, struct fct_params, width),
 	BL_NUMBER(KEY_GRACE, "grace", "s", 1, 600, struct fct_params, grace_s),
-	BL_NUMBER_SCALED(KEY_LATE, "late-ms", "ms", 1, 1000000, struct fct_params, late_ns, 1000000),
+	BL_NUMBER_SCALED(KEY_LATE, "late-ms", "ms", 1, 1000000, struct fct_params, late_ns,
+			 1000000),
 	BL_NUMBER_SCALED(KEY_BASE, "base-us", "us", 0.001, 1e6, struct fct_params, base_ns, 1000),
 	{ 0 }
 };

@@ -2,12 +2,12 @@
 /*
  * Traces of coflows, as published by coflow-benchmark (fct_trace.h).
  *
- *	150 526
- *	1 0 2 22 7 1 65:1.0	coflow 1 arrives at 0 ms; ports 22 and 7 send half a megabyte each
- *				to port 65
+ *   150 526
+ *   1 0 2 22 7 1 65:1.0    coflow 1 arrives at 0 ms; ports 22 and 7 send half a megabyte each to
+ *                          port 65
  *
  * With 8 hosts, numbered from 0, ports 22 and 7 are hosts 6 and 7, and port 65 is host 1. This
- *makes two flows of 500000 bytes.
+ * makes two flows of 500000 bytes.
  */
 #include <inttypes.h>
 #include <stdlib.h>

@@ -8,10 +8,10 @@
  *	30000 1
  *
  * Sizes are uniformly distributed between two points; up to the first point all flows have its
- *size. In the example, u = 0.1 gives 10000 bytes and u = 0.6 gives 25000; the mean is 0.15 x 10000
- *+ 0.05 x 15000 + 0.8 x 25000 = 22250 bytes. (Some programs give each flow the upper size of its
- *interval, with which the mean would be 26500.) Files with three columns, "packets 1 cdf", count
- *packets of 1460 bytes. '#' begins a comment.
+ * size. In the example, u = 0.1 gives 10000 bytes and u = 0.6 gives 25000; the mean is 0.15 x
+ * 10000 + 0.05 x 15000 + 0.8 x 25000 = 22250 bytes. (Some programs give each flow the upper size
+ * of its interval, with which the mean would be 26500.) Files with three columns, "packets 1
+ * cdf", count packets of 1460 bytes. '#' begins a comment.
  */
 #ifndef BARLINE_BENCH_FCT_SIZES_H
 #define BARLINE_BENCH_FCT_SIZES_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A trace: the flows of a run, in the order of their arrivals, which are the same for every policy.
- *A trace can be written to a file and read back:
+ * A trace: the flows of a run, in the order of their arrivals, which are the same for every
+ * policy. A trace can be written to a file and read back:
  *
  *	# id src dst start_ns bytes
  *	1 3 7 1204885 14600

@@ -434,7 +434,8 @@ static const struct bl_number numbers[] = {
 	BL_NUMBER(KEY_CONTROLLERS, "controllers", NULL, 1, LAB_CONTROLLERS_MAX, struct params,
 		  controllers),
 	BL_NUMBER(KEY_INTERVAL, "interval-us", "us", 100, 1000000, struct params, interval_us),
-	BL_NUMBER(KEY_SIZE, "size", "bytes", sizeof(struct kill_message), 1400, struct params, size),
+	BL_NUMBER(KEY_SIZE, "size", "bytes", sizeof(struct kill_message), 1400, struct params,
+		  size),
 	BL_NUMBER(KEY_STOP, "stop-ms", "ms", 100, 60000, struct params, stop_ms),
 	{ 0 }
 };

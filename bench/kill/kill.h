@@ -2,11 +2,12 @@
 /*
  * barline lab run failover --kill: reliable scatterings while something fails.
  *
- *   kill.c		options, the life of the lab, what is killed and how, the report
- *   kill_work.c	the workers: one endpoint on each host sends to all and keeps a diary in
- *shared memory kill_judge.c	checks the diaries: one order, all or none, nothing twice, nothing
- *invented, no loss that is not reported kill_flow.c	computes throughput and gaps from the
- *diaries
+ *   kill.c       options, the life of the lab, what is killed and how, the report
+ *   kill_work.c  the workers: one endpoint on each host sends to all and keeps a diary in shared
+ *                memory
+ *   kill_judge.c checks the diaries: one order, all or none, nothing twice, nothing invented, no
+ *                loss that is not reported
+ *   kill_flow.c  computes throughput and gaps from the diaries
  *
  * The time of a run is from the kill until the last correct host has delivered a message that was
  * sent half of dead_after after the kill, or later. Such a message cannot be delivered before the

@@ -3,20 +3,21 @@
  * The measurement of a rack: one worker process per endpoint, and a driver that leads the workers
  * through phases by shared memory.
  *
- *	register	every worker opens its endpoint, and all learn all addresses
- *	all-to-all	every worker broadcasts to all, itself included, as fast as the windows
- *			allow, and receives
- *	drain		nobody sends. Ends when everything that was sent is delivered, or nothing is
- *			delivered for a second (30 s if reliable and no message failed)
- *	latency		one worker sends single messages to another one, at random phases of the
- *			beacon interval. Once per enum bench_cell: ordered and plain UDP, receiver
- *			blocking and busy-polling
- *	group		every worker broadcasts at a fixed rate, independent of what it receives;
- *the age of messages at delivery is recorded (bench_group.c)
+ *   register    every worker opens its endpoint, and all learn all addresses
+ *   all-to-all  every worker broadcasts to all, itself included, as fast as the windows allow, and
+ *               receives
+ *   drain       no worker sends. Ends when everything that was sent is delivered, or nothing is
+ *               delivered for a second (30 s if reliable and no message failed)
+ *   latency     one worker sends single messages to another one, at random phases of the beacon
+ *               interval. Once per enum bench_cell: ordered and plain UDP, receiver blocking and
+ *               busy-polling
+ *   group       every worker broadcasts at a fixed rate, independent of what it receives; the age
+ *               of messages at delivery is recorded (bench_group.c)
  *
  * How the order is checked: each worker hashes the sequence of messages that it delivers (sender
- *and number) and keeps the hash after every BENCH_CHECK messages. So two receivers have delivered
- *the same prefix if and only if their hashes are equal, but for a probability of 2^-64.
+ * and number) and keeps the hash after every BENCH_CHECK messages. So two receivers have
+ * delivered the same prefix if and only if their hashes are equal, but for a probability of
+ * 2^-64.
  */
 #ifndef BARLINE_BENCH_RACK_H
 #define BARLINE_BENCH_RACK_H

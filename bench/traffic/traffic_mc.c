@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A client for memcached (text protocol). It has several connections with one outstanding GET of
- *the same key on each, and sends the next GET when the answer is complete: a closed loop.
+ * the same key on each, and sends the next GET when the answer is complete: a closed loop.
  *
- *	set barline 0 0 1024\r\n<1024 bytes>\r\n	-> STORED\r\n
- *	get barline\r\n				-> VALUE barline 0 1024\r\n<1024 bytes>\r\nEND\r\n
+ *   set barline 0 0 1024\r\n<1024 bytes>\r\n   -> STORED\r\n
+ *   get barline\r\n                           -> VALUE barline 0 1024\r\n<1024 bytes>\r\nEND\r\n
  *
  * Every answer is compared with the bytes that were stored. A request without an answer one second
  * after the end counts with the time that it has waited, because policies that lose the most would

@@ -5,9 +5,9 @@
  *
  *	a1 --veth-- a0 [XDP: redirect to all]  ->  b0 [devmap program] --veth-- b1
  *
- * A frame that is sent into a1 must arrive at b1. Then a switch runs on a0 and b0 and a host on a1,
- * and the switch must receive the host's beacons. Last, both run with admission, and a frame that
- *is sent into the host's bl0 must arrive at b1 through hold queue, pacer and metered port.
+ * A frame that is sent into a1 must arrive at b1. Then a switch runs on a0 and b0 and a host on
+ * a1, and the switch must receive the host's beacons. Last, both run with admission, and a frame
+ * that is sent into the host's bl0 must arrive at b1 through hold queue, pacer and metered port.
  */
 #include <arpa/inet.h>
 #include <bpf/bpf.h>
