@@ -8,7 +8,7 @@
  *	static const struct bl_number numbers[] = {
  *		BL_NUMBER(KEY_HOSTS, "hosts", NULL, 1, 64, struct spec, hosts),
  *		BL_NUMBER(KEY_WAIT, "wait", "s", 0.1, 60, struct spec, wait_s),   (a double)
- *		BL_NUMBER_SCALED(KEY_LATE, "late-ms", "ms", 1, 1000, struct spec, late_ns, 1000000),
+ *		BL_NUMBER_SCALED(KEY_LATE, "late-ms", "ms", 1, 9, struct spec, late_ns, 1000000),
  *		{ 0 }
  *	};
  *

@@ -1,28 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The peer of the throughput bench: one member of a Corosync closed process group. corosync.sh
- * starts one per node.
+ * The counterpart of barline's throughput bench: one member of a Corosync closed process group.
+ * corosync.sh starts one per node.
  *
- * Throughput: every member keeps @inflight own messages outstanding (sent, not yet delivered back
- * to itself) and counts all deliveries, its own included, for @seconds. With 2 members that each
- * see 200000 deliveries/s, each member's own share is 100000 sends/s. Latency (--latency): only the
- * member with the lowest (nodeid, pid) sends, one message at a time with @gap_us of silence between
- * two, and measures from before cpg_mcast_joined() until its own delivery callback, which is when
- * the total order of the message is known. Group (--rate R): every member sends R messages a second
- * at times of its own, whatever comes back (an open loop), and notes how old the others' messages
- * are at delivery: since the moment at which they were due, not at which their sender got the CPU.
- * All members run on one machine and share CLOCK_MONOTONIC. As the group phase of `barline lab run
- * rack --group`.
+ * Throughput: every member keeps @inflight own messages outstanding (sent, and not yet delivered to
+ * itself) and counts all deliveries, including its own, for @seconds. If 2 members see 200000
+ * deliveries/s each, each of them sends 100000 messages/s.
  *
- * Start and end are messages of the same total order, so no clock is shared: a member sends READY
- * once it sees the full membership and starts at the delivery of the last READY; it sends DONE
- * after its count and keeps up the load until every member's DONE is delivered, so that no member's
- * window contains another's silence.
+ * Latency (--latency): only the member with the lowest (nodeid, pid) sends, one message at a time
+ * with a pause of @gap_us between two. It measures from before cpg_mcast_joined() until its own
+ * delivery callback, when the position of the message in the total order is known.
  *
- * It does not speak of loss: CPG has none short of a membership change, and a membership change
- * fails the run (exit 1).
+ * Group (--rate R): every member sends R messages per second, independent of what it receives (an
+ * open loop), and records the age of the other members' messages at delivery. The age counts from
+ * the time at which a message was due, not from when its sender got the CPU. All members run on one
+ * machine and share CLOCK_MONOTONIC. This corresponds to `barline lab run rack --group`.
  *
- * Build: gcc -O2 bench/corosync_cpg.c -lcpg
+ * Messages in the same total order mark start and end, so that no common clock is needed. A member
+ * sends READY when it sees the full membership, and starts at the delivery of the last READY. It
+ * sends DONE after its measurement and keeps up the load until the DONE of every member is
+ * delivered, so that no member is silent while another one measures.
+ *
+ * Losses are not measured: CPG loses messages only when the membership changes, which fails the run
+ * (exit status 1).
+ *
+ * Build: gcc -O2 -I. bench/corosync_cpg.c -lcpg
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -45,60 +47,52 @@
 #include "base/time.h"
 
 #define SCHEMA 1
-/*
- * deliveries between two looks at the clock and the send window: a fraction of any window worth
- * having
- */
+/* deliveries until clock and send window are checked again; a fraction of a useful window */
 #define DISPATCH_MAX 64
 
 enum msg_kind { MSG_DATA = 1, MSG_READY, MSG_DONE };
 
 /**
- * struct msg - the head of every message; the rest of --size is zero. Host order: all members run
- * on one machine.
- * @kind: enum msg_kind.
- * @seq: number of this DATA message at its sender, from 0.
- * @sent_ns: CLOCK_MONOTONIC before the send, or when it was due (--rate).
+ * struct msg - The begin of every message; the rest of --size is zero. In host byte order, because
+ * all members run on one machine.
  */
 struct msg {
-	uint32_t kind;
+	uint32_t kind; /* enum msg_kind */
 	uint32_t reserved;
-	uint64_t seq;
-	uint64_t sent_ns;
+	uint64_t seq;     /* of DATA: number at its sender, from 0 */
+	uint64_t sent_ns; /* CLOCK_MONOTONIC before the send, or when it was due (--rate) */
 };
 _Static_assert(sizeof(struct msg) == 24, "no padding on the wire");
 
 enum phase { PHASE_JOIN, PHASE_READY, PHASE_WARMUP, PHASE_COUNT, PHASE_DRAIN, PHASE_END };
 
-/**
- * struct member - all state of this process.
- * @sender: DATA is ours to send: always in a throughput run, of one member only in a latency run.
- * @own: this member's address, from the first membership that is complete.
- * @ready, @done: READY and DONE messages delivered, of all members.
- * @sent, @own_delivered: our DATA messages; the difference is what is outstanding.
- * @delivered: DATA deliveries of all senders, since the start.
- * @due_ns: with --rate: when the next message is to be sent. @from_ns, @to_ns: messages that were
- * due between them are samples.
- * @sample_ns: latencies of a latency or group run; @nsamples of them are valid.
- */
+/** struct member - All state of this process. Options come first. */
 struct member {
 	cpg_handle_t cpg;
-	int fd;
+	int fd; /* of @cpg */
 	struct cpg_name group;
-	unsigned int members, inflight, size, gap_us, rate;
+	unsigned int members;  /* of the group */
+	unsigned int inflight; /* own messages that are outstanding */
+	unsigned int size;     /* of a message, bytes */
+	unsigned int gap_us;   /* --latency: pause between two messages */
+	unsigned int rate;     /* messages per second; 0: no group run */
 	double seconds, warmup_s, join_timeout_s;
 	bool latency;
-	const char *samples_file;
+	const char *samples_file; /* NULL: none */
 
 	enum phase phase;
-	bool sender;
+	bool sender; /* sends DATA: always in a throughput run, one member in a latency run */
 	uint32_t nodeid, pid;
-	unsigned int ready, done, have_members;
-	uint64_t sent, own_delivered, delivered, tryagain;
-	uint64_t due_ns, from_ns, to_ns;
-	uint64_t *sample_ns;
+	unsigned int ready, done;     /* READY and DONE messages that were delivered */
+	unsigned int have_members;    /* of the present membership */
+	uint64_t sent, own_delivered; /* own DATA messages */
+	uint64_t delivered;           /* DATA messages of all senders */
+	uint64_t tryagain;            /* sends that corosync refused for the moment */
+	uint64_t due_ns;              /* --rate: when the next message is due */
+	uint64_t from_ns, to_ns;      /* --rate: messages that are due between them are samples */
+	uint64_t *sample_ns;          /* latencies: @nsamples of @maxsamples */
 	size_t nsamples, maxsamples;
-	char *buf;
+	char *buf; /* message to send */
 };
 
 static struct member me = {
@@ -214,7 +208,7 @@ static void on_confchg(cpg_handle_t cpg, const struct cpg_name *group,
 		me.sender = !me.latency || (low->nodeid == me.nodeid && low->pid == me.pid);
 }
 
-/* Returns false where corosync's queue is full: the caller dispatches and comes back. */
+/* Sends a message. Returns false if corosync's queue is full; dispatch before the next attempt. */
 static bool try_send(enum msg_kind kind)
 {
 	struct msg m = { .kind = kind,
@@ -236,7 +230,7 @@ static bool try_send(enum msg_kind kind)
 	return true;
 }
 
-/* Dispatches what is there; waits at most @wait_ns for the first. */
+/* dispatches what has arrived; waits at most @wait_ns for the first message */
 static void dispatch_ns(uint64_t wait_ns)
 {
 	const struct timespec ts = { .tv_sec = (time_t)(wait_ns / BL_NS_PER_S),
@@ -256,22 +250,22 @@ static void dispatch_ns(uint64_t wait_ns)
 		errx(1, "cpg_dispatch: error %d: %s", e, cs_name(e));
 }
 
-static void dispatch(unsigned int wait_ms)
+static void dispatch_ms(unsigned int wait_ms)
 {
 	dispatch_ns(wait_ms * 1000000ull);
 }
 
-static void must_send(enum msg_kind kind)
+static void send_until_accepted(enum msg_kind kind)
 {
 	while (!try_send(kind))
-		dispatch(1);
+		dispatch_ms(1);
 }
 
 /*
- * Keeps the window full and delivers; in a latency run the window is one message and @gap_us
- * separates two.
+ * Fills the window and dispatches. In a latency run the window is one message, with a pause of
+ * @gap_us between two.
  */
-static void turn(void)
+static void send_and_dispatch(void)
 {
 	unsigned int window = me.latency ? 1 : me.inflight;
 	bool full = true;
@@ -283,11 +277,11 @@ static void turn(void)
 			full = false;
 			break;
 		}
-	dispatch(full ? 20 : 1);
+	dispatch_ms(full ? 20 : 1);
 }
 
-/* One turn of a group run: what is due is sent, what there is is delivered; sleeps until either. */
-static void group_turn(void)
+/* sends what is due and dispatches what has arrived; sleeps until there is something to do */
+static void send_due_and_dispatch(void)
 {
 	uint64_t period = BL_NS_PER_S / me.rate, now;
 	bool full = false;
@@ -305,10 +299,10 @@ static void group_turn(void)
 }
 
 /*
- * Members begin at different moments of the period. READY was delivered to all within a moment, and
- * nobody knows when to another; what counts is the rate.
+ * Does a group run. Members begin at different phases of the period. The last READY is delivered to
+ * all of them at about the same time, which is exact enough.
  */
-static void group(void)
+static void run_group(void)
 {
 	uint64_t start = bl_mono_ns(), end;
 
@@ -316,21 +310,21 @@ static void group(void)
 	me.due_ns = start + BL_NS_PER_S / me.rate * (me.nodeid - 1) / me.members;
 	me.from_ns = start + (uint64_t)(me.warmup_s * (double)BL_NS_PER_S);
 	me.to_ns = me.from_ns + (uint64_t)(me.seconds * (double)BL_NS_PER_S);
-	/* what others sent at the very end is on its way still */
+	/* time for messages that others send at the end */
 	end = me.to_ns + BL_NS_PER_S / 2;
 	while (bl_mono_ns() < end)
-		group_turn();
+		send_due_and_dispatch();
 }
 
-static void turn_for(double seconds)
+static void run_for(double seconds)
 {
 	uint64_t end = bl_mono_ns() + (uint64_t)(seconds * (double)BL_NS_PER_S);
 
 	while (bl_mono_ns() < end)
-		turn();
+		send_and_dispatch();
 }
 
-static void wait_until(uint64_t deadline, const char *what, unsigned int have)
+static void check_deadline(uint64_t deadline, const char *what, unsigned int have)
 {
 	if (bl_mono_ns() > deadline)
 		errx(1,
@@ -339,7 +333,7 @@ static void wait_until(uint64_t deadline, const char *what, unsigned int have)
 		     what, have, me.members, me.join_timeout_s);
 }
 
-static void join(void)
+static void join_group(void)
 {
 	cpg_callbacks_t cb = { .cpg_deliver_fn = on_deliver, .cpg_confchg_fn = on_confchg };
 	uint64_t deadline = bl_mono_ns() + (uint64_t)(me.join_timeout_s * (double)BL_NS_PER_S);
@@ -363,25 +357,25 @@ static void join(void)
 		usleep(10000);
 	}
 	while (me.have_members < me.members) {
-		dispatch(100);
-		wait_until(deadline, "membership", me.have_members);
+		dispatch_ms(100);
+		check_deadline(deadline, "membership", me.have_members);
 	}
 	me.phase = PHASE_READY;
-	must_send(MSG_READY);
+	send_until_accepted(MSG_READY);
 	while (me.ready < me.members) {
-		dispatch(100);
-		wait_until(deadline, "start", me.ready);
+		dispatch_ms(100);
+		check_deadline(deadline, "start", me.ready);
 	}
 }
 
-static int by_value(const void *a, const void *b)
+static int compare_samples(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
 	return (x > y) - (x < y);
 }
 
-/* The smallest sample that @percent of the samples do not exceed. */
+/* returns the smallest sample that @per_mille of 1000 samples do not exceed, in us */
 static double percentile_us(unsigned int per_mille)
 {
 	size_t rank = (me.nsamples * per_mille + 999) / 1000;
@@ -389,7 +383,7 @@ static double percentile_us(unsigned int per_mille)
 	return (double)me.sample_ns[rank ? rank - 1 : 0] / 1000;
 }
 
-static void report(uint64_t deliveries, uint64_t own, uint64_t ns)
+static void print_report(uint64_t deliveries, uint64_t own, uint64_t ns)
 {
 	double s = (double)ns / (double)BL_NS_PER_S;
 
@@ -408,7 +402,7 @@ static void report(uint64_t deliveries, uint64_t own, uint64_t ns)
 	if ((me.latency && me.sender) || me.rate) {
 		if (!me.nsamples)
 			errx(1, "no message came back within %.1f s; raise --seconds", me.seconds);
-		qsort(me.sample_ns, me.nsamples, sizeof(*me.sample_ns), by_value);
+		qsort(me.sample_ns, me.nsamples, sizeof(*me.sample_ns), compare_samples);
 		printf(",\"gap_us\":%u,\"samples\":%zu,\"p50_us\":%.1f,\"p99_us\":%.1f", me.gap_us,
 		       me.nsamples, percentile_us(500), percentile_us(990));
 	}
@@ -418,7 +412,7 @@ static void report(uint64_t deliveries, uint64_t own, uint64_t ns)
 	printf("}\n");
 }
 
-static void keep_samples(void)
+static void write_samples(void)
 {
 	int fd;
 
@@ -462,7 +456,7 @@ static const struct option options[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
-static void usage(FILE *f)
+static void print_usage(FILE *f)
 {
 	fputs("usage: corosync_cpg --members N [options]\n"
 	      "  --members N        start when N members have joined\n"
@@ -482,7 +476,7 @@ static void usage(FILE *f)
 	      f);
 }
 
-static double number(const char *name, const char *text, double min, double max)
+static double parse_number(const char *name, const char *text, double min, double max)
 {
 	char *end;
 	double v;
@@ -497,7 +491,7 @@ static double number(const char *name, const char *text, double min, double max)
 	return v;
 }
 
-static void parse(int argc, char **argv)
+static void parse_options(int argc, char **argv)
 {
 	int c, i = 0;
 
@@ -506,34 +500,35 @@ static void parse(int argc, char **argv)
 
 		switch (c) {
 		case OPT_MEMBERS:
-			me.members = (unsigned int)number(name, optarg, 1, CPG_MEMBERS_MAX);
+			me.members = (unsigned int)parse_number(name, optarg, 1, CPG_MEMBERS_MAX);
 			break;
 		case OPT_INFLIGHT:
-			me.inflight = (unsigned int)number(name, optarg, 1, 1e6);
+			me.inflight = (unsigned int)parse_number(name, optarg, 1, 1e6);
 			break;
 		case OPT_SIZE:
-			me.size = (unsigned int)number(name, optarg, sizeof(struct msg), 65536);
+			me.size =
+				(unsigned int)parse_number(name, optarg, sizeof(struct msg), 65536);
 			break;
 		case OPT_SECONDS:
-			me.seconds = number(name, optarg, 0.01, 3600);
+			me.seconds = parse_number(name, optarg, 0.01, 3600);
 			break;
 		case OPT_WARMUP:
-			me.warmup_s = number(name, optarg, 0, 3600);
+			me.warmup_s = parse_number(name, optarg, 0, 3600);
 			break;
 		case OPT_LATENCY:
 			me.latency = true;
 			break;
 		case OPT_GAP:
-			me.gap_us = (unsigned int)number(name, optarg, 0, 999999);
+			me.gap_us = (unsigned int)parse_number(name, optarg, 0, 999999);
 			break;
 		case OPT_RATE:
-			me.rate = (unsigned int)number(name, optarg, 1, 1e6);
+			me.rate = (unsigned int)parse_number(name, optarg, 1, 1e6);
 			break;
 		case OPT_SAMPLES:
 			me.samples_file = optarg;
 			break;
 		case OPT_JOIN_TIMEOUT:
-			me.join_timeout_s = number(name, optarg, 0.1, 3600);
+			me.join_timeout_s = parse_number(name, optarg, 0.1, 3600);
 			break;
 		case OPT_GROUP:
 			if (!*optarg || strlen(optarg) >= sizeof(me.group.value)) {
@@ -545,15 +540,15 @@ static void parse(int argc, char **argv)
 			memcpy(me.group.value, optarg, me.group.length);
 			break;
 		case OPT_HELP:
-			usage(stdout);
+			print_usage(stdout);
 			exit(0);
 		default:
-			usage(stderr);
+			print_usage(stderr);
 			exit(2);
 		}
 	}
 	if (optind != argc) {
-		usage(stderr);
+		print_usage(stderr);
 		exit(2);
 	}
 }
@@ -562,46 +557,46 @@ int main(int argc, char **argv)
 {
 	uint64_t start, deliveries, own, deadline;
 
-	parse(argc, argv);
+	parse_options(argc, argv);
 	me.buf = calloc(1, me.size);
 	if (!me.buf)
 		err(1, "message buffer");
-	join();
+	join_group();
 	me.phase = PHASE_WARMUP;
 	if (me.rate) {
-		group();
+		run_group();
 		me.phase = PHASE_DRAIN;
-		must_send(MSG_DONE);
+		send_until_accepted(MSG_DONE);
 		while (me.done < me.members)
-			dispatch(20);
-		report(me.nsamples, me.own_delivered, me.to_ns - me.from_ns);
-		keep_samples();
+			dispatch_ms(20);
+		print_report(me.nsamples, me.own_delivered, me.to_ns - me.from_ns);
+		write_samples();
 		return 0;
 	}
-	turn_for(me.warmup_s);
+	run_for(me.warmup_s);
 	/*
-	 * A latency run's warm-up may end with a message outstanding: it would be sampled although
-	 * sent before the count.
+	 * The warm-up of a latency run may end with an outstanding message, which must not become a
+	 * sample.
 	 */
 	while (me.latency && me.sent != me.own_delivered)
-		dispatch(20);
+		dispatch_ms(20);
 	me.phase = PHASE_COUNT;
 	deliveries = me.delivered;
 	own = me.own_delivered;
 	start = bl_mono_ns();
-	turn_for(me.seconds);
+	run_for(me.seconds);
 	deliveries = me.delivered - deliveries;
 	own = me.own_delivered - own;
 	start = bl_mono_ns() - start;
 	me.phase = PHASE_DRAIN;
-	must_send(MSG_DONE);
+	send_until_accepted(MSG_DONE);
 	deadline = bl_mono_ns() + (uint64_t)(me.join_timeout_s * (double)BL_NS_PER_S);
 	while (me.done < me.members) {
-		turn();
-		wait_until(deadline, "end", me.done);
+		send_and_dispatch();
+		check_deadline(deadline, "end", me.done);
 	}
 	me.phase = PHASE_END;
-	report(deliveries, own, start);
+	print_report(deliveries, own, start);
 	cpg_finalize(me.cpg);
 	free(me.sample_ns);
 	free(me.buf);

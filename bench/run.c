@@ -34,7 +34,7 @@ static const struct workload workloads[] = {
 	{ WORKLOAD_LAB_RUN, "memcached", NULL, "latency of memcached beside bulk data",
 	  traffic_main },
 	{ WORKLOAD_LAB_RUN, "fairness", NULL,
-	  "five TCP senders to one receiver come and go (Fastpass 7.1)", fair_main },
+	  "five TCP senders to one receiver start and stop (Fastpass 7.1)", fair_main },
 	{ WORKLOAD_LAB_RUN, "failover", "--kill",
 	  "reliable scatterings while a host, a link or a switch fails", kill_main },
 	{ WORKLOAD_LAB_RUN, "failover", NULL,
@@ -146,8 +146,8 @@ static char *add_workloads(int key, const char *text, void *input)
 	if (!f)
 		return NULL;
 	fprintf(f,
-		"%s\n\nWorkloads; each has options of its own, see `barline lab run WORKLOAD "
-		"--help`:\n",
+		"%s\n\n"
+		"Workloads; each has options of its own, see `barline lab run WORKLOAD --help`:\n",
 		text);
 	workload_list(f, WORKLOAD_LAB_RUN, "");
 	fclose(f);
@@ -170,15 +170,14 @@ static int rack_main(int argc, char **argv)
 						      { 0 } };
 	static const struct argp argp = { .options = rack_options,
 					  .parser = parse_rack,
-					  .args_doc = "[rack|leaf-spine|three-tier|dumbbell]"
-						      "\nWORKLOAD",
+					  .args_doc = "[rack|leaf-spine|three-tier|dumbbell]\n"
+						      "WORKLOAD",
 					  .children = children,
 					  .help_filter = add_workloads,
 					  .doc = "barline lab run - raise a rack of network "
-						 "namespaces, let every host "
-						 "broadcast to all, check that all receivers saw "
-						 "one order, measure latency, "
-						 "take the rack away\v"
+						 "namespaces, let every host broadcast to all, "
+						 "check that all receivers saw one order, measure "
+						 "latency, take the rack away\v"
 						 "Exit status 1 if the order differed or a message "
 						 "is missing." };
 	struct rack_args a = { .lab = lab_new(), .bench = bench_defaults };

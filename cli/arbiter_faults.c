@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * barline arbiter faults FILE | show | clear: the fault isolation service in the foreground; what
- * that of this network namespace knows; and an order to it to forget.
+ * barline arbiter faults FILE | show | clear: runs the fault isolation service in the foreground,
+ * shows the state of the service of this network namespace, or clears it.
  */
 #include <netinet/in.h> /* before anything that includes <linux/ipv6.h> */
 
@@ -26,7 +26,7 @@ static void on_signal(int sig)
 	bl_faultd_stop(running);
 }
 
-static int serve(const char *path)
+static int run_service(const char *path)
 {
 	struct sigaction act = { .sa_handler = on_signal };
 	struct bl_fp_file f;
@@ -55,7 +55,8 @@ static int serve(const char *path)
 	return rc ? cli_fail("%s", err.text) : 0;
 }
 
-static int show(const char *orders)
+/* sends @command to the service, unless it is NULL, and prints its state */
+static int show_service(const char *command)
 {
 	static const struct col heads[] = { { "addr", "ADDRESS", 's' },
 					    { "version", "VERSION", 'd' },
@@ -79,8 +80,9 @@ static int show(const char *orders)
 	char path[128];
 	json_t *v, *one;
 
-	snprintf(path, sizeof(path), BL_RUN_DIR BL_FAULTD_STATUS, (unsigned long long)bl_netns_ino());
-	v = status_ask(path, orders);
+	snprintf(path, sizeof(path), BL_RUN_DIR BL_FAULTD_STATUS,
+		 (unsigned long long)bl_netns_ino());
+	v = status_ask(path, command);
 	if (!v)
 		return cli_fail("no fault isolation runs in this network namespace; `barline "
 				"arbiter faults FILE` starts it");
@@ -100,7 +102,7 @@ static int show(const char *orders)
 	return 0;
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t parse_action(int key, char *arg, struct argp_state *state)
 {
 	const char **what = state->input;
 
@@ -112,8 +114,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (!*what)
-			argp_error(state, "a file (the one that arbiters and hosts have), show, or "
-					  "clear");
+			argp_error(state, "which action? The file that arbiters and hosts share, "
+					  "show, or clear");
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
@@ -121,25 +123,25 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 int cmd_arbiter_faults(int argc, char **argv)
 {
-	static const struct argp argp = { .parser = parse,
+	static const struct argp argp = { .parser = parse_action,
 					  .args_doc = "FILE|show|clear",
 					  .children = cmd_globals,
-					  .doc = "Fault isolation: FILE: be the service in the "
-						 "foreground; hosts report frames by path to it, "
-						 "it names broken links and tells the file's "
-						 "arbiters. show: "
-						 "links that are not good, and who was heard. "
-						 "clear: take all links for good.\vSTATE: broken: "
-						 "avoided until RETRY_MS; trial: used again; "
-						 "suspect: cannot be "
-						 "avoided. ONE_OF: so many links that the losses "
-						 "cannot tell apart." };
+					  .doc = "barline arbiter faults - fault isolation. FILE: "
+						 "run the service in the foreground; hosts report "
+						 "lost frames by path to it, and it reports broken "
+						 "links to the arbiters of the file. show: print "
+						 "links that are not good, and which arbiters and "
+						 "hosts answer. clear: consider all links good.\v"
+						 "STATE: broken: avoided until RETRY_MS; trial: "
+						 "used again; suspect: cannot be avoided. ONE_OF: "
+						 "number of links that the losses do not "
+						 "distinguish." };
 	const char *what = NULL;
 
 	cmd_parse(&argp, argc, argv, &what);
 	if (!strcmp(what, "show"))
-		return show(NULL);
+		return show_service(NULL);
 	if (!strcmp(what, "clear"))
-		return show("clear\n");
-	return serve(what);
+		return show_service("clear\n");
+	return run_service(what);
 }

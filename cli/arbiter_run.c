@@ -1,57 +1,50 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * barline arbiter run, show: the Fastpass arbiter in the foreground, and what the arbiters of a
- * network namespace say about themselves.
+ * barline arbiter run, show: the Fastpass arbiter in the foreground, and the state of the arbiters
+ * of a network namespace.
  */
 #include <netinet/in.h> /* before anything that includes <linux/ipv6.h> */
 
 #include <errno.h>
-#include <glob.h>
-#include <ifaddrs.h>
 #include <sched.h>
-#include <signal.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
-#include "arbiter/engine.h"
 #include "arbiter/server.h"
 #include "arbiter/status.h"
-#include "base/status_socket.h"
 #include "arbiter/alloc/alloc.h"
+#include "arbiter/engine.h"
 #include "base/number.h"
 #include "cli/cmd.h"
 #include "cli/util/arbiter_serve.h"
 #include "cli/util/args.h"
 #include "cli/util/out.h"
 #include "cli/util/status.h"
-#include "loader/node.h"
-#include "maps/meta_abi.h"
 
 enum { KEY_RANK = 300, KEY_THREADS, KEY_CPUS, KEY_SPIN };
 
 static const struct argp_option options[] = {
 	{ "rank", KEY_RANK, "N", 0,
-	  "which of the file's arbiters this one is, from 0 (default: the one whose address this "
+	  "rank of this arbiter in the file, from 0 (default: that of the first address that this "
 	  "machine has)",
 	  0 },
 	{ "threads", KEY_THREADS, "N", 0,
-	  "1: one loop (default); 2: requests, and the rest; 3: requests, allocation, paths", 0 },
-	{ "cpus", KEY_CPUS, "LIST", 0, "where these threads run, in this order, as 2,3", 0 },
+	  "1: one loop (default); 2: one thread for requests, one for the rest; 3: one each for "
+	  "requests, allocation and paths",
+	  0 },
+	{ "cpus", KEY_CPUS, "LIST", 0, "CPUs of these threads, in this order, as in 2,3", 0 },
 	{ "spin", KEY_SPIN, NULL, 0,
-	  "never sleep: a microsecond less of latency for a core per thread", 0 },
+	  "never sleep: saves a microsecond of latency and occupies a core per thread", 0 },
 	{ 0 }
 };
 
 struct run_args {
-	const char *file;
-	int rank;
+	const char *file; /* the configuration that arbiters and hosts share */
+	int rank;         /* -1: find it by the addresses of this machine */
 	unsigned int threads, ncpus;
-	int cpus[2 + BL_ARB_PATHS_MAX];
+	int cpus[2 + BL_ARB_PATHS_MAX]; /* @ncpus of them */
 	bool spin;
 };
 
@@ -63,7 +56,7 @@ static const struct bl_number numbers[] = {
 };
 /* clang-format on */
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t parse_run(int key, char *arg, struct argp_state *state)
 {
 	struct run_args *a = state->input;
 	error_t err = bl_number_option(numbers, key, arg, a, state);
@@ -75,7 +68,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_CPUS:
 		n = cli_cpus(arg, a->cpus, 2 + BL_ARB_PATHS_MAX);
 		if (n < 1)
-			argp_error(state, "cpus \"%s\" is not a list of at most %d CPUs, as 2,3",
+			argp_error(state,
+				   "--cpus: \"%s\" is not a list of at most %d CPUs, as in 2,3",
 				   arg, 2 + BL_ARB_PATHS_MAX);
 		a->ncpus = (unsigned int)n;
 		return 0;
@@ -89,14 +83,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (!a->file)
-			argp_error(state, "which file? It is the one that the hosts have, too");
+			argp_error(state, "which file? Arbiters and hosts share it");
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
 }
 
-/* the first address of the list that a socket can be bound to */
-static int rank_here(const struct bl_fp_file *f)
+/* returns the rank of the first arbiter whose address a socket can be bound to, or -1 */
+static int find_rank(const struct bl_fp_file *f)
 {
 	unsigned int i;
 
@@ -114,17 +108,17 @@ static int rank_here(const struct bl_fp_file *f)
 	return -1;
 }
 
-/* an ALLOC that leaves 100 us late is an ALLOC for nothing */
-static void hurry(void)
+/* The timeslots of an ALLOC that leaves 100 us late have passed, so the arbiter needs priority. */
+static void raise_priority(void)
 {
 	const struct sched_param p = { .sched_priority = 10 };
 
 	if (sched_setscheduler(0, SCHED_FIFO, &p))
-		cli_say("no real-time priority (%s): slots may be given late on a busy machine",
+		cli_say("no real-time priority (%s): slots may be granted late on a busy machine",
 			strerror(errno));
 }
 
-static void tell(void *ctx)
+static void report_ready(void *ctx)
 {
 	const struct bl_fp_file *f = ctx;
 
@@ -142,14 +136,14 @@ static void tell(void *ctx)
 int cmd_arbiter_run(int argc, char **argv)
 {
 	const struct argp argp = { .options = options,
-				   .parser = parse,
+				   .parser = parse_run,
 				   .args_doc = "FILE",
 				   .children = cmd_globals,
-				   .doc = "Run a Fastpass arbiter in the foreground: it gives "
-					  "timeslots and paths to the hosts of FILE.\vThe same "
-					  "FILE goes to all "
-					  "arbiters and hosts (barlined: admission: { policy: "
-					  "fastpass, fastpass: FILE })." };
+				   .doc = "barline arbiter run - run a Fastpass arbiter, which "
+					  "grants timeslots and paths to the hosts of FILE, in the "
+					  "foreground\v"
+					  "All arbiters and hosts need the same FILE (barlined: "
+					  "admission: { policy: fastpass, fastpass: FILE })." };
 	struct run_args a = { .rank = -1, .threads = 1 };
 	struct bl_arb_cfg how = { 0 };
 	struct bl_fp_file f;
@@ -160,7 +154,7 @@ int cmd_arbiter_run(int argc, char **argv)
 	if (bl_fp_load(&f, a.file, &err))
 		return cli_fail("%s", err.text);
 	if (a.rank < 0)
-		a.rank = rank_here(&f);
+		a.rank = find_rank(&f);
 	if (a.rank < 0) {
 		bl_fp_free(&f);
 		return cli_fail("this machine has none of the addresses of %s's arbiters", a.file);
@@ -170,8 +164,8 @@ int cmd_arbiter_run(int argc, char **argv)
 	memcpy(how.cpus, a.cpus, sizeof(how.cpus));
 	how.spin = a.spin;
 	if (!a.spin)
-		hurry();
-	rc = arb_serve(&f, (unsigned int)a.rank, &how, tell, &f);
+		raise_priority();
+	rc = arb_serve(&f, (unsigned int)a.rank, &how, report_ready, &f);
 	bl_fp_free(&f);
 	return rc;
 }
@@ -181,8 +175,9 @@ int cmd_arbiter_run(int argc, char **argv)
 int cmd_arbiter_show(int argc, char **argv)
 {
 	static const struct argp argp = { .children = cmd_globals,
-					  .doc = "What the arbiters of this network namespace say: "
-						 "who rules, and the session of each endpoint" };
+					  .doc = "barline arbiter show - the arbiters of this "
+						 "network namespace: which one is primary, and the "
+						 "session of each endpoint" };
 	static const struct col heads[] = {
 		{ "rank", "RANK", 'd' },       { "addr", "ADDRESS", 's' },
 		{ "state", "STATE", 's' },     { "term", "TERM", 'd' },
@@ -213,11 +208,13 @@ int cmd_arbiter_show(int argc, char **argv)
 		return 0;
 	}
 	OUT_TABLE(stdout, all, heads);
-	json_array_foreach(all, i,
-			   one) if (!strcmp(json_string_value(json_object_get(one, "state")), "prim"
-											      "ar"
-											      "y"))
-		OUT_TABLE(stdout, json_object_get(one, "endpoints"), cols);
+	json_array_foreach(all, i, one)
+	{
+		const char *state = json_string_value(json_object_get(one, "state"));
+
+		if (!strcmp(state, "primary"))
+			OUT_TABLE(stdout, json_object_get(one, "endpoints"), cols);
+	}
 	json_decref(all);
 	return 0;
 }

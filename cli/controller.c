@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * barline controller run FILE, show controller, show failures, show epochs: 1Pipe's failure
- * controller in the foreground, and what the controllers of a network namespace say about
- * themselves.
+ * barline controller run FILE, show controller, show failures, show epochs: the failure controller
+ * of reliable 1Pipe in the foreground, and the state of the controllers of a network namespace.
  */
 #include <netinet/in.h> /* before anything that includes <linux/ipv6.h> */
 
@@ -30,7 +29,7 @@ static void on_signal(int sig)
 	bl_ctl_stop(running);
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t parse_file(int key, char *arg, struct argp_state *state)
 {
 	const char **file = state->input;
 
@@ -42,8 +41,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (!*file)
-			argp_error(state, "which file? It says where to listen, and which store to "
-					  "use");
+			argp_error(state, "which file? It names the address to listen on, and the "
+					  "store");
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
@@ -51,19 +50,18 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 int cmd_controller_run(int argc, char **argv)
 {
-	static const struct argp argp = { .parser = parse,
+	static const struct argp argp = { .parser = parse_file,
 					  .args_doc = "FILE",
 					  .children = cmd_globals,
-					  .doc = "Be a failure controller of reliable 1Pipe in the "
-						 "foreground. Several may run on one etcd; one "
-						 "leads.\v"
+					  .doc = "barline controller run - run a failure "
+						 "controller of reliable 1Pipe in the foreground. "
+						 "Several may share an etcd; one of them leads.\v"
 						 "FILE is YAML: listen: 10.0.0.1:61693, and one "
 						 "store: sqlite: FILE, or etcd: { endpoints: "
 						 "[http://10.0.0.1:2379, ...] }; optional: tls: { "
-						 "ca, cert, key }, "
-						 "settle_us, answer_ms, grace_ms, silence_ms, "
-						 "stuck_ms. Daemons name it under controllers: "
-						 "[10.0.0.1:61693, ...]." };
+						 "ca, cert, key }, settle_us, answer_ms, grace_ms, "
+						 "silence_ms, stuck_ms. Daemons name it under "
+						 "controllers: [10.0.0.1:61693, ...]." };
 	struct sigaction act = { .sa_handler = on_signal };
 	const char *file = NULL;
 	struct bl_ctl_cfg cfg;
@@ -87,10 +85,10 @@ int cmd_controller_run(int argc, char **argv)
 	return rc ? cli_fail("%s", err.text) : 0;
 }
 
-/* ---- looking ---- */
+/* ---- show ---- */
 
-/* What all controllers here say. NULL after a message. */
-static json_t *ask_all(void)
+/* Returns the state of all controllers of this namespace, or NULL after a message. */
+static json_t *ask_controllers(void)
 {
 	json_t *all = status_ask_each("controller", NULL);
 	char pattern[128];
@@ -99,12 +97,12 @@ static json_t *ask_all(void)
 	if (json_array_size(all))
 		return all;
 	json_decref(all);
-	/* only doors with somebody behind are left by now */
+	/* status_ask_each() removed the sockets of processes that do not exist */
 	snprintf(pattern, sizeof(pattern), BL_RUN_DIR BL_CTL_STATUS_GLOB,
 		 (unsigned long long)bl_netns_ino());
 	if (!glob(pattern, 0, NULL, &doors)) {
-		cli_fail("the controller of %s (the last number is its process) does not answer: "
-			 "is it stopped?",
+		cli_fail("the controller of %s (the last number is its pid) does not answer; is it "
+			 "stopped?",
 			 doors.gl_pathv[0]);
 		globfree(&doors);
 		return NULL;
@@ -114,10 +112,10 @@ static json_t *ask_all(void)
 	return NULL;
 }
 
-/* The one that leads here; its reference is the caller's. NULL after a message. */
+/* Returns the state of the leading controller of this namespace, or NULL after a message. */
 static json_t *ask_leader(void)
 {
-	json_t *all = ask_all(), *one, *leader = NULL;
+	json_t *all = ask_controllers(), *one, *leader = NULL;
 	const char *where = "", *trouble = "";
 	size_t i;
 
@@ -139,7 +137,7 @@ static json_t *ask_leader(void)
 	return leader;
 }
 
-static error_t no_args(int key, char *arg, struct argp_state *state)
+static error_t refuse_args(int key, char *arg, struct argp_state *state)
 {
 	(void)arg, (void)state;
 	return key == ARGP_KEY_ARG ? ARGP_ERR_UNKNOWN : 0;
@@ -147,18 +145,19 @@ static error_t no_args(int key, char *arg, struct argp_state *state)
 
 int cmd_controller_show(int argc, char **argv)
 {
-	static const struct argp argp = { .parser = no_args,
+	static const struct argp argp = { .parser = refuse_args,
 					  .children = cmd_globals,
-					  .doc = "What the controllers of this network namespace "
-						 "say: who leads, and the nodes it knows.\v"
+					  .doc = "The controllers of this network namespace: which "
+						 "one leads, and the nodes it knows.\v"
 						 "STATE of a node: ok; away: no session, which "
-						 "matters only once it has to answer; down: did "
-						 "not answer, is about to be announced; failed: "
-						 "announced, and has not joined anew; "
-						 "no link: joined, and no link to it is live yet; "
-						 "no agent: known from its neighbours. REFUSED: "
-						 "sessions that ended by an error, and what came "
-						 "and was refused; -j has counts by reason." };
+						 "matters only when it has to answer; down: did "
+						 "not answer, and is about to be announced as "
+						 "failed; failed: announced, and has not joined "
+						 "again; no link: joined, but no link to it is "
+						 "live yet; no agent: known from its neighbours "
+						 "only. REFUSED: sessions that ended by an error, "
+						 "and messages that were refused; -j has counts by "
+						 "reason." };
 	static const struct col heads[] = {
 		{ "addr", "ADDRESS", 's' },    { "state", "STATE", 's' },
 		{ "epoch", "EPOCH", 'd' },     { "leader", "LEADER", 's' },
@@ -177,7 +176,7 @@ int cmd_controller_show(int argc, char **argv)
 	size_t i;
 
 	cmd_parse(&argp, argc, argv, NULL);
-	all = ask_all();
+	all = ask_controllers();
 	if (!all)
 		return 1;
 	if (cli.json) {
@@ -196,7 +195,7 @@ int cmd_controller_show(int argc, char **argv)
 	return 0;
 }
 
-/* "2026-11-21 15:04:05" */
+/* adds the member "at" to all rows, as in "2026-11-21T15:04:05Z" */
 static void add_times(json_t *rows)
 {
 	json_t *one;
@@ -215,7 +214,8 @@ static void add_times(json_t *rows)
 	}
 }
 
-static int rows_of_leader(const char *key, const struct col *cols, size_t ncols, const char *none)
+static int print_leader_rows(const char *key, const struct col *cols, size_t ncols,
+			     const char *none)
 {
 	json_t *leader = ask_leader(), *rows;
 
@@ -229,22 +229,23 @@ static int rows_of_leader(const char *key, const struct col *cols, size_t ncols,
 
 int cmd_controller_failures(int argc, char **argv)
 {
-	static const struct argp argp = { .parser = no_args,
+	static const struct argp argp = { .parser = refuse_args,
 					  .children = cmd_globals,
-					  .doc = "Failures that the controller announced, and "
-						 "where the time of each went, as far as the "
-						 "present leader saw it.\v"
+					  .doc = "Failures that the controller announced, and how "
+						 "long each step took, as far as the present "
+						 "leader observed it.\v"
 						 "WHY: left: a process ended by bl_exit() with "
-						 "nothing unacknowledged, and nobody waits; died; "
-						 "in_flight, window, ring: it was put out for what "
-						 "it held up; "
-						 "unreachable; cut-off, down, torn: its host was. "
-						 "STEP: announced: hosts write it into the page "
-						 "that their processes read; resumed: inputs are "
-						 "resumed; finished; saving: the store is awaited. "
-						 "WAITS: nodes that have not answered. "
+						 "nothing unacknowledged, so nobody waits; died; "
+						 "in_flight, window, ring: the process was "
+						 "excluded because it held up others; unreachable; "
+						 "cut-off, down, torn: its host failed. STEP: "
+						 "saving: waits for the store; announced: hosts "
+						 "write the failure into the page that their "
+						 "processes read; resumed: inputs are resumed; "
+						 "finished. WAITS: nodes that have not answered. "
 						 "-j has failure timestamps, lives, inputs with "
-						 "their last commit, and who is missing." };
+						 "their last commit, and the nodes that have not "
+						 "answered." };
 	static const struct col cols[] = { { "number", "NUMBER", 'd' },
 					   { "epoch", "EPOCH", 'd' },
 					   { "at", "AT", 's' },
@@ -259,12 +260,12 @@ int cmd_controller_failures(int argc, char **argv)
 					   { "total_ns", "TOTAL", 't' } };
 
 	cmd_parse(&argp, argc, argv, NULL);
-	return rows_of_leader("failures", cols, sizeof(cols) / sizeof(cols[0]), "no failures");
+	return print_leader_rows("failures", cols, sizeof(cols) / sizeof(cols[0]), "no failures");
 }
 
 int cmd_controller_epochs(int argc, char **argv)
 {
-	static const struct argp argp = { .parser = no_args,
+	static const struct argp argp = { .parser = refuse_args,
 					  .children = cmd_globals,
 					  .doc = "Which controllers led, and with which epoch: the "
 						 "last 64 elections" };
@@ -273,5 +274,6 @@ int cmd_controller_epochs(int argc, char **argv)
 					   { "at", "SINCE", 's' } };
 
 	cmd_parse(&argp, argc, argv, NULL);
-	return rows_of_leader("epochs", cols, sizeof(cols) / sizeof(cols[0]), "nobody led yet");
+	return print_leader_rows("epochs", cols, sizeof(cols) / sizeof(cols[0]),
+				 "no controller has led yet");
 }

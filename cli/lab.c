@@ -25,12 +25,13 @@
 enum { KEY_BARE = 290, KEY_CONTROLLERS };
 
 static const struct argp_option up_options[] = { { "no-barline", KEY_BARE, NULL, 0,
-						   "links without barline's programs: to compare "
-						   "with",
+						   "links without barline's programs, for "
+						   "comparison",
 						   LAB_ARGP_GROUP },
 						 { "controllers", KEY_CONTROLLERS, "N", 0,
-						   "failure controllers, 0 to 3 (default 0): 1 on "
-						   "SQLite, 2 or 3 on three members of etcd",
+						   "failure controllers, 0 to 3 (default 0): 1 "
+						   "stores in SQLite, 2 or 3 in etcd with three "
+						   "members",
 						   LAB_ARGP_GROUP },
 						 { 0 } };
 
@@ -71,9 +72,10 @@ int cmd_lab_up(int argc, char **argv)
 						      "[rack|leaf-spine|three-tier|dumbbell]",
 					  .children = children,
 					  .doc = "barline lab up - raise a rack of network "
-						 "namespaces and leave it running\vWith "
-						 "--controllers: `barline lab exec NAME " LAB_MGMT
-						 " -- barline show controller`, where they are." };
+						 "namespaces and leave it running\v"
+						 "With --controllers, `barline lab exec "
+						 "NAME " LAB_MGMT " -- barline show controller` "
+								  "shows them." };
 	struct lab *lab = lab_new();
 	int err;
 
@@ -83,7 +85,8 @@ int cmd_lab_up(int argc, char **argv)
 	if (!lab->spec.name[0])
 		strcpy(lab->spec.name, DEFAULT_NAME);
 	if (lab->spec.bare && lab->spec.controllers)
-		return cli_usage("--no-barline: there is nothing for controllers to control");
+		return cli_usage("--no-barline: without barline's programs there is nothing that "
+				 "controllers could control");
 	lab->spec.etcd = lab->spec.controllers > 1;
 	err = lab_start(lab, NULL, NULL);
 	if (!err && cli.json)
@@ -108,13 +111,13 @@ static error_t parse_names(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-static int run_inside(char **cmd)
+static int run_command(char **cmd)
 {
 	int st;
 	pid_t pid;
 
 	fflush(NULL);
-	pid = fork(); /* setns moved only children into the pid namespace */
+	pid = fork(); /* setns(2) moves only children into the pid namespace */
 	if (pid < 0)
 		return cli_fail("cannot fork inside the lab: %s", strerror(errno));
 	if (pid == 0) {
@@ -122,7 +125,7 @@ static int run_inside(char **cmd)
 		fprintf(stderr, "barline: %s: %s\n", cmd[0], strerror(errno));
 		_exit(errno == ENOENT ? 127 : 126);
 	}
-	signal(SIGINT, SIG_IGN); /* the command is in the same process group and decides */
+	signal(SIGINT, SIG_IGN); /* the command is in the same process group and gets it, too */
 	signal(SIGQUIT, SIG_IGN);
 	while (waitpid(pid, &st, 0) < 0)
 		if (errno != EINTR)
@@ -136,10 +139,12 @@ int cmd_lab_exec(int argc, char **argv)
 					  .args_doc = "[NAME] NODE -- COMMAND [ARGUMENT...]",
 					  .children = cmd_globals,
 					  .doc = "barline lab exec - run a command on a node of a "
-						 "lab\vNODE is h1, h2, ... (hosts), s1, ... (ToR "
+						 "lab\v"
+						 "NODE is h1, h2, ... (hosts), s1, ... (ToR "
 						 "switches), p1, ... (spines), or " LAB_MGMT
-						 ", where the daemons and their controllers are. "
-						 "The exit status is the command's." };
+						 ", the network namespace of daemons and "
+						 "controllers. The exit status is that of the "
+						 "command." };
 	const char *names[2] = { NULL, NULL }, *lab, *node;
 	int split, pidfd, fd, err;
 	pid_t pid;
@@ -157,7 +162,7 @@ int cmd_lab_exec(int argc, char **argv)
 	err = lab_enter(pidfd, lab, node);
 	close(pidfd);
 	close(fd);
-	return err ? 1 : run_inside(argv + split + 1);
+	return err ? 1 : run_command(argv + split + 1);
 }
 
 int cmd_lab_down(int argc, char **argv)
@@ -165,8 +170,8 @@ int cmd_lab_down(int argc, char **argv)
 	static const struct argp argp = { .parser = parse_names,
 					  .args_doc = "[NAME]",
 					  .children = cmd_globals,
-					  .doc = "barline lab down - take a lab away, and "
-						 "everything that runs in it" };
+					  .doc = "barline lab down - remove a lab and everything "
+						 "that runs in it" };
 	const char *names[2] = { NULL, NULL };
 	const struct timespec nap = { .tv_nsec = 10000000 };
 	struct pollfd p;
@@ -181,8 +186,8 @@ int cmd_lab_down(int argc, char **argv)
 		return 1;
 	close(fd);
 	/*
-	 * the kernel ends every process of a pid namespace with its init, and their namespaces,
-	 * mounts and pins with them
+	 * When init ends, the kernel ends all processes of the pid namespace, and with them their
+	 * namespaces, mounts and pinned maps.
 	 */
 	if (syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0))
 		return cli_fail("lab \"%s\" (pid %d): %s", names[0], pid, strerror(errno));
@@ -190,7 +195,7 @@ int cmd_lab_down(int argc, char **argv)
 	if (poll(&p, 1, 30000) != 1)
 		return cli_fail("lab \"%s\" (pid %d) does not end", names[0], pid);
 	close(pidfd);
-	/* the name is free when the server is gone too */
+	/* the name is free only when the server, too, has ended */
 	for (tries = 0; tries < 1000 && lab_there(names[0]); tries++)
 		nanosleep(&nap, NULL);
 	if (cli.json)
@@ -221,8 +226,8 @@ int cmd_lab_list(int argc, char **argv)
 		json_t *info;
 
 		/*
-		 * Num RefCount Protocol Flags ...: 10000 is a listening socket; accepted ones carry
-		 * the same name
+		 * The columns are Num, RefCount, Protocol, Flags and so on. Flag 10000 marks a
+		 * listening socket; accepted sockets have the same name.
 		 */
 		if (!at || sscanf(line, "%*x: %*x %*x %x", &flags) != 1 || !(flags & 0x10000))
 			continue;

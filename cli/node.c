@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * barline switch|host up, detach; barline clean. `up` is what barlined does, with flags over the
+ * barline switch|host up, detach; barline clean. `up` does what barlined does; options override the
  * YAML file.
  */
 #include <net/if.h>
@@ -15,13 +15,13 @@
 #include "cli/util/read.h"
 
 /**
- * struct node_args - @config_pass: the first pass over the arguments, which only loads the file, so
- * that flags win wherever they stand.
+ * struct node_args - Options of `up`. The command line is parsed twice, so that options override
+ * the file wherever --config stands.
  */
 struct node_args {
 	struct bl_node_cfg cfg;
-	bool config_pass;
-	bool detach;
+	bool config_pass; /* the first pass, which only loads the file */
+	bool detach;      /* remove programs and pins at the end */
 };
 
 enum {
@@ -52,28 +52,30 @@ enum {
 	KEY_LIMIT
 };
 
-/* barlined has the same names for the same things */
+/* the long names are those of barlined */
 static const struct argp_option common_options[] = {
-	{ "config", 'c', "FILE", 0, "YAML file, as barlined takes it; flags win over it", 0 },
-	{ "name", 'N', "NAME", 0, "of this node, for people", 0 },
+	{ "config", 'c', "FILE", 0, "YAML file, as of barlined; options override it", 0 },
+	{ "name", 'N', "NAME", 0, "name of this node in output", 0 },
 	{ "node-id", KEY_ID, "N", 0, "number of this node in beacons (default: random)", 0 },
 	{ "beacon-us", KEY_BEACON, "US", 0, "beacon interval (default 100)", 0 },
 	{ "dead-after-us", KEY_DEAD, "US", 0,
-	  "exclude a silent link after (default: 10 beacon intervals)", 0 },
+	  "exclude a link that is silent for so long (default: 10 beacon intervals)", 0 },
 	{ "realtime", KEY_REALTIME, "WHEN", 0,
-	  "the datapath's threads are SCHED_FIFO: auto (on isolated CPUs only, and elsewhere have "
-	  "short slices; the default), always, never",
+	  "whether the datapath's threads are SCHED_FIFO: auto (default: only on isolated CPUs; "
+	  "elsewhere they get short time slices), always, never",
 	  0 },
 	{ "no-ahead", KEY_NO_AHEAD, NULL, 0,
-	  "silent hosts do not promise ahead of their clocks; the same in the whole rack", 0 },
+	  "silent hosts do not promise ahead of their clocks; must be the same on the whole rack",
+	  0 },
 	{ "clock-bound-us", KEY_BOUND, "US", 0, "greatest error of the system clock (default 50)",
 	  0 },
 	{ "clock-void-after-ms", KEY_VOID, "MS", 0,
-	  "how long the clock stays good without the daemon (default 10000)", 0 },
+	  "how long the clock remains valid without the daemon (default 10000)", 0 },
 	{ "caretaker-ms", KEY_CARETAKER, "MS", 0,
-	  "how long a caretaker stands in for a stopped daemon (default 10000); 0: not at all", 0 },
+	  "how long a caretaker replaces a daemon that was stopped (default 10000); 0: not at all",
+	  0 },
 	{ "process-limit-ms", KEY_LIMIT, "MS", 0,
-	  "host: a process that holds others up for so long is put out (default 2000)", 0 },
+	  "host: a process that holds up others for so long is excluded (default 2000)", 0 },
 	{ "port-base", KEY_BASE, "PORT", 0, "first UDP port of ordered traffic (default 61696)",
 	  0 },
 	{ "port-count", KEY_COUNT, "N", 0, "number of UDP ports (default 256)", 0 },
@@ -81,9 +83,8 @@ static const struct argp_option common_options[] = {
 	  0 },
 	{ "replace", KEY_REPLACE, NULL, 0, "displace another XDP program", 0 },
 	{ "detach-on-exit", KEY_DETACH, NULL, 0, "remove programs and pins when stopped", 0 },
-	{ "skew-ns", KEY_SKEW, "NS", OPTION_HIDDEN, "test: put this node's clock off by that much",
-	  0 },
-	{ "clock-base-ns", KEY_CLOCK_BASE, "NS", OPTION_HIDDEN, "test: start bus time here", 0 },
+	{ "skew-ns", KEY_SKEW, "NS", OPTION_HIDDEN, "test: error of this node's clock", 0 },
+	{ "clock-base-ns", KEY_CLOCK_BASE, "NS", OPTION_HIDDEN, "test: bus time at the start", 0 },
 	{ "no-beacons", KEY_NO_BEACONS, NULL, OPTION_HIDDEN, "test: host: send no beacons", 0 },
 	{ 0 }
 };
@@ -107,7 +108,8 @@ static const struct bl_number numbers[] = {
 	BL_NUMBER(KEY_ID, "node-id", NULL, 1, UINT32_MAX, struct bl_node_cfg, node_id),
 	BL_NUMBER(KEY_BEACON, "beacon-us", "us", 1, 1000000, struct bl_node_cfg, beacon_us),
 	BL_NUMBER(KEY_DEAD, "dead-after-us", "us", 1, 100000000, struct bl_node_cfg, dead_after_us),
-	BL_NUMBER(KEY_BOUND, "clock-bound-us", "us", 1, 1000000, struct bl_node_cfg, clock_bound_us),
+	BL_NUMBER(KEY_BOUND, "clock-bound-us", "us", 1, 1000000, struct bl_node_cfg,
+		  clock_bound_us),
 	BL_NUMBER(KEY_VOID, "clock-void-after-ms", "ms", 1, 3600000, struct bl_node_cfg,
 		  clock_void_after_ms),
 	BL_NUMBER(KEY_CARETAKER, "caretaker-ms", "ms", 0, 60000, struct bl_node_cfg, caretaker_ms),
@@ -148,7 +150,7 @@ static error_t parse_common(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_REALTIME:
 		if (bl_realtime_parse(arg) < 0)
-			argp_error(state, "realtime \"%s\" is not auto, always or never", arg);
+			argp_error(state, "--realtime: \"%s\" is not auto, always or never", arg);
 		c->realtime = (enum bl_realtime)bl_realtime_parse(arg);
 		return 0;
 	case KEY_NO_AHEAD:
@@ -176,15 +178,16 @@ static const struct argp_child node_children[] = {
 };
 
 static const struct argp_option switch_options[] = {
-	{ "host-port", KEY_HOST_PORT, "IFNAME", 0, "a port with a host behind it; may be repeated",
+	{ "host-port", KEY_HOST_PORT, "IFNAME", 0, "a port to a host; may be repeated", 0 },
+	{ "up-port", KEY_UP_PORT, "IFNAME", 0, "a port to a switch of a higher tier", 0 },
+	{ "down-port", KEY_DOWN_PORT, "IFNAME", 0, "a port to a switch of a lower tier", 0 },
+	{ "cpus", KEY_CPUS, "LIST", 0, "datapath CPUs, as in 0,2-3; each is a lane (default 0)",
 	  0 },
-	{ "up-port", KEY_UP_PORT, "IFNAME", 0, "a port with a higher switch behind it", 0 },
-	{ "down-port", KEY_DOWN_PORT, "IFNAME", 0, "a port with a lower switch behind it", 0 },
-	{ "cpus", KEY_CPUS, "LIST", 0, "datapath CPUs, as 0,2-3; each is a lane (default 0)", 0 },
 	{ "l2", KEY_L2, NULL, 0, "forward by the static table, not by Linux's routes", 0 },
-	{ "fdb", KEY_FDB, "MAC=IFNAME", 0, "l2: this address is behind that port; may be repeated",
+	{ "fdb", KEY_FDB, "MAC=IFNAME", 0,
+	  "l2: forward frames to this address by that port; may be repeated", 0 },
+	{ "thread-napi", KEY_THREAD, NULL, 0, "threaded NAPI, pinned to the home CPU (for veth)",
 	  0 },
-	{ "thread-napi", KEY_THREAD, NULL, 0, "threaded NAPI, kept on the home CPU (for veth)", 0 },
 	{ "one-lane", KEY_ONE_LANE, NULL, OPTION_HIDDEN,
 	  "test: let all CPUs share a lane, which breaks the order", 0 },
 	{ 0 }
@@ -228,7 +231,7 @@ static void add_fdb(struct bl_node_cfg *c, char *arg, struct argp_state *state)
 	if (eq)
 		*eq++ = '\0';
 	if (!eq || !parse_mac(arg, f->mac) || strlen(eq) >= sizeof(f->ifname))
-		argp_error(state, "fdb entry is MAC=IFNAME, as 02:00:00:00:00:01=eth1");
+		argp_error(state, "--fdb needs MAC=IFNAME, as in 02:00:00:00:00:01=eth1");
 	strcpy(f->ifname, eq);
 }
 
@@ -243,7 +246,7 @@ static error_t parse_switch(int key, char *arg, struct argp_state *state)
 		state->child_inputs[2] = &a->cfg.admission;
 		return 0;
 	}
-	if (a->config_pass) /* ports and fdb entries must not be taken twice */
+	if (a->config_pass) /* ports and fdb entries are added in the second pass only */
 		return key == ARGP_KEY_ARG || (key >= KEY_CPUS && key <= KEY_DOWN_PORT)
 			       ? 0
 			       : ARGP_ERR_UNKNOWN;
@@ -251,7 +254,8 @@ static error_t parse_switch(int key, char *arg, struct argp_state *state)
 	case KEY_CPUS:
 		n = cli_cpus(arg, c->cpus, BL_LANES_MAX);
 		if (n < 1)
-			argp_error(state, "cpus \"%s\" is not a list of at most %d CPUs, as 0,2-3",
+			argp_error(state,
+				   "--cpus: \"%s\" is not a list of at most %d CPUs, as in 0,2-3",
 				   arg, BL_LANES_MAX);
 		c->ncpus = (unsigned int)n;
 		return 0;
@@ -281,8 +285,8 @@ static error_t parse_switch(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (!c->ports_count)
-			argp_error(state, "which ports? --host-port, --up-port, --down-port, or "
-					  "ports in the file of --config");
+			argp_error(state, "which ports? Name them with --host-port, --up-port and "
+					  "--down-port, or in the file of --config");
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
@@ -316,7 +320,7 @@ static error_t parse_host(int key, char *arg, struct argp_state *state)
 	return ARGP_ERR_UNKNOWN;
 }
 
-static int up(const struct argp *argp, enum bl_role role, int argc, char **argv)
+static int run_node(const struct argp *argp, enum bl_role role, int argc, char **argv)
 {
 	struct node_args a = { .config_pass = true };
 	struct bl_server *server = NULL;
@@ -343,7 +347,8 @@ static int up(const struct argp *argp, enum bl_role role, int argc, char **argv)
 				bl_node_dir(node));
 		e = bl_server_run(server, &err);
 		if (e >= 0 && !a.detach && bl_node_hand_over(node, &err))
-			fprintf(stderr, "barline: nobody stands in for the daemon: %s\n", err.text);
+			fprintf(stderr, "barline: no caretaker replaces the daemon: %s\n",
+				err.text);
 	}
 	if (server)
 		bl_server_free(server);
@@ -367,13 +372,14 @@ int cmd_switch_up(int argc, char **argv)
 					  .children = node_children,
 					  .args_doc = "[IFNAME[@CPU]...]",
 					  .doc = "barline switch up - run a switch in the "
-						 "foreground\vPorts named as arguments have hosts "
-						 "behind them. @CPU "
-						 "homes a port to a datapath CPU; without it ports "
-						 "are spread in order. The datapath stays when the "
+						 "foreground\v"
+						 "Ports that are named as arguments lead to hosts. "
+						 "@CPU is the home CPU of a port; without it, "
+						 "ports are distributed over the datapath CPUs in "
+						 "order. The datapath stays in the kernel when the "
 						 "process ends." };
 
-	return up(&argp, BL_ROLE_SWITCH, argc, argv);
+	return run_node(&argp, BL_ROLE_SWITCH, argc, argv);
 }
 
 int cmd_host_up(int argc, char **argv)
@@ -382,13 +388,13 @@ int cmd_host_up(int argc, char **argv)
 					  .parser = parse_host,
 					  .children = node_children,
 					  .args_doc = "[IFNAME]",
-					  .doc = "barline host up - run a host in the "
-						 "foreground\vThe datapath stays when the process "
-						 "ends; without it, "
-						 "ordered sending stops when the clock record is "
-						 "too old." };
+					  .doc = "barline host up - run a host in the foreground\v"
+						 "The datapath stays in the kernel when the "
+						 "process ends. Ordered sending stops when the "
+						 "clock record, which the daemon renews, is too "
+						 "old." };
 
-	return up(&argp, BL_ROLE_HOST, argc, argv);
+	return run_node(&argp, BL_ROLE_HOST, argc, argv);
 }
 
 static error_t parse_detach(int key, char *arg, struct argp_state *state)
@@ -402,11 +408,11 @@ static error_t parse_detach(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-static int detach(enum bl_role role, int argc, char **argv, const char *doc)
+static int detach_node(enum bl_role role, int argc, char **argv, const char *doc)
 {
 	static const struct argp_option options[] = { { "force", 'f', NULL, 0,
-							"also where it breaks what is going on: "
-							"ordered traffic, endpoints",
+							"also if it interrupts ordered traffic or "
+							"running endpoints",
 							0 },
 						      { 0 } };
 	const struct argp argp = {
@@ -425,16 +431,16 @@ static int detach(enum bl_role role, int argc, char **argv, const char *doc)
 
 int cmd_switch_detach(int argc, char **argv)
 {
-	return detach(BL_ROLE_SWITCH, argc, argv,
-		      "barline switch detach - remove the programs and maps of this namespace's "
-		      "switch");
+	return detach_node(BL_ROLE_SWITCH, argc, argv,
+			   "barline switch detach - remove the programs and maps of this "
+			   "namespace's switch");
 }
 
 int cmd_host_detach(int argc, char **argv)
 {
-	return detach(BL_ROLE_HOST, argc, argv,
-		      "barline host detach - remove the programs and maps of this namespace's "
-		      "host");
+	return detach_node(BL_ROLE_HOST, argc, argv,
+			   "barline host detach - remove the programs and maps of this namespace's "
+			   "host");
 }
 
 static error_t parse_clean(int key, char *arg, struct argp_state *state)
@@ -448,7 +454,7 @@ static error_t parse_clean(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-static void tell(const char *what, void *ctx)
+static void add_removed(const char *what, void *ctx)
 {
 	json_array_append_new(ctx, json_string(what));
 }
@@ -456,7 +462,8 @@ static void tell(const char *what, void *ctx)
 int cmd_clean(int argc, char **argv)
 {
 	static const struct argp_option options[] = {
-		{ "dry-run", 'd', NULL, 0, "say what would be removed, remove nothing", 0 }, { 0 }
+		{ "dry-run", 'd', NULL, 0, "print what would be removed, and remove nothing", 0 },
+		{ 0 }
 	};
 	const struct argp argp = { .options = options,
 				   .parser = parse_clean,
@@ -471,7 +478,7 @@ int cmd_clean(int argc, char **argv)
 	int n;
 
 	cmd_parse(&argp, argc, argv, &dry);
-	n = bl_clean(dry, tell, what, &err);
+	n = bl_clean(dry, add_removed, what, &err);
 	if (n < 0) {
 		json_decref(what);
 		return cli_fail("%s", err.text);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * barline send, barline recv: ordered messages from the command line.
+ * barline send, barline recv: send and receive ordered messages on the command line.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -16,13 +16,16 @@
 #include "lib/barline.h"
 #include "maps/wire_abi.h"
 
+/** struct sr_args - Options of send and recv. */
 struct sr_args {
 	struct bl_options opt;
-	long long count, timeout_ms, linger_ms;
-	struct bl_addr *to;
+	long long count;      /* recv: messages to print; 0: no limit */
+	long long timeout_ms; /* recv: fail if nothing is received for so long; -1: no limit */
+	long long linger_ms;  /* send: time to wait for failure reports at the end */
+	struct bl_addr *to;   /* send: @nto receivers */
 	size_t nto;
-	const char *text;
-	bool reliable, helper;
+	const char *text;      /* send: the message; NULL or "-": one per line of stdin */
+	bool reliable, helper; /* -r, -H */
 };
 
 static volatile sig_atomic_t stop;
@@ -61,7 +64,7 @@ static const struct bl_number numbers[] = {
 };
 /* clang-format on */
 
-static error_t parse_sr(int key, char *arg, struct argp_state *state)
+static error_t parse_common(int key, char *arg, struct argp_state *state)
 {
 	struct sr_args *a = state->input;
 	error_t err = bl_number_option(numbers, key, arg, a, state);
@@ -100,10 +103,11 @@ static error_t parse_send(int key, char *arg, struct argp_state *state)
 		return ARGP_ERR_UNKNOWN;
 	case ARGP_KEY_END:
 		if (!a->nto)
-			argp_error(state, "to which address?");
+			argp_error(state, "to which address? One or more are needed, as in "
+					  "10.0.0.1:61700");
 		return 0;
 	}
-	return parse_sr(key, arg, state);
+	return parse_common(key, arg, state);
 }
 
 #define COMMON_OPTIONS                                                                         \
@@ -127,23 +131,25 @@ static error_t parse_send(int key, char *arg, struct argp_state *state)
 
 static const struct argp_option send_options[] = { COMMON_OPTIONS,
 						   { "wait", 'w', "MS", 0,
-						     "wait so long for failure reports after the "
+						     "time to wait for failure reports after the "
 						     "last message (default 100)",
 						     0 },
 						   { 0 } };
 static const struct argp_option recv_options[] = {
 	COMMON_OPTIONS,
 	{ "count", 'c', "COUNT", 0, "stop after so many messages", 0 },
-	{ "timeout", 't', "MS", 0, "stop, and fail, when nothing came for so long", 0 },
+	{ "timeout", 't', "MS", 0, "stop, and fail, if nothing is received for so long", 0 },
 	{ 0 }
 };
 
+/** struct failures - Messages that send reported as failed. */
 struct failures {
-	unsigned long n, unknown; /* of these, so many of which nobody knows */
+	unsigned long n;       /* all of them */
+	unsigned long unknown; /* of these, messages that may have been delivered */
 };
 
-static void on_fail(void *ctx, uint64_t ts, const struct bl_addr *dst, uint64_t cookie,
-		    enum bl_fail_reason why)
+static void report_failure(void *ctx, uint64_t ts, const struct bl_addr *dst, uint64_t cookie,
+			   enum bl_fail_reason why)
 {
 #define NAK_NAME(sym, num, name) [num] = name,
 	static const char *const names[] = { BL_NAKS(NAK_NAME) };
@@ -160,8 +166,8 @@ static void on_fail(void *ctx, uint64_t ts, const struct bl_addr *dst, uint64_t 
 		 ts);
 }
 
-static int send_one(struct bl_endpoint *ep, const struct sr_args *a, struct bl_msg *vec,
-		    const char *data, size_t len, uint64_t line)
+static int send_line(struct bl_endpoint *ep, const struct sr_args *a, struct bl_msg *vec,
+		     const char *data, size_t len, uint64_t line)
 {
 	size_t i;
 	int err;
@@ -190,10 +196,10 @@ int cmd_send(int argc, char **argv)
 				   .args_doc = "ADDR[,ADDR...] [TEXT|-]",
 				   .children = cmd_globals,
 				   .doc = "barline send - send ordered messages to one or more "
-					  "endpoints\vADDR is 10.0.0.1:61700 or "
-					  "[fd00::1]:61700. Without TEXT, or with -, every line of "
-					  "standard input is one scattering: one timestamp "
-					  "at all its receivers." };
+					  "endpoints\v"
+					  "ADDR is 10.0.0.1:61700 or [fd00::1]:61700. Without "
+					  "TEXT, or with -, every line of standard input is one "
+					  "scattering: one timestamp at all its receivers." };
 	struct sr_args a = { .linger_ms = 100 };
 	struct failures f = { 0 };
 	struct bl_endpoint *ep;
@@ -209,14 +215,14 @@ int cmd_send(int argc, char **argv)
 		bl_exit(ep);
 		return 1;
 	}
-	bl_on_send_fail(ep, on_fail, &f);
+	bl_on_send_fail(ep, report_failure, &f);
 	signal(SIGINT, on_signal);
 	signal(SIGTERM, on_signal);
 	vec = calloc(a.nto, sizeof(*vec));
 	if (!vec) {
 		err = cli_fail("out of memory");
 	} else if (a.text && strcmp(a.text, "-")) {
-		err = send_one(ep, &a, vec, a.text, strlen(a.text), ++line);
+		err = send_line(ep, &a, vec, a.text, strlen(a.text), ++line);
 	} else {
 		char *buf = NULL;
 		size_t size = 0;
@@ -225,12 +231,12 @@ int cmd_send(int argc, char **argv)
 		while (!err && !stop && (len = getline(&buf, &size, stdin)) >= 0) {
 			if (len && buf[len - 1] == '\n')
 				len--;
-			err = send_one(ep, &a, vec, buf, (size_t)len, ++line);
+			err = send_line(ep, &a, vec, buf, (size_t)len, ++line);
 			bl_process(ep);
 		}
 		free(buf);
 	}
-	/* a process that goes before all receivers have its messages has failed */
+	/* if the process ended before all messages are acknowledged, it would count as failed */
 	while (a.reliable && !err && !stop && bl_wait(ep, BL_WAIT_ACKED, 1000) == 0)
 		;
 	until = bl_mono_ns() + (uint64_t)a.linger_ms * 1000000;
@@ -278,10 +284,10 @@ static void print_delivery(const struct bl_delivery *d)
 }
 
 /*
- * Who was put out of the group: how far it came, so that the rest can be fetched from somebody who
- * was not.
+ * Prints up to which timestamp an endpoint that was excluded has delivered, so that the remaining
+ * messages can be fetched from a receiver that was not excluded.
  */
-static void say_stale(const struct bl_endpoint *ep)
+static void print_stale(const struct bl_endpoint *ep)
 {
 	struct bl_stale s = { .size = sizeof(s) };
 
@@ -290,15 +296,16 @@ static void say_stale(const struct bl_endpoint *ep)
 	if (cli.json)
 		cli_json(json_pack("{s:I, s:i}", "stale_ts", (json_int_t)s.ts, "undecided",
 				   (int)s.undecided));
-	cli_fail("everything below ts %" PRIu64 " was delivered and nothing from it on; %" PRIu32
-		 " messages of there came, and others may have delivered them: ask one of those",
+	cli_fail("everything below ts %" PRIu64 " was delivered, and nothing from it on; %" PRIu32
+		 " messages from there on were received, and other receivers may have delivered "
+		 "them: fetch them from one of those",
 		 s.ts, s.undecided);
 }
 
 int cmd_recv(int argc, char **argv)
 {
 	const struct argp argp = { .options = recv_options,
-				   .parser = parse_sr,
+				   .parser = parse_common,
 				   .children = cmd_globals,
 				   .doc = "barline recv - print ordered messages as they are "
 					  "delivered: timestamp, sender, text" };
@@ -332,11 +339,11 @@ int cmd_recv(int argc, char **argv)
 		if (n < 0) {
 			cli_fail("%s", bl_strerror(ep));
 			if (n == -ESTALE && a.reliable)
-				say_stale(ep);
+				print_stale(ep);
 			break;
 		}
 		if (n == 0 && a.timeout_ms >= 0) {
-			cli_fail("nothing came for %lld ms", a.timeout_ms);
+			cli_fail("nothing was received for %lld ms", a.timeout_ms);
 			n = -ETIMEDOUT;
 			break;
 		}

@@ -16,12 +16,12 @@
  *                 |-- driver     only `lab run`: runs the workload
  *                       |-- worker h1 ...
  *
- * Nothing in the file system outside of the lab names it. When the server ends for any reason, init
- * ends with it (PR_SET_PDEATHSIG), and the kernel removes the pid namespace, the mounts, the
- *network namespaces, the links and the pinned maps. With `lab run` the server ends with the front
- *in the same way. With `lab up` the server stays and is found by the abstract socket
- *@barline-lab-NAME: the peer credentials of that socket are init's pid, and setns(2) enters init's
- *namespaces.
+ * Nothing in the file system outside of the lab names it. When the server ends for any reason,
+ * init ends with it (PR_SET_PDEATHSIG), and the kernel removes the pid namespace, the mounts, the
+ * network namespaces, the links and the pinned maps. With `lab run` the server ends with the
+ * front in the same way. With `lab up` the server stays and is found by the abstract socket
+ * @barline-lab-NAME: the peer credentials of that socket are init's pid, and setns(2) enters
+ * init's namespaces.
  *
  * How a program uses it:
  *
@@ -207,10 +207,9 @@ int lab_host_enter(unsigned int host);
 /* ---- lab_proc.c: the tree of processes ---- */
 
 /**
- * lab_start - Raises a lab.
- * @driver: `lab run`: called with @arg in a process of its own once the lab is up; its result is
- *the exit status of the lab, which ends with it. NULL: `lab up`: the lab stays up. Returns, with a
- *driver, its result; else 0 once the lab is up; 1 after a message.
+ * lab_start - Raises a lab. @driver: `lab run`: called with @arg in a process of its own once the
+ * lab is up; its result is the exit status of the lab, which ends with it. NULL: `lab up`: the
+ * lab stays up. Returns, with a driver, its result; else 0 once the lab is up; 1 after a message.
  */
 int lab_start(struct lab *lab, int (*driver)(struct lab *lab, void *arg), void *arg);
 

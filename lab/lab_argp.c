@@ -149,8 +149,7 @@ static error_t parse_lab(int key, char *arg, struct argp_state *state)
 			s->spines = s->spines > 2 ? s->spines : 4;
 			if (s->tors % 2 || s->spines % 2)
 				argp_error(state, "three tiers have two pods and need an even "
-						  "number of "
-						  "ToRs and of spines");
+						  "number of ToRs and of spines");
 			if (s->admission.on)
 				argp_error(state, "--admission is for a rack, a leaf-spine or a "
 						  "dumbbell");
@@ -165,8 +164,7 @@ static error_t parse_lab(int key, char *arg, struct argp_state *state)
 					  "over L2");
 		if (s->admission.spray && (!s->leaf_spine || s->dumbbell))
 			argp_error(state, "--spray needs a leaf-spine: only there ToRs have "
-					  "several "
-					  "ways up");
+					  "several ways up");
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;

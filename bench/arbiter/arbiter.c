@@ -29,26 +29,26 @@ enum {
 };
 
 static const struct argp_option options[] = {
-	{ "load", KEY_LOAD, "L", 0, "only this load, above 0 and up to 1", 0 },
+	{ "load", KEY_LOAD, "L", 0, "only this load, from 0.001 to 1", 0 },
 	{ "slots", KEY_SLOTS, "N", 0,
-	  "timeslots to measure in each row (default: as many as some hundred ms need)", 0 },
-	{ "seed", KEY_SEED, "N", 0, "of the random requests (default 1)", 0 },
-	{ "out", KEY_OUT, "DIR", 0, "write arbiter-WHAT.json and .csv there", 0 },
+	  "timeslots to measure in each row (default: for some hundred ms)", 0 },
+	{ "seed", KEY_SEED, "N", 0, "seed of the random requests (default 1)", 0 },
+	{ "out", KEY_OUT, "DIR", 0, "write arbiter-WORKLOAD.json and .csv to this directory", 0 },
 	{ 0, 0, 0, 0, "For alloc and pipeline (isa: alloc only):", 1 },
-	{ "endpoints", KEY_ENDPOINTS, "N", 0, "only so many, 2 to 4096", 1 },
+	{ "endpoints", KEY_ENDPOINTS, "N", 0, "only this number of endpoints, 2 to 4096", 1 },
 	{ "policy", KEY_POLICY, "NAME", 0, "only first-come, fair, weighted, min-fct or deadline",
 	  1 },
 	{ "window", KEY_WINDOW, "SLOTS", 0,
-	  "slots given ahead: 8, 16, 32, 64, 128, 256 or 512 (default: 512 for first-come and "
-	  "fair, 256 for weighted, else 64; pipeline: 128)",
+	  "slots that are allocated ahead: 8, 16, 32, 64, 128, 256 or 512 (default: 512 for "
+	  "first-come and fair, 256 for weighted, else 64; pipeline: 128)",
 	  1 },
 	{ "tick", KEY_TICK, "SLOTS", 0,
 	  "slots between two runs of the allocator, 1 to 512 (default 16)", 1 },
-	{ "mtus", KEY_MTUS, "N", 0, "of each request, 1 to 1000 (default 10)", 1 },
+	{ "mtus", KEY_MTUS, "N", 0, "MTUs of each request, 1 to 1000 (default 10)", 1 },
 	{ "isa", KEY_ISA, "NAME", 0, "plain, bmi2 or avx512 instead of the best that this CPU has",
 	  1 },
 	{ 0, 0, 0, 0, "For path:", 2 },
-	{ "racks", KEY_RACKS, "N", 0, "only so many racks of 32 machines, 2 to 128", 2 },
+	{ "racks", KEY_RACKS, "N", 0, "only this number of racks of 32 machines, 2 to 128", 2 },
 	{ "paths", KEY_PATHS, "N", 0, "paths between racks, 1 to 64 (default 4)", 2 },
 	{ "cap", KEY_CAP, "N", 0,
 	  "packets per slot on a path, out of a rack and into it (default: 32 / paths, rounded up)",
@@ -77,7 +77,7 @@ uint32_t arb_below(struct arb_rnd *r, uint32_t n)
 	return (uint32_t)((arb_rnd64(r) >> 32) * n >> 32);
 }
 
-static int cmp_double(const void *a, const void *b)
+static int compare_doubles(const void *a, const void *b)
 {
 	const double x = *(const double *)a, y = *(const double *)b;
 
@@ -88,12 +88,12 @@ double arb_median(double *v, unsigned int n)
 {
 	if (!n)
 		return 0;
-	qsort(v, n, sizeof(*v), cmp_double);
+	qsort(v, n, sizeof(*v), compare_doubles);
 	return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
 }
 
-static int name_of(const char *arg, const char *what, const char *const *names,
-		   struct argp_state *state)
+static int find_name(const char *arg, const char *what, const char *const *names,
+		     struct argp_state *state)
 {
 	char all[128] = "";
 	int i;
@@ -177,7 +177,8 @@ struct bench_args {
 
 /* clang-format off */
 static const struct bl_number numbers[] = {
-	BL_NUMBER(KEY_ENDPOINTS, "endpoints", NULL, 2, BL_ALLOC_ENDPOINTS_MAX, struct arb_args, endpoints),
+	BL_NUMBER(KEY_ENDPOINTS, "endpoints", NULL, 2, BL_ALLOC_ENDPOINTS_MAX, struct arb_args,
+		  endpoints),
 	BL_NUMBER(KEY_LOAD, "load", NULL, 0.001, 1, struct arb_args, load),
 	BL_NUMBER_POWER_OF_TWO(KEY_WINDOW, "window", "slots", 8, 512, struct arb_args, window),
 	BL_NUMBER(KEY_SLOTS, "slots", NULL, 1000, 100000000, struct arb_args, slots),
@@ -191,7 +192,7 @@ static const struct bl_number numbers[] = {
 };
 /* clang-format on */
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t parse_bench(int key, char *arg, struct argp_state *state)
 {
 	struct bench_args *b = state->input;
 	struct arb_args *a = &b->a;
@@ -213,13 +214,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			argp_error(state, "which workload? There are %s", b->names);
 		return 0;
 	case KEY_POLICY:
-		a->policy = name_of(arg, "policy", policies, state);
+		a->policy = find_name(arg, "policy", policies, state);
 		return 0;
 	case KEY_ISA:
-		a->isa = name_of(arg, "isa", isas, state);
+		a->isa = find_name(arg, "isa", isas, state);
 		return 0;
 	case KEY_HOW:
-		a->how = name_of(arg, "way", hows, state);
+		a->how = find_name(arg, "way", hows, state);
 		return 0;
 	case KEY_OUT:
 		a->out = arg;
@@ -232,18 +233,17 @@ int arb_bench_main(int argc, char **argv, const struct arb_bench *(*find)(const 
 		   const char *names)
 {
 	const struct argp argp = { .options = options,
-				   .parser = parse,
+				   .parser = parse_bench,
 				   .args_doc = "alloc|path|pipeline",
 				   .children = cmd_globals,
 				   .doc = "Measure the arbiter's computing: timeslot allocation "
 					  "(Poisson requests of 10 MTUs between uniform pairs, "
-					  "slots of 1.23 us), "
-					  "path selection (full racks, random matchings), or both "
-					  "on two cores in real time. Every slot is verified; what "
-					  "breaks a rule ends with "
-					  "exit 1.\vTimes are medians of 40 blocks, of 9 trials "
-					  "for pipeline, and the best beside. A busy neighbour on "
-					  "the same core doubles them." };
+					  "slots of 1.23 us), path selection (full racks, random "
+					  "matchings), or both on two cores in real time. Every "
+					  "slot is verified; what breaks a rule ends with exit 1.\v"
+					  "Times are medians of 40 blocks, of 9 trials for "
+					  "pipeline, and the best beside. A busy neighbour on the "
+					  "same core doubles them." };
 	struct bench_args b = { .a = { .policy = -1, .how = -1, .seed = 1 },
 				.find = find,
 				.names = names };

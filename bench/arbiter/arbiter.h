@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * barline arbiter bench: what the parts share.
+ * barline arbiter bench: what its workloads share.
  *
- * Times are medians of blocks: a block is long against a context switch and short against a
- * neighbour's work, and the median of many says what the code needs. What was computed in a block
- * is kept and checked after it, outside of the measured time; one fault ends the run with exit 1.
+ * Times are medians of blocks. A block is long compared with a context switch, and short compared
+ * with the activity of another virtual machine on the same core, so that the median of many blocks
+ * is the time that the code needs. The results of a block are kept and verified after it, outside
+ * of the measured time; the first error ends the command with exit status 1.
  */
-#ifndef BARLINE_CLI_ARBITER_H
-#define BARLINE_CLI_ARBITER_H
+#ifndef BARLINE_BENCH_ARBITER_H
+#define BARLINE_BENCH_ARBITER_H
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -17,33 +18,43 @@
 #include "arbiter/path/path.h"
 #include "cli/util/out.h"
 
-/* 1500-byte packets at 10 Gbit/s, with all that surrounds them on the wire (Fastpass section 1) */
+/* packets of 1500 bytes at 10 Gbit/s, with all overhead on the wire (Fastpass section 1) */
 #define ARB_SLOT_NS   1230.0
 #define ARB_SLOT_BITS 12300.0
 #define ARB_BLOCKS    40
 #define ARB_RACK      32u /* machines in a rack */
 
-/**
- * struct arb_args - zero or NULL: the whole experiment.
- * @policy: -1: not given. @how: -1: both. @load: of 1.
- */
+/** struct arb_args - Options. 0 or NULL selects all values of the experiment, or the default. */
 struct arb_args {
-	long long endpoints, window, slots, tick, mtus, racks, paths, cap;
-	int policy, how, isa;
-	double load;
-	long long seed;
-	const char *out;
+	long long endpoints;
+	long long window; /* slots that are allocated ahead */
+	long long slots;  /* to measure in each row */
+	long long tick;   /* slots between two runs of the allocator */
+	long long mtus;   /* of each request */
+	long long racks;
+	long long paths; /* between racks */
+	long long cap;   /* packets per slot on a path, out of a rack and into it */
+	int policy;      /* enum bl_alloc_policy; -1: all */
+	int how;         /* enum bl_path_how; -1: both */
+	int isa;         /* enum bl_alloc_isa */
+	double load;     /* 0 to 1 */
+	long long seed;  /* of the random requests */
+	const char *out; /* directory for result files */
 };
 
+/** struct arb_rnd - State of a random number generator (splitmix64); any value is a seed. */
 struct arb_rnd {
 	uint64_t x;
 };
 
 /* arbiter.c */
+/** arb_rnd64 - Returns 64 random bits. */
 uint64_t arb_rnd64(struct arb_rnd *r);
-double arb_unit(struct arb_rnd *r);                /* [0, 1) */
-uint32_t arb_below(struct arb_rnd *r, uint32_t n); /* [0, n) */
-/** arb_median - of @v, which it sorts. */
+/** arb_unit - Returns a random number from 0 to below 1. */
+double arb_unit(struct arb_rnd *r);
+/** arb_below - Returns a random number from 0 to below @n. */
+uint32_t arb_below(struct arb_rnd *r, uint32_t n);
+/** arb_median - Sorts the @n values @v and returns their median; 0 if @n is 0. */
 double arb_median(double *v, unsigned int n);
 
 /**

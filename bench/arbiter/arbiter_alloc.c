@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * barline arbiter bench alloc: the experiment of Fastpass 7.3 (F), on one core. Requests of 10 MTUs
- * come as a Poisson process between uniform pairs; every
- * @tick slots the allocator takes those that came and runs. Measured is the time in
- * bl_alloc_demand() and bl_alloc_run(), nothing else.
+ * arrive as a Poisson process between uniformly distributed pairs. Every @tick slots, the allocator
+ * gets the requests that have arrived, and runs. Only the time in bl_alloc_demand() and
+ * bl_alloc_run() is measured.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -19,27 +19,25 @@ struct request {
 	uint16_t src, dst;
 };
 
-/**
- * struct trial - one row. @due: when the next request comes, in slots. @asked: these times added
- * up, for each MTU once. @first: of each tick of a block, its requests; one more than ticks.
- * @log: grants of a block, kept to be verified after it.
- */
+/** struct trial - The measurement of one row. */
 struct trial {
 	struct bl_alloc_cfg cfg;
 	double load;
-	uint32_t tick, mtus;
-	uint64_t slots;
+	uint32_t tick;  /* slots between two runs of the allocator */
+	uint32_t mtus;  /* of each request */
+	uint64_t slots; /* to measure */
 	struct arb_rnd rnd;
-	double due, asked;
-	struct request *request;
-	uint32_t *first;
+	double due;              /* when the next request arrives, in slots */
+	double asked;            /* sum of arrival times over all requested MTUs */
+	struct request *request; /* of a block: @nrequests of @maxrequests */
+	uint32_t *first;         /* by tick of a block: its first request; one more than ticks */
 	size_t nrequests, maxrequests;
-	struct bl_grants *runs;
-	uint64_t *log;
-	size_t nlog, maxlog;
+	struct bl_grants *runs; /* by tick of a block: the result of the run */
+	uint64_t *log;          /* grants of a block, which are verified after it */
+	size_t nlog, maxlog;    /* used and allocated words of @log */
 };
 
-static bool draw(struct trial *t, uint64_t now, uint32_t ticks)
+static bool draw_requests(struct trial *t, uint64_t now, uint32_t ticks)
 {
 	const double rate = t->cfg.endpoints * t->load / t->mtus;
 	uint32_t q;
@@ -70,7 +68,7 @@ static bool draw(struct trial *t, uint64_t now, uint32_t ticks)
 	return true;
 }
 
-static bool keep(struct trial *t, struct bl_grants *g)
+static bool log_grants(struct trial *t, struct bl_grants *g)
 {
 	if (t->nlog + g->len > t->maxlog) {
 		size_t max = 2 * t->maxlog + g->len;
@@ -87,23 +85,25 @@ static bool keep(struct trial *t, struct bl_grants *g)
 }
 
 /*
- * one block: requests drawn before, grants checked after. @ns, @mtus: of the block. 0; 1 after a
- * message
+ * Runs one block of @ticks ticks from slot @now. Requests are drawn before it, and grants verified
+ * after it.
+ * @ns, @mtus: get the measured time and the MTUs that were granted
+ * Returns 0, or 1 after a message.
  */
-static int block(struct trial *t, struct bl_alloc *a, struct bl_verify *v, uint64_t now,
-		 uint32_t ticks, uint64_t *ns, uint64_t *mtus)
+static int run_block(struct trial *t, struct bl_alloc *a, struct bl_verify *v, uint64_t now,
+		     uint32_t ticks, uint64_t *ns, uint64_t *mtus)
 {
 	uint64_t start;
 	size_t at = 0;
 	uint32_t q, i;
 
-	if (!draw(t, now, ticks))
+	if (!draw_requests(t, now, ticks))
 		return cli_fail("out of memory");
 	t->nlog = 0;
 	*ns = 0;
 	*mtus = 0;
 	for (q = 0; q < ticks; q++) {
-		/* they have come by then */
+		/* when all requests of the tick have arrived */
 		const uint64_t slot = now + (uint64_t)(q + 1) * t->tick;
 
 		start = bl_mono_ns();
@@ -111,14 +111,12 @@ static int block(struct trial *t, struct bl_alloc *a, struct bl_verify *v, uint6
 			if (bl_alloc_demand(a, t->request[i].src, t->request[i].dst, t->mtus,
 					    slot + 10 * t->mtus))
 				return cli_fail("a demand was refused: %" PRIu64 " MTUs wait at %u "
-						"endpoints; the "
-						"load is more "
-						"than they carry",
+						"endpoints, which cannot carry this load",
 						bl_alloc_waiting(a), t->cfg.endpoints);
 		t->runs[q] = bl_alloc_run(a, slot);
 		*ns += bl_mono_ns() - start;
 		*mtus += t->runs[q].mtus;
-		if (!keep(t, &t->runs[q]))
+		if (!log_grants(t, &t->runs[q]))
 			return cli_fail("out of memory");
 	}
 	for (q = 0; q < ticks; q++) {
@@ -132,7 +130,7 @@ static int block(struct trial *t, struct bl_alloc *a, struct bl_verify *v, uint6
 	return 0;
 }
 
-static json_t *measure(struct trial *t)
+static json_t *measure_trial(struct trial *t)
 {
 	double cost[ARB_BLOCKS], best, ns_packet, ns_slot[ARB_BLOCKS], slot_ns, delay;
 	const uint32_t ticks = (uint32_t)(t->slots / ARB_BLOCKS / t->tick) + 1;
@@ -155,19 +153,20 @@ static json_t *measure(struct trial *t)
 		goto out;
 	}
 	/*
-	 * what waits grows to its usual amount first; near full load this takes some thousand slots
+	 * Warm up until the backlog has reached its steady state, which takes some thousand slots
+	 * near full load.
 	 */
 	for (warm = 0; warm < t->slots / 3 || warm < 4096; warm += span, now += span)
-		if (block(t, a, v, now, ticks, &ns, &mtus))
+		if (run_block(t, a, v, now, ticks, &ns, &mtus))
 			goto out;
 	for (b = 0; b < ARB_BLOCKS; b++, now += span) {
-		if (block(t, a, v, now, ticks, &ns, &mtus))
+		if (run_block(t, a, v, now, ticks, &ns, &mtus))
 			goto out;
 		cost[b] = mtus ? (double)ns / (double)mtus : 0;
 		ns_slot[b] = (double)ns / (double)span;
 		sum += mtus;
 	}
-	/* what still waits has waited until now */
+	/* MTUs that are still waiting count with the time until now */
 	delay = ((double)bl_verify_slot_sum(v) + (double)bl_alloc_waiting(a) * (double)now -
 		 t->asked) /
 		(double)bl_alloc_stats(a)->demanded_mtus;
@@ -198,9 +197,9 @@ out:
 	return row;
 }
 
-/* @window: 0: as @a says, or the policy's own */
-static int add(json_t *rows, const struct arb_args *a, uint32_t endpoints,
-	       enum bl_alloc_policy policy, double load, uint32_t window)
+/* measures and appends one row; @window 0: that of the options, or the default of the policy */
+static int add_row(json_t *rows, const struct arb_args *a, uint32_t endpoints,
+		   enum bl_alloc_policy policy, double load, uint32_t window)
 {
 	struct trial t = { .load = a->load > 0 ? a->load : load,
 			   .tick = a->tick ? (uint32_t)a->tick : 16,
@@ -212,27 +211,25 @@ static int add(json_t *rows, const struct arb_args *a, uint32_t endpoints,
 	t.cfg.window_slots = window ? window : (uint32_t)a->window;
 	t.cfg.isa = (enum bl_alloc_isa)a->isa;
 	t.rnd.x = (uint64_t)a->seed;
-	/*
-	 * about 20 million packets; few slots already take long to verify where endpoints are many
-	 */
+	/* about 20 million packets: with many endpoints a slot takes long to verify */
 	t.slots = a->slots                        ? (uint64_t)a->slots
 		  : 20000000 / endpoints > 100000 ? 100000
 						  : 20000000 / endpoints;
 	out_progress("alloc: %u endpoints, %s, load %.2f ...", endpoints,
 		     bl_alloc_policy_name(policy), t.load);
-	row = measure(&t);
+	row = measure_trial(&t);
 	return row ? json_array_append_new(rows, row) : -1;
 }
 
-/* the rows of one policy at one size: a load that was asked for, or two */
-static int add_two(json_t *rows, const struct arb_args *a, uint32_t endpoints,
-		   enum bl_alloc_policy policy, double low, double high, uint32_t window)
+/* appends the rows of one policy and size: for the load of the options, or for two loads */
+static int add_rows(json_t *rows, const struct arb_args *a, uint32_t endpoints,
+		    enum bl_alloc_policy policy, double low, double high, uint32_t window)
 {
 	if (a->policy >= 0 && (int)policy != a->policy)
 		return 0;
-	if (add(rows, a, endpoints, policy, low, window))
+	if (add_row(rows, a, endpoints, policy, low, window))
 		return -1;
-	return a->load > 0 ? 0 : add(rows, a, endpoints, policy, high, window);
+	return a->load > 0 ? 0 : add_row(rows, a, endpoints, policy, high, window);
 }
 
 static json_t *measure_alloc(const struct arb_args *a)
@@ -249,15 +246,15 @@ static json_t *measure_alloc(const struct arb_args *a)
 	for (p = 0; !err && p < 2; p++)
 		for (i = 0; !err && i < (a->load > 0 ? 1 : sizeof(loads) / sizeof(loads[0])); i++)
 			if (a->policy < 0 || (int)both[p] == a->policy)
-				err = add(rows, a, n, both[p], loads[i], 0) != 0;
-	/* what the width of its window costs and saves max-min fair */
+				err = add_row(rows, a, n, both[p], loads[i], 0) != 0;
+	/* max-min fair with smaller windows, to show what the window costs and saves */
 	for (i = 64; !err && !a->window && i <= 256; i *= 4)
-		err = add_two(rows, a, n, BL_ALLOC_FAIR, 0.9, 0.95, i) != 0;
+		err = add_rows(rows, a, n, BL_ALLOC_FAIR, 0.9, 0.95, i) != 0;
 	for (p = 0; !err && p < sizeof(others) / sizeof(others[0]); p++)
-		err = add_two(rows, a, n, others[p], 0.5, 0.9, 0) != 0;
+		err = add_rows(rows, a, n, others[p], 0.5, 0.9, 0) != 0;
 	for (p = 0; !a->endpoints && p < 2; p++)
 		for (i = 0; !err && i < sizeof(sizes) / sizeof(sizes[0]); i++)
-			err = add_two(rows, a, sizes[i], both[p], 0.5, 0.9, 0) != 0;
+			err = add_rows(rows, a, sizes[i], both[p], 0.5, 0.9, 0) != 0;
 	if (!err)
 		return rows;
 	json_decref(rows);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * barline arbiter bench path: the experiment of Fastpass 7.3 (G), on one core. Each slot is a
- * random matching of all machines, thinned to the load; its packets come in random order. All of
- * them are coloured, those within a rack too, as the published benchmark does (a server would leave
- * them out: a 16th).
+ * random matching of all machines, reduced to the load, with its packets in random order. As in the
+ * published benchmark, packets within a rack get a path, too; an arbiter would leave them out,
+ * which is a 16th of all packets.
  */
 #include <stdlib.h>
 
@@ -12,15 +12,16 @@
 #include "bench/arbiter/arbiter.h"
 #include "cli/util/out.h"
 
-#define SLOTS 100u /* of a block */
+#define SLOTS 100u /* per block */
 
+/** struct slot - The packets of a timeslot. */
 struct slot {
-	size_t n;
-	uint16_t *src, *dst;
-	uint8_t *path;
+	size_t n;            /* packets */
+	uint16_t *src, *dst; /* by packet: racks */
+	uint8_t *path;       /* by packet: the result */
 };
 
-static void shuffle(struct arb_rnd *r, uint16_t *v, uint32_t n)
+static void shuffle_values(struct arb_rnd *r, uint16_t *v, uint32_t n)
 {
 	uint32_t i, j;
 	uint16_t t;
@@ -33,16 +34,16 @@ static void shuffle(struct arb_rnd *r, uint16_t *v, uint32_t n)
 	}
 }
 
-static void draw(struct slot *s, struct arb_rnd *r, uint32_t racks, double load, uint16_t *from,
-		 uint16_t *to)
+static void draw_slot(struct slot *s, struct arb_rnd *r, uint32_t racks, double load,
+		      uint16_t *from, uint16_t *to)
 {
 	const uint32_t n = racks * ARB_RACK;
 	uint32_t i;
 
 	for (i = 0; i < n; i++)
 		from[i] = to[i] = (uint16_t)i;
-	shuffle(r, from, n);
-	shuffle(r, to, n);
+	shuffle_values(r, from, n);
+	shuffle_values(r, to, n);
 	for (s->n = 0, i = 0; i < n; i++) {
 		if (arb_unit(r) >= load)
 			continue;
@@ -51,7 +52,8 @@ static void draw(struct slot *s, struct arb_rnd *r, uint32_t racks, double load,
 	}
 }
 
-static json_t *measure(const struct arb_args *a, uint32_t racks, double load, enum bl_path_how how)
+static json_t *measure_row(const struct arb_args *a, uint32_t racks, double load,
+			   enum bl_path_how how)
 {
 	const uint32_t paths = a->paths ? (uint32_t)a->paths : 4,
 		       cap = a->cap ? (uint32_t)a->cap : (ARB_RACK + paths - 1) / paths;
@@ -84,7 +86,7 @@ static json_t *measure(const struct arb_args *a, uint32_t racks, double load, en
 		uint64_t begun;
 
 		for (i = 0; i < per_block; i++)
-			draw(&s[i], &r, racks, load, from, to);
+			draw_slot(&s[i], &r, racks, load, from, to);
 		begun = bl_mono_ns();
 		for (i = 0; i < per_block; i++)
 			bl_path_select(p, s[i].n, s[i].src, s[i].dst, s[i].path);
@@ -145,7 +147,7 @@ static json_t *measure_path(const struct arb_args *a)
 					continue;
 				out_progress("path: %u racks, %s, load %.2f ...", racks,
 					     h == BL_PATH_GREEDY ? "greedy" : "euler", load);
-				row = measure(a, racks, load, (enum bl_path_how)h);
+				row = measure_row(a, racks, load, (enum bl_path_how)h);
 				if (!row || json_array_append_new(rows, row)) {
 					json_decref(rows);
 					return NULL;

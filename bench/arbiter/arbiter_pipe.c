@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * barline arbiter bench pipeline: the arbiter's own stages (arbiter/pipe.c) with its own engine
- * (arbiter/engine.c) on two cores, in real time. Only comm is missing, that is sockets and FCP:
+ * barline arbiter bench pipeline: the stages of the arbiter (arbiter/pipe.c) with its engine
+ * (arbiter/engine.c) on two cores, in real time. Only comm, with sockets and FCP, is missing:
  *
- *	core 0	asks that are due go into the ring in which comm puts them; the path stage; what
- *comm would send is taken out of the ring from which comm takes it
- *	core 1	the allocation stage, as `barline arbiter run` runs it: asks, runs, lead
+ *   core 0  puts requests that are due into the ring that comm would fill; runs the path stage;
+ *           takes grants from the ring that comm would read
+ *   core 1  runs the allocation stage, as in `barline arbiter run`: requests, runs, lead
  *
- * In time is a packet that comes out TELL slots before its slot begins: so long it may take to tell
- * its sender. What is late, and what found no path or was refused, is not carried: core 0 asks for
- *it again, like comm or a host that heard nothing. Example: slots of 1230 ns, lead 100 us. At slot
- *1000 the allocation stage gives slots from 1081 on; what comes out at slot 1040 of it is in time
- *if its slot is 1056 or later, so all of it is.
+ * A packet is in time if its grant comes out TELL slots before its slot begins, because its
+ * sender must be told. Packets that are late, found no path or were refused are not carried; core
+ * 0 requests them again, as comm does, or a host that got no answer. Example: slots of 1230 ns,
+ * lead 100 us. At slot 1000 the allocation stage grants slots from 1081 on. A grant that comes
+ * out at slot 1040 is in time if its slot is 1056 or later, so all of these are.
  *
- * The configuration is what a file with these endpoints, racks and paths would get: the same
- *window, lead and time between two runs (bl_fp_times()), an arbiter that is alone. --window and
- *--tick are window_slots and run_slots of such a file.
+ * The configuration is that of a file with these endpoints, racks and paths: the same window, lead
+ * and time between two runs (bl_fp_times()), and a single arbiter. --window and --tick are
+ * window_slots and run_slots of such a file.
  *
- * All that came out is logged past the caches and checked after the trial: no endpoint sends or
- * receives two packets in one slot, no rack more on a path than it carries, in whatever runs they
- * were given, and no pair gets more than was asked for it. That schedules are maximal is checked by
- * bench alloc, which shows the verifier each run.
+ * All grants are logged with writes that bypass the caches, and are verified after the trial: no
+ * endpoint sends or receives two packets in one slot, no rack has more packets on a path than it
+ * carries, over all runs together, and no pair gets more than was requested for it. Whether
+ * schedules are maximal is verified by bench alloc, which passes each run to the verifier.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -47,79 +47,79 @@
 #include "core/fastpass/fcp_core.h"
 #include "loader/node.h"
 
-#define TELL 16u /* slots: 20 us */
-/* slots that the verification has in hand: more than a window and its lead */
-#define RING     4096u
-#define PIECE    256u      /* asks handed over at a time */
-#define TRIAL_NS 200000000 /* each */
-#define WARM_NS  20000000  /* of it, not counted: what waits grows to its usual amount */
+#define TELL     16u       /* slots to tell the sender; 20 us */
+#define RING     4096u     /* slots that replay holds; more than a window and its lead */
+#define PIECE    256u      /* requests that are passed on at a time */
+#define TRIAL_NS 200000000 /* duration of a trial */
+#define WARM_NS  20000000  /* part of it that is not counted, for the backlog to build up */
 #define TRIALS   9
 #define LOG_MAX  (1u << 26) /* words of a trial */
 #define PATHS    4u
-/* in the log, in the place of a path: slots of the entry before it that were late */
+/* path of a log entry that has the late slots of the entry before it */
 #define LATE 0xfeu
 
-/** struct pipe_ask - @due_ns: after the start; later CLOCK_MONOTONIC. */
+/** struct pipe_ask - A request. */
 struct pipe_ask {
-	uint64_t due_ns;
+	uint64_t due_ns; /* CLOCK_MONOTONIC; before the trial: since its start */
 	uint16_t src, dst;
 	uint32_t mtus;
 };
 
-/** struct log - written by one core, read after the trial. @n: of @max words. */
+/** struct log - Written by one core, read after the trial. */
 struct log {
 	uint64_t *word;
-	size_t n, max;
+	size_t n, max; /* used and allocated words */
 };
 
-/**
- * struct pipe - a trial.
- * @file: what the engine and the stages are made from.
- * @drawn: requests, drawn before it starts; @due: the next.
- * @wanted: [src][dst] MTUs to be asked for. @queue: pairs that have some, [n % @pairs]; @nqueue
- *were put into it, of which @queue_done have gone.
- * @arb: the arbiter, without its sockets; core 1 runs its allocation stage until @end_ns.
- * @asks, @out: the log: all asks; all that came out, two words each (log_grant()).
- * @start_ns: CLOCK_MONOTONIC of the start. @slot0: the slot of then.
- * @late, @unplaced: packets. @leads: slots from the present to a run's first slot, added up over
- *	@nruns runs. @off_ns: by core, not running. @busy_ns: by core, thread time at work.
- */
+/** struct pipe - A trial. Core 0 owns all fields but those of the arbiter and those by core. */
 struct pipe {
-	struct bl_fp_file file;
+	struct bl_fp_file file; /* configuration of engine and stages */
 	struct bl_engine *engine;
-	struct bl_arb *arb;
+	struct bl_arb *arb; /* without sockets; core 1 runs its allocation stage until @end_ns */
 	enum bl_alloc_policy policy;
-	uint32_t endpoints, racks, mtus;
+	uint32_t endpoints, racks;
+	uint32_t mtus; /* of each request */
 	double load;
-	uint64_t start_ns, end_ns, slot0;
-	struct pipe_ask *drawn;
-	size_t ndrawn, due;
-	uint32_t *wanted, *queue;
-	size_t pairs, nqueue, queue_done;
-	struct log asks, out;
-	uint64_t late, unplaced, leads, nruns;
-	bool full; /* a log is: a trial that must not happen */
-	_Alignas(64) uint64_t off_ns[2], busy_ns[2];
+	uint64_t start_ns, end_ns; /* of the trial, CLOCK_MONOTONIC */
+	uint64_t slot0;            /* the slot at @start_ns */
+	struct pipe_ask *drawn;    /* @ndrawn requests, drawn before the start */
+	size_t ndrawn, due;        /* @due: the next one */
+	uint32_t *wanted;          /* [src][dst]: MTUs that are yet to be requested */
+	uint32_t *queue;           /* [n % @pairs]: pairs with such MTUs */
+	size_t pairs;
+	size_t nqueue, queue_done; /* pairs that were put into @queue, and taken from it */
+	struct log asks;           /* all requests */
+	struct log out;            /* all grants, two words each (log_grant()) */
+	uint64_t late, unplaced;   /* packets */
+	uint64_t leads; /* slots from the present to the first slot of a run, over @nruns runs */
+	uint64_t nruns;
+	bool full;                       /* a log is full, and the trial has failed */
+	_Alignas(64) uint64_t off_ns[2]; /* by core: time in which its thread did not run */
+	uint64_t busy_ns[2];             /* by core: time in which its stage had work */
 };
 
-/**
- * struct result - of one trial, in percent but @tbit; @lead: slots; @ns: for each packet, by core.
- * @cpu: by core, of the trial's time that its thread had.
- */
+/** struct result - The results of one trial; percentages are of packets or of time. */
 struct result {
-	double tbit, late, unplaced, skipped, away, lead, ns[2], cpu[2];
+	double tbit;     /* carried, Tbit/s */
+	double late;     /* % of packets */
+	double unplaced; /* % of packets that found no path */
+	double skipped;  /* % of slots */
+	double away;     /* % of the time of both cores in which a thread did not run */
+	double lead;     /* mean, slots */
+	double ns[2];    /* by core: time per packet */
+	double cpu[2];   /* by core: % of the time in which its thread ran */
 };
 
-/* time since @from that this thread, which had used @cpu by then, did not run */
-static uint64_t off_ns(uint64_t from, uint64_t cpu)
+/* returns how long this thread, with a CPU time of @cpu at @from, has not run since @from */
+static uint64_t thread_off_ns(uint64_t from, uint64_t cpu)
 {
 	const uint64_t ran = bl_clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu, all = bl_mono_ns() - from;
 
 	return all > ran ? all - ran : 0;
 }
 
-/* memory that is there before the clock starts */
-static void *pages(size_t bytes)
+/* allocates memory whose pages are mapped before the trial starts */
+static void *map_pages(size_t bytes)
 {
 	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -130,13 +130,13 @@ static void *pages(size_t bytes)
 	return p;
 }
 
-static void pages_free(void *p, size_t bytes)
+static void unmap_pages(void *p, size_t bytes)
 {
 	if (p)
 		munmap(p, bytes);
 }
 
-/* @n words more, past the caches: nobody reads them before the trial is over */
+/* appends @n words, bypassing the caches, because they are read only after the trial */
 static bool log_put(struct log *l, const uint64_t *from, size_t n)
 {
 	size_t i;
@@ -153,22 +153,22 @@ static bool log_put(struct log *l, const uint64_t *from, size_t n)
 	return true;
 }
 
-static void pin(unsigned int cpu)
+static void pin_thread(unsigned int cpu)
 {
 	cpu_set_t set;
 
 	CPU_ZERO(&set);
 	CPU_SET(cpu, &set);
-	/* refused: then the kernel chooses */
+	/* if this is refused, the kernel chooses a CPU */
 	pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
 }
 
 /*
- * A thread that is on core @cpu from its first instruction. One that begins on the core of the
- * thread that starts it, which waits there without sleeping, comes late by a time slice, or with a
- * real-time priority not at all.
+ * Starts a thread that runs on core @cpu from its first instruction. If it began on the core of
+ * this thread, which spins until the start, it would be late by a time slice, or with a real-time
+ * priority never run.
  */
-static int start_on(unsigned int cpu, pthread_t *thread, void *(*f)(void *), void *arg)
+static int start_thread(unsigned int cpu, pthread_t *thread, void *(*f)(void *), void *arg)
 {
 	pthread_attr_t attr;
 	cpu_set_t set;
@@ -180,14 +180,14 @@ static int start_on(unsigned int cpu, pthread_t *thread, void *(*f)(void *), voi
 	pthread_attr_setaffinity_np(&attr, sizeof(set), &set);
 	err = pthread_create(thread, &attr, f, arg);
 	pthread_attr_destroy(&attr);
-	/* one core only: then the kernel chooses */
+	/* with a single core the kernel chooses */
 	return err ? pthread_create(thread, NULL, f, arg) : 0;
 }
 
 /* ---- core 0 ---- */
 
-/* what waits for a pair is one number, as it is with comm, however many requests it comes from */
-static void want(struct pipe *p, uint32_t src, uint32_t dst, uint32_t mtus)
+/* adds to the MTUs that are wanted for a pair; as in comm, they are one number per pair */
+static void add_wanted(struct pipe *p, uint32_t src, uint32_t dst, uint32_t mtus)
 {
 	const uint32_t pair = src * p->endpoints + dst;
 
@@ -197,16 +197,16 @@ static void want(struct pipe *p, uint32_t src, uint32_t dst, uint32_t mtus)
 }
 
 /*
- * asks that are due by now, as far as the ring has room; after a pause in pieces, so that grants do
- * not become late meanwhile
+ * Passes on requests that are due, as far as the ring has room. After a pause it does so in pieces,
+ * so that grants do not become late meanwhile.
  */
-static void arrive(struct pipe *p, uint64_t t)
+static void pass_requests(struct pipe *p, uint64_t t)
 {
 	uint64_t buf[PIECE];
 	size_t n;
 
 	for (n = 0; n < PIECE && p->due < p->ndrawn && p->drawn[p->due].due_ns <= t; n++, p->due++)
-		want(p, p->drawn[p->due].src, p->drawn[p->due].dst, p->drawn[p->due].mtus);
+		add_wanted(p, p->drawn[p->due].src, p->drawn[p->due].dst, p->drawn[p->due].mtus);
 	for (n = 0; n < PIECE && p->queue_done < p->nqueue; n++) {
 		const uint32_t pair = p->queue[p->queue_done % p->pairs];
 		const uint32_t src = pair / p->endpoints, dst = pair % p->endpoints;
@@ -226,8 +226,8 @@ static void arrive(struct pipe *p, uint64_t t)
 }
 
 /*
- * source, destination, path, and from the first slot of the trial to the first of the mask; the
- * mask
+ * Writes a log entry: a word with source, destination, path, and the first slot of the mask
+ * relative to the start of the trial; and a word with the mask of slots.
  */
 static void log_grant(struct pipe *p, uint64_t *buf, const struct arb_grant *g, uint32_t path,
 		      uint64_t mask)
@@ -237,8 +237,8 @@ static void log_grant(struct pipe *p, uint64_t *buf, const struct arb_grant *g, 
 	buf[1] = mask;
 }
 
-/* in place of comm: everything that comes out of the pipeline */
-static void drain(struct pipe *p)
+/* does what comm does with everything that comes out of the pipeline */
+static void drain_grants(struct pipe *p)
 {
 	uint64_t first = arb_slot(p->arb, 0) + TELL, buf[2 * PIECE];
 	struct arb_grant g;
@@ -249,7 +249,7 @@ static void drain(struct pipe *p)
 
 		if (g.kind == ARB_REFUND) {
 			p->unplaced += g.mtus;
-			want(p, g.src, g.dst, g.mtus);
+			add_wanted(p, g.src, g.dst, g.mtus);
 			continue;
 		}
 		if (g.kind == ARB_MARK) {
@@ -279,32 +279,32 @@ static void drain(struct pipe *p)
 		log_grant(p, &buf[n], &g, LATE, gone);
 		n += 2;
 		p->late += (uint32_t)__builtin_popcountll(gone);
-		want(p, g.src, g.dst, (uint32_t)__builtin_popcountll(gone));
+		add_wanted(p, g.src, g.dst, (uint32_t)__builtin_popcountll(gone));
 	}
 	p->full |= !log_put(&p->out, buf, n);
 }
 
-static struct pipe *draining; /* of core 0: bl_arb.drain has no place for it */
+static struct pipe *draining; /* argument of drain_arb(), which gets only the arbiter; core 0 */
 
 static void drain_arb(struct bl_arb *a)
 {
 	(void)a;
-	drain(draining);
+	drain_grants(draining);
 }
 
-static void arrivals_and_paths(struct pipe *p)
+static void run_core0(struct pipe *p)
 {
 	uint64_t t, cpu = bl_clock_ns(CLOCK_THREAD_CPUTIME_ID), from = bl_mono_ns();
 
 	for (t = from; t < p->end_ns; t = bl_mono_ns()) {
-		arrive(p, t);
+		pass_requests(p, t);
 		if (!arb_path_turn(p->arb, 0))
 			continue;
-		drain(p);
+		drain_grants(p);
 		p->busy_ns[0] += bl_mono_ns() - t;
 	}
 	atomic_store(&p->arb->stop, true);
-	p->off_ns[0] = off_ns(from, cpu);
+	p->off_ns[0] = thread_off_ns(from, cpu);
 #ifdef __SSE2__
 	_mm_sfence();
 #endif
@@ -312,7 +312,7 @@ static void arrivals_and_paths(struct pipe *p)
 
 /* ---- core 1 ---- */
 
-static void *allocation(void *arg)
+static void *run_core1(void *arg)
 {
 	struct pipe *p = arg;
 	uint64_t t, cpu, from, runs = 0;
@@ -328,33 +328,30 @@ static void *allocation(void *arg)
 		runs = atomic_load_explicit(&p->arb->runs, memory_order_relaxed);
 		p->busy_ns[1] += bl_mono_ns() - t;
 	}
-	p->off_ns[1] = off_ns(from, cpu);
+	p->off_ns[1] = thread_off_ns(from, cpu);
 	return NULL;
 }
 
-/* ---- after it ---- */
+/* ---- verification ---- */
 
-/**
- * struct replay - all packets of the last RING slots. @slot: [slot % RING] whose they are.
- * @src, @dst: [slot % RING][endpoints / 64] who sends, who receives.
- * @up, @down: [slot % RING][racks x PATHS] packets. @owed: [src][dst] MTUs asked for and not given.
- */
+/** struct replay - All packets of the last RING slots. */
 struct replay {
-	uint64_t *slot, *src, *dst;
-	uint16_t *up, *down;
-	int64_t *owed;
+	uint64_t *slot;      /* [slot % RING]: the slot whose packets these are */
+	uint64_t *src, *dst; /* [slot % RING][endpoints / 64]: bits of senders and of receivers */
+	uint16_t *up, *down; /* [slot % RING][racks x PATHS]: packets */
+	int64_t *owed;       /* [src][dst]: MTUs that were requested and not granted yet */
 };
 
-/* one packet; NULL or what is wrong */
-static const char *put(const struct pipe *p, struct replay *s, uint32_t src, uint32_t dst,
-		       uint32_t path, uint64_t slot)
+/* enters one packet; returns NULL, or what is wrong */
+static const char *replay_packet(const struct pipe *p, struct replay *s, uint32_t src, uint32_t dst,
+				 uint32_t path, uint64_t slot)
 {
 	const size_t r = slot % RING, words = (p->endpoints + 63) / 64;
 	const uint32_t a = src / ARB_RACK, b = dst / ARB_RACK;
 	uint64_t *from = &s->src[r * words + src / 64], *to = &s->dst[r * words + dst / 64];
 
 	if (s->slot[r] > slot)
-		return "a slot was given long after others";
+		return "a slot was granted long after others";
 	if (s->slot[r] < slot) {
 		s->slot[r] = slot;
 		memset(&s->src[r * words], 0, words * sizeof(*s->src));
@@ -380,8 +377,8 @@ static const char *put(const struct pipe *p, struct replay *s, uint32_t src, uin
 	return NULL;
 }
 
-static const char *replay(const struct pipe *p, struct replay *s, uint64_t *in_time,
-			  uint64_t *verified)
+static const char *replay_log(const struct pipe *p, struct replay *s, uint64_t *in_time,
+			      uint64_t *verified)
 {
 	const uint64_t from = (uint64_t)(WARM_NS / ARB_SLOT_NS),
 		       end = (uint64_t)(TRIAL_NS / ARB_SLOT_NS);
@@ -407,16 +404,21 @@ static const char *replay(const struct pipe *p, struct replay *s, uint64_t *in_t
 			}
 			*in_time += counts;
 			++*verified;
-			why = put(p, s, src, dst, path, slot);
+			why = replay_packet(p, s, src, dst, path, slot);
 			if (!why && --s->owed[(size_t)src * p->endpoints + dst] < 0)
-				why = "a pair has got more than was asked for it";
+				why = "a pair was granted more than was requested for it";
 		}
 	}
 	return why;
 }
 
-/* all that came out. @in_time: packets in slots of the measured time. 0; 1 after a message */
-static int verify(struct pipe *p, uint64_t *in_time, uint64_t *verified)
+/*
+ * Verifies all grants.
+ * @in_time: gets the packets that were in time, in slots of the measured time
+ * @verified: the number of verified packets is added
+ * Returns 0, or 1 after a message.
+ */
+static int verify_log(struct pipe *p, uint64_t *in_time, uint64_t *verified)
 {
 	const size_t words = (p->endpoints + 63) / 64;
 	struct replay s = {
@@ -430,7 +432,7 @@ static int verify(struct pipe *p, uint64_t *in_time, uint64_t *verified)
 	const char *why = "out of memory";
 
 	if (s.slot && s.src && s.dst && s.up && s.down && s.owed)
-		why = replay(p, &s, in_time, verified);
+		why = replay_log(p, &s, in_time, verified);
 	free(s.slot);
 	free(s.src);
 	free(s.dst);
@@ -440,7 +442,7 @@ static int verify(struct pipe *p, uint64_t *in_time, uint64_t *verified)
 	return why ? cli_fail("the schedule is wrong: %s", why) : 0;
 }
 
-static void draw(struct pipe *p, struct arb_rnd *rnd, size_t max)
+static void draw_requests(struct pipe *p, struct arb_rnd *rnd, size_t max)
 {
 	const double gap = ARB_SLOT_NS * p->mtus / (p->endpoints * p->load);
 	double due = 0;
@@ -456,7 +458,7 @@ static void draw(struct pipe *p, struct arb_rnd *rnd, size_t max)
 	}
 }
 
-/* time that the host of this virtual machine took from both cores, as far as it says so */
+/* returns the time that the hypervisor took from both cores, as far as it reports it */
 static uint64_t stolen_ns(void)
 {
 	unsigned long long t[8], sum = 0;
@@ -474,8 +476,8 @@ static uint64_t stolen_ns(void)
 	return sum * 1000000000ULL / (unsigned long long)sysconf(_SC_CLK_TCK);
 }
 
-/* The arbiter as bl_arb_new() makes it, but for comm and its sockets. */
-static struct bl_arb *arb_open(struct pipe *p, struct bl_err *err)
+/* Makes an arbiter as bl_arb_new() does, but without comm and its sockets. */
+static struct bl_arb *open_arbiter(struct pipe *p, struct bl_err *err)
 {
 	struct bl_arb *a = aligned_alloc(64, (sizeof(*a) + 63) & ~63UL);
 
@@ -506,9 +508,9 @@ static struct bl_arb *arb_open(struct pipe *p, struct bl_err *err)
 	return NULL;
 }
 
-/* one trial. 0; 1 after a message */
-static int trial(struct pipe *p, struct arb_rnd *rnd, size_t maxask, struct result *res,
-		 uint64_t *verified)
+/* runs one trial; returns 0, or 1 after a message */
+static int run_trial(struct pipe *p, struct arb_rnd *rnd, size_t maxask, struct result *res,
+		     uint64_t *verified)
 {
 	uint64_t stolen, off, in_time = 0, before = *verified, granted;
 	struct bl_err e = { 0 };
@@ -517,11 +519,11 @@ static int trial(struct pipe *p, struct arb_rnd *rnd, size_t maxask, struct resu
 	int err = 1;
 
 	p->arb = NULL;
-	if (bl_engine_new(&p->engine, &p->file, &e) || !(p->arb = arb_open(p, &e))) {
+	if (bl_engine_new(&p->engine, &p->file, &e) || !(p->arb = open_arbiter(p, &e))) {
 		cli_fail("%s", *e.text ? e.text : "out of memory");
 		goto out;
 	}
-	draw(p, rnd, maxask);
+	draw_requests(p, rnd, maxask);
 	draining = p;
 	memset(p->wanted, 0, p->pairs * sizeof(*p->wanted));
 	p->due = p->nqueue = p->queue_done = p->asks.n = p->out.n = 0;
@@ -533,21 +535,21 @@ static int trial(struct pipe *p, struct arb_rnd *rnd, size_t maxask, struct resu
 	p->slot0 = p->start_ns / p->file.slot_ns;
 	for (i = 0; i < p->ndrawn; i++)
 		p->drawn[i].due_ns += p->start_ns;
-	if (start_on(1, &thread, allocation, p)) {
+	if (start_thread(1, &thread, run_core1, p)) {
 		cli_fail("cannot start a thread");
 		goto out;
 	}
-	pin(0);
+	pin_thread(0);
 	while (bl_mono_ns() < p->start_ns)
 		;
-	arrivals_and_paths(p);
+	run_core0(p);
 	pthread_join(thread, NULL);
 	stolen = stolen_ns() - stolen;
 	if (p->full) {
-		cli_fail("the log is full; give a lower load");
+		cli_fail("the log is full; choose a lower load");
 		goto out;
 	}
-	err = verify(p, &in_time, verified);
+	err = verify_log(p, &in_time, verified);
 	granted = *verified - before + p->unplaced + 1;
 	off = p->off_ns[0] + p->off_ns[1];
 	*res = (struct result){
@@ -572,8 +574,8 @@ out:
 	return err;
 }
 
-/* of one number of all trials */
-static double median(const struct result *r, size_t offset)
+/* returns the median, over all trials, of the field at @offset */
+static double result_median(const struct result *r, size_t offset)
 {
 	double v[TRIALS];
 	size_t i;
@@ -582,10 +584,11 @@ static double median(const struct result *r, size_t offset)
 		memcpy(&v[i], (const char *)&r[i] + offset, sizeof(v[i]));
 	return arb_median(v, TRIALS);
 }
-#define MEDIAN(r, field) median(r, offsetof(struct result, field))
+#define MEDIAN(r, field) result_median(r, offsetof(struct result, field))
 
-/* where a trial carried little, what its threads had of their cores says whose fault it is */
-static json_t *trials(const struct result *r)
+/* Returns the rows of all trials. If a trial carried little, the CPU shares of its threads show
+ * why. */
+static json_t *make_trial_rows(const struct result *r)
 {
 	json_t *all = json_array(), *one;
 	size_t i;
@@ -600,8 +603,8 @@ static json_t *trials(const struct result *r)
 	return all;
 }
 
-/* what a file with these endpoints would say */
-static bool describe(struct pipe *p, const struct arb_args *a)
+/* makes the configuration that a file with these endpoints would have */
+static bool make_file(struct pipe *p, const struct arb_args *a)
 {
 	uint32_t i;
 
@@ -625,7 +628,7 @@ static bool describe(struct pipe *p, const struct arb_args *a)
 	return p->file.peer;
 }
 
-static json_t *measure(const struct arb_args *a, enum bl_alloc_policy policy, double load)
+static json_t *measure_row(const struct arb_args *a, enum bl_alloc_policy policy, double load)
 {
 	struct pipe *p = aligned_alloc(64, (sizeof(*p) + 63) / 64 * 64);
 	struct arb_rnd rnd = { (uint64_t)a->seed };
@@ -645,24 +648,24 @@ static json_t *measure(const struct arb_args *a, enum bl_alloc_policy policy, do
 	p->policy = policy;
 	p->mtus = a->mtus ? (uint32_t)a->mtus : 10;
 	p->load = load;
-	/* Poisson: ten standard deviations more than the mean */
+	/* of a Poisson process: ten standard deviations more than the mean */
 	maxask = (size_t)(TRIAL_NS / ARB_SLOT_NS * p->endpoints * load / p->mtus);
 	maxask += 10 * (size_t)sqrt((double)maxask) + 64;
-	p->asks.max = maxask + LOG_MAX / 4; /* all, and all masks again */
+	p->asks.max = maxask + LOG_MAX / 4; /* all requests, and all late masks again */
 	p->out.max = LOG_MAX;
-	p->drawn = pages(maxask * sizeof(*p->drawn));
+	p->drawn = map_pages(maxask * sizeof(*p->drawn));
 	p->pairs = (size_t)p->endpoints * p->endpoints;
-	p->wanted = pages(p->pairs * sizeof(*p->wanted));
-	p->queue = pages(p->pairs * sizeof(*p->queue));
-	p->asks.word = pages(p->asks.max * sizeof(*p->asks.word));
-	p->out.word = pages(p->out.max * sizeof(*p->out.word));
+	p->wanted = map_pages(p->pairs * sizeof(*p->wanted));
+	p->queue = map_pages(p->pairs * sizeof(*p->queue));
+	p->asks.word = map_pages(p->asks.max * sizeof(*p->asks.word));
+	p->out.word = map_pages(p->out.max * sizeof(*p->out.word));
 	if (!p->drawn || !p->wanted || !p->queue || !p->asks.word || !p->out.word ||
-	    !describe(p, a)) {
+	    !make_file(p, a)) {
 		cli_fail("out of memory");
 		goto out;
 	}
 	for (i = 0; i < TRIALS; i++) {
-		if (trial(p, &rnd, maxask, &r[i], &verified))
+		if (run_trial(p, &rnd, maxask, &r[i], &verified))
 			goto out;
 		best = r[i].tbit > best ? r[i].tbit : best;
 		if (!i || r[i].tbit < least) {
@@ -680,13 +683,14 @@ static json_t *measure(const struct arb_args *a, enum bl_alloc_policy policy, do
 			MEDIAN(r, late), "unplaced", MEDIAN(r, unplaced), "skipped",
 			MEDIAN(r, skipped), "away", MEDIAN(r, away), "lead", MEDIAN(r, lead),
 			"ns_path", MEDIAN(r, ns[0]), "ns_alloc", MEDIAN(r, ns[1]), "verified",
-			(json_int_t)verified, "away_least", away_least, "trials", trials(r));
+			(json_int_t)verified, "away_least", away_least, "trials",
+			make_trial_rows(r));
 out:
-	pages_free(p->drawn, maxask * sizeof(*p->drawn));
-	pages_free(p->wanted, p->pairs * sizeof(*p->wanted));
-	pages_free(p->queue, p->pairs * sizeof(*p->queue));
-	pages_free(p->asks.word, p->asks.max * sizeof(*p->asks.word));
-	pages_free(p->out.word, p->out.max * sizeof(*p->out.word));
+	unmap_pages(p->drawn, maxask * sizeof(*p->drawn));
+	unmap_pages(p->wanted, p->pairs * sizeof(*p->wanted));
+	unmap_pages(p->queue, p->pairs * sizeof(*p->queue));
+	unmap_pages(p->asks.word, p->asks.max * sizeof(*p->asks.word));
+	unmap_pages(p->out.word, p->out.max * sizeof(*p->out.word));
 	free(p->file.peer);
 	free(p);
 	return row;
@@ -708,7 +712,7 @@ static json_t *measure_pipeline(const struct arb_args *a)
 				continue;
 			out_progress("pipeline: %s, load %.2f ...", bl_alloc_policy_name(policy),
 				     a->load > 0 ? a->load : loads[i]);
-			row = measure(a, policy, a->load > 0 ? a->load : loads[i]);
+			row = measure_row(a, policy, a->load > 0 ? a->load : loads[i]);
 			if (!row || json_array_append_new(rows, row)) {
 				json_decref(rows);
 				return NULL;

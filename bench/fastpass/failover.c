@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * barline lab run failover: kill the arbiter that rules, again and again.
+ * barline lab run failover: kills the primary arbiter again and again.
  *
- * The time of a run is from the kill to the first slot that any host has from the other arbiter
- * (struct bl_fp_page has both moments of CLOCK_MONOTONIC). All hosts but h1 send numbered datagrams
- * to h1 all the time, one per interval, so that there is always somebody who asks.
+ * The time of a run is from the kill to the first slot that any host gets from the other arbiter,
+ * which struct bl_fp_page has in CLOCK_MONOTONIC. All hosts but h1 send numbered datagrams to h1
+ * all the time, one per interval, so that there are always requests for slots.
  */
 #include <netinet/in.h> /* before anything that includes <linux/ipv6.h> */
 
@@ -36,21 +36,23 @@
 #define RUNS_MAX 1000
 #define PORT     6100
 
-/**
- * struct result - shared with the lab. @lost: numbers that never came. @overtaken: that came behind
- * later ones. @ms: of each run. @nobody: runs in which no slot came within a second.
- */
+/** struct result - The results, shared with the lab's processes. */
 struct result {
-	bool done;
-	_Atomic int stop;
-	_Atomic uint64_t sent[LAB_HOSTS_MAX], got[LAB_HOSTS_MAX], overtaken;
-	unsigned int runs, nobody;
+	bool done;                            /* the measurement is complete */
+	_Atomic int stop;                     /* senders end */
+	_Atomic uint64_t sent[LAB_HOSTS_MAX]; /* datagrams, by sender */
+	_Atomic uint64_t got[LAB_HOSTS_MAX];  /* datagrams that were received, by sender */
+	_Atomic uint64_t overtaken;           /* datagrams that arrived after a later one */
+	unsigned int runs;                    /* elements of @ms */
+	unsigned int nobody; /* runs in which no slot was granted within a second */
 	double ms[RUNS_MAX];
 };
 
+/** struct params - What to run. Set by options, then read only. */
 struct params {
 	struct lab *lab;
-	unsigned int runs, interval_us;
+	unsigned int runs;
+	unsigned int interval_us; /* between two datagrams of a host */
 };
 
 static const struct params *params;
@@ -69,7 +71,7 @@ static struct sockaddr_in receiver_address(void)
 	return sa;
 }
 
-static void receiver(void *arg)
+static void run_receiver(void *arg)
 {
 	struct sockaddr_in sa = receiver_address();
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), size = 8 << 20;
@@ -91,7 +93,7 @@ static void receiver(void *arg)
 	}
 }
 
-static void sender(void *arg)
+static void run_sender(void *arg)
 {
 	struct datagram d = { .from = (uint32_t)(uintptr_t)arg };
 	struct sockaddr_in sa = receiver_address();
@@ -110,8 +112,8 @@ static void sender(void *arg)
 
 /* ---- arbiters ---- */
 
-/* pid of the arbiter that is in @state, and its rank; 0: none */
-static pid_t who(const char *state, unsigned int *rank)
+/* returns the pid of the arbiter that is in @state, and its rank; 0 if there is none */
+static pid_t find_arbiter(const char *state, unsigned int *rank)
 {
 	pid_t pid = 0;
 	glob_t g;
@@ -133,11 +135,11 @@ static pid_t who(const char *state, unsigned int *rank)
 	return pid;
 }
 
-static int wait_for(const char *state, pid_t *pid, unsigned int *rank)
+static int wait_for_arbiter(const char *state, pid_t *pid, unsigned int *rank)
 {
 	uint64_t until = bl_mono_ns() + 10000000000ULL;
 
-	while (!(*pid = who(state, rank))) {
+	while (!(*pid = find_arbiter(state, rank))) {
 		if (bl_mono_ns() > until)
 			return cli_fail("no arbiter is %s after 10 s", state);
 		nap_ns(2000000);
@@ -145,7 +147,7 @@ static int wait_for(const char *state, pid_t *pid, unsigned int *rank)
 	return 0;
 }
 
-static pid_t arbiter_fork(struct lab *lab, unsigned int rank)
+static pid_t fork_arbiter(struct lab *lab, unsigned int rank)
 {
 	pid_t pid;
 
@@ -158,8 +160,8 @@ static pid_t arbiter_fork(struct lab *lab, unsigned int rank)
 
 /* ---- the driver ---- */
 
-/* when the first slot of a session that began after @since came to any host; 0: none yet */
-static uint64_t first_slot(struct bl_node_ref *refs, int n, uint64_t since)
+/* returns when any host got its first slot in a session that began after @since; 0: not yet */
+static uint64_t find_first_slot(struct bl_node_ref *refs, int n, uint64_t since)
 {
 	uint64_t first = 0;
 	int i;
@@ -182,16 +184,18 @@ static int run_once(struct lab *lab, struct bl_node_ref *refs, int n)
 	pid_t pid, standby;
 	uint64_t killed, first;
 
-	if (wait_for("primary", &pid, &rank) || wait_for("standby", &standby, &other))
+	if (wait_for_arbiter("primary", &pid, &rank) ||
+	    wait_for_arbiter("standby", &standby, &other))
 		return 1;
-	/* another phase of the watchdogs each time */
+	/* wait for another phase of the watchdogs in each run */
 	nap_ns(50000000 + (uint64_t)(result->runs * 7919 % 1000) * 1000);
-	if (wait_for("primary", &pid, &rank)) /* it may be another one by now, on a busy machine */
+	/* on a busy machine the primary may have changed meanwhile */
+	if (wait_for_arbiter("primary", &pid, &rank))
 		return 1;
 	killed = bl_mono_ns();
 	if (kill(pid, SIGKILL))
 		return cli_fail("cannot kill the arbiter (pid %d): %s", pid, strerror(errno));
-	while (!(first = first_slot(refs, n, killed)) && bl_mono_ns() < killed + 1000000000ULL)
+	while (!(first = find_first_slot(refs, n, killed)) && bl_mono_ns() < killed + 1000000000ULL)
 		nap_ns(500000);
 	if (first)
 		result->ms[result->runs++] = (double)(first - killed) / 1e6;
@@ -199,10 +203,10 @@ static int run_once(struct lab *lab, struct bl_node_ref *refs, int n)
 		result->nobody++;
 	while (waitpid(-1, NULL, WNOHANG) > 0)
 		;
-	return arbiter_fork(lab, rank) < 0;
+	return fork_arbiter(lab, rank) < 0;
 }
 
-static int drive(struct lab *lab, void *arg)
+static int drive_lab(struct lab *lab, void *arg)
 {
 	const unsigned int hosts = lab->spec.hosts;
 	pid_t tx[LAB_HOSTS_MAX] = { 0 }, rx;
@@ -215,17 +219,17 @@ static int drive(struct lab *lab, void *arg)
 	n = bl_nodes_find(&refs, 0, &err);
 	if (n < 0)
 		return cli_fail("%s", err.text);
-	rx = lab_host_fork(0, receiver, NULL);
+	rx = lab_host_fork(0, run_receiver, NULL);
 	nap_ns(300000000);
 	for (i = 1; i < hosts; i++)
-		tx[i] = lab_host_fork(i, sender, (void *)(uintptr_t)i);
+		tx[i] = lab_host_fork(i, run_sender, (void *)(uintptr_t)i);
 	nap_ns(300000000);
 	for (i = 0; i < params->runs && !bad; i++) {
 		out_progress("failover %u of %u", i + 1, params->runs);
 		bad = run_once(lab, refs, n);
 	}
 	atomic_store(&result->stop, 1);
-	nap_ns(1000000000); /* what is held goes */
+	nap_ns(1000000000); /* until frames that are held have left */
 	for (i = 1; i < hosts; i++)
 		kill_child(&tx[i]);
 	kill_child(&rx);
@@ -238,11 +242,11 @@ enum { KEY_RUNS = 600, KEY_INTERVAL, KEY_OUT, KEY_POLICY };
 
 static const struct argp_option options[] = {
 	{ "runs", KEY_RUNS, "N", 0,
-	  "times that the ruling arbiter is killed, 1 to 1000 (default 50)", 2 },
+	  "how often the primary arbiter is killed, 1 to 1000 (default 50)", 2 },
 	{ "interval-us", KEY_INTERVAL, "US", 0,
-	  "between datagrams of each host, 100 to 1000000 (default 500)", 2 },
-	{ "policy", KEY_POLICY, "fastpass", 0, "the only one that has arbiters", 2 },
-	{ "out", KEY_OUT, "DIR", 0, "write failover.csv there", 2 },
+	  "time between datagrams of each host, 100 to 1000000 (default 500)", 2 },
+	{ "policy", KEY_POLICY, "fastpass", 0, "the only policy that has arbiters", 2 },
+	{ "out", KEY_OUT, "DIR", 0, "write failover.csv to this directory", 2 },
 	{ 0 }
 };
 
@@ -259,7 +263,7 @@ static const struct bl_number numbers[] = {
 };
 /* clang-format on */
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t parse_failover(int key, char *arg, struct argp_state *state)
 {
 	struct args *a = state->input;
 	error_t err = bl_number_option(numbers, key, arg, a, state);
@@ -272,7 +276,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_POLICY:
 		if (strcmp(arg, "fastpass"))
-			argp_error(state, "policy \"%s\" has no arbiters; only fastpass has", arg);
+			argp_error(state, "--policy: \"%s\" has no arbiters; only fastpass has",
+				   arg);
 		return 0;
 	case KEY_OUT:
 		a->out = arg;
@@ -284,7 +289,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	return ARGP_ERR_UNKNOWN;
 }
 
-static int report(const struct lab *lab, const char *out)
+static int print_report(const struct lab *lab, const char *out)
 {
 	static const struct col cols[] = {
 		{ "runs", "RUNS", 'd' },     { "p50_ms", "P50_MS", 'f' },
@@ -331,18 +336,18 @@ int failover_main(int argc, char **argv)
 						      { &lab_argp, 0, NULL, 0 },
 						      { 0 } };
 	static const struct argp argp = { .options = options,
-					  .parser = parse,
+					  .parser = parse_failover,
 					  .args_doc = "failover",
 					  .children = children,
 					  .doc = "barline lab run failover - kill Fastpass's "
-						 "ruling arbiter again and again under "
-						 "traffic\vTimes are from the kill to the first "
-						 "slot from the other "
-						 "arbiter, in a network of 10 Gbit/s slots with "
-						 "watchdogs every 100 us and silence of 1 ms. With "
-						 "--kill "
-						 "host|tor|link|spine|controller|etcd-leader it is "
-						 "about reliable scatterings "
+						 "primary arbiter again and again under traffic\v"
+						 "Times are from the kill to the first slot from "
+						 "the other arbiter, in a network with the slots "
+						 "of 10 Gbit/s, watchdogs every 100 us, and "
+						 "failure after 1 ms of silence. With --kill "
+						 "host|tor|link|spine|controller|etcd-leader|stop|"
+						 "leave "
+						 "the command measures reliable scatterings "
 						 "instead: see `barline lab run failover --kill "
 						 "host --help`." };
 	struct args a = { .p = { .runs = 50, .interval_us = 500 } };
@@ -368,9 +373,9 @@ int failover_main(int argc, char **argv)
 	if (!result)
 		return 1;
 	params = &a.p;
-	failed = lab_start(a.p.lab, drive, NULL) || !result->done;
+	failed = lab_start(a.p.lab, drive_lab, NULL) || !result->done;
 	out_progress_end();
-	err = report(a.p.lab, a.out);
+	err = print_report(a.p.lab, a.out);
 	free(a.p.lab);
 	return err ? err : failed;
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * barline lab run fairness: h1 receives, h2 to h6 send, the last host asks for echoes.
+ * barline lab run fairness: h1 receives, h2 to h6 send, and the last host measures echoes.
  *
- * With steps of 3 s: h2 sends from 0 s to 27 s, h3 from 3 s to 24 s, ... h6 from 12 s to 15 s.
- * Bytes that arrived are read every second; the number for k senders is, as in the paper, the
- * median over all seconds with k senders of the standard deviation of their throughputs. The second
- * in which somebody comes or goes does not count.
+ * With steps of 3 s, h2 sends from 0 s to 27 s, h3 from 3 s to 24 s, ..., h6 from 12 s to 15 s. The
+ * bytes that were received are read every second. As in the paper, the result for k senders is the
+ * median, over all seconds with k senders, of the standard deviation of their throughputs. Seconds
+ * in which a sender starts or stops do not count.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -40,33 +40,32 @@
 #define ECHO_PORT   6000
 #define ECHO_NS     10000000ULL
 
-/**
- * struct fair_cell - one policy; shared with the lab's processes. @ready: the receiver listens.
- * @stop: everybody ends.
- * @bytes: received, by sender. @rtt_ns: of echoes; @unanswered: within a second.
- * @sessions: of the host that had most with arbiters; 1: the same one ruled all the time. @missed,
- * @refused: slots that pacers, and daemons, had too late; all hosts.
- * @mbit: by second and sender; @active: senders of that second; 0: somebody came or went. @look:
- * queue and drops.
- */
+/** struct fair_cell - The results of one policy, shared with the lab's processes. */
 struct fair_cell {
 	struct traffic_policy policy;
-	bool done;
-	_Atomic int ready, stop;
-	_Atomic uint64_t bytes[SENDERS];
-	_Atomic uint32_t echoes, unanswered;
-	uint32_t rtt_ns[ECHOES_MAX];
-	unsigned int seconds;
-	uint64_t sessions, missed, refused;
-	double mbit[SECONDS_MAX][SENDERS];
-	unsigned int active[SECONDS_MAX];
-	struct traffic_cell look;
+	bool done;                       /* the measurement is complete */
+	_Atomic int ready;               /* the receiver listens */
+	_Atomic int stop;                /* all processes end */
+	_Atomic uint64_t bytes[SENDERS]; /* received so far, by sender */
+	_Atomic uint32_t echoes;         /* elements of @rtt_ns */
+	_Atomic uint32_t unanswered;     /* echoes without an answer within a second */
+	uint32_t rtt_ns[ECHOES_MAX];     /* round-trip times of echoes */
+	unsigned int seconds;            /* elements of @mbit and @active */
+	/* most sessions of one host with arbiters; 1: the same arbiter was primary all the time */
+	uint64_t sessions;
+	uint64_t missed;                   /* slots that pacers had too late, all hosts */
+	uint64_t refused;                  /* slots that daemons had too late, all hosts */
+	double mbit[SECONDS_MAX][SENDERS]; /* throughput by second and sender */
+	unsigned int active[SECONDS_MAX];  /* senders; 0: one started or stopped in that second */
+	struct traffic_cell traffic;       /* queue and counters */
 };
 
+/** struct fair_params - What to run. Set by options, then read only. */
 struct fair_params {
 	struct lab *lab;
 	struct traffic_policy policy[TRAFFIC_POLICIES_MAX];
-	unsigned int npolicies, step_s;
+	unsigned int npolicies;
+	unsigned int step_s; /* between two starts or stops of senders */
 };
 
 static const struct fair_params *params;
@@ -74,7 +73,7 @@ static struct fair_cell *cell;
 
 /* ---- processes ---- */
 
-static struct sockaddr_in address(unsigned int host, uint16_t port)
+static struct sockaddr_in socket_address(unsigned int host, uint16_t port)
 {
 	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_port = htons(port) };
 
@@ -82,7 +81,7 @@ static struct sockaddr_in address(unsigned int host, uint16_t port)
 	return sa;
 }
 
-static void take_all(int ep)
+static void receive_all(int ep)
 {
 	static char buf[1 << 18];
 	struct epoll_event ev[SENDERS + 1];
@@ -112,11 +111,11 @@ static void take_all(int ep)
 	}
 }
 
-/* each sender has a port of its own: who connects there is known */
-static void receiver(void *arg)
+/* Receives from all senders and answers echoes. Each sender connects to a port of its own. */
+static void run_receiver(void *arg)
 {
 	int ep = epoll_create1(EPOLL_CLOEXEC), fd[SENDERS + 1], on = 1;
-	struct sockaddr_in sa = address(0, ECHO_PORT);
+	struct sockaddr_in sa = socket_address(0, ECHO_PORT);
 	struct epoll_event ev = { .events = EPOLLIN };
 	unsigned int i;
 
@@ -144,15 +143,15 @@ static void receiver(void *arg)
 			ev.data.u64 = (uint64_t)c << 8 | i;
 			epoll_ctl(ep, EPOLL_CTL_ADD, c, &ev);
 		}
-		take_all(ep);
+		receive_all(ep);
 	}
 }
 
-static void sender(void *arg)
+static void run_sender(void *arg)
 {
 	const unsigned int i = (unsigned int)(uintptr_t)arg;
 	static char buf[1 << 16];
-	struct sockaddr_in sa = address(0, (uint16_t)(PORT + i));
+	struct sockaddr_in sa = socket_address(0, (uint16_t)(PORT + i));
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	if (fd < 0 || connect(fd, (struct sockaddr *)&sa, sizeof(sa)))
@@ -161,10 +160,10 @@ static void sender(void *arg)
 		;
 }
 
-static void asker(void *arg)
+static void run_echo_client(void *arg)
 {
 	const struct timeval patience = { .tv_sec = 1 };
-	struct sockaddr_in sa = address(0, ECHO_PORT);
+	struct sockaddr_in sa = socket_address(0, ECHO_PORT);
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	uint64_t sent, back;
 
@@ -179,7 +178,7 @@ static void asker(void *arg)
 		sent = bl_mono_ns();
 		if (send(fd, &sent, sizeof(sent), 0) != sizeof(sent))
 			continue;
-		do { /* an answer that came after its second is not this one's */
+		do { /* skip answers to earlier echoes, which were late */
 			if (recv(fd, &back, sizeof(back), 0) != sizeof(back))
 				back = 0;
 		} while (back && back != sent);
@@ -194,25 +193,25 @@ static void asker(void *arg)
 
 /* ---- the driver, in the lab ---- */
 
-static int measure(struct fair_cell *c, pid_t *pid)
+static int measure_senders(struct fair_cell *c, pid_t *pid)
 {
 	const unsigned int step = params->step_s, total = step * (2 * SENDERS - 1);
 	uint64_t before[SENDERS] = { 0 }, begun, next;
-	struct traffic_sampler *look;
+	struct traffic_sampler *sampler;
 	unsigned int s, i;
 
-	c->look.receivers = 1;
-	look = traffic_sampler_new(&c->look, params->lab->spec.admission.on);
-	if (!look)
+	c->traffic.receivers = 1;
+	sampler = traffic_sampler_new(&c->traffic, params->lab->spec.admission.on);
+	if (!sampler)
 		return 1;
 	begun = bl_mono_ns();
 	for (s = 0; s < total && s < SECONDS_MAX; s++) {
 		bool moved = s % step == 0;
 
-		/* the i-th comes at i steps and goes at 2 x SENDERS - 1 - i */
+		/* sender i starts at step i and stops at step 2 x SENDERS - 1 - i */
 		for (i = 0; i < SENDERS; i++) {
 			if (s == i * step &&
-			    (pid[i] = lab_host_fork(1 + i, sender, (void *)(uintptr_t)i)) < 0)
+			    (pid[i] = lab_host_fork(1 + i, run_sender, (void *)(uintptr_t)i)) < 0)
 				return 1;
 			if (s == (2 * SENDERS - 1 - i) * step)
 				kill_child(&pid[i]);
@@ -220,7 +219,7 @@ static int measure(struct fair_cell *c, pid_t *pid)
 		next = begun + (s + 1) * 1000000000ULL;
 		out_progress("%s: second %u of %u", c->policy.text, s + 1, total);
 		while (bl_mono_ns() < next) {
-			traffic_sampler_sample(look, &c->look, begun);
+			traffic_sampler_sample(sampler, &c->traffic, begun);
 			nap_ns(2000000);
 		}
 		for (i = 0; i < SENDERS; i++) {
@@ -233,11 +232,11 @@ static int measure(struct fair_cell *c, pid_t *pid)
 		}
 		c->seconds = s + 1;
 	}
-	traffic_sampler_end(look, &c->look);
+	traffic_sampler_end(sampler, &c->traffic);
 	return 0;
 }
 
-/* what Fastpass's hosts say at the end */
+/* reads the counters of Fastpass's hosts at the end */
 static void read_pages(struct fair_cell *c)
 {
 	struct bl_node_ref *refs;
@@ -263,7 +262,7 @@ static void read_pages(struct fair_cell *c)
 		free(refs);
 }
 
-static int drive(struct lab *lab, void *arg)
+static int drive_cell(struct lab *lab, void *arg)
 {
 	pid_t pid[SENDERS] = { 0 }, rx, echo;
 	struct fair_cell *c = cell;
@@ -273,15 +272,15 @@ static int drive(struct lab *lab, void *arg)
 	(void)arg;
 	lab_leave_datapath_alone(lab);
 	nap_ns(500000000);
-	rx = lab_host_fork(0, receiver, NULL);
+	rx = lab_host_fork(0, run_receiver, NULL);
 	if (rx < 0)
 		return 1;
 	for (i = 0; i < 500 && !atomic_load(&c->ready); i++)
 		nap_ns(10000000);
 	if (!atomic_load(&c->ready))
 		return cli_fail("the receiver does not listen");
-	echo = lab_host_fork(params->lab->spec.hosts - 1, asker, NULL);
-	err = echo < 0 ? 1 : measure(c, pid);
+	echo = lab_host_fork(params->lab->spec.hosts - 1, run_echo_client, NULL);
+	err = echo < 0 ? 1 : measure_senders(c, pid);
 	atomic_store(&c->stop, 1);
 	if (c->policy.policy == BL_POLICY_FASTPASS)
 		read_pages(c);
@@ -295,7 +294,7 @@ static int drive(struct lab *lab, void *arg)
 
 /* ---- the front ---- */
 
-static double spread(const double *v, unsigned int n)
+static double standard_deviation(const double *v, unsigned int n)
 {
 	double sum = 0, sq = 0, mean;
 	unsigned int i;
@@ -309,11 +308,12 @@ static double spread(const double *v, unsigned int n)
 }
 
 /*
- * medians over the seconds with @k senders, who are always the first k: of the deviation, and of
- * the sum
+ * Computes the medians of the standard deviation and of the sum of throughputs over all seconds
+ * with
+ * @k senders, which are always the first @k. Returns the number of these seconds.
  */
-static unsigned int medians(const struct fair_cell *c, unsigned int k, double *deviation,
-			    double *sum)
+static unsigned int compute_medians(const struct fair_cell *c, unsigned int k, double *deviation,
+				    double *sum)
 {
 	static double dev[SECONDS_MAX], total[SECONDS_MAX];
 	unsigned int s, i, n = 0;
@@ -321,7 +321,7 @@ static unsigned int medians(const struct fair_cell *c, unsigned int k, double *d
 	for (s = 0; s < c->seconds; s++) {
 		if (c->active[s] != k)
 			continue;
-		dev[n] = spread(c->mbit[s], k);
+		dev[n] = standard_deviation(c->mbit[s], k);
 		for (total[n] = 0, i = 0; i < k; i++)
 			total[n] += c->mbit[s][i];
 		n++;
@@ -331,7 +331,7 @@ static unsigned int medians(const struct fair_cell *c, unsigned int k, double *d
 	return n;
 }
 
-static json_t *row_of(struct fair_cell *c)
+static json_t *make_row(struct fair_cell *c)
 {
 	json_t *row = json_pack("{s:s}", "policy", c->policy.text);
 	static double rtt[ECHOES_MAX];
@@ -342,7 +342,7 @@ static json_t *row_of(struct fair_cell *c)
 		char name[32];
 		double dev, sum;
 
-		if (!medians(c, k, &dev, &sum))
+		if (!compute_medians(c, k, &dev, &sum))
 			continue;
 		snprintf(name, sizeof(name), "stddev_%u_mbit", k);
 		if (k > 1)
@@ -350,7 +350,8 @@ static json_t *row_of(struct fair_cell *c)
 		snprintf(name, sizeof(name), "sum_%u_mbit", k);
 		json_object_set_new(row, name, json_real(sum));
 	}
-	adm_quantiles(row, "queue", "_frames", &c->look.found, BL_HIST_LEN_SHIFT, ADM_FULL_FRAME);
+	adm_quantiles(row, "queue", "_frames", &c->traffic.found, BL_HIST_LEN_SHIFT,
+		      ADM_FULL_FRAME);
 	for (i = 0; i < n; i++)
 		rtt[i] = c->rtt_ns[i];
 	json_object_set_new(row, "rtt_p50_ns",
@@ -362,15 +363,15 @@ static json_t *row_of(struct fair_cell *c)
 	json_object_set_new(row, "echoes", json_integer(n));
 	json_object_set_new(row, "unanswered", json_integer(atomic_load(&c->unanswered)));
 	json_object_set_new(row, "queue_drops",
-			    json_integer((json_int_t)c->look.switch_counts.n[BL_R_QUEUE_FULL]));
+			    json_integer((json_int_t)c->traffic.switch_counts.n[BL_R_QUEUE_FULL]));
 	json_object_set_new(row, "late_slots", json_integer((json_int_t)(c->missed + c->refused)));
 	json_object_set_new(row, "sessions", json_integer((json_int_t)c->sessions));
 	json_object_set_new(row, "hold_drops",
-			    json_integer((json_int_t)c->look.host_counts.n[BL_R_HOLD_FULL]));
+			    json_integer((json_int_t)c->traffic.host_counts.n[BL_R_HOLD_FULL]));
 	return row;
 }
 
-/* the longest queue that was seen in a second */
+/* returns the longest queue, in bytes, that was sampled in a second */
 static uint32_t longest_in(const struct traffic_cell *c, unsigned int second)
 {
 	uint32_t longest = 0, i;
@@ -394,12 +395,12 @@ static int write_series(const char *dir, struct fair_cell *cells, unsigned int n
 			fprintf(f, "%s,%u", cells[i].policy.text, s);
 			for (k = 0; k < SENDERS; k++)
 				fprintf(f, ",%.3f", cells[i].mbit[s][k]);
-			fprintf(f, ",%u\n", longest_in(&cells[i].look, s));
+			fprintf(f, ",%u\n", longest_in(&cells[i].traffic, s));
 		}
 	return out_close(dir, "fairness.csv", f);
 }
 
-static int report(struct fair_cell *cells, unsigned int n, const char *out)
+static int print_report(struct fair_cell *cells, unsigned int n, const char *out)
 {
 	static const struct col cols[] = { { "policy", "POLICY", 's' },
 					   { "stddev_3_mbit", "STDDEV_3", 'f' },
@@ -424,12 +425,12 @@ static int report(struct fair_cell *cells, unsigned int n, const char *out)
 
 	for (i = 0; i < n; i++)
 		if (cells[i].done)
-			json_array_append_new(rows, row_of(&cells[i]));
+			json_array_append_new(rows, make_row(&cells[i]));
 	if (out)
 		err = write_series(out, cells, n);
 	if (!cli.json)
-		printf("Mbit/s of %u senders that come and go, by the second; queue before the "
-		       "receiver in full frames; echoes beside them\n",
+		printf("Mbit/s of %u senders that start and stop, by the second; queue in front of "
+		       "the receiver in full frames; echoes beside them\n",
 		       SENDERS);
 	return out_rows("fairness", rows, cols, sizeof(cols) / sizeof(cols[0]),
 			"nothing measured") ||
@@ -442,8 +443,8 @@ static const struct argp_option options[] = {
 	{ "policy", KEY_POLICY, "LIST", 0,
 	  "policies to compare, in this order (default none,fastpass)", 2 },
 	{ "step", KEY_STEP, "S", 0,
-	  "a sender comes, and later goes, every S seconds, 2 to 60 (default 4)", 2 },
-	{ "out", KEY_OUT, "DIR", 0, "write fairness.csv there", 2 },
+	  "a sender starts, and later stops, every S seconds, 2 to 60 (default 4)", 2 },
+	{ "out", KEY_OUT, "DIR", 0, "write fairness.csv to this directory", 2 },
 	{ 0 }
 };
 
@@ -459,7 +460,7 @@ static const struct bl_number numbers[] = {
 };
 /* clang-format on */
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t parse_fairness(int key, char *arg, struct argp_state *state)
 {
 	struct args *a = state->input;
 	struct traffic_params t = { 0 };
@@ -491,16 +492,15 @@ int fair_main(int argc, char **argv)
 						      { &lab_argp, 0, NULL, 0 },
 						      { 0 } };
 	static const struct argp argp = { .options = options,
-					  .parser = parse,
+					  .parser = parse_fairness,
 					  .args_doc = "fairness",
 					  .children = children,
 					  .doc = "barline lab run fairness - five TCP senders to "
-						 "one receiver come and go (Fastpass 7.1, "
-						 "experiments A to C)\vSTDDEV_k: standard "
-						 "deviation of the "
-						 "throughputs of k senders in each second, median. "
-						 "RTT: of UDP echoes of another host, beside "
-						 "them." };
+						 "one receiver start and stop (Fastpass 7.1, "
+						 "experiments A to C)\v"
+						 "STDDEV_k: standard deviation of the throughputs "
+						 "of k senders in each second, median. RTT: of UDP "
+						 "echoes of another host, beside them." };
 	struct args a = {
 		.p = { .policy = { { "none", true, BL_POLICY_NONE, 0, 0 },
 				   { "fastpass", true, BL_POLICY_FASTPASS, 0, BL_ALLOC_FAIR } },
@@ -532,11 +532,11 @@ int fair_main(int argc, char **argv)
 		cell = &cells[i];
 		here.lab = one;
 		params = &here;
-		failed |= lab_start(one, drive, NULL) || !cells[i].done;
+		failed |= lab_start(one, drive_cell, NULL) || !cells[i].done;
 		free(one);
 	}
 	out_progress_end();
-	err = cells ? report(cells, a.p.npolicies, a.out) : 1;
+	err = cells ? print_report(cells, a.p.npolicies, a.out) : 1;
 	free(a.p.lab);
 	return err ? err : failed;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * barline lab run fct: options, the trace, and one fresh lab after the other (fct.h).
+ * barline lab run fct: options, the trace, and a new lab for each policy (fct.h).
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -20,28 +20,29 @@
 #include "lab/lab_argp.h"
 
 /*
- * What two cores carry at load 0.6 with 8 hosts: of a dumbbell only the bar is loaded, elsewhere
- * all links. Under top each data frame has a token. At 50 Mbit/s the spines' ports got so few turns
- * of the pacer that they fell behind by more than they may catch up (two frames): fed by one link
- * of the same rate, a queue grew to 163 kB (2026-11-21).
+ * Rates that two cores can forward at load 0.6 with 8 hosts. In a dumbbell only the link between
+ * the ToRs is loaded, elsewhere all links are. Under top each data frame has a token. At 50 Mbit/s
+ * the ports of the spines got so few turns of the pacer that they were late by more than the two
+ * frames that they may catch up: a queue that was fed by one link of the same rate grew to 163 kB
+ * (2026-11-21).
  */
 #define RATE          25000000
 #define DUMBBELL_RATE 50000000
-#define DEFAULT_FLOWS 1000 /* as the testbeds of TOP's paper */
+#define DEFAULT_FLOWS 1000 /* as in the testbeds of TOP's paper */
 #define BEACON_US     4000
 #define TOP           "top"
-#define ONE_CLASS     "top-1class" /* all tokens in one class: ExpressPass */
+#define ONE_CLASS     "top-1class" /* all tokens are in one class, as in ExpressPass */
 #define WIDTH         4
 /*
- * Deadlines as in pFabric's section 5.3 (SIGCOMM 2013): a mean of 1000 us at 10 Gbit/s, for flows
- * up to 200 kB
+ * Deadlines as in section 5.3 of pFabric (SIGCOMM 2013): for flows up to 200 kB, with a mean of
+ * 1000 us at 10 Gbit/s.
  */
 #define DEADLINE_BYTES 1.25e6
 #define DEADLINE_MOST  200e3
 /*
- * What top's own settings are in this lab if nobody says otherwise. base_us: a byte goes from host
- * to host in 70 us (a third of SYNC, token and data). headroom_percent of switches:
- * acknowledgements and signals wait for no token; at 50 Mbit/s both ways they are 4 % of the link.
+ * Defaults of top's settings in this workload. base_us: a byte takes 70 us from host to host, which
+ * is a third of SYNC, token and data. headroom_percent of switches: acknowledgements and signals
+ * need no token; at 50 Mbit/s in both directions they take 4 % of the link.
  */
 #define TOP_BASE_US  200
 #define TOP_HEADROOM 5
@@ -72,65 +73,68 @@ enum {
 
 static const struct argp_option options[] = {
 	{ "sizes", KEY_SIZES, "FILE", 0,
-	  "sizes of flows: websearch (default), datamining, or a file with lines \"bytes cdf\" or "
-	  "\"packets 1 cdf\"",
+	  "distribution of sizes: websearch (default), datamining, or a file with lines \"bytes "
+	  "cdf\" or \"packets 1 cdf\"",
 	  2 },
 	{ "load", KEY_LOAD, "L", 0,
-	  "of the links that are counted, headers included, above 0 and up to 1 (default 0.6)", 2 },
+	  "load of the links (see below), with headers, 0.0001 to 1 (default 0.6)", 2 },
 	{ "policy", KEY_POLICY, "LIST", 0,
 	  "policies to compare, in this order (default none,fastpass,top-1class,top): none, pl2, "
 	  "fastpass and so on; top-1class: top with one class of tokens (ExpressPass); top:paper, "
-	  "top-1class:ns2 and so on: with that law",
+	  "top-1class:ns2 and so on: top with that law",
 	  2 },
 	{ "scale", KEY_SCALE, "F", 0,
-	  "all sizes times F, and the edges of the default buckets (default 0.1)", 2 },
+	  "factor for all sizes and for the edges of the default buckets (default 0.1)", 2 },
 	{ "flows", KEY_FLOWS, "N", 0,
-	  "so many flows, at most 30000 (default 1000, unless --seconds is given)", 2 },
-	{ "seconds", KEY_SECONDS, "S", 0, "only flows that come before, 1 to 3600", 2 },
-	{ "seed", KEY_SEED, "N", 0, "of the random trace (default 1)", 2 },
+	  "number of flows, at most 30000 (default 1000, unless --seconds is given)", 2 },
+	{ "seconds", KEY_SECONDS, "S", 0, "only flows that arrive in this time, 1 to 3600", 2 },
+	{ "seed", KEY_SEED, "N", 0, "seed of the random trace (default 1)", 2 },
 	{ "runs", KEY_RUNS, "N", 0,
-	  "so many runs, 1 to 100, with seeds from --seed on; then medians, least and greatest",
+	  "number of runs, 1 to 100, with seeds from --seed on; the result is the median, the "
+	  "least and the greatest value",
 	  2 },
 	{ "seeds", KEY_SEEDS, "LIST", 0, "one run with each of these seeds", 2 },
 	{ "deadline-us", KEY_DEADLINE, "US", 0,
-	  "flows up to 200 kB times --scale get deadlines, exponentially distributed with that "
-	  "mean, but no less than 1.25 times what their frames take (default with --objective "
-	  "deadline: what 1.25 MB times --scale take)",
+	  "flows up to 200 kB times --scale get deadlines, exponentially distributed with this "
+	  "mean, but not below 1.25 times the time of their frames (default with --objective "
+	  "deadline: the time of 1.25 MB times --scale)",
 	  2 },
 	{ "width", KEY_WIDTH, "N", 0,
-	  "flows come as coflows of N on average, 1 to 64 (default with --objective coflow: 4)",
+	  "flows arrive in coflows of N flows on average, 1 to 64 (default with --objective "
+	  "coflow: 4)",
 	  2 },
 	{ "coflows", KEY_COFLOWS, "FILE", 0,
 	  "coflows of a published trace (\"id arrival_ms nmap map.. nred red:MB..\") instead of "
-	  "random flows; its times are stretched to the load",
+	  "random flows; its times are adapted to the load",
 	  2 },
 	{ "trace", KEY_TRACE, "FILE", 0,
-	  "these flows, lines \"id src dst start_ns bytes\" or \"... deadline_us coflow\" as in "
-	  "OUT/trace.txt, instead of random ones",
+	  "flows of a file with lines \"id src dst start_ns bytes\" or \"... deadline_us coflow\", "
+	  "as in OUT/trace.txt, instead of random ones",
 	  2 },
 	{ "buckets", KEY_BUCKETS, "LIST", 0,
 	  "greatest sizes of the buckets, in bytes (default 10000,100000,1000000,10000000 times "
 	  "--scale)",
 	  2 },
 	{ "fresh", KEY_FRESH, NULL, 0,
-	  "connect when the flow comes: the handshake counts (default: every flow has a connection "
-	  "of its own, made before)",
+	  "connect when the flow arrives, so that the handshake counts (default: every flow has a "
+	  "connection of its own, which is made before)",
 	  2 },
 	{ "congestion", KEY_CONGESTION, "NAME", 0, "congestion control of TCP (default cubic)", 2 },
 	{ "grace", KEY_GRACE, "S", 0,
-	  "give up unfinished flows so long after the last one came, 1 to 600 (default 60)", 2 },
+	  "give up unfinished flows so long after the last arrival, 1 to 600 (default 60)", 2 },
 	{ "late-ms", KEY_LATE, "MS", 0,
-	  "refuse a result if more than 1 % of the flows began later than that, 1 to 1000000 "
-	  "(default 10)",
+	  "refuse a result if more than 1 % of the flows began so late, 1 to 1000000 (default 10)",
 	  2 },
 	{ "base-us", KEY_BASE, "US", 0,
-	  "how long one byte takes in the idle network (default: measured, the least over all "
+	  "completion time of one byte in the idle network (default: measured, the least over all "
 	  "policies)",
 	  2 },
-	{ "unfinished-ok", KEY_UNFINISHED, NULL, 0,
-	  "unfinished flows are reported, and are no error", 2 },
+	{ "unfinished-ok", KEY_UNFINISHED, NULL, 0, "report unfinished flows, but not as an error",
+	  2 },
 	{ "out", KEY_OUT, "DIR", 0,
-	  "write summary.json, trace.txt, flows.csv, buckets.csv, queues.csv and plots there", 2 },
+	  "write summary.json, trace.txt, flows.csv, buckets.csv, queues.csv and plots to this "
+	  "directory",
+	  2 },
 	{ 0 }
 };
 
@@ -139,11 +143,11 @@ struct args {
 	struct fct_params p;
 	struct fct_sizes sizes;
 	bool load_given, sizes_given, seeds_given;
-	bool classes_given; /* of top: how classes are made was said */
-	bool learn;         /* and it was that receivers shall learn them */
+	bool classes_given; /* an option of top says how classes are made */
+	bool learn;         /* it says that receivers learn them */
 };
 
-static uint32_t law_of(const char *name)
+static uint32_t find_law(const char *name)
 {
 	static const char *const names[] = {
 #define NAME(sym, text, about) [BL_TOP_LAW_##sym] = text,
@@ -158,8 +162,8 @@ static uint32_t law_of(const char *name)
 	return 0;
 }
 
-/* "top:paper" is top, and a law */
-static uint32_t take_law(char *word, struct argp_state *state)
+/* cuts "top:paper" into the policy and its law; returns the law + 1, or 0 if there is none */
+static uint32_t cut_law(char *word, struct argp_state *state)
 {
 	char *law = strchr(word, ':');
 	uint32_t k;
@@ -167,7 +171,7 @@ static uint32_t take_law(char *word, struct argp_state *state)
 	if (!law || strncmp(word, TOP, strlen(TOP)))
 		return 0;
 	*law = '\0';
-	k = law_of(law + 1);
+	k = find_law(law + 1);
 	if (!k)
 		argp_error(state, "policy \"%s:%s\": its law is paper or ns2", word, law + 1);
 	return k;
@@ -186,12 +190,12 @@ static void parse_policies(struct fct_params *p, const char *arg, struct argp_st
 		uint32_t law;
 
 		snprintf(text, sizeof(text), "%s", word);
-		law = take_law(word, state);
+		law = cut_law(word, state);
 		one_class = !strcmp(word, ONE_CLASS);
 		traffic_policies(&t, one_class ? TOP : word, state);
 		if (!t.policy[0].on)
-			argp_error(state, "policy \"off\" has no metered links: a load of them "
-					  "means nothing");
+			argp_error(state, "policy \"off\" has no metered links, so that it has no "
+					  "load");
 		if (p->npolicies == TRAFFIC_POLICIES_MAX)
 			argp_error(state, "more than %d policies", TRAFFIC_POLICIES_MAX);
 		p->one_class[p->npolicies] = one_class;
@@ -265,13 +269,14 @@ static const struct bl_number numbers[] = {
 	BL_NUMBER(KEY_DEADLINE, "deadline-us", "us", 1, 4e9, struct fct_params, deadline_us),
 	BL_NUMBER(KEY_WIDTH, "width", NULL, 1, FCT_WIDTH_MAX, struct fct_params, width),
 	BL_NUMBER(KEY_GRACE, "grace", "s", 1, 600, struct fct_params, grace_s),
-	BL_NUMBER_SCALED(KEY_LATE, "late-ms", "ms", 1, 1000000, struct fct_params, late_ns, 1000000),
+	BL_NUMBER_SCALED(KEY_LATE, "late-ms", "ms", 1, 1000000, struct fct_params, late_ns,
+			 1000000),
 	BL_NUMBER_SCALED(KEY_BASE, "base-us", "us", 0.001, 1e6, struct fct_params, base_ns, 1000),
 	{ 0 }
 };
 /* clang-format on */
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t parse_fct(int key, char *arg, struct argp_state *state)
 {
 	struct args *a = state->input;
 	struct fct_params *p = &a->p;
@@ -336,10 +341,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 /*
- * the links whose load is told: of a rack every host's; with more racks those that leave a ToR
- * upwards, since every flow takes one of them
+ * Returns the capacity of the links that the load refers to: in a rack those of all hosts; with
+ * more racks those from the ToRs upwards, because every flow uses one of them.
  */
-static uint64_t capacity(const struct lab_spec *s)
+static uint64_t link_capacity(const struct lab_spec *s)
 {
 	unsigned int up = s->dumbbell ? 1 : s->spines, t, links = 0;
 
@@ -388,7 +393,7 @@ static int read_trace(struct args *a)
 	return 0;
 }
 
-/* coflows of a file, in times that make the load */
+/* reads coflows from a file, and adapts their times to the load */
 static int read_coflows(struct args *a, const struct fct_plan *plan)
 {
 	FILE *f = fopen(a->p.coflows_name, "re");
@@ -452,7 +457,7 @@ static int make_trace(struct args *a)
 	return 0;
 }
 
-static enum bl_top_objective objective(const struct args *a)
+static enum bl_top_objective top_objective(const struct args *a)
 {
 	uint32_t v = a->lab->spec.admission.top.v[BL_TOP_O_OBJECTIVE];
 
@@ -460,13 +465,13 @@ static enum bl_top_objective objective(const struct args *a)
 }
 
 /*
- * p of floor(K log_p(a x + b)): the greatest of what the objective counts: frames of a flow, frames
- * of a coflow to one host, slots until a deadline
+ * Returns p of floor(K log_p(a x + b)): the greatest value that the objective counts, which is the
+ * frames of a flow, the frames of a coflow, or the slots until a deadline.
  */
-static uint32_t longest(const struct args *a)
+static uint32_t longest_value(const struct args *a)
 {
 	double *sum = calloc((size_t)FCT_FLOWS_MAX + 1, sizeof(*sum)), most = 0, v;
-	const enum bl_top_objective by = objective(a);
+	const enum bl_top_objective by = top_objective(a);
 	const struct fct_params *p = &a->p;
 	uint32_t i;
 
@@ -486,12 +491,13 @@ static uint32_t longest(const struct args *a)
 }
 
 /*
- * Classes of the same load for the sizes of this trace, which are known. Not if somebody said how
- * classes are to be made (a, b, p, thresholds or learn), or if they are not made of sizes.
+ * Sets thresholds between TOP's classes so that each class has the same load with the sizes of this
+ * trace. Does nothing if an option says how classes are made (a, b, p, thresholds or learn), or if
+ * they do not depend on sizes.
  */
-static void know_classes(struct args *a)
+static void set_classes(struct args *a)
 {
-	const enum bl_top_objective by = objective(a);
+	const enum bl_top_objective by = top_objective(a);
 	struct bl_top_opts *top = &a->lab->spec.admission.top;
 	uint32_t *v = top->v, levels = v[BL_TOP_O_LEVELS] ? v[BL_TOP_O_LEVELS] - 1 : BL_TOP_CLASSES;
 	uint64_t limit[BL_TOP_CLASSES - 1];
@@ -505,13 +511,13 @@ static void know_classes(struct args *a)
 		flows[bl_top_bucket(bl_top_frames(a->p.flow[i].bytes))]++;
 	if (bl_top_equal_load(flows, by == BL_TOP_BY_FCT, levels, limit))
 		return;
-	memcpy(a->p.limit, limit, sizeof(limit)); /* what learning would come to */
+	memcpy(a->p.limit, limit, sizeof(limit)); /* the limit of learning */
 	for (i = 0; i + 1 < BL_TOP_CLASSES && !a->learn; i++)
 		v[BL_TOP_O_CLASS1 + i] =
 			i + 1 < levels && limit[i] < 1000000000 ? (uint32_t)limit[i] + 1 : 0;
 }
 
-/* probes go round: h1 to h2, h2 to h3; with more racks to the next rack's first host */
+/* makes the plan: probes from h1 to h2, h2 to h3, ...; with racks, to the next rack's first host */
 static void plan_probes(struct args *a)
 {
 	const struct lab_spec *s = &a->lab->spec;
@@ -536,7 +542,7 @@ static void plan_probes(struct args *a)
 	p->nplan = FCT_PROBES + p->nflows;
 }
 
-static int check(const struct args *a)
+static int check_setup(const struct args *a)
 {
 	const struct lab_spec *s = &a->lab->spec;
 	unsigned int i;
@@ -580,7 +586,7 @@ static int run_cell(const struct lab *lab, const struct fct_params *p, struct fc
 	return traffic_run_lab(one, drive_cell, &r, &c->done, what);
 }
 
-/* one run: a trace, and all policies */
+/* does one run: makes a trace and measures all policies; returns 0, or 1 after a message */
 static int run_one(struct args *a, struct fct_cell *cells, struct fct_result *r, json_t **said)
 {
 	struct bl_top_opts *top = &a->lab->spec.admission.top;
@@ -593,8 +599,8 @@ static int run_one(struct args *a, struct fct_cell *cells, struct fct_result *r,
 		return 1;
 	plan_probes(a);
 	if (!given)
-		top->v[BL_TOP_O_LONGEST] = longest(a) + 1;
-	know_classes(a);
+		top->v[BL_TOP_O_LONGEST] = longest_value(a) + 1;
+	set_classes(a);
 	memset(cells, 0, sizeof(*cells) * p->npolicies);
 	memset(r, 0, sizeof(*r) * p->npolicies * p->nplan);
 	for (i = 0; i < p->npolicies; i++) {
@@ -602,7 +608,7 @@ static int run_one(struct args *a, struct fct_cell *cells, struct fct_result *r,
 		cells[i].r = r + (size_t)i * p->nplan;
 		failed |= run_cell(a->lab, p, &cells[i]);
 		if (failed && !i)
-			break; /* what stops the first one stops them all */
+			break; /* the other policies would fail for the same reason */
 	}
 	out_progress_end();
 	if (!failed || i)
@@ -671,10 +677,10 @@ static int run_all(struct args *a)
 	return err;
 }
 
-/* what follows from all options together */
-static void complete(struct args *a)
+/* sets what follows from all options together */
+static void complete_options(struct args *a)
 {
-	const enum bl_top_objective by = objective(a);
+	const enum bl_top_objective by = top_objective(a);
 	const uint32_t *v = a->lab->spec.admission.top.v;
 	struct fct_params *p = &a->p;
 	unsigned int i;
@@ -689,7 +695,7 @@ static void complete(struct args *a)
 		p->edges[p->nedges++] =
 			fct_sizes_scaled((double[]){ 1e4, 1e5, 1e6, 1e7 }[i], p->scale);
 	p->mss = a->lab->spec.mtu - FCT_TCP_IP;
-	p->capacity_bps = capacity(&a->lab->spec);
+	p->capacity_bps = link_capacity(&a->lab->spec);
 	p->sizes_unknown = by == BL_TOP_BY_LAS;
 	for (i = BL_TOP_O_CLASS1; i <= BL_TOP_O_CLASS5; i++)
 		a->classes_given |= v[i] != 0;
@@ -711,22 +717,23 @@ int fct_main(int argc, char **argv)
 						      { &lab_argp, 0, NULL, 0 },
 						      { 0 } };
 	static const struct argp argp = { .options = options,
-					  .parser = parse,
+					  .parser = parse_fct,
 					  .args_doc = "fct [rack|dumbbell|leaf-spine]",
 					  .children = children,
-					  .doc = "barline lab run fct - flows of drawn sizes come "
-						 "by a Poisson process; their completion times, "
-						 "one admission policy after the other\v"
+					  .doc = "barline lab run fct - completion times of flows "
+						 "with random sizes that arrive as a Poisson "
+						 "process, under one admission policy after the "
+						 "other\v"
 						 "Rack: every host sends to every other, and the "
 						 "load is that of the hosts' links. Dumbbell, "
-						 "leaf-spine: every flow goes to another "
-						 "ToR, and the load is that of the links that "
-						 "leave a ToR upwards. Default --rate: 50mbit on a "
-						 "dumbbell, else 25mbit. FCT: from the planned "
-						 "arrival to the last byte in the receiving "
-						 "process. Slowdown: FCT "
-						 "by what the flow could do alone. --policy says "
-						 "what --admission and --allocator do elsewhere." };
+						 "leaf-spine: every flow goes to another ToR, and "
+						 "the load is that of the links that leave a ToR "
+						 "upwards. Default --rate: 50mbit on a dumbbell, "
+						 "else 25mbit. FCT: from the planned arrival to "
+						 "the last byte in the receiving process. "
+						 "Slowdown: FCT divided by that of the flow alone. "
+						 "--policy replaces --admission and --allocator of "
+						 "other commands." };
 	struct args *a = calloc(1, sizeof(*a));
 	int err;
 
@@ -739,14 +746,14 @@ int fct_main(int argc, char **argv)
 				    .late_ns = 10000000,
 				    .grace_s = 60,
 				    .congestion = "cubic" };
-	/* pl2 is for racks only */
+	/* without pl2, which needs a rack */
 	parse_policies(&a->p, "none,fastpass," ONE_CLASS "," TOP, NULL);
 	a->lab->spec.admission.on = true;
 	a->lab->spec.admission.headroom_percent = TOP_HEADROOM;
 	a->lab->spec.admission.top.v[BL_TOP_O_BASE] = TOP_BASE_US + 1;
 	cmd_parse(&argp, argc, argv, a);
-	complete(a);
-	err = check(a);
+	complete_options(a);
+	err = check_setup(a);
 	if (!err) {
 		a->p.flow = malloc(sizeof(*a->p.flow) * FCT_FLOWS_MAX);
 		a->p.plan = malloc(sizeof(*a->p.plan) * (FCT_FLOWS_MAX + FCT_PROBES));

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Traces of coflows, as coflow-benchmark publishes them (fct_trace.h).
+ * Traces of coflows, as published by coflow-benchmark (fct_trace.h).
  *
- *	150 526
- *	1 0 2 22 7 1 65:1.0	coflow 1 comes at 0 ms; ports 22 and 7 send half a megabyte each to
- *port 65
+ *   150 526
+ *   1 0 2 22 7 1 65:1.0    coflow 1 arrives at 0 ms; ports 22 and 7 send half a megabyte each to
+ *                          port 65
  *
- * With 8 hosts, from 0: ports 22 and 7 are hosts 6 and 7, port 65 is host 1: two flows of 500000
- *bytes.
+ * With 8 hosts, numbered from 0, ports 22 and 7 are hosts 6 and 7, and port 65 is host 1. This
+ * makes two flows of 500000 bytes.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -20,8 +20,8 @@
 
 #define WRONG(...)     (snprintf(why, size, __VA_ARGS__), -1)
 
-/* the next number of the line, up to a blank or ':'; -1: there is none */
-static double number(char **at)
+/* returns the next number of the line, up to a blank or ':', or -1 if there is none */
+static double parse_number(char **at)
 {
 	char *end;
 	double v;
@@ -40,28 +40,28 @@ static double number(char **at)
 static int one_coflow(char *at, const struct fct_plan *p, double *bytes)
 {
 	unsigned int from[FCT_HOSTS_MAX] = { 0 }, hosts = p->hosts, i;
-	double maps = number(&at), reds, k, port, mb;
+	double maps = parse_number(&at), reds, k, port, mb;
 
 	if (maps < 1 || maps > PORTS_MAX)
 		return -1;
 	for (k = 0; k < maps; k++) {
-		port = number(&at);
+		port = parse_number(&at);
 		if (port < 0 || port > PORTS_MAX)
 			return -1;
 		from[(unsigned int)port % hosts]++;
 	}
-	reds = number(&at);
+	reds = parse_number(&at);
 	if (reds < 1 || reds > PORTS_MAX)
 		return -1;
 	for (k = 0; k < reds; k++) {
-		port = number(&at);
-		mb = number(&at);
+		port = parse_number(&at);
+		mb = parse_number(&at);
 		if (port < 0 || port > PORTS_MAX || mb < 0 || mb > FCT_SIZE_MAX / 1e6)
 			return -1;
 		for (i = 0; i < hosts; i++)
 			bytes[i * hosts + (unsigned int)port % hosts] += mb * 1e6 * from[i] / maps;
 	}
-	return number(&at) < 0 ? 0 : -1;
+	return parse_number(&at) < 0 ? 0 : -1;
 }
 
 int fct_coflows_read(FILE *from, const struct fct_plan *plan, struct fct_flow *f, uint32_t max,
@@ -90,11 +90,11 @@ int fct_coflows_read(FILE *from, const struct fct_plan *plan, struct fct_flow *f
 		text[strcspn(text, "#\r\n")] = '\0';
 		if (!text[strspn(text, " \t")])
 			continue;
-		id = number(&at);
-		ms = number(&at);
+		id = parse_number(&at);
+		ms = parse_number(&at);
 		more = at;
-		if (line == 1 && id >= 1 && ms >= 1 && number(&more) < 0)
-			continue; /* ports and coflows */
+		if (line == 1 && id >= 1 && ms >= 1 && parse_number(&more) < 0)
+			continue; /* the first line: numbers of ports and of coflows */
 		memset(bytes, 0, sizeof(bytes));
 		if (id < 0 || ms < 0 || one_coflow(at, plan, bytes))
 			return WRONG("line %u: not \"id arrival_ms nmap map.. nred red:MB..\"",

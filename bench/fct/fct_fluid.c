@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The fluid model of `lab run fct`; see fct_fluid.h. Pure: no clock, no files. */
+/* See fct_fluid.h. This file uses no clock and no files. */
 #include <math.h>
 #include <stdlib.h>
 
 #include "bench/fct/fct_fluid.h"
 
 #define LINKS    (4 * FCT_HOSTS_MAX)
-#define LITTLE   1e-6 /* bytes: less than that is nothing */
+#define LITTLE   1e-6 /* bytes; less than that counts as nothing */
 #define HOPS_MAX 4
 
 /* Links by number: hosts up, hosts down, racks up, racks down. */
@@ -17,12 +17,12 @@ enum {
 	RACK_DOWN = 3 * FCT_HOSTS_MAX,
 };
 
-/** struct active - a flow that has come and has not ended. */
+/** struct active - A flow that has arrived and has not ended. */
 struct active {
 	uint32_t flow; /* number in the trace */
 	double left;   /* bytes */
 	double rate;   /* bytes per ns */
-	double order;  /* class, or what takes its place; the least goes first */
+	double order;  /* its class, or the value that replaces it; the least is served first */
 	unsigned int links;
 	unsigned int link[HOPS_MAX];
 };
@@ -33,10 +33,10 @@ struct model {
 	struct active *a; /* @n, by order */
 	uint32_t n;
 	double room[LINKS];
-	uint32_t users[LINKS]; /* flows of the class that is shared out and have no rate yet */
+	uint32_t users[LINKS]; /* flows of the class that is being served and have no rate yet */
 };
 
-static void path(const struct fct_fluid *m, const struct fct_fluid_flow *f, struct active *a)
+static void find_links(const struct fct_fluid *m, const struct fct_fluid_flow *f, struct active *a)
 {
 	a->links = 0;
 	a->link[a->links++] = HOST_UP + f->src;
@@ -47,8 +47,8 @@ static void path(const struct fct_fluid *m, const struct fct_fluid_flow *f, stru
 	a->link[a->links++] = RACK_DOWN + m->rack[f->dst];
 }
 
-/* What the flow's class is made of, bytes. */
-static double weight(const struct model *s, const struct active *a)
+/* returns the number of bytes from which the class of a flow follows */
+static double class_bytes(const struct model *s, const struct active *a)
 {
 	const double bytes = s->f[a->flow].bytes;
 
@@ -59,23 +59,24 @@ static double weight(const struct model *s, const struct active *a)
 
 static double order_of(const struct model *s, const struct active *a)
 {
-	const double w = weight(s, a);
+	const double w = class_bytes(s, a);
 	unsigned int i, cls = 0;
 
 	if (s->m->by == FCT_FLUID_SHARE)
 		return 0;
 	if (s->m->by == FCT_FLUID_SHORTEST)
 		return w;
-	/* what has come to a threshold is beyond it, on the side that it goes to */
+	/* a flow that has reached a threshold counts as beyond it, in the direction of its change
+	 */
 	for (i = 0; i + 1 < s->m->levels; i++)
 		cls += w > s->m->limit[i] + (s->m->by == FCT_FLUID_SERVED ? -LITTLE : LITTLE);
 	return cls;
 }
 
-/* Until the flow's class changes at its rate, ns. */
+/* returns after how many ns the class of a flow changes at its rate */
 static double until_change(const struct model *s, const struct active *a)
 {
-	const double w = weight(s, a);
+	const double w = class_bytes(s, a);
 	double best = INFINITY;
 	unsigned int i;
 
@@ -99,7 +100,7 @@ static int by_order(const void *x, const void *y)
 	return (a->flow > b->flow) - (a->flow < b->flow);
 }
 
-static void give(struct model *s, struct active *a, double rate)
+static void set_rate(struct model *s, struct active *a, double rate)
 {
 	unsigned int k;
 
@@ -112,8 +113,8 @@ static void give(struct model *s, struct active *a, double rate)
 	}
 }
 
-/* Water filling among the active flows @from to before @to, which are of one class. */
-static void share(struct model *s, uint32_t from, uint32_t to)
+/* sets the rates of the flows from @from to before @to, which are one class, by water filling */
+static void share_capacity(struct model *s, uint32_t from, uint32_t to)
 {
 	uint32_t i, left = to - from;
 	unsigned int k;
@@ -139,7 +140,7 @@ static void share(struct model *s, uint32_t from, uint32_t to)
 				over |= s->a[i].link[k] == narrow;
 			if (s->a[i].rate >= 0 || !over)
 				continue;
-			give(s, &s->a[i], least);
+			set_rate(s, &s->a[i], least);
 			left--;
 		}
 	}
@@ -159,7 +160,7 @@ static void all_rates(struct model *s)
 	for (from = 0; from < s->n; from = i) {
 		for (i = from + 1; i < s->n && s->a[i].order <= s->a[from].order; i++)
 			;
-		share(s, from, i);
+		share_capacity(s, from, i);
 	}
 }
 
@@ -181,7 +182,7 @@ int fct_fluid_run(const struct fct_fluid *m, const struct fct_fluid_flow *f, uin
 
 			a->flow = next;
 			a->left = f[next].bytes;
-			path(m, &f[next], a);
+			find_links(m, &f[next], a);
 		}
 		all_rates(&s);
 		step = next < n ? f[next].start_ns - now : INFINITY;
@@ -190,7 +191,7 @@ int fct_fluid_run(const struct fct_fluid *m, const struct fct_fluid_flow *f, uin
 				step = fmin(step, s.a[i].left / s.a[i].rate);
 			step = fmin(step, until_change(&s, &s.a[i]));
 		}
-		/* what the sum of both would round away is passed over */
+		/* a step that is too small to change the sum is skipped */
 		now = next < n && now + step >= f[next].start_ns ? f[next].start_ns : now + step;
 		for (i = kept = 0; i < s.n; i++) {
 			s.a[i].left -= s.a[i].rate * step;

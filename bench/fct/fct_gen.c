@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A host of `lab run fct`: sends its flows when their time has come, and receives those of others,
- * in one epoll loop (fct.h).
+ * A host of `lab run fct`: sends its flows when they are due, and receives those of others, in one
+ * epoll loop (fct.h).
  *
- * A connection begins with four bytes: the flow's number in the plan. Byte o of flow n is
- * pattern[(13 n + o) mod 65536]; the receiver compares every byte and counts them.
+ * A connection begins with four bytes, the number of the flow in the plan. Byte o of flow n is
+ * pattern[(13 n + o) mod 65536]; the receiver compares and counts every byte.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -27,38 +27,38 @@
 
 #define PORT       7100
 #define PATTERN    65536
-#define CHUNK      65536 /* bytes per call: a long flow does not keep short ones waiting */
+#define CHUNK      65536 /* bytes per call, so that a long flow does not delay short ones */
 #define EVENTS     64
-#define CONNECTING 32 /* connections in the making at once */
+#define CONNECTING 32 /* connections that are made at the same time */
 #define IDLE_NS    20000000ULL
 
-/**
- * struct out - a flow of ours. @sent: bytes the kernel took. @known: its number is sent. @waiting:
- * for EPOLLOUT.
- */
+/** struct out - A flow that this host sends. */
 struct out {
-	int fd;
-	bool known, waiting, connecting;
-	uint64_t sent;
+	int fd;          /* -1: not connected, or given up */
+	bool known;      /* its number was sent */
+	bool waiting;    /* for EPOLLOUT */
+	bool connecting; /* connect(2) is in progress */
+	uint64_t sent;   /* bytes that the kernel accepted */
 };
 
-/**
- * struct in - a connection from another host. @have: bytes of @head, the flow's number in network
- * order.
- */
+/** struct in - A connection from another host. */
 struct in {
-	int fd;
-	unsigned int have;
-	uint8_t head[4];
+	int fd;            /* -1: closed */
+	unsigned int have; /* bytes of @head that were received */
+	uint8_t head[4];   /* number of the flow, in network byte order */
 };
 
+/** struct host - The state of the process. */
 struct host {
 	struct fct_host *h;
-	int ep, listener;
-	uint32_t *own; /* numbers in the plan, by time */
-	uint32_t nown, begun, connects, connecting;
-	struct out *out; /* by number in own */
-	struct in *in;
+	int ep, listener;    /* descriptors: epoll and listening socket */
+	uint32_t *own;       /* flows of this host: numbers in the plan, ordered by time */
+	uint32_t nown;       /* elements of @own and @out */
+	uint32_t begun;      /* of these, flows that were begun */
+	uint32_t connects;   /* of these, flows whose connect(2) was called in advance */
+	uint32_t connecting; /* of these, connections in progress */
+	struct out *out;     /* by index in @own */
+	struct in *in;       /* @nin of @max_in connections */
 	uint32_t nin, max_in;
 };
 
@@ -67,8 +67,9 @@ enum kind { LISTENER, OUT, IN };
 
 static uint8_t pattern[PATTERN + CHUNK], scratch[CHUNK];
 
-static void complain(struct host *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void complain(struct host *s, const char *fmt, ...)
+static void report_error(struct host *s, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+static void report_error(struct host *s, const char *fmt, ...)
 {
 	struct fct_cell *c = s->h->c;
 	char text[sizeof(c->error)];
@@ -93,22 +94,22 @@ static void fill_pattern(void)
 	memcpy(pattern + PATTERN, pattern, CHUNK);
 }
 
-static const uint8_t *bytes_at(uint32_t flow, uint64_t offset)
+static const uint8_t *pattern_at(uint32_t flow, uint64_t offset)
 {
 	return pattern + (13ULL * flow + offset) % PATTERN;
 }
 
-static void watch(struct host *s, int op, int fd, uint32_t events, uint64_t key)
+static void epoll_change(struct host *s, int op, int fd, uint32_t events, uint64_t key)
 {
 	struct epoll_event ev = { .events = events, .data.u64 = key };
 
 	if (epoll_ctl(s->ep, op, fd, &ev))
-		complain(s, "epoll: %s", strerror(errno));
+		report_error(s, "epoll: %s", strerror(errno));
 }
 
-/* ---- flows of ours ---- */
+/* ---- sending ---- */
 
-static int flow_socket(struct host *s, const struct fct_flow *f)
+static int connect_flow(struct host *s, const struct fct_flow *f)
 {
 	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_port = htons(PORT) };
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), on = 1;
@@ -125,42 +126,45 @@ static int flow_socket(struct host *s, const struct fct_flow *f)
 	return -1;
 }
 
-static void give_up(struct host *s, uint32_t i, const char *what)
+static void abandon_flow(struct host *s, uint32_t i, const char *what)
 {
 	struct out *o = &s->out[i];
 
-	complain(s, "flow %u to h%u: %s: %s", s->own[i] + 1, s->h->p->plan[s->own[i]].dst + 1, what,
-		 strerror(errno));
+	report_error(s, "flow %u to h%u: %s: %s", s->own[i] + 1, s->h->p->plan[s->own[i]].dst + 1,
+		     what, strerror(errno));
 	if (o->fd >= 0)
 		close(o->fd);
 	o->fd = -1;
 }
 
-static void dial(struct host *s, uint32_t i)
+static void begin_connect(struct host *s, uint32_t i)
 {
 	struct out *o = &s->out[i];
 
-	o->fd = flow_socket(s, &s->h->p->plan[s->own[i]]);
+	o->fd = connect_flow(s, &s->h->p->plan[s->own[i]]);
 	if (o->fd < 0) {
-		give_up(s, i, "connect");
+		abandon_flow(s, i, "connect");
 		return;
 	}
 	o->connecting = o->waiting = true;
-	watch(s, EPOLL_CTL_ADD, o->fd, EPOLLOUT, KEY(OUT, i));
+	epoll_change(s, EPOLL_CTL_ADD, o->fd, EPOLLOUT, KEY(OUT, i));
 }
 
-static void want_out(struct host *s, uint32_t i, bool want)
+static void wait_for_room(struct host *s, uint32_t i, bool want)
 {
 	struct out *o = &s->out[i];
 
 	if (o->waiting == want || o->fd < 0)
 		return;
 	o->waiting = want;
-	watch(s, EPOLL_CTL_MOD, o->fd, want ? EPOLLOUT : 0, KEY(OUT, i));
+	epoll_change(s, EPOLL_CTL_MOD, o->fd, want ? EPOLLOUT : 0, KEY(OUT, i));
 }
 
-/* the flow's number, alone or before its first bytes; false: the socket takes nothing now */
-static bool introduce(struct host *s, uint32_t i, int flags)
+/*
+ * Sends the number of a flow, alone or with MSG_MORE before its first bytes. Returns whether it is
+ * sent; if not, the socket is full, or the flow was given up.
+ */
+static bool send_flow_number(struct host *s, uint32_t i, int flags)
 {
 	uint32_t id = htonl(s->own[i]);
 	struct out *o = &s->out[i];
@@ -172,7 +176,7 @@ static bool introduce(struct host *s, uint32_t i, int flags)
 	if (n != sizeof(id)) {
 		if (n < 0 && errno == EAGAIN)
 			return false;
-		give_up(s, i, "send");
+		abandon_flow(s, i, "send");
 		return false;
 	}
 	o->known = true;
@@ -180,48 +184,48 @@ static bool introduce(struct host *s, uint32_t i, int flags)
 }
 
 /*
- * As much as the socket takes, and at most CHUNK. With nothing sent yet the socket is connected:
- * the moment to tell the network about the flow, if it wants to know.
+ * Sends as much as the socket accepts, and at most CHUNK. Before the first byte, when the socket is
+ * connected, it declares the flow to the network with bl_flow_hint().
  */
-static void push(struct host *s, uint32_t i)
+static void send_bytes(struct host *s, uint32_t i)
 {
 	const struct fct_flow *f = &s->h->p->plan[s->own[i]];
 	struct out *o = &s->out[i];
 	uint64_t left;
 	ssize_t n;
 
-	if (!introduce(s, i, MSG_MORE)) {
+	if (!send_flow_number(s, i, MSG_MORE)) {
 		if (o->fd >= 0)
-			want_out(s, i, true);
+			wait_for_room(s, i, true);
 		return;
 	}
-	if (!o->sent &&
-	    !s->h->p->sizes_unknown) /* advice: where it is lost the flow's size is unknown */
+	/* the hint is advice, so errors are ignored: then the size of the flow is unknown */
+	if (!o->sent && !s->h->p->sizes_unknown)
 		bl_flow_hint(o->fd, &(struct bl_flow_hint){ .bytes = f->bytes,
 							    .deadline_us = f->deadline_us,
 							    .coflow = f->coflow });
 	left = f->bytes - o->sent;
-	n = send(o->fd, bytes_at(s->own[i], o->sent), left < CHUNK ? left : CHUNK, MSG_NOSIGNAL);
+	n = send(o->fd, pattern_at(s->own[i], o->sent), left < CHUNK ? left : CHUNK, MSG_NOSIGNAL);
 	if (n < 0 && errno != EAGAIN) {
-		give_up(s, i, "send");
+		abandon_flow(s, i, "send");
 		return;
 	}
 	o->sent += n > 0 ? (uint64_t)n : 0;
-	want_out(s, i, o->sent < f->bytes);
+	wait_for_room(s, i, o->sent < f->bytes);
 	if (o->sent == f->bytes && s->h->p->fresh)
 		shutdown(o->fd, SHUT_WR);
 }
 
-static void begin(struct host *s, uint32_t i)
+static void begin_flow(struct host *s, uint32_t i)
 {
 	s->h->c->r[s->own[i]].begun_ns = bl_mono_ns();
 	if (s->h->p->fresh)
-		dial(s, i);
+		begin_connect(s, i);
 	else if (s->out[i].fd >= 0)
-		push(s, i);
+		send_bytes(s, i);
 }
 
-static void connected(struct host *s, uint32_t i)
+static void finish_connect(struct host *s, uint32_t i)
 {
 	struct out *o = &s->out[i];
 	int err = 0;
@@ -230,25 +234,25 @@ static void connected(struct host *s, uint32_t i)
 	getsockopt(o->fd, SOL_SOCKET, SO_ERROR, &err, &len);
 	if (err) {
 		errno = err;
-		give_up(s, i, "connect");
+		abandon_flow(s, i, "connect");
 		return;
 	}
 	o->connecting = false;
 	if (s->h->p->fresh) {
-		push(s, i);
+		send_bytes(s, i);
 		return;
 	}
-	want_out(s, i, !introduce(s, i, 0));
+	wait_for_room(s, i, !send_flow_number(s, i, 0));
 }
 
-static void can_send(struct host *s, uint32_t i, uint32_t events)
+static void handle_sender(struct host *s, uint32_t i, uint32_t events)
 {
 	struct out *o = &s->out[i];
 	bool was = o->connecting;
 
 	if (o->fd < 0)
 		return;
-	if (!o->waiting) { /* nothing more to say, and the other end has hung up, too */
+	if (!o->waiting) { /* all is sent; close if the other end has closed, too */
 		if (events & (EPOLLHUP | EPOLLERR)) {
 			close(o->fd);
 			o->fd = -1;
@@ -256,50 +260,50 @@ static void can_send(struct host *s, uint32_t i, uint32_t events)
 		return;
 	}
 	if (was)
-		connected(s, i);
+		finish_connect(s, i);
 	else if (atomic_load(&s->h->c->phase) < FCT_RUN)
-		want_out(s, i, !introduce(s, i, 0));
+		wait_for_room(s, i, !send_flow_number(s, i, 0));
 	else
-		push(s, i);
-	if (was && s->connecting) /* with --fresh nobody counts */
+		send_bytes(s, i);
+	if (was && s->connecting) /* with --fresh these connections are not counted */
 		s->connecting--;
 }
 
-/* ---- flows of others ---- */
+/* ---- receiving ---- */
 
-static void take_in(struct host *s)
+static void accept_connections(struct host *s)
 {
 	int fd;
 
 	while ((fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
 		if (s->nin == s->max_in) {
-			complain(s, "more connections than flows");
+			report_error(s, "more connections than flows");
 			close(fd);
 			return;
 		}
 		s->in[s->nin].fd = fd;
-		watch(s, EPOLL_CTL_ADD, fd, EPOLLIN, KEY(IN, s->nin));
+		epoll_change(s, EPOLL_CTL_ADD, fd, EPOLLIN, KEY(IN, s->nin));
 		s->nin++;
 	}
 }
 
-static void hang_up(struct in *k)
+static void close_connection(struct in *k)
 {
 	close(k->fd);
 	k->fd = -1;
 }
 
-static void count(struct host *s, struct in *k, const uint8_t *data, size_t n)
+static void count_bytes(struct host *s, struct in *k, const uint8_t *data, size_t n)
 {
 	uint32_t id = (uint32_t)k->head[0] << 24 | (uint32_t)k->head[1] << 16 |
 		      (uint32_t)k->head[2] << 8 | k->head[3];
 	const struct fct_flow *f = &s->h->p->plan[id];
 	struct fct_result *r = &s->h->c->r[id];
 
-	if (n > f->bytes - r->got || memcmp(data, bytes_at(id, r->got), n)) {
-		complain(s, "flow %u: byte %" PRIu64 " or later is not what was sent", id + 1,
-			 r->got);
-		hang_up(k);
+	if (n > f->bytes - r->got || memcmp(data, pattern_at(id, r->got), n)) {
+		report_error(s, "flow %u: byte %" PRIu64 " or later differs from what was sent",
+			     id + 1, r->got);
+		close_connection(k);
 		return;
 	}
 	r->got += n;
@@ -309,7 +313,7 @@ static void count(struct host *s, struct in *k, const uint8_t *data, size_t n)
 	}
 }
 
-static void receive(struct host *s, uint32_t i)
+static void handle_receiver(struct host *s, uint32_t i)
 {
 	struct in *k = &s->in[i];
 	ssize_t n = 1;
@@ -327,8 +331,9 @@ static void receive(struct host *s, uint32_t i)
 		id = (uint32_t)k->head[0] << 24 | (uint32_t)k->head[1] << 16 |
 		     (uint32_t)k->head[2] << 8 | k->head[3];
 		if (n > 0 && (id >= p->nplan || p->plan[id].dst != s->h->index)) {
-			complain(s, "a connection for flow %u, which is not for this host", id + 1);
-			hang_up(k);
+			report_error(s, "a connection for flow %u, which is not for this host",
+				     id + 1);
+			close_connection(k);
 			return;
 		}
 		if (n > 0)
@@ -337,17 +342,17 @@ static void receive(struct host *s, uint32_t i)
 	if (n > 0) {
 		n = recv(k->fd, scratch, sizeof(scratch), 0);
 		if (n > 0)
-			count(s, k, scratch, (size_t)n);
+			count_bytes(s, k, scratch, (size_t)n);
 	}
 	if (n < 0 && errno != EAGAIN)
-		complain(s, "a connection failed: %s", strerror(errno));
+		report_error(s, "a connection failed: %s", strerror(errno));
 	if (!n || (n < 0 && errno != EAGAIN))
-		hang_up(k);
+		close_connection(k);
 }
 
 /* ---- the loop ---- */
 
-static void turn(struct host *s, uint64_t wait_ns)
+static void wait_for_events(struct host *s, uint64_t wait_ns)
 {
 	const struct timespec t = { .tv_sec = (time_t)(wait_ns / 1000000000),
 				    .tv_nsec = (long)(wait_ns % 1000000000) };
@@ -359,27 +364,27 @@ static void turn(struct host *s, uint64_t wait_ns)
 
 		switch (ev[i].data.u64 >> 32) {
 		case LISTENER:
-			take_in(s);
+			accept_connections(s);
 			break;
 		case OUT:
-			can_send(s, k, ev[i].events);
+			handle_sender(s, k, ev[i].events);
 			break;
 		default:
-			receive(s, k);
+			handle_receiver(s, k);
 		}
 	}
 }
 
-static void connect_ahead(struct host *s)
+static void connect_in_advance(struct host *s)
 {
 	while (s->connects < s->nown && s->connecting < CONNECTING) {
-		dial(s, s->connects++);
+		begin_connect(s, s->connects++);
 		s->connecting++;
 	}
 }
 
-/* what is due now; how long until the next one */
-static uint64_t begin_due(struct host *s)
+/* begins all flows that are due; returns the time until the next one in ns */
+static uint64_t begin_due_flows(struct host *s)
 {
 	const struct fct_params *p = s->h->p;
 	uint64_t now = bl_mono_ns(), at;
@@ -388,13 +393,13 @@ static uint64_t begin_due(struct host *s)
 		at = s->h->c->t0_ns + p->plan[s->own[s->begun]].start_ns;
 		if (at > now)
 			return at - now < IDLE_NS ? at - now : IDLE_NS;
-		begin(s, s->begun++);
+		begin_flow(s, s->begun++);
 		now = bl_mono_ns();
 	}
 	return IDLE_NS;
 }
 
-static int prepare(struct host *s)
+static int prepare_host(struct host *s)
 {
 	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_port = htons(PORT) };
 	const struct fct_params *p = s->h->p;
@@ -403,19 +408,19 @@ static int prepare(struct host *s)
 
 	fill_pattern();
 	/*
-	 * what TCP learned on one connection must not help the next: the order of policies would
-	 * matter
+	 * What TCP has learned on one connection must not help the next one, or the order of
+	 * policies would matter.
 	 */
 	fd = open("/proc/sys/net/ipv4/tcp_no_metrics_save", O_WRONLY | O_CLOEXEC);
 	if (fd < 0 || write(fd, "1", 1) != 1)
-		return complain(s, "tcp_no_metrics_save: %s", strerror(errno)), 1;
+		return report_error(s, "tcp_no_metrics_save: %s", strerror(errno)), 1;
 	close(fd);
 	prctl(PR_SET_TIMERSLACK, 1UL);
 	s->own = calloc(p->nplan, sizeof(*s->own));
 	s->out = calloc(p->nplan, sizeof(*s->out));
 	s->in = calloc(p->nplan, sizeof(*s->in));
 	if (!s->own || !s->out || !s->in)
-		return complain(s, "out of memory"), 1;
+		return report_error(s, "out of memory"), 1;
 	for (i = 0; i < p->nplan; i++) {
 		if (p->plan[i].src == s->h->index) {
 			s->out[s->nown].fd = -1;
@@ -429,21 +434,22 @@ static int prepare(struct host *s)
 	memcpy(&sa.sin_addr, s->h->addr[s->h->index], 4);
 	if (s->ep < 0 || s->listener < 0 || bind(s->listener, (struct sockaddr *)&sa, sizeof(sa)) ||
 	    listen(s->listener, 4096))
-		return complain(s, "cannot listen: %s", strerror(errno)), 1;
-	watch(s, EPOLL_CTL_ADD, s->listener, EPOLLIN, KEY(LISTENER, 0));
+		return report_error(s, "cannot listen: %s", strerror(errno)), 1;
+	epoll_change(s, EPOLL_CTL_ADD, s->listener, EPOLLIN, KEY(LISTENER, 0));
 	return 0;
 }
 
-/* TCP segments that this host sent again since it was made */
-static uint64_t retransmits(void)
+/* returns how many TCP segments this namespace has retransmitted */
+static uint64_t read_retransmits(void)
 {
 	FILE *f = fopen("/proc/net/snmp", "re");
 	char line[512];
 	uint64_t n = 0;
 
 	while (f && fgets(line, sizeof(line), f))
+		/* the line with the names of the values does not match */
 		if (sscanf(line, "Tcp: %*d %*d %*d %*d %*d %*d %*d %*d %*d %*d %*d %" SCNu64, &n) ==
-		    1) /* the line before has the names */
+		    1)
 			break;
 	if (f)
 		fclose(f);
@@ -460,17 +466,17 @@ void fct_host_main(void *host)
 
 	s.h = host;
 	c = s.h->c;
-	if (prepare(&s))
+	if (prepare_host(&s))
 		return;
 	atomic_fetch_add(&c->ready, 1);
 	while ((phase = atomic_load(&c->phase)) != FCT_STOP) {
 		if (phase == FCT_CONNECT && !s.h->p->fresh)
-			connect_ahead(&s);
+			connect_in_advance(&s);
 		if (phase == FCT_RUN && !running) {
-			before = retransmits();
+			before = read_retransmits();
 			running = true;
 		}
-		turn(&s, phase == FCT_RUN ? begin_due(&s) : IDLE_NS / 4);
+		wait_for_events(&s, phase == FCT_RUN ? begin_due_flows(&s) : IDLE_NS / 4);
 	}
-	atomic_fetch_add(&c->retransmits, retransmits() - before);
+	atomic_fetch_add(&c->retransmits, read_retransmits() - before);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the fluid model (fct_fluid.h) is given for a policy of `lab run fct`.
+ * The parameters of the fluid model (fct_fluid.h) for a policy of `lab run fct`.
  *
- * Policies without tokens: the whole rate; a frame takes its bytes, preamble, FCS and gap, and all
- * flows share. TOP: a frame takes a token's slot, 1622 byte times, however short it is, of what
- * the headroom leaves (of hosts or of switches, whichever is more); with one class all flows
- * share. Objectives that have other classes than sizes (deadline, coflow) have no model.
- * Acknowledgements, SYNCs and RTTs take nothing here: no policy can reach it, and what is measured
- * beyond it is what they and the policy cost.
+ * Policies without tokens have the whole rate; a frame takes its bytes, preamble, FCS and gap, and
+ * all flows share. With TOP, each frame takes the slot of a token, 1622 byte times, however short
+ * it is, of the rate without the headroom (of hosts or of switches, whichever is more); with one
+ * class all flows share. There is no model for objectives whose classes do not depend on sizes
+ * (deadline, coflow). Acknowledgements, SYNCs and round-trip times cost nothing in the model, so no
+ * policy can reach it; the difference to the measurement is what they and the policy cost.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,20 +18,20 @@
 #include "core/length_core.h"
 #include "core/top/top_core.h"
 
-#define ECHO_BYTES 12 /* by which bl0's MTU is less under top */
+#define ECHO_BYTES 12 /* by which top lowers the MTU of bl0 */
 
-static uint32_t option(const struct lab_spec *s, unsigned int k, uint32_t dflt)
+static uint32_t top_option(const struct lab_spec *s, unsigned int k, uint32_t dflt)
 {
 	return s->admission.top.v[k] ? s->admission.top.v[k] - 1 : dflt;
 }
 
-/* What flows are sorted by; -1: there is no model. */
-static int by_of(const struct lab_spec *s, const struct fct_params *p, unsigned int policy)
+/* returns the enum fct_fluid_by of a policy, or -1 if there is no model */
+static int class_rule(const struct lab_spec *s, const struct fct_params *p, unsigned int policy)
 {
 	if (p->policy[policy].policy != BL_POLICY_TOP || p->one_class[policy] ||
-	    option(s, BL_TOP_O_LEVELS, BL_TOP_CLASSES) == 1)
+	    top_option(s, BL_TOP_O_LEVELS, BL_TOP_CLASSES) == 1)
 		return FCT_FLUID_SHARE;
-	switch (option(s, BL_TOP_O_OBJECTIVE, BL_TOP_BY_REMAINING)) {
+	switch (top_option(s, BL_TOP_O_OBJECTIVE, BL_TOP_BY_REMAINING)) {
 	case BL_TOP_BY_REMAINING:
 		return FCT_FLUID_REMAINING;
 	case BL_TOP_BY_FCT:
@@ -42,7 +42,7 @@ static int by_of(const struct lab_spec *s, const struct fct_params *p, unsigned 
 	return -1;
 }
 
-static void network(const struct lab_spec *s, double rate, struct fct_fluid *m)
+static void set_network(const struct lab_spec *s, double rate, struct fct_fluid *m)
 {
 	unsigned int t, i;
 
@@ -59,12 +59,13 @@ int fct_model(const struct lab_spec *s, const struct fct_params *p, unsigned int
 	      double base_ns, double *fct)
 {
 	const bool top = p->policy[policy].policy == BL_POLICY_TOP;
-	const uint32_t host = option(s, BL_TOP_O_HEADROOM, 5), sw = s->admission.headroom_percent;
+	const uint32_t host = top_option(s, BL_TOP_O_HEADROOM, 5),
+		       sw = s->admission.headroom_percent;
 	const unsigned int mss = p->mss - (top ? ECHO_BYTES : 0);
 	double rate = (double)s->admission.rate_bps / 8e9;
 	struct fct_fluid_flow *f = calloc(p->nflows, sizeof(*f));
-	struct fct_fluid m = { .levels = option(s, BL_TOP_O_LEVELS, BL_TOP_CLASSES) };
-	int by = by_of(s, p, policy), err;
+	struct fct_fluid m = { .levels = top_option(s, BL_TOP_O_LEVELS, BL_TOP_CLASSES) };
+	int by = class_rule(s, p, policy), err;
 	uint32_t i;
 
 	if (by < 0 || !f) {
@@ -74,7 +75,7 @@ int fct_model(const struct lab_spec *s, const struct fct_params *p, unsigned int
 	m.by = (enum fct_fluid_by)by;
 	if (top)
 		rate *= (100 - (host > sw ? host : sw)) / 100.0;
-	network(s, rate, &m);
+	set_network(s, rate, &m);
 	for (i = 0; i + 1 < BL_TOP_CLASSES; i++)
 		m.limit[i] = ((double)p->limit[i] - 1) * BL_TOP_MSS / mss * BL_TOP_WIRE_BYTES;
 	for (i = 0; i < p->nflows; i++) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What `lab run fct` has to say: completion times and slowdowns by size of flow and policy, and
- * what queues and generator did meanwhile; tables or JSON, CSV and plots.
+ * The report of `lab run fct`: completion times and slowdowns by policy and size of flow, and the
+ * counters of queues and generator, as JSON, CSV files and plots.
  *
- * A flow that did not finish counts with the time that it waited: to leave it out would flatter the
- * policy that lost it. A result is refused, and the exit status is 1, if the generator was late:
- * the load that was asked for was not offered.
+ * A flow that did not finish counts with the time that it waited, because the policy that lost it
+ * would look better without it. A result is refused, and the exit status is 1, if the generator was
+ * late, because then the requested load was not offered.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -22,22 +22,24 @@
 #include "loader/admission/top_host.h"
 
 #define BL_TOP_DATA_SHARE (1538.0 / BL_TOP_WIRE_BYTES)
-/* a pacer that is later than so many frames at every hundredth frame had no CPU */
+/* a pacer that is late by the time of so many frames at the quantile 0.99 had no CPU */
 #define LATE_FRAMES 5
-#define NAMED       10 /* unfinished flows are told by number, so many */
+#define NAMED       10 /* unfinished flows that are listed one by one */
 
-/**
- * struct outcome - of one policy. @fct, @slowdown, @late: by flow of the trace, from 0. @missed: of
- * @deadlines flows with a deadline. @cct: completion times of coflows.
- */
+/** struct outcome - The results of one policy. */
 struct outcome {
 	const struct fct_cell *c;
-	const char *policy;
-	double *fct, *slowdown, *late, *scratch;
-	uint32_t unfinished, missed, deadlines;
-	struct fct_summary lateness, base, all_fct, all_slowdown, cct;
-	struct fct_summary fluid_fct, fluid_slowdown; /* n is 0 where there is no model */
-	char refused[160];
+	const char *policy;                       /* its name */
+	double *fct, *slowdown, *late;            /* by flow of the trace, from 0 */
+	double *scratch;                          /* room for all flows of the plan */
+	uint32_t unfinished;                      /* flows */
+	uint32_t missed, deadlines;               /* flows that missed, and that have, a deadline */
+	struct fct_summary lateness;              /* of the generator */
+	struct fct_summary base;                  /* FCT of the probes */
+	struct fct_summary all_fct, all_slowdown; /* of all flows */
+	struct fct_summary cct;                   /* completion times of coflows */
+	struct fct_summary fluid_fct, fluid_slowdown; /* of the model; n is 0: there is none */
+	char refused[160];                            /* why the result is refused; "": it is not */
 };
 
 static double max_of(double a, double b)
@@ -45,8 +47,8 @@ static double max_of(double a, double b)
 	return a > b ? a : b;
 }
 
-/* from the plan's arrival to the end, or as long as it waited */
-static double completion(const struct fct_params *p, const struct fct_cell *c, uint32_t i)
+/* returns the FCT of a flow of the plan, or how long it waited */
+static double flow_fct(const struct fct_params *p, const struct fct_cell *c, uint32_t i)
 {
 	uint64_t planned = c->t0_ns + p->plan[i].start_ns,
 		 end = c->r[i].end_ns ? c->r[i].end_ns : c->t0_ns + c->wall_ns;
@@ -54,26 +56,25 @@ static double completion(const struct fct_params *p, const struct fct_cell *c, u
 	return end > planned ? (double)(end - planned) : 0;
 }
 
-static struct fct_summary probes(const struct fct_params *p, const struct fct_cell *c,
-				 double *scratch)
+static struct fct_summary summarize_probes(const struct fct_params *p, const struct fct_cell *c,
+					   double *scratch)
 {
 	uint32_t i, n = 0;
 
 	for (i = 0; i < FCT_PROBES; i++)
 		if (c->r[i].end_ns)
-			scratch[n++] = (double)(c->r[i].end_ns -
-						c->r[i].begun_ns); /* how late the generator was is
-								      not the network's */
+			/* without the lateness of the generator */
+			scratch[n++] = (double)(c->r[i].end_ns - c->r[i].begun_ns);
 	return fct_summarize(scratch, n);
 }
 
-/* least of the sorted values that fct_summarize() left */
-static double least(const struct fct_summary *s, const double *sorted)
+/* returns the least of the values that fct_summarize() sorted */
+static double least_value(const struct fct_summary *s, const double *sorted)
 {
 	return s->n ? sorted[0] : 0;
 }
 
-static void judge(const struct fct_params *p, struct outcome *o)
+static void check_lateness(const struct fct_params *p, struct outcome *o)
 {
 	const struct fct_cell *c = o->c;
 	uint32_t late = 0, i, last = p->nplan - 1;
@@ -83,7 +84,7 @@ static void judge(const struct fct_params *p, struct outcome *o)
 		late += o->late[i] > (double)p->late_ns;
 	if (!c->r[last].begun_ns)
 		snprintf(o->refused, sizeof(o->refused),
-			 "the generator did not come to the last flow");
+			 "the generator did not begin the last flow");
 	else if ((uint64_t)late * 100 > (uint64_t)p->nflows * FCT_LATE_PERCENT)
 		snprintf(o->refused, sizeof(o->refused),
 			 "the generator began %u of %u flows more than %.0f ms late", late,
@@ -94,7 +95,7 @@ static void judge(const struct fct_params *p, struct outcome *o)
 			 o->late[p->nflows - 1] / 1e6);
 }
 
-static int coflows_of(const struct fct_params *p, struct outcome *o)
+static int summarize_coflows(const struct fct_params *p, struct outcome *o)
 {
 	double *cct = calloc((size_t)p->nflows + 1, sizeof(*cct)),
 	       *first = calloc((size_t)p->nflows + 1, sizeof(*first));
@@ -109,8 +110,8 @@ static int coflows_of(const struct fct_params *p, struct outcome *o)
 	return err;
 }
 
-static void fluid_of(const struct lab_spec *spec, const struct fct_params *p, double base,
-		     struct outcome *o)
+static void run_model(const struct lab_spec *spec, const struct fct_params *p, double base,
+		      struct outcome *o)
 {
 	double *slowdown = calloc(p->nflows, sizeof(double));
 	uint32_t i;
@@ -125,8 +126,8 @@ static void fluid_of(const struct lab_spec *spec, const struct fct_params *p, do
 	free(slowdown);
 }
 
-static int outcome_of(const struct lab_spec *spec, const struct fct_params *p,
-		      const struct fct_cell *c, double base, struct outcome *o)
+static int make_outcome(const struct lab_spec *spec, const struct fct_params *p,
+			const struct fct_cell *c, double base, struct outcome *o)
 {
 	uint32_t i;
 
@@ -142,7 +143,7 @@ static int outcome_of(const struct lab_spec *spec, const struct fct_params *p,
 		const struct fct_result *r = &c->r[FCT_PROBES + i];
 		uint64_t planned = c->t0_ns + p->plan[FCT_PROBES + i].start_ns;
 
-		o->fct[i] = completion(p, c, FCT_PROBES + i);
+		o->fct[i] = flow_fct(p, c, FCT_PROBES + i);
 		o->slowdown[i] = o->fct[i] / fct_ideal_ns(p->flow[i].bytes, p->mss,
 							  spec->admission.rate_bps, base);
 		o->late[i] = r->begun_ns > planned ? (double)(r->begun_ns - planned) : 0;
@@ -154,14 +155,14 @@ static int outcome_of(const struct lab_spec *spec, const struct fct_params *p,
 	o->all_fct = fct_summarize(o->scratch, p->nflows);
 	memcpy(o->scratch, o->slowdown, p->nflows * sizeof(double));
 	o->all_slowdown = fct_summarize(o->scratch, p->nflows);
-	o->base = probes(p, c, o->scratch);
+	o->base = summarize_probes(p, c, o->scratch);
 	o->missed = fct_missed(p->flow, o->fct, p->nflows, &o->deadlines);
-	fluid_of(spec, p, base, o);
-	judge(p, o);
-	return coflows_of(p, o);
+	run_model(spec, p, base, o);
+	check_lateness(p, o);
+	return summarize_coflows(p, o);
 }
 
-static void outcome_free(struct outcome *o)
+static void free_outcome(struct outcome *o)
 {
 	free(o->fct);
 	free(o->slowdown);
@@ -171,7 +172,7 @@ static void outcome_free(struct outcome *o)
 
 /* ---- JSON ---- */
 
-static void put_summary(json_t *o, const char *what, const char *unit, const struct fct_summary *s)
+static void add_summary(json_t *o, const char *what, const char *unit, const struct fct_summary *s)
 {
 	const struct {
 		const char *name;
@@ -206,7 +207,7 @@ static const char *class_name(unsigned int class)
 	return names[class];
 }
 
-static json_t *queues_json(const struct fct_cell *c)
+static json_t *make_queue_rows(const struct fct_cell *c)
 {
 	json_t *rows = json_array();
 	unsigned int i;
@@ -226,10 +227,10 @@ static json_t *queues_json(const struct fct_cell *c)
 }
 
 /*
- * change against the first policy whose result stands, in per cent; none where a flow did not
- * finish: nobody knows how long it would have taken
+ * Adds the change in percent against the first policy whose result is valid. Adds nothing if a flow
+ * did not finish, because its FCT is not known.
  */
-static void put_change(json_t *o, const struct outcome *all, const struct outcome *one)
+static void add_change(json_t *o, const struct outcome *all, const struct outcome *one)
 {
 	const struct outcome *first = all;
 
@@ -257,16 +258,17 @@ static void put_change(json_t *o, const struct outcome *all, const struct outcom
 }
 
 /*
- * The longest data queue of the run against what TOP's section 4.3 allows. Example, 50 Mbit/s: d
- * 200 us, 4 hops of 8 tokens at 3661 tokens/s (2.19 ms each) make T = 8.94 ms. Of tokens that come
- * within that, data comes back at 1538/1622 of the link, after the least way of 70 us, so 0.948
- * x 6.25 MB/s x 8.87 ms = 52.6 kB may meet in a queue, and the two frames of the token bucket. The
- * longest one is that of the histogram, so up to 12.5 % too long, and the frame that found it.
+ * Compares the longest data queue of the run with the bound of section 4.3 of TOP's paper. Example,
+ * 50 Mbit/s: d = 200 us and 4 hops of 8 tokens at 3661 tokens/s (2.19 ms each) make T = 8.94 ms.
+ * The data for the tokens of this time arrives at 1538/1622 of the link's rate, after the shortest
+ * way of 70 us. So 0.948 x 6.25 MB/s x 8.87 ms = 52.6 kB may meet in a queue, in addition to the
+ * two frames of the token bucket. The longest queue is that of the histogram, which is up to 12.5 %
+ * too long, and the frame that found it.
  *
- * The paper's links never stop. A pacer that is late lets data wait, and once more at the next
- * switch: the second bound has the greatest lateness of the run in S, too.
+ * In the paper, links never pause. A pacer that is late delays data, and so does the pacer of the
+ * next switch. So there is a second bound with the greatest lateness of the run added to the time.
  */
-static void put_bound(json_t *row, const struct fct_bound *b, const struct bl_hist *found,
+static void add_bound(json_t *row, const struct fct_bound *b, const struct bl_hist *found,
 		      const struct bl_hist *late, uint64_t rate_bps, double way_ns)
 {
 	double spread_ns = (double)b->expiry_ns + 2 * (double)b->clock_ns - way_ns,
@@ -296,8 +298,8 @@ static bool is_token(const struct fct_queue *q)
 	return q->class >= BL_CL_TOKEN0 && q->class <= BL_CL_TOKEN5;
 }
 
-static json_t *outcome_json(const struct lab_spec *spec, const struct fct_params *p,
-			    const struct outcome *all, const struct outcome *o, double base)
+static json_t *make_policy_row(const struct lab_spec *spec, const struct fct_params *p,
+			       const struct outcome *all, const struct outcome *o, double base)
 {
 	const struct fct_cell *c = o->c;
 	const uint64_t *sw = c->switch_counts.n;
@@ -323,12 +325,12 @@ static json_t *outcome_json(const struct lab_spec *spec, const struct fct_params
 		"wall_s", (double)c->wall_ns / 1e9, "retransmits",
 		(json_int_t)atomic_load(&c->retransmits));
 	json_object_set_new(row, "refused", o->refused[0] ? json_string(o->refused) : json_null());
-	put_summary(row, "late", "_ns", &o->lateness);
-	put_summary(row, "probe", "_ns", &o->base);
+	add_summary(row, "late", "_ns", &o->lateness);
+	add_summary(row, "probe", "_ns", &o->base);
 	if (!o->refused[0]) {
-		put_summary(row, "fct", "_ns", &o->all_fct);
-		put_summary(row, "slowdown", "", &o->all_slowdown);
-		put_change(row, all, o);
+		add_summary(row, "fct", "_ns", &o->all_fct);
+		add_summary(row, "slowdown", "", &o->all_slowdown);
+		add_change(row, all, o);
 		if (o->fluid_fct.n) {
 			json_object_set_new(row, "fluid_fct_mean_ns", json_real(o->fluid_fct.mean));
 			json_object_set_new(row, "fluid_slowdown_mean",
@@ -339,20 +341,20 @@ static json_t *outcome_json(const struct lab_spec *spec, const struct fct_params
 					    json_real(100.0 * o->missed / o->deadlines));
 		if (o->cct.n) {
 			json_object_set_new(row, "coflows", json_integer(o->cct.n));
-			put_summary(row, "cct", "_ns", &o->cct);
+			add_summary(row, "cct", "_ns", &o->cct);
 		}
 	}
-	put_bound(row, &c->bound, &found, &c->late, spec->admission.rate_bps, base);
+	add_bound(row, &c->bound, &found, &c->late, spec->admission.rate_bps, base);
 	adm_quantiles(row, "queue", "_frames", &found, BL_HIST_LEN_SHIFT, ADM_FULL_FRAME);
 	adm_quantiles(row, "queue", "_bytes", &found, BL_HIST_LEN_SHIFT, 1);
 	adm_quantiles(row, "pacer_late", "_ns", &c->late, BL_HIST_NS_SHIFT, 1);
 	json_object_set_new(row, "switch_counts", adm_reasons(&c->switch_counts));
 	json_object_set_new(row, "host_counts", adm_reasons(&c->host_counts));
-	json_object_set_new(row, "queues", queues_json(c));
+	json_object_set_new(row, "queues", make_queue_rows(c));
 	return row;
 }
 
-static void bucket_text(const struct fct_params *p, unsigned int b, char *text, size_t size)
+static void format_bucket(const struct fct_params *p, unsigned int b, char *text, size_t size)
 {
 	uint64_t low = b ? p->edges[b - 1] + 1 : 1;
 
@@ -364,8 +366,8 @@ static void bucket_text(const struct fct_params *p, unsigned int b, char *text, 
 		snprintf(text, size, "%" PRIu64 " to %" PRIu64 " B", low, p->edges[b]);
 }
 
-/* @b behind the last bucket: all of them */
-static json_t *bucket_json(const struct fct_params *p, const struct outcome *o, unsigned int b)
+/* makes the row of bucket @b; the number after the last bucket stands for all flows */
+static json_t *make_bucket_row(const struct fct_params *p, const struct outcome *o, unsigned int b)
 {
 	struct fct_summary fct, slowdown;
 	uint32_t i, n = 0, m = 0;
@@ -380,15 +382,15 @@ static json_t *bucket_json(const struct fct_params *p, const struct outcome *o, 
 		if (b > p->nedges || fct_bucket(p->edges, p->nedges, p->flow[i].bytes) == b)
 			o->scratch[m++] = o->slowdown[i];
 	slowdown = fct_summarize(o->scratch, m);
-	bucket_text(p, b, text, sizeof(text));
+	format_bucket(p, b, text, sizeof(text));
 	row = json_pack("{s:s, s:i, s:s, s:i}", "size", text, "bucket", b > p->nedges ? -1 : (int)b,
 			"policy", o->policy, "flows", (int)n);
-	put_summary(row, "fct", "_ns", &fct);
-	put_summary(row, "slowdown", "", &slowdown);
+	add_summary(row, "fct", "_ns", &fct);
+	add_summary(row, "slowdown", "", &slowdown);
 	return row;
 }
 
-static double wire_sum(const struct fct_params *p)
+static double sum_wire_bytes(const struct fct_params *p)
 {
 	double sum = 0;
 	uint32_t i;
@@ -398,7 +400,7 @@ static double wire_sum(const struct fct_params *p)
 	return sum;
 }
 
-static json_t *head_json(const struct lab_spec *s, const struct fct_params *p, double base)
+static json_t *make_head(const struct lab_spec *s, const struct fct_params *p, double base)
 {
 	double span = (double)p->flow[p->nflows - 1].start_ns / 1e9, bytes = 0;
 	json_t *o, *edges = json_array(), *limits = json_array();
@@ -444,9 +446,10 @@ static json_t *head_json(const struct lab_spec *s, const struct fct_params *p, d
 	json_object_set_new(o, "sizes", p->sizes_name ? json_string(p->sizes_name) : json_null());
 	json_object_set_new(o, "trace", p->trace_name ? json_string(p->trace_name) : json_null());
 	json_object_set_new(o, "load", p->trace_name ? json_null() : json_real(p->load));
-	json_object_set_new(o, "offered_load",
-			    span > 0 ? json_real(8 * wire_sum(p) / span / (double)p->capacity_bps)
-				     : json_null());
+	json_object_set_new(
+		o, "offered_load",
+		span > 0 ? json_real(8 * sum_wire_bytes(p) / span / (double)p->capacity_bps)
+			 : json_null());
 	return o;
 }
 
@@ -542,9 +545,9 @@ static int write_queues(const struct fct_params *p, const json_t *results)
 	return err;
 }
 
-/* gnuplot takes the buckets' names as tics */
-static void plot(const struct lab_spec *spec, const struct fct_params *p, const struct outcome *o,
-		 unsigned int n, const json_t *res)
+/* draws the plot; the names of the buckets are the tics of its axis */
+static void draw_plot(const struct lab_spec *spec, const struct fct_params *p,
+		      const struct outcome *o, unsigned int n, const json_t *res)
 {
 	char more[3072], text[64];
 	unsigned int i;
@@ -596,64 +599,14 @@ static int write_files(const struct lab_spec *spec, const struct fct_params *p,
 	    write_rows(p, "buckets.csv", json_object_get(res, "buckets"), keys) ||
 	    write_queues(p, results))
 		return 1;
-	plot(spec, p, o, n, res);
+	draw_plot(spec, p, o, n, res);
 	return 0;
 }
 
-/* ---- what people read ---- */
+/* ---- warnings and errors ---- */
 
-static void print_drops(const json_t *result)
-{
-	const json_t *q;
-	size_t i;
-
-	json_array_foreach(json_object_get(result, "queues"), i, q)
-	{
-		json_int_t dropped = json_integer_value(json_object_get(q, "dropped"));
-
-		if (dropped)
-			printf("%s: %s port %s, class %s: %" JSON_INTEGER_FORMAT
-			       " of %" JSON_INTEGER_FORMAT " frames dropped\n",
-			       json_string_value(json_object_get(result, "policy")),
-			       json_string_value(json_object_get(q, "node")),
-			       json_string_value(json_object_get(q, "port")),
-			       json_string_value(json_object_get(q, "class")), dropped,
-			       dropped + json_integer_value(json_object_get(q, "put")));
-	}
-}
-
-static double number(const json_t *o, const char *key)
-{
-	return json_number_value(json_object_get(o, key));
-}
-
-static void print_bound(const json_t *result)
-{
-	const json_t *b = json_object_get(result, "data_queue");
-	bool within = json_is_true(json_object_get(b, "within"));
-
-	if (!b)
-		return;
-	printf("%s: longest data queue %.1f kB, %s the bound of %.1f kB: T %.2f ms",
-	       json_string_value(json_object_get(result, "policy")),
-	       number(b, "longest_bytes") / 1e3, within ? "within" : "beyond",
-	       number(b, "bound_bytes") / 1e3, number(b, "T_ns") / 1e6);
-	if (number(b, "hops") > 0)
-		printf(" = d %.2f ms + %.0f hops x %.2f ms", number(b, "d_ns") / 1e6,
-		       number(b, "hops"),
-		       (number(b, "T_ns") - number(b, "d_ns")) / number(b, "hops") / 1e6);
-	printf("; switches hold %.2f ms of tokens; least way %.2f ms, clocks within %.2f us",
-	       number(b, "hop_ns") / 1e6, number(b, "way_ns") / 1e6, number(b, "clock_ns") / 1e3);
-	if (!within)
-		printf("; but pacers were up to %.1f ms late, with which the bound is %.1f kB: %s",
-		       number(b, "late_ns") / 1e6, number(b, "bound_late_bytes") / 1e3,
-		       json_is_true(json_object_get(b, "within_late")) ? "within"
-								       : "beyond that, too");
-	putchar('\n');
-}
-
-/* results stand, but what they say is of the machine more than of the policy */
-static void warn(const struct lab_spec *spec, const struct outcome *o, json_t *warnings)
+/* warns if a result is valid, but shows the limits of the machine rather than the policy */
+static void add_warning(const struct lab_spec *spec, const struct outcome *o, json_t *warnings)
 {
 	double frame_ns = 8e9 * ADM_FULL_FRAME / (double)spec->admission.rate_bps;
 	char text[300];
@@ -664,100 +617,10 @@ static void warn(const struct lab_spec *spec, const struct outcome *o, json_t *w
 		return;
 	snprintf(text, sizeof(text),
 		 "%s: switches and hosts sent frames late, p99 %.2f ms, which is %.0f frames: this "
-		 "machine had no CPU for them; choose a lower --rate, a quieter time, or go before "
-		 "the others (docs/workloads.md)",
+		 "machine had no CPU for them; choose a lower --rate or a quieter time, or raise "
+		 "the priority of the command (docs/workloads.md)",
 		 o->policy, (double)late / 1e6, (double)late / frame_ns);
 	json_array_append_new(warnings, json_string(text));
-}
-
-/* A column that no row has is left out. */
-static void table(json_t *rows, const struct col *cols, size_t n)
-{
-	struct col some[32];
-	const json_t *row;
-	size_t i, k, m = 0;
-
-	for (k = 0; k < n && m < sizeof(some) / sizeof(some[0]); k++) {
-		bool there = false;
-
-		json_array_foreach(rows, i, row) there |= json_object_get(row, cols[k].key) != NULL;
-		if (there)
-			some[m++] = cols[k];
-	}
-	out_table(stdout, rows, some, m);
-}
-
-void fct_print(const json_t *res, bool whole)
-{
-	static const struct col rows[] = {
-		{ "size", "SIZE", 's' },        { "policy", "POLICY", 's' },
-		{ "flows", "FLOWS", 'd' },      { "fct_mean_ns", "FCT_MEAN", 't' },
-		{ "fct_p50_ns", "P50", 't' },   { "fct_p95_ns", "P95", 't' },
-		{ "fct_p99_ns", "P99", 't' },   { "slowdown_mean", "SLOWDOWN_MEAN", 'f' },
-		{ "slowdown_p50", "P50", 'f' }, { "slowdown_p95", "P95", 'f' },
-		{ "slowdown_p99", "P99", 'f' }
-	};
-	static const struct col cols[] = { { "policy", "POLICY", 's' },
-					   { "finished", "FINISHED", 'd' },
-					   { "unfinished", "UNFINISHED", 'd' },
-					   { "fct_change_percent", "FCT_%", 'f' },
-					   { "slowdown_change_percent", "SLOWDOWN_%", 'f' },
-					   { "fluid_fct_mean_ns", "FLUID_FCT", 't' },
-					   { "fluid_slowdown_mean", "FLUID_SLOWDOWN", 'f' },
-					   { "fluid_fct_change_percent", "FLUID_%", 'f' },
-					   { "fluid_slowdown_change_percent", "FLUID_S_%", 'f' },
-					   { "missed_percent", "MISSED_%", 'f' },
-					   { "coflows", "COFLOWS", 'd' },
-					   { "cct_mean_ns", "CCT_MEAN", 't' },
-					   { "cct_change_percent", "CCT_%", 'f' },
-					   { "queue_p99_frames", "QUEUE_P99", 'f' },
-					   { "queue_max_frames", "MAX", 'f' },
-					   { "data_drops", "DATA_DROPS", 'd' },
-					   { "token_drops", "TOKENS", 'd' },
-					   { "control_drops", "CONTROL", 'd' },
-					   { "hold_drops", "HOLD", 'd' },
-					   { "retransmits", "RETRANS", 'd' },
-					   { "late_p99_ns", "LATE_P99", 't' },
-					   { "probe_p50_ns", "IDLE_P50", 't' },
-					   { "pacer_late_p99_ns", "PACER_P99", 't' },
-					   { "wall_s", "WALL_S", 'f' } };
-	const char *sizes = json_string_value(json_object_get(res, "sizes")),
-		   *trace = json_string_value(json_object_get(res, "trace")),
-		   *coflows = json_string_value(json_object_get(res, "coflows"));
-	const json_t *row, *seed = json_object_get(res, "seed");
-	size_t i;
-	char base[32];
-
-	printf("fct, %s of %.0f hosts, links of %.0f Mbit/s: %.0f flows in %.1f s, %s, sizes x %g, "
-	       "objective %s, ",
-	       json_string_value(json_object_get(res, "topology")), number(res, "hosts"),
-	       number(res, "rate_bps") / 1e6, number(res, "flows"), number(res, "span_s"),
-	       trace     ? trace
-	       : coflows ? coflows
-			 : sizes,
-	       number(res, "scale"), json_string_value(json_object_get(res, "objective")));
-	if (json_is_integer(seed))
-		printf("seed %" JSON_INTEGER_FORMAT ", ", json_integer_value(seed));
-	if (!trace)
-		printf("load %g, ", number(res, "load"));
-	printf("offered load %.3f; one byte alone: %s\n", number(res, "offered_load"),
-	       out_time((int64_t)number(res, "base_ns"), base, sizeof(base)));
-	if (whole) {
-		OUT_TABLE(stdout, json_object_get(res, "buckets"), rows);
-		putchar('\n');
-	}
-	table(json_object_get(res, "results"), cols, sizeof(cols) / sizeof(cols[0]));
-	json_array_foreach(json_object_get(res, "results"), i, row)
-	{
-		if (whole)
-			print_drops(row);
-		print_bound(row);
-	}
-	fflush(stdout);
-	json_array_foreach(json_object_get(res, "warnings"), i, row)
-		fprintf(stderr, "barline: %s\n", json_string_value(row));
-	json_array_foreach(json_object_get(res, "errors"), i, row)
-		cli_fail("%s", json_string_value(row));
 }
 
 static void add_error(json_t *errors, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -815,31 +678,31 @@ int fct_report(const struct lab_spec *spec, struct fct_params *p, struct fct_cel
 		struct fct_summary s = { 0 };
 
 		if (cells[i].done)
-			s = probes(p, &cells[i], scratch);
-		if (s.n && (base <= 0 || least(&s, scratch) < base))
-			base = least(&s, scratch);
+			s = summarize_probes(p, &cells[i], scratch);
+		if (s.n && (base <= 0 || least_value(&s, scratch) < base))
+			base = least_value(&s, scratch);
 	}
 	free(scratch);
 	for (i = 0; i < p->npolicies && !err; i++)
 		if (cells[i].done)
-			err = outcome_of(spec, p, &cells[i], base > 0 ? base : 1, &o[n++]);
-	res = head_json(spec, p, base);
+			err = make_outcome(spec, p, &cells[i], base > 0 ? base : 1, &o[n++]);
+	res = make_head(spec, p, base);
 	for (b = 0; b <= p->nedges + 1 && !err; b++)
 		for (i = 0; i < n; i++) {
-			/* all first, then by size */
-			json_t *row = o[i].refused[0]
-					      ? NULL
-					      : bucket_json(p, &o[i], b ? b - 1 : p->nedges + 1);
+			/* first the row of all flows, then by size */
+			json_t *row = o[i].refused[0] ? NULL
+						      : make_bucket_row(p, &o[i],
+									b ? b - 1 : p->nedges + 1);
 
 			if (row && json_integer_value(json_object_get(row, "flows")))
 				json_array_append(rows, row);
 			json_decref(row);
 		}
 	for (i = 0; i < n && !err; i++)
-		json_array_append_new(results, outcome_json(spec, p, o, &o[i], base));
+		json_array_append_new(results, make_policy_row(spec, p, o, &o[i], base));
 	for (i = 0; i < n && !err; i++) {
 		find_errors(p, &o[i], errors);
-		warn(spec, &o[i], warnings);
+		add_warning(spec, &o[i], warnings);
 	}
 	json_object_set_new(res, "buckets", rows);
 	json_object_set_new(res, "results", results);
@@ -850,6 +713,6 @@ int fct_report(const struct lab_spec *spec, struct fct_params *p, struct fct_cel
 	*said = res;
 	err |= json_array_size(errors) != 0;
 	for (i = 0; i < n; i++)
-		outcome_free(&o[i]);
+		free_outcome(&o[i]);
 	return err;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The driver of `lab run fct`, inside the lab: one process per host, through the phases listen,
- * connect, run, stop (fct.h).
+ * The driver of `lab run fct`, inside the lab: leads one process per host through the phases
+ * listen, connect, run and stop (fct.h).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include "cli/util/proc.h"
 
 #define READY_NS 30000000000ULL
-#define LINK_NS  30000000000ULL /* without one more connection */
+#define LINK_NS  30000000000ULL /* limit for the time without a new connection */
 #define BEGIN_NS 50000000ULL
 #define POLL_NS  20000000ULL
 #define STOP_NS  5000000000ULL
@@ -32,8 +32,8 @@ static const char *policy_text(const struct run *r)
 	return r->p->policy[r->c->policy].text;
 }
 
-/* a host that ended before its time; 0 or 1 after a message */
-static int all_live(struct run *r)
+/* returns 0, or 1 after a message if the process of a host has ended */
+static int check_hosts(struct run *r)
 {
 	unsigned int i;
 	int st;
@@ -47,7 +47,7 @@ static int all_live(struct run *r)
 	return 0;
 }
 
-static int start(struct run *r)
+static int start_hosts(struct run *r)
 {
 	const unsigned int n = r->lab->spec.hosts;
 	uint64_t until = bl_mono_ns() + READY_NS;
@@ -62,7 +62,7 @@ static int start(struct run *r)
 			return 1;
 	}
 	while (atomic_load(&r->c->ready) < n) {
-		if (all_live(r))
+		if (check_hosts(r))
 			return 1;
 		if (bl_mono_ns() > until)
 			return cli_fail("only %u of %u hosts are ready after %llu s",
@@ -72,7 +72,7 @@ static int start(struct run *r)
 	return 0;
 }
 
-static int link_all(struct run *r)
+static int wait_for_connections(struct run *r)
 {
 	uint64_t moved = bl_mono_ns();
 	uint32_t seen = 0, now;
@@ -83,19 +83,19 @@ static int link_all(struct run *r)
 		if (now != seen)
 			moved = bl_mono_ns();
 		seen = now;
-		if (all_live(r))
+		if (check_hosts(r))
 			return 1;
 		if (r->c->error[0])
 			return cli_fail("%s", r->c->error);
 		if (bl_mono_ns() - moved > LINK_NS)
-			return cli_fail("%u of %u connections are made, and no more for %llu s",
+			return cli_fail("only %u of %u connections are made, and none for %llu s",
 					now, r->p->nplan, LINK_NS / 1000000000);
 		nap_ns(POLL_NS);
 	}
 	return 0;
 }
 
-static void show(const struct run *r, uint64_t end)
+static void show_progress(const struct run *r, uint64_t end)
 {
 	uint64_t now = bl_mono_ns(), span = end - r->c->t0_ns,
 		 at = now > r->c->t0_ns ? now - r->c->t0_ns : 0;
@@ -105,23 +105,23 @@ static void show(const struct run *r, uint64_t end)
 		     r->p->nplan);
 }
 
-/* until all have finished, or are given up */
-static int run(struct run *r)
+/* waits until all flows have finished, or are given up */
+static int wait_for_flows(struct run *r)
 {
 	const uint64_t end = r->c->t0_ns + r->p->plan[r->p->nplan - 1].start_ns;
 
 	while (atomic_load(&r->c->finished) < r->p->nplan &&
 	       bl_mono_ns() < end + r->p->grace_s * 1000000000ULL) {
-		if (all_live(r))
+		if (check_hosts(r))
 			return 1;
-		show(r, end);
+		show_progress(r, end);
 		nap_ns(POLL_NS);
 	}
 	r->c->wall_ns = bl_mono_ns() - r->c->t0_ns;
 	return 0;
 }
 
-static void stop(struct run *r)
+static void stop_hosts(struct run *r)
 {
 	uint64_t until = bl_mono_ns() + STOP_NS;
 	unsigned int i;
@@ -141,7 +141,7 @@ static void stop(struct run *r)
 int fct_drive(struct lab *lab, const struct fct_params *p, struct fct_cell *c)
 {
 	struct run *r = calloc(1, sizeof(*r));
-	struct fct_sampler *look = NULL;
+	struct fct_sampler *sampler = NULL;
 	int err;
 
 	if (!r)
@@ -150,20 +150,20 @@ int fct_drive(struct lab *lab, const struct fct_params *p, struct fct_cell *c)
 	r->p = p;
 	r->c = c;
 	lab_leave_datapath_alone(lab);
-	/* a few hundred beacons: every link is live, and nothing is left of the lab's own start */
+	/* hundreds of beacons, so that every link is live and the start of the lab is over */
 	nap_ns(300000000);
-	err = start(r) || link_all(r);
+	err = start_hosts(r) || wait_for_connections(r);
 	if (!err)
-		look = fct_sampler_new(lab->spec.admission.on);
-	err |= !look;
+		sampler = fct_sampler_new(lab->spec.admission.on);
+	err |= !sampler;
 	if (!err) {
 		c->t0_ns = bl_mono_ns() + BEGIN_NS;
 		atomic_store(&c->phase, FCT_RUN);
-		err = run(r);
+		err = wait_for_flows(r);
 	}
-	stop(r);
-	if (look)
-		err |= fct_sampler_end(look, c);
+	stop_hosts(r);
+	if (sampler)
+		err |= fct_sampler_end(sampler, c);
 	out_progress_end();
 	c->done = !err;
 	free(r);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Several runs of `lab run fct`, each with its own seed: median, least and greatest of what
- * fct_report() said of each, by policy.
+ * Several runs of `lab run fct`, each with its own seed: median, least and greatest value of the
+ * numbers in their reports, by policy.
  *
- * Example: mean FCTs of 90, 70 and 80 ms under top, and of 110, 100 and 90 under top-1class, are 80
- * (70 to 90) and 100 (90 to 110) ms; the change is the median of the runs' own changes, -18, -30
- * and -11 %. A run counts for a policy if its result stands and all flows finished.
+ * Example: mean FCTs of 90, 70 and 80 ms under top, and of 110, 100 and 90 ms under top-1class,
+ * become 80 (70 to 90) and 100 (90 to 110) ms. The change is the median of the changes of the runs,
+ * which are -18, -30 and -11 %. A run counts for a policy if its result is valid and all flows
+ * finished.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -16,7 +17,7 @@
 #include "bench/fct/fct_stat.h"
 #include "cli/util/out.h"
 
-/* what gets median, least and greatest; and sums */
+/* members of the rows of which median, least and greatest value are taken; and sums */
 static const char *const spreads[] = { "fct_mean_ns",
 				       "fct_p99_ns",
 				       "slowdown_mean",
@@ -36,7 +37,7 @@ static const char *const sums[] = { "flows",       "finished",      "unfinished"
 				    "token_drops", "control_drops", "hold_drops", "retransmits" };
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
-/* @policy's row of a run; NULL: it has none */
+/* returns the row of @policy in a report, or NULL */
 static const json_t *row_of(const json_t *run, const char *policy)
 {
 	const json_t *row;
@@ -48,7 +49,7 @@ static const json_t *row_of(const json_t *run, const char *policy)
 	return NULL;
 }
 
-static bool stands(const json_t *row)
+static bool is_valid(const json_t *row)
 {
 	return json_is_null(json_object_get(row, "refused")) &&
 	       !json_integer_value(json_object_get(row, "unfinished"));
@@ -65,7 +66,7 @@ static void put_spread(json_t *o, const json_t *runs, const char *policy, const 
 	json_array_foreach(runs, i, run)
 	{
 		const json_t *row = row_of(run, policy),
-			     *value = row && stands(row) ? json_object_get(row, key) : NULL;
+			     *value = row && is_valid(row) ? json_object_get(row, key) : NULL;
 
 		if (json_is_number(value) && n < FCT_RUNS_MAX)
 			v[n++] = json_number_value(value);
@@ -89,7 +90,7 @@ static json_t *one_policy(const json_t *runs, const char *policy)
 	json_array_foreach(runs, i, run)
 	{
 		row = row_of(run, policy);
-		counted += row && stands(row);
+		counted += row && is_valid(row);
 		bounded += row && json_object_get(row, "data_queue");
 		beyond += row &&
 			  json_is_false(json_object_get(json_object_get(row, "data_queue"), "withi"
@@ -121,7 +122,7 @@ json_t *fct_runs(const json_t *runs)
 	const json_t *run, *row;
 	size_t i, k, n;
 
-	/* policies in the order of the first run that has them */
+	/* policies are in the order of the first run that has them */
 	json_array_foreach(runs, i, run) json_array_foreach(json_object_get(run, "results"), k, row)
 	{
 		const char *policy = json_string_value(json_object_get(row, "policy"));
@@ -138,12 +139,12 @@ json_t *fct_runs(const json_t *runs)
 	return json_pack("{s:s, s:O, s:o}", "workload", "fct", "runs", runs, "summary", summary);
 }
 
-static double number(const json_t *o, const char *key)
+static double member_number(const json_t *o, const char *key)
 {
 	return json_number_value(json_object_get(o, key));
 }
 
-/* "80.1 (70.2 to 90.3)"; "-": nothing was counted */
+/* formats "80.1 (70.2 to 90.3)", or "-" if no run counts */
 static void put_text(json_t *to, const json_t *o, const char *key, double divide)
 {
 	char least[64], greatest[64], text[96] = "-";
@@ -151,8 +152,8 @@ static void put_text(json_t *to, const json_t *o, const char *key, double divide
 	snprintf(least, sizeof(least), "%s_least", key);
 	snprintf(greatest, sizeof(greatest), "%s_greatest", key);
 	if (json_object_get(o, key))
-		snprintf(text, sizeof(text), "%.1f (%.1f to %.1f)", number(o, key) / divide,
-			 number(o, least) / divide, number(o, greatest) / divide);
+		snprintf(text, sizeof(text), "%.1f (%.1f to %.1f)", member_number(o, key) / divide,
+			 member_number(o, least) / divide, member_number(o, greatest) / divide);
 	json_object_set_new(to, key, json_string(text));
 }
 
@@ -227,14 +228,14 @@ static int write_csv(const char *out, const json_t *res)
 	{
 		fprintf(f, "%" JSON_INTEGER_FORMAT ",%.4f,%s",
 			json_integer_value(json_object_get(run, "seed")),
-			number(run, "offered_load"),
+			member_number(run, "offered_load"),
 			json_string_value(json_object_get(row, "policy")));
 		for (n = 0; n < COUNT(sums); n++)
 			fprintf(f, ",%" JSON_INTEGER_FORMAT,
 				json_integer_value(json_object_get(row, sums[n])));
 		for (n = 0; n < COUNT(spreads); n++)
 			if (json_is_number(json_object_get(row, spreads[n])))
-				fprintf(f, ",%.10g", number(row, spreads[n]));
+				fprintf(f, ",%.10g", member_number(row, spreads[n]));
 			else
 				fputc(',', f);
 		fputc('\n', f);

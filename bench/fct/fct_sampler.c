@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What queues, hooks and pacers of a lab count while flows run: all queues of all metered switch
+ * Counters of queues, hooks and pacers of a lab while flows run: all queues of all metered switch
  * ports, by class (fct.h).
  */
 #include <bpf/bpf.h>
@@ -17,10 +17,11 @@
 #include "maps/clock_abi.h"
 #include "maps/top_host_abi.h"
 
+/** struct sampled_switch - The maps of one switch. */
 struct sampled_switch {
 	const struct bl_node_ref *ref;
-	int queues, hists, names;
-	uint32_t ports;
+	int queues, hists, names; /* descriptors */
+	uint32_t ports;           /* that have queues */
 };
 
 struct fct_sampler {
@@ -54,8 +55,8 @@ static int open_switch(struct sampled_switch *s)
 }
 
 /*
- * calls @fn for each queue of each port; what one queue's lock guards belongs together, histograms
- * are written beside it
+ * Calls @fn for each queue of each port. The fields that the lock of a queue protects are
+ * consistent; histograms are updated without it.
  */
 static void each_queue(const struct fct_sampler *l,
 		       void (*fn)(void *arg, const struct fct_queue *q), void *arg)
@@ -106,7 +107,7 @@ static void remember_queue(void *arg, const struct fct_queue *q)
 	l->before[l->nbefore++] = *q;
 }
 
-/* What the run's own hosts and switches made of their settings. */
+/* reads the parts of TOP's bound from the configuration of hosts and switches */
 static int read_bound(const struct fct_sampler *l, struct fct_bound *b)
 {
 	struct bl_token_port port;
@@ -201,7 +202,7 @@ struct difference {
 	unsigned int i;
 };
 
-/* ports come in the same order as before, and none comes or goes in a lab */
+/* The order of queues is the same as at the beginning, because no ports are added in a lab. */
 static void subtract_queue(void *arg, const struct fct_queue *q)
 {
 	struct difference *s = arg;

@@ -9,18 +9,18 @@
 #include "bench/fct/fct_sizes.h"
 #include "bench/fct/fct_stat.h"
 
-#define STEPS 4096 /* of an interval, for the mean of what has no closed form */
+#define STEPS 4096 /* per interval, for means that have no closed form */
 
 /*
- * Web search: the curve of DCTCP's Fig. 4 (SIGCOMM 2010) as the simulations of pFabric (SIGCOMM
- * 2013, Fig. 4a) and its successors read it, rounded.
+ * Web search: the curve of DCTCP's Fig. 4 (SIGCOMM 2010) as used by the simulations of pFabric
+ * (SIGCOMM 2013, Fig. 4a) and its successors, rounded.
  */
 static const struct fct_point websearch[] = { { 10e3, 0.15 }, { 20e3, 0.2 },  { 30e3, 0.3 },
 					      { 50e3, 0.4 },  { 80e3, 0.53 }, { 200e3, 0.6 },
 					      { 1e6, 0.7 },   { 2e6, 0.8 },   { 5e6, 0.9 },
 					      { 10e6, 0.97 }, { 30e6, 1 } };
 /*
- * Data mining: VL2 (SIGCOMM 2009, Fig. 2) as pFabric (Fig. 4b) and its successors read it, in
+ * Data mining: VL2 (SIGCOMM 2009, Fig. 2) as used by pFabric (Fig. 4b) and its successors, in
  * packets of 1500 bytes, rounded.
  */
 static const struct fct_point datamining[] = { { 1500, 0.5 },   { 3000, 0.6 },  { 4500, 0.7 },
@@ -46,8 +46,11 @@ int fct_sizes_named(struct fct_sizes *s, const char *name)
 	return -1;
 }
 
-/* the numbers of a line without its comment; -1: something else is there, or too many */
-static int numbers(char *line, double *v, int max)
+/*
+ * Reads the numbers of a line without its comment. Returns how many there are, or -1 if there is
+ * something else, or too many.
+ */
+static int read_numbers(char *line, double *v, int max)
 {
 	char *save = NULL, *word, *end;
 	int n = 0;
@@ -79,7 +82,7 @@ int fct_sizes_read(struct fct_sizes *s, FILE *f, char *why, size_t size)
 		line++;
 		if (strlen(text) + 1 == sizeof(text) && text[sizeof(text) - 2] != '\n')
 			return WRONG("line %u: longer than %zu characters", line, sizeof(text) - 2);
-		n = numbers(text, v, 3);
+		n = read_numbers(text, v, 3);
 		if (!n)
 			continue;
 		if (n < 2)
@@ -122,7 +125,7 @@ double fct_sizes_at(const struct fct_sizes *s, double u)
 	unsigned int low = 0, high = s->n - 1;
 	const struct fct_point *a, *b;
 
-	/* the first point whose cdf is above u; the last one's is */
+	/* find the first point whose cdf is above @u; that of the last point is */
 	while (low < high) {
 		unsigned int mid = (low + high) / 2;
 

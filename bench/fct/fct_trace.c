@@ -9,7 +9,7 @@
 #include "bench/fct/fct_stat.h"
 #include "bench/fct/fct_trace.h"
 
-#define EXTRAS 0x636F666C6F777321ULL /* apart from the seed: numbers for deadlines and widths */
+#define EXTRAS 0x636F666C6F777321ULL /* changes the seed for deadlines and widths */
 
 double fct_random(uint64_t *state)
 {
@@ -20,7 +20,7 @@ double fct_random(uint64_t *state)
 	return (double)((z ^ (z >> 31)) >> 11) * 0x1p-53;
 }
 
-static bool other(const struct fct_plan *p, unsigned int src, unsigned int dst, bool racks)
+static bool is_destination(const struct fct_plan *p, unsigned int src, unsigned int dst, bool racks)
 {
 	return racks ? p->rack[dst] != p->rack[src] : dst != src;
 }
@@ -55,9 +55,9 @@ uint32_t fct_trace_make(const struct fct_plan *plan, struct fct_flow *f, uint32_
 		f[n].bytes = fct_sizes_scaled(fct_sizes_at(plan->sizes, size), plan->scale);
 		f[n].src = (uint16_t)(from * plan->hosts);
 		for (i = count = 0; i < plan->hosts; i++)
-			count += other(plan, f[n].src, i, racks);
+			count += is_destination(plan, f[n].src, i, racks);
 		k = (unsigned int)(to * count);
-		for (i = 0; !other(plan, f[n].src, i, racks) || k--; i++)
+		for (i = 0; !is_destination(plan, f[n].src, i, racks) || k--; i++)
 			;
 		f[n].dst = (uint16_t)i;
 		f[n].coflow = coflow;
@@ -122,7 +122,7 @@ int fct_trace_read(FILE *from, unsigned int hosts, struct fct_flow *f, uint32_t 
 		text[strcspn(text, "#\r\n")] = '\0';
 		if (!text[strspn(text, " \t")])
 			continue;
-		/* 18 digits fit; a sign does not */
+		/* at most 18 digits, which fit into 64 bits, and no sign */
 		if (strpbrk(text, "-+") ||
 		    sscanf(text,
 			   "%18" SCNu64 " %18" SCNu64 " %18" SCNu64 " %18" SCNu64 " %18" SCNu64 " %"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * barline lab run failover --kill WHAT: see kill.h. Each run has a lab of its own: nothing of the
- * run before is left.
+ * barline lab run failover --kill WHAT: see kill.h. Each run has a lab of its own, so that nothing
+ * is left from the run before.
  */
 #include <netinet/in.h> /* before anything that includes <linux/ipv6.h> */
 
@@ -30,39 +30,41 @@
 #include "loader/node.h"
 
 #define RUNS_MAX  1000
-#define WAIT_NS   60000000000ULL /* for what has to come */
-#define BEFORE_NS 200000000ULL   /* of traffic before the kill, and after everything goes on */
-/* the same where nobody dies, and what is looked at is what it costs */
+#define WAIT_NS   60000000000ULL /* limit for each step of a run */
+#define BEFORE_NS 200000000ULL   /* time of traffic before the kill and after the recovery */
+/* the same for KILL_STOP and KILL_LEAVE, where the flow during this time is measured */
 #define LIVING_NS 1000000000ULL
 
 const char *const kill_names[KILL_KINDS] = { "host",       "tor",         "link", "spine",
 					     "controller", "etcd-leader", "stop", "leave" };
 
-/**
- * struct outcome - of one run, ms. @told: from the kill until the last correct host's proc_fail
- * callback; 0 where nobody failed. @recovered: see kill.h. @determine ... @resume: the controller's
- * own times, of all failures that it announced.
- * @announced: nodes and processes that failed, by what the controller says. @before, @stood,
- * @after: what the others delivered before the kill; from it to the end of the run; and from the
- * end of the longest gap in that. @verdict: what the judge says.
- */
+/** struct outcome - The results of one run. Times are in ms. */
 struct outcome {
-	bool done;
-	double told, recovered, determine, save, collect, resume;
-	unsigned int announced;
-	struct kill_flow before, stood, after;
+	bool done;        /* the run is complete */
+	double told;      /* from the kill to the last correct host's proc_fail callback; 0: none */
+	double recovered; /* from the kill to the recovery, see kill.h */
+	/* steps of the controller, each summed over the failures that it announced */
+	double determine, save, collect, resume;
+	unsigned int announced;  /* nodes and processes that the controller announced as failed */
+	struct kill_flow before; /* before the kill */
+	struct kill_flow stood;  /* from the kill to the end of the run */
+	struct kill_flow after;  /* from the end of the longest gap of @stood to the end */
 	struct kill_verdict verdict;
 };
 
+/** struct params - What to run. Set by options, then read only. */
 struct params {
 	struct lab *lab;
 	enum kill_what what;
-	unsigned int runs, interval_us, size, stop_ms;
+	unsigned int runs;
+	unsigned int interval_us; /* between two scatterings of a host */
+	unsigned int size;        /* of a message, bytes */
+	unsigned int stop_ms;     /* KILL_STOP: for how long */
 	unsigned int controllers; /* 0: what @what needs */
-	const char *out;
+	const char *out;          /* directory for kill.csv; NULL: none */
 };
 
-/* in memory that the lab's processes share */
+/* struct shared - Memory that front, driver and workers share. */
 struct shared {
 	struct outcome outcome;
 	struct kill_ctl ctl;
@@ -70,15 +72,15 @@ struct shared {
 
 static const struct params *params;
 
-/* nobody dies: a process stands still, or goes */
-static bool living(void)
+/* nothing fails: a process is stopped for a while, or leaves */
+static bool nothing_fails(void)
 {
 	return params->what == KILL_STOP || params->what == KILL_LEAVE;
 }
 
 /* ---- killing ---- */
 
-static unsigned int node_of(const struct lab *lab, enum lab_kind kind, unsigned int index)
+static unsigned int find_node(const struct lab *lab, enum lab_kind kind, unsigned int index)
 {
 	unsigned int i;
 
@@ -89,10 +91,10 @@ static unsigned int node_of(const struct lab *lab, enum lab_kind kind, unsigned 
 }
 
 /*
- * a child that enters the node's namespace takes one port of it down, or all: this process stays
- * where it is
+ * Takes port @port of a node down, or all its ports if @port is negative. A child enters the node's
+ * namespace, so that this process stays in its own. Returns 0, or 1 after a message.
  */
-static int ports_down(const struct lab *lab, unsigned int node, int port)
+static int take_ports_down(const struct lab *lab, unsigned int node, int port)
 {
 	const struct lab_node *n = &lab->nodes[node];
 	struct nl nl;
@@ -116,7 +118,7 @@ static int ports_down(const struct lab *lab, unsigned int node, int port)
 		       : 0;
 }
 
-static void end_worker(struct kill_ctl *c, unsigned int i)
+static void kill_worker_process(struct kill_ctl *c, unsigned int i)
 {
 	if (c->w[i].pid > 0) {
 		kill(c->w[i].pid, SIGKILL);
@@ -125,37 +127,34 @@ static void end_worker(struct kill_ctl *c, unsigned int i)
 	c->w[i].pid = 0;
 }
 
-/*
- * what is sent half of dead_after after @at or later cannot be delivered before the commit barrier
- * has got past who died
- */
-static void struck(const struct lab *lab, struct kill_ctl *c, uint64_t *at)
+/* Sets *@at to the time of the kill, and from when on messages show the recovery (kill.h). */
+static void record_kill(const struct lab *lab, struct kill_ctl *c, uint64_t *at)
 {
 	*at = bl_mono_ns();
 	atomic_store(&c->late_ns, *at + lab->spec.dead_after_us * 500ULL);
 }
 
 /*
- * A machine that loses power: its links, its daemon and its processes, as close to one moment as
- * can be. From the first on nobody hears of it, and nothing of it is tidied up: the daemon goes
- * before the process that it would answer for.
+ * Kills a node like a machine that loses power: its links, its daemon and its processes, as fast as
+ * possible. When the links are down, the node is silent. The daemon is killed before the process,
+ * so that it does not report the end of the process. Returns 0, or 1 after a message.
  */
 static int kill_node(struct lab *lab, struct kill_ctl *c, unsigned int node, uint64_t *at)
 {
 	const struct lab_node *n = &lab->nodes[node];
 
-	if (ports_down(lab, node, -1))
+	if (take_ports_down(lab, node, -1))
 		return 1;
-	struck(lab, c, at);
+	record_kill(lab, c, at);
 	if (lab_node_kill(node))
 		return 1;
 	if (n->kind == LAB_HOST)
-		end_worker(c, n->index - 1);
+		kill_worker_process(c, n->index - 1);
 	return 0;
 }
 
-/* port of a ToR that leads to its first spine */
-static int way_up(const struct lab *lab, unsigned int tor)
+/* returns the port of a ToR that leads to its first spine */
+static int find_up_port(const struct lab *lab, unsigned int tor)
 {
 	const struct lab_node *n = &lab->nodes[tor];
 	unsigned int i;
@@ -165,16 +164,21 @@ static int way_up(const struct lab *lab, unsigned int tor)
 	return (int)i;
 }
 
-/* @at: when. @correct: hosts that have not failed. 0 or 1 after a message. */
-static int strike(struct lab *lab, struct kill_ctl *c, struct lab_ctl *ctl, uint64_t *at,
-		  uint64_t *correct)
+/*
+ * Does what params->what demands.
+ * @at: gets the time of the kill
+ * @correct: hosts that have not failed; loses those that fail
+ * Returns 0, or 1 after a message.
+ */
+static int cause_failure(struct lab *lab, struct kill_ctl *c, struct lab_ctl *ctl, uint64_t *at,
+			 uint64_t *correct)
 {
-	const unsigned int tor = node_of(lab, LAB_TOR, 1);
+	const unsigned int tor = find_node(lab, LAB_TOR, 1);
 	unsigned int i;
 
 	/*
-	 * who gives orders goes first; that a host fails in the moment after is what its absence
-	 * costs something for
+	 * The controller, or the leader of etcd, is killed first. Then a host fails, so that the
+	 * loss of the controller has an effect.
 	 */
 	if (params->what == KILL_CONTROLLER && lab_ctl_kill(ctl))
 		return 1;
@@ -182,30 +186,30 @@ static int strike(struct lab *lab, struct kill_ctl *c, struct lab_ctl *ctl, uint
 		return 1;
 	switch (params->what) {
 	case KILL_LINK:
-		if (ports_down(lab, tor, way_up(lab, tor)))
+		if (take_ports_down(lab, tor, find_up_port(lab, tor)))
 			return 1;
-		struck(lab, c, at);
-		return lab_withdraw(lab, 1, 1); /* how fast routing is, is another matter */
+		record_kill(lab, c, at);
+		return lab_withdraw(lab, 1, 1); /* the speed of a routing daemon is not measured */
 	case KILL_SPINE:
-		return kill_node(lab, c, node_of(lab, LAB_SPINE, 1), at);
+		return kill_node(lab, c, find_node(lab, LAB_SPINE, 1), at);
 	case KILL_TOR:
 		for (i = 0; i < lab->nnodes; i++)
 			if (lab->nodes[i].kind == LAB_HOST && lab->nodes[i].tor == lab->spec.tors)
 				*correct &= ~(1ULL << (lab->nodes[i].index - 1));
-		return kill_node(lab, c, node_of(lab, LAB_TOR, lab->spec.tors), at);
-	case KILL_STOP: /* whether it is out is the controller's word */
-		struck(lab, c, at);
+		return kill_node(lab, c, find_node(lab, LAB_TOR, lab->spec.tors), at);
+	case KILL_STOP: /* the controller decides whether the process is excluded */
+		record_kill(lab, c, at);
 		return kill(c->w[c->n - 1].pid, SIGSTOP)
 			       ? cli_fail("cannot stop a process: %s", strerror(errno))
 			       : 0;
 	case KILL_LEAVE:
 		*correct &= ~(1ULL << (c->n - 1));
-		struck(lab, c, at);
+		record_kill(lab, c, at);
 		atomic_store(&c->w[c->n - 1].leave, 1);
 		return 0;
 	default:
 		*correct &= ~(1ULL << (lab->spec.hosts - 1));
-		return kill_node(lab, c, node_of(lab, LAB_HOST, lab->spec.hosts), at);
+		return kill_node(lab, c, find_node(lab, LAB_HOST, lab->spec.hosts), at);
 	}
 }
 
@@ -219,7 +223,8 @@ static int start_workers(struct lab *lab, struct kill_ctl *c)
 
 	for (i = 0; i < c->n; i++) {
 		fflush(NULL);
-		pid = fork(); /* not into *c, which is shared: the child would write there, too */
+		pid = fork(); /* not into *c, which is shared: the child would overwrite it with 0
+			       */
 		if (pid < 0)
 			return cli_fail("cannot fork: %s", strerror(errno));
 		if (!pid) {
@@ -255,12 +260,12 @@ static bool has_acks(const struct kill_worker *w)
 	return atomic_load(&w->all_acked);
 }
 
-static double ms_of(const json_t *row, const char *key)
+static double json_ms(const json_t *row, const char *key)
 {
 	return (double)json_integer_value(json_object_get(row, key)) / 1e6;
 }
 
-/* what the controller says it did; and who is not correct by its word, @correct loses */
+/* reads the controller's failures into @o, and removes hosts that it announced from @correct */
 static void read_failures(const struct lab *lab, struct lab_ctl *ctl, struct outcome *o,
 			  uint64_t *correct)
 {
@@ -272,10 +277,10 @@ static void read_failures(const struct lab *lab, struct lab_ctl *ctl, struct out
 	o->determine = o->save = o->collect = o->resume = 0;
 	json_array_foreach(json_object_get(said, "failures"), i, row)
 	{
-		o->determine += ms_of(row, "determine_ns");
-		o->save += ms_of(row, "save_ns");
-		o->collect += ms_of(row, "collect_ns");
-		o->resume += ms_of(row, "resume_ns");
+		o->determine += json_ms(row, "determine_ns");
+		o->save += json_ms(row, "save_ns");
+		o->collect += json_ms(row, "collect_ns");
+		o->resume += json_ms(row, "resume_ns");
 		json_array_foreach(json_object_get(row, "failed"), k, who)
 		{
 			struct bl_node_cfg cfg;
@@ -292,8 +297,8 @@ static void read_failures(const struct lab *lab, struct lab_ctl *ctl, struct out
 }
 
 /*
- * until each of @correct has what @has says; who is announced meanwhile is not one of them any
- * more. 0, or 1 after a message
+ * Waits until @has is true for all workers in @correct. Hosts that are announced as failed
+ * meanwhile are removed from it. Returns 0, or 1 after a message.
  */
 static int wait_all(const struct lab *lab, struct lab_ctl *ctl, const struct kill_ctl *c,
 		    struct outcome *o, uint64_t *correct, bool (*has)(const struct kill_worker *w),
@@ -319,22 +324,22 @@ static int wait_all(const struct lab *lab, struct lab_ctl *ctl, const struct kil
 	return *correct ? 0 : cli_fail("the controller announced all hosts as failed");
 }
 
-/* who was stopped at @at goes on when its time is over */
-static int go_on(struct kill_ctl *c, uint64_t at)
+/* continues the process that was stopped at @at, after the time that the options say */
+static int continue_process(struct kill_ctl *c, uint64_t at)
 {
 	uint64_t until = at + params->stop_ms * 1000000ULL, now = bl_mono_ns();
 
 	if (until > now)
 		nap_ns(until - now);
 	return kill(c->w[c->n - 1].pid, SIGCONT)
-		       ? cli_fail("cannot let a process go on: %s", strerror(errno))
+		       ? cli_fail("cannot continue a process: %s", strerror(errno))
 		       : 0;
 }
 
-static int run(struct lab *lab, struct kill_ctl *c, struct lab_ctl *ctl, struct outcome *o)
+static int run_lab(struct lab *lab, struct kill_ctl *c, struct lab_ctl *ctl, struct outcome *o)
 {
 	uint64_t correct = c->n == 64 ? ~0ULL : (1ULL << c->n) - 1, at = 0, last = 0, told = 0,
-		 until, end, span = living() ? LIVING_NS : BEFORE_NS;
+		 until, end, span = nothing_fails() ? LIVING_NS : BEFORE_NS;
 	unsigned int i;
 
 	if (start_workers(lab, c))
@@ -342,21 +347,23 @@ static int run(struct lab *lab, struct kill_ctl *c, struct lab_ctl *ctl, struct 
 	atomic_store(&c->phase, KILL_TALK);
 	if (wait_all(lab, ctl, c, o, &correct, has_some, "deliver anything"))
 		return 1;
-	nap_ns(span + bl_mono_ns() % 1000000); /* another phase of the beacons each time */
-	if (strike(lab, c, ctl, &at, &correct) || wait_all(lab, ctl, c, o, &correct, has_recovered,
-							   "deliver what was sent after the kill"))
+	nap_ns(span + bl_mono_ns() % 1000000); /* at a random phase of the beacons */
+	if (cause_failure(lab, c, ctl, &at, &correct) ||
+	    wait_all(lab, ctl, c, o, &correct, has_recovered,
+		     "deliver what was sent after the kill"))
 		return 1;
-	if (params->what == KILL_STOP && go_on(c, at))
+	if (params->what == KILL_STOP && continue_process(c, at))
 		return 1;
 	nap_ns(span);
 	read_failures(lab, ctl, o, &correct);
 	end = bl_mono_ns();
 	atomic_store(&c->phase, KILL_DRAIN);
-	if (wait_all(lab, ctl, c, o, &correct, has_acks, "come to an end with what it sent"))
+	if (wait_all(lab, ctl, c, o, &correct, has_acks,
+		     "get all acknowledgements for what it sent"))
 		return 1;
 	/*
-	 * until the diaries are complete: a delivery may wait for a failure that is not dealt with
-	 * yet
+	 * The diaries are complete when the judge accepts them. Until then, a delivery may wait for
+	 * a failure that the controller is still handling.
 	 */
 	for (until = bl_mono_ns() + WAIT_NS;
 	     kill_judge(c, correct, &o->verdict) && bl_mono_ns() < until; nap_ns(10000000))
@@ -378,12 +385,12 @@ static int run(struct lab *lab, struct kill_ctl *c, struct lab_ctl *ctl, struct 
 	return 0;
 }
 
-static int drive(struct lab *lab, void *arg)
+static int drive_lab(struct lab *lab, void *arg)
 {
 	struct shared *s = arg;
 	struct lab_ctl *ctl = lab_ctl_start(lab, NULL);
 	unsigned int i;
-	int err = !ctl || run(lab, &s->ctl, ctl, &s->outcome);
+	int err = !ctl || run_lab(lab, &s->ctl, ctl, &s->outcome);
 
 	if (err && ctl && cli.verbose) {
 		json_t *said = lab_ctl_ask(ctl);
@@ -394,7 +401,7 @@ static int drive(struct lab *lab, void *arg)
 	}
 	atomic_store(&s->ctl.phase, KILL_EXIT);
 	for (i = 0; i < s->ctl.n; i++)
-		end_worker(&s->ctl, i);
+		kill_worker_process(&s->ctl, i);
 	lab_ctl_end(ctl);
 	return err;
 }
@@ -405,18 +412,18 @@ enum { KEY_KILL = 700, KEY_RUNS, KEY_INTERVAL, KEY_SIZE, KEY_OUT, KEY_CONTROLLER
 
 static const struct argp_option options[] = {
 	{ "kill", KEY_KILL, "WHAT", 0,
-	  "host, tor, link, spine, controller or etcd-leader, these two together with a host; "
-	  "stop: a process stands still for a while; leave: a process ends in order",
+	  "what fails: host, tor, link, spine, controller or etcd-leader (these two together with "
+	  "a host); stop: a process is stopped for a while; leave: a process leaves by bl_exit()",
 	  2 },
-	{ "runs", KEY_RUNS, "N", 0, "labs in which that is done, 1 to 1000 (default 5)", 2 },
+	{ "runs", KEY_RUNS, "N", 0, "number of runs, each in a new lab, 1 to 1000 (default 5)", 2 },
 	{ "controllers", KEY_CONTROLLERS, "N", 0,
-	  "1: on SQLite (default); 2 or 3: on three members of etcd (default for controller and "
-	  "etcd-leader: 3)",
+	  "1 stores in SQLite (default); 2 or 3 in etcd with three members (default for controller "
+	  "and etcd-leader: 3)",
 	  2 },
 	{ "interval-us", KEY_INTERVAL, "US", 0,
-	  "between scatterings of each host, 100 to 1000000 (default 1000)", 2 },
-	{ "stop-ms", KEY_STOP, "MS", 0, "stop: for how long, 100 to 60000 (default 12000)", 2 },
-	{ "size", KEY_SIZE, "BYTES", 0, "of a message, 16 to 1400 (default 64)", 2 },
+	  "time between scatterings of each host, 100 to 1000000 (default 1000)", 2 },
+	{ "stop-ms", KEY_STOP, "MS", 0, "stop: duration, 100 to 60000 (default 12000)", 2 },
+	{ "size", KEY_SIZE, "BYTES", 0, "size of a message, 16 to 1400 (default 64)", 2 },
 	{ "out", KEY_OUT, "DIR", 0, "write kill.csv there", 2 },
 	{ 0 }
 };
@@ -427,13 +434,14 @@ static const struct bl_number numbers[] = {
 	BL_NUMBER(KEY_CONTROLLERS, "controllers", NULL, 1, LAB_CONTROLLERS_MAX, struct params,
 		  controllers),
 	BL_NUMBER(KEY_INTERVAL, "interval-us", "us", 100, 1000000, struct params, interval_us),
-	BL_NUMBER(KEY_SIZE, "size", "bytes", sizeof(struct kill_message), 1400, struct params, size),
+	BL_NUMBER(KEY_SIZE, "size", "bytes", sizeof(struct kill_message), 1400, struct params,
+		  size),
 	BL_NUMBER(KEY_STOP, "stop-ms", "ms", 100, 60000, struct params, stop_ms),
 	{ 0 }
 };
 /* clang-format on */
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t parse_kill(int key, char *arg, struct argp_state *state)
 {
 	struct params *p = state->input;
 	error_t err = bl_number_option(numbers, key, arg, p, state);
@@ -450,7 +458,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			;
 		if (k == KILL_KINDS)
 			argp_error(state,
-				   "--kill \"%s\": host, tor, link, spine, controller, "
+				   "--kill: \"%s\" is not host, tor, link, spine, controller, "
 				   "etcd-leader, stop or leave",
 				   arg);
 		p->what = (enum kill_what)k;
@@ -465,7 +473,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	return ARGP_ERR_UNKNOWN;
 }
 
-/* struct outcome, by the names of the JSON: NAME_p50_UNIT and NAME_max_UNIT */
+/* names of struct outcome's values in JSON: NAME_p50_UNIT and NAME_max_UNIT */
 static const struct {
 	const char *name, *unit;
 } values[] = {
@@ -475,7 +483,7 @@ static const struct {
 };
 #define VALUES (sizeof(values) / sizeof(values[0]))
 
-static double value_of(const struct outcome *o, unsigned int k)
+static double outcome_value(const struct outcome *o, unsigned int k)
 {
 	const double v[VALUES] = { o->recovered,    o->told,        o->determine,
 				   o->save,         o->collect,     o->resume,
@@ -485,7 +493,7 @@ static double value_of(const struct outcome *o, unsigned int k)
 	return v[k];
 }
 
-static int report(const struct outcome *o, unsigned int n, FILE *f)
+static int report_runs(const struct outcome *o, unsigned int n, FILE *f)
 {
 	static const struct col cols[] = { { "kill", "KILL", 's' },
 					   { "hosts", "HOSTS", 'd' },
@@ -528,7 +536,7 @@ static int report(const struct outcome *o, unsigned int n, FILE *f)
 		for (i = 0; i < n; i++) {
 			fprintf(f, "%s,%u", kill_names[params->what], i + 1);
 			for (k = 0; k < VALUES; k++)
-				fprintf(f, ",%.3f", value_of(&o[i], k));
+				fprintf(f, ",%.3f", outcome_value(&o[i], k));
 			fprintf(f, ",%u,%u,%u,\"%s\"\n", o[i].announced, o[i].verdict.delivered,
 				o[i].verdict.none, o[i].verdict.error);
 		}
@@ -540,7 +548,7 @@ static int report(const struct outcome *o, unsigned int n, FILE *f)
 	json_object_set_new(row, "runs", json_integer(n));
 	for (k = 0; v && k < VALUES; k++) {
 		for (i = 0; i < n; i++)
-			v[i] = value_of(&o[i], k);
+			v[i] = outcome_value(&o[i], k);
 		snprintf(key, sizeof(key), "%s_p50_%s", values[k].name, values[k].unit);
 		json_object_set_new(row, key, json_real(value_quantile(v, n, 0.5)));
 		snprintf(key, sizeof(key), "%s_max_%s", values[k].name, values[k].unit);
@@ -559,14 +567,14 @@ static int report(const struct outcome *o, unsigned int n, FILE *f)
 	json_object_set_new(row, "dead_after_us", json_integer(params->lab->spec.dead_after_us));
 	json_array_append_new(rows, row);
 	free(v);
-	if (living())
+	if (nothing_fails())
 		return out_rows("failover", rows, flows, sizeof(flows) / sizeof(flows[0]),
 				"nothing measured");
 	return out_rows("failover", rows, cols, sizeof(cols) / sizeof(cols[0]), "nothing measured");
 }
 
-/* what the kind needs of the lab; 0 or 2 after a message */
-static int suit(struct params *p)
+/* sets up the lab as params->what needs it; returns 0, or 2 after a message */
+static int prepare_lab(struct params *p)
 {
 	struct lab_spec *s = &p->lab->spec;
 	bool replicated = p->what == KILL_CONTROLLER || p->what == KILL_ETCD_LEADER;
@@ -574,7 +582,7 @@ static int suit(struct params *p)
 	if (s->name[0])
 		return cli_usage("failover runs on a rack or a leaf-spine, not on \"%s\"", s->name);
 	if (p->what == KILL_TOR || p->what == KILL_LINK || p->what == KILL_SPINE)
-		s->leaf_spine = s->l3 = true; /* on a rack they leave nobody who could go on */
+		s->leaf_spine = s->l3 = true; /* on a rack no host would be left */
 	s->controllers = p->controllers ? p->controllers : replicated ? 3 : 1;
 	if (replicated && s->controllers < 2)
 		return cli_usage("--kill %s needs two controllers or three", kill_names[p->what]);
@@ -582,12 +590,12 @@ static int suit(struct params *p)
 	s->apart = true;
 	if (s->bare || s->dumbbell || s->cores || s->hosts < 3 ||
 	    (s->leaf_spine && (s->tors < 2 || s->spines < 2 || s->hosts < 2 * s->tors)))
-		return cli_usage("failover --kill runs on barline's programs, with three hosts or "
-				 "more; on a leaf-spine with two spines or more, and two hosts or "
-				 "more on each of two ToRs or more");
+		return cli_usage("failover --kill needs barline's programs and three hosts or "
+				 "more; a leaf-spine needs two spines or more, and two ToRs or "
+				 "more with two hosts or more each");
 	if (s->admission.on)
-		return cli_usage("failover --kill is about reliable scatterings, without "
-				 "--admission");
+		return cli_usage("failover --kill measures reliable scatterings; --admission is "
+				 "not possible");
 	return 0;
 }
 
@@ -597,26 +605,25 @@ int kill_main(int argc, char **argv)
 						      { &lab_argp, 0, NULL, 0 },
 						      { 0 } };
 	static const struct argp argp = { .options = options,
-					  .parser = parse,
+					  .parser = parse_kill,
 					  .args_doc = "failover --kill WHAT [rack|leaf-spine]",
 					  .children = children,
 					  .doc = "barline lab run failover --kill - reliable "
-						 "scatterings of everybody to everybody while "
-						 "something dies; check that all correct receivers "
+						 "scatterings of all hosts to all while something "
+						 "fails; check that all correct receivers "
 						 "delivered the same\v"
 						 "RECOVERED is from the kill until the last "
 						 "correct host delivered what was sent afterwards; "
 						 "TOLD until its proc_fail callback. DETERMINE, "
-						 "SAVE, COLLECT and RESUME "
-						 "are the controller's own times; what is left is "
-						 "detection (--dead-after-us, here 20000 unless "
-						 "said otherwise) and way. For stop and leave, "
-						 "STOOD is the longest time without a delivery at "
-						 "one of the others from then on, to a second "
-						 "after the stopped process went on, or the other "
-						 "one left; AFTER/S is what each of them delivered "
-						 "after it of what they sent to each "
-						 "other, GAP_AFTER the longest time without a "
+						 "SAVE, COLLECT and RESUME are the steps of the "
+						 "controller; the rest is detection "
+						 "(--dead-after-us, here 20000 by default) and "
+						 "transmission. For stop and leave, STOOD is the "
+						 "longest time without a delivery at one of the "
+						 "other hosts, from the stop or leave to a second "
+						 "after the process continued or left; AFTER/S is "
+						 "what each of them delivered after that time from "
+						 "the others, GAP_AFTER the longest time without a "
 						 "delivery after it; BEFORE/S and GAP_BEFORE the "
 						 "same of the second before. NONE: scatterings "
 						 "that no correct host delivered, as their senders "
@@ -635,13 +642,13 @@ int kill_main(int argc, char **argv)
 	p.lab->spec.hosts = 4;
 	p.lab->spec.dead_after_us = 20000;
 	cmd_parse(&argp, argc, argv, &p);
-	err = suit(&p);
+	err = prepare_lab(&p);
 	if (err)
 		return err;
 	all = calloc(p.runs, sizeof(*all));
 	if (!all)
 		return cli_fail("out of memory");
-	if (p.out) { /* before the runs: a folder that cannot be written would cost them */
+	if (p.out) { /* before the runs, whose results would be lost if it failed */
 		f = out_open(p.out, "kill.csv");
 		if (!f)
 			return 1;
@@ -650,7 +657,7 @@ int kill_main(int argc, char **argv)
 	for (i = 0; i < p.runs; i++) {
 		struct lab *one = malloc(sizeof(*one));
 
-		/* anew each time: pages that nobody touched cost nothing, and are zero */
+		/* new in each run, because only pages that are never touched are zero */
 		shared = shared_memory(sizeof(*shared));
 		if (!one || !shared)
 			return cli_fail("out of memory");
@@ -660,7 +667,7 @@ int kill_main(int argc, char **argv)
 		shared->ctl.n = one->spec.hosts;
 		shared->ctl.interval_us = p.interval_us;
 		shared->ctl.size = p.size;
-		err |= lab_start(one, drive, shared) || !shared->outcome.done;
+		err |= lab_start(one, drive_lab, shared) || !shared->outcome.done;
 		if (shared->outcome.done)
 			all[n++] = shared->outcome;
 		if (shared->outcome.verdict.error[0])
@@ -670,8 +677,8 @@ int kill_main(int argc, char **argv)
 		free(one);
 	}
 	out_progress_end();
-	if (n || !err) /* what went wrong has been said */
-		err |= report(all, n, f);
+	if (n || !err) /* else a message was printed */
+		err |= report_runs(all, n, f);
 	else if (f)
 		fclose(f);
 	free(all);

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * barline lab run failover --kill: reliable scatterings while something dies.
+ * barline lab run failover --kill: reliable scatterings while something fails.
  *
- *   kill.c		options, the lab's life, what is killed and how, the report
- *   kill_work.c	the workers: one endpoint on each host, everybody to everybody, a diary in
- * shared memory kill_judge.c	what the diaries have to say: one order, all or none, nothing twice,
- * nothing invented, nothing lost in silence
+ *   kill.c       options, the life of the lab, what is killed and how, the report
+ *   kill_work.c  the workers: one endpoint on each host sends to all and keeps a diary in shared
+ *                memory
+ *   kill_judge.c checks the diaries: one order, all or none, nothing twice, nothing invented, no
+ *                loss that is not reported
+ *   kill_flow.c  computes throughput and gaps from the diaries
  *
- * The time of a run is from the kill to the moment at which the last correct host delivered a
- * message that was sent half of dead_after later, or later still: such a one cannot be delivered
- * before the commit barrier has got past who died.
+ * The time of a run is from the kill until the last correct host has delivered a message that was
+ * sent half of dead_after after the kill, or later. Such a message cannot be delivered before the
+ * commit barrier has passed the failure.
  */
-#ifndef BARLINE_CLI_KILL_H
-#define BARLINE_CLI_KILL_H
+#ifndef BARLINE_BENCH_KILL_H
+#define BARLINE_BENCH_KILL_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -37,96 +39,100 @@ enum kill_what {
 };
 extern const char *const kill_names[KILL_KINDS];
 
-/** struct kill_got - one delivery. @at_ns: CLOCK_MONOTONIC. */
+/** struct kill_got - One delivery. */
 struct kill_got {
 	uint32_t sender, seq;
-	uint64_t ts, at_ns;
+	uint64_t ts;
+	uint64_t at_ns; /* CLOCK_MONOTONIC */
 };
 
-/**
- * struct kill_sent - one scattering. @to: bit: host, from 0. @after: timestamp of what its sender
- * had delivered last: the scattering's is later (causality).
- */
+/** struct kill_sent - One scattering. */
 struct kill_sent {
-	uint64_t to, after;
+	uint64_t to; /* receivers; bit: host, from 0 */
+	/*
+	 * timestamp of the sender's last delivery before it; the scattering must have a later one
+	 * (causality)
+	 */
+	uint64_t after;
 };
 
-/**
- * struct kill_worker - a worker's diary; written by it only. @ngot, @nsent: written after what they
- * count. @failed: by number: its sender was told that it failed. @told_ns: when its proc_fail
- * callback ran first; 0: never.
- * @recovered_ns: when it first delivered what was sent at struct kill_ctl's @late_ns or later.
- * @turn_ns: when its loop was at its beginning last, CLOCK_MONOTONIC. @gap_ns: the longest time
- * between two of these.
- */
+/** struct kill_worker - The diary of a worker. Written by the worker only, except for @leave. */
 struct kill_worker {
-	_Atomic int ready;
-	_Atomic uint32_t ngot, nsent;
-	_Atomic uint64_t told_ns, recovered_ns, turn_ns, gap_ns;
-	_Atomic int all_acked;
+	_Atomic int ready;        /* its endpoint is open */
+	_Atomic uint32_t ngot;    /* elements of @got; stored after the element */
+	_Atomic uint32_t nsent;   /* elements of @sent; stored after the element */
+	_Atomic uint64_t told_ns; /* first call of its proc_fail callback; 0: none yet */
 	/*
-	 * set by others: it ends in order, with bl_exit(), as soon as all it sent is acknowledged
+	 * first delivery of a message that was sent at @late_ns of struct kill_ctl or later; 0:
+	 * none yet
 	 */
+	_Atomic uint64_t recovered_ns;
+	_Atomic uint64_t turn_ns; /* last begin of its loop, CLOCK_MONOTONIC */
+	_Atomic uint64_t gap_ns;  /* longest time between two of these */
+	_Atomic int all_acked;    /* all that it sent is acknowledged */
+	/* written by others: end by bl_exit() as soon as all that it sent is acknowledged */
 	_Atomic int leave;
-	_Atomic int left; /* it has done so */
+	_Atomic int left; /* it does so */
 	int pid;
 	struct bl_addr addr;
 	char error[256];
 	struct bl_stats stats;
 	struct kill_sent sent[KILL_SENT];
-	bool failed[KILL_SENT];
+	bool failed[KILL_SENT]; /* by number: the sender was told that the scattering failed */
 	struct kill_got got[KILL_GOT];
 };
 
-/**
- * struct kill_ctl - shared. @fan: receivers of a scattering; 0: all; else so many at most, drawn
- * with @seed. @phase: enum kill_phase. @late_ns: 0: nothing was killed yet.
- */
 enum kill_phase { KILL_REGISTER, KILL_TALK, KILL_DRAIN, KILL_EXIT };
+
+/** struct kill_ctl - What driver and workers share. Written by the driver. */
 struct kill_ctl {
-	unsigned int n, interval_us, size, fan;
-	uint64_t seed;
-	_Atomic int phase;
-	_Atomic uint64_t late_ns;
+	unsigned int n;           /* workers */
+	unsigned int interval_us; /* between two scatterings of a worker */
+	unsigned int size;        /* of a message, bytes */
+	unsigned int fan;         /* receivers of a scattering, at most; 0: all workers */
+	uint64_t seed;            /* of the random choice of receivers */
+	_Atomic int phase;        /* enum kill_phase */
+	_Atomic uint64_t late_ns; /* CLOCK_MONOTONIC, see the top of the file; 0: before the kill */
 	struct kill_worker w[LAB_HOSTS_MAX];
 };
 
-/** struct kill_message - what a message begins with. */
+/** struct kill_message - The begin of a message. */
 struct kill_message {
 	uint32_t sender, seq;
-	uint64_t sent_ns;
+	uint64_t sent_ns; /* CLOCK_MONOTONIC */
 };
 
-/** kill_main - `barline lab run failover --kill`. */
+/** kill_main - `barline lab run failover --kill`. Returns the exit status. */
 int kill_main(int argc, char **argv);
 
-/** kill_work - worker @i's life. The exit status. */
+/** kill_work - The life of worker @i, in its namespace. Returns its exit status. */
 int kill_work(struct kill_ctl *c, unsigned int i);
 
-/**
- * struct kill_verdict - @delivered: at all correct receivers. @none: scatterings of correct
- * senders that failed, at nobody. @cut: of failed senders, at nobody. @error: the first thing that
- * must not be; "": nothing.
- */
+/** struct kill_verdict - The result of kill_judge(). */
 struct kill_verdict {
-	uint32_t delivered, none, cut;
-	char error[256];
+	uint32_t delivered; /* scatterings that all correct receivers delivered */
+	uint32_t none;      /* scatterings of correct senders that failed and nobody delivered */
+	uint32_t cut;       /* scatterings of failed senders that nobody delivered */
+	char error[256];    /* the first violation of a promise; "": none */
 };
-/** kill_judge - the diaries of those in @correct (bit: host, from 0). 0: as promised. */
-int kill_judge(const struct kill_ctl *c, uint64_t correct, struct kill_verdict *v);
 
 /**
- * struct kill_flow - what the diaries of the correct say of a span of time. @per_s: deliveries per
- * second at each of them, of what correct ones sent: the mean of all. @gap_ms: the longest time
- * without a delivery at one of them, which ended at @gap_end_ns.
+ * kill_judge - Checks the diaries of the workers.
+ * @correct: workers that have not failed; bit: host, from 0
+ * Returns 0 if all promises were kept, else 1 and v->error.
  */
+int kill_judge(const struct kill_ctl *c, uint64_t correct, struct kill_verdict *v);
+
+/** struct kill_flow - The flow of messages between correct workers in a span of time. */
 struct kill_flow {
-	double per_s, gap_ms;
-	uint64_t gap_end_ns;
+	double per_s;        /* mean of the deliveries per second at each of them */
+	double gap_ms;       /* longest time without a delivery at one of them */
+	uint64_t gap_end_ns; /* CLOCK_MONOTONIC: the end of this time */
 };
+
 /**
- * kill_flow - of those in @correct (bit: host, from 0), from @from_ns to @to_ns (CLOCK_MONOTONIC).
- * Zeroes where there is no time, or nobody.
+ * kill_flow - Computes the flow from @from_ns to @to_ns (CLOCK_MONOTONIC) from the diaries of
+ * @correct (bit: host, from 0). The values are 0 if the span is empty or no worker is correct.
  */
 struct kill_flow kill_flow(const struct kill_ctl *c, uint64_t correct, uint64_t from_ns,
 			   uint64_t to_ns);

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * See kill.h. A process that is stopped or leaves costs the others what they deliver later or less
- * than before; both are in their diaries already.
+ * See kill.h. If a process is stopped or leaves, the others may deliver later or less than before.
+ * Both follow from their diaries.
  *
  * Example: h1 delivered at 0, 1, 2, 7 and 8 ms. From 0 to 10 ms its longest gap is 5 ms, and the
- * flow 500 a second.
+ * flow is 500 messages per second.
  */
 #include "bench/kill/kill.h"
 
 /*
- * receiver @r's longest time without a delivery, where it is longer than @f's; what correct ones
- * sent is added to @n
+ * Reads the diary of receiver @r. Updates the gap of @f if @r has a longer one, and adds the number
+ * of deliveries from correct senders to *@n.
  */
 static void read_diary(const struct kill_ctl *c, unsigned int r, uint64_t correct, uint64_t from,
 		       uint64_t to, struct kill_flow *f, uint64_t *n)

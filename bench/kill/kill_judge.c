@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * See kill.h. The judge looks at each scattering once: when it was, by its timestamp, and which of
- * the correct receivers have it.
+ * See kill.h. The judge considers each scattering once: its timestamp, and which of the correct
+ * receivers delivered it.
  *
- * Total order: a diary is sorted by (timestamp, sender, number), and a scattering has the same
- * timestamp in all diaries; so any two receivers have what they share in one order. All or none: of
- * the correct ones among a scattering's receivers, each has it or nobody has. Causality: its
- * timestamp is above that of everything that its sender had delivered when it sent it.
+ * Total order: each diary is sorted by (timestamp, sender, number), and a scattering has the same
+ * timestamp in all diaries. So any two receivers deliver what they share in the same order.
+ * All or none: either all correct receivers of a scattering deliver it, or none of them.
+ * Causality: the timestamp of a scattering is above those of all messages that its sender had
+ * delivered before it sent it.
  *
- * Example: (h1,9) went to h1, h2 and h3, and h2 has failed. In the diaries of h1 and h3: delivered.
- * In none, and h1 was told: recalled. In h1's alone: wrong. In both, and h1 was told that it
- * failed: wrong.
+ * Example: (h1,9) was sent to h1, h2 and h3, and h2 has failed. If it is in the diaries of h1 and
+ * h3, it was delivered. If it is in neither, and h1 was told that it failed, it was recalled. If it
+ * is only in that of h1, or in both although h1 was told that it failed, a promise is broken.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -20,12 +21,14 @@
 
 #include "bench/kill/kill.h"
 
-/* a scattering, as the diaries have it; @ts 0: in none */
+/** struct seen - A scattering as it is in the diaries. */
 struct seen {
-	uint64_t ts, got;
+	uint64_t ts;  /* 0: it is in no diary */
+	uint64_t got; /* receivers that delivered it; bit: host */
 };
 
-__attribute__((format(printf, 2, 3))) static int wrong(struct kill_verdict *v, const char *fmt, ...)
+__attribute__((format(printf, 2, 3))) static int report_violation(struct kill_verdict *v,
+								  const char *fmt, ...)
 {
 	va_list ap;
 
@@ -35,14 +38,14 @@ __attribute__((format(printf, 2, 3))) static int wrong(struct kill_verdict *v, c
 	return 1;
 }
 
-static int later(const struct kill_got *a, const struct kill_got *b)
+static int is_later(const struct kill_got *a, const struct kill_got *b)
 {
 	return a->ts != b->ts           ? a->ts > b->ts
 	       : a->sender != b->sender ? a->sender > b->sender
 					: a->seq > b->seq;
 }
 
-/* receiver @r's diary, into @seen */
+/* checks the order of receiver @r's diary and enters it into @seen */
 static int read_diary(const struct kill_ctl *c, unsigned int r, struct seen *seen,
 		      const uint8_t *rank, struct kill_verdict *v)
 {
@@ -56,27 +59,26 @@ static int read_diary(const struct kill_ctl *c, unsigned int r, struct seen *see
 
 		if (g->sender >= c->n || g->seq >= atomic_load(&c->w[g->sender].nsent) ||
 		    !(c->w[g->sender].sent[g->seq].to >> r & 1))
-			return wrong(v, "h%u delivered (h%u,%u), which nobody sent to it", r + 1,
-				     g->sender + 1, g->seq);
+			return report_violation(v,
+						"h%u delivered (h%u,%u), which was not sent to it",
+						r + 1, g->sender + 1, g->seq);
 		if (k) {
 			before = g[-1];
 			before.sender = rank[before.sender];
 			now.sender = rank[now.sender];
-			if (!later(&now, &before))
-				return wrong(v,
-					     "h%u delivered (h%u,%u) of time %" PRIu64 " after "
-					     "(h%u,%u) "
-					     "of "
-					     "%" PRIu64,
-					     r + 1, g->sender + 1, g->seq, g->ts, g[-1].sender + 1,
-					     g[-1].seq, g[-1].ts);
+			if (!is_later(&now, &before))
+				return report_violation(v,
+							"h%u delivered (h%u,%u) of time %" PRIu64
+							" after (h%u,%u) of %" PRIu64,
+							r + 1, g->sender + 1, g->seq, g->ts,
+							g[-1].sender + 1, g[-1].seq, g[-1].ts);
 		}
 		s = &seen[(size_t)g->sender * KILL_SENT + g->seq];
 		if (s->ts && s->ts != g->ts)
-			return wrong(v,
-				     "(h%u,%u) has time %" PRIu64 " at h%u and %" PRIu64 " elsewher"
-				     "e",
-				     g->sender + 1, g->seq, g->ts, r + 1, s->ts);
+			return report_violation(v,
+						"(h%u,%u) has time %" PRIu64 " at h%u and %" PRIu64
+						" elsewhere",
+						g->sender + 1, g->seq, g->ts, r + 1, s->ts);
 		s->ts = g->ts;
 		s->got |= 1ULL << r;
 	}
@@ -93,31 +95,35 @@ static int judge_sent(const struct kill_ctl *c, unsigned int s, uint64_t correct
 		uint64_t to = w->sent[k].to & correct, got = seen[k].got & correct;
 
 		if (got && got != to)
-			return wrong(v,
-				     "(h%u,%u) went to hosts %#" PRIx64 ", of which %#" PRIx64
-				     " are correct, and %#" PRIx64 " delivered it",
-				     s + 1, k, w->sent[k].to, to, got);
+			return report_violation(v,
+						"(h%u,%u) went to hosts %#" PRIx64 ", of which "
+						"%#" PRIx64 " are correct, and %#" PRIx64 " deliver"
+						"ed it",
+						s + 1, k, w->sent[k].to, to, got);
 		if (got && seen[k].ts <= w->sent[k].after)
-			return wrong(v,
-				     "(h%u,%u) has time %" PRIu64 ", and its sender had delivered "
-				     "one of %" PRIu64 " before",
-				     s + 1, k, seen[k].ts, w->sent[k].after);
+			return report_violation(v,
+						"(h%u,%u) has time %" PRIu64 ", and its sender had "
+						"delivered "
+						"one of %" PRIu64 " before",
+						s + 1, k, seen[k].ts, w->sent[k].after);
 		v->delivered += got != 0;
 		if (!(correct >> s & 1)) {
 			v->cut += to && !got;
 			continue;
 		}
 		if (to && (got != 0) == w->failed[k])
-			return wrong(v, "(h%u,%u) was %s", s + 1, k,
-				     got ? "delivered, and its sender was told that it failed"
-					 : "neither delivered nor reported to its sender");
+			return report_violation(v, "(h%u,%u) was %s", s + 1, k,
+						got ? "delivered, and its sender was told that it "
+						      "failed"
+						    : "neither delivered nor reported to its "
+						      "sender");
 		v->none += w->failed[k];
 	}
 	return 0;
 }
 
-/* The order of senders with one timestamp is that of their addresses. */
-static void ranks(const struct kill_ctl *c, uint8_t *rank)
+/* Messages with the same timestamp are ordered by the addresses of their senders. */
+static void rank_senders(const struct kill_ctl *c, uint8_t *rank)
 {
 	unsigned int i, k;
 
@@ -139,8 +145,8 @@ int kill_judge(const struct kill_ctl *c, uint64_t correct, struct kill_verdict *
 
 	*v = (struct kill_verdict){ 0 };
 	if (!seen)
-		return wrong(v, "out of memory");
-	ranks(c, rank);
+		return report_violation(v, "out of memory");
+	rank_senders(c, rank);
 	for (i = 0; i < c->n && !bad; i++)
 		if (correct >> i & 1)
 			bad = read_diary(c, i, seen, rank, v);

@@ -10,17 +10,21 @@
 #include "bench/kill/kill.h"
 #include "lib/barline.h"
 
+/** struct worker - The private state of a worker process. */
 struct worker {
 	struct kill_ctl *c;
 	struct kill_worker *me;
 	unsigned int i;
 	struct bl_endpoint *ep;
-	uint64_t next_ns, last_ts, rnd, dead; /* @dead: bit: host; it is not sent to any more */
+	uint64_t next_ns; /* when the next scattering is due */
+	uint64_t last_ts; /* timestamp of the last delivery */
+	uint64_t rnd;     /* state of draw_random() */
+	uint64_t dead;    /* hosts that failed, to which it does not send; bit: host */
 	uint8_t buf[1400];
 };
 
-static void on_fail(void *ctx, uint64_t ts, const struct bl_addr *dst, uint64_t cookie,
-		    enum bl_fail_reason why)
+static void record_failure(void *ctx, uint64_t ts, const struct bl_addr *dst, uint64_t cookie,
+			   enum bl_fail_reason why)
 {
 	struct worker *w = ctx;
 
@@ -29,7 +33,7 @@ static void on_fail(void *ctx, uint64_t ts, const struct bl_addr *dst, uint64_t 
 		w->me->failed[cookie] = true;
 }
 
-static void on_death(void *ctx, const struct bl_addr *who, uint64_t ts)
+static void record_death(void *ctx, const struct bl_addr *who, uint64_t ts)
 {
 	struct worker *w = ctx;
 	unsigned int i;
@@ -43,14 +47,14 @@ static void on_death(void *ctx, const struct bl_addr *who, uint64_t ts)
 		atomic_store(&w->me->told_ns, bl_mono_ns());
 }
 
-static int fail(struct worker *w, const char *what, const char *why)
+static int fail_worker(struct worker *w, const char *what, const char *why)
 {
 	snprintf(w->me->error, sizeof(w->me->error), "%s: %s", what, why);
 	return 1;
 }
 
 /* xorshift64* */
-static uint64_t draw(struct worker *w)
+static uint64_t draw_random(struct worker *w)
 {
 	w->rnd ^= w->rnd >> 12;
 	w->rnd ^= w->rnd << 25;
@@ -58,8 +62,8 @@ static uint64_t draw(struct worker *w)
 	return w->rnd * 0x2545F4914F6CDD1DULL;
 }
 
-/* one message to everybody, itself included, or to a few that are drawn */
-static int send_one(struct worker *w)
+/* sends a scattering to all, itself included, or to a few random receivers */
+static int send_scattering(struct worker *w)
 {
 	struct bl_msg vec[LAB_HOSTS_MAX];
 	struct kill_message *m = (void *)w->buf;
@@ -75,7 +79,7 @@ static int send_one(struct worker *w)
 		uint64_t few = 0;
 
 		for (i = 0; i < w->c->fan; i++)
-			few |= 1ULL << (draw(w) >> 32) % w->c->n;
+			few |= 1ULL << (draw_random(w) >> 32) % w->c->n;
 		to = few;
 	}
 	to &= ~w->dead;
@@ -88,33 +92,33 @@ static int send_one(struct worker *w)
 						    .len = w->c->size,
 						    .cookie = seq };
 	w->me->sent[seq] = (struct kill_sent){ .to = to, .after = w->last_ts };
-	/* first: a worker that is killed in bl_send_reliable() may have sent it */
+	/* before the send, because a worker that is killed inside of it may have sent */
 	atomic_store(&w->me->nsent, seq + 1);
 	rc = bl_send_reliable(w->ep, vec, n, 0);
 	if (!rc)
 		return 0;
 	atomic_store(&w->me->nsent, seq);
-	return rc == -EAGAIN ? 0 : fail(w, "bl_send_reliable", bl_strerror(w->ep));
+	return rc == -EAGAIN ? 0 : fail_worker(w, "bl_send_reliable", bl_strerror(w->ep));
 }
 
-static int take(struct worker *w, int timeout_ms)
+static int receive_messages(struct worker *w, int timeout_ms)
 {
 	struct bl_delivery d[64];
 	int n = bl_recv_reliable(w->ep, d, 64, timeout_ms), i;
 	uint64_t late = atomic_load(&w->c->late_ns), now = bl_mono_ns();
 
 	if (n < 0 && n != -EINTR)
-		return fail(w, "bl_recv_reliable", bl_strerror(w->ep));
+		return fail_worker(w, "bl_recv_reliable", bl_strerror(w->ep));
 	for (i = 0; i < n; i++) {
 		uint32_t k = atomic_load(&w->me->ngot);
 		struct kill_message m;
 
 		if (d[i].len != w->c->size)
-			return fail(w, "a message", "has another length than was sent");
-		memcpy(&m, d[i].data, sizeof(m)); /* a delivery lies anywhere */
+			return fail_worker(w, "a message", "has another length than was sent");
+		memcpy(&m, d[i].data, sizeof(m)); /* a delivery may be unaligned */
 		if (k == KILL_GOT)
-			return fail(w, "the diary",
-				    "is full; let it send less often, or end sooner");
+			return fail_worker(w, "the diary",
+					   "is full; send less often, or run for a shorter time");
 		w->me->got[k] = (struct kill_got){
 			.sender = m.sender, .seq = m.seq, .ts = d[i].ts, .at_ns = now
 		};
@@ -126,7 +130,7 @@ static int take(struct worker *w, int timeout_ms)
 	return 0;
 }
 
-static void note_turn(struct kill_worker *me, uint64_t now)
+static void record_turn(struct kill_worker *me, uint64_t now)
 {
 	uint64_t before = atomic_exchange(&me->turn_ns, now);
 
@@ -134,14 +138,14 @@ static void note_turn(struct kill_worker *me, uint64_t now)
 		atomic_store(&me->gap_ns, now - before);
 }
 
-static int live(struct worker *w)
+static int run_phases(struct worker *w)
 {
 	int phase, rc = 0;
 
 	while (!rc && (phase = atomic_load(&w->c->phase)) != KILL_EXIT) {
 		uint64_t now = bl_mono_ns();
 
-		note_turn(w->me, now);
+		record_turn(w->me, now);
 
 		if (atomic_load(&w->me->leave) &&
 		    bl_wait(w->ep, BL_WAIT_ACKED, 0) & BL_WAIT_ACKED) {
@@ -149,16 +153,16 @@ static int live(struct worker *w)
 			break;
 		}
 		if (phase == KILL_TALK && now >= w->next_ns && !atomic_load(&w->me->leave)) {
-			/* who comes late does not catch up: what is measured is not a burst */
+			/* a worker that is late does not catch up, to avoid bursts */
 			w->next_ns = now + w->c->interval_us * 1000ULL;
-			rc = send_one(w);
+			rc = send_scattering(w);
 		}
 		if (phase == KILL_DRAIN && bl_wait(w->ep, BL_WAIT_ACKED, 0) & BL_WAIT_ACKED)
 			atomic_store(&w->me->all_acked, 1);
 		if (!rc)
-			rc = take(w, 1);
+			rc = receive_messages(w, 1);
 	}
-	note_turn(w->me, bl_mono_ns());
+	record_turn(w->me, bl_mono_ns());
 	return rc;
 }
 
@@ -176,12 +180,12 @@ int kill_work(struct kill_ctl *c, unsigned int i)
 	w->me = &c->w[i];
 	w->rnd = (c->seed + 1) * 0x9E3779B97F4A7C15ULL + i;
 	if (bl_init(&w->ep, &opt))
-		return fail(w, "bl_init", bl_strerror(NULL));
-	bl_on_send_fail(w->ep, on_fail, w);
-	bl_on_proc_fail(w->ep, on_death, w);
+		return fail_worker(w, "bl_init", bl_strerror(NULL));
+	bl_on_send_fail(w->ep, record_failure, w);
+	bl_on_proc_fail(w->ep, record_death, w);
 	w->me->addr = *bl_self(w->ep);
 	atomic_store(&w->me->ready, 1);
-	err = live(w);
+	err = run_phases(w);
 	w->me->stats.size = sizeof(w->me->stats);
 	bl_get_stats(w->ep, &w->me->stats);
 	bl_exit(w->ep);

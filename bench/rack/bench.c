@@ -39,22 +39,23 @@ const struct bench_params bench_defaults = {
 
 static const struct argp_option bench_options[] = {
 	{ "duration", KEY_DURATION, "S", 0, "seconds of all-to-all (default 5)", 0 },
-	{ "size", KEY_SIZE, "BYTES", 0, "of each message, 8 to 65536 (default 64)", 0 },
+	{ "size", KEY_SIZE, "BYTES", 0, "size of each message, 8 to 65536 (default 64)", 0 },
 	{ "batch", KEY_BATCH, "N", 0, "broadcasts per flush, 1 to 1024 (default 32)", 0 },
 	{ "ring", KEY_RING, "BYTES", 0, "ring of each endpoint, a power of two (default 524288)",
 	  0 },
 	{ "samples", KEY_SAMPLES, "N", 0,
-	  "messages per latency mode, 0 for no latency phase (default 4000)", 0 },
+	  "messages per latency mode, 0: no latency phase (default 4000)", 0 },
 	{ "group", KEY_GROUP, "RATE", 0,
-	  "then a group in which all talk: every endpoint broadcasts RATE messages a second, "
-	  "whatever comes back; latency beside plain UDP (default: none)",
+	  "afterwards, every endpoint broadcasts RATE messages per second, independent of what it "
+	  "receives; latency beside plain UDP (default: not done)",
 	  0 },
-	{ "group-duration", KEY_GROUP_S, "S", 0, "seconds of that (default 3)", 0 },
+	{ "group-duration", KEY_GROUP_S, "S", 0, "duration of --group (default 3)", 0 },
 	{ "ipv6", KEY_V6, NULL, 0, "endpoints on IPv6 addresses", 0 },
-	{ "reliable", KEY_RELIABLE, NULL, 0, "over the reliable stream: all receivers or none", 0 },
+	{ "reliable", KEY_RELIABLE, NULL, 0,
+	  "use the reliable stream: all receivers deliver, or none", 0 },
 	{ "out", KEY_OUT, "DIR", 0,
 	  "write summary.json, latency.csv, latency.png and the first delivered messages of each "
-	  "receiver there",
+	  "receiver to this directory",
 	  0 },
 	{ 0 }
 };
@@ -177,20 +178,22 @@ enum { KEY_PEER = 400, KEY_PEER_UDP, KEY_SERVE };
 
 static const struct argp_option where_options[] = {
 	{ "lab", 'l', "NAME", 0, "among the hosts of this lab (see barline lab list)", -1 },
-	{ "endpoints", 'e', "N", 0, "among so many endpoints of this host, 2 to 64 (default 2)",
-	  -1 },
+	{ "endpoints", 'e', "N", 0,
+	  "among this number of endpoints on this host, 2 to 64 (default 2)", -1 },
 	{ 0 }
 };
 static const struct argp_option latency_options[] = {
 	{ "lab", 'l', "NAME", 0, "among the hosts of this lab (see barline lab list)", -1 },
-	{ "endpoints", 'e', "N", 0, "among so many endpoints of this host, 2 to 64 (default 2)",
-	  -1 },
+	{ "endpoints", 'e', "N", 0,
+	  "among this number of endpoints on this host, 2 to 64 (default 2)", -1 },
 	{ "serve", KEY_SERVE, NULL, 0,
-	  "answer the messages of a `bench latency --peer` elsewhere, and its UDP packets", -1 },
+	  "answer the messages of a `bench latency --peer` on another machine, and UDP packets",
+	  -1 },
 	{ "peer", KEY_PEER, "ADDR", 0,
-	  "half the round trip to the endpoint of a `bench latency --serve`, in order", -1 },
+	  "measure half the round trip to the endpoint of a `bench latency --serve`, in order",
+	  -1 },
 	{ "peer-udp", KEY_PEER_UDP, "ADDR", 0,
-	  "the same over plain UDP; ADDR is IP:PORT as --serve says", -1 },
+	  "the same over plain UDP; ADDR is the IP:PORT that --serve prints", -1 },
 	{ 0 }
 };
 
@@ -246,7 +249,7 @@ static int drive_lab(const struct bench_args *a, bool throughput, bool latency)
 	if (lab_enter(pidfd, a->lab, NULL))
 		return 1;
 	close(pidfd);
-	pid = fork(); /* setns moved only children into the pid namespace */
+	pid = fork(); /* setns(2) moves only children into the pid namespace */
 	if (pid < 0)
 		return cli_fail("cannot fork inside the lab: %s", strerror(errno));
 	if (pid == 0) {
@@ -261,8 +264,8 @@ static int drive_lab(const struct bench_args *a, bool throughput, bool latency)
 			     : cli_fail("the driver died of signal %d", WTERMSIG(st));
 }
 
-static int bench(int argc, char **argv, const struct argp_option *options, const char *doc,
-		 bool latency_only)
+static int run_bench(int argc, char **argv, const struct argp_option *options, const char *doc,
+		     bool latency_only)
 {
 	static const struct argp_child children[] = { cmd_globals_child,
 						      { &bench_argp, 0, NULL, 0 },
@@ -278,7 +281,7 @@ static int bench(int argc, char **argv, const struct argp_option *options, const
 	if (a.peer.ask)
 		return peer_ask(&a.p, &a.peer);
 	if (latency_only && !a.p.lat_samples)
-		return cli_usage("no samples, no latency");
+		return cli_usage("--samples 0: without samples there is no latency to measure");
 	if (a.lab)
 		return drive_lab(&a, !latency_only, latency_only);
 	return bench_drive((unsigned int)a.endpoints, NULL, &a.p, !latency_only, latency_only);
@@ -286,15 +289,17 @@ static int bench(int argc, char **argv, const struct argp_option *options, const
 
 int bench_all_main(int argc, char **argv)
 {
-	return bench(argc, argv, where_options,
-		     "barline bench all-to-all - let endpoints broadcast to all, check that all "
-		     "saw one order, measure throughput",
-		     false);
+	return run_bench(argc, argv, where_options,
+			 "barline bench all-to-all - let endpoints broadcast to all, check that "
+			 "all "
+			 "saw one order, measure throughput",
+			 false);
 }
 
 int bench_latency_main(int argc, char **argv)
 {
-	return bench(argc, argv, latency_options,
-		     "barline bench latency - one-way latency of ordered messages beside plain UDP",
-		     true);
+	return run_bench(argc, argv, latency_options,
+			 "barline bench latency - one-way latency of ordered messages beside plain "
+			 "UDP",
+			 true);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Did all receivers see one order? Compares the hashes that workers kept (bench.h), and finds the
- * first difference.
+ * Checks that all receivers delivered in one order: compares the hashes that the workers kept
+ * (bench.h) and finds the first difference.
  *
- * Best effort may lose a message, and then its sender is told: a veth's ring of 256 frames runs
- * full when a NAPI thread waits for a CPU for some milliseconds. Receivers that miss some are not
- * compared with the others; that their timestamps went up is one order still. Of some the senders
- * hear nothing: reports get lost, too, and nobody notices a last message. What is missing though
- * nothing was lost on the way is a broken promise.
+ * Best effort may lose a message; then its sender is told. (The ring of a veth, with 256 frames, is
+ * full when a NAPI thread waits some milliseconds for a CPU.) Receivers that miss messages are not
+ * compared with the others; they are in order if their timestamps never decrease. Some losses are
+ * not reported to senders, because reports get lost, too, and the loss of a last message is not
+ * noticed. But if messages are missing although no frame was lost, the promise is broken.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -16,20 +16,21 @@
 #include "cli/util/out.h"
 #include "cli/util/read.h"
 
-static uint64_t least(uint64_t a, uint64_t b)
+static uint64_t least_of(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
 
 /**
- * first_difference - position at which @a and @b differ. UINT64_MAX: nowhere in what both
- * delivered. Beyond the log only the interval of BENCH_CHECK deliveries is known: @exact false.
+ * first_difference - Returns the first position at which @a and @b differ, or UINT64_MAX if they
+ * are equal as far as both delivered. Beyond the log, only the interval of BENCH_CHECK deliveries
+ * is known; then *@exact is false.
  */
 static uint64_t first_difference(const struct bench_worker *a, const struct bench_worker *b,
 				 bool *exact)
 {
 	uint64_t na = atomic_load(&a->delivered), nb = atomic_load(&b->delivered),
-		 n = least(na, nb), i;
+		 n = least_of(na, nb), i;
 
 	*exact = true;
 	if (na == nb && a->hash == b->hash)
@@ -52,7 +53,7 @@ int bench_order(const struct bench_ctl *ctl, json_t *res)
 {
 	uint64_t missing = 0, dups = 0, back = 0, failed = 0, late = 0, expect = 0,
 		 shortest = UINT64_MAX;
-	bool lossy = ctl->p.loss > 0 && !ctl->p.reliable; /* then each receiver misses others */
+	bool lossy = ctl->p.loss > 0 && !ctl->p.reliable; /* each receiver misses other messages */
 	unsigned int i, k, whole = 0;
 	int err = 0;
 	json_t *o, *hashes = json_array();
@@ -64,13 +65,13 @@ int bench_order(const struct bench_ctl *ctl, json_t *res)
 		uint64_t n = atomic_load(&w->delivered);
 		char hex[20];
 
-		/* a gap is seen by its receiver only if something follows */
-		missing += least(n, expect) < expect ? expect - n : 0;
+		/* counted here, because a receiver notices a gap only if a message follows it */
+		missing += least_of(n, expect) < expect ? expect - n : 0;
 		dups += w->duplicates;
 		back += w->ts_backwards;
 		failed += w->send_failed;
 		late += w->stats.late_dropped;
-		shortest = least(shortest, n);
+		shortest = least_of(shortest, n);
 		snprintf(hex, sizeof(hex), "%016" PRIx64, w->hash);
 		json_array_append_new(hashes, json_pack("{s:I, s:s}", "delivered", (json_int_t)n,
 							"hash", hex));
@@ -123,8 +124,8 @@ int bench_order(const struct bench_ctl *ctl, json_t *res)
 }
 
 /*
- * Frames that a counter names as dropped, but for those that make room: a beacon that says nothing
- * new is not sent.
+ * Returns whether a counter shows that frames were dropped. Relayed beacons that carried no news
+ * (clone_stale) do not count.
  */
 static bool lost_any(const json_t *drops)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A group in which all talk: each worker broadcasts at a rate of its own making, whatever comes
- * back (an open loop), and notes how old the others' messages are when they are delivered. Once in
- * order, once as plain UDP packets through the same rack, which arrive in any order.
+ * The group phase: each worker broadcasts at a fixed rate, independent of what it receives (an open
+ * loop), and records the age of the other workers' messages at delivery. Once in order, and once as
+ * plain UDP packets through the same rack, which arrive in any order.
  *
- * A message is as old as the moment at which it was due, not at which its sender got the CPU: a
- * machine that cannot keep up cannot hide it. Workers begin at different moments of the period.
+ * The age counts from the time at which a message was due, not from when its sender got the CPU, so
+ * that a machine which cannot keep up shows it. Workers begin at different phases of the period.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -20,6 +20,7 @@
 #include "base/time.h"
 #include "bench/rack/bench_worker.h"
 #include "cli/util/out.h"
+#include "cli/util/proc.h"
 
 #define WARM_UP_NS   300000000ull
 #define DRAIN_NS     300000000ull
@@ -45,7 +46,7 @@ void worker_group_note(struct worker *w, const struct payload *p, uint64_t now)
 	atomic_store_explicit(&me->group_got, n + 1, memory_order_release);
 }
 
-static int broadcast(struct worker *w, uint64_t due)
+static int send_broadcast(struct worker *w, uint64_t due)
 {
 	struct bench_ctl *ctl = w->ctl;
 	const size_t size = ctl->p.size > sizeof(struct payload) ? ctl->p.size
@@ -72,13 +73,13 @@ static int broadcast(struct worker *w, uint64_t due)
 					     .len = (uint32_t)size };
 	err = worker_send(w, w->vec, ctl->n, 0);
 	if (err == -EAGAIN)
-		w->me->group_refused++; /* missing at all receivers, and reported so */
+		w->me->group_refused++; /* counts as lost at all receivers */
 	else if (err)
 		return worker_fail(w, "bl_send", bl_strerror(w->ep));
 	return 0;
 }
 
-static int take_udp(struct worker *w)
+static int receive_udp(struct worker *w)
 {
 	uint8_t buf[2048];
 	struct payload p;
@@ -93,8 +94,8 @@ static int take_udp(struct worker *w)
 		       : 0;
 }
 
-/* Deliver what there is; then sleep until more comes, or until @until. */
-static int turn(struct worker *w, uint64_t until)
+/* Delivers what has arrived; then sleeps until more arrives or until @until. */
+static int deliver_and_sleep(struct worker *w, uint64_t until)
 {
 	const bool udp = atomic_load(&w->ctl->cell) == GROUP_UDP;
 	struct pollfd fd = { .fd = udp ? w->udp : bl_fd(w->ep), .events = POLLIN };
@@ -103,7 +104,7 @@ static int turn(struct worker *w, uint64_t until)
 	int n;
 
 	if (udp) {
-		if (take_udp(w))
+		if (receive_udp(w))
 			return 1;
 	} else {
 		n = bl_process(w->ep);
@@ -132,18 +133,19 @@ int worker_group(struct worker *w)
 	prctl(PR_SET_TIMERSLACK, 1UL);
 	while (!err && atomic_load_explicit(&ctl->phase, memory_order_relaxed) == PH_GROUP) {
 		while (!err && due <= bl_mono_ns() && due < ctl->group_to) {
-			err = broadcast(w, due);
+			err = send_broadcast(w, due);
 			due += period;
 		}
 		if (!err)
-			err = turn(w, due < ctl->group_to ? due : bl_mono_ns() + 20000000);
+			err = deliver_and_sleep(w, due < ctl->group_to ? due
+								       : bl_mono_ns() + 20000000);
 	}
 	return err;
 }
 
 /* ---- the driver ---- */
 
-static uint64_t got(const struct bench_ctl *ctl)
+static uint64_t count_received(const struct bench_ctl *ctl)
 {
 	uint64_t sum = 0;
 	unsigned int i;
@@ -153,16 +155,9 @@ static uint64_t got(const struct bench_ctl *ctl)
 	return sum;
 }
 
-static void nap(unsigned int ms)
+static json_t *make_row(const struct bench_ctl *ctl, int cell)
 {
-	const struct timespec t = { .tv_nsec = (long)ms * 1000000 };
-
-	nanosleep(&t, NULL);
-}
-
-static json_t *result(const struct bench_ctl *ctl, int cell)
-{
-	uint64_t all = got(ctl), sent = 0, refused = 0;
+	uint64_t all = count_received(ctl), sent = 0, refused = 0;
 	uint32_t *v = malloc((all ? all : 1) * sizeof(*v)), n = 0;
 	unsigned int i;
 	json_t *q;
@@ -180,7 +175,7 @@ static json_t *result(const struct bench_ctl *ctl, int cell)
 	}
 	q = bench_quantiles(v, n);
 	free(v);
-	sent *= ctl->n - 1; /* one's own are not counted */
+	sent *= ctl->n - 1; /* a worker does not count its own messages */
 	json_object_set_new(q, "mode",
 			    json_string(cell == GROUP_ORDERED && ctl->p.reliable ? "ordered "
 										   "reliable"
@@ -191,7 +186,7 @@ static json_t *result(const struct bench_ctl *ctl, int cell)
 	return q;
 }
 
-static int run_cell(struct bench_ctl *ctl, int cell)
+static int run_group_cell(struct bench_ctl *ctl, int cell)
 {
 	uint64_t end, seen, changed, now;
 	unsigned int i;
@@ -209,19 +204,19 @@ static int run_cell(struct bench_ctl *ctl, int cell)
 	changed = bl_mono_ns();
 	end = ctl->group_to + DRAIN_MAX_NS;
 	while ((now = bl_mono_ns()) < end) {
-		nap(50);
+		nap_ns(50000000);
 		if (bench_worker_lost(ctl))
 			return 1;
-		if (got(ctl) != seen)
+		if (count_received(ctl) != seen)
 			changed = now;
-		seen = got(ctl);
+		seen = count_received(ctl);
 		if (now > ctl->group_to && now - changed > DRAIN_NS)
 			break;
 		out_progress("all talk, %u messages/s each: %s, %" PRIu64 " delivered",
 			     ctl->p.group_rate, names[cell], seen);
 	}
 	atomic_store(&ctl->phase, PH_IDLE);
-	nap(150);
+	nap_ns(150000000);
 	return 0;
 }
 
@@ -231,8 +226,8 @@ int bench_group(struct bench_ctl *ctl, json_t *res)
 	int cell, err = 0;
 
 	for (cell = 0; !err && cell < GROUP_CELLS; cell++) {
-		err = run_cell(ctl, cell);
-		row = err ? NULL : result(ctl, cell);
+		err = run_group_cell(ctl, cell);
+		row = err ? NULL : make_row(ctl, cell);
 		if (row)
 			json_array_append_new(rows, row);
 	}

@@ -17,7 +17,7 @@
 #define LAG_SAMPLES (1u << 18)
 
 struct bench_lag {
-	unsigned int hosts;
+	unsigned int hosts; /* elements of @page and @clock */
 	const struct bl_host_page *page[BENCH_MAX];
 	const struct bl_clock *clock[BENCH_MAX];
 	uint32_t n;
@@ -27,7 +27,7 @@ struct bench_lag {
 static const void *map_page(const struct bl_node_ref *ref, const char *map, uint32_t size)
 {
 	struct bl_err err;
-	/* the kernel maps no BPF map that is open for reading only */
+	/* the kernel refuses to map a BPF map that is open for reading only */
 	int fd = bl_map_open(ref, map, size, true, &err);
 	void *p;
 
@@ -63,12 +63,13 @@ void bench_lag_sample(struct bench_lag *l)
 	unsigned int i;
 
 	for (i = 0; l && i < l->hosts && l->n < LAG_SAMPLES; i++) {
-		/* before the clock: the lag is never negative by that */
+		/* read before the clock, so that the lag is not negative for that reason */
 		uint64_t b = BL_READ_ONCE(l->page[i]->barrier);
 		uint64_t now = bl_clock_at(l->clock[i], bl_mono_ns());
 
 		/*
-		 * a rack that is silent is ahead of its clocks (core/order/promise_core.h): no lag
+		 * The barrier of a silent rack is ahead of the clock (core/order/promise_core.h),
+		 * which counts as no lag.
 		 */
 		if (b)
 			l->v[l->n++] = now < b                ? 0

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What a bench has to say: tables, JSON, and files beside a plot.
+ * The report of a measurement: tables, JSON, result files and a plot.
  */
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -45,8 +45,8 @@ void bench_drops(json_t *res)
 }
 
 /*
- * every sample is in the file: sorted within its mode, so that it is the cumulative distribution at
- * the same time
+ * Writes all latency samples, sorted within their mode, so that the file is also the cumulative
+ * distribution.
  */
 static int write_latency(const struct bench_ctl *ctl)
 {
@@ -131,14 +131,13 @@ static void print_fence(const json_t *o)
 			 twice = N("duplicates");
 
 	if (!json_object_get(o, "one_order"))
-		printf("order: timestamps never went back, nothing came twice; what links lose is "
-		       "lost for best effort (%" JSON_INTEGER_FORMAT " messages missing)\n",
+		printf("order: timestamps never went back, and nothing was delivered twice; best "
+		       "effort does not repeat what links lose (%" JSON_INTEGER_FORMAT " messages "
+		       "missing)\n",
 		       missing);
 	else if (twice || back)
 		printf("order: NOT kept: %" JSON_INTEGER_FORMAT " timestamps went back, "
-		       "%" JSON_INTEGER_FORMAT " messages "
-		       "came "
-		       "twice\n",
+		       "%" JSON_INTEGER_FORMAT " messages were delivered twice\n",
 		       back, twice);
 	else if (whole)
 		printf("order: %s over %" JSON_INTEGER_FORMAT " messages at each of %u receivers\n",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The bench driver: forks the workers and leads them through the phases (bench.h).
+ * The driver: forks the workers and leads them through the phases (bench.h).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,18 +13,19 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/time.h"
 #include "bench/rack/bench.h"
 #include "cli/util/out.h"
+#include "cli/util/proc.h"
 
 #define READY_TIMEOUT_S 10
 #define DRAIN_QUIET_NS  1000000000ull
-#define DRAIN_AGAIN_NS  30000000000ull /* sent again may be lost again, and the time doubles */
-#define SAMPLE_US       2000
-#define WARM_UP         0.1 /* of the duration: not measured */
+/* reliable: retransmissions may be lost, too, and the time between them doubles */
+#define DRAIN_AGAIN_NS 30000000000ull
+#define SAMPLE_US      2000
+#define WARM_UP        0.1 /* share of the duration that is not measured */
 
 struct bench_ctl *bench_new(unsigned int n, const struct bench_params *p)
 {
@@ -72,14 +73,6 @@ int bench_spawn(struct bench_ctl *ctl, unsigned int i, const char *netns)
 	_exit(bench_worker_main(ctl, i));
 }
 
-static void nap(unsigned int us)
-{
-	const struct timespec t = { .tv_sec = us / 1000000,
-				    .tv_nsec = (long)(us % 1000000) * 1000 };
-
-	nanosleep(&t, NULL);
-}
-
 int bench_worker_lost(struct bench_ctl *ctl)
 {
 	unsigned int i;
@@ -116,14 +109,14 @@ int bench_wait_ready(struct bench_ctl *ctl)
 		if (atomic_load(&ctl->w[i].ready) == 1)
 			i++;
 		else
-			nap(2000);
+			nap_ns(2000000);
 	}
 	atomic_store(&ctl->phase, PH_IDLE);
-	nap(200000); /* a few hundred beacons: every link is live before the first message */
+	nap_ns(200000000); /* hundreds of beacons, so that every link is live */
 	return 0;
 }
 
-static uint64_t delivered(const struct bench_ctl *ctl)
+static uint64_t count_delivered(const struct bench_ctl *ctl)
 {
 	uint64_t sum = 0;
 	unsigned int i;
@@ -133,7 +126,7 @@ static uint64_t delivered(const struct bench_ctl *ctl)
 	return sum;
 }
 
-static uint64_t failed(const struct bench_ctl *ctl)
+static uint64_t count_failed(const struct bench_ctl *ctl)
 {
 	uint64_t sum = 0;
 	unsigned int i;
@@ -143,13 +136,13 @@ static uint64_t failed(const struct bench_ctl *ctl)
 	return sum;
 }
 
-/* How long nothing may come before nothing more is waited for. */
+/* returns after how long without a delivery the drain ends */
 static uint64_t quiet_ns(const struct bench_ctl *ctl)
 {
-	return ctl->p.reliable && !failed(ctl) ? DRAIN_AGAIN_NS : DRAIN_QUIET_NS;
+	return ctl->p.reliable && !count_failed(ctl) ? DRAIN_AGAIN_NS : DRAIN_QUIET_NS;
 }
 
-static uint64_t scatterings(const struct bench_ctl *ctl)
+static uint64_t count_sent(const struct bench_ctl *ctl)
 {
 	uint64_t sum = 0;
 	unsigned int i;
@@ -159,26 +152,27 @@ static uint64_t scatterings(const struct bench_ctl *ctl)
 	return sum;
 }
 
-static int drain(struct bench_ctl *ctl, double *secs)
+static int drain_messages(struct bench_ctl *ctl, double *secs)
 {
-	uint64_t start = bl_mono_ns(), last_change = start, before = delivered(ctl);
+	uint64_t start = bl_mono_ns(), last_change = start, before = count_delivered(ctl);
 
 	atomic_store(&ctl->phase, PH_DRAIN);
 	for (;;) {
 		uint64_t d, now;
 
-		nap(2000);
+		nap_ns(2000000);
 		if (bench_worker_lost(ctl))
 			return 1;
-		d = delivered(ctl);
+		d = count_delivered(ctl);
 		now = bl_mono_ns();
 		if (d != before)
 			last_change = now;
 		before = d;
 		/*
-		 * what is still in a worker's send buffer counts as sent: so all of it, or silence
+		 * Messages in a worker's send buffer count as sent. So the drain ends when all are
+		 * delivered, or after a time without deliveries.
 		 */
-		if (d == scatterings(ctl) * ctl->n && now - start > 50000000)
+		if (d == count_sent(ctl) * ctl->n && now - start > 50000000)
 			break;
 		if (now - last_change > quiet_ns(ctl))
 			break;
@@ -200,21 +194,21 @@ int bench_throughput(struct bench_ctl *ctl, json_t *res)
 
 	atomic_store(&ctl->phase, PH_ALL);
 	while (!err && bl_mono_ns() < end) {
-		nap(SAMPLE_US);
+		nap_ns(SAMPLE_US * 1000);
 		err = bench_worker_lost(ctl);
 		bench_lag_sample(lag);
 		if (!t0 && bl_mono_ns() >= warm) {
 			t0 = bl_mono_ns();
-			d0 = delivered(ctl);
+			d0 = count_delivered(ctl);
 			for (i = 0; i < ctl->n; i++)
 				w0[i] = atomic_load(&ctl->w[i].delivered);
 		}
 		out_progress("all-to-all: %.1f of %.1f s, %" PRIu64 " messages delivered",
 			     (double)(bl_mono_ns() - start) / 1e9, ctl->p.duration_s,
-			     delivered(ctl));
+			     count_delivered(ctl));
 	}
 	t1 = bl_mono_ns();
-	d1 = delivered(ctl);
+	d1 = count_delivered(ctl);
 	for (i = 0; i < ctl->n; i++) {
 		w1[i] = atomic_load(&ctl->w[i].delivered);
 		json_array_append_new(
@@ -223,7 +217,7 @@ int bench_throughput(struct bench_ctl *ctl, json_t *res)
 	}
 	if (!err) {
 		out_progress("draining");
-		err = drain(ctl, &drained);
+		err = drain_messages(ctl, &drained);
 	}
 	out_progress_end();
 	json_object_set_new(res, "lag", bench_lag_end(lag));
@@ -235,14 +229,14 @@ int bench_throughput(struct bench_ctl *ctl, json_t *res)
 		res, "throughput",
 		json_pack("{s:f, s:f, s:o, s:I, s:I, s:I, s:f}", "seconds", (double)(t1 - t0) / 1e9,
 			  "messages_per_s", t0 ? (double)(d1 - d0) * 1e9 / (double)(t1 - t0) : 0.0,
-			  "per_host", per_host, "scatterings", (json_int_t)scatterings(ctl), "sent",
-			  (json_int_t)(scatterings(ctl) * ctl->n), "delivered",
-			  (json_int_t)delivered(ctl), "drain_s", drained));
+			  "per_host", per_host, "scatterings", (json_int_t)count_sent(ctl), "sent",
+			  (json_int_t)(count_sent(ctl) * ctl->n), "delivered",
+			  (json_int_t)count_delivered(ctl), "drain_s", drained));
 	atomic_store(&ctl->phase, PH_IDLE);
 	return bench_order(ctl, res);
 }
 
-static int run_cell(struct bench_ctl *ctl, int cell)
+static int run_latency_cell(struct bench_ctl *ctl, int cell)
 {
 	uint64_t last_change;
 	uint32_t seen = 0;
@@ -255,7 +249,7 @@ static int run_cell(struct bench_ctl *ctl, int cell)
 	for (;;) {
 		uint32_t got = atomic_load(&ctl->lat_got);
 
-		nap(20000);
+		nap_ns(20000000);
 		if (bench_worker_lost(ctl))
 			return 1;
 		if (got != seen)
@@ -267,10 +261,10 @@ static int run_cell(struct bench_ctl *ctl, int cell)
 			break;
 	}
 	atomic_store(&ctl->phase, PH_IDLE);
-	nap(150000); /* every worker leaves the cell: the longest wait is 100 ms */
+	nap_ns(150000000); /* every worker leaves the cell; its longest wait is 100 ms */
 	if (!seen)
-		return cli_fail("latency (%s): not one of %u messages arrived",
-				bench_cell_names[cell], atomic_load(&ctl->lat_sent));
+		return cli_fail("latency (%s): none of %u messages arrived", bench_cell_names[cell],
+				atomic_load(&ctl->lat_sent));
 	return 0;
 }
 
@@ -285,7 +279,7 @@ int bench_latency(struct bench_ctl *ctl, json_t *res)
 	ctl->lat_dst = ctl->n - 1;
 	for (i = 0; i < 100; i++) {
 		bench_lag_sample(lag);
-		nap(SAMPLE_US);
+		nap_ns(SAMPLE_US * 1000);
 	}
 	json_object_set_new(res, "idle_lag", bench_lag_end(lag));
 	for (cell = 0; !err && cell < BENCH_CELLS; cell++) {
@@ -294,9 +288,9 @@ int bench_latency(struct bench_ctl *ctl, json_t *res)
 
 		if (ctl->n < 3 && (cell == CELL_TALK_BLOCK || cell == CELL_TALK_POLL)) {
 			free(v);
-			continue; /* there are no others */
+			continue; /* there are no other hosts that could talk */
 		}
-		err = run_cell(ctl, cell) || !v;
+		err = run_latency_cell(ctl, cell) || !v;
 		for (i = 0; v && i < BENCH_LAT_MAX; i++)
 			if (ctl->lat[cell][i])
 				v[n++] = ctl->lat[cell][i];
@@ -325,7 +319,7 @@ void bench_end(struct bench_ctl *ctl)
 		while (ctl->w[i].pid > 0 && waitpid(ctl->w[i].pid, NULL, WNOHANG) == 0) {
 			if (bl_mono_ns() > until)
 				kill(ctl->w[i].pid, SIGKILL);
-			nap(1000);
+			nap_ns(1000000);
 		}
 		ctl->w[i].pid = 0;
 	}

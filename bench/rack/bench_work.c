@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A bench worker: one endpoint, led through the phases by the control block (bench.h).
+ * A worker: one endpoint, which the control block leads through the phases (bench.h).
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -34,8 +34,8 @@ static uint64_t random64(struct worker *w)
 	return w->rng;
 }
 
-static void on_fail(void *ctx, uint64_t ts, const struct bl_addr *dst, uint64_t cookie,
-		    enum bl_fail_reason why)
+static void count_failure(void *ctx, uint64_t ts, const struct bl_addr *dst, uint64_t cookie,
+			  enum bl_fail_reason why)
 {
 	struct worker *w = ctx;
 
@@ -46,7 +46,7 @@ static void on_fail(void *ctx, uint64_t ts, const struct bl_addr *dst, uint64_t 
 	w->me->send_failed++;
 }
 
-static void note_fence(struct worker *w, const struct bl_delivery *d)
+static void record_delivery(struct worker *w, const struct bl_delivery *d)
 {
 	struct bench_worker *me = w->me;
 	struct payload p = { 0 };
@@ -72,11 +72,11 @@ static void note_fence(struct worker *w, const struct bl_delivery *d)
 	n++;
 	if (n % BENCH_CHECK == 0 && n / BENCH_CHECK < BENCH_CHECKS)
 		me->check[n / BENCH_CHECK] = me->hash;
-	/* pairs with the driver's acquire: check and log are there */
+	/* pairs with the acquire loads of the driver, which reads check and log afterwards */
 	atomic_store_explicit(&me->delivered, n, memory_order_release);
 }
 
-static void note_latency(struct worker *w, const void *data, size_t len, uint64_t now, int cell)
+static void record_latency(struct worker *w, const void *data, size_t len, uint64_t now, int cell)
 {
 	struct payload p;
 
@@ -110,8 +110,7 @@ int worker_receive(struct worker *w, int timeout_ms)
 			uint32_t sender;
 
 			if (d[i].len < 8)
-				continue; /* of somebody else: the port range is open to all of the
-					     rack */
+				continue; /* not of a worker */
 			memcpy(&sender, d[i].data, 4);
 			if (sender >= GROUP_MARK && sender < GROUP_MARK + BENCH_MAX &&
 			    d[i].len >= sizeof(struct payload)) {
@@ -120,16 +119,16 @@ int worker_receive(struct worker *w, int timeout_ms)
 				memcpy(&p, d[i].data, sizeof(p));
 				worker_group_note(w, &p, now);
 			} else if (sender == LAT_MARK)
-				note_latency(w, d[i].data, d[i].len, now,
-					     atomic_load(&w->ctl->cell));
+				record_latency(w, d[i].data, d[i].len, now,
+					       atomic_load(&w->ctl->cell));
 			else
-				note_fence(w, &d[i]);
+				record_delivery(w, &d[i]);
 		}
 	}
 	return n == -EINTR ? 0 : n;
 }
 
-static int all_to_all(struct worker *w)
+static int run_all_to_all(struct worker *w)
 {
 	struct bench_ctl *ctl = w->ctl;
 	struct bench_worker *me = w->me;
@@ -157,8 +156,8 @@ static int all_to_all(struct worker *w)
 			return worker_fail(w, "bl_send", bl_strerror(w->ep));
 		}
 		/*
-		 * full windows: sleep until a message or a credit comes, so that the other workers
-		 * get the CPU
+		 * The windows are full: sleep until a message or a credit arrives, so that the
+		 * other workers get the CPU.
 		 */
 		if (worker_receive(w, 0) == 0 && err == -EAGAIN &&
 		    bl_wait(w->ep,
@@ -181,7 +180,7 @@ int worker_send_udp(struct worker *w, const struct bl_addr *to, const struct pay
 	return sendto(w->udp, w->buf, size, 0, (struct sockaddr *)&sa, sizeof(sa)) < 0 ? -errno : 0;
 }
 
-static int latency_send(struct worker *w, int cell)
+static int send_samples(struct worker *w, int cell)
 {
 	struct bench_ctl *ctl = w->ctl;
 	bool udp = cell == CELL_UDP_BLOCK || cell == CELL_UDP_POLL;
@@ -194,14 +193,14 @@ static int latency_send(struct worker *w, int cell)
 	int err;
 
 	/*
-	 * with the usual slack of 50 us this timer would fire together with the beacon thread's,
-	 * and every message leave just behind a wave
+	 * With the default slack of 50 us, this timer would expire together with that of the beacon
+	 * thread, and all messages would leave just after a beacon.
 	 */
 	prctl(PR_SET_TIMERSLACK, 1UL);
 	while (p.seq < ctl->p.lat_samples && atomic_load(&ctl->phase) == PH_LATENCY) {
 		/*
-		 * two to six beacon intervals apart: any phase of the interval is equally likely,
-		 * and messages never share a barrier
+		 * Messages are two to six beacon intervals apart, so that all phases of the
+		 * interval are equally likely and no two messages share a barrier.
 		 */
 		struct timespec ts;
 
@@ -228,7 +227,7 @@ static int latency_send(struct worker *w, int cell)
 	return 0;
 }
 
-static int latency_receive(struct worker *w, int cell)
+static int receive_samples(struct worker *w, int cell)
 {
 	struct bench_ctl *ctl = w->ctl;
 	bool poll = cell == CELL_ORDERED_POLL || cell == CELL_TALK_POLL || cell == CELL_UDP_POLL;
@@ -242,7 +241,7 @@ static int latency_receive(struct worker *w, int cell)
 			ssize_t len = recv(w->udp, buf, sizeof(buf), poll ? MSG_DONTWAIT : 0);
 
 			if (len > 0)
-				note_latency(w, buf, (size_t)len, bl_mono_ns(), cell);
+				record_latency(w, buf, (size_t)len, bl_mono_ns(), cell);
 			else if (len < 0 && errno != EAGAIN && errno != EINTR)
 				return worker_fail(w, "recv", strerror(errno));
 		} else {
@@ -255,10 +254,10 @@ static int latency_receive(struct worker *w, int cell)
 }
 
 /*
- * One of the others: a message to the sender every 10 ms, which is no sample, but keeps this host
- * from falling silent.
+ * A host that is neither sender nor receiver: sends a message, which is no sample, every 10 ms, so
+ * that it does not count as silent.
  */
-static int latency_talk(struct worker *w)
+static int send_chatter(struct worker *w)
 {
 	const struct payload p = { .sender = LAT_MARK, .seq = BENCH_LAT_MAX };
 	const struct bl_msg m = { .dst = w->ctl->w[w->ctl->lat_src].addr,
@@ -271,7 +270,7 @@ static int latency_talk(struct worker *w)
 	return worker_receive(w, 10) < 0;
 }
 
-static int latency(struct worker *w)
+static int run_latency(struct worker *w)
 {
 	struct bench_ctl *ctl = w->ctl;
 	int cell = atomic_load(&ctl->cell), err = 0;
@@ -280,29 +279,26 @@ static int latency(struct worker *w)
 	if (atomic_load(&w->me->idle) == 100 + cell)
 		err = worker_receive(w, 50) < 0;
 	else if (w->i == ctl->lat_dst)
-		err = latency_receive(w, cell);
+		err = receive_samples(w, cell);
 	else if (w->i == ctl->lat_src)
-		err = latency_send(w, cell);
+		err = send_samples(w, cell);
 	if (w->i == ctl->lat_src)
 		atomic_store(&w->me->idle, 100 + cell);
 	else if (w->i != ctl->lat_dst && talk)
-		err = latency_talk(w);
+		err = send_chatter(w);
 	else if (w->i != ctl->lat_dst)
 		worker_receive(w, 50);
 	return err;
 }
 
-static int open_udp(struct worker *w)
+static int open_udp_socket(struct worker *w)
 {
 	struct sockaddr_in6 sa = { .sin6_family = AF_INET6,
 				   .sin6_port = htons((uint16_t)(BENCH_UDP_PORT)) };
 	struct timeval tv = { .tv_usec = 100000 };
 	int no = 0;
 
-	/*
-	 * several workers of one host: only the first gets the port, and only across hosts is it
-	 * used
-	 */
+	/* with several workers on one host only the first gets the port; they do not use it */
 	w->udp = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (w->udp < 0 || setsockopt(w->udp, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof(no)) ||
 	    setsockopt(w->udp, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv)))
@@ -312,7 +308,7 @@ static int open_udp(struct worker *w)
 	return 0;
 }
 
-static int run(struct worker *w)
+static int run_phases(struct worker *w)
 {
 	struct bench_ctl *ctl = w->ctl;
 	int err = 0, phase;
@@ -320,10 +316,10 @@ static int run(struct worker *w)
 	while (!err && (phase = atomic_load(&ctl->phase)) != PH_EXIT) {
 		switch (phase) {
 		case PH_ALL:
-			err = all_to_all(w);
+			err = run_all_to_all(w);
 			break;
 		case PH_LATENCY:
-			err = latency(w);
+			err = run_latency(w);
 			break;
 		case PH_GROUP:
 			err = worker_group(w);
@@ -359,14 +355,14 @@ int bench_worker_main(struct bench_ctl *ctl, unsigned int i)
 	w->rng = bl_mono_ns() * 2654435761u + i + 1;
 	w->buf = calloc(1, ctl->p.size > sizeof(struct payload) ? ctl->p.size
 								: sizeof(struct payload));
-	if (!w->buf || open_udp(w))
+	if (!w->buf || open_udp_socket(w))
 		return 1;
 	if (bl_init(&w->ep, &opt))
 		return worker_fail(w, "bl_init", bl_strerror(NULL));
-	bl_on_send_fail(w->ep, on_fail, w);
+	bl_on_send_fail(w->ep, count_failure, w);
 	w->me->addr = *bl_self(w->ep);
 	atomic_store(&w->me->ready, 1);
-	err = run(w);
+	err = run_phases(w);
 	bl_exit(w->ep);
 	close(w->udp);
 	free(w->buf);

@@ -2,47 +2,57 @@
 /*
  * What the phases of a bench worker share (bench_work.c, bench_group.c).
  */
-#ifndef BARLINE_CLI_BENCH_WORKER_H
-#define BARLINE_CLI_BENCH_WORKER_H
+#ifndef BARLINE_BENCH_WORKER_H
+#define BARLINE_BENCH_WORKER_H
 
 #include "bench/rack/bench.h"
 
+/** struct worker - The private state of a worker process. */
 struct worker {
 	struct bench_ctl *ctl;
-	struct bench_worker *me;
+	struct bench_worker *me; /* &ctl->w[i] */
 	unsigned int i;
 	struct bl_endpoint *ep;
-	int udp;
+	int udp; /* socket of plain UDP */
 	struct bl_msg vec[BENCH_MAX];
-	uint8_t *buf;
-	uint64_t last_ts;
-	uint64_t rng;
+	uint8_t *buf;     /* message to send */
+	uint64_t last_ts; /* timestamp of the last delivery */
+	uint64_t rng;     /* state of random64() */
 };
 
-/*
- * a message: who and which number, then padding; a sample of one-way latency: LAT_MARK or
- * GROUP_MARK + sender, number, CLOCK_MONOTONIC at the sender
+/**
+ * struct payload - The begin of a message; padding follows. Messages of all-to-all have the first
+ * two fields only. @sender is the worker's number, LAT_MARK in a sample of one-way latency, and
+ * GROUP_MARK plus the worker's number in a message of the group phase.
  */
 struct payload {
 	uint32_t sender;
-	uint32_t seq;
-	uint64_t mono_ns;
+	uint32_t seq;     /* number of the message at its sender, from 0 */
+	uint64_t mono_ns; /* CLOCK_MONOTONIC at which it was sent, or was due */
 };
 #define LAT_MARK   0xfffffffeu
 #define GROUP_MARK 0xffff0000u
 
-/* bench_work.c */
-int worker_fail(struct worker *w, const char *what, const char *why); /* returns 1 */
+/* ---- bench_work.c ---- */
+
+/** worker_fail - Stores an error message for the driver. Returns 1. */
+int worker_fail(struct worker *w, const char *what, const char *why);
+/** worker_send - bl_send() or bl_send_reliable(), as the parameters say. */
 int worker_send(struct worker *w, const struct bl_msg *vec, size_t n, unsigned int flags);
-/* deliver what is due; count, or a negative errno */
+/**
+ * worker_receive - Receives and records a batch of messages. @timeout_ms as of bl_recv(). Returns
+ * their number, 0 after a signal, or a negative errno.
+ */
 int worker_receive(struct worker *w, int timeout_ms);
+/** worker_send_udp - Sends @p, padded to @size, as plain UDP to @to's host. Returns 0 or -errno. */
 int worker_send_udp(struct worker *w, const struct bl_addr *to, const struct payload *p,
 		    size_t size);
 
-/* bench_group.c */
-/** worker_group - the group phase, until it is over. 0, or 1 after worker_fail(). */
+/* ---- bench_group.c ---- */
+
+/** worker_group - Runs the group phase until it ends. Returns 0, or 1 after worker_fail(). */
 int worker_group(struct worker *w);
-/** worker_group_note - a message of the group phase came. */
+/** worker_group_note - Records a message of the group phase that was received at @now. */
 void worker_group_note(struct worker *w, const struct payload *p, uint64_t now);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * See peer.h: --serve returns each message to its sender, --peer and --peer-udp send one at a time
- * and wait for it.
+ * See peer.h. --serve returns each message to its sender; --peer and --peer-udp send one message at
+ * a time and wait for it to return.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -36,7 +36,7 @@ static void catch_signals(void)
 	sigaction(SIGTERM, &sa, NULL);
 }
 
-static int udp_socket(uint16_t port)
+static int open_udp_socket(uint16_t port)
 {
 	struct sockaddr_in6 sa = { .sin6_family = AF_INET6, .sin6_port = htons(port) };
 	int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0), no = 0;
@@ -99,9 +99,9 @@ int peer_serve(const struct bench_params *p)
 	if (bl_init(&ep, &opt))
 		return cli_fail("%s", bl_strerror(NULL));
 	fds[0] = (struct pollfd){ .fd = bl_fd(ep), .events = POLLIN };
-	fds[1] = (struct pollfd){ .fd = udp_socket(BENCH_UDP_PORT), .events = POLLIN };
+	fds[1] = (struct pollfd){ .fd = open_udp_socket(BENCH_UDP_PORT), .events = POLLIN };
 	catch_signals();
-	fprintf(stderr, "barline: answering --peer %s, and --peer-udp with port %d\n",
+	fprintf(stderr, "barline: answering --peer %s, and --peer-udp on port %d\n",
 		bl_addr_format(bl_self(ep), text, sizeof(text)), BENCH_UDP_PORT);
 	while (!stop && !err && fds[1].fd >= 0) {
 		err = echo_ordered(ep);
@@ -119,7 +119,7 @@ int peer_serve(const struct bench_params *p)
 
 struct probe {
 	uint64_t number;
-	uint64_t mono_ns;
+	uint64_t mono_ns; /* CLOCK_MONOTONIC at which it was sent */
 };
 
 static bool ask_ordered(struct bl_endpoint *ep, const struct bl_addr *to, uint8_t *buf, size_t size,
@@ -190,7 +190,7 @@ int peer_ask(const struct bench_params *p, const struct peer_args *a)
 		return cli_fail("out of memory");
 	if (!a->udp && bl_init(&ep, &opt))
 		return cli_fail("%s", bl_strerror(NULL));
-	if (a->udp && (fd = udp_socket(0)) < 0)
+	if (a->udp && (fd = open_udp_socket(0)) < 0)
 		return 1;
 	catch_signals();
 	for (i = 0; i < p->lat_samples && !stop && !err; i++) {
@@ -210,7 +210,7 @@ int peer_ask(const struct bench_params *p, const struct peer_args *a)
 	if (err)
 		cli_fail("%s", a->udp ? strerror(-err) : bl_strerror(ep));
 	else if (!n)
-		err = cli_fail("not one of %u messages was answered", i);
+		err = cli_fail("none of %u messages was answered", i);
 	bl_exit(ep);
 	if (fd >= 0)
 		close(fd);

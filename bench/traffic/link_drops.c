@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * See link_drops.h. A child enters each namespace in turn and writes what it finds into a pipe:
- * this process stays where it is.
+ * See link_drops.h. A child enters each namespace in turn and writes the counters into a pipe, so
+ * that this process stays in its namespace.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -23,7 +23,7 @@
 #include "bench/traffic/link_drops.h"
 #include "cli/util/out.h"
 
-/* one counter; written to the pipe as it is, which keeps it whole: it is shorter than PIPE_BUF */
+/* One counter. It is written to the pipe in one piece, because it is shorter than PIPE_BUF. */
 struct counter {
 	char node[64], ifname[IFNAMSIZ], name[ETH_GSTRING_LEN + 1];
 	uint64_t n;
@@ -35,7 +35,7 @@ struct link_drops {
 	size_t n;
 };
 
-static int ask(int fd, const char *ifname, void *what)
+static int ethtool_ioctl(int fd, const char *ifname, void *what)
 {
 	struct ifreq ifr = { .ifr_data = what };
 
@@ -43,15 +43,15 @@ static int ask(int fd, const char *ifname, void *what)
 	return ioctl(fd, SIOCETHTOOL, &ifr);
 }
 
-/* an interface that has no such counters, as lo, has nothing to say */
-static void tell_interface(int fd, const char *node, const char *ifname, int to)
+/* writes the counters of an interface to the pipe @to; some interfaces, as lo, have none */
+static void write_interface(int fd, const char *node, const char *ifname, int to)
 {
 	struct ethtool_drvinfo info = { .cmd = ETHTOOL_GDRVINFO };
 	struct ethtool_gstrings *names;
 	struct ethtool_stats *stats;
 	uint32_t i, n;
 
-	if (ask(fd, ifname, &info) || !info.n_stats)
+	if (ethtool_ioctl(fd, ifname, &info) || !info.n_stats)
 		return;
 	n = info.n_stats;
 	names = calloc(1, sizeof(*names) + (size_t)n * ETH_GSTRING_LEN);
@@ -62,7 +62,7 @@ static void tell_interface(int fd, const char *node, const char *ifname, int to)
 					    .string_set = ETH_SS_STATS,
 					    .len = n };
 	*stats = (struct ethtool_stats){ .cmd = ETHTOOL_GSTATS, .n_stats = n };
-	if (!ask(fd, ifname, names) && !ask(fd, ifname, stats))
+	if (!ethtool_ioctl(fd, ifname, names) && !ethtool_ioctl(fd, ifname, stats))
 		for (i = 0; i < n && i < names->len && i < stats->n_stats; i++) {
 			struct counter c = { .n = stats->data[i] };
 
@@ -70,8 +70,8 @@ static void tell_interface(int fd, const char *node, const char *ifname, int to)
 			snprintf(c.ifname, sizeof(c.ifname), "%s", ifname);
 			memcpy(c.name, names->data + i * ETH_GSTRING_LEN, ETH_GSTRING_LEN);
 			/*
-			 * "rx_queue_0_xdp_drops" counts verdicts of XDP programs, ours: they are
-			 * counted by reason already
+			 * "rx_queue_0_xdp_drops" counts verdicts of our XDP programs, which are
+			 * counted by reason.
 			 */
 			if ((strstr(c.name, "drop") || strstr(c.name, "err")) &&
 			    !strstr(c.name, "_xdp_drops") && write(to, &c, sizeof(c)) != sizeof(c))
@@ -82,11 +82,11 @@ static void tell_interface(int fd, const char *node, const char *ifname, int to)
 }
 
 /*
- * what a veth could not hand to its other end, since that one's ring was full, is in no counter of
- * its own
+ * Writes tx_dropped to the pipe @to. Only it counts the frames that a veth could not pass on
+ * because the ring of its other end was full.
  */
-static void tell_dropped(const struct rtnl_link_stats *s, const char *node, const char *ifname,
-			 int to)
+static void write_tx_dropped(const struct rtnl_link_stats *s, const char *node, const char *ifname,
+			     int to)
 {
 	struct counter c = { .name = "tx_dropped", .n = s->tx_dropped };
 
@@ -96,8 +96,11 @@ static void tell_dropped(const struct rtnl_link_stats *s, const char *node, cons
 		_exit(1);
 }
 
-/* each interface has one address of its link, with the link's counters */
-static void tell_here(const char *node, int to)
+/*
+ * Writes all counters of this namespace to the pipe @to. getifaddrs(3) lists each interface once
+ * with an address of AF_PACKET and the link's counters.
+ */
+static void write_namespace(const char *node, int to)
 {
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	struct ifaddrs *all, *a;
@@ -107,21 +110,21 @@ static void tell_here(const char *node, int to)
 	for (a = all; a; a = a->ifa_next) {
 		if (!a->ifa_addr || a->ifa_addr->sa_family != AF_PACKET)
 			continue;
-		tell_interface(fd, node, a->ifa_name, to);
+		write_interface(fd, node, a->ifa_name, to);
 		if (a->ifa_data)
-			tell_dropped(a->ifa_data, node, a->ifa_name, to);
+			write_tx_dropped(a->ifa_data, node, a->ifa_name, to);
 	}
 	freeifaddrs(all);
 	close(fd);
 }
 
-static void tell_all(const char *netns_dir, int to)
+static void write_namespaces(const char *netns_dir, int to)
 {
 	DIR *dir = netns_dir ? opendir(netns_dir) : NULL;
 	struct dirent *e;
 
 	if (!netns_dir) {
-		tell_here("", to);
+		write_namespace("", to);
 		return;
 	}
 	if (!dir)
@@ -135,13 +138,13 @@ static void tell_all(const char *netns_dir, int to)
 		if (setns(fd, CLONE_NEWNET))
 			_exit(1);
 		close(fd);
-		tell_here(e->d_name, to);
+		write_namespace(e->d_name, to);
 	}
 	closedir(dir);
 }
 
-/* all counters now; 0, or 1 after a message */
-static int look(struct link_drops *d)
+/* reads all counters into @d; returns 0, or 1 after a message */
+static int read_counters(struct link_drops *d)
 {
 	int fds[2], st, bad = 0;
 	struct counter c;
@@ -157,7 +160,7 @@ static int look(struct link_drops *d)
 	}
 	if (!pid) {
 		close(fds[0]);
-		tell_all(d->netns_dir, fds[1]);
+		write_namespaces(d->netns_dir, fds[1]);
 		_exit(0);
 	}
 	close(fds[1]);
@@ -192,14 +195,14 @@ struct link_drops *link_drops_begin(const char *netns_dir)
 		return NULL;
 	}
 	d->netns_dir = netns_dir;
-	if (look(d)) {
+	if (read_counters(d)) {
 		free_drops(d);
 		return NULL;
 	}
 	return d;
 }
 
-static uint64_t before(const struct link_drops *d, const struct counter *c)
+static uint64_t value_before(const struct link_drops *d, const struct counter *c)
 {
 	size_t i;
 
@@ -218,10 +221,10 @@ void link_drops_end(struct link_drops *d, json_t *rows)
 	if (!d)
 		return;
 	now.netns_dir = d->netns_dir;
-	if (!look(&now))
+	if (!read_counters(&now))
 		for (i = 0; i < now.n; i++) {
-			/* tx_dropped is of 32 bits; nobody drops so many in between */
-			uint64_t n = now.v[i].n - before(d, &now.v[i]);
+			/* tx_dropped has 32 bits, and does not wrap during a measurement */
+			uint64_t n = now.v[i].n - value_before(d, &now.v[i]);
 			char what[sizeof(now.v[i].ifname) + sizeof(now.v[i].name) + 1];
 
 			if (!n)

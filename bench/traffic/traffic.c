@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * barline lab run incast|outcast|shuffle|memcached: options, and one fresh rack after the other
+ * barline lab run incast|outcast|shuffle|memcached: options, and a new rack for each cell
  * (traffic.h).
  */
 #include <errno.h>
@@ -14,23 +14,26 @@
 #include "loader/admission/admission.h"
 #include "base/number.h"
 #include "bench/traffic/traffic.h"
+#include "bench/util.h"
 #include "cli/util/args.h"
 #include "cli/util/out.h"
 #include "lab/lab_argp.h"
 
-#define DEFAULT_RATE 250000000 /* two cores carry that for eight hosts */
+#define DEFAULT_RATE 250000000 /* bit/s; two cores forward that for eight hosts */
 /*
- * Each burst costs the receiver's port a copy of its grant: 1 % with the paper's K of 4, beside
- * 4.4 % for headers of TCP/IPv4 in frames of 1514 bytes. Longer bursts wait longer for each other,
- * and then miss their slots: with K = 8 a shuffle carries less (docs/design-notes.md, "What a
- * shuffle loses"). Beacons of 142 bytes every 4 ms would be 1.3 % of 25 Mbit/s, and nothing here
- * waits for their barriers.
+ * Frames per burst of bulk data. Each burst costs the receiver's port a copy of its grant, which is
+ * 1 % with the paper's K of 4, in addition to 4.4 % for headers of TCP/IPv4 in frames of 1514
+ * bytes. Longer bursts wait longer for each other and then miss their slots: with K = 8 a shuffle
+ * carries less (docs/design-notes.md, "What a shuffle loses").
  */
 #define BULK_K 6
 /*
- * slot: bursts wait for their grants; seven unsolicited ones at once would be a queue of 56 frames
+ * Threshold in slots below which bursts of bulk data are unsolicited. With 1, they wait for their
+ * grants; seven unsolicited bursts at once would be a queue of 56 frames.
  */
-#define BULK_T    1
+#define BULK_T 1
+/* Beacons of 142 bytes every 4 ms would be 1.3 % of 25 Mbit/s, and nothing waits for barriers here.
+ */
 #define BEACON_US 20000
 
 const char *const traffic_names[TRAFFIC_KINDS] = { [TRAFFIC_INCAST] = "incast",
@@ -52,29 +55,31 @@ enum {
 static const struct argp_option options[] = {
 	{ "policy", KEY_POLICY, "LIST", 0,
 	  "policies to compare, in this order (default none,pl2): none, pl2, pl2:two-counter, "
-	  "pl2:joint, pl2:bitmap, fastpass, fastpass:min-fct and so on; off: the plain kernel, no "
-	  "admission",
+	  "pl2:joint, pl2:bitmap, fastpass, fastpass:min-fct and so on; off: the plain kernel "
+	  "without admission",
 	  2 },
-	{ "unmetered", KEY_UNMETERED, NULL, 0, "links as fast as they go (default: --rate 250mbit)",
-	  2 },
+	{ "unmetered", KEY_UNMETERED, NULL, 0,
+	  "do not limit the rate of links (default: --rate 250mbit)", 2 },
 	{ "transport", KEY_TRANSPORT, "LIST", 0, "tcp, udp or both (default tcp,udp)", 2 },
-	{ "seconds", KEY_SECONDS, "S", 0, "of each measurement, 2 to 3600 (default 10)", 2 },
-	{ "offer", KEY_OFFER, "RATE", 0,
-	  "what each UDP sender offers (default twice its fair share)", 2 },
+	{ "seconds", KEY_SECONDS, "S", 0, "duration of each measurement, 2 to 3600 (default 10)",
+	  2 },
+	{ "offer", KEY_OFFER, "RATE", 0, "rate of each UDP sender (default twice its fair share)",
+	  2 },
 	{ "congestion", KEY_CONGESTION, "NAME", 0, "congestion control of TCP (default cubic)", 2 },
 	{ "out", KEY_OUT, "DIR", 0,
-	  "write summary.json, and queue.csv or memcached.csv with their plot, there", 2 },
+	  "write summary.json, and queue.csv or memcached.csv with their plot, to this directory",
+	  2 },
 	{ 0 }
 };
 
 struct args {
 	struct lab *lab;
 	struct traffic_params p;
-	bool named;
+	bool named; /* the name of the workload was parsed */
 };
 
-/* an allocator's policy by its name; -1: none */
-static int arbiter_policy(const char *name)
+/* returns the policy of Fastpass's allocator with that name, or -1 */
+static int find_alloc_policy(const char *name)
 {
 	int i;
 
@@ -105,13 +110,13 @@ void traffic_policies(struct traffic_params *p, const char *arg, struct argp_sta
 		policy = strcmp(word, "off") ? bl_policy_by_name(word) : BL_POLICY_NONE;
 		if (alloc)
 			allocator = policy == BL_POLICY_PL2        ? bl_allocator_by_name(alloc)
-				    : policy == BL_POLICY_FASTPASS ? arbiter_policy(alloc)
+				    : policy == BL_POLICY_FASTPASS ? find_alloc_policy(alloc)
 								   : -1;
 		if (policy < 0 || allocator < 0)
 			argp_error(state,
 				   "policy \"%s\" is not off, none, pl2, pl2:two-counter, "
-				   "pl2:joint, pl2:bitmap, fastpass, or fastpass:POLICY as for "
-				   "`arbiter bench`",
+				   "pl2:joint, pl2:bitmap, fastpass, or fastpass:POLICY with a "
+				   "POLICY of `arbiter bench`",
 				   one->text);
 		one->on = strcmp(word, "off") != 0;
 		one->policy = (enum bl_policy)policy;
@@ -150,7 +155,7 @@ static const struct bl_number numbers[] = {
 };
 /* clang-format on */
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t parse_traffic(int key, char *arg, struct argp_state *state)
 {
 	struct args *a = state->input;
 	struct traffic_params *p = &a->p;
@@ -192,8 +197,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	return ARGP_ERR_UNKNOWN;
 }
 
-/* whether execvp(3) would find it */
-static bool installed(const char *program)
+/* returns whether execvp(3) would find @program */
+static bool is_installed(const char *program)
 {
 	const char *path = getenv("PATH");
 	char *list = strdup(path ? path : "/usr/bin:/bin"), *save = NULL, *dir, file[1024];
@@ -273,11 +278,11 @@ static int check_setup(const struct args *a)
 	if (a->p.kind == TRAFFIC_SHUFFLE && s->hosts * (s->hosts - 1) > TRAFFIC_FLOWS_MAX)
 		return cli_usage("a shuffle of %u hosts is %u flows; at most %d are possible",
 				 s->hosts, s->hosts * (s->hosts - 1), TRAFFIC_FLOWS_MAX);
-	if (!installed("iperf3"))
-		return cli_fail("iperf3 is not installed; this workload is made of it: apt-get "
+	if (!is_installed("iperf3"))
+		return cli_fail("iperf3, which this workload runs, is not installed: apt-get "
 				"install iperf3");
-	if (a->p.kind == TRAFFIC_MEMCACHED && !installed("memcached"))
-		return cli_fail("memcached is not installed; this workload is made of it: apt-get "
+	if (a->p.kind == TRAFFIC_MEMCACHED && !is_installed("memcached"))
+		return cli_fail("memcached, which this workload runs, is not installed: apt-get "
 				"install memcached");
 	return 0;
 }
@@ -288,24 +293,24 @@ int traffic_main(int argc, char **argv)
 						      { &lab_argp, 0, NULL, 0 },
 						      { 0 } };
 	static const struct argp argp = { .options = options,
-					  .parser = parse,
+					  .parser = parse_traffic,
 					  .args_doc = "incast|outcast|shuffle|memcached",
 					  .children = children,
 					  .doc = "barline lab run incast|outcast|shuffle|memcached "
 						 "- unmodified iperf3 or memcached on a rack with "
-						 "metered ports, one "
-						 "admission policy after the other\vincast: all "
-						 "hosts but h1 send to h1. outcast: h1 sends to "
-						 "all others. shuffle: every "
-						 "host sends to every other. memcached: h2 asks a "
-						 "memcached on h1 for values of 1 and 4 KiB while "
-						 "up to four other hosts send "
-						 "bulk data to h2. Each policy and transport gets "
-						 "a fresh rack, with beacons every 20 ms, and bulk "
-						 "data goes in bursts of 6 that are never "
-						 "unsolicited (memcached: 4, and 15 slots). "
-						 "--policy says what --admission and --allocator "
-						 "do elsewhere." };
+						 "metered ports, under one admission policy after "
+						 "the other\v"
+						 "incast: all hosts but h1 send to h1. outcast: h1 "
+						 "sends to all others. shuffle: every host sends "
+						 "to every other. memcached: h2 requests values of "
+						 "1 and 4 KiB from a memcached on h1 while up to "
+						 "four other hosts send bulk data to h2. Each "
+						 "policy and transport gets a new rack, with "
+						 "beacons every 20 ms; bulk data is sent in bursts "
+						 "of 6 frames that are never unsolicited "
+						 "(memcached: 4 frames, and 15 slots). --policy "
+						 "replaces --admission and --allocator of other "
+						 "commands." };
 	struct args a = { .p = { .policy = { { "none", true, BL_POLICY_NONE, 0 },
 					     { "pl2", true, BL_POLICY_PL2, 0 } },
 				 .npolicies = 2,
@@ -321,7 +326,7 @@ int traffic_main(int argc, char **argv)
 	a.lab = lab_new();
 	if (!a.lab)
 		return cli_fail("out of memory");
-	a.lab->spec.admission.on = true; /* its options make sense here */
+	a.lab->spec.admission.on = true; /* so that options of admission are accepted */
 	a.lab->spec.admission.rate_bps = DEFAULT_RATE;
 	cmd_parse(&argp, argc, argv, &a);
 	if (a.p.unmetered)
@@ -335,11 +340,9 @@ int traffic_main(int argc, char **argv)
 		a.lab->spec.beacon_us = BEACON_US;
 	err = check_setup(&a);
 	size = sizeof(*cells) * 2 * a.p.npolicies;
-	/* most of it is never touched */
-	cells = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE,
-		     -1, 0);
-	if (!err && cells == MAP_FAILED)
-		err = cli_fail("cannot map room for the results: %s", strerror(errno));
+	cells = err ? NULL : shared_memory(size);
+	if (!cells && !err)
+		err = 1;
 	for (u = 0; u < 2 && !err; u++) {
 		if (u ? !a.p.udp : !a.p.tcp)
 			continue;
@@ -348,14 +351,14 @@ int traffic_main(int argc, char **argv)
 			cells[ncells].udp = u;
 			failed |= run_cell(a.lab, &a.p, &cells[ncells]);
 			if (!cells[ncells].done && !ncells)
-				err = 1; /* what stops the first one stops them all */
+				err = 1; /* the other cells would fail for the same reason */
 			ncells++;
 		}
 	}
 	out_progress_end();
 	if (!err)
 		err = traffic_report(&a.lab->spec, &a.p, cells, ncells);
-	if (cells != MAP_FAILED)
+	if (cells)
 		munmap(cells, size);
 	free(a.lab);
 	return err ? err : failed;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A client for memcached (text protocol): some connections, one GET of the same key outstanding on
- *each, the next when the answer is complete: a closed loop.
+ * A client for memcached (text protocol). It has several connections with one outstanding GET of
+ * the same key on each, and sends the next GET when the answer is complete: a closed loop.
  *
- *	set barline 0 0 1024\r\n<1024 bytes>\r\n	-> STORED\r\n
- *	get barline\r\n				-> VALUE barline 0 1024\r\n<1024 bytes>\r\nEND\r\n
+ *   set barline 0 0 1024\r\n<1024 bytes>\r\n   -> STORED\r\n
+ *   get barline\r\n                           -> VALUE barline 0 1024\r\n<1024 bytes>\r\nEND\r\n
  *
- * Every answer is compared with the bytes that were stored. A request that has no answer a second
- *after the end counts with the time that it waited: to leave it out would flatter those who lose
- *the most.
+ * Every answer is compared with the bytes that were stored. A request without an answer one second
+ * after the end counts with the time that it has waited, because policies that lose the most would
+ * look better without it.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -18,37 +18,37 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/time.h"
 #include "bench/traffic/traffic.h"
+#include "cli/util/proc.h"
 
 #define KEY       "barline"
 #define CONNECT_S 5
-#define LAST_NS   1000000000ull /* for the answers that are still out at the end */
+#define LAST_NS   1000000000ull /* time to wait for outstanding answers at the end */
 
-enum { MC_READY = 1, MC_GO, MC_STOP, MC_DONE };
+enum { MC_READY = 1, MC_GO, MC_STOP, MC_DONE }; /* states of struct traffic_mc */
 
 struct conn {
 	int fd;
-	uint64_t asked_ns;
-	size_t have;
+	uint64_t asked_ns; /* when the outstanding GET was sent; 0: there is none */
+	size_t have;       /* bytes of the answer in @buf */
 	char *buf;
 };
 
 struct client {
 	struct traffic_mc *m;
 	struct conn conn[TRAFFIC_MC_CONNS];
-	char *want; /* the whole answer to a GET */
+	char *want; /* the expected answer to a GET */
 	size_t want_len;
-	unsigned int out; /* requests without an answer yet */
+	unsigned int out; /* outstanding requests */
 };
 
-static int failed(struct traffic_mc *m, const char *what)
+static int fail_client(struct traffic_mc *m, const char *what)
 {
 	snprintf(m->error, sizeof(m->error), "memcached client: %s: %s", what,
-		 errno ? strerror(errno) : "not what was stored");
+		 errno ? strerror(errno) : "the answer differs from what was stored");
 	atomic_store(&m->state, -1);
 	return 1;
 }
@@ -66,8 +66,8 @@ static int send_all(int fd, const char *p, size_t n)
 	return 0;
 }
 
-/* exactly @want, or an error; blocking */
-static int expect(int fd, const char *want, size_t n)
+/* receives @n bytes, blocking; returns 0, or -1 if they are not @want */
+static int receive_expected(int fd, const char *want, size_t n)
 {
 	char buf[4096];
 	size_t have = 0;
@@ -89,7 +89,7 @@ static int expect(int fd, const char *want, size_t n)
 	return 0;
 }
 
-static int dial(const uint8_t addr[4], uint16_t port)
+static int connect_server(const uint8_t addr[4], uint16_t port)
 {
 	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_port = htons(port) };
 	struct timeval wait = { .tv_sec = CONNECT_S };
@@ -107,8 +107,8 @@ static int dial(const uint8_t addr[4], uint16_t port)
 	return fd;
 }
 
-/* connections, the value stored, and read back once over each */
-static int prepare(struct client *c, const uint8_t addr[4], uint16_t port)
+/* connects, stores the value, and reads it back once over each connection */
+static int prepare_client(struct client *c, const uint8_t addr[4], uint16_t port)
 {
 	unsigned int size = c->m->size, i;
 	char head[64], *set = malloc(size + sizeof(head) + 2);
@@ -117,7 +117,7 @@ static int prepare(struct client *c, const uint8_t addr[4], uint16_t port)
 	c->want_len = (size_t)n + size + 7;
 	c->want = malloc(c->want_len + 1);
 	if (!set || !c->want)
-		return failed(c->m, "memory");
+		return fail_client(c->m, "memory");
 	memcpy(c->want, head, (size_t)n);
 	for (i = 0; i < size; i++)
 		c->want[n + (int)i] = (char)('a' + i * 7 % 26);
@@ -127,27 +127,27 @@ static int prepare(struct client *c, const uint8_t addr[4], uint16_t port)
 	memcpy(set + k + size, "\r\n", 2);
 	for (i = 0; i < TRAFFIC_MC_CONNS; i++) {
 		c->conn[i].buf = malloc(c->want_len);
-		c->conn[i].fd = dial(addr, port);
+		c->conn[i].fd = connect_server(addr, port);
 		if (c->conn[i].fd < 0 || !c->conn[i].buf)
-			return failed(c->m, "connect");
+			return fail_client(c->m, "connect");
 		if (!i && (send_all(c->conn[i].fd, set, (size_t)k + size + 2) ||
-			   expect(c->conn[i].fd, "STORED\r\n", 8)))
-			return failed(c->m, "set");
+			   receive_expected(c->conn[i].fd, "STORED\r\n", 8)))
+			return fail_client(c->m, "set");
 		if (send_all(c->conn[i].fd, "get " KEY "\r\n", 13) ||
-		    expect(c->conn[i].fd, c->want, c->want_len))
-			return failed(c->m, "get");
+		    receive_expected(c->conn[i].fd, c->want, c->want_len))
+			return fail_client(c->m, "get");
 	}
 	free(set);
 	return 0;
 }
 
-static void record(struct traffic_mc *m, uint64_t ns)
+static void record_latency(struct traffic_mc *m, uint64_t ns)
 {
 	if (m->n < TRAFFIC_MC_MAX)
 		m->ns[m->n++] = ns;
 }
 
-static int ask(struct client *c, struct conn *k)
+static int send_get(struct client *c, struct conn *k)
 {
 	k->have = 0;
 	k->asked_ns = bl_mono_ns();
@@ -155,7 +155,7 @@ static int ask(struct client *c, struct conn *k)
 	return send_all(k->fd, "get " KEY "\r\n", 13);
 }
 
-static int take(struct client *c, struct conn *k)
+static int receive_answer(struct client *c, struct conn *k)
 {
 	ssize_t n = recv(k->fd, k->buf + k->have, c->want_len - k->have, MSG_DONTWAIT);
 
@@ -169,46 +169,45 @@ static int take(struct client *c, struct conn *k)
 	k->have += (size_t)n;
 	if (k->have < c->want_len)
 		return 0;
-	record(c->m, bl_mono_ns() - k->asked_ns);
+	record_latency(c->m, bl_mono_ns() - k->asked_ns);
 	k->asked_ns = 0;
 	c->out--;
 	if (memcmp(k->buf, c->want, c->want_len)) {
 		errno = 0;
 		return -1;
 	}
-	return atomic_load(&c->m->state) < MC_STOP ? ask(c, k) : 0;
+	return atomic_load(&c->m->state) < MC_STOP ? send_get(c, k) : 0;
 }
 
 int traffic_mc_main(struct traffic_mc *m, const uint8_t addr[4], uint16_t port)
 {
-	const struct timespec nap = { .tv_nsec = 1000000 };
 	struct client c = { .m = m };
 	struct pollfd p[TRAFFIC_MC_CONNS];
 	uint64_t stopped = 0;
 	unsigned int i;
 
-	if (prepare(&c, addr, port))
+	if (prepare_client(&c, addr, port))
 		return 1;
 	atomic_store(&m->state, MC_READY);
 	while (atomic_load(&m->state) < MC_GO)
-		nanosleep(&nap, NULL);
+		nap_ns(1000000);
 	for (i = 0; i < TRAFFIC_MC_CONNS; i++) {
 		p[i] = (struct pollfd){ .fd = c.conn[i].fd, .events = POLLIN };
-		if (ask(&c, &c.conn[i]))
-			return failed(m, "get");
+		if (send_get(&c, &c.conn[i]))
+			return fail_client(m, "get");
 	}
 	while (c.out && (!stopped || bl_mono_ns() - stopped < LAST_NS)) {
 		if (!stopped && atomic_load(&m->state) >= MC_STOP)
 			stopped = bl_mono_ns();
 		if (poll(p, TRAFFIC_MC_CONNS, 10) < 0 && errno != EINTR)
-			return failed(m, "poll");
+			return fail_client(m, "poll");
 		for (i = 0; i < TRAFFIC_MC_CONNS; i++)
-			if (p[i].revents && take(&c, &c.conn[i]))
-				return failed(m, "get");
+			if (p[i].revents && receive_answer(&c, &c.conn[i]))
+				return fail_client(m, "get");
 	}
 	for (i = 0; i < TRAFFIC_MC_CONNS; i++) {
 		if (c.conn[i].asked_ns) {
-			record(m, bl_mono_ns() - c.conn[i].asked_ns);
+			record_latency(m, bl_mono_ns() - c.conn[i].asked_ns);
 			m->unanswered++;
 		}
 		close(c.conn[i].fd);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What a workload has to say: one table row per policy and transport, the same as JSON, and files
- * beside a plot.
+ * The report of a workload: a table with one row per policy and transport, the same as JSON, result
+ * files and a plot.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -13,7 +13,7 @@
 #include "cli/util/plot.h"
 #include "cli/util/read_admission.h"
 
-#define PLOT_POINTS 20000 /* of one distribution; more make no finer line */
+#define PLOT_POINTS 20000 /* of one distribution; more are not visible */
 
 struct quantile {
 	const char *key;
@@ -25,12 +25,12 @@ static const struct quantile mc_quantiles[] = { { "p50_ns", 0.5 },
 						{ "p999_ns", 0.999 },
 						{ "max_ns", 1 } };
 
-static const char *transport(const struct traffic_cell *c)
+static const char *transport_name(const struct traffic_cell *c)
 {
 	return c->udp ? "udp" : "tcp";
 }
 
-static json_t *flow_json(const struct traffic_flow *f, bool udp)
+static json_t *make_flow_row(const struct traffic_flow *f, bool udp)
 {
 	json_t *o = json_pack("{s:i, s:i, s:f}", "from", (int)f->from + 1, "to", (int)f->to + 1,
 			      "goodput_bps", f->bps);
@@ -47,14 +47,14 @@ static json_t *flow_json(const struct traffic_flow *f, bool udp)
 	return o;
 }
 
-/* how many ports the workload could fill at once */
-static unsigned int bottlenecks(const struct lab_spec *spec, const struct traffic_params *p)
+/* returns how many ports the workload can fill at the same time */
+static unsigned int count_bottlenecks(const struct lab_spec *spec, const struct traffic_params *p)
 {
 	return p->kind == TRAFFIC_SHUFFLE ? spec->hosts : 1;
 }
 
-static json_t *cell_json(const struct lab_spec *spec, const struct traffic_params *p,
-			 const struct traffic_cell *c)
+static json_t *make_cell_row(const struct lab_spec *spec, const struct traffic_params *p,
+			     const struct traffic_cell *c)
 {
 	const struct traffic_policy *policy = &p->policy[c->policy];
 	double sum = 0, jitter = 0, least = 0, most = 0;
@@ -74,18 +74,18 @@ static json_t *cell_json(const struct lab_spec *spec, const struct traffic_param
 		lost += f->lost;
 		packets += f->packets;
 		failed += f->error[0] != '\0';
-		json_array_append_new(flows, flow_json(f, c->udp));
+		json_array_append_new(flows, make_flow_row(f, c->udp));
 	}
 	for (i = 0; i < c->nsamples; i++)
 		longest = c->sample[i].bytes > longest ? c->sample[i].bytes : longest;
 	o = json_pack("{s:s, s:s, s:f, s:f, s:f, s:f, s:i, s:i}", "policy", policy->text,
-		      "transport", transport(c), "goodput_bps", sum, "goodput_mbit", sum / 1e6,
+		      "transport", transport_name(c), "goodput_bps", sum, "goodput_mbit", sum / 1e6,
 		      "least_flow_mbit", least / 1e6, "most_flow_mbit", most / 1e6, "flows_failed",
 		      (int)failed, "flows", (int)c->nflows);
 	json_object_set_new(
 		o, "goodput_percent",
 		metered ? json_real(100 * sum /
-				    ((double)spec->admission.rate_bps * bottlenecks(spec, p)))
+				    ((double)spec->admission.rate_bps * count_bottlenecks(spec, p)))
 			: json_null());
 	json_object_set_new(
 		o, "switch_drops",
@@ -129,8 +129,8 @@ static int compare64(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* sorts the samples where they lie: nobody needs their order any more */
-static void mc_json(json_t *rows, const struct traffic_params *p, struct traffic_cell *c)
+/* Appends the rows of a cell. Sorts its samples in place. */
+static void add_memcached_rows(json_t *rows, const struct traffic_params *p, struct traffic_cell *c)
 {
 	unsigned int k;
 	size_t i;
@@ -138,7 +138,7 @@ static void mc_json(json_t *rows, const struct traffic_params *p, struct traffic
 	for (k = 0; k < TRAFFIC_MC_SIZES; k++) {
 		struct traffic_mc *m = &c->mc[k];
 		json_t *o = json_pack("{s:s, s:s, s:i, s:I, s:I, s:f}", "policy",
-				      p->policy[c->policy].text, "transport", transport(c),
+				      p->policy[c->policy].text, "transport", transport_name(c),
 				      "value_bytes", (int)m->size, "requests", (json_int_t)m->n,
 				      "unanswered", (json_int_t)m->unanswered, "per_s",
 				      (double)m->n / p->seconds);
@@ -168,14 +168,12 @@ static int write_queue(const struct traffic_params *p, const struct traffic_cell
 	for (i = 0; i < ncells; i++)
 		for (k = 0; k < cells[i].nsamples; k++)
 			fprintf(f, "%s,%s,%.3f,%.2f\n", p->policy[cells[i].policy].text,
-				transport(&cells[i]), cells[i].sample[k].at_us / 1e3,
+				transport_name(&cells[i]), cells[i].sample[k].at_us / 1e3,
 				(double)cells[i].sample[k].bytes / ADM_FULL_FRAME);
 	return out_close(p->out, "queue.csv", f);
 }
 
-/*
- * the distribution at evenly spaced ranks, and all of its last hundredth, which the tail is made of
- */
+/* Writes the distribution at evenly spaced ranks, and all samples of its last hundredth. */
 static int write_memcached(const struct traffic_params *p, const struct traffic_cell *cells,
 			   unsigned int ncells)
 {
@@ -193,13 +191,13 @@ static int write_memcached(const struct traffic_params *p, const struct traffic_
 
 			for (j = 0; j < m->n; j += j < m->n - m->n / 100 ? step : 1)
 				fprintf(f, "%s,%s,%u,%.7f,%.3f\n", p->policy[cells[i].policy].text,
-					transport(&cells[i]), m->size, (j + 0.5) / m->n,
+					transport_name(&cells[i]), m->size, (j + 0.5) / m->n,
 					(double)m->ns[j] / 1e3);
 		}
 	return out_close(p->out, "memcached.csv", f);
 }
 
-static void plot(const struct lab_spec *spec, const struct traffic_params *p)
+static void draw_plot(const struct lab_spec *spec, const struct traffic_params *p)
 {
 	char more[512];
 	unsigned int i;
@@ -209,7 +207,7 @@ static void plot(const struct lab_spec *spec, const struct traffic_params *p)
 		     traffic_names[p->kind], (double)spec->admission.rate_bps / 1e6,
 		     p->tcp ? "tcp " : "", p->udp ? "udp" : "");
 	for (i = 0; i < p->npolicies; i++)
-		/* "off" has no queues that we could look at, but it has latencies */
+		/* the policy "off" has no queues to plot, but it has latencies */
 		if (p->policy[i].on || p->kind == TRAFFIC_MEMCACHED)
 			n += snprintf(more + n, sizeof(more) - (size_t)n, "%s ", p->policy[i].text);
 	snprintf(more + n, sizeof(more) - (size_t)n, "'");
@@ -247,11 +245,11 @@ static int write_files(const struct lab_spec *spec, const struct traffic_params 
 	if (!err)
 		err = write_queue(p, cells, ncells);
 	if (!err && (p->kind == TRAFFIC_MEMCACHED || any_samples(cells, ncells)))
-		plot(spec, p);
+		draw_plot(spec, p);
 	return err;
 }
 
-/* ---- what people read ---- */
+/* ---- text ---- */
 
 static void print_errors(const struct traffic_params *p, const struct traffic_cell *c)
 {
@@ -259,12 +257,13 @@ static void print_errors(const struct traffic_params *p, const struct traffic_ce
 
 	for (i = 0; i < c->nflows; i++)
 		if (c->flow[i].error[0])
-			printf("%s, %s: h%u to h%u: %s\n", p->policy[c->policy].text, transport(c),
-			       c->flow[i].from + 1, c->flow[i].to + 1, c->flow[i].error);
+			printf("%s, %s: h%u to h%u: %s\n", p->policy[c->policy].text,
+			       transport_name(c), c->flow[i].from + 1, c->flow[i].to + 1,
+			       c->flow[i].error);
 }
 
-static void print(const struct lab_spec *spec, const struct traffic_params *p,
-		  const struct traffic_cell *cells, unsigned int ncells, const json_t *res)
+static void print_results(const struct lab_spec *spec, const struct traffic_params *p,
+			  const struct traffic_cell *cells, unsigned int ncells, const json_t *res)
 {
 	static const struct col cols[] = { { "policy", "POLICY", 's' },
 					   { "transport", "TRANSPORT", 's' },
@@ -324,10 +323,10 @@ int traffic_report(const struct lab_spec *spec, const struct traffic_params *p,
 
 	for (i = 0; i < ncells; i++) {
 		if (!cells[i].done)
-			continue; /* the message is out already */
+			continue; /* a message was printed */
 		if (p->kind == TRAFFIC_MEMCACHED)
-			mc_json(answers, p, &cells[i]);
-		json_array_append_new(rows, cell_json(spec, p, &cells[i]));
+			add_memcached_rows(answers, p, &cells[i]);
+		json_array_append_new(rows, make_cell_row(spec, p, &cells[i]));
 	}
 	json_object_set_new(res, "results", rows);
 	if (p->kind == TRAFFIC_MEMCACHED)
@@ -337,7 +336,7 @@ int traffic_report(const struct lab_spec *spec, const struct traffic_params *p,
 	if (cli.json)
 		cli_json(json_incref(res));
 	else
-		print(spec, p, cells, ncells, res);
+		print_results(spec, p, cells, ncells, res);
 	json_decref(res);
 	return err;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The driver of a workload, inside the lab: starts unmodified programs in the hosts' namespaces,
- * watches, and reads what they say (traffic.h).
+ * samples queues, and reads the programs' output (traffic.h).
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -22,114 +22,73 @@
 #include "bench/traffic/traffic.h"
 #include "bench/traffic/traffic_span.h"
 #include "cli/util/out.h"
+#include "cli/util/proc.h"
 #include "cli/util/read.h"
 #include "cli/util/read_admission.h"
 #include "maps/fastpass_abi.h"
 #include "loader/admission/bl0.h"
 
 #define LISTEN_TIMEOUT_NS 10000000000ull
-/* for the last segments, reports and retransmission timeouts after the time is up */
+/* time for the last segments, reports and retransmissions after the end of the flows */
 #define GRACE_NS      30000000000ull
-#define LEFT_ALONE_NS 3000000000ull /* a server whose client is gone */
-#define HELLO_NS      3000000000ull /* for a UDP sender to be heard */
-#define DRAINED_NS    300000000ull  /* longer than a full queue takes to run empty */
-#define QUIET_US      6000          /* so long without a datagram: it is empty */
+#define LEFT_ALONE_NS 3000000000ull /* time for the servers after the last client ended */
+#define HELLO_NS      3000000000ull /* time for the first datagram of a UDP sender */
+#define DRAINED_NS    300000000ull  /* longer than a full queue takes to drain */
+#define QUIET_US      6000          /* a queue is empty if nothing arrives for so long */
 #define PORT_BASE     5201
 #define MC_PORT       11211
 #define STAGGER_US    20000 /* shuffle: between the rounds */
-#define BULK_SENDERS  4
+#define BULK_SENDERS  4     /* memcached: hosts that send bulk data */
 /*
- * Seconds that a flow runs before those that count, and again after them: while a second of one
- * counts, all of them send (traffic_span.h). Handshakes of the 56 of a shuffle share two CPUs and
- * links that others already fill, and took up to 1.7 s more for one than for another.
+ * Seconds that a flow sends before and after those that count, so that all flows send during the
+ * seconds that count (traffic_span.h). The handshakes of the 56 flows of a shuffle share two CPUs,
+ * and links that other flows already fill; some took 1.7 s longer than others.
  */
 #define AROUND_S      1
-#define AROUND_MANY_S 3
+#define AROUND_MANY_S 3  /* for MANY or more flows */
 #define MANY          16 /* flows */
 #define ARGS_MAX      32
 
-/**
- * struct proc - a child. @pid 0: ended. @fd: what it prints. @status: of waitpid().
- * @began_ns, @ended_ns: it was started, and was seen to have ended.
- */
+/** struct proc - A child process. Times are CLOCK_MONOTONIC. */
 struct proc {
-	pid_t pid;
-	int fd;
-	int status;
-	uint64_t began_ns, ended_ns;
+	pid_t pid;         /* 0: it has ended */
+	int fd;            /* its output, in memory; -1: it was read */
+	int status;        /* of waitpid(2) */
+	uint64_t began_ns; /* when it was started */
+	uint64_t ended_ns; /* when its end was noticed */
 };
 
+/** struct run - The state of the driver. Times are CLOCK_MONOTONIC. */
 struct run {
 	struct lab *lab;
 	const struct traffic_params *p;
 	struct traffic_cell *c;
-	struct traffic_sampler *look;
-	struct proc server[TRAFFIC_FLOWS_MAX], client[TRAFFIC_FLOWS_MAX], memcached, asker;
+	struct traffic_sampler *sampler;
+	struct proc server[TRAFFIC_FLOWS_MAX], client[TRAFFIC_FLOWS_MAX]; /* by flow */
+	struct proc memcached, asker; /* the server and our client */
 	uint64_t begun_ns;
-	/* UDP: the flow had begun; all go on together */
-	uint64_t heard_ns[TRAFFIC_FLOWS_MAX], go_ns;
-	struct bl_node_ref *refs;
+	uint64_t
+		heard_ns[TRAFFIC_FLOWS_MAX]; /* UDP: the flow's first data was received; 0: never */
+	uint64_t go_ns;                      /* when all clients continue together */
+	struct bl_node_ref *refs;            /* @nrefs nodes of the lab; NULL: not listed yet */
 	int nrefs;
 };
 
-static void nap(unsigned int us)
-{
-	const struct timespec t = { .tv_sec = us / 1000000,
-				    .tv_nsec = (long)(us % 1000000) * 1000 };
-
-	nanosleep(&t, NULL);
-}
-
-static const struct lab_node *host(const struct lab *lab, unsigned int i)
-{
-	unsigned int k;
-
-	for (k = 0; k < lab->nnodes; k++)
-		if (lab->nodes[k].kind == LAB_HOST && lab->nodes[k].index == i + 1)
-			return &lab->nodes[k];
-	return NULL;
-}
-
-/* where applications of host @i listen: bl0's address; without admission the NIC's */
-static void app_addr(const struct lab *lab, unsigned int i, uint8_t addr[4])
-{
-	uint8_t a[16];
-
-	(lab->spec.admission.on ? lab_bl0_addr : lab_host_addr)(host(lab, i), AF_INET, a);
-	memcpy(addr, a, 4);
-}
-
-static void app_text(const struct lab *lab, unsigned int i, char *text, size_t size)
+static void format_app_addr(const struct lab *lab, unsigned int i, char *text, size_t size)
 {
 	uint8_t a[4];
 
-	app_addr(lab, i, a);
+	lab_app_addr(lab, i, a);
 	snprintf(text, size, "%u.%u.%u.%u", a[0], a[1], a[2], a[3]);
 }
 
-static int enter_host(unsigned int i)
-{
-	char path[64];
-	int fd, err;
-
-	snprintf(path, sizeof(path), "%s/h%u", LAB_NETNS_DIR, i + 1);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	err = fd < 0 || setns(fd, CLONE_NEWNET);
-	if (fd >= 0)
-		close(fd);
-	return err;
-}
-
-/**
- * struct gate - programs that begin together wait before it.
- * @fd: a pipe; a program waits until nobody has its second end open. @wait_us: and then so long.
- */
+/** struct gate - Lets programs that were forked one by one begin at the same time. */
 struct gate {
-	int fd[2];
-	unsigned int wait_us;
+	int fd[2];            /* a pipe; programs wait until its write end, [1], is closed */
+	unsigned int wait_us; /* further delay of the program that is forked next */
 };
 
-/* after fork(2): a program of one thread that has not begun yet */
+/* in the child, before execvp(3): waits until the gate opens */
 static void wait_before(const struct gate *g)
 {
 	char c;
@@ -137,14 +96,15 @@ static void wait_before(const struct gate *g)
 	close(g->fd[1]);
 	while (read(g->fd[0], &c, 1) < 0 && errno == EINTR)
 		;
-	nap(g->wait_us);
+	nap_ns(g->wait_us * 1000ull);
 }
 
 /*
- * A program in host @i's namespace, which begins at once or, with a @gate, when that opens; what it
- * prints is kept in memory.
+ * Starts a program in the namespace of host @i. It begins immediately or, with a @gate, when the
+ * gate opens. Its output is kept in memory. Returns 0, or 1 after a message.
  */
-static int spawn(struct proc *p, unsigned int i, char *const argv[], const struct gate *gate)
+static int start_program(struct proc *p, unsigned int i, char *const argv[],
+			 const struct gate *gate)
 {
 	int null;
 
@@ -162,14 +122,14 @@ static int spawn(struct proc *p, unsigned int i, char *const argv[], const struc
 	if (gate)
 		wait_before(gate);
 	null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	if (enter_host(i) || dup2(null, STDIN_FILENO) < 0 || dup2(p->fd, STDOUT_FILENO) < 0 ||
+	if (lab_host_enter(i) || dup2(null, STDIN_FILENO) < 0 || dup2(p->fd, STDOUT_FILENO) < 0 ||
 	    (!cli.verbose && dup2(null, STDERR_FILENO) < 0))
 		_exit(126);
 	execvp(argv[0], argv);
 	_exit(127);
 }
 
-static void reap(struct proc *p)
+static void reap_proc(struct proc *p)
 {
 	if (p->pid > 0 && waitpid(p->pid, &p->status, WNOHANG) == p->pid) {
 		p->pid = 0;
@@ -177,7 +137,7 @@ static void reap(struct proc *p)
 	}
 }
 
-static void end(struct proc *p)
+static void kill_proc(struct proc *p)
 {
 	if (p->pid > 0) {
 		kill(p->pid, SIGKILL);
@@ -187,8 +147,8 @@ static void end(struct proc *p)
 	}
 }
 
-/* whether a process has a TCP socket that listens on @port, as its /proc says */
-static bool listens(pid_t pid, uint16_t port)
+/* returns whether a TCP socket listens on @port in the network namespace of @pid */
+static bool is_listening(pid_t pid, uint16_t port)
 {
 	char path[64], line[256];
 	unsigned int local, state;
@@ -209,8 +169,8 @@ static int wait_listening(struct proc *p, uint16_t port, const char *what)
 {
 	uint64_t until = bl_mono_ns() + LISTEN_TIMEOUT_NS;
 
-	while (!listens(p->pid, port)) {
-		reap(p);
+	while (!is_listening(p->pid, port)) {
+		reap_proc(p);
 		if (!p->pid)
 			return cli_fail("%s ended with status %d before it listened", what,
 					WIFEXITED(p->status) ? WEXITSTATUS(p->status)
@@ -218,12 +178,12 @@ static int wait_listening(struct proc *p, uint16_t port, const char *what)
 		if (bl_mono_ns() > until)
 			return cli_fail("%s does not listen after %llu s", what,
 					LISTEN_TIMEOUT_NS / 1000000000);
-		nap(2000);
+		nap_ns(2000000);
 	}
 	return 0;
 }
 
-/* ---- who sends to whom ---- */
+/* ---- starting ---- */
 
 static void add_flow(struct traffic_cell *c, unsigned int from, unsigned int to)
 {
@@ -234,7 +194,7 @@ static void add_flow(struct traffic_cell *c, unsigned int from, unsigned int to)
 	c->nflows++;
 }
 
-static void plan(struct run *r)
+static void plan_flows(struct run *r)
 {
 	unsigned int n = r->lab->spec.hosts, i, k;
 
@@ -247,25 +207,25 @@ static void plan(struct run *r)
 		for (i = 1; i < n; i++)
 			add_flow(r->c, 0, i);
 		break;
-	case TRAFFIC_SHUFFLE: /* round k: everybody to the one k further */
+	case TRAFFIC_SHUFFLE: /* in round k, host i sends to host i + k */
 		for (k = 1; k < n; k++)
 			for (i = 0; i < n; i++)
 				add_flow(r->c, i, (i + k) % n);
 		break;
-	default: /* bulk data to the host that asks memcached */
+	default: /* memcached: bulk data to the host of the client */
 		for (i = 2; i < n && i < 2 + BULK_SENDERS; i++)
 			add_flow(r->c, i, 1);
 	}
 }
 
-/* flows that share the narrowest link */
-static unsigned int sharers(const struct run *r)
+/* returns how many flows share the most loaded link */
+static unsigned int count_sharers(const struct run *r)
 {
 	return r->p->kind == TRAFFIC_SHUFFLE ? r->lab->spec.hosts - 1 : r->c->nflows;
 }
 
-/* seconds that a flow lasts */
-static unsigned int life_s(const struct run *r)
+/* returns for how many seconds a flow sends */
+static unsigned int flow_seconds(const struct run *r)
 {
 	return r->p->seconds + 2 * (r->c->nflows > MANY ? AROUND_MANY_S : AROUND_S);
 }
@@ -278,9 +238,9 @@ static int start_servers(struct run *r)
 		char addr[16], port[8], *argv[] = { "iperf3", "-s", "-1", "-J", "-i", "1",
 						    "-B",     addr, "-p", port, NULL };
 
-		app_text(r->lab, r->c->flow[i].to, addr, sizeof(addr));
+		format_app_addr(r->lab, r->c->flow[i].to, addr, sizeof(addr));
 		snprintf(port, sizeof(port), "%u", r->c->flow[i].port);
-		if (spawn(&r->server[i], r->c->flow[i].to, argv, NULL))
+		if (start_program(&r->server[i], r->c->flow[i].to, argv, NULL))
 			return 1;
 	}
 	for (i = 0; i < r->c->nflows; i++)
@@ -290,11 +250,11 @@ static int start_servers(struct run *r)
 }
 
 /*
- * As long as goes without fragments. TOP leaves room for its echo in bl0's MTU; a longer datagram
- * became a long and a short fragment, and of a queue that is always full the short one never got a
- * place: all first halves arrived, and no datagram.
+ * Returns the largest datagram that is not fragmented. TOP lowers the MTU of bl0 for its echo. A
+ * larger datagram would become a long and a short fragment, and in a queue that is always full the
+ * short one never finds room: all first fragments arrived, but no datagram.
  */
-static unsigned int datagram(const struct lab_spec *s)
+static unsigned int datagram_bytes(const struct lab_spec *s)
 {
 	return (s->admission.on ? bl_bl0_mtu(s->mtu, s->admission.policy) : s->mtu) - 28;
 }
@@ -304,17 +264,17 @@ static int start_client(struct run *r, unsigned int i, unsigned int seconds,
 {
 	const struct traffic_flow *f = &r->c->flow[i];
 	uint64_t offer = r->p->offer_bps ? r->p->offer_bps
-					 : 2 * r->lab->spec.admission.rate_bps / sharers(r);
+					 : 2 * r->lab->spec.admission.rate_bps / count_sharers(r);
 	char addr[16], own[16], port[8], time[16], rate[24], size[16], *argv[ARGS_MAX];
 	int n = 0;
 
-	app_text(r->lab, f->to, addr, sizeof(addr));
-	app_text(r->lab, f->from, own, sizeof(own));
+	format_app_addr(r->lab, f->to, addr, sizeof(addr));
+	format_app_addr(r->lab, f->from, own, sizeof(own));
 	snprintf(port, sizeof(port), "%u", f->port);
 	snprintf(time, sizeof(time), "%u", seconds);
-	/* unmetered: there is no fair share to know */
+	/* the fair share of links without a rate is not known */
 	snprintf(rate, sizeof(rate), "%" PRIu64, offer ? offer : 100000000);
-	snprintf(size, sizeof(size), "%u", datagram(&r->lab->spec));
+	snprintf(size, sizeof(size), "%u", datagram_bytes(&r->lab->spec));
 	argv[n++] = "iperf3";
 	argv[n++] = "-c";
 	argv[n++] = addr;
@@ -338,10 +298,10 @@ static int start_client(struct run *r, unsigned int i, unsigned int seconds,
 		argv[n++] = (char *)(uintptr_t)r->p->congestion;
 	}
 	argv[n] = NULL;
-	return spawn(&r->client[i], f->from, argv, gate);
+	return start_program(&r->client[i], f->from, argv, gate);
 }
 
-/* FCP packets that the daemon of host @i received: datagrams as well, and nobody's data */
+/* returns how many FCP packets the daemon of host @i received, which are datagrams, too */
 static long long fcp_received(struct run *r, unsigned int i)
 {
 	struct bl_fp_page page;
@@ -364,7 +324,7 @@ static long long fcp_received(struct run *r, unsigned int i)
 	return 0;
 }
 
-/* datagrams that programs received where process @pid of host @i lives */
+/* returns how many datagrams programs received in the network namespace of @pid, on host @i */
 static long long udp_received(struct run *r, unsigned int i, pid_t pid)
 {
 	char path[64], line[512];
@@ -382,28 +342,29 @@ static long long udp_received(struct run *r, unsigned int i, pid_t pid)
 }
 
 /*
- * iperf3 begins with one UDP datagram that it never repeats, and waits for the answer. Neither must
- * meet the full queue that earlier senders have made: each sender is stopped as soon as its server
- * has data of it, and all go on together. (Not before: a wait for a datagram that is stopped ends
- * with EINTR, and iperf3 with it.)
+ * Stops a UDP sender as soon as its server has received data from it. iperf3 begins with one
+ * datagram that it never repeats, and waits for the answer; both would be lost in the full queue
+ * that earlier senders cause. So the senders are started one by one, are stopped, and continue
+ * together. They must not be stopped earlier: the wait for the answer would end with EINTR, and
+ * iperf3 with it.
  */
-static void hold_back(struct run *r, unsigned int i, long long before)
+static void stop_when_heard(struct run *r, unsigned int i, long long before)
 {
 	uint64_t until = bl_mono_ns() + HELLO_NS;
 
 	while (udp_received(r, r->c->flow[i].to, r->server[i].pid) < before + 3) {
-		reap(&r->client[i]);
+		reap_proc(&r->client[i]);
 		if (!r->client[i].pid || bl_mono_ns() > until)
 			return;
-		nap(500);
+		nap_ns(500000);
 	}
 	r->heard_ns[i] = bl_mono_ns();
 	kill(r->client[i].pid, SIGSTOP);
 }
 
 /*
- * the same, once what stopped senders have left in queues has come: it must not be taken for the
- * next one's
+ * Same as udp_received(), after the queues have drained: datagrams of senders that are stopped must
+ * not be taken for those of the next sender.
  */
 static long long udp_quiet(struct run *r, unsigned int i, pid_t pid)
 {
@@ -412,13 +373,13 @@ static long long udp_quiet(struct run *r, unsigned int i, pid_t pid)
 
 	do {
 		last = n;
-		nap(QUIET_US);
+		nap_ns(QUIET_US * 1000);
 		n = udp_received(r, i, pid);
 	} while (n != last && bl_mono_ns() < until);
 	return n;
 }
 
-/* UDP: one after the other, see hold_back() */
+/* starts UDP senders one after the other, see stop_when_heard() */
 static int start_udp(struct run *r, unsigned int seconds)
 {
 	unsigned int i;
@@ -429,7 +390,7 @@ static int start_udp(struct run *r, unsigned int seconds)
 		r->heard_ns[i] = 0;
 		if (start_client(r, i, seconds, NULL))
 			return 1;
-		hold_back(r, i, before);
+		stop_when_heard(r, i, before);
 	}
 	r->go_ns = bl_mono_ns();
 	for (i = 0; i < r->c->nflows; i++)
@@ -439,8 +400,9 @@ static int start_udp(struct run *r, unsigned int seconds)
 }
 
 /*
- * TCP: all at once. Where the first one's traffic takes the CPUs from those that are still to be
- * started, the last of 56 began when the first had ended.
+ * Starts TCP senders at the same time. When they were started one by one, the traffic of the first
+ * ones took the CPUs from those that were yet to start, and the last of 56 began when the first had
+ * ended.
  */
 static int start_tcp(struct run *r, unsigned int seconds)
 {
@@ -467,32 +429,32 @@ static int start_clients(struct run *r, unsigned int seconds)
 	return r->c->udp ? start_udp(r, seconds) : start_tcp(r, seconds);
 }
 
-/* ---- while it runs ---- */
+/* ---- running ---- */
 
-static void look(struct run *r, const char *what, unsigned int seconds)
+static void sample_queues(struct run *r, const char *what, unsigned int seconds)
 {
-	uint32_t bytes = traffic_sampler_sample(r->look, r->c, r->begun_ns);
+	uint32_t bytes = traffic_sampler_sample(r->sampler, r->c, r->begun_ns);
 	uint64_t ms = (bl_mono_ns() - r->begun_ns) / 1000000;
 
 	if (ms % 100 < TRAFFIC_SAMPLE_US / 1000)
 		out_progress("%s, %s, %s: %.1f of %u s, longest queue %.1f frames", what,
 			     r->p->policy[r->c->policy].text, r->c->udp ? "UDP" : "TCP",
 			     (double)ms / 1e3, seconds, (double)bytes / ADM_FULL_FRAME);
-	nap(TRAFFIC_SAMPLE_US);
+	nap_ns(TRAFFIC_SAMPLE_US * 1000);
 }
 
-/* until all flows are over, or no hope is left */
-static void watch(struct run *r, unsigned int seconds)
+/* samples until all flows have ended, or their time is over; then kills the rest */
+static void wait_for_flows(struct run *r, unsigned int seconds)
 {
 	uint64_t until = bl_mono_ns() + seconds * 1000000000ull + GRACE_NS, clients_over = 0;
 	unsigned int i, clients, servers;
 
 	for (;;) {
-		look(r, traffic_names[r->p->kind], seconds);
+		sample_queues(r, traffic_names[r->p->kind], seconds);
 		clients = servers = 0;
 		for (i = 0; i < r->c->nflows; i++) {
-			reap(&r->client[i]);
-			reap(&r->server[i]);
+			reap_proc(&r->client[i]);
+			reap_proc(&r->server[i]);
 			clients += r->client[i].pid > 0;
 			servers += r->server[i].pid > 0;
 		}
@@ -503,14 +465,14 @@ static void watch(struct run *r, unsigned int seconds)
 			break;
 	}
 	for (i = 0; i < r->c->nflows; i++) {
-		end(&r->client[i]);
-		end(&r->server[i]);
+		kill_proc(&r->client[i]);
+		kill_proc(&r->server[i]);
 	}
 }
 
-/* ---- what iperf3 says ---- */
+/* ---- reports of iperf3 ---- */
 
-static json_t *said(struct proc *p)
+static json_t *read_output(struct proc *p)
 {
 	json_t *j;
 
@@ -523,16 +485,17 @@ static json_t *said(struct proc *p)
 	return j;
 }
 
-static double number(const json_t *o, const char *key)
+static double json_number_of(const json_t *o, const char *key)
 {
 	return json_number_value(json_object_get(o, key));
 }
 
-/* when flow @i sent, as far as that is known; @j: its server's report */
-static struct traffic_span span_of(const struct run *r, unsigned int i, const json_t *j)
+/* returns bounds of when flow @i sent, from its server's report @j */
+static struct traffic_span flow_span(const struct run *r, unsigned int i, const json_t *j)
 {
 	const json_t *all = json_object_get(j, "intervals"), *o;
-	struct traffic_span s = { .least = (double)r->client[i].began_ns / 1e9, .life = life_s(r) };
+	struct traffic_span s = { .least = (double)r->client[i].began_ns / 1e9,
+				  .life = flow_seconds(r) };
 	size_t k;
 
 	s.most = (double)r->server[i].ended_ns / 1e9;
@@ -540,7 +503,7 @@ static struct traffic_span span_of(const struct run *r, unsigned int i, const js
 		s.most = fmin(s.most, (double)r->heard_ns[i] / 1e9);
 	json_array_foreach(all, k, o)
 	{
-		double end = number(json_object_get(o, "sum"), "end");
+		double end = json_number_of(json_object_get(o, "sum"), "end");
 
 		s.most = fmin(s.most, (double)r->server[i].ended_ns / 1e9 - end);
 	}
@@ -548,9 +511,9 @@ static struct traffic_span span_of(const struct run *r, unsigned int i, const js
 }
 
 /*
- * The server's intervals that count, from @from to @to: all other flows send, too. Over its whole
- * life a flow has more than its share, and a sum over flows came to 99 % of a rate of which
- * segments can have 94; with flows that began 25 s after each other to 340 % (shuffle, 2026-11-23).
+ * Reads the server's intervals between @from and @to, when all other flows send, too. Over its
+ * whole life a flow gets more than its share: the sum over all flows was 99 % of the rate, of which
+ * segments can have 94 %, and 340 % when flows began 25 s after each other (shuffle, 2026-11-23).
  */
 static void read_server(struct traffic_flow *f, const json_t *j, bool udp,
 			const struct traffic_span *s, double from, double to)
@@ -564,26 +527,27 @@ static void read_server(struct traffic_flow *f, const json_t *j, bool udp,
 	{
 		const json_t *sum = json_object_get(o, "sum");
 
-		if (!traffic_counts(s, number(sum, "start"), number(sum, "end"), from, to) ||
-		    number(sum, "seconds") < 0.5)
+		if (!traffic_counts(s, json_number_of(sum, "start"), json_number_of(sum, "end"),
+				    from, to) ||
+		    json_number_of(sum, "seconds") < 0.5)
 			continue;
-		bytes += number(sum, "bytes");
-		took += number(sum, "seconds");
-		jitter += number(sum, "jitter_ms");
+		bytes += json_number_of(sum, "bytes");
+		took += json_number_of(sum, "seconds");
+		jitter += json_number_of(sum, "jitter_ms");
 		used++;
 	}
 	f->bps = took > 0 ? bytes * 8 / took : 0;
 	if (!used)
 		snprintf(f->error, sizeof(f->error),
-			 "no second in which all flows sent: together they did for %.1f s; "
-			 "use fewer hosts or more --seconds",
+			 "there is no second in which all flows sent: they sent together for %.1f "
+			 "s; use fewer hosts or more --seconds",
 			 to > from ? to - from : 0);
 	if (udp) {
 		const json_t *sum = json_object_get(json_object_get(j, "end"), "sum");
 
 		f->jitter_ms = used ? jitter / used : 0;
-		f->lost = (uint64_t)number(sum, "lost_packets");
-		f->packets = (uint64_t)number(sum, "packets");
+		f->lost = (uint64_t)json_number_of(sum, "lost_packets");
+		f->packets = (uint64_t)json_number_of(sum, "packets");
 	}
 }
 
@@ -592,14 +556,17 @@ static void read_client(struct traffic_flow *f, const json_t *client, const json
 	const json_t *error = json_object_get(client, "error");
 	const json_t *sent = json_object_get(json_object_get(client, "end"), "sum_sent");
 
-	f->retransmits = (uint64_t)number(sent, "retransmits");
+	f->retransmits = (uint64_t)json_number_of(sent, "retransmits");
 	if (json_is_string(error))
 		snprintf(f->error, sizeof(f->error), "%s", json_string_value(error));
 	else if (!client || !server)
-		snprintf(f->error, sizeof(f->error), "iperf3 did not come to its end");
+		snprintf(f->error, sizeof(f->error), "iperf3 did not finish");
 }
 
-/* what each flow had of the time that all had in common; a flow that failed takes part in none */
+/*
+ * Computes the goodput of each flow in the time in which all flows sent. Flows that failed are left
+ * out. Returns 0, or 1 after a message.
+ */
 static int read_flows(struct run *r)
 {
 	struct traffic_span *s = calloc(2 * r->c->nflows, sizeof(*s));
@@ -613,12 +580,12 @@ static int read_flows(struct run *r)
 		return cli_fail("out of memory");
 	}
 	for (i = 0; i < r->c->nflows; i++) {
-		json_t *client = said(&r->client[i]);
+		json_t *client = read_output(&r->client[i]);
 
-		server[i] = said(&r->server[i]);
+		server[i] = read_output(&r->server[i]);
 		read_client(&r->c->flow[i], client, server[i]);
 		json_decref(client);
-		s[r->c->nflows + i] = span_of(r, i, server[i]);
+		s[r->c->nflows + i] = flow_span(r, i, server[i]);
 		if (!*r->c->flow[i].error)
 			s[n++] = s[r->c->nflows + i];
 	}
@@ -641,35 +608,35 @@ static int start_asker(struct run *r, struct traffic_mc *m)
 {
 	uint8_t addr[4];
 
-	app_addr(r->lab, 0, addr);
+	lab_app_addr(r->lab, 0, addr);
 	fflush(NULL);
 	r->asker.pid = fork();
 	if (r->asker.pid < 0)
 		return cli_fail("cannot fork: %s", strerror(errno));
 	if (!r->asker.pid) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		_exit(enter_host(1) ? 126 : traffic_mc_main(m, addr, MC_PORT));
+		_exit(lab_host_enter(1) ? 126 : traffic_mc_main(m, addr, MC_PORT));
 	}
 	return 0;
 }
 
-static int asker_state(struct run *r, struct traffic_mc *m, int want, uint64_t timeout_ns,
-		       const char *what)
+static int wait_for_asker(struct run *r, struct traffic_mc *m, int want, uint64_t timeout_ns,
+			  const char *what)
 {
 	uint64_t until = bl_mono_ns() + timeout_ns;
 
 	while (atomic_load(&m->state) >= 0 && atomic_load(&m->state) < want) {
-		reap(&r->asker);
+		reap_proc(&r->asker);
 		if (!r->asker.pid && atomic_load(&m->state) >= 0 && atomic_load(&m->state) < want)
 			return cli_fail("the memcached client died");
 		if (bl_mono_ns() > until)
 			return cli_fail("the memcached client does not %s", what);
-		nap(1000);
+		nap_ns(1000000);
 	}
 	return atomic_load(&m->state) < 0 ? cli_fail("%s", m->error) : 0;
 }
 
-/* the questions are asked while the bulk data counts */
+/* measures memcached with values of size @k while bulk data is sent */
 static int ask_memcached(struct run *r, unsigned int k)
 {
 	struct traffic_mc *m = &r->c->mc[k];
@@ -677,24 +644,24 @@ static int ask_memcached(struct run *r, unsigned int k)
 	int err;
 
 	m->size = traffic_mc_sizes[k];
-	if (start_asker(r, m) || asker_state(r, m, 1, 15000000000ull, "connect") ||
+	if (start_asker(r, m) || wait_for_asker(r, m, 1, 15000000000ull, "connect") ||
 	    start_servers(r))
 		return 1;
-	if (start_clients(r, life_s(r)))
+	if (start_clients(r, flow_seconds(r)))
 		return 1;
 	go = bl_mono_ns() + AROUND_S * 1000000000ull;
 	stop = go + r->p->seconds * 1000000000ull;
 	while (bl_mono_ns() < stop) {
-		look(r, "memcached", TRAFFIC_MC_SIZES * life_s(r));
+		sample_queues(r, "memcached", TRAFFIC_MC_SIZES * flow_seconds(r));
 		if (bl_mono_ns() >= go && atomic_load(&m->state) == 1)
 			atomic_store(&m->state, 2);
 		if (atomic_load(&m->state) < 0)
 			return cli_fail("%s", m->error);
 	}
 	atomic_store(&m->state, 3);
-	err = asker_state(r, m, 4, 10000000000ull, "stop");
-	watch(r, 2);
-	end(&r->asker);
+	err = wait_for_asker(r, m, 4, 10000000000ull, "stop");
+	wait_for_flows(r, 2);
+	kill_proc(&r->asker);
 	return err | read_flows(r);
 }
 
@@ -705,21 +672,21 @@ static int run_memcached(struct run *r)
 	unsigned int k;
 	int err;
 
-	app_text(r->lab, 0, addr, sizeof(addr));
+	format_app_addr(r->lab, 0, addr, sizeof(addr));
 	snprintf(port, sizeof(port), "%u", MC_PORT);
-	err = spawn(&r->memcached, 0, argv, NULL) ||
+	err = start_program(&r->memcached, 0, argv, NULL) ||
 	      wait_listening(&r->memcached, MC_PORT, "memcached");
 	for (k = 0; k < TRAFFIC_MC_SIZES && !err; k++)
 		err = ask_memcached(r, k);
-	end(&r->memcached);
+	kill_proc(&r->memcached);
 	return err;
 }
 
 static int run_flows(struct run *r)
 {
-	if (start_servers(r) || start_clients(r, life_s(r)))
+	if (start_servers(r) || start_clients(r, flow_seconds(r)))
 		return 1;
-	watch(r, life_s(r));
+	wait_for_flows(r, flow_seconds(r));
 	return read_flows(r);
 }
 
@@ -733,17 +700,17 @@ int traffic_drive(struct lab *lab, const struct traffic_params *p, struct traffi
 	r->lab = lab;
 	r->p = p;
 	r->c = c;
-	plan(r);
+	plan_flows(r);
 	lab_leave_datapath_alone(lab);
-	/* a few hundred beacons: every link is live, and nothing is left of the rack's own start */
-	nap(300000);
-	r->look = traffic_sampler_new(c, lab->spec.admission.on);
-	if (!r->look)
+	/* hundreds of beacons, so that every link is live and the start of the rack is over */
+	nap_ns(300000000);
+	r->sampler = traffic_sampler_new(c, lab->spec.admission.on);
+	if (!r->sampler)
 		return 1;
 	r->begun_ns = bl_mono_ns();
 	err = p->kind == TRAFFIC_MEMCACHED ? run_memcached(r) : run_flows(r);
 	out_progress_end();
-	traffic_sampler_end(r->look, c);
+	traffic_sampler_end(r->sampler, c);
 	c->done = !err;
 	free(r->refs);
 	free(r);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What a lab's switches and hosts count while a workload runs: queue lengths now, and histograms,
- * drops and lateness from its beginning to its end.
+ * Counters of a lab's switches and hosts while a workload runs: queue lengths at one time, and
+ * histograms, drops and lateness from the beginning to the end.
  *
- * Data queues are those of the classes "data" and "unscheduled", which carry what applications
- * send, on the ports of hosts that are sent to. Beacons share them, and would make the picture of
- * all ports one of empty queues.
+ * Data queues are those of the classes "data" and "unscheduled", which carry the frames of
+ * applications, on the ports of hosts that receive. Beacons use the same queues on all ports, so
+ * that the queues of other ports, which are almost always empty, would dominate the histograms.
  */
 #include <bpf/bpf.h>
 #include <stdlib.h>
@@ -21,14 +21,11 @@
 static const unsigned int data_classes[] = { BL_CL_DATA, BL_CL_UNSCHED };
 #define DATA_CLASSES (sizeof(data_classes) / sizeof(data_classes[0]))
 
-/**
- * struct sampled_switch - one switch. @queues, @hists: fds. @ports: so many have queues. @sampled:
- * bit per port.
- */
+/** struct sampled_switch - The maps of one switch. */
 struct sampled_switch {
-	int queues, hists;
-	uint32_t ports;
-	uint64_t sampled;
+	int queues, hists; /* descriptors */
+	uint32_t ports;    /* highest sampled port + 1 */
+	uint64_t sampled;  /* bit per port */
 };
 
 struct traffic_sampler {
@@ -38,7 +35,7 @@ struct traffic_sampler {
 	struct bl_hist found, sojourn; /* at the beginning */
 };
 
-/* a lab's switch port has the name of the host behind it */
+/* returns whether @port leads to a receiver; in a lab it has the name of the host */
 static bool is_receiver(int names, uint32_t port, uint64_t receivers)
 {
 	struct bl_sw_port p;

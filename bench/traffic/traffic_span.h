@@ -1,34 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * When all flows of a workload sent at the same time: only that time counts for its goodput.
+ * The time in which all flows of a workload send. Only this time counts for the goodput.
  *
- * A program says how long after its own begin an interval began and ended, but not when it began
- * itself. The driver knows bounds: a program cannot have begun before it was started, nor later
- * than its last interval's end before it was seen to have ended. A second counts if it lies between
- * the latest possible begin of any flow and the earliest possible end of any, wherever in its
- * bounds its own flow began.
+ * A program reports when its intervals began and ended relative to its own start, but not when it
+ * started. The driver knows bounds: a flow did not begin before its program was started, and its
+ * last interval ended before the end of the program was noticed. An interval counts if it lies
+ * between the latest possible begin of any flow and the earliest possible end of any flow, wherever
+ * within its bounds its own flow began.
  *
- * Example: two flows of 6 s, started at 0 and 2.5 s, seen to have ended at 6.25 and 9.0 s. The
- * first began between 0 and 0.25 s, the other between 2.5 and 3.0 s. All send from 3.0 to 6.0 s:
- * of the first flow the seconds from 3 to 4 and from 4 to 5 count (that from 5 to 6 may have ended
- * at 6.25), of the second one those from 1 to 2 and from 2 to 3.
+ * Example: two flows of 6 s were started at 0 and 2.5 s, and their ends were noticed at 6.25
+ * and 9.0 s. So the first began between 0 and 0.25 s, and the other between 2.5 and 3.0 s, and both
+ * sent from 3.0 to 6.0 s. Of the first flow, the intervals from 3 to 4 and from 4 to 5 count (that
+ * from 5 to 6 may have ended at 6.25); of the second one, those from 1 to 2 and from 2 to 3.
  */
-#ifndef BARLINE_CLI_TRAFFIC_SPAN_H
-#define BARLINE_CLI_TRAFFIC_SPAN_H
+#ifndef BARLINE_BENCH_TRAFFIC_SPAN_H
+#define BARLINE_BENCH_TRAFFIC_SPAN_H
 
 #include <stdbool.h>
 
-/**
- * struct traffic_span - a flow, in seconds by the driver's clock.
- * @least, @most: it began between these. @life: it sends for so long.
- */
+/** struct traffic_span - When a flow sends, in seconds of the driver's clock. */
 struct traffic_span {
-	double least, most, life;
+	double least, most; /* bounds of its begin */
+	double life;        /* for how long it sends */
 };
 
 /**
- * traffic_common - the time in which all of @n flows surely send.
- * @s: flows. @from, @to: the time gets there; @to <= @from if there is none.
+ * traffic_common - Computes the time from *@from to *@to in which all of the @n flows @s certainly
+ * send. If there is none, *@to <= *@from.
  */
 static inline void traffic_common(const struct traffic_span *s, unsigned int n, double *from,
 				  double *to)
@@ -47,8 +45,9 @@ static inline void traffic_common(const struct traffic_span *s, unsigned int n, 
 }
 
 /**
- * traffic_counts - does an interval of flow @s lie between @from and @to, whenever the flow began?
- * @start, @end: of the interval, in seconds since the flow's begin.
+ * traffic_counts - Returns whether an interval of flow @s lies between @from and @to, whenever the
+ * flow began.
+ * @start, @end: of the interval, in seconds since the begin of the flow
  */
 static inline bool traffic_counts(const struct traffic_span *s, double start, double end,
 				  double from, double to)

@@ -17,6 +17,7 @@
 #define BARLINE_HOST_TOP_KEEP_H
 
 #include "bpf/host/role.h"
+#include "core/top/top_core.h"
 #include "maps/top_maps.h"
 #include "bpf/queue_util.h"
 #include "bpf/host/dest.h"

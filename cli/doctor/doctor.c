@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * barline doctor: each requirement, checked by doing it (doctor_try.c, in a child with namespaces
- * of its own), and the nodes of this namespace.
+ * barline doctor: checks the requirements of barline on this machine, most of them by doing what
+ * barline does (doctor_try.c, in a child process with namespaces of its own), and the nodes of this
+ * network namespace.
  */
 #include <errno.h>
 #include <linux/capability.h>
@@ -34,12 +35,13 @@ static const char *const level_names[] = {
 	[FOUND_OK] = "ok", [FOUND_WARN] = "warn", [FOUND_FAIL] = "FAIL"
 };
 
+/** struct sheet - The report: all findings so far. */
 struct sheet {
-	json_t *rows;
+	json_t *rows; /* one object per finding */
 	int warnings, failed;
 };
 
-static void note(void *ctx, const struct finding *f)
+static void add_finding(void *ctx, const struct finding *f)
 {
 	struct sheet *s = ctx;
 
@@ -84,7 +86,7 @@ static void check_caps(const struct finder *to)
 		  "run as root: the host daemon sends beacons through a packet socket",
 		  FOUND_WARN },
 		{ CAP_SYS_ADMIN, "CAP_SYS_ADMIN",
-		  "run as root for labs, for -n, and to mount bpffs; a daemon can do without",
+		  "run as root for labs, for -n, and to mount bpffs; a daemon does not need it",
 		  FOUND_WARN },
 	};
 	struct __user_cap_header_struct h = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -128,7 +130,7 @@ static void check_bpffs(const struct finder *to)
 		found(to, FOUND_OK, "bpffs", "", "mounted on %s/bpf", BL_RUN_DIR);
 	else
 		found(to, FOUND_OK, "bpffs", "",
-		      "not mounted on %s/bpf yet: the first node will do it", BL_RUN_DIR);
+		      "not mounted on %s/bpf yet; the first node mounts it", BL_RUN_DIR);
 }
 
 static void check_time(const struct finder *to)
@@ -144,37 +146,39 @@ static void check_time(const struct finder *to)
 	if (t.status & STA_UNSYNC)
 		found(to, FOUND_WARN, "system clock",
 		      "run ptp4l and phc2sys, or chrony; a lab on one machine needs neither",
-		      "nothing disciplines it (STA_UNSYNC): its distance from other machines is "
-		      "unknown");
+		      "not synchronized (STA_UNSYNC): its offset from other machines is unknown");
 	else
 		found(to, FOUND_OK, "system clock", "",
-		      "disciplined; the kernel's estimate of the error is %ld us", t.esterror);
+		      "synchronized; the kernel's estimate of the error is %ld us", t.esterror);
 	if (t.tai)
 		found(to, FOUND_OK, "TAI offset", "", "%d s", t.tai);
 	else
 		found(to, FOUND_WARN, "TAI offset",
-		      "let ptp4l, chrony (leapsectz) or adjtimex set it, on all machines alike",
-		      "0: nobody set it. Neighbours with another offset are refused "
-		      "(tai_mismatch)");
+		      "set it to the same value on all machines, by ptp4l, chrony (leapsectz) or "
+		      "adjtimex",
+		      "0: not set. Neighbours with another offset are refused (tai_mismatch)");
 }
 
-/* what to do about a count; reasons that are not here are ordinary, or their text says all */
+/*
+ * What to do if frames were counted for a reason. Reasons that are not listed are normal, or their
+ * text is enough.
+ */
 static const char *const cures[BL_R_COUNT] = {
-	[BL_R_PROMISE_BROKEN] = "if excluded and joined rise with it, a host's daemon was away for "
-				"longer than dead_after, which breaks no order; else find out what "
-				"reorders frames before this port: several transmit or receive "
-				"queues, RPS, a bond",
+	[BL_R_PROMISE_BROKEN] = "if excluded and joined rise too, a host's daemon did not run for "
+				"longer than dead_after, and the order was kept; else find out "
+				"what reorders frames before this port: several transmit or "
+				"receive queues, RPS, a bond",
 	[BL_R_WRONG_CPU] = "each costs a hop, or, in generic XDP mode, may break the order: steer "
 			   "this port's receive interrupts to its home CPU, or use threaded NAPI "
 			   "(veth); turn RPS off",
 	[BL_R_HOME_FULL] = "steer this port's receive interrupts to its home CPU, or use threaded "
 			   "NAPI (veth); turn RPS off",
-	[BL_R_BYPASSED] = "some port of this machine's bridge or routes has no program of barline: "
-			  "make it a port of the switch, or take it out; when a link goes down a "
-			  "few are ordinary",
-	[BL_R_UNSWITCHED] = "a switch on the way forwards without barline's program: start its "
-			    "daemon (`barline switch up`); a few after a link or a switch has come "
-			    "up are ordinary; or a neighbour runs an older version",
+	[BL_R_BYPASSED] = "a port of this machine's bridge or routes has no program of barline: "
+			  "make it a port of the switch, or remove it; a few are normal when a "
+			  "link goes down",
+	[BL_R_UNSWITCHED] = "a switch on the path forwards without barline's program: start its "
+			    "daemon (`barline switch up`); a few are normal after a link or a "
+			    "switch came up; or a neighbour runs an older version",
 	[BL_R_CLOCK_VOID] = "start the daemon again; look at `barline show clock`",
 	[BL_R_TAI_MISMATCH] = "give all machines the same TAI offset",
 	[BL_R_BARRIER_AHEAD] = "a neighbour's clock is ahead by more than the bound, or only this "
@@ -184,23 +188,23 @@ static const char *const cures[BL_R_COUNT] = {
 			  "runs with --no-ahead: compare `barline show clock` on all hosts",
 	[BL_R_RING_FULL] = "let the process call bl_recv() more often, or give it a larger ring "
 			   "(bl_options.ring_bytes)",
-	[BL_R_NO_ENDPOINT] = "senders use the address of a process that is gone; `barline show "
-			     "endpoints` lists those that are there",
-	[BL_R_NOT_ENDPOINT] = "some program here uses a UDP port of barline's range: move it, or "
-			      "move the range",
+	[BL_R_NO_ENDPOINT] = "senders use the address of a process that has ended; `barline show "
+			     "endpoints` lists the processes that run",
+	[BL_R_NOT_ENDPOINT] = "a program here uses a UDP port of barline's range: change its port, "
+			      "or the range",
 	[BL_R_FORGED_BEACON] = "find the program that sends frames of ethertype 0x88B5",
 	[BL_R_NO_ROUTE] = "add the route, or the --fdb entry",
-	[BL_R_TO_KERNEL] = "ordinary in the first moments; if it grows, neighbours do not resolve: "
-			   "use static ones on a rack",
+	[BL_R_TO_KERNEL] = "normal in the first moments; if it grows, addresses of neighbours "
+			   "cannot be resolved: use static neighbour entries on a rack",
 	[BL_R_TOO_BIG] = "use one MTU on all links of the rack",
 	[BL_R_FRAGMENT] = "use one MTU on all links of the rack",
-	[BL_R_REDIRECT_FAILED] = "see that every port is up, and that veth peers carry an XDP "
+	[BL_R_REDIRECT_FAILED] = "check that every port is up, and that peers of veth have an XDP "
 				 "program",
 	[BL_R_UNKNOWN_PORT] = "start the switch with all its ports",
 	[BL_R_TTL] = "look for a routing loop",
 	[BL_R_LOOPED] = "look for a bridge or a cable that returns frames",
-	[BL_R_EXCLUDED] = "a neighbour was silent: was it stopped, or is its beacon thread "
-			  "starved? `barline watch` shows beacons per second",
+	[BL_R_EXCLUDED] = "a neighbour was silent: it was stopped, or its beacon thread does not "
+			  "get a CPU; `barline watch` shows beacons per second",
 	[BL_R_BAD_VERSION] = "a neighbour runs another version of barline: upgrade it",
 	[BL_R_BAD_OPCODE] = "a neighbour runs another version of barline, or sends garbage into "
 			    "the port range",
@@ -214,28 +218,28 @@ static const char *const cures[BL_R_COUNT] = {
 	[BL_R_IP_OPTIONS] = "ordered frames must have no IP options: find the hop or host that "
 			    "adds them",
 	[BL_R_DOUBLE_TAG] = "use one VLAN tag at most on ordered links",
-	[BL_R_HOLD_FULL] = "ordinary for UDP that offers more than the policy lets through; for "
-			   "bursts raise hold_frames; `barline show holds` names the destination",
-	[BL_R_NO_SLOT] = "raise slots: all queues of the node together hold more frames than that",
-	[BL_R_HOLD_DESTS] = "bl0 talks to more than 254 stations at once that do not let its "
-			    "frames go: see `barline show holds`",
+	[BL_R_HOLD_FULL] = "normal for UDP that offers more than the policy admits; for bursts "
+			   "raise hold_frames; `barline show holds` names the destination",
+	[BL_R_NO_SLOT] = "raise slots: all queues of the node together need room for more frames",
+	[BL_R_HOLD_DESTS] = "bl0 has frames for more than 254 stations at once: see `barline show "
+			    "holds`",
 	[BL_R_FRAME_SIZE] = "use an MTU of at most 1500 where admission is on, and no jumbo frames",
-	[BL_R_QUEUE_FULL] = "ordinary with policy none under overload; with pl2 see that every "
+	[BL_R_QUEUE_FULL] = "normal with policy none under overload; with pl2 check that every "
 			    "host reserves, and that the pacer gets its CPU (`barline show pacer`)",
 	[BL_R_RSV_OFF] = "`barline admission set pl2` on the switch, or none on its hosts",
-	[BL_R_RSV_BAD] = "see that k on the hosts fits the switch, and that every bl0's address is "
-			 "in the switch's table (fdb)",
+	[BL_R_RSV_BAD] = "check that k on the hosts fits the switch, and that the address of every "
+			 "bl0 is in the switch's table (fdb)",
 	[BL_R_GRT_OFF] = "`barline admission set pl2` on the switch, or another policy here; until "
-			 "then frames go as under none",
+			 "then frames leave as with policy none",
 	[BL_R_POLICY_APART] = "`barline admission set pl2` on that host, or another policy here; "
-			      "until then what it sends goes as under none",
+			      "until then its frames leave as with policy none",
 	[BL_R_GRT_BAD] = "a few are late answers: raise retry_us; many: something else on the link "
 			 "answers reservations",
 	[BL_R_RELEASE_BAD] = "a few are late; many: raise coming_us on the receiver, whose bursts "
 			     "come later than it expects",
-	[BL_R_UNRESERVED] = "what goes past bl0 while reservations are on needs a port with "
-			    "outside: true; else raise lapse_us: bursts come after their promise "
-			    "lapsed",
+	[BL_R_UNRESERVED] = "while reservations are on, traffic that does not use bl0 needs a port "
+			    "with outside: true; else raise lapse_us: bursts come after their "
+			    "reservation lapsed",
 	[BL_R_NONE] = "report it: a program ended without a reason",
 };
 
@@ -264,7 +268,7 @@ static void check_counts(const struct finder *to, const struct bl_node_ref *ref)
 		found(to, FOUND_OK, ref->meta.name, "", "no suspicious counter");
 }
 
-/* Does a host of Fastpass go without slots, because no arbiter answers? */
+/* Warns if a host of Fastpass sends without timeslots because no arbiter answers. */
 static void check_fastpass(const struct finder *to, const struct bl_node_ref *ref)
 {
 	struct bl_hold_cfg c;
@@ -275,9 +279,9 @@ static void check_fastpass(const struct finder *to, const struct bl_node_ref *re
 		return;
 	if (p.fallback)
 		found(to, FOUND_WARN, ref->meta.name,
-		      "see that an arbiter of the Fastpass file runs and can be reached (`barline "
-		      "arbiter show` on its machine), that its file is this host's, and that the "
-		      "clock is valid",
+		      "check that an arbiter of the Fastpass file runs and can be reached "
+		      "(`barline arbiter show` on its machine), that it has the same file as this "
+		      "host, and that the clock is valid",
 		      "no arbiter answers: frames leave without timeslots until one does");
 	else if (!p.session)
 		found(to, FOUND_OK, ref->meta.name, "", "no session with an arbiter yet");
@@ -301,7 +305,7 @@ static void check_nodes(const struct finder *to)
 		bl_node_ports(&refs[i], &ports);
 		if (ports.gone)
 			found(to, FOUND_FAIL, refs[i].meta.name,
-			      "make it anew, with that name; the daemon attaches to it",
+			      "create it again with that name; the daemon attaches to it",
 			      "%u of its %u interfaces are gone: %s%s", ports.gone, ports.all,
 			      ports.first, ports.gone > 1 ? " and others" : "");
 		if (refs[i].role == BL_ROLE_HOST && !node_alive(&refs[i]))
@@ -331,8 +335,11 @@ static void send_finding(void *ctx, const struct finding *f)
 		_exit(1);
 }
 
-/* the child leaves its mounts and namespaces to the kernel */
-static void try_all(const struct finder *to)
+/*
+ * Runs doctor_try() in a child, whose mounts and namespaces the kernel removes when it ends, and
+ * passes its findings on to @to.
+ */
+static void run_trial(const struct finder *to)
 {
 	struct finding f;
 	int fds[2], st;
@@ -365,19 +372,19 @@ int cmd_doctor(int argc, char **argv)
 {
 	static const struct argp argp = { .children = cmd_globals,
 					  .doc = "barline doctor - check this machine, by doing "
-						 "what barline does in a network namespace made "
-						 "for it, and the "
-						 "nodes of this namespace\vExit status 1 if "
-						 "something failed; warnings do not count." };
+						 "what barline does in a new network namespace, "
+						 "and the nodes of this namespace\v"
+						 "Exit status 1 if a check failed; warnings do not "
+						 "count." };
 	struct sheet s = { .rows = json_array() };
-	struct finder to = { .fn = note, .ctx = &s };
+	struct finder to = { .fn = add_finding, .ctx = &s };
 
 	cmd_parse(&argp, argc, argv, NULL);
 	check_kernel(&to);
 	check_caps(&to);
 	check_jit(&to);
 	check_bpffs(&to);
-	try_all(&to);
+	run_trial(&to);
 	check_time(&to);
 	check_nodes(&to);
 	if (cli.json)

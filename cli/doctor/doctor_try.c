@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The doctor's trial: two veth pairs in a private network namespace, and everything on them that
- *barline needs.
+ * The doctor's trial: two veth pairs in a private network namespace, on which everything is tried
+ * that barline needs.
  *
  *	a1 --veth-- a0 [XDP: redirect to all]  ->  b0 [devmap program] --veth-- b1
  *
- * A frame sent into a1 must come out of b1. Then a switch runs on a0 and b0 and a host on a1, and
- *the switch must hear the host's beacons. At last both get admission: a frame sent into the host's
- *bl0 must come out of b1, through hold queue, pacer and metered port.
+ * A frame that is sent into a1 must arrive at b1. Then a switch runs on a0 and b0 and a host on
+ * a1, and the switch must receive the host's beacons. Last, both run with admission, and a frame
+ * that is sent into the host's bl0 must arrive at b1 through hold queue, pacer and metered port.
  */
 #include <arpa/inet.h>
 #include <bpf/bpf.h>
@@ -65,21 +65,21 @@ static const uint8_t try_mac_a1[6] = TRY_MAC_A1;
 
 struct trial {
 	const struct finder *to;
-	char a0[16], a1[16], b0[16], b1[16];
-	unsigned int ia0, ia1, ib0, ib1;
+	char a0[16], a1[16], b0[16], b1[16]; /* names of the interfaces */
+	unsigned int ia0, ia1, ib0, ib1;     /* their indices */
 };
 
-static int load(enum bpf_prog_type type, const struct bpf_insn *code, size_t n,
-		enum bpf_attach_type attach)
+static int load_program(enum bpf_prog_type type, const struct bpf_insn *code, size_t n,
+			enum bpf_attach_type attach)
 {
 	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = attach);
 	int fd = bpf_prog_load(type, "bl_doctor", "Dual BSD/GPL", code, n, &opts);
 
 	return fd < 0 ? -errno : fd;
 }
-#define LOAD(type, code, attach) load(type, code, sizeof(code) / sizeof((code)[0]), attach)
+#define LOAD(type, code, attach) load_program(type, code, sizeof(code) / sizeof((code)[0]), attach)
 
-static bool try_world(struct trial *t)
+static bool try_namespaces(struct trial *t)
 {
 	struct nl nl;
 	struct nl_end a0 = { .name = t->a0, .mac = { 2, 0x77, 9, 0, 0, 1 } },
@@ -100,7 +100,7 @@ static bool try_world(struct trial *t)
 	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
 	    mount("tmpfs", BL_RUN_DIR, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755")) {
 		found(t->to, FOUND_FAIL, "private namespaces",
-		      "run as root; what follows could not be tried", "%s", strerror(errno));
+		      "run as root; the other checks could not be tried", "%s", strerror(errno));
 		return false;
 	}
 	err = nl_open(&nl);
@@ -115,7 +115,7 @@ static bool try_world(struct trial *t)
 	nl_close(&nl);
 	if (err) {
 		found(t->to, FOUND_FAIL, "veth",
-		      "load the kernel module veth; what follows could not be tried", "%s",
+		      "load the kernel module veth; the other checks could not be tried", "%s",
 		      strerror(-err));
 		return false;
 	}
@@ -185,7 +185,7 @@ static bool try_xdp(struct trial *t)
 	return !err;
 }
 
-static int packet_socket(unsigned int ifindex)
+static int open_packet_socket(unsigned int ifindex)
 {
 	struct sockaddr_ll ll = { .sll_family = AF_PACKET,
 				  .sll_protocol = htons(ETH_P_ALL),
@@ -199,8 +199,8 @@ static int packet_socket(unsigned int ifindex)
 	return fd;
 }
 
-/* Whether @frame comes to @sock within @ms. Other frames may come there all the time. */
-static bool comes(int sock, const uint8_t *frame, size_t len, unsigned int ms)
+/* Returns whether @frame is received on @sock within @ms, among other frames. */
+static bool receives_frame(int sock, const uint8_t *frame, size_t len, unsigned int ms)
 {
 	uint64_t end = bl_mono_ns() + ms * 1000000ull;
 	struct pollfd p = { .fd = sock, .events = POLLIN };
@@ -213,17 +213,17 @@ static bool comes(int sock, const uint8_t *frame, size_t len, unsigned int ms)
 	return false;
 }
 
-static bool frame_passes(struct trial *t)
+static bool redirect_frame(struct trial *t)
 {
 	static const uint8_t frame[60] = { 2, 0x77, 9,    0,    0,   4,   2,   0x77, 9,   0,
 					   0, 2,    0x88, 0xb6, 'd', 'o', 'c', 't',  'o', 'r' };
-	int in = packet_socket(t->ia1), out = packet_socket(t->ib1), tries;
+	int in = open_packet_socket(t->ia1), out = open_packet_socket(t->ib1), tries;
 	bool ok = false;
 
 	for (tries = 0; !ok && tries < 10 && in >= 0 && out >= 0; tries++) {
 		if (send(in, frame, sizeof(frame), 0) < 0)
 			break;
-		ok = comes(out, frame, sizeof(frame), 100);
+		ok = receives_frame(out, frame, sizeof(frame), 100);
 	}
 	if (in >= 0)
 		close(in);
@@ -261,13 +261,13 @@ static void try_devmap(struct trial *t)
 		if (redirect < 0 || bpf_xdp_attach((int)t->ia0, redirect, XDP_FLAGS_DRV_MODE, NULL))
 			found(t->to, FOUND_FAIL, "XDP broadcast", "run Linux 6.1 or later", "%s",
 			      strerror(redirect < 0 ? -redirect : errno));
-		else if (!frame_passes(t))
+		else if (!redirect_frame(t))
 			found(t->to, FOUND_FAIL, "XDP broadcast",
-			      "see that both ends of each veth pair carry an XDP program",
+			      "check that both ends of each veth pair have an XDP program",
 			      "none of 10 redirected frames arrived");
 		else
 			found(t->to, FOUND_OK, "XDP broadcast", "",
-			      "a frame was redirected to all ports, and arrived");
+			      "a frame was redirected to all ports and arrived");
 		bpf_xdp_detach((int)t->ia0, XDP_FLAGS_DRV_MODE, NULL);
 	}
 	close(map);
@@ -335,10 +335,7 @@ static void try_fib(struct trial *t)
 		close(prog);
 }
 
-/*
- * how many threads napi/IFNAME-* there are, and whether all are kept on one CPU; see
- * loader/load/napi.c
- */
+/* Finds the threads napi/IFNAME-* and checks that they are pinned to @cpu (loader/load/napi.c). */
 static void check_napi(struct trial *t, int cpu)
 {
 	char want[32], path[300], comm[64];
@@ -366,12 +363,12 @@ static void check_napi(struct trial *t, int cpu)
 	if (d)
 		closedir(d);
 	if (threads && pinned == threads)
-		found(t->to, FOUND_OK, "threaded NAPI", "", "runs and is kept on CPU %d", cpu);
+		found(t->to, FOUND_OK, "threaded NAPI", "", "runs and is pinned to CPU %d", cpu);
 	else
 		found(t->to, FOUND_WARN, "threaded NAPI",
 		      "needed on veth only; run in the machine's first pid namespace, as root",
-		      threads ? "its thread cannot be kept on a CPU"
-			      : "no thread of it can be seen");
+		      threads ? "its thread cannot be pinned to a CPU"
+			      : "its thread is not visible");
 }
 
 static void try_nodes(struct trial *t)
@@ -433,21 +430,24 @@ static void try_nodes(struct trial *t)
 	free(refs);
 	if (beacons)
 		found(t->to, FOUND_OK, "beacons", "",
-		      "the switch heard %llu of the host in half a second",
+		      "the switch received %llu of the host in half a second",
 		      (unsigned long long)beacons);
 	else
 		found(t->to, FOUND_FAIL, "beacons", "report it with the output of `barline doctor`",
-		      "the switch heard none of the host in half a second");
+		      "the switch received none of the host in half a second");
 	bl_server_free(server);
 }
 
-/* The frame from bl0 comes out of b1 when the pacer has sent it twice. */
-static bool bl0_passes(struct trial *t, const struct bl_node_cfg *host, struct bl_server *server,
-		       const uint8_t to[6])
+/*
+ * Returns whether a frame to @to that is sent into bl0 arrives at b1. On the way the pacer sends it
+ * twice: out of the host's hold queue, and out of the queue of the switch's port.
+ */
+static bool pass_frame_through_bl0(struct trial *t, const struct bl_node_cfg *host,
+				   struct bl_server *server, const uint8_t to[6])
 {
 	uint8_t frame[60] = { 0 };
-	int in = packet_socket(if_nametoindex(host->admission.bl0)), out = packet_socket(t->ib1),
-	    tries;
+	int in = open_packet_socket(if_nametoindex(host->admission.bl0)),
+	    out = open_packet_socket(t->ib1), tries;
 	struct bl_err err;
 	bool ok = false;
 
@@ -461,7 +461,7 @@ static bool bl0_passes(struct trial *t, const struct bl_node_cfg *host, struct b
 		if (send(in, frame, sizeof(frame), 0) < 0)
 			break;
 		bl_server_step(server, &err);
-		ok = comes(out, frame, sizeof(frame), 50);
+		ok = receives_frame(out, frame, sizeof(frame), 50);
 	}
 	if (in >= 0)
 		close(in);
@@ -507,21 +507,21 @@ static void try_admission(struct trial *t)
 	}
 	if (bl_node_open(&node, server, &sw, &err) || bl_node_open(&node, server, &host, &err))
 		found(t->to, FOUND_FAIL, "admission",
-		      "without it everything else works; report it with the output of `barline "
+		      "everything else works without it; report it with the output of `barline "
 		      "doctor`",
 		      "%s", err.text);
-	else if (!bl0_passes(t, &host, server, fdb.mac))
+	else if (!pass_frame_through_bl0(t, &host, server, fdb.mac))
 		found(t->to, FOUND_FAIL, "admission",
 		      "the pacer needs bpf_prog_test_run with live frames: run Linux 6.1 or later; "
 		      "give its CPU time",
-		      "no frame from bl0 came through hold queue, pacer and metered port");
+		      "no frame from bl0 passed hold queue, pacer and metered port");
 	else
 		found(t->to, FOUND_OK, "admission", "",
-		      "a frame from bl0 came through hold queue, pacer and metered port");
+		      "a frame from bl0 passed hold queue, pacer and metered port");
 	bl_server_free(server);
 }
 
-static int quiet(enum libbpf_print_level level, const char *fmt, va_list ap)
+static int print_libbpf(enum libbpf_print_level level, const char *fmt, va_list ap)
 {
 	return cli.verbose > 1 ? vfprintf(stderr, fmt, ap) : 0;
 }
@@ -530,9 +530,9 @@ void doctor_try(const struct finder *to)
 {
 	struct trial t = { .to = to };
 
-	libbpf_set_print(quiet);
+	libbpf_set_print(print_libbpf);
 	bl_log_level = cli.verbose ? 6 : 3;
-	if (!try_world(&t))
+	if (!try_namespaces(&t))
 		return;
 	try_pin(&t);
 	try_maps(&t);

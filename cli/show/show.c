@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * barline show: the state of the nodes of a network namespace, read from their pinned maps. Changes
- * nothing, needs no daemon.
+ * nothing and needs no daemon.
  */
 #include <bpf/bpf.h>
 #include <dirent.h>
@@ -21,7 +21,7 @@
 #include "core/clock_core.h"
 #include "maps/host_abi.h"
 
-/* of kernel memory for one node's maps: what a rack's operator has to reckon with */
+/* the kernel memory, in bytes, that the maps of one node may use; `show maps` warns above it */
 #define MEMORY_LIMIT (64ull << 20)
 
 static bool all_nodes;
@@ -155,9 +155,9 @@ int cmd_show_ports(int argc, char **argv)
 		{ "dropped", "DROPPED", 'd' }, { "wrong_cpu", "WRONG_CPU", 'd' }
 	};
 
-	return SHOW("barline show ports - frames by port of switches, by direction of "
-		    "hosts\vDropped does not count relayed beacons that a "
-		    "port did not need (clone_stale): `barline show drops` does.",
+	return SHOW("barline show ports - frames by port of switches, by hook of hosts\v"
+		    "DROPPED does not include relayed beacons that a port did not need "
+		    "(clone_stale): `barline show drops` does.",
 		    "ports", collect_ports, cols, "no ports");
 }
 
@@ -166,7 +166,7 @@ static json_t *time_or_null(uint64_t t)
 	return t && t != BL_TIME_NONE ? json_integer((json_int_t)t) : json_null();
 }
 
-/* the clock is read here, after the barrier: a lag is never negative for that reason */
+/* The clock is read after the barrier, so that the lag is not negative for that reason. */
 static json_t *lag_or_null(const struct bl_clock *clock, uint64_t t)
 {
 	uint64_t mono = bl_mono_ns();
@@ -176,10 +176,14 @@ static json_t *lag_or_null(const struct bl_clock *clock, uint64_t t)
 	return json_integer((json_int_t)(bl_clock_at(clock, mono) - t));
 }
 
-/* What the controller can change of an input: @life of its port, @barred. */
-static void reg_row(json_t *rows, const struct bl_node_ref *ref, const char *what, const char *name,
-		    int lane, const struct bl_reg *r, const struct bl_life *life, bool barred,
-		    uint64_t watch, const struct bl_clock *clock)
+/*
+ * Appends the row of an input. @life and @barred are what the controller changes. @watch is the
+ * watch time of its lane (maps/switch_abi.h).
+ */
+static void add_register_row(json_t *rows, const struct bl_node_ref *ref, const char *what,
+			     const char *name, int lane, const struct bl_reg *r,
+			     const struct bl_life *life, bool barred, uint64_t watch,
+			     const struct bl_clock *clock)
 {
 	static const char *const states[] = { [BL_REG_ABSENT] = "absent",
 					      [BL_REG_JOINING] = "joining",
@@ -203,9 +207,9 @@ static void reg_row(json_t *rows, const struct bl_node_ref *ref, const char *wha
 				(json_int_t)life->neighbour));
 }
 
-static void pair_row(json_t *rows, const struct bl_node_ref *ref, const char *what,
-		     const char *name, int lane, uint64_t b, uint64_t c,
-		     const struct bl_clock *clock)
+static void add_barrier_row(json_t *rows, const struct bl_node_ref *ref, const char *what,
+			    const char *name, int lane, uint64_t b, uint64_t c,
+			    const struct bl_clock *clock)
 {
 	json_array_append_new(rows,
 			      json_pack("{s:s, s:s, s:s, s:i, s:s, s:o, s:o, s:o, s:n, s:n, s:n, "
@@ -216,7 +220,7 @@ static void pair_row(json_t *rows, const struct bl_node_ref *ref, const char *wh
 					"silent_ns", "in", "held", "barred", "death", "neighbour"));
 }
 
-static struct bl_sw_lane lane_of(int lanes, uint32_t l)
+static struct bl_sw_lane read_lane(int lanes, uint32_t l)
 {
 	struct bl_sw_lane lane;
 
@@ -258,8 +262,10 @@ static int switch_barriers(const struct bl_node_ref *ref, json_t *rows,
 			used |= (uint8_t)(1u << p.out_set);
 		for (l = 0; l < BL_LANES_MAX; l++)
 			if (l == 0 || r.lane[l].state != BL_REG_ABSENT)
-				reg_row(rows, ref, "in", p.name, (int)l, &r.lane[l], &life,
-					p.barred, lane_of(lanes, BL_HOME_LANE(&p)).watch_ns, clock);
+				add_register_row(rows, ref, "in", p.name, (int)l, &r.lane[l], &life,
+						 p.barred,
+						 read_lane(lanes, BL_HOME_LANE(&p)).watch_ns,
+						 clock);
 	}
 	for (l = 0; lanes >= 0 && l < cfg.lanes && l < BL_LANES_MAX; l++) {
 		struct bl_sw_lane lane;
@@ -272,8 +278,8 @@ static int switch_barriers(const struct bl_node_ref *ref, json_t *rows,
 			if (!(used & 1u << s))
 				continue;
 			snprintf(name, sizeof(name), "set %u", s);
-			pair_row(rows, ref, "out", name, (int)l, lane.out[s].b, lane.out[s].c,
-				 clock);
+			add_barrier_row(rows, ref, "out", name, (int)l, lane.out[s].b,
+					lane.out[s].c, clock);
 		}
 	}
 	if (ports >= 0)
@@ -303,10 +309,10 @@ static int collect_barriers(const struct bl_node_ref *ref, json_t *rows)
 	node_nic(ref, nic, sizeof(nic));
 	for (l = 0; l < BL_LANES_MAX; l++)
 		if (l == 0 || page.reg[l].state != BL_REG_ABSENT)
-			reg_row(rows, ref, "in", nic, l, &page.reg[l], &page.life, page.barred,
-				page.watch_ns, &clock);
-	pair_row(rows, ref, "delivered", "host", 0, page.barrier, page.commit, &clock);
-	pair_row(rows, ref, "sent", nic, 0, page.sent_barrier, 0, &clock);
+			add_register_row(rows, ref, "in", nic, l, &page.reg[l], &page.life,
+					 page.barred, page.watch_ns, &clock);
+	add_barrier_row(rows, ref, "delivered", "host", 0, page.barrier, page.commit, &clock);
+	add_barrier_row(rows, ref, "sent", nic, 0, page.sent_barrier, 0, &clock);
 	return 0;
 }
 
@@ -322,20 +328,21 @@ int cmd_show_barriers(int argc, char **argv)
 		{ "silent_ns", "SILENT", 't' }
 	};
 
-	return SHOW("barline show barriers - registers by port and lane, and what was made of "
-		    "them\vLAG is bus time minus barrier. A lag of about "
-		    "one beacon interval is ordinary; one that grows names the port that holds "
-		    "everybody back. SILENT is how long a port was not heard "
-		    "while its lane watched. IN: the register holds the commit barrier back. HELD: "
-		    "it stands still since the port's last death, of which DEATH is the number, "
-		    "until the controller resumes it. BARRED: "
-		    "the output promises no commit barrier, and the input does not join it.",
+	return SHOW("barline show barriers - registers by port and lane, and the barriers that "
+		    "result from them\v"
+		    "LAG is bus time minus barrier. A lag of about one beacon interval is normal; "
+		    "a lag that grows shows which port holds back all receivers. SILENT is how "
+		    "long nothing was received from a port, as far as its lane has checked. IN: "
+		    "the register holds the commit barrier back. HELD: the register is frozen "
+		    "since the port's last failure, whose number is DEATH, until the controller "
+		    "resumes it. BARRED: the output promises no commit barrier, and the input does "
+		    "not join it.",
 		    "barriers", collect_barriers, cols, "no barriers");
 }
 
 /*
- * bytes waiting in an endpoint's ring: the kernel keeps both positions in the ring's first two
- * pages
+ * Returns how many bytes wait in an endpoint's ring. The kernel keeps both positions in the first
+ * two pages of the ring.
  */
 static json_t *ring_used(int rings, uint32_t slot)
 {
@@ -360,8 +367,8 @@ static json_t *ring_used(int rings, uint32_t slot)
 	return used;
 }
 
-/* why an endpoint is no member any more; "": it is one */
-static const char *out_word(const struct bl_inflight *line)
+/* returns why an endpoint is no longer a member; "" if it is one */
+static const char *exclusion_word(const struct bl_inflight *line)
 {
 #define BL_X(name, word, text) [BL_OUT_##name] = word,
 	static const char *const words[] = { BL_OUT_WHYS(BL_X) };
@@ -412,7 +419,8 @@ static int collect_endpoints(const struct bl_node_ref *ref, json_t *rows)
 				  (json_int_t)s.ring_bytes, "ring_used", ring_used(rings, slot),
 				  "sending", fl.ts && fl.ts != BL_TIME_NONE, "sleeping",
 				  wake.ep[slot].until != BL_TIME_NONE && wake.ep[slot].until,
-				  "woken", (json_int_t)wake.ep[slot].woken, "out", out_word(&fl)));
+				  "woken", (json_int_t)wake.ep[slot].woken, "out",
+				  exclusion_word(&fl)));
 	}
 	if (eps >= 0)
 		close(eps);
@@ -435,12 +443,12 @@ int cmd_show_endpoints(int argc, char **argv)
 		{ "woken", "WOKEN", 'd' },     { "out", "OUT", 's' }
 	};
 
-	return SHOW("barline show endpoints - the processes that send and receive on this "
-		    "host\vOUT: why an endpoint is no member any more: gone (its process "
-		    "ended, and what it left is not settled), or put out while its process lives: "
-		    "in_flight (it stood still in the middle of a send), window (with "
-		    "reliable messages that are not acknowledged), ring (it did not read what "
-		    "came), answer, unreachable.",
+	return SHOW("barline show endpoints - the processes that send and receive on this host\v"
+		    "OUT: why an endpoint is no longer a member: gone (its process ended, and its "
+		    "failure is not settled yet), or excluded while its process lives: in_flight "
+		    "(it was stopped in the middle of a send), window (it was stopped with "
+		    "reliable messages that are not acknowledged), ring (it did not read its "
+		    "ring), answer, unreachable.",
 		    "endpoints", collect_endpoints, cols, "no endpoints");
 }
 
@@ -476,8 +484,9 @@ int cmd_show_drops(int argc, char **argv)
 					   { "reason", "REASON", 's' }, { "count", "COUNT", 'd' },
 					   { "text", "WHY", 's' } };
 
-	return SHOW("barline show drops - frames dropped, and events noted, by reason\vA drop "
-		    "ended a frame; a note was counted beside its verdict.",
+	return SHOW("barline show drops - frames dropped, and events noted, by reason\v"
+		    "A drop is a frame that was discarded; a note is counted in addition to the "
+		    "verdict on a frame.",
 		    "drops", collect_drops, cols, "nothing dropped, nothing noted");
 }
 
@@ -509,12 +518,12 @@ int cmd_show_clock(int argc, char **argv)
 		{ "skew_ns", "SKEW", 't' }
 	};
 
-	return SHOW("barline show clock - bus time, its bound, and how long it stays good without "
-		    "the daemon",
+	return SHOW("barline show clock - bus time, its bound, and how long it remains valid "
+		    "without the daemon",
 		    "clocks", collect_clock, cols, "no clock");
 }
 
-static long long memlock_of(int fd)
+static long long read_memlock(int fd)
 {
 	char path[64], line[128];
 	long long v = -1;
@@ -531,11 +540,11 @@ static long long memlock_of(int fd)
 	return v;
 }
 
-static long long add_map(const struct bl_node_ref *ref, json_t *rows, const char *name, int fd)
+static long long add_map_row(const struct bl_node_ref *ref, json_t *rows, const char *name, int fd)
 {
 	struct bpf_map_info info = { 0 };
 	uint32_t len = sizeof(info);
-	long long bytes = memlock_of(fd);
+	long long bytes = read_memlock(fd);
 
 	if (bpf_obj_get_info_by_fd(fd, &info, &len) || bytes < 0)
 		return 0;
@@ -571,7 +580,7 @@ static int collect_maps(const struct bl_node_ref *ref, json_t *rows)
 			closedir(d);
 			return cli_fail("%s: %s", path, strerror(errno));
 		}
-		total += add_map(ref, rows, e->d_name, fd);
+		total += add_map_row(ref, rows, e->d_name, fd);
 		if (!strcmp(e->d_name, BL_MAP_RINGS)) {
 			uint32_t slot, id;
 
@@ -583,7 +592,7 @@ static int collect_maps(const struct bl_node_ref *ref, json_t *rows)
 				if (ring < 0)
 					continue;
 				snprintf(name, sizeof(name), "%s[%u]", BL_MAP_RINGS, slot);
-				total += add_map(ref, rows, name, ring);
+				total += add_map_row(ref, rows, name, ring);
 				close(ring);
 			}
 		}

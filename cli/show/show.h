@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The frame that every `barline show X` shares: options, the nodes to look at, rows of each, one
- * table or one JSON object.
+ * What all `barline show` commands share: options, the list of nodes, and a table or a JSON object
+ * with the rows of all nodes.
  */
 #ifndef BARLINE_CLI_SHOW_H
 #define BARLINE_CLI_SHOW_H
@@ -10,19 +10,26 @@
 #include "loader/node.h"
 
 /**
- * show_nodes - parse the command line of a `show` and find its nodes. Their count, or -1 after a
- * message. The caller frees *refs.
+ * show_nodes - Parses the command line of a `show` command and lists the nodes to show. Returns
+ * their number, or -1 after a message. The caller frees *@refs.
  */
 int show_nodes(int argc, char **argv, const char *doc, struct bl_node_ref **refs);
 /**
- * show_rows - all of a `show` that has one table: @collect appends a node's rows. The exit status.
+ * show_rows - Does everything for a `show` command with one table.
+ * @doc: help text of the command
+ * @key: member of the JSON object that has the rows
+ * @collect: appends the rows of one node; returns 0, or 1 after a message
+ * @none: line that is printed if there are no rows
+ * Returns the exit status.
  */
 int show_rows(int argc, char **argv, const char *doc, const char *key,
 	      int (*collect)(const struct bl_node_ref *, json_t *), const struct col *cols,
 	      size_t ncols, const char *none);
+/* show_rows() for a function with argc and argv */
 #define SHOW(doc, key, collect, cols, none) \
 	show_rows(argc, argv, doc, key, collect, cols, sizeof(cols) / sizeof((cols)[0]), none)
 
+/** node_name - Returns the name of a node, or its role if it has none. */
 const char *node_name(const struct bl_node_ref *ref);
 
 #endif

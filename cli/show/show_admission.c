@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * barline show reservations, holds, queues, pacer: admission as the maps of hosts and switches have
- * it (maps/{reserve,hold,queue,pace}_abi.h).
+ * barline show reservations, holds, queues, pacer: the state of admission in the maps of hosts and
+ * switches (maps/{pl2_switch,hold,queue,pace}_abi.h).
  *
- * Percentiles come from histograms whose bins are up to 12.5 % wide: what is shown is the greatest
- * value of the bin (hist.h).
+ * Percentiles come from histograms whose bins are up to 12.5 % wide; the greatest value of the bin
+ * is shown (base/hist.h).
  */
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -28,7 +28,7 @@ static char *mac_text(const uint8_t mac[6], char *buf, size_t size)
 	return buf;
 }
 
-/* name of a switch port; "" if the number is not in use */
+/* writes the name of switch port @i, or "" if there is no such port */
 static void port_name(int fd, uint32_t i, char *buf, size_t size)
 {
 	struct bl_sw_port p;
@@ -38,7 +38,7 @@ static void port_name(int fd, uint32_t i, char *buf, size_t size)
 	snprintf(buf, size, "%.15s", p.name);
 }
 
-static void shut(const int *fds, size_t n)
+static void close_all(const int *fds, size_t n)
 {
 	size_t i;
 
@@ -46,11 +46,11 @@ static void shut(const int *fds, size_t n)
 		if (fds[i] >= 0)
 			close(fds[i]);
 }
-#define SHUT(fds) shut(fds, sizeof(fds) / sizeof((fds)[0]))
+#define SHUT(fds) close_all(fds, sizeof(fds) / sizeof((fds)[0]))
 
 /* ---- queues and holds ---- */
 
-/* what output and hold queues have in common; NULL: this queue was never used */
+/* Returns the columns that output and hold queues share, or NULL if the queue was never used. */
 static json_t *queue_row(const struct bl_node_ref *ref, int queues, int hists, uint32_t key)
 {
 	struct bl_queue_hist h;
@@ -94,9 +94,7 @@ static int collect_queues(const struct bl_node_ref *ref, json_t *rows)
 			char name[16];
 			json_t *row;
 
-			/*
-			 * the maps have room for the ports that were metered when the node was made
-			 */
+			/* the maps have room only for ports that were metered at the start */
 			row = key < queue_count && key < hist_count
 				      ? queue_row(ref, fds[0], fds[1], key)
 				      : NULL;
@@ -139,10 +137,10 @@ int cmd_show_queues(int argc, char **argv)
 					   { "sojourn_p999_ns", "P99.9", 't' },
 					   { "sojourn_max_ns", "MAX", 't' } };
 
-	return SHOW("barline show queues - output queues of a switch's metered ports\vLEN is what "
-		    "frames found before them, in full frames of 1514 bytes; WAIT "
-		    "is the time that they spent in the queue. Queues that were never used are "
-		    "left out.",
+	return SHOW("barline show queues - output queues of a switch's metered ports\v"
+		    "LEN is the length of the queue that frames found, in full frames of 1514 "
+		    "bytes; WAIT is the time that they spent in the queue. Queues that were never "
+		    "used are omitted.",
 		    "queues", collect_queues, cols, "no frame was queued");
 }
 
@@ -205,9 +203,9 @@ int cmd_show_holds(int argc, char **argv)
 					   { "sojourn_p99_ns", "P99", 't' } };
 
 	return SHOW("barline show holds - hold queues of a host: what applications sent through "
-		    "bl0, by destination\vDestination 0 is what is never held back: ARP, "
-		    "neighbour discovery, broadcast and multicast. Queues that were never used are "
-		    "left out.",
+		    "bl0, by destination\v"
+		    "Destination 0 has what is never held back: ARP, neighbour discovery, "
+		    "broadcast and multicast. Queues that were never used are omitted.",
 		    "holds", collect_holds, cols, "no frame was held");
 }
 
@@ -226,13 +224,13 @@ static int collect_pacer(const struct bl_node_ref *ref, json_t *rows)
 		"{s:s, s:I, s:I, s:I, s:I, s:o, s:b, s:o}", "node", node_name(ref), "turns",
 		(json_int_t)p.turns, "emitted", (json_int_t)p.emitted, "beacons",
 		(json_int_t)p.beacons, "failed", (json_int_t)p.failed, "idle_percent",
-		/* the page is read while it is written: the sum may be ahead of the turns */
+		/* the page is read while it is written, so @busy may be more than the turns */
 		p.turns ? json_real(100.0 * (double)(p.turns > busy ? p.turns - busy : 0) /
 				    (double)p.turns)
 			: json_null(),
 		"asleep", p.asleep != 0, "waiting",
 		json_boolean(p.next_ns != BL_DUE_NEVER && p.turns));
-	/* of the thread, which serves all nodes of its process */
+	/* these count for the thread, which serves all nodes of its process */
 	json_object_set_new(row, "calls", json_integer((json_int_t)p.calls));
 	json_object_set_new(row, "sleeps", json_integer((json_int_t)p.sleeps));
 	json_object_set_new(row, "woken", json_integer(p.woken));
@@ -252,19 +250,20 @@ int cmd_show_pacer(int argc, char **argv)
 		{ "late_max_ns", "MAX", 't' }
 	};
 
-	return SHOW("barline show pacer - what the pacer did for each node\vIDLE_% is the share of "
-		    "turns in which nothing was due. LATE is how long after its time a frame "
-		    "was handed to the device.",
+	return SHOW("barline show pacer - what the pacer did for each node\v"
+		    "IDLE_% is the share of turns in which nothing was due. LATE is how long after "
+		    "its time a frame was handed to the device.",
 		    "pacer", collect_pacer, cols, "no pacer");
 }
 
 /* ---- reservations ---- */
 
 /*
- * bytes that one side of a port has promised and not yet seen or let pass, whatever the allocator
- * keeps
+ * Returns the bytes that are promised on one side of a port and were not received or sent yet. Each
+ * allocator keeps this in another form.
  */
-static uint64_t side_bytes(const struct bl_rsv_side *s, const struct bl_rsv_cfg *cfg, uint64_t now)
+static uint64_t promised_bytes(const struct bl_rsv_side *s, const struct bl_rsv_cfg *cfg,
+			       uint64_t now)
 {
 	uint64_t slot_ns, slot, bits = 0, k;
 
@@ -285,12 +284,15 @@ static uint64_t side_bytes(const struct bl_rsv_side *s, const struct bl_rsv_cfg 
 	return 0;
 }
 
+/** struct reservations - Arrays of rows, one per table. */
 struct reservations {
-	json_t *switches, *ports, *pairs, *dests;
+	json_t *switches, *ports; /* of switches */
+	json_t *pairs;            /* of switches: pairs of ports with a promise */
+	json_t *dests;            /* of hosts: destinations */
 };
 
-static int switch_pairs(const struct bl_node_ref *ref, const struct bl_rsv_cfg *cfg,
-			const struct bl_sw_cfg *sw, int names, struct reservations *out)
+static int add_pair_rows(const struct bl_node_ref *ref, const struct bl_rsv_cfg *cfg,
+			 const struct bl_sw_cfg *sw, int names, struct reservations *out)
 {
 	uint32_t entries, in, o;
 	uint64_t now = bl_mono_ns();
@@ -323,7 +325,7 @@ static int switch_pairs(const struct bl_node_ref *ref, const struct bl_rsv_cfg *
 	return 0;
 }
 
-static int switch_reservations(const struct bl_node_ref *ref, struct reservations *out)
+static int add_switch_rows(const struct bl_node_ref *ref, struct reservations *out)
 {
 	struct bl_rsv *rsv = calloc(1, sizeof(*rsv));
 	struct bl_rsv_cfg cfg;
@@ -362,26 +364,27 @@ static int switch_reservations(const struct bl_node_ref *ref, struct reservation
 
 		port_name(fds[1], i, name, sizeof(name));
 		if (!name[0] && !p->granted)
-			continue; /* a number without a port */
+			continue; /* no port has this number */
 		json_array_append_new(
 			out->ports,
 			json_pack("{s:s, s:i, s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
 				  "node", node_name(ref), "port", (int)i, "name", name, "outside",
-				  p->outside, "in_bytes", (json_int_t)side_bytes(&p->in, &cfg, now),
-				  "out_bytes", (json_int_t)side_bytes(&p->out, &cfg, now), "grants",
+				  p->outside, "in_bytes",
+				  (json_int_t)promised_bytes(&p->in, &cfg, now), "out_bytes",
+				  (json_int_t)promised_bytes(&p->out, &cfg, now), "grants",
 				  (json_int_t)p->grants, "refused", (json_int_t)p->refused,
 				  "granted_bytes", (json_int_t)p->granted, "used_bytes",
 				  (json_int_t)p->used, "lapsed_bytes", (json_int_t)p->lapsed,
 				  "released_bytes", (json_int_t)p->released));
 	}
 	if (!err && cfg.on)
-		err = switch_pairs(ref, &cfg, &sw, fds[1], out);
+		err = add_pair_rows(ref, &cfg, &sw, fds[1], out);
 	SHUT(fds);
 	free(rsv);
 	return err != 0;
 }
 
-static int host_reservations(const struct bl_node_ref *ref, struct reservations *out)
+static int add_host_rows(const struct bl_node_ref *ref, struct reservations *out)
 {
 	static const char *const states[] = { [BL_PL2_IDLE] = "idle",
 					      [BL_PL2_ASKED] = "asked",
@@ -496,7 +499,7 @@ static void print_reservations(const struct reservations *r)
 		any = true;
 	}
 	if (!any)
-		puts("no reservation was ever asked for");
+		puts("no reservation was ever requested");
 }
 
 int cmd_show_reservations(int argc, char **argv)
@@ -506,19 +509,18 @@ int cmd_show_reservations(int argc, char **argv)
 	int n, i, err = 0;
 
 	n = show_nodes(argc, argv,
-		       "barline show reservations - what PL2 promised\vOf a switch: by port, and "
-		       "by pair of ports where something is promised. IN and OUT are what is "
-		       "promised and "
-		       "did not come yet; GRANTED = USED + LAPSED + RELEASED + what its pairs "
-		       "promise. Of a host: by destination; RSV-GRT is how long a "
-		       "reservation takes to be answered, smoothed.",
+		       "barline show reservations - what PL2 promised\v"
+		       "Switches: by port, and by pair of ports with a promise. IN and OUT are "
+		       "promised and not used yet; GRANTED = USED + LAPSED + RELEASED + what the "
+		       "port's pairs promise. Hosts: by destination; RSV-GRT is the smoothed time "
+		       "until a reservation is answered.",
 		       &refs);
 	if (n < 0)
 		return 1;
 	r = (struct reservations){ json_array(), json_array(), json_array(), json_array() };
 	for (i = 0; i < n && !err; i++)
-		err = refs[i].role == BL_ROLE_SWITCH ? switch_reservations(&refs[i], &r)
-						     : host_reservations(&refs[i], &r);
+		err = refs[i].role == BL_ROLE_SWITCH ? add_switch_rows(&refs[i], &r)
+						     : add_host_rows(&refs[i], &r);
 	free(refs);
 	if (!err && cli.json)
 		cli_json(json_pack("{s:O, s:O, s:O, s:O}", "switches", r.switches, "ports", r.ports,

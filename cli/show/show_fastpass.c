@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * barline show fastpass: the host's session with its arbiter, and slots by destination
+ * barline show fastpass: the host's session with its arbiter, and timeslots by destination
  * (maps/fastpass_abi.h).
  */
 #include <bpf/bpf.h>
@@ -15,7 +15,7 @@
 #include "core/fastpass/fastpass_core.h"
 #include "loader/admission/admission.h"
 
-static json_t *page_row(const struct bl_node_ref *ref)
+static json_t *make_host_row(const struct bl_node_ref *ref)
 {
 	struct bl_hold_cfg c;
 	struct bl_fp_page p;
@@ -34,7 +34,7 @@ static json_t *page_row(const struct bl_node_ref *ref)
 			 (json_int_t)p.tx, "rx", (json_int_t)p.rx, "bad", (json_int_t)p.bad);
 }
 
-static int dest_rows(const struct bl_node_ref *ref, json_t *rows)
+static int add_dest_rows(const struct bl_node_ref *ref, json_t *rows)
 {
 	uint32_t entries = 0, n;
 	int fd = adm_map(ref, BL_MAP_FP_DESTS, sizeof(struct bl_fp_dest), &entries);
@@ -90,17 +90,18 @@ int cmd_show_fastpass(int argc, char **argv)
 	int n, i, rc = 0;
 
 	n = show_nodes(argc, argv,
-		       "barline show fastpass - timeslots: what the host asked its arbiter for, "
-		       "what it got and what became of it\vMISSED: the pacer came later than "
-		       "MAY_BE_LATE after the slot's begin; asked for again. IDLE: no frame was "
-		       "there. AHEAD: given and not begun. FALLBACK: no arbiter has answered "
-		       "for fallback_ms, and frames leave without slots.",
+		       "barline show fastpass - timeslots that a host requested from its arbiter, "
+		       "was granted, and used\v"
+		       "MISSED: the pacer ran more than MAY_BE_LATE after the slot began, and the "
+		       "slot was requested again. IDLE: no frame was queued for the slot. AHEAD: "
+		       "granted and not begun. FALLBACK: no arbiter has answered for fallback_ms, "
+		       "and frames leave without slots.",
 		       &refs);
 	for (i = 0; i < n && !rc; i++) {
 		if (refs[i].role != BL_ROLE_HOST)
 			continue;
-		row = page_row(&refs[i]);
-		rc = !row || dest_rows(&refs[i], d);
+		row = make_host_row(&refs[i]);
+		rc = !row || add_dest_rows(&refs[i], d);
 		if (row)
 			json_array_append_new(rows, row);
 	}

@@ -22,8 +22,8 @@ static const char *const rx_states[] = {
 	[BL_TOP_RX_FREE] = "free", [BL_TOP_RX_STOPPED] = "stopped", [BL_TOP_RX_OPEN] = "open"
 };
 
-/* @port: network order; -1: none is told */
-static char *end_text(const uint8_t *addr, uint32_t v6, int port, char *buf, size_t size)
+/* Formats an address and, unless it is -1, @port, which is in network byte order. */
+static char *format_flow_end(const uint8_t *addr, uint32_t v6, int port, char *buf, size_t size)
 {
 	char a[INET6_ADDRSTRLEN];
 
@@ -35,13 +35,13 @@ static char *end_text(const uint8_t *addr, uint32_t v6, int port, char *buf, siz
 	return buf;
 }
 
-/* What a flow said of its size; null: nothing, or a class. */
+/* the size that a flow declared; null if it declared none, or a class */
 static json_t *size_json(uint64_t bytes)
 {
 	return bytes && bytes < BL_TOP_SAYS_CLASS ? json_integer((json_int_t)bytes) : json_null();
 }
 
-static int flows_out(const struct bl_node_ref *ref, json_t *rows)
+static int add_sent_flows(const struct bl_node_ref *ref, json_t *rows)
 {
 	uint32_t entries, n;
 	int fd = adm_map(ref, BL_MAP_TOP_TX, sizeof(struct bl_top_tx), &entries);
@@ -57,9 +57,11 @@ static int flows_out(const struct bl_node_ref *ref, json_t *rows)
 			json_pack("{s:s, s:i, s:s, s:s, s:i, s:s, s:o, s:I, s:I, s:I, s:I, s:I, "
 				  "s:I, s:I, s:I, s:I, s:I, s:b, s:I, s:I, s:I}",
 				  "node", node_name(ref), "flow", (int)n, "from",
-				  end_text(t.key.saddr, t.key.v6, t.key.sport, from, sizeof(from)),
+				  format_flow_end(t.key.saddr, t.key.v6, t.key.sport, from,
+						  sizeof(from)),
 				  "to",
-				  end_text(t.key.daddr, t.key.v6, t.key.dport, to, sizeof(to)),
+				  format_flow_end(t.key.daddr, t.key.v6, t.key.dport, to,
+						  sizeof(to)),
 				  "protocol", t.key.proto, "state", tx_states[t.state], "bytes",
 				  size_json(t.bytes), "coflow", (json_int_t)t.coflow, "frames",
 				  (json_int_t)t.frames, "sent_bytes", (json_int_t)t.sent_bytes,
@@ -75,7 +77,8 @@ static int flows_out(const struct bl_node_ref *ref, json_t *rows)
 	return fd < 0;
 }
 
-static int flows_in(const struct bl_node_ref *ref, const struct bl_top_cfg *cfg, json_t *rows)
+static int add_received_flows(const struct bl_node_ref *ref, const struct bl_top_cfg *cfg,
+			      json_t *rows)
 {
 	uint32_t entries, i;
 	int fd = adm_map(ref, BL_MAP_TOP_RX, sizeof(struct bl_top_rx), &entries);
@@ -92,7 +95,7 @@ static int flows_in(const struct bl_node_ref *ref, const struct bl_top_cfg *cfg,
 			json_pack("{s:s, s:s, s:i, s:s, s:i, s:o, s:I, s:I, s:f, s:f, s:f, s:I, "
 				  "s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
 				  "node", node_name(ref), "from",
-				  end_text(r.who.addr, r.v6, -1, from, sizeof(from)), "flow",
+				  format_flow_end(r.who.addr, r.v6, -1, from, sizeof(from)), "flow",
 				  (int)r.who.flow, "state", rx_states[r.state], "class", (int)r.cls,
 				  "bytes", size_json(r.bytes), "coflow", (json_int_t)r.coflow,
 				  "served", (json_int_t)r.served, "rate_percent",
@@ -113,8 +116,8 @@ static int flows_in(const struct bl_node_ref *ref, const struct bl_top_cfg *cfg,
 	return fd < 0;
 }
 
-/* Where the thresholds of classes come from. */
-static const char *limits_from(const struct bl_top_cfg *c, const struct bl_top_page *p)
+/* returns where the thresholds between classes come from */
+static const char *limits_origin(const struct bl_top_cfg *c, const struct bl_top_page *p)
 {
 	uint32_t k;
 
@@ -126,7 +129,10 @@ static const char *limits_from(const struct bl_top_cfg *c, const struct bl_top_p
 	return c->learn && p->limit[0] ? "learnt" : "formula";
 }
 
-/* Frames from which classes begin, "50 128 247 431 903": those that the pacer uses now. */
+/*
+ * Returns the thresholds that the pacer uses now: the number of frames from which each class
+ * begins. Also writes them into @text, as in "50 128 247 431 903".
+ */
 static json_t *limits_json(const struct bl_top_cfg *c, const struct bl_top_page *p, char *text,
 			   size_t size)
 {
@@ -178,10 +184,10 @@ int top_rows(const struct bl_node_ref *ref, struct top_rows *out)
 							    objective, sizeof(objective))));
 	json_object_set_new(row, "limits", limits_json(&cfg, &p, limits, sizeof(limits)));
 	json_object_set_new(row, "limits_text", json_string(limits));
-	json_object_set_new(row, "limits_from", json_string(limits_from(&cfg, &p)));
+	json_object_set_new(row, "limits_from", json_string(limits_origin(&cfg, &p)));
 	json_object_set_new(row, "flows_seen", json_integer((json_int_t)seen));
 	json_array_append_new(out->hosts, row);
-	return flows_out(ref, out->sending) || flows_in(ref, &cfg, out->receiving);
+	return add_sent_flows(ref, out->sending) || add_received_flows(ref, &cfg, out->receiving);
 }
 
 void top_print(const struct top_rows *t)

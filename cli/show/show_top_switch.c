@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * barline show tokens: TOP at a switch, as its maps have it (maps/top_token_abi.h), and on hosts
- * (show_top.h). Outputs that never saw a token are left out, and so are classes.
+ * barline show tokens: the state of TOP in the maps of switches (maps/top_token_abi.h) and of hosts
+ * (show_top.h). Classes of a port that never had a token are omitted.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -20,13 +20,14 @@
 #include "core/top/top_token_core.h"
 #include "loader/admission/top_switch.h"
 
+/** struct tokens - Arrays of rows, one per table. */
 struct tokens {
 	json_t *switches, *ports, *classes;
 	struct top_rows top;
 };
 
-/* counts of a port, summed over the CPUs: all fields are 64 bits wide */
-static int counts_of(int fd, uint32_t port, struct bl_token_counts *sum)
+/* Reads the counts of a port, summed over all CPUs. All fields have 64 bits. */
+static int read_token_counts(int fd, uint32_t port, struct bl_token_counts *sum)
 {
 	size_t words = sizeof(*sum) / sizeof(uint64_t), w;
 	int cpus = libbpf_num_possible_cpus(), k, rc;
@@ -45,7 +46,7 @@ static int counts_of(int fd, uint32_t port, struct bl_token_counts *sum)
 		  : 0;
 }
 
-static uint64_t total(const __u64 *v)
+static uint64_t sum_classes(const __u64 *v)
 {
 	uint64_t sum = 0;
 	unsigned int c;
@@ -55,8 +56,8 @@ static uint64_t total(const __u64 *v)
 	return sum;
 }
 
-static int port_rows(const struct bl_node_ref *ref, const struct bl_token_cfg *cfg, const int *fds,
-		     uint32_t queue_count, uint32_t port, struct tokens *out)
+static int add_port_rows(const struct bl_node_ref *ref, const struct bl_token_cfg *cfg,
+			 const int *fds, uint32_t queue_count, uint32_t port, struct tokens *out)
 {
 	uint64_t passed, limit, expired, unit, now = bl_mono_ns();
 	struct bl_token_counts n;
@@ -70,13 +71,13 @@ static int port_rows(const struct bl_node_ref *ref, const struct bl_token_cfg *c
 				strerror(errno));
 	if (!sw.ifindex)
 		return 0;
-	if (counts_of(fds[1], port, &n))
+	if (read_token_counts(fds[1], port, &n))
 		return 1;
 	snprintf(name, sizeof(name), "%.15s", sw.name);
 	unit = bl_token_unit(p.ns_q20);
-	passed = total(n.passed);
-	limit = total(n.limit);
-	expired = total(n.expired);
+	passed = sum_classes(n.passed);
+	limit = sum_classes(n.limit);
+	expired = sum_classes(n.expired);
 	json_array_append_new(
 		out->ports,
 		json_pack("{s:s, s:i, s:s, s:I, s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
@@ -109,7 +110,7 @@ static int port_rows(const struct bl_node_ref *ref, const struct bl_token_cfg *c
 	return 0;
 }
 
-static int switch_tokens(const struct bl_node_ref *ref, struct tokens *out)
+static int add_switch_rows(const struct bl_node_ref *ref, struct tokens *out)
 {
 	uint32_t queue_count = 0, port;
 	struct bl_token_cfg cfg;
@@ -135,7 +136,7 @@ static int switch_tokens(const struct bl_node_ref *ref, struct tokens *out)
 			    : adm_map(ref, BL_MAP_QUEUES, sizeof(struct bl_queue), &queue_count);
 	err = fds[3] < 0;
 	for (port = 0; !err && cfg.on && port < sw.nports && port < BL_SW_PORTS_MAX; port++)
-		err = port_rows(ref, &cfg, fds, queue_count, port, out);
+		err = add_port_rows(ref, &cfg, fds, queue_count, port, out);
 	for (k = 0; k < 4; k++)
 		if (fds[k] >= 0)
 			close(fds[k]);
@@ -185,7 +186,7 @@ static void print_tokens(const struct tokens *t)
 		putchar('\n');
 	top_print(&t->top);
 	if (!json_array_size(t->switches) && !json_array_size(t->top.hosts))
-		puts("no node here");
+		puts("no node in this network namespace");
 }
 
 int cmd_show_tokens(int argc, char **argv)
@@ -196,18 +197,18 @@ int cmd_show_tokens(int argc, char **argv)
 
 	n = show_nodes(argc, argv,
 		       "barline show tokens - TOP: tokens by port and class of a switch, by flow "
-		       "of a host\vOf a switch: PASSED, LIMIT and EXPIRED are of tokens that left, "
-		       "or were to leave, by the port: LIMIT: as many as their class may have were "
-		       "before them; "
-		       "EXPIRED: what was before them took too long. BAD, FLOOD and SIGNALS are of "
-		       "what came in there: BAD: no such class; FLOOD: more than the port's link "
-		       "may bring. AHEAD is what passed beyond the "
-		       "group's rate, in tokens, at this moment. Of a host: flows that it sends: "
-		       "ANSWERED: a held frame left in a token's place; WASTED: nothing was held; "
-		       "EXPIRED: older than T; REFUSED: forged, replayed or "
-		       "ahead of the clock. Flows that it receives: MBIT is what its tokens ask "
-		       "for at this moment, RATE_% the same of the link's share; LOST: tokens that "
-		       "nobody answered.",
+		       "of a host\v"
+		       "Switches: PASSED, LIMIT and EXPIRED count tokens at the port by which they "
+		       "leave. LIMIT: dropped, because as many tokens as their class allows were "
+		       "ahead of them; EXPIRED: dropped, because they would have waited too long. "
+		       "BAD, FLOOD and SIGNALS count at the port of arrival. BAD: unknown class; "
+		       "FLOOD: more than the link of the port may carry. AHEAD is the number of "
+		       "tokens that passed in excess of the group's rate at this moment. Hosts, "
+		       "flows that are sent: ANSWERED: a held frame was sent for a token; WASTED: "
+		       "no frame was held; EXPIRED: the token was older than T; REFUSED: forged, "
+		       "replayed or ahead of the clock. Hosts, flows that are received: MBIT is "
+		       "the rate that the tokens ask for at this moment, RATE_% its share of the "
+		       "link; LOST: tokens that were not answered.",
 		       &refs);
 	if (n < 0)
 		return 1;
@@ -216,7 +217,7 @@ int cmd_show_tokens(int argc, char **argv)
 			     json_array(),
 			     { json_array(), json_array(), json_array() } };
 	for (i = 0; i < n && !err; i++)
-		err = refs[i].role == BL_ROLE_SWITCH ? switch_tokens(&refs[i], &t)
+		err = refs[i].role == BL_ROLE_SWITCH ? add_switch_rows(&refs[i], &t)
 						     : top_rows(&refs[i], &t.top);
 	free(refs);
 	if (!err && cli.json)

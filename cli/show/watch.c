@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * barline watch: rates per port and reason, and the barrier's lag, every few seconds; a picture on
- * a terminal, lines in a pipe.
+ * barline watch: prints rates per port and reason, and the lag of the barrier, every few seconds.
+ * On a terminal it redraws the screen; into a pipe it prints lines.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,13 +19,13 @@
 
 struct watch_args {
 	double interval_s;
-	long long count;
-	bool all;
+	long long count; /* of readings to print; 0: no limit */
+	bool all;        /* nodes of all network namespaces */
 };
 
 static const struct argp_option watch_options[] = {
 	{ "interval", 'i', "SECONDS", 0, "time between two readings (default 1)", 0 },
-	{ "count", 'c', "COUNT", 0, "stop after so many (default: never)", 0 },
+	{ "count", 'c', "COUNT", 0, "stop after so many readings (default: never)", 0 },
 	{ "all", 'a', NULL, 0, "nodes of all network namespaces of this machine", 0 },
 	{ 0 }
 };
@@ -53,17 +53,18 @@ static error_t parse_watch(int key, char *arg, struct argp_state *state)
 	return ARGP_ERR_UNKNOWN;
 }
 
+/** struct sample - The counters of a node at one time. */
 struct sample {
-	uint64_t at_ns;
+	uint64_t at_ns; /* CLOCK_MONOTONIC */
 	struct count_row *rows;
-	int n;
+	int n; /* of @rows */
 };
 
 /*
- * the barrier that the node's receivers live by: a host's own; of a switch the least of its live
- * inputs
+ * Returns how far a node's barrier lags behind its clock in ns, or null if unknown. For a switch,
+ * the lowest barrier of its outputs counts.
  */
-static json_t *lag_of(const struct bl_node_ref *ref)
+static json_t *barrier_lag(const struct bl_node_ref *ref)
 {
 	struct bl_clock clock;
 	struct bl_host_page page;
@@ -109,7 +110,7 @@ static void add_rates(json_t *rows, const struct bl_node_ref *ref, const struct 
 	}
 }
 
-static void print_once(json_t *rates, json_t *lags, bool redraw)
+static void print_reading(json_t *rates, json_t *lags, bool redraw)
 {
 	static const struct col cols[] = { { "node", "NODE", 's' },
 					   { "name", "PORT", 's' },
@@ -163,9 +164,10 @@ int cmd_watch(int argc, char **argv)
 	const struct argp argp = { .options = watch_options,
 				   .parser = parse_watch,
 				   .children = cmd_globals,
-				   .doc = "barline watch - rates per port and reason, and the "
-					  "barrier's lag\vRelayed beacons that a port did not "
-					  "need (clone_stale) appear with -v only." };
+				   .doc = "barline watch - rates per port and reason, and the lag "
+					  "of the barrier, continuously\v"
+					  "Relayed beacons that a port did not need (clone_stale) "
+					  "appear with -v only." };
 	struct watch_args w = { .interval_s = 1 };
 	struct bl_node_ref *refs;
 	struct sample *old;
@@ -197,13 +199,13 @@ int cmd_watch(int argc, char **argv)
 				add_rates(rates, &refs[i], &old[i], &new);
 				json_array_append_new(lags, json_pack("{s:s, s:o}", "node",
 								      refs[i].meta.name, "lag_ns",
-								      lag_of(&refs[i])));
+								      barrier_lag(&refs[i])));
 			}
 			free(old[i].rows);
 			old[i] = new;
 		}
 		if (!err && round)
-			print_once(rates, lags, redraw);
+			print_reading(rates, lags, redraw);
 		json_decref(rates);
 		json_decref(lags);
 	}

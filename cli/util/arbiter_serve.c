@@ -20,7 +20,7 @@
 #include "cli/util/arbiter_serve.h"
 #include "cli/util/out.h"
 
-/* the interface that has the address: where the other arbiters are heard */
+/* finds the interface that has the arbiter's address, for the multicast group of arbiters */
 static int group_interface(struct bl_arb_cfg *c, const uint8_t addr[16], struct bl_err *err)
 {
 	bool v4 = IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)(const void *)addr), found = false;
@@ -81,7 +81,7 @@ int arb_serve(const struct bl_fp_file *f, unsigned int rank, const struct bl_arb
 		running = a;
 		sigaction(SIGTERM, &act, NULL);
 		sigaction(SIGINT, &act, NULL);
-		/* a page fault costs more than a slot */
+		/* a page fault takes longer than a slot */
 		if (mlockall(MCL_CURRENT | MCL_FUTURE))
 			cli_say("the arbiter's memory cannot be locked: %s", strerror(errno));
 		if (ready)

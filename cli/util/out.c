@@ -41,7 +41,7 @@ void out_progress(const char *fmt, ...)
 	progress_shown = true;
 }
 
-static void complain(const char *fmt, va_list ap)
+static void print_error(const char *fmt, va_list ap)
 {
 	char text[1024];
 
@@ -58,7 +58,7 @@ int cli_fail(const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	complain(fmt, ap);
+	print_error(fmt, ap);
 	va_end(ap);
 	return 1;
 }
@@ -68,7 +68,7 @@ int cli_usage(const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	complain(fmt, ap);
+	print_error(fmt, ap);
 	va_end(ap);
 	return CLI_USAGE;
 }
@@ -128,7 +128,7 @@ char *out_bytes(uint64_t bytes, char *buf, size_t size)
 	return buf;
 }
 
-static void cell(const json_t *v, char fmt, char *buf)
+static void format_cell(const json_t *v, char fmt, char *buf)
 {
 	buf[0] = '\0';
 	if (!v || json_is_null(v)) {
@@ -172,7 +172,7 @@ void out_table(FILE *f, json_t *rows, const struct col *cols, size_t ncols)
 	json_array_foreach(rows, i, row)
 	{
 		for (c = 0; c < ncols; c++) {
-			cell(json_object_get(row, cols[c].key), cols[c].fmt, buf);
+			format_cell(json_object_get(row, cols[c].key), cols[c].fmt, buf);
 			if (strlen(buf) > width[c])
 				width[c] = strlen(buf);
 		}
@@ -184,7 +184,7 @@ void out_table(FILE *f, json_t *rows, const struct col *cols, size_t ncols)
 			bool last = c + 1 == ncols;
 
 			if (row)
-				cell(json_object_get(row, cols[c].key), cols[c].fmt, buf);
+				format_cell(json_object_get(row, cols[c].key), cols[c].fmt, buf);
 			else
 				snprintf(buf, sizeof(buf), "%s", cols[c].head);
 			if (left)

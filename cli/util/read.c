@@ -68,8 +68,7 @@ int nodes_here(struct bl_node_ref **out, bool all)
 	}
 	if (!n) {
 		cli_fail("no barline node in this network namespace; start one with `barline host "
-			 "up` or `barline switch up`, "
-			 "or name another namespace with -n");
+			 "up` or `barline switch up`, or name another namespace with -n");
 		return -1;
 	}
 	return n;
@@ -118,7 +117,7 @@ void node_nic(const struct bl_node_ref *ref, char *name, size_t size)
 
 			snprintf(name, size, "%.15s", e->d_name + 4);
 			for (c = name; (c = strchr(c, ':'));)
-				*c = '.'; /* maps/meta_abi.h: bpffs takes no dots */
+				*c = '.'; /* bpffs does not allow dots, see maps/meta_abi.h */
 			break;
 		}
 	if (d)

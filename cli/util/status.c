@@ -45,7 +45,7 @@ json_t *status_ask_each(const char *name, const char *command)
 
 	snprintf(pattern, sizeof(pattern), BL_RUN_DIR "/%s-%llu-*.sock", name,
 		 (unsigned long long)bl_netns_ino());
-	bl_status_sockets_clean(pattern, false, NULL, NULL); /* of those that were killed */
+	bl_status_sockets_clean(pattern, false, NULL, NULL); /* of processes that were killed */
 	if (!glob(pattern, 0, NULL, &g)) {
 		for (i = 0; i < g.gl_pathc; i++) {
 			json_t *one = status_ask(g.gl_pathv[i], command);
