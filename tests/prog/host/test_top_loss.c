@@ -3,6 +3,7 @@
  * TOP on a host, data that gets lost: what a sender keeps, the LOSS that it believes, and what it
  * sends again; what a receiver misses, says, delivers once and gives up. As test_top.c.
  */
+#include "core/top/top_loss_core.h"
 #include "tests/prog/host/top_util.h"
 
 /* ---- the sender ---- */
