@@ -104,7 +104,7 @@ struct rack_args {
 };
 
 static const struct argp_option rack_options[] = { { "loss", KEY_LOSS, "P", 0,
-						     "every host loses a frame that comes to it "
+						     "every host loses each frame that arrives "
 						     "with this probability, 0 to 0.5 (default 0)",
 						     LAB_ARGP_GROUP },
 						   { 0 } };
