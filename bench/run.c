@@ -50,44 +50,48 @@ static const struct workload workloads[] = {
 };
 #define NWORKLOADS (sizeof(workloads) / sizeof(workloads[0]))
 
+const struct workload *workload_next(enum workload_command command, const struct workload *previous)
+{
+	const struct workload *w = previous ? previous + 1 : workloads;
+
+	while (w < workloads + NWORKLOADS && w->command != command)
+		w++;
+	return w < workloads + NWORKLOADS ? w : NULL;
+}
+
 const struct workload *workload_find(enum workload_command command, const char *name)
 {
-	size_t i;
+	const struct workload *w = NULL;
 
-	for (i = 0; i < NWORKLOADS; i++)
-		if (workloads[i].command == command && !strcmp(workloads[i].name, name))
-			return &workloads[i];
-	return NULL;
+	while ((w = workload_next(command, w)) && strcmp(w->name, name))
+		;
+	return w;
 }
 
 void workload_list(FILE *f, enum workload_command command, const char *prefix)
 {
+	const struct workload *w = NULL;
 	char name[64];
-	size_t i;
 
-	for (i = 0; i < NWORKLOADS; i++) {
-		if (workloads[i].command != command)
-			continue;
-		snprintf(name, sizeof(name), "%s%s%s%s", prefix, workloads[i].name,
-			 workloads[i].option ? " " : "",
-			 workloads[i].option ? workloads[i].option : "");
-		fprintf(f, "  %-18s %s\n", name, workloads[i].brief);
+	while ((w = workload_next(command, w))) {
+		snprintf(name, sizeof(name), "%s%s%s%s", prefix, w->name, w->option ? " " : "",
+			 w->option ? w->option : "");
+		fprintf(f, "  %-18s %s\n", name, w->brief);
 	}
 }
 
 /* the names of a command's workloads, as "incast, outcast, ..." */
 static const char *workload_names(enum workload_command command, char *buf, size_t size)
 {
+	const struct workload *w = NULL;
 	const char *last = "";
-	size_t i;
 
 	*buf = '\0';
-	for (i = 0; i < NWORKLOADS; i++) {
-		if (workloads[i].command != command || !strcmp(workloads[i].name, last))
+	while ((w = workload_next(command, w))) {
+		if (!strcmp(w->name, last))
 			continue;
-		snprintf(buf + strlen(buf), size - strlen(buf), "%s%s", *buf ? ", " : "",
-			 workloads[i].name);
-		last = workloads[i].name;
+		snprintf(buf + strlen(buf), size - strlen(buf), "%s%s", *buf ? ", " : "", w->name);
+		last = w->name;
 	}
 	return buf;
 }
@@ -104,7 +108,7 @@ struct rack_args {
 };
 
 static const struct argp_option rack_options[] = { { "loss", KEY_LOSS, "P", 0,
-						     "every host loses a frame that comes to it "
+						     "every host loses each frame that arrives "
 						     "with this probability, 0 to 0.5 (default 0)",
 						     LAB_ARGP_GROUP },
 						   { 0 } };
@@ -213,16 +217,13 @@ static bool has_option(int argc, char **argv, const char *option)
 
 int cmd_lab_run(int argc, char **argv)
 {
+	const struct workload *w = NULL;
 	int at = cmd_skip_flags(argc, argv);
-	size_t i;
 
-	for (i = 0; at < argc && i < NWORKLOADS; i++) {
-		const struct workload *w = &workloads[i];
-
-		if (w->command == WORKLOAD_LAB_RUN && !strcmp(w->name, argv[at]) &&
+	while (at < argc && (w = workload_next(WORKLOAD_LAB_RUN, w)))
+		if (!strcmp(w->name, argv[at]) &&
 		    (!w->option || has_option(argc - at, argv + at, w->option)))
 			return w->main(argc, argv);
-	}
 	return rack_main(argc, argv);
 }
 

@@ -35,6 +35,12 @@ struct workload {
 
 /** workload_find - Returns the workload of @command with that name, or NULL. */
 const struct workload *workload_find(enum workload_command command, const char *name);
+/**
+ * workload_next - Returns the workload of @command after @previous in the table; NULL: the first
+ * one. Returns NULL after the last one.
+ */
+const struct workload *workload_next(enum workload_command command,
+				     const struct workload *previous);
 /** workload_list - Prints name and brief of each workload of @command, after @prefix. */
 void workload_list(FILE *f, enum workload_command command, const char *prefix);
 

@@ -7,6 +7,12 @@
 #ifndef BARLINE_CLI_CMD_H
 #define BARLINE_CLI_CMD_H
 
+#include <stdio.h>
+
+/** cmd_print_names - Prints the names of all commands, those of workloads included, one per line.
+ */
+void cmd_print_names(FILE *f);
+
 int cmd_show_nodes(int argc, char **argv);
 int cmd_show_ports(int argc, char **argv);
 int cmd_show_barriers(int argc, char **argv);

@@ -99,6 +99,19 @@ static void list_commands(FILE *f, const char *group)
 	}
 }
 
+void cmd_print_names(FILE *f)
+{
+	const struct workload *w = NULL;
+	size_t i;
+
+	for (i = 0; i < NCOMMANDS; i++) {
+		if (commands[i].run)
+			fprintf(f, "%s\n", commands[i].name);
+		while (!commands[i].run && (w = workload_next(WORKLOAD_BENCH, w)))
+			fprintf(f, "%s %s\n", commands[i].name, w->name);
+	}
+}
+
 static char *add_commands(int key, const char *text, void *input)
 {
 	char *buf = NULL;

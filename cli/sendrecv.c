@@ -122,7 +122,7 @@ static error_t parse_send(int key, char *arg, struct argp_state *state)
 		  'H',                                                                         \
 		  NULL,                                                                        \
 		  0,                                                                           \
-		  "with a helper thread: a slow reader of the output holds nobody up",         \
+		  "with a helper thread, so that slow output does not hold up others",         \
 		  0 },                                                                         \
 		{ NULL, '4', NULL, 0, "use the host's IPv4 address", 0 },                      \
 	{                                                                                      \

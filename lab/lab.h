@@ -207,9 +207,10 @@ int lab_host_enter(unsigned int host);
 /* ---- lab_proc.c: the tree of processes ---- */
 
 /**
- * lab_start - Raises a lab. @driver: `lab run`: called with @arg in a process of its own once the
- * lab is up; its result is the exit status of the lab, which ends with it. NULL: `lab up`: the
- * lab stays up. Returns, with a driver, its result; else 0 once the lab is up; 1 after a message.
+ * lab_start - Raises a lab.
+ * @driver: `lab run`: is called with @arg in a process of its own when the lab is up. The lab ends
+ *	with it, and returns its result. NULL: `lab up`: the lab stays up
+ * Returns the result of the driver, or without a driver 0 when the lab is up; 1 after a message.
  */
 int lab_start(struct lab *lab, int (*driver)(struct lab *lab, void *arg), void *arg);
 

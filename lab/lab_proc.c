@@ -747,7 +747,7 @@ int lab_enter(int pidfd, const char *lab, const char *node)
 	if (fd < 0)
 		return cli_fail("lab \"%s\" has no node \"%s\": hosts are h1, h2 and so on, ToR "
 				"switches s1, spines p1, arbiters a1, the network of daemons and "
-				"controllers " LAB_MGMT "; `barline lab list` says how many",
+				"controllers " LAB_MGMT "; `barline lab list` lists how many",
 				lab, node);
 	if (setns(fd, CLONE_NEWNET))
 		return cli_fail("cannot enter %s: %s", node, strerror(errno));

@@ -247,8 +247,8 @@ static void parse_seeds(struct fct_params *p, const char *arg, struct argp_state
 		for (i = 0; i < p->nseeds; i++)
 			if (p->seeds[i] == (uint64_t)v)
 				argp_error(state,
-					   "seeds \"%s\": %lld is there twice: both runs would be "
-					   "the same",
+					   "--seeds %s: %lld is given twice, and both runs would "
+					   "be the same",
 					   arg, v);
 		p->seeds[p->nseeds++] = (uint64_t)v;
 	}
@@ -328,13 +328,14 @@ static error_t parse_fct(int key, char *arg, struct argp_state *state)
 		if (p->trace_name &&
 		    (a->load_given || a->sizes_given || p->flows_given || p->span_ns || p->nseeds ||
 		     p->deadline_us > 0 || p->width || p->coflows_name))
-			argp_error(state, "--trace says which flows come: no --sizes, --load, "
-					  "--flows, --seconds, --runs, --seeds, --deadline-us, "
-					  "--width or --coflows");
+			argp_error(state, "--trace gives the flows, so that these options are not "
+					  "possible: --sizes, --load, --flows, --seconds, --runs, "
+					  "--seeds, --deadline-us, --width, --coflows");
 		if (p->coflows_name &&
 		    (a->sizes_given || p->span_ns || p->nseeds || p->width || p->deadline_us > 0))
-			argp_error(state, "--coflows says which flows come: no --sizes, --seconds, "
-					  "--runs, --seeds, --deadline-us or --width");
+			argp_error(state, "--coflows gives the flows, so that these options are "
+					  "not possible: --sizes, --seconds, --runs, --seeds, "
+					  "--deadline-us, --width");
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
@@ -448,11 +449,11 @@ static int make_trace(struct args *a)
 			  fct_sizes_wire_mean(&a->sizes, p->scale, p->mss);
 	p->nflows = fct_trace_make(&plan, p->flow, FCT_FLOWS_MAX);
 	if (!p->nflows)
-		return cli_fail("no flow comes in that time: there are %.3g per second",
+		return cli_fail("no flow arrives in that time: there are %.3g per second",
 				plan.per_second);
 	if (p->nflows > FCT_FLOWS_MAX)
-		return cli_fail("more than %d flows come in that time: there are %.3g per second; "
-				"make the flows longer (--scale), or --seconds less",
+		return cli_fail("more than %d flows arrive in that time: there are %.3g per "
+				"second; make the flows longer (--scale), or --seconds less",
 				FCT_FLOWS_MAX, plan.per_second);
 	return 0;
 }

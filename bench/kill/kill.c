@@ -424,7 +424,7 @@ static const struct argp_option options[] = {
 	  "time between scatterings of each host, 100 to 1000000 (default 1000)", 2 },
 	{ "stop-ms", KEY_STOP, "MS", 0, "stop: duration, 100 to 60000 (default 12000)", 2 },
 	{ "size", KEY_SIZE, "BYTES", 0, "size of a message, 16 to 1400 (default 64)", 2 },
-	{ "out", KEY_OUT, "DIR", 0, "write kill.csv there", 2 },
+	{ "out", KEY_OUT, "DIR", 0, "write kill.csv to this directory", 2 },
 	{ 0 }
 };
 

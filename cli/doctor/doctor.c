@@ -179,7 +179,7 @@ static const char *const cures[BL_R_COUNT] = {
 	[BL_R_UNSWITCHED] = "a switch on the path forwards without barline's program: start its "
 			    "daemon (`barline switch up`); a few are normal after a link or a "
 			    "switch came up; or a neighbour runs an older version",
-	[BL_R_CLOCK_VOID] = "start the daemon again; look at `barline show clock`",
+	[BL_R_CLOCK_VOID] = "start the daemon again; see `barline show clock`",
 	[BL_R_TAI_MISMATCH] = "give all machines the same TAI offset",
 	[BL_R_BARRIER_AHEAD] = "a neighbour's clock is ahead by more than the bound, or only this "
 			       "node runs with --no-ahead: compare `barline show clock` on both "
@@ -233,13 +233,13 @@ static const char *const cures[BL_R_COUNT] = {
 			 "then frames leave as with policy none",
 	[BL_R_POLICY_APART] = "`barline admission set pl2` on that host, or another policy here; "
 			      "until then its frames leave as with policy none",
-	[BL_R_GRT_BAD] = "a few are late answers: raise retry_us; many: something else on the link "
-			 "answers reservations",
-	[BL_R_RELEASE_BAD] = "a few are late; many: raise coming_us on the receiver, whose bursts "
-			     "come later than it expects",
+	[BL_R_GRT_BAD] = "a few are late answers: raise retry_us; if there are many, something "
+			 "else on the link answers reservations",
+	[BL_R_RELEASE_BAD] = "a few are late; if there are many, raise coming_us on the receiver, "
+			     "because bursts arrive later than it expects",
 	[BL_R_UNRESERVED] = "while reservations are on, traffic that does not use bl0 needs a port "
-			    "with outside: true; else raise lapse_us: bursts come after their "
-			    "reservation lapsed",
+			    "with outside: true; else raise lapse_us, because bursts arrive after "
+			    "their reservation has lapsed",
 	[BL_R_NONE] = "report it: a program ended without a reason",
 };
 
