@@ -1,16 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * docs/guarantees.md names tests: each file must be there, and each test in it. Runs in the
- * repository's root.
+ * Checks that docs/guarantees.md names tests that exist: each file must be in the repository, and
+ * each named test in its file. The test runs in the root of the repository.
  *
- * Example: "tests/unit/lib/test_seq_core.c: bl_seq__edges, bl_seq__wrap" means that the file has
- * both as a word; a name without a file belongs to the file named before it in the same row.
+ * A promise is a list item that begins with "- **". Its last part names the tests:
+ *
+ *	- **Order of numbers.** Sequence numbers are compared as serial numbers. *Proved by*
+ *	  tests/unit/lib/test_seq_core.c: bl_seq__edges, bl_seq__wrap (both streams).
+ *
+ * means that the file contains both names as words. A name belongs to the file that precedes it.
+ * Text in brackets is a remark and is not checked.
  */
 #include <ctype.h>
 
 #include "tests/unit/unit.h"
 
-static char *load(const char *path)
+#define PROMISE   "- **"
+#define PROVED_BY "*Proved by* "
+
+/* Results of check_page(). */
+static unsigned int promises; /* list items that are promises */
+static unsigned int names;    /* files and tests that they name */
+static unsigned int missing;  /* names without a file or test, and promises without a name */
+
+/* Returns the contents of @path, to be freed by the caller, or NULL if it cannot be opened. */
+static char *load_file(const char *path)
 {
 	FILE *f = fopen(path, "r");
 	char *text;
@@ -34,8 +48,9 @@ static bool is_word(char c)
 	return isalnum((unsigned char)c) || c == '_';
 }
 
-static bool has_word(const char *text, const char *word, size_t len)
+static bool has_word(const char *text, const char *word)
 {
+	size_t len = strlen(word);
 	const char *p;
 
 	for (p = text; (p = strstr(p, word)); p += len)
@@ -44,97 +59,124 @@ static bool has_word(const char *text, const char *word, size_t len)
 	return false;
 }
 
-static unsigned int names, missing;
-
-/* The cell after the first "|" of a row that names tests. */
-static void check_cell(const char *cell, const char *end, unsigned int line)
+/* Checks the files and tests that @proof, the text up to @end, names. @line is for messages. */
+static void check_proof(const char *proof, const char *end, unsigned int line)
 {
-	char *source = NULL, file[256] = "", word[128];
+	char *source = NULL, file[256] = "", word[256];
 	unsigned int depth = 0;
 
-	while (cell < end) {
+	if (end - proof < 6 || strncmp(proof, "tests/", 6)) {
+		missing++;
+		print_error("docs/guarantees.md:%u: the proof does not begin with a file\n", line);
+	}
+	while (proof < end) {
 		size_t n = 0;
 
-		/* what is in brackets is a remark */
-		depth += *cell == '(';
-		depth -= *cell == ')' && depth;
-		if (depth || !(is_word(*cell) || *cell == '/')) {
-			cell++;
+		depth += *proof == '(';
+		depth -= *proof == ')' && depth;
+		if (depth || !is_word(*proof)) {
+			proof++;
 			continue;
 		}
-		while (cell + n < end && (is_word(cell[n]) || strchr("/.-", cell[n])))
+		while (proof + n < end && (is_word(proof[n]) || strchr("/.-", proof[n])))
 			n++;
-		while (n && strchr(".-", cell[n - 1]))
+		while (n && strchr(".-", proof[n - 1]))
 			n--;
-		if (n > 6 && !strncmp(cell, "tests/", 6)) {
-			snprintf(file, sizeof(file), "%.*s", (int)n, cell);
+		assert_true(n < sizeof(word));
+		snprintf(word, sizeof(word), "%.*s", (int)n, proof);
+		proof += n;
+		names++;
+		if (strchr(word, '/')) {
+			snprintf(file, sizeof(file), "%s", word);
 			free(source);
-			source = load(file);
-			names++;
+			source = load_file(file);
 			if (!source) {
 				missing++;
 				print_error("docs/guarantees.md:%u: there is no %s\n", line, file);
 			}
-		} else if (source && n < sizeof(word) &&
-			   (memmem(cell, n, "__", 2) || cell[n] == ',' || cell[n] == ';' ||
-			    cell[n] == ' ')) {
-			snprintf(word, sizeof(word), "%.*s", (int)n, cell);
-			if (strchr(word, '/')) /* another file: a model, a page */
-				goto next;
-			names++;
-			if (!has_word(source, word, n)) {
-				missing++;
-				print_error("docs/guarantees.md:%u: %s has no \"%s\"\n", line, file,
-					    word);
-			}
+		} else if (source && !has_word(source, word)) {
+			missing++;
+			print_error("docs/guarantees.md:%u: %s has no \"%s\"\n", line, file, word);
 		}
-	next:
-		cell += n ? n : 1;
 	}
 	free(source);
 }
 
-static void check(const char *text)
+/* Returns the end of the list item at @item: the lines after the first one are indented. */
+static const char *item_end(const char *item)
 {
-	const char *line = text, *end, *cell;
+	const char *end = strchrnul(item, '\n');
+
+	while (!strncmp(end, "\n  ", 3))
+		end = strchrnul(end + 1, '\n');
+	return end;
+}
+
+/* Checks every promise in @text and sets promises, names and missing. */
+static void check_page(const char *text)
+{
+	const char *line = text, *end, *proof;
 	unsigned int number = 1;
 
-	names = missing = 0;
+	promises = names = missing = 0;
 	for (; *line; line = *end ? end + 1 : end, number++) {
 		end = strchrnul(line, '\n');
-		if (*line != '|')
+		if (strncmp(line, PROMISE, strlen(PROMISE)))
 			continue;
-		cell = memmem(line, (size_t)(end - line), "| tests/", 8);
-		if (cell)
-			check_cell(cell, end, number);
+		promises++;
+		proof = memmem(line, (size_t)(item_end(line) - line), PROVED_BY, strlen(PROVED_BY));
+		if (!proof)
+			proof = memmem(line, (size_t)(item_end(line) - line), "*Proved by*\n  ",
+				       14);
+		if (!proof) {
+			missing++;
+			print_error("docs/guarantees.md:%u: the promise names no test\n", number);
+			continue;
+		}
+		proof += strlen(PROVED_BY);
+		proof += strspn(proof, " ");
+		check_proof(proof, item_end(line), number);
 	}
 }
 
 static void guarantees__names_are_tests(void **state)
 {
-	char *text = load("docs/guarantees.md");
+	char *text = load_file("docs/guarantees.md");
 
 	(void)state;
 	assert_non_null(text);
-	check(text);
+	check_page(text);
 	free(text);
 	assert_int_equal(missing, 0);
+	assert_true(promises > 200);
 	assert_true(names > 300);
 }
 
-/* a test that is not there, a file that is not there, part of a name */
+/* A test that does not exist, a file that does not exist, part of a name, and no proof at all. */
 static void guarantees__wrong_names_are_found(void **state)
 {
 	(void)state;
-	check("| x | tests/unit/docs/test_guarantees.c: guarantees__names_are_tests, check_cell "
-	      "|\n");
+	check_page("- **A.** x *Proved by* tests/unit/docs/test_guarantees.c: check_proof,\n"
+		   "  guarantees__names_are_tests.\n");
+	assert_int_equal(promises, 1);
 	assert_int_equal(names, 3);
 	assert_int_equal(missing, 0);
-	check("| x | tests/unit/base/test_hist.c: nothing__of_that_name |\n");
+	check_page("- **A.** x *Proved by*\n  tests/unit/base/test_hist.c: bin__every.\n");
+	assert_int_equal(names, 2);
 	assert_int_equal(missing, 1);
-	check("| x | tests/unit/test_nothing_of_it.c: a__b (c__d) |\n");
+	check_page("- **A.** x *Proved by* tests/unit/base/test_hist.c: nothing__of_that_name.\n");
 	assert_int_equal(missing, 1);
-	check("no table: tests/unit/test_nothing_of_it.c\n");
+	check_page("- **A.** x *Proved by* tests/unit/base/test_hist.c:\n  nothing.\n");
+	assert_int_equal(missing, 1);
+	check_page("- **A.** x *Proved by* tests/unit/test_nothing_of_it.c: a__b (c__d).\n");
+	assert_int_equal(missing, 1);
+	check_page("- **A.** x *Proved by* nothing__of_that_name.\n");
+	assert_int_equal(missing, 1);
+	check_page("- **A.** x\n- **B.** y *Proved by* tests/unit/docs/test_guarantees.c.\n");
+	assert_int_equal(promises, 2);
+	assert_int_equal(missing, 1);
+	check_page("- no promise: tests/unit/test_nothing_of_it.c\n");
+	assert_int_equal(promises, 0);
 	assert_int_equal(names, 0);
 }
 
