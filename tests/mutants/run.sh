@@ -11,7 +11,7 @@
 # BUILD is the folder of `make`. A list, tests/mutants/NAME.mut, is read like this:
 #
 #   # a comment
-#   file core/order/seq_core.h                the file of the mutants that follow
+#   file lib/seq_core.h                       the file of the mutants that follow
 #   test unit/test_seq_core prog/test_hold    the tests that should notice, the quickest first
 #   - 	if (a < b)                            whole lines that are there, next to each other, once
 #   + 	if (a <= b)                           what takes their place; no + line: nothing
