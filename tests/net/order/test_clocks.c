@@ -207,7 +207,11 @@ RACK_TEST(skew__behind)
 	tr_judge(7, 7);
 }
 
-/** struct wrap - shared by the case and its process. */
+/**
+ * struct wrap - shared by the case and its process. @lead: ns from the first node's start, with
+ * which the clock of all nodes begins, to the wrap. @late: the clock wrapped before there was
+ * traffic, so the run proves nothing.
+ */
 static struct wrap {
 	uint64_t lead;
 	bool late;
