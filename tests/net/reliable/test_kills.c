@@ -478,8 +478,11 @@ static void campaign(const char *name, bool leaf_spine, unsigned int cores)
 	for (k = 0; k < F_COUNT; k++)
 		fprintf(stderr, " %s: %u;", fault_names[k], tally->times[k]);
 	fputc('\n', stderr);
-	if (i >= MANY) /* Some died with messages under way; otherwise only the "all" of "all or
-			  none" was shown. */
+	/*
+	 * Some must have died with messages under way; otherwise only the "all" of "all or none"
+	 * was shown.
+	 */
+	if (i >= MANY)
 		CHECK(tally->sum.none && tally->sum.cut, "nothing was taken back, nothing was "
 							 "discarded: this proves nothing");
 	daemons_end();
