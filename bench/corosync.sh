@@ -1,36 +1,50 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# The peer of the throughput bench: Corosync closed process groups (totally ordered multicast by a rotating token) on a rack of network
-# namespaces. One corosync and one corosync_cpg per node; the nodes are joined by veth pairs through a Linux bridge in a namespace of its
-# own, which is the path that Corosync's frames take on barline's rack too (XDP_PASS, then the kernel).
+# corosync.sh - the peer of the throughput bench: Corosync's closed process groups (totally ordered
+# multicast by a rotating token) on a rack of network namespaces. Each node has one corosync and
+# one corosync_cpg. veth pairs join the nodes through a Linux bridge in a namespace of its own;
+# Corosync's frames take the same path on barline's rack (XDP_PASS, then the kernel).
 #
 #   bench/corosync.sh --nodes 2,4 --seconds 5 --runs 3 --out corosync.json
-#   2,323559,161780,37.5       nodes, deliveries/s of all nodes, the same per node, p50 in us from send to own delivery on an idle group
+#   2,323559,161780,37.5
 #
-# Every node delivers every message, its sender's own included: per_node = total / nodes is the rate at which the group orders messages.
-# A run's total is the sum over the members of deliveries / seconds; the figures are medians of --runs.
+# The columns are the number of nodes, the deliveries/s of all nodes together, the deliveries/s per
+# node, and the p50 in us from send to own delivery on an idle group.
 #
-# Each message is one cpg_mcast_joined(), which is Corosync's only way to send. Who compares takes a peer that sends one message per call, too (`barline lab run rack --batch 1`); what batches
-# do on top is another row.
+# Every node delivers every message, including its own: per_node = total / nodes is the rate at
+# which the group orders messages. The total of a run is the sum over the members of deliveries /
+# seconds; the figures are medians of --runs.
 #
-# With --rate R there is a run more per size: every member sends R messages a second at times of its own, whatever comes back (an open loop), and notes how old the others' messages are when
-# they are delivered. All members' samples together give the quantiles. A line more is printed:
-#   group,8,1000,1174.1,3743.0,5812.5      members, messages/s of each, p50, p99, p99.9 in us (medians of the runs)
+# Each message is one cpg_mcast_joined(), which is Corosync's only way to send. A comparison must
+# therefore use a peer that also sends one message per call (`barline lab run rack --batch 1`); what
+# batches add is another row.
 #
-# Idle latency has two faces, because Corosync's token stops some rotations after the last message and the next sender has to wake it.
-# The CSV has the better one, each message sent at the delivery of the one before (--gap-us 0); the JSON has also that after a rest of
-# 10 ms, rested_latency_p50_us.
+# With --rate R there is one more run per size: every member sends R messages a second at times of
+# its own, independently of what it receives (an open loop), and records the age of the others'
+# messages at delivery. The samples of all members together give the quantiles. One more line is
+# printed:
+#   group,8,1000,1174.1,3743.0,5812.5      members, messages/s of each, p50, p99, p99.9 in us
+#                                          (medians of the runs)
 #
-# Tuning of Corosync, meant in its favour. window_size and max_messages are above the 256000 / netmtu of its manual: most sizes ran without a
-# retransmission, 8 nodes had 9 retransmit lists in 5 runs (the JSON counts them). The token timeout is long enough for 16 nodes that wait
-# for their turn on 2 cores, and a token lost while the ring forms costs no more than 3 s. Observed on 2 cores on 2026-11-21 beside other
-# work, so with few quiet runs: sched_rr gave 48000 messages/s per node at 2 nodes (one run; without it 127000 to 181000);
-# SCHED_BATCH for daemons and clients, which wake each other per message, was equal or slightly better. Neither is a controlled comparison.
+# Idle latency has two values, because Corosync's token stops some rotations after the last message,
+# and the next sender has to wake it. The CSV has the better one, where each message is sent at the
+# delivery of the previous one (--gap-us 0). The JSON also has the one after a rest of 10 ms,
+# rested_latency_p50_us.
 #
-# Nothing outlives the script, kill -9 included: everything runs in a private pid and mount namespace whose init dies with it, and the
-# network namespaces (blbench-PID-i) are named only in a tmpfs there. Each corosync sees its own /dev/shm, /run and /var/lib/corosync.
-# With --netns the script uses namespaces that exist and leaves them as they are.
+# The tuning favours Corosync. window_size and max_messages are above the 256000 / netmtu of its
+# manual: most sizes ran without a retransmission, 8 nodes had 9 retransmit lists in 5 runs (the
+# JSON counts them). The token timeout is long enough for 16 nodes that wait for their turn on 2
+# cores, and a token that is lost while the ring forms costs no more than 3 s. These were observed
+# on 2 cores on 2026-11-21 beside other work, so with few quiet runs: sched_rr gave 48000
+# messages/s per node at 2 nodes (one run; without it 127000 to 181000); SCHED_BATCH for daemons
+# and clients, which wake each other per message, was equal or slightly better. Neither is a
+# controlled comparison.
+#
+# Nothing outlives the script, not even after kill -9: everything runs in a private pid and mount
+# namespace whose init dies with the script, and the network namespaces (blbench-PID-i) have names
+# only in a tmpfs there. Each corosync has its own /dev/shm, /run and /var/lib/corosync. With
+# --netns the script uses existing namespaces and leaves them as they are.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -61,12 +75,15 @@ usage()
 	  --inflight N         messages outstanding per client ($inflight)
 	  --size BYTES         message size ($size)
 	  --gap-us US          silence between two messages of a latency run ($gap_us)
-	  --rate R             then a group in which every member sends R messages a second, for --latency-seconds
-	  --netns PATH=ADDR    a host that exists, repeated once per host: its network namespace and IPv4 address, in place of an own rack
+	  --rate R             then a group in which every member sends R messages a second,
+	                       for --latency-seconds
+	  --netns PATH=ADDR    use an existing host instead of an own rack: its network namespace
+	                       and IPv4 address; repeated once per host
 	  --client FILE        corosync_cpg (build/corosync_cpg, else it is compiled)
 	  --out FILE           write JSON with all runs
 	  --keep-log DIR       copy the corosync logs to DIR
-	Prints nodes,total_deliveries_per_s,per_node,idle_latency_p50_us per size, and with --rate group,nodes,rate,p50,p99,p99.9. Exit: 0 ok, 1 failed, 2 usage.
+	Prints nodes,total_deliveries_per_s,per_node,idle_latency_p50_us per size, and with --rate
+	group,nodes,rate,p50,p99,p99.9. Exit: 0 ok, 1 failed, 2 usage.
 	USAGE
 }
 
@@ -94,7 +111,8 @@ parse()
 	while (($#)); do
 		case $1 in
 		--help) usage; exit 0 ;;
-		--nodes | --runs | --seconds | --latency-seconds | --inflight | --size | --gap-us | --rate | --netns | --client | --out | --keep-log)
+		--nodes | --runs | --seconds | --latency-seconds | --inflight | --size | \
+			--gap-us | --rate | --netns | --client | --out | --keep-log)
 			(($# >= 2)) || bad_usage "$1 needs a value"
 			;;
 		*) bad_usage "unknown option $1" ;;
@@ -118,18 +136,21 @@ parse()
 	[[ $runs =~ ^[1-9][0-9]*$ ]] || bad_usage "--runs $runs: give a whole number from 1"
 	[[ $rate =~ ^[0-9]+$ ]] || bad_usage "--rate $rate: give a whole number"
 	is_number "$seconds" || bad_usage "--seconds $seconds: give a number"
-	is_number "$latency_seconds" || bad_usage "--latency-seconds $latency_seconds: give a number"
+	is_number "$latency_seconds" ||
+		bad_usage "--latency-seconds $latency_seconds: give a number"
 	for n in ${nodes//,/ }; do
 		if [[ ! $n =~ ^[1-9][0-9]?$ ]] || ((n < 2 || n > 64)); then
 			bad_usage "--nodes $n: give numbers from 2 to 64"
 		fi
-		((${#netns[@]} == 0 || n <= ${#netns[@]})) || bad_usage "--nodes $n: only ${#netns[@]} --netns are given"
+		((${#netns[@]} == 0 || n <= ${#netns[@]})) ||
+			bad_usage "--nodes $n: only ${#netns[@]} --netns are given"
 	done
 }
 
 # ---- outside: starts the private namespaces and makes sure that they end ----
 
-# SIGKILL, as unshare's parent process blocks the others; --kill-child then ends the init of the pid namespace and so all in it.
+# Sends SIGKILL, because unshare's parent process blocks other signals. --kill-child then ends the
+# init of the pid namespace and thereby every process in it.
 end_child()
 {
 	kill -KILL "$1" 2>/dev/null || :
@@ -142,9 +163,11 @@ outer()
 
 	((EUID == 0)) || die "needs root: network namespaces and mounts; run it with sudo"
 	for tool in corosync ip unshare nsenter setpriv chrt; do
-		command -v "$tool" >/dev/null || die "$tool is not installed (Debian packages: corosync iproute2 util-linux)"
+		command -v "$tool" >/dev/null ||
+			die "$tool is not installed (Debian packages: corosync iproute2 util-linux)"
 	done
-	# Written to a file without a name, so that --out is complete or untouched, and nothing is left beside it.
+	# The output goes to a file without a name, so that --out is either complete or untouched
+	# and no temporary file is left beside it.
 	if [[ -n $out ]]; then
 		exec 3<>"$out.tmp.$$" || die "--out $out: cannot write there"
 		rm "$out.tmp.$$"
@@ -153,7 +176,8 @@ outer()
 	fi
 	trap 'end_child "$child"; exit 130' INT
 	trap 'end_child "$child"; exit 143' TERM HUP
-	BLBENCH_INNER=$$ setpriv --pdeathsig KILL unshare --mount --pid --fork --kill-child "$self" "$@" </dev/null &
+	BLBENCH_INNER=$$ setpriv --pdeathsig KILL \
+		unshare --mount --pid --fork --kill-child "$self" "$@" </dev/null &
 	child=$!
 	wait "$child" || rc=$?
 	if ((rc == 0)) && [[ -n $out ]]; then
@@ -166,9 +190,9 @@ outer()
 
 work=/run/blbench
 tag=${BLBENCH_INNER:-}
-node_net=()  # path of each node's network namespace
-node_addr=()
-node_pid=()  # its corosync
+node_net=()  # the path of each node's network namespace
+node_addr=() # the IPv4 address of each node
+node_pid=()  # the process id of each node's corosync
 
 corosync_tuning()
 {
@@ -188,13 +212,16 @@ corosync_conf()
 {
 	local n=$1 i=$2 k
 
-	printf 'totem {\n\tversion: 2\n\tcluster_name: blbench\n\ttransport: udpu\n\tcrypto_cipher: none\n\tcrypto_hash: none\n'
+	printf 'totem {\n\tversion: 2\n\tcluster_name: blbench\n\ttransport: udpu\n'
+	printf '\tcrypto_cipher: none\n\tcrypto_hash: none\n'
 	corosync_tuning | sed 's/^/\t/'
 	printf '}\nsystem {\n\tsched_rr: no\n\tpriority: 0\n\tmove_to_root_cgroup: no\n}\n'
-	printf 'logging {\n\tto_stderr: no\n\tto_syslog: no\n\tto_logfile: yes\n\tlogfile: %s/%d/corosync.log\n\ttimestamp: hires\n}\n' "$work" "$i"
+	printf 'logging {\n\tto_stderr: no\n\tto_syslog: no\n\tto_logfile: yes\n'
+	printf '\tlogfile: %s/%d/corosync.log\n\ttimestamp: hires\n}\n' "$work" "$i"
 	printf 'nodelist {\n'
 	for ((k = 1; k <= n; k++)); do
-		printf '\tnode {\n\t\tring0_addr: %s\n\t\tnodeid: %d\n\t\tname: n%d\n\t}\n' "${node_addr[k]}" "$k" "$k"
+		printf '\tnode {\n\t\tring0_addr: %s\n\t\tnodeid: %d\n\t\tname: n%d\n\t}\n' \
+			"${node_addr[k]}" "$k" "$k"
 	done
 	printf '}\n'
 }
@@ -225,7 +252,8 @@ adopt_rack()
 
 	for entry in "${netns[@]}"; do
 		i=$((i + 1))
-		# Open files, because the paths may lie under what is mounted over below.
+		# Keep the namespaces as open files, because their paths may be hidden by the mounts
+		# that follow.
 		exec {fd}<"${entry%=*}" || die "--netns ${entry%=*}: cannot open it"
 		node_net[i]=/proc/$$/fd/$fd
 		node_addr[i]=${entry##*=}
@@ -239,7 +267,8 @@ start_corosync()
 	for ((i = 1; i <= n; i++)); do
 		mkdir -p "$work/$i"
 		corosync_conf "$n" "$i" >"$work/$i/corosync.conf"
-		# Only what corosync writes with fixed names is private; its log and configuration stay visible here.
+		# Only the files that corosync writes under fixed names are private; its log and
+		# configuration stay visible to the script.
 		# shellcheck disable=SC2016 # expanded by the inner shell
 		nsenter --net="${node_net[i]}" unshare --mount bash -c '
 			set -e
@@ -251,13 +280,16 @@ start_corosync()
 			touch "$1/lock"
 			mount --bind "$1/lock" /run/corosync.pid
 			touch "$1/mounted"
-			exec chrt --batch 0 corosync -f -c "$1/corosync.conf"' corosync "$work/$i" >"$work/$i/stderr" 2>&1 </dev/null 3>&- &
+			exec chrt --batch 0 corosync -f -c "$1/corosync.conf"' \
+			corosync "$work/$i" >"$work/$i/stderr" 2>&1 </dev/null 3>&- &
 		node_pid[i]=$!
 	done
-	# A client enters its node's mount namespace by process id: too early it would find that of the script.
+	# A client enters its node's mount namespace by process id. Before the node has mounted its
+	# folders, the client would enter the namespace of the script.
 	for ((i = 1; i <= n; i++)); do
 		until [[ -e $work/$i/mounted ]]; do
-			kill -0 "${node_pid[i]}" 2>/dev/null || { show_logs; die "node $i did not start"; }
+			kill -0 "${node_pid[i]}" 2>/dev/null ||
+				{ show_logs; die "node $i did not start"; }
 			sleep 0.01
 		done
 	done
@@ -267,7 +299,7 @@ stop_corosync()
 {
 	local i
 
-	# SIGKILL: an orderly leave of 16 nodes forms 15 more rings.
+	# With SIGKILL, because 16 nodes that leave in an orderly way would form 15 more rings.
 	for i in "${!node_pid[@]}"; do
 		kill -KILL "${node_pid[i]}" 2>/dev/null || :
 		wait "${node_pid[i]}" 2>/dev/null || :
@@ -293,7 +325,8 @@ show_logs()
 	local i
 
 	for i in "${!node_pid[@]}"; do
-		kill -0 "${node_pid[i]}" 2>/dev/null || printf 'corosync.sh: corosync of node %d has ended:\n' "$i" >&2
+		kill -0 "${node_pid[i]}" 2>/dev/null ||
+			printf 'corosync.sh: corosync of node %d has ended:\n' "$i" >&2
 		tail -n 5 "$work/$i/stderr" "$work/$i/corosync.log" >&2 2>/dev/null || :
 	done
 }
@@ -309,14 +342,15 @@ keep_logs()
 	done
 }
 
-# run N GROUP ARGS...: one client per node; their JSON lines go to $work/result.
+# run N GROUP ARGS...: runs one client per node; their JSON lines go to $work/result.
 run()
 {
 	local n=$1 group=$2 i rc=0 pids=()
 
 	shift 2
 	for ((i = 1; i <= n; i++)); do
-		nsenter --target "${node_pid[i]}" --mount --net chrt --batch 0 "$client" --members "$n" --group "$group" --size "$size" "$@" \
+		nsenter --target "${node_pid[i]}" --mount --net chrt --batch 0 "$client" \
+			--members "$n" --group "$group" --size "$size" "$@" \
 			>"$work/$i/json" 2>"$work/$i/client.stderr" </dev/null 3>&- &
 		pids+=($!)
 	done
@@ -336,7 +370,7 @@ run()
 	done
 }
 
-# field NAME: its numbers, one per line, from the JSON lines on stdin.
+# field NAME: prints the numbers of the field NAME, one per line, from the JSON lines on stdin.
 field()
 {
 	sed -n 's/.*"'"$1"'":\([0-9.]*\)[,}].*/\1/p'
@@ -344,23 +378,38 @@ field()
 
 median()
 {
-	sort -n | awk '{ v[NR] = $1 } END { if (!NR) exit 1; print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'
+	sort -n | awk '
+		{ v[NR] = $1 }
+		END {
+			if (!NR)
+				exit 1
+			print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2
+		}'
 }
 
-# quantile PER_MILLE: of the numbers on stdin, which are sorted
+# quantile PER_MILLE: prints this quantile of the sorted numbers on stdin.
 quantile()
 {
-	awk -v q="$1" '{ v[NR] = $1 } END { if (!NR) exit 1; r = int((NR * q + 999) / 1000); printf "%.1f\n", v[r ? r : 1] }'
+	awk -v q="$1" '
+		{ v[NR] = $1 }
+		END {
+			if (!NR)
+				exit 1
+			r = int((NR * q + 999) / 1000)
+			printf "%.1f\n", v[r ? r : 1]
+		}'
 }
 
-# group N RUN: every member talks; p50, p99 and p99.9 of all deliveries of others' messages go to $work/group-*
+# group N RUN: every member sends. The p50, p99 and p99.9 of all deliveries of others' messages go
+# to $work/group-*.
 group()
 {
 	local n=$1 q
 
 	rm -f "$work/samples"
 	run "$n" "group$2" --rate "$rate" --samples "$work/samples" --seconds "$latency_seconds"
-	od -An -v -t u8 -w8 "$work/samples" | awk '{ printf "%.1f\n", $1 / 1000 }' | sort -n >"$work/sorted"
+	od -An -v -t u8 -w8 "$work/samples" | awk '{ printf "%.1f\n", $1 / 1000 }' |
+		sort -n >"$work/sorted"
 	for q in 500 990 999; do
 		quantile "$q" <"$work/sorted" >>"$work/group-$q"
 	done
@@ -371,22 +420,30 @@ lines_as_array()
 	printf '[%s]' "$(paste -sd, "$1")"
 }
 
-# cpu_ticks: on one line, what all CPUs have counted, what they have idled, and what the processes of this pid namespace have used. The last
-# includes children that ended. Kernel threads count as others, those that forward for a --netns rack too.
+# cpu_ticks: prints on one line the ticks that all CPUs have counted, the ticks that they were
+# idle, and the ticks that the processes of this pid namespace, including ended children, have
+# used. Kernel threads count as other processes, also those that forward frames for a --netns rack.
 cpu_ticks()
 {
 	local own
 
-	own=$(cat /proc/[0-9]*/stat 2>/dev/null | awk '{ sub(/.*\) /, ""); s += $12 + $13 + $14 + $15 } END { print s + 0 }')
-	awk -v own="$own" '/^cpu / { for (i = 2; i <= 9; i++) s += $i; print s, $5 + $6, own }' /proc/stat
+	own=$(cat /proc/[0-9]*/stat 2>/dev/null |
+		awk '{ sub(/.*\) /, ""); s += $12 + $13 + $14 + $15 } END { print s + 0 }')
+	awk -v own="$own" '
+		/^cpu / { for (i = 2; i <= 9; i++) s += $i; print s, $5 + $6, own }' /proc/stat
 }
 
-# foreign_share BEFORE AFTER: the share of the machine's CPU time that others used between two cpu_ticks.
+# foreign_share BEFORE AFTER: prints the share of the machine's CPU time that other processes used
+# between the two outputs of cpu_ticks.
 foreign_share()
 {
 	printf '%s\n%s\n' "$1" "$2" | awk '
 		NR == 1 { all = $1; idle = $2; own = $3 }
-		NR == 2 { d = $1 - all; f = d > 0 ? 1 - ($2 - idle + $3 - own) / d : 0; printf "%.3f\n", f < 0 ? 0 : f }'
+		NR == 2 {
+			d = $1 - all
+			f = d > 0 ? 1 - ($2 - idle + $3 - own) / d : 0
+			printf "%.3f\n", f < 0 ? 0 : f
+		}'
 }
 
 measure()
@@ -410,7 +467,8 @@ measure()
 		run "$n" "load$r" --inflight "$inflight" --seconds "$seconds"
 		foreign_share "$ticks" "$(cpu_ticks)" >>"$work/shares"
 		cat "$work/result" >>"$work/raw"
-		field deliveries_per_s <"$work/result" | awk '{ s += $1 } END { printf "%.0f\n", s }' >>"$work/totals"
+		field deliveries_per_s <"$work/result" |
+			awk '{ s += $1 } END { printf "%.0f\n", s }' >>"$work/totals"
 		run "$n" "idle$r" --latency --gap-us "$gap_us" --seconds "$latency_seconds"
 		grep '"p50_us"' "$work/result" >>"$work/latency"
 		run "$n" "rest$r" --latency --gap-us "$rest_us" --seconds "$latency_seconds"
@@ -419,14 +477,17 @@ measure()
 			group "$n" "$r"
 		fi
 	done
-	# A retransmit list in the log says that the kernel dropped frames: the window is then too large for the machine.
+	# A retransmit list in the log means that the kernel dropped frames: the window is then too
+	# large for the machine.
 	retransmits=$(cat "$work"/[0-9]*/corosync.log | grep -c 'Retransmit List' || :)
 	keep_logs "$n"
 	stop_corosync
 	drop_rack
 	share=$(median <"$work/shares")
 	if awk -v s="$share" 'BEGIN { exit !(s > 0.1) }'; then
-		printf 'corosync.sh: %d nodes: others used %s of the CPU time during the runs; the figures are too low\n' "$n" "$share" >&2
+		printf 'corosync.sh: %d nodes: others used %s of the CPU time during the runs; ' \
+			"$n" "$share" >&2
+		printf 'the figures are too low\n' >&2
 	fi
 	total=$(median <"$work/totals")
 	per=$(awk -v t="$total" -v n="$n" 'BEGIN { printf "%.0f", t / n }')
@@ -436,13 +497,26 @@ measure()
 	rest99=$(field p99_us <"$work/rested" | median)
 	printf '%d,%.0f,%d,%.1f\n' "$n" "$total" "$per" "$p50"
 	if ((rate)); then
-		printf 'group,%d,%d,%s,%s,%s\n' "$n" "$rate" "$(median <"$work/group-500")" "$(median <"$work/group-990")" "$(median <"$work/group-999")"
-		grouped=$(printf ',"group_rate":%d,"group_p50_us":%s,"group_p99_us":%s,"group_p999_us":%s' "$rate" "$(lines_as_array "$work/group-500")" \
-			"$(lines_as_array "$work/group-990")" "$(lines_as_array "$work/group-999")")
+		printf 'group,%d,%d,%s,%s,%s\n' "$n" "$rate" "$(median <"$work/group-500")" \
+			"$(median <"$work/group-990")" "$(median <"$work/group-999")"
+		grouped=$(printf ',"group_rate":%d,"group_p50_us":%s,"group_p99_us":%s' "$rate" \
+			"$(lines_as_array "$work/group-500")" "$(lines_as_array "$work/group-990")"
+			printf ',"group_p999_us":%s' "$(lines_as_array "$work/group-999")")
 	fi
-	printf '%s\n  {"nodes":%d,"total_deliveries_per_s":%.0f,"per_node_deliveries_per_s":%d,"idle_latency_p50_us":%.1f,"idle_latency_p99_us":%.1f,"rested_latency_p50_us":%.1f,"rested_latency_p99_us":%.1f,"retransmit_lists":%d,"foreign_cpu_share":%s,"run_totals":%s,"run_foreign_cpu_shares":%s,"clients":%s,"latency":%s,"rested":%s%s}' \
-		"$separator" "$n" "$total" "$per" "$p50" "$p99" "$rest50" "$rest99" "$retransmits" "$share" "$(lines_as_array "$work/totals")" "$(lines_as_array "$work/shares")" \
-		"$(lines_as_array "$work/raw")" "$(lines_as_array "$work/latency")" "$(lines_as_array "$work/rested")" "$grouped" >&3
+	{
+		printf '%s\n  {"nodes":%d,' "$separator" "$n"
+		printf '"total_deliveries_per_s":%.0f,"per_node_deliveries_per_s":%d,' \
+			"$total" "$per"
+		printf '"idle_latency_p50_us":%.1f,"idle_latency_p99_us":%.1f,' "$p50" "$p99"
+		printf '"rested_latency_p50_us":%.1f,"rested_latency_p99_us":%.1f,' \
+			"$rest50" "$rest99"
+		printf '"retransmit_lists":%d,"foreign_cpu_share":%s,' "$retransmits" "$share"
+		printf '"run_totals":%s,' "$(lines_as_array "$work/totals")"
+		printf '"run_foreign_cpu_shares":%s,' "$(lines_as_array "$work/shares")"
+		printf '"clients":%s,' "$(lines_as_array "$work/raw")"
+		printf '"latency":%s,' "$(lines_as_array "$work/latency")"
+		printf '"rested":%s%s}' "$(lines_as_array "$work/rested")" "$grouped"
+	} >&3
 	separator=,
 }
 
@@ -462,15 +536,24 @@ inner()
 	if [[ ! -x $client ]]; then
 		client=$work/corosync_cpg
 		gcc -std=gnu11 -O2 -Wall -Wextra "$here/corosync_cpg.c" -lcpg -o "$client" ||
-			die "cannot compile corosync_cpg.c; install libcpg-dev and gcc, or pass --client"
+			die "cannot compile corosync_cpg.c; install libcpg-dev and gcc," \
+				"or pass --client"
 	fi
 	if ((${#netns[@]})); then
 		fabric=given
 	fi
 	read -r load _ </proc/loadavg
-	printf '{"schema":1,"bench":"corosync","kernel":"%s","cpus":%d,"load1_at_start":%s,"corosync":"%s","runs":%d,"seconds":%s,"inflight":%d,"size_bytes":%d,"gap_us":%d,"rest_us":%d,"fabric":"%s","tuning":"%s","results":[' \
-		"$(uname -r)" "$(nproc)" "$load" "$(corosync -v | sed -n "1s/.*'\(.*\)'.*/\1/p")" "$runs" "$seconds" "$inflight" "$size" \
-		"$gap_us" "$rest_us" "$fabric" "$(corosync_tuning | paste -sd';' | tr -d '\t')" >&3
+	{
+		printf '{"schema":1,"bench":"corosync","kernel":"%s","cpus":%d,' \
+			"$(uname -r)" "$(nproc)"
+		printf '"load1_at_start":%s,"corosync":"%s",' \
+			"$load" "$(corosync -v | sed -n "1s/.*'\(.*\)'.*/\1/p")"
+		printf '"runs":%d,"seconds":%s,"inflight":%d,"size_bytes":%d,' \
+			"$runs" "$seconds" "$inflight" "$size"
+		printf '"gap_us":%d,"rest_us":%d,"fabric":"%s",' "$gap_us" "$rest_us" "$fabric"
+		printf '"tuning":"%s","results":[' \
+			"$(corosync_tuning | paste -sd';' | tr -d '\t')"
+	} >&3
 	for n in ${nodes//,/ }; do
 		measure "$n"
 	done

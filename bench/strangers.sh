@@ -1,24 +1,28 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# strangers.sh BUILD [--rate RATE] [--policies LIST] [--seconds S] [--out DIR] - what others get while
-# one host talks to stations that do not answer. For each policy a rack of four hosts is raised; h1
+# strangers.sh BUILD [--rate RATE] [--policies LIST] [--seconds S] [--out DIR] - measure what others
+# get while one host sends to stations that do not answer.
 #
-#   alone        sends TCP to h2 for S (3) seconds;
-#   dead         has sent 300 datagrams to 300 stations that do not exist, and 300 more from as many
-#                ports to one of them, then sends TCP to h3, which it has not talked to before;
-#   ten_thousand has sent one datagram to each of 10000 such stations, then sends TCP to h4, which
-#                it has not talked to before either;
-#   connections  has 400 TCP connections to h2 at once for 4 S seconds.
+# The script raises a rack of four hosts for each policy. Each row of the table has these columns:
 #
-# Prints a table in CSV: Mbit/s of each, how many of the 400 connections carried nothing, and by how
-# many MiB the memory of the rack's daemons grew. 0 Mbit/s: iperf3 did not come through. BUILD may
-# be that of an earlier version, to compare with. Needs root, iperf3 and jq; everything happens in
-# namespaces of its own.
+#   alone        h1 sends TCP to h2 for S (3) seconds;
+#   dead         h1 has sent 300 datagrams to 300 stations that do not exist, and 300 more from as
+#                many ports to one of them, and then sends TCP to h3, which it has not talked to
+#                before;
+#   ten_thousand h1 has sent one datagram to each of 10000 such stations, and then sends TCP to h4,
+#                which it has not talked to before either;
+#   connections  h1 has 400 TCP connections to h2 at once for 4 S seconds.
+#
+# The output is a table in CSV: the Mbit/s of each, how many of the 400 connections carried nothing,
+# and by how many MiB the memory of the rack's daemons grew. 0 Mbit/s means that iperf3 did not
+# connect. BUILD may be the build of an earlier version, for a comparison. The script needs root,
+# iperf3 and jq, and runs in namespaces of its own.
 set -euo pipefail
 
 usage() {
-	echo "usage: bench/strangers.sh BUILD [--rate RATE] [--policies LIST] [--seconds S] [--out DIR]" >&2
+	echo "usage: bench/strangers.sh BUILD [--rate RATE] [--policies LIST] [--seconds S]" \
+		"[--out DIR]" >&2
 	exit 2
 }
 [ $# -ge 1 ] || usage
@@ -37,7 +41,8 @@ while [ $# -gt 0 ]; do
 	shift 2
 done
 for tool in iperf3 jq "$build/barline"; do
-	command -v "$tool" >/dev/null || { echo "bench/strangers.sh: there is no $tool" >&2; exit 1; }
+	command -v "$tool" >/dev/null ||
+		{ echo "bench/strangers.sh: there is no $tool" >&2; exit 1; }
 done
 if [ -z "${STRANGERS_APART-}" ]; then
 	STRANGERS_APART=1 exec unshare --mount --propagation private --net bash "$0" "$build" \
@@ -57,32 +62,36 @@ end() {
 trap end EXIT
 
 say() { [ ! -t 2 ] || printf '\r\033[K%s' "$*" >&2; }
-on() { # on HOST COMMAND...
+# on HOST COMMAND...: runs COMMAND on HOST.
+on() {
 	local host=$1
 	shift
 	"$build/barline" lab exec "$lab" "$host" -- "$@"
 }
-# resident memory of the rack's processes, KiB
+# memory: prints the resident memory of the rack's processes in KiB.
 memory() {
 	local pid kib=0
-	for pid in $("$build/barline" -j lab list | jq -r ".labs[] | select(.name == \"$lab\") | .pid"); do
+	for pid in $("$build/barline" -j lab list |
+		jq -r ".labs[] | select(.name == \"$lab\") | .pid"); do
 		kib=$((kib + $(awk '/^VmRSS/ { print $2 }' "/proc/$pid/status")))
 	done
 	echo "$kib"
 }
-# datagrams FIRST COUNT: to COUNT stations from number FIRST on
+# datagrams FIRST COUNT: sends one datagram to each of COUNT stations, beginning with number FIRST.
 datagrams() {
 	local first=$1 count=$2
 	on h1 bash -c '
 		for ((i = $1; i < $1 + $2; i++)); do
-			printf "neigh replace 10.78.%d.%d lladdr 02:de:ad:00:%02x:%02x dev bl0 nud permanent\n" \
-				$((128 + i / 200)) $((1 + i % 200)) $((i / 256)) $((i % 256))
+			printf "neigh replace 10.78.%d.%d lladdr 02:de:ad:00:%02x:%02x %s\n" \
+				$((128 + i / 200)) $((1 + i % 200)) $((i / 256)) $((i % 256)) \
+				"dev bl0 nud permanent"
 		done | ip -batch - || exit 1
 		for ((i = $1; i < $1 + $2; i++)); do
 			echo >"/dev/udp/10.78.$((128 + i / 200)).$((1 + i % 200))/9"
 		done 2>/dev/null' datagrams "$first" "$count"
 }
-# mbit HOST: of one TCP connection of h1 to HOST; 0: there was none, which is a result, too
+# mbit HOST: prints the Mbit/s of one TCP connection from h1 to HOST. 0 means that there was no
+# connection, which is a result, too.
 mbit() {
 	local host=$1
 	timeout $((seconds + 17)) "$build/barline" lab exec "$lab" h1 -- iperf3 -J \
@@ -90,29 +99,31 @@ mbit() {
 		>"$work/one.json" 2>/dev/null || true
 	jq -rs '.[0].end.sum_received.bits_per_second // 0 | . / 1e4 | round / 100' "$work/one.json"
 }
-# connections: Mbit/s of 4 times 100 connections to h2, and how many carried nothing
+# connections: prints the Mbit/s of 4 times 100 connections to h2, and how many carried nothing.
 connections() {
 	local k pids=()
 	for k in 1 2 3 4; do
 		timeout $((4 * seconds + 40)) "$build/barline" lab exec "$lab" h1 -- iperf3 -J \
-			-t $((4 * seconds)) -P 100 -p $((5300 + k)) -c 10.78.1.2 >"$work/many-$k.json" 2>/dev/null &
+			-t $((4 * seconds)) -P 100 -p $((5300 + k)) -c 10.78.1.2 \
+			>"$work/many-$k.json" 2>/dev/null &
 		pids+=($!)
 	done
 	for k in "${pids[@]}"; do
 		wait "$k" || true
 	done
-	# iperf3 goes on until what was sent has arrived: by the time of the last one
+	# iperf3 runs until all sent data has arrived, so the time of the last one counts.
 	jq -rs '[.[].end.streams[]?.receiver.bytes] as $got |
 		([.[].end.sum_received.seconds] | max | if . > 0 then . else 1 end) as $s |
-		[(($got | add // 0) * 8 / $s / 1e4 | round / 100), 400 - ([$got[] | select(. > 0)] | length)] |
-		join(",")' "$work"/many-*.json
+		[(($got | add // 0) * 8 / $s / 1e4 | round / 100),
+		400 - ([$got[] | select(. > 0)] | length)] | join(",")' "$work"/many-*.json
 }
 
 table=$work/strangers.csv
 echo "policy,alone,dead,ten_thousand,connections,carried_nothing,grown_MiB" >"$table"
 for policy in ${policies//,/ }; do
 	say "$policy: raising the rack"
-	"$build/barline" lab up "$lab" --hosts 4 --admission "$policy" --rate "$rate" >/dev/null </dev/null
+	"$build/barline" lab up "$lab" --hosts 4 --admission "$policy" --rate "$rate" \
+		>/dev/null </dev/null
 	for h in 2 3 4; do
 		on "h$h" iperf3 -s -D
 	done
@@ -124,7 +135,9 @@ for policy in ${policies//,/ }; do
 	before=$(memory)
 	say "$policy: 600 datagrams to stations that do not exist"
 	datagrams 0 300
-	on h1 bash -c 'for ((i = 0; i < 300; i++)); do echo >/dev/udp/10.78.128.1/9; done 2>/dev/null'
+	on h1 bash -c 'for ((i = 0; i < 300; i++)); do
+		echo >/dev/udp/10.78.128.1/9
+	done 2>/dev/null'
 	dead=$(mbit h3)
 	say "$policy: 10000 stations that do not exist"
 	datagrams 1000 10000

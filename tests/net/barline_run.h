@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * `barline` as its users run it: the one that was built beside the tests, and the one object that
- *-j prints.
+ * Runs `barline` as its users do: the command that was built with the tests, with -j. The result is
+ * the exit status and the one JSON object that the command prints.
  *
- *	char barline[512];
- *	const char *const argv[] = { barline, "-j", "show", "endpoints", NULL };
- *	json_t *said;
+ * 	char barline[512];
+ * 	const char *const argv[] = { barline, "-j", "show", "endpoints", NULL };
+ * 	json_t *said;
  *
- *	barline_path(barline, sizeof(barline));
- *	status = barline_run(&said, argv);
+ * 	barline_path(barline, sizeof(barline));
+ * 	status = barline_run(&said, argv);
  */
 #ifndef BARLINE_TESTS_BARLINE_RUN_H
 #define BARLINE_TESTS_BARLINE_RUN_H
@@ -28,7 +28,10 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-/* The test is build/tests/net/test_x, the command build/barline. False: too long, or no /proc. */
+/*
+ * Writes the path of the command: the test is build/tests/net/test_x, the command build/barline.
+ * Returns false if the path is too long or there is no /proc.
+ */
 static inline bool barline_path(char *path, size_t size)
 {
 	ssize_t n = readlink("/proc/self/exe", path, size - sizeof("/barline"));
@@ -48,7 +51,10 @@ static inline bool barline_path(char *path, size_t size)
 	return true;
 }
 
-/* Its exit status; *@said: the object that it printed, or NULL; the caller's. */
+/*
+ * Runs the command. Returns its exit status. *@said is the object that it printed, which the caller
+ * frees, or NULL.
+ */
 static inline int barline_run(json_t **said, const char *const *argv)
 {
 	int out = memfd_create("out", MFD_CLOEXEC), st;

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * TCP connections from bl0 to bl0 of a rack: begin() lets so many hosts each send so many bytes to
- * the first host, which looks at every one of them; finish() serves the rack until all have ended.
- * A sender ends when the receiver has closed, that is, when all that it sent was there and right.
- * Nobody is given up, however long it takes: the case's own time is the bound.
+ * TCP connections between the bl0 interfaces of a rack. begin() makes a number of hosts send a
+ * number of bytes each to the first host, which verifies every byte; finish() serves the rack until
+ * all have ended. A sender ends when the receiver has closed, that is, when everything that it sent
+ * has arrived and is right. No connection is given up, however long it takes: the time limit of the
+ * case is the bound.
  *
- * A case that changes something in the middle of a transfer lets it run until it is told to end:
- * however long the machine takes over the change, the transfer is not over before.
+ * A case that changes something in the middle of a transfer lets the transfer run until it calls
+ * enough(). Then the transfer is not over before the change, however long the machine takes for it.
  *
- * Example: begin(AF_INET, 15, 256 << 10): hosts 2 to 16, 256 KiB each, to host 1.
- * begin(AF_INET, 1, ENDLESS): host 2 sends to host 1 until enough(), which finish() calls, too.
+ * Example: begin(AF_INET, 15, 256 << 10): hosts 2 to 16 send 256 KiB each to host 1. begin(AF_INET,
+ * 1, ENDLESS): host 2 sends to host 1 until enough(), which finish() calls, too.
  *
- * Included behind rack.h, and behind <netinet/in.h> before that.
+ * Include this after rack.h, and <netinet/in.h> before rack.h.
  */
 #ifndef BARLINE_TESTS_CONN_H
 #define BARLINE_TESTS_CONN_H
@@ -24,31 +25,26 @@
 #define CHILDREN 16
 #define ENDLESS  UINT64_MAX
 
-/**
- * struct conn_shared - what the case and its processes have in common. @enough: the case wants
- * ENDLESS senders to end. @sent: bytes of all senders that have sent their last one; the receiver
- * reads it when it has seen the end of every connection, which is after that.
- */
+/** struct conn_shared - memory shared by the case and its processes. */
 struct conn_shared {
-	_Atomic int enough;
+	_Atomic int enough; /* the case wants ENDLESS senders to end */
+	/*
+	 * Bytes of all senders that have sent their last byte. The receiver reads this after the
+	 * end of every connection, and thus after the senders have added to it.
+	 */
 	_Atomic uint64_t sent;
 };
 
-/**
- * w - the connections of this case. @senders: hosts from the second on. @bytes: of each. @hint,
- * @priority: what a sender says of its flow. @pid, @name: processes that were started, receiver
- * first; pid 0: has ended.
- * @left: those that have not. @shared: of this transfer.
- */
+/** w - the connections of this case. */
 static struct {
 	int family, listener;
-	unsigned int senders;
-	uint64_t bytes;
-	const struct bl_flow_hint *hint;
-	int priority;
-	pid_t pid[CHILDREN + 1];
+	unsigned int senders;            /* hosts from the second one on */
+	uint64_t bytes;                  /* of each sender */
+	const struct bl_flow_hint *hint; /* of each sender's flow; NULL: none */
+	int priority;                    /* SO_PRIORITY of each sender */
+	pid_t pid[CHILDREN + 1];         /* started processes, receiver first; 0: has ended */
 	const char *name[CHILDREN + 1];
-	unsigned int n, left;
+	unsigned int n, left; /* processes that were started, and that have not ended */
 	struct conn_shared *shared;
 } w;
 
@@ -99,7 +95,7 @@ T_FN void child(unsigned int node, const char *name, void (*fn)(void))
 	w.left++;
 }
 
-/* All of every sender's bytes, in order. */
+/* Receives and verifies all bytes of every sender, in order. */
 T_FN void receive(void)
 {
 	static uint8_t got[65536], want[65536];
@@ -187,7 +183,7 @@ T_FN void begin(int family, unsigned int senders, uint64_t bytes)
 	close(w.listener);
 }
 
-/* Reaps who has ended. */
+/* Reaps the processes that have ended. Returns whether others still run. */
 T_FN bool running(void)
 {
 	unsigned int k;
@@ -202,7 +198,7 @@ T_FN bool running(void)
 	return w.left;
 }
 
-/* Whoever sends without end comes to one. */
+/* Ends the ENDLESS senders. */
 T_FN void enough(void)
 {
 	atomic_store(&w.shared->enough, 1);

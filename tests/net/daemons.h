@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A rack whose nodes are served by the program itself: one `barlined` per node, from a file, as in
- *a real rack.
+ * A rack with one `barlined` per node, configured by a file, as in a real rack.
  *
- *	ctl_start(20000);
- *	daemons_open();
- *	...
- *	daemon_stop(i, SIGTERM);
- *	daemon_start(i);
+ * 	ctl_start(20000);
+ * 	daemons_open();
+ * 	...
+ * 	daemon_stop(i, SIGTERM);
+ * 	daemon_start(i);
  *
- * Daemons die with the case. A caretaker does not, so a case ends those that it leaves
- *(daemons_end()).
+ * Daemons die with the case. A caretaker does not, so a case ends the caretakers that it leaves
+ * with daemons_end().
  */
 #ifndef BARLINE_TESTS_DAEMONS_H
 #define BARLINE_TESTS_DAEMONS_H
@@ -18,16 +17,12 @@
 #include "tests/net/controller/controller.h"
 #include "tests/net/barline_run.h"
 
-/**
- * struct daemon - @pid: 0: none runs. @out: what it says on stdout, a pipe. @netns_ino: of its
- * node.
- * @skew_ns: what its clock is off by, on the command line.
- */
+/** struct daemon - the daemon of one node. */
 struct daemon {
-	pid_t pid;
-	int out;
-	uint64_t netns_ino;
-	int64_t skew_ns;
+	pid_t pid;          /* 0: no daemon runs */
+	int out;            /* pipe from its stdout */
+	uint64_t netns_ino; /* inode of the node's network namespace */
+	int64_t skew_ns;    /* offset of its clock, from its command line */
 };
 
 static struct daemon dm[LAB_NODES_MAX];
@@ -82,7 +77,7 @@ T_FN void dm_file(unsigned int i, const char *path)
 	free(c.fdb);
 }
 
-/* The program beside the tests, build/barlined. */
+/* Returns the path of the program that was built with the tests, build/barlined. */
 T_FN const char *dm_program(void)
 {
 	static char path[512];
@@ -120,7 +115,7 @@ T_FN void daemon_spawn(unsigned int i)
 		if (getppid() != parent)
 			_exit(1);
 		dup2(out[1], STDOUT_FILENO);
-		setenv("JOURNAL_STREAM", "1:1", 1); /* so that its caretaker, too, says something */
+		setenv("JOURNAL_STREAM", "1:1", 1); /* lets the caretaker log, too */
 		execv(program, argv);
 		_exit(127);
 	}
@@ -128,7 +123,10 @@ T_FN void daemon_spawn(unsigned int i)
 	dm[i].out = out[0];
 }
 
-/* Waits until it says that it is there. False: it ended instead; *@status. */
+/*
+ * Waits until the daemon reports that it is ready. Returns false, with its wait status in *@status,
+ * if it ended instead.
+ */
 T_FN bool daemon_ready(unsigned int i, int *status)
 {
 	uint64_t end = t_mono() + 60000000000ULL;
@@ -170,7 +168,7 @@ T_FN void daemon_start(unsigned int i)
 	      status);
 }
 
-/* Waits for its end. Its wait status. */
+/* Waits for the end of the daemon. Returns its wait status. */
 T_FN int daemon_wait(unsigned int i)
 {
 	uint64_t end = t_mono() + 60000000000ULL;
@@ -185,7 +183,7 @@ T_FN int daemon_wait(unsigned int i)
 	return status;
 }
 
-/* Returns how long it took, ms. */
+/* Ends the daemon with @sig. Returns the time that this took in ms. */
 T_FN unsigned int daemon_stop(unsigned int i, int sig)
 {
 	uint64_t at = t_mono();
@@ -204,7 +202,7 @@ T_FN void dm_path(char *buf, size_t size, unsigned int i, const char *suffix)
 		 dm[i].netns_ino, suffix);
 }
 
-/* pid of the caretaker of node @i; 0: there is none. */
+/* Returns the pid of the caretaker of node @i, or 0 if there is none. */
 T_FN pid_t caretaker(unsigned int i)
 {
 	struct sockaddr_un a = { .sun_family = AF_UNIX };
@@ -219,7 +217,7 @@ T_FN pid_t caretaker(unsigned int i)
 	return who.pid;
 }
 
-/* Whether a process runs; one that has ended but was not waited for does not. */
+/* Returns whether a process runs. A zombie does not. */
 T_FN bool runs(pid_t pid)
 {
 	char path[64], state = 'Z';
@@ -234,7 +232,7 @@ T_FN bool runs(pid_t pid)
 	return state != 'Z' && state != 'X';
 }
 
-/* All nodes, each by a daemon of its own; the network of rack.lab.spec. */
+/* Builds the network of rack.lab.spec and starts one daemon per node. */
 T_FN void daemons_open(void)
 {
 	unsigned int i;
@@ -248,7 +246,7 @@ T_FN void daemons_open(void)
 		CHECK(daemon_ready(i, &status), "%s does not start", rack.lab.nodes[i].name);
 }
 
-/* All daemons and caretakers of the case end, and the nodes with them. */
+/* Ends all daemons and caretakers of the case and detaches the nodes. */
 T_FN void daemons_end(void)
 {
 	struct bl_err err;

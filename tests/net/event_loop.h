@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * An event loop in the case's main thread, for what needs one and is no rack: UNTIL(x) turns it
- * until x holds. Who includes this says before how many seconds that may take: WAIT_S.
- *
- * Included behind rack.h.
+ * An sd-event loop in the main thread of a case that needs one and has no rack. UNTIL(x) runs the
+ * loop until x holds. The including file defines WAIT_S, the limit in seconds, before it includes
+ * this header, which comes after rack.h.
  */
 #ifndef BARLINE_TESTS_EVENT_LOOP_H
 #define BARLINE_TESTS_EVENT_LOOP_H

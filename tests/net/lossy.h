@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Hosts that lose frames, at random: all that come in, by an XDP program before the host's own
- * (make_lossy()), or all that leave but NAKs, by a tc program (make_lossy_but_naks()).
+ * Hosts that lose frames at random: either all kinds of incoming frames, by an XDP program before
+ * the host's own (make_lossy()), or all outgoing frames except NAKs, by a tc program
+ * (make_lossy_but_naks()).
  *
- * Example: make_lossy(2, 655, seed): of the frames that come to the third host, 655 of 65536 are
- * gone, 1 percent. Its link goes over to a program that drops them and calls the host's own for the
- * rest; make_whole() gives the link back.
+ * Example: make_lossy(2, 655, seed): of the frames that arrive at the third host, 655 of 65536 (1
+ * percent) are dropped. Its link is updated to a program that drops them and calls the host's own
+ * program for the rest; make_whole() restores the link.
  */
 #ifndef BARLINE_TESTS_LOSSY_H
 #define BARLINE_TESTS_LOSSY_H
@@ -15,14 +16,13 @@
 #define TCX_EGRESS 47 /* BPF_TCX_EGRESS */
 #define TCX_BEFORE 8  /* BPF_F_BEFORE: first of all programs */
 
-#define OPCODE_AT                                                                       \
-	(14 + 20 + 8 + (int32_t)offsetof(struct bl_hdr, opcode)) /* Ethernet, IPv4, UDP \
-								  */
+/* offset of the opcode in a frame: after Ethernet, IPv4 and UDP */
+#define OPCODE_AT (14 + 20 + 8 + (int32_t)offsetof(struct bl_hdr, opcode))
 
 /*
- * r1 = &state; r0 = state = state * A + C (Knuth's MMIX); lost updates of two CPUs cost nothing but
- * randomness. The two instructions behind it are for the frames that are lost; the others go on
- * behind those.
+ * r1 = &state; r0 = state = state * A + C (Knuth's MMIX). Lost updates between two CPUs cost
+ * nothing but randomness. The two instructions that follow this macro handle the frames that are
+ * dropped; the others continue after those.
  */
 #define T_DICE(state, per_65536)                                                                  \
 	{ .code = BPF_LD | BPF_DW | BPF_IMM,                                                      \
@@ -51,8 +51,8 @@
 	}
 
 /*
- * To what is behind the map @next, with the context in r6. Behind it r0 is 0, XDP_ABORTED: it is
- * not there.
+ * Calls the program in the map @next, with the context in r6. After it r0 is 0, XDP_ABORTED: there
+ * is no such program.
  */
 #define T_GO_ON(next)                                                                           \
 	{ .code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = BPF_REG_1, .src_reg = BPF_REG_6 },    \
@@ -66,7 +66,7 @@
 		.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 0             \
 	}
 
-/* Where the state of T_DICE() is. */
+/* Creates the map with the state of T_DICE(). Returns its descriptor. */
 T_FN int dice(uint64_t seed)
 {
 	int state = bpf_map_create(BPF_MAP_TYPE_ARRAY, "t_drop", 4, 8, 1, NULL);
@@ -78,12 +78,12 @@ T_FN int dice(uint64_t seed)
 }
 
 /*
- * An XDP program that drops @per_65536 of 65536 frames and hands the others to what is behind
- * @next.
+ * Loads an XDP program that drops @per_65536 of 65536 frames and passes the others to the program
+ * in @next.
  */
 T_FN int dropper(uint32_t per_65536, uint64_t seed, int next)
 {
-	/* as that of the program which is called: newer kernels insist */
+	/* must be that of the called program; newer kernels insist */
 	LIBBPF_OPTS(bpf_prog_load_opts, o, .expected_attach_type = BPF_XDP);
 	int state = dice(seed), fd;
 	const struct bpf_insn code[] = {
@@ -102,7 +102,7 @@ T_FN int dropper(uint32_t per_65536, uint64_t seed, int next)
 	return fd;
 }
 
-/* The host's program on its NIC, and a map by which another one can call it. */
+/* The host's program on its NIC, and a map by which another program can call it. */
 struct behind {
 	int link, prog, next;
 };
@@ -125,7 +125,7 @@ T_FN struct behind behind_open(unsigned int host)
 	return b;
 }
 
-/* The link goes over to @fd; what it replaces is returned. */
+/* Updates the link to @fd. Returns the program that this replaces. */
 T_FN int behind_put(struct behind b, int fd)
 {
 	CHECK(!bpf_link_update(b.link, fd, NULL), "%s", strerror(errno));
@@ -135,8 +135,8 @@ T_FN int behind_put(struct behind b, int fd)
 }
 
 /*
- * The program's link goes over to the dropping one; what it replaces is called by that, and
- * returned.
+ * Updates the link of @host to a program that drops frames and calls the replaced program for the
+ * rest. Returns the replaced program.
  */
 T_FN int make_lossy(unsigned int host, uint32_t per_65536, uint64_t seed)
 {
@@ -146,8 +146,8 @@ T_FN int make_lossy(unsigned int host, uint32_t per_65536, uint64_t seed)
 }
 
 /*
- * And back to what make_lossy() returned, unless a daemon that began anew has put its own there
- * meanwhile.
+ * Restores the program that make_lossy() returned, unless a daemon that was restarted has attached
+ * its own meanwhile.
  */
 T_FN void make_whole(unsigned int host, int prog)
 {
@@ -171,15 +171,15 @@ T_FN void make_whole(unsigned int host, int prog)
 	close(prog);
 }
 
-/* A tc program that drops @per_65536 of 65536 frames, but no NAKs. */
+/* Loads a tc program that drops @per_65536 of 65536 frames, but no NAKs. */
 T_FN int dropper_tc(uint32_t per_65536, uint64_t seed)
 {
 	int state = dice(seed), fd;
 	const struct bpf_insn code[] = {
 		{ .code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = BPF_REG_6, .src_reg = BPF_REG_1 },
-		/* shorter frames end here, with 0: TC_ACT_OK. There are none but link frames. */
+		/* Shorter frames end here with 0, TC_ACT_OK. Only link frames are that short. */
 		{ .code = BPF_LD | BPF_ABS | BPF_B, .imm = OPCODE_AT },
-		/* behind the dice and what follows it */
+		/* jumps over the dice and the two instructions after it */
 		{ .code = BPF_JMP | BPF_JEQ | BPF_K,
 		  .dst_reg = BPF_REG_0,
 		  .imm = BL_OPCODE_BYTE(BL_OP_NAK),
@@ -188,7 +188,7 @@ T_FN int dropper_tc(uint32_t per_65536, uint64_t seed)
 		/* TC_ACT_SHOT */
 		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 2 },
 		{ .code = BPF_JMP | BPF_EXIT },
-		/* the next program */
+		/* TC_ACT_UNSPEC: continue with the next program */
 		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = -1 },
 		{ .code = BPF_JMP | BPF_EXIT },
 	};
@@ -200,8 +200,8 @@ T_FN int dropper_tc(uint32_t per_65536, uint64_t seed)
 }
 
 /*
- * What @host sends is lost, before barline's own programs see it. The link's fd stays open in this
- * process: it is detached when the case ends.
+ * Drops frames that @host sends, before barline's own programs see them. The descriptor of the link
+ * stays open in this process, so the link is detached when the case ends.
  */
 T_FN void make_lossy_but_naks(unsigned int host, uint32_t per_65536, uint64_t seed)
 {
@@ -212,7 +212,7 @@ T_FN void make_lossy_but_naks(unsigned int host, uint32_t per_65536, uint64_t se
 	index = (int)if_nametoindex("eth0");
 	LIBBPF_OPTS(bpf_link_create_opts, o, .flags = TCX_BEFORE);
 	if (bpf_link_create(prog, index, (enum bpf_attach_type)TCX_EGRESS, &o) < 0) {
-		/* kernels before 6.6: a filter of a better priority than barline's */
+		/* Kernels before 6.6 get a filter with a better priority than barline's. */
 		LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = index, .attach_point = BPF_TC_EGRESS);
 		LIBBPF_OPTS(bpf_tc_opts, t, .handle = 1, .priority = 1, .prog_fd = prog);
 

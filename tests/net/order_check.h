@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Was it one order? Judges the logs of a run by application-level ids alone; shares no code and no
- *idea of time with what it judges.
+ * Judges whether the logs of a run fit one order. It uses application-level ids alone, and shares
+ * no code and no notion of time with the code under test.
  *
  * An id is (sender, seq, item): the seq-th scattering of a sender, and the item-th message of it to
- *one receiver (each receiver of a scattering gets the same items). A scattering is one point in the
- *order, so its items must come together.
+ * one receiver (each receiver of a scattering gets the same items). A scattering is one point in
+ * the order, so its items must arrive together.
  *
- *	oc_check() builds one graph over all scatterings: an edge from each to the next that a
- *receiver delivered, from each to the next of its sender, and from a delivered one to those that
- *were sent because of it. There is one total order that is FIFO and causal, and every receiver saw
- *	a part of it, if and only if the graph has no cycle.
+ * oc_check() builds one graph over all scatterings, with an edge from each scattering to the next
+ * one that a receiver delivered, from each to the next one of its sender, and from a delivered one
+ * to those that were sent because of it. There is one total order that is FIFO and causal, and of
+ * which every receiver saw a part, if and only if the graph has no cycle.
  *
- * Example: R1 delivered (0,5) (1,2), R2 delivered (1,2) (0,5): a cycle of two: OC_ORDER. Each pair
- *of receivers is compared first, because the sentence about two receivers is easier to read than
- *one about a cycle of nine.
+ * Example: R1 delivered (0,5) (1,2), R2 delivered (1,2) (0,5). This is a cycle of two: OC_ORDER.
+ * Each pair of receivers is compared first, because a message about two receivers is easier to read
+ * than one about a cycle of nine.
  */
 #ifndef BARLINE_TESTS_ORDER_CHECK_H
 #define BARLINE_TESTS_ORDER_CHECK_H
@@ -29,25 +29,22 @@
 #define OC_NODES_MAX 64
 #define OC_ITEMS_MAX 4
 
-/**
- * struct oc_sent - one scattering, logged before it is sent.
- * @to: bit r: receiver r gets it. @items: messages to each. @hash: of each item's bytes.
- * @after: it was sent because its sender had delivered scattering @after_seq of @after_sender.
- */
+/** struct oc_sent - one scattering, logged before it is sent. */
 struct oc_sent {
-	uint64_t to;
-	uint64_t hash[OC_ITEMS_MAX];
+	uint64_t to;                 /* bit r: receiver r gets it */
+	uint64_t hash[OC_ITEMS_MAX]; /* of each item's bytes */
+	/* @after is 1: sent because its sender had delivered @after_seq of @after_sender. */
 	uint64_t after_seq;
 	uint16_t after_sender;
 	uint8_t after;
-	uint8_t items;
+	uint8_t items; /* messages to each receiver */
 };
 
-/** struct oc_got - one delivery. @ts: for the error message only. */
+/** struct oc_got - one delivery. */
 struct oc_got {
-	uint64_t seq;
-	uint64_t hash;
-	uint64_t ts;
+	uint64_t seq;  /* of the scattering */
+	uint64_t hash; /* of the delivered bytes */
+	uint64_t ts;   /* timestamp, only for messages about errors */
 	uint16_t sender;
 	uint16_t item;
 };
@@ -60,34 +57,37 @@ struct oc_log {
 
 enum oc_verdict {
 	OC_OK,
-	OC_INVENTED, /* delivered what nobody sent, or not to this receiver */
-	OC_CONTENT,  /* other bytes than were sent */
+	OC_INVENTED, /* delivered a message that was never sent, or not to this receiver */
+	OC_CONTENT,  /* delivered other bytes than were sent */
 	OC_DUPLICATE,
-	/* something came between two items of one scattering, or they came in another order */
+	/* The items of one scattering were not delivered together, or in the wrong order. */
 	OC_SPLIT,
-	OC_FIFO,   /* two of one sender in the other order */
+	OC_FIFO,   /* two messages of one sender in the wrong order */
 	OC_CAUSAL, /* an answer before its question */
-	OC_ORDER,  /* two receivers disagree, or more in a circle */
-	OC_LOST,   /* only where completeness was asked for */
+	OC_ORDER,  /* two receivers disagree, or there is a longer cycle */
+	OC_LOST,   /* a message is missing; only where completeness is required */
 };
 
-/**
- * struct oc - a check. In: @log, @nodes; @complete_from, @complete_to: everything sent by one of
- * the former to one of the latter must have come, but for the items that @excused, if there, has
- * the bits of: its sender was told that they would not.
- * Out: @text: what is wrong; @groups: scatterings looked at, @common: pairs of receivers times
- * scatterings that both delivered: a check that compared nothing proves nothing.
- */
+/** struct oc - one check. A check that compared nothing (@common is 0) proves nothing. */
 struct oc {
-	struct oc_log log[OC_NODES_MAX];
-	unsigned int nodes;
+	struct oc_log log[OC_NODES_MAX]; /* in: log of each endpoint */
+	unsigned int nodes;              /* in: number of endpoints */
+	/* In: everything that one of the former sent to one of the latter must have arrived. */
 	uint64_t complete_from, complete_to;
+	/*
+	 * In: returns the bit set of items that are exempt from that, because their sender was told
+	 * that they would not arrive. May be NULL.
+	 */
 	unsigned int (*excused)(unsigned int sender, uint64_t seq, unsigned int receiver);
-	char text[512];
+	char text[512]; /* out: description of the error */
+	/*
+	 * Out: checked scatterings; checked deliveries; pairs of receivers times the scatterings
+	 * that both delivered.
+	 */
 	uint64_t groups, deliveries, common;
-	/* private */
+	/* Private to oc_check(). */
 	uint64_t base[OC_NODES_MAX + 1];
-	uint32_t *pos[OC_NODES_MAX]; /* place of a scattering at a receiver, from 1; 0: not there */
+	uint32_t *pos[OC_NODES_MAX]; /* by scattering, at a receiver; 0: not delivered */
 	uint8_t *items[OC_NODES_MAX];
 	uint32_t *last_of[OC_NODES_MAX];
 };
@@ -117,7 +117,7 @@ static unsigned int oc_sender_of(const struct oc *c, uint64_t index)
 	return s;
 }
 
-/* each delivery alone, and against the one before it */
+/* Checks each delivery of receiver @r alone and against the one before it. */
 static enum oc_verdict oc_check_one(struct oc *c, unsigned int r)
 {
 	const struct oc_log *l = &c->log[r];
@@ -175,7 +175,7 @@ static enum oc_verdict oc_check_one(struct oc *c, unsigned int r)
 	return OC_OK;
 }
 
-/* answers at everybody who got both */
+/* Checks the order of answers at every receiver that got the question and the answer. */
 static enum oc_verdict oc_check_causal(struct oc *c)
 {
 	unsigned int s, r;
@@ -248,7 +248,10 @@ static int oc_edge_cmp(const void *a, const void *b)
 	return x->from < y->from ? -1 : x->from > y->from;
 }
 
-/* a circle among what Kahn's algorithm left over: go backwards until a node comes again */
+/*
+ * Describes a cycle among the nodes that Kahn's algorithm left over: walks backwards until a node
+ * repeats.
+ */
 static enum oc_verdict oc_tell_cycle(struct oc *c, const struct oc_edge *e, size_t ne,
 				     const uint32_t *in, uint32_t n)
 {

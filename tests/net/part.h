@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Two hosts that hear each other's barriers, but between which frames do not pass: they are dropped
- * before a host's XDP program, by source address, and by opcode or all of them; beacons are not.
+ * Partitions between two hosts: the hosts still receive each other's barriers, but frames between
+ * them are dropped before a host's XDP program, by source address and either by opcode or all of
+ * them. Beacons pass.
  */
 #ifndef BARLINE_TESTS_PART_H
 #define BARLINE_TESTS_PART_H
@@ -9,11 +10,11 @@
 #include "core/wire_core.h"
 #include "tests/net/lossy.h"
 
-#define ANY 0 /* opcode: all that is UDP */
+#define ANY 0 /* as an opcode: every UDP frame */
 
 /*
- * Where in a frame is what; @addr: of the source address, whose first and last four bytes tell
- * hosts apart (IPv4: both the same).
+ * Offsets in a frame. @addr: of the first and the last four bytes of the source address, which
+ * identify a host (IPv4: both the same).
  */
 static const struct part_place {
 	int eth, proto, addr[2], l4;
@@ -21,13 +22,13 @@ static const struct part_place {
 		    { BL_ETH_IP6, 14 + 6, { 14 + 8, 14 + 8 + 12 }, 14 + 40 } };
 
 /*
- * An XDP program that drops UDP frames with @op from a source address with the words @from, in
- * network order, and hands the others to what is behind @next.
+ * Loads an XDP program that drops UDP frames with opcode @op and a source address with the words
+ * @from (network order), and passes the others to the program in @next.
  */
 T_FN int part_filter(const struct part_place *at, const uint32_t from[2], int op, int next)
 {
 	LIBBPF_OPTS(bpf_prog_load_opts, o, .expected_attach_type = BPF_XDP); /* as in dropper() */
-#define ELSE(i) (17 - (i)) /* from the instruction before @i to the tail call */
+#define ELSE(i) (17 - (i)) /* from the instruction after @i to the tail call */
 	const struct bpf_insn code[] = {
 		{ .code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = BPF_REG_6, .src_reg = BPF_REG_1 },
 		{ .code = BPF_LDX | BPF_MEM | BPF_W,
@@ -46,7 +47,7 @@ T_FN int part_filter(const struct part_place *at, const uint32_t from[2], int op
 		  .dst_reg = BPF_REG_4,
 		  .src_reg = BPF_REG_3,
 		  .off = ELSE(6) },
-		/* 6: IP of that version, UDP, from there */
+		/* 6: IP of the given version, UDP, from the given address */
 		{ .code = BPF_LDX | BPF_MEM | BPF_H,
 		  .dst_reg = BPF_REG_5,
 		  .src_reg = BPF_REG_2,
@@ -89,7 +90,7 @@ T_FN int part_filter(const struct part_place *at, const uint32_t from[2], int op
 		  .imm = op == ANY ? 0 : BL_OPCODE_BYTE(op),
 		  .off = 7 },
 		{ .code = BPF_JMP | BPF_JA, .off = 0 },
-		/* 17: to the host's own */
+		/* 17: call the host's own program */
 		T_GO_ON(next),
 		/* 23: XDP_DROP */
 		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 1 },
@@ -103,7 +104,7 @@ T_FN int part_filter(const struct part_place *at, const uint32_t from[2], int op
 	return fd;
 }
 
-/* From now on nothing with @op that comes from @ip comes to @host. */
+/* Drops from now on everything with opcode @op that arrives at @host from @ip. */
 T_FN void part_from(const uint8_t ip[16], unsigned int host, int op)
 {
 	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };

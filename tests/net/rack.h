@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A rack for one test case: namespaces, links and nodes, made by a child process and gone with it.
+ * A rack for one test case: namespaces, links and nodes. A child process makes it, and it vanishes
+ * with that process.
  *
- *   test binary (cmocka)
- *     |-- case: mount namespace of its own, tmpfs on BL_RUN_DIR, anonymous network namespaces;
- * serves all nodes in its main thread
- *           |-- worker ...: one endpoint each (traffic.h), in a host's namespace
+ *    test binary (cmocka)
+ *      |-- case: own mount namespace, tmpfs on BL_RUN_DIR, anonymous network namespaces;
+ *            |   serves all nodes in its main thread
+ *            |-- worker ...: one endpoint each (traffic.h), in a host's namespace
  *
- * Every process dies with its parent (PR_SET_PDEATHSIG), so a crash leaves nothing. No pid
- * namespace: the loader pins NAPI threads, which are seen only from the first one. The network is
- * the lab's (lab/lab_net.c), so what users run is what is tested.
+ * Every process dies with its parent (PR_SET_PDEATHSIG), so a crash leaves nothing behind. There is
+ * no pid namespace: the loader pins NAPI threads, which are visible only in the initial one. The
+ * network is built by the lab (lab/lab_net.c), so the tests run the same network as users do.
  *
- * A case's script runs in the thread that serves the nodes: it must not sleep but rack_serve().
+ * The script of a case runs in the thread that serves the nodes, so it must call rack_serve()
+ * instead of sleeping.
  */
 #ifndef BARLINE_TESTS_RACK_H
 #define BARLINE_TESTS_RACK_H
@@ -52,18 +54,18 @@
 
 #define T_FN                  static __attribute__((unused))
 
-#define RACK_CASE_S           120   /* a case that takes longer hangs */
+#define RACK_CASE_S           120   /* limit of a case; one that takes longer hangs */
 #define RACK_PROCESS_LIMIT_MS 30000 /* likewise */
 /*
- * No false exclusion: longer than a beacon thread waits for a CPU on a busy virtual machine, which
- * was more than 300 ms beside another rack.
+ * This is longer than a beacon thread waits for a CPU on a busy virtual machine, which was more
+ * than 300 ms beside another rack. A shorter time would exclude live hosts.
  */
 #define RACK_DEAD_AFTER_US 1500000
 
 static pid_t rack_case_pid;
-static uint64_t rack_begun; /* CLOCK_MONOTONIC of the case's start */
+static uint64_t rack_begun; /* CLOCK_MONOTONIC at the start of the case */
 
-/* The case fails: say why, and end it. Workers die with it. */
+/* Prints why the case fails, and ends it. Its workers die with it. */
 #define FAIL(...) rack_fail(__FILE__, __LINE__, __VA_ARGS__)
 #define CHECK(cond, ...)                                                       \
 	do {                                                                   \
@@ -101,8 +103,8 @@ T_FN uint64_t t_mono(void)
 }
 
 /*
- * xorshift64*: the run's randomness, all from one printed seed (TEST_SEED in the environment
- * repeats it)
+ * xorshift64*: the randomness of the run. All of it follows from one printed seed; TEST_SEED in the
+ * environment repeats it.
  */
 T_FN uint64_t t_rand(uint64_t *s)
 {
@@ -127,17 +129,15 @@ T_FN uint64_t t_seed(void)
 	return s;
 }
 
-/**
- * struct rack - the case's rack. @tweak: changes a node's configuration before each open. @closed:
- * nodes that rack_open() leaves out (bit: index in @lab).
- */
+/** struct rack - the rack of the case. */
 struct rack {
 	struct lab lab;
 	struct bl_server *server;
-	struct bl_node *node[LAB_NODES_MAX];
-	char dir[LAB_NODES_MAX][256];
+	struct bl_node *node[LAB_NODES_MAX]; /* NULL: the node is not open */
+	char dir[LAB_NODES_MAX][256];        /* pin folder of each node; "": never opened */
+	/* Changes a node's configuration before each open; may be NULL. */
 	void (*tweak)(struct bl_node_cfg *cfg, const struct lab_node *n);
-	uint64_t closed;
+	uint64_t closed;    /* nodes that rack_open() leaves out (bit: index in @lab) */
 	unsigned int host0; /* index of h1 in @lab */
 };
 
@@ -154,7 +154,7 @@ T_FN bool rack_is_switch(unsigned int node)
 	       rack.lab.nodes[node].kind == LAB_CORE;
 }
 
-/* ---- the case's process ---- */
+/* ---- the process of a case ---- */
 
 T_FN void rack_private(void)
 {
@@ -170,7 +170,8 @@ T_FN void rack_private(void)
 }
 
 /*
- * Is case @name one of those in TEST_CASES, words in the environment? All are if it is not there.
+ * Returns whether case @name is to run: it is one of the words in TEST_CASES (environment), or
+ * TEST_CASES is not set.
  */
 T_FN bool rack_wanted(const char *name)
 {
@@ -184,8 +185,8 @@ T_FN bool rack_wanted(const char *name)
 }
 
 /*
- * The case hangs: what is known of its rack is said before it ends. Not all of that is safe in a
- * signal's handler, so that another alarm ends it in any case.
+ * Handles the alarm of a case that hangs: prints what is known of the rack before the case ends.
+ * Not all of that is safe in a signal handler, so another alarm ends the case in any event.
  */
 static void rack_hung(int sig)
 {
@@ -199,8 +200,8 @@ static void rack_hung(int sig)
 }
 
 /*
- * Run a case in a process of its own. Returns what is wrong, or NULL: it came to its end. Status 0
- * is not enough: code under test that calls exit() would pass.
+ * Runs a case in a process of its own. Returns NULL if the case reached its end, or a description
+ * of its failure. Status 0 is not enough: code under test that calls exit() would pass.
  */
 T_FN const char *rack_outcome(void (*fn)(void))
 {
@@ -246,7 +247,7 @@ T_FN const char *rack_outcome(void (*fn)(void))
 	return text;
 }
 
-/* Fails the cmocka test if the case does not come to its end. */
+/* Fails the cmocka test if the case does not reach its end. */
 T_FN void rack_run(void (*fn)(void))
 {
 	const char *wrong = rack_outcome(fn);
@@ -254,7 +255,7 @@ T_FN void rack_run(void (*fn)(void))
 	if (wrong)
 		fail_msg("%s", wrong);
 }
-/* CPUs that this process may use. */
+/* Returns the number of CPUs that this process may use. */
 T_FN int rack_cpus(void)
 {
 	cpu_set_t set;
@@ -264,8 +265,8 @@ T_FN int rack_cpus(void)
 }
 
 /*
- * tests/run.sh knows the words, counts the CPUs itself, and does not miss what was skipped for
- * this.
+ * Returns whether there are @cpus CPUs. tests/run.sh knows the text, counts the CPUs itself, and
+ * does not report a case as missing that was skipped for this reason.
  */
 T_FN bool rack_has_cpus(const char *name, int cpus)
 {
@@ -289,7 +290,7 @@ T_FN bool rack_has_cpus(const char *name, int cpus)
 
 /* ---- nodes ---- */
 
-/* False: it did not start, and what it said is in @err. */
+/* Starts node @i. Returns false, with the error in @err, if it did not start. */
 T_FN bool rack_start_node(unsigned int i, struct bl_err *err)
 {
 	const struct lab_node *n = &rack.lab.nodes[i];
@@ -324,7 +325,7 @@ T_FN void rack_close_node(unsigned int i)
 	rack.node[i] = NULL;
 }
 
-/* Build the network of rack.lab.spec and open all nodes but rack.closed. */
+/* Builds the network of rack.lab.spec and opens all nodes except those in rack.closed. */
 T_FN void rack_open(void)
 {
 	struct lab_spec *s = &rack.lab.spec;
@@ -348,7 +349,7 @@ T_FN void rack_open(void)
 			rack_open_node(i);
 }
 
-/* Serve the nodes for @ms. */
+/* Serves the nodes for @ms. */
 T_FN void rack_serve(unsigned int ms)
 {
 	uint64_t end = t_mono() + ms * 1000000ULL, now;
@@ -370,7 +371,7 @@ T_FN void rack_enter(unsigned int node)
 	      strerror(errno));
 }
 
-/* Into the namespace of @node for a while; rack_back() takes what this returned. */
+/* Enters the namespace of @node for a while. Returns the descriptor that rack_back() takes. */
 T_FN int rack_away(unsigned int node)
 {
 	int home = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
@@ -386,7 +387,7 @@ T_FN void rack_back(int home)
 	close(home);
 }
 
-/* An interface of a node up or down, as `ip link set` does. */
+/* Sets an interface of a node up or down, as `ip link set` does. */
 T_FN void rack_link(unsigned int node, const char *ifname, bool up)
 {
 	struct {
@@ -421,7 +422,7 @@ T_FN int rack_map(unsigned int node, const char *name)
 	return bpf_obj_get(path);
 }
 
-/* Frames of a node by reason, summed over CPUs and over its ports or directions. */
+/* Returns a node's frames by reason, summed over CPUs and over its ports or directions. */
 T_FN struct bl_counts rack_counts(unsigned int node)
 {
 	static struct bl_counts v[BL_COUNTS_UNKNOWN + 1];
@@ -444,7 +445,7 @@ T_FN uint64_t rack_count(unsigned int node, enum bl_reason r)
 	return rack_counts(node).n[r];
 }
 
-/* over all nodes that are open */
+/* Returns the sum over all open nodes. */
 T_FN uint64_t rack_count_all(enum bl_reason r)
 {
 	uint64_t n = 0;
@@ -456,7 +457,7 @@ T_FN uint64_t rack_count_all(enum bl_reason r)
 	return n;
 }
 
-/* Inputs of a switch that hold its barriers back. */
+/* Returns the number of inputs that hold back the barriers of a switch. */
 T_FN unsigned int rack_live_inputs(unsigned int node)
 {
 	struct bl_port_regs regs;
@@ -475,7 +476,7 @@ T_FN unsigned int rack_live_inputs(unsigned int node)
 	return live;
 }
 
-/* Host @i, which is silent, has promised ahead of its clock. */
+/* Returns whether host @i, which is silent, has promised ahead of its clock. */
 T_FN bool rack_promises_ahead(unsigned int i)
 {
 	struct bl_host_page page;
@@ -488,8 +489,8 @@ T_FN bool rack_promises_ahead(unsigned int i)
 }
 
 /*
- * Wait until every switch aggregates all its neighbours that are open. Before that, what comes over
- * a new link may be late.
+ * Waits until every switch aggregates all its open neighbours. Before that, messages over a new
+ * link may be late.
  */
 T_FN void rack_settle(void)
 {

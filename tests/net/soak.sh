@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# The soak: random racks, traffic and accidents for SOAK_SECONDS (default 600), built in the build directory $1. A failure prints the seed that repeats it.
+# soak.sh [BUILD] - run random racks, traffic and accidents for SOAK_SECONDS (default 600) with the
+# programs in BUILD (default build). A failure prints the seed that repeats it; SOAK_SEED sets it.
 #
 #	SOAK_SECONDS=3600 make soak
 set -eu

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the machine takes away from a rack: a thread that looks every STALL_MS how long the rack's
- * threads have waited for a CPU since (/proc/PID/task/TID/schedstat, which counts every wait), and
- * how late it is itself.
+ * Measures the time for which the machine keeps a rack's threads from running. A thread samples
+ * every STALL_MS how long the rack's threads have waited for a CPU since the previous sample
+ * (/proc/PID/task/TID/schedstat counts every wait), and how late the sampling thread is itself.
  *
- *	stall_watch(pids, n);		these processes from now on, with all their threads
- *	from = t_mono();
- *	...
- *	stall_worst(from, t_mono());	the longest wait of one thread
- *	stall_lost(from, t_mono());	the sum, over all looks, of the longest wait in each
+ * 	stall_watch(pids, n);		these processes from now on, with all their threads
+ * 	from = t_mono();
+ * 	...
+ * 	stall_worst(from, t_mono());	the longest wait of one thread
+ * 	stall_lost(from, t_mono());	the sum, over all samples, of the longest wait in each
  *
- * The kernel's threads for NAPI and soft interrupts are watched as well: frames pass there. And on
- * each CPU a thread looks how late it is: a virtual CPU that its host takes away runs nothing, and
- * whose thread was on it did not wait.
+ * The kernel's threads for NAPI and soft interrupts are watched as well, because frames pass there.
+ * One more thread per CPU measures how late it is: a virtual CPU that its host takes away runs
+ * nothing, and the thread that was on that CPU does not count as waiting.
  */
 #ifndef BARLINE_TESTS_STALL_WATCH_H
 #define BARLINE_TESTS_STALL_WATCH_H
@@ -26,9 +26,9 @@
 #define STALL_MS      20
 #define STALL_PIDS    64
 #define STALL_THREADS 512
-#define STALL_LOOKS   8192 /* 160 s */
+#define STALL_LOOKS   8192 /* samples; 160 s */
 #define STALL_CPUS    64
-#define STALL_AGAIN   100 /* looks after which threads are looked for again */
+#define STALL_AGAIN   100 /* number of samples after which the threads are listed again */
 
 struct stall_thread {
 	pid_t tid;
@@ -50,10 +50,11 @@ static struct {
 	struct stall_thread threads[STALL_THREADS];
 	struct stall_look looks[STALL_LOOKS];
 	uint64_t nlooks;
-	_Atomic uint64_t tick[STALL_CPUS]; /* when the CPU's thread ran last; 0: it has none */
+	_Atomic uint64_t
+		tick[STALL_CPUS]; /* time at which the CPU's thread last ran; 0: the CPU has none */
 } stalls = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-/* ns that a thread has waited on a run queue; UINT64_MAX: it is gone */
+/* Returns the ns that a thread has waited on a run queue; UINT64_MAX: the thread is gone. */
 T_FN uint64_t stall_delay(int fd)
 {
 	unsigned long long ran, waited;
@@ -134,7 +135,7 @@ T_FN void stall_find(void)
 	stalls.nthreads = k;
 }
 
-/* On one CPU: says when it ran. */
+/* Runs on one CPU and publishes when it ran last. */
 T_FN void *stall_tick(void *ctx)
 {
 	unsigned int cpu = (unsigned int)(uintptr_t)ctx;
@@ -151,7 +152,10 @@ T_FN void *stall_tick(void *ctx)
 	return NULL;
 }
 
-/* Of the time between two looks, how long a CPU's thread has been late. */
+/*
+ * Returns the longest time for which a CPU's thread has been late between the samples at @last and
+ * @now.
+ */
 T_FN uint64_t stall_late(uint64_t last, uint64_t now)
 {
 	uint64_t worst = 0;
@@ -235,7 +239,10 @@ T_FN void stall_watch(const pid_t *pids, unsigned int n)
 	stalls.running = true;
 }
 
-/* A wait is counted when it ends; so the looks right after @to count as well. */
+/*
+ * Sums the samples between @from and @to. A wait is counted when it ends, so the samples right
+ * after @to count as well.
+ */
 T_FN void stall_sum(uint64_t from, uint64_t to, uint64_t *worst, uint64_t *sum)
 {
 	uint64_t i, begin;

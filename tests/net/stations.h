@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Stations of a rack with admission: a packet socket on bl0 of a host, and UDP datagrams over IPv4
- * that are made here, each with a number.
+ * Stations of a rack with admission. A station is a packet socket on bl0 of a host; it sends and
+ * receives hand-made UDP datagrams over IPv4, each with a number.
  *
- *	struct station a = station(0), b = station(1);
+ * 	struct station a = station(0), b = station(1);
  *
- *	give_host(&a, &b, 700, 1);
- *	while (took(&b, &seq) != 700)
- *		rack_serve(1);
+ * 	give_host(&a, &b, 700, 1);
+ * 	while (took(&b, &seq) != 700)
+ * 		rack_serve(1);
  */
 #ifndef BARLINE_TESTS_STATIONS_H
 #define BARLINE_TESTS_STATIONS_H
@@ -24,11 +24,11 @@
 #define STATION_LEN   120
 #define STATION_MAGIC 0x57a9e125u
 
-/** struct station - bl0 of host @index. @fd: packet socket there. */
+/** struct station - bl0 of one host. */
 struct station {
-	uint8_t mac[6];
-	unsigned int index;
-	int fd;
+	uint8_t mac[6];     /* address of bl0 */
+	unsigned int index; /* host, from 0 */
+	int fd;             /* packet socket on bl0 */
 };
 
 T_FN struct station station(unsigned int host)
@@ -57,7 +57,10 @@ T_FN void put16(uint8_t *p, uint32_t v)
 	p[1] = (uint8_t)v;
 }
 
-/* A datagram of @from, port @sport, number @seq, to @mac, whose address is 10.@net.@host. */
+/*
+ * Sends a datagram with number @seq from station @from, source port @sport, to the address
+ * 10.@net.@host at @mac.
+ */
 T_FN void give(const struct station *from, const uint8_t *mac, uint32_t net, uint32_t host,
 	       uint32_t sport, uint32_t seq)
 {
@@ -96,7 +99,7 @@ T_FN void give_host(const struct station *from, const struct station *to, uint32
 	give(from, to->mac, 200, to->index + 1, sport, seq);
 }
 
-/* CLOCK_REALTIME, as took_at() tells it. */
+/* Returns the time of CLOCK_REALTIME, which took_at() also uses. */
 T_FN uint64_t station_now(void)
 {
 	struct timespec t;
@@ -106,9 +109,10 @@ T_FN uint64_t station_now(void)
 }
 
 /*
- * Source port of the next datagram that came to @at; 0: none is there. @seq: its number; may be
- * NULL. @came_ns: when bl0 had it, however late this is called; may be NULL. What lies behind the
- * datagram, as TOP's echo does where the receiver has another policy, is nobody's.
+ * Returns the source port of the next datagram that arrived at @at, or 0 if there is none. @seq:
+ * receives its number; may be NULL. @came_ns: receives the time at which bl0 had it, however late
+ * this function is called; may be NULL. Trailing bytes, as TOP's echo adds where the receiver has
+ * another policy, are ignored.
  */
 T_FN uint32_t took_at(const struct station *at, uint32_t *seq, uint64_t *came_ns)
 {

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Endpoints that talk and keep a diary: one process each, logs in shared memory, which
- * order_check.h judges at the end.
+ * Endpoints that send and receive at random and log everything they do. Each endpoint is a process
+ * of its own, with its logs in shared memory; order_check.h judges the logs at the end.
  *
  * Example:
- *	tr_add(&(struct tr_cfg){ .host = 0, .fn = tr_mix, .scatterings = 500 });
- *	tr_go();
- *	tr_wait_done(30000);
- *	tr_stop();
- *	tr_judge(~0ULL, ~0ULL);
+ * 	tr_add(&(struct tr_cfg){ .host = 0, .fn = tr_mix, .scatterings = 500 });
+ * 	tr_go();
+ * 	tr_wait_done(30000);
+ * 	tr_stop();
+ * 	tr_judge(~0ULL, ~0ULL);
  *
  * tr_add() may be called before or during the run; tr_go() lets all endpoints that are up begin.
  *
- * A message carries its identity: sender, sequence number, item. A message too short for that is
- * identified by the one before it: item 0 is always long enough, and messages with one timestamp
- * and one sender are delivered together.
+ * A message carries its identity: sender, sequence number, item. A message that is too short for
+ * that is identified by the message before it: item 0 is always long enough, and messages with the
+ * same timestamp and the same sender are delivered together.
  */
 #ifndef BARLINE_TESTS_TRAFFIC_H
 #define BARLINE_TESTS_TRAFFIC_H
@@ -29,68 +29,86 @@
 #define TR_MAGIC      0x72616372u
 
 /*
- * Rings so small that each sender's window is 4 frames: then no link can overflow (256 frames fit
- * into a veth's ring), and no ring.
+ * Rings so small that each sender's window is 4 frames. Then neither a link (a veth's ring holds
+ * 256 frames) nor a ring can overflow.
  */
 #define TR_RING_TIGHT(endpoints) ((endpoints) <= 8 ? 65536u : 131072u)
 
-#define TR_PATIENCE_MS           15000 /* so long tr_finish() waits for acknowledgements */
+#define TR_PATIENCE_MS           15000 /* time that tr_finish() waits for acknowledgements */
 
 enum tr_state { TR_NEW, TR_UP, TR_DONE, TR_GONE };
 
+/** struct tr_head - identity of a message, at its beginning. */
 struct tr_head {
-	uint32_t magic, len;
-	uint64_t seq;
+	uint32_t magic, len; /* TR_MAGIC, and the length of the message */
+	uint64_t seq;        /* of the scattering */
 	uint16_t sender, item;
 	uint32_t zero;
 };
 
+/** struct tr_failed - a message that was reported to its sender as failed. */
 struct tr_failed {
-	uint64_t seq;
-	uint16_t dst, item;
-	uint8_t why;
+	uint64_t seq;       /* of the scattering */
+	uint16_t dst, item; /* the receiver, and the item for it */
+	uint8_t why;        /* enum bl_fail_reason */
 };
 
 struct tr;
-/**
- * struct tr_cfg - what a worker does. @host: from 0. @fn: its life between tr_go() and the end.
- * @to: whom it may send to; 0: all.
- * @scatterings: how many tr_mix() sends, @run_ms: or for how long, @until_enough: or until
- * tr_enough(): what a script takes, on a machine that is slow. @gap_us: between them. @fan: most
- * receivers of one; 0: all. @items: most messages to each.
- * @len: longest message; @big: of 256 scatterings so many are up to 1 MiB. @more: of 256 so many
- * with BL_MORE.
- * @reliable: it sends and receives the reliable stream. @helper: it has a helper thread.
- * @quiet_ms: without any delivery for so long, once all have sent, it is over; 0: 20000.
- * @lost: what it sends is never acknowledged, and nobody waits for that at the end.
- */
+/** struct tr_cfg - the work of one worker */
 struct tr_cfg {
-	unsigned int host;
-	void (*fn)(struct tr *w);
+	unsigned int host;        /* from 0 */
+	void (*fn)(struct tr *w); /* its work between tr_go() and the end */
+	/* Called for item 0 of each delivered scattering; may be NULL. */
 	void (*on_msg)(struct tr *w, unsigned int sender, uint64_t seq, const void *data,
 		       uint32_t len);
-	uint64_t to;
+	uint64_t to; /* bit set of the endpoints that it may send to; 0: all */
+	/*
+	 * @scatterings: number that tr_mix() sends; without effect if @run_ms or @until_enough is
+	 * set.
+	 * @run_ms: time for which tr_mix() sends.
+	 * @gap_us: pause between two scatterings.
+	 * @fan: most receivers of one scattering; 0: all.
+	 * @items: most messages to each receiver.
+	 * @len: length of the longest message, bytes.
+	 * @big: of 256 scatterings, the number with a message of up to 1 MiB.
+	 * @more: of 256 scatterings, the number that is sent with BL_MORE.
+	 * @quiet_ms: the work ends after this time without a delivery, once all have sent; 0:
+	 * 20000.
+	 * @ring_bytes, @send_buffer: see struct bl_options.
+	 */
 	uint32_t scatterings, run_ms, gap_us, fan, items, len, big, more, quiet_ms, ring_bytes,
 		send_buffer;
-	uint64_t arg;
-	int family;
+	uint64_t arg; /* for @fn */
+	int family;   /* see struct bl_options */
+	/*
+	 * @until_enough: tr_mix() sends until tr_enough(), so it runs for as long as the script
+	 * takes on a slow machine.
+	 * @reliable: it sends and receives the reliable stream.
+	 * @helper: it has a helper thread.
+	 * @lost: its messages are never acknowledged, and nothing waits for that at the end.
+	 */
 	bool until_enough, reliable, helper, lost;
 };
 
+/**
+ * struct tr_node - a worker, in shared memory. The worker writes most fields; the script reads them
+ * with TR_LOAD().
+ */
 struct tr_node {
 	struct tr_cfg cfg;
-	pid_t pid;
-	uint32_t state;
-	bool may_die;
+	pid_t pid;      /* written by the script; 0: the process has ended */
+	uint32_t state; /* enum tr_state */
+	bool may_die;   /* written by the script: its death does not fail the case */
 	uint32_t done_sending;
-	uint32_t unacked; /* reliable: not everything that it sent is acknowledged or reported */
+	/* 1: it is reliable, and not everything that it sent is acknowledged or reported. */
+	uint32_t unacked;
 	struct bl_addr addr;
-	uint64_t expected; /* messages sent to it */
+	uint64_t expected; /* messages sent to this endpoint */
 	uint64_t received;
-	uint32_t nsent, ngot, nfailed;
-	uint64_t fails[16]; /* by enum bl_fail_reason */
+	uint32_t nsent, ngot, nfailed; /* entries of @sent, @got and @failed */
+	uint64_t fails[16];            /* count by enum bl_fail_reason */
 	uint32_t nproc_failed;
-	uint64_t user[8]; /* the case's own */
+	uint64_t user[8]; /* free for the case */
 	struct bl_stats st;
 	char error[256];
 	struct oc_sent *sent;
@@ -99,8 +117,9 @@ struct tr_node {
 };
 
 struct tr_shared {
+	/* Written by the script: start, leave, number of workers, tr_enough() was called. */
 	uint32_t go, quit, count, enough;
-	uint64_t seed;
+	uint64_t seed; /* of the run's randomness */
 	struct tr_node node[TR_MAX];
 };
 static struct tr_shared *tr_sh;
@@ -115,7 +134,7 @@ struct tr {
 	uint64_t last_seq[TR_MAX];
 	uint16_t last_item[TR_MAX];
 	uint64_t last_progress;
-	/* of the next tr_send(): an answer to this */
+	/* The next tr_send() is an answer to the message after_seq of after_sender. */
 	bool after;
 	uint16_t after_sender;
 	uint64_t after_seq;
@@ -125,7 +144,7 @@ struct tr {
 #define TR_LOAD(x)     __atomic_load_n(&(x), __ATOMIC_ACQUIRE)
 #define TR_STORE(x, v) __atomic_store_n(&(x), v, __ATOMIC_RELEASE)
 
-/* ---- contents ---- */
+/* ---- message contents ---- */
 
 T_FN uint64_t tr_hash(const void *data, uint32_t len)
 {
@@ -161,7 +180,7 @@ T_FN void tr_fill(uint8_t *p, uint32_t len, uint16_t sender, uint64_t seq, uint1
 		memcpy(p, &head, sizeof(head));
 }
 
-/* ---- a worker's calls ---- */
+/* ---- calls of a worker ---- */
 
 __attribute__((format(printf, 2, 3), noreturn)) T_FN void tr_fail(struct tr *w, const char *fmt,
 								  ...)
@@ -174,7 +193,10 @@ __attribute__((format(printf, 2, 3), noreturn)) T_FN void tr_fail(struct tr *w, 
 	_exit(1);
 }
 
-/* One scattering of @items messages of @len[] bytes to each of @to. Returns what bl_send() said. */
+/*
+ * Sends one scattering of @items messages of @len[] bytes to each endpoint in the bit set @to.
+ * Returns the result of bl_send().
+ */
 T_FN int tr_send(struct tr *w, uint64_t to, unsigned int items, const uint32_t *len,
 		 unsigned int flags)
 {
@@ -204,7 +226,7 @@ T_FN int tr_send(struct tr *w, uint64_t to, unsigned int items, const uint32_t *
 						 .data = len[i] ? w->buf[i] : NULL,
 						 .len = len[i],
 						 .cookie = (uint64_t)me->nsent << 16 | d << 4 | i };
-	/* logged first: a worker that is killed in bl_send() may have sent it */
+	/* Log the scattering first: a worker that is killed in bl_send() may have sent it. */
 	TR_STORE(me->nsent, me->nsent + 1);
 	rc = w->cfg->reliable ? bl_send_reliable(w->ep, vec, n, flags)
 			      : bl_send(w->ep, vec, n, flags);
@@ -259,7 +281,7 @@ T_FN void tr_log(struct tr *w, const struct bl_delivery *d)
 		w->cfg->on_msg(w, sender, g->seq, d->data, d->len);
 }
 
-/* Receive what is there, or wait for something. Returns how many came. */
+/* Receives the pending messages, or waits up to @timeout_ms for some. Returns their number. */
 T_FN int tr_take(struct tr *w, int timeout_ms)
 {
 	struct bl_delivery d[64];
@@ -267,7 +289,7 @@ T_FN int tr_take(struct tr *w, int timeout_ms)
 				 : bl_recv(w->ep, d, 64, timeout_ms),
 	    i;
 
-	if (n == -EINTR) /* the machine was frozen, or somebody is debugging */
+	if (n == -EINTR) /* the machine was frozen, or a debugger is attached */
 		return 0;
 	if (n < 0)
 		tr_fail(w, "bl_recv: %d %s", n, bl_strerror(w->ep));
@@ -311,7 +333,10 @@ T_FN bool tr_all_sent(void)
 	return true;
 }
 
-/* Somebody who lives waits for acknowledgements: until then nobody delivers what is later. */
+/*
+ * Returns whether a live worker still waits for acknowledgements. Until it has them, no worker
+ * delivers later messages.
+ */
 T_FN bool tr_any_unacked(void)
 {
 	uint32_t i;
@@ -330,7 +355,7 @@ T_FN bool tr_awaits_acks(const struct tr *w)
 	return w->cfg->reliable && !w->cfg->lost;
 }
 
-/* What comes; and whether all that this one sent is acknowledged. */
+/* Receives, and publishes whether everything that this worker sent is acknowledged. */
 T_FN void tr_linger(struct tr *w)
 {
 	tr_take(w, 10);
@@ -339,9 +364,10 @@ T_FN void tr_linger(struct tr *w)
 }
 
 /*
- * Until everything has come, or nothing comes any more. How long a frame takes that is lost now and
- * then has no bound, so silence counts only while nobody waits for an acknowledgement; for a while,
- * since some wait for ever for somebody who has left.
+ * Receives until everything has arrived or nothing arrives any more. The delay of a frame that is
+ * lost now and then has no bound, so silence counts only while no worker waits for an
+ * acknowledgement. That wait is limited (TR_PATIENCE_MS), because some workers wait for ever for an
+ * endpoint that has left.
  */
 T_FN void tr_finish(struct tr *w)
 {
@@ -365,7 +391,7 @@ T_FN void tr_finish(struct tr *w)
 	}
 }
 
-/* the endpoints that there are now, but for those that have left */
+/* Returns the bit set of the present endpoints, without those that have left. */
 T_FN uint64_t tr_present(const struct tr *w)
 {
 	uint64_t m = 0;
@@ -404,7 +430,7 @@ T_FN uint32_t tr_some_len(struct tr *w, unsigned int item)
 	uint32_t least = item ? 0 : sizeof(struct tr_head),
 		 most = w->cfg->len > least ? w->cfg->len : least;
 
-	/* the edges often: empty, one byte, a full frame and its neighbours */
+	/* Choose edge cases often: empty, one byte, a full frame and its neighbours. */
 	switch (t_below(&w->seed, 8)) {
 	case 0:
 		return least;
@@ -418,8 +444,8 @@ T_FN uint32_t tr_some_len(struct tr *w, unsigned int item)
 }
 
 /*
- * One random scattering as the configuration says; sends until it is accepted, and receives
- * meanwhile.
+ * Sends one random scattering as the configuration demands. Repeats the call until it is accepted,
+ * and receives meanwhile.
  */
 T_FN void tr_send_some(struct tr *w)
 {
@@ -438,8 +464,8 @@ T_FN void tr_send_some(struct tr *w)
 						      : BL_MESSAGE_MAX - t_below(&w->seed, 3);
 	while ((rc = tr_send(w, to, items, len, more ? BL_MORE : 0)) == -EAGAIN) {
 		/*
-		 * who has failed gives no window any more; who may come back there is asked for
-		 * one, and that may take for ever
+		 * An endpoint that has failed grants no window any more, and an endpoint that may
+		 * come back there is asked for one, which may take for ever.
 		 */
 		if (w->cfg->reliable && to & ~tr_present(w))
 			return;
@@ -453,7 +479,7 @@ T_FN void tr_send_some(struct tr *w)
 		tr_fail(w, "bl_send: %d %s", rc, bl_strerror(w->ep));
 }
 
-/* The usual life: send at random, receive all, until everything has come. */
+/* The usual work: sends at random and receives everything, until everything has arrived. */
 T_FN void tr_mix(struct tr *w)
 {
 	uint64_t end = w->cfg->run_ms ? t_mono() + w->cfg->run_ms * 1000000ULL : 0;
@@ -485,9 +511,9 @@ T_FN void tr_sink(struct tr *w)
 	tr_finish(w);
 }
 
-/* ---- the script's calls ---- */
+/* ---- calls of the script ---- */
 
-/* Those who send until it is enough come to their end. */
+/* Ends the workers that send until tr_enough(). */
 T_FN void tr_enough(void)
 {
 	TR_STORE(tr_sh->enough, 1);
@@ -583,8 +609,8 @@ T_FN void tr_reap(void)
 }
 
 /*
- * One of so many scatterings (TEST_SHARE in the environment), where a frame costs a hundred times
- * what it costs elsewhere: an emulated machine (tests/vm).
+ * Reduces @scatterings to one of TEST_SHARE (environment), for machines where a frame costs a
+ * hundred times as much as elsewhere, such as an emulated one (tests/vm).
  */
 T_FN uint32_t tr_share(uint32_t scatterings)
 {
@@ -594,7 +620,7 @@ T_FN uint32_t tr_share(uint32_t scatterings)
 	return scatterings && share > 1 ? scatterings / share + 1 : scatterings;
 }
 
-/* Start an endpoint; returns its number once it is up. */
+/* Starts an endpoint. Returns its number once it is up. */
 T_FN unsigned int tr_add(const struct tr_cfg *cfg)
 {
 	struct tr_node *n;
@@ -620,7 +646,7 @@ T_FN unsigned int tr_add(const struct tr_cfg *cfg)
 	CHECK(pid >= 0, "fork");
 	if (!pid)
 		tr_main(id);
-	n->pid = pid; /* shared memory: the child must not write it */
+	n->pid = pid; /* The struct is in shared memory, so the child must not write pid. */
 	TR_STORE(tr_sh->count, id + 1);
 	for (start = t_mono(); TR_LOAD(n->state) == TR_NEW; tr_reap()) {
 		rack_serve(2);
@@ -636,7 +662,7 @@ T_FN void tr_go(void)
 	TR_STORE(tr_sh->go, 1);
 }
 
-/* Serve until @cond() or the time is over; returns whether it held. */
+/* Serves the rack until @cond() holds or @timeout_ms is over. Returns whether it held. */
 T_FN bool tr_until(bool (*cond)(void), unsigned int timeout_ms)
 {
 	uint64_t end = t_mono() + timeout_ms * 1000000ULL;
@@ -658,7 +684,7 @@ T_FN bool tr_delivers(void)
 	return TR_LOAD(tr_sh->node[tr_watched].ngot) > tr_before + 20;
 }
 
-/* Endpoint @id delivers something from now on. @when: for people. */
+/* Waits until endpoint @id has delivered something new. @when is for the message of a failure. */
 T_FN void tr_goes_on(unsigned int id, const char *when)
 {
 	tr_watched = id;
@@ -686,7 +712,7 @@ static bool tr_all_gone(void)
 	return true;
 }
 
-/* Let time pass while the nodes are served and workers are watched. */
+/* Serves the nodes and watches the workers for @ms. */
 T_FN void tr_pass(unsigned int ms)
 {
 	uint64_t end = t_mono() + ms * 1000000ULL;
@@ -709,7 +735,7 @@ T_FN void tr_stop(void)
 	CHECK(tr_until(tr_all_gone, 60000), "endpoints do not leave");
 }
 
-/* Forget all endpoints, so that the next ones begin anew on the same rack. */
+/* Removes all endpoints, so that the case can add new ones on the same rack. */
 T_FN void tr_reset(void)
 {
 	uint32_t i;
@@ -741,7 +767,10 @@ T_FN uint64_t tr_sum(size_t field)
 }
 #define TR_SUM(field) tr_sum(offsetof(struct bl_stats, field))
 
-/* Items of a scattering that its sender was told did not come to @receiver. */
+/*
+ * Returns the bit set of items of a scattering of which the sender was told that they did not reach
+ * @receiver.
+ */
 T_FN unsigned int tr_reported(unsigned int sender, uint64_t seq, unsigned int receiver)
 {
 	const struct tr_node *n = &tr_sh->node[sender];
@@ -755,9 +784,11 @@ T_FN unsigned int tr_reported(unsigned int sender, uint64_t seq, unsigned int re
 }
 
 /*
- * The verdict on the whole run. @reported: items that their sender was told would not come need not
- * have come. @shared: some scattering reached two receivers at least; an order of which nothing was
- * compared proves nothing. Without it, something at least was delivered.
+ * Judges the whole run. @complete_from, @complete_to: everything from the former to the latter must
+ * have arrived. @reported: items that were reported as failed to their sender need not have
+ * arrived. @shared: at least one scattering must have reached two receivers, since a run in which
+ * nothing was compared proves nothing about the order; otherwise something must at least have been
+ * delivered.
  */
 T_FN void tr_verdict(uint64_t complete_from, uint64_t complete_to, bool reported, bool shared)
 {
@@ -783,13 +814,16 @@ T_FN void tr_verdict(uint64_t complete_from, uint64_t complete_to, bool reported
 	CHECK(!shared || c->common > 0, "no two receivers delivered the same: their order was not "
 					"compared");
 	/*
-	 * what was reported as not delivered must not have been delivered; "unknown" says that
-	 * nothing was heard
+	 * A message that was reported as not delivered must not have been delivered.
+	 * BL_FAIL_UNKNOWN makes no claim.
 	 */
 	for (i = 0; i < c->nodes; i++) {
 		const struct tr_node *n = &tr_sh->node[i];
 
-		/* as of a log of messages that is full: what is not in it cannot be judged */
+		/*
+		 * The log is full, as a log of messages may be: an entry that is missing cannot be
+		 * judged.
+		 */
 		CHECK(n->nfailed <= TR_FAILED_MAX,
 		      "endpoint %u was told of %u messages that failed, and the test's log has "
 		      "room for %u",
@@ -813,8 +847,8 @@ T_FN void tr_verdict(uint64_t complete_from, uint64_t complete_to, bool reported
 }
 
 /*
- * As tr_judge(); @reported: what was reported as failed need not have come, which is all that is
- * promised where a machine stands still for longer than dead_after.
+ * Same as tr_judge(), but with @reported messages that were reported as failed need not have
+ * arrived. Nothing more is promised where a machine stands still for longer than dead_after.
  */
 T_FN void tr_judge_all(uint64_t complete_from, uint64_t complete_to, bool reported)
 {
@@ -822,21 +856,24 @@ T_FN void tr_judge_all(uint64_t complete_from, uint64_t complete_to, bool report
 }
 
 /*
- * The verdict on the whole run; the case fails if there was no one order, or none that could be
- * seen.
+ * Judges the whole run. The case fails if the deliveries do not fit one order, or if there was
+ * nothing to compare.
  */
 T_FN void tr_judge(uint64_t complete_from, uint64_t complete_to)
 {
 	tr_verdict(complete_from, complete_to, false, true);
 }
 
-/* As tr_judge(), for traffic of which no two receivers get the same: each is judged alone. */
+/*
+ * Same as tr_judge(), for traffic of which no two receivers get the same message: each is judged
+ * alone.
+ */
 T_FN void tr_judge_not_shared(uint64_t complete_from, uint64_t complete_to)
 {
 	tr_verdict(complete_from, complete_to, false, false);
 }
 
-/* big scatterings as fast as it can, to cfg.to; never ends */
+/* Sends big scatterings to cfg.to as fast as it can; never returns. */
 T_FN void tr_rage(struct tr *w)
 {
 	const uint32_t len[] = { 1400, 1400, 1400 };
@@ -851,8 +888,8 @@ T_FN void tr_rage(struct tr *w)
 }
 
 /*
- * What @endpoints, spread over @hosts, say to each other by tr_mix(), to its end, and judged: all
- * of it has to come. The case looks at what else it promises, and calls tr_reset().
+ * Adds @endpoints endpoints on @hosts hosts that run tr_mix() with @cfg to its end, and judges the
+ * run: everything has to arrive. The case checks its further promises and calls tr_reset().
  */
 static inline void tr_talk(const char *what, unsigned int endpoints, unsigned int hosts,
 			   struct tr_cfg cfg)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A script that serves a rack waits for a condition, up to a limit that a busy machine does not
- * reach by itself. If the condition never holds, the last words are what the script waited for.
+ * UNTIL() serves the rack until a condition holds, within a limit that a busy machine does not
+ * reach by itself. If the condition never holds, the case fails and reports the step that it was
+ * waiting for.
  *
- *	rack_last_words = say_all;
- *	UNTIL("waits for all nodes", all_ok());
+ * 	rack_last_words = say_all;
+ * 	UNTIL("waits for all nodes", all_ok());
  */
 #ifndef BARLINE_TESTS_UNTIL_H
 #define BARLINE_TESTS_UNTIL_H

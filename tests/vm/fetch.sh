@@ -1,14 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# fetch.sh KERNEL - get a Debian kernel for vm.sh and print the folder that holds it: vmlinuz, modules.cpio, release.
+# fetch.sh KERNEL - get a Debian kernel for vm.sh and print the folder that holds it: vmlinuz,
+# modules.cpio, release.
 #
-# KERNEL is the start of a version, of which the highest that a Debian suite has is taken ("6.1", "7.2", "6.18.15"), or
-# VERSION@SUITE. Packages come from the mirror that this machine's apt uses for Debian, with apt's signature checks, through a private apt
-# folder in the cache: the machine's own apt state is not touched and nothing is installed.
+# KERNEL is the start of a version ("6.1", "7.2", "6.18.15"), of which the highest one in a Debian
+# suite is taken, or VERSION@SUITE. Packages come from the mirror that this machine's apt uses for
+# Debian, with apt's signature checks, through a private apt folder in the cache: the machine's own
+# apt state is not touched and nothing is installed.
 #
-# Cached in ${VM_CACHE:-${XDG_CACHE_HOME:-~/.cache}/barline-vm}; a kernel that is there is used without asking the mirror.
-# Remove the folder to take newer ones.
+# The cache is ${VM_CACHE:-${XDG_CACHE_HOME:-~/.cache}/barline-vm}. A cached kernel is used without
+# asking the mirror; remove its folder to get a newer one.
 #
 # Exit: 0 ready, 69 the mirror does not answer or has no such kernel, 126 anything else.
 set -euo pipefail
@@ -21,9 +23,11 @@ dir=$cache/$kernel
 fail() { echo "vm: $*" >&2; exit 126; }
 unavailable() { echo "vm: kernel $kernel: $*" >&2; exit 69; }
 
-# The suites where Debian keeps a series. Backports list every version that they ever had; that is where a series that is in no release stays.
-# 6.12 is the one built for bookworm: under qemu 7.2's TCG trixie's 6.12.107 and the backported 6.12.95 died in early boot in 27 of 120 and 16 of 28
-# runs (random general protection faults, 2026-11; no CPU model, CPU count or threading of TCG helped), 6.12.117 of bookworm-security in 0 of 36.
+# The suites where Debian keeps a series. Backports list every version that they ever had; a series
+# that is in no release stays there. 6.12 is the one built for bookworm: under qemu 7.2's TCG
+# trixie's 6.12.107 and the backported 6.12.95 died in early boot in 27 of 120 and 16 of 28 runs
+# (random general protection faults, 2026-11; no CPU model, CPU count or threading of TCG helped),
+# 6.12.117 of bookworm-security in 0 of 36.
 case $kernel in
 *@*)	 version=${kernel%@*} suite=${kernel#*@} ;;
 6.1)	 version=6.1 suite=bookworm ;;
@@ -45,7 +49,8 @@ exec 9>"$cache/lock"
 flock 9
 [ -e "$dir/release" ] && { echo "$dir"; exit 0; }
 
-# Debian's own archive as this machine's apt has it, the security one for a security suite; ORIGIN is only known once apt has lists, RELEASE always.
+# Find Debian's own archive in this machine's apt configuration, or the security archive for a
+# security suite. RELEASE is always known, ORIGIN only once apt has lists.
 . /etc/os-release
 here=${VERSION_CODENAME-}
 case $suite in *-security) here+=-security ;; esac
@@ -56,7 +61,9 @@ while IFS='|' read -r u release codename origin component key; do
 	[ -z "$uri" ] || [ "$origin" = Debian ] || continue
 	uri=$u signed_by=$key
 	[ "$origin" != Debian ] || break
-done < <(apt-get indextargets --format '$(REPO_URI)|$(RELEASE)|$(CODENAME)|$(ORIGIN)|$(COMPONENT)|$(SIGNED_BY)' 'Created-By: Packages')
+done < <(apt-get indextargets --format \
+	'$(REPO_URI)|$(RELEASE)|$(CODENAME)|$(ORIGIN)|$(COMPONENT)|$(SIGNED_BY)' \
+	'Created-By: Packages')
 [ -n "$uri" ] || unavailable "apt's configuration names no Debian archive with $here main"
 case $signed_by in /*) ;; *) signed_by=/usr/share/keyrings/debian-archive-keyring.gpg ;; esac
 
@@ -64,16 +71,30 @@ apt=$cache/apt-$suite
 mkdir -p "$apt/state/lists/partial" "$apt/cache/archives/partial" "$apt/empty"
 : >"$apt/status"
 echo "deb [arch=amd64 signed-by=$signed_by] $uri $suite main" >"$apt/sources.list"
-opts=(-qq -o "Dir::Etc::SourceList=$apt/sources.list" -o "Dir::Etc::SourceParts=$apt/empty" -o "Dir::Etc::PreferencesParts=$apt/empty"
-      -o "Dir::State=$apt/state" -o "Dir::State::status=$apt/status" -o "Dir::Cache=$apt/cache" -o APT::Architecture=amd64 -o APT::Architectures=amd64
-      -o APT::Sandbox::User= -o Acquire::Retries=2 -o Acquire::http::Timeout=20 -o Acquire::Languages=none -o APT::Update::Error-Mode=any)
-apt-get "${opts[@]}" update >&2 || unavailable "the package mirror does not answer for $suite (apt's words are above)"
+opts=(-qq
+	-o "Dir::Etc::SourceList=$apt/sources.list"
+	-o "Dir::Etc::SourceParts=$apt/empty"
+	-o "Dir::Etc::PreferencesParts=$apt/empty"
+	-o "Dir::State=$apt/state"
+	-o "Dir::State::status=$apt/status"
+	-o "Dir::Cache=$apt/cache"
+	-o APT::Architecture=amd64
+	-o APT::Architectures=amd64
+	-o APT::Sandbox::User=
+	-o Acquire::Retries=2
+	-o Acquire::http::Timeout=20
+	-o Acquire::Languages=none
+	-o APT::Update::Error-Mode=any)
+apt-get "${opts[@]}" update >&2 ||
+	unavailable "the package mirror does not answer for $suite (apt's words are above)"
 
-# The cloud flavour is small and has all that the tests use. Signed images only: no -unsigned, no -dbg.
+# The cloud flavour is small and has everything that the tests use. Only signed images are taken: no
+# -unsigned, no -dbg.
 image=$(apt-cache "${opts[@]}" pkgnames "linux-image-$version" |
-	grep -E "^linux-image-${version//./\\.}[.+0-9][^ ]*-cloud-amd64\$" | sort -V | tail -n 1) || true
+	grep -E "^linux-image-${version//./\\.}[.+0-9][^ ]*-cloud-amd64\$" | sort -V |
+	tail -n 1) || true
 [ -n "$image" ] || unavailable "$suite has no linux-image-$version*-cloud-amd64"
-# since 6.19 image, modules and base are packages of their own
+# Since 6.19 the image, the modules and the base files are separate packages.
 mapfile -t packages < <(echo "$image"; apt-cache "${opts[@]}" depends "$image" |
 	sed -nE 's/^ *Depends: (linux-(binary|modules|base)-[0-9].*)/\1/p')
 
@@ -83,9 +104,11 @@ trap 'rm -rf "$new"' EXIT
 	unavailable "the package mirror does not hand out ${packages[*]} (apt's words are above)"
 
 for deb in "$new"/*.deb; do
-	# tar complains of patterns that one of the packages has no match for; what must be there is checked below
-	dpkg-deb --fsys-tarfile "$deb" | tar -C "$new" -x --wildcards --no-anchored '*/vmlinuz*' '*/modules.*' 'kernel/net/*' 'kernel/lib/*' \
-		'kernel/crypto/*' 'kernel/arch/*' 'kernel/drivers/net/*.ko*' 2>/dev/null || true
+	# tar complains of patterns without a match in one of the packages. The kernel and the
+	# modules folder are checked below.
+	dpkg-deb --fsys-tarfile "$deb" | tar -C "$new" -x --wildcards --no-anchored \
+		'*/vmlinuz*' '*/modules.*' 'kernel/net/*' 'kernel/lib/*' 'kernel/crypto/*' \
+		'kernel/arch/*' 'kernel/drivers/net/*.ko*' 2>/dev/null || true
 done
 vmlinuz=$(find "$new" -name 'vmlinuz*' -type f | head -n 1)
 modules=$(find "$new" -path '*lib/modules/*' -type d -prune | head -n 1)
@@ -94,7 +117,8 @@ release=${modules##*/}
 mkdir -p "$new/out" "$new/tree/lib/modules"
 mv "$vmlinuz" "$new/out/vmlinuz"
 mv "$modules" "$new/tree/lib/modules/"
-# unpacked here: not every modprobe reads .ko.xz, and the guest's CPU is slow
+# The modules are unpacked here, because not every modprobe reads .ko.xz and the guest's CPU is
+# slow.
 find "$new/tree" -name '*.ko.xz' -print0 | xargs -0 -r -n 32 -P "$(nproc)" xz -d
 depmod -b "$new/tree" "$release" 2>/dev/null || fail "depmod failed on $release"
 (cd "$new/tree" && find . | cpio --quiet -o -H newc) >"$new/out/modules.cpio"

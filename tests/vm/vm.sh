@@ -3,43 +3,54 @@
 #
 # vm.sh - run one command as root on a stock Debian kernel, in qemu without acceleration.
 #
-#	vm.sh [-i] [-k KERNEL] [-d DIR] [-t SECONDS] [-c CPUS] [-m MIB] [-o CONSOLE] -- COMMAND [ARG]...
+#	vm.sh [-i] [-k KERNEL] [-d DIR] [-t SECONDS] [-c CPUS] [-m MIB] [-o CONSOLE]
+#	      -- COMMAND [ARG]...
 #
 #   -k	6.1 (default), 6.12, 7.2, ...: see fetch.sh
 #   -d	payload: copied to the guest as /payload, with the libraries that its programs need
-#   -i	virtual time: one CPU, 4 ns for each of its instructions, idle time is skipped. What the guest sees of time does not depend on
-#	the load of this machine
-#   -t	seconds of CPU time that the guest may take until it is stopped (600): a busy machine does not shorten that. One that
-#	hangs may take eight times as many of this machine's time
-#   -o	file for the kernel's console (none kept, but shown if the guest dies)
+#   -i	virtual time: one CPU, 4 ns for each of its instructions, idle time is skipped. The guest's
+#	time then does not depend on the load of this machine.
+#   -t	seconds of CPU time after which the guest is stopped (600). A busy machine does not shorten
+#	them; a guest that hangs is stopped after eight times as many seconds of real time.
+#   -c	number of CPUs of the guest (2)
+#   -m	memory of the guest in MiB (1024)
+#   -o	file for the kernel's console (not kept by default, but shown if the guest dies)
 #
-# COMMAND runs in /payload. The guest has busybox, dash, and of this machine ip, tc and bpftool, /proc, /sys, bpffs, tracefs, cgroup2,
-# lo up, modules on demand, no network. What COMMAND prints comes out here while it runs.
+# COMMAND runs in /payload. The guest has busybox, dash, this machine's ip, tc and bpftool, /proc,
+# /sys, bpffs, tracefs, cgroup2, lo up, modules on demand, and no network. The output of COMMAND
+# appears here while it runs.
 #
-# Exit: COMMAND's status; 69 kernel not to be had; 124 time ran out; 125 the guest died; 126 usage, or something is missing here.
+# Exit: the status of COMMAND; 69 the kernel cannot be fetched; 124 the time ran out; 125 the guest
+# died; 126 wrong usage, or something is missing on this machine.
 #
-# One thread for all CPUs of the guest: with a thread each (MTTCG) 7.3 once met an int3 in bpf_dispatcher_xdp_func, and it was
-# no faster (measured 2026-11). Timing in the guest is only good to some 20 ms.
+# One thread runs all CPUs of the guest: with a thread for each (MTTCG) 7.3 once met an int3 in
+# bpf_dispatcher_xdp_func, and it was no faster (measured 2026-11). Timing in the guest is only
+# accurate to some 20 ms.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 
 fail() { echo "vm: $*" >&2; exit 126; }
 
-# cpu_seconds PID: that it has taken so far
+# cpu_seconds PID: prints the CPU time in seconds that the process has used so far.
 cpu_seconds() {
 	local line
 	read -r line 2>/dev/null <"/proc/$1/stat" || { echo 0; return; }
-	# shellcheck disable=SC2086 # behind the name come words
+	# shellcheck disable=SC2086 # the fields after the name must be split
 	set -- ${line##*) }
 	echo $(((${12} + ${13}) / $(getconf CLK_TCK)))
 }
-usage() { sed -n '4,18s/^# \{0,1\}//p' "$0" >&2; exit 126; }
+usage() { sed -n '4,24s/^# \{0,1\}//p' "$0" >&2; exit 126; }
 
 kernel=6.1 payload= seconds=600 cpus=2 mib=1024 console= virtual=
 while getopts ik:d:t:c:m:o: o; do
 	case $o in
 	i) virtual=1 ;;
-	k) kernel=$OPTARG ;; d) payload=$OPTARG ;; t) seconds=$OPTARG ;; c) cpus=$OPTARG ;; m) mib=$OPTARG ;; o) console=$OPTARG ;;
+	k) kernel=$OPTARG ;;
+	d) payload=$OPTARG ;;
+	t) seconds=$OPTARG ;;
+	c) cpus=$OPTARG ;;
+	m) mib=$OPTARG ;;
+	o) console=$OPTARG ;;
 	*) usage ;;
 	esac
 done
@@ -48,7 +59,8 @@ shift $((OPTIND - 1))
 [ -z "$payload" ] || [ -d "$payload" ] || fail "no folder $payload"
 
 missing=
-for need in qemu-system-x86_64:qemu-system-x86 busybox:busybox-static dash:dash cpio:cpio timeout:coreutils ldd:libc-bin; do
+for need in qemu-system-x86_64:qemu-system-x86 busybox:busybox-static dash:dash cpio:cpio \
+	timeout:coreutils ldd:libc-bin; do
 	command -v "${need%%:*}" >/dev/null || missing+=" ${need##*:}"
 done
 [ -z "$missing" ] || fail "install these Debian packages first:$missing"
@@ -66,7 +78,8 @@ trap 'exit 143' TERM
 root=$work/root
 mkdir -p "$root"/{bin,sbin,usr/bin,usr/sbin,etc,payload}
 
-# with_libraries FILE...: what ldd says that they load, at the same absolute places
+# with_libraries FILE...: copies the libraries that the files load, as ldd lists them, to the same
+# absolute paths in the guest.
 with_libraries() {
 	local lib
 	for lib in $(ldd "$@" 2>/dev/null | grep -oE '/[^ ):]+' | sort -u); do
@@ -82,7 +95,7 @@ cp "$(command -v dash)" "$root/bin/dash"
 with_libraries "$(command -v dash)"
 for tool in ip tc bpftool; do
 	file=$(PATH=$PATH:/sbin:/usr/sbin command -v "$tool") || continue
-	# busybox --install leaves existing files alone
+	# busybox --install does not replace existing files.
 	cp -L "$file" "$root/sbin/$tool"
 	with_libraries "$file"
 done
@@ -98,12 +111,13 @@ printf '%q ' "$@" >"$root/command"
 cp "$here/init" "$root/init"
 chmod 755 "$root/init"
 (cd "$root" && find . | cpio --quiet -o -H newc -R 0:0) >"$work/initrd"
-# the kernel unpacks archives that follow each other
+# The kernel unpacks concatenated archives.
 cat "$dir/modules.cpio" >>"$work/initrd"
 rm -rf "$root"
 
-# Before the command starts none of our code has run: a guest that dies there says nothing about it, and TCG is known for it (fetch.sh has
-# numbers). It is booted again; one that dies later is a result.
+# Before the command starts, none of our code has run. A guest that dies before that says nothing
+# about our code, and guests under TCG are known to (fetch.sh has numbers), so it is booted again.
+# A guest that dies later is a result.
 time=()
 if [ -n "$virtual" ]; then
 	cpus=1
@@ -112,14 +126,18 @@ fi
 for attempt in 1 2 3; do
 	: >"$work/status"
 	qemu-system-x86_64 -accel tcg,thread=single -cpu max -smp "$cpus" -m "$mib" "${time[@]}" \
-		-nodefaults -no-user-config -display none -no-reboot -kernel "$dir/vmlinuz" -initrd "$work/initrd" \
-		-append "console=ttyS0 panic=-1 quiet loglevel=4 mitigations=off nokaslr random.trust_cpu=on tsc=reliable" \
-		-serial "file:$work/console" -chardev stdio,id=out,signal=off -serial chardev:out -serial "file:$work/status" \
+		-nodefaults -no-user-config -display none -no-reboot \
+		-kernel "$dir/vmlinuz" -initrd "$work/initrd" \
+		-append "console=ttyS0 panic=-1 quiet loglevel=4 mitigations=off nokaslr \
+random.trust_cpu=on tsc=reliable" \
+		-serial "file:$work/console" -chardev stdio,id=out,signal=off -serial chardev:out \
+		-serial "file:$work/status" \
 		</dev/null 2>"$work/qemu.err" &
 	qemu=$!
 	rc=0 begun=$SECONDS over=
 	while kill -0 "$qemu" 2>/dev/null; do
-		if [ "$(cpu_seconds "$qemu")" -ge "$seconds" ] || [ $((SECONDS - begun)) -ge $((8 * seconds)) ]; then
+		if [ "$(cpu_seconds "$qemu")" -ge "$seconds" ] ||
+			[ $((SECONDS - begun)) -ge $((8 * seconds)) ]; then
 			over=1
 			kill -9 "$qemu" 2>/dev/null || true
 			break
@@ -131,13 +149,15 @@ for attempt in 1 2 3; do
 	qemu=
 	[ -z "$console" ] || cp "$work/console" "$console"
 	grep -q '^started' "$work/status" && break
-	[ "$attempt" = 3 ] || [ "$rc" = 124 ] || echo "vm: kernel $kernel: the guest died while it booted; again" >&2
+	[ "$attempt" = 3 ] || [ "$rc" = 124 ] ||
+		echo "vm: kernel $kernel: the guest died while it booted; again" >&2
 	[ "$rc" != 124 ] || break
 done
 status=$(tr -d '\r' <"$work/status" | grep -E '^[0-9]+$' | tail -n 1) || true
 [ -z "$status" ] || exit "$status"
 if [ "$rc" = 124 ]; then
-	echo "vm: kernel $kernel: stopped after $((SECONDS - begun)) s; it may take $seconds s of CPU time, or eight times as many of any" >&2
+	echo "vm: kernel $kernel: stopped after $((SECONDS - begun)) s;" \
+		"it may take $seconds s of CPU time, or eight times as many of any" >&2
 	exit 124
 fi
 echo "vm: kernel $kernel: the guest died (qemu's status $rc); the end of its console:" >&2

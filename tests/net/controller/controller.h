@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * One failure controller on SQLite, in a process of its own, for racks whose nodes have agents; and
- *what it says of itself.
+ * One failure controller on SQLite, in a process of its own, for racks whose nodes have agents, and
+ * its status output.
  *
- *	rack.tweak = name_controller;
- *	ctl_start(20000);
- *	rack_open();
- *	... until all_ok()
+ * 	rack.tweak = name_controller;
+ * 	ctl_start(20000);
+ * 	rack_open();
+ * 	... until all_ok()
  */
 #ifndef BARLINE_TESTS_CONTROLLER_H
 #define BARLINE_TESTS_CONTROLLER_H
@@ -26,8 +26,9 @@ T_FN void name_controller(struct bl_node_cfg *cfg, const struct lab_node *n)
 }
 
 /*
- * @answer_ms: who takes longer has failed: long, since a machine that stands still must not fail a
- * node. One that was killed goes on with what it saved.
+ * Starts the controller. @answer_ms: a node that takes longer for an answer has failed; it is long,
+ * since a machine that stands still must not fail a node. A controller that was killed continues
+ * with the state that it saved.
  */
 T_FN void ctl_start(uint32_t answer_ms)
 {

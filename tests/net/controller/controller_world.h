@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Real controllers, each a process of its own, on SQLite or on three real members of etcd; and real
- *agents (loader/order/agent.h) of a switch with four hosts, whose datapath is a few variables here:
- *a world for the tests of what controllers and agents say to each other.
+ * A world for tests of the conversation between controllers and agents. It has real controllers,
+ * each in a process of its own, on SQLite or on three real members of etcd; and real agents
+ * (loader/order/agent.h) of a switch with four hosts, whose datapath is simulated by a few
+ * variables.
  *
- * Whatever happens: no agent obeys an order of an epoch below one that it heard; inputs are resumed
- *only after all correct hosts have completed; a failure has one T. This is asserted here, at every
- *order.
+ * Three things must hold at any time: no agent obeys a command of an epoch below one that it has
+ * heard; inputs are resumed only after all correct hosts have completed; a failure has one T. They
+ * are asserted at every command.
  *
- *	configure(1, BL_RUN_DIR "/ctl.db");	one controller, on SQLite; configure(CTLS, NULL):
- *three, on etcd ctl_start(0); rack_up(); w.n[4].hold = true;			host 4 does not
- *complete what it is told,
- *	host_dies(2);				when port 2 of the switch goes silent with C = 902
- *	UNTIL(w.n[4].told[1]);			... it has been told of failure 1
- *	completes(4, 1);
- *	UNTIL(w.n[SWITCH].port[1].state == BL_AGENT_REMOVED);
+ * 	configure(1, BL_RUN_DIR "/ctl.db");	one controller on SQLite
+ * 	configure(CTLS, NULL);			three controllers on etcd
+ * 	ctl_start(0);
+ * 	rack_up();
+ * 	w.n[4].hold = true;			host 4 does not complete commands
+ * 	host_dies(2);				port 2 of the switch goes silent with C = 902
+ * 	UNTIL(w.n[4].told[1]);			host 4 has been told of failure 1
+ * 	completes(4, 1);
+ * 	UNTIL(w.n[SWITCH].port[1].state == BL_AGENT_REMOVED);
  */
 #ifndef BARLINE_TESTS_CONTROLLER_WORLD_H
 #define BARLINE_TESTS_CONTROLLER_WORLD_H
@@ -34,20 +37,17 @@
 #define CTLS    3
 #define NUMBERS 64
 
-/**
- * struct node - an agent and its datapath. @hold: does not complete what it is told. @epoch: the
- * highest that it heard of. @told, @done, @t: by number.
- */
+/** struct node - an agent and its datapath. */
 struct node {
 	struct bl_agent *a;
 	uint32_t id;
-	bool alive, hold, failed;
+	bool alive, hold, failed; /* @hold: does not complete what it is told */
 	struct bl_agent_port port[HOSTS];
 	unsigned int nports;
 	bool barred[HOSTS];
-	uint64_t epoch, resumes, freezes;
-	bool told[NUMBERS], done[NUMBERS];
-	uint64_t t[NUMBERS];
+	uint64_t epoch, resumes, freezes;  /* @epoch: highest that it has heard of */
+	bool told[NUMBERS], done[NUMBERS]; /* by number of the failure */
+	uint64_t t[NUMBERS];               /* T, by number of the failure */
 };
 
 static struct world {
@@ -55,7 +55,7 @@ static struct world {
 	pid_t ctl[CTLS];
 	struct bl_ctl_cfg cfg[CTLS];
 	unsigned int nctl;
-	/* a failure that this host has nothing to do with: it failed itself */
+	/* A failure that does not concern this host, because it had failed itself. */
 	bool exempt[SWITCH + 1][NUMBERS];
 	struct bl_session_tls *tls;
 } w;
@@ -88,7 +88,7 @@ T_FN void on_epoch(void *ctx, uint64_t epoch)
 	n->epoch = epoch;
 }
 
-/* what is not barred and is heard joins again */
+/* Lets the ports join again that are heard and not barred. */
 T_FN void join(struct node *n)
 {
 	unsigned int i;
@@ -219,7 +219,7 @@ T_FN void node_down(uint32_t id)
 	w.n[id].alive = false;
 }
 
-/* It does what it was told of failure @number, at last. */
+/* Node @id completes what it was told of failure @number. */
 T_FN void completes(uint32_t id, uint64_t number)
 {
 	w.n[id].hold = false;
@@ -299,8 +299,8 @@ T_FN const char *ask(unsigned int k)
 }
 
 /*
- * Who leads has heard from all of them since they know its epoch: whoever goes before that is
- * nobody's loss.
+ * Returns whether the leader has heard from all agents since they know its epoch. A node that
+ * leaves before that would not be reported as a failure.
  */
 T_FN bool all_linked(void)
 {
@@ -349,7 +349,10 @@ T_FN int leader_now(void)
 	return -1;
 }
 
-/* with whom the switch has its session: leads, as far as the switch knows */
+/*
+ * Returns the controller with which the switch has its session, which is the leader as far as the
+ * switch knows.
+ */
 T_FN int followed(void)
 {
 	struct bl_agent_total t;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A failure controller in a process of its own, which dies with the case; and what it says of
- *itself.
+ * A failure controller in a process of its own, which dies with the case, and its status output.
  *
- *	struct bl_ctl_cfg cfg = { .listen = "127.0.0.1:61693", .sqlite = BL_RUN_DIR "/ctl.db" };
- *	pid_t pid = ctl_child(&cfg);
- *	... until strstr(ctl_ask(pid), "\"state\":\"leader\"")
+ * 	struct bl_ctl_cfg cfg = { .listen = "127.0.0.1:61693", .sqlite = BL_RUN_DIR "/ctl.db" };
+ * 	pid_t pid = ctl_child(&cfg);
+ * 	... until strstr(ctl_ask(pid), "\"state\":\"leader\"")
  *
- * Included behind rack.h.
+ * Include this after rack.h.
  */
 #ifndef BARLINE_TESTS_CTL_CHILD_H
 #define BARLINE_TESTS_CTL_CHILD_H
@@ -43,8 +42,8 @@ T_FN pid_t ctl_child(const struct bl_ctl_cfg *cfg)
 }
 
 /*
- * What the controller with this @pid says to people, into a buffer; "": nothing. It may stand
- * still: then for 5 s.
+ * Returns the status output of the controller with this @pid, in a static buffer; "": none. If the
+ * controller stands still, this takes 5 s.
  */
 T_FN const char *ctl_ask(pid_t pid)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Three real members of etcd on loopback (lab/lab_etcd.h), in the case's namespaces (rack.h): they
- * die with the case, and so does what they wrote.
+ * Three real members of etcd on loopback (lab/lab_etcd.h), in the namespaces of the case (rack.h).
+ * They and their data die with the case.
  *
- * They run without fsync: what is tested is processes that stop, die and come back, not disks that
- * lose power.
+ * They run without fsync: the tests stop, kill and restart processes, and do not simulate disks
+ * that lose power.
  */
 #ifndef BARLINE_TESTS_ETCD_H
 #define BARLINE_TESTS_ETCD_H
@@ -37,7 +37,7 @@ T_FN void etcd_member(unsigned int i)
 	lab_etcd_exec(i);
 }
 
-/* What is left of a member that was killed is kept: etcd_member() takes it up again. */
+/* Kills a member and keeps its data: etcd_member() starts it again. */
 T_FN void etcd_kill(unsigned int i)
 {
 	int st;
@@ -48,7 +48,7 @@ T_FN void etcd_kill(unsigned int i)
 	etcd.pid[i] = 0;
 }
 
-/* Who is stopped stands still when this returns. */
+/* Sends a signal. A stopped member stands still when this returns. */
 T_FN void etcd_signal(unsigned int i, int sig)
 {
 	pid_t pid = etcd.pid[i];
@@ -59,13 +59,16 @@ T_FN void etcd_signal(unsigned int i, int sig)
 		CHECK(waitpid(pid, &st, WUNTRACED) == pid && WIFSTOPPED(st), "status %#x", st);
 }
 
-/* As lab_etcd_post(). */
+/* Same as lab_etcd_post(). */
 T_FN long etcd_post(unsigned int i, const char *path, const char *body, char *answer)
 {
 	return lab_etcd_post(i, path, body, 5000, answer);
 }
 
-/* Until it is done: a member that has no leader at this moment, or no CPU, refuses. */
+/*
+ * Repeats the request until it succeeds: a member that has no leader at the moment, or no CPU,
+ * refuses it.
+ */
 T_FN void etcd_post_sure(unsigned int i, const char *path, const char *body, char *answer)
 {
 	uint64_t end = t_mono() + 60000000000ULL;
@@ -91,7 +94,7 @@ T_FN void etcd_last_words(void)
 	close(fd);
 }
 
-/* Three members that agree on a leader. */
+/* Starts three members and waits until they agree on a leader. */
 T_FN void etcd_up(void)
 {
 	uint64_t end = t_mono() + 60000000000ULL;

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The controller's service in a world of real agents (controller_world.h): controllers are killed
- * and stopped at any step, quorum is lost, hosts fail, do not answer and come back.
+ * The controller's service with real agents (controller_world.h): controllers are killed and
+ * stopped at any step, the quorum is lost, hosts fail, do not answer, and come back.
  *
- * Whatever happens: no agent obeys an order of an epoch below one that it heard; inputs are resumed
- * only after all correct hosts have completed; a failure has one T. In the end all is resumed. No
- * time is asserted. Who is not believed: test_controller_input.c.
+ * Three things must hold at any time: no agent obeys a command of an epoch below one that it has
+ * heard; inputs are resumed only after all correct hosts have completed; a failure has one T. In
+ * the end everything is resumed. No time is asserted. test_controller_input.c tests invalid input.
  */
 #include "tests/net/controller/controller_world.h"
 
 #include "tests/net/barline_run.h"
 
-/* what `barline` says goes to a file */
+/* Runs `barline`; its output goes to a file. */
 static void barline(const char *args, const char *file)
 {
 	char path[512], cmd[800];
@@ -21,7 +21,7 @@ static void barline(const char *args, const char *file)
 	CHECK(!system(cmd), "%s", cmd);
 }
 
-/* ---- alone ---- */
+/* ---- one controller ---- */
 
 RACK_TEST(alone__host_fails_and_joins_anew)
 {
@@ -41,9 +41,12 @@ RACK_TEST(alone__host_fails_and_joins_anew)
 	completes(4, 1);
 	UNTIL(sw->resumes && sw->port[1].state == BL_AGENT_REMOVED);
 	UNTIL(strstr(ask(0), "\"step\":\"finished\""));
-	/* it comes back: it is told, joins, and the next failure waits for it, too */
+	/* It comes back: it is told, joins, and the next failure waits for it, too. */
 	node_up(2);
-	/* that it has failed it hears with the WELCOME, of what it is behind that */
+	/*
+	 * It learns with the WELCOME that it has failed, and from that which failures it has
+	 * missed.
+	 */
 	UNTIL(w.n[2].failed && w.n[2].told[1]);
 	w.n[2].failed = false;
 	w.n[2].port[0].state = BL_AGENT_REMOVED;
@@ -60,7 +63,7 @@ RACK_TEST(alone__host_fails_and_joins_anew)
 	bl_agent_proc_down(w.n[1].a, &(struct bl_agent_proc){ .port = 61696, .t = 777 });
 	UNTIL(w.n[2].done[3] && w.n[1].resumes);
 	CHECK(w.n[2].t[3] == 777, "T %" PRIu64, w.n[2].t[3]);
-	/* what people see */
+	/* the status output */
 	UNTIL(strstr(ask(0), "\"number\":3") && !strstr(ask(0), "\"step\":\"resumed\"") &&
 	      !strstr(ask(0), "\"step\":\"saving\""));
 	barline("controller failures -j", BL_RUN_DIR "/said");
@@ -78,7 +81,7 @@ RACK_TEST(alone__host_fails_and_joins_anew)
 }
 
 /*
- * A process of a host's old life ends after the others have dealt with the host's failure: somebody
+ * A process of a host's old life ends after the others have dealt with the host's failure. Others
  * may have sent to it since, so it is announced by name when the host has joined anew.
  */
 RACK_TEST(alone__old_process_of_who_joins_anew)
@@ -109,7 +112,10 @@ RACK_TEST(alone__old_process_of_who_joins_anew)
 	CHECK(w.n[1].t[2] == 950, "T %" PRIu64, w.n[1].t[2]);
 }
 
-/* killed between any two steps; started again on the same file it goes on */
+/*
+ * The controller is killed between any two steps, and continues when it is started again on the
+ * same file.
+ */
 RACK_TEST(alone__killed_at_each_step)
 {
 	struct node *sw = &w.n[SWITCH];
@@ -129,7 +135,7 @@ RACK_TEST(alone__killed_at_each_step)
 		if (step == 1)
 			UNTIL(w.n[4].told[number]);
 		else if (step == 2)
-			serve_ms(20); /* somewhere */
+			serve_ms(20); /* at a random point */
 		ctl_kill(0);
 		ctl_start(0);
 		UNTIL(sw->epoch > epoch && all_welcome());
@@ -141,7 +147,7 @@ RACK_TEST(alone__killed_at_each_step)
 	}
 }
 
-/* A host that never answers is asked about, and fails itself. */
+/* A host that never answers is asked, and then fails itself. */
 RACK_TEST(alone__host_does_not_answer)
 {
 	struct node *sw = &w.n[SWITCH];
@@ -152,8 +158,8 @@ RACK_TEST(alone__host_does_not_answer)
 	rack_up();
 	w.n[3].hold = true;
 	/*
-	 * it never completes it; that it has failed before inputs are resumed is checked in
-	 * tests/unit/controller/recover/test_recover_core.c
+	 * It never completes the failure. tests/unit/controller/recover/test_recover_core.c checks
+	 * that it has failed before inputs are resumed.
 	 */
 	w.exempt[3][1] = true;
 	host_dies(1);
@@ -165,7 +171,7 @@ RACK_TEST(alone__host_does_not_answer)
 	CHECK(!w.n[2].failed && !w.n[4].failed && !sw->failed, "others failed");
 }
 
-/* ---- replicated ---- */
+/* ---- three controllers ---- */
 
 static void replicated(void)
 {
@@ -179,8 +185,8 @@ static void replicated(void)
 }
 
 /*
- * Host 1 has failed, and host 4 has been told and does not complete it. Returns who leads, with
- * @epoch.
+ * Host 1 has failed, and host 4 has been told and does not complete the failure. Returns the
+ * leader; *@epoch receives its epoch.
  */
 static int in_the_middle(uint64_t *epoch)
 {
@@ -206,15 +212,12 @@ RACK_TEST(replicated__leader_killed_in_the_middle)
 	CHECK(!sw->resumes, "resumed, and host 4 has not completed");
 	completes(4, 1);
 	UNTIL(sw->port[0].state == BL_AGENT_REMOVED);
-	/* and the next failure has the next number */
+	/* The next failure gets the next number. */
 	host_dies(2);
 	UNTIL(w.n[4].done[2] && sw->port[1].state == BL_AGENT_REMOVED);
 }
 
-/*
- * A leader that stood still comes back: nothing that it says is obeyed, and it knows that it does
- * not lead.
- */
+/* A leader that was stopped continues: no node obeys it, and it learns that it does not lead. */
 RACK_TEST(replicated__paused_leader_comes_back)
 {
 	struct node *sw = &w.n[SWITCH];
@@ -229,8 +232,8 @@ RACK_TEST(replicated__paused_leader_comes_back)
 	UNTIL(sw->port[0].state == BL_AGENT_REMOVED);
 	CHECK(!kill(w.ctl[old], SIGCONT), "%s", strerror(errno));
 	/*
-	 * it may be elected again later, with a higher epoch; what it says with the old one nobody
-	 * obeys: on_epoch() checks that they rise
+	 * It may be elected again later, with a higher epoch. No node obeys its commands of the old
+	 * epoch: on_epoch() checks that epochs rise.
 	 */
 	UNTIL(strstr(ask((unsigned int)old), "\"lost\":\"") &&
 	      !strstr(ask((unsigned int)old), "\"lost\":\"\""));
@@ -249,8 +252,8 @@ static bool somebody_says_why(void)
 }
 
 /*
- * Without a quorum nothing is decided, and it says why; what was reported meanwhile is decided when
- * there is one again.
+ * Without a quorum nothing is decided, and the status gives the reason. What was reported meanwhile
+ * is decided when there is a quorum again.
  */
 RACK_TEST(replicated__no_quorum)
 {
@@ -260,7 +263,7 @@ RACK_TEST(replicated__no_quorum)
 	UNTIL(leader_now() >= 0);
 	etcd_signal(1, SIGSTOP);
 	etcd_signal(2, SIGSTOP);
-	/* as soon as the leader knows, too: a decision that was saved just before is one */
+	/* Wait until the leader knows, too: a decision that was saved just before is valid. */
 	UNTIL(leader_now() < 0);
 	host_dies(1);
 	serve_ms(1500);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Whom controllers and agents do not believe (controller_world.h): bytes that are no messages,
- * messages of nobody, controllers whose epoch is over or who never said WELCOME, and certificates
- * of others. All of it is counted by its reason, and the honest ones never notice.
+ * Invalid input for controllers and agents (controller_world.h): bytes that are no messages,
+ * messages of unknown nodes, controllers whose epoch is over or that never sent WELCOME, and
+ * certificates of another authority. All of it is counted by its reason, and honest peers never
+ * notice.
  */
 #include "tests/net/controller/controller_world.h"
 
@@ -24,7 +25,7 @@ static int raw(void)
 	return fd;
 }
 
-/* true: the other side hung up */
+/* Returns true if the other side closed the connection. */
 static bool hung_up(int fd)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
@@ -84,8 +85,8 @@ RACK_TEST(input__refused_and_counted)
 	CHECK(write(fd, empty, sizeof(empty)) == sizeof(empty) && hung_up(fd), "a message that "
 									       "does not exist");
 	/*
-	 * an order's answer, or a report, before HELLO; HELLO of nobody; with a kind, a port and an
-	 * address that do not exist
+	 * an answer to a command, or a report, before HELLO; HELLO of an unknown node; HELLO with
+	 * an invalid kind, port and address
 	 */
 	m.what_case = BL__TO_CONTROLLER__WHAT_LINK_DOWN;
 	m.link_down = &d;
@@ -130,7 +131,7 @@ RACK_TEST(input__refused_and_counted)
 	UNTIL(strstr(ask(0), "\"silent\":"));
 	CHECK(strstr(ask(0), "\"bad_hello\":") && strstr(ask(0), "\"stranger\":"), "%s",
 	      strstr(ask(0), "\"counts\""));
-	/* honest ones never noticed */
+	/* honest agents never noticed */
 	UNTIL(all_welcome());
 	for (i = 1; i <= SWITCH; i++)
 		CHECK(!w.n[i].a || !refused(i, BL_AGENT_BAD_MESSAGE), "node %u", i);
@@ -138,7 +139,7 @@ RACK_TEST(input__refused_and_counted)
 	UNTIL(w.n[SWITCH].port[0].state == BL_AGENT_REMOVED);
 }
 
-/* ---- an agent and a controller that is none ---- */
+/* ---- an agent and a fake controller ---- */
 
 static void to_agent(int fd, uint64_t epoch, Bl__ToAgent__WhatCase what, uint64_t number)
 {
@@ -185,7 +186,7 @@ RACK_TEST(agent__refuses_old_epochs_and_nonsense)
 	setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	CHECK(!bind(listener, (struct sockaddr *)&sa, sizeof(sa)) && !listen(listener, 16), "%s",
 	      strerror(errno));
-	n->epoch = 41; /* heard before, by the daemon of before */
+	n->epoch = 41; /* heard by the previous daemon */
 	node_up(SWITCH);
 	fd = accept_one(listener);
 	to_agent(fd, 40, BL__TO_AGENT__WHAT_WELCOME, 0);
@@ -204,11 +205,11 @@ RACK_TEST(agent__refuses_old_epochs_and_nonsense)
 	to_agent(fd, 43, BL__TO_AGENT__WHAT_RESUME, 5);
 	UNTIL(n->resumes == 1);
 	CHECK(n->epoch == 43, "epoch %" PRIu64, n->epoch);
-	/* on the same session: a leader of before, however it came there */
+	/* On the same session: a command of an earlier leader, however it got there. */
 	to_agent(fd, 42, BL__TO_AGENT__WHAT_RESUME, 6);
 	UNTIL(refused(SWITCH, BL_AGENT_OLD_EPOCH) == 2);
 	CHECK(hung_up(fd) && n->resumes == 1 && n->epoch == 43, "an order of epoch 42 was obeyed");
-	/* one that stands still is left */
+	/* The agent leaves a controller that stands still. */
 	fd = accept_one(listener);
 	to_agent(fd, 43, BL__TO_AGENT__WHAT_WELCOME, 0);
 	UNTIL(welcome(SWITCH));
@@ -237,7 +238,7 @@ static gnutls_x509_privkey_t new_key(const char *path)
 	return k;
 }
 
-/* @purpose NULL: an authority */
+/* @purpose: NULL: an authority */
 static gnutls_x509_crt_t new_cert(const char *path, gnutls_x509_privkey_t key, gnutls_x509_crt_t ca,
 				  gnutls_x509_privkey_t ca_key, const char *purpose)
 {
@@ -313,7 +314,7 @@ static void agent_with(struct bl_session_tls *tls, bool good, const char *words)
 
 	w.tls = tls;
 	node_up(SWITCH);
-	/* a session may end because one of both had no CPU: the next one says more */
+	/* A session may end because one of the two had no CPU; the next one tells more. */
 	if (good)
 		UNTIL((bl_agent_read(w.n[SWITCH].a, &t), t.welcome));
 	else
@@ -338,16 +339,16 @@ RACK_TEST(tls__certificates)
 	ctl_start(0);
 	UNTIL(leader_now() == 0);
 	agent_with(tls_of("ours", "ours-agent"), true, NULL);
-	/* the agent does not know the controller's authority */
+	/* The agent does not know the controller's authority. */
 	agent_with(tls_of("theirs", "ours-agent"), false, "NOT trusted");
-	/* the controller does not know the agent's */
+	/* The controller does not know the agent's authority. */
 	agent_with(tls_of("ours", "theirs-agent"), false, "controller 127.0.0.1:61693");
-	/* a server's certificate is none for a client */
+	/* A client may not use a server's certificate. */
 	agent_with(tls_of("ours", "ours-controller"), false, "controller 127.0.0.1:61693");
 	agent_with(NULL, false, "controller 127.0.0.1:61693");
 	UNTIL(strstr(ask(0), "\"bad_session\":"));
 	agent_with(tls_of("ours", "ours-agent"), true, NULL);
-	/* an agent's certificate is none for a controller */
+	/* A controller may not use an agent's certificate. */
 	ctl_kill(0);
 	snprintf(w.cfg[0].cert, sizeof(w.cfg[0].cert), BL_RUN_DIR "/ours-agent.pem");
 	snprintf(w.cfg[0].key, sizeof(w.cfg[0].key), BL_RUN_DIR "/ours-agent.key");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A controller as its operators see it: its log when somebody scans its port, the sockets of
- * controllers that were killed, and what one says that waits for the store of another. Without
- * nodes.
+ * A controller as its operators see it: its log while its port is scanned, the sockets of killed
+ * controllers, and the messages of a controller that waits for the store of another one. There are
+ * no nodes.
  */
 #include "tests/net/rack.h"
 
@@ -63,7 +63,7 @@ static const char *door(unsigned int k)
 	return path;
 }
 
-/* What it says of itself; NULL: nothing. The caller's. */
+/* Returns the status output, which the caller frees; NULL: none. */
 static json_t *ask(unsigned int k)
 {
 	struct sockaddr_un sa = { .sun_family = AF_UNIX };
@@ -109,7 +109,7 @@ static json_int_t number(unsigned int k, const char *key)
 		}                                                     \
 	} while (0)
 
-/* It says that it has waited for the store for so many seconds, or longer. */
+/* Returns whether it reports that it has waited for the store for @seconds or longer. */
 static bool waited(unsigned int k, unsigned int seconds)
 {
 	json_t *v = ask(k);
@@ -127,7 +127,10 @@ static bool there(unsigned int k)
 	return !access(door(k), F_OK);
 }
 
-/* `barline`, which is built beside the tests; its exit status. Its output is in BL_RUN_DIR/said. */
+/*
+ * Runs the `barline` that was built with the tests. Returns its exit status; the output is in
+ * BL_RUN_DIR/said.
+ */
 static int barline(const char *args)
 {
 	char self[256], cmd[600], *at;
@@ -174,7 +177,10 @@ static void scan(const uint8_t *bytes, size_t len)
 	close(fd);
 }
 
-/* Sessions that the log tells of; *@lines in which it does. */
+/*
+ * Returns the number of sessions in the log; *@lines receives the number of its lines about
+ * sessions.
+ */
 static unsigned int told(unsigned int *lines)
 {
 	FILE *f = fopen(LOG, "re");
@@ -201,19 +207,19 @@ static unsigned int told(unsigned int *lines)
 }
 
 /*
- * The first one is told at once, those that follow together, none is forgotten, and there is about
- * a line a second.
+ * The first session is logged at once and those that follow are logged together; none is forgotten,
+ * and there is about one line a second.
  */
 RACK_TEST(log__scanned_port)
 {
-	/* a length that does not exist; no protobuf; a message before HELLO */
+	/* an invalid length; no protobuf; a message before HELLO */
 	static const uint8_t bad[3][7] = { { 0x7f, 0xff, 0xff, 0xff, 1 },
 					   { 0, 0, 0, 3, 0xff, 0xff, 0xff },
 					   { 0, 0, 0, 2, 0x12, 0 } };
 	unsigned int i, lines;
 	uint64_t begin;
 
-	silent_ms = 5000; /* who scans is refused, and not silent because it has no CPU */
+	silent_ms = 5000; /* a scanner is refused, and does not count as silent for lack of a CPU */
 	start(0, BL_RUN_DIR "/a.db");
 	UNTIL(says(0, "state", "leader"));
 	begin = t_mono();
@@ -233,8 +239,8 @@ RACK_TEST(log__scanned_port)
 /* ---- sockets ---- */
 
 /*
- * Who is killed leaves its socket. The next controller, `show` and `clean` take it away; that of
- * one which is stopped stays.
+ * A killed controller leaves its socket. The next controller, `show` and `clean` remove it; the
+ * socket of a stopped controller stays.
  */
 RACK_TEST(doors__of_the_killed)
 {
@@ -259,9 +265,12 @@ RACK_TEST(doors__of_the_killed)
 	CHECK(!barline("clean") && said(door(2)) && !there(2), "clean leaves it");
 }
 
-/* ---- two on one file ---- */
+/* ---- two controllers on one file ---- */
 
-/* A leader that stands still keeps the other one out: that one says who does, and for how long. */
+/*
+ * A leader that stands still excludes the other controller, which reports who leads, and for how
+ * long it has waited.
+ */
 RACK_TEST(standby__says_who_holds_the_store)
 {
 	char who[64];
@@ -283,7 +292,7 @@ RACK_TEST(standby__says_who_holds_the_store)
 	end(0);
 	UNTIL(says(1, "state", "leader"));
 	CHECK(says(1, "trouble", ""), "it is in trouble still");
-	/* and once more, from the beginning */
+	/* once more from the beginning */
 	start(2, BL_RUN_DIR "/a.db");
 	snprintf(who, sizeof(who), "process %d (", (int)ctl[1]);
 	UNTIL(says(2, "trouble", who));

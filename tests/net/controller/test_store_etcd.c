@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The store on three real members of etcd: conditions that are false refuse, outcomes that are not
- * known are read back, a lost quorum stops changes with a sentence, a watch survives a compaction,
- * and whoever led writes nothing any more.
+ * The store on three real members of etcd. False conditions refuse a change, unknown outcomes are
+ * read back, a lost quorum stops changes with a message, a watch survives a compaction, and a
+ * former leader writes nothing any more.
  *
- * etcd may change its leader or be slow at any time: a case waits for what the protocol promises in
+ * etcd may change its leader or be slow at any time. A case waits for what the protocol promises in
  * the end, and asserts at every moment only what must hold at every moment.
  */
 #include "tests/net/controller/etcd.h"
@@ -28,7 +28,7 @@ struct party {
 	struct bl_store_watcher w;
 	struct bl_store_reply r;
 	char text[512], value[64];
-	char seen[64][16]; /* by the watch: the value of key w/N, "": none */
+	char seen[64][16]; /* from the watch: the value of key w/N, "": none */
 };
 
 static void on_elected(void *ctx, uint64_t epoch)
@@ -121,8 +121,8 @@ static void campaign(struct party *p, const char *me)
 }
 
 /*
- * a put whose outcome is known: what stays unknown is none of the case's business, so it is asked
- * for again until it is
+ * Puts a value with a known outcome. An outcome that stays unknown is not the subject of the case,
+ * so the request is repeated until it is known.
  */
 static void put(struct party *p, uint64_t epoch, const char *key, uint64_t rev, const char *value)
 {
@@ -150,7 +150,7 @@ static void get(struct party *p, const char *key, bool one)
 	} while (p->r.outcome != BL_STORE_DONE);
 }
 
-/* sure to be done, whoever has to be elected again for it */
+/* Puts a value and makes sure that it is done, whatever elections this takes. */
 static void put_sure(struct party *p, const char *key, uint64_t rev, const char *value)
 {
 	uint64_t end = t_mono() + WAIT_S * 1000000000ULL;
@@ -184,7 +184,7 @@ RACK_TEST(compare__that_is_false_refuses)
 	campaign(&p, "me");
 	put_sure(&p, "k", 0, "one");
 	rev = p.r.rev;
-	do { /* the epoch may be another one in between, if etcd is that slow */
+	do { /* the epoch may change in between, if etcd is that slow */
 		UNTIL(p.epoch);
 		epoch = p.epoch;
 		put(&p, epoch, "k", 0, "two");
@@ -232,7 +232,7 @@ RACK_TEST(election__one_after_the_other)
 	put(&a, first, "k", BL_STORE_ANY, "late");
 	CHECK(a.r.outcome == BL_STORE_REFUSED && a.r.why == BL_STORE_WHY_FENCED, "%s", a.text);
 	bl_store_close(a.s);
-	/* one that dies is followed when its lease is over */
+	/* When it dies, another one leads once its lease has expired. */
 	open_at(&a, etcd.urls, ETCD_MEMBERS);
 	bl_store_close(b.s);
 	campaign(&a, "10.0.0.1:61693");
@@ -241,7 +241,7 @@ RACK_TEST(election__one_after_the_other)
 	bl_store_close(a.s);
 }
 
-/* A lease that ends under its holder: expired, or revoked by a leader of etcd that is stale. */
+/* A lease that ends under its holder: it expired, or a stale leader of etcd revoked it. */
 RACK_TEST(lease__revoked_is_noticed)
 {
 	char answer[LAB_ETCD_ANSWER] = "", body[128], *lease;
@@ -253,7 +253,7 @@ RACK_TEST(lease__revoked_is_noticed)
 	campaign(&p, "me");
 	UNTIL(p.epoch);
 	first = p.epoch;
-	/* again, if etcd did not revoke it, or if it was another one by then */
+	/* Repeat if etcd did not revoke the lease, or if it was another one by then. */
 	do {
 		CHECK(t_mono() < end, "%s", answer);
 		etcd_post_sure(0, "/v3/kv/range", "{\"key\":\"L3QvbGVhZGVy\"}", answer);
@@ -270,8 +270,8 @@ RACK_TEST(lease__revoked_is_noticed)
 }
 
 /*
- * Two of three members stand still: nothing is written, the leader steps down in time by its own
- * clock, and says why; it goes on when they do.
+ * Two of three members stand still. Nothing is written, the leader steps down in time by its own
+ * clock and reports the reason, and it continues when the members do.
  */
 RACK_TEST(quorum__lost_and_found)
 {
@@ -305,7 +305,8 @@ RACK_TEST(quorum__lost_and_found)
 	UNTIL(p.epoch);
 	CHECK(p.epoch >= first, "epochs rise");
 	/*
-	 * "during" is there or not; either way it is known now, and what is written after it stays
+	 * "during" was written or not; either way the outcome is known now, and what is written
+	 * after it stays.
 	 */
 	get(&p, "k", true);
 	CHECK(!strcmp(p.value, "before") || !strcmp(p.value, "during"), "\"%s\"", p.value);
@@ -314,8 +315,8 @@ RACK_TEST(quorum__lost_and_found)
 }
 
 /*
- * A member with no quorum says so at once, because every request asks for a leader; measured
- * without it: 7 s.
+ * A member without a quorum reports that at once, because every request demands a leader; without
+ * that it took 7 s (measured).
  */
 RACK_TEST(quorum__said_in_words)
 {
@@ -334,7 +335,7 @@ RACK_TEST(quorum__said_in_words)
 		UNTIL(p.answers != n);
 	} while (!strstr(p.text, "no quorum"));
 	CHECK(p.r.outcome == BL_STORE_REFUSED && p.r.why == BL_STORE_WHY_DOWN, "%s", p.text);
-	/* a request that is not answered in time is another matter, and says so */
+	/* A request that is not answered in time is another matter, and reports that. */
 	do {
 		unsigned int n = p.answers;
 
@@ -349,8 +350,8 @@ RACK_TEST(quorum__said_in_words)
 }
 
 /*
- * A put that times out may appear later. It is read back, done once, and what is written after it
- * is not undone by it.
+ * A put that times out may appear later. It is read back, done once, and does not undo what is
+ * written after it.
  */
 RACK_TEST(unknown__is_read_back)
 {
@@ -369,7 +370,8 @@ RACK_TEST(unknown__is_read_back)
 		snprintf(value, sizeof(value), "%u", round);
 		UNTIL(p.epoch);
 		/*
-		 * all stand still: the request is taken by the kernel, and answered when they go on
+		 * All members stand still: the kernel accepts the request, and it is answered when
+		 * they continue.
 		 */
 		for (n = 0; n < ETCD_MEMBERS; n++)
 			etcd_signal(n, SIGSTOP);
@@ -396,8 +398,8 @@ RACK_TEST(unknown__is_read_back)
 }
 
 /*
- * The watch's member dies; meanwhile keys change, and what happened is compacted away. Nothing may
- * be missed, and what was deleted may not stay.
+ * The watch's member dies. Meanwhile keys change, and the history is compacted away. Nothing may be
+ * missed, and what was deleted may not stay.
  */
 RACK_TEST(watch__compacted_away)
 {
@@ -410,7 +412,7 @@ RACK_TEST(watch__compacted_away)
 	open_at(&q, etcd.urls + 1, 2);
 	p.w = (struct bl_store_watcher){ on_event, on_reset, &p };
 	CHECK(!bl_store_watch(p.s, "w/", &p.w), "watch");
-	UNTIL(p.resets); /* it knows what is there: nothing. What comes now are events */
+	UNTIL(p.resets); /* It knows the current state: nothing. What follows are events. */
 	campaign(&q, "me");
 	for (i = 0; i < 8; i++) {
 		snprintf(key, sizeof(key), "w/%u", i);
@@ -427,7 +429,7 @@ RACK_TEST(watch__compacted_away)
 	} while (q.r.outcome != BL_STORE_DONE);
 	put_sure(&q, "w/9", BL_STORE_ANY, "new");
 	snprintf(body, sizeof(body), "{\"revision\":\"%" PRIu64 "\"}", q.r.rev);
-	/* one that is done and not answered is refused when it is asked for again */
+	/* A request that is done and not answered is refused when it is repeated. */
 	while (etcd_post(1, "/v3/kv/compaction", body, answer) != 200 && !strstr(answer, "compacte"
 											 "d"))
 		usleep(20000);
@@ -436,7 +438,7 @@ RACK_TEST(watch__compacted_away)
 	CHECK(!strcmp(p.seen[3], "new") && !*p.seen[4] && !strcmp(p.seen[7], "old"), "%s %s %s",
 	      p.seen[3], p.seen[4], p.seen[7]);
 	CHECK(p.resets > i, "it went on at a revision that is gone");
-	/* and it goes on */
+	/* The watch continues. */
 	put_sure(&q, "w/10", BL_STORE_ANY, "later");
 	UNTIL(!strcmp(p.seen[10], "later"));
 	bl_store_close(p.s);
@@ -444,8 +446,8 @@ RACK_TEST(watch__compacted_away)
 }
 
 /*
- * A controller in a process of its own that leads, stands still beyond its lease and comes back: it
- * writes nothing, and says that it lost.
+ * A controller in a process of its own leads, stands still beyond its lease, and continues: it
+ * writes nothing, and reports that it lost the lead.
  */
 RACK_TEST(leader__paused_comes_back)
 {
@@ -468,7 +470,7 @@ RACK_TEST(leader__paused_comes_back)
 		epoch = a.epoch;
 		CHECK(write(from[1], &epoch, sizeof(epoch)) == sizeof(epoch), "pipe");
 		while (a.epoch == epoch) {
-			/* as a controller does: only while it may believe that it leads */
+			/* as a controller does: only while it may assume that it leads */
 			if (bl_store_epoch(a.s) == epoch && a.answers == asked) {
 				bl_store_put(a.s, epoch, "k", BL_STORE_ANY, "by the paused one", 17,
 					     on_answer, &a);
@@ -476,8 +478,8 @@ RACK_TEST(leader__paused_comes_back)
 			}
 			CHECK(sd_event_run(ev, 20000) >= 0, "the event loop");
 		}
-		UNTIL(a.answers == asked); /* of before the pause, perhaps */
-		/* and even if it did not ask its clock */
+		UNTIL(a.answers == asked); /* perhaps of before the pause */
+		/* even if it did not check its clock */
 		put(&a, epoch, "k", BL_STORE_ANY, "by the paused one");
 		said = a.r.outcome == BL_STORE_REFUSED && a.r.why == BL_STORE_WHY_FENCED ? 'f'
 											 : '?';
@@ -503,7 +505,7 @@ RACK_TEST(leader__paused_comes_back)
 	bl_store_close(b.s);
 }
 
-/* SQLite on a file system that is really full */
+/* SQLite on a file system that is really full. */
 RACK_TEST(sqlite__disk_full)
 {
 	struct party p;
@@ -530,7 +532,7 @@ RACK_TEST(sqlite__disk_full)
 		      strstr(p.text, "make room"),
 	      "%s", p.text);
 	CHECK(!strcmp(p.trouble, p.text), "%s", p.trouble);
-	/* what was there can be read, and what must be written waits until there is room */
+	/* The old content can be read, and a change waits until there is room. */
 	get(&p, "", false);
 	CHECK(p.r.n == 1 && !strcmp(p.value, "before"), "%s", p.value);
 	n = p.answers;

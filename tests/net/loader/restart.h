@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the tests of restarts share: a rack of daemons with a controller that watches, and limits
+ * Common code of the restart tests: a rack of daemons with a controller that watches, and limits
  * that a busy machine does not reach by itself.
  */
 #ifndef BARLINE_TESTS_RESTART_H
@@ -14,7 +14,7 @@
 
 static uint32_t answer_ms = 20000;
 static uint32_t dead_us = DEAD_US;
-static bool broken; /* the next one does not start: a certificate is missing */
+static bool broken; /* the next daemon does not start: a certificate is missing */
 
 T_FN void tweak(struct bl_node_cfg *cfg, const struct lab_node *n)
 {

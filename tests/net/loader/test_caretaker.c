@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The caretaker of a daemon that was stopped (loader/caretaker.c): what it keeps, when it ends,
- * who ends it; signals; and the clock record, which it and the daemons write by turns. What a rack
- * sees of restarts: test_restart.c.
+ * The caretaker of a stopped daemon (loader/caretaker.c): what it keeps, when it ends, and who ends
+ * it; signals; and the clock record, which the caretaker and the daemons write in turns.
+ * test_restart.c tests the effect of restarts on a rack.
  */
 #include "tests/net/loader/restart.h"
 
 #include "core/clock_core.h"
 #include "loader/order/clock.h"
 
-/* Longer than any CPU stands still, also twice: for cases in which nobody is to be announced. */
+/* Longer than any CPU stands still, even twice: for cases in which no node may be announced. */
 #define PATIENT_US 8000000
 
-/* The clock record of a node. */
+/* Returns the clock record of a node. */
 static const struct bl_clock *clock_of(unsigned int i)
 {
 	int fd = rack_map(i, BL_MAP_CLOCK);
@@ -24,8 +24,8 @@ static const struct bl_clock *clock_of(unsigned int i)
 }
 
 /*
- * Until the daemon has blocked SIGTERM, which its main() does first: before that the kernel or the
- * loader of its program would die of it.
+ * Waits until the daemon has blocked SIGTERM, which its main() does first. Before that the signal
+ * would kill it in the kernel's or the program's loader.
  */
 static void wait_blocked(pid_t pid)
 {
@@ -64,7 +64,7 @@ RACK_TEST(term_twice__is_as_once)
 		CHECK(caretaker(i), "no caretaker");
 		daemon_start(i);
 	}
-	/* and one that comes before it is ready */
+	/* and a signal that arrives before it is ready */
 	daemon_stop(i, SIGTERM);
 	daemon_spawn(i);
 	wait_blocked(dm[i].pid);
@@ -82,7 +82,7 @@ RACK_TEST(term_twice__is_as_once)
 }
 
 /*
- * The next daemon keeps the clock from its first step on: also one that then cannot start, because
+ * The next daemon keeps the clock from its first step on, even one that then cannot start because
  * of the NIC.
  */
 RACK_TEST(kill_and_start__keeps_the_clock_first)
@@ -110,12 +110,12 @@ RACK_TEST(kill_and_start__keeps_the_clock_first)
 	daemons_end();
 }
 
-/* No process stands still for as long as this: the record is kept four times a second. */
+/* No process stands still for as long as this; the record is updated four times a second. */
 #define VOID_MS 3000
 
 /*
- * Until what the record says now is over, it is usable at every look. False: process @by ended
- * meanwhile, and nothing is said of the time after that.
+ * Checks at every sample that the record is usable, until the time that it states now is over.
+ * Returns false if process @by ended meanwhile; then nothing is known of the time after that.
  */
 static bool is_kept(const struct bl_clock *clock, pid_t by, uint64_t *bus, const char *when)
 {
@@ -138,8 +138,8 @@ static bool is_kept(const struct bl_clock *clock, pid_t by, uint64_t *bus, const
 }
 
 /*
- * Absent for longer than void_after: the caretaker keeps the record, bus time goes on, and nobody
- * writes it but one.
+ * The daemon is absent for longer than void_after: the caretaker keeps the record, bus time
+ * continues, and only one process writes it.
  */
 RACK_TEST(caretaker__keeps_the_clock)
 {
@@ -158,8 +158,8 @@ RACK_TEST(caretaker__keeps_the_clock)
 	pid = caretaker(i);
 	CHECK(pid > 0 && is_kept(clock, pid, &bus, "without a daemon"), "the caretaker ended");
 	/*
-	 * A start that takes its time: it stands still while the caretaker goes on. If the
-	 * caretaker has gone, it was stopped too late, and starts once more.
+	 * A start that takes long: the daemon is stopped while the caretaker continues. If the
+	 * caretaker has gone, the daemon was stopped too late, and is started once more.
 	 */
 	for (k = 0;; k++) {
 		CHECK(k < 10, "no start was stopped in its middle");
@@ -181,7 +181,7 @@ RACK_TEST(caretaker__keeps_the_clock)
 	daemons_end();
 }
 
-/* What somebody else writes into the record does not stay. */
+/* What another process writes into the record does not stay. */
 RACK_TEST(clock__is_written_whole)
 {
 	struct bl_clock *clock;
@@ -201,7 +201,7 @@ RACK_TEST(clock__is_written_whole)
 	UNTIL("waits for the daemon's numbers",
 	      BL_READ_ONCE(clock->drift_ppb) == BL_CLOCK_DRIFT_PPB &&
 		      BL_READ_ONCE(clock->tai_offset_s) != 12345);
-	/* both pieces are the daemon's: the one that was written first is not looked at any more */
+	/* Both copies are the daemon's: the one that was written first is not checked any more. */
 	UNTIL("waits for the daemon's pieces",
 	      BL_READ_ONCE(clock->seg[0].bus_ns) != 5 && BL_READ_ONCE(clock->seg[1].bus_ns) != 5);
 	now = t_mono();
@@ -218,7 +218,7 @@ static bool ended(unsigned int i)
 }
 
 /*
- * Nobody comes: the host is silent when the time has passed, is announced, and nothing of the
+ * No daemon returns: the host is silent when the time has passed, is announced, and nothing of the
  * caretaker is left.
  */
 RACK_TEST(caretaker__ends)
@@ -236,24 +236,24 @@ RACK_TEST(caretaker__ends)
 	CHECK(pid > 0, "no caretaker");
 	rack_serve(2500); /* longer than DEAD_US */
 	announced = failures();
-	/* a script that stood still looks too late */
+	/* A script that stood still looks too late. */
 	CHECK(!announced || !runs(pid), "it is announced while its caretaker beats: %s", ask());
 	UNTIL("waits for the caretaker's end", ended(i) && !runs(pid));
 	UNTIL("waits for the failure", one_finished());
 	CHECK(failures() == 1, "%s", ask());
 	dm_path(path, sizeof(path), i, "caretaker.sock");
 	CHECK(access(path, F_OK), "%s is left", path);
-	/* it joins anew, as ever */
+	/* it joins anew, as always */
 	dm_caretaker_ms = 60000;
 	daemon_start(i);
 	UNTIL("waits for all nodes", all_ok());
-	/* a caretaker that stands still is killed by who needs its place */
+	/* A caretaker that stands still is killed by the daemon that needs its place. */
 	daemon_stop(i, SIGTERM);
 	pid = caretaker(i);
 	CHECK(pid > 0 && !kill(pid, SIGSTOP), "no caretaker");
 	daemon_start(i);
 	CHECK(!runs(pid), "process %d is there still", pid);
-	/* one that cannot start leaves the caretaker in its place */
+	/* A daemon that cannot start leaves the caretaker in its place. */
 	daemon_stop(i, SIGTERM);
 	pid = caretaker(i);
 	broken = true;
@@ -271,7 +271,7 @@ RACK_TEST(caretaker__ends)
 	daemons_end();
 }
 
-/* It ends with what it cares for: by a detach, and when the network is gone. */
+/* The caretaker ends with its node: by a detach, and when the network is gone. */
 RACK_TEST(caretaker__ends_with_its_node)
 {
 	struct bl_err err;
@@ -291,7 +291,7 @@ RACK_TEST(caretaker__ends_with_its_node)
 	dm_path(file, sizeof(file), i, "keeper.lock");
 	CHECK(access(file, F_OK), "%s is left", file);
 	daemon_start(i);
-	/* all links of the switch go */
+	/* all links of the switch vanish */
 	daemon_stop(0, SIGTERM);
 	daemon_stop(i, SIGTERM);
 	pid = caretaker(i);

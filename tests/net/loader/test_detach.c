@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Switches that lose their programs under reliable traffic, and get them back with registers that
- * know nothing: `barline switch detach`, a machine that reboots into a plain bridge or router.
+ * Switches that lose their programs under reliable traffic, and get them back with empty registers:
+ * `barline switch detach`, or a machine that reboots into a plain bridge or router.
  *
- * Nobody fails, so every scattering must be delivered by all of its receivers, or by none and its
- * sender is told; and within GOES_ON_MS of the return of the last program everybody delivers again.
+ * Nothing fails, so every scattering must be delivered by all of its receivers, or by none and its
+ * sender is told. Within GOES_ON_MS after the return of the last program everyone delivers again.
  */
 #include "tests/net/reliable/reliable.h"
 
@@ -13,8 +13,8 @@
 
 #define HOSTS 4
 /*
- * Promised is start_wait (1 s, or ten times dead_after, here 3 s or 12 s) and a retransmission; the
- * rest is for a machine that stands still.
+ * The promise is start_wait (1 s, or ten times dead_after, here 3 s or 12 s) and a retransmission;
+ * the rest is for a machine that stands still.
  */
 #define GOES_ON_MS 60000
 #define WAIT_MS    60000
@@ -45,7 +45,7 @@ static void all_go_on(const char *when)
 		}
 }
 
-/* What happens to a switch, or to the daemons, @rounds times; each time everybody goes on. */
+/* Detaches a switch or restarts the daemons, @rounds times. Each time everyone continues. */
 static void rounds_of(unsigned int rounds, unsigned int switches)
 {
 	unsigned int i, k;
@@ -76,7 +76,7 @@ static void rounds_of(unsigned int rounds, unsigned int switches)
 	}
 }
 
-/* The script serves all nodes: while it starts switches no clock must get old. */
+/* The script serves all nodes: while it starts switches, no clock may expire. */
 static void patient(struct bl_node_cfg *cfg, const struct lab_node *n)
 {
 	(void)n;
@@ -100,7 +100,7 @@ static void under_traffic(unsigned int rounds)
 		tr_add(&cfg);
 	}
 	seed = tr_sh->seed;
-	alarm(300); /* switches are started some twenty times, each in a second or in ten */
+	alarm(300); /* switches are started some twenty times, which takes 1 s or 10 s each */
 	tr_go();
 	all_go_on("at the beginning");
 	rounds_of(rounds, rack.host0);
@@ -108,8 +108,8 @@ static void under_traffic(unsigned int rounds)
 	tr_wait_done(WAIT_MS);
 	tr_stop();
 	/*
-	 * "unreachable" is all that may be missing: an OPEN that was not answered, before anything
-	 * left
+	 * Only messages reported as BL_FAIL_UNREACHABLE may be missing: an OPEN was not answered,
+	 * before anything left.
 	 */
 	tr_judge_all(~0ULL, ~0ULL, true);
 	for (i = 0; i < HOSTS; i++)
@@ -161,7 +161,7 @@ static void namespace_of(unsigned int node, char path[64])
 	snprintf(path, 64, "/proc/self/fd/%d", rack.lab.nodes[node].netns);
 }
 
-/* The command, in the namespace of @node. */
+/* Runs the command in the namespace of @node. */
 static int detach_command(unsigned int node, const char *role, const char *option)
 {
 	char barline[512];
@@ -176,7 +176,7 @@ static int detach_command(unsigned int node, const char *role, const char *optio
 	return rc;
 }
 
-/* The switch is looked at for three times as long: who sends does not stand still for that. */
+/* The switch is observed for three times as long: a sender does not pause for that. */
 static void long_look(struct bl_node_cfg *cfg, const struct lab_node *n)
 {
 	(void)n;
@@ -188,7 +188,7 @@ static bool both_talk(void)
 	return TR_LOAD(tr_sh->node[0].received) > 20 && TR_LOAD(tr_sh->node[1].received) > 20;
 }
 
-/* A detach that would break something is refused, and says what; nothing is touched by that. */
+/* A detach that would break something is refused with the reason, and changes nothing. */
 RACK_TEST(refused__with_traffic_or_endpoints)
 {
 	struct tr_cfg cfg = { .fn = tr_mix,
@@ -208,7 +208,7 @@ RACK_TEST(refused__with_traffic_or_endpoints)
 	namespace_of(0, tor);
 	namespace_of(rack_host(0), h1);
 	namespace_of(rack_host(2), h3);
-	/* beacons are no traffic, a host without endpoints is nobody's loss */
+	/* Beacons are no traffic, and a host without endpoints loses nothing. */
 	CHECK(!bl_node_busy(BL_ROLE_SWITCH, tor, &err), "%s", err.text);
 	CHECK(!bl_node_busy(BL_ROLE_HOST, h1, &err), "%s", err.text);
 	for (cfg.host = 0; cfg.host < 2; cfg.host++)
@@ -227,13 +227,13 @@ RACK_TEST(refused__with_traffic_or_endpoints)
 	CHECK(rack_count(0, BL_R_FORWARDED) > 0, "the switch began anew: its maps were removed");
 	tr_enough();
 	tr_wait_done(WAIT_MS);
-	/* what they say last, as credits, may be on its way still */
+	/* Their last messages, such as credits, may still be on their way. */
 	for (end = t_mono() + WAIT_MS * 1000000ULL; bl_node_busy(BL_ROLE_SWITCH, tor, &err);)
 		CHECK(t_mono() < end, "refused without traffic: %s", err.text);
 	rack_close_node(0);
 	CHECK(detach_command(0, "switch", NULL) == 0, "refused without traffic");
 	rack_open_node(0);
-	/* endpoints are there still */
+	/* there still are endpoints */
 	rack_close_node(rack_host(0));
 	CHECK(detach_command(rack_host(0), "host", NULL) == 1, "detached with an endpoint");
 	rack_open_node(rack_host(0));
@@ -245,8 +245,8 @@ RACK_TEST(refused__with_traffic_or_endpoints)
 }
 
 /*
- * user[0]: what a wait for ACKs said that would never come; user[1]: what bl_recv() without a limit
- * said; user[2]: what bl_send_reliable() says then
+ * user[0]: the result of a wait for ACKs that would never arrive; user[1]: of bl_recv() without a
+ * limit; user[2]: of bl_send_reliable() afterwards
  */
 static void wait_for_acks(struct tr *w)
 {
@@ -268,7 +268,7 @@ static void wait_for_acks(struct tr *w)
 	_exit(0);
 }
 
-/* sleeps with nothing to come */
+/* Sleeps with nothing to arrive. */
 static void wait_for_ever(struct tr *w)
 {
 	struct bl_delivery d;
@@ -307,7 +307,9 @@ RACK_TEST(host__detached_under_endpoints)
 	tr_add(&cfg);
 	tr_go();
 	CHECK(tr_until(some_sent, WAIT_MS), "nothing was acknowledged");
-	/* the receiver's host is deaf: what is sent now is never acknowledged */
+	/*
+	 * The receiver's host receives nothing: messages sent from now on are never acknowledged.
+	 */
 	rack_link(0, "h2", false);
 	TR_STORE(tr_sh->node[0].user[3], 1);
 	tr_pass(300);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * `barline switch detach --force` of a leaf, under reliable traffic and with a controller: the leaf
- * is a plain router from then on, and nobody believes what comes by way of it. So its hosts are cut
- * off, and announced with it, in one failure; the others go on without them. Each scattering is
- * delivered by all correct hosts or by none. When the leaf is back, all three join anew.
+ * `barline switch detach --force` of a leaf, under reliable traffic and with a controller. From
+ * then on the leaf is a plain router, and no node accepts barriers that arrive through it. So its
+ * hosts are cut off and announced with it, in one failure; the others continue without them. Each
+ * scattering is delivered by all correct hosts or by none. When the leaf is back, all three join
+ * anew.
  */
 #include "tests/net/reliable/reliable.h"
 
@@ -17,8 +18,8 @@
 #define CORRECT 3 /* h1 h2 */
 
 /*
- * The script serves all nodes: while it starts a switch no clock must get old. And who has no CPU
- * for a second is not to be announced beside those who are cut off.
+ * The script serves all nodes: while it starts a switch, no clock may expire. A host that has no
+ * CPU for a second must not be announced in addition to those that are cut off.
  */
 static void tweak(struct bl_node_cfg *cfg, const struct lab_node *n)
 {
@@ -53,7 +54,7 @@ static void go_on(uint64_t who, const char *when)
 	UNTIL(when, all_have(who, 30, since));
 }
 
-/* Hosts that were announced, by themselves or with a process of theirs. */
+/* Returns the hosts that were announced, either themselves or a process of theirs. */
 static uint64_t announced(void)
 {
 	json_t *said = json_loads(ask(), 0, NULL), *f, *who;
@@ -80,7 +81,7 @@ static bool all_acked(uint64_t who)
 	return true;
 }
 
-/* Whoever was announced has been told so: its library says it at its next call. */
+/* Returns whether each announced worker knows: its library reports it at its next call. */
 static bool told(uint64_t who)
 {
 	unsigned int i;
@@ -91,7 +92,7 @@ static bool told(uint64_t who)
 	return true;
 }
 
-/* A worker that leaves tells its host's daemon, which is served here. */
+/* A worker that leaves tells its host's daemon, which this process serves. */
 static bool left(unsigned int i, int *st)
 {
 	return waitpid(c->w[i].pid, st, WNOHANG) == c->w[i].pid;
@@ -111,7 +112,7 @@ static void detach(const char *option, int want)
 	CHECK(rc == want, "switch detach %s: %d", option ? option : "", rc);
 }
 
-/* What comes last may be on its way still. */
+/* The last messages may still be on their way. */
 static void verdict(struct kill_verdict *v)
 {
 	uint64_t end = t_mono() + WAIT_NS;
@@ -146,8 +147,8 @@ RACK_TEST(leaf__is_a_router_for_a_while)
 	UNTIL("waits for all nodes to join anew", all_ok());
 	go_on(CORRECT, "goes on when the leaf is back");
 	/*
-	 * the leaf and its two hosts at once; later perhaps their processes, which end then, and
-	 * nobody else
+	 * The leaf and its two hosts are announced at once; later perhaps their processes, which
+	 * end then, and nothing else.
 	 */
 	CHECK(announced() == (15 & ~CORRECT) && strstr(ask(), " and 2 more\",\"why\":\"cut-off\""),
 	      "%s", ask());
@@ -162,7 +163,7 @@ RACK_TEST(leaf__is_a_router_for_a_while)
 		int st;
 
 		UNTIL("waits for a worker's end", left(i, &st));
-		/* who was announced is told so, and does not crash */
+		/* An announced process is told so, and does not crash. */
 		CHECK(WIFEXITED(st) && !!WEXITSTATUS(st) == !(CORRECT >> i & 1),
 		      "worker %u ended with status %#x: %s", i, (unsigned int)st, c->w[i].error);
 	}

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A host whose programs are removed under its endpoints, and that begins anew at once: before its
- * neighbours could notice that it was away, were it not for the detach, which waits until they
- * have. Its next maps know nothing of what the endpoints had open; its failure settles that.
+ * A host whose programs are removed under its endpoints, and that starts again at once. Its
+ * neighbours could not notice its absence by then, were it not for the detach, which waits until
+ * they have. Its new maps know nothing of the endpoints' open frames; its failure settles those.
  */
 #include "tests/net/loader/restart.h"
 
@@ -18,7 +18,7 @@ static void talk(void)
 		UNTIL("waits for traffic", atomic_load(&c->w[i].ngot) > 100);
 }
 
-/* Those that are not on the first host. */
+/* Returns whether the actors that are not on the first host have all ACKs. */
 static bool others_acked(void)
 {
 	unsigned int i;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Interfaces that change under a running daemon (loader/link_watch.c): deleted and made anew,
- * renamed, with another MTU, another address. Each time the proof is that endpoints which are made
- * then talk to each other, both ways, through the switch.
+ * Interfaces that change under a running daemon (loader/link_watch.c): deleted and created again,
+ * renamed, with another MTU, with another address. Each time, new endpoints must be able to
+ * exchange messages through the switch.
  */
 #include <arpa/inet.h>
 #include <sys/socket.h>
 
 #include "tests/net/rack.h"
 
-#define TALKS 20 /* messages that each is to get from the other */
+#define TALKS 20 /* messages that each has to get from the other */
 
 /* Serves until @cond; a busy machine does not reach the limit. */
 #define UNTIL(cond, ...)                                       \
@@ -25,9 +25,9 @@ struct talk {
 	char error[256];
 };
 
-static struct talk *talk; /* of two */
+static struct talk *talk; /* of the two endpoints */
 
-/* One of two endpoints: sends until it has heard enough, and the other one has. */
+/* One of two endpoints: sends until it has received enough, and the other one has, too. */
 static int talker(unsigned int host, unsigned int me, size_t len)
 {
 	static uint8_t text[16384];
@@ -64,8 +64,8 @@ static int talker(unsigned int host, unsigned int me, size_t len)
 }
 
 /*
- * Two new endpoints on two hosts hear each other. @addr: what the first one's address is to be;
- * NULL: any.
+ * Two new endpoints on two hosts exchange messages. @addr: expected address of the first one; NULL:
+ * any.
  */
 static void they_talk(unsigned int a, unsigned int b, size_t len, const char *addr,
 		      const char *when)
@@ -107,7 +107,7 @@ static void they_talk(unsigned int a, unsigned int b, size_t len, const char *ad
 			rack_serve(2);
 }
 
-/* ip(8) in a node's namespace */
+/* Runs ip(8) in the namespace of a node. */
 __attribute__((format(printf, 2, 3))) static void ip(unsigned int node, const char *fmt, ...)
 {
 	char cmd[512] = "ip ";
@@ -159,8 +159,8 @@ static unsigned int gone(unsigned int node)
 }
 
 /*
- * The link of a host, both ends, as a virtual machine's host or a driver that is loaded anew does
- * it.
+ * Deletes the link of a host, and creates it again at both ends, as the host of a virtual machine
+ * or a reloaded driver does.
  */
 static void make_anew(unsigned int host, const char *nic_name)
 {
@@ -190,7 +190,10 @@ static void make_anew(unsigned int host, const char *nic_name)
 	rack_back(home);
 }
 
-/* whether both ends of the first host's link have a program, the host's under the name @nic */
+/*
+ * Returns whether both ends of the first host's link have a program, the host's under the name
+ * @nic.
+ */
 static bool attached(unsigned int node, const char *nic)
 {
 	return xdp_at(node, nic) && xdp_at(0, switch_port(0)->ifname);
@@ -213,7 +216,7 @@ RACK_TEST(nic__is_made_anew)
 		they_talk(0, 1, 100, NULL, "with the new one");
 		CHECK(rack_count(node, BL_R_BEACON_SENT) > 10, "no beacons");
 	}
-	/* the switch's port is where it belongs */
+	/* the NAPI thread of the switch's port is pinned */
 	UNTIL(bl_node_iface(rack.node[0], 0)->home_cpu >= 0, "its NAPI thread is not pinned");
 	/* the next daemon takes over what this one attached */
 	rack_close_node(node);
@@ -223,7 +226,7 @@ RACK_TEST(nic__is_made_anew)
 	they_talk(0, 1, 100, NULL, "after the daemons were restarted");
 }
 
-/* What the daemons say goes to a file from now on. */
+/* Redirects the daemons' messages to a file from now on. */
 static void say_to(const char *path)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -245,8 +248,8 @@ static bool says(const char *path, const char *what)
 }
 
 /*
- * The number of a port that is made anew is beyond what the running programs have room for: they
- * say what to do, and that helps.
+ * The number of a port that is created again is beyond the capacity of the running programs: they
+ * report the remedy, and it works.
  */
 RACK_TEST(port__number_beyond_the_table)
 {
@@ -273,7 +276,7 @@ RACK_TEST(port__number_beyond_the_table)
 	they_talk(1, 2, 100, NULL, "after the restart");
 }
 
-/* A datagram from bl0 to bl0, and one back; false: not within @ms. */
+/* Sends a datagram from bl0 to bl0 and one back. Returns false if they do not arrive within @ms. */
 static bool over_bl0(unsigned int from, unsigned int to, unsigned int ms)
 {
 	struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons(9999) }, b = a;
@@ -333,7 +336,7 @@ RACK_TEST(nic__is_renamed)
 
 	open_rack();
 	node = rack_host(0);
-	/* Linux allows that while it is up since 6.2, or so; see IFF_LIVE_RENAME_OK */
+	/* Linux allows this while the interface is up since about 6.2; see IFF_LIVE_RENAME_OK. */
 	ip(node, "link set eth0 name lan7");
 	UNTIL(!strcmp(bl_node_iface(rack.node[node], 0)->iface.name, "lan7"), "the host does not "
 									      "know");
@@ -342,7 +345,7 @@ RACK_TEST(nic__is_renamed)
 	UNTIL(!strcmp(bl_node_iface(rack.node[0], 0)->iface.name, "swp.9"), "the switch does not "
 									    "know");
 	they_talk(0, 1, 100, NULL, "with a port under another name");
-	/* gone under its new name, and back */
+	/* removed under its new name, and back */
 	ip(node, "link del lan7");
 	UNTIL(gone(node) == 1 && gone(0) == 1, "nobody knows that it is gone");
 	strcpy(switch_port(0)->ifname, "swp.9");
@@ -368,7 +371,8 @@ RACK_TEST(address__changes)
 	   rack.lab.nodes[node].ports[0].mac[0], rack.lab.nodes[node].ports[0].mac[1],
 	   rack.lab.nodes[node].ports[0].mac[2], rack.lab.nodes[node].ports[0].mac[3],
 	   rack.lab.nodes[node].ports[0].mac[4], rack.lab.nodes[node].ports[0].mac[5]);
-	rack_serve(100); /* what the kernel said of it is there, and is read before they ask */
+	rack_serve(
+		100); /* what the kernel reported of it is there, and is read before the answer */
 	they_talk(0, 1, 100, "10.77.200.1", "with another address");
 }
 
@@ -398,7 +402,7 @@ RACK_TEST(mtu__changes)
 	}
 	they_talk(0, 1, 2800, NULL, "with large frames");
 	CHECK(!rack_count_all(BL_R_TOO_BIG), "too big for somebody");
-	/* more than XDP takes is refused; what was stays */
+	/* more than XDP accepts is refused; the old MTU stays */
 	ip(0, "link set %s mtu 3498", switch_port(0)->ifname);
 	UNTIL(port_mtu(0) == 3498, "MTU %u", port_mtu(0));
 	they_talk(0, 1, 2800, NULL, "with a larger one");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * The pacer's thread by itself: it gives every node its turns, sleeps when nothing is due, is woken
- * by a bell and by time, and stops at once. The nodes' programs here are a few instructions that
- * count their turn and, when the test wants it, an emission; what is due is what the test writes.
+ * by a bell and by time, and stops at once. The nodes' programs are a few instructions that count
+ * their turns and, when the test wants it, an emission; the test writes what is due.
  */
 #include <linux/if_ether.h>
 #include <sys/syscall.h>
@@ -55,7 +55,7 @@ static void node_make(struct node *n)
 	n->fds.due = bpf_map_create(BPF_MAP_TYPE_ARRAY, "due", 4, sizeof(struct bl_due), 1, NULL);
 	n->fds.bell = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "bell", 0, 0, 4096, NULL);
 	CHECK(n->fds.page >= 0 && n->fds.due >= 0 && n->fds.bell >= 0, "%s", strerror(errno));
-	/* turns += 1; emitted += reserved word that the test sets (here: failed) */
+	/* turns += 1; emitted += a reserved word that the test sets (here: failed) */
 	const struct bpf_insn pace[] = {
 		MAP_VALUE(BPF_REG_1, n->fds.page, 0),
 		INSN(BPF_LDX | BPF_MEM | BPF_DW, BPF_REG_2, BPF_REG_1,
@@ -73,7 +73,7 @@ static void node_make(struct node *n)
 		INSN(BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, XDP_DROP),
 		INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0),
 	};
-	/* as bl_pace_ring() does it: a record that is thrown away */
+	/* as bl_pace_ring() does: a record that is discarded */
 	const struct bpf_insn ring[] = {
 		MAP_PTR(BPF_REG_1, n->fds.bell),
 		INSN(BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_2, 0, 0, 8),
@@ -143,12 +143,12 @@ static uint32_t woken(struct node *n)
 }
 
 /*
- * No case depends on how fast the pacer is, or whether it gets the CPU: what is asserted is counted
- * in its calls and sleeps, and what should come is waited for, so long.
+ * No case depends on how fast the pacer is, or whether it gets the CPU. Assertions count its calls
+ * and sleeps, and expected events are waited for up to this time.
  */
 #define LONG_MS 60000
 
-/* Whether @cond comes true within @ms. */
+/* Returns whether @cond becomes true within @ms. */
 #define WITHIN(cond, ms)                                    \
 	({                                                  \
 		uint64_t end_ = t_mono() + (ms)*1000000ULL; \
@@ -159,7 +159,10 @@ static uint32_t woken(struct node *n)
 	})
 #define COMES(cond) WITHIN(cond, LONG_MS)
 
-/* Until all calls that are under way now are over, one that lists @n has been made, and @more. */
+/*
+ * Waits until all calls that are under way now are over, and one that lists @n and @more others
+ * have been made.
+ */
 static void calls_pass(struct node *n, unsigned int more)
 {
 	uint64_t from = calls(n);
@@ -167,7 +170,9 @@ static void calls_pass(struct node *n, unsigned int more)
 	CHECK(COMES(calls(n) >= from + 2 + more), "no calls");
 }
 
-/* Turns of all three at one time, give or take what they get while they are read. */
+/*
+ * Reads the turns of all three nodes at one time, apart from those that they get during the read.
+ */
 static void turns_now(struct node v[3], uint64_t now[3])
 {
 	unsigned int i;
@@ -199,7 +204,7 @@ RACK_TEST(turns__every_node_its_share)
 	      "%" PRIu64 " %" PRIu64 " %" PRIu64, took[0], took[1], took[2]);
 	calls_pass(&v[0], 10);
 	CHECK(!sleeps(&v[0]), "a spinning pacer slept");
-	/* the first goes: the last takes its place, and none is left out */
+	/* The first one is removed: the last one takes its place, and none is left out. */
 	bl_pacer_remove(&v[0].pace);
 	calls_pass(&v[1], 0);
 	for (i = 0; i < 3; i++)
@@ -209,8 +214,8 @@ RACK_TEST(turns__every_node_its_share)
 	CHECK(turns(&v[0]) == before[0], "turns of one that went");
 	bl_pacer_remove(&v[2].pace);
 	bl_pacer_remove(&v[1].pace);
-	bl_pacer_remove(&v[1].pace); /* twice is once */
-	/* the calls of another node show that those of before are over */
+	bl_pacer_remove(&v[1].pace); /* removing twice is harmless */
+	/* The calls of another node show that the earlier ones are over. */
 	add(&v[0], 0, true);
 	calls_pass(&v[0], 0);
 	before[1] = turns(&v[1]);
@@ -236,7 +241,7 @@ RACK_TEST(sleep__nothing_due)
 	add(&v[1], 0, false);
 	CHECK(COMES(asleep(&v[0]) && asleep(&v[1])), "it does not sleep");
 	calls_pass(&v[0], 0);
-	/* in this order: a delay between two readings makes calls fewer, not more */
+	/* In this order, a delay between the two reads makes calls fewer, not more. */
 	slept = sleeps(&v[0]);
 	called = calls(&v[0]);
 	n = turns(&v[0]);
@@ -270,14 +275,17 @@ RACK_TEST(sleep__not_while_frames_go)
 	slept = sleeps(&v[0]);
 	CHECK(COMES(calls(&v[0]) >= called + 60), "no calls");
 	slept = sleeps(&v[0]) - slept;
-	/* not after its calls, as if nothing went; if it loses the CPU just when it looks it may */
+	/*
+	 * It does not sleep after its calls as if nothing was emitted. It may, if it loses the CPU
+	 * just when it checks.
+	 */
 	CHECK(slept <= 5, "it slept %" PRIu64 " times while frames went out", slept);
 	__atomic_store_n(&v[1].page->failed, 0, __ATOMIC_SEQ_CST);
 	CHECK(COMES(asleep(&v[0])), "it does not sleep any more");
 	bl_server_free(server);
 }
 
-/* By the bell; the other node's frame comes too. */
+/* Woken by the bell; the other node's frame is sent, too. */
 RACK_TEST(wake__bell)
 {
 	static struct node v[2];
@@ -299,17 +307,17 @@ RACK_TEST(wake__bell)
 		ring_bell(&v[1]);
 		CHECK(COMES(turns(&v[0]) > n), "round %u: the bell wakes nobody", k);
 		set_due(&v[1], BL_DUE_NEVER);
-		/* not of one that was about to sleep, and saw by itself what was due */
+		/* not that of a thread that was about to sleep and saw by itself what was due */
 		rung += WITHIN(woken(&v[1]) > w, 1000);
 	}
-	/* the rest of its sleeps ended by the clock */
+	/* the clock ended the rest of its sleeps */
 	CHECK(rung >= 10, "the bell ended %u sleeps of 20", rung);
 	bl_server_free(server);
 }
 
 /*
- * When something is due it wakes, and not before: a sleep ends in the 12 ms about that time. It
- * takes as many rounds as a machine needs that wakes it late; at a wrong time it never would.
+ * It wakes when something is due, and not before: a sleep ends in the 12 ms about that time. The
+ * test takes as many rounds as a machine that wakes it late needs; a wrong time would never pass.
  */
 RACK_TEST(wake__due)
 {
@@ -327,7 +335,7 @@ RACK_TEST(wake__due)
 		w = woken(&v);
 		at = t_mono() + 20000000;
 		set_due(&v, at);
-		ring_bell(&v); /* it looks and sleeps again, till then */
+		ring_bell(&v); /* it checks, and sleeps again until then */
 		if (WITHIN(woken(&v) > w && asleep(&v), 1000)) {
 			n = turns(&v);
 			came = t_mono();
@@ -346,7 +354,7 @@ RACK_TEST(wake__due)
 }
 
 /*
- * Something came between the last turn and the sleep: bl_due.next says so, though the page does
+ * Something arrived between the last turn and the sleep: bl_due.next shows it, though the page does
  * not.
  */
 RACK_TEST(sleep__looks_once_more)
@@ -378,9 +386,9 @@ static void *stop_it(void *ctx)
 }
 
 /*
- * From the request to the last turn. What the kernel takes for removing the object (two RCU grace
- * periods) is not counted: nothing is sent in it. A machine that stands still makes a stop late,
- * but not each of them.
+ * Measures from the request to the last turn. The time of the kernel for removing the object (two
+ * RCU grace periods) is not counted, because nothing is sent in it. A machine that stands still
+ * delays a stop, but not each of them.
  */
 RACK_TEST(stop__within_10_ms)
 {
@@ -424,7 +432,7 @@ static uint64_t cpu_ns(clockid_t of)
 	return (uint64_t)t.tv_sec * 1000000000ULL + (uint64_t)t.tv_nsec;
 }
 
-/* Another thread that wants the same CPU gets its share: of what both get, however much that is. */
+/* Another thread that wants the same CPU gets its share of what both get, however much that is. */
 RACK_TEST(spin__others_get_the_cpu)
 {
 	static struct node v;

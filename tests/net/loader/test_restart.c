@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Daemons are replaceable at any moment, with a controller watching: whoever is stopped and started
- * again is not announced, nor is anybody else; order and atomicity hold, everything is delivered,
- * bus time goes on. The daemons are the program itself (daemons.h), and stay away for longer than
- * dead_after, so that without a caretaker each restart of a host would be a failure.
+ * Daemons can be replaced at any moment while a controller watches: a restarted node is not
+ * announced, nor is any other; order and atomicity hold, everything is delivered, and bus time
+ * continues. The daemons are real processes (daemons.h), and stay away for longer than dead_after,
+ * so that without a caretaker each restart of a host would be a failure.
  */
 #include "tests/net/loader/restart.h"
 
 #include "tests/net/reliable/kill_talk.h"
 
-#define AWAY_MS 2500 /* longer than DEAD_US, with a margin for whoever watches */
+#define AWAY_MS 2500 /* longer than DEAD_US, with a margin for the observers */
 
 /* ---- traffic: reliable, from each to all ---- */
 
@@ -31,7 +31,7 @@ static bool all_have(uint32_t more, const uint32_t *since)
 	return true;
 }
 
-/* It goes on: each gets so many more. */
+/* Waits until each worker has got some more messages. */
 static void goes_on(const char *when)
 {
 	uint32_t since[HOSTS];
@@ -52,7 +52,7 @@ static bool all_acked(void)
 	return true;
 }
 
-/* Everything that was sent came to all, in one order, and nobody was told of any failure. */
+/* Checks that everything arrived at all, in one order, and nobody was told of a failure. */
 static void judge(void)
 {
 	struct kill_verdict v = { 0 };
@@ -77,10 +77,10 @@ static void judge(void)
 }
 
 /*
- * What a switch or a host refused as late was a copy. A PREP that is refused is not acknowledged,
- * and its sender's slot stays open, so judge() waits for ever for one of which no earlier copy was
- * stored. A copy comes late where a process has looked at its slot, and lost the CPU before it sent
- * the frame again, while the ACK came and C went on: its own library counts that.
+ * What a switch or host refused as late was a copy. A refused PREP is not acknowledged, and its
+ * sender's slot stays open, so judge() would wait for ever for one of which no earlier copy was
+ * stored. A copy is late where a process has checked its slot and lost the CPU before it sent the
+ * frame again, while the ACK arrived and C rose: its own library counts that.
  */
 static void late_were_copies(void)
 {
@@ -106,8 +106,8 @@ RACK_TEST(term_and_start__announces_nobody)
 	for (round = 0; round < 2; round++) {
 		for (i = 0; i < rack.lab.nnodes; i++) {
 			/*
-			 * in the first round nobody talks while a daemon is away: only beacons say
-			 * that a host lives
+			 * In the first round no process sends while a daemon is away: only beacons
+			 * show that a host is alive.
 			 */
 			atomic_store(&c->phase, round ? KILL_TALK : KILL_REGISTER);
 			rack_serve(round ? 0 : 200);
@@ -133,7 +133,7 @@ RACK_TEST(term_and_start__announces_nobody)
 	daemons_end();
 }
 
-/* Three in a row, as fast as they go, of every node at once. */
+/* Three restarts in a row, as fast as possible, of every node at once. */
 RACK_TEST(term_and_start__all_at_once)
 {
 	unsigned int i, round;
@@ -179,7 +179,7 @@ static void dies_while_away(void)
 	      strerror(errno));
 }
 
-/* It comes back and confirms; nobody was announced but that process. */
+/* The daemon comes back and confirms; nothing was announced but that process. */
 static void back_and_finished(void)
 {
 	unsigned int k;
@@ -193,8 +193,8 @@ static void back_and_finished(void)
 }
 
 /*
- * While somebody else fails, whose daemon is away owes an answer: it is waited for, and not taken
- * for failed.
+ * While something else fails, a node whose daemon is away owes an answer: it is waited for, and not
+ * announced as failed.
  */
 RACK_TEST(away__is_not_late)
 {
@@ -205,17 +205,14 @@ RACK_TEST(away__is_not_late)
 	back_and_finished();
 }
 
-/*
- * The controller dies meanwhile, and the next one leads: it knows of the absence, and waits as
- * well.
- */
+/* The controller dies meanwhile, and the next leader knows of the absence and also waits. */
 RACK_TEST(away__another_leader)
 {
 	dies_while_away();
 	UNTIL("waits for the announcement", strstr(ask(), "\"step\":\"announced\""));
 	ctl_kill();
 	ctl_start(answer_ms);
-	/* whoever leads anew gives all who have not come yet a time of grace */
+	/* a new leader gives all nodes that have not reported yet a time of grace */
 	UNTIL("waits for the other nodes at the next controller",
 	      times_said("\"state\":\"ok\"") == rack.lab.nnodes - 1);
 	rack_serve(14000);
@@ -225,7 +222,7 @@ RACK_TEST(away__another_leader)
 }
 
 /*
- * kill -9 is silence until the next daemon beats: harmless as long as that is shorter than
+ * kill -9 is silence until the next daemon sends beacons: harmless as long as it is shorter than
  * dead_after.
  */
 RACK_TEST(kill_and_start__within_dead_after)
@@ -239,7 +236,10 @@ RACK_TEST(kill_and_start__within_dead_after)
 	goes_on("begins to talk");
 	for (round = 0; round < 2; round++) {
 		for (i = 0; i < rack.lab.nnodes; i++) {
-			/* not waited for: the next one may come while it is not gone yet */
+			/*
+			 * It is not waited for: the next daemon may start while the old one still
+			 * exists.
+			 */
 			CHECK(!kill(dm[i].pid, SIGKILL), "%s", strerror(errno));
 			close(dm[i].out);
 			daemon_start(i);

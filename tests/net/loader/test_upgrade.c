@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Daemons come and go, the datapath stays: programs are swapped under traffic without the loss of a
- * frame, and without a daemon all goes on until the clock record is void; then nothing is sent
- * rather than sent wrong.
+ * Daemons come and go while the datapath stays. Programs are swapped under traffic without the loss
+ * of a frame. Without a daemon everything continues until the clock record is void; then nothing is
+ * sent, rather than something wrong.
  */
 #include "maps/clock_abi.h"
 #include "tests/net/traffic.h"
 
-/* A host without a daemon sends no beacons: it is not to be left out because this takes long. */
+/* A host without a daemon sends no beacons: it is not excluded because this takes long. */
 static void patient(struct bl_node_cfg *cfg, const struct lab_node *n)
 {
 	(void)n;
@@ -22,7 +22,7 @@ static bool has_sent(void)
 	return TR_LOAD(tr_sh->node[who].done_sending);
 }
 
-/* Endpoints 0 and 1 have received so much. */
+/* Returns whether endpoints 0 and 1 have received enough. */
 static bool both_have(void)
 {
 	return TR_LOAD(tr_sh->node[0].received) >= want && TR_LOAD(tr_sh->node[1].received) >= want;
@@ -66,7 +66,7 @@ static void under_traffic(unsigned int hosts, unsigned int rounds)
 	tr_go();
 	until_both_have(100);
 	swap_all(rounds);
-	/* who comes after the upgrade finds a daemon that knows who was there before */
+	/* An endpoint that starts after the upgrade finds a daemon that knows the old endpoints. */
 	who = tr_add(&(struct tr_cfg){ .host = 0,
 				       .fn = tr_mix,
 				       .scatterings = 100,
@@ -94,7 +94,7 @@ RACK_TEST(swap__leaf_spine)
 	under_traffic(4, 1);
 }
 
-/* An endpoint of before the upgrade dies: the new daemon must clear what it had in flight. */
+/* An endpoint from before the upgrade dies: the new daemon must clear what it had in flight. */
 RACK_TEST(swap__adopted_endpoint_dies_in_flight)
 {
 	uint64_t n, end;
@@ -138,8 +138,9 @@ static void quick_void(struct bl_node_cfg *cfg, const struct lab_node *n)
 }
 
 /*
- * user[0]: times -ETIME; user[1], user[2]: scatterings accepted before the first and after the
- * last of them; user[3]: when the last call began that was accepted before the first.
+ * user[0]: number of -ETIME results; user[1], user[2]: scatterings accepted before the first and
+ * after the last of them; user[3]: the time when the last call began that was accepted before the
+ * first.
  */
 static void persist(struct tr *w)
 {
@@ -159,7 +160,9 @@ static void persist(struct tr *w)
 			if (k == 1)
 				w->me->user[3] = begun;
 			TR_STORE(w->me->user[k], w->me->user[k] + 1);
-			/* the logs hold so many messages, however fast the machine is */
+			/*
+			 * The logs hold a limited number of messages, however fast the machine is.
+			 */
 			usleep(200);
 		} else if (rc != -EAGAIN) {
 			tr_fail(w, "bl_send: %d %s", rc, bl_strerror(w->ep));
@@ -169,7 +172,7 @@ static void persist(struct tr *w)
 	tr_finish(w);
 }
 
-/* When the clock of @node is void, if nobody looks after it. */
+/* Returns the time when the clock of @node becomes void if no process updates it. */
 static uint64_t void_after(unsigned int node)
 {
 	int fd = rack_map(node, BL_MAP_CLOCK);
@@ -191,7 +194,7 @@ static bool both_send_again(void)
 	return TR_LOAD(tr_sh->node[0].user[2]) > 10 && TR_LOAD(tr_sh->node[1].user[2]) > 10;
 }
 
-/* Nobody serves: no daemon is there. */
+/* Waits without serving: there is no daemon. */
 static void until(bool (*cond)(void), const char *what)
 {
 	uint64_t end = t_mono() + 60000000000ULL;
@@ -214,7 +217,7 @@ RACK_TEST(no_daemon__until_void_after)
 	until_both_have(50);
 	for (i = 0; i < rack.lab.nnodes; i++)
 		rack_close_node(i);
-	/* nobody serves now, and no beacons are sent: data frames carry the barriers */
+	/* Nothing is served now, and no beacons are sent: data frames carry the barriers. */
 	for (i = 0; i < 2; i++) {
 		last = TR_LOAD(tr_sh->node[i].received) + 50;
 		want = want < last ? (uint32_t)last : want;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A receiver that does not read stops its senders, and nothing is lost: bl_send() says -EAGAIN,
- * bl_wait(BL_WAIT_SEND) returns when it reads again.
+ * Back pressure: a receiver that does not read stops its senders, and nothing is lost. bl_send()
+ * returns -EAGAIN, and bl_wait(BL_WAIT_SEND) returns when the receiver reads again.
  *
- * The receiver begins to read when both senders have been in one wait for long enough; one that
- * never waits is found by tr_wait_done().
+ * The receiver begins to read when both senders have been in one wait for long enough. A sender
+ * that never waits is found by tr_wait_done().
  */
 #include "tests/net/traffic.h"
 
@@ -41,8 +41,8 @@ static void push(struct tr *w)
 }
 
 /*
- * Both senders are in a wait that began at least so long ago. However often they waited before:
- * credits for what was sent first may still have been on their way.
+ * Returns whether both senders are in a wait that began at least @ms ago. Earlier waits do not
+ * count: credits for the first messages may still have been on their way.
  */
 static bool senders_wait(unsigned int ms)
 {
@@ -58,7 +58,7 @@ static bool senders_wait(unsigned int ms)
 	return true;
 }
 
-/* A sender is in a wait that began so long ago. */
+/* Returns whether a sender is in a wait that began at least @ms ago. */
 static bool one_waits(unsigned int ms)
 {
 	uint64_t now = t_mono();
@@ -74,9 +74,9 @@ static bool one_waits(unsigned int ms)
 }
 
 /*
- * Away: not one call into the library. Who does not answer for two seconds is given up, and a
- * sender may be without a CPU before it comes to wait: so it is back after twice as long as it has
- * to be away, and goes away once more if not both have waited.
+ * Makes no call into the library for a while. An endpoint that does not answer for two seconds is
+ * given up, and a sender may be without a CPU before it waits. So the receiver returns after twice
+ * the time that it has to be away, and goes away once more if not both senders have waited.
  */
 static void away(struct tr *w)
 {
@@ -88,14 +88,14 @@ static void away(struct tr *w)
 	tr_finish(w);
 }
 
-/* Nobody dies: a host that has no CPU for a while is not to be left out. */
+/* No host is excluded, not even one that has no CPU for a while. */
 static void nobody_dies(struct bl_node_cfg *cfg, const struct lab_node *n)
 {
 	(void)n;
 	cfg->dead_after_us = 10000000;
 }
 
-/* awake, but it takes nothing out: probes are answered, so nobody gives it up */
+/* It is awake but takes no message: it answers probes, so no sender gives it up. */
 static void greedy(struct tr *w)
 {
 	while (!senders_wait(GREEDY_MS)) {
@@ -115,7 +115,7 @@ static void run(void (*receiver)(struct tr *w), unsigned int wait_ms, uint32_t l
 	rack.lab.spec.hosts = 3;
 	rack.tweak = nobody_dies;
 	rack_open();
-	/* two senders, one on the receiver's own host */
+	/* two senders, one of them on the receiver's own host */
 	tr_add(&(struct tr_cfg){ .host = 0, .fn = push, .to = 4, .len = len });
 	tr_add(&(struct tr_cfg){ .host = 1, .fn = push, .to = 4, .len = len });
 	tr_add(&(struct tr_cfg){ .host = 1, .fn = receiver, .ring_bytes = TR_RING_TIGHT(2) });

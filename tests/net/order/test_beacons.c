@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Beacons that the pacer carries: the order holds with them, also beside applications' traffic
- * through the same pacer; barriers go on at every tick; no beacon thread is there; the pacer sleeps
- * between ticks; and a host changes from one to the other under traffic.
+ * Beacons that the pacer sends instead of a beacon thread. The order holds with them, also while
+ * applications' traffic uses the same pacer; barriers rise at every tick; there is no beacon
+ * thread; the pacer sleeps between ticks; and a host changes between thread and pacer under
+ * traffic.
  */
 #include <dirent.h>
 #include <linux/if_packet.h>
@@ -18,11 +19,11 @@ static void tweak(struct bl_node_cfg *cfg, const struct lab_node *n)
 {
 	cfg->admission.pacer_beacons = !by_thread[n - rack.lab.nodes];
 	/*
-	 * nobody dies here: a host whose beacons wait for a CPU is not to be left out, nor one
-	 * whose daemon takes long to start
+	 * No host is excluded: neither one whose beacons wait for a CPU, nor one whose daemon takes
+	 * long to start.
 	 */
 	cfg->dead_after_us = 60000000;
-	/* the script serves all nodes: while it starts one, no clock must get old */
+	/* The script serves all nodes. While it starts one of them, no clock may expire. */
 	cfg->clock_void_after_ms = 100000;
 }
 
@@ -60,8 +61,8 @@ static uint64_t barrier(unsigned int node)
 }
 
 /*
- * Threads of this process, which serves all nodes, with this name. It names itself, once it has the
- * CPU.
+ * Returns the number of threads of this process, which serves all nodes, with this name. A thread
+ * sets its own name once it has the CPU.
  */
 static unsigned int threads(const char *name)
 {
@@ -95,8 +96,8 @@ static void until_threads(const char *name, unsigned int n)
 }
 
 /*
- * Each beacon that the pacer let go has left by the NIC, but for those that were on the way between
- * the two looks.
+ * Checks that each beacon that the pacer released has left by the NIC, except for those that were
+ * on the way between the two samples.
  */
 static void all_left(unsigned int node)
 {
@@ -113,9 +114,9 @@ static void all_left(unsigned int node)
 #define LOOK_MS 25
 
 /*
- * A while of silent hosts. More than one beacon a tick is wrong whatever the machine does; whether
- * there were enough of everything is told. The while is short, so that a machine that stands still
- * now and then has some without.
+ * Observes silent hosts for a short while. More than one beacon per tick is an error whatever the
+ * machine does; the return value tells whether there were enough beacons. The while is short, so
+ * that a machine that stands still now and then has some undisturbed ones.
  */
 static bool a_while(void)
 {
@@ -155,8 +156,8 @@ static bool a_while(void)
 }
 
 /*
- * Whether the beacon thread, which keeps every node's clock record, also beats for host @i: the
- * pacer shall do that.
+ * Returns whether the beacon thread, which updates every node's clock record, also sends beacons
+ * for host @i. The pacer must do that instead.
  */
 static bool thread_beats(unsigned int i)
 {
@@ -164,8 +165,8 @@ static bool thread_beats(unsigned int i)
 }
 
 /*
- * Silent hosts: one beacon per tick and no more; every host's barrier goes on; in between the pacer
- * sleeps. On a busy machine ticks are overslept: then there is another while.
+ * Silent hosts send one beacon per tick and no more, every host's barrier rises, and the pacer
+ * sleeps in between. On a busy machine ticks are missed; then the test observes another while.
  */
 RACK_TEST(idle__one_a_tick)
 {
@@ -183,7 +184,7 @@ RACK_TEST(idle__one_a_tick)
 	CHECK(rack_count_all(BL_R_EXCLUDED) == 0, "a host was taken for dead");
 }
 
-/* They talk until in_order(). */
+/* The endpoints send until in_order(). */
 static void talk(unsigned int hosts)
 {
 	unsigned int i;
@@ -217,21 +218,22 @@ static void in_order(void)
 	tr_wait_done(WAIT_MS);
 	tr_stop();
 	/*
-	 * They are best effort, and where a link's thread has no CPU for long, beacons alone fill
-	 * its ring: what was lost there must have been reported, and nothing may have come late.
+	 * The messages are best effort. Where a link's thread has no CPU for long, beacons alone
+	 * fill its ring: messages that were lost there must have been reported, and nothing may
+	 * have been late.
 	 */
 	tr_judge_all(~0ULL, ~0ULL, true);
 	CHECK(TR_SUM(late_dropped) == 0, "late %" PRIu64, TR_SUM(late_dropped));
 	CHECK(rack_count_all(BL_R_PROMISE_BROKEN) == 0, "a beacon overtook a message");
 }
 
-/* frames on the way: with all that endpoints may have there, they fit into a link's ring */
+/* frames on the way; with those of the endpoints they fit into a link's ring */
 #define FLOOD_MAX 64
 
 /*
- * An application floods bl0, and so the pacer, while endpoints talk; the switch, which has no route
- * for that, drops it. What the switch has not seen yet is bounded: where it stands still, the
- * link's ring would overflow, and lose what endpoints sent.
+ * An application floods bl0, and thereby the pacer, while endpoints send. The switch has no route
+ * for the flood and drops it. The number of frames that the switch has not seen yet is bounded:
+ * where the switch stands still, the link's ring would overflow and lose the endpoints' frames.
  */
 static pid_t flood(unsigned int from)
 {
@@ -254,7 +256,7 @@ static pid_t flood(unsigned int from)
 		if (now != seen || sent == seen)
 			at = t_mono();
 		seen = now;
-		/* what does not come any more is lost */
+		/* frames that have not arrived by now are lost */
 		if (sent < seen || t_mono() > at + 5000000000ULL)
 			sent = seen;
 		if (sent >= seen + FLOOD_MAX) {
@@ -318,7 +320,7 @@ static uint64_t sent_of(unsigned int node)
 	return rack_count(node, BL_R_BEACON_SENT);
 }
 
-/* Beacons go on: 30 more than @before come, at whatever speed this machine has. */
+/* Waits until 30 more beacons than @before have arrived, at whatever speed this machine has. */
 static void go_on(uint64_t (*of)(unsigned int), unsigned int node, uint64_t before,
 		  const char *otherwise)
 {
@@ -331,8 +333,8 @@ static void go_on(uint64_t (*of)(unsigned int), unsigned int node, uint64_t befo
 }
 
 /*
- * h1's daemon comes back with the thread, and again with the pacer: at no time both, at no time
- * neither.
+ * The daemon of h1 is restarted with the thread, and again with the pacer. At no time do both send
+ * beacons, and at no time neither.
  */
 RACK_TEST(takeover__thread_and_pacer)
 {
@@ -361,7 +363,7 @@ RACK_TEST(takeover__thread_and_pacer)
 	in_order();
 }
 
-/* The affinity of this process's only thread with this name; its number. */
+/* Reads the affinity of this process's only thread with this name. Returns its id. */
 static pid_t affinity(const char *name, cpu_set_t *set)
 {
 	DIR *d = opendir("/proc/self/task");
@@ -398,7 +400,10 @@ static void until_policy(pid_t tid, int policy)
 	}
 }
 
-/* The thread is where its hosts' datapath is, and only as long as one of them wants it there. */
+/*
+ * The thread runs where the datapath of its hosts runs, and only as long as one of them wants it
+ * there.
+ */
 RACK_TEST(cpu__of_the_datapath)
 {
 	cpu_set_t all, set;

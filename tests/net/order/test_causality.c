@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Cause before effect: whoever delivers a question and its answer delivers the question first, also
- * when the answer's way is shorter, and also through chains of answers to answers.
+ * Causality: an endpoint that delivers a question and its answer delivers the question first, also
+ * when the path of the answer is shorter, and also through chains of answers to answers.
  */
 #include "tests/net/traffic.h"
 
 /*
- * Answer at once, from inside the delivery, to everybody: the answer leaves as early as a program
- * can send it.
+ * Answers at once, from inside the delivery, to all endpoints: this is the earliest that a program
+ * can send the answer.
  */
 static void answer(struct tr *w, unsigned int sender, uint64_t seq, const void *data, uint32_t len)
 {
@@ -23,7 +23,7 @@ static void answer(struct tr *w, unsigned int sender, uint64_t seq, const void *
 	w->after = false;
 }
 
-/* All have asked what they ask by themselves: user[1]. */
+/* Returns whether all workers have sent their own questions (user[1]). */
 static bool all_asked(void)
 {
 	uint32_t i;
@@ -38,20 +38,20 @@ static void talk(struct tr *w)
 {
 	uint32_t i;
 
-	w->me->user[0] = w->cfg->arg; /* answers left: the talk must end */
+	w->me->user[0] = w->cfg->arg; /* answers left, so that the run ends */
 	for (i = 0; i < w->cfg->scatterings; i++) {
 		tr_send_some(w);
 		tr_take(w, (int)t_below(&w->seed, 3));
 	}
 	TR_STORE(w->me->user[1], 1);
-	/* somebody who has no CPU for a while may ask still */
+	/* A worker that has no CPU for a while may still have questions to send. */
 	while (w->me->user[0] && (!all_asked() || t_mono() - w->last_progress < 1000000000ULL))
 		tr_take(w, 10);
 	w->me->user[0] = 0;
 	tr_finish(w);
 }
 
-/* Nobody dies: a host that has no CPU for a while is not to be left out. */
+/* No host is excluded, not even one that has no CPU for a while. */
 static void nobody_dies(struct bl_node_cfg *cfg, const struct lab_node *n)
 {
 	(void)n;

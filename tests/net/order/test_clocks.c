@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Clocks that differ. Within the bound: one order, nothing lost. Beyond: the one that is wrong is
- * refused and counted, the others go on. And the day on which 48 bits of nanoseconds are full.
+ * Clocks that differ. Within the bound, there is one order and nothing is lost. Beyond the bound,
+ * the wrong clock is refused and counted, and the others continue. The last case is the wrap of the
+ * 48-bit nanosecond timestamps.
  */
 #include "tests/net/traffic.h"
 
@@ -9,7 +10,7 @@
 #define WRAP     (3ULL << 48)
 #define WAIT_MS  60000
 
-/* In no case anybody dies: a host that has no CPU for a while is not to be left out. */
+/* No host is excluded in any case, not even one that has no CPU for a while. */
 static void nobody_dies(struct bl_node_cfg *cfg)
 {
 	cfg->dead_after_us = 10000000;
@@ -18,8 +19,8 @@ static void nobody_dies(struct bl_node_cfg *cfg)
 static void skew_within(struct bl_node_cfg *cfg, const struct lab_node *n)
 {
 	/*
-	 * any two differ by less than the bound: a node believes what is at most its own bound
-	 * ahead of its own clock
+	 * Any two differ by less than the bound: a node accepts what is ahead of its own clock by
+	 * at most its bound.
 	 */
 	static const int64_t skew_us[] = { 900, -900, 400, 0, -300, 700 };
 
@@ -29,7 +30,7 @@ static void skew_within(struct bl_node_cfg *cfg, const struct lab_node *n)
 		cfg->skew_ns = skew_us[(n->index - 1) % 6] * 1000;
 }
 
-/* @meanwhile: what the script does while they talk; may be NULL. */
+/* @meanwhile: the work of the script while the endpoints send; may be NULL. */
 static void all_to_some(unsigned int endpoints, unsigned int hosts, struct tr_cfg cfg,
 			void (*meanwhile)(void))
 {
@@ -112,8 +113,8 @@ static bool h4_was_counted(void)
 }
 
 /*
- * h4's clock is 10 s fast, the bound is 50 us: nothing of h4 is believed. Less would be true by the
- * time that it is looked at, if what reads it has not had a CPU for as long.
+ * The clock of h4 is 10 s fast and the bound is 50 us, so nothing of h4 is accepted. A smaller
+ * offset would be valid by the time that it is checked if the reader has had no CPU for as long.
  */
 RACK_TEST(skew__ahead_of_the_bound)
 {
@@ -140,12 +141,12 @@ RACK_TEST(skew__ahead_of_the_bound)
 				 .gap_us = 20000,
 				 .quiet_ms = 5000 });
 	CHECK(tr_until(three_are_in, WAIT_MS), "%u inputs", rack_live_inputs(the_switch()));
-	TR_STORE(tr_sh->go, 1); /* h4 never joins: nothing to wait for */
+	TR_STORE(tr_sh->go, 1); /* h4 never joins, so tr_go() would wait for ever */
 	tr_wait_done(WAIT_MS);
 	CHECK(tr_until(h4_was_told, WAIT_MS), "h4 was not told");
 	CHECK(tr_until(h4_was_counted, WAIT_MS), "the wrong clock was not counted");
 	tr_stop();
-	/* from h1 to h3 to each other: all of it; from h4: nothing */
+	/* Everything between h1, h2 and h3 arrives, and nothing of h4. */
 	tr_judge(7, 7);
 	for (i = 0; i < 3; i++)
 		for (g = 0; g < tr_sh->node[i].ngot; g++)
@@ -155,15 +156,15 @@ RACK_TEST(skew__ahead_of_the_bound)
 }
 
 /*
- * To h4, which takes it for fast, until it is enough: one that comes 20 ms later than it was sent
- * may be believed.
+ * Sends to h4, which takes it for fast, until tr_enough(): a message that arrives 20 ms after it
+ * was sent may be accepted.
  */
 static void knock(struct tr *w)
 {
 	const uint32_t len = 200;
 
 	while (!TR_LOAD(tr_sh->enough) && w->me->nsent < TR_SENT_MAX - 10) {
-		tr_send(w, w->cfg->to, 1, &len, 0); /* or it has no window yet */
+		tr_send(w, w->cfg->to, 1, &len, 0); /* or there is no window yet */
 		tr_take(w, 20);
 	}
 	tr_finish(w);
@@ -177,8 +178,8 @@ static bool h4_noticed(void)
 }
 
 /*
- * A clock that is 20 ms slow delays everybody by 20 ms, and breaks nothing. It takes the others for
- * fast, so it hears nothing itself.
+ * A clock that is 20 ms slow delays all hosts by 20 ms and breaks nothing. Its host takes the
+ * others for fast, so it receives nothing itself.
  */
 RACK_TEST(skew__behind)
 {
@@ -207,9 +208,9 @@ RACK_TEST(skew__behind)
 }
 
 /**
- * struct wrap - what the case and its process share. @lead: ns from the first node's start, with
- * which the clock of all nodes begins, to the wrap. @late: it wrapped before there was traffic;
- * nothing is said then.
+ * struct wrap - shared by the case and its process. @lead: ns from the first node's start, with
+ * which the clock of all nodes begins, to the wrap. @late: the clock wrapped before there was
+ * traffic, so the run proves nothing.
  */
 static struct wrap {
 	uint64_t lead;
@@ -264,7 +265,7 @@ static void around_the_wrap(void)
 }
 
 /*
- * Where a rack takes longer to come up than the clock to the wrap, it begins once more, with more
+ * If the rack takes longer to start than the clock takes to wrap, the case starts again with more
  * time.
  */
 static void wrap__of_48_bits(void **state)

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A process that does not call the library for longer than its limit (process_limit_ms), while
- * others send to it: with a helper thread (bl_helper_start()) it stays, and so does the others'
- * rate; without one it is put out. One that is stopped as a whole is put out in either case.
+ * A process that does not call the library for longer than its limit (process_limit_ms) while
+ * others send to it. With a helper thread (bl_helper_start()) it stays, and the others keep their
+ * rate; without one it is expelled. A process that is stopped as a whole is expelled in either
+ * case.
  *
- * Times are ratios of each other and limits that are generous: the machine may stand still.
+ * Times are compared only with each other or with generous limits, because the machine may stand
+ * still.
  */
 #include "tests/net/reliable/reliable.h"
 
@@ -16,7 +18,7 @@
 #define ANSWER_MS 20000
 #define LIMIT_MS  2000
 #define AWAY_MS   5000 /* two and a half limits */
-#define AWAY_GOT  3000 /* at least so many are delivered meanwhile */
+#define AWAY_GOT  3000 /* least number of deliveries meanwhile */
 
 static void name_limit(struct bl_node_cfg *cfg, const struct lab_node *n)
 {
@@ -51,10 +53,10 @@ static enum bl_out_why why_of(unsigned int id)
 	return why;
 }
 
-#define AWAY(id) tr_sh->node[id].user[0] /* 1: it does not call, 2: it does again */
-#define CALL(id) tr_sh->node[id].user[1] /* 1: it shall */
+#define AWAY(id) tr_sh->node[id].user[0] /* 1: it makes no calls, 2: it calls again */
+#define CALL(id) tr_sh->node[id].user[1] /* 1: it has to call again */
 
-/* Receives for a while; then it computes, and does not call; then it goes on. */
+/* Receives for a while, then makes no calls, and then continues. */
 static void goes_away(struct tr *w)
 {
 	uint64_t end = t_mono() + 1500 * 1000000ULL;
@@ -94,7 +96,7 @@ static void add(bool helper, void (*fn)(struct tr *w))
 
 	open_rack();
 	for (cfg.host = 0; cfg.host < 2; cfg.host++)
-		tr_add(&cfg); /* each to all, itself too */
+		tr_add(&cfg); /* each to all, including itself */
 	cfg.fn = fn;
 	cfg.helper = helper;
 	tr_add(&cfg);
@@ -104,16 +106,16 @@ static void add(bool helper, void (*fn)(struct tr *w))
 static uint64_t away_until;
 static uint32_t away_got;
 
-/* Nobody calls for it for long enough, and the others go on. */
+/* Waits while the process makes no calls for long enough and the others continue. */
 static bool long_away(void)
 {
 	return t_mono() >= away_until && TR_LOAD(tr_sh->node[0].ngot) >= away_got;
 }
 
 /*
- * Two and a half limits without a call, and everybody sends to it: nobody is out, the others
- * deliver more than windows and rings alone would let pass, and all that was sent is delivered in
- * the one order.
+ * The process makes no call for two and a half limits, and everyone sends to it. Nobody is
+ * expelled, the others deliver more than windows and rings alone would allow, and everything that
+ * was sent is delivered in the one order.
  */
 RACK_TEST(helper__stands_in)
 {
@@ -139,7 +141,7 @@ RACK_TEST(helper__stands_in)
 	tr_judge(0x7, 0x7);
 }
 
-/* The same without a helper. */
+/* The same without a helper: the process is expelled. */
 RACK_TEST(helper__missing)
 {
 	add(false, goes_away);
@@ -150,7 +152,7 @@ RACK_TEST(helper__missing)
 	tr_enough();
 }
 
-/* Stopped as a whole: its helper is, too. */
+/* The process is stopped as a whole, including its helper. */
 RACK_TEST(helper__stopped_as_well)
 {
 	add(true, tr_sink);

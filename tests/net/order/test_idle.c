@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Silence: hosts that say nothing hold nobody up, and a receiver that sleeps is woken by the
- * kernel, not by a timer.
+ * Silence: hosts that send nothing hold up nobody, and a sleeping receiver is woken by the kernel,
+ * not by a timer.
  */
 #include <sys/epoll.h>
 #include "tests/net/traffic.h"
 
 #define MESSAGES 60
 
-/* Who has no CPU for a while is not excluded; so what it sends then is not late. */
+/* A host that has no CPU for a while is not excluded, so that what it sends then is not late. */
 static void patient(struct bl_node_cfg *cfg, const struct lab_node *n)
 {
 	(void)n;
 	cfg->dead_after_us = 10000000;
 }
 
-/* Whether the receiver waits in the kernel: nothing else that it does takes it off its CPU. */
+/*
+ * Returns whether the receiver waits in the kernel. Nothing else that it does takes it off its CPU.
+ */
 static bool sleeps(void)
 {
 	char path[64], state = 0;
@@ -30,7 +32,7 @@ static bool sleeps(void)
 	return state == 'S';
 }
 
-/* @arg: user[3] counts messages during which a beacon left h3. */
+/* Uses @arg. user[3] counts the messages during which a beacon left h3. */
 static void say_slowly(struct tr *w)
 {
 	const uint32_t len = 100;
@@ -38,7 +40,7 @@ static void say_slowly(struct tr *w)
 	uint32_t i;
 
 	for (i = 0; i < MESSAGES; i++) {
-		/* however long it takes to go to sleep again */
+		/* however long it takes to sleep again */
 		w->me->user[2] = t_mono();
 		while (!sleeps() && t_mono() - w->me->user[2] < 30000000000ULL)
 			tr_take(w, 0);
@@ -46,7 +48,10 @@ static void say_slowly(struct tr *w)
 		beacons = w->cfg->arg ? rack_count(rack_host(2), BL_R_BEACON_SENT) : 0;
 		while (tr_send(w, w->cfg->to, 1, &len, 0) == -EAGAIN)
 			tr_take(w, 1);
-		/* the next only when this one was delivered: nothing else can wake the receiver */
+		/*
+		 * Send the next message only when this one was delivered: nothing else can wake the
+		 * receiver.
+		 */
 		while (TR_LOAD(tr_sh->node[1].received) <= i &&
 		       t_mono() - w->me->user[2] < 30000000000ULL)
 			tr_take(w, 1);
@@ -71,7 +76,7 @@ static void sleep_on_epoll(struct tr *w)
 	TR_STORE(w->me->done_sending, 1);
 	if (epoll_ctl(ep, EPOLL_CTL_ADD, bl_fd(w->ep), &e))
 		tr_fail(w, "bl_fd() cannot be polled");
-	/* a first message may be here already: then the descriptor is readable at once */
+	/* A first message may be here already; then the descriptor is readable at once. */
 	bl_process(w->ep);
 	while (w->me->received < MESSAGES) {
 		int n = epoll_wait(ep, &got, 1, 30000);
@@ -90,7 +95,7 @@ static void sleep_on_epoll(struct tr *w)
 	}
 }
 
-/* two who talk; the other hosts have an endpoint that says nothing, or none at all */
+/* Two endpoints send; the other hosts have a silent endpoint, or none at all. */
 static void run(void (*receiver)(struct tr *w))
 {
 	uint64_t start;
@@ -115,7 +120,10 @@ static void run(void (*receiver)(struct tr *w))
 RACK_TEST(sleeper__in_bl_recv)
 {
 	run(sleep_on_recv);
-	/* it slept before nearly each, and was woken a few times for each at most: no polling */
+	/*
+	 * It slept before nearly each message, and was woken a few times for each at most, so it
+	 * did not poll.
+	 */
 	CHECK(tr_sh->node[1].st.sleeps >= MESSAGES / 2, "it did not sleep");
 	CHECK(tr_sh->node[1].st.wakeups >= MESSAGES / 2, "nobody woke it");
 	CHECK(tr_sh->node[1].st.sleeps <= 10 * MESSAGES, "%" PRIu64 " sleeps are polling",
@@ -133,7 +141,7 @@ RACK_TEST(sleeper__in_epoll)
 static void a_second(struct bl_node_cfg *cfg, const struct lab_node *n)
 {
 	(void)n;
-	cfg->dead_after_us = 1500000; /* a machine may stand still for one */
+	cfg->dead_after_us = 1500000; /* the machine may stand still for 1 s */
 }
 
 /* An endpoint without any traffic is never woken. */
@@ -169,7 +177,10 @@ static void slow_beacons(struct bl_node_cfg *cfg, const struct lab_node *n)
 	cfg->dead_after_us = 200 * cfg->beacon_us;
 }
 
-/* One message after the other goes from h1 to h2: how many met a beacon of h3 on their way. */
+/*
+ * Sends one message after the other from h1 to h2. Returns how many met a beacon of h3 on their
+ * way.
+ */
 static uint64_t beacons_of_a_lone_sender(bool no_ahead)
 {
 	uint64_t met;
@@ -191,25 +202,25 @@ static uint64_t beacons_of_a_lone_sender(bool no_ahead)
 }
 
 /*
- * Silent hosts have promised ahead: but for the first, no message waits for a beacon. One that the
- * machine holds up may meet one all the same.
+ * Silent hosts have promised ahead, so no message except for the first one waits for a beacon. A
+ * message that the machine holds up may meet one nevertheless.
  */
 RACK_TEST(lone_sender__waits_for_no_beacon)
 {
 	CHECK(beacons_of_a_lone_sender(false) < MESSAGES / 2, "messages waited for beacons");
 }
 
-/* The same without promises: each waits for the next one. */
+/* The same without promises: each message waits for the next beacon. */
 RACK_TEST(lone_sender__no_ahead_waits)
 {
 	CHECK(beacons_of_a_lone_sender(true) == MESSAGES, "messages did not wait for beacons");
 }
 
 /*
- * Hosts that fall silent between any two of their messages, beside others that never do: what is
- * promised ahead and what is not meet in one order. Silent is who sent nothing for 1000 intervals;
- * and with shorter ones a machine that stands still for 25 ms has its links' rings full of beacons,
- * and loses messages and the reports of that.
+ * Hosts fall silent between any two of their messages, beside others that never do, so that
+ * promised and unpromised lanes meet in one order. A host is silent if it has sent nothing for 1000
+ * intervals. With shorter intervals a machine that stands still for 25 ms would fill its links'
+ * rings with beacons, and lose messages and the reports of that.
  */
 RACK_TEST(silence__comes_and_goes)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * traffic.h's verdict on diaries that are written here by hand. A run of which nothing can be
- * judged is not a good one: nothing delivered, nothing that two receivers share, more reports than
- * there is room for.
+ * The verdict of traffic.h on logs that are written here by hand. A run in which nothing can be
+ * judged must fail: nothing was delivered, no two receivers share a message, or more failures were
+ * reported than there is room for.
  */
 #include "tests/net/traffic.h"
 
@@ -21,7 +21,7 @@ static void blank(void)
 	}
 }
 
-/* Endpoint 0 sends one message to each endpoint of @to, and those of @at get it. */
+/* Endpoint 0 sends one message to each endpoint of @to, and the endpoints of @at get it. */
 static void say(uint64_t to, uint64_t at)
 {
 	struct tr_node *s = &tr_sh->node[0];
@@ -35,7 +35,7 @@ static void say(uint64_t to, uint64_t at)
 	s->nsent++;
 }
 
-/* It is told so of a message to endpoint @dst. */
+/* Endpoint 0 is told that its message to endpoint @dst has failed. */
 static void told(uint64_t seq, uint16_t dst)
 {
 	struct tr w = { .me = &tr_sh->node[0] };
@@ -80,7 +80,7 @@ static void all_reported(void)
 	tr_judge_all(~0ULL, ~0ULL, true);
 }
 
-/* Each of them to one receiver only. */
+/* Sends each message to one receiver only. */
 static void each_to_one(bool said_so)
 {
 	blank();
@@ -156,7 +156,7 @@ static void tr_judge__needs_something_to_judge(void **state)
 	for (k = 0; k < sizeof(t) / sizeof(*t); k++) {
 		const char *wrong = rack_outcome(t[k].fn);
 
-		/* FAIL() and CHECK() end a case with 1; any other end is none of theirs */
+		/* FAIL() and CHECK() end a case with status 1; any other end has another cause. */
 		if (t[k].good ? wrong != NULL
 			      : !wrong || strcmp(wrong, "the case ended with status 1"))
 			fail_msg("%s: %s", t[k].name, wrong ? wrong : "was good");

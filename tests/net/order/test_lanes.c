@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The attack on the FIFO of a switch with two datapath CPUs (DESIGN 3.3).
+ * The attack on the FIFO of a switch with two datapath CPUs (docs/design.md).
  *
- * CPU 0 polls port A: a message with timestamp T goes into its bulk queue, the next frame of A
+ * CPU 0 polls port A: a message with timestamp T goes into its bulk queue, and the next frame of A
  * raises R_A above T. Before CPU 0 flushes, CPU 1 takes a frame of port B, computes a barrier from
- * R_A and sends it to the same output: it overtakes the message that it vouches for. With a lane
- * per CPU it cannot; with one lane for both it must be seen to happen, or this test would prove
- * nothing.
+ * R_A and sends it to the same output: the barrier overtakes the message that it vouches for. With
+ * a lane per CPU this cannot happen. With one lane for both CPUs the test must see it happen, or it
+ * would prove nothing.
  *
- * And two CPUs in one lane at once lose rises in its minimum tree: what comes in on the wrong CPU
- * has to go home first (bpf/switch/steer.h). So in the last case NAPI threads are moved about all
- * the time.
+ * Two CPUs in one lane at once also lose updates of its minimum tree: a frame that arrives on the
+ * wrong CPU has to be steered first (bpf/switch/steer.h). In the last cases NAPI threads are
+ * therefore moved all the time.
  *
- * So: senders on ports of both CPUs, small messages as fast as they can to few receivers, and short
- * beacon intervals, so that all registers are near the clock and the least of them is A's.
+ * The load is: senders on ports of both CPUs, small messages as fast as possible to few receivers,
+ * and short beacon intervals, so that all registers are near the clock and the minimum is that of
+ * A.
  */
 #include "tests/net/reliable/reliable.h"
 #include "loader/load/napi.h"
@@ -22,12 +23,12 @@
 #define RECEIVERS 2
 #define HOSTS     (SENDERS + RECEIVERS)
 
-#define BREAKS_S  80 /* so long one lane for both CPUs is attacked at most */
+#define BREAKS_S  80 /* longest attack on one lane for both CPUs */
 #define MOVES     600
 
 static bool one_lane;
 
-/* Who has no CPU for a while is not excluded: what it says then would be late. */
+/* A host that has no CPU for a while is not excluded: its messages would be late then. */
 static void patient(struct bl_node_cfg *cfg, const struct lab_node *n)
 {
 	(void)n;
@@ -48,8 +49,8 @@ static void two_cpus(struct bl_node_cfg *cfg, const struct lab_node *n)
 }
 
 /*
- * Bursts: many messages, each with a timestamp of its own, to one receiver, and one to all now and
- * then.
+ * Sends bursts: many messages, each with a timestamp of its own, to one receiver, and one to all
+ * now and then.
  */
 static void storm(struct tr *w)
 {
@@ -58,8 +59,8 @@ static void storm(struct tr *w)
 	uint64_t to = w->cfg->to;
 
 	/*
-	 * a fast machine does not fill the receivers' logs: every scattering may come to each of
-	 * them
+	 * A fast machine must not fill the receivers' logs: every scattering may arrive at each of
+	 * them.
 	 */
 	while (t_mono() < end && w->me->nsent < TR_GOT_MAX / SENDERS - 100) {
 		unsigned int k, n = 1 + t_below(&w->seed, 40);
@@ -100,8 +101,8 @@ static void open_rack(void)
 static unsigned int moves;
 
 /*
- * Where the NAPI threads of the switch's ports run, now here and now there: as the scheduler may
- * choose for one that nobody pins.
+ * Moves the NAPI threads of the switch's ports between the CPUs, as the scheduler may do with
+ * threads that are not pinned.
  */
 static void move_threads(uint64_t *seed)
 {
@@ -158,9 +159,9 @@ RACK_TEST_CPUS(lane_per_cpu__holds, 2)
 }
 
 /*
- * The same traffic, both CPUs in one lane: the promise breaks. The order does not even so:
- * receivers drop what comes late. Seen on 2 virtual CPUs: 60 to 100 times a second, the first
- * within 0.1 s.
+ * The same traffic with both CPUs in one lane breaks the promise. It does not break the order,
+ * because receivers drop late messages. On 2 virtual CPUs this happened 60 to 100 times a second,
+ * the first time within 0.1 s.
  */
 RACK_TEST_CPUS(one_lane__breaks, 2)
 {
@@ -188,9 +189,9 @@ RACK_TEST_CPUS(one_lane__breaks, 2)
 
 /*
  * Half of the hosts send the reliable stream, whose commit barriers have trees of their own, and
- * the others best effort. Nothing may be delivered out of order, or by some only; and with threads
- * that run on either CPU nothing may even come late: frames of a port stay in order on their way
- * home.
+ * the others best effort. Nothing may be delivered out of order, or by some receivers only.
+ * Although the threads run on either CPU, nothing may even be late: the frames of a port stay in
+ * order while they are steered.
  */
 RACK_TEST_CPUS(threads_that_move__nothing_breaks, 2)
 {
@@ -247,7 +248,7 @@ static bool pinned(void)
 
 static uint64_t heard;
 
-/* the switch's frames of barline */
+/* Returns the number of barline frames at the switch. */
 static uint64_t frames(void)
 {
 	return rack_count(0, BL_R_BEACON) + rack_count(0, BL_R_RELAYED);
@@ -258,7 +259,7 @@ static bool heard_more(void)
 	return frames() > heard + 1000;
 }
 
-/* A link that comes up has new NAPI threads: they are pinned as the first ones were. */
+/* A link that comes up has new NAPI threads; they are pinned as the first ones were. */
 RACK_TEST_CPUS(link__its_threads_are_pinned_again, 2)
 {
 	uint64_t wrong;

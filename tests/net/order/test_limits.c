@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Each process has one limit on what it may hold up (loader/order/limits.c): who exceeds it is put
- * out, alone, and the others go on; who pauses for less, or has nothing that anybody waits for,
- * stays.
+ * Each process has one limit on what it may hold up (loader/order/limits.c). A process that exceeds
+ * it is expelled, alone, and the others continue. A process that pauses for less, or holds nothing
+ * that others wait for, stays.
  *
- * The limit is long (a machine that stands still must not put anybody out who should stay) and
- * shorter than a case; nothing else of time is asserted. Nor is a host excluded, and with a
- * controller announced, that has no CPU for a while.
+ * The limit is long, because a machine that stands still must not cause the expulsion of a process
+ * that should stay, and shorter than a case. No other time is asserted. A host that has no CPU for
+ * a while is not excluded, nor announced where there is a controller.
  */
 #include "tests/net/reliable/reliable.h"
 
@@ -91,7 +91,7 @@ static void signal_to(unsigned int id, int sig)
 	      tr_sh->node[id].error);
 }
 
-/* It goes on, hears why, and is gone. */
+/* It continues, learns the reason, and ends. */
 static void goes_on(const char *text)
 {
 	signal_to(victim, SIGCONT);
@@ -118,7 +118,10 @@ static bool victim_over(void)
 	return ep && __atomic_load_n(&page[ep->slot].out, __ATOMIC_ACQUIRE) == BL_OUT_OVER;
 }
 
-/* All that @from sent came to all of @to; and of the others that are not @victim, all or none. */
+/*
+ * Checks that everything that @from sent arrived at all of @to, and that what other senders except
+ * @victim sent arrived at all of them or at none.
+ */
 static void judge(uint64_t from, uint64_t to)
 {
 	unsigned int i;
@@ -132,9 +135,9 @@ static void judge(uint64_t from, uint64_t to)
 }
 
 /*
- * A receiver is stopped and nobody fails. Whoever sends to it has a full window, which holds C and
- * so what everybody sends; then it is out, and that goes on. Who goes on sending to it is another
- * subject: one does, and is not judged.
+ * A receiver is stopped and nothing else fails. Each sender to it has a full window, which holds C
+ * and thereby everyone's messages. Then the receiver is expelled and the others continue. One
+ * sender continues to send to it; that is another subject and is not judged.
  */
 RACK_TEST(receiver__stopped)
 {
@@ -171,7 +174,10 @@ RACK_TEST(receiver__stopped)
 	judge(0x3, 0x7);
 }
 
-/* It only receives, and its ring is small: what is not read is the reason. */
+/*
+ * The receiver does not read and its ring is small: what it does not read is the reason for its
+ * expulsion.
+ */
 RACK_TEST(receiver__does_not_read)
 {
 	struct tr_cfg cfg = { .fn = tr_mix,
@@ -205,8 +211,9 @@ RACK_TEST(receiver__does_not_read)
 }
 
 /*
- * Paused again and again for a quarter of the limit: nobody is put out, and all arrives. The pause
- * is well below the 2 s after which who does not answer counts as unreachable.
+ * A process is paused again and again for a quarter of the limit: nobody is expelled, and
+ * everything arrives. The pause is well below the 2 s after which an endpoint that does not answer
+ * counts as unreachable.
  */
 RACK_TEST(receiver__pauses)
 {
@@ -238,11 +245,11 @@ RACK_TEST(receiver__pauses)
 	tr_judge(0x7, 0x7);
 }
 
-#define COMPUTE_MS 2000 /* the limit of those who compute */
+#define COMPUTE_MS 2000 /* limit of the computing processes */
 
 /*
- * Sends one message, and then computes for two and a half limits: nothing is open, and credits are
- * all that waits in its ring. Or it never calls the library at all.
+ * Sends one message and then computes for two and a half limits: nothing is open, and only credits
+ * wait in its ring. Or it never calls the library at all.
  */
 static void computes(struct tr *w)
 {
@@ -289,10 +296,10 @@ RACK_TEST(process__holds_up_nobody)
 }
 
 /*
- * Without controllers: whoever hangs in the middle of a send, as a debugger leaves it, stops B of
- * the whole rack, and is put out.
+ * Without controllers: a process that hangs in the middle of a send, as under a debugger, stops B
+ * of the whole rack and is expelled.
  */
-static void hangs(struct tr *w) /* its line is written by the test */
+static void hangs(struct tr *w) /* its in-flight line is written by the test */
 {
 	for (;;)
 		pause();
@@ -311,7 +318,7 @@ RACK_TEST(sender__hangs_without_controllers)
 	victim = tr_add(&cfg);
 	tr_go();
 	tr_goes_on(0, "any more");
-	/* what it would have written before it was stopped */
+	/* what the process would have written before it was stopped */
 	page = bl_lines_map(endpoint(victim)->node);
 	CHECK(page, "%s", strerror(errno));
 	page[endpoint(victim)->slot].ts = bl_node_bus_time(endpoint(victim)->node);

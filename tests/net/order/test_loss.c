@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Lossy links: a message may be lost, then its sender is told; the order never is. A tc program on
- * the hosts' NICs, before barline's own, drops frames at random: messages, parts of large ones,
- * credits, probes, beacons. NAKs it lets through: a report that is lost is not repeated, and one
- * frame may have carried most of what was lost, so how many senders were told would be a matter of
+ * Lossy links: a message may be lost, and then its sender is told; the order always holds.
+ *
+ * A tc program on the hosts' NICs, before barline's own, drops frames at random: messages, parts of
+ * large ones, credits, probes, beacons. It lets NAKs pass: a lost report is not repeated, and one
+ * frame may have carried most of the reports, so the number of reported losses would be a matter of
  * luck. With all reports there, all losses are reported.
  */
 #include "tests/net/lossy.h"
 
-/* Which messages are missing, and of how many was the sender told? */
+/* Counts the missing messages and the reported ones. */
 static void account(void)
 {
 	uint64_t sent = 0, got = 0, told = 0;
@@ -22,11 +23,14 @@ static void account(void)
 	fprintf(stderr, "  %" PRIu64 " messages, %" PRIu64 " not delivered, %" PRIu64 " reported\n",
 		sent, sent - got, told);
 	CHECK(sent > got, "nothing was lost: this proves nothing");
-	/* more, if a sender gave a receiver up whose credits were lost eight times in a row */
+	/*
+	 * There are more reports if a sender gave a receiver up whose credits were lost eight times
+	 * in a row.
+	 */
 	CHECK(told >= sent - got, "a loss was not reported");
 }
 
-/* Who has no CPU for a while is not excluded. */
+/* A host that has no CPU for a while is not excluded. */
 static void patient(struct bl_node_cfg *cfg, const struct lab_node *n)
 {
 	(void)n;
@@ -55,7 +59,7 @@ static void run(unsigned int hosts, uint32_t per_65536, struct tr_cfg cfg)
 	tr_stop();
 	tr_judge(0, 0);
 	account();
-	/* frames that are gone break no FIFO: nothing may come late, nobody may be excluded */
+	/* Lost frames do not break FIFO: nothing may be late, and nobody may be excluded. */
 	CHECK(TR_SUM(late_dropped) == 0, "late");
 	CHECK(TR_SUM(duplicates) == 0, "duplicates");
 	CHECK(rack_count_all(BL_R_PROMISE_BROKEN) == 0, "a FIFO is broken");

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Coming and going while others talk: endpoints, hosts, links; in order and without warning.
+ * Endpoints, hosts and links come and go while others send, in an orderly way and without warning.
  */
 #include <net/if.h>
 #include <bpf/bpf.h>
 
 #include "tests/net/traffic.h"
 
-/* how much the first @n endpoints have delivered */
+/* Returns the number of deliveries of the first @n endpoints. */
 static uint64_t delivered(unsigned int n)
 {
 	uint64_t sum = 0;
@@ -18,7 +18,7 @@ static uint64_t delivered(unsigned int n)
 	return sum;
 }
 
-/* Do the first @n go on? Each of them must deliver something new. */
+/* Checks that each of the first @n endpoints delivers something new. */
 static void must_go_on(unsigned int n, unsigned int within_ms, const char *when)
 {
 	uint64_t end = t_mono() + within_ms * 1000000ULL, before[TR_MAX];
@@ -43,7 +43,7 @@ static void visit(struct tr *w)
 		tr_send_some(w);
 		tr_take(w, 1);
 	}
-	/* what waits for windows would be thrown away on leaving */
+	/* What waits for windows would be discarded on leaving. */
 	bl_flush(w->ep);
 	for (end = t_mono() + 8000000000ULL;
 	     t_mono() < end && !(bl_wait(w->ep, BL_WAIT_SEND, 100) & BL_WAIT_SEND);)
@@ -69,7 +69,8 @@ RACK_TEST(endpoints__join_and_leave)
 					 .ring_bytes = TR_RING_TIGHT(16) });
 	tr_go();
 	/*
-	 * visitors send to all who are there, also to each other; some of those have left by then
+	 * Visitors send to all present endpoints, also to each other; some of those have left by
+	 * then.
 	 */
 	for (i = 0; i < 10; i++) {
 		tr_add(&(struct tr_cfg){ .host = i % 4,
@@ -173,8 +174,8 @@ static uint64_t inflight(unsigned int host, uint32_t slot)
 }
 
 /*
- * A process that is stopped in the middle of a scattering holds the rack up; killed, it does so no
- * more. Stop it until it is caught with its in-flight line set.
+ * A process that is stopped in the middle of a scattering holds up the rack; once it is killed, it
+ * does not. The test stops it until it is caught with its in-flight line set.
  */
 RACK_TEST(killed__in_the_middle_of_a_scattering)
 {
@@ -206,7 +207,7 @@ RACK_TEST(killed__in_the_middle_of_a_scattering)
 			kill(tr_sh->node[victim].pid, SIGCONT);
 		}
 		CHECK(inflight(3, 0), "never caught in flight");
-		/* what is below its timestamp comes, however slowly, then nothing more can */
+		/* What is below its timestamp arrives, however slowly; then nothing more can. */
 		end = t_mono() + 30000000000ULL;
 		do {
 			CHECK(t_mono() < end, "deliveries go on past a scattering in flight");
@@ -243,7 +244,8 @@ static bool across_has(void)
 }
 
 /*
- * A host's cable is pulled: after dead_after the others go on; it is plugged in again: it is back.
+ * A host's cable is pulled, and after dead_after the others continue. The cable is plugged in
+ * again, and the host is back.
  */
 RACK_TEST(link__cut_and_back)
 {
@@ -261,7 +263,7 @@ RACK_TEST(link__cut_and_back)
 					 .to = 7,
 					 .gap_us = 1000,
 					 .ring_bytes = TR_RING_TIGHT(8) });
-	/* two who talk across the cut */
+	/* two endpoints that send across the cut */
 	tr_add(&(struct tr_cfg){ .host = 0,
 				 .fn = tr_mix,
 				 .until_enough = true,
@@ -286,13 +288,10 @@ RACK_TEST(link__cut_and_back)
 	tr_pass(RACK_DEAD_AFTER_US / 1000);
 	must_go_on(3, 30000, "after a link was cut");
 	CHECK(rack_count(0, BL_R_EXCLUDED) > excluded, "nobody was excluded");
-	/* one that had no CPU for so long is out for a moment, and comes back by itself */
+	/* A host that had no CPU for that long is excluded for a moment, and returns by itself. */
 	CHECK(tr_until(three_inputs, 30000), "%u inputs", rack_live_inputs(0));
 	rack_link(0, "h4", true);
-	/*
-	 * the port's NAPI thread is a new one: taking the switch over again puts it where it
-	 * belongs
-	 */
+	/* The port's NAPI thread is a new one; taking over the switch again pins it. */
 	rack_close_node(0);
 	rack_open_node(0);
 	rack_settle();
@@ -307,9 +306,10 @@ RACK_TEST(link__cut_and_back)
 }
 
 /*
- * The switch's program is taken off one port, as drivers do when a link goes down: now the kernel
- * has the frames of that host, and bridges them. They must not reach anybody, since every host
- * takes the barriers in them for those of the switch, and would run ahead of the other hosts.
+ * The switch's program is detached from one port, as drivers do when a link goes down. Now the
+ * kernel receives the frames of that host and bridges them. They must not reach any host, because
+ * each host takes the barriers in them for those of the switch, and would run ahead of the other
+ * hosts.
  */
 static void taken_off(void)
 {
@@ -353,9 +353,7 @@ RACK_TEST(program__taken_off_a_port)
 	taken_off();
 }
 
-/*
- * How many of the switch's ports have the filter that a kernel without tcx takes for the program.
- */
+/* Returns how many of the switch's ports have the filter that replaces tcx on older kernels. */
 static unsigned int filters(void)
 {
 	unsigned int i, n = 0;
@@ -375,8 +373,8 @@ static unsigned int filters(void)
 }
 
 /*
- * The same with filters; when the switch is detached they are gone, that of the port without the
- * program, too.
+ * The same with filters. When the switch is detached, the filters are gone, also that of the port
+ * without the program.
  */
 RACK_TEST(program__taken_off_a_port_without_tcx)
 {

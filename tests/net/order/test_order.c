@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Total order among 2, 8 and 16 endpoints, on one switch (L2) and on a leaf-spine fabric (L3,
- * ECMP). Nothing may be lost here: windows are so small that no queue can overflow, and nobody is
- * taken for dead.
+ * ECMP). Nothing may be lost: windows are so small that no queue can overflow, and no host is
+ * excluded.
  *
- * Each case is one rack, on which the talks follow one another: making a rack takes longer than a
- * talk.
+ * Each case is one rack on which several runs follow one another, because building a rack takes
+ * longer than a run.
  */
 #include "tests/net/traffic.h"
 
-/* "Nobody": nor one that has no CPU for a while. Before rack_open(). */
+/*
+ * No host is excluded, not even one that has no CPU for a while. To be called before rack_open().
+ */
 static void patient(struct bl_node_cfg *cfg, const struct lab_node *n)
 {
 	(void)n;
 	cfg->dead_after_us = 5000000;
 }
 
-/* what @endpoints, spread over @hosts, say to each other */
+/* Runs @endpoints endpoints on @hosts hosts that send to each other. */
 static void talk(const char *what, unsigned int endpoints, unsigned int hosts, struct tr_cfg cfg)
 {
 	cfg.ring_bytes = TR_RING_TIGHT(endpoints);
@@ -83,8 +85,8 @@ RACK_TEST(leaf_spine)
 }
 
 /*
- * Links of a switch were down, one after the other: Linux has forgotten the routes over them, and
- * takes them again.
+ * Links of a switch were down, one after the other. Linux has removed the routes over them; add
+ * them again.
  */
 static void routes_again(enum lab_kind kind)
 {
@@ -106,7 +108,7 @@ static void routes_again(enum lab_kind kind)
 	}
 }
 
-/* 4 ToRs, 4 spines and 2 cores: a barrier goes by five switches */
+/* 4 ToRs, 4 spines and 2 cores: a barrier passes five switches. */
 RACK_TEST(three_tiers)
 {
 	rack.lab.spec.hosts = 8;
@@ -125,7 +127,7 @@ RACK_TEST(three_tiers)
 	routes_again(LAB_CORE);
 }
 
-/* two ToRs, linked up to up: what one of them promised to its hosts, the other one waits for */
+/* Two ToRs, linked up to up: what one of them promised to its hosts, the other one waits for. */
 RACK_TEST(dumbbell)
 {
 	rack.lab.spec.hosts = 6;

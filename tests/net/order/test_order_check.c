@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The judge is judged: hand-made logs, good ones and one for each way to be wrong. A checker that
- * has not been seen to fail proves nothing.
+ * Tests of order_check.h with hand-made logs: correct ones, and one for each kind of error. A
+ * checker that has not been seen to fail proves nothing.
  */
 #include <setjmp.h>
 #include <stddef.h>
@@ -153,7 +153,10 @@ static void content(void **state)
 	EXPECT(a, b, false, OC_CONTENT);
 }
 
-/* R0 -> R1 -> R2 -> R0: no two receivers have two messages in common, so only the graph can tell */
+/*
+ * R0 -> R1 -> R2 -> R0: no two receivers have two messages in common, so only the graph shows the
+ * error.
+ */
 static void order__circle_of_three(void **state)
 {
 	static const struct oc_sent x[] = { { .to = R(3) | R(5), .items = 1, .hash = { 0 } } };
@@ -197,8 +200,8 @@ static void causal__answer_first(void **state)
 }
 
 /*
- * q -> a (answer) -> b (next of the same sender), and a receiver that has b before q, but never saw
- * a
+ * q -> a (answer) -> b (next of the same sender), and a receiver that has b before q, but never got
+ * a.
  */
 static void causal__through_a_third(void **state)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A running switch gets new ports, and one of them cannot be had (loader/switch.c: attach_all): the
- * start fails, what it had attached to the other new ports is taken off again, and those that were
- * there before go on.
+ * A running switch gets new ports, and one of them cannot be attached (loader/switch.c:
+ * attach_all). The start fails, everything that was attached to the other new ports is removed
+ * again, and the old ports continue.
  */
 #include "tests/net/reliable/reliable.h"
 
@@ -11,7 +11,7 @@
 #define HOSTS      4
 #define FEW        2
 
-static unsigned int ports = FEW; /* that the switch is configured with */
+static unsigned int ports = FEW; /* number of ports in the configuration of the switch */
 static char last[IFNAMSIZ], before_last[IFNAMSIZ];
 
 static void tweak(struct bl_node_cfg *cfg, const struct lab_node *n)
@@ -25,7 +25,7 @@ static void tweak(struct bl_node_cfg *cfg, const struct lab_node *n)
 	snprintf(last, sizeof(last), "%s", cfg->ports[HOSTS - 1].ifname);
 	snprintf(before_last, sizeof(before_last), "%s", cfg->ports[HOSTS - 2].ifname);
 	cfg->ports_count = ports;
-	/* of addresses those behind its ports */
+	/* keep the addresses behind its ports */
 	for (i = k = 0; i < cfg->fdb_count; i++) {
 		for (p = 0; p < ports && strcmp(cfg->fdb[i].ifname, cfg->ports[p].ifname); p++)
 			;
@@ -36,7 +36,8 @@ static void tweak(struct bl_node_cfg *cfg, const struct lab_node *n)
 }
 
 /*
- * Programs on that interface of the switch: at egress, whatever the kernel calls its hook, and XDP.
+ * Returns the number of programs on that interface of the switch: at egress, whatever the kernel
+ * calls its hook, and XDP.
  */
 static unsigned int programs(const char *ifname)
 {
@@ -91,7 +92,7 @@ RACK_TEST(new_ports__all_or_none)
 	rack.lab.spec.hosts = HOSTS;
 	rack.tweak = tweak;
 	rack_open();
-	rack.lab.nodes[0].nports = FEW; /* that traffic waits for */
+	rack.lab.nodes[0].nports = FEW; /* ports that traffic waits for */
 	for (cfg.host = 0; cfg.host < 2; cfg.host++)
 		tr_add(&cfg);
 	tr_go();
@@ -100,8 +101,8 @@ RACK_TEST(new_ports__all_or_none)
 							 "programs");
 
 	/*
-	 * a name that cannot be pinned: the last port's program fails when the one before has its
-	 * own
+	 * This name cannot be pinned: the last port's program fails when the port before has its
+	 * own.
 	 */
 	snprintf(pin, sizeof(pin), "%s/links/egress-%s", rack.dir[0], last);
 	CHECK(!mkdir(pin, 0700), "%s: %s", pin, strerror(errno));

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * What promise_broken says of plain links while a host's daemon is away: the host sends no beacons,
- * so it is excluded between two of its messages, and its next one finds that the others have gone
- * on. Silent hosts promise ahead of their clocks, so that a message with the clock's time is below
- * what its receivers were given. It is counted there, and judged by what they have delivered: above
- * that it is delivered, in order; else it is dropped and reported.
+ * The meaning of promise_broken on plain links while a host's daemon is away. The host sends no
+ * beacons, so it is excluded between two of its messages, and at its next message the others have
+ * moved on. Silent hosts promise ahead of their clocks, so a message with the clock's time is below
+ * what its receivers were given. It is counted there, and judged by what the receivers have
+ * delivered: above that it is delivered, in order; else it is dropped and reported.
  */
 #include "tests/net/traffic.h"
 
@@ -23,7 +23,7 @@ static uint64_t broken(void)
 	       rack_count(rack_host(2), BL_R_PROMISE_BROKEN);
 }
 
-/* Hosts 1 and 2 are silent: they have promised ahead of their clocks. */
+/* Returns whether hosts 1 and 2, which are silent, have promised ahead of their clocks. */
 static bool others_promised(void)
 {
 	return rack_promises_ahead(1) && rack_promises_ahead(2);
@@ -70,7 +70,7 @@ RACK_TEST(daemon_away__messages_below_the_barrier)
 	tr_enough();
 	tr_wait_done(60000);
 	tr_stop();
-	/* one order at all; what was late was dropped, and is told */
+	/* There must be one order; late messages were dropped and reported. */
 	tr_judge(0, 0);
 }
 

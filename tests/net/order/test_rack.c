@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* rack.h itself: a case that does not come to its end has failed, whatever its exit status. */
+/*
+ * Tests of rack.h itself: a case that does not reach its end has failed, whatever its exit status.
+ */
 #include "tests/net/rack.h"
 
 static void ends(void)

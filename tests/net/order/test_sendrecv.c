@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * `barline send` to `barline recv -c 1`, which ends in order after the first message: what it
- * printed is never reported as not delivered, what is reported has the reason that is true, and
- * what nobody knows is said so. Again and again, and where frames get lost, too.
+ * `barline send` to `barline recv -c 1`, which leaves in an orderly way after the first message. A
+ * printed message is never reported as not delivered, a reported message has the true reason, and
+ * an unknown outcome is reported as unknown. This is repeated, also where frames are lost.
  */
 #include "tests/net/reliable/reliable.h"
 
@@ -20,7 +20,7 @@ struct run {
 	int out, err, status;
 };
 
-/* `barline` on @host, with @text for its input. */
+/* Starts `barline` on @host with @text as its input. */
 static struct run start(unsigned int host, const char *const *argv, const char *text)
 {
 	struct run r = { .out = memfd_create("out", MFD_CLOEXEC),
@@ -47,7 +47,7 @@ static struct run start(unsigned int host, const char *const *argv, const char *
 	return r;
 }
 
-/* What it has written so far. */
+/* Returns what the command has written so far. */
 static const char *text_of(int fd)
 {
 	static char buf[65536];
@@ -79,7 +79,7 @@ static void wait_end(struct run *r, const char *what)
 	CHECK(WIFEXITED(r->status), "%s ended with %#x", what, r->status);
 }
 
-/* "number K" at the end of a printed line: K; 0: nothing was printed. */
+/* Returns K from "number K" at the end of a printed line, or 0 if nothing was printed. */
 static unsigned int printed(int fd)
 {
 	const char *at = strstr(text_of(fd), "number ");
@@ -90,8 +90,8 @@ static unsigned int printed(int fd)
 static unsigned int reports, unknowns;
 
 /*
- * What the sender said of each line, when line @got is the only one that was printed. @lossless:
- * nothing of a delivered line.
+ * Checks what the sender reported of each line when line @got is the only one that was printed.
+ * @lossless: nothing may be reported of a delivered line.
  */
 static void judge(int fd, unsigned int got, bool lossless)
 {
@@ -124,7 +124,7 @@ static void judge(int fd, unsigned int got, bool lossless)
 	}
 }
 
-/* @lines lines to a receiver that ends after one. */
+/* Sends @lines lines to a receiver that ends after one. */
 static void one_round(unsigned int lines, const char *wait_ms, bool lossless)
 {
 	const char *const recv[] = { barline, "recv", "-p", PORT, "-c", "1", "-t", "20000", NULL };
@@ -156,7 +156,7 @@ static void one_round(unsigned int lines, const char *wait_ms, bool lossless)
 	close(s.err);
 }
 
-/* Nobody is left out of the barrier because he had no CPU: what he had sent would be late. */
+/* A host that has no CPU is not excluded: what it had sent would be late. */
 static void patient(struct bl_node_cfg *cfg, const struct lab_node *n)
 {
 	(void)n;
@@ -179,8 +179,8 @@ RACK_TEST(recv_one__nothing_delivered_is_denied)
 
 	open_two();
 	for (i = 0; i < 8; i++)
-		one_round(1 + i % 4, "1500", true); /* no answer takes so long */
-	/* so long that whoever does not answer is unreachable */
+		one_round(1 + i % 4, "1500", true); /* no answer takes this long */
+	/* so long that an endpoint that does not answer is unreachable */
 	for (i = 0; i < 3; i++)
 		one_round(1 + 3 * i, "3500", true);
 	CHECK(reports, "nothing was reported of lines that were not delivered: this proves "
@@ -204,8 +204,8 @@ RACK_TEST(recv_one__under_loss)
 }
 
 /*
- * `barline recv -r` is stopped and put out: it prints what the others have, says how far that goes,
- * and fails.
+ * `barline recv -r` is stopped and expelled: it prints what the others have, reports how far that
+ * goes, and fails.
  */
 RACK_TEST(recv_reliable__says_how_far_it_came)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Endpoints of one host share the ring of its NIC, 256 frames of a veth (lib/nic.c). Nothing may
- * be lost there, however many they are; and the daemon tells them how many there are, whoever
- * comes, goes or dies.
+ * Endpoints of one host share the ring of its NIC, 256 frames of a veth (lib/nic.c). Nothing may be
+ * lost there, however many endpoints there are. The daemon tells the endpoints how many they are,
+ * whenever one comes, leaves or dies.
  */
 #include "tests/net/traffic.h"
 
@@ -47,7 +47,7 @@ RACK_TEST(members__are_counted)
 	tr_add(&(struct tr_cfg){ .host = 1, .fn = tr_sink });
 	tr_kill(id[1]);
 	expect_members(2);
-	rack_close_node(rack_host(0)); /* the next daemon counts those that it finds */
+	rack_close_node(rack_host(0)); /* the next daemon counts the endpoints that it finds */
 	rack_open_node(rack_host(0));
 	expect_members(2);
 	tr_add(&(struct tr_cfg){ .host = 0, .fn = tr_sink });
@@ -60,14 +60,14 @@ RACK_TEST(members__are_counted)
 	CHECK(page_of(0).eps_lines == 3, "%u lines", page_of(0).eps_lines);
 }
 
-/* Nobody is left out of the barrier because he had no CPU: what he had sent would be late. */
+/* A host that has no CPU is not excluded: what it had sent would be late. */
 static void patient(struct bl_node_cfg *cfg, const struct lab_node *n)
 {
 	(void)n;
 	cfg->dead_after_us = 5000000;
 }
 
-/* what @endpoints, spread over @hosts, say to each other: all of it comes */
+/* Runs @endpoints endpoints on @hosts hosts that send to each other; everything arrives. */
 static void talk(const char *what, unsigned int endpoints, unsigned int hosts, struct tr_cfg cfg)
 {
 	tr_talk(what, endpoints, hosts, cfg);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Random racks, random traffic, random accidents, for as long as is asked: test_soak [--seconds N]
- * [--seed S]. Each round is one rack of its own; the seed that it prints repeats its choices
- * (TEST_SEED=... or --seed, --seconds 1).
+ * Random racks, random traffic and random accidents, for as long as is requested: test_soak
+ * [--seconds N] [--seed S]. Each round is one rack of its own. The printed seed repeats its choices
+ * (TEST_SEED=... or --seed, with --seconds 1).
  */
 #include <getopt.h>
 #include "tests/net/traffic.h"
@@ -24,7 +24,7 @@ static void tweak(struct bl_node_cfg *cfg, const struct lab_node *n)
 	}
 }
 
-/* Says nothing of its end. */
+/* Sends without an end of its own. */
 static void mad(struct tr *w)
 {
 	for (;;) {
@@ -35,7 +35,7 @@ static void mad(struct tr *w)
 	}
 }
 
-/* None of these may cost a message of the living. */
+/* Causes accidents, none of which may cost a message of the live endpoints. */
 static void accidents(uint64_t *s, unsigned int steady, unsigned int hosts)
 {
 	uint64_t end = t_mono() + 3000000000ULL, talk = (1ULL << steady) - 1;
@@ -57,7 +57,7 @@ static void accidents(uint64_t *s, unsigned int steady, unsigned int hosts)
 			rack_close_node(i);
 			rack_open_node(i);
 			break;
-		case 1: /* somebody runs wild, and is killed */
+		case 1: /* an endpoint sends without limit, and is killed */
 			if (tr_sh->count + 2 > TR_MAX)
 				break;
 			cfg = wild;
@@ -67,7 +67,7 @@ static void accidents(uint64_t *s, unsigned int steady, unsigned int hosts)
 			fprintf(stderr, "  kill endpoint %u\n", victim);
 			tr_kill(victim);
 			break;
-		case 2: /* one more who stays */
+		case 2: /* one more endpoint, which stays */
 			if (tr_sh->count + 2 > TR_MAX)
 				break;
 			host = t_below(s, hosts);
@@ -112,7 +112,7 @@ static void one_round(void)
 	cfg.big = t_below(&s, 4) ? 0 : 3;
 	cfg.gap_us = 300 + t_below(&s, 2000);
 	if (cfg.big && cfg.fan > 3)
-		cfg.fan = 3; /* of 1 MiB each: more is beyond the send buffer */
+		cfg.fan = 3; /* of 1 MiB each; more exceeds the send buffer */
 	fprintf(stderr,
 		"round: TEST_SEED=0x%" PRIx64 " %s, %u hosts, %u endpoints, beacon %u us, %s, up "
 		"to %u bytes, %u items, %u receivers%s\n",
@@ -129,8 +129,8 @@ static void one_round(void)
 	tr_wait_done(40000);
 	tr_stop();
 	/*
-	 * a lane that stood still for ten beacons is waited for no longer (excluded), and what
-	 * comes by it afterwards is late, and said to be
+	 * A lane that stood still for ten beacons is excluded and no longer waited for. What
+	 * arrives by it afterwards is late, and is reported.
 	 */
 	tr_verdict(cfg.to, cfg.to, rack_count_all(BL_R_EXCLUDED) > 0, cfg.fan > 1);
 	CHECK(TR_SUM(duplicates) == 0, "duplicates");
@@ -148,7 +148,8 @@ static void soak(void **state)
 		setenv("TEST_SEED", text, 1);
 		rack_run(one_round);
 		/*
-		 * splitmix64: the next state of t_rand() would be the same choices again, one later
+		 * splitmix64: the next state of t_rand() would give the same choices again, one
+		 * later
 		 */
 		seed += 0x9E3779B97F4A7C15ULL;
 		seed = (seed ^ seed >> 30) * 0xBF58476D1CE4E5B9ULL;

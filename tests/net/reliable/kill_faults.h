@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the random-kill campaign (test_kills.c) does to a rack of daemons, and what each of that
- * may cost (kill_limits.h): who may be announced, and how long the others may stand still.
+ * The faults of the random-kill campaign (test_kills.c) on a rack of daemons, and the cost that
+ * each of them may have (kill_limits.h): who may be announced, and how long the others may stand
+ * still.
  *
- *	choose_draws("base,pause")		words of --draw
- *	n = draw_faults(f);
- *	strike(f[0]);
- *	... at the end of the run: faults_end()
+ * 	choose_draws("base,pause")		words of --draw
+ * 	n = draw_faults(f);
+ * 	strike(f[0]);
+ * 	... at the end of the run: faults_end()
  */
 #ifndef BARLINE_TESTS_KILL_FAULTS_H
 #define BARLINE_TESTS_KILL_FAULTS_H
@@ -17,7 +18,7 @@
 #include "tests/net/reliable/kill_limits.h"
 #include "tests/net/reliable/kill_talk.h"
 
-#define WORKERS          6 /* on 4 hosts: two of them have two */
+#define WORKERS          6 /* on 4 hosts, of which two have two */
 #define HOSTS            4
 #define DEAD_US          200000
 #define PROCESS_LIMIT_MS 1000
@@ -25,7 +26,7 @@
 #define STUCK_MS         5000 /* the controller's default */
 #define GRACE_MS         3000 /* likewise */
 
-/* X(SYMBOL, "name"): what happens to whom is drawn */
+/* X(SYMBOL, "name"): the fault and its victim are drawn at random */
 /* clang-format off */
 #define FAULTS(X) \
 	X(PROCESS, "process killed") \
@@ -79,18 +80,20 @@ static unsigned int drawn = DRAW_ALL;
 
 static uint64_t seed;
 static int64_t skew_ns[HOSTS];
-/* until when a host whose clock was far off may be refused still: it does not jump back */
+/* Time until which a host whose clock was far off may still be refused: it does not jump back. */
 static uint64_t off_until_ns[HOSTS];
 static int whole[HOSTS]; /* program that a host had before it lost frames; -1: it loses none */
 
-/*
- * What the run's faults may cost. @stand_ms: standstill by themselves. @open_ms: besides, if
- * something fails while they last, or if they follow on something that fails. @apart: how many
- * cut the network.
- */
+/* What the faults of the run may cost. */
 static struct facts {
 	struct kl_run run;
 	struct kl_proc proc[WORKERS];
+	/*
+	 * @stand_ms: standstill that the faults cause by themselves.
+	 * @open_ms: additional standstill, if something fails while they last, or if they follow a
+	 * failure.
+	 * @apart: number of faults that cut the network.
+	 */
 	unsigned int stand_ms, open_ms, apart;
 } facts;
 
@@ -109,7 +112,7 @@ T_FN unsigned int ms_since(uint64_t at)
 	return (unsigned int)((t_mono() - at) / 1000000);
 }
 
-/* what a routing daemon does when a link is back */
+/* Adds the routes again that a routing daemon would add when a link is back. */
 T_FN void reroute(unsigned int node)
 {
 	int home = rack_away(node);
@@ -119,7 +122,7 @@ T_FN void reroute(unsigned int node)
 	rack_back(home);
 }
 
-/* The links of a spine or a core; of a ToR those to spines. */
+/* Sets all links of a spine or core up or down, or those of a ToR to the spines. */
 T_FN void ways(unsigned int node, bool up)
 {
 	const struct lab_node *n = &rack.lab.nodes[node];
@@ -165,16 +168,13 @@ T_FN unsigned int one_of(bool (*is)(const struct lab_node *n))
 	return i;
 }
 
-/* short of dead_after, about it, or well beyond */
+/* Returns a time below dead_after, about dead_after, or well beyond it. */
 T_FN unsigned int a_while(void)
 {
 	return 1 + t_below(&seed, t_below(&seed, 3) ? DEAD_US / 2000 : DEAD_US * 4 / 1000);
 }
 
-/*
- * at once, after a moment, or after so long that only a caretaker, or nobody, says that the node
- * lives
- */
+/* Waits not at all, a moment, or so long that only a caretaker reports that the node is alive. */
 T_FN unsigned int before_the_next(void)
 {
 	unsigned int kind = t_below(&seed, 3);
@@ -188,17 +188,20 @@ T_FN void stop_losing(unsigned int node)
 
 	if (rack.lab.nodes[node].kind != LAB_HOST || whole[host] < 0)
 		return;
-	make_whole(host, whole[host]); /* the next daemon puts its own program there */
+	make_whole(host, whole[host]); /* the next daemon attaches its own program there */
 	whole[host] = -1;
 }
 
-/* Who goes down by a node: it, and for a ToR whatever is on one of its two sides. */
+/*
+ * Returns the nodes that go down with a node: itself, and for a ToR everything on one of its two
+ * sides.
+ */
 T_FN uint64_t with(unsigned int node)
 {
 	return rack.lab.nodes[node].kind == LAB_TOR ? all_nodes() : 1ULL << node;
 }
 
-/* Its daemon ends by @sig, and the next one comes. */
+/* Ends the node's daemon with @sig and starts the next one. */
 T_FN void restart(unsigned int node, int sig, unsigned int away_ms)
 {
 	pid_t old = dm[node].pid;
@@ -206,7 +209,9 @@ T_FN void restart(unsigned int node, int sig, unsigned int away_ms)
 
 	stop_losing(node);
 	if (sig == SIGKILL && !away_ms) {
-		/* not waited for: the next one may come while it is not gone yet */
+		/*
+		 * It is not waited for: the next daemon may start while the old one still exists.
+		 */
 		CHECK(!kill(old, SIGKILL), "%s", strerror(errno));
 		close(dm[node].out);
 		daemon_start(node);
@@ -220,8 +225,8 @@ T_FN void restart(unsigned int node, int sig, unsigned int away_ms)
 	if (sig == SIGKILL)
 		facts.run.may_fall |= 1ULL << node;
 	/*
-	 * whether it is late is the controller's to say, which knows nothing of a daemon that was
-	 * killed
+	 * Whether an answer is late is decided by the controller, which knows nothing of a killed
+	 * daemon.
 	 */
 	if (ms_since(begun) > ANSWER_MS / 2)
 		facts.run.may_owe |= 1ULL << node;
@@ -241,7 +246,7 @@ T_FN void stop_daemon(unsigned int node, unsigned int ms)
 		facts.run.may_owe |= 1ULL << node;
 }
 
-/* Since @begun two may not have reached each other. */
+/* Records that since @begun two endpoints may not have reached each other. */
 T_FN void cut_since(uint64_t begun)
 {
 	uint64_t ns = t_mono() - begun;
@@ -249,7 +254,10 @@ T_FN void cut_since(uint64_t begun)
 	facts.run.waits_ns = ns > facts.run.waits_ns ? ns : facts.run.waits_ns;
 }
 
-/* As `barlined switch detach --force` when the daemon has been stopped; and it begins anew. */
+/*
+ * Detaches the node as `barlined switch detach --force` does after the daemon was stopped, and
+ * starts it again.
+ */
 T_FN void detach(unsigned int node, unsigned int away_ms)
 {
 	uint64_t begun = t_mono();
@@ -274,15 +282,15 @@ T_FN void detach(unsigned int node, unsigned int away_ms)
 	if (!rack_is_switch(node))
 		return;
 	/*
-	 * its ports are awaited for that long, and what was not acknowledged is sent again
-	 * (guarantees.md)
+	 * Its ports are awaited for that long, and unacknowledged messages are sent again
+	 * (docs/guarantees.md).
 	 */
 	facts.stand_ms +=
 		ms_since(begun) + (10 * DEAD_US / 1000 > 1000 ? 10 * DEAD_US / 1000 : 1000) + 200;
 	facts.apart++;
 }
 
-/* A process stands still for @ms; the others go on meanwhile. */
+/* Stops a process for @ms while the others continue. */
 T_FN void stop_process(unsigned int worker, unsigned int ms)
 {
 	uint64_t begun = t_mono(), stood;
@@ -295,7 +303,7 @@ T_FN void stop_process(unsigned int worker, unsigned int ms)
 	stood = t_mono() - begun;
 	if (stood > facts.proc[worker].stopped_ns)
 		facts.proc[worker].stopped_ns = stood;
-	/* the limit is noticed at the next of eight looks */
+	/* The limit is checked eight times per period, so it takes effect at the next check. */
 	facts.stand_ms += stood / 1000000 > PROCESS_LIMIT_MS ? PROCESS_LIMIT_MS * 9 / 8
 							     : (unsigned int)(stood / 1000000);
 }
@@ -332,7 +340,7 @@ T_FN void strike(enum fault f)
 		stop_process(worker, ms);
 		break;
 	case F_PAUSE:
-		/* beyond the limit of a process it is put out */
+		/* Beyond its limit the process is expelled. */
 		stop_process(worker, 100 + t_below(&seed, t_below(&seed, 8) ? 2900 : 11900));
 		break;
 	case F_LINK:
@@ -353,8 +361,8 @@ T_FN void strike(enum fault f)
 		break;
 	case F_CLOCK:
 		/*
-		 * within the bound, or far beyond it: then what the host sends is refused until
-		 * its clock is right again
+		 * Within the bound, or far beyond it: then what the host sends is refused until its
+		 * clock is right again.
 		 */
 		if (t_below(&seed, 4)) {
 			skew_ns[host] = (int64_t)t_below(&seed, 80000) - 40000;
@@ -442,7 +450,10 @@ T_FN void faults_begin(void)
 	facts.run.stuck_ns = STUCK_MS * 1000000ULL;
 }
 
-/* A switch below which nobody may be left: it has no barriers to pass on. */
+/*
+ * Returns whether a node is a switch that may have no node left below it, and thus no barriers to
+ * pass on.
+ */
 T_FN bool may_be_alone(const struct lab_node *n)
 {
 	unsigned int k;
@@ -462,8 +473,8 @@ T_FN void faults_end(void)
 	for (i = 0; i < HOSTS; i++)
 		stop_losing(rack_host(i));
 	/*
-	 * Two that take ways away, one after the other: what is left of the first may cut anybody
-	 * off with the second.
+	 * Two faults that remove paths, one after the other: what remains of the first may cut off
+	 * any node together with the second.
 	 */
 	if (facts.apart > 1)
 		facts.run.may_fall = all_nodes();
@@ -477,7 +488,7 @@ T_FN void faults_end(void)
 
 #define FAULTS_MAX 2
 
-/* what is drawn on this network */
+/* Returns the faults that may be drawn on this network. */
 T_FN unsigned int may_draw(void)
 {
 	unsigned int may = drawn;
@@ -490,7 +501,7 @@ T_FN unsigned int may_draw(void)
 	return may;
 }
 
-/* How many faults a run has that begins with @seed, and which. */
+/* Draws the number and kinds of the faults of a run that begins with @seed. */
 T_FN unsigned int draw_faults(enum fault faults[FAULTS_MAX])
 {
 	unsigned int may = may_draw(), n = 1 + !t_below(&seed, 3), i, k, f;
@@ -505,9 +516,9 @@ T_FN unsigned int draw_faults(enum fault faults[FAULTS_MAX])
 }
 
 /*
- * The seed of the next run: one whose first fault has been drawn as seldom as any other, by
- * @times, so that a few runs have a little of every kind. All of a run follows from its seed, so
- * it can be repeated alone.
+ * Chooses the seed of the next run, such that its first fault is one that has been drawn least
+ * often according to @times. A few runs then contain a little of every kind. Everything in a run
+ * follows from its seed, so a run can be repeated alone.
  */
 T_FN void choose_seed(const unsigned int times[F_COUNT])
 {
@@ -527,7 +538,7 @@ T_FN void choose_seed(const unsigned int times[F_COUNT])
 	seed = s;
 }
 
-/* "base,leave": these; 0 or -1 after a message */
+/* Reads the list of --draw, as in "base,leave". Returns 0, or -1 after a message. */
 T_FN int choose_draws(char *list)
 {
 	char *word, *rest = list;

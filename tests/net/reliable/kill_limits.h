@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Two judges of the random-kill campaign (test_kills.c), beside that of order and atomicity
- * (bench/kill/kill_judge.c): who may be announced, and how long all others may stand still.
+ * Two judges of the random-kill campaign (test_kills.c), in addition to the one of order and
+ * atomicity (bench/kill/kill_judge.c): who may be announced, and for how long all others may stand
+ * still.
  *
- * Each fault says whom it may cost their membership, and how long it may hold everybody up.
- * Whoever else is announced, and a longer standstill, fail the run; but what this machine did to
- * the rack is no fault of barline's, so what it took away is measured (stall_watch.h) and allowed
- * for.
+ * Each fault states whom it may cost their membership, and how long it may hold up everyone. Any
+ * other announcement, and a longer standstill, fail the run. What this machine did to the rack is
+ * no fault of barline, so the time that it took away is measured (stall_watch.h) and allowed for.
  *
  * Example: process_limit_ms is 1000, and a process is stopped for 12 s. It may be announced as
- * "in_flight", "window" or "ring", and the others may stand still for 1 s and BASE. If they do
- * for 5 s, or if another process is announced as "ring" that was stopped by nobody, the run
+ * "in_flight", "window" or "ring", and the others may stand still for 1 s and BASE_MS. If they
+ * stand still for 5 s, or if another process, which nobody stopped, is announced as "ring", the run
  * fails.
  *
- * Pure: times are arguments.
+ * These functions are pure: times are arguments.
  */
 #ifndef BARLINE_TESTS_KILL_LIMITS_H
 #define BARLINE_TESTS_KILL_LIMITS_H
@@ -23,23 +23,25 @@
 #include <stdint.h>
 #include <string.h>
 
-/**
- * struct kl_proc - what is known of a process. @killed: by SIGKILL. @leaves: it was asked to.
- * @detached: its host's programs were removed. @ended: it had got an error, and has ended.
- * @stopped_ns: for how long it was stopped. @gap_ns: the longest time between two of its turns.
- */
+/** struct kl_proc - what is known of a process. */
 struct kl_proc {
+	/*
+	 * Killed by SIGKILL; told to leave; its host's programs were removed; it got an error and
+	 * has ended.
+	 */
 	bool killed, leaves, detached, ended;
+	/* Time for which it was stopped; longest time between two of its turns. */
 	uint64_t stopped_ns, gap_ns;
 };
 
-/**
- * struct kl_run - what is known of a run. @may_fall: nodes (bit: index) that may be announced as
- * cut off or torn. @may_owe: nodes that may be announced for not answering. @waits_ns: for so
- * long two may not have reached each other by any way. @starved_ns: the longest time for which a
- * thread of the rack was kept from its CPU.
- */
+/** struct kl_run - what is known of a run. */
 struct kl_run {
+	/*
+	 * @may_fall: nodes (bit: index) that may be announced as cut off or torn.
+	 * @may_owe: nodes that may be announced for not answering.
+	 * @waits_ns: time for which two endpoints may not have reached each other by any path.
+	 * @starved_ns: longest time for which a thread of the rack was kept from its CPU.
+	 */
 	uint64_t may_fall, may_owe, waits_ns, starved_ns;
 	uint64_t process_limit_ns, dead_after_ns, answer_ns, stuck_ns;
 };
@@ -47,8 +49,8 @@ struct kl_run {
 enum kl_says { KL_FALSE, KL_MAY, KL_STARVED };
 
 /*
- * A thread that waits for its CPU may be one of several on the way of a beacon, one after the
- * other: each of them for a fourth of the limit is enough to be called starved.
+ * Several threads on the path of a beacon may wait for their CPU one after the other, so a fourth
+ * of the limit for one thread is enough to call it starved.
  */
 static inline enum kl_says kl_starved(const struct kl_run *r, uint64_t limit_ns)
 {
@@ -56,9 +58,9 @@ static inline enum kl_says kl_starved(const struct kl_run *r, uint64_t limit_ns)
 }
 
 /**
- * kl_process - whether process @p may be announced as gone for @why (maps/failure_abi.h).
- * A limit counts only what the process did not do while the daemon looked, which is never more
- * than it stood still: three fourths of it leave room for where the looks lie.
+ * kl_process - whether process @p may be announced as gone for @why (maps/failure_abi.h). A limit
+ * counts only the time in which the process did nothing while the daemon sampled it, which is never
+ * more than its standstill. Three fourths of the limit leave room for the times of the samples.
  */
 static inline enum kl_says kl_process(const struct kl_run *r, const struct kl_proc *p,
 				      const char *why)
@@ -66,8 +68,8 @@ static inline enum kl_says kl_process(const struct kl_run *r, const struct kl_pr
 	uint64_t enough = r->process_limit_ns / 4 * 3;
 
 	/*
-	 * who got an error ends by bl_exit(), too: of a host that was announced, and had not heard
-	 * of it yet
+	 * A process that got an error also ends by bl_exit(): its host was announced and had not
+	 * heard of it yet.
 	 */
 	if (!strcmp(why, "left"))
 		return p->leaves || p->ended ? KL_MAY : KL_FALSE;
@@ -96,9 +98,9 @@ static inline enum kl_says kl_node(const struct kl_run *r, unsigned int i, const
 }
 
 /**
- * kl_standstill - for how long nothing was completed between @from and @to: the sum of all gaps
- * of at least @least between two of @at (sorted, @n), and between these and the ends; without
- * what @lost(@ctx) says that the machine took away in each of them.
+ * kl_standstill - for how long nothing was completed between @from and @to: the sum of all gaps of
+ * at least @least between two entries of @at (sorted, @n entries), and between these and the ends.
+ * @lost(@ctx) returns the time that the machine took away in a gap, which is subtracted.
  */
 static inline uint64_t kl_standstill(const uint64_t *at, size_t n, uint64_t from, uint64_t to,
 				     uint64_t least,

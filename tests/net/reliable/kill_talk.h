@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Reliable traffic by the workers of the lab's failover (bench/kill/kill.h), for the judge of their
- * diaries. From each of four hosts to all:
+ * logs. Each of four hosts sends to all:
  *
- *	rack_last_words = say_workers;
- *	kill_workers(4, 1500);
- *	atomic_store(&c->phase, KILL_TALK);
+ * 	rack_last_words = say_workers;
+ * 	kill_workers(4, 1500);
+ * 	atomic_store(&c->phase, KILL_TALK);
  */
 #ifndef BARLINE_TESTS_KILL_TALK_H
 #define BARLINE_TESTS_KILL_TALK_H
@@ -19,8 +19,8 @@
 static struct kill_ctl *c; /* shared with the workers; NULL: there are none */
 
 /*
- * Room for @n workers that talk every @interval_us; the other fields of *c are set before they are
- * made.
+ * Allocates *c for @n workers that send every @interval_us. Set the other fields of *c before
+ * kill_fork().
  */
 T_FN void kill_begin(unsigned int n, unsigned int interval_us)
 {
@@ -32,7 +32,7 @@ T_FN void kill_begin(unsigned int n, unsigned int interval_us)
 	c->size = 200;
 }
 
-/* The workers, number i on host @on(i). They talk when the phase says so. */
+/* Forks the workers; number i runs on host @on(i). They send when the phase says so. */
 T_FN void kill_fork(unsigned int (*on)(unsigned int i))
 {
 	unsigned int i;
@@ -40,7 +40,7 @@ T_FN void kill_fork(unsigned int (*on)(unsigned int i))
 
 	for (i = 0; i < c->n; i++) {
 		fflush(NULL);
-		pid = fork(); /* not into *c, which is shared: the child would write there, too */
+		pid = fork(); /* Not into *c: it is shared, and the child would overwrite it. */
 		CHECK(pid >= 0, "%s", strerror(errno));
 		if (pid) {
 			c->w[i].pid = pid;
@@ -59,14 +59,14 @@ T_FN unsigned int kill_own_host(unsigned int i)
 	return i;
 }
 
-/* One worker on each of @hosts hosts. */
+/* Starts one worker on each of @hosts hosts. */
 T_FN void kill_workers(unsigned int hosts, unsigned int interval_us)
 {
 	kill_begin(hosts, interval_us);
 	kill_fork(kill_own_host);
 }
 
-/* Last words: how far the workers came. */
+/* Reports how far the workers came; a value for rack_last_words. */
 T_FN void say_workers(void)
 {
 	unsigned int i;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What tests of the reliable stream share: the verdict "all or none". Hosts that lose frames:
- * lossy.h.
+ * The verdict "all or none" for tests of the reliable stream. lossy.h has hosts that lose frames.
  */
 #ifndef BARLINE_TESTS_RELIABLE_H
 #define BARLINE_TESTS_RELIABLE_H
@@ -20,8 +19,8 @@ T_FN bool has(unsigned int receiver, unsigned int sender, uint64_t seq)
 }
 
 /*
- * Each scattering of @sender came to all of @correct that it was sent to, or to none. Returns how
- * many came to none.
+ * Checks that each scattering of @sender arrived at all receivers in @correct, or at none. Returns
+ * the number that arrived at none.
  */
 T_FN unsigned int all_or_none(unsigned int sender, uint64_t correct)
 {
@@ -44,8 +43,8 @@ T_FN unsigned int all_or_none(unsigned int sender, uint64_t correct)
 }
 
 /*
- * The end of a case in which @dead was killed: all that @correct sent came, in one order, and what
- * the dead sent came to all of them or to none.
+ * Ends a case in which @dead was killed: everything that @correct sent arrived, in one order, and
+ * what @dead sent arrived at all of them or at none.
  */
 T_FN void judge_without(unsigned int dead, uint64_t correct)
 {

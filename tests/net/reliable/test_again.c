@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Endpoints and the next daemon of their host: who leaves in order is announced as one that left,
- * whatever the daemon did meanwhile and whatever lies unread in the connection; and who died, as
- * one that died.
+ * Endpoints and the next daemon of their host. An endpoint that leaves in an orderly way is
+ * announced as one that left, whatever the daemon did meanwhile and whatever is unread in the
+ * connection; an endpoint that died is announced as one that died.
  */
 #include "tests/net/loader/restart.h"
 
@@ -11,25 +11,29 @@
 
 #include "tests/net/part.h"
 
-/* three on each of the first two hosts; on the first: one who listens, and those who leave */
+/*
+ * Three on each of the first two hosts. On the first host one of them listens and the others leave.
+ */
 #define ACTORS 6
 
 enum act { ACT_CALL, ACT_SLEEP, ACT_SEND, ACT_CLAIM, ACT_EXIT, ACT_EXIT_AND_STAY };
 
-/**
- * struct actor - a process with one endpoint. @act: what it is to do; set by the test. @rest: it
- * does not call the library any more. @gone: bl_exit() has returned. @heard: bit: enum
- * bl_gone_reason, of all whose end it was told of; @times: how many.
- * @acked: what it sent to @to is; @got: messages. @claims: what the daemon said to it when it asked
- * by itself, for another life, its own, and once more.
- */
+/** struct actor - a process with one endpoint. */
 struct actor {
+	/*
+	 * @act: command, written by the test.
+	 * @rest: it makes no library calls any more.
+	 * @gone: bl_exit() has returned.
+	 * @times: number of ends that it was told of.
+	 * @acked: everything that it sent to @to is acknowledged; @got: messages received.
+	 */
 	_Atomic int act, ready, rest, gone, times, acked, got, claimed;
 	_Atomic uint64_t reconnects, forwarded;
 	struct bl_addr to;
 	uint32_t life;
+	/* The daemon's answers to claims for another life, for its own, and for its own again. */
 	int claims[3];
-	_Atomic unsigned int heard;
+	_Atomic unsigned int heard; /* bit: enum bl_gone_reason of the ends it was told of */
 	struct bl_addr addr;
 	char error[256];
 	pid_t pid;
@@ -54,7 +58,10 @@ static void on_gone(void *ctx, const struct bl_addr *who, uint64_t ts, enum bl_g
 	atomic_fetch_add(&a->times, 1);
 }
 
-/* As lib/again.c does, to the first host's daemon. Returns its answer; *@fd: the connection. */
+/*
+ * Claims an endpoint from the daemon of the first host, as lib/again.c does. Returns the daemon's
+ * answer; *@fd receives the connection.
+ */
 static int claim(const struct bl_addr *who, uint32_t life, uint32_t abi, int *fd)
 {
 	const struct bl_again_req q = { .magic = BL_SOCK_AGAIN,
@@ -164,7 +171,7 @@ static void begin(void)
 		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	CHECK(actors != MAP_FAILED, "%s", strerror(errno));
 	rack_last_words = say_actors;
-	dead_us = 8000000; /* a daemon that is killed sends no beacons until the next one does */
+	dead_us = 8000000; /* A killed daemon sends no beacons until the next one does. */
 	open_rack(HOSTS);
 	for (i = 0; i < ACTORS; i++) {
 		pid_t pid;
@@ -192,7 +199,9 @@ static void act(unsigned int i, enum act what)
 		UNTIL("waits until it has left", atomic_load(&actors[i].gone));
 }
 
-/* Of those who hear: actors 0 (first host) and 1 (second). */
+/*
+ * Returns whether the listening actors, 0 (first host) and 1 (second host), have heard @times ends.
+ */
 static bool heard(int times)
 {
 	return atomic_load(&actors[0].times) >= times && atomic_load(&actors[1].times) >= times;
@@ -214,7 +223,7 @@ static void restart(int sig)
 	UNTIL("waits for all nodes", all_ok());
 }
 
-/* Endpoints that the daemon of that host has in its map. */
+/* Returns the number of endpoints in the map of that host's daemon. */
 static unsigned int slots_used(unsigned int host)
 {
 	int fd = rack_map(rack_host(host), BL_MAP_EPS);
@@ -229,7 +238,10 @@ static unsigned int slots_used(unsigned int host)
 	return n;
 }
 
-/* A host that is detached under an endpoint is silent for dead_after first: that takes long. */
+/*
+ * Ends the case. A host that is detached under an endpoint is first silent for dead_after, which
+ * takes long.
+ */
 static void end(void)
 {
 	unsigned int i;
@@ -241,8 +253,8 @@ static void end(void)
 }
 
 /*
- * The next daemon hears that they left: from one that went on calling, and from one that had not
- * called since.
+ * The next daemon learns that endpoints left: from one that continued to call, and from one that
+ * had not called since.
  */
 RACK_TEST(left__after_a_restart)
 {
@@ -266,7 +278,7 @@ RACK_TEST(left__after_a_kill)
 	end();
 }
 
-/* There is no daemon when they leave. */
+/* Endpoints leave while there is no daemon. */
 RACK_TEST(left__while_no_daemon_runs)
 {
 	unsigned int sig;
@@ -282,7 +294,7 @@ RACK_TEST(left__while_no_daemon_runs)
 	end();
 }
 
-/* It has left, and its process lives on: nothing but its goodbye says so. */
+/* An endpoint has left, and its process lives on: only its goodbye shows that it left. */
 RACK_TEST(left__and_lives_on)
 {
 	begin();
@@ -296,8 +308,8 @@ RACK_TEST(left__and_lives_on)
 }
 
 /*
- * The daemon that it told is killed before any controller has heard of it, and the next one finds a
- * free slot. Then the daemons after that have nothing more to say.
+ * The daemon that was told is killed before any controller has heard of it, and the next one finds
+ * a free slot. The daemons after that have nothing more to report.
  */
 RACK_TEST(left__before_a_controller_heard)
 {
@@ -321,8 +333,8 @@ RACK_TEST(left__before_a_controller_heard)
 }
 
 /*
- * The daemon had told it something that it has not read: Linux resets such a connection, and drops
- * what it sent last.
+ * The daemon had sent the endpoint something that it has not read. Linux resets such a connection
+ * and discards what the endpoint sent last.
  */
 RACK_TEST(left__with_news_unread)
 {
@@ -335,7 +347,7 @@ RACK_TEST(left__with_news_unread)
 	end();
 }
 
-/* Nobody is called one that left who has not said so. */
+/* An endpoint is announced as one that left only if it said so. */
 RACK_TEST(died__is_said_of_who_did)
 {
 	begin();
@@ -366,7 +378,7 @@ static bool all_connected(uint64_t times)
 	return true;
 }
 
-/* Every daemon after the first is found, by whoever calls. */
+/* An endpoint finds every daemon after the first one, whichever endpoint calls. */
 RACK_TEST(connects__to_each_daemon)
 {
 	unsigned int round;
@@ -377,10 +389,10 @@ RACK_TEST(connects__to_each_daemon)
 		restart(round % 2 ? SIGKILL : SIGTERM);
 		UNTIL("waits for connections", all_connected(round + 1));
 	}
-	/* who had slept meanwhile has missed some of them, and finds the last */
+	/* An endpoint that slept meanwhile has missed some daemons, and finds the last one. */
 	atomic_store(&actors[4].act, ACT_CALL);
 	UNTIL("waits for its connection", atomic_load(&actors[4].reconnects));
-	/* the new connection, too, is closed behind a goodbye */
+	/* The new connection is also closed after a goodbye. */
 	act(2, ACT_EXIT);
 	all_left(1);
 	act(4, ACT_EXIT);
@@ -389,8 +401,8 @@ RACK_TEST(connects__to_each_daemon)
 }
 
 /*
- * Frames of host 1 to host 2 are dropped: the controller forwards them, also for who is older than
- * its daemon.
+ * Frames from host 1 to host 2 are dropped. The controller forwards them, also for an endpoint that
+ * is older than its daemon.
  */
 RACK_TEST(forwards__after_a_restart)
 {
@@ -406,7 +418,7 @@ RACK_TEST(forwards__after_a_restart)
 	act(2, ACT_SEND);
 	UNTIL("waits for the message",
 	      atomic_load(&actors[1].got) == 1 && atomic_load(&actors[2].acked));
-	/* it says that it has an acknowledgement before it says how that came about */
+	/* It reports that it has an acknowledgement before it reports how that came about. */
 	UNTIL("waits for the count of what was forwarded: without it this proves nothing",
 	      atomic_load(&actors[2].forwarded));
 	end();
@@ -427,7 +439,10 @@ static uint32_t life_of(unsigned int i)
 	return s.life;
 }
 
-/* Nobody takes an endpoint over but its own process, and once; to be refused costs it nothing. */
+/*
+ * Only the process of an endpoint can claim it, and only once. A refused claim does the endpoint no
+ * harm.
+ */
 RACK_TEST(claim__by_its_own_process_alone)
 {
 	int fd[3];
@@ -452,7 +467,7 @@ RACK_TEST(claim__by_its_own_process_alone)
 	UNTIL("waits for the answers", atomic_load(&actors[4].claimed));
 	CHECK(actors[4].claims[0] == ENOENT && !actors[4].claims[1] && actors[4].claims[2] == EBUSY,
 	      "%d %d %d", actors[4].claims[0], actors[4].claims[1], actors[4].claims[2]);
-	/* its library is refused now, and goes on */
+	/* its library is refused now, and continues */
 	actors[4].to = actors[1].addr;
 	act(4, ACT_SEND);
 	UNTIL("waits for the message",

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * By which addresses hosts are told who failed, and that no host says DONE of what it could not
- * tell its endpoints: a rack whose nodes have their agents, and one controller. Endpoints are idle:
+ * The addresses in announcements of failures. A host is told of a failure by the addresses of the
+ * failed node, and no host reports DONE for an announcement that it could not pass on to its
+ * endpoints. The rack's nodes have their agents, and there is one controller. Endpoints are idle;
  * what they hear is counted.
  */
 #include "tests/net/traffic.h"
@@ -15,10 +16,11 @@
 #define WAIT_MS   60000
 #define ANSWER_MS 20000
 /*
- * longer than any CPU stands still: who is put out besides those of the case has really been silent
+ * Longer than any CPU stands still: a node that is excluded besides those of the case has really
+ * been silent.
  */
 #define DEAD_US  1500000
-#define LATER_MS 800 /* more than a quarter of DEAD_US: so often silence is looked for */
+#define LATER_MS 800 /* more than a quarter of DEAD_US, the period of the checks for silence */
 
 static const char *without; /* the node without controllers */
 
@@ -71,8 +73,8 @@ static bool all_heard(void)
 }
 
 /*
- * An endpoint keeps the address that it was given, and others know it by that. A NIC that has lost
- * it since must not make it nobody's.
+ * Removes the addresses of a host. An endpoint keeps the address that it was given, and others know
+ * it by that. A NIC that has lost the address since must not leave it without an owner.
  */
 static void lose_addresses(unsigned int host)
 {
@@ -97,7 +99,7 @@ RACK_TEST(host__has_lost_its_addresses)
 {
 	open_rack(3, true);
 	lose_addresses(0);
-	/* it says what it is, whenever something of that changes */
+	/* The node reports its state whenever any of it changes. */
 	bl_event_changed(rack.node[rack_host(0)]);
 	tr_pass(300);
 	tr_sh->node[0].may_die = true;
@@ -114,7 +116,7 @@ static bool h1_missing(void)
 }
 
 /*
- * A host whose daemon cannot write the page of failures: it is waited for, and says DONE when its
+ * A host whose daemon cannot write the page of failures is waited for, and reports DONE when its
  * endpoints have heard.
  */
 RACK_TEST(page__cannot_be_written)
@@ -136,8 +138,8 @@ RACK_TEST(page__cannot_be_written)
 }
 
 /*
- * A host without an agent has said no address. Nobody can be told what to discard; the others go on
- * all the same, and people see it.
+ * A host without an agent has reported no address, so nobody can be told what to discard. The
+ * others continue all the same, and the status shows it.
  */
 RACK_TEST(host__without_an_agent)
 {
@@ -150,9 +152,12 @@ RACK_TEST(host__without_an_agent)
 	      "nobody says that it has no address: %s", ask());
 }
 
-/* ---- who else ---- */
+/* ---- other failures ---- */
 
-/* Failures that came to their end; none is open. *@others: nodes that failed and are not @node. */
+/*
+ * Returns the number of failures that are finished, if none is open. *@others receives the nodes
+ * that failed and are not @node.
+ */
 static unsigned int ended(json_int_t node, unsigned int *others)
 {
 	json_t *o = json_loads(ask(), 0, NULL), *f, *who;
@@ -186,9 +191,8 @@ static bool here(void)
 }
 
 /*
- * Who waits for somebody silent has nothing new to say, to anybody, for as long as it waits: its
- * neighbours, which are as patient, must not take it for dead as well. A leaf-spine without any
- * traffic.
+ * A leaf-spine without any traffic. A node that waits for a silent one sends nothing new for as
+ * long as it waits. Its neighbours, which are as patient, must not take it for dead as well.
  */
 RACK_TEST(idle__host_dies_alone)
 {
@@ -214,7 +218,7 @@ RACK_TEST(idle__host_dies_alone)
 	}
 }
 
-/* ---- an agent, and a controller that is none ---- */
+/* ---- an agent, and a fake controller ---- */
 
 static sd_event *ev;
 static unsigned int fails;
@@ -270,8 +274,8 @@ static void say(int fd, Bl__ToAgent *m)
 }
 
 /*
- * Addresses that are none, too many, or none at all of a process: the session ends, it is counted,
- * and nothing is done. A node without addresses is one that has none.
+ * Invalid addresses, too many addresses, or no address for a process: the session ends, the error
+ * is counted, and nothing is done. A node without addresses is valid.
  */
 RACK_TEST(fail__addresses_not_understood)
 {
@@ -291,7 +295,7 @@ RACK_TEST(fail__addresses_not_understood)
 	struct sockaddr_in sa = { .sin_family = AF_INET,
 				  .sin_port = htons(61693),
 				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	/* no session ends because this process had no CPU for a while */
+	/* No session ends because this process had no CPU for a while. */
 	struct bl_agent_cfg cfg = { .ncontrollers = 1, .silence_ms = WAIT_MS };
 	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1, fd;
 	static uint8_t bytes[32] = { 1 };

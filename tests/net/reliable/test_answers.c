@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Who owes what after somebody has gone: programs and daemons answer, processes are not waited for.
- * A rack whose nodes have their agents, one controller, and endpoints that send reliably.
+ * Answers after a node or process has gone: programs and daemons answer, processes are not waited
+ * for. The rack's nodes have their agents, there is one controller, and endpoints send reliably.
  */
 #include "tests/net/reliable/reliable.h"
 
@@ -17,8 +17,8 @@ static void say_all(void)
 }
 
 /*
- * No host dies here, and no process is put out: who has no CPU for a while is not to be, nor who is
- * stopped for as long as a case takes.
+ * No host dies here and no process is expelled: neither one that has no CPU for a while, nor one
+ * that is stopped for as long as a case takes.
  */
 static void patient(struct bl_node_cfg *cfg, const struct lab_node *n)
 {
@@ -43,15 +43,15 @@ static void open_rack(unsigned int hosts)
 		FAIL("not all nodes are there: %s", ask());
 }
 
-/* ---- what workers do ---- */
+/* ---- the workers ---- */
 
-#define phase (tr_sh->node[0].user[0]) /* the script's word to all workers */
-/* user[] of a worker: 1 + the reason of the last that it heard is gone */
+#define phase (tr_sh->node[0].user[0]) /* the script's command to all workers */
+/* user[] of a worker: 1 + the reason of the last end that it heard of */
 #define WHY      0
 #define GONES    1
 #define HAS_LEFT 4 /* user[] of leave_and_return() */
-#define LEAVE    5 /* the script's word to it alone */
-#define THEN     6 /* and what the first two had delivered when it was about to leave */
+#define LEAVE    5 /* the script's command to it alone */
+#define THEN     6 /* deliveries of the first two when it was about to leave */
 
 static void on_gone(void *ctx, const struct bl_addr *who, uint64_t ts, enum bl_gone_reason why)
 {
@@ -82,7 +82,7 @@ static void some(struct tr *w, uint64_t to, unsigned int n)
 	}
 }
 
-/* To all in phase 0, to those who neither stop nor die afterwards. */
+/* Sends to all in phase 0, and afterwards to those that neither stop nor die. */
 static void to_who_is_there(struct tr *w)
 {
 	bl_on_proc_gone(w->ep, on_gone, w);
@@ -91,7 +91,7 @@ static void to_who_is_there(struct tr *w)
 	tr_finish(w);
 }
 
-/* To all until it hears that one of them is gone. */
+/* Sends to all until it hears that one of them is gone. */
 static void to_all_until_told(struct tr *w)
 {
 	bl_on_proc_gone(w->ep, on_gone, w);
@@ -106,7 +106,7 @@ static void listen_only(struct tr *w)
 	tr_finish(w);
 }
 
-/* Sends, leaves in order, and is back on its port at once: another life. */
+/* Sends, leaves in an orderly way, and is back on its port at once, as another life. */
 static void leave_and_return(struct tr *w)
 {
 	struct bl_options o = { .port = bl_self(w->ep)->port };
@@ -130,7 +130,7 @@ static void leave_and_return(struct tr *w)
 	tr_finish(w);
 }
 
-/* ---- what the script waits for ---- */
+/* ---- conditions of the script ---- */
 
 static uint32_t want[2];
 
@@ -162,7 +162,7 @@ static bool has_left(void)
 	return TR_LOAD(tr_sh->node[2].user[HAS_LEFT]);
 }
 
-/* what the first two deliver from now on */
+/* Demands that the first two deliver @more from now on. */
 static void want_more(uint32_t more)
 {
 	want[0] = TR_LOAD(tr_sh->node[0].ngot) + more;
@@ -170,8 +170,8 @@ static void want_more(uint32_t more)
 }
 
 /*
- * What the first two deliver from the moment on in which the third one left. Of what its last
- * window lets them send some may have been delivered by now.
+ * Demands that the first two deliver @more since the moment in which the third one left. Some of
+ * the messages that its last window allows may already have been delivered by now.
  */
 static void want_since_it_left(uint32_t more)
 {
@@ -180,7 +180,8 @@ static void want_since_it_left(uint32_t more)
 }
 
 /*
- * Two that send, by @fn, to @to and then to one another, and a third one that leaves and returns.
+ * Starts two workers that run @fn, send to @to and then to one another, and a third one that leaves
+ * and returns.
  */
 static void two_and_a_leaver(void (*fn)(struct tr *w), uint64_t to)
 {
@@ -203,7 +204,7 @@ static void leaves_while_the_controller_stands(void)
 	tr_pass(20);
 }
 
-/* The end of a case in which the third one was there for a part of it only. */
+/* Ends a case in which the third worker was present only for a part. */
 static void all_or_none_of_two(void)
 {
 	unsigned int i;
@@ -219,9 +220,9 @@ static void all_or_none_of_two(void)
 }
 
 /*
- * A process is stopped while another one dies, with frames to it unacknowledged that the stopped
- * one has, too. The failure comes to its end without the stopped one, nobody else is put out, the
- * others deliver on; and the stopped one goes on where it was.
+ * A process is stopped while another one dies, with unacknowledged frames to the latter that the
+ * stopped one has, too. The failure is finished without the stopped process, nobody else is
+ * expelled, the others continue to deliver, and the stopped process continues where it was.
  */
 RACK_TEST(stopped__others_go_on)
 {
@@ -240,8 +241,8 @@ RACK_TEST(stopped__others_go_on)
 	want_more(40);
 	CHECK(tr_until(goes_on, WAIT_MS), "nothing is delivered");
 	/*
-	 * what is sent from now on is stored by all but the third, and stays so: nobody can deliver
-	 * it
+	 * What is sent from now on is stored by all but the third, and stays stored: nobody can
+	 * deliver it.
 	 */
 	make_lossy(2, 65536, tr_sh->seed);
 	for (i = 0; i < 2; i++)
@@ -273,9 +274,9 @@ RACK_TEST(stopped__others_go_on)
 }
 
 /*
- * A process leaves in order while the controller is stopped: nothing waits for anybody, its port is
- * free at once, and its next life is believed by those who have not heard of the end of the one
- * before. They hear of it when the controller goes on, with the reason.
+ * A process leaves in an orderly way while the controller is stopped. Nothing waits for anybody,
+ * its port is free at once, and its next life is accepted by those that have not heard of the end
+ * of the previous one. They hear of it, with the reason, when the controller continues.
  */
 RACK_TEST(left__costs_nobody_anything)
 {
@@ -310,9 +311,9 @@ RACK_TEST(left__costs_nobody_anything)
 }
 
 /*
- * A process leaves in order while the controller is stopped, and the others go on sending to it,
- * since they cannot have heard. Its host answers in its place: they deliver to one another all that
- * its last window lets them send, and hear of it later.
+ * A process leaves in an orderly way while the controller is stopped, and the others continue to
+ * send to it, since they cannot have heard. Its host answers in its place: the others deliver to
+ * one another everything that its last window lets them send, and hear of it later.
  */
 RACK_TEST(left__others_still_send_to_it)
 {
@@ -320,7 +321,7 @@ RACK_TEST(left__others_still_send_to_it)
 	rack_last_words = say_all;
 	two_and_a_leaver(to_all_until_told, 0x7);
 	leaves_while_the_controller_stands();
-	want_since_it_left(200); /* of two senders, whose last window is of 256 frames */
+	want_since_it_left(200); /* of two senders, whose last window has 256 frames */
 	CHECK(tr_until(goes_on, WAIT_MS), "delivery stands still: what is sent to who left is "
 					  "waited for");
 	CHECK(!tr_sh->node[0].user[2 + GONES], "it was announced by a controller that is stopped");
@@ -336,8 +337,8 @@ RACK_TEST(left__others_still_send_to_it)
 }
 
 /*
- * The same without a controller, where nobody is ever told: what it did not get and others did is
- * committed, and then sending to it fails.
+ * The same without a controller, where nobody is ever told: messages that it did not get and others
+ * did are committed, and then sending to it fails.
  */
 RACK_TEST(left__without_a_controller)
 {

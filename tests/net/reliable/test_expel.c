@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Endpoints that are put out while their process lives: it stands still, and goes on with whatever
- * it was doing. What it sent below its T is delivered by all, the rest by nobody; it gets ESTALE,
- * with the reason, and does not crash; C goes on, and its slot is free when it is gone.
+ * Endpoints that are expelled while their process lives. The process is stopped and then continues
+ * with whatever it was doing. What it sent below its T is delivered by all, the rest by none. It
+ * gets ESTALE with the reason and does not crash; C rises, and its slot is free when it is gone.
  */
 #include "tests/net/reliable/reliable.h"
 
@@ -12,7 +12,7 @@
 
 #define WAIT_MS   60000
 #define ANSWER_MS 20000
-#define DEAD_US   5000000 /* who has no CPU for a while is not announced */
+#define DEAD_US   5000000 /* a host that has no CPU for a while is not announced */
 
 static void say_all(void)
 {
@@ -26,7 +26,9 @@ static void tweak(struct bl_node_cfg *cfg, const struct lab_node *n)
 	cfg->dead_after_us = DEAD_US;
 }
 
-/* Four lossy hosts with an endpoint each; the first two will end, the others send until then. */
+/*
+ * Opens four lossy hosts with an endpoint each. The first two will end; the others send until then.
+ */
 static void open_four(void)
 {
 	struct tr_cfg cfg = { .fn = tr_mix,
@@ -50,7 +52,7 @@ static void open_four(void)
 	rack_last_words = say_all;
 	for (i = 0; i < 4; i++)
 		make_lossy(i, 6554, tr_sh->seed + i);
-	tr_sh->node[1].may_die = true; /* with an exit status: it is told that it is out */
+	tr_sh->node[1].may_die = true; /* with an exit status: it learns that it is expelled */
 }
 
 static void signal_to(unsigned int id, int sig)
@@ -69,7 +71,7 @@ static struct bl_ep *endpoint(unsigned int id)
 	return bl_endpoint_at(host_of(id), BL_PORT_BASE + id);
 }
 
-/* the first announcement is in the page of endpoint 1 */
+/* Returns whether the first announcement is in the page of endpoint 1. */
 static bool published(void)
 {
 	struct bl_failures *page = bl_failures_map(host_of(1));
@@ -81,7 +83,7 @@ static bool published(void)
 	return yes;
 }
 
-/* The two that will end are in the middle of sending. */
+/* Waits until the two endpoints that will end are in the middle of sending. */
 static bool both_sent(void)
 {
 	return TR_LOAD(tr_sh->node[0].nsent) > 100 && TR_LOAD(tr_sh->node[1].nsent) > 100;
@@ -125,7 +127,7 @@ static void told_why(const char *text)
 	CHECK(strstr(tr_sh->node[1].error, text), "it ended with \"%s\"", tr_sh->node[1].error);
 }
 
-/* of what both that ended have sent, all or none */
+/* Judges "all or none" for what the two ended endpoints have sent. */
 static void judge(void)
 {
 	tr_enough();
@@ -137,8 +139,8 @@ static void judge(void)
 }
 
 /*
- * One dies; another one is stopped now and again while it recalls what waits for the dead one, is
- * put out, and goes on.
+ * One endpoint dies. Another one is stopped now and then while it recalls what waits for the dead
+ * one, is expelled, and continues.
  */
 RACK_TEST(put_out__in_its_recall)
 {
@@ -163,8 +165,8 @@ RACK_TEST(put_out__in_its_recall)
 }
 
 /*
- * The same, and it does not go on before all others are done with it: then its slot is its own
- * still, and counts for nothing.
+ * The same, but it does not continue before all others are done with it: until then its slot is
+ * still its own and counts for nothing.
  */
 RACK_TEST(put_out__goes_on_after_resume)
 {
@@ -181,9 +183,9 @@ RACK_TEST(put_out__goes_on_after_resume)
 	judge();
 }
 
-/* ---- what a daemon finds that the one before had begun ---- */
+/* ---- what a daemon finds that the previous one had begun ---- */
 
-/* Two hosts without controllers; the first one's daemon is gone. */
+/* Opens two hosts without controllers; the first one's daemon is gone. */
 static void open_two(void)
 {
 	struct tr_cfg cfg = { .fn = tr_sink };
@@ -207,7 +209,10 @@ static struct bl_inflight line_of(uint32_t slot)
 	return line;
 }
 
-/* The entry of endpoint 0 says BL_EP_DEAD, and its line @line. Returns its slot. */
+/*
+ * Writes BL_EP_DEAD into the entry of endpoint 0, and @line into its in-flight line. Returns its
+ * slot.
+ */
 static uint32_t leave_behind(struct bl_inflight line)
 {
 	int eps = rack_map(rack_host(0), BL_MAP_EPS),
@@ -240,8 +245,8 @@ static bool first_free(void)
 }
 
 /*
- * Its process is gone, and the daemon died before it had cleared what was in flight: B must not
- * stand there for ever.
+ * Its process is gone, and the daemon died before it had cleared what was in flight. B must not
+ * stay there for ever.
  */
 RACK_TEST(adopt__dead_with_something_in_flight)
 {
@@ -255,8 +260,8 @@ RACK_TEST(adopt__dead_with_something_in_flight)
 }
 
 /*
- * Its process lives, and the daemon died when it had stopped C, and not decided T: the next one
- * decides, and the process hears of it.
+ * Its process lives, and the daemon died when it had stopped C and not decided T. The next daemon
+ * decides, and the process is told.
  */
 RACK_TEST(adopt__put_out_by_half)
 {

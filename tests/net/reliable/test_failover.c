@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Failures from end to end: a rack whose nodes have their agents (loader/node_agent.h), one
- * controller on SQLite in a process of its own, and endpoints that send reliably. What dies is
- * killed or cut, nobody tells anybody, and the others go on: what is sent is delivered by all that
- * are correct or by none, in one order.
+ * controller on SQLite in a process of its own, and endpoints that send reliably. Processes are
+ * killed and links are cut without any notice, and the others continue: each message is delivered
+ * by all correct receivers or by none, in one order.
  *
- * No time is asserted; a machine that stands still must not fail a node, so that the controller
- * waits long for answers, and dead_after is long.
+ * No time is asserted. A machine that stands still must not fail a node, so the controller waits
+ * long for answers, and dead_after is long.
  */
 #include "tests/net/reliable/reliable.h"
 
@@ -24,7 +24,7 @@ static void say_all(void)
 	tr_dump();
 }
 
-static uint32_t limit_ms; /* 0: what is usual */
+static uint32_t limit_ms; /* 0: the default */
 
 static void name_limit(struct bl_node_cfg *cfg, const struct lab_node *n)
 {
@@ -47,7 +47,7 @@ static void open_rack(unsigned int hosts)
 static unsigned int heard;
 static uint64_t listeners;
 
-/* each of @listeners has heard of as many failures */
+/* Returns whether each of @listeners has heard of that number of failures. */
 static bool all_heard(void)
 {
 	uint32_t i;
@@ -58,7 +58,7 @@ static bool all_heard(void)
 	return true;
 }
 
-/* Four hosts, and an endpoint that does @cfg on each. */
+/* Opens four hosts, with an endpoint configured by @cfg on each. */
 static void open_four(struct tr_cfg cfg)
 {
 	open_rack(4);
@@ -67,7 +67,7 @@ static void open_four(struct tr_cfg cfg)
 	rack_last_words = say_all;
 }
 
-/* Endpoints @who hear of the first failure, and it comes to its end. */
+/* Waits until the endpoints @who have heard of the first failure and it is finished. */
 static void first_failure(uint64_t who)
 {
 	listeners = who;
@@ -83,14 +83,17 @@ static bool sends(void)
 	return TR_LOAD(tr_sh->node[sender].nsent) > 100;
 }
 
-/* @id, which began just now, is in the middle of sending. */
+/* Waits until @id, which has just begun, is in the middle of sending. */
 static void goes_on_sending(unsigned int id)
 {
 	sender = id;
 	CHECK(tr_until(sends, WAIT_MS), "endpoint %u does not send", id);
 }
 
-/* Endpoints 1 to 3 have heard of the same number of failures: one for each address of the host. */
+/*
+ * Returns whether endpoints 1 to 3 have heard of the same number of failures, one for each address
+ * of the host.
+ */
 static bool heard_the_same(void)
 {
 	uint32_t n = TR_LOAD(tr_sh->node[1].nproc_failed);
@@ -101,7 +104,7 @@ static bool heard_the_same(void)
 
 /*
  * A process dies in the middle of sending, with acknowledgements missing. The others hear of it,
- * discard what was not committed, and go on.
+ * discard what was not committed, and continue.
  */
 RACK_TEST(process__killed)
 {
@@ -136,7 +139,7 @@ RACK_TEST(process__killed)
 	      "the endpoints left, and that does not come to its end: %s", ask());
 }
 
-/* Nothing holds C back at the switch, and only the fourth port is out. */
+/* Returns whether nothing holds C back at the switch, and only the fourth port is excluded. */
 static bool only_h4_is_out(void)
 {
 	struct bl_fence_port in[8];
@@ -148,8 +151,9 @@ static bool only_h4_is_out(void)
 }
 
 /*
- * A host's link is cut: it is announced, what waits for it is taken back, and the rest goes on. The
- * link comes back: the host joins anew, with a new process, which talks with those of before.
+ * A host's link is cut. The host is announced, what waits for it is recalled, and the rest
+ * continues. The link comes back: the host joins anew, with a new process that exchanges messages
+ * with the old ones.
  */
 RACK_TEST(link__cut_and_back)
 {
@@ -165,7 +169,7 @@ RACK_TEST(link__cut_and_back)
 	open_four(cfg);
 	tr_go();
 	tr_goes_on(3, "any more");
-	tr_sh->node[3].may_die = true; /* it is told that it is an outcast, and ends */
+	tr_sh->node[3].may_die = true; /* it learns that it is expelled, and ends */
 	rack_link(0, "h4", false);
 	first_failure(0x7);
 	CHECK(tr_until(only_h4_is_out, WAIT_MS), "a port is held, or not as it should be");
@@ -196,10 +200,10 @@ static bool held_up(void)
 }
 
 /*
- * A host is announced, and its process is stopped: so it cannot join anew. Its link is live again,
- * and another process sends from there at once: C does not wait for it, so nothing of it is
- * delivered, by nobody. When the first one is gone the host joins anew, and what is sent then comes
- * to all.
+ * A host is announced, and its process is stopped, so the host cannot join anew. Its link is live
+ * again, and another process sends from there at once. C does not wait for that process, so nothing
+ * of it is delivered to anyone. When the first process is gone, the host joins anew, and messages
+ * sent then arrive at all.
  */
 RACK_TEST(failed__new_process_waits)
 {
@@ -212,7 +216,7 @@ RACK_TEST(failed__new_process_waits)
 			      .quiet_ms = 6000 };
 	unsigned int i;
 
-	limit_ms = 600000; /* who stands still would be put out else */
+	limit_ms = 600000; /* else a stopped process would be expelled */
 	open_four(cfg);
 	tr_go();
 	tr_goes_on(3, "any more");
@@ -226,7 +230,7 @@ RACK_TEST(failed__new_process_waits)
 	tr_add(&cfg);
 	CHECK(tr_until(held_up, WAIT_MS), "nothing is held up at the switch: this proves nothing");
 	for (i = 0; i < 3; i++)
-		tr_goes_on(i, "any more"); /* what is later */
+		tr_goes_on(i, "any more"); /* later messages */
 	for (i = 0; i < 3; i++)
 		CHECK(!has(i, 4, 0),
 		      "host %u delivered what was sent by a host that C does not wait for", i);
@@ -248,8 +252,8 @@ RACK_TEST(failed__new_process_waits)
 static uint64_t old;
 
 /*
- * Whether port 1 of the switch stands still, and an order was refused after that. Orders also come
- * when nothing has failed.
+ * Returns whether port 1 of the switch is frozen and a fence was refused after that. Fences also
+ * come when nothing has failed.
  */
 static bool another_refused(void)
 {
@@ -261,8 +265,8 @@ static bool another_refused(void)
 }
 
 /*
- * Orders of an epoch that is older than what a node ever heard change nothing, whichever daemon
- * obeys whom: the kernel refuses them.
+ * Fences of an epoch that is older than one that a node has heard change nothing, whichever
+ * controller a daemon obeys: the kernel refuses them.
  */
 RACK_TEST(epoch__old_is_refused_by_the_kernel)
 {
@@ -290,8 +294,8 @@ RACK_TEST(epoch__old_is_refused_by_the_kernel)
 	for (i = 0; i < 3; i++)
 		CHECK(in[i].in && !in[i].held && !in[i].barred, "port %u was changed", in[i].port);
 	/*
-	 * and so the controller's: a host's link is cut, and the switch that it wants to bar does
-	 * not listen to it any more
+	 * This includes those of the controller: a host's link is cut, and the switch refuses to
+	 * bar the port.
 	 */
 	rack_link(0, "h2", false);
 	old = 0;
@@ -302,7 +306,7 @@ RACK_TEST(epoch__old_is_refused_by_the_kernel)
 }
 
 /*
- * Ends with 0 if what is sent to a port reaches the endpoint that took it after one that died,
+ * Ends with 0 if messages to a port reach the endpoint that took the port over from one that died,
  * which the rack has to settle first.
  */
 static int take_port_again(void)
@@ -333,7 +337,7 @@ static int take_port_again(void)
 		usleep(1000);
 	if (rc || bl_init(&from, &any))
 		return 4;
-	/* whoever says now that the endpoint of before may go must not mean this one */
+	/* A command to remove the previous endpoint must not affect this one. */
 	usleep(500000);
 	m.dst = *bl_self(ep);
 	if (bl_send(from, &m, 1, 0))
@@ -345,8 +349,8 @@ static int take_port_again(void)
 }
 
 /*
- * An endpoint that dies stays, as dead, until its failure is settled. Somebody may want its port
- * meanwhile.
+ * An endpoint that dies stays, as dead, until its failure is settled. Another process may want its
+ * port meanwhile.
  */
 RACK_TEST(port__of_who_died)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The controller's orders at nodes that run: beacons come all the time, so lanes obey by
- * themselves, and what stands still is seen at the hosts. Ports 0, 1 and 2 of the switch are those
- * of hosts 0, 1 and 2.
+ * The controller's fences at running nodes. Beacons arrive all the time, so lanes obey by
+ * themselves, and the effect on barriers is observed at the hosts. Ports 0, 1 and 2 of the switch
+ * belong to hosts 0, 1 and 2.
  */
 #include "tests/net/traffic.h"
 #include "loader/order/fence.h"
@@ -35,7 +35,7 @@ static uint64_t commit48(unsigned int host)
 	return page_of(host).commit & BL_TS_MASK;
 }
 
-/* Serve until @host's commit barrier has passed @c. */
+/* Serves until the commit barrier of @host has passed @c. */
 static void passes(unsigned int host, uint64_t c, const char *when)
 {
 	uint64_t end = t_mono() + 60000000000ULL;
@@ -48,7 +48,10 @@ static void passes(unsigned int host, uint64_t c, const char *when)
 	}
 }
 
-/* Until @host's barrier has gone on for 50 ms: what was on its way to it has come. */
+/*
+ * Serves until the barrier of @host has risen for 50 ms: everything that was on its way to it has
+ * arrived.
+ */
 static void goes_on(unsigned int host)
 {
 	uint64_t b = page_of(host).barrier, end = t_mono() + 60000000000ULL;
@@ -59,7 +62,7 @@ static void goes_on(unsigned int host)
 	}
 }
 
-/* The barrier goes on, and no host's commit barrier passes @c. */
+/* Checks that the barrier rises while no host's commit barrier passes @c. */
 static void stands(uint64_t c)
 {
 	unsigned int i;
@@ -70,7 +73,7 @@ static void stands(uint64_t c)
 		      i, commit48(i), c);
 }
 
-/* A host that has no CPU for a while is in all the same. */
+/* A host that has no CPU for a while is not excluded. */
 static void patient(struct bl_node_cfg *cfg, const struct lab_node *n)
 {
 	(void)n;
@@ -118,7 +121,10 @@ RACK_TEST(freeze__and_resume)
 	      "an old epoch was obeyed, or not counted");
 }
 
-/* The NIC of a host: frozen, it holds its own commit barrier; barred, those of all others. */
+/*
+ * The NIC of a host: if frozen, it holds its own commit barrier; if barred, those of all other
+ * hosts.
+ */
 RACK_TEST(host__frozen_and_barred)
 {
 	struct bl_fence_port p;
@@ -134,14 +140,14 @@ RACK_TEST(host__frozen_and_barred)
 	CHECK(!bl_fence_resume(bl_node_fence(rack.node[rack_host(0)]), 5, 0, p.death), "resume");
 	passes(0, p.c, "after RESUME");
 	CHECK(!bl_fence_bar(bl_node_fence(rack.node[rack_host(0)]), 5, &nic, 1), "bar");
-	goes_on(1); /* what it had sent before has come, too */
+	goes_on(1); /* what it had sent before has arrived, too */
 	c = look(SWITCH, 0).c;
 	stands(c);
 	CHECK(!bl_fence_bar(bl_node_fence(rack.node[rack_host(0)]), 5, NULL, 0), "free");
 	passes(1, c, "when the host is free");
 }
 
-/* One lane for all CPUs instead of one each: the trees mean something else. */
+/* One lane for all CPUs instead of one each: the trees have another meaning. */
 static void regroup(struct bl_node_cfg *cfg, const struct lab_node *n)
 {
 	patient(cfg, n);
@@ -150,8 +156,8 @@ static void regroup(struct bl_node_cfg *cfg, const struct lab_node *n)
 }
 
 /*
- * A daemon comes, and regroups the ports: who stands still does so, who is barred is, and the epoch
- * is what it was.
+ * A daemon starts and regroups the ports: frozen ports stay frozen, barred ports stay barred, and
+ * the epoch stays the same.
  */
 RACK_TEST(reload__keeps_what_was_ordered)
 {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Controller forwarding: two correct hosts that hear each other's barriers, but between which
- * frames of the reliable stream do not pass. They are dropped before a host's XDP program, by
- * source address, and by opcode or all of them; beacons are not. With a controller every message is
- * delivered once, in order; without one none of them is, and the counters say which way they came.
+ * Controller forwarding: two correct hosts receive each other's barriers, but frames of the
+ * reliable stream do not pass between them. The frames are dropped before a host's XDP program, by
+ * source address and either by opcode or all of them; beacons pass. With a controller every message
+ * is delivered once, in order; without one none of them is. The counters show which path the frames
+ * took.
  */
 #include "tests/net/reliable/reliable.h"
 #include "tests/net/part.h"
@@ -17,7 +18,7 @@
 #define WAIT_MS   60000
 #define DEAD_US   2500000
 
-/* From now on nothing with @op that @id sends comes to @host. */
+/* Drops from now on everything with opcode @op that @id sends to @host. */
 static void part(unsigned int id, unsigned int host, int op)
 {
 	part_from(tr_sh->node[id].addr.ip, host, op);
@@ -39,7 +40,7 @@ static uint64_t said(const char *name)
 	return n;
 }
 
-/* Nobody is announced who has no CPU for a while. */
+/* A host that has no CPU for a while is not announced. */
 static void tweak(struct bl_node_cfg *cfg, const struct lab_node *n)
 {
 	if (ctl)
@@ -49,7 +50,7 @@ static void tweak(struct bl_node_cfg *cfg, const struct lab_node *n)
 
 static uint64_t watched_since;
 
-/* Of these processes, the nodes' and the kernel's threads. */
+/* Watches these processes, those of the nodes and the kernel's threads for stalls. */
 static void watch(void)
 {
 	pid_t pids[TR_MAX + 2];
@@ -64,8 +65,8 @@ static void watch(void)
 }
 
 /*
- * Whoever gets no ACK for 300 ms and five tries has his frame forwarded, also if it is because
- * nobody had a CPU: then nothing can be said of those who need not have forwarded.
+ * An endpoint that gets no ACK for 300 ms and five tries has its frame forwarded, also if the
+ * reason was a lack of CPU. Then nothing can be said of those that need not have forwarded.
  */
 static bool starved(void)
 {
@@ -120,7 +121,7 @@ static void judge(unsigned int hosts)
 	CHECK(said("forwarded") && TR_SUM(forwarded), "nothing was forwarded: this proves nothing");
 }
 
-/* Prepares of one direction are lost: they come by way of the controller, their ACKs as well. */
+/* PREPs of one direction are lost: they arrive by way of the controller, and so do their ACKs. */
 static void one_direction(int family)
 {
 	open_rack(3, true);
@@ -146,8 +147,8 @@ static void one_direction(int family)
 }
 
 /*
- * Nothing passes between two hosts, from before they first speak: the window is asked for, and
- * told, by way of the controller; large messages, too.
+ * No frame passes between two hosts, from before they first send. The window is requested and
+ * granted by way of the controller, and large messages pass, too.
  */
 static void both_directions(int family)
 {
@@ -194,8 +195,8 @@ RACK_TEST(ipv6__everything_both_directions)
 }
 
 /*
- * A leaf-spine of two racks with two hosts each: h1 and h2 on one ToR, h3 and h4 on the other. What
- * h1 prepares at h3 is lost.
+ * A leaf-spine of two racks with two hosts each: h1 and h2 on one ToR, h3 and h4 on the other.
+ * PREPs from h1 to h3 are lost.
  */
 RACK_TEST(leaf_spine__prepares_of_one_direction)
 {
@@ -220,8 +221,8 @@ RACK_TEST(leaf_spine__prepares_of_one_direction)
 }
 
 /*
- * What docs/controller.md begins with: spines that have lost their routes to a ToR pass barriers on
- * all the same. Nothing else comes from one rack to the other; the way back is whole.
+ * The example at the beginning of docs/controller.md: spines that have lost their routes to a ToR
+ * still pass barriers on. Nothing else arrives from one rack at the other; the way back works.
  */
 RACK_TEST(leaf_spine__spines_have_lost_a_route)
 {
@@ -274,8 +275,8 @@ static bool first_sent_more(void)
 }
 
 /*
- * A process dies, and what was sent to it must be recalled from a host that neither gets RECALL nor
- * could answer it.
+ * A process dies, and its messages must be recalled from a host that neither gets RECALL nor could
+ * answer it.
  */
 RACK_TEST(recall__by_way_of_the_controller)
 {
@@ -286,13 +287,13 @@ RACK_TEST(recall__by_way_of_the_controller)
 	add(3, cfg);
 	for (i = 0; i < 3; i++)
 		CHECK(!strcmp(tr_sh->node[i].error, ""), "%s", tr_sh->node[i].error);
-	/* what comes to h1 from h2, and the other way round */
+	/* frames from h2 to h1, and from h1 to h2 */
 	part(0, 1, BL_OP_RECALL);
 	part(1, 0, BL_OP_RECALLED);
 	tr_go();
 	want_more(50);
 	CHECK(tr_until(go_on, WAIT_MS), "nothing is delivered");
-	/* from here on h3 acknowledges nothing: what h1 sends then waits for that, at h2, too */
+	/* From here on h3 acknowledges nothing, so messages of h1 wait for that, also at h2. */
 	part(2, 0, BL_OP_ACK);
 	sent_before = TR_LOAD(tr_sh->node[0].nsent);
 	CHECK(tr_until(first_sent_more, WAIT_MS), "h1 does not send");
@@ -303,7 +304,7 @@ RACK_TEST(recall__by_way_of_the_controller)
 	tr_enough();
 	tr_wait_done(WAIT_MS);
 	tr_stop();
-	tr_judge(0, 0); /* what waited for h3 came to nobody */
+	tr_judge(0, 0); /* what waited for h3 was delivered to nobody */
 	for (i = 0; i < 3; i++)
 		all_or_none(i, 0x3);
 	fprintf(stderr,
@@ -315,9 +316,9 @@ RACK_TEST(recall__by_way_of_the_controller)
 }
 
 /*
- * Frames of h1 do not come to h2, nor can they be forwarded; barriers pass, nobody has failed. What
- * is not acknowledged holds the rack's commit barrier: the receiver is put out after stuck_ms, and
- * the others go on.
+ * Frames from h1 do not arrive at h2, nor can they be forwarded; barriers pass, and nothing has
+ * failed. The missing acknowledgement holds the rack's commit barrier: the receiver is expelled
+ * after stuck_ms, and the others continue.
  */
 RACK_TEST(stuck__one_of_the_two_goes)
 {
@@ -358,7 +359,7 @@ RACK_TEST(stuck__one_of_the_two_goes)
 	CHECK(*tr_sh->node[1].error, "the one that was put out has not noticed");
 }
 
-/* Without a controller what is lost stays lost, and the daemon says so once. */
+/* Without a controller a lost frame stays lost, and the daemon logs that once. */
 RACK_TEST(no_controller__is_not_forwarded)
 {
 	open_rack(2, false);
@@ -390,7 +391,7 @@ static uint64_t more_than;
 
 static const struct bl_forward *offered;
 
-/* Until it was: a session that has just begun takes none. */
+/* Waits until it was counted: a session that has just begun takes none. */
 static bool was_counted(void)
 {
 	if (said(counted) > more_than)
@@ -417,8 +418,8 @@ static bool h2_failed(void)
 }
 
 /*
- * What the controller does not send on, by name. What is no frame of the reliable stream ends the
- * session of who sends it.
+ * Frames that the controller does not forward, by reason. A message that is no frame of the
+ * reliable stream ends the sender's session.
  */
 RACK_TEST(refused__and_counted)
 {
@@ -434,9 +435,9 @@ RACK_TEST(refused__and_counted)
 	more_than = 0;
 	offered = &f;
 	CHECK(tr_until(was_counted, WAIT_MS), "a good one is not sent on: %s", ask());
-	f.from[15] ^= 1; /* nobody's */
+	f.from[15] ^= 1; /* an address without an owner */
 	refused("forward_forged", &f);
-	f = frame(body, 1, 0); /* h2's, sent by h1 */
+	f = frame(body, 1, 0); /* of h2, but sent by h1 */
 	refused("forward_forged", &f);
 	f = frame(body, 0, 1);
 	f.to[15] ^= 0x40;
@@ -458,7 +459,7 @@ RACK_TEST(refused__and_counted)
 	}
 	((struct bl_hdr *)body)->opcode = BL_OPCODE_BYTE(BL_OP_PREP);
 	tr_sh->node[1].may_die = true;
-	/* when its process goes, the host joins anew */
+	/* when its process ends, the host joins anew */
 	CHECK(!kill(tr_sh->node[1].pid, SIGSTOP), "%s", strerror(errno));
 	rack_link(0, "h2", false);
 	CHECK(tr_until(h2_failed, WAIT_MS), "h2 is not announced: %s", ask());

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Random failures, many runs, three judges. Endpoints send reliable scatterings to a few of
- * them each; something dies, stops, is cut, restarted, detached, loses frames or has a wrong
- * clock, and comes back (kill_faults.h). Then:
+ * The random-kill campaign: random failures, many runs, three judges. Endpoints send reliable
+ * scatterings to a few receivers each. Something dies, stops, is cut, restarted or detached, loses
+ * frames or has a wrong clock, and comes back (kill_faults.h). Then:
  *
- * - of those that were not announced as failed, all or none deliver a scattering, in one order,
- *   after what it follows from, once, and none is lost in silence (bench/kill/kill_judge.c);
- * - nobody was announced whom the faults do not concern, and the others stood still for no
- *   longer than is stated for these faults (kill_limits.h);
- * - no process and no daemon has crashed, and everything goes on.
+ * - of the endpoints that were not announced as failed, all or none deliver a scattering, in one
+ *   order, after what it follows from, and once; no loss goes unreported (bench/kill/kill_judge.c);
+ * - nobody was announced that the faults do not concern, and the others stood still for no longer
+ *   than these faults allow (kill_limits.h);
+ * - no process and no daemon has crashed, and everything continues.
  *
- * All runs of a case are on one rack, so that each also begins with what the one before left:
- * nodes that joined anew, addresses whose processes died, a controller that was killed. Every
- * node has its own barlined.
+ * All runs of a case use one rack, so that each also begins with what the previous one left: nodes
+ * that joined anew, addresses whose processes died, a controller that was killed. Every node has
+ * its own barlined.
  *
- *	test_kills			RUNS runs on a rack and as many on a leaf-spine; on
- *					three tiers half as many; each says its seed
- *	test_kills --runs N		so many of each; --seconds S: for so long
- *	test_kills --seed S		the first run has that seed
- *	test_kills --case PATTERN	only cases that match: rack*, leaf_spine*, three_tiers*
- *	test_kills --draw LIST		of the words in kill_faults.h (default: all)
+ * 	test_kills			RUNS runs on a rack and as many on a leaf-spine, half as
+ * many on three tiers; each prints its seed
+ * 	test_kills --runs N		N runs of each; --seconds S: for S seconds
+ * 	test_kills --seed S		the first run has that seed
+ * 	test_kills --case PATTERN	only cases that match: rack*, leaf_spine*, three_tiers*
+ * 	test_kills --draw LIST		the words in kill_faults.h (default: all)
  */
 #include "tests/net/reliable/kill_faults.h"
 
@@ -27,9 +27,9 @@
 
 #include "tests/net/stall_watch.h"
 
-#define RUNS     12           /* `make soak-kills` has more */
-#define MANY     75           /* so many show what a few may not */
-#define BASE_MS  1500         /* for a failure's procedure, retransmissions and a busy machine */
+#define RUNS     12   /* `make soak-kills` has more */
+#define MANY     75   /* this many show what a few may not */
+#define BASE_MS  1500 /* for the procedure of a failure, retransmissions and a busy machine */
 #define STILL_NS 300000000ULL /* shorter gaps are no standstill */
 #define SAID_MAX 64
 
@@ -38,8 +38,8 @@ static unsigned int asked; /* --runs */
 static uint64_t first_seed;
 
 /**
- * struct tally - of the case, in memory that cases share with the program.
- * @starved: announcements that may be this machine's.
+ * struct tally - the results of a case, in memory that cases share with the program. @starved:
+ * announcements that may be caused by this machine.
  */
 static struct tally {
 	char name[16];
@@ -48,7 +48,7 @@ static struct tally {
 	struct kill_verdict sum;
 } * tallies, *tally; /* of all cases, and of this one */
 
-/** struct said - somebody was announced. @port: 0: a node. */
+/** struct said - an announcement. @port: 0: of a node. */
 static struct said {
 	uint64_t number;
 	unsigned int node, port;
@@ -126,8 +126,8 @@ static void end_workers(void)
 			rack_serve(1);
 		}
 		/*
-		 * who is put out gets ESTALE; it never crashes. A sanitizer's complaint is an
-		 * exit status above 1
+		 * An expelled process gets ESTALE; it never crashes. A report of a sanitizer is an
+		 * exit status above 1.
 		 */
 		CHECK(!(WIFSIGNALED(st) && WTERMSIG(st) != SIGKILL) &&
 			      !(WIFEXITED(st) && WEXITSTATUS(st) > 1),
@@ -154,8 +154,9 @@ static void note_said(uint64_t number, const json_t *who)
 }
 
 /*
- * Workers that were announced as failed since failure number @since, and the number of the last
- * failure. What the controller says may be long, and is not asked for all the time.
+ * Returns the workers that were announced as failed since failure number @since; *@last receives
+ * the number of the last failure. The controller's answer may be long, so it is not requested all
+ * the time.
  */
 static uint64_t announced(uint64_t since, uint64_t *last)
 {
@@ -218,7 +219,7 @@ static bool acked(uint64_t who)
 	return true;
 }
 
-/* Whoever is out has been announced, or will be. */
+/* Returns whether each excluded worker has been announced, or will be. */
 static bool none_out(uint64_t who)
 {
 	unsigned int i;
@@ -239,9 +240,9 @@ static uint64_t sum_got(void)
 	return n;
 }
 
-/* ---- who was announced, and for how long nothing went on ---- */
+/* ---- announcements and standstills ---- */
 
-/* of the worker with this port there; WORKERS: nobody's, or a node */
+/* Returns the worker with that port, or WORKERS if there is none or a node was announced. */
 static unsigned int worker_of(const struct said *s)
 {
 	unsigned int i;
@@ -308,7 +309,10 @@ static int by_time(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* What correct ones sent was delivered at correct ones: the gaps between @from and @to. */
+/*
+ * Judges the gaps between @from and @to in the deliveries of correct workers' messages at correct
+ * workers.
+ */
 static void judge_standstill(uint64_t correct, uint64_t from, uint64_t to, bool fell,
 			     unsigned int faults, const char *what)
 {
@@ -381,7 +385,7 @@ static void one_run(unsigned int number)
 	}
 	rack_serve(t_below(&seed, 200));
 	faults_end();
-	/* everything goes on: what is sent now comes */
+	/* everything continues: messages sent from now on arrive */
 	atomic_store(&c->late_ns, t_mono());
 	UNTIL("waits for what is sent now",
 	      (dead |= announced(base, &last), recovered(all & ~dead)));
@@ -391,8 +395,8 @@ static void one_run(unsigned int number)
 	UNTIL("waits until whoever is out is announced",
 	      (dead |= announced(base, &last), none_out(all & ~dead)));
 	/*
-	 * until the diaries are complete: a delivery may wait for a failure that is not dealt
-	 * with yet
+	 * Wait until the logs are complete: a delivery may wait for a failure that nobody has dealt
+	 * with yet.
 	 */
 	for (since = t_mono();
 	     t_mono() - since < WAIT_NS && (dead & all) != all && kill_judge(c, all & ~dead, &v);
@@ -412,8 +416,8 @@ static void one_run(unsigned int number)
 	tally->sum.none += v.none;
 	tally->sum.cut += v.cut;
 	/*
-	 * the next run's processes may get their ports: what is announced then is to be of that
-	 * run
+	 * The next run's processes may get the same ports, and an announcement of then must be of
+	 * that run.
 	 */
 	UNTIL("waits until all are gone", (dead |= announced(base, &last), (dead & all) == all));
 	munmap(c, sizeof(*c));
@@ -421,7 +425,7 @@ static void one_run(unsigned int number)
 	tally->runs++;
 }
 
-/* how often each kind was drawn, in this case and those before it */
+/* Returns how often each kind was drawn, in this case and those before it. */
 static const unsigned int *drawn_times(void)
 {
 	static unsigned int times[F_COUNT];
@@ -474,8 +478,11 @@ static void campaign(const char *name, bool leaf_spine, unsigned int cores)
 	for (k = 0; k < F_COUNT; k++)
 		fprintf(stderr, " %s: %u;", fault_names[k], tally->times[k]);
 	fputc('\n', stderr);
-	if (i >= MANY) /* some died with something under way: else "all" was all that was shown of
-			  "all or none" */
+	/*
+	 * Some must have died with messages under way; otherwise only the "all" of "all or none"
+	 * was shown.
+	 */
+	if (i >= MANY)
 		CHECK(tally->sum.none && tally->sum.cut, "nothing was taken back, nothing was "
 							 "discarded: this proves nothing");
 	daemons_end();
@@ -496,7 +503,7 @@ RACK_TEST(three_tiers__random_kills)
 	campaign("three tiers", true, 2);
 }
 
-/* Runs by network and by kind, in one line; also of what did not come to its end. */
+/* Prints the runs by network and by kind in one line, also those that did not reach their end. */
 static void say_tally(int failed)
 {
 	unsigned int times[F_COUNT] = { 0 }, all = 0, starved = 0, k;

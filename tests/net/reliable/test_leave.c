@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Processes that leave by bl_exit() and end while their host's daemon does not look: it finds their
- * goodbye and their end together, and must not take who has left for who has died, whichever it
- * sees first.
+ * Processes that leave by bl_exit() and end while their host's daemon is stopped. The daemon finds
+ * their goodbye and their end together, and must not take a process that left for one that died,
+ * whichever it sees first.
  */
 #include "tests/net/loader/restart.h"
 
@@ -33,7 +33,7 @@ RACK_TEST(left__while_the_daemon_does_not_look)
 	int status;
 
 	rack_last_words = say_workers;
-	dead_us = 8000000; /* a daemon that is stopped sends no beacons */
+	dead_us = 8000000; /* a stopped daemon sends no beacons */
 	open_rack(HOSTS);
 	for (round = 0; round < 5; round++) {
 		start();

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Reliable scatterings on racks that lose frames: whatever is lost, every message is delivered,
- * once, in one order, at all its receivers. Frames are dropped before the hosts' XDP programs:
- * prepares, acknowledgements, windows, beacons, all alike.
+ * Reliable scatterings on racks that lose frames: whatever is lost, every message is delivered
+ * once, in one order, at all its receivers. Frames of all kinds are dropped before the hosts' XDP
+ * programs: PREPs, acknowledgements, windows, beacons.
  */
 #include "maps/failure_abi.h"
 #include "tests/net/reliable/reliable.h"
 #include "loader/order/endpoint.h"
 #include "loader/order/endpoint_pages.h"
 
-/* Everything that was sent came to everybody, in one order. */
+/* Checks that everything that was sent arrived at everyone, in one order. */
 static void judge(void)
 {
 	uint64_t lost = 0;
@@ -25,14 +25,16 @@ static void judge(void)
 	CHECK(!TR_SUM(malformed), "malformed");
 }
 
-/* Nobody is left out of the barrier because he had no CPU: what he had sent would be late. */
+/* A host that has no CPU is not excluded: what it had sent would be late. */
 static void patient(struct bl_node_cfg *cfg, const struct lab_node *n)
 {
 	(void)n;
 	cfg->dead_after_us = 5000000;
 }
 
-/* @endpoints on @hosts that lose frames, in turn; they have begun to send. */
+/*
+ * Starts @endpoints endpoints, in turn on @hosts hosts that lose frames, and waits until they send.
+ */
 static void begin(unsigned int hosts, unsigned int endpoints, uint32_t per_65536, struct tr_cfg cfg)
 {
 	unsigned int i;
@@ -93,7 +95,7 @@ RACK_TEST(leaf_spine__10_percent)
 }
 
 /*
- * Four ToRs, four spines, two cores: reliable scatterings between the pods, by three tiers of
+ * Four ToRs, four spines, two cores: reliable scatterings between the pods, through three tiers of
  * switches.
  */
 RACK_TEST(three_tiers__1_percent)
@@ -106,7 +108,7 @@ RACK_TEST(three_tiers__1_percent)
 
 /*
  * Both streams on the same links, and endpoints of one host among themselves: each stream keeps its
- * own promise. Best effort loses what is lost, and its order is one; the reliable one loses
+ * own promise. Best effort loses what is lost, and its order is one; the reliable stream loses
  * nothing.
  */
 RACK_TEST(mixed__1_percent)
@@ -129,7 +131,7 @@ RACK_TEST(mixed__1_percent)
 		cfg.host = i % 3;
 		cfg.reliable = i >= 4;
 		cfg.to = cfg.reliable ? reliable : 0xf;
-		/* short items are known by the one before them, which must not be lost */
+		/* Short items are identified by the one before them, which must not be lost. */
 		cfg.items = cfg.reliable ? 2 : 1;
 		tr_add(&cfg);
 	}
@@ -152,7 +154,7 @@ RACK_TEST(mixed__1_percent)
 
 static void h4_is_behind(struct bl_node_cfg *cfg, const struct lab_node *n)
 {
-	cfg->dead_after_us = 1000000; /* so long the others wait for h4 before it is there */
+	cfg->dead_after_us = 1000000; /* time for which the others wait for h4 before it is there */
 	cfg->clock_bound_us = 400000;
 	if (n->kind == LAB_HOST && n->index == 4)
 		cfg->skew_ns = -200000000;
@@ -171,7 +173,7 @@ static bool all_have(void)
 	return true;
 }
 
-/* Each that lives gets so many more. */
+/* Waits until each live endpoint has got @more messages. */
 static void until_all_have(uint32_t more)
 {
 	uint32_t i;
@@ -187,7 +189,7 @@ static bool newcomer_has_sent(void)
 	return TR_LOAD(tr_sh->node[3].nsent) >= 20;
 }
 
-/* A host comes up when the others' barriers are ahead of its clock, and sends at once. */
+/* A host starts when the others' barriers are ahead of its clock, and sends at once. */
 RACK_TEST(host__joins_behind)
 {
 	unsigned int i;
@@ -222,9 +224,9 @@ RACK_TEST(host__joins_behind)
 	judge();
 }
 
-/* ---- failures: the test is the controller ---- */
+/* ---- failures; the test acts as the controller ---- */
 
-/* What the rack's switch heard last of a host. */
+/* Returns what the rack's switch heard last of a host. */
 static struct bl_port_regs rack_heard_of(unsigned int host)
 {
 	struct bl_port_regs regs;
@@ -246,7 +248,7 @@ static uint64_t rack_barrier_of(unsigned int host)
 	return rack_heard_of(host).lane[0].b;
 }
 
-/* Bus time, as the rack's switch knows it. */
+/* Returns the bus time of the rack's switch. */
 static uint64_t rack_now(void)
 {
 	struct bl_sw_lane *lane = calloc(1, sizeof(*lane));
@@ -261,7 +263,10 @@ static uint64_t rack_now(void)
 	return now;
 }
 
-/* What the switch has heard of @host is of after this call: nothing older is under way. */
+/*
+ * Waits until the switch has heard something of @host that is newer than this call, so that nothing
+ * older is under way.
+ */
 static void heard_anew(unsigned int host)
 {
 	uint64_t end = t_mono() + 60000000000ULL, from;
@@ -271,7 +276,9 @@ static void heard_anew(unsigned int host)
 		CHECK(t_mono() < end, "nothing is heard of h%u", host + 1);
 }
 
-/* Everybody hears that @id failed at @ts; returns when all have done what follows. */
+/*
+ * Announces to all that @id failed at @ts. Returns when all have completed the steps that follow.
+ */
 static void announce(unsigned int id, uint64_t ts, unsigned int hosts)
 {
 	struct bl_failure f = { .ts = ts, .port = tr_sh->node[id].addr.port };
@@ -296,8 +303,8 @@ static bool is_killed(void)
 }
 
 /*
- * A receiver dies: what waits for it is taken back from all others, its sender hears of it, and
- * everything goes on.
+ * A receiver dies: what waits for it is recalled from all others, the sender is told, and
+ * everything continues.
  */
 RACK_TEST(receiver__killed)
 {
@@ -316,8 +323,8 @@ RACK_TEST(receiver__killed)
 	CHECK(tr_until(is_killed, 60000), "it does not die");
 	heard_anew(3);
 	/*
-	 * its own last scatterings may hold the commit barrier, too: what the switch heard last of
-	 * its host is what was committed
+	 * Its own last scatterings may hold the commit barrier, too. What the switch heard last of
+	 * its host is what was committed.
 	 */
 	announce(3, rack_commit_of(3), 4);
 	bl_endpoint_resume(rack.node[rack_host(3)], tr_sh->node[3].addr.port);
@@ -333,7 +340,7 @@ RACK_TEST(receiver__killed)
 		failed += tr_sh->node[i].fails[BL_FAIL_FAILED];
 		CHECK(tr_sh->node[i].nproc_failed == 1, "endpoint %u heard of %u failures", i,
 		      tr_sh->node[i].nproc_failed);
-		/* what did not fail came, as far as its sender lives */
+		/* Messages that did not fail arrived, if their sender lives. */
 		for (k = 0; k < tr_sh->node[i].nsent; k++)
 			if ((tr_sh->node[i].sent[k].to & 0x17) &&
 			    !has((unsigned int)__builtin_ctzll(tr_sh->node[i].sent[k].to & 0x17), i,
@@ -355,7 +362,7 @@ RACK_TEST(receiver__killed)
 	CHECK(failed, "nobody waited for the dead: this proves nothing");
 }
 
-/* Frames in the window of a host's first endpoint. */
+/* Returns the number of frames in the window of a host's first endpoint. */
 static uint32_t window_used(unsigned int host)
 {
 	struct bl_inflight line;
@@ -368,8 +375,8 @@ static uint32_t window_used(unsigned int host)
 }
 
 /*
- * Stop @id at a moment when one of its frames is lost: what is still open when all ACKs that were
- * on their way are there, stays so.
+ * Stops @id at a moment when one of its frames is lost: what is still open when all ACKs on their
+ * way have arrived stays open.
  */
 static void stop_with_window_open(unsigned int id)
 {
@@ -386,7 +393,7 @@ static void stop_with_window_open(unsigned int id)
 	CHECK(0, "its window is always empty");
 }
 
-/* The receivers, which endpoint 0 is not one of. */
+/* Returns whether the receivers, which endpoint 0 is not one of, all send. */
 static bool all_talk(void)
 {
 	unsigned int i;
@@ -398,7 +405,7 @@ static bool all_talk(void)
 }
 
 /*
- * A sender dies with its window open: nobody delivers beyond what it had committed, until all have
+ * A sender dies with its window open: nobody delivers beyond what it had committed until all have
  * discarded the rest.
  */
 RACK_TEST(sender__killed)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Receiver recovery (1Pipe 5.2): a receiver that stood still, was put out, and goes on, delivers
- * what had come and all others deliver, too, and is told how far that goes: its log is theirs up to
- * that timestamp, all of it, and then it gets ESTALE.
+ * Receiver recovery (1Pipe 5.2). A receiver that was stopped, was expelled, and continues, delivers
+ * what had arrived and all others deliver, too, and is told how far that goes: up to that timestamp
+ * its log is the complete log of the others, and then it gets ESTALE.
  */
 #include "tests/net/reliable/reliable.h"
 
@@ -14,14 +14,14 @@
 #define ANSWER_MS 20000
 #define VICTIM    2
 
-enum { SAID, BOUND, UNDECIDED }; /* of tr_node.user[]: it said ESTALE, and its struct bl_stale */
+enum { SAID, BOUND, UNDECIDED }; /* of tr_node.user[]: it got ESTALE, and its struct bl_stale */
 
 static uint32_t limit_ms = 60000;
 
 static void name_limit(struct bl_node_cfg *cfg, const struct lab_node *n)
 {
 	name_controller(cfg, n);
-	cfg->dead_after_us = 3000000; /* it is cut off, or it is not: nobody is slow */
+	cfg->dead_after_us = 3000000; /* a host is either cut off or it is not; no host is slow */
 	if (n->kind == LAB_HOST)
 		cfg->process_limit_ms = limit_ms;
 }
@@ -32,7 +32,7 @@ static void say_all(void)
 	tr_dump();
 }
 
-/* To all, until it hears that somebody is gone. */
+/* Sends to all until it hears of an end. */
 static void talk(struct tr *w)
 {
 	uint32_t len;
@@ -57,7 +57,8 @@ static void talk(struct tr *w)
 }
 
 /*
- * What it cannot decide: from the bound on, in the order of the stream, and as many as it was told.
+ * Takes the messages that it cannot decide: from the bound on, in the order of the stream, and as
+ * many as were reported.
  */
 static void take_undecided(struct tr *w, const struct bl_stale *s)
 {
@@ -81,7 +82,7 @@ static void take_undecided(struct tr *w, const struct bl_stale *s)
 			bl_strerror(w->ep));
 }
 
-/* Sends to nobody; takes a message at a time, until it is out. */
+/* Sends nothing; takes one message at a time until it is expelled. */
 static void until_stale(struct tr *w)
 {
 	struct bl_stale s = { .size = sizeof(s) };
@@ -108,7 +109,7 @@ static void until_stale(struct tr *w)
 	_exit(0);
 }
 
-/* Two that send to all, and the victim. */
+/* Opens two endpoints that send to all, and the victim. */
 static void open_three(void)
 {
 	struct tr_cfg cfg = { .fn = talk, .len = 300, .reliable = true, .quiet_ms = 3000 };
@@ -163,7 +164,7 @@ static void goes_on(const char *when)
 	CHECK(tr_until(others_go_on, WAIT_MS), "%s", when);
 }
 
-/* The log of @r below @bound. */
+/* Returns the number of entries in the log of @r below @bound. */
 static uint32_t below(unsigned int r, uint64_t bound)
 {
 	const struct tr_node *n = &tr_sh->node[r];
@@ -175,8 +176,8 @@ static uint32_t below(unsigned int r, uint64_t bound)
 }
 
 /*
- * The victim's log is that of the others below its bound: as many, and the same ones at the same
- * places.
+ * Checks that the victim's log equals that of the others below its bound: the same messages at the
+ * same positions.
  */
 static void same_up_to_the_bound(uint32_t before)
 {
@@ -208,7 +209,7 @@ static void same_up_to_the_bound(uint32_t before)
 	}
 }
 
-/* It goes on, and is told; then all end. */
+/* The victim continues and is told; then all end. */
 static void wakes_up(uint32_t before)
 {
 	signal_it(SIGCONT);
@@ -225,7 +226,7 @@ static void wakes_up(uint32_t before)
 	same_up_to_the_bound(before);
 }
 
-/* It stands still for longer than its limit, while messages are stored for it. */
+/* It is stopped for longer than its limit while messages are stored for it. */
 RACK_TEST(stopped__delivers_what_was_stored)
 {
 	uint32_t before;
@@ -244,8 +245,8 @@ RACK_TEST(stopped__delivers_what_was_stored)
 }
 
 /*
- * Put out in the middle of the traffic, where ACKs get lost: what it has stored is recalled from
- * the others. Once before it goes on, and once while it does.
+ * Expelled in the middle of the traffic, where ACKs are lost: what it has stored is recalled from
+ * the others, once before it continues and once while it does.
  */
 static void in_the_middle(bool finished)
 {
@@ -281,8 +282,8 @@ RACK_TEST(put_out__wakes_up_at_once)
 }
 
 /*
- * The daemon is started anew while it is out and stands still: the bound is what the one before had
- * found.
+ * The daemon is restarted while the victim is expelled and stopped: the bound is what the previous
+ * daemon had determined.
  */
 RACK_TEST(put_out__by_an_earlier_daemon)
 {
@@ -305,14 +306,15 @@ RACK_TEST(put_out__by_an_earlier_daemon)
 }
 
 /*
- * Its host is cut off and announced while it stands still, and joins anew without it. What it had
- * before that is the group's; what its host hears from then on is none of its business.
+ * The victim's host is cut off and announced while the victim is stopped, and joins anew without
+ * it. What the victim had before that belongs to the group; what its host receives afterwards does
+ * not concern it.
  */
 RACK_TEST(announced__host_does_not_wait_for_it)
 {
 	uint32_t before;
 
-	limit_ms = 4000; /* so long its host waits for it; nobody else takes so long for anything */
+	limit_ms = 4000; /* time for which its host waits for it; nothing else takes that long */
 	open_three();
 	tr_go();
 	goes_on("nothing is delivered");
