@@ -18,7 +18,7 @@ LIBDIR	   ?= $(PREFIX)/lib
 SOMAJOR	   := 0
 
 # what a fresh Debian 12 lacks, by what it is needed for
-PKGS_BUILD := gcc make pkg-config clang-16 libbpf-dev bpftool linux-libc-dev libelf-dev zlib1g-dev libcyaml-dev libsystemd-dev libjansson-dev libck-dev \
+PKGS_BUILD := gcc make pkg-config clang-16 libbpf-dev bpftool linux-libc-dev libelf-dev zlib1g-dev libyaml-dev libsystemd-dev libjansson-dev libck-dev \
 	      libcurl4-gnutls-dev libgnutls28-dev libsqlite3-dev libprotobuf-c-dev protobuf-c-compiler
 PKGS_RUN   := iproute2 ethtool procps gnuplot-nox
 PKGS_APPS  := iperf3 memcached
@@ -33,7 +33,7 @@ ALL_CFLAGS := -std=gnu11 $(WARN) $(CFLAGS) -fno-strict-aliasing -D_GNU_SOURCE -D
 PATTERN := -ftrivial-auto-var-init=pattern
 SAN	:= $(PATTERN) -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 BPF_CFLAGS := -O2 -g -Wall -Wextra -Wno-unused-parameter -target bpf -mcpu=v3 -I. -I/usr/include/$(shell $(CC) -print-multiarch 2>/dev/null || echo x86_64-linux-gnu)
-NODE_LIBS := -lbpf -lelf -lz -lcyaml -lsystemd -lgnutls -lprotobuf-c -lpthread -lm
+NODE_LIBS := -lbpf -lelf -lz -lyaml -lsystemd -lgnutls -lprotobuf-c -lpthread -lm
 # TLS by GnuTLS, in libcurl too: its LGPL goes with both of our licences; OpenSSL's Apache-2.0 does not go with GPL-2.0-only
 CTL_LIBS  := -lcurl -lsqlite3 -lgnutls -lprotobuf-c -ljansson -lsystemd
 CLI_LIBS  := $(CTL_LIBS) $(NODE_LIBS)
@@ -143,7 +143,7 @@ $(B)/san/controller.a: $(CTL_SRC:%.c=$(B)/san/%.o)
 	ar rcs $@ $^
 
 # of the loader, the lab and the workloads, what unit tests link by itself
-PART_SRC := $(BASE_SRC) proto/session.c \
+PART_SRC := $(BASE_SRC) proto/session.c loader/config.c $(addprefix loader/admission/,options.c admission_argp.c) \
 	$(addprefix loader/order/,agent.c agent_watch.c clock.c) $(addprefix loader/load/,prio.c tx_cpu.c) \
 	$(addprefix bench/fct/,fct_sizes.c fct_trace.c fct_coflow.c fct_fluid.c) \
 	bench/kill/kill_flow.c bench/rack/bench_check.c
@@ -155,6 +155,7 @@ SAN_LIBS := $(addprefix $(B)/san/,controller.a arbiter.a lib.a parts.a)
 # functions of other files that a unit test has its own of: the test defines __wrap_NAME()
 wraps	  = $(WRAP_$(@F):%=-Wl,--wrap=%)
 # WRAP_test_x := function ...
+WRAP_test_options := bl_admission_defaults bl_admission_check bl_role_name
 # these include a source
 $(B)/tests/unit/test_admit: controller/admit.c
 $(B)/tests/unit/test_agent_fences: loader/order/agent.c
@@ -166,10 +167,13 @@ $(B)/tests/unit/test_kill_flow: bench/kill/kill_flow.c
 $(B)/tests/unit/test_tx_cpu: loader/load/tx_cpu.c
 $(B)/tests/unit/test_prio: loader/load/prio.c loader/load/tx_cpu.c
 
+# this runs the command
+$(B)/tests/unit/test_options: | $(B)/barline
+
 # -O1: some of the long tables take gcc a quarter of a minute with -O2
 $(B)/tests/unit/%: tests/unit/%.c $(SAN_LIBS)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(DEPS) -O1 $(SAN) $(wraps) -o $@ $< -Wl,--start-group $(SAN_LIBS) -Wl,--end-group -lcmocka $(CTL_LIBS) -lcyaml -lm
+	$(CC) $(ALL_CFLAGS) $(DEPS) -O1 $(SAN) $(wraps) -o $@ $< -Wl,--start-group $(SAN_LIBS) -Wl,--end-group -lcmocka $(CTL_LIBS) -lyaml -lm
 
 # two threads and one endpoint; -Wno-tsan: it does not know the fence in lib/recall.c, whose reader throws away what was written meanwhile
 $(B)/tests/unit/test_lib_helper_tsan: tests/unit/test_lib_helper_tsan.c tests/unit/test_lib_helper.c $(LIB_SRC) $(wildcard lib/*.h tests/unit/*.h core/*.h core/*/*.h)

@@ -64,8 +64,15 @@ static const struct cmd commands[] = {
 	{ "lab exec", cmd_lab_exec, "run a command on a node of a lab" },
 	{ "lab down", cmd_lab_down, "take a lab away" },
 	{ "lab list", cmd_lab_list, "labs that are up" },
+	{ "completion", cmd_completion, "a script that completes commands and options in a shell" },
 };
 #define NCOMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+const struct cmd *cmd_table(size_t *n)
+{
+	*n = NCOMMANDS;
+	return commands;
+}
 
 static const struct argp_option global_options[] = {
 	{ "json", 'j', NULL, 0, "print JSON: one object, or one per line for streams", -2 },

@@ -20,6 +20,7 @@
 
 #include "base/log.h"
 #include "base/netns.h"
+#include "loader/admission/options.h"
 #include "maps/host_abi.h"
 #include "maps/meta_abi.h"
 #include "maps/clock_abi.h"
@@ -332,49 +333,33 @@ void bl_bl0_mac(const uint8_t nic[6], uint8_t mac[6]);
 
 /* admission.c */
 /**
- * struct bl_admission_set - what `barline admission set` changes on a running node. -1: leave it.
- * @top: a host's; rules cannot be changed.
+ * bl_admission_change - changes the options that @set gives, in the running node's pinned maps.
+ * @said: what is different now, as a sentence for people; "": nothing. Returns 0, or -errno with
+ * @err; -EINVAL: refused, and nothing changed.
  */
-struct bl_admission_set {
-	int policy, allocator;
-	int64_t rate_bps, k, t_slots, t_us, recent_us, retry_us, coming_us, late_us, refuse_us,
-		far_us, lapse_us, outside_percent, data_first, unscheduled, token_frames,
-		expiry_tokens, spray;
-	int tokens;                   /* enum bl_token_mode */
-	uint32_t top[BL_TOP_O_COUNT]; /* value + 1; 0: leave it */
-	bool check;                   /* only say whether it can be done; nothing is changed */
-};
-#define BL_ADMISSION_SAME                                                                       \
-	{                                                                                       \
-		-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, \
-		{                                                                               \
-			0                                                                       \
-		}                                                                               \
-	}
+int bl_admission_change(const struct bl_node_ref *ref, const struct bl_admission_set *set,
+			char *said, size_t size, struct bl_err *err);
 /**
- * bl_admission_change - writes it to the node's pinned maps. @said: what is different now, for
- * people. Returns 0 or -errno; then nothing changed.
+ * bl_admission_show - the options that the running node has, into @v. Times are in ns; a rate of 0
+ * is none. Returns 0, or -errno with @err.
  */
-int bl_admission_change(const struct bl_node_ref *ref, const struct bl_admission_set *c, char *said,
-			size_t size, struct bl_err *err);
+int bl_admission_show(const struct bl_node_ref *ref, struct bl_admission_set *v,
+		      struct bl_err *err);
+/** bl_policy_by_arbiter, bl_policy_by_tokens - how hosts send under an enum bl_policy: in timeslots
+ * of an arbiter, in the place of tokens. */
+bool bl_policy_by_arbiter(unsigned int policy);
+bool bl_policy_by_tokens(unsigned int policy);
 const char *bl_policy_name(unsigned int policy);
 const char *bl_allocator_name(unsigned int allocator);
 const char *bl_class_name(unsigned int class);
-int bl_policy_by_name(const char *name);           /* -1: none */
-int bl_allocator_by_name(const char *name);        /* -1: none */
-const char *bl_token_mode_name(unsigned int mode); /* loader/admission/top_switch.c */
+int bl_policy_by_name(const char *name);    /* -1: none */
+int bl_allocator_by_name(const char *name); /* -1: none */
+const char *bl_token_mode_name(unsigned int mode);
 /* how a switch chooses the way up: routes, symmetric, spray */
 const char *bl_path_by_name(unsigned int by);
 int bl_token_mode_by_name(const char *name); /* -1: none */
 
 /* loader/admission/top_host.c */
-/** bl_top_option_key, bl_top_option_text - of enum bl_top_option. */
-const char *bl_top_option_key(unsigned int option);
-/** bl_top_option_value - the value as people write it, into @buf. Returns @buf. */
-const char *bl_top_option_value(unsigned int option, uint32_t value, char *buf, size_t size);
-/** bl_top_option_parse - 0, or -EINVAL with a sentence. */
-int bl_top_option_parse(unsigned int option, const char *text, uint32_t *value, struct bl_err *err);
-
 /**
  * bl_top_limits - frames from which classes begin by these settings (what is not given: the
  * default), as bl_top_cfg.limit has them. What is learnt is not in them.

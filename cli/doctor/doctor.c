@@ -281,7 +281,7 @@ static void check_fastpass(const struct finder *to, const struct bl_node_ref *re
 	struct bl_fp_page p;
 
 	if (node_value(ref, BL_MAP_HOLD_CFG, 0, &c, sizeof(c)) || !c.on ||
-	    c.policy != BL_POLICY_FASTPASS || node_value(ref, BL_MAP_FP_PAGE, 0, &p, sizeof(p)))
+	    !bl_policy_by_arbiter(c.policy) || node_value(ref, BL_MAP_FP_PAGE, 0, &p, sizeof(p)))
 		return;
 	if (p.fallback)
 		found(to, FOUND_WARN, ref->meta.name,

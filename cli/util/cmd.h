@@ -49,6 +49,9 @@ struct cmd {
 	const char *brief;
 };
 
+/** cmd_table - all sub-commands; *@n: how many. */
+const struct cmd *cmd_table(size_t *n);
+
 int cmd_show_nodes(int argc, char **argv);
 int cmd_show_ports(int argc, char **argv);
 int cmd_show_barriers(int argc, char **argv);
@@ -69,6 +72,7 @@ int cmd_switch_detach(int argc, char **argv);
 int cmd_host_detach(int argc, char **argv);
 int cmd_admission_set(int argc, char **argv);
 int cmd_admission_show(int argc, char **argv);
+int cmd_completion(int argc, char **argv);
 int cmd_clean(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_send(int argc, char **argv);
