@@ -345,8 +345,10 @@ int bl_admission_change(const struct bl_node_ref *ref, const struct bl_admission
  */
 int bl_admission_show(const struct bl_node_ref *ref, struct bl_admission_set *v,
 		      struct bl_err *err);
-/** bl_policy_by_arbiter, bl_policy_by_tokens - how hosts send under an enum bl_policy: in timeslots
- * of an arbiter, in the place of tokens. */
+/**
+ * bl_policy_by_arbiter, bl_policy_by_tokens - how hosts send under an enum bl_policy: in timeslots
+ * of an arbiter; in the place of tokens.
+ */
 bool bl_policy_by_arbiter(unsigned int policy);
 bool bl_policy_by_tokens(unsigned int policy);
 const char *bl_policy_name(unsigned int policy);
