@@ -302,11 +302,14 @@ static char *barline_says(const char *args)
 	char self[PATH_MAX] = "", command[PATH_MAX + 64], *text = NULL;
 	size_t room = 0;
 	FILE *f;
-	int n;
 
+	/* the command is in a directory above the test's */
 	assert_true(readlink("/proc/self/exe", self, sizeof(self) - 1) > 0);
-	for (n = 0; n < 3; n++)
+	do {
+		assert_non_null(strrchr(self, '/'));
 		*strrchr(self, '/') = 0;
+		snprintf(command, sizeof(command), "%s/barline", self);
+	} while (access(command, X_OK));
 	snprintf(command, sizeof(command), "%s/barline %s", self, args);
 	f = popen(command, "r");
 	assert_non_null(f);
