@@ -653,12 +653,13 @@ static void read_path_names(struct bl_fp_file *f, struct bl_yaml *y)
 }
 
 /* Keys of the file whose value is a number of 32 bits, and where it goes; 0: the default. */
-#define NUMBERS(X)                                                                      \
-	X(slot_ns)                                                                      \
-	X(slot_bytes) X(window_slots) X(lead_us) X(run_slots) X(watchdog_us) X(dead_us) \
-		X(guard_us) X(quota) X(rtt_us) X(rack_up) X(paths) X(path_cap) X(cores) \
-			X(core_cap) X(late_us) X(fault_report_us) X(fault_settle_us)    \
-				X(fault_frames) X(fault_percent) X(fault_hold_ms)
+/* clang-format off */
+#define NUMBERS(X) \
+	X(slot_ns) X(slot_bytes) X(window_slots) X(lead_us) X(run_slots) X(watchdog_us) \
+	X(dead_us) X(guard_us) X(quota) X(rtt_us) X(rack_up) X(paths) X(path_cap) X(cores) \
+	X(core_cap) X(late_us) X(fault_report_us) X(fault_settle_us) X(fault_frames) \
+	X(fault_percent) X(fault_hold_ms)
+/* clang-format on */
 
 static void read_numbers(struct bl_fp_file *f, struct bl_yaml *y)
 {
