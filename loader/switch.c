@@ -30,7 +30,7 @@
 #include "core/fastpass/fastpass_core.h"
 #include "core/order/hop_core.h"
 #include "core/wire_core.h"
-#include "loader/admission/policy.h"
+#include "loader/admission/policies.h"
 #include "node_priv.h"
 #include "switch.skel.h"
 

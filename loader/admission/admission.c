@@ -15,7 +15,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
-#include "loader/admission/policy.h"
+#include "loader/admission/policies.h"
 #include "maps/fastpass_abi.h"
 #include "proto/fastpass_file.h"
 

@@ -15,7 +15,7 @@
 
 #include "core/queue/dest_core.h"
 #include "core/queue/queue_core.h"
-#include "loader/admission/policy.h"
+#include "loader/admission/policies.h"
 
 /*
  * Has the pacer visit all destinations: their frames were held under another policy's rules, and
@@ -84,7 +84,7 @@ static int change_policies(struct bl_change *c, bool write, struct bl_err *err)
 	unsigned int k;
 	int rc = 0;
 
-	c->was = c->is = NULL;
+	c->was = c->is = BL_POLICY_NONE;
 	for (k = 0; k < BL_POLICY_COUNT && !rc; k++) {
 		const struct bl_policy_role *role = bl_policy_role(bl_policy_ops(k), c->ref->role);
 
@@ -178,17 +178,12 @@ static int change_meters(const struct bl_node_ref *ref, uint32_t ns_q20, uint32_
 	return rc;
 }
 
-static unsigned int ruling_policy(const struct bl_policy_ops *ops)
-{
-	return ops ? bl_policy_of(ops) : BL_POLICY_NONE;
-}
-
 static int write_switch(struct bl_change *c, struct bl_err *err)
 {
 	uint32_t meter_q20 = c->meter_q20;
 	int rc;
 
-	say_policy(&c->said, ruling_policy(c->was), ruling_policy(c->is));
+	say_policy(&c->said, c->was, c->is);
 	bl_say_rate(&c->said, "rate", c->meter_q20, c->rate_q20);
 	rc = change_policies(c, true, err);
 	/* after the policies, whose shares follow from what ports are metered at until then */

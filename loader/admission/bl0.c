@@ -22,7 +22,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include "base/nl.h"
-#include "loader/admission/policy.h"
+#include "loader/admission/policies.h"
 #include "pass.skel.h"
 
 #define MAC_MIX 0xb1

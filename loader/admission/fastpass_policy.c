@@ -34,7 +34,7 @@ static void hold_fields(const struct bl_admission_cfg *a, struct bl_hold_cfg *c)
 
 static int change_host(struct bl_change *c, bool write, struct bl_err *err)
 {
-	if (write || bl_policy_ops(c->hold.policy) != &bl_policy_fastpass || c->hold.slot_ns)
+	if (write || c->hold.policy != BL_POLICY_FASTPASS || c->hold.slot_ns)
 		return 0;
 	return bl_fail(err, EINVAL,
 		       "%s was started without Fastpass's file; start it with `admission: { "

@@ -92,7 +92,7 @@ static int prepare_host(struct bl_change *c, struct bl_err *err)
 	if (bl_set_number(set, BL_AO_K, &now->k_frames, err))
 		return -EINVAL;
 	now->k_bytes = now->k_frames * BL_RSV_SLOT_BYTES;
-	if (bl_policy_ops(now->policy) == &bl_policy_pl2 && !now->link.ns_q20)
+	if (now->policy == BL_POLICY_PL2 && !now->link.ns_q20)
 		return bl_fail(err, EINVAL,
 			       "pl2 counts time in frames of the link, so it needs the link's "
 			       "rate; add --rate");
@@ -256,7 +256,7 @@ static int prepare_rsv(const struct bl_change *c, const struct bl_rsv_cfg *was,
 	bl_pl2_times(bl_slot_ns(was->ns_q20), &old_times);
 	bl_pl2_times(bl_slot_ns(now->ns_q20), &new_times);
 	bl_follow(&now->lapse_ns, old_times.lapse_ns, new_times.lapse_ns);
-	now->on = bl_policy_stays(c, &bl_policy_pl2, was->on);
+	now->on = bl_policy_stays(c, BL_POLICY_PL2, was->on);
 	if (bl_set_number(set, BL_AO_ALLOCATOR, &now->allocator, err))
 		return -EINVAL;
 	if (now->on && !now->ns_q20)
@@ -295,9 +295,9 @@ static int change_switch(struct bl_change *c, bool write, struct bl_err *err)
 		rc = bl_map_set(fd, 0, &now, BL_MAP_RSV_CFG, err);
 	close(fd);
 	if (was.on)
-		c->was = &bl_policy_pl2;
+		c->was = BL_POLICY_PL2;
 	if (now.on)
-		c->is = &bl_policy_pl2;
+		c->is = BL_POLICY_PL2;
 	if (!rc && write)
 		say_rsv(&c->said, &was, &now);
 	return rc;
@@ -313,7 +313,7 @@ static int show_switch(const struct bl_node_ref *ref, struct bl_admission_set *v
 		return fd;
 	close(fd);
 	if (c.on)
-		bl_admission_put(v, BL_AO_POLICY, bl_policy_of(&bl_policy_pl2));
+		bl_admission_put(v, BL_AO_POLICY, BL_POLICY_PL2);
 	bl_admission_put(v, BL_AO_ALLOCATOR, c.allocator);
 	bl_admission_put(v, BL_AO_REFUSE_US, c.refuse_ns);
 	bl_admission_put(v, BL_AO_FAR_US, c.far_ns);

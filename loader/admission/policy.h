@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The table of admission's policies: what each of them does at the steps of a node's life. The
- * files admission.c and admission_set.c run through the table and know no policy; a policy knows
- * neither them nor the other policies.
+ * A policy of admission: what it does at the steps of a node's life. The files admission.c and
+ * admission_set.c run through the table of policies (policies.h) and know no policy; a policy knows
+ * neither the table nor the other policies.
  *
  * A running node can change its policy (`barline admission set`), so the maps of all policies are
  * filled at start, and their options can be set and shown whichever policy rules. @selected says
  * whether it is this one.
  *
  * To add a policy: append it to BL_POLICIES (maps/hold_abi.h), define its struct bl_policy_ops in a
- * file of its own and enter it in policy.c; its options go into options.c. The programs in bpf/
+ * file of its own and enter it in policies.c; its options go into options.c. The programs in bpf/
  * need it in bpf/host/hold.h, and docs/protocol.md ("Policies that disagree") says what fits it.
  */
 #ifndef BARLINE_ADMISSION_POLICY_H
@@ -32,8 +32,8 @@ struct bl_change {
 	 * and as given, or else the same
 	 */
 	uint32_t meter_q20, rate_q20;
-	/* switch: the policy that ruled and will rule; NULL: none. A policy enters itself. */
-	const struct bl_policy_ops *was, *is;
+	/* switch: the policies that ruled and will rule. A policy other than none enters itself. */
+	enum bl_policy was, is;
 };
 
 /** struct bl_policy_role - what a policy does on nodes of one role. NULL: nothing. */
@@ -77,18 +77,13 @@ struct bl_policy_ops {
 	bool by_tokens;          /* hosts send in the place of tokens */
 };
 
-extern const struct bl_policy_ops bl_policy_none, bl_policy_pl2, bl_policy_fastpass, bl_policy_top;
+/** bl_policy_stays - whether the policy rules a switch after the change: as given, or as it was. */
+static inline bool bl_policy_stays(const struct bl_change *c, enum bl_policy policy, bool on)
+{
+	return c->set->given[BL_AO_POLICY] ? c->set->value[BL_AO_POLICY] == policy : on;
+}
 
-/** bl_policy_ops - the table's entry for an enum bl_policy, or bl_policy_none for another number.
- */
-const struct bl_policy_ops *bl_policy_ops(unsigned int policy);
-/** bl_policy_of - the policy with these ops. */
-enum bl_policy bl_policy_of(const struct bl_policy_ops *ops);
-/** bl_policy_role - what the policy does on nodes of this role. */
-const struct bl_policy_role *bl_policy_role(const struct bl_policy_ops *ops, enum bl_role role);
-/**
- * bl_policy_stays - whether @ops rules a switch after the change: as given, or as it was (@on).
- */
-bool bl_policy_stays(const struct bl_change *c, const struct bl_policy_ops *ops, bool on);
+/* each is defined in the file of its policy; policies.c has the table */
+extern const struct bl_policy_ops bl_policy_none, bl_policy_pl2, bl_policy_fastpass, bl_policy_top;
 
 #endif

@@ -250,7 +250,7 @@ int bl_top_host_change(struct bl_change *c, bool write, struct bl_err *err)
 	struct bl_top_opts o;
 	int fd, rc;
 
-	if (bl_policy_ops(c->hold.policy) == &bl_policy_top && !c->hold.link.ns_q20)
+	if (c->hold.policy == BL_POLICY_TOP && !c->hold.link.ns_q20)
 		return bl_fail(err, EINVAL,
 			       "top paces tokens at the link's rate, so it needs one; add --rate");
 	fd = bl_value_read(c->ref, BL_MAP_TOP_CFG, &was, sizeof(was), true, err);

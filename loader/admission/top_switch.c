@@ -257,7 +257,7 @@ static int prepare_tokens(const struct bl_change *c, const struct bl_token_cfg *
 	bool all = true;
 	int rc = 0;
 
-	now->on = bl_policy_stays(c, &bl_policy_top, was->on);
+	now->on = bl_policy_stays(c, BL_POLICY_TOP, was->on);
 	if (now->on && !was->on && !set->given[BL_AO_TOKENS])
 		now->mode = meter_q20 ? BL_TOKEN_PACE : BL_TOKEN_DROP;
 	if (bl_set_number(set, BL_AO_TOKENS, &now->mode, err) ||
@@ -311,9 +311,9 @@ int bl_top_switch_change(struct bl_change *c, bool write, struct bl_err *err)
 		rc = bl_map_set(fd, 0, &now, BL_MAP_TOKEN_CFG, err);
 	close(fd);
 	if (was.on)
-		c->was = &bl_policy_top;
+		c->was = BL_POLICY_TOP;
 	if (now.on)
-		c->is = &bl_policy_top;
+		c->is = BL_POLICY_TOP;
 	if (rc || !write)
 		return rc;
 	say_tokens(&c->said, &was, &now);
@@ -330,7 +330,7 @@ int bl_top_switch_show(const struct bl_node_ref *ref, struct bl_admission_set *v
 		return fd;
 	close(fd);
 	if (c.on)
-		bl_admission_put(v, BL_AO_POLICY, bl_policy_of(&bl_policy_top));
+		bl_admission_put(v, BL_AO_POLICY, BL_POLICY_TOP);
 	bl_admission_put(v, BL_AO_TOKENS, c.mode);
 	bl_admission_put(v, BL_AO_DATA_FIRST, c.data_first);
 	bl_admission_put(v, BL_AO_UNSCHEDULED, c.unscheduled);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The table of admission's policies: see policy.h. */
-#include "loader/admission/policy.h"
+/* The table of admission's policies: see policies.h. */
+#include "loader/admission/policies.h"
 
 const struct bl_policy_ops bl_policy_none = {};
 
@@ -17,26 +17,9 @@ const struct bl_policy_ops *bl_policy_ops(unsigned int policy)
 	return policy < BL_POLICY_COUNT ? table[policy] : &bl_policy_none;
 }
 
-enum bl_policy bl_policy_of(const struct bl_policy_ops *ops)
-{
-	unsigned int k;
-
-	for (k = 0; k < BL_POLICY_COUNT; k++)
-		if (table[k] == ops)
-			return (enum bl_policy)k;
-	return BL_POLICY_NONE;
-}
-
 const struct bl_policy_role *bl_policy_role(const struct bl_policy_ops *ops, enum bl_role role)
 {
 	return role == BL_ROLE_HOST ? &ops->host : &ops->sw;
-}
-
-bool bl_policy_stays(const struct bl_change *c, const struct bl_policy_ops *ops, bool on)
-{
-	return c->set->given[BL_AO_POLICY]
-		       ? bl_policy_ops((unsigned int)c->set->value[BL_AO_POLICY]) == ops
-		       : on;
 }
 
 bool bl_policy_by_arbiter(unsigned int policy)
