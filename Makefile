@@ -34,7 +34,7 @@ SOMAJOR	   := 0
 
 # what a fresh Debian 12 lacks, by what it is needed for
 PKGS_BUILD := gcc make pkg-config clang-16 libbpf-dev bpftool linux-libc-dev libelf-dev zlib1g-dev \
-	      libcyaml-dev libsystemd-dev libjansson-dev libck-dev libcurl4-gnutls-dev \
+	      libyaml-dev libsystemd-dev libjansson-dev libck-dev libcurl4-gnutls-dev \
 	      libgnutls28-dev libsqlite3-dev libprotobuf-c-dev protobuf-c-compiler
 PKGS_RUN   := iproute2 ethtool procps gnuplot-nox
 PKGS_APPS  := iperf3 memcached
@@ -54,7 +54,7 @@ SAN	:= $(PATTERN) -fsanitize=address,undefined -fno-sanitize-recover=undefined -
 MULTIARCH := $(shell $(CC) -print-multiarch 2>/dev/null || echo x86_64-linux-gnu)
 BPF_CFLAGS := -O2 -g -Wall -Wextra -Wno-unused-parameter -target bpf -mcpu=v3 -I. \
 	      -I/usr/include/$(MULTIARCH)
-NODE_LIBS := -lbpf -lelf -lz -lcyaml -lsystemd -lgnutls -lprotobuf-c -lpthread -lm
+NODE_LIBS := -lbpf -lelf -lz -lyaml -lsystemd -lgnutls -lprotobuf-c -lpthread -lm
 # TLS by GnuTLS, in libcurl, too: its LGPL is compatible with both of our licences, whereas the
 # Apache-2.0 of OpenSSL is not compatible with GPL-2.0-only.
 CTL_LIBS  := -lcurl -lsqlite3 -lgnutls -lprotobuf-c -ljansson -lsystemd
@@ -194,7 +194,8 @@ $(B)/san/controller.a: $(CTL_SRC:%.c=$(B)/san/%.o)
 	ar rcs $@ $^
 
 # of the loader, the lab and the workloads, what unit tests link by itself
-PART_SRC := $(BASE_SRC) $(addprefix proto/,session.c fastpass_file.c) \
+PART_SRC := $(BASE_SRC) $(addprefix proto/,session.c fastpass_file.c) loader/config.c \
+	$(addprefix loader/admission/,options.c admission_argp.c) \
 	$(addprefix loader/order/,agent.c agent_watch.c clock.c) \
 	$(addprefix loader/load/,prio.c sysfs.c tx_cpu.c) \
 	$(addprefix bench/fct/,fct_sizes.c fct_trace.c fct_coflow.c fct_fluid.c) \
@@ -214,12 +215,16 @@ WRAP_test_agent_fences := sd_event_now bl_session_connect bl_session_send bl_ses
 	bl_session_close
 WRAP_test_clock := adjtimex bl_log clock_gettime
 WRAP_test_bench_check := cli_fail reason_name
+WRAP_test_options := bl_admission_defaults bl_admission_check bl_role_name
+
+# this runs the command
+$(B)/tests/unit/test_options: | $(B)/barline
 
 # -O1: some of the long tables take gcc a quarter of a minute with -O2
 $(filter-out %/test_lib_helper_tsan,$(UNIT_BIN)): $(SAN_LIBS)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(DEPS) -O1 $(SAN) $(wraps) -o $@ $(filter tests/%.c,$^) \
-		-Wl,--start-group $(SAN_LIBS) -Wl,--end-group -lcmocka $(CTL_LIBS) -lcyaml -lm
+		-Wl,--start-group $(SAN_LIBS) -Wl,--end-group -lcmocka $(CTL_LIBS) -lyaml -lm
 
 # test_lib_helper.c and the library once more, under the thread sanitizer, which excludes the address
 # sanitizer: two threads share one endpoint. -Wno-tsan: the sanitizer does not support the fence in

@@ -2,34 +2,36 @@
 /*
  * Reading struct bl_hist (maps/queue_abi.h): which values a bin stands for, and quantiles.
  *
- * A bin knows its values to 12.5 %. What is reported is the greatest value of the bin, so a
- * quantile is never flattered: of 1000 frames that found 15 full frames (22710 bytes, 354 units of
- * 64, bin of 352 to 383) the p99.9 is 383 units, 24512 bytes. Units are rounded down when they are
- * counted, so a value may be more by less than one unit.
+ * A bin is up to 12.5 % wide, and the greatest value of the bin is reported, so a quantile is never
+ * too small. Example: 1000 frames found 15 full frames each before them, 22710 bytes. In units of
+ * 64 bytes that is 354, in the bin from 352 to 383, so p99.9 is 383 units, 24512 bytes. Values are
+ * rounded down to units when they are counted, so the true value may exceed the reported one by
+ * less than one unit.
  */
-#ifndef BARLINE_CLI_HIST_H
-#define BARLINE_CLI_HIST_H
+#ifndef BARLINE_BASE_HIST_H
+#define BARLINE_BASE_HIST_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "maps/queue_abi.h"
 
-/** hist_least - least value of a bin, in the histogram's units. */
+/** hist_least - the least value of a bin, in the histogram's units. */
 static inline uint64_t hist_least(unsigned int bin)
 {
 	return bin < 16 ? bin : (uint64_t)(8 + (bin - 16) % 8) << ((bin - 16) / 8 + 1);
 }
 
 /**
- * hist_greatest - greatest value of a bin; of the last one, which takes all that is above, the
- * least.
+ * hist_greatest - the greatest value of a bin. The last bin has no upper bound: its least value is
+ * returned.
  */
 static inline uint64_t hist_greatest(unsigned int bin)
 {
 	return bin + 1 < BL_HIST_BINS ? hist_least(bin + 1) - 1 : hist_least(bin);
 }
 
+/** hist_count - how many values were counted. */
 static inline uint64_t hist_count(const struct bl_hist *h)
 {
 	uint64_t n = 0;
@@ -41,16 +43,18 @@ static inline uint64_t hist_count(const struct bl_hist *h)
 }
 
 /**
- * hist_bin_at - bin of the value that @per_mille10 of 10000 values do not exceed (9990: p99.9;
- * 10000: the greatest). -1: nothing was counted. The rank is rounded up: of 3 values p50 is the
- * second, and p99.9 of fewer than 1000 is the greatest.
+ * hist_bin_at - the bin of a quantile.
+ * @per_mille10: rank of the value among 10000; 9990 is p99.9, 10000 the greatest value.
+ *
+ * Returns the bin, or -1 if nothing was counted. The rank is rounded up: p50 of 3 values is the
+ * second one, and p99.9 of fewer than 1000 values is the greatest.
  */
 static inline int hist_bin_at(const struct bl_hist *h, unsigned int per_mille10)
 {
 	uint64_t n = hist_count(h), seen = 0, rank;
 	unsigned int b;
 
-	/* by parts: n * 10000 could overflow */
+	/* in two parts, since n * 10000 could overflow */
 	rank = n / 10000 * per_mille10 + (n % 10000 * per_mille10 + 9999) / 10000;
 	rank = rank ? rank : 1;
 	for (b = 0; b < BL_HIST_BINS; b++) {
@@ -62,8 +66,8 @@ static inline int hist_bin_at(const struct bl_hist *h, unsigned int per_mille10)
 }
 
 /**
- * hist_quantile - that value at most, in base units (bytes with BL_HIST_LEN_SHIFT, ns with
- * BL_HIST_NS_SHIFT). False: nothing was counted.
+ * hist_quantile - an upper bound of a quantile, into *@v, in bytes with @shift BL_HIST_LEN_SHIFT,
+ * in ns with BL_HIST_NS_SHIFT. Returns false if nothing was counted.
  */
 static inline bool hist_quantile(const struct bl_hist *h, unsigned int per_mille10,
 				 unsigned int shift, uint64_t *v)
@@ -77,8 +81,8 @@ static inline bool hist_quantile(const struct bl_hist *h, unsigned int per_mille
 }
 
 /**
- * hist_add - @to += @h - @before; @before NULL: nothing. For what was counted in a span of time,
- * in several queues.
+ * hist_add - @to += @h - @before, to sum up over queues what was counted since @before was read.
+ * @before NULL: all of @h.
  */
 static inline void hist_add(struct bl_hist *to, const struct bl_hist *h,
 			    const struct bl_hist *before)

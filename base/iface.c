@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Facts of network interfaces, in the namespace of the calling thread. */
+/* Network interfaces in the namespace of the calling thread: see iface.h. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <ifaddrs.h>
@@ -71,7 +71,8 @@ int bl_iface_up(const char *name, struct bl_err *err)
 	return rc;
 }
 
-static bool usable(const struct sockaddr *sa, int family)
+/* Whether other hosts can use the address: it is of this family, and not link-local. */
+static bool is_usable_addr(const struct sockaddr *sa, int family)
 {
 	if (sa->sa_family != family)
 		return false;
@@ -79,10 +80,6 @@ static bool usable(const struct sockaddr *sa, int family)
 	       !IN6_IS_ADDR_LINKLOCAL(&((const struct sockaddr_in6 *)(const void *)sa)->sin6_addr);
 }
 
-/*
- * First address of @family on the interface; family 0: IPv4 if there is one, else IPv6. IPv4 comes
- * out mapped.
- */
 int bl_iface_addr(const char *name, int family, uint8_t addr[16], struct bl_err *err)
 {
 	static const int both[] = { AF_INET, AF_INET6 };
@@ -97,7 +94,7 @@ int bl_iface_addr(const char *name, int family, uint8_t addr[16], struct bl_err 
 			continue;
 		for (a = all; a; a = a->ifa_next) {
 			if (!a->ifa_addr || strcmp(a->ifa_name, name) ||
-			    !usable(a->ifa_addr, both[k]))
+			    !is_usable_addr(a->ifa_addr, both[k]))
 				continue;
 			if (both[k] == AF_INET) {
 				memset(addr, 0, 10);

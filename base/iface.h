@@ -27,10 +27,11 @@ int bl_iface_get(struct bl_iface *i, const char *name, struct bl_err *err);
 int bl_iface_up(const char *name, struct bl_err *err);
 
 /**
- * bl_iface_addr - An address of interface @name that other hosts can use.
- * @family: AF_INET or AF_INET6; an IPv4 address occupies the first four bytes of @addr.
+ * bl_iface_addr - The first address of interface @name that other hosts can use.
+ * @family: AF_INET or AF_INET6; 0: IPv4 if the interface has such an address, else IPv6.
+ * @addr: receives the address; an IPv4 address is IPv4-mapped (::ffff:a.b.c.d).
  *
- * Returns 0 or -errno (ENOENT: it has none).
+ * Returns 0 or -errno (EADDRNOTAVAIL: it has none).
  */
 int bl_iface_addr(const char *name, int family, uint8_t addr[16], struct bl_err *err);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Messages for people: to the journal when systemd runs us, else to standard error. Errors of calls
- * do not go here: they are sentences in struct bl_err, and the caller decides who hears them.
+ * Errors and the log: see log.h. Log lines go to the journal if systemd runs the process, else to
+ * standard error. Errors of calls are not logged here: they travel in struct bl_err, and the caller
+ * decides what to do with them.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -29,8 +30,8 @@ int bl_fail(struct bl_err *err, int errnum, const char *fmt, ...)
 int bl_log_level = BL_LOG_INFO;
 
 /*
- * systemd.exec(5): standard error is the journal if its device and inode are those of
- * $JOURNAL_STREAM
+ * systemd.exec(5): standard error is connected to the journal if its device and inode are those in
+ * $JOURNAL_STREAM.
  */
 static bool on_journal(void)
 {

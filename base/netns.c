@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/*
- * Network namespaces: enter one for as long as a call needs it, and go back. Only the calling
- * thread moves.
- */
+/* Network namespaces of the calling thread: see netns.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -23,7 +20,7 @@ int bl_netns_enter(const char *netns, int *old, struct bl_err *err)
 	*old = -1;
 	if (!netns || !*netns)
 		return 0;
-	/* ip-netns(8) keeps its names there */
+	/* ip-netns(8) keeps named namespaces in /run/netns */
 	snprintf(path, sizeof(path), "%s%s", strchr(netns, '/') ? "" : "/run/netns/", netns);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
@@ -57,7 +54,7 @@ void bl_netns_leave(int old)
 	if (old < 0)
 		return;
 	if (setns(old, CLONE_NEWNET)) {
-		/* every later call would act on the wrong machine */
+		/* every later call would act in the wrong namespace */
 		bl_log(BL_LOG_ERR, "cannot return to the network namespace of the process: %s",
 		       strerror(errno));
 		abort();

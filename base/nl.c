@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * See nl.h. Each request waits for its acknowledgement.
- */
+/* Requests of rtnetlink: see nl.h. Each request waits for its acknowledgement. */
 #include <errno.h>
 #include <linux/ethtool.h>
 #include <linux/if_link.h>
@@ -15,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "nl.h"
+#include "base/nl.h"
 
 #define REQ_ROOM 4096
 
@@ -38,7 +36,8 @@ void nl_close(struct nl *nl)
 	nl->fd = -1;
 }
 
-static void *begin(union req *r, uint16_t type, uint16_t flags, size_t body)
+/* An empty request. Returns its body of @body bytes, which is zero. */
+static void *request_begin(union req *r, uint16_t type, uint16_t flags, size_t body)
 {
 	memset(r, 0, sizeof(*r));
 	r->h.nlmsg_type = type;
@@ -47,7 +46,8 @@ static void *begin(union req *r, uint16_t type, uint16_t flags, size_t body)
 	return NLMSG_DATA(&r->h);
 }
 
-static struct rtattr *put(union req *r, uint16_t type, const void *data, size_t len)
+/* Appends an attribute. Returns it; attr_end() ends one that has attributes in it. */
+static struct rtattr *attr_put(union req *r, uint16_t type, const void *data, size_t len)
 {
 	struct rtattr *a = (struct rtattr *)(r->room + NLMSG_ALIGN(r->h.nlmsg_len));
 
@@ -59,17 +59,19 @@ static struct rtattr *put(union req *r, uint16_t type, const void *data, size_t 
 	return a;
 }
 
-static void put32(union req *r, uint16_t type, uint32_t v)
+static void attr_put_u32(union req *r, uint16_t type, uint32_t v)
 {
-	put(r, type, &v, sizeof(v));
+	attr_put(r, type, &v, sizeof(v));
 }
 
-static void end(union req *r, struct rtattr *a)
+/* @a, which has attributes in it, ends here. */
+static void attr_end(union req *r, struct rtattr *a)
 {
 	a->rta_len = (uint16_t)(r->room + r->h.nlmsg_len - (char *)a);
 }
 
-static int talk(struct nl *nl, union req *r)
+/* Sends the request and waits for its acknowledgement. Returns 0 or -errno. */
+static int request_send(struct nl *nl, union req *r)
 {
 	struct {
 		struct nlmsghdr h;
@@ -100,23 +102,23 @@ int nl_veth(struct nl *nl, const struct nl_end *a, const struct nl_end *b, int b
 	struct ifinfomsg none = { 0 };
 	struct rtattr *info, *data, *peer;
 
-	begin(&r, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, sizeof(none));
-	put(&r, IFLA_IFNAME, a->name, strlen(a->name) + 1);
-	put(&r, IFLA_ADDRESS, a->mac, 6);
-	put32(&r, IFLA_MTU, mtu);
-	info = put(&r, IFLA_LINKINFO, NULL, 0);
-	put(&r, IFLA_INFO_KIND, "veth", 5);
-	data = put(&r, IFLA_INFO_DATA, NULL, 0);
-	peer = put(&r, VETH_INFO_PEER, &none, sizeof(none));
-	put(&r, IFLA_IFNAME, b->name, strlen(b->name) + 1);
-	put(&r, IFLA_ADDRESS, b->mac, 6);
-	put32(&r, IFLA_MTU, mtu);
+	request_begin(&r, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, sizeof(none));
+	attr_put(&r, IFLA_IFNAME, a->name, strlen(a->name) + 1);
+	attr_put(&r, IFLA_ADDRESS, a->mac, 6);
+	attr_put_u32(&r, IFLA_MTU, mtu);
+	info = attr_put(&r, IFLA_LINKINFO, NULL, 0);
+	attr_put(&r, IFLA_INFO_KIND, "veth", 5);
+	data = attr_put(&r, IFLA_INFO_DATA, NULL, 0);
+	peer = attr_put(&r, VETH_INFO_PEER, &none, sizeof(none));
+	attr_put(&r, IFLA_IFNAME, b->name, strlen(b->name) + 1);
+	attr_put(&r, IFLA_ADDRESS, b->mac, 6);
+	attr_put_u32(&r, IFLA_MTU, mtu);
 	if (b_netns >= 0)
-		put32(&r, IFLA_NET_NS_FD, (uint32_t)b_netns);
-	end(&r, peer);
-	end(&r, data);
-	end(&r, info);
-	return talk(nl, &r);
+		attr_put_u32(&r, IFLA_NET_NS_FD, (uint32_t)b_netns);
+	attr_end(&r, peer);
+	attr_end(&r, data);
+	attr_end(&r, info);
+	return request_send(nl, &r);
 }
 
 int nl_bridge(struct nl *nl, const char *name)
@@ -125,70 +127,70 @@ int nl_bridge(struct nl *nl, const char *name)
 	struct rtattr *info, *data;
 	uint8_t off = 0;
 
-	begin(&r, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, sizeof(struct ifinfomsg));
-	put(&r, IFLA_IFNAME, name, strlen(name) + 1);
-	info = put(&r, IFLA_LINKINFO, NULL, 0);
-	put(&r, IFLA_INFO_KIND, "bridge", 7);
-	data = put(&r, IFLA_INFO_DATA, NULL, 0);
-	put32(&r, IFLA_BR_STP_STATE, 0);
-	put(&r, IFLA_BR_MCAST_SNOOPING, &off, 1);
-	end(&r, data);
-	end(&r, info);
-	return talk(nl, &r);
+	request_begin(&r, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, sizeof(struct ifinfomsg));
+	attr_put(&r, IFLA_IFNAME, name, strlen(name) + 1);
+	info = attr_put(&r, IFLA_LINKINFO, NULL, 0);
+	attr_put(&r, IFLA_INFO_KIND, "bridge", 7);
+	data = attr_put(&r, IFLA_INFO_DATA, NULL, 0);
+	attr_put_u32(&r, IFLA_BR_STP_STATE, 0);
+	attr_put(&r, IFLA_BR_MCAST_SNOOPING, &off, 1);
+	attr_end(&r, data);
+	attr_end(&r, info);
+	return request_send(nl, &r);
 }
 
 int nl_master(struct nl *nl, unsigned int ifindex, unsigned int master)
 {
 	union req r;
-	struct ifinfomsg *i = begin(&r, RTM_NEWLINK, 0, sizeof(*i));
+	struct ifinfomsg *i = request_begin(&r, RTM_NEWLINK, 0, sizeof(*i));
 
 	i->ifi_index = (int)ifindex;
-	put32(&r, IFLA_MASTER, master);
-	return talk(nl, &r);
+	attr_put_u32(&r, IFLA_MASTER, master);
+	return request_send(nl, &r);
 }
 
 int nl_up(struct nl *nl, unsigned int ifindex)
 {
 	union req r;
-	struct ifinfomsg *i = begin(&r, RTM_NEWLINK, 0, sizeof(*i));
+	struct ifinfomsg *i = request_begin(&r, RTM_NEWLINK, 0, sizeof(*i));
 
 	i->ifi_index = (int)ifindex;
 	i->ifi_flags = i->ifi_change = IFF_UP;
-	return talk(nl, &r);
+	return request_send(nl, &r);
 }
 
 int nl_down(struct nl *nl, unsigned int ifindex)
 {
 	union req r;
-	struct ifinfomsg *i = begin(&r, RTM_NEWLINK, 0, sizeof(*i));
+	struct ifinfomsg *i = request_begin(&r, RTM_NEWLINK, 0, sizeof(*i));
 
 	i->ifi_index = (int)ifindex;
 	i->ifi_change = IFF_UP;
-	return talk(nl, &r);
+	return request_send(nl, &r);
 }
 
 int nl_del(struct nl *nl, unsigned int ifindex)
 {
 	union req r;
-	struct ifinfomsg *i = begin(&r, RTM_DELLINK, 0, sizeof(*i));
+	struct ifinfomsg *i = request_begin(&r, RTM_DELLINK, 0, sizeof(*i));
 
 	i->ifi_index = (int)ifindex;
-	return talk(nl, &r);
+	return request_send(nl, &r);
 }
 
 int nl_station(struct nl *nl, unsigned int ifindex, const uint8_t mac[6], bool on)
 {
 	union req r;
-	struct ndmsg *n = begin(&r, on ? RTM_NEWNEIGH : RTM_DELNEIGH,
-				on ? NLM_F_CREATE | NLM_F_EXCL : 0, sizeof(*n));
+	struct ndmsg *n = request_begin(&r, on ? RTM_NEWNEIGH : RTM_DELNEIGH,
+					on ? NLM_F_CREATE | NLM_F_EXCL : 0, sizeof(*n));
 	int err;
 
 	n->ndm_family = AF_BRIDGE;
 	n->ndm_ifindex = (int)ifindex;
 	n->ndm_flags = NTF_SELF;
 	n->ndm_state = NUD_PERMANENT;
-	put(&r, NDA_LLADDR, mac, 6);
-	err = talk(nl, &r);
+	attr_put(&r, NDA_LLADDR, mac, 6);
+	err = request_send(nl, &r);
 	return (on && err == -EEXIST) || (!on && err == -ENOENT) ? 0 : err;
 }
 
@@ -200,23 +202,24 @@ static size_t addr_len(int family)
 int nl_addr(struct nl *nl, unsigned int ifindex, int family, const uint8_t *addr, uint8_t plen)
 {
 	union req r;
-	struct ifaddrmsg *i = begin(&r, RTM_NEWADDR, NLM_F_CREATE | NLM_F_REPLACE, sizeof(*i));
+	struct ifaddrmsg *i =
+		request_begin(&r, RTM_NEWADDR, NLM_F_CREATE | NLM_F_REPLACE, sizeof(*i));
 
 	i->ifa_family = (uint8_t)family;
 	i->ifa_prefixlen = plen;
 	i->ifa_index = ifindex;
 	if (family == AF_INET6)
 		i->ifa_flags = IFA_F_NODAD;
-	put(&r, IFA_LOCAL, addr, addr_len(family));
-	put(&r, IFA_ADDRESS, addr, addr_len(family));
-	return talk(nl, &r);
+	attr_put(&r, IFA_LOCAL, addr, addr_len(family));
+	attr_put(&r, IFA_ADDRESS, addr, addr_len(family));
+	return request_send(nl, &r);
 }
 
 int nl_route(struct nl *nl, int family, const uint8_t *dst, uint8_t plen, const struct nl_hop *hops,
 	     unsigned int nhops)
 {
 	union req r;
-	struct rtmsg *m = begin(&r, RTM_NEWROUTE, NLM_F_CREATE | NLM_F_REPLACE, sizeof(*m));
+	struct rtmsg *m = request_begin(&r, RTM_NEWROUTE, NLM_F_CREATE | NLM_F_REPLACE, sizeof(*m));
 	struct rtattr *mp;
 	unsigned int i;
 
@@ -227,16 +230,16 @@ int nl_route(struct nl *nl, int family, const uint8_t *dst, uint8_t plen, const 
 	m->rtm_type = RTN_UNICAST;
 	m->rtm_scope = hops[0].via ? RT_SCOPE_UNIVERSE : RT_SCOPE_LINK;
 	if (plen)
-		put(&r, RTA_DST, dst, addr_len(family));
+		attr_put(&r, RTA_DST, dst, addr_len(family));
 	if (nhops == 1) {
-		put32(&r, RTA_OIF, hops[0].ifindex);
+		attr_put_u32(&r, RTA_OIF, hops[0].ifindex);
 		if (hops[0].via) {
 			m->rtm_flags = RTNH_F_ONLINK;
-			put(&r, RTA_GATEWAY, hops[0].via, addr_len(family));
+			attr_put(&r, RTA_GATEWAY, hops[0].via, addr_len(family));
 		}
-		return talk(nl, &r);
+		return request_send(nl, &r);
 	}
-	mp = put(&r, RTA_MULTIPATH, NULL, 0);
+	mp = attr_put(&r, RTA_MULTIPATH, NULL, 0);
 	for (i = 0; i < nhops; i++) {
 		struct rtnexthop *nh = (struct rtnexthop *)(r.room + NLMSG_ALIGN(r.h.nlmsg_len));
 
@@ -244,30 +247,31 @@ int nl_route(struct nl *nl, int family, const uint8_t *dst, uint8_t plen, const 
 		nh->rtnh_ifindex = (int)hops[i].ifindex;
 		nh->rtnh_flags = hops[i].via ? RTNH_F_ONLINK : 0;
 		if (hops[i].via)
-			put(&r, RTA_GATEWAY, hops[i].via, addr_len(family));
+			attr_put(&r, RTA_GATEWAY, hops[i].via, addr_len(family));
 		nh->rtnh_len = (uint16_t)(r.room + r.h.nlmsg_len - (char *)nh);
 	}
-	end(&r, mp);
-	return talk(nl, &r);
+	attr_end(&r, mp);
+	return request_send(nl, &r);
 }
 
 int nl_neigh(struct nl *nl, unsigned int ifindex, int family, const uint8_t *addr,
 	     const uint8_t mac[6])
 {
 	union req r;
-	struct ndmsg *n = begin(&r, RTM_NEWNEIGH, NLM_F_CREATE | NLM_F_REPLACE, sizeof(*n));
+	struct ndmsg *n = request_begin(&r, RTM_NEWNEIGH, NLM_F_CREATE | NLM_F_REPLACE, sizeof(*n));
 
 	n->ndm_family = (uint8_t)family;
 	n->ndm_ifindex = (int)ifindex;
 	n->ndm_state = NUD_PERMANENT;
-	put(&r, NDA_DST, addr, addr_len(family));
-	put(&r, NDA_LLADDR, mac, 6);
-	return talk(nl, &r);
+	attr_put(&r, NDA_DST, addr, addr_len(family));
+	attr_put(&r, NDA_LLADDR, mac, 6);
+	return request_send(nl, &r);
 }
 
 /*
- * What is set already is left alone: a veth with XDP on it refuses to have an offload turned off
- * once more (EOPNOTSUPP).
+ * Sets each feature to @to. @cmds: ETHTOOL_G* and ETHTOOL_S* of each. A feature that is set already
+ * is left alone, since a veth with XDP on it refuses to have an offload turned off once more
+ * (EOPNOTSUPP).
  */
 static int ethtool_set(const char *ifname, const uint32_t (*cmds)[2], size_t n, uint32_t to)
 {
@@ -295,7 +299,7 @@ static int ethtool_set(const char *ifname, const uint32_t (*cmds)[2], size_t n, 
 
 int nl_tx_plain(const char *ifname)
 {
-	/* checksum off takes TSO with it */
+	/* without checksum offload there is no TSO either */
 	static const uint32_t cmds[][2] = { { ETHTOOL_GTXCSUM, ETHTOOL_STXCSUM },
 					    { ETHTOOL_GTSO, ETHTOOL_STSO },
 					    { ETHTOOL_GGSO, ETHTOOL_SGSO } };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Small files of /proc and /sys, and what /proc/PID/stat says of a process. */
+/* Files of one line in /proc and /sys: see proc.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -24,7 +24,7 @@ int bl_proc_stat(pid_t pid, int field, uint64_t *v)
 	if (n <= 0)
 		return -ESRCH;
 	text[n] = '\0';
-	/* the name, field 2, may contain anything, ')' too: count from the last one */
+	/* field 2, the name in parentheses, may contain ')': count from the last one */
 	p = strrchr(text, ')');
 	for (k = 2; p && k < field; k++)
 		p = strchr(p + 1, ' ');

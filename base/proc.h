@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the kernel tells about processes and devices in files of one line.
+ * Files of one line, in which the kernel describes processes and devices.
  */
 #ifndef BARLINE_BASE_PROC_H
 #define BARLINE_BASE_PROC_H
@@ -19,8 +19,8 @@ int bl_read_line(int dir, const char *path, char *buf, size_t size);
 #define BL_PROC_STARTED 22 /* start of the process, in ticks after boot */
 
 /**
- * bl_proc_stat - Field @field (3 or later, a number) of /proc/PID/stat. Returns 0, or -errno and 0
- * in *@v: there is no such process.
+ * bl_proc_stat - Field @field (3 or greater) of /proc/PID/stat, which has to be a number. Returns
+ * 0, or -errno with *@v set to 0 if there is no such process.
  */
 int bl_proc_stat(pid_t pid, int field, uint64_t *v);
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* See rate.h. */
+/* Rates as text and as times per byte: see rate.h. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
-#include "rate.h"
+#include "base/rate.h"
 
-#define NS_BITS_Q20 (8000000000ULL << 20) /* 8 bits to the byte, 10^9 ns to the second */
+#define NS_BITS_Q20 (8000000000ULL << 20) /* 8 bits per byte, 10^9 ns per second */
 
-/* the whole rest of the string has to be one of them */
+/* what may follow the number, to the end of the text; "": bits per second */
 static const struct {
 	const char *name;
 	double bits;
@@ -35,7 +35,7 @@ bool bl_rate_parse(const char *s, uint64_t *bits_per_s)
 	char *end;
 	size_t k;
 
-	/* strtod takes signs, blanks, hex and names that are no rates */
+	/* strtod() accepts signs, blanks, hex digits and names, which are no rates */
 	if (!(*s >= '0' && *s <= '9') || s[1] == 'x' || s[1] == 'X')
 		return false;
 	v = strtod(s, &end);

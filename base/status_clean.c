@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Sockets in BL_RUN_DIR at which processes say what they do, and that stay when such a process is
- * killed.
+ * Removes status sockets that a killed process left behind.
  *
- * Whether somebody is there is asked at the socket, and not by the pid in its name: that may be one
- * of another pid namespace, or somebody else's by now. Who is stopped is there still: connecting to
- * it works, or would have to wait. A socket gets its name when it listens (base/status_socket.c),
- * so that one which is just being made is not taken for one that was left.
+ * Whether a process still listens is found out by connecting to the socket. The pid in its name
+ * does not tell: it may be of another pid namespace, or belong to another process by now. A process
+ * that is stopped counts as listening: the connection succeeds, or would have to wait. A socket
+ * gets its final name only when it listens (base/status_socket.c), so one that is being made is not
+ * taken for one that was left.
  */
 #include <errno.h>
 #include <glob.h>
@@ -18,7 +18,8 @@
 
 #include "base/status_socket.h"
 
-static bool left(const char *path)
+/* Whether no process listens at the socket @path. */
+static bool is_left_socket(const char *path)
 {
 	struct sockaddr_un sa = { .sun_family = AF_UNIX };
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -41,7 +42,7 @@ int bl_status_sockets_clean(const char *pattern, bool dry_run,
 	if (glob(pattern, 0, NULL, &g))
 		return 0;
 	for (i = 0; i < g.gl_pathc; i++) {
-		if (!left(g.gl_pathv[i]) || (!dry_run && unlink(g.gl_pathv[i])))
+		if (!is_left_socket(g.gl_pathv[i]) || (!dry_run && unlink(g.gl_pathv[i])))
 			continue;
 		if (tell)
 			tell(g.gl_pathv[i], ctx);

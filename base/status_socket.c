@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* See base/status_socket.h. */
+/* Status sockets: see status_socket.h. */
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -12,15 +12,16 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "status_socket.h"
+#include "base/status_socket.h"
 
 struct bl_status_socket {
-	char *(*reply)(void *ctx, char *said, size_t *len);
-	void *ctx;
-	int fd, end_fd;
-	pthread_t thread;
-	struct sockaddr_un sa;
-	bool named;
+	char *(*reply)(void *ctx, char *said, size_t *len); /* see bl_status_socket_open() */
+	void *ctx;                                          /* for @reply */
+	int fd;                                             /* listens; -1: none */
+	int end_fd;            /* eventfd: the thread is to end; -1: none */
+	pthread_t thread;      /* 0: not started */
+	struct sockaddr_un sa; /* where it listens */
+	bool named;            /* it has its final name, which has to be removed */
 };
 
 void bl_put_number(FILE *o, const char *key, uint64_t v)
@@ -36,7 +37,8 @@ void bl_put_text(FILE *o, const char *key, const char *s)
 	fputc('"', o);
 }
 
-static void answer(struct bl_status_socket *c, int fd)
+/* Reads what a client sends, and sends the reply. A slow client is cut off after a second. */
+static void serve_client(struct bl_status_socket *c, int fd)
 {
 	const struct timeval patience = { .tv_sec = 1 };
 	char said[65536], *text;
@@ -45,7 +47,7 @@ static void answer(struct bl_status_socket *c, int fd)
 
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-	/* with these limits, who is stopped here and goes on is told EINTR */
+	/* with these timeouts, a process that is stopped here and continued gets EINTR */
 	while (len < sizeof(said) - 1) {
 		n = TEMP_FAILURE_RETRY(read(fd, said + len, sizeof(said) - 1 - len));
 		if (n <= 0)
@@ -69,7 +71,7 @@ static void *status_main(void *arg)
 	struct pollfd p[2] = { { .fd = c->fd, .events = POLLIN },
 			       { .fd = c->end_fd, .events = POLLIN } };
 
-	pthread_setname_np(pthread_self(), "barline-door");
+	pthread_setname_np(pthread_self(), "barline-status");
 	for (;;) {
 		int fd;
 
@@ -80,7 +82,7 @@ static void *status_main(void *arg)
 		fd = p[0].revents ? accept4(c->fd, NULL, NULL, SOCK_CLOEXEC) : -1;
 		if (fd < 0)
 			continue;
-		answer(c, fd);
+		serve_client(c, fd);
 		close(fd);
 	}
 }
@@ -103,7 +105,7 @@ void bl_status_socket_close(struct bl_status_socket *c)
 	free(c);
 }
 
-/* The directory that @path is in, where it is missing; bind() says what is wrong if it cannot. */
+/* Makes the directory of @path if it is missing. If that fails, bind() reports the reason. */
 static void make_parent(const char *path)
 {
 	char dir[sizeof(((struct sockaddr_un *)0)->sun_path)];
@@ -135,8 +137,8 @@ int bl_status_socket_open(struct bl_status_socket **out, const char *path,
 	snprintf(c->sa.sun_path, sizeof(c->sa.sun_path), "%s", path);
 	make_parent(path);
 	/*
-	 * made beside it: by its name it is found when it listens, or somebody might take it for
-	 * one that was left (base/status_clean.c)
+	 * Made under another name, and renamed when it listens: otherwise it could be taken for a
+	 * socket that was left (base/status_clean.c).
 	 */
 	making = c->sa;
 	snprintf(making.sun_path, sizeof(making.sun_path), "%.*s~",

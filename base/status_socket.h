@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Where people ask a running service of Fastpass how it is: a Unix socket of root's (0600). Who
- * connects may say something, ends his side, and gets one JSON object and the end of the stream.
- * The arbiter (door.c) and fault isolation (faultd.c) have one each.
+ * Status sockets: where the CLI asks a running service how it is. A status socket is a Unix stream
+ * socket with mode 0600. A client connects, may send a command, shuts down its side, and reads one
+ * JSON object until the end of the stream. The arbiter, fault isolation and the controller have one
+ * each.
  */
 #ifndef BARLINE_BASE_STATUS_SOCKET_H
 #define BARLINE_BASE_STATUS_SOCKET_H
@@ -16,31 +17,35 @@
 struct bl_status_socket;
 
 /**
- * bl_status_socket_open - a thread that answers at @path. @reply: @said is what somebody sent, as a
- * string that may be changed; returns the answer, which is freed, and its length, or NULL. It runs
- * in the thread, one at a time. Returns 0 or -errno. A file that lies at @path is removed: the
- * caller has made sure that its owner is dead.
+ * bl_status_socket_open - starts a thread that answers at @path.
+ * @reply: makes the answer to what a client sent, @said, a string that it may change. Returns the
+ * answer, which is freed, and its length in *@len; NULL: no answer. It runs in the thread, for one
+ * client at a time.
+ *
+ * Returns 0 or -errno. A file at @path is replaced: the caller has made sure that its owner is
+ * dead.
  */
 int bl_status_socket_open(struct bl_status_socket **out, const char *path,
 			  char *(*reply)(void *ctx, char *said, size_t *len), void *ctx,
 			  struct bl_err *err);
-/** bl_status_socket_close - ends the thread and removes the socket. NULL: nothing. */
+/** bl_status_socket_close - ends the thread and removes the socket. No-op for NULL. */
 void bl_status_socket_close(struct bl_status_socket *c);
 
-/**
- * bl_put_number - ,"key":v. bl_put_text - "key":"s"; quotes and what is not printable, which
- * would break the object, become question marks.
- */
+/** bl_put_number - writes ,"key":v to @o. */
 void bl_put_number(FILE *o, const char *key, uint64_t v);
+/**
+ * bl_put_text - writes "key":"s" to @o. Quotes, backslashes and control characters, which would
+ * break the object, become question marks.
+ */
 void bl_put_text(FILE *o, const char *key, const char *s);
 
 /**
- * bl_status_sockets_clean - Remove the sockets that glob(7) @pattern names and at which nobody
- * listens any more.
- * @dry_run: only tell of them.
+ * bl_status_sockets_clean - removes the sockets that match the glob(7) @pattern and at which no
+ * process listens.
+ * @dry_run: remove nothing.
  * @tell: called with the path of each; may be NULL.
  *
- * Returns how many there were.
+ * Returns the number of such sockets.
  */
 int bl_status_sockets_clean(const char *pattern, bool dry_run,
 			    void (*tell)(const char *what, void *ctx), void *ctx);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Clocks as numbers of nanoseconds.
- */
+/* Clocks, read in nanoseconds. */
 #ifndef BARLINE_BASE_TIME_H
 #define BARLINE_BASE_TIME_H
 

@@ -1,102 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/*
- * YAML files, read strictly: libcyaml checks the shape and tells the line in its log; what it
- * cannot check its callers check, and the line is found again in the text.
- *
- * Example: "beacon_us: 2000000" has the right shape. The caller says bl_yaml_bad(path, "beacon_us",
- * 0, ...), and the message begins with "tor1.yaml:7: ".
- *
- * "[fd00::1]:61693" without quotes is a list to YAML: the message says how it is written.
- *
- * libcyaml takes "100ms" for the number 100 and "maybe" for true. So numbers and truth values are
- * looked at once more in the text, where one key has them and nothing else.
- */
+/* Strict reading of YAML files with libyaml: see yaml.h. */
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include "yaml.h"
 
-/*
- * What libcyaml said: its first error, and the first line number of its backtrace, which is the
- * innermost.
- */
-struct heard {
-	char text[256];
-	int line;
-};
-
-static void hear(cyaml_log_t level, void *ctx, const char *fmt, va_list ap)
-{
-	struct heard *h = ctx;
-	char msg[256], *p;
-
-	if (level < CYAML_LOG_ERROR)
-		return;
-	vsnprintf(msg, sizeof(msg), fmt, ap);
-	msg[strcspn(msg, "\n")] = 0;
-	p = strstr(msg, "line: ");
-	if (p && !h->line)
-		h->line = atoi(p + 6);
-	if (!*h->text && !strstr(msg, "Backtrace"))
-		snprintf(h->text, sizeof(h->text), "%s", strncmp(msg, "Load: ", 6) ? msg : msg + 6);
-}
-
-int bl_yaml_line(const char *path, const char *key, unsigned int nth)
-{
-	char line[1024], *p, *c;
-	int no = 0, found = 0;
-	size_t len = strlen(key);
-	FILE *f = fopen(path, "re");
-
-	while (f && !found && fgets(line, sizeof(line), f)) {
-		no++;
-		c = strchr(line, '#');
-		if (c)
-			*c = 0;
-		for (p = line; (p = strstr(p, key)); p += len) {
-			if ((p == line || strchr(" \t{,-\"'", p[-1])) &&
-			    p[len + strspn(p + len, "\"' \t")] == ':' && !nth--) {
-				found = no;
-				break;
-			}
-		}
-	}
-	if (f)
-		fclose(f);
-	return found;
-}
-
-/* libcyaml tells where it was before an unknown key: look from there on. */
-static int line_of_unknown(const char *path, const struct heard *h)
-{
-	static const char is[] = "Unexpected key: ";
-	unsigned int nth;
-	int line;
-
-	if (strncmp(h->text, is, sizeof(is) - 1))
-		return h->line;
-	for (nth = 0; (line = bl_yaml_line(path, h->text + sizeof(is) - 1, nth)); nth++)
-		if (line >= h->line)
-			return line;
-	return h->line;
-}
-
-int bl_yaml_bad(const char *path, const char *key, unsigned int nth, struct bl_err *err,
-		const char *fmt, ...)
-{
-	char msg[256];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(msg, sizeof(msg), fmt, ap);
-	va_end(ap);
-	return bl_fail(err, EINVAL, "%s:%d: %s", path, bl_yaml_line(path, key, nth), msg);
-}
+#include "base/yaml.h"
 
 bool bl_mac_parse(const char *s, uint8_t mac[6])
 {
@@ -112,226 +26,391 @@ bool bl_mac_parse(const char *s, uint8_t mac[6])
 	return true;
 }
 
-/* ---- scalars, as they stand in the file ---- */
+/* ---- errors ---- */
 
-/*
- * The first list of words of this key in the schema, and which types it has anywhere (bits of enum
- * cyaml_type).
- */
-static const cyaml_schema_field_t *field_of(const cyaml_schema_value_t *v, const char *key,
-					    unsigned int *types)
+/* Keeps the first error. */
+static int refuse_line(struct bl_yaml *y, int line, const char *fmt, va_list ap)
 {
-	const cyaml_schema_field_t *found = NULL, *deeper, *f;
+	char msg[256];
 
-	if (v->type == CYAML_SEQUENCE)
-		return field_of(v->sequence.entry, key, types);
-	if (v->type != CYAML_MAPPING)
-		return NULL;
-	for (f = v->mapping.fields; f->key; f++) {
-		if (!strcmp(f->key, key)) {
-			*types |= 1u << f->value.type;
-			found = !found && f->value.type == CYAML_ENUM ? f : found;
-		}
-		deeper = field_of(&f->value, key, types);
-		found = found ? found : deeper;
-	}
-	return found;
+	if (y->rc)
+		return -EINVAL;
+	vsnprintf(msg, sizeof(msg), fmt, ap);
+	y->rc = bl_fail(y->err, EINVAL, "%s:%d: %s", y->path, line, msg);
+	return -EINVAL;
 }
 
-/* The next "key: value" of @line from *@p on, in place. NULL: there is none. */
-static char *next_pair(const char *line, char **p, char **value)
+static int node_line(const yaml_node_t *node)
 {
-	char *key = *p, *end;
-	size_t n;
-
-	for (; *key; key += n ? n : 1) {
-		n = strspn(key, "abcdefghijklmnopqrstuvwxyz0123456789_");
-		end = key + n;
-		end += strspn(end, "\"' \t");
-		if (!n || *end != ':' || (end[1] && !strchr(" \t\r\n", end[1])) ||
-		    (key != line && !strchr(" \t{,-\"'", key[-1])))
-			continue;
-		*value = end + 1 + strspn(end + 1, "\"' \t");
-		*p = *value + strcspn(*value, ",}]\r\n");
-		if (**p)
-			*(*p)++ = 0;
-		for (end = *value + strlen(*value); end > *value && strchr("\"' \t", end[-1]);
-		     end--)
-			end[-1] = 0;
-		key[n] = 0;
-		return key;
-	}
-	return NULL;
+	return (int)node->start_mark.line + 1;
 }
 
-static bool is_number(const char *v)
+__attribute__((format(printf, 3, 4))) static int refuse_node(struct bl_yaml *y,
+							     const yaml_node_t *node,
+							     const char *fmt, ...)
 {
-	char *end;
+	va_list ap;
 
-	errno = 0;
-	strtoll(v, &end, 0);
-	return !errno && end != v && !*end;
+	va_start(ap, fmt);
+	refuse_line(y, node_line(node), fmt, ap);
+	va_end(ap);
+	return -EINVAL;
 }
 
-static bool is_truth(const char *v)
+int bl_yaml_refuse(struct bl_yaml *y, yaml_node_t *map, const char *key, const char *fmt, ...)
 {
-	static const char *const words[] = { "true", "false", "yes", "no", "on", "off" };
-	size_t k;
+	va_list ap;
 
-	for (k = 0; k < sizeof(words) / sizeof(words[0]); k++)
-		if (!strcasecmp(v, words[k]))
-			return true;
-	return false;
+	va_start(ap, fmt);
+	refuse_line(y, bl_yaml_line(y, map, key), fmt, ap);
+	va_end(ap);
+	return -EINVAL;
 }
 
-static int bad_scalar(const char *path, int line, const char *key, const char *value,
-		      unsigned int types, struct bl_err *err)
+/* Line @no of the text, from 1, without its comment, in @buf. */
+static void copy_line(const char *text, int no, char *buf, size_t size)
 {
-	const unsigned int number = 1u << CYAML_INT | 1u << CYAML_UINT;
-
-	if (*value && strchr("[{&*|>", *value))
-		return 0;
-	if (types && !(types & ~number) && !is_number(value))
-		return bl_fail(err, EINVAL, "%s:%d: %s \"%s\" is no number", path, line, key,
-			       value);
-	if (types == 1u << CYAML_BOOL && !is_truth(value))
-		return bl_fail(err, EINVAL, "%s:%d: %s \"%s\": true or false", path, line, key,
-			       value);
-	return 0;
-}
-
-/* Only libcyaml's own complaint about a value that is none of a list's: the list. */
-static void name_choices(const char *path, const cyaml_schema_value_t *top, struct heard *h)
-{
-	static const char is[] = "Invalid ENUM value: ";
-	char text[1024], given[64], *p = text, *key, *value;
-	const cyaml_schema_field_t *f;
-	FILE *file;
-	uint32_t k;
-	int no;
-
-	if (strncmp(h->text, is, sizeof(is) - 1))
-		return;
-	snprintf(given, sizeof(given), "%s", h->text + sizeof(is) - 1);
-	file = fopen(path, "re");
-	for (no = 0; file && no < h->line && fgets(text, sizeof(text), file); no++)
-		;
-	while (file && no == h->line && (key = next_pair(text, &p, &value))) {
-		unsigned int types = 0;
-		size_t at;
-
-		f = field_of(top, key, &types);
-		if (!f || strcmp(value, given))
-			continue;
-		at = (size_t)snprintf(h->text, sizeof(h->text), "%s \"%s\": there is ", key, given);
-		for (k = 0; k < f->value.enumeration.count && at < sizeof(h->text); k++)
-			at += (size_t)snprintf(h->text + at, sizeof(h->text) - at, "%s%s",
-					       k ? ", " : "", f->value.enumeration.strings[k].str);
-		break;
-	}
-	if (file)
-		fclose(file);
-}
-
-/* The line ends where its comment begins: at a # that begins it or follows a blank. */
-static void cut_comment(char *line)
-{
+	const char *end;
 	char *c;
 
-	for (c = line; (c = strchr(c, '#')); c++)
-		if (c == line || isspace((unsigned char)c[-1])) {
+	while (text && --no > 0) {
+		text = strchr(text, '\n');
+		text = text ? text + 1 : NULL;
+	}
+	end = text ? text + strcspn(text, "\n") : NULL;
+	snprintf(buf, size, "%.*s", text ? (int)(end - text) : 0, text ? text : "");
+	/* a comment begins at a # at the start of the line or after a blank */
+	for (c = buf; (c = strchr(c, '#')); c++)
+		if (c == buf || isspace((unsigned char)c[-1])) {
 			*c = 0;
 			return;
 		}
 }
 
-/* An IPv6 address in brackets and not in quotes, in the line that libcyaml complains of. */
-static void name_unquoted(const char *path, struct heard *h)
+/*
+ * "[fd00::1]:61693" without quotes is a list to YAML, which libyaml or a reader refuses. If line
+ * @no has such an address, the error says how it is written. Returns whether it has.
+ */
+static bool refuse_unquoted(struct bl_yaml *y, int no)
 {
-	char text[1024] = "", host[INET6_ADDRSTRLEN], *p;
+	char line[1024], host[INET6_ADDRSTRLEN], *p;
 	struct in6_addr addr;
-	FILE *f = fopen(path, "re");
 	size_t n, port;
-	int no;
 
-	for (no = 0; f && no < h->line && fgets(text, sizeof(text), f); no++)
-		;
-	cut_comment(text);
-	for (p = f && no == h->line ? strchr(text, '[') : NULL; p; p = strchr(p + 1, '[')) {
+	copy_line(y->text, no, line, sizeof(line));
+	for (p = strchr(line, '['); p; p = strchr(p + 1, '[')) {
 		n = strcspn(p + 1, "]");
-		if (p[n + 1] != ']' || n >= sizeof(host) || (p > text && strchr("\"'", p[-1])))
+		if (p[n + 1] != ']' || n >= sizeof(host) || (p > line && strchr("\"'", p[-1])))
 			continue;
 		memcpy(host, p + 1, n);
 		host[n] = 0;
 		if (inet_pton(AF_INET6, host, &addr) != 1)
 			continue;
 		port = p[n + 2] == ':' ? 1 + strspn(p + n + 3, "0123456789") : 0;
-		snprintf(h->text, sizeof(h->text),
-			 "an IPv6 address in brackets is a list to YAML: put it in quotes, "
-			 "\"%.*s\"",
-			 (int)(n + 2 + port), p);
-		break;
+		y->rc = bl_fail(y->err, EINVAL,
+				"%s:%d: an IPv6 address in brackets is a list to YAML: put it in "
+				"quotes, \"%.*s\"",
+				y->path, no, (int)(n + 2 + port), p);
+		return true;
 	}
-	if (f)
-		fclose(f);
+	return false;
 }
 
-static int check_scalars(const char *path, const cyaml_schema_value_t *top, struct bl_err *err)
+/* @node is not of the kind that a reader expects under this name. */
+static void refuse_kind(struct bl_yaml *y, const yaml_node_t *node, const char *name,
+			const char *expected)
 {
-	FILE *f = fopen(path, "re");
-	char text[1024], *p, *key, *value;
-	int no = 0, rc = 0;
+	static const char *const kinds[] = { [YAML_NO_NODE] = "nothing",
+					     [YAML_SCALAR_NODE] = "a single value",
+					     [YAML_SEQUENCE_NODE] = "a list",
+					     [YAML_MAPPING_NODE] = "a mapping" };
 
-	while (f && !rc && fgets(text, sizeof(text), f)) {
-		no++;
-		cut_comment(text);
-		for (p = text; !rc && (key = next_pair(text, &p, &value));) {
-			unsigned int types = 0;
+	if (!y->rc && !refuse_unquoted(y, node_line(node)))
+		refuse_node(y, node, "%s: expected %s, not %s", name, expected, kinds[node->type]);
+}
 
-			field_of(top, key, &types);
-			rc = bad_scalar(path, no, key, value, types, err);
-		}
+/* ---- the document ---- */
+
+/* Reads the whole file into y->text. */
+static int read_text(struct bl_yaml *y)
+{
+	FILE *f = fopen(y->path, "re");
+	size_t room = 0;
+	int rc = 0;
+
+	if (!f)
+		return bl_fail(y->err, errno, "cannot read %s: %s", y->path, strerror(errno));
+	if (getdelim(&y->text, &room, '\0', f) < 0) {
+		if (ferror(f))
+			rc = bl_fail(y->err, errno, "cannot read %s: %s", y->path, strerror(errno));
+		/* nothing was read, and nothing terminates the buffer */
+		free(y->text);
+		y->text = NULL;
 	}
-	if (f)
-		fclose(f);
+	fclose(f);
 	return rc;
 }
 
-int bl_yaml_load(const char *path, const cyaml_schema_value_t *top, void **out, struct bl_err *err)
+static int parse_text(struct bl_yaml *y)
 {
-	struct heard said = {};
-	const cyaml_config_t how = {
-		.log_fn = hear, .log_ctx = &said, .mem_fn = cyaml_mem, .log_level = CYAML_LOG_ERROR
-	};
-	FILE *probe;
-	cyaml_err_t e;
+	yaml_parser_t parser;
+	int line;
 
-	*out = NULL;
-	probe = fopen(path, "re");
-	if (!probe)
-		return bl_fail(err, errno, "cannot read %s: %s", path, strerror(errno));
-	fclose(probe);
-	e = cyaml_load_file(path, &how, top, (cyaml_data_t **)out, NULL);
-	name_choices(path, top, &said);
-	if (e != CYAML_OK) {
-		int line = line_of_unknown(path, &said);
-
-		name_unquoted(path, &said);
-		return bl_fail(err, EINVAL, "%s:%d: %s", path, line ? line : 1,
-			       *said.text ? said.text : cyaml_strerror(e));
+	if (!yaml_parser_initialize(&parser))
+		return bl_fail(y->err, ENOMEM, "out of memory");
+	yaml_parser_set_input_string(&parser, (const unsigned char *)(y->text ? y->text : ""),
+				     y->text ? strlen(y->text) : 0);
+	y->has_doc = yaml_parser_load(&parser, &y->doc);
+	if (!y->has_doc) {
+		line = (int)parser.problem_mark.line + 1;
+		if (!refuse_unquoted(y, line) &&
+		    !refuse_unquoted(y, (int)parser.context_mark.line + 1))
+			y->rc = bl_fail(y->err, EINVAL, "%s:%d: %s", y->path, line,
+					parser.problem ? parser.problem : "this is no YAML");
 	}
-	if (!*out)
-		return bl_fail(err, EINVAL, "%s:1: the file is empty", path);
-	if (!check_scalars(path, top, err))
-		return 0;
-	bl_yaml_free(top, *out);
-	*out = NULL;
-	return -EINVAL;
+	yaml_parser_delete(&parser);
+	return y->rc;
 }
 
-void bl_yaml_free(const cyaml_schema_value_t *top, void *data)
+int bl_yaml_open(struct bl_yaml *y, const char *path, struct bl_err *err)
 {
-	const cyaml_config_t how = { .mem_fn = cyaml_mem };
+	*y = (struct bl_yaml){ .path = path, .err = err };
+	y->rc = read_text(y);
+	if (!y->rc)
+		y->rc = parse_text(y);
+	if (y->rc)
+		return y->rc;
+	y->root = yaml_document_get_root_node(&y->doc);
+	if (!y->root)
+		return bl_yaml_refuse(y, NULL, NULL, "the file is empty");
+	if (y->root->type != YAML_MAPPING_NODE)
+		refuse_kind(y, y->root, "the file", "a mapping");
+	return y->rc;
+}
 
-	cyaml_free(&how, top, data, 0);
+int bl_yaml_close(struct bl_yaml *y)
+{
+	if (y->has_doc)
+		yaml_document_delete(&y->doc);
+	free(y->text);
+	y->has_doc = false;
+	y->text = NULL;
+	y->root = NULL;
+	return y->rc;
+}
+
+/* ---- keys ---- */
+
+static const char *scalar_text(const yaml_node_t *node)
+{
+	return (const char *)node->data.scalar.value;
+}
+
+/* The pair of @key; the last one, if the file has the key twice. NULL: not given. */
+static yaml_node_pair_t *find_pair(struct bl_yaml *y, yaml_node_t *map, const char *key)
+{
+	yaml_node_pair_t *p;
+
+	if (!map || !key || map->type != YAML_MAPPING_NODE)
+		return NULL;
+	for (p = map->data.mapping.pairs.top; p-- > map->data.mapping.pairs.start;) {
+		const yaml_node_t *k = yaml_document_get_node(&y->doc, p->key);
+
+		if (k->type == YAML_SCALAR_NODE && !strcmp(scalar_text(k), key))
+			return p;
+	}
+	return NULL;
+}
+
+int bl_yaml_line(struct bl_yaml *y, yaml_node_t *map, const char *key)
+{
+	const yaml_node_pair_t *p = find_pair(y, map, key);
+
+	if (p)
+		return node_line(yaml_document_get_node(&y->doc, p->key));
+	return map ? node_line(map) : 1;
+}
+
+void bl_yaml_keys(struct bl_yaml *y, yaml_node_t *map, const char *const *keys)
+{
+	yaml_node_pair_t *p;
+	unsigned int i;
+
+	if (y->rc || !map)
+		return;
+	if (map->type != YAML_MAPPING_NODE) {
+		refuse_kind(y, map, "this entry", "a mapping");
+		return;
+	}
+	for (p = map->data.mapping.pairs.start; p < map->data.mapping.pairs.top; p++) {
+		const yaml_node_t *k = yaml_document_get_node(&y->doc, p->key);
+
+		if (k->type != YAML_SCALAR_NODE) {
+			refuse_kind(y, k, "this key", "a single value");
+			return;
+		}
+		for (i = 0; keys[i] && strcmp(keys[i], scalar_text(k)); i++)
+			;
+		if (!keys[i]) {
+			refuse_node(y, k, "Unexpected key: %s", scalar_text(k));
+			return;
+		}
+	}
+}
+
+yaml_node_t *bl_yaml_get(struct bl_yaml *y, yaml_node_t *map, const char *key)
+{
+	const yaml_node_pair_t *p = y->rc ? NULL : find_pair(y, map, key);
+
+	return p ? yaml_document_get_node(&y->doc, p->value) : NULL;
+}
+
+yaml_node_t *bl_yaml_need(struct bl_yaml *y, yaml_node_t *map, const char *key)
+{
+	yaml_node_t *value = bl_yaml_get(y, map, key);
+
+	if (!value && !y->rc && map)
+		bl_yaml_refuse(y, map, NULL, "the key %s is missing", key);
+	return value;
+}
+
+/* ---- single values ---- */
+
+/* Text of a scalar, or NULL after an error or without a node. @expected: for the message. */
+static const char *text_of(struct bl_yaml *y, const yaml_node_t *node, const char *name,
+			   const char *expected)
+{
+	if (y->rc || !node)
+		return NULL;
+	if (node->type == YAML_SCALAR_NODE)
+		return scalar_text(node);
+	refuse_kind(y, node, name, expected);
+	return NULL;
+}
+
+const char *bl_yaml_item_text(struct bl_yaml *y, yaml_node_t *item, const char *name, size_t most)
+{
+	const char *text = text_of(y, item, name, "a text");
+
+	if (!text)
+		return NULL;
+	if (*text && strlen(text) <= most)
+		return text;
+	refuse_node(y, item, "%s \"%s\": from 1 to %zu characters", name, text, most);
+	return NULL;
+}
+
+bool bl_yaml_item_number(struct bl_yaml *y, yaml_node_t *item, const char *name, int64_t least,
+			 int64_t most, int64_t *to)
+{
+	const char *text = text_of(y, item, name, "a number");
+	char *end;
+	int64_t v;
+
+	if (!text)
+		return false;
+	errno = 0;
+	v = strtoll(text, &end, 0);
+	if (errno || end == text || *end)
+		refuse_node(y, item, "%s \"%s\" is no number", name, text);
+	else if (v < least || v > most)
+		refuse_node(y, item, "%s %s: from %lld to %lld", name, text, (long long)least,
+			    (long long)most);
+	else
+		*to = v;
+	return !y->rc;
+}
+
+const char *bl_yaml_text(struct bl_yaml *y, yaml_node_t *map, const char *key, size_t most)
+{
+	return bl_yaml_item_text(y, bl_yaml_get(y, map, key), key, most);
+}
+
+bool bl_yaml_number(struct bl_yaml *y, yaml_node_t *map, const char *key, int64_t least,
+		    int64_t most, int64_t *to)
+{
+	return bl_yaml_item_number(y, bl_yaml_get(y, map, key), key, least, most, to);
+}
+
+uint16_t bl_yaml_u16(struct bl_yaml *y, yaml_node_t *map, const char *key)
+{
+	int64_t v = 0;
+
+	bl_yaml_number(y, map, key, 0, UINT16_MAX, &v);
+	return (uint16_t)v;
+}
+
+uint32_t bl_yaml_u32(struct bl_yaml *y, yaml_node_t *map, const char *key)
+{
+	int64_t v = 0;
+
+	bl_yaml_number(y, map, key, 0, UINT32_MAX, &v);
+	return (uint32_t)v;
+}
+
+bool bl_yaml_truth(struct bl_yaml *y, yaml_node_t *map, const char *key)
+{
+	static const char *const words[] = { "false", "true", "no", "yes", "off", "on" };
+	yaml_node_t *node = bl_yaml_get(y, map, key);
+	const char *text = text_of(y, node, key, "true or false");
+	size_t k;
+
+	if (!text)
+		return false;
+	for (k = 0; k < sizeof(words) / sizeof(words[0]); k++)
+		if (!strcasecmp(text, words[k]))
+			return k & 1;
+	refuse_node(y, node, "%s \"%s\": true or false", key, text);
+	return false;
+}
+
+int bl_yaml_name(struct bl_yaml *y, yaml_node_t *map, const char *key, const char *const *names,
+		 size_t n)
+{
+	yaml_node_t *node = bl_yaml_get(y, map, key);
+	const char *text = text_of(y, node, key, "a name");
+	char list[192] = "";
+	size_t k, at = 0;
+
+	if (!text)
+		return -1;
+	for (k = 0; k < n; k++) {
+		if (!strcmp(names[k], text))
+			return (int)k;
+		if (at < sizeof(list))
+			at += (size_t)snprintf(list + at, sizeof(list) - at, "%s%s", k ? ", " : "",
+					       names[k]);
+	}
+	refuse_node(y, node, "%s \"%s\": there is %s", key, text, list);
+	return -1;
+}
+
+/* ---- lists ---- */
+
+unsigned int bl_yaml_list(struct bl_yaml *y, yaml_node_t *map, const char *key, unsigned int most,
+			  yaml_node_t **list)
+{
+	yaml_node_t *node = bl_yaml_get(y, map, key);
+	size_t n;
+
+	*list = NULL;
+	if (!node)
+		return 0;
+	if (node->type != YAML_SEQUENCE_NODE) {
+		refuse_kind(y, node, key, "a list");
+		return 0;
+	}
+	n = (size_t)(node->data.sequence.items.top - node->data.sequence.items.start);
+	if (!n || n > most) {
+		refuse_node(y, node, "%s: a list of %zu; from 1 to %u entries", key, n, most);
+		return 0;
+	}
+	*list = node;
+	return (unsigned int)n;
+}
+
+yaml_node_t *bl_yaml_item(struct bl_yaml *y, yaml_node_t *list, unsigned int i)
+{
+	return y->rc || !list ? NULL
+			      : yaml_document_get_node(&y->doc, list->data.sequence.items.start[i]);
 }

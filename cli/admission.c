@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * barline admission set, show: the settings of admission on the nodes of a network namespace, while
- * they run.
+ * they run. Flags and rows derive from the table of options (loader/admission/options.h).
  */
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -26,205 +26,139 @@
 #include "loader/admission/top_switch.h"
 #include "maps/host_abi.h"
 
-/* a controller gives each of three steps a second, if its file says nothing else */
+/* a controller gives each of three steps a second, unless its file says otherwise */
 #define RACK_WAIT_MS 10000
-#define RACK_LOOK_US 5000
+#define RACK_POLL_US 5000
 
-/* options of TOP on hosts follow from the one list: KEY_TOP + enum bl_top_option */
-enum {
-	KEY_RATE = 256,
-	KEY_ALLOCATOR,
-	KEY_K,
-	KEY_T,
-	KEY_T_US,
-	KEY_RECENT,
-	KEY_RETRY,
-	KEY_COMING,
-	KEY_LATE,
-	KEY_REFUSE,
-	KEY_FAR,
-	KEY_LAPSE,
-	KEY_OUTSIDE,
-	KEY_TOKENS,
-	KEY_DATA_FIRST,
-	KEY_UNSCHEDULED,
-	KEY_TOKEN_FRAMES,
-	KEY_EXPIRY,
-	KEY_SPRAY,
-	KEY_RACK,
-	KEY_TOP = 512
-};
+enum { KEY_RACK = 256, KEY_OPTION };
 
-static const struct argp_option set_options[] = {
-	{ "rate", KEY_RATE, "RATE", 0, "of the NIC, or of every metered port: as 250mbit", 0 },
-	{ "rack", KEY_RACK, NULL, 0,
-	  "the policy and rate of all nodes that the controller here knows", 0 },
-	{ NULL, 0, NULL, 0, "Hosts:", 1 },
-	{ "k", KEY_K, "N", 0, "PL2's K: frames in one burst", 1 },
-	{ "t", KEY_T, "SLOTS", 0, "PL2's t: below that wait bursts go unsolicited; 0: never", 1 },
-	{ "t-us", KEY_T_US, "US", 0, "the same as time", 1 },
-	{ "recent-us", KEY_RECENT, "US", 0,
-	  "how old a grant may be to justify an unsolicited burst", 1 },
-	{ "retry-us", KEY_RETRY, "US", 0,
-	  "a reservation without an answer is repeated after that long", 1 },
-	{ "coming-us", KEY_COMING, "US", 0,
-	  "a burst that was announced and does not come is released after that long; 0: never", 1 },
-	{ "late-us", KEY_LATE, "US", 0,
-	  "a burst that is later than that for its slot asks for another; 0: never", 1 },
-	{ NULL, 0, NULL, 0, "Hosts, TOP:", 3 },
-#define TOP_OPTION(sym, key, flag, least, most, dflt, text) \
-	{ flag, KEY_TOP + BL_TOP_O_##sym, "VALUE", 0, text, 3 },
-	BL_TOP_OPTIONS(TOP_OPTION)
-#undef TOP_OPTION
-		{ NULL, 0, NULL, 0, "Switches:", 2 },
-	{ "allocator", KEY_ALLOCATOR, "NAME", 0, "two-counter, joint or bitmap", 2 },
-	{ "refuse-us", KEY_REFUSE, "US", 0,
-	  "PL2's T: above that wait unsolicited bursts are dropped", 2 },
-	{ "far-us", KEY_FAR, "US", 0, "a reservation further ahead is refused", 2 },
-	{ "lapse-us", KEY_LAPSE, "US", 0, "a promise that is not used lapses after that long", 2 },
-	{ "outside", KEY_OUTSIDE, "PERCENT", 0,
-	  "share of each port for traffic from outside the rack", 2 },
-	{ "tokens", KEY_TOKENS, "MODE", 0, "top: drop or pace", 2 },
-	{ "data-first", KEY_DATA_FIRST, "yes|no", 0,
-	  "top, pace: data before tokens, within its share", 2 },
-	{ "unscheduled-class", KEY_UNSCHEDULED, "yes|no", 0,
-	  "top: a class for frames without a token", 2 },
-	{ "token-frames", KEY_TOKEN_FRAMES, "N", 0, "top: tokens of one class", 2 },
-	{ "expiry-tokens", KEY_EXPIRY, "N", 0, "top: token times that a token is good for", 2 },
-	{ "spray", KEY_SPRAY, "yes|no", 0,
-	  "top, switches that route: frames take the ways up in turn, not one way per flow", 2 },
-	{ 0 }
-};
+/* groups of --help */
+enum { GROUP_BOTH, GROUP_HOSTS, GROUP_SWITCHES, GROUP_TOP };
 
-static int64_t yes_no(const char *what, const char *arg, struct argp_state *state)
+static int help_group(unsigned int id)
 {
-	if (strcmp(arg, "yes") && strcmp(arg, "no"))
-		argp_error(state, "%s \"%s\": yes or no", what, arg);
-	return *arg == 'y';
+	const struct bl_option *o = bl_option(id);
+
+	return id >= BL_AO_TOP                  ? GROUP_TOP
+	       : o->roles == BL_OPTION_HOSTS    ? GROUP_HOSTS
+	       : o->roles == BL_OPTION_SWITCHES ? GROUP_SWITCHES
+						: GROUP_BOTH;
 }
 
-static int64_t number(const char *what, const char *arg, long long max, struct argp_state *state)
+static const char *help_argument(const struct bl_option *o)
 {
-	long long v;
+	static const char *const names[] = { [BL_OPTION_RATE] = "RATE",
+					     [BL_OPTION_TRUTH] = "yes|no",
+					     [BL_OPTION_NAME] = "NAME",
+					     [BL_OPTION_TEXT] = "TEXT",
+					     [BL_OPTION_BLOCK] = "VALUE" };
 
-	if (!bl_read_integer(arg, 0, max, &v))
-		argp_error(state, "%s \"%s\" is not a number from 0 to %lld", what, arg, max);
+	if (o->kind != BL_OPTION_NUMBER)
+		return names[o->kind];
+	return !strcmp(o->unit, "us") ? "US" : !strcmp(o->unit, "percent") ? "PERCENT" : "N";
+}
+
+/* "pl2: frames in one burst; 1 to 16" */
+static void help_text(const struct bl_option *o, char *buf, size_t size)
+{
+	size_t at = (size_t)snprintf(buf, size, "%s%s%s", o->policies ? o->policies : "",
+				     o->policies ? ": " : "", o->text);
+
+	if (o->kind == BL_OPTION_NUMBER && at < size)
+		snprintf(buf + at, size - at, "; %llu to %llu", (unsigned long long)o->least,
+			 (unsigned long long)o->greatest);
+}
+
+/* The flags of `admission set`, made once: argp keeps the texts. */
+static const struct argp_option *set_options(void)
+{
+	static struct argp_option v[BL_AO_COUNT + 8];
+	static char texts[BL_AO_COUNT][384];
+	unsigned int k, n = 0;
+
+	if (v[0].name || v[0].doc)
+		return v;
+	v[n++] = (struct argp_option){ .name = "rack",
+				       .key = KEY_RACK,
+				       .doc = "change the policy and the rate of all nodes that "
+					      "the controller here knows" };
+	v[n++] = (struct argp_option){ .doc = "Hosts:", .group = GROUP_HOSTS };
+	v[n++] = (struct argp_option){ .doc = "Switches:", .group = GROUP_SWITCHES };
+	v[n++] = (struct argp_option){ .doc = "Hosts, TOP:", .group = GROUP_TOP };
+	for (k = 0; k < BL_AO_COUNT; k++) {
+		const struct bl_option *o = bl_option(k);
+
+		if (!o->set || !*o->set)
+			continue;
+		help_text(o, texts[k], sizeof(texts[k]));
+		v[n++] = (struct argp_option){ .name = o->set,
+					       .key = KEY_OPTION + (int)k,
+					       .arg = help_argument(o),
+					       .doc = texts[k],
+					       .group = help_group(k) };
+	}
 	return v;
 }
 
-/** struct set_args - @rack: of all nodes, by way of the controller. */
+/** struct set_args - what is to be set. */
 struct set_args {
 	struct bl_admission_set set;
-	bool rack;
+	bool rack; /* on all nodes, by way of the controller */
 };
 
-/* What a controller passes on: a policy, and a rate or none. */
-static bool for_rack(const struct bl_admission_set *s)
+/* Whether a controller passes it on: a policy, and at most a rate. */
+static bool fits_rack(const struct bl_admission_set *s)
 {
 	struct bl_admission_set rest = *s;
 
-	rest.policy = -1;
-	rest.rate_bps = -1;
-	return s->policy >= 0 &&
-	       !memcmp(&rest, &(struct bl_admission_set)BL_ADMISSION_SAME, sizeof(rest));
+	rest.given[BL_AO_POLICY] = rest.given[BL_AO_RATE] = false;
+	return s->given[BL_AO_POLICY] && !bl_admission_any(&rest);
+}
+
+/*
+ * A value of wrong form is wrong usage. So is one out of range of TOP's options; of the others the
+ * node refuses it.
+ */
+static void parse_option(struct bl_admission_set *s, unsigned int id, const char *arg,
+			 struct argp_state *state)
+{
+	const struct bl_option *o = bl_option(id);
+	const bool top = o->policies && !strcmp(o->policies, "top");
+	struct bl_err err;
+	uint64_t v = 0;
+
+	if (bl_option_parse(o, id >= BL_AO_TOP ? o->key : o->set, arg,
+			    id >= BL_AO_TOP ? o->least : 0, top ? o->greatest : UINT32_MAX, &v,
+			    &err))
+		argp_error(state, "%s", err.text);
+	bl_admission_put(s, id, v);
 }
 
 static error_t parse_set(int key, char *arg, struct argp_state *state)
 {
 	struct set_args *all = state->input;
 	struct bl_admission_set *s = &all->set;
-	struct bl_err err;
-	uint64_t rate;
-	uint32_t v;
 
-	if (key >= KEY_TOP && key < KEY_TOP + BL_TOP_O_COUNT) {
-		if (bl_top_option_parse((unsigned int)key - KEY_TOP, arg, &v, &err))
-			argp_error(state, "%s", err.text);
-		s->top[key - KEY_TOP] = v + 1;
+	if (key >= KEY_OPTION && key < KEY_OPTION + BL_AO_COUNT) {
+		parse_option(s, (unsigned int)key - KEY_OPTION, arg, state);
 		return 0;
 	}
 	switch (key) {
-	case KEY_RATE:
-		if (!bl_rate_parse(arg, &rate))
-			argp_error(state,
-				   "rate \"%s\" is no rate: as 250mbit or 10gbit, from 2mbit to "
-				   "1000gbit",
-				   arg);
-		s->rate_bps = (int64_t)rate;
-		return 0;
-	case KEY_ALLOCATOR:
-		s->allocator = bl_allocator_by_name(arg);
-		if (s->allocator < 0)
-			argp_error(state, "allocator \"%s\": two-counter, joint or bitmap", arg);
-		return 0;
-	case KEY_K:
-		s->k = number("K", arg, UINT32_MAX, state);
-		return 0;
-	case KEY_T:
-		s->t_slots = number("t", arg, UINT32_MAX, state);
-		return 0;
-	case KEY_T_US:
-		s->t_us = number("t-us", arg, UINT32_MAX, state);
-		return 0;
-	case KEY_RECENT:
-		s->recent_us = number("recent-us", arg, UINT32_MAX, state);
-		return 0;
-	case KEY_RETRY:
-		s->retry_us = number("retry-us", arg, UINT32_MAX, state);
-		return 0;
-	case KEY_COMING:
-		s->coming_us = number("coming-us", arg, UINT32_MAX, state);
-		return 0;
-	case KEY_LATE:
-		s->late_us = number("late-us", arg, UINT32_MAX, state);
-		return 0;
-	case KEY_REFUSE:
-		s->refuse_us = number("refuse-us", arg, UINT32_MAX, state);
-		return 0;
-	case KEY_FAR:
-		s->far_us = number("far-us", arg, UINT32_MAX, state);
-		return 0;
-	case KEY_LAPSE:
-		s->lapse_us = number("lapse-us", arg, UINT32_MAX, state);
-		return 0;
-	case KEY_OUTSIDE:
-		s->outside_percent = number("outside", arg, UINT32_MAX, state);
-		return 0;
-	case KEY_TOKENS:
-		s->tokens = bl_token_mode_by_name(arg);
-		if (s->tokens < 0)
-			argp_error(state, "tokens \"%s\": drop or pace", arg);
-		return 0;
-	case KEY_DATA_FIRST:
-		s->data_first = yes_no("data-first", arg, state);
-		return 0;
-	case KEY_UNSCHEDULED:
-		s->unscheduled = yes_no("unscheduled-class", arg, state);
-		return 0;
-	case KEY_TOKEN_FRAMES:
-		s->token_frames = number("token-frames", arg, BL_TOKEN_FRAMES_MAX, state);
-		return 0;
-	case KEY_EXPIRY:
-		s->expiry_tokens = number("expiry-tokens", arg, BL_TOKEN_FRAMES_MAX, state);
-		return 0;
-	case KEY_SPRAY:
-		s->spray = yes_no("spray", arg, state);
-		return 0;
 	case KEY_RACK:
 		all->rack = true;
 		return 0;
 	case ARGP_KEY_ARG:
-		if (s->policy >= 0)
+		if (s->given[BL_AO_POLICY])
 			return ARGP_ERR_UNKNOWN;
-		s->policy = bl_policy_by_name(arg);
-		if (s->policy < 0)
+		if (bl_policy_by_name(arg) < 0)
 			argp_error(state, "policy \"%s\": none, pl2, fastpass or top", arg);
+		bl_admission_put(s, BL_AO_POLICY, (uint64_t)bl_policy_by_name(arg));
 		return 0;
 	case ARGP_KEY_END:
-		if (!memcmp(s, &(struct bl_admission_set)BL_ADMISSION_SAME, sizeof(*s)))
+		if (!bl_admission_any(s))
 			argp_error(state, "set what? A policy (none, pl2, fastpass, top), or one "
 					  "of the options");
-		if (all->rack && !for_rack(s))
+		if (all->rack && !fits_rack(s))
 			argp_error(state, "--rack takes a policy, and at most --rate: hosts and "
 					  "switches have no other setting in common");
 		return 0;
@@ -233,16 +167,19 @@ static error_t parse_set(int key, char *arg, struct argp_state *state)
 }
 
 /*
- * The reply of the controller that leads; @orders may be NULL. NULL after a message. The caller's.
+ * Asks the controllers, and returns the reply of the one that leads, which the caller frees; NULL
+ * after a message. @command: what they are to do; NULL: only tell their state.
  */
-static json_t *ask_leader(const char *orders)
+static json_t *ask_leader(const char *command)
 {
-	json_t *all = status_ask_each("controller", orders), *one, *found = NULL;
+	json_t *all = status_ask_each("controller", command), *one, *found = NULL;
 	size_t i;
 
-	json_array_foreach(all, i, one) if (!strcmp(json_string_value(json_object_get(one, "stat"
-											   "e")),
-						    "leader")) found = json_incref(one);
+	json_array_foreach(all, i, one)
+	{
+		if (!strcmp(json_string_value(json_object_get(one, "state")), "leader"))
+			found = json_incref(one);
+	}
 	if (!found && json_array_size(all))
 		cli_fail("no controller of this network namespace leads; see `barline show "
 			 "controller`");
@@ -254,8 +191,11 @@ static json_t *ask_leader(const char *orders)
 	return found;
 }
 
-/* The change @number, as the controller tells it; NULL: it is not over yet. */
-static json_t *rack_over(json_int_t number, int *rc)
+/*
+ * The change @number as the controller tells it, which the caller frees; NULL: it is not over yet,
+ * or *@rc is set after a message.
+ */
+static json_t *poll_rack_change(json_int_t number, int *rc)
 {
 	json_t *leader = ask_leader(NULL), *a = json_object_get(leader, "admission");
 
@@ -266,7 +206,7 @@ static json_t *rack_over(json_int_t number, int *rc)
 	if (json_integer_value(json_object_get(a, "change")) != number)
 		*rc = cli_fail("another controller leads by now, and does not know what became of "
 			       "this change; "
-			       "see `barline admission show` on the nodes, or say it again");
+			       "see `barline admission show` on the nodes, or repeat the command");
 	else if (!strcmp(json_string_value(json_object_get(a, "step")), "done"))
 		json_incref(a);
 	else
@@ -275,7 +215,8 @@ static json_t *rack_over(json_int_t number, int *rc)
 	return *rc ? NULL : a;
 }
 
-static int rack_said(json_t *a)
+/* Prints what each node answered. Returns the exit status. */
+static int print_rack_change(json_t *a)
 {
 	json_t *one, *nodes = json_object_get(a, "nodes");
 	bool refused = json_is_true(json_object_get(a, "refused"));
@@ -310,12 +251,12 @@ static int set_rack(const struct bl_admission_set *s)
 	json_t *reply, *a = NULL;
 	const char *trouble;
 	json_int_t number;
-	char orders[64];
+	char command[64];
 	int rc = 0, ms;
 
-	snprintf(orders, sizeof(orders), "admission %s %" PRId64 "\n",
-		 bl_policy_name((unsigned int)s->policy), s->rate_bps > 0 ? s->rate_bps : 0);
-	reply = ask_leader(orders);
+	snprintf(command, sizeof(command), "admission %s %" PRIu64 "\n",
+		 bl_policy_name((unsigned int)s->value[BL_AO_POLICY]), s->value[BL_AO_RATE]);
+	reply = ask_leader(command);
 	if (!reply)
 		return 1;
 	trouble = json_string_value(json_object_get(reply, "trouble"));
@@ -325,36 +266,36 @@ static int set_rack(const struct bl_admission_set *s)
 							    : "it is of a version that does not "
 							      "know this order");
 	json_decref(reply);
-	for (ms = 0; !rc && !a && ms < RACK_WAIT_MS; ms += RACK_LOOK_US / 1000) {
-		usleep(RACK_LOOK_US);
-		a = rack_over(number, &rc);
+	for (ms = 0; !rc && !a && ms < RACK_WAIT_MS; ms += RACK_POLL_US / 1000) {
+		usleep(RACK_POLL_US);
+		a = poll_rack_change(number, &rc);
 	}
 	if (rc)
 		return rc;
 	if (!a)
 		return cli_fail("the controller has not ended change %d within %d ms", (int)number,
 				RACK_WAIT_MS);
-	rc = rack_said(a);
+	rc = print_rack_change(a);
 	json_decref(a);
 	return rc;
 }
 
 int cmd_admission_set(int argc, char **argv)
 {
-	static const struct argp argp = { .options = set_options,
-					  .parser = parse_set,
-					  .args_doc = "[none|pl2|fastpass|top]",
-					  .children = cmd_globals,
-					  .doc = "barline admission set - other settings of "
-						 "admission, while the node runs\vOn a host, pl2: "
-						 "bursts wait for a grant; fastpass: frames wait "
-						 "for timeslots; top: for tokens; "
-						 "none: frames go at once. On a switch, pl2: "
-						 "reservations are made and data needs one; top: "
-						 "tokens are limited. The daemon's next start sets "
-						 "what "
-						 "its configuration says." };
-	struct set_args args = { .set = BL_ADMISSION_SAME };
+	const struct argp argp = { .options = set_options(),
+				   .parser = parse_set,
+				   .args_doc = "[none|pl2|fastpass|top]",
+				   .children = cmd_globals,
+				   .doc = "barline admission set - other settings of "
+					  "admission, while the node runs\vOn a host, pl2: "
+					  "bursts wait for a grant; fastpass: frames wait "
+					  "for timeslots; top: for tokens; "
+					  "none: frames go at once. On a switch, pl2: "
+					  "reservations are made and data needs one; top: "
+					  "tokens are limited. The daemon's next start sets "
+					  "what "
+					  "its configuration says." };
+	struct set_args args = {};
 	struct bl_node_ref *refs;
 	json_t *rows;
 	struct bl_err err;
@@ -387,50 +328,74 @@ int cmd_admission_set(int argc, char **argv)
 	return 0;
 }
 
-static json_t *rate_json(uint32_t ns_q20)
+static json_t *rate_json(uint64_t bps)
 {
 	char text[32];
 
-	return ns_q20 ? json_string(bl_rate_text(bl_rate_of_q20(ns_q20), text, sizeof(text)))
-		      : json_null();
+	return bps ? json_string(bl_rate_text(bps, text, sizeof(text))) : json_null();
 }
 
-/* TOP's settings by their keys, and what follows from them */
-static json_t *show_top(const struct bl_node_ref *ref)
+/* The value of one option, as `admission show -j` has it. */
+static json_t *option_json(const struct bl_option *o, uint64_t value)
+{
+	char text[32];
+
+	switch (o->kind) {
+	case BL_OPTION_RATE:
+		return rate_json(value);
+	case BL_OPTION_TRUTH:
+		return json_boolean(value);
+	case BL_OPTION_NAME:
+		return json_string(bl_option_value(o, value, text, sizeof(text)));
+	default:
+		return json_integer((json_int_t)value);
+	}
+}
+
+/* Adds the options from @first to @end - 1 that @v gives to @row. */
+static void add_options(json_t *row, const struct bl_admission_set *v, unsigned int first,
+			unsigned int end)
+{
+	unsigned int k;
+
+	for (k = first; k < end; k++)
+		if (v->given[k] && bl_option(k)->show)
+			json_object_set_new(row, bl_option(k)->show,
+					    option_json(bl_option(k), v->value[k]));
+}
+
+static json_t *rule_row(const struct bl_top_rule *r)
+{
+	return json_pack("{s:i, s:i, s:I, s:I, s:I}", "port", r->port, "protocol", r->proto,
+			 "bytes", (json_int_t)r->bytes, "deadline_us", (json_int_t)r->deadline_us,
+			 "coflow", (json_int_t)r->coflow);
+}
+
+/* TOP's settings by their keys, and what follows from them. NULL after a message. */
+static json_t *top_row(const struct bl_node_ref *ref, const struct bl_admission_set *v)
 {
 	struct bl_top_cfg c;
-	char text[32];
-	json_t *o;
 	unsigned int k;
+	json_t *o;
 
 	if (node_value(ref, BL_MAP_TOP_CFG, 0, &c, sizeof(c)))
 		return NULL;
 	o = json_pack("{s:I, s:I}", "slot_ns", (json_int_t)c.slot_ns, "expiry_ns",
 		      (json_int_t)c.expiry_ns);
-	for (k = 0; k < BL_TOP_O_COUNT; k++)
-		json_object_set_new(
-			o, bl_top_option_key(k),
-			k == BL_TOP_O_LAW || k == BL_TOP_O_OBJECTIVE
-				? json_string(bl_top_option_value(k, c.opt[k], text, sizeof(text)))
-				: json_integer(c.opt[k]));
+	add_options(o, v, BL_AO_TOP, BL_AO_COUNT);
 	for (k = 0; k < BL_TOP_RULES && c.rules[k].port; k++) {
 		if (!k)
 			json_object_set_new(o, "rules", json_array());
-		json_array_append_new(json_object_get(o, "rules"),
-				      json_pack("{s:i, s:i, s:I, s:I, s:I}", "port",
-						c.rules[k].port, "protocol", c.rules[k].proto,
-						"bytes", (json_int_t)c.rules[k].bytes,
-						"deadline_us", (json_int_t)c.rules[k].deadline_us,
-						"coflow", (json_int_t)c.rules[k].coflow));
+		json_array_append_new(json_object_get(o, "rules"), rule_row(&c.rules[k]));
 	}
 	return o;
 }
 
 /*
- * Policies of neighbours that do not fit @ref's: of a host its switch's, of a switch by port; null:
- * all fit.
+ * The policies of neighbours that do not fit the node's: of a host its switch's policy, of a switch
+ * a list by port; null: all fit.
  */
-static json_t *show_apart(const struct bl_node_ref *ref)
+static json_t *apart_json(const struct bl_node_ref *ref)
 {
 	uint32_t own = bl_apart_own(ref), k = 0;
 	bool host = ref->role == BL_ROLE_HOST;
@@ -458,106 +423,134 @@ static json_t *show_apart(const struct bl_node_ref *ref)
 	return at ? json_string(text) : json_null();
 }
 
-static json_t *show_host(const struct bl_node_ref *ref)
+/* A host's row; NULL after a message. */
+static json_t *host_row(const struct bl_node_ref *ref, const struct bl_admission_set *v)
 {
 	struct bl_hold_cfg c;
 	json_t *top, *row;
 
 	if (node_value(ref, BL_MAP_HOLD_CFG, 0, &c, sizeof(c)))
 		return NULL;
-	top = show_top(ref);
+	top = top_row(ref, v);
 	if (!top)
 		return NULL;
-	row = json_pack("{s:s, s:s, s:b, s:s, s:o, s:i, s:I, s:I, s:I, s:I, s:I}", "node",
-			ref->meta.name, "role", "host", "on", c.on, "policy",
-			bl_policy_name(c.policy), "rate", rate_json(c.link.ns_q20), "k",
-			(int)c.k_frames, "t_ns", (json_int_t)c.t_ns, "recent_ns",
-			(json_int_t)c.recent_ns, "retry_ns", (json_int_t)c.retry_ns, "coming_ns",
-			(json_int_t)c.coming_ns, "late_ns", (json_int_t)c.late_ns);
+	row = json_pack("{s:s, s:s, s:b}", "node", ref->meta.name, "role", "host", "on", c.on);
+	add_options(row, v, 0, BL_AO_TOP);
 	json_object_set_new(row, "top", top);
-	json_object_set_new(row, "apart", show_apart(ref));
+	json_object_set_new(row, "apart", apart_json(ref));
 	return row;
 }
 
-static json_t *show_switch(const struct bl_node_ref *ref)
+/* How many ports are metered; -1 after a message. */
+static int count_metered(const struct bl_node_ref *ref)
 {
-	struct bl_token_cfg top;
-	struct bl_rsv_cfg c;
-	struct bl_meter m;
 	struct bl_err err;
-	uint32_t ns_q20 = 0, k;
-	int fd, metered = 0;
+	int fd = bl_map_open(ref, BL_MAP_METERS, sizeof(struct bl_meter), false, &err), n = 0;
+	struct bl_meter m;
+	uint32_t k;
+
+	if (fd < 0) {
+		cli_fail("%s", err.text);
+		return -1;
+	}
+	for (k = 0; k < BL_SW_PORTS_MAX; k++)
+		n += !bpf_map_lookup_elem(fd, &k, &m) && m.ns_q20;
+	close(fd);
+	return n;
+}
+
+/* A switch's row; NULL after a message. */
+static json_t *switch_row(const struct bl_node_ref *ref, const struct bl_admission_set *v)
+{
+	int metered = count_metered(ref);
+	struct bl_rsv_cfg c;
 	json_t *row;
 
-	if (node_value(ref, BL_MAP_RSV_CFG, 0, &c, sizeof(c)) ||
-	    node_value(ref, BL_MAP_TOKEN_CFG, 0, &top, sizeof(top)))
+	if (metered < 0 || node_value(ref, BL_MAP_RSV_CFG, 0, &c, sizeof(c)))
 		return NULL;
-	fd = bl_map_open(ref, BL_MAP_METERS, sizeof(m), false, &err);
-	if (fd < 0) {
+	row = json_pack("{s:s, s:s, s:b}", "node", ref->meta.name, "role", "switch", "on",
+			v->value[BL_AO_POLICY] || metered);
+	add_options(row, v, 0, BL_AO_TOP);
+	json_object_set_new(row, "metered_ports", json_integer(metered));
+	json_object_set_new(row, "reserved_rate", rate_json(bl_rate_of_q20(c.ns_q20)));
+	json_object_set_new(row, "limit_bytes", json_integer((json_int_t)c.limit_bytes));
+	json_object_set_new(row, "overlap_bytes", json_integer((json_int_t)c.overlap_bytes));
+	json_object_set_new(row, "apart", apart_json(ref));
+	return row;
+}
+
+static json_t *node_row(const struct bl_node_ref *ref)
+{
+	struct bl_admission_set v;
+	struct bl_err err;
+
+	if (bl_admission_show(ref, &v, &err)) {
 		cli_fail("%s", err.text);
 		return NULL;
 	}
-	for (k = 0; k < BL_SW_PORTS_MAX; k++) {
-		if (bpf_map_lookup_elem(fd, &k, &m) || !m.ns_q20)
-			continue;
-		metered++;
-		if (m.ns_q20 > ns_q20)
-			ns_q20 = m.ns_q20; /* the slowest */
+	return ref->role == BL_ROLE_HOST ? host_row(ref, &v) : switch_row(ref, &v);
+}
+
+/** struct columns - the columns of one role's table. */
+struct columns {
+	struct col v[BL_AO_TOP + 8];
+	size_t n;
+};
+
+static void add_column(struct columns *c, const char *key, const char *heading, char kind)
+{
+	c->v[c->n++] = (struct col){ key, heading, kind };
+}
+
+/* The columns of the options from @first to @last. */
+static void add_option_columns(struct columns *c, unsigned int role, unsigned int first,
+			       unsigned int last)
+{
+	unsigned int k;
+
+	for (k = first; k <= last; k++) {
+		const struct bl_option *o = bl_option(k);
+
+		if (o->show && o->column && o->roles & role)
+			add_column(c, o->show, o->column,
+				   o->kind != BL_OPTION_NUMBER ? 's'
+				   : !strcmp(o->unit, "us")    ? 't'
+							       : 'd');
 	}
-	close(fd);
-	row = json_pack("{s:s, s:s, s:b, s:s, s:o, s:i, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:s, "
-			"s:b, s:b, s:i, s:i, s:b}",
-			"node", ref->meta.name, "role", "switch", "on", c.on || top.on || metered,
-			"policy",
-			bl_policy_name(c.on     ? BL_POLICY_PL2
-				       : top.on ? BL_POLICY_TOP
-						: BL_POLICY_NONE),
-			"rate", rate_json(ns_q20), "metered_ports", metered, "allocator",
-			bl_allocator_name(c.allocator), "reserved_rate", rate_json(c.ns_q20),
-			"limit_bytes", (json_int_t)c.limit_bytes, "refuse_ns",
-			(json_int_t)c.refuse_ns, "far_ns", (json_int_t)c.far_ns, "lapse_ns",
-			(json_int_t)c.lapse_ns, "overlap_bytes", (json_int_t)c.overlap_bytes,
-			"tokens", bl_token_mode_name(top.mode), "data_first", top.data_first,
-			"unscheduled", top.unscheduled, "token_frames", (int)top.frames,
-			"expiry_tokens", (int)top.expiry, "spray", top.spray);
-	json_object_set_new(row, "apart", show_apart(ref));
-	return row;
 }
 
 /* One table for each role: they share few settings. */
-static void show_text(json_t *rows)
+static void print_tables(json_t *rows)
 {
-	static const struct col host[] = {
-		{ "node", "HOST", 's' },      { "on", "BL0", 'b' },
-		{ "policy", "POLICY", 's' },  { "apart", "SWITCH_HAS", 's' },
-		{ "rate", "RATE", 's' },      { "k", "K", 'd' },
-		{ "t_ns", "T", 't' },         { "recent_ns", "RECENT", 't' },
-		{ "retry_ns", "RETRY", 't' }, { "coming_ns", "COMING", 't' },
-		{ "late_ns", "LATE", 't' }
-	};
-	static const struct col sw[] = { { "node", "SWITCH", 's' },
-					 { "policy", "POLICY", 's' },
-					 { "apart", "NEIGHBOURS_HAVE", 's' },
-					 { "allocator", "ALLOCATOR", 's' },
-					 { "rate", "RATE", 's' },
-					 { "metered_ports", "METERED", 'd' },
-					 { "reserved_rate", "RESERVED", 's' },
-					 { "limit_bytes", "LIMIT", 'k' },
-					 { "refuse_ns", "REFUSE", 't' },
-					 { "far_ns", "FAR", 't' },
-					 { "lapse_ns", "LAPSE", 't' },
-					 { "overlap_bytes", "OVERLAP", 'k' },
-					 { "tokens", "TOKENS", 's' },
-					 { "token_frames", "FRAMES", 'd' } };
+	struct columns host = {}, sw = {};
 	json_t *hosts = json_array(), *switches = json_array(), *r;
 	size_t i;
 
-	json_array_foreach(rows, i, r) json_array_append(
-		*json_string_value(json_object_get(r, "role")) == 'h' ? hosts : switches, r);
+	add_column(&host, "node", "HOST", 's');
+	add_column(&host, "on", "BL0", 'b');
+	add_option_columns(&host, BL_OPTION_HOSTS, BL_AO_POLICY, BL_AO_POLICY);
+	add_column(&host, "apart", "SWITCH_HAS", 's');
+	add_option_columns(&host, BL_OPTION_HOSTS, BL_AO_RATE, BL_AO_TOP - 1);
+	add_column(&sw, "node", "SWITCH", 's');
+	add_option_columns(&sw, BL_OPTION_SWITCHES, BL_AO_POLICY, BL_AO_POLICY);
+	add_column(&sw, "apart", "NEIGHBOURS_HAVE", 's');
+	add_option_columns(&sw, BL_OPTION_SWITCHES, BL_AO_RATE, BL_AO_ALLOCATOR);
+	add_column(&sw, "metered_ports", "METERED", 'd');
+	add_column(&sw, "reserved_rate", "RESERVED", 's');
+	add_column(&sw, "limit_bytes", "LIMIT", 'k');
+	add_option_columns(&sw, BL_OPTION_SWITCHES, BL_AO_REFUSE_US, BL_AO_LAPSE_US);
+	add_column(&sw, "overlap_bytes", "OVERLAP", 'k');
+	add_option_columns(&sw, BL_OPTION_SWITCHES, BL_AO_OUTSIDE_PERCENT, BL_AO_TOP - 1);
+	json_array_foreach(rows, i, r)
+	{
+		const char *role = json_string_value(json_object_get(r, "role"));
+
+		json_array_append(*role == 'h' ? hosts : switches, r);
+	}
 	if (json_array_size(hosts))
-		OUT_TABLE(stdout, hosts, host);
+		out_table(stdout, hosts, host.v, host.n);
 	if (json_array_size(switches))
-		OUT_TABLE(stdout, switches, sw);
+		out_table(stdout, switches, sw.v, sw.n);
 	json_decref(hosts);
 	json_decref(switches);
 }
@@ -592,7 +585,7 @@ int cmd_admission_show(int argc, char **argv)
 		return 1;
 	rows = json_array();
 	for (i = 0; i < n; i++) {
-		row = refs[i].role == BL_ROLE_HOST ? show_host(&refs[i]) : show_switch(&refs[i]);
+		row = node_row(&refs[i]);
 		if (!row)
 			break;
 		json_array_append_new(rows, row);
@@ -601,7 +594,7 @@ int cmd_admission_show(int argc, char **argv)
 	if (i == n && cli.json)
 		cli_json(json_pack("{s:O}", "admission", rows));
 	else if (i == n)
-		show_text(rows);
+		print_tables(rows);
 	json_decref(rows);
 	return i < n;
 }

@@ -48,5 +48,9 @@ int cmd_lab_up(int argc, char **argv);
 int cmd_lab_exec(int argc, char **argv);
 int cmd_lab_down(int argc, char **argv);
 int cmd_lab_list(int argc, char **argv);
+int cmd_completion(int argc, char **argv);
+
+/** completion_commands - tells the command `completion` how to print the names of all commands. */
+void completion_commands(void (*print_names)(FILE *f));
 
 #endif

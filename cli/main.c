@@ -73,6 +73,7 @@ static const struct cmd commands[] = {
 	{ "lab exec", cmd_lab_exec, "run a command on a node of a lab" },
 	{ "lab down", cmd_lab_down, "remove a lab" },
 	{ "lab list", cmd_lab_list, "labs that are up" },
+	{ "completion", cmd_completion, "a script that completes commands and options in a shell" },
 };
 #define NCOMMANDS (sizeof(commands) / sizeof(commands[0]))
 
@@ -213,6 +214,7 @@ int main(int argc, char **argv)
 	/* `barline host up` starts itself so, see bl_node_hand_over() */
 	if (argc == 3 && !strcmp(argv[1], "--caretaker"))
 		return bl_caretaker_main(argv[2]);
+	completion_commands(cmd_print_names);
 	argp_err_exit_status = CLI_USAGE;
 	setrlimit(RLIMIT_MEMLOCK, &mem);
 	at = next_word(argc, argv);

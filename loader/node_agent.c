@@ -422,17 +422,17 @@ static int on_admission(void *ctx, bool check, const char *policy, uint64_t rate
 			size_t size, struct bl_err *err)
 {
 	const struct bl_node *n = ((struct bl_node_agent *)ctx)->node;
-	struct bl_admission_set set = BL_ADMISSION_SAME;
+	const int number = bl_policy_by_name(policy);
+	struct bl_admission_set set = { .check = check };
 	struct bl_node_ref ref = { .role = n->cfg.role,
 				   .netns_ino = n->netns_ino,
 				   .meta = n->meta };
 	int rc, old;
 
-	set.policy = bl_policy_by_name(policy);
-	set.check = check;
+	bl_admission_put(&set, BL_AO_POLICY, (uint64_t)number);
 	if (rate_bps)
-		set.rate_bps = rate_bps > INT64_MAX ? INT64_MAX : (int64_t)rate_bps;
-	if (set.policy < 0)
+		bl_admission_put(&set, BL_AO_RATE, rate_bps);
+	if (number < 0)
 		return bl_fail(err, EINVAL, "policy \"%.20s\": this version has no such policy",
 			       policy);
 	snprintf(ref.dir, sizeof(ref.dir), "%s", n->dir);

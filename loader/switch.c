@@ -38,6 +38,7 @@
 #include "core/order/hop_core.h"
 #include "core/wire_core.h"
 #include "loader/admission/admission.h"
+#include "loader/admission/policies.h"
 #include "loader/admission/top_switch.h"
 #include "loader/defaults.h"
 #include "loader/link_watch.h"
@@ -232,8 +233,6 @@ static void plan_paths(const struct bl_node_cfg *cfg, struct plan *p)
 	sw->path_ports = (__u8)bl_fp_paths(cfg->admission.path_div, n);
 	for (k = 0; k < sw->path_ports; k++)
 		sw->path_port[k] = up[bl_fp_up_port(k, cfg->admission.path_div, n)];
-	if (cfg->admission.policy == BL_POLICY_FASTPASS || cfg->admission.policy == BL_POLICY_TOP)
-		sw->paths = sw->path_ports;
 }
 
 static int plan_cfg(const struct bl_node *n, struct plan *p, struct bl_err *err)
@@ -253,9 +252,8 @@ static int plan_cfg(const struct bl_node *n, struct plan *p, struct bl_err *err)
 	sw->single_writer = !cfg->one_lane;
 	sw->admission = cfg->admission.on;
 	plan_paths(cfg, p);
-	sw->path_keep = cfg->admission.on && cfg->admission.policy == BL_POLICY_FASTPASS;
-	if (cfg->admission.on && cfg->admission.policy == BL_POLICY_TOP)
-		sw->path_by = cfg->admission.spray ? BL_PATH_BY_TURN : BL_PATH_BY_FLOW;
+	if (cfg->admission.on && bl_policy_ops(cfg->admission.policy)->paths)
+		bl_policy_ops(cfg->admission.policy)->paths(&cfg->admission, sw);
 	sw->ahead_ns = (__u32)bl_node_ahead_ns(&n->cfg);
 	for (sw->tree_leaves = 4; sw->tree_leaves < sw->nports; sw->tree_leaves *= 2)
 		;

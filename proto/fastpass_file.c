@@ -33,132 +33,22 @@
 /* from the oldest slot that may be late to the last one given: a host's ring has words of 64 */
 #define HOST_SLOTS (BL_FP_SLOTS - 64)
 
-struct yaml_peer {
-	char *name, *addr, *mac, **apps;
-	unsigned int apps_count;
-	uint16_t rack, cap;
-	uint32_t weight, deadline_us;
-};
-
-struct yaml_pair {
-	char *from, *to;
-	uint32_t weight, deadline_us;
-};
-
-struct yaml_fp {
-	char *rate;
-	uint32_t slot_ns, slot_bytes;
-	char **arbiters;
-	unsigned int arbiters_count;
-	char *group, *secret, *faults;
-	char **path_names;
-	unsigned int path_names_count;
-	uint32_t fault_report_us, fault_settle_us, fault_frames, fault_percent, fault_hold_ms;
-	uint8_t policy, field, how;
-	uint32_t window_slots, lead_us, run_slots, watchdog_us, dead_us, guard_us, quota, rtt_us,
-		rack_up, paths, path_cap, cores, core_cap, late_us;
-	uint32_t *fallback_ms;
-	uint16_t udp_ports;
-	bool routed;
-	struct yaml_peer *endpoints;
-	unsigned int endpoints_count;
-	uint16_t *pods;
-	unsigned int pods_count;
-	struct yaml_pair *pairs;
-	unsigned int pairs_count;
-};
-
-#define POLICY(sym, name, text) { name, BL_ALLOC_##sym },
-static const cyaml_strval_t policies[] = { BL_ALLOC_POLICIES(POLICY) };
+static const char *const policies[] = {
+#define POLICY(sym, name, text) [BL_ALLOC_##sym] = name,
+	BL_ALLOC_POLICIES(POLICY)
 #undef POLICY
-#define FIELD(sym, name, text) { name, BL_FIELD_##sym },
-static const cyaml_strval_t path_fields[] = { BL_PATH_FIELDS(FIELD) };
+};
+static const char *const path_fields[] = {
+#define FIELD(sym, name, text) [BL_FIELD_##sym] = name,
+	BL_PATH_FIELDS(FIELD)
 #undef FIELD
-static const cyaml_strval_t hows[] = { { "greedy", 0 }, { "euler", 1 } };
-
-#define OPT  (CYAML_FLAG_OPTIONAL)
-#define ENUM (CYAML_FLAG_STRICT)
-
-static const cyaml_schema_value_t name_value = { CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 1,
-								    31) };
-static const cyaml_schema_value_t addr_value = { CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 2,
-								    45) };
-static const cyaml_schema_field_t peer_fields[] = {
-	CYAML_FIELD_STRING_PTR("name", OPT | CYAML_FLAG_POINTER, struct yaml_peer, name, 1, 31),
-	CYAML_FIELD_STRING_PTR("addr", CYAML_FLAG_POINTER, struct yaml_peer, addr, 2, 45),
-	CYAML_FIELD_STRING_PTR("mac", OPT | CYAML_FLAG_POINTER, struct yaml_peer, mac, 17, 17),
-	CYAML_FIELD_UINT("rack", OPT, struct yaml_peer, rack),
-	CYAML_FIELD_UINT("cap", OPT, struct yaml_peer, cap),
-	CYAML_FIELD_UINT("weight", OPT, struct yaml_peer, weight),
-	CYAML_FIELD_UINT("deadline_us", OPT, struct yaml_peer, deadline_us),
-	CYAML_FIELD_SEQUENCE("apps", OPT | CYAML_FLAG_POINTER, struct yaml_peer, apps, &addr_value,
-			     1, BL_FP_APPS_MAX),
-	CYAML_FIELD_END
 };
-static const cyaml_schema_value_t peer_value = { CYAML_VALUE_MAPPING(
-	CYAML_FLAG_DEFAULT, struct yaml_peer, peer_fields) };
+static const char *const path_selections[] = { "greedy", "euler" };
 
-static const cyaml_schema_field_t pair_fields[] = {
-	CYAML_FIELD_STRING_PTR("from", CYAML_FLAG_POINTER, struct yaml_pair, from, 1, 45),
-	CYAML_FIELD_STRING_PTR("to", CYAML_FLAG_POINTER, struct yaml_pair, to, 1, 45),
-	CYAML_FIELD_UINT("weight", OPT, struct yaml_pair, weight),
-	CYAML_FIELD_UINT("deadline_us", OPT, struct yaml_pair, deadline_us), CYAML_FIELD_END
-};
-static const cyaml_schema_value_t pair_value = { CYAML_VALUE_MAPPING(
-	CYAML_FLAG_DEFAULT, struct yaml_pair, pair_fields) };
-
-static const cyaml_schema_value_t pod_value = { CYAML_VALUE_UINT(CYAML_FLAG_DEFAULT, uint16_t) };
-
-#define NUMBER(name) CYAML_FIELD_UINT(#name, OPT, struct yaml_fp, name)
-static const cyaml_schema_field_t fields[] = {
-	CYAML_FIELD_STRING_PTR("rate", OPT | CYAML_FLAG_POINTER, struct yaml_fp, rate, 1, 31),
-	NUMBER(slot_ns),
-	NUMBER(slot_bytes),
-	CYAML_FIELD_SEQUENCE("arbiters", CYAML_FLAG_POINTER, struct yaml_fp, arbiters, &addr_value,
-			     1, BL_FP_ARBITERS_MAX),
-	CYAML_FIELD_STRING_PTR("group", OPT | CYAML_FLAG_POINTER, struct yaml_fp, group, 2, 45),
-	CYAML_FIELD_STRING_PTR("secret", OPT | CYAML_FLAG_POINTER, struct yaml_fp, secret, 1, 32),
-	CYAML_FIELD_ENUM("policy", OPT | ENUM, struct yaml_fp, policy, policies,
-			 CYAML_ARRAY_LEN(policies)),
-	NUMBER(window_slots),
-	NUMBER(lead_us),
-	NUMBER(run_slots),
-	NUMBER(watchdog_us),
-	NUMBER(dead_us),
-	NUMBER(guard_us),
-	NUMBER(quota),
-	NUMBER(rtt_us),
-	NUMBER(rack_up),
-	NUMBER(paths),
-	NUMBER(path_cap),
-	NUMBER(cores),
-	NUMBER(core_cap),
-	NUMBER(late_us),
-	NUMBER(udp_ports),
-	CYAML_FIELD_UINT_PTR("fallback_ms", OPT | CYAML_FLAG_POINTER, struct yaml_fp, fallback_ms),
-	CYAML_FIELD_STRING_PTR("faults", OPT | CYAML_FLAG_POINTER, struct yaml_fp, faults, 2, 45),
-	NUMBER(fault_report_us),
-	NUMBER(fault_settle_us),
-	NUMBER(fault_frames),
-	NUMBER(fault_percent),
-	NUMBER(fault_hold_ms),
-	CYAML_FIELD_SEQUENCE("path_names", OPT | CYAML_FLAG_POINTER, struct yaml_fp, path_names,
-			     &name_value, 1, BL_PATH_PATHS_MAX),
-	CYAML_FIELD_BOOL("routed", OPT, struct yaml_fp, routed),
-	CYAML_FIELD_ENUM("path_selection", OPT | ENUM, struct yaml_fp, how, hows,
-			 CYAML_ARRAY_LEN(hows)),
-	CYAML_FIELD_ENUM("path_field", OPT | ENUM, struct yaml_fp, field, path_fields,
-			 CYAML_ARRAY_LEN(path_fields)),
-	CYAML_FIELD_SEQUENCE("endpoints", CYAML_FLAG_POINTER, struct yaml_fp, endpoints,
-			     &peer_value, 1, BL_FCP_ENDPOINTS_MAX),
-	CYAML_FIELD_SEQUENCE("pods", OPT | CYAML_FLAG_POINTER, struct yaml_fp, pods, &pod_value, 1,
-			     BL_PATH_RACKS_MAX),
-	CYAML_FIELD_SEQUENCE("pairs", OPT | CYAML_FLAG_POINTER, struct yaml_fp, pairs, &pair_value,
-			     1, 1 << 20),
-	CYAML_FIELD_END
-};
-static const cyaml_schema_value_t top = { CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct yaml_fp,
-							      fields) };
+#define COUNT(v)      (sizeof(v) / sizeof((v)[0]))
+#define ADDR_TEXT_MAX 45
+#define NAME_TEXT_MAX 31
+#define PAIRS_MAX     (1 << 20)
 
 /* @addr needs no alignment, which IN6_IS_ADDR_V4MAPPED() would need. */
 static bool is_v4_mapped(const uint8_t addr[16])
@@ -205,7 +95,7 @@ socklen_t bl_fp_sa(struct sockaddr_storage *s, const uint8_t addr[16], uint16_t 
 
 const char *bl_fp_field_name(unsigned int field)
 {
-	return field < BL_FIELD_COUNT ? path_fields[field].str : "?";
+	return field < BL_FIELD_COUNT ? path_fields[field] : "?";
 }
 
 int bl_fp_find(const struct bl_fp_file *f, const uint8_t addr[16])
@@ -445,50 +335,60 @@ int bl_fp_defaults(struct bl_fp_file *f, struct bl_err *err)
 	return f->npods ? check_pods(f, err) : 0;
 }
 
-static int take_secret(uint64_t secret[2], const char *s, const char *path, struct bl_err *err)
+static void read_secret(struct bl_fp_file *f, struct bl_yaml *y)
 {
+	const char *text = bl_yaml_text(y, y->root, "secret", 32);
 	unsigned long long hi, lo;
 
-	if (!s)
-		return 0;
-	if (strlen(s) != 32 || strspn(s, "0123456789abcdefABCDEF") != 32 ||
-	    sscanf(s, "%16llx%16llx", &hi, &lo) != 2)
-		return bl_yaml_bad(path, "secret", 0, err,
-				   "a secret is 32 hex digits, for example from `openssl rand -hex "
-				   "16`");
-	secret[0] = hi;
-	secret[1] = lo;
-	return 0;
+	if (!text)
+		return;
+	if (strlen(text) != 32 || strspn(text, "0123456789abcdefABCDEF") != 32 ||
+	    sscanf(text, "%16llx%16llx", &hi, &lo) != 2) {
+		bl_yaml_refuse(y, y->root, "secret",
+			       "a secret is 32 hex digits, for example from `openssl rand -hex "
+			       "16`");
+		return;
+	}
+	f->secret[0] = hi;
+	f->secret[1] = lo;
 }
 
-/*
- * Shares and deadlines are refused where the policy would not look at them. @which: how many lines
- * with that key come before.
- */
-static int take_shares(const struct yaml_fp *y, uint32_t weight, uint32_t deadline_us,
-		       unsigned int which, const char *path, struct bl_err *err)
+/* Reads an IP address; false: not given, or an error. */
+static bool read_addr(struct bl_yaml *y, yaml_node_t *map, const char *key, uint8_t addr[16])
 {
-	if (weight && y->policy != BL_ALLOC_WEIGHTED)
-		return bl_yaml_bad(path, "weight", which, err,
-				   "policy %s knows no weights; set policy: weighted, or leave "
-				   "them out",
-				   policies[y->policy].str);
-	if (weight > BL_ALLOC_WEIGHT_MAX)
-		return bl_yaml_bad(path, "weight", which, err, "a weight of %u; from 1 to %u",
-				   weight, BL_ALLOC_WEIGHT_MAX);
-	if (deadline_us && y->policy != BL_ALLOC_DEADLINE)
-		return bl_yaml_bad(path, "deadline_us", which, err,
-				   "policy %s knows no deadlines; set policy: deadline, or leave "
-				   "them out",
-				   policies[y->policy].str);
-	if (deadline_us > 10000000)
-		return bl_yaml_bad(path, "deadline_us", which, err,
-				   "a deadline after %u us; at most 10000000, ten seconds",
-				   deadline_us);
-	return 0;
+	const char *text = bl_yaml_text(y, map, key, ADDR_TEXT_MAX);
+
+	if (text && !bl_fp_addr_parse(text, addr))
+		bl_yaml_refuse(y, map, key, "%s is no IP address", text);
+	return text && !y->rc;
 }
 
-static int by_pair(const void *a, const void *b)
+/* Reads weight and deadline of an endpoint or a pair: refused where the policy ignores them. */
+static void read_shares(const struct bl_fp_file *f, struct bl_yaml *y, yaml_node_t *map,
+			uint32_t *weight, uint32_t *deadline_us)
+{
+	*weight = bl_yaml_u32(y, map, "weight");
+	*deadline_us = bl_yaml_u32(y, map, "deadline_us");
+	if (*weight && f->policy != BL_ALLOC_WEIGHTED)
+		bl_yaml_refuse(y, map, "weight",
+			       "policy %s knows no weights; set policy: weighted, or leave them "
+			       "out",
+			       policies[f->policy]);
+	if (*weight > BL_ALLOC_WEIGHT_MAX)
+		bl_yaml_refuse(y, map, "weight", "a weight of %u; from 1 to %u", *weight,
+			       BL_ALLOC_WEIGHT_MAX);
+	if (*deadline_us && f->policy != BL_ALLOC_DEADLINE)
+		bl_yaml_refuse(y, map, "deadline_us",
+			       "policy %s knows no deadlines; set policy: deadline, or leave them "
+			       "out",
+			       policies[f->policy]);
+	if (*deadline_us > 10000000)
+		bl_yaml_refuse(y, map, "deadline_us",
+			       "a deadline after %u us; at most 10000000, ten seconds",
+			       *deadline_us);
+}
+
+static int compare_pairs(const void *a, const void *b)
 {
 	const struct bl_fp_pair *x = a, *y = b;
 
@@ -497,7 +397,7 @@ static int by_pair(const void *a, const void *b)
 				  : 0;
 }
 
-static int by_name(const struct bl_fp_file *f, const char *name)
+static int find_peer_name(const struct bl_fp_file *f, const char *name)
 {
 	unsigned int i;
 
@@ -507,114 +407,143 @@ static int by_name(const struct bl_fp_file *f, const char *name)
 	return -1;
 }
 
-static int take_pairs(struct bl_fp_file *f, const struct yaml_fp *y, const char *path,
-		      struct bl_err *err)
+/* Number of the endpoint that @key of a pair names; -1 after an error. */
+static int read_pair_end(const struct bl_fp_file *f, struct bl_yaml *y, yaml_node_t *map,
+			 const char *key)
 {
-	unsigned int i, weights = 0, deadlines = 0;
-	int src, dst, rc;
+	const char *name = bl_yaml_need(y, map, key) ? bl_yaml_text(y, map, key, ADDR_TEXT_MAX)
+						     : NULL;
+	int peer = name ? find_peer_name(f, name) : -1;
 
-	for (i = 0; i < y->endpoints_count; i++) {
-		weights += y->endpoints[i].weight != 0;
-		deadlines += y->endpoints[i].deadline_us != 0;
-	}
-	f->pair = calloc(y->pairs_count + 1, sizeof(*f->pair));
-	if (!f->pair)
-		return bl_fail(err, ENOMEM, "out of memory");
-	for (i = 0; i < y->pairs_count; i++) {
-		const struct yaml_pair *from = &y->pairs[i];
-
-		src = by_name(f, from->from);
-		dst = by_name(f, from->to);
-		if (src < 0 || dst < 0)
-			return bl_yaml_bad(path, src < 0 ? "from" : "to", i, err,
-					   "no endpoint is called %s",
-					   src < 0 ? from->from : from->to);
-		if (src == dst)
-			return bl_yaml_bad(path, "to", i, err,
-					   "%s sends nothing to itself through the network",
-					   from->to);
-		rc = take_shares(y, from->weight, from->deadline_us,
-				 from->weight ? weights : deadlines, path, err);
-		if (rc)
-			return rc;
-		weights += from->weight != 0;
-		deadlines += from->deadline_us != 0;
-		f->pair[f->npairs++] = (struct bl_fp_pair){ (uint16_t)src, (uint16_t)dst,
-							    from->weight, from->deadline_us };
-	}
-	qsort(f->pair, f->npairs, sizeof(*f->pair), by_pair);
-	for (i = 1; i < f->npairs; i++)
-		if (!by_pair(&f->pair[i - 1], &f->pair[i]))
-			return bl_fail(err, EINVAL, "%s:1: the pair from %s to %s is there twice",
-				       path, f->peer[f->pair[i].src].name,
-				       f->peer[f->pair[i].dst].name);
-	return 0;
+	if (name && peer < 0)
+		bl_yaml_refuse(y, map, key, "no endpoint is called %s", name);
+	return peer;
 }
 
-static int take_peers(struct bl_fp_file *f, const struct yaml_fp *y, const char *path,
-		      struct bl_err *err)
+static void read_pair(struct bl_fp_file *f, struct bl_yaml *y, yaml_node_t *map)
 {
-	unsigned int i, k, macs = 0, names = 0, lists = 0, weights = 0, deadlines = 0;
-	int first, rc;
+	static const char *const keys[] = { "from", "to", "weight", "deadline_us", NULL };
+	struct bl_fp_pair *p = &f->pair[f->npairs];
+	uint32_t weight, deadline_us;
+	int src, dst;
 
-	f->peer = calloc(y->endpoints_count, sizeof(*f->peer));
-	if (!f->peer)
-		return bl_fail(err, ENOMEM, "out of memory");
-	for (i = 0; i < y->endpoints_count; i++) {
-		const struct yaml_peer *from = &y->endpoints[i];
-		struct bl_fp_peer *p = &f->peer[i];
+	bl_yaml_keys(y, map, keys);
+	src = read_pair_end(f, y, map, "from");
+	dst = read_pair_end(f, y, map, "to");
+	if (!y->rc && src == dst)
+		bl_yaml_refuse(y, map, "to", "%s sends nothing to itself through the network",
+			       f->peer[dst].name);
+	read_shares(f, y, map, &weight, &deadline_us);
+	if (y->rc)
+		return;
+	*p = (struct bl_fp_pair){ (uint16_t)src, (uint16_t)dst, weight, deadline_us };
+	f->npairs++;
+}
 
-		if (!bl_fp_addr_parse(from->addr, p->addr))
-			return bl_yaml_bad(path, "addr", i, err, "%s is no IP address", from->addr);
-		first = bl_fp_find(f, p->addr);
-		if (first >= 0)
-			return bl_yaml_bad(path, "addr", i, err, "%s is endpoint %d already",
-					   from->addr, first);
-		p->has_mac = from->mac != NULL;
-		if (from->mac && (!bl_mac_parse(from->mac, p->mac) || p->mac[0] & 1))
-			return bl_yaml_bad(path, "mac", macs, err,
-					   "%s is no Ethernet address of one station", from->mac);
-		macs += from->mac != NULL;
-		for (k = 0; k < from->apps_count; k++)
-			if (!bl_fp_addr_parse(from->apps[k], p->app[p->napps++]))
-				return bl_yaml_bad(path, "apps", lists, err, "%s is no IP address",
-						   from->apps[k]);
-		lists += from->apps_count != 0;
-		if (y->routed && !from->apps_count)
-			return bl_yaml_bad(path, "addr", i, err,
-					   "routers are between, so this endpoint needs apps: the "
-					   "addresses of its bl0");
-		rc = take_shares(y, from->weight, from->deadline_us,
-				 from->weight ? weights : deadlines, path, err);
-		if (rc)
-			return rc;
-		weights += from->weight != 0;
-		deadlines += from->deadline_us != 0;
-		p->weight = from->weight;
-		p->deadline_us = from->deadline_us;
-		p->rack = from->rack;
-		p->cap = from->cap;
-		if (from->name)
-			snprintf(p->name, sizeof(p->name), "%s", from->name);
-		else
-			snprintf(p->name, sizeof(p->name), "%.31s", from->addr);
-		for (k = 0; k < i; k++) {
-			if (!strcmp(f->peer[k].name, p->name))
-				return bl_yaml_bad(path, from->name ? "name" : "addr",
-						   from->name ? names : i, err,
-						   "%s is the name of endpoint %u already", p->name,
-						   k);
-			if (!y->routed && p->has_mac && f->peer[k].has_mac &&
-			    !memcmp(f->peer[k].mac, p->mac, 6))
-				return bl_yaml_bad(path, "mac", macs - 1, err,
-						   "%s is the address of %s's bl0 already; frames "
-						   "could not be told apart",
-						   from->mac, f->peer[k].name);
-		}
-		names += from->name != NULL;
-		f->npeers++;
+static void read_pairs(struct bl_fp_file *f, struct bl_yaml *y)
+{
+	yaml_node_t *list;
+	unsigned int i, n = bl_yaml_list(y, y->root, "pairs", PAIRS_MAX, &list);
+
+	f->pair = calloc(n + 1, sizeof(*f->pair));
+	if (!f->pair) {
+		bl_yaml_refuse(y, NULL, NULL, "out of memory");
+		return;
 	}
-	return 0;
+	for (i = 0; i < n && !y->rc; i++)
+		read_pair(f, y, bl_yaml_item(y, list, i));
+	qsort(f->pair, f->npairs, sizeof(*f->pair), compare_pairs);
+	for (i = 1; i < f->npairs && !y->rc; i++)
+		if (!compare_pairs(&f->pair[i - 1], &f->pair[i]))
+			bl_yaml_refuse(y, NULL, NULL, "the pair from %s to %s is there twice",
+				       f->peer[f->pair[i].src].name, f->peer[f->pair[i].dst].name);
+}
+
+/* Refuses the last endpoint if another one has its name or its bl0's address. */
+static void check_peer_unique(const struct bl_fp_file *f, struct bl_yaml *y, yaml_node_t *map)
+{
+	const struct bl_fp_peer *p = &f->peer[f->npeers];
+	unsigned int k;
+
+	for (k = 0; k < f->npeers && !y->rc; k++) {
+		if (!strcmp(f->peer[k].name, p->name))
+			bl_yaml_refuse(y, map, bl_yaml_get(y, map, "name") ? "name" : "addr",
+				       "%s is the name of endpoint %u already", p->name, k);
+		if (!f->routed && p->has_mac && f->peer[k].has_mac &&
+		    !memcmp(f->peer[k].mac, p->mac, 6))
+			bl_yaml_refuse(y, map, "mac",
+				       "%s is the address of %s's bl0 already; frames could not "
+				       "be told apart",
+				       bl_yaml_text(y, map, "mac", 17), f->peer[k].name);
+	}
+}
+
+static void read_peer_apps(struct bl_fp_file *f, struct bl_yaml *y, yaml_node_t *map)
+{
+	struct bl_fp_peer *p = &f->peer[f->npeers];
+	yaml_node_t *list;
+	unsigned int k, n = bl_yaml_list(y, map, "apps", BL_FP_APPS_MAX, &list);
+
+	for (k = 0; k < n && !y->rc; k++) {
+		const char *text =
+			bl_yaml_item_text(y, bl_yaml_item(y, list, k), "apps", ADDR_TEXT_MAX);
+
+		if (text && !bl_fp_addr_parse(text, p->app[p->napps++]))
+			bl_yaml_refuse(y, map, "apps", "%s is no IP address", text);
+	}
+	if (f->routed && !n)
+		bl_yaml_refuse(y, map, "addr",
+			       "routers are between, so this endpoint needs apps: the addresses "
+			       "of its bl0");
+}
+
+static void read_peer(struct bl_fp_file *f, struct bl_yaml *y, yaml_node_t *map)
+{
+	static const char *const keys[] = { "name",   "addr",        "mac",  "rack", "cap",
+					    "weight", "deadline_us", "apps", NULL };
+	struct bl_fp_peer *p = &f->peer[f->npeers];
+	const char *name, *mac;
+	int first;
+
+	bl_yaml_keys(y, map, keys);
+	bl_yaml_need(y, map, "addr");
+	if (!read_addr(y, map, "addr", p->addr))
+		return;
+	first = bl_fp_find(f, p->addr);
+	if (first >= 0)
+		bl_yaml_refuse(y, map, "addr", "%s is endpoint %d already",
+			       bl_yaml_text(y, map, "addr", ADDR_TEXT_MAX), first);
+	mac = bl_yaml_text(y, map, "mac", 17);
+	p->has_mac = mac != NULL;
+	if (mac && (!bl_mac_parse(mac, p->mac) || p->mac[0] & 1))
+		bl_yaml_refuse(y, map, "mac", "%s is no Ethernet address of one station", mac);
+	read_peer_apps(f, y, map);
+	read_shares(f, y, map, &p->weight, &p->deadline_us);
+	p->rack = bl_yaml_u16(y, map, "rack");
+	p->cap = bl_yaml_u16(y, map, "cap");
+	name = bl_yaml_text(y, map, "name", NAME_TEXT_MAX);
+	if (!name)
+		name = bl_yaml_text(y, map, "addr", ADDR_TEXT_MAX);
+	snprintf(p->name, sizeof(p->name), "%.31s", name ? name : "");
+	check_peer_unique(f, y, map);
+	if (!y->rc)
+		f->npeers++;
+}
+
+static void read_peers(struct bl_fp_file *f, struct bl_yaml *y)
+{
+	yaml_node_t *list;
+	unsigned int i, n;
+
+	bl_yaml_need(y, y->root, "endpoints");
+	n = bl_yaml_list(y, y->root, "endpoints", BL_FCP_ENDPOINTS_MAX, &list);
+	if (!n)
+		return;
+	f->peer = calloc(n, sizeof(*f->peer));
+	if (!f->peer)
+		bl_yaml_refuse(y, NULL, NULL, "out of memory");
+	for (i = 0; i < n && !y->rc; i++)
+		read_peer(f, y, bl_yaml_item(y, list, i));
 }
 
 struct app {
@@ -622,144 +551,196 @@ struct app {
 	unsigned int peer;
 };
 
-static int by_app(const void *a, const void *b)
+static int compare_apps(const void *a, const void *b)
 {
 	return memcmp(a, b, sizeof(((const struct app *)a)->addr));
 }
 
 /* Where routers are between, frames are known by these addresses: each is of one endpoint. */
-static int check_apps(const struct bl_fp_file *f, const char *path, struct bl_err *err)
+static void check_apps(const struct bl_fp_file *f, struct bl_yaml *y)
 {
 	struct app *all = calloc(f->npeers * BL_FP_APPS_MAX + 1, sizeof(*all));
 	unsigned int i, k, n = 0;
 	char text[INET6_ADDRSTRLEN];
-	int rc = 0;
 
-	if (!all)
-		return bl_fail(err, ENOMEM, "out of memory");
+	if (!all) {
+		bl_yaml_refuse(y, NULL, NULL, "out of memory");
+		return;
+	}
 	for (i = 0; i < f->npeers; i++)
 		for (k = 0; k < f->peer[i].napps; k++) {
 			memcpy(all[n].addr, f->peer[i].app[k], sizeof(all[n].addr));
 			all[n++].peer = i;
 		}
-	qsort(all, n, sizeof(*all), by_app);
-	for (i = 1; i < n && !rc; i++)
-		if (!by_app(&all[i - 1], &all[i]) && all[i - 1].peer != all[i].peer)
-			rc = bl_fail(err, EINVAL,
-				     "%s:1: %s is an address of both %s and %s; frames could not "
-				     "be told apart",
-				     path, bl_fp_addr_text(all[i].addr, text),
-				     f->peer[all[i - 1].peer].name, f->peer[all[i].peer].name);
+	qsort(all, n, sizeof(*all), compare_apps);
+	for (i = 1; i < n && !y->rc; i++)
+		if (!compare_apps(&all[i - 1], &all[i]) && all[i - 1].peer != all[i].peer)
+			bl_yaml_refuse(y, NULL, NULL,
+				       "%s is an address of both %s and %s; frames could not be "
+				       "told apart",
+				       bl_fp_addr_text(all[i].addr, text),
+				       f->peer[all[i - 1].peer].name, f->peer[all[i].peer].name);
 	free(all);
-	return rc;
 }
 
-static int take_pods(struct bl_fp_file *f, const struct yaml_fp *y, const char *path,
-		     struct bl_err *err)
+static void read_pods(struct bl_fp_file *f, struct bl_yaml *y)
 {
-	unsigned int i, nracks = 0;
+	unsigned int i, n, nracks = 0;
+	yaml_node_t *list;
+	int64_t pod = 0;
 
-	if (!y->pods_count)
-		return 0;
+	n = bl_yaml_list(y, y->root, "pods", BL_PATH_RACKS_MAX, &list);
+	if (!n)
+		return;
 	for (i = 0; i < f->npeers; i++)
 		if (f->peer[i].rack >= nracks)
 			nracks = f->peer[i].rack + 1U;
-	if (y->pods_count != nracks)
-		return bl_yaml_bad(path, "pods", 0, err,
-				   "%u pods for %u racks; give each rack, from 0 on, the number of "
-				   "its pod",
-				   y->pods_count, nracks);
+	if (n != nracks) {
+		bl_yaml_refuse(y, y->root, "pods",
+			       "%u pods for %u racks; give each rack, from 0 on, the number of "
+			       "its pod",
+			       n, nracks);
+		return;
+	}
 	f->pod_of = calloc(nracks, sizeof(*f->pod_of));
 	if (!f->pod_of)
-		return bl_fail(err, ENOMEM, "out of memory");
-	for (i = 0; i < nracks; i++) {
-		if (y->pods[i] >= nracks)
-			return bl_yaml_bad(path, "pods", 0, err,
-					   "pod %u: with %u racks they are numbered from 0 to %u "
-					   "at most",
-					   y->pods[i], nracks, nracks - 1);
-		f->pod_of[i] = y->pods[i];
-		if (y->pods[i] >= f->npods)
-			f->npods = y->pods[i] + 1U;
+		bl_yaml_refuse(y, NULL, NULL, "out of memory");
+	for (i = 0; i < nracks && !y->rc; i++) {
+		bl_yaml_item_number(y, bl_yaml_item(y, list, i), "pods", 0, UINT16_MAX, &pod);
+		if (pod >= nracks)
+			bl_yaml_refuse(y, y->root, "pods",
+				       "pod %lld: with %u racks they are numbered from 0 to %u at "
+				       "most",
+				       (long long)pod, nracks, nracks - 1);
+		f->pod_of[i] = (uint16_t)pod;
+		if (!y->rc && pod >= f->npods)
+			f->npods = (unsigned int)pod + 1;
 	}
-	return 0;
 }
 
-static int take(struct bl_fp_file *f, const struct yaml_fp *y, const char *path, struct bl_err *err)
+static void read_arbiters(struct bl_fp_file *f, struct bl_yaml *y)
 {
-	struct bl_err why;
-	unsigned int i;
+	yaml_node_t *list;
+	unsigned int i, n;
 
-	if (y->rate && !bl_rate_parse(y->rate, &f->rate_bps))
-		return bl_yaml_bad(path, "rate", 0, err,
-				   "%s is no rate: as 250mbit or 10gbit, from 2mbit to 1000gbit",
-				   y->rate);
-	f->slot_ns = y->slot_ns;
-	f->slot_bytes = y->slot_bytes;
-	for (i = 0; i < y->arbiters_count; i++)
-		if (!bl_fp_addr_parse(y->arbiters[i], f->arbiter[i]))
-			return bl_yaml_bad(path, "arbiters", 0, err, "%s is no IP address",
-					   y->arbiters[i]);
-	f->narbiters = y->arbiters_count;
-	f->has_group = y->group != NULL;
-	if (y->group && !bl_fp_addr_parse(y->group, f->group))
-		return bl_yaml_bad(path, "group", 0, err, "%s is no IP address", y->group);
-	if (f->narbiters > 1 && !y->group)
-		return bl_yaml_bad(path, "arbiters", 0, err,
-				   "%u arbiters need a group, or both would rule", f->narbiters);
-	f->has_faults = y->faults != NULL;
-	if (y->faults && !bl_fp_addr_parse(y->faults, f->faults))
-		return bl_yaml_bad(path, "faults", 0, err, "%s is no IP address", y->faults);
-	f->fault_report_us = y->fault_report_us;
-	f->fault_settle_us = y->fault_settle_us;
-	f->fault_frames = y->fault_frames;
-	f->fault_percent = y->fault_percent;
-	f->fault_hold_ms = y->fault_hold_ms;
-	f->path_name = calloc(y->path_names_count + 1, sizeof(*f->path_name));
-	if (!f->path_name)
-		return bl_fail(err, ENOMEM, "out of memory");
-	for (f->npath_names = 0; f->npath_names < y->path_names_count; f->npath_names++)
-		snprintf(f->path_name[f->npath_names], sizeof(*f->path_name), "%s",
-			 y->path_names[f->npath_names]);
-	f->policy = y->policy;
-	f->window_slots = y->window_slots;
-	f->lead_us = y->lead_us;
-	f->run_slots = y->run_slots;
-	f->watchdog_us = y->watchdog_us;
-	f->dead_us = y->dead_us;
-	f->guard_us = y->guard_us;
-	f->quota = y->quota;
-	f->rtt_us = y->rtt_us;
-	f->rack_up = y->rack_up;
-	f->paths = y->paths;
-	f->path_cap = y->path_cap;
-	f->cores = y->cores;
-	f->core_cap = y->core_cap;
-	f->euler = y->how;
-	f->routed = y->routed;
-	f->late_us = y->late_us;
-	if (y->fallback_ms)
-		f->fallback_ms = *y->fallback_ms ? *y->fallback_ms : BL_FP_NO_FALLBACK;
-	f->field = (enum bl_path_field)y->field;
-	f->udp_ports = y->udp_ports;
-	if (take_secret(f->secret, y->secret, path, err) || take_peers(f, y, path, err) ||
-	    (y->routed && check_apps(f, path, err)) || take_pairs(f, y, path, err) ||
-	    take_pods(f, y, path, err))
-		return -EINVAL;
-	return bl_fp_defaults(f, &why) ? bl_fail(err, EINVAL, "%s:1: %s", path, why.text) : 0;
+	bl_yaml_need(y, y->root, "arbiters");
+	n = bl_yaml_list(y, y->root, "arbiters", BL_FP_ARBITERS_MAX, &list);
+	for (i = 0; i < n && !y->rc; i++) {
+		const char *text =
+			bl_yaml_item_text(y, bl_yaml_item(y, list, i), "arbiters", ADDR_TEXT_MAX);
+
+		if (text && !bl_fp_addr_parse(text, f->arbiter[i]))
+			bl_yaml_refuse(y, y->root, "arbiters", "%s is no IP address", text);
+	}
+	f->narbiters = n;
+	f->has_group = read_addr(y, y->root, "group", f->group);
+	if (f->narbiters > 1 && !f->has_group)
+		bl_yaml_refuse(y, y->root, "arbiters",
+			       "%u arbiters need a group, or both would rule", f->narbiters);
+}
+
+static void read_path_names(struct bl_fp_file *f, struct bl_yaml *y)
+{
+	yaml_node_t *list;
+	unsigned int i, n = bl_yaml_list(y, y->root, "path_names", BL_PATH_PATHS_MAX, &list);
+
+	f->path_name = calloc(n + 1, sizeof(*f->path_name));
+	if (!f->path_name) {
+		bl_yaml_refuse(y, NULL, NULL, "out of memory");
+		return;
+	}
+	for (i = 0; i < n && !y->rc; i++) {
+		const char *text =
+			bl_yaml_item_text(y, bl_yaml_item(y, list, i), "path_names", NAME_TEXT_MAX);
+
+		snprintf(f->path_name[i], sizeof(*f->path_name), "%s", text ? text : "");
+	}
+	f->npath_names = n;
+}
+
+/* Keys of the file whose value is a number of 32 bits, and where it goes; 0: the default. */
+/* clang-format off */
+#define NUMBERS(X) \
+	X(slot_ns) X(slot_bytes) X(window_slots) X(lead_us) X(run_slots) X(watchdog_us) \
+	X(dead_us) X(guard_us) X(quota) X(rtt_us) X(rack_up) X(paths) X(path_cap) X(cores) \
+	X(core_cap) X(late_us) X(fault_report_us) X(fault_settle_us) X(fault_frames) \
+	X(fault_percent) X(fault_hold_ms)
+/* clang-format on */
+
+static void read_numbers(struct bl_fp_file *f, struct bl_yaml *y)
+{
+	int64_t ms;
+
+#define NUMBER(name) f->name = bl_yaml_u32(y, y->root, #name);
+	NUMBERS(NUMBER)
+#undef NUMBER
+	f->udp_ports = bl_yaml_u16(y, y->root, "udp_ports");
+	if (bl_yaml_number(y, y->root, "fallback_ms", 0, UINT32_MAX, &ms))
+		f->fallback_ms = ms ? (uint32_t)ms : BL_FP_NO_FALLBACK;
+}
+
+static void read_file(struct bl_fp_file *f, struct bl_yaml *y)
+{
+	static const char *const keys[] = {
+#define KEY(name) #name,
+		NUMBERS(KEY)
+#undef KEY
+			"rate",
+		"arbiters",
+		"group",
+		"secret",
+		"policy",
+		"udp_ports",
+		"fallback_ms",
+		"faults",
+		"path_names",
+		"routed",
+		"path_selection",
+		"path_field",
+		"endpoints",
+		"pods",
+		"pairs",
+		NULL
+	};
+	const char *rate;
+	int name;
+
+	bl_yaml_keys(y, y->root, keys);
+	rate = bl_yaml_text(y, y->root, "rate", 31);
+	if (rate && !bl_rate_parse(rate, &f->rate_bps))
+		bl_yaml_refuse(y, y->root, "rate",
+			       "%s is no rate: as 250mbit or 10gbit, from 2mbit to 1000gbit", rate);
+	read_numbers(f, y);
+	read_arbiters(f, y);
+	f->has_faults = read_addr(y, y->root, "faults", f->faults);
+	read_path_names(f, y);
+	name = bl_yaml_name(y, y->root, "policy", policies, COUNT(policies));
+	f->policy = name > 0 ? (unsigned int)name : 0;
+	f->euler = bl_yaml_name(y, y->root, "path_selection", path_selections,
+				COUNT(path_selections)) > 0;
+	f->routed = bl_yaml_truth(y, y->root, "routed");
+	name = bl_yaml_name(y, y->root, "path_field", path_fields, COUNT(path_fields));
+	f->field = name > 0 ? (enum bl_path_field)name : (enum bl_path_field)0;
+	read_secret(f, y);
+	read_peers(f, y);
+	if (f->routed && !y->rc)
+		check_apps(f, y);
+	read_pairs(f, y);
+	read_pods(f, y);
 }
 
 int bl_fp_load(struct bl_fp_file *f, const char *path, struct bl_err *err)
 {
-	struct yaml_fp *y;
+	struct bl_err why;
+	struct bl_yaml y;
 	int rc;
 
 	memset(f, 0, sizeof(*f));
-	rc = bl_yaml_load(path, &top, (void **)&y, err);
-	if (rc)
-		return rc;
-	rc = take(f, y, path, err);
-	bl_yaml_free(&top, y);
+	if (!bl_yaml_open(&y, path, err))
+		read_file(f, &y);
+	if (!y.rc && bl_fp_defaults(f, &why))
+		bl_yaml_refuse(&y, NULL, NULL, "%s", why.text);
+	rc = bl_yaml_close(&y);
 	if (rc)
 		bl_fp_free(f);
 	return rc;

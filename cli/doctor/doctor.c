@@ -26,6 +26,7 @@
 #include "cli/util/out.h"
 #include "cli/util/read.h"
 #include "core/clock_core.h"
+#include "loader/admission/admission.h"
 #include "maps/fastpass_abi.h"
 #include "maps/hold_abi.h"
 
@@ -275,7 +276,7 @@ static void check_fastpass(const struct finder *to, const struct bl_node_ref *re
 	struct bl_fp_page p;
 
 	if (node_value(ref, BL_MAP_HOLD_CFG, 0, &c, sizeof(c)) || !c.on ||
-	    c.policy != BL_POLICY_FASTPASS || node_value(ref, BL_MAP_FP_PAGE, 0, &p, sizeof(p)))
+	    !bl_policy_by_arbiter(c.policy) || node_value(ref, BL_MAP_FP_PAGE, 0, &p, sizeof(p)))
 		return;
 	if (p.fallback)
 		found(to, FOUND_WARN, ref->meta.name,

@@ -11,6 +11,7 @@
 #include "cli/util/read.h"
 #include "cli/util/read_admission.h"
 #include "maps/top_host_abi.h"
+#include "loader/admission/admission.h"
 #include "loader/admission/top_host.h"
 
 static const char *const tx_states[] = { [BL_TOP_FREE] = "free",
@@ -172,10 +173,10 @@ int top_rows(const struct bl_node_ref *ref, struct top_rows *out)
 		all += (json_int_t)p.tokens[c];
 	}
 	row = json_pack("{s:s, s:b, s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:I}", "node",
-			node_name(ref), "on", hold.on && hold.policy == BL_POLICY_TOP, "slot_ns",
-			(json_int_t)cfg.slot_ns, "expiry_ns", (json_int_t)cfg.expiry_ns, "tokens",
-			all, "by_class", classes, "no_clock", (json_int_t)p.no_clock, "gone",
-			(json_int_t)p.gone, "freed", (json_int_t)p.freed, "kept",
+			node_name(ref), "on", hold.on && bl_policy_by_tokens(hold.policy),
+			"slot_ns", (json_int_t)cfg.slot_ns, "expiry_ns", (json_int_t)cfg.expiry_ns,
+			"tokens", all, "by_class", classes, "no_clock", (json_int_t)p.no_clock,
+			"gone", (json_int_t)p.gone, "freed", (json_int_t)p.freed, "kept",
 			(json_int_t)p.kept);
 	for (c = 0; c < BL_TOP_SIZES; c++)
 		seen += p.sizes[c];

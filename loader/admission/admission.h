@@ -21,6 +21,12 @@ const char *bl_class_name(unsigned int class);
 /** bl_policy_by_name - the number that has this name; -1: none. */
 int bl_policy_by_name(const char *name);
 int bl_allocator_by_name(const char *name);
+/**
+ * bl_policy_by_arbiter, bl_policy_by_tokens - how hosts send under an enum bl_policy: in timeslots
+ * of an arbiter; in the place of tokens.
+ */
+bool bl_policy_by_arbiter(unsigned int policy);
+bool bl_policy_by_tokens(unsigned int policy);
 
 /** bl_admission_defaults - fills in what is 0 in c->admission. */
 void bl_admission_defaults(struct bl_node_cfg *c);

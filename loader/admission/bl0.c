@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * bl0: the pair of veth ends through which applications reach the hold queues (maps/hold_abi.h).
+ * bl0: the veth pair through which applications reach the hold queues (maps/hold_abi.h).
  * Applications have an address on bl0; bl0d, its other end, carries bl_hold_xdp.
  *
- * The pair is made once, when admission is first turned on, and stays when the daemon ends, as the
- * pins do: connections through it live on. The pin links/hold-bl0d says that it is ours. A pair
- * without that pin is taken for ours if its address is the one that we would give it (a start that
- * was killed). `barline host detach` removes it.
+ * The pair is made when admission is first turned on, and stays when the daemon ends, as the pins
+ * do, so connections through it survive. The pin links/hold-bl0d says that the pair is barline's. A
+ * pair without that pin is taken for barline's if it has the address that barline would give it: a
+ * start was killed. `barline host detach` removes the pair.
  *
- * Example: the NIC is 02:77:00:01:00:00: bl0 gets 02:c4:00:01:00:00. The NIC is told to receive
- * frames for that address too, and to answer ARP only for its own (arp_ignore 1), so that bl0
- * answers for itself.
+ * Example: the NIC's address is 02:77:00:01:00:00, so bl0 gets 02:c4:00:01:00:00. The NIC is set to
+ * receive frames for that address, too, and to answer ARP requests only for its own addresses
+ * (arp_ignore 1), so that bl0 answers for its own.
  */
-#include "loader/admission/bl0.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -21,38 +19,34 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
-
-#include "base/iface.h"
-#include "base/log.h"
 #include "base/nl.h"
-#include "base/rate.h"
-#include "loader/admission/admission.h"
-#include "loader/admission/admission_priv.h"
+#include "base/iface.h"
+#include "loader/admission/bl0.h"
+#include "loader/admission/policies.h"
 #include "loader/load/attach.h"
 #include "loader/load/maps.h"
 #include "loader/load/napi.h"
 #include "loader/load/pin.h"
 #include "loader/node_priv.h"
 #include "loader/order/beacon.h"
-
 #include "pass.skel.h"
 
 #define MAC_MIX 0xb1
-#define BL0_MTU 1500 /* largest: what a slot takes, with one tag */
+#define BL0_MTU 1500 /* at most: a slot takes such a frame with one tag */
 
 unsigned int bl_bl0_mtu(unsigned int nic, unsigned int policy)
 {
 	unsigned int mtu = nic < BL0_MTU ? nic : BL0_MTU;
 
-	return policy == BL_POLICY_TOP ? mtu - (unsigned int)sizeof(struct bl_top_echo) : mtu;
+	return mtu - bl_policy_ops(policy)->frame_room;
 }
 
 /*
- * One to one for NICs of one first octet: as unique as they are. Locally administered; multicast
- * and BL_EARLY_MAC0 are clear. The second octet differs from the NIC's own, which may be local too.
+ * NICs with the same first octet get different addresses. The address is locally administered; its
+ * multicast bit and BL_EARLY_MAC0 are clear. Its second octet differs from the NIC's, whose address
+ * may be locally administered, too.
  */
 void bl_bl0_mac(const uint8_t nic[6], uint8_t mac[6])
 {
@@ -78,10 +72,10 @@ static int set_mtu(const char *name, unsigned int mtu, struct bl_err *err)
 }
 
 /*
- * In the namespace of the thread. A file that is not there is a protocol that the kernel does not
- * have.
+ * Sets a sysctl in the namespace of the thread. A missing file is no error: the kernel does not
+ * have the protocol.
  */
-static int sysctl_set(const char *proto, const char *ifname, const char *key, const char *value,
+static int set_sysctl(const char *proto, const char *ifname, const char *key, const char *value,
 		      struct bl_err *err)
 {
 	char path[128];
@@ -100,10 +94,10 @@ static int sysctl_set(const char *proto, const char *ifname, const char *key, co
 }
 
 /*
- * Two stations on one link: each answers for its own addresses only, and answers may come back by
- * the other.
+ * bl0 and the NIC are two stations on one link: each answers for its own addresses only, and
+ * replies may come back through the other.
  */
-static int sysctls(const char *nic, const char *bl0, const char *bl0d, struct bl_err *err)
+static int set_sysctls(const char *nic, const char *bl0, const char *bl0d, struct bl_err *err)
 {
 	const struct {
 		const char *proto, *ifname, *key, *value;
@@ -114,23 +108,24 @@ static int sysctls(const char *nic, const char *bl0, const char *bl0d, struct bl
 		{ "ipv4", bl0, "arp_ignore", "1" },
 		{ "ipv4", bl0, "arp_announce", "2" },
 		{ "ipv4", bl0, "rp_filter", "2" },
-		/* bl0d is no station: nothing is to come from it */
+		/* bl0d is no station: the kernel must send nothing from it */
 		{ "ipv6", bl0d, "disable_ipv6", "1" },
 	};
 	unsigned int k;
 	int rc = 0;
 
 	for (k = 0; k < sizeof(all) / sizeof(all[0]) && !rc; k++)
-		rc = sysctl_set(all[k].proto, all[k].ifname, all[k].key, all[k].value, err);
+		rc = set_sysctl(all[k].proto, all[k].ifname, all[k].key, all[k].value, err);
 	return rc;
 }
 
+/** struct pin_find - finds the pin of a kind, as "hold-bl0d", and the interface in its name. */
 struct pin_find {
 	const char *kind;
-	char name[IFNAMSIZ];
+	char name[IFNAMSIZ]; /* "": not found */
 };
 
-static int find_one(const char *path, const char *name, int link_fd, uint32_t ifindex, void *ctx)
+static int find_pin(const char *path, const char *name, int link_fd, uint32_t ifindex, void *ctx)
 {
 	struct pin_find *f = ctx;
 	size_t len = strlen(f->kind);
@@ -146,14 +141,15 @@ static int find_one(const char *path, const char *name, int link_fd, uint32_t if
 	return 0;
 }
 
-/* Names of a node's bl0d, bl0 and NIC by their pins; "": none. */
-static void names(const char *dir, char bl0d[IFNAMSIZ], char bl0[IFNAMSIZ], char nic[IFNAMSIZ])
+/* The names of a node's bl0d, bl0 and NIC by their pins; "": none. */
+static void pinned_names(const char *dir, char bl0d[IFNAMSIZ], char bl0[IFNAMSIZ],
+			 char nic[IFNAMSIZ])
 {
 	struct pin_find d = { .kind = "hold" }, a = { .kind = "pass" }, x = { .kind = "xdp" };
 
-	bl_links_each(dir, find_one, &d);
-	bl_links_each(dir, find_one, &a);
-	bl_links_each(dir, find_one, &x);
+	bl_links_each(dir, find_pin, &d);
+	bl_links_each(dir, find_pin, &a);
+	bl_links_each(dir, find_pin, &x);
 	memcpy(bl0d, d.name, IFNAMSIZ);
 	memcpy(bl0, a.name, IFNAMSIZ);
 	memcpy(nic, x.name, IFNAMSIZ);
@@ -163,7 +159,7 @@ static int make_pair(const struct bl_node *n, const uint8_t mac[6], unsigned int
 		     struct bl_err *err)
 {
 	const struct bl_admission_cfg *a = &n->cfg.admission;
-	/* bl0d's address is never seen on a wire */
+	/* frames on the wire never have the address of bl0d */
 	struct nl_end app = { .name = a->bl0 },
 		      dev = { .name = a->bl0d,
 			      .mac = { 0x02, 0xb1, 0x0d, mac[3], mac[4], mac[5] } };
@@ -182,14 +178,15 @@ static int make_pair(const struct bl_node *n, const uint8_t mac[6], unsigned int
 		  : 0;
 }
 
-/* The pair is there: whose is it? */
-static int know_pair(const struct bl_node *n, const uint8_t mac[6], bool *there, struct bl_err *err)
+/* Sets *@there: the pair exists and is barline's. Refuses a pair that is not. */
+static int check_pair(const struct bl_node *n, const uint8_t mac[6], bool *there,
+		      struct bl_err *err)
 {
 	const struct bl_admission_cfg *a = &n->cfg.admission;
 	char bl0d[IFNAMSIZ], bl0[IFNAMSIZ], nic[IFNAMSIZ];
 	struct bl_iface i;
 
-	names(n->dir, bl0d, bl0, nic);
+	pinned_names(n->dir, bl0d, bl0, nic);
 	*there = false;
 	if (*bl0d && strcmp(bl0d, a->bl0d))
 		return bl_fail(err, EBUSY,
@@ -208,14 +205,11 @@ static int know_pair(const struct bl_node *n, const uint8_t mac[6], bool *there,
 	return 0;
 }
 
-static int plain(const char *bl0, const char *bl0d, struct bl_err *err)
+static int set_offloads(const char *bl0, const char *bl0d, struct bl_err *err)
 {
 	int rc = nl_tx_plain(bl0);
 
-	/*
-	 * frames must be whole and their checksums real: nobody after bl0d would finish them
-	 * (DESIGN 6)
-	 */
+	/* frames must be complete, with their checksums: nothing after bl0d would complete them */
 	if (!rc)
 		rc = nl_tx_plain(bl0d);
 	if (!rc)
@@ -225,7 +219,7 @@ static int plain(const char *bl0, const char *bl0d, struct bl_err *err)
 		  : 0;
 }
 
-static int attach_one(const char *name, const char *dir, const char *kind, int prog_fd,
+static int attach_xdp(const char *name, const char *dir, const char *kind, int prog_fd,
 		      uint32_t *ifindex, struct bl_err *err)
 {
 	struct bl_attached a = { .port = -1, .home_cpu = -1 };
@@ -236,7 +230,9 @@ static int attach_one(const char *name, const char *dir, const char *kind, int p
 	return rc ? rc : bl_attach_xdp(&a, dir, kind, prog_fd, BL_XDP_NATIVE, false, err);
 }
 
-static int attach(struct bl_node *n, struct bpf_object *obj, uint32_t *bl0d, struct bl_err *err)
+/* Attaches all programs of bl0, bl0d and the NIC that admission needs. */
+static int attach_programs(struct bl_node *n, struct bpf_object *obj, uint32_t *bl0d,
+			   struct bl_err *err)
 {
 	const struct bl_admission_cfg *a = &n->cfg.admission;
 	struct bpf_program *hold = bpf_object__find_program_by_name(obj, "bl_hold_xdp"),
@@ -257,13 +253,13 @@ static int attach(struct bl_node *n, struct bpf_object *obj, uint32_t *bl0d, str
 	if (!pass)
 		return bl_load_failed(errno, "pass", err);
 	/*
-	 * what XDP redirects into bl0d reaches bl0 only if that runs NAPI (DESIGN 6): GRO is one
-	 * reason for it to, a program the other
+	 * Frames that XDP redirects into bl0d reach bl0 only if bl0 runs NAPI. A veth does so if it
+	 * has GRO or an XDP program; both are there in case one is taken away.
 	 */
-	rc = attach_one(a->bl0, n->dir, "pass", bpf_program__fd(pass->progs.bl_pass), NULL, err);
+	rc = attach_xdp(a->bl0, n->dir, "pass", bpf_program__fd(pass->progs.bl_pass), NULL, err);
 	bl_pass__destroy(pass);
 	if (!rc)
-		rc = attach_one(a->bl0d, n->dir, "hold", bpf_program__fd(hold), bl0d, err);
+		rc = attach_xdp(a->bl0d, n->dir, "hold", bpf_program__fd(hold), bl0d, err);
 	if (!rc)
 		rc = bl_attach_tc(&nic, n->dir, true, bpf_program__fd(clone), err);
 	if (!rc) {
@@ -277,13 +273,14 @@ static int attach(struct bl_node *n, struct bpf_object *obj, uint32_t *bl0d, str
 	if (!rc)
 		rc = bl_attach_tc(&app, n->dir, false, bpf_program__fd(hint), err);
 	if (!rc && !bl_beacon_paced(&n->cfg)) {
-		bl_detach_ingress(n->dir, a->bl0); /* of an earlier configuration */
+		bl_detach_ingress(n->dir, a->bl0); /* left by an earlier configuration */
 		return 0;
 	}
 	return rc ? rc : bl_attach_tc(&app, n->dir, true, bpf_program__fd(lift), err);
 }
 
-static int station(const char *nic, const uint8_t mac[6], bool on)
+/* The NIC receives frames for @mac, too, or no longer does. 0 or -errno. */
+static int set_station(const char *nic, const uint8_t mac[6], bool on)
 {
 	struct nl nl;
 	int rc = nl_open(&nl);
@@ -296,13 +293,13 @@ static int station(const char *nic, const uint8_t mac[6], bool on)
 }
 
 /*
- * Segments that come at the rate of the link are longer apart than a poll takes, so GRO alone finds
- * one at a time, and every other one is acknowledged: each ACK with a reservation and a grant of
- * its own, 2 % of the sender's link. The kernel waits for the next segment for a slot and a
- * quarter, however long a slot is: 7.7 ms at 2 Mbit/s, the slowest. Segments with PSH, the last of
- * a message, are not held up, nor is anything but TCP.
+ * Has the kernel wait for the next TCP segment of a flow, for a slot and a quarter. Segments at the
+ * link's rate are further apart than a poll takes, so GRO alone would find one at a time, and every
+ * second one would be acknowledged: each ACK with a reservation and a grant of its own, 2 % of the
+ * sender's link. At 2 Mbit/s, the slowest rate, the wait is 7.7 ms. Segments with PSH, the last
+ * ones of a message, are not delayed, and neither are other protocols.
  */
-static void gather(const char *bl0, uint32_t ns_q20)
+static void gather_segments(const char *bl0, uint32_t ns_q20)
 {
 	struct bl_iface i;
 	int rc = bl_iface_get(&i, bl0, NULL);
@@ -320,14 +317,14 @@ void bl_bl0_rate(const char *dir, uint32_t ns_q20)
 {
 	char bl0d[IFNAMSIZ], bl0[IFNAMSIZ], nic[IFNAMSIZ];
 
-	names(dir, bl0d, bl0, nic);
+	pinned_names(dir, bl0d, bl0, nic);
 	if (*bl0)
-		gather(bl0, ns_q20);
+		gather_segments(bl0, ns_q20);
 }
 
 /*
- * Make or take over the pair, and turn admission on. The NIC's programs are attached already;
- * n->att[0] is the NIC.
+ * Makes the pair or takes it over, and turns admission on. The NIC's programs are attached already;
+ * n->att[0] is the NIC. Returns 0 or -errno.
  */
 int bl_bl0_open(struct bl_node *n, struct bpf_object *obj, struct bl_err *err)
 {
@@ -340,7 +337,7 @@ int bl_bl0_open(struct bl_node *n, struct bpf_object *obj, struct bl_err *err)
 	int rc;
 
 	bl_bl0_mac(nic->mac, mac);
-	rc = know_pair(n, mac, &there, err);
+	rc = check_pair(n, mac, &there, err);
 	if (!rc && !there)
 		rc = make_pair(n, mac, mtu, err);
 	if (rc)
@@ -349,22 +346,22 @@ int bl_bl0_open(struct bl_node *n, struct bpf_object *obj, struct bl_err *err)
 	if (!rc)
 		rc = set_mtu(a->bl0d, mtu, err);
 	if (!rc)
-		rc = plain(a->bl0, a->bl0d, err);
+		rc = set_offloads(a->bl0, a->bl0d, err);
 	if (!rc)
-		rc = sysctls(nic->name, a->bl0, a->bl0d, err);
+		rc = set_sysctls(nic->name, a->bl0, a->bl0d, err);
 	if (!rc)
-		rc = attach(n, obj, &bl0d, err);
+		rc = attach_programs(n, obj, &bl0d, err);
 	if (!rc)
 		rc = bl_iface_up(a->bl0d, err);
 	if (!rc)
 		rc = bl_iface_up(a->bl0, err);
 	if (!rc)
-		gather(a->bl0, bl_rate_ns_q20(a->rate_bps));
+		gather_segments(a->bl0, bl_rate_ns_q20(a->rate_bps));
 	if (!rc)
 		rc = bl_admission_host_on(n, obj, mac, (uint32_t)nic->ifindex, bl0d, err);
 	if (rc && !there)
 		bl_bl0_remove(n->dir, NULL);
-	if (!rc && (rc = station(nic->name, mac, true))) {
+	if (!rc && (rc = set_station(nic->name, mac, true))) {
 		bl_log(BL_LOG_WARN,
 		       "%s does not take a second address (%s): `ip link set %s promisc on`, or "
 		       "nothing comes to %s",
@@ -383,10 +380,10 @@ int bl_bl0_nic(struct bl_node *n, struct bl_err *err)
 
 	rc = bl_iface_get(&app, a->bl0, err);
 	if (!rc)
-		rc = sysctls(nic.iface.name, a->bl0, a->bl0d, err);
+		rc = set_sysctls(nic.iface.name, a->bl0, a->bl0d, err);
 	if (!rc)
 		rc = bl_attach_tc(&nic, n->dir, true, n->clone_prog, err);
-	if (!rc && station(nic.iface.name, app.mac, true))
+	if (!rc && set_station(nic.iface.name, app.mac, true))
 		bl_log(BL_LOG_WARN,
 		       "%s does not take a second address: `ip link set %s promisc on`, or nothing "
 		       "comes to %s",
@@ -400,7 +397,7 @@ int bl_bl0_policy(const char *dir, unsigned int policy, struct bl_err *err)
 	struct bl_iface i;
 	int rc;
 
-	names(dir, bl0d, bl0, nic);
+	pinned_names(dir, bl0d, bl0, nic);
 	if (!*bl0 || !*bl0d || !*nic)
 		return 0;
 	rc = bl_iface_get(&i, nic, err);
@@ -409,7 +406,7 @@ int bl_bl0_policy(const char *dir, unsigned int policy, struct bl_err *err)
 	return rc ? rc : set_mtu(bl0d, bl_bl0_mtu(i.mtu, policy), err);
 }
 
-/* The pair of the node with these pins, if it has one. With bl0 go the programs on it. */
+/* Removes the pair of the node with these pins, if it has one, and with it the programs on it. */
 int bl_bl0_remove(const char *dir, struct bl_err *err)
 {
 	char bl0d[IFNAMSIZ], bl0[IFNAMSIZ], nic[IFNAMSIZ];
@@ -417,13 +414,13 @@ int bl_bl0_remove(const char *dir, struct bl_err *err)
 	struct nl nl;
 	int rc;
 
-	names(dir, bl0d, bl0, nic);
+	pinned_names(dir, bl0d, bl0, nic);
 	if (!*bl0d && !*bl0)
 		return 0;
 	if (*nic) {
 		bl_detach_ingress(dir, nic);
 		if (*bl0 && !bl_iface_get(&app, bl0, NULL))
-			station(nic, app.mac, false); /* it may be gone already */
+			set_station(nic, app.mac, false); /* fails if it is gone already */
 	}
 	rc = bl_iface_get(&i, *bl0d ? bl0d : bl0, err);
 	if (rc)

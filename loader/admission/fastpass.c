@@ -1,368 +1,79 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Fastpass on a host, the daemon's part: one thread speaks FCP for all hosts of the process. What
- * hosts want it reads from the mmapped "fp_dests"; what the arbiter gives it enters there and tells
- * the pacer (maps/fastpass_abi.h).
+ * Fastpass on a host, the daemon's part: one thread speaks FCP for all hosts of the process. It
+ * reads what hosts want from the mmapped "fp_dests", enters there the slots that the arbiter gives,
+ * and tells the pacer (maps/fastpass_abi.h).
  *
- * Example: bl_hold_xdp holds two full frames for destination 3, which is endpoint 7: want 2, and
- * the bell rings. The thread sends REQ {7: 2}; 40 us later an ALLOC comes: slots 900 and 903. It
- * sets both bits, lowers the time of destination 3 to the begin of 900, and wakes the pacer if that
- * sleeps. If the pacer misses 903, it counts it, and the thread asks for one more.
+ * Example: bl_hold_xdp holds two full frames for destination 3, which is endpoint 7: want is 2, and
+ * the bell rings. The thread sends REQ {7: 2}. 40 us later an ALLOC comes with slots 900 and 903.
+ * The thread sets both bits, lowers the time of destination 3 to the begin of slot 900, and wakes
+ * the pacer if it sleeps. If the pacer misses slot 903 it counts that, and the thread asks for one
+ * more.
  *
- * A turn takes a pause of about a slot, so that what is held meanwhile becomes one request
- * (Fastpass section 5.3 aggregates over a few microseconds, too). A packet ends the pause, since
- * slots that come too late are lost; but not two pauses in a row, or whoever floods the port would
- * have the thread run all the time, and before all others. Requests are PACE_SLOTS slots apart at
- * least.
+ * Between two turns the thread pauses for about a slot, so that frames which are held meanwhile
+ * make one request (Fastpass section 5.3 aggregates over a few microseconds, too). A packet ends
+ * the pause, since slots that come too late are lost; but not two pauses in a row, or a flood at
+ * the port would keep the thread running, before all others. Requests are PACE_SLOTS
+ * (fastpass_open.c) apart.
  *
- * Every AUDIT_NS it is checked that what is wanted is somewhere: asked for, or given. What is not
- * was lost between programs and daemon (a restart), and is asked for again.
+ * Every AUDIT_NS the thread checks that all slots that are wanted were asked for or given. Those
+ * that are missing were lost between programs and daemon at a restart, and are asked for again.
  *
- * Requests go to the arbiter that answered within the last millisecond, or the last eight slots if
- * these are longer. If none did, or an arbiter called, they go to every arbiter of the file; those
- * that stand by ignore them (Fastpass section 5.1 uses a multicast group for this; addresses also
- * pass routers that carry none).
+ * Requests go to the arbiter that answered within the last millisecond, or within the last eight
+ * slots if these are longer. If none did, or an arbiter called, they go to every arbiter of the
+ * file, and those that stand by ignore them. (Fastpass section 5.1 uses a multicast group for this;
+ * addresses also pass routers that forward no multicast.)
  *
- * If nobody has answered for fallback_ms (core/fastpass/fcp_vain_core.h), frames go without slots,
- * as under policy none: the thread says so in struct bl_fp_page and lets everything go that is
- * held. It goes on asking, and the first answer ends it. The same is done while bus time is not
- * known, or the arbiter has slots of another length.
+ * If no arbiter has answered for fallback_ms (core/fastpass/fcp_vain_core.h), frames go without
+ * slots, as under policy none: the thread says so in struct bl_fp_page and lets all held frames go.
+ * It goes on asking, and the first answer ends the fallback. The same happens while bus time is not
+ * known, or if the arbiter has slots of another length.
  */
-#include "loader/admission/fastpass.h"
-
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
-
-#include "base/log.h"
 #include "base/thread.h"
 #include "base/time.h"
 #include "core/clock_core.h"
-#include "core/fastpass/fastpass_core.h"
-#include "core/fastpass/fcp_host_core.h"
-#include "core/fastpass/fcp_vain_core.h"
 #include "core/queue/dest_core.h"
-#include "core/queue/queue_core.h"
-#include "loader/admission/fastpass_faults.h"
+#include "loader/admission/fastpass.h"
+#include "loader/admission/fastpass_host.h"
 #include "loader/admission/pacer.h"
-#include "loader/load/maps.h"
 #include "loader/node_priv.h"
-#include "proto/fastpass_file.h"
 
 #define PAUSE_MIN_NS 10000ULL
 #define PAUSE_MAX_NS 1000000ULL
 #define AUDIT_NS     10000000ULL
-#define SLEEP_MAX_NS                                                                \
-	50000000ULL /* a bell that was missed costs that, and bus time is looked at \
-		     */
-#define HOSTS_MAX  256
-#define HOME_NS    1000000ULL
-#define HOME_SLOTS 8
-#define PACE_SLOTS 8
-/* packets in one turn: whoever floods the port must not keep the thread from all else */
+/* a missed bell, and the next look at whether bus time is valid, take that long at most */
+#define SLEEP_MAX_NS 50000000ULL
+#define HOSTS_MAX    256
+#define HOME_NS      1000000ULL
+#define HOME_SLOTS   8
+/* packets in one turn: a flood at the port must not keep the thread from all other work */
 #define BATCH 256
 
-/** struct arbiter - where requests go. */
-struct arbiter {
-	union {
-		struct sockaddr sa;
-		struct sockaddr_in in;
-		struct sockaddr_in6 in6;
-		struct sockaddr_storage any;
-	};
-	socklen_t len;
-};
-
-/**
- * struct bl_fpass - one host. @told: slots wanted that FCP knows of, by destination; @missed: of
- * struct bl_fp_dest, likewise. @entered: slots put into its ring. @short_by: by how much it was
- * short at the last audit. @home: the arbiter whose packet was the last that was taken; @narbiters:
- * none of the list. @of: destinations by endpoint: the first one's number, and @next_of the next
- * one's; 0: none.
- */
-struct bl_fpass {
-	struct bl_fpass *next;
-	struct bl_node *node;
-	struct bl_fcp_host fcp;
-	void *mem;
-	struct arbiter arbiter[BL_FP_ARBITERS_MAX];
-	unsigned int narbiters, home;
-	int sock, macs_fd, bell_fd;
-	uint32_t slot_ns, late_ns;
-	uint64_t fallback_ns; /* 0: waits for ever */
-	struct bl_fcp_vain vain;
-	struct bl_fp_peer *peer;
-	unsigned int npeers;
-	struct bl_fp_dest *dest;
-	struct bl_fp_page *page;
-	struct bl_due *due;
-	unsigned long *bell_read;
-	const unsigned long *bell_written;
-	uint64_t told[BL_DESTS], missed[BL_DESTS], entered[BL_DESTS], short_by[BL_DESTS];
-	uint8_t next_of[BL_DESTS];
-	uint8_t *of;
-	uint64_t audit_ns, complained_ns, offset_ns;
-	uint64_t resets;
-	struct bl_freport *report; /* NULL: nobody isolates faults */
-};
-
+/** struct bl_fpass_thread - the thread of a process. */
 struct bl_fpass_thread {
 	pthread_t thread;
-	pthread_mutex_t lock; /* guards @hosts */
-	struct bl_fpass *hosts;
-	bool quit;
-	int kick_fd;
+	pthread_mutex_t lock;   /* guards @hosts and what they point to */
+	struct bl_fpass *hosts; /* list of all hosts of the process */
+	bool quit;              /* atomic: the thread is to end */
+	int kick_fd;            /* eventfd: ends a wait; @hosts has changed, or @quit */
 };
 
-#define DESTS_BYTES (BL_DESTS * sizeof(struct bl_fp_dest))
+/* ---- packets ---- */
 
-static size_t pages(size_t n)
-{
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-
-	return (n + page - 1) / page * page;
-}
-
-/* ---- what is wanted ---- */
-
-/* Is it @p's? */
-static bool is_peer(const struct bl_fp_peer *p, const struct bl_hold_dest *who)
-{
-	struct bl_mac_key key;
-	unsigned int k;
-
-	if (!who->kind)
-		return p->has_mac && !memcmp(p->mac, who->mac, 6);
-	for (k = 0; k < p->napps; k++) {
-		bl_fp_key(p->app[k], &key);
-		if (key.kind == who->kind && !memcmp(key.mac, who->mac, sizeof(key.mac)) &&
-		    !memcmp(key.upper, who->upper, sizeof(key.upper)))
-			return true;
-	}
-	return false;
-}
-
-/* Whatever is held for destination @n leaves, or is looked at by the pacer. */
-static void look_at(struct bl_fpass *h, uint32_t n)
-{
-	if (bl_due_lower(h->due, n, bl_mono_ns()))
-		bl_pacer_wake(&h->node->pace);
-}
-
-/* Who is destination @n? Fails if it loses its owner at this moment: endpoint is RETIRED then. */
-static void resolve(struct bl_fpass *h, uint32_t n)
-{
-	struct bl_hold_dest who;
-	unsigned int i;
-
-	if (bpf_map_lookup_elem(h->macs_fd, &n, &who) || who.used != BL_DEST_USED ||
-	    who.kind == BL_DEST_FLOW)
-		return;
-	for (i = 0; i < h->npeers; i++)
-		if (i != h->fcp.self && is_peer(&h->peer[i], &who)) {
-			if (!__sync_bool_compare_and_swap(&h->dest[n].endpoint, BL_FP_UNKNOWN,
-							  i + 1))
-				return;
-			h->next_of[n] = h->of[i];
-			h->of[i] = (uint8_t)n;
-			return;
-		}
-	if (!__sync_bool_compare_and_swap(&h->dest[n].endpoint, BL_FP_UNKNOWN, BL_FP_OUTSIDE))
-		return;
-	/* what is held already goes now */
-	look_at(h, n);
-}
-
-/*
- * The owner of number @n has it no more: slots that it was given are nobody's, and what is still to
- * come for that endpoint finds another number or none. When endpoint is UNKNOWN again, the pacer
- * gives the number to others (bl_number_free() in bpf/host/sweep.h), whose first frame makes it
- * wanted.
- */
-static void forget(struct bl_fpass *h, uint32_t n)
-{
-	struct bl_fp_dest *d = &h->dest[n];
-	unsigned int i;
-	uint8_t *at;
-
-	for (i = 0; i < h->npeers; i++)
-		for (at = &h->of[i]; *at; at = &h->next_of[*at])
-			if (*at == n) {
-				*at = h->next_of[n];
-				break;
-			}
-	h->next_of[n] = 0;
-	for (i = 0; i < BL_FP_WORDS; i++)
-		(void)__sync_lock_test_and_set(&d->word[i].bits, 0);
-	h->told[n] = BL_FP_WANTED(BL_READ_ONCE(d->want));
-	h->missed[n] = BL_READ_ONCE(d->missed);
-	h->entered[n] = h->told[n] + h->missed[n];
-	h->short_by[n] = 0;
-	__atomic_store_n(&d->endpoint, BL_FP_UNKNOWN, __ATOMIC_SEQ_CST);
-}
-
-static void want(struct bl_fpass *h, uint32_t endpoint, uint64_t slots)
-{
-	if (!slots)
-		return;
-	bl_fcp_host_want(&h->fcp, endpoint, (uint32_t)slots);
-	h->page->asked += slots;
-}
-
-/*
- * While it goes without slots: who is behind @n must be known all the same, for frames are counted
- * by endpoint; and a frame whose hook did not know of the fall-back yet must not wait for a slot.
- */
-static void without_slots(struct bl_fpass *h, uint32_t n, bool wants)
-{
-	if (BL_READ_ONCE(h->dest[n].endpoint) == BL_FP_UNKNOWN)
-		resolve(h, n);
-	if (wants)
-		look_at(h, n);
-}
-
-/* what came since the last look; true if there was anything */
-static bool gather(struct bl_fpass *h)
-{
-	bool any = false;
-	uint32_t n;
-
-	for (n = 1; n < bl_numbers_used(h->due); n++) {
-		struct bl_fp_dest *d = &h->dest[n];
-		uint64_t wanted = BL_FP_WANTED(BL_READ_ONCE(d->want)),
-			 missed = BL_READ_ONCE(d->missed);
-		uint32_t endpoint = BL_READ_ONCE(d->endpoint);
-
-		if (endpoint == BL_FP_RETIRED) {
-			forget(h, n);
-			continue;
-		}
-		if (h->vain.fallen)
-			without_slots(h, n, wanted != h->told[n]);
-		if (wanted == h->told[n] && missed == h->missed[n])
-			continue;
-		if (endpoint == BL_FP_UNKNOWN) {
-			resolve(h, n);
-			endpoint = BL_READ_ONCE(d->endpoint);
-		}
-		if (endpoint == BL_FP_UNKNOWN || endpoint == BL_FP_RETIRED)
-			continue;
-		if (endpoint != BL_FP_OUTSIDE)
-			want(h, endpoint - 1, wanted - h->told[n] + missed - h->missed[n]);
-		h->told[n] = wanted;
-		h->missed[n] = missed;
-		any = true;
-	}
-	return any;
-}
-
-/*
- * What is wanted and neither asked for nor given, twice in a row: was lost between here and there.
- */
-static void audit(struct bl_fpass *h)
-{
-	uint32_t n, k;
-
-	for (n = 1; n < bl_numbers_used(h->due); n++) {
-		uint32_t endpoint = BL_READ_ONCE(h->dest[n].endpoint);
-		uint64_t under_way, there, missing = 0;
-
-		if (endpoint == BL_FP_UNKNOWN || endpoint == BL_FP_OUTSIDE ||
-		    endpoint == BL_FP_RETIRED)
-			continue;
-		under_way = 0;
-		there = bl_fcp_host_needs(&h->fcp.e.pair[endpoint - 1]);
-		for (k = h->of[endpoint - 1]; k; k = h->next_of[k]) {
-			under_way += bl_fp_under_way(&h->dest[k]);
-			there += bl_fp_given(&h->dest[k]);
-		}
-		if (n == h->of[endpoint - 1] && under_way > there)
-			missing = under_way - there;
-		if (missing && h->short_by[n]) {
-			missing = missing < h->short_by[n] ? missing : h->short_by[n];
-			want(h, endpoint - 1, missing);
-			h->page->healed += missing;
-			missing = 0;
-		}
-		h->short_by[n] = missing;
-	}
-}
-
-/* ---- what is given ---- */
-
-/* of the destinations behind an endpoint (nearly always one), the one that waits for most */
-static uint32_t whose(const struct bl_fpass *h, uint32_t endpoint)
-{
-	uint32_t n = h->of[endpoint], best = n;
-
-	for (; n; n = h->next_of[n])
-		if ((int64_t)(h->told[n] + h->missed[n] - h->entered[n]) >
-		    (int64_t)(h->told[best] + h->missed[best] - h->entered[best]))
-			best = n;
-	return best;
-}
-
-static void take(struct bl_fpass *h, const struct bl_fcp_pkt *k, uint64_t now)
-{
-	uint64_t oldest = bl_fp_oldest(h->offset_ns, h->slot_ns, h->late_ns, now);
-	__u64 lapsed = 0;
-	struct bl_fcp_slots s;
-	uint32_t i, j, n;
-
-	for (i = 0; i < k->nruns; i++) {
-		uint64_t first = BL_DUE_NEVER;
-
-		bl_fcp_slots_at(k, i, &s);
-		for (j = 0; j < s.count; j++) {
-			/* the wire has its low 48 bits: of slots of 1.23 us, ten years */
-			uint64_t slot =
-				bl_ext48((s.first + j * s.stride) & 0xffffffffffffULL, oldest);
-
-			n = whose(h, s.dst);
-			if (!n)
-				continue; /* nobody is behind that endpoint any more */
-			if (bl_fp_give(&h->dest[n], slot, s.path, oldest, &lapsed)) {
-				h->page->refused++;
-				want(h, s.dst, 1);
-				continue;
-			}
-			h->entered[n]++;
-			if (slot < first)
-				first = slot;
-		}
-		h->page->given += s.count;
-		/* what the pacer never came to use in the last round of the ring */
-		want(h, s.dst, lapsed);
-		lapsed = 0;
-		if (first == BL_DUE_NEVER)
-			continue;
-		if (!h->page->first_ns)
-			BL_WRITE_ONCE(h->page->first_ns, now);
-		h->page->last_ns = now;
-		n = h->of[s.dst];
-		for (; n; n = h->next_of[n])
-			if (bl_due_lower(h->due, n,
-					 bl_fp_slot_begin(h->offset_ns, h->slot_ns, first)))
-				bl_pacer_wake(&h->node->pace);
-	}
-}
-
-static void complain(struct bl_fpass *h, enum bl_fcp_reason why, uint64_t now)
+/* Logs, once a second at most, that an arbiter has another file. */
+static void log_table_mismatch(struct bl_fpass *h, enum bl_fcp_reason why, uint64_t now)
 {
 	if (why != BL_FCP_R_BAD_TABLE ||
 	    (h->complained_ns && now - h->complained_ns < 1000000000ULL))
@@ -374,7 +85,7 @@ static void complain(struct bl_fpass *h, enum bl_fcp_reason why, uint64_t now)
 	       h->node->meta.name);
 }
 
-static bool same_address(const struct arbiter *a, const struct arbiter *b)
+static bool same_address(const struct bl_fpass_arbiter *a, const struct bl_fpass_arbiter *b)
 {
 	if (a->sa.sa_family != b->sa.sa_family)
 		return false;
@@ -383,10 +94,13 @@ static bool same_address(const struct arbiter *a, const struct arbiter *b)
 		       : IN6_ARE_ADDR_EQUAL(&a->in6.sin6_addr, &b->in6.sin6_addr);
 }
 
-/* Returns whether an arbiter answered that this host can go by: a CALL is none. */
-static bool receive(struct bl_fpass *h, uint64_t now)
+/*
+ * Takes the packets that have come. Returns whether an arbiter answered whose slots this host can
+ * use; a CALL is no answer.
+ */
+static bool receive_packets(struct bl_fpass *h, uint64_t now)
 {
-	struct arbiter from = { .len = sizeof(from.in6) };
+	struct bl_fpass_arbiter from = { .len = sizeof(from.in6) };
 	_Alignas(8) uint8_t buf[BL_FCP_PACKET_MAX + 8];
 	unsigned int left = BATCH;
 	struct bl_fcp_pkt k;
@@ -401,7 +115,7 @@ static bool receive(struct bl_fpass *h, uint64_t now)
 		h->page->rx++;
 		if (why != BL_FCP_R_OK) {
 			h->page->bad++;
-			complain(h, why, now);
+			log_table_mismatch(h, why, now);
 			continue;
 		}
 		for (h->home = 0;
@@ -428,12 +142,13 @@ static bool receive(struct bl_fpass *h, uint64_t now)
 			continue;
 		answered |= k.opcode != BL_FCP_CALL;
 		if (k.opcode == BL_FCP_ALLOC)
-			take(h, &k, now);
+			bl_fpass_give(h, &k, now);
 	}
 	return answered;
 }
 
-static void transmit(struct bl_fpass *h, uint64_t now)
+/* Sends what FCP has to send: to the arbiter that answers, or to all of them. */
+static void transmit_packets(struct bl_fpass *h, uint64_t now)
 {
 	_Alignas(8) uint8_t buf[BL_FCP_PACKET_MAX];
 	unsigned int i;
@@ -446,14 +161,13 @@ static void transmit(struct bl_fpass *h, uint64_t now)
 		for (i = 0; i < h->narbiters; i++)
 			if (all || i == h->home)
 				sendto(h->sock, buf, len, MSG_DONTWAIT, &h->arbiter[i].sa,
-				       h->arbiter[i]
-					       .len); /* may be lost, like others on their way */
+				       h->arbiter[i].len); /* may be lost, as on its way */
 		h->page->tx++;
 	}
 }
 
-/* Frames go without slots, or by slots again, from now on. */
-static void fall(struct bl_fpass *h)
+/* From now on frames go without slots, or by slots again, as h->vain says. */
+static void switch_fallback(struct bl_fpass *h)
 {
 	uint32_t n;
 
@@ -467,40 +181,44 @@ static void fall(struct bl_fpass *h)
 	       "%s: no arbiter has answered for %llu ms: frames leave without timeslots until one "
 	       "does; look whether it runs and can be reached (barline arbiter show)",
 	       h->node->meta.name, (unsigned long long)(h->fallback_ns / 1000000));
-	/* pairs with bl_fp_held(): gather() finds what counted @want before it saw the word */
+	/*
+	 * Pairs with bl_fp_held(): bl_fpass_gather() finds every frame that was counted in @want
+	 * before its hook saw the word @fallback.
+	 */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	for (n = 1; n < bl_numbers_used(h->due); n++)
-		look_at(h, n);
+		bl_fpass_visit(h, n);
 }
 
-static void judge(struct bl_fpass *h, bool answered)
+/* Notes whether an arbiter answered, which begins or ends the fallback. */
+static void update_fallback(struct bl_fpass *h, bool answered)
 {
 	if (bl_fcp_vain_step(&h->vain, bl_mono_ns(), h->fcp.need != 0, answered, h->fallback_ns))
-		fall(h);
+		switch_fallback(h);
 }
 
-/* One turn for one host; when the next one is due. */
-static uint64_t serve(struct bl_fpass *h)
+/* One turn for one host. Returns when the next one is due. */
+static uint64_t serve_host(struct bl_fpass *h)
 {
 	uint64_t now = bl_mono_ns(), next;
 	bool answered;
 
 	if (!bl_clock_usable(h->node->clock.shared, now)) {
-		/* nobody knows when a slot begins */
-		gather(h);
-		judge(h, false);
+		/* without bus time it is not known when a slot begins */
+		bl_fpass_gather(h);
+		update_fallback(h, false);
 		return now + SLEEP_MAX_NS;
 	}
 	h->offset_ns = bl_clock_at(h->node->clock.shared, now) - now;
 	BL_WRITE_ONCE(h->page->offset_ns, h->offset_ns);
-	answered = receive(h, now);
-	gather(h);
-	judge(h, answered);
+	answered = receive_packets(h, now);
+	bl_fpass_gather(h);
+	update_fallback(h, answered);
 	if (now - h->audit_ns >= AUDIT_NS) {
 		h->audit_ns = now;
-		audit(h);
+		bl_fpass_audit(h);
 	}
-	transmit(h, bl_mono_ns());
+	transmit_packets(h, bl_mono_ns());
 	h->page->lost = h->fcp.lost;
 	/* while something is wanted, the audit goes on */
 	next = bl_min64(bl_fcp_host_next(&h->fcp),
@@ -510,7 +228,8 @@ static uint64_t serve(struct bl_fpass *h)
 
 /* ---- the thread ---- */
 
-static void asleep(struct bl_fpass_thread *t, uint32_t on)
+/* Tells the programs whether they have to ring; when awake again, empties the bells. */
+static void set_asleep(struct bl_fpass_thread *t, uint32_t on)
 {
 	struct bl_fpass *h;
 
@@ -523,12 +242,12 @@ static void asleep(struct bl_fpass_thread *t, uint32_t on)
 	}
 }
 
-/* What a wait may end for, beside its time and a kick. */
+/* What ends a wait, beside its time and a kick; each value includes those before it. */
 enum wake { WAKE_NOTHING, WAKE_PACKET, WAKE_BELL };
 
 /*
- * Under the lock; lets go of it meanwhile. @ns: at most; @why: for this, or what is before it.
- * Returns whether it ended early.
+ * Waits for @ns at most, or until @why. Called with the lock, which it releases meanwhile. Returns
+ * whether the wait ended early.
  */
 static bool wait_for(struct bl_fpass_thread *t, uint64_t ns, enum wake why)
 {
@@ -553,24 +272,25 @@ static bool wait_for(struct bl_fpass_thread *t, uint64_t ns, enum wake why)
 	return woken > 0;
 }
 
+/* Sleeps until @next, or until a packet, a bell or a kick comes. */
 static void sleep_until(struct bl_fpass_thread *t, uint64_t next)
 {
 	struct bl_fpass *h;
 	bool any = false;
 	uint64_t now;
 
-	asleep(t, 1);
+	set_asleep(t, 1);
 	/*
-	 * pairs with bl_fp_ring(): @want changed, then a look at @asleep; here @asleep, then a look
-	 * at all @want
+	 * Pairs with bl_fp_ring(), which changes @want and then reads @asleep; here @asleep is set
+	 * and then every @want is read.
 	 */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	for (h = t->hosts; h; h = h->next)
-		any |= gather(h);
+		any |= bl_fpass_gather(h);
 	now = bl_mono_ns();
 	if (!any && next > now)
 		wait_for(t, bl_min64(next, now + SLEEP_MAX_NS) - now, WAKE_BELL);
-	asleep(t, 0);
+	set_asleep(t, 0);
 }
 
 static void *fastpass_main(void *ctx)
@@ -582,8 +302,8 @@ static void *fastpass_main(void *ctx)
 
 	pthread_setname_np(pthread_self(), "barline-fcp");
 	/*
-	 * without permission requests leave later under load, and slots come too late at times:
-	 * asked for again, not wrong
+	 * Without the permission for it, requests leave later under load and some slots come too
+	 * late. They are asked for again, so nothing is wrong.
 	 */
 	pthread_setschedparam(pthread_self(), SCHED_FIFO, &prio);
 	prctl(PR_SET_TIMERSLACK, 1UL);
@@ -592,7 +312,7 @@ static void *fastpass_main(void *ctx)
 		uint64_t next = BL_DUE_NEVER, pause = PAUSE_MAX_NS;
 
 		for (h = t->hosts; h; h = h->next) {
-			next = bl_min64(next, serve(h));
+			next = bl_min64(next, serve_host(h));
 			pause = bl_min64(pause, bl_max64(h->slot_ns, PAUSE_MIN_NS));
 		}
 		sleep_until(t, next);
@@ -602,12 +322,13 @@ static void *fastpass_main(void *ctx)
 	return NULL;
 }
 
-static void kick(struct bl_fpass_thread *t)
+/* Ends the thread's wait. */
+static void kick_thread(struct bl_fpass_thread *t)
 {
 	uint64_t one = 1;
 
 	if (write(t->kick_fd, &one, sizeof(one)) < 0)
-		return; /* full: it is awake */
+		return; /* the counter is full: the thread is awake */
 }
 
 int bl_fastpass_start(struct bl_server *s, struct bl_err *err)
@@ -643,7 +364,7 @@ void bl_fastpass_stop(struct bl_server *s)
 	if (!t)
 		return;
 	__atomic_store_n(&t->quit, true, __ATOMIC_RELEASE);
-	kick(t);
+	kick_thread(t);
 	pthread_join(t->thread, NULL);
 	close(t->kick_fd);
 	pthread_mutex_destroy(&t->lock);
@@ -653,209 +374,24 @@ void bl_fastpass_stop(struct bl_server *s)
 
 /* ---- hosts come and go ---- */
 
-static void host_free(struct bl_fpass *h)
-{
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-
-	if (h->dest)
-		munmap(h->dest, pages(DESTS_BYTES));
-	if (h->page)
-		munmap(h->page, page);
-	if (h->due)
-		munmap(h->due, pages(sizeof(*h->due)));
-	if (h->bell_read)
-		munmap(h->bell_read, page);
-	if (h->bell_written)
-		munmap((void *)h->bell_written, page);
-	if (h->sock >= 0)
-		close(h->sock);
-	if (h->macs_fd >= 0)
-		close(h->macs_fd);
-	if (h->bell_fd >= 0)
-		close(h->bell_fd);
-	bl_freport_close(h->report);
-	free(h->mem);
-	free(h->peer);
-	free(h->of);
-	free(h);
-}
-
-/* The endpoint whose address this machine has: which one is it? */
-static int socket_open(struct bl_fpass *h, const struct bl_fp_file *f, uint32_t *self,
-		       struct bl_err *err)
-{
-	struct arbiter here;
-	unsigned int i;
-	int last = 0;
-
-	for (i = 0; i < f->npeers; i++) {
-		here.len = bl_fp_sa(&here.any, f->peer[i].addr, BL_FCP_PORT);
-		h->sock = socket(here.sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-		if (h->sock < 0)
-			return bl_fail(err, errno, "cannot make a UDP socket: %s", strerror(errno));
-		if (!bind(h->sock, &here.sa, here.len)) {
-			*self = i;
-			return 0;
-		}
-		if (errno != EADDRNOTAVAIL)
-			last = errno;
-		close(h->sock);
-		h->sock = -1;
-	}
-	if (last)
-		return bl_fail(err, last, "cannot use UDP port %d: %s", BL_FCP_PORT,
-			       strerror(last));
-	return bl_fail(err, EADDRNOTAVAIL,
-		       "this host has none of the addresses of the Fastpass file's %u endpoints; "
-		       "add it there",
-		       f->npeers);
-}
-
-static int fcp_open(struct bl_fpass *h, const struct bl_fp_file *f, uint32_t self,
-		    struct bl_err *err)
-{
-	struct bl_fcp_end *e = &h->fcp.e;
-	uint32_t n = f->npeers, challenge;
-	uint8_t *m;
-
-	h->mem = m = calloc(1, BL_FCP_WINDOW * sizeof(*e->sent) +
-				       n * (sizeof(*e->pair) + 2 * sizeof(uint16_t)));
-	h->peer = calloc(n, sizeof(*h->peer));
-	h->of = calloc(n, sizeof(*h->of));
-	if (!m || !h->peer || !h->of)
-		return bl_fail(err, ENOMEM, "out of memory");
-	if (getrandom(&challenge, sizeof(challenge), 0) != sizeof(challenge))
-		return bl_fail(err, EIO, "the kernel has no random numbers");
-	memcpy(h->peer, f->peer, n * sizeof(*h->peer));
-	h->npeers = n;
-	e->n = n;
-	e->sent = (void *)m;
-	e->pair = (void *)(m + BL_FCP_WINDOW * sizeof(*e->sent));
-	e->tell.item = (void *)(e->pair + n);
-	e->look.item = e->tell.item + n;
-	h->fcp.p = (struct bl_fcp_params)BL_FCP_PARAMS_DEFAULT;
-	h->fcp.p.secret[0] = f->secret[0];
-	h->fcp.p.secret[1] = f->secret[1];
-	h->fcp.p.table = bl_fp_table(f);
-	h->fcp.p.rtt_ns = f->rtt_us * 1000ULL;
-	h->fcp.p.reorder_ns = f->rtt_us * 500ULL;
-	h->fcp.p.ack_ns = f->rtt_us * 500ULL;
-	h->fcp.p.pace_ns = PACE_SLOTS * (uint64_t)f->slot_ns;
-	h->fcp.p.keep_ns = f->rtt_us * 5000ULL;
-	bl_fcp_host_init(&h->fcp, self, challenge);
-	return 0;
-}
-
-static void *map_fd(int fd, size_t len, off_t at, bool write, const char *name, struct bl_err *err)
-{
-	void *v = mmap(NULL, len, PROT_READ | (write ? PROT_WRITE : 0), MAP_SHARED, fd, at);
-
-	if (v != MAP_FAILED)
-		return v;
-	bl_fail(err, errno, "cannot map %s: %s", name, strerror(errno));
-	return NULL;
-}
-
-static int maps_open(struct bl_fpass *h, struct bpf_object *obj, struct bl_err *err)
-{
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	struct bpf_map *dests, *pg, *due, *macs, *bell;
-	int rc;
-
-	rc = bl_map_find(obj, BL_MAP_FP_DESTS, sizeof(struct bl_fp_dest), &dests, err);
-	if (!rc)
-		rc = bl_map_find(obj, BL_MAP_FP_PAGE, sizeof(struct bl_fp_page), &pg, err);
-	if (!rc)
-		rc = bl_map_find(obj, BL_MAP_HOLD_DUE, sizeof(struct bl_due), &due, err);
-	if (!rc)
-		rc = bl_map_find(obj, BL_MAP_HOLD_MACS, sizeof(struct bl_hold_dest), &macs, err);
-	if (!rc)
-		rc = bl_map_find(obj, BL_MAP_FP_BELL, 0, &bell, err);
-	if (rc)
-		return rc;
-	if (bpf_map__max_entries(dests) != BL_DESTS)
-		return bl_fail(err, EPROTO, "the map %s has room for %u destinations, not %d",
-			       BL_MAP_FP_DESTS, bpf_map__max_entries(dests), BL_DESTS);
-	h->macs_fd = fcntl(bpf_map__fd(macs), F_DUPFD_CLOEXEC, 3);
-	h->bell_fd = fcntl(bpf_map__fd(bell), F_DUPFD_CLOEXEC, 3);
-	if (h->macs_fd < 0 || h->bell_fd < 0)
-		return bl_fail(err, errno, "cannot keep a map: %s", strerror(errno));
-	h->dest = map_fd(bpf_map__fd(dests), pages(DESTS_BYTES), 0, true, BL_MAP_FP_DESTS, err);
-	h->page = h->dest ? map_fd(bpf_map__fd(pg), page, 0, true, BL_MAP_FP_PAGE, err) : NULL;
-	h->due = h->page ? map_fd(bpf_map__fd(due), pages(sizeof(struct bl_due)), 0, true,
-				  BL_MAP_HOLD_DUE, err)
-			 : NULL;
-	/*
-	 * a ring buffer's first page is the reader's position, the second the writer's, which may
-	 * not be written
-	 */
-	h->bell_read = h->due ? map_fd(h->bell_fd, page, 0, true, BL_MAP_FP_BELL, err) : NULL;
-	h->bell_written =
-		h->bell_read ? map_fd(h->bell_fd, page, (off_t)page, false, BL_MAP_FP_BELL, err)
-			     : NULL;
-	return h->bell_written ? 0 : -EIO;
-}
-
-/*
- * What a daemon before left: slots that its session was given are not ours, and what they were for
- * is asked for anew.
- */
-static void begin(struct bl_fpass *h)
-{
-	uint32_t n, i;
-
-	memset(h->page, 0, sizeof(*h->page));
-	for (n = 0; n < BL_DESTS; n++) {
-		struct bl_fp_dest *d = &h->dest[n];
-
-		for (i = 0; i < BL_FP_WORDS; i++)
-			(void)__sync_lock_test_and_set(&d->word[i].bits, 0);
-		h->told[n] = d->used + d->idle;
-		h->missed[n] = d->missed;
-		BL_WRITE_ONCE(d->endpoint, BL_FP_UNKNOWN);
-	}
-}
-
 int bl_fastpass_add(struct bl_node *n, struct bpf_object *obj, const struct bl_fp_file *f,
 		    struct bl_err *err)
 {
 	struct bl_fpass_thread *t = n->srv->fastpass;
-	struct bl_fpass *h = calloc(1, sizeof(*h));
-	uint32_t self = 0;
-	unsigned int i;
+	struct bl_fpass *h;
 	int rc;
 
-	if (!h)
-		return bl_fail(err, ENOMEM, "out of memory");
-	h->sock = h->macs_fd = h->bell_fd = -1;
-	h->node = n;
-	h->slot_ns = f->slot_ns;
-	h->late_ns = f->late_us * 1000U;
-	if (f->fallback_ms != BL_FP_NO_FALLBACK)
-		h->fallback_ns = f->fallback_ms * 1000000ULL;
-	for (i = 0; i < f->narbiters; i++)
-		h->arbiter[i].len = bl_fp_sa(&h->arbiter[i].any, f->arbiter[i], BL_FCP_PORT);
-	h->narbiters = f->narbiters;
-	rc = t ? 0 : bl_fail(err, ESRCH, "Fastpass's thread does not run");
-	if (!rc)
-		rc = maps_open(h, obj, err);
-	if (!rc)
-		rc = socket_open(h, f, &self, err);
-	if (!rc)
-		rc = fcp_open(h, f, self, err);
-	if (!rc && f->has_faults)
-		rc = bl_freport_open(&h->report, obj, f, self, err);
-	if (rc) {
-		host_free(h);
+	if (!t)
+		return bl_fail(err, ESRCH, "Fastpass's thread does not run");
+	rc = bl_fpass_open(&h, n, obj, f, err);
+	if (rc)
 		return rc;
-	}
-	begin(h);
 	pthread_mutex_lock(&t->lock);
 	n->fastpass = h;
 	h->next = t->hosts;
 	t->hosts = h;
 	pthread_mutex_unlock(&t->lock);
-	kick(t);
+	kick_thread(t);
 	return 0;
 }
 
@@ -872,11 +408,11 @@ void bl_fastpass_remove(struct bl_node *n)
 			*at = h->next;
 			break;
 		}
-	BL_WRITE_ONCE(h->page->asleep, 0); /* nobody listens: nobody need ring */
+	BL_WRITE_ONCE(h->page->asleep, 0); /* no thread listens, so programs need not ring */
 	BL_WRITE_ONCE(h->page->session, 0);
 	BL_WRITE_ONCE(h->page->fallback, 0);
 	pthread_mutex_unlock(&t->lock);
-	kick(t);
+	kick_thread(t);
 	n->fastpass = NULL;
-	host_free(h);
+	bl_fpass_free(h);
 }

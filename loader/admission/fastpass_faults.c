@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A host's reports to the fault isolation service (Fastpass section 5.2): frames that left and
+ * A host's reports to the fault isolation service (Fastpass section 5.2): how many frames left and
  * came, by peer and path, from the mmapped "fp_paths". core/fastpass/fault_core.h has the packets
- * and what is made of them.
+ * and what the service makes of them.
  *
- * Every report_us a round, of as many packets as the host's peers need: 66 columns fit into one, so
- * with 4 paths and traffic both ways a host of 50 peers sends 4. While nothing changes for
- * LINGER_NS, one in SLOW rounds is sent: a host that gets nothing any more must go on to say so.
+ * Every report_us the host sends a round, in as many packets as its peers need. 66 columns fit into
+ * a packet, so a host with 50 peers, 4 paths and traffic both ways sends 4. When no count has
+ * changed for LINGER_NS, it sends one in SLOW rounds: a host that receives nothing has to go on
+ * reporting it.
  */
-#include "loader/admission/fastpass_faults.h"
-
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -17,40 +16,42 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
-
 #include "base/log.h"
 #include "base/time.h"
 #include "core/clock_core.h"
 #include "core/fastpass/fault_core.h"
+#include "loader/admission/fastpass_faults.h"
 #include "loader/load/maps.h"
 #include "proto/fastpass_file.h"
 
 #define LINGER_NS 1000000000ULL
 #define SLOW      10
-#define TOOK_NS   200000U /* reading that took longer was interrupted, and is done once more */
+#define TOOK_NS   200000U /* a sample that took longer was interrupted, and is repeated */
 #define TRIES     3
 
-/**
- * struct bl_freport - @v: [peer][column][2], what was read last. @columns: paths and one. @boot:
- * 0: no round was sent yet. @changed_ns: CLOCK_MONOTONIC when a count had changed.
- */
+/** struct bl_freport - one host's reports. Times are CLOCK_MONOTONIC unless they say otherwise. */
 struct bl_freport {
 	struct bl_fcp_params params;
-	struct bl_fp_paths *map;
+	struct bl_fp_paths *map; /* mmapped "fp_paths", by peer */
 	size_t map_bytes;
-	__u64 *v;
-	uint32_t peers, columns, self, seq;
-	uint64_t boot, report_ns, next_ns, changed_ns;
-	int sock;
-	struct sockaddr_storage to;
+	__u64 *v;                   /* [peer][column][2]: sent and came at the last sample */
+	uint32_t peers;             /* endpoints of the file */
+	uint32_t columns;           /* paths, and one for frames of no path */
+	uint32_t self;              /* number of this endpoint */
+	uint32_t seq;               /* of the last packet */
+	uint64_t boot;              /* bus time of the first round; 0: none was sent */
+	uint64_t report_ns;         /* time between two rounds */
+	uint64_t next_ns;           /* of the next sample */
+	uint64_t changed_ns;        /* of the last sample in which a count had changed */
+	int sock;                   /* -1: none */
+	struct sockaddr_storage to; /* the service */
 	socklen_t to_len;
 };
 
-/* Reads all counts; true if one has changed. */
-static bool look(struct bl_freport *r)
+/* Samples all counts. Returns true if one has changed. */
+static bool sample_counts(struct bl_freport *r)
 {
 	bool changed = false;
 	uint32_t i, k;
@@ -59,7 +60,7 @@ static bool look(struct bl_freport *r)
 		for (k = 0; k < r->columns; k++) {
 			uint32_t at = k + 1 == r->columns ? BL_FP_PATHS : k;
 			__u64 *v = &r->v[2 * ((size_t)i * r->columns + k)];
-			/* what came first: a frame is counted there after it was sent */
+			/* @came is read first, since a frame is counted there after it was sent */
 			uint64_t came = BL_READ_ONCE(r->map[i].came[at]),
 				 sent = BL_READ_ONCE(r->map[i].sent[at]);
 
@@ -70,7 +71,8 @@ static bool look(struct bl_freport *r)
 	return changed;
 }
 
-static void round_of(struct bl_freport *r, uint64_t before, uint64_t after, uint64_t offset_ns)
+/* Sends a round, whose counts were read between @before and @after. */
+static void send_round(struct bl_freport *r, uint64_t before, uint64_t after, uint64_t offset_ns)
 {
 	_Alignas(8) uint8_t buf[BL_FCP_PACKET_MAX];
 	struct bl_report w = { .v = r->v,
@@ -85,7 +87,7 @@ static void round_of(struct bl_freport *r, uint64_t before, uint64_t after, uint
 
 	while ((len = bl_report_fill(&w, buf))) {
 		bl_fcp_seal(&r->params, 0, BL_FCP_REPORT, 0, ++r->seq, 0, 0, buf, len);
-		/* lost like others on their way: the next round says it all */
+		/* it may be lost, as on its way: the next round has all counts again */
 		sendto(r->sock, buf, len, MSG_DONTWAIT, (struct sockaddr *)&r->to, r->to_len);
 	}
 }
@@ -101,13 +103,13 @@ uint64_t bl_freport_turn(struct bl_freport *r, uint64_t now, uint64_t offset_ns)
 		r->boot = now + offset_ns;
 	do {
 		before = bl_mono_ns();
-		if (look(r))
+		if (sample_counts(r))
 			r->changed_ns = now;
 		after = bl_mono_ns();
 	} while (after - before > TOOK_NS && ++tries < TRIES);
 	r->next_ns = now + r->report_ns * (now - r->changed_ns < LINGER_NS ? 1 : SLOW);
 	if (after - before < UINT32_MAX)
-		round_of(r, before, after, offset_ns);
+		send_round(r, before, after, offset_ns);
 	return r->next_ns;
 }
 
@@ -123,7 +125,7 @@ void bl_freport_close(struct bl_freport *r)
 	free(r);
 }
 
-/* whose frames are whose */
+/* Enters the addresses by which the programs know the endpoints. */
 static int enter_peers(struct bpf_map *m, const struct bl_fp_file *f, struct bl_err *err)
 {
 	struct bl_mac_key key, next;
@@ -158,7 +160,7 @@ static int enter_peers(struct bpf_map *m, const struct bl_fp_file *f, struct bl_
 	return 0;
 }
 
-static int maps_open(struct bl_freport *r, struct bpf_object *obj, const struct bl_fp_file *f,
+static int open_maps(struct bl_freport *r, struct bpf_object *obj, const struct bl_fp_file *f,
 		     struct bl_err *err)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -182,7 +184,7 @@ static int maps_open(struct bl_freport *r, struct bpf_object *obj, const struct 
 	return enter_peers(peers, f, err);
 }
 
-static int socket_open(struct bl_freport *r, const struct bl_fp_file *f, struct bl_err *err)
+static int open_socket(struct bl_freport *r, const struct bl_fp_file *f, struct bl_err *err)
 {
 	struct sockaddr_storage from;
 	socklen_t len = bl_fp_sa(&from, f->peer[r->self].addr, 0);
@@ -219,9 +221,9 @@ int bl_freport_open(struct bl_freport **out, struct bpf_object *obj, const struc
 	r->params.secret[1] = f->secret[1];
 	r->params.table = bl_fp_table(f);
 	r->v = calloc((size_t)r->peers * r->columns, 2 * sizeof(*r->v));
-	rc = r->v ? maps_open(r, obj, f, err) : bl_fail(err, ENOMEM, "out of memory");
+	rc = r->v ? open_maps(r, obj, f, err) : bl_fail(err, ENOMEM, "out of memory");
 	if (!rc)
-		rc = socket_open(r, f, err);
+		rc = open_socket(r, f, err);
 	if (rc)
 		bl_freport_close(r);
 	else

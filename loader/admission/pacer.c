@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * The pacer's threads (maps/pace_abi.h): one per datapath CPU, for all nodes of the process that
- * have admission there. Each runs bl_pacer by bpf_prog_test_run with live frames, call after call,
- * and sleeps in between when no node has anything due.
+ * have admission there. Each runs the program bl_pacer by bpf_prog_test_run with live frames, call
+ * after call, and sleeps in between when no node has a frame due.
  *
  * Example, a lab of 8 hosts and a switch on CPU 0: one thread, 9 places in "pace_progs". Under
- * traffic a call is about 40000 turns, 4 ms. The last frame goes out: the next calls are 200 us
- * long; 200 us later, with nothing due within 100 us, the thread sets @asleep in the 9 pages,
- * fences, reads the 9 bl_due.next, and polls the 9 bells until 30 us before the least of them.
+ * traffic a call is about 40000 turns, 4 ms. After the last frame calls are 200 us long. 200 us
+ * later, with nothing due within 100 us, the thread sets @asleep in the 9 pages, issues a full
+ * fence, reads the 9 bl_due.next, and polls the 9 bells until 30 us before the least of these
+ * times.
  *
- * A thread is an ordinary one (SCHED_OTHER), and the kernel looks after each batch whether another
- * wants the CPU: a spinning pacer takes what is left over and never stalls the others
- * (docs/design-notes.md has what other priorities did). It stops within a batch of a signal: a call
- * ends with EINTR.
+ * A thread has an ordinary priority (SCHED_OTHER), and after each batch the kernel lets other
+ * threads run: a spinning pacer takes only what is left of the CPU and never stalls them
+ * (docs/design-notes.md has the effects of other priorities). A signal ends a call within a batch,
+ * with EINTR.
  *
- * The lock guards the list of nodes. It is never held during a call or a sleep, so a node comes and
- * goes in microseconds; what the kernel still runs of it then holds its own references.
+ * The lock guards the list of nodes. It is never held during a call or a sleep, so a node is added
+ * and removed in microseconds; a call that still runs the node's program holds references of its
+ * own.
  */
 #include "loader/admission/pacer.h"
 
@@ -45,18 +47,18 @@
 
 #include "pacer.skel.h"
 
-#define STOP_SIGNAL (SIGRTMIN + 1) /* ends a call that is under way; its handler does nothing */
+#define STOP_SIGNAL (SIGRTMIN + 1) /* ends a call; its handler does nothing */
 /*
- * frames that the kernel makes, runs and flushes at once: 28 ns for an idle turn; 35 with 1, 29
- * with 64 (6.18, 2026-11)
+ * Frames that the kernel makes, runs and flushes at once. An idle turn takes 28 ns with 16, 35 ns
+ * with 1 and 29 ns with 64 (Linux 6.18, 2026-11).
  */
 #define BATCH        16
 #define TURNS_MIN    256
 #define TURNS_MAX    65536
-#define TURNS_IN_ROW 16 /* of a node with so many links or more */
+#define TURNS_IN_ROW 16 /* turns in a row of a node with that many links or more */
 /*
- * each call makes a page pool and leaves one behind for a second if a frame is still on its way:
- * few calls under traffic
+ * Each call makes a page pool, and leaves it behind for a second if a frame is still on its way. So
+ * calls are long under traffic.
  */
 #define CALL_BUSY_NS 4000000ULL
 #define CALL_IDLE_NS 200000ULL
@@ -66,26 +68,26 @@
  */
 #define STREAK      3
 #define STREAK_LONG 16
-/* without a namespace of its own: calls that much longer, since 24 ms lie between them */
+/* without a namespace of its own, calls are that much longer, since 24 ms lie between them */
 #define SLOW_FACTOR  100
-#define IDLE_NS      200000ULL    /* without a frame for that long, it may sleep */
-#define NEAR_NS      100000ULL    /* what is due sooner is awaited spinning */
-#define EARLY_NS     30000ULL     /* a timer of this kernel wakes that late at times */
-#define SLEEP_MAX_NS 100000000ULL /* a bell that was missed costs that, and not for ever */
+#define IDLE_NS      200000ULL    /* after that long without a frame the thread may sleep */
+#define NEAR_NS      100000ULL    /* a frame that is due sooner is awaited spinning */
+#define EARLY_NS     30000ULL     /* timers fire up to that late */
+#define SLEEP_MAX_NS 100000000ULL /* the greatest delay by a bell that was missed */
 
+/** struct bl_pace_thread - the pacer of one CPU. Fields without a comment are the thread's own. */
 struct bl_pace_thread {
-	struct bl_pace_thread *next;
-	int cpu; /* -1: any */
+	struct bl_pace_thread *next; /* in bl_server.pace_threads */
+	int cpu;                     /* -1: any */
 	pthread_t thread;
 	pthread_mutex_t lock; /* guards @nodes, @n, @spin */
 	struct bl_pace *nodes;
-	unsigned int n;
-	bool spin;
-	bool quit;
-	bool slow;   /* calls pause for two RCU grace periods */
-	int kick_fd; /* ends a sleep: the list changed, or quit */
+	unsigned int n; /* of nodes */
+	bool spin;      /* a node wants that the thread never sleeps */
+	bool quit;      /* atomic: the thread is to end */
+	bool slow;      /* calls wait for two RCU grace periods */
+	int kick_fd;    /* ends a sleep: the list changed, or quit */
 	struct bl_pacer *skel;
-	/* the thread's own */
 	uint32_t turns;
 	unsigned int streak; /* calls in a row in which something was sent */
 	uint64_t calls, sleeps, woken, busy_ns;
@@ -99,26 +101,27 @@ static void on_stop_signal(int sig)
 	(void)sig;
 }
 
-static void kick(struct bl_pace_thread *t)
+/* Ends the sleep of the thread. */
+static void kick_thread(struct bl_pace_thread *t)
 {
 	uint64_t one = 1;
 
-	/* the counter cannot overflow, and a full one ends a sleep all the same */
+	/* the counter cannot overflow, and a full counter ends a sleep, too */
 	if (write(t->kick_fd, &one, sizeof(one)) < 0)
 		return;
 }
 
-static void unkick(struct bl_pace_thread *t)
+static void drain_kick(struct bl_pace_thread *t)
 {
 	uint64_t v;
 
-	/* does not block; nothing there is what was wanted */
+	/* does not block; an empty counter is no error */
 	if (read(t->kick_fd, &v, sizeof(v)) < 0)
 		return;
 }
 
-/* One call: t->turns turns. */
-static void call(struct bl_pace_thread *t)
+/* Runs t->turns turns, and chooses how many the next call has. */
+static void run_turns(struct bl_pace_thread *t)
 {
 	static const uint8_t frame[BL_PACE_FRAME];
 	uint64_t begun = bl_mono_ns(), took, want;
@@ -143,8 +146,8 @@ static void call(struct bl_pace_thread *t)
 	took = bl_mono_ns() - begun;
 	want = t->streak >= STREAK ? CALL_BUSY_NS : CALL_IDLE_NS;
 	/*
-	 * by the last one's speed; at most fourfold, since that one may have been idle turns and
-	 * the next frames
+	 * At the speed of this call; at most four times as many, since its turns may have been idle
+	 * ones, and those of the next call send frames.
 	 */
 	want = want * t->turns / (took ? took : 1);
 	if (want > 4ULL * t->turns)
@@ -155,10 +158,10 @@ static void call(struct bl_pace_thread *t)
 }
 
 /*
- * After a call: was anything sent, and when is the next due? The pages are the programs'; a value
- * that is one turn old does no harm.
+ * After a call: notes whether a frame was sent, and returns when the next one is due. The programs
+ * write the pages meanwhile; a value that is one turn old does no harm.
  */
-static uint64_t look(struct bl_pace_thread *t)
+static uint64_t sample_pages(struct bl_pace_thread *t)
 {
 	uint64_t least = BL_DUE_NEVER, next, emitted;
 	struct bl_pace *p;
@@ -189,8 +192,8 @@ static void set_asleep(struct bl_pace_thread *t, uint32_t on)
 	for (p = t->nodes; p; p = p->next) {
 		BL_WRITE_ONCE(p->page->asleep, on);
 		/*
-		 * A bell leaves an empty record. The ring stays readable until it is consumed; what
-		 * rings between this and the next sleep ends that at once.
+		 * Each ring of a bell leaves an empty record, and the buffer is readable until it
+		 * is consumed. A ring after this ends the next sleep at once.
 		 */
 		if (!on)
 			__atomic_store_n(p->bell_read,
@@ -199,7 +202,7 @@ static void set_asleep(struct bl_pace_thread *t, uint32_t on)
 	}
 }
 
-/* The least bl_due.next. Here, not in the pages: what came after the last turn is in it already. */
+/* The least bl_due.next, which has frames that came after the last turn; the pages do not. */
 static uint64_t least_due(struct bl_pace_thread *t)
 {
 	uint64_t least = BL_DUE_NEVER;
@@ -216,9 +219,9 @@ static uint64_t least_due(struct bl_pace_thread *t)
 }
 
 /*
- * Under the lock; lets go of it while it sleeps. Who puts a frame lowers bl_due.next (an atomic
- * operation) and then reads @asleep; here @asleep is set, then a full fence, then bl_due.next is
- * read: one of the two sees the other.
+ * Called with the lock, which is released during the sleep. A program that queues a frame lowers
+ * bl_due.next by an atomic operation and then reads @asleep; here @asleep is set, and after a full
+ * fence bl_due.next is read. So one of the two sees what the other wrote.
  */
 static void sleep_now(struct bl_pace_thread *t)
 {
@@ -244,7 +247,7 @@ static void sleep_now(struct bl_pace_thread *t)
 		pthread_mutex_lock(&t->lock);
 		t->sleeps++;
 		t->woken += rc > (fds[0].revents != 0);
-		unkick(t);
+		drain_kick(t);
 	}
 	set_asleep(t, 0);
 }
@@ -252,9 +255,9 @@ static void sleep_now(struct bl_pace_thread *t)
 /*
  * bpf_prog_test_run with repeat > 1 puts its program into the kernel's XDP dispatcher and takes it
  * out again (bpf_prog_change_xdp in net/bpf/test_run.c), each time waiting for an RCU grace period:
- * 24 ms per call in all, in which nothing is sent. A program that is attached to a device is in the
- * dispatcher already, and a call costs 6 us (6.18, 2026-11). So it is attached to the lo of a
- * namespace that is the thread's alone, where no frame ever comes.
+ * 24 ms per call, in which no frame is sent. A program that is attached to a device is in the
+ * dispatcher already, and a call costs 6 us (Linux 6.18, 2026-11). So it is attached to lo in a
+ * network namespace that only the thread has, where no frame ever comes.
  */
 static void stay_in_dispatcher(struct bl_pace_thread *t)
 {
@@ -297,7 +300,7 @@ static void *pace_main(void *ctx)
 		struct pollfd p = { .fd = t->kick_fd, .events = POLLIN };
 
 		pthread_mutex_lock(&t->lock);
-		least = look(t);
+		least = sample_pages(t);
 		if (t->n && !t->spin) {
 			uint64_t now = bl_mono_ns();
 
@@ -307,13 +310,13 @@ static void *pace_main(void *ctx)
 		if (t->n) {
 			pthread_mutex_unlock(&t->lock);
 			if (!__atomic_load_n(&t->quit, __ATOMIC_ACQUIRE))
-				call(t);
+				run_turns(t);
 			continue;
 		}
 		pthread_mutex_unlock(&t->lock);
-		/* a sleep that ended above may have taken the kick that came with @quit */
+		/* a sleep that ended above may have consumed the kick that came with @quit */
 		if (!__atomic_load_n(&t->quit, __ATOMIC_ACQUIRE) && poll(&p, 1, -1) > 0)
-			unkick(t);
+			drain_kick(t);
 	}
 	return NULL;
 }
@@ -329,7 +332,7 @@ static void thread_free(struct bl_pace_thread *t)
 	free(t);
 }
 
-/* Live frames came with 5.18. @cpu: of the thread; -1: any. */
+/* @cpu: of the thread; -1: any. Live frames need Linux 5.18. */
 static int thread_start(struct bl_server *s, int cpu, struct bl_err *err)
 {
 	struct bl_pace_thread *t = calloc(1, sizeof(*t));
@@ -365,7 +368,7 @@ static int thread_start(struct bl_server *s, int cpu, struct bl_err *err)
 	return 0;
 }
 
-static struct bl_pace_thread *thread_of(struct bl_server *s, int cpu)
+static struct bl_pace_thread *find_thread(struct bl_server *s, int cpu)
 {
 	struct bl_pace_thread *t;
 
@@ -389,15 +392,15 @@ void bl_pacer_spare(struct bl_server *s, pthread_t thread)
 }
 
 /*
- * Not while the caller is in a node's namespace: the thread would hold that namespace for as long
- * as the process lives.
+ * Must not be called from within a node's network namespace: the thread would keep that namespace
+ * for as long as the process lives.
  */
 int bl_pacer_start(struct bl_server *s, int cpu, struct bl_err *err)
 {
-	return thread_of(s, cpu) ? 0 : thread_start(s, cpu, err);
+	return find_thread(s, cpu) ? 0 : thread_start(s, cpu, err);
 }
 
-static void unmap(struct bl_pace *p)
+static void unmap_pages(struct bl_pace *p)
 {
 	size_t size = (size_t)sysconf(_SC_PAGESIZE);
 
@@ -412,7 +415,7 @@ static void unmap(struct bl_pace *p)
 	p->bell_written = NULL;
 }
 
-static int map_all(struct bl_pace *p, int page_fd, struct bl_err *err)
+static int map_pages(struct bl_pace *p, int page_fd, struct bl_err *err)
 {
 	size_t size = (size_t)sysconf(_SC_PAGESIZE);
 	void *v;
@@ -422,8 +425,8 @@ static int map_all(struct bl_pace *p, int page_fd, struct bl_err *err)
 		return bl_fail(err, errno, "cannot map %s: %s", BL_MAP_PACE_PAGE, strerror(errno));
 	p->page = v;
 	/*
-	 * a ring buffer's first page is the reader's position, the second the writer's, which may
-	 * not be written
+	 * A ring buffer's first page has the reader's position, the second one the writer's, which
+	 * is read-only.
 	 */
 	v = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, p->bell_fd, 0);
 	if (v == MAP_FAILED)
@@ -436,7 +439,7 @@ static int map_all(struct bl_pace *p, int page_fd, struct bl_err *err)
 	return 0;
 }
 
-static int keep(int *to, int fd, struct bl_err *err)
+static int keep_fd(int *to, int fd, struct bl_err *err)
 {
 	*to = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 	return *to < 0 ? bl_fail(err, errno, "cannot keep a descriptor for the pacer: %s",
@@ -444,9 +447,9 @@ static int keep(int *to, int fd, struct bl_err *err)
 		       : 0;
 }
 
-static void forget(struct bl_pace *p)
+static void pace_free(struct bl_pace *p)
 {
-	unmap(p);
+	unmap_pages(p);
 	if (p->prog_fd >= 0)
 		close(p->prog_fd);
 	if (p->due_fd >= 0)
@@ -460,7 +463,7 @@ static void forget(struct bl_pace *p)
 int bl_pacer_add(struct bl_server *s, struct bl_pace *p, int cpu, bool spin,
 		 const struct bl_pace_fds *fds, struct bl_err *err)
 {
-	struct bl_pace_thread *t = thread_of(s, cpu);
+	struct bl_pace_thread *t = find_thread(s, cpu);
 	uint32_t k;
 	int rc;
 
@@ -468,13 +471,13 @@ int bl_pacer_add(struct bl_server *s, struct bl_pace *p, int cpu, bool spin,
 	p->prog_fd = p->due_fd = p->bell_fd = -1;
 	if (!t)
 		return bl_fail(err, ESRCH, "no pacer was started for CPU %d", cpu);
-	rc = keep(&p->prog_fd, fds->prog, err);
+	rc = keep_fd(&p->prog_fd, fds->prog, err);
 	if (!rc)
-		rc = keep(&p->due_fd, fds->due, err);
+		rc = keep_fd(&p->due_fd, fds->due, err);
 	if (!rc)
-		rc = keep(&p->bell_fd, fds->bell, err);
+		rc = keep_fd(&p->bell_fd, fds->bell, err);
 	if (!rc)
-		rc = map_all(p, fds->page, err);
+		rc = map_pages(p, fds->page, err);
 	if (!rc) {
 		pthread_mutex_lock(&t->lock);
 		k = t->n;
@@ -488,7 +491,7 @@ int bl_pacer_add(struct bl_server *s, struct bl_pace *p, int cpu, bool spin,
 			rc = bl_fail(err, errno, "cannot give the node's program to the pacer: %s",
 				     strerror(errno));
 		if (!rc) {
-			BL_WRITE_ONCE(p->page->asleep, 0); /* of a daemon that died in its sleep */
+			BL_WRITE_ONCE(p->page->asleep, 0); /* left by a daemon that was killed */
 			p->emitted = BL_READ_ONCE(p->page->emitted);
 			p->spin = spin;
 			p->place = k;
@@ -504,10 +507,10 @@ int bl_pacer_add(struct bl_server *s, struct bl_pace *p, int cpu, bool spin,
 			BL_WRITE_ONCE(t->skel->bss->bl_pace_count, t->n);
 		}
 		pthread_mutex_unlock(&t->lock);
-		kick(t);
+		kick_thread(t);
 	}
 	if (rc)
-		forget(p);
+		pace_free(p);
 	return rc;
 }
 
@@ -533,8 +536,8 @@ void bl_pacer_remove(struct bl_pace *p)
 		at = &q->next;
 	}
 	/*
-	 * the last one moves to the place that becomes free; in between it has two turns, which
-	 * does no harm
+	 * The node in the last place moves to the one that becomes free. Meanwhile it has two
+	 * places and twice as many turns, which does no harm.
 	 */
 	if (last && last != p &&
 	    !bpf_map_update_elem(bpf_map__fd(t->skel->maps.pace_progs), &p->place, &last->prog_fd,
@@ -545,18 +548,18 @@ void bl_pacer_remove(struct bl_pace *p)
 	t->n--;
 	BL_WRITE_ONCE(t->skel->bss->bl_pace_count, t->n);
 	bpf_map_delete_elem(bpf_map__fd(t->skel->maps.pace_progs), &end);
-	BL_WRITE_ONCE(p->page->asleep, 0); /* nobody paces it: nobody need ring */
+	BL_WRITE_ONCE(p->page->asleep, 0); /* it is not paced, so programs need not ring */
 	pthread_mutex_unlock(&t->lock);
-	kick(t);
-	forget(p);
+	kick_thread(t);
+	pace_free(p);
 }
 
 void bl_pacer_wake(struct bl_pace *p)
 {
-	/* after bl_due.next was lowered, by an atomic operation; pairs with sleep_now() */
+	/* bl_due.next was lowered before, by an atomic operation; pairs with sleep_now() */
 	if (p->thread && BL_READ_ONCE(p->page->asleep) &&
 	    __sync_lock_test_and_set(&p->page->asleep, 0))
-		kick(p->thread);
+		kick_thread(p->thread);
 }
 
 void bl_pacer_stop(struct bl_server *s)
@@ -566,9 +569,10 @@ void bl_pacer_stop(struct bl_server *s)
 	while ((t = s->pace_threads)) {
 		s->pace_threads = t->next;
 		__atomic_store_n(&t->quit, true, __ATOMIC_RELEASE);
-		kick(t);
+		kick_thread(t);
 		/*
-		 * not caught between the check of @quit and the call, the call goes on for its 4 ms
+		 * If the signal comes between the check of @quit and the call, the call runs to its
+		 * end, 4 ms.
 		 */
 		pthread_kill(t->thread, STOP_SIGNAL);
 		pthread_join(t->thread, NULL);

@@ -8,109 +8,31 @@
  * (10000^(1/6) = 4.64), class 2 at 22, then 100, 465 and 2155. T with base_us 10 and 2 hops: 10 us
  * + 2 x 8 x 1366 ns = 31.9 us.
  */
-#include "loader/admission/top_host.h"
-
-#include <cyaml/cyaml.h>
 #include <errno.h>
 #include <math.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <unistd.h>
-
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
-#include "base/log.h"
-#include "base/rate.h"
 #include "base/time.h"
-#include "base/yaml.h"
 #include "core/queue/queue_core.h"
 #include "core/top/top_core.h"
-#include "loader/admission/admission_priv.h"
-#include "loader/load/maps.h"
-#include "loader/load/pin.h"
+#include "loader/admission/policy.h"
+#include "loader/admission/top_host.h"
 #include "loader/node_priv.h"
 
 #define W_MAX_PERMILLE 500 /* xpass.cc:600, and the paper's */
 #define HOP_TOKENS     8
 
-struct option {
-	const char *key, *text;
-	uint32_t least, most, dflt;
-};
-static const struct option options[BL_TOP_O_COUNT] = {
-#define OPTION(sym, key, flag, least, most, dflt, text) \
-	[BL_TOP_O_##sym] = { key, text, least, most, dflt },
-	BL_TOP_OPTIONS(OPTION)
-#undef OPTION
-};
-static const char *const laws[] = {
-#define NAME(sym, name, text) [BL_TOP_LAW_##sym] = name,
-	BL_TOP_LAWS(NAME)
-#undef NAME
-};
-static const char *const objectives[] = {
-#define NAME(sym, name, text) [BL_TOP_BY_##sym] = name,
-	BL_TOP_OBJECTIVES(NAME)
-#undef NAME
-};
-
-/* ---- one option ---- */
-
-const char *bl_top_option_key(unsigned int option)
+static const struct bl_option *top_option(unsigned int k)
 {
-	return option < BL_TOP_O_COUNT ? options[option].key : "?";
+	return bl_option(BL_AO_TOP + k);
 }
-
-/* NULL: it is a number. */
-static const char *const *names_of(unsigned int option)
-{
-	return option == BL_TOP_O_LAW ? laws : option == BL_TOP_O_OBJECTIVE ? objectives : NULL;
-}
-
-const char *bl_top_option_value(unsigned int option, uint32_t value, char *buf, size_t size)
-{
-	const char *const *names = names_of(option);
-
-	if (names)
-		snprintf(buf, size, "%s", value <= options[option].most ? names[value] : "?");
-	else
-		snprintf(buf, size, "%u", value);
-	return buf;
-}
-
-int bl_top_option_parse(unsigned int option, const char *text, uint32_t *value, struct bl_err *err)
-{
-	const struct option *o = &options[option];
-	const char *const *names = names_of(option);
-	char *end, list[128] = "";
-	uint32_t k;
-	long v;
-
-	for (k = 0; names && k <= o->most; k++) {
-		if (!strcmp(names[k], text)) {
-			*value = k;
-			return 0;
-		}
-		snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s", k ? ", " : "",
-			 names[k]);
-	}
-	if (names)
-		return bl_fail(err, EINVAL, "%s \"%s\": there is %s", o->key, text, list);
-	errno = 0;
-	v = strtol(text, &end, 10);
-	if (errno || end == text || *end || v < (long)o->least || v > (long)o->most)
-		return bl_fail(err, EINVAL, "%s \"%s\" is no number from %u to %u", o->key, text,
-			       o->least, o->most);
-	*value = (uint32_t)v;
-	return 0;
-}
-
-/* ---- all of them ---- */
 
 void bl_top_defaults(struct bl_top_opts *o)
 {
@@ -118,7 +40,7 @@ void bl_top_defaults(struct bl_top_opts *o)
 
 	for (k = 0; k < BL_TOP_O_COUNT; k++)
 		if (!o->v[k])
-			o->v[k] = options[k].dflt + 1;
+			o->v[k] = (uint32_t)top_option(k)->dflt + 1;
 }
 
 int bl_top_check(const struct bl_top_opts *o, struct bl_err *err)
@@ -127,9 +49,9 @@ int bl_top_check(const struct bl_top_opts *o, struct bl_err *err)
 	uint32_t last;
 
 	for (k = 0; k < BL_TOP_O_COUNT; k++)
-		if (o->v[k] && (o->v[k] - 1 < options[k].least || o->v[k] - 1 > options[k].most))
-			return bl_fail(err, EINVAL, "%s %u: from %u to %u", options[k].key,
-				       o->v[k] - 1, options[k].least, options[k].most);
+		if (o->v[k] &&
+		    bl_option_check(top_option(k), bl_top_option_key(k), o->v[k] - 1, err))
+			return -EINVAL;
 	if (o->v[BL_TOP_O_W_MIN] > o->v[BL_TOP_O_W_INIT])
 		return bl_fail(err, EINVAL, "w_min_permille %u is above w_init_permille %u",
 			       o->v[BL_TOP_O_W_MIN] - 1, o->v[BL_TOP_O_W_INIT] - 1);
@@ -144,7 +66,7 @@ int bl_top_check(const struct bl_top_opts *o, struct bl_err *err)
 			continue;
 		if (o->v[k] - 1 <= last)
 			return bl_fail(err, EINVAL, "%s %u: not above the threshold before it, %u",
-				       options[k].key, o->v[k] - 1, last);
+				       bl_top_option_key(k), o->v[k] - 1, last);
 		last = o->v[k] - 1;
 	}
 	for (k = 1; k < o->nrules; k++)
@@ -243,13 +165,24 @@ void bl_top_make(const struct bl_top_opts *o, uint32_t ns_q20, struct bl_top_cfg
 
 /* ---- maps ---- */
 
-int bl_top_fill(struct bl_node *n, struct bpf_object *obj, bool fresh, struct bl_err *err)
+int bl_top_host_check(const struct bl_node_cfg *c, bool selected, struct bl_err *err)
+{
+	if (selected && !c->admission.rate_bps)
+		return bl_fail(err, EINVAL,
+			       "top paces tokens at the link's rate, so it needs one; give "
+			       "admission a rate (--rate)");
+	return bl_top_check(&c->admission.top, err);
+}
+
+int bl_top_host_fill(struct bl_node *n, const struct bl_node_cfg *node_cfg, struct bpf_object *obj,
+		     const struct bl_sw_port *ports, bool selected, struct bl_err *err)
 {
 	struct bl_top_page page = { .at = BL_DUE_NEVER };
 	struct bpf_map *cfg, *pages;
 	struct bl_top_cfg c;
 	int rc;
 
+	(void)node_cfg, (void)ports, (void)selected;
 	rc = bl_map_find(obj, BL_MAP_TOP_CFG, sizeof(c), &cfg, err);
 	if (!rc)
 		rc = bl_map_find(obj, BL_MAP_TOP_PAGE, sizeof(page), &pages, err);
@@ -260,13 +193,16 @@ int bl_top_fill(struct bl_node *n, struct bpf_object *obj, bool fresh, struct bl
 	rc = bl_map_set(bpf_map__fd(cfg), 0, &c, BL_MAP_TOP_CFG, err);
 	if (getrandom(&page.random, sizeof(page.random), 0) != sizeof(page.random) || !page.random)
 		page.random = (uint32_t)bl_mono_ns() | 1;
-	if (!rc && fresh)
+	if (!rc && n->queues_fresh)
 		rc = bl_map_set(bpf_map__fd(pages), 0, &page, BL_MAP_TOP_PAGE, err);
 	return rc;
 }
 
-/* Flows whose time was never, since the policy was another, or whose slot was longer. */
-static void look_again(const struct bl_node_ref *ref)
+/*
+ * Has the pacer visit all flows: those whose time was "never" under another policy, or whose slot
+ * was longer.
+ */
+static void revisit_flows(const struct bl_node_ref *ref)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE),
 	       size = (sizeof(struct bl_top_page) + page - 1) / page * page;
@@ -284,113 +220,70 @@ static void look_again(const struct bl_node_ref *ref)
 	munmap(p, size);
 }
 
-int bl_top_change(const struct bl_node_ref *ref, const uint32_t *opt, uint32_t ns_q20, char *said,
-		  size_t size, struct bl_err *err)
+/* The settings of a running host with those of @set that are given. */
+static void merge_opts(const struct bl_admission_set *set, const struct bl_top_cfg *was,
+		       struct bl_top_opts *o)
 {
-	struct bl_top_opts o = {};
-	struct bl_top_cfg old, now;
-	uint32_t zero = 0;
 	unsigned int k;
-	int fd, rc = 0;
 
-	fd = bl_map_open(ref, BL_MAP_TOP_CFG, sizeof(old), true, err);
+	memset(o, 0, sizeof(*o));
+	for (k = 0; k < BL_TOP_O_COUNT; k++)
+		o->v[k] = set->given[BL_AO_TOP + k] ? (uint32_t)set->value[BL_AO_TOP + k] + 1
+						    : was->opt[k] + 1;
+	for (k = 0; k < BL_TOP_RULES && was->rules[k].port; k++)
+		o->rules[o->nrules++] = was->rules[k];
+}
+
+static void say_opts(const struct bl_said *s, const struct bl_top_cfg *was,
+		     const struct bl_top_cfg *now)
+{
+	char a[32], b[32];
+	unsigned int k;
+
+	for (k = 0; k < BL_TOP_O_COUNT; k++)
+		if (was->opt[k] != now->opt[k])
+			bl_say(s, bl_top_option_key(k),
+			       bl_top_option_value(k, was->opt[k], a, sizeof(a)),
+			       bl_top_option_value(k, now->opt[k], b, sizeof(b)));
+}
+
+int bl_top_host_change(struct bl_change *c, bool write, struct bl_err *err)
+{
+	struct bl_top_cfg was, now;
+	struct bl_top_opts o;
+	int fd, rc;
+
+	if (c->hold.policy == BL_POLICY_TOP && !c->hold.link.ns_q20)
+		return bl_fail(err, EINVAL,
+			       "top paces tokens at the link's rate, so it needs one; add --rate");
+	fd = bl_value_read(c->ref, BL_MAP_TOP_CFG, &was, sizeof(was), true, err);
 	if (fd < 0)
 		return fd;
-	if (bpf_map_lookup_elem(fd, &zero, &old))
-		rc = bl_fail(err, errno, "cannot read the map %s: %s", BL_MAP_TOP_CFG,
-			     strerror(errno));
-	for (k = 0; k < BL_TOP_O_COUNT; k++)
-		o.v[k] = opt[k] ? opt[k] : old.opt[k] + 1;
-	for (k = 0; k < BL_TOP_RULES && old.rules[k].port; k++)
-		o.rules[o.nrules++] = old.rules[k];
-	if (!rc)
-		rc = bl_top_check(&o, err);
-	if (!rc) {
-		bl_top_make(&o, ns_q20, &now);
-		now.keep_max = old.keep_max;
+	merge_opts(c->set, &was, &o);
+	rc = bl_top_check(&o, err);
+	if (!rc && write) {
+		bl_top_make(&o, c->hold.link.ns_q20, &now);
+		now.keep_max = was.keep_max;
 		rc = bl_map_set(fd, 0, &now, BL_MAP_TOP_CFG, err);
 	}
 	close(fd);
-	if (rc)
+	if (rc || !write)
 		return rc;
-	look_again(ref);
-	for (k = 0; k < BL_TOP_O_COUNT; k++) {
-		char a[32], b[32];
-		size_t at = strlen(said);
-
-		if (old.opt[k] != now.opt[k])
-			snprintf(said + at, size - at, "%s%s: %s -> %s", at ? ", " : "",
-				 options[k].key, bl_top_option_value(k, old.opt[k], a, sizeof(a)),
-				 bl_top_option_value(k, now.opt[k], b, sizeof(b)));
-	}
+	revisit_flows(c->ref);
+	say_opts(&c->said, &was, &now);
 	return 0;
 }
 
-/* ---- files ---- */
-
-static const cyaml_schema_field_t rule_fields[] = {
-	CYAML_FIELD_UINT("port", CYAML_FLAG_DEFAULT, struct bl_top_file_rule, port),
-	CYAML_FIELD_STRING_PTR("protocol", CYAML_FLAG_OPTIONAL | CYAML_FLAG_POINTER,
-			       struct bl_top_file_rule, protocol, 1, 8),
-	CYAML_FIELD_UINT("bytes", CYAML_FLAG_OPTIONAL, struct bl_top_file_rule, bytes),
-	CYAML_FIELD_UINT("deadline_us", CYAML_FLAG_OPTIONAL, struct bl_top_file_rule, deadline_us),
-	CYAML_FIELD_UINT("coflow", CYAML_FLAG_OPTIONAL, struct bl_top_file_rule, coflow),
-	CYAML_FIELD_BOOL("resend", CYAML_FLAG_OPTIONAL, struct bl_top_file_rule, resend),
-	CYAML_FIELD_END
-};
-static const cyaml_schema_value_t rule_value = { CYAML_VALUE_MAPPING(
-	CYAML_FLAG_DEFAULT, struct bl_top_file_rule, rule_fields) };
-
-const cyaml_schema_field_t bl_top_fields[] = {
-#define FIELD(sym, key, flag, least, most, dflt, text)                                            \
-	CYAML_FIELD_STRING_PTR(key, CYAML_FLAG_OPTIONAL | CYAML_FLAG_POINTER, struct bl_top_file, \
-			       sym, 1, 31),
-	BL_TOP_OPTIONS(FIELD)
-#undef FIELD
-		CYAML_FIELD_SEQUENCE("rules", CYAML_FLAG_OPTIONAL | CYAML_FLAG_POINTER,
-				     struct bl_top_file, rules, &rule_value, 1, BL_TOP_RULES),
-	CYAML_FIELD_END
-};
-
-int bl_top_take(struct bl_top_opts *o, const struct bl_top_file *f, const char *path,
-		struct bl_err *err)
+int bl_top_host_show(const struct bl_node_ref *ref, struct bl_admission_set *v, struct bl_err *err)
 {
-	const char *const text[BL_TOP_O_COUNT] = {
-#define TEXT(sym, key, flag, least, most, dflt, about) [BL_TOP_O_##sym] = f->sym,
-		BL_TOP_OPTIONS(TEXT)
-#undef TEXT
-	};
-	struct bl_err why;
-	uint32_t v;
+	struct bl_top_cfg c;
 	unsigned int k;
+	int fd = bl_value_read(ref, BL_MAP_TOP_CFG, &c, sizeof(c), false, err);
 
-	for (k = 0; k < BL_TOP_O_COUNT; k++) {
-		if (!text[k])
-			continue;
-		if (bl_top_option_parse(k, text[k], &v, &why))
-			return bl_yaml_bad(path, options[k].key, 0, err, "%s", why.text);
-		o->v[k] = v + 1;
-	}
-	for (k = 0; k < f->rules_count; k++) {
-		const struct bl_top_file_rule *r = &f->rules[k];
-		const char *p = r->protocol ? r->protocol : "any";
-
-		if (!r->port)
-			return bl_yaml_bad(path, "port", k, err,
-					   "port 0: a rule is for flows to or from one port, 1 to "
-					   "65535");
-		if (strcmp(p, "tcp") && strcmp(p, "udp") && strcmp(p, "any"))
-			return bl_yaml_bad(path, "protocol", k, err,
-					   "protocol \"%s\": tcp, udp or any", p);
-		o->rules[k] = (struct bl_top_rule){ .bytes = r->bytes,
-						    .deadline_us = r->deadline_us,
-						    .coflow = r->coflow,
-						    .port = r->port,
-						    .flags = r->resend ? BL_TOP_F_RESEND : 0,
-						    .proto = *p == 't'   ? IPPROTO_TCP
-							     : *p == 'u' ? IPPROTO_UDP
-									 : 0 };
-	}
-	o->nrules = f->rules_count;
+	if (fd < 0)
+		return fd;
+	close(fd);
+	for (k = 0; k < BL_TOP_O_COUNT; k++)
+		bl_admission_put(v, BL_AO_TOP + k, c.opt[k]);
 	return 0;
 }

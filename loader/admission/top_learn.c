@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * TOP's thresholds, learnt: once per second the daemon of a host looks at the sizes of the flows
- * that came in (bl_top_page.sizes; the pacer counts them as they end) and at what has come so far
- * of those that have not ended, and writes thresholds that give each class the same load
- * (top_classes_core.h) to bl_top_page.limit, where the pacer reads them. Nothing is shared between
- * hosts: each receiver learns from what it receives. The thresholds outlive the daemon; the next
- * one counts the page's flows from the beginning and comes to thresholds of its own.
+ * TOP's thresholds, learnt. Once per second the daemon of a host samples the sizes of the flows
+ * that it received (bl_top_page.sizes, where the pacer counts each flow as it ends) and of those
+ * that have not ended, and writes thresholds that give each class the same load
+ * (core/top/top_classes_core.h) to bl_top_page.limit, from which the pacer reads them. Hosts share
+ * nothing: each receiver learns from the flows that it receives. The thresholds outlive the daemon;
+ * the next daemon counts the page's flows from the beginning and makes thresholds of its own.
  */
-#include "loader/admission/top_learn.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,25 +14,26 @@
 #include <sys/mman.h>
 #include <systemd/sd-event.h>
 #include <unistd.h>
-
 #include <bpf/bpf.h>
 
-#include "base/log.h"
 #include "core/top/top_classes_core.h"
+#include "loader/admission/top_learn.h"
 #include "loader/load/pin.h"
 #include "loader/node_priv.h"
 
-#define EACH_US 1000000
+#define PERIOD_US 1000000
 
+/** struct bl_top_learner - what one host's daemon learns with. */
 struct bl_top_learner {
 	sd_event_source *timer;
-	struct bl_top_page *page;
-	size_t size;
-	int cfg_fd, rx_fd;
-	uint32_t objective, levels; /* what thresholds were learnt for */
+	struct bl_top_page *page;   /* mmapped "top_page" */
+	size_t size;                /* bytes of the mapping */
+	int cfg_fd, rx_fd;          /* the maps "top_cfg" and "top_rx" */
+	uint32_t objective, levels; /* the settings for which thresholds were learnt */
 	struct bl_top_learn l;
 };
 
+/* Counts the flows that have not ended by the size of what has come of them. */
 static void count_open(const struct bl_top_learner *t, uint64_t open[BL_TOP_SIZES])
 {
 	struct bl_top_rx r;
@@ -57,12 +56,12 @@ static void write_limit(struct bl_top_page *p, const uint64_t limit[BL_TOP_CLASS
 {
 	unsigned int c;
 
-	/* the first one last: it says that they are there */
+	/* the first threshold is written last, since it says that all are there */
 	for (c = BL_TOP_CLASSES - 1; c--;)
 		__atomic_store_n(&p->limit[c], limit[c], __ATOMIC_RELEASE);
 }
 
-static void look(struct bl_top_learner *t)
+static void learn_once(struct bl_top_learner *t)
 {
 	uint64_t sizes[BL_TOP_SIZES], open[BL_TOP_SIZES];
 	struct bl_top_cfg c;
@@ -71,7 +70,7 @@ static void look(struct bl_top_learner *t)
 	if (bpf_map_lookup_elem(t->cfg_fd, &zero, &c))
 		return;
 	if (!c.learn || c.objective != t->objective || c.levels != t->levels) {
-		/* other classes: `barline admission set` */
+		/* `barline admission set` has changed the classes */
 		memset(t->l.limit, 0, sizeof(t->l.limit));
 		t->objective = c.objective;
 		t->levels = c.levels;
@@ -83,16 +82,16 @@ static void look(struct bl_top_learner *t)
 		bl_top_learn_step(&t->l, sizes, open, c.objective == BL_TOP_BY_FCT, c.levels);
 	else
 		bl_top_learn_add(&t->l, sizes);
-	/* always: what an earlier daemon left for other settings goes, too */
+	/* also when nothing is learnt: this clears what an earlier daemon left */
 	write_limit(t->page, t->l.limit);
 }
 
-static int on_time(sd_event_source *src, uint64_t usec, void *ctx)
+static int on_timer(sd_event_source *src, uint64_t usec, void *ctx)
 {
 	struct bl_top_learner *t = ctx;
 
-	look(t);
-	sd_event_source_set_time(src, usec + EACH_US);
+	learn_once(t);
+	sd_event_source_set_time(src, usec + PERIOD_US);
 	sd_event_source_set_enabled(src, SD_EVENT_ONESHOT);
 	return 0;
 }
@@ -129,8 +128,8 @@ int bl_top_learn_open(struct bl_node *n, struct bl_err *err)
 	if (map == MAP_FAILED)
 		return bl_fail(err, errno, "cannot map %s: %s", BL_MAP_TOP_PAGE, strerror(errno));
 	t->page = map;
-	if (sd_event_add_time_relative(n->srv->ev, &t->timer, CLOCK_MONOTONIC, EACH_US,
-				       EACH_US / 10, on_time, t) < 0)
+	if (sd_event_add_time_relative(n->srv->ev, &t->timer, CLOCK_MONOTONIC, PERIOD_US,
+				       PERIOD_US / 10, on_timer, t) < 0)
 		return bl_fail(err, ENOMEM, "out of memory");
 	return 0;
 }

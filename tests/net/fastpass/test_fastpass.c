@@ -688,7 +688,7 @@ RACK_TEST(leaf_spine__ipv6)
 
 RACK_TEST(policy__changed_sends_what_is_held)
 {
-	struct bl_admission_set set = BL_ADMISSION_SAME;
+	struct bl_admission_set set = {};
 	struct bl_node_ref *refs;
 	char said[512];
 	struct bl_err err;
@@ -700,7 +700,7 @@ RACK_TEST(policy__changed_sends_what_is_held)
 	rack_serve(200);
 	collect();
 	CHECK(!w.got[1] && !w.got[2], "a frame left without a slot");
-	set.policy = BL_POLICY_NONE;
+	bl_admission_put(&set, BL_AO_POLICY, BL_POLICY_NONE);
 	n = bl_nodes_find(&refs, 0, &err);
 	for (i = 0; i < n; i++)
 		if (refs[i].role == BL_ROLE_HOST)
@@ -709,7 +709,7 @@ RACK_TEST(policy__changed_sends_what_is_held)
 			      "%s (%s)", said, err.text);
 	wait_all();
 	/* and back, with frames that were never counted */
-	set.policy = BL_POLICY_FASTPASS;
+	bl_admission_put(&set, BL_AO_POLICY, BL_POLICY_FASTPASS);
 	arbiter_begin(0);
 	for (i = 0; i < n; i++)
 		if (refs[i].role == BL_ROLE_HOST)

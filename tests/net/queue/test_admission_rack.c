@@ -310,13 +310,13 @@ static bool has(const char *node, const char *apart)
 /* @policy on one node only; all go on sending. */
 static void only_on(unsigned int node, enum bl_policy policy)
 {
-	struct bl_admission_set set = BL_ADMISSION_SAME;
+	struct bl_admission_set set = {};
 	struct bl_node_ref *refs;
 	char said[512];
 	struct bl_err err;
 	int i, n, home, done = 0;
 
-	set.policy = (int)policy;
+	bl_admission_put(&set, BL_AO_POLICY, policy);
 	n = bl_nodes_find(&refs, 0, &err);
 	CHECK(n > 0, "%s", err.text);
 	for (i = 0; i < n; i++) {

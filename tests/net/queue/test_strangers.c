@@ -247,7 +247,7 @@ RACK_TEST(connections__top)
 /* As many flows as there are numbers, and then another policy. */
 RACK_TEST(policy__none_after_top)
 {
-	struct bl_admission_set set = BL_ADMISSION_SAME;
+	struct bl_admission_set set = {};
 	struct bl_node_ref *refs;
 	unsigned int k;
 	char said[512];
@@ -261,7 +261,7 @@ RACK_TEST(policy__none_after_top)
 		if (!(k % 20))
 			rack_serve(1);
 	}
-	set.policy = BL_POLICY_NONE;
+	bl_admission_put(&set, BL_AO_POLICY, BL_POLICY_NONE);
 	n = bl_nodes_find(&refs, 0, &err);
 	CHECK(n > 0, "%s", err.text);
 	for (i = 0; i < n; i++) {

@@ -640,7 +640,7 @@ RACK_TEST(resend__not_asked_for)
 
 RACK_TEST(clock__sender_ahead_beyond_t)
 {
-	struct bl_admission_set set = BL_ADMISSION_SAME;
+	struct bl_admission_set set = {};
 	struct bl_node_ref *refs;
 	char said[512];
 	struct bl_err err;
@@ -657,7 +657,7 @@ RACK_TEST(clock__sender_ahead_beyond_t)
 	}
 	CHECK(!answered(1), "%" PRIu64 " tokens were answered that were too old", answered(1));
 	/* who knows that his clocks differ so much says so */
-	set.top[BL_TOP_O_EXPIRY] = 5000000 + 1;
+	bl_admission_put(&set, BL_AO_TOP + BL_TOP_O_EXPIRY, 5000000);
 	n = bl_nodes_find(&refs, 0, &err);
 	home = rack_away(rack_host(1));
 	for (i = 0; i < n; i++)
@@ -688,14 +688,14 @@ RACK_TEST(clock__receiver_ahead)
 
 static void policy(enum bl_policy p)
 {
-	struct bl_admission_set set = BL_ADMISSION_SAME;
+	struct bl_admission_set set = {};
 	struct bl_node_ref *refs;
 	char said[512];
 	struct bl_err err;
 	int n, i, home;
 	unsigned int k;
 
-	set.policy = p;
+	bl_admission_put(&set, BL_AO_POLICY, p);
 	n = bl_nodes_find(&refs, 0, &err);
 	for (k = 0; k < rack.lab.spec.hosts; k++) {
 		home = rack_away(rack_host(k));

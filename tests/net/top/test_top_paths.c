@@ -189,12 +189,12 @@ static uint32_t heard_policy(unsigned int i)
 static void policy(enum bl_policy p)
 {
 	uint64_t end = t_mono() + 60000000000ULL;
-	struct bl_admission_set c = BL_ADMISSION_SAME;
+	struct bl_admission_set c = {};
 	char said[512];
 	struct bl_err err;
 	unsigned int i;
 
-	c.policy = (int)p;
+	bl_admission_put(&c, BL_AO_POLICY, p);
 	for (i = 0; i < rack.lab.nnodes; i++)
 		CHECK(!set(i, &c, said, sizeof(said), &err), "%s: %s", rack.lab.nodes[i].name,
 		      err.text);
@@ -212,7 +212,7 @@ static void policy(enum bl_policy p)
  */
 RACK_TEST(set__paths_begin_and_end_with_top)
 {
-	struct bl_admission_set c = BL_ADMISSION_SAME;
+	struct bl_admission_set c = {};
 	char said[512];
 	struct bl_err err;
 	uint64_t n;
@@ -233,7 +233,7 @@ RACK_TEST(set__paths_begin_and_end_with_top)
 	n = of_switches(BL_R_PATH_TAKEN);
 	CHECK(n >= 2 * (1 << 20) / 1460 && !of_switches(BL_R_PATH_LOST),
 	      "%" PRIu64 " frames by a path that was chosen", n);
-	c.spray = 1;
+	bl_admission_put(&c, BL_AO_SPRAY, 1);
 	CHECK(!set(tor, &c, said, sizeof(said), &err) && !strcmp(said, "spray: no -> yes, paths "
 								       "up: symmetric -> spray"),
 	      "%s", said);
@@ -244,8 +244,8 @@ RACK_TEST(set__paths_begin_and_end_with_top)
 	begin(AF_INET6, 1, 256 << 10);
 	finish();
 	CHECK(of_switches(BL_R_PATH_TAKEN) == n, "paths after top");
-	c = (struct bl_admission_set)BL_ADMISSION_SAME;
-	c.policy = BL_POLICY_TOP;
+	c = (struct bl_admission_set){};
+	bl_admission_put(&c, BL_AO_POLICY, BL_POLICY_TOP);
 	CHECK(!set(tor, &c, said, sizeof(said), &err) && !strcmp(said, "policy: none -> top, paths "
 								       "up: routes -> spray"),
 	      "%s", said);

@@ -465,7 +465,14 @@ static uint32_t ns_q20_now(uint32_t port)
 /* What `barline admission set` does to a switch that runs; what it refuses changes nothing. */
 RACK_TEST(set__while_it_runs)
 {
-	static const struct bl_admission_set same = BL_ADMISSION_SAME;
+	static const struct {
+		enum bl_option_id id;
+		uint64_t value;
+	} bad[] = { { BL_AO_TOKEN_FRAMES, 0 },
+		    { BL_AO_TOKEN_FRAMES, 65 },
+		    { BL_AO_EXPIRY_TOKENS, 0 },
+		    { BL_AO_DATA_FIRST, 2 } };
+	static const struct bl_admission_set same;
 	struct bl_node_ref *refs;
 	struct bl_admission_set c;
 	struct bl_token_cfg was;
@@ -486,9 +493,7 @@ RACK_TEST(set__while_it_runs)
 	      "%u, %u", ns_q20_now(0), ns_q20_now(1));
 	for (k = 0; k < 4; k++) {
 		c = same;
-		c.token_frames = k == 0 ? 0 : k == 1 ? 65 : -1;
-		c.expiry_tokens = k == 2 ? 0 : -1;
-		c.data_first = k == 3 ? 2 : -1;
+		bl_admission_put(&c, bad[k].id, bad[k].value);
 		CHECK(bl_admission_change(&refs[0], &c, said, sizeof(said), &err) == -EINVAL &&
 			      !*said,
 		      "case %d was taken: %s", k, said);
@@ -496,11 +501,12 @@ RACK_TEST(set__while_it_runs)
 		      "case %d changed something", k);
 	}
 	c = same;
-	c.tokens = BL_TOKEN_DROP;
-	c.data_first = c.unscheduled = 1;
-	c.token_frames = 6;
-	c.expiry_tokens = 12;
-	c.rate_bps = 2 * RATE;
+	bl_admission_put(&c, BL_AO_TOKENS, BL_TOKEN_DROP);
+	bl_admission_put(&c, BL_AO_DATA_FIRST, 1);
+	bl_admission_put(&c, BL_AO_UNSCHEDULED, 1);
+	bl_admission_put(&c, BL_AO_TOKEN_FRAMES, 6);
+	bl_admission_put(&c, BL_AO_EXPIRY_TOKENS, 12);
+	bl_admission_put(&c, BL_AO_RATE, 2 * RATE);
 	CHECK(!bl_admission_change(&refs[0], &c, said, sizeof(said), &err), "%s", err.text);
 	CHECK(strstr(said, "rate: 2mbit -> 4mbit") && strstr(said, "tokens: pace -> drop, data "
 								   "first: no -> yes, unscheduled "
@@ -515,14 +521,15 @@ RACK_TEST(set__while_it_runs)
 	CHECK(ns_q20_now(0) == bl_rate_ns_q20(2 * RATE) && ns_q20_now(1) == ns_q20_now(0), "%u, %u",
 	      ns_q20_now(0), ns_q20_now(1));
 	c = same;
-	c.policy = BL_POLICY_NONE;
+	bl_admission_put(&c, BL_AO_POLICY, BL_POLICY_NONE);
 	CHECK(!bl_admission_change(&refs[0], &c, said, sizeof(said), &err) && !strcmp(said, "policy"
 											    ": top "
 											    "-> "
 											    "none"),
 	      "%s", said);
 	CHECK(!cfg_now().on, "still on");
-	c.policy = BL_POLICY_TOP; /* what fits ports with a meter */
+	/* what fits ports with a meter */
+	bl_admission_put(&c, BL_AO_POLICY, BL_POLICY_TOP);
 	CHECK(!bl_admission_change(&refs[0], &c, said, sizeof(said), &err) &&
 		      !strcmp(said, "policy: none -> top, tokens: drop -> pace"),
 	      "%s", said);

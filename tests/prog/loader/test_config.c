@@ -78,7 +78,8 @@ static void controllers__addresses(void **state)
 									"YAML: put it in quotes, "
 									"\"[fd00::1]:80\"" },
 		    { "controllers: [::1]\n", "put it in quotes, \"[::1]\"" },
-		    { "controllers: [ [10.0.0.1]:61693 ]\n", "Expecting STRING" },
+		    { "controllers: [ [10.0.0.1]:61693 ]\n", ":3: controllers: expected a "
+							     "text" },
 		    { "controllers: [host:61693]\n", ":3: host:61693 is no address, as "
 						     "10.0.0.1:61693, or with the quotes "
 						     "\"[fd00::1]:61693\"" } };
@@ -239,7 +240,7 @@ static void admission__refused(void **state)
 	} v[] = {
 		{ HOST "admission: { policy: none, speed: 3 }\n", 3, "speed" },
 		{ HOST "admission:\n  policy: best\n", 4, "" },
-		{ HOST "admission:\n  rate: 1gbit\n", 4, "policy" }, /* where the mapping ends */
+		{ HOST "admission:\n  rate: 1gbit\n", 4, "policy" }, /* where the mapping begins */
 		{ HOST "admission:\n  policy: none\n  rate: fast\n", 5, "fast is no rate" },
 		{ HOST "admission:\n  policy: none\n  rate: 1mbit\n", 5, "2mbit" },
 		{ HOST "admission:\n  policy: pl2\n", 3, "needs the link's rate" },
@@ -289,7 +290,7 @@ static void admission__refused(void **state)
 		{ SWITCH "admission:\n  policy: top\n  rate: 1gbit\n  token_frames: 8.5\n", 8,
 		  "token_frames \"8.5\" is no number" },
 		{ SWITCH "admission:\n  policy: top\n  rate: 1gbit\n  unscheduled: maybe\n", 8,
-		  "unscheduled \"maybe\": there is false, true" },
+		  "unscheduled \"maybe\": true or false" },
 		{ SWITCH "beacon_us: 100ms\n", 5, "beacon_us \"100ms\" is no number" },
 		{ SWITCH "cpus: [0, 0]\n", 5, "CPU 0 is listed twice" },
 		{ SWITCH "cpus: [255]\n", 5, "CPU 255 does not exist" },
@@ -580,7 +581,7 @@ static void fastpass__refused(void **state)
 		const char *why;
 	} v[] = {
 		{ "arbiters: [10.0.0.250]\n", 1, "endpoints" },
-		{ PEERS, 2, "arbiters" }, /* where the mapping ends */
+		{ PEERS, 1, "arbiters" }, /* where the mapping begins */
 		{ "arbiters: [here]\n" PEERS, 1, "here is no IP address" },
 		{ "arbiters: [10.0.0.8, 10.0.0.9]\n" PEERS, 1, "need a group" },
 		{ "arbiters: [10.0.0.8]\nsecret: short\n" PEERS, 2, "32 hex digits" },

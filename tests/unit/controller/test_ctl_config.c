@@ -150,7 +150,7 @@ static void load__mistakes(void **state)
 		{ L "sqlite: 'a#b'\n", 0, "" },
 		{ "listen: [fd00::1]:61693\n" S, 1, "put it in quotes, \"[fd00::1]:61693\"" },
 		{ "listen: \"[fd00::1]:61693\"\n" S, 0, "" },
-		{ L S "grace_ms: [7] # not [fd00::1]:61693\n", 3, "Expecting UINT" },
+		{ L S "grace_ms: [7] # not [fd00::1]:61693\n", 3, "grace_ms: expected a number" },
 	};
 
 	(void)state;
@@ -178,43 +178,74 @@ static void load__a_hex_number_is_that_number(void **state)
 	assert_int_equal(cfg.grace_ms, 16);
 }
 
-/* The line of the nth "key:", whatever precedes it or stands in comments. */
+/* The line of a key in its own mapping, whatever stands before it or in comments. */
 static void bl_yaml_line__of_each(void **state)
 {
+	yaml_node_t *x, *list, *item;
+	struct bl_yaml y;
+
 	(void)state;
-	write_file("a: 1\nba: 2 # a: 3\nx: { a: 4, \"a\" : 5 }\n- a: 6\nab: 7\na\n");
-	assert_int_equal(bl_yaml_line(path, "a", 0), 1);
-	assert_int_equal(bl_yaml_line(path, "a", 1), 3);
-	assert_int_equal(bl_yaml_line(path, "a", 2), 3);
-	assert_int_equal(bl_yaml_line(path, "a", 3), 4);
-	assert_int_equal(bl_yaml_line(path, "a", 4), 0);
-	assert_int_equal(bl_yaml_line(path, "ab", 0), 5);
-	assert_int_equal(bl_yaml_line("/nowhere/at/all", "a", 0), 0);
+	write_file("a: 1\nba: 2 # a: 3\nx: { b: 4,\n \"a\" : 5 }\nl:\n- c: 0\n  a: 6\n");
+	assert_int_equal(bl_yaml_open(&y, path, &err), 0);
+	x = bl_yaml_get(&y, y.root, "x");
+	assert_int_equal(bl_yaml_list(&y, y.root, "l", 1, &list), 1);
+	item = bl_yaml_item(&y, list, 0);
+	assert_int_equal(bl_yaml_line(&y, y.root, "a"), 1);
+	assert_int_equal(bl_yaml_line(&y, y.root, "ba"), 2);
+	assert_int_equal(bl_yaml_line(&y, x, "b"), 3);
+	assert_int_equal(bl_yaml_line(&y, x, "a"), 4);
+	assert_int_equal(bl_yaml_line(&y, item, "a"), 7);
+	/* without such a key: where the mapping begins */
+	assert_int_equal(bl_yaml_line(&y, item, "z"), 6);
+	assert_int_equal(bl_yaml_line(&y, x, NULL), 3);
+	assert_int_equal(bl_yaml_line(&y, NULL, "a"), 1);
+	assert_int_equal(bl_yaml_close(&y), 0);
+	assert_int_equal(bl_yaml_open(&y, "/nowhere/at/all", &err), -ENOENT);
+	assert_int_equal(bl_yaml_close(&y), -ENOENT);
 }
 
-/* A word that is not in a list: the message has the list. */
-static void bl_yaml_load__choices(void **state)
+/* The first error is kept, and nothing is given after it. */
+static void bl_yaml_refuse__the_first(void **state)
 {
-	struct file {
-		int color;
-	} * f;
-	static const cyaml_strval_t colors[] = { { "red", 1 }, { "green", 2 } };
-	static const cyaml_schema_field_t fields[] = {
-		CYAML_FIELD_ENUM("color", CYAML_FLAG_STRICT, struct file, color, colors, 2),
-		CYAML_FIELD_END,
-	};
-	static const cyaml_schema_value_t top = { CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER,
-								      struct file, fields) };
+	struct bl_yaml y;
+	char text[128];
+	int64_t v = 7;
+
+	(void)state;
+	write_file("a: 1\nb: 2\nc: [1, 2]\n");
+	assert_int_equal(bl_yaml_open(&y, path, &err), 0);
+	assert_true(bl_yaml_number(&y, y.root, "a", 1, 1, &v));
+	assert_int_equal(v, 1);
+	assert_false(bl_yaml_number(&y, y.root, "b", 3, 4, &v));
+	assert_int_equal(v, 1);
+	assert_null(bl_yaml_get(&y, y.root, "a"));
+	assert_null(bl_yaml_text(&y, y.root, "c", 9));
+	assert_int_equal(bl_yaml_refuse(&y, y.root, "a", "another"), -EINVAL);
+	assert_int_equal(bl_yaml_close(&y), -EINVAL);
+	snprintf(text, sizeof(text), "%s:2: b 2: from 3 to 4", path);
+	assert_string_equal(err.text, text);
+	assert_int_equal(bl_yaml_open(&y, path, &err), 0);
+	assert_false(bl_yaml_number(&y, y.root, "b", 0, 1, &v));
+	assert_int_equal(bl_yaml_close(&y), -EINVAL);
+}
+
+/* A word that is none of a list's: the list is told. */
+static void bl_yaml_name__choices(void **state)
+{
+	static const char *const colors[] = { "red", "green" };
+	struct bl_yaml y;
 	char text[128];
 
 	(void)state;
 	write_file("# colors\ncolor: green\n");
-	assert_int_equal(bl_yaml_load(path, &top, (void **)&f, &err), 0);
-	assert_int_equal(f->color, 2);
-	bl_yaml_free(&top, f);
+	assert_int_equal(bl_yaml_open(&y, path, &err), 0);
+	assert_int_equal(bl_yaml_name(&y, y.root, "color", colors, 2), 1);
+	assert_int_equal(bl_yaml_name(&y, y.root, "shade", colors, 2), -1);
+	assert_int_equal(bl_yaml_close(&y), 0);
 	write_file("# colors\ncolor: blue\n# and\n");
-	assert_int_equal(bl_yaml_load(path, &top, (void **)&f, &err), -EINVAL);
-	assert_null(f);
+	assert_int_equal(bl_yaml_open(&y, path, &err), 0);
+	assert_int_equal(bl_yaml_name(&y, y.root, "color", colors, 2), -1);
+	assert_int_equal(bl_yaml_close(&y), -EINVAL);
 	snprintf(text, sizeof(text), "%s:2: color \"blue\": there is red, green", path);
 	assert_string_equal(err.text, text);
 }
@@ -242,7 +273,8 @@ int main(void)
 		CASE(load__a_hex_number_is_that_number),
 		CASE(bl_yaml_line__of_each),
 		CASE(bl_mac_parse__edges),
-		CASE(bl_yaml_load__choices),
+		CASE(bl_yaml_refuse__the_first),
+		CASE(bl_yaml_name__choices),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
