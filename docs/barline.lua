@@ -1,12 +1,17 @@
 -- SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 --
--- Wireshark dissector for barline: UDP ports 61696 to 61951 and ethertype 0x88B5, FCP on UDP ports 61693 to 61695, and TOP on UDP port 61692. docs/protocol.md is the reference.
+-- Wireshark dissector for barline: UDP ports 61696 to 61951 and ethertype 0x88B5, FCP on UDP ports
+-- 61693 to 61695, and TOP on UDP port 61692. docs/protocol.md is the reference.
 --
 --   wireshark -X lua_script:docs/barline.lua
---   tshark -X lua_script:docs/barline.lua -r FILE -Y 'barline.opcode == 1 && barline.ts_ahead < 0'
+--   tshark -X lua_script:docs/barline.lua -r FILE \
+--       -Y 'barline.opcode == 1 && barline.ts_ahead < 0'
 --
--- The last filter finds messages below their frame's own barrier: behind a broken FIFO, or from a sender that was excluded or has not joined yet.
--- Another port range: -o barline.ports:7000-7010. Zero checksums over IPv6 are allowed here: -o udp.ignore_ipv6_zero_checksum:TRUE.
+-- The last filter finds messages below the barrier of their own frame. Their FIFO is broken, or
+-- their sender was excluded or has not joined yet.
+--
+-- To set another port range:                -o barline.ports:7000-7010
+-- To accept zero UDP checksums over IPv6:   -o udp.ignore_ipv6_zero_checksum:TRUE
 
 local VERSION = 1
 local ETHERTYPE = 0x88B5
@@ -80,7 +85,8 @@ local top_opcodes = {
 	[5] = "stop",
 }
 
-local OP_DATA, OP_FRAG, OP_CREDIT, OP_NAK, OP_PROBE, OP_BEACON, OP_RSV, OP_GRT, OP_RELEASE = 1, 2, 3, 4, 5, 6, 7, 8, 9
+local OP_DATA, OP_FRAG, OP_CREDIT, OP_NAK, OP_PROBE = 1, 2, 3, 4, 5
+local OP_BEACON, OP_RSV, OP_GRT, OP_RELEASE = 6, 7, 8, 9
 local OP_PREP, OP_ACK, OP_OPEN, OP_WINDOW, OP_RECALL, OP_RECALLED = 10, 11, 12, 13, 14, 15
 
 local naks = {
@@ -103,7 +109,8 @@ local f = {
 	ts = ProtoField.uint64("barline.ts", "Message timestamp (ns)", base.DEC),
 	barrier = ProtoField.uint64("barline.barrier", "Barrier (ns)", base.DEC),
 	commit = ProtoField.uint64("barline.commit", "Commit barrier (ns)", base.DEC),
-	ts_ahead = ProtoField.int64("barline.ts_ahead", "Timestamp ahead of barrier (ns)", base.DEC),
+	ts_ahead = ProtoField.int64("barline.ts_ahead", "Timestamp ahead of barrier (ns)",
+		base.DEC),
 	psn = ProtoField.uint32("barline.psn", "Sequence number", base.DEC),
 	version = ProtoField.uint8("barline.version", "Version", base.DEC, nil, 0xE0),
 	opcode = ProtoField.uint8("barline.opcode", "Opcode", base.DEC, opcodes, 0x1F),
@@ -132,7 +139,8 @@ local f = {
 	slot = ProtoField.uint32("barline.slot", "Slot in the sender's window", base.DEC),
 	life = ProtoField.uint16("barline.life", "Incarnation of the receiver", base.HEX),
 	copy = ProtoField.uint16("barline.copy", "Sent before, times"),
-	recall_ts = ProtoField.uint64("barline.recall.ts", "Timestamp of the scattering (ns)", base.DEC),
+	recall_ts = ProtoField.uint64("barline.recall.ts", "Timestamp of the scattering (ns)",
+		base.DEC),
 
 	window = ProtoField.uint16("barline.window", "Window (frames)", base.DEC),
 	first = ProtoField.uint32("barline.first", "First frame", base.DEC),
@@ -140,13 +148,14 @@ local f = {
 	why = ProtoField.uint8("barline.why", "Reason", base.DEC, naks),
 	nak_item = ProtoField.uint8("barline.nak_item", "Item (255: all)", base.DEC),
 
-	rsv_mac = ProtoField.ether("barline.rsv.mac", "Burst's other end"),
+	rsv_mac = ProtoField.ether("barline.rsv.mac", "Other end of the burst"),
 	rsv_bytes = ProtoField.uint32("barline.rsv.bytes", "Bytes of frame", base.DEC),
 	in_wait = ProtoField.uint32("barline.rsv.in_wait", "Wait at the input (ns)", base.DEC),
 	out_wait = ProtoField.uint32("barline.rsv.out_wait", "Wait at the output (ns)", base.DEC),
 	rsv_flags = ProtoField.uint8("barline.rsv.flags", "Reservation flags", base.HEX),
 	rsv_early = ProtoField.bool("barline.rsv.early", "Burst follows at once", 8, nil, 0x01),
-	grt_passed = ProtoField.bool("barline.rsv.passed", "Unsolicited burst is let through", 8, nil, 0x02),
+	grt_passed = ProtoField.bool("barline.rsv.passed", "Unsolicited burst is let through",
+		8, nil, 0x02),
 	grt_refused = ProtoField.bool("barline.rsv.refused", "Refused", 8, nil, 0x04),
 	grt_copy = ProtoField.bool("barline.rsv.copy", "Copy for the receiver", 8, nil, 0x08),
 	cookie = ProtoField.uint16("barline.rsv.cookie", "Cookie", base.HEX),
@@ -154,30 +163,41 @@ local f = {
 barline.fields = f
 
 local e = {
-	short = ProtoExpert.new("barline.short", "frame ends inside what it announces", expert.group.MALFORMED, expert.severity.ERROR),
-	version = ProtoExpert.new("barline.bad_version", "unknown version", expert.group.PROTOCOL, expert.severity.ERROR),
-	opcode = ProtoExpert.new("barline.bad_opcode", "opcode unknown, or in the wrong kind of frame", expert.group.PROTOCOL, expert.severity.ERROR),
-	flags = ProtoExpert.new("barline.bad_flags", "lane not below the lane count", expert.group.PROTOCOL,
-				expert.severity.ERROR),
-	below = ProtoExpert.new("barline.below_barrier", "message timestamp below the frame's own barrier", expert.group.SEQUENCE,
-				expert.severity.ERROR),
-	body = ProtoExpert.new("barline.malformed", "body breaks the rules", expert.group.MALFORMED, expert.severity.ERROR),
-	nak = ProtoExpert.new("barline.nakked", "messages were not delivered", expert.group.SEQUENCE, expert.severity.WARN),
+	short = ProtoExpert.new("barline.short", "frame ends before its header or body does",
+		expert.group.MALFORMED, expert.severity.ERROR),
+	version = ProtoExpert.new("barline.bad_version", "unknown version",
+		expert.group.PROTOCOL, expert.severity.ERROR),
+	opcode = ProtoExpert.new("barline.bad_opcode",
+		"opcode unknown, or in the wrong kind of frame",
+		expert.group.PROTOCOL, expert.severity.ERROR),
+	flags = ProtoExpert.new("barline.bad_flags", "lane not below the lane count",
+		expert.group.PROTOCOL, expert.severity.ERROR),
+	below = ProtoExpert.new("barline.below_barrier",
+		"message timestamp below the frame's own barrier",
+		expert.group.SEQUENCE, expert.severity.ERROR),
+	body = ProtoExpert.new("barline.malformed", "body is not valid",
+		expert.group.MALFORMED, expert.severity.ERROR),
+	nak = ProtoExpert.new("barline.nakked", "messages were not delivered",
+		expert.group.SEQUENCE, expert.severity.WARN),
 }
 barline.experts = e
 
 barline.prefs.ports = Pref.range("UDP ports", PORTS, "Port range of ordered traffic", 65535)
 
--- a - b of two 48-bit serial numbers. Lua 5.2's numbers are doubles, exact up to 2^53.
+-- Returns the signed difference a - b of two 48-bit serial numbers. The numbers of Lua 5.2 are
+-- doubles, which are exact up to 2^53.
 local function diff48(a, b)
 	local d = (a - b) % 0x1000000000000
 
 	return d < 0x800000000000 and d or d - 0x1000000000000
 end
 
+-- Returns the 48-bit number at the start of buf.
 local function num48(buf)
 	return buf(0, 2):uint() * 0x100000000 + buf(2, 4):uint()
 end
+
+-- The functions dissect_* add a body to the tree and return text for the Info column.
 
 local function dissect_beacon(buf, tree)
 	if buf:len() < BEACON_LEN then
@@ -196,6 +216,7 @@ local function dissect_beacon(buf, tree)
 	return string.format(" node=%u port=%u", buf(4, 4):uint(), buf(3, 1):uint())
 end
 
+-- Adds the items of a DATA body from offset at on. Returns the sum of their lengths in bytes.
 local function dissect_items(buf, tree, at, count)
 	local bytes = 0
 
@@ -218,11 +239,13 @@ local function dissect_items(buf, tree, at, count)
 		if ref then
 			local total = buf(at + 6, 4):uint()
 
-			sub:set_text(string.format("Item %d: reference to message %u of %u bytes", i, buf(at + 2, 4):uint(), total))
+			sub:set_text(string.format("Item %d: reference to message %u of %u bytes",
+				i, buf(at + 2, 4):uint(), total))
 			sub:add(f.msg_id, buf(at + 2, 4))
 			sub:add(f.length, buf(at + 6, 4))
 			if total == 0 or total > MSG_MAX then
-				sub:add_proto_expert_info(e.body, "a reference to a message that no sender may send")
+				sub:add_proto_expert_info(e.body,
+					"the length of the referenced message is not allowed")
 			end
 			bytes = bytes + total
 		else
@@ -250,7 +273,7 @@ local function dissect_data(buf, tree)
 	tree:add(f.incarnation, buf(0, 2))
 	tree:add(f.count, buf(2, 2))
 	if count == 0 or count > ITEMS_MAX then
-		tree:add_proto_expert_info(e.body, "1 to " .. ITEMS_MAX .. " items")
+		tree:add_proto_expert_info(e.body, "a frame has 1 to " .. ITEMS_MAX .. " items")
 		return ""
 	end
 	return string.format(" items=%u bytes=%u", count, dissect_items(buf, tree, 4, count))
@@ -269,7 +292,7 @@ local function dissect_frag(buf, tree)
 	tree:add(f.length, buf(12, 4))
 	tree:add(f.part, buf(16))
 	if total == 0 or total > MSG_MAX or offset + n > total then
-		tree:add_proto_expert_info(e.body, "past the end of the message")
+		tree:add_proto_expert_info(e.body, "the part extends past the end of the message")
 	end
 	return string.format(" msg=%u %u+%u of %u", buf(4, 4):uint(), offset, n, total)
 end
@@ -305,8 +328,9 @@ local function dissect_nak(buf, tree)
 	else
 		tree:add_proto_expert_info(e.nak)
 	end
-	return string.format(" first=%u frames=%u %s%s", buf(0, 4):uint(), buf(4, 4):uint(), naks[why] or "unknown",
-			     buf(11, 1):uint() ~= NAK_WHOLE and " item=" .. buf(11, 1):uint() or "")
+	return string.format(" first=%u frames=%u %s%s",
+		buf(0, 4):uint(), buf(4, 4):uint(), naks[why] or "unknown",
+		buf(11, 1):uint() ~= NAK_WHOLE and " item=" .. buf(11, 1):uint() or "")
 end
 
 local function dissect_probe(buf, tree)
@@ -318,6 +342,7 @@ local function dissect_probe(buf, tree)
 	return ""
 end
 
+-- Dissects the body that RSV, GRT and RELEASE share.
 local function dissect_rsv(buf, tree)
 	if buf:len() < RSV_BODY_LEN then
 		tree:add_proto_expert_info(e.short)
@@ -339,12 +364,13 @@ local function dissect_rsv(buf, tree)
 	if buf(6, 4):uint() == 0 or flags > 15 then
 		tree:add_proto_expert_info(e.body)
 	end
-	return string.format(" %s bytes=%u in=%u out=%u%s%s%s%s", tostring(buf(0, 6):ether()), buf(6, 4):uint(), buf(10, 4):uint(), buf(14, 4):uint(),
-			     flags % 2 >= 1 and " early" or "", flags % 4 >= 2 and " passed" or "", flags % 8 >= 4 and " refused" or "",
-			     flags % 16 >= 8 and " copy" or "")
+	return string.format(" %s bytes=%u in=%u out=%u%s%s%s%s",
+		tostring(buf(0, 6):ether()), buf(6, 4):uint(), buf(10, 4):uint(), buf(14, 4):uint(),
+		flags % 2 >= 1 and " early" or "", flags % 4 >= 2 and " passed" or "",
+		flags % 8 >= 4 and " refused" or "", flags % 16 >= 8 and " copy" or "")
 end
 
--- what a PREP's body begins with, and all that an ACK has
+-- Dissects the whole body of an ACK, which is also the first part of a PREP's body.
 local function dissect_ack(buf, tree)
 	if buf:len() < 12 then
 		tree:add_proto_expert_info(e.short)
@@ -355,7 +381,8 @@ local function dissect_ack(buf, tree)
 	tree:add(f.slot, buf(4, 4))
 	tree:add(f.life, buf(8, 2))
 	tree:add(f.copy, buf(10, 2))
-	return string.format(buf(10, 2):uint() > 0 and " slot=%u copy=%u" or " slot=%u", buf(4, 4):uint(), buf(10, 2):uint())
+	return string.format(buf(10, 2):uint() > 0 and " slot=%u copy=%u" or " slot=%u",
+		buf(4, 4):uint(), buf(10, 2):uint())
 end
 
 local function dissect_prep(buf, tree)
@@ -377,7 +404,8 @@ local function dissect_prep(buf, tree)
 	if buf(16, 4):uint() >= buf(20, 4):uint() or buf(20, 4):uint() > MSG_MAX then
 		tree:add_proto_expert_info(e.body)
 	end
-	return info .. string.format(" msg=%u at %u of %u", buf(12, 4):uint(), buf(16, 4):uint(), buf(20, 4):uint())
+	return info .. string.format(" msg=%u at %u of %u",
+		buf(12, 4):uint(), buf(16, 4):uint(), buf(20, 4):uint())
 end
 
 local function dissect_window(buf, tree)
@@ -404,6 +432,7 @@ local function dissect_recall(buf, tree)
 	return string.format(" frames=%u", buf(4, 4):uint())
 end
 
+-- The body dissectors by opcode.
 local bodies = {
 	[OP_DATA] = dissect_data,
 	[OP_FRAG] = dissect_frag,
@@ -422,6 +451,7 @@ local bodies = {
 	[OP_RECALLED] = dissect_recall,
 }
 
+-- Dissects the header and the body. link: the frame came by ethertype, not in UDP.
 local function dissect(buf, pinfo, root, link)
 	pinfo.cols.protocol = "BARLINE"
 	local tree = root:add(barline, buf())
@@ -447,7 +477,8 @@ local function dissect(buf, pinfo, root, link)
 	sub:add(f.lanes, buf(23, 1), lanes)
 	sub:add(f.lane, buf(23, 1))
 
-	local info = string.format("%s psn=%u B=%.0f", opcodes[op] or "opcode " .. op, buf(18, 4):uint(), b)
+	local info = string.format("%s psn=%u B=%.0f",
+		opcodes[op] or "opcode " .. op, buf(18, 4):uint(), b)
 
 	if version ~= VERSION then
 		tree:add_proto_expert_info(e.version)
@@ -489,8 +520,10 @@ function link.dissector(buf, pinfo, root)
 	return dissect(buf, pinfo, root, true)
 end
 
+-- The UDP port range under which the dissector is registered at present.
 local used
 
+-- Registers the dissector for the port range of the preferences.
 local function register()
 	local udp = DissectorTable.get("udp.port")
 
@@ -506,7 +539,7 @@ DissectorTable.get("ethertype"):add(ETHERTYPE, link)
 DissectorTable.get("udp.port"):add(PORTS, barline)
 used = PORTS
 
--- ---- the Fastpass control protocol ----
+-- ---- FCP, the Fastpass control protocol ----
 
 local fcp = Proto("barline_fcp", "barline Fastpass control protocol")
 
@@ -551,19 +584,26 @@ local c = {
 fcp.fields = c
 
 local ce = {
-	short = ProtoExpert.new("barline_fcp.short", "packet ends inside what it announces", expert.group.MALFORMED, expert.severity.ERROR),
-	head = ProtoExpert.new("barline_fcp.bad_header", "unknown version or opcode, or a flag is set", expert.group.PROTOCOL, expert.severity.ERROR),
-	body = ProtoExpert.new("barline_fcp.malformed", "body breaks the rules", expert.group.MALFORMED, expert.severity.ERROR),
-	reset = ProtoExpert.new("barline_fcp.reset", "a session begins anew", expert.group.SEQUENCE, expert.severity.NOTE),
+	short = ProtoExpert.new("barline_fcp.short", "packet ends before its header or body does",
+		expert.group.MALFORMED, expert.severity.ERROR),
+	head = ProtoExpert.new("barline_fcp.bad_header",
+		"unknown version or opcode, or a flag is set",
+		expert.group.PROTOCOL, expert.severity.ERROR),
+	body = ProtoExpert.new("barline_fcp.malformed", "body is not valid",
+		expert.group.MALFORMED, expert.severity.ERROR),
+	reset = ProtoExpert.new("barline_fcp.reset", "a new session begins",
+		expert.group.SEQUENCE, expert.severity.NOTE),
 }
 fcp.experts = ce
 
--- totals and runs; returns how many slots the runs hold
+-- Adds the totals and runs at the start of buf. base: the timeslot from which the runs count.
+-- Returns the number of slots in the runs.
 local function fcp_lists(buf, tree, ntotals, nruns, base)
 	local at, sum = 0, 0
 	local dsts = {}
 
-	if ntotals > FCP_TOTALS_MAX or nruns > FCP_RUNS_MAX or buf:len() ~= 6 * (ntotals + nruns) then
+	if ntotals > FCP_TOTALS_MAX or nruns > FCP_RUNS_MAX or
+	   buf:len() ~= 6 * (ntotals + nruns) then
 		tree:add_proto_expert_info(ce.body, "lengths do not match")
 		return 0
 	end
@@ -577,17 +617,20 @@ local function fcp_lists(buf, tree, ntotals, nruns, base)
 		at = at + 6
 	end
 	for _ = 1, nruns do
-		local dst, n, stride = dsts[buf(at + 2, 1):uint()], buf(at + 4, 1):uint(), buf(at + 5, 1):uint()
+		local dst, n, stride =
+			dsts[buf(at + 2, 1):uint()], buf(at + 4, 1):uint(), buf(at + 5, 1):uint()
 		local sub = tree:add(c.run, buf(at, 6))
 
-		sub:set_text(string.format("Run: %u slots from %.0f, stride %u, to %s, path %u", n, base + buf(at, 2):uint(), stride, dst or "nobody",
-					   buf(at + 3, 1):uint()))
+		sub:set_text(string.format(
+			"Run: %u slots from %.0f, stride %u, to %s, path %u",
+			n, base + buf(at, 2):uint(), stride, dst or "?", buf(at + 3, 1):uint()))
 		sub:add(c.offset, buf(at, 2))
 		sub:add(c.path, buf(at + 3, 1))
 		sub:add(c.count, buf(at + 4, 1))
 		sub:add(c.stride, buf(at + 5, 1))
 		if not dst or n == 0 or (n > 1 and stride == 0) then
-			tree:add_proto_expert_info(ce.body, "a run of nothing, or to nobody")
+			tree:add_proto_expert_info(ce.body,
+				"a run without slots, or to an unknown destination")
 		end
 		sum = sum + n
 		at = at + 6
@@ -595,6 +638,7 @@ local function fcp_lists(buf, tree, ntotals, nruns, base)
 	return sum
 end
 
+-- The body dissectors by opcode. They return text for the Info column.
 local fcp_bodies = {
 	[1] = function(buf, tree)
 		if buf:len() < 4 then
@@ -614,7 +658,8 @@ local fcp_bodies = {
 		local base, nt, nr = num48(buf(0, 6)), buf(6, 1):uint(), buf(7, 1):uint()
 
 		tree:add(c.base, buf(0, 6))
-		return string.format(" base=%.0f totals=%u slots=%u", base, nt, fcp_lists(buf(8, buf:len() - 8), tree, nt, nr, base))
+		return string.format(" base=%.0f totals=%u slots=%u",
+			base, nt, fcp_lists(buf(8, buf:len() - 8), tree, nt, nr, base))
 	end,
 	[3] = function() return "" end,
 	[4] = function(buf, tree)
@@ -642,7 +687,8 @@ local fcp_bodies = {
 		tree:add(c.rank, buf(4, 2))
 		tree:add(c.state, buf(6, 1))
 		tree:add(c.table, buf(8, 4))
-		return string.format(" term=%u rank=%u %s", buf(0, 4):uint(), buf(4, 2):uint(), fcp_states[buf(6, 1):uint()] or "?")
+		return string.format(" term=%u rank=%u %s",
+			buf(0, 4):uint(), buf(4, 2):uint(), fcp_states[buf(6, 1):uint()] or "?")
 	end,
 	[7] = function(buf, tree)
 		if buf:len() < 32 then
@@ -665,13 +711,16 @@ local fcp_bodies = {
 			local b = buf(32 + 16 * i, 16)
 			local item = tree:add(c.frames, b)
 
-			item:append_text(string.format(": peer %u path %u: %.0f sent, %.0f arrived", b(0, 2):uint(), b(2, 1):uint(), num48(b(4, 6)), num48(b(10, 6))))
+			item:append_text(string.format(
+				": peer %u path %u: %.0f sent, %.0f arrived",
+				b(0, 2):uint(), b(2, 1):uint(), num48(b(4, 6)), num48(b(10, 6))))
 			item:add(c.dst, b(0, 2))
 			item:add(c.path, b(2, 1))
 			item:add(c.sent, b(4, 6))
 			item:add(c.came, b(10, 6))
 		end
-		return string.format(" index=%u peers=%u-%u counts=%u", buf(20, 2):uint(), buf(22, 2):uint(), buf(24, 2):uint(), n)
+		return string.format(" index=%u peers=%u-%u counts=%u",
+			buf(20, 2):uint(), buf(22, 2):uint(), buf(24, 2):uint(), n)
 	end,
 	[8] = function(buf, tree)
 		if buf:len() < 24 then
@@ -690,7 +739,10 @@ local fcp_bodies = {
 		for i = 0, n - 1 do
 			local b = buf(24 + 4 * i, 4)
 
-			tree:add(c.link, b):append_text(string.format(b(3, 1):uint() == 0 and ": rack %u -> path %u" or ": rack %u <- path %u", b(0, 2):uint(), b(2, 1):uint()))
+			tree:add(c.link, b):append_text(string.format(
+				b(3, 1):uint() == 0 and ": rack %u -> path %u" or
+					": rack %u <- path %u",
+				b(0, 2):uint(), b(2, 1):uint()))
 		end
 		return string.format(" version=%u links=%u", buf(8, 4):uint(), n)
 	end,
@@ -727,11 +779,14 @@ function fcp.dissector(buf, pinfo, root)
 	tree:add(c.ack, buf(12, 4))
 	tree:add(c.ack_bits, buf(16, 8))
 	tree:add(c.check, buf(24, 8))
-	if math.floor(buf(2, 1):uint() / 16) ~= FCP_VERSION or not fcp_bodies[op] or buf(3, 1):uint() ~= 0 then
+	if math.floor(buf(2, 1):uint() / 16) ~= FCP_VERSION or not fcp_bodies[op] or
+	   buf(3, 1):uint() ~= 0 then
 		tree:add_proto_expert_info(ce.head)
 		return buf:len()
 	end
-	pinfo.cols.info = string.format("%s seq=%u ack=%u", fcp_opcodes[op], buf(8, 4):uint(), buf(12, 4):uint()) .. fcp_bodies[op](buf(FCP_HEADER_LEN, buf:len() - FCP_HEADER_LEN), tree)
+	pinfo.cols.info = string.format("%s seq=%u ack=%u",
+		fcp_opcodes[op], buf(8, 4):uint(), buf(12, 4):uint()) ..
+		fcp_bodies[op](buf(FCP_HEADER_LEN, buf:len() - FCP_HEADER_LEN), tree)
 	return buf:len()
 end
 
@@ -739,7 +794,7 @@ DissectorTable.get("udp.port"):add(FCP_PORT, fcp)
 DissectorTable.get("udp.port"):add(FCP_WATCHDOG_PORT, fcp)
 DissectorTable.get("udp.port"):add(FCP_FAULTS_PORT, fcp)
 
--- TOP
+-- ---- TOP ----
 
 local top = Proto("barline_top", "barline TOP tokens")
 
@@ -751,25 +806,31 @@ local tf = {
 	seq = ProtoField.uint32("barline_top.seq", "Sequence number", base.DEC),
 	ts = ProtoField.uint64("barline_top.ts", "Sent at (ns)", base.DEC),
 	tag = ProtoField.uint32("barline_top.tag", "Tag", base.HEX),
-	bytes = ProtoField.uint64("barline_top.bytes", "Bytes of the flow (0: not known)", base.DEC),
+	bytes = ProtoField.uint64("barline_top.bytes", "Bytes of the flow (0: not known)",
+		base.DEC),
 	frames = ProtoField.uint32("barline_top.frames", "Frames that wait", base.DEC),
 	deadline = ProtoField.uint32("barline_top.deadline", "Deadline (us, 0: none)", base.DEC),
 	coflow = ProtoField.uint32("barline_top.coflow", "Coflow (0: none)", base.DEC),
-	unscheduled = ProtoField.uint16("barline_top.unscheduled", "Unscheduled frames that follow", base.DEC),
-	data = ProtoField.uint32("barline_top.data", "Last data frame (0: they have no numbers)", base.DEC),
+	unscheduled = ProtoField.uint16("barline_top.unscheduled", "Unscheduled frames that follow",
+		base.DEC),
+	data = ProtoField.uint32("barline_top.data", "Last data frame (0: no numbers)", base.DEC),
 	missing = ProtoField.uint64("barline_top.missing", "Missing (bit k: data - k)", base.HEX),
 	rtt = ProtoField.uint32("barline_top.rtt", "Token to data (us)", base.DEC),
 }
 top.fields = tf
 
 local te = {
-	short = ProtoExpert.new("barline_top.short", "frame ends inside what it announces", expert.group.MALFORMED, expert.severity.ERROR),
-	head = ProtoExpert.new("barline_top.bad_header", "unknown version or opcode, or a class that does not exist", expert.group.PROTOCOL, expert.severity.ERROR),
-	loss = ProtoExpert.new("barline_top.loss", "data did not arrive", expert.group.SEQUENCE, expert.severity.WARN),
+	short = ProtoExpert.new("barline_top.short", "frame ends before its header or body does",
+		expert.group.MALFORMED, expert.severity.ERROR),
+	head = ProtoExpert.new("barline_top.bad_header",
+		"unknown version or opcode, or a class that does not exist",
+		expert.group.PROTOCOL, expert.severity.ERROR),
+	loss = ProtoExpert.new("barline_top.loss", "data did not arrive",
+		expert.group.SEQUENCE, expert.severity.WARN),
 }
 top.experts = te
 
--- bodies by opcode: how long they are at least, and what they say
+-- The bodies by opcode: the minimum length in bytes, and the body dissector.
 local top_bodies = {
 	[1] = { 0, function(buf, tree) return "" end },
 	[2] = { 28, function(buf, tree)
@@ -793,9 +854,10 @@ local top_bodies = {
 		if buf(4, 4):uint() ~= 0 or buf(8, 4):uint() ~= 0 then
 			tree:add_proto_expert_info(te.loss)
 		end
-		return string.format(" data=%u missing=0x%08x%08x", buf(0, 4):uint(), buf(4, 4):uint(), buf(8, 4):uint())
+		return string.format(" data=%u missing=0x%08x%08x",
+			buf(0, 4):uint(), buf(4, 4):uint(), buf(8, 4):uint())
 	end },
-	-- one that a token became has no body
+	-- A STOP that was made from a token has no body.
 	[5] = { 0, function(buf, tree)
 		if buf:len() < 4 then
 			return ""
@@ -822,15 +884,18 @@ function top.dissector(buf, pinfo, root)
 	tree:add(tf.seq, buf(4, 4))
 	tree:add(tf.ts, buf(8, 6), UInt64.new(buf(10, 4):uint(), buf(8, 2):uint()))
 	tree:add(tf.tag, buf(14, 4))
-	if math.floor(buf(0, 1):uint() / 16) ~= TOP_VERSION or not top_bodies[op] or (op == 1 and buf(1, 1):uint() >= TOP_CLASSES) then
+	if math.floor(buf(0, 1):uint() / 16) ~= TOP_VERSION or not top_bodies[op] or
+	   (op == 1 and buf(1, 1):uint() >= TOP_CLASSES) then
 		tree:add_proto_expert_info(te.head)
 		return buf:len()
 	end
-	local text = string.format("%s class=%u flow=%u seq=%u", top_opcodes[op], buf(1, 1):uint(), buf(2, 2):uint(), buf(4, 4):uint())
+	local text = string.format("%s class=%u flow=%u seq=%u",
+		top_opcodes[op], buf(1, 1):uint(), buf(2, 2):uint(), buf(4, 4):uint())
 	if buf:len() < TOP_HEADER_LEN + top_bodies[op][1] then
 		tree:add_proto_expert_info(te.short)
 	elseif buf:len() > TOP_HEADER_LEN then
-		text = text .. top_bodies[op][2](buf(TOP_HEADER_LEN, buf:len() - TOP_HEADER_LEN), tree)
+		text = text ..
+			top_bodies[op][2](buf(TOP_HEADER_LEN, buf:len() - TOP_HEADER_LEN), tree)
 	end
 	pinfo.cols.info = text
 	return buf:len()

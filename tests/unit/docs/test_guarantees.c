@@ -112,6 +112,24 @@ static const char *item_end(const char *item)
 	return end;
 }
 
+/*
+ * Returns the text that follows "*Proved by*" in the list item between @item and @end, or NULL. The
+ * two words may be on different lines.
+ */
+static const char *find_proof(const char *item, const char *end)
+{
+	const char *p = memmem(item, (size_t)(end - item), "*Proved", 7);
+
+	if (!p)
+		return NULL;
+	p += 7;
+	p += strspn(p, " \n");
+	if (strncmp(p, "by*", 3))
+		return NULL;
+	p += 3;
+	return p + strspn(p, " \n");
+}
+
 /* Checks every promise in @text and sets promises, names and missing. */
 static void check_page(const char *text)
 {
@@ -124,17 +142,12 @@ static void check_page(const char *text)
 		if (strncmp(line, PROMISE, strlen(PROMISE)))
 			continue;
 		promises++;
-		proof = memmem(line, (size_t)(item_end(line) - line), PROVED_BY, strlen(PROVED_BY));
-		if (!proof)
-			proof = memmem(line, (size_t)(item_end(line) - line), "*Proved by*\n  ",
-				       14);
+		proof = find_proof(line, item_end(line));
 		if (!proof) {
 			missing++;
 			print_error("docs/guarantees.md:%u: the promise names no test\n", number);
 			continue;
 		}
-		proof += strlen(PROVED_BY);
-		proof += strspn(proof, " ");
 		check_proof(proof, item_end(line), number);
 	}
 }
@@ -161,7 +174,7 @@ static void guarantees__wrong_names_are_found(void **state)
 	assert_int_equal(promises, 1);
 	assert_int_equal(names, 3);
 	assert_int_equal(missing, 0);
-	check_page("- **A.** x *Proved by*\n  tests/unit/base/test_hist.c: bin__every.\n");
+	check_page("- **A.** x *Proved\n  by*\n  tests/unit/base/test_hist.c: bin__every.\n");
 	assert_int_equal(names, 2);
 	assert_int_equal(missing, 1);
 	check_page("- **A.** x *Proved by* tests/unit/base/test_hist.c: nothing__of_that_name.\n");

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * docs/protocol.md, docs/barline.lua and tests/fuzz/barline.dict against maps/wire_abi.h and
- * maps/reasons_abi.h. Runs in the repository's root.
+ * Compares docs/protocol.md, docs/barline.lua and tests/fuzz/barline.dict with maps/wire_abi.h,
+ * maps/reasons_abi.h and the headers of FCP and TOP. The test runs in the root of the repository.
  *
- * Tables of the page are found by their heading: rows are `| a | b | c | ...`, the first row names
- * the columns. Bodies are blocks of `name bytes text` lines in the section that has the opcode's
- * name.
+ * Tables of the page are found by their heading: rows are `| a | b | c | ...`, and the first row
+ * names the columns. Bodies are blocks of `name bytes text` lines in the section that has the
+ * name of the opcode; the text of a field may continue on indented lines.
  */
 #include "tests/unit/unit.h"
 
@@ -26,7 +26,8 @@ struct table {
 
 static char *page, *lua, *dict;
 
-static char *load(const char *path)
+/* Returns the contents of @path, to be freed by the caller, or NULL. */
+static char *load_file(const char *path)
 {
 	FILE *f = fopen(path, "r");
 	char *text;
@@ -46,16 +47,16 @@ static char *load(const char *path)
 	return text;
 }
 
-static int up(void **state)
+static int load_files(void **state)
 {
 	(void)state;
-	page = load("docs/protocol.md");
-	lua = load("docs/barline.lua");
-	dict = load("tests/fuzz/barline.dict");
+	page = load_file("docs/protocol.md");
+	lua = load_file("docs/barline.lua");
+	dict = load_file("tests/fuzz/barline.dict");
 	return page && lua && dict ? 0 : -1;
 }
 
-static int down(void **state)
+static int free_files(void **state)
 {
 	(void)state;
 	free(page);
@@ -64,8 +65,8 @@ static int down(void **state)
 	return 0;
 }
 
-/* the text between a heading with this title and the next one */
-static void section(const char *title, char *out, size_t size)
+/* Copies the text between the heading @title and the next heading to @out. */
+static void copy_section(const char *title, char *out, size_t size)
 {
 	const char *p = page;
 
@@ -93,13 +94,14 @@ static void section(const char *title, char *out, size_t size)
 	fail_msg("docs/protocol.md has no section \"%s\"", title);
 }
 
-static void table_of(const char *title, struct table *t)
+/* Reads the first table below the heading @title, without its first two rows, into @t. */
+static void read_table(const char *title, struct table *t)
 {
 	static char text[1 << 16];
 	char *line, *save = NULL;
 	int n = 0;
 
-	section(title, text, sizeof(text));
+	copy_section(title, text, sizeof(text));
 	memset(t, 0, sizeof(*t));
 	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
 		char *p = line + 1;
@@ -108,7 +110,7 @@ static void table_of(const char *title, struct table *t)
 		if (*line != '|')
 			continue;
 		if (n++ < 2)
-			continue; /* names and rule */
+			continue; /* the names of the columns, and the rule */
 		assert_true(t->rows < ROWS);
 		for (col = 0; col < COLS && *p; col++) {
 			char *end = strchr(p, '|'), *cell = t->cell[t->rows][col];
@@ -150,7 +152,7 @@ static void protocol__header_offsets(void **state)
 	size_t i, sum = 0;
 
 	(void)state;
-	table_of("Header", &t);
+	read_table("Header", &t);
 	assert_int_equal(t.rows, ARRAY_SIZE(want));
 	for (i = 0; i < ARRAY_SIZE(want); i++) {
 		assert_int_equal(atoi(t.cell[i][0]), want[i].off);
@@ -164,7 +166,7 @@ static void protocol__header_offsets(void **state)
 static void protocol__flags(void **state)
 {
 	(void)state;
-	table_of("Flags", &t);
+	read_table("Flags", &t);
 	assert_int_equal(t.rows, 3);
 	assert_int_equal(strtol(t.cell[0][1], NULL, 0), BL_F_HOP);
 	assert_int_equal(strtol(t.cell[1][1], NULL, 0), BL_F_LANES(BL_LANES_MAX));
@@ -185,7 +187,7 @@ static void protocol__opcodes(void **state)
 	size_t i;
 
 	(void)state;
-	table_of("Opcodes", &t);
+	read_table("Opcodes", &t);
 	assert_int_equal(t.rows, ARRAY_SIZE(want));
 	for (i = 0; i < ARRAY_SIZE(want); i++) {
 		assert_int_equal(atoi(t.cell[i][0]), want[i].num);
@@ -207,7 +209,7 @@ static void protocol__nak_numbers(void **state)
 	size_t i;
 
 	(void)state;
-	table_of("NAK", &t);
+	read_table("NAK", &t);
 	assert_int_equal(t.rows, ARRAY_SIZE(want));
 	for (i = 0; i < ARRAY_SIZE(want); i++) {
 		assert_int_equal(atoi(t.cell[i][0]), want[i].num);
@@ -242,14 +244,14 @@ static void protocol__reasons(void **state)
 	size_t i, k;
 
 	(void)state;
-	table_of("Reasons", &t);
+	read_table("Reasons", &t);
 	for (i = 0; i < ARRAY_SIZE(want) && i < (size_t)t.rows; i++) {
 		assert_string_equal(t.cell[i][0], want[i].name);
 		assert_string_equal(t.cell[i][1], want[i].kind);
 		assert_string_equal(t.cell[i][2], want[i].text);
 	}
 	assert_int_equal(t.rows, BL_R_COUNT);
-	/* a name stands for one reason */
+	/* No two reasons have the same name. */
 	for (i = 0; i < ARRAY_SIZE(want); i++)
 		for (k = 0; k < i; k++)
 			assert_string_not_equal(want[i].name, want[k].name);
@@ -262,14 +264,14 @@ struct field {
 	size_t size;
 };
 
-/* the block of the section must begin with these fields, one after the other */
-static void body_is(const char *title, const struct field *want, size_t n, size_t total)
+/* Fails unless the block of the section begins with the @n fields @want, @total bytes long. */
+static void assert_body(const char *title, const struct field *want, size_t n, size_t total)
 {
 	static char text[1 << 16];
 	char *line, *save = NULL, *p;
 	size_t at = 0, sum = 0;
 
-	section(title, text, sizeof(text));
+	copy_section(title, text, sizeof(text));
 	p = strstr(text, "```");
 	if (!p)
 		fail_msg("section \"%s\" has no block", title);
@@ -278,6 +280,8 @@ static void body_is(const char *title, const struct field *want, size_t n, size_
 	     line = strtok_r(NULL, "\n", &save)) {
 		size_t len = strcspn(line, " ");
 
+		if (!len)
+			continue; /* the text of the field above goes on */
 		assert_int_equal(strlen(want[at].name), len);
 		assert_memory_equal(line, want[at].name, len);
 		assert_int_equal(atoi(line + len), want[at].size);
@@ -307,17 +311,18 @@ static void protocol__bodies(void **state)
 					    SIZE(bl_nak, item) };
 
 	(void)state;
-	/* the order of the fields is that of the structs, which have no padding */
+	/* The structs have no padding and the order of the fields in the page. */
 	assert_true(offsetof(struct bl_beacon, node_id) == 4 &&
 		    offsetof(struct bl_data, count) == 2 && offsetof(struct bl_frag, length) == 8);
 	assert_true(offsetof(struct bl_credit, window) == 6 && offsetof(struct bl_nak, why) == 10 &&
 		    offsetof(struct bl_nak, item) == 11);
-	body_is("Beacon", beacon, ARRAY_SIZE(beacon), sizeof(struct bl_beacon));
-	body_is("DATA", data, ARRAY_SIZE(data), sizeof(struct bl_data));
-	body_is("FRAG", frag, ARRAY_SIZE(frag), sizeof(struct bl_data) + sizeof(struct bl_frag));
-	body_is("CREDIT", credit, ARRAY_SIZE(credit), sizeof(struct bl_credit));
-	body_is("NAK", nak, ARRAY_SIZE(nak), sizeof(struct bl_nak));
-	body_is("PROBE", data, ARRAY_SIZE(data), sizeof(struct bl_data));
+	assert_body("Beacon", beacon, ARRAY_SIZE(beacon), sizeof(struct bl_beacon));
+	assert_body("DATA", data, ARRAY_SIZE(data), sizeof(struct bl_data));
+	assert_body("FRAG", frag, ARRAY_SIZE(frag),
+		    sizeof(struct bl_data) + sizeof(struct bl_frag));
+	assert_body("CREDIT", credit, ARRAY_SIZE(credit), sizeof(struct bl_credit));
+	assert_body("NAK", nak, ARRAY_SIZE(nak), sizeof(struct bl_nak));
+	assert_body("PROBE", data, ARRAY_SIZE(data), sizeof(struct bl_data));
 }
 
 static void protocol__fcp_bodies(void **state)
@@ -354,28 +359,37 @@ static void protocol__fcp_bodies(void **state)
 					      SIZE(bl_fcp_heard, table) };
 
 	(void)state;
-	body_is("FCP", hdr, ARRAY_SIZE(hdr), sizeof(struct bl_fcp_hdr));
-	body_is("FCP REQ", req, ARRAY_SIZE(req), sizeof(struct bl_fcp_req));
-	body_is("FCP ALLOC", alloc, ARRAY_SIZE(alloc), sizeof(struct bl_fcp_alloc));
-	body_is("FCP RESET", reset, ARRAY_SIZE(reset), sizeof(struct bl_fcp_reset));
-	body_is("FCP REPORT", report, ARRAY_SIZE(report), sizeof(struct bl_fcp_report));
-	body_is("FCP FAULTS", faults, ARRAY_SIZE(faults), sizeof(struct bl_fcp_faults));
-	body_is("FCP HEARD", heard, ARRAY_SIZE(heard), sizeof(struct bl_fcp_heard));
-	body_is("FCP WATCHDOG", watchdog, ARRAY_SIZE(watchdog), sizeof(struct bl_fcp_watchdog));
+	assert_body("FCP", hdr, ARRAY_SIZE(hdr), sizeof(struct bl_fcp_hdr));
+	assert_body("FCP REQ", req, ARRAY_SIZE(req), sizeof(struct bl_fcp_req));
+	assert_body("FCP ALLOC", alloc, ARRAY_SIZE(alloc), sizeof(struct bl_fcp_alloc));
+	assert_body("FCP RESET", reset, ARRAY_SIZE(reset), sizeof(struct bl_fcp_reset));
+	assert_body("FCP REPORT", report, ARRAY_SIZE(report), sizeof(struct bl_fcp_report));
+	assert_body("FCP FAULTS", faults, ARRAY_SIZE(faults), sizeof(struct bl_fcp_faults));
+	assert_body("FCP HEARD", heard, ARRAY_SIZE(heard), sizeof(struct bl_fcp_heard));
+	assert_body("FCP WATCHDOG", watchdog, ARRAY_SIZE(watchdog), sizeof(struct bl_fcp_watchdog));
 }
 
-static void says(const char *title, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void assert_says(const char *title, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 
-static void says(const char *title, const char *fmt, ...)
+/* Fails unless the section says the formatted text, on one line or wrapped. */
+static void assert_says(const char *title, const char *fmt, ...)
 {
 	static char text[1 << 16];
-	char want[128];
+	char want[128], *to = text;
+	const char *from = text;
 	va_list ap;
 
 	va_start(ap, fmt);
 	vsnprintf(want, sizeof(want), fmt, ap);
 	va_end(ap);
-	section(title, text, sizeof(text));
+	copy_section(title, text, sizeof(text));
+	while (*from) { /* a line break and the indentation after it become one space */
+		*to++ = *from == '\n' ? ' ' : *from;
+		if (*from++ == '\n')
+			from += strspn(from, " ");
+	}
+	*to = '\0';
 	if (!strstr(text, want))
 		fail_msg("section \"%s\" of docs/protocol.md does not say \"%s\"", title, want);
 }
@@ -385,23 +399,24 @@ static void protocol__constants(void **state)
 	static const uint8_t mac[6] = BL_BEACON_MAC;
 
 	(void)state;
-	says("The barline protocol", "Version %d.", BL_VERSION);
-	says("Frames", "0x%04X", BL_ETHERTYPE);
-	says("Frames", "%d to %d by default (%d ports", BL_PORT_BASE,
-	     BL_PORT_BASE + BL_PORT_COUNT - 1, BL_PORT_COUNT);
-	says("Frames", "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3], mac[4],
-	     mac[5]);
-	says("Frames", "%zu without a VLAN tag", BL_BEACON_LEN);
-	says("Header", "%zu bytes", sizeof(struct bl_hdr));
-	says("Opcodes", "0x%02X to 0x%02X", BL_OPCODE_BYTE(1), BL_OPCODE_BYTE(BL_OP_LIMIT - 1));
-	says("Opcodes", "above %d", BL_OP_LIMIT - 1);
-	says("Beacon", "%zu  %d times", sizeof(struct bl_relay), BL_SETS_MAX);
-	says("DATA", "items that follow, 1 to %d", BL_ITEMS_MAX);
-	says("DATA", "0x%X", BL_ITEM_REF);
-	says("DATA", "1 to %u", BL_MSG_MAX);
-	says("FRAG", "1 to %u", BL_MSG_MAX);
-	says("FRAG", "%u MiB", BL_BIG_MAX >> 20);
-	says("NAK", "0x%X: all of the frame", BL_NAK_WHOLE);
+	assert_says("The barline protocol", "Version %d.", BL_VERSION);
+	assert_says("Frames", "0x%04X", BL_ETHERTYPE);
+	assert_says("Frames", "%d to %d by default (%d ports", BL_PORT_BASE,
+		    BL_PORT_BASE + BL_PORT_COUNT - 1, BL_PORT_COUNT);
+	assert_says("Frames", "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3],
+		    mac[4], mac[5]);
+	assert_says("Frames", "%zu without a VLAN tag", BL_BEACON_LEN);
+	assert_says("Header", "%zu bytes", sizeof(struct bl_hdr));
+	assert_says("Opcodes", "0x%02X to 0x%02X", BL_OPCODE_BYTE(1),
+		    BL_OPCODE_BYTE(BL_OP_LIMIT - 1));
+	assert_says("Opcodes", "above %d", BL_OP_LIMIT - 1);
+	assert_says("Beacon", "%zu  %d times", sizeof(struct bl_relay), BL_SETS_MAX);
+	assert_says("DATA", "items that follow, 1 to %d", BL_ITEMS_MAX);
+	assert_says("DATA", "0x%X", BL_ITEM_REF);
+	assert_says("DATA", "1 to %u", BL_MSG_MAX);
+	assert_says("FRAG", "1 to %u", BL_MSG_MAX);
+	assert_says("FRAG", "%u MiB", BL_BIG_MAX >> 20);
+	assert_says("NAK", "0x%X: all of the frame", BL_NAK_WHOLE);
 }
 
 static const char *const fcp_opcodes[] = {
@@ -425,40 +440,42 @@ static void protocol__fcp_numbers(void **state)
 	size_t i;
 
 	(void)state;
-	table_of("FCP opcodes", &t);
+	read_table("FCP opcodes", &t);
 	assert_int_equal(t.rows, ARRAY_SIZE(fcp_opcodes) - 1);
 	for (i = 1; i < ARRAY_SIZE(fcp_opcodes); i++) {
 		assert_int_equal(atoi(t.cell[i - 1][0]), i);
 		assert_string_equal(t.cell[i - 1][1], fcp_opcodes[i]);
 	}
-	table_of("FCP WATCHDOG", &t);
+	read_table("FCP WATCHDOG", &t);
 	assert_int_equal(t.rows, ARRAY_SIZE(fcp_states) - 1);
 	for (i = 1; i < ARRAY_SIZE(fcp_states); i++) {
 		assert_int_equal(atoi(t.cell[i - 1][0]), i);
 		assert_string_equal(t.cell[i - 1][1], fcp_states[i]);
 	}
-	table_of("FCP reasons", &t);
+	read_table("FCP reasons", &t);
 	assert_int_equal(t.rows, BL_FCP_R_COUNT);
 	for (i = 0; i < BL_FCP_R_COUNT; i++) {
 		assert_string_equal(t.cell[i][0], reasons[i][0]);
 		assert_string_equal(t.cell[i][1], reasons[i][1]);
 	}
-	says("FCP", "port %d; watchdogs among arbiters on port %d; fault isolation on port %d",
-	     BL_FCP_PORT, BL_FCP_WATCHDOG_PORT, BL_FCP_FAULTS_PORT);
-	says("FCP REPORT", "counts that follow, at most %d", BL_FCP_COUNTS_MAX);
-	says("FCP REPORT", "peer 2, path 1, reserved 1, sent %zu, came %zu",
-	     sizeof(((struct bl_fcp_count *)0)->sent), sizeof(((struct bl_fcp_count *)0)->came));
-	says("FCP FAULTS", "links that follow, at most %d", BL_FCP_LINKS_MAX);
-	says("FCP", "0x%X", BL_FCP_MAGIC);
-	says("FCP", "at most %zu bytes long", BL_FCP_PACKET_MAX);
-	says("FCP", "at most %d)", BL_FCP_ENDPOINTS_MAX);
-	says("FCP opcodes", "0x%02X to 0x%02X", BL_FCP_OPCODE_BYTE(1),
-	     BL_FCP_OPCODE_BYTE(BL_FCP_OPCODE_LIMIT - 1));
-	says("FCP REQ", "at most %d; 0", BL_FCP_TOTALS_MAX);
-	says("FCP ALLOC", "follow, at most %d", BL_FCP_TOTALS_MAX);
-	says("FCP ALLOC", "them, at most %d", BL_FCP_RUNS_MAX);
-	says("FCP ALLOC", "(%d: the flow's own)", BL_FCP_PATH_ANY);
-	/* barline's own range must not swallow it */
+	assert_says("FCP",
+		    "port %d; watchdogs among arbiters on port %d; fault isolation on port %d",
+		    BL_FCP_PORT, BL_FCP_WATCHDOG_PORT, BL_FCP_FAULTS_PORT);
+	assert_says("FCP REPORT", "counts that follow, at most %d", BL_FCP_COUNTS_MAX);
+	assert_says("FCP REPORT", "peer 2, path 1, reserved 1, sent %zu, came %zu",
+		    sizeof(((struct bl_fcp_count *)0)->sent),
+		    sizeof(((struct bl_fcp_count *)0)->came));
+	assert_says("FCP FAULTS", "links that follow, at most %d", BL_FCP_LINKS_MAX);
+	assert_says("FCP", "0x%X", BL_FCP_MAGIC);
+	assert_says("FCP", "at most %zu bytes long", BL_FCP_PACKET_MAX);
+	assert_says("FCP", "at most %d)", BL_FCP_ENDPOINTS_MAX);
+	assert_says("FCP opcodes", "0x%02X to 0x%02X", BL_FCP_OPCODE_BYTE(1),
+		    BL_FCP_OPCODE_BYTE(BL_FCP_OPCODE_LIMIT - 1));
+	assert_says("FCP REQ", "at most %d; 0", BL_FCP_TOTALS_MAX);
+	assert_says("FCP ALLOC", "follow, at most %d", BL_FCP_TOTALS_MAX);
+	assert_says("FCP ALLOC", "them, at most %d", BL_FCP_RUNS_MAX);
+	assert_says("FCP ALLOC", "(%d: the flow's own)", BL_FCP_PATH_ANY);
+	/* FCP's ports lie below barline's own range. */
 	assert_true(BL_FCP_PORT < BL_PORT_BASE && BL_FCP_WATCHDOG_PORT < BL_PORT_BASE &&
 		    BL_FCP_FAULTS_PORT < BL_PORT_BASE);
 }
@@ -495,35 +512,35 @@ static void protocol__top(void **state)
 	size_t i;
 
 	(void)state;
-	body_is("TOP", hdr, ARRAY_SIZE(hdr), sizeof(struct bl_top_hdr));
-	body_is("TOP SYNC", sync, ARRAY_SIZE(sync), sizeof(struct bl_top_sync));
-	body_is("TOP FIN", fin, ARRAY_SIZE(fin), sizeof(struct bl_top_fin));
-	body_is("TOP LOSS", loss, ARRAY_SIZE(loss), sizeof(struct bl_top_loss));
-	body_is("TOP STOP", stop, ARRAY_SIZE(stop), sizeof(struct bl_top_stop));
-	body_is("TOP echo", echo, ARRAY_SIZE(echo), sizeof(struct bl_top_echo));
-	table_of("TOP opcodes", &t);
+	assert_body("TOP", hdr, ARRAY_SIZE(hdr), sizeof(struct bl_top_hdr));
+	assert_body("TOP SYNC", sync, ARRAY_SIZE(sync), sizeof(struct bl_top_sync));
+	assert_body("TOP FIN", fin, ARRAY_SIZE(fin), sizeof(struct bl_top_fin));
+	assert_body("TOP LOSS", loss, ARRAY_SIZE(loss), sizeof(struct bl_top_loss));
+	assert_body("TOP STOP", stop, ARRAY_SIZE(stop), sizeof(struct bl_top_stop));
+	assert_body("TOP echo", echo, ARRAY_SIZE(echo), sizeof(struct bl_top_echo));
+	read_table("TOP opcodes", &t);
 	assert_int_equal(t.rows, ARRAY_SIZE(top_opcodes) - 1);
 	for (i = 1; i < ARRAY_SIZE(top_opcodes); i++) {
 		assert_int_equal(atoi(t.cell[i - 1][0]), i);
 		assert_string_equal(t.cell[i - 1][1], top_opcodes[i]);
 	}
-	says("TOP", "destination port %d", BL_TOP_PORT);
-	says("TOP", "is %d bytes of frame, 84 on the wire", BL_TOP_TOKEN_LEN);
-	says("TOP", "begins with %zu bytes", sizeof(struct bl_top_hdr));
-	says("TOP", "0 (best) to %d,", BL_TOP_CLASSES - 1);
-	says("TOP", "%d + 13 bits", BL_TOP_SPORT_BASE);
+	assert_says("TOP", "destination port %d", BL_TOP_PORT);
+	assert_says("TOP", "is %d bytes of frame, 84 on the wire", BL_TOP_TOKEN_LEN);
+	assert_says("TOP", "begins with %zu bytes", sizeof(struct bl_top_hdr));
+	assert_says("TOP", "0 (best) to %d,", BL_TOP_CLASSES - 1);
+	assert_says("TOP", "%d + 13 bits", BL_TOP_SPORT_BASE);
 	assert_int_equal(BL_TOP_SPORT_COUNT, 1 << 13);
-	says("TOP opcodes", "0x%02X to 0x%02X", BL_TOP_OPCODE_BYTE(1),
-	     BL_TOP_OPCODE_BYTE(BL_TOP_OPCODE_LIMIT - 1));
-	says("TOP echo", "0x%X", BL_TOP_ECHO_MAGIC);
-	says("TOP echo", "has %zu bytes behind", sizeof(struct bl_top_echo));
-	says("TOP LOSS", "these %d bits", BL_TOP_KEEP);
-	says("TOP at hosts", "once %d later ones have come", BL_TOP_LATER);
-	says("TOP at hosts", "each %d frames", BL_TOP_ACK_EACH);
-	says("TOP at hosts", "keeps its last %d", BL_TOP_KEEP);
+	assert_says("TOP opcodes", "0x%02X to 0x%02X", BL_TOP_OPCODE_BYTE(1),
+		    BL_TOP_OPCODE_BYTE(BL_TOP_OPCODE_LIMIT - 1));
+	assert_says("TOP echo", "0x%X", BL_TOP_ECHO_MAGIC);
+	assert_says("TOP echo", "has %zu bytes behind", sizeof(struct bl_top_echo));
+	assert_says("TOP LOSS", "these %d bits", BL_TOP_KEEP);
+	assert_says("TOP at hosts", "once %d later ones have come", BL_TOP_LATER);
+	assert_says("TOP at hosts", "each %d frames", BL_TOP_ACK_EACH);
+	assert_says("TOP at hosts", "keeps its last %d", BL_TOP_KEEP);
 	/*
-	 * neither barline's own range nor FCP's ports, and no source port may look like a
-	 * destination
+	 * TOP's port is below FCP's ports and barline's own range, and above its source ports, so
+	 * that no source port is mistaken for the destination port.
 	 */
 	assert_true(BL_TOP_PORT < BL_FCP_WATCHDOG_PORT &&
 		    BL_TOP_SPORT_BASE + BL_TOP_SPORT_COUNT <= BL_TOP_PORT);
@@ -531,7 +548,8 @@ static void protocol__top(void **state)
 
 /* ---- the dissector ---- */
 
-static void lua_number(const char *name, long want)
+/* Fails unless the dissector has the line `local @name = @want`. */
+static void assert_lua_number(const char *name, long want)
 {
 	char decl[64];
 	const char *p;
@@ -545,8 +563,8 @@ static void lua_number(const char *name, long want)
 			 strtol(p + strlen(decl), NULL, 0), want);
 }
 
-/* a Lua table `local name = { [1] = "a", ... }` with exactly these rows */
-static void lua_table(const char *name, const char *const *want, int n)
+/* Fails unless the dissector has `local @name = { [1] = "a", ... }` with exactly these rows. */
+static void assert_lua_table(const char *name, const char *const *want, int n)
 {
 	char decl[64];
 	const char *p, *end;
@@ -579,30 +597,30 @@ static void dissector__constants(void **state)
 	char ports[64];
 
 	(void)state;
-	lua_number("VERSION", BL_VERSION);
-	lua_number("ETHERTYPE", BL_ETHERTYPE);
-	lua_number("HEADER_LEN", sizeof(struct bl_hdr));
-	lua_number("BEACON_LEN", sizeof(struct bl_beacon));
-	lua_number("RSV_BODY_LEN", sizeof(struct bl_rsv_body));
-	lua_number("SETS_MAX", BL_SETS_MAX);
-	lua_number("ITEMS_MAX", BL_ITEMS_MAX);
-	lua_number("ITEM_REF", BL_ITEM_REF);
-	lua_number("MSG_MAX", BL_MSG_MAX);
-	lua_number("NAK_WHOLE", BL_NAK_WHOLE);
-	lua_number("FCP_PORT", BL_FCP_PORT);
-	lua_number("FCP_WATCHDOG_PORT", BL_FCP_WATCHDOG_PORT);
-	lua_number("FCP_FAULTS_PORT", BL_FCP_FAULTS_PORT);
-	lua_number("FCP_COUNTS_MAX", BL_FCP_COUNTS_MAX);
-	lua_number("FCP_LINKS_MAX", BL_FCP_LINKS_MAX);
-	lua_number("FCP_MAGIC", BL_FCP_MAGIC);
-	lua_number("FCP_VERSION", BL_FCP_VERSION);
-	lua_number("FCP_HEADER_LEN", sizeof(struct bl_fcp_hdr));
-	lua_number("FCP_TOTALS_MAX", BL_FCP_TOTALS_MAX);
-	lua_number("FCP_RUNS_MAX", BL_FCP_RUNS_MAX);
-	lua_number("TOP_PORT", BL_TOP_PORT);
-	lua_number("TOP_VERSION", BL_TOP_VERSION);
-	lua_number("TOP_HEADER_LEN", sizeof(struct bl_top_hdr));
-	lua_number("TOP_CLASSES", BL_TOP_CLASSES);
+	assert_lua_number("VERSION", BL_VERSION);
+	assert_lua_number("ETHERTYPE", BL_ETHERTYPE);
+	assert_lua_number("HEADER_LEN", sizeof(struct bl_hdr));
+	assert_lua_number("BEACON_LEN", sizeof(struct bl_beacon));
+	assert_lua_number("RSV_BODY_LEN", sizeof(struct bl_rsv_body));
+	assert_lua_number("SETS_MAX", BL_SETS_MAX);
+	assert_lua_number("ITEMS_MAX", BL_ITEMS_MAX);
+	assert_lua_number("ITEM_REF", BL_ITEM_REF);
+	assert_lua_number("MSG_MAX", BL_MSG_MAX);
+	assert_lua_number("NAK_WHOLE", BL_NAK_WHOLE);
+	assert_lua_number("FCP_PORT", BL_FCP_PORT);
+	assert_lua_number("FCP_WATCHDOG_PORT", BL_FCP_WATCHDOG_PORT);
+	assert_lua_number("FCP_FAULTS_PORT", BL_FCP_FAULTS_PORT);
+	assert_lua_number("FCP_COUNTS_MAX", BL_FCP_COUNTS_MAX);
+	assert_lua_number("FCP_LINKS_MAX", BL_FCP_LINKS_MAX);
+	assert_lua_number("FCP_MAGIC", BL_FCP_MAGIC);
+	assert_lua_number("FCP_VERSION", BL_FCP_VERSION);
+	assert_lua_number("FCP_HEADER_LEN", sizeof(struct bl_fcp_hdr));
+	assert_lua_number("FCP_TOTALS_MAX", BL_FCP_TOTALS_MAX);
+	assert_lua_number("FCP_RUNS_MAX", BL_FCP_RUNS_MAX);
+	assert_lua_number("TOP_PORT", BL_TOP_PORT);
+	assert_lua_number("TOP_VERSION", BL_TOP_VERSION);
+	assert_lua_number("TOP_HEADER_LEN", sizeof(struct bl_top_hdr));
+	assert_lua_number("TOP_CLASSES", BL_TOP_CLASSES);
 	snprintf(ports, sizeof(ports), "\nlocal PORTS = \"%d-%d\"\n", BL_PORT_BASE,
 		 BL_PORT_BASE + BL_PORT_COUNT - 1);
 	assert_non_null(strstr(lua, ports));
@@ -622,11 +640,11 @@ static void dissector__tables(void **state)
 	};
 
 	(void)state;
-	lua_table("opcodes", opcodes, (int)ARRAY_SIZE(opcodes) - 1);
-	lua_table("naks", naks, (int)ARRAY_SIZE(naks) - 1);
-	lua_table("fcp_opcodes", fcp_opcodes, (int)ARRAY_SIZE(fcp_opcodes) - 1);
-	lua_table("top_opcodes", top_opcodes, (int)ARRAY_SIZE(top_opcodes) - 1);
-	lua_table("fcp_states", fcp_states, (int)ARRAY_SIZE(fcp_states) - 1);
+	assert_lua_table("opcodes", opcodes, (int)ARRAY_SIZE(opcodes) - 1);
+	assert_lua_table("naks", naks, (int)ARRAY_SIZE(naks) - 1);
+	assert_lua_table("fcp_opcodes", fcp_opcodes, (int)ARRAY_SIZE(fcp_opcodes) - 1);
+	assert_lua_table("top_opcodes", top_opcodes, (int)ARRAY_SIZE(top_opcodes) - 1);
+	assert_lua_table("fcp_states", fcp_states, (int)ARRAY_SIZE(fcp_states) - 1);
 }
 
 /* ---- the fuzzer's dictionary ---- */
@@ -678,5 +696,5 @@ int main(void)
 		cmocka_unit_test(dictionary__opcodes_and_naks),
 	};
 
-	return cmocka_run_group_tests(tests, up, down);
+	return cmocka_run_group_tests(tests, load_files, free_files);
 }
