@@ -115,25 +115,25 @@ static const struct arb_path_ops toy_path_ops = { toy_paths };
 
 /* ---- hosts ---- */
 
-/**
- * struct world - one case. @taken: slot % SEEN: the slot, per destination and per source. @loss:
- * lost packets of 1000 in each direction, at the hosts. @target: destination of requests. @gone:
- * sessions of each host that arbiters which have ended gave up, because this process had no CPU.
- */
+/** struct world - one case. */
 static struct world {
 	struct bl_arb_endpoint ep[HOSTS];
 	struct bl_fcp_host host[HOSTS];
 	int fd[HOSTS];
-	struct sockaddr_storage target;
+	struct sockaddr_storage target; /* destination of requests */
 	socklen_t target_len;
-	uint32_t loss;
+	uint32_t loss; /* lost packets of 1000 in each direction, at the hosts */
 	uint64_t rnd;
 	bool v6;
-	uint64_t by_path[16];
+	uint64_t by_path[16]; /* slots by path */
 	/* Slots of an earlier term that lie after one of a later term: fencing is broken. */
 	uint64_t term_slots;
 	uint32_t last_term;
 	uint64_t last_slot, first_slot;
+	/*
+	 * Sessions of each host that arbiters which have ended gave up, because this process had no
+	 * CPU.
+	 */
 	uint64_t gone[HOSTS];
 	pthread_t thread[3];
 	struct bl_arb *arb[3];

@@ -58,10 +58,10 @@ static void open_rack(unsigned int hosts, enum bl_policy policy, uint64_t rate_b
 	faults_before = faults();
 }
 
-/** struct station - bl0 of a host. @fd: packet socket there. */
+/** struct station - bl0 of a host. */
 struct station {
 	uint8_t mac[6];
-	int fd;
+	int fd; /* packet socket there */
 };
 
 static struct station station(unsigned int host)

@@ -29,15 +29,12 @@ static struct station st[HOSTS];
 static unsigned int talkers = HOSTS; /* hosts that send and receive */
 static char barline[512];
 
-/**
- * struct stream - frames from one host to another. @sent_ns: station_now() at the send, by number.
- * @next: number of the next frame.
- */
+/** struct stream - frames from one host to another. */
 static struct stream {
-	uint64_t sent_ns[SEQS];
-	bool came[SEQS];
-	uint32_t next, ncame;
-	uint64_t longest_ns; /* since the last begin() */
+	uint64_t sent_ns[SEQS]; /* station_now() at the send, by number */
+	bool came[SEQS];        /* the frame has arrived, by number */
+	uint32_t next, ncame;   /* number of the next frame, and of frames that arrived */
+	uint64_t longest_ns;    /* since the last begin() */
 } stream[HOSTS][HOSTS];
 
 static void tweak(struct bl_node_cfg *cfg, const struct lab_node *n)

@@ -23,10 +23,10 @@
 #define APPS_MAX  16
 #define WAIT_MS   60000
 
-/** struct app - a child in a host's namespace. @out: pipe from its stdout. */
+/** struct app - a child in a host's namespace. */
 struct app {
 	pid_t pid;
-	int out, status;
+	int out, status; /* pipe from its stdout; wait status */
 	const char *name;
 };
 

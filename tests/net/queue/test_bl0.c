@@ -431,14 +431,11 @@ static pid_t child(unsigned int node, void (*fn)(int family), int family)
 }
 
 static int listener;
-/**
- * struct shared - memory shared by the case and its two processes. @connected: the sender is
- * connected. @enough: nothing is replaced any more, so the sender may end. @sent: bytes of the
- * sender, when it has ended.
- */
+/** struct shared - memory shared by the case and its two processes. */
 static struct shared {
+	/* The sender is connected; nothing is replaced any more, so the sender may end. */
 	uint32_t connected, enough;
-	uint64_t sent;
+	uint64_t sent; /* bytes of the sender; written when it has ended */
 } * shared;
 
 static void receive(int family)

@@ -49,11 +49,11 @@ static void open_rack(void)
 	rack_open();
 }
 
-/** struct station - a host's NIC. @fd: packet socket there. @sent, @came: tokens by class. */
+/** struct station - a host's NIC. */
 struct station {
 	uint8_t mac[6];
-	int fd;
-	uint64_t sent[BL_TOP_CLASSES], came[BL_TOP_CLASSES];
+	int fd;                                              /* packet socket there */
+	uint64_t sent[BL_TOP_CLASSES], came[BL_TOP_CLASSES]; /* tokens by class */
 };
 
 static struct station st[HOSTS];
