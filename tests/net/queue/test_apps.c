@@ -26,14 +26,17 @@
 /** struct app - a child in a host's namespace. */
 struct app {
 	pid_t pid;
-	int out, status; /* pipe from its stdout; wait status */
+	int out, status; /* memfd with its stdout; wait status */
 	const char *name;
 };
 
 static struct app apps[APPS_MAX];
 static unsigned int napps;
 
-/* PR_SET_PDEATHSIG ends the child with the case, so nothing survives the case. */
+/*
+ * Runs a program in the namespace of a host. PR_SET_PDEATHSIG ends it with the case, so nothing
+ * survives the case.
+ */
 static struct app *app_run(unsigned int host, char *const argv[])
 {
 	struct app *a = &apps[napps++];

@@ -553,7 +553,10 @@ static void slow_rack(void)
 	open_rack(2);
 }
 
-/* Reports before the case's time is over how far it came. */
+/*
+ * Checks that no frame was dropped because it was held for too long. Fails before the time of the
+ * case is over, with a report of how far it came.
+ */
 static void not_lost(void)
 {
 	uint64_t held = rack_count_all(BL_R_HELD_LONG);
