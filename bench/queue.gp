@@ -3,7 +3,8 @@
 # queue.gp - the longest data queue of the switch over time. Each transport is one panel; each
 # policy is one line. The script reads DIR/queue.csv and writes DIR/queue.png:
 #
-#   gnuplot -e "dir='DIR'; what='incast'; mbit=250; transports='tcp udp'; policies='none pl2'" queue.gp
+#   gnuplot -e "dir='DIR'; what='incast'; mbit=250; transports='tcp udp';
+#               policies='none pl2'" queue.gp
 set terminal pngcairo size 1000,360 * words(transports) font "sans,11"
 set output dir . "/queue.png"
 set datafile separator ","

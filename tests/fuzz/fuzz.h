@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the fuzz harnesses share: a check that ends the run and names itself, an exact copy of the
- * input, and a reader of the input as a stream of operations.
+ * Common code of the fuzz harnesses: a check that ends the run and names itself, an exact copy of
+ * the input, and a reader of the input as a stream of operations.
  */
 #ifndef BARLINE_FUZZ_H
 #define BARLINE_FUZZ_H
@@ -15,8 +15,8 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /*
- * abort() and not assert(): libFuzzer keeps the input either way, and NDEBUG must not switch the
- * checks off
+ * This uses abort() and not assert(): libFuzzer keeps the input either way, and NDEBUG must not
+ * disable the checks.
  */
 #define FUZZ_CHECK(cond)                                                                   \
 	do {                                                                               \
@@ -27,9 +27,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 	} while (0)
 
 /*
- * fuzz_copy - copy of @size bytes that end where the allocation ends, so that ASan sees the first
- * byte read too far. They start @align bytes into it: drivers place a frame at 2 (NET_IP_ALIGN) so
- * that the IP header is aligned, and UBSan holds the parser to that. Free with fuzz_free().
+ * fuzz_copy - returns a copy of @size bytes that end where the allocation ends, so that ASan
+ * detects the first byte read beyond it. The copy starts @align bytes into the allocation: drivers
+ * place a frame at 2 (NET_IP_ALIGN) so that the IP header is aligned, and UBSan holds the parser to
+ * that. Free it with fuzz_free().
  */
 static inline uint8_t *fuzz_copy(const uint8_t *data, size_t size, size_t align)
 {

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The bodies that a receiver reads (lib/body_core.h). The input is the opcode and then the body.
+ * Fuzzes the bodies that a receiver reads (lib/body_core.h). The input is the opcode and then the
+ * body.
  *
- * Besides over-reads (ASan, on a copy of exact size) it checks what callers rely on: every byte
- * handed out lies in the body, padding changes nothing, and a body cut short by one byte is
- * refused.
+ * Besides reads beyond the end (ASan, on a copy of exact size) it checks what callers rely on:
+ * every byte handed out lies in the body, padding changes nothing, and a body that is one byte
+ * short is refused.
  */
 #include "fuzz.h"
 
 #include "lib/body_core.h"
 
-/* Opens @p as DATA and walks. Returns the bytes used, or 0 if it is refused. */
+/* Opens @p as DATA and reads all of it. Returns the used bytes, or 0 if it is refused. */
 static size_t walk(const uint8_t *p, size_t size)
 {
 	struct bl_item item, none;

@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Both ends of FCP (core/fastpass/fcp_host_core.h, core/fastpass/fcp_arb_core.h) and the arbiters'
- * watchdogs: the input is a stream of operations on a host, an arbiter and what lies between them:
- * genuine packets, kept, repeated and damaged, and packets out of the input, sealed as the
- * session's or not.
+ * Fuzzes both ends of FCP (core/fastpass/fcp_host_core.h, core/fastpass/fcp_arb_core.h) and the
+ * arbiters' watchdogs. The input is a stream of operations on a host, an arbiter and the channel
+ * between them: genuine packets, stored, repeated and damaged, and packets taken from the input,
+ * sealed with the session's key or not.
  *
- * Besides over-reads (ASan, on a copy of exact size) it checks: runs lie within the packet and name
- * destinations that exist; no packet is taken under another nonce; a slot that was not asked for is
- * not sent; counts of a REPORT and links of a FAULTS lie within the packet, and the counts are of
- * peers that it speaks of, each once; of one sender each number is taken once; one RESET per round
- * trip; what is refused changes no count; next() is not in the past once tx() has nothing.
+ * Besides reads beyond the end (ASan, on a copy of exact size) it checks:
+ *
+ * - runs lie within the packet and name existing destinations;
+ * - no packet is accepted under another nonce;
+ * - a slot that was not requested is not used;
+ * - counts of a REPORT and links of a FAULTS lie within the packet, and the counts are of peers
+ *   that the packet names, each once;
+ * - each number of a sender is accepted once;
+ * - there is one RESET per round trip;
+ * - a refused packet changes no count;
+ * - next() is not in the past once tx() has nothing to send.
  */
 #include "fuzz.h"
 
@@ -121,7 +127,7 @@ static int to_arb(const uint8_t *p, uint32_t len)
 	return why;
 }
 
-/* what the fault isolation service and arbiters look at */
+/* The packets that the fault isolation service and arbiters read. */
 static void to_faults(const uint8_t *p, uint32_t len)
 {
 	static struct bl_fault_seq seq;
@@ -220,7 +226,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		case 5:
 			now += (uint64_t)(arg + 1) << (fuzz_u8(&in) % 22);
 			break;
-		case 6: /* a kept packet again, perhaps damaged, perhaps cut */
+		case 6: /* a stored packet again, perhaps damaged or truncated */
 		case 7:
 			len = kept[arg % KEEP].len;
 			if (!len)
@@ -237,7 +243,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 				to_arb(p, len);
 			free(p);
 			break;
-		case 8: /* a packet out of the input */
+		case 8: /* a packet taken from the input */
 		case 9:
 			len = fuzz_u8(&in);
 			if (len > in.left)
@@ -257,8 +263,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 					hd->flags = 0;
 				if (arg & 8)
 					hd->challenge = BL_BE32(h.challenge);
+<<<<<<< HEAD
 				if (arg & 16) /* by somebody who knows the key */
 					hd->check = BL_BE64(bl_fcp_checksum(
+||||||| eaa52b1
+				if (arg & 16) /* by somebody who knows the key */
+					hd->check = BL_BE64(bl_fcp_sum(
+=======
+				if (arg & 16) /* from a sender that knows the key */
+					hd->check = BL_BE64(bl_fcp_sum(
+>>>>>>> d3
 						&params,
 						arg & 32 ? (op % 12 == 8 ? h.e.nonce : a.e.nonce)
 							 : 0,

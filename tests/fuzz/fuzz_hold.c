@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What hosts and switches look at before they hold or queue a frame (core/queue/classify_core.h),
- * the head of TOP's frames (core/top/top_token_core.h), and the ECN mark that they may write
- * (core/queue/queue_core.h), on arbitrary frames. The input is the frame. bl_frame_class() is
- * compared with a reader that takes byte by byte, and with bl_parse() where that one accepts the
- * frame.
+ * Fuzzes what hosts and switches read before they hold or queue a frame
+ * (core/queue/classify_core.h), the head of TOP's frames (core/top/top_token_core.h), and the ECN
+ * mark that they may write (core/queue/queue_core.h), on arbitrary frames. The input is the frame.
+ * bl_frame_class() is compared with a reader that takes byte by byte, and with bl_parse() where
+ * that one accepts the frame.
  *
- * Not covered: queues and the programs around them; tests/prog/host/test_hold.c has those.
+ * Queues and the programs around them are not covered; tests/prog/host/test_hold.c tests those.
  */
 #include "fuzz.h"
 
@@ -21,7 +21,7 @@ static uint16_t be16(const uint8_t *p)
 	return (uint16_t)(p[0] << 8 | p[1]);
 }
 
-/* bl_frame_class() once more, from the standards and by offsets. */
+/* A second implementation of bl_frame_class(), from the standards and by offsets. */
 static struct bl_frame_class plain_look(const uint8_t *p, size_t n)
 {
 	struct bl_frame_class l = { .multi = p[0] & 1 };
@@ -41,7 +41,7 @@ static struct bl_frame_class plain_look(const uint8_t *p, size_t n)
 		l.l3_off = (uint32_t)at;
 		l.dscp = p[at + 1] >> 2;
 		l.proto = p[at + 9];
-		/* neither options nor a fragment: more to come, or an offset */
+		/* neither options nor a fragment (more to come, or an offset) */
 		l4 = (p[at] & 15) == 5 && !(be16(p + at + 6) & 0x3fff) ? at + 20 : 0;
 	} else if (type == 0x86dd && n >= at + 40 && p[at] >> 4 == 6) {
 		l.kind = BL_FRAME_IP6;
@@ -64,14 +64,28 @@ static void check_class(const struct bl_frame_class *l)
 	uint32_t cls = bl_hold_class(l);
 
 	FUZZ_CHECK(cls < BL_HOLD_CLASSES);
+<<<<<<< HEAD
 	/* what finds addresses is never held back; nor is what goes to all */
 	FUZZ_CHECK(!bl_class_is_control(l) || !bl_class_is_held(l));
 	FUZZ_CHECK(!l->multi || !bl_class_is_held(l));
 	FUZZ_CHECK(bl_class_is_held(l) || cls == 0);
 	FUZZ_CHECK(!bl_class_is_held(l) || cls == (l->dscp < 40));
+||||||| eaa52b1
+	/* what finds addresses is never held back; nor is what goes to all */
+	FUZZ_CHECK(!bl_class_is_control(l) || !bl_hold_at_all(l));
+	FUZZ_CHECK(!l->multi || !bl_hold_at_all(l));
+	FUZZ_CHECK(bl_hold_at_all(l) || cls == 0);
+	FUZZ_CHECK(!bl_hold_at_all(l) || cls == (l->dscp < 40));
+=======
+	/* Frames of address resolution are never held back, and neither are broadcasts. */
+	FUZZ_CHECK(!bl_class_is_control(l) || !bl_hold_at_all(l));
+	FUZZ_CHECK(!l->multi || !bl_hold_at_all(l));
+	FUZZ_CHECK(bl_hold_at_all(l) || cls == 0);
+	FUZZ_CHECK(!bl_hold_at_all(l) || cls == (l->dscp < 40));
+>>>>>>> d3
 }
 
-/* Both parsers see the same frame. */
+/* Checks that both parsers agree on a frame. */
 static void check_parse(const uint8_t *p, size_t size, const struct bl_frame_class *l)
 {
 	struct bl_frame f;
@@ -97,8 +111,8 @@ static uint32_t sum4(const uint8_t *ip)
 }
 
 /*
- * The mark: the two bits become 11 where they were 01 or 10, a checksum is as right as it was, and
- * not another bit changes.
+ * Checks the mark: the two bits become 11 where they were 01 or 10, a checksum is as valid as it
+ * was, and no other bit changes.
  */
 static void check_mark(uint8_t *p, const struct bl_frame_class *l)
 {
@@ -122,7 +136,7 @@ static void check_mark(uint8_t *p, const struct bl_frame_class *l)
 	FUZZ_CHECK(!memcmp(was, ip, n));
 }
 
-/* TOP's frames at a switch, once more by offsets. */
+/* Checks the parser of TOP's frames at a switch against a second one that works by offsets. */
 static void check_token(const uint8_t *p, size_t size, const struct bl_frame_class *l)
 {
 	size_t l4 = l->l3_off + (l->kind == BL_FRAME_IP4 ? 20u : 40u);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * bl_parse and the rewrites that hops do (core/wire_core.h), on arbitrary frames. The input is the
+ * Fuzzes bl_parse and the rewrites of hops (core/wire_core.h) on arbitrary frames. The input is the
  * frame.
  *
- * Not covered: the programs around the parser; tests/prog has them.
+ * The programs around the parser are not covered; tests/prog tests those.
  */
 #include "fuzz.h"
 
@@ -18,8 +18,8 @@ static const enum bl_reason_kind kinds[] = {
 };
 
 /*
- * Parses twice into differently filled structs: a field that the parser leaves out shows as a
- * difference.
+ * Parses twice into structs with different initial contents: a field that the parser does not set
+ * shows as a difference.
  */
 static enum bl_reason parse(const uint8_t *p, size_t size, uint16_t base, uint16_t count,
 			    struct bl_frame *f)
@@ -34,7 +34,7 @@ static enum bl_reason parse(const uint8_t *p, size_t size, uint16_t base, uint16
 	FUZZ_CHECK(r == again);
 	FUZZ_CHECK(r < BL_R_COUNT && kinds[r] != BL_KIND_NOTE);
 	if (r != BL_R_NONE) {
-		/* a refusal is a drop; only what is not ours goes on */
+		/* A refused frame is dropped; only foreign frames are passed on. */
 		FUZZ_CHECK(r == BL_R_NOT_OURS || kinds[r] == BL_KIND_DROP);
 		return r;
 	}
@@ -75,7 +75,10 @@ static void check_accepted(const uint8_t *p, size_t size, uint16_t base, uint16_
 	}
 }
 
-/* Ethernet pads short frames: what follows the IP packet, or a beacon, must change nothing. */
+/*
+ * Checks padding: Ethernet pads short frames, and what follows the IP packet, or a beacon, must
+ * change nothing.
+ */
 static void check_padding(const uint8_t *p, size_t size, uint16_t base, uint16_t count,
 			  const struct bl_frame *f)
 {
@@ -104,7 +107,10 @@ static uint16_t fold(const uint8_t *p, size_t n)
 	return (uint16_t)sum;
 }
 
-/* What a switch does: barriers and lane change, the rest and the validity of a checksum stay. */
+/*
+ * Checks a switch's rewrite: it changes barriers and lane; the rest of the frame and the validity
+ * of a checksum stay.
+ */
 static void check_rewrite(uint8_t *p, size_t size, uint16_t base, uint16_t count,
 			  const struct bl_frame *f)
 {
@@ -126,8 +132,8 @@ static void check_rewrite(uint8_t *p, size_t size, uint16_t base, uint16_t count
 	FUZZ_CHECK((g.flags & BL_F_HOP) == (f->flags & BL_F_HOP));
 
 	/*
-	 * ~checksum + sum of the data is what a receiver finds, modulo 0xffff: it must be what it
-	 * was
+	 * ~checksum + sum of the data, modulo 0xffff, is what a receiver finds: it must stay the
+	 * same.
 	 */
 	sum = (uint16_t)(f->ts ^ f->psn);
 	before = (uint16_t)(((uint32_t)sum + fold((const uint8_t *)&was, sizeof(was))) % 0xffff);
@@ -137,8 +143,8 @@ static void check_rewrite(uint8_t *p, size_t size, uint16_t base, uint16_t count
 }
 
 /*
- * A tc program reads only the head of a large skb, but knows its length: no header beyond the head,
- * no body beyond the length.
+ * Checks truncated heads: a tc program reads only the head of a large skb, but knows its length. No
+ * header may lie beyond the head, and no body beyond the length.
  */
 static void check_head(const uint8_t *p, size_t size, uint16_t base, uint16_t count, uint32_t more)
 {
@@ -171,7 +177,7 @@ static void one(const uint8_t *data, size_t size, uint16_t base, uint16_t count)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	one(data, size, BL_PORT_BASE, BL_PORT_COUNT);
-	/* other ranges that an operator can configure: nearly all ports, and only the last one */
+	/* Other ranges that an operator can configure: nearly all ports, and only the last one. */
 	one(data, size, 1, 0xffff);
 	one(data, size, 65535, 1);
 	return 0;

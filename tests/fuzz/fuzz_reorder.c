@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The reorder queue (lib/reorder.h) against a plain list. The input drives pushes, pops, barriers
- * and senders that come and go; after every operation both must agree. What is popped is freed at
- * once, so that ASan sees a stale pointer in the queue.
+ * Compares the reorder queue (lib/reorder.h) with a plain list. The input drives pushes, pops,
+ * barriers, and senders that come and go; after every operation both must agree. A popped frame is
+ * freed at once, so that ASan detects a stale pointer in the queue.
  *
- * The first byte chooses where time starts; each operation is one byte and its operands. Timestamps
+ * The first byte chooses the initial time; each operation is one byte and its operands. Timestamps
  * are never 0 ("none" on the wire), and the sequence numbers of a sender stay within 2^16, as
- * serial-number order asks.
+ * serial-number order requires.
  */
 #include "fuzz.h"
 
@@ -21,7 +21,7 @@ static void *fuzz_realloc(void *p, size_t n)
 #include "lib/reorder.h"
 #undef realloc
 
-#define SENDERS 40 /* more than the heap's first room */
+#define SENDERS 40 /* more than the heap's initial capacity */
 #define FRAMES  96
 
 struct entry {
@@ -35,13 +35,13 @@ static struct bl_rq_sender *senders[SENDERS];
 static uint32_t psn_base[SENDERS];
 static struct entry list[FRAMES];
 static int queued;
-static struct entry last; /* what was popped last; ts 0: nothing yet */
+static struct entry last; /* last popped entry; ts 0: none yet */
 
 static void make_sender(int i)
 {
 	uint8_t key[BL_RQ_KEY] = { 0 };
 
-	/* neither in the order of the index nor different in one place only */
+	/* neither in the order of the index nor different in one byte only */
 	key[0] = (uint8_t)(i % 3);
 	key[BL_RQ_KEY - 1] = (uint8_t)(255 - i);
 	senders[i] = malloc(sizeof(*senders[i]));
@@ -52,8 +52,8 @@ static void make_sender(int i)
 }
 
 /*
- * written apart from bl_rq_cmp: the order by timestamp, then the sender's key, then the sequence
- * number
+ * A second implementation of bl_rq_cmp: the order by timestamp, then the sender's key, then the
+ * sequence number.
  */
 static int cmp(const struct entry *a, const struct entry *b)
 {
@@ -166,14 +166,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		uint8_t op = fuzz_u8(&in);
 
 		switch (op & 7) {
-		default: /* a frame somewhere from 16 below the barrier on: late ones among them */
+		default: /* a frame from 16 below the barrier on, so that some are late */
 			e.sender = fuzz_u8(&in) % SENDERS;
 			e.ts = barrier + fuzz_u8(&in);
 			e.ts = e.ts > 17 ? e.ts - 16 : 1;
 			e.psn = psn_base[e.sender] + fuzz_u8(&in);
 			push(&q, e, op == 0xf0);
 			break;
-		case 4: /* the next one of its sender, as traffic mostly is */
+		case 4: /* the next frame of its sender, as in most traffic */
 			e.ts += op >> 3;
 			e.psn++;
 			if (e.ts && e.psn - psn_base[e.sender] < 1u << 16)
@@ -186,8 +186,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		case 6:
 			pop(&q, op >> 3 ? barrier : UINT64_MAX);
 			break;
-		case 7: /* a sender without frames is forgotten, and may come back at another
-			   address in memory */
+		/* A sender without frames is removed, and may return at another address. */
+		case 7:
 			i = fuzz_u8(&in) % SENDERS;
 			if (senders[i]->at < 0) {
 				FUZZ_CHECK(!senders[i]->head && !senders[i]->tail);
@@ -199,7 +199,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		agree(&q);
 	}
 	drain(&q, UINT64_MAX);
-	/* no start is so late that a frame could have UINT64_MAX, which no barrier is above */
+	/*
+	 * No initial time is so late that a frame could have UINT64_MAX, which no barrier exceeds.
+	 */
 	FUZZ_CHECK(!queued && !q.frames && !q.used);
 	bl_rq_free(&q);
 	for (i = 0; i < SENDERS; i++)

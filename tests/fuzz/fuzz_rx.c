@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Frames of any content into the library's receive path (lib/rx.c, rrx.c, recall.c), by the ring
- * that the program fills. The input is a list of operations: frames of three senders, with any
- * opcode, number, timestamp and body; steps of the barriers; announcements; calls of the
+ * Fuzzes the library's receive path (lib/rx.c, rrx.c, recall.c) with frames of any content, through
+ * the ring that the program fills. The input is a list of operations: frames of three senders, with
+ * any opcode, number, timestamp and body; barriers that rise; announcements; calls of the
  * application.
  *
- * Besides what ASan and UBSan see: a message is delivered whole, of its sender's bytes, in the
- * order of timestamps and once (those that the harness sent by the rules have a pattern and a
- * length that are looked at); memory is bounded; and a sender that begins anew after all of it, as
- * lib/tx.c and lib/rtx.c would, gets through.
+ * Besides what ASan and UBSan detect: a message is delivered whole, with its sender's bytes, in the
+ * order of timestamps and once (messages that the harness sends according to the rules have a
+ * pattern and a length that are compared); memory is bounded; and a sender that starts anew after
+ * all of it, as lib/tx.c and lib/rtx.c would, gets its messages through.
  *
- * Not covered: the programs, which refuse most of this before it comes here; time; what is sent
- * back.
+ * The programs, which refuse most of this earlier, time, and the answers are not covered.
  */
 #include "fuzz.h"
 
@@ -55,7 +54,9 @@ static void *pages(size_t n)
 	return p;
 }
 
-/* What all runs share; the ring is mapped as the kernel does it, the data twice in a row. */
+/*
+ * Creates what all runs share. The ring is mapped as by the kernel, with the data twice in a row.
+ */
 static void world(void)
 {
 	struct sockaddr_in sin = { .sin_family = AF_INET };
@@ -75,7 +76,7 @@ static void world(void)
 	FUZZ_CHECK(mmap(ring + RING, RING, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) ==
 		   ring + RING);
 	close(fd);
-	/* bound, and with nobody to send to: answers go to a port of its own that is never read */
+	/* Bound, and without a receiver: answers go to an own port that is never read. */
 	sock = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0);
 	sin.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	FUZZ_CHECK(sock >= 0 && !bind(sock, (struct sockaddr *)&sin, sizeof(sin)));
@@ -138,7 +139,7 @@ static struct bl_endpoint *open_ep(void)
 	return ep;
 }
 
-/* As bl_exit(), but for what is shared by all runs. */
+/* Same as bl_exit(), except for what all runs share. */
 static void close_ep(struct bl_endpoint *ep)
 {
 	bl_shelf_free(ep);
@@ -152,7 +153,10 @@ static void close_ep(struct bl_endpoint *ep)
 	free(ep);
 }
 
-/* As bpf_ringbuf_reserve() and the program; what does not fit is lost, as there. */
+/*
+ * Puts a frame into the ring as bpf_ringbuf_reserve() and the program do; a frame that does not fit
+ * is lost, as there.
+ */
 static bool put(struct bl_endpoint *ep, unsigned int from, uint8_t op, uint64_t ts, uint32_t psn,
 		const uint8_t *body, uint32_t len)
 {
@@ -195,11 +199,11 @@ static uint64_t memory_of(const struct bl_endpoint *ep)
 struct state {
 	struct bl_endpoint *ep;
 	uint64_t now, last[2]; /* timestamps of the latest deliveries */
-	uint32_t whole[2];     /* of the last sender: messages delivered */
+	uint32_t whole[2];     /* delivered messages of the last sender */
 	bool last_words;
 };
 
-/* every byte of the last sender's messages, and their lengths are their numbers + 1 */
+/* value of every byte of the last sender's messages, whose lengths are their numbers + 1 */
 #define GOOD 0x5a
 
 static void take(struct state *s, bool reliable)
@@ -214,8 +218,8 @@ static void take(struct state *s, bool reliable)
 
 			FUZZ_CHECK(d[i].ts >= s->last[reliable] && d[i].len <= BL_MSG_MAX);
 			s->last[reliable] = d[i].ts;
-			for (k = 0; k < d[i].len;
-			     k++) /* ASan: all of it is there; nothing is left of an allocation */
+			/* ASan: the whole message is readable, and no part of it is freed. */
+			for (k = 0; k < d[i].len; k++)
 				sum += ((const uint8_t *)d[i].data)[k];
 			if (!s->last_words || d[i].src.port != sender(SENDERS).port)
 				continue;
@@ -230,7 +234,9 @@ static void advance(struct state *s, uint64_t by)
 	page->barrier = page->commit = s->now;
 }
 
-/* A body that has the form of @op, so that the parsers let it in; its fields are the input's. */
+/*
+ * Makes a body in the form of @op, so that the parsers accept it; its fields come from the input.
+ */
 static uint32_t form(struct fuzz_in *in, uint8_t op, uint8_t *body)
 {
 	uint32_t len = 0, i, n;
@@ -303,7 +309,7 @@ static void frame(struct state *s, struct fuzz_in *in, uint8_t what)
 
 	memset(body, 0, sizeof(body));
 	len = form(in, op, body);
-	if (how & 32) /* as it comes */
+	if (how & 32) /* any value */
 		for (i = 0, len = fuzz_u16(in) % 1600; i < len; i++)
 			body[i] = fuzz_u8(in);
 	put(s->ep, how >> 6 & 3 ? (how >> 6 & 3) - 1 : 0, op, ts, psn, body, len);
@@ -324,10 +330,7 @@ static void announce(struct fuzz_in *in, const struct state *s)
 	failures.last++;
 }
 
-/*
- * A sender that keeps the rules, which nobody has heard of: 20 messages of each stream, one frame
- * each.
- */
+/* A new sender that keeps the rules: 20 messages of each stream, one frame each. */
 static void last_words(struct state *s)
 {
 	static uint8_t body[256];
@@ -336,7 +339,7 @@ static void last_words(struct state *s)
 	s->last_words = true;
 	take(s, false);
 	take(s, true);
-	/* whatever barrier was believed, what comes now is above it */
+	/* Whatever barrier was accepted, what arrives now is above it. */
 	s->now = bl_max64(s->now, bl_max64(s->last[0], s->last[1])) + 1;
 	bl_store16(body, 77);
 	bl_store16(body + 2, 0);

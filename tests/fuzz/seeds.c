@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * seeds DIR - writes the seed corpora DIR/{parse,hold,body,reorder,rx}/ and the dictionary
- * DIR/barline.dict, from maps/wire_abi.h: what the fuzzers start from follows the wire, and no
- * binary file is kept in the tree. tests/fuzz/run.sh compares the dictionary with
+ * DIR/barline.dict from maps/wire_abi.h. The start of the fuzzers thus follows the wire format, and
+ * the tree contains no binary file. tests/fuzz/run.sh compares the dictionary with
  * tests/fuzz/barline.dict.
  */
 #include <errno.h>
@@ -95,7 +95,7 @@ static void add_hdr(struct buf *b, __u8 op, __u8 flags)
 	add(b, &h, sizeof(h));
 }
 
-/* the bodies, as struct bl_data and the rest in maps/wire_abi.h say */
+/* Writes the bodies of struct bl_data and the others in maps/wire_abi.h. */
 static size_t body(__u8 op, int many, struct buf *b)
 {
 	b->n = 0;
@@ -191,7 +191,7 @@ static void beacon(const char *name, int vlans)
 	save("parse", name, b.p, b.n);
 }
 
-/* RSV, GRT and RELEASE */
+/* Writes RSV, GRT and RELEASE. */
 static void reservation(const char *name, __u8 op)
 {
 	struct bl_rsv_body body = { .mac = { 2, 0, 0, 0, 0, 3 },
@@ -208,7 +208,7 @@ static void reservation(const char *name, __u8 op)
 	save("parse", name, b.p, b.n);
 }
 
-/* What applications send: TCP that is ECN capable, ARP, neighbour discovery. */
+/* Writes frames that applications send: TCP with ECN, ARP, neighbour discovery. */
 static void plain_frames(void)
 {
 	struct iphdr ip = { .version = 4,
@@ -248,7 +248,7 @@ static void plain_frames(void)
 	save("hold", "arp", b.p, b.n);
 }
 
-/* TOP: a token and a SYNC. */
+/* Writes frames of TOP: a token and a SYNC. */
 static void top_frames(void)
 {
 	struct iphdr ip = { .version = 4, .ihl = 5, .ttl = 64, .protocol = BL_UDP };
@@ -354,8 +354,8 @@ static void dictionary(void)
 }
 
 /*
- * a frame of each of 40 senders, the latest first: the heap grows, and every push goes to its top;
- * then all are delivered
+ * Writes a frame of each of 40 senders, the latest first: the heap grows, and every push goes to
+ * its top; then all are delivered.
  */
 static void reorder_seeds(void)
 {
@@ -372,8 +372,8 @@ static void reorder_seeds(void)
 }
 
 /*
- * Operations of fuzz_rx.c: parts of more large messages than a sender may have ahead, of a megabyte
- * each; either stream.
+ * Writes operations of fuzz_rx.c: parts of more large messages, of a megabyte each, than a sender
+ * may have ahead, for either stream.
  */
 static void rx_seeds(void)
 {

@@ -1,40 +1,43 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# Mutation testing: does a test fail when the code is wrong? A mutant is one small change of a
-# source. The tests that should notice it are built with it and run, one after the other; the first
-# that fails has killed it. A mutant that no test kills has survived: something is not tested.
+# run.sh - mutation testing: does a test fail when the code is wrong?
 #
 #   tests/mutants/run.sh BUILD [--jobs N] [--list NAME[,NAME...]] [--only LINE[,LINE...]]
 #                        [--least PERCENT] [--verbose]
 #
-# BUILD is the folder of `make`. A list, tests/mutants/NAME.mut, is read like this:
+# A mutant is one small change of a source. The tests that should notice it are built with it and
+# run one after the other; the first one that fails has killed it. A mutant that no test kills has
+# survived: something is not tested.
+#
+# BUILD is the folder of `make`. A list, tests/mutants/NAME.mut, has this format:
 #
 #   # a comment
 #   file lib/seq_core.h                       the file of the mutants that follow
 #   test unit/test_seq_core prog/test_hold    the tests that should notice, the quickest first
-#   - 	if (a < b)                            whole lines that are there, next to each other, once
-#   + 	if (a <= b)                           what takes their place; no + line: nothing
+#   - 	if (a < b)                            whole adjacent lines, which occur once in the file
+#   + 	if (a <= b)                           the lines that replace them; no + line: nothing
 #   = no two of them are ever equal           optional: why no test can tell the two apart
 #
-# Two test lines, one behind the other, are one. A blank line ends a mutant. --only takes the lines
-# of a list at which mutants begin. At the end: "N mutants: K killed, S survived, E equivalent".
+# Two adjacent test lines are one. A blank line ends a mutant. --only takes the lines of a list at
+# which mutants begin. The last line of the output is "N mutants: K killed, S survived, E
+# equivalent".
 #
-# Exit status 0 if at least PERCENT (95) of all but the equivalent ones were killed and nothing was
-# wrong with the lists: lines that are not in the file (stale), a mutant that does not compile, one
-# that is said to be equivalent and was killed. A BPF program that the verifier refuses is killed,
-# and counted apart: no test had to notice it.
+# Exit status 0 if at least PERCENT (95) of all but the equivalent mutants were killed and nothing
+# was wrong with the lists: lines that are not in the file (stale), a mutant that does not compile,
+# or a killed mutant that is marked as equivalent. A BPF program that the verifier refuses counts as
+# killed, and is also counted separately, since no test had to notice it.
 #
-# Nothing is believed before all the tests have passed without a mutant. Each mutant is made in an
-# overlay over a copy of the tree and its build, so that nothing has to be put back and make builds
-# what depends on the change and nothing else. First what a test has from sources alone (its own
-# code, inline functions, BPF programs); a mutant that survives this meets the tests again with all
-# of the archives built anew. Random tests get one seed (BL_SEED, 1): a list has one result.
+# All the tests must first pass without a mutant. Each mutant is made in an overlay over a copy of
+# the tree and its build, so that nothing has to be restored and make builds only what depends on
+# the change. At first only the parts are built that a test takes from sources (its own code, inline
+# functions, BPF programs); a mutant that survives this is tested again with all archives rebuilt.
+# Random tests get one seed (BL_SEED, 1), so that a list always has the same result.
 #
-# All of it runs in namespaces of its own: whoever interrupts it leaves nothing behind.
+# Everything runs in namespaces of its own, so an interrupted run leaves nothing behind.
 set -u
 cd "$(dirname "$0")/../.." || exit 2
-{ # read as a whole before it begins: somebody may edit this file while it runs
+{ # bash reads this block as a whole, so the file may be edited while it runs
 
 fail() {
 	echo "tests/mutants/run.sh: $*" >&2
@@ -72,7 +75,7 @@ done
 [ "$(id -u)" = 0 ] || fail "overlays, namespaces and BPF need root; run this as root"
 work=$build/mutants
 
-# ---- outside: the namespaces, which take everything with them when they end ----
+# ---- outside: create the namespaces, whose end removes everything ----
 
 if [ -z "${BARLINE_MUTANTS_APART-}" ]; then
 	mkdir -p "$work" || exit 2
@@ -95,7 +98,7 @@ if [ -z "${BARLINE_MUTANTS_APART-}" ]; then
 	exit $status
 fi
 
-# ---- the lists: one folder per mutant, with file, tests, from, to, why and where it was ----
+# ---- the lists: one folder per mutant, with the files file, tests, from, to, why and at ----
 
 mkdir -p "$work/m" "$work/log" "$work/rw"
 awk -v dir="$work/m" '
@@ -151,7 +154,7 @@ mutants=("$work"/m/*)
 
 # ---- one tree ----
 
-# What the tests are compiled with: quick to compile, and otherwise as always.
+# The tests are compiled as always, except for flags that make compiling quick.
 MAKE_FLAGS=(-s --no-print-directory "B=$build" "CFLAGS=-O1 -g0")
 archives=("$build"/san/{lib,arbiter,controller,parts}.a "$build/libbarline-node.a")
 kept=()
@@ -160,8 +163,8 @@ for a in "${archives[@]}"; do
 done
 export BL_SEED=${BL_SEED:-1}
 
-# run TREE TEST LOG SECONDS: with a network and a /run of its own. The seconds are the CPU's: a
-# machine that is busy with something else makes no mutant look killed.
+# run TREE TEST LOG SECONDS: runs a test with a network and a /run of its own. SECONDS are CPU time,
+# so that a mutant does not look killed on a busy machine.
 run() {
 	unshare --mount --net bash -c '
 		for dir in /run/netns /run/barline; do
@@ -172,12 +175,13 @@ run() {
 		cd "$1" && exec timeout -k 5 1200 "$2"' - "$1" "$build/tests/$2" "$4" \
 		> "$3" 2>&1 < /dev/null
 	local status=$?
-	# cmocka 1.1.5 counts this nowhere, and exits with 0
+	# cmocka 1.1.5 does not count a failed group fixture, and exits with 0.
 	[ $status != 0 ] || ! grep -qE '^\[  (FAILED|ERROR ) +\] GROUP' "$3" || return 1
 	return $status
 }
 
-# swap FILE FROM TO: put one in the other's place; fails unless the lines are there once
+# swap FILE FROM TO: replaces the lines in FROM by those in TO. Fails unless FILE has them exactly
+# once.
 swap() {
 	perl -0777 -e '
 		my ($path, $from, $to) = @ARGV;
@@ -194,15 +198,15 @@ swap() {
 		print $f substr($text, 1);' "$@"
 }
 
-# seconds TEST: how long it may take: much longer than it took
+# seconds TEST: prints the limit of a test, which is much more than it took without a mutant.
 seconds() {
 	local took
 	took=$(cat "$work/log/${1//\//-}.seconds")
 	echo $((10 + 5 * (took < 20 ? took : 20)))
 }
 
-# meet TREE MUTANT [MAKE OPTION...]: if a test has killed it or it cannot be built, says so and
-# returns 0
+# meet TREE MUTANT [MAKE OPTION...]: runs the tests of a mutant. Returns 0 and prints the verdict
+# if a test has killed the mutant or if it cannot be built.
 meet() {
 	local tree=$1 m=$2 file t bin log
 	shift 2
@@ -213,7 +217,7 @@ meet() {
 			echo "does not compile"
 			return 0
 		fi
-		[ "$bin" -nt "$tree/$file" ] || continue # nothing of the mutant is in it
+		[ "$bin" -nt "$tree/$file" ] || continue # the binary does not contain the mutant
 		! cmp -s "$bin" "$tree/.met/${t//\//-}" || continue
 		run "$tree" "$t" "$log" "$(seconds "$t")"
 		case $? in
@@ -239,16 +243,16 @@ meet() {
 	return 1
 }
 
-# judge TREE MUTANT: prints the verdict
+# judge TREE MUTANT: prints the verdict.
 judge() {
 	local tree=$1 m=$2 verdict file
 	file=$(cat "$m/file")
-	# "lines once" is asked of the copy in the overlay; a file that is gone is stale, too
+	# The lines must occur once in the copy in the overlay. A file that is gone is stale, too.
 	if ! [ -f "$tree/$file" ] || ! swap "$tree/$file" "$m/from" "$m/to"; then
 		echo stale
 		return
 	fi
-	# a source of an archive is in no test until the archive is made
+	# A source of an archive is in no test until the archive is rebuilt.
 	case $file in
 	*.h | bpf/*) verdict=$(meet "$tree" "$m" "${kept[@]}") ;;
 	*) verdict= ;;
@@ -271,7 +275,7 @@ overlay() {
 		fail "cannot mount an overlay on $tree"
 }
 
-# show TEXT: a line for good
+# show TEXT: prints a line that the progress display does not overwrite.
 show() {
 	[ -t 1 ] && printf '\r\033[K'
 	printf '%s\n' "$1"
@@ -310,13 +314,14 @@ make -s --no-print-directory "-j$(nproc)" "B=$build" "${tests[@]/#/$build/tests/
 	fail "the tests do not build"
 mkdir -p "$work/base"
 git ls-files -z --cached --others --exclude-standard |
-	xargs -0 cp -p --parents -t "$work/base" 2> /dev/null # what was removed is in the index
+	xargs -0 cp -p --parents -t "$work/base" 2> /dev/null # the index may list removed files
 mkdir -p "$work/base/$build"
 for part in "$build"/*; do
-	# links, no copies: who replaces an object, an archive or a program removes it before
+	# Links suffice: make removes an object, an archive or a program before it replaces it.
 	[ "$part" = "$work" ] || cp -al "$part" "$work/base/$build/"
 done
-(cd "$build" && find . -path ./mutants -prune -o -name '*.[chd]' -type f -print0) | # but for these,
+# Sources, headers and dependency files in the build are copied.
+(cd "$build" && find . -path ./mutants -prune -o -name '*.[chd]' -type f -print0) |
 	(cd "$build" && xargs -0 cp -p --parents --remove-destination -t mutants/base/"$build")
 mount -t tmpfs -o mode=0755 barline-mutants "$work/rw" || fail "cannot mount a tmpfs on $work/rw"
 overlay "$work/tree" "$work/rw/base"

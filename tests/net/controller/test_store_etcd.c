@@ -15,18 +15,15 @@
 #define TTL_S  3
 #include "tests/net/event_loop.h"
 
-/**
- * struct party - one controller's side. @epoch: 0: it does not lead. @n, @key, @value: of the last
- * answer.
- */
+/** struct party - one controller's side. */
 struct party {
 	struct bl_store *s;
-	uint64_t epoch, highest;
+	uint64_t epoch, highest; /* @epoch: 0: it does not lead */
 	unsigned int lost, troubles, answers, resets, events;
 	char other[64], trouble[512], why[128];
 	struct bl_store_candidate c;
 	struct bl_store_watcher w;
-	struct bl_store_reply r;
+	struct bl_store_reply r; /* the last answer, with its strings in @text and @value */
 	char text[512], value[64];
 	char seen[64][16]; /* from the watch: the value of key w/N, "": none */
 };

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The arbiter server over real sockets: hosts that are threads with a socket and the host's end of
- * FCP, in a network namespace of their own. What core/fastpass/fcp_host_core.h and
- * core/fastpass/fcp_arb_core.h promise over a simulated channel is checked here over the server:
- * sockets, table, rings, threads, group, takeover.
+ * The arbiter server over real sockets. Hosts are threads with a socket and the host's end of FCP,
+ * in a network namespace of the case. The promises of core/fastpass/fcp_host_core.h and
+ * core/fastpass/fcp_arb_core.h, which unit tests check over a simulated channel, are checked here
+ * over the server: sockets, table, rings, threads, group, takeover.
  *
- * Whatever is done to it, at the end each host has received as many slots as it wanted, and in no
+ * Whatever a case does, at the end each host has received as many slots as it wanted, and in no
  * slot did two hosts send to one destination, or one host to two. No time is asserted.
  */
 #ifndef BARLINE_TESTS_ARBITER_WORLD_H
@@ -24,10 +24,10 @@
 #include "core/fastpass/fcp_host_core.h"
 
 #define HOSTS  6
-#define SEEN   (1U << 22) /* slots of which the takers are remembered, in a ring: 5 s */
+#define SEEN   (1U << 22) /* slots whose owners are remembered, in a ring: 5 s */
 #define WAIT_S 60
 
-/* ---- an allocator that is easy to believe: slot by slot, each pair in turn ---- */
+/* ---- a simple allocator: slot by slot, each pair in turn ---- */
 
 #define WINDOW 16
 
@@ -35,7 +35,7 @@ struct toy {
 	uint32_t want[HOSTS][HOSTS];
 	uint64_t next, unfinished;
 	uint32_t turn, at, n;
-	int refuse; /* every so many demands; 0: none */
+	int refuse; /* every n-th demand is refused; 0: none */
 	uint32_t demands;
 	struct arb_grant out[WINDOW * HOSTS];
 };
@@ -100,10 +100,7 @@ T_FN bool toy_waiting(void *p)
 static const struct arb_alloc_ops toy_ops = { toy_demand,  toy_forget, toy_run,
 					      toy_waiting, WINDOW,     0 };
 
-/*
- * a path selector that is easy to check: the path is the slot modulo 4, plus the number of its
- * thread times 4
- */
+/* A simple path selector: the path is the slot modulo 4, plus the number of its thread times 4. */
 T_FN unsigned int toy_paths(void *p, struct arb_grant *g, unsigned int n, unsigned int max)
 {
 	unsigned int i;
@@ -118,26 +115,25 @@ static const struct arb_path_ops toy_path_ops = { toy_paths };
 
 /* ---- hosts ---- */
 
-/**
- * struct world - one case. @taken: slot % SEEN: the slot, per destination and per source.
- * @loss: packets of 1000 lost in each direction, at the hosts. @target: where requests go to.
- * @gone: sessions of each host that arbiters which have ended gave up, since this process had no
- * CPU.
- */
+/** struct world - one case. */
 static struct world {
 	struct bl_arb_endpoint ep[HOSTS];
 	struct bl_fcp_host host[HOSTS];
 	int fd[HOSTS];
-	struct sockaddr_storage target;
+	struct sockaddr_storage target; /* destination of requests */
 	socklen_t target_len;
-	uint32_t loss;
+	uint32_t loss; /* lost packets of 1000 in each direction, at the hosts */
 	uint64_t rnd;
 	bool v6;
-	uint64_t by_path[16];
-	/* slots of the term before that lie behind one of a later term: fencing is broken */
+	uint64_t by_path[16]; /* slots by path */
+	/* Slots of an earlier term that lie after one of a later term: fencing is broken. */
 	uint64_t term_slots;
 	uint32_t last_term;
 	uint64_t last_slot, first_slot;
+	/*
+	 * Sessions of each host that arbiters which have ended gave up, because this process had no
+	 * CPU.
+	 */
 	uint64_t gone[HOSTS];
 	pthread_t thread[3];
 	struct bl_arb *arb[3];
@@ -178,9 +174,11 @@ T_FN void take(uint32_t i, const struct bl_fcp_pkt *k)
 			      "host %u sends twice in slot %" PRIu64, i, slot);
 			w.by_path[s.path < 16 ? s.path : 15]++;
 			if (!w.file.npeers && s.path != BL_FCP_PATH_ANY &&
-			    (s.path & 3) != (slot & 3)) /* the toy's */
+			    (s.path & 3) != (slot & 3)) /* as toy_paths() computes it */
 				FAIL("path %u in slot %" PRIu64, s.path, slot);
-			/* a later arbiter's first slot lies behind all slots of the one before */
+			/*
+			 * The first slot of a later arbiter lies after all slots of the one before.
+			 */
 			if (w.host[i].term != w.last_term) {
 				CHECK((int32_t)(w.host[i].term - w.last_term) > 0, "an old term's "
 										   "slot came "
@@ -197,7 +195,7 @@ T_FN void take(uint32_t i, const struct bl_fcp_pkt *k)
 	}
 }
 
-/* all hosts, for a moment; returns true once nobody wants anything */
+/* Runs all hosts for a moment. Returns true once none wants anything. */
 T_FN bool hosts_turn(void)
 {
 	_Alignas(8) uint8_t buf[2048];
@@ -273,10 +271,10 @@ T_FN void wants(uint32_t rounds)
 }
 
 /*
- * Demands until @seen says that what a case is about has happened. Which demands meet in one slot,
- * which run of the arbiter they fall into and which packets are lost depends on who gets the CPU:
- * none of it may be taken for granted. Every host wants many slots at once to one host in the other
- * rack, so that all of them want the same slots.
+ * Adds demands until @seen returns that the subject of a case has happened. Which demands meet in
+ * one slot, which run of the arbiter they fall into, and which packets are lost depends on who gets
+ * the CPU, so none of it can be assumed. Every host wants many slots at once to one host in the
+ * other rack, so that all of them want the same slots.
  */
 T_FN void wants_until(bool (*seen)(void), const char *what)
 {
@@ -299,7 +297,7 @@ T_FN void parse(const char *text, struct in6_addr *ip)
 	CHECK(inet_pton(AF_INET6, mapped, ip) == 1, "%s", text);
 }
 
-/* an address of the namespace: .1 to .3 are arbiters, .10 and up hosts */
+/* Writes an address of the namespace: .1 to .3 are arbiters, .10 and up are hosts. */
 T_FN void address(struct in6_addr *ip, unsigned int n)
 {
 	char text[64];
@@ -346,7 +344,7 @@ T_FN void host_open(uint32_t i)
 
 	p.secret[0] = 0x1234;
 	p.table = bl_arb_table(w.ep, HOSTS);
-	p.rtt_ns = 2000000; /* a machine that has other things to do */
+	p.rtt_ns = 2000000; /* for a machine that has other things to do */
 	p.reorder_ns = 2000000;
 	p.keep_ns = 5000000;
 	memset(&w.host[i], 0, sizeof(w.host[i]));
@@ -428,7 +426,8 @@ T_FN void group(struct bl_arb_cfg *c)
 	parse(w.v6 ? "ff02::6261" : "239.7.7.7", &c->group);
 	snprintf(c->group_if, sizeof(c->group_if), "v0");
 	/*
-	 * far longer than any pause of a busy virtual machine: nobody is taken for dead who lives
+	 * This is far longer than any pause of a busy virtual machine: no live arbiter is taken for
+	 * dead.
 	 */
 	c->interval_us = 5000;
 	c->dead_us = 3000000;
@@ -467,8 +466,8 @@ T_FN struct bl_arb_total end(uint32_t at)
 }
 
 /*
- * Each host has had as many sessions as arbiters that it met, and one more for each that an arbiter
- * gave up. To be called when all arbiters have ended.
+ * Checks that each host has had as many sessions as arbiters that it met, and one more for each
+ * that an arbiter gave up. To be called when all arbiters have ended.
  */
 T_FN void sessions_were(uint64_t n)
 {
@@ -480,7 +479,7 @@ T_FN void sessions_were(uint64_t n)
 		      w.host[i].resets, n, w.gone[i]);
 }
 
-/* Until every host has a session with the arbiter that has just begun. */
+/* Waits until every host has a session with the arbiter that has just begun. */
 T_FN void hosts_meet(void)
 {
 	uint64_t until = t_mono() + WAIT_S * 1000000000ULL, before[HOSTS];
@@ -507,7 +506,7 @@ T_FN uint32_t state_of(uint32_t at)
 	return t.state;
 }
 
-/* waits until arbiter @at is in state @state: it says so once its thread has had the CPU */
+/* Waits until arbiter @at is in state @state, which it reports once its thread has had the CPU. */
 T_FN void becomes(uint32_t at, uint32_t state, const char *what)
 {
 	uint64_t until = t_mono() + WAIT_S * 1000000000ULL;
@@ -520,7 +519,9 @@ T_FN void becomes(uint32_t at, uint32_t state, const char *what)
 	}
 }
 
-/* the same with the allocator and the path selector that users get: two racks, @paths paths */
+/*
+ * Same as begin() with the allocator and the path selector of the product: two racks, @paths paths.
+ */
 T_FN void begin_real(uint32_t at, const struct bl_arb_cfg *cfg, uint32_t paths)
 {
 	struct bl_arb_cfg c = *cfg;
@@ -546,7 +547,7 @@ T_FN void begin_real(uint32_t at, const struct bl_arb_cfg *cfg, uint32_t paths)
 	w.target = sa_of(&c.listen[0], BL_FCP_PORT, &w.target_len);
 }
 
-/* which of the first @n rules; waits until one does */
+/* Waits until one of the first @n arbiters is primary. Returns its number. */
 T_FN uint32_t ruler(uint32_t n)
 {
 	uint64_t until = t_mono() + WAIT_S * 1000000000ULL;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Arbiters of a Fastpass rack, threads of the test in their nodes' network namespaces.
+ * Arbiters of a Fastpass rack: threads of the test in their nodes' network namespaces.
  *
- *	rack.lab.spec.arbiters = 1;
- *	rack_open();
- *	arbiter_begin(0);
- *	wait_primary(0);
- *	t = arbiter_end(0);	or it ends with the case
+ * 	rack.lab.spec.arbiters = 1;
+ * 	rack_open();
+ * 	arbiter_begin(0);
+ * 	wait_primary(0);
+ * 	t = arbiter_end(0);	or it ends with the case
  */
 #ifndef BARLINE_TESTS_RACK_ARBITER_H
 #define BARLINE_TESTS_RACK_ARBITER_H
@@ -53,7 +53,10 @@ T_FN void arbiter_begin(unsigned int rank)
 
 	memset(c, 0, sizeof(*c));
 	CHECK(!bl_arb_cfg_of(c, &rack.lab.fp, rank, &err), "%s", err.text);
-	/* nobody is taken for dead who only waits for a CPU; who is alone is taken for nothing */
+	/*
+	 * No arbiter that only waits for a CPU is taken for dead. Without a group the value has no
+	 * effect.
+	 */
 	c->interval_us = 5000;
 	c->dead_us = rack.lab.spec.arbiters > 1 ? 3000000 : 1000000;
 	snprintf(c->group_if, sizeof(c->group_if), "eth0");

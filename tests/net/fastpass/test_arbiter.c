@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * One arbiter over real sockets: losses, new beginnings, one to four threads, the real allocators.
- * The world: arbiter_world.h.
+ * One arbiter over real sockets: losses, restarts, one to four threads, the real allocators.
+ * arbiter_world.h describes the world.
  */
 #include "tests/net/fastpass/arbiter_world.h"
 
@@ -108,7 +108,7 @@ static void threads(unsigned int n)
 	c = config(0);
 	c.threads = n;
 	begin(0, &c, &toy_path_ops);
-	w.toy[0].refuse = 3; /* refunds, too */
+	w.toy[0].refuse = 3; /* causes refunds, too */
 	for (i = 0; i < 10; i++) {
 		wants(30);
 		hosts_for(10);
@@ -167,7 +167,7 @@ static void real(unsigned int nthreads, uint32_t paths)
 	t = end(0);
 	for (i = 0; i < 15; i++)
 		with += w.by_path[i];
-	/* hosts of one rack need no path */
+	/* Hosts of one rack need no path. */
 	CHECK(paths ? w.by_path[15] > 0 : !with, "paths");
 	for (i = paths; i < 15; i++)
 		CHECK(!w.by_path[i], "path %u does not exist", i);

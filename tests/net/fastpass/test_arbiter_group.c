@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Arbiters in a group, over real sockets: who takes over, and what they take from operators, from
- * the service of faults and from strangers. The world: arbiter_world.h.
+ * Arbiters in a group, over real sockets: takeovers, and input from operators, from the fault
+ * isolation service and from strangers. arbiter_world.h describes the world.
  */
 #include "tests/net/fastpass/arbiter_world.h"
 #include "arbiter/status.h"
@@ -135,8 +135,8 @@ static void failover(bool v6)
 		group(&c[i]);
 	}
 	/*
-	 * one after the other: when both start at once, one that waits for a CPU loses, whatever
-	 * its rank (who is earlier by the clock: bl_wd_next__by_rank)
+	 * One after the other: when both start at once, one that waits for a CPU loses, whatever
+	 * its rank (the clock decides who is earlier: bl_wd_next__by_rank).
 	 */
 	begin(0, &c[0], NULL);
 	CHECK(ruler(1) == 0, "who is alone takes over");
@@ -150,7 +150,7 @@ static void failover(bool v6)
 	wants(100);
 	CHECK(ruler(2) == 1, "the secondary takes over");
 	hosts_until_quiet();
-	/* the old one comes back, and stays secondary */
+	/* The old arbiter comes back, and stays secondary. */
 	begin(0, &c[0], NULL);
 	for (i = 0; i < 10; i++) {
 		wants(20);
@@ -208,7 +208,7 @@ RACK_TEST(election__three_start_at_once)
 		hosts_for(50);
 	}
 	hosts_until_quiet();
-	/* who took over beside another one, since it had no CPU, gives way */
+	/* An arbiter that became primary beside another one for lack of a CPU gives way. */
 	for (until = t_mono() + WAIT_S * 1000000000ULL; ruling() != 1;) {
 		CHECK(t_mono() < until, "%u rule", ruling());
 		hosts_for(1);
@@ -218,8 +218,8 @@ RACK_TEST(election__three_start_at_once)
 }
 
 /*
- * Waits until the arbiter has counted @n of host 0's packets that say nothing: more at a time than
- * its socket has room for are lost if it has no CPU.
+ * Waits until the arbiter has counted @n invalid packets of host 0. A sender that does not wait
+ * overflows the arbiter's socket while the arbiter has no CPU.
  */
 static void until_nonsense(uint64_t n)
 {
@@ -268,14 +268,14 @@ RACK_TEST(input__strangers_and_nonsense)
 	hosts_until_quiet();
 	bl_arb_read(w.arb[0], &t, rows, HOSTS);
 	n = (uint32_t)rows[0].resets;
-	/* somebody who is in no list */
+	/* a sender that is in no list */
 	address(&ip, 2);
 	sa = sa_of(&ip, 40000, &len);
 	fd = socket(sa.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	CHECK(fd >= 0 && !bind(fd, (struct sockaddr *)&sa, len), "%s", strerror(errno));
 	for (i = 0; i < 10; i++)
 		sendto(fd, buf, 100, 0, (struct sockaddr *)&w.target, w.target_len);
-	/* an endpoint that sends nonsense of every length, and then forged requests */
+	/* an endpoint that sends invalid packets of every length, and then forged requests */
 	begun = t_mono();
 	for (i = 0; i < sizeof(buf); i++) {
 		sendto(w.fd[0], buf, i, 0, (struct sockaddr *)&w.target, w.target_len);
@@ -291,7 +291,7 @@ RACK_TEST(input__strangers_and_nonsense)
 		       bl_fcp_seal(&w.host[0].p, 0x666, BL_FCP_REQ, i, 1, 0, 0, buf, 42), 0,
 		       (struct sockaddr *)&w.target, w.target_len);
 	}
-	/* and one that wants absurdly much, beside honest ones */
+	/* and one that wants an absurd amount, beside honest ones */
 	bl_fcp_host_want(&w.host[1], 2, 2000000000);
 	for (i = 0; i < 20; i++) {
 		bl_fcp_host_want(&w.host[3], 4, 10);
@@ -309,7 +309,7 @@ RACK_TEST(input__strangers_and_nonsense)
 		      rows[0].packets[BL_FCP_R_BAD_MAGIC] + rows[0].packets[BL_FCP_R_SHORT] >=
 			      sizeof(buf),
 	      "counts");
-	/* it is given up if this process has had no CPU for a second */
+	/* It is given up if this process has had no CPU for a second. */
 	CHECK((rows[0].session || rows[0].gone) && rows[0].sessions <= 1 + rows[0].gone, "a "
 											 "session "
 											 "that "
@@ -336,8 +336,8 @@ static void list_is(void *ctx, const struct bl_fcp_link *l, unsigned int n)
 }
 
 /*
- * a FAULTS with one link (or none) from @fd, and what the arbiter answers: its challenge;
- * *@version: of the list that it has; -1: no answer
+ * Sends a FAULTS with one link (or none) from @fd. Returns the challenge in the arbiter's answer,
+ * and in *@version the version of its list; -1: no answer.
  */
 static uint32_t faults_say(int fd, uint64_t secret1, uint64_t boot, uint32_t version,
 			   uint32_t challenge, bool link, int64_t *has)
@@ -394,20 +394,21 @@ RACK_TEST(faults__only_from_the_service)
 	sa = sa_of(&ip, 40001, &len);
 	fd = socket(sa.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	CHECK(fd >= 0 && !bind(fd, (struct sockaddr *)&sa, len), "%s", strerror(errno));
-	/* it does not know the challenge: not taken, but answered */
+	/* It does not know the challenge: the list is not accepted, but answered. */
 	challenge = faults_say(fd, secret1, 100, 1, 0, true, &has);
 	CHECK(challenge && has == 0 && !list_calls, "challenge");
 	faults_say(fd, secret1 + 1, 100, 1, challenge, true, &has); /* forged */
 	CHECK(faults_say(fd, secret1, 100, 2, challenge, true, &has) == challenge && has == 2 &&
 		      list_calls == 1 && list_links == 1,
 	      "taken");
-	faults_say(fd, secret1, 100, 2, challenge, true, &has); /* the same once more */
+	faults_say(fd, secret1, 100, 2, challenge, true, &has); /* the same list again */
 	CHECK(has == 2 && list_calls == 1, "repeated");
-	faults_say(fd, secret1, 100, 1, challenge, false, &has); /* played again */
+	faults_say(fd, secret1, 100, 1, challenge, false, &has); /* replayed */
 	CHECK(has == 2 && list_calls == 1, "an older list was taken");
-	faults_say(fd, secret1, 99, 7, challenge, false, &has); /* of a service before */
+	faults_say(fd, secret1, 99, 7, challenge, false, &has); /* of an earlier service */
 	CHECK(has == 2 && list_calls == 1, "an older service was believed");
-	faults_say(fd, secret1, 101, 1, challenge, false, &has); /* of one that began anew */
+	faults_say(fd, secret1, 101, 1, challenge, false,
+		   &has); /* of a service that was restarted */
 	CHECK(has == 1 && list_calls == 2 && !list_links, "a new service");
 	t = end(0);
 	CHECK(t.faults[BL_FCP_R_BAD_CHALLENGE] == 1 && t.faults[BL_FCP_R_BAD_CHECK] == 1 &&

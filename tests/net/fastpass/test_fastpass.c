@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Fastpass on a rack: applications' datagrams go from bl0 to bl0 in timeslots that arbiters give,
+ * Fastpass on a rack: applications' datagrams go from bl0 to bl0 in timeslots that arbiters assign,
  * through the daemon's FCP, hold queues and pacer. Whatever happens to arbiters and daemons, every
  * datagram arrives once and in order, unless a program counted why it did not.
  */
@@ -18,17 +18,17 @@
 #define BYTES   1000
 #define PORT    7000
 
-#define NUMBERS (1u << 20) /* datagrams of one sender at most */
+#define NUMBERS (1u << 20) /* most datagrams of one sender */
 
 static struct {
 	int rx, tx[LAB_HOSTS_MAX];
 	uint32_t sent[LAB_HOSTS_MAX], got[LAB_HOSTS_MAX];
 	bool stranger; /* h1 is no endpoint that hosts know by its address */
-	bool faults;   /* hosts report frames by path, to a service beside the arbiter */
-	uint8_t seen[LAB_HOSTS_MAX][NUMBERS / 8]; /* leaf and spine: which numbers came */
+	bool faults;   /* hosts report frames by path to a service beside the arbiter */
+	uint8_t seen[LAB_HOSTS_MAX][NUMBERS / 8]; /* leaf and spine: the numbers that arrived */
 	struct bl_faultd *faultd;
 	pthread_t faultd_thread;
-	bool ip6;             /* applications' addresses */
+	bool ip6;             /* family of applications' addresses */
 	uint32_t fallback_ms; /* 0: hosts wait for ever, however long this machine stands still */
 } w;
 
@@ -42,7 +42,7 @@ static unsigned int host_node(unsigned int i)
 	return rack.host0 + i;
 }
 
-/* where the application of host @i is; returns the length */
+/* Writes the address of the application of host @i. Returns its length. */
 static socklen_t app(unsigned int i, struct sockaddr_in6 *sa)
 {
 	struct sockaddr_in *v4 = (struct sockaddr_in *)(void *)sa;
@@ -73,7 +73,10 @@ static void tweak(struct bl_node_cfg *cfg, const struct lab_node *n)
 		return;
 	f->has_faults = true;
 	memcpy(f->faults, f->arbiter[0], 16);
-	/* a frame that a busy machine keeps is not lost, and a window is longer than any pause */
+	/*
+	 * A frame that a busy machine delays does not count as lost, and a window is longer than
+	 * any pause.
+	 */
 	f->fault_report_us = 10000;
 	f->fault_settle_us = 1500000;
 	f->fault_frames = 50;
@@ -81,7 +84,10 @@ static void tweak(struct bl_node_cfg *cfg, const struct lab_node *n)
 	f->fault_hold_ms = 600000;
 }
 
-/* What is sent while ARP looks for h1 may overtake what waits for the answer, in the kernel. */
+/*
+ * Resolves h1. In the kernel, frames that are sent while ARP resolves h1 may overtake those that
+ * wait for the answer.
+ */
 static void know_h1(void)
 {
 	uint8_t mac[6], addr[16];
@@ -128,8 +134,8 @@ static void open_rack(unsigned int hosts, unsigned int arbiters)
 /* ---- traffic ---- */
 
 /*
- * What came to h1: of each sender once, and in order where there is one way. Frames on two paths
- * may overtake each other when a pacer stands still, and then w.got counts what came.
+ * Takes what arrived at h1: of each sender once, and in order where there is one path. Frames on
+ * two paths may overtake each other when a pacer stands still; then w.got counts what arrived.
  */
 static void collect(void)
 {
@@ -190,7 +196,7 @@ static struct bl_fp_page page_of(unsigned int i)
 	return p;
 }
 
-/* the destination of a sender that has the most traffic */
+/* Returns the destination of a sender with the most traffic. */
 static struct bl_fp_dest dest_of(unsigned int i)
 {
 	int fd = rack_map(host_node(i), BL_MAP_FP_DESTS);
@@ -233,7 +239,7 @@ static void wait_all(void)
 	}
 }
 
-/* datagrams on their way of the sender that has most of them */
+/* Returns the number of datagrams under way of the sender that has most of them. */
 static unsigned int most_waiting(void)
 {
 	unsigned int i, most = 0;
@@ -244,7 +250,7 @@ static unsigned int most_waiting(void)
 	return most;
 }
 
-/* every sender @n datagrams, never more than fit into a hold queue at once */
+/* Every sender sends @n datagrams, never more at once than fit into a hold queue. */
 static void traffic(unsigned int n)
 {
 	unsigned int i, k;
@@ -260,8 +266,8 @@ static void traffic(unsigned int n)
 }
 
 /*
- * Behind routers a few datagrams at first: what comes while ARP looks for a router waits in the
- * kernel, which has room for some ninety.
+ * Sends a few datagrams at first behind routers: those that are sent while ARP resolves a router
+ * wait in the kernel, which has room for some ninety.
  */
 static void warm_up(void)
 {
@@ -272,7 +278,7 @@ static void warm_up(void)
 	wait_all();
 }
 
-/* All slots that were wanted have been used, or have passed. */
+/* Returns whether all requested slots have been used or have passed. */
 static bool none_under_way(void)
 {
 	unsigned int i;
@@ -341,7 +347,7 @@ RACK_TEST(arbiter__comes_later)
 	arbiter_end(0);
 }
 
-/* Both senders go without slots, or neither does. */
+/* Waits until both senders go without slots (@on), or neither does. */
 static void until_fallback(bool on)
 {
 	uint64_t end = t_mono() + 60000000000ULL;
@@ -354,7 +360,10 @@ static void until_fallback(bool on)
 	}
 }
 
-/* No arbiter, then one, then none again: traffic goes on, without slots, with them, without. */
+/*
+ * There is no arbiter, then one, then none again: traffic continues without slots, with them, and
+ * without.
+ */
 RACK_TEST(fallback__until_an_arbiter_answers)
 {
 	w.fallback_ms = 500;
@@ -364,7 +373,7 @@ RACK_TEST(fallback__until_an_arbiter_answers)
 	wait_all();
 	CHECK(page_of(1).fallback && page_of(2).fallback, "frames left without slots too early");
 	CHECK(!dest_of(1).frames && !dest_of(2).frames, "a slot, and no arbiter");
-	traffic(200); /* what comes now does not wait */
+	traffic(200); /* datagrams sent now do not wait */
 	wait_all();
 	arbiter_begin(0);
 	until_fallback(false);
@@ -384,7 +393,7 @@ RACK_TEST(arbiter__another_takes_over)
 
 	open_rack(4, 2);
 	arbiter_begin(0);
-	/* when both start at once, one that waits for a CPU loses, whatever its rank */
+	/* When both start at once, one that waits for a CPU loses, whatever its rank. */
 	wait_primary(0);
 	arbiter_begin(1);
 	traffic(200);
@@ -429,7 +438,7 @@ RACK_TEST(daemon__exchanged_with_frames_held)
 	arbiter_end(0);
 }
 
-/* Behind routers: destinations are known by their IP addresses. */
+/* Behind routers, destinations are known by their IP addresses. */
 static void by_the_path(bool ip6)
 {
 	struct bl_counts c;
@@ -454,7 +463,7 @@ static void by_the_path(bool ip6)
 	arbiter_end(0);
 }
 
-/* ---- a link that loses everything, with its carrier up ---- */
+/* ---- a link that loses everything while its carrier is up ---- */
 
 static void *faultd_main(void *p)
 {
@@ -483,8 +492,9 @@ static void faultd_end(void)
 }
 
 /*
- * The limit of the data queue that a leaf has for its up port @path: none passes any more, but
- * control (FCP, reports) and beacons do. Returns what it was. While nothing comes into that queue.
+ * Sets the limit of the data queue that a leaf has for its uplink @path: no data passes any more,
+ * but control frames (FCP, reports) and beacons do. Returns the previous limit. Nothing may enter
+ * that queue meanwhile.
  */
 static uint32_t data_limit(unsigned int tor, unsigned int path, uint32_t limit)
 {
@@ -511,8 +521,9 @@ static uint32_t data_limit(unsigned int tor, unsigned int path, uint32_t limit)
 }
 
 /*
- * State of the link; "": it is not on the service's list. Others may be there beside it while what
- * exonerates them has not come yet (the machine is busy), but never by themselves.
+ * Returns the state of the link; "": it is not on the service's list. Other links may be on the
+ * list beside it while the evidence that exonerates them is under way (the machine is busy), but
+ * never alone.
  */
 static const char *fault_state(const char *link)
 {
@@ -538,8 +549,8 @@ static const char *fault_state(const char *link)
 }
 
 /*
- * Everybody sends until the link is in @state, and the arbiter avoids something (@some) or nothing.
- * On trial it is until flows have shown that it is good: then it is not on the list any more.
+ * Every sender sends until the link is in @state, and the arbiter avoids some links (@some) or
+ * none. The link is on trial until flows have shown that it is good; then it leaves the list.
  */
 static void until(const char *link, const char *state, bool some)
 {
@@ -560,7 +571,7 @@ static void until(const char *link, const char *state, bool some)
 	} while ((strcmp(at, state) && (some || *at)) || !t.faults_links == some);
 }
 
-/* everybody sends @n datagrams; returns when all that is held has left */
+/* Every sender sends @n datagrams; returns when everything that is held has left. */
 static void all_leave(unsigned int n)
 {
 	uint64_t end = t_mono() + 60000000000ULL;
@@ -583,7 +594,10 @@ static void all_leave(unsigned int n)
 	} while (busy);
 }
 
-/* All that was sent has come, or was dropped by who counted it: nothing is in any queue. */
+/*
+ * Waits until everything that was sent has arrived or was counted as dropped: no queue holds a
+ * frame.
+ */
 static void all_come(void)
 {
 	uint64_t end = t_mono() + 60000000000ULL, sent, come;
@@ -601,7 +615,9 @@ static void all_come(void)
 	} while (come < sent);
 }
 
-/* frames from rack 1 to h1 on @path so far, as its hosts have counted them */
+/*
+ * Returns the number of frames from rack 1 to h1 on @path so far, as its hosts have counted them.
+ */
 static uint64_t sent_by(unsigned int path)
 {
 	static struct bl_fp_paths p;
@@ -621,7 +637,7 @@ static uint64_t sent_by(unsigned int path)
 	return n;
 }
 
-/* what leaves now leaves by another path */
+/* Checks that frames that leave now take another path. */
 static void avoided(void)
 {
 	uint64_t dead, other;
@@ -661,8 +677,8 @@ RACK_TEST(faults__link_is_named_and_avoided)
 	bl_arb_read(rack_arb[0].arb, &t, NULL, 0);
 	CHECK(t.faults_links >= 1, "the arbiter has forgotten");
 	/*
-	 * one that begins anew knows nothing; it finds the link again, and tries it again when it
-	 * has healed
+	 * A restarted service knows nothing. It detects the link again, and puts it on trial again
+	 * when it has healed.
 	 */
 	rack.lab.fp.fault_hold_ms = 1000;
 	faultd_begin();
@@ -725,7 +741,7 @@ RACK_TEST(endpoint__outside_needs_no_arbiter)
 {
 	w.stranger = true;
 	open_rack(3, 1);
-	traffic(200); /* nobody listens */
+	traffic(200); /* there is no listener */
 	wait_all();
 	CHECK(dest_of(1).frames == 0 && dest_of(1).endpoint == BL_FP_OUTSIDE, "outside");
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * `barline lab run fct` as its users run it: every flow arrives, byte by byte (the receivers
- * compare them), on a rack and on a dumbbell; a trace comes back as it was; results that mean
- * nothing are refused. Never how fast: under any delay every flow arrives at some time.
+ * `barline lab run fct` as its users run it. Every flow arrives, byte by byte (the receivers
+ * compare them), on a rack and on a dumbbell; a trace comes back as it was; meaningless results are
+ * refused. The rate is never judged: under any delay every flow arrives at some time.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -67,7 +67,10 @@ static char *slurp(const char *name)
 	return text;
 }
 
-/* its exit status, and the one object that it printed; the caller frees */
+/*
+ * Runs the command. Returns its exit status; *@said receives the one object that it printed, which
+ * the caller frees.
+ */
 static int run(json_t **said, ...)
 {
 	const char *argv[ARGS_MAX] = { barline, "-j", "lab", "run", "fct" };
@@ -98,7 +101,7 @@ static unsigned int lines(const char *text)
 	return n;
 }
 
-/* all flows of all policies, and files that agree with what was said */
+/* Checks that all flows of all policies are there, and that the files agree with the output. */
 static void judge(const json_t *said, unsigned int flows, unsigned int policies)
 {
 	const json_t *results = json_object_get(said, "results"), *row;
@@ -138,7 +141,7 @@ static void rack__every_flow_arrives(void **state)
 	json_decref(said);
 }
 
-/* both laws, and what TOP's queue may be; each policy but the first has a change */
+/* Both laws, and the allowed queue of TOP; each policy but the first has a change. */
 static void rack__tokens(void **state)
 {
 	static const char *const policies[] = { "top-1class:paper", "top:ns2" };
@@ -165,7 +168,7 @@ static void rack__tokens(void **state)
 		assert_true(json_number_value(json_object_get(row, "fluid_fct_mean_ns")) > 0);
 		assert_true(json_number_value(json_object_get(row, "fluid_slowdown_mean")) > 0);
 		assert_true(!json_object_get(row, "fluid_fct_change_percent") == !i);
-		/* in the model to go by what is left is never worse than to share */
+		/* In the model, serving by the remaining size is never worse than sharing. */
 		assert_true(!i || json_number_value(json_object_get(row, "fluid_fct_change_"
 									 "percent")) < 0.1);
 		assert_int_equal(number(queue, "hops"), 4);
@@ -181,7 +184,7 @@ static void rack__tokens(void **state)
 	json_decref(said);
 }
 
-/* every objective: its flows, and its metric */
+/* Every objective, with its flows and its metric. */
 static void objective__metrics(void **state)
 {
 	static const struct {
@@ -218,7 +221,7 @@ static void objective__metrics(void **state)
 			/* las has a model */
 			assert_true(!json_object_get(row, "fluid_fct_mean_ns") == (i != 0));
 			assert_true(missed >= 0 && missed <= 100);
-			/* the slowest coflow ends no earlier than its slowest flow */
+			/* The slowest coflow ends no earlier than its slowest flow. */
 			assert_true(i != 2 || json_number_value(json_object_get(row, "cct_max_"
 										     "ns")) >=
 						      json_number_value(json_object_get(row, "fct_"
@@ -232,7 +235,7 @@ static void objective__metrics(void **state)
 	}
 }
 
-/* two seeds, and what is said of both */
+/* Two seeds, and the summary of both. */
 static void runs__summary(void **state)
 {
 	const json_t *runs, *summary, *row, *r;
@@ -278,8 +281,8 @@ static void runs__summary(void **state)
 }
 
 /*
- * sizes around one frame and one socket buffer; both ways over the bar; the trace that is written
- * is the one that was read
+ * Sizes around one frame and one socket buffer, in both directions over the bar. The trace that is
+ * written equals the one that was read.
  */
 static void dumbbell__trace_comes_back(void **state)
 {
@@ -305,7 +308,7 @@ static void dumbbell__trace_comes_back(void **state)
 	json_decref(said);
 }
 
-/* 3000 flows at once: nobody begins that many within a millisecond */
+/* 3000 flows at once: no generator starts that many within a millisecond. */
 static void result__late_generator(void **state)
 {
 	char *text = malloc(3000 * 20), *at = text, path[300];
@@ -329,7 +332,7 @@ static void result__late_generator(void **state)
 	json_decref(said);
 }
 
-/* 100 MB over 2 Mbit/s take seven minutes: given up after one second, and named */
+/* 100 MB over 2 Mbit/s take seven minutes: the flow is given up after one second, and named. */
 static void result__unfinished(void **state)
 {
 	char path[300];
@@ -357,7 +360,7 @@ static void result__unfinished(void **state)
 			 0);
 	row = json_array_get(json_object_get(said, "results"), 0);
 	assert_true(number(row, "unfinished") >= 1);
-	/* against what nobody knows nothing is compared */
+	/* There is no comparison with an unknown value. */
 	row = json_array_get(json_object_get(said, "results"), 1);
 	assert_true(number(row, "unfinished") >= 1);
 	assert_null(json_object_get(row, "fct_change_percent"));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * `barline lab run --loss` as its users run it: links do lose frames, best effort loses messages by
- * that and says so, the reliable stream does not.
+ * `barline lab run --loss` as its users run it: links lose frames, best effort loses messages by
+ * that and reports it, and the reliable stream loses none.
  */
 #include "tests/net/barline_run.h"
 
@@ -13,10 +13,15 @@ static int set_up(void **state)
 	return barline_path(barline, sizeof(barline)) ? 0 : -1;
 }
 
-/* its exit status; *@said: the object that it printed, or NULL; the caller's */
+/*
+ * Runs the command. Returns its exit status; *@said receives the object that it printed, which the
+ * caller frees, or NULL.
+ */
 static int run(json_t **said, const char *loss, bool reliable)
 {
-	/* who has no CPU for a while is not excluded; and few frames are under way at once */
+	/*
+	 * A host that has no CPU for a while is not excluded, and few frames are under way at once.
+	 */
 	const char *const argv[] = {
 		barline,   "-j",          "lab",  "run",
 		"rack",    "--hosts",     "3",    "--dead-after-us",

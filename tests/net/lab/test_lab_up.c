@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * `barline lab up --controllers`, as somebody uses it who looks at failures for the first time: the
- * lab is up when a controller leads and knows all nodes; a link is cut, and is back; a controller
- * is killed. What the command printed comes through a pipe, to whose end this waits: nobody in the
- * background may hold it. And `barline lab run failover
- * --kill stop` and `leave`.
+ * `barline lab up --controllers`, as somebody uses it who studies failures for the first time: the
+ * lab is up when a controller leads and knows all nodes; a link is cut and comes back; a controller
+ * is killed. The test reads the command's output through a pipe to its end, so no background
+ * process may hold the pipe. The test also runs `barline lab run failover --kill stop` and `leave`.
  */
 #include <errno.h>
 #include <jansson.h>
@@ -24,7 +23,7 @@
 #include <cmocka.h>
 
 #define WAIT_S 90
-/* Who has no CPU for a while is not announced, but who is cut off is, in time. */
+/* A host that has no CPU for a while is not announced, but one that is cut off is, in time. */
 #define PATIENT "--dead-after-us", "3000000"
 
 static char barline[512], lab[32], out[1 << 16];
@@ -45,7 +44,7 @@ static int set_up(void **state)
 	return 0;
 }
 
-/* its exit status; @out: all that it said, errors too */
+/* Runs a command. Returns its exit status; @out receives all its output, including errors. */
 static int run(const char *const *argv)
 {
 	size_t len = 0;
@@ -81,13 +80,16 @@ static int run(const char *const *argv)
 #define RUN(...)      run((const char *const[]){ barline, __VA_ARGS__, NULL })
 #define IN(node, ...) RUN("lab", "exec", lab, node, "--", __VA_ARGS__)
 
-/* What `barline show WHAT -j` says where the controllers are; NULL: an error. The caller's. */
+/*
+ * Returns the output of `barline show WHAT -j` where the controllers are, which the caller frees;
+ * NULL: an error.
+ */
 static json_t *show(const char *what)
 {
 	return IN("mgmt", barline, "show", what, "-j") ? NULL : json_loads(out, 0, NULL);
 }
 
-/* the controller that leads, or NULL; the caller's */
+/* Returns the controller that leads, which the caller frees, or NULL. */
 static json_t *leader(void)
 {
 	json_t *all = show("controller"), *one, *found = NULL;
@@ -101,7 +103,7 @@ static json_t *leader(void)
 	return found;
 }
 
-/* nodes in that state, as the leader says */
+/* Returns the number of nodes in that state according to the leader. */
 static int nodes(const char *state)
 {
 	json_t *c = leader(), *one;
@@ -124,7 +126,7 @@ static int nodes(const char *state)
 		}                                                               \
 	} while (0)
 
-/* a failure of @who that has come to its end */
+/* Returns whether a failure of @who is finished. */
 static bool finished(const char *who)
 {
 	json_t *all = show("failures"), *one;
@@ -143,7 +145,7 @@ static void controllers__one(void **state)
 	(void)state;
 	assert_int_equal(RUN("lab", "up", lab, "--hosts", "3", "--controllers", "1", PATIENT), 0);
 	assert_non_null(strstr(out, "mgmt -- barline show controller"));
-	assert_int_equal(nodes("ok"), 4); /* at once: that is what the command waited for */
+	assert_int_equal(nodes("ok"), 4); /* at once: the command waited for it */
 	assert_int_equal(IN("mgmt", barline, "show", "failures"), 0);
 	assert_non_null(strstr(out, "no failures"));
 	assert_int_equal(IN("h2", "ip", "link", "set", "eth0", "down"), 0);
@@ -180,7 +182,7 @@ static void controllers__three_leader_killed(void **state)
 }
 
 /*
- * run() reads to the end of the pipe: arbiters in the background must not hold it, nor read the
+ * run() reads to the end of the pipe: arbiters in the background must neither hold it nor read the
  * terminal.
  */
 static void arbiters__hold_no_output(void **state)
@@ -192,7 +194,7 @@ static void arbiters__hold_no_output(void **state)
 	assert_int_equal(RUN("lab", "down", lab), 0);
 }
 
-/* Nothing stays of a lab whose controllers do not come up, and it says why. */
+/* Nothing remains of a lab whose controllers do not start, and the reason is reported. */
 static void controllers__cannot_start(void **state)
 {
 	char *path = strdup(getenv("PATH") ? getenv("PATH") : "");
@@ -221,10 +223,10 @@ static void controllers__bad_numbers(void **state)
 	assert_int_equal(RUN("lab", "down", lab), 0);
 }
 
-/* the row that `barline lab run failover -j` printed; the caller's */
+/* Returns the row that `barline lab run failover -j` printed, which the caller frees. */
 static json_t *failover(void)
 {
-	const char *begin = strchr(out, '{'); /* warnings of daemons are around it */
+	const char *begin = strchr(out, '{'); /* daemons' warnings surround it */
 	json_t *all = begin ? json_loads(begin, JSON_DISABLE_EOF_CHECK, NULL) : NULL,
 	       *row = json_incref(json_array_get(json_object_get(all, "failover"), 0));
 
@@ -232,7 +234,7 @@ static json_t *failover(void)
 	return row;
 }
 
-/* What a stop and a leave cost the others is printed, and nothing is wrong. */
+/* The cost of a stop and of a leave for the others is printed, and nothing is wrong. */
 static void failover__of_the_living(void **state)
 {
 	json_t *row;

@@ -45,7 +45,10 @@ static void all_go_on(const char *when)
 		}
 }
 
-/* Detaches a switch or restarts the daemons, @rounds times. Each time everyone continues. */
+/*
+ * Detaches some of the first @switches switches for a while, and now and then restarts a daemon,
+ * @rounds times. After each round everyone must continue.
+ */
 static void rounds_of(unsigned int rounds, unsigned int switches)
 {
 	unsigned int i, k;

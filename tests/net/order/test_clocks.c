@@ -207,13 +207,12 @@ RACK_TEST(skew__behind)
 	tr_judge(7, 7);
 }
 
-/**
- * struct wrap - shared by the case and its process. @lead: ns from the first node's start, with
- * which the clock of all nodes begins, to the wrap. @late: the clock wrapped before there was
- * traffic, so the run proves nothing.
- */
+/** struct wrap - shared by the case and its process. */
 static struct wrap {
+	/* ns from the start of the first node, with which the clock of all nodes begins, to the
+	 * wrap */
 	uint64_t lead;
+	/* The clock wrapped before there was traffic, so the run proves nothing. */
 	bool late;
 } * wrap;
 static uint64_t before, after; /* deliveries */

@@ -106,7 +106,7 @@ static void add(bool helper, void (*fn)(struct tr *w))
 static uint64_t away_until;
 static uint32_t away_got;
 
-/* Waits while the process makes no calls for long enough and the others continue. */
+/* Returns whether the process made no calls for long enough, and the others continued. */
 static bool long_away(void)
 {
 	return t_mono() >= away_until && TR_LOAD(tr_sh->node[0].ngot) >= away_got;

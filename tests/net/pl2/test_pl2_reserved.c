@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Frames from bl0 to bl0 over a rack, one by one: every length arrives byte for byte and in order,
- * with and without reservations; a full hold ring costs what did not fit and nothing else; and what
- * a host was promised that dies with a grant in hand is given back by the receiver.
+ * Frames from bl0 to bl0 over a rack, one by one. Every length arrives byte for byte and in order,
+ * with and without reservations. A full hold ring loses only what did not fit. The promise to a
+ * host that dies with a grant in hand is given back by the receiver.
  *
- * The frames are of an ethertype of their own (0x88B6, local experimental 2), so that nothing but
- * the test sends or takes them. Times are judged only where they are long: a second instead of
- * milliseconds.
+ * The frames have an ethertype of their own (0x88B6, local experimental 2), so that only the test
+ * sends or takes them. Times are judged only where they are long: a second instead of milliseconds.
  */
 #include <arpa/inet.h>
 #include <linux/if_packet.h>
@@ -19,7 +18,7 @@
 #define PROTO    0x88B6
 #define LEN_MIN  60
 #define LEN_MAX  1514
-#define PATIENCE 30000 /* ms: for a frame that has to come */
+#define PATIENCE 30000 /* ms, for a frame that has to arrive */
 
 static uint64_t faults(void)
 {
@@ -33,10 +32,10 @@ static uint64_t faults(void)
 	return n;
 }
 
-/* While a rack begins, beacons may come before there is a pacer that drains them. */
+/* While a rack starts, beacons may arrive before there is a pacer that drains them. */
 static uint64_t faults_before;
 
-/* Nobody is taken for dead, and no promise lapses, because this machine stood still. */
+/* No node is taken for dead, and no promise lapses, because this machine stood still. */
 static void patient(struct bl_node_cfg *cfg, const struct lab_node *n)
 {
 	if (n->kind == LAB_HOST)
@@ -59,12 +58,10 @@ static void open_rack(unsigned int hosts, enum bl_policy policy, uint64_t rate_b
 	faults_before = faults();
 }
 
-/**
- * struct station - bl0 of a host. @fd: packet socket there.
- */
+/** struct station - bl0 of a host. */
 struct station {
 	uint8_t mac[6];
-	int fd;
+	int fd; /* packet socket there */
 };
 
 static struct station station(unsigned int host)
@@ -87,7 +84,7 @@ static struct station station(unsigned int host)
 	return s;
 }
 
-/* Frame @n of @len bytes: each byte depends on both. */
+/* Makes frame @n of @len bytes; each byte depends on both. */
 static void make(uint8_t *p, const struct station *from, const struct station *to, uint32_t n,
 		 uint32_t len)
 {
@@ -112,8 +109,8 @@ static void give(const struct station *from, const struct station *to, uint32_t 
 }
 
 /*
- * The next frame that comes to @at in @ms: its number, after a look at each byte if @from is known;
- * -1: none came.
+ * Takes the next frame that arrives at @at within @ms, and compares each byte if @from is known.
+ * Returns its number, or -1 if none arrived.
  */
 static int64_t take(const struct station *at, const struct station *from, unsigned int ms)
 {
@@ -146,7 +143,9 @@ static int64_t take(const struct station *at, const struct station *from, unsign
 	return n;
 }
 
-/* Those are the switch's and the hosts' own fault; nothing of that in any case here. */
+/*
+ * Checks the counters of faults of the switch and the hosts, which may not rise in any case here.
+ */
 static void no_faults(void)
 {
 	CHECK(faults() == faults_before, "%" PRIu64 " faults", faults() - faults_before);
@@ -160,12 +159,12 @@ static void every_length(enum bl_policy policy)
 	uint32_t len, next = LEN_MIN;
 
 	rack.tweak = patient;
-	open_rack(2, policy, 20000000, 0, 10000); /* a frame that is held is dropped after 2.5 s */
+	open_rack(2, policy, 20000000, 0, 10000); /* a held frame is dropped after 2.5 s */
 	a = station(0);
 	b = station(1);
 	for (len = LEN_MIN; len <= LEN_MAX; len++) {
 		give(&a, &b, len, len);
-		/* never more than fits a hold queue */
+		/* never more than fit a hold queue */
 		while (next <= len && (len - next >= 100 || len == LEN_MAX)) {
 			int64_t n = take(&b, &a, PATIENCE);
 
@@ -195,8 +194,8 @@ RACK_TEST(frames__60_to_1514_reserved)
 /* ---- a full ring ---- */
 
 #define RING  64
-#define BURST 200 /* frames: fewer than bl0's own ring takes before anybody looks at them */
-#define FULL  500 /* so many are not to fit */
+#define BURST 200 /* frames: fewer than fit into bl0's own ring unread */
+#define FULL  500 /* frames that must not fit */
 
 static void small_rings(struct bl_node_cfg *cfg, const struct lab_node *n)
 {
@@ -210,7 +209,7 @@ static uint64_t met(void)
 	return rack_count(rack_host(0), BL_R_HELD) + rack_count(rack_host(0), BL_R_HOLD_FULL);
 }
 
-/* What did not fit is counted, what did arrives, in order; and the ring works on. */
+/* What did not fit is counted, what fitted arrives in order, and the ring continues to work. */
 RACK_TEST(ring__full)
 {
 	uint64_t held, full, before, end = t_mono() + 60000000000ULL;
@@ -222,7 +221,7 @@ RACK_TEST(ring__full)
 	open_rack(2, BL_POLICY_PL2, 2000000, 0, 50000); /* a frame takes 4 ms */
 	a = station(0);
 	b = station(1);
-	/* as many bursts as it takes where the machine leaves time between two frames */
+	/* as many bursts as needed where the machine leaves time between two frames */
 	for (i = 0, before = met(); rack_count(rack_host(0), BL_R_HOLD_FULL) < FULL;) {
 		do
 			give(&a, &b, i++, 1000);
@@ -277,7 +276,9 @@ static void look(struct bl_rsv *all)
 	close(fd);
 }
 
-/* while nothing is on its way: the pairs are read one after the other */
+/*
+ * Compares the accounts while nothing is under way, because the pairs are read one after the other.
+ */
 static void books(struct bl_rsv *all)
 {
 	unsigned int i, o, ports = rack.lab.spec.hosts;
@@ -297,8 +298,8 @@ static void books(struct bl_rsv *all)
 }
 
 /*
- * Serve until @in was promised something to h3 that did not come yet; false: it all came before
- * this process could look.
+ * Serves until @in has a promise to h3 that is not used yet. Returns false if everything arrived
+ * before this process could see it.
  */
 static bool has_hand(unsigned int in, uint64_t used_before)
 {
@@ -316,10 +317,10 @@ static bool has_hand(unsigned int in, uint64_t used_before)
 }
 
 /*
- * h2 is promised 16 frames to h3, which take 97 ms. h1 has 4 frames for h3, and gets its grant at
- * once: some 90 ms from now. It dies before. Its daemon ends; the programs stay, as after a
- * SIGKILL, and nothing is sent any more. h3 was told by the copy of the grant, and gives back what
- * does not come.
+ * h2 has a promise of 16 frames to h3, which take 97 ms. h1 has 4 frames for h3 and gets its grant
+ * at once, for some 90 ms from now. It dies before that: its daemon ends, the programs stay as
+ * after a SIGKILL, and nothing is sent any more. h3 was told by the copy of the grant, and gives
+ * back what does not arrive.
  */
 RACK_TEST(sender__dies_with_a_grant)
 {
@@ -336,7 +337,7 @@ RACK_TEST(sender__dies_with_a_grant)
 	a = station(0);
 	b = station(1);
 	c = station(2);
-	/* again, if the machine stood still for so long that h1's slot came before its end */
+	/* Repeat if the machine stood still for so long that h1's slot came before its end. */
 	do {
 		CHECK(tries++ < 50, "h1 never dies in time");
 		books(&was);
@@ -351,7 +352,10 @@ RACK_TEST(sender__dies_with_a_grant)
 		look(&all);
 		died = died && promised(0, 2).bytes == HAND_BYTES &&
 		       all.port[0].used == was.port[0].used;
-		/* the others go on meanwhile; what h1 held in an earlier try may come any time */
+		/*
+		 * The others continue meanwhile. What h1 held in an earlier try may arrive at any
+		 * time.
+		 */
 		for (came = 0; came < K; came += n < 1000) {
 			n = take(&c, NULL, PATIENCE);
 			CHECK(n == came || (n >= 1000 && (!died || n < 1000 * tries)),
@@ -376,7 +380,7 @@ RACK_TEST(sender__dies_with_a_grant)
 	      (unsigned long long)rack_count(0, BL_R_RELEASED));
 	CHECK(all.port[1].used - was.port[1].used == (uint64_t)K * BL_WIRE_BYTES(LEN_MAX),
 	      "h2 used %llu", (unsigned long long)all.port[1].used);
-	/* it comes back: what it had in hand may be lost, what it sends from now on may not */
+	/* It comes back: what it had in hand may be lost, what it sends from now on may not. */
 	rack_open_node(rack_host(0));
 	rack_serve(200);
 	for (i = 0; i < HAND; i++)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * `barline admission set --rack`: one command changes all nodes by way of the controller, while
- * every host sends to every other one. Frames are numbered: none is lost, and none waits for long.
+ * `barline admission set --rack`: one command changes all nodes through the controller while every
+ * host sends to every other one. Frames are numbered: none is lost, and none waits for long.
  *
- * What a frame waits for because of the change it waits for in every change; what it waits for
- * because this machine gave the CPU to somebody else it does not. So each change is made several
- * times, and the shortest of its longest waits counts; and a wait ends when the receiver's bl0 has
- * the frame, not when this process, which also serves the nodes, looks.
+ * A delay that the change causes occurs in every change; a delay that this machine causes by giving
+ * the CPU to another process does not. So each change is made several times, and the shortest of
+ * its longest delays counts. A delay ends when the receiver's bl0 has the frame, not when this
+ * process, which also serves the nodes, reads it.
  */
 #include "tests/net/stations.h"
 
@@ -17,30 +17,30 @@
 
 #define HOSTS  3
 #define ROUNDS 4
-/* a machine that pauses in some of them does not in all; a stall of the change's own is in all */
+/*
+ * A machine that pauses in some of the tries does not pause in all; a stall that the change causes
+ * is in all.
+ */
 #define TRIES_NS 80000000000ULL
-#define LIMIT_NS 50000000ULL /* a frame's wait, issue 14 item 6 */
+#define LIMIT_NS 50000000ULL /* limit of a frame's delay */
 #define SEQS     65536
 
 static struct station st[HOSTS];
 static unsigned int talkers = HOSTS; /* hosts that send and receive */
 static char barline[512];
 
-/**
- * struct stream - frames from one host to another. @sent_ns: station_now(), by number. @next:
- * number of the next one.
- */
+/** struct stream - frames from one host to another. */
 static struct stream {
-	uint64_t sent_ns[SEQS];
-	bool came[SEQS];
-	uint32_t next, ncame;
-	uint64_t longest_ns; /* since the last begin() */
+	uint64_t sent_ns[SEQS]; /* station_now() at the send, by number */
+	bool came[SEQS];        /* the frame has arrived, by number */
+	uint32_t next, ncame;   /* number of the next frame, and of frames that arrived */
+	uint64_t longest_ns;    /* since the last begin() */
 } stream[HOSTS][HOSTS];
 
 static void tweak(struct bl_node_cfg *cfg, const struct lab_node *n)
 {
 	name_controller(cfg, n);
-	/* nobody is announced who only waits for a CPU */
+	/* a node that only waits for a CPU is not announced */
 	cfg->dead_after_us = 5000000;
 	cfg->clock_bound_us = 1000;
 	if (cfg->role == BL_ROLE_HOST)
@@ -88,7 +88,7 @@ static void collect(void)
 		}
 }
 
-/* A frame from each host to each other one, and what came. */
+/* Sends a frame from each host to each other one, and takes what has arrived. */
 static void talk(void)
 {
 	uint32_t from, to;
@@ -139,7 +139,8 @@ static uint64_t longest(void)
 }
 
 /*
- * `barline -j admission set --rack POLICY` beside the traffic. Its exit status, and what it said.
+ * Runs `barline -j admission set --rack POLICY` beside the traffic. Returns its exit status; *@said
+ * receives its output.
  */
 static int set_rack(const char *policy, json_t **said)
 {
@@ -197,7 +198,7 @@ static void change_to(const char *name, enum bl_policy policy, uint64_t *least)
 		*least = waited;
 }
 
-/* There and back, several times; no frame is lost. */
+/* Changes the policy and changes it back, several times; no frame is lost. */
 static void there_and_back(const char *name, enum bl_policy policy)
 {
 	uint64_t still = ~0ULL, on = ~0ULL, off = ~0ULL, waited;
@@ -234,7 +235,9 @@ RACK_TEST(rack__top_and_back)
 	there_and_back("top", BL_POLICY_TOP);
 }
 
-/* No host was started with Fastpass's file: none is changed, and each says why. */
+/*
+ * No host was started with Fastpass's configuration: none is changed, and each reports the reason.
+ */
 RACK_TEST(rack__refused_as_a_whole)
 {
 	json_t *said, *one;
@@ -258,7 +261,7 @@ RACK_TEST(rack__refused_as_a_whole)
 		CHECK(policy_of(i) == BL_POLICY_NONE, "h%u has policy %u", i + 1, policy_of(i));
 }
 
-/* A node without a session is named, the others are changed, and their traffic goes on. */
+/* A node without a session is named, the others are changed, and their traffic continues. */
 RACK_TEST(rack__one_is_away)
 {
 	json_t *said, *one;
@@ -282,7 +285,7 @@ RACK_TEST(rack__one_is_away)
 	UNTIL("waits for every frame", all_came());
 }
 
-/* A node's row in `barline admission show -j`; *@all is the caller's. */
+/* Returns a node's row in `barline admission show -j`; the caller frees *@all. */
 static json_t *shown(json_t **all, const char *node)
 {
 	const char *const argv[] = { barline, "-j", "admission", "show", "-a", NULL };
@@ -307,7 +310,7 @@ static bool has(const char *node, const char *apart)
 	return yes;
 }
 
-/* @policy on one node only; all go on sending. */
+/* Sets @policy on one node only; all continue to send. */
 static void only_on(unsigned int node, enum bl_policy policy)
 {
 	struct bl_admission_set set = {};
@@ -335,8 +338,8 @@ static void only_on(unsigned int node, enum bl_policy policy)
 }
 
 /*
- * Each policy on one host only, and then on the switch only: nothing stops, and both ends of the
- * link say so until they agree again.
+ * Sets each policy on one host only, and then on the switch only: nothing stops, and both ends of
+ * the link report the disagreement until they agree again.
  */
 static void one_disagrees(enum bl_policy policy)
 {

@@ -3,9 +3,9 @@
  * Unmodified applications over reservations: iperf3 (TCP, UDP, IPv6) and memcached on the addresses
  * of bl0, many to one, on a rack with metered ports.
  *
- * What is judged is that everything arrives and that no switch drops anything; never how fast. A
- * sender may lose UDP datagrams in its own hold queue, if it offers more than the link takes: that
- * is where PL2 wants them lost.
+ * Everything must arrive, and no switch may drop anything; the rate is never judged. A sender may
+ * lose UDP datagrams in its own hold queue if it offers more than the link carries: PL2 wants them
+ * lost there.
  */
 #include <arpa/inet.h>
 #include <ifaddrs.h>
@@ -17,25 +17,26 @@
 
 #define HOSTS     4
 #define RATE_BPS  100000000ULL
-#define SLOW_BPS  20000000ULL /* a link that a busy machine, too, can be offered too much for */
+#define SLOW_BPS  20000000ULL /* a link that even a busy machine can overload */
 #define PORT_BASE 5201
 #define MC_PORT   11211
 #define APPS_MAX  16
 #define WAIT_MS   60000
 
-/**
- * struct app - a child in a host's namespace. @out: what it prints.
- */
+/** struct app - a child in a host's namespace. */
 struct app {
 	pid_t pid;
-	int out, status;
+	int out, status; /* memfd with its stdout; wait status */
 	const char *name;
 };
 
 static struct app apps[APPS_MAX];
 static unsigned int napps;
 
-/* which end is left standing when one dies is up to PR_SET_PDEATHSIG: nothing survives the case */
+/*
+ * Runs a program in the namespace of a host. PR_SET_PDEATHSIG ends it with the case, so nothing
+ * survives the case.
+ */
 static struct app *app_run(unsigned int host, char *const argv[])
 {
 	struct app *a = &apps[napps++];
@@ -126,7 +127,7 @@ static double number(const json_t *o, const char *a, const char *b)
 	return json_number_value(json_object_get(json_object_get(json_object_get(o, "end"), a), b));
 }
 
-/* the address that an application uses: bl0's */
+/* Writes the address that an application uses: that of bl0. */
 static void bl0_addr(unsigned int host, int family, char *text, size_t size)
 {
 	int home = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
@@ -156,13 +157,13 @@ static void open_rack(uint64_t rate_bps)
 {
 	rack.lab.spec.hosts = HOSTS;
 	/*
-	 * beacons are queued behind data: at 1 kHz a pacer that has no CPU for a quarter of a
-	 * second would fill a queue with them
+	 * Beacons are queued behind data: at 1 kHz they would fill a queue while a pacer has no CPU
+	 * for a quarter of a second.
 	 */
 	rack.lab.spec.beacon_us = 10000;
 	/*
-	 * a promise outlives any delay of this machine: one that lapses, or that the receiver gives
-	 * back, costs frames
+	 * A promise outlives any delay of this machine: one that lapses, or that the receiver gives
+	 * back, costs frames.
 	 */
 	rack.lab.spec.admission = (struct bl_admission_cfg){ .on = true,
 							     .policy = BL_POLICY_PL2,
@@ -174,7 +175,7 @@ static void open_rack(uint64_t rate_bps)
 	rack_last_words = rack_dump;
 }
 
-/* the switch promised, the hosts held and paced, and nothing was dropped on the way */
+/* Checks that the switch promised, the hosts held and paced, and nothing was dropped on the way. */
 static void judge(void)
 {
 	static const enum bl_reason drops[] = { BL_R_QUEUE_FULL,      BL_R_NO_SLOT,
@@ -198,7 +199,7 @@ static void judge(void)
 	}
 }
 
-/* all but h1 send to h1 for so many @seconds; @seen gets what each server says */
+/* All hosts except h1 send to h1 for @seconds; @seen receives each server's report. */
 static void incast(int family, const char *seconds, const char *udp_rate, json_t *seen[HOSTS])
 {
 	struct app *server[HOSTS], *client[HOSTS];
@@ -262,8 +263,8 @@ RACK_TEST(iperf3__ipv6)
 }
 
 /*
- * so little that all of it arrives, also if a receiver has no CPU for two seconds: its socket has
- * room for some 90 datagrams
+ * The rate is so low that all datagrams arrive, even if a receiver has no CPU for two seconds: its
+ * socket has room for some 90 of them.
  */
 RACK_TEST(iperf3__udp)
 {
@@ -281,7 +282,7 @@ RACK_TEST(iperf3__udp)
 	}
 }
 
-/* five times the link each: most of it is lost, all in the senders' hold queues */
+/* Each sender offers five times the link: most of it is lost, all in the senders' hold queues. */
 RACK_TEST(iperf3__udp_overload)
 {
 	json_t *seen[HOSTS];
@@ -327,7 +328,7 @@ static void mc_expect(int fd, const char *want, size_t n, const char *what)
 	free(got);
 }
 
-/* values of many sizes: set, and read back, byte by byte */
+/* Sets values of many sizes, reads them back and compares each byte. */
 static void mc_client(const char *server)
 {
 	static const unsigned int sizes[] = { 1, 63, 1023, 1024, 1448, 1449, 4096, 65536, 500000 };
@@ -366,7 +367,7 @@ static void mc_client(const char *server)
 	close(fd);
 }
 
-/* h2 asks h1 while h3 and h4 send bulk data to h2 */
+/* h2 queries h1 while h3 and h4 send bulk data to h2. */
 RACK_TEST(memcached__beside_bulk)
 {
 	char server[64], asker[64], port[8], mc_port[8];

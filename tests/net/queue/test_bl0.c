@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * bl0 and the maps of admission, as the loader makes, takes over and removes them; and
- * applications' bytes across a rack whose daemons are exchanged meanwhile.
+ * bl0 and the maps of admission, as the loader creates, takes over and removes them; and
+ * applications' bytes across a rack whose daemons are replaced meanwhile.
  */
 #include <arpa/inet.h>
 #include <linux/ethtool.h>
@@ -34,7 +34,7 @@ static void open_rack(unsigned int hosts, uint64_t rate_bps)
 	rack_open();
 }
 
-/* ---- looking, in the namespace of a node ---- */
+/* ---- state in the namespace of a node ---- */
 
 static unsigned int ifindex(unsigned int node, const char *name)
 {
@@ -155,7 +155,7 @@ RACK_TEST(open__makes_bl0)
 	      "hold_cfg");
 	CHECK(hold_cfg(h).k_frames == 4 && hold_cfg(h).t_ns == 15 * 49216, "K %u, t %llu",
 	      hold_cfg(h).k_frames, (unsigned long long)hold_cfg(h).t_ns);
-	/* the other host's differs */
+	/* the other host's address differs */
 	CHECK(memcmp(hold_cfg(h).mac, hold_cfg(rack_host(1)).mac, 6), "two hosts, one address");
 }
 
@@ -313,8 +313,8 @@ RACK_TEST(open__name_taken)
 }
 
 /*
- * A start that was killed between making the pair and pinning, or pins that were lost: the pair is
- * known by its address.
+ * A start that was killed between creating the pair and pinning, or pins that were lost: the pair
+ * is recognised by its address.
  */
 RACK_TEST(open__pins_lost)
 {
@@ -431,13 +431,11 @@ static pid_t child(unsigned int node, void (*fn)(int family), int family)
 }
 
 static int listener;
-/**
- * struct shared - what the case and its two processes have in common. @connected: the sender is.
- * @enough: nothing more comes and goes: it may end. @sent: bytes, when it has.
- */
+/** struct shared - memory shared by the case and its two processes. */
 static struct shared {
+	/* The sender is connected; nothing is replaced any more, so the sender may end. */
 	uint32_t connected, enough;
-	uint64_t sent;
+	uint64_t sent; /* bytes of the sender; written when it has ended */
 } * shared;
 
 static void receive(int family)
@@ -478,7 +476,7 @@ static void send_all(int family)
 
 enum restart { NONE, DAEMONS, SWITCH };
 
-/* The switch's programs and maps go, and it begins as after a boot. */
+/* Removes the switch's programs and maps, and starts it as after a boot. */
 static void reboot_switch(void)
 {
 	char netns[300];
@@ -491,8 +489,8 @@ static void reboot_switch(void)
 }
 
 /*
- * A connection from h1 to h2; @restart: what comes and goes while it runs, and it runs for as long
- * as that takes.
+ * Transfers bytes from h1 to h2 over one connection while @restart happens, for as long as that
+ * takes.
  */
 static void transfer(int family, enum restart restart)
 {
@@ -516,9 +514,9 @@ static void transfer(int family, enum restart restart)
 		bool there;
 
 		/*
-		 * not before the connection is there: the kernel gives neighbours up that do not
-		 * answer for three seconds, which a switch that comes and goes on a busy machine
-		 * may take
+		 * Not before the connection exists: the kernel gives up neighbours that do not
+		 * answer for three seconds, and replacing a switch on a busy machine may take that
+		 * long.
 		 */
 		rack_serve(30);
 		there = __atomic_load_n(&shared->connected, __ATOMIC_ACQUIRE);
@@ -555,8 +553,8 @@ RACK_TEST(bytes__tcp_v4)
 		      rack_count(0, BL_R_QUEUED),
 	      "it went another way");
 	/*
-	 * the sender's own hold queue may be full: while the pacer waits for a CPU, TCP goes on
-	 * until the first mark comes back (docs/guarantees.md)
+	 * The sender's own hold queue may be full: while the pacer waits for a CPU, TCP continues
+	 * until the first mark comes back (docs/guarantees.md).
 	 */
 	CHECK(!rack_count_all(BL_R_NO_SLOT) && !rack_count_all(BL_R_QUEUE_FULL),
 	      "drops: slot %" PRIu64 ", queue %" PRIu64, rack_count_all(BL_R_NO_SLOT),
@@ -579,8 +577,8 @@ RACK_TEST(bytes__daemons_exchanged)
 }
 
 /*
- * Promises are in pinned maps: they outlive the daemon. What waited too long for a pacer may have
- * lapsed.
+ * Promises are in pinned maps, which outlive the daemon. A frame that waited too long for a pacer
+ * may have lapsed.
  */
 RACK_TEST(bytes__daemons_exchanged_reserved)
 {
@@ -591,8 +589,8 @@ RACK_TEST(bytes__daemons_exchanged_reserved)
 }
 
 /*
- * Promises, queues and tables are gone, in the middle of reserved traffic: hosts ask again, and TCP
- * sends again what was in the queues.
+ * Promises, queues and tables vanish in the middle of reserved traffic: hosts ask again, and TCP
+ * retransmits what was in the queues.
  */
 RACK_TEST(bytes__switch_rebooted_reserved)
 {

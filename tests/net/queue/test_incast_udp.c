@@ -27,8 +27,8 @@ static void incast__udp_goodput(void **state)
 		printf("%s: %.1f %% of the rate\n", policies[i],
 		       json_number_value(json_object_get(row, "goodput_percent")));
 		/*
-		 * a machine that loses its CPU takes something off; nothing but a fault takes
-		 * nearly all
+		 * A machine that loses its CPU costs some throughput; only a fault costs nearly
+		 * all.
 		 */
 		assert_true(json_number_value(json_object_get(row, "goodput_percent")) > 30);
 		json_decref(said);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Nobody falls off the network because of others: frames to hundreds of stations that do not exist,
- * to a peer that does not answer, from hundreds of ports to one host, and to ten thousand stations
- * one after the other; each time traffic to hosts that nobody has talked to before goes on, under
- * every policy, and the daemons' memory does not grow. 400 TCP connections to one host all work,
- * and a policy can be changed after there were as many flows as there are numbers.
+ * No host loses its connectivity because of others. Frames go to hundreds of stations that do not
+ * exist, to a peer that does not answer, from hundreds of ports to one host, and to ten thousand
+ * stations one after the other. Each time traffic to hosts that have not been used before
+ * continues, under every policy, and the daemons' memory does not grow. 400 TCP connections to one
+ * host all work, and a policy can be changed after as many flows as there are numbers.
  *
- * Frames are UDP over IPv4, made here, with addresses of their own; what counts is that some arrive
- * in time, and the times are generous.
+ * The frames are hand-made UDP over IPv4 with addresses of their own. Some of them must arrive in
+ * time, and the limits are generous.
  */
 #include "tests/net/stations.h"
 #include "tests/net/fastpass/rack_arbiter.h"
@@ -48,7 +48,7 @@ static void open_rack(enum bl_policy policy)
 		st[i] = station(i);
 }
 
-/* Station @n does not exist. */
+/* Sends to station @n, which does not exist. */
 static void give_stranger(const struct station *from, uint32_t n, uint32_t sport)
 {
 	const uint8_t mac[6] = { 2, 0xde, 0xad, 0, (uint8_t)(n >> 8), (uint8_t)n };
@@ -56,7 +56,7 @@ static void give_stranger(const struct station *from, uint32_t n, uint32_t sport
 	give(from, mac, 201, n, sport, 0);
 }
 
-/* Whoever sends again and again gets through. */
+/* Checks that frames that are sent again and again arrive. */
 static void reaches(unsigned int from, unsigned int to)
 {
 	uint64_t end = t_mono() + PATIENCE * 1000000ULL;
@@ -69,7 +69,7 @@ static void reaches(unsigned int from, unsigned int to)
 	} while (took(&st[to], NULL) != 700);
 }
 
-/* Pages of this process, which is all daemons of the rack, that are in memory. */
+/* Returns the resident pages of this process, which contains all daemons of the rack. */
 static long resident(void)
 {
 	FILE *f = fopen("/proc/self/statm", "re");
@@ -95,14 +95,14 @@ static void strangers(enum bl_policy policy)
 			rack_serve(2);
 	}
 	reaches(0, 1);
-	/* one that does not answer, from so many ports */
+	/* a peer that does not answer, from that many ports */
 	for (i = 1; i <= 300; i++) {
 		give_stranger(&st[0], 301, 1000 + i);
 		if (!(i % 50))
 			rack_serve(2);
 	}
 	reaches(0, 2);
-	/* ten thousand, one after the other */
+	/* ten thousand stations, one after the other */
 	for (i = 1; i <= 10000; i++) {
 		give_stranger(&st[0], 1000 + i, 800);
 		if (!(i % 100))
@@ -134,7 +134,7 @@ RACK_TEST(strangers__top)
 	strangers(BL_POLICY_TOP);
 }
 
-/* 400 flows from one host to one: each has its datagram through. */
+/* 400 flows from one host to one: a datagram of each arrives. */
 RACK_TEST(flows__four_hundred)
 {
 	static bool seen[65536];
@@ -167,7 +167,7 @@ RACK_TEST(flows__four_hundred)
 
 #define CONNS 400
 
-/* One end of a TCP connection between bl0 of two hosts. */
+/* Returns one end of a TCP connection between bl0 of two hosts. */
 static int tcp_socket(unsigned int host)
 {
 	int home = rack_away(rack_host(host)),
@@ -178,7 +178,7 @@ static int tcp_socket(unsigned int host)
 	return fd;
 }
 
-/* 400 connections of h1 to h2, at once; on each a byte goes there and comes back. */
+/* Opens 400 connections from h1 to h2 at once; a byte goes there and comes back on each. */
 static void connections(enum bl_policy policy)
 {
 	struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons(5201) };
@@ -244,7 +244,7 @@ RACK_TEST(connections__top)
 	connections(BL_POLICY_TOP);
 }
 
-/* As many flows as there are numbers, and then another policy. */
+/* Uses as many flows as there are numbers, and then another policy. */
 RACK_TEST(policy__none_after_top)
 {
 	struct bl_admission_set set = {};
@@ -271,7 +271,7 @@ RACK_TEST(policy__none_after_top)
 		while (h < 4 && strcmp(rack.dir[rack_host(h)], refs[i].dir))
 			h++;
 		if (h == 4)
-			continue; /* the switch: its tokens are in nobody's way */
+			continue; /* the switch: its tokens do not interfere */
 		home = rack_away(rack_host(h));
 		CHECK(!bl_admission_change(&refs[i], &set, said, sizeof(said), &err), "%s",
 		      err.text);

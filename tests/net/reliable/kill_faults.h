@@ -174,7 +174,10 @@ T_FN unsigned int a_while(void)
 	return 1 + t_below(&seed, t_below(&seed, 3) ? DEAD_US / 2000 : DEAD_US * 4 / 1000);
 }
 
-/* Waits not at all, a moment, or so long that only a caretaker reports that the node is alive. */
+/*
+ * Returns the ms until the next daemon starts: 0, a moment, or so long that only a caretaker, if
+ * there is one, sends the node's beacons meanwhile.
+ */
 T_FN unsigned int before_the_next(void)
 {
 	unsigned int kind = t_below(&seed, 3);

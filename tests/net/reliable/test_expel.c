@@ -83,7 +83,7 @@ static bool published(void)
 	return yes;
 }
 
-/* Waits until the two endpoints that will end are in the middle of sending. */
+/* Returns whether the two endpoints that will end are in the middle of sending. */
 static bool both_sent(void)
 {
 	return TR_LOAD(tr_sh->node[0].nsent) > 100 && TR_LOAD(tr_sh->node[1].nsent) > 100;

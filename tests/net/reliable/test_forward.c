@@ -65,8 +65,9 @@ static void watch(void)
 }
 
 /*
- * An endpoint that gets no ACK for 300 ms and five tries has its frame forwarded, also if the
- * reason was a lack of CPU. Then nothing can be said of those that need not have forwarded.
+ * Returns whether a thread had no CPU for long. An endpoint that gets no ACK for 300 ms and five
+ * tries has its frame forwarded, also if the reason was a lack of CPU. Then nothing can be said of
+ * those that need not have forwarded.
  */
 static bool starved(void)
 {
@@ -391,7 +392,10 @@ static uint64_t more_than;
 
 static const struct bl_forward *offered;
 
-/* Waits until it was counted: a session that has just begun takes none. */
+/*
+ * Returns whether the frame was counted, and offers it once more if not: a session that has just
+ * begun takes none.
+ */
 static bool was_counted(void)
 {
 	if (said(counted) > more_than)

@@ -37,21 +37,19 @@ static unsigned int wanted = RUNS, seconds;
 static unsigned int asked; /* --runs */
 static uint64_t first_seed;
 
-/**
- * struct tally - the results of a case, in memory that cases share with the program. @starved:
- * announcements that may be caused by this machine.
- */
+/** struct tally - the results of a case, in memory that cases share with the program. */
 static struct tally {
 	char name[16];
+	/* Runs; faults by kind; announcements that may be caused by this machine. */
 	unsigned int runs, times[F_COUNT], starved;
 	uint64_t longest_ns;
 	struct kill_verdict sum;
 } * tallies, *tally; /* of all cases, and of this one */
 
-/** struct said - an announcement. @port: 0: of a node. */
+/** struct said - an announcement. */
 static struct said {
 	uint64_t number;
-	unsigned int node, port;
+	unsigned int node, port; /* @port: of the process; 0: the node itself */
 	char why[16];
 } said[SAID_MAX];
 static unsigned int nsaid;

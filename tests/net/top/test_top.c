@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * TOP on a rack: connections of applications go from bl0 to bl0, each data frame in the place of a
- * token that its receiver sent. The switch holds tokens in its queues (mode pace); its other modes
- * are in test_top_incast.c.
+ * token that its receiver sent. The switch holds tokens in its queues (mode pace);
+ * test_top_incast.c tests its other modes.
  *
- * Time must not matter where a test is not about it: tokens may be minutes old, and nobody is given
- * up.
+ * Time must not matter where a test is not about it: tokens may be minutes old, and no peer is
+ * given up.
  */
 #include <netinet/in.h> /* before anything that includes <linux/ipv6.h> */
 
@@ -22,18 +22,18 @@
 #define RATE    250000000
 #define FOREVER 10000000 /* us */
 /*
- * A SYNC without a token is repeated after so many us. With the default of 2000 a rack that stands
- * still for 0.1 s makes a flow take another tag, and tokens and echoes that were under way are
- * refused then; with this one it takes 11 s. A flow that ends while tokens for it are under way is
- * such a case, too, so flows do not end, unless a case wants that.
+ * A SYNC without a token is repeated after this time in us. With the default of 2000 a rack that
+ * stands still for 0.1 s makes a flow take another tag, and tokens and echoes that were under way
+ * are refused then; with this value it takes 11 s. A flow that ends while tokens for it are under
+ * way has the same effect, so flows do not end unless a case wants that.
  */
 #define PATIENT   200000
 #define OPT(o, v) (rack_top[BL_TOP_O_##o] = (v) + 1)
 
 static uint32_t rack_top[BL_TOP_O_COUNT];
 static uint64_t rate = RATE;
-static bool sprayed;        /* leaf and spine, frame by frame this way and that */
-static unsigned int skewed; /* this node's clock is off by @skew_ns */
+static bool sprayed;        /* leaf and spine: each frame takes another path */
+static unsigned int skewed; /* the clock of this node is off by @skew_ns */
 static int64_t skew_ns;
 
 static void tweak(struct bl_node_cfg *cfg, const struct lab_node *n)
@@ -42,14 +42,14 @@ static void tweak(struct bl_node_cfg *cfg, const struct lab_node *n)
 		memcpy(cfg->admission.top.v, rack_top, sizeof(rack_top));
 	else
 		cfg->admission.spray =
-			sprayed && n->kind == LAB_TOR; /* spines have no ways up to choose from */
+			sprayed && n->kind == LAB_TOR; /* spines have no uplinks to choose from */
 	if (skew_ns && n == &rack.lab.nodes[skewed])
 		cfg->skew_ns = skew_ns;
 	cfg->clock_bound_us = 1000;
 }
 
 /*
- * While a rack begins, on a busy machine, beacons may come before there is a pacer that drains
+ * While a rack starts on a busy machine, beacons may arrive before there is a pacer that drains
  * them.
  */
 static struct {
@@ -83,8 +83,8 @@ static void open_rack(unsigned int hosts)
 	rack.lab.spec.admission.policy = BL_POLICY_TOP;
 	rack.lab.spec.admission.rate_bps = rate;
 	/*
-	 * nobody needs them here, and they share a class with data: a pacer that sleeps on a busy
-	 * machine drops what is too much
+	 * Beacons are not needed here, and they share a class with data: a pacer that sleeps on a
+	 * busy machine drops the excess.
 	 */
 	rack.lab.spec.beacon_us = 20000;
 	rack.tweak = tweak;
@@ -98,14 +98,14 @@ static void open_rack(unsigned int hosts)
 	if (!rack_top[BL_TOP_O_IDLE])
 		OPT(IDLE, FOREVER);
 	rack_open();
-	/* on a busy machine it takes so long that the first ones' clocks are void by now */
+	/* on a busy machine this takes so long that the first nodes' clocks are void by now */
 	rack_serve(300);
 	for (i = 0; i < BL_CL_COUNT; i++)
 		was.dropped[i] = dropped_by_switch(i);
 	was.no_slot = rack_count_all(BL_R_NO_SLOT);
 }
 
-/* ---- what the hosts know ---- */
+/* ---- the state of the hosts ---- */
 
 static struct bl_top_page page_of(unsigned int i)
 {
@@ -129,7 +129,7 @@ static uint64_t tokens_of(unsigned int i)
 	return n;
 }
 
-/* Every data frame went for a token, and nothing was lost in the network. */
+/* Checks that every data frame was sent for a token, and nothing was lost in the network. */
 static void in_order(unsigned int senders)
 {
 	uint64_t used = 0, held = 0;
@@ -151,8 +151,8 @@ static void in_order(unsigned int senders)
 		      "%" PRIu64 " frames of class %s were dropped at the switch",
 		      dropped_by_switch(i) - was.dropped[i], bl_class_name(i));
 	/*
-	 * a host's own hold queue may be full: while its pacer waits for a CPU, TCP goes on until
-	 * the first mark comes back (docs/guarantees.md)
+	 * A host's own hold queue may be full: while its pacer waits for a CPU, TCP continues until
+	 * the first mark comes back (docs/guarantees.md).
 	 */
 	CHECK(rack_count_all(BL_R_NO_SLOT) == was.no_slot, "drops");
 	CHECK(!rack_count_all(BL_R_TOKEN_FORGED) && !rack_count_all(BL_R_TOKEN_REPLAYED) &&
@@ -187,7 +187,7 @@ RACK_TEST(incast__fifteen_hosts_lose_nothing)
 	in_order(15);
 }
 
-/* ---- sizes that nobody knows ---- */
+/* ---- flows of unknown size ---- */
 
 RACK_TEST(las__classes_by_what_was_served)
 {
@@ -197,7 +197,7 @@ RACK_TEST(las__classes_by_what_was_served)
 
 	OPT(OBJECTIVE, BL_TOP_BY_LAS);
 	OPT(LONGEST, 3000);
-	/* a flow whose sender waits for a CPU for so long begins anew, in class 0 */
+	/* a flow whose sender waits this long for a CPU starts again in class 0 */
 	OPT(IDLE, 2000000);
 	open_rack(2);
 	begin(AF_INET, 1, 8 << 20); /* 5746 full frames: through all classes */
@@ -208,7 +208,7 @@ RACK_TEST(las__classes_by_what_was_served)
 		CHECK(p.tokens[k], "class %u had no token", k);
 	CHECK(p.tokens[5] > p.tokens[0], "%llu and %llu", (unsigned long long)p.tokens[5],
 	      (unsigned long long)p.tokens[0]);
-	/* the flow idles: a FIN, and nobody remembers it */
+	/* The flow idles: a FIN is sent, and both ends forget the flow. */
 	end = t_mono() + 60000000000ULL;
 	for (; page_of(0).used[0] || page_of(1).used[0]; rack_serve(20))
 		CHECK(t_mono() < end, "the receiver still knows the flow");
@@ -216,9 +216,9 @@ RACK_TEST(las__classes_by_what_was_served)
 	      (unsigned long long)page_of(0).gone, (unsigned long long)page_of(1).freed);
 }
 
-/* ---- sizes that the application knows ---- */
+/* ---- flows of known size ---- */
 
-/* @bytes: what is said, 0: nothing; @sent: what is sent. */
+/* @bytes: size in the hint, 0: no hint; @sent: bytes that are sent. */
 static void hinted(int family, uint64_t bytes, uint64_t sent, int priority, unsigned int class)
 {
 	const struct bl_flow_hint hint = { .bytes = bytes };
@@ -243,7 +243,10 @@ RACK_TEST(hint__small)
 	hinted(AF_INET, 1000, 1000, 0, 0);
 }
 
-/* It says 1000 bytes and sends 2 MB: what it said does not keep it in the best class. */
+/*
+ * The application announces 1000 bytes and sends 2 MB: its hint does not keep the flow in the best
+ * class.
+ */
 RACK_TEST(hint__of_a_liar)
 {
 	const struct bl_flow_hint hint = { .bytes = 1000 };
@@ -305,9 +308,9 @@ RACK_TEST(paper__law)
 	CHECK(page_of(0).tokens[0] == tokens_of(0), "ExpressPass has one class");
 }
 
-/* ---- thresholds that are learnt ---- */
+/* ---- learned thresholds ---- */
 
-/* As if @n flows of @frames frames had come to host @i and ended. */
+/* Simulates @n flows of @frames frames that came to host @i and ended. */
 static void flows_came(unsigned int i, uint64_t frames, uint64_t n)
 {
 	size_t size = (sizeof(struct bl_top_page) + 4095) / 4096 * 4096;
@@ -329,7 +332,8 @@ static void limits_become(unsigned int i, bool learnt)
 }
 
 /*
- * The daemon of the host that received them learns from them, its successor too, and no other host.
+ * The daemon of the host that received the flows learns from them, and so does its successor, and
+ * no other host does.
  */
 RACK_TEST(learn__by_the_daemon)
 {
@@ -374,13 +378,15 @@ RACK_TEST(receiver__dies_and_comes_back)
 {
 	uint64_t before, signals, end = t_mono() + 60000000000ULL;
 
-	OPT(SYNC, 25000); /* it asks often, and for 1.5 s with the same tag */
+	OPT(SYNC, 25000); /* it repeats often, and for 1.5 s with the same tag */
 	open_rack(2);
 	begin(AF_INET, 1, ENDLESS);
 	until_answered(1, 500);
-	/* without its pacer it sends no tokens, without its daemon nobody takes over */
+	/* Without its pacer it sends no tokens, and without its daemon nothing takes over. */
 	rack_close_node(rack_host(0));
-	/* what is under way arrives; then the sender goes on asking, and nothing leaves any more */
+	/*
+	 * What is under way arrives; then the sender continues to ask, and nothing leaves any more.
+	 */
 	do {
 		before = answered(1);
 		signals = rack_count(rack_host(0), BL_R_SIGNAL);
@@ -406,10 +412,10 @@ RACK_TEST(sender__dies_and_is_forgotten)
 	begin(AF_INET, 2, ENDLESS);
 	until_answered(1, 100);
 	rack_close_node(rack_host(1));
-	rack_link(rack_host(1), "eth0", false); /* and its program answers no token any more */
+	rack_link(rack_host(1), "eth0", false); /* and its program answers no tokens any more */
 	for (end = t_mono() + 60000000000ULL; !page_of(0).gone; rack_serve(20))
 		CHECK(t_mono() < end, "the receiver still knows it");
-	/* the other one comes to its end, whatever became of the first */
+	/* The other flow ends, whatever became of the first one. */
 	enough();
 	while (w.pid[2]) {
 		running();
@@ -417,7 +423,7 @@ RACK_TEST(sender__dies_and_is_forgotten)
 	}
 }
 
-/* ---- what gets lost ---- */
+/* ---- losses ---- */
 
 #define XDP_REG(op, dst, src, offset, value)                                                       \
 	{                                                                                          \
@@ -426,9 +432,10 @@ RACK_TEST(sender__dies_and_is_forgotten)
 	}
 
 /*
- * From now on host @i's NIC loses @per_65536 of 65536 frames of UDP over IPv4 that come in: data,
- * tokens and signals. A program of our own takes the place of barline's, in its link, and goes on
- * with it (the answers to tokens leave by XDP_TX: no tc program of the host sees them).
+ * From now on the NIC of host @i loses @per_65536 of 65536 incoming frames of UDP over IPv4: data,
+ * tokens and signals. A program of the test takes the place of barline's in its link, and calls it
+ * for the other frames. (The answers to tokens leave by XDP_TX, so no tc program of the host sees
+ * them.)
  */
 static void make_lossy(unsigned int i, uint32_t per_65536)
 {
@@ -478,20 +485,24 @@ static void make_lossy(unsigned int i, uint32_t per_65536)
 	CHECK(!bpf_map_update_elem(map, &zero, &next, BPF_ANY), "barline's program behind it: %s",
 	      strerror(errno));
 	CHECK(!bpf_link_update(link, prog, NULL), "its link: %s", strerror(errno));
-	/* the array forgets its program when nobody holds it by a file descriptor: it stays open */
+	/*
+	 * The array forgets its program when no process holds a descriptor of the array, so it
+	 * stays open.
+	 */
 	close(link);
 	close(prog);
 	close(next);
 }
 
 /*
- * Frames that are held for as long as 4096 full ones take are dropped, and datagrams with them:
- * 5 s at this rate. SYNCs get lost, so they are repeated often enough, and the tag stays for 3 s.
+ * Frames that are held for longer than 4096 full ones take, which is 5 s at this rate, are dropped,
+ * and so are datagrams. SYNCs are lost, so they are repeated often enough, and the tag stays the
+ * same for 3 s.
  */
 #define SLOW      10000000
 #define SLOW_SYNC 50000
 #define DATAGRAMS 2000
-#define IN_QUEUE  200 /* fewer than a hold queue takes */
+#define IN_QUEUE  200 /* fewer than fit into a hold queue */
 
 static struct {
 	uint32_t sent, came, twice;
@@ -526,7 +537,7 @@ static void send_datagrams(void)
 	CHECK(!bl_flow_hint(fd, w.hint), "hint");
 	for (b[0] = 0; b[0] < DATAGRAMS; b[0]++) {
 		/*
-		 * the first one alone: while the kernel looks for the neighbour it keeps a hundred
+		 * the first one alone: while the kernel resolves the neighbour it keeps a hundred
 		 */
 		while (b[0] >= answered(1) + (answered(1) ? IN_QUEUE : 1))
 			usleep(1000);
@@ -542,7 +553,10 @@ static void slow_rack(void)
 	open_rack(2);
 }
 
-/* Before the case's time is over it says how far it came. */
+/*
+ * Checks that no frame was dropped because it was held for too long. Fails before the time of the
+ * case is over, with a report of how far it came.
+ */
 static void not_lost(void)
 {
 	uint64_t held = rack_count_all(BL_R_HELD_LONG);
@@ -554,7 +568,7 @@ static void not_lost(void)
 	      __atomic_load_n(&shared->came, __ATOMIC_RELAXED));
 }
 
-/* All datagrams have left h2, under any loss. */
+/* Waits until all datagrams have left h2, whatever the loss. */
 static void datagrams(const struct bl_flow_hint *hint)
 {
 	struct sockaddr_storage sa;
@@ -589,7 +603,7 @@ static void complete_and_once(void)
 		not_lost();
 		rack_serve(10);
 	}
-	rack_serve(200); /* whatever else comes */
+	rack_serve(200); /* for late arrivals */
 	fprintf(stderr,
 		"  %" PRIu64 " LOSS, %" PRIu64 " frames sent again, %" PRIu64
 		" of them came twice, %" PRIu64 " tokens blocked\n",
@@ -613,7 +627,7 @@ RACK_TEST(resend__udp_complete_and_once)
 									      "nothing");
 }
 
-/* Two ways up, taken in turn, by tokens, data and signals. */
+/* Two uplinks, used in turn by tokens, data and signals. */
 RACK_TEST(resend__sprayed)
 {
 	sprayed = true;
@@ -656,8 +670,16 @@ RACK_TEST(clock__sender_ahead_beyond_t)
 		rack_serve(5);
 	}
 	CHECK(!answered(1), "%" PRIu64 " tokens were answered that were too old", answered(1));
+<<<<<<< HEAD
 	/* who knows that his clocks differ so much says so */
 	bl_admission_put(&set, BL_AO_TOP + BL_TOP_O_EXPIRY, 5000000);
+||||||| eaa52b1
+	/* who knows that his clocks differ so much says so */
+	set.top[BL_TOP_O_EXPIRY] = 5000000 + 1;
+=======
+	/* configured for clocks that differ this much */
+	set.top[BL_TOP_O_EXPIRY] = 5000000 + 1;
+>>>>>>> d3
 	n = bl_nodes_find(&refs, 0, &err);
 	home = rack_away(rack_host(1));
 	for (i = 0; i < n; i++)
@@ -684,7 +706,7 @@ RACK_TEST(clock__receiver_ahead)
 	CHECK(!answered(1), "%" PRIu64 " tokens were answered that were not sent yet", answered(1));
 }
 
-/* ---- while it runs ---- */
+/* ---- changes while it runs ---- */
 
 static void policy(enum bl_policy p)
 {
@@ -709,7 +731,7 @@ static void policy(enum bl_policy p)
 	free(refs);
 }
 
-/* So many frames more have come to h1's application. */
+/* Waits until @n more frames have arrived at h1's application. */
 static void until_more_came(uint64_t n)
 {
 	n += rack_count(rack_host(0), BL_R_TO_APP);
@@ -727,7 +749,7 @@ RACK_TEST(policy__changed_in_the_middle)
 	begin(AF_INET, 1, ENDLESS);
 	until_answered(1, 500);
 	policy(BL_POLICY_NONE);
-	until_more_came(500); /* the token in whose turn it changed has been answered */
+	until_more_came(500); /* The token in whose turn the policy changed has been answered. */
 	n = answered(1);
 	until_more_came(500);
 	CHECK(answered(1) == n, "a token was answered under policy none");
@@ -747,7 +769,7 @@ RACK_TEST(daemons__exchanged)
 		rack_close_node(i % rack.lab.nnodes);
 		rack_open_node(i % rack.lab.nnodes);
 	}
-	finish(); /* whatever was lost while a pacer was not there: TCP has it again */
+	finish(); /* TCP retransmits what was lost while there was no pacer. */
 	CHECK(tokens_of(0) >= answered(1), "%" PRIu64 " tokens, %" PRIu64 " answered", tokens_of(0),
 	      answered(1));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * TOP on a rack, fifteen hosts to one, in each mode of the switch: top_switches.h has what must
+ * TOP on a rack, fifteen hosts to one, in each mode of the switch. top_switches.h lists what must
  * hold.
  */
 #include "tests/net/top/top_switches.h"
@@ -32,8 +32,8 @@ RACK_TEST(incast__drop)
 }
 
 /*
- * Small flows whose size is known send unscheduled frames: these may be dropped, in their class,
- * which is one frame deep; data is not.
+ * Small flows of known size send unscheduled frames. These may be dropped in their class, which is
+ * one frame deep; data may not.
  */
 RACK_TEST(incast__unscheduled_class)
 {
@@ -56,7 +56,7 @@ RACK_TEST(incast__unscheduled_class)
 											"dropped");
 }
 
-/* Ports without a meter: tokens are limited, what else comes goes at once. */
+/* Ports without a meter: tokens are limited, and everything else is sent at once. */
 RACK_TEST(drop__nothing_is_metered)
 {
 	unmetered = true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * TOP on two racks over two spines: which way tokens and data go. top_switches.h has what must
+ * TOP on two racks over two spines: the paths of tokens and data. top_switches.h lists what must
  * hold.
  */
 #include "tests/net/top/top_switches.h"
@@ -9,8 +9,8 @@
 #define SPINES 2
 
 /*
- * What the ports of spine @s sent: tokens, and bytes of data. Ordered frames and beacons are of the
- * class of data, too.
+ * Reads what the ports of spine @s have sent: tokens, and bytes of data. Ordered frames and beacons
+ * are in the class of data, too.
  */
 static void of_spine(unsigned int s, uint64_t *tokens, uint64_t *bytes)
 {
@@ -39,7 +39,7 @@ static void of_spine(unsigned int s, uint64_t *tokens, uint64_t *bytes)
 	close(queues);
 }
 
-/* Is there a flow that h1 sends tokens for? */
+/* Returns whether there is a flow that h1 sends tokens for. */
 static bool wants_data(void)
 {
 	int fd = rack_map(rack_host(0), BL_MAP_TOP_RX);
@@ -68,11 +68,11 @@ static uint64_t tokens_at_spines(void)
 	return sum;
 }
 
-#define WAVES 60 /* frames: some waves of beacons, one to each port of all switches */
+#define WAVES 60 /* frames: some rounds of beacons, one to each port of all switches */
 
 /*
- * The flow that has ended has no token under way any more: h1 knows that it holds nothing, and
- * while all switches send beacons behind them, none comes by.
+ * Waits until the ended flow has no token under way: h1 knows that it holds nothing, and no token
+ * passes while all switches send beacons behind the tokens.
  */
 static void flow_is_over(void)
 {
@@ -102,8 +102,8 @@ static void two_racks(void)
 }
 
 /*
- * One flow after the other, each with a port of its own: all tokens of a flow go by one spine, and
- * its data by the same. In 2 MiB of data there is room for 70 s of beacons.
+ * One flow after the other, each with a port of its own: all tokens of a flow take one spine, and
+ * its data the same one. The 2 MiB of data exceed the beacons of 70 s.
  */
 RACK_TEST(spines__tokens_and_data_by_the_same)
 {
@@ -137,7 +137,7 @@ RACK_TEST(spines__tokens_and_data_by_the_same)
 	nothing_lost();
 }
 
-/* Frame by frame: a flow's tokens and data go by both spines, and all of it arrives. */
+/* Frame by frame: tokens and data of a flow take both spines, and all of it arrives. */
 RACK_TEST(spines__sprayed)
 {
 	uint64_t tokens, bytes;
@@ -157,9 +157,9 @@ RACK_TEST(spines__sprayed)
 	nothing_lost();
 }
 
-/* ---- while it runs ---- */
+/* ---- changes while it runs ---- */
 
-/* `barline admission set` on the node @i. */
+/* Sets admission on the node @i as `barline admission set` does. */
 static int set(unsigned int i, const struct bl_admission_set *c, char *said, size_t size,
 	       struct bl_err *err)
 {
@@ -174,7 +174,7 @@ static int set(unsigned int i, const struct bl_admission_set *c, char *said, siz
 	return rc;
 }
 
-/* What the neighbour of host @i says of its policy. */
+/* Returns the policy of host @i that its neighbour has heard of. */
 static uint32_t heard_policy(unsigned int i)
 {
 	int fd = rack_map(rack_host(i), BL_MAP_HOST_PAGE);
@@ -198,7 +198,7 @@ static void policy(enum bl_policy p)
 	for (i = 0; i < rack.lab.nnodes; i++)
 		CHECK(!set(i, &c, said, sizeof(said), &err), "%s: %s", rack.lab.nodes[i].name,
 		      err.text);
-	/* a host goes on without tokens until its switch's beacon says that it has them */
+	/* A host continues without tokens until its switch's beacon announces the policy. */
 	for (i = 0; i < rack.lab.spec.hosts; i++)
 		while (heard_policy(i) != p + 1) {
 			CHECK(t_mono() < end, "h%u has not heard of it", i + 1);
@@ -207,8 +207,8 @@ static void policy(enum bl_policy p)
 }
 
 /*
- * Switches that were started without top choose ways up from when it begins, until it ends, and as
- * they are told.
+ * Switches that were started without top choose uplinks from the start of top until its end, as
+ * configured.
  */
 RACK_TEST(set__paths_begin_and_end_with_top)
 {

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * TOP's token plane of a switch in a rack: metered ports, mode pace, tokens that hosts offer beyond
- * the group's rate. Links are slow, 2 Mbit/s, so that a token time is 6.5 ms and the machine's own
- * pauses are short against what is judged. Tokens are sent and taken by packet sockets; hosts let
- * everything go at once.
+ * TOP's token plane of a switch in a rack: metered ports, mode pace, and hosts that offer tokens
+ * beyond the group's rate. Links are slow, 2 Mbit/s, so that a token time is 6.5 ms and the pauses
+ * of the machine are short against what is judged. Packet sockets send and receive the tokens;
+ * hosts admit everything at once. More cases change the configuration while the switch runs.
  *
- * And what can be changed while the switch runs.
- *
- * What must hold whatever the machine does: the group's rate, the number of every frame's end, the
- * bytes. How much of each class arrives is judged by seconds without pauses. Links of the rack lose
- * frames of their own when nobody looks at them for long, so tokens are sent only while few are
- * under way.
+ * The group's rate, the accounting of every frame, and the bytes must hold whatever the machine
+ * does. How much of each class arrives is judged only in seconds without pauses. Links of the rack
+ * lose frames when no thread reads them for long, so tokens are sent only while few are under way.
  */
 #include <netinet/in.h> /* before anything that includes <linux/ipv6.h> */
 
@@ -30,7 +27,7 @@
 #define TOKEN_S (RATE / 8.0 / BL_TOKEN_BOTH) /* tokens per second: 154 */
 #define HOSTS   4
 
-static uint64_t faster; /* a rate of its own for host 2's port; 0: as all */
+static uint64_t faster; /* a different rate of host 2's port; 0: as the others */
 
 static void plain_hosts(struct bl_node_cfg *cfg, const struct lab_node *n)
 {
@@ -52,11 +49,11 @@ static void open_rack(void)
 	rack_open();
 }
 
-/** struct station - a host's NIC. @fd: packet socket there. @sent, @came: tokens by class. */
+/** struct station - a host's NIC. */
 struct station {
 	uint8_t mac[6];
-	int fd;
-	uint64_t sent[BL_TOP_CLASSES], came[BL_TOP_CLASSES];
+	int fd;                                              /* packet socket there */
+	uint64_t sent[BL_TOP_CLASSES], came[BL_TOP_CLASSES]; /* tokens by class */
 };
 
 static struct station st[HOSTS];
@@ -133,7 +130,7 @@ static void give(unsigned int from, unsigned int to, uint8_t cls, uint32_t seq)
 	st[from].sent[cls]++;
 }
 
-/* What came to host @at, all of it byte for byte. */
+/* Takes what arrived at host @at and compares every byte. */
 static void take(unsigned int at)
 {
 	struct sockaddr_ll a;
@@ -158,7 +155,7 @@ static void take(unsigned int at)
 	}
 }
 
-/* "token_counts" of the port to host @at, over all CPUs. */
+/* Returns "token_counts" of the port to host @at, summed over all CPUs. */
 static struct bl_token_counts counts_of(unsigned int at)
 {
 	struct bl_token_counts v[256], sum = { .lost = 0 };
@@ -201,7 +198,7 @@ static void tally(const char *what, const struct bl_token_counts *out)
 		(unsigned long long)sum_of((uint64_t *)out->expired));
 }
 
-/* Tokens that have an end: dropped where they came in, or at an output, or sent on. */
+/* Returns the number of tokens with a known end: dropped at an input or output, or sent. */
 static uint64_t ended(void)
 {
 	uint64_t n = 0;
@@ -236,9 +233,9 @@ static void serve_and_take(unsigned int ms)
 }
 
 /*
- * No more than @n tokens under way before more of them are sent: a link of the rack takes 256
- * frames that nobody has looked at yet, and loses the others without a word. Turns are counted, not
- * seconds: a machine that stands still takes none.
+ * Waits until no more than @n tokens are under way: a link of the rack holds 256 unread frames, and
+ * silently loses more. The limit is a number of turns and not a time, because a machine that stands
+ * still takes none.
  */
 static void until_under_way(uint64_t n)
 {
@@ -251,7 +248,10 @@ static void until_under_way(uint64_t n)
 	}
 }
 
-/* Every token has its end, and what was passed has arrived: of each host that is an output. */
+/*
+ * Waits until every token has its end and what was sent has arrived, for each host that is an
+ * output.
+ */
 static void all_ended(void)
 {
 	unsigned int i, k, turns;
@@ -277,7 +277,7 @@ static void all_ended(void)
 	CHECK(lost_otherwise() == lost_before, "slots, or the device map");
 }
 
-/* Of the hosts that offer. */
+/* Returns the number of tokens of the offering hosts that were dropped as a flood. */
 static uint64_t flooded(void)
 {
 	uint64_t n = 0;
@@ -288,14 +288,14 @@ static uint64_t flooded(void)
 	return n;
 }
 
-/* a turn of the offer that takes longer was interrupted: three token times */
+/* a turn that takes longer than three token times was interrupted */
 #define TURN_NS 20000000ULL
 
 /**
- * offer - hosts 1 to 3 offer tokens of all classes in turn to host 4 for a second, 0.9 of the
- * group's rate each; what a turn is late for is made up for by as much as inputs may bring at once.
- * Returns whether it can be judged who got what: nothing interrupted it, and the pacer sent what it
- * could.
+ * offer - hosts 1 to 3 offer tokens of all classes in turn to host 4 for a second, each at 0.9 of
+ * the group's rate. A late turn catches up by as much as inputs may bring at once. Returns whether
+ * the shares of the classes can be judged: nothing interrupted the offer, and the pacer sent what
+ * it could.
  */
 static bool offer(double *s)
 {
@@ -322,11 +322,11 @@ static bool offer(double *s)
 }
 
 /*
- * Three hosts offer 2.7 times what one output may let pass, of six classes: the best two arrive,
- * and something of the third. The group's rate and that every token has one end hold whatever the
- * machine does. Who got what is judged by the seconds that nothing interrupted; if there are none
- * within a minute, not at all (tests/unit/core/top/test_top_token_model.c proves it without a
- * clock).
+ * Three hosts offer 2.7 times the rate of one output, in six classes: the best two classes arrive,
+ * and a part of the third. The group's rate, and that every token has one end, hold whatever the
+ * machine does. The shares of the classes are judged in the seconds that nothing interrupted; if
+ * there are none within a minute, they are not judged at all
+ * (tests/unit/core/top/test_top_token_model.c proves them without a clock).
  */
 RACK_TEST(pace__six_classes_above_the_rate)
 {
@@ -358,7 +358,10 @@ RACK_TEST(pace__six_classes_above_the_rate)
 			sent[k] -= before[0][k];
 			came[k] += st[3].came[k] - before[1][k];
 		}
-		/* two at once, and what the ends of the round are apart from what was counted */
+		/*
+		 * two at once, and the difference between the ends of the round and the times of
+		 * the counts
+		 */
 		CHECK((double)sum_of(st[3].came) <=
 			      (double)(t_mono() - begun) / 1e9 * TOKEN_S + BL_TOKEN_BURST,
 		      "%llu in %.3f s", (unsigned long long)sum_of(st[3].came),
@@ -372,7 +375,7 @@ RACK_TEST(pace__six_classes_above_the_rate)
 		all += c.limit[k] + c.expired[k];
 	}
 	CHECK(all, "nothing was dropped: nothing was tested");
-	/* where the switch had no CPU, what had waited came in at once, and was a flood */
+	/* Where the switch had no CPU, what had waited arrived at once and was a flood. */
 	CHECK(!flood, "it was taken for a flood");
 	if (!good) {
 		fprintf(stderr, "  no second without an interruption: who got what was not "
@@ -384,8 +387,8 @@ RACK_TEST(pace__six_classes_above_the_rate)
 	CHECK(came[0] * 100 >= sent[0] * 90 && came[1] * 100 >= sent[1] * 85, "better classes lost "
 									      "tokens");
 	/*
-	 * of worse ones arrives what was there when the round ended and nobody better came any
-	 * more: as many as wait, in each round
+	 * Of worse classes, only those arrive that were there when the round ended and no better
+	 * ones came any more: as many as wait, in each round.
 	 */
 	CHECK(came[4] <= sent[4] / 10 + BL_TOKEN_FRAMES * good &&
 		      came[5] <= sent[5] / 20 + BL_TOKEN_FRAMES * good,
@@ -393,9 +396,9 @@ RACK_TEST(pace__six_classes_above_the_rate)
 }
 
 /*
- * Host 1 sends as many tokens as go, of one class, to host 3: beyond its link's share they are
- * dropped where they come in. Host 2's tokens to host 4, of the worst class and one after the
- * other, know nothing of it: each arrives, or the pacer was too late for it.
+ * Host 1 sends as many tokens of one class as possible to host 3: those beyond its link's share are
+ * dropped at the input. Host 2's tokens to host 4, of the worst class and one after the other, are
+ * not affected: each arrives, or the pacer was too late for it.
  */
 RACK_TEST(flood__stopped_where_it_comes_in)
 {
@@ -462,7 +465,7 @@ static uint32_t ns_q20_now(uint32_t port)
 	return p.ns_q20;
 }
 
-/* What `barline admission set` does to a switch that runs; what it refuses changes nothing. */
+/* Changes a running switch as `barline admission set` does; a refused change has no effect. */
 RACK_TEST(set__while_it_runs)
 {
 	static const struct {
@@ -528,8 +531,14 @@ RACK_TEST(set__while_it_runs)
 											    "none"),
 	      "%s", said);
 	CHECK(!cfg_now().on, "still on");
+<<<<<<< HEAD
 	/* what fits ports with a meter */
 	bl_admission_put(&c, BL_AO_POLICY, BL_POLICY_TOP);
+||||||| eaa52b1
+	c.policy = BL_POLICY_TOP; /* what fits ports with a meter */
+=======
+	c.policy = BL_POLICY_TOP; /* valid for ports with a meter */
+>>>>>>> d3
 	CHECK(!bl_admission_change(&refs[0], &c, said, sizeof(said), &err) &&
 		      !strcmp(said, "policy: none -> top, tokens: drop -> pace"),
 	      "%s", said);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * TOP on racks whose switches limit tokens: connections of applications over each of the switch's
- * modes, and over two spines. What must hold however long the machine stands still: every byte
- * arrives, no switch drops a frame of data or a signal (tokens are lost instead), tokens and data
- * of a flow go by the same spine.
+ * modes, and over two spines. However long the machine stands still, every byte must arrive, no
+ * switch may drop a data frame or a signal (tokens are lost instead), and tokens and data of a flow
+ * must take the same spine.
  *
- * Times are not judged: tokens may be minutes old for hosts, and nobody is given up. At the
- * switches tokens expire as they do: those of a pacer that stood still are lost, and others come.
+ * Times are not judged: for hosts tokens may be minutes old, and no peer is given up. At the
+ * switches tokens expire as usual: those of a pacer that stood still are lost, and others are sent.
  *
  * Example: open_rack(16); begin(AF_INET, 15, 1 << 17); finish(); nothing_lost();
  */
@@ -25,14 +25,14 @@
 #define FOREVER 10000000 /* us */
 #define PATIENT 200000
 
-static bool unmetered; /* the next rack's switches, which know their links' rate all the same */
+static bool unmetered; /* the next rack's switches have no meter, but know their rate */
 
 T_FN void tweak(struct bl_node_cfg *cfg, const struct lab_node *n)
 {
 	(void)n;
 	cfg->clock_bound_us = 1000;
 	cfg->admission.top.v[BL_TOP_O_EXPIRY] = cfg->admission.top.v[BL_TOP_O_DEAD] = FOREVER + 1;
-	/* nor does a flow end, or get another tag, for want of a CPU: signals would be refused */
+	/* A flow neither ends nor gets another tag for want of a CPU: signals would be refused. */
 	cfg->admission.top.v[BL_TOP_O_IDLE] = FOREVER + 1;
 	cfg->admission.top.v[BL_TOP_O_SYNC] = PATIENT + 1;
 	if (cfg->role == BL_ROLE_HOST)
@@ -41,7 +41,7 @@ T_FN void tweak(struct bl_node_cfg *cfg, const struct lab_node *n)
 	cfg->admission.rate_bps = unmetered ? 0 : RATE;
 }
 
-/* Of all switches together: what went into the queues of a class, and what was dropped there. */
+/* Sums over all switches: what went into the queues of a class, and what was dropped there. */
 struct queued {
 	uint64_t put, dropped;
 };
@@ -76,8 +76,8 @@ T_FN uint64_t dropped(uint32_t cls)
 }
 
 /*
- * Where no slot was left, the device map refused, or a queue was full that is not a matter of its
- * limits (the unscheduled class).
+ * Returns the number of frames for which no slot was left, the device map refused, or a queue was
+ * full, except for the queue whose limit is meant to drop (the unscheduled class).
  */
 T_FN uint64_t lost_otherwise(void)
 {
@@ -91,11 +91,11 @@ T_FN uint64_t lost_otherwise(void)
 	return n;
 }
 
-static enum bl_policy first = BL_POLICY_TOP; /* the next rack's */
+static enum bl_policy first = BL_POLICY_TOP; /* of the next rack */
 
 /*
- * Before any connection: while a rack begins, beacons may come before there is a pacer that drains
- * them.
+ * Values before any connection: while a rack starts, beacons may arrive before there is a pacer
+ * that drains them.
  */
 static struct {
 	uint64_t data, control, otherwise;
@@ -104,7 +104,7 @@ static struct {
 T_FN void open_rack(unsigned int hosts)
 {
 	rack.lab.spec.hosts = hosts;
-	rack.lab.spec.beacon_us = 20000; /* a beacon goes to each port */
+	rack.lab.spec.beacon_us = 20000; /* one beacon goes to each port */
 	rack.lab.spec.admission.on = true;
 	rack.lab.spec.admission.policy = first;
 	rack.lab.spec.admission.rate_bps = RATE;
@@ -131,8 +131,8 @@ T_FN uint64_t of_switches(enum bl_reason r)
 }
 
 /*
- * Every data frame left for a token, and no switch dropped one, or a signal. Tokens that switches
- * dropped are part of it.
+ * Checks that every data frame left for a token, and no switch dropped a data frame or a signal.
+ * Switches may have dropped tokens.
  */
 T_FN void nothing_lost(void)
 {
@@ -158,9 +158,10 @@ T_FN void nothing_lost(void)
 	      "%" PRIu64 " frames were lost at switches for want of slots or by the device map",
 	      lost_otherwise() - was.otherwise);
 	/*
-	 * Where frames waited in vain (BL_HOLD_AGE_NS, 1 s), the rack did not carry tokens. It may
-	 * last until the receiver forgets the flow (FOREVER, 10 s): a scheduler was seen to starve
-	 * NAPI's threads for that long (docs/design-notes.md, "A pacer that starves its CPU").
+	 * Where frames waited in vain (BL_HOLD_AGE_NS, 1 s), the rack did not carry tokens. This
+	 * may last until the receiver forgets the flow (FOREVER, 10 s): a scheduler was seen to
+	 * starve NAPI's threads for that long (docs/design-notes.md, "A pacer that starves its
+	 * CPU").
 	 */
 	CHECK(!of_switches(BL_R_TOKEN_CLASS), "tokens of a wrong class");
 	CHECK(!rack_count_all(BL_R_SIGNAL_BAD) || rack_count_all(BL_R_HELD_LONG), "refusals");
