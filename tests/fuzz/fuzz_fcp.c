@@ -263,16 +263,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 					hd->flags = 0;
 				if (arg & 8)
 					hd->challenge = BL_BE32(h.challenge);
-<<<<<<< HEAD
-				if (arg & 16) /* by somebody who knows the key */
-					hd->check = BL_BE64(bl_fcp_checksum(
-||||||| eaa52b1
-				if (arg & 16) /* by somebody who knows the key */
-					hd->check = BL_BE64(bl_fcp_sum(
-=======
 				if (arg & 16) /* from a sender that knows the key */
-					hd->check = BL_BE64(bl_fcp_sum(
->>>>>>> d3
+					hd->check = BL_BE64(bl_fcp_checksum(
 						&params,
 						arg & 32 ? (op % 12 == 8 ? h.e.nonce : a.e.nonce)
 							 : 0,

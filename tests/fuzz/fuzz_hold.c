@@ -64,25 +64,11 @@ static void check_class(const struct bl_frame_class *l)
 	uint32_t cls = bl_hold_class(l);
 
 	FUZZ_CHECK(cls < BL_HOLD_CLASSES);
-<<<<<<< HEAD
-	/* what finds addresses is never held back; nor is what goes to all */
+	/* Frames of address resolution are never held back, and neither are broadcasts. */
 	FUZZ_CHECK(!bl_class_is_control(l) || !bl_class_is_held(l));
 	FUZZ_CHECK(!l->multi || !bl_class_is_held(l));
 	FUZZ_CHECK(bl_class_is_held(l) || cls == 0);
 	FUZZ_CHECK(!bl_class_is_held(l) || cls == (l->dscp < 40));
-||||||| eaa52b1
-	/* what finds addresses is never held back; nor is what goes to all */
-	FUZZ_CHECK(!bl_class_is_control(l) || !bl_hold_at_all(l));
-	FUZZ_CHECK(!l->multi || !bl_hold_at_all(l));
-	FUZZ_CHECK(bl_hold_at_all(l) || cls == 0);
-	FUZZ_CHECK(!bl_hold_at_all(l) || cls == (l->dscp < 40));
-=======
-	/* Frames of address resolution are never held back, and neither are broadcasts. */
-	FUZZ_CHECK(!bl_class_is_control(l) || !bl_hold_at_all(l));
-	FUZZ_CHECK(!l->multi || !bl_hold_at_all(l));
-	FUZZ_CHECK(bl_hold_at_all(l) || cls == 0);
-	FUZZ_CHECK(!bl_hold_at_all(l) || cls == (l->dscp < 40));
->>>>>>> d3
 }
 
 /* Checks that both parsers agree on a frame. */

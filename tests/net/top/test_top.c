@@ -670,16 +670,8 @@ RACK_TEST(clock__sender_ahead_beyond_t)
 		rack_serve(5);
 	}
 	CHECK(!answered(1), "%" PRIu64 " tokens were answered that were too old", answered(1));
-<<<<<<< HEAD
-	/* who knows that his clocks differ so much says so */
-	bl_admission_put(&set, BL_AO_TOP + BL_TOP_O_EXPIRY, 5000000);
-||||||| eaa52b1
-	/* who knows that his clocks differ so much says so */
-	set.top[BL_TOP_O_EXPIRY] = 5000000 + 1;
-=======
 	/* configured for clocks that differ this much */
-	set.top[BL_TOP_O_EXPIRY] = 5000000 + 1;
->>>>>>> d3
+	bl_admission_put(&set, BL_AO_TOP + BL_TOP_O_EXPIRY, 5000000);
 	n = bl_nodes_find(&refs, 0, &err);
 	home = rack_away(rack_host(1));
 	for (i = 0; i < n; i++)

@@ -531,14 +531,8 @@ RACK_TEST(set__while_it_runs)
 											    "none"),
 	      "%s", said);
 	CHECK(!cfg_now().on, "still on");
-<<<<<<< HEAD
-	/* what fits ports with a meter */
+	/* valid for ports with a meter */
 	bl_admission_put(&c, BL_AO_POLICY, BL_POLICY_TOP);
-||||||| eaa52b1
-	c.policy = BL_POLICY_TOP; /* what fits ports with a meter */
-=======
-	c.policy = BL_POLICY_TOP; /* valid for ports with a meter */
->>>>>>> d3
 	CHECK(!bl_admission_change(&refs[0], &c, said, sizeof(said), &err) &&
 		      !strcmp(said, "policy: none -> top, tokens: drop -> pace"),
 	      "%s", said);
