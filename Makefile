@@ -50,7 +50,8 @@ ALL_CFLAGS := -std=gnu11 $(WARN) $(CFLAGS) -fno-strict-aliasing -D_GNU_SOURCE \
 	      -DBARLINE_VERSION='"$(VERSION)"' -I. -I$(B)
 # In tests, variables that nobody has set hold a pattern that no check takes for a good value.
 PATTERN := -ftrivial-auto-var-init=pattern
-SAN	:= $(PATTERN) -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+SAN	:= $(PATTERN) -fsanitize=address,undefined -fno-sanitize-recover=undefined \
+	   -fno-omit-frame-pointer
 MULTIARCH := $(shell $(CC) -print-multiarch 2>/dev/null || echo x86_64-linux-gnu)
 BPF_CFLAGS := -O2 -g -Wall -Wextra -Wno-unused-parameter -target bpf -mcpu=v3 -I. \
 	      -I/usr/include/$(MULTIARCH)
@@ -84,7 +85,8 @@ UNIT_BIN := $(call test_bin,unit)
 PROG_BIN := $(call test_bin,prog)
 NET_BIN	 := $(call test_bin,net)
 # each binary has its source as a prerequisite, and the rules below say how it is made
-$(foreach k,unit prog net,$(foreach s,$(call test_src,$(k)),$(eval $(B)/tests/$(k)/$(basename $(notdir $(s))): $(s))))
+source_of = $(eval $(B)/tests/$(1)/$(basename $(notdir $(2))): $(2))
+$(foreach k,unit prog net,$(foreach s,$(call test_src,$(k)),$(call source_of,$(k),$(s))))
 
 .DELETE_ON_ERROR:
 .SECONDARY: $(SKELS) $(SKELS:.skel.h=.bpf.o) $(PROTO_H) $(PROTO_H:.h=.c)
@@ -226,9 +228,9 @@ $(filter-out %/test_lib_helper_tsan,$(UNIT_BIN)): $(SAN_LIBS)
 	$(CC) $(ALL_CFLAGS) $(DEPS) -O1 $(SAN) $(wraps) -o $@ $(filter tests/%.c,$^) \
 		-Wl,--start-group $(SAN_LIBS) -Wl,--end-group -lcmocka $(CTL_LIBS) -lyaml -lm
 
-# test_lib_helper.c and the library once more, under the thread sanitizer, which excludes the address
-# sanitizer: two threads share one endpoint. -Wno-tsan: the sanitizer does not support the fence in
-# lib/failures.c, whose reader discards what was overwritten meanwhile.
+# test_lib_helper.c and the library once more, under the thread sanitizer, which excludes the
+# address sanitizer: two threads share one endpoint. -Wno-tsan: the sanitizer does not support the
+# fence in lib/failures.c, whose reader discards what was overwritten meanwhile.
 $(B)/tsan/%.o: %.c | $(PROTO_H)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(DEPS) -Wno-tsan -O1 -fsanitize=thread -c $< -o $@
@@ -240,7 +242,8 @@ $(B)/tests/unit/test_lib_helper_tsan: $(LIB_SRC:%.c=$(B)/tsan/%.o) \
 
 $(PROG_BIN): $(B)/libbarline-node.a | $(SKELS)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(DEPS) $(PATTERN) -o $@ $(filter tests/%.c,$^) $(B)/libbarline-node.a -lcmocka $(NODE_LIBS)
+	$(CC) $(ALL_CFLAGS) $(DEPS) $(PATTERN) -o $@ $(filter tests/%.c,$^) \
+		$(B)/libbarline-node.a -lcmocka $(NODE_LIBS)
 
 # the racks of the tests are the lab's, and so are the workers of test_kills
 $(NET_BIN): $(LAB_LIBS) | $(SKELS)
@@ -270,11 +273,12 @@ tests: all $(UNIT_BIN) $(PROG_BIN) $(NET_BIN)
 
 root:
 	@[ "$$(id -u)" = 0 ] || \
-		{ echo "barline: network namespaces and BPF need root; run this as root" >&2; exit 1; }
+		{ echo "barline: namespaces and BPF need root; run this as root" >&2; exit 1; }
 
 define install_missing
 	@missing=$$(for p in $(1); do \
-		dpkg-query -W -f '$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || echo $$p; \
+		dpkg-query -W -f '$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || \
+			echo $$p; \
 	done); \
 	if [ -n "$$missing" ]; then \
 		echo "installing:" $$missing; \
@@ -370,10 +374,12 @@ KILLS_SAN  := $(addprefix $(B)/san/bench/kill/,kill_work.o kill_judge.o)
 KILLS_LIBS := $(filter-out $(B)/libbarline.a,$(LAB_LIBS)) $(B)/san/lib.a $(B)/libbarline.a
 $(B)/tests/net-san/test_kills: tests/net/reliable/test_kills.c $(KILLS_SAN) $(KILLS_LIBS)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(DEPS) -O1 $(SAN) -o $@ $< $(KILLS_SAN) $(KILLS_LIBS) -lcmocka $(CLI_LIBS)
+	$(CC) $(ALL_CFLAGS) $(DEPS) -O1 $(SAN) -o $@ $< $(KILLS_SAN) $(KILLS_LIBS) -lcmocka \
+		$(CLI_LIBS)
 
 # Every installed file, as TARGET:SOURCE:MODE; `make install` and `make uninstall` share the list.
 SHARE	 := $(PREFIX)/share
+man_file  = $(SHARE)/man/man$(subst .,,$(suffix $(1)))/$(notdir $(1))
 INSTALL	 := $(PREFIX)/sbin/barline:$(B)/barline:755 \
 	    $(PREFIX)/sbin/barlined:$(B)/barlined:755 \
 	    $(PREFIX)/include/barline.h:lib/barline.h:644 \
@@ -381,7 +387,7 @@ INSTALL	 := $(PREFIX)/sbin/barline:$(B)/barline:755 \
 	    $(LIBDIR)/libbarline.so.$(SOMAJOR):$(B)/libbarline.so:755 \
 	    $(LIBDIR)/pkgconfig/barline.pc:$(B)/barline.pc:644 \
 	    $(foreach g,latency queue memcached fct,$(SHARE)/barline/$(g).gp:bench/$(g).gp:644) \
-	    $(foreach m,$(wildcard docs/*.[138]),$(SHARE)/man/man$(subst .,,$(suffix $(m)))/$(notdir $(m)):$(m):644)
+	    $(foreach m,$(wildcard docs/*.[138]),$(call man_file,$(m)):$(m):644)
 
 install: all
 	@set -e; for f in $(INSTALL); do \

@@ -22,6 +22,10 @@
 #include <bpf/libbpf.h>
 #include <linux/bpf.h>
 
+#ifndef COST_NAME
+#define COST_NAME "cost"
+#endif
+
 #define RUNS_MAX 101
 
 static int runs = 15, repeat = 200000;

@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "base/hist.h"
+#include "core/queue/hist_core.h"
 #include "loader/node.h"
 #include "maps/reasons_abi.h"
 

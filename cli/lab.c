@@ -75,7 +75,7 @@ int cmd_lab_up(int argc, char **argv)
 						 "namespaces and leave it running\v"
 						 "With --controllers, `barline lab exec "
 						 "NAME " LAB_MGMT " -- barline show controller` "
-								  "shows them." };
+						 "shows them." };
 	struct lab *lab = lab_new();
 	int err;
 

@@ -29,7 +29,8 @@
 #define FALLBACK_MS     1000U
 #define FALLBACK_MAX_MS 3600000U
 #define FALLBACK_DEATHS 4ULL /* a host gives its arbiters time to follow each other */
-#define SLOT_MAX        (65535 - BL_WIRE_EXTRA) /* a host counts what is left of a slot in 16 bits */
+/* a host counts what is left of a slot in 16 bits */
+#define SLOT_MAX (65535 - BL_WIRE_EXTRA)
 /* from the oldest slot that may be late to the last one given: a host's ring has words of 64 */
 #define HOST_SLOTS (BL_FP_SLOTS - 64)
 

@@ -32,20 +32,6 @@ static const char *const names[] = {
 
 /* ---- the worker ---- */
 
-void worker_group_note(struct worker *w, const struct payload *p, uint64_t now)
-{
-	const struct bench_ctl *ctl = w->ctl;
-	struct bench_worker *me = w->me;
-	uint32_t n = atomic_load_explicit(&me->group_got, memory_order_relaxed);
-
-	if (p->mono_ns < ctl->group_from || p->mono_ns >= ctl->group_to ||
-	    p->sender - GROUP_MARK == w->i || n == BENCH_GROUP_MAX)
-		return;
-	now = now > p->mono_ns ? now - p->mono_ns : 1;
-	me->group[n] = now > UINT32_MAX ? UINT32_MAX : (uint32_t)now;
-	atomic_store_explicit(&me->group_got, n + 1, memory_order_release);
-}
-
 static int send_broadcast(struct worker *w, uint64_t due)
 {
 	struct bench_ctl *ctl = w->ctl;

@@ -73,28 +73,6 @@ int bench_spawn(struct bench_ctl *ctl, unsigned int i, const char *netns)
 	_exit(bench_worker_main(ctl, i));
 }
 
-int bench_worker_lost(struct bench_ctl *ctl)
-{
-	unsigned int i;
-	int st;
-
-	for (i = 0; i < ctl->n; i++) {
-		if (atomic_load(&ctl->w[i].ready) < 0)
-			return cli_fail("worker %u: %s", i + 1, ctl->w[i].error);
-		if (ctl->w[i].pid > 0 && waitpid(ctl->w[i].pid, &st, WNOHANG) == ctl->w[i].pid) {
-			ctl->w[i].pid = 0;
-			if (atomic_load(&ctl->w[i].ready) < 0)
-				return cli_fail("worker %u: %s", i + 1, ctl->w[i].error);
-			if (WIFSIGNALED(st))
-				return cli_fail("worker %u died of signal %d (%s)", i + 1,
-						WTERMSIG(st), strsignal(WTERMSIG(st)));
-			return cli_fail("worker %u ended early with status %d", i + 1,
-					WEXITSTATUS(st));
-		}
-	}
-	return 0;
-}
-
 int bench_wait_ready(struct bench_ctl *ctl)
 {
 	uint64_t until = bl_mono_ns() + READY_TIMEOUT_S * 1000000000ull;

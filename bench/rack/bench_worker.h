@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the phases of a bench worker share (bench_work.c, bench_group.c).
+ * What the phases of a bench worker share (bench_work.c, bench_group.c, bench_endpoint.c).
  */
 #ifndef BARLINE_BENCH_WORKER_H
 #define BARLINE_BENCH_WORKER_H
@@ -33,7 +33,7 @@ struct payload {
 #define LAT_MARK   0xfffffffeu
 #define GROUP_MARK 0xffff0000u
 
-/* ---- bench_work.c ---- */
+/* ---- bench_endpoint.c ---- */
 
 /** worker_fail - Stores an error message for the driver. Returns 1. */
 int worker_fail(struct worker *w, const char *what, const char *why);
@@ -48,11 +48,15 @@ int worker_receive(struct worker *w, int timeout_ms);
 int worker_send_udp(struct worker *w, const struct bl_addr *to, const struct payload *p,
 		    size_t size);
 
+/** worker_group_note - Records a message of the group phase that was received at @now. */
+void worker_group_note(struct worker *w, const struct payload *p, uint64_t now);
+
+/** worker_record_latency - Records a sample of one-way latency that was received at @now. */
+void worker_record_latency(struct worker *w, const void *data, size_t len, uint64_t now, int cell);
+
 /* ---- bench_group.c ---- */
 
 /** worker_group - Runs the group phase until it ends. Returns 0, or 1 after worker_fail(). */
 int worker_group(struct worker *w);
-/** worker_group_note - Records a message of the group phase that was received at @now. */
-void worker_group_note(struct worker *w, const struct payload *p, uint64_t now);
 
 #endif

@@ -36,12 +36,6 @@
  */
 #define BEACON_US 20000
 
-const char *const traffic_names[TRAFFIC_KINDS] = { [TRAFFIC_INCAST] = "incast",
-						   [TRAFFIC_OUTCAST] = "outcast",
-						   [TRAFFIC_SHUFFLE] = "shuffle",
-						   [TRAFFIC_MEMCACHED] = "memcached" };
-const unsigned int traffic_mc_sizes[TRAFFIC_MC_SIZES] = { 1024, 4096 };
-
 enum {
 	KEY_POLICY = 500,
 	KEY_SECONDS,

@@ -23,7 +23,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/hist.h"
+#include "core/queue/hist_core.h"
 #include "lab/lab.h"
 #include "maps/reasons_abi.h"
 

@@ -4,7 +4,7 @@
  * switches (maps/{pl2_switch,hold,queue,pace}_abi.h).
  *
  * Percentiles come from histograms whose bins are up to 12.5 % wide; the greatest value of the bin
- * is shown (base/hist.h).
+ * is shown (core/queue/hist_core.h).
  */
 #include <bpf/bpf.h>
 #include <errno.h>

@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-#include "base/hist.h"
+#include "core/queue/hist_core.h"
 #include "loader/node.h"
 #include "maps/hold_abi.h"
 #include "maps/pl2_switch_abi.h"

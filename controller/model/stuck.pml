@@ -30,8 +30,9 @@
  * UNFENCED		a command of an earlier leader is obeyed
  * ONCE			a host complains only once, whoever leads
  *
- * Not covered: more than two processes (tests/unit/controller/recover/test_recover_stuck.c tests which of many is
- * expelled), lives (lives.pml), what expelling does (expel.pml, outcast.pml).
+ * Not covered: more than two processes (which of many is expelled is tested in
+ * tests/unit/controller/recover/test_recover_stuck.c), lives (lives.pml), what expelling does
+ * (expel.pml, outcast.pml).
  */
 #ifdef BOTHWAYS
 #define COMPLAINS(x) true

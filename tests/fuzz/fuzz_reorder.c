@@ -8,14 +8,9 @@
  * are never 0 ("none" on the wire), and the sequence numbers of a sender stay within 2^16, as
  * serial-number order requires.
  */
-#include "fuzz.h"
+#include "tests/fuzz/fuzz.h"
 
-static int fail_realloc;
-
-static void *fuzz_realloc(void *p, size_t n)
-{
-	return fail_realloc ? NULL : realloc(p, n);
-}
+#include "tests/fuzz/failing_realloc.h"
 
 #define realloc fuzz_realloc
 #include "lib/reorder.h"

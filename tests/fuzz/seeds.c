@@ -300,8 +300,8 @@ static void dictionary(void)
 	FILE *f = create("barline.dict", NULL);
 
 	fprintf(f, "# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause\n");
-	fprintf(f, "# The wire's constants, for libFuzzer. Written by tests/fuzz/seeds.c from "
-		   "maps/wire_abi.h; do not edit.\n");
+	fprintf(f, "# The wire's constants, for libFuzzer. tests/fuzz/seeds.c writes them from "
+		   "maps/wire_abi.h.\n");
 	write_token(f, "ethertype", BL_ETHERTYPE, 2);
 	write_token(f, "ethertype_ip", BL_ETH_IP, 2);
 	write_token(f, "ethertype_ip6", BL_ETH_IP6, 2);

@@ -174,12 +174,13 @@ static void guarantees__wrong_names_are_found(void **state)
 	assert_int_equal(promises, 1);
 	assert_int_equal(names, 3);
 	assert_int_equal(missing, 0);
-	check_page("- **A.** x *Proved\n  by*\n  tests/unit/base/test_hist.c: bin__every.\n");
+	check_page("- **A.** x *Proved\n  by*\n  tests/unit/core/queue/test_hist.c: bin__every.\n");
 	assert_int_equal(names, 2);
 	assert_int_equal(missing, 1);
-	check_page("- **A.** x *Proved by* tests/unit/base/test_hist.c: nothing__of_that_name.\n");
+	check_page("- **A.** x *Proved by* tests/unit/core/queue/test_hist.c: "
+		   "nothing__of_that_name.\n");
 	assert_int_equal(missing, 1);
-	check_page("- **A.** x *Proved by* tests/unit/base/test_hist.c:\n  nothing.\n");
+	check_page("- **A.** x *Proved by* tests/unit/core/queue/test_hist.c:\n  nothing.\n");
 	assert_int_equal(missing, 1);
 	check_page("- **A.** x *Proved by* tests/unit/test_nothing_of_it.c: a__b (c__d).\n");
 	assert_int_equal(missing, 1);

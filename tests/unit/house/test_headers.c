@@ -32,7 +32,8 @@ static bool compile(const char *path, const char *build)
 	else
 		snprintf(command, sizeof(command),
 			 "%s -std=gnu11 -O1 -Wall -Wextra -Werror -Wno-unused-parameter "
-			 "-Wno-unused-function -Wno-missing-field-initializers -D_GNU_SOURCE "
+			 "-Wno-unused-function -Wno-unused-variable "
+			 "-Wno-missing-field-initializers -D_GNU_SOURCE "
 			 "-DBARLINE_VERSION='\"0\"' -I. -I%s -fsyntax-only -x c %s 2>&1 | head -n "
 			 "8",
 			 cc ? cc : "gcc", build, path);

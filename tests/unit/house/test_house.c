@@ -280,6 +280,18 @@ static unsigned int source_of(struct graph *g, const char *build, const char *ob
 	return names_add(&g->source, path);
 }
 
+/* Whether the source of @object is still there: a build folder keeps objects of removed files. */
+static bool has_source(const char *build, const char *object)
+{
+	char path[PATH_SIZE];
+
+	snprintf(path, sizeof(path), "%s", object + strlen(build) + 1);
+	path[strcspn(path, ":[")] = '\0';
+	assert_true(has_suffix(path, ".o"));
+	path[strlen(path) - 1] = 'c';
+	return !access(path, R_OK);
+}
+
 /* Reads with nm(1) which of the product's objects in @build needs which other one. */
 static void read_graph(struct graph *g, const char *build)
 {
@@ -305,7 +317,8 @@ static void read_graph(struct graph *g, const char *build)
 		struct symbol **v;
 		unsigned int *n, *room;
 
-		if (sscanf(line, "%255s %255s %c", object, name, &type) != 3)
+		if (sscanf(line, "%255s %255s %c", object, name, &type) != 3 ||
+		    !has_source(build, object))
 			continue;
 		v = type == 'U' ? &needed.v : &defined.v;
 		n = type == 'U' ? &needed.n : &defined.n;

@@ -5,6 +5,12 @@
  */
 #include "tests/unit/arbiter/alloc/alloc_nets.h"
 
+/* What a flow with @left MTUs waiting asks for next, so that it always has enough. */
+static uint32_t fill_up(struct rnd *r, uint32_t left)
+{
+	return left < 512 ? 512 - left + rnd_below(r, 700) : 0;
+}
+
 /*
  * @n senders and one receiver (or the reverse), all with more than they can have: after every
  * window they differ by one MTU at most, with any window and any code.
@@ -38,16 +44,10 @@ static void bl_alloc_fair__within_one_mtu(void **state)
 							 * each has enough, but all differ in how
 							 * much was asked for, and when
 							 */
-							const uint32_t
-								left = bl_verify_waiting(
-									v, out ? 0 : k,
-									out ? k : 0),
-								mtus = left < 512
-									       ? 512 - left +
-											 rnd_below(
-												 &r,
-												 700)
-									       : 0;
+							const uint32_t left = bl_verify_waiting(
+									       v, out ? 0 : k,
+									       out ? k : 0),
+								       mtus = fill_up(&r, left);
 
 							assert_int_equal(
 								bl_alloc_demand(a, out ? 0 : k,

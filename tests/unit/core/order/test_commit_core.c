@@ -9,15 +9,8 @@
 
 #include "tests/unit/unit.h"
 
-#include "core/core.h"
-
-/* ---- the core, with a break before each access ---- */
-
-static void pause_here(void);
-
-#undef BL_READ_ONCE
-#define BL_READ_ONCE(x)                      (pause_here(), *(const volatile __typeof__(x) *)&(x))
-#define __sync_val_compare_and_swap(p, o, n) (pause_here(), (__sync_val_compare_and_swap)(p, o, n))
+/* first: the core, with a break before each access */
+#include "tests/unit/core/order/access_hooks.h"
 
 #include "core/order/commit_core.h"
 
@@ -274,7 +267,7 @@ static struct actor {
 static int now_running = -1;
 static ucontext_t boss;
 
-static void pause_here(void)
+static void before_access(void)
 {
 	if (now_running >= 0)
 		swapcontext(&actor[now_running].ctx, &boss);
@@ -404,16 +397,16 @@ static void send_2(void)
 {
 	uint64_t noted = bus;
 
-	pause_here();
+	before_access();
 	line.ts = noted;
-	pause_here();
+	before_access();
 	ts_of[2] = ++bus;
-	pause_here();
+	before_access();
 	put(first + 2, ts_of[2]);
-	pause_here();
+	before_access();
 	__atomic_fetch_add(&line.state, bl_rwin_added(1), __ATOMIC_SEQ_CST);
 	frames = 3;
-	pause_here();
+	before_access();
 	line.ts = BL_TIME_NONE;
 }
 
@@ -425,7 +418,7 @@ static void ask(void)
 	uint64_t c = bus, ts, hold, w;
 	uint32_t i;
 
-	pause_here();
+	before_access();
 	ts = BL_READ_ONCE(line.ts);
 	c = ts < c ? ts : c;
 	hold = BL_READ_ONCE(line.hold);
@@ -557,7 +550,7 @@ static void reuse(void)
 		return;
 	ts_of[3] = bus + 50;
 	put(n, ts_of[3]);
-	pause_here();
+	before_access();
 	__atomic_fetch_add(&line.state, bl_rwin_added(1), __ATOMIC_SEQ_CST);
 }
 

@@ -5,14 +5,7 @@
  */
 #include "tests/unit/unit.h"
 
-#include "core/core.h"
-
-static void before_access(void);
-
-#undef BL_READ_ONCE
-#define BL_READ_ONCE(x) (before_access(), *(const volatile __typeof__(x) *)&(x))
-#define __sync_val_compare_and_swap(p, o, n) \
-	(before_access(), (__sync_val_compare_and_swap)(p, o, n))
+#include "tests/unit/core/order/access_hooks.h"
 
 #include "core/clock_core.h"
 #include "core/order/commit_core.h"

@@ -7,36 +7,7 @@
  */
 #include "tests/unit/unit.h"
 
-#include "core/core.h"
-
-static char seen[64]; /* r, w: a marked load or store; +: an atomic add; |: a barrier */
-
-static void note(char what)
-{
-	size_t n = strlen(seen);
-
-	if (n + 1 < sizeof(seen))
-		seen[n] = what;
-}
-
-static void (*at_barrier)(void);
-static int barriers;
-
-static void barrier(void)
-{
-	barriers++;
-	note('|');
-	if (at_barrier)
-		at_barrier();
-}
-
-#undef BL_READ_ONCE
-#undef BL_WRITE_ONCE
-#undef BL_BARRIER
-#define BL_READ_ONCE(x)            (note('r'), *(const volatile __typeof__(x) *)&(x))
-#define BL_WRITE_ONCE(x, v)        (note('w'), *(volatile __typeof__(x) *)&(x) = (v))
-#define BL_BARRIER()               barrier()
-#define __sync_fetch_and_add(p, n) (note('+'), (__sync_fetch_and_add)(p, n))
+#include "tests/unit/core/order/store_hooks.h"
 
 #include "core/order/barrier_core.h"
 #include "core/clock_core.h"

@@ -5,17 +5,8 @@
  */
 #include "tests/unit/unit.h"
 
-/* Of the next swaps, so many are lost to somebody who changes nothing else. */
-static int swaps_lost;
-static uint64_t swap(uint64_t *p, uint64_t was, uint64_t now)
-{
-	if (swaps_lost > 0) {
-		swaps_lost--;
-		return was + 1;
-	}
-	return __sync_val_compare_and_swap(p, was, now);
-}
-#define BL_TOKEN_SWAP(p, was, now) swap((uint64_t *)(p), was, now)
+#include "tests/unit/core/top/lost_swaps.h"
+
 #include "core/top/top_token_core.h"
 
 #define NS_10G 838861U /* bl_rate_ns_q20() of 10 Gbit/s: 0.8 ns */

@@ -523,7 +523,7 @@ static void put_group(FILE *f, const char *title, unsigned int first, unsigned i
 		fputs(".El\n", f);
 }
 
-static void put_man(FILE *f, enum man man)
+static void put_parts(FILE *f, enum man man)
 {
 	if (man == MAN_START) {
 		put_group(f, "", 0, BL_AO_COUNT, 0, man);
@@ -535,6 +535,38 @@ static void put_man(FILE *f, enum man man)
 	put_group(f, man == MAN_SET ? "Hosts, top:" : "Settings under top:", BL_AO_TOP, BL_AO_COUNT,
 		  BL_OPTION_HOSTS, man);
 	put_group(f, "Switches:", 0, BL_AO_TOP, BL_OPTION_SWITCHES, man);
+}
+
+/* Folds the lines of @text that are no requests at 98 columns. */
+static void put_folded(FILE *f, const char *text)
+{
+	const char *line, *end, *cut;
+
+	for (line = text; *line; line = *end ? end + 1 : end) {
+		end = strchrnul(line, '\n');
+		while (*line != '.' && end - line > 98) {
+			for (cut = line + 98; cut > line && *cut != ' '; cut--)
+				;
+			if (cut == line)
+				break;
+			fprintf(f, "%.*s\n", (int)(cut - line), line);
+			line = cut + 1;
+		}
+		fprintf(f, "%.*s%s", (int)(end - line), line, *end ? "\n" : "");
+	}
+}
+
+static void put_man(FILE *f, enum man man)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *parts = open_memstream(&text, &size);
+
+	assert_non_null(parts);
+	put_parts(parts, man);
+	fclose(parts);
+	put_folded(f, text);
+	free(text);
 }
 
 /* The part of the page between the marks, or NULL. */

@@ -106,7 +106,10 @@ static void bl_still_sample__any_change(void **state)
 	}, none[] = {
 		{ 0, { .turn = 1 } }, { 0, { .state = 1ULL << 32 } }, { 0, { .read = 8 } },
 		{ 1, { .state = 1ULL << 32 } }, /* more behind a head that stands */
-		{ 1, { .written = 264 } }, { 2, { .state = 1ULL << 32 } }, { 3, { .written = 264 } }, { 3, { .turn = 1 } },
+		{ 1, { .written = 264 } },
+		{ 2, { .state = 1ULL << 32 } },
+		{ 3, { .written = 264 } },
+		{ 3, { .turn = 1 } },
 	};
 	unsigned int i;
 

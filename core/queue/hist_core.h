@@ -8,8 +8,8 @@
  * rounded down to units when they are counted, so the true value may exceed the reported one by
  * less than one unit.
  */
-#ifndef BARLINE_BASE_HIST_H
-#define BARLINE_BASE_HIST_H
+#ifndef BARLINE_HIST_CORE_H
+#define BARLINE_HIST_CORE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Histograms as they are read: base/hist.h against the bins that maps/queue_abi.h defines.
+ * Histograms as they are read: core/queue/hist_core.h against the bins that maps/queue_abi.h
+ * defines.
  */
 #include "tests/unit/unit.h"
-#include "base/hist.h"
+#include "core/queue/hist_core.h"
 
 /* the bin of a value, word for word as maps/queue_abi.h says */
 static unsigned int bin_of(uint64_t v)
