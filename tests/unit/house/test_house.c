@@ -8,6 +8,7 @@
  *   private    a *_priv.h is included in its own folder only, and by the unit tests of that folder
  *   includes   stand at the top of a file, and no file includes a .c file
  *   lines      have at most 100 columns, and every file has its SPDX line
+ *   mutants    of tests/mutants quote lines that are in the tree
  *
  * Example: with "base maps" below "core", base/log.h that includes "core/core.h" is reported as
  * "base/log.h:7: base includes core, which does not stand below it".
@@ -533,6 +534,79 @@ static void house__columns(void **state)
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(t); i++)
 		assert_int_equal(columns_of(t[i].line, strlen(t[i].line)), t[i].columns);
+}
+
+/* ---- mutants ---- */
+
+/* How often the lines of @lines stand in @text as whole lines. */
+static unsigned int count_lines(const char *text, const char *lines)
+{
+	size_t n = strlen(lines);
+	const char *p = text;
+	unsigned int count = 0;
+
+	for (; (p = strstr(p, lines)); p += n)
+		count += p == text || p[-1] == '\n';
+	return count;
+}
+
+/*
+ * Checks one list: each mutant's "- " lines, which it replaces, must stand in its file once.
+ * Without that the mutant is stale, and a defect that it stood for is no longer tried.
+ */
+static void check_mutants(const char *path)
+{
+	char *text = house_text(path), *save, *line, *source = NULL, *from = NULL;
+	char file[PATH_SIZE] = "";
+	unsigned int number = 0;
+	size_t size = 0;
+	FILE *f = NULL;
+
+	for (line = text; line; line = save ? save + 1 : NULL) {
+		save = strchr(line, '\n');
+		if (save)
+			*save = '\0';
+		number++;
+		if (!strncmp(line, "- ", 2)) {
+			if (!f)
+				f = open_memstream(&from, &size);
+			assert_non_null(f);
+			fprintf(f, "%s\n", line + 2);
+			continue;
+		}
+		if (f) {
+			fclose(f);
+			f = NULL;
+			if (!source || count_lines(source, from) != 1)
+				COMPLAIN("%s:%u: a stale mutant: its lines are not in %s once",
+					 path, number - 1, file);
+			free(from);
+			from = NULL;
+		}
+		if (sscanf(line, "file %255s", file) == 1) {
+			free(source);
+			source = access(file, R_OK) ? NULL : house_text(file);
+		}
+	}
+	free(source);
+	free(text);
+}
+
+static void house__mutants_quote_lines(void **state)
+{
+	struct names lists = {};
+	unsigned int i;
+
+	(void)state;
+	wrong = 0;
+	house_files(&lists, "-name '*.mut'");
+	assert_true(lists.n >= 9);
+	for (i = 0; i < lists.n; i++)
+		check_mutants(lists.v[i]);
+	names_free(&lists);
+	assert_int_equal(wrong, 0);
+	assert_int_equal(count_lines("a\nb\na\nb\n", "a\nb\n"), 2);
+	assert_int_equal(count_lines("xa\nb\n", "a\nb\n"), 0);
 }
 
 static int read_plan(void **state)
