@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include "core/top/top_token_core.h" /* bl_top_flow_port(): what switches compute */
 #include "core/top/top_core.h"       /* before cfg is a name */
+#include "core/top/top_loss_core.h"  /* before after is a name */
 #include "loader/admission/top_host.h"
 #include "tests/prog/host/host_util.h"
 #include "tests/prog/pace_util.h"
