@@ -51,6 +51,7 @@
 #include "loader/node_priv.h"
 #include "loader/order/fence.h"
 #include "loader/order/keep.h"
+#include "loader/switch_fdb.h"
 
 #include "switch.skel.h"
 
@@ -118,16 +119,6 @@ static int read_old(const struct bl_node *n, struct plan *p, struct bl_err *err)
 	return rc;
 }
 
-static int port_by_name(const struct bl_sw_port *v, const char *name)
-{
-	int k;
-
-	for (k = 0; k < BL_SW_PORTS_MAX; k++)
-		if (v[k].ifindex && !strcmp(v[k].name, name))
-			return k;
-	return -1;
-}
-
 static int plan_lane(struct plan *p, const struct bl_port_cfg *c, unsigned int nth, int *cpu,
 		     uint8_t *lane, struct bl_err *err)
 {
@@ -165,10 +156,10 @@ static int plan_ports(struct plan *p, struct bl_err *err)
 		const struct bl_port_cfg *c = &cfg->ports[k % cfg->ports_count];
 		struct bl_sw_port *sp;
 
-		at = port_by_name(p->old_port, c->ifname);
+		at = bl_port_by_name(p->old_port, c->ifname);
 		if ((at >= 0) != (k < cfg->ports_count))
 			continue;
-		if (port_by_name(p->port, c->ifname) >= 0)
+		if (bl_port_by_name(p->port, c->ifname) >= 0)
 			return bl_fail(err, EINVAL, "port %s is listed twice", c->ifname);
 		if (c->role < BL_PORT_HOST || c->role > BL_PORT_DOWN)
 			return bl_fail(err, EINVAL, "port %s needs a role: host, up or down",
@@ -229,7 +220,7 @@ static void plan_paths(const struct bl_node_cfg *cfg, struct plan *p)
 		return;
 	for (k = 0; k < cfg->ports_count && n < BL_PATHS_IN_MAC; k++)
 		if (cfg->ports[k].role == BL_PORT_UP)
-			up[n++] = (uint8_t)port_by_name(p->port, cfg->ports[k].ifname);
+			up[n++] = (uint8_t)bl_port_by_name(p->port, cfg->ports[k].ifname);
 	sw->path_ports = (__u8)bl_fp_paths(cfg->admission.path_div, n);
 	for (k = 0; k < sw->path_ports; k++)
 		sw->path_port[k] = up[bl_fp_up_port(k, cfg->admission.path_div, n)];
@@ -402,48 +393,6 @@ static int carry_lanes(const struct plan *p, int fd, struct bl_err *err)
 	return rc;
 }
 
-static int fill_fdb(const struct plan *p, int fd, struct bl_err *err)
-{
-	struct bl_fdb_bucket *v = calloc(BL_FDB_BUCKETS, sizeof(*v));
-	unsigned int k, w;
-	int port, rc = 0;
-
-	if (!v)
-		return bl_fail(err, ENOMEM, "out of memory");
-	for (k = 0; k < p->cfg->fdb_count && !rc; k++) {
-		const struct bl_fdb_cfg *f = &p->cfg->fdb[k];
-		uint64_t mac = bl_mac48(f->mac);
-		struct bl_fdb_bucket *b = &v[bl_fdb_hash(mac)];
-
-		port = port_by_name(p->port, f->ifname);
-		for (w = 0; w < BL_FDB_WAYS && b->way[w].mac && b->way[w].mac != mac; w++)
-			;
-		if (port < 0)
-			rc = bl_fail(err, EINVAL,
-				     "fdb entry %u names %s, which is no port of this switch",
-				     k + 1, f->ifname);
-		else if (!mac || f->mac[0] & 1)
-			rc = bl_fail(err, EINVAL,
-				     "fdb entry %u: only unicast addresses can be entered", k + 1);
-		else if (w == BL_FDB_WAYS)
-			rc = bl_fail(err, ENOSPC,
-				     "fdb entry %u: %u addresses share one bucket, and a bucket "
-				     "holds %d; change an address",
-				     k + 1, w + 1, BL_FDB_WAYS);
-		else if (b->way[w].mac)
-			rc = bl_fail(err, EINVAL, "fdb entry %u: the address is listed twice",
-				     k + 1);
-		if (!rc) {
-			b->way[w].mac = mac;
-			b->way[w].port = (uint64_t)port;
-		}
-	}
-	for (k = 0; k < BL_FDB_BUCKETS && !rc; k++)
-		rc = bl_map_set(fd, k, &v[k], BL_MAP_SW_FDB, err);
-	free(v);
-	return rc;
-}
-
 /* Clears what a port number counted for another interface: counters, and what was sent there. */
 static int forget_port(const struct bl_switch *skel, uint32_t k, struct bl_err *err)
 {
@@ -539,7 +488,7 @@ static int fill_maps(const struct bl_node *n, struct plan *p, const struct bl_sw
 			rc = carry_lanes(p, bpf_map__fd(skel->maps.sw_lanes), err);
 	}
 	if (!rc)
-		rc = fill_fdb(p, bpf_map__fd(skel->maps.sw_fdb), err);
+		rc = bl_fdb_fill(p->cfg, p->port, bpf_map__fd(skel->maps.sw_fdb), err);
 	for (k = 0; k < BL_SW_PORTS_MAX && !rc && !n->fresh; k++)
 		if (p->port[k].ifindex && strcmp(p->port[k].name, p->old_port[k].name)) {
 			struct bl_port_regs r = new_regs(p, k);
@@ -642,7 +591,7 @@ static void detach_new_ports(const struct bl_node *n, const struct plan *p, unsi
 	for (; k < n->natt; k++) {
 		const char *name = n->att[k].iface.name;
 
-		if (port_by_name(p->old_port, name) >= 0)
+		if (bl_port_by_name(p->old_port, name) >= 0)
 			continue;
 		bl_detach_links(n->dir, name, NULL);
 		bl_detach_clsact(name);
@@ -712,7 +661,7 @@ static int attach_programs(struct bl_node *n, const struct plan *p, const struct
 	}
 	/* After the swap, so that no program sends to a port that is leaving. */
 	for (k = 0; k < BL_SW_PORTS_MAX; k++) {
-		if (!p->old_port[k].ifindex || port_by_name(p->port, p->old_port[k].name) >= 0)
+		if (!p->old_port[k].ifindex || bl_port_by_name(p->port, p->old_port[k].name) >= 0)
 			continue;
 		rc = bl_detach_links(n->dir, p->old_port[k].name, err);
 		if (rc)

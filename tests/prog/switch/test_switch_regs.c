@@ -601,7 +601,7 @@ static void lanes__search_their_own_ports(void **state)
 	assert_false(excluded(1));
 }
 
-/* Everybody on lane 0, on any CPU: what the test of DESIGN 3.3 switches on. */
+/* All CPUs share lane 0, on any CPU: the setting that test_lanes attacks. */
 static void lanes__shared(void **state)
 {
 	const __u64 b = T0 - 1000;
