@@ -626,9 +626,13 @@ static int free_plan(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(house__includes), cmocka_unit_test(house__violations_are_found),
-		cmocka_unit_test(house__circles),  cmocka_unit_test(house__a_circle_is_found),
-		cmocka_unit_test(house__lines),    cmocka_unit_test(house__columns),
+		cmocka_unit_test(house__includes),
+		cmocka_unit_test(house__violations_are_found),
+		cmocka_unit_test(house__circles),
+		cmocka_unit_test(house__a_circle_is_found),
+		cmocka_unit_test(house__lines),
+		cmocka_unit_test(house__columns),
+		cmocka_unit_test(house__mutants_quote_lines),
 	};
 
 	return cmocka_run_group_tests(tests, read_plan, free_plan);
