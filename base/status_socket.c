@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -23,19 +24,6 @@ struct bl_status_socket {
 	struct sockaddr_un sa; /* where it listens */
 	bool named;            /* it has its final name, which has to be removed */
 };
-
-void bl_put_number(FILE *o, const char *key, uint64_t v)
-{
-	fprintf(o, ",\"%s\":%llu", key, (unsigned long long)v);
-}
-
-void bl_put_text(FILE *o, const char *key, const char *s)
-{
-	fprintf(o, "\"%s\":\"", key);
-	for (; *s; s++)
-		fputc(*s == '"' || *s == '\\' || (unsigned char)*s < ' ' ? '?' : *s, o);
-	fputc('"', o);
-}
 
 /* Reads what a client sends, and sends the reply. A slow client is cut off after a second. */
 static void serve_client(struct bl_status_socket *c, int fd)

@@ -9,8 +9,7 @@
 #define BARLINE_BASE_STATUS_SOCKET_H
 
 #include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
+#include <stddef.h>
 
 #include "base/log.h"
 
@@ -30,14 +29,6 @@ int bl_status_socket_open(struct bl_status_socket **out, const char *path,
 			  struct bl_err *err);
 /** bl_status_socket_close - ends the thread and removes the socket. No-op for NULL. */
 void bl_status_socket_close(struct bl_status_socket *c);
-
-/** bl_put_number - writes ,"key":v to @o. */
-void bl_put_number(FILE *o, const char *key, uint64_t v);
-/**
- * bl_put_text - writes "key":"s" to @o. Quotes, backslashes and control characters, which would
- * break the object, become question marks.
- */
-void bl_put_text(FILE *o, const char *key, const char *s);
 
 /**
  * bl_status_sockets_clean - removes the sockets that match the glob(7) @pattern and at which no

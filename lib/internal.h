@@ -42,6 +42,7 @@
 #include <sys/types.h>
 #include <time.h>
 
+#include "base/time.h"
 #include "core/clock_core.h"
 #include "core/order/commit_core.h"
 #include "core/order/promise_core.h"
@@ -501,10 +502,7 @@ struct bl_endpoint {
 /** bl_mono - CLOCK_MONOTONIC now, ns. */
 static inline uint64_t bl_mono(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000ULL + (uint64_t)t.tv_nsec;
+	return bl_mono_ns();
 }
 
 /** bl_window_room - free slots of the reliable window. */
