@@ -11,6 +11,9 @@
 #define BARLINE_CORE_H
 
 #include <linux/types.h>
+#ifdef __bpf__
+#include <bpf/bpf_helpers.h>
+#endif
 
 #ifndef __always_inline
 #define __always_inline inline __attribute__((always_inline))
@@ -34,6 +37,23 @@
  * constant bounds. The verifier still knows the value.
  */
 #define BL_OPAQUE(v) __asm__("" : "+r"(v))
+
+/*
+ * Calls @fn(k, @arg) for each k below @n. @fn is a static function that returns 0, and which must
+ * bound k itself where k is an index.
+ *
+ * The verifier follows the body of an ordinary loop once for each round, and the body of this one
+ * only once. A round costs a call, so this is for loops that are rare.
+ */
+#ifdef __bpf__
+#define BL_LOOP(n, fn, arg) bpf_loop(n, fn, arg, 0)
+#else
+#define BL_LOOP(n, fn, arg)                        \
+	do {                                       \
+		for (__u32 k_ = 0; k_ < (n); k_++) \
+			(fn)(k_, arg);             \
+	} while (0)
+#endif
 
 BL_CORE __u64 bl_min64(__u64 a, __u64 b)
 {

@@ -161,6 +161,21 @@ static __always_inline int bl_host_redirect(struct bl_host_turn *t, __u64 at, __
 	return 1;
 }
 
+/**
+ * bl_host_note_frame - bl_pace_note_frame() as a global function, which the verifier follows once
+ * and not for each place from which a frame is sent.
+ * @at, @now: when the frame was due, and the turn, CLOCK_MONOTONIC, ns
+ */
+__attribute__((noinline)) int bl_host_note_frame(__u32 slot, int sent, __u64 at, __u64 now)
+{
+	__u32 zero = 0;
+	struct bl_pace_page *page = bpf_map_lookup_elem(&pace_page, &zero);
+
+	if (page)
+		bl_pace_note_frame(page, slot, sent, at, now);
+	return 0;
+}
+
 /*
  * Sends the frame in @entry's slot. The slot is still taken afterwards.
  * @due_ns: when the frame should have gone
@@ -188,7 +203,7 @@ static __always_inline int bl_host_send_frame(struct xdp_md *ctx, struct bl_host
 	sent = sent && bl_host_redirect(t, at, len);
 	if (sent && dest)
 		bl_fp_note_sent(t->cfg, dest, column);
-	bl_pace_note_frame(t->page, slot, sent, at, t->now);
+	bl_host_note_frame(slot, sent, at, t->now);
 	return bl_done(BL_HC_PACE, sent ? BL_R_PACED : BL_R_REDIRECT_FAILED);
 }
 

@@ -90,26 +90,55 @@ BL_CORE void bl_tree_rise(__u64 *key, __u32 leaves, __u32 leaf, __u64 to)
 	}
 }
 
+/** struct bl_tree_anew - the tree that bl_tree_anew() recomputes. */
+struct bl_tree_anew {
+	struct bl_tree *t;
+	__u64 *key;   /* the tree that is being paired: t->b or t->c */
+	__u32 leaves; /* leaves in use */
+};
+
+/* Round @k of making t->c a copy of t->b. */
+static __attribute__((unused)) long bl_tree_copy_key(__u32 k, struct bl_tree_anew *a)
+{
+	k &= 2 * BL_TREE_LEAVES - 1;
+	a->t->c[k] = a->t->b[k];
+	return 0;
+}
+
+/* Round @k from the last pair to the first: key i becomes the lesser of the keys 2i and 2i + 1. */
+static __attribute__((unused)) long bl_tree_pair_least(__u32 k, struct bl_tree_anew *a)
+{
+	__u32 i = (BL_TREE_LEAVES - 1 - k) & (BL_TREE_LEAVES - 1);
+	__u64 used = bl_mask_below(i, a->leaves);
+
+	BL_OPAQUE(used);
+	a->key[i] = (bl_min64(a->key[2 * i], a->key[2 * i + 1]) & used) | (a->key[i] & ~used);
+	return 0;
+}
+
+/* Round @k from the first pair to the last: key i becomes what the pair leaves behind. */
+static __attribute__((unused)) long bl_tree_pair_greatest(__u32 k, struct bl_tree_anew *a)
+{
+	__u32 i = (k + 1) & (BL_TREE_LEAVES - 1);
+	__u64 used = bl_mask_below(i, a->leaves);
+
+	BL_OPAQUE(used);
+	if (i)
+		a->key[i] = (bl_max64(a->key[2 * i], a->key[2 * i + 1]) & used) |
+			    (a->key[i] & ~used);
+	return 0;
+}
+
 /*
  * Recomputes all pairs from the leaves: first the minima, then what each pair leaves behind. Used
- * for a leaf that falls, as one does when its input joins, once in a port's life. The number of
- * rounds is constant, since the verifier would follow every number of leaves separately.
+ * for a leaf that falls, as one does when its input joins, once in a port's life. With BL_LOOP(),
+ * this takes a twentieth of the instructions that the verifier followed before (2026-11).
  */
-BL_CORE void bl_tree_pair(__u64 *key, __u32 leaves)
+BL_CORE void bl_tree_pair(struct bl_tree_anew *a)
 {
-	__u64 i, used;
-
-	for (i = BL_TREE_LEAVES - 1; i; i--) {
-		used = bl_mask_below(i, leaves);
-		BL_OPAQUE(used);
-		key[i] = (bl_min64(key[2 * i], key[2 * i + 1]) & used) | (key[i] & ~used);
-	}
-	key[0] = key[1];
-	for (i = 1; i < BL_TREE_LEAVES; i++) {
-		used = bl_mask_below(i, leaves);
-		BL_OPAQUE(used);
-		key[i] = (bl_max64(key[2 * i], key[2 * i + 1]) & used) | (key[i] & ~used);
-	}
+	BL_LOOP(BL_TREE_LEAVES - 1, bl_tree_pair_least, a);
+	a->key[0] = a->key[1];
+	BL_LOOP(BL_TREE_LEAVES - 1, bl_tree_pair_greatest, a);
 }
 
 /** bl_tree_clear - set a tree to its initial state, in which no input has joined. */
@@ -156,16 +185,11 @@ BL_CORE void bl_tree_climb(struct bl_tree *t, __u32 leaves, __u32 leaf, __u64 b,
 /** bl_tree_anew - bl_tree_set() for every case, at the cost of visiting all leaves. */
 BL_CORE void bl_tree_anew(struct bl_tree *t, __u32 leaves, __u32 leaf, __u64 b, __u64 c)
 {
+	struct bl_tree_anew a = { .t = t, .leaves = leaves };
 	__u64 at = BL_TREE_LEAF(leaves, leaf);
-	__u32 i;
 
 	if (b != c && !t->two) {
-		for (i = 0; i < 2 * BL_TREE_LEAVES; i++)
-			/*
-			 * an assignment would become a call of memcpy(), which BPF programs do not
-			 * have
-			 */
-			BL_WRITE_ONCE(t->c[i], t->b[i]);
+		BL_LOOP(2 * BL_TREE_LEAVES, bl_tree_copy_key, &a);
 		t->apart = 0;
 		t->two = BL_TREE_STAY;
 	}
@@ -173,8 +197,10 @@ BL_CORE void bl_tree_anew(struct bl_tree *t, __u32 leaves, __u32 leaf, __u64 b, 
 		bl_tree_apart(t, at, b, c);
 	*BL_TREE_AT(t->b, at) = b;
 	*BL_TREE_AT(t->c, at) = c;
-	bl_tree_pair(t->b, leaves);
-	bl_tree_pair(t->c, leaves);
+	a.key = t->b;
+	bl_tree_pair(&a);
+	a.key = t->c;
+	bl_tree_pair(&a);
 }
 
 /**

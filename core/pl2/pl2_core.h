@@ -185,16 +185,28 @@ BL_CORE int bl_pl2_burst_late(const struct bl_pl2_dest *d, const struct bl_hold_
 	return cfg->late_ns && d->missed < BL_PL2_MISSED_MAX && now > due;
 }
 
+/** struct bl_pl2_burst - argument of bl_pl2_uncount_sent(). */
+struct bl_pl2_burst {
+	struct bl_pl2_dest *d;
+};
+
+/* Subtracts frame @i of the burst from its bytes if it was sent in this slot. */
+static __attribute__((unused)) long bl_pl2_uncount_sent(__u32 i, struct bl_pl2_burst *b)
+{
+	struct bl_pl2_dest *d = b->d;
+
+	if (i >= d->base && i < d->sent)
+		d->bytes -= bl_wire_bytes(BL_RING_LEN(d->entry[i & (BL_PL2_K_MAX - 1)]));
+	return 0;
+}
+
 /* The slot was missed: what was sent is done, and a new RSV asks for the remainder. */
 BL_CORE __u32 bl_pl2_slot_missed(struct bl_pl2_dest *d, const struct bl_hold_cfg *cfg, __u64 now,
 				 __u64 word, struct bl_pl2_turn *t)
 {
-	__u32 i, n = BL_PL2_K_MAX;
+	struct bl_pl2_burst b = { .d = d };
 
-	BL_OPAQUE(n);
-	for (i = 0; i < n; i++)
-		if (i >= d->base && i < d->sent)
-			d->bytes -= bl_wire_bytes(BL_RING_LEN(d->entry[i & (BL_PL2_K_MAX - 1)]));
+	BL_LOOP(BL_PL2_K_MAX, bl_pl2_uncount_sent, &b);
 	d->base = (__u16)d->sent;
 	d->unsolicited = 0;
 	d->missed++;
