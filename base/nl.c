@@ -149,6 +149,24 @@ int nl_master(struct nl *nl, unsigned int ifindex, unsigned int master)
 	return request_send(nl, &r);
 }
 
+int nl_no_link_local(struct nl *nl, unsigned int ifindex)
+{
+	union req r;
+	struct ifinfomsg *i = request_begin(&r, RTM_NEWLINK, 0, sizeof(*i));
+	struct rtattr *spec, *v6;
+	uint8_t none = IN6_ADDR_GEN_MODE_NONE;
+	int err;
+
+	i->ifi_index = (int)ifindex;
+	spec = attr_put(&r, IFLA_AF_SPEC, NULL, 0);
+	v6 = attr_put(&r, AF_INET6, NULL, 0);
+	attr_put(&r, IFLA_INET6_ADDR_GEN_MODE, &none, 1);
+	attr_end(&r, v6);
+	attr_end(&r, spec);
+	err = request_send(nl, &r);
+	return err == -EAFNOSUPPORT ? 0 : err; /* a kernel without IPv6 */
+}
+
 int nl_up(struct nl *nl, unsigned int ifindex)
 {
 	union req r;

@@ -40,6 +40,9 @@ int nl_veth(struct nl *nl, const struct nl_end *a, const struct nl_end *b, int b
 int nl_bridge(struct nl *nl, const char *name);
 /** nl_master - makes @ifindex a port of the bridge @master. */
 int nl_master(struct nl *nl, unsigned int ifindex, unsigned int master);
+/** nl_no_link_local - the kernel gives the interface no link-local IPv6 address when it comes up.
+ */
+int nl_no_link_local(struct nl *nl, unsigned int ifindex);
 /** nl_up, nl_down - set an interface up or down. */
 int nl_up(struct nl *nl, unsigned int ifindex);
 int nl_down(struct nl *nl, unsigned int ifindex);

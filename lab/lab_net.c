@@ -30,27 +30,43 @@
 #include "lab/pass.h"
 #include "loader/admission/bl0.h"
 
-static int write_file(const char *path, const char *text)
+/*
+ * Gives the sysctl @path the value @text. Returns 0 or -errno.
+ *
+ * A value that is there already is not written: the kernel takes its lock for interfaces for many
+ * of these, and while anybody else holds the lock, as for every namespace that goes away, the
+ * writer spins. Beside five other racks, that was most of the time of both CPUs (2026-11,
+ * Linux 6.18).
+ */
+static int set_sysctl(const char *path, const char *text)
 {
-	int fd = open(path, O_WRONLY | O_CLOEXEC), err = 0;
+	int fd = open(path, O_RDWR | O_CLOEXEC), err = 0;
+	char now[64];
+	ssize_t n;
 
 	if (fd < 0)
 		return -errno;
-	if (write(fd, text, strlen(text)) < 0)
+	n = read(fd, now, sizeof(now) - 1);
+	now[n > 0 ? n : 0] = '\0';
+	now[strcspn(now, "\n")] = '\0';
+	if (strcmp(now, text) && pwrite(fd, text, strlen(text), 0) < 0)
 		err = -errno;
 	close(fd);
 	return err;
 }
 
-static int set_sysctls(bool forward, bool ecn)
+/* Sets the sysctls of the namespace of @n, in which this process is. */
+static int set_sysctls(const struct lab *lab, const struct lab_node *n)
 {
-	static const struct {
+	const bool forward = lab->spec.l3 && !lab_station(n);
+	const bool bl0 = lab->spec.admission.on && n->kind == LAB_HOST;
+	const struct {
 		const char *path, *value;
-		bool forward_only, ecn_only;
+		bool forward_only, bl0_only;
 	} all[] = {
 		{ "/proc/sys/net/ipv6/conf/default/accept_ra", "0", false },
-		/* without link-local addresses an idle rack sends nothing */
-		{ "/proc/sys/net/ipv6/conf/default/addr_gen_mode", "1", false },
+		/* as nl_no_link_local(), for bl0, which the daemon makes */
+		{ "/proc/sys/net/ipv6/conf/default/addr_gen_mode", "1", false, true },
 		{ "/proc/sys/net/ipv6/conf/all/disable_ipv6", "0", false },
 		{ "/proc/sys/net/ipv6/conf/default/disable_ipv6", "0", false },
 		{ "/proc/sys/net/ipv4/conf/all/rp_filter", "0", false },
@@ -72,9 +88,9 @@ static int set_sysctls(bool forward, bool ecn)
 	size_t i;
 
 	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-		int err = (all[i].forward_only && !forward) || (all[i].ecn_only && !ecn)
+		int err = (all[i].forward_only && !forward) || (all[i].bl0_only && !bl0)
 				  ? 0
-				  : write_file(all[i].path, all[i].value);
+				  : set_sysctl(all[i].path, all[i].value);
 
 		if (err && err != -ENOENT)
 			return cli_fail("%s: %s", all[i].path, strerror(-err));
@@ -370,6 +386,8 @@ static int bridge_ports(struct lab_node *n, struct nl *nl)
 	int err = nl_bridge(nl, "br0");
 
 	br = err ? 0 : if_nametoindex("br0");
+	if (!err)
+		err = nl_no_link_local(nl, br);
 	for (i = 0; !err && i < n->nports; i++)
 		err = nl_master(nl, n->ports[i].ifindex, br);
 	return err ? err : nl_up(nl, br);
@@ -411,6 +429,9 @@ static int configure_node(struct lab *lab, struct lab_node *n)
 	for (i = 0; !err && i < n->nports; i++) {
 		n->ports[i].ifindex = if_nametoindex(n->ports[i].ifname);
 		err = nl_tx_plain(n->ports[i].ifname);
+		/* without link-local addresses an idle rack sends nothing */
+		if (!err)
+			err = nl_no_link_local(&nl, n->ports[i].ifindex);
 		if (!err)
 			err = nl_up(&nl, n->ports[i].ifindex);
 		if (!err && (lab->spec.bare || n->kind == LAB_ARBITER))
@@ -436,8 +457,7 @@ int lab_build(struct lab *lab)
 	for (i = 0; !err && i < lab->nnodes; i++) {
 		err = make_netns(&lab->nodes[i]);
 		if (!err)
-			err = set_sysctls(lab->spec.l3 && !lab_station(&lab->nodes[i]),
-					  lab->spec.admission.on && lab->nodes[i].kind == LAB_HOST);
+			err = set_sysctls(lab, &lab->nodes[i]);
 	}
 	for (i = 0; !err && i < lab->nnodes; i++) {
 		err = enter_netns(lab->nodes[i].netns);
