@@ -213,6 +213,7 @@ int bl_host_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_err
 	skel = bl_host__open();
 	if (!skel)
 		return bl_fail(err, errno, "cannot open the host programs: %s", strerror(errno));
+	skel->rodata->bl_admits = cfg->admission.on;
 	if (!cfg->admission.on)
 		skip_admission_programs(skel);
 	rc = bl_admission_size(n, cfg, skel->obj, 0, anew, err);

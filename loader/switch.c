@@ -710,6 +710,7 @@ int bl_switch_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_e
 		rc = bl_fail(err, errno, "cannot open the switch programs: %s", strerror(errno));
 		goto out;
 	}
+	skel->rodata->bl_admits = cfg->admission.on;
 	rc = reuse_maps(n, p, skel, err);
 	if (rc)
 		goto out;

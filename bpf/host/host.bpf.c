@@ -140,7 +140,7 @@ static __always_inline int on_nic_frame(struct xdp_md *ctx)
 		       r.cfg->port_count, &r.f);
 	if (why == BL_R_NONE)
 		why = on_ordered_frame(ctx, &r);
-	else if (why == BL_R_NOT_OURS)
+	else if (why == BL_R_NOT_OURS && bl_admits)
 		why = bl_deliver_to_app(ctx);
 	return bl_done(BL_HC_INGRESS, why);
 }

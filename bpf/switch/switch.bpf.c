@@ -254,7 +254,7 @@ static __always_inline int on_port_frame(struct xdp_md *ctx, int in)
 		return bl_rsv_link(ctx, r.in, r.f.hdr_off, r.f.opcode, r.f.psn);
 	if (why == BL_R_NONE)
 		why = on_ordered_frame(ctx, &r, 0, 0);
-	else if (why == BL_R_NOT_OURS && __builtin_expect(r.cfg->admission, 0))
+	else if (why == BL_R_NOT_OURS && bl_admits && __builtin_expect(r.cfg->admission, 0))
 		why = bl_plain(ctx, r.in,
 			       r.cfg->paths | r.cfg->path_keep ? (__u32)bl_path(ctx, r.in) : 0);
 	return bl_done(r.in, why);
