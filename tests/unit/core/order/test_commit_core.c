@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * core/order/commit_core.h: its edges, and what two ACKs, a sender and a program that asks for C do
- * to one window, in every order of their accesses to shared memory: each access of the core is made
- * a place where somebody else may come first. Every schedule of two or three of them is run, as far
- * as they are few enough; others at random.
+ * core/order/commit_core.h: its edges, and what two ACKs, a sender and a program that computes C do
+ * to one window, in every order of their accesses to shared memory. Each access of the core is a
+ * point at which another actor may run first. All schedules of two or three actors are run where
+ * there are few enough of them; beyond that, random ones.
  */
 #include <ucontext.h>
 
 #include "tests/unit/unit.h"
 
-/* first: the core, with a break before each access */
+/* These hooks come before the core: they insert a break before each of its accesses. */
 #include "tests/unit/core/order/access_hooks.h"
 
 #include "core/order/commit_core.h"
@@ -17,7 +17,7 @@
 static struct bl_rwin win;
 static struct {
 	__u64 ts, hold, state;
-} line; /* of struct bl_inflight, what matters here */
+} line; /* the words of struct bl_inflight that matter here */
 
 static __u64 word(uint32_t head, uint32_t tail)
 {
@@ -47,7 +47,7 @@ static void bl_rwin_word__edges(void **state)
 		assert_int_equal(bl_rwin_head(w), t[i].head);
 		assert_int_equal(bl_rwin_tail(w), t[i].tail);
 		assert_int_equal(bl_rwin_used(w), t[i].used);
-		/* no carry into the tail */
+		/* The head does not carry into the tail. */
 		assert_int_equal(bl_rwin_next(w), word(t[i].head + 1, t[i].tail));
 		assert_int_equal(w + bl_rwin_added(3), word(t[i].head, t[i].tail + 3));
 	}
@@ -84,7 +84,7 @@ static struct bl_ack ack_of(uint32_t n, uint64_t ts)
 				.addr = peer };
 }
 
-/* Every field counts, and only the 48 bits of the timestamp that the wire has. */
+/* Every field counts, and of the timestamp only the 48 bits that are on the wire. */
 static void bl_ack_fits__each_field(void **state)
 {
 	const __u64 ts = (7ULL << 48) + 5, other[2] = { 0x1122, 0x3345 },
@@ -124,12 +124,12 @@ static void bl_ack_fits__each_field(void **state)
 		}
 		assert_int_equal(bl_ack_fits(bl_rwin_slot(&win, 1030), &a), i == 0);
 	}
-	/* a closed slot still fits: it is a repeated ACK, not a stranger's */
+	/* A closed slot still fits: this is a repeated ACK and not one of another frame. */
 	put(1030, ts);
 	a = ack_of(1030, ts);
 	bl_rwin_slot(&win, 1030)->wait = 1030;
 	assert_int_equal(bl_ack_fits(bl_rwin_slot(&win, 1030), &a), 1);
-	/* the upper bits of the slot's timestamp are not on the wire */
+	/* The upper bits of the slot's timestamp are not on the wire. */
 	put(1030, ts + (1ULL << 50));
 	assert_int_equal(bl_ack_fits(bl_rwin_slot(&win, 1030), &a), 1);
 }
@@ -140,7 +140,8 @@ static void bl_rslot_close__once(void **state)
 
 	(void)state;
 	put(77, 1);
-	assert_int_equal(bl_rslot_close(s, 77 + BL_RWIN), 0); /* of the next occupant */
+	/* the number of the slot's next occupant */
+	assert_int_equal(bl_rslot_close(s, 77 + BL_RWIN), 0);
 	assert_int_equal(bl_rslot_close(s, 76), 0);
 	assert_int_equal(s->wait, BL_RSLOT_OPEN | 77);
 	assert_int_equal(bl_rslot_close(s, 77), 1);
@@ -156,26 +157,28 @@ static void bl_rwin_step__edges(void **state)
 	__u64 w;
 
 	(void)state;
-	/* empty: the slot at head is closed with head's own number, all the same */
+	/*
+	 * The window is empty, although the slot at the head is closed with the head's own number.
+	 */
 	put(5, 10);
 	bl_rwin_slot(&win, 5)->wait = 5;
 	w = word(5, 5);
 	assert_int_equal(bl_rwin_step(&w, &win), 0);
 	assert_int_equal(w, word(5, 5));
-	/* closed */
+	/* The slot is closed. */
 	w = word(5, 6);
 	assert_int_equal(bl_rwin_step(&w, &win), 1);
 	assert_int_equal(w, word(6, 6));
-	/* open */
+	/* The slot is open. */
 	put(5, 10);
 	w = word(5, 6);
 	assert_int_equal(bl_rwin_step(&w, &win), 0);
 	assert_int_equal(w, word(5, 6));
-	/* closed, but with a number of a window before: what is there is old */
+	/* The slot is closed with the number of the previous window, so its contents are old. */
 	bl_rwin_slot(&win, 5)->wait = 5;
 	w = word(5 + BL_RWIN, 6 + BL_RWIN);
 	assert_int_equal(bl_rwin_step(&w, &win), 0);
-	/* the last number before the wrap */
+	/* The number is the last one before the wrap. */
 	put(UINT32_MAX, 10);
 	bl_rwin_slot(&win, UINT32_MAX)->wait = UINT32_MAX;
 	w = word(UINT32_MAX, 1);
@@ -193,7 +196,7 @@ static void bl_rwin_commit__edges(void **state)
 	assert_int_equal(bl_rwin_commit(&w, &win, 1), BL_TIME_NONE);
 	w = word(3, 5);
 	assert_int_equal(bl_rwin_commit(&w, &win, 1), 500);
-	bl_rwin_slot(&win, 4)->wait = 4; /* closed, but not at head */
+	bl_rwin_slot(&win, 4)->wait = 4; /* closed, but not at the head */
 	assert_int_equal(bl_rwin_commit(&w, &win, 1), 500);
 	w = word(4, 5);
 	assert_int_equal(bl_rwin_commit(&w, &win, 1), 600);
@@ -208,20 +211,24 @@ static void bl_rwin_freeze__edges(void **state)
 	put(3, 500);
 	put(4, 600);
 	assert_int_equal(bl_rwin_freeze(&w, &win, &ts), 0);
-	assert_int_equal(bl_rwin_slot(&win, 3)->wait, BL_RSLOT_OPEN | 3); /* of nobody */
+	/* The window is empty, so the slot belongs to no frame and stays open. */
+	assert_int_equal(bl_rwin_slot(&win, 3)->wait, BL_RSLOT_OPEN | 3);
 	w = word(3, 5);
 	bl_rwin_slot(&win, 4)->wait = 4;
 	assert_int_equal(bl_rwin_freeze(&w, &win, &ts), 1);
 	assert_int_equal(ts, 500);
 	assert_int_equal(w, word(3, 5));
-	/* no ACK moves it, and once more it is the same */
+	/* No ACK moves the head, and a second freeze has the same result. */
 	assert_int_equal(bl_rslot_close(bl_rwin_slot(&win, 3), 3), 0);
 	assert_int_equal(bl_rwin_step(&w, &win), 0);
 	assert_int_equal(bl_rwin_commit(&w, &win, 1), 500);
 	ts = 0;
 	assert_int_equal(bl_rwin_freeze(&w, &win, &ts), 1);
 	assert_int_equal(ts, 500);
-	/* closed, and nobody has moved head yet: the next one; or none */
+	/*
+	 * A slot is closed but the head has not moved yet: the next open slot is frozen, or none if
+	 * all are closed.
+	 */
 	put(3, 500);
 	bl_rwin_slot(&win, 3)->wait = 3;
 	put(4, 600);
@@ -248,11 +255,11 @@ static void bl_commit_wire__edges(void **state)
 	assert_int_equal(bl_commit_wire(now - BL_TS_OLD - 1, now), now - BL_TS_OLD);
 	assert_int_equal(bl_commit_wire(0, now), now - BL_TS_OLD);
 	assert_int_equal(bl_commit_wire(now + 5, now), now + 5);
-	/* and what is sent is read as what it was, as far as it reaches */
+	/* What is sent is read back unchanged, as far as 48 bits reach. */
 	assert_true(BL_TS_OLD < 1ULL << 47);
 }
 
-/* ---- every order ---- */
+/* ---- all schedules ---- */
 
 #define ACTORS 4
 #define STACK  (64 << 10)
@@ -280,8 +287,8 @@ static void enter(int i)
 }
 
 /*
- * The schedule: at each point, which of those that can go on goes on. The last choice that has an
- * alternative is changed for the next one.
+ * A schedule: the actor that runs next, for each point at which several can run. The next schedule
+ * changes the last choice that has an alternative.
  */
 static int choice[DEPTH], options[DEPTH], depth;
 static struct rnd *at_random;
@@ -301,7 +308,10 @@ static int pick(int at, int n)
 
 static void run_once(void (*const *fn)(void), int n)
 {
-	static int i, at; /* not on the stack, whose registers getcontext() may bring back */
+	/*
+	 * These are static, because getcontext() may restore registers that cache stack variables.
+	 */
+	static int i, at;
 
 	at = 0;
 
@@ -340,7 +350,10 @@ static bool next_schedule(void)
 	return true;
 }
 
-/* All schedules, or @most of them and as many at random. Returns how many. */
+/*
+ * Runs all schedules, or @most of them and as many random ones if there are more. Returns the
+ * number of runs.
+ */
 static long each_schedule(void (*const *fn)(void), int n, void (*before)(void), void (*after)(void),
 			  long most, struct rnd *r)
 {
@@ -366,7 +379,7 @@ static long each_schedule(void (*const *fn)(void), int n, void (*before)(void), 
 	return runs;
 }
 
-/* ---- who they are ---- */
+/* ---- the actors ---- */
 
 static uint64_t bus, promised_c, last_c;
 static uint32_t first; /* number of the first frame */
@@ -392,7 +405,7 @@ static void ack_1(void)
 	acknowledge(first + 1);
 }
 
-/* a third frame is sent, as lib/rtx.c does it; its ACK follows */
+/* Sends a third frame, as lib/rtx.c does; its ACK comes later. */
 static void send_2(void)
 {
 	uint64_t noted = bus;
@@ -412,7 +425,7 @@ static void send_2(void)
 
 static bool ask_wrong;
 
-/* host_barriers() of bpf/host/host.bpf.c */
+/* Computes C as host_barriers() of bpf/host/host.bpf.c does. */
 static void ask(void)
 {
 	uint64_t c = bus, ts, hold, w;
@@ -427,7 +440,7 @@ static void ask(void)
 	if (bl_rwin_used(w))
 		c = bl_min64(c, bl_rwin_commit(&line.state, &win, last_c));
 	promised_c = c;
-	/* what is open now, or is sent from now on, is not below it */
+	/* No frame that is open now, or is sent from now on, is below C. */
 	for (i = 0; i < frames; i++)
 		if (bl_rwin_slot(&win, first + i)->wait == (BL_RSLOT_OPEN | (first + i)) &&
 		    ts_of[i] < c)
@@ -455,7 +468,7 @@ static void all_closed(void)
 	assert_int_equal(line.state, word(first + 2, first + 2));
 }
 
-/* Of two ACKs, whatever their order: none leaves head behind. */
+/* Two ACKs in any order move the head past both frames. */
 static void interleaved__two_acks(void **state)
 {
 	void (*const who[])(void) = { ack_0, ack_1 };
@@ -473,7 +486,7 @@ static void interleaved__two_acks(void **state)
 	assert_true(n > 1000);
 }
 
-/* The same ACK twice, and another: as often as it comes, it closes one slot. */
+/* However often the same ACK arrives, it closes one slot. */
 static void interleaved__an_ack_twice(void **state)
 {
 	void (*const who[])(void) = { ack_0, ack_0, ack_1 };
@@ -484,7 +497,7 @@ static void interleaved__an_ack_twice(void **state)
 	assert_true(each_schedule(who, 3, two_open, all_closed, 8000, &r) == 16000);
 }
 
-static __u64 frozen_at; /* 0: it was empty */
+static __u64 frozen_at; /* 0: the window was empty */
 
 static void freeze(void)
 {
@@ -499,13 +512,13 @@ static void stands_still(void)
 
 	assert_int_equal(c, frozen_at ? frozen_at : BL_TIME_NONE);
 	assert_true(frozen_at == 0 || frozen_at == ts_of[0] || frozen_at == ts_of[1]);
-	/* ACKs that come later change nothing */
+	/* Later ACKs change nothing. */
 	ack_0();
 	ack_1();
 	assert_int_equal(bl_rwin_commit(&line.state, &win, 1), c);
 }
 
-/* The process dies while ACKs come: what is told as T is what C stands at. */
+/* The process dies while ACKs arrive: C stays at the time that is reported as T. */
 static void interleaved__death_and_two_acks(void **state)
 {
 	void (*const who[])(void) = { ack_0, ack_1, freeze };
@@ -538,8 +551,8 @@ static void interleaved__sender_and_egress(void **state)
 }
 
 /*
- * The window is full, its first slot is closed and written anew while somebody asks for C: he reads
- * neither the new timestamp as head's, nor one that was.
+ * The window is full, and its first slot is closed and rewritten while another actor computes C.
+ * The actor takes neither the new timestamp as that of the head, nor one that is no longer valid.
  */
 static void reuse(void)
 {
@@ -569,7 +582,7 @@ static void ask_full(void)
 	uint64_t c = bl_rwin_commit(&line.state, &win, last_c);
 
 	assert_true(c == ts_of[0] || c == ts_of[1] || c == last_c);
-	if (c == ts_of[1]) /* then the first is acknowledged */
+	if (c == ts_of[1]) /* The first frame has then been acknowledged. */
 		assert_true(bl_rwin_head(line.state) != first);
 }
 

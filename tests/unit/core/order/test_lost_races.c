@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * What the cores do when somebody else is always faster: each access to shared memory is a place
- * where the test changes what is read next, so that retries come to their end.
+ * What the cores do when another CPU always wins the race: at each access to shared memory the test
+ * changes what is read next, so that the retries are exhausted.
  */
 #include "tests/unit/unit.h"
 
@@ -30,7 +30,10 @@ static void begin(void (*fn)(int nth))
 
 static struct bl_clock record;
 
-/* The daemon is between its two stores of @seq; it ends after the first try's last look. */
+/*
+ * The daemon is between its two stores of @seq. It finishes after the last load of the reader's
+ * first attempt.
+ */
 static void ends_writing(int nth)
 {
 	if (nth != 4)
@@ -51,7 +54,10 @@ static void bl_clock_at__odd_is_not_believed(void **state)
 	assert_true(accesses > 4);
 }
 
-/* The daemon writes a whole record between a reader's look at the piece and its last at @seq. */
+/*
+ * The daemon writes a whole record between a reader's load of the segment and its last load of
+ * @seq.
+ */
 static void writes_a_record(int nth)
 {
 	if (nth != 3)
@@ -72,7 +78,7 @@ static void bl_clock_at__a_record_that_changed_is_read_anew(void **state)
 	assert_int_equal(accesses, 6);
 }
 
-/* ---- a head that does not stand still ---- */
+/* ---- a head that moves all the time ---- */
 
 static struct bl_rwin win;
 static __u64 word;
@@ -94,13 +100,13 @@ static void bl_rwin_commit__head_never_stands_still(void **state)
 	}
 	word = bl_rwin_added(BL_RWIN);
 	begin(head_moves);
-	/* no more than what was sent before: frames are open */
+	/* The result is no more than what was sent before, since frames are open. */
 	assert_int_equal(bl_rwin_commit(&word, &win, 900), 900);
 	between = NULL;
 	assert_true(bl_rwin_used(word) > 0 && accesses >= 3 * BL_COMMIT_TRIES);
 }
 
-/* ---- a time that others change ---- */
+/* ---- a time that other CPUs change ---- */
 
 static __u64 due;
 
@@ -117,7 +123,7 @@ static void bl_lower__loses_every_try(void **state)
 	assert_int_equal(bl_time_lower(&due, 1000, 10), 1);
 	between = NULL;
 	assert_int_equal(accesses, BL_DUE_TRIES);
-	assert_int_equal(due, 0); /* at once: early, never late */
+	assert_int_equal(due, 0); /* due at once: too early, but never too late */
 }
 
 int main(void)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * What is stored, or loaded, before what: others look at these words without a lock, and what they
- * conclude is right in one order only. Each BL_BARRIER() of a core is a place where the test looks
- * at memory as others may see it, and each marked access is written down, so that a barrier that is
- * gone or two accesses that changed places are seen on any machine.
+ * The order of stores and loads: other CPUs read these words without a lock, and their conclusions
+ * are right only in one order. At each BL_BARRIER() of a core the test inspects memory as other
+ * CPUs may see it, and every marked access is recorded. A missing barrier, or two accesses that
+ * changed places, is therefore detected on any machine.
  */
 #include "tests/unit/unit.h"
 
@@ -23,7 +23,7 @@ static void begin(void (*look)(void))
 	barriers = 0;
 }
 
-/* ---- a port that stands still ---- */
+/* ---- a port that is frozen ---- */
 
 static struct bl_port_regs port;
 static struct bl_life life;
@@ -134,7 +134,9 @@ static void bl_line_out__the_time_first(void **state)
 	assert_int_equal(line.out_why, BL_OUT_GONE);
 }
 
-/* While the daemon reads hold, the process puts the frame into its window and then clears hold. */
+/*
+ * While the daemon reads @hold, the process puts the frame into its window and then clears @hold.
+ */
 static void leaves_hold(void)
 {
 	win.slot[0].wait = BL_RSLOT_OPEN;
