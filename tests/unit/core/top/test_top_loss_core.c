@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * core/top/top_loss_core.h: which numbers came, when that is said, what is believed of it; and a
- * network that loses and reorders data, tokens and signals, behind which everything arrives all the
- * same, and once.
+ * core/top/top_loss_core.h: which numbers have arrived, when a LOSS reports them, and what the
+ * sender accepts of it. Also a network that loses and reorders data, tokens and signals, behind
+ * which everything still arrives exactly once.
  */
 #include "tests/unit/core/top/top_util.h"
 
@@ -27,7 +27,7 @@ static void bl_came_number__table(void **state)
 		uint32_t data;
 		int rc;
 		uint32_t highest, lost;
-		uint64_t missing; /* bit k: highest - k */
+		uint64_t missing; /* bit k: number highest - k */
 	} t[] = {
 		{ 1, 0, 1, 0, 0 },
 		{ 1, 1, 1, 0, 0 },
@@ -36,14 +36,17 @@ static void bl_came_number__table(void **state)
 		{ 2, 0, 3, 0, 0 },
 		{ 2, 1, 3, 0, 0 },
 		{ 5, 0, 5, 0, 2 },
-		/* 4, the oldest that can be remembered, and 6 to 66; 5 is between */
+		/*
+		 * 4, the oldest that can be remembered, and 6 to 66 are missing; 5 between them has
+		 * arrived.
+		 */
 		{ 67, 0, 67, 0, 1ULL << 63 | (~0ULL >> 2 & ~1ULL) },
 		{ 3, 1, 67, 0, 1ULL << 63 | (~0ULL >> 2 & ~1ULL) },
 		{ 4, 0, 67, 0, ~0ULL >> 2 & ~1ULL },
-		{ 69, 0, 69, 0, ~7ULL | 2 }, /* 5 and 4 leave it: they came */
-		/* 6 leaves it: it did not; @missing is 0: not compared */
+		{ 69, 0, 69, 0, ~7ULL | 2 }, /* 4 and 5 leave the window; both have arrived. */
+		/* 6 leaves the window and has not arrived. @missing of 0 is not compared. */
 		{ 70, 0, 70, 1, 0 },
-		{ 134, 0, 134, 61, 0 }, /* 70 to 7 leave it: 68 and 7 to 66 */
+		{ 134, 0, 134, 61, 0 }, /* 7 to 70 leave; 7 to 66 and 68 are lost */
 		{ 134 + BL_TOP_AHEAD, 0, 134 + BL_TOP_AHEAD, 63 + BL_TOP_AHEAD - 64, 0 },
 		{ 135 + 2 * BL_TOP_AHEAD, -1, 134 + BL_TOP_AHEAD, 0, 0 },
 		{ 134 + BL_TOP_AHEAD - 63, 0, 134 + BL_TOP_AHEAD, 0, 0 },
@@ -90,7 +93,9 @@ static void bl_came_slide__edges(void **state)
 		    !~bl_came_low(64) && !~bl_came_low(65));
 }
 
-/* Against a set of all that came; across the wrap, where there is no number 0. */
+/*
+ * Against a set of all numbers that have arrived, and across the wrap, where there is no number 0.
+ */
 static void bl_came_number__against_model(void **state)
 {
 	struct rnd rnd = rnd_seeded("bl_came_number__against_model");
@@ -127,7 +132,7 @@ static void bl_came_number__against_model(void **state)
 	assert_int_equal(l.lost, lost);
 }
 
-/* Eight later ones, or one RTT: not one less. */
+/* A frame counts as missing after eight later ones or after one RTT, and not before. */
 static void bl_came_judge__when(void **state)
 {
 	struct bl_top_came l = came_at(100);
@@ -135,26 +140,29 @@ static void bl_came_judge__when(void **state)
 
 	(void)state;
 	bl_came_number(&l, 101, RTT, MS, &gone);
-	assert_true(l.report_ns == NEVER && l.again_ns == NEVER); /* nothing to say */
-	for (k = 103; k < 110; k++) { /* 102 is missing, and has seven behind it */
+	assert_true(l.report_ns == NEVER && l.again_ns == NEVER); /* There is nothing to report. */
+	for (k = 103; k < 110; k++) { /* 102 is missing, with up to seven later frames. */
 		bl_came_number(&l, k, RTT, 2 * MS + k, &gone);
 		assert_true(l.report_ns == 2 * MS + 103 + RTT && l.again_ns == l.report_ns &&
 			    l.mark == 103 && l.since_ns == 2 * MS + 103);
 	}
 	bl_came_number(&l, 110, RTT, 3 * MS, &gone);
 	assert_int_equal(l.report_ns, 3 * MS);
-	/* it comes after all: nothing is missing; who was asked hears that, else nobody */
+	/*
+	 * The frame arrives after all, so nothing is missing. The sender hears of it only if it was
+	 * asked for the frame.
+	 */
 	l.report_ns = l.again_ns;
 	bl_came_number(&l, 102, RTT, 4 * MS, &gone);
 	assert_true(l.again_ns == NEVER && !~l.got && l.report_ns == NEVER);
 	bl_came_number(&l, 113, RTT, 5 * MS, &gone);
 	l.told = 110;
-	bl_came_number(&l, 111, RTT, 6 * MS, &gone); /* one of two */
+	bl_came_number(&l, 111, RTT, 6 * MS, &gone); /* one of the two missing frames */
 	assert_int_equal(l.report_ns, 5 * MS + RTT);
 	l.told = 112;
 	bl_came_number(&l, 112, RTT, 7 * MS, &gone);
 	assert_true(l.again_ns == NEVER && l.report_ns == 7 * MS);
-	/* it falls out of the window: there is nothing to say any more */
+	/* The missing frame leaves the window, so there is nothing to report any more. */
 	l = came_at(0);
 	for (k = 2; k <= 65; k++) {
 		struct bl_top_said s;
@@ -166,7 +174,7 @@ static void bl_came_judge__when(void **state)
 	}
 	assert_int_equal(gone, 1);
 	gone = 0;
-	/* an acknowledgement each 16, and 8 behind */
+	/* An acknowledgement is sent for 16 frames, with 8 behind them. */
 	l = came_at(0);
 	for (k = 1; k < 24; k++) {
 		bl_came_number(&l, k, RTT, MS, &gone);
@@ -174,7 +182,7 @@ static void bl_came_judge__when(void **state)
 	}
 	bl_came_number(&l, 24, RTT, 2 * MS, &gone);
 	assert_int_equal(l.report_ns, 2 * MS);
-	/* a copy: its sender does not know */
+	/* A copy shows that its sender does not know that the frame has arrived. */
 	l = came_at(0);
 	bl_came_number(&l, 1, RTT, MS, &gone);
 	bl_came_number(&l, 1, RTT, 2 * MS, &gone);
@@ -190,14 +198,14 @@ static void bl_came_upto__signals(void **state)
 		uint32_t lost, highest;
 		uint64_t report, missing;
 	} t[] = {
-		{ 0, 1, 0, 10, NEVER, 0 }, /* says nothing */
+		{ 0, 1, 0, 10, NEVER, 0 }, /* announces nothing */
 		{ 9, 0, 0, 10, NEVER, 0 }, /* overtaken */
 		{ 10, 0, 0, 10, NEVER, 0 },
-		{ 10, 1, 0, 10, 2 * MS, 0 },       /* all came: said at once */
-		{ 11, 1, 0, 11, 2 * MS + RTT, 1 }, /* a STOP may overtake data */
+		{ 10, 1, 0, 10, 2 * MS, 0 },       /* All frames have arrived; reported at once. */
+		{ 11, 1, 0, 11, 2 * MS + RTT, 1 }, /* A STOP may overtake data. */
 		{ 13, 0, 0, 13, 2 * MS + RTT, 7 },
 		{ 10 + 65, 0, 1, 75, 2 * MS, ~0ULL },
-		{ 11 + BL_TOP_AHEAD, 1, 0, 10, 2 * MS, 0 }, /* not believed */
+		{ 11 + BL_TOP_AHEAD, 1, 0, 10, 2 * MS, 0 }, /* not accepted */
 	};
 	unsigned int i;
 
@@ -231,7 +239,7 @@ static struct bl_top_said report(struct bl_top_came *l, uint64_t now)
 	return s;
 }
 
-/* The example at the top of the file. */
+/* The example at the top of the header. */
 static void bl_came_report__example(void **state)
 {
 	struct bl_top_came l = came_at(0);
@@ -249,7 +257,7 @@ static void bl_came_report__example(void **state)
 	for (k = 14; k <= 20; k++)
 		if (k != 18)
 			bl_came_number(&l, k, RTT, k, &gone);
-	/* no sooner: 5 is known, 18 has too few behind it */
+	/* The report is not sent earlier: 5 is known, and 18 has too few frames behind it. */
 	assert_int_equal(l.report_ns, 13 + RTT);
 	s = report(&l, 13 + RTT);
 	assert_true(s.data == 13 && s.missing == 1 << 8 && s.seq == 2 && l.mark == 20);
@@ -263,7 +271,10 @@ static void bl_came_report__example(void **state)
 		    l.losses == 3 && !l.lost);
 }
 
-/* RTT, 1, 2, 4 ... 64 of them, until it is given up; and anew when something comes. */
+/*
+ * Reports follow after one RTT, then 1, 2, 4 ... 64 of them, until the frame is given up. The count
+ * begins anew when a frame arrives.
+ */
 static void bl_came_report__times(void **state)
 {
 	static const uint64_t after[] = { 1, 1, 2, 4, 8, 16, 18 }; /* 50 in all */
@@ -285,8 +296,8 @@ static void bl_came_report__times(void **state)
 	}
 	assert_true(l.lost == 2 && l.report_ns == NEVER && l.again_ns == NEVER &&
 		    l.losses == ARRAY_SIZE(after) - 1);
-	assert_int_equal(bl_came_number(&l, 2, RTT, at, &gone), 1); /* too late */
-	/* it never asks more seldom than each 64 RTTs */
+	assert_int_equal(bl_came_number(&l, 2, RTT, at, &gone), 1); /* The frame is too late. */
+	/* The interval never exceeds 64 RTTs. */
 	l = came_at(0);
 	bl_came_upto(&l, 2, RTT, 1, MS);
 	for (i = 0; i < 20; i++)
@@ -294,12 +305,12 @@ static void bl_came_report__times(void **state)
 	at = l.report_ns;
 	bl_came_report(&l, RTT, ~0ULL >> 2, at, &s);
 	assert_int_equal(l.report_ns, at + 64 * RTT);
-	/* one of them comes: the other has its time anew */
+	/* One of the frames arrives: the time of the other one begins anew. */
 	bl_came_number(&l, 1, RTT, at + 5, &gone);
 	assert_true(l.report_ns == at + 5 + RTT && !l.tries && l.since_ns == at + 5);
 }
 
-/* What was said before is not taken back, however far the window has moved. */
+/* What was reported before is not taken back, however far the window has moved. */
 static void bl_came_report__never_back(void **state)
 {
 	struct bl_top_came l = came_at(0xfffffff0);
@@ -312,7 +323,7 @@ static void bl_came_report__never_back(void **state)
 	s = report(&l, MS);
 	assert_true(s.data == 0xfffffff1 && !s.missing);
 	bl_came_number(&l, 0xfffffff3, RTT, MS, &gone);
-	s = report(&l, MS + 1); /* asked for too early: nothing but what was said */
+	s = report(&l, MS + 1); /* The report is requested too early, so it repeats the last one. */
 	assert_true(s.data == 0xfffffff1 && !s.missing);
 	bl_came_number(&l, 100, RTT, MS, &gone);
 	assert_int_equal(gone, 1 + 12 + 36); /* 0xfffffff2, 0xfffffff4 to 0xffffffff, 1 to 36 */
@@ -320,7 +331,7 @@ static void bl_came_report__never_back(void **state)
 	assert_true(s.data == 92 && s.missing == ~0ULL >> 8);
 }
 
-/* The pacer's choice: whose LOSS is due, and when the next one is. */
+/* The pacer's choice: which flow's LOSS is due, and when the next one is. */
 static void pick__loss(void **state)
 {
 	struct bl_top_rx r = flow_in(0);
@@ -437,8 +448,8 @@ static void bl_top_tail_ns__table(void **state)
 }
 
 /*
- * The pacer's turns of a flow that holds nothing: STOP, again and again, until all came or it has
- * idled.
+ * The pacer's turns for a flow that holds nothing: the STOP is repeated until all data has arrived
+ * or the flow has been idle for too long.
  */
 static void bl_top_step__says_how_far(void **state)
 {
@@ -463,20 +474,20 @@ static void bl_top_step__says_how_far(void **state)
 	f.acked = 5;
 	bl_top_tx_step(&f, &cfg, 0, 60 * MS, 1, &d);
 	assert_true(d.what == BL_TOP_NOTHING && d.next_ns == 110 * MS);
-	/* something is missing: it asks for tokens, and says how far it is */
+	/* A frame is missing: the flow asks for tokens and says how far it has sent. */
 	f.loss_ns = 61 * MS;
 	bl_top_tx_step(&f, &cfg, 1, 61 * MS, 1, &d);
 	assert_true(d.what == BL_TOP_DO_SYNC && d.frames == 1 && d.data == 5 && d.seq == 7 &&
 		    f.told == 5);
-	/* a LOSS is a sign of life */
+	/* A LOSS is a sign of life. */
 	bl_top_tx_step(&f, &cfg, 0, 160 * MS, 1, &d);
 	assert_true(d.what == BL_TOP_NOTHING && d.next_ns == 161 * MS);
 	f.acked = 4;
 	bl_top_tx_step(&f, &cfg, 0, 161 * MS, 1, &d);
 	assert_true(d.what == BL_TOP_DO_END && d.data == 5 && d.seq == 8);
 	/*
-	 * a SYNC says it, too; tokens that have ceased to come leave it to a STOP, after which the
-	 * next frame asks
+	 * A SYNC says how far the flow has sent, too. When tokens stop arriving, a STOP says it,
+	 * and the next frame asks for tokens after that.
 	 */
 	f = keeping(5);
 	f.told = 3;
@@ -491,7 +502,7 @@ static void bl_top_step__says_how_far(void **state)
 	bl_top_tx_step(&f, &cfg, 0, 12 * MS, 1, &d);
 	assert_true(d.what == BL_TOP_DO_STOP && f.state == BL_TOP_IDLE &&
 		    bl_top_frame_held(&f, 100, 13 * MS) == 1);
-	/* who keeps nothing has no numbers */
+	/* A flow that keeps no frames has no data numbers. */
 	f = keeping(5);
 	f.keep = 0;
 	bl_top_tx_step(&f, &cfg, 1, 10 * MS, 1, &d);
@@ -499,8 +510,8 @@ static void bl_top_step__says_how_far(void **state)
 }
 
 /*
- * A receiver that has forgotten the flow counts its tokens from 1: to a sender that remembers the
- * old numbers they would all be copies.
+ * A receiver that has forgotten the flow counts its tokens from 1 again. A sender that remembers
+ * the old numbers would take them all for copies.
  */
 static void bl_top_step__another_tag_after_silence(void **state)
 {
@@ -540,9 +551,9 @@ static void bl_kept__times(void **state)
 	(void)state;
 	assert_int_equal(bl_kept_at(t0, 0), 1000);
 	assert_int_equal(bl_kept_at(t0 + 1024, 1), 1001);
-	/* it was never sent again */
+	/* The frame was never sent again. */
 	assert_true(bl_kept_may(1000, 1000, t0));
-	/* 1024 us are 1000 units */
+	/* 1024 us are 1000 units. */
 	assert_false(bl_kept_may(1001, 1024, t0 + 999 * 1024));
 	assert_true(bl_kept_may(1001, 1024, t0 + 1000 * 1024));
 	assert_true(bl_kept_may(1001, 0, t0));
@@ -577,7 +588,7 @@ static void bl_kept_oldest__places(void **state)
 
 /* ---- a whole transfer ---- */
 
-/* What is under way, one way or the other. @op: BL_TOP_*, or 0: data. */
+/* A message on its way, in either direction. @op: BL_TOP_*, or 0: data. */
 struct message {
 	uint8_t op;
 	uint32_t seq, number, frame, tag, data, frames, rtt_us;
@@ -597,17 +608,17 @@ static void put(struct message m, uint64_t now)
 		return;
 	m.at = now + 10000 + rnd_below(&wire.rnd, wire.spread);
 	wire.m[wire.n++] = m;
-	if (!rnd_below(&wire.rnd, 50) && wire.n < ARRAY_SIZE(wire.m)) { /* and a copy */
+	if (!rnd_below(&wire.rnd, 50) && wire.n < ARRAY_SIZE(wire.m)) { /* a copy as well */
 		m.at += rnd_below(&wire.rnd, 30000);
 		wire.m[wire.n++] = m;
 	}
 }
 
 /*
- * Bursts of frames, each as soon as the last one is through, over a network that loses up to a
- * fifth of all that passes, copies some and reorders the rest. The program's steps are played here
- * with its own functions. All frames arrive, each is delivered once, and no frame is sent again
- * sooner than an RTT after it was; also if the sender takes another tag now and then (@retags).
+ * Bursts of frames, each sent when the previous one has arrived, over a network that loses up to a
+ * fifth of everything, copies some and reorders the rest. The program's steps are simulated with
+ * its own functions. All frames arrive, each is delivered once, and no frame is sent again within
+ * an RTT of the last time; this also holds if the sender takes another tag now and then (@retags).
  */
 static void transfer(uint32_t loss, uint32_t frames, uint32_t first, bool retags)
 {
@@ -633,7 +644,7 @@ static void transfer(uint32_t loss, uint32_t frames, uint32_t first, bool retags
 		uint64_t at = NEVER;
 		unsigned int which = 0;
 
-		if (!waiting && next < frames) { /* an application's next burst */
+		if (!waiting && next < frames) { /* the application's next burst */
 			uint32_t n = 1 + rnd_below(&wire.rnd, 100);
 
 			n = n < frames - next ? n : frames - next;
@@ -643,7 +654,7 @@ static void transfer(uint32_t loss, uint32_t frames, uint32_t first, bool retags
 					       : bl_min64(turn, now + cfg.sync_ns);
 			waiting = n;
 		}
-		/* the next thing that happens */
+		/* the next event */
 		for (i = 0; i < wire.n; i++)
 			if (wire.m[i].at < at) {
 				at = wire.m[i].at;
@@ -751,8 +762,7 @@ static void transfer(uint32_t loss, uint32_t frames, uint32_t first, bool retags
 				i = BL_KEPT_ENTRY(k.word[place]);
 				if (sent_again[i] && !probe)
 					assert_true(now - sent_again[i] + 4096 >=
-						    10000); /* what the least RTT is: a way and a
-							       half */
+						    10000); /* the least RTT: 1.5 ways */
 				sent_again[i] = now;
 				k.at[place] = bl_kept_at(now, 1);
 				resent++;
@@ -780,7 +790,7 @@ static void transfer(uint32_t loss, uint32_t frames, uint32_t first, bool retags
 						}
 					} else if (k.word[place] &&
 						   BL_KEPT_NUMBER(k.word[place]) == m.data - i) {
-						/* nothing is taken for arrived that is not */
+						/* No frame counts as arrived that has not. */
 						assert_true(got[BL_KEPT_ENTRY(k.word[place])]);
 						k.word[place] = 0;
 						k.marked &= ~(1ULL << place);
@@ -812,11 +822,15 @@ static void transfer(uint32_t loss, uint32_t frames, uint32_t first, bool retags
 				int rc;
 
 				rc = bl_top_echo(&r, &cfg, m.seq, 1514, now);
-				assert_true(!rc || retags); /* of a token with the tag before */
+				/* the answer to a token with the previous tag */
+				assert_true(!rc || retags);
 				rc = bl_came_number(&r.came, m.number, bl_top_rtt_ns(&r, &cfg), now,
 						    &lost);
 				assert_true(rc >= 0 && !lost);
-				/* delivered if and only if it was not before */
+				/*
+				 * The frame is delivered if and only if it was not delivered
+				 * before.
+				 */
 				assert_int_equal(rc, got[m.frame]);
 				done += !got[m.frame];
 				got[m.frame] = 1;
