@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * core/pl2/pl2_switch_core.h: what each RSV, frame, lapse and release does to the books, at the
- * edges. test_pl2_switch_model.c plays long games.
+ * core/pl2/pl2_switch_core.h: what each RSV, frame, lapse and release does to the accounts, at the
+ * edges. test_pl2_switch_model.c runs long random sequences.
  */
 #include "tests/unit/core/pl2/pl2_switch_util.h"
 
@@ -33,7 +33,7 @@ static void bl_rsv_ns__rounds_up(void **state)
 		assert_int_equal(bl_rsv_ns(rows[i].q20, rows[i].bytes), rows[i].ns);
 }
 
-/* The window that is there is kept by who is at most its width behind. */
+/* A CPU that is at most one window behind uses the window as it is. */
 static void bl_rsv_base__edges(void **state)
 {
 	static const struct {
@@ -92,7 +92,7 @@ static void bl_rsv_ask__the_example_of_the_header(void **state)
 	granted(4 * SLOT, 4 * SLOT, 0);
 	assert_int_equal(port[0].in.free_ns, T0 + 5 * SLOT);
 	assert_int_equal(port[5].out.free_ns, T0 + 5 * SLOT);
-	ask(0, 7, 1538, 3, T0); /* 0 was free from slot 2 to 4; joint does not go back */
+	ask(0, 7, 1538, 3, T0); /* Port 0 was free in slots 2 to 4; joint does not go back. */
 	granted(5 * SLOT, 5 * SLOT, 0);
 
 	fresh(BL_ALLOC_BITMAP);
@@ -100,7 +100,7 @@ static void bl_rsv_ask__the_example_of_the_header(void **state)
 	ask(1, 5, 6152, 1, T0);
 	ask(0, 5, 1538, 2, T0);
 	granted(4 * SLOT, 4 * SLOT, 0);
-	ask(0, 7, 3076, 3, T0); /* the bitmap does */
+	ask(0, 7, 3076, 3, T0); /* The bitmap does go back. */
 	granted(2 * SLOT, 2 * SLOT, 0);
 	ask(0, 7, 1, 4, T0);
 	granted(5 * SLOT, 5 * SLOT, 0);
@@ -122,11 +122,11 @@ static void bl_rsv_ask__joint_time_passes(void **state)
 	ask(0, 1, 1538, 4, T0 + 9 * SLOT);
 	granted(0, 0, 0);
 	assert_int_equal(port[1].out.free_ns, T0 + 10 * SLOT);
-	ask(1, 0, 1538, 1, T0 + 9 * SLOT); /* an input and an output of one port are two links */
+	ask(1, 0, 1538, 1, T0 + 9 * SLOT); /* The input and the output of one port are two links. */
 	granted(0, 0, 0);
 }
 
-/* What waits in the output's queue, and what is promised and late, is sent first. */
+/* Bytes in the output's queue, and promised bytes that are late, are sent first. */
 static void bl_rsv_ask__after_the_queue(void **state)
 {
 	static const struct {
@@ -139,9 +139,10 @@ static void bl_rsv_ask__after_the_queue(void **state)
 		{ BL_ALLOC_JOINT, 2, 1538, 3 * SLOT },
 		{ BL_ALLOC_BITMAP, 0, 1, SLOT },
 		{ BL_ALLOC_BITMAP, 0, 1539, 2 * SLOT },
-		/* a port that keeps its promises: into the first gap after the queue */
+		/* A port that keeps its promises: the first gap after the queue. */
 		{ BL_ALLOC_BITMAP, 2, 2 * 1538, 2 * SLOT },
-		{ BL_ALLOC_BITMAP, 2, 2 * 1538 + 1, 5 * SLOT }, /* one that does not: after all */
+		/* A port that does not keep them: after all of them. */
+		{ BL_ALLOC_BITMAP, 2, 2 * 1538 + 1, 5 * SLOT },
 		{ BL_ALLOC_BITMAP, 0, 300 * 1538, 300 * SLOT },
 	};
 	__u32 i, k;
@@ -157,11 +158,11 @@ static void bl_rsv_ask__after_the_queue(void **state)
 		assert_int_equal(g.out_wait_ns, rows[i].wait);
 	}
 	fresh(BL_ALLOC_BITMAP);
-	queued = 512 * 1538; /* past the window */
+	queued = 512 * 1538; /* beyond the window */
 	assert_int_equal(ask(0, 1, 1538, 1, T0), BL_R_RSV_REFUSED);
 }
 
-/* The two counters: a burst begins earlier than both ports are free, by the overlap. */
+/* The two counters: a burst begins up to the overlap earlier than both ports are free. */
 static void bl_rsv_ask__overlap(void **state)
 {
 	static const struct {
@@ -175,7 +176,8 @@ static void bl_rsv_ask__overlap(void **state)
 		{ 3077, 2, 0, 0, 0 },
 		{ 1538, 0, 1538, 0, 0 },
 		{ 1538, 0, 1539, 0, 8 },
-		{ 1538, 2, 1538, SLOT, 2 * SLOT }, /* what waits in the queue counts as before */
+		/* The overlap does not shorten the wait for the queue. */
+		{ 1538, 2, 1538, SLOT, 2 * SLOT },
 	};
 	__u32 i, k;
 
@@ -248,7 +250,7 @@ static void bl_rsv_ask__repeats_name_the_same_moment(void **state)
 				 BL_R_RSV_REPEATED);
 		assert_memory_equal(port, was, sizeof(was));
 		assert_memory_equal(pair, pairs, sizeof(pairs));
-		/* another number, another demand, too late: new ones */
+		/* Another number, another demand, or an RSV that is too late: new promises. */
 		assert_int_equal(ask(0, 1, 1538, 8, T0), BL_R_RSV_GRANTED);
 		assert_int_equal(ask(0, 1, 1537, 8, T0), BL_R_RSV_GRANTED);
 		assert_int_equal(ask(0, 1, 1537, 8, pair[0][1].lapse_ns), BL_R_RSV_REPEATED);
@@ -317,7 +319,7 @@ static void bl_rsv_ask__too_far_changes_nothing(void **state)
 		cfg.far_ns = 2 * SLOT;
 		ask(0, 1, 1538, 1, T0);
 		ask(2, 1, 1538, 1, T0);
-		ask(3, 1, 1538, 1, T0); /* at far_ns exactly */
+		ask(3, 1, 1538, 1, T0); /* exactly at far_ns */
 		granted(a == BL_ALLOC_TWO_COUNTER ? 0 : 2 * SLOT, 2 * SLOT, 0);
 		in = port[4];
 		out = port[1];
@@ -327,17 +329,18 @@ static void bl_rsv_ask__too_far_changes_nothing(void **state)
 		assert_int_equal(g.in_wait_ns, 0);
 		assert_int_equal(g.out_wait_ns, 0);
 		in.refused++;
-		port[4].in.base = in.in.base; /* the bitmap's window may slide */
+		port[4].in.base = in.in.base; /* The bitmap's window may slide. */
 		assert_memory_equal(&port[4], &in, sizeof(in));
 		assert_memory_equal(&port[1], &out, sizeof(out));
 		assert_memory_equal(&pair[4][1], &p, sizeof(p));
-		/* by the input alone */
+		/* Refused because of the input alone. */
 		ask(5, 6, 1538, 1, T0);
 		ask(5, 7, 1538, 1, T0);
 		ask(5, 3, 1538, 1, T0);
 		assert_int_equal(ask(5, 2, 1538, 1, T0), BL_R_RSV_REFUSED);
 		/*
-		 * who was refused and asks again, by the same number, is not told the refusal again
+		 * A refused host that asks again with the same number does not get the old refusal
+		 * again.
 		 */
 		assert_int_equal(data(2, 1, 1538, 0), BL_R_NONE);
 		assert_int_equal(ask(4, 1, 1538, 1, T0 + SLOT), BL_R_RSV_GRANTED);
@@ -350,7 +353,7 @@ static void bl_rsv_ask__bitmap_window(void **state)
 	__u32 i;
 
 	(void)state;
-	/* 512 slots, less those of the first word that have passed */
+	/* 512 slots, less those of the first word that have passed. */
 	fresh(BL_ALLOC_BITMAP);
 	cfg.far_ns = ~0ULL;
 	for (i = 0; i < 502; i++) {
@@ -363,13 +366,13 @@ static void bl_rsv_ask__bitmap_window(void **state)
 	assert_int_equal(ask(2, 3, 1538, i, T0), BL_R_RSV_GRANTED);
 	assert_int_equal(port[0].refused, 2);
 	assert_int_equal(ask(0, 1, 1538, i, T0 + 53 * SLOT), BL_R_RSV_REFUSED);
-	/* one word on, there is room for one word; nothing that was promised is given again */
+	/* One word later there is room for one word. No promised slot is given away again. */
 	for (i = 0; i < 64; i++) {
 		ask(0, 1, 1538, 1000 + i, T0 + 53 * SLOT + 1);
 		granted((449 + i) * SLOT - 1, (449 + i) * SLOT - 1, 0);
 	}
 	assert_int_equal(ask(0, 1, 1538, 2000, T0 + 54 * SLOT), BL_R_RSV_REFUSED);
-	/* a run does not go beyond the window */
+	/* A run does not extend beyond the window. */
 	fresh(BL_ALLOC_BITMAP);
 	cfg.far_ns = ~0ULL;
 	for (i = 0; i < 502 - 3; i++)
@@ -377,15 +380,18 @@ static void bl_rsv_ask__bitmap_window(void **state)
 	assert_int_equal(ask(0, 1, 4 * 1538, i, T0), BL_R_RSV_REFUSED);
 	assert_int_equal(ask(0, 1, 3 * 1538, i, T0), BL_R_RSV_GRANTED);
 	assert_int_equal(g.in_wait_ns, i * SLOT);
-	/* long after, all is free */
+	/* A long time later all slots are free. */
 	ask(0, 1, 16 * 1538, 1000, T0 + 100000 * SLOT);
 	granted(0, 0, 0);
-	/* the clock of a CPU that took the lock second: not before the window, nothing forgotten */
+	/*
+	 * The clock of a CPU that took the lock second: the slot is not before the window, and no
+	 * promise is lost.
+	 */
 	ask(0, 1, 16 * 1538, 1001, T0 + 100000 * SLOT - 64 * SLOT);
 	assert_int_equal(g.reason, BL_R_RSV_GRANTED);
 	assert_int_equal(pair[0][1].in_ns, 1099968 * SLOT);
 	assert_int_equal(port[0].in.base, 1099968 / 64);
-	/* another slot time: numbers that are far back, a new window */
+	/* Another slot time makes the numbers much smaller, which starts a new window. */
 	cfg.ns_q20 = Q20(80.0);
 	ask(0, 1, 1538, 1002, T0 + 100000 * SLOT);
 	granted(0, 0, 0);
@@ -404,7 +410,7 @@ static void bl_rsv_ask__pair_has_an_upper_bound(void **state)
 	books_balance();
 }
 
-/* ---- data, unsolicited bursts ---- */
+/* ---- data and unsolicited bursts ---- */
 
 static void bl_rsv_data__to_the_byte(void **state)
 {
@@ -425,8 +431,8 @@ static void bl_rsv_data__to_the_byte(void **state)
 }
 
 /*
- * The host asks for what it has, the switch sees what the NIC made of it: at 60 bytes, and below,
- * both are the same.
+ * The host asks for the length that it has, and the switch sees the length that the NIC made of it:
+ * up to 60 bytes both count the same.
  */
 static void bl_rsv_data__padded_by_the_nic(void **state)
 {
@@ -447,7 +453,7 @@ static void bl_rsv_data__padded_by_the_nic(void **state)
 		assert_int_equal(pair[0][1].bytes, 0);
 		assert_int_equal(bl_rsv_data(&port[0], &port[1], &pair[0][1], t[i].came, 0),
 				 BL_R_UNRESERVED);
-		/* one alone, as an unsolicited burst */
+		/* The frame alone, as an unsolicited burst. */
 		ask_early(0, 1, bl_wire_bytes(t[i].had), 2, 1, T0);
 		assert_int_equal(bl_rsv_data(&port[0], &port[1], &pair[0][1], t[i].came, 1),
 				 BL_R_NONE);
@@ -475,7 +481,10 @@ static void bl_rsv_data__unsolicited(void **state)
 	granted(1538 * 8, 1538 * 8, BL_GRT_PASSED);
 	ask_early(0, 1, 1, 4, 1, T0); /* T + 8 ns */
 	granted(1539 * 8, 1539 * 8, 0);
-	/* frames in their slot may use up what an unsolicited burst lost: the promise is one */
+	/*
+	 * Frames in their slot may use bytes that an unsolicited burst lost, since there is one
+	 * promise.
+	 */
 	assert_int_equal(data(0, 1, 1540, 0), BL_R_NONE);
 	assert_int_equal(pair[0][1].early, 0);
 	books_balance();
@@ -504,9 +513,9 @@ static void bl_rsv_lapse__to_the_nanosecond(void **state)
 		assert_int_equal(pair[0][1].early, 0);
 		assert_int_equal(data(0, 1, 84, 0), BL_R_UNRESERVED);
 		books_balance();
-		/* the number of a promise that lapsed is no repeat */
+		/* The number of a lapsed promise does not count as a repeat. */
 		assert_int_equal(ask(0, 1, 1538, 2, end), BL_R_RSV_GRANTED);
-		/* nor does an old end of time prolong a new promise */
+		/* An old lapse time does not prolong a new promise. */
 		assert_int_equal(data(0, 1, 1538, 0), BL_R_NONE);
 		pair[0][1].lapse_ns = ~0ULL;
 		assert_int_equal(ask(0, 1, 1538, 3, end + SLOT), BL_R_RSV_GRANTED);
@@ -521,11 +530,11 @@ static void bl_rsv_renew__cases(void **state)
 		__u64 after_ns;
 		__u32 want;
 	} rows[] = {
-		/* the same burst, asked for again; and when its time is over */
+		/* The same burst is asked for again, and again after its time. */
 		{ 3076, 7, 0, 0 },
 		{ 3076, 7, 2 * SLOT + 1000000, 0 },
 		{ 3076, 7, 2 * SLOT + 1000001, 2076 },
-		/* another one */
+		/* another burst */
 		{ 3076, 8, 0, 2076 },
 		{ 3076, 6, 0, 2076 },
 		{ 3076, 7 + (1U << 31), 0, 2076 },
@@ -549,7 +558,7 @@ static void bl_rsv_renew__cases(void **state)
 		assert_int_equal(pair[0][1].early, 2076 - rows[i].want);
 		assert_int_equal(pair[0][1].valid, !rows[i].want);
 		assert_int_equal(port[0].lapsed, rows[i].want);
-		/* nobody else's */
+		/* Other pairs are not affected. */
 		assert_int_equal(pair[0][2].bytes, 60);
 		assert_int_equal(pair[3][1].bytes, 60);
 		books_balance();
@@ -558,8 +567,8 @@ static void bl_rsv_renew__cases(void **state)
 }
 
 /*
- * A pair that is asked for all the time, and of which each burst loses a frame, is never promised
- * more than one burst.
+ * A pair that asks all the time, and of which each burst loses a frame, is never promised more than
+ * one burst.
  */
 static void bl_rsv_renew__steady_losses(void **state)
 {
@@ -613,7 +622,7 @@ static void bl_rsv_release__cases(void **state)
 		assert_int_equal(release(1, 0, 60, T0), BL_R_RELEASE_BAD);
 		assert_int_equal(release(0, 1, 1538, T0), BL_R_RELEASED);
 		assert_int_equal(port[0].released, 1538);
-		/* part of it is still there */
+		/* A part of the promise is still there. */
 		assert_int_equal(ask(0, 1, 3076, 1, T0), BL_R_RSV_REPEATED);
 		assert_int_equal(release(0, 1, 9999, T0), BL_R_RELEASED);
 		assert_int_equal(port[0].released, 3076);
@@ -634,15 +643,15 @@ static void bl_rsv_release__bitmap_frees_slots_to_come(void **state)
 	assert_int_equal(release(2, 1, 16 * 1538, T0 + 16 * SLOT), BL_R_RELEASED);
 	ask(4, 1, 16 * 1538, 1, T0 + 16 * SLOT);
 	granted(0, 0, 0);
-	/* begun: it stays */
+	/* The slots have begun, so they stay. */
 	assert_int_equal(release(3, 1, 16 * 1538, T0 + 32 * SLOT + 1), BL_R_RELEASED);
 	ask(5, 1, 1538, 1, T0 + 32 * SLOT + 1);
 	granted(16 * SLOT - 1, 16 * SLOT - 1, 0);
-	/* a part: the slots stay */
+	/* A part is released; the slots stay. */
 	assert_int_equal(release(5, 1, 1537, T0 + 32 * SLOT + 1), BL_R_RELEASED);
 	ask(6, 1, 1538, 1, T0 + 32 * SLOT + 1);
 	granted(17 * SLOT - 1, 17 * SLOT - 1, 0);
-	/* once freed, never again: the slots are another's now */
+	/* Slots that were freed are not freed again: they belong to another pair now. */
 	assert_int_equal(release(6, 1, 1538, T0 + 32 * SLOT + 1), BL_R_RELEASED);
 	ask(7, 1, 1538, 1, T0 + 32 * SLOT + 1);
 	granted(17 * SLOT - 1, 17 * SLOT - 1, 0);
@@ -652,7 +661,7 @@ static void bl_rsv_release__bitmap_frees_slots_to_come(void **state)
 	release(6, 1, 1538, T0 + 32 * SLOT + 1);
 	ask(2, 1, 1538, 2, T0 + 32 * SLOT + 1);
 	granted(18 * SLOT - 1, 18 * SLOT - 1, 0);
-	/* a rate that was changed since: whose slots those are now is not known */
+	/* The rate has changed, so it is unknown to which promise the slots belong now. */
 	ask(0, 1, 1538, 8, T0 + 40 * SLOT);
 	cfg.ns_q20 = Q20(9.0);
 	{
@@ -663,7 +672,10 @@ static void bl_rsv_release__bitmap_frees_slots_to_come(void **state)
 	}
 }
 
-/* Straight at the core: nothing has begun, and the answer's memory holds something else. */
+/*
+ * Calls the core directly, with no promise made before, and with the memory of the answer not
+ * cleared.
+ */
 static struct bl_rsv_grant ask_alone(const struct bl_rsv_cfg *how, __u32 in_bytes, __u32 bytes)
 {
 	struct bl_rsv_port in = { .in.bytes = in_bytes }, out = { 0 };
@@ -687,7 +699,7 @@ static void bl_rsv_ask__refused_has_no_wait(void **state)
 	(void)state;
 	assert_int_equal(said.reason, BL_R_RSV_BAD);
 	assert_int_equal(said.in_wait_ns | said.out_wait_ns, 0);
-	said = ask_alone(&off, 0, 1538); /* no rate, no slots */
+	said = ask_alone(&off, 0, 1538); /* Without a rate there are no slots. */
 	assert_int_equal(said.reason, BL_R_RSV_REFUSED);
 	assert_int_equal(said.in_wait_ns | said.out_wait_ns, 0);
 }

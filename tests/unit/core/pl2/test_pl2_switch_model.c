@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * core/pl2/pl2_switch_core.h: three allocators against models written the slow way, and the books
- * over a million operations with losses, deaths, repeats, releases and lapses: what was granted is
- * used, lapsed, released or still promised, and at the end of time nothing is promised.
+ * core/pl2/pl2_switch_core.h: three allocators against models in their simplest form, and the
+ * accounts over a million operations with losses, deaths, repeats, releases and lapses. What was
+ * granted is used, lapsed, released or still promised, and at the end nothing is promised.
  */
 #include "tests/unit/core/pl2/pl2_switch_util.h"
 
 #define PAST 4096
-/* The bitmap written the slow way: one byte per slot. */
+/* The bitmap in its simplest form: one byte per slot. */
 struct plain {
 	__u8 taken[PAST];
-	__u64 from; /* slots before it were cleared */
+	__u64 from; /* Slots before it were cleared. */
 };
 static struct plain plain_in[NPORTS], plain_out[NPORTS];
 
@@ -36,7 +36,7 @@ static __u64 plain_fit(__u32 in, __u32 out, __u64 first, __u32 n, __u64 end)
 	return 0;
 }
 
-/* Bursts that were granted, to find two that meet on a link. */
+/* Bursts that were granted; used to find two that overlap on a link. */
 struct burst {
 	__u64 from, to;
 	__u32 in, out;
@@ -107,14 +107,15 @@ static void bl_rsv_run__against_a_plain_search(void **state)
 	}
 }
 
-/* What the hosts of the model have in hand: the last grant of each pair. */
+/* What the hosts of the model hold: the last grant of each pair. */
 struct hand {
 	__u32 seq, bytes, early;
 };
 
 /*
- * A million operations: RSVs, repeats, bursts that come whole, in part, unsolicited or not at all,
- * data without a promise, releases, deaths, time. @mix: the allocator changes now and then.
+ * A million operations: RSVs, repeats, bursts that arrive whole, in part, unsolicited or not at
+ * all, data without a promise, releases, deaths, and time. @mix: the allocator changes now and
+ * then.
  */
 static void play(enum bl_allocator a, bool mix, __u32 ops, const char *name)
 {
@@ -153,8 +154,8 @@ static void play(enum bl_allocator a, bool mix, __u32 ops, const char *name)
 			bytes = 1 + rnd_below(&r, rnd_below(&r, 3) ? 3000 : 16 * 1538);
 			n = (bytes + 1537) / 1538;
 			/*
-			 * What is left of the burst before will not come; and the pair whose turn
-			 * it is, which may be the same, is over or not.
+			 * What is left of the previous burst will not arrive. The pair to be
+			 * checked, which may be the same one, has lapsed or not.
 			 */
 			if (from != in && now > pair[from][out].lapse_ns)
 				was += pair[from][out].bytes;
@@ -236,7 +237,7 @@ static void play(enum bl_allocator a, bool mix, __u32 ops, const char *name)
 			assert_int_equal(p->bytes, was);
 			repeated++;
 		} else if (what < 75) {
-			/* a burst: all of it, some of it, or more than there is */
+			/* A burst arrives: all of it, some of it, or more than was promised. */
 			__u32 k = 1 + rnd_below(&r, 16);
 			int early = h->early & BL_GRT_PASSED || rnd_below(&r, 20) == 0;
 
@@ -286,8 +287,8 @@ static void play(enum bl_allocator a, bool mix, __u32 ops, const char *name)
 				}
 			}
 		} else if (what < 81) {
-			for (out = 0; out < NPORTS; out++) /* dies with all that it was promised,
-							      and begins with other numbers */
+			/* The host dies with all its promises; its numbers restart. */
+			for (out = 0; out < NPORTS; out++)
 				hand[in][out] = (struct hand){ .seq = (__u32)rnd64(&r) };
 		} else {
 			now += rnd_below(&r, 100) ? rnd_below(&r, 6000) : rnd_below(&r, 3000000);
@@ -310,7 +311,7 @@ static void play(enum bl_allocator a, bool mix, __u32 ops, const char *name)
 		refused -= port[i].refused;
 	}
 	assert_int_equal(lapsed | used | released | grants | refused, 0);
-	/* each kind of thing happened: else the rest proves nothing */
+	/* Each kind of event has happened; otherwise the rest would prove nothing. */
 	for (i = 0; i < NPORTS; i++)
 		assert_true(port[i].lapsed && port[i].used && port[i].released &&
 			    port[i].grants > ops / 200);
