@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * An arbiter and its hosts over a bad channel: loss, duplication, reordering, packets that come
- * milliseconds late, an arbiter that is replaced, hosts that restart. Whatever happens: a host
- * takes each slot at most once, no two hosts send to one destination in one slot, no packet of
- * another session is accepted, and RESETs stay within one per round trip. Once the channel is good
+ * An arbiter and its hosts on a bad channel: loss, duplication, reordering, packets that are
+ * milliseconds late, an arbiter that is replaced, and hosts that restart. In all cases a host takes
+ * each slot at most once, no two hosts send to one destination in one slot, no packet of another
+ * session is accepted, and there is at most one RESET per round trip. Once the channel is good
  * again, every slot that was wanted has been received exactly once, and no host wants or holds
  * anything.
  */
@@ -16,23 +16,27 @@
 #define SLOTS  200000 /* slots are numbered from FIRST on */
 #define FIRST  (T0 / SLOT)
 
-/** struct flight - A packet under way. */
+/**
+ * struct flight - a packet under way
+ */
 struct flight {
-	uint64_t at_ns; /* when it arrives */
-	uint64_t nonce; /* of the session in which it was sent; 0: RESET */
+	uint64_t at_ns; /* time of arrival */
+	uint64_t nonce; /* the session in which it was sent; 0: RESET */
 	uint32_t to;    /* a host, or HOSTS + host: from that host to the arbiter */
 	uint32_t len;   /* 0: the entry is free */
 	_Alignas(8) uint8_t bytes[BL_FCP_PACKET_MAX];
 };
 
-/** struct world - The hosts, the arbiter's sessions with them, and the channel. */
+/**
+ * struct world - the hosts, the arbiter's sessions with them, and the channel
+ */
 static struct world {
 	struct rnd r;
 	struct bl_fcp_params params;
 	struct bl_fcp_host host[HOSTS];
 	struct bl_fcp_arb arb[HOSTS];
 	struct mem hm[HOSTS], am[HOSTS];
-	uint32_t backlog[HOSTS][HOSTS]; /* [src][dst] of the allocator */
+	uint32_t backlog[HOSTS][HOSTS]; /* [src][dst], of the allocator */
 	uint32_t loss, dup, late,
 		delay_us; /* chances in 1000 of loss, a duplicate, a very late packet */
 	uint64_t now, next_slot;
@@ -142,7 +146,7 @@ static void allocate(uint64_t slot)
 			put(src, w.arb[src].e.nonce, buf, n);
 			full = bl_fcp_arb_grant(&w.arb[src], slot, dst, 0);
 		}
-		assert_int_equal(full, 0); /* what the allocator holds was asked for */
+		assert_int_equal(full, 0); /* Everything that the allocator holds was asked for. */
 	}
 }
 
@@ -192,7 +196,7 @@ static void step(void)
 			put(HOSTS + i, w.host[i].e.nonce, buf, n);
 		while ((n = bl_fcp_arb_tx(&w.arb[i], w.now, buf)))
 			put(i, w.arb[i].e.nonce, buf, n);
-		/* no host announces that it has something at once and then has nothing */
+		/* No host announces that it has something to send at once and then has nothing. */
 		assert_true(bl_fcp_host_next(&w.host[i]) > w.now);
 		assert_true(bl_fcp_arb_next(&w.arb[i]) > w.now);
 		assert_true(w.arb[i].resets <= (w.now - w.born_ns) / w.params.rtt_ns + 1);
@@ -259,7 +263,7 @@ static void run(struct rnd *r, uint32_t rebirths, uint32_t steps)
 		assert_int_equal(h->received, h->wanted);
 		assert_int_equal(h->unasked, 0);
 		if (w.arb[i].e.nonce != h->e.nonce)
-			continue; /* it restarted and wanted nothing */
+			continue; /* The host restarted and wanted nothing. */
 		assert_int_equal(w.arb[i].waiting, 0);
 		assert_int_equal(w.arb[i].refused, 0);
 		for (j = 0; j < HOSTS; j++) {
@@ -286,7 +290,7 @@ static void channel__one_arbiter(void **state)
 			got += w.host[i].received;
 			lost += w.host[i].lost;
 			assert_int_equal(w.arb[i].sessions, w.host[i].resets);
-			/* no session is ever lost by a bad channel */
+			/* A bad channel never ends a session. */
 			assert_in_range(w.host[i].resets, w.host[i].wanted ? 1 : 0, 1);
 		}
 		dropped += w.dropped;

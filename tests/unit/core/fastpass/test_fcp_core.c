@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Tests of core/fastpass/fcp_core.h and the two ends of FCP: packets, window, counts and sessions
- * at their edges. test_fcp_channel.c lets them talk over a bad channel.
+ * core/fastpass/fcp_core.h and the two ends of FCP: packets, window, counts and sessions at their
+ * edges. test_fcp_channel.c connects them by a bad channel.
  */
 #include "tests/unit/core/fastpass/fcp_ends.h"
 
@@ -65,7 +65,7 @@ static uint32_t alloc(uint64_t slot)
 	return bl_fcp_arb_tx(&a, now, buf);
 }
 
-/* Sends a packet with what is to be told. */
+/* Sends one packet with everything that is to be announced. */
 static void tell_in_one(struct bl_fcp_end *e, uint32_t *seq)
 {
 	struct bl_fcp_sent *s = bl_fcp_next_seq(e, now, seq);
@@ -96,7 +96,7 @@ static void bl_fcp_parse__lengths(void **state)
 			buf[52 + 4] = buf[58 + 4] = buf[64 + 4] = 1; /* counts */
 		}
 		for (len = 0; len <= whole + 1; len++) {
-			/* aligned to 8, and ASan sees what is read behind it */
+			/* The copy is aligned to 8, and ASan detects reads behind it. */
 			uint8_t *p = aligned_alloc(8, (len + 7) & ~7U);
 
 			memcpy(p, buf, len);
@@ -129,7 +129,7 @@ static void bl_fcp_parse__fields(void **state)
 		{ 2, 0x10, BL_FCP_R_BAD_OPCODE },
 		{ 2, BL_FCP_OPCODE_BYTE(BL_FCP_OPCODE_LIMIT), BL_FCP_R_BAD_OPCODE },
 		{ 3, 1, BL_FCP_R_BAD_BODY },
-		{ 38, 0, BL_FCP_R_BAD_LENGTH }, /* fewer totals than there are bytes */
+		{ 38, 0, BL_FCP_R_BAD_LENGTH }, /* fewer totals than bytes */
 		{ 38, 65, BL_FCP_R_BAD_LENGTH },
 		{ 38, 2, BL_FCP_R_SHORT },
 		{ 39, 129, BL_FCP_R_BAD_LENGTH },
@@ -137,7 +137,7 @@ static void bl_fcp_parse__fields(void **state)
 		/* destination 0x12c = 300 is the first that does not exist */
 		{ 41, 44, BL_FCP_R_BAD_BODY },
 		{ 41, 43, BL_FCP_R_OK },
-		{ 48, 1, BL_FCP_R_BAD_BODY }, /* @which is behind the totals */
+		{ 48, 1, BL_FCP_R_BAD_BODY }, /* @which is behind the totals. */
 		{ 49, 0, BL_FCP_R_OK },
 		{ 50, 0, BL_FCP_R_BAD_BODY }, /* an empty run */
 		{ 50, 1, BL_FCP_R_OK },
@@ -182,7 +182,7 @@ static void bl_fcp_seq__window(void **state)
 		uint32_t max, seq;
 		enum bl_fcp_reason want;
 	} t[] = {
-		{ 0, 0, BL_FCP_R_DUPLICATE }, /* before the first packet nothing is missing */
+		{ 0, 0, BL_FCP_R_DUPLICATE }, /* Before the first packet nothing is missing. */
 		{ 0, 1, BL_FCP_R_OK },
 		{ 0, 0xffffffff, BL_FCP_R_DUPLICATE },
 		{ 100, 100, BL_FCP_R_DUPLICATE },
@@ -228,12 +228,12 @@ static void bl_fcp_gaps__given_up_after_a_while(void **state)
 	assert_int_equal(e->gap_ns, 0);
 	bl_fcp_seq_take(e, 3, now);
 	assert_int_equal(bl_fcp_gaps_close(e, &params, now + params.reorder_ns - 1), 0);
-	bl_fcp_seq_take(e, 5, now + 60 * US); /* 4 has been missing only since then */
+	bl_fcp_seq_take(e, 5, now + 60 * US); /* Packet 4 is missing only since this time. */
 	assert_int_equal(bl_fcp_gaps_close(e, &params, now + params.reorder_ns), 0);
 	assert_int_equal(bl_fcp_seq_check(e, 2), BL_FCP_R_DUPLICATE);
 	assert_int_equal(bl_fcp_seq_check(e, 4), BL_FCP_R_OK);
 	assert_int_equal(e->in_got & 0x1f,
-			 0x15); /* a packet that was given up does not count as received */
+			 0x15); /* A packet that was given up does not count as received. */
 	bl_fcp_seq_take(e, 4, now + 70 * US);
 	assert_int_equal(e->gap_ns, 0);
 	/* packets that the window has left behind are given up */
@@ -257,11 +257,11 @@ static void bl_fcp_acked__who_is_lost(void **state)
 		{ 8, 0x7f, 0, 0 },
 		/*
 		 * 5 is three behind 8, so it and all packets before it are lost; 6 and 7 may still
-		 * come
+		 * arrive.
 		 */
 		{ 8, 0, 0x06, 5 },
-		{ 8, 0x3, 0x00, 5 }, /* 6 and 7 came, too */
-		{ 4, 0x1, 0x4f, 1 }, /* 3 came; 1 is lost, 2 may come */
+		{ 8, 0x3, 0x00, 5 }, /* 6 and 7 have arrived as well. */
+		{ 4, 0x1, 0x4f, 1 }, /* 3 has arrived; 1 is lost, and 2 may still arrive. */
 		{ 4, 0x5, 0x4f, 0 },
 	};
 	size_t i;
@@ -282,7 +282,7 @@ static void bl_fcp_acked__who_is_lost(void **state)
 		assert_int_equal(e->nacks, t[i].lost);
 		assert_int_equal(e->tell.count, t[i].lost);
 	}
-	/* what a later packet has told is not told again */
+	/* What a later packet has announced is not announced again. */
 	setup(NULL);
 	{
 		uint32_t seq, j;
@@ -367,7 +367,7 @@ static void fcp__the_example_of_the_header(void **state)
 	assert_int_equal(s.path, 2);
 	assert_int_equal(h.received, 1);
 	assert_int_equal(h.need, 1);
-	assert_int_equal(h.lost, 0); /* it may still come */
+	assert_int_equal(h.lost, 0); /* The packet may still arrive. */
 	assert_int_equal(bl_fcp_host_next(&h), now + params.ack_ns);
 	now += params.reorder_ns - 1;
 	bl_fcp_host_tx(&h, now, buf);
@@ -382,7 +382,7 @@ static void fcp__the_example_of_the_header(void **state)
 	assert_int_equal(to_arb(n), BL_FCP_R_OK);
 	assert_int_equal(bl_fcp_arb_take(&a, &dst, &slots), 1);
 	assert_int_equal(slots, 1);
-	/* the late packet is refused: its slot was asked for again */
+	/* The late packet is refused, since its slot was asked for again. */
 	memcpy(buf, other, late);
 	assert_int_equal(to_host(late), BL_FCP_R_DUPLICATE);
 	assert_int_equal(h.received, 1);
@@ -393,8 +393,8 @@ static void fcp__the_example_of_the_header(void **state)
 }
 
 /*
- * Returns the length of what a paced host sends at @at, the first time that it has something; 0:
- * @at is too early.
+ * Returns the length of the packet that a paced host sends at @at and not earlier; 0: it sends none
+ * even then.
  */
 static uint32_t paced_tx(uint64_t at)
 {
@@ -420,7 +420,7 @@ static void bl_fcp_host_tx__paced(void **state)
 	assert_int_equal(bl_fcp_parse(buf, n, NDST, &k), BL_FCP_R_OK);
 	assert_true(k.opcode == BL_FCP_REQ && k.ntotals == 1);
 	assert_int_equal(to_arb(n), BL_FCP_R_OK);
-	/* an acknowledgement is due before: one packet for both */
+	/* An acknowledgement is due earlier: one packet serves both. */
 	bl_fcp_host_want(&h, 9, 1);
 	n = alloc(900);
 	assert_int_equal(to_host(n), BL_FCP_R_OK);
@@ -430,7 +430,7 @@ static void bl_fcp_host_tx__paced(void **state)
 	assert_int_equal(bl_fcp_parse(buf, n, NDST, &k), BL_FCP_R_OK);
 	assert_true(k.opcode == BL_FCP_REQ && k.ntotals == 1 && k.ack == 1);
 	assert_int_equal(bl_fcp_host_tx(&h, now, buf), 0);
-	/* nothing to tell: the acknowledgement is sent alone */
+	/* There is nothing to announce: the acknowledgement is sent alone. */
 	assert_int_equal(to_arb(n), BL_FCP_R_OK);
 	n = alloc(901);
 	assert_int_equal(to_host(n), BL_FCP_R_OK);
@@ -438,7 +438,7 @@ static void bl_fcp_host_tx__paced(void **state)
 	now += params.ack_ns;
 	assert_int_equal(bl_fcp_parse(buf, n, NDST, &k), BL_FCP_R_OK);
 	assert_int_equal(k.opcode, BL_FCP_ACK);
-	/* as many demands as a packet holds are sent at once, and one more waits */
+	/* As many demands as a packet holds are sent at once, and one more waits. */
 	for (i = 0; i < BL_FCP_TOTALS_MAX - 1; i++)
 		bl_fcp_host_want(&h, 10 + i, 1);
 	assert_int_equal(bl_fcp_host_tx(&h, now + 1, buf), 0);
@@ -568,14 +568,14 @@ static void bl_fcp_arb__one_reset_per_round_trip(void **state)
 	assert_int_equal(alloc(77) > 0, 1);
 	assert_int_equal(to_host(58 - 6), BL_FCP_R_OK);
 	assert_int_equal(h.received, 1);
-	/* a malformed packet triggers nothing */
+	/* A malformed packet triggers nothing. */
 	now += params.rtt_ns;
 	memset(buf, 0, sizeof(buf));
 	assert_int_equal(to_arb(64), BL_FCP_R_BAD_MAGIC);
 	n = bl_fcp_seal(&params, 0, BL_FCP_RESET, 5, 0, 0, 0, buf, 64);
 	assert_int_equal(to_arb(n), BL_FCP_R_BAD_OPCODE);
 	assert_int_equal(a.reset_due, 0);
-	/* a packet that is out of step within the session does */
+	/* A packet that is out of step within the session triggers a RESET. */
 	memset(buf + 32, 0, 4);
 	n = bl_fcp_seal(&params, a.e.nonce, BL_FCP_REQ, h.challenge, 2 + BL_FCP_REACH, 0, 0, buf,
 			36);
@@ -644,7 +644,7 @@ static void bl_fcp_host_reset__refuses(void **state)
 	}
 	/*
 	 * An arbiter that was replaced gets no session back until the present one has been silent
-	 * for long.
+	 * for a long time.
 	 */
 	setup(NULL);
 	arb_init(&a, &am, &params, NDST, 3, 7);
@@ -668,7 +668,7 @@ static void bl_fcp_host__call(void **state)
 
 	(void)state;
 	assert_int_equal(bl_fcp_host_tx(&h, now, buf),
-			 0); /* nothing is wanted, so nothing is sent */
+			 0); /* Nothing is wanted, so nothing is sent. */
 	assert_int_equal(bl_fcp_host_next(&h), BL_FCP_NEVER);
 	for (i = 0; i < 100; i++) {
 		n = bl_fcp_arb_call(&params, buf);
@@ -699,7 +699,7 @@ static void bl_fcp_arb_take__quota(void **state)
 	assert_int_equal(dst, 7);
 	assert_int_equal(slots, BL_FCP_CHUNK);
 	assert_int_equal(bl_fcp_arb_take(&a, &dst, &slots), 1);
-	assert_int_equal(dst, 8); /* 8 has its turn, although 7 wants more */
+	assert_int_equal(dst, 8); /* 8 has its turn, although 7 wants more. */
 	assert_int_equal(slots, 5);
 	assert_int_equal(bl_fcp_arb_take(&a, &dst, &slots), 1);
 	assert_int_equal(slots, 1500 - BL_FCP_CHUNK - 5);
@@ -711,7 +711,7 @@ static void bl_fcp_arb_take__quota(void **state)
 		sum += slots;
 	assert_int_equal(sum, 30);
 	assert_int_equal(a.waiting, 1500);
-	/* what the old session waited for does not count against the quota of a new one */
+	/* What the old session waited for does not count against the quota of a new one. */
 	bl_fcp_arb_begin(&a, 0x123);
 	assert_int_equal(a.waiting, 0);
 }
@@ -729,7 +729,7 @@ static void bl_fcp_arb_grant__runs(void **state)
 		{ 101002, 7, 1 },
 		{ 101003, 8, 1 },
 		{ 101004, 7, 1 },
-		/* another stride: a run of its own */
+		/* another stride, therefore another run */
 		{ 101005, 7, 1 },
 		/* another path */
 		{ 101006, 7, 2 },

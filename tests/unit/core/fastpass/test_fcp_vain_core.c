@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/*
- * Tests of core/fastpass/fcp_vain_core.h: when a host falls back from Fastpass, and when it does
- * not.
- */
+/* core/fastpass/fcp_vain_core.h: when a host falls back from Fastpass, and when it does not. */
 #include "tests/unit/unit.h"
 
 #include "core/fastpass/fcp_vain_core.h"
@@ -11,8 +8,8 @@
 #define LIMIT (1000 * MS)
 
 /*
- * Scans without finding an answer every @every ns until @end. Returns when the host fell back, or
- * 0.
+ * Scans without an answer every @every ns until @end. Returns the time at which the host fell back,
+ * or 0.
  */
 static __u64 in_vain(struct bl_fcp_vain *v, __u64 from, __u64 every, __u64 end)
 {
@@ -41,7 +38,9 @@ static void falls__after_the_limit(void **state)
 	}
 }
 
-/* Scans that are far apart, as on a machine that hardly runs, are few: eight are needed. */
+/*
+ * Scans that are far apart, as on a machine that hardly runs, count one by one: eight are needed.
+ */
 static void falls__eight_looks_at_least(void **state)
 {
 	struct bl_fcp_vain v = { 0 };
@@ -74,14 +73,14 @@ static void answered__comes_back(void **state)
 
 	(void)state;
 	assert_true(t);
-	/* neither time nor an empty demand ends the fallback, only an answer */
+	/* Neither time nor an empty demand ends the fallback; only an answer does. */
 	assert_int_equal(bl_fcp_vain_step(&v, t + LIMIT, 1, 0, LIMIT), 0);
 	assert_int_equal(bl_fcp_vain_step(&v, t + LIMIT, 0, 0, LIMIT), 0);
 	assert_int_equal(v.fallen, 1);
 	assert_int_equal(bl_fcp_vain_step(&v, t + LIMIT, 0, 1, LIMIT), 1);
 	assert_int_equal(v.fallen, 0);
 	assert_int_equal(bl_fcp_vain_step(&v, t + LIMIT, 0, 1, LIMIT), 0);
-	/* and the next time takes as long */
+	/* The next fallback takes as long. */
 	assert_int_equal(in_vain(&v, t + LIMIT, MS, t + 2 * LIMIT - 1), 0);
 }
 
@@ -107,7 +106,7 @@ static void never__with_no_limit(void **state)
 	(void)state;
 	for (t = 1; t < 100 * LIMIT; t += 60 * MS)
 		assert_int_equal(bl_fcp_vain_step(&v, t, 1, 0, 0), 0);
-	v.fallen = 1; /* the file was changed */
+	v.fallen = 1; /* The configuration file was changed. */
 	assert_int_equal(bl_fcp_vain_step(&v, t, 1, 0, 0), 1);
 	assert_int_equal(v.fallen, 0);
 }

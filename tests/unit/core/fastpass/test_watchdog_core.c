@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Tests of core/fastpass/watchdog_core.h: the edges of each rule, and arbiters on a simulated
- * group: two of them never allocate at a time, and soon one of them does.
+ * core/fastpass/watchdog_core.h: the edges of each rule, and arbiters of a simulated group. Two of
+ * them never allocate at the same time, and one of them soon does.
  */
 #include "tests/unit/unit.h"
 
@@ -23,7 +23,7 @@ static void arbiter(struct bl_wd *w, uint32_t rank, uint32_t term, uint64_t now)
 	assert_int_equal(bl_wd_init(w, now, 200 * US, term), 0);
 }
 
-/* Receives a watchdog of (term, rank, seq) in that state. */
+/* Receives a watchdog of (term, rank, seq) in state @st. */
 static enum bl_fcp_reason hear(struct bl_wd *w, uint32_t term, uint32_t rank, uint32_t seq,
 			       uint32_t st, uint64_t now)
 {
@@ -66,10 +66,10 @@ static void bl_wd_tick__a_life(void **state)
 	assert_int_equal(bl_wd_tick(&w, T0 + 1600 * US), 1);
 	assert_int_equal(w.state, BL_FCP_PRIMARY);
 	assert_int_equal(w.takeovers, 1);
-	/* the last watchdog went out at 1550: the lease ends 800 us later */
+	/* The last watchdog was sent at 1550 us: the lease ends 800 us later. */
 	assert_int_equal(bl_wd_may_allocate(&w, T0 + 2350 * US - 1), 1);
 	assert_int_equal(bl_wd_may_allocate(&w, T0 + 2350 * US), 0);
-	/* the process was stopped for that long: it gives way by itself, and listens again */
+	/* The process was stopped for that long: it gives way by itself and listens again. */
 	assert_int_equal(bl_wd_tick(&w, T0 + 2350 * US), 0);
 	assert_int_equal(w.state, BL_FCP_STANDBY);
 	assert_int_equal(w.stalls, 1);
@@ -78,8 +78,8 @@ static void bl_wd_tick__a_life(void **state)
 }
 
 /*
- * Of arbiters that start together the one of the lowest rank is first, by a guard time each: long
- * enough for its watchdog to be heard.
+ * Of arbiters that start together, the one with the lowest rank is first. The others follow one
+ * guard time apart, which is long enough for its watchdog to be heard.
  */
 static void bl_wd_next__by_rank(void **state)
 {
@@ -103,7 +103,7 @@ static void bl_wd_tick__what_came_after_the_clock_was_read(void **state)
 	(void)state;
 	arbiter(&w, 1, 5, T0);
 	assert_int_equal(hear(&w, 9, 0, 1, BL_FCP_PRIMARY, T0 + 50), BL_FCP_R_OK);
-	/* one less than heard_ns: not 2^64 - 1 of silence */
+	/* A time 1 ns before heard_ns is not 2^64 - 1 ns of silence. */
 	assert_int_equal(bl_wd_tick(&w, T0 + 49), 0);
 	assert_int_equal(bl_wd_tick(&w, T0), 0);
 	assert_int_equal(w.state, BL_FCP_STANDBY);
@@ -127,7 +127,7 @@ static void bl_wd_rx__sequence_numbers_wrap(void **state)
 		{ 0xfffffff0, 5, BL_FCP_R_OK },
 		{ 0, 0xffffffff, BL_FCP_R_DUPLICATE },
 		{ 1, 0x80000000, BL_FCP_R_OK },
-		/* half of the sequence numbers ahead counts as behind */
+		/* More than half of the sequence numbers ahead counts as behind. */
 		{ 1, 0x80000001, BL_FCP_R_DUPLICATE },
 	};
 	struct bl_wd w;
@@ -160,9 +160,9 @@ static void bl_wd_rx__who_gives_way(void **state)
 		{ BL_FCP_PRIMARY, 5, 1, 5, 1, BL_FCP_R_DUPLICATE, BL_FCP_PRIMARY },
 		{ BL_FCP_CANDIDATE, 5, 1, 5, 0, BL_FCP_R_OK, BL_FCP_STANDBY },
 		{ BL_FCP_CANDIDATE, 5, 1, 5, 2, BL_FCP_R_OLD_TERM, BL_FCP_CANDIDATE },
-		/* terms wrap, too */
+		/* Terms wrap as well. */
 		{ BL_FCP_CANDIDATE, 0, 1, 0xffffffff, 0, BL_FCP_R_OLD_TERM, BL_FCP_CANDIDATE },
-		/* an arbiter that has heard no other follows any */
+		/* An arbiter that has heard no other follows any. */
 		{ BL_FCP_STANDBY, 9, 1, 3, 2, BL_FCP_R_OK, BL_FCP_STANDBY },
 	};
 	struct bl_wd w;
@@ -181,7 +181,7 @@ static void bl_wd_rx__who_gives_way(void **state)
 				 t[i].st != BL_FCP_STANDBY && t[i].then == BL_FCP_STANDBY);
 		assert_int_equal(w.count[t[i].want], 1);
 	}
-	/* and then no arbiter that was replaced */
+	/* Later it does not follow an arbiter that was replaced. */
 	arbiter(&w, 2, 1, T0);
 	assert_int_equal(hear(&w, 8, 1, 1, BL_FCP_CANDIDATE, T0), BL_FCP_R_OK);
 	assert_int_equal(hear(&w, 7, 0, 1, BL_FCP_PRIMARY, T0 + 9), BL_FCP_R_OLD_TERM);
@@ -199,7 +199,7 @@ static void bl_wd_rx__refuses(void **state)
 	arbiter(&w, 1, 5, T0);
 	assert_int_equal(hear(&w, 9, 0, 1, BL_FCP_STANDBY, T0 + 1), BL_FCP_R_BAD_BODY);
 	assert_int_equal(hear(&w, 9, 0, 1, BL_FCP_STATE_LIMIT, T0 + 1), BL_FCP_R_BAD_BODY);
-	/* each reserved word by itself: it may get a meaning */
+	/* Each reserved word alone, since it may get a meaning. */
 	for (n = 0; n < 2; n++) {
 		struct bl_fcp_watchdog *b = (void *)(h + 1);
 		uint32_t len = bl_wd_tx(&from, buf);
@@ -252,7 +252,7 @@ static void group__never_two_and_soon_one(void **state)
 		struct bl_wd w[ARBITERS];
 		uint64_t now = T0, slot_end[ARBITERS] = { 0 }, asleep[ARBITERS] = { 0 },
 			 nobody = now;
-		/* percent; ten in a row are never lost then */
+		/* percent; at this loss, ten in a row are never lost */
 		uint32_t i, j, last = ARBITERS, loss = rnd_below(&r, 4) ? 0 : 20;
 
 		memset(fly, 0, sizeof(fly));
@@ -279,8 +279,8 @@ static void group__never_two_and_soon_one(void **state)
 						for (j = 0; j < ARRAY_SIZE(fly) && fly[j].len; j++)
 							;
 						if (j == ARRAY_SIZE(fly))
-							continue; /* a full socket drops packets,
-								     too */
+							/* A full socket drops packets as well. */
+							continue;
 						fly[j] = (struct flight){
 							.at = now + rnd_below(&r, 40) * US,
 							.to = to,
@@ -306,13 +306,13 @@ static void group__never_two_and_soon_one(void **state)
 			}
 			if (now - nobody > longest)
 				longest = now - nobody;
-			/* now and then the primary is stopped, or dies */
+			/* Now and then the primary is stopped, or dies. */
 			if (last < ARBITERS && rnd_below(&r, 600) == 0 && now >= asleep[last]) {
 				asleep[last] = now + rnd_below(&r, 4000) * US;
 				if (rnd_below(&r, 2)) {
 					uint32_t term = w[last].term;
 
-					/* it has forgotten everything */
+					/* The restarted arbiter has forgotten everything. */
 					arbiter(&w[last], last, term - 1, asleep[last]);
 				}
 			}
