@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * core/queue/classify_core.h: what kind of frame it is, how long it is held and in which class;
- * every frame cut at every length.
+ * core/queue/classify_core.h: the kind of a frame, how long it is held, and in which class; every
+ * frame is also cut at every length.
  */
 #include "tests/unit/unit.h"
 
@@ -97,7 +97,7 @@ static int look_at(const struct f *f, uint32_t n, struct bl_frame_class *l)
 	return rc;
 }
 
-/* dest: 1: held for its address; 0: never held. */
+/* @dest: 1: held for its address; 0: never held */
 static void check(const struct f *f, struct bl_frame_class want, uint32_t dest, uint32_t cls)
 {
 	struct bl_frame_class l;
@@ -173,7 +173,7 @@ static void bl_frame_class__kinds(void **state)
 			      !m, !m);
 		}
 	}
-	/* behind two tags: not known */
+	/* Behind two tags the kind is unknown. */
 	{
 		struct f f = eth(0, 2);
 
@@ -183,7 +183,10 @@ static void bl_frame_class__kinds(void **state)
 	}
 }
 
-/* Frames of TOP go to its port; those of Fastpass to or from the port of an arbiter. UDP both. */
+/*
+ * Frames of TOP are sent to its port; those of Fastpass are sent to or from the port of an arbiter.
+ * Both use UDP.
+ */
 static void bl_frame_class__whose_port(void **state)
 {
 	static const struct {
@@ -215,7 +218,10 @@ static void bl_frame_class__whose_port(void **state)
 	}
 }
 
-/* No ports in fragments and behind options; a header that lies about itself is of no kind. */
+/*
+ * Fragments, and frames with IP options, have no ports. A frame whose header contradicts itself has
+ * no kind.
+ */
 static void bl_frame_class__odd_ip(void **state)
 {
 	static const struct {
@@ -314,8 +320,8 @@ static void bl_hold_class__dscp(void **state)
 }
 
 /*
- * Cut anywhere, ASan watching: below an Ethernet header refused, else never more than the bytes
- * say.
+ * A frame cut at any place, under ASan: if it is shorter than an Ethernet header, it is refused;
+ * otherwise the result never contains more than its bytes say.
  */
 static void bl_frame_class__cut(void **state)
 {
