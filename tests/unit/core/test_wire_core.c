@@ -2,9 +2,9 @@
 /*
  * core/wire_core.h: the parser at its edges, and the fields that hops rewrite.
  *
- * Each row of a table starts from one good frame and changes bytes of it; the frame that the parser
+ * Each row of a table starts from one good frame and changes bytes of it. The frame that the parser
  * sees ends where its allocation ends. Example: "ipv4, total length one too large" writes 105
- * instead of 104 at offset 16 and must come out as BL_R_BAD_LENGTH.
+ * instead of 104 at offset 16, and the result must be BL_R_BAD_LENGTH.
  */
 #include "tests/unit/unit.h"
 
@@ -29,7 +29,7 @@ static void put16(uint8_t *p, uint32_t v)
 	p[1] = (uint8_t)v;
 }
 
-/* a good frame with @tags VLAN tags and @body bytes after the header */
+/* Returns a good frame with @tags VLAN tags and @body bytes after the header. */
 static struct frame make(enum kind kind, int tags, uint32_t body)
 {
 	struct frame f = { .len = 14 };
@@ -92,7 +92,7 @@ static enum bl_reason parse(const struct frame *f, struct bl_frame *out)
 
 	memset(out, 0xee, sizeof(*out));
 	r = bl_parse(p, p + f->len, BASE, COUNT, out);
-	assert_memory_equal(p, f->b, f->len); /* it changes nothing */
+	assert_memory_equal(p, f->b, f->len); /* The parser changes nothing. */
 	exact_free(p);
 	return r;
 }
@@ -148,7 +148,9 @@ static void bl_parse__padding_is_not_body(void **state)
 	}
 }
 
-/* What a frame comes out as when it is cut to @len bytes and its lengths stay as they were. */
+/*
+ * Returns the result for a frame that is cut to @len bytes while its length fields stay unchanged.
+ */
 static enum bl_reason cut(enum kind kind, int tags, uint32_t len)
 {
 	struct frame f = make(kind, tags, BODY);
@@ -173,8 +175,8 @@ static void bl_parse__cut_at_every_byte(void **state)
 				enum bl_reason want;
 
 				/*
-				 * until the destination port (or the ethertype) was seen, the frame
-				 * is nobody's
+				 * Up to the destination port (or the ethertype), a frame cannot be
+				 * recognised as ours.
 				 */
 				if (len < (kind == LINK ? f.l3 : f.hdr))
 					want = BL_R_NOT_OURS;
@@ -191,8 +193,8 @@ static void bl_parse__cut_at_every_byte(void **state)
 }
 
 /*
- * An honest length that leaves no room for the header: short, at -1 and at 0 bytes of it; at +1 it
- * is there.
+ * The length fields are true but leave too little room for the header: the frame is short, down to
+ * no bytes of it; with 24 bytes the header is complete.
  */
 static void bl_parse__short_with_honest_lengths(void **state)
 {
@@ -215,7 +217,10 @@ static void bl_parse__short_with_honest_lengths(void **state)
 				put16(f.b + f.l4 + 4, 8 + n);
 				f.len = f.hdr + n;
 				assert_int_equal(parse(&f, &o), n < 24 ? BL_R_SHORT : BL_R_NONE);
-				/* Ethernet padding behind it must not be taken for the header */
+				/*
+				 * Ethernet padding behind the packet must not be taken for the
+				 * header.
+				 */
 				f.len = f.hdr + 60;
 				assert_int_equal(parse(&f, &o),
 						 n < 24 ? BL_R_BAD_LENGTH : BL_R_NONE);
@@ -379,7 +384,8 @@ static void bl_parse__header_fields(void **state)
 }
 
 /*
- * IPv4 with one word of options: the UDP header moves, and with it what decides whose the frame is.
+ * IPv4 with @words words of options. The UDP header moves, and with it the port that says whether
+ * the frame is ours.
  */
 static struct frame with_options(uint32_t words, uint16_t dport)
 {
@@ -412,7 +418,7 @@ static void bl_parse__ipv4_options(void **state)
 		ours.len--;
 		assert_int_equal(parse(&ours, &o), BL_R_NOT_OURS);
 	}
-	/* a later fragment has data where a port would be */
+	/* A later fragment has data in the place of a port. */
 	{
 		struct frame f = with_options(1, BASE);
 
@@ -430,8 +436,8 @@ static void bl_parse__ipv6_fragments(void **state)
 		enum bl_reason want;
 	} t[] = {
 		{ BL_UDP, 0x0000, BASE, BL_R_FRAGMENT }, /* atomic */
-		{ BL_UDP, 0x0001, BASE, BL_R_FRAGMENT }, /* first of more */
-		/* offset 8: what looks like a port is data */
+		{ BL_UDP, 0x0001, BASE, BL_R_FRAGMENT }, /* first of several */
+		/* Offset 8: the bytes in the place of a port are data. */
 		{ BL_UDP, 0x0009, BASE, BL_R_NOT_OURS },
 		{ BL_UDP, 0x0008, BASE, BL_R_NOT_OURS },
 		{ BL_UDP, 0x0100, BASE, BL_R_NOT_OURS },
@@ -455,14 +461,16 @@ static void bl_parse__ipv6_fragments(void **state)
 		put16(f.b + f.l3 + 4, 16 + 24 + BODY);
 		f.len += 8;
 		assert_int_equal(parse(&f, &o), t[i].want);
-		f.len = f.hdr + 8; /* the ports are there, just */
+		f.len = f.hdr + 8; /* The ports are just within the frame. */
 		assert_int_equal(parse(&f, &o), t[i].want);
 		f.len--;
 		assert_int_equal(parse(&f, &o), BL_R_NOT_OURS);
 	}
 }
 
-/* The short way takes exactly the plain frames, and says of them what the long way says. */
+/*
+ * The fast path accepts exactly the plain frames, and returns the same for them as the slow path.
+ */
 static void plain_agrees(const struct frame *f)
 {
 	uint8_t *p = exact_copy(f->b, f->len);
@@ -494,7 +502,8 @@ static void bl_parse_plain__as_bl_parse(void **state)
 		good = make(V4, 0, bodies[k]);
 		good.b[good.hdr + 23] = BL_HOP_LEAF;
 		plain_agrees(&good);
-		for (f = good; f.len; f.len--) /* cut everywhere, lengths as they were */
+		/* cut everywhere, with the length fields unchanged */
+		for (f = good; f.len; f.len--)
 			plain_agrees(&f);
 		for (i = 12; i < good.hdr + 24; i++) {
 			for (v = 0; v < 256; v++) {
@@ -520,7 +529,7 @@ static void bl_parse_plain__as_bl_parse(void **state)
 	}
 }
 
-/* whatever the bytes: no port of ours and no ethertype of ours, no claim */
+/* Random bytes, with neither a port nor an ethertype of ours, are never taken for our frames. */
 static void bl_parse__random_traffic_of_others(void **state)
 {
 	struct rnd r = rnd_seeded("others");
@@ -537,7 +546,7 @@ static void bl_parse__random_traffic_of_others(void **state)
 		for (k = 0; k < 4; k++) {
 			uint32_t at = f.l3 + rnd_below(&r, f.len - f.l3);
 
-			/* not the words that say where the ports are */
+			/* The bytes that say where the ports are stay unchanged. */
 			if (at == f.l3 || at == f.l3 + 6 || at == f.l3 + 9 || at == l4 + 2 ||
 			    at == l4 + 3)
 				continue;
@@ -549,7 +558,7 @@ static void bl_parse__random_traffic_of_others(void **state)
 	}
 }
 
-/* a tc program sees the head of a large skb: lengths are held against the whole of it */
+/* A tc program sees only the head of a large skb: lengths are checked against the whole packet. */
 static void bl_parse_whole__short_linear_part(void **state)
 {
 	enum kind kind;
@@ -582,7 +591,7 @@ static void bl_parse_whole__short_linear_part(void **state)
 	}
 }
 
-/* random damage reaches every reason that has a table above, and no other */
+/* Random damage reaches every reason that has a table above, and no other. */
 static void bl_parse__reasons_are_these(void **state)
 {
 	static const enum bl_reason known[] = { BL_R_NONE,       BL_R_NOT_OURS,   BL_R_SHORT,
@@ -597,7 +606,7 @@ static void bl_parse__reasons_are_these(void **state)
 	(void)state;
 	for (j = 0; j < ARRAY_SIZE(known); j++)
 		want |= 1ULL << known[j];
-	/* the rarest takes some ten thousand frames */
+	/* The rarest reason takes some ten thousand frames. */
 	for (i = 0; i < 50000 || (seen != want && i < 5000000); i++) {
 		struct frame f = rnd_below(&r, 4) ? make((enum kind)rnd_below(&r, 3),
 							 (int)rnd_below(&r, 3), BODY)
@@ -630,7 +639,7 @@ static void bl_get48__edges(void **state)
 			assert_int_equal(b[1 + k], (uint8_t)(v[i] >> (40 - 8 * k)));
 		assert_int_equal(b[0], 0xaa);
 		assert_int_equal(b[7], 0xaa);
-		/* what is above 48 bits does not reach the wire */
+		/* Bits above 48 do not reach the wire. */
 		bl_put48(b + 1, v[i] | 0xabcdULL << 48);
 		assert_int_equal(bl_get48(b + 1), v[i]);
 	}
@@ -726,7 +735,7 @@ static void bl_csum_replace__equals_recomputation(void **state)
 
 		for (k = 0; k < sizeof(d); k++)
 			d[k] = rnd_below(&r, 4) ? (uint8_t)rnd64(&r) : rnd_below(&r, 2) ? 0 : 0xff;
-		d[0] = 0x40; /* the sum of a packet is never all zeros */
+		d[0] = 0x40; /* The sum of a packet is never all zeros. */
 		wire = BL_BE16(checksum(d, sizeof(d)));
 		memcpy(was, d + 2, sizeof(was));
 		for (k = 0; k < sizeof(was); k++)
@@ -758,7 +767,7 @@ static void bl_fdb_hash__fits_and_spreads(void **state)
 		if (++hits[h] > worst)
 			worst = hits[h];
 	}
-	/* addresses given out one after another must find room in four ways at full load */
+	/* Addresses that were assigned one after another must fit into four ways at full load. */
 	assert_true(worst <= BL_FDB_WAYS);
 }
 
