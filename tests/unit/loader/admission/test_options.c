@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The one table of admission's options (loader/admission/options.c) against all that derives from
- * it: keys of files, flags at start and of `barline admission set`, completion, manual pages.
- * Every option is there, and nothing else is.
+ * The table of admission's options (loader/admission/options.c) against everything that is derived
+ * from it: keys of files, flags at start and of `barline admission set`, completion, and manual
+ * pages. Every option is there, and nothing else is.
  *
- *	build/tests/unit/test_options --man file|start|set
+ *  build/tests/unit/test_options --man file|start|set
  *
- * writes the part of docs/barlined.8 (file) or docs/barline.1 (start, set) that stands there
- * between the line `.\" options: ...` and the line `.\" end of options`.
+ * prints the part of docs/barlined.8 (file) or docs/barline.1 (start, set) that is between the line
+ * `.\" options: ...` and the line `.\" end of options` there.
  */
 #include <argp.h>
 #include <ctype.h>
@@ -28,7 +28,10 @@
 #include "loader/config.h"
 #include "loader/node_cfg.h"
 
-/* what the file's reader asks of the rest of the loader; tests/prog/test_config.c tests it whole */
+/*
+ * What the reader of the file needs from the rest of the loader; tests/prog/test_config.c tests it
+ * with the real functions.
+ */
 void __wrap_bl_admission_defaults(struct bl_node_cfg *c);
 int __wrap_bl_admission_check(const struct bl_node_cfg *c, struct bl_err *err);
 const char *__wrap_bl_role_name(enum bl_role role);
@@ -70,7 +73,7 @@ static void table__complete(void **state)
 		for (n = 0; o->kind == BL_OPTION_NAME && n <= o->greatest; n++)
 			if (!o->names || !o->names[n])
 				fail_msg("%s: value %u has no name", o->key, n);
-		/* t is shown as a time, and the share for others within the reserved rate */
+		/* t is shown as a time, and the share for others as part of the reserved rate. */
 		if (o->set && !o->show && k != BL_AO_T_SLOTS && k != BL_AO_OUTSIDE_PERCENT)
 			fail_msg("%s can be set and is not shown", o->key);
 		if (o->column && !o->show)
@@ -101,7 +104,7 @@ static void table__names_once(void **state)
 				fail_msg("%s is twice there", a->key);
 			if (same(a->set, b->set))
 				fail_msg("admission set has --%s twice", a->set);
-			/* limits of queues have two keys and one flag, for one member */
+			/* Limits of queues have two keys and one flag for the same member. */
 			if (same(a->start, b->start) && (a->at != b->at || a->size != b->size))
 				fail_msg("--%s is of %s and of %s", a->start, a->key, b->key);
 		}
@@ -144,7 +147,7 @@ static void start__flags(void **state)
 	}
 }
 
-/* Gives one flag and returns what its member is then. */
+/* Gives one flag and returns the value of its member afterwards. */
 static uint64_t start(const struct bl_option *o, const char *value)
 {
 	struct bl_admission_cfg a = { .on = true };
@@ -235,7 +238,10 @@ static int load(enum bl_role role, const char *text, struct bl_node_cfg *c, stru
 	return bl_config_load(c, path, err);
 }
 
-/* A line of the file with a value that is not the default, and what the member is then. */
+/*
+ * Writes a line of the file with a value that is not the default, and returns the value that the
+ * member must have afterwards.
+ */
 static uint64_t file_line(unsigned int id, char *text, size_t size)
 {
 	const struct bl_option *o = bl_option(id);
@@ -298,14 +304,14 @@ static void file__each_key(void **state)
 
 /* ---- admission set, completion ---- */
 
-/* What `barline ARGS` writes. */
+/* Returns the output of `barline ARGS`. */
 static char *barline_says(const char *args)
 {
 	char self[PATH_MAX] = "", command[PATH_MAX + 64], *text = NULL;
 	size_t room = 0;
 	FILE *f;
 
-	/* the command is in a directory above the test's */
+	/* The command is in a directory above that of the test. */
 	assert_true(readlink("/proc/self/exe", self, sizeof(self) - 1) > 0);
 	do {
 		assert_non_null(strrchr(self, '/'));
@@ -320,7 +326,7 @@ static char *barline_says(const char *args)
 	return text;
 }
 
-/* Whether @text has the word --@flag, and not only as the beginning of a longer one. */
+/* Returns whether @text contains the word --@flag, not merely as the beginning of a longer one. */
 static bool has_flag(const char *text, const char *flag)
 {
 	char word[64];
@@ -396,7 +402,7 @@ static const struct {
 	      [MAN_START] = { "start", "docs/barline.1" },
 	      [MAN_SET] = { "set", "docs/barline.1" } };
 
-/* Sentences begin on a line of their own. @capital: the first letter is one. */
+/* Writes @text with each sentence on a line of its own. @capital: capitalise the first letter. */
 static void put_sentences(FILE *f, const char *text, bool capital)
 {
 	fputc(capital ? toupper((unsigned char)*text) : *text, f);
@@ -537,7 +543,7 @@ static void put_parts(FILE *f, enum man man)
 	put_group(f, "Switches:", 0, BL_AO_TOP, BL_OPTION_SWITCHES, man);
 }
 
-/* Folds the lines of @text that are no requests at 98 columns. */
+/* Folds the lines of @text that are not requests at 98 columns. */
 static void put_folded(FILE *f, const char *text)
 {
 	const char *line, *end, *cut;
@@ -569,7 +575,7 @@ static void put_man(FILE *f, enum man man)
 	free(text);
 }
 
-/* The part of the page between the marks, or NULL. */
+/* Returns the part of the page between the marks, or NULL. */
 static char *page_part(enum man man)
 {
 	FILE *f = fopen(pages[man].page, "r");
@@ -613,7 +619,7 @@ static void man__is_the_table(void **state)
 	}
 }
 
-/* ---- */
+/* ---- main ---- */
 
 static int setup(void **state)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * loader/load/tx_cpu.c on trees that look like sysfs and /proc: where a transmit queue is served,
- * by the word of XPS and of interrupts.
+ * loader/load/tx_cpu.c on trees that look like sysfs and /proc: which CPUs serve a transmit queue,
+ * according to XPS and to interrupts.
  */
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -50,7 +50,7 @@ static int end(void **state)
 	return system(cmd);
 }
 
-/* The answer as a word of CPUs 0 to 63; 0: none. */
+/* Returns the result as a mask of CPUs 0 to 63; 0: none. */
 static uint64_t ask(unsigned int queue)
 {
 	int fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -91,7 +91,7 @@ static void nothing__no_answer(void **state)
 {
 	(void)state;
 	assert_int_equal(ask(0), 0);
-	xps("0\n"); /* as a veth says */
+	xps("0\n"); /* as a veth reports */
 	assert_int_equal(ask(0), 0);
 }
 
@@ -105,7 +105,7 @@ static void xps__table(void **state)
 		{ "8\n", 8 },
 		{ "00000001\n", 1 },
 		{ "00000001,00000000\n", 1ull << 32 },
-		{ "a\n", 0 /* two CPUs or more */ },
+		{ "a\n", 0 /* two or more CPUs */ },
 		{ "0,0\n", 0 },
 		{ "\n", 0 },
 		{ "1g\n", 0 },
@@ -123,7 +123,7 @@ static void xps__table(void **state)
 			fail_msg("\"%s\": %llx", v[k].text, (unsigned long long)ask(0));
 	}
 	xps("1\n");
-	assert_int_equal(ask(1), 0); /* of another queue */
+	assert_int_equal(ask(1), 0); /* XPS of another queue */
 }
 
 static void irq__the_queues_own(void **state)
@@ -137,7 +137,7 @@ static void irq__the_queues_own(void **state)
 	assert_int_equal(ask(1), 1 << 6);
 	assert_int_equal(ask(10), 1 << 9);
 	assert_int_equal(ask(2), 0);
-	xps("4\n"); /* goes before */
+	xps("4\n"); /* XPS has precedence. */
 	assert_int_equal(ask(0), 4);
 }
 
@@ -163,8 +163,8 @@ static void irq__virtio(void **state)
 }
 
 /*
- * Before Linux 4.14, or without CONFIG_GENERIC_IRQ_EFFECTIVE_AFF_MASK: the mask that was asked for;
- * it says nothing if it has every CPU.
+ * Before Linux 4.14, or without CONFIG_GENERIC_IRQ_EFFECTIVE_AFF_MASK: the requested mask is used.
+ * It says nothing if it contains every CPU.
  */
 static void irq__no_effective_list(void **state)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * An agent whose daemon stops on purpose (loader/order/agent.c: bl_agent_away), and a controller
- * that is a list of what it heard: Away is the last word. A Hello after it would say that the
- * daemon is back, and its host would be late before the next one has begun.
+ * that is a list of the messages that it received. Away is the last message: a Hello after it would
+ * say that the daemon is back, and its host would count as late before the next daemon has begun.
  */
 #include "tests/unit/unit.h"
 
@@ -16,14 +16,14 @@
 #include "loader/order/agent.h"
 
 #define WAIT_MS  20000
-#define QUIET_MS 400 /* several times as long as an agent takes for the next session */
+#define QUIET_MS 400 /* several times as long as an agent needs for its next session */
 #define HEARD    64
 
 static struct world {
 	sd_event *ev;
 	int door;
 	char addr[64];
-	struct bl_session *session; /* the controller's side of it */
+	struct bl_session *session; /* the controller's end of the session */
 	unsigned int sessions, n;
 	Bl__ToController__WhatCase heard[HEARD];
 	uint32_t away_ms;
@@ -138,7 +138,7 @@ static bool known(void)
 	return bl_agent_away_known(w.a);
 }
 
-/* its controller is another one now, or the same once more */
+/* Closes the session, as a controller does that was replaced or has restarted. */
 static void hang_up(void)
 {
 	bl_session_close(w.session);
@@ -163,7 +163,7 @@ static void pass(unsigned int ms)
 		assert_true(sd_event_run(w.ev, 10000) >= 0);
 }
 
-static uint32_t silence_ms = 150; /* an agent says something three times in it */
+static uint32_t silence_ms = 150; /* The agent sends three messages in this time. */
 
 static void begin(bool leads)
 {
@@ -195,7 +195,10 @@ static void end(void)
 	sd_event_unref(w.ev);
 }
 
-/* It is said with its time, and known when the controller says that it is saved. */
+/*
+ * Away is sent with its time, and counts as known when the controller answers that it has been
+ * saved.
+ */
 static void away__is_said(void **state)
 {
 	(void)state;
@@ -211,8 +214,8 @@ static void away__is_said(void **state)
 }
 
 /*
- * Whatever changes after it: ports, endpoints, failures that are done, the time for a sign of life;
- * answered or not.
+ * Away stays the last message whatever changes afterwards: ports, endpoints, finished failures, or
+ * the time for a sign of life; whether Away was answered or not.
  */
 static void away__is_the_last_word(void **state)
 {
@@ -224,7 +227,9 @@ static void away__is_the_last_word(void **state)
 
 	(void)state;
 	for (k = 0; k < 2; k++) {
-		/* who is not answered must not take that for the end of the session */
+		/*
+		 * An agent without an answer must not take the silence for the end of the session.
+		 */
 		silence_ms = k ? 150 : 100000;
 		begin(true);
 		w.saves = k;
@@ -242,8 +247,8 @@ static void away__is_the_last_word(void **state)
 }
 
 /*
- * Its controller hangs up, and another one may lead, which has it from the store: a HELLO would
- * tell that one otherwise.
+ * The controller hangs up. Another one may lead, and knows of the absence from the store; a HELLO
+ * would tell it the opposite.
  */
 static void away__begins_no_session(void **state)
 {
@@ -262,7 +267,7 @@ static void away__begins_no_session(void **state)
 	end();
 }
 
-/* Whoever led dies before it is saved: it is said to the next one, behind the HELLO. */
+/* The leader dies before Away is saved: the agent sends Away to the next one, after the HELLO. */
 static void away__is_said_again(void **state)
 {
 	unsigned int n;
@@ -281,7 +286,10 @@ static void away__is_said_again(void **state)
 	end();
 }
 
-/* Who does not lead is told nothing: it could not remember it. Who leads soon after is. */
+/*
+ * A controller that does not lead gets no Away, since it could not save it. One that leads soon
+ * afterwards does.
+ */
 static void away__without_a_leader(void **state)
 {
 	unsigned int i;

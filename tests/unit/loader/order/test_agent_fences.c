@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * loader/order/agent.c without sockets: what an agent makes of its controller's orders, and what it
- * says. Its sessions are numbers, time is a variable, and its timers are called by the test.
+ * loader/order/agent.c without sockets: what an agent does with its controller's fences, and which
+ * messages it sends. Its sessions are numbers, time is a variable, and the test calls its timers.
  */
 #include "tests/unit/unit.h"
 
@@ -20,7 +20,8 @@ static char to_whom[64];
 static Bl__ToController *heard[64];
 static size_t waiting;
 
-static const struct bl_session_ops *session; /* of the agent, with @session_ctx */
+/* the agent's operations, to be called with @session_ctx */
+static const struct bl_session_ops *session;
 static void *session_ctx;
 
 int __wrap_sd_event_now(sd_event *ev, clockid_t clock, uint64_t *usec);
@@ -182,7 +183,7 @@ static void forget_said(void)
 		bl__to_controller__free_unpacked(heard[--n_said], NULL);
 }
 
-/* What was said since, one word each. */
+/* Compares the messages sent since the last call, one word each, with @text. */
 static void said_is(const char *text)
 {
 	static const char *const names[] = {
@@ -229,8 +230,8 @@ static void welcome(uint64_t epoch, uint64_t failed)
 }
 
 /*
- * FAIL or RESUME: node @node, or its process at @port, failed at @t; an input of this node and one
- * of another.
+ * Receives FAIL or RESUME: node @node, or its process at @port, failed at @t. The failure has one
+ * input of this node and one of another.
  */
 static void failure(bool resume, uint64_t epoch, uint64_t number, uint32_t node, uint32_t port,
 		    uint64_t t)
@@ -313,7 +314,7 @@ static int agent_teardown(void **state)
 	return 0;
 }
 
-/* Everything that a node is, however many ports it has. */
+/* The HELLO contains all of the node, however many ports it has. */
 static void hello__says_all(void **state)
 {
 	const Bl__Hello *h = heard[0]->hello;
@@ -354,7 +355,10 @@ static void welcome__and_epochs(void **state)
 	assert_int_equal(total().stuck_ms, 5678);
 	assert_int_equal(heard_epoch, 0);
 	assert_string_equal(total().controller, "10.0.0.1:1");
-	/* a higher one is kept and said at once; a lower one leads no more */
+	/*
+	 * A higher epoch is kept and announced at once. A controller with a lower one no longer
+	 * leads.
+	 */
 	forget_said();
 	welcome(9, 0);
 	assert_int_equal(heard_epoch, 9);
@@ -377,8 +381,8 @@ static void order__before_welcome(void **state)
 }
 
 /*
- * The same FAIL once more is not obeyed twice, and answered if it is done; the same number with
- * another content is.
+ * A repeated FAIL is not executed twice, and is answered once it is done. The same number with
+ * other contents is a new failure.
  */
 static void fail__known_by_its_content(void **state)
 {
@@ -404,7 +408,7 @@ static void fail__known_by_its_content(void **state)
 	failure(false, 5, 1, 9, 61696, 100);
 	did_is("");
 	said_is("done done");
-	/* another t, node, port or epoch: another failure, which is not done */
+	/* Another t, node, port or epoch makes another failure, which is not done yet. */
 	failure(false, 5, 1, 9, 61696, 101);
 	did_is("fail 1 of 1");
 	failure(false, 5, 1, 10, 61696, 101);
@@ -418,7 +422,10 @@ static void fail__known_by_its_content(void **state)
 	said_is("done done hello");
 }
 
-/* It is this node itself: told once, and no more when the next leader welcomes it as good. */
+/*
+ * The failure of this node itself: reported once, and cleared when the next leader welcomes the
+ * node.
+ */
 static void fail__of_this_node(void **state)
 {
 	(void)state;
@@ -441,14 +448,14 @@ static void fail__of_this_node(void **state)
 	said_is("ping");
 	welcome(5, 4);
 	did_is("failed 4");
-	/* a process of it is not it */
+	/* The failure of one of its processes is not the failure of the node. */
 	welcome(5, 0);
 	failure(false, 5, 5, 7, 61696, 100);
 	did_is("fail 5 of 1");
 	assert_int_equal(total().failed, 0);
 }
 
-/* A process that is gone is said until the controller names exactly it. */
+/* A process that has ended is reported until the controller names exactly this process. */
 static void proc_down__until_it_is_named(void **state)
 {
 	const struct bl_agent_proc p = { .port = 61696, .life = 3, .why = 2, .t = 100 };
@@ -464,7 +471,7 @@ static void proc_down__until_it_is_named(void **state)
 	assert_int_equal(heard[1]->proc_down->why, 2);
 	forget_said();
 	failure(false, 5, 1, 7, 61696, 99);  /* another t */
-	failure(false, 5, 2, 8, 61696, 100); /* of another node */
+	failure(false, 5, 2, 8, 61696, 100); /* a process of another node */
 	failure(false, 5, 3, 7, 61697, 100); /* another port */
 	welcome(5, 0);
 	said_is("proc");
@@ -486,8 +493,8 @@ static void resume__this_nodes_inputs(void **state)
 	said_is("resumed");
 	assert_int_equal(heard[0]->resumed->number, 6);
 	/*
-	 * an error is not answered; one that says that this node obeys a later leader ends the
-	 * session
+	 * An error is not answered. One that says that this node follows a later leader ends the
+	 * session.
 	 */
 	rc_of_fences = -EIO;
 	failure(true, 5, 7, 9, 0, 100);
@@ -500,7 +507,7 @@ static void resume__this_nodes_inputs(void **state)
 	assert_int_equal(total().reasons[BL_AGENT_OLD_EPOCH], 1);
 }
 
-/* An input that dies before WELCOME is in what the node says of itself. */
+/* An input that dies before WELCOME is part of the node's HELLO. */
 static void link_down__before_welcome(void **state)
 {
 	const struct bl_agent_port p = { .port = 2, .neighbour = 91, .death = 33, .c = 7 };
@@ -542,8 +549,8 @@ static void bar__answered_when_done(void **state)
 }
 
 /*
- * Of three ports two are asked about, and one that there is not: what is said of them is what they
- * are.
+ * Two of three ports are asked about, and one that does not exist. The answers contain the state of
+ * each port.
  */
 static void freeze__each_port(void **state)
 {
@@ -606,7 +613,10 @@ static void put_out__in_range(void **state)
 	assert_int_equal(closes, 0);
 }
 
-/* Who says nothing for longer than silence_ms is left; a word, or that time exactly, is enough. */
+/*
+ * A controller that is silent for longer than silence_ms is left. One message is enough, and so is
+ * exactly that time.
+ */
 static void beat__silence(void **state)
 {
 	(void)state;
@@ -621,7 +631,7 @@ static void beat__silence(void **state)
 	assert_int_equal(closes, 1);
 	said_is("ping");
 	assert_string_equal(total().trouble, "controller 10.0.0.1:1: it is silent");
-	/* the next one in turn; and after it whoever is said to lead */
+	/* The next controller in turn is tried, and after it the one that is said to lead. */
 	assert_int_equal(bl_agent_on_retry(NULL, 0, a), 0);
 	assert_int_equal(connects, 2);
 	assert_string_equal(total().controller, "10.0.0.2:1");
@@ -642,7 +652,7 @@ static void not_leading__asks_who_does(void **state)
 	assert_string_equal(total().trouble, "controller 10.0.0.1:1: it does not lead");
 	bl_agent_on_retry(NULL, 0, a);
 	assert_string_equal(total().controller, "10.0.0.3:1");
-	/* one that is none of ours */
+	/* an address that is not one of our controllers */
 	v.leader = (char *)(uintptr_t) "10.0.0.9:1";
 	v.why = (char *)(uintptr_t) "busy";
 	hear(&m, 0, BL__TO_AGENT__WHAT_NOT_LEADING);
