@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * bench/kill/kill_flow.c: what a stop or a leave costs the others, read from diaries of which every
- * line is known here.
+ * bench/kill/kill_flow.c: what a stopped or leaving process costs the others, computed from diaries
+ * of which every line is known here.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +16,7 @@
 
 static struct kill_ctl *c;
 
-/* not calloc(): most of its pages are never touched */
+/* Not calloc(), since most of its pages are never touched. */
 static int set_up(void **state)
 {
 	(void)state;
@@ -55,12 +55,15 @@ static void flow__longest_gap_and_rate(void **state)
 	got(1, 0, 101);
 	got(1, 1, 109);
 	f = kill_flow(c, 3, 100 * MS, 110 * MS);
-	assert_float_equal(f.gap_ms, 8, 1e-9); /* the second one's, from 101 to 109 */
+	assert_float_equal(f.gap_ms, 8, 1e-9); /* the gap of the second one, from 101 to 109 */
 	assert_int_equal(f.gap_end_ns, 109 * MS);
 	assert_float_equal(f.per_s, 300, 1e-9); /* four and two in 10 ms */
 }
 
-/* What a process that is out sent is no flow of the others, and what it delivered neither. */
+/*
+ * Messages sent by a process that was put out, and messages delivered by it, do not count as flow
+ * of the others.
+ */
 static void flow__of_the_correct_only(void **state)
 {
 	struct kill_flow f;
@@ -71,7 +74,10 @@ static void flow__of_the_correct_only(void **state)
 	got(0, 1, 108);
 	got(2, 0, 100);
 	f = kill_flow(c, 1 | 2, 100 * MS, 108 * MS);
-	/* the second has delivered nothing at all; and 104 does not end a gap */
+	/*
+	 * The second process has delivered nothing at all, and the message at 104 does not end a
+	 * gap.
+	 */
 	assert_float_equal(f.gap_ms, 8, 1e-9);
 	f = kill_flow(c, 1, 100 * MS, 110 * MS);
 	assert_float_equal(f.gap_ms, 10, 1e-9);
@@ -83,16 +89,16 @@ static void flow__edges(void **state)
 	struct kill_flow f;
 
 	(void)state;
-	f = kill_flow(c, 7, 100 * MS, 130 * MS); /* nobody delivered anything */
+	f = kill_flow(c, 7, 100 * MS, 130 * MS); /* No process delivered anything. */
 	assert_float_equal(f.gap_ms, 30, 1e-9);
 	assert_int_equal(f.gap_end_ns, 130 * MS);
 	assert_float_equal(f.per_s, 0, 1e-9);
-	f = kill_flow(c, 0, 100 * MS, 130 * MS); /* nobody is correct */
+	f = kill_flow(c, 0, 100 * MS, 130 * MS); /* No process is correct. */
 	assert_float_equal(f.gap_ms, 0, 1e-9);
 	assert_float_equal(f.per_s, 0, 1e-9);
 	f = kill_flow(c, 7, 100 * MS, 100 * MS); /* no time */
 	assert_float_equal(f.gap_ms, 0, 1e-9);
-	got(0, 0, 99); /* before and after it */
+	got(0, 0, 99); /* before and after the span */
 	got(0, 0, 131);
 	f = kill_flow(c, 1, 100 * MS, 130 * MS);
 	assert_float_equal(f.gap_ms, 30, 1e-9);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The judge of `lab run rack` (bench/rack/bench_check.c) is judged: three workers whose sequences
- * are made up.
+ * A test of the judge of `lab run rack` (bench/rack/bench_check.c): three workers with made-up
+ * sequences.
  */
 #include <sys/mman.h>
 
@@ -12,7 +12,7 @@
 
 static char said[512];
 
-/* instead of cli/util: Makefile, WRAP_test_bench_check */
+/* Replaces cli/util: see WRAP_test_bench_check in the Makefile. */
 int __wrap_cli_fail(const char *fmt, ...);
 const char *__wrap_reason_name(unsigned int r);
 
@@ -36,7 +36,7 @@ const char *__wrap_reason_name(unsigned int r)
 	return r < ARRAY_SIZE(names) ? names[r] : "";
 }
 
-static struct bench_ctl *ctl; /* large: only what is touched is there */
+static struct bench_ctl *ctl; /* It is large, but only touched pages use memory. */
 
 static void give(unsigned int w, uint64_t n)
 {
@@ -74,8 +74,8 @@ static void order__table(void **state)
 		uint64_t got[3]; /* of nine; 0: all */
 		bool swapped, reliable;
 		double loss;
-		unsigned int back, twice;     /* at the second */
-		int err, whole, missing, one; /* -1: not said */
+		unsigned int back, twice;     /* at the second worker */
+		int err, whole, missing, one; /* -1: not printed */
 		const char *text;
 	} t[] = {
 		{ "one order", .whole = 3, .one = 1, .text = "" },
@@ -155,7 +155,7 @@ static void order__table(void **state)
 	}
 }
 
-/* What is missing, was not told, and of which no counter knows. */
+/* Messages that are missing, were not reported, and are in no counter. */
 static void missing__table(void **state)
 {
 	static const struct {
@@ -181,7 +181,7 @@ static void missing__table(void **state)
 		  "[{\"kind\": \"drop\", \"reason\": \"clone_stale\"}, {\"kind\": \"note\", "
 		  "\"reason\": \"joined\"}]}",
 		  1 },
-		/* loss was wanted */
+		/* Loss was configured. */
 		{ "{\"order\": {\"missing\": 5, \"send_failed\": 4}, \"drops\": []}", 0 },
 	};
 	unsigned int i;

@@ -12,7 +12,7 @@ static unsigned int counted(const struct traffic_span *s, double from, double to
 	return n;
 }
 
-/* the header's own example, and its edges */
+/* The header's own example, and its edges. */
 static void traffic_common__example(void **state)
 {
 	static const struct traffic_span s[] = { { 0, 0.25, 6 }, { 2.5, 3, 6 } };
@@ -32,7 +32,7 @@ static void traffic_common__example(void **state)
 	assert_true(from == 0.25 && to == 6);
 }
 
-/* 56 flows, of which the last begins when the first has ended, have no second in common */
+/* 56 flows, of which the last begins when the first has ended, have no second in common. */
 static void traffic_common__none(void **state)
 {
 	struct traffic_span s[56];
@@ -48,7 +48,7 @@ static void traffic_common__none(void **state)
 		assert_int_equal(counted(&s[i], from, to), 0);
 }
 
-/* wherever the flows truly began: in what is counted all of them send */
+/* Whenever the flows really began, all of them send in every second that counts. */
 static void traffic_common__whatever_was(void **state)
 {
 	unsigned int round, i, k, n, seed = 7;
