@@ -16,7 +16,7 @@
 #define WAY_MAX 9
 
 /* Returns what node @k of the path that turns around at tier @top writes. */
-static uint8_t written(unsigned int tiers, unsigned int top, unsigned int k)
+static uint8_t written_hop(unsigned int tiers, unsigned int top, unsigned int k)
 {
 	unsigned int tier = k <= top ? k : 2 * top - k;
 
@@ -32,13 +32,13 @@ static uint8_t written(unsigned int tiers, unsigned int top, unsigned int k)
  * Returns the number of sets of @gone consecutive switches that let a frame pass as if the last of
  * them had written its hop.
  */
-static unsigned int missed(unsigned int tiers, unsigned int gone)
+static unsigned int count_unnoticed(unsigned int tiers, unsigned int gone)
 {
 	unsigned int top, from, n = 0;
 
 	for (top = 1; top <= tiers; top++)
 		for (from = 0; from + gone + 1 <= 2 * top; from++)
-			n += written(tiers, top, from) == written(tiers, top, from + gone);
+			n += written_hop(tiers, top, from) == written_hop(tiers, top, from + gone);
 	return n;
 }
 
@@ -47,16 +47,16 @@ static void network__every_set_of_switches(void **state)
 	unsigned int gone;
 
 	(void)state;
-	assert_int_equal(missed(1, 1), 0);
+	assert_int_equal(count_unnoticed(1, 1), 0);
 	for (gone = 1; gone <= 3; gone++)
-		assert_int_equal(missed(2, gone), 0);
-	assert_int_equal(missed(3, 1), 0);
+		assert_int_equal(count_unnoticed(2, gone), 0);
+	assert_int_equal(count_unnoticed(3, 1), 0);
 	/*
 	 * The only set: a host's frame passes its leaf and the middle switch above unnoticed, on
 	 * its way down to another leaf.
 	 */
-	assert_int_equal(missed(3, 2), 1);
-	assert_int_equal(written(3, 2, 0), written(3, 2, 2));
+	assert_int_equal(count_unnoticed(3, 2), 1);
+	assert_int_equal(written_hop(3, 2, 0), written_hop(3, 2, 2));
 }
 
 static void bl_hop_write__table(void **state)

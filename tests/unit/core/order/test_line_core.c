@@ -12,7 +12,8 @@
 
 /* ---- the line alone ---- */
 
-static void least(const struct bl_inflight *line, int in_flight, uint64_t b, uint64_t c, int window)
+static void expect_least(const struct bl_inflight *line, int in_flight, uint64_t b, uint64_t c,
+			 int window)
 {
 	__u64 got_b = T, got_c = T;
 
@@ -29,41 +30,41 @@ static void bl_line_least__each_word(void **state)
 	struct bl_inflight l = idle;
 
 	(void)state;
-	least(&l, 1, T, T, 0);
+	expect_least(&l, 1, T, T, 0);
 	l = (struct bl_inflight){ 0 }; /* a new map */
-	least(&l, 1, T, T, 0);
+	expect_least(&l, 1, T, T, 0);
 	l = idle;
 	l.ts = T - 1;
-	least(&l, 1, T - 1, T, 0);
-	least(&l, 0, T, T, 0); /* The frame in flight is the sender's own. */
+	expect_least(&l, 1, T - 1, T, 0);
+	expect_least(&l, 0, T, T, 0); /* The frame in flight is the sender's own. */
 	l.hold = T - 2;
-	least(&l, 1, T - 1, T - 2, 0);
+	expect_least(&l, 1, T - 1, T - 2, 0);
 	l.state = 8ULL << 32 | 7;
-	least(&l, 1, T - 1, T - 2, 1);
+	expect_least(&l, 1, T - 1, T - 2, 1);
 	/*
 	 * The line is stopped but not final: frames in flight may still leave, so @ts counts, and
 	 * apart from it only @out does.
 	 */
 	l.out = T - 5;
-	least(&l, 1, T - 1, T - 5, 0);
+	expect_least(&l, 1, T - 1, T - 5, 0);
 	l.out = T + 5;
-	least(&l, 1, T - 1, T, 0);
+	expect_least(&l, 1, T - 1, T, 0);
 	/* The line is final: nothing that the process writes counts. */
 	l.out_why = BL_OUT_RING;
-	least(&l, 1, T, T, 0);
+	expect_least(&l, 1, T, T, 0);
 	l.out = 1;
-	least(&l, 1, T, 1, 0);
+	expect_least(&l, 1, T, 1, 0);
 	/* The line is over. */
 	l.out = BL_OUT_OVER;
-	least(&l, 1, T, T, 0);
+	expect_least(&l, 1, T, T, 0);
 	l.out_why = 0;
-	least(&l, 1, T, T, 0);
+	expect_least(&l, 1, T, T, 0);
 	/* The line belongs to another process. */
 	bl_line_clear(&l);
-	least(&l, 1, T, T, 0);
+	expect_least(&l, 1, T, T, 0);
 	l.ts = T - 1;
 	l.state = 1ULL << 32;
-	least(&l, 1, T - 1, T, 1);
+	expect_least(&l, 1, T - 1, T, 1);
 }
 
 static void bl_line_holds__each_word(void **state)
@@ -173,7 +174,7 @@ static void bl_line_failed_at__edges(void **state)
  * Computes C from the line as least_inflight() of bpf/host/host.bpf.c does, with a clock that is
  * far ahead.
  */
-static uint64_t c_of(const struct fake *f)
+static uint64_t line_commit(const struct fake *f)
 {
 	const struct bl_inflight *line = &f->ep->inflight[f->ep->slot];
 	__u64 b = BL_TIME_NONE, c = BL_TIME_NONE;
@@ -189,11 +190,11 @@ static struct bl_inflight *line_of(const struct fake *f)
 }
 
 /* Does what the daemon does to put the endpoint out; nothing else runs meanwhile. */
-static uint64_t put_out(const struct fake *f)
+static uint64_t expel_endpoint(const struct fake *f)
 {
 	uint64_t t;
 
-	bl_line_stop(line_of(f), bl_min64(c_of(f), fake_now()), f->page->commit);
+	bl_line_stop(line_of(f), bl_min64(line_commit(f), fake_now()), f->page->commit);
 	t = bl_line_failed_at(line_of(f), f->ep->rwin, fake_now());
 	bl_line_out(line_of(f), t, BL_OUT_ANSWER);
 	return t;
@@ -227,9 +228,9 @@ static void expel__T_holds_C(void **state)
 	bl_process(b.ep);
 	fail_peer(&a, 0, &c, ts1 + 100);
 	bl_process(a.ep); /* RECALL goes to b; the process has locked the slot at the head. */
-	t = put_out(&a);
+	t = expel_endpoint(&a);
 	assert_int_equal(t, ts1);
-	assert_int_equal(c_of(&a), t);
+	assert_int_equal(line_commit(&a), t);
 	/*
 	 * The process does not know yet that it is out and continues: the answer arrives, the slots
 	 * are closed, and the head moves.
@@ -242,20 +243,20 @@ static void expel__T_holds_C(void **state)
 	bl_recall_work(a.ep, pages[0].last);
 	line_of(&a)->out = t;
 	assert_int_equal(bl_rwin_used(word(&a)), 0);
-	assert_int_equal(c_of(&a), t);
+	assert_int_equal(line_commit(&a), t);
 	/* The process is in the middle of a flush and writes in flight, hold and window. */
 	m[0].cookie = 13;
 	a.ep->rts = 0;
 	bl_rtx_flush(a.ep);
 	line_of(&a)->ts = ts2 + 1;
 	line_of(&a)->hold = BL_TIME_NONE;
-	assert_int_equal(c_of(&a), t);
+	assert_int_equal(line_commit(&a), t);
 	/* Now the process reads @out. */
 	assert_int_equal(bl_send_reliable(a.ep, &m[0], 1, 0), -ESTALE);
 	assert_non_null(strstr(bl_strerror(a.ep), "put this endpoint out: it did not process in "
 						  "time"));
 	bl_line_over(line_of(&a));
-	assert_int_equal(c_of(&a), BL_TIME_NONE);
+	assert_int_equal(line_commit(&a), BL_TIME_NONE);
 	drop(&a);
 	drop(&b);
 	drop(&c);
@@ -296,7 +297,7 @@ static void expel__resume_then_the_process_goes_on(void **state)
 		assert_int_equal(bl_send_reliable(a.ep, &m, 1, 0), 0);
 		assert_int_equal(carry(&b, &a, i == 2), 1);
 		if (i)
-			put_out(&a);
+			expel_endpoint(&a);
 		bl_line_over(line_of(&a));
 		if (!i)
 			line_of(&a)->state = 0;
@@ -330,7 +331,7 @@ static void expel__looks_again_before_it_delivers(void **state)
 	m = msg_to(&b, &x, sizeof(x), 1);
 	assert_int_equal(bl_send_reliable(a.ep, &m, 1, 0), 0);
 	assert_int_equal(carry(&b, &a, true), 1);
-	put_out(&b);
+	expel_endpoint(&b);
 	commit(&b, a.ep->last_ts + 1);
 	assert_int_equal(bl_recv_reliable(b.ep, d, 4, 0), -ESTALE);
 	drop(&a);
@@ -355,7 +356,7 @@ static void outcast__does_not_sleep(void **state)
 	drop(&a);
 }
 
-static uint64_t turn_of(const struct fake *f)
+static uint64_t work_and_get_turn(const struct fake *f)
 {
 	f->ep->turn_ns = 0; /* a time long ago */
 	bl_wait(f->ep, BL_WAIT_ACKED, 0);
@@ -375,18 +376,18 @@ static void turn__while_the_window_is_open(void **state)
 
 	(void)state;
 	make_pair(&a, &b);
-	was = turn_of(&a);
-	assert_int_equal(turn_of(&a), was);
+	was = work_and_get_turn(&a);
+	assert_int_equal(work_and_get_turn(&a), was);
 	m = msg_to(&b, &x, sizeof(x), 1);
 	assert_int_equal(bl_send_reliable(a.ep, &m, 1, 0), 0);
-	assert_int_equal(turn_of(&a), was + 1);
-	assert_int_equal(turn_of(&a), was + 2);
+	assert_int_equal(work_and_get_turn(&a), was + 1);
+	assert_int_equal(work_and_get_turn(&a), was + 2);
 	line_of(&a)->turn = ~0ULL;
-	assert_int_equal(turn_of(&a), 0); /* The counter wraps. */
+	assert_int_equal(work_and_get_turn(&a), 0); /* The counter wraps. */
 	assert_int_equal(carry(&b, &a, true), 1);
-	turn_of(&a); /* Takes the ACK out of the ring. */
-	was = turn_of(&a);
-	assert_int_equal(turn_of(&a), was);
+	work_and_get_turn(&a); /* Takes the ACK out of the ring. */
+	was = work_and_get_turn(&a);
+	assert_int_equal(work_and_get_turn(&a), was);
 	drop(&a);
 	drop(&b);
 }

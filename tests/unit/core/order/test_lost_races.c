@@ -11,18 +11,18 @@
 #include "core/order/commit_core.h"
 #include "core/queue/queue_core.h"
 
-static void (*between)(int nth);
+static void (*change_memory)(int nth);
 static int accesses;
 
 static void before_access(void)
 {
-	if (between)
-		between(++accesses);
+	if (change_memory)
+		change_memory(++accesses);
 }
 
-static void begin(void (*fn)(int nth))
+static void change_at_accesses(void (*fn)(int nth))
 {
-	between = fn;
+	change_memory = fn;
 	accesses = 0;
 }
 
@@ -34,7 +34,7 @@ static struct bl_clock record;
  * The daemon is between its two stores of @seq. It finishes after the last load of the reader's
  * first attempt.
  */
-static void ends_writing(int nth)
+static void finish_record(int nth)
 {
 	if (nth != 4)
 		return;
@@ -48,9 +48,9 @@ static void bl_clock_at__odd_is_not_believed(void **state)
 	record = (struct bl_clock){ .seq = 1,
 				    .seg = { { .mono_ns = 100, .bus_ns = 4100 },
 					     { .mono_ns = 1000, .bus_ns = 77 } } };
-	begin(ends_writing);
+	change_at_accesses(finish_record);
 	assert_int_equal(bl_clock_at(&record, 2000), 6000);
-	between = NULL;
+	change_memory = NULL;
 	assert_true(accesses > 4);
 }
 
@@ -58,7 +58,7 @@ static void bl_clock_at__odd_is_not_believed(void **state)
  * The daemon writes a whole record between a reader's load of the segment and its last load of
  * @seq.
  */
-static void writes_a_record(int nth)
+static void write_record(int nth)
 {
 	if (nth != 3)
 		return;
@@ -72,9 +72,9 @@ static void bl_clock_at__a_record_that_changed_is_read_anew(void **state)
 	record = (struct bl_clock){ .seq = 2,
 				    .seg = { { .mono_ns = 100, .bus_ns = 4100 },
 					     { .mono_ns = 1000, .bus_ns = 77 } } };
-	begin(writes_a_record);
+	change_at_accesses(write_record);
 	assert_int_equal(bl_clock_at(&record, 2000), 6000);
-	between = NULL;
+	change_memory = NULL;
 	assert_int_equal(accesses, 6);
 }
 
@@ -83,7 +83,7 @@ static void bl_clock_at__a_record_that_changed_is_read_anew(void **state)
 static struct bl_rwin win;
 static __u64 word;
 
-static void head_moves(int nth)
+static void move_head(int nth)
 {
 	if (nth > 1)
 		word = bl_rwin_next(word);
@@ -99,10 +99,10 @@ static void bl_rwin_commit__head_never_stands_still(void **state)
 		win.slot[i].ts = 1000 + i;
 	}
 	word = bl_rwin_added(BL_RWIN);
-	begin(head_moves);
+	change_at_accesses(move_head);
 	/* The result is no more than what was sent before, since frames are open. */
 	assert_int_equal(bl_rwin_commit(&word, &win, 900), 900);
-	between = NULL;
+	change_memory = NULL;
 	assert_true(bl_rwin_used(word) > 0 && accesses >= 3 * BL_COMMIT_TRIES);
 }
 
@@ -110,7 +110,7 @@ static void bl_rwin_commit__head_never_stands_still(void **state)
 
 static __u64 due;
 
-static void due_changes(int nth)
+static void change_due(int nth)
 {
 	due = 1000 - (__u64)nth;
 }
@@ -119,9 +119,9 @@ static void bl_lower__loses_every_try(void **state)
 {
 	(void)state;
 	due = 1000;
-	begin(due_changes);
+	change_at_accesses(change_due);
 	assert_int_equal(bl_time_lower(&due, 1000, 10), 1);
-	between = NULL;
+	change_memory = NULL;
 	assert_int_equal(accesses, BL_DUE_TRIES);
 	assert_int_equal(due, 0); /* due at once: too early, but never too late */
 }

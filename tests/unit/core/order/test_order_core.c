@@ -17,7 +17,7 @@
 #define I    BL_REG_IN
 #define H    BL_REG_HELD
 
-static struct bl_port_regs two(uint32_t s0, uint32_t s1)
+static struct bl_port_regs make_two_lanes(uint32_t s0, uint32_t s1)
 {
 	struct bl_port_regs p = { 0 };
 
@@ -53,7 +53,7 @@ static void bl_port_leaf__flags(void **state)
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
-		struct bl_port_regs p = two(t[i].s0, t[i].s1);
+		struct bl_port_regs p = make_two_lanes(t[i].s0, t[i].s1);
 
 		bl_port_leaf(&p, &leaf);
 		if (leaf.b != t[i].b || leaf.c != t[i].c || bl_port_flags(&p) != t[i].flags)
@@ -111,7 +111,7 @@ static void bl_port_expire__flags(void **state)
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
-		struct bl_port_regs p = two(t[i].s0, t[i].s1);
+		struct bl_port_regs p = make_two_lanes(t[i].s0, t[i].s1);
 		struct bl_life life = { .neighbour = 9, .death = 7 };
 		struct bl_pair leaf;
 
@@ -168,7 +168,7 @@ static void bl_port_arrive__flags(void **state)
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
-		struct bl_port_regs p = two(t[i].s0, t[i].s1);
+		struct bl_port_regs p = make_two_lanes(t[i].s0, t[i].s1);
 		uint32_t l, res;
 
 		for (l = 1; l < 7; l++)
@@ -256,7 +256,7 @@ static void bl_port_obey__table(void **state)
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
-		struct bl_port_regs p = two(t[i].s0, t[i].s1);
+		struct bl_port_regs p = make_two_lanes(t[i].s0, t[i].s1);
 		struct bl_life life = { .neighbour = 9, .death = t[i].death };
 		struct bl_pair was, leaf, again;
 		uint32_t res;
@@ -386,7 +386,7 @@ static void plain_resume(struct plain *m, uint32_t death)
  * Checks that all lanes in C's minimum are frozen or none is, and that each of them is live or
  * dead.
  */
-static void is_sound(const struct bl_port_regs *p)
+static void expect_sound(const struct bl_port_regs *p)
 {
 	uint32_t l, flags = bl_port_flags(p);
 
@@ -415,11 +415,11 @@ static void orders__late_is_as_at_once(void **state)
 		struct bl_life life = { 0 };
 		struct bl_fence_slot o = { 0 };
 		struct plain m = { 0 };
-		uint64_t watch = 1, time = 1000, stands = 0;
+		uint64_t watch = 1, time = 1000, held_c = 0;
 		uint32_t lanes = 1 + rnd_below(&r, 3);
 
 		for (op = 0; op < 600; op++) {
-			int orders = rnd_below(&r, 6) ? 0 : 1 + (int)rnd_below(&r, 4);
+			int fences = rnd_below(&r, 6) ? 0 : 1 + (int)rnd_below(&r, 4);
 			bool flipped = false, was_held = bl_port_flags(&p) & H;
 			struct bl_pair leaf, want;
 			uint32_t x, l = rnd_below(&r, lanes), was_death = life.death;
@@ -428,7 +428,7 @@ static void orders__late_is_as_at_once(void **state)
 
 			watch += rnd_below(&r, 30);
 			time += rnd_below(&r, 30);
-			for (k = 0; k < orders; k++) {
+			for (k = 0; k < fences; k++) {
 				uint32_t say = rnd_below(&r, 3), death = m.death - rnd_below(&r, 2);
 
 				said[k] = "frb"[say];
@@ -461,7 +461,7 @@ static void orders__late_is_as_at_once(void **state)
 				fail_msg("round %d, operation %d: %d orders (%s) at once made of "
 					 "lanes %x %x %x, death %u, barred %u, lanes %x %x %x, "
 					 "death %u; one by one %x %x %x, death %u",
-					 round, op, orders, said, was.lane[0].state,
+					 round, op, fences, said, was.lane[0].state,
 					 was.lane[1].state, was.lane[2].state, was_death, o.barred,
 					 p.lane[0].state, p.lane[1].state, p.lane[2].state,
 					 life.death, m.p.lane[0].state, m.p.lane[1].state,
@@ -484,16 +484,16 @@ static void orders__late_is_as_at_once(void **state)
 				m.p = p;
 				m.death = life.death;
 			}
-			is_sound(&p);
+			expect_sound(&p);
 			/*
 			 * The C of a frozen port does not rise: for the same death it stays the
 			 * same or falls.
 			 */
 			bl_port_leaf(&p, &leaf);
 			if (bl_port_flags(&p) & H) {
-				if (was_held && !orders)
-					assert_true(leaf.c <= stands);
-				stands = leaf.c;
+				if (was_held && !fences)
+					assert_true(leaf.c <= held_c);
+				held_c = leaf.c;
 			}
 		}
 	}
