@@ -22,7 +22,7 @@ static struct bl_pl2_turn t;
  * Puts the destination into @state with number SEQ and a burst of two frames, asked for at T0, of
  * which @sent were sent.
  */
-static void at(enum bl_pl2_state state, __u32 sent)
+static void setup_dest(enum bl_pl2_state state, __u32 sent)
 {
 	cfg = (struct bl_hold_cfg){ .on = 1,
 				    .policy = BL_POLICY_PL2,
@@ -42,21 +42,21 @@ static void at(enum bl_pl2_state state, __u32 sent)
 	memset(&t, 0, sizeof(t));
 }
 
-static __u32 step(__u64 now)
+static __u32 pacer_step(__u64 now)
 {
 	memset(&t, 0, sizeof(t));
 	return bl_pl2_step(&d, &cfg, 0, now, &t);
 }
 
-static void rests(__u64 now, __u64 next)
+static void expect_rest(__u64 now, __u64 next)
 {
-	assert_int_equal(step(now), BL_DO_NOTHING);
+	assert_int_equal(pacer_step(now), BL_DO_NOTHING);
 	assert_int_equal(t.next_ns, next);
 }
 
-static void sends(__u64 now, __u32 entry, __u32 early, __u64 due)
+static void expect_frame(__u64 now, __u32 entry, __u32 early, __u64 due)
 {
-	assert_int_equal(step(now), BL_DO_FRAME);
+	assert_int_equal(pacer_step(now), BL_DO_FRAME);
 	assert_int_equal(t.entry, entry);
 	assert_int_equal(t.early, early);
 	assert_int_equal(t.due_ns, due);
@@ -64,13 +64,13 @@ static void sends(__u64 now, __u32 entry, __u32 early, __u64 due)
 	bl_pl2_frame_sent(&d);
 }
 
-static void is(enum bl_pl2_state state, __u32 seq)
+static void expect_state(enum bl_pl2_state state, __u32 seq)
 {
 	assert_int_equal(BL_PL2_STATE(d.word), state);
 	assert_int_equal(BL_PL2_SEQ(d.word), seq);
 }
 
-static struct bl_pl2_grt grt(__u32 in, __u32 out, __u32 flags)
+static struct bl_pl2_grt make_grt(__u32 in, __u32 out, __u32 flags)
 {
 	return (struct bl_pl2_grt){
 		.seq = SEQ, .bytes = BYTES, .in_wait_ns = in, .out_wait_ns = out, .flags = flags
@@ -117,7 +117,7 @@ static void bl_pl2_may_early__edges(void **state)
 	size_t i;
 
 	(void)state;
-	at(BL_PL2_IDLE, 0);
+	setup_dest(BL_PL2_IDLE, 0);
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
 		d.last_ns = rows[i].last;
 		d.last_wait_ns = rows[i].wait;
@@ -183,7 +183,7 @@ static void bl_pl2_room__frames_and_bytes(void **state)
 	size_t i;
 
 	(void)state;
-	at(BL_PL2_IDLE, 0);
+	setup_dest(BL_PL2_IDLE, 0);
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
 		d.n = rows[i].n;
 		d.bytes = rows[i].bytes;
@@ -198,36 +198,36 @@ static void bl_pl2_room__frames_and_bytes(void **state)
 static void step__idle(void **state)
 {
 	(void)state;
-	at(BL_PL2_IDLE, 0);
+	setup_dest(BL_PL2_IDLE, 0);
 	d.n = d.bytes = 0;
-	assert_int_equal(step(T0), BL_DO_COLLECT);
+	assert_int_equal(pacer_step(T0), BL_DO_COLLECT);
 	bl_pl2_frame_added(&d, 21, 1514);
 	bl_pl2_frame_added(&d, 22, 60);
 	assert_int_equal(d.n, 2);
 	assert_int_equal(d.bytes, 1538 + 84);
 	assert_int_equal(d.entry[0], 21);
 	assert_int_equal(d.entry[1], 22);
-	assert_int_equal(step(T0), BL_DO_RSV);
-	is(BL_PL2_ASKED, SEQ + 1);
+	assert_int_equal(pacer_step(T0), BL_DO_RSV);
+	expect_state(BL_PL2_ASKED, SEQ + 1);
 	assert_int_equal(bl_pl2_rsv_flags(&d), 0);
 	assert_int_equal(t.next_ns, T0 + RETRY);
 	assert_int_equal(d.asked_ns[0], T0);
 	assert_int_equal(d.rsvs, 1);
 	assert_int_equal(d.early, 0);
 	/* A burst that was refused may ask again at send_ns. */
-	at(BL_PL2_IDLE, 0);
+	setup_dest(BL_PL2_IDLE, 0);
 	d.send_ns = T0 + 5;
-	rests(T0 + 4, T0 + 5);
-	assert_int_equal(step(T0 + 5), BL_DO_RSV);
+	expect_rest(T0 + 4, T0 + 5);
+	assert_int_equal(pacer_step(T0 + 5), BL_DO_RSV);
 	/* The very first number is not always the same, and numbers wrap. */
-	at(BL_PL2_IDLE, 0);
+	setup_dest(BL_PL2_IDLE, 0);
 	d.word = 0;
-	assert_int_equal(step(T0 + 3), BL_DO_RSV);
-	is(BL_PL2_ASKED, (__u32)(T0 + 3));
-	at(BL_PL2_IDLE, 0);
+	assert_int_equal(pacer_step(T0 + 3), BL_DO_RSV);
+	expect_state(BL_PL2_ASKED, (__u32)(T0 + 3));
+	setup_dest(BL_PL2_IDLE, 0);
 	d.word = BL_PL2_WORD(~0U, BL_PL2_IDLE);
-	assert_int_equal(step(T0), BL_DO_RSV);
-	is(BL_PL2_ASKED, 0);
+	assert_int_equal(pacer_step(T0), BL_DO_RSV);
+	expect_state(BL_PL2_ASKED, 0);
 }
 
 static void step__asked(void **state)
@@ -235,22 +235,22 @@ static void step__asked(void **state)
 	int i;
 
 	(void)state;
-	at(BL_PL2_ASKED, 0);
-	rests(T0, T0 + RETRY);
-	rests(T0 + RETRY - 1, T0 + RETRY);
+	setup_dest(BL_PL2_ASKED, 0);
+	expect_rest(T0, T0 + RETRY);
+	expect_rest(T0 + RETRY - 1, T0 + RETRY);
 	for (i = 1; i < BL_PL2_TRIES; i++) {
 		__u64 now = T0 + (__u64)i * (RETRY + 3);
 
-		assert_int_equal(step(now), BL_DO_RSV);
+		assert_int_equal(pacer_step(now), BL_DO_RSV);
 		assert_int_equal(t.next_ns, now + RETRY);
-		is(BL_PL2_ASKED, SEQ);
+		expect_state(BL_PL2_ASKED, SEQ);
 		assert_int_equal(d.retries, i);
 		assert_int_equal(d.asked_ns[i], now);
 		assert_int_equal(d.timeouts, i);
-		rests(now + RETRY - 1, now + RETRY);
+		expect_rest(now + RETRY - 1, now + RETRY);
 	}
-	assert_int_equal(step(T0 + 9 * RETRY), BL_DO_RSV);
-	is(BL_PL2_ASKED, SEQ + 1);
+	assert_int_equal(pacer_step(T0 + 9 * RETRY), BL_DO_RSV);
+	expect_state(BL_PL2_ASKED, SEQ + 1);
 	assert_int_equal(d.retries, 0);
 	assert_int_equal(d.asked_ns[0], T0 + 9 * RETRY);
 	assert_int_equal(d.timeouts, BL_PL2_TRIES);
@@ -261,19 +261,19 @@ static void step__asked(void **state)
 static void step__early(void **state)
 {
 	(void)state;
-	at(BL_PL2_IDLE, 0);
+	setup_dest(BL_PL2_IDLE, 0);
 	d.last_ns = T0 - 10;
 	d.last_wait_ns = 0;
-	assert_int_equal(step(T0), BL_DO_RSV);
-	is(BL_PL2_EARLY, SEQ + 1);
+	assert_int_equal(pacer_step(T0), BL_DO_RSV);
+	expect_state(BL_PL2_EARLY, SEQ + 1);
 	assert_int_equal(t.next_ns, T0);
 	assert_int_equal(d.early, 1);
-	sends(T0 + 1, 11, 1, T0);
-	sends(T0 + 2, 12, 1, T0);
-	rests(T0 + 3, T0 + RETRY);
+	expect_frame(T0 + 1, 11, 1, T0);
+	expect_frame(T0 + 2, 12, 1, T0);
+	expect_rest(T0 + 3, T0 + RETRY);
 	assert_int_equal(bl_pl2_rsv_flags(&d), BL_RSV_EARLY);
-	assert_int_equal(step(T0 + RETRY), BL_DO_RSV);
-	is(BL_PL2_EARLY, SEQ + 1);
+	assert_int_equal(pacer_step(T0 + RETRY), BL_DO_RSV);
+	expect_state(BL_PL2_EARLY, SEQ + 1);
 	assert_int_equal(bl_pl2_rsv_flags(&d), 0);
 	d.retries = BL_PL2_TRIES - 1;
 	d.asked_ns[BL_PL2_TRIES - 1] = T0 + RETRY;
@@ -282,8 +282,8 @@ static void step__early(void **state)
 	 * recent the last GRT looks.
 	 */
 	d.last_ns = T0 + 2 * RETRY;
-	assert_int_equal(step(T0 + 2 * RETRY), BL_DO_RSV);
-	is(BL_PL2_ASKED, SEQ + 2);
+	assert_int_equal(pacer_step(T0 + 2 * RETRY), BL_DO_RSV);
+	expect_state(BL_PL2_ASKED, SEQ + 2);
 	assert_int_equal(d.sent, 0);
 	assert_int_equal(d.unsolicited, 0);
 	assert_int_equal(d.resent, 1);
@@ -292,19 +292,19 @@ static void step__early(void **state)
 static void step__granted(void **state)
 {
 	(void)state;
-	at(BL_PL2_GRANTED, 0);
+	setup_dest(BL_PL2_GRANTED, 0);
 	d.send_ns = T0 + 70;
 	d.refusals = 3;
-	rests(T0 + 69, T0 + 70);
-	sends(T0 + 70, 11, 0, T0 + 70);
-	sends(T0 + 99, 12, 0, T0 + 70);
+	expect_rest(T0 + 69, T0 + 70);
+	expect_frame(T0 + 70, 11, 0, T0 + 70);
+	expect_frame(T0 + 99, 12, 0, T0 + 70);
 	assert_int_equal(d.refusals, 0);
-	is(BL_PL2_GRANTED, SEQ);
-	assert_int_equal(step(T0 + 99), BL_DO_DONE);
+	expect_state(BL_PL2_GRANTED, SEQ);
+	assert_int_equal(pacer_step(T0 + 99), BL_DO_DONE);
 	bl_pl2_burst_done(&d);
-	is(BL_PL2_IDLE, SEQ);
+	expect_state(BL_PL2_IDLE, SEQ);
 	assert_int_equal(d.n | d.sent | d.bytes | d.unsolicited, 0);
-	assert_int_equal(step(T0 + 99), BL_DO_COLLECT);
+	assert_int_equal(pacer_step(T0 + 99), BL_DO_COLLECT);
 }
 
 static void step__granted_passed(void **state)
@@ -317,15 +317,15 @@ static void step__granted_passed(void **state)
 	 * is sent twice.
 	 */
 	for (sent = 0; sent <= 2; sent++) {
-		at(BL_PL2_GRANTED, sent);
+		setup_dest(BL_PL2_GRANTED, sent);
 		d.unsolicited = 1;
 		d.verdict = BL_GRT_PASSED;
 		d.send_ns = T0 + 1000000;
 		if (sent < 1)
-			sends(T0 + 5, 11, 1, T0);
+			expect_frame(T0 + 5, 11, 1, T0);
 		if (sent < 2)
-			sends(T0 + 6, 12, 1, T0);
-		assert_int_equal(step(T0 + 7), BL_DO_DONE);
+			expect_frame(T0 + 6, 12, 1, T0);
+		assert_int_equal(pacer_step(T0 + 7), BL_DO_DONE);
 		assert_int_equal(d.resent, 0);
 	}
 }
@@ -336,14 +336,14 @@ static void step__granted_not_passed(void **state)
 
 	(void)state;
 	for (sent = 0; sent <= 2; sent++) {
-		at(BL_PL2_GRANTED, sent);
+		setup_dest(BL_PL2_GRANTED, sent);
 		d.unsolicited = 1;
 		d.send_ns = T0 + 70;
-		rests(T0 + 5, T0 + 70);
+		expect_rest(T0 + 5, T0 + 70);
 		assert_int_equal(d.resent, sent > 0);
-		sends(T0 + 70, 11, 0, T0 + 70);
-		sends(T0 + 70, 12, 0, T0 + 70);
-		assert_int_equal(step(T0 + 71), BL_DO_DONE);
+		expect_frame(T0 + 70, 11, 0, T0 + 70);
+		expect_frame(T0 + 70, 12, 0, T0 + 70);
+		assert_int_equal(pacer_step(T0 + 71), BL_DO_DONE);
 		assert_int_equal(d.resent, sent > 0);
 	}
 }
@@ -354,20 +354,20 @@ static void step__granted_refused(void **state)
 	size_t i;
 
 	(void)state;
-	at(BL_PL2_GRANTED, 2);
+	setup_dest(BL_PL2_GRANTED, 2);
 	d.unsolicited = 1;
 	for (i = 0; i < ARRAY_SIZE(times); i++) {
 		d.word = BL_PL2_WORD(SEQ, BL_PL2_GRANTED);
 		d.verdict = BL_GRT_REFUSED;
-		rests(T0, T0 + RETRY * times[i]);
-		is(BL_PL2_IDLE, SEQ);
+		expect_rest(T0, T0 + RETRY * times[i]);
+		expect_state(BL_PL2_IDLE, SEQ);
 		assert_int_equal(d.n, 2);
 		assert_int_equal(d.sent, 0);
 		assert_int_equal(d.resent, 1);
-		rests(T0 + RETRY * times[i] - 1, T0 + RETRY * times[i]);
+		expect_rest(T0 + RETRY * times[i] - 1, T0 + RETRY * times[i]);
 	}
-	assert_int_equal(step(T0 + 16 * RETRY), BL_DO_RSV);
-	is(BL_PL2_ASKED, SEQ + 1);
+	assert_int_equal(pacer_step(T0 + 16 * RETRY), BL_DO_RSV);
+	expect_state(BL_PL2_ASKED, SEQ + 1);
 }
 
 static void step__policy_was_changed(void **state)
@@ -376,15 +376,15 @@ static void step__policy_was_changed(void **state)
 
 	(void)state;
 	for (s = BL_PL2_IDLE; s <= BL_PL2_GRANTED; s++) {
-		at(s, 1);
+		setup_dest(s, 1);
 		d.send_ns = T0 + 1000000;
 		cfg.policy = BL_POLICY_NONE;
-		sends(T0 + 5, 12, 0, T0 + 5);
-		assert_int_equal(step(T0 + 6), BL_DO_DONE);
+		expect_frame(T0 + 5, 12, 0, T0 + 5);
+		assert_int_equal(pacer_step(T0 + 6), BL_DO_DONE);
 		bl_pl2_burst_done(&d);
-		assert_int_equal(step(T0 + 6), BL_DO_DONE);
+		assert_int_equal(pacer_step(T0 + 6), BL_DO_DONE);
 		cfg.policy = BL_POLICY_PL2;
-		assert_int_equal(step(T0 + 7), BL_DO_COLLECT);
+		assert_int_equal(pacer_step(T0 + 7), BL_DO_COLLECT);
 	}
 }
 
@@ -409,7 +409,7 @@ static void bl_pl2_over__only_when_nothing_comes_back(void **state)
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
-		at(rows[i].state, rows[i].sent);
+		setup_dest(rows[i].state, rows[i].sent);
 		d.unsolicited = rows[i].unsolicited;
 		d.verdict = rows[i].verdict;
 		assert_int_equal(bl_pl2_burst_over(&d), rows[i].want);
@@ -420,12 +420,12 @@ static void bl_pl2_over__only_when_nothing_comes_back(void **state)
 
 static void bl_pl2_grant__believed(void **state)
 {
-	struct bl_pl2_grt g = grt(60000, 90000, 0);
+	struct bl_pl2_grt g = make_grt(60000, 90000, 0);
 
 	(void)state;
-	at(BL_PL2_ASKED, 0);
+	setup_dest(BL_PL2_ASKED, 0);
 	assert_int_equal(bl_pl2_grant(&d, &g, 0, 10 * RETRY, T0 + 20000), BL_R_GRT);
-	is(BL_PL2_GRANTED, SEQ);
+	expect_state(BL_PL2_GRANTED, SEQ);
 	assert_int_equal(d.send_ns, T0 + 90000);
 	assert_int_equal(d.last_wait_ns, 90000);
 	assert_int_equal(d.last_ns, T0 + 20000);
@@ -452,11 +452,11 @@ static void bl_pl2_grant__believed(void **state)
 
 static void bl_pl2_grant__answers_one_of_the_tries(void **state)
 {
-	struct bl_pl2_grt g = grt(90000, 0, 0);
+	struct bl_pl2_grt g = make_grt(90000, 0, 0);
 
 	(void)state;
 	/* The wait counts from the attempt that the switch answered, not from the last one. */
-	at(BL_PL2_ASKED, 0);
+	setup_dest(BL_PL2_ASKED, 0);
 	d.retries = 1;
 	d.asked_ns[1] = T0 + RETRY;
 	g.try = 1;
@@ -471,21 +471,21 @@ static void bl_pl2_grant__answers_one_of_the_tries(void **state)
 
 static void bl_pl2_grant__verdicts(void **state)
 {
-	struct bl_pl2_grt g = grt(10, 20, BL_GRT_PASSED);
+	struct bl_pl2_grt g = make_grt(10, 20, BL_GRT_PASSED);
 
 	(void)state;
-	at(BL_PL2_EARLY, 1);
+	setup_dest(BL_PL2_EARLY, 1);
 	assert_int_equal(bl_pl2_grant(&d, &g, 0, 10 * RETRY, T0 + 100), BL_R_GRT);
 	assert_int_equal(d.verdict, BL_GRT_PASSED);
-	at(BL_PL2_EARLY, 1);
+	setup_dest(BL_PL2_EARLY, 1);
 	g.flags = 0;
 	assert_int_equal(bl_pl2_grant(&d, &g, 0, 10 * RETRY, T0 + 100), BL_R_GRT);
 	assert_int_equal(d.verdict, 0);
-	at(BL_PL2_ASKED, 0);
+	setup_dest(BL_PL2_ASKED, 0);
 	d.last_ns = T0 - 5;
 	g.flags = BL_GRT_REFUSED;
 	assert_int_equal(bl_pl2_grant(&d, &g, 0, 10 * RETRY, T0 + 100), BL_R_GRT);
-	is(BL_PL2_GRANTED, SEQ);
+	expect_state(BL_PL2_GRANTED, SEQ);
 	assert_int_equal(d.verdict, BL_GRT_REFUSED);
 	assert_int_equal(d.refused, 1);
 	assert_int_equal(d.grts, 0);
@@ -531,7 +531,7 @@ static void bl_pl2_grant__not_believed(void **state)
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct bl_pl2_dest was;
 
-		at(rows[i].state, 0);
+		setup_dest(rows[i].state, 0);
 		was = d;
 		if (bl_pl2_grant(&d, &rows[i].g, 0, 10 * RETRY, T0 + 100) !=
 		    (rows[i].ok ? BL_R_GRT : BL_R_GRT_BAD))
@@ -541,14 +541,14 @@ static void bl_pl2_grant__not_believed(void **state)
 			assert_memory_equal(&d, &was, sizeof(d));
 	}
 	/* Every attempt up to the last one is accepted. */
-	at(BL_PL2_ASKED, 0);
+	setup_dest(BL_PL2_ASKED, 0);
 	d.retries = BL_PL2_TRIES - 1;
 	d.asked_ns[BL_PL2_TRIES - 1] = T0;
 	assert_int_equal(bl_pl2_grant(&d,
 				      &(struct bl_pl2_grt){ SEQ, BYTES, 1, 1, 0, BL_PL2_TRIES - 1 },
 				      0, 10 * RETRY, T0 + 100),
 			 BL_R_GRT);
-	at(BL_PL2_ASKED, 0);
+	setup_dest(BL_PL2_ASKED, 0);
 	d.retries = ~0U;
 	assert_int_equal(bl_pl2_grant(&d, &(struct bl_pl2_grt){ SEQ, BYTES, 1, 1, 0, BL_PL2_TRIES },
 				      0, 10 * RETRY, T0 + 100),
@@ -561,7 +561,7 @@ static void bl_pl2_ask__a_grt_was_faster(void **state)
 
 	(void)state;
 	/* The pacer has read EARLY, and the GRT arrives before its compare-and-swap. */
-	at(BL_PL2_GRANTED, 2);
+	setup_dest(BL_PL2_GRANTED, 2);
 	d.unsolicited = 1;
 	d.verdict = BL_GRT_PASSED;
 	was = d;
@@ -579,36 +579,36 @@ static void bl_pl2_ask__a_grt_was_faster(void **state)
  */
 static void apart__answered_off(void **state)
 {
-	struct bl_pl2_grt g = grt(0, 0, BL_GRT_REFUSED | BL_GRT_OFF);
+	struct bl_pl2_grt g = make_grt(0, 0, BL_GRT_REFUSED | BL_GRT_OFF);
 
 	(void)state;
-	at(BL_PL2_ASKED, 0);
+	setup_dest(BL_PL2_ASKED, 0);
 	assert_int_equal(bl_pl2_grant(&d, &g, 0, 10 * RETRY, T0 + 100), BL_R_GRT_OFF);
 	assert_int_equal(d.apart_ns, T0 + 100 + 10 * RETRY);
-	sends(T0 + 200, 11, 0, T0 + 200);
+	expect_frame(T0 + 200, 11, 0, T0 + 200);
 	/* A burst that began this way also ends this way, however long it takes. */
-	sends(T0 + 200 + 20 * RETRY, 12, 0, T0 + 200 + 20 * RETRY);
-	assert_int_equal(step(T0 + 300), BL_DO_DONE);
+	expect_frame(T0 + 200 + 20 * RETRY, 12, 0, T0 + 200 + 20 * RETRY);
+	assert_int_equal(pacer_step(T0 + 300), BL_DO_DONE);
 	bl_pl2_burst_done(&d);
-	assert_int_equal(step(T0 + 300), BL_DO_COLLECT);
+	assert_int_equal(pacer_step(T0 + 300), BL_DO_COLLECT);
 	bl_pl2_frame_added(&d, 13, 60);
 	bl_pl2_frame_added(&d, 14, 60);
-	sends(T0 + 300, 13, 0, T0 + 300);
-	sends(d.apart_ns + 1, 14, 0, d.apart_ns + 1); /* 13 is not sent again. */
-	assert_int_equal(step(d.apart_ns + 1), BL_DO_DONE);
+	expect_frame(T0 + 300, 13, 0, T0 + 300);
+	expect_frame(d.apart_ns + 1, 14, 0, d.apart_ns + 1); /* 13 is not sent again. */
+	assert_int_equal(pacer_step(d.apart_ns + 1), BL_DO_DONE);
 	bl_pl2_burst_done(&d);
-	assert_int_equal(step(d.apart_ns), BL_DO_COLLECT);
+	assert_int_equal(pacer_step(d.apart_ns), BL_DO_COLLECT);
 	bl_pl2_frame_added(&d, 15, 60);
-	assert_int_equal(step(d.apart_ns), BL_DO_RSV);
-	is(BL_PL2_ASKED, SEQ + 1);
+	assert_int_equal(pacer_step(d.apart_ns), BL_DO_RSV);
+	expect_state(BL_PL2_ASKED, SEQ + 1);
 	/* The switch promises again. */
 	assert_int_equal(bl_pl2_grant(&d, &(struct bl_pl2_grt){ .seq = SEQ + 1, .bytes = d.bytes },
 				      0, 10 * RETRY, d.apart_ns + 100),
 			 BL_R_GRT);
-	sends(d.apart_ns + 100, 15, 0, d.send_ns);
+	expect_frame(d.apart_ns + 100, 15, 0, d.send_ns);
 	assert_true(bl_pl2_burst_over(&d));
 	/* OFF is accepted only together with REFUSED. */
-	at(BL_PL2_ASKED, 0);
+	setup_dest(BL_PL2_ASKED, 0);
 	g.flags = BL_GRT_OFF;
 	assert_int_equal(bl_pl2_grant(&d, &g, 0, 10 * RETRY, T0 + 100), BL_R_GRT_BAD);
 	assert_int_equal(d.apart_ns, 0);
@@ -617,13 +617,13 @@ static void apart__answered_off(void **state)
 /* An unsolicited burst that a switch without reservations let through is not sent again. */
 static void apart__off_to_an_unsolicited_burst(void **state)
 {
-	struct bl_pl2_grt g = grt(0, 0, BL_GRT_REFUSED | BL_GRT_OFF);
+	struct bl_pl2_grt g = make_grt(0, 0, BL_GRT_REFUSED | BL_GRT_OFF);
 
 	(void)state;
-	at(BL_PL2_EARLY, 1);
+	setup_dest(BL_PL2_EARLY, 1);
 	assert_int_equal(bl_pl2_grant(&d, &g, 0, 10 * RETRY, T0 + 100), BL_R_GRT_OFF);
-	sends(T0 + 200, 12, 0, T0 + 200);
-	assert_int_equal(step(T0 + 300), BL_DO_DONE);
+	expect_frame(T0 + 200, 12, 0, T0 + 200);
+	assert_int_equal(pacer_step(T0 + 300), BL_DO_DONE);
 }
 
 /*
@@ -636,10 +636,10 @@ static void apart__silence(void **state)
 	__u32 asked = 0, what;
 
 	(void)state;
-	at(BL_PL2_ASKED, 0);
+	setup_dest(BL_PL2_ASKED, 0);
 	do {
 		now += RETRY;
-		what = step(now);
+		what = pacer_step(now);
 		asked += what == BL_DO_RSV;
 	} while (what == BL_DO_RSV);
 	assert_int_equal(asked, BL_PL2_SILENT - 1);
@@ -647,16 +647,16 @@ static void apart__silence(void **state)
 	assert_int_equal(t.entry, 11);
 	assert_int_equal(d.apart_ns, now + 10 * RETRY);
 	bl_pl2_frame_sent(&d);
-	sends(now, 12, 0, now);
-	assert_int_equal(step(now), BL_DO_DONE);
+	expect_frame(now, 12, 0, now);
+	assert_int_equal(pacer_step(now), BL_DO_DONE);
 	/* What bl_host_xdp may find: its compare-and-swap is too late; and the other way round. */
-	at(BL_PL2_ASKED, 0);
+	setup_dest(BL_PL2_ASKED, 0);
 	d.silent = BL_PL2_SILENT - 1;
 	assert_int_equal(bl_pl2_grant(&d, &(struct bl_pl2_grt){ .seq = SEQ, .bytes = BYTES }, 0,
 				      10 * RETRY, T0 + 100),
 			 BL_R_GRT);
 	assert_int_equal(d.silent, 0);
-	sends(T0 + RETRY, 11, 0, d.send_ns);
+	expect_frame(T0 + RETRY, 11, 0, d.send_ns);
 }
 
 /*
@@ -669,7 +669,7 @@ static void apart__slow_is_not_silent(void **state)
 	__u32 asked = 0;
 
 	(void)state;
-	at(BL_PL2_ASKED, 0);
+	setup_dest(BL_PL2_ASKED, 0);
 	while (d.silent < BL_PL2_SILENT_SURE - 1) {
 		now += RETRY;
 		memset(&t, 0, sizeof(t));
@@ -727,7 +727,7 @@ static void step__late(void **state)
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
-		at(rows[i].state, rows[i].sent);
+		setup_dest(rows[i].state, rows[i].sent);
 		d.entry[0] = BL_RING_ENTRY(11, 1000);
 		d.entry[1] = BL_RING_ENTRY(12, OTHER);
 		d.bytes = rows[i].base ? BYTES - 1024 : BYTES;
@@ -738,12 +738,12 @@ static void step__late(void **state)
 		d.send_ns = T0 + 50000;
 		cfg.late_ns = rows[i].late_ns;
 		cfg.link.ns_q20 = 8 << 20;
-		assert_int_equal(step(rows[i].now), rows[i].what);
+		assert_int_equal(pacer_step(rows[i].now), rows[i].what);
 		assert_int_equal(d.bytes, rows[i].bytes);
 		assert_int_equal(d.late, rows[i].anew);
 		if (!rows[i].anew)
 			continue;
-		is(BL_PL2_ASKED, SEQ + 1);
+		expect_state(BL_PL2_ASKED, SEQ + 1);
 		assert_int_equal(bl_pl2_rsv_flags(&d), 0);
 		assert_int_equal(d.missed, rows[i].missed + 1);
 		assert_int_equal(d.sent, d.base);
@@ -753,8 +753,8 @@ static void step__late(void **state)
 				     0, 10 * RETRY, rows[i].now),
 			BL_R_GRT);
 		if (!d.base)
-			sends(rows[i].now, BL_RING_ENTRY(11, 1000), 0, d.send_ns);
-		sends(rows[i].now, BL_RING_ENTRY(12, OTHER), 0, d.send_ns);
+			expect_frame(rows[i].now, BL_RING_ENTRY(11, 1000), 0, d.send_ns);
+		expect_frame(rows[i].now, BL_RING_ENTRY(12, OTHER), 0, d.send_ns);
 		assert_true(bl_pl2_burst_over(&d));
 		bl_pl2_burst_done(&d);
 		assert_int_equal(d.base | d.missed | d.sent | d.n, 0);
@@ -765,11 +765,11 @@ static void step__late(void **state)
 
 static void bl_pl2_coming__life(void **state)
 {
-	struct bl_pl2_grt g = grt(10000, 20000, BL_GRT_COPY);
+	struct bl_pl2_grt g = make_grt(10000, 20000, BL_GRT_COPY);
 	struct bl_pl2_coming c = { 0 };
 
 	(void)state;
-	at(BL_PL2_IDLE, 0);
+	setup_dest(BL_PL2_IDLE, 0);
 	assert_int_equal(bl_pl2_coming_at(&c), BL_DUE_NEVER);
 	assert_int_equal(bl_pl2_missing(&c, ~0ULL), 0);
 	bl_pl2_arrived(&c, 1514); /* This frame was not announced. */
@@ -834,7 +834,7 @@ static void model__each_frame_once(void **state)
 	bool unanswered = false;
 
 	(void)state;
-	at(BL_PL2_IDLE, 0);
+	setup_dest(BL_PL2_IDLE, 0);
 	d.n = d.bytes = 0;
 	d.word = 0;
 	cfg.t_ns = 1000000;
@@ -853,7 +853,7 @@ static void model__each_frame_once(void **state)
 		if (wake > now)
 			continue;
 		i = d.unsolicited && d.retries == BL_PL2_TRIES - 1;
-		what = step(now);
+		what = pacer_step(now);
 		unanswered |= what == BL_DO_RSV && i;
 		wake = t.next_ns;
 		if (what == BL_DO_DONE) {
@@ -862,7 +862,7 @@ static void model__each_frame_once(void **state)
 				/* No slot is returned before its frame has passed. */
 				assert_true(d.entry[i] <= out);
 			bl_pl2_burst_done(&d);
-			what = step(now);
+			what = pacer_step(now);
 			wake = t.next_ns;
 		}
 		if (what == BL_DO_COLLECT) {
@@ -872,7 +872,7 @@ static void model__each_frame_once(void **state)
 				made++;
 				bl_pl2_frame_added(&d, made, 60 + made % 1455);
 			}
-			what = step(now);
+			what = pacer_step(now);
 			wake = t.next_ns;
 			assert_int_equal(what, BL_DO_RSV);
 		}

@@ -20,7 +20,7 @@ static void plain_pass(struct plain *p, __u64 slot)
 		p->taken[p->from % PAST] = 0;
 }
 
-static __u64 plain_fit(__u32 in, __u32 out, __u64 first, __u32 n, __u64 end)
+static __u64 plain_first_fit(__u32 in, __u32 out, __u64 first, __u32 n, __u64 end)
 {
 	__u64 s;
 	__u32 k;
@@ -45,7 +45,7 @@ struct burst {
 static struct burst burst[BURSTS];
 static __u32 nburst;
 
-static void no_collision(__u32 in, __u32 out, __u64 from, __u64 to)
+static void add_burst(__u32 in, __u32 out, __u64 from, __u64 to)
 {
 	__u32 i;
 
@@ -60,7 +60,7 @@ static void no_collision(__u32 in, __u32 out, __u64 from, __u64 to)
 	burst[nburst++ % BURSTS] = (struct burst){ from, to, in, out };
 }
 
-static void burst_gone(__u32 in, __u32 out, __u64 from)
+static void forget_burst(__u32 in, __u32 out, __u64 from)
 {
 	__u32 i;
 
@@ -117,7 +117,7 @@ struct hand {
  * all, data without a promise, releases, deaths, and time. @mix: the allocator changes now and
  * then.
  */
-static void play(enum bl_allocator a, bool mix, __u32 ops, const char *name)
+static void run_model(enum bl_allocator a, bool mix, __u32 ops, const char *name)
 {
 	static struct hand hand[NPORTS][NPORTS];
 	__u64 in_free[NPORTS] = { 0 }, out_free[NPORTS] = { 0 };
@@ -126,7 +126,7 @@ static void play(enum bl_allocator a, bool mix, __u32 ops, const char *name)
 	      early_lost = 0;
 	__u32 op, i, o;
 
-	fresh(a);
+	reset_switch(a);
 	cfg.refuse_ns = 20 * SLOT;
 	cfg.far_ns = a == BL_ALLOC_BITMAP ? 400 * SLOT : 60 * SLOT;
 	memset(hand, 0, sizeof(hand));
@@ -148,9 +148,9 @@ static void play(enum bl_allocator a, bool mix, __u32 ops, const char *name)
 			bool fits = true;
 			__u64 due;
 
-			queued = rnd_below(&r, 3)
-					 ? 0
-					 : rnd_below(&r, rnd_below(&r, 2) ? 4000 : 40 * 1538);
+			queued_bytes = rnd_below(&r, 3)
+					       ? 0
+					       : rnd_below(&r, rnd_below(&r, 2) ? 4000 : 40 * 1538);
 			bytes = 1 + rnd_below(&r, rnd_below(&r, 3) ? 3000 : 16 * 1538);
 			n = (bytes + 1537) / 1538;
 			/*
@@ -165,7 +165,7 @@ static void play(enum bl_allocator a, bool mix, __u32 ops, const char *name)
 			assert_int_equal(p->bytes, 0);
 			lapsed += was;
 			port[out].sweep = (from + 1) % NPORTS; /* as the switch does */
-			for (j = 0, due = queued; j < NPORTS; j++)
+			for (j = 0, due = queued_bytes; j < NPORTS; j++)
 				due += pair[j][out].bytes;
 			switch (cfg.allocator) {
 			case BL_ALLOC_TWO_COUNTER:
@@ -179,9 +179,10 @@ static void play(enum bl_allocator a, bool mix, __u32 ops, const char *name)
 				plain_pass(&plain_in[in], slot);
 				plain_pass(&plain_out[out], slot);
 				end = (slot / 64 + 8) * 64;
-				slot = plain_fit(
+				slot = plain_first_fit(
 					in, out,
-					slot + ((queued > 2 * 1538 ? due : queued) + 1537) / 1538,
+					slot + ((queued_bytes > 2 * 1538 ? due : queued_bytes) +
+						1537) / 1538,
 					n, end);
 				fits = slot;
 				in_wait = out_wait = slot * SLOT - now;
@@ -193,7 +194,7 @@ static void play(enum bl_allocator a, bool mix, __u32 ops, const char *name)
 					now;
 				break;
 			}
-			reason = ask_early(in, out, bytes, h->seq + 1, early, now);
+			reason = send_early_rsv(in, out, bytes, h->seq + 1, early, now);
 			if (!mix) {
 				bool want = fits && in_wait <= cfg.far_ns && out_wait <= cfg.far_ns;
 
@@ -210,10 +211,10 @@ static void play(enum bl_allocator a, bool mix, __u32 ops, const char *name)
 								 : 0);
 				}
 				if (reason == BL_R_RSV_GRANTED && a != BL_ALLOC_TWO_COUNTER)
-					no_collision(in, out, now + in_wait,
-						     now + in_wait +
-							     (a == BL_ALLOC_BITMAP ? n * SLOT
-										   : bytes * 8ULL));
+					add_burst(in, out, now + in_wait,
+						  now + in_wait +
+							  (a == BL_ALLOC_BITMAP ? n * SLOT
+										: bytes * 8ULL));
 				for (j = 0;
 				     reason == BL_R_RSV_GRANTED && a == BL_ALLOC_BITMAP && j < n;
 				     j++)
@@ -231,7 +232,8 @@ static void play(enum bl_allocator a, bool mix, __u32 ops, const char *name)
 
 			if (!valid)
 				continue;
-			assert_int_equal(ask(in, out, p->asked, p->seq, now), BL_R_RSV_REPEATED);
+			assert_int_equal(send_rsv(in, out, p->asked, p->seq, now),
+					 BL_R_RSV_REPEATED);
 			assert_int_equal(g.in_wait_ns, in_ns > now ? in_ns - now : 0);
 			assert_int_equal(g.out_wait_ns, out_ns > now ? out_ns - now : 0);
 			assert_int_equal(p->bytes, was);
@@ -251,7 +253,7 @@ static void play(enum bl_allocator a, bool mix, __u32 ops, const char *name)
 							 : p->bytes + 1;
 				if (len < 84)
 					break;
-				why = data(in, out, len, early);
+				why = send_data(in, out, len, early);
 				if (early)
 					assert_int_equal(why, len <= was_early
 								      ? BL_R_NONE
@@ -270,7 +272,7 @@ static void play(enum bl_allocator a, bool mix, __u32 ops, const char *name)
 			enum bl_reason why;
 
 			bytes = rnd_below(&r, 3) ? was : rnd_below(&r, 20000);
-			why = release(in, out, bytes, now);
+			why = send_release(in, out, bytes, now);
 			assert_int_equal(why, bytes && was ? BL_R_RELEASED : BL_R_RELEASE_BAD);
 			if (why == BL_R_RELEASED) {
 				__u32 j;
@@ -283,7 +285,7 @@ static void play(enum bl_allocator a, bool mix, __u32 ops, const char *name)
 							plain_out[out]
 								.taken[(in_ns / SLOT + j) % PAST] =
 								0;
-					burst_gone(in, out, in_ns);
+					forget_burst(in, out, in_ns);
 				}
 			}
 		} else if (what < 81) {
@@ -294,13 +296,13 @@ static void play(enum bl_allocator a, bool mix, __u32 ops, const char *name)
 			now += rnd_below(&r, 100) ? rnd_below(&r, 6000) : rnd_below(&r, 3000000);
 		}
 		if (op % 16 == 0)
-			books_balance();
+			expect_balanced();
 	}
 	now += 1ULL << 40;
 	for (i = 0; i < NPORTS; i++)
 		for (o = 0; o < NPORTS; o++)
-			lapsed += lapse(i, o, now);
-	books_balance();
+			lapsed += send_rsv_checking(i, o, now);
+	expect_balanced();
 	for (i = 0; i < NPORTS; i++) {
 		assert_int_equal(port[i].in.bytes, 0);
 		assert_int_equal(port[i].out.bytes, 0);
@@ -325,25 +327,25 @@ static void play(enum bl_allocator a, bool mix, __u32 ops, const char *name)
 static void model__two_counter(void **state)
 {
 	(void)state;
-	play(BL_ALLOC_TWO_COUNTER, false, OPS, "two-counter");
+	run_model(BL_ALLOC_TWO_COUNTER, false, OPS, "two-counter");
 }
 
 static void model__joint(void **state)
 {
 	(void)state;
-	play(BL_ALLOC_JOINT, false, OPS, "joint");
+	run_model(BL_ALLOC_JOINT, false, OPS, "joint");
 }
 
 static void model__bitmap(void **state)
 {
 	(void)state;
-	play(BL_ALLOC_BITMAP, false, OPS, "bitmap");
+	run_model(BL_ALLOC_BITMAP, false, OPS, "bitmap");
 }
 
 static void model__allocator_changes(void **state)
 {
 	(void)state;
-	play(BL_ALLOC_TWO_COUNTER, true, OPS, "mix");
+	run_model(BL_ALLOC_TWO_COUNTER, true, OPS, "mix");
 }
 
 int main(void)
