@@ -16,10 +16,10 @@
 #include "core/order/line_core.h"
 #include "core/pl2/pl2_core.h"
 
-static void inspect_at_barriers(void (*look)(void))
+static void inspect_at_barriers(void (*inspect)(void))
 {
 	memset(seen, 0, sizeof(seen));
-	at_barrier = look;
+	at_barrier = inspect;
 	barriers = 0;
 }
 
