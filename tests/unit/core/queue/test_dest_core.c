@@ -136,7 +136,7 @@ static struct bl_hold_dest shared;
 static uint64_t owner, inside[2], seen[2];
 static int over;
 
-static void *user(void *arg)
+static void *run_user(void *arg)
 {
 	unsigned int me = *(unsigned int *)arg, i;
 
@@ -163,8 +163,8 @@ static void bl_dest_close__nobody_inside(void **state)
 	pthread_t thread[2];
 
 	(void)state;
-	assert_int_equal(pthread_create(&thread[0], NULL, user, &me[0]), 0);
-	assert_int_equal(pthread_create(&thread[1], NULL, user, &me[1]), 0);
+	assert_int_equal(pthread_create(&thread[0], NULL, run_user, &me[0]), 0);
+	assert_int_equal(pthread_create(&thread[1], NULL, run_user, &me[1]), 0);
 	while (closed < 2000 || !BL_READ_ONCE(seen[0]) || !BL_READ_ONCE(seen[1])) {
 		tries++;
 		if (!bl_dest_close(&shared))

@@ -67,7 +67,7 @@ static struct bl_queue q; /* Only tail and head are used: the thread puts, and t
 static __u64 busy;
 static int over;
 
-static void *produce(void *arg)
+static void *produce_frames(void *arg)
 {
 	int i;
 
@@ -88,7 +88,7 @@ static void bl_busy__no_bit_is_lost(void **state)
 	int end;
 
 	(void)state;
-	assert_int_equal(pthread_create(&t, NULL, produce, NULL), 0);
+	assert_int_equal(pthread_create(&t, NULL, produce_frames, NULL), 0);
 	do {
 		end = __atomic_load_n(&over, __ATOMIC_SEQ_CST);
 		while (BL_READ_ONCE(busy)) {

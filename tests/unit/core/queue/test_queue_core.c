@@ -534,7 +534,7 @@ static void bl_lower__expectation_may_be_wrong(void **state)
 	}
 }
 
-static void look(uint32_t n, struct bl_due_pick *p)
+static void pick_due(uint32_t n, struct bl_due_pick *p)
 {
 	uint32_t i;
 
@@ -569,7 +569,7 @@ static void bl_due_consider__least_and_second(void **state)
 		due_clear();
 		memcpy(due.at, t[i].at, sizeof(t[i].at));
 		due.next = 1;
-		look(t[i].n, &p);
+		pick_due(t[i].n, &p);
 		assert_int_equal(due.next, BL_DUE_NEVER);
 		assert_int_equal(p.least, t[i].least);
 		assert_int_equal(p.second, t[i].second);
@@ -607,7 +607,7 @@ static void bl_due_end__table(void **state)
 		due_clear();
 		due.at[1] = 10;
 		due.at[2] = t[i].second == 5 ? 11 : t[i].second;
-		look(3, &p);
+		pick_due(3, &p);
 		if (t[i].second == 5)
 			p.second = 5;
 		assert_int_equal(p.index, 1);
@@ -627,10 +627,10 @@ static void bl_due_end__table(void **state)
  */
 #define QUEUES 8
 #define FRAMES 150000
-static uint32_t there[QUEUES];
+static uint32_t held_frames[QUEUES];
 static int producers;
 
-static void *produce(void *arg)
+static void *produce_frames(void *arg)
 {
 	struct rnd r = { (uintptr_t)arg };
 	int i;
@@ -638,10 +638,10 @@ static void *produce(void *arg)
 	for (i = 0; i < FRAMES; i++) {
 		uint32_t k = rnd_below(&r, QUEUES);
 
-		while (BL_READ_ONCE(there[k]) >= 2) /* so that queues are often empty */
+		while (BL_READ_ONCE(held_frames[k]) >= 2) /* so that queues are often empty */
 			sched_yield();
 		/* The put needs no barrier of its own. */
-		__atomic_fetch_add(&there[k], 1, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&held_frames[k], 1, __ATOMIC_RELAXED);
 		bl_due_put(&due, k, rnd_below(&r, 1000));
 		if (!(i & 63))
 			bl_due_lower(&due, rnd_below(&r, QUEUES), rnd_below(&r, 1000));
@@ -662,7 +662,7 @@ static void bl_due__nothing_is_forgotten(void **state)
 	due_clear();
 	producers = 2;
 	for (i = 0; i < 2; i++)
-		assert_int_equal(pthread_create(&t[i], NULL, produce,
+		assert_int_equal(pthread_create(&t[i], NULL, produce_frames,
 						(void *)(uintptr_t)(rnd64(&r) | 1)),
 				 0);
 	for (;;) {
@@ -675,21 +675,22 @@ static void bl_due__nothing_is_forgotten(void **state)
 			sched_yield();
 			continue;
 		}
-		look(QUEUES, &p);
+		pick_due(QUEUES, &p);
 		if (p.least == BL_DUE_NEVER)
 			continue;
 		bl_due_take(&due, p.index);
-		if (BL_READ_ONCE(there[p.index])) {
-			__atomic_fetch_sub(&there[p.index], 1, __ATOMIC_RELAXED);
+		if (BL_READ_ONCE(held_frames[p.index])) {
+			__atomic_fetch_sub(&held_frames[p.index], 1, __ATOMIC_RELAXED);
 			taken++;
 		}
 		bl_due_end(&due, &p,
-			   BL_READ_ONCE(there[p.index]) ? rnd_below(&r, 1000) : BL_DUE_NEVER, 0);
+			   BL_READ_ONCE(held_frames[p.index]) ? rnd_below(&r, 1000) : BL_DUE_NEVER,
+			   0);
 	}
 	for (i = 0; i < 2; i++)
 		pthread_join(t[i], NULL);
 	for (k = 0; k < QUEUES; k++) {
-		assert_int_equal(there[k], 0);
+		assert_int_equal(held_frames[k], 0);
 		assert_int_equal(due.at[k], BL_DUE_NEVER);
 	}
 	assert_int_equal(taken, 2 * FRAMES);
