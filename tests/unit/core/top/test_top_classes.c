@@ -19,7 +19,7 @@ static int setup(void **state)
 	return 0;
 }
 
-static void seen(uint64_t frames, double n)
+static void add_flows(uint64_t frames, double n)
 {
 	flows[bl_top_bucket(frames)] += n;
 }
@@ -42,8 +42,8 @@ static void equal_load__by_hand(void **state)
 {
 	(void)state;
 	assert_int_equal(bl_top_equal_load(flows, false, 6, limit), -1);
-	seen(4, 100);
-	seen(1000, 1);
+	add_flows(4, 100);
+	add_flows(1000, 1);
 	/* The example at the top of the header. */
 	assert_int_equal(bl_top_equal_load(flows, false, 2, limit), 0);
 	assert_int_equal(limit[0], 249);
@@ -60,7 +60,7 @@ static void equal_load__one_size(void **state)
 	unsigned int c;
 
 	(void)state;
-	seen(1, 1000);
+	add_flows(1, 1000);
 	assert_int_equal(bl_top_equal_load(flows, false, 6, limit), 0);
 	for (c = 0; c < 5; c++)
 		assert_int_equal(limit[c], c + 2); /* One frame is in class 0. */
@@ -68,14 +68,14 @@ static void equal_load__one_size(void **state)
 	for (c = 0; c < 5; c++)
 		assert_int_equal(limit[c], c + 2);
 	setup(NULL);
-	seen(1ULL << 40, 1); /* In the last bucket nothing overflows. */
+	add_flows(1ULL << 40, 1); /* In the last bucket nothing overflows. */
 	assert_int_equal(bl_top_equal_load(flows, false, 6, limit), 0);
 	for (c = 0; c < 5; c++)
 		assert_true(limit[c] > (c ? limit[c - 1] : 1) && limit[c] < 1ULL << 32);
 }
 
 /* Returns how many frames of one flow the classes below threshold @at carry. */
-static double below(double size, double at, bool by_size)
+static double frames_below(double size, double at, bool by_size)
 {
 	if (by_size)
 		return size <= at - 1 ? size : 0;
@@ -88,7 +88,7 @@ static double below(double size, double at, bool by_size)
  * The same for all flows that were counted, with the flows of each bucket spread evenly, as the
  * code assumes.
  */
-static double below_evenly(double at, bool by_size)
+static double load_below(double at, bool by_size)
 {
 	double sum = 0;
 	unsigned int b, k;
@@ -97,7 +97,7 @@ static double below_evenly(double at, bool by_size)
 		double e = bl_top_bucket_edge(b), wide = bl_top_bucket_edge(b + 1) - e;
 
 		for (k = 0; flows[b] > 0 && k < PIECES; k++)
-			sum += below(e + wide * (k + 0.5) / PIECES, at, by_size) * flows[b] /
+			sum += frames_below(e + wide * (k + 0.5) / PIECES, at, by_size) * flows[b] /
 			       PIECES;
 	}
 	return sum;
@@ -145,11 +145,11 @@ static void equal_load__random(void **state)
 			double u = (rnd_below(&rnd, 1000000) + 0.5) / 1e6;
 
 			size[i] = (uint64_t)ceil(pow(1 - u * (1 - pow(most, -shape)), -1 / shape));
-			seen(size[i], 1);
+			add_flows(size[i], 1);
 			all += (double)size[i];
 		}
 		assert_int_equal(bl_top_equal_load(flows, by_size, 6, limit), 0);
-		evenly = below_evenly(1e18, by_size);
+		evenly = load_below(1e18, by_size);
 		hidden = hidden_below(1e18, by_size);
 		assert_true(fabs(evenly - all) <= hidden);
 		for (c = 1; c < 6; c++) {
@@ -160,11 +160,11 @@ static void equal_load__random(void **state)
 
 			assert_true(at >= least);
 			for (i = 0; i < ARRAY_SIZE(size); i++)
-				load += below((double)size[i], at, by_size);
+				load += frames_below((double)size[i], at, by_size);
 			/* A threshold that had to rise above the one before it may be too high. */
-			if (below_evenly(at + 1, by_size) >= evenly * share - slack &&
+			if (load_below(at + 1, by_size) >= evenly * share - slack &&
 			    (at == least ||
-			     (below_evenly(at - 1, by_size) <= evenly * share + slack &&
+			     (load_below(at - 1, by_size) <= evenly * share + slack &&
 			      fabs(load - all * share) <= hides + 2 * ARRAY_SIZE(size))))
 				continue;
 			fail_msg("run %u, shape %.2f to %.0f, %s: %.4f below class %u, %.0f frames",
@@ -185,7 +185,7 @@ static int learn_setup(void **state)
 	return 0;
 }
 
-static bool look(void)
+static bool learn_step(void)
 {
 	return bl_top_learn_step(&l, sizes, none, false, 6);
 }
@@ -194,13 +194,13 @@ static void learn__not_before_enough(void **state)
 {
 	(void)state;
 	sizes[bl_top_bucket(100)] = BL_TOP_LEARN_LEAST - 1;
-	assert_false(look());
+	assert_false(learn_step());
 	assert_int_equal(l.limit[0], 0);
-	assert_false(look()); /* The same flows are not counted twice. */
+	assert_false(learn_step()); /* The same flows are not counted twice. */
 	sizes[bl_top_bucket(100)]++;
-	assert_true(look());
+	assert_true(learn_step());
 	assert_true(l.limit[0] >= 12 && l.limit[0] <= 24); /* a sixth of 96 to 127 */
-	assert_false(look());
+	assert_false(learn_step());
 }
 
 /* A little more of one size changes nothing; a different distribution does, within two windows. */
@@ -211,14 +211,14 @@ static void learn__hysteresis_and_age(void **state)
 
 	(void)state;
 	sizes[bl_top_bucket(100)] = 4000;
-	assert_true(look());
+	assert_true(learn_step());
 	memcpy(was, l.limit, sizeof(was));
 	sizes[bl_top_bucket(128)] += 400;
-	assert_false(look());
+	assert_false(learn_step());
 	assert_memory_equal(was, l.limit, sizeof(was));
 	for (i = 0; i < 16; i++) {
 		sizes[bl_top_bucket(3)] += 2000; /* From now on all flows are short. */
-		look();
+		learn_step();
 	}
 	assert_true(l.limit[0] <= 3 && l.limit[4] < was[4] / 2);
 }
@@ -261,12 +261,12 @@ static void learn__open_flows(void **state)
 
 	(void)state;
 	sizes[bl_top_bucket(10)] = 1000;
-	assert_true(look());
+	assert_true(learn_step());
 	memcpy(without, l.limit, sizeof(without));
 	open[bl_top_bucket(100000)] = 1;
 	assert_true(bl_top_learn_step(&l, sizes, open, false, 6));
 	assert_true(l.limit[1] > 1000);
-	assert_true(look());
+	assert_true(learn_step());
 	assert_memory_equal(without, l.limit, sizeof(without));
 }
 

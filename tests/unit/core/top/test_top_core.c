@@ -200,7 +200,7 @@ static void model_step(struct model *m, bool ns2, double total, double dropped, 
 	m->rate = fmax(fmin(m->rate, most), least);
 }
 
-static void feed(struct bl_top_rx *r, uint32_t total, uint32_t dropped, uint64_t took)
+static void run_feedback(struct bl_top_rx *r, uint32_t total, uint32_t dropped, uint64_t took)
 {
 	r->total = total;
 	r->dropped = dropped;
@@ -234,7 +234,7 @@ static void law__ns2_table(void **state)
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
-		feed(&r, t[i].total, t[i].dropped, 100 * SLOT);
+		run_feedback(&r, t[i].total, t[i].dropped, 100 * SLOT);
 		if (fabs(r.rate / ONE - t[i].rate) > 2e-5 || fabs(r.weight / ONE - t[i].w) > 1e-5 ||
 		    r.grew != t[i].grew)
 			fail_msg("row %u: rate %.6f weight %.6f grew %u", i, r.rate / ONE,
@@ -266,7 +266,7 @@ static void law__paper_table(void **state)
 	(void)state;
 	cfg.law = BL_TOP_LAW_PAPER;
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
-		feed(&r, t[i].total, t[i].dropped, 100 * SLOT);
+		run_feedback(&r, t[i].total, t[i].dropped, 100 * SLOT);
 		if (fabs(r.rate / ONE - t[i].rate) > 2e-5 || fabs(r.weight / ONE - t[i].w) > 1e-5 ||
 		    r.grew != t[i].grew)
 			fail_msg("row %u: rate %.6f weight %.6f grew %u", i, r.rate / ONE,
@@ -281,9 +281,9 @@ static void law__weight_floor(void **state)
 			       .rtt_ns = 100 * SLOT };
 
 	(void)state;
-	feed(&r, 10, 9, 100 * SLOT);
+	run_feedback(&r, 10, 9, 100 * SLOT);
 	assert_int_equal(r.weight, cfg.w_min);
-	feed(&r, 10, 9, 100 * SLOT);
+	run_feedback(&r, 10, 9, 100 * SLOT);
 	assert_int_equal(r.weight, cfg.w_min);
 }
 
@@ -314,7 +314,7 @@ static void law__against_model(void **state)
 			if (fabs((double)dropped / total -
 				 (ns2 ? 0.125 * (1 - fmin(m.rate, 1)) : 0.1)) < 1e-4)
 				continue;
-			feed(&r, total, dropped, took);
+			run_feedback(&r, total, dropped, took);
 			model_step(&m, ns2, total, dropped, (double)took / SLOT,
 				   fmin(1, (double)SLOT / r.rtt_ns));
 			if (fabs(r.rate / ONE - m.rate) > 1e-3 || fabs(r.weight / ONE - m.w) > 1e-5)

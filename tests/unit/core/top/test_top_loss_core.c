@@ -10,7 +10,7 @@
 #define DEAD  (50 * RTT)
 #define NEVER BL_DUE_NEVER
 
-static struct bl_top_came came_at(uint32_t data)
+static struct bl_top_came make_came(uint32_t data)
 {
 	struct bl_top_came l;
 
@@ -52,7 +52,7 @@ static void bl_came_number__table(void **state)
 		{ 134 + BL_TOP_AHEAD - 63, 0, 134 + BL_TOP_AHEAD, 0, 0 },
 		{ 134 + BL_TOP_AHEAD - 64, 1, 134 + BL_TOP_AHEAD, 0, 0 },
 	};
-	struct bl_top_came l = came_at(0);
+	struct bl_top_came l = make_came(0);
 	uint64_t lost = 0, repeated = 0;
 	unsigned int i;
 
@@ -82,7 +82,7 @@ static void bl_came_slide__edges(void **state)
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
-		struct bl_top_came l = came_at(t[i].from);
+		struct bl_top_came l = make_came(t[i].from);
 		uint32_t lost = bl_came_slide(&l, t[i].to);
 
 		if (lost != t[i].lost || l.lost != lost || l.data != t[i].to ||
@@ -101,7 +101,7 @@ static void bl_came_number__against_model(void **state)
 	struct rnd rnd = rnd_seeded("bl_came_number__against_model");
 	static uint8_t here[1 << 16];
 	const uint32_t base = 0xfffff000;
-	struct bl_top_came l = came_at(base);
+	struct bl_top_came l = make_came(base);
 	uint32_t top = 0, i, k, lost = 0, want_lost = 0;
 
 	(void)state;
@@ -135,7 +135,7 @@ static void bl_came_number__against_model(void **state)
 /* A frame counts as missing after eight later ones or after one RTT, and not before. */
 static void bl_came_judge__when(void **state)
 {
-	struct bl_top_came l = came_at(100);
+	struct bl_top_came l = make_came(100);
 	uint32_t k, gone = 0;
 
 	(void)state;
@@ -163,7 +163,7 @@ static void bl_came_judge__when(void **state)
 	bl_came_number(&l, 112, RTT, 7 * MS, &gone);
 	assert_true(l.again_ns == NEVER && l.report_ns == 7 * MS);
 	/* The missing frame leaves the window, so there is nothing to report any more. */
-	l = came_at(0);
+	l = make_came(0);
 	for (k = 2; k <= 65; k++) {
 		struct bl_top_said s;
 
@@ -175,7 +175,7 @@ static void bl_came_judge__when(void **state)
 	assert_int_equal(gone, 1);
 	gone = 0;
 	/* An acknowledgement is sent for 16 frames, with 8 behind them. */
-	l = came_at(0);
+	l = make_came(0);
 	for (k = 1; k < 24; k++) {
 		bl_came_number(&l, k, RTT, MS, &gone);
 		assert_int_equal(l.report_ns, NEVER);
@@ -183,7 +183,7 @@ static void bl_came_judge__when(void **state)
 	bl_came_number(&l, 24, RTT, 2 * MS, &gone);
 	assert_int_equal(l.report_ns, 2 * MS);
 	/* A copy shows that its sender does not know that the frame has arrived. */
-	l = came_at(0);
+	l = make_came(0);
 	bl_came_number(&l, 1, RTT, MS, &gone);
 	bl_came_number(&l, 1, RTT, 2 * MS, &gone);
 	assert_int_equal(l.report_ns, 2 * MS);
@@ -211,7 +211,7 @@ static void bl_came_upto__signals(void **state)
 
 	(void)state;
 	{
-		struct bl_top_came l = came_at(10);
+		struct bl_top_came l = make_came(10);
 		uint32_t gone = 0;
 
 		bl_came_upto(&l, 100, RTT, 1, MS);
@@ -219,7 +219,7 @@ static void bl_came_upto__signals(void **state)
 			    bl_came_number(&l, 37, RTT, MS, &gone) == 0);
 	}
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
-		struct bl_top_came l = came_at(10);
+		struct bl_top_came l = make_came(10);
 		uint32_t lost = bl_came_upto(&l, t[i].data, RTT, t[i].ack, 2 * MS);
 
 		if (lost != t[i].lost || l.data != t[i].highest || l.report_ns != t[i].report ||
@@ -230,7 +230,7 @@ static void bl_came_upto__signals(void **state)
 	}
 }
 
-static struct bl_top_said report(struct bl_top_came *l, uint64_t now)
+static struct bl_top_said make_report(struct bl_top_came *l, uint64_t now)
 {
 	struct bl_top_said s;
 
@@ -242,7 +242,7 @@ static struct bl_top_said report(struct bl_top_came *l, uint64_t now)
 /* The example at the top of the header. */
 static void bl_came_report__example(void **state)
 {
-	struct bl_top_came l = came_at(0);
+	struct bl_top_came l = make_came(0);
 	struct bl_top_said s;
 	uint32_t k, gone = 0;
 
@@ -251,7 +251,7 @@ static void bl_came_report__example(void **state)
 		if (k != 5)
 			bl_came_number(&l, k, RTT, k, &gone);
 	assert_int_equal(l.report_ns, 13);
-	s = report(&l, 13);
+	s = make_report(&l, 13);
 	assert_true(s.data == 5 && s.missing == 1 && s.seq == 1 && !s.gone && l.told == 5 &&
 		    l.losses == 1);
 	for (k = 14; k <= 20; k++)
@@ -259,14 +259,14 @@ static void bl_came_report__example(void **state)
 			bl_came_number(&l, k, RTT, k, &gone);
 	/* The report is not sent earlier: 5 is known, and 18 has too few frames behind it. */
 	assert_int_equal(l.report_ns, 13 + RTT);
-	s = report(&l, 13 + RTT);
+	s = make_report(&l, 13 + RTT);
 	assert_true(s.data == 13 && s.missing == 1 << 8 && s.seq == 2 && l.mark == 20);
 	assert_int_equal(l.report_ns, 13 + 2 * RTT);
-	s = report(&l, l.report_ns);
+	s = make_report(&l, l.report_ns);
 	assert_true(s.data == 20 && s.missing == (1 << 2 | 1 << 15) && s.seq == 3);
 	bl_came_number(&l, 18, RTT, 5 * RTT, &gone);
 	bl_came_number(&l, 5, RTT, 5 * RTT, &gone);
-	s = report(&l, l.report_ns);
+	s = make_report(&l, l.report_ns);
 	assert_true(s.data == 20 && !s.missing && s.seq == 4 && l.report_ns == NEVER &&
 		    l.losses == 3 && !l.lost);
 }
@@ -278,7 +278,7 @@ static void bl_came_report__example(void **state)
 static void bl_came_report__times(void **state)
 {
 	static const uint64_t after[] = { 1, 1, 2, 4, 8, 16, 18 }; /* 50 in all */
-	struct bl_top_came l = came_at(0);
+	struct bl_top_came l = make_came(0);
 	struct bl_top_said s;
 	uint64_t at = MS;
 	uint32_t gone = 0;
@@ -289,7 +289,7 @@ static void bl_came_report__times(void **state)
 	for (i = 0; i < ARRAY_SIZE(after); i++) {
 		at += after[i] * RTT;
 		assert_int_equal(l.report_ns, at);
-		s = report(&l, at);
+		s = make_report(&l, at);
 		assert_int_equal(s.data, 2);
 		assert_int_equal(s.missing, i + 1 < ARRAY_SIZE(after) ? 3 : 0);
 		assert_int_equal(s.gone, i + 1 < ARRAY_SIZE(after) ? 0 : 2);
@@ -298,7 +298,7 @@ static void bl_came_report__times(void **state)
 		    l.losses == ARRAY_SIZE(after) - 1);
 	assert_int_equal(bl_came_number(&l, 2, RTT, at, &gone), 1); /* The frame is too late. */
 	/* The interval never exceeds 64 RTTs. */
-	l = came_at(0);
+	l = make_came(0);
 	bl_came_upto(&l, 2, RTT, 1, MS);
 	for (i = 0; i < 20; i++)
 		bl_came_report(&l, RTT, ~0ULL >> 2, l.report_ns, &s);
@@ -313,21 +313,22 @@ static void bl_came_report__times(void **state)
 /* What was reported before is not taken back, however far the window has moved. */
 static void bl_came_report__never_back(void **state)
 {
-	struct bl_top_came l = came_at(0xfffffff0);
+	struct bl_top_came l = make_came(0xfffffff0);
 	struct bl_top_said s;
 	uint32_t gone = 0;
 
 	(void)state;
 	bl_came_number(&l, 0xfffffff1, RTT, MS, &gone);
 	bl_came_upto(&l, 0xfffffff1, RTT, 1, MS);
-	s = report(&l, MS);
+	s = make_report(&l, MS);
 	assert_true(s.data == 0xfffffff1 && !s.missing);
 	bl_came_number(&l, 0xfffffff3, RTT, MS, &gone);
-	s = report(&l, MS + 1); /* The report is requested too early, so it repeats the last one. */
+	s = make_report(
+		&l, MS + 1); /* The report is requested too early, so it repeats the last one. */
 	assert_true(s.data == 0xfffffff1 && !s.missing);
 	bl_came_number(&l, 100, RTT, MS, &gone);
 	assert_int_equal(gone, 1 + 12 + 36); /* 0xfffffff2, 0xfffffff4 to 0xffffffff, 1 to 36 */
-	s = report(&l, MS + 2);
+	s = make_report(&l, MS + 2);
 	assert_true(s.data == 92 && s.missing == ~0ULL >> 8);
 }
 
@@ -350,7 +351,7 @@ static void pick__loss(void **state)
 
 /* ---- the sender ---- */
 
-static struct bl_top_tx keeping(uint32_t data)
+static struct bl_top_tx make_keeping_flow(uint32_t data)
 {
 	struct bl_top_tx t = flow_out(0);
 
@@ -379,7 +380,7 @@ static void bl_top_lossy__reasons(void **state)
 		{ 0x1234, 10, 94, 0, BL_R_NONE, 95, 7, 5 * MS + 3 },
 		{ 0x1234, 11, 100, 0, BL_R_NONE, 100, 7, 5 * MS + 3 },
 	};
-	struct bl_top_tx f = keeping(100);
+	struct bl_top_tx f = make_keeping_flow(100);
 	unsigned int i;
 
 	(void)state;
@@ -403,7 +404,7 @@ static void bl_top_flow__numbers_go_on(void **state)
 {
 	const struct bl_top_key key = { .proto = 17 };
 	struct bl_top_hint hint = { .bytes = 1000, .flags = BL_TOP_F_RESEND };
-	struct bl_top_tx t = keeping(77);
+	struct bl_top_tx t = make_keeping_flow(77);
 
 	(void)state;
 	cfg.unscheduled = 3;
@@ -433,7 +434,7 @@ static void bl_top_tail_ns__table(void **state)
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
-		struct bl_top_tx f = keeping(10);
+		struct bl_top_tx f = make_keeping_flow(10);
 
 		f.keep = t[i].keep;
 		f.told = t[i].told;
@@ -454,7 +455,7 @@ static void bl_top_tail_ns__table(void **state)
 static void bl_top_step__says_how_far(void **state)
 {
 	static const uint64_t at[] = { 10, 12, 16, 24, 32, 40 };
-	struct bl_top_tx f = keeping(5);
+	struct bl_top_tx f = make_keeping_flow(5);
 	struct bl_top_turn d = { 0 };
 	unsigned int i;
 
@@ -489,12 +490,12 @@ static void bl_top_step__says_how_far(void **state)
 	 * A SYNC says how far the flow has sent, too. When tokens stop arriving, a STOP says it,
 	 * and the next frame asks for tokens after that.
 	 */
-	f = keeping(5);
+	f = make_keeping_flow(5);
 	f.told = 3;
 	f.state = BL_TOP_IDLE;
 	bl_top_tx_step(&f, &cfg, 1, 10 * MS, 1, &d);
 	assert_true(d.what == BL_TOP_DO_SYNC && f.told == 5);
-	f = keeping(5);
+	f = make_keeping_flow(5);
 	f.told = f.acked = 3;
 	f.frame_ns = f.token_ns = 10 * MS;
 	bl_top_tx_step(&f, &cfg, 0, 12 * MS - 1, 1, &d);
@@ -503,7 +504,7 @@ static void bl_top_step__says_how_far(void **state)
 	assert_true(d.what == BL_TOP_DO_STOP && f.state == BL_TOP_IDLE &&
 		    bl_top_frame_held(&f, 100, 13 * MS) == 1);
 	/* A flow that keeps no frames has no data numbers. */
-	f = keeping(5);
+	f = make_keeping_flow(5);
 	f.keep = 0;
 	bl_top_tx_step(&f, &cfg, 1, 10 * MS, 1, &d);
 	assert_true(d.what == BL_TOP_DO_SYNC && !d.data);
@@ -527,7 +528,7 @@ static void bl_top_step__another_tag_after_silence(void **state)
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
-		struct bl_top_tx f = keeping(5);
+		struct bl_top_tx f = make_keeping_flow(5);
 		struct bl_top_turn d = { 0 };
 
 		f.state = BL_TOP_IDLE;
@@ -602,7 +603,7 @@ static struct {
 	uint32_t loss, spread; /* of 1000; ns */
 } wire;
 
-static void put(struct message m, uint64_t now)
+static void put_on_wire(struct message m, uint64_t now)
 {
 	if (rnd_below(&wire.rnd, 1000) < wire.loss || wire.n == ARRAY_SIZE(wire.m))
 		return;
@@ -620,11 +621,11 @@ static void put(struct message m, uint64_t now)
  * its own functions. All frames arrive, each is delivered once, and no frame is sent again within
  * an RTT of the last time; this also holds if the sender takes another tag now and then (@retags).
  */
-static void transfer(uint32_t loss, uint32_t frames, uint32_t first, bool retags)
+static void run_transfer(uint32_t loss, uint32_t frames, uint32_t first, bool retags)
 {
 	static uint8_t got[5000];
 	static uint64_t sent_again[5000];
-	struct bl_top_tx f = keeping(first);
+	struct bl_top_tx f = make_keeping_flow(first);
 	struct bl_top_rx r = { .state = BL_TOP_RX_FREE };
 	struct bl_top_kept k = { 0 };
 	uint64_t now = MS, turn = 0, end, steps = 0;
@@ -677,13 +678,14 @@ static void transfer(uint32_t loss, uint32_t frames, uint32_t first, bool retags
 				d.tag = tag;
 			}
 			if (d.what == BL_TOP_DO_SYNC || d.what == BL_TOP_DO_STOP)
-				put((struct message){ .op = d.what == BL_TOP_DO_SYNC ? BL_TOP_SYNC
-										     : BL_TOP_STOP,
-						      .seq = d.seq,
-						      .tag = d.tag,
-						      .data = d.data,
-						      .frames = d.frames },
-				    now);
+				put_on_wire((struct message){ .op = d.what == BL_TOP_DO_SYNC
+									    ? BL_TOP_SYNC
+									    : BL_TOP_STOP,
+							      .seq = d.seq,
+							      .tag = d.tag,
+							      .data = d.data,
+							      .frames = d.frames },
+					    now);
 			continue;
 		}
 		if (known && r.came.report_ns <= now) {
@@ -691,21 +693,22 @@ static void transfer(uint32_t loss, uint32_t frames, uint32_t first, bool retags
 
 			bl_came_report(&r.came, bl_top_rtt_ns(&r, &cfg), cfg.dead_ns, now, &s);
 			assert_int_equal(s.gone, 0);
-			put((struct message){ .op = BL_TOP_LOSS,
-					      .seq = s.seq,
-					      .tag = r.tag,
-					      .data = s.data,
-					      .missing = s.missing,
-					      .rtt_us =
-						      (uint32_t)(bl_top_rtt_ns(&r, &cfg) / 1000) },
-			    now);
+			put_on_wire((struct message){ .op = BL_TOP_LOSS,
+						      .seq = s.seq,
+						      .tag = r.tag,
+						      .data = s.data,
+						      .missing = s.missing,
+						      .rtt_us = (uint32_t)(bl_top_rtt_ns(&r, &cfg) /
+									   1000) },
+				    now);
 			continue;
 		}
 		if (known && r.state == BL_TOP_RX_OPEN && r.next_ns <= now) {
-			put((struct message){ .op = BL_TOP_TOKEN,
-					      .seq = bl_top_token_sent(&r, &cfg, now, &random),
-					      .tag = r.tag },
-			    now);
+			put_on_wire(
+				(struct message){ .op = BL_TOP_TOKEN,
+						  .seq = bl_top_token_sent(&r, &cfg, now, &random),
+						  .tag = r.tag },
+				now);
 			continue;
 		}
 		{
@@ -736,10 +739,10 @@ static void transfer(uint32_t loss, uint32_t frames, uint32_t first, bool retags
 						break;
 				} else if (!waiting) {
 					if (bl_top_token_wasted(&f))
-						put((struct message){ .op = BL_TOP_STOP,
-								      .seq = f.sig,
-								      .tag = f.tag },
-						    now);
+						put_on_wire((struct message){ .op = BL_TOP_STOP,
+									      .seq = f.sig,
+									      .tag = f.tag },
+							    now);
 					turn = bl_min64(turn, bl_top_tail_ns(&f, &cfg));
 					break;
 				} else {
@@ -750,10 +753,10 @@ static void transfer(uint32_t loss, uint32_t frames, uint32_t first, bool retags
 					assert_true(!k.word[place]);
 					k.word[place] = bl_kept_word(number, next);
 					k.at[place] = bl_kept_at(now, 0);
-					put((struct message){ .seq = m.seq,
-							      .number = number,
-							      .frame = next },
-					    now);
+					put_on_wire((struct message){ .seq = m.seq,
+								      .number = number,
+								      .frame = next },
+						    now);
 					next++;
 					break;
 				}
@@ -766,10 +769,11 @@ static void transfer(uint32_t loss, uint32_t frames, uint32_t first, bool retags
 				sent_again[i] = now;
 				k.at[place] = bl_kept_at(now, 1);
 				resent++;
-				put((struct message){ .seq = m.seq,
-						      .number = BL_KEPT_NUMBER(k.word[place]),
-						      .frame = i },
-				    now);
+				put_on_wire((struct message){ .seq = m.seq,
+							      .number =
+								      BL_KEPT_NUMBER(k.word[place]),
+							      .frame = i },
+					    now);
 				break;
 			}
 			case BL_TOP_LOSS:
@@ -855,8 +859,8 @@ static void network__complete_and_once(void **state)
 	for (i = 0; i < ARRAY_SIZE(loss); i++)
 		for (j = 0; j < ARRAY_SIZE(spread); j++) {
 			wire.spread = spread[j];
-			transfer(loss[i], 4000, j == 1 ? 0xfffffff0 : 0, false);
-			transfer(loss[i], 4000, j == 1 ? 0xfffffff0 : 0, true);
+			run_transfer(loss[i], 4000, j == 1 ? 0xfffffff0 : 0, false);
+			run_transfer(loss[i], 4000, j == 1 ? 0xfffffff0 : 0, true);
 		}
 }
 

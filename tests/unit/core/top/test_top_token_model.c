@@ -25,7 +25,7 @@ static uint64_t time_of_token(uint32_t ns_q20)
 	return (84 + 1538) * (uint64_t)ns_q20;
 }
 
-static uint64_t time_of(uint32_t ns_q20, uint32_t len)
+static uint64_t token_share_time(uint32_t ns_q20, uint32_t len)
 {
 	return (uint64_t)ns_q20 * (len + 24) + (uint64_t)ns_q20 * 1538;
 }
@@ -57,7 +57,7 @@ static uint64_t ahead_by_list(const struct went *w, size_t n, uint64_t t)
 }
 
 /* Checks that no interval has more than the share of its length and @burst. */
-static void rate_kept(const struct went *w, size_t n, uint64_t burst)
+static void expect_rate_kept(const struct went *w, size_t n, uint64_t burst)
 {
 	size_t i, j;
 
@@ -79,7 +79,7 @@ struct load {
 	bool v6;
 };
 
-static struct load load_at_random(struct rnd *r)
+static struct load random_load(struct rnd *r)
 {
 	static const uint32_t rates[] = { NS_10G, NS_1G, 83886, 4000U << 20, 8389 };
 
@@ -106,7 +106,7 @@ static void property__drop_against_list(void **state)
 
 	(void)state;
 	for (round = 0; round < 60; round++) {
-		struct load l = load_at_random(&r);
+		struct load l = random_load(&r);
 		struct bl_token_cfg cfg = cfg_of(l.frames, l.expiry);
 		uint64_t unit = time_of_token(l.ns_q20), word = rnd64(&r),
 			 t = rnd64(&r) >> (rnd_below(&r, 30) + 1), most = 0;
@@ -119,7 +119,8 @@ static void property__drop_against_list(void **state)
 		while (n < N) {
 			uint32_t cls = rnd_below(&r, BL_TOP_CLASSES),
 				 len = l.v6 && rnd_below(&r, 2) ? 80 : 60, lost, c;
-			uint64_t cost = time_of(l.ns_q20, len), ahead = ahead_by_list(passed, k, t);
+			uint64_t cost = token_share_time(l.ns_q20, len),
+				 ahead = ahead_by_list(passed, k, t);
 			enum bl_reason want, got;
 
 			if (b++ == l.burst) {
@@ -158,7 +159,7 @@ static void property__drop_against_list(void **state)
 				assert_true(own);
 			}
 		}
-		rate_kept(passed, k, (l.frames - 1) * unit + most);
+		expect_rate_kept(passed, k, (l.frames - 1) * unit + most);
 	}
 	assert_true(reasons[0] > 1000 && reasons[1] > 1000 && reasons[2] > 1000);
 }
@@ -304,7 +305,8 @@ static uint64_t pace_turn(struct pace *p, uint64_t t)
 	assert_ptr_equal(best, &p->token[id]);
 	assert_true(ahead <= unit);
 	p->token[id].fate = SENT;
-	p->sent[p->nsent++] = (struct went){ t, time_of(p->port.ns_q20, p->token[id].len), cls };
+	p->sent[p->nsent++] =
+		(struct went){ t, token_share_time(p->port.ns_q20, p->token[id].len), cls };
 	bl_token_sent(&p->port, BL_CL_TOKEN0 + cls, p->token[id].len, t);
 	return t;
 }
@@ -317,7 +319,7 @@ static void property__pace_against_list(void **state)
 
 	(void)state;
 	for (round = 0; round < 60; round++) {
-		struct load l = load_at_random(&r);
+		struct load l = random_load(&r);
 		uint64_t unit = time_of_token(l.ns_q20), t = rnd64(&r) >> (rnd_below(&r, 30) + 1),
 			 come = t, look = BL_DUE_NEVER, late, most = 0;
 		uint32_t b, sleepy = rnd_below(&r, 3);
@@ -354,7 +356,7 @@ static void property__pace_against_list(void **state)
 		for (i = 0; i < p.nsent; i++)
 			if (p.sent[i].cost > most)
 				most = p.sent[i].cost;
-		rate_kept(p.sent, p.nsent, unit + most);
+		expect_rate_kept(p.sent, p.nsent, unit + most);
 		for (i = 0; i < p.ntokens; i++) {
 			const struct token *k = &p.token[i];
 
@@ -544,7 +546,7 @@ static void property__choose_against_model(void **state)
 				      : 60 + rnd_below(&r, 1455);
 			bl_token_sent(&p, want, len, t);
 			if (want >= BL_CL_TOKEN0 && want <= BL_CL_TOKEN5)
-				tokens[n++] = (struct went){ t, time_of(p.ns_q20, len),
+				tokens[n++] = (struct went){ t, token_share_time(p.ns_q20, len),
 							     want - BL_CL_TOKEN0 };
 			if (want == BL_CL_DATA) {
 				unsigned __int128 parts = (unsigned __int128)unit * (len + 24);
@@ -555,7 +557,7 @@ static void property__choose_against_model(void **state)
 			sent[want]++;
 			t += ((uint64_t)p.ns_q20 * (len + 24) >> 20) + rnd_below(&r, 3);
 		}
-		rate_kept(tokens, n, 2 * unit + time_of(p.ns_q20, 80) - unit);
+		expect_rate_kept(tokens, n, 2 * unit + token_share_time(p.ns_q20, 80) - unit);
 	}
 	for (round = 0; round < BL_CL_COUNT; round++)
 		assert_true(sent[round] > 20);

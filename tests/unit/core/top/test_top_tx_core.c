@@ -164,7 +164,7 @@ static void bl_top_wasted__stops(void **state)
 	assert_int_equal(bl_top_token_wasted(&f), 1); /* a new run */
 }
 
-static struct bl_top_turn step(struct bl_top_tx *f, uint32_t frames, uint64_t now)
+static struct bl_top_turn pacer_step(struct bl_top_tx *f, uint32_t frames, uint64_t now)
 {
 	struct bl_top_turn d;
 
@@ -187,11 +187,11 @@ static void bl_top_step__asks_until_tokens_come(void **state)
 	bl_top_frame_held(&f, 100, t0);
 	for (i = 0; i < ARRAY_SIZE(at); i++) {
 		if (i) {
-			d = step(&f, 1, t0 + at[i] * MS - 1);
+			d = pacer_step(&f, 1, t0 + at[i] * MS - 1);
 			assert_int_equal(d.what, BL_TOP_NOTHING);
 			assert_int_equal(d.next_ns, t0 + at[i] * MS);
 		}
-		d = step(&f, 1 + i, t0 + at[i] * MS);
+		d = pacer_step(&f, 1 + i, t0 + at[i] * MS);
 		assert_true(d.what == BL_TOP_DO_SYNC && d.seq == i + 1 && d.tag == 0x1234 &&
 			    d.frames == 1 + i && f.syncs == i + 1);
 		assert_int_equal(d.next_ns, t0 + (i + 1 < ARRAY_SIZE(at) ? at[i + 1] : 38) * MS);
@@ -203,9 +203,9 @@ static void bl_top_step__asks_until_tokens_come(void **state)
 				      &(struct bl_top_msg){ .seq = 1, .tag = 0x1234, .ts = 1000 },
 				      1000, 0, t0 + 31 * MS),
 			 BL_R_NONE);
-	d = step(&f, 1, t0 + 32 * MS);
+	d = pacer_step(&f, 1, t0 + 32 * MS);
 	assert_true(d.what == BL_TOP_NOTHING && d.next_ns == t0 + 33 * MS);
-	d = step(&f, 1, t0 + 33 * MS);
+	d = pacer_step(&f, 1, t0 + 33 * MS);
 	assert_true(d.what == BL_TOP_DO_SYNC && d.seq == 7 && f.state == BL_TOP_ASKING &&
 		    f.tries == 1);
 }
@@ -217,10 +217,10 @@ static void bl_top_step__idle_and_end(void **state)
 
 	(void)state;
 	bl_top_frame_held(&f, 100, 10 * MS);
-	d = step(&f, 0, 11 * MS); /* An earlier token took the frame. */
+	d = pacer_step(&f, 0, 11 * MS); /* An earlier token took the frame. */
 	assert_true(d.what == BL_TOP_NOTHING && f.state == BL_TOP_IDLE && d.next_ns == 110 * MS);
 	f.token_ns = 30 * MS;
-	d = step(&f, 0, 110 * MS);
+	d = pacer_step(&f, 0, 110 * MS);
 	assert_true(d.what == BL_TOP_NOTHING && d.next_ns == 130 * MS);
 	/*
 	 * Another CPU is busy with the flow: the turn reports that the flow would end, and is
@@ -231,16 +231,16 @@ static void bl_top_step__idle_and_end(void **state)
 	bl_top_tx_step(&f, &cfg, 0, 130 * MS, 0x77, &d);
 	assert_true(d.what == BL_TOP_NOTHING && d.busy == 2 && d.next_ns == 130 * MS &&
 		    f.state == BL_TOP_IDLE);
-	d = step(&f, 0, 130 * MS);
+	d = pacer_step(&f, 0, 130 * MS);
 	assert_true(d.what == BL_TOP_DO_END && !d.busy && d.next_ns == BL_DUE_NEVER && d.seq == 1 &&
 		    d.tag == 0x1234 && f.state == BL_TOP_FREE);
-	d = step(&f, 0, 140 * MS);
+	d = pacer_step(&f, 0, 140 * MS);
 	assert_true(d.what == BL_TOP_NOTHING && d.next_ns == BL_DUE_NEVER);
-	d = step(&f, 1, 140 * MS); /* A frame arrived while the number was being returned. */
+	d = pacer_step(&f, 1, 140 * MS); /* A frame arrived while the number was being returned. */
 	assert_int_equal(d.what, BL_TOP_DO_AT_ONCE);
 	/* an idle flow with a frame for which no token was asked */
 	f = flow_out(0);
-	d = step(&f, 1, 10 * MS);
+	d = pacer_step(&f, 1, 10 * MS);
 	assert_true(d.what == BL_TOP_DO_SYNC && f.state == BL_TOP_ASKING);
 }
 
@@ -254,13 +254,13 @@ static void bl_top_step__unscheduled_after_the_sync(void **state)
 	cfg.short_frames = 8;
 	f = flow_out(8 * BL_TOP_MSS);
 	bl_top_frame_held(&f, 1000, 10 * MS);
-	d = step(&f, 3, 10 * MS);
+	d = pacer_step(&f, 3, 10 * MS);
 	assert_true(d.what == BL_TOP_DO_SYNC && d.next_ns == 10 * MS && f.unsched == 2);
-	d = step(&f, 3, 10 * MS);
+	d = pacer_step(&f, 3, 10 * MS);
 	assert_true(d.what == BL_TOP_DO_UNSCHED && d.next_ns == 10 * MS);
-	d = step(&f, 2, 10 * MS);
+	d = pacer_step(&f, 2, 10 * MS);
 	assert_int_equal(d.what, BL_TOP_DO_UNSCHED);
-	d = step(&f, 1, 10 * MS);
+	d = pacer_step(&f, 1, 10 * MS);
 	assert_true(d.what == BL_TOP_NOTHING && d.next_ns == 12 * MS && f.unscheduled == 2 &&
 		    !f.unsched);
 }
@@ -274,8 +274,8 @@ static void bl_top_step__outside(void **state)
 	(void)state;
 	cfg.outside_tries = 3;
 	for (i = 0; i < 3; i++)
-		assert_int_equal(step(&f, 1, (1 + i) * 100 * MS).what, BL_TOP_DO_SYNC);
-	d = step(&f, 1, 301 * MS);
+		assert_int_equal(pacer_step(&f, 1, (1 + i) * 100 * MS).what, BL_TOP_DO_SYNC);
+	d = pacer_step(&f, 1, 301 * MS);
 	assert_true(d.what == BL_TOP_DO_AT_ONCE && f.state == BL_TOP_OUTSIDE);
 	assert_int_equal(bl_top_frame_held(&f, 100, 302 * MS), 1);
 	/* The receiver exists after all. */
@@ -283,10 +283,10 @@ static void bl_top_step__outside(void **state)
 				      &(struct bl_top_msg){ .seq = 1, .tag = 0x1234, .ts = 1000 },
 				      1000, 0, 303 * MS),
 			 BL_R_NONE);
-	assert_int_equal(step(&f, 1, 304 * MS).what, BL_TOP_NOTHING);
+	assert_int_equal(pacer_step(&f, 1, 304 * MS).what, BL_TOP_NOTHING);
 	f.tries = 9; /* The receiver is only slow, since it has sent tokens before. */
 	f.state = BL_TOP_ASKING;
-	assert_int_equal(step(&f, 1, 900 * MS).what, BL_TOP_DO_SYNC);
+	assert_int_equal(pacer_step(&f, 1, 900 * MS).what, BL_TOP_DO_SYNC);
 }
 
 static void bl_top_step__another_tag(void **state)
@@ -299,9 +299,9 @@ static void bl_top_step__another_tag(void **state)
 	f.seq = 500;
 	f.seen = 3;
 	for (i = 1; i < BL_TOP_TAG_TRIES; i++)
-		assert_int_equal(step(&f, 1, i * 100 * MS).tag, 0x1234);
+		assert_int_equal(pacer_step(&f, 1, i * 100 * MS).tag, 0x1234);
 	assert_int_equal(f.seq, 500);
-	d = step(&f, 1, i * 100 * MS);
+	d = pacer_step(&f, 1, i * 100 * MS);
 	assert_true(d.what == BL_TOP_DO_SYNC && d.tag == 0x77 && f.tag == 0x77 && !f.seq &&
 		    !~f.seen);
 }
