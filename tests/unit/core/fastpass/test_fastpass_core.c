@@ -18,7 +18,7 @@ static const struct bl_hold_cfg cfg = { .slot_ns = SLOT,
 					.slot_bytes = BYTES,
 					.slot_late_ns = LATE };
 
-static uint64_t begin(uint64_t slot)
+static uint64_t slot_begin(uint64_t slot)
 {
 	return bl_fp_slot_begin(OFF, SLOT, slot);
 }
@@ -34,10 +34,10 @@ static void bl_fp_slot__edges(void **state)
 	uint64_t s = base_slot();
 
 	(void)state;
-	assert_int_equal(bl_fp_slot(OFF, SLOT, begin(s)), s);
-	assert_int_equal(bl_fp_slot(OFF, SLOT, begin(s) - 1), s - 1);
-	assert_int_equal(bl_fp_slot(OFF, SLOT, begin(s) + SLOT - 1), s);
-	assert_int_equal(bl_fp_slot(OFF, SLOT, begin(s) + SLOT), s + 1);
+	assert_int_equal(bl_fp_slot(OFF, SLOT, slot_begin(s)), s);
+	assert_int_equal(bl_fp_slot(OFF, SLOT, slot_begin(s) - 1), s - 1);
+	assert_int_equal(bl_fp_slot(OFF, SLOT, slot_begin(s) + SLOT - 1), s);
+	assert_int_equal(bl_fp_slot(OFF, SLOT, slot_begin(s) + SLOT), s + 1);
 	/* Bus time is behind CLOCK_MONOTONIC, so the offset is negative. */
 	assert_int_equal(bl_fp_slot(-(uint64_t)500, 100, 1000), 5);
 	assert_int_equal(bl_fp_slot_begin(-(uint64_t)500, 100, 5), 1000);
@@ -48,11 +48,11 @@ static void bl_fp_oldest__edges(void **state)
 	uint64_t s = base_slot();
 
 	(void)state;
-	assert_int_equal(bl_fp_oldest(OFF, SLOT, LATE, begin(s) + LATE), s);
-	assert_int_equal(bl_fp_oldest(OFF, SLOT, LATE, begin(s) + LATE + 1), s + 1);
-	assert_int_equal(bl_fp_oldest(OFF, SLOT, LATE, begin(s) + LATE - 1), s);
-	assert_int_equal(bl_fp_oldest(OFF, SLOT, 0, begin(s)), s);
-	assert_int_equal(bl_fp_oldest(OFF, SLOT, 0, begin(s) + 1), s + 1);
+	assert_int_equal(bl_fp_oldest(OFF, SLOT, LATE, slot_begin(s) + LATE), s);
+	assert_int_equal(bl_fp_oldest(OFF, SLOT, LATE, slot_begin(s) + LATE + 1), s + 1);
+	assert_int_equal(bl_fp_oldest(OFF, SLOT, LATE, slot_begin(s) + LATE - 1), s);
+	assert_int_equal(bl_fp_oldest(OFF, SLOT, 0, slot_begin(s)), s);
+	assert_int_equal(bl_fp_oldest(OFF, SLOT, 0, slot_begin(s) + 1), s + 1);
 }
 
 /*
@@ -185,7 +185,7 @@ static void bl_fp_next__lowest_and_missed(void **state)
 	assert_int_equal(d.missed, 13);
 }
 
-static struct bl_fp_turn step(struct bl_fp_dest *d, uint64_t now)
+static struct bl_fp_turn pacer_step(struct bl_fp_dest *d, uint64_t now)
 {
 	struct bl_fp_turn t;
 
@@ -204,29 +204,29 @@ static void bl_fp_step__in_its_slot(void **state)
 	(void)state;
 	memset(&d, 0, sizeof(d));
 	d.endpoint = 1;
-	t = step(&d, begin(s));
+	t = pacer_step(&d, slot_begin(s));
 	assert_int_equal(t.what, BL_FP_NOTHING);
 	assert_int_equal(t.next_ns, BL_DUE_NEVER);
 	bl_fp_give(&d, s + 2, 7, s, &lapsed);
-	t = step(&d, begin(s));
+	t = pacer_step(&d, slot_begin(s));
 	assert_int_equal(t.what, BL_FP_NOTHING);
-	assert_int_equal(t.next_ns, begin(s + 2));
-	t = step(&d, begin(s + 2) - 1);
+	assert_int_equal(t.next_ns, slot_begin(s + 2));
+	t = pacer_step(&d, slot_begin(s + 2) - 1);
 	assert_int_equal(t.what, BL_FP_NOTHING);
-	t = step(&d, begin(s + 2));
+	t = pacer_step(&d, slot_begin(s + 2));
 	assert_int_equal(t.what, BL_FP_FRAME);
 	assert_int_equal(t.path, 7);
-	assert_int_equal(t.due_ns, begin(s + 2));
+	assert_int_equal(t.due_ns, slot_begin(s + 2));
 	assert_true(t.max >= 1522);
 	bl_fp_frame_taken(&d, 600);
-	t = step(&d, begin(s + 2) + 600);
+	t = pacer_step(&d, slot_begin(s + 2) + 600);
 	assert_int_equal(t.what, BL_FP_FRAME);
 	assert_int_equal(t.max, 914); /* 1538 - 624 */
 	bl_fp_frame_taken(&d, 600);
-	t = step(&d, begin(s + 2) + 700);
+	t = pacer_step(&d, slot_begin(s + 2) + 700);
 	assert_int_equal(t.max, 290);
 	bl_fp_frame_taken(&d, 0); /* no frame that fits */
-	t = step(&d, begin(s + 2) + 800);
+	t = pacer_step(&d, slot_begin(s + 2) + 800);
 	assert_int_equal(t.what, BL_FP_NOTHING);
 	assert_int_equal(d.used, 1);
 	assert_int_equal(d.idle, 0);
@@ -245,24 +245,24 @@ static void bl_fp_step__late(void **state)
 	d.endpoint = 1;
 	bl_fp_give(&d, s, 0, s, &lapsed);
 	bl_fp_give(&d, s + 500, 0, s, &lapsed);
-	t = step(&d, begin(s) + LATE + 1);
+	t = pacer_step(&d, slot_begin(s) + LATE + 1);
 	assert_int_equal(t.what, BL_FP_NOTHING);
 	assert_int_equal(d.missed, 1);
-	assert_int_equal(t.next_ns, begin(s + 500));
-	t = step(&d, begin(s + 500) + LATE);
+	assert_int_equal(t.next_ns, slot_begin(s + 500));
+	t = pacer_step(&d, slot_begin(s + 500) + LATE);
 	assert_int_equal(t.what, BL_FP_FRAME);
-	assert_int_equal(t.due_ns, begin(s + 500)); /* Lateness is counted from here. */
+	assert_int_equal(t.due_ns, slot_begin(s + 500)); /* Lateness is counted from here. */
 	bl_fp_frame_taken(&d, 100);
 	/* The rest of a slot expires with the slot, plus the lateness that a slot may have. */
-	t = step(&d, begin(s + 501) + LATE);
+	t = pacer_step(&d, slot_begin(s + 501) + LATE);
 	assert_int_equal(t.what, BL_FP_FRAME);
-	t = step(&d, begin(s + 501) + LATE + 1);
+	t = pacer_step(&d, slot_begin(s + 501) + LATE + 1);
 	assert_int_equal(t.what, BL_FP_NOTHING);
 	assert_int_equal(d.room, 0);
 	assert_int_equal(d.missed, 1);
 	/* The clock was set back by an hour. */
 	d.room = 100;
-	t = step(&d, begin(s) - 3600000000000ULL);
+	t = pacer_step(&d, slot_begin(s) - 3600000000000ULL);
 	assert_int_equal(d.room, 0);
 }
 
@@ -277,7 +277,7 @@ static void bl_fp_step__nothing_to_send(void **state)
 	d.endpoint = 1;
 	d.want = BL_FP_WANT(1, 0);
 	bl_fp_give(&d, s, 0, s, &lapsed);
-	assert_int_equal(step(&d, begin(s)).what, BL_FP_FRAME);
+	assert_int_equal(pacer_step(&d, slot_begin(s)).what, BL_FP_FRAME);
 	assert_int_equal(bl_fp_demand_heal(&d), 0); /* The current slot is under way. */
 	bl_fp_frame_taken(&d, 0);
 	assert_int_equal(d.idle, 1);
@@ -298,7 +298,7 @@ static void bl_fp_step__long_frame_alone(void **state)
 	memset(&d, 0, sizeof(d));
 	d.endpoint = 1;
 	bl_fp_give(&d, s, 0, s, &lapsed);
-	assert_int_equal(step(&d, begin(s)).what, BL_FP_FRAME);
+	assert_int_equal(pacer_step(&d, slot_begin(s)).what, BL_FP_FRAME);
 	bl_fp_frame_taken(&d, 1522); /* longer than the slot */
 	assert_int_equal(d.room, 0);
 	assert_int_equal(d.used, 1);
@@ -312,9 +312,9 @@ static void bl_fp_step__outside_and_unknown(void **state)
 
 	(void)state;
 	memset(&d, 0, sizeof(d));
-	assert_int_equal(step(&d, 1000000000).what, BL_FP_NOTHING);
+	assert_int_equal(pacer_step(&d, 1000000000).what, BL_FP_NOTHING);
 	d.endpoint = BL_FP_OUTSIDE;
-	assert_int_equal(step(&d, 1000000000).what, BL_FP_AT_ONCE);
+	assert_int_equal(pacer_step(&d, 1000000000).what, BL_FP_AT_ONCE);
 	none.slot_ns = 0;
 	bl_fp_step(&d, &none, OFF, 1000000000, &t);
 	assert_int_equal(t.what, BL_FP_NOTHING);
@@ -329,7 +329,7 @@ static struct bl_fp_dest shared;
 static volatile int done;
 #define ROUNDS 2000000ULL
 
-static void *giver(void *arg)
+static void *give_slots(void *arg)
 {
 	uint64_t s = *(uint64_t *)arg, i;
 	__u64 lapsed = 0;
@@ -356,7 +356,7 @@ static void ring__two_threads(void **state)
 	memset(&shared, 0, sizeof(shared));
 	shared.endpoint = 1;
 	last = shared.open = s;
-	assert_int_equal(pthread_create(&thread, NULL, giver, &s), 0);
+	assert_int_equal(pthread_create(&thread, NULL, give_slots, &s), 0);
 	for (;;) {
 		int over = done;
 		uint64_t next = bl_fp_slot_next(&shared, 0);

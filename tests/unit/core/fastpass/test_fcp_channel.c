@@ -49,7 +49,7 @@ static struct world {
 	uint64_t delivered, dropped, refused_old;
 } w;
 
-static void put(uint32_t to, uint64_t nonce, const uint8_t *p, uint32_t len)
+static void put_packet(uint32_t to, uint64_t nonce, const uint8_t *p, uint32_t len)
 {
 	uint32_t copies = 1 + (rnd_below(&w.r, 1000) < w.dup), i;
 
@@ -94,7 +94,7 @@ static void host_takes(uint32_t i, const struct bl_fcp_pkt *k)
 	}
 }
 
-static void deliver(struct flight *f)
+static void deliver_packet(struct flight *f)
 {
 	uint8_t *p = aligned_alloc(8, (f->len + 7) & ~7U);
 	enum bl_fcp_reason why;
@@ -126,7 +126,7 @@ static void deliver(struct flight *f)
 }
 
 /* Gives a maximal matching of one slot, in random order. */
-static void allocate(uint64_t slot)
+static void allocate_slot(uint64_t slot)
 {
 	uint32_t start = rnd_below(&w.r, HOSTS * HOSTS), i, used_src = 0, used_dst = 0;
 	_Alignas(8) uint8_t buf[BL_FCP_PACKET_MAX];
@@ -143,7 +143,7 @@ static void allocate(uint64_t slot)
 		full = bl_fcp_arb_grant(&w.arb[src], slot, dst, (uint8_t)rnd_below(&w.r, 2));
 		if (full < 0) {
 			n = bl_fcp_arb_tx(&w.arb[src], w.now, buf);
-			put(src, w.arb[src].e.nonce, buf, n);
+			put_packet(src, w.arb[src].e.nonce, buf, n);
 			full = bl_fcp_arb_grant(&w.arb[src], slot, dst, 0);
 		}
 		assert_int_equal(full, 0); /* Everything that the allocator holds was asked for. */
@@ -168,7 +168,7 @@ static void new_host(uint32_t i)
 	host_init(&w.host[i], &w.hm[i], &w.params, HOSTS, i, (uint32_t)rnd64(&w.r));
 }
 
-static void step(void)
+static void step_world(void)
 {
 	_Alignas(8) uint8_t buf[BL_FCP_PACKET_MAX];
 	uint32_t i, n, dst, slots;
@@ -176,7 +176,7 @@ static void step(void)
 	w.now += STEP;
 	for (i = 0; i < w.nfly; i++)
 		if (w.fly[i].len && w.fly[i].at_ns <= w.now)
-			deliver(&w.fly[i]);
+			deliver_packet(&w.fly[i]);
 	while (w.nfly && !w.fly[w.nfly - 1].len)
 		w.nfly--;
 	for (i = 0; i < HOSTS; i++) {
@@ -190,12 +190,12 @@ static void step(void)
 			w.backlog[i][dst] += slots;
 	}
 	for (; w.next_slot < (w.now + 100 * US) / SLOT; w.next_slot++)
-		allocate(w.next_slot);
+		allocate_slot(w.next_slot);
 	for (i = 0; i < HOSTS; i++) {
 		while ((n = bl_fcp_host_tx(&w.host[i], w.now, buf)))
-			put(HOSTS + i, w.host[i].e.nonce, buf, n);
+			put_packet(HOSTS + i, w.host[i].e.nonce, buf, n);
 		while ((n = bl_fcp_arb_tx(&w.arb[i], w.now, buf)))
-			put(i, w.arb[i].e.nonce, buf, n);
+			put_packet(i, w.arb[i].e.nonce, buf, n);
 		/* No host announces that it has something to send at once and then has nothing. */
 		assert_true(bl_fcp_host_next(&w.host[i]) > w.now);
 		assert_true(bl_fcp_arb_next(&w.arb[i]) > w.now);
@@ -203,7 +203,7 @@ static void step(void)
 	}
 }
 
-static int quiet(void)
+static int is_quiet(void)
 {
 	uint32_t i;
 
@@ -213,7 +213,7 @@ static int quiet(void)
 	return 1;
 }
 
-static void run(struct rnd *r, uint32_t rebirths, uint32_t steps)
+static void run_world(struct rnd *r, uint32_t rebirths, uint32_t steps)
 {
 	uint32_t i, j, n;
 
@@ -245,17 +245,17 @@ static void run(struct rnd *r, uint32_t rebirths, uint32_t steps)
 			new_arbiter();
 		if (rebirths && rnd_below(&w.r, steps / rebirths) == 0)
 			new_host(i);
-		step();
+		step_world();
 	}
 	/*
 	 * The channel is good from now on; 400 ms are enough for any timeout, of which none is
 	 * longer than 100 ms.
 	 */
 	w.loss = w.dup = w.late = 0;
-	for (n = 0; n < 80000 && !quiet(); n++)
-		step();
+	for (n = 0; n < 80000 && !is_quiet(); n++)
+		step_world();
 	for (n = 0; n < 1000; n++)
-		step();
+		step_world();
 	for (i = 0; i < HOSTS; i++) {
 		struct bl_fcp_host *h = &w.host[i];
 
@@ -285,7 +285,7 @@ static void channel__one_arbiter(void **state)
 	for (round = 0; round < 60; round++) {
 		uint32_t i;
 
-		run(&r, 0, 4000);
+		run_world(&r, 0, 4000);
 		for (i = 0; i < HOSTS; i++) {
 			got += w.host[i].received;
 			lost += w.host[i].lost;
@@ -311,7 +311,7 @@ static void channel__arbiters_and_hosts_start_anew(void **state)
 	for (round = 0; round < 60; round++) {
 		uint32_t i;
 
-		run(&r, 5, 6000);
+		run_world(&r, 5, 6000);
 		for (i = 0; i < HOSTS; i++)
 			resets += w.host[i].resets;
 		old += w.refused_old;

@@ -24,30 +24,30 @@ static int setup(void **state)
 	return 0;
 }
 
-static enum bl_fcp_reason to_arb(uint32_t n)
+static enum bl_fcp_reason give_to_arb(uint32_t n)
 {
 	return bl_fcp_arb_rx(&a, buf, n, now, nonce);
 }
 
-static enum bl_fcp_reason to_host(uint32_t n)
+static enum bl_fcp_reason give_to_host(uint32_t n)
 {
 	return bl_fcp_host_rx(&h, buf, n, now, &k);
 }
 
 /* Starts a session in which the host wants @slots for 7. */
-static void meet(uint32_t slots)
+static void begin_session(uint32_t slots)
 {
 	uint32_t n, dst, got;
 
 	bl_fcp_host_want(&h, 7, slots);
 	h.call = 1;
 	n = bl_fcp_host_tx(&h, now, buf);
-	assert_int_equal(to_arb(n), BL_FCP_R_BAD_CHECK);
+	assert_int_equal(give_to_arb(n), BL_FCP_R_BAD_CHECK);
 	assert_int_equal(a.fresh, 0);
 	n = bl_fcp_arb_tx(&a, now, buf);
-	assert_int_equal(to_host(n), BL_FCP_R_OK);
+	assert_int_equal(give_to_host(n), BL_FCP_R_OK);
 	n = bl_fcp_host_tx(&h, now, buf);
-	assert_int_equal(to_arb(n), BL_FCP_R_OK);
+	assert_int_equal(give_to_arb(n), BL_FCP_R_OK);
 	assert_int_equal(a.fresh, 1);
 	a.fresh = 0;
 	if (!slots)
@@ -59,14 +59,14 @@ static void meet(uint32_t slots)
 }
 
 /* Builds an ALLOC of one slot for 7 in @buf. Returns its length. */
-static uint32_t alloc(uint64_t slot)
+static uint32_t make_alloc(uint64_t slot)
 {
 	assert_int_equal(bl_fcp_arb_grant(&a, slot, 7, 2), 0);
 	return bl_fcp_arb_tx(&a, now, buf);
 }
 
 /* Sends one packet with everything that is to be announced. */
-static void tell_in_one(struct bl_fcp_end *e, uint32_t *seq)
+static void send_totals(struct bl_fcp_end *e, uint32_t *seq)
 {
 	struct bl_fcp_sent *s = bl_fcp_next_seq(e, now, seq);
 
@@ -274,7 +274,7 @@ static void bl_fcp_acked__who_is_lost(void **state)
 		setup(NULL);
 		for (j = 0; j < 8; j++) {
 			bl_fcp_total_tell(e, j);
-			tell_in_one(e, &seq);
+			send_totals(e, &seq);
 		}
 		assert_int_equal(seq, 8);
 		bl_fcp_acked(e, t[i].ack, t[i].bits);
@@ -289,7 +289,7 @@ static void bl_fcp_acked__who_is_lost(void **state)
 
 		for (j = 0; j < 5; j++) {
 			bl_fcp_total_tell(&a.e, 9);
-			tell_in_one(&a.e, &seq);
+			send_totals(&a.e, &seq);
 		}
 		bl_fcp_acked(&a.e, 5, 0);
 		assert_int_equal(a.e.nacks, 2);
@@ -306,7 +306,7 @@ static void bl_fcp_next_seq__never_waits(void **state)
 	(void)state;
 	for (i = 0; i < BL_FCP_WINDOW; i++) {
 		bl_fcp_total_tell(&a.e, i);
-		tell_in_one(&a.e, &seq);
+		send_totals(&a.e, &seq);
 	}
 	assert_int_equal(a.e.open, ~0ULL);
 	assert_int_equal(a.e.tell.count, 0);
@@ -322,7 +322,7 @@ static void bl_fcp_expire__doubles(void **state)
 	uint32_t n, i;
 
 	(void)state;
-	meet(1);
+	begin_session(1);
 	n = bl_fcp_host_tx(&h, now, buf);
 	assert_int_equal(n, 0);
 	for (i = 0; i < 6; i++) {
@@ -340,10 +340,10 @@ static void bl_fcp_expire__doubles(void **state)
 		assert_int_equal(k.ntotals, 1);
 		assert_int_equal(k.seq, 2 + i);
 	}
-	assert_int_equal(to_arb(n), BL_FCP_R_OK);
+	assert_int_equal(give_to_arb(n), BL_FCP_R_OK);
 	now += params.ack_ns;
 	n = bl_fcp_arb_tx(&a, now, buf);
-	assert_int_equal(to_host(n), BL_FCP_R_OK);
+	assert_int_equal(give_to_host(n), BL_FCP_R_OK);
 	assert_int_equal(k.opcode, BL_FCP_ACK);
 	assert_int_equal(h.e.backoff, 0);
 	assert_int_equal(h.e.open, 0);
@@ -355,11 +355,11 @@ static void fcp__the_example_of_the_header(void **state)
 	uint32_t n, late, dst, slots;
 
 	(void)state;
-	meet(2);
-	late = alloc(900);
+	begin_session(2);
+	late = make_alloc(900);
 	memcpy(other, buf, late);
-	n = alloc(901);
-	assert_int_equal(to_host(n), BL_FCP_R_OK);
+	n = make_alloc(901);
+	assert_int_equal(give_to_host(n), BL_FCP_R_OK);
 	assert_int_equal(k.nruns, 1);
 	bl_fcp_slots_at(&k, 0, &s);
 	assert_int_equal(s.first, 901);
@@ -379,15 +379,15 @@ static void fcp__the_example_of_the_header(void **state)
 	assert_int_equal(bl_fcp_parse(buf, n, NDST, &k), BL_FCP_R_OK);
 	assert_int_equal(k.ntotals, 1);
 	assert_int_equal(bl_fcp_total_get(&k.totals[0]), 3);
-	assert_int_equal(to_arb(n), BL_FCP_R_OK);
+	assert_int_equal(give_to_arb(n), BL_FCP_R_OK);
 	assert_int_equal(bl_fcp_arb_take(&a, &dst, &slots), 1);
 	assert_int_equal(slots, 1);
 	/* The late packet is refused, since its slot was asked for again. */
 	memcpy(buf, other, late);
-	assert_int_equal(to_host(late), BL_FCP_R_DUPLICATE);
+	assert_int_equal(give_to_host(late), BL_FCP_R_DUPLICATE);
 	assert_int_equal(h.received, 1);
-	n = alloc(950);
-	assert_int_equal(to_host(n), BL_FCP_R_OK);
+	n = make_alloc(950);
+	assert_int_equal(give_to_host(n), BL_FCP_R_OK);
 	assert_int_equal(h.received, 2);
 	assert_int_equal(h.need, 0);
 }
@@ -411,7 +411,7 @@ static void bl_fcp_host_tx__paced(void **state)
 	uint32_t n, i;
 
 	(void)state;
-	meet(2);
+	begin_session(2);
 	h.p.pace_ns = 300 * US;
 	bl_fcp_host_want(&h, 9, 1);
 	assert_int_equal(bl_fcp_host_next(&h), now + 300 * US);
@@ -419,11 +419,11 @@ static void bl_fcp_host_tx__paced(void **state)
 	now += 300 * US;
 	assert_int_equal(bl_fcp_parse(buf, n, NDST, &k), BL_FCP_R_OK);
 	assert_true(k.opcode == BL_FCP_REQ && k.ntotals == 1);
-	assert_int_equal(to_arb(n), BL_FCP_R_OK);
+	assert_int_equal(give_to_arb(n), BL_FCP_R_OK);
 	/* An acknowledgement is due earlier: one packet serves both. */
 	bl_fcp_host_want(&h, 9, 1);
-	n = alloc(900);
-	assert_int_equal(to_host(n), BL_FCP_R_OK);
+	n = make_alloc(900);
+	assert_int_equal(give_to_host(n), BL_FCP_R_OK);
 	assert_int_equal(bl_fcp_host_next(&h), now + params.ack_ns);
 	n = paced_tx(now + params.ack_ns);
 	now += params.ack_ns;
@@ -431,9 +431,9 @@ static void bl_fcp_host_tx__paced(void **state)
 	assert_true(k.opcode == BL_FCP_REQ && k.ntotals == 1 && k.ack == 1);
 	assert_int_equal(bl_fcp_host_tx(&h, now, buf), 0);
 	/* There is nothing to announce: the acknowledgement is sent alone. */
-	assert_int_equal(to_arb(n), BL_FCP_R_OK);
-	n = alloc(901);
-	assert_int_equal(to_host(n), BL_FCP_R_OK);
+	assert_int_equal(give_to_arb(n), BL_FCP_R_OK);
+	n = make_alloc(901);
+	assert_int_equal(give_to_host(n), BL_FCP_R_OK);
 	n = paced_tx(now + params.ack_ns);
 	now += params.ack_ns;
 	assert_int_equal(bl_fcp_parse(buf, n, NDST, &k), BL_FCP_R_OK);
@@ -460,11 +460,11 @@ static void fcp__the_last_alloc_is_lost(void **state)
 	uint32_t n;
 
 	(void)state;
-	meet(1);
-	alloc(900);
+	begin_session(1);
+	make_alloc(900);
 	now += 2 * params.rtt_ns;
 	n = bl_fcp_arb_tx(&a, now, buf);
-	assert_int_equal(to_host(n), BL_FCP_R_OK);
+	assert_int_equal(give_to_host(n), BL_FCP_R_OK);
 	assert_int_equal(k.nruns, 0);
 	assert_int_equal(k.ntotals, 1);
 	assert_int_equal(bl_fcp_total_get(&k.totals[0]), 1);
@@ -480,14 +480,14 @@ static void fcp__reordered_alloc_is_not_lost(void **state)
 	uint32_t first, n;
 
 	(void)state;
-	meet(2);
-	first = alloc(900);
+	begin_session(2);
+	first = make_alloc(900);
 	memcpy(other, buf, first);
-	n = alloc(901);
-	assert_int_equal(to_host(n), BL_FCP_R_OK);
+	n = make_alloc(901);
+	assert_int_equal(give_to_host(n), BL_FCP_R_OK);
 	memcpy(buf, other, first);
-	assert_int_equal(to_host(first), BL_FCP_R_OK);
-	assert_int_equal(to_host(first), BL_FCP_R_DUPLICATE);
+	assert_int_equal(give_to_host(first), BL_FCP_R_OK);
+	assert_int_equal(give_to_host(first), BL_FCP_R_DUPLICATE);
 	now += 10 * params.reorder_ns;
 	bl_fcp_host_tx(&h, now, buf);
 	assert_int_equal(h.lost, 0);
@@ -501,14 +501,14 @@ static void fcp__reset_begins_anew(void **state)
 	uint32_t n, dst, slots, reset;
 
 	(void)state;
-	meet(10);
+	begin_session(10);
 	assert_int_equal(bl_fcp_arb_grant(&a, 5, 7, 0), 0);
 	assert_int_equal(bl_fcp_arb_grant(&a, 6, 7, 0), 0);
 	assert_int_equal(bl_fcp_arb_grant(&a, 8, 7, 0), 0);
 	assert_int_equal(bl_fcp_arb_grant(&a, 10, 7, 0), 0);
 	n = bl_fcp_arb_tx(&a, now, buf);
 	memcpy(other, buf, n);
-	assert_int_equal(to_host(n), BL_FCP_R_OK);
+	assert_int_equal(give_to_host(n), BL_FCP_R_OK);
 	assert_int_equal(k.nruns, 2);
 	assert_int_equal(h.need, 6);
 	/* the arbiter dies, and another one takes over */
@@ -517,22 +517,22 @@ static void fcp__reset_begins_anew(void **state)
 	now += params.keep_ns;
 	n = bl_fcp_host_tx(&h, now, buf);
 	assert_true(n > 0);
-	assert_int_equal(to_arb(n), BL_FCP_R_BAD_CHECK);
-	assert_int_equal(to_arb(n), BL_FCP_R_BAD_CHECK);
+	assert_int_equal(give_to_arb(n), BL_FCP_R_BAD_CHECK);
+	assert_int_equal(give_to_arb(n), BL_FCP_R_BAD_CHECK);
 	reset = bl_fcp_arb_tx(&a, now, buf);
 	assert_int_equal(bl_fcp_arb_tx(&a, now, other + 600), 0);
-	assert_int_equal(to_host(reset), BL_FCP_R_OK);
-	assert_int_equal(to_host(reset), BL_FCP_R_OLD_RESET);
+	assert_int_equal(give_to_host(reset), BL_FCP_R_OK);
+	assert_int_equal(give_to_host(reset), BL_FCP_R_OLD_RESET);
 	assert_int_equal(h.e.nonce, 0xdef);
 	assert_int_equal(h.term, 2);
 	assert_int_equal(h.slot_ns, 1230);
 	assert_int_equal(hm.pair[7].total, 6);
 	/* the ALLOC of the old session has no effect now */
 	memcpy(buf, other, sizeof(buf));
-	assert_int_equal(to_host(32 + 8 + 6 + 12), BL_FCP_R_BAD_CHECK);
+	assert_int_equal(give_to_host(32 + 8 + 6 + 12), BL_FCP_R_BAD_CHECK);
 	n = bl_fcp_host_tx(&h, now, buf);
-	assert_int_equal(to_arb(n), BL_FCP_R_OK);
-	assert_int_equal(to_arb(n), BL_FCP_R_DUPLICATE);
+	assert_int_equal(give_to_arb(n), BL_FCP_R_OK);
+	assert_int_equal(give_to_arb(n), BL_FCP_R_DUPLICATE);
 	assert_int_equal(a.e.count[BL_FCP_R_BAD_CHECK], 2);
 	assert_int_equal(a.e.count[BL_FCP_R_DUPLICATE], 1);
 	assert_int_equal(a.fresh, 1);
@@ -549,7 +549,7 @@ static void bl_fcp_arb__one_reset_per_round_trip(void **state)
 	uint64_t from = now;
 
 	(void)state;
-	meet(1);
+	begin_session(1);
 	now += params.rtt_ns;
 	/* 1000 corrupted packets in 10 round trips */
 	n = bl_fcp_seal(&params, 0x666, BL_FCP_REQ, 5, 9, 0, 0, buf, 36);
@@ -565,26 +565,26 @@ static void bl_fcp_arb__one_reset_per_round_trip(void **state)
 	assert_true(now > from);
 	/* the working session is not disturbed */
 	assert_int_equal(a.e.nonce, h.e.nonce);
-	assert_int_equal(alloc(77) > 0, 1);
-	assert_int_equal(to_host(58 - 6), BL_FCP_R_OK);
+	assert_int_equal(make_alloc(77) > 0, 1);
+	assert_int_equal(give_to_host(58 - 6), BL_FCP_R_OK);
 	assert_int_equal(h.received, 1);
 	/* A malformed packet triggers nothing. */
 	now += params.rtt_ns;
 	memset(buf, 0, sizeof(buf));
-	assert_int_equal(to_arb(64), BL_FCP_R_BAD_MAGIC);
+	assert_int_equal(give_to_arb(64), BL_FCP_R_BAD_MAGIC);
 	n = bl_fcp_seal(&params, 0, BL_FCP_RESET, 5, 0, 0, 0, buf, 64);
-	assert_int_equal(to_arb(n), BL_FCP_R_BAD_OPCODE);
+	assert_int_equal(give_to_arb(n), BL_FCP_R_BAD_OPCODE);
 	assert_int_equal(a.reset_due, 0);
 	/* A packet that is out of step within the session triggers a RESET. */
 	memset(buf + 32, 0, 4);
 	n = bl_fcp_seal(&params, a.e.nonce, BL_FCP_REQ, h.challenge, 2 + BL_FCP_REACH, 0, 0, buf,
 			36);
-	assert_int_equal(to_arb(n), BL_FCP_R_BAD_SEQ);
+	assert_int_equal(give_to_arb(n), BL_FCP_R_BAD_SEQ);
 	assert_int_equal(a.reset_due, 1);
 	bl_fcp_arb_tx(&a, now, other);
 	now += params.rtt_ns;
 	n = bl_fcp_seal(&params, a.e.nonce, BL_FCP_ACK, h.challenge, 0, 99, 0, buf, 32);
-	assert_int_equal(to_arb(n), BL_FCP_R_BAD_SEQ);
+	assert_int_equal(give_to_arb(n), BL_FCP_R_BAD_SEQ);
 	assert_int_equal(a.reset_due, 1);
 }
 
@@ -602,9 +602,9 @@ static void bl_fcp_arb_offer__same_question_same_answer(void **state)
 	assert_int_equal(bl_fcp_arb_rx(&a, buf, n, now, 222), BL_FCP_R_BAD_CHECK);
 	n = bl_fcp_arb_tx(&a, now, buf);
 	assert_int_equal(bl_fcp_host_rx(&h, other, n, now, &k), BL_FCP_R_OK);
-	assert_int_equal(to_host(n), BL_FCP_R_OLD_RESET);
+	assert_int_equal(give_to_host(n), BL_FCP_R_OLD_RESET);
 	n = bl_fcp_host_tx(&h, now, buf);
-	assert_int_equal(to_arb(n), BL_FCP_R_OK);
+	assert_int_equal(give_to_arb(n), BL_FCP_R_OK);
 	assert_int_equal(bl_fcp_arb_take(&a, &dst, &slots), 1);
 }
 
@@ -632,13 +632,13 @@ static void bl_fcp_host_reset__refuses(void **state)
 		setup(NULL);
 		bl_fcp_host_want(&h, 1, 1);
 		n = bl_fcp_host_tx(&h, now, buf);
-		to_arb(n);
+		give_to_arb(n);
 		n = bl_fcp_arb_tx(&a, now, buf);
 		assert_int_equal(n, 64);
 		buf[t[i].at] = (uint8_t)(buf[t[i].at] + t[i].add);
 		if (t[i].want != BL_FCP_R_BAD_CHECK)
 			hd->check = BL_BE64(bl_fcp_checksum(&params, 0, buf, n));
-		assert_int_equal(to_host(n), t[i].want);
+		assert_int_equal(give_to_host(n), t[i].want);
 		assert_int_equal(h.e.nonce != 0, t[i].want == BL_FCP_R_OK);
 		assert_int_equal(h.e.count[t[i].want], 1);
 	}
@@ -648,17 +648,17 @@ static void bl_fcp_host_reset__refuses(void **state)
 	 */
 	setup(NULL);
 	arb_init(&a, &am, &params, NDST, 3, 7);
-	meet(1);
+	begin_session(1);
 	arb_init(&a, &am, &params, NDST, 3, 6);
 	now += params.keep_ns;
 	n = bl_fcp_host_tx(&h, now, buf);
-	assert_int_equal(to_arb(n), BL_FCP_R_BAD_CHECK);
+	assert_int_equal(give_to_arb(n), BL_FCP_R_BAD_CHECK);
 	n = bl_fcp_arb_tx(&a, now, buf);
-	assert_int_equal(to_host(n), BL_FCP_R_OLD_TERM);
+	assert_int_equal(give_to_host(n), BL_FCP_R_OLD_TERM);
 	now = h.e.heard_ns + params.hold_ns - 1;
-	assert_int_equal(to_host(n), BL_FCP_R_OLD_TERM);
+	assert_int_equal(give_to_host(n), BL_FCP_R_OLD_TERM);
 	now++;
-	assert_int_equal(to_host(n), BL_FCP_R_OK);
+	assert_int_equal(give_to_host(n), BL_FCP_R_OK);
 	assert_int_equal(h.term, 6);
 }
 
@@ -672,7 +672,7 @@ static void bl_fcp_host__call(void **state)
 	assert_int_equal(bl_fcp_host_next(&h), BL_FCP_NEVER);
 	for (i = 0; i < 100; i++) {
 		n = bl_fcp_arb_call(&params, buf);
-		assert_int_equal(to_host(n), BL_FCP_R_OK);
+		assert_int_equal(give_to_host(n), BL_FCP_R_OK);
 		assert_int_equal(k.opcode, BL_FCP_CALL);
 		answers += bl_fcp_host_tx(&h, now, buf) > 0;
 		now += params.rtt_ns / 10;
@@ -682,7 +682,7 @@ static void bl_fcp_host__call(void **state)
 	bl_fcp_host_want(&h, 1, 1);
 	now += 100 * params.rtt_ns;
 	n = bl_fcp_host_tx(&h, now, buf);
-	assert_int_equal(to_host(n), BL_FCP_R_BAD_OPCODE);
+	assert_int_equal(give_to_host(n), BL_FCP_R_BAD_OPCODE);
 }
 
 static void bl_fcp_arb_take__quota(void **state)
@@ -691,10 +691,10 @@ static void bl_fcp_arb_take__quota(void **state)
 
 	(void)state;
 	params.quota = 1500;
-	meet(0);
+	begin_session(0);
 	bl_fcp_host_want(&h, 7, 0x7fffffff);
 	bl_fcp_host_want(&h, 8, 5);
-	assert_int_equal(to_arb(bl_fcp_host_tx(&h, now, buf)), BL_FCP_R_OK);
+	assert_int_equal(give_to_arb(bl_fcp_host_tx(&h, now, buf)), BL_FCP_R_OK);
 	assert_int_equal(bl_fcp_arb_take(&a, &dst, &slots), 1);
 	assert_int_equal(dst, 7);
 	assert_int_equal(slots, BL_FCP_CHUNK);
@@ -745,10 +745,10 @@ static void bl_fcp_arb_grant__runs(void **state)
 	uint32_t n, i;
 
 	(void)state;
-	meet(0);
+	begin_session(0);
 	bl_fcp_host_want(&h, 7, 400);
 	bl_fcp_host_want(&h, 8, 2);
-	assert_int_equal(to_arb(bl_fcp_host_tx(&h, now, buf)), BL_FCP_R_OK);
+	assert_int_equal(give_to_arb(bl_fcp_host_tx(&h, now, buf)), BL_FCP_R_OK);
 	assert_int_equal(bl_fcp_arb_grant(&a, 1, 7, 0), 1); /* not handed over yet */
 	while (bl_fcp_arb_take(&a, &i, &n))
 		;
@@ -760,7 +760,7 @@ static void bl_fcp_arb_grant__runs(void **state)
 	assert_int_equal(bl_fcp_arb_grant(&a, 101000 - BL_FCP_BEFORE + 0x10000, 7, 0), -1);
 	assert_int_equal(bl_fcp_arb_grant(&a, 101518, 8, 0), 1); /* two were asked for */
 	n = bl_fcp_arb_tx(&a, now, buf);
-	assert_int_equal(to_host(n), BL_FCP_R_OK);
+	assert_int_equal(give_to_host(n), BL_FCP_R_OK);
 	assert_int_equal(k.nruns, ARRAY_SIZE(want));
 	for (i = 0; i < ARRAY_SIZE(want); i++) {
 		memset(&s, 0, sizeof(s));
@@ -782,7 +782,7 @@ static void bl_fcp_arb_grant__runs(void **state)
 	assert_int_equal(a.b.runs, BL_FCP_RUNS_MAX);
 	assert_int_equal(bl_fcp_arb_grant(&a, 4000, 7, 0), -1);
 	n = bl_fcp_arb_tx(&a, now, buf);
-	assert_int_equal(to_host(n), BL_FCP_R_OK);
+	assert_int_equal(give_to_host(n), BL_FCP_R_OK);
 	assert_int_equal(bl_fcp_arb_grant(&a, 4000, 7, 0), 0);
 	assert_int_equal(h.unasked, 0);
 }
@@ -792,12 +792,12 @@ static void bl_fcp_arb__many_destinations(void **state)
 	uint32_t n, i, dst, slots, packets = 0, totals = 0, taken = 0;
 
 	(void)state;
-	meet(0);
+	begin_session(0);
 	for (i = 0; i < NDST; i++)
 		bl_fcp_host_want(&h, i, 1);
 	while ((n = bl_fcp_host_tx(&h, now, buf))) {
 		assert_true(n <= BL_FCP_PACKET_MAX);
-		assert_int_equal(to_arb(n), BL_FCP_R_OK);
+		assert_int_equal(give_to_arb(n), BL_FCP_R_OK);
 		packets++;
 	}
 	assert_int_equal(packets, 5); /* 64 to a packet */
@@ -808,12 +808,12 @@ static void bl_fcp_arb__many_destinations(void **state)
 		if (bl_fcp_arb_grant(&a, i, i, 0) == 0)
 			continue;
 		n = bl_fcp_arb_tx(&a, now, buf);
-		assert_int_equal(to_host(n), BL_FCP_R_OK);
+		assert_int_equal(give_to_host(n), BL_FCP_R_OK);
 		totals += k.ntotals;
 		i--;
 	}
 	assert_int_equal(totals, 256);
-	assert_int_equal(to_host(bl_fcp_arb_tx(&a, now, buf)), BL_FCP_R_OK);
+	assert_int_equal(give_to_host(bl_fcp_arb_tx(&a, now, buf)), BL_FCP_R_OK);
 	assert_int_equal(h.need, 0);
 	assert_int_equal(h.received, NDST);
 }
@@ -821,8 +821,8 @@ static void bl_fcp_arb__many_destinations(void **state)
 static void bl_fcp_arb__silent_host_loses_its_session(void **state)
 {
 	(void)state;
-	meet(3);
-	alloc(5);
+	begin_session(3);
+	make_alloc(5);
 	now = a.e.heard_ns + params.dead_ns - 1;
 	bl_fcp_arb_tx(&a, now, buf);
 	assert_int_equal(a.gone, 0);
@@ -840,17 +840,17 @@ static void bl_fcp__counts_wrap(void **state)
 	uint32_t dst, slots;
 
 	(void)state;
-	meet(0);
+	begin_session(0);
 	hm.pair[7].total = hm.pair[7].told = hm.pair[7].done = 0xfffffffe;
 	am.pair[7].total = am.pair[7].told = am.pair[7].done = 0xfffffffe;
 	bl_fcp_host_want(&h, 7, 5);
-	assert_int_equal(to_arb(bl_fcp_host_tx(&h, now, buf)), BL_FCP_R_OK);
+	assert_int_equal(give_to_arb(bl_fcp_host_tx(&h, now, buf)), BL_FCP_R_OK);
 	assert_int_equal(bl_fcp_arb_take(&a, &dst, &slots), 1);
 	assert_int_equal(slots, 5);
 	assert_int_equal(am.pair[7].told, 3);
 	for (slots = 0; slots < 5; slots++)
 		assert_int_equal(bl_fcp_arb_grant(&a, 50 + slots, 7, 0), 0);
-	assert_int_equal(to_host(bl_fcp_arb_tx(&a, now, buf)), BL_FCP_R_OK);
+	assert_int_equal(give_to_host(bl_fcp_arb_tx(&a, now, buf)), BL_FCP_R_OK);
 	assert_int_equal(h.need, 0);
 	assert_int_equal(h.lost, 0);
 	assert_int_equal(h.unasked, 0);

@@ -11,7 +11,7 @@
  * Scans without an answer every @every ns until @end. Returns the time at which the host fell back,
  * or 0.
  */
-static __u64 in_vain(struct bl_fcp_vain *v, __u64 from, __u64 every, __u64 end)
+static __u64 scan_in_vain(struct bl_fcp_vain *v, __u64 from, __u64 every, __u64 end)
 {
 	__u64 t;
 
@@ -32,7 +32,7 @@ static void falls__after_the_limit(void **state)
 	(void)state;
 	for (i = 0; i < sizeof(every) / sizeof(every[0]); i++) {
 		struct bl_fcp_vain v = { 0 };
-		__u64 t = in_vain(&v, 77, every[i], 5 * LIMIT);
+		__u64 t = scan_in_vain(&v, 77, every[i], 5 * LIMIT);
 
 		assert_in_range(t, 77 + LIMIT, 77 + LIMIT + LIMIT / 16 + every[i]);
 	}
@@ -46,7 +46,7 @@ static void falls__eight_looks_at_least(void **state)
 	struct bl_fcp_vain v = { 0 };
 
 	(void)state;
-	assert_int_equal(in_vain(&v, 1, LIMIT, 100 * LIMIT), 1 + 7 * LIMIT);
+	assert_int_equal(scan_in_vain(&v, 1, LIMIT, 100 * LIMIT), 1 + 7 * LIMIT);
 }
 
 /*
@@ -58,18 +58,18 @@ static void stopped__not_for_that(void **state)
 	const __u64 hour = 3600 * 1000 * MS;
 
 	(void)state;
-	assert_int_equal(in_vain(&v, 1, MS, 100 * MS), 0);
-	assert_int_equal(in_vain(&v, hour, 10000, hour + 300 * MS), 0);
+	assert_int_equal(scan_in_vain(&v, 1, MS, 100 * MS), 0);
+	assert_int_equal(scan_in_vain(&v, hour, 10000, hour + 300 * MS), 0);
 	assert_int_equal(bl_fcp_vain_step(&v, hour + 301 * MS, 1, 1, LIMIT), 0);
 	assert_true(!v.since_ns && !v.turns);
-	assert_int_equal(in_vain(&v, hour + 302 * MS, MS, hour + 1300 * MS), 0);
-	assert_true(in_vain(&v, hour + 1301 * MS, MS, hour + 1400 * MS));
+	assert_int_equal(scan_in_vain(&v, hour + 302 * MS, MS, hour + 1300 * MS), 0);
+	assert_true(scan_in_vain(&v, hour + 1301 * MS, MS, hour + 1400 * MS));
 }
 
 static void answered__comes_back(void **state)
 {
 	struct bl_fcp_vain v = { 0 };
-	__u64 t = in_vain(&v, 0, MS, 2 * LIMIT);
+	__u64 t = scan_in_vain(&v, 0, MS, 2 * LIMIT);
 
 	(void)state;
 	assert_true(t);
@@ -81,7 +81,7 @@ static void answered__comes_back(void **state)
 	assert_int_equal(v.fallen, 0);
 	assert_int_equal(bl_fcp_vain_step(&v, t + LIMIT, 0, 1, LIMIT), 0);
 	/* The next fallback takes as long. */
-	assert_int_equal(in_vain(&v, t + LIMIT, MS, t + 2 * LIMIT - 1), 0);
+	assert_int_equal(scan_in_vain(&v, t + LIMIT, MS, t + 2 * LIMIT - 1), 0);
 }
 
 static void wants_nothing__waits_for_nobody(void **state)
@@ -93,9 +93,9 @@ static void wants_nothing__waits_for_nobody(void **state)
 	for (t = 1; t < 10 * LIMIT; t += 60 * MS)
 		assert_int_equal(bl_fcp_vain_step(&v, t, 0, 0, LIMIT), 0);
 	assert_int_equal(v.fallen, 0);
-	assert_int_equal(in_vain(&v, t, MS, t + 900 * MS), 0);
+	assert_int_equal(scan_in_vain(&v, t, MS, t + 900 * MS), 0);
 	assert_int_equal(bl_fcp_vain_step(&v, t + 901 * MS, 0, 0, LIMIT), 0);
-	assert_int_equal(in_vain(&v, t + 902 * MS, MS, t + 1900 * MS), 0);
+	assert_int_equal(scan_in_vain(&v, t + 902 * MS, MS, t + 1900 * MS), 0);
 }
 
 static void never__with_no_limit(void **state)

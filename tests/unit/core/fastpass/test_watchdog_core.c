@@ -13,7 +13,7 @@
 static struct bl_fcp_params params = { .secret = { 1, 2 }, .table = 77 };
 static _Alignas(8) uint8_t buf[BL_FCP_PACKET_MAX];
 
-static void arbiter(struct bl_wd *w, uint32_t rank, uint32_t term, uint64_t now)
+static void init_arbiter(struct bl_wd *w, uint32_t rank, uint32_t term, uint64_t now)
 {
 	*w = (struct bl_wd){ .p = &params,
 			     .rank = rank,
@@ -24,8 +24,8 @@ static void arbiter(struct bl_wd *w, uint32_t rank, uint32_t term, uint64_t now)
 }
 
 /* Receives a watchdog of (term, rank, seq) in state @st. */
-static enum bl_fcp_reason hear(struct bl_wd *w, uint32_t term, uint32_t rank, uint32_t seq,
-			       uint32_t st, uint64_t now)
+static enum bl_fcp_reason receive_watchdog(struct bl_wd *w, uint32_t term, uint32_t rank,
+					   uint32_t seq, uint32_t st, uint64_t now)
 {
 	struct bl_wd from = { .p = &params, .rank = rank, .term = term, .state = st, .seq = seq };
 
@@ -48,7 +48,7 @@ static void bl_wd_tick__a_life(void **state)
 	struct bl_wd w;
 
 	(void)state;
-	arbiter(&w, 1, 5, T0);
+	init_arbiter(&w, 1, 5, T0);
 	assert_int_equal(bl_wd_next(&w), T0 + 1300 * US);
 	assert_int_equal(bl_wd_tick(&w, T0 + 1300 * US - 1), 0);
 	assert_int_equal(w.state, BL_FCP_STANDBY);
@@ -88,7 +88,7 @@ static void bl_wd_next__by_rank(void **state)
 
 	(void)state;
 	for (rank = 0; rank < 4; rank++) {
-		arbiter(&w, rank, 5, T0);
+		init_arbiter(&w, rank, 5, T0);
 		assert_int_equal(bl_wd_next(&w), T0 + (1000 + rank * 300) * US);
 		assert_int_equal(bl_wd_tick(&w, T0 + (1000 + rank * 300) * US - 1), 0);
 		assert_int_equal(bl_wd_tick(&w, T0 + (1000 + rank * 300) * US), 1);
@@ -101,8 +101,8 @@ static void bl_wd_tick__what_came_after_the_clock_was_read(void **state)
 	struct bl_wd w;
 
 	(void)state;
-	arbiter(&w, 1, 5, T0);
-	assert_int_equal(hear(&w, 9, 0, 1, BL_FCP_PRIMARY, T0 + 50), BL_FCP_R_OK);
+	init_arbiter(&w, 1, 5, T0);
+	assert_int_equal(receive_watchdog(&w, 9, 0, 1, BL_FCP_PRIMARY, T0 + 50), BL_FCP_R_OK);
 	/* A time 1 ns before heard_ns is not 2^64 - 1 ns of silence. */
 	assert_int_equal(bl_wd_tick(&w, T0 + 49), 0);
 	assert_int_equal(bl_wd_tick(&w, T0), 0);
@@ -135,12 +135,14 @@ static void bl_wd_rx__sequence_numbers_wrap(void **state)
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
-		arbiter(&w, 1, 5, T0);
-		assert_int_equal(hear(&w, 9, 0, t[i].heard, BL_FCP_PRIMARY, T0 + 100), BL_FCP_R_OK);
-		assert_int_equal(hear(&w, 9, 0, t[i].comes, BL_FCP_PRIMARY, T0 + 200), t[i].want);
+		init_arbiter(&w, 1, 5, T0);
+		assert_int_equal(receive_watchdog(&w, 9, 0, t[i].heard, BL_FCP_PRIMARY, T0 + 100),
+				 BL_FCP_R_OK);
+		assert_int_equal(receive_watchdog(&w, 9, 0, t[i].comes, BL_FCP_PRIMARY, T0 + 200),
+				 t[i].want);
 		assert_int_equal(w.heard_ns, t[i].want == BL_FCP_R_OK ? T0 + 200 : T0 + 100);
 		/* another sender, or another term, starts a new sequence */
-		assert_int_equal(hear(&w, 10, 0, t[i].heard, BL_FCP_PRIMARY, T0 + 300),
+		assert_int_equal(receive_watchdog(&w, 10, 0, t[i].heard, BL_FCP_PRIMARY, T0 + 300),
 				 BL_FCP_R_OK);
 	}
 }
@@ -170,10 +172,11 @@ static void bl_wd_rx__who_gives_way(void **state)
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
-		arbiter(&w, t[i].rank, t[i].term, T0);
+		init_arbiter(&w, t[i].rank, t[i].term, T0);
 		w.state = t[i].st;
 		w.sent_ns = T0;
-		assert_int_equal(hear(&w, t[i].his_term, t[i].his_rank, 1, BL_FCP_PRIMARY, T0 + 5),
+		assert_int_equal(receive_watchdog(&w, t[i].his_term, t[i].his_rank, 1,
+						  BL_FCP_PRIMARY, T0 + 5),
 				 t[i].want);
 		assert_int_equal(w.state, t[i].then);
 		assert_int_equal(w.term, t[i].want == BL_FCP_R_OK ? t[i].his_term : t[i].term);
@@ -182,9 +185,9 @@ static void bl_wd_rx__who_gives_way(void **state)
 		assert_int_equal(w.count[t[i].want], 1);
 	}
 	/* Later it does not follow an arbiter that was replaced. */
-	arbiter(&w, 2, 1, T0);
-	assert_int_equal(hear(&w, 8, 1, 1, BL_FCP_CANDIDATE, T0), BL_FCP_R_OK);
-	assert_int_equal(hear(&w, 7, 0, 1, BL_FCP_PRIMARY, T0 + 9), BL_FCP_R_OLD_TERM);
+	init_arbiter(&w, 2, 1, T0);
+	assert_int_equal(receive_watchdog(&w, 8, 1, 1, BL_FCP_CANDIDATE, T0), BL_FCP_R_OK);
+	assert_int_equal(receive_watchdog(&w, 7, 0, 1, BL_FCP_PRIMARY, T0 + 9), BL_FCP_R_OLD_TERM);
 	assert_int_equal(w.heard_ns, T0);
 }
 
@@ -196,9 +199,10 @@ static void bl_wd_rx__refuses(void **state)
 	uint32_t n;
 
 	(void)state;
-	arbiter(&w, 1, 5, T0);
-	assert_int_equal(hear(&w, 9, 0, 1, BL_FCP_STANDBY, T0 + 1), BL_FCP_R_BAD_BODY);
-	assert_int_equal(hear(&w, 9, 0, 1, BL_FCP_STATE_LIMIT, T0 + 1), BL_FCP_R_BAD_BODY);
+	init_arbiter(&w, 1, 5, T0);
+	assert_int_equal(receive_watchdog(&w, 9, 0, 1, BL_FCP_STANDBY, T0 + 1), BL_FCP_R_BAD_BODY);
+	assert_int_equal(receive_watchdog(&w, 9, 0, 1, BL_FCP_STATE_LIMIT, T0 + 1),
+			 BL_FCP_R_BAD_BODY);
 	/* Each reserved word alone, since it may get a meaning. */
 	for (n = 0; n < 2; n++) {
 		struct bl_fcp_watchdog *b = (void *)(h + 1);
@@ -257,7 +261,7 @@ static void group__never_two_and_soon_one(void **state)
 
 		memset(fly, 0, sizeof(fly));
 		for (i = 0; i < ARBITERS; i++)
-			arbiter(&w[i], i, rnd_below(&r, 3), now + rnd_below(&r, 2) * 500 * US);
+			init_arbiter(&w[i], i, rnd_below(&r, 3), now + rnd_below(&r, 2) * 500 * US);
 		for (; now < T0 + 40000 * US; now += STEP, steps++) {
 			for (i = 0; i < ARBITERS; i++) {
 				if (now < asleep[i])
@@ -313,7 +317,7 @@ static void group__never_two_and_soon_one(void **state)
 					uint32_t term = w[last].term;
 
 					/* The restarted arbiter has forgotten everything. */
-					arbiter(&w[last], last, term - 1, asleep[last]);
+					init_arbiter(&w[last], last, term - 1, asleep[last]);
 				}
 			}
 		}
