@@ -86,7 +86,7 @@ static void table__complete(void **state)
 	assert_null(bl_option(BL_AO_COUNT));
 }
 
-static bool same(const char *a, const char *b)
+static bool same_text(const char *a, const char *b)
 {
 	return a && b && !strcmp(a, b);
 }
@@ -100,12 +100,12 @@ static void table__names_once(void **state)
 		for (j = 0; j < k; j++) {
 			const struct bl_option *a = bl_option(j), *b = bl_option(k);
 
-			if (same(a->key, b->key) && (j < BL_AO_TOP) == (k < BL_AO_TOP))
+			if (same_text(a->key, b->key) && (j < BL_AO_TOP) == (k < BL_AO_TOP))
 				fail_msg("%s is twice there", a->key);
-			if (same(a->set, b->set))
+			if (same_text(a->set, b->set))
 				fail_msg("admission set has --%s twice", a->set);
 			/* Limits of queues have two keys and one flag for the same member. */
-			if (same(a->start, b->start) && (a->at != b->at || a->size != b->size))
+			if (same_text(a->start, b->start) && (a->at != b->at || a->size != b->size))
 				fail_msg("--%s is of %s and of %s", a->start, a->key, b->key);
 		}
 }
@@ -117,7 +117,7 @@ static const struct argp_option *start_flag(const char *name)
 	const struct argp_option *f;
 
 	for (f = bl_admission_argp.options; f->name || f->doc; f++)
-		if (same(f->name, name))
+		if (same_text(f->name, name))
 			return f;
 	return NULL;
 }
@@ -140,7 +140,8 @@ static void start__flags(void **state)
 		assert_non_null(strstr(f->doc, o->text));
 	}
 	for (f = bl_admission_argp.options; f->name || f->doc; f++) {
-		for (k = 0; f->name && k < BL_AO_COUNT && !same(bl_option(k)->start, f->name); k++)
+		for (k = 0; f->name && k < BL_AO_COUNT && !same_text(bl_option(k)->start, f->name);
+		     k++)
 			;
 		if (f->name && k == BL_AO_COUNT)
 			fail_msg("--%s is not in the table", f->name);
@@ -148,7 +149,7 @@ static void start__flags(void **state)
 }
 
 /* Gives one flag and returns the value of its member afterwards. */
-static uint64_t start(const struct bl_option *o, const char *value)
+static uint64_t parse_start_flag(const struct bl_option *o, const char *value)
 {
 	struct bl_admission_cfg a = { .on = true };
 	char flag[128], *argv[] = { "test", flag, NULL };
@@ -160,12 +161,12 @@ static uint64_t start(const struct bl_option *o, const char *value)
 	return bl_option_load(o, &a);
 }
 
-static uint64_t start_number(const struct bl_option *o, uint64_t v)
+static uint64_t parse_start_number(const struct bl_option *o, uint64_t v)
 {
 	char text[32];
 
 	snprintf(text, sizeof(text), "%llu", (unsigned long long)v);
-	return start(o, text);
+	return parse_start_flag(o, text);
 }
 
 static void start__values(void **state)
@@ -183,28 +184,28 @@ static void start__values(void **state)
 		switch (o->kind) {
 		case BL_OPTION_NUMBER:
 			least = bl_option_start_least(o);
-			assert_int_equal(start_number(o, least), least + o->add);
-			assert_int_equal(start_number(o, o->greatest), o->greatest + o->add);
-			assert_int_equal(start_number(o, o->greatest + 1), 0);
+			assert_int_equal(parse_start_number(o, least), least + o->add);
+			assert_int_equal(parse_start_number(o, o->greatest), o->greatest + o->add);
+			assert_int_equal(parse_start_number(o, o->greatest + 1), 0);
 			if (least)
-				assert_int_equal(start_number(o, least - 1), 0);
-			assert_int_equal(start(o, "1x"), 0);
-			assert_int_equal(start(o, ""), 0);
+				assert_int_equal(parse_start_number(o, least - 1), 0);
+			assert_int_equal(parse_start_flag(o, "1x"), 0);
+			assert_int_equal(parse_start_flag(o, ""), 0);
 			break;
 		case BL_OPTION_NAME:
 			for (v = 0; v <= o->greatest; v++)
-				assert_int_equal(start(o, o->names[v]), v + o->add);
-			assert_int_equal(start(o, "best"), 0);
+				assert_int_equal(parse_start_flag(o, o->names[v]), v + o->add);
+			assert_int_equal(parse_start_flag(o, "best"), 0);
 			break;
 		case BL_OPTION_RATE:
-			assert_int_equal(start(o, "2mbit"), 2000000);
-			assert_int_equal(start(o, "1mbit"), 0);
+			assert_int_equal(parse_start_flag(o, "2mbit"), 2000000);
+			assert_int_equal(parse_start_flag(o, "1mbit"), 0);
 			break;
 		case BL_OPTION_TRUTH:
-			assert_int_equal(start(o, NULL), 1);
+			assert_int_equal(parse_start_flag(o, NULL), 1);
 			break;
 		case BL_OPTION_TEXT:
-			assert_true(start(o, "/a/file"));
+			assert_true(parse_start_flag(o, "/a/file"));
 			break;
 		case BL_OPTION_BLOCK: {
 			struct bl_admission_cfg a = { .on = true };
@@ -224,7 +225,7 @@ static void start__values(void **state)
 
 static char path[] = "/tmp/barline-options-XXXXXX";
 
-static int load(enum bl_role role, const char *text, struct bl_node_cfg *c, struct bl_err *err)
+static int load_file(enum bl_role role, const char *text, struct bl_node_cfg *c, struct bl_err *err)
 {
 	FILE *f = fopen(path, "w");
 
@@ -242,7 +243,7 @@ static int load(enum bl_role role, const char *text, struct bl_node_cfg *c, stru
  * Writes a line of the file with a value that is not the default, and returns the value that the
  * member must have afterwards.
  */
-static uint64_t file_line(unsigned int id, char *text, size_t size)
+static uint64_t write_file_line(unsigned int id, char *text, size_t size)
 {
 	const struct bl_option *o = bl_option(id);
 	const char *before = id < BL_AO_TOP ? "  " : "  top:\n    ";
@@ -284,8 +285,8 @@ static void file__each_key(void **state)
 		const struct bl_option *o = bl_option(k);
 		enum bl_role own = o->roles & BL_OPTION_HOSTS ? BL_ROLE_HOST : BL_ROLE_SWITCH;
 
-		want = file_line(k, text, sizeof(text));
-		if (load(own, text, &c, &err))
+		want = write_file_line(k, text, sizeof(text));
+		if (load_file(own, text, &c, &err))
 			fail_msg("%s: %s", o->key, err.text);
 		if (bl_option_load(o, &c.admission) != want)
 			fail_msg("%s: not %llu", text, (unsigned long long)want);
@@ -295,11 +296,11 @@ static void file__each_key(void **state)
 		if (o->roles == (BL_OPTION_HOSTS | BL_OPTION_SWITCHES))
 			continue;
 		own = own == BL_ROLE_HOST ? BL_ROLE_SWITCH : BL_ROLE_HOST;
-		assert_int_equal(load(own, text, &c, &err), -EINVAL);
+		assert_int_equal(load_file(own, text, &c, &err), -EINVAL);
 		assert_non_null(strstr(err.text, "is a key of"));
 	}
-	assert_int_equal(load(BL_ROLE_HOST, "  speed: 3\n", &c, &err), -EINVAL);
-	assert_int_equal(load(BL_ROLE_HOST, "  top: { speed: 3 }\n", &c, &err), -EINVAL);
+	assert_int_equal(load_file(BL_ROLE_HOST, "  speed: 3\n", &c, &err), -EINVAL);
+	assert_int_equal(load_file(BL_ROLE_HOST, "  top: { speed: 3 }\n", &c, &err), -EINVAL);
 }
 
 /* ---- admission set, completion ---- */
@@ -361,7 +362,7 @@ static void set__flags(void **state)
 			;
 		if (k < sizeof(others) / sizeof(others[0]))
 			continue;
-		for (k = 0; k < BL_AO_COUNT && !same(bl_option(k)->set, flag); k++)
+		for (k = 0; k < BL_AO_COUNT && !same_text(bl_option(k)->set, flag); k++)
 			;
 		if (k == BL_AO_COUNT)
 			fail_msg("admission set has --%s, which is not in the table", flag);
@@ -464,7 +465,7 @@ static unsigned int man_roles(unsigned int id, enum man man)
 	unsigned int k, roles = bl_option(id)->roles;
 
 	for (k = 0; man == MAN_START && k < BL_AO_COUNT; k++)
-		if (same(bl_option(k)->start, bl_option(id)->start))
+		if (same_text(bl_option(k)->start, bl_option(id)->start))
 			roles |= bl_option(k)->roles;
 	return roles;
 }
@@ -508,7 +509,7 @@ static bool has_entry(unsigned int id, enum man man)
 	if (man == MAN_SET)
 		return o->set && *o->set;
 	for (k = 0; o->start && k < id; k++)
-		if (same(bl_option(k)->start, o->start))
+		if (same_text(bl_option(k)->start, o->start))
 			return false;
 	return o->start;
 }

@@ -72,7 +72,7 @@ static uint64_t slice_of(pid_t tid)
  * Checks for an ordinary thread with a short slice and @nice; on a kernel without slices, for one
  * with nice -20.
  */
-static void is_sliced(pid_t tid, int nice)
+static void expect_sliced(pid_t tid, int nice)
 {
 	assert_int_equal(sched_getscheduler(tid), SCHED_OTHER);
 	assert_int_equal(slice_of(tid) == BL_PRIO_SLICE_NS, has_slices());
@@ -94,12 +94,12 @@ static void bl_prio_first__there_and_back(void **state)
 		skip();
 	assert_int_equal(sched_getscheduler(tid), SCHED_FIFO);
 	assert_int_equal(bl_prio_first(tid, &none, BL_RT_AUTO, 1), 0);
-	is_sliced(tid, own < 0 ? own : 0);
+	expect_sliced(tid, own < 0 ? own : 0);
 	assert_int_equal(bl_prio_first(tid, &none, BL_RT_ALWAYS, 1), 0);
 	/* A nice value that was set later is not taken as the daemon's own. */
 	assert_int_equal(setpriority(PRIO_PROCESS, (id_t)tid, -7), 0);
 	assert_int_equal(bl_prio_first(tid, &none, BL_RT_NEVER, 1), 0);
-	is_sliced(tid, own < 0 ? own : 0);
+	expect_sliced(tid, own < 0 ? own : 0);
 }
 
 int main(void)

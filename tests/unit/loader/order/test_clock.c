@@ -79,7 +79,7 @@ static int clock_setup(void **state)
 }
 
 /* The record's writer is dead, and a new daemon takes the record over. */
-static void daemon_again(void)
+static void restart_daemon(void)
 {
 	struct bl_clock was = record;
 
@@ -266,7 +266,7 @@ static void adopt__a_good_record_and_a_step(void **state)
 		mono = fake_mono;
 		as_of = record.as_of_ns;
 		before = (int64_t)(bus_at(mono) - mono);
-		daemon_again();
+		restart_daemon();
 		fake_mono = mono + VOID_NS / 2;
 		fake_ahead += off[k] * (int64_t)SEC;
 		assert_int_equal(bl_clock_adopt(&keeper, NULL), 0);
@@ -293,7 +293,7 @@ static void adopt__a_void_record(void **state)
 		clock_setup(state);
 		ticks(4);
 		mono = fake_mono;
-		daemon_again();
+		restart_daemon();
 		fake_mono = mono + VOID_NS + SEC;
 		assert_false(bl_clock_usable(&record, fake_mono));
 		bus = bus_at(fake_mono);
@@ -319,7 +319,7 @@ static void adopt__a_void_record(void **state)
 static void adopt__skew_and_offset(void **state)
 {
 	(void)state;
-	daemon_again();
+	restart_daemon();
 	memset(&record, 0, sizeof(record));
 	keeper.skew_ns = -70000;
 	keeper.bus_offset_ns = 5000000000;
@@ -342,7 +342,7 @@ static void adopt__torn_and_void(void **state)
 	clock_setup(state);
 	ticks(4);
 	mono = fake_mono;
-	daemon_again();
+	restart_daemon();
 	fake_mono = mono + VOID_NS + SEC;
 	bus = bus_at(fake_mono);
 	record.seq |= 1;
