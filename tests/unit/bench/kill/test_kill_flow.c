@@ -34,7 +34,7 @@ static int tear_down(void **state)
 	return munmap(c, sizeof(*c));
 }
 
-static void got(unsigned int receiver, unsigned int sender, uint64_t at_ms)
+static void add_delivery(unsigned int receiver, unsigned int sender, uint64_t at_ms)
 {
 	struct kill_worker *w = &c->w[receiver];
 
@@ -48,12 +48,12 @@ static void flow__longest_gap_and_rate(void **state)
 	struct kill_flow f;
 
 	(void)state;
-	got(0, 0, 100);
-	got(0, 1, 102);
-	got(0, 1, 107);
-	got(0, 0, 108);
-	got(1, 0, 101);
-	got(1, 1, 109);
+	add_delivery(0, 0, 100);
+	add_delivery(0, 1, 102);
+	add_delivery(0, 1, 107);
+	add_delivery(0, 0, 108);
+	add_delivery(1, 0, 101);
+	add_delivery(1, 1, 109);
 	f = kill_flow(c, 3, 100 * MS, 110 * MS);
 	assert_float_equal(f.gap_ms, 8, 1e-9); /* the gap of the second one, from 101 to 109 */
 	assert_int_equal(f.gap_end_ns, 109 * MS);
@@ -69,10 +69,10 @@ static void flow__of_the_correct_only(void **state)
 	struct kill_flow f;
 
 	(void)state;
-	got(0, 0, 100);
-	got(0, 2, 104);
-	got(0, 1, 108);
-	got(2, 0, 100);
+	add_delivery(0, 0, 100);
+	add_delivery(0, 2, 104);
+	add_delivery(0, 1, 108);
+	add_delivery(2, 0, 100);
 	f = kill_flow(c, 1 | 2, 100 * MS, 108 * MS);
 	/*
 	 * The second process has delivered nothing at all, and the message at 104 does not end a
@@ -98,8 +98,8 @@ static void flow__edges(void **state)
 	assert_float_equal(f.per_s, 0, 1e-9);
 	f = kill_flow(c, 7, 100 * MS, 100 * MS); /* no time */
 	assert_float_equal(f.gap_ms, 0, 1e-9);
-	got(0, 0, 99); /* before and after the span */
-	got(0, 0, 131);
+	add_delivery(0, 0, 99); /* before and after the span */
+	add_delivery(0, 0, 131);
 	f = kill_flow(c, 1, 100 * MS, 130 * MS);
 	assert_float_equal(f.gap_ms, 30, 1e-9);
 	assert_float_equal(f.per_s, 0, 1e-9);

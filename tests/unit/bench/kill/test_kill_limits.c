@@ -9,7 +9,7 @@
 
 #define MS 1000000ULL
 
-static struct kl_run run(void)
+static struct kl_run make_run(void)
 {
 	return (struct kl_run){ .process_limit_ns = 1000 * MS,
 				.dead_after_ns = 200 * MS,
@@ -26,7 +26,7 @@ static void process__why(void **state)
 	const struct kl_proc stopped = { .stopped_ns = 1000 * MS },
 			     shortly = { .stopped_ns = 700 * MS, .gap_ns = 700 * MS },
 			     slow = { .gap_ns = 900 * MS };
-	struct kl_run r = run();
+	struct kl_run r = make_run();
 	unsigned int i;
 
 	assert_int_equal(kl_process(&r, &killed, "died"), KL_MAY);
@@ -63,7 +63,7 @@ static void process__why(void **state)
 
 static void node__why(void **state)
 {
-	struct kl_run r = run();
+	struct kl_run r = make_run();
 
 	r.may_fall = 1U << 3;
 	r.may_owe = 1U << 4;

@@ -38,7 +38,7 @@ const char *__wrap_reason_name(unsigned int r)
 
 static struct bench_ctl *ctl; /* It is large, but only touched pages use memory. */
 
-static void give(unsigned int w, uint64_t n)
+static void fill_log(unsigned int w, uint64_t n)
 {
 	struct bench_worker *v = &ctl->w[w];
 	uint64_t i;
@@ -50,7 +50,7 @@ static void give(unsigned int w, uint64_t n)
 }
 
 /* Three workers, each of which sent three messages to all. */
-static void three(void)
+static void setup_three(void)
 {
 	unsigned int i;
 
@@ -62,7 +62,7 @@ static void three(void)
 	ctl->n = 3;
 	for (i = 0; i < 3; i++) {
 		atomic_store(&ctl->w[i].sent, 3);
-		give(i, 9);
+		fill_log(i, 9);
 	}
 	said[0] = 0;
 }
@@ -124,10 +124,10 @@ static void order__table(void **state)
 		json_t *res = json_object(), *o;
 		uint64_t was;
 
-		three();
+		setup_three();
 		for (k = 0; k < 3; k++)
 			if (t[i].got[k])
-				give(k, t[i].got[k]);
+				fill_log(k, t[i].got[k]);
 		if (t[i].swapped) {
 			was = ctl->w[2].log[4];
 			ctl->w[2].log[4] = ctl->w[2].log[5];

@@ -3,7 +3,7 @@
 #include "bench/traffic/traffic_span.h"
 #include "tests/unit/unit.h"
 
-static unsigned int counted(const struct traffic_span *s, double from, double to)
+static unsigned int count_seconds(const struct traffic_span *s, double from, double to)
 {
 	unsigned int i, n = 0;
 
@@ -26,8 +26,8 @@ static void traffic_common__example(void **state)
 	assert_true(traffic_counts(&s[0], 4, 5, from, to));
 	assert_false(traffic_counts(&s[0], 5, 6, from, to));
 	assert_false(traffic_counts(&s[1], 0, 1, from, to));
-	assert_int_equal(counted(&s[0], from, to), 2);
-	assert_int_equal(counted(&s[1], from, to), 2);
+	assert_int_equal(count_seconds(&s[0], from, to), 2);
+	assert_int_equal(count_seconds(&s[1], from, to), 2);
 	traffic_common(s, 1, &from, &to);
 	assert_true(from == 0.25 && to == 6);
 }
@@ -45,7 +45,7 @@ static void traffic_common__none(void **state)
 	traffic_common(s, 56, &from, &to);
 	assert_true(to < from);
 	for (i = 0; i < 56; i++)
-		assert_int_equal(counted(&s[i], from, to), 0);
+		assert_int_equal(count_seconds(&s[i], from, to), 0);
 }
 
 /* Whenever the flows really began, all of them send in every second that counts. */
