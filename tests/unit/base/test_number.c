@@ -35,7 +35,7 @@ static const struct bl_number table[] = {
 	{ 0 }
 };
 
-static const struct bl_number *row(int key)
+static const struct bl_number *find_row(int key)
 {
 	const struct bl_number *n = table;
 
@@ -123,7 +123,7 @@ static void read__edges(void **state)
 
 		memset(&f, 0x5a, sizeof(f));
 		before = f;
-		assert_int_equal(bl_number_read(row(cases[i].key), cases[i].arg, &f, why,
+		assert_int_equal(bl_number_read(find_row(cases[i].key), cases[i].arg, &f, why,
 						sizeof(why)),
 				 cases[i].why ? -EINVAL : 0);
 		assert_string_equal(why, cases[i].why ? cases[i].why : "");
@@ -156,8 +156,9 @@ static void read__each_type(void **state)
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(args); i++)
-		assert_int_equal(
-			bl_number_read(row(args[i].key), args[i].arg, &f, why, sizeof(why)), 0);
+		assert_int_equal(bl_number_read(find_row(args[i].key), args[i].arg, &f, why,
+						sizeof(why)),
+				 0);
 	assert_int_equal(f.port, want.port);
 	assert_int_equal(f.us, want.us);
 	assert_int_equal(f.ring, want.ring);

@@ -120,7 +120,7 @@ static void bl_seg_at__table(void **state)
 }
 
 /* Does what the daemon does with a new segment. */
-static void publish(struct bl_clock *c, const struct bl_clock_seg *next)
+static void publish_segment(struct bl_clock *c, const struct bl_clock_seg *next)
 {
 	c->seq++;
 	c->seg[0] = c->seg[1];
@@ -272,7 +272,7 @@ static void bl_clock_steer__does_not_overshoot(void **state)
 
 		bl_clock_start(&c, 0, NOW);
 		bl_clock_steer(&c, 0, NOW - (uint64_t)e, 2 * SEC, &next);
-		publish(&c, &next);
+		publish_segment(&c, &next);
 		left = (int64_t)(bl_clock_at(&c, BL_CLOCK_LEAD_NS + 2 * SEC) -
 				 (NOW + BL_CLOCK_LEAD_NS + 2 * SEC)) +
 		       e;
@@ -291,14 +291,14 @@ struct sim {
 	int64_t step; /* added to true time */
 };
 
-static uint64_t truth(const struct sim *s, uint64_t mono)
+static uint64_t true_time(const struct sim *s, uint64_t mono)
 {
 	return NOW + (mono - s->start) +
 	       (uint64_t)(int64_t)((double)(mono - s->start) * s->ppm * 1e-6) + (uint64_t)s->step;
 }
 
 /* Reads the clock for a quarter of a second, then measures and steers. */
-static int64_t turn(struct sim *s, struct rnd *r, int64_t noise)
+static int64_t steer_turn(struct sim *s, struct rnd *r, int64_t noise)
 {
 	uint64_t until = s->mono + SEC / 4;
 	struct bl_clock_seg next;
@@ -312,8 +312,9 @@ static int64_t turn(struct sim *s, struct rnd *r, int64_t noise)
 		assert_true(bus >= s->bus);
 		s->bus = bus;
 	}
-	error = bl_clock_steer(&s->c, s->mono, truth(s, s->mono) + (uint64_t)noise, 2 * SEC, &next);
-	publish(&s->c, &next);
+	error = bl_clock_steer(&s->c, s->mono, true_time(s, s->mono) + (uint64_t)noise, 2 * SEC,
+			       &next);
+	publish_segment(&s->c, &next);
 	/* At the seam, nanosecond by nanosecond. */
 	for (uint64_t m = next.mono_ns - 20; m < next.mono_ns + 20; m++) {
 		uint64_t bus = bl_clock_at(&s->c, m), then = bl_clock_at(&s->c, m + 1);
@@ -349,7 +350,7 @@ static void bl_clock_steer__converges_and_never_goes_back(void **state)
 			 * s; then four time constants.
 			 */
 			for (n = 0; n < 4 * 60; n++)
-				error = turn(&s, &r, 0);
+				error = steer_turn(&s, &r, 0);
 			/* Proportional control settles where the correction equals the drift. */
 			if (llabs(error - steady) > 10)
 				fail_msg("%g ppm, step %lld ns: error %lld ns after a minute, "
@@ -376,8 +377,8 @@ static void bl_clock_steer__stays_at_rest_without_error(void **state)
 	for (n = 0; n < 400; n++) {
 		int64_t noise = (int64_t)rnd_below(&r, 201) - 100, real;
 
-		turn(&s, &r, noise);
-		real = (int64_t)(bl_clock_at(&s.c, s.mono) - truth(&s, s.mono));
+		steer_turn(&s, &r, noise);
+		real = (int64_t)(bl_clock_at(&s.c, s.mono) - true_time(&s, s.mono));
 		if (llabs(real) > 110)
 			fail_msg("turn %d: bus time is off by %lld ns", n, (long long)real);
 	}

@@ -30,7 +30,7 @@ static void put16(uint8_t *p, uint32_t v)
 }
 
 /* Returns a good frame with @tags VLAN tags and @body bytes after the header. */
-static struct frame make(enum kind kind, int tags, uint32_t body)
+static struct frame make_frame(enum kind kind, int tags, uint32_t body)
 {
 	struct frame f = { .len = 14 };
 	struct bl_hdr *h;
@@ -85,7 +85,7 @@ static struct frame make(enum kind kind, int tags, uint32_t body)
 	return f;
 }
 
-static enum bl_reason parse(const struct frame *f, struct bl_frame *out)
+static enum bl_reason parse_copy(const struct frame *f, struct bl_frame *out)
 {
 	uint8_t *p = exact_copy(f->b, f->len);
 	enum bl_reason r;
@@ -97,11 +97,11 @@ static enum bl_reason parse(const struct frame *f, struct bl_frame *out)
 	return r;
 }
 
-static void is_good(const struct frame *f, enum kind kind, int tags, uint32_t body)
+static void expect_good(const struct frame *f, enum kind kind, int tags, uint32_t body)
 {
 	struct bl_frame o;
 
-	assert_int_equal(parse(f, &o), BL_R_NONE);
+	assert_int_equal(parse_copy(f, &o), BL_R_NONE);
 	assert_int_equal(o.l3_off, kind == LINK ? 0 : f->l3);
 	assert_int_equal(o.hdr_off, f->hdr);
 	assert_int_equal(o.body_len, kind == LINK ? sizeof(struct bl_beacon) : body);
@@ -127,10 +127,11 @@ static void bl_parse__good_frames(void **state)
 	(void)state;
 	for (kind = V4; kind <= LINK; kind++) {
 		for (tags = 0; tags <= 1; tags++) {
-			struct frame f = make(kind, tags, BODY), empty = make(kind, tags, 0);
+			struct frame f = make_frame(kind, tags, BODY),
+				     empty = make_frame(kind, tags, 0);
 
-			is_good(&f, kind, tags, BODY);
-			is_good(&empty, kind, tags, 0);
+			expect_good(&f, kind, tags, BODY);
+			expect_good(&empty, kind, tags, 0);
 		}
 	}
 }
@@ -141,23 +142,23 @@ static void bl_parse__padding_is_not_body(void **state)
 
 	(void)state;
 	for (kind = V4; kind <= LINK; kind++) {
-		struct frame f = make(kind, 0, 1);
+		struct frame f = make_frame(kind, 0, 1);
 
 		f.len += 60;
-		is_good(&f, kind, 0, 1);
+		expect_good(&f, kind, 0, 1);
 	}
 }
 
 /*
  * Returns the result for a frame that is cut to @len bytes while its length fields stay unchanged.
  */
-static enum bl_reason cut(enum kind kind, int tags, uint32_t len)
+static enum bl_reason parse_cut(enum kind kind, int tags, uint32_t len)
 {
-	struct frame f = make(kind, tags, BODY);
+	struct frame f = make_frame(kind, tags, BODY);
 	struct bl_frame o;
 
 	f.len = len;
-	return parse(&f, &o);
+	return parse_copy(&f, &o);
 }
 
 static void bl_parse__cut_at_every_byte(void **state)
@@ -168,7 +169,7 @@ static void bl_parse__cut_at_every_byte(void **state)
 	(void)state;
 	for (kind = V4; kind <= LINK; kind++) {
 		for (tags = 0; tags <= 2; tags++) {
-			struct frame f = make(kind, tags, BODY);
+			struct frame f = make_frame(kind, tags, BODY);
 			uint32_t len;
 
 			for (len = 0; len <= f.len; len++) {
@@ -186,7 +187,7 @@ static void bl_parse__cut_at_every_byte(void **state)
 					want = kind == LINK ? BL_R_SHORT : BL_R_BAD_LENGTH;
 				else
 					want = BL_R_NONE;
-				assert_int_equal(cut(kind, tags, len), want);
+				assert_int_equal(parse_cut(kind, tags, len), want);
 			}
 		}
 	}
@@ -207,7 +208,7 @@ static void bl_parse__short_with_honest_lengths(void **state)
 			uint32_t n;
 
 			for (n = 0; n <= 25; n++) {
-				struct frame f = make(kind, tags, BODY);
+				struct frame f = make_frame(kind, tags, BODY);
 				struct bl_frame o;
 
 				if (kind == V4)
@@ -216,13 +217,14 @@ static void bl_parse__short_with_honest_lengths(void **state)
 					put16(f.b + f.l3 + 4, 8 + n);
 				put16(f.b + f.l4 + 4, 8 + n);
 				f.len = f.hdr + n;
-				assert_int_equal(parse(&f, &o), n < 24 ? BL_R_SHORT : BL_R_NONE);
+				assert_int_equal(parse_copy(&f, &o),
+						 n < 24 ? BL_R_SHORT : BL_R_NONE);
 				/*
 				 * Ethernet padding behind the packet must not be taken for the
 				 * header.
 				 */
 				f.len = f.hdr + 60;
-				assert_int_equal(parse(&f, &o),
+				assert_int_equal(parse_copy(&f, &o),
 						 n < 24 ? BL_R_BAD_LENGTH : BL_R_NONE);
 				if (n >= 24)
 					assert_int_equal(o.body_len, n - 24);
@@ -249,7 +251,7 @@ static void run_edits(const struct edit *e, size_t n)
 	size_t i;
 
 	for (i = 0; i < n; i++, e++) {
-		struct frame f = make(e->kind, e->tags, BODY);
+		struct frame f = make_frame(e->kind, e->tags, BODY);
 		uint32_t at = (e->from == '3'   ? f.l3
 			       : e->from == '4' ? f.l4
 			       : e->from == 'h' ? f.hdr
@@ -262,7 +264,7 @@ static void run_edits(const struct edit *e, size_t n)
 			put16(f.b + at, e->value);
 		else
 			f.b[at] = (uint8_t)e->value;
-		got = parse(&f, &o);
+		got = parse_copy(&f, &o);
 		if (got != e->want)
 			fail_msg("%s: got reason %d, want %d", e->what, got, e->want);
 	}
@@ -387,9 +389,9 @@ static void bl_parse__header_fields(void **state)
  * IPv4 with @words words of options. The UDP header moves, and with it the port that says whether
  * the frame is ours.
  */
-static struct frame with_options(uint32_t words, uint16_t dport)
+static struct frame make_with_options(uint32_t words, uint16_t dport)
 {
-	struct frame f = make(V4, 0, BODY);
+	struct frame f = make_frame(V4, 0, BODY);
 
 	memmove(f.b + f.l4 + 4 * words, f.b + f.l4, f.len - f.l4);
 	memset(f.b + f.l4, 1, 4 * words);
@@ -409,21 +411,22 @@ static void bl_parse__ipv4_options(void **state)
 
 	(void)state;
 	for (words = 1; words <= 10; words++) {
-		struct frame ours = with_options(words, BASE), other = with_options(words, 53);
+		struct frame ours = make_with_options(words, BASE),
+			     other = make_with_options(words, 53);
 
-		assert_int_equal(parse(&ours, &o), BL_R_IP_OPTIONS);
-		assert_int_equal(parse(&other, &o), BL_R_NOT_OURS);
+		assert_int_equal(parse_copy(&ours, &o), BL_R_IP_OPTIONS);
+		assert_int_equal(parse_copy(&other, &o), BL_R_NOT_OURS);
 		ours.len = ours.hdr;
-		assert_int_equal(parse(&ours, &o), BL_R_IP_OPTIONS);
+		assert_int_equal(parse_copy(&ours, &o), BL_R_IP_OPTIONS);
 		ours.len--;
-		assert_int_equal(parse(&ours, &o), BL_R_NOT_OURS);
+		assert_int_equal(parse_copy(&ours, &o), BL_R_NOT_OURS);
 	}
 	/* A later fragment has data in the place of a port. */
 	{
-		struct frame f = with_options(1, BASE);
+		struct frame f = make_with_options(1, BASE);
 
 		put16(f.b + f.l3 + 6, 0x2001);
-		assert_int_equal(parse(&f, &o), BL_R_NOT_OURS);
+		assert_int_equal(parse_copy(&f, &o), BL_R_NOT_OURS);
 	}
 }
 
@@ -450,7 +453,7 @@ static void bl_parse__ipv6_fragments(void **state)
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
-		struct frame f = make(V6, 0, BODY);
+		struct frame f = make_frame(V6, 0, BODY);
 
 		memmove(f.b + f.l4 + 8, f.b + f.l4, f.len - f.l4);
 		memset(f.b + f.l4, 0, 8);
@@ -460,18 +463,18 @@ static void bl_parse__ipv6_fragments(void **state)
 		put16(f.b + f.l4 + 8 + 2, t[i].dport);
 		put16(f.b + f.l3 + 4, 16 + 24 + BODY);
 		f.len += 8;
-		assert_int_equal(parse(&f, &o), t[i].want);
+		assert_int_equal(parse_copy(&f, &o), t[i].want);
 		f.len = f.hdr + 8; /* The ports are just within the frame. */
-		assert_int_equal(parse(&f, &o), t[i].want);
+		assert_int_equal(parse_copy(&f, &o), t[i].want);
 		f.len--;
-		assert_int_equal(parse(&f, &o), BL_R_NOT_OURS);
+		assert_int_equal(parse_copy(&f, &o), BL_R_NOT_OURS);
 	}
 }
 
 /*
  * The fast path accepts exactly the plain frames, and returns the same for them as the slow path.
  */
-static void plain_agrees(const struct frame *f)
+static void expect_plain_agrees(const struct frame *f)
 {
 	uint8_t *p = exact_copy(f->b, f->len);
 	struct bl_frame o, q;
@@ -499,33 +502,33 @@ static void bl_parse_plain__as_bl_parse(void **state)
 
 	(void)state;
 	for (k = 0; k < sizeof(bodies) / sizeof(*bodies); k++) {
-		good = make(V4, 0, bodies[k]);
+		good = make_frame(V4, 0, bodies[k]);
 		good.b[good.hdr + 23] = BL_HOP_LEAF;
-		plain_agrees(&good);
+		expect_plain_agrees(&good);
 		/* cut everywhere, with the length fields unchanged */
 		for (f = good; f.len; f.len--)
-			plain_agrees(&f);
+			expect_plain_agrees(&f);
 		for (i = 12; i < good.hdr + 24; i++) {
 			for (v = 0; v < 256; v++) {
 				f = good;
 				f.b[i] = (uint8_t)v;
-				plain_agrees(&f);
+				expect_plain_agrees(&f);
 			}
 		}
 		for (i = 0; i < 3; i++) { /* bytes behind the packet */
 			f = good;
 			f.len += i;
-			plain_agrees(&f);
+			expect_plain_agrees(&f);
 		}
 	}
 	for (i = 0; i < 3; i++) {
-		good = make((enum kind)i, 1, BODY);
+		good = make_frame((enum kind)i, 1, BODY);
 		good.b[good.hdr + 23] = BL_HOP_LEAF;
-		plain_agrees(&good);
-		good = make((enum kind)i, 0, BODY);
-		plain_agrees(&good);
+		expect_plain_agrees(&good);
+		good = make_frame((enum kind)i, 0, BODY);
+		expect_plain_agrees(&good);
 		good.b[good.hdr + 23] = BL_HOP_LEAF;
-		plain_agrees(&good);
+		expect_plain_agrees(&good);
 	}
 }
 
@@ -537,7 +540,8 @@ static void bl_parse__random_traffic_of_others(void **state)
 
 	(void)state;
 	for (i = 0; i < 20000; i++) {
-		struct frame f = make((enum kind)rnd_below(&r, 2), (int)rnd_below(&r, 3), BODY);
+		struct frame f =
+			make_frame((enum kind)rnd_below(&r, 2), (int)rnd_below(&r, 3), BODY);
 		uint32_t l4 = f.l4;
 		struct bl_frame o;
 		enum bl_reason got;
@@ -553,7 +557,7 @@ static void bl_parse__random_traffic_of_others(void **state)
 			f.b[at] = (uint8_t)rnd64(&r);
 		}
 		f.len = rnd_below(&r, f.len + 1);
-		got = parse(&f, &o);
+		got = parse_copy(&f, &o);
 		assert_int_equal(got, BL_R_NOT_OURS);
 	}
 }
@@ -565,7 +569,7 @@ static void bl_parse_whole__short_linear_part(void **state)
 
 	(void)state;
 	for (kind = V4; kind <= V6; kind++) {
-		struct frame f = make(kind, 1, BODY);
+		struct frame f = make_frame(kind, 1, BODY);
 		uint32_t whole = f.len, linear;
 
 		for (linear = 0; linear <= f.len; linear++) {
@@ -608,15 +612,15 @@ static void bl_parse__reasons_are_these(void **state)
 		want |= 1ULL << known[j];
 	/* The rarest reason takes some ten thousand frames. */
 	for (i = 0; i < 50000 || (seen != want && i < 5000000); i++) {
-		struct frame f = rnd_below(&r, 4) ? make((enum kind)rnd_below(&r, 3),
-							 (int)rnd_below(&r, 3), BODY)
-						  : with_options(1 + rnd_below(&r, 10), BASE);
+		struct frame f = rnd_below(&r, 4) ? make_frame((enum kind)rnd_below(&r, 3),
+							       (int)rnd_below(&r, 3), BODY)
+						  : make_with_options(1 + rnd_below(&r, 10), BASE);
 		struct bl_frame o;
 
 		for (k = (int)rnd_below(&r, 3); k > 0; k--)
 			f.b[f.l3 + rnd_below(&r, f.hdr + 24 - f.l3)] = (uint8_t)rnd64(&r);
 		f.len -= rnd_below(&r, 4) ? 0 : rnd_below(&r, f.len);
-		seen |= 1ULL << parse(&f, &o);
+		seen |= 1ULL << parse_copy(&f, &o);
 	}
 	assert_int_equal(seen, want);
 }

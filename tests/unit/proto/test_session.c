@@ -48,7 +48,7 @@ static void on_down(void *ctx, const char *why)
 	w.s = NULL;
 }
 
-static int begin(void **state)
+static int open_session(void **state)
 {
 	static const struct bl_session_ops ops = { on_up, on_message, on_down };
 	struct sockaddr_in sa = { .sin_family = AF_INET,
@@ -75,7 +75,7 @@ static int begin(void **state)
 	return 0;
 }
 
-static int end(void **state)
+static int close_session(void **state)
 {
 	(void)state;
 	bl_session_close(w.s);
@@ -86,7 +86,7 @@ static int end(void **state)
 }
 
 /* Runs the event loop until no event is left. */
-static void turn(void)
+static void run_loop(void)
 {
 	unsigned int k;
 
@@ -96,7 +96,7 @@ static void turn(void)
 }
 
 /* Sends a message of @len bytes filled with a value that depends on @number. */
-static bool give(uint32_t number, size_t len)
+static bool send_numbered(uint32_t number, size_t len)
 {
 	uint8_t *body = malloc(len);
 	bool ok;
@@ -144,27 +144,27 @@ static void out__where_the_limit_is(void **state)
 	assert_true(len <= BL_SESSION_MESSAGE_MAX);
 	for (k = 0; k < 8; k++) {
 		assert_int_equal(bl_session_waiting(w.s), k * (len + HEAD));
-		assert_true(give(k, len - (k == 7)));
+		assert_true(send_numbered(k, len - (k == 7)));
 	}
 	assert_int_equal(bl_session_waiting(w.s), BL_SESSION_OUT_MAX - 1);
-	assert_false(give(8, 1)); /* The length counts as well. */
-	end(NULL);
-	begin(NULL);
+	assert_false(send_numbered(8, 1)); /* The length counts as well. */
+	close_session(NULL);
+	open_session(NULL);
 	for (k = 0; k < 8; k++)
-		assert_true(give(k, len));
+		assert_true(send_numbered(k, len));
 	assert_int_equal(bl_session_waiting(w.s), BL_SESSION_OUT_MAX);
 	assert_int_equal(w.downs, 0);
-	assert_false(give(8, 1));
+	assert_false(send_numbered(8, 1));
 	/*
 	 * The loop reports the disconnection, and only once. Nothing is kept for a disconnected
 	 * peer.
 	 */
 	assert_int_equal(w.downs, 0);
 	assert_int_equal(bl_session_waiting(w.s), 0);
-	turn();
+	run_loop();
 	assert_int_equal(w.downs, 1);
 	assert_null(w.s);
-	turn();
+	run_loop();
 	assert_int_equal(w.downs, 1);
 }
 
@@ -179,9 +179,9 @@ static void out__who_does_not_read_is_hung_up_on(void **state)
 	uint8_t *all;
 
 	(void)state;
-	while (give(0, len)) {
+	while (send_numbered(0, len)) {
 		given += len + HEAD;
-		turn();
+		run_loop();
 		assert_int_equal(w.ups, 1);
 		n = bl_session_waiting(w.s);
 		assert_true(n <= BL_SESSION_OUT_MAX);
@@ -194,7 +194,7 @@ static void out__who_does_not_read_is_hung_up_on(void **state)
 	 * what was sent.
 	 */
 	assert_true(given > most);
-	turn();
+	run_loop();
 	assert_int_equal(w.downs, 1);
 	all = malloc(given + 1);
 	assert_non_null(all);
@@ -222,7 +222,7 @@ static void out__who_is_slow_gets_all(void **state)
 
 		if (bl_session_waiting(w.s) + len + HEAD <= BL_SESSION_OUT_MAX / 2) {
 			assert_true(n < ARRAY_SIZE(lens));
-			assert_true(give(n, len));
+			assert_true(send_numbered(n, len));
 			lens[n++] = len;
 			given += len + HEAD;
 		} else {
@@ -271,8 +271,8 @@ static void in__lengths(void **state)
 		uint32_t left = t[k].over ? 0 : t[k].len, idle = 0;
 
 		if (k) {
-			end(state);
-			begin(state);
+			close_session(state);
+			open_session(state);
 		}
 		assert_int_equal(send(w.peer, first, sizeof(first), MSG_NOSIGNAL), sizeof(first));
 		assert_int_equal(send(w.peer, head, sizeof(head), MSG_NOSIGNAL), sizeof(head));
@@ -295,7 +295,7 @@ static void in__lengths(void **state)
 	}
 }
 
-#define CASE(f) cmocka_unit_test_setup_teardown(f, begin, end)
+#define CASE(f) cmocka_unit_test_setup_teardown(f, open_session, close_session)
 
 int main(void)
 {
