@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What the unit tests share: cmocka, a random generator whose seed is printed and can be given
- * again (BL_SEED=n), and buffers that end where the allocation ends, so that ASan sees the first
- * byte read too far.
+ * (BL_SEED=n), and buffers that end where the allocation ends, so that ASan detects the first byte
+ * read beyond them.
  */
 #ifndef BARLINE_UNIT_H
 #define BARLINE_UNIT_H
@@ -53,8 +53,8 @@ static inline struct rnd rnd_seeded(const char *who)
 }
 
 /*
- * drivers place a frame at NET_IP_ALIGN, so that the IP header is aligned; UBSan holds the parser
- * to that
+ * Drivers place a frame at NET_IP_ALIGN, so that the IP header is aligned. UBSan checks that the
+ * parser is written for this.
  */
 #define FRAME_ALIGN 2
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * base/number.c: what numbers on a command line are accepted, where they are stored, and what is
- * said about others.
+ * base/number.c: which numbers are accepted on a command line, where they are stored, and the
+ * messages for others.
  */
 #include <errno.h>
 
@@ -16,7 +16,7 @@ struct fields {
 	int32_t cpu;
 	int64_t skew;
 	double load, base_ns;
-	uint64_t after; /* stays what it is */
+	uint64_t after; /* must not change */
 };
 
 enum { K_PORT = 1, K_US, K_RING, K_NS, K_RATE, K_CPU, K_SKEW, K_LOAD, K_BASE, K_SEED };
@@ -35,7 +35,7 @@ static const struct bl_number table[] = {
 	{ 0 }
 };
 
-static const struct bl_number *row(int key)
+static const struct bl_number *find_row(int key)
 {
 	const struct bl_number *n = table;
 
@@ -49,7 +49,7 @@ static void read__edges(void **state)
 	static const struct {
 		int key;
 		const char *arg;
-		const char *why; /* NULL: it is accepted */
+		const char *why; /* NULL: accepted */
 	} cases[] = {
 		{ K_PORT, "0", "--port: \"0\" is not a number from 1 to 65535" },
 		{ K_PORT, "1", NULL },
@@ -67,7 +67,7 @@ static void read__edges(void **state)
 		{ K_US, "4294967295", NULL },
 		{ K_US, "4294967296",
 		  "--wait-us: \"4294967296\" is not a number from 10 to 4294967295 us" },
-		/* no unit but the option's own */
+		/* No unit is accepted, not even the option's own. */
 		{ K_US, "100us", "--wait-us: \"100us\" is not a number from 10 to 4294967295 us" },
 		{ K_US, "1ms", "--wait-us: \"1ms\" is not a number from 10 to 4294967295 us" },
 		{ K_RING, "4095",
@@ -123,7 +123,7 @@ static void read__edges(void **state)
 
 		memset(&f, 0x5a, sizeof(f));
 		before = f;
-		assert_int_equal(bl_number_read(row(cases[i].key), cases[i].arg, &f, why,
+		assert_int_equal(bl_number_read(find_row(cases[i].key), cases[i].arg, &f, why,
 						sizeof(why)),
 				 cases[i].why ? -EINVAL : 0);
 		assert_string_equal(why, cases[i].why ? cases[i].why : "");
@@ -156,8 +156,9 @@ static void read__each_type(void **state)
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(args); i++)
-		assert_int_equal(
-			bl_number_read(row(args[i].key), args[i].arg, &f, why, sizeof(why)), 0);
+		assert_int_equal(bl_number_read(find_row(args[i].key), args[i].arg, &f, why,
+						sizeof(why)),
+				 0);
 	assert_int_equal(f.port, want.port);
 	assert_int_equal(f.us, want.us);
 	assert_int_equal(f.ring, want.ring);
@@ -168,7 +169,7 @@ static void read__each_type(void **state)
 	assert_true(f.load == want.load && f.base_ns == want.base_ns);
 }
 
-/* a key without a row is another parser's */
+/* A key without a row belongs to another parser. */
 static void option__unknown_key(void **state)
 {
 	struct fields f = { 0 };

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/*
- * base/rate.c: rates as people write them, as tc(8) reads them, and as a meter counts them.
- */
+/* base/rate.c: rates as people write them, as tc(8) reads them, and as a meter counts them. */
 #include "tests/unit/unit.h"
 
 #include "base/rate.h"
@@ -90,9 +88,9 @@ static void bl_rate_ns_q20__edges(void **state)
 	assert_int_equal(bl_rate_ns_q20(0), 0);
 	assert_int_equal(bl_rate_ns_q20(250000000), 32u << 20);
 	assert_int_equal(bl_rate_ns_q20(8000000000), 1u << 20);
-	assert_int_equal(bl_rate_ns_q20(BL_RATE_MIN), 4000u << 20); /* fits 32 bits */
+	assert_int_equal(bl_rate_ns_q20(BL_RATE_MIN), 4000u << 20); /* fits into 32 bits */
 	assert_int_equal(bl_rate_ns_q20(BL_RATE_MAX), 8389);        /* 8388.6 */
-	/* 2796202.67: rounded, not cut */
+	/* 2796202.67 is rounded, not truncated. */
 	assert_int_equal(bl_rate_ns_q20(3000000000), 2796203);
 	assert_int_equal(bl_rate_of_q20(0), 0);
 	assert_int_equal(bl_rate_of_q20(32u << 20), 250000000);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * core/clock_core.h: 48 bits to 64 and back, pieces of bus time, and the daemon's steering, with
+ * core/clock_core.h: 48 bits to 64 and back, segments of bus time, and the daemon's steering, with
  * injected time only.
  *
- * The steering tests play the daemon: measure, bl_clock_steer(), publish (the newer piece becomes
- * the older one), a quarter of a second later again.
+ * The steering tests simulate the daemon: measure, bl_clock_steer(), publish (the newer segment
+ * becomes the older one), and the same again a quarter of a second later.
  */
 #include "tests/unit/unit.h"
 
@@ -31,7 +31,10 @@ static void bl_ext48__edges(void **state)
 			{ ref + 1, ref + 1 },
 			{ ref - 1, ref - 1 },
 			{ ref + half - 1, ref + half - 1 },
-			/* as far either way: the past is the safer answer, it promises nothing */
+			/*
+			 * Equally far in both directions: the past is the safer result, since it
+			 * promises nothing.
+			 */
 			{ ref + half, ref - half },
 			{ ref + half + 1, ref - half + 1 },
 			{ ref - half, ref - half },
@@ -67,7 +70,9 @@ static void bl_ext48__order_survives_the_wrap(void **state)
 static void bl_ext48__an_old_barrier_is_old(void **state)
 {
 	(void)state;
-	/* what a switch sends before anybody joined must be behind every clock of the rack */
+	/*
+	 * What a switch sends before any input has joined must be behind every clock of the rack.
+	 */
 	assert_int_equal(bl_ext48((NOW - BL_TS_OLD) & BL_TS_MASK, NOW), NOW - BL_TS_OLD);
 	assert_int_equal(bl_ext48((NOW - BL_TS_OLD) & BL_TS_MASK, NOW + 3600 * SEC),
 			 NOW - BL_TS_OLD);
@@ -78,7 +83,7 @@ static void bl_seg_at__table(void **state)
 	const struct {
 		int32_t rate;
 		int64_t d;
-		int64_t want; /* relative to the piece's start */
+		int64_t want; /* relative to the start of the segment */
 	} t[] = {
 		{ 0, 0, 0 },
 		{ 0, 1000, 1000 },
@@ -105,15 +110,17 @@ static void bl_seg_at__table(void **state)
 						.rate = t[i].rate };
 		int64_t got = (int64_t)(bl_seg_at(&s, 77 * SEC + (uint64_t)t[i].d) - NOW);
 
-		/* 500 ppm in units of 2^-30 is 536870.9: a nanosecond of rounding in a second */
+		/*
+		 * 500 ppm in units of 2^-30 is 536870.9: rounding costs a nanosecond in a second.
+		 */
 		if (llabs(got - t[i].want) > (llabs(t[i].rate) == BL_CLOCK_RATE_MAX ? 1 : 0))
 			fail_msg("rate %d, %lld ns: got %lld, want %lld", t[i].rate,
 				 (long long)t[i].d, (long long)got, (long long)t[i].want);
 	}
 }
 
-/* what the daemon does with a piece that was chosen */
-static void publish(struct bl_clock *c, const struct bl_clock_seg *next)
+/* Does what the daemon does with a new segment. */
+static void publish_segment(struct bl_clock *c, const struct bl_clock_seg *next)
 {
 	c->seq++;
 	c->seg[0] = c->seg[1];
@@ -132,9 +139,9 @@ static void bl_clock_at__changes_over_at_the_newer_piece(void **state)
 	assert_int_equal(bl_clock_at(&c, 1999), NOW + 999);
 	assert_int_equal(bl_clock_at(&c, 2000), NOW + 1000);
 	assert_int_equal(bl_clock_at(&c, 2000 + (1 << 20)), NOW + 1000 + (1 << 20) + (1 << 9));
-	/* before the older piece it is carried backwards */
+	/* Before the older segment, it is extended backwards. */
 	assert_int_equal(bl_clock_at(&c, 999), NOW - 1);
-	/* a daemon that died while it wrote: readers go on with what is there */
+	/* The daemon died while it wrote: readers use the segments as they are. */
 	c.seq = 7;
 	assert_int_equal(bl_clock_at(&c, 1999), NOW + 999);
 }
@@ -180,11 +187,11 @@ static void bl_clock_bound__grows_with_age(void **state)
 		uint64_t exact = 500 + k * SEC / 10 * 100000 / 1000000000,
 			 got = bl_clock_bound(&c, 10 * SEC + k * SEC / 10);
 
-		/* at most 1 ppm and one rounding below the exact product */
+		/* At most 1 ppm and one rounding below the exact product. */
 		assert_true(got <= exact);
 		assert_true(exact - got <= 1 + exact / 1000000);
 	}
-	/* no overflow in an hour at the largest drift that makes sense */
+	/* No overflow in an hour at the largest plausible drift. */
 	{
 		const struct bl_clock w = { .bound_ns = 0, .drift_ppb = 1000000000 };
 
@@ -232,11 +239,11 @@ static void bl_clock_steer__limits_and_signs(void **state)
 			fail_msg("error %lld ns: rate %d, not in %d..%d", (long long)t[i].error,
 				 next.rate, t[i].lo, t[i].hi);
 		assert_int_equal(next.mono_ns, 101 * SEC + BL_CLOCK_LEAD_NS);
-		/* joins the piece before it */
+		/* The segment continues the one before it. */
 		assert_int_equal(next.bus_ns, NOW + SEC + BL_CLOCK_LEAD_NS);
 		assert_int_equal(next.reserved, 0);
 	}
-	/* a gain shorter than a microsecond is no division by zero */
+	/* An error that is corrected within less than a microsecond must not divide by zero. */
 	{
 		struct bl_clock_seg next;
 		struct bl_clock c = { 0 };
@@ -250,8 +257,8 @@ static void bl_clock_steer__limits_and_signs(void **state)
 }
 
 /*
- * A small error must not be answered with a larger one the other way: after the time that was asked
- * for, what is left is rounding.
+ * A small error must not be answered with a larger one in the opposite direction: after the
+ * correction time only rounding is left.
  */
 static void bl_clock_steer__does_not_overshoot(void **state)
 {
@@ -265,12 +272,12 @@ static void bl_clock_steer__does_not_overshoot(void **state)
 
 		bl_clock_start(&c, 0, NOW);
 		bl_clock_steer(&c, 0, NOW - (uint64_t)e, 2 * SEC, &next);
-		publish(&c, &next);
+		publish_segment(&c, &next);
 		left = (int64_t)(bl_clock_at(&c, BL_CLOCK_LEAD_NS + 2 * SEC) -
 				 (NOW + BL_CLOCK_LEAD_NS + 2 * SEC)) +
 		       e;
-		if (llabs(left) > 3) /* one unit of the rate is 1.9 ns in that time, and times are
-					whole nanoseconds */
+		/* One unit of the rate is 1.9 ns in that time, and times are whole nanoseconds. */
+		if (llabs(left) > 3)
 			fail_msg("an error of %lld ns became %lld ns", (long long)e,
 				 (long long)left);
 	}
@@ -280,18 +287,18 @@ struct sim {
 	struct bl_clock c;
 	uint64_t mono, bus; /* last reading */
 	uint64_t start;
-	double ppm;   /* true time against CLOCK_MONOTONIC */
-	int64_t step; /* of true time */
+	double ppm;   /* drift of true time against CLOCK_MONOTONIC */
+	int64_t step; /* added to true time */
 };
 
-static uint64_t truth(const struct sim *s, uint64_t mono)
+static uint64_t true_time(const struct sim *s, uint64_t mono)
 {
 	return NOW + (mono - s->start) +
 	       (uint64_t)(int64_t)((double)(mono - s->start) * s->ppm * 1e-6) + (uint64_t)s->step;
 }
 
-/* a quarter of a second of readings, then a measurement */
-static int64_t turn(struct sim *s, struct rnd *r, int64_t noise)
+/* Reads the clock for a quarter of a second, then measures and steers. */
+static int64_t steer_turn(struct sim *s, struct rnd *r, int64_t noise)
 {
 	uint64_t until = s->mono + SEC / 4;
 	struct bl_clock_seg next;
@@ -305,9 +312,10 @@ static int64_t turn(struct sim *s, struct rnd *r, int64_t noise)
 		assert_true(bus >= s->bus);
 		s->bus = bus;
 	}
-	error = bl_clock_steer(&s->c, s->mono, truth(s, s->mono) + (uint64_t)noise, 2 * SEC, &next);
-	publish(&s->c, &next);
-	/* at the seam, nanosecond by nanosecond */
+	error = bl_clock_steer(&s->c, s->mono, true_time(s, s->mono) + (uint64_t)noise, 2 * SEC,
+			       &next);
+	publish_segment(&s->c, &next);
+	/* At the seam, nanosecond by nanosecond. */
 	for (uint64_t m = next.mono_ns - 20; m < next.mono_ns + 20; m++) {
 		uint64_t bus = bl_clock_at(&s->c, m), then = bl_clock_at(&s->c, m + 1);
 
@@ -338,12 +346,12 @@ static void bl_clock_steer__converges_and_never_goes_back(void **state)
 			bl_clock_start(&s.c, s.mono, NOW);
 			s.bus = NOW;
 			/*
-			 * 3 ms at what 500 ppm leaves beside the drift: 30 s at most; then four
-			 * time constants
+			 * 3 ms, at the rate that 500 ppm leaves beside the drift, take at most 30
+			 * s; then four time constants.
 			 */
 			for (n = 0; n < 4 * 60; n++)
-				error = turn(&s, &r, 0);
-			/* proportional control settles where the correction equals the drift */
+				error = steer_turn(&s, &r, 0);
+			/* Proportional control settles where the correction equals the drift. */
 			if (llabs(error - steady) > 10)
 				fail_msg("%g ppm, step %lld ns: error %lld ns after a minute, "
 					 "steady would be %lld",
@@ -363,20 +371,23 @@ static void bl_clock_steer__stays_at_rest_without_error(void **state)
 	bl_clock_start(&s.c, s.mono, NOW);
 	s.bus = NOW;
 	/*
-	 * measurements that are off by up to 100 ns must not make the clock wander further than
-	 * that
+	 * Measurements that are wrong by up to 100 ns must not make the clock wander further than
+	 * that.
 	 */
 	for (n = 0; n < 400; n++) {
 		int64_t noise = (int64_t)rnd_below(&r, 201) - 100, real;
 
-		turn(&s, &r, noise);
-		real = (int64_t)(bl_clock_at(&s.c, s.mono) - truth(&s, s.mono));
+		steer_turn(&s, &r, noise);
+		real = (int64_t)(bl_clock_at(&s.c, s.mono) - true_time(&s, s.mono));
 		if (llabs(real) > 110)
 			fail_msg("turn %d: bus time is off by %lld ns", n, (long long)real);
 	}
 }
 
-/* Killed while it wrote: the first piece may be torn, or the second one. The other is whole. */
+/*
+ * The daemon was killed while it wrote: the first segment may be torn, or the second one. The other
+ * one is intact.
+ */
 static void bl_clock_torn__keeps_what_is_whole(void **state)
 {
 	const struct bl_clock_seg whole = { .mono_ns = 5 * SEC, .bus_ns = NOW, .rate = 100 };

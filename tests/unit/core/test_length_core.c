@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* core/length_core.h, and that all who count a link's time or promises count by it. */
+/* core/length_core.h, and that everything that counts a link's time or promises counts by it. */
 #include "tests/unit/unit.h"
 
 #include "core/fastpass/fastpass_core.h"
@@ -22,8 +22,8 @@ static void bl_wire_bytes__table(void **state)
 }
 
 /*
- * A host's burst, the switch that it passes and the receiver: frames of every length, padded on the
- * way.
+ * A host's burst, the switch that it passes, and the receiver: frames of every length, padded on
+ * the way.
  */
 static void lengths__host_switch_receiver(void **state)
 {
@@ -58,7 +58,7 @@ static void lengths__host_switch_receiver(void **state)
 	}
 }
 
-/* What a slot is wanted for fits into it, and takes no longer than it lasts. */
+/* The frames that one slot was asked for fit into it and take no longer than it lasts. */
 static void lengths__slot_holds_what_was_counted(void **state)
 {
 	static const struct bl_meter gbit10 = { .ns_q20 = 838861 };
@@ -75,7 +75,7 @@ static void lengths__slot_holds_what_was_counted(void **state)
 			ns += bl_wire_ns(&gbit10, len);
 		}
 		assert_int_equal(n, bl_wire_bytes(1514) / bl_wire_bytes(len));
-		assert_true(ns <= 1230 + n); /* each is rounded */
+		assert_true(ns <= 1230 + n); /* Each frame's time is rounded. */
 	}
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Which policies of two neighbours fit (core/policy_core.h): all pairs. */
+/* core/policy_core.h: which policies of two neighbours are compatible; all pairs. */
 #include "tests/unit/unit.h"
 
 #include "core/policy_core.h"

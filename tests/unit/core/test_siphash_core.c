@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Tests of core/siphash_core.h against the vectors that the authors of SipHash publish
- * (vectors_sip64: key 00..0f, messages 00..n-1), and of the skipped word.
+ * core/siphash_core.h against the vectors that the authors of SipHash publish (vectors_sip64: key
+ * 00..0f, messages 00..n-1), and the word that the function skips.
  */
 #include "tests/unit/unit.h"
 

@@ -2,9 +2,9 @@
 /*
  * core/wire_core.h: the parser at its edges, and the fields that hops rewrite.
  *
- * Each row of a table starts from one good frame and changes bytes of it; the frame that the parser
+ * Each row of a table starts from one good frame and changes bytes of it. The frame that the parser
  * sees ends where its allocation ends. Example: "ipv4, total length one too large" writes 105
- * instead of 104 at offset 16 and must come out as BL_R_BAD_LENGTH.
+ * instead of 104 at offset 16, and the result must be BL_R_BAD_LENGTH.
  */
 #include "tests/unit/unit.h"
 
@@ -29,8 +29,8 @@ static void put16(uint8_t *p, uint32_t v)
 	p[1] = (uint8_t)v;
 }
 
-/* a good frame with @tags VLAN tags and @body bytes after the header */
-static struct frame make(enum kind kind, int tags, uint32_t body)
+/* Returns a good frame with @tags VLAN tags and @body bytes after the header. */
+static struct frame make_frame(enum kind kind, int tags, uint32_t body)
 {
 	struct frame f = { .len = 14 };
 	struct bl_hdr *h;
@@ -85,23 +85,23 @@ static struct frame make(enum kind kind, int tags, uint32_t body)
 	return f;
 }
 
-static enum bl_reason parse(const struct frame *f, struct bl_frame *out)
+static enum bl_reason parse_copy(const struct frame *f, struct bl_frame *out)
 {
 	uint8_t *p = exact_copy(f->b, f->len);
 	enum bl_reason r;
 
 	memset(out, 0xee, sizeof(*out));
 	r = bl_parse(p, p + f->len, BASE, COUNT, out);
-	assert_memory_equal(p, f->b, f->len); /* it changes nothing */
+	assert_memory_equal(p, f->b, f->len); /* The parser changes nothing. */
 	exact_free(p);
 	return r;
 }
 
-static void is_good(const struct frame *f, enum kind kind, int tags, uint32_t body)
+static void expect_good(const struct frame *f, enum kind kind, int tags, uint32_t body)
 {
 	struct bl_frame o;
 
-	assert_int_equal(parse(f, &o), BL_R_NONE);
+	assert_int_equal(parse_copy(f, &o), BL_R_NONE);
 	assert_int_equal(o.l3_off, kind == LINK ? 0 : f->l3);
 	assert_int_equal(o.hdr_off, f->hdr);
 	assert_int_equal(o.body_len, kind == LINK ? sizeof(struct bl_beacon) : body);
@@ -127,10 +127,11 @@ static void bl_parse__good_frames(void **state)
 	(void)state;
 	for (kind = V4; kind <= LINK; kind++) {
 		for (tags = 0; tags <= 1; tags++) {
-			struct frame f = make(kind, tags, BODY), empty = make(kind, tags, 0);
+			struct frame f = make_frame(kind, tags, BODY),
+				     empty = make_frame(kind, tags, 0);
 
-			is_good(&f, kind, tags, BODY);
-			is_good(&empty, kind, tags, 0);
+			expect_good(&f, kind, tags, BODY);
+			expect_good(&empty, kind, tags, 0);
 		}
 	}
 }
@@ -141,21 +142,23 @@ static void bl_parse__padding_is_not_body(void **state)
 
 	(void)state;
 	for (kind = V4; kind <= LINK; kind++) {
-		struct frame f = make(kind, 0, 1);
+		struct frame f = make_frame(kind, 0, 1);
 
 		f.len += 60;
-		is_good(&f, kind, 0, 1);
+		expect_good(&f, kind, 0, 1);
 	}
 }
 
-/* What a frame comes out as when it is cut to @len bytes and its lengths stay as they were. */
-static enum bl_reason cut(enum kind kind, int tags, uint32_t len)
+/*
+ * Returns the result for a frame that is cut to @len bytes while its length fields stay unchanged.
+ */
+static enum bl_reason parse_cut(enum kind kind, int tags, uint32_t len)
 {
-	struct frame f = make(kind, tags, BODY);
+	struct frame f = make_frame(kind, tags, BODY);
 	struct bl_frame o;
 
 	f.len = len;
-	return parse(&f, &o);
+	return parse_copy(&f, &o);
 }
 
 static void bl_parse__cut_at_every_byte(void **state)
@@ -166,15 +169,15 @@ static void bl_parse__cut_at_every_byte(void **state)
 	(void)state;
 	for (kind = V4; kind <= LINK; kind++) {
 		for (tags = 0; tags <= 2; tags++) {
-			struct frame f = make(kind, tags, BODY);
+			struct frame f = make_frame(kind, tags, BODY);
 			uint32_t len;
 
 			for (len = 0; len <= f.len; len++) {
 				enum bl_reason want;
 
 				/*
-				 * until the destination port (or the ethertype) was seen, the frame
-				 * is nobody's
+				 * Up to the destination port (or the ethertype), a frame cannot be
+				 * recognised as ours.
 				 */
 				if (len < (kind == LINK ? f.l3 : f.hdr))
 					want = BL_R_NOT_OURS;
@@ -184,15 +187,15 @@ static void bl_parse__cut_at_every_byte(void **state)
 					want = kind == LINK ? BL_R_SHORT : BL_R_BAD_LENGTH;
 				else
 					want = BL_R_NONE;
-				assert_int_equal(cut(kind, tags, len), want);
+				assert_int_equal(parse_cut(kind, tags, len), want);
 			}
 		}
 	}
 }
 
 /*
- * An honest length that leaves no room for the header: short, at -1 and at 0 bytes of it; at +1 it
- * is there.
+ * The length fields are true but leave too little room for the header: the frame is short, down to
+ * no bytes of it; with 24 bytes the header is complete.
  */
 static void bl_parse__short_with_honest_lengths(void **state)
 {
@@ -205,7 +208,7 @@ static void bl_parse__short_with_honest_lengths(void **state)
 			uint32_t n;
 
 			for (n = 0; n <= 25; n++) {
-				struct frame f = make(kind, tags, BODY);
+				struct frame f = make_frame(kind, tags, BODY);
 				struct bl_frame o;
 
 				if (kind == V4)
@@ -214,10 +217,14 @@ static void bl_parse__short_with_honest_lengths(void **state)
 					put16(f.b + f.l3 + 4, 8 + n);
 				put16(f.b + f.l4 + 4, 8 + n);
 				f.len = f.hdr + n;
-				assert_int_equal(parse(&f, &o), n < 24 ? BL_R_SHORT : BL_R_NONE);
-				/* Ethernet padding behind it must not be taken for the header */
+				assert_int_equal(parse_copy(&f, &o),
+						 n < 24 ? BL_R_SHORT : BL_R_NONE);
+				/*
+				 * Ethernet padding behind the packet must not be taken for the
+				 * header.
+				 */
 				f.len = f.hdr + 60;
-				assert_int_equal(parse(&f, &o),
+				assert_int_equal(parse_copy(&f, &o),
 						 n < 24 ? BL_R_BAD_LENGTH : BL_R_NONE);
 				if (n >= 24)
 					assert_int_equal(o.body_len, n - 24);
@@ -244,7 +251,7 @@ static void run_edits(const struct edit *e, size_t n)
 	size_t i;
 
 	for (i = 0; i < n; i++, e++) {
-		struct frame f = make(e->kind, e->tags, BODY);
+		struct frame f = make_frame(e->kind, e->tags, BODY);
 		uint32_t at = (e->from == '3'   ? f.l3
 			       : e->from == '4' ? f.l4
 			       : e->from == 'h' ? f.hdr
@@ -257,7 +264,7 @@ static void run_edits(const struct edit *e, size_t n)
 			put16(f.b + at, e->value);
 		else
 			f.b[at] = (uint8_t)e->value;
-		got = parse(&f, &o);
+		got = parse_copy(&f, &o);
 		if (got != e->want)
 			fail_msg("%s: got reason %d, want %d", e->what, got, e->want);
 	}
@@ -379,11 +386,12 @@ static void bl_parse__header_fields(void **state)
 }
 
 /*
- * IPv4 with one word of options: the UDP header moves, and with it what decides whose the frame is.
+ * IPv4 with @words words of options. The UDP header moves, and with it the port that says whether
+ * the frame is ours.
  */
-static struct frame with_options(uint32_t words, uint16_t dport)
+static struct frame make_with_options(uint32_t words, uint16_t dport)
 {
-	struct frame f = make(V4, 0, BODY);
+	struct frame f = make_frame(V4, 0, BODY);
 
 	memmove(f.b + f.l4 + 4 * words, f.b + f.l4, f.len - f.l4);
 	memset(f.b + f.l4, 1, 4 * words);
@@ -403,21 +411,22 @@ static void bl_parse__ipv4_options(void **state)
 
 	(void)state;
 	for (words = 1; words <= 10; words++) {
-		struct frame ours = with_options(words, BASE), other = with_options(words, 53);
+		struct frame ours = make_with_options(words, BASE),
+			     other = make_with_options(words, 53);
 
-		assert_int_equal(parse(&ours, &o), BL_R_IP_OPTIONS);
-		assert_int_equal(parse(&other, &o), BL_R_NOT_OURS);
+		assert_int_equal(parse_copy(&ours, &o), BL_R_IP_OPTIONS);
+		assert_int_equal(parse_copy(&other, &o), BL_R_NOT_OURS);
 		ours.len = ours.hdr;
-		assert_int_equal(parse(&ours, &o), BL_R_IP_OPTIONS);
+		assert_int_equal(parse_copy(&ours, &o), BL_R_IP_OPTIONS);
 		ours.len--;
-		assert_int_equal(parse(&ours, &o), BL_R_NOT_OURS);
+		assert_int_equal(parse_copy(&ours, &o), BL_R_NOT_OURS);
 	}
-	/* a later fragment has data where a port would be */
+	/* A later fragment has data in the place of a port. */
 	{
-		struct frame f = with_options(1, BASE);
+		struct frame f = make_with_options(1, BASE);
 
 		put16(f.b + f.l3 + 6, 0x2001);
-		assert_int_equal(parse(&f, &o), BL_R_NOT_OURS);
+		assert_int_equal(parse_copy(&f, &o), BL_R_NOT_OURS);
 	}
 }
 
@@ -430,8 +439,8 @@ static void bl_parse__ipv6_fragments(void **state)
 		enum bl_reason want;
 	} t[] = {
 		{ BL_UDP, 0x0000, BASE, BL_R_FRAGMENT }, /* atomic */
-		{ BL_UDP, 0x0001, BASE, BL_R_FRAGMENT }, /* first of more */
-		/* offset 8: what looks like a port is data */
+		{ BL_UDP, 0x0001, BASE, BL_R_FRAGMENT }, /* first of several */
+		/* Offset 8: the bytes in the place of a port are data. */
 		{ BL_UDP, 0x0009, BASE, BL_R_NOT_OURS },
 		{ BL_UDP, 0x0008, BASE, BL_R_NOT_OURS },
 		{ BL_UDP, 0x0100, BASE, BL_R_NOT_OURS },
@@ -444,7 +453,7 @@ static void bl_parse__ipv6_fragments(void **state)
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
-		struct frame f = make(V6, 0, BODY);
+		struct frame f = make_frame(V6, 0, BODY);
 
 		memmove(f.b + f.l4 + 8, f.b + f.l4, f.len - f.l4);
 		memset(f.b + f.l4, 0, 8);
@@ -454,16 +463,18 @@ static void bl_parse__ipv6_fragments(void **state)
 		put16(f.b + f.l4 + 8 + 2, t[i].dport);
 		put16(f.b + f.l3 + 4, 16 + 24 + BODY);
 		f.len += 8;
-		assert_int_equal(parse(&f, &o), t[i].want);
-		f.len = f.hdr + 8; /* the ports are there, just */
-		assert_int_equal(parse(&f, &o), t[i].want);
+		assert_int_equal(parse_copy(&f, &o), t[i].want);
+		f.len = f.hdr + 8; /* The ports are just within the frame. */
+		assert_int_equal(parse_copy(&f, &o), t[i].want);
 		f.len--;
-		assert_int_equal(parse(&f, &o), BL_R_NOT_OURS);
+		assert_int_equal(parse_copy(&f, &o), BL_R_NOT_OURS);
 	}
 }
 
-/* The short way takes exactly the plain frames, and says of them what the long way says. */
-static void plain_agrees(const struct frame *f)
+/*
+ * The fast path accepts exactly the plain frames, and returns the same for them as the slow path.
+ */
+static void expect_plain_agrees(const struct frame *f)
 {
 	uint8_t *p = exact_copy(f->b, f->len);
 	struct bl_frame o, q;
@@ -491,36 +502,37 @@ static void bl_parse_plain__as_bl_parse(void **state)
 
 	(void)state;
 	for (k = 0; k < sizeof(bodies) / sizeof(*bodies); k++) {
-		good = make(V4, 0, bodies[k]);
+		good = make_frame(V4, 0, bodies[k]);
 		good.b[good.hdr + 23] = BL_HOP_LEAF;
-		plain_agrees(&good);
-		for (f = good; f.len; f.len--) /* cut everywhere, lengths as they were */
-			plain_agrees(&f);
+		expect_plain_agrees(&good);
+		/* cut everywhere, with the length fields unchanged */
+		for (f = good; f.len; f.len--)
+			expect_plain_agrees(&f);
 		for (i = 12; i < good.hdr + 24; i++) {
 			for (v = 0; v < 256; v++) {
 				f = good;
 				f.b[i] = (uint8_t)v;
-				plain_agrees(&f);
+				expect_plain_agrees(&f);
 			}
 		}
 		for (i = 0; i < 3; i++) { /* bytes behind the packet */
 			f = good;
 			f.len += i;
-			plain_agrees(&f);
+			expect_plain_agrees(&f);
 		}
 	}
 	for (i = 0; i < 3; i++) {
-		good = make((enum kind)i, 1, BODY);
+		good = make_frame((enum kind)i, 1, BODY);
 		good.b[good.hdr + 23] = BL_HOP_LEAF;
-		plain_agrees(&good);
-		good = make((enum kind)i, 0, BODY);
-		plain_agrees(&good);
+		expect_plain_agrees(&good);
+		good = make_frame((enum kind)i, 0, BODY);
+		expect_plain_agrees(&good);
 		good.b[good.hdr + 23] = BL_HOP_LEAF;
-		plain_agrees(&good);
+		expect_plain_agrees(&good);
 	}
 }
 
-/* whatever the bytes: no port of ours and no ethertype of ours, no claim */
+/* Random bytes, with neither a port nor an ethertype of ours, are never taken for our frames. */
 static void bl_parse__random_traffic_of_others(void **state)
 {
 	struct rnd r = rnd_seeded("others");
@@ -528,7 +540,8 @@ static void bl_parse__random_traffic_of_others(void **state)
 
 	(void)state;
 	for (i = 0; i < 20000; i++) {
-		struct frame f = make((enum kind)rnd_below(&r, 2), (int)rnd_below(&r, 3), BODY);
+		struct frame f =
+			make_frame((enum kind)rnd_below(&r, 2), (int)rnd_below(&r, 3), BODY);
 		uint32_t l4 = f.l4;
 		struct bl_frame o;
 		enum bl_reason got;
@@ -537,26 +550,26 @@ static void bl_parse__random_traffic_of_others(void **state)
 		for (k = 0; k < 4; k++) {
 			uint32_t at = f.l3 + rnd_below(&r, f.len - f.l3);
 
-			/* not the words that say where the ports are */
+			/* The bytes that say where the ports are stay unchanged. */
 			if (at == f.l3 || at == f.l3 + 6 || at == f.l3 + 9 || at == l4 + 2 ||
 			    at == l4 + 3)
 				continue;
 			f.b[at] = (uint8_t)rnd64(&r);
 		}
 		f.len = rnd_below(&r, f.len + 1);
-		got = parse(&f, &o);
+		got = parse_copy(&f, &o);
 		assert_int_equal(got, BL_R_NOT_OURS);
 	}
 }
 
-/* a tc program sees the head of a large skb: lengths are held against the whole of it */
+/* A tc program sees only the head of a large skb: lengths are checked against the whole packet. */
 static void bl_parse_whole__short_linear_part(void **state)
 {
 	enum kind kind;
 
 	(void)state;
 	for (kind = V4; kind <= V6; kind++) {
-		struct frame f = make(kind, 1, BODY);
+		struct frame f = make_frame(kind, 1, BODY);
 		uint32_t whole = f.len, linear;
 
 		for (linear = 0; linear <= f.len; linear++) {
@@ -582,7 +595,7 @@ static void bl_parse_whole__short_linear_part(void **state)
 	}
 }
 
-/* random damage reaches every reason that has a table above, and no other */
+/* Random damage reaches every reason that has a table above, and no other. */
 static void bl_parse__reasons_are_these(void **state)
 {
 	static const enum bl_reason known[] = { BL_R_NONE,       BL_R_NOT_OURS,   BL_R_SHORT,
@@ -597,17 +610,17 @@ static void bl_parse__reasons_are_these(void **state)
 	(void)state;
 	for (j = 0; j < ARRAY_SIZE(known); j++)
 		want |= 1ULL << known[j];
-	/* the rarest takes some ten thousand frames */
+	/* The rarest reason takes some ten thousand frames. */
 	for (i = 0; i < 50000 || (seen != want && i < 5000000); i++) {
-		struct frame f = rnd_below(&r, 4) ? make((enum kind)rnd_below(&r, 3),
-							 (int)rnd_below(&r, 3), BODY)
-						  : with_options(1 + rnd_below(&r, 10), BASE);
+		struct frame f = rnd_below(&r, 4) ? make_frame((enum kind)rnd_below(&r, 3),
+							       (int)rnd_below(&r, 3), BODY)
+						  : make_with_options(1 + rnd_below(&r, 10), BASE);
 		struct bl_frame o;
 
 		for (k = (int)rnd_below(&r, 3); k > 0; k--)
 			f.b[f.l3 + rnd_below(&r, f.hdr + 24 - f.l3)] = (uint8_t)rnd64(&r);
 		f.len -= rnd_below(&r, 4) ? 0 : rnd_below(&r, f.len);
-		seen |= 1ULL << parse(&f, &o);
+		seen |= 1ULL << parse_copy(&f, &o);
 	}
 	assert_int_equal(seen, want);
 }
@@ -630,7 +643,7 @@ static void bl_get48__edges(void **state)
 			assert_int_equal(b[1 + k], (uint8_t)(v[i] >> (40 - 8 * k)));
 		assert_int_equal(b[0], 0xaa);
 		assert_int_equal(b[7], 0xaa);
-		/* what is above 48 bits does not reach the wire */
+		/* Bits above 48 do not reach the wire. */
 		bl_put48(b + 1, v[i] | 0xabcdULL << 48);
 		assert_int_equal(bl_get48(b + 1), v[i]);
 	}
@@ -726,7 +739,7 @@ static void bl_csum_replace__equals_recomputation(void **state)
 
 		for (k = 0; k < sizeof(d); k++)
 			d[k] = rnd_below(&r, 4) ? (uint8_t)rnd64(&r) : rnd_below(&r, 2) ? 0 : 0xff;
-		d[0] = 0x40; /* the sum of a packet is never all zeros */
+		d[0] = 0x40; /* The sum of a packet is never all zeros. */
 		wire = BL_BE16(checksum(d, sizeof(d)));
 		memcpy(was, d + 2, sizeof(was));
 		for (k = 0; k < sizeof(was); k++)
@@ -758,7 +771,7 @@ static void bl_fdb_hash__fits_and_spreads(void **state)
 		if (++hits[h] > worst)
 			worst = hits[h];
 	}
-	/* addresses given out one after another must find room in four ways at full load */
+	/* Addresses that were assigned one after another must fit into four ways at full load. */
 	assert_true(worst <= BL_FDB_WAYS);
 }
 

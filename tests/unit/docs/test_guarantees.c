@@ -5,8 +5,8 @@
  *
  * A promise is a list item that begins with "- **". Its last part names the tests:
  *
- *	- **Order of numbers.** Sequence numbers are compared as serial numbers. *Proved by*
- *	  tests/unit/lib/test_seq_core.c: bl_seq__edges, bl_seq__wrap (both streams).
+ *  - **Order of numbers.** Sequence numbers are compared as serial numbers. *Proved by*
+ *    tests/unit/lib/test_seq_core.c: bl_seq__edges, bl_seq__wrap (both streams).
  *
  * means that the file contains both names as words. A name belongs to the file that precedes it.
  * Text in brackets is a remark and is not checked.

@@ -110,7 +110,7 @@ static void read_table(const char *title, struct table *t)
 		if (*line != '|')
 			continue;
 		if (n++ < 2)
-			continue; /* the names of the columns, and the rule */
+			continue; /* the names of the columns, and the line below them */
 		assert_true(t->rows < ROWS);
 		for (col = 0; col < COLS && *p; col++) {
 			char *end = strchr(p, '|'), *cell = t->cell[t->rows][col];
@@ -281,7 +281,7 @@ static void assert_body(const char *title, const struct field *want, size_t n, s
 		size_t len = strcspn(line, " ");
 
 		if (!len)
-			continue; /* the text of the field above goes on */
+			continue; /* The line continues the text of the field above. */
 		assert_int_equal(strlen(want[at].name), len);
 		assert_memory_equal(line, want[at].name, len);
 		assert_int_equal(atoi(line + len), want[at].size);
@@ -372,7 +372,7 @@ static void protocol__fcp_bodies(void **state)
 static void assert_says(const char *title, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Fails unless the section says the formatted text, on one line or wrapped. */
+/* Fails unless the section contains the formatted text, on one line or wrapped. */
 static void assert_says(const char *title, const char *fmt, ...)
 {
 	static char text[1 << 16];

@@ -4,12 +4,12 @@
  * blocks of docs/architecture.md that state the rules as data.
  *
  * The tests run in the repository's root, as every unit test does. A block is written in the page
- *as
+ * as
  *
- *	```floors
- *	base maps
- *	core
- *	```
+ *  ```floors
+ *  base maps
+ *  core
+ *  ```
  *
  * and block_lines("floors", ...) calls back once for each of its lines.
  */
@@ -73,7 +73,9 @@ static inline void names_of(struct names *l, const char *command)
 	assert_int_equal(pclose(p), 0);
 }
 
-/* The repository's own files, whose names match @pattern of find(1), without what was built. */
+/*
+ * Appends the repository's own files whose names match @pattern of find(1), without build results.
+ */
 static inline void house_files(struct names *l, const char *pattern)
 {
 	char command[512];
@@ -93,7 +95,7 @@ static inline bool has_suffix(const char *name, const char *suffix)
 	return n >= s && !strcmp(name + n - s, suffix);
 }
 
-/* The text of a file, which the caller frees. */
+/* Returns the text of a file, to be freed by the caller. */
 static inline char *house_text(const char *path)
 {
 	FILE *f = fopen(path, "r");
@@ -113,7 +115,9 @@ static inline char *house_text(const char *path)
 	return text;
 }
 
-/* Calls @fn for each line of the block "```@name" of docs/architecture.md; fails without one. */
+/*
+ * Calls @fn for each line of the block "```@name" of docs/architecture.md. Fails without the block.
+ */
 static inline void block_lines(const char *name, void (*fn)(const char *line, void *ctx), void *ctx)
 {
 	char *text = house_text(HOUSE_PAGE), *save, *line, head[64];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Every C file is as clang-format 14 writes it by .clang-format; `make format` does that.
+ * Every C file equals the output of clang-format 14 with .clang-format; `make format` makes it so.
  */
 #include <unistd.h>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Every header compiles by itself: those of bpf/ and the maps' definitions with clang for BPF, all
- * others with the compiler of the build. BL_CC and BL_CLANG name other compilers.
+ * Every header compiles by itself: those of bpf/ and the definitions of maps with clang for BPF,
+ * all others with the compiler of the build. BL_CC and BL_CLANG name other compilers.
  *
- * A header that cannot be compiled is reported with the first lines that its compiler said.
+ * A header that does not compile is reported with the first lines of its compiler's output.
  */
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,7 +16,7 @@ static bool is_bpf(const char *path)
 											    "h"));
 }
 
-/* Compiles one header. Returns whether it is good. */
+/* Compiles one header. Returns whether that succeeded. */
 static bool compile(const char *path, const char *build)
 {
 	const char *cc = getenv("BL_CC"), *clang = getenv("BL_CLANG");
@@ -54,7 +54,7 @@ static bool compile(const char *path, const char *build)
 	}
 }
 
-/* In as many processes as there are CPUs; each takes every n-th header. */
+/* Runs as many processes as there are CPUs; each one compiles every n-th header. */
 static void headers__compile_alone(void **state)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
@@ -94,7 +94,7 @@ static void headers__compile_alone(void **state)
 	assert_int_equal(failed, 0);
 }
 
-/* A header that needs another one, which it does not include, is found. */
+/* A header that needs another one and does not include it is found. */
 static void headers__one_that_does_not_is_found(void **state)
 {
 	char path[] = "/tmp/barline-header-XXXXXX";

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The plan of the house, which docs/architecture.md states as data, holds in the code:
+ * Checks that the code follows the plan of the house, which docs/architecture.md states as data:
  *
- *   floors     a folder includes only what stands below it
- *   circles    no two sources use each other's functions, directly or by way of others, but those
+ *   floors     a folder includes only what is below it
+ *   circles    no two sources use each other's functions, directly or through others, except those
  *              that the page names
- *   private    a *_priv.h is included in its own folder only, and by the unit tests of that folder
- *   includes   stand at the top of a file, and no file includes a .c file
+ *   private    a *_priv.h is included only in its own folder and by the unit tests of that folder
+ *   includes   are at the top of a file, and no file includes a .c file
  *   lines      have at most 100 columns, and every file has its SPDX line
  *   mutants    of tests/mutants quote lines that are in the tree
  *
  * Example: with "base maps" below "core", base/log.h that includes "core/core.h" is reported as
  * "base/log.h:7: base includes core, which does not stand below it".
  *
- * Circles are found in the objects of the build: an edge from a source to the one that defines a
- * symbol it needs. A callback that is passed in a struct makes no edge, which is the way out.
+ * Circles are found in the objects of the build: an edge leads from a source to the one that
+ * defines a symbol that it needs. A callback that is passed in a struct makes no edge, so it is the
+ * way to break a circle.
  */
 #include <ctype.h>
 #include <unistd.h>
@@ -58,7 +59,7 @@ static void add_floor(const char *line, void *ctx)
 	p->n++;
 }
 
-/* The folder of the plan that @path is in, the longest that fits; -1: none. */
+/* Returns the folder of the plan that contains @path, the longest that matches; -1: none. */
 static int folder_of(const struct floors *p, const char *path)
 {
 	size_t best = 0;
@@ -76,7 +77,7 @@ static int folder_of(const struct floors *p, const char *path)
 	return found;
 }
 
-/* What is wrong with @path's including @target, or NULL. */
+/* Returns what is wrong if @path includes @target, or NULL. */
 static const char *floor_fault(const struct floors *p, const char *path, const char *target)
 {
 	int from = folder_of(p, path), to = folder_of(p, target);
@@ -89,7 +90,7 @@ static const char *floor_fault(const struct floors *p, const char *path, const c
 					     : "includes a folder that does not stand below it";
 }
 
-/* The top-level folder of @path, into @top. */
+/* Writes the top-level folder of @path to @top. */
 static void top_folder(const char *path, char *top, size_t size)
 {
 	snprintf(top, size, "%.*s", (int)strcspn(path, "/"), path);
@@ -111,8 +112,8 @@ static const char *private_fault(const char *path, const char *target)
 }
 
 /*
- * Calls @fn for each #include "..." of @text with its line, and whether code stood before it.
- * Comments, blank lines and the preprocessor's are no code.
+ * Calls @fn for each #include "..." of @text, with its line and with whether code precedes it.
+ * Comments, blank lines and preprocessor lines are not code.
  */
 static void each_include(const char *text,
 			 void (*fn)(const char *target, unsigned int line, bool late, void *ctx),
@@ -143,7 +144,7 @@ static void each_include(const char *text,
 				if (!directive && sscanf(p, "#include \"%255[^\"]\"", target) == 1)
 					fn(target, number, code, ctx);
 				directive = end > p && end[-1] == '\\';
-				/* a comment that begins in a directive goes on behind it */
+				/* A comment that begins in a directive continues after it. */
 				p = memmem(p, (size_t)(end - p), "/*", 2);
 				if (!p)
 					p = end;
@@ -168,7 +169,7 @@ static void check_include(const char *written, unsigned int line, bool late, voi
 	const char *fault;
 	int folder = 0;
 
-	/* without a slash, the file is beside the one that includes it, or it is generated */
+	/* A file without a slash is beside the file that includes it, or is generated. */
 	if (!strchr(written, '/') && strrchr(i->path, '/') && !strstr(written, ".skel.h"))
 		folder = (int)(strrchr(i->path, '/') + 1 - i->path);
 	snprintf(target, sizeof(target), "%.*s%s", folder, i->path, written);
@@ -269,7 +270,7 @@ static int compare_symbols(const void *a, const void *b)
 	return strcmp(((const struct symbol *)a)->name, ((const struct symbol *)b)->name);
 }
 
-/* The source "loader/node" of the object "build/loader/node.o". */
+/* Returns the source "loader/node" of the object "build/loader/node.o". */
 static unsigned int source_of(struct graph *g, const char *build, const char *object)
 {
 	char path[PATH_SIZE];
@@ -281,7 +282,7 @@ static unsigned int source_of(struct graph *g, const char *build, const char *ob
 	return names_add(&g->source, path);
 }
 
-/* Whether the source of @object is still there: a build folder keeps objects of removed files. */
+/* Returns whether the source of @object exists: a build folder keeps objects of removed files. */
 static bool has_source(const char *build, const char *object)
 {
 	char path[PATH_SIZE];
@@ -359,7 +360,7 @@ static void reach_from(const struct graph *g, unsigned int from, unsigned char *
 		}
 }
 
-/* Appends to @out a line for each circle: its sources in the order of their names. */
+/* Appends one line to @out for each circle: its sources in the order of their names. */
 static void find_circles(const struct graph *g, struct names *out)
 {
 	unsigned int n = g->source.n, a, b;
@@ -397,7 +398,7 @@ static void add_circle(const char *line, void *ctx)
 		names_add(ctx, line);
 }
 
-/* The folder that the running test was built into: BUILD/tests/unit/test_house. */
+/* Writes the folder that the running test was built into: BUILD/tests/unit/test_house. */
 static void build_folder(char *build, size_t size)
 {
 	ssize_t n = readlink("/proc/self/exe", build, size - 1);
@@ -459,7 +460,10 @@ static void house__a_circle_is_found(void **state)
 
 /* ---- lines ---- */
 
-/* Columns of the @n bytes at @line: tabs go on to the next multiple of 8, UTF-8 counts once. */
+/*
+ * Returns the columns of the @n bytes at @line: tabs go to the next multiple of 8, UTF-8 counts
+ * once.
+ */
 static unsigned int columns_of(const char *line, size_t n)
 {
 	unsigned int columns = 0;
@@ -481,7 +485,7 @@ static void check_lines(const char *path, const char *text)
 
 	for (; *line; line = *end ? end + 1 : end, number++) {
 		end = strchrnul(line, '\n');
-		/* a row of a table in a page cannot be folded */
+		/* A row of a table in a page cannot be folded. */
 		if (*line == '|' && has_suffix(path, ".md"))
 			continue;
 		if (columns_of(line, (size_t)(end - line)) > COLUMNS)
@@ -494,7 +498,7 @@ static void check_lines(const char *path, const char *text)
 		COMPLAIN("%s: no SPDX line", path);
 }
 
-/* What is not compared with the rules for lines: texts of licences, and lists that quote code. */
+/* Files that are exempt from the rules for lines: texts of licences, and lists that quote code. */
 static bool lines_exempt(const char *path)
 {
 	return !strncmp(path, "LICENSES/", 9) || has_suffix(path, ".mut") ||
@@ -538,7 +542,7 @@ static void house__columns(void **state)
 
 /* ---- mutants ---- */
 
-/* How often the lines of @lines stand in @text as whole lines. */
+/* Returns how often the lines of @lines occur in @text as whole lines. */
 static unsigned int count_lines(const char *text, const char *lines)
 {
 	size_t n = strlen(lines);
@@ -551,8 +555,8 @@ static unsigned int count_lines(const char *text, const char *lines)
 }
 
 /*
- * Checks one list: each mutant's "- " lines, which it replaces, must stand in its file once.
- * Without that the mutant is stale, and a defect that it stood for is no longer tried.
+ * Checks one list: the "- " lines of each mutant, which it replaces, must occur in its file exactly
+ * once. Otherwise the mutant is stale, and its defect is no longer tried.
  */
 static void check_mutants(const char *path)
 {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * proto/session.c over a TCP connection of this process with itself. The other end is a plain
- * socket, so that the test decides when it reads: who is slow gets everything whole and in order,
- * and who does not read is hung up on as soon as more than BL_SESSION_OUT_MAX bytes wait for it.
+ * socket, so that the test decides when it reads. A slow peer receives everything whole and in
+ * order. A peer that does not read is disconnected as soon as more than BL_SESSION_OUT_MAX bytes
+ * wait for it.
  */
 #include "tests/unit/unit.h"
 
@@ -47,7 +48,7 @@ static void on_down(void *ctx, const char *why)
 	w.s = NULL;
 }
 
-static int begin(void **state)
+static int open_session(void **state)
 {
 	static const struct bl_session_ops ops = { on_up, on_message, on_down };
 	struct sockaddr_in sa = { .sin_family = AF_INET,
@@ -63,7 +64,7 @@ static int begin(void **state)
 		    !listen(door, 1));
 	assert_int_equal(getsockname(door, (struct sockaddr *)&sa, &len), 0);
 	w.peer = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	/* before the connection: its receive window is never larger than this */
+	/* Set before the connection, so that its receive window is never larger than this. */
 	assert_int_equal(setsockopt(w.peer, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small)), 0);
 	assert_int_equal(connect(w.peer, (struct sockaddr *)&sa, len), 0);
 	conn = accept4(door, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -74,7 +75,7 @@ static int begin(void **state)
 	return 0;
 }
 
-static int end(void **state)
+static int close_session(void **state)
 {
 	(void)state;
 	bl_session_close(w.s);
@@ -84,8 +85,8 @@ static int end(void **state)
 	return 0;
 }
 
-/* The loop turns until nothing happens any more. */
-static void turn(void)
+/* Runs the event loop until no event is left. */
+static void run_loop(void)
 {
 	unsigned int k;
 
@@ -94,8 +95,8 @@ static void turn(void)
 	assert_true(k < 10000);
 }
 
-/* A message of @len bytes that says its number. */
-static bool give(uint32_t number, size_t len)
+/* Sends a message of @len bytes filled with a value that depends on @number. */
+static bool send_numbered(uint32_t number, size_t len)
 {
 	uint8_t *body = malloc(len);
 	bool ok;
@@ -108,8 +109,8 @@ static bool give(uint32_t number, size_t len)
 }
 
 /*
- * The other end reads @len bytes at most, while the session's loop turns. Returns how many; less:
- * it was hung up on.
+ * Reads at most @len bytes at the other end, while the session's loop runs. Returns the number of
+ * bytes; fewer than @len if the session has disconnected.
  */
 static size_t peer_reads(uint8_t *to, size_t len)
 {
@@ -133,7 +134,7 @@ static size_t peer_reads(uint8_t *to, size_t len)
 	return n;
 }
 
-/* Exactly so many bytes may wait, lengths included, and not one more. */
+/* Exactly BL_SESSION_OUT_MAX bytes may wait, lengths included, and not one more. */
 static void out__where_the_limit_is(void **state)
 {
 	const size_t len = BL_SESSION_OUT_MAX / 8 - HEAD;
@@ -143,31 +144,33 @@ static void out__where_the_limit_is(void **state)
 	assert_true(len <= BL_SESSION_MESSAGE_MAX);
 	for (k = 0; k < 8; k++) {
 		assert_int_equal(bl_session_waiting(w.s), k * (len + HEAD));
-		assert_true(give(k, len - (k == 7)));
+		assert_true(send_numbered(k, len - (k == 7)));
 	}
 	assert_int_equal(bl_session_waiting(w.s), BL_SESSION_OUT_MAX - 1);
-	assert_false(give(8, 1)); /* its length counts as well */
-	end(NULL);
-	begin(NULL);
+	assert_false(send_numbered(8, 1)); /* The length counts as well. */
+	close_session(NULL);
+	open_session(NULL);
 	for (k = 0; k < 8; k++)
-		assert_true(give(k, len));
+		assert_true(send_numbered(k, len));
 	assert_int_equal(bl_session_waiting(w.s), BL_SESSION_OUT_MAX);
 	assert_int_equal(w.downs, 0);
-	assert_false(give(8, 1));
-	/* it is the loop that says so, and only once; nothing is kept for who is hung up on */
+	assert_false(send_numbered(8, 1));
+	/*
+	 * The loop reports the disconnection, and only once. Nothing is kept for a disconnected
+	 * peer.
+	 */
 	assert_int_equal(w.downs, 0);
 	assert_int_equal(bl_session_waiting(w.s), 0);
-	turn();
+	run_loop();
 	assert_int_equal(w.downs, 1);
 	assert_null(w.s);
-	turn();
+	run_loop();
 	assert_int_equal(w.downs, 1);
 }
 
 /*
- * The other end reads nothing at all, as a process that was stopped: the session takes no more than
- * the limit and what the kernel's buffers hold, hangs up, and the other end finds the connection
- * over.
+ * The other end reads nothing, like a stopped process: the session takes no more than the limit and
+ * what the kernel's buffers hold, then disconnects, and the other end finds the connection closed.
  */
 static void out__who_does_not_read_is_hung_up_on(void **state)
 {
@@ -176,9 +179,9 @@ static void out__who_does_not_read_is_hung_up_on(void **state)
 	uint8_t *all;
 
 	(void)state;
-	while (give(0, len)) {
+	while (send_numbered(0, len)) {
 		given += len + HEAD;
-		turn();
+		run_loop();
 		assert_int_equal(w.ups, 1);
 		n = bl_session_waiting(w.s);
 		assert_true(n <= BL_SESSION_OUT_MAX);
@@ -187,11 +190,11 @@ static void out__who_does_not_read_is_hung_up_on(void **state)
 	}
 	assert_true(most > BL_SESSION_OUT_MAX - len - HEAD);
 	/*
-	 * some went into the kernel's buffers, so the limit is on what waits and not on what was
-	 * sent
+	 * Some bytes went into the kernel's buffers, so the limit applies to what waits and not to
+	 * what was sent.
 	 */
 	assert_true(given > most);
-	turn();
+	run_loop();
 	assert_int_equal(w.downs, 1);
 	all = malloc(given + 1);
 	assert_non_null(all);
@@ -201,8 +204,8 @@ static void out__who_does_not_read_is_hung_up_on(void **state)
 }
 
 /*
- * A slow reader that stays within the limit loses nothing, also where what waits is moved up in its
- * buffer.
+ * A slow reader that stays within the limit loses nothing, also where waiting bytes are moved to
+ * the front of the buffer.
  */
 static void out__who_is_slow_gets_all(void **state)
 {
@@ -219,7 +222,7 @@ static void out__who_is_slow_gets_all(void **state)
 
 		if (bl_session_waiting(w.s) + len + HEAD <= BL_SESSION_OUT_MAX / 2) {
 			assert_true(n < ARRAY_SIZE(lens));
-			assert_true(give(n, len));
+			assert_true(send_numbered(n, len));
 			lens[n++] = len;
 			given += len + HEAD;
 		} else {
@@ -247,7 +250,7 @@ static void out__who_is_slow_gets_all(void **state)
 	free(all);
 }
 
-/* Lengths that do not exist: none, and one more than the most; what comes before is taken. */
+/* Invalid lengths: zero, and one more than the maximum. Messages before them are accepted. */
 static void in__lengths(void **state)
 {
 	static const struct {
@@ -268,8 +271,8 @@ static void in__lengths(void **state)
 		uint32_t left = t[k].over ? 0 : t[k].len, idle = 0;
 
 		if (k) {
-			end(state);
-			begin(state);
+			close_session(state);
+			open_session(state);
 		}
 		assert_int_equal(send(w.peer, first, sizeof(first), MSG_NOSIGNAL), sizeof(first));
 		assert_int_equal(send(w.peer, head, sizeof(head), MSG_NOSIGNAL), sizeof(head));
@@ -292,7 +295,7 @@ static void in__lengths(void **state)
 	}
 }
 
-#define CASE(f) cmocka_unit_test_setup_teardown(f, begin, end)
+#define CASE(f) cmocka_unit_test_setup_teardown(f, open_session, close_session)
 
 int main(void)
 {

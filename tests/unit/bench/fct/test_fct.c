@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Flows of `lab run fct`: distributions of sizes as files give them, traces, and the arithmetic of
+ * Flows of `lab run fct`: distributions of sizes from files, traces, and the arithmetic of
  * completion times.
  */
 #include <math.h>
@@ -32,7 +32,7 @@ static void sizes_read__good(void **state)
 		unsigned int n;
 		double first, last, mean;
 	} t[] = {
-		/* the head's example */
+		/* the example at the top of the header */
 		{ "10000 0.15\n20000 0.20\n30000 1\n", 3, 10000, 30000, 22250 },
 		{ "10000 0.15\n20000 0.20\n30000 1", 3, 10000, 30000, 22250 },
 		{ "# sizes\n\n 10000\t0.15 # comment\r\n20000,0.20\n30000 1\n", 3, 10000, 30000,
@@ -91,7 +91,7 @@ static void sizes_read__bad(void **state)
 	}
 }
 
-/* the last that is allowed, and one more: points, and characters of a line */
+/* The limits of points, and of characters in a line: the last allowed value, and one more. */
 static void sizes_read__limits(void **state)
 {
 	char *text = malloc(FCT_POINTS_MAX * 16 + 64), *at = text, why[200];
@@ -113,7 +113,7 @@ static void sizes_read__limits(void **state)
 	free(text);
 }
 
-/* the inverse of the function, at its points and around them */
+/* The inverse of the distribution function, at its points and around them. */
 static void sizes_at__table(void **state)
 {
 	static const struct {
@@ -126,7 +126,7 @@ static void sizes_at__table(void **state)
 	assert_int_equal(read_text("10000 0.15\n20000 0.2\n30000 1\n", why, sizeof(why)), 0);
 	for (i = 0; i < ARRAY_SIZE(t); i++)
 		assert_float_equal(fct_sizes_at(&sizes, t[i].u), t[i].bytes, 0.01);
-	/* a step is never inside, and a gap never hit */
+	/* The result is never inside a step or in a gap. */
 	assert_int_equal(read_text("5 0.5\n50 0.5\n50 1\n", why, sizeof(why)), 0);
 	assert_float_equal(fct_sizes_at(&sizes, 0.4999), 5, 0);
 	assert_float_equal(fct_sizes_at(&sizes, 0.5), 50, 0);
@@ -135,7 +135,9 @@ static void sizes_at__table(void **state)
 
 static void sizes_named__means(void **state)
 {
-	/* by hand: sum of (a + b) / 2 x the share between, and of the first point its share */
+	/*
+	 * By hand: the sum of (a + b) / 2 x the share between, plus the share of the first point.
+	 */
 	assert_int_equal(fct_sizes_named(&sizes, "websearch"), 0);
 	assert_float_equal(fct_sizes_mean(&sizes), 1712000, 1);
 	assert_float_equal(sizes.p[sizes.n - 1].cdf, 1, 0);
@@ -155,8 +157,8 @@ static void sizes_scaled__edges(void **state)
 }
 
 /*
- * drawn sizes: within bounds, and their mean, and that of their frames, are what the distribution
- * promises
+ * Drawn sizes are within bounds. Their mean, and that of their frames, are those of the
+ * distribution.
  */
 static void sizes__sampled(void **state)
 {
@@ -170,7 +172,10 @@ static void sizes__sampled(void **state)
 
 		fct_sizes_named(&sizes, names[k]);
 		for (i = 0; i < n; i++) {
-			/* each stratum once: what is tested is the function, not luck */
+			/*
+			 * One sample of each stratum, so that the test covers the function and not
+			 * chance.
+			 */
 			double v = fct_sizes_at(&sizes, (i + fct_random(&r.x)) / n);
 
 			assert_true(v >= sizes.p[0].bytes && v <= sizes.p[sizes.n - 1].bytes);
@@ -185,7 +190,7 @@ static void sizes__sampled(void **state)
 	}
 }
 
-/* one interval of 4096 bytes: every size from 2001 to 6096 once */
+/* One interval of 4096 bytes: every size from 2001 to 6096 once. */
 static void sizes_wire_mean__by_hand(void **state)
 {
 	double sum = 0;
@@ -221,7 +226,7 @@ static void random__moments(void **state)
 	assert_float_equal(square / (1 << 20), 1.0 / 3, 0.002);
 }
 
-/* gaps of a Poisson process: mean, variance, share above the mean, and no memory */
+/* Gaps of a Poisson process: mean, variance, share above the mean, and no memory. */
 static void trace_make__poisson(void **state)
 {
 	struct fct_plan p = { .seed = 7,
@@ -250,7 +255,7 @@ static void trace_make__poisson(void **state)
 	assert_float_equal(above / (double)FCT_FLOWS_MAX, exp(-1), 0.015);
 }
 
-/* every pair that may talk does, about equally often */
+/* Every allowed pair occurs, about equally often. */
 static void trace_make__pairs(void **state)
 {
 	static const struct {
@@ -303,7 +308,10 @@ static void trace_make__pairs(void **state)
 	}
 }
 
-/* the same seed: the same flows, at another load at other times; another seed: others */
+/*
+ * The same seed gives the same flows, at other times if the load differs; another seed gives other
+ * flows.
+ */
 static void trace_make__seed(void **state)
 {
 	struct fct_plan p = { .seed = 42,
@@ -334,7 +342,7 @@ static void trace_make__seed(void **state)
 	assert_true(same < 10);
 }
 
-/* by number, by time, by both, and more than there is room for */
+/* Limited by number, by time, by both, and by the room of the array. */
 static void trace_make__limits(void **state)
 {
 	static const struct {
@@ -461,8 +469,8 @@ static void trace_read__lines(void **state)
 }
 
 /*
- * deadlines and coflows change neither sizes nor ends; widths have their mean; flows of a coflow
- * come at once, coflows as a Poisson process of the flows' rate by the width
+ * Deadlines and coflows change neither sizes nor ends. Widths have their mean. Flows of a coflow
+ * start at once, and coflows are a Poisson process with the rate of the flows divided by the width.
  */
 static void trace_make__extras(void **state)
 {
@@ -507,9 +515,9 @@ static void trace_make__extras(void **state)
 		assert_float_equal(7.0 * n[i] / coflows, 1, 0.1);
 	assert_float_equal((double)flows[FCT_FLOWS_MAX - 1].start_ns / 1e9 * 1000 / FCT_FLOWS_MAX,
 			   1, 0.05);
-	/* the floor of 1.25 times 3.4 ms lifts it a little */
+	/* The floor of 1.25 times 3.4 ms raises the mean a little. */
 	assert_float_equal(sum / with, 20000, 600);
-	/* the first gap and the first deadline come from different numbers */
+	/* The first gap and the first deadline use different random numbers. */
 	p.width = 0;
 	p.per_second = 1;
 	p.deadline_us = 1e6;
@@ -577,16 +585,18 @@ static void coflows_read__lines(void **state)
 		int n;
 		const char *why;
 	} t[] = {
-		{ "150 526\n1 0 2 22 7 1 65:1.0\n", 2, "" }, /* the head's example */
+		/* the example at the top of the header */
+		{ "150 526\n1 0 2 22 7 1 65:1.0\n", 2, "" },
 		{ "1 0 2 22 7 1 65:1.0", 2, "" },
-		{ "1 10 2 22 7 1 65:1.0", 2, "" }, /* no head */
+		{ "1 10 2 22 7 1 65:1.0", 2, "" }, /* no header line */
 		{ "1 0 1 100000 1 100001:1\n", -1,
 		  "line 1: not \"id arrival_ms nmap map.. nred red:MB..\"" },
 		{ "1 0 1 100001 1 65:1\n", -1,
 		  "line 1: not \"id arrival_ms nmap map.. nred red:MB..\"" },
 		{ "1 0 1 100000 1 65:1\n", 1, "" },
-		{ "1 0 1 1 1 9:1.0\n2 5 1 1 1 2:3\n", 1, "" }, /* ports 1 and 9 are one host */
-		{ "1 0 2 1 9 2 2:1 10:1\n", 1, "" }, /* all of them between the same two */
+		{ "1 0 1 1 1 9:1.0\n2 5 1 1 1 2:3\n", 1, "" }, /* Ports 1 and 9 are one host. */
+		/* All of them are between the same two hosts. */
+		{ "1 0 2 1 9 2 2:1 10:1\n", 1, "" },
 		{ "1 0 1 1 1 2:0\n", -1, "no coflows in it between these hosts" },
 		{ "150 526\n", -1, "no coflows in it between these hosts" },
 		{ "1 0 1 1\n", -1, "line 1: not \"id arrival_ms nmap map.. nred red:MB..\"" },
@@ -616,7 +626,10 @@ static void coflows_read__lines(void **state)
 	assert_true(flows[0].src == 6 && flows[0].dst == 1 && flows[0].bytes == 500000 &&
 		    flows[0].coflow == 1 && flows[1].src == 7 && flows[1].dst == 1 &&
 		    flows[1].bytes == 500000);
-	/* two mappers of three on host 1: two thirds of 3 MB; in tenths; another rack's only */
+	/*
+	 * Two of three mappers are on host 1: two thirds of 3 MB, scaled to tenths, and only the
+	 * coflow that goes to another rack.
+	 */
 	p.scale = 0.1;
 	p.flows = 1;
 	p.rack[2] = p.rack[4] = 1;
@@ -668,13 +681,13 @@ static void bucket__edges(void **state)
 	assert_int_equal(fct_bucket(edges, 0, 1), 0);
 }
 
-/* ranks are rounded up */
+/* Ranks are rounded up. */
 static void quantile__ranks(void **state)
 {
 	static const struct {
 		uint32_t n;
 		unsigned int per_mille;
-		double want; /* of 1, 2, ... n */
+		double want; /* quantile of 1, 2, ... n */
 	} t[] = {
 		{ 0, 500, 0 },      { 1, 0, 1 },          { 1, 500, 1 },     { 1, 1000, 1 },
 		{ 2, 500, 1 },      { 2, 501, 2 },        { 3, 500, 2 },     { 50, 990, 50 },
@@ -690,7 +703,7 @@ static void quantile__ranks(void **state)
 		assert_float_equal(fct_quantile(v, t[i].n, t[i].per_mille), t[i].want, 0);
 }
 
-/* mean, share above the mean, and the floor: 1.25 times 80 ns x 3198 bytes */
+/* Mean, share above the mean, and the floor: 1.25 times 80 ns x 3198 bytes. */
 static void deadline__drawn(void **state)
 {
 	struct rnd r = rnd_seeded("deadline__drawn");
@@ -740,7 +753,7 @@ static void coflows__spans(void **state)
 	double cct[7], first[7];
 
 	assert_int_equal(fct_coflows(f, fct, 6, cct, first), 3); /* 7 is above 6 */
-	assert_float_equal(cct[0], 55000, 0);                    /* the head's example */
+	assert_float_equal(cct[0], 55000, 0);                    /* the header's example */
 	assert_float_equal(cct[1], 7, 0);
 	assert_float_equal(cct[2], 30, 0);
 	assert_int_equal(fct_coflows(f + 3, fct + 3, 1, cct, first), 0);
@@ -748,8 +761,8 @@ static void coflows__spans(void **state)
 }
 
 /*
- * a coflow takes as long as its slowest flow when all come at once, whatever the order; and never
- * less than any of them
+ * If all flows start at once, a coflow takes as long as its slowest flow, in any order. It never
+ * takes less than any of its flows.
  */
 static void coflows__property(void **state)
 {
@@ -763,7 +776,7 @@ static void coflows__property(void **state)
 
 		memset(most, 0, sizeof(most));
 		for (i = 0; i < 200; i++) {
-			/* each has one */
+			/* Each coflow has a flow. */
 			f[i].coflow = i < 20 ? 20 - i : 1 + (uint32_t)(fct_random(&r.x) * 20);
 			f[i].start_ns = at_once ? f[i].coflow * 1000
 						: (uint64_t)(fct_random(&r.x) * 1e6);

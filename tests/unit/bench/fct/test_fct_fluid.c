@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * The fluid model of `lab run fct` (bench/fct/fct_fluid.c): by hand on one link, max-min fair on
- * several, and what holds of any flows: nothing is lost or gained, and on one link no rule has a
+ * several, and properties of all flows: nothing is lost or gained, and on one link no rule has a
  * smaller mean than shortest-first.
  */
 #include <math.h>
@@ -16,8 +16,8 @@ static struct fct_fluid m;
 static struct fct_fluid_flow f[N];
 static double fct[N];
 
-/* Racks of two hosts; a host's link has 1 byte/ns, a rack's @rack. */
-static int net(unsigned int hosts, double rack)
+/* Racks of two hosts; a host's link has 1 byte/ns, and a rack's link has @rack. */
+static int make_net(unsigned int hosts, double rack)
 {
 	unsigned int i;
 
@@ -29,7 +29,7 @@ static int net(unsigned int hosts, double rack)
 	return 0;
 }
 
-static void flow(uint32_t i, double start, double bytes, unsigned int src, unsigned int dst)
+static void set_flow(uint32_t i, double start, double bytes, unsigned int src, unsigned int dst)
 {
 	f[i] = (struct fct_fluid_flow){ .start_ns = start, .bytes = bytes, .src = src, .dst = dst };
 }
@@ -38,7 +38,7 @@ static void run__one_link(void **state)
 {
 	static const struct {
 		enum fct_fluid_by by;
-		double limit, start, bytes; /* of the second flow; the first has 100 bytes */
+		double limit, start, bytes; /* of the second flow; the first one has 100 bytes */
 		double first, second;
 	} t[] = {
 		{ FCT_FLUID_SHARE, 20, 50, 10, 110, 20 },
@@ -51,11 +51,17 @@ static void run__one_link(void **state)
 		{ FCT_FLUID_SIZE, 20, 95, 10, 110, 10 },
 		{ FCT_FLUID_SHARE, 20, 10, 100, 190, 190 },
 		{ FCT_FLUID_SIZE, 99, 10, 100, 190, 190 },
-		/* 90 left against 100: the first is at 50 at 90 ns, and goes alone until 140 */
+		/*
+		 * 90 bytes are left against 100. The first flow is at 50 at 90 ns and is served
+		 * alone until 140.
+		 */
 		{ FCT_FLUID_REMAINING, 50, 10, 100, 140, 190 },
-		/* at 90 ns it has had 50, the second 40 and 10 ns alone; then they share */
+		/*
+		 * At 90 ns the first flow has had 50 bytes, the second one 40, and then 10 ns
+		 * alone; after that they share.
+		 */
 		{ FCT_FLUID_SERVED, 50, 10, 100, 200, 190 },
-		/* the first has gone when the second comes */
+		/* The first flow has ended when the second one starts. */
 		{ FCT_FLUID_REMAINING, 50, 5000, 7, 100, 7 },
 		{ FCT_FLUID_SIZE, 100, 0, 100, 200, 200 },
 	};
@@ -63,11 +69,11 @@ static void run__one_link(void **state)
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
-		net(2, 1);
+		make_net(2, 1);
 		m.by = t[i].by;
 		m.limit[0] = t[i].limit;
-		flow(0, 0, 100, 0, 1);
-		flow(1, t[i].start, t[i].bytes, 0, 1);
+		set_flow(0, 0, 100, 0, 1);
+		set_flow(1, t[i].start, t[i].bytes, 0, 1);
 		assert_int_equal(fct_fluid_run(&m, f, 2, fct), 0);
 		if (fabs(fct[0] - t[i].first) > 1e-3 || fabs(fct[1] - t[i].second) > 1e-3)
 			fail_msg("row %u: %.3f and %.3f", i, fct[0], fct[1]);
@@ -75,29 +81,33 @@ static void run__one_link(void **state)
 	assert_int_equal(fct_fluid_run(&m, f, 0, fct), 0);
 }
 
-/* Six hosts in three racks: what one link leaves over goes to those that can use it. */
+/* Six hosts in three racks: what one link leaves unused goes to flows that can use it. */
 static void run__max_min(void **state)
 {
 	(void)state;
-	net(6, 2);
+	make_net(6, 2);
 	m.by = FCT_FLUID_SHARE;
-	/* h0 sends to h2, h3, h4: a third each; h1 to h4: what is left of h4's link, 2/3 */
-	flow(0, 0, 30, 0, 2);
-	flow(1, 0, 30, 0, 3);
-	flow(2, 0, 30, 0, 4);
-	flow(3, 0, 60, 1, 4);
+	/*
+	 * h0 sends to h2, h3 and h4, with a third each. h1 sends to h4 and gets the rest of h4's
+	 * link, 2/3.
+	 */
+	set_flow(0, 0, 30, 0, 2);
+	set_flow(1, 0, 30, 0, 3);
+	set_flow(2, 0, 30, 0, 4);
+	set_flow(3, 0, 60, 1, 4);
 	assert_int_equal(fct_fluid_run(&m, f, 4, fct), 0);
 	assert_float_equal(fct[0], 90, 1e-3);
 	assert_float_equal(fct[2], 90, 1e-3);
 	assert_float_equal(fct[3], 90, 1e-3);
-	net(6, 0.5); /* the racks' links are narrow: half a byte/ns for all that leaves the first */
+	/* The racks' links are narrow: half a byte/ns for everything that leaves the first rack. */
+	make_net(6, 0.5);
 	m.by = FCT_FLUID_SHARE;
 	assert_int_equal(fct_fluid_run(&m, f, 4, fct), 0);
 	assert_float_equal(fct[0], 240, 1e-3);
 	assert_float_equal(fct[3], 300, 1e-3);
-	m.by = FCT_FLUID_SIZE; /* and the worse class gets what the better one cannot use */
+	m.by = FCT_FLUID_SIZE; /* The worse class gets what the better one cannot use. */
 	m.limit[0] = 40;
-	flow(3, 0, 60, 1, 0);
+	set_flow(3, 0, 60, 1, 0);
 	assert_int_equal(fct_fluid_run(&m, f, 4, fct), 0);
 	assert_float_equal(fct[0], 180, 1e-3);
 	assert_float_equal(fct[3], 60, 1e-3);
@@ -113,7 +123,7 @@ static void run__random(void **state)
 		double mean[FCT_FLUID_SHORTEST + 1], end[FCT_FLUID_SHORTEST + 1], at = 0;
 		bool one_link = run & 1;
 
-		net(8, 1);
+		make_net(8, 1);
 		m.levels = FCT_FLUID_CLASSES;
 		for (i = 0; i < FCT_FLUID_CLASSES - 1; i++)
 			m.limit[i] = 10 * pow(3, i);
@@ -122,7 +132,7 @@ static void run__random(void **state)
 			unsigned int dst = (src + 1 + (one_link ? 0 : rnd_below(&rnd, 7))) % 8;
 
 			at += rnd_below(&rnd, 200);
-			flow(i, at, 1 + pow(2, rnd_below(&rnd, 1000) / 100.0), src, dst);
+			set_flow(i, at, 1 + pow(2, rnd_below(&rnd, 1000) / 100.0), src, dst);
 		}
 		for (k = 0; k <= FCT_FLUID_SHORTEST; k++) {
 			m.by = (enum fct_fluid_by)k;
@@ -135,7 +145,7 @@ static void run__random(void **state)
 			}
 			if (!one_link)
 				continue;
-			/* a link that has work is never idle */
+			/* A link that has work is never idle. */
 			assert_float_equal(end[k], end[0], 1e-2);
 		}
 		for (k = 0; k < FCT_FLUID_SHORTEST && one_link; k++)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * bench/kill/kill_flow.c: what a stop or a leave costs the others, read from diaries of which every
- * line is known here.
+ * bench/kill/kill_flow.c: what a stopped or leaving process costs the others, computed from diaries
+ * of which every line is known here.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +16,7 @@
 
 static struct kill_ctl *c;
 
-/* not calloc(): most of its pages are never touched */
+/* Not calloc(), since most of its pages are never touched. */
 static int set_up(void **state)
 {
 	(void)state;
@@ -34,7 +34,7 @@ static int tear_down(void **state)
 	return munmap(c, sizeof(*c));
 }
 
-static void got(unsigned int receiver, unsigned int sender, uint64_t at_ms)
+static void add_delivery(unsigned int receiver, unsigned int sender, uint64_t at_ms)
 {
 	struct kill_worker *w = &c->w[receiver];
 
@@ -48,30 +48,36 @@ static void flow__longest_gap_and_rate(void **state)
 	struct kill_flow f;
 
 	(void)state;
-	got(0, 0, 100);
-	got(0, 1, 102);
-	got(0, 1, 107);
-	got(0, 0, 108);
-	got(1, 0, 101);
-	got(1, 1, 109);
+	add_delivery(0, 0, 100);
+	add_delivery(0, 1, 102);
+	add_delivery(0, 1, 107);
+	add_delivery(0, 0, 108);
+	add_delivery(1, 0, 101);
+	add_delivery(1, 1, 109);
 	f = kill_flow(c, 3, 100 * MS, 110 * MS);
-	assert_float_equal(f.gap_ms, 8, 1e-9); /* the second one's, from 101 to 109 */
+	assert_float_equal(f.gap_ms, 8, 1e-9); /* the gap of the second one, from 101 to 109 */
 	assert_int_equal(f.gap_end_ns, 109 * MS);
 	assert_float_equal(f.per_s, 300, 1e-9); /* four and two in 10 ms */
 }
 
-/* What a process that is out sent is no flow of the others, and what it delivered neither. */
+/*
+ * Messages sent by a process that was put out, and messages delivered by it, do not count as flow
+ * of the others.
+ */
 static void flow__of_the_correct_only(void **state)
 {
 	struct kill_flow f;
 
 	(void)state;
-	got(0, 0, 100);
-	got(0, 2, 104);
-	got(0, 1, 108);
-	got(2, 0, 100);
+	add_delivery(0, 0, 100);
+	add_delivery(0, 2, 104);
+	add_delivery(0, 1, 108);
+	add_delivery(2, 0, 100);
 	f = kill_flow(c, 1 | 2, 100 * MS, 108 * MS);
-	/* the second has delivered nothing at all; and 104 does not end a gap */
+	/*
+	 * The second process has delivered nothing at all, and the message at 104 does not end a
+	 * gap.
+	 */
 	assert_float_equal(f.gap_ms, 8, 1e-9);
 	f = kill_flow(c, 1, 100 * MS, 110 * MS);
 	assert_float_equal(f.gap_ms, 10, 1e-9);
@@ -83,17 +89,17 @@ static void flow__edges(void **state)
 	struct kill_flow f;
 
 	(void)state;
-	f = kill_flow(c, 7, 100 * MS, 130 * MS); /* nobody delivered anything */
+	f = kill_flow(c, 7, 100 * MS, 130 * MS); /* No process delivered anything. */
 	assert_float_equal(f.gap_ms, 30, 1e-9);
 	assert_int_equal(f.gap_end_ns, 130 * MS);
 	assert_float_equal(f.per_s, 0, 1e-9);
-	f = kill_flow(c, 0, 100 * MS, 130 * MS); /* nobody is correct */
+	f = kill_flow(c, 0, 100 * MS, 130 * MS); /* No process is correct. */
 	assert_float_equal(f.gap_ms, 0, 1e-9);
 	assert_float_equal(f.per_s, 0, 1e-9);
 	f = kill_flow(c, 7, 100 * MS, 100 * MS); /* no time */
 	assert_float_equal(f.gap_ms, 0, 1e-9);
-	got(0, 0, 99); /* before and after it */
-	got(0, 0, 131);
+	add_delivery(0, 0, 99); /* before and after the span */
+	add_delivery(0, 0, 131);
 	f = kill_flow(c, 1, 100 * MS, 130 * MS);
 	assert_float_equal(f.gap_ms, 30, 1e-9);
 	assert_float_equal(f.per_s, 0, 1e-9);

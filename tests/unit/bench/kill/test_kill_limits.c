@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* tests/net/reliable/kill_limits.h: the campaign's judges find what they are for, and only that. */
+/*
+ * tests/net/reliable/kill_limits.h: the campaign's judges find the faults that they are for, and
+ * only these.
+ */
 #include "tests/unit/unit.h"
 
 #include "tests/net/reliable/kill_limits.h"
 
 #define MS 1000000ULL
 
-static struct kl_run run(void)
+static struct kl_run make_run(void)
 {
 	return (struct kl_run){ .process_limit_ns = 1000 * MS,
 				.dead_after_ns = 200 * MS,
@@ -23,7 +26,7 @@ static void process__why(void **state)
 	const struct kl_proc stopped = { .stopped_ns = 1000 * MS },
 			     shortly = { .stopped_ns = 700 * MS, .gap_ns = 700 * MS },
 			     slow = { .gap_ns = 900 * MS };
-	struct kl_run r = run();
+	struct kl_run r = make_run();
 	unsigned int i;
 
 	assert_int_equal(kl_process(&r, &killed, "died"), KL_MAY);
@@ -40,8 +43,8 @@ static void process__why(void **state)
 		assert_int_equal(kl_process(&r, &shortly, limits[i]), KL_FALSE);
 		assert_int_equal(kl_process(&r, &nothing, limits[i]), KL_FALSE);
 		/*
-		 * it stood still, and nobody stopped it: only a machine without a CPU for it
-		 * explains that
+		 * The process was stalled although it was not stopped: only a machine without a
+		 * free CPU for it explains that.
 		 */
 		assert_int_equal(kl_process(&r, &slow, limits[i]), KL_FALSE);
 		r.starved_ns = 250 * MS;
@@ -60,7 +63,7 @@ static void process__why(void **state)
 
 static void node__why(void **state)
 {
-	struct kl_run r = run();
+	struct kl_run r = make_run();
 
 	r.may_fall = 1U << 3;
 	r.may_owe = 1U << 4;
@@ -83,7 +86,7 @@ static uint64_t none_lost(void *ctx, uint64_t from, uint64_t to)
 	return 0;
 }
 
-/* between 1000 and 1400 the machine took 150 */
+/* Between 1000 and 1400 the machine took 150. */
 static uint64_t some_lost(void *ctx, uint64_t from, uint64_t to)
 {
 	(void)ctx;
@@ -94,7 +97,7 @@ static void standstill__gaps(void **state)
 {
 	const uint64_t at[] = { 100, 150, 180, 1000, 1400, 1450, 2000 };
 
-	/* 820, 400 and 550; what is shorter than 300 is none */
+	/* 820, 400 and 550; gaps shorter than 300 do not count. */
 	assert_int_equal(kl_standstill(at, 7, 50, 2100, 300, none_lost, NULL), 820 + 400 + 550);
 	assert_int_equal(kl_standstill(at, 7, 50, 2100, 500, none_lost, NULL), 820 + 550);
 	assert_int_equal(kl_standstill(at, 7, 50, 2100, 300, some_lost, NULL), 820 + 250 + 550);
@@ -102,11 +105,11 @@ static void standstill__gaps(void **state)
 	assert_int_equal(kl_standstill(NULL, 0, 50, 2100, 300, none_lost, NULL), 2050);
 	assert_int_equal(kl_standstill(at, 7, 50, 3000, 900, none_lost, NULL), 1000);
 	assert_int_equal(kl_standstill(at, 2, 50, 3000, 300, none_lost, NULL), 2850);
-	/* what lies outside counts for nothing */
+	/* Times outside the span do not count. */
 	assert_int_equal(kl_standstill(at, 7, 1100, 1300, 100, none_lost, NULL), 200);
 }
 
-/* What a machine took away is no more than the gap. */
+/* The time that the machine took is at most the gap. */
 static uint64_t all_lost(void *ctx, uint64_t from, uint64_t to)
 {
 	(void)ctx;

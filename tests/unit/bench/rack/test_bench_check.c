@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The judge of `lab run rack` (bench/rack/bench_check.c) is judged: three workers whose sequences
- * are made up.
+ * A test of the judge of `lab run rack` (bench/rack/bench_check.c): three workers with made-up
+ * sequences.
  */
 #include <sys/mman.h>
 
@@ -12,7 +12,7 @@
 
 static char said[512];
 
-/* instead of cli/util: Makefile, WRAP_test_bench_check */
+/* Replaces cli/util: see WRAP_test_bench_check in the Makefile. */
 int __wrap_cli_fail(const char *fmt, ...);
 const char *__wrap_reason_name(unsigned int r);
 
@@ -36,9 +36,9 @@ const char *__wrap_reason_name(unsigned int r)
 	return r < ARRAY_SIZE(names) ? names[r] : "";
 }
 
-static struct bench_ctl *ctl; /* large: only what is touched is there */
+static struct bench_ctl *ctl; /* It is large, but only touched pages use memory. */
 
-static void give(unsigned int w, uint64_t n)
+static void fill_log(unsigned int w, uint64_t n)
 {
 	struct bench_worker *v = &ctl->w[w];
 	uint64_t i;
@@ -50,7 +50,7 @@ static void give(unsigned int w, uint64_t n)
 }
 
 /* Three workers, each of which sent three messages to all. */
-static void three(void)
+static void setup_three(void)
 {
 	unsigned int i;
 
@@ -62,7 +62,7 @@ static void three(void)
 	ctl->n = 3;
 	for (i = 0; i < 3; i++) {
 		atomic_store(&ctl->w[i].sent, 3);
-		give(i, 9);
+		fill_log(i, 9);
 	}
 	said[0] = 0;
 }
@@ -74,8 +74,8 @@ static void order__table(void **state)
 		uint64_t got[3]; /* of nine; 0: all */
 		bool swapped, reliable;
 		double loss;
-		unsigned int back, twice;     /* at the second */
-		int err, whole, missing, one; /* -1: not said */
+		unsigned int back, twice;     /* at the second worker */
+		int err, whole, missing, one; /* -1: not printed */
 		const char *text;
 	} t[] = {
 		{ "one order", .whole = 3, .one = 1, .text = "" },
@@ -124,10 +124,10 @@ static void order__table(void **state)
 		json_t *res = json_object(), *o;
 		uint64_t was;
 
-		three();
+		setup_three();
 		for (k = 0; k < 3; k++)
 			if (t[i].got[k])
-				give(k, t[i].got[k]);
+				fill_log(k, t[i].got[k]);
 		if (t[i].swapped) {
 			was = ctl->w[2].log[4];
 			ctl->w[2].log[4] = ctl->w[2].log[5];
@@ -155,7 +155,7 @@ static void order__table(void **state)
 	}
 }
 
-/* What is missing, was not told, and of which no counter knows. */
+/* Messages that are missing, were not reported, and are in no counter. */
 static void missing__table(void **state)
 {
 	static const struct {
@@ -181,7 +181,7 @@ static void missing__table(void **state)
 		  "[{\"kind\": \"drop\", \"reason\": \"clone_stale\"}, {\"kind\": \"note\", "
 		  "\"reason\": \"joined\"}]}",
 		  1 },
-		/* loss was wanted */
+		/* Loss was configured. */
 		{ "{\"order\": {\"missing\": 5, \"send_failed\": 4}, \"drops\": []}", 0 },
 	};
 	unsigned int i;

@@ -3,7 +3,7 @@
 #include "bench/traffic/traffic_span.h"
 #include "tests/unit/unit.h"
 
-static unsigned int counted(const struct traffic_span *s, double from, double to)
+static unsigned int count_seconds(const struct traffic_span *s, double from, double to)
 {
 	unsigned int i, n = 0;
 
@@ -12,7 +12,7 @@ static unsigned int counted(const struct traffic_span *s, double from, double to
 	return n;
 }
 
-/* the header's own example, and its edges */
+/* The header's own example, and its edges. */
 static void traffic_common__example(void **state)
 {
 	static const struct traffic_span s[] = { { 0, 0.25, 6 }, { 2.5, 3, 6 } };
@@ -26,13 +26,13 @@ static void traffic_common__example(void **state)
 	assert_true(traffic_counts(&s[0], 4, 5, from, to));
 	assert_false(traffic_counts(&s[0], 5, 6, from, to));
 	assert_false(traffic_counts(&s[1], 0, 1, from, to));
-	assert_int_equal(counted(&s[0], from, to), 2);
-	assert_int_equal(counted(&s[1], from, to), 2);
+	assert_int_equal(count_seconds(&s[0], from, to), 2);
+	assert_int_equal(count_seconds(&s[1], from, to), 2);
 	traffic_common(s, 1, &from, &to);
 	assert_true(from == 0.25 && to == 6);
 }
 
-/* 56 flows, of which the last begins when the first has ended, have no second in common */
+/* 56 flows, of which the last begins when the first has ended, have no second in common. */
 static void traffic_common__none(void **state)
 {
 	struct traffic_span s[56];
@@ -45,10 +45,10 @@ static void traffic_common__none(void **state)
 	traffic_common(s, 56, &from, &to);
 	assert_true(to < from);
 	for (i = 0; i < 56; i++)
-		assert_int_equal(counted(&s[i], from, to), 0);
+		assert_int_equal(count_seconds(&s[i], from, to), 0);
 }
 
-/* wherever the flows truly began: in what is counted all of them send */
+/* Whenever the flows really began, all of them send in every second that counts. */
 static void traffic_common__whatever_was(void **state)
 {
 	unsigned int round, i, k, n, seed = 7;

@@ -12,7 +12,7 @@
 
 #define US   1000ULL
 #define T0   (1ULL << 40)
-#define NDST 300 /* more than one packet holds */
+#define NDST 300 /* more destinations than one packet holds */
 
 struct mem {
 	struct bl_fcp_pair pair[NDST];

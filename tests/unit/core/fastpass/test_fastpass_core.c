@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * core/fastpass/fastpass_core.h: demand in slots, the ring of slots that were given, and what the
- * pacer does with them.
+ * core/fastpass/fastpass_core.h: demand in slots, the ring of allocated slots, and what the pacer
+ * does with them.
  */
 #include "tests/unit/unit.h"
 
@@ -12,18 +12,18 @@
 #define SLOT  1230u
 #define LATE  100000u
 #define BYTES 1514u
-#define OFF   1000000000000000ULL /* bus time is far ahead of CLOCK_MONOTONIC */
+#define OFF   1000000000000000ULL /* Bus time is far ahead of CLOCK_MONOTONIC. */
 
 static const struct bl_hold_cfg cfg = { .slot_ns = SLOT,
 					.slot_bytes = BYTES,
 					.slot_late_ns = LATE };
 
-static uint64_t begin(uint64_t slot)
+static uint64_t slot_begin(uint64_t slot)
 {
 	return bl_fp_slot_begin(OFF, SLOT, slot);
 }
 
-/* the slot that CLOCK_MONOTONIC 1 s is in */
+/* The slot that contains CLOCK_MONOTONIC 1 s. */
 static uint64_t base_slot(void)
 {
 	return bl_fp_slot(OFF, SLOT, 1000000000);
@@ -34,11 +34,11 @@ static void bl_fp_slot__edges(void **state)
 	uint64_t s = base_slot();
 
 	(void)state;
-	assert_int_equal(bl_fp_slot(OFF, SLOT, begin(s)), s);
-	assert_int_equal(bl_fp_slot(OFF, SLOT, begin(s) - 1), s - 1);
-	assert_int_equal(bl_fp_slot(OFF, SLOT, begin(s) + SLOT - 1), s);
-	assert_int_equal(bl_fp_slot(OFF, SLOT, begin(s) + SLOT), s + 1);
-	/* bus time behind CLOCK_MONOTONIC: the offset is negative */
+	assert_int_equal(bl_fp_slot(OFF, SLOT, slot_begin(s)), s);
+	assert_int_equal(bl_fp_slot(OFF, SLOT, slot_begin(s) - 1), s - 1);
+	assert_int_equal(bl_fp_slot(OFF, SLOT, slot_begin(s) + SLOT - 1), s);
+	assert_int_equal(bl_fp_slot(OFF, SLOT, slot_begin(s) + SLOT), s + 1);
+	/* Bus time is behind CLOCK_MONOTONIC, so the offset is negative. */
 	assert_int_equal(bl_fp_slot(-(uint64_t)500, 100, 1000), 5);
 	assert_int_equal(bl_fp_slot_begin(-(uint64_t)500, 100, 5), 1000);
 }
@@ -48,16 +48,16 @@ static void bl_fp_oldest__edges(void **state)
 	uint64_t s = base_slot();
 
 	(void)state;
-	assert_int_equal(bl_fp_oldest(OFF, SLOT, LATE, begin(s) + LATE), s);
-	assert_int_equal(bl_fp_oldest(OFF, SLOT, LATE, begin(s) + LATE + 1), s + 1);
-	assert_int_equal(bl_fp_oldest(OFF, SLOT, LATE, begin(s) + LATE - 1), s);
-	assert_int_equal(bl_fp_oldest(OFF, SLOT, 0, begin(s)), s);
-	assert_int_equal(bl_fp_oldest(OFF, SLOT, 0, begin(s) + 1), s + 1);
+	assert_int_equal(bl_fp_oldest(OFF, SLOT, LATE, slot_begin(s) + LATE), s);
+	assert_int_equal(bl_fp_oldest(OFF, SLOT, LATE, slot_begin(s) + LATE + 1), s + 1);
+	assert_int_equal(bl_fp_oldest(OFF, SLOT, LATE, slot_begin(s) + LATE - 1), s);
+	assert_int_equal(bl_fp_oldest(OFF, SLOT, 0, slot_begin(s)), s);
+	assert_int_equal(bl_fp_oldest(OFF, SLOT, 0, slot_begin(s) + 1), s + 1);
 }
 
 /*
- * TCP both ways, an acknowledgement for two frames of data: three slots where one holds a full
- * frame and nothing else, two where there is room for both, whichever is held first.
+ * TCP in both directions, one acknowledgement for two frames of data: three slots where a slot
+ * holds a full frame and nothing else, two where it has room for both, whichever is held first.
  */
 static void bl_fp_count__ack_beside_data(void **state)
 {
@@ -89,7 +89,10 @@ static void bl_fp_count__table(void **state)
 	static const struct {
 		uint32_t slots, room, len, slots_after, room_after;
 	} t[] = {
-		/* room is counted in byte times: a slot has 1538, a frame 24 more than its bytes */
+		/*
+		 * Room is counted in byte times: a slot has 1538, and a frame takes 24 more than
+		 * its bytes.
+		 */
 		{ 0, 0, 60, 1, 1454 },    { 0, 0, 1514, 1, 0 },
 		{ 0, 0, 1522, 1, 0 },     { 1, 1454, 1430, 1, 0 },
 		{ 1, 1454, 1431, 2, 83 }, { 1, 914, 600, 1, 290 },
@@ -112,7 +115,7 @@ static void bl_fp_want__small_frames_share(void **state)
 	uint32_t i, news = 0;
 
 	(void)state;
-	for (i = 0; i < 18; i++) /* 18 ACKs take 1512 of a full frame's 1538 byte times */
+	for (i = 0; i < 18; i++) /* 18 ACKs take 1512 of a full frame's 1538 byte times. */
 		news += (uint32_t)bl_fp_want(&d, 54, BYTES);
 	assert_int_equal(news, 1);
 	assert_int_equal(BL_FP_ROOM(d.want), 26);
@@ -122,7 +125,7 @@ static void bl_fp_want__small_frames_share(void **state)
 	d.used = 1;
 	d.idle = 1;
 	assert_int_equal(bl_fp_under_way(&d), 0);
-	d.used = 5; /* slots that nobody had wanted */
+	d.used = 5; /* slots that were never asked for */
 	assert_int_equal(bl_fp_under_way(&d), 0);
 }
 
@@ -136,16 +139,16 @@ static void bl_fp_give__edges(void **state)
 	memset(&d, 0, sizeof(d));
 	assert_int_equal(bl_fp_give(&d, s - 1, 0, s, &lapsed), -1);
 	assert_int_equal(bl_fp_give(&d, s, 3, s, &lapsed), 0);
-	/* the last place of the ring: the word before the one that @now is in, a round later */
+	/* The last place of the ring: the word before that of @now, one round later. */
 	assert_int_equal(bl_fp_give(&d, s - 10 + BL_FP_SLOTS - 1, 1, s, &lapsed), 0);
 	assert_int_equal(bl_fp_give(&d, s - 10 + BL_FP_SLOTS, 1, s, &lapsed), -1);
 	assert_int_equal(lapsed, 0);
 	assert_int_equal(bl_fp_given(&d), 2);
 	assert_int_equal(d.path[s % BL_FP_SLOTS], 3);
-	/* twice the same is once */
+	/* The same slot given twice counts once. */
 	assert_int_equal(bl_fp_give(&d, s, 4, s, &lapsed), 0);
 	assert_int_equal(bl_fp_given(&d), 2);
-	/* a round later: what was never used lapses */
+	/* One round later, slots that were never used lapse. */
 	assert_int_equal(bl_fp_give(&d, s + BL_FP_SLOTS, 0, s + BL_FP_SLOTS, &lapsed), 0);
 	assert_int_equal(lapsed, 1);
 	assert_int_equal(bl_fp_given(&d), 2);
@@ -156,7 +159,8 @@ static void bl_fp_next__lowest_and_missed(void **state)
 	static struct bl_fp_dest d;
 	uint64_t s = base_slot() / 64 * 64;
 	__u64 lapsed = 0;
-	static const uint32_t at[] = { 700, 3, 64, 5, 63, 4, 128 }; /* as they come, not in order */
+	/* in the order of arrival, which is not the order of slots */
+	static const uint32_t at[] = { 700, 3, 64, 5, 63, 4, 128 };
 	static const struct {
 		uint32_t oldest, next, missed;
 	} t[] = { { 0, 3, 0 },     { 3, 3, 0 },     { 4, 4, 1 },   { 5, 5, 2 },
@@ -176,12 +180,12 @@ static void bl_fp_next__lowest_and_missed(void **state)
 	assert_int_equal(bl_fp_given(&d), 0);
 	for (i = 0; i < ARRAY_SIZE(at); i++)
 		assert_int_equal(bl_fp_give(&d, s + at[i], 0, s, &lapsed), 0);
-	/* six at once, four of them in one word */
+	/* Six slots are missed at once, four of them in one word. */
 	assert_int_equal(bl_fp_slot_next(&d, s + 129), s + 700);
 	assert_int_equal(d.missed, 13);
 }
 
-static struct bl_fp_turn step(struct bl_fp_dest *d, uint64_t now)
+static struct bl_fp_turn pacer_step(struct bl_fp_dest *d, uint64_t now)
 {
 	struct bl_fp_turn t;
 
@@ -200,29 +204,29 @@ static void bl_fp_step__in_its_slot(void **state)
 	(void)state;
 	memset(&d, 0, sizeof(d));
 	d.endpoint = 1;
-	t = step(&d, begin(s));
+	t = pacer_step(&d, slot_begin(s));
 	assert_int_equal(t.what, BL_FP_NOTHING);
 	assert_int_equal(t.next_ns, BL_DUE_NEVER);
 	bl_fp_give(&d, s + 2, 7, s, &lapsed);
-	t = step(&d, begin(s));
+	t = pacer_step(&d, slot_begin(s));
 	assert_int_equal(t.what, BL_FP_NOTHING);
-	assert_int_equal(t.next_ns, begin(s + 2));
-	t = step(&d, begin(s + 2) - 1);
+	assert_int_equal(t.next_ns, slot_begin(s + 2));
+	t = pacer_step(&d, slot_begin(s + 2) - 1);
 	assert_int_equal(t.what, BL_FP_NOTHING);
-	t = step(&d, begin(s + 2));
+	t = pacer_step(&d, slot_begin(s + 2));
 	assert_int_equal(t.what, BL_FP_FRAME);
 	assert_int_equal(t.path, 7);
-	assert_int_equal(t.due_ns, begin(s + 2));
+	assert_int_equal(t.due_ns, slot_begin(s + 2));
 	assert_true(t.max >= 1522);
 	bl_fp_frame_taken(&d, 600);
-	t = step(&d, begin(s + 2) + 600);
+	t = pacer_step(&d, slot_begin(s + 2) + 600);
 	assert_int_equal(t.what, BL_FP_FRAME);
 	assert_int_equal(t.max, 914); /* 1538 - 624 */
 	bl_fp_frame_taken(&d, 600);
-	t = step(&d, begin(s + 2) + 700);
+	t = pacer_step(&d, slot_begin(s + 2) + 700);
 	assert_int_equal(t.max, 290);
-	bl_fp_frame_taken(&d, 0); /* nothing that fits */
-	t = step(&d, begin(s + 2) + 800);
+	bl_fp_frame_taken(&d, 0); /* no frame that fits */
+	t = pacer_step(&d, slot_begin(s + 2) + 800);
 	assert_int_equal(t.what, BL_FP_NOTHING);
 	assert_int_equal(d.used, 1);
 	assert_int_equal(d.idle, 0);
@@ -241,24 +245,24 @@ static void bl_fp_step__late(void **state)
 	d.endpoint = 1;
 	bl_fp_give(&d, s, 0, s, &lapsed);
 	bl_fp_give(&d, s + 500, 0, s, &lapsed);
-	t = step(&d, begin(s) + LATE + 1);
+	t = pacer_step(&d, slot_begin(s) + LATE + 1);
 	assert_int_equal(t.what, BL_FP_NOTHING);
 	assert_int_equal(d.missed, 1);
-	assert_int_equal(t.next_ns, begin(s + 500));
-	t = step(&d, begin(s + 500) + LATE);
+	assert_int_equal(t.next_ns, slot_begin(s + 500));
+	t = pacer_step(&d, slot_begin(s + 500) + LATE);
 	assert_int_equal(t.what, BL_FP_FRAME);
-	assert_int_equal(t.due_ns, begin(s + 500)); /* what lateness is counted from */
+	assert_int_equal(t.due_ns, slot_begin(s + 500)); /* Lateness is counted from here. */
 	bl_fp_frame_taken(&d, 100);
-	/* what is left of a slot is over when the slot is, and as late as the slot may be */
-	t = step(&d, begin(s + 501) + LATE);
+	/* The rest of a slot expires with the slot, plus the lateness that a slot may have. */
+	t = pacer_step(&d, slot_begin(s + 501) + LATE);
 	assert_int_equal(t.what, BL_FP_FRAME);
-	t = step(&d, begin(s + 501) + LATE + 1);
+	t = pacer_step(&d, slot_begin(s + 501) + LATE + 1);
 	assert_int_equal(t.what, BL_FP_NOTHING);
 	assert_int_equal(d.room, 0);
 	assert_int_equal(d.missed, 1);
-	/* a clock that was set back by an hour */
+	/* The clock was set back by an hour. */
 	d.room = 100;
-	t = step(&d, begin(s) - 3600000000000ULL);
+	t = pacer_step(&d, slot_begin(s) - 3600000000000ULL);
 	assert_int_equal(d.room, 0);
 }
 
@@ -273,8 +277,8 @@ static void bl_fp_step__nothing_to_send(void **state)
 	d.endpoint = 1;
 	d.want = BL_FP_WANT(1, 0);
 	bl_fp_give(&d, s, 0, s, &lapsed);
-	assert_int_equal(step(&d, begin(s)).what, BL_FP_FRAME);
-	assert_int_equal(bl_fp_demand_heal(&d), 0); /* the slot in hand is under way */
+	assert_int_equal(pacer_step(&d, slot_begin(s)).what, BL_FP_FRAME);
+	assert_int_equal(bl_fp_demand_heal(&d), 0); /* The current slot is under way. */
 	bl_fp_frame_taken(&d, 0);
 	assert_int_equal(d.idle, 1);
 	assert_int_equal(d.used, 0);
@@ -294,7 +298,7 @@ static void bl_fp_step__long_frame_alone(void **state)
 	memset(&d, 0, sizeof(d));
 	d.endpoint = 1;
 	bl_fp_give(&d, s, 0, s, &lapsed);
-	assert_int_equal(step(&d, begin(s)).what, BL_FP_FRAME);
+	assert_int_equal(pacer_step(&d, slot_begin(s)).what, BL_FP_FRAME);
 	bl_fp_frame_taken(&d, 1522); /* longer than the slot */
 	assert_int_equal(d.room, 0);
 	assert_int_equal(d.used, 1);
@@ -308,9 +312,9 @@ static void bl_fp_step__outside_and_unknown(void **state)
 
 	(void)state;
 	memset(&d, 0, sizeof(d));
-	assert_int_equal(step(&d, 1000000000).what, BL_FP_NOTHING);
+	assert_int_equal(pacer_step(&d, 1000000000).what, BL_FP_NOTHING);
 	d.endpoint = BL_FP_OUTSIDE;
-	assert_int_equal(step(&d, 1000000000).what, BL_FP_AT_ONCE);
+	assert_int_equal(pacer_step(&d, 1000000000).what, BL_FP_AT_ONCE);
 	none.slot_ns = 0;
 	bl_fp_step(&d, &none, OFF, 1000000000, &t);
 	assert_int_equal(t.what, BL_FP_NOTHING);
@@ -318,14 +322,14 @@ static void bl_fp_step__outside_and_unknown(void **state)
 }
 
 /*
- * One thread gives slots, the other uses them: none is used twice, none is lost but for those that
- * were late.
+ * One thread gives slots, and the other one uses them. No slot is used twice, and none is lost
+ * except those that were late.
  */
 static struct bl_fp_dest shared;
 static volatile int done;
 #define ROUNDS 2000000ULL
 
-static void *giver(void *arg)
+static void *give_slots(void *arg)
 {
 	uint64_t s = *(uint64_t *)arg, i;
 	__u64 lapsed = 0;
@@ -352,7 +356,7 @@ static void ring__two_threads(void **state)
 	memset(&shared, 0, sizeof(shared));
 	shared.endpoint = 1;
 	last = shared.open = s;
-	assert_int_equal(pthread_create(&thread, NULL, giver, &s), 0);
+	assert_int_equal(pthread_create(&thread, NULL, give_slots, &s), 0);
 	for (;;) {
 		int over = done;
 		uint64_t next = bl_fp_slot_next(&shared, 0);
@@ -363,8 +367,8 @@ static void ring__two_threads(void **state)
 			continue;
 		}
 		/*
-		 * nearly in order: a slot that is given behind the place where the look is now is
-		 * found by the next look
+		 * Nearly in order: a slot that is given behind the place of the current search is
+		 * found by the next search.
 		 */
 		assert_in_range(next, s, s + ROUNDS - 1);
 		assert_int_equal(seen[next - s]++, 0);
@@ -388,9 +392,9 @@ static void bl_fp_up_port__tiers(void **state)
 		{ 0, 0, 0, { 0 } }, /* no up ports: no paths */
 		{ 4, 0, 0, { 0 } },
 		{ 0, 3, 3, { 0, 1, 2 } },
-		/* switch of a rack, two cores for each of two aggregation switches */
+		/* the switch of a rack, with two cores for each of two aggregation switches */
 		{ 2, 2, 15, { 0, 0, 1, 1, 0, 0, 1, 1 } },
-		{ 1, 2, 15, { 0, 1, 0, 1, 0, 1, 0, 1 } }, /* aggregation switch */
+		{ 1, 2, 15, { 0, 1, 0, 1, 0, 1, 0, 1 } }, /* an aggregation switch */
 		{ 3, 4, 15, { 0, 0, 0, 1, 1, 1, 2, 2 } },
 	};
 	__u32 i, k;

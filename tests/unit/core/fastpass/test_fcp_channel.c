@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * An arbiter and its hosts over a bad channel: loss, duplication, reordering, packets that come
- * milliseconds late, an arbiter that is replaced, hosts that restart. Whatever happens: a host
- * takes each slot at most once, no two hosts send to one destination in one slot, no packet of
- * another session is accepted, and RESETs stay within one per round trip. Once the channel is good
+ * An arbiter and its hosts on a bad channel: loss, duplication, reordering, packets that are
+ * milliseconds late, an arbiter that is replaced, and hosts that restart. In all cases a host takes
+ * each slot at most once, no two hosts send to one destination in one slot, no packet of another
+ * session is accepted, and there is at most one RESET per round trip. Once the channel is good
  * again, every slot that was wanted has been received exactly once, and no host wants or holds
  * anything.
  */
@@ -16,23 +16,27 @@
 #define SLOTS  200000 /* slots are numbered from FIRST on */
 #define FIRST  (T0 / SLOT)
 
-/** struct flight - A packet under way. */
+/**
+ * struct flight - a packet under way
+ */
 struct flight {
-	uint64_t at_ns; /* when it arrives */
-	uint64_t nonce; /* of the session in which it was sent; 0: RESET */
+	uint64_t at_ns; /* time of arrival */
+	uint64_t nonce; /* the session in which it was sent; 0: RESET */
 	uint32_t to;    /* a host, or HOSTS + host: from that host to the arbiter */
 	uint32_t len;   /* 0: the entry is free */
 	_Alignas(8) uint8_t bytes[BL_FCP_PACKET_MAX];
 };
 
-/** struct world - The hosts, the arbiter's sessions with them, and the channel. */
+/**
+ * struct world - the hosts, the arbiter's sessions with them, and the channel
+ */
 static struct world {
 	struct rnd r;
 	struct bl_fcp_params params;
 	struct bl_fcp_host host[HOSTS];
 	struct bl_fcp_arb arb[HOSTS];
 	struct mem hm[HOSTS], am[HOSTS];
-	uint32_t backlog[HOSTS][HOSTS]; /* [src][dst] of the allocator */
+	uint32_t backlog[HOSTS][HOSTS]; /* [src][dst], of the allocator */
 	uint32_t loss, dup, late,
 		delay_us; /* chances in 1000 of loss, a duplicate, a very late packet */
 	uint64_t now, next_slot;
@@ -45,7 +49,7 @@ static struct world {
 	uint64_t delivered, dropped, refused_old;
 } w;
 
-static void put(uint32_t to, uint64_t nonce, const uint8_t *p, uint32_t len)
+static void put_packet(uint32_t to, uint64_t nonce, const uint8_t *p, uint32_t len)
 {
 	uint32_t copies = 1 + (rnd_below(&w.r, 1000) < w.dup), i;
 
@@ -90,7 +94,7 @@ static void host_takes(uint32_t i, const struct bl_fcp_pkt *k)
 	}
 }
 
-static void deliver(struct flight *f)
+static void deliver_packet(struct flight *f)
 {
 	uint8_t *p = aligned_alloc(8, (f->len + 7) & ~7U);
 	enum bl_fcp_reason why;
@@ -122,7 +126,7 @@ static void deliver(struct flight *f)
 }
 
 /* Gives a maximal matching of one slot, in random order. */
-static void allocate(uint64_t slot)
+static void allocate_slot(uint64_t slot)
 {
 	uint32_t start = rnd_below(&w.r, HOSTS * HOSTS), i, used_src = 0, used_dst = 0;
 	_Alignas(8) uint8_t buf[BL_FCP_PACKET_MAX];
@@ -139,10 +143,10 @@ static void allocate(uint64_t slot)
 		full = bl_fcp_arb_grant(&w.arb[src], slot, dst, (uint8_t)rnd_below(&w.r, 2));
 		if (full < 0) {
 			n = bl_fcp_arb_tx(&w.arb[src], w.now, buf);
-			put(src, w.arb[src].e.nonce, buf, n);
+			put_packet(src, w.arb[src].e.nonce, buf, n);
 			full = bl_fcp_arb_grant(&w.arb[src], slot, dst, 0);
 		}
-		assert_int_equal(full, 0); /* what the allocator holds was asked for */
+		assert_int_equal(full, 0); /* Everything that the allocator holds was asked for. */
 	}
 }
 
@@ -164,7 +168,7 @@ static void new_host(uint32_t i)
 	host_init(&w.host[i], &w.hm[i], &w.params, HOSTS, i, (uint32_t)rnd64(&w.r));
 }
 
-static void step(void)
+static void step_world(void)
 {
 	_Alignas(8) uint8_t buf[BL_FCP_PACKET_MAX];
 	uint32_t i, n, dst, slots;
@@ -172,7 +176,7 @@ static void step(void)
 	w.now += STEP;
 	for (i = 0; i < w.nfly; i++)
 		if (w.fly[i].len && w.fly[i].at_ns <= w.now)
-			deliver(&w.fly[i]);
+			deliver_packet(&w.fly[i]);
 	while (w.nfly && !w.fly[w.nfly - 1].len)
 		w.nfly--;
 	for (i = 0; i < HOSTS; i++) {
@@ -186,20 +190,20 @@ static void step(void)
 			w.backlog[i][dst] += slots;
 	}
 	for (; w.next_slot < (w.now + 100 * US) / SLOT; w.next_slot++)
-		allocate(w.next_slot);
+		allocate_slot(w.next_slot);
 	for (i = 0; i < HOSTS; i++) {
 		while ((n = bl_fcp_host_tx(&w.host[i], w.now, buf)))
-			put(HOSTS + i, w.host[i].e.nonce, buf, n);
+			put_packet(HOSTS + i, w.host[i].e.nonce, buf, n);
 		while ((n = bl_fcp_arb_tx(&w.arb[i], w.now, buf)))
-			put(i, w.arb[i].e.nonce, buf, n);
-		/* no host announces that it has something at once and then has nothing */
+			put_packet(i, w.arb[i].e.nonce, buf, n);
+		/* No host announces that it has something to send at once and then has nothing. */
 		assert_true(bl_fcp_host_next(&w.host[i]) > w.now);
 		assert_true(bl_fcp_arb_next(&w.arb[i]) > w.now);
 		assert_true(w.arb[i].resets <= (w.now - w.born_ns) / w.params.rtt_ns + 1);
 	}
 }
 
-static int quiet(void)
+static int is_quiet(void)
 {
 	uint32_t i;
 
@@ -209,7 +213,7 @@ static int quiet(void)
 	return 1;
 }
 
-static void run(struct rnd *r, uint32_t rebirths, uint32_t steps)
+static void run_world(struct rnd *r, uint32_t rebirths, uint32_t steps)
 {
 	uint32_t i, j, n;
 
@@ -241,17 +245,17 @@ static void run(struct rnd *r, uint32_t rebirths, uint32_t steps)
 			new_arbiter();
 		if (rebirths && rnd_below(&w.r, steps / rebirths) == 0)
 			new_host(i);
-		step();
+		step_world();
 	}
 	/*
 	 * The channel is good from now on; 400 ms are enough for any timeout, of which none is
 	 * longer than 100 ms.
 	 */
 	w.loss = w.dup = w.late = 0;
-	for (n = 0; n < 80000 && !quiet(); n++)
-		step();
+	for (n = 0; n < 80000 && !is_quiet(); n++)
+		step_world();
 	for (n = 0; n < 1000; n++)
-		step();
+		step_world();
 	for (i = 0; i < HOSTS; i++) {
 		struct bl_fcp_host *h = &w.host[i];
 
@@ -259,7 +263,7 @@ static void run(struct rnd *r, uint32_t rebirths, uint32_t steps)
 		assert_int_equal(h->received, h->wanted);
 		assert_int_equal(h->unasked, 0);
 		if (w.arb[i].e.nonce != h->e.nonce)
-			continue; /* it restarted and wanted nothing */
+			continue; /* The host restarted and wanted nothing. */
 		assert_int_equal(w.arb[i].waiting, 0);
 		assert_int_equal(w.arb[i].refused, 0);
 		for (j = 0; j < HOSTS; j++) {
@@ -281,12 +285,12 @@ static void channel__one_arbiter(void **state)
 	for (round = 0; round < 60; round++) {
 		uint32_t i;
 
-		run(&r, 0, 4000);
+		run_world(&r, 0, 4000);
 		for (i = 0; i < HOSTS; i++) {
 			got += w.host[i].received;
 			lost += w.host[i].lost;
 			assert_int_equal(w.arb[i].sessions, w.host[i].resets);
-			/* no session is ever lost by a bad channel */
+			/* A bad channel never ends a session. */
 			assert_in_range(w.host[i].resets, w.host[i].wanted ? 1 : 0, 1);
 		}
 		dropped += w.dropped;
@@ -307,7 +311,7 @@ static void channel__arbiters_and_hosts_start_anew(void **state)
 	for (round = 0; round < 60; round++) {
 		uint32_t i;
 
-		run(&r, 5, 6000);
+		run_world(&r, 5, 6000);
 		for (i = 0; i < HOSTS; i++)
 			resets += w.host[i].resets;
 		old += w.refused_old;

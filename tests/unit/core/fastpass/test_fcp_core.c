@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Tests of core/fastpass/fcp_core.h and the two ends of FCP: packets, window, counts and sessions
- * at their edges. test_fcp_channel.c lets them talk over a bad channel.
+ * core/fastpass/fcp_core.h and the two ends of FCP: packets, window, counts and sessions at their
+ * edges. test_fcp_channel.c connects them by a bad channel.
  */
 #include "tests/unit/core/fastpass/fcp_ends.h"
 
@@ -24,30 +24,30 @@ static int setup(void **state)
 	return 0;
 }
 
-static enum bl_fcp_reason to_arb(uint32_t n)
+static enum bl_fcp_reason give_to_arb(uint32_t n)
 {
 	return bl_fcp_arb_rx(&a, buf, n, now, nonce);
 }
 
-static enum bl_fcp_reason to_host(uint32_t n)
+static enum bl_fcp_reason give_to_host(uint32_t n)
 {
 	return bl_fcp_host_rx(&h, buf, n, now, &k);
 }
 
 /* Starts a session in which the host wants @slots for 7. */
-static void meet(uint32_t slots)
+static void begin_session(uint32_t slots)
 {
 	uint32_t n, dst, got;
 
 	bl_fcp_host_want(&h, 7, slots);
 	h.call = 1;
 	n = bl_fcp_host_tx(&h, now, buf);
-	assert_int_equal(to_arb(n), BL_FCP_R_BAD_CHECK);
+	assert_int_equal(give_to_arb(n), BL_FCP_R_BAD_CHECK);
 	assert_int_equal(a.fresh, 0);
 	n = bl_fcp_arb_tx(&a, now, buf);
-	assert_int_equal(to_host(n), BL_FCP_R_OK);
+	assert_int_equal(give_to_host(n), BL_FCP_R_OK);
 	n = bl_fcp_host_tx(&h, now, buf);
-	assert_int_equal(to_arb(n), BL_FCP_R_OK);
+	assert_int_equal(give_to_arb(n), BL_FCP_R_OK);
 	assert_int_equal(a.fresh, 1);
 	a.fresh = 0;
 	if (!slots)
@@ -59,14 +59,14 @@ static void meet(uint32_t slots)
 }
 
 /* Builds an ALLOC of one slot for 7 in @buf. Returns its length. */
-static uint32_t alloc(uint64_t slot)
+static uint32_t make_alloc(uint64_t slot)
 {
 	assert_int_equal(bl_fcp_arb_grant(&a, slot, 7, 2), 0);
 	return bl_fcp_arb_tx(&a, now, buf);
 }
 
-/* Sends a packet with what is to be told. */
-static void tell_in_one(struct bl_fcp_end *e, uint32_t *seq)
+/* Sends one packet with everything that is to be announced. */
+static void send_totals(struct bl_fcp_end *e, uint32_t *seq)
 {
 	struct bl_fcp_sent *s = bl_fcp_next_seq(e, now, seq);
 
@@ -96,7 +96,7 @@ static void bl_fcp_parse__lengths(void **state)
 			buf[52 + 4] = buf[58 + 4] = buf[64 + 4] = 1; /* counts */
 		}
 		for (len = 0; len <= whole + 1; len++) {
-			/* aligned to 8, and ASan sees what is read behind it */
+			/* The copy is aligned to 8, and ASan detects reads behind it. */
 			uint8_t *p = aligned_alloc(8, (len + 7) & ~7U);
 
 			memcpy(p, buf, len);
@@ -129,7 +129,7 @@ static void bl_fcp_parse__fields(void **state)
 		{ 2, 0x10, BL_FCP_R_BAD_OPCODE },
 		{ 2, BL_FCP_OPCODE_BYTE(BL_FCP_OPCODE_LIMIT), BL_FCP_R_BAD_OPCODE },
 		{ 3, 1, BL_FCP_R_BAD_BODY },
-		{ 38, 0, BL_FCP_R_BAD_LENGTH }, /* fewer totals than there are bytes */
+		{ 38, 0, BL_FCP_R_BAD_LENGTH }, /* fewer totals than bytes */
 		{ 38, 65, BL_FCP_R_BAD_LENGTH },
 		{ 38, 2, BL_FCP_R_SHORT },
 		{ 39, 129, BL_FCP_R_BAD_LENGTH },
@@ -137,7 +137,7 @@ static void bl_fcp_parse__fields(void **state)
 		/* destination 0x12c = 300 is the first that does not exist */
 		{ 41, 44, BL_FCP_R_BAD_BODY },
 		{ 41, 43, BL_FCP_R_OK },
-		{ 48, 1, BL_FCP_R_BAD_BODY }, /* @which is behind the totals */
+		{ 48, 1, BL_FCP_R_BAD_BODY }, /* @which is behind the totals. */
 		{ 49, 0, BL_FCP_R_OK },
 		{ 50, 0, BL_FCP_R_BAD_BODY }, /* an empty run */
 		{ 50, 1, BL_FCP_R_OK },
@@ -182,7 +182,7 @@ static void bl_fcp_seq__window(void **state)
 		uint32_t max, seq;
 		enum bl_fcp_reason want;
 	} t[] = {
-		{ 0, 0, BL_FCP_R_DUPLICATE }, /* before the first packet nothing is missing */
+		{ 0, 0, BL_FCP_R_DUPLICATE }, /* Before the first packet nothing is missing. */
 		{ 0, 1, BL_FCP_R_OK },
 		{ 0, 0xffffffff, BL_FCP_R_DUPLICATE },
 		{ 100, 100, BL_FCP_R_DUPLICATE },
@@ -228,12 +228,12 @@ static void bl_fcp_gaps__given_up_after_a_while(void **state)
 	assert_int_equal(e->gap_ns, 0);
 	bl_fcp_seq_take(e, 3, now);
 	assert_int_equal(bl_fcp_gaps_close(e, &params, now + params.reorder_ns - 1), 0);
-	bl_fcp_seq_take(e, 5, now + 60 * US); /* 4 has been missing only since then */
+	bl_fcp_seq_take(e, 5, now + 60 * US); /* Packet 4 is missing only since this time. */
 	assert_int_equal(bl_fcp_gaps_close(e, &params, now + params.reorder_ns), 0);
 	assert_int_equal(bl_fcp_seq_check(e, 2), BL_FCP_R_DUPLICATE);
 	assert_int_equal(bl_fcp_seq_check(e, 4), BL_FCP_R_OK);
 	assert_int_equal(e->in_got & 0x1f,
-			 0x15); /* a packet that was given up does not count as received */
+			 0x15); /* A packet that was given up does not count as received. */
 	bl_fcp_seq_take(e, 4, now + 70 * US);
 	assert_int_equal(e->gap_ns, 0);
 	/* packets that the window has left behind are given up */
@@ -257,11 +257,11 @@ static void bl_fcp_acked__who_is_lost(void **state)
 		{ 8, 0x7f, 0, 0 },
 		/*
 		 * 5 is three behind 8, so it and all packets before it are lost; 6 and 7 may still
-		 * come
+		 * arrive.
 		 */
 		{ 8, 0, 0x06, 5 },
-		{ 8, 0x3, 0x00, 5 }, /* 6 and 7 came, too */
-		{ 4, 0x1, 0x4f, 1 }, /* 3 came; 1 is lost, 2 may come */
+		{ 8, 0x3, 0x00, 5 }, /* 6 and 7 have arrived as well. */
+		{ 4, 0x1, 0x4f, 1 }, /* 3 has arrived; 1 is lost, and 2 may still arrive. */
 		{ 4, 0x5, 0x4f, 0 },
 	};
 	size_t i;
@@ -274,7 +274,7 @@ static void bl_fcp_acked__who_is_lost(void **state)
 		setup(NULL);
 		for (j = 0; j < 8; j++) {
 			bl_fcp_total_tell(e, j);
-			tell_in_one(e, &seq);
+			send_totals(e, &seq);
 		}
 		assert_int_equal(seq, 8);
 		bl_fcp_acked(e, t[i].ack, t[i].bits);
@@ -282,14 +282,14 @@ static void bl_fcp_acked__who_is_lost(void **state)
 		assert_int_equal(e->nacks, t[i].lost);
 		assert_int_equal(e->tell.count, t[i].lost);
 	}
-	/* what a later packet has told is not told again */
+	/* What a later packet has announced is not announced again. */
 	setup(NULL);
 	{
 		uint32_t seq, j;
 
 		for (j = 0; j < 5; j++) {
 			bl_fcp_total_tell(&a.e, 9);
-			tell_in_one(&a.e, &seq);
+			send_totals(&a.e, &seq);
 		}
 		bl_fcp_acked(&a.e, 5, 0);
 		assert_int_equal(a.e.nacks, 2);
@@ -306,7 +306,7 @@ static void bl_fcp_next_seq__never_waits(void **state)
 	(void)state;
 	for (i = 0; i < BL_FCP_WINDOW; i++) {
 		bl_fcp_total_tell(&a.e, i);
-		tell_in_one(&a.e, &seq);
+		send_totals(&a.e, &seq);
 	}
 	assert_int_equal(a.e.open, ~0ULL);
 	assert_int_equal(a.e.tell.count, 0);
@@ -322,7 +322,7 @@ static void bl_fcp_expire__doubles(void **state)
 	uint32_t n, i;
 
 	(void)state;
-	meet(1);
+	begin_session(1);
 	n = bl_fcp_host_tx(&h, now, buf);
 	assert_int_equal(n, 0);
 	for (i = 0; i < 6; i++) {
@@ -340,10 +340,10 @@ static void bl_fcp_expire__doubles(void **state)
 		assert_int_equal(k.ntotals, 1);
 		assert_int_equal(k.seq, 2 + i);
 	}
-	assert_int_equal(to_arb(n), BL_FCP_R_OK);
+	assert_int_equal(give_to_arb(n), BL_FCP_R_OK);
 	now += params.ack_ns;
 	n = bl_fcp_arb_tx(&a, now, buf);
-	assert_int_equal(to_host(n), BL_FCP_R_OK);
+	assert_int_equal(give_to_host(n), BL_FCP_R_OK);
 	assert_int_equal(k.opcode, BL_FCP_ACK);
 	assert_int_equal(h.e.backoff, 0);
 	assert_int_equal(h.e.open, 0);
@@ -355,11 +355,11 @@ static void fcp__the_example_of_the_header(void **state)
 	uint32_t n, late, dst, slots;
 
 	(void)state;
-	meet(2);
-	late = alloc(900);
+	begin_session(2);
+	late = make_alloc(900);
 	memcpy(other, buf, late);
-	n = alloc(901);
-	assert_int_equal(to_host(n), BL_FCP_R_OK);
+	n = make_alloc(901);
+	assert_int_equal(give_to_host(n), BL_FCP_R_OK);
 	assert_int_equal(k.nruns, 1);
 	bl_fcp_slots_at(&k, 0, &s);
 	assert_int_equal(s.first, 901);
@@ -367,7 +367,7 @@ static void fcp__the_example_of_the_header(void **state)
 	assert_int_equal(s.path, 2);
 	assert_int_equal(h.received, 1);
 	assert_int_equal(h.need, 1);
-	assert_int_equal(h.lost, 0); /* it may still come */
+	assert_int_equal(h.lost, 0); /* The packet may still arrive. */
 	assert_int_equal(bl_fcp_host_next(&h), now + params.ack_ns);
 	now += params.reorder_ns - 1;
 	bl_fcp_host_tx(&h, now, buf);
@@ -379,22 +379,22 @@ static void fcp__the_example_of_the_header(void **state)
 	assert_int_equal(bl_fcp_parse(buf, n, NDST, &k), BL_FCP_R_OK);
 	assert_int_equal(k.ntotals, 1);
 	assert_int_equal(bl_fcp_total_get(&k.totals[0]), 3);
-	assert_int_equal(to_arb(n), BL_FCP_R_OK);
+	assert_int_equal(give_to_arb(n), BL_FCP_R_OK);
 	assert_int_equal(bl_fcp_arb_take(&a, &dst, &slots), 1);
 	assert_int_equal(slots, 1);
-	/* the late packet is refused: its slot was asked for again */
+	/* The late packet is refused, since its slot was asked for again. */
 	memcpy(buf, other, late);
-	assert_int_equal(to_host(late), BL_FCP_R_DUPLICATE);
+	assert_int_equal(give_to_host(late), BL_FCP_R_DUPLICATE);
 	assert_int_equal(h.received, 1);
-	n = alloc(950);
-	assert_int_equal(to_host(n), BL_FCP_R_OK);
+	n = make_alloc(950);
+	assert_int_equal(give_to_host(n), BL_FCP_R_OK);
 	assert_int_equal(h.received, 2);
 	assert_int_equal(h.need, 0);
 }
 
 /*
- * Returns the length of what a paced host sends at @at, the first time that it has something; 0:
- * @at is too early.
+ * Returns the length of the packet that a paced host sends at @at and not earlier; 0: it sends none
+ * even then.
  */
 static uint32_t paced_tx(uint64_t at)
 {
@@ -411,7 +411,7 @@ static void bl_fcp_host_tx__paced(void **state)
 	uint32_t n, i;
 
 	(void)state;
-	meet(2);
+	begin_session(2);
 	h.p.pace_ns = 300 * US;
 	bl_fcp_host_want(&h, 9, 1);
 	assert_int_equal(bl_fcp_host_next(&h), now + 300 * US);
@@ -419,26 +419,26 @@ static void bl_fcp_host_tx__paced(void **state)
 	now += 300 * US;
 	assert_int_equal(bl_fcp_parse(buf, n, NDST, &k), BL_FCP_R_OK);
 	assert_true(k.opcode == BL_FCP_REQ && k.ntotals == 1);
-	assert_int_equal(to_arb(n), BL_FCP_R_OK);
-	/* an acknowledgement is due before: one packet for both */
+	assert_int_equal(give_to_arb(n), BL_FCP_R_OK);
+	/* An acknowledgement is due earlier: one packet serves both. */
 	bl_fcp_host_want(&h, 9, 1);
-	n = alloc(900);
-	assert_int_equal(to_host(n), BL_FCP_R_OK);
+	n = make_alloc(900);
+	assert_int_equal(give_to_host(n), BL_FCP_R_OK);
 	assert_int_equal(bl_fcp_host_next(&h), now + params.ack_ns);
 	n = paced_tx(now + params.ack_ns);
 	now += params.ack_ns;
 	assert_int_equal(bl_fcp_parse(buf, n, NDST, &k), BL_FCP_R_OK);
 	assert_true(k.opcode == BL_FCP_REQ && k.ntotals == 1 && k.ack == 1);
 	assert_int_equal(bl_fcp_host_tx(&h, now, buf), 0);
-	/* nothing to tell: the acknowledgement is sent alone */
-	assert_int_equal(to_arb(n), BL_FCP_R_OK);
-	n = alloc(901);
-	assert_int_equal(to_host(n), BL_FCP_R_OK);
+	/* There is nothing to announce: the acknowledgement is sent alone. */
+	assert_int_equal(give_to_arb(n), BL_FCP_R_OK);
+	n = make_alloc(901);
+	assert_int_equal(give_to_host(n), BL_FCP_R_OK);
 	n = paced_tx(now + params.ack_ns);
 	now += params.ack_ns;
 	assert_int_equal(bl_fcp_parse(buf, n, NDST, &k), BL_FCP_R_OK);
 	assert_int_equal(k.opcode, BL_FCP_ACK);
-	/* as many demands as a packet holds are sent at once, and one more waits */
+	/* As many demands as a packet holds are sent at once, and one more waits. */
 	for (i = 0; i < BL_FCP_TOTALS_MAX - 1; i++)
 		bl_fcp_host_want(&h, 10 + i, 1);
 	assert_int_equal(bl_fcp_host_tx(&h, now + 1, buf), 0);
@@ -460,11 +460,11 @@ static void fcp__the_last_alloc_is_lost(void **state)
 	uint32_t n;
 
 	(void)state;
-	meet(1);
-	alloc(900);
+	begin_session(1);
+	make_alloc(900);
 	now += 2 * params.rtt_ns;
 	n = bl_fcp_arb_tx(&a, now, buf);
-	assert_int_equal(to_host(n), BL_FCP_R_OK);
+	assert_int_equal(give_to_host(n), BL_FCP_R_OK);
 	assert_int_equal(k.nruns, 0);
 	assert_int_equal(k.ntotals, 1);
 	assert_int_equal(bl_fcp_total_get(&k.totals[0]), 1);
@@ -480,14 +480,14 @@ static void fcp__reordered_alloc_is_not_lost(void **state)
 	uint32_t first, n;
 
 	(void)state;
-	meet(2);
-	first = alloc(900);
+	begin_session(2);
+	first = make_alloc(900);
 	memcpy(other, buf, first);
-	n = alloc(901);
-	assert_int_equal(to_host(n), BL_FCP_R_OK);
+	n = make_alloc(901);
+	assert_int_equal(give_to_host(n), BL_FCP_R_OK);
 	memcpy(buf, other, first);
-	assert_int_equal(to_host(first), BL_FCP_R_OK);
-	assert_int_equal(to_host(first), BL_FCP_R_DUPLICATE);
+	assert_int_equal(give_to_host(first), BL_FCP_R_OK);
+	assert_int_equal(give_to_host(first), BL_FCP_R_DUPLICATE);
 	now += 10 * params.reorder_ns;
 	bl_fcp_host_tx(&h, now, buf);
 	assert_int_equal(h.lost, 0);
@@ -501,14 +501,14 @@ static void fcp__reset_begins_anew(void **state)
 	uint32_t n, dst, slots, reset;
 
 	(void)state;
-	meet(10);
+	begin_session(10);
 	assert_int_equal(bl_fcp_arb_grant(&a, 5, 7, 0), 0);
 	assert_int_equal(bl_fcp_arb_grant(&a, 6, 7, 0), 0);
 	assert_int_equal(bl_fcp_arb_grant(&a, 8, 7, 0), 0);
 	assert_int_equal(bl_fcp_arb_grant(&a, 10, 7, 0), 0);
 	n = bl_fcp_arb_tx(&a, now, buf);
 	memcpy(other, buf, n);
-	assert_int_equal(to_host(n), BL_FCP_R_OK);
+	assert_int_equal(give_to_host(n), BL_FCP_R_OK);
 	assert_int_equal(k.nruns, 2);
 	assert_int_equal(h.need, 6);
 	/* the arbiter dies, and another one takes over */
@@ -517,22 +517,22 @@ static void fcp__reset_begins_anew(void **state)
 	now += params.keep_ns;
 	n = bl_fcp_host_tx(&h, now, buf);
 	assert_true(n > 0);
-	assert_int_equal(to_arb(n), BL_FCP_R_BAD_CHECK);
-	assert_int_equal(to_arb(n), BL_FCP_R_BAD_CHECK);
+	assert_int_equal(give_to_arb(n), BL_FCP_R_BAD_CHECK);
+	assert_int_equal(give_to_arb(n), BL_FCP_R_BAD_CHECK);
 	reset = bl_fcp_arb_tx(&a, now, buf);
 	assert_int_equal(bl_fcp_arb_tx(&a, now, other + 600), 0);
-	assert_int_equal(to_host(reset), BL_FCP_R_OK);
-	assert_int_equal(to_host(reset), BL_FCP_R_OLD_RESET);
+	assert_int_equal(give_to_host(reset), BL_FCP_R_OK);
+	assert_int_equal(give_to_host(reset), BL_FCP_R_OLD_RESET);
 	assert_int_equal(h.e.nonce, 0xdef);
 	assert_int_equal(h.term, 2);
 	assert_int_equal(h.slot_ns, 1230);
 	assert_int_equal(hm.pair[7].total, 6);
 	/* the ALLOC of the old session has no effect now */
 	memcpy(buf, other, sizeof(buf));
-	assert_int_equal(to_host(32 + 8 + 6 + 12), BL_FCP_R_BAD_CHECK);
+	assert_int_equal(give_to_host(32 + 8 + 6 + 12), BL_FCP_R_BAD_CHECK);
 	n = bl_fcp_host_tx(&h, now, buf);
-	assert_int_equal(to_arb(n), BL_FCP_R_OK);
-	assert_int_equal(to_arb(n), BL_FCP_R_DUPLICATE);
+	assert_int_equal(give_to_arb(n), BL_FCP_R_OK);
+	assert_int_equal(give_to_arb(n), BL_FCP_R_DUPLICATE);
 	assert_int_equal(a.e.count[BL_FCP_R_BAD_CHECK], 2);
 	assert_int_equal(a.e.count[BL_FCP_R_DUPLICATE], 1);
 	assert_int_equal(a.fresh, 1);
@@ -549,7 +549,7 @@ static void bl_fcp_arb__one_reset_per_round_trip(void **state)
 	uint64_t from = now;
 
 	(void)state;
-	meet(1);
+	begin_session(1);
 	now += params.rtt_ns;
 	/* 1000 corrupted packets in 10 round trips */
 	n = bl_fcp_seal(&params, 0x666, BL_FCP_REQ, 5, 9, 0, 0, buf, 36);
@@ -565,26 +565,26 @@ static void bl_fcp_arb__one_reset_per_round_trip(void **state)
 	assert_true(now > from);
 	/* the working session is not disturbed */
 	assert_int_equal(a.e.nonce, h.e.nonce);
-	assert_int_equal(alloc(77) > 0, 1);
-	assert_int_equal(to_host(58 - 6), BL_FCP_R_OK);
+	assert_int_equal(make_alloc(77) > 0, 1);
+	assert_int_equal(give_to_host(58 - 6), BL_FCP_R_OK);
 	assert_int_equal(h.received, 1);
-	/* a malformed packet triggers nothing */
+	/* A malformed packet triggers nothing. */
 	now += params.rtt_ns;
 	memset(buf, 0, sizeof(buf));
-	assert_int_equal(to_arb(64), BL_FCP_R_BAD_MAGIC);
+	assert_int_equal(give_to_arb(64), BL_FCP_R_BAD_MAGIC);
 	n = bl_fcp_seal(&params, 0, BL_FCP_RESET, 5, 0, 0, 0, buf, 64);
-	assert_int_equal(to_arb(n), BL_FCP_R_BAD_OPCODE);
+	assert_int_equal(give_to_arb(n), BL_FCP_R_BAD_OPCODE);
 	assert_int_equal(a.reset_due, 0);
-	/* a packet that is out of step within the session does */
+	/* A packet that is out of step within the session triggers a RESET. */
 	memset(buf + 32, 0, 4);
 	n = bl_fcp_seal(&params, a.e.nonce, BL_FCP_REQ, h.challenge, 2 + BL_FCP_REACH, 0, 0, buf,
 			36);
-	assert_int_equal(to_arb(n), BL_FCP_R_BAD_SEQ);
+	assert_int_equal(give_to_arb(n), BL_FCP_R_BAD_SEQ);
 	assert_int_equal(a.reset_due, 1);
 	bl_fcp_arb_tx(&a, now, other);
 	now += params.rtt_ns;
 	n = bl_fcp_seal(&params, a.e.nonce, BL_FCP_ACK, h.challenge, 0, 99, 0, buf, 32);
-	assert_int_equal(to_arb(n), BL_FCP_R_BAD_SEQ);
+	assert_int_equal(give_to_arb(n), BL_FCP_R_BAD_SEQ);
 	assert_int_equal(a.reset_due, 1);
 }
 
@@ -602,9 +602,9 @@ static void bl_fcp_arb_offer__same_question_same_answer(void **state)
 	assert_int_equal(bl_fcp_arb_rx(&a, buf, n, now, 222), BL_FCP_R_BAD_CHECK);
 	n = bl_fcp_arb_tx(&a, now, buf);
 	assert_int_equal(bl_fcp_host_rx(&h, other, n, now, &k), BL_FCP_R_OK);
-	assert_int_equal(to_host(n), BL_FCP_R_OLD_RESET);
+	assert_int_equal(give_to_host(n), BL_FCP_R_OLD_RESET);
 	n = bl_fcp_host_tx(&h, now, buf);
-	assert_int_equal(to_arb(n), BL_FCP_R_OK);
+	assert_int_equal(give_to_arb(n), BL_FCP_R_OK);
 	assert_int_equal(bl_fcp_arb_take(&a, &dst, &slots), 1);
 }
 
@@ -632,33 +632,33 @@ static void bl_fcp_host_reset__refuses(void **state)
 		setup(NULL);
 		bl_fcp_host_want(&h, 1, 1);
 		n = bl_fcp_host_tx(&h, now, buf);
-		to_arb(n);
+		give_to_arb(n);
 		n = bl_fcp_arb_tx(&a, now, buf);
 		assert_int_equal(n, 64);
 		buf[t[i].at] = (uint8_t)(buf[t[i].at] + t[i].add);
 		if (t[i].want != BL_FCP_R_BAD_CHECK)
 			hd->check = BL_BE64(bl_fcp_checksum(&params, 0, buf, n));
-		assert_int_equal(to_host(n), t[i].want);
+		assert_int_equal(give_to_host(n), t[i].want);
 		assert_int_equal(h.e.nonce != 0, t[i].want == BL_FCP_R_OK);
 		assert_int_equal(h.e.count[t[i].want], 1);
 	}
 	/*
 	 * An arbiter that was replaced gets no session back until the present one has been silent
-	 * for long.
+	 * for a long time.
 	 */
 	setup(NULL);
 	arb_init(&a, &am, &params, NDST, 3, 7);
-	meet(1);
+	begin_session(1);
 	arb_init(&a, &am, &params, NDST, 3, 6);
 	now += params.keep_ns;
 	n = bl_fcp_host_tx(&h, now, buf);
-	assert_int_equal(to_arb(n), BL_FCP_R_BAD_CHECK);
+	assert_int_equal(give_to_arb(n), BL_FCP_R_BAD_CHECK);
 	n = bl_fcp_arb_tx(&a, now, buf);
-	assert_int_equal(to_host(n), BL_FCP_R_OLD_TERM);
+	assert_int_equal(give_to_host(n), BL_FCP_R_OLD_TERM);
 	now = h.e.heard_ns + params.hold_ns - 1;
-	assert_int_equal(to_host(n), BL_FCP_R_OLD_TERM);
+	assert_int_equal(give_to_host(n), BL_FCP_R_OLD_TERM);
 	now++;
-	assert_int_equal(to_host(n), BL_FCP_R_OK);
+	assert_int_equal(give_to_host(n), BL_FCP_R_OK);
 	assert_int_equal(h.term, 6);
 }
 
@@ -668,11 +668,11 @@ static void bl_fcp_host__call(void **state)
 
 	(void)state;
 	assert_int_equal(bl_fcp_host_tx(&h, now, buf),
-			 0); /* nothing is wanted, so nothing is sent */
+			 0); /* Nothing is wanted, so nothing is sent. */
 	assert_int_equal(bl_fcp_host_next(&h), BL_FCP_NEVER);
 	for (i = 0; i < 100; i++) {
 		n = bl_fcp_arb_call(&params, buf);
-		assert_int_equal(to_host(n), BL_FCP_R_OK);
+		assert_int_equal(give_to_host(n), BL_FCP_R_OK);
 		assert_int_equal(k.opcode, BL_FCP_CALL);
 		answers += bl_fcp_host_tx(&h, now, buf) > 0;
 		now += params.rtt_ns / 10;
@@ -682,7 +682,7 @@ static void bl_fcp_host__call(void **state)
 	bl_fcp_host_want(&h, 1, 1);
 	now += 100 * params.rtt_ns;
 	n = bl_fcp_host_tx(&h, now, buf);
-	assert_int_equal(to_host(n), BL_FCP_R_BAD_OPCODE);
+	assert_int_equal(give_to_host(n), BL_FCP_R_BAD_OPCODE);
 }
 
 static void bl_fcp_arb_take__quota(void **state)
@@ -691,15 +691,15 @@ static void bl_fcp_arb_take__quota(void **state)
 
 	(void)state;
 	params.quota = 1500;
-	meet(0);
+	begin_session(0);
 	bl_fcp_host_want(&h, 7, 0x7fffffff);
 	bl_fcp_host_want(&h, 8, 5);
-	assert_int_equal(to_arb(bl_fcp_host_tx(&h, now, buf)), BL_FCP_R_OK);
+	assert_int_equal(give_to_arb(bl_fcp_host_tx(&h, now, buf)), BL_FCP_R_OK);
 	assert_int_equal(bl_fcp_arb_take(&a, &dst, &slots), 1);
 	assert_int_equal(dst, 7);
 	assert_int_equal(slots, BL_FCP_CHUNK);
 	assert_int_equal(bl_fcp_arb_take(&a, &dst, &slots), 1);
-	assert_int_equal(dst, 8); /* 8 has its turn, although 7 wants more */
+	assert_int_equal(dst, 8); /* 8 has its turn, although 7 wants more. */
 	assert_int_equal(slots, 5);
 	assert_int_equal(bl_fcp_arb_take(&a, &dst, &slots), 1);
 	assert_int_equal(slots, 1500 - BL_FCP_CHUNK - 5);
@@ -711,7 +711,7 @@ static void bl_fcp_arb_take__quota(void **state)
 		sum += slots;
 	assert_int_equal(sum, 30);
 	assert_int_equal(a.waiting, 1500);
-	/* what the old session waited for does not count against the quota of a new one */
+	/* What the old session waited for does not count against the quota of a new one. */
 	bl_fcp_arb_begin(&a, 0x123);
 	assert_int_equal(a.waiting, 0);
 }
@@ -729,7 +729,7 @@ static void bl_fcp_arb_grant__runs(void **state)
 		{ 101002, 7, 1 },
 		{ 101003, 8, 1 },
 		{ 101004, 7, 1 },
-		/* another stride: a run of its own */
+		/* another stride, therefore another run */
 		{ 101005, 7, 1 },
 		/* another path */
 		{ 101006, 7, 2 },
@@ -745,10 +745,10 @@ static void bl_fcp_arb_grant__runs(void **state)
 	uint32_t n, i;
 
 	(void)state;
-	meet(0);
+	begin_session(0);
 	bl_fcp_host_want(&h, 7, 400);
 	bl_fcp_host_want(&h, 8, 2);
-	assert_int_equal(to_arb(bl_fcp_host_tx(&h, now, buf)), BL_FCP_R_OK);
+	assert_int_equal(give_to_arb(bl_fcp_host_tx(&h, now, buf)), BL_FCP_R_OK);
 	assert_int_equal(bl_fcp_arb_grant(&a, 1, 7, 0), 1); /* not handed over yet */
 	while (bl_fcp_arb_take(&a, &i, &n))
 		;
@@ -760,7 +760,7 @@ static void bl_fcp_arb_grant__runs(void **state)
 	assert_int_equal(bl_fcp_arb_grant(&a, 101000 - BL_FCP_BEFORE + 0x10000, 7, 0), -1);
 	assert_int_equal(bl_fcp_arb_grant(&a, 101518, 8, 0), 1); /* two were asked for */
 	n = bl_fcp_arb_tx(&a, now, buf);
-	assert_int_equal(to_host(n), BL_FCP_R_OK);
+	assert_int_equal(give_to_host(n), BL_FCP_R_OK);
 	assert_int_equal(k.nruns, ARRAY_SIZE(want));
 	for (i = 0; i < ARRAY_SIZE(want); i++) {
 		memset(&s, 0, sizeof(s));
@@ -782,7 +782,7 @@ static void bl_fcp_arb_grant__runs(void **state)
 	assert_int_equal(a.b.runs, BL_FCP_RUNS_MAX);
 	assert_int_equal(bl_fcp_arb_grant(&a, 4000, 7, 0), -1);
 	n = bl_fcp_arb_tx(&a, now, buf);
-	assert_int_equal(to_host(n), BL_FCP_R_OK);
+	assert_int_equal(give_to_host(n), BL_FCP_R_OK);
 	assert_int_equal(bl_fcp_arb_grant(&a, 4000, 7, 0), 0);
 	assert_int_equal(h.unasked, 0);
 }
@@ -792,12 +792,12 @@ static void bl_fcp_arb__many_destinations(void **state)
 	uint32_t n, i, dst, slots, packets = 0, totals = 0, taken = 0;
 
 	(void)state;
-	meet(0);
+	begin_session(0);
 	for (i = 0; i < NDST; i++)
 		bl_fcp_host_want(&h, i, 1);
 	while ((n = bl_fcp_host_tx(&h, now, buf))) {
 		assert_true(n <= BL_FCP_PACKET_MAX);
-		assert_int_equal(to_arb(n), BL_FCP_R_OK);
+		assert_int_equal(give_to_arb(n), BL_FCP_R_OK);
 		packets++;
 	}
 	assert_int_equal(packets, 5); /* 64 to a packet */
@@ -808,12 +808,12 @@ static void bl_fcp_arb__many_destinations(void **state)
 		if (bl_fcp_arb_grant(&a, i, i, 0) == 0)
 			continue;
 		n = bl_fcp_arb_tx(&a, now, buf);
-		assert_int_equal(to_host(n), BL_FCP_R_OK);
+		assert_int_equal(give_to_host(n), BL_FCP_R_OK);
 		totals += k.ntotals;
 		i--;
 	}
 	assert_int_equal(totals, 256);
-	assert_int_equal(to_host(bl_fcp_arb_tx(&a, now, buf)), BL_FCP_R_OK);
+	assert_int_equal(give_to_host(bl_fcp_arb_tx(&a, now, buf)), BL_FCP_R_OK);
 	assert_int_equal(h.need, 0);
 	assert_int_equal(h.received, NDST);
 }
@@ -821,8 +821,8 @@ static void bl_fcp_arb__many_destinations(void **state)
 static void bl_fcp_arb__silent_host_loses_its_session(void **state)
 {
 	(void)state;
-	meet(3);
-	alloc(5);
+	begin_session(3);
+	make_alloc(5);
 	now = a.e.heard_ns + params.dead_ns - 1;
 	bl_fcp_arb_tx(&a, now, buf);
 	assert_int_equal(a.gone, 0);
@@ -840,17 +840,17 @@ static void bl_fcp__counts_wrap(void **state)
 	uint32_t dst, slots;
 
 	(void)state;
-	meet(0);
+	begin_session(0);
 	hm.pair[7].total = hm.pair[7].told = hm.pair[7].done = 0xfffffffe;
 	am.pair[7].total = am.pair[7].told = am.pair[7].done = 0xfffffffe;
 	bl_fcp_host_want(&h, 7, 5);
-	assert_int_equal(to_arb(bl_fcp_host_tx(&h, now, buf)), BL_FCP_R_OK);
+	assert_int_equal(give_to_arb(bl_fcp_host_tx(&h, now, buf)), BL_FCP_R_OK);
 	assert_int_equal(bl_fcp_arb_take(&a, &dst, &slots), 1);
 	assert_int_equal(slots, 5);
 	assert_int_equal(am.pair[7].told, 3);
 	for (slots = 0; slots < 5; slots++)
 		assert_int_equal(bl_fcp_arb_grant(&a, 50 + slots, 7, 0), 0);
-	assert_int_equal(to_host(bl_fcp_arb_tx(&a, now, buf)), BL_FCP_R_OK);
+	assert_int_equal(give_to_host(bl_fcp_arb_tx(&a, now, buf)), BL_FCP_R_OK);
 	assert_int_equal(h.need, 0);
 	assert_int_equal(h.lost, 0);
 	assert_int_equal(h.unasked, 0);

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/*
- * Tests of core/fastpass/fcp_vain_core.h: when a host falls back from Fastpass, and when it does
- * not.
- */
+/* core/fastpass/fcp_vain_core.h: when a host falls back from Fastpass, and when it does not. */
 #include "tests/unit/unit.h"
 
 #include "core/fastpass/fcp_vain_core.h"
@@ -11,10 +8,10 @@
 #define LIMIT (1000 * MS)
 
 /*
- * Scans without finding an answer every @every ns until @end. Returns when the host fell back, or
- * 0.
+ * Scans without an answer every @every ns until @end. Returns the time at which the host fell back,
+ * or 0.
  */
-static __u64 in_vain(struct bl_fcp_vain *v, __u64 from, __u64 every, __u64 end)
+static __u64 scan_in_vain(struct bl_fcp_vain *v, __u64 from, __u64 every, __u64 end)
 {
 	__u64 t;
 
@@ -35,19 +32,21 @@ static void falls__after_the_limit(void **state)
 	(void)state;
 	for (i = 0; i < sizeof(every) / sizeof(every[0]); i++) {
 		struct bl_fcp_vain v = { 0 };
-		__u64 t = in_vain(&v, 77, every[i], 5 * LIMIT);
+		__u64 t = scan_in_vain(&v, 77, every[i], 5 * LIMIT);
 
 		assert_in_range(t, 77 + LIMIT, 77 + LIMIT + LIMIT / 16 + every[i]);
 	}
 }
 
-/* Scans that are far apart, as on a machine that hardly runs, are few: eight are needed. */
+/*
+ * Scans that are far apart, as on a machine that hardly runs, count one by one: eight are needed.
+ */
 static void falls__eight_looks_at_least(void **state)
 {
 	struct bl_fcp_vain v = { 0 };
 
 	(void)state;
-	assert_int_equal(in_vain(&v, 1, LIMIT, 100 * LIMIT), 1 + 7 * LIMIT);
+	assert_int_equal(scan_in_vain(&v, 1, LIMIT, 100 * LIMIT), 1 + 7 * LIMIT);
 }
 
 /*
@@ -59,30 +58,30 @@ static void stopped__not_for_that(void **state)
 	const __u64 hour = 3600 * 1000 * MS;
 
 	(void)state;
-	assert_int_equal(in_vain(&v, 1, MS, 100 * MS), 0);
-	assert_int_equal(in_vain(&v, hour, 10000, hour + 300 * MS), 0);
+	assert_int_equal(scan_in_vain(&v, 1, MS, 100 * MS), 0);
+	assert_int_equal(scan_in_vain(&v, hour, 10000, hour + 300 * MS), 0);
 	assert_int_equal(bl_fcp_vain_step(&v, hour + 301 * MS, 1, 1, LIMIT), 0);
 	assert_true(!v.since_ns && !v.turns);
-	assert_int_equal(in_vain(&v, hour + 302 * MS, MS, hour + 1300 * MS), 0);
-	assert_true(in_vain(&v, hour + 1301 * MS, MS, hour + 1400 * MS));
+	assert_int_equal(scan_in_vain(&v, hour + 302 * MS, MS, hour + 1300 * MS), 0);
+	assert_true(scan_in_vain(&v, hour + 1301 * MS, MS, hour + 1400 * MS));
 }
 
 static void answered__comes_back(void **state)
 {
 	struct bl_fcp_vain v = { 0 };
-	__u64 t = in_vain(&v, 0, MS, 2 * LIMIT);
+	__u64 t = scan_in_vain(&v, 0, MS, 2 * LIMIT);
 
 	(void)state;
 	assert_true(t);
-	/* neither time nor an empty demand ends the fallback, only an answer */
+	/* Neither time nor an empty demand ends the fallback; only an answer does. */
 	assert_int_equal(bl_fcp_vain_step(&v, t + LIMIT, 1, 0, LIMIT), 0);
 	assert_int_equal(bl_fcp_vain_step(&v, t + LIMIT, 0, 0, LIMIT), 0);
 	assert_int_equal(v.fallen, 1);
 	assert_int_equal(bl_fcp_vain_step(&v, t + LIMIT, 0, 1, LIMIT), 1);
 	assert_int_equal(v.fallen, 0);
 	assert_int_equal(bl_fcp_vain_step(&v, t + LIMIT, 0, 1, LIMIT), 0);
-	/* and the next time takes as long */
-	assert_int_equal(in_vain(&v, t + LIMIT, MS, t + 2 * LIMIT - 1), 0);
+	/* The next fallback takes as long. */
+	assert_int_equal(scan_in_vain(&v, t + LIMIT, MS, t + 2 * LIMIT - 1), 0);
 }
 
 static void wants_nothing__waits_for_nobody(void **state)
@@ -94,9 +93,9 @@ static void wants_nothing__waits_for_nobody(void **state)
 	for (t = 1; t < 10 * LIMIT; t += 60 * MS)
 		assert_int_equal(bl_fcp_vain_step(&v, t, 0, 0, LIMIT), 0);
 	assert_int_equal(v.fallen, 0);
-	assert_int_equal(in_vain(&v, t, MS, t + 900 * MS), 0);
+	assert_int_equal(scan_in_vain(&v, t, MS, t + 900 * MS), 0);
 	assert_int_equal(bl_fcp_vain_step(&v, t + 901 * MS, 0, 0, LIMIT), 0);
-	assert_int_equal(in_vain(&v, t + 902 * MS, MS, t + 1900 * MS), 0);
+	assert_int_equal(scan_in_vain(&v, t + 902 * MS, MS, t + 1900 * MS), 0);
 }
 
 static void never__with_no_limit(void **state)
@@ -107,7 +106,7 @@ static void never__with_no_limit(void **state)
 	(void)state;
 	for (t = 1; t < 100 * LIMIT; t += 60 * MS)
 		assert_int_equal(bl_fcp_vain_step(&v, t, 1, 0, 0), 0);
-	v.fallen = 1; /* the file was changed */
+	v.fallen = 1; /* The configuration file was changed. */
 	assert_int_equal(bl_fcp_vain_step(&v, t, 1, 0, 0), 1);
 	assert_int_equal(v.fallen, 0);
 }

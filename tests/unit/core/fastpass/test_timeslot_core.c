@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Tests of core/fastpass/timeslot_core.h: bitmaps of slots, counts in bit planes, shares; each
- * against a loop over single bits or packets.
+ * core/fastpass/timeslot_core.h: bitmaps of slots, counts in bit planes, and shares; each against a
+ * loop over single bits or packets.
  */
 #include "tests/unit/unit.h"
 
@@ -119,8 +119,8 @@ static void bl_window_take__slot_by_slot(void **state)
 }
 
 /*
- * A port of @cap packets in each of 64 slots, counted down at random: mask and sum follow the plain
- * counters.
+ * A port of @cap packets in each of 64 slots, counted down at random: mask and sum must agree with
+ * plain counters.
  */
 static void bl_planes__as_counters(void **state)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Tests of core/fastpass/watchdog_core.h: the edges of each rule, and arbiters on a simulated
- * group: two of them never allocate at a time, and soon one of them does.
+ * core/fastpass/watchdog_core.h: the edges of each rule, and arbiters of a simulated group. Two of
+ * them never allocate at the same time, and one of them soon does.
  */
 #include "tests/unit/unit.h"
 
@@ -13,7 +13,7 @@
 static struct bl_fcp_params params = { .secret = { 1, 2 }, .table = 77 };
 static _Alignas(8) uint8_t buf[BL_FCP_PACKET_MAX];
 
-static void arbiter(struct bl_wd *w, uint32_t rank, uint32_t term, uint64_t now)
+static void init_arbiter(struct bl_wd *w, uint32_t rank, uint32_t term, uint64_t now)
 {
 	*w = (struct bl_wd){ .p = &params,
 			     .rank = rank,
@@ -23,9 +23,9 @@ static void arbiter(struct bl_wd *w, uint32_t rank, uint32_t term, uint64_t now)
 	assert_int_equal(bl_wd_init(w, now, 200 * US, term), 0);
 }
 
-/* Receives a watchdog of (term, rank, seq) in that state. */
-static enum bl_fcp_reason hear(struct bl_wd *w, uint32_t term, uint32_t rank, uint32_t seq,
-			       uint32_t st, uint64_t now)
+/* Receives a watchdog of (term, rank, seq) in state @st. */
+static enum bl_fcp_reason receive_watchdog(struct bl_wd *w, uint32_t term, uint32_t rank,
+					   uint32_t seq, uint32_t st, uint64_t now)
 {
 	struct bl_wd from = { .p = &params, .rank = rank, .term = term, .state = st, .seq = seq };
 
@@ -48,7 +48,7 @@ static void bl_wd_tick__a_life(void **state)
 	struct bl_wd w;
 
 	(void)state;
-	arbiter(&w, 1, 5, T0);
+	init_arbiter(&w, 1, 5, T0);
 	assert_int_equal(bl_wd_next(&w), T0 + 1300 * US);
 	assert_int_equal(bl_wd_tick(&w, T0 + 1300 * US - 1), 0);
 	assert_int_equal(w.state, BL_FCP_STANDBY);
@@ -66,10 +66,10 @@ static void bl_wd_tick__a_life(void **state)
 	assert_int_equal(bl_wd_tick(&w, T0 + 1600 * US), 1);
 	assert_int_equal(w.state, BL_FCP_PRIMARY);
 	assert_int_equal(w.takeovers, 1);
-	/* the last watchdog went out at 1550: the lease ends 800 us later */
+	/* The last watchdog was sent at 1550 us: the lease ends 800 us later. */
 	assert_int_equal(bl_wd_may_allocate(&w, T0 + 2350 * US - 1), 1);
 	assert_int_equal(bl_wd_may_allocate(&w, T0 + 2350 * US), 0);
-	/* the process was stopped for that long: it gives way by itself, and listens again */
+	/* The process was stopped for that long: it gives way by itself and listens again. */
 	assert_int_equal(bl_wd_tick(&w, T0 + 2350 * US), 0);
 	assert_int_equal(w.state, BL_FCP_STANDBY);
 	assert_int_equal(w.stalls, 1);
@@ -78,8 +78,8 @@ static void bl_wd_tick__a_life(void **state)
 }
 
 /*
- * Of arbiters that start together the one of the lowest rank is first, by a guard time each: long
- * enough for its watchdog to be heard.
+ * Of arbiters that start together, the one with the lowest rank is first. The others follow one
+ * guard time apart, which is long enough for its watchdog to be heard.
  */
 static void bl_wd_next__by_rank(void **state)
 {
@@ -88,7 +88,7 @@ static void bl_wd_next__by_rank(void **state)
 
 	(void)state;
 	for (rank = 0; rank < 4; rank++) {
-		arbiter(&w, rank, 5, T0);
+		init_arbiter(&w, rank, 5, T0);
 		assert_int_equal(bl_wd_next(&w), T0 + (1000 + rank * 300) * US);
 		assert_int_equal(bl_wd_tick(&w, T0 + (1000 + rank * 300) * US - 1), 0);
 		assert_int_equal(bl_wd_tick(&w, T0 + (1000 + rank * 300) * US), 1);
@@ -101,9 +101,9 @@ static void bl_wd_tick__what_came_after_the_clock_was_read(void **state)
 	struct bl_wd w;
 
 	(void)state;
-	arbiter(&w, 1, 5, T0);
-	assert_int_equal(hear(&w, 9, 0, 1, BL_FCP_PRIMARY, T0 + 50), BL_FCP_R_OK);
-	/* one less than heard_ns: not 2^64 - 1 of silence */
+	init_arbiter(&w, 1, 5, T0);
+	assert_int_equal(receive_watchdog(&w, 9, 0, 1, BL_FCP_PRIMARY, T0 + 50), BL_FCP_R_OK);
+	/* A time 1 ns before heard_ns is not 2^64 - 1 ns of silence. */
 	assert_int_equal(bl_wd_tick(&w, T0 + 49), 0);
 	assert_int_equal(bl_wd_tick(&w, T0), 0);
 	assert_int_equal(w.state, BL_FCP_STANDBY);
@@ -127,7 +127,7 @@ static void bl_wd_rx__sequence_numbers_wrap(void **state)
 		{ 0xfffffff0, 5, BL_FCP_R_OK },
 		{ 0, 0xffffffff, BL_FCP_R_DUPLICATE },
 		{ 1, 0x80000000, BL_FCP_R_OK },
-		/* half of the sequence numbers ahead counts as behind */
+		/* More than half of the sequence numbers ahead counts as behind. */
 		{ 1, 0x80000001, BL_FCP_R_DUPLICATE },
 	};
 	struct bl_wd w;
@@ -135,12 +135,14 @@ static void bl_wd_rx__sequence_numbers_wrap(void **state)
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
-		arbiter(&w, 1, 5, T0);
-		assert_int_equal(hear(&w, 9, 0, t[i].heard, BL_FCP_PRIMARY, T0 + 100), BL_FCP_R_OK);
-		assert_int_equal(hear(&w, 9, 0, t[i].comes, BL_FCP_PRIMARY, T0 + 200), t[i].want);
+		init_arbiter(&w, 1, 5, T0);
+		assert_int_equal(receive_watchdog(&w, 9, 0, t[i].heard, BL_FCP_PRIMARY, T0 + 100),
+				 BL_FCP_R_OK);
+		assert_int_equal(receive_watchdog(&w, 9, 0, t[i].comes, BL_FCP_PRIMARY, T0 + 200),
+				 t[i].want);
 		assert_int_equal(w.heard_ns, t[i].want == BL_FCP_R_OK ? T0 + 200 : T0 + 100);
 		/* another sender, or another term, starts a new sequence */
-		assert_int_equal(hear(&w, 10, 0, t[i].heard, BL_FCP_PRIMARY, T0 + 300),
+		assert_int_equal(receive_watchdog(&w, 10, 0, t[i].heard, BL_FCP_PRIMARY, T0 + 300),
 				 BL_FCP_R_OK);
 	}
 }
@@ -160,9 +162,9 @@ static void bl_wd_rx__who_gives_way(void **state)
 		{ BL_FCP_PRIMARY, 5, 1, 5, 1, BL_FCP_R_DUPLICATE, BL_FCP_PRIMARY },
 		{ BL_FCP_CANDIDATE, 5, 1, 5, 0, BL_FCP_R_OK, BL_FCP_STANDBY },
 		{ BL_FCP_CANDIDATE, 5, 1, 5, 2, BL_FCP_R_OLD_TERM, BL_FCP_CANDIDATE },
-		/* terms wrap, too */
+		/* Terms wrap as well. */
 		{ BL_FCP_CANDIDATE, 0, 1, 0xffffffff, 0, BL_FCP_R_OLD_TERM, BL_FCP_CANDIDATE },
-		/* an arbiter that has heard no other follows any */
+		/* An arbiter that has heard no other follows any. */
 		{ BL_FCP_STANDBY, 9, 1, 3, 2, BL_FCP_R_OK, BL_FCP_STANDBY },
 	};
 	struct bl_wd w;
@@ -170,10 +172,11 @@ static void bl_wd_rx__who_gives_way(void **state)
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
-		arbiter(&w, t[i].rank, t[i].term, T0);
+		init_arbiter(&w, t[i].rank, t[i].term, T0);
 		w.state = t[i].st;
 		w.sent_ns = T0;
-		assert_int_equal(hear(&w, t[i].his_term, t[i].his_rank, 1, BL_FCP_PRIMARY, T0 + 5),
+		assert_int_equal(receive_watchdog(&w, t[i].his_term, t[i].his_rank, 1,
+						  BL_FCP_PRIMARY, T0 + 5),
 				 t[i].want);
 		assert_int_equal(w.state, t[i].then);
 		assert_int_equal(w.term, t[i].want == BL_FCP_R_OK ? t[i].his_term : t[i].term);
@@ -181,10 +184,10 @@ static void bl_wd_rx__who_gives_way(void **state)
 				 t[i].st != BL_FCP_STANDBY && t[i].then == BL_FCP_STANDBY);
 		assert_int_equal(w.count[t[i].want], 1);
 	}
-	/* and then no arbiter that was replaced */
-	arbiter(&w, 2, 1, T0);
-	assert_int_equal(hear(&w, 8, 1, 1, BL_FCP_CANDIDATE, T0), BL_FCP_R_OK);
-	assert_int_equal(hear(&w, 7, 0, 1, BL_FCP_PRIMARY, T0 + 9), BL_FCP_R_OLD_TERM);
+	/* Later it does not follow an arbiter that was replaced. */
+	init_arbiter(&w, 2, 1, T0);
+	assert_int_equal(receive_watchdog(&w, 8, 1, 1, BL_FCP_CANDIDATE, T0), BL_FCP_R_OK);
+	assert_int_equal(receive_watchdog(&w, 7, 0, 1, BL_FCP_PRIMARY, T0 + 9), BL_FCP_R_OLD_TERM);
 	assert_int_equal(w.heard_ns, T0);
 }
 
@@ -196,10 +199,11 @@ static void bl_wd_rx__refuses(void **state)
 	uint32_t n;
 
 	(void)state;
-	arbiter(&w, 1, 5, T0);
-	assert_int_equal(hear(&w, 9, 0, 1, BL_FCP_STANDBY, T0 + 1), BL_FCP_R_BAD_BODY);
-	assert_int_equal(hear(&w, 9, 0, 1, BL_FCP_STATE_LIMIT, T0 + 1), BL_FCP_R_BAD_BODY);
-	/* each reserved word by itself: it may get a meaning */
+	init_arbiter(&w, 1, 5, T0);
+	assert_int_equal(receive_watchdog(&w, 9, 0, 1, BL_FCP_STANDBY, T0 + 1), BL_FCP_R_BAD_BODY);
+	assert_int_equal(receive_watchdog(&w, 9, 0, 1, BL_FCP_STATE_LIMIT, T0 + 1),
+			 BL_FCP_R_BAD_BODY);
+	/* Each reserved word alone, since it may get a meaning. */
 	for (n = 0; n < 2; n++) {
 		struct bl_fcp_watchdog *b = (void *)(h + 1);
 		uint32_t len = bl_wd_tx(&from, buf);
@@ -252,12 +256,12 @@ static void group__never_two_and_soon_one(void **state)
 		struct bl_wd w[ARBITERS];
 		uint64_t now = T0, slot_end[ARBITERS] = { 0 }, asleep[ARBITERS] = { 0 },
 			 nobody = now;
-		/* percent; ten in a row are never lost then */
+		/* percent; at this loss, ten in a row are never lost */
 		uint32_t i, j, last = ARBITERS, loss = rnd_below(&r, 4) ? 0 : 20;
 
 		memset(fly, 0, sizeof(fly));
 		for (i = 0; i < ARBITERS; i++)
-			arbiter(&w[i], i, rnd_below(&r, 3), now + rnd_below(&r, 2) * 500 * US);
+			init_arbiter(&w[i], i, rnd_below(&r, 3), now + rnd_below(&r, 2) * 500 * US);
 		for (; now < T0 + 40000 * US; now += STEP, steps++) {
 			for (i = 0; i < ARBITERS; i++) {
 				if (now < asleep[i])
@@ -279,8 +283,8 @@ static void group__never_two_and_soon_one(void **state)
 						for (j = 0; j < ARRAY_SIZE(fly) && fly[j].len; j++)
 							;
 						if (j == ARRAY_SIZE(fly))
-							continue; /* a full socket drops packets,
-								     too */
+							/* A full socket drops packets as well. */
+							continue;
 						fly[j] = (struct flight){
 							.at = now + rnd_below(&r, 40) * US,
 							.to = to,
@@ -306,14 +310,14 @@ static void group__never_two_and_soon_one(void **state)
 			}
 			if (now - nobody > longest)
 				longest = now - nobody;
-			/* now and then the primary is stopped, or dies */
+			/* Now and then the primary is stopped, or dies. */
 			if (last < ARBITERS && rnd_below(&r, 600) == 0 && now >= asleep[last]) {
 				asleep[last] = now + rnd_below(&r, 4000) * US;
 				if (rnd_below(&r, 2)) {
 					uint32_t term = w[last].term;
 
-					/* it has forgotten everything */
-					arbiter(&w[last], last, term - 1, asleep[last]);
+					/* The restarted arbiter has forgotten everything. */
+					init_arbiter(&w[last], last, term - 1, asleep[last]);
 				}
 			}
 		}

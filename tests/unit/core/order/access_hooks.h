@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Lets a test stop before each marked access of a core to shared memory. The test defines
- * before_access(); it includes this header after core/core.h and before the cores under test.
+ * Stops a test before each marked access of a core to shared memory. The test defines
+ * before_access() and includes this header after core/core.h and before the cores under test.
  */
 #ifndef BARLINE_TESTS_ACCESS_HOOKS_H
 #define BARLINE_TESTS_ACCESS_HOOKS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Writes down the marked accesses of a core to shared memory and its barriers, in their order. A
- * test includes this header before the cores under test.
+ * Records the marked accesses of a core to shared memory, and its barriers, in the order in which
+ * they happen. A test includes this header before the cores under test.
  */
 #ifndef BARLINE_TESTS_STORE_HOOKS_H
 #define BARLINE_TESTS_STORE_HOOKS_H

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * core/order/barrier_core.h: the minimum tree against a plain scan, and the life of a port: join,
+ * core/order/barrier_core.h: the minimum tree against a plain scan, and the states of a port: join,
  * late join, lanes, silence, death, return.
  *
- * The model of a whole switch at the end plays random frames, silences and scans against registers
- * kept in the simplest possible way, and holds what the outputs are given to the promise: never
- * less than before, never above any live input's barrier at the time that it rose.
+ * The model of a whole switch at the end runs random frames, silences and scans against registers
+ * that it keeps in the simplest possible way. It checks the promise of the outputs: what they are
+ * given never decreases, and is never above the barrier of any live input at the time that it rose.
  */
 #include "tests/unit/unit.h"
 
@@ -15,7 +15,7 @@
 
 /* ---- the tree ---- */
 
-static void is_least(const struct bl_tree *t, uint64_t b, uint64_t c)
+static void expect_least(const struct bl_tree *t, uint64_t b, uint64_t c)
 {
 	struct bl_pair root = bl_tree_least(t);
 
@@ -29,7 +29,7 @@ static void bl_tree_set__the_example_of_the_header(void **state)
 
 	(void)state;
 	bl_tree_clear(&t);
-	is_least(&t, NONE, NONE);
+	expect_least(&t, NONE, NONE);
 	bl_tree_set(&t, 4, 0, 50, 5);
 	bl_tree_set(&t, 4, 1, 40, 4);
 	bl_tree_set(&t, 4, 2, 60, 6);
@@ -37,17 +37,17 @@ static void bl_tree_set__the_example_of_the_header(void **state)
 	assert_int_equal(t.b[3], NONE);
 	assert_int_equal(t.b[1], 60);
 	assert_int_equal(t.b[7], NONE);
-	is_least(&t, 40, 4);
+	expect_least(&t, 40, 4);
 	bl_tree_set(&t, 4, 1, 70, 7);
 	assert_int_equal(t.b[2], 70);
 	assert_int_equal(t.b[1], 60);
-	is_least(&t, 50, 5);
+	expect_least(&t, 50, 5);
 	bl_tree_set(&t, 4, 2, 80, 8);
 	assert_int_equal(t.b[3], NONE);
 	assert_int_equal(t.b[1], 80);
-	is_least(&t, 50, 5);
+	expect_least(&t, 50, 5);
 	bl_tree_set(&t, 4, 0, NONE, NONE);
-	is_least(&t, 70, 7);
+	expect_least(&t, 70, 7);
 }
 
 static void bl_tree_set__b_and_c_rise_apart(void **state)
@@ -60,19 +60,19 @@ static void bl_tree_set__b_and_c_rise_apart(void **state)
 	bl_tree_set(&t, 8, 1, 20, 20);
 	assert_int_equal(t.two, 0);
 	bl_tree_set(&t, 8, 7, 5, 50);
-	is_least(&t, 5, 10);
+	expect_least(&t, 5, 10);
 	bl_tree_set(&t, 8, 0, 10, 15);
-	is_least(&t, 5, 15);
+	expect_least(&t, 5, 15);
 	bl_tree_set(&t, 8, 7, 30, 50);
-	is_least(&t, 10, 15);
-	/* one of the two alone falls */
+	expect_least(&t, 10, 15);
+	/* One of the two values falls alone. */
 	bl_tree_set(&t, 8, 7, 30, 12);
-	is_least(&t, 10, 12);
+	expect_least(&t, 10, 12);
 	bl_tree_set(&t, 8, 7, 8, 12);
-	is_least(&t, 8, 12);
+	expect_least(&t, 8, 12);
 }
 
-/* Of equal keys it does not matter which one was left at a pair. */
+/* Of two equal keys it does not matter which one was left at a pair. */
 static void bl_tree_set__equal_keys(void **state)
 {
 	static struct bl_tree t;
@@ -84,18 +84,18 @@ static void bl_tree_set__equal_keys(void **state)
 		for (i = 0; i < 8; i++)
 			bl_tree_set(&t, 8, i, 10, 10);
 		for (i = 0; i < 8; i++) {
-			is_least(&t, 10, 10);
+			expect_least(&t, 10, 10);
 			bl_tree_set(&t, 8, (i * 5 + k) & 7, 20 + i, 20 + i);
 		}
-		is_least(&t, 20, 20);
-		bl_tree_set(&t, 8, k, 20, 20); /* as it was */
-		is_least(&t, 20, 20);
+		expect_least(&t, 20, 20);
+		bl_tree_set(&t, 8, k, 20, 20); /* The value does not change. */
+		expect_least(&t, 20, 20);
 	}
 }
 
 /*
- * A C that is not its B makes two trees; one is enough again only when nobody's has been for
- * BL_TREE_STAY changes.
+ * A C that differs from its B needs two trees. One tree suffices again after BL_TREE_STAY changes
+ * during which no C differed from its B.
  */
 static void bl_tree_set__two_trees_and_one_again(void **state)
 {
@@ -112,7 +112,7 @@ static void bl_tree_set__two_trees_and_one_again(void **state)
 	assert_int_equal(t.apart, 1);
 	bl_tree_set(&t, 4, 2, b + 2, b - 2);
 	assert_int_equal(t.apart, 2);
-	is_least(&t, b, b - 2);
+	expect_least(&t, b, b - 2);
 	bl_tree_set(&t, 4, 2, b + 2, b + 1);
 	assert_int_equal(t.apart, 2);
 	for (i = 0; i < 2 * BL_TREE_STAY; i++)
@@ -128,25 +128,25 @@ static void bl_tree_set__two_trees_and_one_again(void **state)
 	}
 	assert_int_equal(i, BL_TREE_STAY - 1);
 	bl_tree_set(&t, 4, 0, b + 30 * BL_TREE_STAY, b + 30 * BL_TREE_STAY);
-	/* what the other tree was told long ago is forgotten */
-	is_least(&t, t.b[0], t.b[0]);
+	/* Old values of the second tree are forgotten. */
+	expect_least(&t, t.b[0], t.b[0]);
 	bl_tree_set(&t, 4, 0, b + 31 * BL_TREE_STAY, b);
-	is_least(&t, t.b[0], b);
+	expect_least(&t, t.b[0], b);
 	assert_int_equal(t.apart, 1);
 }
 
 /*
- * What goes on from below key @i; every key above the leaves is the greater of the two that met
- * there.
+ * Returns what moves up from the subtree of key @i. Every key above the leaves is the greater of
+ * the two that met there.
  */
-static uint64_t keys_right(const __u64 *key, uint32_t leaves, uint32_t i)
+static uint64_t check_keys(const __u64 *key, uint32_t leaves, uint32_t i)
 {
 	uint64_t l, r;
 
 	if (i >= leaves)
 		return key[i];
-	l = keys_right(key, leaves, 2 * i);
-	r = keys_right(key, leaves, 2 * i + 1);
+	l = check_keys(key, leaves, 2 * i);
+	r = check_keys(key, leaves, 2 * i + 1);
 	assert_int_equal(key[i], bl_max64(l, r));
 	return bl_min64(l, r);
 }
@@ -158,7 +158,7 @@ static void bl_tree_set__random_against_scan(void **state)
 
 	(void)state;
 	for (leaves = 1; leaves <= BL_TREE_LEAVES; leaves *= 2) {
-		/* C is B all the time; both as they like */
+		/* First with every C equal to its B, then with both chosen independently. */
 		for (apart_seen = 0; apart_seen < 2; apart_seen++) {
 			static struct bl_tree t;
 			static struct bl_pair model[BL_TREE_LEAVES];
@@ -174,8 +174,8 @@ static void bl_tree_set__random_against_scan(void **state)
 				struct bl_pair min = { NONE, NONE };
 
 				/*
-				 * anything; or rises as time does, and sometimes none, or to what
-				 * another has
+				 * A leaf gets any value, or rises as time does; sometimes it
+				 * becomes none, or takes the value of another leaf.
 				 */
 				switch (rnd_below(&r, 8)) {
 				case 0:
@@ -209,13 +209,13 @@ static void bl_tree_set__random_against_scan(void **state)
 				if (bl_tree_least(&t).b != min.b || bl_tree_least(&t).c != min.c)
 					fail_msg("%u leaves, operation %d", leaves, op);
 				if (op % 64 == 0) {
-					assert_int_equal(keys_right(t.b, leaves, 1), min.b);
+					assert_int_equal(check_keys(t.b, leaves, 1), min.b);
 					if (t.two)
-						assert_int_equal(keys_right(t.c, leaves, 1), min.c);
+						assert_int_equal(check_keys(t.c, leaves, 1), min.c);
 				}
 			}
 			assert_int_equal(!!t.two, apart_seen);
-			/* nothing outside of it was touched */
+			/* No key outside the tree was touched. */
 			for (i = 2 * leaves; i < 2 * BL_TREE_LEAVES; i++)
 				assert_int_equal(t.b[i], NONE);
 		}
@@ -250,8 +250,8 @@ static void bl_out_advance__monotone(void **state)
 
 /* ---- a port with one lane ---- */
 
-static uint32_t arrive(struct bl_port_regs *p, uint32_t lane, uint32_t lanes, uint64_t b,
-		       uint64_t c, uint64_t watch, uint64_t above, struct bl_pair *leaf)
+static uint32_t frame_arrives(struct bl_port_regs *p, uint32_t lane, uint32_t lanes, uint64_t b,
+			      uint64_t c, uint64_t watch, uint64_t above, struct bl_pair *leaf)
 {
 	*leaf = (struct bl_pair){ 0xdead, 0xdead };
 	return bl_port_arrive(p, lane, lanes, b, c, watch, above, 0, leaf);
@@ -263,7 +263,7 @@ static void bl_port_arrive__first_frame_joins(void **state)
 	struct bl_pair leaf;
 
 	(void)state;
-	assert_int_equal(arrive(&p, 0, 1, 100, 90, 1, 0, &leaf), BL_A_LEAF | BL_A_JOINED);
+	assert_int_equal(frame_arrives(&p, 0, 1, 100, 90, 1, 0, &leaf), BL_A_LEAF | BL_A_JOINED);
 	assert_int_equal(leaf.b, 100);
 	assert_int_equal(leaf.c, 90);
 	assert_int_equal(p.lane[0].state, BL_REG_LIVE | BL_REG_IN);
@@ -277,18 +277,18 @@ static void bl_port_arrive__registers_only_rise(void **state)
 	struct bl_pair leaf;
 
 	(void)state;
-	arrive(&p, 0, 1, 100, 90, 1, 0, &leaf);
-	assert_int_equal(arrive(&p, 0, 1, 99, 89, 2, 0, &leaf), BL_A_OLD);
+	frame_arrives(&p, 0, 1, 100, 90, 1, 0, &leaf);
+	assert_int_equal(frame_arrives(&p, 0, 1, 99, 89, 2, 0, &leaf), BL_A_OLD);
 	assert_int_equal(p.lane[0].b, 100);
 	assert_int_equal(p.lane[0].c, 90);
-	assert_int_equal(p.lane[0].heard_ns, 2); /* it is alive all the same */
-	assert_int_equal(arrive(&p, 0, 1, 100, 90, 3, 0, &leaf), 0);
-	assert_int_equal(arrive(&p, 0, 1, 101, 90, 4, 0, &leaf), BL_A_LEAF);
+	assert_int_equal(p.lane[0].heard_ns, 2); /* The frame still counts as a sign of life. */
+	assert_int_equal(frame_arrives(&p, 0, 1, 100, 90, 3, 0, &leaf), 0);
+	assert_int_equal(frame_arrives(&p, 0, 1, 101, 90, 4, 0, &leaf), BL_A_LEAF);
 	assert_int_equal(leaf.b, 101);
 	assert_int_equal(leaf.c, 90);
-	assert_int_equal(arrive(&p, 0, 1, 101, 91, 5, 0, &leaf), BL_A_LEAF);
+	assert_int_equal(frame_arrives(&p, 0, 1, 101, 91, 5, 0, &leaf), BL_A_LEAF);
 	assert_int_equal(leaf.c, 91);
-	assert_int_equal(arrive(&p, 0, 1, 100, 92, 6, 0, &leaf), BL_A_LEAF | BL_A_OLD);
+	assert_int_equal(frame_arrives(&p, 0, 1, 100, 92, 6, 0, &leaf), BL_A_LEAF | BL_A_OLD);
 	assert_int_equal(leaf.b, 101);
 	assert_int_equal(leaf.c, 92);
 }
@@ -299,17 +299,17 @@ static void bl_port_arrive__joins_only_above_the_floor(void **state)
 	struct bl_pair leaf;
 
 	(void)state;
-	assert_false(arrive(&p, 0, 1, 499, 1, 1, 500, &leaf) & BL_A_JOINED);
+	assert_false(frame_arrives(&p, 0, 1, 499, 1, 1, 500, &leaf) & BL_A_JOINED);
 	assert_int_equal(p.lane[0].state, BL_REG_JOINING);
 	assert_int_equal(leaf.b, NONE);
-	assert_false(arrive(&p, 0, 1, 500, 1, 2, 500, &leaf) & BL_A_JOINED);
+	assert_false(frame_arrives(&p, 0, 1, 500, 1, 2, 500, &leaf) & BL_A_JOINED);
 	assert_int_equal(leaf.b, NONE);
-	/* the outputs went on meanwhile */
-	assert_false(arrive(&p, 0, 1, 501, 1, 3, 501, &leaf) & BL_A_JOINED);
-	assert_int_equal(arrive(&p, 0, 1, 502, 1, 4, 501, &leaf), BL_A_LEAF | BL_A_JOINED);
+	/* The outputs have advanced meanwhile. */
+	assert_false(frame_arrives(&p, 0, 1, 501, 1, 3, 501, &leaf) & BL_A_JOINED);
+	assert_int_equal(frame_arrives(&p, 0, 1, 502, 1, 4, 501, &leaf), BL_A_LEAF | BL_A_JOINED);
 	assert_int_equal(leaf.b, 502);
-	/* once live it is never asked again */
-	assert_int_equal(arrive(&p, 0, 1, 503, 1, 5, 999, &leaf), BL_A_LEAF);
+	/* The floor does not matter once the lane is live. */
+	assert_int_equal(frame_arrives(&p, 0, 1, 503, 1, 5, 999, &leaf), BL_A_LEAF);
 	assert_int_equal(leaf.b, 503);
 }
 
@@ -325,8 +325,8 @@ static void bl_join_floor__edges(void **state)
 }
 
 /*
- * Who is behind joins, and what the outputs were given stands still until it has caught up
- * (1Pipe 4.2).
+ * An input that is behind joins, and what the outputs were given does not change until the input
+ * has caught up (1Pipe 4.2).
  */
 static void bl_port_arrive__joins_behind_and_outputs_wait(void **state)
 {
@@ -337,19 +337,19 @@ static void bl_port_arrive__joins_behind_and_outputs_wait(void **state)
 
 	(void)state;
 	bl_tree_clear(&t);
-	arrive(&fast, 0, 1, 5000, 5000, 1, 0, &leaf);
+	frame_arrives(&fast, 0, 1, 5000, 5000, 1, 0, &leaf);
 	bl_tree_set(&t, 4, 0, leaf.b, leaf.c);
 	root = bl_tree_least(&t);
 	bl_out_advance(&out, &root);
 	assert_int_equal(out.b, 5000);
-	assert_false(arrive(&slow, 0, 1, 4000, 4000, 1, bl_join_floor(out.b, 100), &leaf) &
+	assert_false(frame_arrives(&slow, 0, 1, 4000, 4000, 1, bl_join_floor(out.b, 100), &leaf) &
 		     BL_A_JOINED);
-	assert_true(arrive(&slow, 0, 1, 4001, 4001, 1, bl_join_floor(out.b, 100), &leaf) &
+	assert_true(frame_arrives(&slow, 0, 1, 4001, 4001, 1, bl_join_floor(out.b, 100), &leaf) &
 		    BL_A_JOINED);
 	for (b = 4001; b <= 5200; b += 100) {
-		arrive(&slow, 0, 1, b, b, 2, bl_join_floor(out.b, 100), &leaf);
+		frame_arrives(&slow, 0, 1, b, b, 2, bl_join_floor(out.b, 100), &leaf);
 		bl_tree_set(&t, 4, 1, leaf.b, leaf.c);
-		arrive(&fast, 0, 1, b + 1000, b + 1000, 2, bl_join_floor(out.b, 100), &leaf);
+		frame_arrives(&fast, 0, 1, b + 1000, b + 1000, 2, bl_join_floor(out.b, 100), &leaf);
 		bl_tree_set(&t, 4, 0, leaf.b, leaf.c);
 		root = bl_tree_least(&t);
 		bl_out_advance(&out, &root);
@@ -363,7 +363,7 @@ static void bl_port_arrive__joining_lane_does_not_hold_commit(void **state)
 	struct bl_pair leaf;
 
 	(void)state;
-	arrive(&p, 0, 1, 10, 10, 1, 500, &leaf);
+	frame_arrives(&p, 0, 1, 10, 10, 1, 500, &leaf);
 	assert_int_equal(leaf.c, NONE);
 }
 
@@ -375,20 +375,20 @@ static void bl_port_arrive__waits_for_every_lane(void **state)
 	struct bl_pair leaf;
 
 	(void)state;
-	assert_false(arrive(&p, 0, 3, 100, 100, 1, 0, &leaf) & BL_A_JOINED);
+	assert_false(frame_arrives(&p, 0, 3, 100, 100, 1, 0, &leaf) & BL_A_JOINED);
 	assert_int_equal(leaf.b, NONE);
-	assert_false(arrive(&p, 1, 3, 90, 90, 2, 0, &leaf) & BL_A_JOINED);
+	assert_false(frame_arrives(&p, 1, 3, 90, 90, 2, 0, &leaf) & BL_A_JOINED);
 	assert_int_equal(leaf.b, NONE);
-	assert_true(arrive(&p, 2, 3, 110, 110, 3, 0, &leaf) & BL_A_JOINED);
-	/* the others join with their next frames */
-	assert_true(arrive(&p, 1, 3, 95, 95, 4, 0, &leaf) & BL_A_JOINED);
+	assert_true(frame_arrives(&p, 2, 3, 110, 110, 3, 0, &leaf) & BL_A_JOINED);
+	/* The other lanes join with their next frames. */
+	assert_true(frame_arrives(&p, 1, 3, 95, 95, 4, 0, &leaf) & BL_A_JOINED);
 	assert_int_equal(leaf.b, 95);
-	assert_true(arrive(&p, 0, 3, 100, 100, 5, 0, &leaf) & BL_A_JOINED);
+	assert_true(frame_arrives(&p, 0, 3, 100, 100, 5, 0, &leaf) & BL_A_JOINED);
 	assert_int_equal(leaf.b, 95);
 	assert_int_equal(leaf.c, 95);
-	assert_int_equal(arrive(&p, 1, 3, 105, 105, 6, 0, &leaf), BL_A_LEAF);
+	assert_int_equal(frame_arrives(&p, 1, 3, 105, 105, 6, 0, &leaf), BL_A_LEAF);
 	assert_int_equal(leaf.b, 100);
-	assert_int_equal(arrive(&p, 0, 3, 200, 200, 7, 0, &leaf), BL_A_LEAF);
+	assert_int_equal(frame_arrives(&p, 0, 3, 200, 200, 7, 0, &leaf), BL_A_LEAF);
 	assert_int_equal(leaf.b, 105);
 	assert_int_equal(leaf.c, 105);
 }
@@ -400,21 +400,21 @@ static void bl_port_arrive__a_lane_that_is_never_heard_is_given_up(void **state)
 	struct bl_pair leaf;
 
 	(void)state;
-	arrive(&p, 0, 2, 100, 100, 1000, 0, &leaf);
-	assert_int_equal(p.lane[1].heard_ns, 1000); /* the wait begins */
-	arrive(&p, 0, 2, 200, 200, 1100, 0, &leaf);
+	frame_arrives(&p, 0, 2, 100, 100, 1000, 0, &leaf);
+	assert_int_equal(p.lane[1].heard_ns, 1000); /* The wait for the other lane begins. */
+	frame_arrives(&p, 0, 2, 200, 200, 1100, 0, &leaf);
 	assert_int_equal(p.lane[1].heard_ns, 1000);
 	assert_int_equal(bl_port_expire(&p, 1500, 500, &life, &leaf), 0);
-	assert_false(arrive(&p, 0, 2, 300, 300, 1500, 0, &leaf) & BL_A_JOINED);
+	assert_false(frame_arrives(&p, 0, 2, 300, 300, 1500, 0, &leaf) & BL_A_JOINED);
 	assert_int_equal(bl_port_expire(&p, 1501, 500, &life, &leaf), 0);
 	assert_int_equal(p.lane[1].state, BL_REG_DEAD);
-	assert_true(arrive(&p, 0, 2, 301, 301, 1501, 0, &leaf) & BL_A_JOINED);
+	assert_true(frame_arrives(&p, 0, 2, 301, 301, 1501, 0, &leaf) & BL_A_JOINED);
 	assert_int_equal(leaf.b, 301);
-	assert_int_equal(leaf.c, 301); /* who never said a commit barrier holds none back */
-	/* and if it comes after all, it joins late like everybody */
-	assert_false(arrive(&p, 1, 2, 300, 300, 1502, 301, &leaf) & BL_A_JOINED);
+	assert_int_equal(leaf.c, 301); /* A lane that has never announced a C holds none back. */
+	/* If the lane is heard after all, it joins late like any other. */
+	assert_false(frame_arrives(&p, 1, 2, 300, 300, 1502, 301, &leaf) & BL_A_JOINED);
 	assert_int_equal(leaf.b, 301);
-	assert_true(arrive(&p, 1, 2, 302, 302, 1503, 301, &leaf) & BL_A_JOINED);
+	assert_true(frame_arrives(&p, 1, 2, 302, 302, 1503, 301, &leaf) & BL_A_JOINED);
 	assert_int_equal(leaf.b, 301);
 }
 
@@ -424,8 +424,8 @@ static void bl_port_arrive__lanes_beyond_the_last_are_cut(void **state)
 	struct bl_pair leaf;
 
 	(void)state;
-	/* the parser refuses such frames; memory must be safe without it */
-	arrive(&p, 9, 1, 100, 100, 1, 0, &leaf);
+	/* The parser refuses such frames, but memory must be safe without it. */
+	frame_arrives(&p, 9, 1, 100, 100, 1, 0, &leaf);
 	assert_int_equal(p.lane[1].b, 100);
 }
 
@@ -439,10 +439,10 @@ static void bl_port_expire__edges(void **state)
 
 	(void)state;
 	leaf.b = 1;
-	/* never heard: nothing to exclude */
+	/* The port was never heard, so there is nothing to exclude. */
 	assert_int_equal(bl_port_expire(&p, 1000000, 500, &life, &leaf), 0);
 	assert_int_equal(p.lane[0].state, BL_REG_ABSENT);
-	arrive(&p, 0, 1, 100, 90, 1000, 0, &leaf);
+	frame_arrives(&p, 0, 1, 100, 90, 1000, 0, &leaf);
 	assert_int_equal(bl_port_expire(&p, 1499, 500, &life, &leaf), 0);
 	assert_int_equal(bl_port_expire(&p, 1500, 500, &life, &leaf), 0);
 	assert_int_equal(p.lane[0].state, BL_REG_LIVE | BL_REG_IN);
@@ -451,8 +451,9 @@ static void bl_port_expire__edges(void **state)
 	assert_int_equal(p.lane[0].state, BL_REG_DEAD | BL_REG_IN | BL_REG_HELD);
 	assert_int_equal(life.death, 1);
 	assert_int_equal(leaf.b, NONE);
-	assert_int_equal(leaf.c, 90); /* until the controller's Resume */
-	assert_int_equal(bl_port_expire(&p, 9999, 500, &life, &leaf), 0); /* once */
+	assert_int_equal(leaf.c, 90); /* until the controller's RESUME */
+	/* Exclusion happens once. */
+	assert_int_equal(bl_port_expire(&p, 9999, 500, &life, &leaf), 0);
 	assert_int_equal(life.death, 1);
 }
 
@@ -463,19 +464,19 @@ static void bl_port_expire__one_lane_of_two(void **state)
 	struct bl_pair leaf;
 
 	(void)state;
-	arrive(&p, 0, 2, 100, 100, 1, 0, &leaf);
-	arrive(&p, 1, 2, 50, 50, 1, 0, &leaf);
-	arrive(&p, 0, 2, 101, 101, 2, 0, &leaf);
+	frame_arrives(&p, 0, 2, 100, 100, 1, 0, &leaf);
+	frame_arrives(&p, 1, 2, 50, 50, 1, 0, &leaf);
+	frame_arrives(&p, 0, 2, 101, 101, 2, 0, &leaf);
 	assert_int_equal(leaf.b, 50);
-	arrive(&p, 0, 2, 102, 102, 600, 0, &leaf);
+	frame_arrives(&p, 0, 2, 102, 102, 600, 0, &leaf);
 	assert_int_equal(bl_port_expire(&p, 602, 500, &life, &leaf), BL_A_LEAF | BL_A_EXCLUDED);
 	assert_int_equal(leaf.b, 102);
 	assert_int_equal(leaf.c, 50);
-	/* the least of both was reported: neither may rise */
+	/* The least C of both lanes was reported, so neither may rise. */
 	assert_int_equal(p.lane[0].state, BL_REG_LIVE | BL_REG_IN | BL_REG_HELD);
 	assert_int_equal(p.lane[1].state, BL_REG_DEAD | BL_REG_IN | BL_REG_HELD);
 	assert_int_equal(life.death, 1);
-	/* the other one follows: it is the same death */
+	/* The other lane follows; this is the same death. */
 	assert_int_equal(bl_port_expire(&p, 1101, 500, &life, &leaf), BL_A_LEAF | BL_A_EXCLUDED);
 	assert_int_equal(life.death, 1);
 }
@@ -487,7 +488,7 @@ static void bl_port_expire__a_joining_lane_stays(void **state)
 	struct bl_pair leaf;
 
 	(void)state;
-	arrive(&p, 0, 1, 100, 100, 1, 500, &leaf);
+	frame_arrives(&p, 0, 1, 100, 100, 1, 500, &leaf);
 	assert_int_equal(bl_port_expire(&p, 9999, 500, &life, &leaf), 0);
 	assert_int_equal(p.lane[0].state, BL_REG_JOINING);
 }
@@ -499,28 +500,30 @@ static void bl_port_arrive__return_of_the_dead(void **state)
 	struct bl_pair leaf;
 
 	(void)state;
-	arrive(&p, 0, 1, 100, 90, 1, 0, &leaf);
+	frame_arrives(&p, 0, 1, 100, 90, 1, 0, &leaf);
 	bl_port_expire(&p, 1000, 500, &life, &leaf);
 	/*
-	 * the others went on to 400 without it; it comes back with old barriers: not taken in, and
-	 * C stands still for it
+	 * The outputs went on to 400 without the port. It returns with old barriers, is not taken
+	 * in, and C stays at its value.
 	 */
-	assert_false(arrive(&p, 0, 1, 200, 190, 1001, 400, &leaf) & BL_A_JOINED);
+	assert_false(frame_arrives(&p, 0, 1, 200, 190, 1001, 400, &leaf) & BL_A_JOINED);
 	assert_int_equal(leaf.b, NONE);
 	assert_int_equal(leaf.c, 90);
 	assert_int_equal(p.lane[0].state, BL_REG_DEAD | BL_REG_IN | BL_REG_HELD);
-	assert_false(arrive(&p, 0, 1, 400, 390, 1002, 400, &leaf) & BL_A_JOINED);
+	assert_false(frame_arrives(&p, 0, 1, 400, 390, 1002, 400, &leaf) & BL_A_JOINED);
 	assert_int_equal(leaf.b, NONE);
 	assert_int_equal(leaf.c, 90);
-	/* in B's minimum it joins; in C's it stands where it was reported */
-	assert_true(arrive(&p, 0, 1, 401, 391, 1003, 400, &leaf) & BL_A_JOINED);
+	/* The lane joins B's minimum; its C stays at the value that was reported. */
+	assert_true(frame_arrives(&p, 0, 1, 401, 391, 1003, 400, &leaf) & BL_A_JOINED);
 	assert_int_equal(leaf.b, 401);
 	assert_int_equal(leaf.c, 90);
 	assert_int_equal(p.lane[0].state, BL_REG_LIVE | BL_REG_IN | BL_REG_HELD);
-	assert_int_equal(arrive(&p, 0, 1, 402, 402, 1003, 400, &leaf), BL_A_LEAF);
+	assert_int_equal(frame_arrives(&p, 0, 1, 402, 402, 1003, 400, &leaf), BL_A_LEAF);
 	assert_int_equal(leaf.b, 402);
 	assert_int_equal(leaf.c, 90);
-	/* and it can die again: to C it is dead already */
+	/*
+	 * The lane can be excluded again. C counts it as dead already, so this is no further death.
+	 */
 	assert_int_equal(bl_port_expire(&p, 1504, 500, &life, &leaf), BL_A_LEAF | BL_A_EXCLUDED);
 	assert_int_equal(leaf.b, NONE);
 	assert_int_equal(leaf.c, 90);
@@ -535,14 +538,15 @@ static void bl_watch_advance__edges(void **state)
 		uint64_t watch, before, now, beacon, want;
 	} t[] = {
 		{ 0, 0, 0, 3000, 1 },
-		{ 0, 5, 1000000, 3000, 1 }, /* 0 means never */
+		{ 0, 5, 1000000, 3000, 1 }, /* 0 would mean never. */
 		{ 1, 1000, 1000, 3000, 1 },
 		{ 1, 1000, 1001, 3000, 2 },
 		{ 1, 1000, 3999, 3000, 3000 },
 		{ 1, 1000, 4000, 3000, 3001 },
-		{ 1, 1000, 4001, 3000, 3001 }, /* the CPU stood still: that is nobody's silence */
+		/* The CPU was stalled; that does not count as silence of any input. */
+		{ 1, 1000, 4001, 3000, 3001 },
 		{ 1, 1000, 1000000000, 3000, 3001 },
-		{ 77, 1000, 999, 3000, 77 }, /* another CPU read the clock earlier */
+		{ 77, 1000, 999, 3000, 77 }, /* Another CPU read the clock earlier. */
 		{ 77, 1000, 0, 3000, 77 },
 	};
 	size_t i;
@@ -555,19 +559,20 @@ static void bl_watch_advance__edges(void **state)
 
 static void bl_relay_next__edges(void **state)
 {
-	/* interval 3200: the slack is 100, so ticks count from 3100, 6300, 9500 on */
+	/* The interval is 3200 and the slack 100, so ticks count from 3100, 6300 and 9500 on. */
 	const struct {
 		uint64_t out, beacon, want;
 	} t[] = {
 		{ 0, 3200, 3099 },
 		{ 1, 3200, 3099 },
-		{ 3099, 3200, 3099 }, /* not past the tick yet: the next frame above it is due */
+		/* The tick has not passed yet: the next frame above it is due. */
+		{ 3099, 3200, 3099 },
 		{ 3100, 3200, 6299 },
 		{ 3200, 3200, 6299 },
 		{ 6299, 3200, 6299 },
 		{ 6300, 3200, 9499 },
 		{ 31, 32, 62 },
-		{ 30, 31, 30 }, /* an interval so short that there is no slack */
+		{ 30, 31, 30 }, /* The interval is so short that there is no slack. */
 		{ 31, 31, 61 },
 	};
 	struct rnd r = rnd_seeded("relay");
@@ -582,8 +587,8 @@ static void bl_relay_next__edges(void **state)
 
 		next = bl_relay_next(out, beacon);
 		/*
-		 * one relay per interval: never due at once, never more than an interval away, and
-		 * it is that of the next tick
+		 * There is one relay per interval: it is never due at once, never more than an
+		 * interval away, and always due at the next tick.
 		 */
 		assert_false(bl_time_above(out, next));
 		assert_true(next - out < beacon);
@@ -602,7 +607,7 @@ static void bl_above__edges(void **state)
 	assert_int_equal(bl_time_above(now, now), 0);
 	assert_int_equal(bl_time_above(now + 1, now), 1);
 	assert_int_equal(bl_time_above(now, now + 1), 0);
-	assert_int_equal(bl_time_above(now, 0), 1); /* the first relay ever */
+	assert_int_equal(bl_time_above(now, 0), 1); /* the first relay of all */
 	assert_int_equal(bl_time_above(0, now), 0);
 }
 
@@ -613,7 +618,7 @@ static void bl_above__edges(void **state)
 
 struct model_port {
 	uint64_t b, c, heard;
-	/* dead: stands still in C's minimum; only a Resume would end that (test_order_core.c) */
+	/* dead: the port holds C's minimum; only a RESUME would end that (test_order_core.c) */
 	bool live, dead;
 };
 
@@ -630,7 +635,10 @@ static void switch__random_frames_keep_the_promise(void **state)
 		struct model_port m[PORTS] = { 0 };
 		struct bl_pair out = { 0, 0 };
 		bool silent[PORTS] = { false };
-		/* join near what was given, or only above it */
+		/*
+		 * In half of the rounds ports join near what was given, in the others only above
+		 * it.
+		 */
 		uint64_t watch = 1, clock = 10000, far = round & 1 ? 20 : 0;
 		int op;
 
@@ -685,7 +693,7 @@ static void switch__random_frames_keep_the_promise(void **state)
 			assert_int_equal(root.b, min.b);
 			assert_int_equal(root.c, min.c);
 			assert_true(out.b >= was.b && out.c >= was.c);
-			/* what was newly given is vouched for by every live input */
+			/* Every live input vouches for what the outputs were newly given. */
 			for (i = 0; i < PORTS; i++) {
 				if (m[i].live && (out.b > was.b || !far))
 					assert_true(m[i].b >= out.b);
@@ -696,7 +704,10 @@ static void switch__random_frames_keep_the_promise(void **state)
 	}
 }
 
-/* Only the mark makes news of any C: the times beside it, none, and a far one do not. */
+/*
+ * Only the mark BL_RELAY_STILL makes every C news. The times next to it, no time and a time far
+ * away do not.
+ */
 static void bl_commit_news__edges(void **state)
 {
 	static const struct {
@@ -726,8 +737,8 @@ static void bl_stands_still__edges(void **state)
 		{ 1000, 900, 400, 0 }, /* a quarter, to the nanosecond */
 		{ 1001, 900, 400, 1 },  { 999, 900, 400, 0 },
 		{ 800, 900, 400, 0 },                           /* ahead of the clock */
-		{ 1001, 900, 403, 1 },                          /* rounded down */
-		{ 1000, 900, 403, 0 },  { 1000000, 0, 400, 0 }, /* nothing has joined */
+		{ 1001, 900, 403, 1 },                          /* The quarter is rounded down. */
+		{ 1000, 900, 403, 0 },  { 1000000, 0, 400, 0 }, /* No input has joined. */
 		{ 1000000, 1, 400, 1 },
 	};
 	size_t i;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * core/order/beacon_core.h: which tick is served at which time, and which beacons data stands for.
+ * core/order/beacon_core.h: which tick is served at which time, and which beacons are replaced by
+ * data.
  */
 #include "tests/unit/unit.h"
 
@@ -11,7 +12,7 @@
 
 static void bl_beat_tick__edges(void **state)
 {
-	const uint64_t bus = 1700000000000000000ULL; /* a multiple */
+	const uint64_t bus = 1700000000000000000ULL; /* a multiple of INTERVAL */
 	const struct {
 		uint64_t bus, interval, want;
 	} t[] = {
@@ -24,7 +25,8 @@ static void bl_beat_tick__edges(void **state)
 		{ bus + INTERVAL, INTERVAL, bus + INTERVAL },
 		{ 0, INTERVAL, 0 },
 		{ SLOP, 1000, 2 * SLOP },
-		{ bus + 5, 1, bus + 5 + SLOP }, /* shorter than the slop: every time is one */
+		/* The interval is shorter than the slop, so every time is a tick. */
+		{ bus + 5, 1, bus + 5 + SLOP },
 		{ bus + 999999, 1000000000, bus },
 	};
 	size_t i;
@@ -35,34 +37,34 @@ static void bl_beat_tick__edges(void **state)
 }
 
 /*
- * The whole result: send or not, the tick that was served, when the next is. mono and bus have
- * nothing to do with each other but their difference.
+ * Compares the whole result: whether a beacon is sent, which tick was served, and when the next one
+ * is due. CLOCK_MONOTONIC and bus time have unrelated origins; only their difference matters.
  */
 static void bl_beat_serve__ticks(void **state)
 {
 	const uint64_t bus = 1700000000000000000ULL, mono = 5000000000ULL;
 	const struct {
-		uint64_t last; /* the tick that was served before; from bus */
-		int64_t now;   /* from bus */
+		uint64_t last; /* the tick that was served last, relative to @bus */
+		int64_t now;   /* bus time of the call, relative to @bus */
 		int send;
-		int64_t tick;  /* from bus */
-		uint64_t wait; /* until next_ns */
+		int64_t tick;  /* the tick that is served last afterwards, relative to @bus */
+		uint64_t wait; /* from @mono to next_ns */
 	} t[] = {
-		/* a little too early */
+		/* The call comes 1 ns too early. */
 		{ -INTERVAL, -(int64_t)SLOP - 1, 0, -(int64_t)INTERVAL, SLOP + 1 + 100 },
-		/* within the slop */
+		/* The tick is within the slop. */
 		{ -INTERVAL, -(int64_t)SLOP, 1, 0, INTERVAL + SLOP + 100 },
 		{ -INTERVAL, -1, 1, 0, INTERVAL + 1 + 100 },
 		{ -INTERVAL, 0, 1, 0, INTERVAL + 100 },
 		{ -INTERVAL, 1, 1, 0, INTERVAL - 1 + 100 },
-		/* served already */
+		/* The tick was served before. */
 		{ 0, 1, 0, 0, INTERVAL - 1 + 100 },
 		{ 0, (int64_t)(INTERVAL - SLOP) - 1, 0, 0, SLOP + 1 + 100 },
 		{ 0, (int64_t)(INTERVAL - SLOP), 1, INTERVAL, INTERVAL + SLOP + 100 },
-		/* overslept: one for all */
+		/* The caller overslept: one beacon serves all the ticks that it missed. */
 		{ 0, (int64_t)(3 * INTERVAL) + 40000, 1, 3 * INTERVAL, 60000 + 100 },
 		{ 3 * INTERVAL, (int64_t)(3 * INTERVAL) + 40001, 0, 3 * INTERVAL, 59999 + 100 },
-		/* the clock went back: not a second time */
+		/* The clock went back: no tick is served a second time. */
 		{ 9 * INTERVAL, (int64_t)(3 * INTERVAL), 0, 9 * INTERVAL, INTERVAL + 100 },
 	};
 	size_t i;
@@ -85,8 +87,8 @@ static void bl_beat_serve__ticks(void **state)
 }
 
 /*
- * Four data sends since the last tick stand for a beacon, but not on one tick in four, and that is
- * another one for the next host.
+ * Four data sends since the last tick replace the beacon, except on one tick in four. Neighbouring
+ * node ids get different exceptions.
  */
 static void bl_beat_serve__data_stands_for_it(void **state)
 {
@@ -110,7 +112,7 @@ static void bl_beat_serve__data_stands_for_it(void **state)
 				assert_int_equal(bl_beat_serve(&b, 1, tick * INTERVAL,
 							       90 + t[i].sends),
 						 !t[i].busy || (tick + node) % 4 == 0);
-				/* served, with or without a frame */
+				/* The tick counts as served whether a beacon was sent or not. */
 				assert_int_equal(b.tick, tick * INTERVAL);
 				assert_int_equal(b.sends, 90 + t[i].sends);
 			}
@@ -119,8 +121,8 @@ static void bl_beat_serve__data_stands_for_it(void **state)
 }
 
 /*
- * Whoever asks whenever: one beacon for each tick that somebody came for, and next_ns is never past
- * a tick's time but for the margin.
+ * Calls at random times send one beacon for each tick that any call served, and next_ns is the
+ * following tick plus the margin.
  */
 static void bl_beat_serve__never_twice(void **state)
 {

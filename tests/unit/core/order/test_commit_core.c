@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * core/order/commit_core.h: its edges, and what two ACKs, a sender and a program that asks for C do
- * to one window, in every order of their accesses to shared memory: each access of the core is made
- * a place where somebody else may come first. Every schedule of two or three of them is run, as far
- * as they are few enough; others at random.
+ * core/order/commit_core.h: its edges, and what two ACKs, a sender and a program that computes C do
+ * to one window, in every order of their accesses to shared memory. Each access of the core is a
+ * point at which another actor may run first. All schedules of two or three actors are run where
+ * there are few enough of them; beyond that, random ones.
  */
 #include <ucontext.h>
 
 #include "tests/unit/unit.h"
 
-/* first: the core, with a break before each access */
+/* These hooks come before the core: they insert a break before each of its accesses. */
 #include "tests/unit/core/order/access_hooks.h"
 
 #include "core/order/commit_core.h"
@@ -17,9 +17,9 @@
 static struct bl_rwin win;
 static struct {
 	__u64 ts, hold, state;
-} line; /* of struct bl_inflight, what matters here */
+} line; /* the words of struct bl_inflight that matter here */
 
-static __u64 word(uint32_t head, uint32_t tail)
+static __u64 state_word(uint32_t head, uint32_t tail)
 {
 	return (uint64_t)tail << 32 | head;
 }
@@ -42,14 +42,14 @@ static void bl_rwin_word__edges(void **state)
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
-		uint64_t w = word(t[i].head, t[i].tail);
+		uint64_t w = state_word(t[i].head, t[i].tail);
 
 		assert_int_equal(bl_rwin_head(w), t[i].head);
 		assert_int_equal(bl_rwin_tail(w), t[i].tail);
 		assert_int_equal(bl_rwin_used(w), t[i].used);
-		/* no carry into the tail */
-		assert_int_equal(bl_rwin_next(w), word(t[i].head + 1, t[i].tail));
-		assert_int_equal(w + bl_rwin_added(3), word(t[i].head, t[i].tail + 3));
+		/* The head does not carry into the tail. */
+		assert_int_equal(bl_rwin_next(w), state_word(t[i].head + 1, t[i].tail));
+		assert_int_equal(w + bl_rwin_added(3), state_word(t[i].head, t[i].tail + 3));
 	}
 }
 
@@ -64,7 +64,7 @@ static void bl_rwin_slot__by_number(void **state)
 
 static const __u64 peer[2] = { 0x1122, 0x3344 };
 
-static void put(uint32_t n, uint64_t ts)
+static void open_slot(uint32_t n, uint64_t ts)
 {
 	struct bl_rslot *s = bl_rwin_slot(&win, n);
 
@@ -84,7 +84,7 @@ static struct bl_ack ack_of(uint32_t n, uint64_t ts)
 				.addr = peer };
 }
 
-/* Every field counts, and only the 48 bits of the timestamp that the wire has. */
+/* Every field counts, and of the timestamp only the 48 bits that are on the wire. */
 static void bl_ack_fits__each_field(void **state)
 {
 	const __u64 ts = (7ULL << 48) + 5, other[2] = { 0x1122, 0x3345 },
@@ -94,7 +94,7 @@ static void bl_ack_fits__each_field(void **state)
 
 	(void)state;
 	for (i = 0; i < 9; i++) {
-		put(1030, ts);
+		open_slot(1030, ts);
 		a = ack_of(1030, ts);
 		switch (i) {
 		case 1:
@@ -124,13 +124,13 @@ static void bl_ack_fits__each_field(void **state)
 		}
 		assert_int_equal(bl_ack_fits(bl_rwin_slot(&win, 1030), &a), i == 0);
 	}
-	/* a closed slot still fits: it is a repeated ACK, not a stranger's */
-	put(1030, ts);
+	/* A closed slot still fits: this is a repeated ACK and not one of another frame. */
+	open_slot(1030, ts);
 	a = ack_of(1030, ts);
 	bl_rwin_slot(&win, 1030)->wait = 1030;
 	assert_int_equal(bl_ack_fits(bl_rwin_slot(&win, 1030), &a), 1);
-	/* the upper bits of the slot's timestamp are not on the wire */
-	put(1030, ts + (1ULL << 50));
+	/* The upper bits of the slot's timestamp are not on the wire. */
+	open_slot(1030, ts + (1ULL << 50));
 	assert_int_equal(bl_ack_fits(bl_rwin_slot(&win, 1030), &a), 1);
 }
 
@@ -139,14 +139,15 @@ static void bl_rslot_close__once(void **state)
 	struct bl_rslot *s = bl_rwin_slot(&win, 77);
 
 	(void)state;
-	put(77, 1);
-	assert_int_equal(bl_rslot_close(s, 77 + BL_RWIN), 0); /* of the next occupant */
+	open_slot(77, 1);
+	/* the number of the slot's next occupant */
+	assert_int_equal(bl_rslot_close(s, 77 + BL_RWIN), 0);
 	assert_int_equal(bl_rslot_close(s, 76), 0);
 	assert_int_equal(s->wait, BL_RSLOT_OPEN | 77);
 	assert_int_equal(bl_rslot_close(s, 77), 1);
 	assert_int_equal(s->wait, 77);
 	assert_int_equal(bl_rslot_close(s, 77), 0);
-	put(UINT32_MAX, 1);
+	open_slot(UINT32_MAX, 1);
 	assert_int_equal(bl_rslot_close(bl_rwin_slot(&win, UINT32_MAX), UINT32_MAX), 1);
 	assert_int_equal(bl_rwin_slot(&win, UINT32_MAX)->wait, UINT32_MAX);
 }
@@ -156,84 +157,90 @@ static void bl_rwin_step__edges(void **state)
 	__u64 w;
 
 	(void)state;
-	/* empty: the slot at head is closed with head's own number, all the same */
-	put(5, 10);
+	/*
+	 * The window is empty, although the slot at the head is closed with the head's own number.
+	 */
+	open_slot(5, 10);
 	bl_rwin_slot(&win, 5)->wait = 5;
-	w = word(5, 5);
+	w = state_word(5, 5);
 	assert_int_equal(bl_rwin_step(&w, &win), 0);
-	assert_int_equal(w, word(5, 5));
-	/* closed */
-	w = word(5, 6);
+	assert_int_equal(w, state_word(5, 5));
+	/* The slot is closed. */
+	w = state_word(5, 6);
 	assert_int_equal(bl_rwin_step(&w, &win), 1);
-	assert_int_equal(w, word(6, 6));
-	/* open */
-	put(5, 10);
-	w = word(5, 6);
+	assert_int_equal(w, state_word(6, 6));
+	/* The slot is open. */
+	open_slot(5, 10);
+	w = state_word(5, 6);
 	assert_int_equal(bl_rwin_step(&w, &win), 0);
-	assert_int_equal(w, word(5, 6));
-	/* closed, but with a number of a window before: what is there is old */
+	assert_int_equal(w, state_word(5, 6));
+	/* The slot is closed with the number of the previous window, so its contents are old. */
 	bl_rwin_slot(&win, 5)->wait = 5;
-	w = word(5 + BL_RWIN, 6 + BL_RWIN);
+	w = state_word(5 + BL_RWIN, 6 + BL_RWIN);
 	assert_int_equal(bl_rwin_step(&w, &win), 0);
-	/* the last number before the wrap */
-	put(UINT32_MAX, 10);
+	/* The number is the last one before the wrap. */
+	open_slot(UINT32_MAX, 10);
 	bl_rwin_slot(&win, UINT32_MAX)->wait = UINT32_MAX;
-	w = word(UINT32_MAX, 1);
+	w = state_word(UINT32_MAX, 1);
 	assert_int_equal(bl_rwin_step(&w, &win), 1);
-	assert_int_equal(w, word(0, 1));
+	assert_int_equal(w, state_word(0, 1));
 }
 
 static void bl_rwin_commit__edges(void **state)
 {
-	__u64 w = word(3, 3);
+	__u64 w = state_word(3, 3);
 
 	(void)state;
-	put(3, 500);
-	put(4, 600);
+	open_slot(3, 500);
+	open_slot(4, 600);
 	assert_int_equal(bl_rwin_commit(&w, &win, 1), BL_TIME_NONE);
-	w = word(3, 5);
+	w = state_word(3, 5);
 	assert_int_equal(bl_rwin_commit(&w, &win, 1), 500);
-	bl_rwin_slot(&win, 4)->wait = 4; /* closed, but not at head */
+	bl_rwin_slot(&win, 4)->wait = 4; /* closed, but not at the head */
 	assert_int_equal(bl_rwin_commit(&w, &win, 1), 500);
-	w = word(4, 5);
+	w = state_word(4, 5);
 	assert_int_equal(bl_rwin_commit(&w, &win, 1), 600);
 }
 
 static void bl_rwin_freeze__edges(void **state)
 {
-	__u64 w = word(3, 3), ts = 1;
+	__u64 w = state_word(3, 3), ts = 1;
 	uint32_t i;
 
 	(void)state;
-	put(3, 500);
-	put(4, 600);
+	open_slot(3, 500);
+	open_slot(4, 600);
 	assert_int_equal(bl_rwin_freeze(&w, &win, &ts), 0);
-	assert_int_equal(bl_rwin_slot(&win, 3)->wait, BL_RSLOT_OPEN | 3); /* of nobody */
-	w = word(3, 5);
+	/* The window is empty, so the slot belongs to no frame and stays open. */
+	assert_int_equal(bl_rwin_slot(&win, 3)->wait, BL_RSLOT_OPEN | 3);
+	w = state_word(3, 5);
 	bl_rwin_slot(&win, 4)->wait = 4;
 	assert_int_equal(bl_rwin_freeze(&w, &win, &ts), 1);
 	assert_int_equal(ts, 500);
-	assert_int_equal(w, word(3, 5));
-	/* no ACK moves it, and once more it is the same */
+	assert_int_equal(w, state_word(3, 5));
+	/* No ACK moves the head, and a second freeze has the same result. */
 	assert_int_equal(bl_rslot_close(bl_rwin_slot(&win, 3), 3), 0);
 	assert_int_equal(bl_rwin_step(&w, &win), 0);
 	assert_int_equal(bl_rwin_commit(&w, &win, 1), 500);
 	ts = 0;
 	assert_int_equal(bl_rwin_freeze(&w, &win, &ts), 1);
 	assert_int_equal(ts, 500);
-	/* closed, and nobody has moved head yet: the next one; or none */
-	put(3, 500);
+	/*
+	 * A slot is closed but the head has not moved yet: the next open slot is frozen, or none if
+	 * all are closed.
+	 */
+	open_slot(3, 500);
 	bl_rwin_slot(&win, 3)->wait = 3;
-	put(4, 600);
-	w = word(3, 5);
+	open_slot(4, 600);
+	w = state_word(3, 5);
 	assert_int_equal(bl_rwin_freeze(&w, &win, &ts), 1);
 	assert_int_equal(ts, 600);
-	assert_int_equal(w, word(4, 5));
+	assert_int_equal(w, state_word(4, 5));
 	for (i = 0; i < BL_RWIN; i++) {
-		put(UINT32_MAX - 5 + i, 7);
+		open_slot(UINT32_MAX - 5 + i, 7);
 		bl_rwin_slot(&win, UINT32_MAX - 5 + i)->wait = UINT32_MAX - 5 + i;
 	}
-	w = word(UINT32_MAX - 5, UINT32_MAX - 5 + BL_RWIN);
+	w = state_word(UINT32_MAX - 5, UINT32_MAX - 5 + BL_RWIN);
 	assert_int_equal(bl_rwin_freeze(&w, &win, &ts), 0);
 	assert_int_equal(bl_rwin_used(w), 0);
 }
@@ -248,11 +255,11 @@ static void bl_commit_wire__edges(void **state)
 	assert_int_equal(bl_commit_wire(now - BL_TS_OLD - 1, now), now - BL_TS_OLD);
 	assert_int_equal(bl_commit_wire(0, now), now - BL_TS_OLD);
 	assert_int_equal(bl_commit_wire(now + 5, now), now + 5);
-	/* and what is sent is read as what it was, as far as it reaches */
+	/* What is sent is read back unchanged, as far as 48 bits reach. */
 	assert_true(BL_TS_OLD < 1ULL << 47);
 }
 
-/* ---- every order ---- */
+/* ---- all schedules ---- */
 
 #define ACTORS 4
 #define STACK  (64 << 10)
@@ -265,28 +272,28 @@ static struct actor {
 	int done;
 } actor[ACTORS];
 static int now_running = -1;
-static ucontext_t boss;
+static ucontext_t scheduler;
 
 static void before_access(void)
 {
 	if (now_running >= 0)
-		swapcontext(&actor[now_running].ctx, &boss);
+		swapcontext(&actor[now_running].ctx, &scheduler);
 }
 
-static void enter(int i)
+static void run_actor(int i)
 {
 	actor[i].fn();
 	actor[i].done = 1;
 }
 
 /*
- * The schedule: at each point, which of those that can go on goes on. The last choice that has an
- * alternative is changed for the next one.
+ * A schedule: the actor that runs next, for each point at which several can run. The next schedule
+ * changes the last choice that has an alternative.
  */
 static int choice[DEPTH], options[DEPTH], depth;
 static struct rnd *at_random;
 
-static int pick(int at, int n)
+static int choose_actor(int at, int n)
 {
 	assert_true(at < DEPTH);
 	if (at_random)
@@ -301,7 +308,10 @@ static int pick(int at, int n)
 
 static void run_once(void (*const *fn)(void), int n)
 {
-	static int i, at; /* not on the stack, whose registers getcontext() may bring back */
+	/*
+	 * These are static, because getcontext() may restore registers that cache stack variables.
+	 */
+	static int i, at;
 
 	at = 0;
 
@@ -313,8 +323,8 @@ static void run_once(void (*const *fn)(void), int n)
 		getcontext(&actor[i].ctx);
 		actor[i].ctx.uc_stack.ss_sp = actor[i].stack;
 		actor[i].ctx.uc_stack.ss_size = STACK;
-		actor[i].ctx.uc_link = &boss;
-		makecontext(&actor[i].ctx, (void (*)(void))enter, 1, i);
+		actor[i].ctx.uc_link = &scheduler;
+		makecontext(&actor[i].ctx, (void (*)(void))run_actor, 1, i);
 	}
 	for (;;) {
 		int can[ACTORS], k = 0;
@@ -324,8 +334,8 @@ static void run_once(void (*const *fn)(void), int n)
 				can[k++] = i;
 		if (!k)
 			break;
-		now_running = can[k > 1 ? pick(at++, k) : 0];
-		swapcontext(&boss, &actor[now_running].ctx);
+		now_running = can[k > 1 ? choose_actor(at++, k) : 0];
+		swapcontext(&scheduler, &actor[now_running].ctx);
 		now_running = -1;
 	}
 }
@@ -340,7 +350,10 @@ static bool next_schedule(void)
 	return true;
 }
 
-/* All schedules, or @most of them and as many at random. Returns how many. */
+/*
+ * Runs all schedules, or @most of them and as many random ones if there are more. Returns the
+ * number of runs.
+ */
 static long each_schedule(void (*const *fn)(void), int n, void (*before)(void), void (*after)(void),
 			  long most, struct rnd *r)
 {
@@ -366,7 +379,7 @@ static long each_schedule(void (*const *fn)(void), int n, void (*before)(void), 
 	return runs;
 }
 
-/* ---- who they are ---- */
+/* ---- the actors ---- */
 
 static uint64_t bus, promised_c, last_c;
 static uint32_t first; /* number of the first frame */
@@ -392,7 +405,7 @@ static void ack_1(void)
 	acknowledge(first + 1);
 }
 
-/* a third frame is sent, as lib/rtx.c does it; its ACK follows */
+/* Sends a third frame, as lib/rtx.c does; its ACK comes later. */
 static void send_2(void)
 {
 	uint64_t noted = bus;
@@ -402,7 +415,7 @@ static void send_2(void)
 	before_access();
 	ts_of[2] = ++bus;
 	before_access();
-	put(first + 2, ts_of[2]);
+	open_slot(first + 2, ts_of[2]);
 	before_access();
 	__atomic_fetch_add(&line.state, bl_rwin_added(1), __ATOMIC_SEQ_CST);
 	frames = 3;
@@ -410,10 +423,10 @@ static void send_2(void)
 	line.ts = BL_TIME_NONE;
 }
 
-static bool ask_wrong;
+static bool commit_too_high;
 
-/* host_barriers() of bpf/host/host.bpf.c */
-static void ask(void)
+/* Computes C as host_barriers() of bpf/host/host.bpf.c does. */
+static void compute_commit(void)
 {
 	uint64_t c = bus, ts, hold, w;
 	uint32_t i;
@@ -427,38 +440,38 @@ static void ask(void)
 	if (bl_rwin_used(w))
 		c = bl_min64(c, bl_rwin_commit(&line.state, &win, last_c));
 	promised_c = c;
-	/* what is open now, or is sent from now on, is not below it */
+	/* No frame that is open now, or is sent from now on, is below C. */
 	for (i = 0; i < frames; i++)
 		if (bl_rwin_slot(&win, first + i)->wait == (BL_RSLOT_OPEN | (first + i)) &&
 		    ts_of[i] < c)
-			ask_wrong = true;
+			commit_too_high = true;
 }
 
-static void two_open(void)
+static void setup_two_open(void)
 {
 	bus = 1000;
 	last_c = 900;
 	promised_c = 0;
 	frames = 2;
-	ask_wrong = false;
+	commit_too_high = false;
 	ts_of[0] = 950;
 	ts_of[1] = 960;
 	ts_of[2] = UINT64_MAX;
-	put(first, ts_of[0]);
-	put(first + 1, ts_of[1]);
+	open_slot(first, ts_of[0]);
+	open_slot(first + 1, ts_of[1]);
 	line.ts = line.hold = BL_TIME_NONE;
-	line.state = word(first, first + 2);
+	line.state = state_word(first, first + 2);
 }
 
-static void all_closed(void)
+static void expect_all_closed(void)
 {
-	assert_int_equal(line.state, word(first + 2, first + 2));
+	assert_int_equal(line.state, state_word(first + 2, first + 2));
 }
 
-/* Of two ACKs, whatever their order: none leaves head behind. */
+/* Two ACKs in any order move the head past both frames. */
 static void interleaved__two_acks(void **state)
 {
-	void (*const who[])(void) = { ack_0, ack_1 };
+	void (*const actors[])(void) = { ack_0, ack_1 };
 	struct rnd r = rnd_seeded("two acks");
 	const uint32_t firsts[] = { 0, UINT32_MAX - 1, UINT32_MAX, BL_RWIN - 1 };
 	size_t i;
@@ -467,81 +480,81 @@ static void interleaved__two_acks(void **state)
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(firsts); i++) {
 		first = firsts[i];
-		n += each_schedule(who, 2, two_open, all_closed, 8000, &r);
+		n += each_schedule(actors, 2, setup_two_open, expect_all_closed, 8000, &r);
 	}
 	print_message("%ld schedules\n", n);
 	assert_true(n > 1000);
 }
 
-/* The same ACK twice, and another: as often as it comes, it closes one slot. */
+/* However often the same ACK arrives, it closes one slot. */
 static void interleaved__an_ack_twice(void **state)
 {
-	void (*const who[])(void) = { ack_0, ack_0, ack_1 };
+	void (*const actors[])(void) = { ack_0, ack_0, ack_1 };
 	struct rnd r = rnd_seeded("an ack twice");
 
 	(void)state;
 	first = 7;
-	assert_true(each_schedule(who, 3, two_open, all_closed, 8000, &r) == 16000);
+	assert_true(each_schedule(actors, 3, setup_two_open, expect_all_closed, 8000, &r) == 16000);
 }
 
-static __u64 frozen_at; /* 0: it was empty */
+static __u64 frozen_at; /* 0: the window was empty */
 
-static void freeze(void)
+static void freeze_window(void)
 {
 	__u64 ts;
 
 	frozen_at = bl_rwin_freeze(&line.state, &win, &ts) ? ts : 0;
 }
 
-static void stands_still(void)
+static void expect_frozen(void)
 {
 	__u64 c = bl_rwin_commit(&line.state, &win, 1);
 
 	assert_int_equal(c, frozen_at ? frozen_at : BL_TIME_NONE);
 	assert_true(frozen_at == 0 || frozen_at == ts_of[0] || frozen_at == ts_of[1]);
-	/* ACKs that come later change nothing */
+	/* Later ACKs change nothing. */
 	ack_0();
 	ack_1();
 	assert_int_equal(bl_rwin_commit(&line.state, &win, 1), c);
 }
 
-/* The process dies while ACKs come: what is told as T is what C stands at. */
+/* The process dies while ACKs arrive: C stays at the time that is reported as T. */
 static void interleaved__death_and_two_acks(void **state)
 {
-	void (*const who[])(void) = { ack_0, ack_1, freeze };
+	void (*const actors[])(void) = { ack_0, ack_1, freeze_window };
 	struct rnd r = rnd_seeded("death and two acks");
 	long n;
 
 	(void)state;
 	first = UINT32_MAX;
-	n = each_schedule(who, 3, two_open, stands_still, 20000, &r);
+	n = each_schedule(actors, 3, setup_two_open, expect_frozen, 20000, &r);
 	print_message("%ld schedules\n", n);
 	assert_true(n > 1000);
 }
 
-static void three_sent(void)
+static void expect_three_sent(void)
 {
-	assert_int_equal(line.state, word(first + 2, first + 3));
-	assert_false(ask_wrong);
+	assert_int_equal(line.state, state_word(first + 2, first + 3));
+	assert_false(commit_too_high);
 	assert_true(promised_c <= ts_of[2]);
 }
 
 /* C is never above a frame that is open, or that gets its timestamp later. */
 static void interleaved__sender_and_egress(void **state)
 {
-	void (*const four[])(void) = { send_2, ack_0, ack_1, ask };
+	void (*const four[])(void) = { send_2, ack_0, ack_1, compute_commit };
 	struct rnd r = rnd_seeded("sender and egress");
 
 	(void)state;
 	first = UINT32_MAX - 1;
-	assert_true(each_schedule(four, 4, two_open, three_sent, 10000, &r) == 20000);
+	assert_true(each_schedule(four, 4, setup_two_open, expect_three_sent, 10000, &r) == 20000);
 }
 
 /*
- * The window is full, its first slot is closed and written anew while somebody asks for C: he reads
- * neither the new timestamp as head's, nor one that was.
+ * The window is full, and its first slot is closed and rewritten while another actor computes C.
+ * The actor takes neither the new timestamp as that of the head, nor one that is no longer valid.
  */
-static void reuse(void)
+static void reuse_slot(void)
 {
 	uint32_t n = first + BL_RWIN;
 
@@ -549,44 +562,44 @@ static void reuse(void)
 	if (bl_rwin_head(line.state) == first)
 		return;
 	ts_of[3] = bus + 50;
-	put(n, ts_of[3]);
+	open_slot(n, ts_of[3]);
 	before_access();
 	__atomic_fetch_add(&line.state, bl_rwin_added(1), __ATOMIC_SEQ_CST);
 }
 
-static void full(void)
+static void setup_full_window(void)
 {
 	uint32_t i;
 
-	two_open();
+	setup_two_open();
 	for (i = 2; i < BL_RWIN; i++)
-		put(first + i, 970);
-	line.state = word(first, first + BL_RWIN);
+		open_slot(first + i, 970);
+	line.state = state_word(first, first + BL_RWIN);
 }
 
-static void ask_full(void)
+static void expect_commit_of_full(void)
 {
 	uint64_t c = bl_rwin_commit(&line.state, &win, last_c);
 
 	assert_true(c == ts_of[0] || c == ts_of[1] || c == last_c);
-	if (c == ts_of[1]) /* then the first is acknowledged */
+	if (c == ts_of[1]) /* The first frame has then been acknowledged. */
 		assert_true(bl_rwin_head(line.state) != first);
 }
 
-static void second_is_first(void)
+static void expect_second_at_head(void)
 {
-	assert_int_equal(line.state, word(first + 1, first + BL_RWIN + 1));
+	assert_int_equal(line.state, state_word(first + 1, first + BL_RWIN + 1));
 }
 
 static void interleaved__slot_is_used_again(void **state)
 {
-	void (*const who[])(void) = { reuse, ask_full };
+	void (*const actors[])(void) = { reuse_slot, expect_commit_of_full };
 	struct rnd r = rnd_seeded("slot is used again");
 	long n;
 
 	(void)state;
 	first = 3;
-	n = each_schedule(who, 2, full, second_is_first, 2000, &r);
+	n = each_schedule(actors, 2, setup_full_window, expect_second_at_head, 2000, &r);
 	print_message("%ld schedules\n", n);
 	assert_true(n > 100);
 }

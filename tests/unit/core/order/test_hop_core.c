@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * core/order/hop_core.h: whose barriers a frame carries, tried on whole networks with every set of
- * switches that have lost their programs.
+ * core/order/hop_core.h: whose barriers a frame carries. Tried on whole networks, with every set of
+ * consecutive switches that have lost their programs.
  */
 #include "tests/unit/unit.h"
 
@@ -10,13 +10,13 @@
 #include "maps/wire_abi.h"
 
 /*
- * A network of which only the kinds of nodes matter: one way through it, from a host up and down to
- * another one. Tier 0 are hosts; @tiers of switches.
+ * A network is reduced to the kinds of its nodes: one path from a host up to a switch and down to
+ * another host. Hosts are tier 0, and above them are @tiers tiers of switches.
  */
 #define WAY_MAX 9
 
-/* What the node at place @k of the way that turns at tier @top writes. */
-static uint8_t written(unsigned int tiers, unsigned int top, unsigned int k)
+/* Returns what node @k of the path that turns around at tier @top writes. */
+static uint8_t written_hop(unsigned int tiers, unsigned int top, unsigned int k)
 {
 	unsigned int tier = k <= top ? k : 2 * top - k;
 
@@ -29,16 +29,16 @@ static uint8_t written(unsigned int tiers, unsigned int top, unsigned int k)
 }
 
 /*
- * How many sets of @gone neighbouring switches let a frame pass as if the last of them had written
- * it.
+ * Returns the number of sets of @gone consecutive switches that let a frame pass as if the last of
+ * them had written its hop.
  */
-static unsigned int missed(unsigned int tiers, unsigned int gone)
+static unsigned int count_unnoticed(unsigned int tiers, unsigned int gone)
 {
 	unsigned int top, from, n = 0;
 
 	for (top = 1; top <= tiers; top++)
 		for (from = 0; from + gone + 1 <= 2 * top; from++)
-			n += written(tiers, top, from) == written(tiers, top, from + gone);
+			n += written_hop(tiers, top, from) == written_hop(tiers, top, from + gone);
 	return n;
 }
 
@@ -47,16 +47,16 @@ static void network__every_set_of_switches(void **state)
 	unsigned int gone;
 
 	(void)state;
-	assert_int_equal(missed(1, 1), 0);
+	assert_int_equal(count_unnoticed(1, 1), 0);
 	for (gone = 1; gone <= 3; gone++)
-		assert_int_equal(missed(2, gone), 0);
-	assert_int_equal(missed(3, 1), 0);
+		assert_int_equal(count_unnoticed(2, gone), 0);
+	assert_int_equal(count_unnoticed(3, 1), 0);
 	/*
-	 * the only one: a host's frame past its leaf and the middle switch above, down to another
-	 * leaf
+	 * The only set: a host's frame passes its leaf and the middle switch above unnoticed, on
+	 * its way down to another leaf.
 	 */
-	assert_int_equal(missed(3, 2), 1);
-	assert_int_equal(written(3, 2, 0), written(3, 2, 2));
+	assert_int_equal(count_unnoticed(3, 2), 1);
+	assert_int_equal(written_hop(3, 2, 0), written_hop(3, 2, 2));
 }
 
 static void bl_hop_write__table(void **state)
@@ -84,7 +84,7 @@ static void bl_hop_first__by_role(void **state)
 	assert_int_equal(bl_hop_first(BL_PORT_HOST), BL_HOP_HOST);
 	assert_int_equal(bl_hop_first(BL_PORT_UP), BL_HOP_UNKNOWN);
 	assert_int_equal(bl_hop_first(BL_PORT_DOWN), BL_HOP_UNKNOWN);
-	/* no frame has it */
+	/* No frame carries this value. */
 	assert_int_equal(BL_HOP_UNKNOWN & BL_F_HOP, 0);
 	assert_int_not_equal(BL_HOP_UNKNOWN, BL_HOP_HOST);
 }
@@ -112,8 +112,8 @@ static void bl_port_learn__all_lanes(void **state)
 }
 
 /*
- * C stands at what was known, whatever is heard, until the port joins; then it is that of the
- * input.
+ * C stays at the value that was known until the port joins, whatever arrives before. Then C is that
+ * of the input.
  */
 static void bl_port_await__until_it_joins(void **state)
 {
@@ -124,7 +124,7 @@ static void bl_port_await__until_it_joins(void **state)
 	bl_port_await(&p, 900);
 	bl_port_leaf(&p, &leaf);
 	assert_true(leaf.b == BL_LEAF_NONE && leaf.c == 900);
-	/* two lanes: the first is heard, the other one awaited */
+	/* The link has two lanes: one has been heard, and the other is awaited. */
 	assert_int_equal(bl_port_arrive(&p, 1, 2, 5000, 5000, 1, 0, 0, &leaf) & BL_A_JOINED, 0);
 	assert_true(bl_port_awaited(&p) && leaf.c == 900);
 	assert_true(bl_port_arrive(&p, 0, 2, 4000, 3000, 2, 0, 0, &leaf) & BL_A_JOINED);
@@ -137,7 +137,10 @@ static void bl_port_await__until_it_joins(void **state)
 	assert_true(leaf.b == 4000 && leaf.c == 3000);
 }
 
-/* A lane that is announced and never heard is given up; the port is not met by that. */
+/*
+ * A lane that was announced but never heard is given up. That alone does not end the wait for the
+ * port.
+ */
 static void bl_port_await__not_by_silence(void **state)
 {
 	struct bl_port_regs p = {};
@@ -152,13 +155,16 @@ static void bl_port_await__not_by_silence(void **state)
 	bl_port_leaf(&p, &leaf);
 	assert_int_equal(leaf.c, 900);
 	assert_int_equal(life.death, 0);
-	/* the next frame of the other lane joins the port */
+	/* The next frame of the other lane joins the port. */
 	assert_true(bl_port_arrive(&p, 1, 2, 5200, 5200, 2001, 0, 0, &leaf) & BL_A_JOINED);
 	assert_false(bl_port_awaited(&p));
 	assert_int_equal(leaf.c, 5200);
 }
 
-/* Nobody is there, says the loader; once more changes nothing, and whoever comes joins. */
+/*
+ * The loader reports that nothing is behind the port. A second report changes nothing, and a
+ * neighbour that appears later joins.
+ */
 static void bl_port_obey__empty(void **state)
 {
 	struct bl_fence_slot o = { .empty = 1 };
@@ -173,7 +179,9 @@ static void bl_port_obey__empty(void **state)
 	assert_int_equal(bl_port_apply_fence(&p, &life, &o, &leaf), 0);
 	assert_true(bl_port_arrive(&p, 0, 1, 700, 600, 1, 0, 0, &leaf) & BL_A_JOINED);
 	assert_int_equal(leaf.c, 600);
-	/* one that is barred is met as well: who bars it answers for it */
+	/*
+	 * A barred input ends the wait as well: the controller that bars it is responsible for it.
+	 */
 	p = (struct bl_port_regs){};
 	bl_port_await(&p, 900);
 	bl_port_arrive(&p, 0, 1, 700, 1600, 1, 0, 1, &leaf);

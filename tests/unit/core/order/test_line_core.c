@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * core/order/line_core.h by itself, and against the library: a process that its daemon puts out
- * goes on with whatever it was doing, and C does not pass T; it learns that it is out, and touches
- * nothing that is not its own any more.
+ * continues with whatever it was doing, and C does not pass T. The process learns that it is out
+ * and no longer writes anything that may belong to another process.
  */
 #include "tests/unit/lib/lib_rel.h"
 
@@ -12,7 +12,8 @@
 
 /* ---- the line alone ---- */
 
-static void least(const struct bl_inflight *line, int in_flight, uint64_t b, uint64_t c, int window)
+static void expect_least(const struct bl_inflight *line, int in_flight, uint64_t b, uint64_t c,
+			 int window)
 {
 	__u64 got_b = T, got_c = T;
 
@@ -29,41 +30,41 @@ static void bl_line_least__each_word(void **state)
 	struct bl_inflight l = idle;
 
 	(void)state;
-	least(&l, 1, T, T, 0);
+	expect_least(&l, 1, T, T, 0);
 	l = (struct bl_inflight){ 0 }; /* a new map */
-	least(&l, 1, T, T, 0);
+	expect_least(&l, 1, T, T, 0);
 	l = idle;
 	l.ts = T - 1;
-	least(&l, 1, T - 1, T, 0);
-	least(&l, 0, T, T, 0); /* it is the sender's own frame */
+	expect_least(&l, 1, T - 1, T, 0);
+	expect_least(&l, 0, T, T, 0); /* The frame in flight is the sender's own. */
 	l.hold = T - 2;
-	least(&l, 1, T - 1, T - 2, 0);
+	expect_least(&l, 1, T - 1, T - 2, 0);
 	l.state = 8ULL << 32 | 7;
-	least(&l, 1, T - 1, T - 2, 1);
+	expect_least(&l, 1, T - 1, T - 2, 1);
 	/*
-	 * stopped, not final: what is in flight may still be on its way out, and nothing else
-	 * counts but out
+	 * The line is stopped but not final: frames in flight may still leave, so @ts counts, and
+	 * apart from it only @out does.
 	 */
 	l.out = T - 5;
-	least(&l, 1, T - 1, T - 5, 0);
+	expect_least(&l, 1, T - 1, T - 5, 0);
 	l.out = T + 5;
-	least(&l, 1, T - 1, T, 0);
-	/* final: whatever the process writes */
+	expect_least(&l, 1, T - 1, T, 0);
+	/* The line is final: nothing that the process writes counts. */
 	l.out_why = BL_OUT_RING;
-	least(&l, 1, T, T, 0);
+	expect_least(&l, 1, T, T, 0);
 	l.out = 1;
-	least(&l, 1, T, 1, 0);
-	/* over */
+	expect_least(&l, 1, T, 1, 0);
+	/* The line is over. */
 	l.out = BL_OUT_OVER;
-	least(&l, 1, T, T, 0);
+	expect_least(&l, 1, T, T, 0);
 	l.out_why = 0;
-	least(&l, 1, T, T, 0);
-	/* another process's */
+	expect_least(&l, 1, T, T, 0);
+	/* The line belongs to another process. */
 	bl_line_clear(&l);
-	least(&l, 1, T, T, 0);
+	expect_least(&l, 1, T, T, 0);
 	l.ts = T - 1;
 	l.state = 1ULL << 32;
-	least(&l, 1, T - 1, T, 1);
+	expect_least(&l, 1, T - 1, T, 1);
 }
 
 static void bl_line_holds__each_word(void **state)
@@ -103,12 +104,16 @@ static void bl_line_stop__edges(void **state)
 	struct bl_inflight l = { 0 };
 
 	(void)state;
-	bl_line_stop(&l, 0, 7); /* never sent: still not a member */
+	/* The host has never sent a C. The line still counts as out, since 0 becomes 1. */
+	bl_line_stop(&l, 0, 7);
 	assert_true(l.out == 1 && l.out_upto == 0);
 	bl_line_stop(&l, 50, 40);
 	assert_true(l.out == 1 && l.out_upto == 0);
 	l.out = 0;
-	/* what came is never taken beyond what was sent, so not beyond T */
+	/*
+	 * The received C is never taken as higher than the sent one, and therefore not higher than
+	 * T.
+	 */
 	bl_line_stop(&l, 50, 51);
 	assert_true(l.out == 50 && l.out_upto == 50);
 	l.out = 0;
@@ -130,7 +135,7 @@ static void bl_line_failed_at__edges(void **state)
 	static const struct {
 		uint32_t head, tail;
 		uint64_t hold;
-		uint64_t wait0, wait1; /* of the slots at head and behind: 0 closed, else the bit */
+		uint64_t wait0, wait1; /* Bits of the slots at the head and behind it; 0: closed. */
 		uint64_t want;
 	} v[] = {
 		{ 5, 5, 0, 0, 0, 900 },
@@ -166,9 +171,10 @@ static void bl_line_failed_at__edges(void **state)
 /* ---- against the library ---- */
 
 /*
- * what least_inflight() of bpf/host/host.bpf.c makes of the line: C, with a clock that is far ahead
+ * Computes C from the line as least_inflight() of bpf/host/host.bpf.c does, with a clock that is
+ * far ahead.
  */
-static uint64_t c_of(const struct fake *f)
+static uint64_t line_commit(const struct fake *f)
 {
 	const struct bl_inflight *line = &f->ep->inflight[f->ep->slot];
 	__u64 b = BL_TIME_NONE, c = BL_TIME_NONE;
@@ -183,20 +189,20 @@ static struct bl_inflight *line_of(const struct fake *f)
 	return &f->ep->inflight[f->ep->slot];
 }
 
-/* what the daemon does; nothing runs meanwhile */
-static uint64_t put_out(const struct fake *f)
+/* Does what the daemon does to put the endpoint out; nothing else runs meanwhile. */
+static uint64_t expel_endpoint(const struct fake *f)
 {
 	uint64_t t;
 
-	bl_line_stop(line_of(f), bl_min64(c_of(f), fake_now()), f->page->commit);
+	bl_line_stop(line_of(f), bl_min64(line_commit(f), fake_now()), f->page->commit);
 	t = bl_line_failed_at(line_of(f), f->ep->rwin, fake_now());
 	bl_line_out(line_of(f), t, BL_OUT_ANSWER);
 	return t;
 }
 
 /*
- * the reproducer of the review: in the middle of its recall; the recall ends, and the process sends
- * on
+ * The reproducer from a code review: a process is put out in the middle of its recall. The recall
+ * ends, and the process sends on.
  */
 static void expel__T_holds_C(void **state)
 {
@@ -215,41 +221,42 @@ static void expel__T_holds_C(void **state)
 	ts1 = a.ep->last_ts;
 	assert_int_equal(carry(&b, &a, true), 1);
 	assert_int_equal(carry(&c, &a, false), 1);
-	assert_int_equal(bl_send_reliable(a.ep, &m[0], 1, 0), 0); /* to b alone, acknowledged */
+	/* sent to b alone, which acknowledges it */
+	assert_int_equal(bl_send_reliable(a.ep, &m[0], 1, 0), 0);
 	ts2 = a.ep->last_ts;
 	assert_int_equal(carry(&b, &a, true), 1);
 	bl_process(b.ep);
 	fail_peer(&a, 0, &c, ts1 + 100);
-	bl_process(a.ep); /* RECALL to b; the slot at head is locked by the process */
-	t = put_out(&a);
+	bl_process(a.ep); /* RECALL goes to b; the process has locked the slot at the head. */
+	t = expel_endpoint(&a);
 	assert_int_equal(t, ts1);
-	assert_int_equal(c_of(&a), t);
+	assert_int_equal(line_commit(&a), t);
 	/*
-	 * the process knows nothing yet, and goes on where it was: the answer is there, the slots
-	 * are closed, head moves
+	 * The process does not know yet that it is out and continues: the answer arrives, the slots
+	 * are closed, and the head moves.
 	 */
 	carry(&b, &a, true);
 	bl_process(b.ep);
 	carry(&a, &b, true);
-	line_of(&a)->out = 0; /* it has looked at it before */
+	line_of(&a)->out = 0; /* The process has read @out before it was set. */
 	bl_rx_drain(a.ep);
 	bl_recall_work(a.ep, pages[0].last);
 	line_of(&a)->out = t;
 	assert_int_equal(bl_rwin_used(word(&a)), 0);
-	assert_int_equal(c_of(&a), t);
-	/* it is in the middle of a flush: in flight, hold, window */
+	assert_int_equal(line_commit(&a), t);
+	/* The process is in the middle of a flush and writes in flight, hold and window. */
 	m[0].cookie = 13;
 	a.ep->rts = 0;
 	bl_rtx_flush(a.ep);
 	line_of(&a)->ts = ts2 + 1;
 	line_of(&a)->hold = BL_TIME_NONE;
-	assert_int_equal(c_of(&a), t);
-	/* then it looks */
+	assert_int_equal(line_commit(&a), t);
+	/* Now the process reads @out. */
 	assert_int_equal(bl_send_reliable(a.ep, &m[0], 1, 0), -ESTALE);
 	assert_non_null(strstr(bl_strerror(a.ep), "put this endpoint out: it did not process in "
 						  "time"));
 	bl_line_over(line_of(&a));
-	assert_int_equal(c_of(&a), BL_TIME_NONE);
+	assert_int_equal(line_commit(&a), BL_TIME_NONE);
 	drop(&a);
 	drop(&b);
 	drop(&c);
@@ -272,8 +279,8 @@ static void estale_all(struct bl_endpoint *ep, const struct bl_msg *m)
 }
 
 /*
- * After Resume, too, whatever the words of the line say: a daemon of before wrote 0 into the window
- * of a living process, which then died of it.
+ * C does not depend on the words of the line after RESUME either. An earlier daemon wrote 0 into
+ * the window of a living process, and the process crashed.
  */
 static void expel__resume_then_the_process_goes_on(void **state)
 {
@@ -290,23 +297,27 @@ static void expel__resume_then_the_process_goes_on(void **state)
 		assert_int_equal(bl_send_reliable(a.ep, &m, 1, 0), 0);
 		assert_int_equal(carry(&b, &a, i == 2), 1);
 		if (i)
-			put_out(&a);
+			expel_endpoint(&a);
 		bl_line_over(line_of(&a));
 		if (!i)
 			line_of(&a)->state = 0;
 		was = *line_of(&a);
-		fail_peer(&a, 0, &a, 1); /* whether it has read of itself or not */
+		/*
+		 * The result is the same whether or not the process has received its own
+		 * announcement.
+		 */
+		fail_peer(&a, 0, &a, 1);
 		estale_all(a.ep, &m);
 		assert_memory_equal(&was, line_of(&a), sizeof(was));
 		fake_silent(&b);
-		drop(&a); /* with bl_exit() */
+		drop(&a); /* calls bl_exit() */
 		drop(&b);
 	}
 }
 
 /*
- * What is committed only by Resume is not delivered by who was put out, even if he looks between
- * the two.
+ * Messages that only RESUME commits are not delivered by the process that was put out, even if it
+ * reads @out between the two.
  */
 static void expel__looks_again_before_it_delivers(void **state)
 {
@@ -320,7 +331,7 @@ static void expel__looks_again_before_it_delivers(void **state)
 	m = msg_to(&b, &x, sizeof(x), 1);
 	assert_int_equal(bl_send_reliable(a.ep, &m, 1, 0), 0);
 	assert_int_equal(carry(&b, &a, true), 1);
-	put_out(&b);
+	expel_endpoint(&b);
 	commit(&b, a.ep->last_ts + 1);
 	assert_int_equal(bl_recv_reliable(b.ep, d, 4, 0), -ESTALE);
 	drop(&a);
@@ -328,8 +339,8 @@ static void expel__looks_again_before_it_delivers(void **state)
 }
 
 /*
- * Announced, but not put out: best effort goes on; calls of the reliable stream do not sleep for
- * ever.
+ * The endpoint is announced as failed but not put out: best effort goes on, and calls of the
+ * reliable stream do not block for ever.
  */
 static void outcast__does_not_sleep(void **state)
 {
@@ -345,14 +356,17 @@ static void outcast__does_not_sleep(void **state)
 	drop(&a);
 }
 
-static uint64_t turn_of(const struct fake *f)
+static uint64_t work_and_get_turn(const struct fake *f)
 {
-	f->ep->turn_ns = 0; /* long ago */
+	f->ep->turn_ns = 0; /* a time long ago */
 	bl_wait(f->ep, BL_WAIT_ACKED, 0);
 	return line_of(f)->turn;
 }
 
-/* turn: raised when the library works with an open window, and only then; not at every call. */
+/*
+ * The library raises @turn when it works while its window is open, and only then; not in every
+ * call.
+ */
 static void turn__while_the_window_is_open(void **state)
 {
 	struct fake a, b;
@@ -362,18 +376,18 @@ static void turn__while_the_window_is_open(void **state)
 
 	(void)state;
 	make_pair(&a, &b);
-	was = turn_of(&a);
-	assert_int_equal(turn_of(&a), was);
+	was = work_and_get_turn(&a);
+	assert_int_equal(work_and_get_turn(&a), was);
 	m = msg_to(&b, &x, sizeof(x), 1);
 	assert_int_equal(bl_send_reliable(a.ep, &m, 1, 0), 0);
-	assert_int_equal(turn_of(&a), was + 1);
-	assert_int_equal(turn_of(&a), was + 2);
+	assert_int_equal(work_and_get_turn(&a), was + 1);
+	assert_int_equal(work_and_get_turn(&a), was + 2);
 	line_of(&a)->turn = ~0ULL;
-	assert_int_equal(turn_of(&a), 0); /* it wraps */
+	assert_int_equal(work_and_get_turn(&a), 0); /* The counter wraps. */
 	assert_int_equal(carry(&b, &a, true), 1);
-	turn_of(&a); /* takes it out */
-	was = turn_of(&a);
-	assert_int_equal(turn_of(&a), was);
+	work_and_get_turn(&a); /* Takes the ACK out of the ring. */
+	was = work_and_get_turn(&a);
+	assert_int_equal(work_and_get_turn(&a), was);
 	drop(&a);
 	drop(&b);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * What the cores do when somebody else is always faster: each access to shared memory is a place
- * where the test changes what is read next, so that retries come to their end.
+ * What the cores do when another CPU always wins the race: at each access to shared memory the test
+ * changes what is read next, so that the retries are exhausted.
  */
 #include "tests/unit/unit.h"
 
@@ -11,18 +11,18 @@
 #include "core/order/commit_core.h"
 #include "core/queue/queue_core.h"
 
-static void (*between)(int nth);
+static void (*change_memory)(int nth);
 static int accesses;
 
 static void before_access(void)
 {
-	if (between)
-		between(++accesses);
+	if (change_memory)
+		change_memory(++accesses);
 }
 
-static void begin(void (*fn)(int nth))
+static void change_at_accesses(void (*fn)(int nth))
 {
-	between = fn;
+	change_memory = fn;
 	accesses = 0;
 }
 
@@ -30,8 +30,11 @@ static void begin(void (*fn)(int nth))
 
 static struct bl_clock record;
 
-/* The daemon is between its two stores of @seq; it ends after the first try's last look. */
-static void ends_writing(int nth)
+/*
+ * The daemon is between its two stores of @seq. It finishes after the last load of the reader's
+ * first attempt.
+ */
+static void finish_record(int nth)
 {
 	if (nth != 4)
 		return;
@@ -45,14 +48,17 @@ static void bl_clock_at__odd_is_not_believed(void **state)
 	record = (struct bl_clock){ .seq = 1,
 				    .seg = { { .mono_ns = 100, .bus_ns = 4100 },
 					     { .mono_ns = 1000, .bus_ns = 77 } } };
-	begin(ends_writing);
+	change_at_accesses(finish_record);
 	assert_int_equal(bl_clock_at(&record, 2000), 6000);
-	between = NULL;
+	change_memory = NULL;
 	assert_true(accesses > 4);
 }
 
-/* The daemon writes a whole record between a reader's look at the piece and its last at @seq. */
-static void writes_a_record(int nth)
+/*
+ * The daemon writes a whole record between a reader's load of the segment and its last load of
+ * @seq.
+ */
+static void write_record(int nth)
 {
 	if (nth != 3)
 		return;
@@ -66,18 +72,18 @@ static void bl_clock_at__a_record_that_changed_is_read_anew(void **state)
 	record = (struct bl_clock){ .seq = 2,
 				    .seg = { { .mono_ns = 100, .bus_ns = 4100 },
 					     { .mono_ns = 1000, .bus_ns = 77 } } };
-	begin(writes_a_record);
+	change_at_accesses(write_record);
 	assert_int_equal(bl_clock_at(&record, 2000), 6000);
-	between = NULL;
+	change_memory = NULL;
 	assert_int_equal(accesses, 6);
 }
 
-/* ---- a head that does not stand still ---- */
+/* ---- a head that moves all the time ---- */
 
 static struct bl_rwin win;
 static __u64 word;
 
-static void head_moves(int nth)
+static void move_head(int nth)
 {
 	if (nth > 1)
 		word = bl_rwin_next(word);
@@ -93,18 +99,18 @@ static void bl_rwin_commit__head_never_stands_still(void **state)
 		win.slot[i].ts = 1000 + i;
 	}
 	word = bl_rwin_added(BL_RWIN);
-	begin(head_moves);
-	/* no more than what was sent before: frames are open */
+	change_at_accesses(move_head);
+	/* The result is no more than what was sent before, since frames are open. */
 	assert_int_equal(bl_rwin_commit(&word, &win, 900), 900);
-	between = NULL;
+	change_memory = NULL;
 	assert_true(bl_rwin_used(word) > 0 && accesses >= 3 * BL_COMMIT_TRIES);
 }
 
-/* ---- a time that others change ---- */
+/* ---- a time that other CPUs change ---- */
 
 static __u64 due;
 
-static void due_changes(int nth)
+static void change_due(int nth)
 {
 	due = 1000 - (__u64)nth;
 }
@@ -113,11 +119,11 @@ static void bl_lower__loses_every_try(void **state)
 {
 	(void)state;
 	due = 1000;
-	begin(due_changes);
+	change_at_accesses(change_due);
 	assert_int_equal(bl_time_lower(&due, 1000, 10), 1);
-	between = NULL;
+	change_memory = NULL;
 	assert_int_equal(accesses, BL_DUE_TRIES);
-	assert_int_equal(due, 0); /* at once: early, never late */
+	assert_int_equal(due, 0); /* due at once: too early, but never too late */
 }
 
 int main(void)

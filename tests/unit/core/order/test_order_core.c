@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * core/order/barrier_core.h, what the controller orders: an input stands still when it dies or is
- * frozen, and does so until it is resumed; what a slot makes of a port; and a port's life at
- * random, with orders that its lane sees late, several at once, against one that obeys each as it
+ * core/order/barrier_core.h, the controller's fences: an input that dies or is frozen stays frozen
+ * until it is resumed; what a slot does to a port; and the states of a port at random. Its lane
+ * sees fences late and several at once, and is compared with a port that obeys each fence when it
  * is given.
  */
 #include "tests/unit/unit.h"
@@ -17,7 +17,7 @@
 #define I    BL_REG_IN
 #define H    BL_REG_HELD
 
-static struct bl_port_regs two(uint32_t s0, uint32_t s1)
+static struct bl_port_regs make_two_lanes(uint32_t s0, uint32_t s1)
 {
 	struct bl_port_regs p = { 0 };
 
@@ -53,12 +53,12 @@ static void bl_port_leaf__flags(void **state)
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
-		struct bl_port_regs p = two(t[i].s0, t[i].s1);
+		struct bl_port_regs p = make_two_lanes(t[i].s0, t[i].s1);
 
 		bl_port_leaf(&p, &leaf);
 		if (leaf.b != t[i].b || leaf.c != t[i].c || bl_port_flags(&p) != t[i].flags)
 			fail_msg("row %zu", i);
-		p.lane[0].c = 0; /* who never said a commit barrier holds none back */
+		p.lane[0].c = 0; /* A lane that has never announced a C holds none back. */
 		bl_port_leaf(&p, &leaf);
 		assert_int_equal(leaf.c, t[i].s1 & I ? 600 : NONE);
 	}
@@ -80,7 +80,10 @@ static void bl_reg_alone__flags(void **state)
 	}
 }
 
-/* Lane 0 has been silent for longer than lane 7; @dead_after decides whether it alone. */
+/*
+ * Lane 0 has been silent for longer than lane 7. @both says whether @dead_after is exceeded by both
+ * of them.
+ */
 static void bl_port_expire__flags(void **state)
 {
 	static const struct {
@@ -88,7 +91,7 @@ static void bl_port_expire__flags(void **state)
 		uint32_t is0, is1, died, res;
 	} t[] = {
 		{ L | I, A, 0, D | I | H, A, 1, BL_A_LEAF | BL_A_EXCLUDED },
-		{ L, A, 0, D, A, 0, BL_A_LEAF | BL_A_EXCLUDED }, /* barred: in nobody's minimum */
+		{ L, A, 0, D, A, 0, BL_A_LEAF | BL_A_EXCLUDED }, /* barred: in no minimum of C */
 		{ L | I | H, A, 0, D | I | H, A, 0, BL_A_LEAF | BL_A_EXCLUDED },
 		{ D | I | H, A, 0, D | I | H, A, 0, 0 },
 		{ D, A, 0, D, A, 0, 0 },
@@ -108,7 +111,7 @@ static void bl_port_expire__flags(void **state)
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
-		struct bl_port_regs p = two(t[i].s0, t[i].s1);
+		struct bl_port_regs p = make_two_lanes(t[i].s0, t[i].s1);
 		struct bl_life life = { .neighbour = 9, .death = 7 };
 		struct bl_pair leaf;
 
@@ -131,7 +134,7 @@ static void bl_port_expire__flags(void **state)
 	}
 }
 
-/* A frame with C = 700 on lane 0, and what its C is then. */
+/* A frame with C = 700 arrives on lane 0. @leaf_c is the port's C afterwards. */
 static void bl_port_arrive__flags(void **state)
 {
 	static const struct {
@@ -139,7 +142,7 @@ static void bl_port_arrive__flags(void **state)
 		uint64_t c, leaf_c;
 	} t[] = {
 		{ L | I, A, 0, L | I, 700, 700 },
-		{ L | I, A, 1, L | I, 700, 700 }, /* what is in stays in */
+		{ L | I, A, 1, L | I, 700, 700 }, /* A lane that is in C's minimum stays there. */
 		{ L, A, 1, L, 700, NONE },
 		{ L | I | H, A, 0, L | I | H, 500, 500 },
 		{ D | I | H, A, 0, L | I | H, 500, 500 },
@@ -151,8 +154,8 @@ static void bl_port_arrive__flags(void **state)
 		{ A, L | I, 0, L | I, 700, 600 },
 		{ A, L | I, 1, L, 700, 600 },
 		/*
-		 * one that joins a port that stands still stands still with it: the least may fall,
-		 * and not rise
+		 * A lane that joins a frozen port is frozen with it: the least C may fall, but not
+		 * rise.
 		 */
 		{ A, L | I | H, 0, L | I | H, 700, 600 },
 		{ A, D | I | H, 0, L | I | H, 700, 600 },
@@ -165,11 +168,11 @@ static void bl_port_arrive__flags(void **state)
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
-		struct bl_port_regs p = two(t[i].s0, t[i].s1);
+		struct bl_port_regs p = make_two_lanes(t[i].s0, t[i].s1);
 		uint32_t l, res;
 
 		for (l = 1; l < 7; l++)
-			p.lane[l].state = D; /* nobody is waited for */
+			p.lane[l].state = D; /* No lane is waited for. */
 		if (t[i].s1 == A)
 			p.lane[7].state = D;
 		res = bl_port_arrive(&p, 0, 2, 800, 700, 30, 0, t[i].barred, &leaf);
@@ -177,9 +180,9 @@ static void bl_port_arrive__flags(void **state)
 			fail_msg("row %zu: %x, c %llu, leaf %llu", i, p.lane[0].state, p.lane[0].c,
 				 leaf.c);
 		assert_int_equal(!!(res & BL_A_JOINED), (t[i].s0 & 0xff) != L);
-		assert_int_equal(p.lane[0].b, 800); /* B rises in any case */
+		assert_int_equal(p.lane[0].b, 800); /* B rises in any case. */
 		if (t[i].s0 & H && p.lane[0].c == 500) {
-			/* a second one, far ahead: it still stands */
+			/* A second frame is far ahead; C is still frozen. */
 			bl_port_arrive(&p, 0, 2, 9000, 9000, 31, 0, t[i].barred, &leaf);
 			assert_int_equal(p.lane[0].c, 500);
 		}
@@ -193,7 +196,7 @@ static void bl_port_obey__table(void **state)
 		struct bl_fence_slot o;
 		uint32_t is0, is1, now;
 	} t[] = {
-		/* nothing was ordered */
+		/* No fence was given. */
 		{ L | I, D, 0, { 0 }, L | I, D, 0 },
 		{ L | I, D | I | H, 7, { 0 }, L | I | H, D | I | H, 7 },
 		{ J, A, 0, { 0 }, J, A, 0 },
@@ -202,19 +205,19 @@ static void bl_port_obey__table(void **state)
 		{ L | I, L | I, 8, { .freeze = 8 }, L | I, L | I, 8 },
 		{ L | I, L | I, 9, { .freeze = 8 }, L | I, L | I, 9 },
 		{ L | I, J, 7, { .freeze = 8 }, L | I | H, J, 8 },
-		{ D, D, 7, { .freeze = 8 }, D, D, 8 }, /* nobody to freeze */
-		/* numbers go round */
+		{ D, D, 7, { .freeze = 8 }, D, D, 8 }, /* No lane can be frozen. */
+		/* The number wraps. */
 		{ L | I, D, ~0u, { .freeze = 0, .resume = ~0u - 5 }, L | I | H, D, 0 },
-		/* died of itself meanwhile */
+		/* The port died by silence meanwhile. */
 		{ D | I | H, D, 8, { .freeze = 8 }, D | I | H, D, 8 },
-		/* resume: that death, and no other */
+		/* resume: only that death */
 		{ L | I | H, D | I | H, 7, { .resume = 7 }, L | I, D, 7 },
 		{ L | I | H, D | I | H, 7, { .resume = 6 }, L | I | H, D | I | H, 7 },
 		{ L | I | H, D | I | H, 8, { .resume = 7 }, L | I | H, D | I | H, 8 },
 		{ D | I | H, D | I | H, 7, { .resume = 7 }, D, D, 7 },
 		{ L | I, D, 7, { .resume = 7 }, L | I, D, 7 }, /* a second time */
 		{ L | I | H, D | I | H, 7, { .resume = 7, .barred = 1, .drop = 1 }, L, D, 7 },
-		/* barred after it */
+		/* barred after the RESUME */
 		{ L | I | H,
 		  L | I | H,
 		  7,
@@ -222,7 +225,7 @@ static void bl_port_obey__table(void **state)
 		  L | I,
 		  L | I,
 		  7 },
-		/* barred before it, free again */
+		/* barred before the RESUME, free again */
 		{ L | I | H, D | I | H, 7, { .resume = 7, .barred = 0, .drop = 1 }, L | I, D, 7 },
 		/* bars */
 		{ L, L, 7, { .barred = 1 }, L, L, 7 },
@@ -230,14 +233,14 @@ static void bl_port_obey__table(void **state)
 		{ L, D, 7, { .barred = 0 }, L | I, D, 7 },
 		{ L, L | I | H, 7, { .barred = 0 }, L | I | H, L | I | H, 7 },
 		{ L | I, L, 7, { .barred = 1 }, L | I, L, 7 },
-		/* several at once */
+		/* several fences at once */
 		{ L | I | H, D | I | H, 7, { .resume = 7, .freeze = 8 }, L | I | H, D, 8 },
 		{ D | I | H, D | I | H, 7, { .resume = 7, .freeze = 8 }, D, D, 8 },
 		{ L | I, L | I, 7, { .freeze = 8, .resume = 8 }, L | I, L | I, 8 },
-		/* the first resume was overwritten */
+		/* The first RESUME was overwritten. */
 		{ L | I | H, D | I | H, 7, { .freeze = 8, .resume = 8 }, L | I, D, 8 },
 		{ L | I, L | I, 7, { .freeze = 9, .resume = 8 }, L | I | H, L | I | H, 9 },
-		/* frozen, resumed into the bar, frozen again: there is nothing left of it */
+		/* Frozen, resumed while barred, frozen again: no lane is left in C's minimum. */
 		{ L | I,
 		  D,
 		  7,
@@ -253,7 +256,7 @@ static void bl_port_obey__table(void **state)
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
-		struct bl_port_regs p = two(t[i].s0, t[i].s1);
+		struct bl_port_regs p = make_two_lanes(t[i].s0, t[i].s1);
 		struct bl_life life = { .neighbour = 9, .death = t[i].death };
 		struct bl_pair was, leaf, again;
 		uint32_t res;
@@ -267,7 +270,7 @@ static void bl_port_obey__table(void **state)
 				 life.death);
 		bl_port_leaf(&p, &was);
 		assert_true(leaf.b == was.b && leaf.c == was.c && life.neighbour == 9);
-		/* the second time nothing happens */
+		/* The second call changes nothing. */
 		assert_int_equal(bl_port_apply_fence(&p, &life, &t[i].o, &again), 0);
 		if (p.lane[0].state != t[i].is0 || p.lane[7].state != t[i].is1 ||
 		    life.death != t[i].now)
@@ -282,7 +285,7 @@ static void bl_slot__numbers(void **state)
 {
 	static const struct {
 		struct bl_fence_slot o;
-		uint32_t death, frozen; /* of the port; to be frozen to */
+		uint32_t death, frozen; /* the port's deaths; the deaths that the FREEZE asks for */
 		int res;
 		struct bl_fence_slot is;
 	} freeze[] = {
@@ -297,12 +300,13 @@ static void bl_slot__numbers(void **state)
 		{ { 0 }, 7, 7, 1, { .resume = 7 } },
 		{ { 0 }, 7, 6, -1, { 0 } },
 		{ { 0 }, 7, 8, -1, { 0 } },
-		/* not obeyed yet, and resumed already */
+		/* The FREEZE is not applied yet, and the RESUME is here already. */
 		{ { .freeze = 8 }, 7, 8, 1, { .freeze = 8, .resume = 8 } },
 		{ { .freeze = 8 }, 7, 7, -1, { .freeze = 8 } },
 		{ { .freeze = 6 }, 7, 7, 1, { .freeze = 6, .resume = 7 } },
-		{ { .freeze = 1 }, ~0u, 1, 1, { .freeze = 1, .resume = 1 } }, /* numbers go round */
-		/* what it drops was settled the first time */
+		/* The number wraps. */
+		{ { .freeze = 1 }, ~0u, 1, 1, { .freeze = 1, .resume = 1 } },
+		/* What the RESUME drops was decided the first time. */
 		{ { .resume = 7, .barred = 1 }, 7, 7, 0, { .resume = 7, .barred = 1 } },
 		{ { .barred = 1 }, 7, 7, 1, { .resume = 7, .barred = 1, .drop = 1 } },
 		{ { .resume = 6, .drop = 1 }, 7, 7, 1, { .resume = 7 } },
@@ -326,9 +330,9 @@ static void bl_slot__numbers(void **state)
 	}
 }
 
-/* ---- a port's life ---- */
+/* ---- the states of a port ---- */
 
-/* One that obeys at once, as docs/protocol.md has it. */
+/* A model of a port that obeys each fence at once, as docs/protocol.md describes it. */
 struct plain {
 	struct bl_port_regs p;
 	uint32_t death;
@@ -378,8 +382,11 @@ static void plain_resume(struct plain *m, uint32_t death)
 	}
 }
 
-/* All lanes that are in C's minimum stand still, or none does; only live and dead ones are. */
-static void is_sound(const struct bl_port_regs *p)
+/*
+ * Checks that all lanes in C's minimum are frozen or none is, and that each of them is live or
+ * dead.
+ */
+static void expect_sound(const struct bl_port_regs *p)
 {
 	uint32_t l, flags = bl_port_flags(p);
 
@@ -392,7 +399,7 @@ static void is_sound(const struct bl_port_regs *p)
 		else
 			assert_false(s & H);
 		if (s & I && (s & 0xff) == D)
-			assert_true(s & H); /* who is silent is reported */
+			assert_true(s & H); /* A silent lane is reported. */
 	}
 }
 
@@ -408,11 +415,11 @@ static void orders__late_is_as_at_once(void **state)
 		struct bl_life life = { 0 };
 		struct bl_fence_slot o = { 0 };
 		struct plain m = { 0 };
-		uint64_t watch = 1, time = 1000, stands = 0;
+		uint64_t watch = 1, time = 1000, held_c = 0;
 		uint32_t lanes = 1 + rnd_below(&r, 3);
 
 		for (op = 0; op < 600; op++) {
-			int orders = rnd_below(&r, 6) ? 0 : 1 + (int)rnd_below(&r, 4);
+			int fences = rnd_below(&r, 6) ? 0 : 1 + (int)rnd_below(&r, 4);
 			bool flipped = false, was_held = bl_port_flags(&p) & H;
 			struct bl_pair leaf, want;
 			uint32_t x, l = rnd_below(&r, lanes), was_death = life.death;
@@ -421,7 +428,7 @@ static void orders__late_is_as_at_once(void **state)
 
 			watch += rnd_below(&r, 30);
 			time += rnd_below(&r, 30);
-			for (k = 0; k < orders; k++) {
+			for (k = 0; k < fences; k++) {
 				uint32_t say = rnd_below(&r, 3), death = m.death - rnd_below(&r, 2);
 
 				said[k] = "frb"[say];
@@ -438,8 +445,9 @@ static void orders__late_is_as_at_once(void **state)
 					plain_resume(&m, death);
 				} else if (!flipped) {
 					/*
-					 * twice in one go, and who joined by the first is not seen
-					 * to have
+					 * At most once before the slot is applied: the slot keeps
+					 * only the last value, so a lane that joined in between
+					 * would be missed.
 					 */
 					flipped = true;
 					o.barred = !o.barred;
@@ -453,7 +461,7 @@ static void orders__late_is_as_at_once(void **state)
 				fail_msg("round %d, operation %d: %d orders (%s) at once made of "
 					 "lanes %x %x %x, death %u, barred %u, lanes %x %x %x, "
 					 "death %u; one by one %x %x %x, death %u",
-					 round, op, orders, said, was.lane[0].state,
+					 round, op, fences, said, was.lane[0].state,
 					 was.lane[1].state, was.lane[2].state, was_death, o.barred,
 					 p.lane[0].state, p.lane[1].state, p.lane[2].state,
 					 life.death, m.p.lane[0].state, m.p.lane[1].state,
@@ -476,20 +484,21 @@ static void orders__late_is_as_at_once(void **state)
 				m.p = p;
 				m.death = life.death;
 			}
-			is_sound(&p);
+			expect_sound(&p);
 			/*
-			 * while it stands still its C does not rise: the same death, the same or
-			 * less
+			 * The C of a frozen port does not rise: for the same death it stays the
+			 * same or falls.
 			 */
 			bl_port_leaf(&p, &leaf);
 			if (bl_port_flags(&p) & H) {
-				if (was_held && !orders)
-					assert_true(leaf.c <= stands);
-				stands = leaf.c;
+				if (was_held && !fences)
+					assert_true(leaf.c <= held_c);
+				held_c = leaf.c;
 			}
 		}
 	}
-	assert_true(died > 100 && frozen > 100 && resumed > 100); /* else it was no test */
+	/* Otherwise the run covered too little. */
+	assert_true(died > 100 && frozen > 100 && resumed > 100);
 }
 
 int main(void)

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * core/order/promise_core.h: its edges, and a host whose endpoints, beacons and frames meet in
- * every order. The host is played step by step: what bpf/host/host.bpf.c and lib/tx.c do between
- * two accesses to shared memory is one step, and chance picks whose turn it is.
+ * core/order/promise_core.h: its edges, and a host whose endpoints, beacons and frames interleave
+ * in every order. The host is simulated step by step: what bpf/host/host.bpf.c and lib/tx.c do
+ * between two accesses to shared memory is one step, and a random choice picks who takes the next
+ * one.
  */
 #include <inttypes.h>
 
@@ -28,9 +29,9 @@ static void bl_silent__edges(void **state)
 		uint64_t data;
 		int want;
 	} t[] = {
-		{ 0, 1 }, /* never sent anything */
+		{ 0, 1 }, /* The host has never sent a message. */
 		{ bus, 0 },         { bus - limit, 0 }, { bus - limit - 1, 1 },
-		{ bus + 1, 0 }, /* another CPU's reading */
+		{ bus + 1, 0 }, /* The time is a reading of another CPU. */
 		{ bus + limit, 0 },
 	};
 	size_t i;
@@ -55,7 +56,7 @@ static void bl_claim__edges(void **state)
 		{ 100, 101 | 1ULL << 47, 0 },
 		{ wrap + 100, 101, wrap + 101 },
 		{ wrap - 2, BL_TS_MASK, wrap - 1 },
-		{ wrap - 1, 0, 0 }, /* what follows is 0 on the wire, which claims nothing */
+		{ wrap - 1, 0, 0 }, /* The next timestamp is 0 on the wire, which claims nothing. */
 		{ wrap, 1, wrap + 1 },
 	};
 	size_t i;
@@ -89,7 +90,7 @@ static void bl_promise_ts__greatest(void **state)
 
 #define EPS 3
 
-/* One run of the egress program. @step: what it does next. */
+/* One run of the egress program. @step is the next step to take. */
 struct egress {
 	int step;
 	uint64_t now, b, claim;
@@ -129,7 +130,8 @@ static bool egress_step(struct host *h, struct egress *e, uint64_t ts)
 			e->beacon && bl_host_silent(e->now, h->data, 1) ? bl_ahead_ns(INTERVAL) : 0,
 			p, e->claim);
 		if (e->b > e->now && p < e->b)
-			h->promised = e->b; /* compare-and-swap: with the load one step */
+			/* The compare-and-swap is one step together with the load. */
+			h->promised = e->b;
 		if (e->claim)
 			e->b = bl_min64(e->b, e->claim);
 		if (!e->beacon)
@@ -143,7 +145,9 @@ static bool egress_step(struct host *h, struct egress *e, uint64_t ts)
 			e->step = 2;
 		return false;
 	}
-	/* into the queue: what is ahead of it there has promised at most its timestamp */
+	/*
+	 * The frame enters the queue. Frames ahead of it there have promised at most its timestamp.
+	 */
 	e->step = 0;
 	if (!e->beacon) {
 		if (ts < h->sent)
@@ -213,7 +217,7 @@ static void host__no_message_behind_a_promise(void **state)
 		else
 			h.clock += rnd_below(&h.r, 64) ? rnd_below(&h.r, 3) : rnd_below(&h.r, 3000);
 	}
-	/* all of it was played */
+	/* The run covered all cases. */
 	assert_true(h.messages > 10000);
 	assert_true(h.ahead > 1000);
 	assert_true(h.claimed > 1000);

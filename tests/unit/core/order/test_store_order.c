@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * What is stored, or loaded, before what: others look at these words without a lock, and what they
- * conclude is right in one order only. Each BL_BARRIER() of a core is a place where the test looks
- * at memory as others may see it, and each marked access is written down, so that a barrier that is
- * gone or two accesses that changed places are seen on any machine.
+ * The order of stores and loads: other CPUs read these words without a lock, and their conclusions
+ * are right only in one order. At each BL_BARRIER() of a core the test inspects memory as other
+ * CPUs may see it, and every marked access is recorded. A missing barrier, or two accesses that
+ * changed places, is therefore detected on any machine.
  */
 #include "tests/unit/unit.h"
 
@@ -16,19 +16,19 @@
 #include "core/order/line_core.h"
 #include "core/pl2/pl2_core.h"
 
-static void begin(void (*look)(void))
+static void inspect_at_barriers(void (*inspect)(void))
 {
 	memset(seen, 0, sizeof(seen));
-	at_barrier = look;
+	at_barrier = inspect;
 	barriers = 0;
 }
 
-/* ---- a port that stands still ---- */
+/* ---- a port that is frozen ---- */
 
 static struct bl_port_regs port;
 static struct bl_life life;
 
-static void number_before_held(void)
+static void expect_number_before_held(void)
 {
 	assert_int_equal(life.death, 8);
 	assert_int_equal(bl_port_flags(&port) & BL_REG_HELD, 0);
@@ -39,7 +39,7 @@ static void bl_port_hold__the_number_first(void **state)
 	(void)state;
 	life.death = 7;
 	port.lane[0].state = port.lane[1].state = BL_REG_LIVE | BL_REG_IN;
-	begin(number_before_held);
+	inspect_at_barriers(expect_number_before_held);
 	bl_port_freeze(&port, &life, 8);
 	assert_int_equal(barriers, 1);
 	assert_int_equal(bl_port_flags(&port), BL_REG_IN | BL_REG_HELD);
@@ -52,7 +52,7 @@ static void bl_clock_at__pieces_between_the_numbers(void **state)
 	struct bl_clock c = { .seg = { { .mono_ns = 100 }, { .mono_ns = 1000 } } };
 
 	(void)state;
-	begin(NULL);
+	inspect_at_barriers(NULL);
 	bl_clock_at(&c, 2000);
 	assert_string_equal(seen, "r|r|r");
 }
@@ -61,7 +61,7 @@ static void bl_clock_at__pieces_between_the_numbers(void **state)
 
 static struct bl_pl2_dest dest;
 
-static void time_before_number(void)
+static void expect_time_before_number(void)
 {
 	assert_int_equal(dest.asked_ns[1], 900000);
 	assert_int_equal(dest.retries, 0);
@@ -76,7 +76,7 @@ static void bl_pl2_step__the_time_of_a_retry_first(void **state)
 	dest = (struct bl_pl2_dest){ .word = BL_PL2_WORD(7, BL_PL2_ASKED),
 				     .n = 1,
 				     .asked_ns = { 100000 } };
-	begin(time_before_number);
+	inspect_at_barriers(expect_time_before_number);
 	assert_int_equal(bl_pl2_step(&dest, &cfg, 0, 900000, &t), BL_DO_RSV);
 	assert_int_equal(barriers, 1);
 	assert_int_equal(dest.retries, 1);
@@ -90,7 +90,7 @@ static void bl_pl2_announce__the_time_before_the_bytes(void **state)
 	struct bl_pl2_grt g = { .bytes = 100 };
 
 	(void)state;
-	begin(NULL);
+	inspect_at_barriers(NULL);
 	assert_int_equal(bl_pl2_announce(&coming, &cfg, &g, 1000), 1500);
 	assert_string_equal(seen, "rw+");
 	assert_int_equal(coming.by_ns, 1500);
@@ -102,7 +102,7 @@ static void bl_pl2_announce__the_time_before_the_bytes(void **state)
 static struct bl_inflight line;
 static struct bl_rwin win;
 
-static void upto_before_out(void)
+static void expect_upto_before_out(void)
 {
 	assert_int_equal(line.out_upto, 400);
 	assert_int_equal(line.out, 0);
@@ -112,13 +112,13 @@ static void bl_line_stop__what_came_first(void **state)
 {
 	(void)state;
 	memset(&line, 0, sizeof(line));
-	begin(upto_before_out);
+	inspect_at_barriers(expect_upto_before_out);
 	bl_line_stop(&line, 500, 400);
 	assert_int_equal(barriers, 1);
 	assert_int_equal(line.out, 500);
 }
 
-static void out_before_why(void)
+static void expect_out_before_why(void)
 {
 	assert_int_equal(line.out, 600);
 	assert_int_equal(line.out_why, 0);
@@ -128,14 +128,16 @@ static void bl_line_out__the_time_first(void **state)
 {
 	(void)state;
 	memset(&line, 0, sizeof(line));
-	begin(out_before_why);
+	inspect_at_barriers(expect_out_before_why);
 	bl_line_out(&line, 600, BL_OUT_GONE);
 	assert_int_equal(barriers, 1);
 	assert_int_equal(line.out_why, BL_OUT_GONE);
 }
 
-/* While the daemon reads hold, the process puts the frame into its window and then clears hold. */
-static void leaves_hold(void)
+/*
+ * While the daemon reads @hold, the process puts the frame into its window and then clears @hold.
+ */
+static void move_hold_to_window(void)
 {
 	win.slot[0].wait = BL_RSLOT_OPEN;
 	win.slot[0].ts = 300;
@@ -148,13 +150,13 @@ static void bl_line_failed_at__hold_before_the_window(void **state)
 	(void)state;
 	memset(&line, 0, sizeof(line));
 	line.hold = 300;
-	begin(leaves_hold);
+	inspect_at_barriers(move_hold_to_window);
 	assert_int_equal(bl_line_failed_at(&line, &win, 900), 300);
 	assert_int_equal(barriers, 1);
 	assert_memory_equal(seen, "r|", 2);
 }
 
-static void cleared_before_out(void)
+static void expect_cleared_before_out(void)
 {
 	assert_int_equal(line.state, 0);
 	assert_true(line.hold == BL_TIME_NONE && line.ts == BL_TIME_NONE);
@@ -167,7 +169,7 @@ static void bl_line_clear__out_last(void **state)
 	(void)state;
 	memset(&line, 0x55, sizeof(line));
 	line.out = 700;
-	begin(cleared_before_out);
+	inspect_at_barriers(expect_cleared_before_out);
 	bl_line_clear(&line);
 	assert_int_equal(barriers, 1);
 	assert_int_equal(line.out, 0);
@@ -175,7 +177,7 @@ static void bl_line_clear__out_last(void **state)
 
 /* ---- the slot at a window's head, and a word of Fastpass's slots ---- */
 
-static void head_moves(void)
+static void move_head(void)
 {
 	if (barriers == 1)
 		line.state = bl_rwin_next(line.state);
@@ -188,14 +190,14 @@ static void bl_rwin_commit__the_head_once_more(void **state)
 	win.slot[0].ts = 300;
 	win.slot[1].ts = 310;
 	line.state = bl_rwin_added(2);
-	begin(head_moves);
+	inspect_at_barriers(move_head);
 	assert_int_equal(bl_rwin_commit(&line.state, &win, 100), 310);
 	assert_int_equal(barriers, 2);
 }
 
 static struct bl_fp_word slots;
 
-static void filled_anew(void)
+static void refill_slots(void)
 {
 	slots.base = 21;
 }
@@ -206,10 +208,10 @@ static void bl_fp_dest_scan__the_base_once_more(void **state)
 
 	(void)state;
 	slots = (struct bl_fp_word){ .base = 5, .bits = 2 };
-	begin(NULL);
+	inspect_at_barriers(NULL);
 	assert_int_equal(bl_fp_dest_scan(&d, &slots, 0), 5 * 64 + 1);
 	assert_int_equal(barriers, 1);
-	begin(filled_anew);
+	inspect_at_barriers(refill_slots);
 	assert_true(bl_fp_dest_scan(&d, &slots, 0) == BL_DUE_NEVER);
 	assert_int_equal(slots.bits, 2);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * core/pl2/pl2_switch_core.h: what each RSV, frame, lapse and release does to the books, at the
- * edges. test_pl2_switch_model.c plays long games.
+ * core/pl2/pl2_switch_core.h: what each RSV, frame, lapse and release does to the accounts, at the
+ * edges. test_pl2_switch_model.c runs long random sequences.
  */
 #include "tests/unit/core/pl2/pl2_switch_util.h"
 
@@ -33,7 +33,7 @@ static void bl_rsv_ns__rounds_up(void **state)
 		assert_int_equal(bl_rsv_ns(rows[i].q20, rows[i].bytes), rows[i].ns);
 }
 
-/* The window that is there is kept by who is at most its width behind. */
+/* A CPU that is at most one window behind uses the window as it is. */
 static void bl_rsv_base__edges(void **state)
 {
 	static const struct {
@@ -69,64 +69,65 @@ static void bl_rsv_slots__is_a_division(void **state)
 static void bl_rsv_ask__the_example_of_the_header(void **state)
 {
 	(void)state;
-	fresh(BL_ALLOC_TWO_COUNTER);
-	ask(0, 6, 3076, 1, T0);
-	granted(0, 0, 0);
-	ask(1, 5, 6152, 1, T0);
-	granted(0, 0, 0);
-	ask(0, 5, 1538, 2, T0);
-	granted(24608, 49216, 0);
+	reset_switch(BL_ALLOC_TWO_COUNTER);
+	send_rsv(0, 6, 3076, 1, T0);
+	expect_granted(0, 0, 0);
+	send_rsv(1, 5, 6152, 1, T0);
+	expect_granted(0, 0, 0);
+	send_rsv(0, 5, 1538, 2, T0);
+	expect_granted(24608, 49216, 0);
 	assert_int_equal(port[0].in.bytes, 4614);
 	assert_int_equal(port[5].out.bytes, 7690);
-	assert_int_equal(data(0, 5, 1538, 0), BL_R_NONE);
+	assert_int_equal(send_data(0, 5, 1538, 0), BL_R_NONE);
 	assert_int_equal(port[0].in.bytes, 3076);
 	assert_int_equal(port[5].out.bytes, 6152);
 	assert_int_equal(port[0].used, 1538);
-	books_balance();
+	expect_balanced();
 
-	fresh(BL_ALLOC_JOINT);
-	ask(0, 6, 3076, 1, T0);
-	granted(0, 0, 0);
-	ask(1, 5, 6152, 1, T0);
-	ask(0, 5, 1538, 2, T0);
-	granted(4 * SLOT, 4 * SLOT, 0);
+	reset_switch(BL_ALLOC_JOINT);
+	send_rsv(0, 6, 3076, 1, T0);
+	expect_granted(0, 0, 0);
+	send_rsv(1, 5, 6152, 1, T0);
+	send_rsv(0, 5, 1538, 2, T0);
+	expect_granted(4 * SLOT, 4 * SLOT, 0);
 	assert_int_equal(port[0].in.free_ns, T0 + 5 * SLOT);
 	assert_int_equal(port[5].out.free_ns, T0 + 5 * SLOT);
-	ask(0, 7, 1538, 3, T0); /* 0 was free from slot 2 to 4; joint does not go back */
-	granted(5 * SLOT, 5 * SLOT, 0);
+	send_rsv(0, 7, 1538, 3, T0); /* Port 0 was free in slots 2 to 4; joint does not go back. */
+	expect_granted(5 * SLOT, 5 * SLOT, 0);
 
-	fresh(BL_ALLOC_BITMAP);
-	ask(0, 6, 3076, 1, T0);
-	ask(1, 5, 6152, 1, T0);
-	ask(0, 5, 1538, 2, T0);
-	granted(4 * SLOT, 4 * SLOT, 0);
-	ask(0, 7, 3076, 3, T0); /* the bitmap does */
-	granted(2 * SLOT, 2 * SLOT, 0);
-	ask(0, 7, 1, 4, T0);
-	granted(5 * SLOT, 5 * SLOT, 0);
-	books_balance();
+	reset_switch(BL_ALLOC_BITMAP);
+	send_rsv(0, 6, 3076, 1, T0);
+	send_rsv(1, 5, 6152, 1, T0);
+	send_rsv(0, 5, 1538, 2, T0);
+	expect_granted(4 * SLOT, 4 * SLOT, 0);
+	send_rsv(0, 7, 3076, 3, T0); /* The bitmap does go back. */
+	expect_granted(2 * SLOT, 2 * SLOT, 0);
+	send_rsv(0, 7, 1, 4, T0);
+	expect_granted(5 * SLOT, 5 * SLOT, 0);
+	expect_balanced();
 }
 
 static void bl_rsv_ask__joint_time_passes(void **state)
 {
 	(void)state;
-	fresh(BL_ALLOC_JOINT);
-	ask(0, 1, 1538, 1, T0);
-	data(0, 1, 1538, 0);
-	ask(0, 1, 1538, 2, T0 + SLOT - 1);
-	granted(1, 1, 0);
-	data(0, 1, 1538, 0);
-	ask(0, 1, 1538, 3, T0 + 2 * SLOT);
-	granted(0, 0, 0);
-	data(0, 1, 1538, 0);
-	ask(0, 1, 1538, 4, T0 + 9 * SLOT);
-	granted(0, 0, 0);
+	reset_switch(BL_ALLOC_JOINT);
+	send_rsv(0, 1, 1538, 1, T0);
+	send_data(0, 1, 1538, 0);
+	send_rsv(0, 1, 1538, 2, T0 + SLOT - 1);
+	expect_granted(1, 1, 0);
+	send_data(0, 1, 1538, 0);
+	send_rsv(0, 1, 1538, 3, T0 + 2 * SLOT);
+	expect_granted(0, 0, 0);
+	send_data(0, 1, 1538, 0);
+	send_rsv(0, 1, 1538, 4, T0 + 9 * SLOT);
+	expect_granted(0, 0, 0);
 	assert_int_equal(port[1].out.free_ns, T0 + 10 * SLOT);
-	ask(1, 0, 1538, 1, T0 + 9 * SLOT); /* an input and an output of one port are two links */
-	granted(0, 0, 0);
+	send_rsv(1, 0, 1538, 1,
+		 T0 + 9 * SLOT); /* The input and the output of one port are two links. */
+	expect_granted(0, 0, 0);
 }
 
-/* What waits in the output's queue, and what is promised and late, is sent first. */
+/* Bytes in the output's queue, and promised bytes that are late, are sent first. */
 static void bl_rsv_ask__after_the_queue(void **state)
 {
 	static const struct {
@@ -139,29 +140,30 @@ static void bl_rsv_ask__after_the_queue(void **state)
 		{ BL_ALLOC_JOINT, 2, 1538, 3 * SLOT },
 		{ BL_ALLOC_BITMAP, 0, 1, SLOT },
 		{ BL_ALLOC_BITMAP, 0, 1539, 2 * SLOT },
-		/* a port that keeps its promises: into the first gap after the queue */
+		/* A port that keeps its promises: the first gap after the queue. */
 		{ BL_ALLOC_BITMAP, 2, 2 * 1538, 2 * SLOT },
-		{ BL_ALLOC_BITMAP, 2, 2 * 1538 + 1, 5 * SLOT }, /* one that does not: after all */
+		/* A port that does not keep them: after all of them. */
+		{ BL_ALLOC_BITMAP, 2, 2 * 1538 + 1, 5 * SLOT },
 		{ BL_ALLOC_BITMAP, 0, 300 * 1538, 300 * SLOT },
 	};
 	__u32 i, k;
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
-		fresh(rows[i].a);
+		reset_switch(rows[i].a);
 		for (k = 0; k < rows[i].promised; k++)
-			ask(2 + k, 1, 1538, 1, T0);
-		queued = rows[i].queued;
-		ask(0, 1, 1538, 1, T0);
+			send_rsv(2 + k, 1, 1538, 1, T0);
+		queued_bytes = rows[i].queued;
+		send_rsv(0, 1, 1538, 1, T0);
 		assert_int_equal(g.reason, BL_R_RSV_GRANTED);
 		assert_int_equal(g.out_wait_ns, rows[i].wait);
 	}
-	fresh(BL_ALLOC_BITMAP);
-	queued = 512 * 1538; /* past the window */
-	assert_int_equal(ask(0, 1, 1538, 1, T0), BL_R_RSV_REFUSED);
+	reset_switch(BL_ALLOC_BITMAP);
+	queued_bytes = 512 * 1538; /* beyond the window */
+	assert_int_equal(send_rsv(0, 1, 1538, 1, T0), BL_R_RSV_REFUSED);
 }
 
-/* The two counters: a burst begins earlier than both ports are free, by the overlap. */
+/* The two counters: a burst begins up to the overlap earlier than both ports are free. */
 static void bl_rsv_ask__overlap(void **state)
 {
 	static const struct {
@@ -175,49 +177,50 @@ static void bl_rsv_ask__overlap(void **state)
 		{ 3077, 2, 0, 0, 0 },
 		{ 1538, 0, 1538, 0, 0 },
 		{ 1538, 0, 1539, 0, 8 },
-		{ 1538, 2, 1538, SLOT, 2 * SLOT }, /* what waits in the queue counts as before */
+		/* The overlap does not shorten the wait for the queue. */
+		{ 1538, 2, 1538, SLOT, 2 * SLOT },
 	};
 	__u32 i, k;
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
-		fresh(BL_ALLOC_TWO_COUNTER);
+		reset_switch(BL_ALLOC_TWO_COUNTER);
 		for (k = 0; k < rows[i].promised; k++) {
-			ask(0, 2 + k, 1538, 1, T0);
-			ask(2 + k, 1, 1538, 1, T0);
+			send_rsv(0, 2 + k, 1538, 1, T0);
+			send_rsv(2 + k, 1, 1538, 1, T0);
 		}
 		cfg.overlap_bytes = rows[i].overlap;
-		queued = rows[i].queued;
-		ask(0, 1, 1538, 1, T0);
-		granted(rows[i].in, rows[i].out, 0);
+		queued_bytes = rows[i].queued;
+		send_rsv(0, 1, 1538, 1, T0);
+		expect_granted(rows[i].in, rows[i].out, 0);
 		assert_int_equal(port[0].in.bytes, (rows[i].promised + 1) * 1538);
 		assert_int_equal(port[1].out.bytes, (rows[i].promised + 1) * 1538);
-		books_balance();
+		expect_balanced();
 	}
-	fresh(BL_ALLOC_JOINT);
+	reset_switch(BL_ALLOC_JOINT);
 	cfg.overlap_bytes = 1538;
-	ask(0, 2, 1538, 1, T0);
-	ask(0, 1, 1538, 1, T0);
-	granted(SLOT, SLOT, 0);
-	fresh(BL_ALLOC_BITMAP);
+	send_rsv(0, 2, 1538, 1, T0);
+	send_rsv(0, 1, 1538, 1, T0);
+	expect_granted(SLOT, SLOT, 0);
+	reset_switch(BL_ALLOC_BITMAP);
 	cfg.overlap_bytes = 1538;
-	ask(0, 2, 1538, 1, T0);
-	ask(0, 1, 1538, 1, T0);
-	granted(SLOT, SLOT, 0);
+	send_rsv(0, 2, 1538, 1, T0);
+	send_rsv(0, 1, 1538, 1, T0);
+	expect_granted(SLOT, SLOT, 0);
 }
 
 static void bl_rsv_ask__bitmap_slots_begin_at_multiples(void **state)
 {
 	(void)state;
-	fresh(BL_ALLOC_BITMAP);
-	ask(0, 1, 1538, 1, T0 + 1);
-	granted(SLOT - 1, SLOT - 1, 0);
-	ask(2, 3, 1538, 1, T0 + SLOT);
-	granted(0, 0, 0);
-	ask(2, 3, 1539, 2, T0 + SLOT);
-	granted(SLOT, SLOT, 0);
-	ask(2, 3, 1, 3, T0 + SLOT);
-	granted(3 * SLOT, 3 * SLOT, 0);
+	reset_switch(BL_ALLOC_BITMAP);
+	send_rsv(0, 1, 1538, 1, T0 + 1);
+	expect_granted(SLOT - 1, SLOT - 1, 0);
+	send_rsv(2, 3, 1538, 1, T0 + SLOT);
+	expect_granted(0, 0, 0);
+	send_rsv(2, 3, 1539, 2, T0 + SLOT);
+	expect_granted(SLOT, SLOT, 0);
+	send_rsv(2, 3, 1, 3, T0 + SLOT);
+	expect_granted(3 * SLOT, 3 * SLOT, 0);
 }
 
 static void bl_rsv_ask__repeats_name_the_same_moment(void **state)
@@ -230,40 +233,41 @@ static void bl_rsv_ask__repeats_name_the_same_moment(void **state)
 		struct bl_rsv_pair pairs[NPORTS][NPORTS];
 		__u64 slot;
 
-		fresh(a);
-		ask(2, 1, 3076, 9, T0);
-		ask(0, 1, 1538, 7, T0);
+		reset_switch(a);
+		send_rsv(2, 1, 3076, 9, T0);
+		send_rsv(0, 1, 1538, 7, T0);
 		slot = g.out_wait_ns;
 		assert_int_equal(slot, 2 * SLOT);
 		memcpy(was, port, sizeof(was));
 		memcpy(pairs, pair, sizeof(pairs));
-		assert_int_equal(ask(0, 1, 1538, 7, T0 + 100), BL_R_RSV_REPEATED);
+		assert_int_equal(send_rsv(0, 1, 1538, 7, T0 + 100), BL_R_RSV_REPEATED);
 		assert_int_equal(g.out_wait_ns, slot - 100);
-		assert_int_equal(ask(0, 1, 1538, 7, T0 + slot), BL_R_RSV_REPEATED);
+		assert_int_equal(send_rsv(0, 1, 1538, 7, T0 + slot), BL_R_RSV_REPEATED);
 		assert_int_equal(g.in_wait_ns, 0);
 		assert_int_equal(g.out_wait_ns, 0);
-		assert_int_equal(ask(0, 1, 1538, 7, T0 + slot + 1), BL_R_RSV_REPEATED);
+		assert_int_equal(send_rsv(0, 1, 1538, 7, T0 + slot + 1), BL_R_RSV_REPEATED);
 		assert_int_equal(g.out_wait_ns, 0);
-		assert_int_equal(ask(0, 1, 1538, 7, T0 + slot + SLOT + cfg.lapse_ns),
+		assert_int_equal(send_rsv(0, 1, 1538, 7, T0 + slot + SLOT + cfg.lapse_ns),
 				 BL_R_RSV_REPEATED);
 		assert_memory_equal(port, was, sizeof(was));
 		assert_memory_equal(pair, pairs, sizeof(pairs));
-		/* another number, another demand, too late: new ones */
-		assert_int_equal(ask(0, 1, 1538, 8, T0), BL_R_RSV_GRANTED);
-		assert_int_equal(ask(0, 1, 1537, 8, T0), BL_R_RSV_GRANTED);
-		assert_int_equal(ask(0, 1, 1537, 8, pair[0][1].lapse_ns), BL_R_RSV_REPEATED);
-		assert_int_equal(ask(0, 1, 1537, 8, pair[0][1].lapse_ns + 1), BL_R_RSV_GRANTED);
-		books_balance();
+		/* Another number, another demand, or an RSV that is too late: new promises. */
+		assert_int_equal(send_rsv(0, 1, 1538, 8, T0), BL_R_RSV_GRANTED);
+		assert_int_equal(send_rsv(0, 1, 1537, 8, T0), BL_R_RSV_GRANTED);
+		assert_int_equal(send_rsv(0, 1, 1537, 8, pair[0][1].lapse_ns), BL_R_RSV_REPEATED);
+		assert_int_equal(send_rsv(0, 1, 1537, 8, pair[0][1].lapse_ns + 1),
+				 BL_R_RSV_GRANTED);
+		expect_balanced();
 	}
 }
 
 static void bl_rsv_ask__flags_are_repeated_too(void **state)
 {
 	(void)state;
-	fresh(BL_ALLOC_TWO_COUNTER);
-	ask_early(0, 1, 1538, 1, 1, T0);
-	granted(0, 0, BL_GRT_PASSED);
-	assert_int_equal(ask_early(0, 1, 1538, 1, 1, T0), BL_R_RSV_REPEATED);
+	reset_switch(BL_ALLOC_TWO_COUNTER);
+	send_early_rsv(0, 1, 1538, 1, 1, T0);
+	expect_granted(0, 0, BL_GRT_PASSED);
+	assert_int_equal(send_early_rsv(0, 1, 1538, 1, 1, T0), BL_R_RSV_REPEATED);
 	assert_int_equal(g.flags, BL_GRT_PASSED);
 	assert_int_equal(pair[0][1].early, 1538);
 }
@@ -292,15 +296,15 @@ static void bl_rsv_ask__demands(void **state)
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
-		fresh(rows[i].a);
+		reset_switch(rows[i].a);
 		cfg.limit_bytes = rows[i].limit;
-		assert_int_equal(ask(0, 1, rows[i].bytes, 1, T0), rows[i].reason);
+		assert_int_equal(send_rsv(0, 1, rows[i].bytes, 1, T0), rows[i].reason);
 		assert_int_equal(g.flags, rows[i].reason == BL_R_RSV_GRANTED ? 0 : BL_GRT_REFUSED);
 		assert_int_equal(port[0].grants, rows[i].reason == BL_R_RSV_GRANTED);
 		assert_int_equal(port[0].refused, rows[i].reason != BL_R_RSV_GRANTED);
 		assert_int_equal(port[0].granted,
 				 rows[i].reason == BL_R_RSV_GRANTED ? rows[i].bytes : 0);
-		books_balance();
+		expect_balanced();
 	}
 }
 
@@ -313,35 +317,36 @@ static void bl_rsv_ask__too_far_changes_nothing(void **state)
 		struct bl_rsv_port in, out;
 		struct bl_rsv_pair p;
 
-		fresh(a);
+		reset_switch(a);
 		cfg.far_ns = 2 * SLOT;
-		ask(0, 1, 1538, 1, T0);
-		ask(2, 1, 1538, 1, T0);
-		ask(3, 1, 1538, 1, T0); /* at far_ns exactly */
-		granted(a == BL_ALLOC_TWO_COUNTER ? 0 : 2 * SLOT, 2 * SLOT, 0);
+		send_rsv(0, 1, 1538, 1, T0);
+		send_rsv(2, 1, 1538, 1, T0);
+		send_rsv(3, 1, 1538, 1, T0); /* exactly at far_ns */
+		expect_granted(a == BL_ALLOC_TWO_COUNTER ? 0 : 2 * SLOT, 2 * SLOT, 0);
 		in = port[4];
 		out = port[1];
 		p = pair[4][1];
-		assert_int_equal(ask(4, 1, 1538, 1, T0), BL_R_RSV_REFUSED);
+		assert_int_equal(send_rsv(4, 1, 1538, 1, T0), BL_R_RSV_REFUSED);
 		assert_int_equal(g.flags, BL_GRT_REFUSED);
 		assert_int_equal(g.in_wait_ns, 0);
 		assert_int_equal(g.out_wait_ns, 0);
 		in.refused++;
-		port[4].in.base = in.in.base; /* the bitmap's window may slide */
+		port[4].in.base = in.in.base; /* The bitmap's window may slide. */
 		assert_memory_equal(&port[4], &in, sizeof(in));
 		assert_memory_equal(&port[1], &out, sizeof(out));
 		assert_memory_equal(&pair[4][1], &p, sizeof(p));
-		/* by the input alone */
-		ask(5, 6, 1538, 1, T0);
-		ask(5, 7, 1538, 1, T0);
-		ask(5, 3, 1538, 1, T0);
-		assert_int_equal(ask(5, 2, 1538, 1, T0), BL_R_RSV_REFUSED);
+		/* Refused because of the input alone. */
+		send_rsv(5, 6, 1538, 1, T0);
+		send_rsv(5, 7, 1538, 1, T0);
+		send_rsv(5, 3, 1538, 1, T0);
+		assert_int_equal(send_rsv(5, 2, 1538, 1, T0), BL_R_RSV_REFUSED);
 		/*
-		 * who was refused and asks again, by the same number, is not told the refusal again
+		 * A refused host that asks again with the same number does not get the old refusal
+		 * again.
 		 */
-		assert_int_equal(data(2, 1, 1538, 0), BL_R_NONE);
-		assert_int_equal(ask(4, 1, 1538, 1, T0 + SLOT), BL_R_RSV_GRANTED);
-		books_balance();
+		assert_int_equal(send_data(2, 1, 1538, 0), BL_R_NONE);
+		assert_int_equal(send_rsv(4, 1, 1538, 1, T0 + SLOT), BL_R_RSV_GRANTED);
+		expect_balanced();
 	}
 }
 
@@ -350,83 +355,86 @@ static void bl_rsv_ask__bitmap_window(void **state)
 	__u32 i;
 
 	(void)state;
-	/* 512 slots, less those of the first word that have passed */
-	fresh(BL_ALLOC_BITMAP);
+	/* 512 slots, less those of the first word that have passed. */
+	reset_switch(BL_ALLOC_BITMAP);
 	cfg.far_ns = ~0ULL;
 	for (i = 0; i < 502; i++) {
-		ask(0, 1, 1538, i, T0);
-		granted(i * SLOT, i * SLOT, 0);
+		send_rsv(0, 1, 1538, i, T0);
+		expect_granted(i * SLOT, i * SLOT, 0);
 	}
-	assert_int_equal(ask(0, 1, 1538, i, T0), BL_R_RSV_REFUSED);
-	assert_int_equal(ask(2, 1, 1538, i, T0), BL_R_RSV_REFUSED);
-	assert_int_equal(ask(0, 2, 1538, i, T0), BL_R_RSV_REFUSED);
-	assert_int_equal(ask(2, 3, 1538, i, T0), BL_R_RSV_GRANTED);
+	assert_int_equal(send_rsv(0, 1, 1538, i, T0), BL_R_RSV_REFUSED);
+	assert_int_equal(send_rsv(2, 1, 1538, i, T0), BL_R_RSV_REFUSED);
+	assert_int_equal(send_rsv(0, 2, 1538, i, T0), BL_R_RSV_REFUSED);
+	assert_int_equal(send_rsv(2, 3, 1538, i, T0), BL_R_RSV_GRANTED);
 	assert_int_equal(port[0].refused, 2);
-	assert_int_equal(ask(0, 1, 1538, i, T0 + 53 * SLOT), BL_R_RSV_REFUSED);
-	/* one word on, there is room for one word; nothing that was promised is given again */
+	assert_int_equal(send_rsv(0, 1, 1538, i, T0 + 53 * SLOT), BL_R_RSV_REFUSED);
+	/* One word later there is room for one word. No promised slot is given away again. */
 	for (i = 0; i < 64; i++) {
-		ask(0, 1, 1538, 1000 + i, T0 + 53 * SLOT + 1);
-		granted((449 + i) * SLOT - 1, (449 + i) * SLOT - 1, 0);
+		send_rsv(0, 1, 1538, 1000 + i, T0 + 53 * SLOT + 1);
+		expect_granted((449 + i) * SLOT - 1, (449 + i) * SLOT - 1, 0);
 	}
-	assert_int_equal(ask(0, 1, 1538, 2000, T0 + 54 * SLOT), BL_R_RSV_REFUSED);
-	/* a run does not go beyond the window */
-	fresh(BL_ALLOC_BITMAP);
+	assert_int_equal(send_rsv(0, 1, 1538, 2000, T0 + 54 * SLOT), BL_R_RSV_REFUSED);
+	/* A run does not extend beyond the window. */
+	reset_switch(BL_ALLOC_BITMAP);
 	cfg.far_ns = ~0ULL;
 	for (i = 0; i < 502 - 3; i++)
-		ask(0, 1, 1538, i, T0);
-	assert_int_equal(ask(0, 1, 4 * 1538, i, T0), BL_R_RSV_REFUSED);
-	assert_int_equal(ask(0, 1, 3 * 1538, i, T0), BL_R_RSV_GRANTED);
+		send_rsv(0, 1, 1538, i, T0);
+	assert_int_equal(send_rsv(0, 1, 4 * 1538, i, T0), BL_R_RSV_REFUSED);
+	assert_int_equal(send_rsv(0, 1, 3 * 1538, i, T0), BL_R_RSV_GRANTED);
 	assert_int_equal(g.in_wait_ns, i * SLOT);
-	/* long after, all is free */
-	ask(0, 1, 16 * 1538, 1000, T0 + 100000 * SLOT);
-	granted(0, 0, 0);
-	/* the clock of a CPU that took the lock second: not before the window, nothing forgotten */
-	ask(0, 1, 16 * 1538, 1001, T0 + 100000 * SLOT - 64 * SLOT);
+	/* A long time later all slots are free. */
+	send_rsv(0, 1, 16 * 1538, 1000, T0 + 100000 * SLOT);
+	expect_granted(0, 0, 0);
+	/*
+	 * The clock of a CPU that took the lock second: the slot is not before the window, and no
+	 * promise is lost.
+	 */
+	send_rsv(0, 1, 16 * 1538, 1001, T0 + 100000 * SLOT - 64 * SLOT);
 	assert_int_equal(g.reason, BL_R_RSV_GRANTED);
 	assert_int_equal(pair[0][1].in_ns, 1099968 * SLOT);
 	assert_int_equal(port[0].in.base, 1099968 / 64);
-	/* another slot time: numbers that are far back, a new window */
+	/* Another slot time makes the numbers much smaller, which starts a new window. */
 	cfg.ns_q20 = Q20(80.0);
-	ask(0, 1, 1538, 1002, T0 + 100000 * SLOT);
-	granted(0, 0, 0);
+	send_rsv(0, 1, 1538, 1002, T0 + 100000 * SLOT);
+	expect_granted(0, 0, 0);
 }
 
 static void bl_rsv_ask__pair_has_an_upper_bound(void **state)
 {
 	(void)state;
-	fresh(BL_ALLOC_JOINT);
+	reset_switch(BL_ALLOC_JOINT);
 	cfg.far_ns = ~0ULL;
 	cfg.ns_q20 = 1;
 	cfg.limit_bytes = ~0U;
-	assert_int_equal(ask(0, 1, BL_RSV_PAIR_MAX, 1, T0), BL_R_RSV_GRANTED);
-	assert_int_equal(ask(0, 1, 1, 2, T0), BL_R_RSV_REFUSED);
-	assert_int_equal(ask(0, 2, 1, 2, T0), BL_R_RSV_GRANTED);
-	books_balance();
+	assert_int_equal(send_rsv(0, 1, BL_RSV_PAIR_MAX, 1, T0), BL_R_RSV_GRANTED);
+	assert_int_equal(send_rsv(0, 1, 1, 2, T0), BL_R_RSV_REFUSED);
+	assert_int_equal(send_rsv(0, 2, 1, 2, T0), BL_R_RSV_GRANTED);
+	expect_balanced();
 }
 
-/* ---- data, unsolicited bursts ---- */
+/* ---- data and unsolicited bursts ---- */
 
 static void bl_rsv_data__to_the_byte(void **state)
 {
 	(void)state;
-	fresh(BL_ALLOC_TWO_COUNTER);
-	assert_int_equal(data(0, 1, 84, 0), BL_R_UNRESERVED);
-	ask(0, 1, 1622, 1, T0);
-	assert_int_equal(data(0, 1, 1623, 0), BL_R_UNRESERVED);
+	reset_switch(BL_ALLOC_TWO_COUNTER);
+	assert_int_equal(send_data(0, 1, 84, 0), BL_R_UNRESERVED);
+	send_rsv(0, 1, 1622, 1, T0);
+	assert_int_equal(send_data(0, 1, 1623, 0), BL_R_UNRESERVED);
 	assert_int_equal(pair[0][1].bytes, 1622);
-	assert_int_equal(data(0, 1, 1538, 0), BL_R_NONE);
-	assert_int_equal(data(0, 1, 85, 0), BL_R_UNRESERVED);
-	assert_int_equal(data(0, 2, 84, 0), BL_R_UNRESERVED);
-	assert_int_equal(data(2, 1, 84, 0), BL_R_UNRESERVED);
-	assert_int_equal(data(0, 1, 84, 0), BL_R_NONE);
-	assert_int_equal(data(0, 1, 84, 0), BL_R_UNRESERVED);
+	assert_int_equal(send_data(0, 1, 1538, 0), BL_R_NONE);
+	assert_int_equal(send_data(0, 1, 85, 0), BL_R_UNRESERVED);
+	assert_int_equal(send_data(0, 2, 84, 0), BL_R_UNRESERVED);
+	assert_int_equal(send_data(2, 1, 84, 0), BL_R_UNRESERVED);
+	assert_int_equal(send_data(0, 1, 84, 0), BL_R_NONE);
+	assert_int_equal(send_data(0, 1, 84, 0), BL_R_UNRESERVED);
 	assert_int_equal(port[0].used, 1622);
-	books_balance();
+	expect_balanced();
 }
 
 /*
- * The host asks for what it has, the switch sees what the NIC made of it: at 60 bytes, and below,
- * both are the same.
+ * The host asks for the length that it has, and the switch sees the length that the NIC made of it:
+ * up to 60 bytes both count the same.
  */
 static void bl_rsv_data__padded_by_the_nic(void **state)
 {
@@ -439,46 +447,50 @@ static void bl_rsv_data__padded_by_the_nic(void **state)
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
-		fresh(BL_ALLOC_TWO_COUNTER);
-		ask(0, 1, 4 * bl_wire_bytes(t[i].had), 1, T0);
+		reset_switch(BL_ALLOC_TWO_COUNTER);
+		send_rsv(0, 1, 4 * bl_wire_bytes(t[i].had), 1, T0);
 		for (k = 0; k < 4; k++)
 			assert_int_equal(bl_rsv_data(&port[0], &port[1], &pair[0][1], t[i].came, 0),
 					 BL_R_NONE);
 		assert_int_equal(pair[0][1].bytes, 0);
 		assert_int_equal(bl_rsv_data(&port[0], &port[1], &pair[0][1], t[i].came, 0),
 				 BL_R_UNRESERVED);
-		/* one alone, as an unsolicited burst */
-		ask_early(0, 1, bl_wire_bytes(t[i].had), 2, 1, T0);
+		/* The frame alone, as an unsolicited burst. */
+		send_early_rsv(0, 1, bl_wire_bytes(t[i].had), 2, 1, T0);
 		assert_int_equal(bl_rsv_data(&port[0], &port[1], &pair[0][1], t[i].came, 1),
 				 BL_R_NONE);
-		books_balance();
+		expect_balanced();
 	}
 }
 
 static void bl_rsv_data__unsolicited(void **state)
 {
 	(void)state;
-	fresh(BL_ALLOC_TWO_COUNTER);
+	reset_switch(BL_ALLOC_TWO_COUNTER);
 	cfg.refuse_ns = 1538 * 8;
-	assert_int_equal(data(0, 1, 84, 1), BL_R_EARLY_REFUSED);
-	ask(0, 1, 1538, 1, T0); /* not asked for as unsolicited: its frames wait for their slot */
-	assert_int_equal(data(0, 1, 84, 1), BL_R_EARLY_REFUSED);
-	ask_early(0, 1, 1538, 2, 1, T0);
-	granted(1538 * 8, 1538 * 8, BL_GRT_PASSED);
-	assert_int_equal(data(0, 1, 1539, 1), BL_R_EARLY_REFUSED);
-	assert_int_equal(data(0, 1, 1000, 1), BL_R_NONE);
-	assert_int_equal(data(0, 1, 539, 1), BL_R_EARLY_REFUSED);
-	assert_int_equal(data(0, 1, 538, 1), BL_R_NONE);
-	assert_int_equal(data(0, 1, 84, 1), BL_R_EARLY_REFUSED);
+	assert_int_equal(send_data(0, 1, 84, 1), BL_R_EARLY_REFUSED);
+	send_rsv(0, 1, 1538, 1,
+		 T0); /* not asked for as unsolicited: its frames wait for their slot */
+	assert_int_equal(send_data(0, 1, 84, 1), BL_R_EARLY_REFUSED);
+	send_early_rsv(0, 1, 1538, 2, 1, T0);
+	expect_granted(1538 * 8, 1538 * 8, BL_GRT_PASSED);
+	assert_int_equal(send_data(0, 1, 1539, 1), BL_R_EARLY_REFUSED);
+	assert_int_equal(send_data(0, 1, 1000, 1), BL_R_NONE);
+	assert_int_equal(send_data(0, 1, 539, 1), BL_R_EARLY_REFUSED);
+	assert_int_equal(send_data(0, 1, 538, 1), BL_R_NONE);
+	assert_int_equal(send_data(0, 1, 84, 1), BL_R_EARLY_REFUSED);
 	assert_int_equal(pair[0][1].bytes, 1538);
-	ask_early(0, 1, 1, 3, 1, T0);
-	granted(1538 * 8, 1538 * 8, BL_GRT_PASSED);
-	ask_early(0, 1, 1, 4, 1, T0); /* T + 8 ns */
-	granted(1539 * 8, 1539 * 8, 0);
-	/* frames in their slot may use up what an unsolicited burst lost: the promise is one */
-	assert_int_equal(data(0, 1, 1540, 0), BL_R_NONE);
+	send_early_rsv(0, 1, 1, 3, 1, T0);
+	expect_granted(1538 * 8, 1538 * 8, BL_GRT_PASSED);
+	send_early_rsv(0, 1, 1, 4, 1, T0); /* T + 8 ns */
+	expect_granted(1539 * 8, 1539 * 8, 0);
+	/*
+	 * Frames in their slot may use bytes that an unsolicited burst lost, since there is one
+	 * promise.
+	 */
+	assert_int_equal(send_data(0, 1, 1540, 0), BL_R_NONE);
 	assert_int_equal(pair[0][1].early, 0);
-	books_balance();
+	expect_balanced();
 }
 
 /* ---- the end of promises ---- */
@@ -491,25 +503,25 @@ static void bl_rsv_lapse__to_the_nanosecond(void **state)
 	for (a = 0; a < BL_ALLOC_COUNT; a++) {
 		__u64 end = T0 + 3 * SLOT + 1000000;
 
-		fresh(a);
-		ask_early(0, 1, 2 * 1538, 1, 1, T0);
+		reset_switch(a);
+		send_early_rsv(0, 1, 2 * 1538, 1, 1, T0);
 		assert_int_equal(pair[0][1].lapse_ns, T0 + 2 * SLOT + 1000000);
-		ask(0, 1, 1538, 2, T0);
+		send_rsv(0, 1, 1538, 2, T0);
 		assert_int_equal(pair[0][1].lapse_ns, end);
-		assert_int_equal(lapse(0, 1, end), 0);
-		assert_int_equal(data(0, 1, 94, 0), BL_R_NONE);
-		assert_int_equal(lapse(0, 1, end + 1), 3 * 1538 - 94);
-		assert_int_equal(lapse(0, 1, end + 1), 0);
+		assert_int_equal(send_rsv_checking(0, 1, end), 0);
+		assert_int_equal(send_data(0, 1, 94, 0), BL_R_NONE);
+		assert_int_equal(send_rsv_checking(0, 1, end + 1), 3 * 1538 - 94);
+		assert_int_equal(send_rsv_checking(0, 1, end + 1), 0);
 		assert_int_equal(port[0].lapsed, 3 * 1538 - 94);
 		assert_int_equal(pair[0][1].early, 0);
-		assert_int_equal(data(0, 1, 84, 0), BL_R_UNRESERVED);
-		books_balance();
-		/* the number of a promise that lapsed is no repeat */
-		assert_int_equal(ask(0, 1, 1538, 2, end), BL_R_RSV_GRANTED);
-		/* nor does an old end of time prolong a new promise */
-		assert_int_equal(data(0, 1, 1538, 0), BL_R_NONE);
+		assert_int_equal(send_data(0, 1, 84, 0), BL_R_UNRESERVED);
+		expect_balanced();
+		/* The number of a lapsed promise does not count as a repeat. */
+		assert_int_equal(send_rsv(0, 1, 1538, 2, end), BL_R_RSV_GRANTED);
+		/* An old lapse time does not prolong a new promise. */
+		assert_int_equal(send_data(0, 1, 1538, 0), BL_R_NONE);
 		pair[0][1].lapse_ns = ~0ULL;
-		assert_int_equal(ask(0, 1, 1538, 3, end + SLOT), BL_R_RSV_GRANTED);
+		assert_int_equal(send_rsv(0, 1, 1538, 3, end + SLOT), BL_R_RSV_GRANTED);
 		assert_true(pair[0][1].lapse_ns < end + 5 * SLOT + 1000000);
 	}
 }
@@ -521,11 +533,11 @@ static void bl_rsv_renew__cases(void **state)
 		__u64 after_ns;
 		__u32 want;
 	} rows[] = {
-		/* the same burst, asked for again; and when its time is over */
+		/* The same burst is asked for again, and again after its time. */
 		{ 3076, 7, 0, 0 },
 		{ 3076, 7, 2 * SLOT + 1000000, 0 },
 		{ 3076, 7, 2 * SLOT + 1000001, 2076 },
-		/* another one */
+		/* another burst */
 		{ 3076, 8, 0, 2076 },
 		{ 3076, 6, 0, 2076 },
 		{ 3076, 7 + (1U << 31), 0, 2076 },
@@ -538,28 +550,31 @@ static void bl_rsv_renew__cases(void **state)
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
-		fresh(BL_ALLOC_TWO_COUNTER);
-		ask_early(0, 1, 3076, 7, 1, T0);
-		ask(0, 2, 60, 7, T0);
-		ask(3, 1, 60, 7, T0);
-		assert_int_equal(data(0, 1, 1000, 1), BL_R_NONE);
-		assert_int_equal(renew(0, 1, rows[i].bytes, rows[i].seq, T0 + rows[i].after_ns),
+		reset_switch(BL_ALLOC_TWO_COUNTER);
+		send_early_rsv(0, 1, 3076, 7, 1, T0);
+		send_rsv(0, 2, 60, 7, T0);
+		send_rsv(3, 1, 60, 7, T0);
+		assert_int_equal(send_data(0, 1, 1000, 1), BL_R_NONE);
+		assert_int_equal(send_rsv_renewing(0, 1, rows[i].bytes, rows[i].seq,
+						   T0 + rows[i].after_ns),
 				 rows[i].want);
 		assert_int_equal(pair[0][1].bytes, 2076 - rows[i].want);
 		assert_int_equal(pair[0][1].early, 2076 - rows[i].want);
 		assert_int_equal(pair[0][1].valid, !rows[i].want);
 		assert_int_equal(port[0].lapsed, rows[i].want);
-		/* nobody else's */
+		/* Other pairs are not affected. */
 		assert_int_equal(pair[0][2].bytes, 60);
 		assert_int_equal(pair[3][1].bytes, 60);
-		books_balance();
-		assert_int_equal(renew(0, 1, rows[i].bytes, rows[i].seq, T0 + rows[i].after_ns), 0);
+		expect_balanced();
+		assert_int_equal(send_rsv_renewing(0, 1, rows[i].bytes, rows[i].seq,
+						   T0 + rows[i].after_ns),
+				 0);
 	}
 }
 
 /*
- * A pair that is asked for all the time, and of which each burst loses a frame, is never promised
- * more than one burst.
+ * A pair that asks all the time, and of which each burst loses a frame, is never promised more than
+ * one burst.
  */
 static void bl_rsv_renew__steady_losses(void **state)
 {
@@ -569,15 +584,15 @@ static void bl_rsv_renew__steady_losses(void **state)
 
 	(void)state;
 	for (a = 0; a < BL_ALLOC_COUNT; a++) {
-		fresh(a);
+		reset_switch(a);
 		for (i = 0, now = T0; i < 10000; i++, now += 3 * SLOT) {
-			assert_int_equal(renew(0, 1, 3076, i, now), i ? 1538 : 0);
-			assert_int_equal(ask(0, 1, 3076, i, now), BL_R_RSV_GRANTED);
+			assert_int_equal(send_rsv_renewing(0, 1, 3076, i, now), i ? 1538 : 0);
+			assert_int_equal(send_rsv(0, 1, 3076, i, now), BL_R_RSV_GRANTED);
 			assert_true(g.in_wait_ns <= SLOT && g.out_wait_ns <= SLOT);
-			assert_int_equal(data(0, 1, 1538, 0), BL_R_NONE);
+			assert_int_equal(send_data(0, 1, 1538, 0), BL_R_NONE);
 			assert_int_equal(port[1].out.bytes, 1538);
 		}
-		books_balance();
+		expect_balanced();
 	}
 }
 
@@ -587,17 +602,17 @@ static void bl_rsv_release__not_another_burst(void **state)
 	struct bl_rsv_pair *p = &pair[0][1];
 
 	(void)state;
-	fresh(BL_ALLOC_BITMAP);
-	ask(0, 1, 3076, 7, T0);
-	renew(0, 1, 1538, 8, T0);
-	ask(0, 1, 1538, 8, T0);
+	reset_switch(BL_ALLOC_BITMAP);
+	send_rsv(0, 1, 3076, 7, T0);
+	send_rsv_renewing(0, 1, 1538, 8, T0);
+	send_rsv(0, 1, 1538, 8, T0);
 	assert_int_equal(bl_rsv_release(&cfg, in, out, p, 3076, 7, T0), BL_R_RELEASE_BAD);
 	assert_int_equal(bl_rsv_release(&cfg, in, out, p, 3076, 9, T0), BL_R_RELEASE_BAD);
 	assert_int_equal(p->bytes, 1538);
 	assert_int_equal(port[0].released, 0);
 	assert_int_equal(bl_rsv_release(&cfg, in, out, p, 3076, 8, T0), BL_R_RELEASED);
 	assert_int_equal(port[0].released, 1538);
-	books_balance();
+	expect_balanced();
 }
 
 static void bl_rsv_release__cases(void **state)
@@ -606,65 +621,69 @@ static void bl_rsv_release__cases(void **state)
 
 	(void)state;
 	for (a = 0; a < BL_ALLOC_COUNT; a++) {
-		fresh(a);
-		assert_int_equal(release(0, 1, 60, T0), BL_R_RELEASE_BAD);
-		ask(0, 1, 3076, 1, T0);
-		assert_int_equal(release(0, 1, 0, T0), BL_R_RELEASE_BAD);
-		assert_int_equal(release(1, 0, 60, T0), BL_R_RELEASE_BAD);
-		assert_int_equal(release(0, 1, 1538, T0), BL_R_RELEASED);
+		reset_switch(a);
+		assert_int_equal(send_release(0, 1, 60, T0), BL_R_RELEASE_BAD);
+		send_rsv(0, 1, 3076, 1, T0);
+		assert_int_equal(send_release(0, 1, 0, T0), BL_R_RELEASE_BAD);
+		assert_int_equal(send_release(1, 0, 60, T0), BL_R_RELEASE_BAD);
+		assert_int_equal(send_release(0, 1, 1538, T0), BL_R_RELEASED);
 		assert_int_equal(port[0].released, 1538);
-		/* part of it is still there */
-		assert_int_equal(ask(0, 1, 3076, 1, T0), BL_R_RSV_REPEATED);
-		assert_int_equal(release(0, 1, 9999, T0), BL_R_RELEASED);
+		/* A part of the promise is still there. */
+		assert_int_equal(send_rsv(0, 1, 3076, 1, T0), BL_R_RSV_REPEATED);
+		assert_int_equal(send_release(0, 1, 9999, T0), BL_R_RELEASED);
 		assert_int_equal(port[0].released, 3076);
-		assert_int_equal(release(0, 1, 1, T0), BL_R_RELEASE_BAD);
-		assert_int_equal(data(0, 1, 84, 0), BL_R_UNRESERVED);
-		books_balance();
-		assert_int_equal(ask(0, 1, 3076, 1, T0), BL_R_RSV_GRANTED);
+		assert_int_equal(send_release(0, 1, 1, T0), BL_R_RELEASE_BAD);
+		assert_int_equal(send_data(0, 1, 84, 0), BL_R_UNRESERVED);
+		expect_balanced();
+		assert_int_equal(send_rsv(0, 1, 3076, 1, T0), BL_R_RSV_GRANTED);
 	}
 }
 
 static void bl_rsv_release__bitmap_frees_slots_to_come(void **state)
 {
 	(void)state;
-	fresh(BL_ALLOC_BITMAP);
-	ask(0, 1, 16 * 1538, 1, T0);
-	ask(2, 1, 16 * 1538, 1, T0);
-	ask(3, 1, 16 * 1538, 1, T0);
-	assert_int_equal(release(2, 1, 16 * 1538, T0 + 16 * SLOT), BL_R_RELEASED);
-	ask(4, 1, 16 * 1538, 1, T0 + 16 * SLOT);
-	granted(0, 0, 0);
-	/* begun: it stays */
-	assert_int_equal(release(3, 1, 16 * 1538, T0 + 32 * SLOT + 1), BL_R_RELEASED);
-	ask(5, 1, 1538, 1, T0 + 32 * SLOT + 1);
-	granted(16 * SLOT - 1, 16 * SLOT - 1, 0);
-	/* a part: the slots stay */
-	assert_int_equal(release(5, 1, 1537, T0 + 32 * SLOT + 1), BL_R_RELEASED);
-	ask(6, 1, 1538, 1, T0 + 32 * SLOT + 1);
-	granted(17 * SLOT - 1, 17 * SLOT - 1, 0);
-	/* once freed, never again: the slots are another's now */
-	assert_int_equal(release(6, 1, 1538, T0 + 32 * SLOT + 1), BL_R_RELEASED);
-	ask(7, 1, 1538, 1, T0 + 32 * SLOT + 1);
-	granted(17 * SLOT - 1, 17 * SLOT - 1, 0);
+	reset_switch(BL_ALLOC_BITMAP);
+	send_rsv(0, 1, 16 * 1538, 1, T0);
+	send_rsv(2, 1, 16 * 1538, 1, T0);
+	send_rsv(3, 1, 16 * 1538, 1, T0);
+	assert_int_equal(send_release(2, 1, 16 * 1538, T0 + 16 * SLOT), BL_R_RELEASED);
+	send_rsv(4, 1, 16 * 1538, 1, T0 + 16 * SLOT);
+	expect_granted(0, 0, 0);
+	/* The slots have begun, so they stay. */
+	assert_int_equal(send_release(3, 1, 16 * 1538, T0 + 32 * SLOT + 1), BL_R_RELEASED);
+	send_rsv(5, 1, 1538, 1, T0 + 32 * SLOT + 1);
+	expect_granted(16 * SLOT - 1, 16 * SLOT - 1, 0);
+	/* A part is released; the slots stay. */
+	assert_int_equal(send_release(5, 1, 1537, T0 + 32 * SLOT + 1), BL_R_RELEASED);
+	send_rsv(6, 1, 1538, 1, T0 + 32 * SLOT + 1);
+	expect_granted(17 * SLOT - 1, 17 * SLOT - 1, 0);
+	/* Slots that were freed are not freed again: they belong to another pair now. */
+	assert_int_equal(send_release(6, 1, 1538, T0 + 32 * SLOT + 1), BL_R_RELEASED);
+	send_rsv(7, 1, 1538, 1, T0 + 32 * SLOT + 1);
+	expect_granted(17 * SLOT - 1, 17 * SLOT - 1, 0);
 	pair[6][1].bytes = 1538;
 	port[6].in.bytes += 1538;
 	port[1].out.bytes += 1538;
-	release(6, 1, 1538, T0 + 32 * SLOT + 1);
-	ask(2, 1, 1538, 2, T0 + 32 * SLOT + 1);
-	granted(18 * SLOT - 1, 18 * SLOT - 1, 0);
-	/* a rate that was changed since: whose slots those are now is not known */
-	ask(0, 1, 1538, 8, T0 + 40 * SLOT);
+	send_release(6, 1, 1538, T0 + 32 * SLOT + 1);
+	send_rsv(2, 1, 1538, 2, T0 + 32 * SLOT + 1);
+	expect_granted(18 * SLOT - 1, 18 * SLOT - 1, 0);
+	/* The rate has changed, so it is unknown to which promise the slots belong now. */
+	send_rsv(0, 1, 1538, 8, T0 + 40 * SLOT);
 	cfg.ns_q20 = Q20(9.0);
 	{
 		struct bl_rsv_side was = port[1].out;
 
-		release(0, 1, 9999, T0 + 40 * SLOT);
+		send_release(0, 1, 9999, T0 + 40 * SLOT);
 		assert_memory_equal(was.bits, port[1].out.bits, sizeof(was.bits));
 	}
 }
 
-/* Straight at the core: nothing has begun, and the answer's memory holds something else. */
-static struct bl_rsv_grant ask_alone(const struct bl_rsv_cfg *how, __u32 in_bytes, __u32 bytes)
+/*
+ * Calls the core directly, with no promise made before, and with the memory of the answer not
+ * cleared.
+ */
+static struct bl_rsv_grant ask_empty_switch(const struct bl_rsv_cfg *how, __u32 in_bytes,
+					    __u32 bytes)
 {
 	struct bl_rsv_port in = { .in.bytes = in_bytes }, out = { 0 };
 	struct bl_rsv_pair both = { 0 };
@@ -682,12 +701,12 @@ static void bl_rsv_ask__refused_has_no_wait(void **state)
 				       .limit_bytes = 1 << 20,
 				       .far_ns = ~0ULL };
 	const struct bl_rsv_cfg off = { .allocator = BL_ALLOC_BITMAP, .limit_bytes = 1 << 20 };
-	struct bl_rsv_grant said = ask_alone(&on, 0, 0);
+	struct bl_rsv_grant said = ask_empty_switch(&on, 0, 0);
 
 	(void)state;
 	assert_int_equal(said.reason, BL_R_RSV_BAD);
 	assert_int_equal(said.in_wait_ns | said.out_wait_ns, 0);
-	said = ask_alone(&off, 0, 1538); /* no rate, no slots */
+	said = ask_empty_switch(&off, 0, 1538); /* Without a rate there are no slots. */
 	assert_int_equal(said.reason, BL_R_RSV_REFUSED);
 	assert_int_equal(said.in_wait_ns | said.out_wait_ns, 0);
 }
@@ -703,12 +722,12 @@ static void bl_rsv_ask__the_longest_wait(void **state)
 					.ns_q20 = 1 << 20,
 					.limit_bytes = 1 << 20,
 					.far_ns = ~0ULL };
-	struct bl_rsv_grant said = ask_alone(&odd, 0xffffffff, 1538);
+	struct bl_rsv_grant said = ask_empty_switch(&odd, 0xffffffff, 1538);
 
 	(void)state;
 	assert_int_equal(said.reason, BL_R_RSV_GRANTED);
 	assert_int_equal(said.in_wait_ns, 0xffffffff);
-	said = ask_alone(&even, 0x80000000, 1538);
+	said = ask_empty_switch(&even, 0x80000000, 1538);
 	assert_int_equal(said.reason, BL_R_RSV_REFUSED);
 	assert_int_equal(said.in_wait_ns | said.out_wait_ns, 0);
 }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * core/pl2/pl2_switch_core.h: three allocators against models written the slow way, and the books
- * over a million operations with losses, deaths, repeats, releases and lapses: what was granted is
- * used, lapsed, released or still promised, and at the end of time nothing is promised.
+ * core/pl2/pl2_switch_core.h: three allocators against models in their simplest form, and the
+ * accounts over a million operations with losses, deaths, repeats, releases and lapses. What was
+ * granted is used, lapsed, released or still promised, and at the end nothing is promised.
  */
 #include "tests/unit/core/pl2/pl2_switch_util.h"
 
 #define PAST 4096
-/* The bitmap written the slow way: one byte per slot. */
+/* The bitmap in its simplest form: one byte per slot. */
 struct plain {
 	__u8 taken[PAST];
-	__u64 from; /* slots before it were cleared */
+	__u64 from; /* Slots before it were cleared. */
 };
 static struct plain plain_in[NPORTS], plain_out[NPORTS];
 
@@ -20,7 +20,7 @@ static void plain_pass(struct plain *p, __u64 slot)
 		p->taken[p->from % PAST] = 0;
 }
 
-static __u64 plain_fit(__u32 in, __u32 out, __u64 first, __u32 n, __u64 end)
+static __u64 plain_first_fit(__u32 in, __u32 out, __u64 first, __u32 n, __u64 end)
 {
 	__u64 s;
 	__u32 k;
@@ -36,7 +36,7 @@ static __u64 plain_fit(__u32 in, __u32 out, __u64 first, __u32 n, __u64 end)
 	return 0;
 }
 
-/* Bursts that were granted, to find two that meet on a link. */
+/* Bursts that were granted; used to find two that overlap on a link. */
 struct burst {
 	__u64 from, to;
 	__u32 in, out;
@@ -45,7 +45,7 @@ struct burst {
 static struct burst burst[BURSTS];
 static __u32 nburst;
 
-static void no_collision(__u32 in, __u32 out, __u64 from, __u64 to)
+static void add_burst(__u32 in, __u32 out, __u64 from, __u64 to)
 {
 	__u32 i;
 
@@ -60,7 +60,7 @@ static void no_collision(__u32 in, __u32 out, __u64 from, __u64 to)
 	burst[nburst++ % BURSTS] = (struct burst){ from, to, in, out };
 }
 
-static void burst_gone(__u32 in, __u32 out, __u64 from)
+static void forget_burst(__u32 in, __u32 out, __u64 from)
 {
 	__u32 i;
 
@@ -107,16 +107,17 @@ static void bl_rsv_run__against_a_plain_search(void **state)
 	}
 }
 
-/* What the hosts of the model have in hand: the last grant of each pair. */
+/* What the hosts of the model hold: the last grant of each pair. */
 struct hand {
 	__u32 seq, bytes, early;
 };
 
 /*
- * A million operations: RSVs, repeats, bursts that come whole, in part, unsolicited or not at all,
- * data without a promise, releases, deaths, time. @mix: the allocator changes now and then.
+ * A million operations: RSVs, repeats, bursts that arrive whole, in part, unsolicited or not at
+ * all, data without a promise, releases, deaths, and time. @mix: the allocator changes now and
+ * then.
  */
-static void play(enum bl_allocator a, bool mix, __u32 ops, const char *name)
+static void run_model(enum bl_allocator a, bool mix, __u32 ops, const char *name)
 {
 	static struct hand hand[NPORTS][NPORTS];
 	__u64 in_free[NPORTS] = { 0 }, out_free[NPORTS] = { 0 };
@@ -125,7 +126,7 @@ static void play(enum bl_allocator a, bool mix, __u32 ops, const char *name)
 	      early_lost = 0;
 	__u32 op, i, o;
 
-	fresh(a);
+	reset_switch(a);
 	cfg.refuse_ns = 20 * SLOT;
 	cfg.far_ns = a == BL_ALLOC_BITMAP ? 400 * SLOT : 60 * SLOT;
 	memset(hand, 0, sizeof(hand));
@@ -147,14 +148,14 @@ static void play(enum bl_allocator a, bool mix, __u32 ops, const char *name)
 			bool fits = true;
 			__u64 due;
 
-			queued = rnd_below(&r, 3)
-					 ? 0
-					 : rnd_below(&r, rnd_below(&r, 2) ? 4000 : 40 * 1538);
+			queued_bytes = rnd_below(&r, 3)
+					       ? 0
+					       : rnd_below(&r, rnd_below(&r, 2) ? 4000 : 40 * 1538);
 			bytes = 1 + rnd_below(&r, rnd_below(&r, 3) ? 3000 : 16 * 1538);
 			n = (bytes + 1537) / 1538;
 			/*
-			 * What is left of the burst before will not come; and the pair whose turn
-			 * it is, which may be the same, is over or not.
+			 * What is left of the previous burst will not arrive. The pair to be
+			 * checked, which may be the same one, has lapsed or not.
 			 */
 			if (from != in && now > pair[from][out].lapse_ns)
 				was += pair[from][out].bytes;
@@ -164,7 +165,7 @@ static void play(enum bl_allocator a, bool mix, __u32 ops, const char *name)
 			assert_int_equal(p->bytes, 0);
 			lapsed += was;
 			port[out].sweep = (from + 1) % NPORTS; /* as the switch does */
-			for (j = 0, due = queued; j < NPORTS; j++)
+			for (j = 0, due = queued_bytes; j < NPORTS; j++)
 				due += pair[j][out].bytes;
 			switch (cfg.allocator) {
 			case BL_ALLOC_TWO_COUNTER:
@@ -178,9 +179,10 @@ static void play(enum bl_allocator a, bool mix, __u32 ops, const char *name)
 				plain_pass(&plain_in[in], slot);
 				plain_pass(&plain_out[out], slot);
 				end = (slot / 64 + 8) * 64;
-				slot = plain_fit(
+				slot = plain_first_fit(
 					in, out,
-					slot + ((queued > 2 * 1538 ? due : queued) + 1537) / 1538,
+					slot + ((queued_bytes > 2 * 1538 ? due : queued_bytes) +
+						1537) / 1538,
 					n, end);
 				fits = slot;
 				in_wait = out_wait = slot * SLOT - now;
@@ -192,7 +194,7 @@ static void play(enum bl_allocator a, bool mix, __u32 ops, const char *name)
 					now;
 				break;
 			}
-			reason = ask_early(in, out, bytes, h->seq + 1, early, now);
+			reason = send_early_rsv(in, out, bytes, h->seq + 1, early, now);
 			if (!mix) {
 				bool want = fits && in_wait <= cfg.far_ns && out_wait <= cfg.far_ns;
 
@@ -209,10 +211,10 @@ static void play(enum bl_allocator a, bool mix, __u32 ops, const char *name)
 								 : 0);
 				}
 				if (reason == BL_R_RSV_GRANTED && a != BL_ALLOC_TWO_COUNTER)
-					no_collision(in, out, now + in_wait,
-						     now + in_wait +
-							     (a == BL_ALLOC_BITMAP ? n * SLOT
-										   : bytes * 8ULL));
+					add_burst(in, out, now + in_wait,
+						  now + in_wait +
+							  (a == BL_ALLOC_BITMAP ? n * SLOT
+										: bytes * 8ULL));
 				for (j = 0;
 				     reason == BL_R_RSV_GRANTED && a == BL_ALLOC_BITMAP && j < n;
 				     j++)
@@ -230,13 +232,14 @@ static void play(enum bl_allocator a, bool mix, __u32 ops, const char *name)
 
 			if (!valid)
 				continue;
-			assert_int_equal(ask(in, out, p->asked, p->seq, now), BL_R_RSV_REPEATED);
+			assert_int_equal(send_rsv(in, out, p->asked, p->seq, now),
+					 BL_R_RSV_REPEATED);
 			assert_int_equal(g.in_wait_ns, in_ns > now ? in_ns - now : 0);
 			assert_int_equal(g.out_wait_ns, out_ns > now ? out_ns - now : 0);
 			assert_int_equal(p->bytes, was);
 			repeated++;
 		} else if (what < 75) {
-			/* a burst: all of it, some of it, or more than there is */
+			/* A burst arrives: all of it, some of it, or more than was promised. */
 			__u32 k = 1 + rnd_below(&r, 16);
 			int early = h->early & BL_GRT_PASSED || rnd_below(&r, 20) == 0;
 
@@ -250,7 +253,7 @@ static void play(enum bl_allocator a, bool mix, __u32 ops, const char *name)
 							 : p->bytes + 1;
 				if (len < 84)
 					break;
-				why = data(in, out, len, early);
+				why = send_data(in, out, len, early);
 				if (early)
 					assert_int_equal(why, len <= was_early
 								      ? BL_R_NONE
@@ -269,7 +272,7 @@ static void play(enum bl_allocator a, bool mix, __u32 ops, const char *name)
 			enum bl_reason why;
 
 			bytes = rnd_below(&r, 3) ? was : rnd_below(&r, 20000);
-			why = release(in, out, bytes, now);
+			why = send_release(in, out, bytes, now);
 			assert_int_equal(why, bytes && was ? BL_R_RELEASED : BL_R_RELEASE_BAD);
 			if (why == BL_R_RELEASED) {
 				__u32 j;
@@ -282,24 +285,24 @@ static void play(enum bl_allocator a, bool mix, __u32 ops, const char *name)
 							plain_out[out]
 								.taken[(in_ns / SLOT + j) % PAST] =
 								0;
-					burst_gone(in, out, in_ns);
+					forget_burst(in, out, in_ns);
 				}
 			}
 		} else if (what < 81) {
-			for (out = 0; out < NPORTS; out++) /* dies with all that it was promised,
-							      and begins with other numbers */
+			/* The host dies with all its promises; its numbers restart. */
+			for (out = 0; out < NPORTS; out++)
 				hand[in][out] = (struct hand){ .seq = (__u32)rnd64(&r) };
 		} else {
 			now += rnd_below(&r, 100) ? rnd_below(&r, 6000) : rnd_below(&r, 3000000);
 		}
 		if (op % 16 == 0)
-			books_balance();
+			expect_balanced();
 	}
 	now += 1ULL << 40;
 	for (i = 0; i < NPORTS; i++)
 		for (o = 0; o < NPORTS; o++)
-			lapsed += lapse(i, o, now);
-	books_balance();
+			lapsed += send_rsv_checking(i, o, now);
+	expect_balanced();
 	for (i = 0; i < NPORTS; i++) {
 		assert_int_equal(port[i].in.bytes, 0);
 		assert_int_equal(port[i].out.bytes, 0);
@@ -310,7 +313,7 @@ static void play(enum bl_allocator a, bool mix, __u32 ops, const char *name)
 		refused -= port[i].refused;
 	}
 	assert_int_equal(lapsed | used | released | grants | refused, 0);
-	/* each kind of thing happened: else the rest proves nothing */
+	/* Each kind of event has happened; otherwise the rest would prove nothing. */
 	for (i = 0; i < NPORTS; i++)
 		assert_true(port[i].lapsed && port[i].used && port[i].released &&
 			    port[i].grants > ops / 200);
@@ -324,25 +327,25 @@ static void play(enum bl_allocator a, bool mix, __u32 ops, const char *name)
 static void model__two_counter(void **state)
 {
 	(void)state;
-	play(BL_ALLOC_TWO_COUNTER, false, OPS, "two-counter");
+	run_model(BL_ALLOC_TWO_COUNTER, false, OPS, "two-counter");
 }
 
 static void model__joint(void **state)
 {
 	(void)state;
-	play(BL_ALLOC_JOINT, false, OPS, "joint");
+	run_model(BL_ALLOC_JOINT, false, OPS, "joint");
 }
 
 static void model__bitmap(void **state)
 {
 	(void)state;
-	play(BL_ALLOC_BITMAP, false, OPS, "bitmap");
+	run_model(BL_ALLOC_BITMAP, false, OPS, "bitmap");
 }
 
 static void model__allocator_changes(void **state)
 {
 	(void)state;
-	play(BL_ALLOC_TWO_COUNTER, true, OPS, "mix");
+	run_model(BL_ALLOC_TWO_COUNTER, true, OPS, "mix");
 }
 
 int main(void)

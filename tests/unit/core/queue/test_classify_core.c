@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * core/queue/classify_core.h: what kind of frame it is, how long it is held and in which class;
- * every frame cut at every length.
+ * core/queue/classify_core.h: the kind of a frame, how long it is held, and in which class; every
+ * frame is also cut at every length.
  */
 #include "tests/unit/unit.h"
 
@@ -12,34 +12,34 @@ struct f {
 	uint32_t n;
 };
 
-static void add(struct f *f, const void *p, size_t n)
+static void append_bytes(struct f *f, const void *p, size_t n)
 {
 	memcpy(f->b + f->n, p, n);
 	f->n += (uint32_t)n;
 }
 
-static void type(struct f *f, uint16_t t)
+static void append_ethertype(struct f *f, uint16_t t)
 {
 	uint8_t b[2] = { (uint8_t)(t >> 8), (uint8_t)t };
 
-	add(f, b, 2);
+	append_bytes(f, b, 2);
 }
 
-static struct f eth(int multi, int tags)
+static struct f make_eth(int multi, int tags)
 {
 	struct f f = { .n = 0 };
 	uint8_t mac[12] = { (uint8_t)(2 | multi), 0, 0, 0, 0, 3, 2, 0, 0, 0, 0, 9 };
 	int i;
 
-	add(&f, mac, 12);
+	append_bytes(&f, mac, 12);
 	for (i = 0; i < tags; i++) {
-		type(&f, i ? BL_ETH_8021Q : BL_ETH_8021AD);
-		type(&f, 0x2064);
+		append_ethertype(&f, i ? BL_ETH_8021Q : BL_ETH_8021AD);
+		append_ethertype(&f, 0x2064);
 	}
 	return f;
 }
 
-static void ip4(struct f *f, uint8_t ver_ihl, uint8_t tos, uint16_t frag, uint8_t proto)
+static void append_ip4(struct f *f, uint8_t ver_ihl, uint8_t tos, uint16_t frag, uint8_t proto)
 {
 	uint8_t h[20] = { ver_ihl,
 			  tos,
@@ -62,11 +62,11 @@ static void ip4(struct f *f, uint8_t ver_ihl, uint8_t tos, uint16_t frag, uint8_
 			  0,
 			  2 };
 
-	type(f, BL_ETH_IP);
-	add(f, h, 20);
+	append_ethertype(f, BL_ETH_IP);
+	append_bytes(f, h, 20);
 }
 
-static void ip6(struct f *f, uint8_t version, uint8_t tc, uint8_t proto)
+static void append_ip6(struct f *f, uint8_t version, uint8_t tc, uint8_t proto)
 {
 	uint8_t h[40] = { (uint8_t)(version << 4 | tc >> 4),
 			  (uint8_t)(tc << 4 | 0xf),
@@ -77,18 +77,18 @@ static void ip6(struct f *f, uint8_t version, uint8_t tc, uint8_t proto)
 			  proto,
 			  64 };
 
-	type(f, BL_ETH_IP6);
-	add(f, h, 40);
+	append_ethertype(f, BL_ETH_IP6);
+	append_bytes(f, h, 40);
 }
 
-static void ports(struct f *f)
+static void append_ports(struct f *f)
 {
 	static const uint8_t p[8] = { 0x12, 0x34, 0xab, 0xcd };
 
-	add(f, p, sizeof(p));
+	append_bytes(f, p, sizeof(p));
 }
 
-static int look_at(const struct f *f, uint32_t n, struct bl_frame_class *l)
+static int classify_cut(const struct f *f, uint32_t n, struct bl_frame_class *l)
 {
 	uint8_t *p = exact_copy(f->b, n);
 	int rc = bl_frame_class(p, p + n, l);
@@ -97,13 +97,13 @@ static int look_at(const struct f *f, uint32_t n, struct bl_frame_class *l)
 	return rc;
 }
 
-/* dest: 1: held for its address; 0: never held. */
-static void check(const struct f *f, struct bl_frame_class want, uint32_t dest, uint32_t cls)
+/* @dest: 1: held for its address; 0: never held */
+static void expect_class(const struct f *f, struct bl_frame_class want, uint32_t dest, uint32_t cls)
 {
 	struct bl_frame_class l;
 
 	memset(&l, 0xa5, sizeof(l));
-	assert_int_equal(look_at(f, f->n, &l), 0);
+	assert_int_equal(classify_cut(f, f->n, &l), 0);
 	assert_memory_equal(&l, &want, sizeof(l));
 	assert_int_equal(bl_class_is_held(&l), dest);
 	assert_int_equal(bl_hold_class(&l), cls);
@@ -120,70 +120,74 @@ static void bl_frame_class__kinds(void **state)
 			const uint8_t m = (uint8_t)multi;
 			struct f f;
 
-			f = eth(multi, tags);
-			type(&f, BL_ETH_ARP);
-			check(&f, (struct bl_frame_class){ .kind = BL_FRAME_ARP, .multi = m }, 0,
-			      0);
-			f = eth(multi, tags);
-			type(&f, 0x88b5);
-			check(&f, (struct bl_frame_class){ .multi = m }, !m, !m);
-			f = eth(multi, tags);
-			ip4(&f, 0x45, 0, 0x4000, BL_TCP);
-			ports(&f);
-			check(&f,
-			      (struct bl_frame_class){ .kind = BL_FRAME_IP4,
-						       .multi = m,
-						       .l3_off = off,
-						       .proto = BL_TCP,
-						       .sport = 0x1234,
-						       .dport = 0xabcd },
-			      !m, !m);
-			f = eth(multi, tags);
-			ip4(&f, 0x45, 0xb8, 0, BL_UDP);
-			ports(&f);
-			check(&f,
-			      (struct bl_frame_class){ .kind = BL_FRAME_IP4,
-						       .multi = m,
-						       .dscp = 46,
-						       .l3_off = off,
-						       .proto = BL_UDP,
-						       .sport = 0x1234,
-						       .dport = 0xabcd },
-			      !m, 0);
-			f = eth(multi, tags);
-			ip6(&f, 6, 0xb8, BL_TCP);
-			ports(&f);
-			check(&f,
-			      (struct bl_frame_class){ .kind = BL_FRAME_IP6,
-						       .multi = m,
-						       .dscp = 46,
-						       .l3_off = off,
-						       .proto = BL_TCP,
-						       .sport = 0x1234,
-						       .dport = 0xabcd },
-			      !m, 0);
-			f = eth(multi, tags);
-			ip6(&f, 6, 0, 47);
-			ports(&f);
-			check(&f,
-			      (struct bl_frame_class){ .kind = BL_FRAME_IP6,
-						       .multi = m,
-						       .l3_off = off,
-						       .proto = 47 },
-			      !m, !m);
+			f = make_eth(multi, tags);
+			append_ethertype(&f, BL_ETH_ARP);
+			expect_class(&f,
+				     (struct bl_frame_class){ .kind = BL_FRAME_ARP, .multi = m }, 0,
+				     0);
+			f = make_eth(multi, tags);
+			append_ethertype(&f, 0x88b5);
+			expect_class(&f, (struct bl_frame_class){ .multi = m }, !m, !m);
+			f = make_eth(multi, tags);
+			append_ip4(&f, 0x45, 0, 0x4000, BL_TCP);
+			append_ports(&f);
+			expect_class(&f,
+				     (struct bl_frame_class){ .kind = BL_FRAME_IP4,
+							      .multi = m,
+							      .l3_off = off,
+							      .proto = BL_TCP,
+							      .sport = 0x1234,
+							      .dport = 0xabcd },
+				     !m, !m);
+			f = make_eth(multi, tags);
+			append_ip4(&f, 0x45, 0xb8, 0, BL_UDP);
+			append_ports(&f);
+			expect_class(&f,
+				     (struct bl_frame_class){ .kind = BL_FRAME_IP4,
+							      .multi = m,
+							      .dscp = 46,
+							      .l3_off = off,
+							      .proto = BL_UDP,
+							      .sport = 0x1234,
+							      .dport = 0xabcd },
+				     !m, 0);
+			f = make_eth(multi, tags);
+			append_ip6(&f, 6, 0xb8, BL_TCP);
+			append_ports(&f);
+			expect_class(&f,
+				     (struct bl_frame_class){ .kind = BL_FRAME_IP6,
+							      .multi = m,
+							      .dscp = 46,
+							      .l3_off = off,
+							      .proto = BL_TCP,
+							      .sport = 0x1234,
+							      .dport = 0xabcd },
+				     !m, 0);
+			f = make_eth(multi, tags);
+			append_ip6(&f, 6, 0, 47);
+			append_ports(&f);
+			expect_class(&f,
+				     (struct bl_frame_class){ .kind = BL_FRAME_IP6,
+							      .multi = m,
+							      .l3_off = off,
+							      .proto = 47 },
+				     !m, !m);
 		}
 	}
-	/* behind two tags: not known */
+	/* Behind two tags the kind is unknown. */
 	{
-		struct f f = eth(0, 2);
+		struct f f = make_eth(0, 2);
 
-		ip4(&f, 0x45, 0xb8, 0, BL_UDP);
-		ports(&f);
-		check(&f, (struct bl_frame_class){ 0 }, 1, 1);
+		append_ip4(&f, 0x45, 0xb8, 0, BL_UDP);
+		append_ports(&f);
+		expect_class(&f, (struct bl_frame_class){ 0 }, 1, 1);
 	}
 }
 
-/* Frames of TOP go to its port; those of Fastpass to or from the port of an arbiter. UDP both. */
+/*
+ * Frames of TOP are sent to its port; those of Fastpass are sent to or from the port of an arbiter.
+ * Both use UDP.
+ */
 static void bl_frame_class__whose_port(void **state)
 {
 	static const struct {
@@ -215,7 +219,10 @@ static void bl_frame_class__whose_port(void **state)
 	}
 }
 
-/* No ports in fragments and behind options; a header that lies about itself is of no kind. */
+/*
+ * Fragments, and frames with IP options, have no ports. A frame whose header contradicts itself has
+ * no kind.
+ */
 static void bl_frame_class__odd_ip(void **state)
 {
 	static const struct {
@@ -243,9 +250,9 @@ static void bl_frame_class__odd_ip(void **state)
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
 		struct bl_frame_class want = { .kind = t[i].kind };
 
-		f = eth(0, 0);
-		ip4(&f, t[i].ver_ihl, 0xb8, t[i].frag, t[i].proto);
-		ports(&f);
+		f = make_eth(0, 0);
+		append_ip4(&f, t[i].ver_ihl, 0xb8, t[i].frag, t[i].proto);
+		append_ports(&f);
 		if (want.kind == BL_FRAME_IP4) {
 			want.l3_off = 14;
 			want.dscp = 46;
@@ -255,12 +262,12 @@ static void bl_frame_class__odd_ip(void **state)
 			want.sport = 0x1234;
 			want.dport = 0xabcd;
 		}
-		check(&f, want, 1, want.kind == BL_FRAME_OTHER);
+		expect_class(&f, want, 1, want.kind == BL_FRAME_OTHER);
 	}
-	f = eth(0, 0);
-	ip6(&f, 4, 0xb8, BL_UDP);
-	ports(&f);
-	check(&f, (struct bl_frame_class){ 0 }, 1, 1);
+	f = make_eth(0, 0);
+	append_ip6(&f, 4, 0xb8, BL_UDP);
+	append_ports(&f);
+	expect_class(&f, (struct bl_frame_class){ 0 }, 1, 1);
 }
 
 static void bl_frame_class__nd(void **state)
@@ -279,18 +286,21 @@ static void bl_frame_class__nd(void **state)
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
-		f = eth(0, 0);
-		ip6(&f, 6, 0xc0, t[i].proto);
-		add(&f, &t[i].type, 1);
-		check(&f,
-		      (struct bl_frame_class){
-			      .kind = t[i].kind, .l3_off = 14, .dscp = 48, .proto = t[i].proto },
-		      t[i].kind != BL_FRAME_ND, 0);
+		f = make_eth(0, 0);
+		append_ip6(&f, 6, 0xc0, t[i].proto);
+		append_bytes(&f, &t[i].type, 1);
+		expect_class(
+			&f,
+			(struct bl_frame_class){
+				.kind = t[i].kind, .l3_off = 14, .dscp = 48, .proto = t[i].proto },
+			t[i].kind != BL_FRAME_ND, 0);
 	}
-	f = eth(0, 0);
-	ip6(&f, 6, 0, BL_ICMP6); /* nothing behind the header */
-	check(&f, (struct bl_frame_class){ .kind = BL_FRAME_IP6, .l3_off = 14, .proto = BL_ICMP6 },
-	      1, 1);
+	f = make_eth(0, 0);
+	append_ip6(&f, 6, 0, BL_ICMP6); /* nothing behind the header */
+	expect_class(
+		&f,
+		(struct bl_frame_class){ .kind = BL_FRAME_IP6, .l3_off = 14, .proto = BL_ICMP6 }, 1,
+		1);
 }
 
 static void bl_hold_class__dscp(void **state)
@@ -302,20 +312,20 @@ static void bl_hold_class__dscp(void **state)
 		struct bl_frame_class want = {
 			.kind = BL_FRAME_IP4, .l3_off = 14, .proto = 1, .dscp = (uint8_t)(tos / 4)
 		};
-		struct f f = eth(0, 0);
+		struct f f = make_eth(0, 0);
 
-		ip4(&f, 0x45, (uint8_t)tos, 0, 1);
-		check(&f, want, 1, tos < 160);
-		f = eth(0, 0);
-		ip6(&f, 6, (uint8_t)tos, 1);
+		append_ip4(&f, 0x45, (uint8_t)tos, 0, 1);
+		expect_class(&f, want, 1, tos < 160);
+		f = make_eth(0, 0);
+		append_ip6(&f, 6, (uint8_t)tos, 1);
 		want.kind = BL_FRAME_IP6;
-		check(&f, want, 1, tos < 160);
+		expect_class(&f, want, 1, tos < 160);
 	}
 }
 
 /*
- * Cut anywhere, ASan watching: below an Ethernet header refused, else never more than the bytes
- * say.
+ * A frame cut at any place, under ASan: if it is shorter than an Ethernet header, it is refused;
+ * otherwise the result never contains more than its bytes say.
  */
 static void bl_frame_class__cut(void **state)
 {
@@ -323,18 +333,18 @@ static void bl_frame_class__cut(void **state)
 
 	(void)state;
 	for (v = 0; v < 4; v++) {
-		struct f f = eth(0, v & 1);
+		struct f f = make_eth(0, v & 1);
 		uint32_t l3 = 14 + 4 * (uint32_t)(v & 1), l4, n;
 		struct bl_frame_class l;
 
 		if (v & 2)
-			ip6(&f, 6, 0xb8, BL_UDP);
+			append_ip6(&f, 6, 0xb8, BL_UDP);
 		else
-			ip4(&f, 0x45, 0xb8, 0, BL_UDP);
+			append_ip4(&f, 0x45, 0xb8, 0, BL_UDP);
 		l4 = f.n;
-		ports(&f);
+		append_ports(&f);
 		for (n = 0; n <= f.n; n++) {
-			assert_int_equal(look_at(&f, n, &l), n < 14 ? -1 : 0);
+			assert_int_equal(classify_cut(&f, n, &l), n < 14 ? -1 : 0);
 			if (n < 14)
 				continue;
 			assert_int_equal(l.kind, n < l4  ? BL_FRAME_OTHER

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * core/queue/dest_core.h: pins on numbers while the pacer takes them from their owners, and how old
- * a held frame may get.
+ * a held frame may become.
  */
 #include "tests/unit/unit.h"
 
@@ -24,7 +24,7 @@ static void bl_dest__states(void **state)
 	assert_int_equal(bl_dest_close(&d), 0);
 	assert_int_equal(bl_dest_pin(&d), 0);
 	assert_int_equal(bl_dest_empty(&d), 1);
-	d.pins++; /* somebody has just come in and not gone out yet */
+	d.pins++; /* A CPU has just entered and not left yet. */
 	assert_int_equal(bl_dest_empty(&d), 0);
 	bl_dest_open(&d);
 	assert_int_equal(d.pins, 1);
@@ -62,12 +62,12 @@ static void bl_spare__counts(void **state)
 	assert_false(bl_numbers_low(&d));
 	d.given++;
 	assert_true(bl_numbers_low(&d));
-	d.given = BL_NUMBERS + 3; /* CPUs that came too late */
+	d.given = BL_NUMBERS + 3; /* CPUs that were too late */
 	assert_int_equal(bl_numbers_spare(&d), 0);
 	d.spare = 5;
 	assert_int_equal(bl_numbers_spare(&d), 2);
 	d.given = BL_NUMBERS;
-	d.spare = -1ULL; /* taken, and not counted yet by who gave it */
+	d.spare = -1ULL; /* The number is taken, and the CPU that gave it has not counted it yet. */
 	assert_int_equal(bl_numbers_spare(&d), 0);
 }
 
@@ -78,11 +78,11 @@ static void bl_hold_age__table(void **state)
 		uint64_t ask, want;
 	} t[] = {
 		{ BL_POLICY_TOP, 0, 0, 0, 1000000000 },
-		/* 250 Mbit/s: 4096 frames are 0.2 s */
+		/* 250 Mbit/s: 4096 frames are 0.2 s. */
 		{ BL_POLICY_TOP, 32 << 20, 0, 2000000, 1000000000 },
 		{ BL_POLICY_PL2, 4000U << 20, 0, 2000000, 4096ULL * 1538 * 4000 }, /* 2 Mbit/s */
 		{ BL_POLICY_PL2, 0, 0, 1000000000, 8000000000 },
-		{ BL_POLICY_PL2, 0, 1000000000, 0, 1000000000 }, /* slots are Fastpass's */
+		{ BL_POLICY_PL2, 0, 1000000000, 0, 1000000000 }, /* Only Fastpass has slots. */
 		{ BL_POLICY_FASTPASS, 0, 1000000, 0, 4096000000 },
 	};
 	unsigned int i;
@@ -102,13 +102,16 @@ static void bl_hold_age__table(void **state)
 	assert_false(bl_hold_expired(7, 5, 10, 16));
 }
 
-/* The pacer looks each half age. It stood still if it did not: then nothing is old for an age. */
+/*
+ * The pacer scans every half age. If it did not, it was stalled, and no frame counts as expired
+ * until one age later.
+ */
 static void bl_hold_turn__standstill(void **state)
 {
 	struct bl_due d = { 0 };
 
 	(void)state;
-	bl_hold_turn_begin(&d, 5000); /* nothing has waited so far */
+	bl_hold_turn_begin(&d, 5000); /* Nothing has waited so far. */
 	assert_true(d.turn_ns == 5000 && !d.back_ns && bl_hold_expired(d.back_ns, 0, 1000, 5000));
 	assert_int_equal(bl_hold_watch_ns(&d, 1000, 0), 500);
 	bl_hold_turn_begin(&d, 5749);
@@ -117,7 +120,7 @@ static void bl_hold_turn__standstill(void **state)
 	assert_true(d.back_ns == 6499 && d.turn_ns == 6499);
 	assert_false(bl_hold_expired(d.back_ns, 0, 1000, 7498));
 	assert_true(bl_hold_expired(d.back_ns, 0, 1000, 7499));
-	/* not more often than that */
+	/* The pacer need not scan more often than every 600 ns. */
 	assert_int_equal(bl_hold_watch_ns(&d, 1000, 600), 600);
 	bl_hold_turn_begin(&d, 6499 + 849);
 	assert_int_equal(d.back_ns, 6499);
@@ -126,14 +129,14 @@ static void bl_hold_turn__standstill(void **state)
 }
 
 /*
- * Users come and go; one closes, and gives the number to another owner. Nobody is inside under the
- * wrong owner.
+ * Users enter and leave. One thread shuts the number and gives it to another owner. No user is
+ * inside under the wrong owner.
  */
 static struct bl_hold_dest shared;
 static uint64_t owner, inside[2], seen[2];
 static int over;
 
-static void *user(void *arg)
+static void *run_user(void *arg)
 {
 	unsigned int me = *(unsigned int *)arg, i;
 
@@ -160,8 +163,8 @@ static void bl_dest_close__nobody_inside(void **state)
 	pthread_t thread[2];
 
 	(void)state;
-	assert_int_equal(pthread_create(&thread[0], NULL, user, &me[0]), 0);
-	assert_int_equal(pthread_create(&thread[1], NULL, user, &me[1]), 0);
+	assert_int_equal(pthread_create(&thread[0], NULL, run_user, &me[0]), 0);
+	assert_int_equal(pthread_create(&thread[1], NULL, run_user, &me[1]), 0);
 	while (closed < 2000 || !BL_READ_ONCE(seen[0]) || !BL_READ_ONCE(seen[1])) {
 		tries++;
 		if (!bl_dest_close(&shared))

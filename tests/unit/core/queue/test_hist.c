@@ -6,7 +6,7 @@
 #include "tests/unit/unit.h"
 #include "core/queue/hist_core.h"
 
-/* the bin of a value, word for word as maps/queue_abi.h says */
+/* The bin of a value, exactly as maps/queue_abi.h defines it. */
 static unsigned int bin_of(uint64_t v)
 {
 	unsigned int e, bin;
@@ -57,8 +57,8 @@ static void bin__edges(void **state)
 }
 
 /*
- * every value is within its bin, and bins meet without a gap: all values below 2^17 and the
- * surroundings of all powers of two
+ * Every value is within its bin, and bins meet without a gap: checked for all values below 2^17,
+ * and around all powers of two.
  */
 static void bin__every_value(void **state)
 {
@@ -78,7 +78,7 @@ static void bin__every_value(void **state)
 		assert_int_equal(hist_least(b), hist_greatest(b - 1) + 1);
 }
 
-/* at most 12.5 % wide */
+/* A bin is at most 12.5 % wide. */
 static void bin__width(void **state)
 {
 	unsigned int b;
@@ -97,11 +97,11 @@ static void quantile__empty(void **state)
 	assert_int_equal(v, 77);
 }
 
-/* ranks are rounded up, at their edges */
+/* Ranks are rounded up, also at their edges. */
 static void quantile__ranks(void **state)
 {
 	static const struct {
-		uint64_t low, high; /* so many values of 3, so many of 9 */
+		uint64_t low, high; /* number of values of 3; number of values of 9 */
 		unsigned int q;
 		uint64_t want;
 	} t[] = {
@@ -124,7 +124,7 @@ static void quantile__ranks(void **state)
 	}
 }
 
-/* counts that 64 bits hold, but not times 10000 */
+/* The counts fit into 64 bits, but not multiplied by 10000. */
 static void quantile__many(void **state)
 {
 	struct bl_hist h = { .n = { [3] = UINT64_MAX / 4, [9] = UINT64_MAX / 4 } };
@@ -136,13 +136,13 @@ static void quantile__many(void **state)
 	assert_int_equal(v, 9);
 }
 
-/* the worked example of hist.h, and the greatest value of the last bin */
+/* The worked example of the header, and the greatest value of the last bin. */
 static void quantile__units(void **state)
 {
 	struct bl_hist h = { 0 };
 	uint64_t v = 77;
 
-	h.n[0] = 1; /* every queue was empty */
+	h.n[0] = 1; /* Every queue was empty. */
 	assert_true(hist_quantile(&h, 9990, BL_HIST_LEN_SHIFT, &v));
 	assert_int_equal(v, 0);
 	h.n[bin_of(15 * 1514 >> BL_HIST_LEN_SHIFT)] = 1000;

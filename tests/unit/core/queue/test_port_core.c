@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * core/queue/port_core.h: strict priority by a word of bits, and that no bit is lost between who
- * puts and who empties.
+ * core/queue/port_core.h: strict priority by a word of bits. No bit is lost between the CPU that
+ * puts frames and the one that empties the queue.
  */
 #include "tests/unit/unit.h"
 
@@ -32,7 +32,7 @@ static void bl_busy__table(void **state)
 		{ 0, 0, 0, 0x001, 0 },
 		{ 0, 8, 0, 0x100, 0 },
 		{ 0x081, 7, 0, 0x081, 0x001 },
-		{ 0x081, 7, 1, 0x081, 0x081 }, /* a frame came between */
+		{ 0x081, 7, 1, 0x081, 0x081 }, /* A frame arrived in between. */
 		{ 0x081, 0, 0, 0x081, 0x080 },
 		{ 0x1ff, 4, 0, 0x1ff, 0x1ef },
 		{ 0x1ff, 4, 512, 0x1ff, 0x1ff },
@@ -63,11 +63,11 @@ static void bl_port_again__table(void **state)
 }
 
 #define FRAMES 300000
-static struct bl_queue q; /* only tail and head are used: the thread puts, the pacer takes */
+static struct bl_queue q; /* Only tail and head are used: the thread puts, and the pacer takes. */
 static __u64 busy;
 static int over;
 
-static void *produce(void *arg)
+static void *produce_frames(void *arg)
 {
 	int i;
 
@@ -88,7 +88,7 @@ static void bl_busy__no_bit_is_lost(void **state)
 	int end;
 
 	(void)state;
-	assert_int_equal(pthread_create(&t, NULL, produce, NULL), 0);
+	assert_int_equal(pthread_create(&t, NULL, produce_frames, NULL), 0);
 	do {
 		end = __atomic_load_n(&over, __ATOMIC_SEQ_CST);
 		while (BL_READ_ONCE(busy)) {

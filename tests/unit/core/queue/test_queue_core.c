@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * core/queue/queue_core.h: histograms, rings, ECN, rates and due times, with injected time; and due
- * times with threads, for there compare-and-swap is the point.
+ * core/queue/queue_core.h: histograms, rings, ECN, rates and due times, with injected time. Due
+ * times also with threads, since there the compare-and-swap matters.
  */
 #include "tests/unit/unit.h"
 
@@ -12,7 +12,7 @@
 
 /* ---- histograms ---- */
 
-/* queue_abi.h's rule, with the compiler's logarithm */
+/* The rule of queue_abi.h, with the compiler's logarithm. */
 static uint32_t bin_of(uint64_t v)
 {
 	uint32_t e, b;
@@ -89,7 +89,7 @@ static void bl_ring_put__whole_result(void **state)
 	memset(&h, 0, sizeof(h));
 	q.limit_frames = 3;
 	q.limit_bytes = 10000;
-	q.head = q.tail = UINT32_MAX - 1; /* the running numbers wrap as well */
+	q.head = q.tail = UINT32_MAX - 1; /* The running numbers wrap as well. */
 	want = q;
 	memset(&want_h, 0, sizeof(want_h));
 	assert_int_equal(bl_ring_put(&q, &h, BL_RING_ENTRY(65535, 1514), 0), 0);
@@ -103,7 +103,7 @@ static void bl_ring_put__whole_result(void **state)
 	assert_int_equal(bl_ring_put(&q, &h, BL_RING_ENTRY(7, 14), 1), 0);
 	want.tail++;
 	want.bytes = want.put_bytes = 1528;
-	want.wire = 1538 + 84; /* a frame of 14 bytes is padded on the wire */
+	want.wire = 1538 + 84; /* A frame of 14 bytes is padded on the wire. */
 	want.put = 2;
 	want.marked = 1;
 	want.ring[511] = 14u << 16 | 7;
@@ -132,7 +132,7 @@ static void bl_ring_put__limits(void **state)
 		uint32_t limit_frames, limit_bytes, there, len;
 		int rc;
 	} t[] = {
-		/* frames of 100 bytes are there */
+		/* The ring holds frames of 100 bytes. */
 		{ 0, UINT32_MAX, 0, 60, -1 },
 		{ 1, UINT32_MAX, 0, 60, 0 },
 		{ 1, UINT32_MAX, 1, 60, -1 },
@@ -175,7 +175,7 @@ static void bl_ring_put__limits(void **state)
 		}
 		assert_int_equal(bl_ring_len(&q), t[i].there + !t[i].rc);
 	}
-	/* bytes near the end of their 32 bits: a sum that wraps is no small sum */
+	/* The bytes are near the end of their 32 bits: a sum that wraps must not count as small. */
 	memset(&q, 0, sizeof(q));
 	q.limit_frames = BL_RING;
 	q.limit_bytes = UINT32_MAX;
@@ -185,8 +185,8 @@ static void bl_ring_put__limits(void **state)
 }
 
 /*
- * Queues and a set of free slots against a list of each: order, bytes, and no slot lost or doubled,
- * whatever happens.
+ * Queues and a set of free slots against a list of each: order, bytes, and no slot lost or doubled
+ * in any sequence of operations.
  */
 static void bl_ring__slots_balance(void **state)
 {
@@ -210,7 +210,7 @@ static void bl_ring__slots_balance(void **state)
 		q[k].head = q[k].tail = (uint32_t)rnd64(&r);
 	}
 	for (step = 0; step < 1000000; step++) {
-		/* long phases of more coming than going, and the other way round */
+		/* Long phases in which more frames enter than leave alternate with the opposite. */
 		bool in = rnd_below(&r, 10) < (step >> 14 & 1 ? 3u : 7u);
 		uint32_t total = 0, e, len = 14 + rnd_below(&r, 1509);
 
@@ -297,8 +297,8 @@ static uint16_t full_sum(const void *p)
 }
 
 /*
- * All 256 values of the field, with addresses that make many checksums; compared with the whole
- * sum.
+ * All 256 values of the field, with addresses that give many different checksums; compared with the
+ * sum over the whole header.
  */
 static void bl_ecn_ce4__all_values(void **state)
 {
@@ -368,13 +368,14 @@ static void bl_wire_ns__table(void **state)
 		{ { GBIT1, 0 }, 1514, 12304 },
 		{ { GBIT1, 0 }, 60, 672 },
 		{ { GBIT1, 0 }, 61, 680 },
-		{ { GBIT1, 0 }, 42, 672 }, /* the NIC pads it */
+		{ { GBIT1, 0 }, 42, 672 }, /* The NIC pads the frame. */
 		{ { GBIT1, 0 }, 0, 672 },
 		{ { 838861, 0 }, 1514, 1230 }, /* 10 Gbit/s: 1230.4 */
 		{ { 83886, 0 }, 1514, 123 },   /* 100 Gbit/s: 123.04 */
-		{ { 1 << 19, 0 }, 61, 43 },    /* a half is rounded up */
+		{ { 1 << 19, 0 }, 61, 43 },    /* A half is rounded up. */
 		{ { (1 << 19) - 1, 0 }, 61, 42 },
-		{ { UINT32_MAX, 0 }, 1522, 6332416 }, /* 1.95 Mbit/s, the slowest: nothing wraps */
+		/* 1.95 Mbit/s, the slowest rate: nothing wraps */
+		{ { UINT32_MAX, 0 }, 1522, 6332416 },
 	};
 	size_t i;
 
@@ -391,9 +392,10 @@ static void bl_free_after__table(void **state)
 		const struct bl_meter *m;
 		uint64_t free, came, now, due, after;
 	} t[] = {
-		{ &m, 90000, 100000, 100000, 100000, 100000 + full }, /* the example */
+		/* the example of the header */
+		{ &m, 90000, 100000, 100000, 100000, 100000 + full },
 		{ &m, 100000, 90000, 100000, 100000, 100000 + full },
-		/* late, within what may be caught up */
+		/* late, within the time that may be caught up */
 		{ &m, 90000, 100000, 100000 + behind, 100000, 100000 + full },
 		{ &m, 90000, 100000, 100001 + behind, 100000, 100001 + full },
 		{ &m, 90000, 100000, 200000, 100000, 200000 - behind + full },
@@ -413,9 +415,9 @@ static void bl_free_after__table(void **state)
 }
 
 /*
- * A backlogged link with a pacer that is late at random and now and then stands still: never more
- * bytes in any span of time than the rate allows, plus what may be caught up, plus one frame; and
- * with a pacer that is only ever late by less than that, exactly the rate.
+ * A backlogged link with a pacer that is late at random and is sometimes stalled: in no span of
+ * time more bytes than the rate allows, plus what may be caught up, plus one frame. A pacer that is
+ * never later than what may be caught up reaches exactly the rate.
  */
 static void bl_free_after__rate_holds(void **state)
 {
@@ -532,7 +534,7 @@ static void bl_lower__expectation_may_be_wrong(void **state)
 	}
 }
 
-static void look(uint32_t n, struct bl_due_pick *p)
+static void pick_due(uint32_t n, struct bl_due_pick *p)
 {
 	uint32_t i;
 
@@ -551,7 +553,7 @@ static void bl_due_consider__least_and_second(void **state)
 		{ { ~0ULL, ~0ULL, ~0ULL, ~0ULL }, 4, 0, ~0ULL, ~0ULL },
 		{ { 5, ~0ULL, ~0ULL, ~0ULL }, 4, 0, 5, ~0ULL },
 		{ { ~0ULL, ~0ULL, ~0ULL, 5 }, 4, 3, 5, ~0ULL },
-		{ { ~0ULL, ~0ULL, ~0ULL, 5 }, 3, 0, ~0ULL, ~0ULL }, /* beyond those in use */
+		{ { ~0ULL, ~0ULL, ~0ULL, 5 }, 3, 0, ~0ULL, ~0ULL }, /* beyond the queues in use */
 		{ { 1, 2, 3, 4 }, 4, 0, 1, 2 },
 		{ { 4, 3, 2, 1 }, 4, 3, 1, 2 },
 		{ { 3, 1, 2, 4 }, 4, 1, 1, 2 },
@@ -567,7 +569,7 @@ static void bl_due_consider__least_and_second(void **state)
 		due_clear();
 		memcpy(due.at, t[i].at, sizeof(t[i].at));
 		due.next = 1;
-		look(t[i].n, &p);
+		pick_due(t[i].n, &p);
 		assert_int_equal(due.next, BL_DUE_NEVER);
 		assert_int_equal(p.least, t[i].least);
 		assert_int_equal(p.second, t[i].second);
@@ -578,8 +580,8 @@ static void bl_due_consider__least_and_second(void **state)
 static void bl_due_end__table(void **state)
 {
 	/*
-	 * queue 1 was due at 10, queue 2 at @second; somebody puts a frame into queue 1 at @put
-	 * during the turn
+	 * Queue 1 was due at 10, and queue 2 is due at @second. Another CPU puts a frame into queue
+	 * 1 at @put during the turn.
 	 */
 	static const struct {
 		uint64_t second, put, again, free, at1, next;
@@ -605,7 +607,7 @@ static void bl_due_end__table(void **state)
 		due_clear();
 		due.at[1] = 10;
 		due.at[2] = t[i].second == 5 ? 11 : t[i].second;
-		look(3, &p);
+		pick_due(3, &p);
 		if (t[i].second == 5)
 			p.second = 5;
 		assert_int_equal(p.index, 1);
@@ -620,15 +622,15 @@ static void bl_due_end__table(void **state)
 }
 
 /*
- * Two threads put into eight queues (numbers that count what is there), one pacer empties them in
- * the way of the programs. Whoever forgot a queue would end with frames in it and nothing due.
+ * Two threads put into eight queues, which are counters here, and one pacer empties them in the way
+ * of the programs. If a queue were forgotten, it would end with frames in it and nothing due.
  */
 #define QUEUES 8
 #define FRAMES 150000
-static uint32_t there[QUEUES];
+static uint32_t held_frames[QUEUES];
 static int producers;
 
-static void *produce(void *arg)
+static void *produce_frames(void *arg)
 {
 	struct rnd r = { (uintptr_t)arg };
 	int i;
@@ -636,10 +638,10 @@ static void *produce(void *arg)
 	for (i = 0; i < FRAMES; i++) {
 		uint32_t k = rnd_below(&r, QUEUES);
 
-		while (BL_READ_ONCE(there[k]) >= 2) /* so that queues are empty often */
+		while (BL_READ_ONCE(held_frames[k]) >= 2) /* so that queues are often empty */
 			sched_yield();
-		/* the put: no barrier of its own is asked of it */
-		__atomic_fetch_add(&there[k], 1, __ATOMIC_RELAXED);
+		/* The put needs no barrier of its own. */
+		__atomic_fetch_add(&held_frames[k], 1, __ATOMIC_RELAXED);
 		bl_due_put(&due, k, rnd_below(&r, 1000));
 		if (!(i & 63))
 			bl_due_lower(&due, rnd_below(&r, QUEUES), rnd_below(&r, 1000));
@@ -660,7 +662,7 @@ static void bl_due__nothing_is_forgotten(void **state)
 	due_clear();
 	producers = 2;
 	for (i = 0; i < 2; i++)
-		assert_int_equal(pthread_create(&t[i], NULL, produce,
+		assert_int_equal(pthread_create(&t[i], NULL, produce_frames,
 						(void *)(uintptr_t)(rnd64(&r) | 1)),
 				 0);
 	for (;;) {
@@ -673,21 +675,22 @@ static void bl_due__nothing_is_forgotten(void **state)
 			sched_yield();
 			continue;
 		}
-		look(QUEUES, &p);
+		pick_due(QUEUES, &p);
 		if (p.least == BL_DUE_NEVER)
 			continue;
 		bl_due_take(&due, p.index);
-		if (BL_READ_ONCE(there[p.index])) {
-			__atomic_fetch_sub(&there[p.index], 1, __ATOMIC_RELAXED);
+		if (BL_READ_ONCE(held_frames[p.index])) {
+			__atomic_fetch_sub(&held_frames[p.index], 1, __ATOMIC_RELAXED);
 			taken++;
 		}
 		bl_due_end(&due, &p,
-			   BL_READ_ONCE(there[p.index]) ? rnd_below(&r, 1000) : BL_DUE_NEVER, 0);
+			   BL_READ_ONCE(held_frames[p.index]) ? rnd_below(&r, 1000) : BL_DUE_NEVER,
+			   0);
 	}
 	for (i = 0; i < 2; i++)
 		pthread_join(t[i], NULL);
 	for (k = 0; k < QUEUES; k++) {
-		assert_int_equal(there[k], 0);
+		assert_int_equal(held_frames[k], 0);
 		assert_int_equal(due.at[k], BL_DUE_NEVER);
 	}
 	assert_int_equal(taken, 2 * FRAMES);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Lets the next swaps of the token core fail, as if another CPU had been first. The test includes
+ * Makes the next swaps of the token core fail, as if another CPU had been first. The test includes
  * this header before core/top/top_token_core.h.
  */
 #ifndef BARLINE_TESTS_LOST_SWAPS_H
@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-/* Of the next swaps, so many are lost to somebody who changes nothing else. */
+/* Number of the next swaps that fail. The other CPU changes nothing else. */
 static int swaps_lost;
 static uint64_t swap(uint64_t *p, uint64_t was, uint64_t now)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * TOP's thresholds from the sizes of flows (core/top/top_classes_core.h): each class gets the same
- * load, at the edges, too; what was learnt ages, stays while it is near enough, and survives new
- * maps.
+ * load, also at the edges. What was learnt ages, stays in use while it is close enough, and
+ * survives new maps.
  */
 #include "tests/unit/unit.h"
 
@@ -19,7 +19,7 @@ static int setup(void **state)
 	return 0;
 }
 
-static void seen(uint64_t frames, double n)
+static void add_flows(uint64_t frames, double n)
 {
 	flows[bl_top_bucket(frames)] += n;
 }
@@ -42,39 +42,40 @@ static void equal_load__by_hand(void **state)
 {
 	(void)state;
 	assert_int_equal(bl_top_equal_load(flows, false, 6, limit), -1);
-	seen(4, 100);
-	seen(1000, 1);
-	assert_int_equal(bl_top_equal_load(flows, false, 2, limit), 0); /* the head's example */
+	add_flows(4, 100);
+	add_flows(1000, 1);
+	/* The example at the top of the header. */
+	assert_int_equal(bl_top_equal_load(flows, false, 2, limit), 0);
 	assert_int_equal(limit[0], 249);
 	assert_true(limit[1] == ~0ULL && limit[4] == ~0ULL);
 	assert_int_equal(bl_top_equal_load(flows, true, 2, limit), 0);
 	assert_int_equal(limit[0], 847);
-	assert_int_equal(bl_top_equal_load(flows, false, 1, limit), 0); /* ExpressPass */
+	assert_int_equal(bl_top_equal_load(flows, false, 1, limit), 0); /* ExpressPass: one class */
 	assert_true(limit[0] == ~0ULL);
 }
 
-/* All flows alike: thresholds divide them all the same by what is left, and rise in any case. */
+/* All flows have one size: the thresholds still divide them, by what is left, and always rise. */
 static void equal_load__one_size(void **state)
 {
 	unsigned int c;
 
 	(void)state;
-	seen(1, 1000);
+	add_flows(1, 1000);
 	assert_int_equal(bl_top_equal_load(flows, false, 6, limit), 0);
 	for (c = 0; c < 5; c++)
-		assert_int_equal(limit[c], c + 2); /* one frame is in class 0 */
+		assert_int_equal(limit[c], c + 2); /* One frame is in class 0. */
 	assert_int_equal(bl_top_equal_load(flows, true, 6, limit), 0);
 	for (c = 0; c < 5; c++)
 		assert_int_equal(limit[c], c + 2);
 	setup(NULL);
-	seen(1ULL << 40, 1); /* the last bucket: nothing overflows */
+	add_flows(1ULL << 40, 1); /* In the last bucket nothing overflows. */
 	assert_int_equal(bl_top_equal_load(flows, false, 6, limit), 0);
 	for (c = 0; c < 5; c++)
 		assert_true(limit[c] > (c ? limit[c - 1] : 1) && limit[c] < 1ULL << 32);
 }
 
-/* Frames that classes below threshold @at carry of one flow. */
-static double below(double size, double at, bool by_size)
+/* Returns how many frames of one flow the classes below threshold @at carry. */
+static double frames_below(double size, double at, bool by_size)
 {
 	if (by_size)
 		return size <= at - 1 ? size : 0;
@@ -83,8 +84,11 @@ static double below(double size, double at, bool by_size)
 
 #define PIECES 1024
 
-/* ... of all flows that were counted, if those of a bucket are spread evenly, as is assumed. */
-static double below_evenly(double at, bool by_size)
+/*
+ * The same for all flows that were counted, with the flows of each bucket spread evenly, as the
+ * code assumes.
+ */
+static double load_below(double at, bool by_size)
 {
 	double sum = 0;
 	unsigned int b, k;
@@ -93,13 +97,16 @@ static double below_evenly(double at, bool by_size)
 		double e = bl_top_bucket_edge(b), wide = bl_top_bucket_edge(b + 1) - e;
 
 		for (k = 0; flows[b] > 0 && k < PIECES; k++)
-			sum += below(e + wide * (k + 0.5) / PIECES, at, by_size) * flows[b] /
+			sum += frames_below(e + wide * (k + 0.5) / PIECES, at, by_size) * flows[b] /
 			       PIECES;
 	}
 	return sum;
 }
 
-/* By how much the true load below @at can differ from that, for buckets hide where flows are. */
+/*
+ * Returns by how much the true load below @at can differ from that, since a bucket hides where its
+ * flows are.
+ */
 static double hidden_below(double at, bool by_size)
 {
 	double sum = 0;
@@ -108,7 +115,7 @@ static double hidden_below(double at, bool by_size)
 	for (b = 0; b < BL_TOP_SIZES && bl_top_bucket_edge(b) < at - 1; b++) {
 		double e = bl_top_bucket_edge(b), to = bl_top_bucket_edge(b + 1);
 
-		/* by size all flows of the threshold's bucket may be on one side of it */
+		/* By size, all flows of the threshold's bucket may be on one side of it. */
 		sum += flows[b] * (by_size && to > at - 1 ? to : (to - e) / 2);
 	}
 	return sum;
@@ -116,9 +123,9 @@ static double hidden_below(double at, bool by_size)
 
 /*
  * Sizes of a heavy tail, of random shape. If flows are spread evenly within their bucket, each
- * threshold is within a frame of the one that divides the load. For flows as they are the loads
- * differ by no more than the buckets hide: a property of all distributions, not of those that
- * happened to be drawn.
+ * threshold is within one frame of the one that divides the load. For the real flows the loads
+ * differ by no more than the buckets hide. This holds for every distribution, not only for those
+ * that were drawn.
  */
 static void equal_load__random(void **state)
 {
@@ -138,26 +145,26 @@ static void equal_load__random(void **state)
 			double u = (rnd_below(&rnd, 1000000) + 0.5) / 1e6;
 
 			size[i] = (uint64_t)ceil(pow(1 - u * (1 - pow(most, -shape)), -1 / shape));
-			seen(size[i], 1);
+			add_flows(size[i], 1);
 			all += (double)size[i];
 		}
 		assert_int_equal(bl_top_equal_load(flows, by_size, 6, limit), 0);
-		evenly = below_evenly(1e18, by_size);
+		evenly = load_below(1e18, by_size);
 		hidden = hidden_below(1e18, by_size);
 		assert_true(fabs(evenly - all) <= hidden);
 		for (c = 1; c < 6; c++) {
 			double share = c / 6.0, at = (double)limit[c - 1], load = 0;
 			double least = c > 1 ? (double)limit[c - 2] + 1 : BL_TOP_LIMIT_LEAST;
-			double slack = evenly * 0.002; /* of PIECES */
+			double slack = evenly * 0.002; /* the steps of PIECES */
 			double hides = hidden_below(at, by_size) + hidden * share;
 
 			assert_true(at >= least);
 			for (i = 0; i < ARRAY_SIZE(size); i++)
-				load += below((double)size[i], at, by_size);
-			/* what had to rise above the threshold before it may be too high */
-			if (below_evenly(at + 1, by_size) >= evenly * share - slack &&
+				load += frames_below((double)size[i], at, by_size);
+			/* A threshold that had to rise above the one before it may be too high. */
+			if (load_below(at + 1, by_size) >= evenly * share - slack &&
 			    (at == least ||
-			     (below_evenly(at - 1, by_size) <= evenly * share + slack &&
+			     (load_below(at - 1, by_size) <= evenly * share + slack &&
 			      fabs(load - all * share) <= hides + 2 * ARRAY_SIZE(size))))
 				continue;
 			fail_msg("run %u, shape %.2f to %.0f, %s: %.4f below class %u, %.0f frames",
@@ -178,7 +185,7 @@ static int learn_setup(void **state)
 	return 0;
 }
 
-static bool look(void)
+static bool learn_step(void)
 {
 	return bl_top_learn_step(&l, sizes, none, false, 6);
 }
@@ -187,16 +194,16 @@ static void learn__not_before_enough(void **state)
 {
 	(void)state;
 	sizes[bl_top_bucket(100)] = BL_TOP_LEARN_LEAST - 1;
-	assert_false(look());
+	assert_false(learn_step());
 	assert_int_equal(l.limit[0], 0);
-	assert_false(look()); /* the same flows do not count twice */
+	assert_false(learn_step()); /* The same flows are not counted twice. */
 	sizes[bl_top_bucket(100)]++;
-	assert_true(look());
+	assert_true(learn_step());
 	assert_true(l.limit[0] >= 12 && l.limit[0] <= 24); /* a sixth of 96 to 127 */
-	assert_false(look());
+	assert_false(learn_step());
 }
 
-/* A little more of something changes nothing; another world does, within two windows. */
+/* A little more of one size changes nothing; a different distribution does, within two windows. */
 static void learn__hysteresis_and_age(void **state)
 {
 	uint64_t was[BL_TOP_CLASSES - 1];
@@ -204,14 +211,14 @@ static void learn__hysteresis_and_age(void **state)
 
 	(void)state;
 	sizes[bl_top_bucket(100)] = 4000;
-	assert_true(look());
+	assert_true(learn_step());
 	memcpy(was, l.limit, sizeof(was));
 	sizes[bl_top_bucket(128)] += 400;
-	assert_false(look());
+	assert_false(learn_step());
 	assert_memory_equal(was, l.limit, sizeof(was));
 	for (i = 0; i < 16; i++) {
-		sizes[bl_top_bucket(3)] += 2000; /* all flows are short now */
-		look();
+		sizes[bl_top_bucket(3)] += 2000; /* From now on all flows are short. */
+		learn_step();
 	}
 	assert_true(l.limit[0] <= 3 && l.limit[4] < was[4] / 2);
 }
@@ -228,14 +235,14 @@ static void learn__window(void **state)
 	assert_true(bl_top_learn_add(&l, sizes) < BL_TOP_LEARN_WINDOW + 1);
 	assert_float_equal(l.flows[4], BL_TOP_LEARN_WINDOW, 0);
 	assert_float_equal(l.flows[6], 0.5, 0);
-	sizes[7] = 1ULL << 40; /* ten thousand flows, and more, at once */
+	sizes[7] = 1ULL << 40; /* more than ten thousand flows at once */
 	all = bl_top_learn_add(&l, sizes);
 	assert_true(all > BL_TOP_LEARN_WINDOW && all <= 2 * BL_TOP_LEARN_WINDOW);
 	for (b = 0; b < BL_TOP_SIZES; b++)
 		assert_true(l.flows[b] >= 0);
 }
 
-/* New maps count from zero again. */
+/* The counters of new maps start at zero again. */
 static void learn__counts_go_back(void **state)
 {
 	(void)state;
@@ -247,19 +254,19 @@ static void learn__counts_go_back(void **state)
 	assert_float_equal(bl_top_learn_add(&l, sizes), 1011, 0);
 }
 
-/* A flow that has not ended, however long, counts while it is there and no longer. */
+/* A flow that has not ended, however long it is, counts while it exists and no longer. */
 static void learn__open_flows(void **state)
 {
 	uint64_t open[BL_TOP_SIZES] = { 0 }, without[BL_TOP_CLASSES - 1];
 
 	(void)state;
 	sizes[bl_top_bucket(10)] = 1000;
-	assert_true(look());
+	assert_true(learn_step());
 	memcpy(without, l.limit, sizeof(without));
 	open[bl_top_bucket(100000)] = 1;
 	assert_true(bl_top_learn_step(&l, sizes, open, false, 6));
 	assert_true(l.limit[1] > 1000);
-	assert_true(look());
+	assert_true(learn_step());
 	assert_memory_equal(without, l.limit, sizeof(without));
 }
 

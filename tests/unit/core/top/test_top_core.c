@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * core/top/top_core.h, the receiver's part: classes, both of ExpressPass's laws against the
- * published formulas in floating point, echoes, tokens out, the choice of a slot, signals in.
+ * published formulas in floating point, echoes, outgoing tokens, the choice of a slot, and incoming
+ * signals.
  */
 #include <math.h>
 
@@ -47,8 +48,8 @@ static void bl_top_class_of__objectives(void **state)
 		uint32_t cls;
 	} t[] = {
 		/*
-		 * said 4 frames: what is sent twice is not held against it; 9999 make it one of
-		 * unknown size
+		 * The flow announced 4 frames. Frames that are sent twice do not count against it;
+		 * 9999 frames make its size unknown.
 		 */
 		{ BL_TOP_BY_FCT, 4 * f, 16 * f, 0, 0, 0, 0 },
 		{ BL_TOP_BY_FCT, 4 * f, 9999 * f, 0, 0, 0, 5 },
@@ -68,7 +69,7 @@ static void bl_top_class_of__objectives(void **state)
 		{ BL_TOP_BY_COFLOW, 500 * f, f, 0, 7, f, 0 },
 		{ BL_TOP_BY_COFLOW, 30 * f, f, 0, 0, 0, 2 },
 		{ BL_TOP_BY_COFLOW, 0, 100 * f, 0, 0, 0, 3 },
-		/* headers are a 32nd of what was served, at the least */
+		/* Headers are at least a 32nd of what was served. */
 		{ BL_TOP_BY_REMAINING, 2155 * f, 0, 0, 0, 0, 5 },
 		{ BL_TOP_BY_REMAINING, 2155 * f, 32 * f, 0, 0, 0, 4 },
 		{ BL_TOP_BY_REMAINING, 2155 * f, 2200 * f, 0, 0, 0, 2 },
@@ -77,7 +78,10 @@ static void bl_top_class_of__objectives(void **state)
 		{ BL_TOP_BY_REMAINING, 2155 * f, 2600 * f, 0, 0, 0, 5 },
 		{ BL_TOP_BY_REMAINING, 4 * f, 16 * f, 0, 0, 0, 0 },
 		{ BL_TOP_BY_REMAINING, 4 * f, 40 * f, 0, 0, 0, 2 },
-		/* a class in place of a size; one that is not in use, and LAS, which asks nobody */
+		/*
+		 * A class is given in place of a size; also one that is not in use, and with LAS,
+		 * which ignores the announcement.
+		 */
 		{ BL_TOP_BY_REMAINING, BL_TOP_SAYS_CLASS + 2, 9999 * f, 0, 0, 0, 2 },
 		{ BL_TOP_BY_FCT, BL_TOP_SAYS_CLASS, 9999 * f, 0, 0, 0, 0 },
 		{ BL_TOP_BY_COFLOW, BL_TOP_SAYS_CLASS + 4, f, 0, 0, 0, 4 },
@@ -102,13 +106,13 @@ static void bl_top_class_of__objectives(void **state)
 				 bl_top_class_of(&r, &cfg, cfg.limit, t[i].of_coflow, now),
 				 t[i].cls);
 	}
-	cfg.levels = 4; /* what has no deadline is in the last one in use */
+	cfg.levels = 4; /* A flow without a deadline is in the last class in use. */
 	cfg.objective = BL_TOP_BY_DEADLINE;
 	assert_int_equal(
 		bl_top_class_of(&(struct bl_top_rx){ .bytes = 1 }, &cfg, cfg.limit, 0, now), 3);
 }
 
-/* Edges of the buckets, and what is beyond the last. */
+/* The edges of the buckets, and sizes beyond the last one. */
 static void bl_top_bucket__edges(void **state)
 {
 	static const struct {
@@ -126,14 +130,14 @@ static void bl_top_bucket__edges(void **state)
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(t); i++)
 		assert_int_equal(bl_top_bucket(t[i].frames), t[i].bucket);
-	bl_top_learn_flow(&p, 0); /* nothing came of it */
+	bl_top_learn_flow(&p, 0); /* The flow brought no bytes. */
 	for (i = 0; i < BL_TOP_SIZES; i++)
 		assert_int_equal(p.sizes[i], 0);
 	bl_top_learn_flow(&p, 1);
 	bl_top_learn_flow(&p, 1514);
 	bl_top_learn_flow(&p, 10 * 1514);
 	assert_int_equal(p.sizes[0], 1);
-	assert_int_equal(p.sizes[2], 1); /* a bit more than 1460 bytes */
+	assert_int_equal(p.sizes[2], 1); /* a little more than 1460 bytes */
 	assert_int_equal(p.sizes[6], 1);
 }
 
@@ -196,7 +200,7 @@ static void model_step(struct model *m, bool ns2, double total, double dropped, 
 	m->rate = fmax(fmin(m->rate, most), least);
 }
 
-static void feed(struct bl_top_rx *r, uint32_t total, uint32_t dropped, uint64_t took)
+static void run_feedback(struct bl_top_rx *r, uint32_t total, uint32_t dropped, uint64_t took)
 {
 	r->total = total;
 	r->dropped = dropped;
@@ -206,7 +210,7 @@ static void feed(struct bl_top_rx *r, uint32_t total, uint32_t dropped, uint64_t
 	assert_int_equal(r->update_ns, 5 * MS + took);
 }
 
-/* Worked by hand: what xpass.cc makes of these. */
+/* Worked by hand: what xpass.cc computes for these inputs. */
 static void law__ns2_table(void **state)
 {
 	static const struct {
@@ -214,14 +218,14 @@ static void law__ns2_table(void **state)
 		double rate, w;
 		uint32_t grew;
 	} t[] = {
-		{ 50, 0, 0.53125, 0.0625, 1 },  /* w 1/16 of what is missing: 0.5 + 0.5 / 16 */
-		{ 50, 0, 0.583984, 0.1125, 1 }, /* again: w + 0.05 */
-		{ 50, 2, 0.651587, 0.1625, 1 }, /* 4 %, 5.2 % would be too much */
-		/* 6 %, above 4.36 %: 47 answers in 100 slots, times 1.0436 */
+		{ 50, 0, 0.53125, 0.0625, 1 },  /* w is 1/16 of what is missing: 0.5 + 0.5 / 16 */
+		{ 50, 0, 0.583984, 0.1125, 1 }, /* again, with w + 0.05 */
+		{ 50, 2, 0.651587, 0.1625, 1 }, /* 4 % is allowed, and 5.2 % would be too much */
+		/* 6 % is above 4.36 %: 47 answers in 100 slots, times 1.0436 */
 		{ 50, 3, 0.490469, 0.08125, 0 },
-		/* the first good one does not raise w */
+		/* The first good step does not raise w. */
 		{ 50, 0, 0.531869, 0.08125, 1 },
-		{ 10, 10, 0.01, 0.040625, 0 }, /* all lost: one token per RTT, 100 slots */
+		{ 10, 10, 0.01, 0.040625, 0 }, /* all lost: one token per RTT of 100 slots */
 	};
 	struct bl_top_rx r = { .rate = BL_TOP_ONE / 2,
 			       .weight = BL_TOP_ONE / 16,
@@ -230,7 +234,7 @@ static void law__ns2_table(void **state)
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
-		feed(&r, t[i].total, t[i].dropped, 100 * SLOT);
+		run_feedback(&r, t[i].total, t[i].dropped, 100 * SLOT);
 		if (fabs(r.rate / ONE - t[i].rate) > 2e-5 || fabs(r.weight / ONE - t[i].w) > 1e-5 ||
 		    r.grew != t[i].grew)
 			fail_msg("row %u: rate %.6f weight %.6f grew %u", i, r.rate / ONE,
@@ -240,7 +244,7 @@ static void law__ns2_table(void **state)
 	assert_int_equal(r.lost, 15);
 }
 
-/* And the paper's Algorithm 1. */
+/* The same for the paper's Algorithm 1. */
 static void law__paper_table(void **state)
 {
 	static const struct {
@@ -249,7 +253,7 @@ static void law__paper_table(void **state)
 		uint32_t grew;
 	} t[] = {
 		{ 50, 0, 0.5375, 0.0625, 1 },     /* 15/16 of 0.5, 1/16 of 1.1 */
-		{ 50, 5, 0.695703, 0.28125, 1 },  /* a tenth is allowed; w half way to 0.5 */
+		{ 50, 5, 0.695703, 0.28125, 1 },  /* A tenth is allowed; w goes half way to 0.5. */
 		{ 50, 6, 0.673441, 0.140625, 0 }, /* times 0.88 times 1.1 */
 		{ 50, 25, 0.370392, 0.0703125, 0 }, { 0, 0, 0.421693, 0.0703125, 1 },
 		{ 9, 9, 0.01, 0.0351562, 0 },
@@ -262,7 +266,7 @@ static void law__paper_table(void **state)
 	(void)state;
 	cfg.law = BL_TOP_LAW_PAPER;
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
-		feed(&r, t[i].total, t[i].dropped, 100 * SLOT);
+		run_feedback(&r, t[i].total, t[i].dropped, 100 * SLOT);
 		if (fabs(r.rate / ONE - t[i].rate) > 2e-5 || fabs(r.weight / ONE - t[i].w) > 1e-5 ||
 		    r.grew != t[i].grew)
 			fail_msg("row %u: rate %.6f weight %.6f grew %u", i, r.rate / ONE,
@@ -277,9 +281,9 @@ static void law__weight_floor(void **state)
 			       .rtt_ns = 100 * SLOT };
 
 	(void)state;
-	feed(&r, 10, 9, 100 * SLOT);
+	run_feedback(&r, 10, 9, 100 * SLOT);
 	assert_int_equal(r.weight, cfg.w_min);
-	feed(&r, 10, 9, 100 * SLOT);
+	run_feedback(&r, 10, 9, 100 * SLOT);
 	assert_int_equal(r.weight, cfg.w_min);
 }
 
@@ -304,18 +308,19 @@ static void law__against_model(void **state)
 				(uint64_t)total * SLOT / (1 + rnd_below(&rnd, 3)) + r.rtt_ns;
 
 			/*
-			 * the model's branch must be the core's: not within rounding of the target
+			 * The model must take the same branch as the core, so inputs within
+			 * rounding of the target are left out.
 			 */
 			if (fabs((double)dropped / total -
 				 (ns2 ? 0.125 * (1 - fmin(m.rate, 1)) : 0.1)) < 1e-4)
 				continue;
-			feed(&r, total, dropped, took);
+			run_feedback(&r, total, dropped, took);
 			model_step(&m, ns2, total, dropped, (double)took / SLOT,
 				   fmin(1, (double)SLOT / r.rtt_ns));
 			if (fabs(r.rate / ONE - m.rate) > 1e-3 || fabs(r.weight / ONE - m.w) > 1e-5)
 				fail_msg("run %u step %u: rate %.6f, model %.6f; weight %.6f, %.6f",
 					 run, i, r.rate / ONE, m.rate, r.weight / ONE, m.w);
-			m.rate = r.rate / ONE; /* rounding does not add up */
+			m.rate = r.rate / ONE; /* Rounding errors must not add up. */
 			assert_true(r.rate <= BL_TOP_ONE + (ns2 ? 0 : BL_TOP_ONE / 10) &&
 				    r.rate >= bl_top_rate_min(&cfg, r.rtt_ns) &&
 				    r.weight >= cfg.w_min && r.weight <= cfg.w_max);
@@ -333,12 +338,12 @@ static void bl_top_echo__table(void **state)
 		uint32_t total, dropped, echo;
 		uint64_t late;
 	} t[] = {
-		/* 3 to 6 are missing */
+		/* 3 to 6 are missing. */
 		{ 1, 0, 1, 0, 1, 0 },     { 2, 0, 2, 0, 2, 0 },
-		{ 7, 0, 7, 4, 7, 0 },     { 5, 0, 7, 3, 7, 1 }, /* no, 5 was only late */
+		{ 7, 0, 7, 4, 7, 0 },     { 5, 0, 7, 3, 7, 1 }, /* 5 was only late. */
 		{ 7, 0, 7, 3, 7, 1 },                           /* a copy of a frame */
 		{ 0, 0, 7, 3, 7, 1 },                           /* unscheduled */
-		{ 21, -1, 7, 3, 7, 1 },                         /* token 21 was never sent */
+		{ 21, -1, 7, 3, 7, 1 },                         /* Token 21 was never sent. */
 		{ 20, 0, 20, 15, 20, 1 },
 	};
 	struct bl_top_rx r = flow_in(0);
@@ -382,20 +387,22 @@ static void bl_top_echo__times_one_token(void **state)
 	(void)state;
 	assert_int_equal(bl_top_token_sent(&r, &cfg, MS, &random), 1);
 	assert_int_equal(bl_top_token_sent(&r, &cfg, MS + 10, &random),
-			 2); /* not timed: one at a time */
+			 2); /* This token is not timed, since only one is timed at once. */
 	assert_int_equal(bl_top_echo(&r, &cfg, 1, 100, MS + 5000), 0);
 	assert_int_equal(r.rtt_ns, 5000);
 	assert_int_equal(r.probe_ns, 0);
-	assert_int_equal(r.feedbacks, 1); /* 5000 ns since it began: an RTT */
+	assert_int_equal(r.feedbacks, 1); /* 5000 ns after the beginning, which is one RTT */
 	assert_int_equal(bl_top_token_sent(&r, &cfg, MS + 6000, &random), 3);
-	assert_int_equal(bl_top_echo(&r, &cfg, 2, 100, MS + 6001), 0); /* answers one before it */
+	/* This answers an earlier token. */
+	assert_int_equal(bl_top_echo(&r, &cfg, 2, 100, MS + 6001), 0);
 	assert_int_equal(r.rtt_ns, 5000);
 	assert_true(r.probe_ns != 0);
 	assert_int_equal(bl_top_echo(&r, &cfg, 3, 100, MS + 6000 + 10000), 0);
-	assert_int_equal(r.rtt_ns, 6000); /* 4/5 and 1/5 */
+	assert_int_equal(r.rtt_ns, 6000); /* 4/5 of the old value and 1/5 of the new one */
 	assert_int_equal(bl_top_token_sent(&r, &cfg, MS + 20000, &random), 4);
 	assert_int_equal(bl_top_token_sent(&r, &cfg, MS + 20001, &random), 5);
-	assert_int_equal(bl_top_echo(&r, &cfg, 5, 100, MS + 90000), 0); /* the timed one got lost */
+	/* The timed token was lost. */
+	assert_int_equal(bl_top_echo(&r, &cfg, 5, 100, MS + 90000), 0);
 	assert_int_equal(r.rtt_ns, 6000);
 	assert_int_equal(r.probe_ns, 0);
 }
@@ -414,7 +421,7 @@ static void bl_top_echo__feedback_once_per_rtt(void **state)
 	assert_int_equal(r.lost, 0);
 }
 
-/* ---- tokens out ---- */
+/* ---- outgoing tokens ---- */
 
 static void bl_top_gap__jitter(void **state)
 {
@@ -462,15 +469,15 @@ static void bl_top_sent__paces(void **state)
 	r.rate = BL_TOP_ONE / 10;
 	assert_int_equal(bl_top_token_sent(&r, &cfg, MS, &random), 1);
 	assert_int_equal(r.next_ns, MS + 10 * SLOT);
-	/* late: the next one not */
+	/* The token is late, but the next one is not. */
 	assert_int_equal(bl_top_token_sent(&r, &cfg, MS + 10 * SLOT + 500, &random), 2);
 	assert_int_equal(r.next_ns, MS + 20 * SLOT);
-	/* much too late: one is caught up */
+	/* The token is much too late: only one is caught up. */
 	assert_int_equal(bl_top_token_sent(&r, &cfg, MS + 90 * SLOT, &random), 3);
 	assert_int_equal(r.next_ns, MS + 90 * SLOT);
 	r.seq = 0xffffffff;
 	assert_int_equal(bl_top_token_sent(&r, &cfg, MS + 90 * SLOT, &random),
-			 1); /* 0 means none */
+			 1); /* 0 means none. */
 }
 
 static void bl_top_free_after__bucket(void **state)
@@ -589,7 +596,7 @@ static void signals__by_number(void **state)
 
 	(void)state;
 	m.seq = 1;
-	bl_top_stop(&r, &m, 2 * MS); /* before the SYNC that is known */
+	bl_top_stop(&r, &m, 2 * MS); /* The STOP is older than the last known SYNC. */
 	assert_int_equal(r.state, BL_TOP_RX_OPEN);
 	assert_int_equal(r.heard_ns, 2 * MS);
 	bl_top_token_sent(&r, &cfg, 2 * MS, &random);
@@ -598,7 +605,7 @@ static void signals__by_number(void **state)
 	bl_top_stop(&r, &m, 3 * MS);
 	assert_int_equal(r.state, BL_TOP_RX_STOPPED);
 	m.seq = 2;
-	assert_int_equal(bl_top_sync(&r, &m, 4 * MS), 0); /* overtaken by the STOP */
+	assert_int_equal(bl_top_sync(&r, &m, 4 * MS), 0); /* The STOP has overtaken this SYNC. */
 	assert_int_equal(r.state, BL_TOP_RX_STOPPED);
 	m.seq = 4;
 	r.total = 9;
@@ -609,14 +616,14 @@ static void signals__by_number(void **state)
 		    r.waiting == 9 && r.heard_ns == 5 * MS);
 	m.seq = 5;
 	m.bytes = 6000;
-	assert_int_equal(bl_top_sync(&r, &m, 6 * MS), 0); /* it gets tokens already */
+	assert_int_equal(bl_top_sync(&r, &m, 6 * MS), 0); /* The flow gets tokens already. */
 	assert_int_equal(r.bytes, 6000);
-	/* an answer to a token from before the STOP is neither late nor lost */
+	/* An answer to a token from before the STOP is neither late nor lost. */
 	assert_int_equal(bl_top_echo(&r, &cfg, 1, 100, 6 * MS), 0);
 	assert_int_equal(r.late | r.total, 0);
 	m.bytes = 7000;
 	bl_top_fin(&r, &m, &cfg, 60 * MS);
-	assert_int_equal(r.bytes, 6000); /* number 5 came */
+	assert_int_equal(r.bytes, 6000); /* Number 5 has been received before. */
 	m.seq = 6;
 	bl_top_fin(&r, &m, &cfg, 60 * MS);
 	assert_true(r.bytes == 7000 && r.state == BL_TOP_RX_STOPPED &&

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * core/top/top_loss_core.h: which numbers came, when that is said, what is believed of it; and a
- * network that loses and reorders data, tokens and signals, behind which everything arrives all the
- * same, and once.
+ * core/top/top_loss_core.h: which numbers have arrived, when a LOSS reports them, and what the
+ * sender accepts of it. Also a network that loses and reorders data, tokens and signals, behind
+ * which everything still arrives exactly once.
  */
 #include "tests/unit/core/top/top_util.h"
 
@@ -10,7 +10,7 @@
 #define DEAD  (50 * RTT)
 #define NEVER BL_DUE_NEVER
 
-static struct bl_top_came came_at(uint32_t data)
+static struct bl_top_came make_came(uint32_t data)
 {
 	struct bl_top_came l;
 
@@ -27,7 +27,7 @@ static void bl_came_number__table(void **state)
 		uint32_t data;
 		int rc;
 		uint32_t highest, lost;
-		uint64_t missing; /* bit k: highest - k */
+		uint64_t missing; /* bit k: number highest - k */
 	} t[] = {
 		{ 1, 0, 1, 0, 0 },
 		{ 1, 1, 1, 0, 0 },
@@ -36,20 +36,23 @@ static void bl_came_number__table(void **state)
 		{ 2, 0, 3, 0, 0 },
 		{ 2, 1, 3, 0, 0 },
 		{ 5, 0, 5, 0, 2 },
-		/* 4, the oldest that can be remembered, and 6 to 66; 5 is between */
+		/*
+		 * 4, the oldest that can be remembered, and 6 to 66 are missing; 5 between them has
+		 * arrived.
+		 */
 		{ 67, 0, 67, 0, 1ULL << 63 | (~0ULL >> 2 & ~1ULL) },
 		{ 3, 1, 67, 0, 1ULL << 63 | (~0ULL >> 2 & ~1ULL) },
 		{ 4, 0, 67, 0, ~0ULL >> 2 & ~1ULL },
-		{ 69, 0, 69, 0, ~7ULL | 2 }, /* 5 and 4 leave it: they came */
-		/* 6 leaves it: it did not; @missing is 0: not compared */
+		{ 69, 0, 69, 0, ~7ULL | 2 }, /* 4 and 5 leave the window; both have arrived. */
+		/* 6 leaves the window and has not arrived. @missing of 0 is not compared. */
 		{ 70, 0, 70, 1, 0 },
-		{ 134, 0, 134, 61, 0 }, /* 70 to 7 leave it: 68 and 7 to 66 */
+		{ 134, 0, 134, 61, 0 }, /* 7 to 70 leave; 7 to 66 and 68 are lost */
 		{ 134 + BL_TOP_AHEAD, 0, 134 + BL_TOP_AHEAD, 63 + BL_TOP_AHEAD - 64, 0 },
 		{ 135 + 2 * BL_TOP_AHEAD, -1, 134 + BL_TOP_AHEAD, 0, 0 },
 		{ 134 + BL_TOP_AHEAD - 63, 0, 134 + BL_TOP_AHEAD, 0, 0 },
 		{ 134 + BL_TOP_AHEAD - 64, 1, 134 + BL_TOP_AHEAD, 0, 0 },
 	};
-	struct bl_top_came l = came_at(0);
+	struct bl_top_came l = make_came(0);
 	uint64_t lost = 0, repeated = 0;
 	unsigned int i;
 
@@ -79,7 +82,7 @@ static void bl_came_slide__edges(void **state)
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
-		struct bl_top_came l = came_at(t[i].from);
+		struct bl_top_came l = make_came(t[i].from);
 		uint32_t lost = bl_came_slide(&l, t[i].to);
 
 		if (lost != t[i].lost || l.lost != lost || l.data != t[i].to ||
@@ -90,13 +93,15 @@ static void bl_came_slide__edges(void **state)
 		    !~bl_came_low(64) && !~bl_came_low(65));
 }
 
-/* Against a set of all that came; across the wrap, where there is no number 0. */
+/*
+ * Against a set of all numbers that have arrived, and across the wrap, where there is no number 0.
+ */
 static void bl_came_number__against_model(void **state)
 {
 	struct rnd rnd = rnd_seeded("bl_came_number__against_model");
 	static uint8_t here[1 << 16];
 	const uint32_t base = 0xfffff000;
-	struct bl_top_came l = came_at(base);
+	struct bl_top_came l = make_came(base);
 	uint32_t top = 0, i, k, lost = 0, want_lost = 0;
 
 	(void)state;
@@ -127,35 +132,38 @@ static void bl_came_number__against_model(void **state)
 	assert_int_equal(l.lost, lost);
 }
 
-/* Eight later ones, or one RTT: not one less. */
+/* A frame counts as missing after eight later ones or after one RTT, and not before. */
 static void bl_came_judge__when(void **state)
 {
-	struct bl_top_came l = came_at(100);
+	struct bl_top_came l = make_came(100);
 	uint32_t k, gone = 0;
 
 	(void)state;
 	bl_came_number(&l, 101, RTT, MS, &gone);
-	assert_true(l.report_ns == NEVER && l.again_ns == NEVER); /* nothing to say */
-	for (k = 103; k < 110; k++) { /* 102 is missing, and has seven behind it */
+	assert_true(l.report_ns == NEVER && l.again_ns == NEVER); /* There is nothing to report. */
+	for (k = 103; k < 110; k++) { /* 102 is missing, with up to seven later frames. */
 		bl_came_number(&l, k, RTT, 2 * MS + k, &gone);
 		assert_true(l.report_ns == 2 * MS + 103 + RTT && l.again_ns == l.report_ns &&
 			    l.mark == 103 && l.since_ns == 2 * MS + 103);
 	}
 	bl_came_number(&l, 110, RTT, 3 * MS, &gone);
 	assert_int_equal(l.report_ns, 3 * MS);
-	/* it comes after all: nothing is missing; who was asked hears that, else nobody */
+	/*
+	 * The frame arrives after all, so nothing is missing. The sender hears of it only if it was
+	 * asked for the frame.
+	 */
 	l.report_ns = l.again_ns;
 	bl_came_number(&l, 102, RTT, 4 * MS, &gone);
 	assert_true(l.again_ns == NEVER && !~l.got && l.report_ns == NEVER);
 	bl_came_number(&l, 113, RTT, 5 * MS, &gone);
 	l.told = 110;
-	bl_came_number(&l, 111, RTT, 6 * MS, &gone); /* one of two */
+	bl_came_number(&l, 111, RTT, 6 * MS, &gone); /* one of the two missing frames */
 	assert_int_equal(l.report_ns, 5 * MS + RTT);
 	l.told = 112;
 	bl_came_number(&l, 112, RTT, 7 * MS, &gone);
 	assert_true(l.again_ns == NEVER && l.report_ns == 7 * MS);
-	/* it falls out of the window: there is nothing to say any more */
-	l = came_at(0);
+	/* The missing frame leaves the window, so there is nothing to report any more. */
+	l = make_came(0);
 	for (k = 2; k <= 65; k++) {
 		struct bl_top_said s;
 
@@ -166,16 +174,16 @@ static void bl_came_judge__when(void **state)
 	}
 	assert_int_equal(gone, 1);
 	gone = 0;
-	/* an acknowledgement each 16, and 8 behind */
-	l = came_at(0);
+	/* An acknowledgement is sent for 16 frames, with 8 behind them. */
+	l = make_came(0);
 	for (k = 1; k < 24; k++) {
 		bl_came_number(&l, k, RTT, MS, &gone);
 		assert_int_equal(l.report_ns, NEVER);
 	}
 	bl_came_number(&l, 24, RTT, 2 * MS, &gone);
 	assert_int_equal(l.report_ns, 2 * MS);
-	/* a copy: its sender does not know */
-	l = came_at(0);
+	/* A copy shows that its sender does not know that the frame has arrived. */
+	l = make_came(0);
 	bl_came_number(&l, 1, RTT, MS, &gone);
 	bl_came_number(&l, 1, RTT, 2 * MS, &gone);
 	assert_int_equal(l.report_ns, 2 * MS);
@@ -190,20 +198,20 @@ static void bl_came_upto__signals(void **state)
 		uint32_t lost, highest;
 		uint64_t report, missing;
 	} t[] = {
-		{ 0, 1, 0, 10, NEVER, 0 }, /* says nothing */
+		{ 0, 1, 0, 10, NEVER, 0 }, /* announces nothing */
 		{ 9, 0, 0, 10, NEVER, 0 }, /* overtaken */
 		{ 10, 0, 0, 10, NEVER, 0 },
-		{ 10, 1, 0, 10, 2 * MS, 0 },       /* all came: said at once */
-		{ 11, 1, 0, 11, 2 * MS + RTT, 1 }, /* a STOP may overtake data */
+		{ 10, 1, 0, 10, 2 * MS, 0 },       /* All frames have arrived; reported at once. */
+		{ 11, 1, 0, 11, 2 * MS + RTT, 1 }, /* A STOP may overtake data. */
 		{ 13, 0, 0, 13, 2 * MS + RTT, 7 },
 		{ 10 + 65, 0, 1, 75, 2 * MS, ~0ULL },
-		{ 11 + BL_TOP_AHEAD, 1, 0, 10, 2 * MS, 0 }, /* not believed */
+		{ 11 + BL_TOP_AHEAD, 1, 0, 10, 2 * MS, 0 }, /* not accepted */
 	};
 	unsigned int i;
 
 	(void)state;
 	{
-		struct bl_top_came l = came_at(10);
+		struct bl_top_came l = make_came(10);
 		uint32_t gone = 0;
 
 		bl_came_upto(&l, 100, RTT, 1, MS);
@@ -211,7 +219,7 @@ static void bl_came_upto__signals(void **state)
 			    bl_came_number(&l, 37, RTT, MS, &gone) == 0);
 	}
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
-		struct bl_top_came l = came_at(10);
+		struct bl_top_came l = make_came(10);
 		uint32_t lost = bl_came_upto(&l, t[i].data, RTT, t[i].ack, 2 * MS);
 
 		if (lost != t[i].lost || l.data != t[i].highest || l.report_ns != t[i].report ||
@@ -222,7 +230,7 @@ static void bl_came_upto__signals(void **state)
 	}
 }
 
-static struct bl_top_said report(struct bl_top_came *l, uint64_t now)
+static struct bl_top_said make_report(struct bl_top_came *l, uint64_t now)
 {
 	struct bl_top_said s;
 
@@ -231,10 +239,10 @@ static struct bl_top_said report(struct bl_top_came *l, uint64_t now)
 	return s;
 }
 
-/* The example at the top of the file. */
+/* The example at the top of the header. */
 static void bl_came_report__example(void **state)
 {
-	struct bl_top_came l = came_at(0);
+	struct bl_top_came l = make_came(0);
 	struct bl_top_said s;
 	uint32_t k, gone = 0;
 
@@ -243,31 +251,34 @@ static void bl_came_report__example(void **state)
 		if (k != 5)
 			bl_came_number(&l, k, RTT, k, &gone);
 	assert_int_equal(l.report_ns, 13);
-	s = report(&l, 13);
+	s = make_report(&l, 13);
 	assert_true(s.data == 5 && s.missing == 1 && s.seq == 1 && !s.gone && l.told == 5 &&
 		    l.losses == 1);
 	for (k = 14; k <= 20; k++)
 		if (k != 18)
 			bl_came_number(&l, k, RTT, k, &gone);
-	/* no sooner: 5 is known, 18 has too few behind it */
+	/* The report is not sent earlier: 5 is known, and 18 has too few frames behind it. */
 	assert_int_equal(l.report_ns, 13 + RTT);
-	s = report(&l, 13 + RTT);
+	s = make_report(&l, 13 + RTT);
 	assert_true(s.data == 13 && s.missing == 1 << 8 && s.seq == 2 && l.mark == 20);
 	assert_int_equal(l.report_ns, 13 + 2 * RTT);
-	s = report(&l, l.report_ns);
+	s = make_report(&l, l.report_ns);
 	assert_true(s.data == 20 && s.missing == (1 << 2 | 1 << 15) && s.seq == 3);
 	bl_came_number(&l, 18, RTT, 5 * RTT, &gone);
 	bl_came_number(&l, 5, RTT, 5 * RTT, &gone);
-	s = report(&l, l.report_ns);
+	s = make_report(&l, l.report_ns);
 	assert_true(s.data == 20 && !s.missing && s.seq == 4 && l.report_ns == NEVER &&
 		    l.losses == 3 && !l.lost);
 }
 
-/* RTT, 1, 2, 4 ... 64 of them, until it is given up; and anew when something comes. */
+/*
+ * Reports follow after one RTT, then 1, 2, 4 ... 64 of them, until the frame is given up. The count
+ * begins anew when a frame arrives.
+ */
 static void bl_came_report__times(void **state)
 {
 	static const uint64_t after[] = { 1, 1, 2, 4, 8, 16, 18 }; /* 50 in all */
-	struct bl_top_came l = came_at(0);
+	struct bl_top_came l = make_came(0);
 	struct bl_top_said s;
 	uint64_t at = MS;
 	uint32_t gone = 0;
@@ -278,49 +289,50 @@ static void bl_came_report__times(void **state)
 	for (i = 0; i < ARRAY_SIZE(after); i++) {
 		at += after[i] * RTT;
 		assert_int_equal(l.report_ns, at);
-		s = report(&l, at);
+		s = make_report(&l, at);
 		assert_int_equal(s.data, 2);
 		assert_int_equal(s.missing, i + 1 < ARRAY_SIZE(after) ? 3 : 0);
 		assert_int_equal(s.gone, i + 1 < ARRAY_SIZE(after) ? 0 : 2);
 	}
 	assert_true(l.lost == 2 && l.report_ns == NEVER && l.again_ns == NEVER &&
 		    l.losses == ARRAY_SIZE(after) - 1);
-	assert_int_equal(bl_came_number(&l, 2, RTT, at, &gone), 1); /* too late */
-	/* it never asks more seldom than each 64 RTTs */
-	l = came_at(0);
+	assert_int_equal(bl_came_number(&l, 2, RTT, at, &gone), 1); /* The frame is too late. */
+	/* The interval never exceeds 64 RTTs. */
+	l = make_came(0);
 	bl_came_upto(&l, 2, RTT, 1, MS);
 	for (i = 0; i < 20; i++)
 		bl_came_report(&l, RTT, ~0ULL >> 2, l.report_ns, &s);
 	at = l.report_ns;
 	bl_came_report(&l, RTT, ~0ULL >> 2, at, &s);
 	assert_int_equal(l.report_ns, at + 64 * RTT);
-	/* one of them comes: the other has its time anew */
+	/* One of the frames arrives: the time of the other one begins anew. */
 	bl_came_number(&l, 1, RTT, at + 5, &gone);
 	assert_true(l.report_ns == at + 5 + RTT && !l.tries && l.since_ns == at + 5);
 }
 
-/* What was said before is not taken back, however far the window has moved. */
+/* What was reported before is not taken back, however far the window has moved. */
 static void bl_came_report__never_back(void **state)
 {
-	struct bl_top_came l = came_at(0xfffffff0);
+	struct bl_top_came l = make_came(0xfffffff0);
 	struct bl_top_said s;
 	uint32_t gone = 0;
 
 	(void)state;
 	bl_came_number(&l, 0xfffffff1, RTT, MS, &gone);
 	bl_came_upto(&l, 0xfffffff1, RTT, 1, MS);
-	s = report(&l, MS);
+	s = make_report(&l, MS);
 	assert_true(s.data == 0xfffffff1 && !s.missing);
 	bl_came_number(&l, 0xfffffff3, RTT, MS, &gone);
-	s = report(&l, MS + 1); /* asked for too early: nothing but what was said */
+	s = make_report(
+		&l, MS + 1); /* The report is requested too early, so it repeats the last one. */
 	assert_true(s.data == 0xfffffff1 && !s.missing);
 	bl_came_number(&l, 100, RTT, MS, &gone);
 	assert_int_equal(gone, 1 + 12 + 36); /* 0xfffffff2, 0xfffffff4 to 0xffffffff, 1 to 36 */
-	s = report(&l, MS + 2);
+	s = make_report(&l, MS + 2);
 	assert_true(s.data == 92 && s.missing == ~0ULL >> 8);
 }
 
-/* The pacer's choice: whose LOSS is due, and when the next one is. */
+/* The pacer's choice: which flow's LOSS is due, and when the next one is. */
 static void pick__loss(void **state)
 {
 	struct bl_top_rx r = flow_in(0);
@@ -339,7 +351,7 @@ static void pick__loss(void **state)
 
 /* ---- the sender ---- */
 
-static struct bl_top_tx keeping(uint32_t data)
+static struct bl_top_tx make_keeping_flow(uint32_t data)
 {
 	struct bl_top_tx t = flow_out(0);
 
@@ -368,7 +380,7 @@ static void bl_top_lossy__reasons(void **state)
 		{ 0x1234, 10, 94, 0, BL_R_NONE, 95, 7, 5 * MS + 3 },
 		{ 0x1234, 11, 100, 0, BL_R_NONE, 100, 7, 5 * MS + 3 },
 	};
-	struct bl_top_tx f = keeping(100);
+	struct bl_top_tx f = make_keeping_flow(100);
 	unsigned int i;
 
 	(void)state;
@@ -392,7 +404,7 @@ static void bl_top_flow__numbers_go_on(void **state)
 {
 	const struct bl_top_key key = { .proto = 17 };
 	struct bl_top_hint hint = { .bytes = 1000, .flags = BL_TOP_F_RESEND };
-	struct bl_top_tx t = keeping(77);
+	struct bl_top_tx t = make_keeping_flow(77);
 
 	(void)state;
 	cfg.unscheduled = 3;
@@ -422,7 +434,7 @@ static void bl_top_tail_ns__table(void **state)
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
-		struct bl_top_tx f = keeping(10);
+		struct bl_top_tx f = make_keeping_flow(10);
 
 		f.keep = t[i].keep;
 		f.told = t[i].told;
@@ -437,13 +449,13 @@ static void bl_top_tail_ns__table(void **state)
 }
 
 /*
- * The pacer's turns of a flow that holds nothing: STOP, again and again, until all came or it has
- * idled.
+ * The pacer's turns for a flow that holds nothing: the STOP is repeated until all data has arrived
+ * or the flow has been idle for too long.
  */
 static void bl_top_step__says_how_far(void **state)
 {
 	static const uint64_t at[] = { 10, 12, 16, 24, 32, 40 };
-	struct bl_top_tx f = keeping(5);
+	struct bl_top_tx f = make_keeping_flow(5);
 	struct bl_top_turn d = { 0 };
 	unsigned int i;
 
@@ -463,27 +475,27 @@ static void bl_top_step__says_how_far(void **state)
 	f.acked = 5;
 	bl_top_tx_step(&f, &cfg, 0, 60 * MS, 1, &d);
 	assert_true(d.what == BL_TOP_NOTHING && d.next_ns == 110 * MS);
-	/* something is missing: it asks for tokens, and says how far it is */
+	/* A frame is missing: the flow asks for tokens and says how far it has sent. */
 	f.loss_ns = 61 * MS;
 	bl_top_tx_step(&f, &cfg, 1, 61 * MS, 1, &d);
 	assert_true(d.what == BL_TOP_DO_SYNC && d.frames == 1 && d.data == 5 && d.seq == 7 &&
 		    f.told == 5);
-	/* a LOSS is a sign of life */
+	/* A LOSS is a sign of life. */
 	bl_top_tx_step(&f, &cfg, 0, 160 * MS, 1, &d);
 	assert_true(d.what == BL_TOP_NOTHING && d.next_ns == 161 * MS);
 	f.acked = 4;
 	bl_top_tx_step(&f, &cfg, 0, 161 * MS, 1, &d);
 	assert_true(d.what == BL_TOP_DO_END && d.data == 5 && d.seq == 8);
 	/*
-	 * a SYNC says it, too; tokens that have ceased to come leave it to a STOP, after which the
-	 * next frame asks
+	 * A SYNC says how far the flow has sent, too. When tokens stop arriving, a STOP says it,
+	 * and the next frame asks for tokens after that.
 	 */
-	f = keeping(5);
+	f = make_keeping_flow(5);
 	f.told = 3;
 	f.state = BL_TOP_IDLE;
 	bl_top_tx_step(&f, &cfg, 1, 10 * MS, 1, &d);
 	assert_true(d.what == BL_TOP_DO_SYNC && f.told == 5);
-	f = keeping(5);
+	f = make_keeping_flow(5);
 	f.told = f.acked = 3;
 	f.frame_ns = f.token_ns = 10 * MS;
 	bl_top_tx_step(&f, &cfg, 0, 12 * MS - 1, 1, &d);
@@ -491,16 +503,16 @@ static void bl_top_step__says_how_far(void **state)
 	bl_top_tx_step(&f, &cfg, 0, 12 * MS, 1, &d);
 	assert_true(d.what == BL_TOP_DO_STOP && f.state == BL_TOP_IDLE &&
 		    bl_top_frame_held(&f, 100, 13 * MS) == 1);
-	/* who keeps nothing has no numbers */
-	f = keeping(5);
+	/* A flow that keeps no frames has no data numbers. */
+	f = make_keeping_flow(5);
 	f.keep = 0;
 	bl_top_tx_step(&f, &cfg, 1, 10 * MS, 1, &d);
 	assert_true(d.what == BL_TOP_DO_SYNC && !d.data);
 }
 
 /*
- * A receiver that has forgotten the flow counts its tokens from 1: to a sender that remembers the
- * old numbers they would all be copies.
+ * A receiver that has forgotten the flow counts its tokens from 1 again. A sender that remembers
+ * the old numbers would take them all for copies.
  */
 static void bl_top_step__another_tag_after_silence(void **state)
 {
@@ -516,7 +528,7 @@ static void bl_top_step__another_tag_after_silence(void **state)
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
-		struct bl_top_tx f = keeping(5);
+		struct bl_top_tx f = make_keeping_flow(5);
 		struct bl_top_turn d = { 0 };
 
 		f.state = BL_TOP_IDLE;
@@ -540,9 +552,9 @@ static void bl_kept__times(void **state)
 	(void)state;
 	assert_int_equal(bl_kept_at(t0, 0), 1000);
 	assert_int_equal(bl_kept_at(t0 + 1024, 1), 1001);
-	/* it was never sent again */
+	/* The frame was never sent again. */
 	assert_true(bl_kept_may(1000, 1000, t0));
-	/* 1024 us are 1000 units */
+	/* 1024 us are 1000 units. */
 	assert_false(bl_kept_may(1001, 1024, t0 + 999 * 1024));
 	assert_true(bl_kept_may(1001, 1024, t0 + 1000 * 1024));
 	assert_true(bl_kept_may(1001, 0, t0));
@@ -577,7 +589,7 @@ static void bl_kept_oldest__places(void **state)
 
 /* ---- a whole transfer ---- */
 
-/* What is under way, one way or the other. @op: BL_TOP_*, or 0: data. */
+/* A message on its way, in either direction. @op: BL_TOP_*, or 0: data. */
 struct message {
 	uint8_t op;
 	uint32_t seq, number, frame, tag, data, frames, rtt_us;
@@ -591,29 +603,29 @@ static struct {
 	uint32_t loss, spread; /* of 1000; ns */
 } wire;
 
-static void put(struct message m, uint64_t now)
+static void put_on_wire(struct message m, uint64_t now)
 {
 	if (rnd_below(&wire.rnd, 1000) < wire.loss || wire.n == ARRAY_SIZE(wire.m))
 		return;
 	m.at = now + 10000 + rnd_below(&wire.rnd, wire.spread);
 	wire.m[wire.n++] = m;
-	if (!rnd_below(&wire.rnd, 50) && wire.n < ARRAY_SIZE(wire.m)) { /* and a copy */
+	if (!rnd_below(&wire.rnd, 50) && wire.n < ARRAY_SIZE(wire.m)) { /* a copy as well */
 		m.at += rnd_below(&wire.rnd, 30000);
 		wire.m[wire.n++] = m;
 	}
 }
 
 /*
- * Bursts of frames, each as soon as the last one is through, over a network that loses up to a
- * fifth of all that passes, copies some and reorders the rest. The program's steps are played here
- * with its own functions. All frames arrive, each is delivered once, and no frame is sent again
- * sooner than an RTT after it was; also if the sender takes another tag now and then (@retags).
+ * Bursts of frames, each sent when the previous one has arrived, over a network that loses up to a
+ * fifth of everything, copies some and reorders the rest. The program's steps are simulated with
+ * its own functions. All frames arrive, each is delivered once, and no frame is sent again within
+ * an RTT of the last time; this also holds if the sender takes another tag now and then (@retags).
  */
-static void transfer(uint32_t loss, uint32_t frames, uint32_t first, bool retags)
+static void run_transfer(uint32_t loss, uint32_t frames, uint32_t first, bool retags)
 {
 	static uint8_t got[5000];
 	static uint64_t sent_again[5000];
-	struct bl_top_tx f = keeping(first);
+	struct bl_top_tx f = make_keeping_flow(first);
 	struct bl_top_rx r = { .state = BL_TOP_RX_FREE };
 	struct bl_top_kept k = { 0 };
 	uint64_t now = MS, turn = 0, end, steps = 0;
@@ -633,7 +645,7 @@ static void transfer(uint32_t loss, uint32_t frames, uint32_t first, bool retags
 		uint64_t at = NEVER;
 		unsigned int which = 0;
 
-		if (!waiting && next < frames) { /* an application's next burst */
+		if (!waiting && next < frames) { /* the application's next burst */
 			uint32_t n = 1 + rnd_below(&wire.rnd, 100);
 
 			n = n < frames - next ? n : frames - next;
@@ -643,7 +655,7 @@ static void transfer(uint32_t loss, uint32_t frames, uint32_t first, bool retags
 					       : bl_min64(turn, now + cfg.sync_ns);
 			waiting = n;
 		}
-		/* the next thing that happens */
+		/* the next event */
 		for (i = 0; i < wire.n; i++)
 			if (wire.m[i].at < at) {
 				at = wire.m[i].at;
@@ -666,13 +678,14 @@ static void transfer(uint32_t loss, uint32_t frames, uint32_t first, bool retags
 				d.tag = tag;
 			}
 			if (d.what == BL_TOP_DO_SYNC || d.what == BL_TOP_DO_STOP)
-				put((struct message){ .op = d.what == BL_TOP_DO_SYNC ? BL_TOP_SYNC
-										     : BL_TOP_STOP,
-						      .seq = d.seq,
-						      .tag = d.tag,
-						      .data = d.data,
-						      .frames = d.frames },
-				    now);
+				put_on_wire((struct message){ .op = d.what == BL_TOP_DO_SYNC
+									    ? BL_TOP_SYNC
+									    : BL_TOP_STOP,
+							      .seq = d.seq,
+							      .tag = d.tag,
+							      .data = d.data,
+							      .frames = d.frames },
+					    now);
 			continue;
 		}
 		if (known && r.came.report_ns <= now) {
@@ -680,21 +693,22 @@ static void transfer(uint32_t loss, uint32_t frames, uint32_t first, bool retags
 
 			bl_came_report(&r.came, bl_top_rtt_ns(&r, &cfg), cfg.dead_ns, now, &s);
 			assert_int_equal(s.gone, 0);
-			put((struct message){ .op = BL_TOP_LOSS,
-					      .seq = s.seq,
-					      .tag = r.tag,
-					      .data = s.data,
-					      .missing = s.missing,
-					      .rtt_us =
-						      (uint32_t)(bl_top_rtt_ns(&r, &cfg) / 1000) },
-			    now);
+			put_on_wire((struct message){ .op = BL_TOP_LOSS,
+						      .seq = s.seq,
+						      .tag = r.tag,
+						      .data = s.data,
+						      .missing = s.missing,
+						      .rtt_us = (uint32_t)(bl_top_rtt_ns(&r, &cfg) /
+									   1000) },
+				    now);
 			continue;
 		}
 		if (known && r.state == BL_TOP_RX_OPEN && r.next_ns <= now) {
-			put((struct message){ .op = BL_TOP_TOKEN,
-					      .seq = bl_top_token_sent(&r, &cfg, now, &random),
-					      .tag = r.tag },
-			    now);
+			put_on_wire(
+				(struct message){ .op = BL_TOP_TOKEN,
+						  .seq = bl_top_token_sent(&r, &cfg, now, &random),
+						  .tag = r.tag },
+				now);
 			continue;
 		}
 		{
@@ -725,10 +739,10 @@ static void transfer(uint32_t loss, uint32_t frames, uint32_t first, bool retags
 						break;
 				} else if (!waiting) {
 					if (bl_top_token_wasted(&f))
-						put((struct message){ .op = BL_TOP_STOP,
-								      .seq = f.sig,
-								      .tag = f.tag },
-						    now);
+						put_on_wire((struct message){ .op = BL_TOP_STOP,
+									      .seq = f.sig,
+									      .tag = f.tag },
+							    now);
 					turn = bl_min64(turn, bl_top_tail_ns(&f, &cfg));
 					break;
 				} else {
@@ -739,10 +753,10 @@ static void transfer(uint32_t loss, uint32_t frames, uint32_t first, bool retags
 					assert_true(!k.word[place]);
 					k.word[place] = bl_kept_word(number, next);
 					k.at[place] = bl_kept_at(now, 0);
-					put((struct message){ .seq = m.seq,
-							      .number = number,
-							      .frame = next },
-					    now);
+					put_on_wire((struct message){ .seq = m.seq,
+								      .number = number,
+								      .frame = next },
+						    now);
 					next++;
 					break;
 				}
@@ -751,15 +765,15 @@ static void transfer(uint32_t loss, uint32_t frames, uint32_t first, bool retags
 				i = BL_KEPT_ENTRY(k.word[place]);
 				if (sent_again[i] && !probe)
 					assert_true(now - sent_again[i] + 4096 >=
-						    10000); /* what the least RTT is: a way and a
-							       half */
+						    10000); /* the least RTT: 1.5 ways */
 				sent_again[i] = now;
 				k.at[place] = bl_kept_at(now, 1);
 				resent++;
-				put((struct message){ .seq = m.seq,
-						      .number = BL_KEPT_NUMBER(k.word[place]),
-						      .frame = i },
-				    now);
+				put_on_wire((struct message){ .seq = m.seq,
+							      .number =
+								      BL_KEPT_NUMBER(k.word[place]),
+							      .frame = i },
+					    now);
 				break;
 			}
 			case BL_TOP_LOSS:
@@ -780,7 +794,7 @@ static void transfer(uint32_t loss, uint32_t frames, uint32_t first, bool retags
 						}
 					} else if (k.word[place] &&
 						   BL_KEPT_NUMBER(k.word[place]) == m.data - i) {
-						/* nothing is taken for arrived that is not */
+						/* No frame counts as arrived that has not. */
 						assert_true(got[BL_KEPT_ENTRY(k.word[place])]);
 						k.word[place] = 0;
 						k.marked &= ~(1ULL << place);
@@ -812,11 +826,15 @@ static void transfer(uint32_t loss, uint32_t frames, uint32_t first, bool retags
 				int rc;
 
 				rc = bl_top_echo(&r, &cfg, m.seq, 1514, now);
-				assert_true(!rc || retags); /* of a token with the tag before */
+				/* the answer to a token with the previous tag */
+				assert_true(!rc || retags);
 				rc = bl_came_number(&r.came, m.number, bl_top_rtt_ns(&r, &cfg), now,
 						    &lost);
 				assert_true(rc >= 0 && !lost);
-				/* delivered if and only if it was not before */
+				/*
+				 * The frame is delivered if and only if it was not delivered
+				 * before.
+				 */
 				assert_int_equal(rc, got[m.frame]);
 				done += !got[m.frame];
 				got[m.frame] = 1;
@@ -841,8 +859,8 @@ static void network__complete_and_once(void **state)
 	for (i = 0; i < ARRAY_SIZE(loss); i++)
 		for (j = 0; j < ARRAY_SIZE(spread); j++) {
 			wire.spread = spread[j];
-			transfer(loss[i], 4000, j == 1 ? 0xfffffff0 : 0, false);
-			transfer(loss[i], 4000, j == 1 ? 0xfffffff0 : 0, true);
+			run_transfer(loss[i], 4000, j == 1 ? 0xfffffff0 : 0, false);
+			run_transfer(loss[i], 4000, j == 1 ? 0xfffffff0 : 0, true);
 		}
 }
 

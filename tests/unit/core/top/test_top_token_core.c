@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * core/top/top_token_core.h: tables at the edges, and paths. Both modes against models:
- * test_top_token_model.c.
+ * core/top/top_token_core.h: tables at the edges, and paths. test_top_token_model.c compares both
+ * modes with models.
  */
 #include "tests/unit/unit.h"
 
@@ -26,13 +26,13 @@ static void bl_token_cost__edges(void **state)
 		uint32_t ns_q20, len;
 		uint64_t want;
 	} t[] = {
-		{ NS_1G, 60, 8 * 1622 * Q20 },    /* 84 bytes on the wire: a token time */
-		{ NS_10G, 60, 838861ULL * 1622 }, /* and nothing is rounded */
-		{ NS_1G, 59, 8 * 1622 * Q20 },    /* the NIC pads it */
+		{ NS_1G, 60, 8 * 1622 * Q20 },    /* 84 bytes on the wire: one token time */
+		{ NS_10G, 60, 838861ULL * 1622 }, /* Nothing is rounded. */
+		{ NS_1G, 59, 8 * 1622 * Q20 },    /* The NIC pads the frame. */
 		{ NS_1G, 61, 8 * 1623 * Q20 },
 		{ NS_1G, 80, 8 * 1642 * Q20 },    /* IPv6 */
-		{ NS_10G, 84, 838861ULL * 1646 }, /* behind a tag */
-		/* no token is so long: by its length, rounded up */
+		{ NS_10G, 84, 838861ULL * 1646 }, /* with a VLAN tag */
+		/* No token is so long: charged by its length, rounded up. */
 		{ NS_1G, 85, (109 * 8 * 1622 * Q20 + 83) / 84 },
 		{ 1, 85, 2105 }, /* 2104.74 */
 		{ 0, 60, 0 },
@@ -44,7 +44,7 @@ static void bl_token_cost__edges(void **state)
 	for (i = 0; i < ARRAY_SIZE(t); i++)
 		assert_int_equal(bl_token_cost(t[i].ns_q20, t[i].len), t[i].want);
 	assert_int_equal(bl_token_unit(NS_1G) >> 20, 12976);
-	/* a full frame of the data's share takes as long as the token that it answers */
+	/* A full frame of the data's share takes as long as the token that it answers. */
 	assert_int_equal(bl_token_data_cost(NS_1G, 1514), bl_token_unit(NS_1G));
 	assert_int_equal(bl_token_data_cost(NS_1G, 1513), (1537 * 8 * 1622 * Q20 + 1537) / 1538);
 	assert_int_equal(bl_token_data_cost(1, 60), 89); /* 88.59 */
@@ -92,8 +92,8 @@ static void bl_token_limit__by_class(void **state)
 }
 
 /*
- * For each class: at its limit, and the smallest step beyond; what passes moves the word by its
- * cost, what does not leaves it alone.
+ * For each class: at its limit, and the smallest step beyond. A token that passes moves the word by
+ * its cost; one that is refused leaves the word unchanged.
  */
 static void bl_token_decide__edges(void **state)
 {
@@ -119,7 +119,7 @@ static void bl_token_decide__edges(void **state)
 					 BL_R_TOKEN_LIMIT);
 			assert_int_equal(word, (now << 20) + room + 1);
 			assert_int_equal(lost, 0);
-			/* idle: whenever the last one was */
+			/* The output is idle, whenever the last token passed. */
 			word = (now << 20) - 1;
 			assert_int_equal(bl_token_decide(&cfg, (__u64 *)&word, NS_10G, c, 80, now,
 							 &lost),
@@ -208,7 +208,7 @@ static void bl_token_budget__edges(void **state)
 	assert_int_equal(word, (now << 20) + 16 * unit);
 	word = (now << 20) + 15 * unit + 1;
 	assert_int_equal(bl_token_budget((__u64 *)&word, NS_1G, 60, 16, now), 0);
-	/* a long frame is as many tokens as it is long */
+	/* A long frame counts as several tokens, in proportion to its length. */
 	word = 0;
 	assert_int_equal(bl_token_budget((__u64 *)&word, NS_1G, 816, 16, now), 1);
 	assert_int_equal(word, (now << 20) + 10 * unit);
@@ -216,8 +216,9 @@ static void bl_token_budget__edges(void **state)
 }
 
 /*
- * A host that sends a token each slot of its own link, and leaves 5 % of it alone, is no flood and
- * is not limited, over IPv6 and behind a tag, too; one that sends a fifth more is.
+ * A host that sends a token in each slot of its own link, and leaves 5 % of the link unused, is no
+ * flood and is not limited, also over IPv6 and with a VLAN tag. A host that sends a fifth more is
+ * limited.
  */
 static void bl_token_budget__a_good_receiver(void **state)
 {
@@ -284,7 +285,7 @@ static void bl_token_expired__edges(void **state)
 	(void)state;
 	assert_false(bl_token_expired(&cfg, &p, 500, 500 + 8 * 12976));
 	assert_true(bl_token_expired(&cfg, &p, 500, 500 + 8 * 12976 + 1));
-	/* put by another CPU after this one took its time */
+	/* Another CPU has put the token after this one read the clock. */
 	assert_false(bl_token_expired(&cfg, &p, 500, 499));
 	assert_false(bl_token_expired(&cfg, &p, 500, 0));
 	cfg.expiry = 1;
@@ -355,7 +356,7 @@ static void bl_token_again__table(void **state)
 	const uint64_t now = 50000, unit = bl_token_unit(NS_1G);
 	static const struct {
 		uint32_t bits;
-		uint64_t ahead, free, want; /* ahead in token times */
+		uint64_t ahead, free, want; /* @ahead in token times */
 	} t[] = {
 		{ 0, 2, 60000, BL_DUE_NEVER },
 		{ B(TOKEN0), 0, 60000, 60000 },
@@ -403,10 +404,10 @@ static void bl_top_flow_port__both_directions(void **state)
 		assert_true(bl_top_path(port, 15) < 15);
 		count[bl_top_path(port, 15)]++;
 	}
-	/* 2000 each; six standard deviations are 260 */
+	/* 2000 are expected for each; six standard deviations are 260. */
 	for (i = 0; i < 15; i++)
 		assert_true(count[i] > 1740 && count[i] < 2260);
-	/* flows of two hosts that differ in one port only, one apart: the usual case */
+	/* The usual case: flows of two hosts that differ in one port only, by one. */
 	memset(count, 0, sizeof(count));
 	for (i = 0; i < 3000; i++)
 		count[bl_top_path(bl_top_flow_port(bl_top_addr4(BL_BE32(0x0a090001)),
@@ -423,7 +424,7 @@ static void bl_top_flow_port__fixed(void **state)
 			     b[16] = { 0xfd, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 2 };
 
 	(void)state;
-	/* hosts and switches of different builds must agree */
+	/* Hosts and switches of different builds must agree. */
 	assert_int_equal(bl_top_flow_port(bl_top_addr4(BL_BE32(0x0a000002)),
 					  bl_top_addr4(BL_BE32(0x0a000102)), 40000, 5001),
 			 0xce09);

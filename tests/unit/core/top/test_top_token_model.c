@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * core/top/top_token_core.h, both modes at random against models that know nothing but the list of
- * what passed, and look through all of it each time. Priority is strict: what that means for the
- * worst class is stated and proved here, too (starvation__worst_behind_a_full_best_class).
+ * core/top/top_token_core.h: both modes at random against models that know only the list of what
+ * passed, and read all of it each time. Priority is strict; what that means for the worst class is
+ * stated and proved here as well (starvation__worst_behind_a_full_best_class).
  */
 #include "tests/unit/unit.h"
 #include "core/top/top_token_core.h"
@@ -17,30 +17,31 @@ static struct bl_token_cfg cfg_of(uint32_t frames, uint32_t expiry)
 }
 
 /*
- * The models' own arithmetic, from the paper's figures and nothing of the code: a token time is 84
- * + 1538 bytes of the link; a token fills the time of its n + 24 bytes on the wire and of 1538.
+ * The models' own arithmetic uses the paper's figures and nothing of the code: a token time is 84 +
+ * 1538 bytes of the link, and a token takes the time of its n + 24 bytes on the wire and of 1538.
  */
 static uint64_t time_of_token(uint32_t ns_q20)
 {
 	return (84 + 1538) * (uint64_t)ns_q20;
 }
 
-static uint64_t time_of(uint32_t ns_q20, uint32_t len)
+static uint64_t token_share_time(uint32_t ns_q20, uint32_t len)
 {
 	return (uint64_t)ns_q20 * (len + 24) + (uint64_t)ns_q20 * 1538;
 }
 
 #define N 600
 
-/* A token that went: when, and how much of the group's share it fills, in 2^-20 ns. */
+/* A token that passed: when, and how much of the group's share it takes, in 2^-20 ns. */
 struct went {
 	uint64_t at, cost;
 	uint32_t cls;
 };
 
 /*
- * What lies ahead at @t, by definition: the most by which what went since any moment is more than
- * the share of the time since. Nothing of it is kept from one call to the next.
+ * Returns what lies ahead at @t, by definition: over all earlier moments, the most by which the
+ * tokens that passed since exceed the share of the time since. Nothing of it is kept from one call
+ * to the next.
  */
 static uint64_t ahead_by_list(const struct went *w, size_t n, uint64_t t)
 {
@@ -55,8 +56,8 @@ static uint64_t ahead_by_list(const struct went *w, size_t n, uint64_t t)
 	return (uint64_t)most;
 }
 
-/* In no interval more than the share of its length and @burst. */
-static void rate_kept(const struct went *w, size_t n, uint64_t burst)
+/* Checks that no interval has more than the share of its length and @burst. */
+static void expect_rate_kept(const struct went *w, size_t n, uint64_t burst)
 {
 	size_t i, j;
 
@@ -71,12 +72,14 @@ static void rate_kept(const struct went *w, size_t n, uint64_t burst)
 }
 
 struct load {
-	/* offered, of the group's rate; tokens that come at one moment */
+	/*
+	 * offered load in percent of the group's rate; number of tokens that arrive at one moment
+	 */
 	uint32_t ns_q20, frames, expiry, percent, burst;
 	bool v6;
 };
 
-static struct load load_at_random(struct rnd *r)
+static struct load random_load(struct rnd *r)
 {
 	static const uint32_t rates[] = { NS_10G, NS_1G, 83886, 4000U << 20, 8389 };
 
@@ -88,7 +91,7 @@ static struct load load_at_random(struct rnd *r)
 			      .v6 = rnd_below(r, 3) == 0 };
 }
 
-/* time of the next burst, so that on average @percent of the rate is offered */
+/* Returns the time to the next burst, such that on average @percent of the rate is offered. */
 static uint64_t next_time(struct rnd *r, const struct load *l)
 {
 	uint64_t mean = (time_of_token(l->ns_q20) >> 20) * l->burst * 100 / l->percent;
@@ -103,7 +106,7 @@ static void property__drop_against_list(void **state)
 
 	(void)state;
 	for (round = 0; round < 60; round++) {
-		struct load l = load_at_random(&r);
+		struct load l = random_load(&r);
 		struct bl_token_cfg cfg = cfg_of(l.frames, l.expiry);
 		uint64_t unit = time_of_token(l.ns_q20), word = rnd64(&r),
 			 t = rnd64(&r) >> (rnd_below(&r, 30) + 1), most = 0;
@@ -111,12 +114,13 @@ static void property__drop_against_list(void **state)
 		size_t n = 0, k = 0;
 		uint32_t b = 0;
 
-		/* what was there before is of long ago */
+		/* The earlier contents of the word are from long ago. */
 		word = (t << 20) - 1 - (word >> 2);
 		while (n < N) {
 			uint32_t cls = rnd_below(&r, BL_TOP_CLASSES),
 				 len = l.v6 && rnd_below(&r, 2) ? 80 : 60, lost, c;
-			uint64_t cost = time_of(l.ns_q20, len), ahead = ahead_by_list(passed, k, t);
+			uint64_t cost = token_share_time(l.ns_q20, len),
+				 ahead = ahead_by_list(passed, k, t);
 			enum bl_reason want, got;
 
 			if (b++ == l.burst) {
@@ -130,7 +134,7 @@ static void property__drop_against_list(void **state)
 							: BL_R_TOKEN_PASSED;
 			got = bl_token_decide(&cfg, (__u64 *)&word, l.ns_q20, cls, len, t, &lost);
 			assert_int_equal(got, want);
-			/* an output with nothing ahead refuses nobody */
+			/* An output with nothing ahead refuses no token. */
 			assert_false(ahead == 0 && got != BL_R_TOKEN_PASSED);
 			reasons[got - BL_R_TOKEN_PASSED]++;
 			offered[n++] = (struct went){ t, cost, cls };
@@ -140,9 +144,9 @@ static void property__drop_against_list(void **state)
 					most = cost;
 			} else if (!l.v6 && cls + 1 < l.frames && l.expiry >= l.frames) {
 				/*
-				 * worse classes take nothing from better ones: then classes up to
-				 * this one have themselves brought more than their share and a
-				 * token
+				 * Worse classes take nothing from better ones: if a token is
+				 * refused, classes up to its own have brought more than their share
+				 * and one token.
 				 */
 				uint64_t sum = 0;
 				bool own = false;
@@ -155,14 +159,14 @@ static void property__drop_against_list(void **state)
 				assert_true(own);
 			}
 		}
-		rate_kept(passed, k, (l.frames - 1) * unit + most);
+		expect_rate_kept(passed, k, (l.frames - 1) * unit + most);
 	}
 	assert_true(reasons[0] > 1000 && reasons[1] > 1000 && reasons[2] > 1000);
 }
 
 /*
- * Six classes, each with 0.4 of the rate, at random: enough for two and a half. Over 20000 token
- * times.
+ * Six classes at random, each with 0.4 of the rate, of which the output has room for two and a
+ * half. Runs for 20000 token times.
  */
 static void property__drop_strict_in_the_long_run(void **state)
 {
@@ -192,18 +196,18 @@ static void property__drop_strict_in_the_long_run(void **state)
 		      100.0 * (double)passed[4] / (double)offered[4],
 		      100.0 * (double)passed[5] / (double)offered[5]);
 	/*
-	 * from queues it would be 100, 100, 50, 0, 0, 0; with one limit for all 41.7 of each. Six
-	 * standard deviations are about 2.
+	 * Queues would pass 100, 100, 50, 0, 0 and 0 percent; a single limit for all would pass
+	 * 41.7 of each. Six standard deviations are about 2.
 	 */
 	assert_true(passed[0] * 100 >= offered[0] * 97);
 	assert_true(passed[1] * 100 >= offered[1] * 82);
 	assert_true(passed[2] * 100 >= offered[2] * 45 && passed[2] * 100 <= offered[2] * 55);
 	assert_true(passed[3] * 100 <= offered[3] * 19);
 	assert_true(passed[4] * 100 <= offered[4] * 4 && passed[5] * 100 <= offered[5] * 1);
-	assert_true(all <= 20000 + 8 && all >= 19900); /* and nothing of the rate is left over */
+	assert_true(all <= 20000 + 8 && all >= 19900); /* Nothing of the rate is left unused. */
 }
 
-/* Mode pace. The model keeps every token, with its fate. */
+/* Mode pace. The model keeps every token with its fate. */
 enum fate { WAITS, SENT, EXPIRED, REFUSED };
 struct token {
 	uint64_t at, gone;
@@ -214,7 +218,7 @@ struct token {
 struct pace {
 	struct bl_token_cfg cfg;
 	struct bl_token_port port;
-	/* what queues and the pacer would have */
+	/* the contents of the queues and of the pacer */
 	uint32_t queue[BL_TOP_CLASSES][BL_TOKEN_FRAMES_MAX], n[BL_TOP_CLASSES];
 	struct token token[N];
 	size_t ntokens;
@@ -223,8 +227,8 @@ struct pace {
 };
 
 /*
- * A token comes: as bl_token_room() does it; then as the model says: it is refused if as many of
- * its class wait that are not too old.
+ * A token arrives, as bl_token_room() handles it. The model refuses it if too many tokens of its
+ * class wait that are not too old.
  */
 static void pace_put(struct pace *p, uint64_t t, uint32_t cls, uint32_t len)
 {
@@ -255,8 +259,8 @@ static void pace_put(struct pace *p, uint64_t t, uint32_t cls, uint32_t len)
 }
 
 /*
- * The pacer looks at @t: as bl_port_send() does it, until it has sent one or must wait; returns
- * when it looks again.
+ * The pacer's turn at @t, as bl_port_send() does it, until it has sent one token or must wait.
+ * Returns the time of the next turn.
  */
 static uint64_t pace_turn(struct pace *p, uint64_t t)
 {
@@ -267,8 +271,8 @@ static uint64_t pace_turn(struct pace *p, uint64_t t)
 	size_t i;
 
 	/*
-	 * the model: the best class first, and in it the oldest, of those that are not too old; if
-	 * at most one token is ahead
+	 * The model takes the best class and in it the oldest token, among those that are not too
+	 * old, if at most one token is ahead.
 	 */
 	for (i = 0; i < p->ntokens; i++)
 		if (p->token[i].fate == WAITS && t - p->token[i].at <= life &&
@@ -290,7 +294,7 @@ static uint64_t pace_turn(struct pace *p, uint64_t t)
 	}
 	if (cls == BL_CL_COUNT) {
 		assert_true(!best || ahead > unit);
-		if (best) /* not a moment later than it may */
+		if (best) /* The next turn is not a moment later than allowed. */
 			assert_true(ahead_by_list(p->sent, p->nsent,
 						  bl_token_next_ns(&p->port, bits, t, t)) <= unit &&
 				    ahead_by_list(p->sent, p->nsent,
@@ -301,7 +305,8 @@ static uint64_t pace_turn(struct pace *p, uint64_t t)
 	assert_ptr_equal(best, &p->token[id]);
 	assert_true(ahead <= unit);
 	p->token[id].fate = SENT;
-	p->sent[p->nsent++] = (struct went){ t, time_of(p->port.ns_q20, p->token[id].len), cls };
+	p->sent[p->nsent++] =
+		(struct went){ t, token_share_time(p->port.ns_q20, p->token[id].len), cls };
 	bl_token_sent(&p->port, BL_CL_TOKEN0 + cls, p->token[id].len, t);
 	return t;
 }
@@ -314,7 +319,7 @@ static void property__pace_against_list(void **state)
 
 	(void)state;
 	for (round = 0; round < 60; round++) {
-		struct load l = load_at_random(&r);
+		struct load l = random_load(&r);
 		uint64_t unit = time_of_token(l.ns_q20), t = rnd64(&r) >> (rnd_below(&r, 30) + 1),
 			 come = t, look = BL_DUE_NEVER, late, most = 0;
 		uint32_t b, sleepy = rnd_below(&r, 3);
@@ -335,7 +340,7 @@ static void property__pace_against_list(void **state)
 					look = t;
 				continue;
 			}
-			/* a pacer that comes late, too */
+			/* A pacer may come late as well. */
 			late = sleepy && !rnd_below(&r, 20)
 				       ? rnd64(&r) % (sleepy * 6 * (unit >> 20) + 1)
 				       : 0;
@@ -351,7 +356,7 @@ static void property__pace_against_list(void **state)
 		for (i = 0; i < p.nsent; i++)
 			if (p.sent[i].cost > most)
 				most = p.sent[i].cost;
-		rate_kept(p.sent, p.nsent, unit + most);
+		expect_rate_kept(p.sent, p.nsent, unit + most);
 		for (i = 0; i < p.ntokens; i++) {
 			const struct token *k = &p.token[i];
 
@@ -367,8 +372,8 @@ static void property__pace_against_list(void **state)
 }
 
 /*
- * Nothing drifts: a million tokens of a rate whose token time is no whole number of nanoseconds
- * leave as many token times apart.
+ * Nothing drifts: a million tokens, at a rate whose token time is not a whole number of
+ * nanoseconds, leave in as many token times.
  */
 static void property__no_drift(void **state)
 {
@@ -380,14 +385,14 @@ static void property__no_drift(void **state)
 		t = bl_token_ready(&p, t);
 		bl_token_sent(&p, BL_CL_TOKEN0, 60, t);
 	}
-	/* two at once, then one each: the last one at the (10^6 - 2)-th token time */
+	/* Two leave at once, then one in each token time: the last one at the (10^6 - 2)-th. */
 	assert_true(t >= 1000 + (uint64_t)(((unsigned __int128)unit * 999998) >> 20));
 	assert_true(t <= 1000 + (uint64_t)(((unsigned __int128)unit * 999998) >> 20) + 1);
 }
 
 /*
- * Data first: a link that is always full of data, and tokens always there. Both get their shares;
- * nobody starves.
+ * Data first: a link that is always full of data, and tokens that always wait. Both get their
+ * shares, and neither starves.
  */
 static void property__data_first_shares(void **state)
 {
@@ -405,18 +410,19 @@ static void property__data_first_shares(void **state)
 		bl_token_sent(&p, cls, len, t);
 		data += cls == BL_CL_DATA;
 		tokens += cls != BL_CL_DATA;
-		t += 8 * (len + 24); /* the link counts as the wire does */
+		t += 8 * (len + 24); /* The link counts bytes as the wire does. */
 	}
 	assert_true(data >= 9990 && data <= 10010);
-	/* one that comes while a frame of data is on the way waits for it */
+	/* A token that arrives while a frame of data is being sent waits for it. */
 	assert_true(tokens >= 9960 && tokens <= 10002);
 }
 
 /*
- * Starvation, exactly. Class 0 fills the rate, a token each token time; class 5 offers three in
- * each. Class 0 loses none of them. Class 5 gets what was free at the beginning beside class 0's
- * first one, of 3 tokens of drop and of the bucket's 2 of pace, and then nothing for as long as it
- * goes on. When class 0 stops, class 5 has all of it at once: one token in each token time.
+ * Starvation, exactly. Class 0 fills the rate with one token in each token time; class 5 offers
+ * three. Class 0 loses none. Class 5 gets what was free at the beginning beside class 0's first
+ * token, out of 3 tokens in mode drop and out of the 2 of the bucket in mode pace, and then nothing
+ * for as long as this goes on. When class 0 stops, class 5 gets all of it at once: one token in
+ * each token time.
  */
 static void starvation__worst_behind_a_full_best_class(void **state)
 {
@@ -442,8 +448,8 @@ static void starvation__worst_behind_a_full_best_class(void **state)
 	assert_in_range(got[1][5], full - 1, full + 1);
 
 	/*
-	 * pace: N tokens are all that the model keeps; class 5's queue is filled anew when it has
-	 * grown old
+	 * Mode pace: the model keeps no more than N tokens. Class 5's queue is refilled when its
+	 * tokens have become too old.
 	 */
 	memset(&p, 0, sizeof(p));
 	p.cfg = cfg;
@@ -468,9 +474,10 @@ static void starvation__worst_behind_a_full_best_class(void **state)
 }
 
 /*
- * What the port sends next, of all nine kinds of frames, against a model: control; data within its
- * share, if data goes first; the best token, if at most one is ahead; data; unscheduled frames.
- * Frames of all lengths, a link that is busy with one before it takes the next.
+ * What the port sends next, among all nine kinds of frames, against a model: control; data within
+ * its share, if data goes first; the best token, if at most one is ahead; data; unscheduled frames.
+ * Frames have all lengths, and the link takes the next frame only when it has finished the last
+ * one.
  */
 static void property__choose_against_model(void **state)
 {
@@ -484,7 +491,7 @@ static void property__choose_against_model(void **state)
 		struct bl_token_port p = { .ns_q20 = rates[rnd_below(&r, ARRAY_SIZE(rates))] };
 		uint64_t unit = time_of_token(p.ns_q20), t = rnd64(&r) >> (rnd_below(&r, 30) + 1),
 			 seen = t, ahead;
-		unsigned __int128 owed = 0; /* by data: how much of its share is taken in advance */
+		unsigned __int128 owed = 0; /* how much of its share data has used in advance */
 		static struct went tokens[N];
 		size_t n = 0, i;
 		uint32_t always = rnd_below(&r, 4); /* how often a class has frames */
@@ -515,7 +522,10 @@ static void property__choose_against_model(void **state)
 								   : BL_CL_COUNT;
 			got = bl_token_choose(&cfg, &p, bits, t);
 			assert_int_equal(got, want);
-			/* nothing, or tokens that wait for the first moment at which one may go */
+			/*
+			 * The port sends nothing, or tokens wait for the first moment at which one
+			 * may leave.
+			 */
 			if (want == BL_CL_COUNT) {
 				uint64_t again = bl_token_next_ns(&p, bits, t, t);
 
@@ -528,7 +538,7 @@ static void property__choose_against_model(void **state)
 				t = bits ? again : t + 1;
 				continue;
 			}
-			/* data waits for the link alone */
+			/* Data waits only for the link. */
 			assert_int_equal(bl_token_next_ns(&p, bits | 1u << BL_CL_DATA, t + 5, t),
 					 t + 5);
 			len = want >= BL_CL_TOKEN0 && want <= BL_CL_TOKEN5
@@ -536,7 +546,7 @@ static void property__choose_against_model(void **state)
 				      : 60 + rnd_below(&r, 1455);
 			bl_token_sent(&p, want, len, t);
 			if (want >= BL_CL_TOKEN0 && want <= BL_CL_TOKEN5)
-				tokens[n++] = (struct went){ t, time_of(p.ns_q20, len),
+				tokens[n++] = (struct went){ t, token_share_time(p.ns_q20, len),
 							     want - BL_CL_TOKEN0 };
 			if (want == BL_CL_DATA) {
 				unsigned __int128 parts = (unsigned __int128)unit * (len + 24);
@@ -547,7 +557,7 @@ static void property__choose_against_model(void **state)
 			sent[want]++;
 			t += ((uint64_t)p.ns_q20 * (len + 24) >> 20) + rnd_below(&r, 3);
 		}
-		rate_kept(tokens, n, 2 * unit + time_of(p.ns_q20, 80) - unit);
+		expect_rate_kept(tokens, n, 2 * unit + token_share_time(p.ns_q20, 80) - unit);
 	}
 	for (round = 0; round < BL_CL_COUNT; round++)
 		assert_true(sent[round] > 20);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * core/top/top_core.h, the sender's part: tokens in, turns, messages and keys; and a network that
- * loses, repeats and reorders, in which one token is one packet all the same.
+ * core/top/top_core.h, the sender's part: incoming tokens, turns, messages and keys; and a network
+ * that loses, repeats and reorders, in which one token still means one packet.
  */
 #include "tests/unit/core/top/top_util.h"
 
@@ -41,15 +41,16 @@ static void bl_top_token__reasons(void **state)
 		uint64_t ts;
 		enum bl_reason why;
 	} t[] = {
-		{ 0x1234, 0, 0xffffffff, bus, BL_R_TOKEN_REPLAYED }, /* numbers begin at 1 */
+		{ 0x1234, 0, 0xffffffff, bus, BL_R_TOKEN_REPLAYED }, /* Numbers begin at 1. */
 		{ 0x1234, 0, 0xffffffc0, bus, BL_R_TOKEN_REPLAYED },
 		{ 0x1234, 0, 1, bus, BL_R_NONE },
-		{ 0x1234, 5, 2, bus - 26000 - 200, BL_R_NONE }, /* as old as it may be */
+		{ 0x1234, 5, 2, bus - 26000 - 200, BL_R_NONE }, /* as old as is allowed */
 		{ 0x1234, 5, 3, bus - 26000 - 201, BL_R_TOKEN_EXPIRED },
-		{ 0x1234, 5, 3, bus, BL_R_TOKEN_REPLAYED }, /* an expired one is gone, too */
+		/* An expired token is used up as well. */
+		{ 0x1234, 5, 3, bus, BL_R_TOKEN_REPLAYED },
 		{ 0x1234, 0, 4, bus + 200, BL_R_NONE },
 		{ 0x1234, 0, 5, bus + 201, BL_R_TOKEN_AHEAD },
-		{ 0x1234, 0, 5, bus, BL_R_NONE }, /* which took no number */
+		{ 0x1234, 0, 5, bus, BL_R_NONE }, /* The refused token used no number. */
 		{ 0x1235, 0, 6, bus, BL_R_TOKEN_FORGED },
 		{ 0x1234, 6, 6, bus, BL_R_TOKEN_CLASS },
 		{ 0x1234, 255, 6, bus, BL_R_TOKEN_CLASS },
@@ -89,7 +90,7 @@ static void bl_top_token__reasons(void **state)
 			 BL_R_TOKEN_UNKNOWN);
 }
 
-/* The window against a set of all numbers that were ever taken. */
+/* The window against a set of all numbers that were ever accepted. */
 static void bl_top_new__against_model(void **state)
 {
 	struct rnd rnd = rnd_seeded("bl_top_new__against_model");
@@ -163,7 +164,7 @@ static void bl_top_wasted__stops(void **state)
 	assert_int_equal(bl_top_token_wasted(&f), 1); /* a new run */
 }
 
-static struct bl_top_turn step(struct bl_top_tx *f, uint32_t frames, uint64_t now)
+static struct bl_top_turn pacer_step(struct bl_top_tx *f, uint32_t frames, uint64_t now)
 {
 	struct bl_top_turn d;
 
@@ -186,23 +187,25 @@ static void bl_top_step__asks_until_tokens_come(void **state)
 	bl_top_frame_held(&f, 100, t0);
 	for (i = 0; i < ARRAY_SIZE(at); i++) {
 		if (i) {
-			d = step(&f, 1, t0 + at[i] * MS - 1);
+			d = pacer_step(&f, 1, t0 + at[i] * MS - 1);
 			assert_int_equal(d.what, BL_TOP_NOTHING);
 			assert_int_equal(d.next_ns, t0 + at[i] * MS);
 		}
-		d = step(&f, 1 + i, t0 + at[i] * MS);
+		d = pacer_step(&f, 1 + i, t0 + at[i] * MS);
 		assert_true(d.what == BL_TOP_DO_SYNC && d.seq == i + 1 && d.tag == 0x1234 &&
 			    d.frames == 1 + i && f.syncs == i + 1);
 		assert_int_equal(d.next_ns, t0 + (i + 1 < ARRAY_SIZE(at) ? at[i + 1] : 38) * MS);
 	}
-	/* a token: from now on a SYNC only if no other one comes for a while */
+	/*
+	 * A token arrives: from now on a SYNC is sent only if no other token arrives for a while.
+	 */
 	assert_int_equal(bl_top_token(&f, &cfg,
 				      &(struct bl_top_msg){ .seq = 1, .tag = 0x1234, .ts = 1000 },
 				      1000, 0, t0 + 31 * MS),
 			 BL_R_NONE);
-	d = step(&f, 1, t0 + 32 * MS);
+	d = pacer_step(&f, 1, t0 + 32 * MS);
 	assert_true(d.what == BL_TOP_NOTHING && d.next_ns == t0 + 33 * MS);
-	d = step(&f, 1, t0 + 33 * MS);
+	d = pacer_step(&f, 1, t0 + 33 * MS);
 	assert_true(d.what == BL_TOP_DO_SYNC && d.seq == 7 && f.state == BL_TOP_ASKING &&
 		    f.tries == 1);
 }
@@ -214,27 +217,30 @@ static void bl_top_step__idle_and_end(void **state)
 
 	(void)state;
 	bl_top_frame_held(&f, 100, 10 * MS);
-	d = step(&f, 0, 11 * MS); /* a token from before took it */
+	d = pacer_step(&f, 0, 11 * MS); /* An earlier token took the frame. */
 	assert_true(d.what == BL_TOP_NOTHING && f.state == BL_TOP_IDLE && d.next_ns == 110 * MS);
 	f.token_ns = 30 * MS;
-	d = step(&f, 0, 110 * MS);
+	d = pacer_step(&f, 0, 110 * MS);
 	assert_true(d.what == BL_TOP_NOTHING && d.next_ns == 130 * MS);
-	/* somebody is at it: that it would end, and once more at once */
+	/*
+	 * Another CPU is busy with the flow: the turn reports that the flow would end, and is
+	 * repeated at once.
+	 */
 	memset(&d, 0xff, sizeof(d));
 	d.busy = 1;
 	bl_top_tx_step(&f, &cfg, 0, 130 * MS, 0x77, &d);
 	assert_true(d.what == BL_TOP_NOTHING && d.busy == 2 && d.next_ns == 130 * MS &&
 		    f.state == BL_TOP_IDLE);
-	d = step(&f, 0, 130 * MS);
+	d = pacer_step(&f, 0, 130 * MS);
 	assert_true(d.what == BL_TOP_DO_END && !d.busy && d.next_ns == BL_DUE_NEVER && d.seq == 1 &&
 		    d.tag == 0x1234 && f.state == BL_TOP_FREE);
-	d = step(&f, 0, 140 * MS);
+	d = pacer_step(&f, 0, 140 * MS);
 	assert_true(d.what == BL_TOP_NOTHING && d.next_ns == BL_DUE_NEVER);
-	d = step(&f, 1, 140 * MS); /* a frame that came when the number was given back */
+	d = pacer_step(&f, 1, 140 * MS); /* A frame arrived while the number was being returned. */
 	assert_int_equal(d.what, BL_TOP_DO_AT_ONCE);
-	/* an idle flow with a frame that nobody asked for */
+	/* an idle flow with a frame for which no token was asked */
 	f = flow_out(0);
-	d = step(&f, 1, 10 * MS);
+	d = pacer_step(&f, 1, 10 * MS);
 	assert_true(d.what == BL_TOP_DO_SYNC && f.state == BL_TOP_ASKING);
 }
 
@@ -248,13 +254,13 @@ static void bl_top_step__unscheduled_after_the_sync(void **state)
 	cfg.short_frames = 8;
 	f = flow_out(8 * BL_TOP_MSS);
 	bl_top_frame_held(&f, 1000, 10 * MS);
-	d = step(&f, 3, 10 * MS);
+	d = pacer_step(&f, 3, 10 * MS);
 	assert_true(d.what == BL_TOP_DO_SYNC && d.next_ns == 10 * MS && f.unsched == 2);
-	d = step(&f, 3, 10 * MS);
+	d = pacer_step(&f, 3, 10 * MS);
 	assert_true(d.what == BL_TOP_DO_UNSCHED && d.next_ns == 10 * MS);
-	d = step(&f, 2, 10 * MS);
+	d = pacer_step(&f, 2, 10 * MS);
 	assert_int_equal(d.what, BL_TOP_DO_UNSCHED);
-	d = step(&f, 1, 10 * MS);
+	d = pacer_step(&f, 1, 10 * MS);
 	assert_true(d.what == BL_TOP_NOTHING && d.next_ns == 12 * MS && f.unscheduled == 2 &&
 		    !f.unsched);
 }
@@ -268,19 +274,19 @@ static void bl_top_step__outside(void **state)
 	(void)state;
 	cfg.outside_tries = 3;
 	for (i = 0; i < 3; i++)
-		assert_int_equal(step(&f, 1, (1 + i) * 100 * MS).what, BL_TOP_DO_SYNC);
-	d = step(&f, 1, 301 * MS);
+		assert_int_equal(pacer_step(&f, 1, (1 + i) * 100 * MS).what, BL_TOP_DO_SYNC);
+	d = pacer_step(&f, 1, 301 * MS);
 	assert_true(d.what == BL_TOP_DO_AT_ONCE && f.state == BL_TOP_OUTSIDE);
 	assert_int_equal(bl_top_frame_held(&f, 100, 302 * MS), 1);
-	/* somebody is there after all */
+	/* The receiver exists after all. */
 	assert_int_equal(bl_top_token(&f, &cfg,
 				      &(struct bl_top_msg){ .seq = 1, .tag = 0x1234, .ts = 1000 },
 				      1000, 0, 303 * MS),
 			 BL_R_NONE);
-	assert_int_equal(step(&f, 1, 304 * MS).what, BL_TOP_NOTHING);
-	f.tries = 9; /* and is only slow: it had tokens once */
+	assert_int_equal(pacer_step(&f, 1, 304 * MS).what, BL_TOP_NOTHING);
+	f.tries = 9; /* The receiver is only slow, since it has sent tokens before. */
 	f.state = BL_TOP_ASKING;
-	assert_int_equal(step(&f, 1, 900 * MS).what, BL_TOP_DO_SYNC);
+	assert_int_equal(pacer_step(&f, 1, 900 * MS).what, BL_TOP_DO_SYNC);
 }
 
 static void bl_top_step__another_tag(void **state)
@@ -293,9 +299,9 @@ static void bl_top_step__another_tag(void **state)
 	f.seq = 500;
 	f.seen = 3;
 	for (i = 1; i < BL_TOP_TAG_TRIES; i++)
-		assert_int_equal(step(&f, 1, i * 100 * MS).tag, 0x1234);
+		assert_int_equal(pacer_step(&f, 1, i * 100 * MS).tag, 0x1234);
 	assert_int_equal(f.seq, 500);
-	d = step(&f, 1, i * 100 * MS);
+	d = pacer_step(&f, 1, i * 100 * MS);
 	assert_true(d.what == BL_TOP_DO_SYNC && d.tag == 0x77 && f.tag == 0x77 && !f.seq &&
 		    !~f.seen);
 }
@@ -349,7 +355,7 @@ static void bl_top_parse__lengths(void **state)
 		assert_int_equal(bl_top_parse(h, b + t[i].len - 1, t[i].len, &m), -1);
 		assert_int_equal(bl_top_parse(h, b + t[i].len, t[i].len - 1, &m), -1);
 	}
-	/* a STOP may say more; what is cut short says nothing */
+	/* A STOP may contain more; a message that is cut short contains nothing. */
 	h->opcode = BL_TOP_OPCODE_BYTE(BL_TOP_STOP);
 	assert_true(!bl_top_parse(h, b + 22, 22, &m) && m.data == 0x00000102);
 	assert_true(!bl_top_parse(h, b + 21, 22, &m) && !m.data);
@@ -380,7 +386,8 @@ static void bl_top_rule__first_that_fits(void **state)
 	};
 	cfg.rules[1] = (struct bl_top_rule){ .port = 443, .proto = 6, .bytes = 2 };
 	cfg.rules[2] = (struct bl_top_rule){ .port = 80, .bytes = 3 };
-	cfg.rules[4] = (struct bl_top_rule){ .port = 9, .bytes = 4 }; /* behind the end */
+	/* behind the end of the list */
+	cfg.rules[4] = (struct bl_top_rule){ .port = 9, .bytes = 4 };
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
 		const struct bl_top_key k = { .sport = BL_BE16(t[i].sport),
 					      .dport = BL_BE16(t[i].dport),
@@ -415,15 +422,15 @@ static void bl_top_hint_hash__spreads(void **state)
 		assert_true(bl_top_hint_hash(&k) < BL_TOP_HINTS);
 		n += !used[bl_top_hint_hash(&k)]++;
 	}
-	assert_true(n > BL_TOP_HINTS * 55 / 100); /* 63 % by chance */
+	assert_true(n > BL_TOP_HINTS * 55 / 100); /* 63 % are expected by chance. */
 }
 
 /* ---- one token is one packet ---- */
 
 /*
- * A sender and a receiver across a network that loses tokens and data, repeats tokens and lets them
- * overtake each other. What holds at every step: no more frames than tokens were believed, each
- * number answered once; and in the end the receiver's numbers add up.
+ * A sender and a receiver on a network that loses tokens and data, repeats tokens and lets them
+ * overtake each other. At every step there are no more frames than accepted tokens, and each number
+ * is answered once. In the end the receiver's numbers add up.
  */
 static void network__one_token_one_packet(void **state)
 {
@@ -459,7 +466,8 @@ static void network__one_token_one_packet(void **state)
 							.ts = 100 };
 				enum bl_reason why;
 
-				k = rnd_below(&rnd, n < 4 ? n : 4); /* one of the first overtakes */
+				/* One of the first four overtakes the others. */
+				k = rnd_below(&rnd, n < 4 ? n : 4);
 				seq = wire[k];
 				memmove(wire + k, wire + k + 1, (--n - k) * sizeof(wire[0]));
 				if (rnd_below(&rnd, 1000) < loss)
@@ -473,7 +481,7 @@ static void network__one_token_one_packet(void **state)
 				assert_int_equal(answered[seq]++, 0);
 				sent++;
 				if (rnd_below(&rnd, 1000) < 5)
-					continue; /* data lost */
+					continue; /* The data is lost. */
 				judged = r.feedbacks;
 				assert_int_equal(bl_top_echo(&r, &cfg, seq, 1514, now + 7), 0);
 				came++;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The one table of admission's options (loader/admission/options.c) against all that derives from
- * it: keys of files, flags at start and of `barline admission set`, completion, manual pages.
- * Every option is there, and nothing else is.
+ * The table of admission's options (loader/admission/options.c) against everything that is derived
+ * from it: keys of files, flags at start and of `barline admission set`, completion, and manual
+ * pages. Every option is there, and nothing else is.
  *
- *	build/tests/unit/test_options --man file|start|set
+ *  build/tests/unit/test_options --man file|start|set
  *
- * writes the part of docs/barlined.8 (file) or docs/barline.1 (start, set) that stands there
- * between the line `.\" options: ...` and the line `.\" end of options`.
+ * prints the part of docs/barlined.8 (file) or docs/barline.1 (start, set) that is between the line
+ * `.\" options: ...` and the line `.\" end of options` there.
  */
 #include <argp.h>
 #include <ctype.h>
@@ -28,7 +28,10 @@
 #include "loader/config.h"
 #include "loader/node_cfg.h"
 
-/* what the file's reader asks of the rest of the loader; tests/prog/test_config.c tests it whole */
+/*
+ * What the reader of the file needs from the rest of the loader; tests/prog/test_config.c tests it
+ * with the real functions.
+ */
 void __wrap_bl_admission_defaults(struct bl_node_cfg *c);
 int __wrap_bl_admission_check(const struct bl_node_cfg *c, struct bl_err *err);
 const char *__wrap_bl_role_name(enum bl_role role);
@@ -70,7 +73,7 @@ static void table__complete(void **state)
 		for (n = 0; o->kind == BL_OPTION_NAME && n <= o->greatest; n++)
 			if (!o->names || !o->names[n])
 				fail_msg("%s: value %u has no name", o->key, n);
-		/* t is shown as a time, and the share for others within the reserved rate */
+		/* t is shown as a time, and the share for others as part of the reserved rate. */
 		if (o->set && !o->show && k != BL_AO_T_SLOTS && k != BL_AO_OUTSIDE_PERCENT)
 			fail_msg("%s can be set and is not shown", o->key);
 		if (o->column && !o->show)
@@ -83,7 +86,7 @@ static void table__complete(void **state)
 	assert_null(bl_option(BL_AO_COUNT));
 }
 
-static bool same(const char *a, const char *b)
+static bool same_text(const char *a, const char *b)
 {
 	return a && b && !strcmp(a, b);
 }
@@ -97,12 +100,12 @@ static void table__names_once(void **state)
 		for (j = 0; j < k; j++) {
 			const struct bl_option *a = bl_option(j), *b = bl_option(k);
 
-			if (same(a->key, b->key) && (j < BL_AO_TOP) == (k < BL_AO_TOP))
+			if (same_text(a->key, b->key) && (j < BL_AO_TOP) == (k < BL_AO_TOP))
 				fail_msg("%s is twice there", a->key);
-			if (same(a->set, b->set))
+			if (same_text(a->set, b->set))
 				fail_msg("admission set has --%s twice", a->set);
-			/* limits of queues have two keys and one flag, for one member */
-			if (same(a->start, b->start) && (a->at != b->at || a->size != b->size))
+			/* Limits of queues have two keys and one flag for the same member. */
+			if (same_text(a->start, b->start) && (a->at != b->at || a->size != b->size))
 				fail_msg("--%s is of %s and of %s", a->start, a->key, b->key);
 		}
 }
@@ -114,7 +117,7 @@ static const struct argp_option *start_flag(const char *name)
 	const struct argp_option *f;
 
 	for (f = bl_admission_argp.options; f->name || f->doc; f++)
-		if (same(f->name, name))
+		if (same_text(f->name, name))
 			return f;
 	return NULL;
 }
@@ -137,15 +140,16 @@ static void start__flags(void **state)
 		assert_non_null(strstr(f->doc, o->text));
 	}
 	for (f = bl_admission_argp.options; f->name || f->doc; f++) {
-		for (k = 0; f->name && k < BL_AO_COUNT && !same(bl_option(k)->start, f->name); k++)
+		for (k = 0; f->name && k < BL_AO_COUNT && !same_text(bl_option(k)->start, f->name);
+		     k++)
 			;
 		if (f->name && k == BL_AO_COUNT)
 			fail_msg("--%s is not in the table", f->name);
 	}
 }
 
-/* Gives one flag and returns what its member is then. */
-static uint64_t start(const struct bl_option *o, const char *value)
+/* Gives one flag and returns the value of its member afterwards. */
+static uint64_t parse_start_flag(const struct bl_option *o, const char *value)
 {
 	struct bl_admission_cfg a = { .on = true };
 	char flag[128], *argv[] = { "test", flag, NULL };
@@ -157,12 +161,12 @@ static uint64_t start(const struct bl_option *o, const char *value)
 	return bl_option_load(o, &a);
 }
 
-static uint64_t start_number(const struct bl_option *o, uint64_t v)
+static uint64_t parse_start_number(const struct bl_option *o, uint64_t v)
 {
 	char text[32];
 
 	snprintf(text, sizeof(text), "%llu", (unsigned long long)v);
-	return start(o, text);
+	return parse_start_flag(o, text);
 }
 
 static void start__values(void **state)
@@ -180,28 +184,28 @@ static void start__values(void **state)
 		switch (o->kind) {
 		case BL_OPTION_NUMBER:
 			least = bl_option_start_least(o);
-			assert_int_equal(start_number(o, least), least + o->add);
-			assert_int_equal(start_number(o, o->greatest), o->greatest + o->add);
-			assert_int_equal(start_number(o, o->greatest + 1), 0);
+			assert_int_equal(parse_start_number(o, least), least + o->add);
+			assert_int_equal(parse_start_number(o, o->greatest), o->greatest + o->add);
+			assert_int_equal(parse_start_number(o, o->greatest + 1), 0);
 			if (least)
-				assert_int_equal(start_number(o, least - 1), 0);
-			assert_int_equal(start(o, "1x"), 0);
-			assert_int_equal(start(o, ""), 0);
+				assert_int_equal(parse_start_number(o, least - 1), 0);
+			assert_int_equal(parse_start_flag(o, "1x"), 0);
+			assert_int_equal(parse_start_flag(o, ""), 0);
 			break;
 		case BL_OPTION_NAME:
 			for (v = 0; v <= o->greatest; v++)
-				assert_int_equal(start(o, o->names[v]), v + o->add);
-			assert_int_equal(start(o, "best"), 0);
+				assert_int_equal(parse_start_flag(o, o->names[v]), v + o->add);
+			assert_int_equal(parse_start_flag(o, "best"), 0);
 			break;
 		case BL_OPTION_RATE:
-			assert_int_equal(start(o, "2mbit"), 2000000);
-			assert_int_equal(start(o, "1mbit"), 0);
+			assert_int_equal(parse_start_flag(o, "2mbit"), 2000000);
+			assert_int_equal(parse_start_flag(o, "1mbit"), 0);
 			break;
 		case BL_OPTION_TRUTH:
-			assert_int_equal(start(o, NULL), 1);
+			assert_int_equal(parse_start_flag(o, NULL), 1);
 			break;
 		case BL_OPTION_TEXT:
-			assert_true(start(o, "/a/file"));
+			assert_true(parse_start_flag(o, "/a/file"));
 			break;
 		case BL_OPTION_BLOCK: {
 			struct bl_admission_cfg a = { .on = true };
@@ -221,7 +225,7 @@ static void start__values(void **state)
 
 static char path[] = "/tmp/barline-options-XXXXXX";
 
-static int load(enum bl_role role, const char *text, struct bl_node_cfg *c, struct bl_err *err)
+static int load_file(enum bl_role role, const char *text, struct bl_node_cfg *c, struct bl_err *err)
 {
 	FILE *f = fopen(path, "w");
 
@@ -235,8 +239,11 @@ static int load(enum bl_role role, const char *text, struct bl_node_cfg *c, stru
 	return bl_config_load(c, path, err);
 }
 
-/* A line of the file with a value that is not the default, and what the member is then. */
-static uint64_t file_line(unsigned int id, char *text, size_t size)
+/*
+ * Writes a line of the file with a value that is not the default, and returns the value that the
+ * member must have afterwards.
+ */
+static uint64_t write_file_line(unsigned int id, char *text, size_t size)
 {
 	const struct bl_option *o = bl_option(id);
 	const char *before = id < BL_AO_TOP ? "  " : "  top:\n    ";
@@ -278,8 +285,8 @@ static void file__each_key(void **state)
 		const struct bl_option *o = bl_option(k);
 		enum bl_role own = o->roles & BL_OPTION_HOSTS ? BL_ROLE_HOST : BL_ROLE_SWITCH;
 
-		want = file_line(k, text, sizeof(text));
-		if (load(own, text, &c, &err))
+		want = write_file_line(k, text, sizeof(text));
+		if (load_file(own, text, &c, &err))
 			fail_msg("%s: %s", o->key, err.text);
 		if (bl_option_load(o, &c.admission) != want)
 			fail_msg("%s: not %llu", text, (unsigned long long)want);
@@ -289,23 +296,23 @@ static void file__each_key(void **state)
 		if (o->roles == (BL_OPTION_HOSTS | BL_OPTION_SWITCHES))
 			continue;
 		own = own == BL_ROLE_HOST ? BL_ROLE_SWITCH : BL_ROLE_HOST;
-		assert_int_equal(load(own, text, &c, &err), -EINVAL);
+		assert_int_equal(load_file(own, text, &c, &err), -EINVAL);
 		assert_non_null(strstr(err.text, "is a key of"));
 	}
-	assert_int_equal(load(BL_ROLE_HOST, "  speed: 3\n", &c, &err), -EINVAL);
-	assert_int_equal(load(BL_ROLE_HOST, "  top: { speed: 3 }\n", &c, &err), -EINVAL);
+	assert_int_equal(load_file(BL_ROLE_HOST, "  speed: 3\n", &c, &err), -EINVAL);
+	assert_int_equal(load_file(BL_ROLE_HOST, "  top: { speed: 3 }\n", &c, &err), -EINVAL);
 }
 
 /* ---- admission set, completion ---- */
 
-/* What `barline ARGS` writes. */
+/* Returns the output of `barline ARGS`. */
 static char *barline_says(const char *args)
 {
 	char self[PATH_MAX] = "", command[PATH_MAX + 64], *text = NULL;
 	size_t room = 0;
 	FILE *f;
 
-	/* the command is in a directory above the test's */
+	/* The command is in a directory above that of the test. */
 	assert_true(readlink("/proc/self/exe", self, sizeof(self) - 1) > 0);
 	do {
 		assert_non_null(strrchr(self, '/'));
@@ -320,7 +327,7 @@ static char *barline_says(const char *args)
 	return text;
 }
 
-/* Whether @text has the word --@flag, and not only as the beginning of a longer one. */
+/* Returns whether @text contains the word --@flag, not merely as the beginning of a longer one. */
 static bool has_flag(const char *text, const char *flag)
 {
 	char word[64];
@@ -355,7 +362,7 @@ static void set__flags(void **state)
 			;
 		if (k < sizeof(others) / sizeof(others[0]))
 			continue;
-		for (k = 0; k < BL_AO_COUNT && !same(bl_option(k)->set, flag); k++)
+		for (k = 0; k < BL_AO_COUNT && !same_text(bl_option(k)->set, flag); k++)
 			;
 		if (k == BL_AO_COUNT)
 			fail_msg("admission set has --%s, which is not in the table", flag);
@@ -396,7 +403,7 @@ static const struct {
 	      [MAN_START] = { "start", "docs/barline.1" },
 	      [MAN_SET] = { "set", "docs/barline.1" } };
 
-/* Sentences begin on a line of their own. @capital: the first letter is one. */
+/* Writes @text with each sentence on a line of its own. @capital: capitalise the first letter. */
 static void put_sentences(FILE *f, const char *text, bool capital)
 {
 	fputc(capital ? toupper((unsigned char)*text) : *text, f);
@@ -458,7 +465,7 @@ static unsigned int man_roles(unsigned int id, enum man man)
 	unsigned int k, roles = bl_option(id)->roles;
 
 	for (k = 0; man == MAN_START && k < BL_AO_COUNT; k++)
-		if (same(bl_option(k)->start, bl_option(id)->start))
+		if (same_text(bl_option(k)->start, bl_option(id)->start))
 			roles |= bl_option(k)->roles;
 	return roles;
 }
@@ -502,7 +509,7 @@ static bool has_entry(unsigned int id, enum man man)
 	if (man == MAN_SET)
 		return o->set && *o->set;
 	for (k = 0; o->start && k < id; k++)
-		if (same(bl_option(k)->start, o->start))
+		if (same_text(bl_option(k)->start, o->start))
 			return false;
 	return o->start;
 }
@@ -537,7 +544,7 @@ static void put_parts(FILE *f, enum man man)
 	put_group(f, "Switches:", 0, BL_AO_TOP, BL_OPTION_SWITCHES, man);
 }
 
-/* Folds the lines of @text that are no requests at 98 columns. */
+/* Folds the lines of @text that are not requests at 98 columns. */
 static void put_folded(FILE *f, const char *text)
 {
 	const char *line, *end, *cut;
@@ -569,7 +576,7 @@ static void put_man(FILE *f, enum man man)
 	free(text);
 }
 
-/* The part of the page between the marks, or NULL. */
+/* Returns the part of the page between the marks, or NULL. */
 static char *page_part(enum man man)
 {
 	FILE *f = fopen(pages[man].page, "r");
@@ -613,7 +620,7 @@ static void man__is_the_table(void **state)
 	}
 }
 
-/* ---- */
+/* ---- main ---- */
 
 static int setup(void **state)
 {

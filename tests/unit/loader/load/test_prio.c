@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * loader/load/prio.c: FIFO where nobody else is, or where it is asked for; else an ordinary
- * thread with a short slice, or of nice -20 where the kernel knows no slices.
+ * loader/load/prio.c: FIFO where the CPU is isolated, or where it was requested; otherwise an
+ * ordinary thread with a short slice, or with nice -20 where the kernel has no slices.
  */
 #include "tests/unit/unit.h"
 
@@ -49,7 +49,7 @@ static void realtime__words(void **state)
 	assert_int_equal(bl_realtime_parse("Auto"), -1);
 }
 
-/* since Linux 6.12 */
+/* The kernel has slices since Linux 6.12. */
 static bool has_slices(void)
 {
 	struct utsname u;
@@ -69,16 +69,19 @@ static uint64_t slice_of(pid_t tid)
 }
 
 /*
- * An ordinary thread with a short slice and @nice; on a kernel without slices, before all others.
+ * Checks for an ordinary thread with a short slice and @nice; on a kernel without slices, for one
+ * with nice -20.
  */
-static void is_sliced(pid_t tid, int nice)
+static void expect_sliced(pid_t tid, int nice)
 {
 	assert_int_equal(sched_getscheduler(tid), SCHED_OTHER);
 	assert_int_equal(slice_of(tid) == BL_PRIO_SLICE_NS, has_slices());
 	assert_int_equal(getpriority(PRIO_PROCESS, (id_t)tid), has_slices() ? nice : -20);
 }
 
-/* What the kernel is told, there and back. Without the permission there is nothing to see. */
+/*
+ * The thread's scheduling is changed and changed back. Without the permission the test is skipped.
+ */
 static void bl_prio_first__there_and_back(void **state)
 {
 	int own = getpriority(PRIO_PROCESS, (id_t)getpid());
@@ -86,17 +89,17 @@ static void bl_prio_first__there_and_back(void **state)
 	pid_t tid = gettid();
 
 	(void)state;
-	CPU_ZERO(&none); /* no CPU is isolated among none */
+	CPU_ZERO(&none); /* an empty set, so no CPU is isolated */
 	if (bl_prio_first(tid, &none, BL_RT_ALWAYS, 1))
 		skip();
 	assert_int_equal(sched_getscheduler(tid), SCHED_FIFO);
 	assert_int_equal(bl_prio_first(tid, &none, BL_RT_AUTO, 1), 0);
-	is_sliced(tid, own < 0 ? own : 0);
+	expect_sliced(tid, own < 0 ? own : 0);
 	assert_int_equal(bl_prio_first(tid, &none, BL_RT_ALWAYS, 1), 0);
-	/* what was changed since is not the daemon's own nice value */
+	/* A nice value that was set later is not taken as the daemon's own. */
 	assert_int_equal(setpriority(PRIO_PROCESS, (id_t)tid, -7), 0);
 	assert_int_equal(bl_prio_first(tid, &none, BL_RT_NEVER, 1), 0);
-	is_sliced(tid, own < 0 ? own : 0);
+	expect_sliced(tid, own < 0 ? own : 0);
 }
 
 int main(void)

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The agent without a network: what inputs say (loader/order/agent_watch.c), and addresses of
- * controllers (proto/session.c). The rest is in tests/net/controller/test_controller.c,
- * tests/net/controller/test_controller_input.c and tests/net/reliable/test_failover.c.
+ * The agent without a network: what changes of inputs mean (loader/order/agent_watch.c), and
+ * addresses of controllers (proto/session.c). The rest is in
+ * tests/net/controller/test_controller.c, tests/net/controller/test_controller_input.c and
+ * tests/net/reliable/test_failover.c.
  */
 #include "tests/unit/unit.h"
 
@@ -19,7 +20,9 @@ static void watch__look(void **state)
 		enum bl_agent_seen seen;
 	} t[] = {
 #define PORT(n, d, i, h) { .port = 255, .neighbour = n, .death = d, .in = i, .held = h }
-		/* standing still: once for each death, whatever it did between two looks */
+		/*
+		 * Frozen: reported once for each death, whatever the input did between two samples.
+		 */
 		{ PORT(9, 7, true, false), PORT(9, 8, true, true), BL_AGENT_SEEN_SILENT },
 		{ PORT(9, 8, true, true), PORT(9, 8, true, true), BL_AGENT_SEEN_NOTHING },
 		{ PORT(9, 8, true, true), PORT(9, 9, true, true), BL_AGENT_SEEN_SILENT },
@@ -28,13 +31,13 @@ static void watch__look(void **state)
 		{ PORT(9, 8, true, true), PORT(9, 8, true, false), BL_AGENT_SEEN_LIVE },
 		{ PORT(9, 8, false, false), PORT(9, 8, true, false), BL_AGENT_SEEN_LIVE },
 		{ PORT(9, 8, true, false), PORT(9, 8, true, false), BL_AGENT_SEEN_NOTHING },
-		/* died and was resumed: by us */
+		/* The input died and was resumed by a fence of ours. */
 		{ PORT(9, 8, true, false), PORT(9, 9, true, false), BL_AGENT_SEEN_NOTHING },
-		/* out of it */
+		/* no longer in C's minimum */
 		{ PORT(9, 8, true, true), PORT(9, 8, false, false), BL_AGENT_SEEN_OTHER },
 		{ PORT(9, 8, true, false), PORT(9, 8, false, false), BL_AGENT_SEEN_OTHER },
 		{ PORT(9, 8, false, false), PORT(9, 8, false, false), BL_AGENT_SEEN_NOTHING },
-		/* was frozen where nothing was */
+		/* A FREEZE found nothing to freeze. */
 		{ PORT(9, 8, false, false), PORT(9, 9, false, false), BL_AGENT_SEEN_NOTHING },
 		/* another neighbour */
 		{ PORT(9, 8, true, false), PORT(10, 8, true, false), BL_AGENT_SEEN_OTHER },
@@ -88,7 +91,7 @@ static void port_state__all(void **state)
 	assert_int_equal(bl_agent_port_state(&(struct bl_fence_port){
 				 .in = true, .behind = true, .held = true, .role = BL_PORT_UP }),
 			 BL_AGENT_SILENT);
-	/* the controller's numbers */
+	/* The numbers equal the controller's. */
 	assert_int_equal(BL_AGENT_LIVE, BL_DET_LIVE);
 	assert_int_equal(BL_AGENT_SILENT, BL_DET_SILENT);
 	assert_int_equal(BL_AGENT_REMOVED, BL_DET_REMOVED);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * An agent whose daemon stops on purpose (loader/order/agent.c: bl_agent_away), and a controller
- * that is a list of what it heard: Away is the last word. A Hello after it would say that the
- * daemon is back, and its host would be late before the next one has begun.
+ * that is a list of the messages that it received. Away is the last message: a Hello after it would
+ * say that the daemon is back, and its host would count as late before the next daemon has begun.
  */
 #include "tests/unit/unit.h"
 
@@ -16,14 +16,14 @@
 #include "loader/order/agent.h"
 
 #define WAIT_MS  20000
-#define QUIET_MS 400 /* several times as long as an agent takes for the next session */
+#define QUIET_MS 400 /* several times as long as an agent needs for its next session */
 #define HEARD    64
 
 static struct world {
 	sd_event *ev;
 	int door;
 	char addr[64];
-	struct bl_session *session; /* the controller's side of it */
+	struct bl_session *session; /* the controller's end of the session */
 	unsigned int sessions, n;
 	Bl__ToController__WhatCase heard[HEARD];
 	uint32_t away_ms;
@@ -33,7 +33,7 @@ static struct world {
 
 /* ---- the controller ---- */
 
-static void answer(Bl__ToAgent__WhatCase what)
+static void send_answer(Bl__ToAgent__WhatCase what)
 {
 	Bl__ToAgent m = BL__TO_AGENT__INIT;
 	Bl__Welcome v = BL__WELCOME__INIT;
@@ -61,9 +61,9 @@ static void on_message(void *ctx, const uint8_t *body, size_t len)
 	if (m->what_case == BL__TO_CONTROLLER__WHAT_AWAY)
 		w.away_ms = m->away->ms;
 	if (m->what_case == BL__TO_CONTROLLER__WHAT_AWAY && w.saves)
-		answer(BL__TO_AGENT__WHAT_AWAY);
+		send_answer(BL__TO_AGENT__WHAT_AWAY);
 	if (m->what_case == BL__TO_CONTROLLER__WHAT_HELLO && w.leads)
-		answer(BL__TO_AGENT__WHAT_WELCOME);
+		send_answer(BL__TO_AGENT__WHAT_WELCOME);
 	bl__to_controller__free_unpacked(m, NULL);
 }
 
@@ -94,7 +94,7 @@ static int on_status(sd_event_source *src, int fd, uint32_t events, void *ctx)
 
 /* ---- the agent's node ---- */
 
-static void tell(void *ctx, struct bl_agent_node *v)
+static void describe_node(void *ctx, struct bl_agent_node *v)
 {
 	(void)ctx;
 	v->node_id = 7;
@@ -102,7 +102,7 @@ static void tell(void *ctx, struct bl_agent_node *v)
 	snprintf(v->name, sizeof(v->name), "h7");
 }
 
-static void epoch(void *ctx, uint64_t e)
+static void ignore_epoch(void *ctx, uint64_t e)
 {
 	(void)ctx, (void)e;
 }
@@ -115,7 +115,7 @@ static uint64_t mono_ms(void)
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-static bool welcome(void)
+static bool is_welcome(void)
 {
 	struct bl_agent_total t;
 
@@ -133,19 +133,19 @@ static bool heard_hello(void)
 	return w.n != 0;
 }
 
-static bool known(void)
+static bool away_is_known(void)
 {
 	return bl_agent_away_known(w.a);
 }
 
-/* its controller is another one now, or the same once more */
-static void hang_up(void)
+/* Closes the session, as a controller does that was replaced or has restarted. */
+static void close_session(void)
 {
 	bl_session_close(w.session);
 	w.session = NULL;
 }
 
-static void until(bool (*what)(void))
+static void run_until(bool (*what)(void))
 {
 	uint64_t end = mono_ms() + WAIT_MS;
 
@@ -155,7 +155,7 @@ static void until(bool (*what)(void))
 	}
 }
 
-static void pass(unsigned int ms)
+static void run_for_ms(unsigned int ms)
 {
 	uint64_t end = mono_ms() + ms;
 
@@ -163,11 +163,11 @@ static void pass(unsigned int ms)
 		assert_true(sd_event_run(w.ev, 10000) >= 0);
 }
 
-static uint32_t silence_ms = 150; /* an agent says something three times in it */
+static uint32_t silence_ms = 150; /* The agent sends three messages in this time. */
 
-static void begin(bool leads)
+static void start_agent(bool leads)
 {
-	static const struct bl_agent_ops ops = { .tell = tell, .epoch = epoch };
+	static const struct bl_agent_ops ops = { .tell = describe_node, .epoch = ignore_epoch };
 	struct sockaddr_in sa = { .sin_family = AF_INET,
 				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	struct bl_agent_cfg cfg = { .ncontrollers = 1, .silence_ms = silence_ms };
@@ -184,10 +184,10 @@ static void begin(bool leads)
 	snprintf(cfg.controllers[0], sizeof(cfg.controllers[0]), "127.0.0.1:%u",
 		 ntohs(sa.sin_port));
 	assert_int_equal(bl_agent_new(&w.a, w.ev, &cfg, &ops, NULL, &err), 0);
-	until(leads ? welcome : heard_hello);
+	run_until(leads ? is_welcome : heard_hello);
 }
 
-static void end(void)
+static void stop_agent(void)
 {
 	bl_agent_free(w.a);
 	bl_session_close(w.session);
@@ -195,24 +195,27 @@ static void end(void)
 	sd_event_unref(w.ev);
 }
 
-/* It is said with its time, and known when the controller says that it is saved. */
+/*
+ * Away is sent with its time, and counts as known when the controller answers that it has been
+ * saved.
+ */
 static void away__is_said(void **state)
 {
 	(void)state;
-	begin(true);
+	start_agent(true);
 	bl_agent_away(w.a, 12345);
-	until(heard_away);
+	run_until(heard_away);
 	assert_int_equal(w.away_ms, 12345);
-	pass(50);
-	assert_false(known());
-	answer(BL__TO_AGENT__WHAT_AWAY);
-	until(known);
-	end();
+	run_for_ms(50);
+	assert_false(away_is_known());
+	send_answer(BL__TO_AGENT__WHAT_AWAY);
+	run_until(away_is_known);
+	stop_agent();
 }
 
 /*
- * Whatever changes after it: ports, endpoints, failures that are done, the time for a sign of life;
- * answered or not.
+ * Away stays the last message whatever changes afterwards: ports, endpoints, finished failures, or
+ * the time for a sign of life; whether Away was answered or not.
  */
 static void away__is_the_last_word(void **state)
 {
@@ -224,79 +227,84 @@ static void away__is_the_last_word(void **state)
 
 	(void)state;
 	for (k = 0; k < 2; k++) {
-		/* who is not answered must not take that for the end of the session */
+		/*
+		 * An agent without an answer must not take the silence for the end of the session.
+		 */
 		silence_ms = k ? 150 : 100000;
-		begin(true);
+		start_agent(true);
 		w.saves = k;
 		bl_agent_away(w.a, 1000);
-		until(k ? known : heard_away);
+		run_until(k ? away_is_known : heard_away);
 		n = w.n;
 		bl_agent_changed(w.a);
 		bl_agent_link_down(w.a, &port);
 		bl_agent_proc_down(w.a, &proc);
 		bl_agent_done(w.a, 1);
-		pass(QUIET_MS);
+		run_for_ms(QUIET_MS);
 		assert_int_equal(w.n, n);
-		end();
+		stop_agent();
 	}
 }
 
 /*
- * Its controller hangs up, and another one may lead, which has it from the store: a HELLO would
- * tell that one otherwise.
+ * The controller hangs up. Another one may lead, and knows of the absence from the store; a HELLO
+ * would tell it the opposite.
  */
 static void away__begins_no_session(void **state)
 {
 	unsigned int n;
 
 	(void)state;
-	begin(true);
+	start_agent(true);
 	w.saves = true;
 	bl_agent_away(w.a, 1000);
-	until(known);
+	run_until(away_is_known);
 	n = w.n;
-	hang_up();
-	pass(QUIET_MS);
+	close_session();
+	run_for_ms(QUIET_MS);
 	assert_int_equal(w.n, n);
 	assert_int_equal(w.sessions, 1);
-	end();
+	stop_agent();
 }
 
-/* Whoever led dies before it is saved: it is said to the next one, behind the HELLO. */
+/* The leader dies before Away is saved: the agent sends Away to the next one, after the HELLO. */
 static void away__is_said_again(void **state)
 {
 	unsigned int n;
 
 	(void)state;
-	begin(true);
+	start_agent(true);
 	bl_agent_away(w.a, 1000);
-	until(heard_away);
+	run_until(heard_away);
 	n = w.n;
 	w.saves = true;
-	hang_up();
-	until(known);
+	close_session();
+	run_until(away_is_known);
 	assert_int_equal(w.sessions, 2);
 	assert_int_equal(w.heard[n], BL__TO_CONTROLLER__WHAT_HELLO);
 	assert_true(heard_away());
-	end();
+	stop_agent();
 }
 
-/* Who does not lead is told nothing: it could not remember it. Who leads soon after is. */
+/*
+ * A controller that does not lead gets no Away, since it could not save it. One that leads soon
+ * afterwards does.
+ */
 static void away__without_a_leader(void **state)
 {
 	unsigned int i;
 
 	(void)state;
-	begin(false);
+	start_agent(false);
 	bl_agent_away(w.a, 1000);
-	pass(50);
+	run_for_ms(50);
 	for (i = 0; i < w.n; i++)
 		assert_int_not_equal(w.heard[i], BL__TO_CONTROLLER__WHAT_AWAY);
-	assert_false(known());
+	assert_false(away_is_known());
 	w.leads = w.saves = true;
-	hang_up();
-	until(known);
-	end();
+	close_session();
+	run_until(away_is_known);
+	stop_agent();
 }
 
 int main(void)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * loader/order/agent.c without sockets: what an agent makes of its controller's orders, and what it
- * says. Its sessions are numbers, time is a variable, and its timers are called by the test.
+ * loader/order/agent.c without sockets: what an agent does with its controller's fences, and which
+ * messages it sends. Its sessions are numbers, time is a variable, and the test calls its timers.
  */
 #include "tests/unit/unit.h"
 
@@ -15,12 +15,13 @@
 #include "loader/order/agent_priv.h"
 
 static uint64_t fake_usec = 1000000;
-static unsigned int connects, closes, n_said;
+static unsigned int connects, closes, n_sent;
 static char to_whom[64];
 static Bl__ToController *heard[64];
 static size_t waiting;
 
-static const struct bl_session_ops *session; /* of the agent, with @session_ctx */
+/* the agent's operations, to be called with @session_ctx */
+static const struct bl_session_ops *session;
 static void *session_ctx;
 
 int __wrap_sd_event_now(sd_event *ev, clockid_t clock, uint64_t *usec);
@@ -53,10 +54,10 @@ int __wrap_bl_session_connect(struct bl_session **out, sd_event *ev, const struc
 bool __wrap_bl_session_send(struct bl_session *s, const void *body, size_t len)
 {
 	assert_ptr_equal(s, to_whom);
-	assert_true(n_said < ARRAY_SIZE(heard));
-	heard[n_said] = bl__to_controller__unpack(NULL, len, body);
-	assert_non_null(heard[n_said]);
-	n_said++;
+	assert_true(n_sent < ARRAY_SIZE(heard));
+	heard[n_sent] = bl__to_controller__unpack(NULL, len, body);
+	assert_non_null(heard[n_sent]);
+	n_sent++;
 	return true;
 }
 
@@ -92,13 +93,13 @@ static void __attribute__((format(printf, 1, 2))) did_add(const char *fmt, ...)
 	va_end(ap);
 }
 
-static void did_is(const char *text)
+static void expect_did(const char *text)
 {
 	assert_string_equal(did, text);
 	*did = 0;
 }
 
-static void tell(void *ctx, struct bl_agent_node *v)
+static void describe_node(void *ctx, struct bl_agent_node *v)
 {
 	(void)ctx;
 	v->node_id = 7;
@@ -161,13 +162,13 @@ static int do_resume(void *ctx, uint64_t number, const struct bl_agent_failed *v
 	return rc_of_fences;
 }
 
-static void am_told(void *ctx, uint64_t number)
+static void on_own_failure(void *ctx, uint64_t number)
 {
 	(void)ctx;
 	did_add("failed %u", (unsigned int)number);
 }
 
-static void put_out(void *ctx, uint16_t port, uint16_t life)
+static void do_put_out(void *ctx, uint16_t port, uint16_t life)
 {
 	(void)ctx;
 	did_add("put out %u:%u", port, life);
@@ -176,14 +177,14 @@ static void put_out(void *ctx, uint16_t port, uint16_t life)
 static struct bl_agent *a;
 static sd_event *ev;
 
-static void forget_said(void)
+static void forget_sent(void)
 {
-	while (n_said)
-		bl__to_controller__free_unpacked(heard[--n_said], NULL);
+	while (n_sent)
+		bl__to_controller__free_unpacked(heard[--n_sent], NULL);
 }
 
-/* What was said since, one word each. */
-static void said_is(const char *text)
+/* Compares the messages sent since the last call, one word each, with @text. */
+static void expect_sent(const char *text)
 {
 	static const char *const names[] = {
 		[BL__TO_CONTROLLER__WHAT_HELLO] = "hello",
@@ -200,13 +201,13 @@ static void said_is(const char *text)
 	};
 	char all[256] = "";
 
-	for (unsigned int i = 0; i < n_said; i++)
+	for (unsigned int i = 0; i < n_sent; i++)
 		snprintf(all + strlen(all), sizeof(all) - strlen(all), "%s%s", i ? " " : "",
 			 names[heard[i]->what_case]);
 	assert_string_equal(all, text);
 }
 
-static void hear(Bl__ToAgent *m, uint64_t epoch, Bl__ToAgent__WhatCase what)
+static void receive(Bl__ToAgent *m, uint64_t epoch, Bl__ToAgent__WhatCase what)
 {
 	uint8_t buf[4096];
 
@@ -216,7 +217,7 @@ static void hear(Bl__ToAgent *m, uint64_t epoch, Bl__ToAgent__WhatCase what)
 	session->message(session_ctx, buf, bl__to_agent__pack(m, buf));
 }
 
-static void welcome(uint64_t epoch, uint64_t failed)
+static void receive_welcome(uint64_t epoch, uint64_t failed)
 {
 	Bl__ToAgent m = BL__TO_AGENT__INIT;
 	Bl__Welcome v = BL__WELCOME__INIT;
@@ -225,15 +226,15 @@ static void welcome(uint64_t epoch, uint64_t failed)
 	v.answer_ms = 1234;
 	v.stuck_ms = 5678;
 	m.welcome = &v;
-	hear(&m, epoch, BL__TO_AGENT__WHAT_WELCOME);
+	receive(&m, epoch, BL__TO_AGENT__WHAT_WELCOME);
 }
 
 /*
- * FAIL or RESUME: node @node, or its process at @port, failed at @t; an input of this node and one
- * of another.
+ * Receives FAIL or RESUME: node @node, or its process at @port, failed at @t. The failure has one
+ * input of this node and one of another.
  */
-static void failure(bool resume, uint64_t epoch, uint64_t number, uint32_t node, uint32_t port,
-		    uint64_t t)
+static void receive_failure(bool resume, uint64_t epoch, uint64_t number, uint32_t node,
+			    uint32_t port, uint64_t t)
 {
 	static uint8_t addr[16] = { 10, 9 };
 	ProtobufCBinaryData at = { 16, addr };
@@ -261,10 +262,10 @@ static void failure(bool resume, uint64_t epoch, uint64_t number, uint32_t node,
 	in[1].port = 2;
 	in[1].death = 31;
 	m.fail = &f;
-	hear(&m, epoch, resume ? BL__TO_AGENT__WHAT_RESUME : BL__TO_AGENT__WHAT_FAIL);
+	receive(&m, epoch, resume ? BL__TO_AGENT__WHAT_RESUME : BL__TO_AGENT__WHAT_FAIL);
 }
 
-static struct bl_agent_total total(void)
+static struct bl_agent_total read_total(void)
 {
 	struct bl_agent_total t;
 
@@ -274,14 +275,14 @@ static struct bl_agent_total total(void)
 
 static int agent_setup(void **state)
 {
-	static const struct bl_agent_ops ops = { .tell = tell,
+	static const struct bl_agent_ops ops = { .tell = describe_node,
 						 .epoch = on_epoch,
 						 .bar = do_bar,
 						 .freeze = do_freeze,
 						 .fail = do_fail,
 						 .resume = do_resume,
-						 .failed = am_told,
-						 .put_out = put_out };
+						 .failed = on_own_failure,
+						 .put_out = do_put_out };
 	struct bl_agent_cfg cfg = { .controllers = { "10.0.0.1:1", "10.0.0.2:1", "10.0.0.3:1" },
 				    .ncontrollers = 3,
 				    .epoch = 5,
@@ -300,20 +301,20 @@ static int agent_setup(void **state)
 	assert_int_equal(bl_agent_on_retry(NULL, 0, a), 0);
 	assert_int_equal(connects, 1);
 	session->up(session_ctx);
-	said_is("hello");
+	expect_sent("hello");
 	return 0;
 }
 
 static int agent_teardown(void **state)
 {
 	(void)state;
-	forget_said();
+	forget_sent();
 	bl_agent_free(a);
 	sd_event_unref(ev);
 	return 0;
 }
 
-/* Everything that a node is, however many ports it has. */
+/* The HELLO contains all of the node, however many ports it has. */
 static void hello__says_all(void **state)
 {
 	const Bl__Hello *h = heard[0]->hello;
@@ -331,7 +332,7 @@ static void hello__says_all(void **state)
 	assert_int_equal(h->endpoint[1], 65535);
 	nports = BL_AGENT_PORTS_MAX;
 	bl_agent_changed(a);
-	said_is("hello hello");
+	expect_sent("hello hello");
 	h = heard[1]->hello;
 	assert_int_equal(h->n_port, BL_AGENT_PORTS_MAX);
 	for (unsigned int i = 0; i < BL_AGENT_PORTS_MAX; i++) {
@@ -347,45 +348,48 @@ static void hello__says_all(void **state)
 static void welcome__and_epochs(void **state)
 {
 	(void)state;
-	assert_false(total().welcome);
-	welcome(5, 0);
-	assert_true(total().welcome);
-	assert_int_equal(total().answer_ms, 1234);
-	assert_int_equal(total().stuck_ms, 5678);
+	assert_false(read_total().welcome);
+	receive_welcome(5, 0);
+	assert_true(read_total().welcome);
+	assert_int_equal(read_total().answer_ms, 1234);
+	assert_int_equal(read_total().stuck_ms, 5678);
 	assert_int_equal(heard_epoch, 0);
-	assert_string_equal(total().controller, "10.0.0.1:1");
-	/* a higher one is kept and said at once; a lower one leads no more */
-	forget_said();
-	welcome(9, 0);
+	assert_string_equal(read_total().controller, "10.0.0.1:1");
+	/*
+	 * A higher epoch is kept and announced at once. A controller with a lower one no longer
+	 * leads.
+	 */
+	forget_sent();
+	receive_welcome(9, 0);
 	assert_int_equal(heard_epoch, 9);
-	said_is("hello");
+	expect_sent("hello");
 	assert_int_equal(heard[0]->hello->epoch, 9);
-	welcome(8, 0);
+	receive_welcome(8, 0);
 	assert_int_equal(closes, 1);
-	assert_int_equal(total().reasons[BL_AGENT_OLD_EPOCH], 1);
-	assert_false(total().welcome);
-	assert_string_equal(total().controller, "");
+	assert_int_equal(read_total().reasons[BL_AGENT_OLD_EPOCH], 1);
+	assert_false(read_total().welcome);
+	assert_string_equal(read_total().controller, "");
 }
 
 static void order__before_welcome(void **state)
 {
 	(void)state;
-	failure(false, 5, 1, 9, 0, 100);
-	did_is("");
+	receive_failure(false, 5, 1, 9, 0, 100);
+	expect_did("");
 	assert_int_equal(closes, 1);
-	assert_int_equal(total().reasons[BL_AGENT_TOO_EARLY], 1);
+	assert_int_equal(read_total().reasons[BL_AGENT_TOO_EARLY], 1);
 }
 
 /*
- * The same FAIL once more is not obeyed twice, and answered if it is done; the same number with
- * another content is.
+ * A repeated FAIL is not executed twice, and is answered once it is done. The same number with
+ * other contents is a new failure.
  */
 static void fail__known_by_its_content(void **state)
 {
 	(void)state;
-	welcome(5, 0);
-	failure(false, 5, 1, 9, 61696, 100);
-	did_is("fail 1 of 1");
+	receive_welcome(5, 0);
+	receive_failure(false, 5, 1, 9, 61696, 100);
+	expect_did("fail 1 of 1");
 	assert_int_equal(last[0].node, 9);
 	assert_int_equal(last[0].port, 61696);
 	assert_int_equal(last[0].life, 3);
@@ -394,127 +398,130 @@ static void fail__known_by_its_content(void **state)
 	assert_false(last[0].here);
 	assert_int_equal(last[0].naddrs, 1);
 	assert_int_equal(last[0].addr[0][1], 9);
-	forget_said();
-	failure(false, 5, 1, 9, 61696, 100);
-	did_is("");
-	said_is("");
+	forget_sent();
+	receive_failure(false, 5, 1, 9, 61696, 100);
+	expect_did("");
+	expect_sent("");
 	bl_agent_done(a, 1);
-	said_is("done");
+	expect_sent("done");
 	assert_int_equal(heard[0]->done->number, 1);
-	failure(false, 5, 1, 9, 61696, 100);
-	did_is("");
-	said_is("done done");
-	/* another t, node, port or epoch: another failure, which is not done */
-	failure(false, 5, 1, 9, 61696, 101);
-	did_is("fail 1 of 1");
-	failure(false, 5, 1, 10, 61696, 101);
-	did_is("fail 1 of 1");
-	failure(false, 5, 1, 10, 0, 101);
-	did_is("fail 1 of 1");
+	receive_failure(false, 5, 1, 9, 61696, 100);
+	expect_did("");
+	expect_sent("done done");
+	/* Another t, node, port or epoch makes another failure, which is not done yet. */
+	receive_failure(false, 5, 1, 9, 61696, 101);
+	expect_did("fail 1 of 1");
+	receive_failure(false, 5, 1, 10, 61696, 101);
+	expect_did("fail 1 of 1");
+	receive_failure(false, 5, 1, 10, 0, 101);
+	expect_did("fail 1 of 1");
 	assert_int_equal(last[0].why, BL_WHY_CUT_OFF);
-	said_is("done done");
-	failure(false, 6, 1, 10, 0, 101);
-	did_is("fail 1 of 1");
-	said_is("done done hello");
+	expect_sent("done done");
+	receive_failure(false, 6, 1, 10, 0, 101);
+	expect_did("fail 1 of 1");
+	expect_sent("done done hello");
 }
 
-/* It is this node itself: told once, and no more when the next leader welcomes it as good. */
+/*
+ * The failure of this node itself: reported once, and cleared when the next leader welcomes the
+ * node.
+ */
 static void fail__of_this_node(void **state)
 {
 	(void)state;
-	welcome(5, 0);
-	failure(false, 5, 4, 7, 0, 100);
-	did_is("failed 4; fail 4 of 1");
+	receive_welcome(5, 0);
+	receive_failure(false, 5, 4, 7, 0, 100);
+	expect_did("failed 4; fail 4 of 1");
 	assert_true(last[0].here);
-	assert_int_equal(total().failed, 4);
-	welcome(5, 4);
-	did_is("");
-	forget_said();
+	assert_int_equal(read_total().failed, 4);
+	receive_welcome(5, 4);
+	expect_did("");
+	forget_sent();
 	bl_agent_rejoin(a);
 	bl_agent_on_beat(NULL, 0, a);
-	said_is("ping hello");
+	expect_sent("ping hello");
 	assert_true(heard[1]->hello->rejoin);
-	welcome(5, 0);
-	assert_int_equal(total().failed, 0);
-	forget_said();
+	receive_welcome(5, 0);
+	assert_int_equal(read_total().failed, 0);
+	forget_sent();
 	bl_agent_on_beat(NULL, 0, a);
-	said_is("ping");
-	welcome(5, 4);
-	did_is("failed 4");
-	/* a process of it is not it */
-	welcome(5, 0);
-	failure(false, 5, 5, 7, 61696, 100);
-	did_is("fail 5 of 1");
-	assert_int_equal(total().failed, 0);
+	expect_sent("ping");
+	receive_welcome(5, 4);
+	expect_did("failed 4");
+	/* The failure of one of its processes is not the failure of the node. */
+	receive_welcome(5, 0);
+	receive_failure(false, 5, 5, 7, 61696, 100);
+	expect_did("fail 5 of 1");
+	assert_int_equal(read_total().failed, 0);
 }
 
-/* A process that is gone is said until the controller names exactly it. */
+/* A process that has ended is reported until the controller names exactly this process. */
 static void proc_down__until_it_is_named(void **state)
 {
 	const struct bl_agent_proc p = { .port = 61696, .life = 3, .why = 2, .t = 100 };
 
 	(void)state;
 	bl_agent_proc_down(a, &p);
-	said_is("hello");
-	welcome(5, 0);
-	said_is("hello proc");
+	expect_sent("hello");
+	receive_welcome(5, 0);
+	expect_sent("hello proc");
 	assert_int_equal(heard[1]->proc_down->endpoint, 61696);
 	assert_int_equal(heard[1]->proc_down->life, 3);
 	assert_int_equal(heard[1]->proc_down->t, 100);
 	assert_int_equal(heard[1]->proc_down->why, 2);
-	forget_said();
-	failure(false, 5, 1, 7, 61696, 99);  /* another t */
-	failure(false, 5, 2, 8, 61696, 100); /* of another node */
-	failure(false, 5, 3, 7, 61697, 100); /* another port */
-	welcome(5, 0);
-	said_is("proc");
-	failure(true, 5, 4, 7, 61696, 100);
-	forget_said();
-	welcome(5, 0);
-	said_is("");
+	forget_sent();
+	receive_failure(false, 5, 1, 7, 61696, 99);  /* another t */
+	receive_failure(false, 5, 2, 8, 61696, 100); /* a process of another node */
+	receive_failure(false, 5, 3, 7, 61697, 100); /* another port */
+	receive_welcome(5, 0);
+	expect_sent("proc");
+	receive_failure(true, 5, 4, 7, 61696, 100);
+	forget_sent();
+	receive_welcome(5, 0);
+	expect_sent("");
 }
 
 static void resume__this_nodes_inputs(void **state)
 {
 	(void)state;
-	welcome(5, 0);
-	forget_said();
-	failure(true, 5, 6, 9, 0, 100);
-	did_is("resume 6 of 1");
+	receive_welcome(5, 0);
+	forget_sent();
+	receive_failure(true, 5, 6, 9, 0, 100);
+	expect_did("resume 6 of 1");
 	assert_int_equal(inputs[0].port, 2);
 	assert_int_equal(inputs[0].death, 31);
-	said_is("resumed");
+	expect_sent("resumed");
 	assert_int_equal(heard[0]->resumed->number, 6);
 	/*
-	 * an error is not answered; one that says that this node obeys a later leader ends the
-	 * session
+	 * An error is not answered. One that says that this node follows a later leader ends the
+	 * session.
 	 */
 	rc_of_fences = -EIO;
-	failure(true, 5, 7, 9, 0, 100);
-	said_is("resumed");
+	receive_failure(true, 5, 7, 9, 0, 100);
+	expect_sent("resumed");
 	assert_int_equal(closes, 0);
 	rc_of_fences = -ESTALE;
-	failure(true, 5, 7, 9, 0, 100);
-	said_is("resumed");
+	receive_failure(true, 5, 7, 9, 0, 100);
+	expect_sent("resumed");
 	assert_int_equal(closes, 1);
-	assert_int_equal(total().reasons[BL_AGENT_OLD_EPOCH], 1);
+	assert_int_equal(read_total().reasons[BL_AGENT_OLD_EPOCH], 1);
 }
 
-/* An input that dies before WELCOME is in what the node says of itself. */
+/* An input that dies before WELCOME is part of the node's HELLO. */
 static void link_down__before_welcome(void **state)
 {
 	const struct bl_agent_port p = { .port = 2, .neighbour = 91, .death = 33, .c = 7 };
 
 	(void)state;
 	bl_agent_link_down(a, &p);
-	said_is("hello hello");
-	welcome(5, 0);
+	expect_sent("hello hello");
+	receive_welcome(5, 0);
 	bl_agent_link_down(a, &p);
-	said_is("hello hello link");
+	expect_sent("hello hello link");
 	assert_int_equal(heard[2]->link_down->death, 33);
 }
 
-static void bar(uint64_t version)
+static void receive_bar(uint64_t version)
 {
 	Bl__ToAgent m = BL__TO_AGENT__INIT;
 	Bl__Bar b = BL__BAR__INIT;
@@ -524,26 +531,26 @@ static void bar(uint64_t version)
 	b.n_port = 2;
 	b.port = port;
 	m.bar = &b;
-	hear(&m, 5, BL__TO_AGENT__WHAT_BAR);
+	receive(&m, 5, BL__TO_AGENT__WHAT_BAR);
 }
 
 static void bar__answered_when_done(void **state)
 {
 	(void)state;
-	welcome(5, 0);
-	forget_said();
-	bar(17);
-	did_is("bar 3 of 2");
-	said_is("barred");
+	receive_welcome(5, 0);
+	forget_sent();
+	receive_bar(17);
+	expect_did("bar 3 of 2");
+	expect_sent("barred");
 	assert_int_equal(heard[0]->barred->number, 17);
 	rc_of_fences = -EIO;
-	bar(18);
-	said_is("barred");
+	receive_bar(18);
+	expect_sent("barred");
 }
 
 /*
- * Of three ports two are asked about, and one that there is not: what is said of them is what they
- * are.
+ * Two of three ports are asked about, and one that does not exist. The answers contain the state of
+ * each port.
  */
 static void freeze__each_port(void **state)
 {
@@ -552,14 +559,14 @@ static void freeze__each_port(void **state)
 	Bl__Freeze f = BL__FREEZE__INIT;
 
 	(void)state;
-	welcome(5, 0);
-	forget_said();
+	receive_welcome(5, 0);
+	forget_sent();
 	f.n_port = 3;
 	f.port = port;
 	m.freeze = &f;
-	hear(&m, 5, BL__TO_AGENT__WHAT_FREEZE);
-	did_is("freeze 2 of 91; freeze 3 of 92");
-	said_is("link link");
+	receive(&m, 5, BL__TO_AGENT__WHAT_FREEZE);
+	expect_did("freeze 2 of 91; freeze 3 of 92");
+	expect_sent("link link");
 	assert_int_equal(heard[0]->link_down->port, 2);
 	assert_int_equal(heard[0]->link_down->neighbour, 91);
 	assert_int_equal(heard[0]->link_down->c, 777);
@@ -567,13 +574,13 @@ static void freeze__each_port(void **state)
 	assert_int_equal(heard[1]->link_down->port, 3);
 	assert_int_equal(frozen.role, 1);
 	rc_of_fences = -ENOENT; /* no such input */
-	hear(&m, 5, BL__TO_AGENT__WHAT_FREEZE);
-	said_is("link link");
+	receive(&m, 5, BL__TO_AGENT__WHAT_FREEZE);
+	expect_sent("link link");
 	assert_int_equal(closes, 0);
 	rc_of_fences = -ESTALE;
 	*did = 0;
-	hear(&m, 5, BL__TO_AGENT__WHAT_FREEZE);
-	did_is("freeze 2 of 91");
+	receive(&m, 5, BL__TO_AGENT__WHAT_FREEZE);
+	expect_did("freeze 2 of 91");
 	assert_int_equal(closes, 1);
 }
 
@@ -591,7 +598,7 @@ static void put_out__in_range(void **state)
 	};
 
 	(void)state;
-	welcome(5, 0);
+	receive_welcome(5, 0);
 	for (size_t i = 0; i < ARRAY_SIZE(t); i++) {
 		Bl__ToAgent m = BL__TO_AGENT__INIT;
 		Bl__PutOut p = BL__PUT_OUT__INIT;
@@ -599,32 +606,35 @@ static void put_out__in_range(void **state)
 		p.port = t[i].port;
 		p.life = t[i].life;
 		m.put_out = &p;
-		hear(&m, 5, BL__TO_AGENT__WHAT_PUT_OUT);
-		did_is(t[i].did);
+		receive(&m, 5, BL__TO_AGENT__WHAT_PUT_OUT);
+		expect_did(t[i].did);
 	}
-	assert_int_equal(total().reasons[BL_AGENT_BAD_MESSAGE], 3);
+	assert_int_equal(read_total().reasons[BL_AGENT_BAD_MESSAGE], 3);
 	assert_int_equal(closes, 0);
 }
 
-/* Who says nothing for longer than silence_ms is left; a word, or that time exactly, is enough. */
+/*
+ * A controller that is silent for longer than silence_ms is left. One message is enough, and so is
+ * exactly that time.
+ */
 static void beat__silence(void **state)
 {
 	(void)state;
-	welcome(5, 0);
-	forget_said();
+	receive_welcome(5, 0);
+	forget_sent();
 	fake_usec += 3000000;
 	bl_agent_on_beat(NULL, 0, a);
-	said_is("ping");
+	expect_sent("ping");
 	assert_int_equal(closes, 0);
 	fake_usec++;
 	bl_agent_on_beat(NULL, 0, a);
 	assert_int_equal(closes, 1);
-	said_is("ping");
-	assert_string_equal(total().trouble, "controller 10.0.0.1:1: it is silent");
-	/* the next one in turn; and after it whoever is said to lead */
+	expect_sent("ping");
+	assert_string_equal(read_total().trouble, "controller 10.0.0.1:1: it is silent");
+	/* The next controller in turn is tried, and after it the one that is said to lead. */
 	assert_int_equal(bl_agent_on_retry(NULL, 0, a), 0);
 	assert_int_equal(connects, 2);
-	assert_string_equal(total().controller, "10.0.0.2:1");
+	assert_string_equal(read_total().controller, "10.0.0.2:1");
 	bl_agent_on_retry(NULL, 0, a);
 	assert_int_equal(connects, 2);
 }
@@ -638,17 +648,17 @@ static void not_leading__asks_who_does(void **state)
 	v.leader = (char *)(uintptr_t) "10.0.0.3:1";
 	v.why = (char *)(uintptr_t) "";
 	m.not_leading = &v;
-	hear(&m, 0, BL__TO_AGENT__WHAT_NOT_LEADING);
-	assert_string_equal(total().trouble, "controller 10.0.0.1:1: it does not lead");
+	receive(&m, 0, BL__TO_AGENT__WHAT_NOT_LEADING);
+	assert_string_equal(read_total().trouble, "controller 10.0.0.1:1: it does not lead");
 	bl_agent_on_retry(NULL, 0, a);
-	assert_string_equal(total().controller, "10.0.0.3:1");
-	/* one that is none of ours */
+	assert_string_equal(read_total().controller, "10.0.0.3:1");
+	/* an address that is not one of our controllers */
 	v.leader = (char *)(uintptr_t) "10.0.0.9:1";
 	v.why = (char *)(uintptr_t) "busy";
-	hear(&m, 0, BL__TO_AGENT__WHAT_NOT_LEADING);
-	assert_string_equal(total().trouble, "controller 10.0.0.3:1: busy");
+	receive(&m, 0, BL__TO_AGENT__WHAT_NOT_LEADING);
+	assert_string_equal(read_total().trouble, "controller 10.0.0.3:1: busy");
 	bl_agent_on_retry(NULL, 0, a);
-	assert_string_equal(total().controller, "10.0.0.1:1");
+	assert_string_equal(read_total().controller, "10.0.0.1:1");
 }
 
 static void forward__only_when_there_is_room(void **state)
@@ -663,12 +673,12 @@ static void forward__only_when_there_is_room(void **state)
 
 	(void)state;
 	bl_agent_forward(a, &f);
-	assert_int_equal(total().reasons[BL_AGENT_NOT_FORWARDED], 1);
-	welcome(5, 0);
-	forget_said();
+	assert_int_equal(read_total().reasons[BL_AGENT_NOT_FORWARDED], 1);
+	receive_welcome(5, 0);
+	forget_sent();
 	waiting = BL_AGENT_FORWARD_WAIT;
 	bl_agent_forward(a, &f);
-	said_is("forward");
+	expect_sent("forward");
 	assert_int_equal(heard[0]->forward->port, 5);
 	assert_int_equal(heard[0]->forward->sport, 6);
 	assert_int_equal(heard[0]->forward->to.data[1], 1);
@@ -676,11 +686,11 @@ static void forward__only_when_there_is_room(void **state)
 	waiting = BL_AGENT_FORWARD_WAIT + 1;
 	bl_agent_forward(a, &f);
 	waiting = 0;
-	welcome(5, 4);
+	receive_welcome(5, 4);
 	bl_agent_forward(a, &f);
-	said_is("forward");
-	assert_int_equal(total().reasons[BL_AGENT_FORWARDED], 1);
-	assert_int_equal(total().reasons[BL_AGENT_NOT_FORWARDED], 3);
+	expect_sent("forward");
+	assert_int_equal(read_total().reasons[BL_AGENT_FORWARDED], 1);
+	assert_int_equal(read_total().reasons[BL_AGENT_NOT_FORWARDED], 3);
 }
 
 #define CASE(f) cmocka_unit_test_setup_teardown(f, agent_setup, agent_teardown)

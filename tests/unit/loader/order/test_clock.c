@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * loader/order/clock.c: what the daemon makes of its readings of the system clock. CLOCK_MONOTONIC
+ * loader/order/clock.c: what the daemon does with its readings of the system clock. CLOCK_MONOTONIC
  * and CLOCK_TAI are two variables here. A reading of either takes TAKES nanoseconds, so that a
- * bracketed measurement is exact: CLOCK_TAI is read in the middle between the two readings around
- * it.
+ * bracketed measurement is exact: CLOCK_TAI is read exactly between the two readings around it.
  *
- * Readers look at the shared record, and never at the daemon's own copy.
+ * Readers use the shared record, and never the daemon's own copy.
  */
 #include "tests/unit/unit.h"
 
@@ -57,7 +56,7 @@ void __wrap_bl_log(int level, const char *fmt, ...)
 #define VOID_NS  (10 * SEC)
 
 static struct bl_clock_keeper keeper;
-static struct bl_clock record; /* the shared one */
+static struct bl_clock record; /* the shared record */
 
 /* A daemon that has just started on an empty record. */
 static int clock_setup(void **state)
@@ -79,8 +78,8 @@ static int clock_setup(void **state)
 	return 0;
 }
 
-/* The record without its user: its writer is dead, and a new one takes it over. */
-static void daemon_again(void)
+/* The record's writer is dead, and a new daemon takes the record over. */
+static void restart_daemon(void)
 {
 	struct bl_clock was = record;
 
@@ -102,7 +101,7 @@ static uint64_t truth_at(uint64_t mono)
 }
 
 /*
- * One turn of the daemon's thread, a tick after the one before; bus time is looked at all the while
+ * One turn of the daemon's thread, one tick after the previous one. Bus time is read all the while
  * and must not go back.
  */
 static void tick(void)
@@ -118,7 +117,7 @@ static void tick(void)
 	at = fake_mono;
 	assert_true(bl_clock_tick(&keeper, fake_mono) > at);
 	assert_true(bus_at(fake_mono) >= last);
-	/* the new piece meets the old one */
+	/* The new segment continues the old one. */
 	assert_int_equal(bl_seg_at(&record.seg[0], record.seg[1].mono_ns), record.seg[1].bus_ns);
 	assert_false(record.seq & 1);
 }
@@ -141,7 +140,9 @@ static void tick__only_when_due(void **state)
 	assert_int_equal(record.seq, seq + 2);
 }
 
-/* 10 us behind or ahead: worked off, and said in the bound until it is. */
+/*
+ * Bus time is 10 us behind or ahead: the error is corrected, and is part of the bound until then.
+ */
 static void steer__drift_is_followed(void **state)
 {
 	static const int64_t off[] = { 10000, -10000 };
@@ -153,7 +154,7 @@ static void steer__drift_is_followed(void **state)
 		fake_ahead += off[k];
 		tick();
 		assert_int_equal(record.bound_ns, BOUND_NS + WIDTH / 2 + 10000);
-		/* 10 us in 2 s are 5 ppm; the unit is 2^-30 */
+		/* 10 us in 2 s are 5 ppm; the unit is 2^-30. */
 		assert_in_range(llabs(record.seg[1].rate), 5368, 5372);
 		assert_true((record.seg[1].rate > 0) == (off[k] > 0));
 		ticks(80);
@@ -164,7 +165,7 @@ static void steer__drift_is_followed(void **state)
 	}
 }
 
-/* A second exactly is drift; a nanosecond more, either way, is a step. */
+/* An error of exactly one second is drift; one nanosecond more, in either direction, is a step. */
 static void steer__where_a_step_begins(void **state)
 {
 	static const struct {
@@ -201,9 +202,9 @@ static void steer__where_a_step_begins(void **state)
 }
 
 /*
- * The system clock is set by two seconds, by an hour or by years: bus time goes on at the rate of
- * CLOCK_MONOTONIC, the last good measurement stays what it was, and the bound widens by the drift
- * since then. The record does not become void meanwhile. When the clocks agree again, all is as
+ * The system clock is set by two seconds, by an hour or by years: bus time continues at the rate of
+ * CLOCK_MONOTONIC, the last good measurement stays in the record, and the bound widens by the drift
+ * since then. The record stays valid meanwhile. When the clocks agree again, everything is as
  * before.
  */
 static void steer__a_step_is_not_followed(void **state)
@@ -216,7 +217,7 @@ static void steer__a_step_is_not_followed(void **state)
 		clock_setup(state);
 		fake_ahead += 20000;
 		ticks(3);
-		/* a rate that a step must not leave in force */
+		/* This rate must not remain in force after a step. */
 		assert_true(record.seg[1].rate > 0);
 		as_of = record.as_of_ns;
 		bound = record.bound_ns;
@@ -251,7 +252,7 @@ static void steer__a_step_is_not_followed(void **state)
 	}
 }
 
-/* A daemon that takes a good record over follows a step no more than the one before. */
+/* A daemon that takes over a good record does not follow a step either. */
 static void adopt__a_good_record_and_a_step(void **state)
 {
 	static const int64_t off[] = { 3, -3 };
@@ -265,7 +266,7 @@ static void adopt__a_good_record_and_a_step(void **state)
 		mono = fake_mono;
 		as_of = record.as_of_ns;
 		before = (int64_t)(bus_at(mono) - mono);
-		daemon_again();
+		restart_daemon();
 		fake_mono = mono + VOID_NS / 2;
 		fake_ahead += off[k] * (int64_t)SEC;
 		assert_int_equal(bl_clock_adopt(&keeper, NULL), 0);
@@ -277,9 +278,9 @@ static void adopt__a_good_record_and_a_step(void **state)
 }
 
 /*
- * Nobody uses a void record, so bus time may leap forward to the truth; but not back, for
- * timestamps of the time before are still about. Where it stays ahead of the truth, the bound says
- * by how much.
+ * Nobody uses a void record, so bus time may jump forward to the truth. It may not jump back, since
+ * earlier timestamps are still in use. Where it stays ahead of the truth, the bound contains the
+ * difference.
  */
 static void adopt__a_void_record(void **state)
 {
@@ -292,7 +293,7 @@ static void adopt__a_void_record(void **state)
 		clock_setup(state);
 		ticks(4);
 		mono = fake_mono;
-		daemon_again();
+		restart_daemon();
 		fake_mono = mono + VOID_NS + SEC;
 		assert_false(bl_clock_usable(&record, fake_mono));
 		bus = bus_at(fake_mono);
@@ -304,18 +305,21 @@ static void adopt__a_void_record(void **state)
 		assert_int_equal(bus_at(fake_mono), truth_at(fake_mono) + error);
 		assert_int_equal(record.bound_ns, BOUND_NS + WIDTH / 2 + error);
 		assert_in_range(fake_mono - record.as_of_ns, 0, 10000);
-		/* and it goes on from there, never back */
+		/* Bus time continues from there and never goes back. */
 		ticks(8);
 		assert_true(bus_at(fake_mono) >= truth_at(fake_mono));
 		assert_int_equal(keeper.stepped, error > BL_CLOCK_STEP_NS);
 	}
 }
 
-/* A clock that is wrong on purpose, and bus time that is not TAI: bus time is off by both. */
+/*
+ * A clock that is wrong on purpose, and bus time that is not TAI: bus time is wrong by the sum of
+ * both.
+ */
 static void adopt__skew_and_offset(void **state)
 {
 	(void)state;
-	daemon_again();
+	restart_daemon();
 	memset(&record, 0, sizeof(record));
 	keeper.skew_ns = -70000;
 	keeper.bus_offset_ns = 5000000000;
@@ -327,7 +331,10 @@ static void adopt__skew_and_offset(void **state)
 	assert_int_equal(bus_at(fake_mono), truth_at(fake_mono) + 5000000000 - 70000);
 }
 
-/* The writer was killed in the middle, and what it left is void: the piece that is whole counts. */
+/*
+ * The writer was killed in the middle of a store, and the record that it left is void: the intact
+ * segment counts.
+ */
 static void adopt__torn_and_void(void **state)
 {
 	uint64_t mono, bus;
@@ -335,7 +342,7 @@ static void adopt__torn_and_void(void **state)
 	clock_setup(state);
 	ticks(4);
 	mono = fake_mono;
-	daemon_again();
+	restart_daemon();
 	fake_mono = mono + VOID_NS + SEC;
 	bus = bus_at(fake_mono);
 	record.seq |= 1;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * loader/order/standstill_core.h: what holds others up, for how long, and what of a ring somebody
- * waits for.
+ * loader/order/standstill_core.h: what delays other processes, for how long, and which records of a
+ * ring another process waits for.
  */
 #include "tests/unit/unit.h"
 
 #include "loader/order/standstill_core.h"
 
 #define MS    1000000ULL
-#define LIMIT (800 * MS) /* a look every 100 ms */
+#define LIMIT (800 * MS) /* one sample every 100 ms */
 #define STEP  (LIMIT / BL_SAMPLES_PER_LIMIT)
 
 static const struct bl_still_view idle = { .ts = BL_TIME_NONE,
@@ -19,11 +19,11 @@ static const struct bl_still_view idle = { .ts = BL_TIME_NONE,
 					   .written = 4096 };
 
 /*
- * Looks at @v every @step from @now on, until @until. Returns what the last one said; all before
- * said nothing.
+ * Samples @v every @step from @now until @until. Returns the last result; all earlier ones must be
+ * BL_OUT_MEMBER.
  */
-static enum bl_out_why looks(struct bl_still *s, const struct bl_still_view *v, uint64_t now,
-			     uint64_t step, uint64_t until)
+static enum bl_out_why sample_until(struct bl_still *s, const struct bl_still_view *v, uint64_t now,
+				    uint64_t step, uint64_t until)
 {
 	enum bl_out_why why = BL_OUT_MEMBER;
 
@@ -34,7 +34,7 @@ static enum bl_out_why looks(struct bl_still *s, const struct bl_still_view *v, 
 	return why;
 }
 
-static struct bl_still_view with(unsigned int what)
+static struct bl_still_view view_held_by(unsigned int what)
 {
 	struct bl_still_view v = idle;
 
@@ -64,18 +64,19 @@ static void bl_still_sample__at_the_limit(void **state)
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(reasons); i++) {
-		const struct bl_still_view v = with(i);
+		const struct bl_still_view v = view_held_by(i);
 		struct bl_still s = { 0 };
 
-		assert_int_equal(looks(&s, &v, 1000, STEP, 1000 + LIMIT - STEP), BL_OUT_MEMBER);
+		assert_int_equal(sample_until(&s, &v, 1000, STEP, 1000 + LIMIT - STEP),
+				 BL_OUT_MEMBER);
 		assert_int_equal(bl_still_sample(&s, &v, 1000 + LIMIT - 1, LIMIT), BL_OUT_MEMBER);
 		assert_int_equal(bl_still_sample(&s, &v, 1000 + LIMIT, LIMIT), reasons[i]);
-		/* also where the first look is at 0, and where CLOCK_MONOTONIC wraps */
+		/* The same where the first sample is at 0, and where CLOCK_MONOTONIC wraps. */
 		s = (struct bl_still){ 0 };
-		assert_int_equal(looks(&s, &v, 0, STEP, LIMIT), reasons[i]);
+		assert_int_equal(sample_until(&s, &v, 0, STEP, LIMIT), reasons[i]);
 		s = (struct bl_still){ 0 };
-		assert_int_equal(looks(&s, &v, 0 - STEP * 3, STEP, 0 - STEP), BL_OUT_MEMBER);
-		assert_int_equal(looks(&s, &v, 0, STEP, LIMIT - STEP * 3), reasons[i]);
+		assert_int_equal(sample_until(&s, &v, 0 - STEP * 3, STEP, 0 - STEP), BL_OUT_MEMBER);
+		assert_int_equal(sample_until(&s, &v, 0, STEP, LIMIT - STEP * 3), reasons[i]);
 	}
 }
 
@@ -85,12 +86,12 @@ static void bl_still_sample__idle_is_nobodys_fault(void **state)
 	struct bl_still s = { 0 };
 
 	(void)state;
-	assert_int_equal(looks(&s, &idle, 5, STEP, 100 * LIMIT), BL_OUT_MEMBER);
+	assert_int_equal(sample_until(&s, &idle, 5, STEP, 100 * LIMIT), BL_OUT_MEMBER);
 	s = (struct bl_still){ 0 };
-	assert_int_equal(looks(&s, &unset, 5, STEP, 100 * LIMIT), BL_OUT_MEMBER);
+	assert_int_equal(sample_until(&s, &unset, 5, STEP, 100 * LIMIT), BL_OUT_MEMBER);
 }
 
-/* One look just before the limit that finds something else: it begins anew. */
+/* One sample just before the limit finds a change: the time begins anew. */
 static void bl_still_sample__any_change(void **state)
 {
 	static const struct {
@@ -105,7 +106,7 @@ static void bl_still_sample__any_change(void **state)
 		{ 3, { .read = 8 } },
 	}, none[] = {
 		{ 0, { .turn = 1 } }, { 0, { .state = 1ULL << 32 } }, { 0, { .read = 8 } },
-		{ 1, { .state = 1ULL << 32 } }, /* more behind a head that stands */
+		{ 1, { .state = 1ULL << 32 } }, /* more frames behind a head that does not move */
 		{ 1, { .written = 264 } },
 		{ 2, { .state = 1ULL << 32 } },
 		{ 3, { .written = 264 } },
@@ -119,10 +120,10 @@ static void bl_still_sample__any_change(void **state)
 		const struct bl_still_view *c = counts ? &t[i].change
 						       : &none[i - ARRAY_SIZE(t)].change;
 		unsigned int what = counts ? t[i].what : none[i - ARRAY_SIZE(t)].what;
-		struct bl_still_view v = with(what);
+		struct bl_still_view v = view_held_by(what);
 		struct bl_still s = { 0 };
 
-		assert_int_equal(looks(&s, &v, 0, STEP, LIMIT - STEP), BL_OUT_MEMBER);
+		assert_int_equal(sample_until(&s, &v, 0, STEP, LIMIT - STEP), BL_OUT_MEMBER);
 		v.ts += c->ts;
 		v.hold += c->hold;
 		v.state += c->state;
@@ -134,62 +135,65 @@ static void bl_still_sample__any_change(void **state)
 	}
 }
 
-/* Numbers wrap: only whether they differ counts. */
+/* Numbers wrap: it matters only whether they differ. */
 static void bl_still_sample__wrap(void **state)
 {
-	struct bl_still_view v = with(1);
+	struct bl_still_view v = view_held_by(1);
 	struct bl_still s = { 0 };
 
 	(void)state;
-	v.state = 0ULL << 32 | 0xffffffff; /* tail 0, head -1: one open */
+	v.state = 0ULL << 32 | 0xffffffff; /* tail 0, head -1: one frame is open */
 	v.turn = ~0ULL;
-	assert_int_equal(looks(&s, &v, 0, STEP, LIMIT - STEP), BL_OUT_MEMBER);
+	assert_int_equal(sample_until(&s, &v, 0, STEP, LIMIT - STEP), BL_OUT_MEMBER);
 	v.turn++;
 	assert_int_equal(bl_still_sample(&s, &v, LIMIT, LIMIT), BL_OUT_MEMBER);
-	assert_int_equal(looks(&s, &v, LIMIT + STEP, STEP, 2 * LIMIT), BL_OUT_WINDOW);
+	assert_int_equal(sample_until(&s, &v, LIMIT + STEP, STEP, 2 * LIMIT), BL_OUT_WINDOW);
 }
 
-/* Daemon, process and all stood still: that counts for two intervals. */
+/* The whole machine was stalled, daemon and process: that counts as two intervals. */
 static void bl_still_sample__machine_stood_still(void **state)
 {
-	const struct bl_still_view v = with(0);
+	const struct bl_still_view v = view_held_by(0);
 	struct bl_still s = { 0 };
 
 	(void)state;
 	assert_int_equal(bl_still_sample(&s, &v, 0, LIMIT), BL_OUT_MEMBER);
 	assert_int_equal(bl_still_sample(&s, &v, 1000 * LIMIT, LIMIT), BL_OUT_MEMBER);
 	assert_int_equal(s.age_ns[BL_STILL_IN_FLIGHT], 2 * STEP);
-	assert_int_equal(looks(&s, &v, 1000 * LIMIT + STEP, STEP, 1000 * LIMIT + LIMIT - 2 * STEP),
+	assert_int_equal(sample_until(&s, &v, 1000 * LIMIT + STEP, STEP,
+				      1000 * LIMIT + LIMIT - 2 * STEP),
 			 BL_OUT_IN_FLIGHT);
 }
 
 static void bl_still_sample__first_reason(void **state)
 {
-	struct bl_still_view v = with(1);
+	struct bl_still_view v = view_held_by(1);
 	struct bl_still s = { 0 };
 
 	(void)state;
 	v.written += 264;
-	assert_int_equal(looks(&s, &v, 0, STEP, LIMIT), BL_OUT_WINDOW);
+	assert_int_equal(sample_until(&s, &v, 0, STEP, LIMIT), BL_OUT_WINDOW);
 	v.ts = 9;
 	s = (struct bl_still){ 0 };
-	assert_int_equal(looks(&s, &v, 0, STEP, LIMIT), BL_OUT_IN_FLIGHT);
+	assert_int_equal(sample_until(&s, &v, 0, STEP, LIMIT), BL_OUT_IN_FLIGHT);
 }
 
-/* ---- what is in a ring ---- */
+/* ---- the contents of a ring ---- */
 
 #define RING 4096u
 static uint8_t ring[2 * RING + 64];
 
-/* A record with body length @len (the ring's word) at position @at. Returns the next one's. */
-static uint64_t record(uint64_t at, uint32_t word, uint8_t opcode)
+/*
+ * Writes a record with the length word @word at position @at. Returns the position of the next one.
+ */
+static uint64_t write_record(uint64_t at, uint32_t word, uint8_t opcode)
 {
 	uint8_t *p = ring + (at & (RING - 1));
 	uint32_t len = word & ~(3u << 30);
 
 	memcpy(p, &word, 4);
 	((struct bl_rec *)(void *)(p + 8))->opcode = opcode;
-	memcpy(ring + RING, ring, RING); /* the data is there twice */
+	memcpy(ring + RING, ring, RING); /* The ring's data is mapped twice. */
 	return at + ((len + 8 + 7) & ~7u);
 }
 
@@ -210,28 +214,29 @@ static void bl_ring_awaited__by_opcode(void **state)
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
 		w.written = w.read;
 		assert_false(bl_ring_awaited(&w));
-		w.written = record(w.read, BL_REC_SMALL, t[i].opcode);
+		w.written = write_record(w.read, BL_REC_SMALL, t[i].opcode);
 		assert_int_equal(bl_ring_awaited(&w), t[i].awaited);
-		/* behind others, the last one across the end */
+		/* behind other records, the last one across the end */
 		at = w.read;
 		while (at + BL_REC_SMALL + 8 < 8 * RING - 256)
-			at = record(at, at & 512 ? BL_REC_SMALL : 8u | 1u << 30, BL_OP_CREDIT);
-		w.written = record(at, BL_REC_SMALL, t[i].opcode);
+			at = write_record(at, at & 512 ? BL_REC_SMALL : 8u | 1u << 30,
+					  BL_OP_CREDIT);
+		w.written = write_record(at, BL_REC_SMALL, t[i].opcode);
 		assert_int_equal(bl_ring_awaited(&w), t[i].awaited);
-		/* a wake-up that was thrown away is nobody's question, whatever lies there */
-		w.written = record(w.read, BL_REC_SMALL | 1u << 30, t[i].opcode);
+		/* A discarded record is not waited for, whatever it contains. */
+		w.written = write_record(w.read, BL_REC_SMALL | 1u << 30, t[i].opcode);
 		assert_false(bl_ring_awaited(&w));
-		/* one that is being written */
-		w.written = record(w.read, BL_REC_SMALL | 1u << 31, t[i].opcode);
+		/* a record that is being written */
+		w.written = write_record(w.read, BL_REC_SMALL | 1u << 31, t[i].opcode);
 		assert_true(bl_ring_awaited(&w));
 	}
-	/* nonsense, as a ring has that is written meanwhile */
+	/* Invalid contents, as in a ring that is written meanwhile. */
 	w.written = w.read + 8;
-	record(w.read, RING + 1, BL_OP_CREDIT);
+	write_record(w.read, RING + 1, BL_OP_CREDIT);
 	assert_true(bl_ring_awaited(&w));
 	memset(ring, 0, sizeof(ring));
 	w.written = w.read + RING;
-	assert_false(bl_ring_awaited(&w)); /* empty records: it comes to an end */
+	assert_false(bl_ring_awaited(&w)); /* Empty records: the loop ends. */
 }
 
 int main(void)
