@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The plan of the house, which docs/architecture.md states as data, holds in the code:
+ * Compares the code with the rules that docs/architecture.md states as data:
  *
  *   floors     a folder includes only what stands below it
  *   circles    no two sources use each other's functions, directly or by way of others, but those
