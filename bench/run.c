@@ -181,9 +181,9 @@ static int rack_main(int argc, char **argv)
 					  .doc = "barline lab run - raise a rack of network "
 						 "namespaces, let every host broadcast to all, "
 						 "check that all receivers saw one order, measure "
-						 "latency, take the rack away\v"
-						 "Exit status 1 if the order differed or a message "
-						 "is missing." };
+						 "latency, and remove the rack\v"
+						 "The exit status is 1 if the order differed or a "
+						 "message is missing." };
 	struct rack_args a = { .lab = lab_new(), .bench = bench_defaults };
 	struct lab *lab = a.lab;
 	char names[256];

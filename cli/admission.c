@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * barline admission set, show: the settings of admission on the nodes of a network namespace, while
- * they run. Flags and rows derive from the table of options (loader/admission/options.h).
+ * barline admission set, show: changes and shows the admission settings of the running nodes of a
+ * network namespace. Options and rows derive from the table of options
+ * (loader/admission/options.h).
  */
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -26,7 +27,7 @@
 #include "loader/admission/top_switch.h"
 #include "maps/host_abi.h"
 
-/* a controller gives each of three steps a second, unless its file says otherwise */
+/* a controller allows each of three steps one second, unless answer_ms in its file differs */
 #define RACK_WAIT_MS 10000
 #define RACK_POLL_US 5000
 
@@ -58,7 +59,7 @@ static const char *help_argument(const struct bl_option *o)
 	return !strcmp(o->unit, "us") ? "US" : !strcmp(o->unit, "percent") ? "PERCENT" : "N";
 }
 
-/* "pl2: frames in one burst; 1 to 16" */
+/* Writes the help text of an option, as in "pl2: frames in one burst; 1 to 16". */
 static void help_text(const struct bl_option *o, char *buf, size_t size)
 {
 	size_t at = (size_t)snprintf(buf, size, "%s%s%s", o->policies ? o->policies : "",
@@ -69,7 +70,7 @@ static void help_text(const struct bl_option *o, char *buf, size_t size)
 			 (unsigned long long)o->greatest);
 }
 
-/* The flags of `admission set`, made once: argp keeps the texts. */
+/* Returns the options of `admission set`. They are made once, because argp keeps the pointers. */
 static const struct argp_option *set_options(void)
 {
 	static struct argp_option v[BL_AO_COUNT + 8];
@@ -100,13 +101,13 @@ static const struct argp_option *set_options(void)
 	return v;
 }
 
-/** struct set_args - what is to be set. */
+/** struct set_args - The command line of `admission set`. */
 struct set_args {
-	struct bl_admission_set set;
-	bool rack; /* on all nodes, by way of the controller */
+	struct bl_admission_set set; /* the new settings */
+	bool rack;                   /* --rack: change all nodes through the controller */
 };
 
-/* Whether a controller passes it on: a policy, and at most a rate. */
+/* Returns whether a controller can pass @s on: it needs a policy, and may have a rate. */
 static bool fits_rack(const struct bl_admission_set *s)
 {
 	struct bl_admission_set rest = *s;
@@ -116,8 +117,8 @@ static bool fits_rack(const struct bl_admission_set *s)
 }
 
 /*
- * A value of wrong form is wrong usage. So is one out of range of TOP's options; of the others the
- * node refuses it.
+ * Parses the value of an option. A value that cannot be parsed is an error of usage, and so is a
+ * value of a TOP option that is out of range. The ranges of other options are checked by the node.
  */
 static void parse_option(struct bl_admission_set *s, unsigned int id, const char *arg,
 			 struct argp_state *state)
@@ -167,8 +168,8 @@ static error_t parse_set(int key, char *arg, struct argp_state *state)
 }
 
 /*
- * Asks the controllers, and returns the reply of the one that leads, which the caller frees; NULL
- * after a message. @command: what they are to do; NULL: only tell their state.
+ * Sends @command to the controllers of this network namespace, or with NULL only asks for their
+ * state. Returns the reply of the leader, which the caller frees, or NULL after a message.
  */
 static json_t *ask_leader(const char *command)
 {
@@ -192,8 +193,8 @@ static json_t *ask_leader(const char *command)
 }
 
 /*
- * The change @number as the controller tells it, which the caller frees; NULL: it is not over yet,
- * or *@rc is set after a message.
+ * Asks for the state of change @number. Returns its description, which the caller frees, or NULL:
+ * the change is not complete yet, or *@rc is 1 after a message.
  */
 static json_t *poll_rack_change(json_int_t number, int *rc)
 {
@@ -215,7 +216,7 @@ static json_t *poll_rack_change(json_int_t number, int *rc)
 	return *rc ? NULL : a;
 }
 
-/* Prints what each node answered. Returns the exit status. */
+/* Prints the answer of each node. Returns the exit status. */
 static int print_rack_change(json_t *a)
 {
 	json_t *one, *nodes = json_object_get(a, "nodes");
@@ -264,7 +265,7 @@ static int set_rack(const struct bl_admission_set *s)
 	if (!number)
 		rc = cli_fail("the controller: %s", trouble ? trouble
 							    : "it is of a version that does not "
-							      "know this order");
+							      "know this command");
 	json_decref(reply);
 	for (ms = 0; !rc && !a && ms < RACK_WAIT_MS; ms += RACK_POLL_US / 1000) {
 		usleep(RACK_POLL_US);
@@ -286,15 +287,14 @@ int cmd_admission_set(int argc, char **argv)
 				   .parser = parse_set,
 				   .args_doc = "[none|pl2|fastpass|top]",
 				   .children = cmd_globals,
-				   .doc = "barline admission set - other settings of "
-					  "admission, while the node runs\vOn a host, pl2: "
+				   .doc = "barline admission set - change the settings of "
+					  "admission while the node runs\vOn a host, pl2: "
 					  "bursts wait for a grant; fastpass: frames wait "
 					  "for timeslots; top: for tokens; "
 					  "none: frames go at once. On a switch, pl2: "
 					  "reservations are made and data needs one; top: "
-					  "tokens are limited. The daemon's next start sets "
-					  "what "
-					  "its configuration says." };
+					  "tokens are limited. The next start of the daemon "
+					  "restores the settings of its configuration." };
 	struct set_args args = {};
 	struct bl_node_ref *refs;
 	json_t *rows;
@@ -335,7 +335,7 @@ static json_t *rate_json(uint64_t bps)
 	return bps ? json_string(bl_rate_text(bps, text, sizeof(text))) : json_null();
 }
 
-/* The value of one option, as `admission show -j` has it. */
+/* Returns the value of an option as in the output of `admission show -j`. */
 static json_t *option_json(const struct bl_option *o, uint64_t value)
 {
 	char text[32];
@@ -352,7 +352,7 @@ static json_t *option_json(const struct bl_option *o, uint64_t value)
 	}
 }
 
-/* Adds the options from @first to @end - 1 that @v gives to @row. */
+/* Adds the options from @first to @end - 1 that have a value in @v to @row. */
 static void add_options(json_t *row, const struct bl_admission_set *v, unsigned int first,
 			unsigned int end)
 {
@@ -371,7 +371,7 @@ static json_t *rule_row(const struct bl_top_rule *r)
 			 "coflow", (json_int_t)r->coflow);
 }
 
-/* TOP's settings by their keys, and what follows from them. NULL after a message. */
+/* Returns TOP's settings by their keys, and values derived from them, or NULL after a message. */
 static json_t *top_row(const struct bl_node_ref *ref, const struct bl_admission_set *v)
 {
 	struct bl_top_cfg c;
@@ -392,8 +392,8 @@ static json_t *top_row(const struct bl_node_ref *ref, const struct bl_admission_
 }
 
 /*
- * The policies of neighbours that do not fit the node's: of a host its switch's policy, of a switch
- * a list by port; null: all fit.
+ * Returns the policies of neighbours that do not fit the policy of the node: for a host the policy
+ * of its switch, for a switch a list by port; null if all fit.
  */
 static json_t *apart_json(const struct bl_node_ref *ref)
 {
@@ -423,7 +423,7 @@ static json_t *apart_json(const struct bl_node_ref *ref)
 	return at ? json_string(text) : json_null();
 }
 
-/* A host's row; NULL after a message. */
+/* Returns the row of a host, or NULL after a message. */
 static json_t *host_row(const struct bl_node_ref *ref, const struct bl_admission_set *v)
 {
 	struct bl_hold_cfg c;
@@ -441,7 +441,7 @@ static json_t *host_row(const struct bl_node_ref *ref, const struct bl_admission
 	return row;
 }
 
-/* How many ports are metered; -1 after a message. */
+/* Returns the number of metered ports, or -1 after a message. */
 static int count_metered(const struct bl_node_ref *ref)
 {
 	struct bl_err err;
@@ -459,7 +459,7 @@ static int count_metered(const struct bl_node_ref *ref)
 	return n;
 }
 
-/* A switch's row; NULL after a message. */
+/* Returns the row of a switch, or NULL after a message. */
 static json_t *switch_row(const struct bl_node_ref *ref, const struct bl_admission_set *v)
 {
 	int metered = count_metered(ref);
@@ -491,7 +491,7 @@ static json_t *node_row(const struct bl_node_ref *ref)
 	return ref->role == BL_ROLE_HOST ? host_row(ref, &v) : switch_row(ref, &v);
 }
 
-/** struct columns - the columns of one role's table. */
+/** struct columns - The columns of the table of one role. */
 struct columns {
 	struct col v[BL_AO_TOP + 8];
 	size_t n;
@@ -502,7 +502,7 @@ static void add_column(struct columns *c, const char *key, const char *heading, 
 	c->v[c->n++] = (struct col){ key, heading, kind };
 }
 
-/* The columns of the options from @first to @last. */
+/* Adds the columns of the options from @first to @last. */
 static void add_option_columns(struct columns *c, unsigned int role, unsigned int first,
 			       unsigned int last)
 {
@@ -519,7 +519,7 @@ static void add_option_columns(struct columns *c, unsigned int role, unsigned in
 	}
 }
 
-/* One table for each role: they share few settings. */
+/* Prints one table for each role, because the roles share few settings. */
 static void print_tables(json_t *rows)
 {
 	struct columns host = {}, sw = {};
@@ -574,7 +574,8 @@ int cmd_admission_show(int argc, char **argv)
 	static const struct argp argp = { .options = options,
 					  .parser = parse_show,
 					  .children = cmd_globals,
-					  .doc = "barline admission show - how admission is set" };
+					  .doc = "barline admission show - show the settings of "
+						 "admission" };
 	struct bl_node_ref *refs;
 	json_t *rows, *row;
 	int n, i;

@@ -50,7 +50,7 @@ int cmd_lab_down(int argc, char **argv);
 int cmd_lab_list(int argc, char **argv);
 int cmd_completion(int argc, char **argv);
 
-/** completion_commands - tells the command `completion` how to print the names of all commands. */
+/** completion_commands - Sets the function with which `completion` prints all command names. */
 void completion_commands(void (*print_names)(FILE *f));
 
 #endif

@@ -17,7 +17,7 @@
 #include "cli/util/args.h"
 #include "loader/admission/options.h"
 
-/* prints the names of the table in main.c, which this file does not know */
+/* Prints the names of the commands. Set by main.c, whose table this file must not include. */
 static void (*print_commands)(FILE *f);
 
 void completion_commands(void (*print_names)(FILE *f))
@@ -32,7 +32,7 @@ static void put_commands(void)
 	puts("\"");
 }
 
-/* Flags of admission: of `admission set`, or at start. */
+/* Prints the admission options of `admission set`, or those that commands take at start. */
 static void put_flags(const char *variable, bool set)
 {
 	unsigned int k;
@@ -55,7 +55,7 @@ static void put_names(const struct bl_option *o)
 		printf("%s%s", k ? " " : "", o->names[k]);
 }
 
-/* The values that may follow a flag. */
+/* Prints the values that may follow an option. */
 static void put_values(void)
 {
 	unsigned int k;
@@ -71,7 +71,7 @@ static void put_values(void)
 		put_names(o);
 		puts("\" ;;");
 	}
-	/* flags that take no value at start */
+	/* options that take no value at start */
 	for (k = 0; k < BL_AO_COUNT; k++)
 		if (bl_option(k)->kind == BL_OPTION_TRUTH && bl_option(k)->set)
 			printf("	--%s) [[ $command == admission\\ set ]] && words=\"yes "

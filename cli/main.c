@@ -77,7 +77,7 @@ static const struct cmd commands[] = {
 };
 #define NCOMMANDS (sizeof(commands) / sizeof(commands[0]))
 
-/* whether command @c belongs to @group, as "show nodes" belongs to "show" */
+/* Returns whether command @c belongs to @group, as "show nodes" belongs to "show". */
 static bool in_group(const struct cmd *c, const char *group)
 {
 	size_t n = strlen(group);
@@ -85,7 +85,7 @@ static bool in_group(const struct cmd *c, const char *group)
 	return !strncmp(c->name, group, n) && c->name[n] == (c->run ? ' ' : '\0');
 }
 
-/* the commands of @group; NULL: all */
+/* Prints the commands of @group with their briefs; NULL: all commands. */
 static void list_commands(FILE *f, const char *group)
 {
 	size_t i;
@@ -145,7 +145,7 @@ static error_t parse_word(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-/* parses options up to the next word; returns the word's index in @argv, or 0 if there is none */
+/* Parses options up to the next word. Returns the word's index in @argv, or 0 if there is none. */
 static int next_word(int argc, char **argv)
 {
 	const struct argp argp = { .parser = parse_word,
@@ -160,7 +160,7 @@ static int next_word(int argc, char **argv)
 	return at;
 }
 
-/* the command with the name "@a" or "@a @b"; its run is NULL if there is none */
+/* Returns the command with the name "@a" or "@a @b"; its run is NULL if there is none. */
 static struct cmd find_command(const char *a, const char *b)
 {
 	size_t i, n = strlen(a);
@@ -211,7 +211,7 @@ int main(int argc, char **argv)
 	struct cmd c;
 	int at;
 
-	/* `barline host up` starts itself so, see bl_node_hand_over() */
+	/* `barline host up` executes itself with this option, see bl_node_hand_over() */
 	if (argc == 3 && !strcmp(argv[1], "--caretaker"))
 		return bl_caretaker_main(argv[2]);
 	completion_commands(cmd_print_names);

@@ -54,12 +54,12 @@ enum {
 
 /* the long names are those of barlined */
 static const struct argp_option common_options[] = {
-	{ "config", 'c', "FILE", 0, "YAML file, as of barlined; options override it", 0 },
+	{ "config", 'c', "FILE", 0, "YAML file as for barlined; options override it", 0 },
 	{ "name", 'N', "NAME", 0, "name of this node in output", 0 },
 	{ "node-id", KEY_ID, "N", 0, "number of this node in beacons (default: random)", 0 },
 	{ "beacon-us", KEY_BEACON, "US", 0, "beacon interval (default 100)", 0 },
 	{ "dead-after-us", KEY_DEAD, "US", 0,
-	  "exclude a link that is silent for so long (default: 10 beacon intervals)", 0 },
+	  "exclude a link that is silent for this time (default: 10 beacon intervals)", 0 },
 	{ "realtime", KEY_REALTIME, "WHEN", 0,
 	  "whether the datapath's threads are SCHED_FIFO: auto (default: only on isolated CPUs; "
 	  "elsewhere they get short time slices), always, never",
@@ -72,10 +72,9 @@ static const struct argp_option common_options[] = {
 	{ "clock-void-after-ms", KEY_VOID, "MS", 0,
 	  "how long the clock remains valid without the daemon (default 10000)", 0 },
 	{ "caretaker-ms", KEY_CARETAKER, "MS", 0,
-	  "how long a caretaker replaces a daemon that was stopped (default 10000); 0: not at all",
-	  0 },
+	  "how long a caretaker replaces a daemon that was stopped (default 10000); 0: never", 0 },
 	{ "process-limit-ms", KEY_LIMIT, "MS", 0,
-	  "host: a process that holds up others for so long is excluded (default 2000)", 0 },
+	  "host: a process that delays others for this time is excluded (default 2000)", 0 },
 	{ "port-base", KEY_BASE, "PORT", 0, "first UDP port of ordered traffic (default 61696)",
 	  0 },
 	{ "port-count", KEY_COUNT, "N", 0, "number of UDP ports (default 256)", 0 },

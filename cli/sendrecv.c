@@ -20,7 +20,7 @@
 struct sr_args {
 	struct bl_options opt;
 	long long count;      /* recv: messages to print; 0: no limit */
-	long long timeout_ms; /* recv: fail if nothing is received for so long; -1: no limit */
+	long long timeout_ms; /* recv: fail if nothing is received for this time; -1: no limit */
 	long long linger_ms;  /* send: time to wait for failure reports at the end */
 	struct bl_addr *to;   /* send: @nto receivers */
 	size_t nto;
@@ -122,7 +122,7 @@ static error_t parse_send(int key, char *arg, struct argp_state *state)
 		  'H',                                                                         \
 		  NULL,                                                                        \
 		  0,                                                                           \
-		  "with a helper thread, so that slow output does not hold up others",         \
+		  "with a helper thread, so that slow output does not delay others",           \
 		  0 },                                                                         \
 		{ NULL, '4', NULL, 0, "use the host's IPv4 address", 0 },                      \
 	{                                                                                      \
@@ -137,8 +137,8 @@ static const struct argp_option send_options[] = { COMMON_OPTIONS,
 						   { 0 } };
 static const struct argp_option recv_options[] = {
 	COMMON_OPTIONS,
-	{ "count", 'c', "COUNT", 0, "stop after so many messages", 0 },
-	{ "timeout", 't', "MS", 0, "stop, and fail, if nothing is received for so long", 0 },
+	{ "count", 'c', "COUNT", 0, "stop after this number of messages", 0 },
+	{ "timeout", 't', "MS", 0, "fail if nothing is received for this time", 0 },
 	{ 0 }
 };
 

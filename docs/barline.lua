@@ -158,6 +158,7 @@ local f = {
 		8, nil, 0x02),
 	grt_refused = ProtoField.bool("barline.rsv.refused", "Refused", 8, nil, 0x04),
 	grt_copy = ProtoField.bool("barline.rsv.copy", "Copy for the receiver", 8, nil, 0x08),
+	grt_off = ProtoField.bool("barline.rsv.off", "The switch promises nothing", 8, nil, 0x10),
 	cookie = ProtoField.uint16("barline.rsv.cookie", "Cookie", base.HEX),
 }
 barline.fields = f
@@ -360,14 +361,16 @@ local function dissect_rsv(buf, tree)
 	sub:add(f.grt_passed, buf(18, 1))
 	sub:add(f.grt_refused, buf(18, 1))
 	sub:add(f.grt_copy, buf(18, 1))
+	sub:add(f.grt_off, buf(18, 1))
 	tree:add(f.cookie, buf(20, 2))
-	if buf(6, 4):uint() == 0 or flags > 15 then
+	if buf(6, 4):uint() == 0 or flags > 31 then
 		tree:add_proto_expert_info(e.body)
 	end
-	return string.format(" %s bytes=%u in=%u out=%u%s%s%s%s",
+	return string.format(" %s bytes=%u in=%u out=%u%s%s%s%s%s",
 		tostring(buf(0, 6):ether()), buf(6, 4):uint(), buf(10, 4):uint(), buf(14, 4):uint(),
 		flags % 2 >= 1 and " early" or "", flags % 4 >= 2 and " passed" or "",
-		flags % 8 >= 4 and " refused" or "", flags % 16 >= 8 and " copy" or "")
+		flags % 8 >= 4 and " refused" or "", flags % 16 >= 8 and " copy" or "",
+		flags % 32 >= 16 and " off" or "")
 end
 
 -- Dissects the whole body of an ACK, which is also the first part of a PREP's body.

@@ -38,7 +38,7 @@ static const struct argp_option lab_options[] = {
 	{ "beacon-us", KEY_BEACON, "US", 0, "beacon interval (default 100, with --admission 1000)",
 	  LAB_ARGP_GROUP },
 	{ "dead-after-us", KEY_DEAD, "US", 0,
-	  "exclude a link that is silent for so long (default 500000, because hosts of a lab may "
+	  "exclude a link that is silent for this time (default 500000, because hosts of a lab may "
 	  "wait for a CPU)",
 	  LAB_ARGP_GROUP },
 	{ "realtime", KEY_REALTIME, "WHEN", 0,

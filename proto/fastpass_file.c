@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The file that arbiters and hosts share: fastpass_file.h has an example. */
+/* Reads the file that arbiters and hosts share; fastpass_file.h has an example. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
@@ -15,23 +15,26 @@
 #include "proto/fastpass_file.h"
 
 /*
- * by default, if it is 8 slots or more: a newcomer waits that long, at most, for its part of a busy
- * link
+ * Longest default window, unless it has less than 8 slots: a new flow waits at most that long for
+ * its share of a busy link.
  */
 #define WINDOW_MAX_NS   1000000ULL
 #define RUN_MAX_NS      100000ULL
-#define RUN_MIN_SLOTS   8 /* a run is an ALLOC to each host: more of them fill a slow link */
+#define RUN_MIN_SLOTS   8 /* each run sends an ALLOC to each host; shorter runs fill a slow link */
 #define LEAD_SLOTS      2 /* an ALLOC may wait for a frame at each of two links */
 #define LATE_SLOTS      2
 #define RTT_US          200
-#define RTT_SLOTS       8    /* who waits half of it to acknowledge mostly has something to send */
-#define OVERHEAD        1.02 /* a slot's length by its frame's: the rest is for FCP and beacons */
+#define RTT_SLOTS       8 /* an acknowledgement that waits for half of it mostly finds a packet */
+#define OVERHEAD        1.02 /* slot length / frame time: leaves 2 % to FCP and beacons */
 #define FALLBACK_MS     1000U
 #define FALLBACK_MAX_MS 3600000U
-#define FALLBACK_DEATHS 4ULL /* a host gives its arbiters time to follow each other */
-/* a host counts what is left of a slot in 16 bits */
+#define FALLBACK_DEATHS 4ULL /* arbiters need some dead_us to take over from each other */
+/* a host counts the unused bytes of a slot in 16 bits */
 #define SLOT_MAX (65535 - BL_WIRE_EXTRA)
-/* from the oldest slot that may be late to the last one given: a host's ring has words of 64 */
+/*
+ * Greatest number of slots from the oldest one that may be late to the last one given. The ring of
+ * a host has words of 64 slots.
+ */
 #define HOST_SLOTS (BL_FP_SLOTS - 64)
 
 static const char *const policies[] = {
@@ -51,7 +54,7 @@ static const char *const path_selections[] = { "greedy", "euler" };
 #define NAME_TEXT_MAX 31
 #define PAIRS_MAX     (1 << 20)
 
-/* @addr needs no alignment, which IN6_IS_ADDR_V4MAPPED() would need. */
+/* Same as IN6_IS_ADDR_V4MAPPED(), which would require an aligned address. */
 static bool is_v4_mapped(const uint8_t addr[16])
 {
 	static const uint8_t prefix[12] = { [10] = 0xff, [11] = 0xff };
@@ -176,25 +179,25 @@ void bl_fp_times(struct bl_fp_file *f)
 	run = (RUN_MAX_NS + f->slot_ns / 2) / f->slot_ns;
 	or_else(&f->run_slots,
 		(uint32_t)bl_max64(RUN_MIN_SLOTS, bl_min64(bl_min64(16, f->window_slots), run)));
-	/* of fast links 100 us are more slots than a host's ring has place for */
+	/* on fast links, 100 us are more slots than the ring of a host has room for */
 	spare = f->window_slots < HOST_SLOTS && f->run_slots < HOST_SLOTS - f->window_slots
 			? (HOST_SLOTS - f->window_slots - f->run_slots) / 2
 			: 0;
 	share = (uint32_t)bl_max64(1, bl_min64(100, (uint64_t)spare * f->slot_ns / 1000));
 	or_else(&f->lead_us, (uint32_t)bl_max64(share, slots_us(f, LEAD_SLOTS)));
 	or_else(&f->watchdog_us, 100);
-	/* what was given must have ended before another arbiter may rule */
+	/* the slots that were given must have ended before another arbiter may take over */
 	ahead = f->lead_us + (uint32_t)((f->window_slots + 1ULL) * f->slot_ns / 1000);
 	or_else(&f->dead_us, (uint32_t)bl_max64(1000, ahead + 5ULL * f->watchdog_us));
 	or_else(&f->fallback_ms, (uint32_t)bl_max64(FALLBACK_MS, fallback_least(f)));
-	/* as much as a meter catches up by: what is sent later stays in its queue */
+	/* a meter catches up by that much; frames that are sent later would stay in its queue */
 	or_else(&f->late_us, (uint32_t)bl_max64(share, slots_us(f, LATE_SLOTS)));
 	or_else(&f->rtt_us, (uint32_t)bl_max64(RTT_US, slots_us(f, RTT_SLOTS)));
 }
 
 /*
- * Three tiers: what a pod's racks send by one aggregation switch, the cores of that number must
- * carry.
+ * Checks the capacities of three tiers: the cores of an aggregation switch must carry everything
+ * that the racks of a pod may send through that switch.
  */
 static int check_pods(struct bl_fp_file *f, struct bl_err *err)
 {
@@ -228,7 +231,7 @@ int bl_fp_defaults(struct bl_fp_file *f, struct bl_err *err)
 	unsigned int i;
 
 	or_else(&f->slot_bytes, 1514);
-	/* a frame with 24 bytes of preamble, FCS and gap, and 2 % for what takes no slots */
+	/* a frame with 24 bytes of preamble, FCS and gap, and 2 % for frames that take no slots */
 	if (!f->slot_ns && f->rate_bps)
 		f->slot_ns = (uint32_t)(bl_wire_bytes(f->slot_bytes) * OVERHEAD * 8e9 /
 						(double)f->rate_bps +
@@ -354,7 +357,7 @@ static void read_secret(struct bl_fp_file *f, struct bl_yaml *y)
 	f->secret[1] = lo;
 }
 
-/* Reads an IP address; false: not given, or an error. */
+/* Reads an IP address. Returns false if the key is missing, or after an error. */
 static bool read_addr(struct bl_yaml *y, yaml_node_t *map, const char *key, uint8_t addr[16])
 {
 	const char *text = bl_yaml_text(y, map, key, ADDR_TEXT_MAX);
@@ -364,7 +367,7 @@ static bool read_addr(struct bl_yaml *y, yaml_node_t *map, const char *key, uint
 	return text && !y->rc;
 }
 
-/* Reads weight and deadline of an endpoint or a pair: refused where the policy ignores them. */
+/* Reads weight and deadline of an endpoint or a pair; refuses them if the policy ignores them. */
 static void read_shares(const struct bl_fp_file *f, struct bl_yaml *y, yaml_node_t *map,
 			uint32_t *weight, uint32_t *deadline_us)
 {
@@ -408,7 +411,7 @@ static int find_peer_name(const struct bl_fp_file *f, const char *name)
 	return -1;
 }
 
-/* Number of the endpoint that @key of a pair names; -1 after an error. */
+/* Returns the number of the endpoint that @key of a pair names, or -1 after an error. */
 static int read_pair_end(const struct bl_fp_file *f, struct bl_yaml *y, yaml_node_t *map,
 			 const char *key)
 {
@@ -557,7 +560,7 @@ static int compare_apps(const void *a, const void *b)
 	return memcmp(a, b, sizeof(((const struct app *)a)->addr));
 }
 
-/* Where routers are between, frames are known by these addresses: each is of one endpoint. */
+/* With routers, frames are recognised by these addresses, so no two endpoints may share one. */
 static void check_apps(const struct bl_fp_file *f, struct bl_yaml *y)
 {
 	struct app *all = calloc(f->npeers * BL_FP_APPS_MAX + 1, sizeof(*all));
@@ -659,7 +662,7 @@ static void read_path_names(struct bl_fp_file *f, struct bl_yaml *y)
 	f->npath_names = n;
 }
 
-/* Keys of the file whose value is a number of 32 bits, and where it goes; 0: the default. */
+/* Keys of the file, and members of struct bl_fp_file, with 32-bit numbers; 0: the default. */
 /* clang-format off */
 #define NUMBERS(X) \
 	X(slot_ns) X(slot_bytes) X(window_slots) X(lead_us) X(run_slots) X(watchdog_us) \

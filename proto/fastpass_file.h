@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the arbiters and hosts of a Fastpass network agree on: one YAML file, the same on all of
- * them.
+ * The configuration that the arbiters and hosts of a Fastpass network share: one YAML file, which
+ * must be the same on all of them.
  *
- *	rate: 10gbit		# of a link of capacity 1; with slot_bytes it gives the length of a
- *				# slot, here 1230 ns with 1 % to spare
- *	arbiters: [10.0.0.250, 10.0.0.251]	# by rank: the first one alive rules
- *	group: 239.7.7.7	# where arbiters hear each other
+ *	rate: 10gbit		# of a link of capacity 1. With slot_bytes it determines the length
+ *				# of a slot: here 1255 ns, a full frame on the wire and 2 %
+ *	arbiters: [10.0.0.250, 10.0.0.251]	# by rank: the first one alive is the primary
+ *	group: 239.7.7.7	# multicast group of the arbiters' watchdogs
  *	policy: weighted
- *	paths: 2		# between racks, so there are routers between
+ *	paths: 2		# between racks, which are connected by routers
  *	routed: true
  *	endpoints:
  *	  - { name: h1, addr: 10.0.0.1, mac: 02:c4:00:01:00:00, rack: 0 }
@@ -17,9 +17,9 @@
  *	  - { from: h1, to: h2, weight: 4 }	# four times the share of others
  *
  * The number of an endpoint is its place in the list. `addr` is the address from which its daemon
- * speaks FCP; `mac` is where frames for it go, its bl0. Where there are routers between, every
- *frame goes to the router's MAC address, and `apps` has the addresses that applications use there:
- *apps: [10.1.0.1, fd01::1].
+ * speaks FCP; `mac` is the MAC address of its bl0, to which frames are sent. With `routed`, every
+ * frame is sent to the MAC address of a router, and `apps` has the IP addresses of bl0, as in
+ * "apps: [10.1.0.1, fd01::1]".
  */
 #ifndef BARLINE_FASTPASS_FILE_H
 #define BARLINE_FASTPASS_FILE_H
@@ -36,7 +36,7 @@
 #define BL_FP_APPS_MAX     4
 #define BL_FP_NO_FALLBACK  UINT32_MAX
 
-/** struct bl_fp_peer - an endpoint. A number that is 0 is the default, in parentheses. */
+/** struct bl_fp_peer - An endpoint. The number 0 stands for the default in parentheses. */
 struct bl_fp_peer {
 	char name[32];
 	uint8_t addr[16]; /* IPv6 or IPv4-mapped */
@@ -46,63 +46,72 @@ struct bl_fp_peer {
 	uint16_t cap;                    /* packets per slot of its link (1) */
 	uint8_t app[BL_FP_APPS_MAX][16]; /* addresses of its bl0 */
 	unsigned int napps;
-	uint32_t weight; /* policy weighted: share of what it sends (1) */
-	/* policy deadline: what it sends should leave within that time; 0: no deadline, so last */
+	uint32_t weight; /* policy weighted: weight of its flows (1) */
+	/*
+	 * policy deadline: its packets should leave within that time after they are requested; 0:
+	 * no deadline, and packets without a deadline come last
+	 */
 	uint32_t deadline_us;
 };
 
-/** struct bl_fp_pair - what differs for frames from @src to @dst; 0: as for all frames of @src. */
+/**
+ * struct bl_fp_pair - Settings of frames from @src to @dst that differ from those of @src. The
+ * number 0 stands for the setting of @src.
+ */
 struct bl_fp_pair {
 	uint16_t src, dst; /* numbers of endpoints */
 	uint32_t weight, deadline_us;
 };
 
-/** struct bl_fp_file - the file. A number that is 0 is the default, in parentheses. */
+/** struct bl_fp_file - The file. The number 0 stands for the default in parentheses. */
 struct bl_fp_file {
-	uint64_t secret[2];
+	uint64_t secret[2];  /* key of the checksum; (0, 0): none */
 	uint64_t rate_bps;   /* of a link of capacity 1 */
 	uint32_t slot_ns;    /* length of a slot (from @rate_bps and @slot_bytes, else 1230) */
 	uint32_t slot_bytes; /* bytes of frame in a slot (1514) */
 	uint8_t arbiter[BL_FP_ARBITERS_MAX][16]; /* addresses by rank */
 	unsigned int narbiters;
 	uint8_t group[16];     /* multicast group of watchdogs; IPv6 or IPv4-mapped */
-	bool has_group;        /* false: there is one arbiter */
+	bool has_group;        /* false is allowed only with a single arbiter */
 	unsigned int policy;   /* enum bl_alloc_policy (fastpass_limits.h) */
 	uint32_t window_slots; /* 8 to 512 (bl_fp_times()) */
 	/* as in struct bl_arb_cfg */
 	uint32_t lead_us, run_slots, watchdog_us, dead_us, guard_us, quota, rtt_us;
-	uint32_t rack_up;  /* packets per slot between a rack and the rest (its endpoints' sum) */
-	uint32_t paths;    /* between racks; 0: no path selection */
-	uint32_t path_cap; /* packets per slot on a path, out of a rack (as @rack_up needs) */
+	/* packets per slot between a rack and the rest (the sum of its endpoints) */
+	uint32_t rack_up;
+	uint32_t paths; /* between racks; 0: no path selection */
+	/* packets per slot on a path, out of a rack (as many as @rack_up needs) */
+	uint32_t path_cap;
 	/*
 	 * Three tiers: a path is one of the @paths aggregation switches of each pod, which have the
 	 * same numbers in all pods, and, to another pod, one of the @cores core switches that
 	 * belong to that number: path = aggregation switch x @cores + core.
 	 */
 	uint32_t cores;
-	uint32_t core_cap; /* packets per slot between an aggregation switch and a core (all) */
-	uint16_t *pod_of;  /* pod of each rack; NULL: two tiers */
+	/* packets per slot between an aggregation switch and a core (as many as needed) */
+	uint32_t core_cap;
+	uint16_t *pod_of; /* pod of each rack; NULL: two tiers */
 	unsigned int npods;
-	bool euler;       /* paths are assigned by Euler splits, not greedily */
-	bool routed;      /* destinations are known by bl_fp_peer.app */
-	uint32_t late_us; /* host: how long after its slot begins a frame may leave (bl_fp_times())
-			   */
+	bool euler;  /* paths are assigned by Euler splits, not greedily */
+	bool routed; /* destinations are recognised by bl_fp_peer.app */
+	/* host: how long after its slot begins a frame may leave (bl_fp_times()) */
+	uint32_t late_us;
 	/*
-	 * host: frames go without slots when no arbiter has answered for that long (1000);
-	 * BL_FP_NO_FALLBACK: never, which the file calls 0
+	 * host: frames leave without slots when no arbiter has answered for that long (1000);
+	 * BL_FP_NO_FALLBACK, which is 0 in the file: never
 	 */
 	uint32_t fallback_ms;
 	enum bl_path_field field; /* how a frame carries its path */
-	/* BL_FIELD_UDP: source port of path 0; path k is k above it (49152) */
+	/* BL_FIELD_UDP: source port of path 0; that of path k is greater by k (49152) */
 	uint16_t udp_ports;
 	uint8_t faults[16]; /* address of the fault isolation service */
 	bool has_faults;
 	uint32_t fault_report_us; /* time between two reports of a host (10000) */
 	uint32_t fault_settle_us; /* a frame that has not arrived by then is lost (2000) */
-	uint32_t fault_frames;    /* fewer frames say nothing about a path (50) */
-	uint32_t fault_percent;   /* a path that loses a smaller part is not broken (1) */
-	uint32_t fault_hold_ms;   /* a broken link is avoided for so long (5000) */
-	char (*path_name)[32];    /* of the paths' switches, for people */
+	uint32_t fault_frames;    /* a path with fewer frames is not judged (50) */
+	uint32_t fault_percent;   /* a path that loses a smaller percentage is not broken (1) */
+	uint32_t fault_hold_ms;   /* how long a broken link is avoided at first (5000) */
+	char (*path_name)[32];    /* names of the paths' switches, for display */
 	unsigned int npath_names;
 	struct bl_fp_peer *peer;
 	unsigned int npeers, nracks;
@@ -111,36 +120,40 @@ struct bl_fp_file {
 };
 
 /**
- * bl_fp_load - reads and validates the file. Free with bl_fp_free(). Returns 0, or -errno with file
- * and line in @err.
+ * bl_fp_load - Reads and validates the file. The caller frees @f with bl_fp_free(). Returns 0, or
+ * -errno with the file and the line in @err.
  */
 int bl_fp_load(struct bl_fp_file *f, const char *path, struct bl_err *err);
 
-/** bl_fp_defaults - fills in what is 0. Returns 0, or -errno if the numbers do not fit together. */
+/**
+ * bl_fp_defaults - Replaces zeros by defaults. Returns 0, or -errno if the numbers contradict each
+ * other.
+ */
 int bl_fp_defaults(struct bl_fp_file *f, struct bl_err *err);
 
 /**
- * bl_fp_times - fills in the defaults that follow from the length of a slot. How far ahead slots
- * are given, how often, and how late they may be used are matters of time, so slow links, whose
- * slots are long, get fewer slots. Example: with slots of 1230 ns a window of 128 slots and a run
- * every 16 slots; with slots of 50 us a window of 16 (800 us) and a run every 2.
+ * bl_fp_times - Sets the defaults that follow from the length of a slot. How far ahead slots are
+ * given, how often, and how late they may be used are limited in time, so slow links, whose slots
+ * are long, get fewer slots. Example: with slots of 1230 ns a window of 128 slots and a run every
+ * 16 slots; with slots of 50 us a window of 16 slots (800 us) and a run every 8.
  */
 void bl_fp_times(struct bl_fp_file *f);
+/** bl_fp_free - Frees what @f points to. */
 void bl_fp_free(struct bl_fp_file *f);
 
-/** bl_fp_find - returns the number of the endpoint with that address; -1: none. */
+/** bl_fp_find - Returns the number of the endpoint with that address, or -1 if there is none. */
 int bl_fp_find(const struct bl_fp_file *f, const uint8_t addr[16]);
 
-/** bl_fp_key - the key of a destination with that IP address on a host (maps/hold_abi.h). */
+/** bl_fp_key - Makes the key of a destination IP address in a host's maps (maps/hold_abi.h). */
 void bl_fp_key(const uint8_t addr[16], struct bl_mac_key *key);
 
-/** bl_fp_ways - returns how many path numbers there are. */
+/** bl_fp_ways - Returns the number of paths that frames can name. */
 static inline uint32_t bl_fp_ways(const struct bl_fp_file *f)
 {
 	return f->npods ? f->paths * f->cores : f->paths;
 }
 
-/** bl_fp_pair_find - what differs for frames from @src to @dst; NULL: nothing. */
+/** bl_fp_pair_find - Returns the settings of the pair from @src to @dst, or NULL if it has none. */
 static inline const struct bl_fp_pair *bl_fp_pair_find(const struct bl_fp_file *f, uint32_t src,
 						       uint32_t dst)
 {
@@ -160,18 +173,19 @@ static inline const struct bl_fp_pair *bl_fp_pair_find(const struct bl_fp_file *
 	return NULL;
 }
 
-/** bl_fp_table - returns a hash of the list of endpoints (bl_fcp_table()). */
+/** bl_fp_table - Returns a hash of the list of endpoints (bl_fcp_table()). */
 uint32_t bl_fp_table(const struct bl_fp_file *f);
 
+/** bl_fp_field_name - Returns the name of an enum bl_path_field, or "?". */
 const char *bl_fp_field_name(unsigned int field);
 
-/** bl_fp_addr_text - writes an IPv6 or IPv4-mapped address to @buf, 46 bytes. Returns @buf. */
+/** bl_fp_addr_text - Writes an IPv6 or IPv4-mapped address to @buf (46 bytes). Returns @buf. */
 char *bl_fp_addr_text(const uint8_t addr[16], char *buf);
 
-/** bl_fp_addr_parse - the reverse of bl_fp_addr_text(). Returns false if @s is no address. */
+/** bl_fp_addr_parse - Inverse of bl_fp_addr_text(). Returns false if @s is not an address. */
 bool bl_fp_addr_parse(const char *s, uint8_t addr[16]);
 
-/** bl_fp_sa - makes a socket address. Returns its length. */
+/** bl_fp_sa - Makes a socket address from an address and a port. Returns its length. */
 socklen_t bl_fp_sa(struct sockaddr_storage *s, const uint8_t addr[16], uint16_t port);
 
 #endif

@@ -34,7 +34,7 @@ static const struct argp_option options[] = {
 	  "timeslots to measure in each row (default: for some hundred ms)", 0 },
 	{ "seed", KEY_SEED, "N", 0, "seed of the random requests (default 1)", 0 },
 	{ "out", KEY_OUT, "DIR", 0, "write arbiter-WORKLOAD.json and .csv to this directory", 0 },
-	{ 0, 0, 0, 0, "For alloc and pipeline (isa: alloc only):", 1 },
+	{ 0, 0, 0, 0, "For alloc and pipeline (--isa: alloc only):", 1 },
 	{ "endpoints", KEY_ENDPOINTS, "N", 0, "only this number of endpoints, 2 to 4096", 1 },
 	{ "policy", KEY_POLICY, "NAME", 0, "only first-come, fair, weighted, min-fct or deadline",
 	  1 },
@@ -53,7 +53,7 @@ static const struct argp_option options[] = {
 	{ "cap", KEY_CAP, "N", 0,
 	  "packets per slot on a path, out of a rack and into it (default: 32 / paths, rounded up)",
 	  2 },
-	{ "how", KEY_HOW, "NAME", 0, "only greedy, or only euler", 2 },
+	{ "how", KEY_HOW, "NAME", 0, "only the algorithm greedy, or only euler", 2 },
 	{ 0 }
 };
 
@@ -236,14 +236,15 @@ int arb_bench_main(int argc, char **argv, const struct arb_bench *(*find)(const 
 				   .parser = parse_bench,
 				   .args_doc = "alloc|path|pipeline",
 				   .children = cmd_globals,
-				   .doc = "Measure the arbiter's computing: timeslot allocation "
-					  "(Poisson requests of 10 MTUs between uniform pairs, "
-					  "slots of 1.23 us), path selection (full racks, random "
-					  "matchings), or both on two cores in real time. Every "
-					  "slot is verified; what breaks a rule ends with exit 1.\v"
-					  "Times are medians of 40 blocks, of 9 trials for "
-					  "pipeline, and the best beside. A busy neighbour on the "
-					  "same core doubles them." };
+				   .doc = "barline arbiter bench - measure the arbiter's "
+					  "computations: timeslot allocation (Poisson requests of "
+					  "10 MTUs between uniform pairs, slots of 1.23 us), path "
+					  "selection (full racks, random matchings), or both on "
+					  "two cores in real time. Every slot is verified; the "
+					  "exit status is 1 if one breaks a rule.\v"
+					  "Times are medians of 40 blocks, and of 9 trials for "
+					  "pipeline; the best value is shown, too. Another virtual "
+					  "machine that is busy on the same core doubles them." };
 	struct bench_args b = { .a = { .policy = -1, .how = -1, .seed = 1 },
 				.find = find,
 				.names = names };

@@ -121,9 +121,10 @@ static const struct argp_option options[] = {
 	  2 },
 	{ "congestion", KEY_CONGESTION, "NAME", 0, "congestion control of TCP (default cubic)", 2 },
 	{ "grace", KEY_GRACE, "S", 0,
-	  "give up unfinished flows so long after the last arrival, 1 to 600 (default 60)", 2 },
+	  "give up unfinished flows this time after the last arrival, 1 to 600 (default 60)", 2 },
 	{ "late-ms", KEY_LATE, "MS", 0,
-	  "refuse a result if more than 1 % of the flows began so late, 1 to 1000000 (default 10)",
+	  "refuse a result if more than 1 % of the flows began later than this, 1 to 1000000 "
+	  "(default 10)",
 	  2 },
 	{ "base-us", KEY_BASE, "US", 0,
 	  "completion time of one byte in the idle network (default: measured, the least over all "

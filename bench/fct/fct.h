@@ -65,7 +65,7 @@ struct fct_params {
 	uint32_t nplan;       /* elements of @plan */
 	uint32_t flows;       /* as requested; 0: no limit */
 	unsigned int mss;     /* payload of a full frame, bytes */
-	unsigned int grace_s; /* unfinished flows are given up so long after the last arrival */
+	unsigned int grace_s; /* unfinished flows are given up this time after the last arrival */
 	unsigned int nedges;  /* elements of @edges */
 	uint64_t edges[FCT_EDGES_MAX]; /* greatest sizes of the buckets of the report */
 	uint64_t seeds[FCT_RUNS_MAX];  /* one run with each of them */

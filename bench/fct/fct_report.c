@@ -22,7 +22,7 @@
 #include "loader/admission/top_host.h"
 
 #define BL_TOP_DATA_SHARE (1538.0 / BL_TOP_WIRE_BYTES)
-/* a pacer that is late by the time of so many frames at the quantile 0.99 had no CPU */
+/* a pacer that is late by the time of this number of frames at the quantile 0.99 had no CPU */
 #define LATE_FRAMES 5
 #define NAMED       10 /* unfinished flows that are listed one by one */
 

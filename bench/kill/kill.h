@@ -111,8 +111,8 @@ int kill_work(struct kill_ctl *c, unsigned int i);
 /** struct kill_verdict - The result of kill_judge(). */
 struct kill_verdict {
 	uint32_t delivered; /* scatterings that all correct receivers delivered */
-	uint32_t none;      /* scatterings of correct senders that failed and nobody delivered */
-	uint32_t cut;       /* scatterings of failed senders that nobody delivered */
+	uint32_t none;      /* scatterings of correct senders that no receiver delivered */
+	uint32_t cut;       /* scatterings of failed senders that no receiver delivered */
 	char error[256];    /* the first violation of a promise; "": none */
 };
 

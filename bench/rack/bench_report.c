@@ -70,7 +70,7 @@ static int write_latency(const struct bench_ctl *ctl)
 	return out_close(ctl->p.out, "latency.csv", f);
 }
 
-static int write_fences(const struct bench_ctl *ctl)
+static int write_orders(const struct bench_ctl *ctl)
 {
 	unsigned int i;
 
@@ -103,7 +103,7 @@ static int write_files(const struct bench_ctl *ctl, json_t *res)
 	err = json_dumpf(res, f, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
 	if (fputc('\n', f) == EOF || fclose(f) || err)
 		return cli_fail("%s/summary.json: %s", ctl->p.out, strerror(errno));
-	err = json_object_get(res, "throughput") ? write_fences(ctl) : 0;
+	err = json_object_get(res, "throughput") ? write_orders(ctl) : 0;
 	if (!err && json_object_get(res, "latency")) {
 		err = write_latency(ctl);
 		if (!err)
@@ -124,7 +124,7 @@ static void print_lag(const json_t *res, const char *key, const char *when)
 		       out_time(json_integer_value(json_object_get(l, "max_ns")), c, sizeof(c)));
 }
 
-static void print_fence(const json_t *o)
+static void print_order(const json_t *o)
 {
 #define N(key) json_integer_value(json_object_get(o, key))
 	const json_int_t missing = N("missing"), whole = N("whole"), back = N("ts_backwards"),
@@ -191,7 +191,7 @@ int bench_report(const struct bench_ctl *ctl, json_t *res)
 		       json_integer_value(json_object_get(t, "sent")));
 	}
 	if (o)
-		print_fence(o);
+		print_order(o);
 	if (json_object_get(res, "loss"))
 		printf("links lost %" JSON_INTEGER_FORMAT " frames\n",
 		       json_integer_value(json_object_get(json_object_get(res, "loss"), "frames")));

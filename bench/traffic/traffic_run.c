@@ -34,7 +34,7 @@
 #define LEFT_ALONE_NS 3000000000ull /* time for the servers after the last client ended */
 #define HELLO_NS      3000000000ull /* time for the first datagram of a UDP sender */
 #define DRAINED_NS    300000000ull  /* longer than a full queue takes to drain */
-#define QUIET_US      6000          /* a queue is empty if nothing arrives for so long */
+#define QUIET_US      6000          /* a queue is empty if nothing arrives for this time */
 #define PORT_BASE     5201
 #define MC_PORT       11211
 #define STAGGER_US    20000 /* shuffle: between the rounds */

@@ -25,7 +25,7 @@ struct watch_args {
 
 static const struct argp_option watch_options[] = {
 	{ "interval", 'i', "SECONDS", 0, "time between two readings (default 1)", 0 },
-	{ "count", 'c', "COUNT", 0, "stop after so many readings (default: never)", 0 },
+	{ "count", 'c', "COUNT", 0, "stop after this number of readings (default: never)", 0 },
 	{ "all", 'a', NULL, 0, "nodes of all network namespaces of this machine", 0 },
 	{ 0 }
 };

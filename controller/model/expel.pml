@@ -2,7 +2,7 @@
 /*
  * A spin model of a process that is expelled while it lives: it goes on acting on its own words at
  * any later moment, and its daemon may be restarted between any two steps. See docs/reliable.md,
- * "Expelled alive, and what a slow process may read late".
+ * "Expelled processes, and processes that read late".
  *
  *   P: its library, its line (ts, state, out)      receivers: 0 and 1 (correct), Z (may fail)
  *   daemon: DEAD, out, grace, T, out = T, report   program: reads out, then the window; sends C

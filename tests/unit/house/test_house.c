@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Checks that the code follows the plan of the house, which docs/architecture.md states as data:
+ * Compares the code with the rules that docs/architecture.md states as data:
  *
  *   floors     a folder includes only what is below it
  *   circles    no two sources use each other's functions, directly or through others, except those
