@@ -25,7 +25,7 @@
 /*
  * 0: the node was started without admission, and nothing can turn it on but the next start. The
  * loader sets it before it loads the programs, so the verifier sees a constant and does not follow
- * the branches of admission: a switch without it loads in half of the time.
+ * the branches of admission.
  */
 const volatile __u8 bl_admits = 1;
 

@@ -176,7 +176,7 @@ static int is_other_nic(const char *path, const char *name, int link_fd, uint32_
 
 /*
  * Without admission the programs of bl0 and of the pacer are not needed, and verifying them takes
- * two thirds of the time of a load: 0.5 of 0.8 s.
+ * more than half of the time of a load.
  */
 static void skip_admission_programs(const struct bl_host *skel)
 {

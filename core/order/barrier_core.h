@@ -131,8 +131,8 @@ static __attribute__((unused)) long bl_tree_pair_greatest(__u32 k, struct bl_tre
 
 /*
  * Recomputes all pairs from the leaves: first the minima, then what each pair leaves behind. Used
- * for a leaf that falls, as one does when its input joins, once in a port's life. With BL_LOOP(),
- * this takes a twentieth of the instructions that the verifier followed before (2026-11).
+ * for a leaf that falls, as one does when its input joins, once in a port's life: therefore a
+ * BL_LOOP().
  */
 BL_CORE void bl_tree_pair(struct bl_tree_anew *a)
 {
