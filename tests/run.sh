@@ -22,11 +22,13 @@
 # A test that was skipped is excused if it said that it needs more CPUs than there are, and that is
 # true.
 #
-# JOBS binaries run at a time. The default is 2: with three racks at a time on two CPUs, hosts had
-# no CPU for 300 ms and were excluded. As root, each binary has a mount namespace and a network
-# namespace with its own /run/netns, /run/barline and loopback device. What is found there
-# afterwards, the binary has left, and its neighbours see nothing of it. It has no PID namespace of
-# its own, because the threads of NAPI, which the lab pins to CPUs, exist in the initial one only.
+# Three binaries run at a time on two CPUs. Net tests spend most of their time waiting, but with too
+# little CPU they would wait for ever: five run at a time on two CPUs, as long as they take no more
+# than 90 percent of the CPUs according to tests/load. JOBS=n runs n binaries of any kind at a time,
+# without regard to that. As root, each binary has a mount namespace and a network namespace with
+# its own /run/netns, /run/barline and loopback device. What is found there afterwards, the binary
+# has left, and its neighbours see nothing of it. It has no PID namespace of its own, because the
+# threads of NAPI, which the lab pins to CPUs, exist in the initial one only.
 #
 # The logs have the seeds of random tests: BL_SEED=n BUILD/tests/unit/test_x repeats one.
 set -uo pipefail
@@ -55,9 +57,6 @@ for kind in "${kinds[@]}"; do
 done
 [[ ${JOBS-1} =~ ^[1-9][0-9]*$ ]] ||
 	{ echo "tests/run.sh: JOBS=$JOBS is not a number of at least 1" >&2; exit 2; }
-# The net tests that take longest go first, so that no lane is idle at the end.
-longest=" test_bl0 test_caretaker test_detach test_top test_beacons test_fct test_top_incast"
-longest+=" test_restart test_clocks "
 [ -n "$one" ] || unset BARLINE_TESTS_APART
 
 if [ -n "$one" ] && [ "$(id -u)" = 0 ]; then
@@ -304,13 +303,37 @@ sum_up() {
 	done
 }
 
-# for_each N KIND NAME...: N at a time
-for_each() {
-	local n=$1 kind=$2
-	shift 2
-	[ $# = 0 ] || printf '%s\n' "$@" | xargs -P "$n" -I{} bash -c '
+# start_one KIND NAME: in the background. What it says comes out in one piece.
+start_one() {
+	{
+		local said
 		said=$(one_apart "$1" "$2")
-		printf "%s\n" "$said" | flock -x "$3" cat' _ "$kind" {} "$logs/.lock"
+		printf '%s\n' "$said" | flock -x "$logs/.lock" cat
+	} &
+}
+
+# side_by_side LANES ROOM KIND NAME LOAD...: starts the first that there is room for, again and
+# again. One that is larger than the room runs by itself.
+side_by_side() {
+	local lanes=$1 room=$2 kind=$3 used=0 i pid
+	local -A loads=()
+	shift 3
+	local left=("$@")
+	while [ ${#left[@]} -gt 0 ] || [ ${#loads[@]} -gt 0 ]; do
+		for ((i = 0; i < ${#left[@]}; i += 2)); do
+			[ $used != 0 ] && [ $((used + left[i + 1])) -gt "$room" ] || break
+		done
+		if [ $i -lt ${#left[@]} ] && [ ${#loads[@]} -lt "$lanes" ]; then
+			start_one "$kind" "${left[i]}"
+			loads[$!]=${left[i + 1]}
+			used=$((used + left[i + 1]))
+			left=("${left[@]:0:i}" "${left[@]:i+2}")
+		else
+			wait -n -p pid "${!loads[@]}"
+			used=$((used - loads[$pid]))
+			unset "loads[$pid]"
+		fi
+	done
 }
 
 # sources KIND NAME: the paths of the sources of that name, which may be a pattern
@@ -318,9 +341,11 @@ sources() {
 	find "tests/$1" -name "$2.c" | sort
 }
 
-# Those of a kind, $jobs at a time. Each says what it has to say when it has ended, at once.
+# Those of a kind, each with its load: first the ones that take longest.
 run_kind() {
-	local kind=$1 bin src name names=() alone=() beside=() first=() jobs=${JOBS:-2}
+	local kind=$1 bin src name load names=() first=() others=() lanes room usual=100
+	local -A there=()
+	lanes=$(((3 * cpus + 1) / 2)) room=$((lanes * 100))
 	for bin in "$build/tests/$kind"/test_*; do
 		[ -f "$bin" ] && [ -x "$bin" ] || continue
 		name=${bin##*/}
@@ -329,31 +354,23 @@ run_kind() {
 			continue
 		fi
 		names+=("$name")
+		there[$name]=1
 	done
-	export -f one_apart
-	export build
-	# These run by themselves, first. Some of them take silence for failure, and a host whose
-	# CPU is taken away is silent. The arbiters and pacers of test_fastpass take a whole CPU
-	# and more: beside it, test_idle got a tenth of the other CPU.
+	if [ "$kind" = net ]; then
+		lanes=$((5 * cpus / 2)) room=$((cpus * 90)) usual=30
+	fi
+	while read -r name load _; do
+		[ -n "${there[$name]-}" ] || continue
+		unset "there[$name]"
+		first+=("$name" "$load")
+	done < <(grep -v '^#' tests/load)
 	for name in "${names[@]}"; do
-		case $kind/$name in
-		net/test_failover|net/test_forward|net/test_kills) alone+=("$name") ;;
-		net/test_fastpass|net/test_idle|net/test_membership|net/test_reliable)
-			alone+=("$name")
-			;;
-		*)
-			if [[ $longest == *" $name "* ]]; then
-				first+=("$name")
-			else
-				beside+=("$name")
-			fi
-			;;
-		esac
+		[ -z "${there[$name]-}" ] || others+=("$name" $usual)
 	done
-	sum_up < <(
-		for_each 1 "$kind" "${alone[@]}"
-		for_each "$jobs" "$kind" "${first[@]}" "${beside[@]}"
-	)
+	if [ -n "${JOBS-}" ]; then
+		lanes=$JOBS room=$((JOBS * 1000))
+	fi
+	sum_up < <(side_by_side "$lanes" "$room" "$kind" "${first[@]}" "${others[@]}")
 	if [ "$binaries" != ${#names[@]} ]; then
 		end_all # a runner that did not come to its end has not removed its test
 		complain "of ${#names[@]} binaries of $kind, only $binaries came to an end"
@@ -370,7 +387,7 @@ run_kind() {
 
 run_fuzz() {
 	local log=$logs/fuzz.log start=$SECONDS status p f
-	run_logged 300 "$log" bash tests/fuzz/run.sh "$build"
+	FUZZ_SECONDS=${FUZZ_SECONDS:-5} run_logged 300 "$log" bash tests/fuzz/run.sh "$build"
 	status=$?
 	p=$(sed -n 's/^fuzz: \([0-9]*\) passed, [0-9]* failed$/\1/p' "$log" | tail -n 1)
 	f=$(sed -n 's/^fuzz: [0-9]* passed, \([0-9]*\) failed$/\1/p' "$log" | tail -n 1)
@@ -420,6 +437,14 @@ end_all() {
 	done < <(marked "BARLINE_TESTS_OF=$BARLINE_TESTS_OF")
 }
 trap 'end_all; exit 130' INT TERM
+
+# With autogroups, a pacer that spins may starve what else belongs on its CPU for up to a minute
+# (docs/design-notes.md, "A pacer that starves its CPU"). So they are off while net tests run.
+autogroups=/proc/sys/kernel/sched_autogroup_enabled
+if [[ " ${kinds[*]} " == *" net "* ]] && [ "$(cat $autogroups 2>/dev/null)" = 1 ] &&
+	echo 0 2>/dev/null >$autogroups; then
+	trap 'echo 1 >$autogroups' EXIT
+fi
 self_check || { echo "0 passed, 1 failed"; exit 1; }
 if [ "$(id -u)" != 0 ]; then
 	case " ${kinds[*]} " in

@@ -288,7 +288,8 @@ RACK_TEST(standby__says_who_holds_the_store)
 	kill(ctl[0], SIGSTOP);
 	UNTIL(says(1, "trouble", "which is stopped"));
 	UNTIL(waited(1, 2));
-	CHECK(barline("show failures") == 1 && said(who), "show failures");
+	/* Without a CPU for 3 s, the standby does not answer, and the command does not know. */
+	UNTIL(barline("show failures") == 1 && said(who));
 	end(0);
 	UNTIL(says(1, "state", "leader"));
 	CHECK(says(1, "trouble", ""), "it is in trouble still");

@@ -1,33 +1,34 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * TOP on a rack, fifteen hosts to one, in each mode of the switch. top_switches.h lists what must
- * hold.
+ * TOP on a rack, fifteen hosts or seven to one, in each mode of the switch. top_switches.h lists
+ * what must hold.
  */
 #include "tests/net/top/top_switches.h"
 
-static void incast(int family, uint64_t bytes)
+/* @senders hosts send @bytes each to h1. */
+static void incast(int family, unsigned int senders, uint64_t bytes)
 {
-	open_rack(16);
-	begin(family, 15, bytes);
+	open_rack(senders + 1);
+	begin(family, senders, bytes);
 	finish();
 	nothing_lost();
 }
 
 RACK_TEST(incast__pace)
 {
-	incast(AF_INET6, 128 << 10);
+	incast(AF_INET6, 15, 128 << 10);
 }
 
 RACK_TEST(incast__pace_data_first)
 {
 	rack.lab.spec.admission.data_first = true;
-	incast(AF_INET, 128 << 10);
+	incast(AF_INET, 7, 128 << 10);
 }
 
 RACK_TEST(incast__drop)
 {
 	rack.lab.spec.admission.token_mode = BL_TOKEN_DROP + 1;
-	incast(AF_INET, 128 << 10);
+	incast(AF_INET, 7, 128 << 10);
 	CHECK(of_switches(BL_R_TOKEN_EXPIRED) == 0, "nothing waits that could grow old");
 }
 
@@ -43,8 +44,8 @@ RACK_TEST(incast__unscheduled_class)
 	rack.lab.spec.admission.unscheduled = true;
 	rack.lab.spec.admission.top.v[BL_TOP_O_UNSCHED] = 4 + 1;
 	w.hint = &hint;
-	open_rack(16);
-	begin(AF_INET, 15, 8000);
+	open_rack(8);
+	begin(AF_INET, 7, 8000);
 	finish();
 	n = queued(BL_CL_UNSCHED).put;
 	fprintf(stderr, "  %" PRIu64 " unscheduled frames, %" PRIu64 " dropped\n", n,
