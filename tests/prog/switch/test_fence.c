@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The controller's orders at a switch, from loader/order/fence.h down: bl_fence, and what
- * bl_switch_xdp's registers and frames are then. A lane here has a frame only when the test sends
- * one: so bl_fence_*() find it idle, and say what its registers will be; the next frame has to
- * agree.
+ * The commands of the failure controller at a switch, from loader/order/fence.h down: the results
+ * of bl_fence, and what they do to the registers and frames of bl_switch_xdp. In these tests a lane
+ * gets a frame only when the test sends one. So bl_fence_*() find the lane idle and report what its
+ * registers will be once the command is carried out; the next frame has to confirm that.
  *
- * What a barred output's beacons carry is in test_devmap.c, a host's orders in test_host_xdp.c and
- * test_host_tc.c.
+ * The barriers in the beacons of a barred output are tested in test_devmap.c, the commands at a
+ * host in test_host_xdp.c and test_host_tc.c.
  */
 #include "tests/prog/switch/switch_util.h"
 #include "loader/order/fence.h"
@@ -30,7 +30,11 @@ static int order_setup(void **state)
 	return 0;
 }
 
-static bool behind; /* what is looked at has still to pass what the outputs were given */
+/*
+ * The value of bl_fence_port.behind that is_port() expects: whether the port's C has still to
+ * pass what the outputs were given before the port joined.
+ */
+static bool behind;
 
 static void is_port(const struct bl_fence_port *p, __u32 port, __u32 death, bool in, bool held,
 		    bool barred, __u64 c)
@@ -62,7 +66,7 @@ static void stands(__u32 port, __u32 death, bool in, bool held, bool barred, __u
 	is_port(&v[port], port, death, in, held, barred, c);
 }
 
-/* A beacon from @port, and every tree is right. */
+/* Sends a beacon from @port and checks every tree. */
 static void beacon(__u32 port, __u64 b, __u64 c)
 {
 	struct desc d = beacon_frame(port, b);
@@ -82,7 +86,10 @@ static void others(__u64 b)
 	beacon(UPLINK, b, b);
 }
 
-/* What is looked at, of ports that were never heard, and of none. */
+/*
+ * What bl_fence_inputs() and the commands report for ports where no beacon arrived yet, and for
+ * ports that are not in use.
+ */
 static void look__ports(void **state)
 {
 	struct bl_fence_port v[NPORTS];
@@ -95,7 +102,7 @@ static void look__ports(void **state)
 	assert_int_equal(bl_fence_inputs(&fence, v, 0), 0);
 	all_live(T0 - 1000);
 	stands(3, 0, true, false, false, C48(T0 - 1000));
-	/* a slot that is not in use is not there */
+	/* A port that is not in use is not reported, and commands for it fail. */
 	ports[1].ifindex = 0;
 	map_put(sk->maps.sw_ports, 1, &ports[1]);
 	assert_int_equal(bl_fence_inputs(&fence, v, NPORTS), NPORTS - 1);
@@ -129,8 +136,8 @@ static void neighbour__of_the_last_good_beacon(void **state)
 }
 
 /*
- * A switch with new registers: C waits for every port that nobody was heard at, until it is, or is
- * said to be empty. B does not.
+ * A switch with new registers: C waits for every port where nothing arrived yet, until a beacon
+ * arrives there or the controller says that the port is empty. B does not wait for such ports.
  */
 static void awaited__until_heard_or_empty(void **state)
 {
@@ -162,20 +169,20 @@ static void awaited__until_heard_or_empty(void **state)
 	assert_int_equal(bl_fence_inputs(&fence, v, NPORTS), NPORTS);
 	assert_true(!v[0].awaited && v[0].in && !v[1].awaited && v[2].awaited && !v[2].in &&
 		    !v[2].held && v[3].awaited);
-	/* the next is heard: one is left */
+	/* A beacon arrives on port 3, so one awaited port is left: the up-link. */
 	beacon(3, bus - 800, bus - 800);
 	beacon(0, bus - 700, bus - 700);
 	assert_true(after.lanes[0].out[1].c <= BL_C_UNKNOWN);
-	/* that of the up-link does not wait for the up-link */
+	/* The output of the up-link does not depend on the up-link's own input. */
 	assert_int_equal(after.lanes[0].out[0].c, bus - 900);
-	/* nobody is there */
+	/* The controller says that nothing is connected to the up-link. */
 	assert_int_equal(bl_fence_empty(&fence, 0, UPLINK), 0);
 	beacon(1, bus - 600, bus - 600);
 	assert_int_equal(after.lanes[0].out[1].c, bus - 800);
 	assert_false(after.regs[UPLINK].lane[0].state & BL_REG_AWAITED);
 	assert_int_equal(bl_fence_inputs(&fence, v, NPORTS), NPORTS);
 	assert_false(v[UPLINK].awaited);
-	/* and who comes there later joins as ever */
+	/* A neighbour that appears there later joins like any other. */
 	beacon(UPLINK, bus - 500, bus - 500);
 	assert_int_equal(after.regs[UPLINK].lane[0].state, BL_REG_LIVE | BL_REG_IN);
 	assert_int_equal(bl_fence_empty(&fence, 0, 200), -ENOENT);
@@ -188,7 +195,10 @@ static void freeze__stands_still_until_resume(void **state)
 
 	(void)state;
 	all_live(b);
-	/* the lane has no frames: nothing has happened to its registers, and what will is said */
+	/*
+	 * The lane has had no frame since, so its registers are unchanged; the result of the
+	 * command says what they will be.
+	 */
 	assert_int_equal(bl_fence_freeze(&fence, 5, 3, &p), 0);
 	is_port(&p, 3, 1, true, true, false, C48(b));
 	state_take(&after);
@@ -196,7 +206,9 @@ static void freeze__stands_still_until_resume(void **state)
 	assert_int_equal(after.lanes[0].limit_ns, 0);
 	stands(3, 1, true, true, false, C48(b));
 	stands(0, 0, true, false, false, C48(b));
-	/* its own frame is the first that comes: too late */
+	/*
+	 * The first frame after the command is the frozen port's own. It comes too late to raise C.
+	 */
 	beacon(3, b + 100, b + 100);
 	assert_int_equal(after.regs[3].lane[0].state, BL_REG_LIVE | BL_REG_IN | BL_REG_HELD);
 	assert_int_equal(after.regs[3].lane[0].b, b + 100);
@@ -204,31 +216,32 @@ static void freeze__stands_still_until_resume(void **state)
 	assert_int_equal(after.lives[3].death, 1);
 	assert_int_equal(after.lanes[0].orders, 1);
 	others(b + 100);
-	assert_int_equal(after.lanes[0].out[1].b, b + 100); /* B goes on with it */
+	assert_int_equal(after.lanes[0].out[1].b, b + 100); /* B still rises with it. */
 	assert_int_equal(after.lanes[0].out[1].c, b);
 	stands(3, 1, true, true, false, C48(b));
-	/* ordered again: the same */
+	/* The same command again has no further effect. */
 	assert_int_equal(bl_fence_freeze(&fence, 5, 3, &p), 0);
 	is_port(&p, 3, 1, true, true, false, C48(b));
 	beacon(3, b + 200, b + 200);
 	stands(3, 1, true, true, false, C48(b));
-	/* another death is not resumed, and nothing changes */
+	/* A RESUME for another death is refused and changes nothing. */
 	state_take(&before);
 	assert_int_equal(bl_fence_resume(&fence, 5, 3, 0), -ENOENT);
 	assert_int_equal(bl_fence_resume(&fence, 5, 3, 2), -ENOENT);
 	state_take(&after);
 	assert_memory_equal(&before, &after, sizeof(before));
 	assert_int_equal(bl_fence_resume(&fence, 5, 3, 1), 0);
-	stands(3, 1, true, false, false, C48(b)); /* where it stood, and free */
+	stands(3, 1, true, false, false, C48(b)); /* C is the old value, but not frozen any more */
 	others(b + 300);
 	assert_int_equal(after.regs[3].lane[0].state, BL_REG_LIVE | BL_REG_IN);
-	assert_int_equal(after.lanes[0].out[1].c, b); /* it has to say more first */
+	/* C rises only when port 3 brings a higher C. */
+	assert_int_equal(after.lanes[0].out[1].c, b);
 	beacon(3, b + 300, b + 300);
 	assert_int_equal(after.lanes[0].out[1].c, b + 300);
-	assert_int_equal(bl_fence_resume(&fence, 5, 3, 1), 0); /* a second time: nothing */
+	assert_int_equal(bl_fence_resume(&fence, 5, 3, 1), 0); /* no-op: already resumed */
 	beacon(3, b + 400, b + 400);
 	stands(3, 1, true, false, false, C48(b + 400));
-	/* the next one is another death */
+	/* The next FREEZE is another death, with a number of its own. */
 	assert_int_equal(bl_fence_freeze(&fence, 5, 3, &p), 0);
 	is_port(&p, 3, 2, true, true, false, C48(b + 400));
 	assert_int_equal(bl_fence_resume(&fence, 5, 3, 1), -ENOENT);
@@ -236,7 +249,7 @@ static void freeze__stands_still_until_resume(void **state)
 	stands(3, 2, true, true, false, C48(b + 400));
 }
 
-/* Orders one after the other, and no frame between them. */
+/* Several commands in succession, with no frame between them. */
 static void freeze__and_resume_on_an_idle_lane(void **state)
 {
 	const __u64 b = T0 - 5000;
@@ -273,12 +286,12 @@ static void freeze__who_is_in_nobodys_minimum(void **state)
 	assert_true(p.death == 1 && !p.in && !p.held && p.c == BL_FENCE_NO_C);
 	beacon(0, T0 - 900, T0 - 900);
 	assert_int_equal(after.lives[3].death, 1);
-	/* an order of then does not stop it when it joins */
+	/* A FREEZE that was given while the port was not in C does not freeze it after it joins. */
 	beacon(3, T0 - 900, T0 - 900);
 	stands(3, 1, true, false, false, C48(T0 - 900));
 }
 
-/* @n beacon intervals, in which all are heard but port 3. */
+/* Lets @n beacon intervals pass in which beacons arrive on all ports except port 3. */
 static void without_3(__u64 *bus, int n)
 {
 	while (n--) {
@@ -299,7 +312,7 @@ static void death__and_back(void **state)
 	assert_int_equal(after.regs[3].lane[0].state, BL_REG_DEAD | BL_REG_IN | BL_REG_HELD);
 	stands(3, 1, true, true, false, C48(b));
 	assert_int_equal(after.lanes[0].out[1].c, b);
-	/* it wakes up: B waits for it, C stands where it was reported */
+	/* Port 3 wakes up: B waits for it, and its C stays where it was reported. */
 	beacon(3, bus - 50, bus - 50);
 	assert_int_equal(after.regs[3].lane[0].state, BL_REG_LIVE | BL_REG_IN | BL_REG_HELD);
 	assert_int_equal(after.regs[3].lane[0].c, b);
@@ -307,7 +320,7 @@ static void death__and_back(void **state)
 	assert_int_equal(bl_fence_resume(&fence, 5, 3, 1), 0);
 	beacon(3, bus - 40, bus - 40);
 	assert_int_equal(after.lanes[0].out[1].c, bus - 100);
-	/* dies again, and is resumed as who is gone */
+	/* Port 3 dies again, and is resumed while it is dead: it leaves C. */
 	without_3(&bus, 13);
 	stands(3, 2, true, true, false, C48(T0 + 13 * BEACON_NS - 40));
 	assert_int_equal(bl_fence_resume(&fence, 5, 3, 2), 0);
@@ -315,7 +328,7 @@ static void death__and_back(void **state)
 	others(bus - 90);
 	assert_int_equal(after.regs[3].lane[0].state, BL_REG_DEAD);
 	assert_int_equal(after.lanes[0].out[1].c, bus - 90);
-	/* and joins as any new input */
+	/* It joins again like any new input. */
 	beacon(3, bus - 200, bus - 200);
 	behind = true;
 	stands(3, 2, true, false, false, C48(bus - 200));
@@ -326,7 +339,10 @@ static void death__and_back(void **state)
 	behind = false;
 	stands(3, 2, true, false, false, C48(bus - 90));
 	stands(0, 0, true, false, false, C48(bus - 90));
-	/* and never again: what is given is what it has */
+	/*
+	 * Once it has caught up, "behind" does not return: the outputs are given no more than it
+	 * has promised.
+	 */
 	beacon(3, bus - 50, bus - 50);
 	stands(3, 2, true, false, false, C48(bus - 50));
 	others(bus - 50);
@@ -365,7 +381,9 @@ static void epoch__old_ones_are_refused(void **state)
 	map_get(sk->maps.epoch, 0, &e);
 	assert_true(e.epoch == 7 && !e.generation);
 	stands(3, 0, true, false, false, C48(T0 - 1000));
-	/* the same epoch, and any order of a higher one */
+	/*
+	 * The same epoch is accepted, and any command with a higher epoch raises the node's epoch.
+	 */
 	assert_int_equal(bl_fence_raise(&fence, 7), 0);
 	assert_int_equal(bl_fence_freeze(&fence, 8, 3, &p), 0);
 	assert_int_equal(bl_fence_epoch(&fence), 8);
@@ -385,7 +403,7 @@ static void bar__output_promises_no_c(void **state)
 	(void)state;
 	all_live(b);
 	assert_int_equal(bl_fence_bar(&fence, 5, barred, 2), 0);
-	stands(1, 0, true, false, true, C48(b)); /* what is in stays in */
+	stands(1, 0, true, false, true, C48(b)); /* An input that is part of C stays part of C. */
 	for (v6 = 0; v6 < 2; v6++)
 		for (csum = 0; csum < 2; csum++) {
 			struct desc d = v6 ? data_frame6(0, 1, T0, b) : data_frame(0, 1, T0, b);
@@ -398,7 +416,7 @@ static void bar__output_promises_no_c(void **state)
 			step(0, &d, XDP_REDIRECT, (struct desc[]){ sent(d, b, b) },
 			     WANT({ 0, BL_R_FORWARDED }));
 		}
-	/* exactly these */
+	/* The command replaces the set of barred ports: port 1 is free again. */
 	assert_int_equal(bl_fence_bar(&fence, 5, (__u32[]){ 3 }, 1), 0);
 	step(0, (struct desc[]){ data_frame(0, 1, T0, b) }, XDP_REDIRECT,
 	     (struct desc[]){ sent(data_frame(0, 1, T0, b), b, b) }, WANT({ 0, BL_R_FORWARDED }));
@@ -409,7 +427,7 @@ static void bar__output_promises_no_c(void **state)
 	     (struct desc[]){ sent(data_frame(0, 3, T0, b), b, b) }, WANT({ 0, BL_R_FORWARDED }));
 }
 
-/* Every port of 256 has its bit. */
+/* Each of the 256 ports can be barred by itself. */
 static void bar__each_port(void **state)
 {
 	struct bl_sw_port port;
@@ -432,7 +450,10 @@ static void bar__each_port(void **state)
 
 static const __u32 three = 3;
 
-/* All are live with barrier @b but port 3, which was not heard yet and is barred. */
+/*
+ * Makes all ports live with barrier @b except port 3, where no beacon arrived yet and which is
+ * barred.
+ */
 static void barred_before_it_joins(__u64 b)
 {
 	feed(0, b - 4);
@@ -450,11 +471,12 @@ static void bar__input_does_not_join(void **state)
 	(void)state;
 	barred_before_it_joins(b);
 	beacon(3, b - 300, b - 300);
-	assert_int_equal(after.regs[3].lane[0].state, BL_REG_LIVE); /* B waits for it, C does not */
+	/* B waits for port 3, C does not. */
+	assert_int_equal(after.regs[3].lane[0].state, BL_REG_LIVE);
 	stands(3, 0, false, false, true, BL_FENCE_NO_C);
 	others(b + 100);
 	assert_true(after.lanes[0].out[1].b == b && after.lanes[0].out[1].c == b + 100);
-	/* free: it joins before the next frame is looked at */
+	/* Once the port is free, its input is part of C before the next frame is processed. */
 	assert_int_equal(bl_fence_bar(&fence, 5, NULL, 0), 0);
 	behind = true;
 	stands(3, 0, true, false, false, C48(b - 300));
@@ -463,7 +485,10 @@ static void bar__input_does_not_join(void **state)
 	behind = false;
 	beacon(3, b + 200, b + 200);
 	assert_int_equal(after.lanes[0].out[1].c, b + 200);
-	/* barred while it is in: it stays in until it is resumed from a death */
+	/*
+	 * An input that is barred while it is part of C stays part of C until it is resumed from a
+	 * death.
+	 */
 	assert_int_equal(bl_fence_bar(&fence, 5, &three, 1), 0);
 	beacon(3, b + 250, b + 250);
 	stands(3, 0, true, false, true, C48(b + 250));
@@ -478,8 +503,9 @@ static void bar__input_does_not_join(void **state)
 }
 
 /*
- * From an input that C does not wait for, nothing passes that asks for a window or was sent because
- * there was one. All else does, and what is dropped has brought its barriers all the same.
+ * From an input that C does not wait for, the switch drops frames that ask for a window or that
+ * were sent because a window was granted. All other frames pass. A dropped frame still raises the
+ * registers by its barriers.
  */
 static void bar__what_c_waits_for_passes(void **state)
 {
@@ -511,7 +537,7 @@ static void bar__what_c_waits_for_passes(void **state)
 		assert_int_equal(bl_fence_bar(&fence, 5, NULL, 0), 0);
 		stands(3, 0, true, false, false, C48(b));
 	}
-	/* frozen it is waited for still */
+	/* C still waits for a frozen input, so its frames pass. */
 	assert_int_equal(bl_fence_freeze(&fence, 5, 3, &p), 0);
 	step(3, (struct desc[]){ data_frame(3, 1, T0, b + 50) }, XDP_REDIRECT,
 	     (struct desc[]){ sent(data_frame(3, 1, T0, b + 50), b, b) },
@@ -523,7 +549,7 @@ static void bar__what_c_waits_for_passes(void **state)
 		step(3, &d, XDP_REDIRECT, (struct desc[]){ sent(d, b, b) },
 		     WANT({ 3, BL_R_FORWARDED }));
 	}
-	/* and what is dropped has said what it promises */
+	/* The barriers of a dropped frame are taken in. */
 	assert_int_equal(bl_fence_bar(&fence, 5, &three, 1), 0);
 	assert_int_equal(bl_fence_resume(&fence, 5, 3, 1), 0);
 	{
@@ -535,7 +561,7 @@ static void bar__what_c_waits_for_passes(void **state)
 	}
 }
 
-/* Each lane obeys for its own ports, and says so. */
+/* Each lane carries out the commands for its own ports, and records that in @orders. */
 static void lanes__each_its_own(void **state)
 {
 	const __u64 b = T0 - 5000;
@@ -561,7 +587,10 @@ static void lanes__each_its_own(void **state)
 	assert_int_equal(after.regs[1].lane[0].state, BL_REG_LIVE | BL_REG_IN | BL_REG_HELD);
 	assert_int_equal(after.regs[1].lane[0].c, b);
 	stands(1, 1, true, true, false, C48(b));
-	/* data that needs no clock obeys, too */
+	/*
+	 * A data frame that would not read the clock carries out the command as well, since the
+	 * command sets the lane's clock limit to 0.
+	 */
 	assert_int_equal(bl_fence_freeze(&fence, 5, 0, &p), 0);
 	counts_take(sk->maps.counts, counted);
 	step(0, (struct desc[]){ data_frame(0, 3, b + 150, b + 150) }, XDP_REDIRECT,
@@ -570,7 +599,7 @@ static void lanes__each_its_own(void **state)
 	assert_int_equal(after.regs[0].lane[0].c, b + 100);
 }
 
-/* Without a clock nothing is believed, and orders are obeyed all the same. */
+/* Without a clock the barriers of a frame are ignored, but commands are carried out. */
 static void clock__void(void **state)
 {
 	struct bl_fence_port p;
