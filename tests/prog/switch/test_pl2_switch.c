@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * PL2 at the switch: RSV becomes GRT byte for byte, with every allocator; what is refused,
- * repeated, released, lapsed; data with and without a promise; answers and copies by the queues of
- * metered ports. After every step the books balance. Hosts on ports 0, 1 and 3; port 2 leads out of
- * the rack.
+ * PL2 at the switch: an RSV becomes a GRT, compared byte for byte, with every allocator. RSVs are
+ * refused and repeated, promises released and lapsed; data comes with and without a promise;
+ * answers and copies go through the queues of metered ports. After every step the books must
+ * balance. Hosts are on ports 0, 1 and 3; port 2 leads out of the rack.
  */
 #include "tests/prog/switch/switch_util.h"
 #include "tests/prog/pace_util.h"
@@ -74,7 +74,10 @@ static int rsv_setup(void **state)
 				  .lapse_ns = FAR_NS,
 				  .pair_shift = SHIFT };
 	set_rc();
-	/* hosts that reserve, however long a test takes from the RSV to the data */
+	/*
+	 * All hosts count as hosts that reserve, however long a test takes from the RSV to the
+	 * data.
+	 */
 	for (i = 0; i < NPORTS; i++)
 		hosts.port[i].asked_ns = ~0ULL >> 1;
 	map_put(sk->maps.rsv, 0, &hosts);
@@ -93,12 +96,13 @@ static struct rsv rsv(__u32 from, __u32 to, __u32 bytes, __u32 seq)
 	return r;
 }
 
-/*
- * the next answer also takes back what is left of the burst before; 0: it does not; else the output
- */
+/* The output where the next answer also takes back what is left of the previous burst; 0: none. */
 static __u32 left_over;
 
-/* The RSV comes in on @port and goes back as GRT with @flags; its waits are returned. */
+/*
+ * Runs an RSV that arrives on @port. It must go back as a GRT with @flags and be counted for @why.
+ * Stores the waits that the GRT carries.
+ */
 static void answered(__u32 port, const struct rsv *r, __u8 flags, enum bl_reason why,
 		     __u32 *in_wait, __u32 *out_wait)
 {
@@ -124,7 +128,7 @@ static void answered(__u32 port, const struct rsv *r, __u8 flags, enum bl_reason
 	books_balance();
 }
 
-/* As above, with waits known to the nanosecond (two-counter). */
+/* As answered(), for waits that are known to the nanosecond (allocator two-counter). */
 static void granted(__u32 port, const struct rsv *r, __u8 flags, __u32 in_wait, __u32 out_wait)
 {
 	__u32 in, out;
@@ -135,7 +139,8 @@ static void granted(__u32 port, const struct rsv *r, __u8 flags, __u32 in_wait, 
 }
 
 /*
- * Answered, but not with a promise: nothing of the books has changed but how often that happened.
+ * Runs an RSV that must be answered without a promise: nothing changes in the books except the
+ * count of refusals.
  */
 static void refused(__u32 port, const struct rsv *r, enum bl_reason why)
 {
@@ -156,7 +161,7 @@ static void refused(__u32 port, const struct rsv *r, enum bl_reason why)
 	assert_memory_equal(&all, &all_before, sizeof(all));
 }
 
-/* A link frame that ends here: dropped, unchanged. */
+/* Runs a link frame that must end at the switch: dropped and unchanged. */
 static void ends(__u32 port, const struct rsv *r, enum bl_reason why)
 {
 	struct frame in, out;
@@ -215,8 +220,9 @@ static void rsv__joint_and_bitmap(void **state)
 		t1 = mono_now();
 		assert_int_equal(in, out);
 		/*
-		 * whatever time passed meanwhile: joint: what is promised and did not come by its
-		 * time takes the output's time from now on; bitmap: the next slot from now on
+		 * Whatever time passes between the two RSVs: with "joint", a promise whose data did
+		 * not arrive in time occupies the output from now on; with "bitmap", the next slot
+		 * is the first one from now on.
 		 */
 		behind = k == BL_ALLOC_JOINT
 				 ? t1 + 1600 * SLOT
@@ -245,12 +251,12 @@ static void rsv__repeated(void **state)
 			       .bytes = 16 * 1538 },
 		0, 0, 0);
 	granted(0, &a, 0, 0, 16 * SLOT);
-	a.cookie = 0x5678; /* the host's own, not looked at */
+	a.cookie = 0x5678; /* the host's own value, ignored by the switch */
 	answered(0, &a, 0, BL_R_RSV_REPEATED, &in, &out);
 	assert_int_equal(in, 0);
 	assert_true(out <= 16 * SLOT);
 	assert_int_equal(all.port[0].granted, 1538);
-	/* the next one: what is left of the last one will not come */
+	/* The next RSV takes back what is left of the previous promise. */
 	a.seq++;
 	left_over = 1;
 	granted(0, &a, 0, 0, 16 * SLOT);
@@ -267,10 +273,10 @@ static void rsv__early(void **state)
 	a.flags = BL_RSV_EARLY;
 	granted(0, &a, BL_GRT_PASSED, 0, 0);
 	answered(0, &a, BL_GRT_PASSED, BL_R_RSV_REPEATED, &in, &out);
-	a.flags = 0; /* a repeat says nothing of frames, but is told what became of them */
+	a.flags = 0; /* A repeat without the flag gets the same answer as the first RSV. */
 	answered(0, &a, BL_GRT_PASSED, BL_R_RSV_REPEATED, &in, &out);
 	assert_int_equal(pair_of(0, 1)->early, 1538);
-	/* T is ten slots */
+	/* T (refuse_ns) is ten slots. */
 	b = rsv(3, 1, 10 * 1538, 1);
 	granted(3, &b, 0, 0, SLOT);
 	a = rsv(0, 1, 60, 8);
@@ -299,9 +305,9 @@ static void rsv__refused(void **state)
 	set_rc();
 	a.bytes = 3 * 1538;
 	granted(0, &a, 0, 0, 0);
-	a = rsv(0, 3, 1, 8); /* the input's time is taken */
+	a = rsv(0, 3, 1, 8); /* the input has no time left */
 	refused(0, &a, BL_R_RSV_REFUSED);
-	a = rsv(3, 1, 1, 8); /* the output's */
+	a = rsv(3, 1, 1, 8); /* the output has none left */
 	refused(3, &a, BL_R_RSV_REFUSED);
 	a = rsv(0, 3, 0, 8);
 	refused(0, &a, BL_R_RSV_BAD);
@@ -309,7 +315,7 @@ static void rsv__refused(void **state)
 	refused(0, &a, BL_R_RSV_BAD);
 	a.bytes = ~0u;
 	refused(0, &a, BL_R_RSV_BAD);
-	/* where it would go */
+	/* Destinations that nothing can be reserved for. */
 	a = rsv(0, 0, 1538, 8);
 	refused(0, &a, BL_R_RSV_BAD);
 	a = rsv(0, 3, 1538, 8);
@@ -318,11 +324,11 @@ static void rsv__refused(void **state)
 	memcpy(a.mac, zero, 6);
 	refused(0, &a, BL_R_RSV_BAD);
 	memcpy(a.mac, nobody, 6);
-	set_fdb(nobody, NPORTS); /* not in use */
+	set_fdb(nobody, NPORTS); /* a port that is not in use */
 	refused(0, &a, BL_R_RSV_BAD);
 	set_fdb(nobody, 70000);
 	refused(0, &a, BL_R_RSV_BAD);
-	/* more ports than there is room for pairs */
+	/* The switch has more ports than there is room for pairs. */
 	rc.pair_shift = 1;
 	set_rc();
 	a = rsv(0, 3, 1538, 8);
@@ -331,7 +337,7 @@ static void rsv__refused(void **state)
 	refused(3, &a, BL_R_RSV_BAD);
 	rc.pair_shift = SHIFT;
 	set_rc();
-	/* a router's hosts do not know the address */
+	/* Hosts behind a router do not know the Ethernet address of the destination. */
 	cfg.forward = BL_FWD_L3;
 	set_cfg();
 	a = rsv(0, 3, 1538, 8);
@@ -382,7 +388,7 @@ static void rsv__no_device(void **state)
 	build_rsv(&in, &a);
 	run_on(0, &in, &out, XDP_DROP);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ 0, BL_R_REDIRECT_FAILED }));
-	books_balance(); /* promised all the same: the repeat gets it */
+	books_balance(); /* The promise was made: a repeated RSV gets it. */
 	assert_int_equal(pair_of(0, 1)->bytes, 1538);
 }
 
@@ -400,8 +406,8 @@ static void lapse__swept_by_others(void **state)
 	granted(0, &a, 0, 0, 0);
 	usleep(1000);
 	/*
-	 * each RSV looks at one pair of its output, and the first looked at input 0, before it was
-	 * promised anything: then 1, 2 and 3, and 0 again
+	 * Each RSV checks one pair of its output for a lapse. The first one checked input 0, before
+	 * that had a promise; the next ones check 1, 2 and 3, and then 0 again.
 	 */
 	rc.lapse_ns = FAR_NS;
 	set_rc();
@@ -418,7 +424,10 @@ static void lapse__swept_by_others(void **state)
 	books_balance();
 	assert_int_equal(all.port[0].lapsed, 1538);
 	assert_int_equal(pair_of(0, 1)->bytes, 0);
-	/* one's own at once, wherever the cursor is; the same number is a new promise */
+	/*
+	 * A pair's own lapsed promise is taken back at once, wherever the sweep is; an RSV with the
+	 * same number then gets a new promise.
+	 */
 	a = rsv(0, 3, 1538, 9);
 	rc.lapse_ns = 1000;
 	set_rc();
@@ -441,9 +450,9 @@ static void release__cases(void **state)
 	give.op = BL_OP_RELEASE;
 	ends(1, &give, BL_R_RELEASE_BAD);
 	granted(0, &a, 0, 0, 0);
-	ends(3, &give, BL_R_RELEASE_BAD); /* only the receiver */
+	ends(3, &give, BL_R_RELEASE_BAD); /* Only the receiver may release a promise. */
 	ends(0, &give, BL_R_RELEASE_BAD);
-	give.seq--; /* of a burst before this one */
+	give.seq--; /* the number of an earlier burst */
 	ends(1, &give, BL_R_RELEASE_BAD);
 	give.seq++;
 	ends(1, &give, BL_R_RELEASED);
@@ -456,7 +465,7 @@ static void release__cases(void **state)
 	ends(1, &give, BL_R_RELEASE_BAD);
 	memcpy(give.mac, nobody, 6);
 	ends(1, &give, BL_R_RELEASE_BAD);
-	set_fdb(nobody, 9); /* no room for its pairs */
+	set_fdb(nobody, 9); /* a port without room for its pairs */
 	ends(1, &give, BL_R_RELEASE_BAD);
 }
 
@@ -490,13 +499,13 @@ static void data__promised(void **state)
 	data(0, &small, BL_R_PASSED_ON, &small);
 	data(0, &small, BL_R_UNRESERVED, &small);
 	assert_int_equal(all.port[0].used, 1622);
-	/* not by its promise, and the other way */
+	/* Nothing was promised towards port 3. */
 	raw_frame(&small, 0, 3, 60, 2);
 	data(0, &small, BL_R_UNRESERVED, &small);
 	rc.on = 0;
 	set_rc();
 	data(0, &small, BL_R_PASSED_ON, &small);
-	/* without room for the pair nothing is promised */
+	/* If there is no room for the pair, nothing is promised. */
 	rc.on = 1;
 	rc.pair_shift = 1;
 	set_rc();
@@ -504,8 +513,8 @@ static void data__promised(void **state)
 }
 
 /*
- * A datagram of 42 bytes, asked for as the host sees it, comes as the NIC padded it; and the burst
- * of an application that sends ACKs.
+ * A datagram of 42 bytes, for which the host reserves by that length, arrives as the NIC padded it.
+ * Then the same for a burst of four ACKs of an application.
  */
 static void data__padded_by_the_nic(void **state)
 {
@@ -526,7 +535,7 @@ static void data__padded_by_the_nic(void **state)
 }
 
 /*
- * Hosts of another policy under a switch that makes reservations, and one that reserves beside
+ * Hosts of another policy under a switch that makes reservations, and a host that reserves beside
  * them.
  */
 static void data__policies_apart(void **state)
@@ -553,7 +562,7 @@ static void data__policies_apart(void **state)
 			     WANT({ 0, BL_R_PASSED_ON }, { 0, BL_R_POLICY_APART }));
 	}
 	assert_int_equal(all.port[0].used, 0);
-	/* from its first RSV on it is held to what it was promised */
+	/* From its first RSV on, a host may send only what it was promised. */
 	granted(0, &a, 0, 0, 0);
 	rsv_take();
 	assert_true(all.port[0].asked_ns > 1);
@@ -596,21 +605,22 @@ static void data__never_subject_to_it(void **state)
 	f.p[12] = 0x08;
 	f.p[13] = 0x06;
 	data(0, &f, BL_R_PASSED_ON, &f);
-	/* broadcast is the kernel's */
+	/* Broadcast frames are left to the kernel. */
 	raw_frame(&f, 0, 1, 60, 1);
 	memset(f.p, 0xff, 6);
 	data(0, &f, BL_R_NOT_OURS, &f);
-	/* from outside the rack */
+	/* Data from outside the rack needs no promise. */
 	rsv_take();
 	all.port[2].outside = 1;
 	map_put(sk->maps.rsv, 0, &all);
 	raw_frame(&f, 2, 1, 1514, 1);
 	data(2, &f, BL_R_PASSED_ON, &f);
-	f.p[6] |= BL_EARLY_MAC0; /* a router's own address */
+	f.p[6] |= BL_EARLY_MAC0; /* a bit of the router's own address */
 	data(2, &f, BL_R_PASSED_ON, &f);
 	raw_frame(&f, 1, 2, 1514, 1);
-	data(1, &f, BL_R_UNRESERVED, &f); /* what goes there comes from here */
-	/* ordered frames are in a class of their own */
+	/* Data that leaves the rack comes from a host of the rack. */
+	data(1, &f, BL_R_UNRESERVED, &f);
+	/* Ordered frames have a class of their own and need no promise. */
 	all_live(T0 - 1000);
 	build(&f, &d);
 	d = sent(d, T0 - 1000, T0 - 1000);
@@ -626,7 +636,7 @@ static void meter(__u32 port)
 	map_put(sk->maps.sw_ports, port, &ports[port]);
 }
 
-/* The only frame of @port's CONTROL queue is @want. */
+/* Fails unless @want is the only frame in the CONTROL queue of @port. */
 static void queued(__u32 port, const struct rsv *want)
 {
 	struct bl_queue q = queue_get(BL_PORT_QUEUE(port, BL_CL_CONTROL));
@@ -669,14 +679,14 @@ static void metered__answer_and_copy(void **state)
 		queued(0, &answer);
 		queued(1, &copy);
 		assert_int_equal(balanced(QUEUES), 2);
-		/* the same again: the receiver was told */
+		/* After a repeated RSV the receiver gets no second copy. */
 		run_on(0, &in, &out, XDP_DROP);
 		counts_moved(sk->maps.counts, counted, 1, WANT({ 0, BL_R_RSV_REPEATED }));
 		assert_int_equal(balanced(QUEUES), 3);
 	}
 }
 
-/* What waits in the output's queue is sent first. */
+/* The frames in the output's queue are sent first. */
 static void metered__after_the_queue(void **state)
 {
 	const __u32 key = BL_PORT_QUEUE(1, BL_CL_DATA);
@@ -686,7 +696,8 @@ static void metered__after_the_queue(void **state)
 	(void)state;
 	q.wire = 2 * 1538;
 	map_put(sk->maps.queues, key, &q);
-	granted(0, &a, 0, 0, 0); /* nobody paces this port: what its queue says is old */
+	/* The port is not metered, so the length of its queue does not count. */
+	granted(0, &a, 0, 0, 0);
 	meter(1);
 	granted(3, &b, 0, 0, 3 * SLOT);
 }
@@ -702,7 +713,7 @@ static void metered__copy_only(void **state)
 	copy.flags = BL_GRT_COPY;
 	host_mac(copy.mac, 0);
 	queued(1, &copy);
-	/* not of what was refused */
+	/* A refusal is not copied to the receiver. */
 	rc.far_ns = 1;
 	set_rc();
 	a = rsv(3, 1, 1538, 7);

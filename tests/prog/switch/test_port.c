@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Metered ports: what bl_switch_xdp puts into their queues, and what bl_port_pace makes of it.
+ * Metered ports: what bl_switch_xdp puts into their queues, and what bl_port_pace sends from them.
  * Ports 1 and 2 are metered, 0 and 3 are not. Frames that are not barline's are forwarded while
- * admission is on; by Linux's routes in test_switch_l3.c. Relayed beacons, which the device map's
- * program queues, in test_devmap.c.
+ * admission is on; forwarding by Linux's routes is tested in test_switch_l3.c, and the relayed
+ * beacons that the device map's program queues in test_devmap.c.
  */
 #include "tests/prog/switch/switch_util.h"
 #include "tests/prog/pace_util.h"
@@ -39,7 +39,7 @@ static int port_setup(void **state)
 	return 0;
 }
 
-/* The pacer's next frame is @want, of port @port. */
+/* The pacer's next frame must be @want, for port @port. */
 static void comes(__u32 port, const struct frame *want)
 {
 	struct frame out;
@@ -74,7 +74,7 @@ static __u64 carried_on(__u32 port)
 	return c.b[0];
 }
 
-/* A frame that is not barline's comes in on @in and is queued on @out. */
+/* A frame that is not barline's arrives on port @in and must be queued on port @out. */
 static void plain(__u32 in, const struct frame *f, __u32 out, enum bl_class cls)
 {
 	struct frame after_it;
@@ -88,8 +88,8 @@ static void plain(__u32 in, const struct frame *f, __u32 out, enum bl_class cls)
 /* ---- ordered frames ---- */
 
 /*
- * Barriers are written before the frame is queued; both families, tagged or not, with and without a
- * checksum.
+ * Barriers are written before the frame is queued. Both families, tagged or not, with and without a
+ * UDP checksum.
  */
 static void ordered__queued_as_sent(void **state)
 {
@@ -125,7 +125,7 @@ static void ordered__queued_as_sent(void **state)
 		assert_int_equal(due.at[1], BL_DUE_NEVER);
 		idle();
 	}
-	/* the port beside it is not metered */
+	/* Port 3 is not metered: it sends at once. */
 	{
 		struct desc d = data_frame(0, 3, T0, T0);
 
@@ -136,7 +136,10 @@ static void ordered__queued_as_sent(void **state)
 	trees_right(&after);
 }
 
-/* A frame for which there is no room was not carried, but what it promised as it came in holds. */
+/*
+ * A frame that finds no room is not counted as carried, but its barriers have raised the input's
+ * register.
+ */
 static void ordered__queue_full(void **state)
 {
 	struct desc d = data_frame(0, 1, T0, T0);
@@ -179,7 +182,7 @@ static void plain__by_table(void **state)
 		build(&f, &d);
 		plain(t[i].in, &f, t[i].out, BL_CL_DATA);
 		comes(t[i].out, &f);
-		/* not metered: sent at once, untouched */
+		/* A port that is not metered sends the frame at once, unchanged. */
 		host_mac(d.dst, 3 - (t[i].in == 3) * 3);
 		build(&f, &d);
 		run_on(t[i].in, &f, &out, XDP_REDIRECT);
@@ -225,7 +228,7 @@ static void plain__left_to_the_kernel(void **state)
 	kernels(0, &f);
 	raw_frame(&f, 0, 77, 60, 1);
 	kernels(0, &f);
-	raw_frame(&f, 0, 0, 60, 1); /* would go back */
+	raw_frame(&f, 0, 0, 60, 1); /* would leave by the port that it came from */
 	kernels(0, &f);
 	memset(f.p, 0, 6);
 	kernels(0, &f);
@@ -293,8 +296,8 @@ static void plain__ecn(void **state)
 /* ---- the pacer's turn ---- */
 
 /*
- * All nine classes, put in worst first, two each: best first comes out, and first in first out
- * within a class.
+ * Two frames in each of the nine classes, worst class first. They come out best class first, and in
+ * the order of arrival within a class.
  */
 static void pace__strict_priority(void **state)
 {
@@ -307,7 +310,10 @@ static void pace__strict_priority(void **state)
 			raw_frame(&f, 0, 1, 60 + 2 * (__u32)c + (__u32)k, 3);
 			plain(0, &f, 1, BL_CL_DATA);
 			if (c != BL_CL_DATA) {
-				/* no program fills the token classes yet: moved by hand */
+				/*
+				 * This test's frames are all of class DATA; those of other classes
+				 * are moved by hand.
+				 */
 				struct bl_queue from = queue_get(DATA(1)),
 						to = queue_get(BL_PORT_QUEUE(1, c));
 				__u64 busy = busy_of(1) | 1u << c;
@@ -337,7 +343,7 @@ static void pace__strict_priority(void **state)
 	assert_int_equal(balanced(QUEUES), 0);
 }
 
-/* A bit without a frame costs a turn, and nothing else. */
+/* A bit of a class without a frame costs one turn and has no other effect. */
 static void pace__bit_without_frame(void **state)
 {
 	__u64 busy = 1 << BL_CL_TOKEN0;
@@ -352,7 +358,7 @@ static void pace__bit_without_frame(void **state)
 	assert_int_equal(busy_of(1), 1 << BL_CL_DATA);
 	comes(1, &f);
 	idle();
-	/* a time without anything at all */
+	/* The same for the due time of a port without any frame. */
 	{
 		struct bl_due d = due_get();
 
@@ -364,7 +370,7 @@ static void pace__bit_without_frame(void **state)
 	assert_int_equal(due_get().at[2], BL_DUE_NEVER);
 }
 
-/* Ports do not wait for each other, and none is sent before its link end is free. */
+/* Ports do not wait for each other, and none sends before its link is free. */
 static void pace__each_port_its_rate(void **state)
 {
 	__u64 now = mono_now(), far = now + 1000000000000ULL;
@@ -380,7 +386,7 @@ static void pace__each_port_its_rate(void **state)
 	d.free[1] = far;
 	due_put(&d);
 	plain(0, &f, 1, BL_CL_DATA);
-	assert_int_equal(due_get().next, far); /* nobody needs to look before */
+	assert_int_equal(due_get().next, far); /* No turn is needed before that. */
 	plain(0, &g, 2, BL_CL_DATA);
 	plain(0, &g, 2, BL_CL_DATA);
 	comes(2, &g);
@@ -395,7 +401,7 @@ static void pace__each_port_its_rate(void **state)
 	idle();
 	d = due_get();
 	assert_int_equal(d.next, far);
-	/* its time comes, but the link end is not free */
+	/* The port's turn comes, but its link is not free yet. */
 	d.next = d.at[1] = 1;
 	due_put(&d);
 	idle();
@@ -427,16 +433,16 @@ static void pace__bounded_catch_up(void **state)
 	began = mono_now();
 	for (i = 0; i < 20; i++)
 		n += turn(sk->progs.bl_port_pace, &out) == XDP_REDIRECT;
-	/* and what became due while a slow machine looked */
+	/* More frames become due if a slow machine takes longer for the turns. */
 	assert_true(n >= 2 && (__u64)n <= 4 + (mono_now() - began) / frame_ns);
 	counts_moved(sk->maps.counts, counted, (__u64)n, WANT({ 1, BL_R_PACED, (__u64)n }));
 	assert_int_equal(balanced(QUEUES), 20 - n);
 }
 
 /*
- * The rate itself, over a fifth of a second: 2 Mbit/s in frames of 500 bytes is one in 2 ms, 100 in
- * all, and at the very first 12 ms may be caught up. Fewer only if this test stood still for about
- * as long as that.
+ * The rate itself, over a fifth of a second: 2 Mbit/s in frames of 500 bytes is one frame in 2 ms,
+ * 100 in all; at the very beginning 12 ms may be caught up. There are fewer only if the test stood
+ * still for about as long as that.
  */
 static void pace__rate(void **state)
 {
@@ -483,7 +489,7 @@ static void pace__redirect_failed(void **state)
 	assert_int_equal(page_get().failed, 1);
 	assert_int_equal(balanced(QUEUES), 0);
 	idle();
-	/* a turn that finds nothing says when there may be something */
+	/* A turn that finds no frame still stores when the next one may be due. */
 	d = due_get();
 	d.next = ~0ULL >> 1;
 	due_put(&d);
@@ -514,7 +520,10 @@ static void pace__histograms_and_bell(void **state)
 	q = queue_get(DATA(2));
 	for (i = 0; i < 4; i++)
 		comes(2, &f);
-	/* who sends it again does not count its waiting time again */
+	/*
+	 * The slot is marked as sent, so that its waiting time is not counted again if the frame is
+	 * sent again.
+	 */
 	map_get(sk->maps.slots, BL_RING_SLOT(q.ring[q.head & (BL_RING - 1)]), &slot);
 	assert_int_equal(slot.queue, BL_SLOT_SENT);
 	map_get(sk->maps.queue_hist, DATA(2), &h);
@@ -526,7 +535,10 @@ static void pace__histograms_and_bell(void **state)
 	assert_int_equal(hist_sum(&p.late), 4);
 }
 
-/* Frames of two classes for two ports, more than fit, and turns, at random. */
+/*
+ * Random frames of two classes for two ports, more than fit, mixed with turns of the pacer: no
+ * frame is lost uncounted, and each queue keeps its order.
+ */
 static void property__nothing_is_lost(void **state)
 {
 	enum { N = 6000 };
