@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* bl_switch_egress: what the kernel may send by a port of the switch, and what not. */
+/* bl_switch_egress: which frames the kernel may send by a port of the switch. */
 #include "tests/prog/switch/switch_util.h"
 
 #define TC_NEXT     -1
 #define TC_ACT_SHOT 2
 
-/* One frame that the kernel wants to send by @port; it stays as it is. */
+/*
+ * Runs one frame that the kernel wants to send by @port; it must stay unchanged. Returns the
+ * verdict.
+ */
 static int leaves(__u32 port, const struct frame *in)
 {
 	struct __sk_buff ctx = { .ifindex = net.ifindex[port] };
@@ -35,7 +38,7 @@ static void may_not(const struct frame *in)
 	counts_moved(sk->maps.counts, counted, 1, WANT({ 2, BL_R_BYPASSED }));
 }
 
-/* A host's frame as it left it, of every kind. */
+/* The frame of a host as the host sent it, with every opcode. */
 static void raw__of_every_kind(void **state)
 {
 	static const __u8 op[] = { BL_OP_DATA,   BL_OP_PREP,   BL_OP_ACK,      BL_OP_OPEN,
@@ -59,8 +62,8 @@ static void raw__of_every_kind(void **state)
 }
 
 /*
- * What the program gave to the kernel promises nothing: neither barrier may be one that anybody
- * believes.
+ * Frames that the switch's program gave to the kernel promise nothing: both barriers must be so old
+ * that no receiver uses them.
  */
 static void barriers__that_promise_nothing(void **state)
 {
@@ -71,7 +74,7 @@ static void barriers__that_promise_nothing(void **state)
 		{ T0 - BL_TS_OLD, T0 - BL_TS_OLD, true },
 		{ T0 - BL_TS_OLD, T0, false },
 		{ T0, T0 - BL_TS_OLD, false },
-		/* the lane's clock may be an hour behind; half of BL_TS_OLD is 9 h 46 min */
+		/* The lane's clock may be an hour behind; half of BL_TS_OLD is 9 h 46 min. */
 		{ T0 - BL_TS_OLD - 3600000000000ULL, T0 - BL_TS_OLD - 3600000000000ULL, true },
 		{ T0 - BL_TS_OLD / 2 + 1, T0 - BL_TS_OLD, false },
 		{ T0 - BL_TS_OLD, T0 - BL_TS_OLD / 2 + 1, false },
@@ -95,7 +98,7 @@ static void barriers__that_promise_nothing(void **state)
 				may_not(&in);
 		}
 	}
-	/* a beacon never goes by way of the kernel, whatever it says */
+	/* The kernel never sends a beacon, whatever its barriers are. */
 	struct desc d = beacon_frame(0, T0 - BL_TS_OLD);
 
 	d.c = T0 - BL_TS_OLD;
@@ -103,7 +106,9 @@ static void barriers__that_promise_nothing(void **state)
 	may_not(&in);
 }
 
-/* An ordered frame that is cut short, or lies, says nothing that could be judged. */
+/*
+ * An ordered frame that is cut short, or has wrong lengths, has no barriers that could be checked.
+ */
 static void malformed(void **state)
 {
 	struct desc d = data_frame(0, 2, T0, T0 - BL_TS_OLD);
@@ -118,11 +123,11 @@ static void malformed(void **state)
 		may_not(&in);
 	}
 	build(&in, &d);
-	in.p[14 + 20 + 8 + offsetof(struct bl_hdr, opcode)] ^= 0xf0; /* and version */
+	in.p[14 + 20 + 8 + offsetof(struct bl_hdr, opcode)] ^= 0xf0; /* the version as well */
 	may_not(&in);
 }
 
-/* What is not ordered, or leaves by another interface, is not looked at. */
+/* Frames that are not ordered, or leave by an interface that is no port, are not checked. */
 static void other__untouched(void **state)
 {
 	struct desc d = data_frame(0, 2, T0, T0);
@@ -140,7 +145,7 @@ static void other__untouched(void **state)
 	may_leave(&in);
 }
 
-/* Without a clock nobody can say what a barrier promises. */
+/* Without a clock it is unknown whether a barrier is old. */
 static void clock__void(void **state)
 {
 	struct desc d = data_frame(0, 2, T0, T0 - BL_TS_OLD);
