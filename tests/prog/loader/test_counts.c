@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * loader/load/counts.c on maps like those of the two roles: counters by reason and CPU inside, by
- * place outside.
+ * loader/load/counts.c on maps like those of the two roles: a map holds the counters by reason and
+ * CPU, the caller gets them by place (a port of a switch, or BL_HC_*).
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -23,7 +23,8 @@ static int cpus;
 static struct bl_counts out[BL_SW_COUNTS];
 
 /*
- * what reason @r of place @k is on CPU @c: all different, and zero where a reason was never given
+ * Returns the value of reason @r at place @k on CPU @c. All values differ, except that some reasons
+ * are 0 everywhere, as if they had never been given.
  */
 static uint64_t put_there(uint32_t r, uint32_t k, int c)
 {
@@ -50,7 +51,10 @@ static int counts_map(uint32_t places, uint32_t reasons)
 	return fd;
 }
 
-/* the first @keys places are as they were made, but for @zero */
+/*
+ * Fails unless the first @keys places have their original values, except place @zero, which must be
+ * 0.
+ */
 static void check(int fd, uint32_t keys, uint32_t zero)
 {
 	uint32_t r, k;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * bl_pacer with two nodes: a host (NIC v0) and a switch (metered port 1 on v1), each with maps of
- * its own, and what they send arrives at p0 and p1. Every turn is live, as the daemon runs it.
+ * its own. Their frames arrive at p0 and p1. Every turn is live, as the daemon runs it.
  */
 #include <arpa/inet.h>
 #include <linux/if_packet.h>
@@ -140,13 +140,16 @@ static void turns__go_round(void **state)
 	live_turns(pacer_fd(), 1000);
 	assert_int_equal(turns_of(sk->maps.pace_page), host + 500);
 	assert_int_equal(turns_of(sw->maps.pace_page), port + 500);
-	/* a count that shrank, with the turn beyond it; then none at all */
+	/*
+	 * The count shrinks while the turn is beyond it: entry 1 has one more turn, entry 0 all
+	 * others.
+	 */
 	pacer->bss->bl_pace_turn = 1;
 	pacer->bss->bl_pace_count = 1;
 	live_turns(pacer_fd(), 10);
 	assert_int_equal(turns_of(sk->maps.pace_page), host + 509);
 	assert_int_equal(turns_of(sw->maps.pace_page), port + 501);
-	/* an entry without a program costs its turn */
+	/* An entry without a program costs its turn and has no other effect. */
 	pacer->bss->bl_pace_count = 3;
 	pacer->bss->bl_pace_turn = 0;
 	live_turns(pacer_fd(), 30);
@@ -158,8 +161,8 @@ static void turns__go_round(void **state)
 }
 
 /*
- * A node of four links has four turns in a row for each of a host; rows that are under way when the
- * number changes end as they are.
+ * A node of four links has four turns in a row for each turn of a host. If the number is lowered
+ * while a row is under way, the row ends after one more turn.
  */
 static void turns__by_links(void **state)
 {
@@ -184,7 +187,7 @@ static void turns__by_links(void **state)
 	nothing_more();
 }
 
-/* Both nodes at once, frames of many lengths, in order and byte for byte. */
+/* Frames of many lengths through both nodes at once must arrive in order and byte for byte. */
 static void frames__arrive(void **state)
 {
 	static const __u32 lens[] = { 60, 61, 64, 65, 128, 500, 1000, 1513, 1514 };
