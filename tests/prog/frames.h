@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Frames for the program tests. A frame is built whole from a description, with checksums computed
- * over all bytes. What a program should have made of it is the same description with a few fields
- * changed, built again. So every comparison covers all bytes, and the checksums (IP, UDP) that the
- * programs update step by step are compared with fully computed ones.
+ * over all bytes. The frame that a program should make of it is built from the same description
+ * with a few fields changed. So every comparison covers all bytes, and the checksums (IP, UDP) that
+ * the programs update step by step are compared with fully computed ones.
  */
 #ifndef BARLINE_TEST_FRAMES_H
 #define BARLINE_TEST_FRAMES_H

@@ -284,7 +284,7 @@ static void drop__metered(void **state)
 	assert_int_equal(balanced(QUEUES), 0);
 }
 
-/* ---- what comes in ---- */
+/* ---- frames at the input ---- */
 
 static void in__refused(void **state)
 {
