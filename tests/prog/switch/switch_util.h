@@ -53,14 +53,14 @@ static void state_take(struct state *s)
  * Returns the lesser of the two values below key @i, computed recursively from the leaves. Checks
  * every key above the leaves on the way: it must be the greater of the two values that meet there.
  */
-static __u64 keys_right(const __u64 *key, __u32 i, const char *what)
+static __u64 check_tree_keys(const __u64 *key, __u32 i, const char *what)
 {
 	__u64 l, r;
 
 	if (i >= cfg.tree_leaves)
 		return key[i];
-	l = keys_right(key, 2 * i, what);
-	r = keys_right(key, 2 * i + 1, what);
+	l = check_tree_keys(key, 2 * i, what);
+	r = check_tree_keys(key, 2 * i + 1, what);
 	if (key[i] != bl_max64(l, r))
 		fail_msg("%s: key %u of %s is %llx, and what met there was %llx and %llx", doing, i,
 			 what, key[i], l, r);
@@ -68,7 +68,7 @@ static __u64 keys_right(const __u64 *key, __u32 i, const char *what)
 }
 
 /* Fails unless all leaves agree with the registers, and all other keys with the leaves. */
-static void trees_right(const struct state *s)
+static void expect_trees(const struct state *s)
 {
 	__u32 key, p, l;
 
@@ -99,8 +99,8 @@ static void trees_right(const struct state *s)
 					 doing, lane, set, p, leaf.b, leaf.c, want.b, want.c);
 			apart += want.b != want.c;
 		}
-		if (t->b[0] != keys_right(t->b, 1, "b") ||
-		    (t->two && t->c[0] != keys_right(t->c, 1, "c")))
+		if (t->b[0] != check_tree_keys(t->b, 1, "b") ||
+		    (t->two && t->c[0] != check_tree_keys(t->c, 1, "c")))
 			fail_msg("%s: lane %u set %u: (%llx, %llx) is not the least", doing, lane,
 				 set, t->b[0], t->c[0]);
 		if (t->two && t->apart != apart)
@@ -268,7 +268,7 @@ MAYBE_UNUSED static void step(__u32 port, const struct desc *d, int verdict,
 	same_frame(&out, &expect);
 	counts_moved(sk->maps.counts, counted, 1, counters, n);
 	state_take(&after);
-	trees_right(&after);
+	expect_trees(&after);
 }
 
 /* Runs a beacon that must be consumed, unchanged and without being relayed. */
@@ -377,7 +377,7 @@ MAYBE_UNUSED static void all_live(__u64 b)
 		feed(p, b);
 	counts_take(sk->maps.counts, counted);
 	state_take(&after);
-	trees_right(&after);
+	expect_trees(&after);
 	for (p = 0; p < NPORTS; p++)
 		assert_int_equal(after.regs[p].lane[0].state, BL_REG_LIVE | BL_REG_IN);
 	assert_int_equal(after.lanes[0].out[0].b, b);

@@ -38,7 +38,7 @@ static int redirect_prog(int map, int key, int flags)
 	return fd;
 }
 
-static void go_live(int prog, __u32 port, const struct frame *in)
+static void send_live(int prog, __u32 port, const struct frame *in)
 {
 	struct xdp_md ctx = { .data_end = in->n, .ingress_ifindex = net.ifindex[port] };
 	LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = in->p, .data_size_in = in->n, .ctx_in = &ctx,
@@ -52,7 +52,7 @@ static void go_live(int prog, __u32 port, const struct frame *in)
 /*
  * Sends the frame over the wire: from the far end of @port, with @prog attached to the port itself.
  */
-static void go_wire(int prog, __u32 port, const struct frame *in)
+static void send_by_wire(int prog, __u32 port, const struct frame *in)
 {
 	int fd, rc;
 
@@ -87,19 +87,19 @@ static bool live_clones;
  * Sends one frame through @prog and the device map. When this returns, everything but the reception
  * is done.
  */
-static void go(int prog, __u32 port, const struct frame *in)
+static void send_through(int prog, __u32 port, const struct frame *in)
 {
 	if (live_clones)
-		go_live(prog, port, in);
+		send_live(prog, port, in);
 	else
-		go_wire(prog, port, in);
+		send_by_wire(prog, port, in);
 }
 
 /*
  * Reads the next frame that arrived at the far end of @port; @f has 0 bytes if none arrives within
  * @ms.
  */
-static void arrived(__u32 port, struct frame *f, int ms)
+static void receive_frame(__u32 port, struct frame *f, int ms)
 {
 	struct pollfd p = { .fd = sock[port], .events = POLLIN };
 
@@ -152,9 +152,9 @@ static void probe_clones(void)
 	for (i = 0; i < in.n; i++)
 		in.p[i] = (__u8)(i + 1); /* neither barline's nor IP */
 	live_clones = true;
-	go_live(to_all, 0, &in);
+	send_live(to_all, 0, &in);
 	for (i = 0; i < NPORTS; i++) {
-		arrived(i, &out, 5000);
+		receive_frame(i, &out, 5000);
 		live_clones &= out.n == in.n && !memcmp(out.p, in.p, in.n);
 	}
 }
@@ -183,22 +183,22 @@ static int setup(void **state)
 	return 0;
 }
 
-static void arrives(__u32 port, const struct desc *want)
+static void expect_arrival(__u32 port, const struct desc *want)
 {
 	struct frame got, expect;
 
 	build(&expect, want);
-	arrived(port, &got, 5000);
+	receive_frame(port, &got, 5000);
 	same_frame(&got, &expect);
 }
 
-static void nothing_more(void)
+static void expect_no_arrival(void)
 {
 	struct frame f;
 	__u32 p;
 
 	for (p = 0; p < NPORTS; p++) {
-		arrived(p, &f, 0);
+		receive_frame(p, &f, 0);
 		assert_int_equal(f.n, 0);
 	}
 }
@@ -239,15 +239,15 @@ static void clone__whole_way(void **state)
 	(void)state;
 	d.c = T0 - 200;
 	build(&in, &d);
-	go(bpf_program__fd(sk->progs.bl_switch_xdp), 0, &in);
+	send_through(bpf_program__fd(sk->progs.bl_switch_xdp), 0, &in);
 	counts_moved(sk->maps.counts, counted, 5,
 		     WANT({ 0, BL_R_RELAYED }, { 0, BL_R_JOINED }, { 0, BL_R_CLONE_SENT },
 			  { 1, BL_R_CLONE_SENT }, { 2, BL_R_CLONE_SENT }, { 3, BL_R_CLONE_SENT }));
 	r = relayed(d, T0 - 100, T0 - 100);
 	r.relay[0].c = r.relay[1].c = T0 - 200; /* d.c */
 	for (p = 0; p < NPORTS; p++)
-		arrives(p, (struct desc[]){ clone_of(r, p) });
-	nothing_more();
+		expect_arrival(p, (struct desc[]){ clone_of(r, p) });
+	expect_no_arrival();
 }
 
 /*
@@ -266,7 +266,7 @@ static void clone__says_the_policy(void **state)
 	map_put(sk->maps.rsv_cfg, 0, &rsv);
 	d.port = (BL_POLICY_TOP + 1) << 8;
 	build(&in, &d);
-	go(bpf_program__fd(sk->progs.bl_switch_xdp), 0, &in);
+	send_through(bpf_program__fd(sk->progs.bl_switch_xdp), 0, &in);
 	map_get(sk->maps.sw_lives, 0, &life);
 	assert_int_equal(life.policy, BL_POLICY_TOP + 1);
 	assert_int_equal(life.neighbour, d.node);
@@ -275,9 +275,9 @@ static void clone__says_the_policy(void **state)
 	for (p = 0; p < NPORTS; p++) {
 		w = clone_of(r, p);
 		w.port |= (BL_POLICY_PL2 + 1) << 8;
-		arrives(p, &w);
+		expect_arrival(p, &w);
 	}
-	nothing_more();
+	expect_no_arrival();
 	rsv = (struct bl_rsv_cfg){ 0 };
 	map_put(sk->maps.rsv_cfg, 0, &rsv);
 }
@@ -299,11 +299,11 @@ static void homing__whole_way(void **state)
 	ports[0].home_lane = BL_AWAY;
 	map_put(sk->maps.sw_ports, 0, &ports[0]);
 	build(&in, &d);
-	go(bpf_program__fd(sk->progs.bl_switch_xdp), 0, &in);
-	arrives(3, (struct desc[]){ sent(d, T0 - 1000, T0 - 1000) });
+	send_through(bpf_program__fd(sk->progs.bl_switch_xdp), 0, &in);
+	expect_arrival(3, (struct desc[]){ sent(d, T0 - 1000, T0 - 1000) });
 	counts_moved(sk->maps.counts, counted, 2, WANT({ 0, BL_R_STEERED }, { 0, BL_R_FORWARDED }));
 	build(&in, &beacon);
-	go(bpf_program__fd(sk->progs.bl_switch_xdp), 0, &in);
+	send_through(bpf_program__fd(sk->progs.bl_switch_xdp), 0, &in);
 	for (k = 0; k < 1000; k++) {
 		map_get(sk->maps.sw_homing, 0, &h);
 		if (h.taken == 2)
@@ -313,7 +313,7 @@ static void homing__whole_way(void **state)
 	assert_int_equal(h.sent, 3);
 	assert_int_equal(h.taken, 2);
 	counts_moved(sk->maps.counts, counted, 2, WANT({ 0, BL_R_STEERED }, { 0, BL_R_BEACON }));
-	nothing_more();
+	expect_no_arrival();
 	state_take(&after);
 	assert_int_equal(after.regs[0].lane[0].b, T0 - 800);
 }
@@ -332,7 +332,7 @@ static void clone__barred(void **state)
 	ports[1].barred = 1;
 	map_put(sk->maps.sw_ports, 1, &ports[1]);
 	build(&in, &d);
-	go(bpf_program__fd(sk->progs.bl_switch_xdp), 0, &in);
+	send_through(bpf_program__fd(sk->progs.bl_switch_xdp), 0, &in);
 	counts_moved(sk->maps.counts, counted, 5,
 		     WANT({ 0, BL_R_RELAYED }, { 0, BL_R_JOINED }, { 0, BL_R_CLONE_SENT },
 			  { 1, BL_R_CLONE_SENT }, { 2, BL_R_CLONE_SENT }, { 3, BL_R_CLONE_SENT }));
@@ -341,9 +341,9 @@ static void clone__barred(void **state)
 		want = clone_of(r, p);
 		if (p == 1)
 			want.c = T0 - BL_TS_OLD;
-		arrives(p, &want);
+		expect_arrival(p, &want);
 	}
-	nothing_more();
+	expect_no_arrival();
 }
 
 /* Data that ingress forwarded leaves unchanged, on one port, and is not counted again. */
@@ -360,10 +360,10 @@ static void data__whole_way(void **state)
 		d.tags = v >> 1 & 1;
 		d.csum = v >> 2;
 		build(&in, &d);
-		go(bpf_program__fd(sk->progs.bl_switch_xdp), 0, &in);
+		send_through(bpf_program__fd(sk->progs.bl_switch_xdp), 0, &in);
 		counts_moved(sk->maps.counts, counted, 1, WANT({ 0, BL_R_FORWARDED }));
-		arrives(3, (struct desc[]){ sent(d, T0 - 1000, T0 - 1000) });
-		nothing_more();
+		expect_arrival(3, (struct desc[]){ sent(d, T0 - 1000, T0 - 1000) });
+		expect_no_arrival();
 		assert_int_equal(carried_on(3, 0), T0 - 1000);
 	}
 }
@@ -387,13 +387,13 @@ static void clone__own_set(void **state)
 		d.relay[0].c = up - 7;
 		d.relay[7] = (struct bl_pair){ 0x112233445566, 0x99aabbccddee };
 		build(&in, &d);
-		go(to_all, 0, &in);
+		send_through(to_all, 0, &in);
 		counts_moved(sk->maps.counts, counted, 4,
 			     WANT({ 0, BL_R_CLONE_SENT }, { 1, BL_R_CLONE_SENT },
 				  { 2, BL_R_CLONE_SENT }, { 3, BL_R_CLONE_SENT }));
 		for (p = 0; p < NPORTS; p++)
-			arrives(p, (struct desc[]){ clone_of(d, p) });
-		nothing_more();
+			expect_arrival(p, (struct desc[]){ clone_of(d, p) });
+		expect_no_arrival();
 		/*
 		 * The first value is stored as it is, later ones are extended relative to what the
 		 * port carried: only the low 48 bits are certain.
@@ -416,10 +416,10 @@ static void clone__last_set(void **state)
 	map_put(sk->maps.sw_ports, 1, &ports[1]);
 	d.relay[7] = (struct bl_pair){ T0, T0 - 1 };
 	build(&in, &d);
-	go(to_port, 0, &in);
+	send_through(to_port, 0, &in);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ 1, BL_R_CLONE_SENT }));
-	arrives(1, (struct desc[]){ clone_of(d, 1) });
-	nothing_more();
+	expect_arrival(1, (struct desc[]){ clone_of(d, 1) });
+	expect_no_arrival();
 }
 
 /* If no input of a set has joined, there is nothing to promise on its ports. */
@@ -430,14 +430,14 @@ static void clone__set_without_input(void **state)
 
 	(void)state;
 	build(&in, &d);
-	go(to_all, UPLINK, &in);
+	send_through(to_all, UPLINK, &in);
 	counts_moved(sk->maps.counts, counted, 4,
 		     WANT({ 0, BL_R_CLONE_SENT }, { 1, BL_R_CLONE_SENT }, { 2, BL_R_CLONE_STALE },
 			  { 3, BL_R_CLONE_SENT }));
-	arrives(0, (struct desc[]){ clone_of(d, 0) });
-	arrives(1, (struct desc[]){ clone_of(d, 1) });
-	arrives(3, (struct desc[]){ clone_of(d, 3) });
-	nothing_more();
+	expect_arrival(0, (struct desc[]){ clone_of(d, 0) });
+	expect_arrival(1, (struct desc[]){ clone_of(d, 1) });
+	expect_arrival(3, (struct desc[]){ clone_of(d, 3) });
+	expect_no_arrival();
 	assert_int_equal(carried_on(UPLINK, 0), 0);
 }
 
@@ -460,20 +460,20 @@ static void clone__newer_only(void **state)
 		for (back = 0; back <= 1000; back += 500) {
 			d = relayed(beacon_frame(0, 1), 0, at[i] - back);
 			build(&in, &d);
-			go(to_port, 0, &in);
+			send_through(to_port, 0, &in);
 			counts_moved(sk->maps.counts, counted, 1, WANT({ 1, BL_R_CLONE_STALE }));
-			nothing_more();
+			expect_no_arrival();
 			assert_int_equal(carried_on(1, 0), at[i]);
 		}
 		d = relayed(beacon_frame(0, 1), 0, at[i] + 1);
 		d.relay[1].c = at[i];
 		build(&in, &d);
-		go(to_port, 0, &in);
+		send_through(to_port, 0, &in);
 		counts_moved(sk->maps.counts, counted, 1, WANT({ 1, BL_R_CLONE_SENT }));
-		arrives(1, (struct desc[]){ clone_of(d, 1) });
+		expect_arrival(1, (struct desc[]){ clone_of(d, 1) });
 		assert_int_equal(carried_on(1, 0), at[i] + 1);
 	}
-	nothing_more();
+	expect_no_arrival();
 }
 
 /*
@@ -492,28 +492,28 @@ static void clone__for_its_commit(void **state)
 	d.relay[1].c = T0 - 400;
 	d.port = 1u << 0 | 1u << 2; /* a bit mask of sets, as ingress writes it */
 	build(&in, &d);
-	go(to_port, 0, &in);
+	send_through(to_port, 0, &in);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ 1, BL_R_CLONE_STALE }));
 	d.port = 1u << 1;
 	build(&in, &d);
-	go(to_port, 0, &in);
+	send_through(to_port, 0, &in);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ 1, BL_R_CLONE_SENT }));
-	arrives(1, (struct desc[]){ clone_of(d, 1) });
+	expect_arrival(1, (struct desc[]){ clone_of(d, 1) });
 	assert_int_equal(carried_on(1, 0), T0);
 	d.port = 0;
 	d.relay[1].b = T0 - 1;
 	build(&in, &d);
-	go(to_port, 0, &in);
+	send_through(to_port, 0, &in);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ 1, BL_R_CLONE_STALE }));
 	/* A clone whose B is above what was carried raises that value as usual. */
 	d.port = 1u << 1;
 	d.relay[1].b = T0 + 7;
 	build(&in, &d);
-	go(to_port, 0, &in);
+	send_through(to_port, 0, &in);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ 1, BL_R_CLONE_SENT }));
-	arrives(1, (struct desc[]){ clone_of(d, 1) });
+	expect_arrival(1, (struct desc[]){ clone_of(d, 1) });
 	assert_int_equal(carried_on(1, 0), T0 + 7);
-	nothing_more();
+	expect_no_arrival();
 }
 
 /*
@@ -530,14 +530,14 @@ static void clone__by_lane(void **state)
 	map_put(sk->maps.sw_carried, 1, &c);
 	d.lanes = 4;
 	build(&in, &d);
-	go(to_port, 0, &in);
+	send_through(to_port, 0, &in);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ 1, BL_R_CLONE_STALE }));
 	d.lane = 3;
 	build(&in, &d);
-	go(to_port, 0, &in);
+	send_through(to_port, 0, &in);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ 1, BL_R_CLONE_SENT }));
-	arrives(1, (struct desc[]){ clone_of(d, 1) });
-	nothing_more();
+	expect_arrival(1, (struct desc[]){ clone_of(d, 1) });
+	expect_no_arrival();
 	assert_int_equal(carried_on(1, 0), T0);
 	assert_int_equal(carried_on(1, 3), T0);
 }
@@ -551,16 +551,16 @@ static void clone__refused(void **state)
 	(void)state;
 	build(&in, &d);
 	in.n--;
-	go(to_port, 0, &in);
+	send_through(to_port, 0, &in);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ 1, BL_R_SHORT }));
 	in.n++;
 	map_put(sk->maps.sw_ifindex, net.ifindex[1], &none);
-	go(to_port, 0, &in);
+	send_through(to_port, 0, &in);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_COUNTS_UNKNOWN, BL_R_UNKNOWN_PORT }));
 	map_put(sk->maps.sw_ifindex, net.ifindex[1], &beyond);
-	go(to_port, 0, &in);
+	send_through(to_port, 0, &in);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_COUNTS_UNKNOWN, BL_R_UNKNOWN_PORT }));
-	nothing_more();
+	expect_no_arrival();
 }
 
 /* ---- to a metered port ---- */
@@ -583,17 +583,17 @@ static void clone__metered(void **state)
 	ports[1].metered = 1;
 	map_put(sk->maps.sw_ports, 1, &ports[1]);
 	build(&in, &d);
-	go(to_all, 0, &in);
+	send_through(to_all, 0, &in);
 	counts_moved(sk->maps.counts, counted, 4,
 		     WANT({ 0, BL_R_CLONE_SENT }, { 1, BL_R_QUEUED }, { 2, BL_R_CLONE_SENT },
 			  { 3, BL_R_CLONE_SENT }));
-	arrives(0, (struct desc[]){ clone_of(d, 0) });
-	arrives(2, (struct desc[]){ clone_of(d, 2) });
-	arrives(3, (struct desc[]){ clone_of(d, 3) });
-	nothing_more();
+	expect_arrival(0, (struct desc[]){ clone_of(d, 0) });
+	expect_arrival(2, (struct desc[]){ clone_of(d, 2) });
+	expect_arrival(3, (struct desc[]){ clone_of(d, 3) });
+	expect_no_arrival();
 	assert_int_equal(carried_on(1, 0) & BL_TS_MASK, T0 & BL_TS_MASK);
 	assert_int_equal(balanced(BL_PORT_QUEUE(NPORTS, 0)), 1);
-	go(to_port, 0, &in);
+	send_through(to_port, 0, &in);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ 1, BL_R_CLONE_STALE }));
 	assert_int_equal(turn(sk->progs.bl_port_pace, &out), XDP_REDIRECT);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ 1, BL_R_PACED }));
@@ -604,10 +604,10 @@ static void clone__metered(void **state)
 	queue_limit(BL_PORT_QUEUE(1, BL_CL_DATA), 0, 0, 0);
 	d = relayed(beacon_frame(0, 1), 0, T0 + 1);
 	build(&in, &d);
-	go(to_port, 0, &in);
+	send_through(to_port, 0, &in);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ 1, BL_R_QUEUE_FULL }));
 	assert_int_equal(carried_on(1, 0) & BL_TS_MASK, T0 & BL_TS_MASK);
-	nothing_more();
+	expect_no_arrival();
 	assert_int_equal(balanced(BL_PORT_QUEUE(NPORTS, 0)), 0);
 }
 
@@ -626,9 +626,9 @@ static void other__untouched(void **state)
 			d.tags = 2; /* two tags: the program does not parse it */
 		}
 		build(&in, &d);
-		go(to_port, 0, &in);
+		send_through(to_port, 0, &in);
 		counts_moved(sk->maps.counts, counted, 0, NULL, 0);
-		arrived(1, &got, 5000);
+		receive_frame(1, &got, 5000);
 		if (i == 2) {
 			/*
 			 * Not all kernels report the type of the outer tag in the auxiliary data.
@@ -639,7 +639,7 @@ static void other__untouched(void **state)
 			same_frame(&got, &in);
 		}
 	}
-	nothing_more();
+	expect_no_arrival();
 }
 
 static void reasons__all_seen(void **state)

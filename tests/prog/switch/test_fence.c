@@ -16,7 +16,7 @@
 
 static struct bl_fence fence;
 
-static int order_setup(void **state)
+static int fence_setup(void **state)
 {
 	struct bl_err err;
 
@@ -31,13 +31,13 @@ static int order_setup(void **state)
 }
 
 /*
- * The value of bl_fence_port.behind that is_port() expects: whether the port's C has still to
- * pass what the outputs were given before the port joined.
+ * The value of bl_fence_port.behind that expect_port_state() expects: whether the port's C has
+ * still to pass what the outputs were given before the port joined.
  */
-static bool behind;
+static bool expect_behind;
 
-static void is_port(const struct bl_fence_port *p, __u32 port, __u32 death, bool in, bool held,
-		    bool barred, __u64 c)
+static void expect_port_state(const struct bl_fence_port *p, __u32 port, __u32 death, bool in,
+			      bool held, bool barred, __u64 c)
 {
 	const struct bl_fence_port want = { .port = port,
 					    .neighbour = 0x1000 + port,
@@ -49,25 +49,26 @@ static void is_port(const struct bl_fence_port *p, __u32 port, __u32 death, bool
 					    .c = c };
 
 	if (p->port != want.port || p->neighbour != want.neighbour || p->death != want.death ||
-	    p->role != want.role || p->in != in || p->behind != behind || p->held != held ||
+	    p->role != want.role || p->in != in || p->behind != expect_behind || p->held != held ||
 	    p->barred != barred || p->c != c)
 		fail_msg("%s: port %u: neighbour %x, death %u, role %u, in %d, behind %d, held %d, "
 			 "barred %d, c %llx, want death %u, in %d, behind %d, held %d, barred %d, "
 			 "c %llx",
 			 doing, p->port, p->neighbour, p->death, p->role, p->in, p->behind, p->held,
-			 p->barred, (unsigned long long)p->c, death, in, behind, held, barred, c);
+			 p->barred, (unsigned long long)p->c, death, in, expect_behind, held,
+			 barred, c);
 }
 
-static void stands(__u32 port, __u32 death, bool in, bool held, bool barred, __u64 c)
+static void expect_input_state(__u32 port, __u32 death, bool in, bool held, bool barred, __u64 c)
 {
 	struct bl_fence_port v[NPORTS];
 
 	assert_int_equal(bl_fence_inputs(&fence, v, NPORTS), NPORTS);
-	is_port(&v[port], port, death, in, held, barred, c);
+	expect_port_state(&v[port], port, death, in, held, barred, c);
 }
 
 /* Sends a beacon from @port and checks every tree. */
-static void beacon(__u32 port, __u64 b, __u64 c)
+static void send_beacon(__u32 port, __u64 b, __u64 c)
 {
 	struct desc d = beacon_frame(port, b);
 	struct frame in, out;
@@ -76,14 +77,14 @@ static void beacon(__u32 port, __u64 b, __u64 c)
 	build(&in, &d);
 	run_xdp(sk->progs.bl_switch_xdp, net.ifindex[port], &in, &out);
 	state_take(&after);
-	trees_right(&after);
+	expect_trees(&after);
 }
 
-static void others(__u64 b)
+static void beacons_from_others(__u64 b)
 {
-	beacon(0, b, b);
-	beacon(1, b, b);
-	beacon(UPLINK, b, b);
+	send_beacon(0, b, b);
+	send_beacon(1, b, b);
+	send_beacon(UPLINK, b, b);
 }
 
 /*
@@ -101,7 +102,7 @@ static void look__ports(void **state)
 	assert_int_equal(bl_fence_inputs(&fence, v, 2), 2);
 	assert_int_equal(bl_fence_inputs(&fence, v, 0), 0);
 	all_live(T0 - 1000);
-	stands(3, 0, true, false, false, C48(T0 - 1000));
+	expect_input_state(3, 0, true, false, false, C48(T0 - 1000));
 	/* A port that is not in use is not reported, and commands for it fail. */
 	ports[1].ifindex = 0;
 	map_put(sk->maps.sw_ports, 1, &ports[1]);
@@ -127,7 +128,7 @@ static void neighbour__of_the_last_good_beacon(void **state)
 	d.node = NODE_ID;
 	refuse(3, &d, BL_R_LOOPED);
 	assert_int_equal(after.lives[3].neighbour, 0);
-	beacon(3, T0 - 1000, T0 - 1000);
+	send_beacon(3, T0 - 1000, T0 - 1000);
 	assert_int_equal(after.lives[3].neighbour, 0x1003);
 	d.node = 78;
 	counts_take(sk->maps.counts, counted);
@@ -160,8 +161,8 @@ static void awaited__until_heard_or_empty(void **state)
 		map_put(sk->maps.sw_trees, BL_TREE_KEY(0, s), t);
 	}
 	free(t);
-	beacon(0, bus - 1000, bus - 1000);
-	beacon(1, bus - 900, bus - 900);
+	send_beacon(0, bus - 1000, bus - 1000);
+	send_beacon(1, bus - 900, bus - 900);
 	assert_int_equal(after.lanes[0].out[0].b, bus - 1000);
 	assert_true(after.lanes[0].out[0].c == none.c || after.lanes[0].out[0].c == BL_C_UNKNOWN);
 	assert_int_equal(after.lanes[0].out[1].b, bus - 1000);
@@ -170,20 +171,20 @@ static void awaited__until_heard_or_empty(void **state)
 	assert_true(!v[0].awaited && v[0].in && !v[1].awaited && v[2].awaited && !v[2].in &&
 		    !v[2].held && v[3].awaited);
 	/* A beacon arrives on port 3, so one awaited port is left: the up-link. */
-	beacon(3, bus - 800, bus - 800);
-	beacon(0, bus - 700, bus - 700);
+	send_beacon(3, bus - 800, bus - 800);
+	send_beacon(0, bus - 700, bus - 700);
 	assert_true(after.lanes[0].out[1].c <= BL_C_UNKNOWN);
 	/* The output of the up-link does not depend on the up-link's own input. */
 	assert_int_equal(after.lanes[0].out[0].c, bus - 900);
 	/* The controller says that nothing is connected to the up-link. */
 	assert_int_equal(bl_fence_empty(&fence, 0, UPLINK), 0);
-	beacon(1, bus - 600, bus - 600);
+	send_beacon(1, bus - 600, bus - 600);
 	assert_int_equal(after.lanes[0].out[1].c, bus - 800);
 	assert_false(after.regs[UPLINK].lane[0].state & BL_REG_AWAITED);
 	assert_int_equal(bl_fence_inputs(&fence, v, NPORTS), NPORTS);
 	assert_false(v[UPLINK].awaited);
 	/* A neighbour that appears there later joins like any other. */
-	beacon(UPLINK, bus - 500, bus - 500);
+	send_beacon(UPLINK, bus - 500, bus - 500);
 	assert_int_equal(after.regs[UPLINK].lane[0].state, BL_REG_LIVE | BL_REG_IN);
 	assert_int_equal(bl_fence_empty(&fence, 0, 200), -ENOENT);
 }
@@ -200,30 +201,30 @@ static void freeze__stands_still_until_resume(void **state)
 	 * command says what they will be.
 	 */
 	assert_int_equal(bl_fence_freeze(&fence, 5, 3, &p), 0);
-	is_port(&p, 3, 1, true, true, false, C48(b));
+	expect_port_state(&p, 3, 1, true, true, false, C48(b));
 	state_take(&after);
 	assert_int_equal(after.regs[3].lane[0].state, BL_REG_LIVE | BL_REG_IN);
 	assert_int_equal(after.lanes[0].limit_ns, 0);
-	stands(3, 1, true, true, false, C48(b));
-	stands(0, 0, true, false, false, C48(b));
+	expect_input_state(3, 1, true, true, false, C48(b));
+	expect_input_state(0, 0, true, false, false, C48(b));
 	/*
 	 * The first frame after the command is the frozen port's own. It comes too late to raise C.
 	 */
-	beacon(3, b + 100, b + 100);
+	send_beacon(3, b + 100, b + 100);
 	assert_int_equal(after.regs[3].lane[0].state, BL_REG_LIVE | BL_REG_IN | BL_REG_HELD);
 	assert_int_equal(after.regs[3].lane[0].b, b + 100);
 	assert_int_equal(after.regs[3].lane[0].c, b);
 	assert_int_equal(after.lives[3].death, 1);
 	assert_int_equal(after.lanes[0].orders, 1);
-	others(b + 100);
+	beacons_from_others(b + 100);
 	assert_int_equal(after.lanes[0].out[1].b, b + 100); /* B still rises with it. */
 	assert_int_equal(after.lanes[0].out[1].c, b);
-	stands(3, 1, true, true, false, C48(b));
+	expect_input_state(3, 1, true, true, false, C48(b));
 	/* The same command again has no further effect. */
 	assert_int_equal(bl_fence_freeze(&fence, 5, 3, &p), 0);
-	is_port(&p, 3, 1, true, true, false, C48(b));
-	beacon(3, b + 200, b + 200);
-	stands(3, 1, true, true, false, C48(b));
+	expect_port_state(&p, 3, 1, true, true, false, C48(b));
+	send_beacon(3, b + 200, b + 200);
+	expect_input_state(3, 1, true, true, false, C48(b));
 	/* A RESUME for another death is refused and changes nothing. */
 	state_take(&before);
 	assert_int_equal(bl_fence_resume(&fence, 5, 3, 0), -ENOENT);
@@ -231,22 +232,23 @@ static void freeze__stands_still_until_resume(void **state)
 	state_take(&after);
 	assert_memory_equal(&before, &after, sizeof(before));
 	assert_int_equal(bl_fence_resume(&fence, 5, 3, 1), 0);
-	stands(3, 1, true, false, false, C48(b)); /* C is the old value, but not frozen any more */
-	others(b + 300);
+	/* C is the old value, but not frozen any more. */
+	expect_input_state(3, 1, true, false, false, C48(b));
+	beacons_from_others(b + 300);
 	assert_int_equal(after.regs[3].lane[0].state, BL_REG_LIVE | BL_REG_IN);
 	/* C rises only when port 3 brings a higher C. */
 	assert_int_equal(after.lanes[0].out[1].c, b);
-	beacon(3, b + 300, b + 300);
+	send_beacon(3, b + 300, b + 300);
 	assert_int_equal(after.lanes[0].out[1].c, b + 300);
 	assert_int_equal(bl_fence_resume(&fence, 5, 3, 1), 0); /* no-op: already resumed */
-	beacon(3, b + 400, b + 400);
-	stands(3, 1, true, false, false, C48(b + 400));
+	send_beacon(3, b + 400, b + 400);
+	expect_input_state(3, 1, true, false, false, C48(b + 400));
 	/* The next FREEZE is another death, with a number of its own. */
 	assert_int_equal(bl_fence_freeze(&fence, 5, 3, &p), 0);
-	is_port(&p, 3, 2, true, true, false, C48(b + 400));
+	expect_port_state(&p, 3, 2, true, true, false, C48(b + 400));
 	assert_int_equal(bl_fence_resume(&fence, 5, 3, 1), -ENOENT);
-	beacon(3, b + 500, b + 500);
-	stands(3, 2, true, true, false, C48(b + 400));
+	send_beacon(3, b + 500, b + 500);
+	expect_input_state(3, 2, true, true, false, C48(b + 400));
 }
 
 /* Several commands in succession, with no frame between them. */
@@ -259,20 +261,20 @@ static void freeze__and_resume_on_an_idle_lane(void **state)
 	all_live(b);
 	assert_int_equal(bl_fence_freeze(&fence, 5, 3, &p), 0);
 	assert_int_equal(bl_fence_resume(&fence, 5, 3, 1), 0);
-	stands(3, 1, true, false, false, C48(b));
+	expect_input_state(3, 1, true, false, false, C48(b));
 	assert_int_equal(bl_fence_freeze(&fence, 5, 3, &p), 0);
-	is_port(&p, 3, 2, true, true, false, C48(b));
+	expect_port_state(&p, 3, 2, true, true, false, C48(b));
 	assert_int_equal(bl_fence_resume(&fence, 5, 3, 1), -ENOENT);
 	assert_int_equal(bl_fence_freeze(&fence, 5, 1, &p), 0);
-	beacon(0, b + 100, b + 100);
+	send_beacon(0, b + 100, b + 100);
 	assert_int_equal(after.regs[3].lane[0].state, BL_REG_LIVE | BL_REG_IN | BL_REG_HELD);
 	assert_int_equal(after.regs[1].lane[0].state, BL_REG_LIVE | BL_REG_IN | BL_REG_HELD);
 	assert_int_equal(after.lives[3].death, 2);
 	assert_int_equal(after.lives[1].death, 1);
 	assert_int_equal(bl_fence_resume(&fence, 5, 3, 2), 0);
 	assert_int_equal(bl_fence_resume(&fence, 5, 1, 1), 0);
-	others(b + 200);
-	beacon(3, b + 200, b + 200);
+	beacons_from_others(b + 200);
+	send_beacon(3, b + 200, b + 200);
 	assert_int_equal(after.lanes[0].out[1].c, b + 200);
 }
 
@@ -284,20 +286,20 @@ static void freeze__who_is_in_nobodys_minimum(void **state)
 	feed(0, T0 - 1000);
 	assert_int_equal(bl_fence_freeze(&fence, 5, 3, &p), 0);
 	assert_true(p.death == 1 && !p.in && !p.held && p.c == BL_FENCE_NO_C);
-	beacon(0, T0 - 900, T0 - 900);
+	send_beacon(0, T0 - 900, T0 - 900);
 	assert_int_equal(after.lives[3].death, 1);
 	/* A FREEZE that was given while the port was not in C does not freeze it after it joins. */
-	beacon(3, T0 - 900, T0 - 900);
-	stands(3, 1, true, false, false, C48(T0 - 900));
+	send_beacon(3, T0 - 900, T0 - 900);
+	expect_input_state(3, 1, true, false, false, C48(T0 - 900));
 }
 
 /* Lets @n beacon intervals pass in which beacons arrive on all ports except port 3. */
-static void without_3(__u64 *bus, int n)
+static void pass_without_port_3(__u64 *bus, int n)
 {
 	while (n--) {
 		*bus += BEACON_NS;
 		clock_at(sk->maps.clock, *bus);
-		others(*bus - 100);
+		beacons_from_others(*bus - 100);
 	}
 }
 
@@ -308,45 +310,45 @@ static void death__and_back(void **state)
 
 	(void)state;
 	all_live(b);
-	without_3(&bus, 13);
+	pass_without_port_3(&bus, 13);
 	assert_int_equal(after.regs[3].lane[0].state, BL_REG_DEAD | BL_REG_IN | BL_REG_HELD);
-	stands(3, 1, true, true, false, C48(b));
+	expect_input_state(3, 1, true, true, false, C48(b));
 	assert_int_equal(after.lanes[0].out[1].c, b);
 	/* Port 3 wakes up: B waits for it, and its C stays where it was reported. */
-	beacon(3, bus - 50, bus - 50);
+	send_beacon(3, bus - 50, bus - 50);
 	assert_int_equal(after.regs[3].lane[0].state, BL_REG_LIVE | BL_REG_IN | BL_REG_HELD);
 	assert_int_equal(after.regs[3].lane[0].c, b);
 	assert_int_equal(after.lanes[0].out[1].c, b);
 	assert_int_equal(bl_fence_resume(&fence, 5, 3, 1), 0);
-	beacon(3, bus - 40, bus - 40);
+	send_beacon(3, bus - 40, bus - 40);
 	assert_int_equal(after.lanes[0].out[1].c, bus - 100);
 	/* Port 3 dies again, and is resumed while it is dead: it leaves C. */
-	without_3(&bus, 13);
-	stands(3, 2, true, true, false, C48(T0 + 13 * BEACON_NS - 40));
+	pass_without_port_3(&bus, 13);
+	expect_input_state(3, 2, true, true, false, C48(T0 + 13 * BEACON_NS - 40));
 	assert_int_equal(bl_fence_resume(&fence, 5, 3, 2), 0);
-	stands(3, 2, false, false, false, BL_FENCE_NO_C);
-	others(bus - 90);
+	expect_input_state(3, 2, false, false, false, BL_FENCE_NO_C);
+	beacons_from_others(bus - 90);
 	assert_int_equal(after.regs[3].lane[0].state, BL_REG_DEAD);
 	assert_int_equal(after.lanes[0].out[1].c, bus - 90);
 	/* It joins again like any new input. */
-	beacon(3, bus - 200, bus - 200);
-	behind = true;
-	stands(3, 2, true, false, false, C48(bus - 200));
+	send_beacon(3, bus - 200, bus - 200);
+	expect_behind = true;
+	expect_input_state(3, 2, true, false, false, C48(bus - 200));
 	assert_int_equal(after.lanes[0].out[1].c, bus - 90);
-	beacon(3, bus - 91, bus - 91);
-	stands(3, 2, true, false, false, C48(bus - 91));
-	beacon(3, bus - 90, bus - 90);
-	behind = false;
-	stands(3, 2, true, false, false, C48(bus - 90));
-	stands(0, 0, true, false, false, C48(bus - 90));
+	send_beacon(3, bus - 91, bus - 91);
+	expect_input_state(3, 2, true, false, false, C48(bus - 91));
+	send_beacon(3, bus - 90, bus - 90);
+	expect_behind = false;
+	expect_input_state(3, 2, true, false, false, C48(bus - 90));
+	expect_input_state(0, 0, true, false, false, C48(bus - 90));
 	/*
 	 * Once it has caught up, "behind" does not return: the outputs are given no more than it
 	 * has promised.
 	 */
-	beacon(3, bus - 50, bus - 50);
-	stands(3, 2, true, false, false, C48(bus - 50));
-	others(bus - 50);
-	stands(3, 2, true, false, false, C48(bus - 50));
+	send_beacon(3, bus - 50, bus - 50);
+	expect_input_state(3, 2, true, false, false, C48(bus - 50));
+	beacons_from_others(bus - 50);
+	expect_input_state(3, 2, true, false, false, C48(bus - 50));
 }
 
 static void epoch__old_ones_are_refused(void **state)
@@ -380,7 +382,7 @@ static void epoch__old_ones_are_refused(void **state)
 	}
 	map_get(sk->maps.epoch, 0, &e);
 	assert_true(e.epoch == 7 && !e.generation);
-	stands(3, 0, true, false, false, C48(T0 - 1000));
+	expect_input_state(3, 0, true, false, false, C48(T0 - 1000));
 	/*
 	 * The same epoch is accepted, and any command with a higher epoch raises the node's epoch.
 	 */
@@ -403,7 +405,8 @@ static void bar__output_promises_no_c(void **state)
 	(void)state;
 	all_live(b);
 	assert_int_equal(bl_fence_bar(&fence, 5, barred, 2), 0);
-	stands(1, 0, true, false, true, C48(b)); /* An input that is part of C stays part of C. */
+	/* An input that is part of C stays part of C. */
+	expect_input_state(1, 0, true, false, true, C48(b));
 	for (v6 = 0; v6 < 2; v6++)
 		for (csum = 0; csum < 2; csum++) {
 			struct desc d = v6 ? data_frame6(0, 1, T0, b) : data_frame(0, 1, T0, b);
@@ -454,12 +457,12 @@ static const __u32 three = 3;
  * Makes all ports live with barrier @b except port 3, where no beacon arrived yet and which is
  * barred.
  */
-static void barred_before_it_joins(__u64 b)
+static void bar_port_3_before_it_joins(__u64 b)
 {
 	feed(0, b - 4);
 	feed(1, b - 4);
 	feed(UPLINK, b - 4);
-	others(b);
+	beacons_from_others(b);
 	assert_int_equal(bl_fence_bar(&fence, 5, &three, 1), 0);
 }
 
@@ -469,36 +472,36 @@ static void bar__input_does_not_join(void **state)
 	struct bl_fence_port p;
 
 	(void)state;
-	barred_before_it_joins(b);
-	beacon(3, b - 300, b - 300);
+	bar_port_3_before_it_joins(b);
+	send_beacon(3, b - 300, b - 300);
 	/* B waits for port 3, C does not. */
 	assert_int_equal(after.regs[3].lane[0].state, BL_REG_LIVE);
-	stands(3, 0, false, false, true, BL_FENCE_NO_C);
-	others(b + 100);
+	expect_input_state(3, 0, false, false, true, BL_FENCE_NO_C);
+	beacons_from_others(b + 100);
 	assert_true(after.lanes[0].out[1].b == b && after.lanes[0].out[1].c == b + 100);
 	/* Once the port is free, its input is part of C before the next frame is processed. */
 	assert_int_equal(bl_fence_bar(&fence, 5, NULL, 0), 0);
-	behind = true;
-	stands(3, 0, true, false, false, C48(b - 300));
-	others(b + 200);
+	expect_behind = true;
+	expect_input_state(3, 0, true, false, false, C48(b - 300));
+	beacons_from_others(b + 200);
 	assert_int_equal(after.lanes[0].out[1].c, b + 100);
-	behind = false;
-	beacon(3, b + 200, b + 200);
+	expect_behind = false;
+	send_beacon(3, b + 200, b + 200);
 	assert_int_equal(after.lanes[0].out[1].c, b + 200);
 	/*
 	 * An input that is barred while it is part of C stays part of C until it is resumed from a
 	 * death.
 	 */
 	assert_int_equal(bl_fence_bar(&fence, 5, &three, 1), 0);
-	beacon(3, b + 250, b + 250);
-	stands(3, 0, true, false, true, C48(b + 250));
+	send_beacon(3, b + 250, b + 250);
+	expect_input_state(3, 0, true, false, true, C48(b + 250));
 	assert_int_equal(bl_fence_freeze(&fence, 5, 3, &p), 0);
-	is_port(&p, 3, 1, true, true, true, C48(b + 250));
+	expect_port_state(&p, 3, 1, true, true, true, C48(b + 250));
 	assert_int_equal(bl_fence_resume(&fence, 5, 3, 1), 0);
-	stands(3, 1, false, false, true, BL_FENCE_NO_C);
-	beacon(3, b + 300, b + 300);
+	expect_input_state(3, 1, false, false, true, BL_FENCE_NO_C);
+	send_beacon(3, b + 300, b + 300);
 	assert_int_equal(after.regs[3].lane[0].state, BL_REG_LIVE);
-	others(b + 400);
+	beacons_from_others(b + 400);
 	assert_true(after.lanes[0].out[1].b == b + 300 && after.lanes[0].out[1].c == b + 400);
 }
 
@@ -517,8 +520,8 @@ static void bar__what_c_waits_for_passes(void **state)
 	int v6, barred;
 
 	(void)state;
-	barred_before_it_joins(b);
-	beacon(3, b, b);
+	bar_port_3_before_it_joins(b);
+	send_beacon(3, b, b);
 	counts_take(sk->maps.counts, counted);
 	for (barred = 1; barred >= 0; barred--) {
 		for (v6 = 0; v6 < 2; v6++)
@@ -535,7 +538,7 @@ static void bar__what_c_waits_for_passes(void **state)
 					     WANT({ 3, BL_R_FORWARDED }));
 			}
 		assert_int_equal(bl_fence_bar(&fence, 5, NULL, 0), 0);
-		stands(3, 0, true, false, false, C48(b));
+		expect_input_state(3, 0, true, false, false, C48(b));
 	}
 	/* C still waits for a frozen input, so its frames pass. */
 	assert_int_equal(bl_fence_freeze(&fence, 5, 3, &p), 0);
@@ -575,18 +578,18 @@ static void lanes__each_its_own(void **state)
 	feed(0, b);
 	feed(1, b);
 	assert_int_equal(bl_fence_freeze(&fence, 5, 1, &p), 0);
-	is_port(&p, 1, 1, true, true, false, C48(b));
-	beacon(0, b + 100, b + 100);
+	expect_port_state(&p, 1, 1, true, true, false, C48(b));
+	send_beacon(0, b + 100, b + 100);
 	assert_true(after.lanes[0].orders == 1 && after.lanes[1].orders == 0);
 	assert_int_equal(after.regs[1].lane[0].state, BL_REG_LIVE | BL_REG_IN);
 	assert_int_equal(after.lives[1].death, 0);
-	stands(1, 1, true, true, false, C48(b));
-	stands(0, 0, true, false, false, C48(b + 100));
-	beacon(1, b + 100, b + 100);
+	expect_input_state(1, 1, true, true, false, C48(b));
+	expect_input_state(0, 0, true, false, false, C48(b + 100));
+	send_beacon(1, b + 100, b + 100);
 	assert_int_equal(after.lanes[1].orders, 1);
 	assert_int_equal(after.regs[1].lane[0].state, BL_REG_LIVE | BL_REG_IN | BL_REG_HELD);
 	assert_int_equal(after.regs[1].lane[0].c, b);
-	stands(1, 1, true, true, false, C48(b));
+	expect_input_state(1, 1, true, true, false, C48(b));
 	/*
 	 * A data frame that would not read the clock carries out the command as well, since the
 	 * command sets the lane's clock limit to 0.
@@ -608,7 +611,7 @@ static void clock__void(void **state)
 	all_live(T0 - 1000);
 	assert_int_equal(bl_fence_freeze(&fence, 5, 3, &p), 0);
 	clock_void(sk->maps.clock);
-	beacon(3, T0 - 900, T0 - 900);
+	send_beacon(3, T0 - 900, T0 - 900);
 	assert_int_equal(after.regs[3].lane[0].state, BL_REG_LIVE | BL_REG_IN | BL_REG_HELD);
 	assert_int_equal(after.regs[3].lane[0].b, T0 - 1000);
 	assert_int_equal(after.lanes[0].orders, 1);
@@ -621,7 +624,7 @@ static void reasons__all_seen(void **state)
 	bl_fence_close(&fence);
 }
 
-#define CASE(f) cmocka_unit_test_setup(f, order_setup)
+#define CASE(f) cmocka_unit_test_setup(f, fence_setup)
 
 int main(void)
 {

@@ -9,7 +9,7 @@
  * Runs one frame that the kernel wants to send by @port; it must stay unchanged. Returns the
  * verdict.
  */
-static int leaves(__u32 port, const struct frame *in)
+static int run_egress(__u32 port, const struct frame *in)
 {
 	struct __sk_buff ctx = { .ifindex = net.ifindex[port] };
 	struct frame out = {};
@@ -25,15 +25,15 @@ static int leaves(__u32 port, const struct frame *in)
 	return (int)o.retval;
 }
 
-static void may_leave(const struct frame *in)
+static void expect_passed(const struct frame *in)
 {
-	assert_int_equal(leaves(2, in), TC_NEXT);
+	assert_int_equal(run_egress(2, in), TC_NEXT);
 	counts_moved(sk->maps.counts, counted, 0, NULL, 0);
 }
 
-static void may_not(const struct frame *in)
+static void expect_dropped(const struct frame *in)
 {
-	if (leaves(2, in) != TC_ACT_SHOT)
+	if (run_egress(2, in) != TC_ACT_SHOT)
 		fail_msg("%s: a frame of %u bytes may leave", doing, in->n);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ 2, BL_R_BYPASSED }));
 }
@@ -55,10 +55,10 @@ static void raw__of_every_kind(void **state)
 		d.op = op[i / 4];
 		d.csum = i >> 1 & 1;
 		build(&in, &d);
-		may_not(&in);
+		expect_dropped(&in);
 	}
 	build(&in, (struct desc[]){ beacon_frame(0, T0 - 100) });
-	may_not(&in);
+	expect_dropped(&in);
 }
 
 /*
@@ -93,9 +93,9 @@ static void barriers__that_promise_nothing(void **state)
 			d.tags = v >> 1;
 			build(&in, &d);
 			if (t[i].ok)
-				may_leave(&in);
+				expect_passed(&in);
 			else
-				may_not(&in);
+				expect_dropped(&in);
 		}
 	}
 	/* The kernel never sends a beacon, whatever its barriers are. */
@@ -103,7 +103,7 @@ static void barriers__that_promise_nothing(void **state)
 
 	d.c = T0 - BL_TS_OLD;
 	build(&in, &d);
-	may_not(&in);
+	expect_dropped(&in);
 }
 
 /*
@@ -120,11 +120,11 @@ static void malformed(void **state)
 	build(&in, &d);
 	for (n = 14u + (in.p[16] << 8 | in.p[17]) - 1; n > 14 + 20 + 8; n--) {
 		in.n = n;
-		may_not(&in);
+		expect_dropped(&in);
 	}
 	build(&in, &d);
 	in.p[14 + 20 + 8 + offsetof(struct bl_hdr, opcode)] ^= 0xf0; /* the version as well */
-	may_not(&in);
+	expect_dropped(&in);
 }
 
 /* Frames that are not ordered, or leave by an interface that is no port, are not checked. */
@@ -137,12 +137,12 @@ static void other__untouched(void **state)
 	build(&in, &d);
 	in.p[14 + 20 + 2] = 0; /* destination port */
 	in.p[14 + 20 + 3] = 53;
-	may_leave(&in);
+	expect_passed(&in);
 	memset(in.p + 12, 0x55, 2); /* ethertype */
-	may_leave(&in);
+	expect_passed(&in);
 	build(&in, &d);
 	map_put(sk->maps.sw_ifindex, net.ifindex[2], &(__u32){ 0 });
-	may_leave(&in);
+	expect_passed(&in);
 }
 
 /* Without a clock it is unknown whether a barrier is old. */
@@ -155,7 +155,7 @@ static void clock__void(void **state)
 	d.c = T0 - BL_TS_OLD;
 	build(&in, &d);
 	clock_void(sk->maps.clock);
-	may_not(&in);
+	expect_dropped(&in);
 }
 
 static void reasons__all_seen(void **state)

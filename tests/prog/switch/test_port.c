@@ -40,7 +40,7 @@ static int port_setup(void **state)
 }
 
 /* The pacer's next frame must be @want, for port @port. */
-static void comes(__u32 port, const struct frame *want)
+static void expect_paced(__u32 port, const struct frame *want)
 {
 	struct frame out;
 
@@ -49,7 +49,7 @@ static void comes(__u32 port, const struct frame *want)
 	same_frame(&out, want);
 }
 
-static void idle(void)
+static void expect_idle_turn(void)
 {
 	struct frame out;
 
@@ -75,7 +75,7 @@ static __u64 carried_on(__u32 port)
 }
 
 /* A frame that is not barline's arrives on port @in and must be queued on port @out. */
-static void plain(__u32 in, const struct frame *f, __u32 out, enum bl_class cls)
+static void queue_plain(__u32 in, const struct frame *f, __u32 out, enum bl_class cls)
 {
 	struct frame after_it;
 	__u32 n = queue_get(BL_PORT_QUEUE(out, cls)).put;
@@ -117,13 +117,13 @@ static void ordered__queued_as_sent(void **state)
 		due = due_get();
 		assert_int_equal(due.next, due.at[1]);
 		assert_true(due.next <= mono_now());
-		comes(1, &want);
+		expect_paced(1, &want);
 		assert_int_equal(busy_of(1), 0);
 		assert_int_equal(balanced(QUEUES), 0);
 		due = due_get();
 		assert_int_equal(due.next, BL_DUE_NEVER);
 		assert_int_equal(due.at[1], BL_DUE_NEVER);
-		idle();
+		expect_idle_turn();
 	}
 	/* Port 3 is not metered: it sends at once. */
 	{
@@ -133,7 +133,7 @@ static void ordered__queued_as_sent(void **state)
 		     WANT({ 0, BL_R_FORWARDED }));
 	}
 	state_take(&after);
-	trees_right(&after);
+	expect_trees(&after);
 }
 
 /*
@@ -152,7 +152,7 @@ static void ordered__queue_full(void **state)
 	run_on(0, &in, &out, XDP_DROP);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ 0, BL_R_QUEUE_FULL }));
 	state_take(&after);
-	trees_right(&after);
+	expect_trees(&after);
 	assert_int_equal(after.regs[0].lane[0].b, T0);
 	assert_int_equal(after.carried[1].b[0], 0);
 	assert_int_equal(balanced(QUEUES), 0);
@@ -160,7 +160,7 @@ static void ordered__queue_full(void **state)
 	pace_setup(sk->maps.port_due, 0, QUEUES);
 	run_on(0, &in, &out, XDP_DROP);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ 0, BL_R_NO_SLOT }));
-	idle();
+	expect_idle_turn();
 }
 
 /* ---- frames that are not barline's ---- */
@@ -180,8 +180,8 @@ static void plain__by_table(void **state)
 		d = plain_frame(t[i].in, t[i].out, t[i].v6);
 		d.tags = (__u8)t[i].tags;
 		build(&f, &d);
-		plain(t[i].in, &f, t[i].out, BL_CL_DATA);
-		comes(t[i].out, &f);
+		queue_plain(t[i].in, &f, t[i].out, BL_CL_DATA);
+		expect_paced(t[i].out, &f);
 		/* A port that is not metered sends the frame at once, unchanged. */
 		host_mac(d.dst, 3 - (t[i].in == 3) * 3);
 		build(&f, &d);
@@ -190,26 +190,26 @@ static void plain__by_table(void **state)
 		counts_moved(sk->maps.counts, counted, 1, WANT({ t[i].in, BL_R_PASSED_ON }));
 	}
 	raw_frame(&f, 0, 1, 60, 1);
-	plain(0, &f, 1, BL_CL_DATA);
-	comes(1, &f);
+	queue_plain(0, &f, 1, BL_CL_DATA);
+	expect_paced(1, &f);
 	d = data_frame(0, 1, T0, T0);
 	odd_arp(&f, &d);
-	plain(0, &f, 1, BL_CL_CONTROL);
-	comes(1, &f);
+	queue_plain(0, &f, 1, BL_CL_CONTROL);
+	expect_paced(1, &f);
 	d = plain_frame(0, 1, true);
 	build(&f, &d);
 	f.p[14 + 6] = 58;
 	f.p[14 + 40] = 136;
-	plain(0, &f, 1, BL_CL_CONTROL);
-	comes(1, &f);
-	idle();
+	queue_plain(0, &f, 1, BL_CL_CONTROL);
+	expect_paced(1, &f);
+	expect_idle_turn();
 	assert_int_equal(balanced(QUEUES), 0);
 	state_take(&after);
 	for (i = 0; i < NPORTS; i++)
 		assert_int_equal(after.carried[i].b[0], 0);
 }
 
-static void kernels(__u32 in, const struct frame *f)
+static void expect_to_kernel(__u32 in, const struct frame *f)
 {
 	struct frame out;
 
@@ -225,17 +225,17 @@ static void plain__left_to_the_kernel(void **state)
 	(void)state;
 	raw_frame(&f, 0, 1, 60, 1);
 	memset(f.p, 0xff, 6);
-	kernels(0, &f);
+	expect_to_kernel(0, &f);
 	raw_frame(&f, 0, 77, 60, 1);
-	kernels(0, &f);
+	expect_to_kernel(0, &f);
 	raw_frame(&f, 0, 0, 60, 1); /* would leave by the port that it came from */
-	kernels(0, &f);
+	expect_to_kernel(0, &f);
 	memset(f.p, 0, 6);
-	kernels(0, &f);
+	expect_to_kernel(0, &f);
 	raw_frame(&f, 0, 1, 60, 1);
 	cfg.admission = 0;
 	set_cfg();
-	kernels(0, &f);
+	expect_to_kernel(0, &f);
 	assert_int_equal(balanced(QUEUES), 0);
 }
 
@@ -253,12 +253,12 @@ static void plain__refused(void **state)
 	ports[1].mtu = 3000;
 	map_put(sk->maps.sw_ports, 1, &ports[1]);
 	raw_frame(&f, 0, 1, BL_QUEUE_FRAME_MAX, 1);
-	plain(0, &f, 1, BL_CL_DATA);
+	queue_plain(0, &f, 1, BL_CL_DATA);
 	raw_frame(&f, 0, 1, BL_QUEUE_FRAME_MAX + 1, 1);
 	refuse_frame(0, &f, BL_R_FRAME_SIZE);
 	raw_frame(&f, 0, 1, 100, 1);
 	queue_limit(DATA(1), 2, BL_QUEUE_FRAME_MAX + 100, 0);
-	plain(0, &f, 1, BL_CL_DATA);
+	queue_plain(0, &f, 1, BL_CL_DATA);
 	refuse_frame(0, &f, BL_R_QUEUE_FULL);
 	raw_frame(&f, 0, 3, 100, 1);
 	assert_int_equal(bpf_map_delete_elem(bpf_map__fd(sk->maps.sw_tx), &key), 0);
@@ -284,12 +284,12 @@ static void plain__ecn(void **state)
 		build(&f, &d);
 		build(&want, &ce);
 		queue_limit(DATA(1), BL_RING, 1 << 20, f.n - 1);
-		plain(0, &f, 1, BL_CL_DATA);
+		queue_plain(0, &f, 1, BL_CL_DATA);
 		run_on(0, &f, &out, XDP_DROP);
 		counts_moved(sk->maps.counts, counted, 1,
 			     WANT({ 0, BL_R_QUEUED }, { 1, BL_R_ECN_MARKED }));
-		comes(1, &f);
-		comes(1, &want);
+		expect_paced(1, &f);
+		expect_paced(1, &want);
 	}
 }
 
@@ -308,7 +308,7 @@ static void pace__strict_priority(void **state)
 	for (c = BL_CL_COUNT - 1; c >= 0; c--) {
 		for (k = 0; k < 2; k++) {
 			raw_frame(&f, 0, 1, 60 + 2 * (__u32)c + (__u32)k, 3);
-			plain(0, &f, 1, BL_CL_DATA);
+			queue_plain(0, &f, 1, BL_CL_DATA);
 			if (c != BL_CL_DATA) {
 				/*
 				 * This test's frames are all of class DATA; those of other classes
@@ -335,11 +335,11 @@ static void pace__strict_priority(void **state)
 	for (c = 0; c < BL_CL_COUNT; c++) {
 		for (k = 0; k < 2; k++) {
 			raw_frame(&f, 0, 1, 60 + 2 * (__u32)c + (__u32)k, 3);
-			comes(1, &f);
+			expect_paced(1, &f);
 		}
 		assert_int_equal(busy_of(1), ((1u << BL_CL_COUNT) - 1) & ~((2u << c) - 1));
 	}
-	idle();
+	expect_idle_turn();
 	assert_int_equal(balanced(QUEUES), 0);
 }
 
@@ -351,13 +351,13 @@ static void pace__bit_without_frame(void **state)
 
 	(void)state;
 	raw_frame(&f, 0, 1, 99, 3);
-	plain(0, &f, 1, BL_CL_DATA);
+	queue_plain(0, &f, 1, BL_CL_DATA);
 	busy |= busy_of(1);
 	map_put(sk->maps.port_busy, 1, &busy);
-	idle();
+	expect_idle_turn();
 	assert_int_equal(busy_of(1), 1 << BL_CL_DATA);
-	comes(1, &f);
-	idle();
+	expect_paced(1, &f);
+	expect_idle_turn();
 	/* The same for the due time of a port without any frame. */
 	{
 		struct bl_due d = due_get();
@@ -365,7 +365,7 @@ static void pace__bit_without_frame(void **state)
 		d.next = d.at[2] = 5;
 		due_put(&d);
 	}
-	idle();
+	expect_idle_turn();
 	assert_int_equal(due_get().next, BL_DUE_NEVER);
 	assert_int_equal(due_get().at[2], BL_DUE_NEVER);
 }
@@ -385,11 +385,11 @@ static void pace__each_port_its_rate(void **state)
 	d = due_get();
 	d.free[1] = far;
 	due_put(&d);
-	plain(0, &f, 1, BL_CL_DATA);
+	queue_plain(0, &f, 1, BL_CL_DATA);
 	assert_int_equal(due_get().next, far); /* No turn is needed before that. */
-	plain(0, &g, 2, BL_CL_DATA);
-	plain(0, &g, 2, BL_CL_DATA);
-	comes(2, &g);
+	queue_plain(0, &g, 2, BL_CL_DATA);
+	queue_plain(0, &g, 2, BL_CL_DATA);
+	expect_paced(2, &g);
 	d = due_get();
 	assert_true(d.free[2] >= now + 500 * 8 - 2 * 12112 && d.free[2] <= mono_now() + 500 * 8);
 	assert_int_equal(d.at[2], d.free[2]);
@@ -397,24 +397,24 @@ static void pace__each_port_its_rate(void **state)
 	assert_int_equal(page_get().next_ns, d.free[2]);
 	while (mono_now() <= d.free[2])
 		;
-	comes(2, &g);
-	idle();
+	expect_paced(2, &g);
+	expect_idle_turn();
 	d = due_get();
 	assert_int_equal(d.next, far);
 	/* The port's turn comes, but its link is not free yet. */
 	d.next = d.at[1] = 1;
 	due_put(&d);
-	idle();
+	expect_idle_turn();
 	d = due_get();
 	assert_int_equal(d.next, far);
 	assert_int_equal(d.at[1], far);
 	d.next = d.at[1] = d.free[1] = 1;
 	due_put(&d);
-	comes(1, &f);
+	expect_paced(1, &f);
 	d = due_get();
 	assert_true(d.free[1] >= now + 8000 - 2 * 12112 && d.free[1] <= mono_now() + 8000);
 	assert_int_equal(d.at[1], BL_DUE_NEVER);
-	idle();
+	expect_idle_turn();
 }
 
 static void pace__bounded_catch_up(void **state)
@@ -428,7 +428,7 @@ static void pace__bounded_catch_up(void **state)
 	set_meter(1, 0xffffffff); /* 6.2 ms per full frame */
 	raw_frame(&f, 0, 1, 1514, 3);
 	for (i = 0; i < 20; i++)
-		plain(0, &f, 1, BL_CL_DATA);
+		queue_plain(0, &f, 1, BL_CL_DATA);
 	usleep(60000);
 	began = mono_now();
 	for (i = 0; i < 20; i++)
@@ -454,7 +454,7 @@ static void pace__rate(void **state)
 	set_meter(1, 0);
 	raw_frame(&f, 0, 1, 500, 3);
 	for (i = 0; i < 200; i++)
-		plain(0, &f, 1, BL_CL_DATA);
+		queue_plain(0, &f, 1, BL_CL_DATA);
 	set_meter(1, 4000u << 20);
 	begin = due_get().at[1];
 	last = begin;
@@ -482,18 +482,18 @@ static void pace__redirect_failed(void **state)
 
 	(void)state;
 	raw_frame(&f, 0, 1, 100, 1);
-	plain(0, &f, 1, BL_CL_DATA);
+	queue_plain(0, &f, 1, BL_CL_DATA);
 	assert_int_equal(bpf_map_delete_elem(bpf_map__fd(sk->maps.port_tx), &key), 0);
 	assert_int_equal(turn(sk->progs.bl_port_pace, &out), XDP_DROP);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ 1, BL_R_REDIRECT_FAILED }));
 	assert_int_equal(page_get().failed, 1);
 	assert_int_equal(balanced(QUEUES), 0);
-	idle();
+	expect_idle_turn();
 	/* A turn that finds no frame still stores when the next one may be due. */
 	d = due_get();
 	d.next = ~0ULL >> 1;
 	due_put(&d);
-	idle();
+	expect_idle_turn();
 	assert_int_equal(page_get().next_ns, ~0ULL >> 1);
 }
 
@@ -513,13 +513,13 @@ static void pace__histograms_and_bell(void **state)
 	p.asleep = 1;
 	map_put(sk->maps.pace_page, 0, &p);
 	for (i = 0; i < 4; i++) {
-		plain(0, &f, 2, BL_CL_DATA);
+		queue_plain(0, &f, 2, BL_CL_DATA);
 		assert_int_equal(rung(), !i);
 	}
 	assert_int_equal(page_get().asleep, 0);
 	q = queue_get(DATA(2));
 	for (i = 0; i < 4; i++)
-		comes(2, &f);
+		expect_paced(2, &f);
 	/*
 	 * The slot is marked as sent, so that its waiting time is not counted again if the frame is
 	 * sent again.

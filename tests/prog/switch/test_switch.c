@@ -331,7 +331,7 @@ static void l2__nothing_to_promise(void **state)
 
 /* ---- the clock ---- */
 
-static void refuses_beyond(__u64 limit)
+static void expect_limit(__u64 limit)
 {
 	struct desc d = data_frame(0, 1, limit, limit), be = beacon_frame(0, limit);
 
@@ -363,7 +363,7 @@ static void refuses_beyond(__u64 limit)
 static void clock__ahead(void **state)
 {
 	(void)state;
-	refuses_beyond(T0 + BOUND);
+	expect_limit(T0 + BOUND);
 }
 
 /* Where silent hosts promise ahead of their clocks, the limit is higher by ahead_ns. */
@@ -372,7 +372,7 @@ static void clock__promised_ahead(void **state)
 	(void)state;
 	cfg.ahead_ns = 150000;
 	set_cfg();
-	refuses_beyond(T0 + BOUND + 150000);
+	expect_limit(T0 + BOUND + 150000);
 }
 
 /* A data frame reads the clock only if its times are beyond what the last reading allows. */

@@ -402,7 +402,7 @@ static void path_setup(void)
 	sh("ip -6 route add fd05::/16 nexthop via fd00:0:0:1::2 nexthop via fd00:0:0:3::2");
 }
 
-static int path_end(void **state)
+static int path_teardown(void **state)
 {
 	(void)state;
 	sh("ip route del 10.5.0.0/16");
@@ -411,7 +411,7 @@ static int path_end(void **state)
 }
 
 /* Returns a frame of bl0 for a host behind the up ports that names path @path - 1; 0: none. */
-static struct desc pathed(bool v6, __u32 in, __u32 path, __u16 sport)
+static struct desc frame_with_path(bool v6, __u32 in, __u32 path, __u16 sport)
 {
 	struct desc d = plain_of(v6, in, 1);
 
@@ -430,7 +430,8 @@ static void path__obeyed(void **state)
 	for (v = 0; v < 4; v++)
 		for (path = 1; path <= 2; path++)
 			for (k = 0; k < 16; k++) { /* 16 flows, whatever their hash */
-				struct desc d = pathed(v & 1, 0, path, (__u16)(5000 + k)), r;
+				struct desc d = frame_with_path(v & 1, 0, path, (__u16)(5000 + k)),
+					    r;
 				__u32 out = cfg.path_port[path - 1];
 				struct frame f, got, want;
 
@@ -451,7 +452,7 @@ static void path__obeyed(void **state)
  * a switch whose paths are turned off: routed as if there were no path. The path stays in the frame
  * if path_keep is set.
  */
-static void not_meant(__u32 keep)
+static void expect_path_ignored(__u32 keep)
 {
 	static const struct {
 		__u32 in, path;
@@ -467,7 +468,9 @@ static void not_meant(__u32 keep)
 		memset(used, 0, sizeof(used));
 		for (v = 0; v < 2; v++)
 			for (k = 0; k < 64; k++) {
-				struct desc d = pathed(v, t[i].in, t[i].path, (__u16)(5000 + k)), r;
+				struct desc d = frame_with_path(v, t[i].in, t[i].path,
+								(__u16)(5000 + k)),
+					    r;
 				struct frame f, got, want;
 
 				if (t[i].below)
@@ -497,15 +500,15 @@ static void path__not_meant(void **state)
 {
 	(void)state;
 	path_setup();
-	not_meant(0);
-	not_meant(1);
+	expect_path_ignored(0);
+	expect_path_ignored(1);
 	cfg.path_keep = 0;
 	set_cfg();
 }
 
 static void path__lost(void **state)
 {
-	struct desc d = pathed(false, 0, 1, 5000);
+	struct desc d = frame_with_path(false, 0, 1, 5000);
 	struct frame f, got, want;
 
 	(void)state;
@@ -522,7 +525,7 @@ static void path__lost(void **state)
 /* ---- TOP: paths, and tokens that are routed ---- */
 
 /* Returns a frame of host 0 for a host behind the up ports. */
-static struct desc between(bool v6, __u16 sport, __u16 dport)
+static struct desc frame_going_up(bool v6, __u16 sport, __u16 dport)
 {
 	struct desc d = plain_of(v6, 0, 1);
 
@@ -533,7 +536,7 @@ static struct desc between(bool v6, __u16 sport, __u16 dport)
 }
 
 /* Runs a frame that arrives on port @in and must be sent on. Returns the port that it leaves by. */
-static __u32 leaves_by(const struct frame *f, __u32 in, enum bl_reason why)
+static __u32 output_port_of(const struct frame *f, __u32 in, enum bl_reason why)
 {
 	struct frame got;
 
@@ -559,8 +562,8 @@ static void path__symmetric(void **state)
 		&(struct bl_token_cfg){ .on = 1, .mode = BL_TOKEN_DROP, .frames = 8, .expiry = 8 });
 	for (v = 0; v < 2; v++)
 		for (k = 0; k < 64; k++) {
-			struct desc d = between(v, (__u16)(40000 + k), 5001);
-			struct top_desc t = { .d = between(v, 0, 0),
+			struct desc d = frame_going_up(v, (__u16)(40000 + k), 5001);
+			struct top_desc t = { .d = frame_going_up(v, 0, 0),
 					      .opcode = BL_TOP_OPCODE_BYTE(BL_TOP_TOKEN),
 					      .cls = 2 };
 			struct bl_token_port all = { .ns_q20 = 0 };
@@ -571,7 +574,7 @@ static void path__symmetric(void **state)
 
 			d.tags = k & 1;
 			build(&f, &d);
-			out = leaves_by(&f, 0, BL_R_PASSED_ON);
+			out = output_port_of(&f, 0, BL_R_PASSED_ON);
 			assert_int_equal(
 				out, cfg.path_port[bl_top_path(
 					     bl_top_flow_port(b, a, 5001, (__u16)(40000 + k)), 2)]);
@@ -583,14 +586,14 @@ static void path__symmetric(void **state)
 			t.d.sport = bl_top_flow_port(a, b, d.sport, d.dport);
 			t.d.dport = BL_TOP_PORT;
 			build_top(&f, &t);
-			assert_int_equal(leaves_by(&f, 0, BL_R_TOKEN_PASSED), out);
+			assert_int_equal(output_port_of(&f, 0, BL_R_TOKEN_PASSED), out);
 		}
 	assert_true(used[1] > 40 && used[3] > 40);
 }
 
 static void path__in_turn(void **state)
 {
-	struct desc d = between(false, 40000, 5001);
+	struct desc d = frame_going_up(false, 40000, 5001);
 	struct frame f;
 	__u32 k;
 
@@ -602,7 +605,7 @@ static void path__in_turn(void **state)
 		&(struct bl_token_cfg){ .on = 1, .mode = BL_TOKEN_DROP, .frames = 8, .expiry = 8 });
 	build(&f, &d);
 	for (k = 0; k < 10; k++)
-		assert_int_equal(leaves_by(&f, 0, BL_R_PASSED_ON), cfg.path_port[k % 2]);
+		assert_int_equal(output_port_of(&f, 0, BL_R_PASSED_ON), cfg.path_port[k % 2]);
 }
 
 /*
@@ -622,7 +625,7 @@ static void unsched__routed(void **state)
 	for (v = 0; v < 4; v++)
 		for (early = 0; early < 2; early++)
 			for (below = 0; below < 2; below++) {
-				struct desc d = between(v & 1, 40000, 5001), r;
+				struct desc d = frame_going_up(v & 1, 40000, 5001), r;
 				struct frame f, got, want;
 
 				cfg.paths = v & 2;
@@ -720,12 +723,12 @@ int main(void)
 		CASE(l3__several_next_hops),
 		CASE(plain__every_pair_of_ports),
 		CASE(plain__left_to_the_kernel),
-		cmocka_unit_test_setup_teardown(path__obeyed, l3_setup, path_end),
-		cmocka_unit_test_setup_teardown(path__not_meant, l3_setup, path_end),
-		cmocka_unit_test_setup_teardown(path__lost, l3_setup, path_end),
-		cmocka_unit_test_setup_teardown(path__symmetric, l3_setup, path_end),
-		cmocka_unit_test_setup_teardown(path__in_turn, l3_setup, path_end),
-		cmocka_unit_test_setup_teardown(unsched__routed, l3_setup, path_end),
+		cmocka_unit_test_setup_teardown(path__obeyed, l3_setup, path_teardown),
+		cmocka_unit_test_setup_teardown(path__not_meant, l3_setup, path_teardown),
+		cmocka_unit_test_setup_teardown(path__lost, l3_setup, path_teardown),
+		cmocka_unit_test_setup_teardown(path__symmetric, l3_setup, path_teardown),
+		cmocka_unit_test_setup_teardown(path__in_turn, l3_setup, path_teardown),
+		cmocka_unit_test_setup_teardown(unsched__routed, l3_setup, path_teardown),
 		cmocka_unit_test(reasons__all_seen),
 	};
 

@@ -9,7 +9,7 @@
 /* An input that is this far or further behind the outputs may not join: bl_join_floor(). */
 #define FLOOR (10 * DEAD_NS)
 
-static struct desc from(__u32 port, __u64 b)
+static struct desc beacon_from(__u32 port, __u64 b)
 {
 	return beacon_frame(port, b);
 }
@@ -19,7 +19,7 @@ static struct desc from(__u32 port, __u64 b)
 static void reg__never_falls(void **state)
 {
 	const __u64 b = T0 - 1000;
-	struct desc d = from(0, b);
+	struct desc d = beacon_from(0, b);
 
 	(void)state;
 	all_live(b);
@@ -36,7 +36,7 @@ static void reg__never_falls(void **state)
 	assert_int_equal(after.regs[0].lane[0].b, b);
 	assert_int_equal(after.lanes[0].out[1].b, b);
 	/* C has a register of its own */
-	d = from(0, b + 1);
+	d = beacon_from(0, b + 1);
 	d.c = b - 1;
 	take_in(0, &d, WANT({ 0, BL_R_BEACON }));
 	assert_int_equal(after.regs[0].lane[0].b, b + 1);
@@ -127,14 +127,14 @@ static void join__waits_at_the_floor(void **state)
 	feed(0, b);
 	feed(1, b);
 	counts_take(sk->maps.counts, counted);
-	d = from(3, b - FLOOR);
+	d = beacon_from(3, b - FLOOR);
 	take_in(3, &d, WANT({ 3, BL_R_BEACON }));
 	assert_int_equal(after.regs[3].lane[0].state, BL_REG_JOINING);
 	assert_int_equal(after.regs[3].lane[0].b, b - FLOOR);
 	/* Meanwhile the other inputs rise, and the outputs with them. */
 	up = b + 100;
-	take_in(0, (struct desc[]){ from(0, up) }, WANT({ 0, BL_R_BEACON }));
-	take_in(1, (struct desc[]){ from(1, up) }, WANT({ 1, BL_R_BEACON }));
+	take_in(0, (struct desc[]){ beacon_from(0, up) }, WANT({ 0, BL_R_BEACON }));
+	take_in(1, (struct desc[]){ beacon_from(1, up) }, WANT({ 1, BL_R_BEACON }));
 	assert_int_equal(after.lanes[0].out[0].b, up);
 	d.b = d.c = up - FLOOR;
 	take_in(3, &d, WANT({ 3, BL_R_BEACON }));
@@ -143,8 +143,8 @@ static void join__waits_at_the_floor(void **state)
 	assert_int_equal(after.regs[3].lane[0].state, BL_REG_LIVE | BL_REG_IN);
 	assert_int_equal(after.lanes[0].out[0].b, up);
 	/* The input is LIVE now, so the outputs wait for it. */
-	take_in(0, (struct desc[]){ from(0, up + 50) }, WANT({ 0, BL_R_BEACON }));
-	take_in(1, (struct desc[]){ from(1, up + 50) }, WANT({ 1, BL_R_BEACON }));
+	take_in(0, (struct desc[]){ beacon_from(0, up + 50) }, WANT({ 0, BL_R_BEACON }));
+	take_in(1, (struct desc[]){ beacon_from(1, up + 50) }, WANT({ 1, BL_R_BEACON }));
 	assert_int_equal(after.lanes[0].out[0].b, up);
 }
 
@@ -152,7 +152,7 @@ static void join__waits_at_the_floor(void **state)
 static void join__two_lanes(void **state)
 {
 	const __u64 b = T0 - 1000;
-	struct desc d = from(0, b);
+	struct desc d = beacon_from(0, b);
 
 	(void)state;
 	feed(1, b);
@@ -195,7 +195,7 @@ static void join__two_lanes(void **state)
  * Lets @n beacon intervals pass one by one, in which a beacon arrives on @port only, with a barrier
  * 100 ns behind the clock. Returns the last barrier.
  */
-static __u64 beats(__u32 port, __u64 *bus, int n)
+static __u64 pass_intervals(__u32 port, __u64 *bus, int n)
 {
 	while (n--) {
 		*bus += BEACON_NS;
@@ -205,7 +205,7 @@ static __u64 beats(__u32 port, __u64 *bus, int n)
 	return *bus - 100;
 }
 
-static bool excluded(__u32 port)
+static bool is_excluded(__u32 port)
 {
 	struct bl_port_regs r;
 
@@ -227,7 +227,7 @@ static void exclude__after_silence(void **state)
 	 * inputs when more than 250 us of watch time have passed since its last scan, here after
 	 * 300, 600, 900 and 1200 us. An input is dead after more than 1000 us.
 	 */
-	beats(0, &bus, 11);
+	pass_intervals(0, &bus, 11);
 	/* B stands still, so each of the first three scans has the next beacon relayed at once. */
 	counts_moved(sk->maps.counts, counted, 11,
 		     WANT({ 0, BL_R_BEACON, 8 }, { 0, BL_R_RELAYED, 3 }));
@@ -238,7 +238,7 @@ static void exclude__after_silence(void **state)
 	bus += BEACON_NS;
 	clock_at(sk->maps.clock, bus);
 	up = bus - 100;
-	d = from(0, up);
+	d = beacon_from(0, up);
 	want = relayed(d, up, up);
 	/* C waits for the dead inputs until the controller's RESUME. */
 	want.relay[0].c = want.relay[1].c = b;
@@ -266,10 +266,10 @@ static void exclude__after_silence(void **state)
 	 * of B, and C stands still for it as for the first.
 	 */
 	bus += 2 * FLOOR;
-	beats(0, &bus, 1);
-	beats(1, &bus, 1);
+	pass_intervals(0, &bus, 1);
+	pass_intervals(1, &bus, 1);
 	counts_take(sk->maps.counts, counted);
-	d = from(3, T0);
+	d = beacon_from(3, T0);
 	take_in(3, &d, WANT({ 3, BL_R_BEACON }));
 	assert_int_equal(after.regs[3].lane[0].state, BL_REG_DEAD | BL_REG_IN | BL_REG_HELD);
 	assert_int_equal(after.regs[3].lane[0].b, T0);
@@ -293,14 +293,14 @@ static void exclude__edge(void **state)
 		set_cfg();
 		bus = T0;
 		all_live(T0 - 1000);
-		beats(0, &bus, 1);
+		pass_intervals(0, &bus, 1);
 		feed(1, T0 - 900);
-		beats(0, &bus, 11);
+		pass_intervals(0, &bus, 11);
 		state_take(&after);
 		assert_int_equal(after.lanes[0].scan_ns - after.regs[1].lane[0].heard_ns,
 				 11 * BEACON_NS);
-		assert_true(excluded(3));
-		assert_int_equal(excluded(1), k);
+		assert_true(is_excluded(3));
+		assert_int_equal(is_excluded(1), k);
 	}
 }
 
@@ -316,11 +316,11 @@ static void exclude__quarter(void **state)
 	cfg.dead_after_ns = 12 * BEACON_NS;
 	set_cfg();
 	all_live(T0 - 1000);
-	beats(0, &bus, 6);
+	pass_intervals(0, &bus, 6);
 	state_take(&after);
 	assert_int_equal(after.lanes[0].watch_ns, 1 + 6 * BEACON_NS);
 	assert_int_equal(after.lanes[0].scan_ns, 1 + 3 * BEACON_NS);
-	beats(0, &bus, 1);
+	pass_intervals(0, &bus, 1);
 	state_take(&after);
 	assert_int_equal(after.lanes[0].scan_ns, 1 + 7 * BEACON_NS);
 }
@@ -339,12 +339,12 @@ static void exclude__heard_in_time(void **state)
 	for (k = 0; k < 5; k++) {
 		struct frame in, out;
 
-		beats(0, &bus, 4);
+		pass_intervals(0, &bus, 4);
 		build(&in, &d);
 		run_on(1, &in, &out, XDP_REDIRECT);
 	}
-	assert_false(excluded(1));
-	assert_true(excluded(3));
+	assert_false(is_excluded(1));
+	assert_true(is_excluded(3));
 }
 
 /* A refused frame does not count as a sign of life. */
@@ -360,11 +360,11 @@ static void exclude__refused_is_not_heard(void **state)
 	for (k = 0; k < 12; k++) {
 		struct frame in, out;
 
-		beats(0, &bus, 1);
+		pass_intervals(0, &bus, 1);
 		build(&in, &d);
 		run_on(1, &in, &out, XDP_DROP);
 	}
-	assert_true(excluded(1));
+	assert_true(is_excluded(1));
 }
 
 /* The datapath stood still for ten seconds: that does not count as silence of any input. */
@@ -374,12 +374,12 @@ static void exclude__not_after_a_standstill(void **state)
 
 	(void)state;
 	all_live(T0 - 1000);
-	beats(0, &bus, 2);
+	pass_intervals(0, &bus, 2);
 	bus += 10000000000ULL;
-	beats(0, &bus, 9);
+	pass_intervals(0, &bus, 9);
 	state_take(&after);
 	assert_int_equal(after.lanes[0].watch_ns, 1 + 11 * BEACON_NS);
-	assert_false(excluded(1));
+	assert_false(is_excluded(1));
 	/* Nor does watch time advance when the clock goes back or stands still. */
 	bus -= 20000000000ULL;
 	clock_at(sk->maps.clock, bus);
@@ -401,8 +401,8 @@ static void exclude__lane_never_heard(void **state)
 	(void)state;
 	all_live(T0 - 1000);
 	/* Port 3 comes back with two lanes, one of which is silent. */
-	beats(0, &bus, 12);
-	assert_true(excluded(3));
+	pass_intervals(0, &bus, 12);
+	assert_true(is_excluded(3));
 	counts_take(sk->maps.counts, counted);
 	d = beacon_frame(3, bus);
 	d.lanes = 2;
@@ -410,7 +410,7 @@ static void exclude__lane_never_heard(void **state)
 	assert_int_equal(after.regs[3].lane[0].state, BL_REG_DEAD | BL_REG_IN | BL_REG_HELD);
 	assert_int_equal(after.regs[3].lane[1].state, BL_REG_ABSENT);
 	assert_int_equal(after.regs[3].lane[1].heard_ns, after.lanes[0].watch_ns);
-	beats(0, &bus, 12);
+	pass_intervals(0, &bus, 12);
 	counts_take(sk->maps.counts, counted);
 	d.b = d.c = bus;
 	take_in(3, &d, WANT({ 3, BL_R_BEACON }, { 3, BL_R_JOINED }));
@@ -420,7 +420,7 @@ static void exclude__lane_never_heard(void **state)
 
 /* ---- lanes of the switch ---- */
 
-static void two_lanes(void)
+static void set_two_lanes(void)
 {
 	cfg.lanes = 2;
 	set_cfg();
@@ -435,7 +435,7 @@ static void lanes__each_its_own(void **state)
 	struct desc d, want;
 
 	(void)state;
-	two_lanes();
+	set_two_lanes();
 	d = data_frame(0, 3, T0, b);
 	step(0, &d, XDP_REDIRECT, (struct desc[]){ sent_on(0, d, b, b) },
 	     WANT({ 0, BL_R_FORWARDED }, { 0, BL_R_JOINED }));
@@ -462,7 +462,8 @@ static void lanes__each_its_own(void **state)
  * The frame @d of @port is steered to the CPU that owns the lane: nothing but @counters changes,
  * and one more frame counts as on its way there.
  */
-static void steered(__u32 port, const struct desc *d, const struct counted *counters, size_t n)
+static void expect_steered(__u32 port, const struct desc *d, const struct counted *counters,
+			   size_t n)
 {
 	struct bl_steering was, now;
 
@@ -502,8 +503,8 @@ static void homing__in_order(void **state)
 		map_put(sk->maps.sw_home, other, &v);
 		set_steering(1, other, 0, 0);
 		map_get(sk->maps.sw_homing, 1, &h);
-		steered(1, &d, WANT({ 1, BL_R_STEERED }, { 1, BL_R_WRONG_CPU }));
-		steered(1, &data, WANT({ 1, BL_R_STEERED }, { 1, BL_R_WRONG_CPU }));
+		expect_steered(1, &d, WANT({ 1, BL_R_STEERED }, { 1, BL_R_WRONG_CPU }));
+		expect_steered(1, &data, WANT({ 1, BL_R_STEERED }, { 1, BL_R_WRONG_CPU }));
 		assert_int_equal(bpf_map_delete_elem(bpf_map__fd(sk->maps.sw_home), &other), 0);
 	}
 	/* The CPU map has no entry for the CPU of the lane. */
@@ -518,8 +519,8 @@ static void homing__in_order(void **state)
 	set_steering(1, (__u32)net.cpu, 0, ~0u);
 	ports[1].home_lane = BL_AWAY;
 	map_put(sk->maps.sw_ports, 1, &ports[1]);
-	steered(1, &d, WANT({ 1, BL_R_STEERED }));
-	steered(1, &data, WANT({ 1, BL_R_STEERED }));
+	expect_steered(1, &d, WANT({ 1, BL_R_STEERED }));
+	expect_steered(1, &data, WANT({ 1, BL_R_STEERED }));
 	set_steering(1, (__u32)net.cpu, 2, 2);
 	step(1, &d, XDP_DROP, &d, WANT({ 1, BL_R_BEACON }));
 	assert_int_equal(after.regs[1].lane[0].b, T0 - 1000);
@@ -533,7 +534,7 @@ static void homing__in_order(void **state)
  * Marks port 1 as away, with the given numbers of frames sent and taken; the last one came out of
  * the CPU map @still ns of watch time ago.
  */
-static void away(__u32 sent, __u32 taken, __u64 still)
+static void mark_away(__u32 sent, __u32 taken, __u64 still)
 {
 	struct bl_steering h = { .cpu = (__u32)net.cpu,
 				 .sent = sent,
@@ -547,7 +548,7 @@ static void away(__u32 sent, __u32 taken, __u64 still)
 }
 
 /* A beacon of port 1 is handled here, and the port is not marked as away any more. */
-static void at_home(__u64 b, __u32 sent, const struct counted *counters, size_t n)
+static void expect_at_home(__u64 b, __u32 sent, const struct counted *counters, size_t n)
 {
 	struct desc d = beacon_frame(1, b);
 	struct bl_steering h;
@@ -572,8 +573,8 @@ static void homing__edges(void **state)
 
 	(void)state;
 	all_live(T0 - 2000);
-	away(7, 4, 0);
-	steered(1, &d, WANT({ 1, BL_R_STEERED }));
+	mark_away(7, 4, 0);
+	expect_steered(1, &d, WANT({ 1, BL_R_STEERED }));
 	step(1, &d, XDP_DROP, &d, WANT({ 1, BL_R_HOME_FULL }));
 	map_get(sk->maps.sw_homing, 1, &h);
 	assert_true(h.sent == 8 && h.taken == 4);
@@ -581,12 +582,12 @@ static void homing__edges(void **state)
 	 * Watch time advances by at most one beacon interval from frame to frame, and only by
 	 * frames that are handled here, so the edge of the second can be set exactly.
 	 */
-	away(5, 3, BL_HOMING_NS);
-	steered(1, &d, WANT({ 1, BL_R_STEERED }));
-	away(5, 3, BL_HOMING_NS + 1);
-	at_home(T0 - 1400, 3, WANT({ 1, BL_R_BEACON }));
-	away(3, 5, 0);
-	at_home(T0 - 1300, 5, WANT({ 1, BL_R_BEACON }));
+	mark_away(5, 3, BL_HOMING_NS);
+	expect_steered(1, &d, WANT({ 1, BL_R_STEERED }));
+	mark_away(5, 3, BL_HOMING_NS + 1);
+	expect_at_home(T0 - 1400, 3, WANT({ 1, BL_R_BEACON }));
+	mark_away(3, 5, 0);
+	expect_at_home(T0 - 1300, 5, WANT({ 1, BL_R_BEACON }));
 	/* The first frame that is put on its way starts the second anew. */
 	cfg.lane_of_cpu[net.cpu] = BL_NO_LANE;
 	set_cfg();
@@ -598,7 +599,7 @@ static void homing__edges(void **state)
 		map_put(sk->maps.sw_home, other, &v);
 		h = (struct bl_steering){ .cpu = other, .sent = 9, .taken = 9, .most = 4 };
 		map_put(sk->maps.sw_homing, 1, &h);
-		steered(1, &d, WANT({ 1, BL_R_STEERED }, { 1, BL_R_WRONG_CPU }));
+		expect_steered(1, &d, WANT({ 1, BL_R_STEERED }, { 1, BL_R_WRONG_CPU }));
 		map_get(sk->maps.sw_homing, 1, &h);
 		assert_int_equal(h.moved_ns, after.lanes[0].watch_ns);
 		assert_int_equal(bpf_map_delete_elem(bpf_map__fd(sk->maps.sw_home), &other), 0);
@@ -608,7 +609,7 @@ static void homing__edges(void **state)
 	 */
 	h = (struct bl_steering){ .cpu = other, .sent = 1, .taken = 1 };
 	map_put(sk->maps.sw_homing, 1, &h);
-	at_home(T0 - 1200, 1, WANT({ 1, BL_R_BEACON }, { 1, BL_R_WRONG_CPU }));
+	expect_at_home(T0 - 1200, 1, WANT({ 1, BL_R_BEACON }, { 1, BL_R_WRONG_CPU }));
 }
 
 /* A lane scans only its own ports for silence. */
@@ -617,16 +618,16 @@ static void lanes__search_their_own_ports(void **state)
 	__u64 bus = T0;
 
 	(void)state;
-	two_lanes();
+	set_two_lanes();
 	feed(0, T0 - 1000);
 	feed(1, T0 - 1000);
 	feed(3, T0 - 1000);
-	beats(0, &bus, 13);
-	assert_true(excluded(3));
-	assert_false(excluded(1));
+	pass_intervals(0, &bus, 13);
+	assert_true(is_excluded(3));
+	assert_false(is_excluded(1));
 	/* Lane 1 has a clock of its own, which it has not read since. */
-	beats(1, &bus, 1);
-	assert_false(excluded(1));
+	pass_intervals(1, &bus, 1);
+	assert_false(is_excluded(1));
 }
 
 /* All CPUs share lane 0. test_lanes in tests/net attacks a switch with this setting. */
@@ -636,7 +637,7 @@ static void lanes__shared(void **state)
 	struct desc d = data_frame(1, 3, T0, b);
 
 	(void)state;
-	two_lanes();
+	set_two_lanes();
 	cfg.single_writer = 0;
 	cfg.lanes = 1;
 	set_cfg();
@@ -717,7 +718,7 @@ static void trees__many_ports(void **state)
 			build(&in, &d);
 			run_xdp(sk->progs.bl_switch_xdp, net.ifindex[0], &in, &out);
 			state_take(&after);
-			trees_right(&after);
+			expect_trees(&after);
 			for (s = 0; s < 2; s++) {
 				const struct bl_pair *o = &after.lanes[0].out[s],
 						     root = bl_tree_least(&after.trees[s]);

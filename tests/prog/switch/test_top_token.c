@@ -19,7 +19,7 @@ static void set_top(void)
 	map_put(sk->maps.token_cfg, 0, &top);
 }
 
-static int token_case(void **state)
+static int drop_setup(void **state)
 {
 	struct bl_meter m = { .ns_q20 = 0 }; /* metered without a rate: as fast as the pacer goes */
 	__u64 none = 0;
@@ -43,9 +43,9 @@ static int token_case(void **state)
 	return 0;
 }
 
-static int pace_case(void **state)
+static int pace_mode_setup(void **state)
 {
-	token_case(state);
+	drop_setup(state);
 	top.mode = BL_TOKEN_PACE;
 	top.expiry = 64; /* 0.4 s, because an emulated machine is slow */
 	set_top();
@@ -56,7 +56,7 @@ static int pace_case(void **state)
  * Runs the frame @f, which arrives on port @in: it must end with @verdict, unchanged, and be
  * counted for @why.
  */
-static void comes_in(__u32 in, const struct frame *f, int verdict, enum bl_reason why)
+static void expect_input(__u32 in, const struct frame *f, int verdict, enum bl_reason why)
 {
 	struct frame out;
 
@@ -65,17 +65,17 @@ static void comes_in(__u32 in, const struct frame *f, int verdict, enum bl_reaso
 	counts_moved(sk->maps.counts, counted, 1, WANT({ in, why }));
 }
 
-static void token_in(__u32 in, __u32 to, __u8 cls, int verdict, enum bl_reason why)
+static void expect_token_input(__u32 in, __u32 to, __u8 cls, int verdict, enum bl_reason why)
 {
 	struct top_desc t = token_of(in, to, false, cls);
 	struct frame f;
 
 	build_top(&f, &t);
-	comes_in(in, &f, verdict, why);
+	expect_input(in, &f, verdict, why);
 }
 
 /* The pacer's next frame must be @want, for port @port. */
-static void paced(__u32 port, const struct frame *want)
+static void expect_paced(__u32 port, const struct frame *want)
 {
 	struct frame out;
 
@@ -84,16 +84,16 @@ static void paced(__u32 port, const struct frame *want)
 	same_frame(&out, want);
 }
 
-static void paced_token(__u32 port, __u32 from, __u8 cls)
+static void expect_paced_token(__u32 port, __u32 from, __u8 cls)
 {
 	struct top_desc t = token_of(from, port, false, cls);
 	struct frame f;
 
 	build_top(&f, &t);
-	paced(port, &f);
+	expect_paced(port, &f);
 }
 
-static void idle(void)
+static void expect_idle_turn(void)
 {
 	struct frame out;
 
@@ -102,7 +102,7 @@ static void idle(void)
 }
 
 /* Sets the backlog of tokens on an output to @halves half token times. */
-static void ahead(__u32 port, __u32 halves)
+static void set_backlog(__u32 port, __u32 halves)
 {
 	struct bl_token_port p = token_port(port);
 
@@ -114,7 +114,7 @@ static void ahead(__u32 port, __u32 halves)
  * Makes the pacer's time for @port due now: the pacer stored that time before the test changed the
  * port's state.
  */
-static void look_again(__u32 port)
+static void make_turn_due(__u32 port)
 {
 	struct bl_due d = due_get();
 
@@ -123,7 +123,7 @@ static void look_again(__u32 port)
 }
 
 /* Removes the token limit of the input @port. */
-static void no_budget(__u32 port)
+static void lift_input_limit(__u32 port)
 {
 	struct bl_token_port p = token_port(port);
 
@@ -153,10 +153,10 @@ static void drop__passed_as_it_came(void **state)
 			t.d.tags = v >> 1;
 			build_top(&f, &t);
 			assert_int_equal(f.n, (v & 1 ? 80 : 60) + 4 * t.d.tags);
-			ahead(3, 0);
-			no_budget(0);
+			set_backlog(3, 0);
+			lift_input_limit(0);
 			began = mono_now();
-			comes_in(0, &f, XDP_REDIRECT, BL_R_TOKEN_PASSED);
+			expect_input(0, &f, XDP_REDIRECT, BL_R_TOKEN_PASSED);
 			assert_int_equal(token_counts(3).passed[cls], v + 1);
 			/* The token's length is charged, in either family. */
 			word = token_port(3).out_q20 - bl_token_cost(SLOW, f.n);
@@ -165,7 +165,7 @@ static void drop__passed_as_it_came(void **state)
 	assert_int_equal(token_counts(0).passed[0], 0);
 }
 
-static enum bl_reason fate(__u64 halves, __u32 cls)
+static enum bl_reason expected_reason(__u64 halves, __u32 cls)
 {
 	return halves > 2ULL * top.expiry  ? BL_R_TOKEN_EXPIRED
 	       : halves > 2ULL * (7 - cls) ? BL_R_TOKEN_LIMIT
@@ -183,7 +183,7 @@ static void drop__limits(void **state)
 	__u8 cls;
 
 	(void)state;
-	no_budget(0);
+	lift_input_limit(0);
 	for (expiry = 2; expiry <= 8; expiry += 6) {
 		top.expiry = expiry;
 		set_top();
@@ -197,7 +197,7 @@ static void drop__limits(void **state)
 
 				build_top(&f, &t);
 				began = mono_now();
-				ahead(3, halves);
+				set_backlog(3, halves);
 				word = token_port(3).out_q20;
 				verdict =
 					run_xdp(sk->progs.bl_switch_xdp, net.ifindex[0], &f, &out);
@@ -220,7 +220,7 @@ static void drop__limits(void **state)
 				 * one frame sees a smaller backlog.
 				 */
 				if (took < SLOW_NS / 2) {
-					assert_int_equal(why, fate(halves, cls));
+					assert_int_equal(why, expected_reason(halves, cls));
 					sure++;
 				}
 				rows++;
@@ -241,12 +241,12 @@ static void drop__burst(void **state)
 	__u8 cls;
 
 	(void)state;
-	no_budget(0);
+	lift_input_limit(0);
 	for (cls = 0; cls < BL_TOP_CLASSES; cls++) {
 		struct top_desc t = token_of(0, 3, false, cls);
 
 		build_top(&f, &t);
-		ahead(3, 0);
+		set_backlog(3, 0);
 		began = mono_now();
 		for (n = 0;
 		     run_xdp(sk->progs.bl_switch_xdp, net.ifindex[0], &f, &out) == XDP_REDIRECT;
@@ -270,16 +270,16 @@ static void drop__metered(void **state)
 
 	(void)state;
 	raw_frame(&data, 0, 1, 100, 1);
-	comes_in(0, &data, XDP_DROP, BL_R_QUEUED);
+	expect_input(0, &data, XDP_DROP, BL_R_QUEUED);
 	for (c = BL_TOP_CLASSES - 1; c >= 0; c--) {
-		token_in(0, 1, (__u8)c, XDP_DROP, BL_R_QUEUED);
+		expect_token_input(0, 1, (__u8)c, XDP_DROP, BL_R_QUEUED);
 		assert_int_equal(token_queue(1, (__u32)c).put, 1);
 		assert_int_equal(token_counts(1).passed[c], 1);
 	}
 	for (c = 0; c < BL_TOP_CLASSES; c++)
-		paced_token(1, 0, (__u8)c);
-	paced(1, &data);
-	idle();
+		expect_paced_token(1, 0, (__u8)c);
+	expect_paced(1, &data);
+	expect_idle_turn();
 	assert_int_equal(token_counts(1).passed[0], 1);
 	assert_int_equal(balanced(QUEUES), 0);
 }
@@ -346,22 +346,22 @@ static void in__not_top(void **state)
 	t.d.dport = BL_TOP_PORT - 1;
 	t.d.sport = BL_TOP_PORT;
 	build_top(&f, &t);
-	comes_in(0, &f, XDP_REDIRECT, BL_R_PASSED_ON);
+	expect_input(0, &f, XDP_REDIRECT, BL_R_PASSED_ON);
 	t.d.dport = BL_TOP_PORT;
 	build_top(&f, &t);
 	f.p[14 + 9] = 6; /* TCP */
-	comes_in(0, &f, XDP_REDIRECT, BL_R_PASSED_ON);
+	expect_input(0, &f, XDP_REDIRECT, BL_R_PASSED_ON);
 	build_top(&f, &t);
 	f.p[14] = 0x46; /* with IP options the UDP ports are elsewhere */
-	comes_in(0, &f, XDP_REDIRECT, BL_R_PASSED_ON);
+	expect_input(0, &f, XDP_REDIRECT, BL_R_PASSED_ON);
 	build_top(&f, &t);
 	f.p[14 + 6] = 0x20; /* a fragment */
-	comes_in(0, &f, XDP_REDIRECT, BL_R_PASSED_ON);
+	expect_input(0, &f, XDP_REDIRECT, BL_R_PASSED_ON);
 	top.on = 0;
 	set_top();
 	build_top(&f, &t);
-	comes_in(0, &f, XDP_REDIRECT, BL_R_PASSED_ON);
-	token_in(0, 1, 9, XDP_DROP, BL_R_QUEUED);
+	expect_input(0, &f, XDP_REDIRECT, BL_R_PASSED_ON);
+	expect_token_input(0, 1, 9, XDP_DROP, BL_R_QUEUED);
 	assert_int_equal(queue_get(BL_PORT_QUEUE(1, BL_CL_DATA)).put, 1);
 }
 
@@ -380,12 +380,12 @@ static void in__signals_before_all(void **state)
 		t.d.tags = op >> 1 & 1;
 		build_top(&f, &t);
 		raw_frame(&data, 0, 1, 100, 1);
-		comes_in(0, &data, XDP_DROP, BL_R_QUEUED);
-		comes_in(0, &f, XDP_DROP, BL_R_QUEUED);
-		paced(1, &f);
-		paced(1, &data);
+		expect_input(0, &data, XDP_DROP, BL_R_QUEUED);
+		expect_input(0, &f, XDP_DROP, BL_R_QUEUED);
+		expect_paced(1, &f);
+		expect_paced(1, &data);
 		host_mac(f.p, 3);
-		comes_in(0, &f, XDP_REDIRECT, BL_R_PASSED_ON);
+		expect_input(0, &f, XDP_REDIRECT, BL_R_PASSED_ON);
 		n += 2;
 		assert_int_equal(token_counts(0).signals, n);
 	}
@@ -404,7 +404,7 @@ static void in__flood(void **state)
 	size_t i;
 
 	(void)state;
-	no_budget(3); /* and no limit as an output */
+	lift_input_limit(3); /* and no limit as an output */
 	for (i = 0; i < sizeof(ops); i++) {
 		struct top_desc t = token_of(0, 3, false, 0);
 
@@ -433,7 +433,7 @@ static void in__flood(void **state)
 	counts_moved(sk->maps.counts, counted, passed[0] + n + 3,
 		     WANT({ 0, BL_R_TOKEN_PASSED, passed[0] }, { 0, BL_R_PASSED_ON, n },
 			  { 0, BL_R_TOKEN_FLOOD, 3 }));
-	token_in(1, 3, 0, XDP_REDIRECT, BL_R_TOKEN_PASSED);
+	expect_token_input(1, 3, 0, XDP_REDIRECT, BL_R_TOKEN_PASSED);
 }
 
 /* ---- mode pace ---- */
@@ -449,36 +449,36 @@ static void pace__strict_and_limited(void **state)
 	int c;
 
 	(void)state;
-	no_budget(0);
+	lift_input_limit(0);
 	t.opcode = BL_TOP_OPCODE_BYTE(BL_TOP_STOP);
 	build_top(&sync, &t);
 	raw_frame(&data, 0, 1, 100, 1);
 	for (c = BL_TOP_CLASSES - 1; c >= 0; c--)
-		token_in(0, 1, (__u8)c, XDP_DROP, BL_R_QUEUED);
+		expect_token_input(0, 1, (__u8)c, XDP_DROP, BL_R_QUEUED);
 	assert_int_equal(token_counts(1).passed[0], 0); /* not counted yet: they wait */
-	paced_token(1, 0, 0);
-	paced_token(1, 0, 1);
-	ahead(1, 200); /* 0.6 s, so that the test has time for the following steps */
-	look_again(1);
-	idle();
+	expect_paced_token(1, 0, 0);
+	expect_paced_token(1, 0, 1);
+	set_backlog(1, 200); /* 0.6 s, so that the test has time for the following steps */
+	make_turn_due(1);
+	expect_idle_turn();
 	assert_true(due_get().at[1] > mono_now());
 	assert_int_equal(due_get().next, due_get().at[1]);
 	/*
 	 * The pacer's time for this port is that of the next token. Other frames that arrive make
 	 * it earlier.
 	 */
-	comes_in(0, &data, XDP_DROP, BL_R_QUEUED);
+	expect_input(0, &data, XDP_DROP, BL_R_QUEUED);
 	assert_true(due_get().at[1] <= mono_now());
-	comes_in(0, &sync, XDP_DROP, BL_R_QUEUED);
-	paced(1, &sync);
-	paced(1, &data);
-	idle();
-	ahead(1, 0);
-	look_again(1);
-	paced_token(1, 0, 2);
-	ahead(1, 200);
-	look_again(1);
-	idle();
+	expect_input(0, &sync, XDP_DROP, BL_R_QUEUED);
+	expect_paced(1, &sync);
+	expect_paced(1, &data);
+	expect_idle_turn();
+	set_backlog(1, 0);
+	make_turn_due(1);
+	expect_paced_token(1, 0, 2);
+	set_backlog(1, 200);
+	make_turn_due(1);
+	expect_idle_turn();
 	assert_int_equal(token_counts(1).passed[0], 1);
 	assert_int_equal(token_counts(1).passed[1], 1);
 	assert_int_equal(token_counts(1).passed[2], 1);
@@ -491,21 +491,21 @@ static void pace__limit_of_a_class(void **state)
 	__u32 frames, i;
 
 	(void)state;
-	no_budget(0);
+	lift_input_limit(0);
 	for (frames = 1; frames <= 8; frames += 7) {
 		top.frames = frames;
 		set_top();
 		for (i = 0; i < frames; i++)
-			token_in(0, 2, 4, XDP_DROP, BL_R_QUEUED);
-		token_in(0, 2, 4, XDP_DROP, BL_R_TOKEN_LIMIT);
+			expect_token_input(0, 2, 4, XDP_DROP, BL_R_QUEUED);
+		expect_token_input(0, 2, 4, XDP_DROP, BL_R_TOKEN_LIMIT);
 		/* Each class has its own limit. */
-		token_in(0, 2, 5, XDP_DROP, BL_R_QUEUED);
+		expect_token_input(0, 2, 5, XDP_DROP, BL_R_QUEUED);
 		assert_int_equal(token_counts(2).limit[4], frames == 1 ? 1 : 2);
 		pace_setup(sk->maps.port_due, TOKEN_SLOTS, QUEUES);
 		map_put(sk->maps.port_busy, 2, (__u64[]){ 0 });
 	}
 	/* An unmetered port holds no tokens: they pass or are dropped at once, as in mode drop. */
-	token_in(0, 3, 4, XDP_REDIRECT, BL_R_TOKEN_PASSED);
+	expect_token_input(0, 3, 4, XDP_REDIRECT, BL_R_TOKEN_PASSED);
 }
 
 /*
@@ -521,11 +521,11 @@ static void pace__expired(void **state)
 	/*
 	 * The expiry is 64: the new token has 0.4 s to be sent, on a machine that is slow and busy.
 	 */
-	no_budget(0);
-	ahead(1, 200); /* No token may leave at once. */
+	lift_input_limit(0);
+	set_backlog(1, 200); /* No token may leave at once. */
 	for (i = 0; i < 8; i++)
-		token_in(0, 1, 3, XDP_DROP, BL_R_QUEUED);
-	token_in(0, 1, 5, XDP_DROP, BL_R_QUEUED);
+		expect_token_input(0, 1, 3, XDP_DROP, BL_R_QUEUED);
+	expect_token_input(0, 1, 5, XDP_DROP, BL_R_QUEUED);
 	raw_frame(&data, 0, 1, 100, 1);
 	usleep((useconds_t)(64 * SLOW_NS / 1000 + 20000));
 	{
@@ -540,13 +540,13 @@ static void pace__expired(void **state)
 	assert_int_equal(token_counts(1).expired[3], 8);
 	assert_int_equal(balanced(QUEUES), 2);
 	/* The new token is sent; the old one of class 5 is dropped when its turn comes. */
-	ahead(1, 0);
-	paced_token(1, 0, 3);
+	set_backlog(1, 0);
+	expect_paced_token(1, 0, 3);
 	assert_int_equal(turn(sk->progs.bl_port_pace, &out), XDP_DROP);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ 1, BL_R_TOKEN_EXPIRED }));
 	assert_int_equal(token_counts(1).expired[5], 1);
 	assert_int_equal(token_counts(1).passed[5], 0);
-	idle();
+	expect_idle_turn();
 	assert_int_equal(balanced(QUEUES), 0);
 	assert_int_equal(due_get().at[1], BL_DUE_NEVER);
 }
@@ -569,7 +569,7 @@ static void pace__data_first(void **state)
 	(void)state;
 	top.data_first = 1;
 	set_top();
-	no_budget(0);
+	lift_input_limit(0);
 	raw_frame(&data, 0, 1, 1514, 1);
 	for (i = 0; i < sizeof(t) / sizeof(*t); i++) {
 		struct top_desc d = token_of(0, 1, false, t[i].cls < 0 ? 0 : (__u8)t[i].cls);
@@ -584,10 +584,10 @@ static void pace__data_first(void **state)
 			map_put(sk->maps.port_busy, 1, (__u64[]){ 0 });
 			since = mono_now();
 			for (cls = 0; cls < 2; cls++)
-				token_in(0, 1, t[i].cls == 1 ? 1 + cls : cls, XDP_DROP,
-					 BL_R_QUEUED);
-			comes_in(0, &data, XDP_DROP, BL_R_QUEUED);
-			ahead(1, t[i].tokens);
+				expect_token_input(0, 1, t[i].cls == 1 ? 1 + cls : cls, XDP_DROP,
+						   BL_R_QUEUED);
+			expect_input(0, &data, XDP_DROP, BL_R_QUEUED);
+			set_backlog(1, t[i].tokens);
 			p = token_port(1);
 			p.data_q20 = (mono_now() << 20) + t[i].data * bl_token_unit(SLOW) / 2;
 			map_put(sk->maps.token_ports, 1, &p);
@@ -625,14 +625,14 @@ static void unsched__one_full_frame(void **state)
 	 * Unscheduled frames leave after all others. The last switch clears the bit that marks
 	 * them.
 	 */
-	comes_in(0, &data, XDP_DROP, BL_R_QUEUED);
-	paced(1, &data);
-	paced(1, &want);
+	expect_input(0, &data, XDP_DROP, BL_R_QUEUED);
+	expect_paced(1, &data);
+	expect_paced(1, &want);
 	/* On the way up to another switch the bit stays set. */
 	host_mac(f.p, UPLINK);
 	run_on(0, &f, &out, XDP_DROP);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ 0, BL_R_QUEUED }));
-	paced(UPLINK, &f);
+	expect_paced(UPLINK, &f);
 	/* A port without a meter sends unscheduled frames as they arrive. */
 	host_mac(f.p, 3);
 	want = f;
@@ -690,16 +690,16 @@ static void unsched__only_where_it_is_meant(void **state)
 	raw_frame(&f, 0, 1, 200, 1);
 	f.p[6] |= BL_EARLY_MAC0;
 	/* Unscheduled frames are turned off: the bit has no meaning. */
-	comes_in(0, &f, XDP_DROP, BL_R_QUEUED);
-	paced(1, &f);
+	expect_input(0, &f, XDP_DROP, BL_R_QUEUED);
+	expect_paced(1, &f);
 	/* On a port that leads out of the rack, any address may have the bit set. */
 	top.unscheduled = 1;
 	set_top();
 	p = token_port(0);
 	p.outside = 1;
 	map_put(sk->maps.token_ports, 0, &p);
-	comes_in(0, &f, XDP_DROP, BL_R_QUEUED);
-	paced(1, &f);
+	expect_input(0, &f, XDP_DROP, BL_R_QUEUED);
+	expect_paced(1, &f);
 	assert_int_equal(queue_get(BL_PORT_QUEUE(1, BL_CL_DATA)).put, 2);
 	assert_int_equal(queue_get(BL_PORT_QUEUE(1, BL_CL_UNSCHED)).put, 0);
 	/* Tokens with the bit set stay in the queues of their classes. */
@@ -710,7 +710,7 @@ static void unsched__only_where_it_is_meant(void **state)
 
 		t.d.src[0] |= BL_EARLY_MAC0;
 		build_top(&f, &t);
-		comes_in(0, &f, XDP_DROP, BL_R_QUEUED);
+		expect_input(0, &f, XDP_DROP, BL_R_QUEUED);
 		assert_int_equal(token_queue(1, 2).put, 1);
 	}
 }
@@ -727,7 +727,7 @@ static void random_round(struct ends *e)
 	struct frame f, out;
 	__u32 i, k, cls;
 
-	no_budget(0);
+	lift_input_limit(0);
 	/*
 	 * The life of a token, measured in the time that this machine takes for one frame: 100
 	 * frames on port 1, so that its queues fill, and 10 frames on port 2, so that tokens grow
@@ -822,8 +822,8 @@ static void reasons__all_seen(void **state)
 	all_reasons_seen(BY_TOKEN, BY_TOKEN | BY_PORT | BY_SW);
 }
 
-#define DROP(f) cmocka_unit_test_setup(f, token_case)
-#define PACE(f) cmocka_unit_test_setup(f, pace_case)
+#define DROP(f) cmocka_unit_test_setup(f, drop_setup)
+#define PACE(f) cmocka_unit_test_setup(f, pace_mode_setup)
 
 int main(void)
 {
