@@ -19,7 +19,7 @@ static void set_top(void)
 	map_put(sk->maps.token_cfg, 0, &top);
 }
 
-static int drop_setup(void **state)
+static int drop_mode_setup(void **state)
 {
 	struct bl_meter m = { .ns_q20 = 0 }; /* metered without a rate: as fast as the pacer goes */
 	__u64 none = 0;
@@ -45,7 +45,7 @@ static int drop_setup(void **state)
 
 static int pace_mode_setup(void **state)
 {
-	drop_setup(state);
+	drop_mode_setup(state);
 	top.mode = BL_TOKEN_PACE;
 	top.expiry = 64; /* 0.4 s, because an emulated machine is slow */
 	set_top();
@@ -122,7 +122,7 @@ static void make_turn_due(__u32 port)
 	map_put(pace_due, 0, &d);
 }
 
-/* Removes the token limit of the input @port. */
+/* Removes the token rate of @port, so that any number of tokens may arrive there. */
 static void lift_input_limit(__u32 port)
 {
 	struct bl_token_port p = token_port(port);
@@ -404,7 +404,7 @@ static void in__flood(void **state)
 	size_t i;
 
 	(void)state;
-	lift_input_limit(3); /* and no limit as an output */
+	lift_input_limit(3); /* An output without a rate has no limit either. */
 	for (i = 0; i < sizeof(ops); i++) {
 		struct top_desc t = token_of(0, 3, false, 0);
 
@@ -822,7 +822,7 @@ static void reasons__all_seen(void **state)
 	all_reasons_seen(BY_TOKEN, BY_TOKEN | BY_PORT | BY_SW);
 }
 
-#define DROP(f) cmocka_unit_test_setup(f, drop_setup)
+#define DROP(f) cmocka_unit_test_setup(f, drop_mode_setup)
 #define PACE(f) cmocka_unit_test_setup(f, pace_mode_setup)
 
 int main(void)
