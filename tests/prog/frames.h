@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Frames for the program tests. A frame is built whole from a description, with checksums computed
- * over all bytes. What a program should have made of it is the same description with a few fields
- * changed, built again. So every comparison covers all bytes, and the checksums (IP, UDP) that the
- * programs update step by step are compared with fully computed ones.
+ * over all bytes. The frame that a program should make of it is built from the same description
+ * with a few fields changed. So every comparison covers all bytes, and the checksums (IP, UDP) that
+ * the programs update step by step are compared with fully computed ones.
  */
 #ifndef BARLINE_TEST_FRAMES_H
 #define BARLINE_TEST_FRAMES_H
@@ -29,7 +29,10 @@ struct frame {
 struct desc {
 	__u8 dst[6], src[6]; /* Ethernet addresses */
 	__u8 tags;           /* VLAN tags, 0 to 2 */
-	/* the only tag is 802.1ad, as the outer of two always is; IPv6; fill the UDP checksum in */
+	/*
+	 * @ad: the only tag is 802.1ad, as the outer one of two always is. @v6: IPv6. @csum: the
+	 * UDP checksum is filled in.
+	 */
 	bool ad, v6, csum;
 	__u8 ttl, tos;
 	__u16 ip_id;
@@ -38,15 +41,15 @@ struct desc {
 	__u64 ts, b, c; /* bus time, ns */
 	__u32 psn;
 	__u8 op, lane, lanes;
-	__u8 op_byte, flag_byte; /* if not 0, instead of what op, lane and lanes give */
-	__u32 body;              /* bytes behind the header, not in beacons */
-	__s16 tai;               /* of a beacon, as the fields below: TAI offset, s */
+	__u8 op_byte, flag_byte; /* if not 0, used instead of what op, lane and lanes give */
+	__u32 body;              /* bytes behind the header; not in beacons */
+	__s16 tai;               /* this and the following fields are of beacons; TAI offset, s */
 	__u16 port;
 	__u32 node;
 	struct bl_pair relay[BL_SETS_MAX];
 };
 
-/* Host @h of the tests has this Ethernet address, on port @h's link. */
+/* Writes the Ethernet address of host @h, which is on the link of port @h, to @mac. */
 static inline void host_mac(__u8 *mac, __u32 h)
 {
 	const __u8 m[6] = { 0x02, 0, 0, 0, (__u8)(h >> 8), (__u8)h };
@@ -54,7 +57,7 @@ static inline void host_mac(__u8 *mac, __u32 h)
 	memcpy(mac, m, 6);
 }
 
-/* Address of host @h: 10.0.h.2 (IPv4-mapped), or fd00:0:0:h::2. */
+/* Writes the IP address of host @h to @a: 10.0.h.2 (IPv4-mapped), or fd00:0:0:h::2. */
 static inline void host_addr(__u8 *a, bool v6, __u32 h)
 {
 	memset(a, 0, 16);
@@ -70,7 +73,7 @@ static inline void host_addr(__u8 *a, bool v6, __u32 h)
 	}
 }
 
-/* A DATA frame over IPv4 from host @from to host @to with timestamp @ts and barriers @b. */
+/* Returns a DATA frame over IPv4 from host @from to host @to with timestamp @ts and barriers @b. */
 MAYBE_UNUSED static struct desc data_frame(__u32 from, __u32 to, __u64 ts, __u64 b)
 {
 	struct desc d = { .ttl = 64,
@@ -93,7 +96,7 @@ MAYBE_UNUSED static struct desc data_frame(__u32 from, __u32 to, __u64 ts, __u64
 	return d;
 }
 
-/* The same over IPv6. */
+/* Returns the same frame over IPv6. */
 MAYBE_UNUSED static struct desc data_frame6(__u32 from, __u32 to, __u64 ts, __u64 b)
 {
 	struct desc d = data_frame(from, to, ts, b);
@@ -104,7 +107,7 @@ MAYBE_UNUSED static struct desc data_frame6(__u32 from, __u32 to, __u64 ts, __u6
 	return d;
 }
 
-/* A beacon of host @from with barriers @b. */
+/* Returns a beacon of host @from with barriers @b. */
 MAYBE_UNUSED static struct desc beacon_frame(__u32 from, __u64 b)
 {
 	struct desc d = { .dst = BL_BEACON_MAC,
@@ -255,13 +258,13 @@ MAYBE_UNUSED static void build(struct frame *f, const struct desc *d)
 	}
 }
 
-/* Offset of the IP header. */
+/* Returns the offset of the IP header. */
 static inline __u32 ip_off(const struct desc *d)
 {
 	return 14 + 4u * d->tags;
 }
 
-/* Offset of struct bl_hdr. */
+/* Returns the offset of struct bl_hdr. */
 static inline __u32 hdr_off(const struct desc *d)
 {
 	return d->op == BL_OP_BEACON ? 14 + 4u * d->tags : ip_off(d) + (d->v6 ? 40 : 20) + 8;

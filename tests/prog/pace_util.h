@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Queues and slots for the program tests of both roles. Included behind host_util.h or
+ * Queues and slots for the program tests of both roles. Include it after host_util.h or
  * switch_util.h, whose skeleton sk has these maps.
  *
  * balanced() checks the property that holds after every step: each slot is free, or in exactly one
@@ -20,7 +20,7 @@
 #include "maps/hold_abi.h"
 
 static __u32 pace_slots; /* slots in use */
-/* Slots that are neither free nor in a queue, because the test has them elsewhere. */
+/* Slots that are neither free nor in a queue, because the test keeps them elsewhere. */
 static __u32 pace_elsewhere;
 static const struct bpf_map *pace_due; /* hold_due or port_due */
 
@@ -94,8 +94,8 @@ static void pace_setup(const struct bpf_map *due, __u32 slots, __u32 queues)
 }
 
 /*
- * Fails unless each slot is free or in one of the first @queues queues, once. Returns how many are
- * in queues.
+ * Fails unless each slot is free, or in exactly one of the first @queues queues, or one of those in
+ * pace_elsewhere. Returns the number of slots in queues.
  */
 MAYBE_UNUSED static __u32 balanced(__u32 queues)
 {
@@ -141,7 +141,10 @@ MAYBE_UNUSED static __u64 hist_sum(const struct bl_hist *h)
 	return sum;
 }
 
-/* Runs one turn of the pacer, not live: @out is what it would have sent. Returns the verdict. */
+/*
+ * Runs one turn of the pacer without sending: @out is the frame that it would have sent. Returns
+ * the verdict.
+ */
 MAYBE_UNUSED static int turn(const struct bpf_program *prog, struct frame *out)
 {
 	struct frame in = { .n = BL_PACE_FRAME };
@@ -150,7 +153,7 @@ MAYBE_UNUSED static int turn(const struct bpf_program *prog, struct frame *out)
 	return run_xdp(prog, net.ifindex[0], &in, out);
 }
 
-/* Runs @n turns, live: what is sent leaves by the devices of the map. */
+/* Runs @n turns with live frames, which leave by the devices of the map. */
 MAYBE_UNUSED static void live_turns(int prog_fd, __u32 n)
 {
 	__u8 in[BL_PACE_FRAME] = { 0 };
@@ -205,7 +208,7 @@ MAYBE_UNUSED static int wire_sock(__u32 ifindex)
 	return fd;
 }
 
-/* A UDP frame that is not barline's. */
+/* Returns a UDP frame that is not barline's. */
 MAYBE_UNUSED static struct desc plain_frame(__u32 from, __u32 to, bool v6)
 {
 	struct desc d = v6 ? data_frame6(from, to, T0, T0) : data_frame(from, to, T0, T0);

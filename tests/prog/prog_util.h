@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the program tests share: a private network namespace with real veth ports, a clock that
- * stands still where the test puts it, running a program once, and counters that must have moved by
- * exactly what a test names.
+ * Shared by the program tests: a private network namespace with real veth ports, a clock that
+ * stands still where the test puts it, running a program once, and a check that the counters moved
+ * by exactly what a test names.
  *
  * Example: run_xdp() runs bl_switch_xdp on a frame from port 0, and counts_moved(counts, before, 1,
  * WANT({ 0, BL_R_BEACON })) fails unless exactly that counter rose by 1.
@@ -46,7 +46,7 @@
  */
 
 /*
- * Bits of returned_by[], by what is tested:
+ * Bits of returned_by[], by the programs that a test binary runs:
  *
  *   BY_SWITCH, BY_REGS, BY_L3      bl_switch_xdp: table and parser, registers over time, routes
  *   BY_DEVMAP                      bl_switch_devmap
@@ -54,16 +54,16 @@
  *   BY_HOLD, BY_HPACE              bl_hold_xdp, bl_host_pace
  *   BY_PORT                        a switch's programs with metered ports, and bl_port_pace
  *   BY_RSV                         a switch's programs where reservations are made
- *   BY_PL2                         a host's programs where it reserves
+ *   BY_PL2                         a host's programs where the host reserves
  *   BY_BEAT                        bl_host_pace where it carries the beacons, and bl_host_lift
  *   BY_TOKEN                       a switch's programs where tokens are limited
- *   BY_TOP, BY_TOP_RX, BY_TOP_LOSS a host's under policy top: sending, receiving, and losses
- *   BY_COMMIT, BY_RECALL, BY_LEFT  a host's and reliable messages: with RECALLs, and for endpoints
- *                                  that left in order
+ *   BY_TOP, BY_TOP_RX, BY_TOP_LOSS a host's programs under policy top: sending, receiving, losses
+ *   BY_COMMIT, BY_RECALL           a host's programs with reliable messages, and with RECALLs
+ *   BY_LEFT                        the same for endpoints that left in order
  *   BY_FENCE                       bl_fence
- *   BY_BARRED                      a switch's where inputs are barred
+ *   BY_BARRED                      a switch's programs where inputs are barred
  *   BY_GUARD                       bl_switch_egress
- *   BY_NUMBERS                     a host's numbers of destinations that are freed
+ *   BY_NUMBERS                     a host's programs where numbers of destinations are freed
  */
 enum {
 	BY_SWITCH = 1,
@@ -97,7 +97,7 @@ enum {
 #define BY_PARSE (BY_SWITCH | BY_HOST | BY_TC)
 
 MAYBE_UNUSED static const __u32 returned_by[BL_R_COUNT] = {
-	[BL_R_NONE] = 0, /* a defect by definition */
+	[BL_R_NONE] = 0, /* returning it is a defect */
 	[BL_R_NOT_OURS] = BY_PARSE | BY_HOLD | BY_PORT | BY_L3,
 	[BL_R_FORWARDED] = BY_SW,
 	[BL_R_BEACON] = BY_SWITCH | BY_REGS | BY_HOST,
@@ -218,11 +218,11 @@ static const char *const reason_name[BL_R_COUNT] = { BL_REASONS(REASON_NAME) };
 static const __u8 reason_kind[BL_R_COUNT] = { BL_REASONS(REASON_KIND) };
 
 static bool reason_seen[BL_R_COUNT];
-static const char *doing = ""; /* what failure messages name */
+static const char *doing = ""; /* named in failure messages */
 
 /*
- * Fails unless this binary has seen all reasons of the programs in @must, and none that no program
- * in @may returns.
+ * Fails unless this binary has seen every reason that a program in @must can return, and no reason
+ * that no program in @may can return.
  */
 MAYBE_UNUSED static void all_reasons_seen(__u32 must, __u32 may)
 {
@@ -364,7 +364,7 @@ static inline __u64 mono_now(void)
  */
 static __u64 bus_now;
 
-static const struct bpf_map *clock_map; /* the clock record that stands still; NULL: none */
+static const struct bpf_map *clock_map; /* the clock record that clock_at() has set; NULL: none */
 
 /* Makes bus time stand still at @bus, ns. */
 MAYBE_UNUSED static void clock_at(const struct bpf_map *clock, __u64 bus)
@@ -465,8 +465,8 @@ MAYBE_UNUSED static void counts_moved(const struct bpf_map *map, struct bl_count
 /* ---- running ---- */
 
 /*
- * Runs an XDP program once on frame @in from @ifindex. Returns the verdict; @out is what became of
- * the frame.
+ * Runs an XDP program once on frame @in, which arrives on interface @ifindex. Returns the verdict;
+ * @out is the frame after the program.
  */
 MAYBE_UNUSED static int run_xdp(const struct bpf_program *prog, __u32 ifindex,
 				const struct frame *in, struct frame *out)

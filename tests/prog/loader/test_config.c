@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * loader/config.c: what a node's YAML file says about admission, and where it says it wrongly. A
- * refusal names the file's line and what is wrong there.
+ * loader/config.c: how the YAML file of a node is read, its admission section above all, and
+ * proto/fastpass_file.h: the file of Fastpass. A refusal names the line of the file and the mistake
+ * in that line.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -59,8 +60,8 @@ static void no_ahead__said_or_not(void **state)
 }
 
 /*
- * An IPv6 address that is not in quotes is a list to YAML; the message has the form that works, and
- * that form works.
+ * An IPv6 address without quotes is a list in YAML. The message names the form that works, and that
+ * form is accepted.
  */
 static void controllers__addresses(void **state)
 {
@@ -221,7 +222,7 @@ static void admission__switch_top(void **state)
 	assert_int_equal(c.admission.expiry_tokens, 12);
 	assert_int_equal(c.admission.headroom_percent, 5);
 	bl_config_free(&c);
-	/* one port is metered and the other is not: nothing can be held there */
+	/* Tokens cannot be held back at a port without a meter, but mode drop works with one. */
 	assert_int_equal(load("role: switch\nports:\n  - { interface: a, role: host, rate: 1gbit "
 			      "}\n  - { interface: b, role: up }\nadmission: { policy: top, "
 			      "link_rate: 10gbit, tokens: drop }\n",
@@ -349,7 +350,7 @@ static void admission__refused(void **state)
 	}
 }
 
-/* The examples of the documentation. */
+/* The example files of the documentation are accepted. */
 static void examples__load(void **state)
 {
 	static const char *const v[] = { "docs/example-host.yaml", "docs/example-switch.yaml" };
@@ -431,7 +432,7 @@ static void fastpass__file(void **state)
 	assert_int_equal(f.policy, 3);
 	assert_int_equal(f.secret[0], 0x0123456789abcdef);
 	assert_int_equal(f.secret[1], 0xfedcba9876543210);
-	/* rack 1 sends 4 packets per slot: 2 on two paths are enough for 3 */
+	/* Rack 1 sends 4 packets per slot: with 3 paths, 2 packets per path are enough. */
 	assert_int_equal(f.path_cap, 2);
 	assert_int_equal(f.field, BL_FIELD_MAC);
 	assert_int_equal(f.late_us, 20);
@@ -473,14 +474,14 @@ static void fastpass__file(void **state)
 	assert_int_equal(f.npods, 2);
 	assert_int_equal(f.pod_of[0], 1);
 	assert_int_equal(bl_fp_ways(&f), 6);
-	/* one rack in each pod sends 4 packets by one aggregation switch: 2 on each core */
+	/* The one rack of each pod sends 4 packets by one aggregation switch: 2 on each core. */
 	assert_int_equal(f.core_cap, 2);
 	bl_fp_free(&f);
 }
 
 /*
- * What is given ahead, how often, and how late it may be used is bounded in time: a slow link's
- * slots are long.
+ * The defaults bound in time how far ahead slots are allocated, how often, and how late they may be
+ * used, since the slots of a slow link are long.
  */
 static void fastpass__times(void **state)
 {
@@ -489,19 +490,19 @@ static void fastpass__times(void **state)
 		uint32_t window, run, lead, late, watchdog, dead, rtt;
 	} v[] = {
 		{ "rate: 10gbit", 128, 16, 100, 100, 100, 1000, 200 },
-		/* 816 of 960 slots for lead and lateness */
+		/* Lead and lateness together take 816 of 960 slots. */
 		{ "rate: 100gbit", 128, 16, 51, 51, 100, 1000, 200 },
 		{ "slot_ns: 7812", 128, 13, 100, 100, 100, 1607, 200 }, /* 128 slots: 999.9 us */
 		{ "slot_ns: 7813", 64, 13, 100, 100, 100, 1107, 200 },
 		{ "rate: 1gbit", 64, 8, 100, 100, 100, 1415, 200 },
 		{ "slot_ns: 25000", 32, 8, 100, 100, 100, 1425, 200 },
-		{ "slot_ns: 25001", 32, 8, 100, 100, 100, 1425, 201 }, /* a run: 8 slots */
+		{ "slot_ns: 25001", 32, 8, 100, 100, 100, 1425, 201 }, /* a run has 8 slots */
 		{ "slot_ns: 50000", 16, 8, 100, 100, 100, 1450, 400 },
 		{ "slot_ns: 50001", 16, 8, 101, 101, 100, 1451, 401 }, /* two slots */
 		{ "rate: 100mbit", 8, 8, 252, 252, 100, 1881, 1005 },
-		{ "slot_ns: 125001", 8, 8, 251, 251, 100, 1876, 1001 }, /* 8 is the least */
+		{ "slot_ns: 125001", 8, 8, 251, 251, 100, 1876, 1001 }, /* 8 is the minimum */
 		{ "slot_ns: 10000000", 8, 8, 20000, 20000, 100, 110500, 80000 },
-		/* a run does not span windows */
+		/* A run of slots does not span windows. */
 		{ "slot_ns: 1230\nwindow_slots: 8", 8, 8, 100, 100, 100, 1000, 200 },
 		{ "slot_ns: 50000\nwindow_slots: 64\nrun_slots: 4\nlead_us: 300\nlate_us: 7\n"
 		  "watchdog_us: 500\ndead_us: 9000\nrtt_us: 77",
@@ -528,7 +529,10 @@ static void fastpass__times(void **state)
 	}
 }
 
-/* When hosts go without slots: after a second by default, or what four dead arbiters take. */
+/*
+ * The time after which hosts send without slots: a second by default, or the time that four dead
+ * arbiters take if that is longer.
+ */
 static void fastpass__fallback(void **state)
 {
 	static const struct {

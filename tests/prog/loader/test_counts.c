@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * loader/load/counts.c on maps like those of the two roles: counters by reason and CPU inside, by
- * place outside.
+ * loader/load/counts.c on maps like those of the two roles: a map holds the counters by reason and
+ * CPU, the caller gets them by place (a port of a switch, or BL_HC_*).
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -23,9 +23,10 @@ static int cpus;
 static struct bl_counts out[BL_SW_COUNTS];
 
 /*
- * what reason @r of place @k is on CPU @c: all different, and zero where a reason was never given
+ * Returns the value of reason @r at place @k on CPU @c. All values differ, except that some reasons
+ * are 0 everywhere, as if they had never been given.
  */
-static uint64_t put_there(uint32_t r, uint32_t k, int c)
+static uint64_t value_at(uint32_t r, uint32_t k, int c)
 {
 	return r % 5 == 4 ? 0 : ((uint64_t)r << 32) + (k << 8) + (uint64_t)c + 1;
 }
@@ -43,15 +44,18 @@ static int counts_map(uint32_t places, uint32_t reasons)
 	for (r = 0; r < reasons; r++) {
 		for (c = 0; c < cpus; c++)
 			for (k = 0; k < places; k++)
-				v[(uint32_t)c * places + k] = put_there(r, k, c);
+				v[(uint32_t)c * places + k] = value_at(r, k, c);
 		assert_int_equal(bpf_map_update_elem(fd, &r, v, BPF_ANY), 0);
 	}
 	free(v);
 	return fd;
 }
 
-/* the first @keys places are as they were made, but for @zero */
-static void check(int fd, uint32_t keys, uint32_t zero)
+/*
+ * Fails unless the first @keys places have their original values, except place @zero, which must be
+ * 0.
+ */
+static void expect_counts(int fd, uint32_t keys, uint32_t zero)
 {
 	uint32_t r, k;
 	int c;
@@ -63,7 +67,7 @@ static void check(int fd, uint32_t keys, uint32_t zero)
 			uint64_t want = 0;
 
 			for (c = 0; c < cpus && k != zero; c++)
-				want += put_there(r, k, c);
+				want += value_at(r, k, c);
 			assert_int_equal(out[k].n[r], want);
 		}
 	}
@@ -86,7 +90,7 @@ static void counts_read__sums_cpus(void **state)
 	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
 		int fd = counts_map(t[i].places, BL_REASON_MAX);
 
-		check(fd, t[i].keys, UINT32_MAX);
+		expect_counts(fd, t[i].keys, UINT32_MAX);
 		close(fd);
 	}
 }
@@ -115,9 +119,9 @@ static void counts_forget__one_place(void **state)
 		int fd = counts_map(BL_SW_COUNTS, BL_REASON_MAX);
 
 		assert_int_equal(bl_counts_forget(fd, keys[i]), 0);
-		check(fd, BL_SW_COUNTS, keys[i]);
+		expect_counts(fd, BL_SW_COUNTS, keys[i]);
 		assert_int_equal(bl_counts_forget(fd, BL_SW_COUNTS), -EPROTO);
-		check(fd, BL_SW_COUNTS, keys[i]);
+		expect_counts(fd, BL_SW_COUNTS, keys[i]);
 		close(fd);
 	}
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * bl_pacer with two nodes: a host (NIC v0) and a switch (metered port 1 on v1), each with maps of
- * its own, and what they send arrives at p0 and p1. Every turn is live, as the daemon runs it.
+ * its own. Their frames arrive at p0 and p1. Every turn is live, as the daemon runs it.
  */
 #include <arpa/inet.h>
 #include <linux/if_packet.h>
@@ -17,7 +17,7 @@ static struct bl_pacer *pacer;
 static struct bl_switch *sw;
 static int sock[2];
 
-static void enter(__u32 key, const struct bpf_program *prog)
+static void set_pace_prog(__u32 key, const struct bpf_program *prog)
 {
 	int fd = bpf_program__fd(prog);
 
@@ -86,8 +86,8 @@ static int setup(void **state)
 
 	pacer = bl_pacer__open_and_load();
 	assert_non_null(pacer);
-	enter(0, sk->progs.bl_host_pace);
-	enter(1, sw->progs.bl_port_pace);
+	set_pace_prog(0, sk->progs.bl_host_pace);
+	set_pace_prog(1, sw->progs.bl_port_pace);
 	pacer->bss->bl_pace_count = 2;
 	for (i = 0; i < 2; i++) {
 		struct sockaddr_ll a = { .sll_family = AF_PACKET,
@@ -114,7 +114,7 @@ static __u64 turns_of(const struct bpf_map *map)
 	return p.turns;
 }
 
-static void arrives(int i, const struct frame *want)
+static void expect_arrival(int i, const struct frame *want)
 {
 	struct pollfd p = { .fd = sock[i], .events = POLLIN };
 	struct frame here;
@@ -124,7 +124,7 @@ static void arrives(int i, const struct frame *want)
 	same_frame(&here, want);
 }
 
-static void nothing_more(void)
+static void expect_no_arrival(void)
 {
 	struct pollfd p[2] = { { .fd = sock[0], .events = POLLIN },
 			       { .fd = sock[1], .events = POLLIN } };
@@ -140,13 +140,16 @@ static void turns__go_round(void **state)
 	live_turns(pacer_fd(), 1000);
 	assert_int_equal(turns_of(sk->maps.pace_page), host + 500);
 	assert_int_equal(turns_of(sw->maps.pace_page), port + 500);
-	/* a count that shrank, with the turn beyond it; then none at all */
+	/*
+	 * The count shrinks while the turn is beyond it: entry 1 has one more turn, entry 0 all
+	 * others.
+	 */
 	pacer->bss->bl_pace_turn = 1;
 	pacer->bss->bl_pace_count = 1;
 	live_turns(pacer_fd(), 10);
 	assert_int_equal(turns_of(sk->maps.pace_page), host + 509);
 	assert_int_equal(turns_of(sw->maps.pace_page), port + 501);
-	/* an entry without a program costs its turn */
+	/* An entry without a program costs its turn and has no other effect. */
 	pacer->bss->bl_pace_count = 3;
 	pacer->bss->bl_pace_turn = 0;
 	live_turns(pacer_fd(), 30);
@@ -154,12 +157,12 @@ static void turns__go_round(void **state)
 	assert_int_equal(turns_of(sw->maps.pace_page), port + 511);
 	pacer->bss->bl_pace_count = 2;
 	pacer->bss->bl_pace_turn = 0;
-	nothing_more();
+	expect_no_arrival();
 }
 
 /*
- * A node of four links has four turns in a row for each of a host; rows that are under way when the
- * number changes end as they are.
+ * A node of four links has four turns in a row for each turn of a host. If the number is lowered
+ * while a row is under way, the row ends after one more turn.
  */
 static void turns__by_links(void **state)
 {
@@ -181,10 +184,10 @@ static void turns__by_links(void **state)
 	assert_int_equal(turns_of(sk->maps.pace_page), host + 458);
 	assert_int_equal(turns_of(sw->maps.pace_page), port + 805);
 	pacer->bss->bl_pace_more[0] = 0;
-	nothing_more();
+	expect_no_arrival();
 }
 
-/* Both nodes at once, frames of many lengths, in order and byte for byte. */
+/* Frames of many lengths through both nodes at once must arrive in order and byte for byte. */
 static void frames__arrive(void **state)
 {
 	static const __u32 lens[] = { 60, 61, 64, 65, 128, 500, 1000, 1513, 1514 };
@@ -205,12 +208,12 @@ static void frames__arrive(void **state)
 	for (i = 0; i < n; i++) {
 		doing = "host";
 		raw_frame(&f, 0, 7, lens[i], (__u32)i);
-		arrives(0, &f);
+		expect_arrival(0, &f);
 		doing = "switch";
 		raw_frame(&f, 0, 1, lens[i], (__u32)i + 100);
-		arrives(1, &f);
+		expect_arrival(1, &f);
 	}
-	nothing_more();
+	expect_no_arrival();
 	doing = "";
 	assert_int_equal(balanced(BL_DESTS * BL_HOLD_CLASSES), 0);
 }

@@ -7,11 +7,11 @@
 
 #include "tests/prog/frames.h"
 
-/** struct rsv - one such frame, field by field. */
+/** struct rsv - an RSV, GRT or RELEASE, field by field. */
 struct rsv {
 	__u8 op;     /* BL_OP_RSV, BL_OP_GRT or BL_OP_RELEASE */
 	__u8 src[6]; /* Ethernet source */
-	__u8 mac[6]; /* as the fields below, of struct bl_rsv_body */
+	__u8 mac[6]; /* of struct bl_rsv_body, like the fields below except @seq and @tags */
 	__u32 seq;   /* of struct bl_hdr */
 	__u32 bytes;
 	__u32 in;  /* wait at the input, ns */

@@ -22,7 +22,7 @@
 static struct bl_switch *sk;
 static struct bl_counts counted[COUNT_KEYS_MAX];
 
-/** struct state - all that a frame may change. */
+/** struct state - everything that a frame may change. */
 struct state {
 	struct bl_port_regs regs[BL_SW_PORTS_MAX];
 	struct bl_tree trees[BL_LANES_MAX * BL_SETS_MAX];
@@ -50,25 +50,25 @@ static void state_take(struct state *s)
 }
 
 /*
- * Returns what goes up from below key @i, computed the slow way. Checks every key above the leaves
- * on the way: it must be the greater of the two values that meet there.
+ * Returns the lesser of the two values below key @i, computed recursively from the leaves. Checks
+ * every key above the leaves on the way: it must be the greater of the two values that meet there.
  */
-static __u64 keys_right(const __u64 *key, __u32 i, const char *what)
+static __u64 check_tree_keys(const __u64 *key, __u32 i, const char *what)
 {
 	__u64 l, r;
 
 	if (i >= cfg.tree_leaves)
 		return key[i];
-	l = keys_right(key, 2 * i, what);
-	r = keys_right(key, 2 * i + 1, what);
+	l = check_tree_keys(key, 2 * i, what);
+	r = check_tree_keys(key, 2 * i + 1, what);
 	if (key[i] != bl_max64(l, r))
 		fail_msg("%s: key %u of %s is %llx, and what met there was %llx and %llx", doing, i,
 			 what, key[i], l, r);
 	return bl_min64(l, r);
 }
 
-/* Fails unless all leaves are what the registers say, and all other keys what the leaves say. */
-static void trees_right(const struct state *s)
+/* Fails unless all leaves agree with the registers, and all other keys with the leaves. */
+static void expect_trees(const struct state *s)
 {
 	__u32 key, p, l;
 
@@ -99,8 +99,8 @@ static void trees_right(const struct state *s)
 					 doing, lane, set, p, leaf.b, leaf.c, want.b, want.c);
 			apart += want.b != want.c;
 		}
-		if (t->b[0] != keys_right(t->b, 1, "b") ||
-		    (t->two && t->c[0] != keys_right(t->c, 1, "c")))
+		if (t->b[0] != check_tree_keys(t->b, 1, "b") ||
+		    (t->two && t->c[0] != check_tree_keys(t->c, 1, "c")))
 			fail_msg("%s: lane %u set %u: (%llx, %llx) is not the least", doing, lane,
 				 set, t->b[0], t->c[0]);
 		if (t->two && t->apart != apart)
@@ -110,7 +110,7 @@ static void trees_right(const struct state *s)
 	}
 }
 
-/* Makes frames for @port leave by @ifindex. */
+/* Makes frames for @port leave by interface @ifindex. */
 static void set_tx(__u32 port, __u32 ifindex)
 {
 	struct bpf_devmap_val v = { .ifindex = ifindex,
@@ -119,7 +119,7 @@ static void set_tx(__u32 port, __u32 ifindex)
 	map_put(sk->maps.sw_tx, port, &v);
 }
 
-/* Puts @mac, behind @port, into the static table. */
+/* Puts @mac into the static table, reachable by @port. */
 static void set_fdb(const __u8 *mac, __u32 port)
 {
 	__u64 m = bl_mac48(mac);
@@ -135,7 +135,7 @@ static void set_fdb(const __u8 *mac, __u32 port)
 	map_put(sk->maps.sw_fdb, bl_fdb_hash(m), &b);
 }
 
-/* Makes port @p with its role and its sets. */
+/* Sets up port @p with its role and its sets. */
 static void set_port(__u32 p, __u32 ifindex, __u8 role)
 {
 	ports[p] = (struct bl_sw_port){ .ifindex = ifindex,
@@ -148,8 +148,8 @@ static void set_port(__u32 p, __u32 ifindex, __u8 role)
 }
 
 /*
- * Sets the home of @port's frames, and how many are on their way there; the last one moved just
- * now.
+ * Sets the CPU that owns the frames of @port, and how many frames were sent and taken; the last one
+ * moved just now.
  */
 static void set_steering(__u32 port, __u32 cpu, __u32 sent, __u32 taken)
 {
@@ -244,7 +244,7 @@ MAYBE_UNUSED static int switch_setup(void **unused)
 	return 0;
 }
 
-/* Runs bl_switch_xdp on a frame from @port: it must end with @verdict. */
+/* Runs bl_switch_xdp on a frame that arrives on @port. The program must end with @verdict. */
 static void run_on(__u32 port, const struct frame *in, struct frame *out, int verdict)
 {
 	int got = run_xdp(sk->progs.bl_switch_xdp, net.ifindex[port], in, out);
@@ -254,8 +254,8 @@ static void run_on(__u32 port, const struct frame *in, struct frame *out, int ve
 }
 
 /*
- * Runs one frame that arrives on @port: it must become @want, the counters must move by @counters,
- * and the trees must be right.
+ * Runs one frame that arrives on @port. It must become @want, the counters must move by @counters,
+ * and the trees must be correct.
  */
 MAYBE_UNUSED static void step(__u32 port, const struct desc *d, int verdict,
 			      const struct desc *want, const struct counted *counters, size_t n)
@@ -268,10 +268,10 @@ MAYBE_UNUSED static void step(__u32 port, const struct desc *d, int verdict,
 	same_frame(&out, &expect);
 	counts_moved(sk->maps.counts, counted, 1, counters, n);
 	state_take(&after);
-	trees_right(&after);
+	expect_trees(&after);
 }
 
-/* A beacon that is consumed without being relayed, unchanged. */
+/* Runs a beacon that must be consumed, unchanged and without being relayed. */
 MAYBE_UNUSED static void take_in(__u32 port, const struct desc *d, const struct counted *counters,
 				 size_t n)
 {
@@ -279,8 +279,8 @@ MAYBE_UNUSED static void take_in(__u32 port, const struct desc *d, const struct 
 }
 
 /*
- * Runs a frame that must be refused: dropped, unchanged, counted for @why, with no map except the
- * counters changed by one bit.
+ * Runs a frame that must be refused: dropped, unchanged, counted for @why, with no other change in
+ * any map.
  */
 MAYBE_UNUSED static void refuse_frame(__u32 port, const struct frame *in, enum bl_reason why)
 {
@@ -305,7 +305,7 @@ MAYBE_UNUSED static void refuse(__u32 port, const struct desc *d, enum bl_reason
 	refuse_frame(port, &in, why);
 }
 
-/* What the switch makes of @d when lane @lane forwards it with barriers @b and @c. */
+/* Returns @d as lane @lane of the switch forwards it, with barriers @b and @c. */
 MAYBE_UNUSED static struct desc sent_on(__u8 lane, struct desc d, __u64 b, __u64 c)
 {
 	d.b = b;
@@ -321,8 +321,8 @@ MAYBE_UNUSED static struct desc sent(struct desc d, __u64 b, __u64 c)
 }
 
 /*
- * A relayed beacon as ingress leaves it: sets 0 and 1 have barriers, the others none (b is 0, c so
- * old that it promises nothing).
+ * Returns a relayed beacon as ingress leaves it: sets 0 and 1 have barriers, the others have none
+ * (b is 0, and c is so old that it promises nothing).
  */
 MAYBE_UNUSED static struct desc relayed(struct desc d, __u64 up, __u64 down)
 {
@@ -331,7 +331,7 @@ MAYBE_UNUSED static struct desc relayed(struct desc d, __u64 up, __u64 down)
 	for (s = 0; s < BL_SETS_MAX; s++)
 		d.relay[s] = (struct bl_pair){ 0, bus_now - BL_TS_OLD };
 	d.node = NODE_ID;
-	d.port = 0; /* no set whose C was behind and rose */
+	d.port = 0; /* no set whose C was behind its B and rose */
 	d.lane = 0;
 	d.lanes = (__u8)cfg.lanes;
 	d.relay[0] = (struct bl_pair){ up, up };
@@ -350,7 +350,7 @@ MAYBE_UNUSED static void feed(__u32 port, __u64 b)
 }
 
 /*
- * Returns the first barrier that is relayed after one of @b: a 32nd of an interval before the next
+ * Returns the least barrier that is relayed after a relay at @b: a 32nd of an interval before a
  * multiple of the interval (bl_relay_next()).
  */
 MAYBE_UNUSED static __u64 next_relay(__u64 b)
@@ -364,8 +364,8 @@ MAYBE_UNUSED static __u64 next_relay(__u64 b)
 }
 
 /*
- * Makes all four neighbours live with barrier @b, which every output was given. Each joins 1 ns
- * above the one before, because a joining input must be above what was given.
+ * Makes all four neighbours live with barrier @b, which every output was given. Each of them first
+ * joins 1 ns above the one before.
  */
 MAYBE_UNUSED static void all_live(__u64 b)
 {
@@ -377,7 +377,7 @@ MAYBE_UNUSED static void all_live(__u64 b)
 		feed(p, b);
 	counts_take(sk->maps.counts, counted);
 	state_take(&after);
-	trees_right(&after);
+	expect_trees(&after);
 	for (p = 0; p < NPORTS; p++)
 		assert_int_equal(after.regs[p].lane[0].state, BL_REG_LIVE | BL_REG_IN);
 	assert_int_equal(after.lanes[0].out[0].b, b);

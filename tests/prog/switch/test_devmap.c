@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * bl_switch_devmap. The kernel refuses to test_run a device-map program by itself, so it is run
- * where it lives: BPF_F_TEST_XDP_LIVE_FRAMES sends a frame of the test's own through a program of
- * three instructions that redirects it into sw_tx (or through bl_switch_xdp), the device map runs
- * bl_switch_devmap for each port, and what it let through arrives at the other end of that port's
- * veth, where a packet socket reads every byte.
+ * where it is used: BPF_F_TEST_XDP_LIVE_FRAMES sends a frame of the test through a program of three
+ * instructions that redirects it into sw_tx (or through bl_switch_xdp), and the device map runs
+ * bl_switch_devmap for each port. A frame that the program passes arrives at the other end of that
+ * port's veth, where a packet socket reads every byte.
  */
 #include <arpa/inet.h>
 #include <linux/if_packet.h>
@@ -15,7 +15,7 @@
 #include "tests/prog/pace_util.h"
 
 static int sock[NPORTS];    /* at the far ends p0 to p3 */
-static int to_port, to_all; /* programs: redirect to entry 1 of sw_tx; to all entries */
+static int to_port, to_all; /* programs that redirect to entry 1 of sw_tx, and to all entries */
 
 static int redirect_prog(int map, int key, int flags)
 {
@@ -38,7 +38,7 @@ static int redirect_prog(int map, int key, int flags)
 	return fd;
 }
 
-static void go_live(int prog, __u32 port, const struct frame *in)
+static void send_live(int prog, __u32 port, const struct frame *in)
 {
 	struct xdp_md ctx = { .data_end = in->n, .ingress_ifindex = net.ifindex[port] };
 	LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = in->p, .data_size_in = in->n, .ctx_in = &ctx,
@@ -49,8 +49,10 @@ static void go_live(int prog, __u32 port, const struct frame *in)
 		fail_msg("cannot send a live frame: %s", strerror(-rc));
 }
 
-/* in by the wire: sent at the far end of @port, with @prog on the port itself */
-static void go_wire(int prog, __u32 port, const struct frame *in)
+/*
+ * Sends the frame over the wire: from the far end of @port, with @prog attached to the port itself.
+ */
+static void send_by_wire(int prog, __u32 port, const struct frame *in)
 {
 	int fd, rc;
 
@@ -63,8 +65,8 @@ static void go_wire(int prog, __u32 port, const struct frame *in)
 		fail_msg("cannot attach to port %u: %s", port, strerror(-rc));
 	assert_int_equal(send(sock[port], in->p, in->n, 0), in->n);
 	/*
-	 * softirq work of this CPU, to which the test is bound: done on the way out of send(), or
-	 * by ksoftirqd before an idle CPU sleeps
+	 * The frame is handled in softirq context on this CPU, to which the test is bound: on the
+	 * way out of send(), or by ksoftirqd before an idle CPU sleeps.
 	 */
 	usleep(20000);
 	rc = bpf_xdp_attach(
@@ -75,25 +77,29 @@ static void go_wire(int prog, __u32 port, const struct frame *in)
 }
 
 /*
- * Clones of live frames are cut short by Linux 6.1: there test_run keeps the frame's descriptor
- * outside of the headroom that xdpf_clone() copies. Nothing of that happens to frames from a wire.
+ * Whether this kernel clones live frames correctly. Linux 6.1 cuts the clones short, because there
+ * test_run keeps the frame's descriptor outside of the headroom that xdpf_clone() copies. Frames
+ * from a wire are not affected.
  */
 static bool live_clones;
 
 /*
- * One frame through @prog and the device map: everything but the reception is over when this
- * returns.
+ * Sends one frame through @prog and the device map. When this returns, everything but the reception
+ * is done.
  */
-static void go(int prog, __u32 port, const struct frame *in)
+static void send_through(int prog, __u32 port, const struct frame *in)
 {
 	if (live_clones)
-		go_live(prog, port, in);
+		send_live(prog, port, in);
 	else
-		go_wire(prog, port, in);
+		send_by_wire(prog, port, in);
 }
 
-/* The next frame that arrived at the far end of @port; 0 bytes if there is none within @ms. */
-static void arrived(__u32 port, struct frame *f, int ms)
+/*
+ * Reads the next frame that arrived at the far end of @port; @f has 0 bytes if none arrives within
+ * @ms.
+ */
+static void receive_frame(__u32 port, struct frame *f, int ms)
 {
 	struct pollfd p = { .fd = sock[port], .events = POLLIN };
 
@@ -126,7 +132,7 @@ static void arrived(__u32 port, struct frame *f, int ms)
 			if (c->cmsg_type != PACKET_AUXDATA ||
 			    !(aux.tp_status & TP_STATUS_VLAN_VALID))
 				continue;
-			/* the kernel took the tag off: put it back */
+			/* The kernel took the VLAN tag off; this puts it back. */
 			tag[0] = htons(aux.tp_status & TP_STATUS_VLAN_TPID_VALID ? aux.tp_vlan_tpid
 										 : ETH_P_8021Q);
 			tag[1] = htons(aux.tp_vlan_tci);
@@ -144,11 +150,11 @@ static void probe_clones(void)
 	__u32 i;
 
 	for (i = 0; i < in.n; i++)
-		in.p[i] = (__u8)(i + 1); /* not ours, not IP */
+		in.p[i] = (__u8)(i + 1); /* neither barline's nor IP */
 	live_clones = true;
-	go_live(to_all, 0, &in);
+	send_live(to_all, 0, &in);
 	for (i = 0; i < NPORTS; i++) {
-		arrived(i, &out, 5000);
+		receive_frame(i, &out, 5000);
 		live_clones &= out.n == in.n && !memcmp(out.p, in.p, in.n);
 	}
 }
@@ -177,29 +183,29 @@ static int setup(void **state)
 	return 0;
 }
 
-static void arrives(__u32 port, const struct desc *want)
+static void expect_arrival(__u32 port, const struct desc *want)
 {
 	struct frame got, expect;
 
 	build(&expect, want);
-	arrived(port, &got, 5000);
+	receive_frame(port, &got, 5000);
 	same_frame(&got, &expect);
 }
 
-static void nothing_more(void)
+static void expect_no_arrival(void)
 {
 	struct frame f;
 	__u32 p;
 
 	for (p = 0; p < NPORTS; p++) {
-		arrived(p, &f, 0);
+		receive_frame(p, &f, 0);
 		assert_int_equal(f.n, 0);
 	}
 }
 
 /*
- * What leaves on @port of a beacon that ingress relayed: its own set's barriers, address and
- * number.
+ * Returns what leaves on @port of a beacon that ingress relayed: with the barriers of the port's
+ * own set, its address and its number.
  */
 static struct desc clone_of(struct desc d, __u32 port)
 {
@@ -221,8 +227,8 @@ static __u64 carried_on(__u32 port, __u32 lane)
 }
 
 /*
- * From the first bit at ingress to the last at every egress; the port that it came from gets a
- * clone as well.
+ * A beacon from its arrival until it leaves on every port; the port that it came from gets a clone
+ * as well.
  */
 static void clone__whole_way(void **state)
 {
@@ -233,18 +239,21 @@ static void clone__whole_way(void **state)
 	(void)state;
 	d.c = T0 - 200;
 	build(&in, &d);
-	go(bpf_program__fd(sk->progs.bl_switch_xdp), 0, &in);
+	send_through(bpf_program__fd(sk->progs.bl_switch_xdp), 0, &in);
 	counts_moved(sk->maps.counts, counted, 5,
 		     WANT({ 0, BL_R_RELAYED }, { 0, BL_R_JOINED }, { 0, BL_R_CLONE_SENT },
 			  { 1, BL_R_CLONE_SENT }, { 2, BL_R_CLONE_SENT }, { 3, BL_R_CLONE_SENT }));
 	r = relayed(d, T0 - 100, T0 - 100);
 	r.relay[0].c = r.relay[1].c = T0 - 200; /* d.c */
 	for (p = 0; p < NPORTS; p++)
-		arrives(p, (struct desc[]){ clone_of(r, p) });
-	nothing_more();
+		expect_arrival(p, (struct desc[]){ clone_of(r, p) });
+	expect_no_arrival();
 }
 
-/* A switch learns what its neighbour says of its policy, and says its own on every port. */
+/*
+ * A switch stores the policy that its neighbour's beacon says, and writes its own into the beacons
+ * on every port.
+ */
 static void clone__says_the_policy(void **state)
 {
 	struct bl_rsv_cfg rsv = { .on = 1, .pair_shift = 2 };
@@ -257,7 +266,7 @@ static void clone__says_the_policy(void **state)
 	map_put(sk->maps.rsv_cfg, 0, &rsv);
 	d.port = (BL_POLICY_TOP + 1) << 8;
 	build(&in, &d);
-	go(bpf_program__fd(sk->progs.bl_switch_xdp), 0, &in);
+	send_through(bpf_program__fd(sk->progs.bl_switch_xdp), 0, &in);
 	map_get(sk->maps.sw_lives, 0, &life);
 	assert_int_equal(life.policy, BL_POLICY_TOP + 1);
 	assert_int_equal(life.neighbour, d.node);
@@ -266,16 +275,16 @@ static void clone__says_the_policy(void **state)
 	for (p = 0; p < NPORTS; p++) {
 		w = clone_of(r, p);
 		w.port |= (BL_POLICY_PL2 + 1) << 8;
-		arrives(p, &w);
+		expect_arrival(p, &w);
 	}
-	nothing_more();
+	expect_no_arrival();
 	rsv = (struct bl_rsv_cfg){ 0 };
 	map_put(sk->maps.rsv_cfg, 0, &rsv);
 }
 
 /*
- * A port's frames on their way home, by the CPU map: the last one leaves, or is counted, as those
- * that came in at home do.
+ * Frames of a port that are steered through the CPU map: when the last one comes out, it is
+ * forwarded or counted just like a frame that arrived on the right CPU.
  */
 static void homing__whole_way(void **state)
 {
@@ -290,26 +299,29 @@ static void homing__whole_way(void **state)
 	ports[0].home_lane = BL_AWAY;
 	map_put(sk->maps.sw_ports, 0, &ports[0]);
 	build(&in, &d);
-	go(bpf_program__fd(sk->progs.bl_switch_xdp), 0, &in);
-	arrives(3, (struct desc[]){ sent(d, T0 - 1000, T0 - 1000) });
+	send_through(bpf_program__fd(sk->progs.bl_switch_xdp), 0, &in);
+	expect_arrival(3, (struct desc[]){ sent(d, T0 - 1000, T0 - 1000) });
 	counts_moved(sk->maps.counts, counted, 2, WANT({ 0, BL_R_STEERED }, { 0, BL_R_FORWARDED }));
 	build(&in, &beacon);
-	go(bpf_program__fd(sk->progs.bl_switch_xdp), 0, &in);
+	send_through(bpf_program__fd(sk->progs.bl_switch_xdp), 0, &in);
 	for (k = 0; k < 1000; k++) {
 		map_get(sk->maps.sw_homing, 0, &h);
 		if (h.taken == 2)
 			break;
-		usleep(10000); /* the CPU map's thread */
+		usleep(10000); /* The thread of the CPU map is at work. */
 	}
 	assert_int_equal(h.sent, 3);
 	assert_int_equal(h.taken, 2);
 	counts_moved(sk->maps.counts, counted, 2, WANT({ 0, BL_R_STEERED }, { 0, BL_R_BEACON }));
-	nothing_more();
+	expect_no_arrival();
 	state_take(&after);
 	assert_int_equal(after.regs[0].lane[0].b, T0 - 800);
 }
 
-/* A barred output promises B and no C, by whatever way; the others both. */
+/*
+ * The beacons of a barred output promise B and no C, whatever way they take; those of the others
+ * promise both.
+ */
 static void clone__barred(void **state)
 {
 	struct desc d = beacon_frame(0, T0 - 100), r, want;
@@ -320,7 +332,7 @@ static void clone__barred(void **state)
 	ports[1].barred = 1;
 	map_put(sk->maps.sw_ports, 1, &ports[1]);
 	build(&in, &d);
-	go(bpf_program__fd(sk->progs.bl_switch_xdp), 0, &in);
+	send_through(bpf_program__fd(sk->progs.bl_switch_xdp), 0, &in);
 	counts_moved(sk->maps.counts, counted, 5,
 		     WANT({ 0, BL_R_RELAYED }, { 0, BL_R_JOINED }, { 0, BL_R_CLONE_SENT },
 			  { 1, BL_R_CLONE_SENT }, { 2, BL_R_CLONE_SENT }, { 3, BL_R_CLONE_SENT }));
@@ -329,12 +341,12 @@ static void clone__barred(void **state)
 		want = clone_of(r, p);
 		if (p == 1)
 			want.c = T0 - BL_TS_OLD;
-		arrives(p, &want);
+		expect_arrival(p, &want);
 	}
-	nothing_more();
+	expect_no_arrival();
 }
 
-/* Data that ingress forwarded leaves as it is, on one port, and is not counted again. */
+/* Data that ingress forwarded leaves unchanged, on one port, and is not counted again. */
 static void data__whole_way(void **state)
 {
 	__u32 v;
@@ -348,15 +360,18 @@ static void data__whole_way(void **state)
 		d.tags = v >> 1 & 1;
 		d.csum = v >> 2;
 		build(&in, &d);
-		go(bpf_program__fd(sk->progs.bl_switch_xdp), 0, &in);
+		send_through(bpf_program__fd(sk->progs.bl_switch_xdp), 0, &in);
 		counts_moved(sk->maps.counts, counted, 1, WANT({ 0, BL_R_FORWARDED }));
-		arrives(3, (struct desc[]){ sent(d, T0 - 1000, T0 - 1000) });
-		nothing_more();
+		expect_arrival(3, (struct desc[]){ sent(d, T0 - 1000, T0 - 1000) });
+		expect_no_arrival();
 		assert_int_equal(carried_on(3, 0), T0 - 1000);
 	}
 }
 
-/* Each port its own set's barrier, straight from the scratch; with a tag, too. */
+/*
+ * Each port sends the barriers of its own set, taken from the list that ingress put into the
+ * beacon; tagged frames as well.
+ */
 static void clone__own_set(void **state)
 {
 	__u64 up = T0 - 100, down = T0 - 900;
@@ -372,16 +387,16 @@ static void clone__own_set(void **state)
 		d.relay[0].c = up - 7;
 		d.relay[7] = (struct bl_pair){ 0x112233445566, 0x99aabbccddee };
 		build(&in, &d);
-		go(to_all, 0, &in);
+		send_through(to_all, 0, &in);
 		counts_moved(sk->maps.counts, counted, 4,
 			     WANT({ 0, BL_R_CLONE_SENT }, { 1, BL_R_CLONE_SENT },
 				  { 2, BL_R_CLONE_SENT }, { 3, BL_R_CLONE_SENT }));
 		for (p = 0; p < NPORTS; p++)
-			arrives(p, (struct desc[]){ clone_of(d, p) });
-		nothing_more();
+			expect_arrival(p, (struct desc[]){ clone_of(d, p) });
+		expect_no_arrival();
 		/*
-		 * the first one by itself, later ones next to what the port carried: only the low
-		 * 48 bits are sure
+		 * The first value is stored as it is, later ones are extended relative to what the
+		 * port carried: only the low 48 bits are certain.
 		 */
 		assert_int_equal(carried_on(UPLINK, 0) & BL_TS_MASK, up & BL_TS_MASK);
 		assert_int_equal(carried_on(1, 0) & BL_TS_MASK, down & BL_TS_MASK);
@@ -401,13 +416,13 @@ static void clone__last_set(void **state)
 	map_put(sk->maps.sw_ports, 1, &ports[1]);
 	d.relay[7] = (struct bl_pair){ T0, T0 - 1 };
 	build(&in, &d);
-	go(to_port, 0, &in);
+	send_through(to_port, 0, &in);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ 1, BL_R_CLONE_SENT }));
-	arrives(1, (struct desc[]){ clone_of(d, 1) });
-	nothing_more();
+	expect_arrival(1, (struct desc[]){ clone_of(d, 1) });
+	expect_no_arrival();
 }
 
-/* No input of the set has joined: nothing to say on its ports. */
+/* If no input of a set has joined, there is nothing to promise on its ports. */
 static void clone__set_without_input(void **state)
 {
 	struct desc d = relayed(beacon_frame(UPLINK, 1), 0, T0);
@@ -415,20 +430,20 @@ static void clone__set_without_input(void **state)
 
 	(void)state;
 	build(&in, &d);
-	go(to_all, UPLINK, &in);
+	send_through(to_all, UPLINK, &in);
 	counts_moved(sk->maps.counts, counted, 4,
 		     WANT({ 0, BL_R_CLONE_SENT }, { 1, BL_R_CLONE_SENT }, { 2, BL_R_CLONE_STALE },
 			  { 3, BL_R_CLONE_SENT }));
-	arrives(0, (struct desc[]){ clone_of(d, 0) });
-	arrives(1, (struct desc[]){ clone_of(d, 1) });
-	arrives(3, (struct desc[]){ clone_of(d, 3) });
-	nothing_more();
+	expect_arrival(0, (struct desc[]){ clone_of(d, 0) });
+	expect_arrival(1, (struct desc[]){ clone_of(d, 1) });
+	expect_arrival(3, (struct desc[]){ clone_of(d, 3) });
+	expect_no_arrival();
 	assert_int_equal(carried_on(UPLINK, 0), 0);
 }
 
 /*
- * Not needed unless it is above what the port carried, to the ns; also across the wrap of the 48
- * bits.
+ * A clone is sent only if its barrier is above what the port carried, to the ns; also across the
+ * wrap of the 48 bits.
  */
 static void clone__newer_only(void **state)
 {
@@ -445,26 +460,26 @@ static void clone__newer_only(void **state)
 		for (back = 0; back <= 1000; back += 500) {
 			d = relayed(beacon_frame(0, 1), 0, at[i] - back);
 			build(&in, &d);
-			go(to_port, 0, &in);
+			send_through(to_port, 0, &in);
 			counts_moved(sk->maps.counts, counted, 1, WANT({ 1, BL_R_CLONE_STALE }));
-			nothing_more();
+			expect_no_arrival();
 			assert_int_equal(carried_on(1, 0), at[i]);
 		}
 		d = relayed(beacon_frame(0, 1), 0, at[i] + 1);
 		d.relay[1].c = at[i];
 		build(&in, &d);
-		go(to_port, 0, &in);
+		send_through(to_port, 0, &in);
 		counts_moved(sk->maps.counts, counted, 1, WANT({ 1, BL_R_CLONE_SENT }));
-		arrives(1, (struct desc[]){ clone_of(d, 1) });
+		expect_arrival(1, (struct desc[]){ clone_of(d, 1) });
 		assert_int_equal(carried_on(1, 0), at[i] + 1);
 	}
-	nothing_more();
+	expect_no_arrival();
 }
 
 /*
- * A clone for its C, whose B is below what the port carried: it is sent, and what the port carried
- * stays what it was, or a clone that repeats it would be taken for news. Another set's C sends
- * nothing here.
+ * A clone that is sent for its C, although its B is below what the port carried. What the port
+ * carried stays unchanged: if it fell, a clone that repeats it would count as news. A rise of
+ * another set's C sends nothing on this port.
  */
 static void clone__for_its_commit(void **state)
 {
@@ -475,33 +490,36 @@ static void clone__for_its_commit(void **state)
 	(void)state;
 	map_put(sk->maps.sw_carried, 1, &c);
 	d.relay[1].c = T0 - 400;
-	d.port = 1u << 0 | 1u << 2; /* a set of sets, as ingress keeps it */
+	d.port = 1u << 0 | 1u << 2; /* a bit mask of sets, as ingress writes it */
 	build(&in, &d);
-	go(to_port, 0, &in);
+	send_through(to_port, 0, &in);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ 1, BL_R_CLONE_STALE }));
 	d.port = 1u << 1;
 	build(&in, &d);
-	go(to_port, 0, &in);
+	send_through(to_port, 0, &in);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ 1, BL_R_CLONE_SENT }));
-	arrives(1, (struct desc[]){ clone_of(d, 1) });
+	expect_arrival(1, (struct desc[]){ clone_of(d, 1) });
 	assert_int_equal(carried_on(1, 0), T0);
 	d.port = 0;
 	d.relay[1].b = T0 - 1;
 	build(&in, &d);
-	go(to_port, 0, &in);
+	send_through(to_port, 0, &in);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ 1, BL_R_CLONE_STALE }));
-	/* above it, what was carried rises as ever */
+	/* A clone whose B is above what was carried raises that value as usual. */
 	d.port = 1u << 1;
 	d.relay[1].b = T0 + 7;
 	build(&in, &d);
-	go(to_port, 0, &in);
+	send_through(to_port, 0, &in);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ 1, BL_R_CLONE_SENT }));
-	arrives(1, (struct desc[]){ clone_of(d, 1) });
+	expect_arrival(1, (struct desc[]){ clone_of(d, 1) });
 	assert_int_equal(carried_on(1, 0), T0 + 7);
-	nothing_more();
+	expect_no_arrival();
 }
 
-/* What was carried is kept by lane: a lane's clone is not judged by another's traffic. */
+/*
+ * What a port carried is stored per lane: a clone of one lane is not compared with another lane's
+ * traffic.
+ */
 static void clone__by_lane(void **state)
 {
 	struct bl_carried c = { .b = { T0, 0, 0, T0 - BEACON_NS } };
@@ -512,14 +530,14 @@ static void clone__by_lane(void **state)
 	map_put(sk->maps.sw_carried, 1, &c);
 	d.lanes = 4;
 	build(&in, &d);
-	go(to_port, 0, &in);
+	send_through(to_port, 0, &in);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ 1, BL_R_CLONE_STALE }));
 	d.lane = 3;
 	build(&in, &d);
-	go(to_port, 0, &in);
+	send_through(to_port, 0, &in);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ 1, BL_R_CLONE_SENT }));
-	arrives(1, (struct desc[]){ clone_of(d, 1) });
-	nothing_more();
+	expect_arrival(1, (struct desc[]){ clone_of(d, 1) });
+	expect_no_arrival();
 	assert_int_equal(carried_on(1, 0), T0);
 	assert_int_equal(carried_on(1, 3), T0);
 }
@@ -533,23 +551,23 @@ static void clone__refused(void **state)
 	(void)state;
 	build(&in, &d);
 	in.n--;
-	go(to_port, 0, &in);
+	send_through(to_port, 0, &in);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ 1, BL_R_SHORT }));
 	in.n++;
 	map_put(sk->maps.sw_ifindex, net.ifindex[1], &none);
-	go(to_port, 0, &in);
+	send_through(to_port, 0, &in);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_COUNTS_UNKNOWN, BL_R_UNKNOWN_PORT }));
 	map_put(sk->maps.sw_ifindex, net.ifindex[1], &beyond);
-	go(to_port, 0, &in);
+	send_through(to_port, 0, &in);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_COUNTS_UNKNOWN, BL_R_UNKNOWN_PORT }));
-	nothing_more();
+	expect_no_arrival();
 }
 
 /* ---- to a metered port ---- */
 
 /*
- * Clones go into the port's queue, with its own barriers; what is not newer does not. Data that is
- * redirected past the queue would be a fault of ingress, not of this program.
+ * Clones go into the port's queue, with its own barriers; a clone that is not newer does not. If
+ * data were redirected past the queue, ingress would be at fault, not this program.
  */
 static void clone__metered(void **state)
 {
@@ -565,35 +583,35 @@ static void clone__metered(void **state)
 	ports[1].metered = 1;
 	map_put(sk->maps.sw_ports, 1, &ports[1]);
 	build(&in, &d);
-	go(to_all, 0, &in);
+	send_through(to_all, 0, &in);
 	counts_moved(sk->maps.counts, counted, 4,
 		     WANT({ 0, BL_R_CLONE_SENT }, { 1, BL_R_QUEUED }, { 2, BL_R_CLONE_SENT },
 			  { 3, BL_R_CLONE_SENT }));
-	arrives(0, (struct desc[]){ clone_of(d, 0) });
-	arrives(2, (struct desc[]){ clone_of(d, 2) });
-	arrives(3, (struct desc[]){ clone_of(d, 3) });
-	nothing_more();
+	expect_arrival(0, (struct desc[]){ clone_of(d, 0) });
+	expect_arrival(2, (struct desc[]){ clone_of(d, 2) });
+	expect_arrival(3, (struct desc[]){ clone_of(d, 3) });
+	expect_no_arrival();
 	assert_int_equal(carried_on(1, 0) & BL_TS_MASK, T0 & BL_TS_MASK);
 	assert_int_equal(balanced(BL_PORT_QUEUE(NPORTS, 0)), 1);
-	go(to_port, 0, &in);
+	send_through(to_port, 0, &in);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ 1, BL_R_CLONE_STALE }));
 	assert_int_equal(turn(sk->progs.bl_port_pace, &out), XDP_REDIRECT);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ 1, BL_R_PACED }));
 	d = clone_of(d, 1);
 	build(&want, &d);
 	same_frame(&out, &want);
-	/* no room: then the barrier was not carried either */
+	/* A clone that finds no room in the queue does not change what the port carried. */
 	queue_limit(BL_PORT_QUEUE(1, BL_CL_DATA), 0, 0, 0);
 	d = relayed(beacon_frame(0, 1), 0, T0 + 1);
 	build(&in, &d);
-	go(to_port, 0, &in);
+	send_through(to_port, 0, &in);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ 1, BL_R_QUEUE_FULL }));
 	assert_int_equal(carried_on(1, 0) & BL_TS_MASK, T0 & BL_TS_MASK);
-	nothing_more();
+	expect_no_arrival();
 	assert_int_equal(balanced(BL_PORT_QUEUE(NPORTS, 0)), 0);
 }
 
-/* Whatever else finds its way into the device map leaves untouched. */
+/* Any other frame in the device map leaves unchanged. */
 static void other__untouched(void **state)
 {
 	struct desc d = data_frame(0, 1, T0, T0);
@@ -605,21 +623,23 @@ static void other__untouched(void **state)
 		d.tags = (__u8)i;
 		if (i == 2) {
 			d = beacon_frame(0, T0);
-			d.tags = 2; /* two tags: not looked into */
+			d.tags = 2; /* two tags: the program does not parse it */
 		}
 		build(&in, &d);
-		go(to_port, 0, &in);
+		send_through(to_port, 0, &in);
 		counts_moved(sk->maps.counts, counted, 0, NULL, 0);
-		arrived(1, &got, 5000);
+		receive_frame(1, &got, 5000);
 		if (i == 2) {
-			/* the outer tag's type is not in the auxiliary data of all kernels */
+			/*
+			 * Not all kernels report the type of the outer tag in the auxiliary data.
+			 */
 			assert_int_equal(got.n, in.n);
 			assert_memory_equal(got.p + 16, in.p + 16, in.n - 16);
 		} else {
 			same_frame(&got, &in);
 		}
 	}
-	nothing_more();
+	expect_no_arrival();
 }
 
 static void reasons__all_seen(void **state)

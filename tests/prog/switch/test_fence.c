@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The controller's orders at a switch, from loader/order/fence.h down: bl_fence, and what
- * bl_switch_xdp's registers and frames are then. A lane here has a frame only when the test sends
- * one: so bl_fence_*() find it idle, and say what its registers will be; the next frame has to
- * agree.
+ * The commands of the failure controller at a switch, from loader/order/fence.h down: the results
+ * of bl_fence, and what they do to the registers and frames of bl_switch_xdp. In these tests a lane
+ * gets a frame only when the test sends one. So bl_fence_*() find the lane idle and report what its
+ * registers will be once the command is carried out; the next frame has to confirm that.
  *
- * What a barred output's beacons carry is in test_devmap.c, a host's orders in test_host_xdp.c and
- * test_host_tc.c.
+ * The barriers in the beacons of a barred output are tested in test_devmap.c, the commands at a
+ * host in test_host_xdp.c and test_host_tc.c.
  */
 #include "tests/prog/switch/switch_util.h"
 #include "loader/order/fence.h"
@@ -16,7 +16,7 @@
 
 static struct bl_fence fence;
 
-static int order_setup(void **state)
+static int fence_setup(void **state)
 {
 	struct bl_err err;
 
@@ -30,10 +30,14 @@ static int order_setup(void **state)
 	return 0;
 }
 
-static bool behind; /* what is looked at has still to pass what the outputs were given */
+/*
+ * The value of bl_fence_port.behind that expect_port_state() expects: whether the port's C has
+ * still to pass what the outputs were given before the port joined.
+ */
+static bool expect_behind;
 
-static void is_port(const struct bl_fence_port *p, __u32 port, __u32 death, bool in, bool held,
-		    bool barred, __u64 c)
+static void expect_port_state(const struct bl_fence_port *p, __u32 port, __u32 death, bool in,
+			      bool held, bool barred, __u64 c)
 {
 	const struct bl_fence_port want = { .port = port,
 					    .neighbour = 0x1000 + port,
@@ -45,25 +49,26 @@ static void is_port(const struct bl_fence_port *p, __u32 port, __u32 death, bool
 					    .c = c };
 
 	if (p->port != want.port || p->neighbour != want.neighbour || p->death != want.death ||
-	    p->role != want.role || p->in != in || p->behind != behind || p->held != held ||
+	    p->role != want.role || p->in != in || p->behind != expect_behind || p->held != held ||
 	    p->barred != barred || p->c != c)
 		fail_msg("%s: port %u: neighbour %x, death %u, role %u, in %d, behind %d, held %d, "
 			 "barred %d, c %llx, want death %u, in %d, behind %d, held %d, barred %d, "
 			 "c %llx",
 			 doing, p->port, p->neighbour, p->death, p->role, p->in, p->behind, p->held,
-			 p->barred, (unsigned long long)p->c, death, in, behind, held, barred, c);
+			 p->barred, (unsigned long long)p->c, death, in, expect_behind, held,
+			 barred, c);
 }
 
-static void stands(__u32 port, __u32 death, bool in, bool held, bool barred, __u64 c)
+static void expect_input_state(__u32 port, __u32 death, bool in, bool held, bool barred, __u64 c)
 {
 	struct bl_fence_port v[NPORTS];
 
 	assert_int_equal(bl_fence_inputs(&fence, v, NPORTS), NPORTS);
-	is_port(&v[port], port, death, in, held, barred, c);
+	expect_port_state(&v[port], port, death, in, held, barred, c);
 }
 
-/* A beacon from @port, and every tree is right. */
-static void beacon(__u32 port, __u64 b, __u64 c)
+/* Sends a beacon from @port and checks every tree. */
+static void send_beacon(__u32 port, __u64 b, __u64 c)
 {
 	struct desc d = beacon_frame(port, b);
 	struct frame in, out;
@@ -72,17 +77,20 @@ static void beacon(__u32 port, __u64 b, __u64 c)
 	build(&in, &d);
 	run_xdp(sk->progs.bl_switch_xdp, net.ifindex[port], &in, &out);
 	state_take(&after);
-	trees_right(&after);
+	expect_trees(&after);
 }
 
-static void others(__u64 b)
+static void beacons_from_others(__u64 b)
 {
-	beacon(0, b, b);
-	beacon(1, b, b);
-	beacon(UPLINK, b, b);
+	send_beacon(0, b, b);
+	send_beacon(1, b, b);
+	send_beacon(UPLINK, b, b);
 }
 
-/* What is looked at, of ports that were never heard, and of none. */
+/*
+ * What bl_fence_inputs() and the commands report for ports where no beacon arrived yet, and for
+ * ports that are not in use.
+ */
 static void look__ports(void **state)
 {
 	struct bl_fence_port v[NPORTS];
@@ -94,8 +102,8 @@ static void look__ports(void **state)
 	assert_int_equal(bl_fence_inputs(&fence, v, 2), 2);
 	assert_int_equal(bl_fence_inputs(&fence, v, 0), 0);
 	all_live(T0 - 1000);
-	stands(3, 0, true, false, false, C48(T0 - 1000));
-	/* a slot that is not in use is not there */
+	expect_input_state(3, 0, true, false, false, C48(T0 - 1000));
+	/* A port that is not in use is not reported, and commands for it fail. */
 	ports[1].ifindex = 0;
 	map_put(sk->maps.sw_ports, 1, &ports[1]);
 	assert_int_equal(bl_fence_inputs(&fence, v, NPORTS), NPORTS - 1);
@@ -120,7 +128,7 @@ static void neighbour__of_the_last_good_beacon(void **state)
 	d.node = NODE_ID;
 	refuse(3, &d, BL_R_LOOPED);
 	assert_int_equal(after.lives[3].neighbour, 0);
-	beacon(3, T0 - 1000, T0 - 1000);
+	send_beacon(3, T0 - 1000, T0 - 1000);
 	assert_int_equal(after.lives[3].neighbour, 0x1003);
 	d.node = 78;
 	counts_take(sk->maps.counts, counted);
@@ -129,8 +137,8 @@ static void neighbour__of_the_last_good_beacon(void **state)
 }
 
 /*
- * A switch with new registers: C waits for every port that nobody was heard at, until it is, or is
- * said to be empty. B does not.
+ * A switch with new registers: C waits for every port where nothing arrived yet, until a beacon
+ * arrives there or the controller says that the port is empty. B does not wait for such ports.
  */
 static void awaited__until_heard_or_empty(void **state)
 {
@@ -153,8 +161,8 @@ static void awaited__until_heard_or_empty(void **state)
 		map_put(sk->maps.sw_trees, BL_TREE_KEY(0, s), t);
 	}
 	free(t);
-	beacon(0, bus - 1000, bus - 1000);
-	beacon(1, bus - 900, bus - 900);
+	send_beacon(0, bus - 1000, bus - 1000);
+	send_beacon(1, bus - 900, bus - 900);
 	assert_int_equal(after.lanes[0].out[0].b, bus - 1000);
 	assert_true(after.lanes[0].out[0].c == none.c || after.lanes[0].out[0].c == BL_C_UNKNOWN);
 	assert_int_equal(after.lanes[0].out[1].b, bus - 1000);
@@ -162,21 +170,21 @@ static void awaited__until_heard_or_empty(void **state)
 	assert_int_equal(bl_fence_inputs(&fence, v, NPORTS), NPORTS);
 	assert_true(!v[0].awaited && v[0].in && !v[1].awaited && v[2].awaited && !v[2].in &&
 		    !v[2].held && v[3].awaited);
-	/* the next is heard: one is left */
-	beacon(3, bus - 800, bus - 800);
-	beacon(0, bus - 700, bus - 700);
+	/* A beacon arrives on port 3, so one awaited port is left: the up-link. */
+	send_beacon(3, bus - 800, bus - 800);
+	send_beacon(0, bus - 700, bus - 700);
 	assert_true(after.lanes[0].out[1].c <= BL_C_UNKNOWN);
-	/* that of the up-link does not wait for the up-link */
+	/* The output of the up-link does not depend on the up-link's own input. */
 	assert_int_equal(after.lanes[0].out[0].c, bus - 900);
-	/* nobody is there */
+	/* The controller says that nothing is connected to the up-link. */
 	assert_int_equal(bl_fence_empty(&fence, 0, UPLINK), 0);
-	beacon(1, bus - 600, bus - 600);
+	send_beacon(1, bus - 600, bus - 600);
 	assert_int_equal(after.lanes[0].out[1].c, bus - 800);
 	assert_false(after.regs[UPLINK].lane[0].state & BL_REG_AWAITED);
 	assert_int_equal(bl_fence_inputs(&fence, v, NPORTS), NPORTS);
 	assert_false(v[UPLINK].awaited);
-	/* and who comes there later joins as ever */
-	beacon(UPLINK, bus - 500, bus - 500);
+	/* A neighbour that appears there later joins like any other. */
+	send_beacon(UPLINK, bus - 500, bus - 500);
 	assert_int_equal(after.regs[UPLINK].lane[0].state, BL_REG_LIVE | BL_REG_IN);
 	assert_int_equal(bl_fence_empty(&fence, 0, 200), -ENOENT);
 }
@@ -188,55 +196,62 @@ static void freeze__stands_still_until_resume(void **state)
 
 	(void)state;
 	all_live(b);
-	/* the lane has no frames: nothing has happened to its registers, and what will is said */
+	/*
+	 * The lane has had no frame since, so its registers are unchanged; the result of the
+	 * command says what they will be.
+	 */
 	assert_int_equal(bl_fence_freeze(&fence, 5, 3, &p), 0);
-	is_port(&p, 3, 1, true, true, false, C48(b));
+	expect_port_state(&p, 3, 1, true, true, false, C48(b));
 	state_take(&after);
 	assert_int_equal(after.regs[3].lane[0].state, BL_REG_LIVE | BL_REG_IN);
 	assert_int_equal(after.lanes[0].limit_ns, 0);
-	stands(3, 1, true, true, false, C48(b));
-	stands(0, 0, true, false, false, C48(b));
-	/* its own frame is the first that comes: too late */
-	beacon(3, b + 100, b + 100);
+	expect_input_state(3, 1, true, true, false, C48(b));
+	expect_input_state(0, 0, true, false, false, C48(b));
+	/*
+	 * The first frame after the command is the frozen port's own. It comes too late to raise C.
+	 */
+	send_beacon(3, b + 100, b + 100);
 	assert_int_equal(after.regs[3].lane[0].state, BL_REG_LIVE | BL_REG_IN | BL_REG_HELD);
 	assert_int_equal(after.regs[3].lane[0].b, b + 100);
 	assert_int_equal(after.regs[3].lane[0].c, b);
 	assert_int_equal(after.lives[3].death, 1);
 	assert_int_equal(after.lanes[0].orders, 1);
-	others(b + 100);
-	assert_int_equal(after.lanes[0].out[1].b, b + 100); /* B goes on with it */
+	beacons_from_others(b + 100);
+	assert_int_equal(after.lanes[0].out[1].b, b + 100); /* B still rises with it. */
 	assert_int_equal(after.lanes[0].out[1].c, b);
-	stands(3, 1, true, true, false, C48(b));
-	/* ordered again: the same */
+	expect_input_state(3, 1, true, true, false, C48(b));
+	/* The same command again has no further effect. */
 	assert_int_equal(bl_fence_freeze(&fence, 5, 3, &p), 0);
-	is_port(&p, 3, 1, true, true, false, C48(b));
-	beacon(3, b + 200, b + 200);
-	stands(3, 1, true, true, false, C48(b));
-	/* another death is not resumed, and nothing changes */
+	expect_port_state(&p, 3, 1, true, true, false, C48(b));
+	send_beacon(3, b + 200, b + 200);
+	expect_input_state(3, 1, true, true, false, C48(b));
+	/* A RESUME for another death is refused and changes nothing. */
 	state_take(&before);
 	assert_int_equal(bl_fence_resume(&fence, 5, 3, 0), -ENOENT);
 	assert_int_equal(bl_fence_resume(&fence, 5, 3, 2), -ENOENT);
 	state_take(&after);
 	assert_memory_equal(&before, &after, sizeof(before));
 	assert_int_equal(bl_fence_resume(&fence, 5, 3, 1), 0);
-	stands(3, 1, true, false, false, C48(b)); /* where it stood, and free */
-	others(b + 300);
+	/* C is the old value, but not frozen any more. */
+	expect_input_state(3, 1, true, false, false, C48(b));
+	beacons_from_others(b + 300);
 	assert_int_equal(after.regs[3].lane[0].state, BL_REG_LIVE | BL_REG_IN);
-	assert_int_equal(after.lanes[0].out[1].c, b); /* it has to say more first */
-	beacon(3, b + 300, b + 300);
+	/* C rises only when port 3 brings a higher C. */
+	assert_int_equal(after.lanes[0].out[1].c, b);
+	send_beacon(3, b + 300, b + 300);
 	assert_int_equal(after.lanes[0].out[1].c, b + 300);
-	assert_int_equal(bl_fence_resume(&fence, 5, 3, 1), 0); /* a second time: nothing */
-	beacon(3, b + 400, b + 400);
-	stands(3, 1, true, false, false, C48(b + 400));
-	/* the next one is another death */
+	assert_int_equal(bl_fence_resume(&fence, 5, 3, 1), 0); /* no-op: already resumed */
+	send_beacon(3, b + 400, b + 400);
+	expect_input_state(3, 1, true, false, false, C48(b + 400));
+	/* The next FREEZE is another death, with a number of its own. */
 	assert_int_equal(bl_fence_freeze(&fence, 5, 3, &p), 0);
-	is_port(&p, 3, 2, true, true, false, C48(b + 400));
+	expect_port_state(&p, 3, 2, true, true, false, C48(b + 400));
 	assert_int_equal(bl_fence_resume(&fence, 5, 3, 1), -ENOENT);
-	beacon(3, b + 500, b + 500);
-	stands(3, 2, true, true, false, C48(b + 400));
+	send_beacon(3, b + 500, b + 500);
+	expect_input_state(3, 2, true, true, false, C48(b + 400));
 }
 
-/* Orders one after the other, and no frame between them. */
+/* Several commands in succession, with no frame between them. */
 static void freeze__and_resume_on_an_idle_lane(void **state)
 {
 	const __u64 b = T0 - 5000;
@@ -246,20 +261,20 @@ static void freeze__and_resume_on_an_idle_lane(void **state)
 	all_live(b);
 	assert_int_equal(bl_fence_freeze(&fence, 5, 3, &p), 0);
 	assert_int_equal(bl_fence_resume(&fence, 5, 3, 1), 0);
-	stands(3, 1, true, false, false, C48(b));
+	expect_input_state(3, 1, true, false, false, C48(b));
 	assert_int_equal(bl_fence_freeze(&fence, 5, 3, &p), 0);
-	is_port(&p, 3, 2, true, true, false, C48(b));
+	expect_port_state(&p, 3, 2, true, true, false, C48(b));
 	assert_int_equal(bl_fence_resume(&fence, 5, 3, 1), -ENOENT);
 	assert_int_equal(bl_fence_freeze(&fence, 5, 1, &p), 0);
-	beacon(0, b + 100, b + 100);
+	send_beacon(0, b + 100, b + 100);
 	assert_int_equal(after.regs[3].lane[0].state, BL_REG_LIVE | BL_REG_IN | BL_REG_HELD);
 	assert_int_equal(after.regs[1].lane[0].state, BL_REG_LIVE | BL_REG_IN | BL_REG_HELD);
 	assert_int_equal(after.lives[3].death, 2);
 	assert_int_equal(after.lives[1].death, 1);
 	assert_int_equal(bl_fence_resume(&fence, 5, 3, 2), 0);
 	assert_int_equal(bl_fence_resume(&fence, 5, 1, 1), 0);
-	others(b + 200);
-	beacon(3, b + 200, b + 200);
+	beacons_from_others(b + 200);
+	send_beacon(3, b + 200, b + 200);
 	assert_int_equal(after.lanes[0].out[1].c, b + 200);
 }
 
@@ -271,20 +286,20 @@ static void freeze__who_is_in_nobodys_minimum(void **state)
 	feed(0, T0 - 1000);
 	assert_int_equal(bl_fence_freeze(&fence, 5, 3, &p), 0);
 	assert_true(p.death == 1 && !p.in && !p.held && p.c == BL_FENCE_NO_C);
-	beacon(0, T0 - 900, T0 - 900);
+	send_beacon(0, T0 - 900, T0 - 900);
 	assert_int_equal(after.lives[3].death, 1);
-	/* an order of then does not stop it when it joins */
-	beacon(3, T0 - 900, T0 - 900);
-	stands(3, 1, true, false, false, C48(T0 - 900));
+	/* A FREEZE that was given while the port was not in C does not freeze it after it joins. */
+	send_beacon(3, T0 - 900, T0 - 900);
+	expect_input_state(3, 1, true, false, false, C48(T0 - 900));
 }
 
-/* @n beacon intervals, in which all are heard but port 3. */
-static void without_3(__u64 *bus, int n)
+/* Lets @n beacon intervals pass in which beacons arrive on all ports except port 3. */
+static void pass_without_port_3(__u64 *bus, int n)
 {
 	while (n--) {
 		*bus += BEACON_NS;
 		clock_at(sk->maps.clock, *bus);
-		others(*bus - 100);
+		beacons_from_others(*bus - 100);
 	}
 }
 
@@ -295,42 +310,45 @@ static void death__and_back(void **state)
 
 	(void)state;
 	all_live(b);
-	without_3(&bus, 13);
+	pass_without_port_3(&bus, 13);
 	assert_int_equal(after.regs[3].lane[0].state, BL_REG_DEAD | BL_REG_IN | BL_REG_HELD);
-	stands(3, 1, true, true, false, C48(b));
+	expect_input_state(3, 1, true, true, false, C48(b));
 	assert_int_equal(after.lanes[0].out[1].c, b);
-	/* it wakes up: B waits for it, C stands where it was reported */
-	beacon(3, bus - 50, bus - 50);
+	/* Port 3 wakes up: B waits for it, and its C stays where it was reported. */
+	send_beacon(3, bus - 50, bus - 50);
 	assert_int_equal(after.regs[3].lane[0].state, BL_REG_LIVE | BL_REG_IN | BL_REG_HELD);
 	assert_int_equal(after.regs[3].lane[0].c, b);
 	assert_int_equal(after.lanes[0].out[1].c, b);
 	assert_int_equal(bl_fence_resume(&fence, 5, 3, 1), 0);
-	beacon(3, bus - 40, bus - 40);
+	send_beacon(3, bus - 40, bus - 40);
 	assert_int_equal(after.lanes[0].out[1].c, bus - 100);
-	/* dies again, and is resumed as who is gone */
-	without_3(&bus, 13);
-	stands(3, 2, true, true, false, C48(T0 + 13 * BEACON_NS - 40));
+	/* Port 3 dies again, and is resumed while it is dead: it leaves C. */
+	pass_without_port_3(&bus, 13);
+	expect_input_state(3, 2, true, true, false, C48(T0 + 13 * BEACON_NS - 40));
 	assert_int_equal(bl_fence_resume(&fence, 5, 3, 2), 0);
-	stands(3, 2, false, false, false, BL_FENCE_NO_C);
-	others(bus - 90);
+	expect_input_state(3, 2, false, false, false, BL_FENCE_NO_C);
+	beacons_from_others(bus - 90);
 	assert_int_equal(after.regs[3].lane[0].state, BL_REG_DEAD);
 	assert_int_equal(after.lanes[0].out[1].c, bus - 90);
-	/* and joins as any new input */
-	beacon(3, bus - 200, bus - 200);
-	behind = true;
-	stands(3, 2, true, false, false, C48(bus - 200));
+	/* It joins again like any new input. */
+	send_beacon(3, bus - 200, bus - 200);
+	expect_behind = true;
+	expect_input_state(3, 2, true, false, false, C48(bus - 200));
 	assert_int_equal(after.lanes[0].out[1].c, bus - 90);
-	beacon(3, bus - 91, bus - 91);
-	stands(3, 2, true, false, false, C48(bus - 91));
-	beacon(3, bus - 90, bus - 90);
-	behind = false;
-	stands(3, 2, true, false, false, C48(bus - 90));
-	stands(0, 0, true, false, false, C48(bus - 90));
-	/* and never again: what is given is what it has */
-	beacon(3, bus - 50, bus - 50);
-	stands(3, 2, true, false, false, C48(bus - 50));
-	others(bus - 50);
-	stands(3, 2, true, false, false, C48(bus - 50));
+	send_beacon(3, bus - 91, bus - 91);
+	expect_input_state(3, 2, true, false, false, C48(bus - 91));
+	send_beacon(3, bus - 90, bus - 90);
+	expect_behind = false;
+	expect_input_state(3, 2, true, false, false, C48(bus - 90));
+	expect_input_state(0, 0, true, false, false, C48(bus - 90));
+	/*
+	 * Once it has caught up, "behind" does not return: the outputs are given no more than it
+	 * has promised.
+	 */
+	send_beacon(3, bus - 50, bus - 50);
+	expect_input_state(3, 2, true, false, false, C48(bus - 50));
+	beacons_from_others(bus - 50);
+	expect_input_state(3, 2, true, false, false, C48(bus - 50));
 }
 
 static void epoch__old_ones_are_refused(void **state)
@@ -364,8 +382,10 @@ static void epoch__old_ones_are_refused(void **state)
 	}
 	map_get(sk->maps.epoch, 0, &e);
 	assert_true(e.epoch == 7 && !e.generation);
-	stands(3, 0, true, false, false, C48(T0 - 1000));
-	/* the same epoch, and any order of a higher one */
+	expect_input_state(3, 0, true, false, false, C48(T0 - 1000));
+	/*
+	 * The same epoch is accepted, and any command with a higher epoch raises the node's epoch.
+	 */
 	assert_int_equal(bl_fence_raise(&fence, 7), 0);
 	assert_int_equal(bl_fence_freeze(&fence, 8, 3, &p), 0);
 	assert_int_equal(bl_fence_epoch(&fence), 8);
@@ -385,7 +405,8 @@ static void bar__output_promises_no_c(void **state)
 	(void)state;
 	all_live(b);
 	assert_int_equal(bl_fence_bar(&fence, 5, barred, 2), 0);
-	stands(1, 0, true, false, true, C48(b)); /* what is in stays in */
+	/* An input that is part of C stays part of C. */
+	expect_input_state(1, 0, true, false, true, C48(b));
 	for (v6 = 0; v6 < 2; v6++)
 		for (csum = 0; csum < 2; csum++) {
 			struct desc d = v6 ? data_frame6(0, 1, T0, b) : data_frame(0, 1, T0, b);
@@ -398,7 +419,7 @@ static void bar__output_promises_no_c(void **state)
 			step(0, &d, XDP_REDIRECT, (struct desc[]){ sent(d, b, b) },
 			     WANT({ 0, BL_R_FORWARDED }));
 		}
-	/* exactly these */
+	/* The command replaces the set of barred ports: port 1 is free again. */
 	assert_int_equal(bl_fence_bar(&fence, 5, (__u32[]){ 3 }, 1), 0);
 	step(0, (struct desc[]){ data_frame(0, 1, T0, b) }, XDP_REDIRECT,
 	     (struct desc[]){ sent(data_frame(0, 1, T0, b), b, b) }, WANT({ 0, BL_R_FORWARDED }));
@@ -409,7 +430,7 @@ static void bar__output_promises_no_c(void **state)
 	     (struct desc[]){ sent(data_frame(0, 3, T0, b), b, b) }, WANT({ 0, BL_R_FORWARDED }));
 }
 
-/* Every port of 256 has its bit. */
+/* Each of the 256 ports can be barred by itself. */
 static void bar__each_port(void **state)
 {
 	struct bl_sw_port port;
@@ -432,13 +453,16 @@ static void bar__each_port(void **state)
 
 static const __u32 three = 3;
 
-/* All are live with barrier @b but port 3, which was not heard yet and is barred. */
-static void barred_before_it_joins(__u64 b)
+/*
+ * Makes all ports live with barrier @b except port 3, where no beacon arrived yet and which is
+ * barred.
+ */
+static void bar_port_3_before_it_joins(__u64 b)
 {
 	feed(0, b - 4);
 	feed(1, b - 4);
 	feed(UPLINK, b - 4);
-	others(b);
+	beacons_from_others(b);
 	assert_int_equal(bl_fence_bar(&fence, 5, &three, 1), 0);
 }
 
@@ -448,38 +472,43 @@ static void bar__input_does_not_join(void **state)
 	struct bl_fence_port p;
 
 	(void)state;
-	barred_before_it_joins(b);
-	beacon(3, b - 300, b - 300);
-	assert_int_equal(after.regs[3].lane[0].state, BL_REG_LIVE); /* B waits for it, C does not */
-	stands(3, 0, false, false, true, BL_FENCE_NO_C);
-	others(b + 100);
-	assert_true(after.lanes[0].out[1].b == b && after.lanes[0].out[1].c == b + 100);
-	/* free: it joins before the next frame is looked at */
-	assert_int_equal(bl_fence_bar(&fence, 5, NULL, 0), 0);
-	behind = true;
-	stands(3, 0, true, false, false, C48(b - 300));
-	others(b + 200);
-	assert_int_equal(after.lanes[0].out[1].c, b + 100);
-	behind = false;
-	beacon(3, b + 200, b + 200);
-	assert_int_equal(after.lanes[0].out[1].c, b + 200);
-	/* barred while it is in: it stays in until it is resumed from a death */
-	assert_int_equal(bl_fence_bar(&fence, 5, &three, 1), 0);
-	beacon(3, b + 250, b + 250);
-	stands(3, 0, true, false, true, C48(b + 250));
-	assert_int_equal(bl_fence_freeze(&fence, 5, 3, &p), 0);
-	is_port(&p, 3, 1, true, true, true, C48(b + 250));
-	assert_int_equal(bl_fence_resume(&fence, 5, 3, 1), 0);
-	stands(3, 1, false, false, true, BL_FENCE_NO_C);
-	beacon(3, b + 300, b + 300);
+	bar_port_3_before_it_joins(b);
+	send_beacon(3, b - 300, b - 300);
+	/* B waits for port 3, C does not. */
 	assert_int_equal(after.regs[3].lane[0].state, BL_REG_LIVE);
-	others(b + 400);
+	expect_input_state(3, 0, false, false, true, BL_FENCE_NO_C);
+	beacons_from_others(b + 100);
+	assert_true(after.lanes[0].out[1].b == b && after.lanes[0].out[1].c == b + 100);
+	/* Once the port is free, its input is part of C before the next frame is processed. */
+	assert_int_equal(bl_fence_bar(&fence, 5, NULL, 0), 0);
+	expect_behind = true;
+	expect_input_state(3, 0, true, false, false, C48(b - 300));
+	beacons_from_others(b + 200);
+	assert_int_equal(after.lanes[0].out[1].c, b + 100);
+	expect_behind = false;
+	send_beacon(3, b + 200, b + 200);
+	assert_int_equal(after.lanes[0].out[1].c, b + 200);
+	/*
+	 * An input that is barred while it is part of C stays part of C until it is resumed from a
+	 * death.
+	 */
+	assert_int_equal(bl_fence_bar(&fence, 5, &three, 1), 0);
+	send_beacon(3, b + 250, b + 250);
+	expect_input_state(3, 0, true, false, true, C48(b + 250));
+	assert_int_equal(bl_fence_freeze(&fence, 5, 3, &p), 0);
+	expect_port_state(&p, 3, 1, true, true, true, C48(b + 250));
+	assert_int_equal(bl_fence_resume(&fence, 5, 3, 1), 0);
+	expect_input_state(3, 1, false, false, true, BL_FENCE_NO_C);
+	send_beacon(3, b + 300, b + 300);
+	assert_int_equal(after.regs[3].lane[0].state, BL_REG_LIVE);
+	beacons_from_others(b + 400);
 	assert_true(after.lanes[0].out[1].b == b + 300 && after.lanes[0].out[1].c == b + 400);
 }
 
 /*
- * From an input that C does not wait for, nothing passes that asks for a window or was sent because
- * there was one. All else does, and what is dropped has brought its barriers all the same.
+ * From an input that C does not wait for, the switch drops frames that ask for a window or that
+ * were sent because a window was granted. All other frames pass. A dropped frame still raises the
+ * registers by its barriers.
  */
 static void bar__what_c_waits_for_passes(void **state)
 {
@@ -491,8 +520,8 @@ static void bar__what_c_waits_for_passes(void **state)
 	int v6, barred;
 
 	(void)state;
-	barred_before_it_joins(b);
-	beacon(3, b, b);
+	bar_port_3_before_it_joins(b);
+	send_beacon(3, b, b);
 	counts_take(sk->maps.counts, counted);
 	for (barred = 1; barred >= 0; barred--) {
 		for (v6 = 0; v6 < 2; v6++)
@@ -509,9 +538,9 @@ static void bar__what_c_waits_for_passes(void **state)
 					     WANT({ 3, BL_R_FORWARDED }));
 			}
 		assert_int_equal(bl_fence_bar(&fence, 5, NULL, 0), 0);
-		stands(3, 0, true, false, false, C48(b));
+		expect_input_state(3, 0, true, false, false, C48(b));
 	}
-	/* frozen it is waited for still */
+	/* C still waits for a frozen input, so its frames pass. */
 	assert_int_equal(bl_fence_freeze(&fence, 5, 3, &p), 0);
 	step(3, (struct desc[]){ data_frame(3, 1, T0, b + 50) }, XDP_REDIRECT,
 	     (struct desc[]){ sent(data_frame(3, 1, T0, b + 50), b, b) },
@@ -523,7 +552,7 @@ static void bar__what_c_waits_for_passes(void **state)
 		step(3, &d, XDP_REDIRECT, (struct desc[]){ sent(d, b, b) },
 		     WANT({ 3, BL_R_FORWARDED }));
 	}
-	/* and what is dropped has said what it promises */
+	/* The barriers of a dropped frame are taken in. */
 	assert_int_equal(bl_fence_bar(&fence, 5, &three, 1), 0);
 	assert_int_equal(bl_fence_resume(&fence, 5, 3, 1), 0);
 	{
@@ -535,7 +564,7 @@ static void bar__what_c_waits_for_passes(void **state)
 	}
 }
 
-/* Each lane obeys for its own ports, and says so. */
+/* Each lane carries out the commands for its own ports, and records that in @orders. */
 static void lanes__each_its_own(void **state)
 {
 	const __u64 b = T0 - 5000;
@@ -549,19 +578,22 @@ static void lanes__each_its_own(void **state)
 	feed(0, b);
 	feed(1, b);
 	assert_int_equal(bl_fence_freeze(&fence, 5, 1, &p), 0);
-	is_port(&p, 1, 1, true, true, false, C48(b));
-	beacon(0, b + 100, b + 100);
+	expect_port_state(&p, 1, 1, true, true, false, C48(b));
+	send_beacon(0, b + 100, b + 100);
 	assert_true(after.lanes[0].orders == 1 && after.lanes[1].orders == 0);
 	assert_int_equal(after.regs[1].lane[0].state, BL_REG_LIVE | BL_REG_IN);
 	assert_int_equal(after.lives[1].death, 0);
-	stands(1, 1, true, true, false, C48(b));
-	stands(0, 0, true, false, false, C48(b + 100));
-	beacon(1, b + 100, b + 100);
+	expect_input_state(1, 1, true, true, false, C48(b));
+	expect_input_state(0, 0, true, false, false, C48(b + 100));
+	send_beacon(1, b + 100, b + 100);
 	assert_int_equal(after.lanes[1].orders, 1);
 	assert_int_equal(after.regs[1].lane[0].state, BL_REG_LIVE | BL_REG_IN | BL_REG_HELD);
 	assert_int_equal(after.regs[1].lane[0].c, b);
-	stands(1, 1, true, true, false, C48(b));
-	/* data that needs no clock obeys, too */
+	expect_input_state(1, 1, true, true, false, C48(b));
+	/*
+	 * A data frame that would not read the clock carries out the command as well, since the
+	 * command sets the lane's clock limit to 0.
+	 */
 	assert_int_equal(bl_fence_freeze(&fence, 5, 0, &p), 0);
 	counts_take(sk->maps.counts, counted);
 	step(0, (struct desc[]){ data_frame(0, 3, b + 150, b + 150) }, XDP_REDIRECT,
@@ -570,7 +602,7 @@ static void lanes__each_its_own(void **state)
 	assert_int_equal(after.regs[0].lane[0].c, b + 100);
 }
 
-/* Without a clock nothing is believed, and orders are obeyed all the same. */
+/* Without a clock the barriers of a frame are ignored, but commands are carried out. */
 static void clock__void(void **state)
 {
 	struct bl_fence_port p;
@@ -579,7 +611,7 @@ static void clock__void(void **state)
 	all_live(T0 - 1000);
 	assert_int_equal(bl_fence_freeze(&fence, 5, 3, &p), 0);
 	clock_void(sk->maps.clock);
-	beacon(3, T0 - 900, T0 - 900);
+	send_beacon(3, T0 - 900, T0 - 900);
 	assert_int_equal(after.regs[3].lane[0].state, BL_REG_LIVE | BL_REG_IN | BL_REG_HELD);
 	assert_int_equal(after.regs[3].lane[0].b, T0 - 1000);
 	assert_int_equal(after.lanes[0].orders, 1);
@@ -592,7 +624,7 @@ static void reasons__all_seen(void **state)
 	bl_fence_close(&fence);
 }
 
-#define CASE(f) cmocka_unit_test_setup(f, order_setup)
+#define CASE(f) cmocka_unit_test_setup(f, fence_setup)
 
 int main(void)
 {

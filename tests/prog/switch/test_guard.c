@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* bl_switch_egress: what the kernel may send by a port of the switch, and what not. */
+/* bl_switch_egress: which frames the kernel may send by a port of the switch. */
 #include "tests/prog/switch/switch_util.h"
 
 #define TC_NEXT     -1
 #define TC_ACT_SHOT 2
 
-/* One frame that the kernel wants to send by @port; it stays as it is. */
-static int leaves(__u32 port, const struct frame *in)
+/*
+ * Runs one frame that the kernel wants to send by @port; it must stay unchanged. Returns the
+ * verdict.
+ */
+static int run_egress(__u32 port, const struct frame *in)
 {
 	struct __sk_buff ctx = { .ifindex = net.ifindex[port] };
 	struct frame out = {};
@@ -22,20 +25,20 @@ static int leaves(__u32 port, const struct frame *in)
 	return (int)o.retval;
 }
 
-static void may_leave(const struct frame *in)
+static void expect_passed(const struct frame *in)
 {
-	assert_int_equal(leaves(2, in), TC_NEXT);
+	assert_int_equal(run_egress(2, in), TC_NEXT);
 	counts_moved(sk->maps.counts, counted, 0, NULL, 0);
 }
 
-static void may_not(const struct frame *in)
+static void expect_dropped(const struct frame *in)
 {
-	if (leaves(2, in) != TC_ACT_SHOT)
+	if (run_egress(2, in) != TC_ACT_SHOT)
 		fail_msg("%s: a frame of %u bytes may leave", doing, in->n);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ 2, BL_R_BYPASSED }));
 }
 
-/* A host's frame as it left it, of every kind. */
+/* The frame of a host as the host sent it, with every opcode. */
 static void raw__of_every_kind(void **state)
 {
 	static const __u8 op[] = { BL_OP_DATA,   BL_OP_PREP,   BL_OP_ACK,      BL_OP_OPEN,
@@ -52,15 +55,15 @@ static void raw__of_every_kind(void **state)
 		d.op = op[i / 4];
 		d.csum = i >> 1 & 1;
 		build(&in, &d);
-		may_not(&in);
+		expect_dropped(&in);
 	}
 	build(&in, (struct desc[]){ beacon_frame(0, T0 - 100) });
-	may_not(&in);
+	expect_dropped(&in);
 }
 
 /*
- * What the program gave to the kernel promises nothing: neither barrier may be one that anybody
- * believes.
+ * Frames that the switch's program gave to the kernel promise nothing: both barriers must be so old
+ * that no receiver uses them.
  */
 static void barriers__that_promise_nothing(void **state)
 {
@@ -71,7 +74,7 @@ static void barriers__that_promise_nothing(void **state)
 		{ T0 - BL_TS_OLD, T0 - BL_TS_OLD, true },
 		{ T0 - BL_TS_OLD, T0, false },
 		{ T0, T0 - BL_TS_OLD, false },
-		/* the lane's clock may be an hour behind; half of BL_TS_OLD is 9 h 46 min */
+		/* The lane's clock may be an hour behind; half of BL_TS_OLD is 9 h 46 min. */
 		{ T0 - BL_TS_OLD - 3600000000000ULL, T0 - BL_TS_OLD - 3600000000000ULL, true },
 		{ T0 - BL_TS_OLD / 2 + 1, T0 - BL_TS_OLD, false },
 		{ T0 - BL_TS_OLD, T0 - BL_TS_OLD / 2 + 1, false },
@@ -90,20 +93,22 @@ static void barriers__that_promise_nothing(void **state)
 			d.tags = v >> 1;
 			build(&in, &d);
 			if (t[i].ok)
-				may_leave(&in);
+				expect_passed(&in);
 			else
-				may_not(&in);
+				expect_dropped(&in);
 		}
 	}
-	/* a beacon never goes by way of the kernel, whatever it says */
+	/* The kernel never sends a beacon, whatever its barriers are. */
 	struct desc d = beacon_frame(0, T0 - BL_TS_OLD);
 
 	d.c = T0 - BL_TS_OLD;
 	build(&in, &d);
-	may_not(&in);
+	expect_dropped(&in);
 }
 
-/* An ordered frame that is cut short, or lies, says nothing that could be judged. */
+/*
+ * An ordered frame that is cut short, or has wrong lengths, has no barriers that could be checked.
+ */
 static void malformed(void **state)
 {
 	struct desc d = data_frame(0, 2, T0, T0 - BL_TS_OLD);
@@ -115,14 +120,14 @@ static void malformed(void **state)
 	build(&in, &d);
 	for (n = 14u + (in.p[16] << 8 | in.p[17]) - 1; n > 14 + 20 + 8; n--) {
 		in.n = n;
-		may_not(&in);
+		expect_dropped(&in);
 	}
 	build(&in, &d);
-	in.p[14 + 20 + 8 + offsetof(struct bl_hdr, opcode)] ^= 0xf0; /* and version */
-	may_not(&in);
+	in.p[14 + 20 + 8 + offsetof(struct bl_hdr, opcode)] ^= 0xf0; /* the version as well */
+	expect_dropped(&in);
 }
 
-/* What is not ordered, or leaves by another interface, is not looked at. */
+/* Frames that are not ordered, or leave by an interface that is no port, are not checked. */
 static void other__untouched(void **state)
 {
 	struct desc d = data_frame(0, 2, T0, T0);
@@ -132,15 +137,15 @@ static void other__untouched(void **state)
 	build(&in, &d);
 	in.p[14 + 20 + 2] = 0; /* destination port */
 	in.p[14 + 20 + 3] = 53;
-	may_leave(&in);
+	expect_passed(&in);
 	memset(in.p + 12, 0x55, 2); /* ethertype */
-	may_leave(&in);
+	expect_passed(&in);
 	build(&in, &d);
 	map_put(sk->maps.sw_ifindex, net.ifindex[2], &(__u32){ 0 });
-	may_leave(&in);
+	expect_passed(&in);
 }
 
-/* Without a clock nobody can say what a barrier promises. */
+/* Without a clock it is unknown whether a barrier is old. */
 static void clock__void(void **state)
 {
 	struct desc d = data_frame(0, 2, T0, T0 - BL_TS_OLD);
@@ -150,7 +155,7 @@ static void clock__void(void **state)
 	d.c = T0 - BL_TS_OLD;
 	build(&in, &d);
 	clock_void(sk->maps.clock);
-	may_not(&in);
+	expect_dropped(&in);
 }
 
 static void reasons__all_seen(void **state)

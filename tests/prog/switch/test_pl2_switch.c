@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * PL2 at the switch: RSV becomes GRT byte for byte, with every allocator; what is refused,
- * repeated, released, lapsed; data with and without a promise; answers and copies by the queues of
- * metered ports. After every step the books balance. Hosts on ports 0, 1 and 3; port 2 leads out of
- * the rack.
+ * PL2 at the switch: an RSV becomes a GRT, compared byte for byte, with every allocator. RSVs are
+ * refused and repeated, promises released and lapsed; data comes with and without a promise;
+ * answers and copies go through the queues of metered ports. After every step the books must
+ * balance. Hosts are on ports 0, 1 and 3; port 2 leads out of the rack.
  */
 #include "tests/prog/switch/switch_util.h"
 #include "tests/prog/pace_util.h"
@@ -38,7 +38,7 @@ static struct bl_rsv_pair *pair_of(__u32 in, __u32 out)
 	return &pairs[in << SHIFT | out];
 }
 
-static void books_balance(void)
+static void expect_balance(void)
 {
 	__u32 i, o;
 
@@ -74,7 +74,10 @@ static int rsv_setup(void **state)
 				  .lapse_ns = FAR_NS,
 				  .pair_shift = SHIFT };
 	set_rc();
-	/* hosts that reserve, however long a test takes from the RSV to the data */
+	/*
+	 * All hosts count as hosts that reserve, however long a test takes from the RSV to the
+	 * data.
+	 */
 	for (i = 0; i < NPORTS; i++)
 		hosts.port[i].asked_ns = ~0ULL >> 1;
 	map_put(sk->maps.rsv, 0, &hosts);
@@ -93,14 +96,15 @@ static struct rsv rsv(__u32 from, __u32 to, __u32 bytes, __u32 seq)
 	return r;
 }
 
-/*
- * the next answer also takes back what is left of the burst before; 0: it does not; else the output
- */
-static __u32 left_over;
+/* The output where the next answer also takes back what is left of the previous burst; 0: none. */
+static __u32 lapsed_output;
 
-/* The RSV comes in on @port and goes back as GRT with @flags; its waits are returned. */
-static void answered(__u32 port, const struct rsv *r, __u8 flags, enum bl_reason why,
-		     __u32 *in_wait, __u32 *out_wait)
+/*
+ * Runs an RSV that arrives on @port. It must go back as a GRT with @flags and be counted for @why.
+ * Stores the waits that the GRT carries.
+ */
+static void expect_answer(__u32 port, const struct rsv *r, __u8 flags, enum bl_reason why,
+			  __u32 *in_wait, __u32 *out_wait)
 {
 	struct rsv want = *r;
 	struct frame in, out, expect;
@@ -115,36 +119,37 @@ static void answered(__u32 port, const struct rsv *r, __u8 flags, enum bl_reason
 	memcpy(want.src, ports[port].mac, 6);
 	build_rsv(&expect, &want);
 	same_frame(&out, &expect);
-	if (left_over)
+	if (lapsed_output)
 		counts_moved(sk->maps.counts, counted, 1,
-			     WANT({ port, why }, { left_over, BL_R_RSV_LAPSED }));
+			     WANT({ port, why }, { lapsed_output, BL_R_RSV_LAPSED }));
 	else
 		counts_moved(sk->maps.counts, counted, 1, WANT({ port, why }));
-	left_over = 0;
-	books_balance();
+	lapsed_output = 0;
+	expect_balance();
 }
 
-/* As above, with waits known to the nanosecond (two-counter). */
-static void granted(__u32 port, const struct rsv *r, __u8 flags, __u32 in_wait, __u32 out_wait)
+/* As expect_answer(), for waits that are known to the nanosecond (allocator two-counter). */
+static void expect_grant(__u32 port, const struct rsv *r, __u8 flags, __u32 in_wait, __u32 out_wait)
 {
 	__u32 in, out;
 
-	answered(port, r, flags, BL_R_RSV_GRANTED, &in, &out);
+	expect_answer(port, r, flags, BL_R_RSV_GRANTED, &in, &out);
 	assert_int_equal(in, in_wait);
 	assert_int_equal(out, out_wait);
 }
 
 /*
- * Answered, but not with a promise: nothing of the books has changed but how often that happened.
+ * Runs an RSV that must be answered without a promise: nothing changes in the books except the
+ * count of refusals.
  */
-static void refused(__u32 port, const struct rsv *r, enum bl_reason why)
+static void expect_refusal(__u32 port, const struct rsv *r, enum bl_reason why)
 {
 	__u32 in, out, p;
 
 	rsv_take();
 	all_before = all;
 	memcpy(pairs_before, pairs, sizeof(pairs));
-	answered(port, r, BL_GRT_REFUSED, why, &in, &out);
+	expect_answer(port, r, BL_GRT_REFUSED, why, &in, &out);
 	assert_int_equal(in | out, 0);
 	assert_memory_equal(pairs, pairs_before, sizeof(pairs));
 	for (p = 0; p < NPORTS; p++) {
@@ -156,8 +161,8 @@ static void refused(__u32 port, const struct rsv *r, enum bl_reason why)
 	assert_memory_equal(&all, &all_before, sizeof(all));
 }
 
-/* A link frame that ends here: dropped, unchanged. */
-static void ends(__u32 port, const struct rsv *r, enum bl_reason why)
+/* Runs a link frame that must end at the switch: dropped and unchanged. */
+static void expect_end(__u32 port, const struct rsv *r, enum bl_reason why)
 {
 	struct frame in, out;
 
@@ -165,7 +170,7 @@ static void ends(__u32 port, const struct rsv *r, enum bl_reason why)
 	run_on(port, &in, &out, XDP_DROP);
 	same_frame(&out, &in);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ port, why }));
-	books_balance();
+	expect_balance();
 }
 
 /* ---- RSV ---- */
@@ -179,9 +184,9 @@ static void rsv__two_counter(void **state)
 	for (tags = 0; tags < 2; tags++) {
 		rsv_setup(state);
 		a.tags = b.tags = c.tags = tags;
-		granted(0, &a, 0, 0, 0);
-		granted(3, &b, 0, 0, 2 * SLOT);
-		granted(0, &c, 0, 2 * SLOT, 0);
+		expect_grant(0, &a, 0, 0, 0);
+		expect_grant(3, &b, 0, 0, 2 * SLOT);
+		expect_grant(0, &c, 0, 2 * SLOT, 0);
 		assert_int_equal(pair_of(0, 1)->bytes, 3076);
 		assert_int_equal(pair_of(3, 1)->bytes, 1538);
 		assert_int_equal(pair_of(0, 3)->bytes, 60);
@@ -205,18 +210,19 @@ static void rsv__joint_and_bitmap(void **state)
 		rc.ns_q20 = 800 << 20; /* 10 Mbit/s: a slot is longer than this test takes */
 		set_rc();
 		t0 = mono_now();
-		answered(0, &a, 0, BL_R_RSV_GRANTED, &in, &out);
+		expect_answer(0, &a, 0, BL_R_RSV_GRANTED, &in, &out);
 		t1 = mono_now();
 		assert_int_equal(in, out);
 		assert_true(in <= (k == BL_ALLOC_JOINT ? 0 : 100 * SLOT));
 		assert_true(pair_of(0, 1)->in_ns >= t0 + in && pair_of(0, 1)->in_ns <= t1 + in);
 		t0 = mono_now();
-		answered(3, &b, 0, BL_R_RSV_GRANTED, &in, &out);
+		expect_answer(3, &b, 0, BL_R_RSV_GRANTED, &in, &out);
 		t1 = mono_now();
 		assert_int_equal(in, out);
 		/*
-		 * whatever time passed meanwhile: joint: what is promised and did not come by its
-		 * time takes the output's time from now on; bitmap: the next slot from now on
+		 * Whatever time passes between the two RSVs: with "joint", a promise whose data did
+		 * not arrive in time occupies the output from now on; with "bitmap", the next slot
+		 * is the first one from now on.
 		 */
 		behind = k == BL_ALLOC_JOINT
 				 ? t1 + 1600 * SLOT
@@ -237,23 +243,23 @@ static void rsv__repeated(void **state)
 	__u32 in, out;
 
 	(void)state;
-	granted(3,
-		&(struct rsv){ .op = BL_OP_RSV,
-			       .src = { 2, 0, 0, 0, 0, 3 },
-			       .mac = { 2, 0, 0, 0, 0, 1 },
-			       .seq = 1,
-			       .bytes = 16 * 1538 },
-		0, 0, 0);
-	granted(0, &a, 0, 0, 16 * SLOT);
-	a.cookie = 0x5678; /* the host's own, not looked at */
-	answered(0, &a, 0, BL_R_RSV_REPEATED, &in, &out);
+	expect_grant(3,
+		     &(struct rsv){ .op = BL_OP_RSV,
+				    .src = { 2, 0, 0, 0, 0, 3 },
+				    .mac = { 2, 0, 0, 0, 0, 1 },
+				    .seq = 1,
+				    .bytes = 16 * 1538 },
+		     0, 0, 0);
+	expect_grant(0, &a, 0, 0, 16 * SLOT);
+	a.cookie = 0x5678; /* the host's own value, ignored by the switch */
+	expect_answer(0, &a, 0, BL_R_RSV_REPEATED, &in, &out);
 	assert_int_equal(in, 0);
 	assert_true(out <= 16 * SLOT);
 	assert_int_equal(all.port[0].granted, 1538);
-	/* the next one: what is left of the last one will not come */
+	/* The next RSV takes back what is left of the previous promise. */
 	a.seq++;
-	left_over = 1;
-	granted(0, &a, 0, 0, 16 * SLOT);
+	lapsed_output = 1;
+	expect_grant(0, &a, 0, 0, 16 * SLOT);
 	assert_int_equal(all.port[0].lapsed, 1538);
 	assert_int_equal(pair_of(0, 1)->bytes, 1538);
 }
@@ -265,26 +271,26 @@ static void rsv__early(void **state)
 
 	(void)state;
 	a.flags = BL_RSV_EARLY;
-	granted(0, &a, BL_GRT_PASSED, 0, 0);
-	answered(0, &a, BL_GRT_PASSED, BL_R_RSV_REPEATED, &in, &out);
-	a.flags = 0; /* a repeat says nothing of frames, but is told what became of them */
-	answered(0, &a, BL_GRT_PASSED, BL_R_RSV_REPEATED, &in, &out);
+	expect_grant(0, &a, BL_GRT_PASSED, 0, 0);
+	expect_answer(0, &a, BL_GRT_PASSED, BL_R_RSV_REPEATED, &in, &out);
+	a.flags = 0; /* A repeat without the flag gets the same answer as the first RSV. */
+	expect_answer(0, &a, BL_GRT_PASSED, BL_R_RSV_REPEATED, &in, &out);
 	assert_int_equal(pair_of(0, 1)->early, 1538);
-	/* T is ten slots */
+	/* T (refuse_ns) is ten slots. */
 	b = rsv(3, 1, 10 * 1538, 1);
-	granted(3, &b, 0, 0, SLOT);
+	expect_grant(3, &b, 0, 0, SLOT);
 	a = rsv(0, 1, 60, 8);
 	a.flags = BL_RSV_EARLY;
-	left_over = 1;
-	granted(0, &a, BL_GRT_PASSED, 0, 10 * SLOT);
+	lapsed_output = 1;
+	expect_grant(0, &a, BL_GRT_PASSED, 0, 10 * SLOT);
 	assert_int_equal(pair_of(0, 1)->early, 60);
 	b.seq++;
 	b.bytes++;
-	left_over = 1;
-	granted(3, &b, 0, 0, 8 * 60);
+	lapsed_output = 1;
+	expect_grant(3, &b, 0, 0, 8 * 60);
 	a.seq++;
-	left_over = 1;
-	granted(0, &a, 0, 0, 10 * SLOT + 8);
+	lapsed_output = 1;
+	expect_grant(0, &a, 0, 0, 10 * SLOT + 8);
 	assert_int_equal(pair_of(0, 1)->early, 0);
 }
 
@@ -298,44 +304,44 @@ static void rsv__refused(void **state)
 	rc.far_ns = 2 * SLOT;
 	set_rc();
 	a.bytes = 3 * 1538;
-	granted(0, &a, 0, 0, 0);
-	a = rsv(0, 3, 1, 8); /* the input's time is taken */
-	refused(0, &a, BL_R_RSV_REFUSED);
-	a = rsv(3, 1, 1, 8); /* the output's */
-	refused(3, &a, BL_R_RSV_REFUSED);
+	expect_grant(0, &a, 0, 0, 0);
+	a = rsv(0, 3, 1, 8); /* the input has no time left */
+	expect_refusal(0, &a, BL_R_RSV_REFUSED);
+	a = rsv(3, 1, 1, 8); /* the output has none left */
+	expect_refusal(3, &a, BL_R_RSV_REFUSED);
 	a = rsv(0, 3, 0, 8);
-	refused(0, &a, BL_R_RSV_BAD);
+	expect_refusal(0, &a, BL_R_RSV_BAD);
 	a.bytes = 16 * 1538 + 1;
-	refused(0, &a, BL_R_RSV_BAD);
+	expect_refusal(0, &a, BL_R_RSV_BAD);
 	a.bytes = ~0u;
-	refused(0, &a, BL_R_RSV_BAD);
-	/* where it would go */
+	expect_refusal(0, &a, BL_R_RSV_BAD);
+	/* Destinations that nothing can be reserved for. */
 	a = rsv(0, 0, 1538, 8);
-	refused(0, &a, BL_R_RSV_BAD);
+	expect_refusal(0, &a, BL_R_RSV_BAD);
 	a = rsv(0, 3, 1538, 8);
 	memcpy(a.mac, nobody, 6);
-	refused(0, &a, BL_R_RSV_BAD);
+	expect_refusal(0, &a, BL_R_RSV_BAD);
 	memcpy(a.mac, zero, 6);
-	refused(0, &a, BL_R_RSV_BAD);
+	expect_refusal(0, &a, BL_R_RSV_BAD);
 	memcpy(a.mac, nobody, 6);
-	set_fdb(nobody, NPORTS); /* not in use */
-	refused(0, &a, BL_R_RSV_BAD);
+	set_fdb(nobody, NPORTS); /* a port that is not in use */
+	expect_refusal(0, &a, BL_R_RSV_BAD);
 	set_fdb(nobody, 70000);
-	refused(0, &a, BL_R_RSV_BAD);
-	/* more ports than there is room for pairs */
+	expect_refusal(0, &a, BL_R_RSV_BAD);
+	/* The switch has more ports than there is room for pairs. */
 	rc.pair_shift = 1;
 	set_rc();
 	a = rsv(0, 3, 1538, 8);
-	refused(0, &a, BL_R_RSV_BAD);
+	expect_refusal(0, &a, BL_R_RSV_BAD);
 	a = rsv(3, 0, 1538, 8);
-	refused(3, &a, BL_R_RSV_BAD);
+	expect_refusal(3, &a, BL_R_RSV_BAD);
 	rc.pair_shift = SHIFT;
 	set_rc();
-	/* a router's hosts do not know the address */
+	/* Hosts behind a router do not know the Ethernet address of the destination. */
 	cfg.forward = BL_FWD_L3;
 	set_cfg();
 	a = rsv(0, 3, 1538, 8);
-	answered(0, &a, BL_GRT_REFUSED | BL_GRT_OFF, BL_R_RSV_BAD, &in, &out);
+	expect_answer(0, &a, BL_GRT_REFUSED | BL_GRT_OFF, BL_R_RSV_BAD, &in, &out);
 	assert_int_equal(in | out, 0);
 }
 
@@ -347,10 +353,10 @@ static void rsv__off(void **state)
 	(void)state;
 	rc.on = 0;
 	set_rc();
-	answered(0, &a, BL_GRT_REFUSED | BL_GRT_OFF, BL_R_RSV_OFF, &in, &out);
+	expect_answer(0, &a, BL_GRT_REFUSED | BL_GRT_OFF, BL_R_RSV_OFF, &in, &out);
 	assert_int_equal(in | out, 0);
 	a.op = BL_OP_RELEASE;
-	ends(0, &a, BL_R_RSV_OFF);
+	expect_end(0, &a, BL_R_RSV_OFF);
 	assert_int_equal(all.port[0].refused, 0);
 }
 
@@ -361,14 +367,14 @@ static void rsv__not_a_switchs(void **state)
 
 	(void)state;
 	a.op = BL_OP_GRT;
-	ends(0, &a, BL_R_BAD_OPCODE);
+	expect_end(0, &a, BL_R_BAD_OPCODE);
 	a.op = BL_OP_RSV;
 	a.tags = 1;
 	build_rsv(&in, &a);
 	in.n--;
 	run_on(0, &in, &out, XDP_DROP);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ 0, BL_R_SHORT }));
-	books_balance();
+	expect_balance();
 }
 
 static void rsv__no_device(void **state)
@@ -382,7 +388,7 @@ static void rsv__no_device(void **state)
 	build_rsv(&in, &a);
 	run_on(0, &in, &out, XDP_DROP);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ 0, BL_R_REDIRECT_FAILED }));
-	books_balance(); /* promised all the same: the repeat gets it */
+	expect_balance(); /* The promise was made: a repeated RSV gets it. */
 	assert_int_equal(pair_of(0, 1)->bytes, 1538);
 }
 
@@ -397,17 +403,17 @@ static void lapse__swept_by_others(void **state)
 	(void)state;
 	rc.lapse_ns = 1000;
 	set_rc();
-	granted(0, &a, 0, 0, 0);
+	expect_grant(0, &a, 0, 0, 0);
 	usleep(1000);
 	/*
-	 * each RSV looks at one pair of its output, and the first looked at input 0, before it was
-	 * promised anything: then 1, 2 and 3, and 0 again
+	 * Each RSV checks one pair of its output for a lapse. The first one checked input 0, before
+	 * that had a promise; the next ones check 1, 2 and 3, and then 0 again.
 	 */
 	rc.lapse_ns = FAR_NS;
 	set_rc();
 	for (i = 1; i < NPORTS; i++, b.seq++) {
-		left_over = i > 1;
-		granted(3, &b, 0, 0, SLOT);
+		lapsed_output = i > 1;
+		expect_grant(3, &b, 0, 0, SLOT);
 		assert_int_equal(all.port[1].sweep, i + 1);
 		assert_int_equal(pair_of(0, 1)->bytes, 1538);
 	}
@@ -415,20 +421,23 @@ static void lapse__swept_by_others(void **state)
 	run_on(3, &in, &out, XDP_REDIRECT);
 	counts_moved(sk->maps.counts, counted, 1,
 		     WANT({ 3, BL_R_RSV_GRANTED }, { 1, BL_R_RSV_LAPSED }));
-	books_balance();
+	expect_balance();
 	assert_int_equal(all.port[0].lapsed, 1538);
 	assert_int_equal(pair_of(0, 1)->bytes, 0);
-	/* one's own at once, wherever the cursor is; the same number is a new promise */
+	/*
+	 * A pair's own lapsed promise is taken back at once, wherever the sweep is; an RSV with the
+	 * same number then gets a new promise.
+	 */
 	a = rsv(0, 3, 1538, 9);
 	rc.lapse_ns = 1000;
 	set_rc();
-	granted(0, &a, 0, 0, 0);
+	expect_grant(0, &a, 0, 0, 0);
 	usleep(1000);
 	build_rsv(&in, &a);
 	run_on(0, &in, &out, XDP_REDIRECT);
 	counts_moved(sk->maps.counts, counted, 1,
 		     WANT({ 0, BL_R_RSV_GRANTED }, { 3, BL_R_RSV_LAPSED }));
-	books_balance();
+	expect_balance();
 	assert_int_equal(all.port[0].lapsed, 2 * 1538);
 }
 
@@ -439,30 +448,30 @@ static void release__cases(void **state)
 
 	(void)state;
 	give.op = BL_OP_RELEASE;
-	ends(1, &give, BL_R_RELEASE_BAD);
-	granted(0, &a, 0, 0, 0);
-	ends(3, &give, BL_R_RELEASE_BAD); /* only the receiver */
-	ends(0, &give, BL_R_RELEASE_BAD);
-	give.seq--; /* of a burst before this one */
-	ends(1, &give, BL_R_RELEASE_BAD);
+	expect_end(1, &give, BL_R_RELEASE_BAD);
+	expect_grant(0, &a, 0, 0, 0);
+	expect_end(3, &give, BL_R_RELEASE_BAD); /* Only the receiver may release a promise. */
+	expect_end(0, &give, BL_R_RELEASE_BAD);
+	give.seq--; /* the number of an earlier burst */
+	expect_end(1, &give, BL_R_RELEASE_BAD);
 	give.seq++;
-	ends(1, &give, BL_R_RELEASED);
+	expect_end(1, &give, BL_R_RELEASED);
 	assert_int_equal(all.port[0].released, 1538);
 	give.bytes = 0;
-	ends(1, &give, BL_R_RELEASE_BAD);
+	expect_end(1, &give, BL_R_RELEASE_BAD);
 	give.bytes = 99999;
-	ends(1, &give, BL_R_RELEASED);
+	expect_end(1, &give, BL_R_RELEASED);
 	assert_int_equal(all.port[0].released, 3076);
-	ends(1, &give, BL_R_RELEASE_BAD);
+	expect_end(1, &give, BL_R_RELEASE_BAD);
 	memcpy(give.mac, nobody, 6);
-	ends(1, &give, BL_R_RELEASE_BAD);
-	set_fdb(nobody, 9); /* no room for its pairs */
-	ends(1, &give, BL_R_RELEASE_BAD);
+	expect_end(1, &give, BL_R_RELEASE_BAD);
+	set_fdb(nobody, 9); /* a port without room for its pairs */
+	expect_end(1, &give, BL_R_RELEASE_BAD);
 }
 
 /* ---- data ---- */
 
-static void data(__u32 in, const struct frame *f, enum bl_reason why, const struct frame *want)
+static void send_data(__u32 in, const struct frame *f, enum bl_reason why, const struct frame *want)
 {
 	struct frame out;
 
@@ -472,7 +481,7 @@ static void data(__u32 in, const struct frame *f, enum bl_reason why, const stru
 							      : XDP_DROP);
 	same_frame(&out, want);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ in, why }));
-	books_balance();
+	expect_balance();
 }
 
 static void data__promised(void **state)
@@ -483,29 +492,29 @@ static void data__promised(void **state)
 	(void)state;
 	raw_frame(&full, 0, 1, 1514, 1);
 	raw_frame(&small, 0, 1, 60, 2);
-	data(0, &small, BL_R_UNRESERVED, &small);
-	granted(0, &a, 0, 0, 0);
-	data(0, &full, BL_R_PASSED_ON, &full);
-	data(0, &full, BL_R_UNRESERVED, &full);
-	data(0, &small, BL_R_PASSED_ON, &small);
-	data(0, &small, BL_R_UNRESERVED, &small);
+	send_data(0, &small, BL_R_UNRESERVED, &small);
+	expect_grant(0, &a, 0, 0, 0);
+	send_data(0, &full, BL_R_PASSED_ON, &full);
+	send_data(0, &full, BL_R_UNRESERVED, &full);
+	send_data(0, &small, BL_R_PASSED_ON, &small);
+	send_data(0, &small, BL_R_UNRESERVED, &small);
 	assert_int_equal(all.port[0].used, 1622);
-	/* not by its promise, and the other way */
+	/* Nothing was promised towards port 3. */
 	raw_frame(&small, 0, 3, 60, 2);
-	data(0, &small, BL_R_UNRESERVED, &small);
+	send_data(0, &small, BL_R_UNRESERVED, &small);
 	rc.on = 0;
 	set_rc();
-	data(0, &small, BL_R_PASSED_ON, &small);
-	/* without room for the pair nothing is promised */
+	send_data(0, &small, BL_R_PASSED_ON, &small);
+	/* If there is no room for the pair, nothing is promised. */
 	rc.on = 1;
 	rc.pair_shift = 1;
 	set_rc();
-	data(0, &small, BL_R_UNRESERVED, &small);
+	send_data(0, &small, BL_R_UNRESERVED, &small);
 }
 
 /*
- * A datagram of 42 bytes, asked for as the host sees it, comes as the NIC padded it; and the burst
- * of an application that sends ACKs.
+ * A datagram of 42 bytes, for which the host reserves by that length, arrives as the NIC padded it.
+ * Then the same for a burst of four ACKs of an application.
  */
 static void data__padded_by_the_nic(void **state)
 {
@@ -515,18 +524,18 @@ static void data__padded_by_the_nic(void **state)
 
 	(void)state;
 	raw_frame(&f, 0, 1, 60, 1);
-	granted(0, &a, 0, 0, 0);
-	data(0, &f, BL_R_PASSED_ON, &f);
-	data(0, &f, BL_R_UNRESERVED, &f);
+	expect_grant(0, &a, 0, 0, 0);
+	send_data(0, &f, BL_R_PASSED_ON, &f);
+	send_data(0, &f, BL_R_UNRESERVED, &f);
 	a = rsv(0, 1, 4 * bl_wire_bytes(54), 8);
-	granted(0, &a, 0, 0, 0);
+	expect_grant(0, &a, 0, 0, 0);
 	for (i = 0; i < 4; i++)
-		data(0, &f, BL_R_PASSED_ON, &f);
-	data(0, &f, BL_R_UNRESERVED, &f);
+		send_data(0, &f, BL_R_PASSED_ON, &f);
+	send_data(0, &f, BL_R_UNRESERVED, &f);
 }
 
 /*
- * Hosts of another policy under a switch that makes reservations, and one that reserves beside
+ * Hosts of another policy under a switch that makes reservations, and a host that reserves beside
  * them.
  */
 static void data__policies_apart(void **state)
@@ -553,14 +562,14 @@ static void data__policies_apart(void **state)
 			     WANT({ 0, BL_R_PASSED_ON }, { 0, BL_R_POLICY_APART }));
 	}
 	assert_int_equal(all.port[0].used, 0);
-	/* from its first RSV on it is held to what it was promised */
-	granted(0, &a, 0, 0, 0);
+	/* From its first RSV on, a host may send only what it was promised. */
+	expect_grant(0, &a, 0, 0, 0);
 	rsv_take();
 	assert_true(all.port[0].asked_ns > 1);
 	all.port[0].asked_ns = ~0ULL >> 1;
 	map_put(sk->maps.rsv, 0, &all);
-	data(0, &f, BL_R_PASSED_ON, &f);
-	data(0, &f, BL_R_UNRESERVED, &f);
+	send_data(0, &f, BL_R_PASSED_ON, &f);
+	send_data(0, &f, BL_R_UNRESERVED, &f);
 }
 
 static void data__unsolicited(void **state)
@@ -572,17 +581,17 @@ static void data__unsolicited(void **state)
 	raw_frame(&plain, 0, 1, 1514, 1);
 	f = plain;
 	f.p[6] |= BL_EARLY_MAC0;
-	data(0, &f, BL_R_EARLY_REFUSED, &f);
-	granted(0, &a, 0, 0, 0);
-	data(0, &f, BL_R_EARLY_REFUSED, &f);
+	send_data(0, &f, BL_R_EARLY_REFUSED, &f);
+	expect_grant(0, &a, 0, 0, 0);
+	send_data(0, &f, BL_R_EARLY_REFUSED, &f);
 	a = rsv(0, 1, 3076, 8);
 	a.flags = BL_RSV_EARLY;
-	left_over = 1;
-	granted(0, &a, BL_GRT_PASSED, 0, 0);
-	data(0, &f, BL_R_PASSED_ON, &plain);
-	data(0, &plain, BL_R_PASSED_ON, &plain);
-	data(0, &f, BL_R_EARLY_REFUSED, &f);
-	data(0, &plain, BL_R_UNRESERVED, &plain);
+	lapsed_output = 1;
+	expect_grant(0, &a, BL_GRT_PASSED, 0, 0);
+	send_data(0, &f, BL_R_PASSED_ON, &plain);
+	send_data(0, &plain, BL_R_PASSED_ON, &plain);
+	send_data(0, &f, BL_R_EARLY_REFUSED, &f);
+	send_data(0, &plain, BL_R_UNRESERVED, &plain);
 }
 
 static void data__never_subject_to_it(void **state)
@@ -595,39 +604,40 @@ static void data__never_subject_to_it(void **state)
 	raw_frame(&f, 0, 1, 60, 1);
 	f.p[12] = 0x08;
 	f.p[13] = 0x06;
-	data(0, &f, BL_R_PASSED_ON, &f);
-	/* broadcast is the kernel's */
+	send_data(0, &f, BL_R_PASSED_ON, &f);
+	/* Broadcast frames are left to the kernel. */
 	raw_frame(&f, 0, 1, 60, 1);
 	memset(f.p, 0xff, 6);
-	data(0, &f, BL_R_NOT_OURS, &f);
-	/* from outside the rack */
+	send_data(0, &f, BL_R_NOT_OURS, &f);
+	/* Data from outside the rack needs no promise. */
 	rsv_take();
 	all.port[2].outside = 1;
 	map_put(sk->maps.rsv, 0, &all);
 	raw_frame(&f, 2, 1, 1514, 1);
-	data(2, &f, BL_R_PASSED_ON, &f);
-	f.p[6] |= BL_EARLY_MAC0; /* a router's own address */
-	data(2, &f, BL_R_PASSED_ON, &f);
+	send_data(2, &f, BL_R_PASSED_ON, &f);
+	f.p[6] |= BL_EARLY_MAC0; /* a bit of the router's own address */
+	send_data(2, &f, BL_R_PASSED_ON, &f);
 	raw_frame(&f, 1, 2, 1514, 1);
-	data(1, &f, BL_R_UNRESERVED, &f); /* what goes there comes from here */
-	/* ordered frames are in a class of their own */
+	/* Data that leaves the rack comes from a host of the rack. */
+	send_data(1, &f, BL_R_UNRESERVED, &f);
+	/* Ordered frames have a class of their own and need no promise. */
 	all_live(T0 - 1000);
 	build(&f, &d);
 	d = sent(d, T0 - 1000, T0 - 1000);
 	build(&want, &d);
-	data(0, &f, BL_R_FORWARDED, &want);
+	send_data(0, &f, BL_R_FORWARDED, &want);
 }
 
 /* ---- metered ports ---- */
 
-static void meter(__u32 port)
+static void meter_port(__u32 port)
 {
 	ports[port].metered = 1;
 	map_put(sk->maps.sw_ports, port, &ports[port]);
 }
 
-/* The only frame of @port's CONTROL queue is @want. */
-static void queued(__u32 port, const struct rsv *want)
+/* Fails unless @want is the only frame in the CONTROL queue of @port. */
+static void expect_queued(__u32 port, const struct rsv *want)
 {
 	struct bl_queue q = queue_get(BL_PORT_QUEUE(port, BL_CL_CONTROL));
 	struct bl_slot *s = malloc(sizeof(*s));
@@ -651,8 +661,8 @@ static void metered__answer_and_copy(void **state)
 	(void)state;
 	for (tags = 0; tags < 2; tags++) {
 		rsv_setup(state);
-		meter(0);
-		meter(1);
+		meter_port(0);
+		meter_port(1);
 		a = rsv(0, 1, 1538, 7);
 		a.tags = tags;
 		answer = a;
@@ -665,18 +675,18 @@ static void metered__answer_and_copy(void **state)
 		build_rsv(&in, &a);
 		run_on(0, &in, &out, XDP_DROP);
 		counts_moved(sk->maps.counts, counted, 1, WANT({ 0, BL_R_RSV_GRANTED }));
-		books_balance();
-		queued(0, &answer);
-		queued(1, &copy);
+		expect_balance();
+		expect_queued(0, &answer);
+		expect_queued(1, &copy);
 		assert_int_equal(balanced(QUEUES), 2);
-		/* the same again: the receiver was told */
+		/* After a repeated RSV the receiver gets no second copy. */
 		run_on(0, &in, &out, XDP_DROP);
 		counts_moved(sk->maps.counts, counted, 1, WANT({ 0, BL_R_RSV_REPEATED }));
 		assert_int_equal(balanced(QUEUES), 3);
 	}
 }
 
-/* What waits in the output's queue is sent first. */
+/* The frames in the output's queue are sent first. */
 static void metered__after_the_queue(void **state)
 {
 	const __u32 key = BL_PORT_QUEUE(1, BL_CL_DATA);
@@ -686,9 +696,10 @@ static void metered__after_the_queue(void **state)
 	(void)state;
 	q.wire = 2 * 1538;
 	map_put(sk->maps.queues, key, &q);
-	granted(0, &a, 0, 0, 0); /* nobody paces this port: what its queue says is old */
-	meter(1);
-	granted(3, &b, 0, 0, 3 * SLOT);
+	/* The port is not metered, so the length of its queue does not count. */
+	expect_grant(0, &a, 0, 0, 0);
+	meter_port(1);
+	expect_grant(3, &b, 0, 0, 3 * SLOT);
 }
 
 static void metered__copy_only(void **state)
@@ -696,17 +707,17 @@ static void metered__copy_only(void **state)
 	struct rsv a = rsv(0, 1, 1538, 7), copy = a;
 
 	(void)state;
-	meter(1);
-	granted(0, &a, 0, 0, 0);
+	meter_port(1);
+	expect_grant(0, &a, 0, 0, 0);
 	copy.op = BL_OP_GRT;
 	copy.flags = BL_GRT_COPY;
 	host_mac(copy.mac, 0);
-	queued(1, &copy);
-	/* not of what was refused */
+	expect_queued(1, &copy);
+	/* A refusal is not copied to the receiver. */
 	rc.far_ns = 1;
 	set_rc();
 	a = rsv(3, 1, 1538, 7);
-	refused(3, &a, BL_R_RSV_REFUSED);
+	expect_refusal(3, &a, BL_R_RSV_REFUSED);
 	assert_int_equal(balanced(QUEUES), 1);
 }
 
@@ -716,12 +727,12 @@ static void metered__no_room_for_the_answer(void **state)
 	struct frame in, out;
 
 	(void)state;
-	meter(0);
+	meter_port(0);
 	queue_limit(BL_PORT_QUEUE(0, BL_CL_CONTROL), 0, 0, 0);
 	build_rsv(&in, &a);
 	run_on(0, &in, &out, XDP_DROP);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ 0, BL_R_QUEUE_FULL }));
-	books_balance();
+	expect_balance();
 	assert_int_equal(pair_of(0, 1)->bytes, 1538);
 	assert_int_equal(balanced(QUEUES), 0);
 }
@@ -732,12 +743,12 @@ static void metered__data(void **state)
 	struct frame f;
 
 	(void)state;
-	meter(1);
+	meter_port(1);
 	raw_frame(&f, 0, 1, 1514, 1);
-	data(0, &f, BL_R_UNRESERVED, &f);
+	send_data(0, &f, BL_R_UNRESERVED, &f);
 	assert_int_equal(balanced(QUEUES), 0);
-	granted(0, &a, 0, 0, 0);
-	data(0, &f, BL_R_QUEUED, &f);
+	expect_grant(0, &a, 0, 0, 0);
+	send_data(0, &f, BL_R_QUEUED, &f);
 	assert_int_equal(queue_get(BL_PORT_QUEUE(1, BL_CL_DATA)).bytes, 1514);
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Metered ports: what bl_switch_xdp puts into their queues, and what bl_port_pace makes of it.
+ * Metered ports: what bl_switch_xdp puts into their queues, and what bl_port_pace sends from them.
  * Ports 1 and 2 are metered, 0 and 3 are not. Frames that are not barline's are forwarded while
- * admission is on; by Linux's routes in test_switch_l3.c. Relayed beacons, which the device map's
- * program queues, in test_devmap.c.
+ * admission is on; forwarding by Linux's routes is tested in test_switch_l3.c, and the relayed
+ * beacons that the device map's program queues in test_devmap.c.
  */
 #include "tests/prog/switch/switch_util.h"
 #include "tests/prog/pace_util.h"
@@ -39,8 +39,8 @@ static int port_setup(void **state)
 	return 0;
 }
 
-/* The pacer's next frame is @want, of port @port. */
-static void comes(__u32 port, const struct frame *want)
+/* The pacer's next frame must be @want, for port @port. */
+static void expect_paced(__u32 port, const struct frame *want)
 {
 	struct frame out;
 
@@ -49,7 +49,7 @@ static void comes(__u32 port, const struct frame *want)
 	same_frame(&out, want);
 }
 
-static void idle(void)
+static void expect_idle_turn(void)
 {
 	struct frame out;
 
@@ -74,8 +74,8 @@ static __u64 carried_on(__u32 port)
 	return c.b[0];
 }
 
-/* A frame that is not barline's comes in on @in and is queued on @out. */
-static void plain(__u32 in, const struct frame *f, __u32 out, enum bl_class cls)
+/* A frame that is not barline's arrives on port @in and must be queued on port @out. */
+static void queue_plain(__u32 in, const struct frame *f, __u32 out, enum bl_class cls)
 {
 	struct frame after_it;
 	__u32 n = queue_get(BL_PORT_QUEUE(out, cls)).put;
@@ -88,8 +88,8 @@ static void plain(__u32 in, const struct frame *f, __u32 out, enum bl_class cls)
 /* ---- ordered frames ---- */
 
 /*
- * Barriers are written before the frame is queued; both families, tagged or not, with and without a
- * checksum.
+ * Barriers are written before the frame is queued. Both families, tagged or not, with and without a
+ * UDP checksum.
  */
 static void ordered__queued_as_sent(void **state)
 {
@@ -117,15 +117,15 @@ static void ordered__queued_as_sent(void **state)
 		due = due_get();
 		assert_int_equal(due.next, due.at[1]);
 		assert_true(due.next <= mono_now());
-		comes(1, &want);
+		expect_paced(1, &want);
 		assert_int_equal(busy_of(1), 0);
 		assert_int_equal(balanced(QUEUES), 0);
 		due = due_get();
 		assert_int_equal(due.next, BL_DUE_NEVER);
 		assert_int_equal(due.at[1], BL_DUE_NEVER);
-		idle();
+		expect_idle_turn();
 	}
-	/* the port beside it is not metered */
+	/* Port 3 is not metered: it sends at once. */
 	{
 		struct desc d = data_frame(0, 3, T0, T0);
 
@@ -133,10 +133,13 @@ static void ordered__queued_as_sent(void **state)
 		     WANT({ 0, BL_R_FORWARDED }));
 	}
 	state_take(&after);
-	trees_right(&after);
+	expect_trees(&after);
 }
 
-/* A frame for which there is no room was not carried, but what it promised as it came in holds. */
+/*
+ * A frame that finds no room is not counted as carried, but its barriers have raised the input's
+ * register.
+ */
 static void ordered__queue_full(void **state)
 {
 	struct desc d = data_frame(0, 1, T0, T0);
@@ -149,7 +152,7 @@ static void ordered__queue_full(void **state)
 	run_on(0, &in, &out, XDP_DROP);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ 0, BL_R_QUEUE_FULL }));
 	state_take(&after);
-	trees_right(&after);
+	expect_trees(&after);
 	assert_int_equal(after.regs[0].lane[0].b, T0);
 	assert_int_equal(after.carried[1].b[0], 0);
 	assert_int_equal(balanced(QUEUES), 0);
@@ -157,7 +160,7 @@ static void ordered__queue_full(void **state)
 	pace_setup(sk->maps.port_due, 0, QUEUES);
 	run_on(0, &in, &out, XDP_DROP);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ 0, BL_R_NO_SLOT }));
-	idle();
+	expect_idle_turn();
 }
 
 /* ---- frames that are not barline's ---- */
@@ -177,9 +180,9 @@ static void plain__by_table(void **state)
 		d = plain_frame(t[i].in, t[i].out, t[i].v6);
 		d.tags = (__u8)t[i].tags;
 		build(&f, &d);
-		plain(t[i].in, &f, t[i].out, BL_CL_DATA);
-		comes(t[i].out, &f);
-		/* not metered: sent at once, untouched */
+		queue_plain(t[i].in, &f, t[i].out, BL_CL_DATA);
+		expect_paced(t[i].out, &f);
+		/* A port that is not metered sends the frame at once, unchanged. */
 		host_mac(d.dst, 3 - (t[i].in == 3) * 3);
 		build(&f, &d);
 		run_on(t[i].in, &f, &out, XDP_REDIRECT);
@@ -187,26 +190,26 @@ static void plain__by_table(void **state)
 		counts_moved(sk->maps.counts, counted, 1, WANT({ t[i].in, BL_R_PASSED_ON }));
 	}
 	raw_frame(&f, 0, 1, 60, 1);
-	plain(0, &f, 1, BL_CL_DATA);
-	comes(1, &f);
+	queue_plain(0, &f, 1, BL_CL_DATA);
+	expect_paced(1, &f);
 	d = data_frame(0, 1, T0, T0);
 	odd_arp(&f, &d);
-	plain(0, &f, 1, BL_CL_CONTROL);
-	comes(1, &f);
+	queue_plain(0, &f, 1, BL_CL_CONTROL);
+	expect_paced(1, &f);
 	d = plain_frame(0, 1, true);
 	build(&f, &d);
 	f.p[14 + 6] = 58;
 	f.p[14 + 40] = 136;
-	plain(0, &f, 1, BL_CL_CONTROL);
-	comes(1, &f);
-	idle();
+	queue_plain(0, &f, 1, BL_CL_CONTROL);
+	expect_paced(1, &f);
+	expect_idle_turn();
 	assert_int_equal(balanced(QUEUES), 0);
 	state_take(&after);
 	for (i = 0; i < NPORTS; i++)
 		assert_int_equal(after.carried[i].b[0], 0);
 }
 
-static void kernels(__u32 in, const struct frame *f)
+static void expect_to_kernel(__u32 in, const struct frame *f)
 {
 	struct frame out;
 
@@ -222,17 +225,17 @@ static void plain__left_to_the_kernel(void **state)
 	(void)state;
 	raw_frame(&f, 0, 1, 60, 1);
 	memset(f.p, 0xff, 6);
-	kernels(0, &f);
+	expect_to_kernel(0, &f);
 	raw_frame(&f, 0, 77, 60, 1);
-	kernels(0, &f);
-	raw_frame(&f, 0, 0, 60, 1); /* would go back */
-	kernels(0, &f);
+	expect_to_kernel(0, &f);
+	raw_frame(&f, 0, 0, 60, 1); /* would leave by the port that it came from */
+	expect_to_kernel(0, &f);
 	memset(f.p, 0, 6);
-	kernels(0, &f);
+	expect_to_kernel(0, &f);
 	raw_frame(&f, 0, 1, 60, 1);
 	cfg.admission = 0;
 	set_cfg();
-	kernels(0, &f);
+	expect_to_kernel(0, &f);
 	assert_int_equal(balanced(QUEUES), 0);
 }
 
@@ -250,12 +253,12 @@ static void plain__refused(void **state)
 	ports[1].mtu = 3000;
 	map_put(sk->maps.sw_ports, 1, &ports[1]);
 	raw_frame(&f, 0, 1, BL_QUEUE_FRAME_MAX, 1);
-	plain(0, &f, 1, BL_CL_DATA);
+	queue_plain(0, &f, 1, BL_CL_DATA);
 	raw_frame(&f, 0, 1, BL_QUEUE_FRAME_MAX + 1, 1);
 	refuse_frame(0, &f, BL_R_FRAME_SIZE);
 	raw_frame(&f, 0, 1, 100, 1);
 	queue_limit(DATA(1), 2, BL_QUEUE_FRAME_MAX + 100, 0);
-	plain(0, &f, 1, BL_CL_DATA);
+	queue_plain(0, &f, 1, BL_CL_DATA);
 	refuse_frame(0, &f, BL_R_QUEUE_FULL);
 	raw_frame(&f, 0, 3, 100, 1);
 	assert_int_equal(bpf_map_delete_elem(bpf_map__fd(sk->maps.sw_tx), &key), 0);
@@ -281,20 +284,20 @@ static void plain__ecn(void **state)
 		build(&f, &d);
 		build(&want, &ce);
 		queue_limit(DATA(1), BL_RING, 1 << 20, f.n - 1);
-		plain(0, &f, 1, BL_CL_DATA);
+		queue_plain(0, &f, 1, BL_CL_DATA);
 		run_on(0, &f, &out, XDP_DROP);
 		counts_moved(sk->maps.counts, counted, 1,
 			     WANT({ 0, BL_R_QUEUED }, { 1, BL_R_ECN_MARKED }));
-		comes(1, &f);
-		comes(1, &want);
+		expect_paced(1, &f);
+		expect_paced(1, &want);
 	}
 }
 
 /* ---- the pacer's turn ---- */
 
 /*
- * All nine classes, put in worst first, two each: best first comes out, and first in first out
- * within a class.
+ * Two frames in each of the nine classes, worst class first. They come out best class first, and in
+ * the order of arrival within a class.
  */
 static void pace__strict_priority(void **state)
 {
@@ -305,9 +308,12 @@ static void pace__strict_priority(void **state)
 	for (c = BL_CL_COUNT - 1; c >= 0; c--) {
 		for (k = 0; k < 2; k++) {
 			raw_frame(&f, 0, 1, 60 + 2 * (__u32)c + (__u32)k, 3);
-			plain(0, &f, 1, BL_CL_DATA);
+			queue_plain(0, &f, 1, BL_CL_DATA);
 			if (c != BL_CL_DATA) {
-				/* no program fills the token classes yet: moved by hand */
+				/*
+				 * This test's frames are all of class DATA; those of other classes
+				 * are moved by hand.
+				 */
 				struct bl_queue from = queue_get(DATA(1)),
 						to = queue_get(BL_PORT_QUEUE(1, c));
 				__u64 busy = busy_of(1) | 1u << c;
@@ -329,15 +335,15 @@ static void pace__strict_priority(void **state)
 	for (c = 0; c < BL_CL_COUNT; c++) {
 		for (k = 0; k < 2; k++) {
 			raw_frame(&f, 0, 1, 60 + 2 * (__u32)c + (__u32)k, 3);
-			comes(1, &f);
+			expect_paced(1, &f);
 		}
 		assert_int_equal(busy_of(1), ((1u << BL_CL_COUNT) - 1) & ~((2u << c) - 1));
 	}
-	idle();
+	expect_idle_turn();
 	assert_int_equal(balanced(QUEUES), 0);
 }
 
-/* A bit without a frame costs a turn, and nothing else. */
+/* A bit of a class without a frame costs one turn and has no other effect. */
 static void pace__bit_without_frame(void **state)
 {
 	__u64 busy = 1 << BL_CL_TOKEN0;
@@ -345,26 +351,26 @@ static void pace__bit_without_frame(void **state)
 
 	(void)state;
 	raw_frame(&f, 0, 1, 99, 3);
-	plain(0, &f, 1, BL_CL_DATA);
+	queue_plain(0, &f, 1, BL_CL_DATA);
 	busy |= busy_of(1);
 	map_put(sk->maps.port_busy, 1, &busy);
-	idle();
+	expect_idle_turn();
 	assert_int_equal(busy_of(1), 1 << BL_CL_DATA);
-	comes(1, &f);
-	idle();
-	/* a time without anything at all */
+	expect_paced(1, &f);
+	expect_idle_turn();
+	/* The same for the due time of a port without any frame. */
 	{
 		struct bl_due d = due_get();
 
 		d.next = d.at[2] = 5;
 		due_put(&d);
 	}
-	idle();
+	expect_idle_turn();
 	assert_int_equal(due_get().next, BL_DUE_NEVER);
 	assert_int_equal(due_get().at[2], BL_DUE_NEVER);
 }
 
-/* Ports do not wait for each other, and none is sent before its link end is free. */
+/* Ports do not wait for each other, and none sends before its link is free. */
 static void pace__each_port_its_rate(void **state)
 {
 	__u64 now = mono_now(), far = now + 1000000000000ULL;
@@ -379,11 +385,11 @@ static void pace__each_port_its_rate(void **state)
 	d = due_get();
 	d.free[1] = far;
 	due_put(&d);
-	plain(0, &f, 1, BL_CL_DATA);
-	assert_int_equal(due_get().next, far); /* nobody needs to look before */
-	plain(0, &g, 2, BL_CL_DATA);
-	plain(0, &g, 2, BL_CL_DATA);
-	comes(2, &g);
+	queue_plain(0, &f, 1, BL_CL_DATA);
+	assert_int_equal(due_get().next, far); /* No turn is needed before that. */
+	queue_plain(0, &g, 2, BL_CL_DATA);
+	queue_plain(0, &g, 2, BL_CL_DATA);
+	expect_paced(2, &g);
 	d = due_get();
 	assert_true(d.free[2] >= now + 500 * 8 - 2 * 12112 && d.free[2] <= mono_now() + 500 * 8);
 	assert_int_equal(d.at[2], d.free[2]);
@@ -391,24 +397,24 @@ static void pace__each_port_its_rate(void **state)
 	assert_int_equal(page_get().next_ns, d.free[2]);
 	while (mono_now() <= d.free[2])
 		;
-	comes(2, &g);
-	idle();
+	expect_paced(2, &g);
+	expect_idle_turn();
 	d = due_get();
 	assert_int_equal(d.next, far);
-	/* its time comes, but the link end is not free */
+	/* The port's turn comes, but its link is not free yet. */
 	d.next = d.at[1] = 1;
 	due_put(&d);
-	idle();
+	expect_idle_turn();
 	d = due_get();
 	assert_int_equal(d.next, far);
 	assert_int_equal(d.at[1], far);
 	d.next = d.at[1] = d.free[1] = 1;
 	due_put(&d);
-	comes(1, &f);
+	expect_paced(1, &f);
 	d = due_get();
 	assert_true(d.free[1] >= now + 8000 - 2 * 12112 && d.free[1] <= mono_now() + 8000);
 	assert_int_equal(d.at[1], BL_DUE_NEVER);
-	idle();
+	expect_idle_turn();
 }
 
 static void pace__bounded_catch_up(void **state)
@@ -422,21 +428,21 @@ static void pace__bounded_catch_up(void **state)
 	set_meter(1, 0xffffffff); /* 6.2 ms per full frame */
 	raw_frame(&f, 0, 1, 1514, 3);
 	for (i = 0; i < 20; i++)
-		plain(0, &f, 1, BL_CL_DATA);
+		queue_plain(0, &f, 1, BL_CL_DATA);
 	usleep(60000);
 	began = mono_now();
 	for (i = 0; i < 20; i++)
 		n += turn(sk->progs.bl_port_pace, &out) == XDP_REDIRECT;
-	/* and what became due while a slow machine looked */
+	/* More frames become due if a slow machine takes longer for the turns. */
 	assert_true(n >= 2 && (__u64)n <= 4 + (mono_now() - began) / frame_ns);
 	counts_moved(sk->maps.counts, counted, (__u64)n, WANT({ 1, BL_R_PACED, (__u64)n }));
 	assert_int_equal(balanced(QUEUES), 20 - n);
 }
 
 /*
- * The rate itself, over a fifth of a second: 2 Mbit/s in frames of 500 bytes is one in 2 ms, 100 in
- * all, and at the very first 12 ms may be caught up. Fewer only if this test stood still for about
- * as long as that.
+ * The rate itself, over a fifth of a second: 2 Mbit/s in frames of 500 bytes is one frame in 2 ms,
+ * 100 in all; at the very beginning 12 ms may be caught up. There are fewer only if the test stood
+ * still for about as long as that.
  */
 static void pace__rate(void **state)
 {
@@ -448,7 +454,7 @@ static void pace__rate(void **state)
 	set_meter(1, 0);
 	raw_frame(&f, 0, 1, 500, 3);
 	for (i = 0; i < 200; i++)
-		plain(0, &f, 1, BL_CL_DATA);
+		queue_plain(0, &f, 1, BL_CL_DATA);
 	set_meter(1, 4000u << 20);
 	begin = due_get().at[1];
 	last = begin;
@@ -476,18 +482,18 @@ static void pace__redirect_failed(void **state)
 
 	(void)state;
 	raw_frame(&f, 0, 1, 100, 1);
-	plain(0, &f, 1, BL_CL_DATA);
+	queue_plain(0, &f, 1, BL_CL_DATA);
 	assert_int_equal(bpf_map_delete_elem(bpf_map__fd(sk->maps.port_tx), &key), 0);
 	assert_int_equal(turn(sk->progs.bl_port_pace, &out), XDP_DROP);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ 1, BL_R_REDIRECT_FAILED }));
 	assert_int_equal(page_get().failed, 1);
 	assert_int_equal(balanced(QUEUES), 0);
-	idle();
-	/* a turn that finds nothing says when there may be something */
+	expect_idle_turn();
+	/* A turn that finds no frame still stores when the next one may be due. */
 	d = due_get();
 	d.next = ~0ULL >> 1;
 	due_put(&d);
-	idle();
+	expect_idle_turn();
 	assert_int_equal(page_get().next_ns, ~0ULL >> 1);
 }
 
@@ -507,14 +513,17 @@ static void pace__histograms_and_bell(void **state)
 	p.asleep = 1;
 	map_put(sk->maps.pace_page, 0, &p);
 	for (i = 0; i < 4; i++) {
-		plain(0, &f, 2, BL_CL_DATA);
+		queue_plain(0, &f, 2, BL_CL_DATA);
 		assert_int_equal(rung(), !i);
 	}
 	assert_int_equal(page_get().asleep, 0);
 	q = queue_get(DATA(2));
 	for (i = 0; i < 4; i++)
-		comes(2, &f);
-	/* who sends it again does not count its waiting time again */
+		expect_paced(2, &f);
+	/*
+	 * The slot is marked as sent, so that its waiting time is not counted again if the frame is
+	 * sent again.
+	 */
 	map_get(sk->maps.slots, BL_RING_SLOT(q.ring[q.head & (BL_RING - 1)]), &slot);
 	assert_int_equal(slot.queue, BL_SLOT_SENT);
 	map_get(sk->maps.queue_hist, DATA(2), &h);
@@ -526,7 +535,10 @@ static void pace__histograms_and_bell(void **state)
 	assert_int_equal(hist_sum(&p.late), 4);
 }
 
-/* Frames of two classes for two ports, more than fit, and turns, at random. */
+/*
+ * Random frames of two classes for two ports, more than fit, mixed with turns of the pacer: no
+ * frame is lost uncounted, and each queue keeps its order.
+ */
 static void property__nothing_is_lost(void **state)
 {
 	enum { N = 6000 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * bl_switch_xdp with the static table: parsing, forwarding, refusals, the clock, relay of beacons.
- * Registers over time (joining, exclusion, lanes) are in test_switch_regs.c, routing tables in
- * test_switch_l3.c.
+ * bl_switch_xdp with the static table: parsing, forwarding, refusals, the clock and the relay of
+ * beacons. Registers over time (joining, exclusion, lanes) are tested in test_switch_regs.c,
+ * routing tables in test_switch_l3.c.
  */
 #include "tests/prog/switch/switch_util.h"
 
@@ -63,7 +63,7 @@ static void port__number_beyond_the_ports(void **state)
 
 /* ---- forwarding ---- */
 
-/* The first frame of all, and every byte of state that it leaves behind. */
+/* The very first frame, and every byte of state that it changes. */
 static void l2__first_frame(void **state)
 {
 	const __u64 b = T0 - 10, c = T0 - 20;
@@ -93,8 +93,8 @@ static void l2__first_frame(void **state)
 }
 
 /*
- * switch_abi.h's example: the up-link gets the minimum of the hosts, a host that of hosts and
- * up-link.
+ * The example in switch_abi.h: the up-link gets the minimum of the hosts, a host gets that of hosts
+ * and up-link.
  */
 static void l2__each_output_its_set(void **state)
 {
@@ -116,7 +116,7 @@ static void l2__each_output_its_set(void **state)
 		     WANT({ 0, BL_R_FORWARDED }));
 		assert_int_equal(after.carried[to].b[0], b);
 	}
-	/* the up-link rises beyond the hosts: it holds nobody back any more */
+	/* The up-link rises above the hosts, so it does not hold the outputs back any more. */
 	feed(UPLINK, T0);
 	counts_take(sk->maps.counts, counted);
 	d = data_frame(UPLINK, 1, T0, T0);
@@ -125,8 +125,8 @@ static void l2__each_output_its_set(void **state)
 }
 
 /*
- * Both families, tagged or not, with and without a UDP checksum, all opcodes that travel in UDP,
- * several lengths.
+ * Both families, tagged or not, with and without a UDP checksum, all opcodes that are sent in UDP,
+ * and several lengths.
  */
 static void l2__all_variants(void **state)
 {
@@ -156,7 +156,7 @@ static void l2__all_variants(void **state)
 	}
 }
 
-/* The checksum is kept right through every carry: many times, one after the other. */
+/* The checksum stays correct through every carry, over many frames. */
 static void l2__checksum_follows(void **state)
 {
 	__u64 x = 88172645463325252ULL;
@@ -238,7 +238,7 @@ static void l2__address_zero_is_no_free_way(void **state)
 	refuse(3, &d, BL_R_NO_ROUTE);
 }
 
-/* Four addresses of one bucket lead to four ports; the fifth of the same bucket to none. */
+/* Four addresses of one bucket lead to four ports; a fifth, not in the table, has no route. */
 static void l2__full_bucket(void **state)
 {
 	__u32 found[BL_FDB_WAYS + 1], n = 0, h;
@@ -289,7 +289,7 @@ static void l2__mtu(void **state)
 		struct desc d = v & 1 ? data_frame6(0, 1, T0, T0 - 1000)
 				      : data_frame(0, 1, T0, T0 - 1000);
 
-		d.tags = v >> 1; /* a tag does not count */
+		d.tags = v >> 1; /* A tag does not count towards the MTU. */
 		d.body = MTU - (d.v6 ? 40 : 20) - 8 - 24;
 		step(0, &d, XDP_REDIRECT, (struct desc[]){ sent(d, T0 - 1000, T0 - 1000) },
 		     WANT({ 0, BL_R_FORWARDED }));
@@ -309,14 +309,14 @@ static void l2__no_device(void **state)
 	refuse(0, &d, BL_R_REDIRECT_FAILED);
 }
 
-/* Before anybody joined there is nothing to promise: 18 minutes ago is old to everybody. */
+/* Before an input of a set has joined, its barriers promise nothing: they are BL_TS_OLD back. */
 static void l2__nothing_to_promise(void **state)
 {
 	struct desc d = data_frame(UPLINK, 3, T0, T0 - 1000);
 	struct desc first = data_frame(0, UPLINK, T0, T0 - 900);
 
 	(void)state;
-	/* the up-link feeds set 1 only: set 0 has no input yet */
+	/* The up-link feeds set 1 only, so set 0 has no input yet. */
 	step(UPLINK, &d, XDP_REDIRECT, &d,
 	     WANT({ UPLINK, BL_R_FORWARDED }, { UPLINK, BL_R_JOINED }));
 	ports[3].in_sets = 0;
@@ -331,7 +331,7 @@ static void l2__nothing_to_promise(void **state)
 
 /* ---- the clock ---- */
 
-static void refuses_beyond(__u64 limit)
+static void expect_limit(__u64 limit)
 {
 	struct desc d = data_frame(0, 1, limit, limit), be = beacon_frame(0, limit);
 
@@ -353,7 +353,7 @@ static void refuses_beyond(__u64 limit)
 	step(0, &d, XDP_REDIRECT, (struct desc[]){ sent(d, T0 - 1000, T0 - 1000) },
 	     WANT({ 0, BL_R_FORWARDED }));
 	assert_int_equal(after.regs[0].lane[0].b, limit);
-	/* frames without a message have no timestamp to judge, whatever stands there */
+	/* Frames without a message have no timestamp; the field is not checked. */
 	d.op = BL_OP_FRAG;
 	d.ts = limit + 1;
 	step(0, &d, XDP_REDIRECT, (struct desc[]){ sent(d, T0 - 1000, T0 - 1000) },
@@ -363,19 +363,19 @@ static void refuses_beyond(__u64 limit)
 static void clock__ahead(void **state)
 {
 	(void)state;
-	refuses_beyond(T0 + BOUND);
+	expect_limit(T0 + BOUND);
 }
 
-/* Where silent hosts promise ahead of their clocks, by so much more is believed. */
+/* Where silent hosts promise ahead of their clocks, the limit is higher by ahead_ns. */
 static void clock__promised_ahead(void **state)
 {
 	(void)state;
 	cfg.ahead_ns = 150000;
 	set_cfg();
-	refuses_beyond(T0 + BOUND + 150000);
+	expect_limit(T0 + BOUND + 150000);
 }
 
-/* Data reads the clock only when it is beyond what the last reading allows. */
+/* A data frame reads the clock only if its times are beyond what the last reading allows. */
 static void clock__read_again_when_needed(void **state)
 {
 	struct desc d = data_frame(0, 1, T0, T0 + BOUND);
@@ -402,7 +402,7 @@ static void clock__void(void **state)
 	all_live(T0 - 1000);
 	clock_void(sk->maps.clock);
 	refuse(0, &be, BL_R_CLOCK_VOID);
-	/* what the last good reading allows still goes through */
+	/* Frames within the limit of the last good reading still pass. */
 	step(0, &d, XDP_REDIRECT, (struct desc[]){ sent(d, T0 - 1000, T0 - 1000) },
 	     WANT({ 0, BL_R_FORWARDED }));
 	d.ts = T0 + BOUND + 1;
@@ -421,8 +421,8 @@ static void clock__never_set(void **state)
 }
 
 /*
- * Through the wrap of the 48 bits, one ns at a time: registers go on in 64 bits, the wire starts
- * over at 0.
+ * Through the wrap of the 48 bits, one ns at a time: registers continue in 64 bits, the wire starts
+ * again at 0.
  */
 static void clock__wrap(void **state)
 {
@@ -444,7 +444,7 @@ static void clock__wrap(void **state)
 		assert_int_equal(after.regs[0].lane[0].b, b);
 		assert_int_equal(after.lanes[0].out[0].b, b);
 	}
-	/* the clock is still 20 ns before the wrap, the limit is behind it */
+	/* The clock is still 20 ns before the wrap, the limit is beyond it. */
 	refuse(0, (struct desc[]){ beacon_frame(0, wrap - 20 + BOUND + 1) }, BL_R_BARRIER_AHEAD);
 	clock_at(sk->maps.clock, wrap + (3ULL << 40));
 	feed(0, wrap);
@@ -504,7 +504,7 @@ static void beacon__negative_tai(void **state)
 	refuse(0, &d, BL_R_TAI_MISMATCH);
 }
 
-/* The first barrier at all is relayed: sets without an input get 0. */
+/* The very first barrier is relayed; sets without an input get 0. */
 static void relay__first(void **state)
 {
 	struct desc d = beacon_frame(UPLINK, T0 - 5), want;
@@ -515,7 +515,7 @@ static void relay__first(void **state)
 	d.port = 0x1234;
 	d.psn = 0x01020304;
 	want = relayed(d, 0, T0 - 5);
-	/* the policy is the neighbour's until the device map writes the switch's own */
+	/* The neighbour's policy stays until the device map writes the switch's own. */
 	want.port = 0x1200;
 	want.relay[0].c = T0 - BL_TS_OLD;
 	want.relay[1].c = T0 - 9;
@@ -525,11 +525,11 @@ static void relay__first(void **state)
 	assert_int_equal(after.lanes[0].relayed[1], T0 - 5);
 }
 
-/* Relayed when the minimum of any one set has passed the next common tick, to the ns. */
+/* A relay is due when the minimum of any one set has reached the next tick, to the ns. */
 static void relay__next_tick(void **state)
 {
 	const __u64 b = T0 - 10 * BEACON_NS;
-	__u64 up = next_relay(b - NPORTS); /* the first to join was relayed */
+	__u64 up = next_relay(b - NPORTS); /* The beacon of the first port to join was relayed. */
 	struct desc d;
 	__u8 tags;
 
@@ -545,7 +545,7 @@ static void relay__next_tick(void **state)
 		d = beacon_frame(3, up - 1);
 		d.tags = tags;
 		take_in(3, &d, WANT({ 3, BL_R_BEACON }));
-		/* set 0 passes; set 1 waits for the up-link at b, and goes along */
+		/* Set 0 reaches the tick; set 1, which waits for the up-link at b, goes along. */
 		d.b = d.c = up;
 		memset(d.relay, 0x55, sizeof(d.relay));
 		step(3, &d, XDP_REDIRECT, (struct desc[]){ relayed(d, up, b) },
@@ -555,20 +555,20 @@ static void relay__next_tick(void **state)
 		take_in(3, &d, WANT({ 3, BL_R_BEACON }));
 		up = next_relay(up);
 	}
-	/* now set 1 alone */
+	/* Now set 1 reaches its tick alone. */
 	d = beacon_frame(UPLINK, next_relay(b) - 1);
 	take_in(UPLINK, &d, WANT({ UPLINK, BL_R_BEACON }));
 	d.b = d.c = next_relay(b);
 	step(UPLINK, &d, XDP_REDIRECT, (struct desc[]){ relayed(d, after.lanes[0].out[0].b, d.b) },
 	     WANT({ UPLINK, BL_R_RELAYED }));
-	/* an interval that was skipped is not made up for */
+	/* The next relay is due at the next tick: intervals without a relay are not made up for. */
 	d.b = d.c = next_relay(b) + BEACON_NS - 1;
 	take_in(UPLINK, &d, WANT({ UPLINK, BL_R_BEACON }));
 }
 
 /*
- * C that was behind B and rises is relayed at once, though B has no news: by a beacon whose own B
- * is old. The clones of the sets where it rose are marked.
+ * A C that was behind B and rises is relayed at once, although B has not risen: by a beacon whose
+ * own B is old. The sets whose C rose are marked, so that their clones are sent.
  */
 static void relay__commit(void **state)
 {
@@ -578,11 +578,11 @@ static void relay__commit(void **state)
 
 	(void)state;
 	all_live(b);
-	/* nobody has committed less than promised: a C that rises with no B waits for the tick */
+	/* No input has a C behind its B, so a C that rises without B waits for the tick. */
 	d = beacon_frame(0, bus_now - BL_TS_OLD);
 	d.c = b + 500;
 	take_in(0, &d, WANT({ 0, BL_R_BEACON }, { 0, BL_R_BARRIER_OLD }));
-	/* host 3 sends something at b + 600 that is not acknowledged yet; all others are ahead */
+	/* Host 3 sends a PREP at b + 600 that is not acknowledged; all others are ahead. */
 	for (p = 0; p < NPORTS - 1; p++)
 		feed(p, b + 700);
 	d = data_frame(3, 0, b + 600, b + 650);
@@ -591,22 +591,22 @@ static void relay__commit(void **state)
 	counts_take(sk->maps.counts, counted);
 	step(3, &d, XDP_REDIRECT, (struct desc[]){ sent(d, b + 650, b + 600) },
 	     WANT({ 3, BL_R_FORWARDED }));
-	/* it is: least C of all is b + 700 now, which the up-link's set waits for as well */
+	/* The PREP is acknowledged: the least C of either set is now b + 700. */
 	d = beacon_frame(3, bus_now - BL_TS_OLD);
 	d.c = b + 800;
 	want = relayed(d, b + 650, b + 650);
 	want.relay[0].c = want.relay[1].c = b + 700;
-	want.port = 3; /* sets 0 and 1, as ingress leaves a note for the device map */
+	want.port = 3; /* the bits of sets 0 and 1, as ingress leaves them for the device map */
 	step(3, &d, XDP_REDIRECT, &want, WANT({ 3, BL_R_RELAYED }, { 3, BL_R_BARRIER_OLD }));
-	/* once */
+	/* The rise is relayed only once. */
 	take_in(3, &d, WANT({ 3, BL_R_BEACON }, { 3, BL_R_BARRIER_OLD }));
 	d.c += 100;
 	take_in(3, &d, WANT({ 3, BL_R_BEACON }, { 3, BL_R_BARRIER_OLD }));
 }
 
 /*
- * A prepare is no best-effort message: one that is sent again is below the barrier, and nothing is
- * wrong with that. But from the future it may not be.
+ * A PREP is not a best-effort message: one that is sent again has a timestamp below the barrier,
+ * which is no error. A timestamp beyond the clock's limit is refused.
  */
 static void prep__old_and_ahead(void **state)
 {
@@ -622,14 +622,15 @@ static void prep__old_and_ahead(void **state)
 	     WANT({ 0, BL_R_FORWARDED }));
 	d.ts++;
 	refuse(0, &d, BL_R_TS_AHEAD);
-	/* an ACK carries the same timestamp, but it is the sender's own affair */
+	/* An ACK carries the timestamp too, but only the sender of the message uses it. */
 	d.op = BL_OP_ACK;
 	step(0, &d, XDP_REDIRECT, (struct desc[]){ sent(d, T0 - 10, T0 - 10) },
 	     WANT({ 0, BL_R_FORWARDED }));
 }
 
 /*
- * C that waits for the dead stays behind; on the wire it is never so old that it would look ahead.
+ * A C that waits for a dead input falls far behind. On the wire it is limited to BL_TS_OLD, since
+ * an older one would look as if it were ahead.
  */
 static void relay__old_commit(void **state)
 {
@@ -651,35 +652,35 @@ static void relay__old_commit(void **state)
 	     WANT({ 0, BL_R_FORWARDED }));
 }
 
-/* What the switch makes of @d, whose hop is the input's; that of these outputs is 0. */
+/* Returns @d as the switch forwards it; the hop bits of these outputs are 0. */
 static struct desc sent_by(struct desc d, __u64 b)
 {
 	d.flag_byte = 0;
 	return sent(d, b, b);
 }
 
-/* Barriers of another node than the neighbour: nothing of them is used, whatever carries them. */
+/* Barriers that another node than the neighbour wrote are not used, whatever frame carries them. */
 static void hop__only_the_neighbours(void **state)
 {
 	struct desc d = data_frame(0, 1, T0, T0 - 10), b;
 
 	(void)state;
 	all_live(T0 - 1000);
-	/* a switch's frame at a host's port */
+	/* A frame with a switch's hop bits arrives on a host's port. */
 	d.flag_byte = BL_HOP_LEAF;
 	refuse(0, &d, BL_R_UNSWITCHED);
 	d.flag_byte = BL_HOP_TOP;
 	refuse(0, &d, BL_R_UNSWITCHED);
 	d.op = BL_OP_PREP;
 	refuse(0, &d, BL_R_UNSWITCHED);
-	/* the up-link's own beacons say what its frames have */
+	/* The up-link's beacons say which hop bits its frames have. */
 	b = beacon_frame(UPLINK, T0 - 900);
 	b.flag_byte = BL_HOP_TOP;
 	take_in(UPLINK, &b, WANT({ UPLINK, BL_R_BEACON }));
 	assert_int_equal(after.regs[UPLINK].lane[0].hop, BL_HOP_TOP);
 	assert_int_equal(after.regs[UPLINK].lane[BL_LANES_MAX - 1].hop, BL_HOP_TOP);
 	d = data_frame(UPLINK, 1, T0, T0 - 800);
-	d.flag_byte = BL_HOP_LEAF_UP; /* of another leaf, past the spine */
+	d.flag_byte = BL_HOP_LEAF_UP; /* from another leaf switch, not rewritten by the spine */
 	refuse(UPLINK, &d, BL_R_UNSWITCHED);
 	d.flag_byte = 0;
 	refuse(UPLINK, &d, BL_R_UNSWITCHED);
@@ -689,7 +690,7 @@ static void hop__only_the_neighbours(void **state)
 	assert_int_equal(after.regs[UPLINK].lane[0].b, T0 - 800);
 }
 
-/* What promises nothing may be anybody's: it goes on, and raises nothing. */
+/* A frame whose barriers promise nothing may be from any node: it passes and raises nothing. */
 static void hop__old_barriers_pass(void **state)
 {
 	struct desc d = data_frame(0, 1, T0, T0 - BL_TS_OLD);
@@ -707,7 +708,7 @@ static void hop__old_barriers_pass(void **state)
 	refuse(0, &d, BL_R_UNSWITCHED);
 }
 
-/* Nobody was heard there yet: it could be anybody's. */
+/* No beacon has arrived on the port yet, so a frame may be from any node and is refused. */
 static void hop__unknown_until_a_beacon(void **state)
 {
 	struct desc d = data_frame(UPLINK, 1, T0, T0 - 10), b = beacon_frame(UPLINK, T0 - 900);
@@ -732,7 +733,7 @@ static void hop__unknown_until_a_beacon(void **state)
 	     WANT({ UPLINK, BL_R_FORWARDED }));
 }
 
-/* Each output writes its own. */
+/* Each output writes its own hop bits. */
 static void hop__of_the_output(void **state)
 {
 	struct desc d = data_frame(0, 1, T0, T0 - 10), want;

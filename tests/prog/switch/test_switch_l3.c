@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * bl_switch_xdp with Linux's routing tables: addresses, TTL, MTU, neighbours that are not known,
- * several next hops. The routes are real ones, in the test's own namespace: port h has 10.0.h.1/24
- * and fd00:0:0:h::1/64, its host .2 (::2).
+ * bl_switch_xdp with Linux's routing tables: addresses, TTL, MTU, unresolved neighbours, several
+ * next hops. The routes are real ones, in the test's own namespace: port h has 10.0.h.1/24 and
+ * fd00:0:0:h::1/64, its host .2 (::2).
  */
 #include "tests/prog/switch/switch_util.h"
 #include "tests/prog/pace_util.h"
@@ -57,8 +57,8 @@ static struct desc frame_of(bool v6, __u32 in, __u32 out, __u64 ts, __u64 b)
 }
 
 /*
- * What a router makes of it: next hop's address, its port's own, one hop less, and this switch's
- * barriers.
+ * Returns @d as a router forwards it: to the next hop's address, from its port's own, with the TTL
+ * lowered by one, and with this switch's barriers.
  */
 static struct desc routed(struct desc d, __u32 out, __u8 mac_last, __u64 b)
 {
@@ -137,8 +137,8 @@ static void l3__ttl(void **state)
 }
 
 /*
- * One hop less through every carry of the IP checksum: ip_id is chosen so that the checksum starts
- * at the edges.
+ * The TTL is lowered through every carry of the IP checksum: ip_id is chosen so that the checksum
+ * starts at the edges.
  */
 static void l3__ip_checksum(void **state)
 {
@@ -166,7 +166,7 @@ static void l3__ip_checksum(void **state)
 		step(0, &d, XDP_REDIRECT, (struct desc[]){ routed(d, 1, 1, T0 - 1000) },
 		     WANT({ 0, BL_R_FORWARDED }));
 	}
-	/* one value may be the one that a sum cannot have */
+	/* One of the edges may be the value that a checksum cannot have. */
 	assert_true(found >= sizeof(edges) / sizeof(*edges) - 1);
 }
 
@@ -182,7 +182,7 @@ static void l3__no_route(void **state)
 		d.daddr[13] = v4[i];
 		refuse(0, &d, BL_R_NO_ROUTE);
 	}
-	/* its own address: ordered frames are for hosts */
+	/* The router's own address: ordered frames are for hosts only. */
 	d = frame_of(false, 0, 1, T0, T0);
 	d.daddr[15] = 1;
 	refuse(0, &d, BL_R_NO_ROUTE);
@@ -205,8 +205,9 @@ static void l3__no_forwarding(void **state)
 }
 
 /*
- * The neighbour is not known: Linux resolves it and sends the frame later, past this program. So it
- * goes up as it came, but for a barrier that is old to everybody, and its own barrier counts.
+ * The neighbour is not resolved: Linux resolves it and sends the frame later, without this program.
+ * So the frame is passed up unchanged except for barriers that are so old that they promise
+ * nothing, and its own barriers raise the input's register.
  */
 static void l3__neighbour_unknown(void **state)
 {
@@ -228,7 +229,7 @@ static void l3__neighbour_unknown(void **state)
 	}
 }
 
-/* The MTU of the output port, of a route, and both families. */
+/* The MTU of the output port and that of a route, for both families. */
 static void l3__mtu(void **state)
 {
 	struct desc d;
@@ -250,7 +251,7 @@ static void l3__mtu(void **state)
 	}
 }
 
-/* The route leads to an interface that is no port, or that is configured as none. */
+/* The route leads to an interface that is not a port of the switch. */
 static void l3__not_a_port(void **state)
 {
 	struct desc d = frame_of(false, 0, 1, T0, T0);
@@ -263,8 +264,8 @@ static void l3__not_a_port(void **state)
 }
 
 /*
- * Several next hops: by addresses and ports, the same for every frame of a flow, and all of them
- * used.
+ * Several next hops: the choice depends on addresses and UDP ports, is the same for every frame of
+ * a flow, and uses all next hops.
  */
 static void l3__several_next_hops(void **state)
 {
@@ -277,7 +278,7 @@ static void l3__several_next_hops(void **state)
 	set_sysctl("/proc/sys/net/ipv4/fib_multipath_hash_policy", "1");
 	sh("ip route add 10.5.0.0/16 nexthop via 10.0.1.2 nexthop via 10.0.3.2");
 	d.daddr[13] = 5;
-	/* the source port alone, the destination port alone: each is part of the choice */
+	/* The source port alone, then the destination port alone: each is part of the choice. */
 	for (by = 0; by < 2; by++) {
 		memset(used, 0, sizeof(used));
 		for (k = 0; k < 64; k++) {
@@ -307,7 +308,7 @@ static struct desc plain_of(bool v6, __u32 in, __u32 out)
 	return d;
 }
 
-/* What a router makes of a frame whose payload it does not know. */
+/* Returns @d as a router forwards it if it does not know the payload. */
 static struct desc plain_routed(struct desc d, __u32 out)
 {
 	memcpy(d.src, (__u8[]){ 2, 0, 0, 0, 0xff, (__u8)out }, 6);
@@ -343,8 +344,8 @@ static void plain__every_pair_of_ports(void **state)
 				build(&want, &r);
 				for (k = 0; k < 2; k++) {
 					/*
-					 * another protocol than UDP: the IP checksum follows by
-					 * hand
+					 * The frame of another protocol than UDP: its IP checksum
+					 * is computed here.
 					 */
 					struct frame *g = k ? &want : &f;
 					__u32 at = ip_off(&d), sum;
@@ -401,7 +402,7 @@ static void path_setup(void)
 	sh("ip -6 route add fd05::/16 nexthop via fd00:0:0:1::2 nexthop via fd00:0:0:3::2");
 }
 
-static int path_end(void **state)
+static int path_teardown(void **state)
 {
 	(void)state;
 	sh("ip route del 10.5.0.0/16");
@@ -409,8 +410,8 @@ static int path_end(void **state)
 	return 0;
 }
 
-/* a frame of bl0, for somebody behind the up ports, that says path @path - 1; 0: none */
-static struct desc pathed(bool v6, __u32 in, __u32 path, __u16 sport)
+/* Returns a frame of bl0 for a host behind the up ports that names path @path - 1; 0: none. */
+static struct desc frame_with_path(bool v6, __u32 in, __u32 path, __u16 sport)
 {
 	struct desc d = plain_of(v6, in, 1);
 
@@ -428,14 +429,15 @@ static void path__obeyed(void **state)
 	path_setup();
 	for (v = 0; v < 4; v++)
 		for (path = 1; path <= 2; path++)
-			for (k = 0; k < 16; k++) { /* whatever the flow's hash says */
-				struct desc d = pathed(v & 1, 0, path, (__u16)(5000 + k)), r;
+			for (k = 0; k < 16; k++) { /* 16 flows, whatever their hash */
+				struct desc d = frame_with_path(v & 1, 0, path, (__u16)(5000 + k)),
+					    r;
 				__u32 out = cfg.path_port[path - 1];
 				struct frame f, got, want;
 
 				d.tags = v >> 1;
 				r = plain_routed(d, out);
-				r.src[0] |= path << 4; /* for the next switch */
+				r.src[0] |= path << 4; /* The next switch reads it as well. */
 				build(&f, &d);
 				build(&want, &r);
 				run_on(0, &f, &got, XDP_REDIRECT);
@@ -446,10 +448,11 @@ static void path__obeyed(void **state)
 }
 
 /*
- * No path, one that does not exist, from above, to a host below, paths turned off: as without it;
- * but it stays in the frame where the switch is told so (path_keep).
+ * Frames without a path, with a path that does not exist, from an up port, or to a host below, and
+ * a switch whose paths are turned off: routed as if there were no path. The path stays in the frame
+ * if path_keep is set.
  */
-static void not_meant(__u32 keep)
+static void expect_path_ignored(__u32 keep)
 {
 	static const struct {
 		__u32 in, path;
@@ -465,15 +468,15 @@ static void not_meant(__u32 keep)
 		memset(used, 0, sizeof(used));
 		for (v = 0; v < 2; v++)
 			for (k = 0; k < 64; k++) {
-				struct desc d = pathed(v, t[i].in, t[i].path, (__u16)(5000 + k)), r;
+				struct desc d = frame_with_path(v, t[i].in, t[i].path,
+								(__u16)(5000 + k)),
+					    r;
 				struct frame f, got, want;
 
 				if (t[i].below)
 					host_addr(d.daddr, v, 2);
 				build(&f, &d);
-				/*
-				 * a frame that came from port 3 may be sent back there by its hash
-				 */
+				/* The hash may send a frame from port 3 back there. */
 				if (run_xdp(sk->progs.bl_switch_xdp, net.ifindex[t[i].in], &f,
 					    &got) == XDP_PASS) {
 					assert_int_equal(t[i].in, 3);
@@ -497,20 +500,20 @@ static void path__not_meant(void **state)
 {
 	(void)state;
 	path_setup();
-	not_meant(0);
-	not_meant(1);
+	expect_path_ignored(0);
+	expect_path_ignored(1);
 	cfg.path_keep = 0;
 	set_cfg();
 }
 
 static void path__lost(void **state)
 {
-	struct desc d = pathed(false, 0, 1, 5000);
+	struct desc d = frame_with_path(false, 0, 1, 5000);
 	struct frame f, got, want;
 
 	(void)state;
 	path_setup();
-	sh("ip route replace 10.5.0.0/16 nexthop via 10.0.1.2"); /* the link of path 0 is gone */
+	sh("ip route replace 10.5.0.0/16 nexthop via 10.0.1.2"); /* The link of path 0 is gone. */
 	build(&f, &d);
 	build(&want, (struct desc[]){ plain_routed(d, 1) });
 	run_on(0, &f, &got, XDP_REDIRECT);
@@ -521,8 +524,8 @@ static void path__lost(void **state)
 
 /* ---- TOP: paths, and tokens that are routed ---- */
 
-/* for somebody behind the up ports */
-static struct desc between(bool v6, __u16 sport, __u16 dport)
+/* Returns a frame of host 0 for a host behind the up ports. */
+static struct desc frame_going_up(bool v6, __u16 sport, __u16 dport)
 {
 	struct desc d = plain_of(v6, 0, 1);
 
@@ -532,20 +535,20 @@ static struct desc between(bool v6, __u16 sport, __u16 dport)
 	return d;
 }
 
-/* The port that a frame leaves by that came in on port @in. */
-static __u32 leaves_by(const struct frame *f, __u32 in, enum bl_reason why)
+/* Runs a frame that arrives on port @in and must be sent on. Returns the port that it leaves by. */
+static __u32 output_port_of(const struct frame *f, __u32 in, enum bl_reason why)
 {
 	struct frame got;
 
 	run_on(in, f, &got, XDP_REDIRECT);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ in, why }, { in, BL_R_PATH_TAKEN }));
-	return got.p[5]; /* the neighbours' addresses end with the port */
+	return got.p[5]; /* The last byte of a neighbour's address is the port. */
 }
 
 /*
- * Data of a flow goes up by the path that is computed for the opposite direction, as another switch
- * with the same up ports in the same order does it for what comes back; and so does a frame of TOP
- * which has that hash for a source port. Both paths are in use.
+ * The data of a flow goes up by the path that is computed for the opposite direction, so another
+ * switch with the same up ports in the same order uses that path for the opposite data. A frame of
+ * TOP whose source port is that hash takes the same path. Both paths are used.
  */
 static void path__symmetric(void **state)
 {
@@ -559,8 +562,8 @@ static void path__symmetric(void **state)
 		&(struct bl_token_cfg){ .on = 1, .mode = BL_TOKEN_DROP, .frames = 8, .expiry = 8 });
 	for (v = 0; v < 2; v++)
 		for (k = 0; k < 64; k++) {
-			struct desc d = between(v, (__u16)(40000 + k), 5001);
-			struct top_desc t = { .d = between(v, 0, 0),
+			struct desc d = frame_going_up(v, (__u16)(40000 + k), 5001);
+			struct top_desc t = { .d = frame_going_up(v, 0, 0),
 					      .opcode = BL_TOP_OPCODE_BYTE(BL_TOP_TOKEN),
 					      .cls = 2 };
 			struct bl_token_port all = { .ns_q20 = 0 };
@@ -571,26 +574,26 @@ static void path__symmetric(void **state)
 
 			d.tags = k & 1;
 			build(&f, &d);
-			out = leaves_by(&f, 0, BL_R_PASSED_ON);
+			out = output_port_of(&f, 0, BL_R_PASSED_ON);
 			assert_int_equal(
 				out, cfg.path_port[bl_top_path(
 					     bl_top_flow_port(b, a, 5001, (__u16)(40000 + k)), 2)]);
 			used[out]++;
-			/* the token carries the hash */
+			/* The token carries the hash of the flow as its source port. */
 			map_put(sk->maps.token_ports, 0, &all);
 			map_put(sk->maps.token_ports, out, &all);
 			t.d.tags = d.tags;
 			t.d.sport = bl_top_flow_port(a, b, d.sport, d.dport);
 			t.d.dport = BL_TOP_PORT;
 			build_top(&f, &t);
-			assert_int_equal(leaves_by(&f, 0, BL_R_TOKEN_PASSED), out);
+			assert_int_equal(output_port_of(&f, 0, BL_R_TOKEN_PASSED), out);
 		}
 	assert_true(used[1] > 40 && used[3] > 40);
 }
 
 static void path__in_turn(void **state)
 {
-	struct desc d = between(false, 40000, 5001);
+	struct desc d = frame_going_up(false, 40000, 5001);
 	struct frame f;
 	__u32 k;
 
@@ -602,12 +605,12 @@ static void path__in_turn(void **state)
 		&(struct bl_token_cfg){ .on = 1, .mode = BL_TOKEN_DROP, .frames = 8, .expiry = 8 });
 	build(&f, &d);
 	for (k = 0; k < 10; k++)
-		assert_int_equal(leaves_by(&f, 0, BL_R_PASSED_ON), cfg.path_port[k % 2]);
+		assert_int_equal(output_port_of(&f, 0, BL_R_PASSED_ON), cfg.path_port[k % 2]);
 }
 
 /*
- * The bit of unscheduled frames goes on to the next switch in the router's own address, with and
- * without paths, and not to hosts; frames without it do not get it from the router's.
+ * The bit that marks unscheduled frames is passed on to the next switch in the router's own
+ * address, with and without paths, but not to hosts. Frames without the bit do not get it.
  */
 static void unsched__routed(void **state)
 {
@@ -622,7 +625,7 @@ static void unsched__routed(void **state)
 	for (v = 0; v < 4; v++)
 		for (early = 0; early < 2; early++)
 			for (below = 0; below < 2; below++) {
-				struct desc d = between(v & 1, 40000, 5001), r;
+				struct desc d = frame_going_up(v & 1, 40000, 5001), r;
 				struct frame f, got, want;
 
 				cfg.paths = v & 2;
@@ -656,10 +659,7 @@ ODD(hop_by_hop, build(f, d); BYTE(14 + 6) = 0;)
 ODD(neighbour_found, build(f, d); BYTE(14 + 6) = 58; BYTE(14 + 40) = 136;)
 ODD(from_link_local, d->saddr[0] = 0xfe; d->saddr[1] = 0xbf; build(f, d);)
 
-/*
- * What a router answers, refuses or takes for itself is for the kernel to do, and the frame is as
- * it was.
- */
+/* Frames that a router answers, refuses or receives itself are left to the kernel, unchanged. */
 static void plain__left_to_the_kernel(void **state)
 {
 	static const struct odd both[] = { ODD_ROW(ttl_1, 0),    ODD_ROW(to_another, 0),
@@ -723,12 +723,12 @@ int main(void)
 		CASE(l3__several_next_hops),
 		CASE(plain__every_pair_of_ports),
 		CASE(plain__left_to_the_kernel),
-		cmocka_unit_test_setup_teardown(path__obeyed, l3_setup, path_end),
-		cmocka_unit_test_setup_teardown(path__not_meant, l3_setup, path_end),
-		cmocka_unit_test_setup_teardown(path__lost, l3_setup, path_end),
-		cmocka_unit_test_setup_teardown(path__symmetric, l3_setup, path_end),
-		cmocka_unit_test_setup_teardown(path__in_turn, l3_setup, path_end),
-		cmocka_unit_test_setup_teardown(unsched__routed, l3_setup, path_end),
+		cmocka_unit_test_setup_teardown(path__obeyed, l3_setup, path_teardown),
+		cmocka_unit_test_setup_teardown(path__not_meant, l3_setup, path_teardown),
+		cmocka_unit_test_setup_teardown(path__lost, l3_setup, path_teardown),
+		cmocka_unit_test_setup_teardown(path__symmetric, l3_setup, path_teardown),
+		cmocka_unit_test_setup_teardown(path__in_turn, l3_setup, path_teardown),
+		cmocka_unit_test_setup_teardown(unsched__routed, l3_setup, path_teardown),
 		cmocka_unit_test(reasons__all_seen),
 	};
 

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * bl_switch_xdp over time: registers that never fall, joining late, exclusion after silence, lanes
- * of a link and lanes of the switch, 256 ports. step() compares every tree with the registers after
- * each frame.
+ * bl_switch_xdp over time: registers never fall, inputs join late and are excluded after silence, a
+ * link and a switch have several lanes, and a switch has up to 256 ports. step() compares every
+ * tree with the registers after each frame.
  */
 #include "tests/prog/switch/switch_util.h"
 
-#define FLOOR                                                                               \
-	(10 * DEAD_NS) /* how far behind what was given a new input may be: bl_join_floor() \
-			*/
+/* An input that is this far or further behind the outputs may not join: bl_join_floor(). */
+#define FLOOR (10 * DEAD_NS)
 
-static struct desc from(__u32 port, __u64 b)
+static struct desc beacon_from(__u32 port, __u64 b)
 {
 	return beacon_frame(port, b);
 }
@@ -20,11 +19,14 @@ static struct desc from(__u32 port, __u64 b)
 static void reg__never_falls(void **state)
 {
 	const __u64 b = T0 - 1000;
-	struct desc d = from(0, b);
+	struct desc d = beacon_from(0, b);
 
 	(void)state;
 	all_live(b);
-	/* equal: nothing happens; below: counted, and neither register nor tree moves */
+	/*
+	 * An equal barrier has no effect. A lower one is counted, and moves neither register nor
+	 * tree.
+	 */
 	take_in(0, &d, WANT({ 0, BL_R_BEACON }));
 	d.b = b - 1;
 	take_in(0, &d, WANT({ 0, BL_R_BEACON }, { 0, BL_R_BARRIER_OLD }));
@@ -34,7 +36,7 @@ static void reg__never_falls(void **state)
 	assert_int_equal(after.regs[0].lane[0].b, b);
 	assert_int_equal(after.lanes[0].out[1].b, b);
 	/* C has a register of its own */
-	d = from(0, b + 1);
+	d = beacon_from(0, b + 1);
 	d.c = b - 1;
 	take_in(0, &d, WANT({ 0, BL_R_BEACON }));
 	assert_int_equal(after.regs[0].lane[0].b, b + 1);
@@ -46,7 +48,7 @@ static void reg__never_falls(void **state)
 	assert_int_equal(after.regs[0].lane[0].c, b + 2);
 }
 
-/* An old barrier on data: the frame leaves with the present one all the same. */
+/* A data frame with an old barrier is forwarded, and leaves with the current one. */
 static void reg__old_on_data(void **state)
 {
 	const __u64 b = T0 - 1000;
@@ -71,8 +73,8 @@ static void reg__promise_broken(void **state)
 	step(0, &d, XDP_REDIRECT, (struct desc[]){ sent(d, b, b) },
 	     WANT({ 0, BL_R_FORWARDED }, { 0, BL_R_PROMISE_BROKEN }));
 	/*
-	 * judged by the register before this frame: its own barrier is above its message for every
-	 * frame that queued
+	 * The time stamp is compared with the register as it was before this frame: a frame's own
+	 * barrier is above its time stamp whenever the frame had to queue.
 	 */
 	d.b = d.c = d.ts + 100;
 	step(0, &d, XDP_REDIRECT, (struct desc[]){ sent(d, b, b) },
@@ -94,7 +96,7 @@ static void join__in_any_order(void **state)
 
 	(void)state;
 	for (p = 0; p < NPORTS; p++) {
-		__u64 mine = b - 100 * p; /* each below what the first one gave the outputs */
+		__u64 mine = b - 100 * p; /* below what the first port gave the outputs */
 
 		d = data_frame(p, (p + 1) % NPORTS, T0, mine);
 		if (p == 0) {
@@ -104,7 +106,7 @@ static void join__in_any_order(void **state)
 		}
 		step(p, &d, XDP_REDIRECT, (struct desc[]){ sent(d, b, b) },
 		     WANT({ p, BL_R_FORWARDED }, { p, BL_R_JOINED }));
-		/* the minimum is below what was given: outputs stand still */
+		/* The minimum is below what the outputs were given, so they stand still. */
 		assert_int_equal(bl_tree_least(&after.trees[1]).b, mine);
 	}
 	assert_int_equal(after.lanes[0].out[0].b, b);
@@ -112,7 +114,8 @@ static void join__in_any_order(void **state)
 }
 
 /*
- * Far behind what the outputs were given, an input has a wrong clock: it waits, and stops nobody.
+ * An input that is too far behind what the outputs were given has a wrong clock: it has to wait
+ * before it joins, and does not hold back the others.
  */
 static void join__waits_at_the_floor(void **state)
 {
@@ -124,14 +127,14 @@ static void join__waits_at_the_floor(void **state)
 	feed(0, b);
 	feed(1, b);
 	counts_take(sk->maps.counts, counted);
-	d = from(3, b - FLOOR);
+	d = beacon_from(3, b - FLOOR);
 	take_in(3, &d, WANT({ 3, BL_R_BEACON }));
 	assert_int_equal(after.regs[3].lane[0].state, BL_REG_JOINING);
 	assert_int_equal(after.regs[3].lane[0].b, b - FLOOR);
-	/* meanwhile the others go on */
+	/* Meanwhile the other inputs rise, and the outputs with them. */
 	up = b + 100;
-	take_in(0, (struct desc[]){ from(0, up) }, WANT({ 0, BL_R_BEACON }));
-	take_in(1, (struct desc[]){ from(1, up) }, WANT({ 1, BL_R_BEACON }));
+	take_in(0, (struct desc[]){ beacon_from(0, up) }, WANT({ 0, BL_R_BEACON }));
+	take_in(1, (struct desc[]){ beacon_from(1, up) }, WANT({ 1, BL_R_BEACON }));
 	assert_int_equal(after.lanes[0].out[0].b, up);
 	d.b = d.c = up - FLOOR;
 	take_in(3, &d, WANT({ 3, BL_R_BEACON }));
@@ -139,17 +142,17 @@ static void join__waits_at_the_floor(void **state)
 	take_in(3, &d, WANT({ 3, BL_R_BEACON }, { 3, BL_R_JOINED }));
 	assert_int_equal(after.regs[3].lane[0].state, BL_REG_LIVE | BL_REG_IN);
 	assert_int_equal(after.lanes[0].out[0].b, up);
-	/* LIVE now: the others wait for it */
-	take_in(0, (struct desc[]){ from(0, up + 50) }, WANT({ 0, BL_R_BEACON }));
-	take_in(1, (struct desc[]){ from(1, up + 50) }, WANT({ 1, BL_R_BEACON }));
+	/* The input is LIVE now, so the outputs wait for it. */
+	take_in(0, (struct desc[]){ beacon_from(0, up + 50) }, WANT({ 0, BL_R_BEACON }));
+	take_in(1, (struct desc[]){ beacon_from(1, up + 50) }, WANT({ 1, BL_R_BEACON }));
 	assert_int_equal(after.lanes[0].out[0].b, up);
 }
 
-/* A link of two lanes joins when both were heard; its leaf is the lower one. */
+/* A link of two lanes joins when a beacon of both has arrived; its leaf is the lower of the two. */
 static void join__two_lanes(void **state)
 {
 	const __u64 b = T0 - 1000;
-	struct desc d = from(0, b);
+	struct desc d = beacon_from(0, b);
 
 	(void)state;
 	feed(1, b);
@@ -165,7 +168,10 @@ static void join__two_lanes(void **state)
 	d.b = d.c = b + 1;
 	take_in(0, &d, WANT({ 0, BL_R_BEACON }, { 0, BL_R_JOINED }));
 	assert_int_equal(after.trees[0].b[cfg.tree_leaves], b - 300);
-	/* each lane has its register: one that rises does not speak for the other */
+	/*
+	 * Each lane has a register of its own: a rise of one does not raise the leaf above the
+	 * other.
+	 */
 	d.b = d.c = b + 500;
 	take_in(0, &d, WANT({ 0, BL_R_BEACON }));
 	assert_int_equal(after.trees[0].b[cfg.tree_leaves], b - 300);
@@ -173,7 +179,7 @@ static void join__two_lanes(void **state)
 	d.b = d.c = b + 200;
 	take_in(0, &d, WANT({ 0, BL_R_BEACON }));
 	assert_int_equal(after.trees[0].b[cfg.tree_leaves], b + 200);
-	/* and its promise */
+	/* Whether a time stamp breaks the promise is decided by the register of its own lane. */
 	d = data_frame(0, 1, b + 200, b + 200);
 	d.lane = 1;
 	d.lanes = 2;
@@ -186,10 +192,10 @@ static void join__two_lanes(void **state)
 /* ---- exclusion ---- */
 
 /*
- * @n beacon intervals pass one by one, and only @port is heard: 100 ns behind the clock. Returns
- * the last barrier.
+ * Lets @n beacon intervals pass one by one, in which a beacon arrives on @port only, with a barrier
+ * 100 ns behind the clock. Returns the last barrier.
  */
-static __u64 beats(__u32 port, __u64 *bus, int n)
+static __u64 pass_intervals(__u32 port, __u64 *bus, int n)
 {
 	while (n--) {
 		*bus += BEACON_NS;
@@ -199,7 +205,7 @@ static __u64 beats(__u32 port, __u64 *bus, int n)
 	return *bus - 100;
 }
 
-static bool excluded(__u32 port)
+static bool is_excluded(__u32 port)
 {
 	struct bl_port_regs r;
 
@@ -217,11 +223,12 @@ static void exclude__after_silence(void **state)
 	(void)state;
 	all_live(b);
 	/*
-	 * watch time was 1 ns when all were heard; searches every 250 us of it: after 300, 600, 900
-	 * and 1200 us; dead after 1000
+	 * The last beacons of all ports arrived at a watch time of 1 ns. A lane scans for silent
+	 * inputs when more than 250 us of watch time have passed since its last scan, here after
+	 * 300, 600, 900 and 1200 us. An input is dead after more than 1000 us.
 	 */
-	beats(0, &bus, 11);
-	/* and with each of these searches it is said that B stands still */
+	pass_intervals(0, &bus, 11);
+	/* B stands still, so each of the first three scans has the next beacon relayed at once. */
 	counts_moved(sk->maps.counts, counted, 11,
 		     WANT({ 0, BL_R_BEACON, 8 }, { 0, BL_R_RELAYED, 3 }));
 	state_take(&after);
@@ -231,11 +238,12 @@ static void exclude__after_silence(void **state)
 	bus += BEACON_NS;
 	clock_at(sk->maps.clock, bus);
 	up = bus - 100;
-	d = from(0, up);
+	d = beacon_from(0, up);
 	want = relayed(d, up, up);
-	/* C waits for the dead, until the controller's Resume */
+	/* C waits for the dead inputs until the controller's RESUME. */
 	want.relay[0].c = want.relay[1].c = b;
-	want.port = 3; /* both sets stood still: their clones are sent in any case */
+	/* The bits of both sets: they stood still, so their clones are sent in any case. */
+	want.port = 3;
 	step(0, &d, XDP_REDIRECT, &want,
 	     WANT({ 0, BL_R_RELAYED }, { 1, BL_R_EXCLUDED }, { 2, BL_R_EXCLUDED },
 		  { 3, BL_R_EXCLUDED }));
@@ -246,22 +254,22 @@ static void exclude__after_silence(void **state)
 	assert_int_equal(after.lives[0].death, 0);
 	assert_int_equal(after.lanes[0].scan_ns, 1 + 12 * BEACON_NS);
 	/*
-	 * one comes back, a little behind: it is in again at once, and the outputs stand still
-	 * until it has caught up
+	 * Port 1 comes back a little behind: it joins at once, and the outputs stand still until it
+	 * has caught up.
 	 */
 	d = data_frame(1, UPLINK, bus, up - 5000);
 	step(1, &d, XDP_REDIRECT, (struct desc[]){ sent(d, up, b) },
 	     WANT({ 1, BL_R_FORWARDED }, { 1, BL_R_JOINED }));
 	assert_int_equal(bl_tree_least(&after.trees[0]).b, up - 5000);
 	/*
-	 * another comes back with a wrong clock, far behind by then: it stays out, DEAD, and C
-	 * stands still for it as for the first
+	 * Port 3 comes back with a wrong clock, which is far behind by then: it stays DEAD and out
+	 * of B, and C stands still for it as for the first.
 	 */
 	bus += 2 * FLOOR;
-	beats(0, &bus, 1);
-	beats(1, &bus, 1);
+	pass_intervals(0, &bus, 1);
+	pass_intervals(1, &bus, 1);
 	counts_take(sk->maps.counts, counted);
-	d = from(3, T0);
+	d = beacon_from(3, T0);
 	take_in(3, &d, WANT({ 3, BL_R_BEACON }));
 	assert_int_equal(after.regs[3].lane[0].state, BL_REG_DEAD | BL_REG_IN | BL_REG_HELD);
 	assert_int_equal(after.regs[3].lane[0].b, T0);
@@ -269,7 +277,10 @@ static void exclude__after_silence(void **state)
 	assert_int_equal(bl_tree_least(&after.trees[1]).c, b);
 }
 
-/* The edge of dead_after, to the ns: a search at exactly dead_after of silence finds nobody. */
+/*
+ * The edge of dead_after_ns, to the ns: a scan after exactly dead_after_ns of silence excludes no
+ * input.
+ */
 static void exclude__edge(void **state)
 {
 	__u64 bus;
@@ -282,18 +293,21 @@ static void exclude__edge(void **state)
 		set_cfg();
 		bus = T0;
 		all_live(T0 - 1000);
-		beats(0, &bus, 1);
+		pass_intervals(0, &bus, 1);
 		feed(1, T0 - 900);
-		beats(0, &bus, 11);
+		pass_intervals(0, &bus, 11);
 		state_take(&after);
 		assert_int_equal(after.lanes[0].scan_ns - after.regs[1].lane[0].heard_ns,
 				 11 * BEACON_NS);
-		assert_true(excluded(3));
-		assert_int_equal(excluded(1), k);
+		assert_true(is_excluded(3));
+		assert_int_equal(is_excluded(1), k);
 	}
 }
 
-/* Searches are a quarter of dead_after apart, and more: at exactly a quarter there is none yet. */
+/*
+ * Scans are more than a quarter of dead_after_ns apart: after exactly a quarter there is no scan
+ * yet.
+ */
 static void exclude__quarter(void **state)
 {
 	__u64 bus = T0;
@@ -302,16 +316,18 @@ static void exclude__quarter(void **state)
 	cfg.dead_after_ns = 12 * BEACON_NS;
 	set_cfg();
 	all_live(T0 - 1000);
-	beats(0, &bus, 6);
+	pass_intervals(0, &bus, 6);
 	state_take(&after);
 	assert_int_equal(after.lanes[0].watch_ns, 1 + 6 * BEACON_NS);
 	assert_int_equal(after.lanes[0].scan_ns, 1 + 3 * BEACON_NS);
-	beats(0, &bus, 1);
+	pass_intervals(0, &bus, 1);
 	state_take(&after);
 	assert_int_equal(after.lanes[0].scan_ns, 1 + 7 * BEACON_NS);
 }
 
-/* Who is heard in time stays; any good frame counts as hearing, even one with an old barrier. */
+/*
+ * An input that is heard in time stays live. Any good frame counts, even one with an old barrier.
+ */
 static void exclude__heard_in_time(void **state)
 {
 	struct desc d = data_frame(1, 0, T0, T0 - 2000);
@@ -323,15 +339,15 @@ static void exclude__heard_in_time(void **state)
 	for (k = 0; k < 5; k++) {
 		struct frame in, out;
 
-		beats(0, &bus, 4);
+		pass_intervals(0, &bus, 4);
 		build(&in, &d);
 		run_on(1, &in, &out, XDP_REDIRECT);
 	}
-	assert_false(excluded(1));
-	assert_true(excluded(3));
+	assert_false(is_excluded(1));
+	assert_true(is_excluded(3));
 }
 
-/* A refused frame is no sign of life. */
+/* A refused frame does not count as a sign of life. */
 static void exclude__refused_is_not_heard(void **state)
 {
 	struct desc d = beacon_frame(1, T0);
@@ -344,27 +360,27 @@ static void exclude__refused_is_not_heard(void **state)
 	for (k = 0; k < 12; k++) {
 		struct frame in, out;
 
-		beats(0, &bus, 1);
+		pass_intervals(0, &bus, 1);
 		build(&in, &d);
 		run_on(1, &in, &out, XDP_DROP);
 	}
-	assert_true(excluded(1));
+	assert_true(is_excluded(1));
 }
 
-/* The datapath stood still for ten seconds: that is nobody's silence. */
+/* The datapath stood still for ten seconds: that does not count as silence of any input. */
 static void exclude__not_after_a_standstill(void **state)
 {
 	__u64 bus = T0;
 
 	(void)state;
 	all_live(T0 - 1000);
-	beats(0, &bus, 2);
+	pass_intervals(0, &bus, 2);
 	bus += 10000000000ULL;
-	beats(0, &bus, 9);
+	pass_intervals(0, &bus, 9);
 	state_take(&after);
 	assert_int_equal(after.lanes[0].watch_ns, 1 + 11 * BEACON_NS);
-	assert_false(excluded(1));
-	/* nor does time that goes back, or stands still, count */
+	assert_false(is_excluded(1));
+	/* Nor does watch time advance when the clock goes back or stands still. */
 	bus -= 20000000000ULL;
 	clock_at(sk->maps.clock, bus);
 	feed(0, bus);
@@ -374,8 +390,8 @@ static void exclude__not_after_a_standstill(void **state)
 }
 
 /*
- * A lane that was announced and never heard is given up after dead_after; then the link joins with
- * the others.
+ * A lane that the neighbour announced, but that never sent a frame, is given up after
+ * dead_after_ns. Then the link joins with its other lanes.
  */
 static void exclude__lane_never_heard(void **state)
 {
@@ -384,9 +400,9 @@ static void exclude__lane_never_heard(void **state)
 
 	(void)state;
 	all_live(T0 - 1000);
-	/* port 3 comes back with two lanes, of which one is silent */
-	beats(0, &bus, 12);
-	assert_true(excluded(3));
+	/* Port 3 comes back with two lanes, one of which is silent. */
+	pass_intervals(0, &bus, 12);
+	assert_true(is_excluded(3));
 	counts_take(sk->maps.counts, counted);
 	d = beacon_frame(3, bus);
 	d.lanes = 2;
@@ -394,7 +410,7 @@ static void exclude__lane_never_heard(void **state)
 	assert_int_equal(after.regs[3].lane[0].state, BL_REG_DEAD | BL_REG_IN | BL_REG_HELD);
 	assert_int_equal(after.regs[3].lane[1].state, BL_REG_ABSENT);
 	assert_int_equal(after.regs[3].lane[1].heard_ns, after.lanes[0].watch_ns);
-	beats(0, &bus, 12);
+	pass_intervals(0, &bus, 12);
 	counts_take(sk->maps.counts, counted);
 	d.b = d.c = bus;
 	take_in(3, &d, WANT({ 3, BL_R_BEACON }, { 3, BL_R_JOINED }));
@@ -404,7 +420,7 @@ static void exclude__lane_never_heard(void **state)
 
 /* ---- lanes of the switch ---- */
 
-static void two_lanes(void)
+static void set_two_lanes(void)
 {
 	cfg.lanes = 2;
 	set_cfg();
@@ -412,14 +428,14 @@ static void two_lanes(void)
 	map_put(sk->maps.sw_ports, 1, &ports[1]);
 }
 
-/* Each lane aggregates its own ports alone and writes its own number. */
+/* Each lane takes the minimum of its own ports only, and writes its own number into the frames. */
 static void lanes__each_its_own(void **state)
 {
 	const __u64 b = T0 - 1000;
 	struct desc d, want;
 
 	(void)state;
-	two_lanes();
+	set_two_lanes();
 	d = data_frame(0, 3, T0, b);
 	step(0, &d, XDP_REDIRECT, (struct desc[]){ sent_on(0, d, b, b) },
 	     WANT({ 0, BL_R_FORWARDED }, { 0, BL_R_JOINED }));
@@ -435,15 +451,19 @@ static void lanes__each_its_own(void **state)
 	set_cfg();
 	step(1, &d, XDP_REDIRECT, (struct desc[]){ sent_on(1, d, b - 500, b - 500) },
 	     WANT({ 1, BL_R_FORWARDED }));
-	/* a relayed beacon carries the lane, too, and only that lane's barriers */
+	/* A relayed beacon carries the lane's number as well, and only that lane's barriers. */
 	d = beacon_frame(1, b + 1);
 	want = relayed(d, b + 1, b + 1);
 	want.lane = 1;
 	step(1, &d, XDP_REDIRECT, &want, WANT({ 1, BL_R_RELAYED }));
 }
 
-/* @d goes home: nothing but @counters changes, and it is one more on its way. */
-static void steered(__u32 port, const struct desc *d, const struct counted *counters, size_t n)
+/*
+ * The frame @d of @port is steered to the CPU that owns the lane: nothing but @counters changes,
+ * and one more frame counts as on its way there.
+ */
+static void expect_steered(__u32 port, const struct desc *d, const struct counted *counters,
+			   size_t n)
 {
 	struct bl_steering was, now;
 
@@ -462,9 +482,10 @@ static void steered(__u32 port, const struct desc *d, const struct counted *coun
 }
 
 /*
- * A lane has one writer: what comes in on another CPU goes to that of its port, and what comes in
- * there is behind it until nothing is on its way any more. This CPU is home where struct
- * bl_steering says so; the entry of another one is in use only if there is one.
+ * A lane has one writer. A frame that arrives on another CPU is steered to the CPU of its port's
+ * lane, and frames that arrive on that CPU follow it through the CPU map until no frame is on its
+ * way there any more. The CPU that struct bl_steering names is the lane's CPU. This test steers to
+ * a second CPU only if the machine has one.
  */
 static void homing__in_order(void **state)
 {
@@ -482,21 +503,24 @@ static void homing__in_order(void **state)
 		map_put(sk->maps.sw_home, other, &v);
 		set_steering(1, other, 0, 0);
 		map_get(sk->maps.sw_homing, 1, &h);
-		steered(1, &d, WANT({ 1, BL_R_STEERED }, { 1, BL_R_WRONG_CPU }));
-		steered(1, &data, WANT({ 1, BL_R_STEERED }, { 1, BL_R_WRONG_CPU }));
+		expect_steered(1, &d, WANT({ 1, BL_R_STEERED }, { 1, BL_R_WRONG_CPU }));
+		expect_steered(1, &data, WANT({ 1, BL_R_STEERED }, { 1, BL_R_WRONG_CPU }));
 		assert_int_equal(bpf_map_delete_elem(bpf_map__fd(sk->maps.sw_home), &other), 0);
 	}
-	/* its CPU has no queue */
+	/* The CPU map has no entry for the CPU of the lane. */
 	set_steering(1, other, 0, 0);
 	step(1, &d, XDP_DROP, &d, WANT({ 1, BL_R_REDIRECT_FAILED }, { 1, BL_R_WRONG_CPU }));
-	/* at home, with one on its way: numbers wrap */
+	/*
+	 * The lane's CPU is this one, and one frame is on its way: the counters @sent and @taken
+	 * wrap.
+	 */
 	cfg.lane_of_cpu[net.cpu] = 0;
 	set_cfg();
 	set_steering(1, (__u32)net.cpu, 0, ~0u);
 	ports[1].home_lane = BL_AWAY;
 	map_put(sk->maps.sw_ports, 1, &ports[1]);
-	steered(1, &d, WANT({ 1, BL_R_STEERED }));
-	steered(1, &data, WANT({ 1, BL_R_STEERED }));
+	expect_steered(1, &d, WANT({ 1, BL_R_STEERED }));
+	expect_steered(1, &data, WANT({ 1, BL_R_STEERED }));
 	set_steering(1, (__u32)net.cpu, 2, 2);
 	step(1, &d, XDP_DROP, &d, WANT({ 1, BL_R_BEACON }));
 	assert_int_equal(after.regs[1].lane[0].b, T0 - 1000);
@@ -506,8 +530,11 @@ static void homing__in_order(void **state)
 	     WANT({ 1, BL_R_FORWARDED }));
 }
 
-/* Port 1 is away, with so many frames sent and taken; nothing moved for @still of watch time. */
-static void away(__u32 sent, __u32 taken, __u64 still)
+/*
+ * Marks port 1 as away, with the given numbers of frames sent and taken; the last one came out of
+ * the CPU map @still ns of watch time ago.
+ */
+static void mark_away(__u32 sent, __u32 taken, __u64 still)
 {
 	struct bl_steering h = { .cpu = (__u32)net.cpu,
 				 .sent = sent,
@@ -520,8 +547,8 @@ static void away(__u32 sent, __u32 taken, __u64 still)
 	map_put(sk->maps.sw_homing, 1, &h);
 }
 
-/* A beacon of port 1 is handled here, and the port is not away any more. */
-static void at_home(__u64 b, __u32 sent, const struct counted *counters, size_t n)
+/* A beacon of port 1 is handled here, and the port is not marked as away any more. */
+static void expect_at_home(__u64 b, __u32 sent, const struct counted *counters, size_t n)
 {
 	struct desc d = beacon_frame(1, b);
 	struct bl_steering h;
@@ -535,8 +562,8 @@ static void at_home(__u64 b, __u32 sent, const struct counted *counters, size_t 
 }
 
 /*
- * The CPU map is never full; what does not come out of it is given up when nothing has for a second
- * of watch time, and may come all the same.
+ * The CPU map is never full. Frames that do not come out of it are given up when none has come out
+ * for a second of watch time; they may still come out later.
  */
 static void homing__edges(void **state)
 {
@@ -546,22 +573,22 @@ static void homing__edges(void **state)
 
 	(void)state;
 	all_live(T0 - 2000);
-	away(7, 4, 0);
-	steered(1, &d, WANT({ 1, BL_R_STEERED }));
+	mark_away(7, 4, 0);
+	expect_steered(1, &d, WANT({ 1, BL_R_STEERED }));
 	step(1, &d, XDP_DROP, &d, WANT({ 1, BL_R_HOME_FULL }));
 	map_get(sk->maps.sw_homing, 1, &h);
 	assert_true(h.sent == 8 && h.taken == 4);
 	/*
-	 * watch time goes on by an interval at most from frame to frame, and only by those that are
-	 * handled
+	 * Watch time advances by at most one beacon interval from frame to frame, and only by
+	 * frames that are handled here, so the edge of the second can be set exactly.
 	 */
-	away(5, 3, BL_HOMING_NS);
-	steered(1, &d, WANT({ 1, BL_R_STEERED }));
-	away(5, 3, BL_HOMING_NS + 1);
-	at_home(T0 - 1400, 3, WANT({ 1, BL_R_BEACON }));
-	away(3, 5, 0);
-	at_home(T0 - 1300, 5, WANT({ 1, BL_R_BEACON }));
-	/* the first one on its way begins the second */
+	mark_away(5, 3, BL_HOMING_NS);
+	expect_steered(1, &d, WANT({ 1, BL_R_STEERED }));
+	mark_away(5, 3, BL_HOMING_NS + 1);
+	expect_at_home(T0 - 1400, 3, WANT({ 1, BL_R_BEACON }));
+	mark_away(3, 5, 0);
+	expect_at_home(T0 - 1300, 5, WANT({ 1, BL_R_BEACON }));
+	/* The first frame that is put on its way starts the second anew. */
 	cfg.lane_of_cpu[net.cpu] = BL_NO_LANE;
 	set_cfg();
 	if (libbpf_num_possible_cpus() > 1) {
@@ -572,43 +599,45 @@ static void homing__edges(void **state)
 		map_put(sk->maps.sw_home, other, &v);
 		h = (struct bl_steering){ .cpu = other, .sent = 9, .taken = 9, .most = 4 };
 		map_put(sk->maps.sw_homing, 1, &h);
-		steered(1, &d, WANT({ 1, BL_R_STEERED }, { 1, BL_R_WRONG_CPU }));
+		expect_steered(1, &d, WANT({ 1, BL_R_STEERED }, { 1, BL_R_WRONG_CPU }));
 		map_get(sk->maps.sw_homing, 1, &h);
 		assert_int_equal(h.moved_ns, after.lanes[0].watch_ns);
 		assert_int_equal(bpf_map_delete_elem(bpf_map__fd(sk->maps.sw_home), &other), 0);
 	}
-	/* without a limit, in generic mode, all is handled here and counted */
+	/*
+	 * Without a limit, as in generic mode, every frame is handled and counted where it arrives.
+	 */
 	h = (struct bl_steering){ .cpu = other, .sent = 1, .taken = 1 };
 	map_put(sk->maps.sw_homing, 1, &h);
-	at_home(T0 - 1200, 1, WANT({ 1, BL_R_BEACON }, { 1, BL_R_WRONG_CPU }));
+	expect_at_home(T0 - 1200, 1, WANT({ 1, BL_R_BEACON }, { 1, BL_R_WRONG_CPU }));
 }
 
-/* A lane looks for silence among its own ports. */
+/* A lane scans only its own ports for silence. */
 static void lanes__search_their_own_ports(void **state)
 {
 	__u64 bus = T0;
 
 	(void)state;
-	two_lanes();
+	set_two_lanes();
 	feed(0, T0 - 1000);
 	feed(1, T0 - 1000);
 	feed(3, T0 - 1000);
-	beats(0, &bus, 13);
-	assert_true(excluded(3));
-	assert_false(excluded(1));
-	/* lane 1 has a clock of its own: it has not read it since */
-	beats(1, &bus, 1);
-	assert_false(excluded(1));
+	pass_intervals(0, &bus, 13);
+	assert_true(is_excluded(3));
+	assert_false(is_excluded(1));
+	/* Lane 1 has a clock of its own, which it has not read since. */
+	pass_intervals(1, &bus, 1);
+	assert_false(is_excluded(1));
 }
 
-/* All CPUs share lane 0, on any CPU: the setting that test_lanes attacks. */
+/* All CPUs share lane 0. test_lanes in tests/net attacks a switch with this setting. */
 static void lanes__shared(void **state)
 {
 	const __u64 b = T0 - 1000;
 	struct desc d = data_frame(1, 3, T0, b);
 
 	(void)state;
-	two_lanes();
+	set_two_lanes();
 	cfg.single_writer = 0;
 	cfg.lanes = 1;
 	set_cfg();
@@ -655,8 +684,8 @@ static __u32 random_below(__u32 n)
 }
 
 /*
- * Any tree size, any port, any order: leaves and inner nodes stay right, outputs never fall and
- * never pass the minimum.
+ * Any tree size, any port and any order: leaves and inner nodes stay correct, and outputs neither
+ * fall nor pass the minimum.
  */
 static void trees__many_ports(void **state)
 {
@@ -689,7 +718,7 @@ static void trees__many_ports(void **state)
 			build(&in, &d);
 			run_xdp(sk->progs.bl_switch_xdp, net.ifindex[0], &in, &out);
 			state_take(&after);
-			trees_right(&after);
+			expect_trees(&after);
 			for (s = 0; s < 2; s++) {
 				const struct bl_pair *o = &after.lanes[0].out[s],
 						     root = bl_tree_least(&after.trees[s]);

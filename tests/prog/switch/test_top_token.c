@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * TOP at a switch that forwards by its table: what bl_switch_xdp makes of tokens and signals, and
- * bl_port_pace of those that wait. Ports 1 and 2 are metered, 0 and 3 are not. By Linux's routes in
- * test_switch_l3.c; the arithmetic in tests/unit/core/top/test_top_token_core.c and
- * test_top_token_model.c.
+ * TOP at a switch that forwards by its table: what bl_switch_xdp does with tokens and signals, and
+ * what bl_port_pace does with those that wait. Ports 1 and 2 are metered, 0 and 3 are not.
+ * Forwarding by Linux's routes is tested in test_switch_l3.c, the arithmetic in
+ * tests/unit/core/top/test_top_token_core.c and test_top_token_model.c.
  */
 #include "tests/prog/switch/switch_util.h"
 #include "tests/prog/pace_util.h"
@@ -19,7 +19,7 @@ static void set_top(void)
 	map_put(sk->maps.token_cfg, 0, &top);
 }
 
-static int token_case(void **state)
+static int drop_mode_setup(void **state)
 {
 	struct bl_meter m = { .ns_q20 = 0 }; /* metered without a rate: as fast as the pacer goes */
 	__u64 none = 0;
@@ -43,17 +43,20 @@ static int token_case(void **state)
 	return 0;
 }
 
-static int pace_case(void **state)
+static int pace_mode_setup(void **state)
 {
-	token_case(state);
+	drop_mode_setup(state);
 	top.mode = BL_TOKEN_PACE;
-	top.expiry = 64; /* 0.4 s: an emulated machine is slow */
+	top.expiry = 64; /* 0.4 s, because an emulated machine is slow */
 	set_top();
 	return 0;
 }
 
-/* A frame comes in at @in, leaves or not as @verdict says, unchanged, and is counted for @why. */
-static void comes_in(__u32 in, const struct frame *f, int verdict, enum bl_reason why)
+/*
+ * Runs the frame @f, which arrives on port @in: it must end with @verdict, unchanged, and be
+ * counted for @why.
+ */
+static void expect_input(__u32 in, const struct frame *f, int verdict, enum bl_reason why)
 {
 	struct frame out;
 
@@ -62,17 +65,17 @@ static void comes_in(__u32 in, const struct frame *f, int verdict, enum bl_reaso
 	counts_moved(sk->maps.counts, counted, 1, WANT({ in, why }));
 }
 
-static void token_in(__u32 in, __u32 to, __u8 cls, int verdict, enum bl_reason why)
+static void expect_token_input(__u32 in, __u32 to, __u8 cls, int verdict, enum bl_reason why)
 {
 	struct top_desc t = token_of(in, to, false, cls);
 	struct frame f;
 
 	build_top(&f, &t);
-	comes_in(in, &f, verdict, why);
+	expect_input(in, &f, verdict, why);
 }
 
-/* The pacer's next frame is @want, of port @port. */
-static void paced(__u32 port, const struct frame *want)
+/* The pacer's next frame must be @want, for port @port. */
+static void expect_paced(__u32 port, const struct frame *want)
 {
 	struct frame out;
 
@@ -81,16 +84,16 @@ static void paced(__u32 port, const struct frame *want)
 	same_frame(&out, want);
 }
 
-static void paced_token(__u32 port, __u32 from, __u8 cls)
+static void expect_paced_token(__u32 port, __u32 from, __u8 cls)
 {
 	struct top_desc t = token_of(from, port, false, cls);
 	struct frame f;
 
 	build_top(&f, &t);
-	paced(port, &f);
+	expect_paced(port, &f);
 }
 
-static void idle(void)
+static void expect_idle_turn(void)
 {
 	struct frame out;
 
@@ -98,8 +101,8 @@ static void idle(void)
 	counts_moved(sk->maps.counts, counted, 0, NULL, 0);
 }
 
-/* What is ahead on an output: @halves half token times. */
-static void ahead(__u32 port, __u32 halves)
+/* Sets the backlog of tokens on an output to @halves half token times. */
+static void set_backlog(__u32 port, __u32 halves)
 {
 	struct bl_token_port p = token_port(port);
 
@@ -108,9 +111,10 @@ static void ahead(__u32 port, __u32 halves)
 }
 
 /*
- * The pacer's time for the port is now: what it remembers is of before the test changed something.
+ * Makes the pacer's time for @port due now: the pacer stored that time before the test changed the
+ * port's state.
  */
-static void look_again(__u32 port)
+static void make_turn_due(__u32 port)
 {
 	struct bl_due d = due_get();
 
@@ -118,8 +122,8 @@ static void look_again(__u32 port)
 	map_put(pace_due, 0, &d);
 }
 
-/* Inputs may bring what they like. */
-static void no_budget(__u32 port)
+/* Removes the token rate of @port, so that any number of tokens may arrive there. */
+static void lift_input_limit(__u32 port)
 {
 	struct bl_token_port p = token_port(port);
 
@@ -149,19 +153,19 @@ static void drop__passed_as_it_came(void **state)
 			t.d.tags = v >> 1;
 			build_top(&f, &t);
 			assert_int_equal(f.n, (v & 1 ? 80 : 60) + 4 * t.d.tags);
-			ahead(3, 0);
-			no_budget(0);
+			set_backlog(3, 0);
+			lift_input_limit(0);
 			began = mono_now();
-			comes_in(0, &f, XDP_REDIRECT, BL_R_TOKEN_PASSED);
+			expect_input(0, &f, XDP_REDIRECT, BL_R_TOKEN_PASSED);
 			assert_int_equal(token_counts(3).passed[cls], v + 1);
-			/* its length counts, in either family */
+			/* The token's length is charged, in either family. */
 			word = token_port(3).out_q20 - bl_token_cost(SLOW, f.n);
 			assert_true(word - (began << 20) <= (mono_now() - began) << 20);
 		}
 	assert_int_equal(token_counts(0).passed[0], 0);
 }
 
-static enum bl_reason fate(__u64 halves, __u32 cls)
+static enum bl_reason expected_reason(__u64 halves, __u32 cls)
 {
 	return halves > 2ULL * top.expiry  ? BL_R_TOKEN_EXPIRED
 	       : halves > 2ULL * (7 - cls) ? BL_R_TOKEN_LIMIT
@@ -169,8 +173,8 @@ static enum bl_reason fate(__u64 halves, __u32 cls)
 }
 
 /*
- * Half a token time before each class's limit and half a token time beyond it; and beyond the
- * expiry, where that is less.
+ * Tokens half a token time before each class's limit and half a token time beyond it; likewise for
+ * the expiry where that is less than the limit.
  */
 static void drop__limits(void **state)
 {
@@ -179,7 +183,7 @@ static void drop__limits(void **state)
 	__u8 cls;
 
 	(void)state;
-	no_budget(0);
+	lift_input_limit(0);
 	for (expiry = 2; expiry <= 8; expiry += 6) {
 		top.expiry = expiry;
 		set_top();
@@ -193,7 +197,7 @@ static void drop__limits(void **state)
 
 				build_top(&f, &t);
 				began = mono_now();
-				ahead(3, halves);
+				set_backlog(3, halves);
 				word = token_port(3).out_q20;
 				verdict =
 					run_xdp(sk->progs.bl_switch_xdp, net.ifindex[0], &f, &out);
@@ -212,11 +216,11 @@ static void drop__limits(void **state)
 				assert_int_equal(token_port(3).out_q20 != word,
 						 why == BL_R_TOKEN_PASSED);
 				/*
-				 * a machine that took half a token time for it (an emulated one)
-				 * sees less ahead
+				 * A slow machine (an emulated one) that takes half a token time for
+				 * one frame sees a smaller backlog.
 				 */
 				if (took < SLOW_NS / 2) {
-					assert_int_equal(why, fate(halves, cls));
+					assert_int_equal(why, expected_reason(halves, cls));
 					sure++;
 				}
 				rows++;
@@ -227,8 +231,8 @@ static void drop__limits(void **state)
 }
 
 /*
- * A burst of each class: as many pass as its class may, and what the group's rate allows while the
- * test runs.
+ * A burst of each class: the tokens that pass are as many as the class's limit allows, plus those
+ * that the group's rate allows while the test runs.
  */
 static void drop__burst(void **state)
 {
@@ -237,12 +241,12 @@ static void drop__burst(void **state)
 	__u8 cls;
 
 	(void)state;
-	no_budget(0);
+	lift_input_limit(0);
 	for (cls = 0; cls < BL_TOP_CLASSES; cls++) {
 		struct top_desc t = token_of(0, 3, false, cls);
 
 		build_top(&f, &t);
-		ahead(3, 0);
+		set_backlog(3, 0);
 		began = mono_now();
 		for (n = 0;
 		     run_xdp(sk->progs.bl_switch_xdp, net.ifindex[0], &f, &out) == XDP_REDIRECT;
@@ -256,8 +260,8 @@ static void drop__burst(void **state)
 }
 
 /*
- * On a metered port tokens have passed the limit when they come into its queues: best class first,
- * and no further limit.
+ * On a metered port the limit is applied before tokens enter the port's queues; the pacer takes
+ * them best class first and applies no further limit.
  */
 static void drop__metered(void **state)
 {
@@ -266,21 +270,21 @@ static void drop__metered(void **state)
 
 	(void)state;
 	raw_frame(&data, 0, 1, 100, 1);
-	comes_in(0, &data, XDP_DROP, BL_R_QUEUED);
+	expect_input(0, &data, XDP_DROP, BL_R_QUEUED);
 	for (c = BL_TOP_CLASSES - 1; c >= 0; c--) {
-		token_in(0, 1, (__u8)c, XDP_DROP, BL_R_QUEUED);
+		expect_token_input(0, 1, (__u8)c, XDP_DROP, BL_R_QUEUED);
 		assert_int_equal(token_queue(1, (__u32)c).put, 1);
 		assert_int_equal(token_counts(1).passed[c], 1);
 	}
 	for (c = 0; c < BL_TOP_CLASSES; c++)
-		paced_token(1, 0, (__u8)c);
-	paced(1, &data);
-	idle();
+		expect_paced_token(1, 0, (__u8)c);
+	expect_paced(1, &data);
+	expect_idle_turn();
 	assert_int_equal(token_counts(1).passed[0], 1);
 	assert_int_equal(balanced(QUEUES), 0);
 }
 
-/* ---- what comes in ---- */
+/* ---- frames at the input ---- */
 
 static void in__refused(void **state)
 {
@@ -313,7 +317,7 @@ static void in__refused(void **state)
 			struct top_desc d = token_of(0, 3, v, t[i].cls);
 			struct frame f;
 
-			d.d.tags = 1; /* so that what is cut is still 60 bytes */
+			d.d.tags = 1; /* so that a frame that is cut short still has 60 bytes */
 			d.opcode = t[i].opcode;
 			d.udp_len = t[i].udp_len;
 			build_top(&f, &d);
@@ -322,14 +326,17 @@ static void in__refused(void **state)
 			bad += t[i].why == BL_R_TOKEN_CLASS;
 			assert_int_equal(token_counts(0).bad, bad);
 		}
-	/* nothing of it used up anything */
+	/* None of the refused frames used any budget. */
 	assert_int_equal(token_port(0).in_q20, 0);
 	assert_int_equal(token_port(0).signal_q20, 0);
 	assert_int_equal(token_port(3).out_q20, 0);
 	assert_int_equal(token_counts(0).signals, 0);
 }
 
-/* Other policies, other ports, other protocols: data like any other. */
+/*
+ * Frames of other policies, to other UDP ports and of other protocols are treated like any other
+ * data.
+ */
 static void in__not_top(void **state)
 {
 	struct top_desc t = token_of(0, 3, false, 9);
@@ -339,22 +346,22 @@ static void in__not_top(void **state)
 	t.d.dport = BL_TOP_PORT - 1;
 	t.d.sport = BL_TOP_PORT;
 	build_top(&f, &t);
-	comes_in(0, &f, XDP_REDIRECT, BL_R_PASSED_ON);
+	expect_input(0, &f, XDP_REDIRECT, BL_R_PASSED_ON);
 	t.d.dport = BL_TOP_PORT;
 	build_top(&f, &t);
 	f.p[14 + 9] = 6; /* TCP */
-	comes_in(0, &f, XDP_REDIRECT, BL_R_PASSED_ON);
+	expect_input(0, &f, XDP_REDIRECT, BL_R_PASSED_ON);
 	build_top(&f, &t);
-	f.p[14] = 0x46; /* options: the ports are elsewhere */
-	comes_in(0, &f, XDP_REDIRECT, BL_R_PASSED_ON);
+	f.p[14] = 0x46; /* with IP options the UDP ports are elsewhere */
+	expect_input(0, &f, XDP_REDIRECT, BL_R_PASSED_ON);
 	build_top(&f, &t);
 	f.p[14 + 6] = 0x20; /* a fragment */
-	comes_in(0, &f, XDP_REDIRECT, BL_R_PASSED_ON);
+	expect_input(0, &f, XDP_REDIRECT, BL_R_PASSED_ON);
 	top.on = 0;
 	set_top();
 	build_top(&f, &t);
-	comes_in(0, &f, XDP_REDIRECT, BL_R_PASSED_ON);
-	token_in(0, 1, 9, XDP_DROP, BL_R_QUEUED);
+	expect_input(0, &f, XDP_REDIRECT, BL_R_PASSED_ON);
+	expect_token_input(0, 1, 9, XDP_DROP, BL_R_QUEUED);
 	assert_int_equal(queue_get(BL_PORT_QUEUE(1, BL_CL_DATA)).put, 1);
 }
 
@@ -368,17 +375,17 @@ static void in__signals_before_all(void **state)
 		struct top_desc t = token_of(0, 1, op & 1, 0);
 
 		t.opcode = BL_TOP_OPCODE_BYTE(op);
-		t.cls = 200; /* not theirs */
+		t.cls = 200; /* Signals have no class; the byte is ignored. */
 		t.body = 24;
 		t.d.tags = op >> 1 & 1;
 		build_top(&f, &t);
 		raw_frame(&data, 0, 1, 100, 1);
-		comes_in(0, &data, XDP_DROP, BL_R_QUEUED);
-		comes_in(0, &f, XDP_DROP, BL_R_QUEUED);
-		paced(1, &f);
-		paced(1, &data);
+		expect_input(0, &data, XDP_DROP, BL_R_QUEUED);
+		expect_input(0, &f, XDP_DROP, BL_R_QUEUED);
+		expect_paced(1, &f);
+		expect_paced(1, &data);
 		host_mac(f.p, 3);
-		comes_in(0, &f, XDP_REDIRECT, BL_R_PASSED_ON);
+		expect_input(0, &f, XDP_REDIRECT, BL_R_PASSED_ON);
 		n += 2;
 		assert_int_equal(token_counts(0).signals, n);
 	}
@@ -386,8 +393,8 @@ static void in__signals_before_all(void **state)
 }
 
 /*
- * A host that sends more tokens, or signals, than its link may bring: stopped where it comes in,
- * whatever the output and class; others are not concerned.
+ * A host that sends more tokens or signals than its link may bring is stopped at the input,
+ * whatever the output and class. Other inputs are not affected.
  */
 static void in__flood(void **state)
 {
@@ -397,7 +404,7 @@ static void in__flood(void **state)
 	size_t i;
 
 	(void)state;
-	no_budget(3); /* and no limit as an output */
+	lift_input_limit(3); /* An output without a rate has no limit either. */
 	for (i = 0; i < sizeof(ops); i++) {
 		struct top_desc t = token_of(0, 3, false, 0);
 
@@ -413,7 +420,7 @@ static void in__flood(void **state)
 		}
 		same_frame(&out, &f);
 		passed[i] = n;
-		if (ops[i] == BL_TOP_FIN) { /* one budget for all signals: it is used up */
+		if (ops[i] == BL_TOP_FIN) { /* All signals share one budget, which SYNC used up. */
 			assert_true(n <= (mono_now() - began) / SLOW_NS + 1);
 		} else {
 			assert_true(n >= want && n <= want + (mono_now() - began) / SLOW_NS + 1);
@@ -426,14 +433,14 @@ static void in__flood(void **state)
 	counts_moved(sk->maps.counts, counted, passed[0] + n + 3,
 		     WANT({ 0, BL_R_TOKEN_PASSED, passed[0] }, { 0, BL_R_PASSED_ON, n },
 			  { 0, BL_R_TOKEN_FLOOD, 3 }));
-	token_in(1, 3, 0, XDP_REDIRECT, BL_R_TOKEN_PASSED);
+	expect_token_input(1, 3, 0, XDP_REDIRECT, BL_R_TOKEN_PASSED);
 }
 
 /* ---- mode pace ---- */
 
 /*
- * Two at once, best first; then none before the group's rate allows it; data that comes meanwhile
- * does not wait for that.
+ * Two tokens leave at once, best class first. The next one waits until the group's rate allows it,
+ * but data that arrives meanwhile does not wait for that.
  */
 static void pace__strict_and_limited(void **state)
 {
@@ -442,36 +449,36 @@ static void pace__strict_and_limited(void **state)
 	int c;
 
 	(void)state;
-	no_budget(0);
+	lift_input_limit(0);
 	t.opcode = BL_TOP_OPCODE_BYTE(BL_TOP_STOP);
 	build_top(&sync, &t);
 	raw_frame(&data, 0, 1, 100, 1);
 	for (c = BL_TOP_CLASSES - 1; c >= 0; c--)
-		token_in(0, 1, (__u8)c, XDP_DROP, BL_R_QUEUED);
-	assert_int_equal(token_counts(1).passed[0], 0); /* not yet */
-	paced_token(1, 0, 0);
-	paced_token(1, 0, 1);
-	ahead(1, 200); /* 0.6 s: this test may take its time */
-	look_again(1);
-	idle();
+		expect_token_input(0, 1, (__u8)c, XDP_DROP, BL_R_QUEUED);
+	assert_int_equal(token_counts(1).passed[0], 0); /* not counted yet: they wait */
+	expect_paced_token(1, 0, 0);
+	expect_paced_token(1, 0, 1);
+	set_backlog(1, 200); /* 0.6 s, so that the test has time for the following steps */
+	make_turn_due(1);
+	expect_idle_turn();
 	assert_true(due_get().at[1] > mono_now());
 	assert_int_equal(due_get().next, due_get().at[1]);
 	/*
-	 * the pacer's time for this port is that of the next token; what else comes makes it
-	 * earlier
+	 * The pacer's time for this port is that of the next token. Other frames that arrive make
+	 * it earlier.
 	 */
-	comes_in(0, &data, XDP_DROP, BL_R_QUEUED);
+	expect_input(0, &data, XDP_DROP, BL_R_QUEUED);
 	assert_true(due_get().at[1] <= mono_now());
-	comes_in(0, &sync, XDP_DROP, BL_R_QUEUED);
-	paced(1, &sync);
-	paced(1, &data);
-	idle();
-	ahead(1, 0);
-	look_again(1);
-	paced_token(1, 0, 2);
-	ahead(1, 200);
-	look_again(1);
-	idle();
+	expect_input(0, &sync, XDP_DROP, BL_R_QUEUED);
+	expect_paced(1, &sync);
+	expect_paced(1, &data);
+	expect_idle_turn();
+	set_backlog(1, 0);
+	make_turn_due(1);
+	expect_paced_token(1, 0, 2);
+	set_backlog(1, 200);
+	make_turn_due(1);
+	expect_idle_turn();
 	assert_int_equal(token_counts(1).passed[0], 1);
 	assert_int_equal(token_counts(1).passed[1], 1);
 	assert_int_equal(token_counts(1).passed[2], 1);
@@ -484,26 +491,26 @@ static void pace__limit_of_a_class(void **state)
 	__u32 frames, i;
 
 	(void)state;
-	no_budget(0);
+	lift_input_limit(0);
 	for (frames = 1; frames <= 8; frames += 7) {
 		top.frames = frames;
 		set_top();
 		for (i = 0; i < frames; i++)
-			token_in(0, 2, 4, XDP_DROP, BL_R_QUEUED);
-		token_in(0, 2, 4, XDP_DROP, BL_R_TOKEN_LIMIT);
-		/* each class has its own */
-		token_in(0, 2, 5, XDP_DROP, BL_R_QUEUED);
+			expect_token_input(0, 2, 4, XDP_DROP, BL_R_QUEUED);
+		expect_token_input(0, 2, 4, XDP_DROP, BL_R_TOKEN_LIMIT);
+		/* Each class has its own limit. */
+		expect_token_input(0, 2, 5, XDP_DROP, BL_R_QUEUED);
 		assert_int_equal(token_counts(2).limit[4], frames == 1 ? 1 : 2);
 		pace_setup(sk->maps.port_due, TOKEN_SLOTS, QUEUES);
 		map_put(sk->maps.port_busy, 2, (__u64[]){ 0 });
 	}
-	/* an unmetered port holds nothing: it decides, as in mode drop */
-	token_in(0, 3, 4, XDP_REDIRECT, BL_R_TOKEN_PASSED);
+	/* An unmetered port holds no tokens: they pass or are dropped at once, as in mode drop. */
+	expect_token_input(0, 3, 4, XDP_REDIRECT, BL_R_TOKEN_PASSED);
 }
 
 /*
- * Tokens that waited for too long are thrown away, by the pacer and by tokens that find the queue
- * full of them; each is counted once.
+ * Tokens that waited too long are dropped, by the pacer and by a token that finds the queue full of
+ * them; each is counted once.
  */
 static void pace__expired(void **state)
 {
@@ -511,12 +518,14 @@ static void pace__expired(void **state)
 	int i;
 
 	(void)state;
-	/* expiry 64: the fresh token has 0.4 s to be sent, on a machine that is slow and busy */
-	no_budget(0);
-	ahead(1, 200); /* none may go at once */
+	/*
+	 * The expiry is 64: the new token has 0.4 s to be sent, on a machine that is slow and busy.
+	 */
+	lift_input_limit(0);
+	set_backlog(1, 200); /* No token may leave at once. */
 	for (i = 0; i < 8; i++)
-		token_in(0, 1, 3, XDP_DROP, BL_R_QUEUED);
-	token_in(0, 1, 5, XDP_DROP, BL_R_QUEUED);
+		expect_token_input(0, 1, 3, XDP_DROP, BL_R_QUEUED);
+	expect_token_input(0, 1, 5, XDP_DROP, BL_R_QUEUED);
 	raw_frame(&data, 0, 1, 100, 1);
 	usleep((useconds_t)(64 * SLOW_NS / 1000 + 20000));
 	{
@@ -530,21 +539,21 @@ static void pace__expired(void **state)
 	}
 	assert_int_equal(token_counts(1).expired[3], 8);
 	assert_int_equal(balanced(QUEUES), 2);
-	/* the fresh one is sent; the old one of class 5 goes when its turn comes */
-	ahead(1, 0);
-	paced_token(1, 0, 3);
+	/* The new token is sent; the old one of class 5 is dropped when its turn comes. */
+	set_backlog(1, 0);
+	expect_paced_token(1, 0, 3);
 	assert_int_equal(turn(sk->progs.bl_port_pace, &out), XDP_DROP);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ 1, BL_R_TOKEN_EXPIRED }));
 	assert_int_equal(token_counts(1).expired[5], 1);
 	assert_int_equal(token_counts(1).passed[5], 0);
-	idle();
+	expect_idle_turn();
 	assert_int_equal(balanced(QUEUES), 0);
 	assert_int_equal(due_get().at[1], BL_DUE_NEVER);
 }
 
 static void pace__data_first(void **state)
 {
-	/* half token times that tokens and data are ahead; what goes */
+	/* The backlogs of tokens and of data in half token times, and the frame that must leave. */
 	static const struct {
 		__u32 tokens, data;
 		int cls; /* -1: data */
@@ -560,25 +569,25 @@ static void pace__data_first(void **state)
 	(void)state;
 	top.data_first = 1;
 	set_top();
-	no_budget(0);
+	lift_input_limit(0);
 	raw_frame(&data, 0, 1, 1514, 1);
 	for (i = 0; i < sizeof(t) / sizeof(*t); i++) {
 		struct top_desc d = token_of(0, 1, false, t[i].cls < 0 ? 0 : (__u8)t[i].cls);
 
 		build_top(&token, &d);
 		/*
-		 * anew for each row, and once more where the machine stood still: tokens would grow
-		 * old, and what is ahead would be so no more
+		 * Each row starts with empty queues, and once more if the machine stood still
+		 * meanwhile: the tokens would grow old and the backlogs would be gone.
 		 */
 		do {
 			pace_setup(sk->maps.port_due, TOKEN_SLOTS, QUEUES);
 			map_put(sk->maps.port_busy, 1, (__u64[]){ 0 });
 			since = mono_now();
 			for (cls = 0; cls < 2; cls++)
-				token_in(0, 1, t[i].cls == 1 ? 1 + cls : cls, XDP_DROP,
-					 BL_R_QUEUED);
-			comes_in(0, &data, XDP_DROP, BL_R_QUEUED);
-			ahead(1, t[i].tokens);
+				expect_token_input(0, 1, t[i].cls == 1 ? 1 + cls : cls, XDP_DROP,
+						   BL_R_QUEUED);
+			expect_input(0, &data, XDP_DROP, BL_R_QUEUED);
+			set_backlog(1, t[i].tokens);
 			p = token_port(1);
 			p.data_q20 = (mono_now() << 20) + t[i].data * bl_token_unit(SLOW) / 2;
 			map_put(sk->maps.token_ports, 1, &p);
@@ -612,16 +621,19 @@ static void unsched__one_full_frame(void **state)
 	run_on(0, &f, &out, XDP_DROP);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ 0, BL_R_QUEUE_FULL }));
 	assert_int_equal(queue_get(BL_PORT_QUEUE(1, BL_CL_UNSCHED)).put, 1);
-	/* behind everything; the bit is gone at the last switch */
-	comes_in(0, &data, XDP_DROP, BL_R_QUEUED);
-	paced(1, &data);
-	paced(1, &want);
-	/* up, to another switch, it stays */
+	/*
+	 * Unscheduled frames leave after all others. The last switch clears the bit that marks
+	 * them.
+	 */
+	expect_input(0, &data, XDP_DROP, BL_R_QUEUED);
+	expect_paced(1, &data);
+	expect_paced(1, &want);
+	/* On the way up to another switch the bit stays set. */
 	host_mac(f.p, UPLINK);
 	run_on(0, &f, &out, XDP_DROP);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ 0, BL_R_QUEUED }));
-	paced(UPLINK, &f);
-	/* a port without a meter takes them as they come */
+	expect_paced(UPLINK, &f);
+	/* A port without a meter sends unscheduled frames as they arrive. */
 	host_mac(f.p, 3);
 	want = f;
 	want.p[6] &= ~BL_EARLY_MAC0;
@@ -631,8 +643,8 @@ static void unsched__one_full_frame(void **state)
 }
 
 /*
- * One full frame is BL_QUEUE_FRAME_MAX bytes: in one frame or in several, exactly so many, and not
- * one more.
+ * The queue of unscheduled frames holds one full frame, which is BL_QUEUE_FRAME_MAX bytes: in one
+ * frame or in several, exactly as many, and not one byte more.
  */
 static void unsched__exactly_one_full_frame(void **state)
 {
@@ -650,7 +662,7 @@ static void unsched__exactly_one_full_frame(void **state)
 	(void)state;
 	top.unscheduled = 1;
 	set_top();
-	/* as with two tags; then the longest frame may pass */
+	/* The MTU leaves room for two tags, so that the longest frame may pass. */
 	ports[1].mtu = BL_QUEUE_FRAME_MAX - 14;
 	map_put(sk->maps.sw_ports, 1, &ports[1]);
 	for (i = 0; i < sizeof(t) / sizeof(*t); i++) {
@@ -677,20 +689,20 @@ static void unsched__only_where_it_is_meant(void **state)
 	(void)state;
 	raw_frame(&f, 0, 1, 200, 1);
 	f.p[6] |= BL_EARLY_MAC0;
-	/* not turned on */
-	comes_in(0, &f, XDP_DROP, BL_R_QUEUED);
-	paced(1, &f);
-	/* from outside anybody's address has it */
+	/* Unscheduled frames are turned off: the bit has no meaning. */
+	expect_input(0, &f, XDP_DROP, BL_R_QUEUED);
+	expect_paced(1, &f);
+	/* On a port that leads out of the rack, any address may have the bit set. */
 	top.unscheduled = 1;
 	set_top();
 	p = token_port(0);
 	p.outside = 1;
 	map_put(sk->maps.token_ports, 0, &p);
-	comes_in(0, &f, XDP_DROP, BL_R_QUEUED);
-	paced(1, &f);
+	expect_input(0, &f, XDP_DROP, BL_R_QUEUED);
+	expect_paced(1, &f);
 	assert_int_equal(queue_get(BL_PORT_QUEUE(1, BL_CL_DATA)).put, 2);
 	assert_int_equal(queue_get(BL_PORT_QUEUE(1, BL_CL_UNSCHED)).put, 0);
-	/* and tokens have classes of their own */
+	/* Tokens with the bit set stay in the queues of their classes. */
 	p.outside = 0;
 	map_put(sk->maps.token_ports, 0, &p);
 	{
@@ -698,12 +710,12 @@ static void unsched__only_where_it_is_meant(void **state)
 
 		t.d.src[0] |= BL_EARLY_MAC0;
 		build_top(&f, &t);
-		comes_in(0, &f, XDP_DROP, BL_R_QUEUED);
+		expect_input(0, &f, XDP_DROP, BL_R_QUEUED);
 		assert_int_equal(token_queue(1, 2).put, 1);
 	}
 }
 
-/* what became of the frames of all rounds */
+/* What became of the frames of all rounds. */
 struct ends {
 	__u64 x, in, queued, refused, gone, expired;
 };
@@ -715,10 +727,11 @@ static void random_round(struct ends *e)
 	struct frame f, out;
 	__u32 i, k, cls;
 
-	no_budget(0);
+	lift_input_limit(0);
 	/*
-	 * how long a token lives, in frames of this machine: of port 1 a hundred, so that its
-	 * queues fill, of port 2 ten, so that they grow old
+	 * The life of a token, measured in the time that this machine takes for one frame: 100
+	 * frames on port 1, so that its queues fill, and 10 frames on port 2, so that tokens grow
+	 * old.
 	 */
 	build_top(&f, (struct top_desc[]){ token_of(0, 3, false, 0) });
 	life = mono_now();
@@ -784,9 +797,10 @@ static void random_round(struct ends *e)
 }
 
 /*
- * Tokens of all classes, data and signals for two ports, more than fit, turns, and times when
- * tokens grow old, at random: each frame has one end, and slots are not lost. Where a pause makes
- * the life of a token longer or shorter than was meant, there is another round.
+ * Random tokens of all classes, data and signals for two ports, more than fit, mixed with turns of
+ * the pacer and with times at which tokens grow old: each frame has exactly one end, and no slot is
+ * lost. If a pause of the machine makes the life of tokens longer or shorter than intended, there
+ * is another round.
  */
 static void property__nothing_is_lost(void **state)
 {
@@ -808,8 +822,8 @@ static void reasons__all_seen(void **state)
 	all_reasons_seen(BY_TOKEN, BY_TOKEN | BY_PORT | BY_SW);
 }
 
-#define DROP(f) cmocka_unit_test_setup(f, token_case)
-#define PACE(f) cmocka_unit_test_setup(f, pace_case)
+#define DROP(f) cmocka_unit_test_setup(f, drop_mode_setup)
+#define PACE(f) cmocka_unit_test_setup(f, pace_mode_setup)
 
 int main(void)
 {

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* TOP's frames for the program tests of the switch. Included behind switch_util.h. */
+/* TOP's frames for the program tests of the switch. Include it after switch_util.h. */
 #ifndef BARLINE_TEST_TOKEN_UTIL_H
 #define BARLINE_TEST_TOKEN_UTIL_H
 
 #include <bpf/libbpf.h>
 #include "core/top/top_token_core.h"
 
-/* ns_q20 of a token time of 6.6 ms, so long that what a test does takes no time in comparison. */
+/*
+ * The ns_q20 of a token time of 6.6 ms, so long that the test's own steps take no time in
+ * comparison.
+ */
 #define SLOW     0xffffffffu
 #define SLOW_NS  6643711ULL
 #define LINK_UDP 8
@@ -16,10 +19,10 @@ struct top_desc {
 	struct desc d; /* addresses, tags, ports */
 	__u8 opcode, cls;
 	__u32 body;    /* bytes behind struct bl_top_hdr */
-	__u16 udp_len; /* if not 0, instead of the right UDP length */
+	__u16 udp_len; /* if not 0, used instead of the correct UDP length */
 };
 
-/* A token of class @cls from host @from to host @to. */
+/* Returns a token of class @cls from host @from to host @to. */
 MAYBE_UNUSED static struct top_desc token_of(__u32 from, __u32 to, bool v6, __u8 cls)
 {
 	struct top_desc t = { .d = v6 ? data_frame6(from, to, T0, T0)
@@ -86,7 +89,7 @@ MAYBE_UNUSED static struct bl_token_counts token_counts(__u32 port)
 	return sum;
 }
 
-/* Gives all ports the slow rate, with nothing passed or counted yet. */
+/* Gives all ports the slow rate, and clears their budgets and counters. */
 MAYBE_UNUSED static void token_setup(const struct bl_token_cfg *c)
 {
 	const struct bl_token_port p = { .ns_q20 = SLOW };
