@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the tests of two-phase commit in the host's programs share: windows, PREPs, and the ACKs
- * that they have to become.
+ * Shared by the tests of two-phase commit in the host's programs: windows, PREPs, and the ACKs that
+ * PREPs must become.
  */
 #ifndef BARLINE_TESTS_COMMIT_UTIL_H
 #define BARLINE_TESTS_COMMIT_UTIL_H
 
 #include "tests/prog/host/host_util.h"
 
-#define FROM (BL_PORT_BASE + 9) /* an endpoint of this host: slot 0 */
+#define FROM (BL_PORT_BASE + 9) /* port of an endpoint of this host, in slot 0 */
 
 MAYBE_UNUSED static struct bl_rwin win;
 
@@ -39,7 +39,7 @@ MAYBE_UNUSED static void put_window(__u32 ep, __u32 head, __u32 tail, __u64 ts, 
 }
 
 /* Returns head and tail of the window of endpoint slot @ep. */
-MAYBE_UNUSED static __u64 state_of(__u32 ep)
+MAYBE_UNUSED static __u64 window_state_of(__u32 ep)
 {
 	struct bl_inflight line;
 
@@ -47,13 +47,13 @@ MAYBE_UNUSED static __u64 state_of(__u32 ep)
 	return line.state;
 }
 
-/* Returns such a word of head and tail. */
-MAYBE_UNUSED static __u64 word(__u32 head, __u32 tail)
+/* Returns the word of a window with this head and tail. */
+MAYBE_UNUSED static __u64 window_state(__u32 head, __u32 tail)
 {
 	return (__u64)tail << 32 | head;
 }
 
-/* Runs an XDP program on @in: it must end with @verdict and as @want. */
+/* Runs an XDP program on @in, which must end with @verdict and the frame @want. */
 MAYBE_UNUSED static void run_prog(const struct bpf_program *prog, const struct frame *in,
 				  int verdict, const struct frame *want)
 {
@@ -65,7 +65,7 @@ MAYBE_UNUSED static void run_prog(const struct bpf_program *prog, const struct f
 	same_frame(&out, want);
 }
 
-MAYBE_UNUSED static void run_on(const struct frame *in, int verdict, const struct frame *want)
+MAYBE_UNUSED static void run_host_xdp(const struct frame *in, int verdict, const struct frame *want)
 {
 	run_prog(sk->progs.bl_host_xdp, in, verdict, want);
 }
@@ -86,20 +86,21 @@ MAYBE_UNUSED static int run_tc(const struct bpf_program *prog, const struct fram
 	return (int)o.retval;
 }
 
-/* Lets a beacon with barrier @b arrive, and counts it as seen. */
-MAYBE_UNUSED static void feed(__u64 b)
+/* Runs a beacon with barrier @b, and takes over the counters. */
+MAYBE_UNUSED static void feed_beacon(__u64 b)
 {
 	struct desc d = beacon_frame(0, b);
 	struct frame in;
 
 	build(&in, &d);
-	run_on(&in, XDP_DROP, &in);
+	run_host_xdp(&in, XDP_DROP, &in);
 	counts_take(sk->maps.counts, counted);
 }
 
 /*
- * What host 1 makes of the PREP or RECALL @d: addresses and ports exchanged, B and C old, and cut
- * off behind the @body bytes that the answer needs, but not below the length of a beacon.
+ * Builds the answer of host 1 to the PREP or RECALL @d: addresses and ports are exchanged, B and C
+ * are old, and the frame is cut behind the @body bytes that the answer needs, but not below the
+ * length of a beacon.
  */
 MAYBE_UNUSED static void answer_of(const struct desc *d, __u8 op, __u32 body, struct frame *want)
 {
@@ -129,14 +130,14 @@ MAYBE_UNUSED static void answer_of(const struct desc *d, __u8 op, __u32 body, st
 	}
 }
 
-/* The ACK that the PREP @d becomes. */
+/* Builds the ACK that the PREP @d must become. */
 MAYBE_UNUSED static void ack_of(const struct desc *d, struct frame *want)
 {
 	answer_of(d, BL_OP_ACK, BL_ACK_BODY, want);
 }
 
-/* A PREP from host 0 to host 1. */
-MAYBE_UNUSED static struct desc prep(bool v6, __u64 ts)
+/* Returns a PREP from host 0 to host 1. */
+MAYBE_UNUSED static struct desc prep_frame(bool v6, __u64 ts)
 {
 	struct desc d = v6 ? data_frame6(0, 1, ts, T0 - 1000) : data_frame(0, 1, ts, T0 - 1000);
 
@@ -146,10 +147,11 @@ MAYBE_UNUSED static struct desc prep(bool v6, __u64 ts)
 }
 
 /*
- * Runs bl_host_relayed on @d: it must end with @verdict, as @want (NULL: unchanged) and for @why.
+ * Runs bl_host_relayed on @d, which must end with @verdict, the frame @want (NULL: unchanged) and
+ * reason @why.
  */
-MAYBE_UNUSED static void relay(const struct desc *d, int verdict, const struct frame *want,
-			       enum bl_reason why)
+MAYBE_UNUSED static void run_relayed(const struct desc *d, int verdict, const struct frame *want,
+				     enum bl_reason why)
 {
 	struct frame in;
 
@@ -163,7 +165,8 @@ MAYBE_UNUSED static void relay(const struct desc *d, int verdict, const struct f
 }
 
 /*
- * A PREP of endpoint 9 of this host for its endpoint 10, the first of two in the sender's window.
+ * Returns a PREP from endpoint 9 of this host to its endpoint 10, the first of two in the sender's
+ * window.
  */
 MAYBE_UNUSED static struct desc local_prep(void)
 {

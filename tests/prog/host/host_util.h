@@ -19,7 +19,7 @@
 #define BEACON_MARK 0x42a7
 #define NEPS        3
 #define NO_RING     40 /* a slot without a ring */
-/* What the bytes of a body of frames.h (i * 7 + 1) mean in a PREP. */
+/* Fields of a PREP whose body has the bytes of frames.h (i * 7 + 1). */
 #define BODY_INCARNATION 0x0108
 #define BODY_SLOT        0x1d242b32u
 #define BODY_LIFE        0x3940
@@ -32,7 +32,7 @@ static struct ring_buffer *reader[NEPS];
 /* Edge-triggered: an event means that the program woke a reader, not that there is data. */
 static int epoll_fd[NEPS];
 
-/** struct state - all that a frame may change, except for the rings. */
+/** struct state - all state that a frame may change, except for the rings. */
 struct state {
 	struct bl_host_page page;
 	struct bl_wake wake;
@@ -72,7 +72,7 @@ MAYBE_UNUSED static int ring_read(__u32 slot)
 }
 
 /* Returns whether the reader of @slot is woken within @wait_ms. */
-MAYBE_UNUSED static bool woken(__u32 slot, int wait_ms)
+MAYBE_UNUSED static bool is_woken(__u32 slot, int wait_ms)
 {
 	struct epoll_event ev;
 
@@ -137,7 +137,7 @@ MAYBE_UNUSED static void wake_put(const struct bl_wake *w)
 }
 
 /*
- * Makes a host that has heard nothing yet, at bus time T0, where no process sleeps. The programs
+ * Makes a host that has received nothing yet, at bus time T0, where no process sleeps. The programs
  * are loaded once.
  */
 MAYBE_UNUSED static int host_setup(void **unused)
@@ -186,8 +186,8 @@ MAYBE_UNUSED static int host_setup(void **unused)
 	return 0;
 }
 
-/* Fails unless the ring of @slot holds exactly one record, which is what @d describes. */
-MAYBE_UNUSED static void stored(__u32 slot, const struct desc *d, __u64 ts)
+/* Fails unless the ring of @slot holds exactly one record, that of the frame @d. */
+MAYBE_UNUSED static void expect_stored(__u32 slot, const struct desc *d, __u64 ts)
 {
 	struct bl_rec want = {
 		.ts = ts, .psn = d->psn, .sport = d->sport, .opcode = d->op, .len = d->body
@@ -206,7 +206,7 @@ MAYBE_UNUSED static void stored(__u32 slot, const struct desc *d, __u64 ts)
 }
 
 /* Fails if a ring holds a record. */
-MAYBE_UNUSED static void nothing_stored(void)
+MAYBE_UNUSED static void expect_nothing_stored(void)
 {
 	__u32 i;
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * bl_host_pace where it carries the host's beacons, and bl_host_lift, which brings them from bl0 to
- * the NIC. v0 plays the NIC, v1 bl0d. That they then leave in order with what endpoints send is for
- * tests/net/order/test_beacons.c: test_run does not carry out a redirect of tc.
+ * bl_host_pace where it carries the host's beacons, and bl_host_lift, which moves them from bl0 to
+ * the NIC. v0 plays the NIC, v1 plays bl0d. That the beacons leave in order with the frames of
+ * endpoints is tested in tests/net/order/test_beacons.c, since test_run does not carry out a
+ * redirect of tc.
  */
 #include <linux/pkt_cls.h>
 #include <poll.h>
@@ -31,8 +32,8 @@ static void set_tx(__u32 key, __u32 ifindex)
 	map_put(sk->maps.hold_tx, key, &v);
 }
 
-/* The beacon with this number, before anybody filled barriers in. */
-static void beacon(struct frame *f, __u32 psn)
+/* Builds the host's beacon number @psn, before its barriers are filled in. */
+static void build_beacon(struct frame *f, __u32 psn)
 {
 	struct desc d = beacon_frame(1, 0);
 
@@ -42,8 +43,8 @@ static void beacon(struct frame *f, __u32 psn)
 	assert_int_equal(f->n, BL_BEACON_LEN);
 }
 
-/* The pacer shall look at once. */
-static void look_now(void)
+/* Makes the pacer look for due frames and beacons in its next turn. */
+static void make_pacer_due(void)
 {
 	struct bl_due d = due_get();
 	struct bl_beat b = beat_get();
@@ -71,15 +72,15 @@ static int beat_setup(void **state)
 		assert_int_equal(bpf_map_delete_elem(bpf_map__fd(sk->maps.hold_dests), &k), 0);
 	set_tx(BL_TX_NIC, net.ifindex[0]);
 	set_tx(BL_TX_APP, net.ifindex[1]);
-	beacon(&f, 0xffffffff); /* each beacon gets its own number */
+	build_beacon(&f, 0xffffffff); /* the program replaces this number in each beacon */
 	memcpy(b.frame, f.p, BL_BEACON_LEN);
 	map_put(sk->maps.pace_beat, 0, &b);
 	clock_at(sk->maps.clock, TICK);
-	look_now();
+	make_pacer_due();
 	return 0;
 }
 
-static void comes(const struct frame *want, enum bl_reason why)
+static void expect_sent(const struct frame *want, enum bl_reason why)
 {
 	struct frame out;
 
@@ -88,15 +89,15 @@ static void comes(const struct frame *want, enum bl_reason why)
 	same_frame(&out, want);
 }
 
-static void comes_beacon(__u32 psn)
+static void expect_beacon(__u32 psn)
 {
 	struct frame f;
 
-	beacon(&f, psn);
-	comes(&f, BL_R_BEACON_PACED);
+	build_beacon(&f, psn);
+	expect_sent(&f, BL_R_BEACON_PACED);
 }
 
-static void idle(void)
+static void expect_idle(void)
 {
 	struct frame out;
 
@@ -105,7 +106,7 @@ static void idle(void)
 	counts_moved(sk->maps.counts, counted, 0, NULL, 0);
 }
 
-static void give(const struct frame *in)
+static void run_hold(const struct frame *in)
 {
 	struct frame out;
 
@@ -115,7 +116,7 @@ static void give(const struct frame *in)
 
 /* ---- the beacon and its time ---- */
 
-/* Byte for byte, once; and the pacer knows when the next is due. */
+/* One beacon per tick, byte for byte; the pacer publishes when the next one is due. */
 static void beat__bytes(void **state)
 {
 	__u64 before_ns = mono_now(), wait = BEACON_NS + BL_BEAT_MARGIN_NS;
@@ -123,11 +124,11 @@ static void beat__bytes(void **state)
 	struct bl_beat b;
 
 	(void)state;
-	comes_beacon(0);
+	expect_beacon(0);
 	p = page_get();
 	b = beat_get();
 	assert_int_equal(p.beacons, 1);
-	assert_int_equal(p.emitted, 0); /* that is data */
+	assert_int_equal(p.emitted, 0); /* emitted counts data frames only */
 	assert_int_equal(p.failed, 0);
 	assert_int_equal(hist_sum(&p.late), 0);
 	assert_int_equal(b.psn, 1);
@@ -135,19 +136,19 @@ static void beat__bytes(void **state)
 	assert_true(b.next_ns >= before_ns + wait && b.next_ns <= mono_now() + wait);
 	assert_int_equal(p.next_ns, b.next_ns);
 	assert_int_equal(due_get().next, b.next_ns);
-	look_now();
-	idle(); /* not twice for one tick */
+	make_pacer_due();
+	expect_idle(); /* no second beacon for the same tick */
 	assert_int_equal(page_get().beacons, 1);
 	clock_at(sk->maps.clock, TICK + BEACON_NS);
-	look_now();
-	comes_beacon(1);
+	make_pacer_due();
+	expect_beacon(1);
 	assert_int_equal(page_get().beacons, 2);
 }
 
 static void beat__tick_edges(void **state)
 {
 	const struct {
-		__s64 at; /* from TICK, which was served */
+		__s64 at; /* relative to TICK, for which a beacon was sent */
 		int sends;
 	} t[] = {
 		{ 0, 0 },
@@ -158,7 +159,7 @@ static void beat__tick_edges(void **state)
 		{ (__s64)BEACON_NS, 0 },
 		{ (__s64)(2 * BEACON_NS - BL_BEAT_SLOP_NS) - 1, 0 },
 		{ (__s64)(2 * BEACON_NS), 1 },
-		{ (__s64)(7 * BEACON_NS) + 50000, 1 }, /* five ticks were overslept: one beacon */
+		{ (__s64)(7 * BEACON_NS) + 50000, 1 }, /* five ticks were missed: one beacon */
 		{ (__s64)(7 * BEACON_NS) + 50001, 0 },
 		{ (__s64)(6 * BEACON_NS), 0 }, /* the clock went back */
 		{ (__s64)(8 * BEACON_NS), 1 },
@@ -166,19 +167,19 @@ static void beat__tick_edges(void **state)
 	__u32 psn = 1, i;
 
 	(void)state;
-	comes_beacon(0);
+	expect_beacon(0);
 	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
 		clock_at(sk->maps.clock, TICK + (__u64)t[i].at);
-		look_now();
+		make_pacer_due();
 		if (t[i].sends)
-			comes_beacon(psn++);
+			expect_beacon(psn++);
 		else
-			idle();
+			expect_idle();
 	}
 	assert_int_equal(page_get().beacons, psn);
 }
 
-/* Before next_ns the clock is not even looked at; from then on it is. */
+/* Before next_ns the pacer does not read the clock; from then on it does. */
 static void beat__not_before_its_time(void **state)
 {
 	struct bl_beat b = beat_get();
@@ -186,12 +187,12 @@ static void beat__not_before_its_time(void **state)
 	(void)state;
 	b.next_ns = mono_now() + 20000000;
 	map_put(sk->maps.pace_beat, 0, &b);
-	idle(); /* due.next says at once: it looks, and finds when to look again */
+	expect_idle(); /* due.next is 0, so the pacer looks, and finds next_ns */
 	assert_int_equal(due_get().next, b.next_ns);
-	idle();
+	expect_idle();
 	assert_int_equal(page_get().next_ns, b.next_ns);
 	usleep(25000);
-	comes_beacon(0);
+	expect_beacon(0);
 }
 
 static void beat__data_stands_for_it(void **state)
@@ -201,25 +202,25 @@ static void beat__data_stands_for_it(void **state)
 	__u32 psn = 0;
 
 	(void)state;
-	comes_beacon(psn++);
+	expect_beacon(psn++);
 	map_get(sk->maps.host_page, 0, &page);
 	for (tick = TICK + BEACON_NS; tick <= TICK + 8 * BEACON_NS; tick += BEACON_NS) {
 		page.sends += 4;
 		map_put(sk->maps.host_page, 0, &page);
 		clock_at(sk->maps.clock, tick);
-		look_now();
+		make_pacer_due();
 		if ((tick / BEACON_NS + NODE_ID) % 4)
-			idle();
+			expect_idle();
 		else
-			comes_beacon(psn++);
+			expect_beacon(psn++);
 		assert_int_equal(beat_get().tick, tick);
 	}
-	assert_int_equal(psn, 3); /* the first, and two of eight */
+	assert_int_equal(psn, 3); /* the first beacon, and two in eight ticks */
 	page.sends += 3;
 	map_put(sk->maps.host_page, 0, &page);
 	clock_at(sk->maps.clock, tick);
-	look_now();
-	comes_beacon(psn);
+	make_pacer_due();
+	expect_beacon(psn);
 }
 
 static void beat__clock_void(void **state)
@@ -230,18 +231,20 @@ static void beat__clock_void(void **state)
 	(void)state;
 	clock_void(sk->maps.clock);
 	now = mono_now();
-	idle();
+	expect_idle();
 	b = beat_get();
 	assert_int_equal(b.tick, 0);
 	assert_true(b.next_ns >= now + BL_BEAT_VOID_NS &&
 		    b.next_ns <= mono_now() + BL_BEAT_VOID_NS);
 	assert_int_equal(due_get().next, b.next_ns);
 	clock_at(sk->maps.clock, TICK);
-	look_now();
-	comes_beacon(0);
+	make_pacer_due();
+	expect_beacon(0);
 }
 
-/* The thread does it: not one beacon, and no time to look at. */
+/*
+ * Beacons of the pacer are off, since the daemon's thread sends them: no beacon, and no next time.
+ */
 static void beat__off(void **state)
 {
 	struct bl_beat b = beat_get();
@@ -250,12 +253,12 @@ static void beat__off(void **state)
 	(void)state;
 	b.on = 0;
 	map_put(sk->maps.pace_beat, 0, &b);
-	idle();
+	expect_idle();
 	assert_int_equal(due_get().next, BL_DUE_NEVER);
 	raw_frame(&f, 1, 3, 100, 1);
-	give(&f);
-	comes(&f, BL_R_PACED);
-	idle();
+	run_hold(&f);
+	expect_sent(&f, BL_R_PACED);
+	expect_idle();
 	assert_int_equal(page_get().beacons, 0);
 }
 
@@ -269,14 +272,14 @@ static void beat__before_data(void **state)
 	(void)state;
 	for (i = 0; i < 2; i++) {
 		raw_frame(&f[i], 1, 3 + (__u32)i, 200, (__u32)i);
-		give(&f[i]);
+		run_hold(&f[i]);
 	}
-	comes_beacon(0);
-	comes(&f[0], BL_R_PACED);
+	expect_beacon(0);
+	expect_sent(&f[0], BL_R_PACED);
 	clock_at(sk->maps.clock, TICK + BEACON_NS);
-	look_now();
-	comes_beacon(1);
-	comes(&f[1], BL_R_PACED);
+	make_pacer_due();
+	expect_beacon(1);
+	expect_sent(&f[1], BL_R_PACED);
 	assert_int_equal(balanced(QUEUES), 0);
 	assert_int_equal(due_get().next, beat_get().next_ns);
 	assert_int_equal(page_get().beacons, 2);
@@ -284,8 +287,8 @@ static void beat__before_data(void **state)
 }
 
 /*
- * The link has a second to go with its last frame: data waits, the beacon takes the kernel's way.
- * And each looks again at its own time.
+ * The link is busy with its last frame for a second: data waits, but the beacon is sent, since it
+ * goes through the kernel. Each of the two keeps its own next time.
  */
 static void beat__link_busy(void **state)
 {
@@ -294,19 +297,19 @@ static void beat__link_busy(void **state)
 
 	(void)state;
 	raw_frame(&f, 1, 3, 200, 1);
-	give(&f);
+	run_hold(&f);
 	d = due_get();
 	d.free[0] = mono_now() + LINK_NS;
 	due_put(&d);
-	comes_beacon(0);
-	idle();
-	assert_int_equal(due_get().next, beat_get().next_ns); /* which is sooner than the link */
+	expect_beacon(0);
+	expect_idle();
+	assert_int_equal(due_get().next, beat_get().next_ns); /* which is before the link is free */
 	assert_int_equal(balanced(QUEUES), 1);
 	d = due_get();
 	d.free[0] = 0;
 	due_put(&d);
-	look_now();
-	comes(&f, BL_R_PACED); /* the tick was served: data */
+	make_pacer_due();
+	expect_sent(&f, BL_R_PACED); /* the tick has had its beacon, so data is sent */
 }
 
 static void beat__redirect_failed(void **state)
@@ -321,14 +324,14 @@ static void beat__redirect_failed(void **state)
 	assert_int_equal(page_get().failed, 1);
 	assert_int_equal(page_get().beacons, 0);
 	set_tx(BL_TX_APP, net.ifindex[1]);
-	look_now();
-	idle(); /* the tick is over */
+	make_pacer_due();
+	expect_idle(); /* there is no second try in the same tick */
 	clock_at(sk->maps.clock, TICK + BEACON_NS);
-	look_now();
-	comes_beacon(0);
+	make_pacer_due();
+	expect_beacon(0);
 }
 
-/* As the pacer runs it: a thousand turns, one tick, one frame on the wire of bl0d. */
+/* A live run as in the pacer: a thousand turns, one tick, and one frame on the wire of bl0d. */
 static void beat__live(void **state)
 {
 	int fd = wire_sock(net.peer[1]);
@@ -340,15 +343,17 @@ static void beat__live(void **state)
 	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_PACE, BL_R_BEACON_PACED }));
 	assert_int_equal(poll(&p, 1, 5000), 1);
 	here.n = (__u32)recv(fd, here.p, sizeof(here.p), 0);
-	beacon(&want, 0);
+	build_beacon(&want, 0);
 	same_frame(&here, &want);
 	assert_int_equal(poll(&p, 1, 20), 0);
 	close(fd);
 }
 
-/* ---- out of bl0 ---- */
+/* ---- from bl0 to the NIC ---- */
 
-/* The mark that the frame has afterwards, and the verdict. */
+/*
+ * Runs bl_host_lift, sets @mark to the mark that the frame has afterwards, and returns the verdict.
+ */
 static int lift(const struct frame *in, __u32 *mark)
 {
 	struct __sk_buff ctx = {}, after_ctx;
@@ -376,7 +381,7 @@ static void lift__own_beacon_only(void **state)
 	int i;
 
 	(void)state;
-	beacon(&own, 5);
+	build_beacon(&own, 5);
 	assert_int_equal(lift(&own, &mark), TC_ACT_REDIRECT);
 	assert_int_equal(mark, BEACON_MARK);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_LIFT, BL_R_BEACON_PACED }));
@@ -385,7 +390,7 @@ static void lift__own_beacon_only(void **state)
 		switch (i) {
 		case 0:
 			build(&f, &other);
-			break; /* another node's */
+			break; /* of another node */
 		case 1:
 			build(&f, &d);
 			break;

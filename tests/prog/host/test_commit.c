@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Two-phase commit in the host's programs: a PREP becomes its ACK, an ACK closes its slot, the one
- * that empties the window becomes a beacon, byte for byte; forged, late and misdirected ones do
- * nothing; and C of what leaves is the least of all windows.
+ * Two-phase commit in the host's programs: a PREP becomes its ACK, an ACK closes its slot, and the
+ * ACK that empties the window becomes a beacon, byte for byte. Forged, late and misdirected frames
+ * change nothing, and the C of every frame that leaves is the minimum over all windows.
  */
 #include <linux/pkt_cls.h>
 #include "tests/prog/host/commit_util.h"
@@ -15,42 +15,42 @@ static void prep__becomes_the_ack(void **state)
 	__u32 v, k;
 
 	(void)state;
-	feed(T0 - 1000);
+	feed_beacon(T0 - 1000);
 	for (v = 0; v < 8; v++) {
 		for (k = 0; k < sizeof(bodies) / sizeof(*bodies); k++) {
-			struct desc d = prep(v & 1, T0 - 100 * (k & 1));
+			struct desc d = prep_frame(v & 1, T0 - 100 * (k & 1));
 			struct frame in, want;
 
 			d.tags = v >> 1 & 1;
 			d.csum = v >> 2;
 			d.body = bodies[k];
-			d.ts = k == 2 ? T0 - 1000 : d.ts; /* at C: not below it */
+			d.ts = k == 2 ? T0 - 1000 : d.ts; /* equal to C, not below it */
 			d.dport = (__u16)(BL_PORT_BASE + (v & 1 ? 11 : 10));
 			build(&in, &d);
 			ack_of(&d, &want);
-			run_on(&in, XDP_TX, &want);
+			run_host_xdp(&in, XDP_TX, &want);
 			counts_moved(sk->maps.counts, counted, 1,
 				     WANT({ BL_HC_INGRESS, BL_R_PREPARED }));
-			stored(v & 1 ? 2 : 1, &d, d.ts);
-			nothing_stored();
+			expect_stored(v & 1 ? 2 : 1, &d, d.ts);
+			expect_nothing_stored();
 		}
 	}
 }
 
-/* What cannot be stored is not acknowledged. */
+/* A PREP that cannot be stored is not acknowledged. */
 static void prep__refused(void **state)
 {
-	struct desc d = prep(false, T0);
+	struct desc d = prep_frame(false, T0);
 	struct bl_ep_slot e;
 	struct frame in;
 	__u32 k, fit = 4096 / (256 + 8);
 
 	(void)state;
-	feed(T0 - 1000);
+	feed_beacon(T0 - 1000);
 #define REFUSED(why)                                                                     \
 	do {                                                                             \
 		build(&in, &d);                                                          \
-		run_on(&in, XDP_DROP, &in);                                              \
+		run_host_xdp(&in, XDP_DROP, &in);                                        \
 		counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_INGRESS, why })); \
 	} while (0)
 	d.body = BL_ACK_BODY - 1;
@@ -61,10 +61,10 @@ static void prep__refused(void **state)
 	d.dport = FROM;
 	d.ts = T0 + BOUND + 1;
 	REFUSED(BL_R_TS_AHEAD);
-	d.ts = T0 - 1000 - 1; /* C has passed it */
+	d.ts = T0 - 1000 - 1; /* below C */
 	REFUSED(BL_R_PREP_LATE);
 	d.ts = T0;
-	/* for another life of the endpoint, and for one that has ended */
+	/* for another life of the endpoint, and for an endpoint that has ended */
 	map_get(sk->maps.eps, 9, &e);
 	e.life ^= 1;
 	map_put(sk->maps.eps, 9, &e);
@@ -75,14 +75,14 @@ static void prep__refused(void **state)
 	REFUSED(BL_R_NO_ENDPOINT);
 	e.active = BL_EP_ACTIVE;
 	map_put(sk->maps.eps, 9, &e);
-	nothing_stored();
+	expect_nothing_stored();
 	new_ring(0, 4096);
 	for (k = 0; k < fit; k++) {
 		struct frame want;
 
 		build(&in, &d);
 		ack_of(&d, &want);
-		run_on(&in, XDP_TX, &want);
+		run_host_xdp(&in, XDP_TX, &want);
 	}
 	counts_take(sk->maps.counts, counted);
 	REFUSED(BL_R_RING_FULL);
@@ -90,23 +90,23 @@ static void prep__refused(void **state)
 }
 
 /*
- * A sleeper is woken when the commit barrier passes its first message, not when the other barrier
- * does.
+ * A sleeper is woken when the commit barrier passes its first reliable message, not when the
+ * barrier B does.
  */
 static void prep__wakes_by_commit(void **state)
 {
-	struct desc d = prep(false, T0), be = beacon_frame(0, T0 + 50);
+	struct desc d = prep_frame(false, T0), be = beacon_frame(0, T0 + 50);
 	struct bl_wake w;
 	struct frame in, want;
 
 	(void)state;
-	feed(T0 - 1000);
+	feed_beacon(T0 - 1000);
 	map_get(sk->maps.wake, 0, &w);
 	w.ep[0].until = w.ep[0].until_c = BL_WAKE_ON_DATA;
 	wake_put(&w);
 	build(&in, &d);
 	ack_of(&d, &want);
-	run_on(&in, XDP_TX, &want);
+	run_host_xdp(&in, XDP_TX, &want);
 	state_take(&after);
 	assert_int_equal(after.wake.ep[0].until_c, T0);
 	assert_int_equal(after.wake.ep[0].until, BL_WAKE_ON_DATA);
@@ -114,12 +114,12 @@ static void prep__wakes_by_commit(void **state)
 	assert_int_equal(after.wake.next, BL_TIME_NONE);
 	be.c = T0;
 	build(&in, &be);
-	run_on(&in, XDP_DROP, &in);
-	assert_false(woken(0, 0));
+	run_host_xdp(&in, XDP_DROP, &in);
+	assert_false(is_woken(0, 0));
 	be.c = T0 + 1;
 	build(&in, &be);
-	run_on(&in, XDP_DROP, &in);
-	assert_true(woken(0, 5000));
+	run_host_xdp(&in, XDP_DROP, &in);
+	assert_true(is_woken(0, 5000));
 	state_take(&after);
 	assert_int_equal(after.wake.ep[0].until_c, BL_TIME_NONE);
 	assert_int_equal(after.wake.next_c, BL_TIME_NONE);
@@ -129,10 +129,10 @@ static void prep__wakes_by_commit(void **state)
 /* ---- acknowledge ---- */
 
 /*
- * The ACK of the first frame of the window of @v6's endpoint, as the receiver at host 0 sent it and
- * a switch passed it on.
+ * Returns the ACK of the first frame in the window of @v6's endpoint, as the receiver at host 0
+ * sent it and a switch forwarded it.
  */
-static struct desc ack(bool v6, __u64 ts)
+static struct desc ack_frame(bool v6, __u64 ts)
 {
 	struct desc d = v6 ? data_frame6(0, 1, ts, T0 - 1000) : data_frame(0, 1, ts, T0 - 1000);
 
@@ -142,7 +142,7 @@ static struct desc ack(bool v6, __u64 ts)
 	return d;
 }
 
-static void own_lives(void)
+static void set_own_lives(void)
 {
 	struct bl_ep_slot e;
 	__u32 port;
@@ -154,19 +154,19 @@ static void own_lives(void)
 	}
 }
 
-static void closes(const struct desc *d, __u32 ep, __u64 now_state)
+static void expect_slot_closed(const struct desc *d, __u32 ep, __u64 now_state)
 {
 	struct frame in;
 
 	build(&in, d);
-	run_on(&in, XDP_DROP, &in);
+	run_host_xdp(&in, XDP_DROP, &in);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_INGRESS, BL_R_ACKED }));
-	assert_int_equal(state_of(ep), now_state);
+	assert_int_equal(window_state_of(ep), now_state);
 }
 
 /*
- * The slot is closed by the ACK of the frame's @copy-th repetition. Returns the time that the
- * process reads.
+ * Closes the slot with the ACK of the @copy-th repetition of its frame. Returns the time of the ACK
+ * that the process reads.
  */
 static __u64 time_of_ack(const struct desc *d, __u16 copy)
 {
@@ -174,9 +174,9 @@ static __u64 time_of_ack(const struct desc *d, __u16 copy)
 
 	put_window(1, BODY_SLOT, BODY_SLOT + 3, T0 - 500, false);
 	build(&in, d);
-	in.p[in.n - 2] = (__u8)(copy >> 8); /* the body ends with it */
+	in.p[in.n - 2] = (__u8)(copy >> 8); /* the copy number is the end of the body */
 	in.p[in.n - 1] = (__u8)copy;
-	run_on(&in, XDP_DROP, &in);
+	run_host_xdp(&in, XDP_DROP, &in);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_INGRESS, BL_R_ACKED }));
 	map_get(sk->maps.windows, 1, &win);
 	assert_int_equal(win.slot[BODY_SLOT % BL_RWIN].wait, BODY_SLOT);
@@ -184,16 +184,16 @@ static __u64 time_of_ack(const struct desc *d, __u16 copy)
 }
 
 /*
- * A round trip is known of the first copy only: who sent several does not know when the others
- * left.
+ * A round trip time is recorded only for the ACK of the first copy: of later copies the sender does
+ * not know when they left.
  */
 static void ack__of_a_copy_has_no_time(void **state)
 {
-	struct desc d = ack(false, T0 - 500);
+	struct desc d = ack_frame(false, T0 - 500);
 
 	(void)state;
-	own_lives();
-	feed(T0 - 1000);
+	set_own_lives();
+	feed_beacon(T0 - 1000);
 	assert_true(time_of_ack(&d, 0) > 0);
 	assert_int_equal(time_of_ack(&d, 1), 0);
 	assert_int_equal(time_of_ack(&d, 256), 0);
@@ -203,78 +203,78 @@ static void ack__of_a_copy_has_no_time(void **state)
 static void ack__closes_and_moves_head(void **state)
 {
 	const __u32 n = BODY_SLOT;
-	struct desc d = ack(false, T0 - 500);
+	struct desc d = ack_frame(false, T0 - 500);
 	struct frame in;
 
 	(void)state;
-	own_lives();
-	feed(T0 - 1000);
-	/* the first of three */
+	set_own_lives();
+	feed_beacon(T0 - 1000);
+	/* the first of three frames */
 	put_window(1, n, n + 3, T0 - 500, false);
-	closes(&d, 1, word(n + 1, n + 3));
+	expect_slot_closed(&d, 1, window_state(n + 1, n + 3));
 	map_get(sk->maps.windows, 1, &win);
 	assert_int_equal(win.slot[n % BL_RWIN].wait, n);
 	/*
-	 * again: nothing; nor is it said to have come later than it did, or round trips would be
-	 * too long
+	 * A repeated ACK changes nothing, not even the recorded time, which would make the round
+	 * trip too long.
 	 */
 	win.slot[n % BL_RWIN].ack_ns = 77;
 	map_put(sk->maps.windows, 1, &win);
 	build(&in, &d);
-	run_on(&in, XDP_DROP, &in);
+	run_host_xdp(&in, XDP_DROP, &in);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_INGRESS, BL_R_ACK_REPEATED }));
-	assert_int_equal(state_of(1), word(n + 1, n + 3));
+	assert_int_equal(window_state_of(1), window_state(n + 1, n + 3));
 	map_get(sk->maps.windows, 1, &win);
 	assert_int_equal(win.slot[n % BL_RWIN].ack_ns, 77);
-	/* the second of three: head stays */
+	/* the second of three: head does not move */
 	put_window(1, n - 1, n + 2, T0 - 510, false);
-	closes(&d, 1, word(n - 1, n + 2));
-	/* the first, and two behind it are closed already */
+	expect_slot_closed(&d, 1, window_state(n - 1, n + 2));
+	/* the first, with two closed slots behind it */
 	put_window(1, n, n + 4, T0 - 500, false);
 	win.slot[(n + 1) % BL_RWIN].wait = n + 1;
 	win.slot[(n + 2) % BL_RWIN].wait = n + 2;
 	map_put(sk->maps.windows, 1, &win);
-	closes(&d, 1, word(n + 3, n + 4));
-	/* the timestamp's upper bits are not on the wire */
+	expect_slot_closed(&d, 1, window_state(n + 3, n + 4));
+	/* the upper bits of the timestamp are not on the wire */
 	put_window(1, n, n + 2, T0 - 500 + (1ULL << 50), false);
-	closes(&d, 1, word(n + 1, n + 2));
-	/* IPv6, tagged, from a dead endpoint that still waits */
-	d = ack(true, T0 - 500);
+	expect_slot_closed(&d, 1, window_state(n + 1, n + 2));
+	/* IPv6 and tagged, for a dead endpoint that still waits for ACKs */
+	d = ack_frame(true, T0 - 500);
 	d.tags = 1;
 	put_window(2, n, n + 2, T0 - 500, true);
 	map_get(sk->maps.eps, 11, &before.eps[0]);
 	before.eps[0].active = BL_EP_DEAD;
 	map_put(sk->maps.eps, 11, &before.eps[0]);
-	closes(&d, 2, word(n + 1, n + 2));
+	expect_slot_closed(&d, 2, window_state(n + 1, n + 2));
 }
 
-/* An ACK moves head over a whole window that was closed behind it. */
+/* One ACK moves head over a whole window whose other slots were closed before. */
 static void ack__a_window_full(void **state)
 {
 	const __u32 n = BODY_SLOT;
-	struct desc d = ack(false, T0 - 20000);
+	struct desc d = ack_frame(false, T0 - 20000);
 	__u32 k;
 
 	(void)state;
-	own_lives();
-	feed(T0 - 1000);
+	set_own_lives();
+	feed_beacon(T0 - 1000);
 	put_window(1, n, n + BL_RWIN, T0 - 20000, false);
 	for (k = 1; k < BL_RWIN - 1; k++)
 		win.slot[(n + k) % BL_RWIN].wait = n + k;
 	map_put(sk->maps.windows, 1, &win);
-	closes(&d, 1, word(n + BL_RWIN - 1, n + BL_RWIN));
+	expect_slot_closed(&d, 1, window_state(n + BL_RWIN - 1, n + BL_RWIN));
 }
 
-static void forged(const struct desc *d, enum bl_reason why)
+static void expect_ack_refused(const struct desc *d, enum bl_reason why)
 {
 	static struct bl_rwin was;
 	struct frame in;
 
 	map_get(sk->maps.windows, 1, &was);
 	build(&in, d);
-	run_on(&in, XDP_DROP, &in);
+	run_host_xdp(&in, XDP_DROP, &in);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_INGRESS, why }));
-	assert_int_equal(state_of(1), word(BODY_SLOT, BODY_SLOT + 1));
+	assert_int_equal(window_state_of(1), window_state(BODY_SLOT, BODY_SLOT + 1));
 	map_get(sk->maps.windows, 1, &win);
 	assert_memory_equal(&win, &was, sizeof(win));
 }
@@ -282,89 +282,93 @@ static void forged(const struct desc *d, enum bl_reason why)
 static void ack__forged(void **state)
 {
 	const __u32 n = BODY_SLOT;
-	struct desc good = ack(false, T0 - 500), d;
+	struct desc good = ack_frame(false, T0 - 500), d;
 	struct bl_ep_slot e;
 
 	(void)state;
-	own_lives();
-	feed(T0 - 1000);
+	set_own_lives();
+	feed_beacon(T0 - 1000);
 	put_window(1, n, n + 1, T0 - 500, false);
 	d = good;
 	d.ts++;
-	forged(&d, BL_R_ACK_UNKNOWN);
+	expect_ack_refused(&d, BL_R_ACK_UNKNOWN);
 	d = good;
 	d.psn++;
-	forged(&d, BL_R_ACK_UNKNOWN);
+	expect_ack_refused(&d, BL_R_ACK_UNKNOWN);
 	d = good;
 	d.sport++;
-	forged(&d, BL_R_ACK_UNKNOWN);
+	expect_ack_refused(&d, BL_R_ACK_UNKNOWN);
 	d = good;
 	d.saddr[15]++;
-	forged(&d, BL_R_ACK_UNKNOWN);
+	expect_ack_refused(&d, BL_R_ACK_UNKNOWN);
 	d = good;
-	/* IPv4 has its own prefix whatever the frame says; another address of IPv4 */
+	/*
+	 * an address with another IPv4 prefix: an IPv4 address always has its own prefix in saddr
+	 */
 	d.saddr[10] = 0;
 	d.saddr[13] ^= 0x80;
-	forged(&d, BL_R_ACK_UNKNOWN);
+	expect_ack_refused(&d, BL_R_ACK_UNKNOWN);
 	d = good;
-	d.dport = FROM; /* another endpoint's window, which is empty */
+	d.dport = FROM; /* the window of another endpoint, which is empty */
 	map_get(sk->maps.eps, 9, &e);
 	e.life = BODY_INCARNATION;
 	map_put(sk->maps.eps, 9, &e);
-	forged(&d, BL_R_ACK_UNKNOWN);
+	expect_ack_refused(&d, BL_R_ACK_UNKNOWN);
 	d = good;
 	d.dport = BL_PORT_BASE + 8;
-	forged(&d, BL_R_NO_ENDPOINT);
+	expect_ack_refused(&d, BL_R_NO_ENDPOINT);
 	d = good;
 	d.daddr[15]++;
-	forged(&d, BL_R_NO_ENDPOINT);
+	expect_ack_refused(&d, BL_R_NO_ENDPOINT);
 	d = good;
 	d.body = BL_ACK_BODY - 1;
-	forged(&d, BL_R_BAD_LENGTH);
-	/* of an earlier life of the sender */
+	expect_ack_refused(&d, BL_R_BAD_LENGTH);
+	/* for an earlier life of the sender */
 	map_get(sk->maps.eps, 10, &e);
 	e.life++;
 	map_put(sk->maps.eps, 10, &e);
-	forged(&good, BL_R_ACK_UNKNOWN);
+	expect_ack_refused(&good, BL_R_ACK_UNKNOWN);
 	e.life--;
 	map_put(sk->maps.eps, 10, &e);
-	/* of another life of the receiver */
+	/* from another life of the receiver */
 	win.slot[n % BL_RWIN].life++;
 	map_put(sk->maps.windows, 1, &win);
-	forged(&good, BL_R_ACK_UNKNOWN);
+	expect_ack_refused(&good, BL_R_ACK_UNKNOWN);
 	win.slot[n % BL_RWIN].life--;
-	/* beyond the window: a frame that was never sent, a window before or after */
+	/* outside the window: a frame that was never sent, one window later or earlier */
 	win.slot[n % BL_RWIN].wait = BL_RSLOT_OPEN | (n + BL_RWIN);
 	map_put(sk->maps.windows, 1, &win);
-	forged(&good, BL_R_ACK_UNKNOWN);
+	expect_ack_refused(&good, BL_R_ACK_UNKNOWN);
 	win.slot[n % BL_RWIN].wait = BL_RSLOT_OPEN | (n - BL_RWIN);
 	map_put(sk->maps.windows, 1, &win);
-	forged(&good, BL_R_ACK_UNKNOWN);
+	expect_ack_refused(&good, BL_R_ACK_UNKNOWN);
 }
 
 static void ack__wakes_who_waits_for_it(void **state)
 {
 	const __u32 n = BODY_SLOT;
-	struct desc d = ack(false, T0 - 500);
+	struct desc d = ack_frame(false, T0 - 500);
 	struct bl_wake w;
 
 	(void)state;
-	own_lives();
-	feed(T0 - 1000);
+	set_own_lives();
+	feed_beacon(T0 - 1000);
 	put_window(1, n - 1, n + 2, T0 - 510, false);
 	map_get(sk->maps.wake, 0, &w);
 	w.ep[1].on_ack = 1;
 	wake_put(&w);
-	closes(&d, 1, word(n - 1, n + 2)); /* head has not moved: there is no room yet */
-	assert_false(woken(1, 0));
+	expect_slot_closed(&d, 1,
+			   window_state(n - 1,
+					n + 2)); /* head has not moved, so there is no room yet */
+	assert_false(is_woken(1, 0));
 	put_window(1, n, n + 2, T0 - 500, false);
-	closes(&d, 1, word(n + 1, n + 2));
-	assert_true(woken(1, 5000));
+	expect_slot_closed(&d, 1, window_state(n + 1, n + 2));
+	assert_true(is_woken(1, 5000));
 	state_take(&after);
 	assert_int_equal(after.wake.ep[1].on_ack, 0);
 	put_window(1, n, n + 2, T0 - 500, false);
-	closes(&d, 1, word(n + 1, n + 2));
-	assert_false(woken(1, 0));
+	expect_slot_closed(&d, 1, window_state(n + 1, n + 2));
+	assert_false(is_woken(1, 0));
 }
 
 /* ---- commit ---- */
@@ -379,7 +383,7 @@ static struct desc commit_of(const struct desc *d, __u64 c)
 	return w;
 }
 
-/* The ACK that empties the window becomes a beacon, if C rises by it. */
+/* The ACK that empties the window becomes a beacon if C rises with it. */
 static void commit__at_once(void **state)
 {
 	const __u32 n = BODY_SLOT;
@@ -388,40 +392,41 @@ static void commit__at_once(void **state)
 	__u32 v;
 
 	(void)state;
-	own_lives();
-	feed(T0 - 1000);
+	set_own_lives();
+	feed_beacon(T0 - 1000);
 	for (v = 0; v < 8; v++) {
 		struct bl_host_page page = { 0 };
 
 		map_put(sk->maps.host_page, 0, &page);
-		feed(T0 - 1000);
-		d = ack(v & 1, T0 - 500);
+		feed_beacon(T0 - 1000);
+		d = ack_frame(v & 1, T0 - 500);
 		d.tags = v >> 1 & 1;
 		put_window(v & 1 ? 2 : 1, n, n + 1, T0 - 500, v & 1);
 		build(&in, &d);
-		if (v & 4) { /* with the room that a receiver leaves; else the frame has to grow */
+		/* with the room that a receiver leaves; otherwise the frame has to grow */
+		if (v & 4) {
 			memset(in.p + in.n, 0xee, sizeof(in.p) - in.n);
 			in.n = BL_BEACON_LEN + 4 * d.tags;
 		}
 		w = commit_of(&d, T0);
 		build(&want, &w);
-		run_on(&in, XDP_TX, &want);
+		run_host_xdp(&in, XDP_TX, &want);
 		counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_INGRESS, BL_R_COMMITTED }));
-		assert_int_equal(state_of(v & 1 ? 2 : 1), word(n + 1, n + 1));
+		assert_int_equal(window_state_of(v & 1 ? 2 : 1), window_state(n + 1, n + 1));
 		map_get(sk->maps.host_page, 0, &page);
 		assert_int_equal(page.sent_commit, T0);
 	}
-	/* C does not rise any more: another endpoint holds it */
+	/* C does not rise, since another endpoint holds it back */
 	put_window(2, 5, 6, T0 - 300, true);
 	put_window(1, n, n + 1, T0 - 500, false);
-	d = ack(false, T0 - 500);
-	closes(&d, 1, word(n + 1, n + 1));
+	d = ack_frame(false, T0 - 500);
+	expect_slot_closed(&d, 1, window_state(n + 1, n + 1));
 	put_window(2, 0, 0, 0, true);
 }
 
-/* ---- what leaves ---- */
+/* ---- frames that leave ---- */
 
-static void leaves(__u64 b, __u64 c)
+static void expect_barriers_sent(__u64 b, __u64 c)
 {
 	struct desc d = data_frame(1, 0, T0, 0), be = beacon_frame(1, 0);
 	const struct desc *each[] = { &d, &be };
@@ -446,55 +451,55 @@ static void leaves(__u64 b, __u64 c)
 	}
 }
 
-/* C is the least of B, all holds, and the first open slot of every window. */
+/* C is the minimum of B, all holds, and the first open slot of every window. */
 static void egress__least_of_all_windows(void **state)
 {
 	struct bl_inflight line = { .ts = BL_TIME_NONE };
 
 	(void)state;
-	leaves(T0, T0);
+	expect_barriers_sent(T0, T0);
 	put_window(0, 7, 9, T0 - 100, false);
-	leaves(T0, T0 - 100);
+	expect_barriers_sent(T0, T0 - 100);
 	put_window(2, 0xffffffff, 3, T0 - 200, false);
-	leaves(T0, T0 - 200);
-	put_window(1, 50, 50, T0 - 300, false); /* empty, whatever is in its slots */
-	leaves(T0, T0 - 200);
-	/* closed slots count while one before them is open, and not after it */
+	expect_barriers_sent(T0, T0 - 200);
+	put_window(1, 50, 50, T0 - 300, false); /* empty: the slots behind its head do not count */
+	expect_barriers_sent(T0, T0 - 200);
+	/* a closed slot counts while one before it is open, and no longer when it is at the head */
 	put_window(2, 10, 12, T0 - 400, false);
 	win.slot[11].wait = 11;
 	map_put(sk->maps.windows, 2, &win);
-	leaves(T0, T0 - 400);
+	expect_barriers_sent(T0, T0 - 400);
 	put_window(2, 11, 12, T0 - 40, false);
-	leaves(T0, T0 - 100);
-	/* a scattering that is not in its window as a whole */
+	expect_barriers_sent(T0, T0 - 100);
+	/* the hold of a scattering that is not completely in its window yet */
 	line.hold = T0 - 250;
 	map_put(sk->maps.inflight, 1, &line);
-	leaves(T0, T0 - 250);
-	/* and what is in flight holds both */
+	expect_barriers_sent(T0, T0 - 250);
+	/* a timestamp in flight holds back B and C */
 	line.ts = T0 - 260;
 	map_put(sk->maps.inflight, 1, &line);
-	leaves(T0 - 260, T0 - 260);
+	expect_barriers_sent(T0 - 260, T0 - 260);
 	line.hold = 0;
 	line.ts = 0;
 	map_put(sk->maps.inflight, 1, &line);
-	leaves(T0, T0 - 100);
-	/* slots that are in no use are not looked at */
+	expect_barriers_sent(T0, T0 - 100);
+	/* slots that are not in use are not read */
 	put_window(NEPS, 1, 2, T0 - 900, false);
-	leaves(T0, T0 - 100);
+	expect_barriers_sent(T0, T0 - 100);
 	put_window(NEPS, 0, 0, 0, false);
-	/* so old that the wire cannot say it */
+	/* too old for the 48 bits on the wire */
 	put_window(0, 7, 9, T0 - BL_TS_OLD - 5, false);
-	leaves(T0, T0 - BL_TS_OLD);
+	expect_barriers_sent(T0, T0 - BL_TS_OLD);
 	put_window(0, 0, 0, 0, false);
 	put_window(2, 0, 0, 0, false);
-	leaves(T0, T0);
+	expect_barriers_sent(T0, T0);
 	state_take(&after);
 	assert_int_equal(after.page.sent_commit, T0);
 }
 
 /*
- * Whoever is out: C is what the daemon says, whatever else the line and the window say; then the
- * line counts for nothing.
+ * An endpoint that is no longer a member: C is the value that the daemon set, whatever the other
+ * words of its line and its window contain. Once it is BL_OUT_OVER, the line does not count at all.
  */
 static void egress__who_is_out(void **state)
 {
@@ -502,39 +507,41 @@ static void egress__who_is_out(void **state)
 
 	(void)state;
 	put_window(0, 7, 9, T0 - 100, false);
-	leaves(T0, T0 - 100);
+	expect_barriers_sent(T0, T0 - 100);
 	map_get(sk->maps.inflight, 0, &line);
-	/* stopped: what is in flight counts still, since the last of it may be on its way out */
+	/*
+	 * stopped: the timestamp in flight still counts, since its last frame may be about to leave
+	 */
 	line.ts = T0 - 50;
 	line.out = T0 - 200;
 	map_put(sk->maps.inflight, 0, &line);
-	leaves(T0 - 50, T0 - 200);
-	/* final */
+	expect_barriers_sent(T0 - 50, T0 - 200);
+	/* final: the timestamp in flight no longer counts */
 	line.out_why = BL_OUT_WINDOW;
 	map_put(sk->maps.inflight, 0, &line);
-	leaves(T0, T0 - 200);
-	/* its process empties its window, sends, holds */
-	line.state = word(9, 9);
+	expect_barriers_sent(T0, T0 - 200);
+	/* its process empties its window, sends and sets a hold, all without effect */
+	line.state = window_state(9, 9);
 	line.hold = T0 - 20;
 	line.ts = T0 - 10;
 	map_put(sk->maps.inflight, 0, &line);
-	leaves(T0, T0 - 200);
-	/* the others count as ever */
+	expect_barriers_sent(T0, T0 - 200);
+	/* other endpoints still count */
 	put_window(2, 7, 9, T0 - 300, false);
-	leaves(T0, T0 - 300);
+	expect_barriers_sent(T0, T0 - 300);
 	put_window(2, 0, 0, 0, false);
-	/* resumed */
+	/* the daemon takes the endpoint out of C */
 	line.out = BL_OUT_OVER;
-	line.state = word(7, 9);
+	line.state = window_state(7, 9);
 	line.hold = 1;
 	line.ts = 1;
 	map_put(sk->maps.inflight, 0, &line);
-	leaves(T0, T0);
+	expect_barriers_sent(T0, T0);
 	put_window(0, 0, 0, 0, false);
-	leaves(T0, T0);
+	expect_barriers_sent(T0, T0);
 }
 
-/* Programs alone send ACKs. */
+/* A process may not send an ACK; only the programs do. */
 static void egress__ack_of_a_process(void **state)
 {
 	struct desc d = data_frame(1, 0, T0, 0);
@@ -551,7 +558,7 @@ static void egress__ack_of_a_process(void **state)
 	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_LOCAL, BL_R_SENT_ACK }));
 }
 
-/* Between endpoints of one host: stored, and the slot is closed without a frame. */
+/* Between endpoints of one host, a PREP is stored and its slot is closed without a frame. */
 static void local__stored_and_closed(void **state)
 {
 	const __u32 n = BODY_SLOT;
@@ -562,9 +569,9 @@ static void local__stored_and_closed(void **state)
 	build(&in, &d);
 	assert_int_equal(run_tc(sk->progs.bl_host_local, &in, &out, 0), TC_ACT_SHOT);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_LOCAL, BL_R_STORED }));
-	stored(1, &d, T0 - 500);
-	assert_int_equal(state_of(0), word(n + 1, n + 2));
-	/* for a life that has ended: neither */
+	expect_stored(1, &d, T0 - 500);
+	assert_int_equal(window_state_of(0), window_state(n + 1, n + 2));
+	/* a PREP for a life that has ended is not stored, and its slot stays open */
 	d.psn++;
 	map_get(sk->maps.eps, 10, &before.eps[0]);
 	before.eps[0].life++;
@@ -578,19 +585,19 @@ static void local__stored_and_closed(void **state)
 	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_LOCAL, BL_R_BAD_LENGTH }));
 	/* below the commit barrier */
 	d.body = 70;
-	feed(T0 - 499);
+	feed_beacon(T0 - 499);
 	build(&in, &d);
 	assert_int_equal(run_tc(sk->progs.bl_host_local, &in, &out, 0), TC_ACT_SHOT);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_LOCAL, BL_R_PREP_LATE }));
-	nothing_stored();
-	assert_int_equal(state_of(0), word(n + 1, n + 2));
+	expect_nothing_stored();
+	assert_int_equal(window_state_of(0), window_state(n + 1, n + 2));
 }
 
-/* ---- by way of the controller ---- */
+/* ---- frames that the controller relays ---- */
 
 /*
- * A PREP is stored, marked and turned round as on the NIC; its link hears nothing, whatever
- * barriers it claims.
+ * A PREP is stored, marked as relayed, and turned round as on the NIC. Its barriers are not used,
+ * whatever they are.
  */
 static void relayed__prep(void **state)
 {
@@ -600,88 +607,89 @@ static void relayed__prep(void **state)
 	__u32 v, k;
 
 	(void)state;
-	feed(T0 - 1000);
+	feed_beacon(T0 - 1000);
 	map_get(sk->maps.host_page, 0, &was);
 	for (v = 0; v < 2; v++)
 		for (k = 0; k < sizeof(bodies) / sizeof(*bodies); k++) {
-			struct desc d = prep(v, T0 - 100);
+			struct desc d = prep_frame(v, T0 - 100);
 
 			d.body = bodies[k];
-			/* barriers that would be refused, or are from long ago */
+			/* barriers that would be refused on the NIC, or very old ones */
 			d.b = d.c = k & 1 ? T0 + 10 * BOUND : 0;
 			d.lanes = 8;
 			d.lane = 3;
 			d.dport = (__u16)(BL_PORT_BASE + (v ? 11 : 10));
 			ack_of(&d, &want);
-			relay(&d, XDP_TX, &want, BL_R_PREPARED);
+			run_relayed(&d, XDP_TX, &want, BL_R_PREPARED);
 			assert_int_equal(ring_read(v ? 2 : 1), 1);
 			assert_int_equal(got.rec.relayed, 1);
 			assert_int_equal(got.rec.ts, T0 - 100);
 			assert_int_equal(got.rec.len, bodies[k]);
-			nothing_stored();
+			expect_nothing_stored();
 		}
 	map_get(sk->maps.host_page, 0, &is);
 	assert_memory_equal(&is, &was, sizeof(is));
 }
 
 /*
- * What would be refused on the NIC is refused here, and so is what only a link or the best-effort
- * stream has.
+ * Frames that would be refused on the NIC are refused here, and so are those that belong only to a
+ * link or to the best-effort stream.
  */
 static void relayed__refused(void **state)
 {
-	struct desc d = prep(false, T0);
+	struct desc d = prep_frame(false, T0);
 	__u8 op;
 
 	(void)state;
-	feed(T0 - 1000);
+	feed_beacon(T0 - 1000);
 	d.body = BL_ACK_BODY - 1;
-	relay(&d, XDP_DROP, NULL, BL_R_BAD_LENGTH);
+	run_relayed(&d, XDP_DROP, NULL, BL_R_BAD_LENGTH);
 	d.body = 40;
 	d.dport = BL_PORT_BASE + 8;
-	relay(&d, XDP_DROP, NULL, BL_R_NO_ENDPOINT);
+	run_relayed(&d, XDP_DROP, NULL, BL_R_NO_ENDPOINT);
 	d.dport = FROM;
 	d.ts = T0 + BOUND + 1;
-	relay(&d, XDP_DROP, NULL, BL_R_TS_AHEAD);
-	d.ts = T0 - 1000 - 1; /* C has passed it */
-	relay(&d, XDP_DROP, NULL, BL_R_PREP_LATE);
+	run_relayed(&d, XDP_DROP, NULL, BL_R_TS_AHEAD);
+	d.ts = T0 - 1000 - 1; /* below C */
+	run_relayed(&d, XDP_DROP, NULL, BL_R_PREP_LATE);
 	d.ts = T0;
 	for (op = 1; op < BL_OP_LIMIT; op++) {
 		if (op >= BL_OP_PREP && op <= BL_OP_RECALLED)
 			continue;
 		d.op_byte = BL_OPCODE_BYTE(op);
-		relay(&d, XDP_DROP, NULL, BL_R_BAD_OPCODE);
+		run_relayed(&d, XDP_DROP, NULL, BL_R_BAD_OPCODE);
 	}
 	d = beacon_frame(0, T0);
-	relay(&d, XDP_DROP, NULL, BL_R_BAD_OPCODE);
-	nothing_stored();
-	assert_int_equal(state_of(1), 0);
+	run_relayed(&d, XDP_DROP, NULL, BL_R_BAD_OPCODE);
+	expect_nothing_stored();
+	assert_int_equal(window_state_of(1), 0);
 }
 
 /*
- * An ACK closes its slot; the window that it empties makes no beacon: this frame leaves by no link.
+ * An ACK closes its slot. When it empties the window it does not become a beacon, since this frame
+ * leaves by no link.
  */
 static void relayed__ack(void **state)
 {
 	const __u32 n = BODY_SLOT;
-	struct desc d = ack(false, T0 - 500);
+	struct desc d = ack_frame(false, T0 - 500);
 
 	(void)state;
-	own_lives();
-	feed(T0 - 1000);
+	set_own_lives();
+	feed_beacon(T0 - 1000);
 	put_window(1, n, n + 2, T0 - 500, false);
-	relay(&d, XDP_DROP, NULL, BL_R_ACKED);
-	assert_int_equal(state_of(1), word(n + 1, n + 2));
-	relay(&d, XDP_DROP, NULL, BL_R_ACK_REPEATED);
+	run_relayed(&d, XDP_DROP, NULL, BL_R_ACKED);
+	assert_int_equal(window_state_of(1), window_state(n + 1, n + 2));
+	run_relayed(&d, XDP_DROP, NULL, BL_R_ACK_REPEATED);
 	put_window(1, n, n + 1, T0 - 500, false);
-	relay(&d, XDP_DROP, NULL, BL_R_ACKED);
-	assert_int_equal(state_of(1), word(n + 1, n + 1));
+	run_relayed(&d, XDP_DROP, NULL, BL_R_ACKED);
+	assert_int_equal(window_state_of(1), window_state(n + 1, n + 1));
 	d.sport ^= 1;
-	relay(&d, XDP_DROP, NULL, BL_R_ACK_UNKNOWN);
-	nothing_stored();
+	run_relayed(&d, XDP_DROP, NULL, BL_R_ACK_UNKNOWN);
+	expect_nothing_stored();
 }
 
-/* All else of the reliable stream goes to the process, marked. */
+/* The other frames of the reliable stream are stored for the process, marked as relayed. */
 static void relayed__control(void **state)
 {
 	static const __u8 ops[] = { BL_OP_OPEN, BL_OP_WINDOW, BL_OP_RECALLED };
@@ -689,10 +697,10 @@ static void relayed__control(void **state)
 	__u32 k;
 
 	(void)state;
-	feed(T0 - 1000);
+	feed_beacon(T0 - 1000);
 	for (k = 0; k < sizeof(ops); k++) {
 		d.op = ops[k];
-		relay(&d, XDP_DROP, NULL, BL_R_STORED);
+		run_relayed(&d, XDP_DROP, NULL, BL_R_STORED);
 		assert_int_equal(ring_read(0), 1);
 		assert_int_equal(got.rec.relayed, 1);
 		assert_int_equal(got.rec.opcode, ops[k]);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Fastpass on a host: bl_hold_xdp takes frames and counts what they want, bl_host_pace sends them
- * in slots. The test is the daemon: it enters slots into "fp_dests". v0 plays the NIC, v1 bl0d.
- * Slots are an hour long where time must not matter.
+ * Fastpass on a host: bl_hold_xdp holds frames and counts the slots that they want, and
+ * bl_host_pace sends them in slots. The test plays the daemon, which enters slots into "fp_dests";
+ * v0 plays the NIC, v1 plays bl0d. Slots are an hour long where time must not matter.
  */
 #include "core/fastpass/fastpass_core.h" /* before cfg is a name */
 #include "tests/prog/host/host_util.h"
@@ -41,8 +41,8 @@ static int fp_setup(void **state)
 
 	host_setup(state);
 	/*
-	 * the slot before is late, but not too late, and no slot of a test is missed unless it is
-	 * meant to
+	 * The previous slot is late, but not too late, and no slot is missed unless a test misses
+	 * it intentionally.
 	 */
 	hold = (struct bl_hold_cfg){ .on = 1,
 				     .policy = BL_POLICY_FASTPASS,
@@ -93,8 +93,8 @@ static __u64 slot_now(void)
 	return bl_fp_slot(page.offset_ns, hold.slot_ns, mono_now());
 }
 
-/* as the daemon does: @slot is given to destination @n, which is an endpoint */
-static void slot_for(__u32 n, __u64 slot, __u8 path)
+/* Gives @slot to destination @n, which is an endpoint, as the daemon does. */
+static void give_slot(__u32 n, __u64 slot, __u8 path)
 {
 	struct bl_fp_dest d = dest_get(n);
 	__u64 lapsed = 0, begin = bl_fp_slot_begin(page.offset_ns, hold.slot_ns, slot);
@@ -109,7 +109,7 @@ static void slot_for(__u32 n, __u64 slot, __u8 path)
 	due_put(&due);
 }
 
-static void endpoint(__u32 n, __u32 value)
+static void set_dest_endpoint(__u32 n, __u32 value)
 {
 	struct bl_fp_dest d = dest_get(n);
 
@@ -117,7 +117,7 @@ static void endpoint(__u32 n, __u32 value)
 	map_put(sk->maps.fp_dests, n, &d);
 }
 
-static void comes(const struct frame *want)
+static void expect_paced(const struct frame *want)
 {
 	struct frame out;
 
@@ -126,17 +126,17 @@ static void comes(const struct frame *want)
 	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_PACE, BL_R_PACED }));
 }
 
-static void come_n(__u32 to, __u32 first, __u32 n, __u32 len)
+static void expect_n_paced(__u32 to, __u32 first, __u32 n, __u32 len)
 {
 	struct frame f;
 
 	for (; n--; first++) {
 		raw_frame(&f, 1, to, len, first);
-		comes(&f);
+		expect_paced(&f);
 	}
 }
 
-static void idle(void)
+static void expect_idle(void)
 {
 	struct frame out;
 	int i;
@@ -151,11 +151,11 @@ static void hold__wants_slots(void **state)
 	(void)state;
 	give_n(0, 0, 2, 1514);
 	assert_int_equal(BL_FP_WANTED(dest_get(1).want), 2);
-	give_n(2, 0, 3, 488); /* three share a slot: 3 x 512 of 1538 byte times */
+	give_n(2, 0, 3, 488); /* three frames share a slot: 3 x 512 of 1538 byte times */
 	assert_int_equal(BL_FP_WANTED(dest_get(2).want), 1);
 	give_n(2, 3, 1, 60);
 	assert_int_equal(BL_FP_WANTED(dest_get(2).want), 2);
-	idle();
+	expect_idle();
 	assert_int_equal(balanced(QUEUES), 6);
 }
 
@@ -167,7 +167,7 @@ static void hold__broadcast_does_not_wait(void **state)
 	raw_frame(&f, 1, 0, 60, 0);
 	memset(f.p, 0xff, 6);
 	give_frame(&f);
-	comes(&f);
+	expect_paced(&f);
 	assert_int_equal(dest_get(0).want, 0);
 	assert_int_equal(balanced(QUEUES), 0);
 }
@@ -178,14 +178,14 @@ static void slot__one_full_frame_each(void **state)
 
 	(void)state;
 	give_n(0, 0, 3, 1514);
-	slot_for(1, slot_now(), BL_FP_NO_PATH);
-	come_n(0, 0, 1, 1514);
-	idle();
-	slot_for(1, slot_now() - 1, BL_FP_NO_PATH); /* late, but not too late */
-	come_n(0, 1, 1, 1514);
-	idle();
-	slot_for(1, slot_now() + 100, BL_FP_NO_PATH);
-	idle();
+	give_slot(1, slot_now(), BL_FP_NO_PATH);
+	expect_n_paced(0, 0, 1, 1514);
+	expect_idle();
+	give_slot(1, slot_now() - 1, BL_FP_NO_PATH); /* late, but not too late */
+	expect_n_paced(0, 1, 1, 1514);
+	expect_idle();
+	give_slot(1, slot_now() + 100, BL_FP_NO_PATH);
+	expect_idle();
 	assert_true(due_get().at[1] > mono_now());
 	d = dest_get(1);
 	assert_int_equal(d.used, 2);
@@ -199,15 +199,15 @@ static void slot__small_frames_share_it(void **state)
 {
 	(void)state;
 	give_n(0, 0, 4, 488);
-	slot_for(1, slot_now(), BL_FP_NO_PATH);
-	come_n(0, 0, 3, 488);
-	idle();
+	give_slot(1, slot_now(), BL_FP_NO_PATH);
+	expect_n_paced(0, 0, 3, 488);
+	expect_idle();
 	assert_int_equal(dest_get(1).used, 1);
 	assert_int_equal(dest_get(1).frames, 3);
 	assert_int_equal(balanced(QUEUES), 1);
-	slot_for(1, slot_now(), BL_FP_NO_PATH);
-	come_n(0, 3, 1, 488);
-	idle();
+	give_slot(1, slot_now(), BL_FP_NO_PATH);
+	expect_n_paced(0, 3, 1, 488);
+	expect_idle();
 	assert_int_equal(balanced(QUEUES), 0);
 }
 
@@ -221,10 +221,10 @@ static void slot__expedited_first(void **state)
 	d.tos = 46 << 2;
 	build(&f, &d);
 	give_frame(&f);
-	slot_for(1, slot_now(), BL_FP_NO_PATH);
-	comes(&f);
-	come_n(0, 0, 1, 1000);
-	idle();
+	give_slot(1, slot_now(), BL_FP_NO_PATH);
+	expect_paced(&f);
+	expect_n_paced(0, 0, 1, 1000);
+	expect_idle();
 }
 
 static void slot__missed_is_counted(void **state)
@@ -233,36 +233,36 @@ static void slot__missed_is_counted(void **state)
 
 	(void)state;
 	give_n(0, 0, 1, 100);
-	slot_for(1, slot_now() - 3, BL_FP_NO_PATH);
-	slot_for(1, slot_now() - 4, BL_FP_NO_PATH);
-	idle();
+	give_slot(1, slot_now() - 3, BL_FP_NO_PATH);
+	give_slot(1, slot_now() - 4, BL_FP_NO_PATH);
+	expect_idle();
 	d = dest_get(1);
 	assert_int_equal(d.missed, 2);
 	assert_int_equal(d.used | d.idle, 0);
-	/* asking again for what was missed is the daemon's */
+	/* the daemon asks again for missed slots, not the program */
 	assert_int_equal(BL_FP_WANTED(d.want), 1);
 	assert_int_equal(balanced(QUEUES), 1);
-	slot_for(1, slot_now(), BL_FP_NO_PATH);
-	come_n(0, 0, 1, 100);
+	give_slot(1, slot_now(), BL_FP_NO_PATH);
+	expect_n_paced(0, 0, 1, 100);
 }
 
 static void slot__without_a_frame(void **state)
 {
 	(void)state;
 	give_n(0, 0, 1, 100);
-	slot_for(1, slot_now(), BL_FP_NO_PATH);
-	slot_for(1, slot_now() - 1, BL_FP_NO_PATH);
-	come_n(0, 0, 1, 100);
-	idle();
+	give_slot(1, slot_now(), BL_FP_NO_PATH);
+	give_slot(1, slot_now() - 1, BL_FP_NO_PATH);
+	expect_n_paced(0, 0, 1, 100);
+	expect_idle();
 	assert_int_equal(dest_get(1).used, 1);
 	assert_int_equal(dest_get(1).idle, 1);
-	idle();
+	expect_idle();
 }
 
 static void heal__what_nobody_asked_for(void **state)
 {
 	(void)state;
-	/* held under another policy */
+	/* frames that were held under another policy */
 	hold.policy = BL_POLICY_PL2;
 	hold.k_frames = 4;
 	hold.k_bytes = 6056;
@@ -272,40 +272,41 @@ static void heal__what_nobody_asked_for(void **state)
 	assert_int_equal(dest_get(1).want, 0);
 	hold.policy = BL_POLICY_FASTPASS;
 	set_hold();
-	endpoint(1, 1);
-	idle();
-	assert_int_equal(BL_FP_WANTED(dest_get(1).want), 1); /* one at a time, as slots come */
-	slot_for(1, slot_now(), BL_FP_NO_PATH);
-	come_n(0, 0, 2, 100);
-	idle();
+	set_dest_endpoint(1, 1);
+	expect_idle();
+	/* one slot at a time, as they are given */
+	assert_int_equal(BL_FP_WANTED(dest_get(1).want), 1);
+	give_slot(1, slot_now(), BL_FP_NO_PATH);
+	expect_n_paced(0, 0, 2, 100);
+	expect_idle();
 }
 
 static void endpoint__unknown_waits_outside_goes(void **state)
 {
 	(void)state;
 	give_n(0, 0, 2, 100);
-	idle();
+	expect_idle();
 	assert_int_equal(BL_FP_WANTED(dest_get(1).want), 1);
-	endpoint(1, BL_FP_OUTSIDE);
+	set_dest_endpoint(1, BL_FP_OUTSIDE);
 	{
 		struct bl_due d = due_get();
 
 		d.at[1] = d.next = 0;
 		due_put(&d);
 	}
-	come_n(0, 0, 2, 100);
+	expect_n_paced(0, 0, 2, 100);
 	give_n(0, 2, 1, 100);
-	come_n(0, 2, 1, 100);
+	expect_n_paced(0, 2, 1, 100);
 	assert_int_equal(BL_FP_WANTED(dest_get(1).want), 1);
-	idle();
+	expect_idle();
 }
 
 static void policy__changed_to_none(void **state)
 {
 	(void)state;
 	give_n(0, 0, 3, 1514);
-	endpoint(1, 1);
-	idle();
+	set_dest_endpoint(1, 1);
+	expect_idle();
 	hold.policy = BL_POLICY_NONE;
 	set_hold();
 	{
@@ -314,70 +315,78 @@ static void policy__changed_to_none(void **state)
 		d.at[1] = d.next = 0;
 		due_put(&d);
 	}
-	come_n(0, 0, 3, 1514);
+	expect_n_paced(0, 0, 3, 1514);
 	assert_int_equal(balanced(QUEUES), 0);
 }
 
-static void fall_back(__u32 on)
+static void set_fallback(__u32 on)
 {
 	page.fallback = on;
 	map_put(sk->maps.fp_page, 0, &page);
 }
 
-/* No arbiter answers: what comes leaves at once, and wants nothing. Then one does. */
+/*
+ * While no arbiter answers, frames leave at once and want no slots. Then an arbiter answers again.
+ */
 static void fallback__goes_at_once(void **state)
 {
 	(void)state;
-	endpoint(1, 1);
-	fall_back(1);
+	set_dest_endpoint(1, 1);
+	set_fallback(1);
 	give_n(0, 0, 3, 1514);
 	assert_int_equal(dest_get(1).want, 0);
-	come_n(0, 0, 3, 1514);
-	idle();
+	expect_n_paced(0, 0, 3, 1514);
+	expect_idle();
 	assert_int_equal(dest_get(1).frames | dest_get(1).used, 0);
-	fall_back(0);
+	set_fallback(0);
 	give_n(0, 3, 2, 1514);
-	idle();
+	expect_idle();
 	assert_int_equal(BL_FP_WANTED(dest_get(1).want), 2);
-	slot_for(1, slot_now(), BL_FP_NO_PATH);
-	come_n(0, 3, 1, 1514);
-	idle();
+	give_slot(1, slot_now(), BL_FP_NO_PATH);
+	expect_n_paced(0, 3, 1, 1514);
+	expect_idle();
 	assert_int_equal(balanced(QUEUES), 1);
 }
 
-/* Held before it fell back: the daemon lowers the destination's time, and all leave. */
+/*
+ * Frames that were held before the fallback: the daemon lowers the destination's time, and all
+ * leave.
+ */
 static void fallback__what_was_held_before(void **state)
 {
 	struct bl_due d;
 
 	(void)state;
-	endpoint(1, 1);
+	set_dest_endpoint(1, 1);
 	give_n(0, 0, 3, 1514);
-	idle();
-	fall_back(1);
+	expect_idle();
+	set_fallback(1);
 	d = due_get();
 	d.at[1] = d.next = 0;
 	due_put(&d);
-	come_n(0, 0, 3, 1514);
-	idle();
+	expect_n_paced(0, 0, 3, 1514);
+	expect_idle();
 	assert_int_equal(balanced(QUEUES), 0);
-	assert_int_equal(BL_FP_WANTED(dest_get(1).want), 3); /* the daemon goes on asking */
-	fall_back(0);
+	assert_int_equal(BL_FP_WANTED(dest_get(1).want), 3); /* the daemon continues to ask */
+	set_fallback(0);
 }
 
-/* Held while it had fallen back, and not sent before an arbiter answered: asked for like others. */
+/*
+ * Frames that were held during the fallback and not sent before an arbiter answered want slots like
+ * others.
+ */
 static void fallback__ends_with_frames_held(void **state)
 {
 	(void)state;
-	endpoint(1, 1);
-	fall_back(1);
+	set_dest_endpoint(1, 1);
+	set_fallback(1);
 	give_n(0, 0, 2, 100);
-	fall_back(0);
-	idle();
+	set_fallback(0);
+	expect_idle();
 	assert_int_equal(BL_FP_WANTED(dest_get(1).want), 1);
-	slot_for(1, slot_now(), BL_FP_NO_PATH);
-	come_n(0, 0, 2, 100);
-	idle();
+	give_slot(1, slot_now(), BL_FP_NO_PATH);
+	expect_n_paced(0, 0, 2, 100);
+	expect_idle();
 }
 
 static bool fp_rung(void)
@@ -400,7 +409,7 @@ static void bell__once_per_sleep(void **state)
 	(void)state;
 	fp_rung();
 	give_n(0, 0, 1, 1514);
-	assert_false(fp_rung()); /* it is awake */
+	assert_false(fp_rung()); /* the daemon is awake */
 	page.asleep = 1;
 	map_put(sk->maps.fp_page, 0, &page);
 	give_n(0, 1, 1, 1000);
@@ -440,22 +449,22 @@ static void path__in_the_mac(void **state)
 	for (i = 0; i < sizeof(paths); i++) {
 		raw_frame(&f, 1, 0, 1514, i);
 		give_frame(&f);
-		slot_for(1, slot_now(), paths[i]);
+		give_slot(1, slot_now(), paths[i]);
 		if (paths[i] != BL_FP_NO_PATH)
 			f.p[6] = (__u8)((f.p[6] & 0x0f) | (paths[i] + 1) << 4);
-		comes(&f);
+		expect_paced(&f);
 	}
 	hold.path_field = BL_FIELD_NONE;
 	set_hold();
 	raw_frame(&f, 1, 0, 1514, i);
 	give_frame(&f);
-	slot_for(1, slot_now(), 3);
-	comes(&f);
+	give_slot(1, slot_now(), 3);
+	expect_paced(&f);
 }
 
 /*
- * A tunnel's frame leaves with path 5's source port, and a checksum that is right where there was
- * one; others are left as they are.
+ * A tunnel's frame leaves with the source port of path 5, and with a correct checksum if it had
+ * one. Other frames leave unchanged.
  */
 static void path__as_udp_port(void **state)
 {
@@ -481,16 +490,16 @@ static void path__as_udp_port(void **state)
 		d.csum = t[i].check;
 		build(&f, &d);
 		give_frame(&f);
-		slot_for(1, slot_now(), 5);
+		give_slot(1, slot_now(), 5);
 		if (t[i].changed)
 			d.sport = 50005;
 		build(&want, &d);
-		comes(&want);
+		expect_paced(&want);
 	}
 }
 
 /*
- * A checksum that comes out as zero is written as all ones: zero says that there is none, which
+ * A checksum that comes out as zero is written as all ones: zero means that there is none, which
  * IPv6 does not allow.
  */
 static void path__checksum_of_zero(void **state)
@@ -521,9 +530,9 @@ static void path__checksum_of_zero(void **state)
 		d.sport = 1234;
 		build(&f, &d);
 		give_frame(&f);
-		slot_for(1, slot_now(), 5);
+		give_slot(1, slot_now(), 5);
 		build(&f, &want);
-		comes(&f);
+		expect_paced(&f);
 	}
 }
 
@@ -531,7 +540,7 @@ static void path__checksum_of_zero(void **state)
 
 static struct bl_fp_paths paths_expected;
 
-static void paths_are_expected(void)
+static void expect_paths(void)
 {
 	struct bl_fp_paths p;
 
@@ -539,9 +548,9 @@ static void paths_are_expected(void)
 	assert_memory_equal(&p, &paths_expected, sizeof(p));
 }
 
-static void counting(__u32 field, __u32 on)
+static void set_path_counting(__u32 field, __u32 on)
 {
-	map_get(sk->maps.fp_paths, 0, &paths_expected); /* they only grow */
+	map_get(sk->maps.fp_paths, 0, &paths_expected); /* the counts only grow */
 	hold.path_field = field;
 	hold.count_paths = on;
 	hold.udp_ports = 50000;
@@ -554,7 +563,7 @@ static void count__what_left(void **state)
 		__u32 field, on, endpoint;
 		__u8 path;
 		__u16 dport;
-		__u32 column; /* BL_FP_COLUMNS: not counted */
+		__u32 column; /* BL_FP_COLUMNS: the frame is not counted */
 	} t[] = { { BL_FIELD_MAC, 1, 1, 0, 53, 0 },
 		  { BL_FIELD_MAC, 1, 1, 14, 53, 14 },
 		  { BL_FIELD_MAC, 1, 1, BL_FP_NO_PATH, 53, BL_FP_PATHS },
@@ -563,7 +572,7 @@ static void count__what_left(void **state)
 		  { BL_FIELD_UDP, 1, 1, 3, 4789, 3 },
 		  { BL_FIELD_UDP, 1, 1, 63, 6081, 63 },
 		  { BL_FIELD_UDP, 1, 1, 3, 53, BL_FP_PATHS },
-		  /* its own port is one of paths' */
+		  /* the source port that the application chose lies in the range of the paths */
 		  { BL_FIELD_UDP, 1, 1, BL_FP_NO_PATH, 4789, 7 },
 		  { BL_FIELD_MAC, 0, 1, 2, 53, BL_FP_COLUMNS },
 		  { BL_FIELD_MAC, 1, 2, 2, 53, BL_FP_COLUMNS } };
@@ -576,24 +585,27 @@ static void count__what_left(void **state)
 		struct desc d = plain_frame(1, 0, i & 1);
 		struct frame f;
 
-		counting(t[i].field, t[i].on);
+		set_path_counting(t[i].field, t[i].on);
 		d.dport = t[i].dport;
 		d.sport = 50007;
 		build(&f, &d);
 		give_frame(&f);
-		slot_for(1, slot_now(), t[i].path);
+		give_slot(1, slot_now(), t[i].path);
 		dest = dest_get(1);
-		dest.endpoint = t[i].endpoint; /* 2: there is no such entry */
+		dest.endpoint = t[i].endpoint; /* 2: an index that does not exist */
 		map_put(sk->maps.fp_dests, 1, &dest);
 		assert_int_equal(turn(sk->progs.bl_host_pace, &out), XDP_REDIRECT);
 		counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_PACE, BL_R_PACED }));
 		if (t[i].column < BL_FP_COLUMNS)
 			paths_expected.sent[t[i].column]++;
-		paths_are_expected();
+		expect_paths();
 	}
 }
 
-/* Without slots frames carry no path, and are counted as such: the other end counts them, too. */
+/*
+ * Without slots, frames carry no path and are counted in that column, since the receiver does the
+ * same.
+ */
 static void count__without_slots(void **state)
 {
 	static const __u32 fields[] = { BL_FIELD_MAC, BL_FIELD_UDP, BL_FIELD_NONE };
@@ -601,26 +613,29 @@ static void count__without_slots(void **state)
 	__u32 i;
 
 	(void)state;
-	fall_back(1);
+	set_fallback(1);
 	for (i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
 		struct desc d = plain_frame(1, 0, false);
 		struct frame f;
 
-		counting(fields[i], 1);
+		set_path_counting(fields[i], 1);
 		d.dport = 4789;
 		d.sport = 50007;
 		build(&f, &d);
 		give_frame(&f);
-		endpoint(1, 1);
-		comes(&f);
+		set_dest_endpoint(1, 1);
+		expect_paced(&f);
 		paths_expected.sent[ports[i]]++;
-		paths_are_expected();
+		expect_paths();
 	}
-	fall_back(0);
+	set_fallback(0);
 }
 
-/* @bits: of the source's first byte; they are gone when the application gets it */
-static void came(const struct desc *d, __u32 bits)
+/*
+ * Runs a received frame with @bits set in the first byte of its source address; the application
+ * must get it without them.
+ */
+static void expect_received(const struct desc *d, __u32 bits)
 {
 	struct frame f, out, want;
 
@@ -631,11 +646,11 @@ static void came(const struct desc *d, __u32 bits)
 	assert_int_equal(run_xdp(sk->progs.bl_host_xdp, net.ifindex[0], &f, &out), XDP_REDIRECT);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_INGRESS, BL_R_TO_APP }));
 	same_frame(&out, &want);
-	paths_are_expected();
+	expect_paths();
 }
 
-/* its peer, as the daemon enters it */
-static void peer_is(const struct desc *d, __u32 kind)
+/* Enters the peer that sends @d, as the daemon does. */
+static void set_peer(const struct desc *d, __u32 kind)
 {
 	struct bl_mac_key k, old;
 	__u32 number = 1;
@@ -666,62 +681,65 @@ static void count__what_came(void **state)
 	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
 		struct desc d = plain_frame(0, 1, t[i].v6), other = plain_frame(2, 1, t[i].v6);
 
-		/* ::1 of another rack's /64 is somebody else */
+		/* ::1 of another rack's /64 is a different host */
 		if (t[i].kind == 6) {
 			memcpy(other.saddr, d.saddr, sizeof(other.saddr));
 			other.saddr[7] ^= 1;
 		}
 		hold.routed = t[i].routed;
-		counting(BL_FIELD_MAC, 1);
-		peer_is(&d, t[i].kind);
+		set_path_counting(BL_FIELD_MAC, 1);
+		set_peer(&d, t[i].kind);
 		for (path = 0; path < 15; path++) {
 			paths_expected.came[path]++;
-			came(&d, (path + 1) << 4);
+			expect_received(&d, (path + 1) << 4);
 		}
 		paths_expected.came[BL_FP_PATHS]++;
-		came(&d, 0);
-		/* nobody that the daemon knows; the path is taken out all the same */
-		came(&other, 0x30);
-		counting(BL_FIELD_MAC, 0);
-		came(&d, 0x10);
-		counting(BL_FIELD_NONE, 1);
+		expect_received(&d, 0);
+		/* a peer that the daemon has not entered: not counted, but the path is removed */
+		expect_received(&other, 0x30);
+		set_path_counting(BL_FIELD_MAC, 0);
+		expect_received(&d, 0x10);
+		set_path_counting(BL_FIELD_NONE, 1);
 		paths_expected.came[BL_FP_PATHS]++;
-		came(&d, 0);
-		/* a tunnel's source port: the first path's, the last one's, and those beside */
-		counting(BL_FIELD_UDP, 1);
+		expect_received(&d, 0);
+		/*
+		 * source ports of a tunnel: that of the first path, of the last one, and those just
+		 * outside the range
+		 */
+		set_path_counting(BL_FIELD_UDP, 1);
 		d.dport = 4789;
 		d.sport = 50000;
 		paths_expected.came[0]++;
-		came(&d, 0);
+		expect_received(&d, 0);
 		d.sport = 50063;
 		paths_expected.came[63]++;
-		came(&d, 0);
+		expect_received(&d, 0);
 		d.sport = 50064;
 		paths_expected.came[BL_FP_PATHS]++;
-		came(&d, 0);
+		expect_received(&d, 0);
 		d.sport = 49999;
 		paths_expected.came[BL_FP_PATHS]++;
-		came(&d, 0);
+		expect_received(&d, 0);
 		d.dport = 4790;
 		d.sport = 50001;
 		paths_expected.came[BL_FP_PATHS]++;
-		came(&d, 0);
+		expect_received(&d, 0);
 	}
-	hold.policy = BL_POLICY_NONE; /* under another policy nothing is counted */
+	hold.policy = BL_POLICY_NONE; /* under another policy frames are not counted */
 	set_hold();
-	came(&(struct desc[]){ plain_frame(0, 1, false) }[0], 0);
+	expect_received(&(struct desc[]){ plain_frame(0, 1, false) }[0], 0);
 	hold.routed = 0;
 }
 
-/* what the sender never holds back, and does not count, is not counted here either */
+/* ARP frames are not counted, since the sender neither holds nor counts them. */
 static void count__not_arp(void **state)
 {
 	struct desc d = plain_frame(0, 1, false);
 	struct frame f, out;
 
 	(void)state;
-	counting(BL_FIELD_MAC, 1);
-	peer_is(&d, 0);
+	set_path_counting(BL_FIELD_MAC, 1);
+	set_peer(&d, 0);
 	raw_frame(&f, 0, 1, 60, 0);
 	memcpy(f.p, bl0, 6);
 	memcpy(f.p + 6, d.src, 6);
@@ -729,12 +747,12 @@ static void count__not_arp(void **state)
 	f.p[13] = 0x06;
 	assert_int_equal(run_xdp(sk->progs.bl_host_xdp, net.ifindex[0], &f, &out), XDP_REDIRECT);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_INGRESS, BL_R_TO_APP }));
-	paths_are_expected();
+	expect_paths();
 	f.p[13] = 0x99;
 	assert_int_equal(run_xdp(sk->progs.bl_host_xdp, net.ifindex[0], &f, &out), XDP_REDIRECT);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_INGRESS, BL_R_TO_APP }));
 	paths_expected.came[BL_FP_PATHS]++;
-	paths_are_expected();
+	expect_paths();
 }
 
 static void reasons__all_seen(void **state)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The controller's orders at a host, from loader/order/fence.h down to what bl_host_xdp publishes:
- * the commit barrier of a NIC that was frozen stands still, whatever comes in. What a barred host
- * sends is in test_host_tc.c.
+ * The controller's fences at a host, from loader/order/fence.h down to the barriers that
+ * bl_host_xdp publishes: while the NIC's input is frozen, the commit barrier does not rise,
+ * whatever arrives. The frames that a barred host sends are tested in test_host_tc.c.
  */
 #include "tests/prog/host/host_util.h"
 #include "loader/order/fence.h"
@@ -11,14 +11,14 @@
 
 static struct bl_fence fence;
 
-static int order_setup(void **state)
+static int fence_setup(void **state)
 {
-	static const struct bl_fence_slot no_order;
+	static const struct bl_fence_slot no_fence;
 	static const struct bl_epoch no_epoch;
 	struct bl_err err;
 
 	host_setup(state);
-	map_put(sk->maps.host_orders, 0, &no_order);
+	map_put(sk->maps.host_orders, 0, &no_fence);
 	map_put(sk->maps.epoch, 0, &no_epoch);
 	if (!fence.role) {
 		fence.role = BL_ROLE_HOST;
@@ -29,7 +29,7 @@ static int order_setup(void **state)
 	return 0;
 }
 
-static void stands(__u32 death, bool in, bool held, bool barred, __u64 c)
+static void expect_nic_state(__u32 death, bool in, bool held, bool barred, __u64 c)
 {
 	struct bl_fence_port p;
 
@@ -42,8 +42,8 @@ static void stands(__u32 death, bool in, bool held, bool barred, __u64 c)
 			 barred, c);
 }
 
-/* A beacon from switch 0; the page is in after. */
-static void beacon(__u64 b)
+/* Runs a beacon from switch 0 and reads the page into after. */
+static void run_beacon(__u64 b)
 {
 	struct desc d = beacon_frame(0, b);
 	struct frame in, out;
@@ -58,12 +58,12 @@ static void look__host(void **state)
 	struct bl_fence_port p;
 
 	(void)state;
-	stands(0, false, false, false, BL_FENCE_NO_C);
+	expect_nic_state(0, false, false, false, BL_FENCE_NO_C);
 	assert_int_equal(bl_fence_inputs(&fence, &p, 0), 0);
 	assert_int_equal(bl_fence_freeze(&fence, 1, 1, &p), -ENOENT);
 	assert_int_equal(bl_fence_resume(&fence, 1, 1, 0), -ENOENT);
-	beacon(T0 - 1000);
-	stands(0, true, false, false, C48(T0 - 1000));
+	run_beacon(T0 - 1000);
+	expect_nic_state(0, true, false, false, C48(T0 - 1000));
 	assert_int_equal(bl_fence_inputs(&fence, &p, 1), 1);
 	assert_int_equal(p.neighbour, 0x1000);
 }
@@ -73,26 +73,29 @@ static void freeze__commit_stands_still(void **state)
 	struct bl_fence_port p;
 
 	(void)state;
-	beacon(T0 - 1000);
+	run_beacon(T0 - 1000);
 	assert_int_equal(bl_fence_freeze(&fence, 5, 0, &p), 0);
 	assert_true(p.held && p.in && p.death == 1 && p.c == C48(T0 - 1000));
-	beacon(T0 - 900);
+	run_beacon(T0 - 900);
 	assert_true(after.page.barrier == T0 - 900 && after.page.commit == T0 - 1000 &&
 		    after.page.orders == 1);
-	stands(1, true, true, false, C48(T0 - 1000));
+	expect_nic_state(1, true, true, false, C48(T0 - 1000));
 	assert_int_equal(bl_fence_freeze(&fence, 5, 0, &p), 0);
 	assert_true(p.held && p.death == 1);
-	beacon(T0 - 800);
+	run_beacon(T0 - 800);
 	assert_int_equal(after.page.commit, T0 - 1000);
 	assert_int_equal(bl_fence_resume(&fence, 5, 0, 2), -ENOENT);
 	assert_int_equal(bl_fence_resume(&fence, 5, 0, 1), 0);
-	stands(1, true, false, false, C48(T0 - 1000));
-	beacon(T0 - 700);
+	expect_nic_state(1, true, false, false, C48(T0 - 1000));
+	run_beacon(T0 - 700);
 	assert_true(after.page.barrier == T0 - 700 && after.page.commit == T0 - 700);
 	assert_int_equal(after.page.reg[0].state, BL_REG_LIVE | BL_REG_IN);
 }
 
-/* A message that needs no clock of its own obeys, too; and orders are obeyed without one. */
+/*
+ * A message that needs no clock reading applies a fence as well, and fences are applied without a
+ * clock.
+ */
 static void freeze__data_and_no_clock(void **state)
 {
 	struct desc d = data_frame(0, 1, T0 - 900, T0 - 900);
@@ -100,7 +103,7 @@ static void freeze__data_and_no_clock(void **state)
 	struct frame in, out;
 
 	(void)state;
-	beacon(T0 - 1000);
+	run_beacon(T0 - 1000);
 	d.dport = BL_PORT_BASE + 9;
 	assert_int_equal(bl_fence_freeze(&fence, 5, 0, &p), 0);
 	build(&in, &d);
@@ -110,7 +113,7 @@ static void freeze__data_and_no_clock(void **state)
 	assert_int_equal(bl_fence_resume(&fence, 5, 0, 1), 0);
 	assert_int_equal(bl_fence_freeze(&fence, 5, 0, &p), 0);
 	clock_void(sk->maps.clock);
-	beacon(T0 - 800);
+	run_beacon(T0 - 800);
 	assert_int_equal(after.page.life.death, 2);
 	assert_int_equal(after.page.reg[0].state, BL_REG_LIVE | BL_REG_IN | BL_REG_HELD);
 	assert_int_equal(after.page.barrier, T0 - 900);
@@ -122,14 +125,14 @@ static void bar__nic_does_not_join(void **state)
 
 	(void)state;
 	assert_int_equal(bl_fence_bar(&fence, 5, &nic, 1), 0);
-	beacon(T0 - 1000);
+	run_beacon(T0 - 1000);
 	assert_true(after.page.barred && after.page.reg[0].state == BL_REG_LIVE);
 	assert_true(after.page.barrier == T0 - 1000 && after.page.commit == 0);
-	stands(0, false, false, true, BL_FENCE_NO_C);
+	expect_nic_state(0, false, false, true, BL_FENCE_NO_C);
 	assert_int_equal(bl_fence_bar(&fence, 5, &other, 1), 0);
-	beacon(T0 - 900);
+	run_beacon(T0 - 900);
 	assert_true(!after.page.barred && after.page.commit == T0 - 900);
-	stands(0, true, false, false, C48(T0 - 900));
+	expect_nic_state(0, true, false, false, C48(T0 - 900));
 }
 
 static void epoch__old_ones_are_refused(void **state)
@@ -138,7 +141,7 @@ static void epoch__old_ones_are_refused(void **state)
 	struct bl_fence_port p;
 
 	(void)state;
-	beacon(T0 - 1000);
+	run_beacon(T0 - 1000);
 	assert_int_equal(bl_fence_raise(&fence, 7), 0);
 	counts_take(sk->maps.counts, counted);
 	state_take(&before);
@@ -150,7 +153,7 @@ static void epoch__old_ones_are_refused(void **state)
 	state_take(&after);
 	assert_memory_equal(&before, &after, sizeof(before));
 	assert_int_equal(bl_fence_epoch(&fence), 7);
-	stands(0, true, false, false, C48(T0 - 1000));
+	expect_nic_state(0, true, false, false, C48(T0 - 1000));
 }
 
 static void reasons__all_seen(void **state)
@@ -160,7 +163,7 @@ static void reasons__all_seen(void **state)
 	bl_fence_close(&fence);
 }
 
-#define CASE(f) cmocka_unit_test_setup(f, order_setup)
+#define CASE(f) cmocka_unit_test_setup(f, fence_setup)
 
 int main(void)
 {

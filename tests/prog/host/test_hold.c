@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * bl_hold_xdp, bl_host_pace with policy "none", and the way back to bl0: v0 plays the NIC, v1 bl0d.
- * Each frame that goes in comes out byte for byte, and after every step each slot is free or in one
- * queue.
+ * bl_hold_xdp, bl_host_pace with policy "none", and the way back to bl0. v0 plays the NIC, v1 plays
+ * bl0d. Each frame that goes in must come out byte for byte, and after every step each slot must be
+ * either free or in exactly one queue.
  */
 #include <arpa/inet.h>
 #include <linux/if_packet.h>
@@ -52,8 +52,8 @@ static int hold_setup(void **state)
 	return 0;
 }
 
-/* The frame comes from bl0: dropped, unchanged, and counted for @why. */
-static void give(const struct frame *in, enum bl_reason why)
+/* Runs a frame from bl0: it must be dropped, unchanged, and counted for @why. */
+static void run_hold(const struct frame *in, enum bl_reason why)
 {
 	struct frame out;
 	int verdict = run_xdp(sk->progs.bl_hold_xdp, net.ifindex[1], in, &out);
@@ -63,8 +63,8 @@ static void give(const struct frame *in, enum bl_reason why)
 	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_HOLD, why }));
 }
 
-/* The pacer's next frame is @want. */
-static void comes(const struct frame *want)
+/* The next frame that the pacer sends must be @want. */
+static void expect_paced(const struct frame *want)
 {
 	struct frame out;
 
@@ -73,7 +73,7 @@ static void comes(const struct frame *want)
 	same_frame(&out, want);
 }
 
-static void idle(void)
+static void expect_idle(void)
 {
 	struct frame out;
 
@@ -92,9 +92,12 @@ static __u32 number_of(const struct frame *f)
 	return n;
 }
 
-/* ---- what is held, and where ---- */
+/* ---- held frames ---- */
 
-/* One frame: in queue @key and nowhere else, all that belongs to it right; and then out again. */
+/*
+ * Runs one frame, which must be held in the queue of @dest and @cls and nowhere else, with the
+ * state of its slot and queue correct; then sends it.
+ */
 static void round_trip(const struct frame *in, __u32 dest, __u32 cls)
 {
 	const __u32 key = BL_HOLD_QUEUE(dest, cls);
@@ -107,7 +110,7 @@ static void round_trip(const struct frame *in, __u32 dest, __u32 cls)
 
 	assert_non_null(s);
 	assert_int_equal(d.next, BL_DUE_NEVER);
-	give(in, BL_R_HELD);
+	run_hold(in, BL_R_HELD);
 	assert_int_equal(balanced(QUEUES), 1);
 	q = queue_get(key);
 	assert_int_equal(q.tail - q.head, 1);
@@ -123,7 +126,7 @@ static void round_trip(const struct frame *in, __u32 dest, __u32 cls)
 	assert_int_equal(d.next, d.at[dest]);
 	p = page_get();
 	sent = p.emitted;
-	comes(in);
+	expect_paced(in);
 	p = page_get();
 	assert_int_equal(p.emitted, sent + 1);
 	assert_int_equal(hist_sum(&p.late), sent + 1);
@@ -132,7 +135,7 @@ static void round_trip(const struct frame *in, __u32 dest, __u32 cls)
 	assert_int_equal(d.at[dest], BL_DUE_NEVER);
 	assert_int_equal(d.next, BL_DUE_NEVER);
 	assert_int_equal(balanced(QUEUES), 0);
-	idle();
+	expect_idle();
 	free(s);
 }
 
@@ -189,8 +192,8 @@ static void swap_prog(__u32 ifindex, int prog, int old)
 }
 
 /*
- * All lengths that may come, from the other end of a veth as bl0 sends them: nothing is padded,
- * nothing is cut.
+ * Frames of all lengths that bl0 can send, from the other end of a veth as bl0 does: no frame is
+ * padded or truncated.
  */
 static void hold__lengths(void **state)
 {
@@ -208,17 +211,17 @@ static void hold__lengths(void **state)
 		assert_int_equal(send(fd, f.p, f.n, 0), f.n);
 		usleep(5000);
 		counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_HOLD, BL_R_HELD }));
-		comes(&f);
+		expect_paced(&f);
 		assert_int_equal(balanced(QUEUES), 0);
 	}
 	swap_prog(net.ifindex[1], pass, bpf_program__fd(sk->progs.bl_hold_xdp));
 	close(fd);
-	/* longer than an MTU of 1500 lets through */
+	/* longer than an MTU of 1500 allows */
 	for (i = 1515; i <= BL_QUEUE_FRAME_MAX + 1; i++) {
 		raw_frame(&f, 1, 3, (__u32)i, 7);
-		give(&f, i <= BL_QUEUE_FRAME_MAX ? BL_R_HELD : BL_R_FRAME_SIZE);
+		run_hold(&f, i <= BL_QUEUE_FRAME_MAX ? BL_R_HELD : BL_R_FRAME_SIZE);
 		if (i <= BL_QUEUE_FRAME_MAX)
-			comes(&f);
+			expect_paced(&f);
 		assert_int_equal(balanced(QUEUES), 0);
 	}
 	assert_int_equal(turn(sk->progs.bl_host_pace, &out), XDP_DROP);
@@ -232,12 +235,12 @@ static void hold__off_passes(void **state)
 	raw_frame(&f, 1, 3, 60, 1);
 	hold.on = 0;
 	set_hold();
-	give(&f, BL_R_NOT_OURS);
+	run_hold(&f, BL_R_NOT_OURS);
 	assert_int_equal(balanced(QUEUES), 0);
 	assert_int_equal(number_of(&f), 0);
 }
 
-/* An application that speaks barline would make promises for this host. */
+/* An application that sent barline frames would make promises for this host. */
 static void hold__barline_refused(void **state)
 {
 	struct desc d = data_frame(1, 3, T0, T0), b = beacon_frame(1, T0);
@@ -245,11 +248,11 @@ static void hold__barline_refused(void **state)
 
 	(void)state;
 	build(&f, &d);
-	give(&f, BL_R_NOT_ENDPOINT);
+	run_hold(&f, BL_R_NOT_ENDPOINT);
 	build(&f, &b);
-	give(&f, BL_R_FORGED_BEACON);
+	run_hold(&f, BL_R_FORGED_BEACON);
 	odd_version_2(&f, &d);
-	give(&f, BL_R_BAD_VERSION);
+	run_hold(&f, BL_R_BAD_VERSION);
 	assert_int_equal(balanced(QUEUES), 0);
 	assert_int_equal(due_get().given, 0);
 }
@@ -265,17 +268,17 @@ static void hold__queue_full(void **state)
 	raw_frame(&f, 1, 3, 100, 1);
 	queue_limit(BL_HOLD_QUEUE(1, 1), 3, 1 << 20, 0);
 	for (i = 0; i < 3; i++)
-		give(&f, BL_R_HELD);
-	give(&f, BL_R_HOLD_FULL);
+		run_hold(&f, BL_R_HELD);
+	run_hold(&f, BL_R_HOLD_FULL);
 	assert_int_equal(balanced(QUEUES), 3);
 	queue_limit(BL_HOLD_QUEUE(1, 1), BL_RING, 399, 0);
-	give(&f, BL_R_HOLD_FULL);
+	run_hold(&f, BL_R_HOLD_FULL);
 	queue_limit(BL_HOLD_QUEUE(1, 1), BL_RING, 400, 0);
-	give(&f, BL_R_HELD);
+	run_hold(&f, BL_R_HELD);
 	assert_int_equal(queue_get(BL_HOLD_QUEUE(1, 1)).dropped, 2);
 	for (i = 0; i < 4; i++)
-		comes(&f);
-	idle();
+		expect_paced(&f);
+	expect_idle();
 	assert_int_equal(balanced(QUEUES), 0);
 }
 
@@ -288,14 +291,14 @@ static void hold__no_slot(void **state)
 	pace_setup(sk->maps.hold_due, 2, QUEUES);
 	raw_frame(&f, 1, 3, 1514, 1);
 	for (i = 0; i < 3; i++)
-		give(&f, i < 2 ? BL_R_HELD : BL_R_NO_SLOT);
-	comes(&f);
-	give(&f, BL_R_HELD);
-	give(&f, BL_R_NO_SLOT);
+		run_hold(&f, i < 2 ? BL_R_HELD : BL_R_NO_SLOT);
+	expect_paced(&f);
+	run_hold(&f, BL_R_HELD);
+	run_hold(&f, BL_R_NO_SLOT);
 	assert_int_equal(balanced(QUEUES), 2);
 }
 
-/* The ring itself, round its end. */
+/* The index of a ring wraps at its end. */
 static void hold__ring_wraps(void **state)
 {
 	struct frame f;
@@ -304,14 +307,14 @@ static void hold__ring_wraps(void **state)
 	(void)state;
 	for (i = 0; i < BL_RING; i++) {
 		raw_frame(&f, 1, 3, 60 + i, i);
-		give(&f, BL_R_HELD);
+		run_hold(&f, BL_R_HELD);
 	}
-	give(&f, BL_R_HOLD_FULL);
+	run_hold(&f, BL_R_HOLD_FULL);
 	for (i = 0; i < BL_RING + 40; i++) {
 		raw_frame(&f, 1, 3, 60 + i, i);
-		comes(&f);
+		expect_paced(&f);
 		raw_frame(&f, 1, 3, 60 + i + BL_RING, i + BL_RING);
-		give(&f, BL_R_HELD);
+		run_hold(&f, BL_R_HELD);
 		assert_int_equal(balanced(4), BL_RING);
 	}
 }
@@ -326,7 +329,7 @@ static void hold__destinations_run_out(void **state)
 		struct bl_hold_dest d, want = { .used = BL_DEST_USED };
 
 		raw_frame(&f, 1, 1000 + i, 60, i);
-		give(&f, BL_R_HELD);
+		run_hold(&f, BL_R_HELD);
 		assert_int_equal(number_of(&f), i);
 		map_get(sk->maps.hold_macs, i, &d);
 		host_mac(want.mac, 1000 + i);
@@ -334,26 +337,26 @@ static void hold__destinations_run_out(void **state)
 		want.left_ns = d.left_ns;
 		assert_memory_equal(&d, &want, sizeof(d));
 	}
-	/* under another policy than none there is no more */
+	/* under a policy other than none, no further destination is accepted */
 	hold.policy = BL_POLICY_PL2;
 	set_hold();
 	raw_frame(&f, 1, 3, 60, 1);
-	give(&f, BL_R_HOLD_DESTS);
+	run_hold(&f, BL_R_HOLD_DESTS);
 	assert_int_equal(number_of(&f), 0);
 	assert_int_equal(due_get().given, BL_NUMBERS);
 	assert_int_equal(balanced(QUEUES), BL_NUMBERS);
 	hold.policy = BL_POLICY_NONE;
 	set_hold();
-	/* those that have a number keep it, and each gets its turn */
+	/* destinations that have a number keep it, and each gets its turn */
 	raw_frame(&f, 1, 1000 + BL_NUMBERS, 60, 9);
-	give(&f, BL_R_HELD);
+	run_hold(&f, BL_R_HELD);
 	for (i = 1; i <= BL_NUMBERS; i++) {
 		raw_frame(&f, 1, 1000 + i, 60, i);
-		comes(&f);
+		expect_paced(&f);
 	}
 	raw_frame(&f, 1, 1000 + BL_NUMBERS, 60, 9);
-	comes(&f);
-	idle();
+	expect_paced(&f);
+	expect_idle();
 	assert_int_equal(balanced(QUEUES), 0);
 }
 
@@ -379,8 +382,9 @@ static void ecn__marks_above(void **state)
 				ce.tos |= 3;
 			build(&want, &ce);
 			queue_limit(BL_HOLD_QUEUE(1, 1), BL_RING, 1 << 20, f.n);
-			give(&f, BL_R_HELD);
-			give(&f, BL_R_HELD); /* finds as much as the mark, not more */
+			run_hold(&f, BL_R_HELD);
+			/* finds exactly as many bytes as the mark, which is not above it */
+			run_hold(&f, BL_R_HELD);
 			assert_int_equal(run_xdp(sk->progs.bl_hold_xdp, net.ifindex[1], &f, &out),
 					 XDP_DROP);
 			if (marked)
@@ -390,9 +394,9 @@ static void ecn__marks_above(void **state)
 			else
 				counts_moved(sk->maps.counts, counted, 1,
 					     WANT({ BL_HC_HOLD, BL_R_HELD }));
-			comes(&f);
-			comes(&f);
-			comes(&want);
+			expect_paced(&f);
+			expect_paced(&f);
+			expect_paced(&want);
 		}
 	}
 	assert_int_equal(queue_get(BL_HOLD_QUEUE(1, 1)).marked, 8);
@@ -400,7 +404,10 @@ static void ecn__marks_above(void **state)
 
 /* ---- the pacer's turn ---- */
 
-/* Destination 0 first, then by turns; expedited frames of a destination before its others. */
+/*
+ * Destination 0 is served first, the others round robin; expedited frames of a destination precede
+ * its other frames.
+ */
 static void pace__order(void **state)
 {
 	struct frame f[9], arp;
@@ -412,15 +419,15 @@ static void pace__order(void **state)
 	odd_arp(&arp, &d);
 	for (i = 0; i < 9; i++) {
 		raw_frame(&f[i], 1, 3 + (__u32)i / 3, 60 + (__u32)i, (__u32)i);
-		give(&f[i], BL_R_HELD);
+		run_hold(&f[i], BL_R_HELD);
 	}
-	give(&arp, BL_R_HELD);
-	give(&arp, BL_R_HELD);
-	comes(&arp);
-	comes(&arp);
+	run_hold(&arp, BL_R_HELD);
+	run_hold(&arp, BL_R_HELD);
+	expect_paced(&arp);
+	expect_paced(&arp);
 	for (i = 0; i < 9; i++)
-		comes(&f[out[i]]);
-	idle();
+		expect_paced(&f[out[i]]);
+	expect_idle();
 	for (i = 0; i < 2; i++) {
 		d = plain_frame(1, 3, i);
 		build(&f[i], &d);
@@ -428,17 +435,17 @@ static void pace__order(void **state)
 		build(&f[2 + i], &d);
 	}
 	for (i = 0; i < 4; i++)
-		give(&f[i], BL_R_HELD);
-	comes(&f[2]);
-	comes(&f[3]);
-	comes(&f[0]);
-	comes(&f[1]);
+		run_hold(&f[i], BL_R_HELD);
+	expect_paced(&f[2]);
+	expect_paced(&f[3]);
+	expect_paced(&f[0]);
+	expect_paced(&f[1]);
 	assert_int_equal(balanced(QUEUES), 0);
 }
 
 /*
- * Nothing is sent while the NIC is not free; then one frame, and it is busy for as long as that
- * takes.
+ * No frame is sent while the NIC is busy. Then one frame is sent, and the NIC is busy for as long
+ * as that frame takes.
  */
 static void pace__link(void **state)
 {
@@ -453,15 +460,15 @@ static void pace__link(void **state)
 	hold.link = m;
 	set_hold();
 	for (i = 0; i < 2; i++)
-		give(&f, BL_R_HELD);
+		run_hold(&f, BL_R_HELD);
 	d = due_get();
 	d.free[0] = far;
 	due_put(&d);
-	idle();
+	expect_idle();
 	assert_int_equal(due_get().next, far);
 	assert_int_equal(page_get().next_ns, far);
 	assert_int_equal(page_get().emitted, 0);
-	idle();
+	expect_idle();
 	assert_int_equal(page_get().turns, 2);
 	/*
 	 * the link was free for long: it counts as free since two full frames ago, and not earlier
@@ -470,24 +477,24 @@ static void pace__link(void **state)
 	d.free[0] = 1;
 	d.next = 0;
 	due_put(&d);
-	comes(&f);
+	expect_paced(&f);
 	d = due_get();
 	assert_true(d.free[0] > d.at[1] - 2 * 12112);
 	assert_true(d.free[0] <= mono_now() + 8000);
 	assert_int_equal(d.next, d.free[0] > d.at[1] ? d.free[0] : d.at[1]);
-	/* free a second from now: a frame due then is not sent now */
+	/* free only in the distant future: no frame is sent now */
 	d.free[0] = far;
 	d.next = 0;
 	due_put(&d);
-	idle();
+	expect_idle();
 	d = due_get();
 	assert_int_equal(d.next, far);
 	assert_int_equal(balanced(QUEUES), 1);
 }
 
 /*
- * A pacer that comes late does not make up for it: from a long queue, two full frames' worth and
- * one more go at once.
+ * A pacer that runs late does not catch up without limit: of a long queue, two full frames and one
+ * more are sent at once.
  */
 static void pace__bounded_catch_up(void **state)
 {
@@ -497,23 +504,24 @@ static void pace__bounded_catch_up(void **state)
 	__u64 began;
 
 	(void)state;
-	hold.link.ns_q20 = 0xffffffff; /* the slowest: 4096 ns per byte, 6.2 ms per full frame */
+	/* the slowest rate: 4096 ns per byte, 6.2 ms per full frame */
+	hold.link.ns_q20 = 0xffffffff;
 	set_hold();
 	raw_frame(&f, 1, 3, 1514, 1);
 	for (i = 0; i < 20; i++)
-		give(&f, BL_R_HELD);
-	usleep(60000); /* nine frames' time */
+		run_hold(&f, BL_R_HELD);
+	usleep(60000); /* the time of nine frames */
 	began = mono_now();
 	for (i = 0; i < 20; i++)
 		sent += turn(sk->progs.bl_host_pace, &out) == XDP_REDIRECT;
-	/* and what became due while the 20 turns were taken */
+	/* plus the frames that became due during the 20 turns */
 	assert_true(sent >= 2 && (__u64)sent <= 4 + (mono_now() - began) / frame_ns);
 	counts_moved(sk->maps.counts, counted, (__u64)sent,
 		     WANT({ BL_HC_PACE, BL_R_PACED, (__u64)sent }));
 	assert_int_equal(balanced(QUEUES), 20 - sent);
 }
 
-/* No device: the frame is lost, its slot is not. */
+/* Without an output device the frame is lost, but its slot is freed. */
 static void pace__redirect_failed(void **state)
 {
 	struct frame f, out;
@@ -521,14 +529,14 @@ static void pace__redirect_failed(void **state)
 
 	(void)state;
 	raw_frame(&f, 1, 3, 100, 1);
-	give(&f, BL_R_HELD);
+	run_hold(&f, BL_R_HELD);
 	assert_int_equal(bpf_map_delete_elem(bpf_map__fd(sk->maps.hold_tx), &key), 0);
 	assert_int_equal(turn(sk->progs.bl_host_pace, &out), XDP_DROP);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_PACE, BL_R_REDIRECT_FAILED }));
 	assert_int_equal(page_get().failed, 1);
 	assert_int_equal(page_get().emitted, 0);
 	assert_int_equal(balanced(QUEUES), 0);
-	idle();
+	expect_idle();
 }
 
 static void pace__histograms(void **state)
@@ -541,12 +549,12 @@ static void pace__histograms(void **state)
 	(void)state;
 	for (i = 0; i < 3; i++) {
 		raw_frame(&f, 1, 3, 640, (__u32)i);
-		give(&f, BL_R_HELD);
+		run_hold(&f, BL_R_HELD);
 	}
 	usleep(10000);
 	for (i = 0; i < 3; i++) {
 		raw_frame(&f, 1, 3, 640, (__u32)i);
-		comes(&f);
+		expect_paced(&f);
 	}
 	map_get(sk->maps.queue_hist, BL_HOLD_QUEUE(1, 1), &h);
 	assert_int_equal(h.found.n[0], 1);
@@ -573,28 +581,28 @@ static void bell__rung_once(void **state)
 	(void)state;
 	raw_frame(&f, 1, 3, 100, 1);
 	rung();
-	give(&f, BL_R_HELD);
-	assert_false(rung()); /* nobody sleeps */
-	comes(&f);
+	run_hold(&f, BL_R_HELD);
+	assert_false(rung()); /* the pacer does not sleep */
+	expect_paced(&f);
 	p = page_get();
 	p.asleep = 1;
 	map_put(sk->maps.pace_page, 0, &p);
-	give(&f, BL_R_HELD);
+	run_hold(&f, BL_R_HELD);
 	assert_true(rung());
 	assert_int_equal(page_get().asleep, 0);
-	give(&f, BL_R_HELD);
+	run_hold(&f, BL_R_HELD);
 	assert_false(rung());
-	/* asleep, but it will look before this frame is due anyway */
+	/* the pacer sleeps, but wakes before this frame is due anyway */
 	p.asleep = 1;
 	map_put(sk->maps.pace_page, 0, &p);
-	give(&f, BL_R_HELD);
+	run_hold(&f, BL_R_HELD);
 	assert_false(rung());
 	assert_int_equal(page_get().asleep, 1);
 	p.asleep = 0;
 	map_put(sk->maps.pace_page, 0, &p);
 }
 
-/* What a live turn sends arrives at the other end of the NIC's veth, short and long. */
+/* Short and long frames that a live turn sends arrive at the other end of the NIC's veth. */
 static void pace__live(void **state)
 {
 	static const __u32 lens[] = { 15, 14, 59, 60, 61, 300, 1514 };
@@ -607,9 +615,12 @@ static void pace__live(void **state)
 		struct frame first;
 
 		raw_frame(&first, 1, 3, lens[i] < 60 ? 60 : lens[i], (__u32)i);
-		give(&first, BL_R_HELD);
+		run_hold(&first, BL_R_HELD);
 		if (lens[i] < 60) {
-			/* shorter than test_run takes on all kernels: cut it in its slot */
+			/*
+			 * shorter than test_run accepts on all kernels: truncate the frame in its
+			 * slot
+			 */
 			struct bl_queue q = queue_get(BL_HOLD_QUEUE(1, 1));
 			__u32 *e = &q.ring[(q.tail - 1) & (BL_RING - 1)];
 
@@ -634,12 +645,12 @@ static void pace__live(void **state)
 	close(fd);
 }
 
-/* ---- anything goes ---- */
+/* ---- random sequences ---- */
 
 static void property__nothing_is_lost(void **state)
 {
 	enum { DESTS = 5, N = 6000 };
-	static __u32 fifo[DESTS][2][N]; /* numbers of the frames in it */
+	static __u32 fifo[DESTS][2][N]; /* numbers of the held frames, in order */
 	__u32 put[DESTS][2] = { 0 }, taken[DESTS][2] = { 0 }, seq = 0, sent = 0, lost = 0, i;
 	__u64 x = mono_now() | 1;
 	struct frame f, out;
@@ -666,7 +677,8 @@ static void property__nothing_is_lost(void **state)
 			build(&f, &d);
 			memcpy(f.p + f.n - 4, &seq, 4);
 			run_xdp(sk->progs.bl_hold_xdp, net.ifindex[1], &f, &out);
-			dest = number_of(&f) - 1; /* as they came */
+			/* destinations are numbered in the order of their first frames */
+			dest = number_of(&f) - 1;
 			if (queue_get(BL_HOLD_QUEUE(dest + 1, cls)).put > put[dest][cls])
 				fifo[dest][cls][put[dest][cls]++] = seq;
 			else
@@ -740,7 +752,7 @@ static void run_clone(const struct frame *in, enum bl_reason why)
 		    .data_out = out.p, .data_size_out = sizeof(out.p), .repeat = 1);
 
 	assert_int_equal(bpf_prog_test_run_opts(bpf_program__fd(sk->progs.bl_host_clone), &o), 0);
-	assert_int_equal(o.retval, 0); /* the kernel gets it in any case */
+	assert_int_equal(o.retval, 0); /* the kernel gets the frame in any case */
 	out.n = o.data_size_out;
 	same_frame(&out, in);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_CLONE, why }));
@@ -757,7 +769,7 @@ static void clone__broadcast_only(void **state)
 	odd_arp(&arp, &d);
 	run_clone(&arp, BL_R_NOT_OURS); /* unicast */
 	build(&f, &b);
-	run_clone(&f, BL_R_NOT_OURS); /* barline's own */
+	run_clone(&f, BL_R_NOT_OURS); /* a barline frame */
 	memset(arp.p, 0xff, 6);
 	hold.on = 0;
 	set_hold();

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * bl_host_egress: the host's barrier in every ordered frame and beacon that leaves, in each segment
- * of a GSO send. bl_host_local: messages between endpoints of one host.
+ * bl_host_egress writes the host's barrier into every ordered frame and beacon that leaves, and
+ * into each segment of a GSO send. bl_host_local carries messages between endpoints of one host.
  *
- * Not to be seen here: skb->queue_mapping, which test_run does not hand back; the racks of
- * tests/net have one transmit queue in order or fail.
+ * skb->queue_mapping is not checked here, since test_run does not return it; the racks of tests/net
+ * fail if the transmit queue does not keep the order.
  */
 #include <linux/pkt_cls.h>
 #include "tests/prog/host/host_util.h"
 
-#define FROM (BL_PORT_BASE + 9) /* an endpoint of this host */
+#define FROM (BL_PORT_BASE + 9) /* port of an endpoint of this host */
 
-/* ctx as test_run takes it: mark, gso_size and gso_segs are what the programs look at. */
+/*
+ * Runs a tc program with the fields of the context that the programs read: mark, gso_size and
+ * gso_segs.
+ */
 static int run_tc(const struct bpf_program *prog, const struct frame *in, struct frame *out,
 		  __u32 mark, __u32 gso_size)
 {
@@ -31,7 +34,7 @@ static int run_tc(const struct bpf_program *prog, const struct frame *in, struct
 	return (int)o.retval;
 }
 
-static struct desc mine(bool v6, __u64 ts)
+static struct desc own_message(bool v6, __u64 ts)
 {
 	struct desc d = v6 ? data_frame6(1, 0, ts, 0) : data_frame(1, 0, ts, 0);
 
@@ -41,9 +44,9 @@ static struct desc mine(bool v6, __u64 ts)
 
 /* ---- egress ---- */
 
-/* Sent with @want's bytes. */
-static void sends_frame(const struct frame *in, __u32 mark, __u32 gso_size,
-			const struct frame *want, enum bl_reason why)
+/* Runs a frame that must be sent as @want. */
+static void expect_frame_sent(const struct frame *in, __u32 mark, __u32 gso_size,
+			      const struct frame *want, enum bl_reason why)
 {
 	struct frame out;
 	int v = run_tc(sk->progs.bl_host_egress, in, &out, mark, gso_size);
@@ -54,7 +57,7 @@ static void sends_frame(const struct frame *in, __u32 mark, __u32 gso_size,
 	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_EGRESS, why }));
 }
 
-static void sends(const struct desc *d, __u64 b)
+static void expect_sent(const struct desc *d, __u64 b)
 {
 	struct desc w = *d;
 	struct frame in, want;
@@ -62,11 +65,11 @@ static void sends(const struct desc *d, __u64 b)
 	build(&in, d);
 	w.b = w.c = b;
 	build(&want, &w);
-	sends_frame(&in, BEACON_MARK, 0, &want,
-		    d->op == BL_OP_BEACON ? BL_R_BEACON_SENT : BL_R_SENT);
+	expect_frame_sent(&in, BEACON_MARK, 0, &want,
+			  d->op == BL_OP_BEACON ? BL_R_BEACON_SENT : BL_R_SENT);
 }
 
-static void shoots_frame(const struct frame *in, __u32 mark, enum bl_reason why)
+static void expect_frame_dropped(const struct frame *in, __u32 mark, enum bl_reason why)
 {
 	struct frame out;
 	int v;
@@ -81,18 +84,18 @@ static void shoots_frame(const struct frame *in, __u32 mark, enum bl_reason why)
 	assert_memory_equal(&before, &after, sizeof(before));
 }
 
-static void shoots(const struct desc *d, __u32 mark, enum bl_reason why)
+static void expect_dropped(const struct desc *d, __u32 mark, enum bl_reason why)
 {
 	struct frame in;
 
 	build(&in, d);
-	shoots_frame(&in, mark, why);
+	expect_frame_dropped(&in, mark, why);
 }
 
 static void check_odd(const struct frame *f, enum bl_reason why, void *arg)
 {
 	(void)arg;
-	shoots_frame(f, BEACON_MARK, why);
+	expect_frame_dropped(f, BEACON_MARK, why);
 }
 
 static void egress__odd_frames(void **state)
@@ -102,8 +105,8 @@ static void egress__odd_frames(void **state)
 }
 
 /*
- * Both families, tagged or not, with and without a UDP checksum, all opcodes; whatever stood where
- * the barriers go.
+ * Both address families, with and without a tag and a UDP checksum, all opcodes; the old values in
+ * the barrier fields do not matter.
  */
 static void egress__all_variants(void **state)
 {
@@ -115,7 +118,7 @@ static void egress__all_variants(void **state)
 	for (v = 0; v < 8; v++) {
 		for (i = 0; i < sizeof(ops); i++) {
 			for (k = 0; k < sizeof(bodies) / sizeof(*bodies); k++) {
-				struct desc d = mine(v & 1, T0);
+				struct desc d = own_message(v & 1, T0);
 
 				d.tags = v >> 1 & 1;
 				d.csum = v >> 2;
@@ -123,7 +126,7 @@ static void egress__all_variants(void **state)
 				d.b = 0x5555 * i;
 				d.c = 0xaaaa * k;
 				d.body = bodies[k];
-				sends(&d, T0);
+				expect_sent(&d, T0);
 			}
 		}
 	}
@@ -137,16 +140,16 @@ static void egress__beacon(void **state)
 
 	(void)state;
 	d.node = NODE_ID;
-	sends(&d, T0);
+	expect_sent(&d, T0);
 	d.tags = 1;
-	sends(&d, T0);
+	expect_sent(&d, T0);
 	clock_at(sk->maps.clock, T0 + 12345);
-	sends(&d, T0 + 12345);
+	expect_sent(&d, T0 + 12345);
 	state_take(&after);
 	assert_int_equal(after.page.sent_barrier, T0 + 12345);
 }
 
-/* A beacon says how bl0's traffic is admitted, as it is now; without bl0 nothing. */
+/* A beacon announces the current admission policy of bl0; without bl0 it announces none. */
 static void egress__beacon_says_the_policy(void **state)
 {
 	struct bl_hold_cfg hold = { .on = 1 };
@@ -162,26 +165,26 @@ static void egress__beacon_says_the_policy(void **state)
 		w.b = w.c = T0;
 		w.port = (__u16)((hold.policy + 1) << 8);
 		build(&want, &w);
-		sends_frame(&in, BEACON_MARK, 0, &want, BL_R_BEACON_SENT);
+		expect_frame_sent(&in, BEACON_MARK, 0, &want, BL_R_BEACON_SENT);
 	}
 	hold = (struct bl_hold_cfg){ .policy = BL_POLICY_PL2 };
 	map_put(sk->maps.hold_cfg, 0, &hold);
-	sends(&d, T0);
+	expect_sent(&d, T0);
 }
 
-/* Link-local barline frames come from the daemon or from nobody. */
+/* A link-local barline frame is accepted only from the daemon, which sets the beacon mark. */
 static void egress__forged_beacon(void **state)
 {
 	struct desc d = beacon_frame(1, 0);
 
 	(void)state;
-	shoots(&d, 0, BL_R_FORGED_BEACON);
-	shoots(&d, BEACON_MARK ^ 1, BL_R_FORGED_BEACON);
+	expect_dropped(&d, 0, BL_R_FORGED_BEACON);
+	expect_dropped(&d, BEACON_MARK ^ 1, BL_R_FORGED_BEACON);
 	d.tags = 1;
-	shoots(&d, BEACON_MARK | 1u << 31, BL_R_FORGED_BEACON);
+	expect_dropped(&d, BEACON_MARK | 1u << 31, BL_R_FORGED_BEACON);
 }
 
-/* The range belongs to endpoints: the mark of the daemon does not help. */
+/* Only endpoints may send from the port range: the daemon's mark does not help. */
 static void egress__not_an_endpoint(void **state)
 {
 	static const __u16 from[] = { BL_PORT_BASE + 8, BL_PORT_BASE + 12, BL_PORT_BASE - 1, 65535,
@@ -192,30 +195,30 @@ static void egress__not_an_endpoint(void **state)
 	(void)state;
 	for (i = 0; i < sizeof(from) / sizeof(*from); i++) {
 		for (v = 0; v < 2; v++) {
-			d = mine(v, T0);
+			d = own_message(v, T0);
 			d.sport = from[i];
-			shoots(&d, BEACON_MARK, BL_R_NOT_ENDPOINT);
+			expect_dropped(&d, BEACON_MARK, BL_R_NOT_ENDPOINT);
 		}
 	}
-	/* an entry beyond a shorter range is none */
+	/* an entry beyond a shorter range does not count */
 	cfg.port_count = 9;
 	set_cfg();
-	d = mine(false, T0);
+	d = own_message(false, T0);
 	d.dport = BL_PORT_BASE;
-	shoots(&d, 0, BL_R_NOT_ENDPOINT);
+	expect_dropped(&d, 0, BL_R_NOT_ENDPOINT);
 	cfg.port_count = 10;
 	set_cfg();
-	sends(&d, T0);
+	expect_sent(&d, T0);
 }
 
 static void egress__clock_void(void **state)
 {
-	struct desc d = mine(false, T0), be = beacon_frame(1, 0);
+	struct desc d = own_message(false, T0), be = beacon_frame(1, 0);
 
 	(void)state;
 	clock_void(sk->maps.clock);
-	shoots(&d, 0, BL_R_CLOCK_VOID);
-	shoots(&be, BEACON_MARK, BL_R_CLOCK_VOID);
+	expect_dropped(&d, 0, BL_R_CLOCK_VOID);
+	expect_dropped(&be, BEACON_MARK, BL_R_CLOCK_VOID);
 }
 
 static void put_inflight(__u32 slot, __u64 ts)
@@ -225,37 +228,40 @@ static void put_inflight(__u32 slot, __u64 ts)
 	map_put(sk->maps.inflight, slot, &line);
 }
 
-/* min(clock, everything in flight), over the slots that may be in use. */
+/*
+ * The barrier is the minimum of the clock and the timestamps in flight, over the slots that may be
+ * in use.
+ */
 static void egress__in_flight(void **state)
 {
-	struct desc d = mine(false, T0), be = beacon_frame(1, 0);
+	struct desc d = own_message(false, T0), be = beacon_frame(1, 0);
 
 	(void)state;
 	put_inflight(0, T0 - 100);
-	sends(&d, T0 - 100);
-	sends(&be, T0 - 100);
+	expect_sent(&d, T0 - 100);
+	expect_sent(&be, T0 - 100);
 	put_inflight(2, T0 - 300);
-	sends(&d, T0 - 300);
+	expect_sent(&d, T0 - 300);
 	put_inflight(1, T0 - 200);
-	sends(&be, T0 - 300);
+	expect_sent(&be, T0 - 300);
 	put_inflight(2, BL_TIME_NONE);
-	sends(&d, T0 - 200);
-	put_inflight(1, 0); /* a new map: nothing in flight */
-	sends(&d, T0 - 100);
-	put_inflight(0, T0 + 1); /* ahead of this reading: the clock is what counts */
-	sends(&d, T0);
-	put_inflight(NEPS, T0 - 500); /* beyond what was ever in use */
-	sends(&d, T0);
+	expect_sent(&d, T0 - 200);
+	put_inflight(1, 0); /* a new map: nothing is in flight */
+	expect_sent(&d, T0 - 100);
+	put_inflight(0, T0 + 1); /* ahead of the clock reading: the clock is the minimum */
+	expect_sent(&d, T0);
+	put_inflight(NEPS, T0 - 500); /* a slot beyond those that were ever in use */
+	expect_sent(&d, T0);
 	state_take(&after);
-	/* the highest; it stays while others are lower */
+	/* the highest barrier sent; later lower ones do not lower it */
 	assert_int_equal(after.page.sent_barrier, T0);
 	cfg.neps = NEPS + 1;
 	set_cfg();
-	sends(&d, T0 - 500);
+	expect_sent(&d, T0 - 500);
 	cfg.neps = BL_EPS_MAX;
 	set_cfg();
 	put_inflight(BL_EPS_MAX - 1, T0 - 600);
-	sends(&d, T0 - 600);
+	expect_sent(&d, T0 - 600);
 	state_take(&after);
 	assert_int_equal(after.page.sent_barrier, T0);
 }
@@ -271,63 +277,67 @@ static struct bl_host_page page_now(void)
 #define AHEAD 150000
 
 /*
- * Beacons of a host that has sent no message for long enough are ahead of its clock; nothing else
- * of it starts that. What was promised is kept.
+ * Beacons of a host that has sent no message for long enough are ahead of its clock; no other frame
+ * starts to promise ahead. A promise that was made is kept.
  */
 static void egress__silent(void **state)
 {
 	static const __u8 other[] = { BL_OP_FRAG, BL_OP_CREDIT, BL_OP_NAK, BL_OP_PROBE };
 	const __u64 silent = 1000 * BEACON_NS;
-	struct desc d = mine(false, 0), be = beacon_frame(1, 0);
+	struct desc d = own_message(false, 0), be = beacon_frame(1, 0);
 	__u32 i;
 
 	(void)state;
-	sends(&be, T0); /* as configured: nobody promises ahead */
+	expect_sent(&be, T0); /* as configured, the host does not promise ahead */
 	cfg.ahead_ns = AHEAD;
 	set_cfg();
 	for (i = 0; i < sizeof(other); i++) {
 		d.op = other[i];
-		sends(&d, T0);
+		expect_sent(&d, T0);
 	}
 	assert_int_equal(page_now().promised, 0);
 	put_inflight(1, T0 + 7);
-	sends(&be, T0 + 7); /* in flight counts, and the promise is made all the same */
+	/* the timestamp in flight limits this beacon, and the promise is made all the same */
+	expect_sent(&be, T0 + 7);
 	assert_int_equal(page_now().promised, T0 + AHEAD);
 	put_inflight(1, BL_TIME_NONE);
-	sends(&be, T0 + AHEAD);
+	expect_sent(&be, T0 + AHEAD);
 	for (i = 0; i < sizeof(other); i++) {
 		d.op = other[i];
-		sends(&d, T0 + AHEAD);
+		expect_sent(&d, T0 + AHEAD);
 	}
 	assert_int_equal(page_now().data_ns, 0);
 	assert_int_equal(page_now().sent_barrier, T0 + AHEAD);
 	clock_at(sk->maps.clock, T0 + 10);
 	d.op = BL_OP_DATA;
 	d.ts = T0 + AHEAD;
-	sends(&d, T0 + AHEAD);
+	expect_sent(&d, T0 + AHEAD);
 	assert_int_equal(page_now().data_ns, T0 + 10);
 	assert_int_equal(page_now().promised, T0 + AHEAD);
-	clock_at(sk->maps.clock, T0 + 20); /* not silent any more */
-	sends(&be, T0 + AHEAD);
+	clock_at(sk->maps.clock, T0 + 20); /* the host is no longer silent */
+	expect_sent(&be, T0 + AHEAD);
 	assert_int_equal(page_now().promised, T0 + AHEAD);
 	clock_at(sk->maps.clock, T0 + AHEAD);
-	sends(&be, T0 + AHEAD);
+	expect_sent(&be, T0 + AHEAD);
 	clock_at(sk->maps.clock, T0 + AHEAD + 1);
-	sends(&be, T0 + AHEAD + 1);
-	/* a promise of the clock needs no note */
+	expect_sent(&be, T0 + AHEAD + 1);
+	/* a barrier that is not ahead of the clock is not recorded as a promise */
 	assert_int_equal(page_now().promised, T0 + AHEAD);
 	clock_at(sk->maps.clock, T0 + 10 + silent);
-	sends(&be, T0 + 10 + silent);
+	expect_sent(&be, T0 + 10 + silent);
 	clock_at(sk->maps.clock, T0 + 11 + silent);
-	sends(&be, T0 + 11 + silent + AHEAD);
+	expect_sent(&be, T0 + 11 + silent + AHEAD);
 	assert_int_equal(page_now().promised, T0 + 11 + silent + AHEAD);
 }
 
-/* The last frame of a flush may promise more than its endpoint's line says. */
+/*
+ * The last frame of a flush may claim a barrier above the timestamp that its endpoint has in
+ * flight.
+ */
 static void egress__claim(void **state)
 {
 	static const __s64 wrong[] = { 0, 2, -1, 1LL << 40 };
-	struct desc d = mine(false, T0 + 50);
+	struct desc d = own_message(false, T0 + 50);
 	__u32 v, i;
 
 	(void)state;
@@ -337,55 +347,54 @@ static void egress__claim(void **state)
 		struct bl_host_page fresh = { 0 };
 
 		map_put(sk->maps.host_page, 0, &fresh);
-		d = mine(v & 1, T0 - 5);
+		d = own_message(v & 1, T0 - 5);
 		d.tags = v >> 1 & 1;
 		d.csum = v >> 2;
 		put_inflight(0, T0 - 100);
 		d.b = d.ts + 1;
-		/* its own line is left out, and it promises no more than it claims */
-		sends(&d, T0 - 4);
+		/*
+		 * the endpoint's own line is left out, and the barrier is no higher than the claim
+		 */
+		expect_sent(&d, T0 - 4);
 		assert_int_equal(page_now().promised, 0);
 		put_inflight(1, T0 - 50);
-		sends(&d, T0 - 50); /* another's line is not */
+		expect_sent(&d, T0 - 50); /* the lines of other endpoints count */
 		put_inflight(1, BL_TIME_NONE);
 		for (i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
 			d.b = d.ts + (__u64)wrong[i];
-			sends(&d, T0 - 100);
+			expect_sent(&d, T0 - 100);
 		}
 		d.b = 0;
-		sends(&d, T0 - 100);
-		d.ts = T0 + 50; /* after a promise of that */
+		expect_sent(&d, T0 - 100);
+		d.ts = T0 + 50; /* a claim ahead of the clock */
 		d.b = d.ts + 1;
-		sends(&d, T0 + 51);
+		expect_sent(&d, T0 + 51);
 		assert_int_equal(page_now().promised, T0 + 51);
-		d.ts = T0 + BOUND + AHEAD - 1; /* the latest that anybody believes */
+		d.ts = T0 + BOUND + AHEAD - 1; /* the latest timestamp that a neighbour accepts */
 		d.b = d.ts + 1;
-		sends(&d, d.b);
+		expect_sent(&d, d.b);
 		assert_int_equal(page_now().promised, T0 + BOUND + AHEAD);
 		d.ts++;
 		d.b++;
-		sends(&d, T0 - 100);
+		expect_sent(&d, T0 - 100);
 		assert_int_equal(page_now().promised, T0 + BOUND + AHEAD);
 		d.ts -= 5; /* below what is promised */
 		d.b = d.ts + 1;
-		sends(&d, d.b);
+		expect_sent(&d, d.b);
 	}
-	/* only messages claim */
-	d = mine(false, 0);
+	/* only messages may claim */
+	d = own_message(false, 0);
 	d.op = BL_OP_PROBE;
 	d.ts = T0 - 5;
 	d.b = T0 - 4;
-	sends(&d, T0 - 100);
+	expect_sent(&d, T0 - 100);
 }
 
-/*
- * Of a GSO send nothing is claimed; around the wrap the low 48 bits are compared, and 0 claims
- * nothing.
- */
+/* A GSO send claims nothing. Around the wrap the low 48 bits are compared, and 0 claims nothing. */
 static void egress__claim_edges(void **state)
 {
 	const __u64 wrap = 7001ULL << BL_TS_BITS;
-	struct desc d = mine(false, T0 - 5);
+	struct desc d = own_message(false, T0 - 5);
 	struct frame in, want;
 	__u32 off = hdr_off(&d);
 
@@ -397,34 +406,36 @@ static void egress__claim_edges(void **state)
 	want = in;
 	bl_put48(((struct bl_hdr *)(want.p + off))->barrier, T0 - 100);
 	bl_put48(((struct bl_hdr *)(want.p + off))->commit, T0 - 100);
-	sends_frame(&in, 0, 64, &want, BL_R_SENT);
+	expect_frame_sent(&in, 0, 64, &want, BL_R_SENT);
 	put_inflight(0, wrap - 100);
 	clock_at(sk->maps.clock, wrap + 10);
-	d = mine(false, wrap - 2);
+	d = own_message(false, wrap - 2);
 	d.b = wrap - 1;
-	sends(&d, wrap - 1);
+	expect_sent(&d, wrap - 1);
 	d.ts = wrap - 1;
 	d.b = wrap;
-	sends(&d, wrap - 100);
+	expect_sent(&d, wrap - 100);
 	d.ts = wrap;
 	d.b = wrap + 1;
-	sends(&d, wrap + 1);
+	expect_sent(&d, wrap + 1);
 }
 
-/* On the wire the low 48 bits, also right after the wrap. */
+/* The frame carries the low 48 bits, also right after the wrap. */
 static void egress__wrap(void **state)
 {
 	const __u64 wrap = 7001ULL << BL_TS_BITS;
-	struct desc d = mine(true, wrap);
+	struct desc d = own_message(true, wrap);
 
 	(void)state;
 	clock_at(sk->maps.clock, wrap);
-	sends(&d, wrap);
+	expect_sent(&d, wrap);
 	put_inflight(1, wrap - 1);
-	sends(&d, wrap - 1);
+	expect_sent(&d, wrap - 1);
 }
 
-/* Barred by the controller: B as ever, C promises nothing; in messages and in beacons. */
+/*
+ * Barred by the controller: messages and beacons carry B as before, and a C that promises nothing.
+ */
 static void egress__barred(void **state)
 {
 	struct bl_host_page page;
@@ -437,20 +448,21 @@ static void egress__barred(void **state)
 	page.barred = 1;
 	map_put(sk->maps.host_page, 0, &page);
 	for (v = 0; v < 5; v++) {
-		d = v < 4 ? mine(v & 1, T0) : beacon_frame(1, 0);
+		d = v < 4 ? own_message(v & 1, T0) : beacon_frame(1, 0);
 		d.csum = v & 2;
 		build(&in, &d);
 		w = d;
 		w.b = T0;
 		w.c = T0 - BL_TS_OLD;
 		build(&want, &w);
-		sends_frame(&in, BEACON_MARK, 0, &want, v < 4 ? BL_R_SENT : BL_R_BEACON_SENT);
+		expect_frame_sent(&in, BEACON_MARK, 0, &want, v < 4 ? BL_R_SENT : BL_R_BEACON_SENT);
 	}
 }
 
 /*
- * One skb of many frames: every segment's header is filled in, also a last one that is shorter, as
- * long as it has a header; the checksum is the kernel's, which computes one for each segment later.
+ * One skb of many frames: the header of every segment is filled in, also of a shorter last one if
+ * it has a complete header. The checksum is left alone, since the kernel computes one for each
+ * segment later.
  */
 static void egress__gso(void **state)
 {
@@ -464,7 +476,7 @@ static void egress__gso(void **state)
 			__u32 segs = step[i] > 1000 ? 2 : step[i] > 100 ? 4 : 20;
 
 			for (last = 0; last <= step[i]; last += last < 24 ? 23 : step[i]) {
-				struct desc d = mine(v & 1, T0);
+				struct desc d = own_message(v & 1, T0);
 				struct frame in, want;
 				__u32 off = hdr_off(&d) + 4 * (v >> 1 & 1),
 				      n = segs * step[i] + last;
@@ -486,16 +498,16 @@ static void egress__gso(void **state)
 					bl_put48(h->barrier, T0 - 77);
 					bl_put48(h->commit, T0 - 77);
 				}
-				sends_frame(&in, 0, step[i], &want, BL_R_SENT);
+				expect_frame_sent(&in, 0, step[i], &want, BL_R_SENT);
 			}
 		}
 	}
 }
 
-/* As many segments as a GSO send may have. */
+/* The largest number of segments of a GSO send. */
 static void egress__gso_128_segments(void **state)
 {
-	struct desc d = mine(false, T0);
+	struct desc d = own_message(false, T0);
 	struct frame in, want;
 	__u32 off = hdr_off(&d), k;
 
@@ -509,7 +521,7 @@ static void egress__gso_128_segments(void **state)
 		bl_put48(h->barrier, T0);
 		bl_put48(h->commit, T0);
 	}
-	sends_frame(&in, 0, 24, &want, BL_R_SENT);
+	expect_frame_sent(&in, 0, 24, &want, BL_R_SENT);
 }
 
 static void egress__all_reasons(void **state)
@@ -521,17 +533,17 @@ static void egress__all_reasons(void **state)
 
 /* ---- local ---- */
 
-static struct desc local(bool v6, __u64 ts)
+static struct desc local_message(bool v6, __u64 ts)
 {
-	struct desc d = mine(v6, ts);
+	struct desc d = own_message(v6, ts);
 
 	host_addr(d.daddr, v6, 1);
 	d.dport = (__u16)(BL_PORT_BASE + (v6 ? 11 : 10));
 	return d;
 }
 
-/* Never leaves the hook, never changed. */
-static void takes_frame(const struct frame *in, __u32 gso_size, enum bl_reason why)
+/* Runs a frame that must be consumed or dropped here, unchanged. */
+static void expect_frame_consumed(const struct frame *in, __u32 gso_size, enum bl_reason why)
 {
 	struct frame out;
 	int v = run_tc(sk->progs.bl_host_local, in, &out, BEACON_MARK, gso_size);
@@ -542,24 +554,24 @@ static void takes_frame(const struct frame *in, __u32 gso_size, enum bl_reason w
 	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_LOCAL, why }));
 }
 
-static void takes(const struct desc *d, enum bl_reason why)
+static void expect_consumed(const struct desc *d, enum bl_reason why)
 {
 	struct frame in;
 
 	build(&in, d);
-	takes_frame(&in, 0, why);
+	expect_frame_consumed(&in, 0, why);
 	if (why != BL_R_STORED)
-		nothing_stored();
+		expect_nothing_stored();
 }
 
 static void check_odd_local(const struct frame *f, enum bl_reason why, void *arg)
 {
 	(void)arg;
 	state_take(&before);
-	takes_frame(f, 0, why);
+	expect_frame_consumed(f, 0, why);
 	state_take(&after);
 	assert_memory_equal(&before, &after, sizeof(before));
-	nothing_stored();
+	expect_nothing_stored();
 }
 
 static void local__odd_frames(void **state)
@@ -569,8 +581,8 @@ static void local__odd_frames(void **state)
 }
 
 /*
- * Into the ring, byte for byte; the barriers of the frame mean nothing, and no page moves but for
- * the time of the last message.
+ * The message is stored byte for byte. The barriers of the frame are not used, and the page changes
+ * only in the time of the last message.
  */
 static void local__all_variants(void **state)
 {
@@ -583,16 +595,17 @@ static void local__all_variants(void **state)
 	for (v = 0; v < 8; v++) {
 		for (i = 0; i < sizeof(ops); i++) {
 			for (k = 0; k < sizeof(bodies) / sizeof(*bodies); k++) {
-				struct desc d = local(v & 1, T0 + BOUND);
+				struct desc d = local_message(v & 1, T0 + BOUND);
 
 				d.tags = v >> 1 & 1;
 				d.csum = v >> 2;
 				d.op = ops[i];
 				d.b = d.c = T0 + 3600000000000ULL;
 				d.body = bodies[k];
-				takes(&d, BL_R_STORED);
-				stored(v & 1 ? 2 : 1, &d, d.op == BL_OP_DATA ? T0 + BOUND : 0);
-				nothing_stored();
+				expect_consumed(&d, BL_R_STORED);
+				expect_stored(v & 1 ? 2 : 1, &d,
+					      d.op == BL_OP_DATA ? T0 + BOUND : 0);
+				expect_nothing_stored();
 			}
 		}
 	}
@@ -603,12 +616,12 @@ static void local__all_variants(void **state)
 }
 
 /*
- * The clock of these tests stands still however long a case takes: here it was set two and a half
- * minutes ago.
+ * The clock of these tests stands still however long a case takes: this case sets it two and a half
+ * minutes back.
  */
 static void local__on_a_slow_machine(void **state)
 {
-	struct desc d = local(false, T0 + BOUND);
+	struct desc d = local_message(false, T0 + BOUND);
 	struct bl_clock c;
 	unsigned int k;
 
@@ -617,48 +630,48 @@ static void local__on_a_slow_machine(void **state)
 	for (k = 0; k < 2; k++)
 		c.seg[k].mono_ns -= 150000000000ULL;
 	map_put(sk->maps.clock, 0, &c);
-	takes(&d, BL_R_STORED);
+	expect_consumed(&d, BL_R_STORED);
 	assert_int_equal(page_now().data_ns, T0);
 }
 
 static void local__refused(void **state)
 {
-	struct desc d = local(false, T0 + BOUND + 1), be = beacon_frame(1, T0);
+	struct desc d = local_message(false, T0 + BOUND + 1), be = beacon_frame(1, T0);
 	struct frame in;
 
 	(void)state;
 	state_take(&before);
-	takes(&d, BL_R_TS_AHEAD);
+	expect_consumed(&d, BL_R_TS_AHEAD);
 	cfg.ahead_ns = AHEAD;
 	set_cfg();
 	d.ts += AHEAD;
-	takes(&d, BL_R_TS_AHEAD);
+	expect_consumed(&d, BL_R_TS_AHEAD);
 	d.ts--;
 	d.body = BL_BODY_MAX + 1;
-	takes(&d, BL_R_TOO_BIG);
+	expect_consumed(&d, BL_R_TOO_BIG);
 	d.body = 100;
-	takes(&be, BL_R_FORGED_BEACON);
+	expect_consumed(&be, BL_R_FORGED_BEACON);
 	d.sport = BL_PORT_BASE + 8;
-	takes(&d, BL_R_NOT_ENDPOINT);
+	expect_consumed(&d, BL_R_NOT_ENDPOINT);
 	d.sport = FROM;
 	d.dport = BL_PORT_BASE + 8;
-	takes(&d, BL_R_NO_ENDPOINT);
+	expect_consumed(&d, BL_R_NO_ENDPOINT);
 	d.dport = BL_PORT_BASE + 10;
 	d.daddr[15] = 77;
-	takes(&d, BL_R_NO_ENDPOINT);
+	expect_consumed(&d, BL_R_NO_ENDPOINT);
 	d.daddr[15] = 2;
 	build(&in, &d);
-	/* a GSO send holds several messages: lib/ sends none to its own host */
-	takes_frame(&in, 60, BL_R_BAD_LENGTH);
+	/* a GSO send holds several messages; lib/ never sends one to its own host */
+	expect_frame_consumed(&in, 60, BL_R_BAD_LENGTH);
 	clock_void(sk->maps.clock);
-	takes(&d, BL_R_CLOCK_VOID);
+	expect_consumed(&d, BL_R_CLOCK_VOID);
 	state_take(&after);
 	assert_memory_equal(&before, &after, sizeof(before));
 }
 
 static void local__ring_full(void **state)
 {
-	struct desc d = local(false, T0);
+	struct desc d = local_message(false, T0);
 	__u32 k;
 
 	(void)state;
@@ -668,54 +681,54 @@ static void local__ring_full(void **state)
 
 		d.psn = k;
 		build(&in, &d);
-		takes_frame(&in, 0, BL_R_STORED);
+		expect_frame_consumed(&in, 0, BL_R_STORED);
 	}
 	{
 		struct frame in;
 
 		build(&in, &d);
-		takes_frame(&in, 0, BL_R_RING_FULL);
+		expect_frame_consumed(&in, 0, BL_R_RING_FULL);
 	}
 	assert_int_equal(ring_read(1), 15);
 }
 
 /*
- * A sleeper's until is lowered as by the XDP program; the barrier, which wakes, comes from the
+ * A sleeper's @until is lowered as by the XDP program. The barrier that wakes it comes from the
  * switch.
  */
 static void local__sleeper(void **state)
 {
-	struct desc d = local(false, T0 - 10);
+	struct desc d = local_message(false, T0 - 10);
 	struct bl_wake w;
 
 	(void)state;
 	map_get(sk->maps.wake, 0, &w);
 	w.ep[1].until = BL_WAKE_ON_DATA;
 	wake_put(&w);
-	takes(&d, BL_R_STORED);
+	expect_consumed(&d, BL_R_STORED);
 	map_get(sk->maps.wake, 0, &w);
 	assert_int_equal(w.ep[1].until, T0 - 10);
 	assert_int_equal(w.next, T0 - 10);
-	assert_false(woken(1, 0));
+	assert_false(is_woken(1, 0));
 	d.op = BL_OP_CREDIT;
-	takes(&d, BL_R_STORED);
-	assert_true(woken(1, 5000));
+	expect_consumed(&d, BL_R_STORED);
+	assert_true(is_woken(1, 5000));
 	assert_int_equal(ring_read(1), 2);
 }
 
-/* Right after the wrap of the 48 bits, a timestamp from before it. */
+/* Right after the wrap of the 48 bits, a message with a timestamp from before the wrap. */
 static void local__wrap(void **state)
 {
 	const __u64 wrap = 7001ULL << BL_TS_BITS;
-	struct desc d = local(false, wrap - 1);
+	struct desc d = local_message(false, wrap - 1);
 
 	(void)state;
 	clock_at(sk->maps.clock, wrap + 1);
-	takes(&d, BL_R_STORED);
-	stored(1, &d, wrap - 1);
+	expect_consumed(&d, BL_R_STORED);
+	expect_stored(1, &d, wrap - 1);
 	d.ts = wrap;
-	takes(&d, BL_R_STORED);
-	stored(1, &d, wrap);
+	expect_consumed(&d, BL_R_STORED);
+	expect_stored(1, &d, wrap);
 }
 
 static void local__all_reasons(void **state)

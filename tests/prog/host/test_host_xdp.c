@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * bl_host_xdp: records in the rings byte for byte, the barrier page, refusals, and who is woken
- * when.
+ * bl_host_xdp: the records in the rings byte for byte, the barrier page, refused frames, and which
+ * endpoints are woken when.
  */
 #include "tests/prog/host/host_util.h"
 
-static void run_on(const struct frame *in, int verdict)
+static void run_host_xdp(const struct frame *in, int verdict)
 {
 	struct frame out;
 	int v = run_xdp(sk->progs.bl_host_xdp, net.ifindex[0], in, &out);
@@ -15,13 +15,13 @@ static void run_on(const struct frame *in, int verdict)
 	same_frame(&out, in);
 }
 
-/* One frame: taken in or dropped, never changed; the counters move by @want. */
+/* Runs one frame, which must be consumed or dropped, unchanged, and moves the counters by @want. */
 static void step(const struct desc *d, const struct counted *want, size_t n)
 {
 	struct frame in;
 
 	build(&in, d);
-	run_on(&in, XDP_DROP);
+	run_host_xdp(&in, XDP_DROP);
 	counts_moved(sk->maps.counts, counted, 1, want, n);
 	state_take(&after);
 }
@@ -29,13 +29,13 @@ static void step(const struct desc *d, const struct counted *want, size_t n)
 static void refuse_frame(const struct frame *in, enum bl_reason why)
 {
 	state_take(&before);
-	run_on(in, why == BL_R_NOT_OURS ? XDP_PASS : XDP_DROP);
+	run_host_xdp(in, why == BL_R_NOT_OURS ? XDP_PASS : XDP_DROP);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_INGRESS, why }));
 	state_take(&after);
 	if (memcmp(&before, &after, sizeof(before)))
 		fail_msg("%s: a frame refused as %s changed the page or a sleeper", doing,
 			 reason_name[why]);
-	nothing_stored();
+	expect_nothing_stored();
 }
 
 static void refuse(const struct desc *d, enum bl_reason why)
@@ -46,13 +46,13 @@ static void refuse(const struct desc *d, enum bl_reason why)
 	refuse_frame(&in, why);
 }
 
-static void feed(__u64 b)
+static void feed_beacon(__u64 b)
 {
 	struct desc d = beacon_frame(0, b);
 	struct frame in;
 
 	build(&in, &d);
-	run_on(&in, XDP_DROP);
+	run_host_xdp(&in, XDP_DROP);
 	counts_take(sk->maps.counts, counted);
 }
 
@@ -67,11 +67,11 @@ static void check_odd(const struct frame *f, enum bl_reason why, void *arg)
 static void parse__odd_frames(void **state)
 {
 	(void)state;
-	feed(T0 - 1000);
+	feed_beacon(T0 - 1000);
 	each_odd(T0, check_odd, NULL);
 }
 
-/* The first message of all, and all that it leaves behind. */
+/* The first message, and all state that it changes. */
 static void store__first_frame(void **state)
 {
 	struct desc d = data_frame(0, 1, T0 - 5, T0 - 10);
@@ -81,7 +81,7 @@ static void store__first_frame(void **state)
 	d.c = T0 - 20;
 	state_take(&want);
 	step(&d, WANT({ BL_HC_INGRESS, BL_R_STORED }, { BL_HC_INGRESS, BL_R_JOINED }));
-	stored(0, &d, T0 - 5);
+	expect_stored(0, &d, T0 - 5);
 	want.page.barrier = T0 - 10;
 	want.page.commit = T0 - 20;
 	want.page.now_ns = T0;
@@ -96,8 +96,8 @@ static void store__first_frame(void **state)
 }
 
 /*
- * Both families, tagged or not, with and without a UDP checksum, all opcodes, bodies at the edges
- * of the three record sizes.
+ * Both address families, with and without a tag and a UDP checksum, all opcodes, and bodies at the
+ * edges of the three record sizes.
  */
 static void store__all_variants(void **state)
 {
@@ -106,7 +106,7 @@ static void store__all_variants(void **state)
 	__u32 v, i, k;
 
 	(void)state;
-	feed(T0 - 1000);
+	feed_beacon(T0 - 1000);
 	for (v = 0; v < 8; v++) {
 		for (i = 0; i < sizeof(ops); i++) {
 			for (k = 0; k < sizeof(bodies) / sizeof(*bodies); k++) {
@@ -120,14 +120,14 @@ static void store__all_variants(void **state)
 				d.psn += k;
 				d.dport = (__u16)(BL_PORT_BASE + (v & 1 ? 11 : 10));
 				step(&d, WANT({ BL_HC_INGRESS, BL_R_STORED }));
-				stored(v & 1 ? 2 : 1, &d, d.op == BL_OP_DATA ? T0 : 0);
-				nothing_stored();
+				expect_stored(v & 1 ? 2 : 1, &d, d.op == BL_OP_DATA ? T0 : 0);
+				expect_nothing_stored();
 			}
 		}
 	}
 }
 
-/* The flags byte of a frame of another lane arrives as it is. */
+/* The flags byte of a frame of another lane is stored unchanged. */
 static void store__flags(void **state)
 {
 	struct desc d = data_frame(0, 1, T0, T0 - 1000);
@@ -136,28 +136,28 @@ static void store__flags(void **state)
 	d.lane = 2;
 	d.lanes = 4;
 	step(&d, WANT({ BL_HC_INGRESS, BL_R_STORED }));
-	stored(0, &d, T0);
+	expect_stored(0, &d, T0);
 	assert_int_equal(got.rec.flags, 3 << 3 | 2);
 }
 
 static void store__wrong_endpoint(void **state)
 {
-	/* free, not active, no ring, last of the range */
+	/* free, not active, without a ring, last of the range */
 	static const __u16 none[] = { 8, 12, 13, 255 };
 	struct desc d = data_frame(0, 1, T0, T0 - 1000);
 	__u32 i;
 
 	(void)state;
-	feed(T0 - 2000);
+	feed_beacon(T0 - 2000);
 	for (i = 0; i < sizeof(none) / sizeof(*none); i++) {
 		d.dport = (__u16)(BL_PORT_BASE + none[i]);
 		d.b = d.c = T0 - 1000 + i;
 		step(&d, WANT({ BL_HC_INGRESS, BL_R_NO_ENDPOINT }));
-		nothing_stored();
-		/* the frame was good: its barrier counts for everybody else */
+		expect_nothing_stored();
+		/* the frame itself is valid: its barrier raises the page */
 		assert_int_equal(after.page.barrier, T0 - 1000 + i);
 	}
-	/* another address than the endpoint's: the host part, then the family */
+	/* an address other than the endpoint's: first the host part, then the family */
 	d.dport = BL_PORT_BASE + 10;
 	d.daddr[15] = 3;
 	step(&d, WANT({ BL_HC_INGRESS, BL_R_NO_ENDPOINT }));
@@ -170,17 +170,19 @@ static void store__wrong_endpoint(void **state)
 	d.daddr[0] ^= 1;
 	d.daddr[15] ^= 1;
 	step(&d, WANT({ BL_HC_INGRESS, BL_R_NO_ENDPOINT }));
-	nothing_stored();
+	expect_nothing_stored();
 }
 
-/* A full ring costs the message; the barrier goes on, and the reader finds a gap in psn. */
+/*
+ * With a full ring the message is lost. The barrier still rises, and the reader finds a gap in psn.
+ */
 static void store__ring_full(void **state)
 {
 	struct desc d = data_frame(0, 1, T0, T0 - 1000);
 	__u32 k, fit = 4096 / (256 + 8);
 
 	(void)state;
-	feed(T0 - 2000);
+	feed_beacon(T0 - 2000);
 	new_ring(0, 4096);
 	for (k = 0; k < fit; k++) {
 		d.psn = k;
@@ -192,16 +194,16 @@ static void store__ring_full(void **state)
 	assert_int_equal(ring_read(0), fit);
 	assert_int_equal(got.rec.psn, fit - 1);
 	step(&d, WANT({ BL_HC_INGRESS, BL_R_STORED }));
-	stored(0, &d, T0);
+	expect_stored(0, &d, T0);
 }
 
 /* ---- the clock ---- */
 
-static void refuses_beyond(__u64 limit)
+static void expect_limit(__u64 limit)
 {
 	struct desc d = data_frame(0, 1, limit, limit), be = beacon_frame(0, limit);
 
-	feed(T0 - 1000);
+	feed_beacon(T0 - 1000);
 	d.b = limit + 1;
 	refuse(&d, BL_R_BARRIER_AHEAD);
 	d.b = limit;
@@ -217,36 +219,38 @@ static void refuses_beyond(__u64 limit)
 	refuse(&be, BL_R_BARRIER_AHEAD);
 	d.ts = limit;
 	step(&d, WANT({ BL_HC_INGRESS, BL_R_STORED }));
-	stored(0, &d, limit);
-	/* frames without a message have no timestamp to judge */
+	expect_stored(0, &d, limit);
+	/* frames without a message have no timestamp to compare */
 	d.op = BL_OP_CREDIT;
 	d.ts = limit + 1;
 	step(&d, WANT({ BL_HC_INGRESS, BL_R_STORED }));
-	stored(0, &d, 0);
+	expect_stored(0, &d, 0);
 }
 
 static void clock__ahead(void **state)
 {
 	(void)state;
-	refuses_beyond(T0 + BOUND);
+	expect_limit(T0 + BOUND);
 }
 
-/* Where silent hosts promise ahead of their clocks, by so much more is believed. */
+/* Where silent hosts promise ahead of their clocks, the limit is higher by as much. */
 static void clock__promised_ahead(void **state)
 {
 	(void)state;
 	cfg.ahead_ns = 150000;
 	set_cfg();
-	refuses_beyond(T0 + BOUND + 150000);
+	expect_limit(T0 + BOUND + 150000);
 }
 
-/* Data reads the clock only when it is beyond what the last reading allows. */
+/*
+ * A data frame makes the program read the clock only if it is beyond the limit of the last reading.
+ */
 static void clock__read_again_when_needed(void **state)
 {
 	struct desc d = data_frame(0, 1, T0 + BOUND, T0);
 
 	(void)state;
-	feed(T0 - 1000);
+	feed_beacon(T0 - 1000);
 	clock_at(sk->maps.clock, T0 + 1000);
 	step(&d, WANT({ BL_HC_INGRESS, BL_R_STORED }));
 	assert_int_equal(after.page.now_ns, T0);
@@ -261,16 +265,16 @@ static void clock__void(void **state)
 	struct desc d = data_frame(0, 1, T0 + BOUND, T0), be = beacon_frame(0, T0);
 
 	(void)state;
-	feed(T0 - 1000);
+	feed_beacon(T0 - 1000);
 	clock_void(sk->maps.clock);
 	refuse(&be, BL_R_CLOCK_VOID);
 	step(&d, WANT({ BL_HC_INGRESS, BL_R_STORED }));
-	stored(0, &d, T0 + BOUND);
+	expect_stored(0, &d, T0 + BOUND);
 	d.ts++;
 	refuse(&d, BL_R_CLOCK_VOID);
 }
 
-/* Through the wrap of the 48 bits: the page and the records go on in 64 bits. */
+/* Across the wrap of the 48 bits the page and the records continue in 64 bits. */
 static void clock__wrap(void **state)
 {
 	const __u64 wrap = 7001ULL << BL_TS_BITS;
@@ -278,12 +282,12 @@ static void clock__wrap(void **state)
 
 	(void)state;
 	clock_at(sk->maps.clock, wrap - 20);
-	feed(wrap - 100);
+	feed_beacon(wrap - 100);
 	for (k = -7; k <= 7; k++) {
 		struct desc d = data_frame(0, 1, wrap + (__u64)k + 3, wrap + (__u64)k);
 
 		step(&d, WANT({ BL_HC_INGRESS, BL_R_STORED }));
-		stored(0, &d, wrap + (__u64)k + 3);
+		expect_stored(0, &d, wrap + (__u64)k + 3);
 		assert_int_equal(after.page.barrier, wrap + (__u64)k);
 	}
 	refuse((struct desc[]){ beacon_frame(0, wrap - 20 + BOUND + 1) }, BL_R_BARRIER_AHEAD);
@@ -296,7 +300,7 @@ static void beacon__taken_in(void **state)
 	struct desc d = beacon_frame(0, T0);
 
 	(void)state;
-	feed(T0 - 1000);
+	feed_beacon(T0 - 1000);
 	d.c = T0 - 7;
 	step(&d, WANT({ BL_HC_INGRESS, BL_R_BEACON }));
 	assert_int_equal(after.page.barrier, T0);
@@ -307,14 +311,14 @@ static void beacon__taken_in(void **state)
 	assert_int_equal(after.page.barrier, T0 + 1);
 }
 
-/* What the switch says of its policy is remembered, as its last beacon had it. */
+/* The policy in the switch's last beacon is stored. */
 static void beacon__policy_of_the_switch(void **state)
 {
 	struct desc d = beacon_frame(0, T0 - 10);
 	__u32 said;
 
 	(void)state;
-	feed(T0 - 1000);
+	feed_beacon(T0 - 1000);
 	for (said = 1; said < 6; said++) {
 		d.b++;
 		d.port = (__u16)((said % 5) << 8 | 7);
@@ -330,7 +334,7 @@ static void beacon__refused(void **state)
 	__u8 tags;
 
 	(void)state;
-	feed(T0 - 1000);
+	feed_beacon(T0 - 1000);
 	for (tags = 0; tags < 2; tags++) {
 		d = beacon_frame(0, T0);
 		d.tags = tags;
@@ -347,22 +351,22 @@ static void barrier__never_falls(void **state)
 	struct desc d = beacon_frame(0, T0 - 1001);
 
 	(void)state;
-	feed(T0 - 1000);
+	feed_beacon(T0 - 1000);
 	step(&d, WANT({ BL_HC_INGRESS, BL_R_BEACON }, { BL_HC_INGRESS, BL_R_BARRIER_OLD }));
 	assert_int_equal(after.page.barrier, T0 - 1000);
 	d.b = T0 - 1000;
 	step(&d, WANT({ BL_HC_INGRESS, BL_R_BEACON }));
-	/* below its lane's register: stored all the same, the library judges; counted */
+	/* below the register of its lane: counted, but stored, since the library decides */
 	d = data_frame(0, 1, T0 - 1001, T0);
 	step(&d, WANT({ BL_HC_INGRESS, BL_R_STORED }, { BL_HC_INGRESS, BL_R_PROMISE_BROKEN }));
-	stored(0, &d, T0 - 1001);
+	expect_stored(0, &d, T0 - 1001);
 	d.ts = T0;
 	step(&d, WANT({ BL_HC_INGRESS, BL_R_STORED }));
 }
 
 /*
- * A frame past the host's switch: another host's B and C. Nothing of it is used, but by its
- * neighbour's beacons the host knows what to take.
+ * A frame that bypassed the host's switch carries the B and C of another host. The host uses
+ * neither: it has learned from its neighbour's beacons which hop to accept.
  */
 static void hop__only_the_neighbours(void **state)
 {
@@ -383,8 +387,8 @@ static void hop__only_the_neighbours(void **state)
 	assert_int_equal(after.page.barrier, T0 - 1000);
 	assert_int_equal(after.page.commit, T0 - 1000);
 	/*
-	 * what promises nothing, as what a switch's kernel sent for it: the message is taken, the
-	 * barriers are not
+	 * A frame whose barriers promise nothing, such as one that the switch's kernel forwarded:
+	 * the message is stored, the barriers are not used.
 	 */
 	d.op = BL_OP_DATA;
 	d.b = d.c = T0 - BL_TS_OLD;
@@ -397,8 +401,8 @@ static void hop__only_the_neighbours(void **state)
 }
 
 /*
- * A switch of two lanes: both must have been heard, the barrier is the lower one; one that falls
- * silent is excluded.
+ * A switch of two lanes: both must have been heard, and the barrier is the lower one. A lane that
+ * falls silent is excluded.
  */
 static void barrier__two_lanes(void **state)
 {
@@ -421,13 +425,13 @@ static void barrier__two_lanes(void **state)
 	d.c = T0 - 1600;
 	step(&d, WANT({ BL_HC_INGRESS, BL_R_BEACON }, { BL_HC_INGRESS, BL_R_JOINED }));
 	assert_int_equal(after.page.barrier, T0 - 1500);
-	/* the minimum is lower now; what was published stands */
+	/* the minimum is lower now, but the published value stays */
 	assert_int_equal(after.page.commit, T0 - 1500);
 	d.lane = 1;
 	d.b = d.c = T0 - 800;
 	step(&d, WANT({ BL_HC_INGRESS, BL_R_BEACON }));
 	assert_int_equal(after.page.barrier, T0 - 900);
-	/* lane 1 says no more: searches after 3, 6, 9 and 12 intervals, dead after 10 */
+	/* lane 1 is silent now: scans after 3, 6, 9 and 12 intervals, dead after 10 */
 	for (k = 1; k <= 12; k++) {
 		bus += BEACON_NS;
 		clock_at(sk->maps.clock, bus);
@@ -439,15 +443,15 @@ static void barrier__two_lanes(void **state)
 			step(&d, WANT({ BL_HC_INGRESS, BL_R_BEACON },
 				      { BL_HC_INGRESS, BL_R_EXCLUDED }));
 		assert_int_equal(after.page.barrier, k < 12 ? T0 - 800 : bus);
-		assert_int_equal(after.page.commit, T0 - 800); /* C waits for the dead */
+		assert_int_equal(after.page.commit, T0 - 800); /* C waits for the dead lane */
 	}
 	assert_int_equal(after.page.reg[1].state, BL_REG_DEAD | BL_REG_IN | BL_REG_HELD);
-	/* what may be reported of this link is what was */
+	/* the C that may be reported for this link is the last published one */
 	assert_int_equal(after.page.reg[0].state, BL_REG_LIVE | BL_REG_IN | BL_REG_HELD);
 	assert_int_equal(after.page.life.death, 1);
 	/*
-	 * and comes back, behind: what was published stands until both are ahead of it; C until the
-	 * controller's Resume
+	 * The lane returns with an older barrier. The published B stays until both lanes have
+	 * passed it, and C stays until the controller sends RESUME.
 	 */
 	d.lane = 1;
 	d.b = d.c = bus - 5000;
@@ -469,7 +473,7 @@ static void barrier__two_lanes(void **state)
 
 /* ---- sleepers ---- */
 
-static void asleep(__u64 u0, __u64 u1, __u64 u2, __u64 next)
+static void set_sleepers(__u64 u0, __u64 u1, __u64 u2, __u64 next)
 {
 	struct bl_wake w;
 
@@ -481,7 +485,7 @@ static void asleep(__u64 u0, __u64 u1, __u64 u2, __u64 next)
 	wake_put(&w);
 }
 
-static void is_wake(__u64 next, __u64 u0, __u64 u1, __u64 u2)
+static void expect_sleepers(__u64 next, __u64 u0, __u64 u1, __u64 u2)
 {
 	assert_int_equal(after.wake.next, next);
 	assert_int_equal(after.wake.ep[0].until, u0);
@@ -489,154 +493,159 @@ static void is_wake(__u64 next, __u64 u0, __u64 u1, __u64 u2)
 	assert_int_equal(after.wake.ep[2].until, u2);
 }
 
-/* Woken when the barrier is above what it sleeps for, not at it; once. */
+/* An endpoint is woken once, when the barrier is above its @until, not when it is equal. */
 static void wake__when_the_barrier_passes(void **state)
 {
 	struct desc d = beacon_frame(0, T0);
 
 	(void)state;
-	feed(T0 - 1000);
-	asleep(BL_TIME_NONE, T0, BL_TIME_NONE, T0);
+	feed_beacon(T0 - 1000);
+	set_sleepers(BL_TIME_NONE, T0, BL_TIME_NONE, T0);
 	step(&d, WANT({ BL_HC_INGRESS, BL_R_BEACON }));
-	is_wake(T0, BL_TIME_NONE, T0, BL_TIME_NONE);
-	assert_false(woken(1, 0));
+	expect_sleepers(T0, BL_TIME_NONE, T0, BL_TIME_NONE);
+	assert_false(is_woken(1, 0));
 	d.b++;
 	step(&d, WANT({ BL_HC_INGRESS, BL_R_BEACON }));
-	is_wake(BL_TIME_NONE, BL_TIME_NONE, BL_TIME_NONE, BL_TIME_NONE);
-	assert_true(woken(1, 5000));
+	expect_sleepers(BL_TIME_NONE, BL_TIME_NONE, BL_TIME_NONE, BL_TIME_NONE);
+	assert_true(is_woken(1, 5000));
 	assert_int_equal(after.wake.ep[1].woken, 1);
-	assert_int_equal(ring_read(1), 0); /* what woke it is no record */
+	assert_int_equal(ring_read(1), 0); /* the wake-up in the ring is not a record */
 	d.b++;
 	step(&d, WANT({ BL_HC_INGRESS, BL_R_BEACON }));
-	assert_false(woken(1, 0));
-	assert_false(woken(0, 0));
+	assert_false(is_woken(1, 0));
+	assert_false(is_woken(0, 0));
 	assert_int_equal(after.wake.ep[1].woken, 1);
 }
 
-/* Several sleepers: those that are due wake, next becomes the least of the others. */
+/*
+ * Several sleepers: those that are due are woken, and next becomes the least @until of the others.
+ */
 static void wake__several(void **state)
 {
 	struct desc d = beacon_frame(0, T0);
 
 	(void)state;
-	feed(T0 - 1000);
-	asleep(T0 - 1, T0 + 200, T0 + 100, T0 - 1);
+	feed_beacon(T0 - 1000);
+	set_sleepers(T0 - 1, T0 + 200, T0 + 100, T0 - 1);
 	step(&d, WANT({ BL_HC_INGRESS, BL_R_BEACON }));
-	is_wake(T0 + 100, BL_TIME_NONE, T0 + 200, T0 + 100);
-	assert_true(woken(0, 5000));
-	assert_false(woken(1, 0));
-	assert_false(woken(2, 0));
+	expect_sleepers(T0 + 100, BL_TIME_NONE, T0 + 200, T0 + 100);
+	assert_true(is_woken(0, 5000));
+	assert_false(is_woken(1, 0));
+	assert_false(is_woken(2, 0));
 	d.b = T0 + 201;
 	step(&d, WANT({ BL_HC_INGRESS, BL_R_BEACON }));
-	is_wake(BL_TIME_NONE, BL_TIME_NONE, BL_TIME_NONE, BL_TIME_NONE);
-	assert_true(woken(1, 5000));
-	assert_true(woken(2, 5000));
-	assert_false(woken(0, 0));
+	expect_sleepers(BL_TIME_NONE, BL_TIME_NONE, BL_TIME_NONE, BL_TIME_NONE);
+	assert_true(is_woken(1, 5000));
+	assert_true(is_woken(2, 5000));
+	assert_false(is_woken(0, 0));
 }
 
-/* next is a hint that may be too low: the scan puts it right. */
+/* next is a hint that may be too low; a scan corrects it. */
 static void wake__next_too_low(void **state)
 {
 	struct desc d = beacon_frame(0, T0);
 
 	(void)state;
-	feed(T0 - 1000);
-	asleep(BL_WAKE_ON_DATA, T0 + 300, BL_TIME_NONE, T0 - 500);
+	feed_beacon(T0 - 1000);
+	set_sleepers(BL_WAKE_ON_DATA, T0 + 300, BL_TIME_NONE, T0 - 500);
 	step(&d, WANT({ BL_HC_INGRESS, BL_R_BEACON }));
-	is_wake(T0 + 300, BL_WAKE_ON_DATA, T0 + 300, BL_TIME_NONE);
-	assert_false(woken(0, 0));
-	assert_false(woken(1, 0));
-	/* found by the scan, at the barrier to the ns: not passed yet */
-	asleep(BL_TIME_NONE, T0 + 1, BL_TIME_NONE, T0 - 500);
+	expect_sleepers(T0 + 300, BL_WAKE_ON_DATA, T0 + 300, BL_TIME_NONE);
+	assert_false(is_woken(0, 0));
+	assert_false(is_woken(1, 0));
+	/* the scan finds a sleeper whose @until equals the barrier: not passed yet */
+	set_sleepers(BL_TIME_NONE, T0 + 1, BL_TIME_NONE, T0 - 500);
 	d.b = T0 + 1;
 	step(&d, WANT({ BL_HC_INGRESS, BL_R_BEACON }));
-	is_wake(T0 + 1, BL_TIME_NONE, T0 + 1, BL_TIME_NONE);
-	assert_false(woken(1, 0));
+	expect_sleepers(T0 + 1, BL_TIME_NONE, T0 + 1, BL_TIME_NONE);
+	assert_false(is_woken(1, 0));
 	/*
-	 * and nobody looks while next is above the barrier: a sleeper that did not lower it is not
-	 * found
+	 * While next is above the barrier there is no scan: a sleeper that did not lower next is
+	 * not found.
 	 */
-	asleep(T0 - 1, T0 + 300, BL_TIME_NONE, T0 + 300);
+	set_sleepers(T0 - 1, T0 + 300, BL_TIME_NONE, T0 + 300);
 	d.b++;
 	step(&d, WANT({ BL_HC_INGRESS, BL_R_BEACON }));
-	is_wake(T0 + 300, T0 - 1, T0 + 300, BL_TIME_NONE);
+	expect_sleepers(T0 + 300, T0 - 1, T0 + 300, BL_TIME_NONE);
 }
 
 /*
- * Asleep with nothing to deliver: the first message sets what it waits for, an earlier one lowers
- * it, a later one does not raise it.
+ * A sleeper with no message to deliver: the first message sets its @until, an earlier one lowers
+ * it, and a later one does not raise it.
  */
 static void wake__on_data(void **state)
 {
 	struct desc d = data_frame(0, 1, T0 + 50, T0 - 100), be = beacon_frame(0, T0 + 41);
 
 	(void)state;
-	feed(T0 - 1000);
-	asleep(BL_WAKE_ON_DATA, BL_WAKE_ON_DATA, BL_TIME_NONE, T0 + 500);
+	feed_beacon(T0 - 1000);
+	set_sleepers(BL_WAKE_ON_DATA, BL_WAKE_ON_DATA, BL_TIME_NONE, T0 + 500);
 	step(&d, WANT({ BL_HC_INGRESS, BL_R_STORED }));
-	is_wake(T0 + 50, T0 + 50, BL_WAKE_ON_DATA, BL_TIME_NONE);
+	expect_sleepers(T0 + 50, T0 + 50, BL_WAKE_ON_DATA, BL_TIME_NONE);
 	d.ts = T0 + 40;
 	step(&d, WANT({ BL_HC_INGRESS, BL_R_STORED }));
-	is_wake(T0 + 40, T0 + 40, BL_WAKE_ON_DATA, BL_TIME_NONE);
+	expect_sleepers(T0 + 40, T0 + 40, BL_WAKE_ON_DATA, BL_TIME_NONE);
 	d.ts = T0 + 60;
 	step(&d, WANT({ BL_HC_INGRESS, BL_R_STORED }));
-	is_wake(T0 + 40, T0 + 40, BL_WAKE_ON_DATA, BL_TIME_NONE);
-	assert_false(woken(0, 0)); /* nobody is woken for what cannot be delivered yet */
+	expect_sleepers(T0 + 40, T0 + 40, BL_WAKE_ON_DATA, BL_TIME_NONE);
+	assert_false(is_woken(0, 0)); /* no wake-up for a message that cannot be delivered yet */
 	step(&be, WANT({ BL_HC_INGRESS, BL_R_BEACON }));
-	is_wake(BL_TIME_NONE, BL_TIME_NONE, BL_WAKE_ON_DATA, BL_TIME_NONE);
-	assert_true(woken(0, 5000));
+	expect_sleepers(BL_TIME_NONE, BL_TIME_NONE, BL_WAKE_ON_DATA, BL_TIME_NONE);
+	assert_true(is_woken(0, 5000));
 	assert_int_equal(ring_read(0), 3);
 	/* awake: a message changes nothing */
 	d.b = d.c = T0 + 41;
 	step(&d, WANT({ BL_HC_INGRESS, BL_R_STORED }));
-	is_wake(BL_TIME_NONE, BL_TIME_NONE, BL_WAKE_ON_DATA, BL_TIME_NONE);
-	assert_false(woken(0, 0));
+	expect_sleepers(BL_TIME_NONE, BL_TIME_NONE, BL_WAKE_ON_DATA, BL_TIME_NONE);
+	assert_false(is_woken(0, 0));
 }
 
-/* One frame that brings the message and passes it: stored, then woken. */
+/*
+ * One frame that carries a message and a barrier above it: the message is stored first, then the
+ * endpoint is woken.
+ */
 static void wake__by_its_own_frame(void **state)
 {
 	struct desc d = data_frame(0, 1, T0 - 500, T0);
 
 	(void)state;
-	feed(T0 - 1000);
-	asleep(BL_WAKE_ON_DATA, BL_TIME_NONE, BL_TIME_NONE, BL_TIME_NONE);
+	feed_beacon(T0 - 1000);
+	set_sleepers(BL_WAKE_ON_DATA, BL_TIME_NONE, BL_TIME_NONE, BL_TIME_NONE);
 	step(&d, WANT({ BL_HC_INGRESS, BL_R_STORED }));
-	is_wake(BL_TIME_NONE, BL_TIME_NONE, BL_TIME_NONE, BL_TIME_NONE);
-	assert_true(woken(0, 5000));
-	stored(0, &d, T0 - 500);
+	expect_sleepers(BL_TIME_NONE, BL_TIME_NONE, BL_TIME_NONE, BL_TIME_NONE);
+	assert_true(is_woken(0, 5000));
+	expect_stored(0, &d, T0 - 500);
 }
 
 /*
- * Credits, NAKs and the like concern a sleeper at once, and do not change what it sleeps for; who
- * is awake is not woken for them.
+ * A CREDIT, NAK or other frame without a message wakes a sleeper at once and does not change its
+ * @until. An endpoint that is awake is not woken for it.
  */
 static void wake__other_frames_at_once(void **state)
 {
 	struct desc d = data_frame(0, 1, 0, T0 - 900);
 
 	(void)state;
-	feed(T0 - 1000);
+	feed_beacon(T0 - 1000);
 	d.op = BL_OP_CREDIT;
 	step(&d, WANT({ BL_HC_INGRESS, BL_R_STORED }));
-	assert_false(woken(0, 0));
+	assert_false(is_woken(0, 0));
 	assert_int_equal(ring_read(0), 1);
-	asleep(BL_WAKE_ON_DATA, BL_TIME_NONE, BL_TIME_NONE, BL_TIME_NONE);
+	set_sleepers(BL_WAKE_ON_DATA, BL_TIME_NONE, BL_TIME_NONE, BL_TIME_NONE);
 	step(&d, WANT({ BL_HC_INGRESS, BL_R_STORED }));
-	is_wake(BL_TIME_NONE, BL_WAKE_ON_DATA, BL_TIME_NONE, BL_TIME_NONE);
-	assert_true(woken(0, 5000));
+	expect_sleepers(BL_TIME_NONE, BL_WAKE_ON_DATA, BL_TIME_NONE, BL_TIME_NONE);
+	assert_true(is_woken(0, 5000));
 	assert_int_equal(ring_read(0), 1);
-	asleep(T0 + 500, BL_TIME_NONE, BL_TIME_NONE, T0 + 500);
+	set_sleepers(T0 + 500, BL_TIME_NONE, BL_TIME_NONE, T0 + 500);
 	d.op = BL_OP_NAK;
 	step(&d, WANT({ BL_HC_INGRESS, BL_R_STORED }));
-	is_wake(T0 + 500, T0 + 500, BL_TIME_NONE, BL_TIME_NONE);
-	assert_true(woken(0, 5000));
+	expect_sleepers(T0 + 500, T0 + 500, BL_TIME_NONE, BL_TIME_NONE);
+	assert_true(is_woken(0, 5000));
 }
 
 /*
- * A ring without room for the wake-up (8 bytes and a header of 8): the sleeper counts as awake (its
- * timer finds it), but not as woken. 15 small records of 264 bytes leave 136 of 4096; wake-ups that
- * nobody reads fill those.
+ * A ring without room for the wake-up (8 bytes and a header of 8): the sleeper counts as awake,
+ * since its timer will expire, but not as woken. 15 small records of 264 bytes leave 136 of 4096
+ * bytes, which wake-ups that are never read fill up.
  */
 static void wake__ring_full(void **state)
 {
@@ -644,34 +653,34 @@ static void wake__ring_full(void **state)
 	__u32 k, room = (4096 - 15 * 264) / 16;
 
 	(void)state;
-	feed(T0 - 1000);
+	feed_beacon(T0 - 1000);
 	new_ring(0, 4096);
 	for (k = 0; k < 15; k++)
 		step(&d, WANT({ BL_HC_INGRESS, BL_R_STORED }));
 	for (k = 0; k < room + 2; k++) {
-		asleep(T0 - 900 + k, BL_TIME_NONE, BL_TIME_NONE, T0 - 900 + k);
+		set_sleepers(T0 - 900 + k, BL_TIME_NONE, BL_TIME_NONE, T0 - 900 + k);
 		step((struct desc[]){ beacon_frame(0, T0 - 899 + k) },
 		     WANT({ BL_HC_INGRESS, BL_R_BEACON }));
-		is_wake(BL_TIME_NONE, BL_TIME_NONE, BL_TIME_NONE, BL_TIME_NONE);
+		expect_sleepers(BL_TIME_NONE, BL_TIME_NONE, BL_TIME_NONE, BL_TIME_NONE);
 	}
 	assert_true(after.wake.ep[0].woken >= room - 1 && after.wake.ep[0].woken <= room);
 	assert_int_equal(ring_read(0), 15);
 }
 
-/* The last slot of the page is scanned, too. */
+/* The last slot of the page is scanned as well. */
 static void wake__last_slot(void **state)
 {
 	struct desc d = beacon_frame(0, T0);
 	struct bl_wake w;
 
 	(void)state;
-	feed(T0 - 1000);
+	feed_beacon(T0 - 1000);
 	map_get(sk->maps.wake, 0, &w);
 	w.next = w.ep[BL_EPS_MAX - 1].until = T0 - 1;
 	wake_put(&w);
 	step(&d, WANT({ BL_HC_INGRESS, BL_R_BEACON }));
 	assert_int_equal(after.wake.ep[BL_EPS_MAX - 1].until, BL_TIME_NONE);
-	assert_int_equal(after.wake.ep[BL_EPS_MAX - 1].woken, 0); /* it has no ring */
+	assert_int_equal(after.wake.ep[BL_EPS_MAX - 1].woken, 0); /* the slot has no ring */
 	assert_int_equal(after.wake.next, BL_TIME_NONE);
 }
 

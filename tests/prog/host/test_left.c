@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Who left in order: the programs of its host answer PREPs that are still on their way to it, on
- * the NIC, from the host itself and by way of the controller. test_recall.c has the same for
- * RECALLs.
+ * Endpoints that left in order: the programs of their host answer PREPs that are still on their way
+ * to them, on the NIC, from the host itself, and relayed by the controller. test_recall.c has the
+ * same for RECALLs.
  */
 #include <linux/pkt_cls.h>
 #include "tests/prog/host/commit_util.h"
 
 /*
- * The endpoint of @port has left in order; @now: its port is another one's meanwhile, or nobody's.
+ * Makes the endpoint of @port leave in order. @now: whether the port belongs to another endpoint by
+ * then, or to none.
  */
-static void leaves(__u32 port, enum bl_ep_state now)
+static void end_endpoint_in_order(__u32 port, enum bl_ep_state now)
 {
 	struct bl_ep_slot e;
 
@@ -22,8 +23,8 @@ static void leaves(__u32 port, enum bl_ep_state now)
 }
 
 /*
- * Who left in order is answered for, whoever has its port; no other life, no other address, and
- * nothing is stored.
+ * A PREP for an endpoint that left in order is answered, whatever the state of its port is by then.
+ * A PREP for another life or another address is not. Nothing is stored.
  */
 static void prep__for_who_left(void **state)
 {
@@ -33,32 +34,32 @@ static void prep__for_who_left(void **state)
 	__u32 k, v6;
 
 	(void)state;
-	feed(T0 - 1000);
+	feed_beacon(T0 - 1000);
 	for (v6 = 0; v6 < 2; v6++)
 		for (k = 0; k < 3; k++) {
 			__u32 port = v6 ? 11 : 10;
-			struct desc d = prep(v6, T0);
+			struct desc d = prep_frame(v6, T0);
 
 			d.dport = (__u16)(BL_PORT_BASE + port);
 			map_get(sk->maps.eps, port, &was);
-			leaves(port, port_is[k]);
+			end_endpoint_in_order(port, port_is[k]);
 			build(&in, &d);
 			ack_of(&d, &want);
-			run_on(&in, XDP_TX, &want);
+			run_host_xdp(&in, XDP_TX, &want);
 			counts_moved(sk->maps.counts, counted, 1,
 				     WANT({ BL_HC_INGRESS, BL_R_LEFT }));
-			/* below C: its sender does not wait for an answer */
+			/* below C: the sender does not wait for an answer */
 			d.ts = T0 - 1001;
 			build(&in, &d);
-			run_on(&in, XDP_DROP, &in);
+			run_host_xdp(&in, XDP_DROP, &in);
 			counts_moved(sk->maps.counts, counted, 1,
 				     WANT({ BL_HC_INGRESS, BL_R_PREP_LATE }));
 			d.ts = T0;
 			build(&in, &d);
 			map_get(sk->maps.eps, port, &e);
-			e.left ^= 1; /* of a life that died, or of nobody's */
+			e.left ^= 1; /* the last life died, or never existed */
 			map_put(sk->maps.eps, port, &e);
-			run_on(&in, XDP_DROP, &in);
+			run_host_xdp(&in, XDP_DROP, &in);
 			counts_moved(sk->maps.counts, counted, 1,
 				     WANT({ BL_HC_INGRESS, port_is[k] == BL_EP_ACTIVE
 								   ? BL_R_WRONG_LIFE
@@ -66,31 +67,31 @@ static void prep__for_who_left(void **state)
 			e.left ^= 1;
 			e.addr[15] ^= 1;
 			map_put(sk->maps.eps, port, &e);
-			run_on(&in, XDP_DROP, &in);
+			run_host_xdp(&in, XDP_DROP, &in);
 			counts_moved(sk->maps.counts, counted, 1,
 				     WANT({ BL_HC_INGRESS, BL_R_NO_ENDPOINT }));
 			map_put(sk->maps.eps, port, &was);
-			nothing_stored();
+			expect_nothing_stored();
 		}
 }
 
-/* A frame that names no life is for nobody, though a port that nobody ever left says 0, too. */
+/* A PREP for life 0 is refused, although @left is 0 while no endpoint has left the port. */
 static void prep__for_nobody(void **state)
 {
-	struct desc d = prep(false, T0);
+	struct desc d = prep_frame(false, T0);
 	struct frame in;
 
 	(void)state;
-	feed(T0 - 1000);
+	feed_beacon(T0 - 1000);
 	build(&in, &d);
 	in.p[in.n - d.body + sizeof(struct bl_data) + offsetof(struct bl_prep, life)] = 0;
 	in.p[in.n - d.body + sizeof(struct bl_data) + offsetof(struct bl_prep, life) + 1] = 0;
-	run_on(&in, XDP_DROP, &in);
+	run_host_xdp(&in, XDP_DROP, &in);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_INGRESS, BL_R_WRONG_LIFE }));
-	nothing_stored();
+	expect_nothing_stored();
 }
 
-/* Between endpoints of one host: the slot is closed without a frame. */
+/* Between endpoints of one host the slot is closed without a frame. */
 static void local__for_who_left(void **state)
 {
 	const __u32 n = BODY_SLOT;
@@ -98,26 +99,26 @@ static void local__for_who_left(void **state)
 	struct frame in, out;
 
 	(void)state;
-	leaves(10, BL_EP_ACTIVE);
+	end_endpoint_in_order(10, BL_EP_ACTIVE);
 	build(&in, &d);
 	assert_int_equal(run_tc(sk->progs.bl_host_local, &in, &out, 0), TC_ACT_SHOT);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_LOCAL, BL_R_LEFT }));
-	nothing_stored();
-	assert_int_equal(state_of(0), word(n + 1, n + 2));
+	expect_nothing_stored();
+	assert_int_equal(window_state_of(0), window_state(n + 1, n + 2));
 }
 
-/* Who left is answered for whatever way the frame came. */
+/* A frame that the controller relays is answered as well. */
 static void relayed__for_who_left(void **state)
 {
-	struct desc d = prep(false, T0);
+	struct desc d = prep_frame(false, T0);
 	struct frame want;
 
 	(void)state;
-	feed(T0 - 1000);
-	leaves(9, BL_EP_FREE);
+	feed_beacon(T0 - 1000);
+	end_endpoint_in_order(9, BL_EP_FREE);
 	ack_of(&d, &want);
-	relay(&d, XDP_TX, &want, BL_R_LEFT);
-	nothing_stored();
+	run_relayed(&d, XDP_TX, &want, BL_R_LEFT);
+	expect_nothing_stored();
 }
 
 static void reasons__all_seen(void **state)

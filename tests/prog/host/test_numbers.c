@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Numbers of destinations and flows come back, and frames do not wait for ever
+ * Numbers of destinations and flows are freed and given again, and no frame waits for ever
  * (core/queue/dest_core.h): thousands of destinations one after the other, hundreds of flows, a
- * policy that changes, peers that do not answer.
+ * policy that changes, and peers that do not answer.
  */
 #include "core/queue/dest_core.h"
 #include "core/fastpass/fastpass_core.h"
 #include "core/pl2/pl2_core.h"
 #include "tests/prog/host/top_util.h"
 
-static struct bl_hold_dest who_get(__u32 n)
+static struct bl_hold_dest hold_dest_get(__u32 n)
 {
 	struct bl_hold_dest d;
 
@@ -26,8 +26,8 @@ static __u32 number_of(const struct frame *f)
 	return bpf_map_lookup_elem(bpf_map__fd(sk->maps.hold_dests), &k, &n) ? 0 : n;
 }
 
-/* The pacer shall look at everything, now. */
-static void all_due(void)
+/* Makes every destination due, so that the pacer examines all of them in its next turns. */
+static void make_all_due(void)
 {
 	struct bl_due d = due_get();
 	__u32 i;
@@ -38,8 +38,8 @@ static void all_due(void)
 	due_put(&d);
 }
 
-/* Turns until nothing more leaves. Returns how many frames did. */
-static __u32 turns_out(void)
+/* Runs turns until no more frames are sent. Returns how many were. */
+static __u32 run_turns(void)
 {
 	struct frame out;
 	__u32 n = 0, quiet = 0;
@@ -52,8 +52,8 @@ static __u32 turns_out(void)
 	return n;
 }
 
-/* Every frame that is held came long ago, and none has left since. */
-static void long_ago(void)
+/* Makes every held frame old, and the last frame of every destination as well. */
+static void age_all_frames(void)
 {
 	static __u8 s[sizeof(struct bl_slot)];
 	__u32 i;
@@ -64,7 +64,7 @@ static void long_ago(void)
 		map_put(sk->maps.slots, i, s);
 	}
 	for (i = 1; i < BL_DESTS; i++) {
-		struct bl_hold_dest d = who_get(i);
+		struct bl_hold_dest d = hold_dest_get(i);
 
 		d.left_ns = d.used_ns = 1;
 		map_put(sk->maps.hold_macs, i, &d);
@@ -81,8 +81,8 @@ static void dests__ten_thousand(void **state)
 	set_policy(BL_POLICY_NONE);
 	for (i = 0; i < 10000; i++) {
 		raw_frame(&f, 1, 1000 + i, 60, i);
-		give(&f, BL_R_HELD);
-		paced(&f);
+		run_hold(&f, BL_R_HELD);
+		expect_paced(&f);
 	}
 	assert_int_equal(balanced(QUEUES), 0);
 	assert_true(due_get().given < BL_DESTS);
@@ -101,22 +101,22 @@ static void policy__after_255_flows(void **state)
 
 	(void)state;
 	for (i = 0; i < 255; i++)
-		held((__u16)(1000 + i), 1, false);
+		hold_frame((__u16)(1000 + i), 1, false);
 	set_policy(BL_POLICY_NONE);
-	all_due();
-	i = turns_out();
+	make_all_due();
+	i = run_turns();
 	assert_int_equal(i, 255);
 	counts_moved(sk->maps.counts, counted, i, WANT({ BL_HC_PACE, BL_R_PACED, i }));
 	for (i = 0; i < 9; i++) {
 		raw_frame(&f, 1, 3000 + i, 60, 1);
-		give(&f, BL_R_HELD);
-		paced(&f);
+		run_hold(&f, BL_R_HELD);
+		expect_paced(&f);
 	}
 }
 
 /*
- * Under policy none destinations that find no number have one together. What is left in its queue
- * leaves under the next policy, too: nobody can ask for it.
+ * Under policy none, destinations that find no free number share one. The frames in its queue leave
+ * under the next policy as well, since no permission can be requested for them.
  */
 static void shared__leaves_under_any_policy(void **state)
 {
@@ -131,7 +131,7 @@ static void shared__leaves_under_any_policy(void **state)
 		set_policy(BL_POLICY_NONE);
 		for (k = 0; k < BL_NUMBERS + 9; k++) {
 			raw_frame(&f, 1, 1000 + k, 60, k);
-			give(&f, BL_R_HELD);
+			run_hold(&f, BL_R_HELD);
 		}
 		set_policy(policies[i]);
 		d = due_get();
@@ -141,7 +141,7 @@ static void shared__leaves_under_any_policy(void **state)
 		due_put(&d);
 		for (k = BL_NUMBERS; k < BL_NUMBERS + 9; k++) {
 			raw_frame(&f, 1, 1000 + k, 60, k);
-			paced(&f);
+			expect_paced(&f);
 		}
 		assert_int_equal(turn(sk->progs.bl_host_pace, &out), XDP_DROP);
 		assert_int_equal(balanced(QUEUES), BL_NUMBERS);
@@ -157,30 +157,30 @@ static void top__dead_peer(void **state)
 
 	(void)state;
 	for (i = 0; i < 280; i++)
-		held((__u16)(1000 + i), 1, false);
+		hold_frame((__u16)(1000 + i), 1, false);
 	assert_true(bl_numbers_spare(&(struct bl_due){ .given = due_get().given }) >=
 		    BL_TOP_RESERVE - 1);
-	/* those that have no number of their own have one together */
+	/* flows that find no free number share one */
 	t = tx_get((__u32)due_get().given);
 	assert_true(t.key.proto == BL_TOP_SHARED && !t.key.sport && !t.key.dport && t.frames > 1);
-	/* and others are not concerned */
+	/* a new flow to another host is not affected */
 	d = app_frame(3, 1001, false);
 	build(&f, &d);
-	give(&f, BL_R_HELD);
+	run_hold(&f, BL_R_HELD);
 	t = tx_get((__u32)due_get().given);
 	assert_int_equal(t.frames, 1);
 	assert_int_equal(balanced(QUEUES), 281);
-	/* nothing comes: each frame is dropped, each flow ends */
+	/* no token arrives: each frame is dropped, and each flow ends */
 	top.sync_ns = 1000000000;
 	top.idle_ns = 0;
 	set_top();
-	all_due();
-	sent = turns_out(); /* none is old enough yet: SYNCs only */
+	make_all_due();
+	sent = run_turns(); /* no frame is old enough yet, so only SYNCs are sent */
 	counts_moved(sk->maps.counts, counted, sent, WANT({ BL_HC_PACE, BL_R_PACED, sent }));
 	assert_int_equal(balanced(QUEUES), 281);
-	long_ago();
-	all_due();
-	sent = turns_out();
+	age_all_frames();
+	make_all_due();
+	sent = run_turns();
 	counts_moved(sk->maps.counts, counted, sent + 281,
 		     WANT({ BL_HC_PACE, BL_R_PACED, sent }, { BL_HC_PACE, BL_R_HELD_LONG, 281 }));
 	assert_int_equal(balanced(QUEUES), 0);
@@ -194,10 +194,10 @@ static void top__dead_peer(void **state)
 }
 
 /*
- * PL2: a frame in hand, whose RSV has left, and one behind it. Returns the number of their
- * destination.
+ * PL2: leaves one frame in a burst whose RSV was sent, and one frame queued behind it. Returns the
+ * number of their destination.
  */
-static __u32 asked_for(void)
+static __u32 request_burst(void)
 {
 	struct frame f, out;
 
@@ -206,10 +206,10 @@ static __u32 asked_for(void)
 	hold.retry_ns = 1000000000;
 	set_policy(BL_POLICY_PL2);
 	raw_frame(&f, 1, 5, 60, 1);
-	give(&f, BL_R_HELD);
-	assert_int_equal(turn(sk->progs.bl_host_pace, &out), XDP_REDIRECT); /* its RSV */
+	run_hold(&f, BL_R_HELD);
+	assert_int_equal(turn(sk->progs.bl_host_pace, &out), XDP_REDIRECT); /* the RSV */
 	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_PACE, BL_R_PACED }));
-	give(&f, BL_R_HELD);
+	run_hold(&f, BL_R_HELD);
 	return number_of(&f);
 }
 
@@ -220,13 +220,13 @@ static void pl2__no_answer(void **state)
 	__u32 n;
 
 	(void)state;
-	n = asked_for();
+	n = request_burst();
 	map_get(sk->maps.pl2_dests, n, &d);
 	assert_int_equal(d.n, 1);
 	pace_elsewhere = 1;
 	assert_int_equal(balanced(QUEUES), 1);
-	long_ago();
-	all_due();
+	age_all_frames();
+	make_all_due();
 	assert_int_equal(turn(sk->progs.bl_host_pace, &out), XDP_DROP);
 	counts_moved(sk->maps.counts, counted, 2, WANT({ BL_HC_PACE, BL_R_HELD_LONG, 2 }));
 	pace_elsewhere = 0;
@@ -236,8 +236,8 @@ static void pl2__no_answer(void **state)
 }
 
 /*
- * The pacer itself stood still: its peer had no chance to answer, and nothing is dropped for an
- * age.
+ * The pacer itself did not run for a while, so the peer had no chance to answer: no frame is
+ * dropped because of its age.
  */
 static void pl2__pacer_stood_still(void **state)
 {
@@ -245,44 +245,44 @@ static void pl2__pacer_stood_still(void **state)
 	struct bl_due d;
 
 	(void)state;
-	asked_for();
+	request_burst();
 	pace_elsewhere = 1;
-	long_ago();
+	age_all_frames();
 	d = due_get();
 	assert_true(d.watch_ns > 0 && d.turn_ns > 0);
 	d.turn_ns = 1;
 	d.watch_ns = 1000000;
 	due_put(&d);
-	all_due();
+	make_all_due();
 	assert_int_equal(turn(sk->progs.bl_host_pace, &out), XDP_DROP);
 	counts_moved(sk->maps.counts, counted, 0, NULL, 0);
 	assert_int_equal(balanced(QUEUES), 1);
 	d = due_get();
 	assert_true(d.back_ns > 1 && d.turn_ns == d.back_ns);
-	/* an age later */
+	/* much later */
 	d.back_ns = 1;
 	due_put(&d);
-	all_due();
+	make_all_due();
 	assert_int_equal(turn(sk->progs.bl_host_pace, &out), XDP_DROP);
 	counts_moved(sk->maps.counts, counted, 2, WANT({ BL_HC_PACE, BL_R_HELD_LONG, 2 }));
 	pace_elsewhere = 0;
 	assert_int_equal(balanced(QUEUES), 0);
 }
 
-/* All numbers are given, and none has been used for long. */
-static __u32 pressed(struct frame *f)
+/* Makes the state in which all numbers are given and none has been used for long. */
+static __u32 use_up_numbers(struct frame *f)
 {
 	struct bl_due d;
 	__u32 n;
 
 	raw_frame(f, 1, 7, 60, 1);
-	give(f, BL_R_HELD);
-	paced(f);
+	run_hold(f, BL_R_HELD);
+	expect_paced(f);
 	n = number_of(f);
 	d = due_get();
 	d.given = BL_NUMBERS;
 	due_put(&d);
-	long_ago();
+	age_all_frames();
 	return n;
 }
 
@@ -294,32 +294,33 @@ static void number__not_while_it_is_used(void **state)
 
 	(void)state;
 	set_policy(BL_POLICY_NONE);
-	n = pressed(&f);
-	d = who_get(n);
+	n = use_up_numbers(&f);
+	d = hold_dest_get(n);
 	d.pins = 1;
 	map_put(sk->maps.hold_macs, n, &d);
-	all_due();
-	turns_out();
-	assert_true(number_of(&f) == n && who_get(n).pins == 1 && who_get(n).used == BL_DEST_USED);
+	make_all_due();
+	run_turns();
+	assert_true(number_of(&f) == n && hold_dest_get(n).pins == 1 &&
+		    hold_dest_get(n).used == BL_DEST_USED);
 	d.pins = 0;
-	d.used_ns = mono_now() + HOUR_NS; /* somebody was there just now */
+	d.used_ns = mono_now() + HOUR_NS; /* used just now */
 	map_put(sk->maps.hold_macs, n, &d);
-	all_due();
-	turns_out();
+	make_all_due();
+	run_turns();
 	assert_int_equal(number_of(&f), n);
-	long_ago();
-	all_due();
-	turns_out();
-	assert_true(!number_of(&f) && who_get(n).pins == BL_DEST_CLOSED &&
-		    who_get(n).used == BL_DEST_FREE);
+	age_all_frames();
+	make_all_due();
+	run_turns();
+	assert_true(!number_of(&f) && hold_dest_get(n).pins == BL_DEST_CLOSED &&
+		    hold_dest_get(n).used == BL_DEST_FREE);
 	assert_int_equal(due_get().spare, 1);
-	/* somebody who looked it up before, and comes in now */
-	d = who_get(n);
+	/* a program that looked the number up before it was freed uses it only now */
+	d = hold_dest_get(n);
 	d.pins++;
 	map_put(sk->maps.hold_macs, n, &d);
-	give(&f, BL_R_HELD);
-	assert_true(number_of(&f) == n && who_get(n).pins == 1 && !due_get().spare);
-	paced(&f);
+	run_hold(&f, BL_R_HELD);
+	assert_true(number_of(&f) == n && hold_dest_get(n).pins == 1 && !due_get().spare);
+	expect_paced(&f);
 }
 
 static void number__the_daemon_forgets_first(void **state)
@@ -331,23 +332,23 @@ static void number__the_daemon_forgets_first(void **state)
 	(void)state;
 	hold.slot_ns = 1000000;
 	set_policy(BL_POLICY_NONE);
-	n = pressed(&f);
+	n = use_up_numbers(&f);
 	map_get(sk->maps.fp_dests, n, &d);
 	d.endpoint = 3;
 	d.want = BL_FP_WANT(9, 0);
 	d.used = 4;
 	d.idle = 1;
 	map_put(sk->maps.fp_dests, n, &d);
-	all_due();
-	turns_out();
+	make_all_due();
+	run_turns();
 	map_get(sk->maps.fp_dests, n, &d);
 	assert_int_equal(d.endpoint, BL_FP_RETIRED);
-	assert_true(!number_of(&f) && who_get(n).used == BL_DEST_LEAVING && !due_get().spare);
+	assert_true(!number_of(&f) && hold_dest_get(n).used == BL_DEST_LEAVING && !due_get().spare);
 	d.endpoint = BL_FP_UNKNOWN;
 	map_put(sk->maps.fp_dests, n, &d);
-	all_due();
-	turns_out();
-	assert_true(who_get(n).used == BL_DEST_FREE && due_get().spare == 1);
+	make_all_due();
+	run_turns();
+	assert_true(hold_dest_get(n).used == BL_DEST_FREE && due_get().spare == 1);
 	map_get(sk->maps.fp_dests, n, &d);
 	assert_int_equal(bl_fp_under_way(&d), 0);
 }

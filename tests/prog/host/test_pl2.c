@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * PL2 on a host: bl_hold_xdp takes frames, bl_host_pace asks and sends, bl_host_xdp takes GRTs and
- * their copies. v0 plays the NIC, v1 bl0d. Every frame that leaves is compared byte for byte, and
- * after every step each slot is free, in one queue or in one burst.
+ * PL2 on a host: bl_hold_xdp holds frames, bl_host_pace sends RSVs and data, and bl_host_xdp
+ * accepts GRTs and their copies. v0 plays the NIC, v1 plays bl0d. Every frame that leaves is
+ * compared byte for byte, and after every step each slot is free, in one queue or in one burst.
  */
 #include "tests/prog/host/host_util.h"
 #include "tests/prog/pace_util.h"
@@ -72,8 +72,11 @@ static int pl2_setup(void **state)
 	return 0;
 }
 
-/* Slots: @held in queues, @burst in bursts, the others free. */
-static void slots_are(__u32 held, __u32 burst)
+/*
+ * Fails unless @burst slots are in bursts and, if that is 0, @held are in queues and the others
+ * free.
+ */
+static void expect_slots(__u32 held, __u32 burst)
 {
 	__u32 in = 0, i;
 
@@ -85,8 +88,8 @@ static void slots_are(__u32 held, __u32 burst)
 		assert_int_equal(balanced(QUEUES), held);
 }
 
-/* An application's frame to host @to. */
-static void give(const struct frame *in)
+/* Runs a frame from an application, which must be held. */
+static void run_hold(const struct frame *in)
 {
 	struct frame out;
 
@@ -101,11 +104,11 @@ static void give_n(__u32 to, __u32 n, __u32 len)
 
 	for (i = 0; i < n; i++) {
 		raw_frame(&f, 1, to, len, i);
-		give(&f);
+		run_hold(&f);
 	}
 }
 
-static void comes(const struct frame *want)
+static void expect_paced(const struct frame *want)
 {
 	struct frame out;
 
@@ -114,15 +117,15 @@ static void comes(const struct frame *want)
 	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_PACE, BL_R_PACED }));
 }
 
-/* Until the programs' clock has passed @ns. */
+/* Waits until CLOCK_MONOTONIC, the clock of the programs, has passed @ns. */
 static void wait_past(__u64 ns)
 {
 	while (mono_now() <= ns)
 		usleep(1000);
 }
 
-/* Frames @from to @to - 1 that give_n() gave leave now, @early or not. */
-static void burst_comes(__u32 to, __u32 first, __u32 end, __u32 len, bool early)
+/* Frames @first to @end - 1 of give_n() must leave now, marked as unsolicited if @early is set. */
+static void expect_burst(__u32 to, __u32 first, __u32 end, __u32 len, bool early)
 {
 	struct frame f;
 
@@ -130,12 +133,12 @@ static void burst_comes(__u32 to, __u32 first, __u32 end, __u32 len, bool early)
 		raw_frame(&f, 1, to, len, first);
 		if (early)
 			f.p[6] |= BL_EARLY_MAC0;
-		comes(&f);
+		expect_paced(&f);
 	}
 }
 
-/* A turn, or two, since the one that ends a burst may find nothing to send. */
-static void idle(void)
+/* The pacer must send nothing in two turns: the turn that ends a burst may be an empty one. */
+static void expect_idle(void)
 {
 	struct frame out;
 	int i;
@@ -147,8 +150,11 @@ static void idle(void)
 	counts_moved(sk->maps.counts, counted, 0, NULL, 0);
 }
 
-/* The pacer's next frame is an RSV for destination @n, host @to. Returns it, to be answered. */
-static struct rsv asks(__u32 n, __u32 to, __u32 bytes, __u8 flags, __u32 try)
+/*
+ * The next frame of the pacer must be an RSV for destination @n, host @to. Returns the RSV, for
+ * run_answer().
+ */
+static struct rsv expect_rsv(__u32 n, __u32 to, __u32 bytes, __u8 flags, __u32 try)
 {
 	struct rsv r = {
 		.op = BL_OP_RSV, .bytes = bytes, .flags = flags, .cookie = (__u16)(try << 8 | n)
@@ -165,8 +171,8 @@ static struct rsv asks(__u32 n, __u32 to, __u32 bytes, __u8 flags, __u32 try)
 	return r;
 }
 
-/* The switch's answer, or what pretends to be one, comes in on the NIC. */
-static void answer(struct rsv r, __u32 in, __u32 out_wait, __u8 flags, enum bl_reason why)
+/* Runs an answer to @r, genuine or forged, that arrives on the NIC. */
+static void run_answer(struct rsv r, __u32 in, __u32 out_wait, __u8 flags, enum bl_reason why)
 {
 	const __u8 port[6] = { 2, 0, 0, 0, 0xff, 0 };
 	struct frame f, out;
@@ -191,13 +197,13 @@ static void burst__asked_granted_sent(void **state)
 
 	(void)state;
 	give_n(0, 2, 1514);
-	r = asks(1, 0, 3076, 0, 0);
-	slots_are(0, 2);
-	idle();
-	answer(r, 0, 0, 0, BL_R_GRT);
-	burst_comes(0, 0, 2, 1514, false);
-	idle();
-	slots_are(0, 0);
+	r = expect_rsv(1, 0, 3076, 0, 0);
+	expect_slots(0, 2);
+	expect_idle();
+	run_answer(r, 0, 0, 0, BL_R_GRT);
+	expect_burst(0, 0, 2, 1514, false);
+	expect_idle();
+	expect_slots(0, 0);
 	d = dest_get(1);
 	assert_int_equal(d.rsvs, 1);
 	assert_int_equal(d.grts, 1);
@@ -205,7 +211,7 @@ static void burst__asked_granted_sent(void **state)
 	assert_true(d.delay_ns && d.delay_ns == d.delay_min_ns && d.delay_ns == d.delay_max_ns &&
 		    d.delay_ns < 10000000000ULL);
 	assert_int_equal(d.word & 0xff, BL_PL2_IDLE);
-	answer(r, 0, 0, 0, BL_R_GRT_BAD);
+	run_answer(r, 0, 0, 0, BL_R_GRT_BAD);
 }
 
 static void burst__k_frames_then_the_rest(void **state)
@@ -215,39 +221,39 @@ static void burst__k_frames_then_the_rest(void **state)
 
 	(void)state;
 	give_n(0, 6, 100);
-	r = asks(1, 0, 4 * 124, 0, 0);
-	answer(r, 0, 0, 0, BL_R_GRT);
-	burst_comes(0, 0, 4, 100, false);
-	r = asks(1, 0, 2 * 124, 0, 0); /* the turn that ends a burst begins the next */
-	answer(r, 0, 0, 0, BL_R_GRT);
-	burst_comes(0, 4, 6, 100, false);
-	idle();
-	/* by bytes: a second frame might be a full one */
+	r = expect_rsv(1, 0, 4 * 124, 0, 0);
+	run_answer(r, 0, 0, 0, BL_R_GRT);
+	expect_burst(0, 0, 4, 100, false);
+	r = expect_rsv(1, 0, 2 * 124, 0, 0); /* the turn that ends a burst starts the next one */
+	run_answer(r, 0, 0, 0, BL_R_GRT);
+	expect_burst(0, 4, 6, 100, false);
+	expect_idle();
+	/* limited by bytes: a second frame might have full length */
 	hold.k_bytes = 125 + 1537;
 	set_hold();
 	give_n(0, 3, 101);
-	r = asks(1, 0, 125, 0, 0);
-	answer(r, 0, 0, 0, BL_R_GRT);
-	burst_comes(0, 0, 1, 101, false);
-	r = asks(1, 0, 125, 0, 0);
+	r = expect_rsv(1, 0, 125, 0, 0);
+	run_answer(r, 0, 0, 0, BL_R_GRT);
+	expect_burst(0, 0, 1, 101, false);
+	r = expect_rsv(1, 0, 125, 0, 0);
 	hold.k_bytes = 6152;
 	set_hold();
-	answer(r, 0, 0, 0, BL_R_GRT);
-	burst_comes(0, 1, 2, 101, false);
-	/* expedited first */
+	run_answer(r, 0, 0, 0, BL_R_GRT);
+	expect_burst(0, 1, 2, 101, false);
+	/* expedited frames first */
 	{
 		struct desc d = plain_frame(1, 0, false);
 
 		d.tos = 46 << 2;
 		build(&f, &d);
-		give(&f);
-		r = asks(1, 0, 125 + bl_wire_bytes(f.n), 0, 0);
-		answer(r, 0, 0, 0, BL_R_GRT);
-		comes(&f);
-		burst_comes(0, 2, 3, 101, false);
+		run_hold(&f);
+		r = expect_rsv(1, 0, 125 + bl_wire_bytes(f.n), 0, 0);
+		run_answer(r, 0, 0, 0, BL_R_GRT);
+		expect_paced(&f);
+		expect_burst(0, 2, 3, 101, false);
 	}
-	idle();
-	slots_are(0, 0);
+	expect_idle();
+	expect_slots(0, 0);
 }
 
 static void burst__waits_for_its_slot(void **state)
@@ -260,28 +266,28 @@ static void burst__waits_for_its_slot(void **state)
 	(void)state;
 	give_n(0, 1, 60);
 	t0 = mono_now();
-	r = asks(1, 0, 84, 0, 0);
+	r = expect_rsv(1, 0, 84, 0, 0);
 	due = due_get();
 	assert_true(due.at[1] >= t0 + LONG_NS && due.next == due.at[1]);
-	answer(r, 10, 300000000, 0, BL_R_GRT);
+	run_answer(r, 10, 300000000, 0, BL_R_GRT);
 	d = dest_get(1);
 	/* equation 1: the wait counts from the RSV */
 	assert_int_equal(d.send_ns, d.asked_ns[0] + 300000000);
 	due = due_get();
 	assert_int_equal(due.at[1], d.send_ns);
 	assert_int_equal(due.next, d.send_ns);
-	idle();
+	expect_idle();
 	wait_past(d.send_ns);
-	burst_comes(0, 0, 1, 60, false);
-	idle();
-	slots_are(0, 0);
-	/* less what the NIC is busy with */
+	expect_burst(0, 0, 1, 60, false);
+	expect_idle();
+	expect_slots(0, 0);
+	/* the wait is reduced by the time for which the NIC is busy */
 	give_n(0, 1, 60);
-	r = asks(1, 0, 84, 0, 0);
+	r = expect_rsv(1, 0, 84, 0, 0);
 	due = due_get();
 	due.free[0] = mono_now() + 500000000;
 	due_put(&due);
-	answer(r, 0, 900000000, 0, BL_R_GRT);
+	run_answer(r, 0, 900000000, 0, BL_R_GRT);
 	d = dest_get(1);
 	assert_true(d.send_ns < d.asked_ns[0] + 900000000 - 400000000);
 }
@@ -293,18 +299,18 @@ static void burst__many_destinations(void **state)
 	(void)state;
 	give_n(0, 1, 60);
 	give_n(2, 1, 60);
-	a = asks(1, 0, 84, 0, 0);
-	b = asks(2, 2, 84, 0, 0);
-	idle();
-	answer(b, 0, 0, 0, BL_R_GRT);
-	burst_comes(2, 0, 1, 60, false);
-	answer(a, 0, 0, 0, BL_R_GRT);
-	burst_comes(0, 0, 1, 60, false);
-	idle();
-	slots_are(0, 0);
+	a = expect_rsv(1, 0, 84, 0, 0);
+	b = expect_rsv(2, 2, 84, 0, 0);
+	expect_idle();
+	run_answer(b, 0, 0, 0, BL_R_GRT);
+	expect_burst(2, 0, 1, 60, false);
+	run_answer(a, 0, 0, 0, BL_R_GRT);
+	expect_burst(0, 0, 1, 60, false);
+	expect_idle();
+	expect_slots(0, 0);
 }
 
-/* Both are due: the one that was due first is sent whole before the other begins. */
+/* Two bursts are due: the one that was due first is sent completely before the other begins. */
 static void burst__the_first_due_ends_first(void **state)
 {
 	struct rsv a, b;
@@ -312,16 +318,16 @@ static void burst__the_first_due_ends_first(void **state)
 	(void)state;
 	give_n(0, 3, 60);
 	give_n(2, 3, 60);
-	a = asks(1, 0, 3 * 84, 0, 0);
-	b = asks(2, 2, 3 * 84, 0, 0);
-	answer(b, 0, 0, 0, BL_R_GRT); /* due at once */
-	answer(a, 0, 300000000, 0, BL_R_GRT);
-	burst_comes(2, 0, 1, 60, false);
+	a = expect_rsv(1, 0, 3 * 84, 0, 0);
+	b = expect_rsv(2, 2, 3 * 84, 0, 0);
+	run_answer(b, 0, 0, 0, BL_R_GRT); /* due at once */
+	run_answer(a, 0, 300000000, 0, BL_R_GRT);
+	expect_burst(2, 0, 1, 60, false);
 	wait_past(dest_get(1).send_ns);
-	burst_comes(2, 1, 3, 60, false);
-	burst_comes(0, 0, 3, 60, false);
-	idle();
-	slots_are(0, 0);
+	expect_burst(2, 1, 3, 60, false);
+	expect_burst(0, 0, 3, 60, false);
+	expect_idle();
+	expect_slots(0, 0);
 }
 
 static void burst__nobody_answers(void **state)
@@ -333,24 +339,24 @@ static void burst__nobody_answers(void **state)
 	hold.retry_ns = 1000000;
 	set_hold();
 	give_n(0, 1, 60);
-	r = asks(1, 0, 84, 0, 0);
+	r = expect_rsv(1, 0, 84, 0, 0);
 	for (try = 1; try < BL_PL2_TRIES; try++) {
 		__u32 seq = r.seq;
 
 		usleep(1500);
-		r = asks(1, 0, 84, 0, try);
+		r = expect_rsv(1, 0, 84, 0, try);
 		assert_int_equal(r.seq, seq);
 	}
 	usleep(1500);
-	assert_int_equal(asks(1, 0, 84, 0, 0).seq, r.seq + 1);
-	answer(r, 0, 0, 0, BL_R_GRT_BAD); /* to the old number */
+	assert_int_equal(expect_rsv(1, 0, 84, 0, 0).seq, r.seq + 1);
+	run_answer(r, 0, 0, 0, BL_R_GRT_BAD); /* answers the old sequence number */
 	r.seq++;
 	r.cookie = 1;
-	answer(r, 0, 0, 0, BL_R_GRT);
-	burst_comes(0, 0, 1, 60, false);
-	idle();
+	run_answer(r, 0, 0, 0, BL_R_GRT);
+	expect_burst(0, 0, 1, 60, false);
+	expect_idle();
 	assert_int_equal(dest_get(1).timeouts, BL_PL2_TRIES);
-	slots_are(0, 0);
+	expect_slots(0, 0);
 }
 
 static void burst__refused(void **state)
@@ -361,17 +367,17 @@ static void burst__refused(void **state)
 	hold.retry_ns = 20000000;
 	set_hold();
 	give_n(0, 1, 60);
-	r = asks(1, 0, 84, 0, 0);
-	answer(r, 0, 0, BL_GRT_REFUSED, BL_R_GRT);
-	idle();
+	r = expect_rsv(1, 0, 84, 0, 0);
+	run_answer(r, 0, 0, BL_GRT_REFUSED, BL_R_GRT);
+	expect_idle();
 	wait_past(dest_get(1).send_ns);
-	assert_int_equal(asks(1, 0, 84, 0, 0).seq, r.seq + 1);
+	assert_int_equal(expect_rsv(1, 0, 84, 0, 0).seq, r.seq + 1);
 	r.seq++;
-	answer(r, 0, 0, 0, BL_R_GRT);
-	burst_comes(0, 0, 1, 60, false);
-	idle();
+	run_answer(r, 0, 0, 0, BL_R_GRT);
+	expect_burst(0, 0, 1, 60, false);
+	expect_idle();
 	assert_int_equal(dest_get(1).refused, 1);
-	slots_are(0, 0);
+	expect_slots(0, 0);
 }
 
 /* ---- unsolicited ---- */
@@ -383,11 +389,11 @@ static struct rsv early_burst(void)
 	hold.t_ns = 1000;
 	set_hold();
 	give_n(0, 1, 60);
-	r = asks(1, 0, 84, 0, 0); /* nothing is known yet */
-	answer(r, 0, 999, 0, BL_R_GRT);
-	burst_comes(0, 0, 1, 60, false);
+	r = expect_rsv(1, 0, 84, 0, 0); /* no wait is known yet, so this burst is not unsolicited */
+	run_answer(r, 0, 999, 0, BL_R_GRT);
+	expect_burst(0, 0, 1, 60, false);
 	give_n(0, 3, 200);
-	return asks(1, 0, 3 * 224, BL_RSV_EARLY, 0);
+	return expect_rsv(1, 0, 3 * 224, BL_RSV_EARLY, 0);
 }
 
 static void early__passed(void **state)
@@ -395,17 +401,17 @@ static void early__passed(void **state)
 	struct rsv r = early_burst();
 
 	(void)state;
-	burst_comes(0, 0, 3, 200, true);
-	idle();
-	slots_are(0, 3);
-	answer(r, 0, 5000, BL_GRT_PASSED, BL_R_GRT);
-	idle();
-	slots_are(0, 0);
+	expect_burst(0, 0, 3, 200, true);
+	expect_idle();
+	expect_slots(0, 3);
+	run_answer(r, 0, 5000, BL_GRT_PASSED, BL_R_GRT);
+	expect_idle();
+	expect_slots(0, 0);
 	assert_int_equal(dest_get(1).early, 1);
 	assert_int_equal(dest_get(1).resent, 0);
-	/* 5000 ns are above t */
+	/* 5000 ns are above t_ns, so the next burst is not unsolicited */
 	give_n(0, 1, 60);
-	asks(1, 0, 84, 0, 0);
+	expect_rsv(1, 0, 84, 0, 0);
 }
 
 static void early__passed_in_the_middle(void **state)
@@ -413,11 +419,11 @@ static void early__passed_in_the_middle(void **state)
 	struct rsv r = early_burst();
 
 	(void)state;
-	burst_comes(0, 0, 1, 200, true);
-	answer(r, 0, 0, BL_GRT_PASSED, BL_R_GRT);
-	burst_comes(0, 1, 3, 200, true);
-	idle();
-	slots_are(0, 0);
+	expect_burst(0, 0, 1, 200, true);
+	run_answer(r, 0, 0, BL_GRT_PASSED, BL_R_GRT);
+	expect_burst(0, 1, 3, 200, true);
+	expect_idle();
+	expect_slots(0, 0);
 }
 
 static void early__not_passed(void **state)
@@ -425,12 +431,12 @@ static void early__not_passed(void **state)
 	struct rsv r = early_burst();
 
 	(void)state;
-	burst_comes(0, 0, 2, 200, true);
-	answer(r, 0, 5000, 0, BL_R_GRT);
+	expect_burst(0, 0, 2, 200, true);
+	run_answer(r, 0, 5000, 0, BL_R_GRT);
 	wait_past(dest_get(1).send_ns);
-	burst_comes(0, 0, 3, 200, false);
-	idle();
-	slots_are(0, 0);
+	expect_burst(0, 0, 3, 200, false);
+	expect_idle();
+	expect_slots(0, 0);
 	assert_int_equal(dest_get(1).resent, 1);
 }
 
@@ -443,15 +449,15 @@ static void early__not_when_old(void **state)
 	hold.recent_ns = 1000;
 	set_hold();
 	give_n(0, 1, 60);
-	r = asks(1, 0, 84, 0, 0);
-	answer(r, 0, 0, 0, BL_R_GRT);
-	burst_comes(0, 0, 1, 60, false);
+	r = expect_rsv(1, 0, 84, 0, 0);
+	run_answer(r, 0, 0, 0, BL_R_GRT);
+	expect_burst(0, 0, 1, 60, false);
 	usleep(10);
 	give_n(0, 1, 60);
-	asks(1, 0, 84, 0, 0);
+	expect_rsv(1, 0, 84, 0, 0);
 }
 
-/* ---- what is not believed ---- */
+/* ---- grants that are refused ---- */
 
 static void grant__not_believed(void **state)
 {
@@ -461,14 +467,14 @@ static void grant__not_believed(void **state)
 
 	(void)state;
 	give_n(0, 1, 60);
-	r = asks(1, 0, 84, 0, 0);
+	r = expect_rsv(1, 0, 84, 0, 0);
 	d = dest_get(1);
 #define LIE(what, n)                                           \
 	do {                                                   \
 		f = r;                                         \
 		doing = #what;                                 \
 		what;                                          \
-		answer(f, 0, 0, 0, BL_R_GRT_BAD);              \
+		run_answer(f, 0, 0, 0, BL_R_GRT_BAD);          \
 		d.bad += n;                                    \
 		after_it = dest_get(1);                        \
 		assert_memory_equal(&after_it, &d, sizeof(d)); \
@@ -481,14 +487,14 @@ static void grant__not_believed(void **state)
 	LIE(f.cookie = 2, 0);
 	LIE(f.cookie = 0x0101, 1);
 	LIE(f.cookie = 0xff01, 1);
-	answer(r, 1000000001, 0, 0, BL_R_GRT_BAD);
-	answer(r, 0, ~0u, 0, BL_R_GRT_BAD);
-	answer(r, 0, 0, BL_GRT_PASSED, BL_R_GRT_BAD);
-	answer(r, 0, 0, 0x40, BL_R_GRT_BAD);
+	run_answer(r, 1000000001, 0, 0, BL_R_GRT_BAD);
+	run_answer(r, 0, ~0u, 0, BL_R_GRT_BAD);
+	run_answer(r, 0, 0, BL_GRT_PASSED, BL_R_GRT_BAD);
+	run_answer(r, 0, 0, 0x40, BL_R_GRT_BAD);
 	f = r;
 	f.op = BL_OP_RELEASE;
-	answer(f, 0, 0, 0, BL_R_BAD_OPCODE);
-	/* an RSV at a host */
+	run_answer(f, 0, 0, 0, BL_R_BAD_OPCODE);
+	/* a host refuses an RSV */
 	build_rsv(&in, &r);
 	assert_int_equal(run_xdp(sk->progs.bl_host_xdp, net.ifindex[0], &in, &out), XDP_DROP);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_INGRESS, BL_R_BAD_OPCODE }));
@@ -501,17 +507,17 @@ static void grant__not_believed(void **state)
 	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_INGRESS, BL_R_SHORT }));
 	hold.on = 0;
 	set_hold();
-	answer(r, 0, 0, 0, BL_R_GRT_BAD);
+	run_answer(r, 0, 0, 0, BL_R_GRT_BAD);
 	hold.on = 1;
 	set_hold();
 	f = r;
 	f.tags = 1;
-	answer(f, 0, 0, 0, BL_R_GRT);
+	run_answer(f, 0, 0, 0, BL_R_GRT);
 }
 
 /*
- * A switch that makes no reservations says so: frames go without, and with the next RSV there is a
- * promise again.
+ * A switch that makes no reservations says so in its answer: frames leave without one. A later RSV
+ * gets a reservation again.
  */
 static void apart__switch_without_reservations(void **state)
 {
@@ -521,23 +527,23 @@ static void apart__switch_without_reservations(void **state)
 	hold.retry_ns = 3000000;
 	set_hold();
 	give_n(0, 2, 100);
-	r = asks(1, 0, 2 * 124, 0, 0);
-	answer(r, 0, 0, BL_GRT_REFUSED | BL_GRT_OFF, BL_R_GRT_OFF);
-	burst_comes(0, 0, 2, 100, false);
-	idle();
-	slots_are(0, 0);
+	r = expect_rsv(1, 0, 2 * 124, 0, 0);
+	run_answer(r, 0, 0, BL_GRT_REFUSED | BL_GRT_OFF, BL_R_GRT_OFF);
+	expect_burst(0, 0, 2, 100, false);
+	expect_idle();
+	expect_slots(0, 0);
 	wait_past(dest_get(1).apart_ns);
 	give_n(0, 1, 60);
-	r = asks(1, 0, 84, 0, 0);
-	answer(r, 0, 0, 0, BL_R_GRT);
-	burst_comes(0, 0, 1, 60, false);
-	idle();
-	slots_are(0, 0);
+	r = expect_rsv(1, 0, 84, 0, 0);
+	run_answer(r, 0, 0, 0, BL_R_GRT);
+	expect_burst(0, 0, 1, 60, false);
+	expect_idle();
+	expect_slots(0, 0);
 }
 
 /* ---- copies, and releases ---- */
 
-static void from_host(__u32 from, __u32 len, bool early)
+static void run_data_from(__u32 from, __u32 len, bool early)
 {
 	struct frame f, out;
 
@@ -549,12 +555,12 @@ static void from_host(__u32 from, __u32 len, bool early)
 	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_INGRESS, BL_R_TO_APP }));
 }
 
-static void copy(__u32 from, __u32 bytes, __u32 seq, __u32 wait)
+static void run_grt_copy(__u32 from, __u32 bytes, __u32 seq, __u32 wait)
 {
 	struct rsv r = { .op = BL_OP_RSV, .bytes = bytes, .seq = seq, .cookie = 0x0102 };
 
 	host_mac(r.mac, from);
-	answer(r, 0, wait, BL_GRT_COPY, BL_R_GRT_COPY);
+	run_answer(r, 0, wait, BL_GRT_COPY, BL_R_GRT_COPY);
 }
 
 static void coming__released(void **state)
@@ -568,25 +574,26 @@ static void coming__released(void **state)
 	host_mac(want.mac, 5);
 	hold.coming_ns = 30000000;
 	set_hold();
-	copy(5, 3076, 77, 1000000); /* who never was a destination gets a number now */
+	run_grt_copy(5, 3076, 77,
+		     1000000); /* a host that was no destination before gets a number now */
 	assert_int_equal(coming_get(1).bytes, 3076);
 	due = due_get();
 	assert_int_equal(due.at[1], coming_get(1).by_ns);
 	assert_true(due.next <= due.at[1]);
-	from_host(5, 1514, false);
-	from_host(5, 1000, true);
-	from_host(6, 60, false); /* of somebody else */
+	run_data_from(5, 1514, false);
+	run_data_from(5, 1000, true);
+	run_data_from(6, 60, false); /* from another host */
 	assert_int_equal(coming_get(1).bytes, 514);
-	copy(5, 624, 78, 0);
-	from_host(5, 600, false);
+	run_grt_copy(5, 624, 78, 0);
+	run_data_from(5, 600, false);
 	assert_int_equal(coming_get(1).bytes, 514);
-	idle();
+	expect_idle();
 	wait_past(coming_get(1).by_ns);
 	assert_int_equal(turn(sk->progs.bl_host_pace, &out), XDP_REDIRECT);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_PACE, BL_R_PACED }));
 	build_rsv(&f, &want);
 	same_frame(&out, &f);
-	idle();
+	expect_idle();
 	assert_int_equal(coming_get(1).bytes, 0);
 	assert_int_equal(due_get().at[1], BL_DUE_NEVER);
 }
@@ -601,19 +608,19 @@ static void coming__beside_our_own_burst(void **state)
 	hold.coming_ns = 20000000;
 	set_hold();
 	give_n(0, 1, 60);
-	r = asks(1, 0, 84, 0, 0);
-	copy(0, 100, 5, 0);
+	r = expect_rsv(1, 0, 84, 0, 0);
+	run_grt_copy(0, 100, 5, 0);
 	by = coming_get(1).by_ns;
-	answer(r, 0, 0, 0, BL_R_GRT);
-	burst_comes(0, 0, 1, 60, false);
-	idle();
-	assert_int_equal(due_get().at[1], by); /* the end of the burst did not forget it */
+	run_answer(r, 0, 0, 0, BL_R_GRT);
+	expect_burst(0, 0, 1, 60, false);
+	expect_idle();
+	assert_int_equal(due_get().at[1], by); /* the end of the burst did not clear the time */
 	wait_past(by);
 	assert_int_equal(turn(sk->progs.bl_host_pace, &out), XDP_REDIRECT);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_PACE, BL_R_PACED }));
 	assert_int_equal(out.p[14 + 22], BL_OPCODE_BYTE(BL_OP_RELEASE));
-	idle();
-	slots_are(0, 0);
+	expect_idle();
+	expect_slots(0, 0);
 }
 
 static void coming__not_wanted(void **state)
@@ -621,13 +628,13 @@ static void coming__not_wanted(void **state)
 	(void)state;
 	hold.coming_ns = 0;
 	set_hold();
-	copy(0, 100, 5, 0);
-	from_host(0, 60, false);
+	run_grt_copy(0, 100, 5, 0);
+	run_data_from(0, 60, false);
 	assert_int_equal(coming_get(1).bytes, 0);
 	hold.coming_ns = 1;
 	hold.policy = BL_POLICY_NONE;
 	set_hold();
-	copy(0, 100, 5, 0);
+	run_grt_copy(0, 100, 5, 0);
 	assert_int_equal(coming_get(1).bytes, 0);
 	assert_int_equal(coming_get(0).bytes, 0);
 }
@@ -638,26 +645,26 @@ static void policy__changed_with_a_burst_in_hand(void **state)
 {
 	(void)state;
 	give_n(0, 5, 60);
-	asks(1, 0, 4 * 84, 0, 0);
+	expect_rsv(1, 0, 4 * 84, 0, 0);
 	hold.policy = BL_POLICY_NONE;
 	set_hold();
 	{
 		struct bl_due d = due_get();
 
-		/* else the retry's time, an hour from now, is what the pacer waits for */
+		/* otherwise the pacer would wait for the time of the retry, an hour from now */
 		d.at[1] = d.next = 0;
 		due_put(&d);
 	}
-	burst_comes(0, 0, 4, 60, false);
+	expect_burst(0, 0, 4, 60, false);
 	{
 		struct frame out;
 
-		/* gives the slots back */
+		/* this turn frees the slots */
 		assert_int_equal(turn(sk->progs.bl_host_pace, &out), XDP_DROP);
 	}
-	burst_comes(0, 4, 5, 60, false);
-	idle();
-	slots_are(0, 0);
+	expect_burst(0, 4, 5, 60, false);
+	expect_idle();
+	expect_slots(0, 0);
 }
 
 static void reasons__all_seen(void **state)

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * RECALL in the host's programs: stored in the receiver's ring and sent back as RECALLED, byte for
- * byte, without its process; not stored and not answered where there is no room, no endpoint, or
- * another life of it.
+ * RECALL in the host's programs: the frame is stored in the receiver's ring and sent back as
+ * RECALLED, byte for byte, without the help of the receiver's process. It is neither stored nor
+ * answered if there is no room, no endpoint, or another life of the endpoint.
  */
 #include <linux/pkt_cls.h>
 #include "tests/prog/host/commit_util.h"
 
 #define FROM (BL_PORT_BASE + 9) /* an endpoint of this host: slot 0 */
-/* what the bytes of a body of frames.h mean in a RECALL: the receiver's life */
+/* the receiver's life in a RECALL whose body is made by frames.h */
 #define RECALL_LIFE 0x0f16
 
-static void lives(__u16 life)
+static void set_lives(__u16 life)
 {
 	struct bl_ep_slot e;
 	__u32 port;
@@ -23,7 +23,7 @@ static void lives(__u16 life)
 	}
 }
 
-static struct desc recall(bool v6)
+static struct desc recall_frame(bool v6)
 {
 	struct desc d = v6 ? data_frame6(0, 1, 0, T0 - 1000) : data_frame(0, 1, 0, T0 - 1000);
 
@@ -44,12 +44,12 @@ static void recall__becomes_the_answer(void **state)
 	__u32 v, k;
 
 	(void)state;
-	feed(T0 - 1000);
-	lives(RECALL_LIFE);
+	feed_beacon(T0 - 1000);
+	set_lives(RECALL_LIFE);
 	for (v = 0; v < 16; v++) {
 		for (k = 0; k < sizeof(bodies) / sizeof(*bodies); k++) {
 			bool relayed = v >> 3;
-			struct desc d = recall(v & 1);
+			struct desc d = recall_frame(v & 1);
 			struct frame in, want;
 
 			d.tags = v >> 1 & 1;
@@ -71,25 +71,25 @@ static void recall__becomes_the_answer(void **state)
 			} else {
 				counts_moved(sk->maps.counts, counted, 1,
 					     WANT({ BL_HC_INGRESS, BL_R_RECALLED }));
-				stored(v & 1 ? 2 : 1, &d, 0);
+				expect_stored(v & 1 ? 2 : 1, &d, 0);
 			}
-			nothing_stored();
+			expect_nothing_stored();
 		}
 	}
 }
 
 /*
- * Also where C has passed what it names long ago: it is no message, and who asks again must hear
- * the answer again.
+ * A RECALL is stored and answered even if C has long passed the messages that it names: it is not a
+ * message itself, and a sender that repeats it needs the answer again.
  */
 static void recall__of_what_is_below_C(void **state)
 {
-	struct desc d = recall(false);
+	struct desc d = recall_frame(false);
 	struct frame in, want;
 
 	(void)state;
-	feed(T0 + 100);
-	lives(RECALL_LIFE);
+	feed_beacon(T0 + 100);
+	set_lives(RECALL_LIFE);
 	build(&in, &d);
 	answer_to(&d, &want);
 	run_prog(sk->progs.bl_host_xdp, &in, XDP_TX, &want);
@@ -97,7 +97,7 @@ static void recall__of_what_is_below_C(void **state)
 	assert_int_equal(ring_read(0), 2);
 }
 
-static void refused(const struct desc *d, enum bl_reason why)
+static void expect_refused(const struct desc *d, enum bl_reason why)
 {
 	struct frame in;
 
@@ -111,54 +111,55 @@ static void refused(const struct desc *d, enum bl_reason why)
 
 static void recall__refused(void **state)
 {
-	struct desc d = recall(false);
+	struct desc d = recall_frame(false);
 	struct bl_ep_slot e;
 	struct frame in, want;
 	__u32 k, fit = 4096 / (256 + 8);
 
 	(void)state;
-	feed(T0 - 1000);
-	lives(RECALL_LIFE);
+	feed_beacon(T0 - 1000);
+	set_lives(RECALL_LIFE);
 	d.body = sizeof(struct bl_recall) - 1;
-	refused(&d, BL_R_BAD_LENGTH);
+	expect_refused(&d, BL_R_BAD_LENGTH);
 	d.body = sizeof(struct bl_recall);
 	d.dport = BL_PORT_BASE + 8;
-	refused(&d, BL_R_NO_ENDPOINT);
+	expect_refused(&d, BL_R_NO_ENDPOINT);
 	d.dport = FROM;
-	lives(RECALL_LIFE ^ 0x100);
-	refused(&d, BL_R_WRONG_LIFE);
-	lives(RECALL_LIFE);
+	set_lives(RECALL_LIFE ^ 0x100);
+	expect_refused(&d, BL_R_WRONG_LIFE);
+	set_lives(RECALL_LIFE);
 	map_get(sk->maps.eps, 9, &e);
 	e.active = BL_EP_DEAD;
 	map_put(sk->maps.eps, 9, &e);
-	refused(&d, BL_R_NO_ENDPOINT);
+	expect_refused(&d, BL_R_NO_ENDPOINT);
 	e.active = BL_EP_ACTIVE;
 	map_put(sk->maps.eps, 9, &e);
-	nothing_stored();
-	/* a ring that is full: its sender asks again */
+	expect_nothing_stored();
+	/* a full ring: the sender repeats the RECALL */
 	new_ring(0, 4096);
 	build(&in, &d);
 	answer_to(&d, &want);
 	for (k = 0; k < fit; k++)
 		run_prog(sk->progs.bl_host_xdp, &in, XDP_TX, &want);
 	counts_take(sk->maps.counts, counted);
-	refused(&d, BL_R_RING_FULL);
+	expect_refused(&d, BL_R_RING_FULL);
 	assert_int_equal(ring_read(0), fit);
 	run_prog(sk->progs.bl_host_xdp, &in, XDP_TX, &want);
 }
 
 /*
- * Who left in order has nothing to take out, and its host says so; who died is announced instead.
+ * An endpoint that left in order has nothing to remove, and its host answers for it. An endpoint
+ * that died is announced by the controller instead.
  */
 static void recall__for_who_left(void **state)
 {
-	struct desc d = recall(false);
+	struct desc d = recall_frame(false);
 	struct frame in, want;
 	struct bl_ep_slot e;
 
 	(void)state;
-	feed(T0 - 1000);
-	lives(RECALL_LIFE);
+	feed_beacon(T0 - 1000);
+	set_lives(RECALL_LIFE);
 	map_get(sk->maps.eps, 9, &e);
 	e.left = e.life;
 	e.life = 0;
@@ -171,34 +172,34 @@ static void recall__for_who_left(void **state)
 	run_prog(sk->progs.bl_host_relayed, &in, XDP_TX, &want);
 	counts_moved(sk->maps.counts, counted, 1,
 		     WANT({ BL_HC_INGRESS, BL_R_LEFT }, { BL_HC_INGRESS, BL_R_BY_CONTROLLER }));
-	nothing_stored();
+	expect_nothing_stored();
 	e.left ^= 1;
 	map_put(sk->maps.eps, 9, &e);
-	refused(&d, BL_R_NO_ENDPOINT);
+	expect_refused(&d, BL_R_NO_ENDPOINT);
 }
 
-/* A sleeper hears of it at once, as of all that is no message. */
+/* A RECALL wakes a sleeper at once, like every frame that is not a message. */
 static void recall__wakes(void **state)
 {
-	struct desc d = recall(false);
+	struct desc d = recall_frame(false);
 	struct frame in, want;
 	struct bl_wake w;
 
 	(void)state;
-	feed(T0 - 1000);
-	lives(RECALL_LIFE);
+	feed_beacon(T0 - 1000);
+	set_lives(RECALL_LIFE);
 	map_get(sk->maps.wake, 0, &w);
 	w.ep[0].until = w.ep[0].until_c = BL_WAKE_ON_DATA;
 	wake_put(&w);
 	build(&in, &d);
 	answer_to(&d, &want);
 	run_prog(sk->progs.bl_host_xdp, &in, XDP_TX, &want);
-	assert_true(woken(0, 5000));
+	assert_true(is_woken(0, 5000));
 }
 
 /* ---- between endpoints of one host, and from processes ---- */
 
-static void local(const struct desc *d, enum bl_reason why)
+static void run_local(const struct desc *d, enum bl_reason why)
 {
 	struct frame in, out;
 
@@ -207,16 +208,16 @@ static void local(const struct desc *d, enum bl_reason why)
 	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_LOCAL, why }));
 }
 
-/* No frame: the RECALL is in the one's ring, its answer in the other's. */
+/* No frame is sent: the RECALL is stored in the receiver's ring and the answer in the sender's. */
 static void local__answered(void **state)
 {
-	struct desc d = recall(false), a;
+	struct desc d = recall_frame(false), a;
 	__u32 k, fit = 4096 / (256 + 8);
 	struct bl_ep_slot e;
 
 	(void)state;
-	feed(T0 - 1000);
-	lives(RECALL_LIFE);
+	feed_beacon(T0 - 1000);
+	set_lives(RECALL_LIFE);
 	host_addr(d.saddr, false, 1);
 	d.sport = FROM;
 	d.dport = BL_PORT_BASE + 10;
@@ -226,45 +227,45 @@ static void local__answered(void **state)
 	a.dport = d.sport;
 	memcpy(a.saddr, d.daddr, 16);
 	memcpy(a.daddr, d.saddr, 16);
-	local(&d, BL_R_RECALLED);
-	stored(1, &d, 0);
-	stored(0, &a, 0);
-	nothing_stored();
-	/* another life, which left in order or did not; too short */
-	lives(RECALL_LIFE ^ 1);
-	local(&d, BL_R_WRONG_LIFE);
-	nothing_stored();
+	run_local(&d, BL_R_RECALLED);
+	expect_stored(1, &d, 0);
+	expect_stored(0, &a, 0);
+	expect_nothing_stored();
+	/* another life, which left in order or did not; a body that is too short */
+	set_lives(RECALL_LIFE ^ 1);
+	run_local(&d, BL_R_WRONG_LIFE);
+	expect_nothing_stored();
 	map_get(sk->maps.eps, 10, &e);
 	e.left = RECALL_LIFE;
 	map_put(sk->maps.eps, 10, &e);
-	local(&d, BL_R_LEFT);
-	stored(0, &a, 0);
-	nothing_stored();
+	run_local(&d, BL_R_LEFT);
+	expect_stored(0, &a, 0);
+	expect_nothing_stored();
 	e.left = 0;
 	map_put(sk->maps.eps, 10, &e);
-	lives(RECALL_LIFE);
+	set_lives(RECALL_LIFE);
 	d.body--;
-	local(&d, BL_R_BAD_LENGTH);
+	run_local(&d, BL_R_BAD_LENGTH);
 	d.body++;
-	nothing_stored();
-	/* no room for the answer: stored only, and asked again */
+	expect_nothing_stored();
+	/* no room for the answer: the RECALL is only stored, and its sender repeats it */
 	new_ring(0, 4096);
 	for (k = 0; k < fit; k++)
-		local(&d, BL_R_RECALLED);
-	local(&d, BL_R_STORED);
+		run_local(&d, BL_R_RECALLED);
+	run_local(&d, BL_R_STORED);
 	assert_int_equal(ring_read(0), fit);
 	assert_int_equal(ring_read(1), fit + 1);
 	/* no room for the RECALL: no answer either */
 	new_ring(1, 4096);
 	for (k = 0; k < fit; k++) {
-		local(&d, BL_R_RECALLED);
+		run_local(&d, BL_R_RECALLED);
 		ring_read(0);
 	}
-	local(&d, BL_R_RING_FULL);
+	run_local(&d, BL_R_RING_FULL);
 	assert_int_equal(ring_read(0), 0);
 }
 
-/* Programs alone say that something is taken out. */
+/* A process may not send a RECALLED; only the programs do. */
 static void egress__answer_of_a_process(void **state)
 {
 	struct __sk_buff ctx = { .mark = BEACON_MARK };
@@ -283,8 +284,8 @@ static void egress__answer_of_a_process(void **state)
 	assert_int_equal(bpf_prog_test_run_opts(bpf_program__fd(sk->progs.bl_host_egress), &o), 0);
 	assert_int_equal(o.retval, TC_ACT_SHOT);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_EGRESS, BL_R_SENT_ACK }));
-	local(&d, BL_R_SENT_ACK);
-	nothing_stored();
+	run_local(&d, BL_R_SENT_ACK);
+	expect_nothing_stored();
 }
 
 static void reasons__all_seen(void **state)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * TOP on a host that sends: bl_hold_xdp makes flows of what applications send, bl_host_pace asks
- * for tokens, bl_host_xdp answers them. Every frame is compared byte for byte with one that is
- * built from its description (top_util.h).
+ * TOP on a host that sends: bl_hold_xdp assigns the applications' frames to flows, bl_host_pace
+ * asks for tokens, and bl_host_xdp answers them. Every frame is compared byte for byte with one
+ * that is built from its description (top_util.h).
  */
 #include "tests/prog/host/top_util.h"
 
@@ -18,13 +18,13 @@ static void sync__byte_exact(void **state)
 		struct bl_top_tx t;
 
 		top_setup(state);
-		held(1001, 1, v6);
-		held(1001, 2, v6);
+		hold_frame(1001, 1, v6);
+		hold_frame(1001, 2, v6);
 		s = sync_of(1001, 1, 1, 2, v6);
 		build_top(&f, &s);
 		assert_int_equal(f.n, (v6 ? 80 : 60) + 28);
-		paced(&f);
-		idle();
+		expect_paced(&f);
+		expect_idle();
 		t = tx_get(1);
 		assert_true(t.state == BL_TOP_ASKING && t.frames == 2 && t.syncs == 1 && t.tag &&
 			    t.port == BL_BE16(flow_port(&s)));
@@ -39,19 +39,19 @@ static void flow__one_number_each(void **state)
 	struct frame f;
 
 	(void)state;
-	held(1001, 1, false);
-	held(1002, 1, false);
-	held(1001, 2, false);
-	held(1001, 1, true);
+	hold_frame(1001, 1, false);
+	hold_frame(1002, 1, false);
+	hold_frame(1001, 2, false);
+	hold_frame(1001, 1, true);
 	d.dport = 54;
 	build(&f, &d);
-	give(&f, BL_R_HELD);
+	run_hold(&f, BL_R_HELD);
 	d = app_frame(3, 1001, false);
 	build(&f, &d);
-	give(&f, BL_R_HELD);
-	d.tos = 46 << 2; /* expedited: the same flow, its first queue */
+	run_hold(&f, BL_R_HELD);
+	d.tos = 46 << 2; /* expedited: the same flow, but its first queue */
 	build(&f, &d);
-	give(&f, BL_R_HELD);
+	run_hold(&f, BL_R_HELD);
 	assert_int_equal(due_get().given, 5);
 	assert_int_equal(queue_get(BL_HOLD_QUEUE(1, 1)).put, 2);
 	assert_int_equal(queue_get(BL_HOLD_QUEUE(2, 1)).put, 1);
@@ -62,11 +62,11 @@ static void flow__one_number_each(void **state)
 
 static void hold__full(void **state)
 {
-	struct frame f = held(1001, 1, false);
+	struct frame f = hold_frame(1001, 1, false);
 
 	(void)state;
 	queue_limit(BL_HOLD_QUEUE(1, 1), 1, 1 << 20, 0);
-	give(&f, BL_R_HOLD_FULL);
+	run_hold(&f, BL_R_HOLD_FULL);
 	assert_int_equal(balanced(QUEUES), 1);
 }
 
@@ -81,17 +81,20 @@ static void hold__no_more_numbers(void **state)
 	d.given = BL_NUMBERS;
 	due_put(&d);
 	build(&f, &a);
-	give(&f, BL_R_HOLD_DESTS);
+	run_hold(&f, BL_R_HOLD_DESTS);
 	assert_int_equal(bpf_map_update_elem(bpf_map__fd(sk->maps.hold_free), NULL, &n, BPF_ANY),
 			 0);
-	give(&f, BL_R_HELD);
+	run_hold(&f, BL_R_HELD);
 	assert_int_equal(tx_get(77).frames, 1);
 }
 
-/* The pacer has closed the flow's number and lost its CPU: frames go by the flow that all share. */
+/*
+ * The pacer has closed the flow's number and then lost its CPU: further frames enter the flow that
+ * all share.
+ */
 static void hold__while_its_number_is_closed(void **state)
 {
-	struct frame f = held(1001, 1, false);
+	struct frame f = hold_frame(1001, 1, false);
 	struct bl_hold_dest d;
 	__u32 n;
 
@@ -99,8 +102,8 @@ static void hold__while_its_number_is_closed(void **state)
 	map_get(sk->maps.hold_macs, 1, &d);
 	d.pins |= BL_DEST_CLOSED;
 	map_put(sk->maps.hold_macs, 1, &d);
-	give(&f, BL_R_HELD);
-	give(&f, BL_R_HELD);
+	run_hold(&f, BL_R_HELD);
+	run_hold(&f, BL_R_HELD);
 	for (n = 2; n < 8 && tx_get(n).key.proto != BL_TOP_SHARED; n++)
 		;
 	assert_true(tx_get(n).key.proto == BL_TOP_SHARED && tx_get(n).frames == 2 &&
@@ -108,27 +111,27 @@ static void hold__while_its_number_is_closed(void **state)
 	assert_int_equal(tx_get(1).frames, 1);
 	d.pins = 0;
 	map_put(sk->maps.hold_macs, 1, &d);
-	give(&f, BL_R_HELD);
+	run_hold(&f, BL_R_HELD);
 	assert_int_equal(tx_get(1).frames, 2);
 }
 
-static void give_at_once(const struct frame *f)
+static void expect_sent_at_once(const struct frame *f)
 {
 	struct frame out;
 
 	assert_int_equal(run_xdp(sk->progs.bl_hold_xdp, net.ifindex[1], f, &out), XDP_DROP);
 	counts_moved(sk->maps.counts, counted, 1,
 		     WANT({ BL_HC_HOLD, BL_R_NO_TOKEN }, { BL_HC_HOLD, BL_R_HELD }));
-	paced(f);
-	idle();
+	expect_paced(f);
+	expect_idle();
 }
 
-/* TCP with @payload bytes and 4 * @words of header in a frame of @len bytes. */
-static void tcp(struct frame *f, bool v6, __u32 words, __u32 payload)
+/* Builds a TCP segment with @payload bytes and 4 * @words bytes of header. */
+static void build_tcp(struct frame *f, bool v6, __u32 words, __u32 payload)
 {
 	struct desc d = app_frame(2, 1001, v6);
 
-	/* build() makes UDP and the 24 bytes of our header before it */
+	/* build() makes UDP frames with the 24 bytes of barline's header before the body */
 	d.body = words * 4 + payload - 8 - 24;
 	build(f, &d);
 	f->p[v6 ? 20 : 23] = 6;
@@ -149,23 +152,23 @@ static void control__goes_at_once(void **state)
 	struct frame f;
 
 	(void)state;
-	tcp(&f, false, 8, 0);
-	give_at_once(&f);
-	tcp(&f, true, 11, 0);
-	give_at_once(&f);
-	tcp(&f, false, 8, 1);
-	give(&f, BL_R_HELD);
-	tcp(&f, true, 11, 1);
-	give(&f, BL_R_HELD);
+	build_tcp(&f, false, 8, 0);
+	expect_sent_at_once(&f);
+	build_tcp(&f, true, 11, 0);
+	expect_sent_at_once(&f);
+	build_tcp(&f, false, 8, 1);
+	run_hold(&f, BL_R_HELD);
+	build_tcp(&f, true, 11, 1);
+	run_hold(&f, BL_R_HELD);
 	raw_frame(&f, 1, 2, 100, 3);
 	turn(sk->progs.bl_host_pace, &(struct frame){ 0 });
 	turn(sk->progs.bl_host_pace, &(struct frame){ 0 });
-	/* their SYNCs */
+	/* the SYNCs of the two flows */
 	counts_moved(sk->maps.counts, counted, 2, WANT({ BL_HC_PACE, BL_R_PACED, 2 }));
-	give_at_once(&f); /* no IP */
+	expect_sent_at_once(&f); /* not IP */
 	d.tags = 1;
 	build(&f, &d);
-	give_at_once(&f);
+	expect_sent_at_once(&f);
 	assert_int_equal(due_get().given, 2);
 }
 
@@ -181,16 +184,16 @@ static void token__becomes_the_held_frame(void **state)
 		struct bl_top_tx x;
 
 		top_setup(state);
-		a = held(1001, 1, v6);
-		b = held(1001, 2, v6);
+		a = hold_frame(1001, 1, v6);
+		b = hold_frame(1001, 2, v6);
 		t = token_of(1001, 1, 1);
 		build_top(&f, &t);
 		add_echo(&a, 1, 1);
-		comes(&f, &a, XDP_TX, BL_R_TOKEN_USED);
+		expect_host_xdp(&f, &a, XDP_TX, BL_R_TOKEN_USED);
 		t.seq = 0x01020304 % BL_TOP_AHEAD;
 		build_top(&f, &t);
 		add_echo(&b, 1, t.seq);
-		comes(&f, &b, XDP_TX, BL_R_TOKEN_USED);
+		expect_host_xdp(&f, &b, XDP_TX, BL_R_TOKEN_USED);
 		x = tx_get(1);
 		assert_true(x.state == BL_TOP_CREDITED && x.tokens == 2 && x.seq == t.seq &&
 			    !x.wasted && !x.refused);
@@ -198,10 +201,7 @@ static void token__becomes_the_held_frame(void **state)
 	}
 }
 
-/*
- * Every length that a frame may have, from the shortest to the longest with and without room for
- * the echo.
- */
+/* Frames from the shortest to the longest, with and without room for the echo. */
 static void token__lengths(void **state)
 {
 	static const __u32 body[] = { 0,         1,         1440 - 24, 1502 - 66,
@@ -216,32 +216,32 @@ static void token__lengths(void **state)
 		top_setup(state);
 		d.body = body[i];
 		build(&a, &d);
-		give(&a, BL_R_HELD);
+		run_hold(&a, BL_R_HELD);
 		t = token_of(1001, 1, 9);
 		build_top(&f, &t);
 		if (a.n + 12 <= BL_TOP_FRAME_MAX)
 			add_echo(&a, 1, 9);
-		comes(&f, &a, XDP_TX, BL_R_TOKEN_USED);
+		expect_host_xdp(&f, &a, XDP_TX, BL_R_TOKEN_USED);
 	}
 }
 
 static void token__expedited_first(void **state)
 {
 	struct desc d = app_frame(2, 1001, false);
-	struct frame a = held(1001, 1, false), b, f;
+	struct frame a = hold_frame(1001, 1, false), b, f;
 	struct topd t = token_of(1001, 1, 1);
 
 	(void)state;
 	d.tos = 46 << 2;
 	build(&b, &d);
-	give(&b, BL_R_HELD);
+	run_hold(&b, BL_R_HELD);
 	build_top(&f, &t);
 	add_echo(&b, 1, 1);
-	comes(&f, &b, XDP_TX, BL_R_TOKEN_USED);
+	expect_host_xdp(&f, &b, XDP_TX, BL_R_TOKEN_USED);
 	t.seq = 2;
 	build_top(&f, &t);
 	add_echo(&a, 1, 2);
-	comes(&f, &a, XDP_TX, BL_R_TOKEN_USED);
+	expect_host_xdp(&f, &a, XDP_TX, BL_R_TOKEN_USED);
 }
 
 static void token__wasted_becomes_a_stop(void **state)
@@ -254,16 +254,16 @@ static void token__wasted_becomes_a_stop(void **state)
 		__u32 seq, sig = 0;
 
 		top_setup(state);
-		a = held(1001, 1, v6);
+		a = hold_frame(1001, 1, v6);
 		t = token_of(1001, 1, 1);
 		build_top(&f, &t);
 		add_echo(&a, 1, 1);
-		comes(&f, &a, XDP_TX, BL_R_TOKEN_USED);
+		expect_host_xdp(&f, &a, XDP_TX, BL_R_TOKEN_USED);
 		for (seq = 2; seq < 2 + 2 * BL_TOP_STOP_EACH; seq++) {
 			t.seq = seq;
 			build_top(&f, &t);
 			if ((seq - 2) % BL_TOP_STOP_EACH) {
-				refused(&f, BL_R_TOKEN_WASTED);
+				expect_refused(&f, BL_R_TOKEN_WASTED);
 				continue;
 			}
 			stop = (struct topd){ .v6 = v6,
@@ -278,15 +278,15 @@ static void token__wasted_becomes_a_stop(void **state)
 					      .tag = t.tag,
 					      .ts = bus_now };
 			build_top(&want, &stop);
-			comes(&f, &want, XDP_TX, BL_R_TOKEN_STOP);
+			expect_host_xdp(&f, &want, XDP_TX, BL_R_TOKEN_STOP);
 		}
 		assert_true(tx_get(1).wasted == 2 * BL_TOP_STOP_EACH && tx_get(1).stops == 2 &&
 			    tx_get(1).tokens == 1 && tx_get(1).state == BL_TOP_IDLE);
-		/* the next frame asks anew */
-		held(1001, 2, v6);
+		/* the next frame asks again with a SYNC */
+		hold_frame(1001, 2, v6);
 		stop = sync_of(1001, 1, ++sig, 1, v6);
 		build_top(&want, &stop);
-		paced(&want);
+		expect_paced(&want);
 	}
 }
 
@@ -313,14 +313,14 @@ static void token__refusals(void **state)
 		{ "from the future", 0, 0, 1, 2, -2 * (__s64)BOUND - 1, BL_R_TOKEN_AHEAD },
 		{ "too old", 0, 0, 1, 2, T_NS + 2 * BOUND + 1, BL_R_TOKEN_EXPIRED },
 	};
-	struct frame a = held(1001, 1, false), b = held(1001, 2, false), f;
+	struct frame a = hold_frame(1001, 1, false), b = hold_frame(1001, 2, false), f;
 	struct topd k = token_of(1001, 1, 1);
 	unsigned int i;
 
 	(void)state;
 	build_top(&f, &k);
 	add_echo(&a, 1, 1);
-	comes(&f, &a, XDP_TX, BL_R_TOKEN_USED);
+	expect_host_xdp(&f, &a, XDP_TX, BL_R_TOKEN_USED);
 	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
 		doing = t[i].what;
 		k = token_of(1001, 1, t[i].seq);
@@ -329,23 +329,23 @@ static void token__refusals(void **state)
 		k.flow = (__u16)t[i].flow;
 		k.ts = bus_now - (__u64)t[i].age;
 		build_top(&f, &k);
-		refused(&f, t[i].why);
-		assert_int_equal(balanced(QUEUES), 1); /* harmless */
+		expect_refused(&f, t[i].why);
+		assert_int_equal(balanced(QUEUES), 1); /* the refused token changed nothing */
 	}
 	doing = "";
 	k = token_of(1001, 1, 3);
-	k.ts = bus_now - (T_NS + 2 * BOUND); /* as old as it may be */
+	k.ts = bus_now - (T_NS + 2 * BOUND); /* the greatest age that is accepted */
 	build_top(&f, &k);
 	clock_void(sk->maps.clock);
-	refused(&f, BL_R_CLOCK_VOID);
+	expect_refused(&f, BL_R_CLOCK_VOID);
 	clock_at(sk->maps.clock, bus_now);
 	add_echo(&b, 1, 3);
-	comes(&f, &b, XDP_TX, BL_R_TOKEN_USED);
+	expect_host_xdp(&f, &b, XDP_TX, BL_R_TOKEN_USED);
 }
 
 /*
- * A socket's small frame cannot grow: then the pacer sends the answer. (Linux 6.1's veth gives
- * every such frame a page of its own: there it can.)
+ * A small frame from a socket cannot grow; the pacer then sends the answer. (The veth of Linux 6.1
+ * gives every such frame a page of its own, so there the frame can grow.)
  */
 static void token__that_cannot_grow(void **state)
 {
@@ -358,14 +358,14 @@ static void token__that_cannot_grow(void **state)
 	(void)state;
 	d.body = 1300;
 	build(&a, &d);
-	give(&a, BL_R_HELD);
+	run_hold(&a, BL_R_HELD);
 	t = token_of(1001, 1, 1);
 	build_top(&f, &t);
 	assert_int_equal(bpf_xdp_attach((int)net.ifindex[0], bpf_program__fd(sk->progs.bl_host_xdp),
 					XDP_FLAGS_DRV_MODE, NULL),
 			 0);
 	assert_int_equal(send(fd, f.p, f.n, 0), f.n);
-	/* counting is the last thing that the program does */
+	/* counting is the last action of the program */
 	for (i = 0; i < 10000; i++) {
 		counts_take(sk->maps.counts, now);
 		if (now[BL_HC_INGRESS].n[BL_R_TOKEN_USED] +
@@ -384,13 +384,13 @@ static void token__that_cannot_grow(void **state)
 	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_INGRESS, BL_R_TOKEN_PACED }));
 	assert_int_equal(balanced(QUEUES), 1);
 	add_echo(&a, 1, 1);
-	paced(&a);
+	expect_paced(&a);
 	assert_int_equal(balanced(QUEUES), 0);
 }
 
 /*
- * A queue whose entry lies about its length: the token's frame cannot become that, nor can the
- * pacer's.
+ * A queue entry whose length is wrong: neither the token's frame nor the pacer's can become the
+ * answer.
  */
 static void token__answer_that_fits_no_frame(void **state)
 {
@@ -400,23 +400,23 @@ static void token__answer_that_fits_no_frame(void **state)
 	__u32 key = BL_HOLD_QUEUE(1, 1);
 
 	(void)state;
-	held(1001, 1, false);
+	hold_frame(1001, 1, false);
 	q = queue_get(key);
 	q.ring[0] = BL_RING_ENTRY(BL_RING_SLOT(q.ring[0]), 1600);
 	q.bytes = 1600;
 	map_put(sk->maps.queues, key, &q);
 	t = token_of(1001, 1, 1);
 	build_top(&f, &t);
-	refused(&f, BL_R_TOKEN_PACED);
+	expect_refused(&f, BL_R_TOKEN_PACED);
 	assert_int_equal(tx_get(1).paced, 1);
 	assert_int_equal(turn(sk->progs.bl_host_pace, &out), XDP_DROP);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_PACE, BL_R_REDIRECT_FAILED }));
 	assert_int_equal(balanced(QUEUES), 0);
 }
 
-/* ---- hints, unscheduled frames, ends ---- */
+/* ---- hints, unscheduled frames, ends of flows ---- */
 
-static void hint(__u16 sport, __u32 seq, __u64 bytes)
+static void set_hint(__u16 sport, __u32 seq, __u64 bytes)
 {
 	struct bl_top_key k = { .sport = BL_BE16(sport), .dport = BL_BE16(53), .proto = 17 };
 	struct bl_top_hint h = { .seq = seq, .bytes = bytes, .deadline_us = 900, .coflow = 42 };
@@ -437,39 +437,40 @@ static void hint__in_the_sync(void **state)
 		.port = 53, .proto = 17, .bytes = 777, .deadline_us = 5, .coflow = 6
 	};
 	set_top();
-	hint(1001, 2, 123456789);
-	hint(1002, 3, 123456789); /* being written: it does not count, the rule does */
-	held(1001, 1, false);
+	set_hint(1001, 2, 123456789);
+	/* an odd seq: the hint is being written, so the rule applies instead */
+	set_hint(1002, 3, 123456789);
+	hold_frame(1001, 1, false);
 	s = sync_of(1001, 1, 1, 1, false);
 	s.bytes = 123456789;
 	s.deadline = 900;
 	s.coflow = 42;
 	build_top(&f, &s);
-	paced(&f);
-	held(1002, 1, false);
+	expect_paced(&f);
+	hold_frame(1002, 1, false);
 	s = sync_of(1002, 2, 1, 1, false);
 	s.bytes = 777;
 	s.deadline = 5;
 	s.coflow = 6;
 	build_top(&f, &s);
-	paced(&f);
+	expect_paced(&f);
 	top.rules[0].port = 54;
 	set_top();
-	held(1003, 1, false);
+	hold_frame(1003, 1, false);
 	s = sync_of(1003, 3, 1, 1, false);
 	build_top(&f, &s);
-	paced(&f);
+	expect_paced(&f);
 }
 
-/* As a socket with SO_PRIORITY @priority sends it into bl0. */
-static void with_priority(const struct frame *f, __u32 priority)
+/* Sends @f through bl_host_hint, as a socket with SO_PRIORITY @priority sends it into bl0. */
+static void run_with_priority(const struct frame *f, __u32 priority)
 {
 	struct __sk_buff ctx = { .priority = priority };
 	LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = f->p, .data_size_in = f->n, .ctx_in = &ctx,
 		    .ctx_size_in = sizeof(ctx), .repeat = 1);
 
 	assert_int_equal(bpf_prog_test_run_opts(bpf_program__fd(sk->progs.bl_host_hint), &o), 0);
-	assert_int_equal(o.retval, 0); /* it goes on */
+	assert_int_equal(o.retval, 0); /* the frame continues */
 }
 
 static void priority__says_a_class(void **state)
@@ -492,27 +493,29 @@ static void priority__says_a_class(void **state)
 		top_setup(state);
 		d = app_frame(2, 1001, i & 1);
 		build(&f, &d);
-		with_priority(&f, t[i].priority);
-		give(&f, BL_R_HELD);
+		run_with_priority(&f, t[i].priority);
+		run_hold(&f, BL_R_HELD);
 		s = sync_of(1001, 1, 1, 1, i & 1);
 		s.bytes = t[i].bytes;
 		build_top(&want, &s);
-		paced(&want);
+		expect_paced(&want);
 	}
-	/* what the application said stands; another policy looks at nothing */
+	/*
+	 * a hint of the application takes precedence; under another policy the priority is not read
+	 */
 	top_setup(state);
-	hint(1001, 2, 777);
+	set_hint(1001, 2, 777);
 	d = app_frame(2, 1001, false);
 	build(&f, &d);
-	with_priority(&f, 6);
-	give(&f, BL_R_HELD);
+	run_with_priority(&f, 6);
+	run_hold(&f, BL_R_HELD);
 	assert_int_equal(tx_get(1).bytes, 777);
 	set_policy(BL_POLICY_NONE);
 	d = app_frame(2, 1002, false);
 	build(&f, &d);
-	with_priority(&f, 6);
+	run_with_priority(&f, 6);
 	set_policy(BL_POLICY_TOP);
-	give(&f, BL_R_HELD);
+	run_hold(&f, BL_R_HELD);
 	assert_int_equal(tx_get(2).bytes, 0);
 }
 
@@ -524,38 +527,38 @@ static void unscheduled__follow_the_sync(void **state)
 	(void)state;
 	top.unscheduled = 1;
 	set_top();
-	hint(1001, 2, 2000);
-	a = held(1001, 1, false);
-	b = held(1001, 2, false);
+	set_hint(1001, 2, 2000);
+	a = hold_frame(1001, 1, false);
+	b = hold_frame(1001, 2, false);
 	s = sync_of(1001, 1, 1, 2, false);
 	s.bytes = 2000;
 	s.deadline = 900;
 	s.coflow = 42;
 	s.unsched = 1;
 	build_top(&f, &s);
-	paced(&f);
+	expect_paced(&f);
 	add_echo(&a, 1, 0);
 	a.p[6] |= BL_TOP_UNSCHED_MAC0;
-	paced(&a);
-	idle();
+	expect_paced(&a);
+	expect_idle();
 	assert_int_equal(balanced(QUEUES), 1);
 	s = token_of(1001, 1, 1);
 	build_top(&f, &s);
 	add_echo(&b, 1, 1);
-	comes(&f, &b, XDP_TX, BL_R_TOKEN_USED);
+	expect_host_xdp(&f, &b, XDP_TX, BL_R_TOKEN_USED);
 	assert_true(tx_get(1).unscheduled == 1 && tx_get(1).tokens == 1);
 }
 
 static void flow__ends_and_its_number_goes_on(void **state)
 {
-	struct frame a = held(1001, 1, false), f;
+	struct frame a = hold_frame(1001, 1, false), f;
 	struct topd s = token_of(1001, 1, 1), fin;
 	struct bl_due d;
 	__u32 tag = tx_get(1).tag;
 
 	(void)state;
 	build_top(&f, &s);
-	comes(&f, (add_echo(&a, 1, 1), &a), XDP_TX, BL_R_TOKEN_USED);
+	expect_host_xdp(&f, (add_echo(&a, 1, 1), &a), XDP_TX, BL_R_TOKEN_USED);
 	top.idle_ns = 0;
 	set_top();
 	fin = (struct topd){ .sender = 1,
@@ -569,47 +572,48 @@ static void flow__ends_and_its_number_goes_on(void **state)
 			     .bytes = a.n - 12,
 			     .ts = bus_now };
 	build_top(&f, &fin);
-	paced(&f);
+	expect_paced(&f);
 	d = due_get();
 	assert_int_equal(d.at[1], BL_DUE_NEVER);
 	assert_true(tx_get(1).state == BL_TOP_FREE && top_page_get().freed == 1);
 	s.seq = 2;
 	s.tag = tag;
 	build_top(&f, &s);
-	refused(&f, BL_R_TOKEN_UNKNOWN);
+	expect_refused(&f, BL_R_TOKEN_UNKNOWN);
 	top.idle_ns = HOUR_NS;
 	set_top();
-	held(1009, 1, false);
+	hold_frame(1009, 1, false);
 	assert_int_equal(due_get().given, 1);
 	assert_true(tx_get(1).state == BL_TOP_ASKING && tx_get(1).tag != tag &&
 		    tx_get(1).key.sport == BL_BE16(1009));
 	s = sync_of(1009, 1, 1, 1, false);
 	build_top(&f, &s);
-	paced(&f);
+	expect_paced(&f);
 }
 
 static void policy__changed_with_frames_held(void **state)
 {
-	struct frame a = held(1001, 1, false), b = held(1001, 2, false), f;
+	struct frame a = hold_frame(1001, 1, false), b = hold_frame(1001, 2, false), f;
 	struct topd s = sync_of(1001, 1, 1, 2, false), t = token_of(1001, 1, 1);
 	struct bl_due d;
 
 	(void)state;
 	build_top(&f, &s);
-	paced(&f);
+	expect_paced(&f);
 	set_policy(BL_POLICY_NONE);
 	d = due_get();
 	d.at[1] = d.next = 0;
 	due_put(&d);
-	paced(&a);
-	paced(&b);
-	idle();
+	expect_paced(&a);
+	expect_paced(&b);
+	expect_idle();
 	assert_int_equal(balanced(QUEUES), 0);
-	assert_int_equal(tx_get(1).state, BL_TOP_FREE); /* the number is for others */
+	assert_int_equal(tx_get(1).state, BL_TOP_FREE); /* the number is free for other flows */
 	build_top(&f, &t);
-	comes(&f, &f, XDP_REDIRECT, BL_R_TO_APP); /* no business of that policy's */
+	/* under policy none, TOP frames are not handled here */
+	expect_host_xdp(&f, &f, XDP_REDIRECT, BL_R_TO_APP);
 	set_policy(BL_POLICY_TOP);
-	refused(&f, BL_R_TOKEN_UNKNOWN);
+	expect_refused(&f, BL_R_TOKEN_UNKNOWN);
 }
 
 static void policy__what_another_one_held_goes_at_once(void **state)
@@ -621,18 +625,18 @@ static void policy__what_another_one_held_goes_at_once(void **state)
 	(void)state;
 	set_policy(BL_POLICY_NONE);
 	build(&f, &d);
-	give(&f, BL_R_HELD);
+	run_hold(&f, BL_R_HELD);
 	set_policy(BL_POLICY_TOP);
 	due = due_get();
 	assert_int_equal(due.given, 1);
-	paced(&f);
-	idle();
-	held(1001, 1, false);
+	expect_paced(&f);
+	expect_idle();
+	hold_frame(1001, 1, false);
 	assert_int_equal(due_get().given, 2);
 }
 
-/* The last beacon of the switch had this policy. */
-static void switch_says(__u32 said)
+/* Sets the policy in the switch's last beacon to @said. */
+static void set_switch_policy(__u32 said)
 {
 	struct bl_host_page page;
 
@@ -642,8 +646,8 @@ static void switch_says(__u32 said)
 }
 
 /*
- * Beside a switch without TOP frames go as under none, also those that wait for tokens; then by
- * tokens again.
+ * Beside a switch without TOP, frames leave as under policy none, including those that wait for
+ * tokens. When the switch announces TOP, flows ask for tokens again.
  */
 static void apart__switch_without_top(void **state)
 {
@@ -653,22 +657,22 @@ static void apart__switch_without_top(void **state)
 	struct bl_due due;
 
 	(void)state;
-	switch_says(BL_POLICY_NONE + 1);
+	set_switch_policy(BL_POLICY_NONE + 1);
 	build(&f, &d);
-	give(&f, BL_R_HELD);
-	paced(&f);
-	idle();
-	switch_says(BL_POLICY_TOP + 1);
-	a = held(1002, 1, false);
+	run_hold(&f, BL_R_HELD);
+	expect_paced(&f);
+	expect_idle();
+	set_switch_policy(BL_POLICY_TOP + 1);
+	a = hold_frame(1002, 1, false);
 	s = sync_of(1002, 2, 1, 1, false);
 	build_top(&f, &s);
-	paced(&f);
-	switch_says(BL_POLICY_PL2 + 1);
+	expect_paced(&f);
+	set_switch_policy(BL_POLICY_PL2 + 1);
 	due = due_get();
 	due.at[2] = due.next = 0;
 	due_put(&due);
-	paced(&a);
-	idle();
+	expect_paced(&a);
+	expect_idle();
 	assert_int_equal(balanced(QUEUES), 0);
 	assert_int_equal(tx_get(2).state, BL_TOP_FREE);
 }

@@ -1,22 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * TOP on a host, data that gets lost: what a sender keeps, the LOSS that it believes, and what it
- * sends again; what a receiver misses, says, delivers once and gives up. As test_top.c.
+ * TOP on a host when data is lost. The sender: which frames it keeps, which LOSS it accepts, and
+ * what it sends again. The receiver: which data it misses, reports, delivers once, and gives up.
+ * The setup is that of test_top.c.
  */
 #include "core/top/top_loss_core.h"
 #include "tests/prog/host/top_util.h"
 
 /* ---- the sender ---- */
 
-/* Flows to port 53, which is what held() makes, keep their frames. */
-static void keeping(void)
+/* Makes flows to port 53, to which hold_frame() sends, keep their frames. */
+static void keep_sent_frames(void)
 {
 	top.rules[0] = (struct bl_top_rule){ .port = 53, .flags = BL_TOP_F_RESEND };
 	set_top();
 }
 
-/* How many frames flow @n keeps; no slot is anywhere else, and the page knows. */
-static __u32 kept(__u32 n)
+/*
+ * Returns how many frames flow @n keeps. Checks that all other slots are free or queued, and that
+ * the page has the same count.
+ */
+static __u32 count_kept_frames(__u32 n)
 {
 	struct bl_top_kept k;
 	__u32 i, words = 0;
@@ -33,24 +37,24 @@ static __u32 kept(__u32 n)
 	return words;
 }
 
-/* Token @seq of flow 1 is answered with @f, data number @data. */
-static void answers(const struct frame *held, __u32 seq, __u32 data, enum bl_reason why)
+/* Runs token @seq for flow 1, which must be answered with @held as data number @data. */
+static void expect_answer(const struct frame *held, __u32 seq, __u32 data, enum bl_reason why)
 {
 	struct topd t = token_of(1001, 1, seq);
 	struct frame f, want = *held;
 
 	build_top(&f, &t);
 	add_numbered(&want, 1, seq, data);
-	comes(&f, &want, XDP_TX, why);
+	expect_host_xdp(&f, &want, XDP_TX, why);
 }
 
-static void drops(__u32 seq, enum bl_reason why)
+static void expect_token_dropped(__u32 seq, enum bl_reason why)
 {
 	struct topd t = token_of(1001, 1, seq);
 	struct frame f;
 
 	build_top(&f, &t);
-	refused(&f, why);
+	expect_refused(&f, why);
 }
 
 static struct topd signal_of(__u8 op, __u32 seq, __u32 data)
@@ -72,19 +76,19 @@ static struct topd loss_of(__u32 seq, __u32 data, __u64 missing, __u32 rtt_us)
 {
 	struct topd t = signal_of(BL_TOP_LOSS, seq, data);
 
-	t.token = true; /* it goes the same way */
+	t.token = true; /* a LOSS travels in the same class as a token */
 	t.missing = missing;
 	t.rtt_us = rtt_us;
 	return t;
 }
 
-static void loss_in(__u32 seq, __u32 data, __u64 missing, __u32 rtt_us)
+static void accept_loss(__u32 seq, __u32 data, __u64 missing, __u32 rtt_us)
 {
 	struct topd t = loss_of(seq, data, missing, rtt_us);
 	struct frame f;
 
 	build_top(&f, &t);
-	comes(&f, &f, XDP_DROP, BL_R_LOSS);
+	expect_host_xdp(&f, &f, XDP_DROP, BL_R_LOSS);
 }
 
 #define HOUR_US 3600000000U
@@ -99,26 +103,26 @@ static void keep__until_it_came(void **state)
 		__u32 i;
 
 		top_setup(state);
-		keeping();
+		keep_sent_frames();
 		for (i = 0; i < 3; i++)
-			a[i] = held(1001, (__u16)(1 + i), v6);
+			a[i] = hold_frame(1001, (__u16)(1 + i), v6);
 		s = sync_of(1001, 1, 1, 3, v6);
 		build_top(&f, &s);
-		paced(&f);
+		expect_paced(&f);
 		for (i = 0; i < 3; i++) {
-			answers(&a[i], 1 + i, 1 + i, BL_R_TOKEN_USED);
-			assert_int_equal(kept(1), 1 + i);
+			expect_answer(&a[i], 1 + i, 1 + i, BL_R_TOKEN_USED);
+			assert_int_equal(count_kept_frames(1), 1 + i);
 		}
-		loss_in(1, 1, 0, 5);
-		assert_int_equal(kept(1), 2);
-		loss_in(2, 3, 2, HOUR_US); /* 3 came, 2 did not */
-		assert_int_equal(kept(1), 1);
+		accept_loss(1, 1, 0, 5);
+		assert_int_equal(count_kept_frames(1), 2);
+		accept_loss(2, 3, 2, HOUR_US); /* 3 arrived, 2 did not */
+		assert_int_equal(count_kept_frames(1), 1);
 		assert_true(tx_get(1).asked == 1 && tx_get(1).rtt_us == HOUR_US &&
 			    tx_get(1).acked == 1);
-		answers(&a[1], 4, 2, BL_R_TOKEN_RESENT);
-		assert_int_equal(kept(1), 1);
-		loss_in(3, 3, 0, 5);
-		assert_int_equal(kept(1), 0);
+		expect_answer(&a[1], 4, 2, BL_R_TOKEN_RESENT);
+		assert_int_equal(count_kept_frames(1), 1);
+		accept_loss(3, 3, 0, 5);
+		assert_int_equal(count_kept_frames(1), 0);
 		assert_true(tx_get(1).resent == 1 && tx_get(1).tokens == 4 &&
 			    tx_get(1).acked == 3 && !tx_get(1).gone);
 	}
@@ -131,42 +135,44 @@ static void resend__oldest_first_once_per_rtt(void **state)
 	__u32 i;
 
 	(void)state;
-	keeping();
+	keep_sent_frames();
 	for (i = 0; i < 5; i++)
-		a[i] = held(1001, (__u16)(1 + i), false);
+		a[i] = hold_frame(1001, (__u16)(1 + i), false);
 	s = sync_of(1001, 1, 1, 5, false);
 	build_top(&f, &s);
-	paced(&f);
+	expect_paced(&f);
 	for (i = 0; i < 4; i++)
-		answers(&a[i], 1 + i, 1 + i, BL_R_TOKEN_USED);
-	loss_in(1, 4, 1 << 3 | 1 << 1, HOUR_US);
-	assert_int_equal(kept(1), 2);
-	idle(); /* tokens come: nobody has to ask */
-	answers(&a[0], 5, 1, BL_R_TOKEN_RESENT);
-	loss_in(2, 4, 1 << 3 | 1 << 1, HOUR_US); /* 1 is on its way; 3 was marked before */
-	answers(&a[2], 6, 3, BL_R_TOKEN_RESENT);
-	answers(&a[4], 7, 5, BL_R_TOKEN_USED); /* only then what is new */
-	loss_in(3, 5, 1 << 4 | 1 << 2, HOUR_US);
+		expect_answer(&a[i], 1 + i, 1 + i, BL_R_TOKEN_USED);
+	accept_loss(1, 4, 1 << 3 | 1 << 1, HOUR_US);
+	assert_int_equal(count_kept_frames(1), 2);
+	expect_idle(); /* tokens keep coming, so no SYNC is sent */
+	expect_answer(&a[0], 5, 1, BL_R_TOKEN_RESENT);
+	/* 1 was sent again just now; 3 was marked as missing before */
+	accept_loss(2, 4, 1 << 3 | 1 << 1, HOUR_US);
+	expect_answer(&a[2], 6, 3, BL_R_TOKEN_RESENT);
+	expect_answer(&a[4], 7, 5, BL_R_TOKEN_USED); /* new data follows only after that */
+	accept_loss(3, 5, 1 << 4 | 1 << 2, HOUR_US);
 	assert_int_equal(tx_get(1).asked, 3);
 	s = token_of(1001, 1, 8);
 	build_top(&f, &s);
 	s = signal_of(BL_TOP_STOP, 2, 0);
 	s.bare = true;
 	build_top(&a[1], &s);
-	comes(&f, &a[1], XDP_TX, BL_R_TOKEN_STOP); /* less than an RTT ago */
+	expect_host_xdp(&f, &a[1], XDP_TX,
+			BL_R_TOKEN_STOP); /* both were sent again less than one RTT ago */
 	s = signal_of(BL_TOP_STOP, 3, 5);
 	build_top(&f, &s);
-	paced(&f);
-	idle();
-	loss_in(4, 5, 1 << 4 | 1 << 2, 0);
-	s = sync_of(1001, 1, 4, 2, false); /* there is nothing else, but these two wait */
+	expect_paced(&f);
+	expect_idle();
+	accept_loss(4, 5, 1 << 4 | 1 << 2, 0);
+	s = sync_of(1001, 1, 4, 2, false); /* no new data, but these two wait to be sent again */
 	s.data = 5;
 	build_top(&f, &s);
-	paced(&f);
-	idle();
-	answers(&a[0], 9, 1, BL_R_TOKEN_RESENT);
-	answers(&a[2], 10, 3, BL_R_TOKEN_RESENT);
-	assert_true(tx_get(1).resent == 4 && kept(1) == 2);
+	expect_paced(&f);
+	expect_idle();
+	expect_answer(&a[0], 9, 1, BL_R_TOKEN_RESENT);
+	expect_answer(&a[2], 10, 3, BL_R_TOKEN_RESENT);
+	assert_true(tx_get(1).resent == 4 && count_kept_frames(1) == 2);
 }
 
 static void tail__stop_says_how_far(void **state)
@@ -178,27 +184,27 @@ static void tail__stop_says_how_far(void **state)
 		struct topd s;
 
 		top_setup(state);
-		keeping();
-		a = held(1001, 1, v6);
-		answers(&a, 1, 1, BL_R_TOKEN_USED);
+		keep_sent_frames();
+		a = hold_frame(1001, 1, v6);
+		expect_answer(&a, 1, 1, BL_R_TOKEN_USED);
 		s = token_of(1001, 1, 2);
 		build_top(&f, &s);
 		s = signal_of(BL_TOP_STOP, 1, 0);
 		s.bare = true;
 		build_top(&want, &s);
-		comes(&f, &want, XDP_TX, BL_R_TOKEN_STOP);
+		expect_host_xdp(&f, &want, XDP_TX, BL_R_TOKEN_STOP);
 		s = signal_of(BL_TOP_STOP, 2, 1);
 		build_top(&want, &s);
 		assert_int_equal(want.n, (v6 ? 80 : 60) + 4);
-		paced(&want);
-		idle();
+		expect_paced(&want);
+		expect_idle();
 		assert_true(tx_get(1).told == 1 && tx_get(1).stops == 2);
-		drops(3, BL_R_TOKEN_WASTED);
-		idle(); /* it was said */
-		loss_in(1, 1, 0, 5);
-		assert_int_equal(kept(1), 0);
-		drops(4, BL_R_TOKEN_WASTED);
-		idle();
+		expect_token_dropped(3, BL_R_TOKEN_WASTED);
+		expect_idle(); /* the STOP was sent before */
+		accept_loss(1, 1, 0, 5);
+		assert_int_equal(count_kept_frames(1), 0);
+		expect_token_dropped(4, BL_R_TOKEN_WASTED);
+		expect_idle();
 		assert_int_equal(tx_get(1).acked, 1);
 	}
 }
@@ -209,23 +215,23 @@ static void flow__end_frees_what_was_kept(void **state)
 	struct topd s;
 
 	(void)state;
-	keeping();
-	a = held(1001, 1, false);
-	b = held(1001, 2, false);
-	answers(&a, 1, 1, BL_R_TOKEN_USED);
-	answers(&b, 2, 2, BL_R_TOKEN_USED);
-	loss_in(1, 2, 2, 5);
+	keep_sent_frames();
+	a = hold_frame(1001, 1, false);
+	b = hold_frame(1001, 2, false);
+	expect_answer(&a, 1, 1, BL_R_TOKEN_USED);
+	expect_answer(&b, 2, 2, BL_R_TOKEN_USED);
+	accept_loss(1, 2, 2, 5);
 	top.idle_ns = 0;
 	set_top();
-	s = sync_of(1001, 1, 1, 1, false); /* the missing one keeps the flow alive */
+	s = sync_of(1001, 1, 1, 1, false); /* the missing frame keeps the flow alive */
 	s.data = 2;
 	top.sync_ns = 0;
 	set_top();
 	build_top(&f, &s);
-	paced(&f);
+	expect_paced(&f);
 	top.sync_ns = HOUR_NS;
 	set_top();
-	answers(&a, 3, 1, BL_R_TOKEN_RESENT);
+	expect_answer(&a, 3, 1, BL_R_TOKEN_RESENT);
 	{
 		struct bl_due d = due_get();
 
@@ -235,20 +241,23 @@ static void flow__end_frees_what_was_kept(void **state)
 	s = signal_of(BL_TOP_FIN, 2, 2);
 	s.bytes = a.n + b.n;
 	build_top(&f, &s);
-	paced(&f);
+	expect_paced(&f);
 	assert_int_equal(tx_get(1).state, BL_TOP_FREE);
-	assert_int_equal(kept(1), 0);
-	/* the number's next flow goes on counting: what is left of this one can be told from it */
+	assert_int_equal(count_kept_frames(1), 0);
+	/*
+	 * the next flow of this number continues the data numbers, so late frames of the old flow
+	 * differ
+	 */
 	top.idle_ns = HOUR_NS;
 	set_top();
-	a = held(1001, 3, false);
+	a = hold_frame(1001, 3, false);
 	assert_int_equal(due_get().given, 1);
 	s = sync_of(1001, 1, 1, 1, false);
 	s.data = 2;
 	build_top(&f, &s);
-	paced(&f);
-	answers(&a, 1, 3, BL_R_TOKEN_USED);
-	assert_int_equal(kept(1), 1);
+	expect_paced(&f);
+	expect_answer(&a, 1, 3, BL_R_TOKEN_USED);
+	assert_int_equal(count_kept_frames(1), 1);
 }
 
 static void loss__refusals(void **state)
@@ -259,13 +268,13 @@ static void loss__refusals(void **state)
 	unsigned int i;
 
 	(void)state;
-	keeping();
-	a = held(1001, 1, false);
-	answers(&a, 1, 1, BL_R_TOKEN_USED);
+	keep_sent_frames();
+	a = hold_frame(1001, 1, false);
+	expect_answer(&a, 1, 1, BL_R_TOKEN_USED);
 	top.rules[0].port = 54;
 	set_top();
-	held(1002, 1, false); /* flow 2 keeps nothing */
-	loss_in(7, 0, 0, 5);
+	hold_frame(1002, 1, false); /* flow 2 keeps no frames */
+	accept_loss(7, 0, 0, 5);
 	was = tx_get(1);
 	for (i = 0; i < 10; i++) {
 		static const char *const what[] = { "another tag",
@@ -290,14 +299,14 @@ static void loss__refusals(void **state)
 		build_top(&f, &t);
 		f.n -= i == 6;
 		f.p[42] += i == 7 ? 0x10 : 0;
-		refused(&f, why);
+		expect_refused(&f, why);
 		is = tx_get(1);
 		assert_memory_equal(&was, &is, sizeof(is));
-		assert_int_equal(kept(1), 1);
+		assert_int_equal(count_kept_frames(1), 1);
 	}
 	doing = "";
-	loss_in(8, 1, 1, 5);
-	answers(&a, 2, 1, BL_R_TOKEN_RESENT);
+	accept_loss(8, 1, 1, 5);
+	expect_answer(&a, 2, 1, BL_R_TOKEN_RESENT);
 }
 
 static void loss__of_what_is_gone(void **state)
@@ -306,19 +315,19 @@ static void loss__of_what_is_gone(void **state)
 	struct topd t;
 
 	(void)state;
-	keeping();
-	a = held(1001, 1, false);
-	b = held(1001, 2, false);
-	answers(&a, 1, 1, BL_R_TOKEN_USED);
-	answers(&b, 2, 2, BL_R_TOKEN_USED);
-	loss_in(1, 1, 0, 5);
+	keep_sent_frames();
+	a = hold_frame(1001, 1, false);
+	b = hold_frame(1001, 2, false);
+	expect_answer(&a, 1, 1, BL_R_TOKEN_USED);
+	expect_answer(&b, 2, 2, BL_R_TOKEN_USED);
+	accept_loss(1, 1, 0, 5);
 	t = loss_of(2, 2, 3, 5);
 	build_top(&f, &t);
 	assert_int_equal(run_xdp(sk->progs.bl_host_xdp, net.ifindex[0], &f, &out), XDP_DROP);
 	counts_moved(sk->maps.counts, counted, 1,
 		     WANT({ BL_HC_INGRESS, BL_R_LOSS_GONE }, { BL_HC_INGRESS, BL_R_LOSS }));
 	assert_true(tx_get(1).gone == 1 && tx_get(1).asked == 1);
-	answers(&b, 3, 2, BL_R_TOKEN_RESENT);
+	expect_answer(&b, 3, 2, BL_R_TOKEN_RESENT);
 }
 
 static void keep__no_more_slots(void **state)
@@ -327,12 +336,12 @@ static void keep__no_more_slots(void **state)
 	struct topd t;
 
 	(void)state;
-	keeping();
+	keep_sent_frames();
 	top.keep_max = 1;
 	set_top();
-	a = held(1001, 1, false);
-	b = held(1001, 2, false);
-	answers(&a, 1, 1, BL_R_TOKEN_USED);
+	a = hold_frame(1001, 1, false);
+	b = hold_frame(1001, 2, false);
+	expect_answer(&a, 1, 1, BL_R_TOKEN_USED);
 	t = token_of(1001, 1, 2);
 	build_top(&f, &t);
 	want = b;
@@ -341,12 +350,12 @@ static void keep__no_more_slots(void **state)
 	counts_moved(sk->maps.counts, counted, 1,
 		     WANT({ BL_HC_INGRESS, BL_R_NOT_KEPT }, { BL_HC_INGRESS, BL_R_TOKEN_USED }));
 	same_frame(&out, &want);
-	assert_int_equal(kept(1), 1);
+	assert_int_equal(count_kept_frames(1), 1);
 }
 
 /*
- * The frame 64 before the next one must have come: it is sent once more each RTT until somebody
- * says so.
+ * The frame 64 before the next one must have arrived: it is sent again once per RTT until a LOSS
+ * reports it.
  */
 static void window__full(void **state)
 {
@@ -354,24 +363,24 @@ static void window__full(void **state)
 	__u32 i;
 
 	(void)state;
-	keeping();
+	keep_sent_frames();
 	for (i = 0; i < 66; i++)
-		a[i] = held(1001, (__u16)(1 + i), false);
+		a[i] = hold_frame(1001, (__u16)(1 + i), false);
 	for (i = 0; i < 64; i++)
-		answers(&a[i], 1 + i, 1 + i, BL_R_TOKEN_USED);
-	drops(65, BL_R_TOKEN_BLOCKED);
-	assert_true(kept(1) == 64 && tx_get(1).wasted == 1 && tx_get(1).tokens == 64 &&
+		expect_answer(&a[i], 1 + i, 1 + i, BL_R_TOKEN_USED);
+	expect_token_dropped(65, BL_R_TOKEN_BLOCKED);
+	assert_true(count_kept_frames(1) == 64 && tx_get(1).wasted == 1 && tx_get(1).tokens == 64 &&
 		    tx_get(1).state == BL_TOP_CREDITED);
-	loss_in(1, 0, 0, 1); /* says nothing but that an RTT is a microsecond */
-	answers(&a[0], 66, 1, BL_R_TOKEN_RESENT);
-	loss_in(2, 0, 0, HOUR_US);
-	drops(67, BL_R_TOKEN_BLOCKED);
-	loss_in(3, 2, 2, 0); /* 2 came, 1 did not, and goes before everything new */
-	answers(&a[0], 68, 1, BL_R_TOKEN_RESENT);
-	loss_in(4, 1, 0, HOUR_US);
-	answers(&a[64], 69, 65, BL_R_TOKEN_USED);
-	answers(&a[65], 70, 66, BL_R_TOKEN_USED);
-	assert_int_equal(kept(1), 64);
+	accept_loss(1, 0, 0, 1); /* reports only an RTT of one microsecond */
+	expect_answer(&a[0], 66, 1, BL_R_TOKEN_RESENT);
+	accept_loss(2, 0, 0, HOUR_US);
+	expect_token_dropped(67, BL_R_TOKEN_BLOCKED);
+	accept_loss(3, 2, 2, 0); /* 2 arrived, 1 did not; it is sent before new data */
+	expect_answer(&a[0], 68, 1, BL_R_TOKEN_RESENT);
+	accept_loss(4, 1, 0, HOUR_US);
+	expect_answer(&a[64], 69, 65, BL_R_TOKEN_USED);
+	expect_answer(&a[65], 70, 66, BL_R_TOKEN_USED);
+	assert_int_equal(count_kept_frames(1), 64);
 }
 
 static void answer__too_long_for_a_number(void **state)
@@ -381,21 +390,21 @@ static void answer__too_long_for_a_number(void **state)
 	struct topd t;
 
 	(void)state;
-	keeping();
+	keep_sent_frames();
 	d.body = 1507 - 66;
 	build(&a, &d);
-	give(&a, BL_R_HELD);
-	b = held(1001, 2, false);
+	run_hold(&a, BL_R_HELD);
+	b = hold_frame(1001, 2, false);
 	t = token_of(1001, 1, 1);
 	build_top(&f, &t);
-	comes(&f, &a, XDP_TX, BL_R_TOKEN_USED);
-	assert_int_equal(kept(1), 0);
-	answers(&b, 2, 1, BL_R_TOKEN_USED); /* no gap */
+	expect_host_xdp(&f, &a, XDP_TX, BL_R_TOKEN_USED);
+	assert_int_equal(count_kept_frames(1), 0);
+	expect_answer(&b, 2, 1, BL_R_TOKEN_USED); /* the numbers have no gap */
 }
 
 /*
- * As token__that_cannot_grow in test_top.c: the pacer sends the answer, which stays in the keeping;
- * and once more when it is missing.
+ * As token__that_cannot_grow in test_top.c: the pacer sends the answer, which stays kept, and sends
+ * it again when a LOSS reports it.
  */
 static void answer__that_cannot_grow(void **state)
 {
@@ -406,10 +415,10 @@ static void answer__that_cannot_grow(void **state)
 	struct frame a, f, want;
 
 	(void)state;
-	keeping();
+	keep_sent_frames();
 	d.body = 1300;
 	build(&a, &d);
-	give(&a, BL_R_HELD);
+	run_hold(&a, BL_R_HELD);
 	for (round = 0; round < 2; round++) {
 		__u64 paced_was = tx_get(1).paced;
 
@@ -442,18 +451,18 @@ static void answer__that_cannot_grow(void **state)
 				     WANT({ BL_HC_INGRESS, BL_R_TOKEN_PACED }));
 			want = a;
 			add_numbered(&want, 1, 1 + (__u32)round, 1);
-			paced(&want);
-			idle();
+			expect_paced(&want);
+			expect_idle();
 		}
-		assert_int_equal(kept(1), 1);
+		assert_int_equal(count_kept_frames(1), 1);
 		assert_int_equal(tx_get(1).resent, round);
 		if (!round)
-			loss_in(1, 1, 1, 5);
+			accept_loss(1, 1, 1, 5);
 	}
 	close(fd);
 }
 
-/* ---- who asks for it ---- */
+/* ---- how a flow asks for resending ---- */
 
 static void hint__resend(void **state)
 {
@@ -491,7 +500,7 @@ static void hint__resend(void **state)
 				bpf_prog_test_run_opts(bpf_program__fd(sk->progs.bl_host_hint), &o),
 				0);
 		}
-		give(&f, BL_R_HELD);
+		run_hold(&f, BL_R_HELD);
 		if (tx_get(1).keep != t[i].keep || (tx_get(1).keep && tx_get(1).unsched))
 			fail_msg("row %u", i);
 	}
@@ -499,8 +508,11 @@ static void hint__resend(void **state)
 
 /* ---- the receiver ---- */
 
-/* Host 2's data @data for an application here, of flow 5; it answers token 1. */
-static void data_of(struct frame *f, struct frame *plain, __u32 data, bool v6)
+/*
+ * Builds data @data of host 2's flow 5 for an application of this host; it answers token 1. @plain
+ * is the frame without the trailer.
+ */
+static void build_data(struct frame *f, struct frame *plain, __u32 data, bool v6)
 {
 	struct desc d = plain_frame(2, 1, v6);
 
@@ -511,21 +523,21 @@ static void data_of(struct frame *f, struct frame *plain, __u32 data, bool v6)
 	add_numbered(f, 5, 1, data);
 }
 
-static void data_in(__u32 data, bool v6)
+static void deliver_data(__u32 data, bool v6)
 {
 	struct frame f, plain;
 
-	data_of(&f, &plain, data, v6);
-	comes(&f, &plain, XDP_REDIRECT, BL_R_TO_APP);
+	build_data(&f, &plain, data, v6);
+	expect_host_xdp(&f, &plain, XDP_REDIRECT, BL_R_TO_APP);
 }
 
 /*
- * A flow comes in, of which @data frames were sent; its first token goes out, and no other one for
- * an hour.
+ * Announces an inbound flow of which @data frames were sent. Its first token leaves, and no other
+ * one for an hour.
  */
-static void coming(__u32 data, bool v6)
+static void start_inbound_flow(__u32 data, bool v6)
 {
-	struct topd s = inbound(BL_TOP_SYNC, 5, 1, 77), t;
+	struct topd s = inbound_signal(BL_TOP_SYNC, 5, 1, 77), t;
 	struct bl_top_rx r;
 	struct frame f;
 
@@ -533,21 +545,21 @@ static void coming(__u32 data, bool v6)
 	set_top();
 	s.v6 = v6;
 	s.data = data;
-	signal_in(&s);
+	accept_signal(&s);
 	t = s;
 	t.token = true;
 	t.op = BL_TOP_TOKEN;
 	build_top(&f, &t);
-	paced(&f);
+	expect_paced(&f);
 	r = rx_get(0);
 	r.next_ns = BL_DUE_NEVER;
-	r.probe_ns = 0; /* no RTT but what a case says */
+	r.probe_ns = 0; /* no RTT until the case sets one */
 	map_put(sk->maps.top_rx, 0, &r);
 }
 
-static void loss_out(__u32 seq, __u32 data, __u64 missing, __u32 rtt_us, bool v6)
+static void expect_loss_sent(__u32 seq, __u32 data, __u64 missing, __u32 rtt_us, bool v6)
 {
-	struct topd t = inbound(BL_TOP_LOSS, 5, seq, 77);
+	struct topd t = inbound_signal(BL_TOP_LOSS, 5, seq, 77);
 	struct frame f;
 
 	t.v6 = v6;
@@ -557,10 +569,10 @@ static void loss_out(__u32 seq, __u32 data, __u64 missing, __u32 rtt_us, bool v6
 	t.rtt_us = rtt_us;
 	build_top(&f, &t);
 	assert_int_equal(f.n, (v6 ? 80 : 60) + 16);
-	paced(&f);
+	expect_paced(&f);
 }
 
-static void rx_set(__u64 rtt_ns)
+static void set_rtt(__u64 rtt_ns)
 {
 	struct bl_top_rx r = rx_get(0);
 
@@ -577,78 +589,79 @@ static void receiver__says_what_is_missing(void **state)
 		__u32 k;
 
 		top_setup(state);
-		coming(0, v6);
+		start_inbound_flow(0, v6);
 		for (k = 1; k <= 9; k++)
 			if (k != 2)
-				data_in(k, v6);
-		rx_set(HOUR_NS);
-		idle();
-		data_in(10, v6);
-		loss_out(1, 2, 1, HOUR_US, v6);
-		idle();
-		data_in(2, v6);
+				deliver_data(k, v6);
+		set_rtt(HOUR_NS);
+		expect_idle();
+		deliver_data(10, v6);
+		expect_loss_sent(1, 2, 1, HOUR_US, v6);
+		expect_idle();
+		deliver_data(2, v6);
 		assert_true(!~rx_get(0).came.got && rx_get(0).came.losses == 1);
-		data_of(&f, &plain, 2, v6);
-		comes(&f, &plain, XDP_DROP, BL_R_DATA_REPEATED);
-		loss_out(2, 10, 0, HOUR_US, v6); /* whoever sends again does not know */
-		idle();
+		build_data(&f, &plain, 2, v6);
+		expect_host_xdp(&f, &plain, XDP_DROP, BL_R_DATA_REPEATED);
+		/* a repeated frame shows that the sender does not know that the data arrived */
+		expect_loss_sent(2, 10, 0, HOUR_US, v6);
+		expect_idle();
 		assert_int_equal(rx_get(0).came.repeated, 1);
 	}
 }
 
 static void receiver__after_an_rtt(void **state)
 {
-	struct topd s = inbound(BL_TOP_STOP, 5, 2, 77);
+	struct topd s = inbound_signal(BL_TOP_STOP, 5, 2, 77);
 	struct bl_top_rx r;
 
 	(void)state;
-	coming(20, false);
-	rx_set(1);
-	data_in(22, false);
-	rx_set(HOUR_NS);
-	/* 21; what was sent before the SYNC is not waited for */
-	loss_out(1, 22, 2, HOUR_US, false);
-	idle();
-	data_in(21, false);
-	loss_out(2, 22, 0, HOUR_US, false);
-	idle();
-	s.data = 23; /* the last one is lost */
-	signal_in(&s);
-	idle(); /* perhaps the STOP has only overtaken it */
+	start_inbound_flow(20, false);
+	set_rtt(1);
+	deliver_data(22, false);
+	set_rtt(HOUR_NS);
+	/* 21 is missing; data from before the SYNC is not waited for */
+	expect_loss_sent(1, 22, 2, HOUR_US, false);
+	expect_idle();
+	deliver_data(21, false);
+	expect_loss_sent(2, 22, 0, HOUR_US, false);
+	expect_idle();
+	s.data = 23; /* the last frame is lost */
+	accept_signal(&s);
+	expect_idle(); /* the STOP may only have overtaken it */
 	assert_int_equal(rx_get(0).came.data, 23);
 	assert_int_equal(rx_get(0).state, BL_TOP_RX_STOPPED);
 	r = rx_get(0);
 	r.came.again_ns = 1;
 	map_put(sk->maps.top_rx, 0, &r);
 	s.seq = 3;
-	signal_in(&s);
-	loss_out(3, 23, 1, HOUR_US, false);
+	accept_signal(&s);
+	expect_loss_sent(3, 23, 1, HOUR_US, false);
 }
 
 static void receiver__acknowledges(void **state)
 {
-	struct topd s = inbound(BL_TOP_STOP, 5, 2, 77);
+	struct topd s = inbound_signal(BL_TOP_STOP, 5, 2, 77);
 	__u32 k;
 
 	(void)state;
-	coming(0, false);
-	rx_set(HOUR_NS);
+	start_inbound_flow(0, false);
+	set_rtt(HOUR_NS);
 	for (k = 1; k < 24; k++)
-		data_in(k, false);
-	idle();
-	data_in(24, false);
-	loss_out(1, 24, 0, HOUR_US, false);
+		deliver_data(k, false);
+	expect_idle();
+	deliver_data(24, false);
+	expect_loss_sent(1, 24, 0, HOUR_US, false);
 	s.data = 24;
-	signal_in(&s);
-	loss_out(2, 24, 0, HOUR_US, false);
-	/* a flow without numbers hears nothing */
+	accept_signal(&s);
+	expect_loss_sent(2, 24, 0, HOUR_US, false);
+	/* a flow without data numbers is sent no LOSS */
 	s.seq = 3;
 	s.data = 0;
-	signal_in(&s);
-	idle();
+	accept_signal(&s);
+	expect_idle();
 }
 
-static void lost(__u32 hook, enum bl_reason with, __u32 n)
+static void expect_data_lost(__u32 hook, enum bl_reason with, __u32 n)
 {
 	counts_moved(sk->maps.counts, counted, 1,
 		     WANT({ hook, BL_R_DATA_LOST, n }, { hook, with }));
@@ -662,47 +675,47 @@ static void receiver__gives_up(void **state)
 	__u32 k;
 
 	(void)state;
-	/* what is missing for too long: said at once, so that nobody keeps it */
-	coming(0, false);
-	rx_set(1);
-	data_in(3, false);
+	/* missing for too long: reported at once, so that the sender does not keep it */
+	start_inbound_flow(0, false);
+	set_rtt(1);
+	deliver_data(3, false);
 	r = rx_get(0);
 	r.came.since_ns = 0;
 	map_put(sk->maps.top_rx, 0, &r);
 	top.dead_ns = 1000000000;
 	set_top();
-	s = inbound(BL_TOP_LOSS, 5, 1, 77);
+	s = inbound_signal(BL_TOP_LOSS, 5, 1, 77);
 	s.token = true;
 	s.data = 3;
 	build_top(&want, &s);
 	assert_int_equal(turn(sk->progs.bl_host_pace, &out), XDP_REDIRECT);
-	lost(BL_HC_PACE, BL_R_PACED, 2);
+	expect_data_lost(BL_HC_PACE, BL_R_PACED, 2);
 	same_frame(&out, &want);
 	assert_int_equal(rx_get(0).came.lost, 2);
-	data_of(&f, &plain, 1, false);
-	comes(&f, &plain, XDP_DROP, BL_R_DATA_REPEATED); /* too late */
-	/* what falls out of the window */
+	build_data(&f, &plain, 1, false);
+	expect_host_xdp(&f, &plain, XDP_DROP, BL_R_DATA_REPEATED); /* too late */
+	/* data that falls out of the window */
 	top_setup(state);
-	coming(0, false);
-	rx_set(HOUR_NS);
-	data_in(2, false);
-	data_of(&f, &plain, 65 + 9, false);
+	start_inbound_flow(0, false);
+	set_rtt(HOUR_NS);
+	deliver_data(2, false);
+	build_data(&f, &plain, 65 + 9, false);
 	assert_int_equal(run_xdp(sk->progs.bl_host_xdp, net.ifindex[0], &f, &out), XDP_REDIRECT);
-	lost(BL_HC_INGRESS, BL_R_TO_APP, 9); /* 1, 3 to 10 */
+	expect_data_lost(BL_HC_INGRESS, BL_R_TO_APP, 9); /* 1 and 3 to 10 */
 	same_frame(&out, &plain);
-	/* another flow by that number */
-	s = inbound(BL_TOP_SYNC, 5, 9, 78);
+	/* another flow of the same number */
+	s = inbound_signal(BL_TOP_SYNC, 5, 9, 78);
 	build_top(&f, &s);
 	assert_int_equal(run_xdp(sk->progs.bl_host_xdp, net.ifindex[0], &f, &out), XDP_DROP);
-	lost(BL_HC_INGRESS, BL_R_SIGNAL, 63);
-	/* the sender's end */
+	expect_data_lost(BL_HC_INGRESS, BL_R_SIGNAL, 63);
+	/* the sender ends the flow */
 	top_setup(state);
-	coming(0, false);
+	start_inbound_flow(0, false);
 	top.dead_ns = 1000000000;
 	set_top();
-	s = inbound(BL_TOP_FIN, 5, 2, 77);
+	s = inbound_signal(BL_TOP_FIN, 5, 2, 77);
 	s.data = 4;
-	signal_in(&s);
+	accept_signal(&s);
 	for (k = 0; k < 3; k++)
 		assert_int_equal(turn(sk->progs.bl_host_pace, &out), XDP_DROP);
 	counts_moved(sk->maps.counts, counted, 0, WANT({ BL_HC_PACE, BL_R_DATA_LOST, 4 }));
@@ -711,7 +724,8 @@ static void receiver__gives_up(void **state)
 }
 
 /*
- * The same flow with another tag: what is missing is still waited for. Another flow's is given up.
+ * A SYNC of the same flow with another tag: missing data is still waited for. A SYNC of another
+ * flow: it is given up.
  */
 static void receiver__another_tag(void **state)
 {
@@ -719,15 +733,18 @@ static void receiver__another_tag(void **state)
 	struct topd s;
 
 	(void)state;
-	coming(0, false);
-	rx_set(HOUR_NS);
-	data_in(3, false);
-	s = inbound(BL_TOP_SYNC, 5, 9, 78);
+	start_inbound_flow(0, false);
+	set_rtt(HOUR_NS);
+	deliver_data(3, false);
+	s = inbound_signal(BL_TOP_SYNC, 5, 9, 78);
 	s.data = 4;
-	signal_in(&s);
+	accept_signal(&s);
 	assert_true(rx_get(0).tag == 78 && rx_get(0).came.data == 4 && (~rx_get(0).came.got) == 13);
-	/* it answers a token with the tag before, and came all the same; nobody needs it twice */
-	data_of(&f, &plain, 2, false);
+	/*
+	 * Data that answers a token with the old tag is delivered, and a repetition of it is
+	 * dropped.
+	 */
+	build_data(&f, &plain, 2, false);
 	assert_int_equal(run_xdp(sk->progs.bl_host_xdp, net.ifindex[0], &f, &out), XDP_REDIRECT);
 	counts_moved(sk->maps.counts, counted, 1,
 		     WANT({ BL_HC_INGRESS, BL_R_ECHO_BAD }, { BL_HC_INGRESS, BL_R_TO_APP }));
@@ -736,16 +753,16 @@ static void receiver__another_tag(void **state)
 	assert_int_equal(run_xdp(sk->progs.bl_host_xdp, net.ifindex[0], &f, &out), XDP_DROP);
 	counts_moved(sk->maps.counts, counted, 1,
 		     WANT({ BL_HC_INGRESS, BL_R_ECHO_BAD }, { BL_HC_INGRESS, BL_R_DATA_REPEATED }));
-	/* the number's next flow, between other ports */
-	s = inbound(BL_TOP_SYNC, 5, 1, 79);
+	/* the next flow of this number, between other ports */
+	s = inbound_signal(BL_TOP_SYNC, 5, 1, 79);
 	s.sport++;
 	s.data = 4;
 	build_top(&f, &s);
 	assert_int_equal(run_xdp(sk->progs.bl_host_xdp, net.ifindex[0], &f, &out), XDP_DROP);
-	lost(BL_HC_INGRESS, BL_R_SIGNAL, 2);
+	expect_data_lost(BL_HC_INGRESS, BL_R_SIGNAL, 2);
 	assert_true(!~rx_get(0).came.got);
-	/* numbers that cannot be this flow's: its host began anew */
-	data_of(&f, &plain, 6, false);
+	/* data numbers that cannot belong to this flow: its host restarted */
+	build_data(&f, &plain, 6, false);
 	assert_int_equal(run_xdp(sk->progs.bl_host_xdp, net.ifindex[0], &f, &out), XDP_REDIRECT);
 	counts_moved(sk->maps.counts, counted, 1,
 		     WANT({ BL_HC_INGRESS, BL_R_ECHO_BAD }, { BL_HC_INGRESS, BL_R_TO_APP }));
@@ -754,7 +771,7 @@ static void receiver__another_tag(void **state)
 	s.data = 1;
 	build_top(&f, &s);
 	assert_int_equal(run_xdp(sk->progs.bl_host_xdp, net.ifindex[0], &f, &out), XDP_DROP);
-	lost(BL_HC_INGRESS, BL_R_SIGNAL, 1);
+	expect_data_lost(BL_HC_INGRESS, BL_R_SIGNAL, 1);
 	assert_true(rx_get(0).came.data == 1 && !~rx_get(0).came.got);
 }
 
@@ -763,8 +780,8 @@ static void receiver__number_that_cannot_be(void **state)
 	struct frame f, plain, out;
 
 	(void)state;
-	coming(0, false);
-	data_of(&f, &plain, BL_TOP_AHEAD + 1, false);
+	start_inbound_flow(0, false);
+	build_data(&f, &plain, BL_TOP_AHEAD + 1, false);
 	assert_int_equal(run_xdp(sk->progs.bl_host_xdp, net.ifindex[0], &f, &out), XDP_REDIRECT);
 	counts_moved(sk->maps.counts, counted, 1,
 		     WANT({ BL_HC_INGRESS, BL_R_ECHO_BAD }, { BL_HC_INGRESS, BL_R_TO_APP }));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * TOP on a host that receives: bl_host_xdp takes signals and data in, bl_host_pace sends tokens;
- * and what the loader makes of settings. As test_top.c.
+ * TOP on a host that receives: bl_host_xdp accepts signals and data, and bl_host_pace sends tokens.
+ * Also the values that the loader computes from the settings. The setup is that of test_top.c.
  */
 #include "tests/prog/host/top_util.h"
 
@@ -9,19 +9,19 @@
 
 static void message__malformed(void **state)
 {
-	struct topd t = inbound(BL_TOP_SYNC, 5, 1, 99);
+	struct topd t = inbound_signal(BL_TOP_SYNC, 5, 1, 99);
 	struct frame good, f;
 	__u32 len = 14 + 20 + 8 + 18 + 28;
 
 	(void)state;
 	build_top(&good, &t);
 	assert_int_equal(good.n, len);
-#define BAD(what, code)                       \
-	do {                                  \
-		doing = what;                 \
-		f = good;                     \
-		code;                         \
-		refused(&f, BL_R_SIGNAL_BAD); \
+#define BAD(what, code)                              \
+	do {                                         \
+		doing = what;                        \
+		f = good;                            \
+		code;                                \
+		expect_refused(&f, BL_R_SIGNAL_BAD); \
 	} while (0)
 	BAD("version 0", f.p[42] = BL_TOP_SYNC);
 	BAD("version 2", f.p[42] = 2 << 4 | BL_TOP_SYNC);
@@ -36,10 +36,10 @@ static void message__malformed(void **state)
 	assert_int_equal(top_page_get().used[0], 0);
 }
 
-/* ---- flows that come in ---- */
+/* ---- inbound flows ---- */
 
-/* The token that we send to host 2 next. */
-static void token_out(__u16 flow, __u32 seq, __u32 tag, __u8 cls)
+/* The next frame that the pacer sends must be this token to host 2. */
+static void expect_token_sent(__u16 flow, __u32 seq, __u32 tag, __u8 cls)
 {
 	struct topd t = { .token = true,
 			  .sender = 2,
@@ -56,13 +56,11 @@ static void token_out(__u16 flow, __u32 seq, __u32 tag, __u8 cls)
 
 	build_top(&f, &t);
 	assert_int_equal(f.n, BL_TOP_TOKEN_LEN);
-	paced(&f);
+	expect_paced(&f);
 }
 
-/*
- * Slots so long that one token is all that comes, and rates so that each flow has its turn in each.
- */
-static void slots_of_an_hour(void)
+/* Lets the pacer send the next token now, whatever the slot of the last one. */
+static void allow_next_token(void)
 {
 	tpage = top_page_get();
 	tpage.free_ns = 0;
@@ -90,59 +88,60 @@ static void next_slot(__u32 places)
 
 static void receiver__sends_tokens(void **state)
 {
-	struct topd s = inbound(BL_TOP_SYNC, 5, 1, 0xabcd1234);
+	struct topd s = inbound_signal(BL_TOP_SYNC, 5, 1, 0xabcd1234);
 	struct bl_top_rx r;
 
 	(void)state;
-	top.slot_ns = 3600000000U; /* 3.6 s: no second one comes by itself */
+	/* 3.6 s: no second token is sent in this case unless next_slot() allows it */
+	top.slot_ns = 3600000000U;
 	set_top();
 	s.bytes = 30 * 1460;
 	s.frames = 7;
-	signal_in(&s);
+	accept_signal(&s);
 	r = rx_get(0);
 	assert_true(r.state == BL_TOP_RX_OPEN && r.tag == 0xabcd1234 && r.waiting == 7 &&
 		    r.bytes == 30 * 1460 && top_page_get().used[0] == 1);
-	token_out(5, 1, 0xabcd1234, 2);
-	idle();
+	expect_token_sent(5, 1, 0xabcd1234, 2);
+	expect_idle();
 	next_slot(1);
-	token_out(5, 2, 0xabcd1234, 2);
+	expect_token_sent(5, 2, 0xabcd1234, 2);
 	assert_int_equal(top_page_get().tokens[2], 2);
 	assert_int_equal(rx_get(0).cls, 2);
 	/*
-	 * the same SYNC again changes nothing; a STOP ends it; a STOP that is older than the last
-	 * SYNC does not
+	 * A repeated SYNC changes nothing. A STOP ends the flow's tokens unless it is older than
+	 * the last SYNC.
 	 */
-	signal_in(&s);
+	accept_signal(&s);
 	assert_int_equal(rx_get(0).syncs, 2);
-	s = inbound(BL_TOP_STOP, 5, 1, 0xabcd1234);
-	signal_in(&s);
+	s = inbound_signal(BL_TOP_STOP, 5, 1, 0xabcd1234);
+	accept_signal(&s);
 	assert_int_equal(rx_get(0).state, BL_TOP_RX_OPEN);
 	s.seq = 2;
-	signal_in(&s);
+	accept_signal(&s);
 	assert_int_equal(rx_get(0).state, BL_TOP_RX_STOPPED);
 	next_slot(1);
-	idle();
-	s = inbound(BL_TOP_SYNC, 5, 3, 0xabcd1234);
+	expect_idle();
+	s = inbound_signal(BL_TOP_SYNC, 5, 3, 0xabcd1234);
 	s.frames = 1;
-	slots_of_an_hour();
-	signal_in(&s);
-	token_out(5, 3, 0xabcd1234, 2); /* numbers go on */
+	allow_next_token();
+	accept_signal(&s);
+	expect_token_sent(5, 3, 0xabcd1234, 2); /* the numbers of tokens continue */
 }
 
 static void receiver__v6(void **state)
 {
-	struct topd s = inbound(BL_TOP_SYNC, 0xfffe, 1, 77), t;
+	struct topd s = inbound_signal(BL_TOP_SYNC, 0xfffe, 1, 77), t;
 	struct frame f;
 
 	(void)state;
 	s.v6 = true;
-	signal_in(&s);
+	accept_signal(&s);
 	t = s;
 	t.token = true;
 	t.op = BL_TOP_TOKEN;
 	build_top(&f, &t);
 	assert_int_equal(f.n, 80);
-	paced(&f);
+	expect_paced(&f);
 }
 
 static void receiver__best_class_then_turns(void **state)
@@ -158,71 +157,71 @@ static void receiver__best_class_then_turns(void **state)
 	top.slot_ns = 3600000000U;
 	set_top();
 	for (i = 0; i < 4; i++) {
-		s = inbound(BL_TOP_SYNC, flows[i].flow, 1, 100 + i);
+		s = inbound_signal(BL_TOP_SYNC, flows[i].flow, 1, 100 + i);
 		s.bytes = flows[i].bytes;
-		signal_in(&s);
+		accept_signal(&s);
 	}
 	for (i = 0; i < 7; i++) {
 		next_slot(4);
-		token_out((__u16)(2 + i % 3), 1 + i / 3, 101 + i % 3, 2);
+		expect_token_sent((__u16)(2 + i % 3), 1 + i / 3, 101 + i % 3, 2);
 	}
-	s = inbound(BL_TOP_STOP, 2, 2, 101);
-	signal_in(&s);
-	s = inbound(BL_TOP_STOP, 3, 2, 102);
-	signal_in(&s);
-	s = inbound(BL_TOP_STOP, 4, 2, 103);
-	signal_in(&s);
+	s = inbound_signal(BL_TOP_STOP, 2, 2, 101);
+	accept_signal(&s);
+	s = inbound_signal(BL_TOP_STOP, 3, 2, 102);
+	accept_signal(&s);
+	s = inbound_signal(BL_TOP_STOP, 4, 2, 103);
+	accept_signal(&s);
 	next_slot(4);
-	token_out(1, 1, 100, 5);
+	expect_token_sent(1, 1, 100, 5);
 }
 
 static void receiver__another_flow_by_that_number(void **state)
 {
-	struct topd s = inbound(BL_TOP_SYNC, 5, 9, 11);
+	struct topd s = inbound_signal(BL_TOP_SYNC, 5, 9, 11);
 	struct frame f;
 
 	(void)state;
 	top.slot_ns = 3600000000U;
 	set_top();
-	signal_in(&s);
-	token_out(5, 1, 11, 0);
-	s = inbound(BL_TOP_STOP, 5, 10, 12); /* of a flow that was never announced */
+	accept_signal(&s);
+	expect_token_sent(5, 1, 11, 0);
+	s = inbound_signal(BL_TOP_STOP, 5, 10, 12); /* of a flow that was never announced */
 	build_top(&f, &s);
-	refused(&f, BL_R_SIGNAL_BAD);
-	s = inbound(BL_TOP_SYNC, 5, 1, 12);
+	expect_refused(&f, BL_R_SIGNAL_BAD);
+	s = inbound_signal(BL_TOP_SYNC, 5, 1, 12);
 	s.bytes = 9000000;
-	slots_of_an_hour();
-	signal_in(&s);
-	token_out(5, 1, 12, 5);
+	allow_next_token();
+	accept_signal(&s);
+	expect_token_sent(5, 1, 12, 5);
 	assert_int_equal(top_page_get().used[0], 1);
 }
 
 static void receiver__fin_frees_the_place(void **state)
 {
-	struct topd s = inbound(BL_TOP_SYNC, 5, 1, 11);
+	struct topd s = inbound_signal(BL_TOP_SYNC, 5, 1, 11);
 
 	(void)state;
 	top.slot_ns = 3600000000U;
 	top.dead_ns = 1000000000;
 	set_top();
-	signal_in(&s);
-	token_out(5, 1, 11, 0);
-	s = inbound(BL_TOP_FIN, 5, 2, 11);
+	accept_signal(&s);
+	expect_token_sent(5, 1, 11, 0);
+	s = inbound_signal(BL_TOP_FIN, 5, 2, 11);
 	s.bytes = 5000;
-	signal_in(&s);
-	idle();
+	accept_signal(&s);
+	expect_idle();
 	assert_int_equal(top_page_get().used[0], 0);
 	assert_int_equal(top_page_get().gone, 1);
 	assert_int_equal(rx_get(0).state, BL_TOP_RX_FREE);
 	assert_int_equal(rx_get(0).bytes, 5000);
-	s = inbound(BL_TOP_SYNC, 6, 1, 12);
-	slots_of_an_hour();
-	signal_in(&s);
-	token_out(6, 1, 12, 0);
+	s = inbound_signal(BL_TOP_SYNC, 6, 1, 12);
+	allow_next_token();
+	accept_signal(&s);
+	expect_token_sent(6, 1, 12, 0);
 }
 
-/* What came of the flow in place 0 so far. */
-static void served(__u64 bytes)
+/* Sets how many bytes of the flow in place 0 were received so far. */
+static void set_served(__u64 bytes)
 {
 	struct bl_top_rx r = rx_get(0);
 
@@ -230,7 +229,7 @@ static void served(__u64 bytes)
 	map_put(sk->maps.top_rx, 0, &r);
 }
 
-static void learnt_limits(__u64 first)
+static void set_learnt_limits(__u64 first)
 {
 	__u32 c;
 
@@ -240,33 +239,36 @@ static void learnt_limits(__u64 first)
 	map_put(sk->maps.top_page, 0, &tpage);
 }
 
-/* By what is left the class falls; what brings more than it said is one of unknown size. */
+/*
+ * The class falls with the bytes that remain. A flow that brings more than it announced counts as
+ * one of unknown size.
+ */
 static void receiver__class_of_what_is_left(void **state)
 {
-	struct topd s = inbound(BL_TOP_SYNC, 5, 1, 11);
+	struct topd s = inbound_signal(BL_TOP_SYNC, 5, 1, 11);
 
 	(void)state;
 	top.slot_ns = 3600000000U;
 	top.objective = BL_TOP_BY_REMAINING;
 	set_top();
 	s.bytes = 500 * 1460;
-	signal_in(&s);
-	token_out(5, 1, 11, 4);
-	served(450 * 1460);
+	accept_signal(&s);
+	expect_token_sent(5, 1, 11, 4);
+	set_served(450 * 1460);
 	next_slot(1);
-	token_out(5, 2, 11, 2);
-	served(515 * 1460);
+	expect_token_sent(5, 2, 11, 2);
+	set_served(515 * 1460);
 	next_slot(1);
-	token_out(5, 3, 11, 0);
-	served(3000 * 1460);
+	expect_token_sent(5, 3, 11, 0);
+	set_served(3000 * 1460);
 	next_slot(1);
-	token_out(5, 4, 11, 5);
+	expect_token_sent(5, 4, 11, 5);
 }
 
-/* Learnt thresholds count while there are any and the configuration says so. */
+/* Learnt thresholds are used if there are any and the configuration allows it. */
 static void receiver__learnt_limits(void **state)
 {
-	struct topd s = inbound(BL_TOP_SYNC, 5, 1, 11);
+	struct topd s = inbound_signal(BL_TOP_SYNC, 5, 1, 11);
 
 	(void)state;
 	top.slot_ns = 3600000000U;
@@ -274,21 +276,24 @@ static void receiver__learnt_limits(void **state)
 	top.learn = 1;
 	set_top();
 	s.bytes = 50 * 1460;
-	signal_in(&s);
-	token_out(5, 1, 11, 2); /* nothing is learnt yet */
-	learnt_limits(48);
+	accept_signal(&s);
+	expect_token_sent(5, 1, 11, 2); /* nothing is learnt yet */
+	set_learnt_limits(48);
 	next_slot(1);
-	token_out(5, 2, 11, 3); /* 48, 49, 50 */
+	expect_token_sent(5, 2, 11, 3); /* thresholds 48, 49, 50 */
 	top.learn = 0;
 	set_top();
 	next_slot(1);
-	token_out(5, 3, 11, 2);
+	expect_token_sent(5, 3, 11, 2);
 }
 
-/* A flow counts once, when it ends, by what came of it and not by what it said. */
+/*
+ * A flow is counted once, when it ends, by the bytes that were received and not by those it
+ * announced.
+ */
 static void receiver__sizes_are_learnt(void **state)
 {
-	struct topd s = inbound(BL_TOP_SYNC, 5, 1, 11);
+	struct topd s = inbound_signal(BL_TOP_SYNC, 5, 1, 11);
 	__u64 all = 0;
 	__u32 b;
 
@@ -297,16 +302,16 @@ static void receiver__sizes_are_learnt(void **state)
 	top.dead_ns = 1000000000;
 	set_top();
 	s.bytes = 1000000;
-	signal_in(&s);
-	token_out(5, 1, 11, 4);
-	served(100 * 1514);
+	accept_signal(&s);
+	expect_token_sent(5, 1, 11, 4);
+	set_served(100 * 1514);
 	for (b = 0; b < BL_TOP_SIZES; b++)
 		all += top_page_get().sizes[b];
 	assert_int_equal(all, 0);
-	s = inbound(BL_TOP_FIN, 5, 2, 11);
+	s = inbound_signal(BL_TOP_FIN, 5, 2, 11);
 	s.bytes = 1000000;
-	signal_in(&s);
-	idle();
+	accept_signal(&s);
+	expect_idle();
 	tpage = top_page_get();
 	for (b = 0; b < BL_TOP_SIZES; b++)
 		all += tpage.sizes[b];
@@ -316,52 +321,52 @@ static void receiver__sizes_are_learnt(void **state)
 
 static void receiver__sender_died(void **state)
 {
-	struct topd s = inbound(BL_TOP_SYNC, 5, 1, 11);
+	struct topd s = inbound_signal(BL_TOP_SYNC, 5, 1, 11);
 	struct bl_top_rx r;
 
 	(void)state;
 	top.dead_ns = HOUR_NS;
 	set_top();
-	signal_in(&s);
-	token_out(5, 1, 11, 0);
+	accept_signal(&s);
+	expect_token_sent(5, 1, 11, 0);
 	next_slot(1);
 	r = rx_get(0);
 	r.heard_ns = mono_now() - HOUR_NS;
 	r.next_ns = 0;
 	map_put(sk->maps.top_rx, 0, &r);
-	idle();
+	expect_idle();
 	assert_int_equal(top_page_get().used[0], 0);
 	assert_int_equal(due_get().next, BL_DUE_NEVER);
 }
 
 static void receiver__full(void **state)
 {
-	struct topd s = inbound(BL_TOP_SYNC, 5, 1, 11);
+	struct topd s = inbound_signal(BL_TOP_SYNC, 5, 1, 11);
 	struct frame f;
 
 	(void)state;
 	memset(tpage.used, 0xff, sizeof(tpage.used));
 	map_put(sk->maps.top_page, 0, &tpage);
 	build_top(&f, &s);
-	refused(&f, BL_R_FLOWS_FULL);
+	expect_refused(&f, BL_R_FLOWS_FULL);
 	tpage.used[3] &= ~(1ULL << 63);
 	map_put(sk->maps.top_page, 0, &tpage);
-	signal_in(&s);
+	accept_signal(&s);
 	assert_int_equal(rx_get(255).tag, 11);
 }
 
 static void receiver__clock_void(void **state)
 {
-	struct topd s = inbound(BL_TOP_SYNC, 5, 1, 11);
+	struct topd s = inbound_signal(BL_TOP_SYNC, 5, 1, 11);
 
 	(void)state;
-	signal_in(&s);
+	accept_signal(&s);
 	clock_void(sk->maps.clock);
-	idle();
+	expect_idle();
 	assert_true(top_page_get().no_clock >= 1);
 	clock_at(sk->maps.clock, bus_now);
 	next_slot(1);
-	token_out(5, 1, 11, 0);
+	expect_token_sent(5, 1, 11, 0);
 }
 
 static void receiver__coflow(void **state)
@@ -376,31 +381,31 @@ static void receiver__coflow(void **state)
 	top.slot_ns = 3600000000U;
 	top.objective = BL_TOP_BY_COFLOW;
 	set_top();
-	s = inbound(BL_TOP_SYNC, 5, 1, 11);
+	s = inbound_signal(BL_TOP_SYNC, 5, 1, 11);
 	s.bytes = 3 * 1460;
 	s.coflow = 42;
-	signal_in(&s);
-	token_out(5, 1, 11, 0);
+	accept_signal(&s);
+	expect_token_sent(5, 1, 11, 0);
 	s.flow = 6;
 	s.bytes = 97 * 1460;
 	s.tag = 12;
-	signal_in(&s);
+	accept_signal(&s);
 	assert_int_equal(bpf_map_lookup_elem(fd, &id, &c), 0);
 	assert_true(c.bytes == 100 * 1460 && c.flows == 2);
 	next_slot(2);
-	token_out(6, 1, 12, 3); /* both have the class of the whole */
+	expect_token_sent(6, 1, 12, 3); /* both flows have the class of the whole coflow */
 	next_slot(2);
-	token_out(5, 2, 11, 3);
-	/* the number's next flow belongs to none */
+	expect_token_sent(5, 2, 11, 3);
+	/* the next flow of this number belongs to no coflow */
 	s.flow = 6;
 	s.tag = 13;
 	s.coflow = 0;
-	signal_in(&s);
+	accept_signal(&s);
 	assert_int_equal(bpf_map_lookup_elem(fd, &id, &c), 0);
 	assert_true(c.bytes == 3 * 1460 && c.flows == 1);
 	s.flow = 5;
 	s.tag = 14;
-	signal_in(&s);
+	accept_signal(&s);
 	assert_int_not_equal(bpf_map_lookup_elem(fd, &id, &c), 0);
 }
 
@@ -412,86 +417,89 @@ static struct bl_top_coflow coflow_get(__u32 id)
 	return c;
 }
 
-/* The flow of @s, of unknown size, is the first one of coflow 42, and gets its token. */
-static void coflow_begins(struct topd *s)
+/* Makes the flow of @s, of unknown size, the first one of coflow 42, and expects its token. */
+static void start_coflow(struct topd *s)
 {
 	top.slot_ns = 3600000000U;
 	top.objective = BL_TOP_BY_COFLOW;
 	top.dead_ns = 20000000000;
 	set_top();
 	s->coflow = 42;
-	signal_in(s);
-	token_out(5, 1, 11, 0);
+	accept_signal(s);
+	expect_token_sent(5, 1, 11, 0);
 }
 
-/* The FIN of a flow whose size nobody knew takes nothing from the sum, for it added nothing. */
+/*
+ * The FIN of a flow of unknown size subtracts nothing from the coflow's sum, since it added
+ * nothing.
+ */
 static void receiver__coflow_of_unknown_size(void **state)
 {
-	struct topd s = inbound(BL_TOP_SYNC, 5, 1, 11);
+	struct topd s = inbound_signal(BL_TOP_SYNC, 5, 1, 11);
 
 	(void)state;
-	coflow_begins(&s);
+	start_coflow(&s);
 	s.flow = 6;
 	s.tag = 12;
-	signal_in(&s);
+	accept_signal(&s);
 	next_slot(2);
-	token_out(6, 1, 12, 0);
-	s = inbound(BL_TOP_FIN, 5, 2, 11);
+	expect_token_sent(6, 1, 12, 0);
+	s = inbound_signal(BL_TOP_FIN, 5, 2, 11);
 	s.bytes = 3000;
-	signal_in(&s);
+	accept_signal(&s);
 	next_slot(2);
-	token_out(6, 2, 12, 0);
+	expect_token_sent(6, 2, 12, 0);
 	assert_int_equal(top_page_get().gone, 1);
 	assert_int_equal(coflow_get(42).bytes, 0);
 	assert_int_equal(coflow_get(42).flows, 1);
 	next_slot(2);
-	token_out(6, 3, 12, 0); /* its sister is as it was */
+	expect_token_sent(6, 3, 12, 0); /* the other flow of the coflow is unchanged */
 }
 
 /*
- * A size that is told later counts from then on, and is taken off as it was counted, whatever the
- * FIN says.
+ * A size that a flow announces later counts from then on. When the flow ends, the same size is
+ * subtracted, whatever the FIN says.
  */
 static void receiver__coflow_of_sizes_that_change(void **state)
 {
-	struct topd s = inbound(BL_TOP_SYNC, 5, 1, 11), t;
+	struct topd s = inbound_signal(BL_TOP_SYNC, 5, 1, 11), t;
 
 	(void)state;
-	coflow_begins(&s);
+	start_coflow(&s);
 	t = s;
 	t.flow = 6;
 	t.tag = 12;
 	t.bytes = 2 * 1460;
-	signal_in(&t);
+	accept_signal(&t);
 	assert_int_equal(coflow_get(42).bytes, 2 * 1460);
 	s.seq = 2;
 	s.bytes = 98 * 1460;
-	signal_in(&s);
+	accept_signal(&s);
 	assert_int_equal(coflow_get(42).bytes, 100 * 1460);
-	signal_in(&s);
+	accept_signal(&s);
 	assert_int_equal(coflow_get(42).bytes, 100 * 1460);
 	s.seq = 3;
 	s.bytes = 18 * 1460;
-	signal_in(&s);
+	accept_signal(&s);
 	assert_int_equal(coflow_get(42).bytes, 20 * 1460);
-	s = inbound(BL_TOP_FIN, 5, 4, 11);
+	s = inbound_signal(BL_TOP_FIN, 5, 4, 11);
 	s.bytes = 77;
-	signal_in(&s);
+	accept_signal(&s);
 	next_slot(2);
-	token_out(6, 1, 12, 1);
+	expect_token_sent(6, 1, 12, 1);
 	assert_true(coflow_get(42).bytes == 2 * 1460 && coflow_get(42).flows == 1);
-	/* another flow by the number of one that is there takes off what that one had counted */
+	/* a new flow that takes over the number of an open one subtracts what that one had added */
 	t.seq = 1;
 	t.tag = 13;
 	t.bytes = 0;
-	signal_in(&t);
+	accept_signal(&t);
 	assert_true(!coflow_get(42).bytes && coflow_get(42).flows == 1);
 }
 
 /* ---- data ---- */
 
-/* Host 2's data for an application here. */
-static void data_in(struct frame *f, bool v6, __u32 body)
+/* Builds a data frame from host 2 for an application of this host. */
+static void build_data(struct frame *f, bool v6, __u32 body)
 {
 	struct desc d = plain_frame(2, 1, v6);
 
@@ -509,39 +517,42 @@ static void data__echo_comes_off(void **state)
 		struct frame f, plain;
 
 		top_setup(state);
-		s = inbound(BL_TOP_SYNC, 5, 1, 11);
+		s = inbound_signal(BL_TOP_SYNC, 5, 1, 11);
 		s.v6 = v6;
-		signal_in(&s);
+		accept_signal(&s);
 		assert_int_equal(turn(sk->progs.bl_host_pace, &f), XDP_REDIRECT);
 		counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_PACE, BL_R_PACED }));
-		data_in(&plain, v6, 1000);
+		build_data(&plain, v6, 1000);
 		f = plain;
 		add_echo(&f, 5, 1);
-		comes(&f, &plain, XDP_REDIRECT, BL_R_TO_APP);
+		expect_host_xdp(&f, &plain, XDP_REDIRECT, BL_R_TO_APP);
 		assert_true(rx_get(0).frames == 1 && rx_get(0).served == plain.n &&
 			    rx_get(0).echo == 1);
-		/* unscheduled; with a NIC's padding behind it; and without an echo */
+		/*
+		 * with an echo of number 0 (unscheduled), with a NIC's padding behind it, and
+		 * without an echo
+		 */
 		f = plain;
 		add_echo(&f, 5, 0);
-		comes(&f, &plain, XDP_REDIRECT, BL_R_TO_APP);
+		expect_host_xdp(&f, &plain, XDP_REDIRECT, BL_R_TO_APP);
 		put(&f, "\0\0\0\0\0\0", 6);
-		comes(&f, &plain, XDP_REDIRECT, BL_R_TO_APP);
-		comes(&plain, &plain, XDP_REDIRECT, BL_R_TO_APP);
+		expect_host_xdp(&f, &plain, XDP_REDIRECT, BL_R_TO_APP);
+		expect_host_xdp(&plain, &plain, XDP_REDIRECT, BL_R_TO_APP);
 		assert_int_equal(rx_get(0).frames, 3);
 		f = plain;
-		put(&f, "\0\0\0\0\0\0\0\0\0\0\0\0", 12); /* padding alone stays */
-		comes(&f, &f, XDP_REDIRECT, BL_R_TO_APP);
+		put(&f, "\0\0\0\0\0\0\0\0\0\0\0\0", 12); /* padding without an echo stays */
+		expect_host_xdp(&f, &f, XDP_REDIRECT, BL_R_TO_APP);
 		f = plain;
 		add_echo(&f, 5, 1);
-		f.n--; /* cut short */
-		comes(&f, &f, XDP_REDIRECT, BL_R_TO_APP);
+		f.n--; /* a truncated echo */
+		expect_host_xdp(&f, &f, XDP_REDIRECT, BL_R_TO_APP);
 		assert_int_equal(rx_get(0).frames, 3);
 	}
 }
 
 static void data__echo_of_nothing(void **state)
 {
-	struct topd s = inbound(BL_TOP_SYNC, 5, 1, 11);
+	struct topd s = inbound_signal(BL_TOP_SYNC, 5, 1, 11);
 	struct frame f, plain, out;
 	static const struct {
 		__u16 flow;
@@ -550,10 +561,10 @@ static void data__echo_of_nothing(void **state)
 	unsigned int i;
 
 	(void)state;
-	signal_in(&s);
+	accept_signal(&s);
 	assert_int_equal(turn(sk->progs.bl_host_pace, &out), XDP_REDIRECT);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_PACE, BL_R_PACED }));
-	data_in(&plain, false, 100);
+	build_data(&plain, false, 100);
 	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
 		f = plain;
 		add_echo(&f, t[i].flow, t[i].seq);
@@ -562,12 +573,12 @@ static void data__echo_of_nothing(void **state)
 		counts_moved(sk->maps.counts, counted, 1,
 			     WANT({ BL_HC_INGRESS, BL_R_ECHO_BAD },
 				  { BL_HC_INGRESS, BL_R_TO_APP }));
-		same_frame(&out, &plain); /* it comes off all the same */
+		same_frame(&out, &plain); /* the echo is removed all the same */
 	}
 	assert_true(!rx_get(0).frames && !rx_get(0).echo);
 }
 
-/* ---- what the loader computes ---- */
+/* ---- values that the loader computes ---- */
 
 static void loader__limits(void **state)
 {
@@ -613,7 +624,7 @@ static void loader__figures(void **state)
 	o.v[BL_TOP_O_BASE] = 26 + 1;
 	bl_top_make(&o, 838861, &c);
 	assert_int_equal(c.ramp, BL_TOP_SHORT_RAMP);
-	bl_top_make(&o, 838861 * 200, &c); /* 50 Mbit/s: a slot is longer than the way */
+	bl_top_make(&o, 838861 * 200, &c); /* 50 Mbit/s: a slot is longer than the round trip */
 	assert_int_equal(c.ramp, 1);
 	o.v[BL_TOP_O_BASE] = 10 + 1;
 	bl_top_make(&o, 838861, &c);
@@ -632,8 +643,8 @@ static void loader__figures(void **state)
 }
 
 /*
- * Thresholds that are given hold, and nothing is learnt then; nor where classes are not made of
- * sizes.
+ * Configured thresholds are used as they are and switch learning off. Learning is also off where
+ * classes do not depend on sizes.
  */
 static void loader__thresholds(void **state)
 {

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * TOP's frames and a host that speaks TOP, for test_top.c, test_top_rx.c and test_top_loss.c. Every
- * frame is built here from its description. v0 plays the NIC, v1 bl0d; this host is host 1, the
- * other one host 2. Bus time stands still; times that must not matter are hours.
+ * frame is built here from its description. v0 plays the NIC, v1 plays bl0d. This host is
+ * host 1, the peer is host 2. Bus time stands still; times that must not matter are hours.
  */
 #ifndef BARLINE_TEST_TOP_UTIL_H
 #define BARLINE_TEST_TOP_UTIL_H
 
 #include <linux/if_packet.h>
 #include <sys/socket.h>
-#include "core/top/top_token_core.h" /* bl_top_flow_port(): what switches compute */
-#include "core/top/top_core.h"       /* before cfg is a name */
-#include "core/top/top_loss_core.h"  /* before after is a name */
+#include "core/top/top_token_core.h" /* bl_top_flow_port(), as in switches */
+#include "core/top/top_core.h"       /* before the variable cfg exists */
+#include "core/top/top_loss_core.h"  /* before the variable after exists */
 #include "loader/admission/top_host.h"
 #include "tests/prog/host/host_util.h"
 #include "tests/prog/pace_util.h"
@@ -26,7 +26,7 @@ static struct bl_top_cfg top;
 static struct bl_top_page tpage;
 static const __u8 bl0[6] = { 2, 0, 0, 0xb1, 0, 0 };
 
-/* Writes top to the map. */
+/* Writes the variable top to its map. */
 MAYBE_UNUSED static void set_top(void)
 {
 	map_put(sk->maps.top_cfg, 0, &top);
@@ -129,7 +129,7 @@ MAYBE_UNUSED static int top_setup(void **state)
 
 /* ---- frames ---- */
 
-/* A frame that an application of this host sends to host @to, from UDP port @sport. */
+/* Returns a frame that an application of this host sends to host @to, from UDP port @sport. */
 MAYBE_UNUSED static struct desc app_frame(__u32 to, __u16 sport, bool v6)
 {
 	struct desc d = plain_frame(1, to, v6);
@@ -141,7 +141,7 @@ MAYBE_UNUSED static struct desc app_frame(__u32 to, __u16 sport, bool v6)
 
 /** struct topd - a TOP frame, field by field. */
 struct topd {
-	bool v6, token;         /* token: it goes to the data's sender, else it comes from there */
+	bool v6, token;         /* token: sent to the data's sender, else by it */
 	__u32 sender, receiver; /* hosts: the data's sender and its receiver */
 	__u16 sport, dport;     /* of the flow */
 	__u8 op, cls;
@@ -149,7 +149,7 @@ struct topd {
 	__u32 seq, tag, frames, deadline, coflow, data, rtt_us;
 	__u64 ts, bytes, missing; /* bus time, ns; SYNC, FIN: bytes; LOSS: bits */
 	__u16 unsched;
-	bool bare; /* a STOP that a token became */
+	bool bare; /* a STOP that was made of a token */
 };
 
 /* Returns the UDP source port of the flow's tokens and signals. */
@@ -167,7 +167,7 @@ static __u16 flow_port(const struct topd *t)
 	return bl_top_flow_port(bl_top_addr4(w[0]), bl_top_addr4(w[1]), t->sport, t->dport);
 }
 
-/* The Ethernet address of host @h; that of host 1 is bl0's. */
+/* Writes the Ethernet address of host @h; that of host 1 is bl0's. */
 MAYBE_UNUSED static void mac_of(__u8 *mac, __u32 h)
 {
 	host_mac(mac, h);
@@ -246,8 +246,8 @@ MAYBE_UNUSED static void add_echo(struct frame *f, __u16 flow, __u32 seq)
 
 /* ---- steps ---- */
 
-/* Runs bl_hold_xdp on a frame: it must end for @why. */
-MAYBE_UNUSED static void give(const struct frame *in, enum bl_reason why)
+/* Runs bl_hold_xdp on a frame, which must be dropped and counted for @why. */
+MAYBE_UNUSED static void run_hold(const struct frame *in, enum bl_reason why)
 {
 	struct frame out;
 
@@ -257,21 +257,21 @@ MAYBE_UNUSED static void give(const struct frame *in, enum bl_reason why)
 
 /*
  * Holds a frame of the flow to host 2 from UDP port @sport. @id is its IP identification, which
- * tells it from others.
+ * distinguishes it from other frames. Returns the frame.
  */
-MAYBE_UNUSED static struct frame held(__u16 sport, __u16 id, bool v6)
+MAYBE_UNUSED static struct frame hold_frame(__u16 sport, __u16 id, bool v6)
 {
 	struct desc d = app_frame(2, sport, v6);
 	struct frame f;
 
 	d.ip_id = id;
 	build(&f, &d);
-	give(&f, BL_R_HELD);
+	run_hold(&f, BL_R_HELD);
 	return f;
 }
 
 /* The next turn of the pacer must send @want. */
-MAYBE_UNUSED static void paced(const struct frame *want)
+MAYBE_UNUSED static void expect_paced(const struct frame *want)
 {
 	struct frame out;
 
@@ -281,7 +281,7 @@ MAYBE_UNUSED static void paced(const struct frame *want)
 }
 
 /* The next turns of the pacer must send nothing. */
-MAYBE_UNUSED static void idle(void)
+MAYBE_UNUSED static void expect_idle(void)
 {
 	struct frame out;
 	int i;
@@ -291,9 +291,9 @@ MAYBE_UNUSED static void idle(void)
 	counts_moved(sk->maps.counts, counted, 0, NULL, 0);
 }
 
-/* Runs bl_host_xdp on @in: it must end as @want, with @action and for @why. */
-MAYBE_UNUSED static void comes(const struct frame *in, const struct frame *want, int action,
-			       enum bl_reason why)
+/* Runs bl_host_xdp on @in, which must end with the frame @want, @action and reason @why. */
+MAYBE_UNUSED static void expect_host_xdp(const struct frame *in, const struct frame *want,
+					 int action, enum bl_reason why)
 {
 	struct frame out;
 	int verdict = run_xdp(sk->progs.bl_host_xdp, net.ifindex[0], in, &out);
@@ -303,13 +303,13 @@ MAYBE_UNUSED static void comes(const struct frame *in, const struct frame *want,
 	same_frame(&out, want);
 }
 
-/* Runs bl_host_xdp on @in: it must be dropped unchanged for @why. */
-MAYBE_UNUSED static void refused(const struct frame *in, enum bl_reason why)
+/* Runs bl_host_xdp on @in, which must be dropped unchanged and counted for @why. */
+MAYBE_UNUSED static void expect_refused(const struct frame *in, enum bl_reason why)
 {
-	comes(in, in, XDP_DROP, why);
+	expect_host_xdp(in, in, XDP_DROP, why);
 }
 
-/* The SYNC that this host sends for a flow. */
+/* Returns the SYNC that this host sends for a flow. */
 MAYBE_UNUSED static struct topd sync_of(__u16 sport, __u16 flow, __u32 seq, __u32 frames, bool v6)
 {
 	return (struct topd){ .v6 = v6,
@@ -325,7 +325,7 @@ MAYBE_UNUSED static struct topd sync_of(__u16 sport, __u16 flow, __u32 seq, __u3
 			      .ts = bus_now };
 }
 
-/* The token that host 2 sends for a flow of this host. */
+/* Returns the token that host 2 sends for a flow of this host. */
 MAYBE_UNUSED static struct topd token_of(__u16 sport, __u16 flow, __u32 seq)
 {
 	return (struct topd){ .v6 = tx_get(flow).key.v6,
@@ -342,8 +342,8 @@ MAYBE_UNUSED static struct topd token_of(__u16 sport, __u16 flow, __u32 seq)
 			      .ts = bus_now - 5000 };
 }
 
-/* A signal of host 2, which sends to this host. */
-MAYBE_UNUSED static struct topd inbound(__u8 op, __u16 flow, __u32 seq, __u32 tag)
+/* Returns a signal of an inbound flow, from host 2. */
+MAYBE_UNUSED static struct topd inbound_signal(__u8 op, __u16 flow, __u32 seq, __u32 tag)
 {
 	return (struct topd){ .sender = 2,
 			      .receiver = 1,
@@ -356,13 +356,13 @@ MAYBE_UNUSED static struct topd inbound(__u8 op, __u16 flow, __u32 seq, __u32 ta
 			      .ts = bus_now };
 }
 
-/* Lets a signal arrive that must be accepted. */
-MAYBE_UNUSED static void signal_in(const struct topd *t)
+/* Runs a signal that must be accepted. */
+MAYBE_UNUSED static void accept_signal(const struct topd *t)
 {
 	struct frame f;
 
 	build_top(&f, t);
-	comes(&f, &f, XDP_DROP, BL_R_SIGNAL);
+	expect_host_xdp(&f, &f, XDP_DROP, BL_R_SIGNAL);
 }
 
 #endif
