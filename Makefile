@@ -240,7 +240,7 @@ $(B)/tests/unit/test_lib_helper_tsan: $(LIB_SRC:%.c=$(B)/tsan/%.o) \
 	@mkdir -p $(@D)
 	$(CC) -fsanitize=thread -o $@ $(filter %.o,$^) -lcmocka
 
-# -O0: these tests run programs and libraries that are optimised, and gcc takes a quarter of the time
+# -O0: these tests run programs and libraries that are optimised. gcc takes a quarter of the time.
 $(PROG_BIN): $(B)/libbarline-node.a | $(SKELS)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(DEPS) $(PATTERN) -O0 -o $@ $(filter tests/%.c,$^) \

@@ -319,7 +319,7 @@ void bl_exit(struct bl_endpoint *ep)
 		return;
 	bl_helper_stop(ep);
 	if (ep->sock >= 0 && ep->epfd >= 0)
-		bl_flush(ep); /* no-op if the daemon has put it out */
+		bl_flush(ep); /* no-op if the daemon has expelled it */
 	if (ep->sock >= 0 && ep->ring_data && !bl_is_out(ep)) {
 		bl_rx_leave(ep);
 		bl_rrx_leave(ep);

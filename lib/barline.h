@@ -250,7 +250,7 @@ BL_API int bl_fd(const struct bl_endpoint *ep);
  * Returns the number of messages that bl_recv(ep, ..., 0) and bl_recv_reliable(ep, ..., 0) can
  * deliver now, which may be too low and stops at 64 for each stream; or a negative errno.
  *
- * -ESTALE, from this and every other call, means that the endpoint is out: its host has put it out
+ * -ESTALE, from this and every other call, means that the endpoint is out: its host has expelled it
  * (bl_strerror() says why), or it uses the reliable stream and was announced as failed. Start again
  * with bl_exit() and bl_init(). Before bl_recv_reliable() returns -ESTALE it delivers the messages
  * that are certain; these are counted here.
@@ -340,10 +340,11 @@ enum bl_gone_reason {
 	BL_GONE_UNKNOWN,     /* the reason is not known */
 	BL_GONE_LEFT,        /* it left by bl_exit(), and everything it had sent was acknowledged */
 	BL_GONE_DIED,        /* its process ended, or left with unacknowledged messages */
-	BL_GONE_IN_FLIGHT,   /* put out by its host: it stopped in the middle of a send */
-	BL_GONE_WINDOW,      /* put out: it stopped while others waited for what it had sent */
-	BL_GONE_RING,        /* put out: it did not read what had arrived */
-	BL_GONE_UNREACHABLE, /* put out: frames to it did not arrive, and nothing else had failed */
+	BL_GONE_IN_FLIGHT,   /* expelled by its host: it stopped in the middle of a send */
+	BL_GONE_WINDOW,      /* expelled: it stopped while others waited for what it had sent */
+	BL_GONE_RING,        /* expelled: it did not read what had arrived */
+	BL_GONE_UNREACHABLE, /* expelled: frames to it did not arrive, and nothing else had failed
+			      */
 	BL_GONE_CUT_OFF,     /* its host lost its last link to the network */
 	BL_GONE_DOWN,        /* its host, or the path to it, did not answer */
 	BL_GONE_TORN,        /* no path of barriers was left between it and a correct host */

@@ -79,8 +79,8 @@ static bool handle_record(struct bl_endpoint *ep, const struct bl_rec *rec)
 }
 
 /*
- * The commit barrier as far as it concerns this endpoint. For an endpoint that was put out, this is
- * the last barrier that the host had received before any host could be told: later barriers may
+ * The commit barrier as far as it concerns this endpoint. For an endpoint that was expelled, this
+ * is the last barrier that the host had received before any host could be told: later barriers may
  * have passed scatterings that senders recalled without asking this endpoint. The order of the two
  * reads matters: an endpoint that is not out after the barrier was read was a member when the
  * barrier was published.

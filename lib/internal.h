@@ -470,7 +470,7 @@ struct bl_endpoint {
 	bool recall_again;     /* more announcements, or no memory: run begin_recalls() again */
 	bool rabort;           /* the scattering that enters the window is recalled */
 	bool in_recall;        /* callbacks of announcements run */
-	bool outcast;          /* announced as failed, put out, or too far behind */
+	bool outcast;          /* announced as failed, expelled, or too far behind */
 	bool daemon_gone;      /* no daemon serves us */
 	bool asked;            /* the next daemon was asked to (again.c) */
 	uint64_t again_ns;     /* no attempt to reconnect before this */

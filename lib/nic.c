@@ -13,7 +13,7 @@
  * socket only when its frames do not fit according to the account.
  *
  * A scattering asks for its room while its line is in flight. So the request of a stopped process
- * ends when the process is put out (process_limit_ms), and the request of a dead process ends with
+ * ends when the process is expelled (process_limit_ms), and the request of a dead process ends with
  * its line. Two endpoints that ask at the same time see each other; both may withdraw and try
  * again.
  *

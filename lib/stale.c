@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The end of an endpoint that is out (1Pipe 5.2, "Receiver recovery"): its host has put it out
+ * The end of an endpoint that is out (1Pipe 5.2, "Receiver recovery"): its host has expelled it
  * while it lived, it was announced as failed with its host, or it is too far behind the
  * announcements. It delivers, in order, what it has stored and all other receivers are certain to
  * deliver, too. Then it returns -ESTALE, and tells up to which timestamp its state is that of the

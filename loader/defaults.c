@@ -61,7 +61,7 @@ int bl_node_cfg_check(const struct bl_node_cfg *c, struct bl_err *err)
 	if (c->process_limit_ms < BL_PROCESS_LIMIT_MIN_MS)
 		return bl_fail(err, EINVAL,
 			       "process_limit_ms %u is less than %d: a process that the machine "
-			       "leaves waiting for a moment would be put out",
+			       "leaves waiting for a moment would be expelled",
 			       c->process_limit_ms, BL_PROCESS_LIMIT_MIN_MS);
 	return 0;
 }

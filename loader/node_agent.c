@@ -371,7 +371,7 @@ static void on_failed(void *ctx, uint64_t number)
 	a->rejoining = false;
 	bl_log(BL_LOG_WARN,
 	       "%s: was announced as failed (failure %" PRIu64 "): it joins anew when the "
-	       "endpoints that it has now are gone or put out",
+	       "endpoints that it has now are gone or expelled",
 	       a->node->meta.name, number);
 	for (k = 0; k < BL_EPS_MAX; k++)
 		a->old[k] = a->node->ep[k].used ? 1U + a->node->ep[k].info.life : 0;
@@ -462,7 +462,7 @@ static const struct bl_agent_ops ops = { .admission = on_admission,
 
 /*
  * Endpoints from before the failure of their host may take as long to hear of it as they may hold
- * others up; then they are put out. So no process that stands still, or does not use the reliable
+ * others up; then they are expelled. So no process that stands still, or does not use the reliable
  * stream, keeps its host out of the rack.
  */
 static void put_out_old_endpoints(struct bl_node_agent *a)
@@ -483,9 +483,9 @@ static void put_out_old_endpoints(struct bl_node_agent *a)
 }
 
 /*
- * Joins anew once all endpoints from before the failure are gone or put out. A process that was put
- * out and lives need not have heard of that: nothing that it sends is accepted any more, and what
- * it may still deliver is bounded by its line, not by the barriers that arrive from now on
+ * Joins anew once all endpoints from before the failure are gone or expelled. A process that was
+ * expelled and lives need not have heard of that: nothing that it sends is accepted any more, and
+ * what it may still deliver is bounded by its line, not by the barriers that arrive from now on
  * (lib/stale.c).
  */
 static void join_anew(struct bl_node_agent *a)

@@ -165,7 +165,7 @@ struct bl_agent_ops {
 	/* A frame for this host came by way of the controller (forward.h). May be NULL. */
 	void (*forward)(void *ctx, const struct bl_forward *f);
 	/*
-	 * That incarnation of the endpoint is put out; bl_agent_proc_down() answers, even if there
+	 * That incarnation of the endpoint is expelled; bl_agent_proc_down() answers, even if there
 	 * is no such endpoint. May be NULL.
 	 */
 	void (*put_out)(void *ctx, uint16_t port, uint16_t life);

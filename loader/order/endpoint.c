@@ -17,7 +17,7 @@
  * would raise the commit barrier above T. The endpoint stays, as dead, until it is resumed, and its
  * port is not reused before.
  *
- * The daemon may put out an endpoint whose process lives (bl_endpoint_put_out()). The process may
+ * The daemon may expel an endpoint whose process lives (bl_endpoint_put_out()). The process may
  * go on writing into its pages, so nothing that counts for others is read from there any more;
  * core/order/line_core.h has the order of the steps. The slot is free when the process is gone.
  */
@@ -179,7 +179,7 @@ void bl_endpoint_put_out(struct bl_node *n, uint64_t slots, enum bl_out_why why)
 
 		if (!(slots >> k & 1))
 			continue;
-		bl_log(BL_LOG_WARN, "%s: endpoint %u (%s, pid %u) was put out: %s", n->meta.name,
+		bl_log(BL_LOG_WARN, "%s: endpoint %u (%s, pid %u) was expelled: %s", n->meta.name,
 		       ep->info.port, ep->info.name, ep->info.pid, out_why_text(why));
 		bl_endpoint_out_at(ep, t[k]);
 		/* The process may sleep: wake it, so that it notices. */
@@ -228,8 +228,8 @@ static bool leave_in_order(struct bl_ep *ep)
 }
 
 /*
- * Ends an endpoint whose process did not leave in order, or that was put out. Slot and port stay in
- * use until nothing that it left is waited for.
+ * Ends an endpoint whose process did not leave in order, or that was expelled. Slot and port stay
+ * in use until nothing that it left is waited for.
  */
 static void end_membership(struct bl_ep *ep)
 {

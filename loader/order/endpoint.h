@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The life of an endpoint: connected to its process, released when that goes, put out while it
+ * The life of an endpoint: connected to its process, released when that goes, expelled while it
  * lives, settled in the end. endpoint.c says what each of these means. endpoint_attach.h has the
  * socket at which a process becomes an endpoint, endpoint_again.h the endpoints of an earlier
  * daemon.
@@ -43,7 +43,7 @@ void bl_endpoint_release(struct bl_ep *ep, const char *why);
 
 /**
  * bl_endpoint_put_out - ends the membership of endpoints whose processes live.
- * @slots: one bit each. Waits for an RCU grace period (about 16 ms), so endpoints that are put out
+ * @slots: one bit each. Waits for an RCU grace period (about 16 ms), so endpoints that are expelled
  * for one reason at one moment go in one call.
  */
 void bl_endpoint_put_out(struct bl_node *n, uint64_t slots, enum bl_out_why why);

@@ -21,7 +21,7 @@ struct bl_ep {
 	int pidfd; /* of its process; -1: the process is not visible in this pid namespace */
 	sd_event_source *conn_src, *pid_src;
 	bool used;
-	bool dead;    /* its process is gone or put out, and its window is not settled */
+	bool dead;    /* its process is gone or expelled, and its window is not settled */
 	bool left;    /* its process is gone */
 	bool settled; /* nothing of its window holds the commit barrier any more */
 	/*

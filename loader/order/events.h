@@ -26,7 +26,8 @@ struct bl_node_events {
 void bl_event_changed(struct bl_node *n);
 
 /**
- * bl_event_endpoint_gone - the process of @ep is gone or put out. Only if the node has controllers.
+ * bl_event_endpoint_gone - the process of @ep is gone or expelled. Only if the node has
+ * controllers.
  * @why: enum bl_why.
  * @t: what it sent from this bus time on is not committed.
  */

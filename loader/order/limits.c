@@ -5,8 +5,8 @@
  *   - with reliable messages that are not acknowledged and that it does not send again, which holds
  * C;
  *   - by not reading its ring, which holds its senders.
- * A process that exceeds the limit is put out, alone, with the reason. standstill_core.h has the
- * arithmetic; endpoint.c says what being put out means.
+ * A process that exceeds the limit is expelled, alone, with the reason. standstill_core.h has the
+ * arithmetic; endpoint.c says what being expelled means.
  *
  * Example: a debugger stops a process that has three frames open, one of which was lost. After 2 s
  * (the default) with an unchanged window and turn: BL_OUT_WINDOW. A process that computes for a
@@ -147,7 +147,7 @@ static void log_offender(const struct bl_ep *ep, struct watched *w, enum bl_stil
 	w->named[what] = true;
 }
 
-/* Returns why the endpoint is to be put out; BL_OUT_MEMBER: it is not. */
+/* Returns why the endpoint is to be expelled; BL_OUT_MEMBER: it is not. */
 static enum bl_out_why judge_endpoint(struct bl_limits *l, const struct bl_ep *ep,
 				      const struct bl_inflight *line, uint64_t now)
 {

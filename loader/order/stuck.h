@@ -5,7 +5,7 @@
  * work (stuck_core.h), and names the receivers that they wait for.
  *
  * A window may also stand still because a recall has no answer. Only the process knows which
- * receiver owes that answer. Then the process itself is put out, which serves as well: one of the
+ * receiver owes that answer. Then the process itself is expelled, which serves as well: one of the
  * two has to go.
  */
 #ifndef BARLINE_STUCK_H

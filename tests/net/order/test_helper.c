@@ -129,10 +129,10 @@ RACK_TEST(helper__stands_in)
 	away_until = t_mono() + AWAY_MS * 1000000ULL;
 	CHECK(tr_until(long_away, WAIT_MS), "the others have delivered %u messages since it went",
 	      TR_LOAD(tr_sh->node[0].ngot) - got);
-	CHECK(!is_out(), "it was put out, reason %d", why_of(2));
+	CHECK(!is_out(), "it was expelled, reason %d", why_of(2));
 	TR_STORE(CALL(2), 1);
 	CHECK(tr_until(is_back, WAIT_MS), "it does not come back");
-	CHECK(!is_out(), "it was put out, reason %d", why_of(2));
+	CHECK(!is_out(), "it was expelled, reason %d", why_of(2));
 	tr_enough();
 	tr_wait_done(WAIT_MS);
 	CHECK(TR_LOAD(tr_sh->node[0].nproc_failed) + TR_LOAD(tr_sh->node[1].nproc_failed) == 0,

@@ -105,8 +105,8 @@ static void others_stay(unsigned int n)
 	unsigned int i;
 
 	for (i = 0; i < n; i++)
-		CHECK(i == victim || why_of(i) == BL_OUT_MEMBER, "endpoint %u was put out, too: %d",
-		      i, why_of(i));
+		CHECK(i == victim || why_of(i) == BL_OUT_MEMBER,
+		      "endpoint %u was expelled, too: %d", i, why_of(i));
 }
 
 static struct bl_inflight *page; /* of the victim's host */

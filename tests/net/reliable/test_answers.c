@@ -255,7 +255,7 @@ RACK_TEST(stopped__others_go_on)
 	CHECK(tr_until(both_heard, WAIT_MS), "the others do not hear of it");
 	want_more(100);
 	CHECK(tr_until(goes_on, WAIT_MS), "the others' delivery stands still");
-	CHECK(times_said("\"number\":") == 1, "somebody was put out besides: %s", ask());
+	CHECK(times_said("\"number\":") == 1, "somebody was expelled besides: %s", ask());
 	CHECK(!kill(tr_sh->node[3].pid, SIGCONT), "%s", strerror(errno));
 	CHECK(tr_until(stopped_one_heard, WAIT_MS), "the stopped one hears nothing");
 	tr_enough();

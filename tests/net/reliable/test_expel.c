@@ -123,7 +123,7 @@ static void put_out(void)
 
 static void told_why(const char *text)
 {
-	CHECK(tr_until(second_gone, WAIT_MS), "it was put out, and does not hear of it");
+	CHECK(tr_until(second_gone, WAIT_MS), "it was expelled, and does not hear of it");
 	CHECK(strstr(tr_sh->node[1].error, text), "it ended with \"%s\"", tr_sh->node[1].error);
 }
 

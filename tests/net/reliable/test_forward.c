@@ -345,7 +345,8 @@ RACK_TEST(stuck__one_of_the_two_goes)
 	CHECK(tr_until(go_on, WAIT_MS), "nothing is delivered");
 	bl_forward_replace(rack.node[rack_host(1)], -1);
 	part(0, 1, BL_OP_PREP);
-	CHECK(tr_until(one_finished, WAIT_MS), "nobody is put out, and all stand still: %s", ask());
+	CHECK(tr_until(one_finished, WAIT_MS), "nobody is expelled, and all stand still: %s",
+	      ask());
 	CHECK(strstr(ask(), "\"why\":\"unreachable\""), "somebody else failed: %s", ask());
 	want_more(200);
 	CHECK(tr_until(go_on, WAIT_MS), "the others do not go on");
@@ -357,7 +358,7 @@ RACK_TEST(stuck__one_of_the_two_goes)
 		all_or_none(i, 0x5);
 	CHECK(!*tr_sh->node[0].error && !*tr_sh->node[2].error, "%s %s", tr_sh->node[0].error,
 	      tr_sh->node[2].error);
-	CHECK(*tr_sh->node[1].error, "the one that was put out has not noticed");
+	CHECK(*tr_sh->node[1].error, "the one that was expelled has not noticed");
 }
 
 /* Without a controller a lost frame stays lost, and the daemon logs that once. */

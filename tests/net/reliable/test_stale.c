@@ -192,7 +192,7 @@ static void same_up_to_the_bound(uint32_t before)
 		const struct tr_node *n = &tr_sh->node[r];
 
 		CHECK(below(r, bound) == v->ngot,
-		      "endpoint %u delivered %u messages below the bound, who was put out %u of "
+		      "endpoint %u delivered %u messages below the bound, who was expelled %u of "
 		      "them",
 		      r, below(r, bound), v->ngot);
 		for (i = 0; i < v->ngot; i++)

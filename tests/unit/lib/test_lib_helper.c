@@ -233,7 +233,7 @@ static void bl_helper__sends_again(void **state)
 		usleep(1000);
 	}
 	assert_int_equal(n, 3);
-	/* A process whose turn is raised is not put out (loader/order/standstill_core.h). */
+	/* A process whose turn is raised is not expelled (loader/order/standstill_core.h). */
 	assert_true(__atomic_load_n(&a.ep->inflight[a.ep->slot].turn, __ATOMIC_RELAXED) > 0);
 	bl_helper_stop(a.ep);
 	assert_true(a.ep->st.retransmits >= 3);

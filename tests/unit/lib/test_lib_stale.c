@@ -226,7 +226,7 @@ static void put_out__missed_announcements(void **state)
 	stale_at(ts, 1);
 }
 
-/* The same for an endpoint that was not put out: C goes on, and does not concern it. */
+/* The same for an endpoint that was not expelled: C goes on, and does not concern it. */
 static void outcast__missed_announcements(void **state)
 {
 	uint64_t ts = looked_between();

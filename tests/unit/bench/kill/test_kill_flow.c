@@ -61,7 +61,7 @@ static void flow__longest_gap_and_rate(void **state)
 }
 
 /*
- * Messages sent by a process that was put out, and messages delivered by it, do not count as flow
+ * Messages sent by a process that was expelled, and messages delivered by it, do not count as flow
  * of the others.
  */
 static void flow__of_the_correct_only(void **state)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * core/order/line_core.h by itself, and against the library: a process that its daemon puts out
+ * core/order/line_core.h by itself, and against the library: a process that its daemon expels
  * continues with whatever it was doing, and C does not pass T. The process learns that it is out
  * and no longer writes anything that may belong to another process.
  */
@@ -201,7 +201,7 @@ static uint64_t expel_endpoint(const struct fake *f)
 }
 
 /*
- * The reproducer from a code review: a process is put out in the middle of its recall. The recall
+ * The reproducer from a code review: a process is expelled in the middle of its recall. The recall
  * ends, and the process sends on.
  */
 static void expel__T_holds_C(void **state)
@@ -316,7 +316,7 @@ static void expel__resume_then_the_process_goes_on(void **state)
 }
 
 /*
- * Messages that only RESUME commits are not delivered by the process that was put out, even if it
+ * Messages that only RESUME commits are not delivered by the process that was expelled, even if it
  * reads @out between the two.
  */
 static void expel__looks_again_before_it_delivers(void **state)
@@ -339,7 +339,7 @@ static void expel__looks_again_before_it_delivers(void **state)
 }
 
 /*
- * The endpoint is announced as failed but not put out: best effort goes on, and calls of the
+ * The endpoint is announced as failed but not expelled: best effort goes on, and calls of the
  * reliable stream do not block for ever.
  */
 static void outcast__does_not_sleep(void **state)

@@ -171,7 +171,7 @@ static void on_own_failure(void *ctx, uint64_t number)
 static void do_put_out(void *ctx, uint16_t port, uint16_t life)
 {
 	(void)ctx;
-	did_add("put out %u:%u", port, life);
+	did_add("expelled %u:%u", port, life);
 }
 
 static struct bl_agent *a;
@@ -590,8 +590,8 @@ static void put_out__in_range(void **state)
 		uint32_t port, life;
 		const char *did;
 	} t[] = {
-		{ 1, 0, "put out 1:0" },
-		{ 65535, 65535, "put out 65535:65535" },
+		{ 1, 0, "expelled 1:0" },
+		{ 65535, 65535, "expelled 65535:65535" },
 		{ 0, 1, "" },
 		{ 65536, 1, "" },
 		{ 1, 65536, "" },
