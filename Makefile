@@ -268,7 +268,8 @@ $(B)/tests/fuzz/%: tests/fuzz/%.c $(B)/fuzz/lib.a
 	@mkdir -p $(@D)
 	$(FUZZ_CC) $(DEPS) -fsanitize=fuzzer -o $@ $< $(B)/fuzz/lib.a
 
-tests: all $(UNIT_BIN) $(PROG_BIN) $(NET_BIN)
+# The benches are not run by the tests, but they must not stop compiling either.
+tests: all $(UNIT_BIN) $(PROG_BIN) $(NET_BIN) $(addprefix $(B)/bench/,switch_cost host_cost)
 
 # ---- the commands ----
 

@@ -9,6 +9,7 @@
 #include "cost.h"
 #include "core/queue/queue_core.h"
 #include "core/top/top_core.h"
+#include "maps/clock_abi.h"
 #include "maps/host_abi.h"
 #include "bench_host.skel.h"
 
