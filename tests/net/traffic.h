@@ -27,6 +27,7 @@
 #define TR_GOT_MAX    (1u << 19)
 #define TR_FAILED_MAX (1u << 16)
 #define TR_MAGIC      0x72616372u
+#define TR_BIG_MAX    (4u << 20) /* BL_BIG_MAX */
 
 /*
  * Rings so small that each sender's window is 4 frames. Then neither a link (a veth's ring holds
@@ -139,6 +140,7 @@ struct tr {
 	uint16_t after_sender;
 	uint64_t after_seq;
 	uint8_t *buf[OC_ITEMS_MAX];
+	uint32_t big_bytes; /* of the large messages that it has sent */
 };
 
 #define TR_LOAD(x)     __atomic_load_n(&(x), __ATOMIC_ACQUIRE)
@@ -444,6 +446,24 @@ T_FN uint32_t tr_some_len(struct tr *w, unsigned int item)
 }
 
 /*
+ * Returns the length of a large message, or @small if that would be too much: a receiver keeps at
+ * most BL_BIG_MAX bytes (lib/internal.h) of large messages of one sender that it cannot deliver yet
+ * and refuses the rest (BL_FAIL_NO_MEMORY). Where everything has to arrive, an endpoint sends no
+ * more than that, because nothing can be delivered while beacons have no CPU.
+ */
+T_FN uint32_t tr_some_big_len(struct tr *w, uint32_t small)
+{
+	uint32_t len = t_below(&w->seed, 4) ? 1500 + t_below(&w->seed, 60000)
+					    : BL_MESSAGE_MAX - t_below(&w->seed, 3);
+	bool all_arrive = !w->cfg->quiet_ms && !w->cfg->reliable;
+
+	if (all_arrive && w->big_bytes + len > TR_BIG_MAX)
+		return small;
+	w->big_bytes += len;
+	return len;
+}
+
+/*
  * Sends one random scattering as the configuration demands. Repeats the call until it is accepted,
  * and receives meanwhile.
  */
@@ -460,8 +480,7 @@ T_FN void tr_send_some(struct tr *w)
 	for (i = 0; i < items; i++)
 		len[i] = tr_some_len(w, i);
 	if (t_below(&w->seed, 256) < w->cfg->big)
-		len[items - 1] = t_below(&w->seed, 4) ? 1500 + t_below(&w->seed, 60000)
-						      : BL_MESSAGE_MAX - t_below(&w->seed, 3);
+		len[items - 1] = tr_some_big_len(w, len[items - 1]);
 	while ((rc = tr_send(w, to, items, len, more ? BL_MORE : 0)) == -EAGAIN) {
 		/*
 		 * An endpoint that has failed grants no window any more, and an endpoint that may
@@ -568,12 +587,14 @@ T_FN void tr_dump(void)
 		fprintf(stderr,
 			"endpoint %u on h%u%s: state %u, sent %u, got %" PRIu64 " of %" PRIu64
 			", failed %u (late %" PRIu64 " lost %" PRIu64 " incomplete %" PRIu64
-			" unreachable %" PRIu64 " unknown %" PRIu64 ") late %" PRIu64
-			" dup %" PRIu64 " gaps %" PRIu64 " again %" PRIu64 " %s\n",
+			" memory %" PRIu64 " unreachable %" PRIu64 " failed %" PRIu64
+			" unknown %" PRIu64 " left %" PRIu64 ") late %" PRIu64 " dup %" PRIu64
+			" gaps %" PRIu64 " again %" PRIu64 " %s\n",
 			i, n->cfg.host + 1, n->cfg.reliable ? " (reliable)" : "", n->state,
 			n->nsent, n->received, n->expected, n->nfailed, n->fails[BL_FAIL_LATE],
 			n->fails[BL_FAIL_LOST], n->fails[BL_FAIL_INCOMPLETE],
-			n->fails[BL_FAIL_UNREACHABLE], n->fails[BL_FAIL_UNKNOWN],
+			n->fails[BL_FAIL_NO_MEMORY], n->fails[BL_FAIL_UNREACHABLE],
+			n->fails[BL_FAIL_FAILED], n->fails[BL_FAIL_UNKNOWN], n->fails[BL_FAIL_LEFT],
 			n->st.late_dropped, n->st.duplicates, n->st.lost_frames, n->st.again,
 			n->error);
 	}
