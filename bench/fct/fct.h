@@ -69,11 +69,9 @@ struct fct_params {
 	unsigned int nedges;  /* elements of @edges */
 	uint64_t edges[FCT_EDGES_MAX]; /* greatest sizes of the buckets of the report */
 	uint64_t seeds[FCT_RUNS_MAX];  /* one run with each of them */
-	uint64_t longest;              /* greatest size of the distribution or trace, bytes */
 	unsigned int nseeds;           /* elements of @seeds; 0: one run with @seed */
 	unsigned int width;            /* mean number of flows in a coflow; 0: no coflows */
 	bool sizes_unknown;            /* applications do not declare the sizes of flows (LAS) */
-	bool deadlines_given;
 	bool fresh;                    /* --fresh */
 	bool unfinished_ok;            /* unfinished flows are no error */
 	bool edges_given, flows_given; /* by an option */
