@@ -74,7 +74,7 @@ static const struct argp_option common_options[] = {
 	{ "caretaker-ms", KEY_CARETAKER, "MS", 0,
 	  "how long a caretaker replaces a daemon that was stopped (default 10000); 0: never", 0 },
 	{ "process-limit-ms", KEY_LIMIT, "MS", 0,
-	  "host: a process that delays others for this time is excluded (default 2000)", 0 },
+	  "host: a process that delays others for this time is expelled (default 2000)", 0 },
 	{ "port-base", KEY_BASE, "PORT", 0, "first UDP port of ordered traffic (default 61696)",
 	  0 },
 	{ "port-count", KEY_COUNT, "N", 0, "number of UDP ports (default 256)", 0 },

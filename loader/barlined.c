@@ -86,7 +86,7 @@ static const struct argp_option options[] = {
 	  "file",
 	  0 },
 	{ "process-limit-ms", OPT_LIMIT, "MS", 0,
-	  "host: a process that holds others up for so long is expelled (2000)", 0 },
+	  "host: a process that delays others for this time is expelled (2000)", 0 },
 	{ NULL, 0, NULL, 0, "Switch:", 1 },
 	{ "host-port", OPT_ROLE_HOST, "IFNAME", 0, "a port with a host behind it; may be repeated",
 	  1 },

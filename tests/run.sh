@@ -341,7 +341,7 @@ sources() {
 	find "tests/$1" -name "$2.c" | sort
 }
 
-# Those of a kind, each with its load: first the ones that take longest.
+# Those of a kind, each with its load: first the ones in tests/load, in the order there.
 run_kind() {
 	local kind=$1 bin src name load names=() first=() others=() lanes room usual=100
 	local -A there=()

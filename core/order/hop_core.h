@@ -17,8 +17,8 @@
  *
  * Where paths go up and then down in networks of two tiers, all codes differ, so frames past any
  * set of switches are recognised. With three tiers there are six kinds of writers and four codes.
- * tests/unit/test_hop_core.c tries all sets: frames past any one switch are recognised, and past
- * any two, except a leaf together with the switch directly above it.
+ * tests/unit/core/order/test_hop_core.c tries all sets: frames past any one switch are recognised,
+ * and past any two, except a leaf together with the switch directly above it.
  */
 #ifndef BARLINE_HOP_CORE_H
 #define BARLINE_HOP_CORE_H
