@@ -26,6 +26,7 @@ __u32 bench_ports, bench_turn, bench_random;
 /* of the frame before the first run; restored in each run */
 __u16 bench_ip_check;
 __u8 bench_ttl;
+__u8 bench_routes; /* 1: the program writes the source address, which is restored, too */
 
 /*
  * Prepares the frame for the next run. Returns its ingress port, or -1 if the frame is too short.
@@ -55,6 +56,10 @@ static __always_inline int next_frame(struct xdp_md *ctx, __u32 hdr, int link)
 			BL_BE16(to); /* the last two bytes of the destination's address */
 		ip->ttl = bench_ttl;
 		ip->check = bench_ip_check;
+		if (bench_routes) {
+			*(__u32 *)(data + 6) = 0;
+			*(__u16 *)(data + 10) = 0;
+		}
 	}
 	/*
 	 * Whole words: a load that spans a store just made would wait for it, as it never does for
@@ -88,6 +93,8 @@ static __always_inline int next_rsv(struct xdp_md *ctx)
 	/* whole words, see next_frame() */
 	bl_store64((__u8 *)h + 16, (__u64)turn << 16 | BL_OPCODE_BYTE(BL_OP_RSV) << 8);
 	*(__u16 *)(body->mac + 4) = BL_BE16(to);
+	*(__u32 *)eth->h_source = BL_BE32(0x02000000);
+	*(__u16 *)(eth->h_source + 4) = BL_BE16(port);
 	body->flags = 0;
 	return (int)port;
 }
@@ -111,6 +118,8 @@ static __always_inline int next_token(struct xdp_md *ctx, __u16 port)
 	to = to == in ? (to + 1) & (bench_ports - 1) : to;
 	bench_turn = turn * 1664525 + 1013904223;
 	*(__u16 *)(data + 4) = BL_BE16(to);
+	*(__u16 *)(data + 10) = BL_BE16(in);
+	*(__u16 *)((__u8 *)ip + 14) = BL_BE16(in); /* the last two bytes of the source */
 	u->dest = BL_BE16(port);
 	h->cls = turn >> 20 & 3;
 	return (int)in;

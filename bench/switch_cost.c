@@ -16,6 +16,7 @@
 #include "cost.h"
 #include <net/if.h>
 #include "core/order/barrier_core.h"
+#include "core/source_core.h"
 #include "core/clock_core.h"
 #include "core/wire_core.h"
 #include "maps/pl2_switch_abi.h"
@@ -115,7 +116,13 @@ static void configure_switch(__u32 ports, bool uplink, enum bl_fwd forward, __u6
 				 .tree_leaves = ports,
 				 .beacon_ns = beacon_ns,
 				 .dead_after_ns = 1000000000000ULL,
+				 .lag_max_ns = 10000000000000ULL,
+				 .control_gap_ns = 1,
 				 .single_writer = 1 };
+	/* the source of make_data() and make_beacon() */
+	struct bl_sources sources = {
+		.mode = BL_SOURCE_LIST, .nmac = 1, .nip = 1, .ip[0] = bl_ip4(BL_BE32(0x0a000002))
+	};
 	static const struct bl_port_regs no_regs;
 	static const struct bl_carried no_carried;
 	static const struct bl_sw_lane no_lane;
@@ -137,6 +144,8 @@ static void configure_switch(__u32 ports, bool uplink, enum bl_fwd forward, __u6
 	for (i = 0; i < BL_SW_PORTS_MAX; i++) {
 		struct bl_sw_port p = { .ifindex = i < ports ? i + 1 : 0,
 					.role = BL_PORT_HOST,
+					.guarded = 1,
+					.source_ip = sources.ip[0],
 					.in_sets = uplink ? 3 : 1,
 					.out_set = uplink,
 					.mtu = 1500 };
@@ -144,11 +153,13 @@ static void configure_switch(__u32 ports, bool uplink, enum bl_fwd forward, __u6
 
 		if (uplink && i == ports - 1) {
 			p.role = BL_PORT_UP;
+			p.guarded = 0;
 			p.in_sets = 2;
 			p.out_set = 0;
 		}
 		put_entry(sk->maps.sw_ports, i, &p);
 		put_entry(sk->maps.sw_regs, i, &no_regs);
+		put_entry(sk->maps.sw_sources, i, &sources);
 		put_entry(sk->maps.sw_carried, i, &no_carried);
 		if (i < ports)
 			put_entry(sk->maps.sw_tx, i, &dev);
@@ -158,6 +169,7 @@ static void configure_switch(__u32 ports, bool uplink, enum bl_fwd forward, __u6
 	sk->bss->bench_ports = ports;
 	sk->bss->bench_turn = 0;
 	sk->bss->bench_random = 0;
+	sk->bss->bench_routes = forward == BL_FWD_L3;
 	sk->bss->bench_behind_ns = 0;
 }
 
@@ -251,6 +263,7 @@ static void make_rsv(struct frame *f)
 	memset(f, 0, sizeof(*f));
 	f->n = BL_RSV_LEN;
 	memcpy(eth->h_dest, dst, 6);
+	memcpy(eth->h_source, to, 6);
 	eth->h_proto = BL_BE16(BL_ETHERTYPE);
 	h->opcode = BL_OPCODE_BYTE(BL_OP_RSV);
 	memcpy(body->mac, to, 6);
@@ -263,6 +276,7 @@ static void make_token(struct frame *f)
 	struct bl_top_hdr *h;
 
 	make_data(f);
+	f->p[6] = 2; /* next_token() makes it the address of the port's host */
 	f->n = BL_TOP_TOKEN_LEN;
 	((struct iphdr *)(f->p + 14))->tot_len = BL_BE16(BL_TOP_TOKEN_LEN - 14);
 	((struct udphdr *)(f->p + 34))->len = BL_BE16(BL_TOP_TOKEN_LEN - 34);
@@ -292,8 +306,14 @@ static void configure_token(void)
 	put_entry(sk->maps.sw_cfg, 0, &sw);
 	put_entry(sk->maps.rsv_cfg, 0, &no_rsv);
 	put_entry(sk->maps.token_cfg, 0, &cfg);
-	for (i = 0; i < TOKEN_PORTS; i++)
+	for (i = 0; i < TOKEN_PORTS; i++) {
+		struct bl_ip ip = bl_ip4(BL_BE32(0x0a000000 + i));
+		struct bl_owner owner = { .port = i, .listed = 1 };
+
 		put_entry(sk->maps.token_ports, i, &p);
+		if (bpf_map_update_elem(bpf_map__fd(sk->maps.sw_owners), &ip, &owner, BPF_ANY))
+			die_with_error("sw_owners", errno);
+	}
 }
 
 /* Ends the program unless nearly all tokens passed, because dropping one would be cheaper. */

@@ -27,6 +27,7 @@ struct node_args {
 enum {
 	KEY_BEACON = 256,
 	KEY_DEAD,
+	KEY_LAG,
 	KEY_BOUND,
 	KEY_VOID,
 	KEY_BASE,
@@ -60,6 +61,10 @@ static const struct argp_option common_options[] = {
 	{ "beacon-us", KEY_BEACON, "US", 0, "beacon interval (default 100)", 0 },
 	{ "dead-after-us", KEY_DEAD, "US", 0,
 	  "exclude a link that is silent for this time (default: 10 beacon intervals)", 0 },
+	{ "lag-max-us", KEY_LAG, "US", 0,
+	  "switch: exclude an input whose barrier is this far behind, though it talks (default: 10 "
+	  "times --dead-after-us, at least 50000)",
+	  0 },
 	{ "realtime", KEY_REALTIME, "WHEN", 0,
 	  "whether the datapath's threads are SCHED_FIFO: auto (default: only on isolated CPUs; "
 	  "elsewhere they get short time slices), always, never",
@@ -107,6 +112,7 @@ static const struct bl_number numbers[] = {
 	BL_NUMBER(KEY_ID, "node-id", NULL, 1, UINT32_MAX, struct bl_node_cfg, node_id),
 	BL_NUMBER(KEY_BEACON, "beacon-us", "us", 1, 1000000, struct bl_node_cfg, beacon_us),
 	BL_NUMBER(KEY_DEAD, "dead-after-us", "us", 1, 100000000, struct bl_node_cfg, dead_after_us),
+	BL_NUMBER(KEY_LAG, "lag-max-us", "us", 1, 1000000000, struct bl_node_cfg, lag_max_us),
 	BL_NUMBER(KEY_BOUND, "clock-bound-us", "us", 1, 1000000, struct bl_node_cfg,
 		  clock_bound_us),
 	BL_NUMBER(KEY_VOID, "clock-void-after-ms", "ms", 1, 3600000, struct bl_node_cfg,

@@ -253,6 +253,16 @@ BL_CORE int bl_op_covered(__u32 op)
 }
 
 /**
+ * bl_op_control - whether frames with this opcode are control frames that processes send: they are
+ * subject to the quota of their port.
+ */
+BL_CORE int bl_op_control(__u32 op)
+{
+	return op < 32 && (1u << op & (1u << BL_OP_CREDIT | 1u << BL_OP_NAK | 1u << BL_OP_PROBE |
+				       1u << BL_OP_OPEN | 1u << BL_OP_WINDOW | 1u << BL_OP_RECALL));
+}
+
+/**
  * bl_op_relayed - whether frames with this opcode may come by way of the controller: those of the
  * reliable stream.
  */

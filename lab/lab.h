@@ -77,11 +77,12 @@ struct lab_spec {
 	 * are a pod; each spine is linked to all cores. 0: two tiers
 	 */
 	unsigned int cores;
-	unsigned int mtu;               /* of every link, bytes */
-	unsigned int beacon_us;         /* beacon interval; 0: default */
-	unsigned int dead_after_us;     /* a link that is silent for longer has failed */
-	int cpus[BL_LANES_MAX];         /* datapath CPUs of the switches */
-	unsigned int ncpus;             /* valid elements of @cpus; 0: CPU 0 */
+	unsigned int mtu;           /* of every link, bytes */
+	unsigned int beacon_us;     /* beacon interval; 0: default */
+	unsigned int dead_after_us; /* a link that is silent for longer has failed */
+	unsigned int lag_max_us; /* a host that lags more is excluded; 0: 10 times @dead_after_us */
+	int cpus[BL_LANES_MAX];  /* datapath CPUs of the switches */
+	unsigned int ncpus;      /* valid elements of @cpus; 0: CPU 0 */
 	int64_t skew_ns[LAB_HOSTS_MAX]; /* error of each host's clock; by host, from 0 */
 
 	/* Fastpass arbiters, beside the hosts of the first ToR; 0: 2 if the policy is fastpass */

@@ -24,6 +24,7 @@ enum {
 	KEY_ONE_LANE,
 	KEY_NO_THREAD,
 	KEY_DEAD,
+	KEY_LAG,
 	KEY_NO_AHEAD,
 	KEY_REALTIME
 };
@@ -40,6 +41,9 @@ static const struct argp_option lab_options[] = {
 	{ "dead-after-us", KEY_DEAD, "US", 0,
 	  "exclude a link that is silent for this time (default 500000, because hosts of a lab may "
 	  "wait for a CPU)",
+	  LAB_ARGP_GROUP },
+	{ "lag-max-us", KEY_LAG, "US", 0,
+	  "exclude a host whose barrier is this far behind (default: 10 times the above)",
 	  LAB_ARGP_GROUP },
 	{ "realtime", KEY_REALTIME, "WHEN", 0,
 	  "whether the datapath's threads are SCHED_FIFO: auto (default: only on isolated CPUs; "
@@ -72,6 +76,7 @@ static const struct bl_number numbers[] = {
 	BL_NUMBER(KEY_SPINES, "spines", NULL, 1, LAB_SPINES_MAX, struct lab_spec, spines),
 	BL_NUMBER(KEY_BEACON, "beacon-us", "us", 1, 1000000, struct lab_spec, beacon_us),
 	BL_NUMBER(KEY_DEAD, "dead-after-us", "us", 1, 100000000, struct lab_spec, dead_after_us),
+	BL_NUMBER(KEY_LAG, "lag-max-us", "us", 1, 100000000, struct lab_spec, lag_max_us),
 	BL_NUMBER(KEY_MTU, "mtu", "bytes", 1280, 9000, struct lab_spec, mtu),
 	{ 0 }
 };

@@ -372,6 +372,7 @@ int lab_node_cfg(const struct lab *lab, const struct lab_node *n, struct bl_node
 	cfg->port_count = BL_PORT_COUNT;
 	cfg->beacon_us = lab_beacon_us(&lab->spec);
 	cfg->dead_after_us = lab->spec.dead_after_us;
+	cfg->lag_max_us = lab->spec.lag_max_us;
 	cfg->no_ahead = lab->spec.no_ahead;
 	cfg->realtime = lab->spec.realtime;
 	memcpy(cfg->cpus, lab->spec.cpus, sizeof(cfg->cpus));

@@ -45,6 +45,7 @@ enum {
 	OPT_THREAD,
 	OPT_BEACON,
 	OPT_DEAD,
+	OPT_LAG,
 	OPT_BOUND,
 	OPT_NODE_ID,
 	OPT_SKEW,
@@ -71,6 +72,8 @@ static const struct argp_option options[] = {
 	{ "beacon-us", OPT_BEACON, "US", 0, "beacon interval (100)", 0 },
 	{ "dead-after-us", OPT_DEAD, "US", 0,
 	  "a silent input is excluded after that long (10 beacon intervals)", 0 },
+	{ "lag-max-us", OPT_LAG, "US", 0,
+	  "switch: an input that lags more is excluded (10 times that, at least 50000)", 0 },
 	{ "no-ahead", OPT_NO_AHEAD, NULL, 0,
 	  "silent hosts do not promise ahead of their clocks; the same in the whole rack", 0 },
 	{ "caretaker-ms", OPT_CARETAKER, "MS", 0,
@@ -218,6 +221,9 @@ static error_t parse_opt(int key, char *arg, struct argp_state *st)
 		break;
 	case OPT_DEAD:
 		c->dead_after_us = (uint32_t)parse_number(st, arg, "--dead-after-us", 1, 100000000);
+		break;
+	case OPT_LAG:
+		c->lag_max_us = (uint32_t)parse_number(st, arg, "--lag-max-us", 1, 1000000000);
 		break;
 	case OPT_NO_AHEAD:
 		c->no_ahead = true;

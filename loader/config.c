@@ -18,6 +18,7 @@
  *
  * The keys of `admission:` are those of the table in loader/admission/options.c.
  */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -308,6 +309,11 @@ static void check_role_keys(struct bl_yaml *y, const struct bl_node_cfg *cfg, bo
 			       : bl_yaml_get(y, m, "fdb") ? "fdb"
 							  : "forward",
 			       "a host has no such key; is the role right?");
+	if (cfg->role == BL_ROLE_HOST &&
+	    (bl_yaml_get(y, m, "lag_max_us") || bl_yaml_get(y, m, "control_rate")))
+		bl_yaml_refuse(y, m,
+			       bl_yaml_get(y, m, "lag_max_us") ? "lag_max_us" : "control_rate",
+			       "a host has no such key; its switch has");
 	if (cfg->role != BL_ROLE_SWITCH)
 		return;
 	if (bl_yaml_u32(y, m, "process_limit_ms"))
@@ -348,6 +354,14 @@ static void read_times(struct bl_yaml *y, struct bl_node_cfg *cfg)
 			       "dead_after_us %u: at least two beacon intervals (%u us each)", dead,
 			       beacon);
 	cfg->dead_after_us = dead ? dead : cfg->dead_after_us;
+	read_number(y, "lag_max_us", &cfg->lag_max_us);
+	if (cfg->lag_max_us && cfg->lag_max_us < (dead ? dead : 10 * beacon))
+		bl_yaml_refuse(y, m, "lag_max_us", "lag_max_us %u: at least dead_after_us (%u)",
+			       cfg->lag_max_us, dead ? dead : 10 * beacon);
+	read_number(y, "control_rate", &cfg->control_rate);
+	if (cfg->control_rate > 1000000000)
+		bl_yaml_refuse(y, m, "control_rate", "control_rate %u: at most 1000000000",
+			       cfg->control_rate);
 	read_number(y, "clock_bound_us", &cfg->clock_bound_us);
 	read_number(y, "clock_void_after_ms", &cfg->clock_void_after_ms);
 	if (bl_yaml_get(y, m, "clock_void_after_ms") && cfg->clock_void_after_ms &&
@@ -409,14 +423,80 @@ static void read_cpus(struct bl_yaml *y, struct bl_node_cfg *cfg)
 		cfg->ncpus = n;
 }
 
+/* Reads one address of a port's list. */
+static void read_address(struct bl_yaml *y, yaml_node_t *item, const char *text,
+			 struct bl_port_cfg *p)
+{
+	struct in_addr a4;
+	uint8_t mac[6];
+
+	if (bl_mac_parse(text, mac)) {
+		if (mac[0] & 1)
+			bl_yaml_refuse(y, item, "addresses",
+				       "%s is a group address, which is no source", text);
+		else if (p->nmac == BL_SOURCE_MACS)
+			bl_yaml_refuse(y, item, "addresses", "at most %d Ethernet addresses",
+				       BL_SOURCE_MACS);
+		else
+			memcpy(p->mac[p->nmac++], mac, sizeof(mac));
+		return;
+	}
+	if (p->nip == BL_SOURCE_IPS) {
+		bl_yaml_refuse(y, item, "addresses", "at most %d IP addresses", BL_SOURCE_IPS);
+		return;
+	}
+	if (inet_pton(AF_INET, text, &a4) == 1) {
+		memset(p->ip[p->nip], 0, 10);
+		memset(p->ip[p->nip] + 10, 0xff, 2);
+		memcpy(p->ip[p->nip++] + 12, &a4, 4);
+	} else if (inet_pton(AF_INET6, text, p->ip[p->nip]) == 1) {
+		p->nip++;
+	} else {
+		bl_yaml_refuse(y, item, "addresses",
+			       "%s is neither an Ethernet nor an IP address; or write [learn] or "
+			       "[any]",
+			       text);
+	}
+}
+
+static void read_addresses(struct bl_yaml *y, yaml_node_t *item, struct bl_port_cfg *p)
+{
+	yaml_node_t *list;
+	unsigned int k,
+		n = bl_yaml_list(y, item, "addresses", BL_SOURCE_MACS + BL_SOURCE_IPS + 1, &list);
+
+	if (!n)
+		return;
+	if (!y->rc && p->role != BL_PORT_HOST)
+		bl_yaml_refuse(y, item, "addresses",
+			       "addresses are checked where a host is behind the port; the role of "
+			       "this one is %s",
+			       port_role_names[p->role]);
+	p->source_given = true;
+	p->source = BL_SOURCE_LIST;
+	for (k = 0; k < n && !y->rc; k++) {
+		const char *text = bl_yaml_item_text(y, bl_yaml_item(y, list, k), "addresses", 45);
+
+		if (n == 1 && text && !strcmp(text, "learn"))
+			p->source = BL_SOURCE_LEARN;
+		else if (n == 1 && text && !strcmp(text, "any"))
+			p->source = BL_SOURCE_ANY;
+		else if (text)
+			read_address(y, item, text, p);
+	}
+	if (!y->rc && p->source == BL_SOURCE_LIST && (!p->nmac || !p->nip))
+		bl_yaml_refuse(y, item, "addresses",
+			       "list at least one Ethernet and one IP address: every ordered frame "
+			       "has both");
+}
+
 static void read_port(struct bl_yaml *y, yaml_node_t *item, struct bl_node_cfg *cfg,
 		      unsigned int number)
 {
-	static const char *const keys[] = {
-		"interface", "role", "home_cpu", "rate", "outside", NULL
-	};
+	static const char *const keys[] = { "interface", "role",      "home_cpu", "rate",
+					    "outside",   "addresses", "lanes",    NULL };
 	struct bl_port_cfg *p = &cfg->ports[number];
-	int64_t cpu = -1;
+	int64_t cpu = -1, lanes = 0;
 	unsigned int k;
 	int role;
 
@@ -429,6 +509,12 @@ static void read_port(struct bl_yaml *y, yaml_node_t *item, struct bl_node_cfg *
 	p->role = (uint8_t)(role + 1);
 	bl_yaml_number(y, item, "home_cpu", INT32_MIN, INT32_MAX, &cpu);
 	p->home_cpu = (int)cpu;
+	if (bl_yaml_number(y, item, "lanes", INT32_MIN, INT32_MAX, &lanes) &&
+	    (lanes < 1 || lanes > BL_LANES_MAX))
+		bl_yaml_refuse(y, item, "lanes", "lanes %lld: 1 to %d", (long long)lanes,
+			       BL_LANES_MAX);
+	p->lanes = (uint8_t)lanes;
+	read_addresses(y, item, p);
 	for (k = 0; k < number; k++)
 		if (!strcmp(cfg->ports[k].ifname, p->ifname))
 			bl_yaml_refuse(y, item, "interface", "port %s is listed twice", p->ifname);
@@ -534,6 +620,8 @@ static void read_node(struct bl_yaml *y, struct bl_node_cfg *cfg)
 					    "port_count",
 					    "beacon_us",
 					    "dead_after_us",
+					    "lag_max_us",
+					    "control_rate",
 					    "clock_bound_us",
 					    "replace",
 					    "no_ahead",

@@ -15,6 +15,11 @@ void bl_node_defaults(struct bl_node_cfg *c)
 		c->beacon_us = BL_BEACON_US;
 	if (!c->dead_after_us)
 		c->dead_after_us = 10 * c->beacon_us;
+	if (!c->lag_max_us)
+		c->lag_max_us = 10 * c->dead_after_us > BL_LAG_MAX_US ? 10 * c->dead_after_us
+								      : BL_LAG_MAX_US;
+	if (!c->control_rate)
+		c->control_rate = BL_CONTROL_RATE;
 	if (!c->clock_bound_us)
 		c->clock_bound_us = BL_CLOCK_BOUND_US;
 	if (!c->clock_void_after_ms)
@@ -53,6 +58,11 @@ int bl_node_cfg_check(const struct bl_node_cfg *c, struct bl_err *err)
 			       "dead_after_us %u is less than two beacon intervals (%u us each): "
 			       "every late beacon would count as a death",
 			       c->dead_after_us, c->beacon_us);
+	if (c->lag_max_us < c->dead_after_us)
+		return bl_fail(err, EINVAL,
+			       "lag_max_us %u is less than dead_after_us (%u): a host would be "
+			       "excluded for the silence of another one",
+			       c->lag_max_us, c->dead_after_us);
 	if (c->clock_void_after_ms < 1000)
 		return bl_fail(err, EINVAL,
 			       "clock_void_after_ms %u is less than 1000: the daemon could not "

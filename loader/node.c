@@ -46,6 +46,7 @@
 #include "loader/order/keep.h"
 #include "loader/order/limits.h"
 #include "loader/switch.h"
+#include "loader/switch_source.h"
 #include "proto/fastpass_file.h"
 
 /* How long a start waits for the present holder of the lock, which may be about to end. */
@@ -287,6 +288,7 @@ void bl_node_close(struct bl_node *n)
 	bl_limits_close(n);
 	bl_endpoints_close(n);
 	bl_links_unwatch(n);
+	bl_sources_close(n);
 	bl_fence_close(&n->fence);
 	bl_clock_close(&n->clock);
 	bl_keep_close(n);

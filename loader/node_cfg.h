@@ -29,6 +29,16 @@ struct bl_port_cfg {
 	uint64_t rate_bps;
 	/* leads out of the rack: frames from there need no promise. Up-links always do. */
 	bool outside;
+	uint8_t lanes; /* that the neighbour may have (1 of a host, BL_LANES_MAX of a switch) */
+	/*
+	 * Port of a host: whether its addresses are checked (BL_SOURCE_LEARN, BL_SOURCE_ANY if
+	 * @outside), and those that are configured; see maps/source_abi.h.
+	 */
+	bool source_given; /* @source is set */
+	enum bl_source_mode source;
+	unsigned int nmac, nip;
+	uint8_t mac[BL_SOURCE_MACS][6];
+	uint8_t ip[BL_SOURCE_IPS][16]; /* IPv6 or IPv4-mapped */
 };
 
 /** struct bl_fdb_cfg - an entry of the static table of a switch that forwards by MAC address. */
@@ -129,6 +139,16 @@ struct bl_ctl_peers {
 #define BL_CARETAKER_MAX_MS     60000
 #define BL_PROCESS_LIMIT_MS     2000
 #define BL_PROCESS_LIMIT_MIN_MS 100
+/*
+ * A host may lag for as long as its daemon needs to find a process that stopped in the middle of a
+ * send, and longer.
+ */
+#define BL_LAG_MAX_US 50000
+/*
+ * A receiver answers every seventh frame or so with a CREDIT. A datapath CPU forwards three million
+ * frames a second at the most, so this is more than hosts need.
+ */
+#define BL_CONTROL_RATE 500000
 
 /** struct bl_node_cfg - everything that a node is made from. */
 struct bl_node_cfg {
@@ -140,7 +160,13 @@ struct bl_node_cfg {
 	uint32_t node_id;               /* (the one in the pins, or a random one) */
 	uint16_t port_base, port_count; /* UDP ports of endpoints (BL_PORT_BASE, BL_PORT_COUNT) */
 	uint32_t beacon_us;             /* beacon interval (BL_BEACON_US) */
-	uint32_t dead_after_us;  /* a silent input is excluded after that (10 beacon intervals) */
+	uint32_t dead_after_us; /* a silent input is excluded after that (10 beacon intervals) */
+	/*
+	 * Switch: an input that talks is excluded if its barrier lags further behind (10 times
+	 * dead_after, at least BL_LAG_MAX_US).
+	 */
+	uint32_t lag_max_us;
+	uint32_t control_rate;   /* switch: control frames per second of a port (BL_CONTROL_RATE) */
 	uint32_t clock_bound_us; /* greatest error of the system clock (BL_CLOCK_BOUND_US) */
 	uint32_t clock_void_after_ms; /* a clock record without a keeper expires (BL_CLOCK_VOID_MS)
 				       */

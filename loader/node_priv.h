@@ -36,6 +36,7 @@ struct bl_node_agent;
 struct bl_node_events;
 struct bl_pace_thread;
 struct bl_pending;
+struct bl_source_watch;
 struct bl_top_learner;
 
 /** struct bl_node - see node.h. A comment names the file that owns the fields below it. */
@@ -87,6 +88,8 @@ struct bl_node {
 	char sock_path[108];
 	unsigned int next_port; /* where the search for a free port goes on */
 
+	/* switch_source.c; NULL: not a switch */
+	struct bl_source_watch *sources;
 	/* order/fence.c */
 	struct bl_fence fence;
 	/* order/limits.c */

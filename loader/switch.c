@@ -8,11 +8,11 @@
  *
  * Taking over a running switch keeps all maps, unless the new configuration changes what the trees
  * mean (a port removed, another role, another lane or tree size, or a lane on another CPU). Then
- * sw_cfg, sw_ports, sw_regs, sw_trees, sw_lanes, sw_home and sw_homing are made anew beside the old
- * ones, and the programs are swapped one by one. Barriers that outputs were given are carried over,
- * so no barrier decreases; inputs join again. Messages in flight may be late at that moment, which
- * loses messages but never breaks the order. Inputs that stand still (BL_REG_HELD) do so in the new
- * registers, too, because the controller relies on it.
+ * sw_cfg, sw_ports, sw_regs, sw_trees, sw_lanes, sw_lags, sw_home and sw_homing are made anew
+ * beside the old ones, and the programs are swapped one by one. Barriers that outputs were given
+ * are carried over, so no barrier decreases; inputs join again. Messages in flight may be late at
+ * that moment, which loses messages but never breaks the order. Inputs that stand still
+ * (BL_REG_HELD) do so in the new registers, too, because the controller relies on it.
  *
  * New registers know nothing of reliable messages that wait for their ACKs. So C waits for every
  * port until something was heard there (BL_REG_AWAITED), or until so much time has passed that the
@@ -52,6 +52,7 @@
 #include "loader/order/fence.h"
 #include "loader/order/keep.h"
 #include "loader/switch_fdb.h"
+#include "loader/switch_source.h"
 
 #include "switch.skel.h"
 
@@ -178,6 +179,12 @@ static int plan_ports(struct plan *p, struct bl_err *err)
 			return rc;
 		sp->ifindex = (uint32_t)p->iface[at].ifindex;
 		sp->role = c->role;
+		sp->lanes_less_one = (c->lanes                  ? c->lanes
+				      : c->role == BL_PORT_HOST ? 1
+								: BL_LANES_MAX) -
+				     1;
+		sp->guarded = bl_source_mode(c) != BL_SOURCE_ANY;
+		sp->source_mac = BL_SOURCE_NO_MAC;
 		sp->mtu = (uint16_t)p->iface[at].mtu;
 		sp->metered = bl_admission_port_rate(cfg, c->ifname) != 0;
 		memcpy(sp->mac, p->iface[at].mac, sizeof(sp->mac));
@@ -196,7 +203,7 @@ static int plan_ports(struct plan *p, struct bl_err *err)
 		return rc;
 	for (k = 0; k < p->sw.nports; k++) {
 		p->port[k].in_sets = sets.in_sets[k];
-		p->port[k].out_set = sets.out_set[k];
+		p->port[k].out_set = sets.out_set[k] & (BL_SETS_MAX - 1);
 		p->port[k].hop = bl_hop_write(memchr(role, BL_PORT_HOST, p->sw.nports) != NULL,
 					      memchr(role, BL_PORT_UP, p->sw.nports) != NULL,
 					      role[k]) >>
@@ -240,6 +247,8 @@ static int plan_cfg(const struct bl_node *n, struct plan *p, struct bl_err *err)
 	sw->port_count = n->cfg.port_count;
 	sw->beacon_ns = n->cfg.beacon_us * 1000ULL;
 	sw->dead_after_ns = n->cfg.dead_after_us * 1000ULL;
+	sw->lag_max_ns = n->cfg.lag_max_us * 1000ULL;
+	sw->control_gap_ns = 1000000000 / n->cfg.control_rate;
 	sw->single_writer = !cfg->one_lane;
 	sw->admission = cfg->admission.on;
 	plan_paths(cfg, p);
@@ -327,7 +336,7 @@ static struct bl_port_regs carry_regs(const struct plan *p, unsigned int k)
 			continue;
 		r.lane[l] = p->old_regs[k].lane[l];
 		r.lane[l].state = BL_REG_DEAD | BL_REG_IN | BL_REG_HELD;
-		r.lane[l].heard_ns = 0; /* measured by another lane */
+		r.lane[l].heard_ns = r.lane[l].fresh_ns = 0; /* measured by another lane */
 		r.lane[l].state &= ~BL_REG_AWAITED;
 	}
 	return r;
@@ -398,6 +407,7 @@ static int forget_port(const struct bl_switch *skel, uint32_t k, struct bl_err *
 {
 	int rc = bl_counts_forget(bpf_map__fd(skel->maps.counts), k);
 	struct bl_carried none = {};
+	struct bl_lag no_lag = {};
 	struct bl_life life;
 
 	if (rc)
@@ -407,6 +417,8 @@ static int forget_port(const struct bl_switch *skel, uint32_t k, struct bl_err *
 	if (rc)
 		return rc;
 	rc = bl_map_set(bpf_map__fd(skel->maps.sw_carried), k, &none, BL_MAP_SW_CARRIED, err);
+	if (!rc)
+		rc = bl_map_set(bpf_map__fd(skel->maps.sw_lags), k, &no_lag, BL_MAP_SW_LAGS, err);
 	if (rc)
 		return rc;
 	/*
@@ -489,6 +501,10 @@ static int fill_maps(const struct bl_node *n, struct plan *p, const struct bl_sw
 	}
 	if (!rc)
 		rc = bl_fdb_fill(p->cfg, p->port, bpf_map__fd(skel->maps.sw_fdb), err);
+	if (!rc)
+		rc = bl_sources_fill(p->cfg, p->old_port, p->port,
+				     bpf_map__fd(skel->maps.sw_sources),
+				     bpf_map__fd(skel->maps.sw_owners), err);
 	for (k = 0; k < BL_SW_PORTS_MAX && !rc && !n->fresh; k++)
 		if (p->port[k].ifindex && strcmp(p->port[k].name, p->old_port[k].name)) {
 			struct bl_port_regs r = new_regs(p, k);
@@ -528,10 +544,10 @@ static int fill_maps(const struct bl_node *n, struct plan *p, const struct bl_sw
 static int reuse_maps(struct bl_node *n, const struct plan *p, struct bl_switch *skel,
 		      struct bl_err *err)
 {
-	static const char *const regroup[] = { BL_MAP_SW_CFG,     BL_MAP_SW_PORTS, BL_MAP_SW_REGS,
-					       BL_MAP_SW_TREES,   BL_MAP_SW_LANES, BL_MAP_SW_HOME,
-					       BL_MAP_SW_STEERING };
-	const char *anew[10 + BL_ADMISSION_MAPS] = {};
+	static const char *const regroup[] = { BL_MAP_SW_CFG,      BL_MAP_SW_PORTS, BL_MAP_SW_REGS,
+					       BL_MAP_SW_TREES,    BL_MAP_SW_LANES, BL_MAP_SW_HOME,
+					       BL_MAP_SW_STEERING, BL_MAP_SW_LAGS };
+	const char *anew[11 + BL_ADMISSION_MAPS] = {};
 	struct bpf_map_info info = {};
 	uint32_t size, len = sizeof(info);
 	char path[BL_PATH_MAX];
@@ -738,6 +754,8 @@ int bl_switch_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_e
 		rc = keep_programs(n, skel, err);
 	if (!rc)
 		rc = bl_links_watch(n, err);
+	if (!rc)
+		rc = bl_sources_watch(n, skel->obj, err);
 	/* After a takeover, the pins name the new maps once the programs use them. */
 	if (!rc && !n->fresh)
 		rc = bl_maps_pin(skel->obj, n->dir, err);

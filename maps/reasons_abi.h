@@ -229,7 +229,16 @@
 	  "host has another policy than this switch") \
 	X(HELD_LONG, "held_long", DROP, \
 	  "application's frame that waited too long for permission to leave: its peer or " \
-	  "the arbiter does not answer")
+	  "the arbiter does not answer") \
+	X(SPOOFED, "spoofed", DROP, \
+	  "source address is not one of the host behind this port; see `barline show sources`") \
+	X(LANES_REFUSED, "lanes_refused", DROP, \
+	  "frame of a neighbour with more lanes than its port is configured for") \
+	X(CONTROL_FLOOD, "control_flood", DROP, \
+	  "control frame, beacon or reservation beyond the quota of its port") \
+	X(LAGGING, "lagging", NOTE, \
+	  "input excluded from the barrier although it talks: its barrier lags behind those of " \
+	  "others by more than lag_max")
 /* clang-format on */
 
 #define BL_REASON_ENUM(sym, name, kind, text) BL_R_##sym,

@@ -18,6 +18,7 @@
 #include <linux/types.h>
 #include "maps/fence_abi.h"
 #include "maps/reasons_abi.h"
+#include "maps/source_abi.h"
 #include "maps/wire_abi.h"
 
 #define BL_SW_PORTS_MAX 256
@@ -45,6 +46,7 @@
 #define BL_MAP_SW_HOME     "sw_home"
 #define BL_MAP_SW_STEERING "sw_homing"  /* array: port -> struct bl_steering */
 #define BL_MAP_SW_CARRIED  "sw_carried" /* array: port -> struct bl_carried */
+#define BL_MAP_SW_LAGS     "sw_lags"    /* array: port -> struct bl_lag */
 
 #define BL_COUNTS_UNKNOWN  BL_SW_PORTS_MAX       /* column of interfaces that are not a port */
 #define BL_SW_COUNTS       (BL_SW_PORTS_MAX + 8) /* a multiple of a cache line */
@@ -86,6 +88,17 @@ struct bl_sw_cfg {
 	__u64 beacon_ns;     /* beacon interval */
 	__u64 dead_after_ns; /* a lane that is silent for longer is excluded from B */
 	/*
+	 * A host's lane that talks, but whose barrier is further behind the clock, is excluded from
+	 * B as well. Lanes of switches have BL_LAG_SWITCHES times as long. 0: lanes may lag.
+	 */
+	__u64 lag_max_ns;
+	/*
+	 * Quota of each host's port: ns from one control frame to the next at its rate, and the
+	 * same for beacons and for reservations; BL_CONTROL_BURST of them at once. 0: none.
+	 */
+	__u32 control_gap_ns;
+	__u32 reserved;
+	/*
 	 * 1: each lane has a single writer. 0: all CPUs share lane 0, which breaks the promise of
 	 * the barriers; for the test that shows it.
 	 */
@@ -122,8 +135,9 @@ struct bl_sw_cfg {
 	 */
 	__u16 path_keep;
 };
-_Static_assert(sizeof(struct bl_sw_cfg) == 336, "ABI");
-#define BL_NO_LANE 0xff
+_Static_assert(sizeof(struct bl_sw_cfg) == 352, "ABI");
+#define BL_NO_LANE       0xff
+#define BL_CONTROL_BURST 4096 /* frames */
 
 enum bl_port_role {
 	BL_PORT_UNUSED,
@@ -150,9 +164,13 @@ struct bl_sw_port {
 	 * in "sw_orders", also written by the program bl_fence; here like @metered.
 	 */
 	__u8 barred : 1;
-	__u8 hop : 2; /* hop that this output writes into frames: BL_HOP_* >> 6 */
-	__u8 in_sets; /* bit s: this port is an input of set s */
-	__u8 out_set; /* the set whose minimum this port sends */
+	__u8 hop : 2;     /* hop that this output writes into frames: BL_HOP_* >> 6 */
+	__u8 in_sets;     /* bit s: this port is an input of set s */
+	__u8 out_set : 3; /* the set whose minimum this port sends */
+	/* 1: a host is behind this port, and "sw_sources" says which addresses are its */
+	__u8 guarded : 1;
+	__u8 lanes_less_one : 3; /* lanes that the neighbour may have, less 1 */
+	__u8 reserved : 1;
 	/*
 	 * Lane (datapath CPU) that this port's frames are processed on: BL_HOME_LANE(). The program
 	 * adds BL_AWAY while frames of this port are being steered there: struct bl_steering.
@@ -161,10 +179,19 @@ struct bl_sw_port {
 	__u8 mac[6];   /* the port's own address; source of its beacons */
 	__u16 mtu;     /* bytes of the IP packet */
 	char name[16]; /* of the interface, NUL terminated */
+	/*
+	 * Source of the last frame that "sw_sources" accepted, so that nearly all frames need no
+	 * look at that map. Written by the CPU that the port is steered to; @source_mac is also set
+	 * to BL_SOURCE_NO_MAC by whoever raises @forget of struct bl_sources, afterwards.
+	 */
+	struct bl_ip source_ip;
+	__u64 source_mac; /* BL_SOURCE_NO_MAC: none */
+	__u64 spare;
 };
-_Static_assert(sizeof(struct bl_sw_port) == 32, "ABI");
-#define BL_AWAY            0x80
-#define BL_HOME_LANE(port) ((port)->home_lane & (BL_LANES_MAX - 1))
+_Static_assert(sizeof(struct bl_sw_port) == 64, "one cache line");
+#define BL_PORT_LANES(port) ((port)->lanes_less_one + 1)
+#define BL_AWAY             0x80
+#define BL_HOME_LANE(port)  ((port)->home_lane & (BL_LANES_MAX - 1))
 
 /**
  * struct bl_steering - value of "sw_homing": a port's frames that arrived on a CPU which does not
@@ -229,6 +256,12 @@ struct bl_reg {
 	__u64 b;        /* highest barrier received; never lowered. 0: none yet */
 	__u64 c;        /* highest commit barrier received; 0: none yet */
 	__u64 heard_ns; /* watch time (struct bl_sw_lane) of the last good frame; 0: none yet */
+	/*
+	 * Watch time of the last scan for silent inputs at which @b was within lag_max of the
+	 * clock, or when the lane joined. A neighbour that talks but whose barrier stays behind is
+	 * heard and not fresh.
+	 */
+	__u64 fresh_ns;
 	/* enum bl_reg_state in the low 8 bits; BL_REG_IN, BL_REG_HELD and BL_REG_AWAITED above */
 	__u32 state;
 	__u16 lanes; /* number of lanes that the neighbour announced last */
@@ -241,7 +274,7 @@ struct bl_reg {
 	__u8 hop;
 	__u8 reserved;
 };
-_Static_assert(sizeof(struct bl_reg) == 32, "ABI");
+_Static_assert(sizeof(struct bl_reg) == 40, "ABI");
 #define BL_HOP_UNKNOWN 0x01 /* in no frame */
 
 /**
@@ -276,7 +309,21 @@ struct bl_tree {
 _Static_assert(sizeof(struct bl_tree) == 8192 + 64, "ABI");
 #define BL_TREE_KEY(lane, set) ((lane)*BL_SETS_MAX + (set))
 
-#define BL_RELAY_STILL         1 /* value of bl_sw_lane.relay_at; not a bus time */
+/** struct bl_expiry - what bl_port_expire() compares the lanes of a port with. */
+struct bl_expiry {
+	__u64 watch;  /* watch time now */
+	__u64 silent; /* lanes that were last heard before this watch time are silent */
+	/*
+	 * A live lane whose barrier is at least this is fresh (bl_fresh_above()); 0: every one is,
+	 * and none lags.
+	 */
+	__u64 fresh;
+	/* Lanes that were last fresh before this watch time lag (bl_lag_before()). */
+	__u64 lagging;
+};
+_Static_assert(sizeof(struct bl_expiry) == 32, "ABI");
+
+#define BL_RELAY_STILL 1 /* value of bl_sw_lane.relay_at; not a bus time */
 /**
  * struct bl_sw_lane - the state of one datapath CPU. Written only by that CPU, except @limit_ns.
  */
@@ -294,6 +341,15 @@ struct bl_sw_lane {
 	 */
 	__u64 watch_ns;
 	__u64 scan_ns; /* watch time of the last scan for silent inputs */
+	/*
+	 * Greatest @fresh_ns of this lane's inputs that are live, at the last scan. An input lags
+	 * if others were fresh after it: if none is fresh, it is this node's own clock or CPU that
+	 * is wrong.
+	 */
+	__u64 fresh_ns;
+	__u64 freshest; /* the same of the inputs that the scan has visited so far */
+	/* What the scan that is running compares the inputs with: of hosts, and of switches. */
+	struct bl_expiry scan[2];
 	/*
 	 * Generation (struct bl_epoch) whose fences this lane's ports have applied. Written after
 	 * their registers; pairs with bl_fence_*() in loader/order/fence.c, which reads it first.
@@ -313,7 +369,7 @@ struct bl_sw_lane {
 	 */
 	__u64 behind[BL_SETS_MAX];
 };
-_Static_assert(sizeof(struct bl_sw_lane) == 360, "ABI");
+_Static_assert(sizeof(struct bl_sw_lane) == 440, "ABI");
 
 /**
  * struct bl_carried - value of "sw_carried": highest barrier sent on an output. Written only by the
@@ -322,6 +378,21 @@ _Static_assert(sizeof(struct bl_sw_lane) == 360, "ABI");
 struct bl_carried {
 	__u64 b[BL_LANES_MAX]; /* by lane; 0: none yet */
 };
+
+/**
+ * struct bl_lag - value of "sw_lags": how often an input was put out of B because it lagged, and
+ * how long it must be fresh before it is taken in again (core/order/lag_core.h). Written only by
+ * the CPU that the port is steered to; the loader clears it for a port whose number goes to another
+ * interface.
+ */
+struct bl_lag {
+	__u64 out_ns;   /* watch time of the last exclusion for lagging; 0: none yet */
+	__u64 since_ns; /* watch time since which the input is fresh without a break; 0: it is not
+			 */
+	__u32 times;    /* exclusions in a row, at most BL_LAG_TIMES */
+	__u32 reserved;
+};
+_Static_assert(sizeof(struct bl_lag) == 24, "ABI");
 
 #define BL_FDB_BUCKETS 1024
 #define BL_FDB_WAYS    4

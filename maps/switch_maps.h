@@ -36,6 +36,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, BL_SW_PORTS_MAX);
+	__uint(map_flags, BPF_F_MMAPABLE);
 	__type(key, __u32);
 	__type(value, struct bl_sw_port);
 } sw_ports SEC(".maps");
@@ -80,6 +81,39 @@ struct {
 	__type(key, __u32);
 	__type(value, struct bl_life);
 } sw_lives SEC(".maps");
+
+/* by port: exclusions for lagging */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, BL_SW_PORTS_MAX);
+	__type(key, __u32);
+	__type(value, struct bl_lag);
+} sw_lags SEC(".maps");
+
+/* by port: addresses that live there */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, BL_SW_PORTS_MAX);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct bl_sources);
+} sw_sources SEC(".maps");
+
+/* IP address: the port that it belongs to */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, BL_OWNERS_MAX);
+	__type(key, struct bl_ip);
+	__type(value, struct bl_owner);
+} sw_owners SEC(".maps");
+
+/* by port: quotas of control frames */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, BL_SW_PORTS_MAX);
+	__type(key, __u32);
+	__type(value, struct bl_quotas);
+} sw_quotas SEC(".maps");
 
 /* by port: highest barriers sent */
 struct {

@@ -82,6 +82,7 @@ __attribute__((noinline)) int bl_publish(__u32 lanes, __u64 b, __u64 c)
 	const struct bl_host_cfg *cfg = bpf_map_lookup_elem(&host_cfg, &zero);
 	struct bl_host_page *page = bpf_map_lookup_elem(&host_page, &zero);
 	struct bl_port_regs *regs;
+	struct bl_expiry e = {};
 	struct bl_pair leaf;
 
 	if (!cfg || !page)
@@ -90,7 +91,7 @@ __attribute__((noinline)) int bl_publish(__u32 lanes, __u64 b, __u64 c)
 	if (!page->watch_ns)
 		page->watch_ns = 1;
 	res = bl_port_arrive(regs, lanes & 0xff, lanes >> 8, b, c, page->watch_ns,
-			     bl_join_floor(page->barrier, cfg->dead_after_ns), page->barred != 0,
+			     bl_join_floor(page->barrier, cfg->dead_after_ns, 0), page->barred != 0,
 			     &leaf);
 	if (res & BL_A_OLD)
 		bl_count(BL_HC_INGRESS, BL_R_BARRIER_OLD);
@@ -98,8 +99,10 @@ __attribute__((noinline)) int bl_publish(__u32 lanes, __u64 b, __u64 c)
 		bl_count(BL_HC_INGRESS, BL_R_JOINED);
 	if (lanes >> 8 > 1 && page->watch_ns - page->scan_ns > cfg->dead_after_ns / 4) {
 		page->scan_ns = page->watch_ns;
-		if (bl_port_expire(regs, page->watch_ns, cfg->dead_after_ns, &page->life, &leaf) &
-		    BL_A_LEAF) {
+		/* Lanes may lag here: the switch excludes what holds them back. */
+		e.watch = page->watch_ns;
+		e.silent = bl_time_before(page->watch_ns, cfg->dead_after_ns);
+		if (bl_port_expire(regs, &e, &page->life, &leaf) & BL_A_LEAF) {
 			bl_count(BL_HC_INGRESS, BL_R_EXCLUDED);
 			res |= BL_A_LEAF;
 		}

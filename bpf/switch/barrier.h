@@ -20,6 +20,7 @@
 #include "core/wire_core.h"
 #include "core/order/barrier_core.h"
 #include "core/order/hop_core.h"
+#include "core/order/lag_core.h"
 #include "bpf/bpf_util.h"
 #include "bpf/switch/fence.h"
 #include "bpf/switch/run.h"
@@ -118,23 +119,68 @@ struct lane_scan {
 	__u32 lane_no;
 };
 
-/* Excludes the lanes of port @p that were silent for dead_after. Returns 1 behind the last port. */
-static long expire_silent_lanes(__u32 p, struct lane_scan *s)
+/** bl_input_lags - notes that port @p was excluded because it lags. Rare, and so a function. */
+__attribute__((noinline)) int bl_input_lags(__u32 p, __u32 lane_no)
+{
+	const struct bl_sw_lane *lane = bpf_map_lookup_elem(&sw_lanes, &lane_no);
+	__u32 zero = 0;
+	const struct bl_sw_cfg *cfg = bpf_map_lookup_elem(&sw_cfg, &zero);
+	struct bl_lag *lag = bpf_map_lookup_elem(&sw_lags, &p);
+	const struct bl_sw_port *port = port_at(p);
+
+	if (!lane || !cfg || !lag || !port)
+		return 0;
+	bl_lag_out(lag, lane->watch_ns, bl_lag_limit(cfg->lag_max_ns, port->role));
+	bl_count(p, BL_R_LAGGING);
+	return 0;
+}
+
+/**
+ * bl_lag_forbids - returns 1 if an input that is not in B may not join since it lagged before, and
+ * has not been fresh for long enough. @b: barrier of its frame, bus time, ns
+ */
+__attribute__((noinline)) int bl_lag_forbids(__u32 in, __u32 lane_no, __u64 b)
+{
+	const struct bl_sw_lane *lane = bpf_map_lookup_elem(&sw_lanes, &lane_no);
+	__u32 zero = 0;
+	const struct bl_sw_cfg *cfg = bpf_map_lookup_elem(&sw_cfg, &zero);
+	struct bl_lag *lag = bpf_map_lookup_elem(&sw_lags, &in);
+	const struct bl_sw_port *port = port_at(in);
+	__u64 limit;
+
+	if (!lane || !cfg || !lag || !port)
+		return 0;
+	limit = bl_lag_limit(cfg->lag_max_ns, port->role);
+	return !bl_lag_may_join(lag, b >= bl_fresh_above(lane->now_ns, limit / 2), lane->watch_ns,
+				limit);
+}
+
+/*
+ * Excludes the lanes of port @p that were silent for dead_after, or that lag. Returns 1 behind the
+ * last port.
+ */
+static long expire_lanes(__u32 p, struct lane_scan *s)
 {
 	struct bl_sw_port *port = port_at(p);
 	struct bl_port_regs *regs = bpf_map_lookup_elem(&sw_regs, &p);
 	struct bl_life *life = bpf_map_lookup_elem(&sw_lives, &p);
 	struct bl_pair leaf;
+	__u32 res, l;
 
 	if (!port || !regs || !life || p >= s->cfg->nports)
 		return 1;
 	if (!port->ifindex || (s->cfg->single_writer && BL_HOME_LANE(port) != s->lane_no))
 		return 0;
-	if (bl_port_expire(regs, s->lane->watch_ns, s->cfg->dead_after_ns, life, &leaf) &
-	    BL_A_LEAF) {
+	res = bl_port_expire(regs, &s->lane->scan[port->role != BL_PORT_HOST], life, &leaf);
+	if (res & BL_A_LEAF) {
 		bl_leaf_changed(s->lane_no, port->in_sets, p, leaf.b, leaf.c);
 		bl_count(p, BL_R_EXCLUDED);
 	}
+	if (res & BL_A_LAGGING)
+		bl_input_lags(p, s->lane_no);
+	for (l = 0; l < BL_LANES_MAX; l++)
+		if (bl_reg_live(&regs->lane[l]))
+			s->lane->freshest = bl_max64(s->lane->freshest, regs->lane[l].fresh_ns);
 	return 0;
 }
 
@@ -178,6 +224,18 @@ static __always_inline void obey_fences(struct lane_scan *s)
 	BL_WRITE_ONCE(s->lane->orders, generation);
 }
 
+/* Fills in what the scan of inputs of this role compares with. */
+static __always_inline void prepare_scan(const struct bl_sw_lane *lane, const struct bl_sw_cfg *cfg,
+					 __u32 role, struct bl_expiry *e)
+{
+	__u64 limit = bl_lag_limit(cfg->lag_max_ns, role);
+
+	e->watch = lane->watch_ns;
+	e->silent = bl_time_before(lane->watch_ns, cfg->dead_after_ns);
+	e->fresh = bl_fresh_above(lane->now_ns, limit);
+	e->lagging = bl_lag_before(lane->fresh_ns, limit);
+}
+
 /**
  * bl_tick - reads the clock for this lane, and looks for silent inputs four times per dead_after. A
  * global function, as bl_raise_slowly(), for the same reason as bl_leaf_changed(). Returns 0, or -1
@@ -211,7 +269,11 @@ __attribute__((noinline)) int bl_tick(__u32 lane_no)
 		for (set = 0; set < BL_SETS_MAX; set++)
 			if (bl_stands_still(now.bus, lane->out[set].b, cfg->dead_after_ns))
 				lane->relay_at[set] = BL_RELAY_STILL;
-		bpf_loop(BL_SW_PORTS_MAX, expire_silent_lanes, &s, 0);
+		prepare_scan(lane, cfg, BL_PORT_HOST, &lane->scan[0]);
+		prepare_scan(lane, cfg, BL_PORT_UP, &lane->scan[1]);
+		lane->freshest = 0;
+		bpf_loop(BL_SW_PORTS_MAX, expire_lanes, &s, 0);
+		lane->fresh_ns = lane->freshest;
 	}
 	return 0;
 }
@@ -235,11 +297,15 @@ __attribute__((noinline)) int bl_raise_slowly(__u32 in, __u32 lane_no, __u32 lan
 
 	if (!cfg || !regs || !lane || !port)
 		return 0;
-	if (!bl_reg_live(&regs->lane[lanes & (BL_LANES_MAX - 1)]))
-		floor = bl_join_floor(greatest_given_barrier(lane, port->in_sets),
-				      cfg->dead_after_ns);
 	if (!lane->watch_ns)
 		lane->watch_ns = 1;
+	if (!bl_reg_live(&regs->lane[lanes & (BL_LANES_MAX - 1)])) {
+		floor = bl_lag_forbids(in, lane_no, b)
+				? BL_TIME_NONE
+				: bl_join_floor(greatest_given_barrier(lane, port->in_sets),
+						cfg->dead_after_ns,
+						bl_lag_limit(cfg->lag_max_ns, port->role));
+	}
 	res = bl_port_arrive(regs, lanes & 0xff, lanes >> 8, b, c, lane->watch_ns, floor,
 			     port->barred, &leaf);
 	if (res & BL_A_LEAF)

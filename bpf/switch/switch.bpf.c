@@ -34,6 +34,7 @@
 #include "bpf/switch/fence.h"
 #include "bpf/switch/barrier.h"
 #include "bpf/switch/route.h"
+#include "bpf/switch/source.h"
 #include "bpf/switch/steer.h"
 #include "bpf/switch/plain.h"
 #include "bpf/switch/guard.h"
@@ -195,6 +196,29 @@ static __always_inline enum bl_reason on_beacon_frame(struct xdp_md *ctx, struct
 }
 
 /*
+ * Takes a beacon or a control frame from the quota of its port; other frames have none. The lane
+ * read its clock at its last beacon; where none comes, it is read before the frame is refused.
+ */
+static __always_inline int within_quota(struct run *r)
+{
+	struct bl_quotas *q = bpf_map_lookup_elem(&sw_quotas, &r->in);
+	__u64 gap = r->cfg->control_gap_ns, *word;
+
+	if (!q)
+		return 1;
+	if (r->f.opcode == BL_OP_BEACON)
+		word = &q->beacons;
+	else if (bl_op_control(r->f.opcode))
+		word = &q->control;
+	else
+		return 1;
+	if (bl_quota_take(word, r->lane->now_ns, gap, BL_CONTROL_BURST * gap))
+		return 1;
+	return r->f.opcode != BL_OP_BEACON && !bl_tick(r->lane_no) &&
+	       bl_quota_take(word, r->lane->now_ns, gap, BL_CONTROL_BURST * gap);
+}
+
+/*
  * Handles an ordered frame. @plain: see on_data_frame(). @home: 1: it came by the CPU map, so this
  * is the home of its lane. Returns the reason.
  */
@@ -219,9 +243,14 @@ static __always_inline enum bl_reason on_ordered_frame(struct xdp_md *ctx, struc
 	r->lane = bpf_map_lookup_elem(&sw_lanes, &key);
 	if (!r->lane)
 		return BL_R_UNKNOWN_PORT;
+	why = validate_source(ctx, r, port);
+	if (why != BL_R_NONE)
+		return why;
 	why = validate_times(r);
 	if (why != BL_R_NONE)
 		return why;
+	if (port->role == BL_PORT_HOST && !plain && !within_quota(r))
+		return BL_R_CONTROL_FLOOD;
 	if (r->f.opcode == BL_OP_BEACON)
 		return on_beacon_frame(ctx, r, port);
 	return on_data_frame(ctx, r, port, plain);
@@ -250,11 +279,16 @@ static __always_inline int on_port_frame(struct xdp_md *ctx, int in)
 		return bl_done(r.in, on_ordered_frame(ctx, &r, 1, 0));
 	why = bl_parse((void *)(long)ctx->data, (void *)(long)ctx->data_end, r.cfg->port_base,
 		       r.cfg->port_count, &r.f);
-	if (why == BL_R_NONE && bl_op_link(r.f.opcode) && r.f.opcode != BL_OP_BEACON)
-		return bl_rsv_link(ctx, r.in, r.f.hdr_off, r.f.opcode, r.f.psn);
+	if (why == BL_R_NONE && bl_op_link(r.f.opcode) && r.f.opcode != BL_OP_BEACON) {
+		why = (enum bl_reason)bl_source_link(ctx, r.in);
+		return why == BL_R_NONE ? bl_rsv_link(ctx, r.in, r.f.hdr_off, r.f.opcode, r.f.psn)
+					: bl_done(r.in, why);
+	}
 	if (why == BL_R_NONE)
-		why = on_ordered_frame(ctx, &r, 0, 0);
-	else if (why == BL_R_NOT_OURS && bl_admits && __builtin_expect(r.cfg->admission, 0))
+		return bl_done(r.in, on_ordered_frame(ctx, &r, 0, 0));
+	if (why == BL_R_NOT_OURS && bl_source_plain(ctx, r.in) != BL_R_NONE)
+		why = BL_R_SPOOFED;
+	if (why == BL_R_NOT_OURS && bl_admits && __builtin_expect(r.cfg->admission, 0))
 		why = bl_plain(ctx, r.in,
 			       r.cfg->paths | r.cfg->path_keep ? (__u32)bl_path(ctx, r.in) : 0);
 	return bl_done(r.in, why);

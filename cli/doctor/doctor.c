@@ -206,6 +206,16 @@ static const char *const cures[BL_R_COUNT] = {
 	[BL_R_LOOPED] = "look for a bridge or a cable that returns frames",
 	[BL_R_EXCLUDED] = "a neighbour was silent: it was stopped, or its beacon thread does not "
 			  "get a CPU; `barline watch` shows beacons per second",
+	[BL_R_LAGGING] = "the barrier of this port's host stands still or lags: its clock is off, "
+			 "its daemon is broken, or the host is hostile; `barline show barriers` "
+			 "shows its lag",
+	[BL_R_SPOOFED] = "the host behind this port uses an address that belongs to another port: "
+			 "compare `barline show sources`; list its addresses under ports, or find "
+			 "the program that forges them",
+	[BL_R_LANES_REFUSED] = "the neighbour is a switch with several datapath CPUs on a port of "
+			       "role host, or is hostile: correct role or lanes of the port",
+	[BL_R_CONTROL_FLOOD] = "the host behind this port sends more control frames than "
+			       "control_rate allows: find the program, or raise the rate",
 	[BL_R_BAD_VERSION] = "a neighbour runs another version of barline: upgrade it",
 	[BL_R_BAD_OPCODE] = "a neighbour runs another version of barline, or sends garbage into "
 			    "the port range",

@@ -239,10 +239,11 @@ BL_CORE void bl_out_advance(struct bl_pair *out, const struct bl_pair *root)
 }
 
 /* flags in the results of bl_port_arrive(), bl_port_expire() and bl_port_apply_fence() */
-#define BL_A_LEAF     1u /* the port's leaf changed */
-#define BL_A_OLD      2u /* the barrier was below its register */
-#define BL_A_JOINED   4u /* the lane was taken into the minimum */
-#define BL_A_EXCLUDED 8u /* a lane was excluded */
+#define BL_A_LEAF     1u  /* the port's leaf changed */
+#define BL_A_OLD      2u  /* the barrier was below its register */
+#define BL_A_JOINED   4u  /* the lane was taken into the minimum */
+#define BL_A_EXCLUDED 8u  /* a lane was excluded */
+#define BL_A_LAGGING  16u /* a lane was excluded although it talks, since its barrier lags */
 
 /**
  * bl_join_floor - the barrier above which an input may join outputs that were given @given; see
@@ -252,11 +253,16 @@ BL_CORE void bl_out_advance(struct bl_pair *out, const struct bl_pair *root)
  * passed that (1Pipe section 4.2: the switch suspends updates to B_new). A path with one more hop
  * is always behind the shorter ones, so an input that had to wait until it is ahead would wait for
  * ever. But an input that is further behind than ten times @dead_after has a wrong clock, and must
- * not stop the others.
+ * not stop the others. An input that is nearly so far behind that it would be excluded for lagging
+ * does not join either: @lag_max, 0 if inputs may lag.
  */
-BL_CORE __u64 bl_join_floor(__u64 given, __u64 dead_after)
+BL_CORE __u64 bl_join_floor(__u64 given, __u64 dead_after, __u64 lag_max)
 {
-	return given > 10 * dead_after ? given - 10 * dead_after : 0;
+	__u64 far = 10 * dead_after;
+
+	if (lag_max)
+		far = bl_min64(far, lag_max / 2);
+	return given > far ? given - far : 0;
 }
 
 /** bl_reg_live - whether the register holds B's minimum back. */
@@ -480,6 +486,7 @@ BL_CORE __u32 bl_port_join(struct bl_port_regs *p, struct bl_reg *r, __u32 lanes
 	if (waiting || r->b <= join_above)
 		return 0;
 	r->state = (r->state & ~0xffu) | BL_REG_LIVE;
+	r->fresh_ns = watch;
 	if (bl_port_awaited(p))
 		bl_port_await_end(p);
 	if (!barred)
@@ -562,13 +569,20 @@ BL_CORE __u32 bl_port_arrive(struct bl_port_regs *p, __u32 lane, __u32 lanes, __
 	return res;
 }
 
+/** bl_time_before - @watch less @span, or 0: the watch time that is @span ago. */
+BL_CORE __u64 bl_time_before(__u64 watch, __u64 span)
+{
+	return watch > span ? watch - span : 0;
+}
+
 /**
- * bl_port_expire - exclude lanes of a port that were silent for more than @dead_after of watch
- * time. If one of them is in C's minimum, the whole port is frozen, which counts as a death, unless
- * it is frozen already.
+ * bl_port_expire - exclude lanes of a port that are silent, or that lag. If one of them is in C's
+ * minimum, the whole port is frozen, which counts as a death, unless it is frozen already. Also
+ * notes which lanes are fresh.
+ *
  * Returns a set of BL_A_*, and the new @leaf with BL_A_LEAF.
  */
-BL_CORE __u32 bl_port_expire(struct bl_port_regs *p, __u64 watch, __u64 dead_after,
+BL_CORE __u32 bl_port_expire(struct bl_port_regs *p, const struct bl_expiry *e,
 			     struct bl_life *life, struct bl_pair *leaf)
 {
 	__u32 res = 0, flags = 0;
@@ -576,14 +590,17 @@ BL_CORE __u32 bl_port_expire(struct bl_port_regs *p, __u64 watch, __u64 dead_aft
 
 	for (l = 0; l < BL_LANES_MAX; l++) {
 		struct bl_reg *r = &p->lane[l];
+		int gone = r->heard_ns < e->silent;
 
-		if (!r->heard_ns || watch - r->heard_ns <= dead_after)
+		if (r->b >= e->fresh)
+			r->fresh_ns = e->watch;
+		if (!r->heard_ns || (!gone && r->fresh_ns >= e->lagging))
 			continue;
 		if (bl_reg_live(r)) {
 			flags |= r->state;
 			r->state = (r->state & ~0xffu) | BL_REG_DEAD;
-			res |= BL_A_LEAF | BL_A_EXCLUDED;
-		} else if ((__u8)r->state == BL_REG_ABSENT) {
+			res |= BL_A_LEAF | BL_A_EXCLUDED | (gone ? 0 : BL_A_LAGGING);
+		} else if ((__u8)r->state == BL_REG_ABSENT && gone) {
 			/* announced by the other lanes but never heard: stop waiting for it */
 			r->state |= BL_REG_DEAD;
 		}

@@ -396,7 +396,7 @@ static const struct {
 	{ BL_MAP_RSV, BPF_MAP_TYPE_ARRAY },           { BL_MAP_RSV_PAIRS, BPF_MAP_TYPE_ARRAY },
 	{ BL_MAP_PACE_PAGE, BPF_MAP_TYPE_ARRAY },     { BL_MAP_EPOCH, BPF_MAP_TYPE_ARRAY },
 	{ BL_MAP_SW_ORDERS, BPF_MAP_TYPE_ARRAY },     { BL_MAP_SW_LIVES, BPF_MAP_TYPE_ARRAY },
-	{ BL_MAP_HOST_ORDERS, BPF_MAP_TYPE_ARRAY },
+	{ BL_MAP_HOST_ORDERS, BPF_MAP_TYPE_ARRAY },   { BL_MAP_SW_SOURCES, BPF_MAP_TYPE_ARRAY },
 };
 
 int bl_map_open(const struct bl_node_ref *ref, const char *map, uint32_t value_size, bool write,

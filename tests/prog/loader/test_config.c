@@ -15,6 +15,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "proto/fastpass_file.h"
+#include "loader/defaults.h"
 #include "loader/node.h"
 #include "maps/top_token_abi.h"
 
@@ -350,6 +351,77 @@ static void admission__refused(void **state)
 	}
 }
 
+/* The addresses and lanes of a port, and how far a host may lag. */
+static void ports__sources(void **state)
+{
+	static const struct {
+		const char *text, *says;
+	} bad[] = {
+		{ "role: host, addresses: [10.0.0.1]", ":3: list at least one Ethernet and one IP "
+						       "address" },
+		{ "role: host, addresses: [02:00:00:00:00:01]", "list at least one Ethernet" },
+		{ "role: host, addresses: [any, 10.0.0.1]", ":3: any is neither an Ethernet nor an "
+							    "IP address; or write [learn]" },
+		{ "role: host, addresses: [10.0.0.256]", "10.0.0.256 is neither" },
+		{ "role: host, addresses: [01:00:00:00:00:01]", "01:00:00:00:00:01 is a group "
+								"address" },
+		{ "role: host, addresses: []", ":3:" },
+		{ "role: up, addresses: [any]", "the role of this one is up" },
+		{ "role: host, lanes: 0", ":3: lanes 0: 1 to 8" },
+		{ "role: host, lanes: 9", ":3: lanes 9: 1 to 8" },
+	};
+	struct bl_node_cfg c;
+	struct bl_err err;
+	char text[512];
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		snprintf(text, sizeof(text), "role: switch\nports:\n  - { interface: a, %s }\n",
+			 bad[i].text);
+		assert_int_equal(load(text, &c, &err), -EINVAL);
+		if (!strstr(err.text, bad[i].says))
+			fail_msg("%zu: %s", i, err.text);
+	}
+	assert_int_equal(load("role: switch\n"
+			      "ports:\n"
+			      "  - { interface: a, role: host,\n"
+			      "      addresses: [02:00:00:00:00:07, 10.0.0.7, \"fd00::7\"] }\n"
+			      "  - { interface: b, role: host, addresses: [any] }\n"
+			      "  - { interface: c, role: host, addresses: [learn] }\n"
+			      "  - { interface: d, role: host, lanes: 3 }\n"
+			      "lag_max_us: 70000\n"
+			      "control_rate: 1000\n",
+			      &c, &err),
+			 0);
+	assert_int_equal(c.ports[0].source, BL_SOURCE_LIST);
+	assert_int_equal(c.ports[0].nmac, 1);
+	assert_int_equal(c.ports[0].mac[0][5], 7);
+	assert_int_equal(c.ports[0].nip, 2);
+	assert_memory_equal(c.ports[0].ip[0], "\0\0\0\0\0\0\0\0\0\0\377\377\12\0\0\7", 16);
+	assert_int_equal(c.ports[0].ip[1][0], 0xfd);
+	assert_true(c.ports[1].source_given && c.ports[1].source == BL_SOURCE_ANY);
+	assert_true(c.ports[2].source_given && c.ports[2].source == BL_SOURCE_LEARN);
+	assert_false(c.ports[3].source_given);
+	assert_int_equal(c.ports[3].lanes, 3);
+	assert_int_equal(c.lag_max_us, 70000);
+	assert_int_equal(c.control_rate, 1000);
+	bl_config_free(&c);
+	assert_int_equal(load(SWITCH "lag_max_us: 999\n", &c, &err), -EINVAL);
+	assert_non_null(strstr(err.text, ":5: lag_max_us 999: at least dead_after_us (1000)"));
+	assert_int_equal(load(HOST "lag_max_us: 99999\n", &c, &err), -EINVAL);
+	assert_non_null(strstr(err.text, "a host has no such key; its switch has"));
+	/* The default follows dead_after, and is never below 50 ms. */
+	assert_int_equal(load(SWITCH, &c, &err), 0);
+	bl_node_defaults(&c);
+	assert_int_equal(c.lag_max_us, 50000);
+	bl_config_free(&c);
+	assert_int_equal(load(SWITCH "dead_after_us: 6000\n", &c, &err), 0);
+	bl_node_defaults(&c);
+	assert_int_equal(c.lag_max_us, 60000);
+	bl_config_free(&c);
+}
+
 /* The example files of the documentation are accepted. */
 static void examples__load(void **state)
 {
@@ -680,13 +752,13 @@ static void fastpass__refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(fastpass__file),         cmocka_unit_test(fastpass__times),
-		cmocka_unit_test(fastpass__fallback),     cmocka_unit_test(fastpass__example),
-		cmocka_unit_test(fastpass__refused),      cmocka_unit_test(no_ahead__said_or_not),
-		cmocka_unit_test(controllers__addresses), cmocka_unit_test(admission__host),
-		cmocka_unit_test(admission__top),         cmocka_unit_test(admission__switch),
-		cmocka_unit_test(admission__switch_top),  cmocka_unit_test(admission__refused),
-		cmocka_unit_test(examples__load),
+		cmocka_unit_test(fastpass__file),     cmocka_unit_test(fastpass__times),
+		cmocka_unit_test(fastpass__fallback), cmocka_unit_test(fastpass__example),
+		cmocka_unit_test(fastpass__refused),  cmocka_unit_test(no_ahead__said_or_not),
+		cmocka_unit_test(ports__sources),     cmocka_unit_test(controllers__addresses),
+		cmocka_unit_test(admission__host),    cmocka_unit_test(admission__top),
+		cmocka_unit_test(admission__switch),  cmocka_unit_test(admission__switch_top),
+		cmocka_unit_test(admission__refused), cmocka_unit_test(examples__load),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -142,6 +142,7 @@ static void set_port(__u32 p, __u32 ifindex, __u8 role)
 					.role = role,
 					.in_sets = role == BL_PORT_UP ? 2 : 3,
 					.out_set = role != BL_PORT_UP,
+					.lanes_less_one = BL_LANES_MAX - 1,
 					.mac = { 2, 0, 0, 0, 0xff, (__u8)p },
 					.mtu = MTU };
 	map_put(sk->maps.sw_ports, p, &ports[p]);
@@ -179,6 +180,9 @@ MAYBE_UNUSED static int switch_setup(void **unused)
 	static const struct bl_fence_slot no_order;
 	static const struct bl_epoch no_epoch;
 	static const struct bl_life no_life;
+	static const struct bl_lag no_lag;
+	static const struct bl_sources no_sources;
+	static const struct bl_quotas no_quotas;
 	struct bpf_cpumap_val home;
 	__u32 max, i, k, port = 0;
 	static struct bl_tree none;
@@ -215,6 +219,9 @@ MAYBE_UNUSED static int switch_setup(void **unused)
 		map_put(sk->maps.sw_carried, i, &no_carried);
 		map_put(sk->maps.sw_orders, i, &no_order);
 		map_put(sk->maps.sw_lives, i, &no_life);
+		map_put(sk->maps.sw_lags, i, &no_lag);
+		map_put(sk->maps.sw_sources, i, &no_sources);
+		map_put(sk->maps.sw_quotas, i, &no_quotas);
 		set_steering(i, (__u32)net.cpu, 0, 0);
 	}
 	map_put(sk->maps.epoch, 0, &no_epoch);

@@ -10,6 +10,7 @@
 #include "tests/unit/unit.h"
 
 #include "core/order/barrier_core.h"
+#include "tests/unit/core/order/expire.h"
 
 #define NONE BL_LEAF_NONE
 
@@ -316,12 +317,15 @@ static void bl_port_arrive__joins_only_above_the_floor(void **state)
 static void bl_join_floor__edges(void **state)
 {
 	(void)state;
-	assert_int_equal(bl_join_floor(0, 0), 0);
-	assert_int_equal(bl_join_floor(77, 0), 77);
-	assert_int_equal(bl_join_floor(299999, 30000), 0);
-	assert_int_equal(bl_join_floor(300000, 30000), 0);
-	assert_int_equal(bl_join_floor(300001, 30000), 1);
-	assert_int_equal(bl_join_floor(1764000000000000000ULL, 30000), 1763999999999700000ULL);
+	assert_int_equal(bl_join_floor(0, 0, 0), 0);
+	assert_int_equal(bl_join_floor(77, 0, 0), 77);
+	assert_int_equal(bl_join_floor(299999, 30000, 0), 0);
+	assert_int_equal(bl_join_floor(300000, 30000, 0), 0);
+	assert_int_equal(bl_join_floor(300001, 30000, 0), 1);
+	assert_int_equal(bl_join_floor(1764000000000000000ULL, 30000, 0), 1763999999999700000ULL);
+	/* An input that is about to be excluded for lagging does not join. */
+	assert_int_equal(bl_join_floor(1000000, 30000, 600000), 700000);
+	assert_int_equal(bl_join_floor(1000000, 30000, 599998), 700001);
 }
 
 /*
@@ -342,14 +346,16 @@ static void bl_port_arrive__joins_behind_and_outputs_wait(void **state)
 	root = bl_tree_least(&t);
 	bl_out_advance(&out, &root);
 	assert_int_equal(out.b, 5000);
-	assert_false(frame_arrives(&slow, 0, 1, 4000, 4000, 1, bl_join_floor(out.b, 100), &leaf) &
-		     BL_A_JOINED);
-	assert_true(frame_arrives(&slow, 0, 1, 4001, 4001, 1, bl_join_floor(out.b, 100), &leaf) &
+	assert_false(
+		frame_arrives(&slow, 0, 1, 4000, 4000, 1, bl_join_floor(out.b, 100, 0), &leaf) &
+		BL_A_JOINED);
+	assert_true(frame_arrives(&slow, 0, 1, 4001, 4001, 1, bl_join_floor(out.b, 100, 0), &leaf) &
 		    BL_A_JOINED);
 	for (b = 4001; b <= 5200; b += 100) {
-		frame_arrives(&slow, 0, 1, b, b, 2, bl_join_floor(out.b, 100), &leaf);
+		frame_arrives(&slow, 0, 1, b, b, 2, bl_join_floor(out.b, 100, 0), &leaf);
 		bl_tree_set(&t, 4, 1, leaf.b, leaf.c);
-		frame_arrives(&fast, 0, 1, b + 1000, b + 1000, 2, bl_join_floor(out.b, 100), &leaf);
+		frame_arrives(&fast, 0, 1, b + 1000, b + 1000, 2, bl_join_floor(out.b, 100, 0),
+			      &leaf);
 		bl_tree_set(&t, 4, 0, leaf.b, leaf.c);
 		root = bl_tree_least(&t);
 		bl_out_advance(&out, &root);
@@ -404,9 +410,9 @@ static void bl_port_arrive__a_lane_that_is_never_heard_is_given_up(void **state)
 	assert_int_equal(p.lane[1].heard_ns, 1000); /* The wait for the other lane begins. */
 	frame_arrives(&p, 0, 2, 200, 200, 1100, 0, &leaf);
 	assert_int_equal(p.lane[1].heard_ns, 1000);
-	assert_int_equal(bl_port_expire(&p, 1500, 500, &life, &leaf), 0);
+	assert_int_equal(expire_silent(&p, 1000, &life, &leaf), 0);
 	assert_false(frame_arrives(&p, 0, 2, 300, 300, 1500, 0, &leaf) & BL_A_JOINED);
-	assert_int_equal(bl_port_expire(&p, 1501, 500, &life, &leaf), 0);
+	assert_int_equal(expire_silent(&p, 1001, &life, &leaf), 0);
 	assert_int_equal(p.lane[1].state, BL_REG_DEAD);
 	assert_true(frame_arrives(&p, 0, 2, 301, 301, 1501, 0, &leaf) & BL_A_JOINED);
 	assert_int_equal(leaf.b, 301);
@@ -440,21 +446,63 @@ static void bl_port_expire__edges(void **state)
 	(void)state;
 	leaf.b = 1;
 	/* The port was never heard, so there is nothing to exclude. */
-	assert_int_equal(bl_port_expire(&p, 1000000, 500, &life, &leaf), 0);
+	assert_int_equal(expire_silent(&p, 999500, &life, &leaf), 0);
 	assert_int_equal(p.lane[0].state, BL_REG_ABSENT);
 	frame_arrives(&p, 0, 1, 100, 90, 1000, 0, &leaf);
-	assert_int_equal(bl_port_expire(&p, 1499, 500, &life, &leaf), 0);
-	assert_int_equal(bl_port_expire(&p, 1500, 500, &life, &leaf), 0);
+	assert_int_equal(expire_silent(&p, 999, &life, &leaf), 0);
+	assert_int_equal(expire_silent(&p, 1000, &life, &leaf), 0);
 	assert_int_equal(p.lane[0].state, BL_REG_LIVE | BL_REG_IN);
 	assert_int_equal(life.death, 0);
-	assert_int_equal(bl_port_expire(&p, 1501, 500, &life, &leaf), BL_A_LEAF | BL_A_EXCLUDED);
+	assert_int_equal(expire_silent(&p, 1001, &life, &leaf), BL_A_LEAF | BL_A_EXCLUDED);
 	assert_int_equal(p.lane[0].state, BL_REG_DEAD | BL_REG_IN | BL_REG_HELD);
 	assert_int_equal(life.death, 1);
 	assert_int_equal(leaf.b, NONE);
 	assert_int_equal(leaf.c, 90); /* until the controller's RESUME */
 	/* Exclusion happens once. */
-	assert_int_equal(bl_port_expire(&p, 9999, 500, &life, &leaf), 0);
+	assert_int_equal(expire_silent(&p, 9499, &life, &leaf), 0);
 	assert_int_equal(life.death, 1);
+}
+
+static void bl_time_before__edges(void **state)
+{
+	(void)state;
+	assert_int_equal(bl_time_before(500, 499), 1);
+	assert_int_equal(bl_time_before(500, 500), 0);
+	assert_int_equal(bl_time_before(500, 501), 0);
+}
+
+/* A lane that talks is excluded if it was last fresh before the given time, and only then. */
+static void bl_port_expire__lagging(void **state)
+{
+	struct bl_expiry e = { .watch = 1200, .silent = 1000, .fresh = 100 };
+	struct bl_port_regs p = { 0 };
+	struct bl_life life = { 0, 0 };
+	struct bl_pair leaf;
+
+	(void)state;
+	/* A lane is fresh when it joins, and at each scan at which its barrier is. */
+	frame_arrives(&p, 0, 1, 100, 90, 1000, 0, &leaf);
+	assert_int_equal(p.lane[0].fresh_ns, 1000);
+	assert_int_equal(bl_port_expire(&p, &e, &life, &leaf), 0);
+	assert_int_equal(p.lane[0].fresh_ns, 1200);
+	/* one below the least barrier that is fresh */
+	frame_arrives(&p, 0, 1, 120, 90, 1500, 0, &leaf);
+	e = (struct bl_expiry){ .watch = 1500, .silent = 1400, .fresh = 121 };
+	assert_int_equal(bl_port_expire(&p, &e, &life, &leaf), 0);
+	e.lagging = 1200;
+	assert_int_equal(bl_port_expire(&p, &e, &life, &leaf), 0);
+	assert_int_equal(p.lane[0].fresh_ns, 1200);
+	e.lagging = 1201;
+	assert_int_equal(bl_port_expire(&p, &e, &life, &leaf),
+			 BL_A_LEAF | BL_A_EXCLUDED | BL_A_LAGGING);
+	assert_int_equal(p.lane[0].state, BL_REG_DEAD | BL_REG_IN | BL_REG_HELD);
+	assert_int_equal(leaf.b, NONE);
+	assert_int_equal(life.death, 1);
+	/* A lane that is silent as well was excluded for its silence. */
+	memset(&p, 0, sizeof(p));
+	frame_arrives(&p, 0, 1, 100, 90, 1000, 0, &leaf);
+	e = (struct bl_expiry){ .watch = 1500, .silent = 1001, .fresh = 121, .lagging = 1001 };
+	assert_int_equal(bl_port_expire(&p, &e, &life, &leaf), BL_A_LEAF | BL_A_EXCLUDED);
 }
 
 static void bl_port_expire__one_lane_of_two(void **state)
@@ -469,7 +517,7 @@ static void bl_port_expire__one_lane_of_two(void **state)
 	frame_arrives(&p, 0, 2, 101, 101, 2, 0, &leaf);
 	assert_int_equal(leaf.b, 50);
 	frame_arrives(&p, 0, 2, 102, 102, 600, 0, &leaf);
-	assert_int_equal(bl_port_expire(&p, 602, 500, &life, &leaf), BL_A_LEAF | BL_A_EXCLUDED);
+	assert_int_equal(expire_silent(&p, 102, &life, &leaf), BL_A_LEAF | BL_A_EXCLUDED);
 	assert_int_equal(leaf.b, 102);
 	assert_int_equal(leaf.c, 50);
 	/* The least C of both lanes was reported, so neither may rise. */
@@ -477,7 +525,7 @@ static void bl_port_expire__one_lane_of_two(void **state)
 	assert_int_equal(p.lane[1].state, BL_REG_DEAD | BL_REG_IN | BL_REG_HELD);
 	assert_int_equal(life.death, 1);
 	/* The other lane follows; this is the same death. */
-	assert_int_equal(bl_port_expire(&p, 1101, 500, &life, &leaf), BL_A_LEAF | BL_A_EXCLUDED);
+	assert_int_equal(expire_silent(&p, 601, &life, &leaf), BL_A_LEAF | BL_A_EXCLUDED);
 	assert_int_equal(life.death, 1);
 }
 
@@ -489,7 +537,7 @@ static void bl_port_expire__a_joining_lane_stays(void **state)
 
 	(void)state;
 	frame_arrives(&p, 0, 1, 100, 100, 1, 500, &leaf);
-	assert_int_equal(bl_port_expire(&p, 9999, 500, &life, &leaf), 0);
+	assert_int_equal(expire_silent(&p, 9499, &life, &leaf), 0);
 	assert_int_equal(p.lane[0].state, BL_REG_JOINING);
 }
 
@@ -501,7 +549,7 @@ static void bl_port_arrive__return_of_the_dead(void **state)
 
 	(void)state;
 	frame_arrives(&p, 0, 1, 100, 90, 1, 0, &leaf);
-	bl_port_expire(&p, 1000, 500, &life, &leaf);
+	expire_silent(&p, 500, &life, &leaf);
 	/*
 	 * The outputs went on to 400 without the port. It returns with old barriers, is not taken
 	 * in, and C stays at its value.
@@ -524,7 +572,7 @@ static void bl_port_arrive__return_of_the_dead(void **state)
 	/*
 	 * The lane can be excluded again. C counts it as dead already, so this is no further death.
 	 */
-	assert_int_equal(bl_port_expire(&p, 1504, 500, &life, &leaf), BL_A_LEAF | BL_A_EXCLUDED);
+	assert_int_equal(expire_silent(&p, 1004, &life, &leaf), BL_A_LEAF | BL_A_EXCLUDED);
 	assert_int_equal(leaf.b, NONE);
 	assert_int_equal(leaf.c, 90);
 	assert_int_equal(life.death, 1);
@@ -656,8 +704,9 @@ static void switch__random_frames_keep_the_promise(void **state)
 				for (i = 0; i < PORTS; i++) {
 					bool dies = m[i].live && watch - m[i].heard > DEAD_AFTER;
 
-					res = bl_port_expire(&regs[i], watch, DEAD_AFTER, &life[i],
-							     &leaf);
+					res = expire_silent(&regs[i],
+							    bl_time_before(watch, DEAD_AFTER),
+							    &life[i], &leaf);
 					assert_int_equal(!!(res & BL_A_EXCLUDED), dies);
 					if (res & BL_A_LEAF)
 						bl_tree_set(&tree, 16, i, leaf.b, leaf.c);
@@ -676,7 +725,7 @@ static void switch__random_frames_keep_the_promise(void **state)
 				joins = !m[p].live &&
 					m[p].b > (out.b > 10 * far ? out.b - 10 * far : 0);
 				res = bl_port_arrive(&regs[p], 0, 1, b, c, watch,
-						     bl_join_floor(out.b, far), 0, &leaf);
+						     bl_join_floor(out.b, far, 0), 0, &leaf);
 				assert_int_equal(!!(res & BL_A_JOINED), joins);
 				m[p].live |= joins;
 				if (res & BL_A_LEAF)
@@ -769,6 +818,8 @@ int main(void)
 		cmocka_unit_test(bl_port_arrive__a_lane_that_is_never_heard_is_given_up),
 		cmocka_unit_test(bl_port_arrive__lanes_beyond_the_last_are_cut),
 		cmocka_unit_test(bl_port_expire__edges),
+		cmocka_unit_test(bl_time_before__edges),
+		cmocka_unit_test(bl_port_expire__lagging),
 		cmocka_unit_test(bl_port_expire__one_lane_of_two),
 		cmocka_unit_test(bl_port_expire__a_joining_lane_stays),
 		cmocka_unit_test(bl_port_arrive__return_of_the_dead),

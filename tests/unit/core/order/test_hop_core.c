@@ -8,6 +8,7 @@
 #include "core/order/barrier_core.h"
 #include "core/order/hop_core.h"
 #include "maps/wire_abi.h"
+#include "tests/unit/core/order/expire.h"
 
 /*
  * A network is reduced to the kinds of its nodes: one path from a host up to a switch and down to
@@ -150,7 +151,7 @@ static void bl_port_await__not_by_silence(void **state)
 	(void)state;
 	bl_port_await(&p, 900);
 	bl_port_arrive(&p, 1, 2, 5000, 5000, 1, 0, 0, &leaf);
-	bl_port_expire(&p, 2000, 1000, &life, &leaf);
+	expire_silent(&p, 1000, &life, &leaf);
 	assert_true(bl_port_awaited(&p));
 	bl_port_leaf(&p, &leaf);
 	assert_int_equal(leaf.c, 900);

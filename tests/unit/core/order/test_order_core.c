@@ -8,6 +8,7 @@
 #include "tests/unit/unit.h"
 
 #include "core/order/barrier_core.h"
+#include "tests/unit/core/order/expire.h"
 
 #define NONE BL_LEAF_NONE
 #define L    BL_REG_LIVE
@@ -117,8 +118,7 @@ static void bl_port_expire__flags(void **state)
 
 		if (t[i].s1 == A)
 			p.lane[7].heard_ns = 0;
-		assert_int_equal(bl_port_expire(&p, 521, t[i].both ? 500 : 505, &life, &leaf),
-				 t[i].res);
+		assert_int_equal(expire_silent(&p, t[i].both ? 21 : 16, &life, &leaf), t[i].res);
 		if (p.lane[0].state != t[i].is0 || p.lane[7].state != t[i].is1 ||
 		    life.death != 7 + t[i].died)
 			fail_msg("row %zu: %x %x, death %u", i, p.lane[0].state, p.lane[7].state,
@@ -476,7 +476,7 @@ static void orders__late_is_as_at_once(void **state)
 								m.barred, &want),
 						 x);
 			} else {
-				bl_port_expire(&p, watch, 100, &life, &leaf);
+				expire_silent(&p, bl_time_before(watch, 100), &life, &leaf);
 				if (life.death != m.death) {
 					assert_int_equal(life.death, m.death + 1);
 					died++;

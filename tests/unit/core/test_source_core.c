@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The source guard's lists (core/source_core.h). */
+#include <arpa/inet.h>
+
+#include "tests/unit/unit.h"
+#include "core/source_core.h"
+
+/* An IPv4 address has the form of its IPv4-mapped address, and both forms are those of memory. */
+static void bl_ip__forms(void **state)
+{
+	uint8_t mapped[16] = { [10] = 0xff, [11] = 0xff, [12] = 10, [13] = 1, [14] = 2, [15] = 3 };
+	uint32_t words[4], raw = inet_addr("10.1.2.3");
+	struct bl_ip a = bl_ip4(raw), b;
+
+	(void)state;
+	memcpy(words, mapped, sizeof(words));
+	b = bl_ip6(words);
+	assert_memory_equal(&a, mapped, sizeof(a));
+	assert_memory_equal(&b, mapped, sizeof(b));
+	inet_pton(AF_INET6, "2001:db8:1:2:3:4:5:6", words);
+	b = bl_ip6(words);
+	assert_memory_equal(&b, words, sizeof(b));
+}
+
+static void bl_source_learn__until_full(void **state)
+{
+	struct bl_sources s = { .mode = BL_SOURCE_LEARN };
+	uint32_t k;
+
+	(void)state;
+	/* Nothing is known at first, not even the address that is all zeros. */
+	assert_false(bl_source_mac_known(&s, 0));
+	assert_false(bl_source_ip_known(&s, (struct bl_ip){ 0, 0 }));
+	for (k = 0; k < BL_SOURCE_MACS; k++) {
+		assert_false(bl_source_mac_known(&s, 100 + k));
+		assert_true(bl_source_learn_mac(&s, 100 + k));
+		assert_true(bl_source_mac_known(&s, 100 + k));
+	}
+	assert_false(bl_source_learn_mac(&s, 999));
+	for (k = 0; k < BL_SOURCE_IPS; k++) {
+		struct bl_ip ip = bl_ip4(1000 + k);
+
+		assert_true(bl_source_room(&s));
+		assert_false(bl_source_ip_known(&s, ip));
+		assert_true(bl_source_learn_ip(&s, ip));
+		assert_true(bl_source_ip_known(&s, ip));
+		/* both words count */
+		ip.hi = 1;
+		assert_false(bl_source_ip_known(&s, ip));
+	}
+	assert_false(bl_source_room(&s));
+	assert_false(bl_source_learn_ip(&s, bl_ip4(999)));
+}
+
+static void bl_source_learn__only_in_mode_learn(void **state)
+{
+	struct bl_sources s = { .mode = BL_SOURCE_LIST };
+
+	(void)state;
+	assert_false(bl_source_room(&s));
+	assert_false(bl_source_learn_mac(&s, 1));
+	assert_false(bl_source_learn_ip(&s, bl_ip4(1)));
+	assert_int_equal(s.nmac + s.nip, 0);
+}
+
+static void bl_source_obey__empties_learnt_lists(void **state)
+{
+	struct bl_sources s = { .mode = BL_SOURCE_LEARN }, list = { .mode = BL_SOURCE_LIST };
+
+	(void)state;
+	bl_source_learn_mac(&s, 7);
+	bl_source_learn_ip(&s, bl_ip4(8));
+	bl_source_obey(&s);
+	assert_true(bl_source_mac_known(&s, 7) && bl_source_ip_known(&s, bl_ip4(8)));
+	s.forget = 3;
+	bl_source_obey(&s);
+	assert_int_equal(s.forgot, 3);
+	assert_int_equal(s.nmac + s.nip, 0);
+	assert_false(bl_source_mac_known(&s, 7) || bl_source_ip_known(&s, bl_ip4(8)));
+	bl_source_learn_mac(&s, 9);
+	bl_source_learn_ip(&s, bl_ip4(10));
+	assert_true(bl_source_mac_known(&s, 9) && bl_source_ip_known(&s, bl_ip4(10)));
+	/* A configured list is not emptied. */
+	list.mac[0] = 7;
+	list.nmac = 1;
+	list.forget = 1;
+	bl_source_obey(&list);
+	assert_true(bl_source_mac_known(&list, 7));
+	assert_int_equal(list.forgot, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(bl_ip__forms),
+		cmocka_unit_test(bl_source_learn__until_full),
+		cmocka_unit_test(bl_source_learn__only_in_mode_learn),
+		cmocka_unit_test(bl_source_obey__empties_learnt_lists),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
