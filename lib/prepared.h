@@ -48,6 +48,15 @@ uint64_t bl_rrx_discard(struct bl_endpoint *ep, struct bl_peer *p, uint64_t from
 void bl_rrx_take_out(struct bl_endpoint *ep, struct bl_peer *p, uint64_t ts48, uint32_t psn,
 		     uint32_t count);
 
+/**
+ * bl_prepared_lacks - whether part @v with timestamp @ts, whose number has come, is not there: what
+ * came with its number was another frame.
+ */
+bool bl_prepared_lacks(const struct bl_peer *p, uint64_t ts, const struct bl_prep_view *v);
+
+/** bl_prepared_drop_bigs - free the large messages of @p with timestamps below @ts. */
+void bl_prepared_drop_bigs(struct bl_endpoint *ep, struct bl_peer *p, uint64_t ts);
+
 /** bl_rrx_ready - whether a frame waits that bl_rrx_deliver() would open. */
 bool bl_rrx_ready(const struct bl_endpoint *ep);
 

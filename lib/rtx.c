@@ -467,6 +467,7 @@ void bl_rtx_window(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *bod
 {
 	struct bl_rtx *t = &p->rtx;
 	struct bl_window_view v;
+	uint64_t cookie;
 
 	if (bl_window_open(&v, body, len)) {
 		ep->st.malformed++;
@@ -475,13 +476,23 @@ void bl_rtx_window(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *bod
 	if (v.incarnation != ep->incarnation)
 		return; /* of an earlier life of this endpoint */
 	if (bl_psn_before(t->next_psn, v.psn)) {
-		if (v.psn - t->next_psn > BL_SEQ_WINDOW)
-			return; /* of frames that were never sent */
+		if (v.psn - t->next_psn > BL_SEQ_WINDOW) {
+			ep->st.refused++; /* of frames that were never sent */
+			return;
+		}
 		/*
 		 * The receiver was told of frames that do not exist (rrx.c, RECALL); all frames
 		 * that exist are free.
 		 */
 		v.psn = t->next_psn;
+	}
+	/*
+	 * No receiver has more to free than the window holds. Whoever has not seen our frames does
+	 * not know our numbers.
+	 */
+	if (t->next_psn - v.psn > BL_RWIN) {
+		ep->st.refused++;
+		return;
 	}
 	if (v.life != t->life && t->unacked)
 		/*
@@ -520,6 +531,9 @@ void bl_rtx_window(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *bod
 	ep->rdead -= t->dead;
 	t->dead = false;
 	ep->st.credits_received++;
+	cookie = bl_cookie_at(body, len, sizeof(struct bl_window));
+	if (cookie)
+		bl_open_send(ep, p, cookie);
 }
 
 static void retransmit_frame(struct bl_endpoint *ep, struct bl_rframe *f, uint64_t mono)

@@ -250,6 +250,15 @@ struct bl_credit {
 	__be16 window;      /* frames that may be outstanding from @psn on */
 };
 
+/**
+ * struct bl_cookie - may follow the body of a CREDIT or WINDOW, as a challenge, and of a PROBE or
+ * OPEN, as the answer: the receiver's challenge, unchanged. An endpoint that does not know cookies
+ * ignores the bytes.
+ */
+struct bl_cookie {
+	__be64 cookie; /* not 0; only the receiver that chose it reads anything in it */
+};
+
 /*
  * X(SYMBOL, number, "name"): why a message was not delivered, in NAKs and in the send_fail
  * callback. Append only: the number is on the wire and in enum bl_fail_reason of lib/barline.h. Add
