@@ -286,6 +286,7 @@ struct bl_rtx {
 	uint32_t credited; /* every frame before this one has left the receiver's buffers */
 	uint32_t window;   /* frames that may be outstanding */
 	uint32_t unacked;  /* frames in the window that are not acknowledged */
+	uint64_t used_ns;  /* when a frame was put into the window last */
 	struct bl_rto rto;
 	struct bl_patience patience;  /* with answers to OPENs */
 	uint64_t ask_ns;              /* when the next OPEN is due; 0: none is needed */

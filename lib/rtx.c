@@ -32,6 +32,7 @@
 #include "rrx.h"
 #include "rstage.h"
 #include "rtx.h"
+#include "sweep.h"
 #include "timers.h"
 
 #define SEGS_MAX BL_STAGE_FRAMES
@@ -253,7 +254,7 @@ static void put_into_slot(struct bl_endpoint *ep, struct bl_rframe *f, uint64_t 
 
 	f->ts = ep->rts;
 	f->psn = f->peer->rtx.next_psn++;
-	f->sent_ns = f->first_ns = mono;
+	f->sent_ns = f->first_ns = f->peer->rtx.used_ns = mono;
 	f->fwd_ns = 0;
 	f->tries = 1;
 	f->peer->rtx.unacked++;
@@ -352,6 +353,11 @@ static enum start_verdict may_take_timestamp(struct bl_endpoint *ep, uint64_t mo
 		if (t->dead)
 			return START_FAILS;
 		all += t->parts.n + t->items.n;
+		/* The receiver may have forgotten this life (sweep.h): it hears of it first. */
+		if (t->open && !t->unacked && t->used_ns && mono - t->used_ns > BL_QUIET_NS) {
+			t->open = false;
+			t->used_ns = 0;
+		}
 		/*
 		 * Parts begin only when nothing else waits at the receiver, and a sender with parts
 		 * asks for that with an OPEN: frames that the receiving process has not taken yet

@@ -4,6 +4,10 @@
  * a quota (quota_core.h), and the room for strangers is fixed, so a flood of invented addresses
  * costs its receiver no memory, and nobody whom it knows.
  *
+ * An OPEN makes a stranger, although it could be answered without: an announcement that a host has
+ * failed is about the lives that were heard of before it was read (discard.c), so a life must be
+ * known before its first PREP is read.
+ *
  * The program has stored and acknowledged a PREP, and has answered a RECALL, so these are refused
  * only when there are BL_PEERS_MAX peers. Their sender knows the incarnation of this endpoint.
  */
@@ -70,23 +74,25 @@ int bl_stranger_frame(struct bl_endpoint *ep, const struct bl_rec *rec, struct b
 		ep->st.malformed++;
 		return 0;
 	}
-	if (rec->opcode == BL_OP_PROBE || rec->opcode == BL_OP_OPEN) {
-		if (bl_proof_answer(ep, &who, body, rec->len)) {
-			if (ep->npeers < BL_PEERS_MAX)
-				return meet(ep, rec, who.proved, peer);
-			ep->st.no_room++;
-		} else if (rec->opcode == BL_OP_PROBE) {
-			bl_proof_credit(ep, &who, rec->psn, incarnation);
-		} else {
-			bl_proof_window(ep, &who, rec->psn, incarnation);
-		}
+	if ((rec->opcode == BL_OP_PROBE || rec->opcode == BL_OP_OPEN) &&
+	    bl_proof_answer(ep, &who, body, rec->len)) {
+		if (ep->npeers < BL_PEERS_MAX)
+			return meet(ep, rec, who.proved, peer);
+		ep->st.no_room++;
+		return 0;
+	}
+	if (rec->opcode == BL_OP_PROBE) {
+		bl_proof_credit(ep, &who, rec->psn, incarnation);
 		return 0;
 	}
 	if (!bl_sweep_stranger(ep)) {
 		if (rec->opcode == BL_OP_PREP || rec->opcode == BL_OP_RECALL)
 			return must_meet(ep, rec, peer);
 		ep->st.no_room++;
-		bl_proof_credit(ep, &who, rec->psn, incarnation);
+		if (rec->opcode == BL_OP_OPEN)
+			bl_proof_window(ep, &who, rec->psn, incarnation);
+		else
+			bl_proof_credit(ep, &who, rec->psn, incarnation);
 		return 0;
 	}
 	rc = meet(ep, rec, 0, peer);

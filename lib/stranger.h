@@ -6,9 +6,9 @@
 #include "internal.h"
 
 /**
- * bl_stranger_frame - decide about a frame of an address that is not known. A PROBE and an OPEN are
- * answered with a challenge, and nothing is remembered; a message makes a stranger, if there is
- * room for one; an answer to a challenge makes a peer.
+ * bl_stranger_frame - decide about a frame of an address that is not known. A PROBE is answered
+ * with a challenge, and nothing is remembered. A message or an OPEN makes a stranger, if there is
+ * room for one. An answer to a challenge makes a peer.
  * @rec: the body has at least sizeof(struct bl_data) bytes.
  * @peer: receives the peer, if the frame is to be handled as the frame of that peer; else NULL.
  * Returns 0, or -ENOMEM if the frame must be offered again later.

@@ -109,8 +109,6 @@ static bool age_peer(struct bl_endpoint *ep, struct bl_peer *p, uint64_t mono)
 	}
 	if (silent >= BL_PARTS_KEEP_NS && !p->rq.head)
 		bl_rx_drop_bigs(ep, p);
-	if (p->stranger)
-		return silent >= BL_COUNT_NS && is_removable(ep, p);
 	if (silent < BL_RX_KEEP_NS || is_unread(ep, p) || is_announced(p))
 		return false;
 	if (p->rx.known || p->rrx.known)
