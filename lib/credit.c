@@ -64,7 +64,8 @@ void bl_rx_credits(struct bl_endpoint *ep)
 		bl_store16(body + 4, p->rx.incarnation);
 		bl_store16(body + 6, w);
 		len = sizeof(struct bl_credit);
-		len += bl_proof_put(ep, p, p->rx.incarnation, body + len);
+		if (!bl_proof_has(p, p->rx.incarnation))
+			len += bl_proof_put(ep, p, p->rx.incarnation, body + len);
 		bl_tx_control(ep, p, BL_OP_CREDIT, 0, body, len);
 		ep->st.credits_sent++;
 	}

@@ -42,7 +42,8 @@ void bl_prepared_say_window(struct bl_endpoint *ep, struct bl_peer *p, uint32_t 
 	bl_store16(body + 6, (uint16_t)window);
 	bl_store16(body + 8, ep->incarnation);
 	bl_store16(body + 10, 0);
-	len += bl_proof_put(ep, p, p->rrx.incarnation, body + len);
+	if (!p->rrx.sure)
+		len += bl_proof_put(ep, p, p->rrx.incarnation, body + len);
 	bl_tx_control(ep, p, BL_OP_WINDOW, 0, body, len);
 	ep->st.credits_sent++;
 }

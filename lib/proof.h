@@ -39,8 +39,8 @@ uint64_t bl_proof_cookie(const struct bl_endpoint *ep, const struct bl_addr *a,
 			 uint16_t incarnation);
 
 /**
- * bl_proof_put - write the challenge that belongs behind a CREDIT or WINDOW to this life of @p.
- * Returns the number of bytes; 0: it has proved itself.
+ * bl_proof_put - write the challenge of this life of @p, behind a CREDIT or WINDOW. Returns the
+ * number of bytes; 0: the endpoint challenges nobody.
  */
 uint32_t bl_proof_put(const struct bl_endpoint *ep, const struct bl_peer *p, uint16_t incarnation,
 		      uint8_t *at);
