@@ -26,7 +26,8 @@ static void begin_sender(struct bl_endpoint *ep, struct bl_peer *p, uint16_t inc
 	/*
 	 * A stream begins with a number whose low byte is 0. If the first number lies within the
 	 * first window, the frames before it were lost. Otherwise this endpoint has joined in the
-	 * middle of a stream.
+	 * middle of a stream. A stream that was forgotten (sweep.h) before it got beyond these
+	 * numbers looks like one that begins: its sender ignores the NAK of what was credited.
 	 */
 	p->rx.expected = (psn & 0xff) < BL_WINDOW_FIRST ? psn & ~0xffU : psn;
 	p->rx.odd.known = 0;
