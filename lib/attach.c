@@ -25,6 +25,7 @@
 #include "rx.h"
 #include "shelf.h"
 #include "stage.h"
+#include "tx.h"
 
 /* The socket path of the daemon of this network namespace. */
 static int daemon_path(char *out, size_t size)
@@ -329,6 +330,7 @@ void bl_exit(struct bl_endpoint *ep)
 	if (ep->sock >= 0 && ep->ring_data && !bl_is_out(ep)) {
 		bl_rx_leave(ep);
 		bl_rrx_leave(ep);
+		bl_tx_leave(ep);
 	}
 	if (ep->page)
 		munmap((void *)ep->page, page_round_up(sizeof(struct bl_host_page)));

@@ -222,6 +222,7 @@ struct bl_tx {
 	struct bl_sent *sent;           /* BL_WINDOW_MAX * 2; NULL without a send_fail callback */
 	uint64_t progress_ns; /* last CREDIT or PROBE, or first frame after none was outstanding */
 	uint64_t rto_ns;      /* silence until the next PROBE */
+	uint64_t cookie;      /* last challenge of the receiver; 0: none has come */
 	uint32_t probes;      /* PROBEs since the last CREDIT */
 	struct bl_patience patience;
 	bool dead;     /* unreachable: sends fail at once until it answers a PROBE */

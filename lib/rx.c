@@ -327,8 +327,9 @@ void bl_rx_probe(struct bl_endpoint *ep, struct bl_peer *p, const struct bl_rec 
 {
 	const uint8_t *body = (const uint8_t *)(rec + 1);
 	uint16_t incarnation = (uint16_t)bl_load16(body);
+	bool sure = bl_proof_answer(ep, p, body, rec->len);
 
-	if (bl_proof_answer(ep, p, body, rec->len)) {
+	if (sure) {
 		/* Its sender is there, and counts there. */
 		if (!p->rx.known || p->rx.incarnation != incarnation)
 			begin_sender(ep, p, incarnation, rec->psn);
@@ -338,6 +339,12 @@ void bl_rx_probe(struct bl_endpoint *ep, struct bl_peer *p, const struct bl_rec 
 		bl_proof_count(ep, p, &p->rx.counted);
 	}
 	accept_psn(ep, p, incarnation, rec->psn, rec->psn);
+	if (sure && bl_load16(body + 2) == BL_PROBE_LAST) {
+		/* The next life of the address is believed without a proof. */
+		p->proved = 0;
+		bl_proof_uncount(ep, p, &p->rx.counted);
+		return;
+	}
 	if (p->rx.known && p->rx.incarnation == incarnation)
 		bl_credit_due(ep, p, true);
 }

@@ -152,14 +152,14 @@ static void give_up_peer(struct bl_endpoint *ep, struct bl_peer *p)
 	t->dead = true;
 }
 
-/* @cookie: the challenge of @p that the PROBE answers; 0: none. */
-static void put_probe(struct bl_endpoint *ep, struct bl_peer *p, uint64_t cookie)
+/* @cookie: the challenge of @p that the PROBE answers; 0: none. @last: BL_PROBE_LAST or 0. */
+static void put_probe(struct bl_endpoint *ep, struct bl_peer *p, uint64_t cookie, uint32_t last)
 {
 	uint8_t body[sizeof(struct bl_data) + sizeof(struct bl_cookie)];
 	uint32_t len = sizeof(struct bl_data);
 
 	bl_store16(body, ep->incarnation);
-	bl_store16(body + 2, 0);
+	bl_store16(body + 2, last);
 	if (cookie)
 		len += bl_cookie_put(body + len, cookie);
 	bl_tx_control(ep, p, BL_OP_PROBE, p->tx.next_psn, body, len);
@@ -171,7 +171,7 @@ static void send_probe(struct bl_endpoint *ep, struct bl_peer *p, uint64_t now)
 	struct bl_tx *t = &p->tx;
 	uint64_t most = t->dead ? BL_RETRY_MAX_NS : BL_RTO_MAX_NS;
 
-	put_probe(ep, p, 0);
+	put_probe(ep, p, 0, 0);
 	t->probes++;
 	t->progress_ns = now;
 	t->rto_ns = t->rto_ns * 2 < most ? t->rto_ns * 2 : most;
@@ -193,7 +193,7 @@ static void wait_for_nic(struct bl_endpoint *ep, uint64_t mono)
 		;
 	if (!p)
 		return;
-	put_probe(ep, p, 0);
+	put_probe(ep, p, 0, 0);
 	bl_nic_witness(ep);
 }
 
@@ -225,7 +225,7 @@ int bl_tx_flush(struct bl_endpoint *ep)
 		if (t->progress_ns && !outstanding_frames(t) &&
 		    mono - t->progress_ns > BL_QUIET_NS) {
 			/* The receiver may have forgotten our numbers (sweep.h). */
-			put_probe(ep, p, 0);
+			put_probe(ep, p, 0, 0);
 			t->progress_ns = mono;
 		}
 		if (t->big)
@@ -315,8 +315,19 @@ void bl_tx_credit(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *body
 	t->dead = false;
 	ep->flying += outstanding_frames(t) - flown;
 	cookie = bl_cookie_at(body, len, sizeof(struct bl_credit));
-	if (cookie)
-		put_probe(ep, p, cookie);
+	if (!cookie)
+		return;
+	t->cookie = cookie;
+	put_probe(ep, p, cookie, 0);
+}
+
+void bl_tx_leave(struct bl_endpoint *ep)
+{
+	struct bl_peer *p;
+
+	for (p = ep->peers; p; p = p->all_next)
+		if (p->tx.cookie)
+			put_probe(ep, p, p->tx.cookie, BL_PROBE_LAST);
 }
 
 uint64_t bl_tx_timers(struct bl_endpoint *ep, uint64_t now)

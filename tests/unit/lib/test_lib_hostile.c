@@ -393,6 +393,28 @@ static void life__another_beside_a_proved_one(void **state)
 	assert_int_equal(b.ep->nsenders, 1);
 }
 
+/* A life that ends in order says so, and the next one need not prove that it has begun. */
+static void life__after_one_that_has_left(void **state)
+{
+	const struct bl_addr was = a.ep->self;
+	const uint16_t other = (uint16_t)(a.ep->incarnation + 1);
+	struct bl_peer *p = fake_peer(&b, &a);
+	struct bl_delivery d;
+
+	(void)state;
+	drop(&a);
+	fake_carry(&b);
+	bl_process(b.ep);
+	assert_int_equal(p->proved, 0);
+	assert_int_equal(b.ep->nsenders, 0);
+	put_data(&was, other, 0, fake_now());
+	fake_barrier(&b, fake_now() + 1);
+	assert_int_equal(bl_recv(b.ep, &d, 1, 0), 1);
+	assert_int_equal(p->rx.incarnation, other);
+	assert_int_equal(b.ep->st.refused, 0);
+	make(&a, "127.0.0.1", 0);
+}
+
 /* A life that cannot answer is believed when the other one has ended. */
 static void life__of_a_sender_that_answers_nothing(void **state)
 {
@@ -665,6 +687,7 @@ int main(void)
 		T(place__finds_the_sender_again),
 		T(place__without_an_answer),
 		T(life__another_beside_a_proved_one),
+		T(life__after_one_that_has_left),
 		T(life__of_a_sender_that_answers_nothing),
 		T(window__ignored),
 		T(credit__forged),
