@@ -478,6 +478,28 @@ static void credit__forged(void **state)
 	assert_int_equal(t->window, 9);
 }
 
+/* What may still be NAKed is not covered by a CREDIT. */
+static void credit__not_for_a_frame_that_is_half_read(void **state)
+{
+	struct bl_peer *p = fake_peer(&b, &a);
+	struct bl_msg m[3] = { msg_to(&b, "one", 3, 1), msg_to(&b, "two", 3, 2),
+			       msg_to(&b, "six", 3, 3) };
+	struct bl_delivery d;
+	uint32_t psn = fake_peer(&a, &b)->tx.next_psn;
+	int i;
+
+	(void)state;
+	assert_int_equal(bl_send(a.ep, m, 3, 0), 0);
+	carry(&b, &a, true);
+	fake_barrier(&b, a.ep->last_ts + 1);
+	for (i = 0; i < 3; i++) {
+		assert_int_equal(bl_recv(b.ep, &d, 1, 0), 1);
+		bl_credit_due(b.ep, p, true);
+		bl_rx_credits(b.ep);
+		assert_int_equal(p->rx.credit_psn, psn + (i == 2));
+	}
+}
+
 static void nak__of_what_was_delivered(void **state)
 {
 	struct bl_tx *t = &fake_peer(&a, &b)->tx;
@@ -691,6 +713,7 @@ int main(void)
 		T(life__of_a_sender_that_answers_nothing),
 		T(window__ignored),
 		T(credit__forged),
+		T(credit__not_for_a_frame_that_is_half_read),
 		T(nak__of_what_was_delivered),
 		T(window__forged),
 		T(prep__a_forged_frame_has_its_number),
