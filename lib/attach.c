@@ -330,7 +330,8 @@ void bl_exit(struct bl_endpoint *ep)
 	if (ep->sock >= 0 && ep->ring_data && !bl_is_out(ep)) {
 		bl_rx_leave(ep);
 		bl_rrx_leave(ep);
-		bl_tx_leave(ep);
+		if (ep->pid == getpid()) /* not a child of fork() */
+			bl_tx_leave(ep);
 	}
 	if (ep->page)
 		munmap((void *)ep->page, page_round_up(sizeof(struct bl_host_page)));

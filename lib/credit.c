@@ -58,6 +58,10 @@ void bl_rx_credits(struct bl_endpoint *ep)
 		if (!p->rx.credit_now && psn - p->rx.credit_psn < (p->rx.credit_window + 3) / 4)
 			continue;
 		p->rx.credit_now = false;
+		/* The first frame of an invented address must not be answered without limit. */
+		if (p->stranger && !p->rx.greeted && !bl_proof_quota(ep, p))
+			continue;
+		p->rx.greeted = true;
 		p->rx.credit_psn = psn;
 		p->rx.credit_window = w;
 		bl_store32(body, psn);
@@ -101,6 +105,8 @@ void bl_rx_nak(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn, uint32_t
 		bl_tx_nak(ep, p, body, sizeof(body));
 		return;
 	}
+	if (p->stranger && !bl_proof_quota(ep, p))
+		return;
 	while (count) {
 		uint32_t n = count < 2 * BL_WINDOW_MAX ? count : 2 * BL_WINDOW_MAX;
 

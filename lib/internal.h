@@ -235,6 +235,7 @@ struct bl_tx {
 struct bl_rx {
 	bool known;           /* a frame of it has come */
 	bool counted;         /* in ep->nsenders */
+	bool greeted;         /* a CREDIT was sent to it */
 	uint16_t incarnation; /* of the sender */
 	uint32_t expected;    /* number of the next frame */
 	struct bl_odd odd;

@@ -250,7 +250,7 @@ uint64_t bl_rrx_discard(struct bl_endpoint *ep, struct bl_peer *p, uint64_t from
 }
 
 void bl_rrx_take_out(struct bl_endpoint *ep, struct bl_peer *p, uint64_t ts48, uint32_t psn,
-		     uint32_t count)
+		     uint32_t count, bool skip)
 {
 	struct bl_rq_frame *f, *next;
 	struct bl_big **at = &p->rrx.big, *b;
@@ -269,8 +269,7 @@ void bl_rrx_take_out(struct bl_endpoint *ep, struct bl_peer *p, uint64_t ts48, u
 		free_big(ep, p, at);
 		free(b);
 	}
-	/* The buffers of frames that have not come, and may not come, are free, too. */
-	for (i = count < BL_SEQ_WINDOW ? count : BL_SEQ_WINDOW; i--;) {
+	for (i = !skip ? 0 : count < BL_SEQ_WINDOW ? count : BL_SEQ_WINDOW; i--;) {
 		bl_seq_skip(&p->rrx.seq, psn + (count - 1 - i));
 		bl_prepared_free_psn(ep, p, p->rrx.incarnation, psn + (count - 1 - i));
 	}

@@ -42,11 +42,12 @@ uint64_t bl_rrx_discard(struct bl_endpoint *ep, struct bl_peer *p, uint64_t from
 
 /**
  * bl_rrx_take_out - Recall (1Pipe 5.2): drop the @count frames of @p from @psn on, and large
- * messages, if they have this timestamp. Frames that have not come are counted as free.
+ * messages, if they have this timestamp.
  * @ts48: timestamp as on the wire, 48 bits.
+ * @skip: frames that have not come, and may not come, are counted as free.
  */
 void bl_rrx_take_out(struct bl_endpoint *ep, struct bl_peer *p, uint64_t ts48, uint32_t psn,
-		     uint32_t count);
+		     uint32_t count, bool skip);
 
 /**
  * bl_prepared_lacks - whether part @v with timestamp @ts, whose number has come, is not there: what

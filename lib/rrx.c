@@ -35,6 +35,10 @@
 #include "proof.h"
 #include "rrx.h"
 
+/* how far ahead the timestamp of a scattering may be that is recalled; more than any clock is off
+ */
+#define RECALL_AHEAD_NS 1000000000ULL
+
 static struct bl_rplace current_place(const struct bl_rrx *r)
 {
 	return (struct bl_rplace){ true, r->proven, r->sure, r->incarnation, r->came, r->seq };
@@ -276,11 +280,10 @@ static bool remember_recall(struct bl_rrx *r, uint16_t life, uint64_t ts, uint32
 	return true;
 }
 
-/* No timestamp that any node may use now is later, however far clocks may be off. */
+/* No scattering has a later timestamp, however far clocks may be off. */
 static uint64_t latest_ts(const struct bl_endpoint *ep, uint64_t mono)
 {
-	return bl_clock_at(ep->clock, mono) + 2 * bl_clock_bound(ep->clock, mono) +
-	       bl_ahead_ns(ep->beacon_us * 1000ULL);
+	return bl_clock_at(ep->clock, mono) + bl_clock_bound(ep->clock, mono) + RECALL_AHEAD_NS;
 }
 
 void bl_rrx_recall(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn, const uint8_t *body,
@@ -289,7 +292,7 @@ void bl_rrx_recall(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn, cons
 	struct bl_recall_view v;
 	uint64_t ts, mono = bl_mono();
 	uint32_t last;
-	bool fits;
+	bool fits, near;
 
 	if (bl_recall_open(&v, body, len)) {
 		ep->st.malformed++;
@@ -305,13 +308,13 @@ void bl_rrx_recall(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn, cons
 	if (!p->rrx.known)
 		begin_place(ep, p, v.incarnation,
 			    psn); /* a copy of a recalled frame may still come */
-	/*
-	 * The frames may not have come, and are counted as free below. But RECALLs alone, of which
-	 * one may follow another, do not lead the receiver away from what its sender has sent.
-	 */
 	fits = v.count <= BL_RWIN &&
-	       find_matching_place(ep, p, v.incarnation, last, BL_RELIABLE_MAX) &&
-	       (int32_t)(last - p->rrx.came) < BL_RELIABLE_MAX;
+	       find_matching_place(ep, p, v.incarnation, last, BL_RELIABLE_MAX);
+	/*
+	 * Frames that have not come are counted as free. But RECALLs alone, of which one may follow
+	 * another, do not lead the receiver away from what its sender has sent.
+	 */
+	near = (int32_t)(last - p->rrx.came) < BL_RELIABLE_MAX;
 	if (p->rrx.incarnation != v.incarnation)
 		/*
 		 * a life of its sender that has ended: what failed with it is discarded, or was
@@ -330,7 +333,7 @@ void bl_rrx_recall(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn, cons
 	}
 	/* Without memory only a copy that the network has kept until now can come through. */
 	ep->st.no_room += !remember_recall(&p->rrx, v.incarnation, ts, psn, v.count);
-	bl_rrx_take_out(ep, p, v.ts, psn, v.count);
+	bl_rrx_take_out(ep, p, v.ts, psn, v.count, near);
 	ep->st.recalled++;
 }
 

@@ -32,6 +32,7 @@ static void begin_sender(struct bl_endpoint *ep, struct bl_peer *p, uint16_t inc
 	p->rx.expected = (psn & 0xff) < BL_WINDOW_FIRST ? psn & ~0xffU : psn;
 	p->rx.odd.known = 0;
 	p->rx.claim_ns = 0;
+	p->rx.greeted = false;
 	p->rx.credit_psn = p->rx.expected;
 	p->rx.credit_window = BL_WINDOW_FIRST;
 	bl_credit_due(ep, p, true);

@@ -570,11 +570,11 @@ static void window__forged(void **state)
 
 /* ---- the reliable stream ---- */
 
-static void put_prep(uint32_t psn, uint64_t ts, uint32_t text)
+static void put_prep_of(uint16_t incarnation, uint32_t psn, uint64_t ts, uint32_t text)
 {
 	uint8_t body[100] = { 0 };
 
-	bl_store16(body, a.ep->incarnation);
+	bl_store16(body, incarnation);
 	bl_store16(body + 2, 1);
 	bl_store16(body + 8, b.ep->incarnation);
 	bl_item_put(body + BL_ACK_BODY, &text, 4);
@@ -608,7 +608,7 @@ static void prep__a_forged_frame_has_its_number(void **state)
 	settle();
 	next = t->next_psn;
 	for (i = 0; i < 3; i++)
-		put_prep(next + (uint32_t)i, fake_now() - 5000, 666);
+		put_prep_of(a.ep->incarnation, next + (uint32_t)i, fake_now() - 5000, 666);
 	bl_process(b.ep);
 	m = msg_to(&b, "good", 4, 1);
 	assert_int_equal(bl_send_reliable(a.ep, &m, 1, 0), 0);
@@ -623,12 +623,40 @@ static void prep__a_forged_frame_has_its_number(void **state)
 	assert_int_equal(n, 5); /* and the greeting, and what is forged */
 }
 
+/* A forged part has the number of the large message that comes, and another timestamp. */
+static void prep__a_forged_part_has_its_message(void **state)
+{
+	static uint8_t whole[5000];
+	struct bl_rtx *t = &fake_peer(&a, &b)->rtx;
+	uint8_t body[200] = { 0 };
+	struct bl_delivery d;
+	struct bl_msg m = msg_to(&b, whole, sizeof(whole), 1);
+
+	(void)state;
+	introduce(&a, &b, 7);
+	commit(&b, a.ep->last_ts + 1);
+	assert_int_equal(bl_recv_reliable(b.ep, &d, 1, 0), 1); /* parts wait for its buffer */
+	settle();
+	memset(whole, 0x5a, sizeof(whole));
+	bl_store16(body, a.ep->incarnation);
+	bl_store16(body + 8, b.ep->incarnation);
+	bl_frag_put(body + BL_ACK_BODY, t->next_big, 0, sizeof(whole));
+	put(&a.ep->self, BL_OP_PREP, fake_now() + 5000, t->next_psn, body, sizeof(body));
+	bl_process(b.ep);
+	assert_int_equal(bl_send_reliable(a.ep, &m, 1, 0), 0);
+	settle();
+	commit(&b, a.ep->last_ts + 1);
+	assert_int_equal(bl_recv_reliable(b.ep, &d, 1, 0), 1);
+	assert_int_equal(d.len, sizeof(whole));
+	assert_memory_equal(d.data, whole, sizeof(whole));
+}
+
 /* OPENs and PREPs with other incarnations and numbers, one after the other. */
 static void prep__the_place_of_a_proved_sender_stays(void **state)
 {
 	struct bl_peer *p = fake_peer(&b, &a);
 	uint8_t body[4] = { 0 };
-	uint32_t text[64], i, next = p->rrx.seq.next;
+	uint32_t text[256], i, k, next = p->rrx.seq.next, good = 0;
 	int n;
 
 	(void)state;
@@ -638,18 +666,28 @@ static void prep__the_place_of_a_proved_sender_stays(void **state)
 	for (i = 0; i < 20; i++) {
 		struct bl_msg m = msg_to(&b, &i, 4, 1);
 
-		/* Its own incarnation in the last ten. */
-		bl_store16(body, (uint16_t)(a.ep->incarnation + (i < 10 ? i + 1 : 0)));
-		put(&a.ep->self, BL_OP_OPEN, 0, next + (i << 24), body, sizeof(body));
-		bl_process(b.ep);
+		/* Its own incarnation in the last ten. The frames that follow are committed, too.
+		 */
+		for (k = 0; k < 3; k++) {
+			uint16_t who = (uint16_t)(a.ep->incarnation + (i < 10 ? i + k + 1 : 0));
+			uint32_t psn = next + (i << 24) + (k << 20) + 5000;
+
+			bl_store16(body, who);
+			put(&a.ep->self, BL_OP_OPEN, 0, psn, body, sizeof(body));
+			put_prep_of(who, psn, fake_now(), 666);
+			put_prep_of(who, psn + 1, fake_now(), 666);
+			bl_process(b.ep);
+		}
 		assert_int_equal(bl_send_reliable(a.ep, &m, 1, 0), 0);
 		settle();
 	}
 	assert_int_equal(b.ep->st.refused, 0);
-	n = hear_reliable(text, 64);
-	assert_int_equal(n, 21);
-	for (i = 0; i < 20; i++)
-		assert_int_equal(text[i + 1], i);
+	n = hear_reliable(text, 256);
+	assert_int_equal(n, 21 + 20 * 6);
+	for (i = 1; i < (uint32_t)n; i++)
+		if (text[i] != 666)
+			assert_int_equal(text[i], good++);
+	assert_int_equal(good, 20);
 	assert_int_equal(p->rrx.incarnation, a.ep->incarnation);
 	assert_true(p->rrx.sure);
 }
@@ -733,6 +771,7 @@ int main(void)
 		T(nak__of_what_was_delivered),
 		T(window__forged),
 		T(prep__a_forged_frame_has_its_number),
+		T(prep__a_forged_part_has_its_message),
 		T(prep__the_place_of_a_proved_sender_stays),
 		T(property__blind_forgeries),
 	};

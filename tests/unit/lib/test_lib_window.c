@@ -335,7 +335,7 @@ static void recall__forged(void **state)
 	/* Within the bound, but of no scattering, one after the other. */
 	for (k = 0; k < 40; k++) {
 		next = fake_peer(&b, &a)->rrx.seq.done;
-		forged_recall(a.ep->last_ts + 50000 + (uint64_t)k, next + 200, 90);
+		forged_recall(a.ep->last_ts + 50000 + (uint64_t)k, next, 290);
 		bl_process(b.ep);
 	}
 	next = fake_peer(&a, &b)->rtx.next_psn;
