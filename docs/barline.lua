@@ -134,6 +134,8 @@ local f = {
 	offset = ProtoField.uint32("barline.offset", "Offset", base.DEC),
 	length = ProtoField.uint32("barline.length", "Message length", base.DEC),
 	part = ProtoField.bytes("barline.part", "Part"),
+	cookie = ProtoField.uint64("barline.cookie", "Cookie (challenge, or its answer)",
+		base.HEX),
 	padding = ProtoField.bytes("barline.padding", "Padding"),
 
 	slot = ProtoField.uint32("barline.slot", "Slot in the sender's window", base.DEC),
@@ -298,7 +300,14 @@ local function dissect_frag(buf, tree)
 	return string.format(" msg=%u %u+%u of %u", buf(4, 4):uint(), offset, n, total)
 end
 
-local function dissect_credit(buf, tree)
+-- A cookie may follow a body of this size.
+local function dissect_cookie(buf, tree, size)
+	if buf:len() >= size + 8 then
+		tree:add(f.cookie, buf(size, 8))
+	end
+end
+
+local function dissect_credit(buf, tree, size)
 	if buf:len() < 8 then
 		tree:add_proto_expert_info(e.short)
 		return ""
@@ -309,6 +318,7 @@ local function dissect_credit(buf, tree)
 	if buf(6, 2):uint() == 0 then
 		tree:add_proto_expert_info(e.body, "a window of 0")
 	end
+	dissect_cookie(buf, tree, size or 8)
 	return string.format(" before=%u window=%u", buf(0, 4):uint(), buf(6, 2):uint())
 end
 
@@ -340,6 +350,7 @@ local function dissect_probe(buf, tree)
 		return ""
 	end
 	tree:add(f.incarnation, buf(0, 2))
+	dissect_cookie(buf, tree, 4)
 	return ""
 end
 
@@ -417,7 +428,7 @@ local function dissect_window(buf, tree)
 		return ""
 	end
 	tree:add(f.life, buf(8, 2))
-	return dissect_credit(buf, tree)
+	return dissect_credit(buf, tree, 12)
 end
 
 local function dissect_recall(buf, tree)

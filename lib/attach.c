@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/timerfd.h>
@@ -24,6 +25,7 @@
 #include "rx.h"
 #include "shelf.h"
 #include "stage.h"
+#include "tx.h"
 
 /* The socket path of the daemon of this network namespace. */
 static int daemon_path(char *out, size_t size)
@@ -226,6 +228,11 @@ int bl_init(struct bl_endpoint **out, const struct bl_options *opt)
 		ep->fd[i] = -1;
 	bl_rq_init(&ep->rq);
 	bl_rq_init(&ep->rrq);
+	while (!ep->key[0])
+		if (getrandom(ep->key, sizeof(ep->key), 0) != sizeof(ep->key)) {
+			rc = bl_set_error(NULL, errno, "cannot read random numbers: %m");
+			goto fail;
+		}
 	rc = ask_daemon(ep, opt, &rep);
 	if (rc)
 		goto fail;
@@ -323,6 +330,8 @@ void bl_exit(struct bl_endpoint *ep)
 	if (ep->sock >= 0 && ep->ring_data && !bl_is_out(ep)) {
 		bl_rx_leave(ep);
 		bl_rrx_leave(ep);
+		if (ep->pid == getpid()) /* not a child of fork() */
+			bl_tx_leave(ep);
 	}
 	if (ep->page)
 		munmap((void *)ep->page, page_round_up(sizeof(struct bl_host_page)));
@@ -388,6 +397,12 @@ int bl_get_stats(const struct bl_endpoint *ep, struct bl_stats *st)
 	now = ep->st;
 	now.size = st->size;
 	now.peers = ep->npeers;
+	now.strangers = ep->nstrangers;
+	now.senders = ep->nsenders;
+	now.memory = ep->buf_bytes + ep->big_bytes + ep->rbig_bytes +
+		     ep->npeers * (uint64_t)sizeof(struct bl_peer) +
+		     ep->table_size * (uint64_t)sizeof(void *);
+	now.memory_max = BL_MEMORY_MAX;
 	now.barrier = ep->barrier;
 	now.queued_frames = ep->rq.frames;
 	now.commit = ep->commit;

@@ -388,11 +388,23 @@ struct bl_stats {
 	uint64_t recalled;           /* RECALLs of other senders that this endpoint carried out */
 	uint64_t forwarded;          /* frames given to the daemon, for the controller to forward */
 	/*
-	 * Frames that no correct sender can have sent: a sequence number beyond every window, or a
-	 * recall of what was committed.
+	 * Frames that no correct sender can have sent: a sequence number beyond every window, a
+	 * recall of what was committed, an answer to what was not sent, or a life beside one that
+	 * is proved and has not ended.
 	 */
 	uint64_t refused;
 	uint64_t reconnects; /* times that a newly started daemon took this endpoint over */
+	/*
+	 * What remote endpoints make this one hold. A stranger has sent, and has not proved that it
+	 * is where its frames come from.
+	 */
+	uint32_t strangers; /* at most 64; now */
+	uint32_t senders;   /* that share the windows, counted per stream; now */
+	uint64_t memory;    /* bytes of received frames and messages, and of peers; now */
+	uint64_t
+		memory_max; /* @memory is never more, but for peers that the application sends to */
+	uint64_t no_room;   /* frames refused because such a limit was reached */
+	uint64_t unanswered; /* frames of strangers, or refused, beyond the rate of answers */
 };
 
 /**

@@ -233,6 +233,25 @@ static inline int bl_window_open(struct bl_window_view *v, const uint8_t *body, 
 	return v->window && !bl_load16(body + 10) ? 0 : -1;
 }
 
+/**
+ * bl_cookie_at - the cookie that follows a body of @size bytes. 0: none does. A cookie follows a
+ * CREDIT or a WINDOW as a challenge, and a PROBE or an OPEN as the answer.
+ */
+static inline uint64_t bl_cookie_at(const uint8_t *body, uint32_t len, uint32_t size)
+{
+	if (len < size + sizeof(struct bl_cookie))
+		return 0;
+	return (uint64_t)bl_load32(body + size) << 32 | bl_load32(body + size + 4);
+}
+
+/** bl_cookie_put - write a cookie. Returns its length. */
+static inline uint32_t bl_cookie_put(uint8_t *at, uint64_t cookie)
+{
+	bl_store32(at, (uint32_t)(cookie >> 32));
+	bl_store32(at + 4, (uint32_t)cookie);
+	return sizeof(struct bl_cookie);
+}
+
 /** struct bl_recall_view - a checked RECALL or RECALLED body, host order. */
 struct bl_recall_view {
 	uint16_t incarnation, life;
@@ -275,6 +294,12 @@ struct bl_nak_view {
 	uint16_t incarnation;
 	uint8_t why, item;
 };
+
+/** bl_nak_is_local - whether @why is only for the callback, and never in a NAK. */
+static inline int bl_nak_is_local(uint8_t why)
+{
+	return why == BL_NAK_UNREACHABLE || why == BL_NAK_FAILED || why == BL_NAK_UNKNOWN;
+}
 
 /** bl_nak_open - check a NAK body. Returns 0, or -1. */
 static inline int bl_nak_open(struct bl_nak_view *v, const uint8_t *body, uint32_t len)

@@ -17,6 +17,26 @@ static void free_bufs(struct bl_buf *b)
 	}
 }
 
+struct bl_buf *bl_buf_new(struct bl_endpoint *ep, uint32_t room, uint64_t most)
+{
+	struct bl_buf *b;
+
+	if (ep->buf_bytes + sizeof(*b) + room > most)
+		return NULL;
+	b = malloc(sizeof(*b) + room);
+	if (!b)
+		return NULL;
+	b->room = room;
+	ep->buf_bytes += sizeof(*b) + room;
+	return b;
+}
+
+void bl_buf_spare(struct bl_endpoint *ep, struct bl_buf *b)
+{
+	ep->buf_bytes -= sizeof(*b) + b->room;
+	free(b);
+}
+
 void bl_bigs_free(struct bl_big *b)
 {
 	while (b) {

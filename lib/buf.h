@@ -10,8 +10,20 @@
 
 #include "internal.h"
 
-/** bl_buf_get - a buffer for a body of @len bytes. Returns NULL without memory. */
-static inline struct bl_buf *bl_buf_get(struct bl_endpoint *ep, uint32_t len)
+/**
+ * bl_buf_new - a buffer that no free list has. @most: bytes that all buffers may have with it.
+ * Returns NULL without memory.
+ */
+struct bl_buf *bl_buf_new(struct bl_endpoint *ep, uint32_t room, uint64_t most);
+
+/** bl_buf_spare - take @b, which is not needed, from the memory of the endpoint. */
+void bl_buf_spare(struct bl_endpoint *ep, struct bl_buf *b);
+
+/**
+ * bl_buf_get - a buffer for a body of @len bytes. @most: bytes that all buffers may have,
+ * BL_BUFS_MAX or less. Returns NULL without memory.
+ */
+static inline struct bl_buf *bl_buf_get(struct bl_endpoint *ep, uint32_t len, uint64_t most)
 {
 	struct bl_buf **list = len <= 216    ? &ep->free_small
 			       : len <= 1496 ? &ep->free_full
@@ -23,10 +35,7 @@ static inline struct bl_buf *bl_buf_get(struct bl_endpoint *ep, uint32_t len)
 		*list = b->free_next;
 		return b;
 	}
-	b = malloc(sizeof(*b) + room);
-	if (b)
-		b->room = room;
-	return b;
+	return bl_buf_new(ep, room, most);
 }
 
 /** bl_buf_put - give a buffer back to the endpoint's free lists. */
@@ -36,6 +45,10 @@ static inline void bl_buf_put(struct bl_endpoint *ep, struct bl_buf *b)
 			       : b->room == 1496 ? &ep->free_full
 						 : &ep->free_jumbo;
 
+	if (ep->buf_bytes > BL_BUFS_KEEP + 2ULL * ep->ring_bytes) {
+		bl_buf_spare(ep, b);
+		return;
+	}
 	b->free_next = *list;
 	*list = b;
 }
@@ -57,5 +70,17 @@ void bl_rx_release(struct bl_endpoint *ep, struct bl_lent *lent);
  * bl_nic_window() may allow senders of other hosts less.
  */
 uint32_t bl_rx_window(const struct bl_endpoint *ep);
+
+/**
+ * bl_rx_strangers_window - the window for a stranger where others have @w: strangers share with all
+ * others, others do not share with them.
+ */
+static inline uint32_t bl_rx_strangers_window(const struct bl_endpoint *ep, uint32_t w)
+{
+	uint32_t n = ep->nsenders + ep->nstrangers;
+
+	w = n > 8 ? w * 8 / n : w;
+	return w < BL_WINDOW_FIRST ? BL_WINDOW_FIRST : w;
+}
 
 #endif

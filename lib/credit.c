@@ -8,6 +8,7 @@
 #include "credit.h"
 #include "frame.h"
 #include "nic.h"
+#include "proof.h"
 #include "send_fail.h"
 #include "timers.h"
 
@@ -28,8 +29,8 @@ void bl_rx_credits(struct bl_endpoint *ep)
 		 * A sender's frames leave the queue in the order of their numbers, so the first
 		 * queued frame is the first one whose buffer is not free.
 		 */
-		uint32_t psn = p->rq.head ? p->rq.head->psn : p->rx.expected;
-		uint8_t body[sizeof(struct bl_credit)];
+		uint32_t psn = p->rq.head ? p->rq.head->psn : p->rx.expected, len;
+		uint8_t body[sizeof(struct bl_credit) + sizeof(struct bl_cookie)];
 
 		/*
 		 * That frame belongs to another place, where the receiver was before
@@ -37,6 +38,12 @@ void bl_rx_credits(struct bl_endpoint *ep)
 		 */
 		if (p->rx.expected - psn > BL_OLD_MAX)
 			psn = p->rx.expected;
+		/*
+		 * Messages of the frame that is partly delivered may still be NAKed, so no CREDIT
+		 * covers it.
+		 */
+		if (ep->cur && ep->cur->peer == p && p->rx.expected - ep->cur->rq.psn <= BL_OLD_MAX)
+			psn = ep->cur->rq.psn;
 		if (!room) {
 			bl_nic_witness(ep);
 			room = bl_nic_room(ep, CREDITS_ASK, BL_NIC_CONTROLS);
@@ -44,22 +51,44 @@ void bl_rx_credits(struct bl_endpoint *ep)
 		if (!room)
 			break;
 		w = p->local ? near : far;
+		if (p->stranger)
+			w = bl_rx_strangers_window(ep, w);
 		ep->credits = p->credit_next;
 		p->rx.credit_due = false;
 		if (!p->rx.credit_now && psn - p->rx.credit_psn < (p->rx.credit_window + 3) / 4)
 			continue;
 		p->rx.credit_now = false;
+		/* The first frame of an invented address must not be answered without limit. */
+		if (p->stranger && !p->rx.greeted && !bl_proof_quota(ep, p))
+			continue;
+		p->rx.greeted = true;
 		p->rx.credit_psn = psn;
 		p->rx.credit_window = w;
 		bl_store32(body, psn);
 		bl_store16(body + 4, p->rx.incarnation);
 		bl_store16(body + 6, w);
-		bl_tx_control(ep, p, BL_OP_CREDIT, 0, body, sizeof(body));
+		len = sizeof(struct bl_credit);
+		if (!bl_proof_has(p, p->rx.incarnation))
+			len += bl_proof_put(ep, p, p->rx.incarnation, body + len);
+		bl_tx_control(ep, p, BL_OP_CREDIT, 0, body, len);
 		ep->st.credits_sent++;
 	}
 	bl_nic_witness(ep);
 	if (ep->credits)
 		bl_tx_wake_at(ep, bl_mono() + BL_NIC_WAIT_NS);
+}
+
+void bl_rx_nak_life(struct bl_endpoint *ep, struct bl_peer *p, uint16_t incarnation, uint32_t psn)
+{
+	uint8_t body[sizeof(struct bl_nak)];
+
+	bl_store32(body, psn);
+	bl_store32(body + 4, 1);
+	bl_store16(body + 8, incarnation);
+	body[10] = BL_NAK_LOST;
+	body[11] = BL_NAK_WHOLE;
+	bl_tx_control(ep, p, BL_OP_NAK, 0, body, sizeof(body));
+	ep->st.naks_sent++;
 }
 
 void bl_rx_nak(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn, uint32_t count, uint8_t why,
@@ -76,6 +105,8 @@ void bl_rx_nak(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn, uint32_t
 		bl_tx_nak(ep, p, body, sizeof(body));
 		return;
 	}
+	if (p->stranger && !bl_proof_quota(ep, p))
+		return;
 	while (count) {
 		uint32_t n = count < 2 * BL_WINDOW_MAX ? count : 2 * BL_WINDOW_MAX;
 

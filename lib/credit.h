@@ -31,4 +31,7 @@ void bl_rx_credits(struct bl_endpoint *ep);
 void bl_rx_nak(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn, uint32_t count, uint8_t why,
 	       uint8_t item);
 
+/** bl_rx_nak_life - tell a life of @p that may not be the present one that a frame is lost. */
+void bl_rx_nak_life(struct bl_endpoint *ep, struct bl_peer *p, uint16_t incarnation, uint32_t psn);
+
 #endif

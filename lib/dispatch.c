@@ -9,11 +9,13 @@
 #include "failures.h"
 #include "forward.h"
 #include "peer.h"
+#include "proof.h"
 #include "recall.h"
 #include "rrx.h"
 #include "rtx.h"
 #include "rx.h"
 #include "send_fail.h"
+#include "stranger.h"
 #include "tx.h"
 
 #define RB_BUSY    (1u << 31) /* linux/bpf.h BPF_RINGBUF_BUSY_BIT */
@@ -29,14 +31,19 @@ static bool handle_record(struct bl_endpoint *ep, const struct bl_rec *rec)
 	const uint8_t *body = (const uint8_t *)(rec + 1);
 	struct bl_peer *p;
 
-	p = bl_peer_get(ep, rec->saddr, rec->sport);
-	if (!p && rec->opcode == BL_OP_PREP)
-		return false;
-	ep->st.frames_received++;
-	if (!p || p->self || rec->len < sizeof(struct bl_data)) {
+	p = bl_peer_find(ep, rec->saddr, rec->sport);
+	if (rec->len < sizeof(struct bl_data) || (p && p->self)) {
+		ep->st.frames_received++;
 		ep->st.malformed++;
 		return true;
 	}
+	if (!p && bl_stranger_frame(ep, rec, &p) &&
+	    (rec->opcode == BL_OP_PREP || rec->opcode == BL_OP_RECALL))
+		return false;
+	ep->st.frames_received++;
+	if (!p)
+		return true;
+	p->heard = ep->st.frames_received;
 	if (rec->relayed)
 		bl_forward_heard(p);
 	switch (rec->opcode) {
@@ -61,7 +68,8 @@ static bool handle_record(struct bl_endpoint *ep, const struct bl_rec *rec)
 		ep->st.frames_received--; /* it is counted when it is offered again */
 		return false;
 	case BL_OP_OPEN:
-		bl_rrx_open(ep, p, rec->psn, (uint16_t)bl_load16(body));
+		bl_rrx_open(ep, p, rec->psn, (uint16_t)bl_load16(body),
+			    bl_proof_answer(ep, p, body, rec->len));
 		break;
 	case BL_OP_WINDOW:
 		bl_rtx_window(ep, p, body, rec->len);

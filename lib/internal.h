@@ -55,6 +55,7 @@
 #include "parts_core.h"
 #include "patience_core.h"
 #include "place_core.h"
+#include "quota_core.h"
 #include "reorder.h"
 #include "rto_core.h"
 #include "seq_core.h"
@@ -101,7 +102,24 @@
  * BL_BIG_MAX, 300 parts (rrx.c) of 3544 bytes, and one message each that the first and the last of
  * those parts belong to; 8.1 MiB in all.
  */
-#define BL_RBIG_MAX     (16u << 20)
+#define BL_RBIG_MAX (16u << 20)
+/*
+ * What all remote endpoints together can make this endpoint hold. BL_MEMORY_MAX is the sum, and
+ * bl_get_stats() shows it. Best-effort frames get half of the buffers, so that they cannot take the
+ * memory of reliable frames, which may not be refused. Of reliable large messages 170 senders that
+ * keep the rules fit at 6 MiB each (BL_BIG_MAX and what may come on top with an MTU of 1500).
+ */
+#define BL_BUFS_MAX      (256u << 20) /* bytes in buffers of received frames */
+#define BL_BIGS_MAX_ALL  (64u << 20)  /* bytes of large messages, best effort */
+#define BL_BIGS_STRANGE  (16u << 20)  /* of these, of strangers */
+#define BL_BIGS_STRANGER 64u          /* number of them, of one stranger */
+#define BL_RBIGS_MAX     (1u << 30)   /* bytes of large messages, reliable */
+#define BL_PEERS_MAX     8192         /* peers, but for those that the application sends to */
+#define BL_STRANGERS     64           /* peers that have proved nothing (proof.h) */
+#define BL_BUFS_KEEP     (8u << 20)   /* bytes of buffers that are kept when nothing needs them */
+#define BL_MEMORY_MAX                                                                \
+	((uint64_t)BL_BUFS_MAX + BL_BIGS_MAX_ALL + BL_RBIGS_MAX + 2 * BL_BUFS_KEEP + \
+	 BL_PEERS_MAX * (sizeof(struct bl_peer) + 4 * sizeof(void *)))
 
 #define BL_CHUNK        64            /* messages in a chunk of a shelf */
 #define BL_SHELF_FRAME  2048          /* bytes that a queued frame counts on a shelf */
@@ -131,6 +149,7 @@ struct bl_big {
 	struct bl_big *next;
 	uint32_t id;                    /* number of the message, per destination */
 	uint32_t total;                 /* bytes of the message */
+	uint32_t room;                  /* best effort, receiving: bytes that @data has room for */
 	uint32_t done;                  /* bytes that were received or sent */
 	bool broken;                    /* it will not be delivered */
 	uint8_t why;                    /* enum bl_nak_why, if @broken */
@@ -203,6 +222,7 @@ struct bl_tx {
 	struct bl_sent *sent;           /* BL_WINDOW_MAX * 2; NULL without a send_fail callback */
 	uint64_t progress_ns; /* last CREDIT or PROBE, or first frame after none was outstanding */
 	uint64_t rto_ns;      /* silence until the next PROBE */
+	uint64_t cookie;      /* last challenge of the receiver; 0: none has come */
 	uint32_t probes;      /* PROBEs since the last CREDIT */
 	struct bl_patience patience;
 	bool dead;     /* unreachable: sends fail at once until it answers a PROBE */
@@ -214,15 +234,21 @@ struct bl_tx {
 /* Receiving side. */
 struct bl_rx {
 	bool known;           /* a frame of it has come */
+	bool counted;         /* in ep->nsenders */
+	bool greeted;         /* a CREDIT was sent to it */
 	uint16_t incarnation; /* of the sender */
 	uint32_t expected;    /* number of the next frame */
 	struct bl_odd odd;
+	/* Another life claims to be there: since when, unless a frame has fitted since. */
+	uint16_t claim;
+	uint64_t claim_ns;      /* 0: none does */
 	uint32_t credit_psn;    /* number in the last CREDIT */
 	uint32_t credit_window; /* window in the last CREDIT */
 	bool credit_due;        /* linked in ep->credits */
 	bool credit_now;        /* a CREDIT is sent however little it says */
 	struct bl_big *big;     /* large messages, in the order of their numbers */
 	uint32_t big_bytes, nbigs;
+	uint32_t big_room; /* bytes that were allocated for them */
 };
 
 /* ---- reliable, one peer ---- */
@@ -262,6 +288,7 @@ struct bl_rtx {
 	uint32_t credited; /* every frame before this one has left the receiver's buffers */
 	uint32_t window;   /* frames that may be outstanding */
 	uint32_t unacked;  /* frames in the window that are not acknowledged */
+	uint64_t used_ns;  /* when a frame was put into the window last */
 	struct bl_rto rto;
 	struct bl_patience patience;  /* with answers to OPENs */
 	uint64_t ask_ns;              /* when the next OPEN is due; 0: none is needed */
@@ -283,7 +310,9 @@ struct bl_rtx {
 struct bl_rplace {
 	bool known;
 	bool proven; /* a PREP came from there, not only an OPEN */
+	bool sure;   /* its sender has answered a challenge there */
 	uint16_t incarnation;
+	uint32_t came; /* one above the highest number that is known to have been sent */
 	struct bl_seq seq;
 };
 
@@ -297,8 +326,10 @@ struct bl_recalled {
 
 /* Receiving side. */
 struct bl_rrx {
-	bool known, proven; /* the present place, as in struct bl_rplace */
+	bool known, proven, sure; /* the present place, as in struct bl_rplace */
+	bool counted;             /* in ep->nsenders */
 	uint16_t incarnation;
+	uint32_t came;
 	struct bl_seq seq;
 	struct bl_rplace was; /* place before, since a forged frame may have led us here */
 	struct bl_recalled *recalled;
@@ -337,15 +368,28 @@ struct bl_peer {
 	socklen_t sa_len;
 	bool local;         /* on this host: frames leave by lo, without GSO */
 	bool self;          /* this endpoint */
+	bool ours;          /* the application has sent there */
+	uint32_t stranger;  /* index in ep->strangers, plus 1; 0: it is none */
 	__u64 fwd_until_ns; /* until then frames of the reliable stream may not pass (forward.c) */
+	/*
+	 * 0: a stranger. Else BL_PROVED | incarnation: this life has answered a challenge
+	 * (proof.h).
+	 */
+	uint32_t proved;
+	uint64_t heard;    /* ep->st.frames_received when its last frame came */
+	uint64_t swept;    /* @heard at the last sweep (sweep.h) */
+	uint64_t heard_ns; /* time of the last sweep before which a frame had come */
+	uint64_t sent_ns;  /* time of the last sweep at which something was sent, or under way */
+	uint32_t sent_psn; /* sum of the numbers of both streams at the last sweep */
 	struct bl_tx tx;
 	struct bl_rx rx;
 	struct bl_rtx rtx;
 	struct bl_rrx rrx;
 	struct bl_peer *dirty_next, *rdirty_next;
 	struct bl_peer *credit_next, *window_next;
-	struct bl_peer *all_next;
+	struct bl_peer *all_next, **all_at; /* @all_at: the pointer to this peer */
 };
+#define BL_PROVED (1u << 16)
 
 /* ---- the endpoint ---- */
 
@@ -401,8 +445,18 @@ struct bl_endpoint {
 	/* Peers: hash table with open addressing; the size is a power of two. */
 	struct bl_peer **table;
 	uint32_t table_size, npeers;
-	uint32_t nsenders;     /* peers that have sent something, counted per stream */
+	uint32_t nsenders;     /* proved peers that have sent lately, counted per stream */
 	struct bl_peer *peers; /* all of them */
+	struct bl_peer *strangers[BL_STRANGERS];
+	uint32_t nstrangers;
+	/*
+	 * The key of challenges and of first numbers, from bl_init(). 0: endpoints of a test, which
+	 * take everybody for proved, and count from 0.
+	 */
+	uint64_t key[2];
+	struct bl_quota quota; /* answers to what is not proved */
+	uint64_t sweep_ns;     /* when the next sweep is due */
+	uint32_t works;        /* calls of bl_work(), modulo 2^32 */
 
 	/* Best effort, sending. */
 	struct bl_peer *dirty; /* peers with something staged */
@@ -428,6 +482,10 @@ struct bl_endpoint {
 	struct bl_rq rq;
 	uint64_t barrier; /* up to which the ring was emptied */
 	struct bl_buf *free_small, *free_full, *free_jumbo;
+	uint64_t buf_bytes;        /* of all buffers */
+	uint64_t big_bytes;        /* of large messages that are being received, best effort */
+	uint64_t strange_bytes;    /* of these, of strangers */
+	uint64_t rbig_bytes;       /* the same, reliable */
 	struct bl_lent lent;       /* by bl_recv() */
 	struct bl_buf *cur;        /* partly delivered */
 	struct bl_items cur_items; /* of @cur that were not delivered */

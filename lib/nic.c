@@ -216,9 +216,9 @@ bool bl_nic_needs_witness(const struct bl_endpoint *ep)
 	return ep->nic.on && !ep->nic.marks.n;
 }
 
-void bl_nic_sender(struct bl_endpoint *ep)
+void bl_nic_sender(struct bl_endpoint *ep, int n)
 {
-	ep->nic.senders++;
+	ep->nic.senders += (uint64_t)(int64_t)n;
 	__atomic_store_n(&ep->wake->ep[ep->slot].senders, ep->nic.senders, __ATOMIC_RELAXED);
 }
 

@@ -71,8 +71,8 @@ void bl_nic_witness(struct bl_endpoint *ep);
  */
 bool bl_nic_needs_witness(const struct bl_endpoint *ep);
 
-/** bl_nic_sender - count one more sender of another host that has a window of ours. */
-void bl_nic_sender(struct bl_endpoint *ep);
+/** bl_nic_sender - count @n more, or fewer, senders of other hosts that have windows of ours. */
+void bl_nic_sender(struct bl_endpoint *ep, int n);
 
 /**
  * bl_nic_window - the window for a sender of another host: @w frames, or less, so that all windows

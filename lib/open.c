@@ -10,13 +10,16 @@
 
 #define ASKS_MAX BL_PROBES_MAX /* OPENs without an answer before a destination is dead */
 
-static void send_open(struct bl_endpoint *ep, struct bl_peer *p)
+void bl_open_send(struct bl_endpoint *ep, struct bl_peer *p, uint64_t cookie)
 {
-	uint8_t body[sizeof(struct bl_data)];
+	uint8_t body[sizeof(struct bl_data) + sizeof(struct bl_cookie)];
+	uint32_t len = sizeof(struct bl_data);
 
 	bl_store16(body, ep->incarnation);
 	bl_store16(body + 2, 0);
-	bl_tx_control(ep, p, BL_OP_OPEN, p->rtx.next_psn, body, sizeof(body));
+	if (cookie)
+		len += bl_cookie_put(body + len, cookie);
+	bl_tx_control(ep, p, BL_OP_OPEN, p->rtx.next_psn, body, len);
 	ep->st.probes_sent++;
 	p->rtx.asked_psn = p->rtx.next_psn;
 }
@@ -48,7 +51,7 @@ static void send_background_open(struct bl_endpoint *ep, struct bl_peer *p, uint
 {
 	struct bl_rtx *t = &p->rtx;
 
-	send_open(ep, p);
+	bl_open_send(ep, p, 0);
 	t->retries++;
 	t->retry_ns = mono;
 	if (background_open_at(t))
@@ -86,7 +89,7 @@ bool bl_open_ask(struct bl_endpoint *ep, struct bl_peer *p, uint64_t mono)
 	/* The fifth OPEN leaves 375 ms after the first, which is more than BL_FORWARD_NS. */
 	if (t->asks + 1 >= BL_FORWARD_TRIES)
 		p->fwd_until_ns = mono + BL_FORWARD_KEEP_NS;
-	send_open(ep, p);
+	bl_open_send(ep, p, 0);
 	t->ask_ns = mono + (t->asks < 5 && BL_RTO_NS << t->asks < BL_RTO_MAX_NS
 				    ? BL_RTO_NS << t->asks
 				    : BL_RTO_MAX_NS);

@@ -8,6 +8,9 @@
 
 #include "internal.h"
 
+/** bl_open_send - send an OPEN. @cookie: the challenge of @p that it answers; 0: none. */
+void bl_open_send(struct bl_endpoint *ep, struct bl_peer *p, uint64_t cookie);
+
 /**
  * bl_open_ask - send an OPEN to @p if its time has come.
  * @mono: CLOCK_MONOTONIC now, ns.

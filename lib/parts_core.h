@@ -41,4 +41,15 @@ BL_CORE int bl_parts_add(__u64 *bits, __u32 offset, __u32 len)
 	return 0;
 }
 
+/** bl_parts_has - whether one of bytes @offset to @offset + @len - 1 has come. */
+BL_CORE int bl_parts_has(const __u64 *bits, __u32 offset, __u32 len)
+{
+	__u32 i;
+
+	for (i = offset; i < offset + len; i++)
+		if (bits[i / 64] >> i % 64 & 1)
+			return 1;
+	return 0;
+}
+
 #endif

@@ -10,14 +10,16 @@
  * expects next. So every frame is less than BL_AHEAD_MAX above that, and a PROBE, whose number is
  * the next one, is at most that far above.
  *
- * A frame beyond is odd: it is refused, counted, and remembered. A second frame that could follow
- * it shows that a sender counts there, so the receiver goes there. So a single forged frame changes
- * nothing; two that fit each other may mislead a receiver until the next two frames of the real
- * sender lead it back.
+ * A frame beyond is odd: it is refused, counted, and remembered, and its sender is challenged
+ * (proof.h). An answer to the challenge leads the receiver to the sender's place at once. A sender
+ * of a version that answers no challenge leads it there by frames that follow each other: the
+ * receiver goes there when the first of them came BL_ODD_NS ago and no frame has fitted since. So
+ * forged frames change nothing while the real sender sends at least every BL_ODD_NS, and where the
+ * sender has proved itself they change nothing at all.
  *
  * Example: 100 is expected. 355 fits, 356 is odd. 99 is old, a duplicate. 5000 is odd, and so is
- * 5000 again; 5001 after it, or 5040, makes the receiver expect 5002, or 5041. Then the real
- * sender's 100 is odd, and its 101 is accepted.
+ * 5001 after it; if 100 comes then, both are forgotten. 5002, 100 ms after 5000 and with nothing
+ * that fits in between, makes the receiver expect 5003.
  */
 #ifndef BARLINE_PLACE_CORE_H
 #define BARLINE_PLACE_CORE_H
@@ -27,41 +29,50 @@
 #define BL_AHEAD_MAX 256 /* frames; the greater of BL_WINDOW_MAX and BL_STAGE_FRAMES */
 /* frames; a number at most this far below the expected one is a duplicate */
 #define BL_OLD_MAX 1024
+/* how long frames that follow each other must be the only ones of a sender */
+#define BL_ODD_NS 100000000ULL
 
 enum bl_place {
 	BL_PLACE_FITS,
 	BL_PLACE_OLD,
 	BL_PLACE_ODD,
-	BL_PLACE_ANEW, /* odd, and follows the previous odd frame: the receiver goes there */
 };
 
-/** struct bl_odd - the last odd frame. */
+/** struct bl_odd - the odd frames since a frame fitted. */
 struct bl_odd {
-	__u32 next;  /* number that would follow it */
-	__u32 known; /* 0: there was none since a frame fitted */
+	__u32 next;     /* number that would follow the last one */
+	__u32 known;    /* 0: there were none */
+	__u64 since_ns; /* when the first of those that follow each other came */
 };
 
 /**
- * bl_place_classify - classify frame @psn when @expected is the next number. @next: the number
- * after the frame; @psn itself for a PROBE.
+ * bl_place_classify - classify frame @psn when @expected is the next number. @credit: number in the
+ * last CREDIT, not above @expected. @next: the number after the frame; @psn itself for a PROBE.
  */
-BL_CORE enum bl_place bl_place_classify(struct bl_odd *odd, __u32 expected, __u32 psn, __u32 next)
+BL_CORE enum bl_place bl_place_classify(__u32 expected, __u32 credit, __u32 psn, __u32 next)
 {
-	__u32 ahead = psn - expected;
+	__u32 ahead = psn - expected, out = psn - credit;
 
-	if (ahead < BL_AHEAD_MAX || (ahead == BL_AHEAD_MAX && next == psn)) {
-		odd->known = 0;
+	/* @ahead is the greater one only if @psn lies between the two others. */
+	if (ahead <= out && out < BL_AHEAD_MAX + (next == psn))
 		return BL_PLACE_FITS;
-	}
-	if (-ahead <= BL_OLD_MAX)
+	if (-ahead - 1 < BL_OLD_MAX)
 		return BL_PLACE_OLD;
-	if (odd->known && psn - odd->next < BL_AHEAD_MAX) {
-		odd->known = 0;
-		return BL_PLACE_ANEW;
-	}
+	return BL_PLACE_ODD;
+}
+
+/**
+ * bl_place_follow - note an odd frame. Returns whether the receiver goes to its place.
+ */
+BL_CORE int bl_place_follow(struct bl_odd *odd, __u32 psn, __u32 next, __u64 now)
+{
+	int follows = odd->known && psn - odd->next < BL_AHEAD_MAX;
+
+	if (!follows)
+		odd->since_ns = now;
 	odd->known = 1;
 	odd->next = next;
-	return BL_PLACE_ODD;
+	return follows && now - odd->since_ns >= BL_ODD_NS;
 }
 
 #endif

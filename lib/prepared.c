@@ -17,6 +17,7 @@
 #include "frame.h"
 #include "nic.h"
 #include "prepared.h"
+#include "proof.h"
 
 /* ---- windows ---- */
 
@@ -33,14 +34,17 @@ void bl_prepared_window_due(struct bl_endpoint *ep, struct bl_peer *p, bool now)
 void bl_prepared_say_window(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn,
 			    uint32_t window)
 {
-	uint8_t body[sizeof(struct bl_window)];
+	uint8_t body[sizeof(struct bl_window) + sizeof(struct bl_cookie)];
+	uint32_t len = sizeof(struct bl_window);
 
 	bl_store32(body, psn);
 	bl_store16(body + 4, p->rrx.incarnation);
 	bl_store16(body + 6, (uint16_t)window);
 	bl_store16(body + 8, ep->incarnation);
 	bl_store16(body + 10, 0);
-	bl_tx_control(ep, p, BL_OP_WINDOW, 0, body, sizeof(body));
+	if (!p->rrx.sure)
+		len += bl_proof_put(ep, p, p->rrx.incarnation, body + len);
+	bl_tx_control(ep, p, BL_OP_WINDOW, 0, body, len);
 	ep->st.credits_sent++;
 }
 
@@ -57,6 +61,8 @@ void bl_rrx_windows(struct bl_endpoint *ep)
 		struct bl_rrx *r = &p->rrx;
 
 		w = p->local ? near : far;
+		if (p->stranger)
+			w = bl_rx_strangers_window(ep, w);
 		ep->windows = p->window_next;
 		r->due = false;
 		if (!r->now && r->seq.done - r->said_psn < (r->said_window + 3) / 4)
@@ -85,11 +91,11 @@ void bl_prepared_free_psn(struct bl_endpoint *ep, struct bl_peer *p, uint16_t li
 
 /* ---- parts of large messages ---- */
 
-static struct bl_big **find_big(struct bl_peer *p, uint16_t life, uint32_t id)
+static struct bl_big **find_big(struct bl_peer *p, uint16_t life, uint32_t id, uint64_t ts)
 {
 	struct bl_big **at = &p->rrx.big;
 
-	while (*at && ((*at)->id != id || (*at)->life != life))
+	while (*at && ((*at)->id != id || (*at)->life != life || (*at)->ts != ts))
 		at = &(*at)->next;
 	return at;
 }
@@ -131,13 +137,24 @@ static int refuse_part(struct bl_endpoint *ep, struct bl_peer *p, uint16_t life,
 	return 0;
 }
 
+bool bl_prepared_lacks(const struct bl_peer *p, uint64_t ts, const struct bl_prep_view *v)
+{
+	struct bl_big *b = *find_big((struct bl_peer *)p, v->incarnation, v->part.msg_id, ts);
+
+	if (!b)
+		return true;
+	return b->total == v->part.total && !b->broken &&
+	       !bl_parts_has(parts_bits(b), v->part.offset, v->part.len);
+}
+
 int bl_prepared_part(struct bl_endpoint *ep, struct bl_peer *p, uint64_t ts, uint32_t psn,
 		     const struct bl_prep_view *v)
 {
 	const struct bl_frag_view *f = &v->part;
-	struct bl_big **at = find_big(p, v->incarnation, f->msg_id), *b = *at;
+	struct bl_big **at = find_big(p, v->incarnation, f->msg_id, ts), *b = *at;
 
-	if (!b && (p->rrx.nbigs == BL_BIGS_MAX || p->rrx.big_bytes + f->total > BL_RBIG_MAX))
+	if (!b && (p->rrx.nbigs == BL_BIGS_MAX || p->rrx.big_bytes + f->total > BL_RBIG_MAX ||
+		   ep->rbig_bytes + f->total > BL_RBIGS_MAX))
 		return refuse_part(ep, p, v->incarnation, psn);
 	if (!b) {
 		b = make_big(v, ts);
@@ -145,10 +162,10 @@ int bl_prepared_part(struct bl_endpoint *ep, struct bl_peer *p, uint64_t ts, uin
 			return -ENOMEM;
 		*at = b;
 		p->rrx.big_bytes += f->total;
+		ep->rbig_bytes += f->total;
 		p->rrx.nbigs++;
 	}
-	if (b->broken || b->total != f->total || b->ts != ts ||
-	    bl_parts_add(parts_bits(b), f->offset, f->len)) {
+	if (b->broken || b->total != f->total || bl_parts_add(parts_bits(b), f->offset, f->len)) {
 		b->broken = true;
 		return refuse_part(ep, p, v->incarnation, psn);
 	}
@@ -178,10 +195,25 @@ static void free_big(struct bl_endpoint *ep, struct bl_peer *p, struct bl_big **
 
 	*at = b->next;
 	p->rrx.big_bytes -= b->total;
+	ep->rbig_bytes -= b->total;
 	p->rrx.nbigs--;
 	/* The parts of a message have consecutive numbers, so all these numbers are its own. */
 	for (i = 0; b->kept && i < n && i < BL_SEQ_WINDOW; i++)
 		bl_prepared_free_psn(ep, p, b->life, b->kept_first + i);
+}
+
+void bl_prepared_drop_bigs(struct bl_endpoint *ep, struct bl_peer *p, uint64_t ts)
+{
+	struct bl_big **at = &p->rrx.big, *b;
+
+	while ((b = *at)) {
+		if (b->ts >= ts) {
+			at = &b->next;
+			continue;
+		}
+		free_big(ep, p, at);
+		free(b);
+	}
 }
 
 /* ---- frames that must not be delivered ---- */
@@ -218,7 +250,7 @@ uint64_t bl_rrx_discard(struct bl_endpoint *ep, struct bl_peer *p, uint64_t from
 }
 
 void bl_rrx_take_out(struct bl_endpoint *ep, struct bl_peer *p, uint64_t ts48, uint32_t psn,
-		     uint32_t count)
+		     uint32_t count, bool skip)
 {
 	struct bl_rq_frame *f, *next;
 	struct bl_big **at = &p->rrx.big, *b;
@@ -237,8 +269,7 @@ void bl_rrx_take_out(struct bl_endpoint *ep, struct bl_peer *p, uint64_t ts48, u
 		free_big(ep, p, at);
 		free(b);
 	}
-	/* The buffers of frames that have not come, and may not come, are free, too. */
-	for (i = count < BL_SEQ_WINDOW ? count : BL_SEQ_WINDOW; i--;) {
+	for (i = !skip ? 0 : count < BL_SEQ_WINDOW ? count : BL_SEQ_WINDOW; i--;) {
 		bl_seq_skip(&p->rrx.seq, psn + (count - 1 - i));
 		bl_prepared_free_psn(ep, p, p->rrx.incarnation, psn + (count - 1 - i));
 	}
@@ -283,7 +314,7 @@ static void retire_frame(struct bl_endpoint *ep)
 static struct bl_big *claim_big(struct bl_endpoint *ep, const struct bl_buf *b,
 				const struct bl_item *item)
 {
-	struct bl_big **at = find_big(b->peer, b->life, item->msg_id), *g = *at;
+	struct bl_big **at = find_big(b->peer, b->life, item->msg_id, b->rq.ts), *g = *at;
 
 	if (!g)
 		return NULL;

@@ -42,11 +42,21 @@ uint64_t bl_rrx_discard(struct bl_endpoint *ep, struct bl_peer *p, uint64_t from
 
 /**
  * bl_rrx_take_out - Recall (1Pipe 5.2): drop the @count frames of @p from @psn on, and large
- * messages, if they have this timestamp. Frames that have not come are counted as free.
+ * messages, if they have this timestamp.
  * @ts48: timestamp as on the wire, 48 bits.
+ * @skip: frames that have not come, and may not come, are counted as free.
  */
 void bl_rrx_take_out(struct bl_endpoint *ep, struct bl_peer *p, uint64_t ts48, uint32_t psn,
-		     uint32_t count);
+		     uint32_t count, bool skip);
+
+/**
+ * bl_prepared_lacks - whether part @v with timestamp @ts, whose number has come, is not there: what
+ * came with its number was another frame.
+ */
+bool bl_prepared_lacks(const struct bl_peer *p, uint64_t ts, const struct bl_prep_view *v);
+
+/** bl_prepared_drop_bigs - free the large messages of @p with timestamps below @ts. */
+void bl_prepared_drop_bigs(struct bl_endpoint *ep, struct bl_peer *p, uint64_t ts);
 
 /** bl_rrx_ready - whether a frame waits that bl_rrx_deliver() would open. */
 bool bl_rrx_ready(const struct bl_endpoint *ep);

@@ -188,7 +188,7 @@ static bool all_recalled(struct bl_endpoint *ep, uint64_t mono)
 		uint64_t due;
 
 		if (r->peer->self && !r->done) {
-			bl_rrx_take_out(ep, r->peer, r->ts & BL_TS_MASK, r->psn, r->count);
+			bl_rrx_take_out(ep, r->peer, r->ts & BL_TS_MASK, r->psn, r->count, true);
 			r->done = true;
 		}
 		if (r->done)

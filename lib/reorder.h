@@ -136,7 +136,8 @@ static inline void bl_rq_down_(struct bl_rq *q, uint32_t i)
 
 /**
  * bl_rq_push - add frame @f of sender @s; @f->ts and @f->psn are set. The frame is not late
- * (bl_rq_late()), and no frame with its key is queued. Returns 0, or -ENOMEM with nothing changed.
+ * (bl_rq_late()). Returns 0; -EEXIST if a frame with its key is queued, or -ENOMEM, with nothing
+ * changed.
  */
 static inline int bl_rq_push(struct bl_rq *q, struct bl_rq_sender *s, struct bl_rq_frame *f)
 {
@@ -162,6 +163,8 @@ static inline int bl_rq_push(struct bl_rq *q, struct bl_rq_sender *s, struct bl_
 	}
 	while (after && bl_rq_before(f, after))
 		after = after->prev;
+	if (after && after->ts == f->ts && after->psn == f->psn)
+		return -EEXIST;
 	f->prev = after;
 	f->next = after ? after->next : s->head;
 	if (f->next)

@@ -31,13 +31,17 @@
 
 #include "buf.h"
 #include "discard.h"
-#include "nic.h"
 #include "prepared.h"
+#include "proof.h"
 #include "rrx.h"
+
+/* how far ahead the timestamp of a scattering may be that is recalled; more than any clock is off
+ */
+#define RECALL_AHEAD_NS 1000000000ULL
 
 static struct bl_rplace current_place(const struct bl_rrx *r)
 {
-	return (struct bl_rplace){ true, r->proven, r->incarnation, r->seq };
+	return (struct bl_rplace){ true, r->proven, r->sure, r->incarnation, r->came, r->seq };
 }
 
 /* Return to the place before, and remember the present one. */
@@ -48,7 +52,9 @@ static void return_to_place(struct bl_endpoint *ep, struct bl_peer *p)
 
 	r->was = current_place(r);
 	r->proven = to.proven;
+	r->sure = to.sure;
 	r->incarnation = to.incarnation;
+	r->came = to.came;
 	r->seq = to.seq;
 	r->asked = false;
 	bl_prepared_window_due(ep, p, true);
@@ -85,33 +91,45 @@ static void begin_place(struct bl_endpoint *ep, struct bl_peer *p, uint16_t inca
 	struct bl_rrx *r = &p->rrx;
 
 	bl_discard_news(ep, NULL); /* announcements until now are about predecessors */
-	if (!r->known) {
-		r->known = true;
-		ep->nsenders++;
-		if (!p->local)
-			bl_nic_sender(ep);
-	} else if (r->proven || !r->was.known) {
+	if (r->known && (r->sure || (!r->was.sure && (r->proven || !r->was.known))))
 		r->was = current_place(r);
-	}
-	r->proven = false;
+	r->known = true;
+	bl_proof_count(ep, p, &r->counted);
+	r->proven = r->sure = false;
 	r->incarnation = incarnation;
+	r->came = psn;
 	bl_seq_begin(&r->seq, psn);
 	r->said_psn = psn;
 	r->said_window = BL_WINDOW_FIRST;
 }
 
-void bl_rrx_open(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn, uint16_t incarnation)
+/* All numbers before @psn were sent by the sender of the present place. */
+static void note_came(struct bl_rrx *r, uint32_t psn)
 {
+	if (bl_psn_before(r->came, psn))
+		r->came = psn;
+}
+
+void bl_rrx_open(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn, uint16_t incarnation,
+		 bool sure)
+{
+	struct bl_rrx *r = &p->rrx;
+
 	ep->reliable = true;
-	if (p->rrx.gone && p->rrx.gone_life == incarnation)
+	if (r->gone && r->gone_life == incarnation)
 		return; /* a failed process gets no window */
 	/*
 	 * The number of an OPEN is the next one, so it may be one more than the number of a frame.
 	 */
 	if (!find_matching_place(ep, p, incarnation, psn, BL_RELIABLE_MAX + 1))
 		begin_place(ep, p, incarnation, psn);
-	p->rrx.asked = p->rrx.seq.done != psn;
-	p->rrx.asked_psn = psn;
+	r->sure |= sure;
+	if (sure || !r->sure)
+		note_came(r, psn);
+	if (sure)
+		bl_proof_count(ep, p, &r->counted);
+	r->asked = r->seq.done != psn;
+	r->asked_psn = psn;
 	bl_prepared_window_due(ep, p, true);
 }
 
@@ -134,12 +152,27 @@ static bool accept_psn(struct bl_endpoint *ep, struct bl_peer *p, uint16_t incar
 	}
 	if (find_matching_place(ep, p, incarnation, psn, BL_RELIABLE_MAX)) {
 		r->proven = true;
+		note_came(r, psn + 1);
 		return true;
 	}
 	if (is_life_proven(r, incarnation))
 		return false;
 	begin_place(ep, p, incarnation, psn);
+	note_came(r, psn + 1);
 	return true;
+}
+
+/*
+ * Whether a frame whose number has come is another frame: a forged one had its number, or the
+ * recall of one. A frame that was delivered is at or below the last delivery; one that is queued is
+ * found by bl_rq_push(). A part whose message is gone was delivered with it.
+ */
+static bool is_another(const struct bl_endpoint *ep, const struct bl_peer *p, uint64_t ts,
+		       uint32_t psn, const struct bl_prep_view *v)
+{
+	if (v->count)
+		return !bl_rq_late(&ep->rrq, &p->rrq, ts, psn);
+	return ts > ep->rrq.last_ts && bl_prepared_lacks(p, ts, v);
 }
 
 /*
@@ -171,6 +204,7 @@ int bl_rrx_prep(struct bl_endpoint *ep, struct bl_peer *p, uint64_t ts, uint32_t
 	struct bl_rrx *r = &p->rrx;
 	struct bl_prep_view v;
 	struct bl_buf *b;
+	int rc;
 
 	if (bl_prep_open(&v, body, len) || v.life != ep->incarnation) {
 		ep->st.malformed++;
@@ -185,13 +219,13 @@ int bl_rrx_prep(struct bl_endpoint *ep, struct bl_peer *p, uint64_t ts, uint32_t
 		ep->st.refused++;
 		return 0;
 	}
-	if (bl_seq_seen(&r->seq, psn)) {
-		ep->st.duplicates++;
-		return 0;
-	}
 	if (r->recalled && was_recalled(ep, r, v.incarnation, ts, psn)) {
 		bl_seq_add(&r->seq, psn);
 		bl_prepared_free_psn(ep, p, v.incarnation, psn);
+		ep->st.duplicates++;
+		return 0;
+	}
+	if (bl_seq_seen(&r->seq, psn) && !is_another(ep, p, ts, psn, &v)) {
 		ep->st.duplicates++;
 		return 0;
 	}
@@ -203,7 +237,7 @@ int bl_rrx_prep(struct bl_endpoint *ep, struct bl_peer *p, uint64_t ts, uint32_t
 		bl_prepared_free_psn(ep, p, v.incarnation, psn);
 		return 0;
 	}
-	b = bl_buf_get(ep, len);
+	b = bl_buf_get(ep, len, BL_BUFS_MAX);
 	if (!b)
 		return -ENOMEM;
 	b->rq.ts = ts;
@@ -212,9 +246,11 @@ int bl_rrx_prep(struct bl_endpoint *ep, struct bl_peer *p, uint64_t ts, uint32_t
 	b->len = len;
 	b->life = v.incarnation;
 	memcpy(b->body, body, len);
-	if (bl_rq_push(&ep->rrq, &p->rrq, &b->rq)) {
+	rc = bl_rq_push(&ep->rrq, &p->rrq, &b->rq);
+	if (rc) {
 		bl_buf_put(ep, b);
-		return -ENOMEM;
+		ep->st.duplicates += rc == -EEXIST;
+		return rc == -EEXIST ? 0 : rc;
 	}
 	bl_seq_add(&r->seq, psn);
 	return 0;
@@ -223,8 +259,9 @@ int bl_rrx_prep(struct bl_endpoint *ep, struct bl_peer *p, uint64_t ts, uint32_t
 /* ---- recall ---- */
 
 /*
- * Remember a recall until the commit barrier has passed it. Returns false if there is no memory, or
- * there are too many: no sender has more scatterings in its window than the window has slots.
+ * Remember a recall until the commit barrier has passed it, since a copy of a recalled frame may
+ * still come. Returns false if there is no memory, or there are too many: no sender has more
+ * scatterings in its window than the window has slots.
  */
 static bool remember_recall(struct bl_rrx *r, uint16_t life, uint64_t ts, uint32_t psn,
 			    uint32_t count)
@@ -243,13 +280,19 @@ static bool remember_recall(struct bl_rrx *r, uint16_t life, uint64_t ts, uint32
 	return true;
 }
 
+/* No scattering has a later timestamp, however far clocks may be off. */
+static uint64_t latest_ts(const struct bl_endpoint *ep, uint64_t mono)
+{
+	return bl_clock_at(ep->clock, mono) + bl_clock_bound(ep->clock, mono) + RECALL_AHEAD_NS;
+}
+
 void bl_rrx_recall(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn, const uint8_t *body,
 		   uint32_t len)
 {
 	struct bl_recall_view v;
-	uint32_t last, i;
-	uint64_t ts;
-	bool fits;
+	uint64_t ts, mono = bl_mono();
+	uint32_t last;
+	bool fits, near;
 
 	if (bl_recall_open(&v, body, len)) {
 		ep->st.malformed++;
@@ -265,29 +308,41 @@ void bl_rrx_recall(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn, cons
 	if (!p->rrx.known)
 		begin_place(ep, p, v.incarnation,
 			    psn); /* a copy of a recalled frame may still come */
-	fits = find_matching_place(ep, p, v.incarnation, last, BL_RELIABLE_MAX);
+	fits = v.count <= BL_RWIN &&
+	       find_matching_place(ep, p, v.incarnation, last, BL_RELIABLE_MAX);
+	/*
+	 * Frames that have not come are counted as free. But RECALLs alone, of which one may follow
+	 * another, do not lead the receiver away from what its sender has sent.
+	 */
+	near = (int32_t)(last - p->rrx.came) < BL_RELIABLE_MAX;
 	if (p->rrx.incarnation != v.incarnation)
 		/*
 		 * a life of its sender that has ended: what failed with it is discarded, or was
 		 * committed
 		 */
 		return;
-	ts = bl_ext48(v.ts, bl_clock_at(ep->clock, bl_mono()));
+	ts = bl_ext48(v.ts, bl_clock_at(ep->clock, mono));
 	/*
 	 * C passes a recalled scattering only after this RECALL was answered, so the RECALL was in
 	 * the ring before. A RECALL below the C up to which the ring was emptied is a copy of one
 	 * that was handled, or forged. The last number of a valid one can be outstanding.
 	 */
-	if (ts < ep->commit || !fits) {
+	if (ts < ep->commit || ts > latest_ts(ep, mono) || !fits) {
 		ep->st.refused += !bl_psn_before(last, p->rrx.seq.done);
 		return;
 	}
-	if (!remember_recall(&p->rrx, v.incarnation, ts, psn,
-			     v.count)) /* otherwise remember them as numbers that were seen */
-		for (i = v.count < BL_SEQ_WINDOW ? v.count : BL_SEQ_WINDOW; i--;)
-			bl_seq_add(&p->rrx.seq, psn + (v.count - 1 - i));
-	bl_rrx_take_out(ep, p, v.ts, psn, v.count);
+	/* Without memory only a copy that the network has kept until now can come through. */
+	ep->st.no_room += !remember_recall(&p->rrx, v.incarnation, ts, psn, v.count);
+	bl_rrx_take_out(ep, p, v.ts, psn, v.count, near);
 	ep->st.recalled++;
+}
+
+void bl_rrx_age(struct bl_endpoint *ep, struct bl_peer *p, bool silent)
+{
+	if (p->rrx.recalled)
+		was_recalled(ep, &p->rrx, 0, 0, 0); /* nothing has timestamp 0 */
+	if (silent && p->rrx.big && !p->rrq.head)
+		bl_prepared_drop_bigs(ep, p, ep->commit);
 }
 
 void bl_rrx_peer_free(struct bl_peer *p)

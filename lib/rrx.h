@@ -12,12 +12,22 @@
 int bl_rrx_prep(struct bl_endpoint *ep, struct bl_peer *p, uint64_t ts, uint32_t psn,
 		const uint8_t *body, uint32_t len);
 
-/** bl_rrx_open - handle an OPEN of process @incarnation, whose next number is @psn. */
-void bl_rrx_open(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn, uint16_t incarnation);
+/**
+ * bl_rrx_open - handle an OPEN of process @incarnation, whose next number is @psn. @sure: the OPEN
+ * answers a challenge.
+ */
+void bl_rrx_open(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn, uint16_t incarnation,
+		 bool sure);
 
 /** bl_rrx_recall - handle a RECALL. @body: @len bytes behind struct bl_hdr, unchecked. */
 void bl_rrx_recall(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn, const uint8_t *body,
 		   uint32_t len);
+
+/**
+ * bl_rrx_age - forget recalls that the commit barrier has passed, and, if @silent, large messages
+ * below it that nothing has referred to.
+ */
+void bl_rrx_age(struct bl_endpoint *ep, struct bl_peer *p, bool silent);
 
 /** bl_rrx_free - free the receiver's memory. */
 void bl_rrx_free(struct bl_endpoint *ep);

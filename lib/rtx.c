@@ -32,6 +32,7 @@
 #include "rrx.h"
 #include "rstage.h"
 #include "rtx.h"
+#include "sweep.h"
 #include "timers.h"
 
 #define SEGS_MAX BL_STAGE_FRAMES
@@ -253,7 +254,7 @@ static void put_into_slot(struct bl_endpoint *ep, struct bl_rframe *f, uint64_t 
 
 	f->ts = ep->rts;
 	f->psn = f->peer->rtx.next_psn++;
-	f->sent_ns = f->first_ns = mono;
+	f->sent_ns = f->first_ns = f->peer->rtx.used_ns = mono;
 	f->fwd_ns = 0;
 	f->tries = 1;
 	f->peer->rtx.unacked++;
@@ -352,6 +353,11 @@ static enum start_verdict may_take_timestamp(struct bl_endpoint *ep, uint64_t mo
 		if (t->dead)
 			return START_FAILS;
 		all += t->parts.n + t->items.n;
+		/* The receiver may have forgotten this life (sweep.h): it hears of it first. */
+		if (t->open && !t->unacked && t->used_ns && mono - t->used_ns > BL_QUIET_NS) {
+			t->open = false;
+			t->used_ns = 0;
+		}
 		/*
 		 * Parts begin only when nothing else waits at the receiver, and a sender with parts
 		 * asks for that with an OPEN: frames that the receiving process has not taken yet
@@ -467,6 +473,7 @@ void bl_rtx_window(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *bod
 {
 	struct bl_rtx *t = &p->rtx;
 	struct bl_window_view v;
+	uint64_t cookie;
 
 	if (bl_window_open(&v, body, len)) {
 		ep->st.malformed++;
@@ -475,13 +482,23 @@ void bl_rtx_window(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *bod
 	if (v.incarnation != ep->incarnation)
 		return; /* of an earlier life of this endpoint */
 	if (bl_psn_before(t->next_psn, v.psn)) {
-		if (v.psn - t->next_psn > BL_SEQ_WINDOW)
-			return; /* of frames that were never sent */
+		if (v.psn - t->next_psn > BL_SEQ_WINDOW) {
+			ep->st.refused++; /* of frames that were never sent */
+			return;
+		}
 		/*
 		 * The receiver was told of frames that do not exist (rrx.c, RECALL); all frames
 		 * that exist are free.
 		 */
 		v.psn = t->next_psn;
+	}
+	/*
+	 * No receiver has more to free than the window holds. Whoever has not seen our frames does
+	 * not know our numbers.
+	 */
+	if (t->next_psn - v.psn > BL_RWIN) {
+		ep->st.refused++;
+		return;
 	}
 	if (v.life != t->life && t->unacked)
 		/*
@@ -520,6 +537,9 @@ void bl_rtx_window(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *bod
 	ep->rdead -= t->dead;
 	t->dead = false;
 	ep->st.credits_received++;
+	cookie = bl_cookie_at(body, len, sizeof(struct bl_window));
+	if (cookie)
+		bl_open_send(ep, p, cookie);
 }
 
 static void retransmit_frame(struct bl_endpoint *ep, struct bl_rframe *f, uint64_t mono)

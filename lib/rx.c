@@ -6,33 +6,33 @@
  * Sequence numbers per sender find duplicates and gaps. A gap is final, since the stream is best
  * effort, and is NAKed at once. A frame is delivered when the barrier has passed its timestamp.
  */
+#include <errno.h>
 #include <stdlib.h>
 
 #include "buf.h"
 #include "credit.h"
-#include "nic.h"
+#include "proof.h"
 #include "rx.h"
+#include "sweep.h"
 
 /* A sender is new, or has restarted: its numbers begin here. */
 static void begin_sender(struct bl_endpoint *ep, struct bl_peer *p, uint16_t incarnation,
 			 uint32_t psn)
 {
-	if (!p->rx.known) {
-		p->rx.known = true;
-		ep->nsenders++;
-		if (!p->local)
-			bl_nic_sender(ep);
-	}
-	bl_bigs_free(p->rx.big);
-	p->rx.big = NULL;
-	p->rx.big_bytes = p->rx.nbigs = 0;
+	p->rx.known = true;
+	bl_proof_count(ep, p, &p->rx.counted);
+	bl_rx_drop_bigs(ep, p);
 	p->rx.incarnation = incarnation;
 	/*
-	 * If the first number lies within the first window, the frames before it were lost.
-	 * Otherwise this endpoint has joined in the middle of a stream.
+	 * A stream begins with a number whose low byte is 0. If the first number lies within the
+	 * first window, the frames before it were lost. Otherwise this endpoint has joined in the
+	 * middle of a stream. A stream that was forgotten (sweep.h) before it got beyond these
+	 * numbers looks like one that begins: its sender ignores the NAK of what was credited.
 	 */
-	p->rx.expected = psn < BL_WINDOW_FIRST ? 0 : psn;
+	p->rx.expected = (psn & 0xff) < BL_WINDOW_FIRST ? psn & ~0xffU : psn;
 	p->rx.odd.known = 0;
+	p->rx.claim_ns = 0;
+	p->rx.greeted = false;
 	p->rx.credit_psn = p->rx.expected;
 	p->rx.credit_window = BL_WINDOW_FIRST;
 	bl_credit_due(ep, p, true);
@@ -49,6 +49,63 @@ static void break_bigs(struct bl_peer *p)
 		}
 }
 
+/* The sender counts at @psn. It is not known how many frames are missing before. */
+static void go_to(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn)
+{
+	break_bigs(p);
+	bl_credit_due(ep, p, true);
+	p->rx.expected = p->rx.credit_psn = psn;
+}
+
+/*
+ * Whether to believe that a life that is not the present one has begun. If the present one is
+ * proved, it must have ended first: it has been silent, or nothing of it has fitted for BL_ODD_NS
+ * after the new life's first frame. An answer to a challenge is believed at once
+ * (bl_rx_probe()).
+ */
+static bool believe_life(struct bl_endpoint *ep, struct bl_peer *p, uint16_t incarnation)
+{
+	uint64_t mono;
+
+	if (!p->rx.known || !bl_proof_has(p, p->rx.incarnation))
+		return true;
+	mono = bl_mono();
+	if (p->heard_ns && mono - p->heard_ns > BL_ALIVE_NS)
+		return true;
+	if (p->rx.claim_ns && p->rx.claim == incarnation)
+		return mono - p->rx.claim_ns >= BL_ODD_NS;
+	p->rx.claim = incarnation;
+	p->rx.claim_ns = mono;
+	return false;
+}
+
+/* NAK a frame that does not fit, and challenge its sender, within the quota. */
+static void refuse(struct bl_endpoint *ep, struct bl_peer *p, uint16_t incarnation, uint32_t psn,
+		   uint32_t next)
+{
+	ep->st.refused++;
+	if (next != psn && bl_proof_quota(ep, p))
+		bl_rx_nak_life(ep, p, incarnation, psn);
+	bl_proof_credit(ep, p, psn, incarnation);
+}
+
+/*
+ * A frame that does not fit. Returns whether it makes the receiver go to its place, which only
+ * happens to senders that have not proved where they are.
+ */
+static bool follow_odd(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn, uint32_t next)
+{
+	if (!bl_proof_has(p, p->rx.incarnation) &&
+	    bl_place_follow(&p->rx.odd, psn, next, bl_mono())) {
+		p->rx.odd.known = 0;
+		go_to(ep, p, psn);
+		return true;
+	}
+	refuse(ep, p, p->rx.incarnation, psn, next);
+	bl_credit_due(ep, p, true);
+	return false;
+}
+
 /*
  * Decide whether to accept frame @psn. Returns false if the number was seen before or cannot be
  * outstanding. @next: the number after the frame; @psn itself for a PROBE.
@@ -56,25 +113,24 @@ static void break_bigs(struct bl_peer *p)
 static bool accept_psn(struct bl_endpoint *ep, struct bl_peer *p, uint16_t incarnation,
 		       uint32_t psn, uint32_t next)
 {
-	if (!p->rx.known || p->rx.incarnation != incarnation)
+	if (!p->rx.known || p->rx.incarnation != incarnation) {
+		if (!believe_life(ep, p, incarnation)) {
+			refuse(ep, p, incarnation, psn, next);
+			return false;
+		}
 		begin_sender(ep, p, incarnation, psn);
-	switch (bl_place_classify(&p->rx.odd, p->rx.expected, psn, next)) {
+	}
+	switch (bl_place_classify(p->rx.expected, p->rx.credit_psn, psn, next)) {
 	case BL_PLACE_OLD:
 		ep->st.duplicates += next != psn;
 		return false;
 	case BL_PLACE_ODD:
-		ep->st.refused++;
-		if (next != psn)
-			bl_rx_nak(ep, p, psn, 1, BL_NAK_LOST, BL_NAK_WHOLE);
-		bl_credit_due(ep, p, true);
-		return false;
-	case BL_PLACE_ANEW:
-		/* It is not known how many frames are missing between the two places. */
-		break_bigs(p);
-		bl_credit_due(ep, p, true);
-		p->rx.expected = psn;
+		if (!follow_odd(ep, p, psn, next))
+			return false;
 		break;
 	case BL_PLACE_FITS:
+		p->rx.odd.known = 0;
+		p->rx.claim_ns = 0;
 		break;
 	}
 	if (psn != p->rx.expected) {
@@ -106,16 +162,22 @@ static void store_data(struct bl_endpoint *ep, struct bl_peer *p, uint64_t ts, u
 		bl_credit_due(ep, p, false);
 		return;
 	}
-	b = bl_buf_get(ep, len);
+	b = bl_buf_get(ep, len, BL_BUFS_MAX / 2);
 	if (b) {
+		int rc;
+
 		b->rq.ts = ts;
 		b->rq.psn = psn;
 		b->peer = p;
 		b->len = len;
 		memcpy(b->body, body, len);
-		if (!bl_rq_push(&ep->rq, &p->rq, &b->rq))
+		rc = bl_rq_push(&ep->rq, &p->rq, &b->rq);
+		if (!rc)
 			return;
 		bl_buf_put(ep, b);
+		ep->st.duplicates += rc == -EEXIST;
+		if (rc == -EEXIST)
+			return; /* it came before the receiver was led to another place and back */
 	}
 	bl_rx_nak(ep, p, psn, 1, BL_NAK_NO_MEMORY, BL_NAK_WHOLE);
 }
@@ -126,6 +188,95 @@ void bl_rx_data(struct bl_endpoint *ep, struct bl_peer *p, const struct bl_rec *
 
 	if (accept_psn(ep, p, (uint16_t)bl_load16(body), rec->psn, rec->psn + 1))
 		store_data(ep, p, rec->ts, rec->psn, body, rec->len);
+}
+
+/* What a message of @p that ends takes from the accounts. */
+static void give_room_back(struct bl_endpoint *ep, struct bl_peer *p, uint32_t room)
+{
+	p->rx.big_room -= room;
+	ep->big_bytes -= room;
+	if (p->stranger)
+		ep->strange_bytes -= room;
+}
+
+static void take_room(struct bl_endpoint *ep, struct bl_peer *p, uint32_t room)
+{
+	p->rx.big_room += room;
+	ep->big_bytes += room;
+	if (p->stranger)
+		ep->strange_bytes += room;
+}
+
+/*
+ * Whether @p may have @room more bytes. A peer may have at most as much as is free, so that some
+ * remains for others however many there are.
+ */
+static bool has_room(const struct bl_endpoint *ep, const struct bl_peer *p, uint32_t room)
+{
+	if (p->stranger && ep->strange_bytes + room > BL_BIGS_STRANGE)
+		return false;
+	return (uint64_t)p->rx.big_room + room <= BL_BIGS_MAX_ALL - ep->big_bytes;
+}
+
+void bl_rx_drop_bigs(struct bl_endpoint *ep, struct bl_peer *p)
+{
+	if (!p->rx.big)
+		return;
+	give_room_back(ep, p, p->rx.big_room);
+	bl_bigs_free(p->rx.big);
+	p->rx.big = NULL;
+	p->rx.big_bytes = p->rx.nbigs = 0;
+}
+
+/* Begin a message. A stranger's gets its memory as its bytes come. */
+static struct bl_big *begin_big(struct bl_endpoint *ep, struct bl_peer *p,
+				const struct bl_frag_view *v)
+{
+	uint32_t room = p->stranger ? 0 : v->total;
+	bool fits = p->rx.big_bytes + v->total <= BL_BIG_MAX && has_room(ep, p, room);
+	struct bl_big *b;
+
+	if (p->rx.nbigs == (p->stranger ? BL_BIGS_STRANGER : BL_BIGS_MAX))
+		return NULL;
+	room = fits ? room : 0;
+	b = malloc(sizeof(*b) + room);
+	if (!b)
+		return NULL;
+	*b = (struct bl_big){ .id = v->msg_id,
+			      .total = v->total,
+			      .room = room,
+			      .broken = !fits,
+			      .why = fits ? 0 : BL_NAK_NO_MEMORY };
+	p->rx.nbigs++;
+	if (fits) {
+		p->rx.big_bytes += v->total;
+		take_room(ep, p, room);
+	}
+	return b;
+}
+
+/* Let *@at have room for @need bytes. Returns it, broken if there is no memory. */
+static struct bl_big *grow_big(struct bl_endpoint *ep, struct bl_peer *p, struct bl_big **at,
+			       uint32_t need)
+{
+	struct bl_big *b = *at, *more;
+	uint32_t room = b->room < 16384 ? 16384 : 4 * b->room;
+
+	if (need <= b->room)
+		return b;
+	room = room < need ? need : room;
+	room = room < b->total ? room : b->total;
+	more = has_room(ep, p, room - b->room) ? realloc(b, sizeof(*b) + room) : NULL;
+	if (!more) {
+		b->broken = true;
+		b->why = BL_NAK_NO_MEMORY;
+		p->rx.big_bytes -= b->total;
+		return b;
+	}
+	*at = more;
+	take_room(ep, p, room - more->room);
+	more->room = room;
+	return more;
 }
 
 static void store_frag(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *body, uint32_t len)
@@ -142,21 +293,10 @@ static void store_frag(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t 
 		if (b->id == v.msg_id)
 			break;
 	if (!b) {
-		bool fits = p->rx.big_bytes + v.total <= BL_BIG_MAX;
-
-		if (p->rx.nbigs == BL_BIGS_MAX)
-			return;
-		b = malloc(sizeof(*b) + (fits ? v.total : 0));
+		b = begin_big(ep, p, &v);
 		if (!b)
 			return; /* its reference will find nothing, and is NAKed */
-		*b = (struct bl_big){ .id = v.msg_id,
-				      .total = v.total,
-				      .broken = !fits,
-				      .why = fits ? 0 : BL_NAK_NO_MEMORY };
 		*at = b;
-		p->rx.nbigs++;
-		if (fits)
-			p->rx.big_bytes += v.total;
 	}
 	if (b->broken || b->total != v.total || b->done != v.offset) {
 		if (!b->broken) {
@@ -165,6 +305,9 @@ static void store_frag(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t 
 		}
 		return;
 	}
+	b = grow_big(ep, p, at, v.offset + v.len);
+	if (b->broken)
+		return;
 	memcpy(b->data + v.offset, v.data, v.len);
 	b->done += v.len;
 }
@@ -184,9 +327,27 @@ void bl_rx_frag(struct bl_endpoint *ep, struct bl_peer *p, const struct bl_rec *
 void bl_rx_probe(struct bl_endpoint *ep, struct bl_peer *p, const struct bl_rec *rec)
 {
 	const uint8_t *body = (const uint8_t *)(rec + 1);
+	uint16_t incarnation = (uint16_t)bl_load16(body);
+	bool sure = bl_proof_answer(ep, p, body, rec->len);
 
-	accept_psn(ep, p, (uint16_t)bl_load16(body), rec->psn, rec->psn);
-	bl_credit_due(ep, p, true);
+	if (sure) {
+		/* Its sender is there, and counts there. */
+		if (!p->rx.known || p->rx.incarnation != incarnation)
+			begin_sender(ep, p, incarnation, rec->psn);
+		else if (bl_place_classify(p->rx.expected, p->rx.credit_psn, rec->psn, rec->psn) ==
+			 BL_PLACE_ODD)
+			go_to(ep, p, rec->psn);
+		bl_proof_count(ep, p, &p->rx.counted);
+	}
+	accept_psn(ep, p, incarnation, rec->psn, rec->psn);
+	if (sure && bl_load16(body + 2) == BL_PROBE_LAST) {
+		/* The next life of the address is believed without a proof. */
+		p->proved = 0;
+		bl_proof_uncount(ep, p, &p->rx.counted);
+		return;
+	}
+	if (p->rx.known && p->rx.incarnation == incarnation)
+		bl_credit_due(ep, p, true);
 }
 
 void bl_rx_self_big(struct bl_endpoint *ep, struct bl_peer *p, struct bl_big *g)
@@ -204,7 +365,7 @@ void bl_rx_self_big(struct bl_endpoint *ep, struct bl_peer *p, struct bl_big *g)
 int bl_rx_self(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *frame, uint32_t len,
 	       uint64_t ts, uint32_t psn)
 {
-	struct bl_buf *b = bl_buf_get(ep, len - (uint32_t)sizeof(struct bl_hdr));
+	struct bl_buf *b = bl_buf_get(ep, len - (uint32_t)sizeof(struct bl_hdr), BL_BUFS_MAX);
 
 	if (!b)
 		return -ENOMEM;
@@ -246,7 +407,7 @@ int bl_rx_count_ready(const struct bl_endpoint *ep)
 	return n < 64 ? n : 64;
 }
 
-static void unlink_big(struct bl_peer *p, struct bl_big **at)
+static void unlink_big(struct bl_endpoint *ep, struct bl_peer *p, struct bl_big **at)
 {
 	struct bl_big *b = *at;
 
@@ -254,6 +415,7 @@ static void unlink_big(struct bl_peer *p, struct bl_big **at)
 	p->rx.nbigs--;
 	if (!p->self && !(b->broken && b->why == BL_NAK_NO_MEMORY))
 		p->rx.big_bytes -= b->total;
+	give_room_back(ep, p, b->room);
 }
 
 /*
@@ -271,7 +433,7 @@ static struct bl_big *claim_big(struct bl_endpoint *ep, struct bl_peer *p,
 	 * lost, and these messages are freed here.
 	 */
 	while ((b = p->rx.big) && bl_psn_before(b->id, item->msg_id)) {
-		unlink_big(p, &p->rx.big);
+		unlink_big(ep, p, &p->rx.big);
 		free(b);
 	}
 	for (at = &p->rx.big; (b = *at); at = &b->next)
@@ -279,7 +441,7 @@ static struct bl_big *claim_big(struct bl_endpoint *ep, struct bl_peer *p,
 			break;
 	if (!b)
 		return NULL;
-	unlink_big(p, at);
+	unlink_big(ep, p, at);
 	b->next = ep->lent.bigs;
 	ep->lent.bigs = b;
 	if (b->broken || b->done != b->total || b->total != item->len) {

@@ -35,6 +35,9 @@ bool bl_rx_ready(const struct bl_endpoint *ep);
 /** bl_rx_count_ready - messages that could be delivered now; stops counting at 64. */
 int bl_rx_count_ready(const struct bl_endpoint *ep);
 
+/** bl_rx_drop_bigs - free the large messages of @p that were not delivered. */
+void bl_rx_drop_bigs(struct bl_endpoint *ep, struct bl_peer *p);
+
 /** bl_rx_free - free the receiver's memory. */
 void bl_rx_free(struct bl_endpoint *ep);
 

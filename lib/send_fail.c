@@ -64,19 +64,28 @@ void bl_tx_fail_frame(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn, u
 
 void bl_tx_nak(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *body, uint32_t len)
 {
+	const struct bl_tx *t = &p->tx;
 	struct bl_nak_view v;
-	uint32_t i;
+	uint32_t i, from;
 
-	if (bl_nak_open(&v, body, len) || v.count > 2 * BL_WINDOW_MAX) {
+	if (bl_nak_open(&v, body, len) || v.count > 2 * BL_WINDOW_MAX || bl_nak_is_local(v.why)) {
 		ep->st.malformed++;
 		return;
 	}
 	if (v.incarnation != ep->incarnation)
 		return;
+	/*
+	 * A CREDIT covers what was delivered, so that nothing before it is taken back. Only a
+	 * receiver that leaves may name messages that its helper had taken out and the application
+	 * has not read.
+	 */
+	from = v.why == BL_NAK_LEFT || p->self ? t->next_psn - 2 * BL_WINDOW_MAX : t->credited;
+	if (v.psn + v.count - from > t->next_psn - from || v.psn - from >= t->next_psn - from) {
+		ep->st.refused++;
+		return;
+	}
 	for (i = 0; i < v.count; i++)
-		if (bl_psn_before(v.psn + i, p->tx.next_psn))
-			bl_tx_fail_frame(ep, p, v.psn + i, v.count == 1 ? v.item : BL_NAK_WHOLE,
-					 v.why);
+		bl_tx_fail_frame(ep, p, v.psn + i, v.count == 1 ? v.item : BL_NAK_WHOLE, v.why);
 }
 
 void bl_on_send_fail(struct bl_endpoint *ep, bl_send_fail_fn fn, void *ctx)

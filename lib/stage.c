@@ -86,6 +86,7 @@ static int stage_big(struct bl_endpoint *ep, struct bl_peer *p, const struct bl_
 	b->next = NULL;
 	b->id = id;
 	b->total = m->len;
+	b->room = 0;
 	b->done = 0;
 	b->broken = false;
 	b->why = 0;

@@ -14,6 +14,7 @@
 #include "rx.h"
 #include "send_fail.h"
 #include "stage.h"
+#include "sweep.h"
 #include "timers.h"
 #include "tx.h"
 
@@ -151,16 +152,26 @@ static void give_up_peer(struct bl_endpoint *ep, struct bl_peer *p)
 	t->dead = true;
 }
 
+/* @cookie: the challenge of @p that the PROBE answers; 0: none. @last: BL_PROBE_LAST or 0. */
+static void put_probe(struct bl_endpoint *ep, struct bl_peer *p, uint64_t cookie, uint32_t last)
+{
+	uint8_t body[sizeof(struct bl_data) + sizeof(struct bl_cookie)];
+	uint32_t len = sizeof(struct bl_data);
+
+	bl_store16(body, ep->incarnation);
+	bl_store16(body + 2, last);
+	if (cookie)
+		len += bl_cookie_put(body + len, cookie);
+	bl_tx_control(ep, p, BL_OP_PROBE, p->tx.next_psn, body, len);
+	ep->st.probes_sent++;
+}
+
 static void send_probe(struct bl_endpoint *ep, struct bl_peer *p, uint64_t now)
 {
-	uint8_t body[sizeof(struct bl_data)];
 	struct bl_tx *t = &p->tx;
 	uint64_t most = t->dead ? BL_RETRY_MAX_NS : BL_RTO_MAX_NS;
 
-	bl_store16(body, ep->incarnation);
-	bl_store16(body + 2, 0);
-	bl_tx_control(ep, p, BL_OP_PROBE, t->next_psn, body, sizeof(body));
-	ep->st.probes_sent++;
+	put_probe(ep, p, 0, 0);
 	t->probes++;
 	t->progress_ns = now;
 	t->rto_ns = t->rto_ns * 2 < most ? t->rto_ns * 2 : most;
@@ -172,7 +183,6 @@ static void send_probe(struct bl_endpoint *ep, struct bl_peer *p, uint64_t now)
  */
 static void wait_for_nic(struct bl_endpoint *ep, uint64_t mono)
 {
-	uint8_t body[sizeof(struct bl_data)];
 	struct bl_peer *p;
 
 	ep->held = true;
@@ -183,10 +193,7 @@ static void wait_for_nic(struct bl_endpoint *ep, uint64_t mono)
 		;
 	if (!p)
 		return;
-	bl_store16(body, ep->incarnation);
-	bl_store16(body + 2, 0);
-	bl_tx_control(ep, p, BL_OP_PROBE, p->tx.next_psn, body, sizeof(body));
-	ep->st.probes_sent++;
+	put_probe(ep, p, 0, 0);
 	bl_nic_witness(ep);
 }
 
@@ -214,6 +221,12 @@ int bl_tx_flush(struct bl_endpoint *ep)
 			if (mono > t->progress_ns + BL_RETRY_MIN_NS)
 				send_probe(ep, p, mono);
 			continue;
+		}
+		if (t->progress_ns && !outstanding_frames(t) &&
+		    mono - t->progress_ns > BL_QUIET_NS) {
+			/* The receiver may have forgotten our numbers (sweep.h). */
+			put_probe(ep, p, 0, 0);
+			t->progress_ns = mono;
 		}
 		if (t->big)
 			send_frags(ep, p, &b);
@@ -264,6 +277,7 @@ void bl_tx_credit(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *body
 	struct bl_tx *t = &p->tx;
 	uint32_t flown = t->dead ? 0 : outstanding_frames(t);
 	struct bl_credit_view v;
+	uint64_t cookie;
 
 	if (bl_credit_open(&v, body, len)) {
 		ep->st.malformed++;
@@ -271,8 +285,15 @@ void bl_tx_credit(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *body
 	}
 	if (v.incarnation != ep->incarnation)
 		return; /* of an earlier life of this endpoint */
-	if (bl_psn_before(t->next_psn, v.psn) && v.psn - t->next_psn > BL_AHEAD_MAX)
-		return; /* of frames that were never sent; the receiver recovers (place_core.h) */
+	/*
+	 * Of frames that were never sent: the receiver recovers (place_core.h). Of frames that it
+	 * has credited before: old, and its window says nothing any more. Whoever has not seen our
+	 * frames does not know our numbers.
+	 */
+	if (v.psn - t->credited > t->next_psn - t->credited + BL_AHEAD_MAX) {
+		ep->st.refused += t->credited - v.psn > BL_OLD_MAX;
+		return;
+	}
 	ep->st.credits_received++;
 	bl_patience_heard(&t->patience, bl_mono(), outstanding_frames(t) != 0 && !t->dead);
 	if (bl_psn_before(t->next_psn, v.psn)) {
@@ -293,6 +314,20 @@ void bl_tx_credit(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *body
 	t->probes = 0;
 	t->dead = false;
 	ep->flying += outstanding_frames(t) - flown;
+	cookie = bl_cookie_at(body, len, sizeof(struct bl_credit));
+	if (!cookie)
+		return;
+	t->cookie = cookie;
+	put_probe(ep, p, cookie, 0);
+}
+
+void bl_tx_leave(struct bl_endpoint *ep)
+{
+	struct bl_peer *p;
+
+	for (p = ep->peers; p; p = p->all_next)
+		if (p->tx.cookie)
+			put_probe(ep, p, p->tx.cookie, BL_PROBE_LAST);
 }
 
 uint64_t bl_tx_timers(struct bl_endpoint *ep, uint64_t now)

@@ -29,4 +29,8 @@ static inline bool bl_tx_room(const struct bl_endpoint *ep)
 	return !ep->held;
 }
 
+/** bl_tx_leave - tell receivers that this life sends nothing more, so that they believe the next.
+ */
+void bl_tx_leave(struct bl_endpoint *ep);
+
 #endif

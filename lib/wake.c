@@ -10,6 +10,7 @@
  */
 #include <sys/timerfd.h>
 
+#include "sweep.h"
 #include "wake.h"
 
 struct bl_firsts bl_wake_firsts(const struct bl_endpoint *ep, unsigned int what)
@@ -77,6 +78,9 @@ uint64_t bl_wake_due_at(const struct bl_endpoint *ep)
 			      : ep->rtimer_ns;
 	uint64_t fallback;
 
+	/* Senders that fall silent give their share of the windows back to the host's endpoints. */
+	if (ep->nic.senders && ep->sweep_ns && (!at || ep->sweep_ns < at))
+		at = ep->sweep_ns;
 	if (!at && !ep->rq.frames && !ep->rrq.frames && !ep->daemon_gone)
 		fallback = 0;
 	else
@@ -90,6 +94,7 @@ void bl_wake_set_timer(struct bl_endpoint *ep)
 	uint64_t at = bl_wake_due_at(ep);
 
 	ep->raised = false;
+	ep->works |= BL_SWEEP_LOOK - 1; /* the next call looks whether a sweep is due */
 	it.it_value.tv_sec = (time_t)(at / 1000000000ULL);
 	it.it_value.tv_nsec = (long)(at % 1000000000ULL);
 	timerfd_settime(ep->timerfd, TFD_TIMER_ABSTIME, &it, NULL);

@@ -11,6 +11,7 @@
 #include "recall.h"
 #include "rtx.h"
 #include "send_fail.h"
+#include "sweep.h"
 #include "tx.h"
 #include "work.h"
 
@@ -52,6 +53,8 @@ void bl_work(struct bl_endpoint *ep)
 
 	if (ep->daemon_gone)
 		bl_again(ep);
+	if (!(++ep->works % BL_SWEEP_LOOK) && ep->peers)
+		bl_sweep(ep, bl_mono());
 	last = ep->put_out && ep->ended ? bl_failures_last(ep) : bl_rx_drain(ep);
 	if (bl_is_out(ep)) {
 		bl_recall_work(ep, last);

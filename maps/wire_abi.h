@@ -226,10 +226,15 @@ _Static_assert(sizeof(struct bl_rsv_body) == 22, "ABI"); /* the two waits are wr
 struct bl_data {
 	/* changes when the sending endpoint restarts; receivers then forget old sequence numbers */
 	__be16 incarnation;
-	__be16 count; /* DATA: items that follow, 1 to BL_ITEMS_MAX. FRAG, PROBE: 0. */
+	/*
+	 * DATA: items that follow, 1 to BL_ITEMS_MAX. FRAG: 0. PROBE: 0, or BL_PROBE_LAST with an
+	 * answer to a challenge: this incarnation sends nothing more.
+	 */
+	__be16 count;
 };
-#define BL_ITEMS_MAX 64
-#define BL_ITEM_REF  0xFFFF
+#define BL_PROBE_LAST 1
+#define BL_ITEMS_MAX  64
+#define BL_ITEM_REF   0xFFFF
 struct bl_ref {
 	__be32 msg_id; /* as in struct bl_frag */
 	__be32 length; /* of the message, bytes */
@@ -248,6 +253,15 @@ struct bl_credit {
 	__be32 psn;
 	__be16 incarnation; /* of the DATA sender that this answers */
 	__be16 window;      /* frames that may be outstanding from @psn on */
+};
+
+/**
+ * struct bl_cookie - may follow the body of a CREDIT or WINDOW, as a challenge, and of a PROBE or
+ * OPEN, as the answer: the receiver's challenge, unchanged. An endpoint that does not know cookies
+ * ignores the bytes.
+ */
+struct bl_cookie {
+	__be64 cookie; /* not 0; only the receiver that chose it reads anything in it */
 };
 
 /*

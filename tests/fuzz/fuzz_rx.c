@@ -3,7 +3,7 @@
  * Fuzzes the library's receive path (lib/rx.c, rrx.c, recall.c) with frames of any content, through
  * the ring that the program fills. The input is a list of operations: frames of three senders, with
  * any opcode, number, timestamp and body; barriers that rise; announcements; calls of the
- * application.
+ * application; silence of up to 30 s at a time, after which peers are forgotten.
  *
  * Besides what ASan and UBSan detect: a message is delivered whole, with its sender's bytes, in the
  * order of timestamps and once (messages that the harness sends according to the rules have a
@@ -29,6 +29,7 @@
 #include "lib/rtx.h"
 #include "lib/rx.h"
 #include "lib/shelf.h"
+#include "lib/sweep.h"
 
 #define BUS     1764000000000000000ULL
 #define RING    (1u << 17)
@@ -186,13 +187,25 @@ static bool put(struct bl_endpoint *ep, unsigned int from, uint8_t op, uint64_t 
 static uint64_t memory_of(const struct bl_endpoint *ep)
 {
 	uint64_t n = (uint64_t)(ep->rq.frames + ep->rrq.frames) * 2048;
+	uint64_t big = 0, rbig = 0, strange = 0;
+	uint32_t strangers = 0, senders = 0;
 	const struct bl_peer *p;
 
 	for (p = ep->peers; p; p = p->all_next) {
 		n += p->rx.big_bytes + p->rrx.big_bytes;
+		big += p->rx.big_room;
+		rbig += p->rrx.big_bytes;
+		strange += p->stranger ? p->rx.big_room : 0;
+		strangers += p->stranger != 0;
+		senders += p->rx.counted + p->rrx.counted;
+		FUZZ_CHECK(!p->stranger || ep->strangers[p->stranger - 1] == p);
+		FUZZ_CHECK(*p->all_at == p);
 		FUZZ_CHECK(p->rx.nbigs <= BL_BIGS_MAX && p->rrx.nbigs <= BL_BIGS_MAX);
 		FUZZ_CHECK(p->rrx.nrecalled <= BL_RWIN);
 	}
+	/* The accounts say what the peers say. */
+	FUZZ_CHECK(big == ep->big_bytes && rbig == ep->rbig_bytes && strange == ep->strange_bytes);
+	FUZZ_CHECK(strangers == ep->nstrangers && senders == ep->nsenders);
 	return n;
 }
 
@@ -371,10 +384,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct fuzz_in in = { data, size };
 	struct state s = { .now = BUS + bl_mono() };
+	uint64_t swept = bl_mono();
 
 	if (!page)
 		world();
 	s.ep = open_ep();
+	s.ep->key[0] = fuzz_u8(&in) & 1; /* with challenges, or without */
 	advance(&s, 1);
 	while (in.left) {
 		uint8_t what = fuzz_u8(&in);
@@ -391,6 +406,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			break;
 		case 6:
 			bl_process(s.ep);
+			if (what & 1)
+				bl_sweep(s.ep, swept += (what & 30) * BL_SWEEP_NS);
 			break;
 		case 7:
 			announce(&in, &s);

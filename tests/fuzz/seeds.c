@@ -381,7 +381,7 @@ static void rx_seeds(void)
 	unsigned int k, i;
 
 	for (k = 0; k < 2; k++) {
-		struct buf b = { .n = 0 };
+		struct buf b = { .n = 1 }; /* 0: without challenges */
 
 		for (i = 0; i < 120; i++) {
 			/*

@@ -180,9 +180,11 @@ static void recall__the_list_is_full(void **state)
 	assert_true(fake_put(&b, &a.ep->self, BL_OP_RECALL, 0, psn, body, sizeof(body)));
 	bl_process(b.ep);
 	assert_int_equal(b.ep->st.recalled, 1);
-	assert_int_equal(bl_seq_add(&p->rrx.seq, psn), 0);
-	assert_int_equal(bl_seq_add(&p->rrx.seq, psn + 1), 0);
-	assert_int_equal(bl_seq_add(&p->rrx.seq, psn + 2), 1);
+	assert_int_equal(b.ep->st.no_room, 1);
+	/* The numbers are not taken for seen: another frame may have them. */
+	assert_int_equal(bl_seq_add(&p->rrx.seq, psn), 1);
+	assert_int_equal(p->rrx.nrecalled, BL_RWIN);
+	assert_null(p->rrx.recalled);
 	p->rrx.nrecalled = 0;
 	drop(&a);
 	drop(&b);
@@ -296,6 +298,8 @@ static void bl_rx_leave__long_runs(void **state)
 	for (i = 0; i < 600; i++) {
 		assert_true(fake_put(&b, &a.ep->self, BL_OP_DATA, 2 * FAKE_BUS + i, i, body, n));
 		bl_process(b.ep);
+		/* More than a sender can have outstanding; runs are cut all the same. */
+		fake_peer(&b, &a)->rx.credit_psn = i + 1;
 	}
 	while (fake_take(&a, &s))
 		; /* CREDITs */

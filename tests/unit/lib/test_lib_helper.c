@@ -179,7 +179,7 @@ static void bl_helper__memory_is_bounded(void **state)
 	static uint8_t body[1400];
 	struct bl_delivery d[16];
 	struct bl_addr from = { .port = 999 };
-	uint32_t psn = 0, got = 0;
+	uint32_t psn = 0, got = 0; /* frames that were stored, and messages */
 	uint64_t ts = fake_now(), end = bl_mono() + WAIT_MS * 1000000ULL;
 	int n;
 
@@ -188,11 +188,11 @@ static void bl_helper__memory_is_bounded(void **state)
 	send_one(&b, &c, 1, true); /* c's program does not answer */
 	all_may(&b);
 	assert_int_equal(bl_helper_start(b.ep, 256 << 10), 0);
-	/* A sender that ignores windows. */
+	/* Senders that ignore windows: 200 frames each, which is less than the largest window. */
 	while (bl_mono() < end) {
-		while (fake_put(&b, &from, BL_OP_DATA, ts + psn, psn, body,
+		while (fake_put(&b, &from, BL_OP_DATA, ts + psn, psn % 200, body,
 				body_one(body, 5, "x", 1) + 1000))
-			psn++;
+			from.port = (uint16_t)(999 + ++psn / 200);
 		wake(&b);
 		if (psn > 400)
 			break;
@@ -201,9 +201,9 @@ static void bl_helper__memory_is_bounded(void **state)
 	assert_true(psn > 400); /* more than the ring alone holds */
 	/* Never more: it stays full for ten checks. */
 	looks(&b, 10);
-	while (fake_put(&b, &from, BL_OP_DATA, ts + psn, psn, body,
+	while (fake_put(&b, &from, BL_OP_DATA, ts + psn, psn % 200, body,
 			body_one(body, 5, "x", 1) + 1000))
-		psn++;
+		from.port = (uint16_t)(999 + ++psn / 200);
 	wake(&b);
 	looks(&b, 10);
 	assert_true(unread(&b) > FAKE_RING / 2);

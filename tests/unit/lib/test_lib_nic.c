@@ -355,7 +355,7 @@ static void bl_nic_window__of_all_endpoints(void **state)
 	x.ep->wake->ep[5].senders = 0;
 	x.ep->wake->ep[4].senders = 0;
 	x.ep->wake->ep[0].senders = x.ep->wake->ep[1].senders = x.ep->wake->ep[2].senders = 0;
-	bl_nic_sender(y.ep);
+	bl_nic_sender(y.ep, 1);
 	assert_int_equal(y.ep->wake->ep[5].senders, 1);
 	assert_int_equal(bl_nic_window(y.ep, w), BL_NIC_FRAMES / 13);
 	x.ep->wake->ep[3].senders = 1000;

@@ -13,6 +13,7 @@ static int pair_up(void **state)
 	struct bl_delivery d;
 
 	(void)state;
+	fake_key[0] = 0x0706050403020100;
 	make_pair(&a, &b);
 	commit(&b, a.ep->last_ts + 1);
 	assert_int_equal(bl_recv_reliable(b.ep, &d, 1, 0), 1);
@@ -313,6 +314,7 @@ static void open__before_anything_else(void **state)
 static void recall__forged(void **state)
 {
 	uint32_t next;
+	int k;
 
 	(void)state;
 	assert_int_equal(reliable_flow(10), 10);
@@ -328,7 +330,17 @@ static void recall__forged(void **state)
 	forged_recall(a.ep->last_ts + 50000000000ULL, next, 200);
 	forged_recall(a.ep->last_ts + 50000000000ULL, next + 5000, 20);
 	assert_int_equal(reliable_flow(400), 400);
-	assert_int_equal(b.ep->st.refused, 3);
+	assert_int_equal(b.ep->st.refused, 4);
+	assert_int_equal(b.ep->st.duplicates, 0);
+	/* Within the bound, but of no scattering, one after the other. */
+	for (k = 0; k < 40; k++) {
+		next = fake_peer(&b, &a)->rrx.seq.done;
+		forged_recall(a.ep->last_ts + 50000 + (uint64_t)k, next, 290);
+		bl_process(b.ep);
+	}
+	next = fake_peer(&a, &b)->rtx.next_psn;
+	assert_true(fake_peer(&b, &a)->rrx.seq.next - next <= BL_RELIABLE_MAX);
+	assert_int_equal(reliable_flow(400), 400);
 	assert_int_equal(b.ep->st.duplicates, 0);
 }
 

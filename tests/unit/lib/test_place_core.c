@@ -7,23 +7,36 @@
 static void bl_place_classify__edges(void **state)
 {
 	static const struct {
-		int32_t ahead;
+		int32_t ahead;   /* of the expected number */
+		uint32_t behind; /* how far the last CREDIT is behind it */
 		bool probe;
 		enum bl_place want;
 	} t[] = {
-		{ 0, false, BL_PLACE_FITS },
-		{ BL_AHEAD_MAX - 1, false, BL_PLACE_FITS },
-		{ BL_AHEAD_MAX, false, BL_PLACE_ODD },
-		{ BL_AHEAD_MAX, true, BL_PLACE_FITS },
-		{ BL_AHEAD_MAX + 1, true, BL_PLACE_ODD },
-		{ -1, false, BL_PLACE_OLD },
-		{ -1, true, BL_PLACE_OLD },
-		{ -BL_OLD_MAX, false, BL_PLACE_OLD },
-		{ -BL_OLD_MAX - 1, false, BL_PLACE_ODD },
-		{ -BL_OLD_MAX - 1, true, BL_PLACE_ODD },
-		{ 1 << 30, false, BL_PLACE_ODD },
-		{ INT32_MIN, false, BL_PLACE_ODD },
-		{ INT32_MAX, true, BL_PLACE_ODD },
+		{ 0, 0, false, BL_PLACE_FITS },
+		{ BL_AHEAD_MAX - 1, 0, false, BL_PLACE_FITS },
+		{ BL_AHEAD_MAX, 0, false, BL_PLACE_ODD },
+		{ BL_AHEAD_MAX, 0, true, BL_PLACE_FITS },
+		{ BL_AHEAD_MAX + 1, 0, true, BL_PLACE_ODD },
+		{ -1, 0, false, BL_PLACE_OLD },
+		{ -1, 0, true, BL_PLACE_OLD },
+		{ -1, 10, false, BL_PLACE_OLD },
+		{ -10, 10, true, BL_PLACE_OLD },
+		{ -11, 10, false, BL_PLACE_OLD },
+		{ -BL_OLD_MAX, 0, false, BL_PLACE_OLD },
+		{ -BL_OLD_MAX - 1, 0, false, BL_PLACE_ODD },
+		{ -BL_OLD_MAX - 1, 0, true, BL_PLACE_ODD },
+		{ 1 << 30, 0, false, BL_PLACE_ODD },
+		{ INT32_MIN, 0, false, BL_PLACE_ODD },
+		{ INT32_MAX, 0, true, BL_PLACE_ODD },
+		/* What was not credited counts: a sender that ignores its window gets no further.
+		 */
+		{ 0, BL_AHEAD_MAX - 1, false, BL_PLACE_FITS },
+		{ 0, BL_AHEAD_MAX, false, BL_PLACE_ODD },
+		{ 0, BL_AHEAD_MAX, true, BL_PLACE_FITS },
+		{ 1, BL_AHEAD_MAX, true, BL_PLACE_ODD },
+		{ 155, 100, false, BL_PLACE_FITS },
+		{ 156, 100, false, BL_PLACE_ODD },
+		{ 156, 100, true, BL_PLACE_FITS },
 	};
 	static const uint32_t expected[] = { 0, 5, 0x7fffff00, 0xffffff80, 0xffffffff };
 	size_t i, k;
@@ -32,31 +45,31 @@ static void bl_place_classify__edges(void **state)
 	for (k = 0; k < ARRAY_SIZE(expected); k++) {
 		for (i = 0; i < ARRAY_SIZE(t); i++) {
 			uint32_t psn = expected[k] + (uint32_t)t[i].ahead;
-			struct bl_odd odd = { 0 };
 
-			assert_int_equal(bl_place_classify(&odd, expected[k], psn,
-							   psn + !t[i].probe),
+			assert_int_equal(bl_place_classify(expected[k], expected[k] - t[i].behind,
+							   psn, psn + !t[i].probe),
 					 t[i].want);
-			assert_int_equal(odd.known, t[i].want == BL_PLACE_ODD);
 		}
 	}
 }
 
-static void bl_place_classify__two_that_fit_each_other(void **state)
+/* Frames that follow each other move the receiver, but only when the first came long ago. */
+static void bl_place_follow__edges(void **state)
 {
 	static const struct {
 		uint32_t first, second;
 		bool probe; /* both frames */
-		enum bl_place want;
+		uint64_t after_ns;
+		int want;
 	} t[] = {
-		{ 5000, 5001, false, BL_PLACE_ANEW },
-		{ 5000, 5000 + BL_AHEAD_MAX, false, BL_PLACE_ANEW },
-		{ 5000, 5001 + BL_AHEAD_MAX, false, BL_PLACE_ODD },
-		{ 5000, 5000, false, BL_PLACE_ODD }, /* a copy of it proves nothing */
-		{ 5000, 4999, false, BL_PLACE_ODD },
-		{ 5000, 5000, true, BL_PLACE_ANEW }, /* a repeated PROBE does */
-		{ 5000, 100, false, BL_PLACE_FITS },
-		{ 5000, 99, false, BL_PLACE_OLD },
+		{ 5000, 5001, false, BL_ODD_NS, 1 },
+		{ 5000, 5001, false, BL_ODD_NS - 1, 0 },
+		{ 5000, 5000 + BL_AHEAD_MAX, false, BL_ODD_NS, 1 },
+		{ 5000, 5001 + BL_AHEAD_MAX, false, BL_ODD_NS, 0 },
+		{ 5000, 5000, false, BL_ODD_NS, 0 }, /* a copy of it proves nothing */
+		{ 5000, 4999, false, BL_ODD_NS, 0 },
+		{ 5000, 5000, true, BL_ODD_NS, 1 }, /* a repeated PROBE does */
+		{ 0xffffffff, 0, false, BL_ODD_NS, 1 },
 	};
 	size_t i;
 
@@ -64,24 +77,34 @@ static void bl_place_classify__two_that_fit_each_other(void **state)
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
 		struct bl_odd odd = { 0 };
 
-		assert_int_equal(bl_place_classify(&odd, 100, t[i].first, t[i].first + !t[i].probe),
-				 BL_PLACE_ODD);
-		assert_int_equal(bl_place_classify(&odd, 100, t[i].second,
-						   t[i].second + !t[i].probe),
+		assert_int_equal(bl_place_follow(&odd, t[i].first, t[i].first + !t[i].probe, 7), 0);
+		assert_int_equal(bl_place_follow(&odd, t[i].second, t[i].second + !t[i].probe,
+						 7 + t[i].after_ns),
 				 t[i].want);
-		/*
-		 * A frame that fits shows that the receiver is where it should be; a duplicate
-		 * shows nothing.
-		 */
-		assert_int_equal(odd.known, t[i].want == BL_PLACE_ODD || t[i].want == BL_PLACE_OLD);
 	}
+}
+
+/* The time is that of the first of them all, and begins anew with a frame that does not follow. */
+static void bl_place_follow__a_chain(void **state)
+{
+	struct bl_odd odd = { 0 };
+	uint64_t now;
+	uint32_t psn = 5000;
+
+	(void)state;
+	for (now = 1; now < 1 + BL_ODD_NS; now += BL_ODD_NS / 10)
+		assert_int_equal(bl_place_follow(&odd, psn, psn + 1, now), 0), psn++;
+	assert_int_equal(bl_place_follow(&odd, 70000, 70001, now), 0);
+	assert_int_equal(bl_place_follow(&odd, 70001, 70002, now + BL_ODD_NS - 1), 0);
+	assert_int_equal(bl_place_follow(&odd, 70002, 70003, now + BL_ODD_NS), 1);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bl_place_classify__edges),
-		cmocka_unit_test(bl_place_classify__two_that_fit_each_other),
+		cmocka_unit_test(bl_place_follow__edges),
+		cmocka_unit_test(bl_place_follow__a_chain),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
