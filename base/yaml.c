@@ -14,15 +14,20 @@
 
 bool bl_mac_parse(const char *s, uint8_t mac[6])
 {
-	unsigned int v[6];
-	char end;
+	uint8_t v[6];
 	int k;
 
-	if (sscanf(s, "%2x:%2x:%2x:%2x:%2x:%2x%c", &v[0], &v[1], &v[2], &v[3], &v[4], &v[5],
-		   &end) != 6)
+	/* sscanf() would also take signs, blanks, and a single digit for a pair. */
+	for (k = 0; k < 6; k++, s += 2) {
+		if (k && *s++ != ':')
+			return false;
+		if (!isxdigit((unsigned char)s[0]) || !isxdigit((unsigned char)s[1]))
+			return false;
+		v[k] = (uint8_t)strtoul((const char[]){ s[0], s[1], 0 }, NULL, 16);
+	}
+	if (*s)
 		return false;
-	for (k = 0; k < 6; k++)
-		mac[k] = (uint8_t)v[k];
+	memcpy(mac, v, sizeof(v));
 	return true;
 }
 
