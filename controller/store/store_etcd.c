@@ -255,7 +255,7 @@ static bool watch_line(struct watch *w, const char *line, size_t len)
 	size_t i;
 	bool more;
 
-	etcd_msg_read(line, len, w->e->prefix, &a);
+	etcd_msg_read(line, len, w->e->prefix, true, &a);
 	more = a.sound && !a.error && !a.canceled;
 	/* The revisions in between are compacted: read all keys, and go on from there. */
 	if (a.canceled && a.compacted)
