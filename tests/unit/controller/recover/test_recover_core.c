@@ -654,6 +654,26 @@ static void hello__other_kind(void **state)
 	bl_recover_free(r);
 }
 
+/*
+ * The neighbour that a LINK_DOWN names, where none was heard before, is held to the same as one in
+ * a HELLO: no node is its own neighbour, and its record could not be loaded.
+ */
+static void link_down__own_neighbour(void **state)
+{
+	struct bl_recover *r = rack(2), *next = bl_recover_new(&cfg);
+	struct bl_recover_hello h = hello_switch(2);
+
+	(void)state;
+	sw_port[1].neighbour = 0;
+	h.id = 7;
+	assert_int_equal(bl_recover_hello(r, MS, &h), BL_RECOVER_OK);
+	assert_int_equal(bl_recover_link_down(r, MS, 7, 2, 7, 900, 1), BL_RECOVER_UNKNOWN_PORT);
+	assert_int_equal(bl_recover_load_node(next, bl_recover_node(r, 7)), 0);
+	assert_int_equal(bl_recover_link_down(r, MS, 7, 2, 2, 900, 1), BL_RECOVER_OK);
+	bl_recover_free(next);
+	bl_recover_free(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -673,6 +693,7 @@ int main(void)
 		cmocka_unit_test(hello__behind),
 		cmocka_unit_test(hello__refused),
 		cmocka_unit_test(hello__other_kind),
+		cmocka_unit_test(link_down__own_neighbour),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
