@@ -218,6 +218,10 @@ WRAP_test_agent_fences := sd_event_now bl_session_connect bl_session_send bl_ses
 WRAP_test_clock := adjtimex bl_log clock_gettime
 WRAP_test_bench_check := cli_fail reason_name
 WRAP_test_options := bl_admission_defaults bl_admission_check bl_role_name
+WRAP_fuzz_ctl := ctl_leading bl_store_waits bl_session_send bl_session_waiting bl_session_end \
+	bl_session_close bl_log clock_gettime
+WRAP_fuzz_etcd := etcd_gateway_open etcd_gateway_close etcd_gateway_next etcd_ask etcd_ask_now \
+	etcd_req_free bl_store_once sd_event_add_time sd_event_source_disable_unref
 
 # this runs the command
 $(B)/tests/unit/test_options: | $(B)/barline
@@ -254,9 +258,10 @@ $(NET_BIN): $(LAB_LIBS) | $(SKELS)
 
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZ_BIN := $(FUZZ_SRC:%.c=$(B)/%)
-FUZZ_CC	 := $(FUZZ_CLANG) -std=gnu11 -O1 -g -D_GNU_SOURCE -I. -fsanitize=address,undefined \
+FUZZ_CC	 := $(FUZZ_CLANG) -std=gnu11 -O1 -g -fno-strict-aliasing -D_GNU_SOURCE \
+	    -DBARLINE_VERSION='"$(VERSION)"' -I. -I$(B) -fsanitize=address,undefined \
 	    -fno-sanitize-recover=undefined
-$(B)/fuzz/%.o: %.c
+$(B)/fuzz/%.o: %.c | $(SKELS) $(PROTO_H)
 	@mkdir -p $(@D)
 	$(FUZZ_CC) $(DEPS) -fsanitize=fuzzer-no-link -c $< -o $@
 
@@ -264,9 +269,17 @@ $(B)/fuzz/lib.a: $(LIB_SRC:%.c=$(B)/fuzz/%.o)
 	@rm -f $@
 	ar rcs $@ $^
 
-$(B)/tests/fuzz/%: tests/fuzz/%.c $(B)/fuzz/lib.a
+# the parsers of daemons and commands, and what they call
+FUZZ_PARTS := $(NODE_SRC) $(CTL_SRC) $(wildcard arbiter/*.c) \
+	$(addprefix bench/fct/,fct_sizes.c fct_trace.c fct_coflow.c)
+$(B)/fuzz/parts.a: $(FUZZ_PARTS:%.c=$(B)/fuzz/%.o) $(B)/proto/ctl.pb-c.o
+	@rm -f $@
+	ar rcs $@ $^
+
+$(B)/tests/fuzz/%: tests/fuzz/%.c $(B)/fuzz/lib.a $(B)/fuzz/parts.a
 	@mkdir -p $(@D)
-	$(FUZZ_CC) $(DEPS) -fsanitize=fuzzer -o $@ $< $(B)/fuzz/lib.a
+	$(FUZZ_CC) $(DEPS) -fsanitize=fuzzer $(wraps) -o $@ $< -Wl,--start-group \
+		$(filter %.a,$^) -Wl,--end-group $(CLI_LIBS)
 
 # The benches are not run by the tests, but they must not stop compiling either.
 tests: all $(UNIT_BIN) $(PROG_BIN) $(NET_BIN) $(addprefix $(B)/bench/,switch_cost host_cost)
