@@ -220,6 +220,8 @@ WRAP_test_bench_check := cli_fail reason_name
 WRAP_test_options := bl_admission_defaults bl_admission_check bl_role_name
 WRAP_fuzz_agent := sd_event_now sd_event_add_time_relative bl_session_connect bl_session_send \
 	bl_session_waiting bl_session_close
+WRAP_fuzz_arb := arb_udp_open arb_group_join arb_receive sendmmsg sendto getrandom \
+	if_nametoindex clock_gettime bl_log
 WRAP_fuzz_ctl := ctl_leading bl_store_waits bl_session_send bl_session_waiting bl_session_end \
 	bl_session_close bl_log clock_gettime
 WRAP_fuzz_etcd := etcd_gateway_open etcd_gateway_close etcd_gateway_next etcd_ask etcd_ask_now \
