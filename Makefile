@@ -218,6 +218,7 @@ WRAP_test_agent_fences := sd_event_now bl_session_connect bl_session_send bl_ses
 WRAP_test_clock := adjtimex bl_log clock_gettime
 WRAP_test_bench_check := cli_fail reason_name
 WRAP_test_options := bl_admission_defaults bl_admission_check bl_role_name
+WRAP_test_store_etcd := etcd_gateway_open etcd_gateway_close etcd_ask
 WRAP_fuzz_agent := sd_event_now sd_event_add_time_relative bl_session_connect bl_session_send \
 	bl_session_waiting bl_session_close
 WRAP_fuzz_arb := arb_udp_open arb_group_join arb_receive sendmmsg sendto getrandom \
@@ -251,8 +252,17 @@ $(B)/tests/unit/test_lib_helper_tsan: $(LIB_SRC:%.c=$(B)/tsan/%.o) \
 # -O0: these tests run programs and libraries that are optimised. gcc takes a quarter of the time.
 $(PROG_BIN): $(B)/libbarline-node.a | $(SKELS)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(DEPS) $(PATTERN) -O0 -o $@ $(filter tests/%.c,$^) \
+	$(CC) $(ALL_CFLAGS) $(DEPS) $(PATTERN) -O0 -o $@ $(filter tests/%.c %.o,$^) \
 		$(B)/libbarline-node.a -lcmocka $(NODE_LIBS)
+
+# the programs once more, compiled natively, and with the sanitizers for the fuzzers
+native	     = $(CC) -std=gnu11 -w -O1 -g -fno-strict-aliasing -I. -Itests/native $(DEPS) -c $< -o $@
+$(B)/native/%.o: tests/native/%.c
+	@mkdir -p $(@D)
+	$(native)
+
+$(B)/tests/prog/test_switch_native: $(addprefix $(B)/native/,native.o native_switch.o)
+$(B)/tests/prog/test_host_native: $(addprefix $(B)/native/,native.o native_host.o)
 
 # the racks of the tests are the lab's, and so are the workers of test_kills
 $(NET_BIN): $(LAB_LIBS) | $(SKELS)
