@@ -123,6 +123,17 @@ MAYBE_UNUSED static void same_counts(const struct bpf_map *map, __u64 *last, __u
 	}
 }
 
+/* Fails unless both programs have counted all of these: otherwise the frames are no good. */
+MAYBE_UNUSED static void have_met(const enum bl_reason *r, size_t n)
+{
+	while (n--)
+		if (!reason_seen[r[n]])
+			fail_msg("no frame was counted as %s", reason_name[r[n]]);
+}
+#define HAVE_MET(...)                               \
+	have_met((enum bl_reason[]){ __VA_ARGS__ }, \
+		 sizeof((enum bl_reason[]){ __VA_ARGS__ }) / sizeof(enum bl_reason))
+
 /* ---- frames ---- */
 
 /* A bus time near one of the edges that programs compare with. */
