@@ -290,10 +290,17 @@ $(B)/fuzz/parts.a: $(FUZZ_PARTS:%.c=$(B)/fuzz/%.o) $(B)/proto/ctl.pb-c.o
 	@rm -f $@
 	ar rcs $@ $^
 
+$(B)/fuzz/native/%.o: tests/native/%.c
+	@mkdir -p $(@D)
+	$(FUZZ_CC) -w -Itests/native $(DEPS) -fsanitize=fuzzer-no-link -c $< -o $@
+
+$(B)/tests/fuzz/fuzz_switch: $(addprefix $(B)/fuzz/native/,native.o native_switch.o)
+$(B)/tests/fuzz/fuzz_host: $(addprefix $(B)/fuzz/native/,native.o native_host.o)
+
 $(B)/tests/fuzz/%: tests/fuzz/%.c $(B)/fuzz/lib.a $(B)/fuzz/parts.a
 	@mkdir -p $(@D)
-	$(FUZZ_CC) $(DEPS) -fsanitize=fuzzer $(wraps) -o $@ $< -Wl,--start-group \
-		$(filter %.a,$^) -Wl,--end-group $(CLI_LIBS)
+	$(FUZZ_CC) $(DEPS) -fsanitize=fuzzer $(wraps) -o $@ $< $(filter %.o,$^) \
+		-Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(CLI_LIBS)
 
 # The benches are not run by the tests, but they must not stop compiling either.
 tests: all $(UNIT_BIN) $(PROG_BIN) $(NET_BIN) $(addprefix $(B)/bench/,switch_cost host_cost)

@@ -27,6 +27,7 @@
 #define MAPS     96
 #define RINGS    64
 #define HEADROOM 256
+#define AREA     (HEADROOM + NATIVE_FRAME_MAX + 8)
 
 uint64_t native_now_ns;
 uint32_t native_cpu;
@@ -49,11 +50,21 @@ static int is_hash(const struct native_map *m)
 	return m->type == BPF_MAP_TYPE_HASH || m->type == BPF_MAP_TYPE_LRU_HASH;
 }
 
+/* Bytes from one entry to the next: values are aligned to 8, as the kernel's. */
+static size_t step_of(const struct native_map *m)
+{
+	return ((is_hash(m) ? m->key_size + 7u : 0) & ~7u) + ((m->value_size + 7u) & ~7u);
+}
+
+/* Where the value is in an entry. */
+static size_t value_at(const struct native_map *m)
+{
+	return (is_hash(m) ? m->key_size + 7u : 0) & ~7u;
+}
+
 static size_t bytes_of(const struct native_map *m)
 {
-	size_t each = m->value_size + (is_hash(m) ? m->key_size : 0);
-
-	return each * m->max;
+	return step_of(m) * m->max;
 }
 
 struct native_map *native_map(const void *id, const char *name, size_t type, size_t key_size,
@@ -75,8 +86,6 @@ struct native_map *native_map(const void *id, const char *name, size_t type, siz
 				  .max = (uint32_t)max };
 	if (type == BPF_MAP_TYPE_ARRAY_OF_MAPS || type == BPF_MAP_TYPE_RINGBUF)
 		return m;
-	/* the kernel's values are aligned to 8, and those of arrays padded to it */
-	m->value_size = (m->value_size + 7) & ~7u;
 	m->data = mmap(NULL, bytes_of(m) + 1, PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	need(m->data != MAP_FAILED, "no memory for a map");
@@ -95,12 +104,11 @@ struct native_map *native_map_named(const char *name)
 
 static uint8_t *hash_at(struct native_map *m, const void *key)
 {
-	size_t each = m->key_size + m->value_size;
 	uint32_t i;
 
 	for (i = 0; i < m->n; i++)
-		if (!memcmp(m->data + i * each, key, m->key_size))
-			return m->data + i * each;
+		if (!memcmp(m->data + i * step_of(m), key, m->key_size))
+			return m->data + i * step_of(m);
 	return NULL;
 }
 
@@ -113,19 +121,18 @@ void *native_lookup(struct native_map *m, const void *key)
 
 	if (is_hash(m)) {
 		at = hash_at(m, key);
-		return at ? at + m->key_size : NULL;
+		return at ? at + value_at(m) : NULL;
 	}
 	memcpy(&k, key, sizeof(k));
 	if (k >= m->max)
 		return NULL;
 	if (m->type == BPF_MAP_TYPE_ARRAY_OF_MAPS)
 		return ring_of(k);
-	return m->data + (size_t)k * m->value_size;
+	return m->data + k * step_of(m);
 }
 
 long native_update(struct native_map *m, const void *key, const void *value, uint64_t flags)
 {
-	size_t each = m->key_size + m->value_size;
 	uint8_t *at;
 
 	if (!is_hash(m)) {
@@ -141,21 +148,20 @@ long native_update(struct native_map *m, const void *key, const void *value, uin
 	if (!at) {
 		if (m->n == m->max)
 			return -E2BIG;
-		at = m->data + m->n++ * each;
+		at = m->data + m->n++ * step_of(m);
 		memcpy(at, key, m->key_size);
 	}
-	memcpy(at + m->key_size, value, m->value_size);
+	memcpy(at + value_at(m), value, m->value_size);
 	return 0;
 }
 
 long native_delete(struct native_map *m, const void *key)
 {
-	size_t each = m->key_size + m->value_size;
 	uint8_t *at = is_hash(m) ? hash_at(m, key) : NULL;
 
 	if (!at)
 		return -ENOENT;
-	memmove(at, m->data + --m->n * each, each);
+	memmove(at, m->data + --m->n * step_of(m), step_of(m));
 	return 0;
 }
 
@@ -163,7 +169,7 @@ long native_push(struct native_map *m, const void *value)
 {
 	if (m->n == m->max)
 		return -E2BIG;
-	memcpy(m->data + (size_t)m->n++ * m->value_size, value, m->value_size);
+	memcpy(m->data + m->n++ * step_of(m), value, m->value_size);
 	return 0;
 }
 
@@ -173,7 +179,7 @@ long native_pop(struct native_map *m, void *value)
 		return -ENOENT;
 	memcpy(value, m->data, m->value_size);
 	m->n--;
-	memmove(m->data, m->data + m->value_size, (size_t)m->n * m->value_size);
+	memmove(m->data, m->data + step_of(m), m->n * step_of(m));
 	return 0;
 }
 
@@ -200,7 +206,7 @@ long native_redirect(struct native_map *m, uint32_t key, uint64_t flags)
 	if (flags & BPF_F_BROADCAST)
 		return XDP_REDIRECT;
 	if (key < m->max)
-		memcpy(&ifindex, m->data + (size_t)key * m->value_size, sizeof(ifindex));
+		memcpy(&ifindex, m->data + key * step_of(m), sizeof(ifindex));
 	return ifindex ? XDP_REDIRECT : (long)(flags & 3);
 }
 
@@ -307,15 +313,15 @@ static uint8_t *area;
 
 static uint8_t *end_of(uint8_t *frame)
 {
-	return frame + HEADROOM + NATIVE_FRAME_MAX;
+	return frame + AREA;
 }
 
 static void open_area(void)
 {
 	if (area)
 		return;
-	area = mmap(NULL, HEADROOM + NATIVE_FRAME_MAX, PROT_READ | PROT_WRITE,
-		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
+	area = mmap(NULL, AREA, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1,
+		    0);
 	need(area != MAP_FAILED, "no memory below 2 GB");
 }
 
@@ -324,7 +330,7 @@ static void fence_frame(const struct xdp_md *ctx)
 {
 	uint8_t *from = (uint8_t *)(uintptr_t)ctx->data, *to = (uint8_t *)(uintptr_t)ctx->data_end;
 
-	ASAN_UNPOISON_MEMORY_REGION(area, HEADROOM + NATIVE_FRAME_MAX);
+	ASAN_UNPOISON_MEMORY_REGION(area, AREA);
 	ASAN_POISON_MEMORY_REGION(area, (size_t)(from - area) & ~7UL);
 	ASAN_POISON_MEMORY_REGION(to, (size_t)(end_of(area) - to));
 }
@@ -364,8 +370,9 @@ int native_run(int (*prog)(struct xdp_md *ctx), uint8_t *p, uint32_t *n, uint32_
 	int verdict;
 
 	open_area();
-	ASAN_UNPOISON_MEMORY_REGION(area, HEADROOM + NATIVE_FRAME_MAX);
-	ctx.data = (uint32_t)(uintptr_t)(area + HEADROOM);
+	ASAN_UNPOISON_MEMORY_REGION(area, AREA);
+	/* as drivers do (NET_IP_ALIGN): the IP header is aligned */
+	ctx.data = (uint32_t)(uintptr_t)(area + HEADROOM + 2);
 	ctx.data_end = ctx.data + *n;
 	ctx.data_meta = ctx.data;
 	memcpy((void *)(uintptr_t)ctx.data, p, *n);

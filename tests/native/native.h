@@ -19,13 +19,14 @@
 
 #define NATIVE_FRAME_MAX 4096
 
-/** struct native_map - a map. Entries of hash maps lie one behind the other, key before value. */
+/** struct native_map - a map. */
 struct native_map {
 	const void *id; /* its declaration */
 	const char *name;
 	uint32_t type, key_size, value_size, max;
-	uint32_t n;    /* entries of a hash map or a queue */
-	uint8_t *data; /* arrays: the values; hash maps: @n keys with their values */
+	uint32_t n; /* entries of a hash map or a queue */
+	/* arrays: the values; hash maps: @n keys with their values; both aligned to 8 */
+	uint8_t *data;
 };
 
 extern uint64_t native_now_ns; /* CLOCK_MONOTONIC of the programs */

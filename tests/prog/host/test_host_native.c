@@ -128,7 +128,7 @@ static void endpoints_sleep(void)
 	put_both(sk->maps.wake, 0, &w);
 }
 
-/* The endpoint at port 9 has sent PREPs, for which the frames of ack() are ACKs. */
+/* The endpoint at port 9 has sent PREPs, for which reliable_frame() makes ACKs. */
 static void new_window(bool v6)
 {
 	struct bl_inflight line;
@@ -139,18 +139,34 @@ static void new_window(bool v6)
 	native_put("inflight", 0, &line);
 }
 
-static void random_ack(struct frame *f, bool v6)
+/* An ACK of the window, or a PREP or RECALL for an endpoint that is there. */
+static void reliable_frame(struct frame *f, bool v6)
 {
 	struct desc d = v6 ? data_frame6(0, 1, 0, bus_now) : data_frame(0, 1, 0, bus_now);
 	const struct bl_rwin *w = native_get("windows", 0);
 
-	d.op = BL_OP_ACK;
-	d.sport = BL_PORT_BASE + 7;
-	d.dport = FROM;
-	d.ts = w->slot[BODY_SLOT % BL_RWIN].ts;
 	d.b = d.c = below(2) ? bus_now - BL_TS_OLD : bus_now - below(200000);
-	d.body = below(8) ? 12 + below(60) : below(12);
+	d.body = below(8) ? 16 + below(60) : below(16);
 	d.tags = below(4) == 0;
+	d.csum = below(2);
+	switch (below(4)) {
+	case 0:
+		d.op = BL_OP_PREP;
+		d.dport = BL_PORT_BASE + (v6 ? 9 : 10);
+		d.ts = bus_now + below(BOUND);
+		break;
+	case 1:
+		d.op = BL_OP_RECALL;
+		d.dport = BL_PORT_BASE + (v6 ? 11 : 9);
+		d.ts = bus_now;
+		break;
+	default:
+		d.op = BL_OP_ACK;
+		d.sport = BL_PORT_BASE + 7;
+		d.dport = FROM;
+		d.ts = w->slot[BODY_SLOT % BL_RWIN].ts;
+		break;
+	}
 	build(f, &d);
 	if (below(8) == 0)
 		f->p[below(f->n)] ^= (__u8)(1 + below(255));
@@ -179,17 +195,17 @@ static void fence_both(void)
 static void one_frame(void)
 {
 	const struct bl_host_page *page = native_get("host_page", 0);
-	bool ack = below(6) == 0, v6 = below(2);
+	bool reliable = below(4) == 0, v6 = below(2);
 	struct frame in, out;
 	const __u64 *count;
 	enum bl_reason why;
 	struct bl_frame f;
 	__u64 was;
 
-	if (ack) {
+	if (reliable) {
 		if (below(2))
 			new_window(v6);
-		random_ack(&in, v6);
+		reliable_frame(&in, v6);
 	} else {
 		random_frame(&in, below(2), bus_now, below(2) ? page->reg[0].b : page->commit);
 	}
@@ -198,7 +214,7 @@ static void one_frame(void)
 	was = *count;
 	run_both(sk->progs.bl_host_xdp, bl_host_xdp, net.ifindex[0], &in, &out);
 	same_reason(&in, was, *count, why);
-	if (ack)
+	if (reliable)
 		same_windows();
 }
 
@@ -227,7 +243,7 @@ static void native__host(void **state)
 				       (below(64) ? 0 : below(5 * DEAD_NS)));
 		if (below(4) == 0)
 			endpoints_sleep();
-		if (below(200) == 0)
+		if (below(64) == 0)
 			fence_both();
 		one_frame();
 		same_state(frames % 1024 == 0);

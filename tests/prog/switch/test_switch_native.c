@@ -137,7 +137,7 @@ static void run(const char *who, void (*prepare)(void))
 		if (below(8) == 0)
 			both_clocks_at(bus_now + below(2 * BEACON_NS) +
 				       (below(64) ? 0 : below(5 * DEAD_NS)));
-		if (below(200) == 0)
+		if (below(64) == 0)
 			fence_both();
 		one_frame(below(NPORTS));
 		same_state(frames % 1024 == 0);
