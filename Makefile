@@ -10,7 +10,8 @@
 #   make format        write every C file as .clang-format has it
 #
 #   make bench         measure, beside the peers; PARTS="rack group ..." selects (bench/run.sh)
-#   make fuzz          the fuzzers, one after the other
+#   make fuzz          the fuzzers, ten seconds each
+#   make fuzz-campaign ten minutes each, on all CPUs; FUZZERS="ctl agent", FUZZ_SECONDS=600, KEEP=24
 #   make model         the promises of reliable scatterings, searched by spin
 #   make mutants       does a test fail when the code is wrong? LISTS=cores,lib LEAST=90
 #   make soak          random racks and accidents, SOAK_SECONDS=600
@@ -90,7 +91,8 @@ $(foreach k,unit prog net,$(foreach s,$(call test_src,$(k)),$(call source_of,$(k
 
 .DELETE_ON_ERROR:
 .SECONDARY: $(SKELS) $(SKELS:.skel.h=.bpf.o) $(PROTO_H) $(PROTO_H:.h=.c)
-.PHONY: all help tests run test model mutants bench soak soak-fair soak-kills fuzz test-kernels \
+.PHONY: all help tests run test model mutants bench soak soak-fair soak-kills fuzz \
+	fuzz-campaign test-kernels \
 	install uninstall clean format deps-build deps-run deps-test deps-bench deps-vm root
 
 all: $(B)/barline $(B)/barlined $(B)/libbarline.a $(B)/libbarline.so $(B)/barline.pc
@@ -261,8 +263,8 @@ $(B)/native/%.o: tests/native/%.c
 	@mkdir -p $(@D)
 	$(native)
 
-$(B)/tests/prog/test_switch_native: $(addprefix $(B)/native/,native.o native_switch.o)
-$(B)/tests/prog/test_host_native: $(addprefix $(B)/native/,native.o native_host.o)
+$(B)/tests/prog/test_switch_native: $(addprefix $(B)/native/,native.o native_switch.bpf.o)
+$(B)/tests/prog/test_host_native: $(addprefix $(B)/native/,native.o native_host.bpf.o)
 
 # the racks of the tests are the lab's, and so are the workers of test_kills
 $(NET_BIN): $(LAB_LIBS) | $(SKELS)
@@ -294,8 +296,8 @@ $(B)/fuzz/native/%.o: tests/native/%.c
 	@mkdir -p $(@D)
 	$(FUZZ_CC) -w -Itests/native $(DEPS) -fsanitize=fuzzer-no-link -c $< -o $@
 
-$(B)/tests/fuzz/fuzz_switch: $(addprefix $(B)/fuzz/native/,native.o native_switch.o)
-$(B)/tests/fuzz/fuzz_host: $(addprefix $(B)/fuzz/native/,native.o native_host.o)
+$(B)/tests/fuzz/fuzz_switch: $(addprefix $(B)/fuzz/native/,native.o native_switch.bpf.o)
+$(B)/tests/fuzz/fuzz_host: $(addprefix $(B)/fuzz/native/,native.o native_host.bpf.o)
 
 $(B)/tests/fuzz/%: tests/fuzz/%.c $(B)/fuzz/lib.a $(B)/fuzz/parts.a
 	@mkdir -p $(@D)
@@ -345,6 +347,11 @@ test: deps-test
 
 fuzz: $(FUZZ_BIN)
 	bash tests/fuzz/run.sh $(B)
+
+fuzz-campaign: deps-test
+	@$(MAKE) --no-print-directory -s $(FUZZ_BIN) \
+		$(addprefix $(B)/tests/prog/,test_switch_native test_host_native)
+	bash tests/fuzz/run.sh --campaign $(B)
 
 # Debian's kernels in qemu: program tests on all, net tests in virtual time on 6.1 and 6.12;
 # tests/vm/run.sh has the settings.

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * seeds DIR - writes the seed corpora DIR/NAME/, of the fuzzers that need some, and the dictionary
- * DIR/barline.dict from maps/wire_abi.h. The start of the fuzzers thus follows the wire format, and
- * the tree contains no binary file. tests/fuzz/run.sh compares the dictionary with
- * tests/fuzz/barline.dict.
+ * DIR/barline.dict from maps/wire_abi.h. The start of the fuzzers thus follows the wire format.
+ * tests/fuzz/run.sh compares the dictionary with tests/fuzz/barline.dict. The inputs in
+ * tests/fuzz/corpus/ are those that a campaign has found.
  */
 #include <errno.h>
 #include <stdio.h>

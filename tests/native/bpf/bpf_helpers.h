@@ -38,12 +38,13 @@
 		at_;                                                                    \
 	})
 #define NATIVE_KEYED(m, name)               NATIVE_MAP(m, name, sizeof(*(m)->key), sizeof(*(m)->value))
+#define NATIVE_UNKEYED(m, name)             NATIVE_MAP(m, name, 0, sizeof(*(m)->value))
 
 #define bpf_map_lookup_elem(m, k)           native_lookup(NATIVE_KEYED(m, #m), k)
 #define bpf_map_update_elem(m, k, v, flags) native_update(NATIVE_KEYED(m, #m), k, v, flags)
 #define bpf_map_delete_elem(m, k)           native_delete(NATIVE_KEYED(m, #m), k)
-#define bpf_map_push_elem(m, v, flags)      native_push(NATIVE_MAP(m, #m, 0, sizeof(*(m)->value)), v)
-#define bpf_map_pop_elem(m, v)              native_pop(NATIVE_MAP(m, #m, 0, sizeof(*(m)->value)), v)
+#define bpf_map_push_elem(m, v, flags)      native_push(NATIVE_UNKEYED(m, #m), v)
+#define bpf_map_pop_elem(m, v)              native_pop(NATIVE_UNKEYED(m, #m), v)
 
 #define bpf_loop(n, fn, arg, flags)         \
 	__extension__({                     \
