@@ -258,10 +258,9 @@ $(PROG_BIN): $(B)/libbarline-node.a | $(SKELS)
 		$(B)/libbarline-node.a -lcmocka $(NODE_LIBS)
 
 # the programs once more, compiled natively, and with the sanitizers for the fuzzers
-native	     = $(CC) -std=gnu11 -w -O1 -g -fno-strict-aliasing -I. -Itests/native $(DEPS) -c $< -o $@
 $(B)/native/%.o: tests/native/%.c
 	@mkdir -p $(@D)
-	$(native)
+	$(CC) -std=gnu11 -w -O1 -g -fno-strict-aliasing -I. -Itests/native $(DEPS) -c $< -o $@
 
 $(B)/tests/prog/test_switch_native: $(addprefix $(B)/native/,native.o native_switch.bpf.o)
 $(B)/tests/prog/test_host_native: $(addprefix $(B)/native/,native.o native_host.bpf.o)

@@ -37,7 +37,10 @@
 					 value_size, NATIVE_UINT(m, max_entries));      \
 		at_;                                                                    \
 	})
-#define NATIVE_KEYED(m, name)               NATIVE_MAP(m, name, sizeof(*(m)->key), sizeof(*(m)->value))
+/* clang-format off */
+#define NATIVE_KEYED(m, name) \
+	NATIVE_MAP(m, name, sizeof(*(m)->key), sizeof(*(m)->value))
+/* clang-format on */
 #define NATIVE_UNKEYED(m, name)             NATIVE_MAP(m, name, 0, sizeof(*(m)->value))
 
 #define bpf_map_lookup_elem(m, k)           native_lookup(NATIVE_KEYED(m, #m), k)
