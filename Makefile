@@ -10,7 +10,8 @@
 #   make format        write every C file as .clang-format has it
 #
 #   make bench         measure, beside the peers; PARTS="rack group ..." selects (bench/run.sh)
-#   make fuzz          the fuzzers, one after the other
+#   make fuzz          the fuzzers, ten seconds each
+#   make fuzz-campaign ten minutes each, on all CPUs; FUZZERS="ctl agent", FUZZ_SECONDS=600, KEEP=24
 #   make model         the promises of reliable scatterings, searched by spin
 #   make mutants       does a test fail when the code is wrong? LISTS=cores,lib LEAST=90
 #   make soak          random racks and accidents, SOAK_SECONDS=600
@@ -90,7 +91,8 @@ $(foreach k,unit prog net,$(foreach s,$(call test_src,$(k)),$(call source_of,$(k
 
 .DELETE_ON_ERROR:
 .SECONDARY: $(SKELS) $(SKELS:.skel.h=.bpf.o) $(PROTO_H) $(PROTO_H:.h=.c)
-.PHONY: all help tests run test model mutants bench soak soak-fair soak-kills fuzz test-kernels \
+.PHONY: all help tests run test model mutants bench soak soak-fair soak-kills fuzz \
+	fuzz-campaign test-kernels \
 	install uninstall clean format deps-build deps-run deps-test deps-bench deps-vm root
 
 all: $(B)/barline $(B)/barlined $(B)/libbarline.a $(B)/libbarline.so $(B)/barline.pc
@@ -218,6 +220,19 @@ WRAP_test_agent_fences := sd_event_now bl_session_connect bl_session_send bl_ses
 WRAP_test_clock := adjtimex bl_log clock_gettime
 WRAP_test_bench_check := cli_fail reason_name
 WRAP_test_options := bl_admission_defaults bl_admission_check bl_role_name
+WRAP_test_store_etcd := etcd_gateway_open etcd_gateway_close etcd_ask
+WRAP_fuzz_agent := sd_event_now sd_event_add_time_relative bl_session_connect bl_session_send \
+	bl_session_waiting bl_session_close
+WRAP_fuzz_arb := arb_udp_open arb_group_join arb_receive sendmmsg sendto getrandom \
+	if_nametoindex clock_gettime bl_log
+WRAP_fuzz_attach := bpf_map_update_elem bpf_map_lookup_elem bpf_map_delete_elem bpf_map_create \
+	bpf_obj_get bl_iface_get bl_iface_addr bind listen chmod chown unlink accept4 \
+	sd_event_add_io sd_event_add_time_relative sd_event_source_set_enabled \
+	sd_event_source_disable_unref bl_log mmap munmap
+WRAP_fuzz_ctl := ctl_leading bl_store_waits bl_session_send bl_session_waiting bl_session_end \
+	bl_session_close bl_log clock_gettime
+WRAP_fuzz_etcd := etcd_gateway_open etcd_gateway_close etcd_gateway_next etcd_ask etcd_ask_now \
+	etcd_req_free bl_store_once sd_event_add_time sd_event_source_disable_unref
 
 # this runs the command
 $(B)/tests/unit/test_options: | $(B)/barline
@@ -243,8 +258,16 @@ $(B)/tests/unit/test_lib_helper_tsan: $(LIB_SRC:%.c=$(B)/tsan/%.o) \
 # -O0: these tests run programs and libraries that are optimised. gcc takes a quarter of the time.
 $(PROG_BIN): $(B)/libbarline-node.a | $(SKELS)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(DEPS) $(PATTERN) -O0 -o $@ $(filter tests/%.c,$^) \
+	$(CC) $(ALL_CFLAGS) $(DEPS) $(PATTERN) -O0 -o $@ $(filter tests/%.c %.o,$^) \
 		$(B)/libbarline-node.a -lcmocka $(NODE_LIBS)
+
+# the programs once more, compiled natively, and with the sanitizers for the fuzzers
+$(B)/native/%.o: tests/native/%.c
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 -w -O1 -g -fno-strict-aliasing -I. -Itests/native $(DEPS) -c $< -o $@
+
+$(B)/tests/prog/test_switch_native: $(addprefix $(B)/native/,native.o native_switch.bpf.o)
+$(B)/tests/prog/test_host_native: $(addprefix $(B)/native/,native.o native_host.bpf.o)
 
 # the racks of the tests are the lab's, and so are the workers of test_kills
 $(NET_BIN): $(LAB_LIBS) | $(SKELS)
@@ -254,9 +277,10 @@ $(NET_BIN): $(LAB_LIBS) | $(SKELS)
 
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZ_BIN := $(FUZZ_SRC:%.c=$(B)/%)
-FUZZ_CC	 := $(FUZZ_CLANG) -std=gnu11 -O1 -g -D_GNU_SOURCE -I. -fsanitize=address,undefined \
+FUZZ_CC	 := $(FUZZ_CLANG) -std=gnu11 -O1 -g -fno-strict-aliasing -D_GNU_SOURCE \
+	    -DBARLINE_VERSION='"$(VERSION)"' -I. -I$(B) -fsanitize=address,undefined \
 	    -fno-sanitize-recover=undefined
-$(B)/fuzz/%.o: %.c
+$(B)/fuzz/%.o: %.c | $(SKELS) $(PROTO_H)
 	@mkdir -p $(@D)
 	$(FUZZ_CC) $(DEPS) -fsanitize=fuzzer-no-link -c $< -o $@
 
@@ -264,9 +288,24 @@ $(B)/fuzz/lib.a: $(LIB_SRC:%.c=$(B)/fuzz/%.o)
 	@rm -f $@
 	ar rcs $@ $^
 
-$(B)/tests/fuzz/%: tests/fuzz/%.c $(B)/fuzz/lib.a
+# the parsers of daemons and commands, and what they call
+FUZZ_PARTS := $(NODE_SRC) $(CTL_SRC) $(wildcard arbiter/*.c) \
+	$(addprefix bench/fct/,fct_sizes.c fct_trace.c fct_coflow.c)
+$(B)/fuzz/parts.a: $(FUZZ_PARTS:%.c=$(B)/fuzz/%.o) $(B)/proto/ctl.pb-c.o
+	@rm -f $@
+	ar rcs $@ $^
+
+$(B)/fuzz/native/%.o: tests/native/%.c
 	@mkdir -p $(@D)
-	$(FUZZ_CC) $(DEPS) -fsanitize=fuzzer -o $@ $< $(B)/fuzz/lib.a
+	$(FUZZ_CC) -w -Itests/native $(DEPS) -fsanitize=fuzzer-no-link -c $< -o $@
+
+$(B)/tests/fuzz/fuzz_switch: $(addprefix $(B)/fuzz/native/,native.o native_switch.bpf.o)
+$(B)/tests/fuzz/fuzz_host: $(addprefix $(B)/fuzz/native/,native.o native_host.bpf.o)
+
+$(B)/tests/fuzz/%: tests/fuzz/%.c $(B)/fuzz/lib.a $(B)/fuzz/parts.a
+	@mkdir -p $(@D)
+	$(FUZZ_CC) $(DEPS) -fsanitize=fuzzer $(wraps) -o $@ $< $(filter %.o,$^) \
+		-Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(CLI_LIBS)
 
 # The benches are not run by the tests, but they must not stop compiling either.
 tests: all $(UNIT_BIN) $(PROG_BIN) $(NET_BIN) $(addprefix $(B)/bench/,switch_cost host_cost)
@@ -311,6 +350,11 @@ test: deps-test
 
 fuzz: $(FUZZ_BIN)
 	bash tests/fuzz/run.sh $(B)
+
+fuzz-campaign: deps-test
+	@$(MAKE) --no-print-directory -s $(FUZZ_BIN) \
+		$(addprefix $(B)/tests/prog/,test_switch_native test_host_native)
+	bash tests/fuzz/run.sh --campaign $(B)
 
 # Debian's kernels in qemu: program tests on all, net tests in virtual time on 6.1 and 6.12;
 # tests/vm/run.sh has the settings.

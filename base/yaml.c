@@ -14,15 +14,20 @@
 
 bool bl_mac_parse(const char *s, uint8_t mac[6])
 {
-	unsigned int v[6];
-	char end;
+	uint8_t v[6];
 	int k;
 
-	if (sscanf(s, "%2x:%2x:%2x:%2x:%2x:%2x%c", &v[0], &v[1], &v[2], &v[3], &v[4], &v[5],
-		   &end) != 6)
+	/* sscanf() would also take signs, blanks, and a single digit for a pair. */
+	for (k = 0; k < 6; k++, s += 2) {
+		if (k && *s++ != ':')
+			return false;
+		if (!isxdigit((unsigned char)s[0]) || !isxdigit((unsigned char)s[1]))
+			return false;
+		v[k] = (uint8_t)strtoul((const char[]){ s[0], s[1], 0 }, NULL, 16);
+	}
+	if (*s)
 		return false;
-	for (k = 0; k < 6; k++)
-		mac[k] = (uint8_t)v[k];
+	memcpy(mac, v, sizeof(v));
 	return true;
 }
 
@@ -131,16 +136,36 @@ static void refuse_kind(struct bl_yaml *y, const yaml_node_t *node, const char *
 
 /* ---- the document ---- */
 
-/* Reads the whole file into y->text. */
+/* The line at the end of a text, from 1. */
+static int last_line(const char *text)
+{
+	int line = 1;
+
+	while ((text = strchr(text, '\n'))) {
+		text++;
+		line++;
+	}
+	return line;
+}
+
+/*
+ * Reads the whole file into y->text. A zero byte is refused, since it would end the text: a file of
+ * which a crash has left zeros would be read as a shorter one.
+ */
 static int read_text(struct bl_yaml *y)
 {
 	FILE *f = fopen(y->path, "re");
 	size_t room = 0;
+	ssize_t n;
 	int rc = 0;
 
 	if (!f)
 		return bl_fail(y->err, errno, "cannot read %s: %s", y->path, strerror(errno));
-	if (getdelim(&y->text, &room, '\0', f) < 0) {
+	n = getdelim(&y->text, &room, '\0', f);
+	if (n > 0 && !y->text[n - 1]) {
+		rc = bl_fail(y->err, EINVAL, "%s:%d: a zero byte: this is no text", y->path,
+			     last_line(y->text));
+	} else if (n < 0) {
 		if (ferror(f))
 			rc = bl_fail(y->err, errno, "cannot read %s: %s", y->path, strerror(errno));
 		/* nothing was read, and nothing terminates the buffer */
@@ -206,6 +231,12 @@ static const char *scalar_text(const yaml_node_t *node)
 	return (const char *)node->data.scalar.value;
 }
 
+/* A zero byte, which "\0" makes, would hide what is behind it from every reader. */
+static bool has_zero(const yaml_node_t *node)
+{
+	return strlen(scalar_text(node)) != node->data.scalar.length;
+}
+
 /* The pair of @key; the last one, if the file has the key twice. NULL: not given. */
 static yaml_node_pair_t *find_pair(struct bl_yaml *y, yaml_node_t *map, const char *key)
 {
@@ -249,6 +280,10 @@ void bl_yaml_keys(struct bl_yaml *y, yaml_node_t *map, const char *const *keys)
 			refuse_kind(y, k, "this key", "a single value");
 			return;
 		}
+		if (has_zero(k)) {
+			refuse_node(y, k, "this key has a zero byte in it");
+			return;
+		}
 		for (i = 0; keys[i] && strcmp(keys[i], scalar_text(k)); i++)
 			;
 		if (!keys[i]) {
@@ -282,9 +317,13 @@ static const char *text_of(struct bl_yaml *y, const yaml_node_t *node, const cha
 {
 	if (y->rc || !node)
 		return NULL;
-	if (node->type == YAML_SCALAR_NODE)
+	if (node->type != YAML_SCALAR_NODE) {
+		refuse_kind(y, node, name, expected);
+	} else if (has_zero(node)) {
+		refuse_node(y, node, "%s: a zero byte in the text", name);
+	} else {
 		return scalar_text(node);
-	refuse_kind(y, node, name, expected);
+	}
 	return NULL;
 }
 

@@ -387,7 +387,7 @@ run_kind() {
 
 run_fuzz() {
 	local log=$logs/fuzz.log start=$SECONDS status p f
-	FUZZ_SECONDS=${FUZZ_SECONDS:-5} run_logged 300 "$log" bash tests/fuzz/run.sh "$build"
+	FUZZ_SECONDS=${FUZZ_SECONDS:-3} run_logged 300 "$log" bash tests/fuzz/run.sh "$build"
 	status=$?
 	p=$(sed -n 's/^fuzz: \([0-9]*\) passed, [0-9]* failed$/\1/p' "$log" | tail -n 1)
 	f=$(sed -n 's/^fuzz: [0-9]* passed, \([0-9]*\) failed$/\1/p' "$log" | tail -n 1)

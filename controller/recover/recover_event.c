@@ -51,7 +51,7 @@ enum bl_recover_reason bl_recover_link_down(struct bl_recover *r, uint64_t now, 
 	if (c > RECOVER_C_MAX && c != BL_DET_NO_C)
 		return BL_RECOVER_BAD_C;
 	p = recover_port_of(n, port);
-	if (!p || (p->neighbour && neighbour && p->neighbour != neighbour))
+	if (!p || neighbour == node || (p->neighbour && neighbour && p->neighbour != neighbour))
 		return BL_RECOVER_UNKNOWN_PORT;
 	asked = p->asked;
 	p->asked = false;

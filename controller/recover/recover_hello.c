@@ -333,6 +333,12 @@ enum bl_recover_reason bl_recover_hello(struct bl_recover *r, uint64_t now,
 	n = recover_node_make(r, h->id);
 	if (!n)
 		return BL_RECOVER_FULL;
+	/*
+	 * A host is no switch later, unless it has failed in between and joins anew: its frozen
+	 * inputs are kept, and would be saved as those of a node that cannot have them.
+	 */
+	if (n->agent && n->state != BL_DET_GONE && n->kind != h->kind)
+		return BL_RECOVER_BAD_HELLO;
 	n->connected = true;
 	if (now < n->away_until)
 		n->away_until = now + r->cfg.answer_ns;

@@ -228,7 +228,7 @@ static void finish_request(struct etcd_req *q, CURLcode code)
 	curl_easy_getinfo(q->easy, CURLINFO_REQUEST_SIZE, &sent);
 	curl_easy_getinfo(q->easy, CURLINFO_RESPONSE_CODE, &http);
 	if (code == CURLE_OK && q->route != ETCD_WATCH)
-		etcd_msg_read(q->in ? q->in : "", q->len, g->strip, &a);
+		etcd_msg_read(q->in ? q->in : "", q->len, g->strip, false, &a);
 	if (code == CURLE_OK && http == 200 && a.sound && !a.error)
 		out = BL_STORE_DONE;
 	else if (code != CURLE_OK ? !sent : a.error && certainly_refused(&a))

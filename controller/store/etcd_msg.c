@@ -221,6 +221,7 @@ static void read_kv(const json_t *kv, bool gone, const char *strip, struct etcd_
 	if (gone) {
 		free(bytes);
 		bytes = NULL;
+		vlen = 0;
 	}
 	v[a->n++] = (struct etcd_kv){ .kv = { .key = (char *)k,
 					      .value = bytes,
@@ -239,7 +240,8 @@ static void read_kvs(const json_t *o, const char *strip, struct etcd_answer *a)
 	json_array_foreach(json_object_get(o, "kvs"), i, kv) read_kv(kv, false, strip, a);
 }
 
-void etcd_msg_read(const char *text, size_t len, const char *strip, struct etcd_answer *a)
+void etcd_msg_read(const char *text, size_t len, const char *strip, bool watch,
+		   struct etcd_answer *a)
 {
 	json_t *root = json_loadb(text, len, 0, NULL), *in, *o;
 	size_t i;
@@ -267,7 +269,7 @@ void etcd_msg_read(const char *text, size_t len, const char *strip, struct etcd_
 	read_kvs(in, strip, a);
 	json_array_foreach(json_object_get(in, "responses"), i, o)
 		read_kvs(json_object_get(o, "response_range"), strip, a);
-	json_array_foreach(json_object_get(in, "events"), i, o)
+	json_array_foreach(watch ? json_object_get(in, "events") : NULL, i, o)
 	{
 		const char *type = json_string_value(json_object_get(o, "type"));
 

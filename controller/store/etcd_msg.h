@@ -81,8 +81,11 @@ struct etcd_answer {
  * etcd_msg_read - Reads an answer, and always fills *@a, which etcd_answer_free() frees.
  * @text: JSON, @len bytes.
  * @strip: prefix that is removed from keys. Keys that do not begin with it are left out.
+ * @watch: it is the answer to a watch, and has events. In any other answer, events are left out:
+ * the value of a key that was deleted is NULL, which only the reader of a watch expects.
  */
-void etcd_msg_read(const char *text, size_t len, const char *strip, struct etcd_answer *a);
+void etcd_msg_read(const char *text, size_t len, const char *strip, bool watch,
+		   struct etcd_answer *a);
 void etcd_answer_free(struct etcd_answer *a);
 
 /** etcd_b64 - Returns @len bytes as base64, in memory from malloc(); NULL: out of memory. */

@@ -255,7 +255,7 @@ static bool watch_line(struct watch *w, const char *line, size_t len)
 	size_t i;
 	bool more;
 
-	etcd_msg_read(line, len, w->e->prefix, &a);
+	etcd_msg_read(line, len, w->e->prefix, true, &a);
 	more = a.sound && !a.error && !a.canceled;
 	/* The revisions in between are compacted: read all keys, and go on from there. */
 	if (a.canceled && a.compacted)
@@ -475,7 +475,7 @@ static void on_checked(struct etcd_req *q, enum bl_store_outcome out, const stru
 		 */
 		revoke_lease(e);
 		el_wait(e, 200);
-	} else if (a->kv[0].lease == e->lease) {
+	} else if (a->kv[0].lease == e->lease && a->kv[0].create_rev) {
 		become_leader(e, a->kv[0].create_rev);
 	} else {
 		report_other(e, a);
@@ -489,9 +489,10 @@ static void on_taken(struct etcd_req *q, enum bl_store_outcome out, const struct
 {
 	struct etcd *e = q->g->ctx;
 
-	if (out == BL_STORE_DONE && a->succeeded) {
+	/* Epoch 0 is none: an answer without a revision says no more than none at all. */
+	if (out == BL_STORE_DONE && a->succeeded && a->rev) {
 		become_leader(e, a->rev);
-	} else if (out == BL_STORE_UNKNOWN) {
+	} else if (out == BL_STORE_UNKNOWN || a->succeeded) {
 		if (!etcd_ask(&e->g, ETCD_RANGE, etcd_msg_range(e->leader_key, false), true,
 			      on_checked))
 			el_wait(e, 200);

@@ -208,14 +208,17 @@ static struct kept kept_of_failure(const Bl__Failure *f)
 }
 
 /*
- * Returns false for a process without an address, an address of another length, or more addresses
- * than fit. Then this node does not know what failed, and DONE would claim that something was
- * discarded. A node may have no address: a switch, or a host that never had one.
+ * Returns false for number 0, which stands for no failure; and for a process without an address, an
+ * address of another length, or more addresses than fit. Then this node does not know what failed,
+ * and DONE would claim that something was discarded. A node may have no address: a switch, or a
+ * host that never had one.
  */
 static bool failure_is_valid(const Bl__Failure *f)
 {
 	size_t i, k;
 
+	if (!f->number)
+		return false;
 	for (i = 0; i < f->n_failed; i++) {
 		const Bl__Failed *v = f->failed[i];
 
@@ -509,8 +512,8 @@ static void on_message(void *ctx, const uint8_t *body, size_t len)
 			leave_controller(a, "this node obeys a later epoch");
 		} else if (rc == -EBADMSG) {
 			count_reason(a, BL_AGENT_BAD_MESSAGE);
-			leave_controller(a, "its FAIL or RESUME is malformed: addresses are "
-					    "missing or invalid");
+			leave_controller(a, "its FAIL or RESUME is malformed: the number is 0, or "
+					    "addresses are missing or invalid");
 		} else {
 			count_reason(a, BL_AGENT_OK);
 		}

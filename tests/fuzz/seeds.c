@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * seeds DIR - writes the seed corpora DIR/{parse,hold,body,reorder,rx}/ and the dictionary
- * DIR/barline.dict from maps/wire_abi.h. The start of the fuzzers thus follows the wire format, and
- * the tree contains no binary file. tests/fuzz/run.sh compares the dictionary with
- * tests/fuzz/barline.dict.
+ * seeds DIR - writes the seed corpora DIR/NAME/, of the fuzzers that need some, and the dictionary
+ * DIR/barline.dict from maps/wire_abi.h. The start of the fuzzers thus follows the wire format.
+ * tests/fuzz/run.sh compares the dictionary with tests/fuzz/barline.dict. The inputs in
+ * tests/fuzz/corpus/ are those that a campaign has found.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -403,6 +403,84 @@ static void rx_seeds(void)
 	}
 }
 
+static void text(const char *sub, const char *name, const char *what)
+{
+	save(sub, name, what, strlen(what));
+}
+
+/* Writes files of nodes and of arbiters that have most of the keys that there are. */
+static void file_seeds(void)
+{
+	text("config", "switch",
+	     "role: switch\nname: tor1\nforward: l2\ncpus: [0]\nnode_id: 7\nbeacon_us: 100\n"
+	     "dead_after_us: 1000\nclock_void_after_ms: 2000\nports:\n"
+	     "  - { interface: swp1, role: host, rate: 10gbit }\n"
+	     "  - { interface: swp2, role: up, home_cpu: 0, outside: true }\nfdb:\n"
+	     "  - { mac: 02:00:00:00:00:01, port: swp1 }\n"
+	     "admission: { policy: pl2, rate: 10gbit, limits: [ { class: data, frames: 64 } ] }\n"
+	     "controllers: [10.0.0.1:61693, \"[fd00::1]:61693\"]\n"
+	     "tls: { ca: ca.pem, cert: node.pem, key: node.key }\n");
+	text("config", "host",
+	     "role: host\ninterface: eth1\nport_base: 61696\nport_count: 64\nno_ahead: yes\n"
+	     "caretaker_ms: 0\nprocess_limit_ms: 500\nrealtime: never\nmode: generic\n"
+	     "admission:\n  policy: top\n  rate: 1gbit\n  bl0: bl0\n  top:\n    rules:\n"
+	     "      - { port: 80, protocol: tcp, bytes: 1000, deadline_us: 5, coflow: 1,"
+	     " resend: true }\n");
+	text("config", "fastpass",
+	     "role: host\ninterface: eth1\nadmission: { policy: fastpass, rate: 250mbit,"
+	     " fastpass: fp.yaml }\n");
+	text("config", "anchors", "role: &r host\nname: *r\n? interface\n: !!str eth1\n");
+	text("arbfile", "rack",
+	     "rate: 10gbit\narbiters: [10.0.0.250, 10.0.0.251]\ngroup: 239.7.7.7\n"
+	     "policy: weighted\nsecret: 00112233445566778899aabbccddeeff\nfaults: 10.0.0.9\n"
+	     "fallback_ms: 0\nendpoints:\n"
+	     "  - { name: h1, addr: 10.0.0.1, mac: 02:c4:00:01:00:00, rack: 0, weight: 2 }\n"
+	     "  - { name: h2, addr: fd00::2, mac: 02:c4:00:02:00:00, rack: 1, cap: 2 }\n"
+	     "pairs:\n  - { from: h1, to: h2, weight: 4 }\n");
+	text("arbfile", "pods",
+	     "slot_ns: 1255\nslot_bytes: 1514\narbiters: [10.0.0.250]\npaths: 2\ncores: 2\n"
+	     "rack_up: 2\nrouted: true\npath_selection: euler\npath_field: udp\nudp_ports: 50000\n"
+	     "path_names: [a, b, c, d]\npods: [0, 1]\nendpoints:\n"
+	     "  - { addr: 10.0.0.1, apps: [10.1.0.1, fd01::1] }\n"
+	     "  - { addr: 10.0.0.2, rack: 1, apps: [10.1.0.2] }\n");
+	text("text", "mac", "02:c4:00:01:00:fF");
+	text("text", "port", "10.0.0.1:61693");
+	text("text", "port6", "[fd00::1]:61693");
+	text("text", "rate", "1.5gbit");
+	text("text", "number", "-0x7f");
+	text("trace", "flows",
+	     "A# id src dst start_ns bytes\n1 3 7 1204885 14600\n2 1 2 1204885 1 9 1\n");
+	text("trace", "coflows", "A150 526\n1 0 2 22 7 1 65:1.0\n2 5 1 1 2 3:0.5 4:2\n");
+	text("trace", "sizes", "A10000 0.15\n20000 0.20\n30000 1\n");
+	text("trace", "packets", "A1 1 0.5\n20 1 1\n");
+}
+
+/* Writes answers of etcd: a range, a refused transaction, a lease, an event, and errors. */
+static void etcd_seeds(void)
+{
+	/* operations: answer the reading of "leader", and "node/"; grant a lease; lead; an event */
+	static const __u8 lead[] = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 2, 0, 0,
+				     0, 0, 0, 0, 9, 5, 0, 0, 1, 0, 0, 0, 0, 0, 7 };
+
+	text("etcd", "range",
+	     "{\"header\":{\"revision\":\"12\"},\"kvs\":[{\"key\":\"L2JhcmxpbmUvbGVhZGVy\","
+	     "\"create_revision\":\"3\",\"mod_revision\":\"9\",\"value\":\"bWU=\",\"lease\":\"5\"}]"
+	     "}");
+	text("etcd", "refused",
+	     "{\"header\":{},\"responses\":[{\"response_range\":{\"kvs\":[{\"key\":\"L2I=\"}]}}]}");
+	text("etcd", "event",
+	     "{\"result\":{\"header\":{\"revision\":\"14\"},\"events\":[{\"type\":\"DELETE\","
+	     "\"kv\":"
+	     "{\"key\":\"L2JhcmxpbmUvbGVhZGVy\",\"mod_revision\":\"14\"}}]}}");
+	text("etcd", "canceled",
+	     "{\"result\":{\"canceled\":true,\"compact_revision\":\"18\",\"cancel_reason\":\"x\"}"
+	     "}");
+	text("etcd", "error", "{\"error\":\"etcdserver: no leader\",\"code\":14}");
+	text("etcd", "error2", "{\"error\":{\"grpc_code\":14,\"message\":\"no leader\"}}");
+	text("etcd", "lease", "{\"ID\":\"5\",\"TTL\":\"-1\"}");
+	save("etcd", "lead", lead, sizeof(lead));
+}
+
 int main(int argc, char **argv)
 {
 	if (argc != 2) {
@@ -428,6 +506,8 @@ int main(int argc, char **argv)
 	top_frames();
 	rx_seeds();
 	reorder_seeds();
+	file_seeds();
+	etcd_seeds();
 	dictionary();
 	return 0;
 }

@@ -622,6 +622,58 @@ static void hello__refused(void **state)
 	bl_recover_free(r);
 }
 
+/*
+ * A node does not become one of the other kind: the inputs of its former life that are frozen would
+ * be saved as those of a node that cannot have them, and no leader could load that record.
+ */
+static void hello__other_kind(void **state)
+{
+	struct bl_recover *r = rack(2), *next = bl_recover_new(&cfg);
+	struct bl_recover_hello as_host = hello_host(1), as_switch = hello_switch(2);
+	struct bl_recover_out o;
+	uint32_t saved = 0;
+
+	(void)state;
+	assert_int_equal(bl_recover_link_down(r, MS, 9, 2, 2, 900, 7), BL_RECOVER_OK);
+	as_host.id = 9;
+	as_host.naddrs = as_host.nports = 0;
+	assert_int_equal(bl_recover_hello(r, MS, &as_host), BL_RECOVER_BAD_HELLO);
+	as_switch.id = 1;
+	as_switch.nports = 0;
+	assert_int_equal(bl_recover_hello(r, MS, &as_switch), BL_RECOVER_BAD_HELLO);
+	/* the switch reports that its ports have gone, which is saved, and can be loaded */
+	as_switch.id = 9;
+	assert_int_equal(bl_recover_hello(r, MS, &as_switch), BL_RECOVER_OK);
+	while (bl_recover_next(r, &o))
+		if (o.what == BL_RECOVER_SAVE_NODE && o.node == 9) {
+			assert_int_equal(bl_recover_load_node(next, bl_recover_node(r, 9)), 0);
+			saved++;
+		}
+	assert_int_equal(saved, 1);
+	bl_recover_free(next);
+	bl_recover_free(r);
+}
+
+/*
+ * The neighbour that a LINK_DOWN names, where none was heard before, is held to the same as one in
+ * a HELLO: no node is its own neighbour, and its record could not be loaded.
+ */
+static void link_down__own_neighbour(void **state)
+{
+	struct bl_recover *r = rack(2), *next = bl_recover_new(&cfg);
+	struct bl_recover_hello h = hello_switch(2);
+
+	(void)state;
+	sw_port[1].neighbour = 0;
+	h.id = 7;
+	assert_int_equal(bl_recover_hello(r, MS, &h), BL_RECOVER_OK);
+	assert_int_equal(bl_recover_link_down(r, MS, 7, 2, 7, 900, 1), BL_RECOVER_UNKNOWN_PORT);
+	assert_int_equal(bl_recover_load_node(next, bl_recover_node(r, 7)), 0);
+	assert_int_equal(bl_recover_link_down(r, MS, 7, 2, 2, 900, 1), BL_RECOVER_OK);
+	bl_recover_free(next);
+	bl_recover_free(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -640,6 +692,8 @@ int main(void)
 		cmocka_unit_test(resume__names_the_death),
 		cmocka_unit_test(hello__behind),
 		cmocka_unit_test(hello__refused),
+		cmocka_unit_test(hello__other_kind),
+		cmocka_unit_test(link_down__own_neighbour),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

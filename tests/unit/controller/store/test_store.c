@@ -139,14 +139,19 @@ static void request__golden(void **state)
 	is(etcd_msg_lease(18446744073709551615ULL), "{\"ID\":\"18446744073709551615\"}");
 }
 
-static struct etcd_answer reads(const char *text)
+static struct etcd_answer reads_of(const char *text, bool watch)
 {
 	struct etcd_answer a;
 	uint8_t *exact = exact_copy(text, strlen(text));
 
-	etcd_msg_read((char *)exact, strlen(text), "/b/", &a);
+	etcd_msg_read((char *)exact, strlen(text), "/b/", watch, &a);
 	exact_free(exact);
 	return a;
+}
+
+static struct etcd_answer reads(const char *text)
+{
+	return reads_of(text, true);
 }
 
 /* What is not base64 is neither a key nor a value, and neither is a key without our prefix. */
@@ -286,11 +291,22 @@ static void answer__watches(void **state)
 	assert_true(!a.kv[0].gone && a.kv[0].kv.value && !a.kv[0].kv.len && a.kv[0].kv.rev == 13);
 	assert_true(a.kv[1].gone && !a.kv[1].kv.value && a.kv[1].kv.rev == 14);
 	etcd_answer_free(&a);
+	/* a value beside a DELETE is not there, and neither is its length */
+	a = reads("{\"result\":{\"events\":[{\"type\":\"DELETE\",\"kv\":{\"key\":\"L2Ivaw==\","
+		  "\"value\":\"bWU=\"}}]}}");
+	assert_true(a.n == 1 && a.kv[0].gone && !a.kv[0].kv.value && !a.kv[0].kv.len);
+	etcd_answer_free(&a);
 	a = reads("{\"result\":{\"header\":{\"revision\":\"20\"},\"canceled\":true,\"compact_"
 		  "revision\":\"18\",\"cancel_reason\":\"mvcc: required revision has been "
 		  "compacted\"}}");
 	assert_true(a.canceled && a.compacted == 18);
 	assert_string_equal(a.cancel_reason, "mvcc: required revision has been compacted");
+	etcd_answer_free(&a);
+	/* What is no answer to a watch has no events: nobody would expect a key without a value. */
+	a = reads_of("{\"events\":[{\"type\":\"DELETE\",\"kv\":{\"key\":\"L2Ivaw==\"}}],\"kvs\":[{"
+		     "\"key\":\"L2Ivaw==\",\"value\":\"bWU=\"}]}",
+		     false);
+	assert_true(a.n == 1 && !a.kv[0].gone && a.kv[0].kv.len == 2);
 	etcd_answer_free(&a);
 	/* what is not below our prefix, is not base64, or has a 0 in its key, is not ours */
 	a = reads("{\"kvs\":[{\"key\":\"L2M=\"},{\"key\":\"L2Ivaw=\"},{\"key\":\"L2IvAGs=\"},{},{"

@@ -455,6 +455,27 @@ static void fail__of_this_node(void **state)
 	assert_int_equal(read_total().failed, 0);
 }
 
+/*
+ * 0 stands for no failure, so there is none of that number: the node would take itself for correct
+ * when it is announced as failed.
+ */
+static void fail__number_0(void **state)
+{
+	static const bool resume[] = { false, true };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(resume); i++) {
+		receive_welcome(5, 4);
+		receive_failure(resume[i], 5, 0, 7, 0, 100);
+		expect_did(i ? "" : "failed 4");
+		assert_int_equal(read_total().failed, 4);
+		assert_int_equal(read_total().reasons[BL_AGENT_BAD_MESSAGE], i + 1);
+		assert_int_equal(closes, i + 1);
+		bl_agent_on_retry(NULL, 0, a);
+		session->up(session_ctx);
+	}
+}
+
 /* A process that has ended is reported until the controller names exactly this process. */
 static void proc_down__until_it_is_named(void **state)
 {
@@ -703,6 +724,7 @@ int main(void)
 		CASE(order__before_welcome),
 		CASE(fail__known_by_its_content),
 		CASE(fail__of_this_node),
+		CASE(fail__number_0),
 		CASE(proc_down__until_it_is_named),
 		CASE(resume__this_nodes_inputs),
 		CASE(link_down__before_welcome),

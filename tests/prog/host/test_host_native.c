@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * bl_host_xdp and bl_fence in the kernel against the same sources compiled natively: random frames,
+ * and ACKs that fit, for endpoints that sleep or not, with a clock that advances. After each frame,
+ * verdict, bytes, counters, the host page, windows, sleepers and records have to be the same.
+ */
+#include "tests/prog/native_util.h"
+#include "tests/prog/host/commit_util.h"
+
+int bl_host_xdp(struct xdp_md *ctx);
+int bl_fence(struct bl_fence_arg *a);
+void native_host_maps(void);
+
+#define RECALL_LIFE 0x0f16
+#define KEYS        (sizeof(struct bl_host_counts) / sizeof(__u64))
+
+static __u64 last[BL_R_COUNT * KEYS];
+static const char *const configured[] = { "host_cfg", "host_orders", "host_page",
+					  "inflight", "wake",        "windows",
+					  "eps",      "clock",       "epoch" };
+
+static void copy_host(void)
+{
+	struct bl_host_counts v = { 0 };
+	__u32 i, r, k;
+
+	native_host_maps();
+	native_clear();
+	native_cpu = (__u32)net.cpu;
+	for (i = 0; i < sizeof(configured) / sizeof(*configured); i++)
+		copy_map(bpf_object__find_map_by_name(sk->obj, configured[i]));
+	for (i = 0; i < NEPS; i++)
+		native_ring_open(i);
+	counts_take(sk->maps.counts, counted);
+	for (r = 0; r < BL_R_COUNT; r++) {
+		for (k = 0; k < KEYS; k++)
+			v.n[k] = last[r * KEYS + k] = counted[k].n[r];
+		native_put("counts", r, &v);
+	}
+}
+
+/* The windows, except for when an ACK has come, which is of CLOCK_MONOTONIC. */
+static void same_windows(void)
+{
+	static struct bl_rwin here, want;
+	__u32 i, k;
+
+	for (i = 0; i < NEPS; i++) {
+		map_get(sk->maps.windows, i, &here);
+		memcpy(&want, native_get("windows", i), sizeof(want));
+		for (k = 0; k < BL_RWIN; k++) {
+			if (!here.slot[k].ack_ns != !want.slot[k].ack_ns)
+				fail_msg("%s: ack_ns of slot %u in window %u", doing, k, i);
+			here.slot[k].ack_ns = want.slot[k].ack_ns = 0;
+		}
+		if (memcmp(&here, &want, sizeof(here)))
+			fail_msg("%s: window %u differs", doing, i);
+	}
+}
+
+static void same_records(void)
+{
+	__u32 i;
+
+	for (i = 0; i < NEPS; i++) {
+		int n = ring_read(i), k = 0;
+		size_t size = 0;
+		uint8_t *p;
+
+		while ((p = native_ring_take(i, &size))) {
+			const struct bl_rec *rec = (const void *)p;
+
+			/* what is behind the body is not written by the program */
+			if (++k == n && (size != got.size || memcmp(&got.rec, rec, sizeof(*rec)) ||
+					 memcmp(got.body, rec + 1, rec->len)))
+				fail_msg("%s: the record in ring %u differs", doing, i);
+			free(p);
+		}
+		if (n != k)
+			fail_msg("%s: %d records in ring %u, and natively %d", doing, n, i, k);
+	}
+}
+
+static void same_state(bool all)
+{
+	same_map(sk->maps.host_page, 1);
+	same_map(sk->maps.wake, 1);
+	same_map(sk->maps.host_orders, 1);
+	same_map(sk->maps.epoch, 1);
+	same_map(sk->maps.inflight, all ? BL_EPS_MAX : NEPS);
+	same_counts(sk->maps.counts, last, KEYS, all);
+	same_records();
+	if (all) {
+		same_map(sk->maps.eps, BL_PORT_COUNT);
+		same_windows();
+	}
+}
+
+static void both_clocks_at(__u64 bus)
+{
+	struct bl_clock c;
+
+	clock_at(sk->maps.clock, bus);
+	map_get(sk->maps.clock, 0, &c);
+	native_put("clock", 0, &c);
+	native_now_ns = c.seg[1].mono_ns;
+}
+
+static void put_both(const struct bpf_map *map, __u32 key, const void *value)
+{
+	map_put(map, key, value);
+	native_put(bpf_map__name(map), key, value);
+}
+
+/* Endpoints fall asleep until a barrier near the present one, or wait for an ACK. */
+static void endpoints_sleep(void)
+{
+	struct bl_wake w;
+	__u32 i;
+
+	map_get(sk->maps.wake, 0, &w);
+	w.next = w.next_c = bus_now - below(200000);
+	for (i = 0; i < NEPS; i++) {
+		w.ep[i].until = below(2) ? BL_TIME_NONE : bus_now - below(200000);
+		w.ep[i].until_c = below(2) ? BL_TIME_NONE : bus_now - below(200000);
+		w.ep[i].on_ack = below(2);
+	}
+	put_both(sk->maps.wake, 0, &w);
+}
+
+/* The endpoint at port 9 has sent PREPs, for which reliable_frame() makes ACKs. */
+static void new_window(bool v6)
+{
+	struct bl_inflight line;
+
+	put_window(0, BODY_SLOT, BODY_SLOT + 1 + below(4), bus_now - 1000 - below(100000), v6);
+	native_put("windows", 0, &win);
+	map_get(sk->maps.inflight, 0, &line);
+	native_put("inflight", 0, &line);
+}
+
+/* An ACK of the window, or a PREP or RECALL for an endpoint that is there. */
+static void reliable_frame(struct frame *f, bool v6)
+{
+	struct desc d = v6 ? data_frame6(0, 1, 0, bus_now) : data_frame(0, 1, 0, bus_now);
+	const struct bl_rwin *w = native_get("windows", 0);
+
+	d.b = d.c = below(2) ? bus_now - BL_TS_OLD : bus_now - below(200000);
+	d.body = below(8) ? 16 + below(60) : below(16);
+	d.tags = below(4) == 0;
+	d.csum = below(2);
+	switch (below(4)) {
+	case 0:
+		d.op = BL_OP_PREP;
+		d.dport = BL_PORT_BASE + (v6 ? 9 : 10);
+		d.ts = bus_now + below(BOUND);
+		break;
+	case 1:
+		d.op = BL_OP_RECALL;
+		d.dport = BL_PORT_BASE + (v6 ? 11 : 9);
+		d.ts = bus_now;
+		break;
+	default:
+		d.op = BL_OP_ACK;
+		d.sport = BL_PORT_BASE + 7;
+		d.dport = FROM;
+		d.ts = w->slot[BODY_SLOT % BL_RWIN].ts;
+		break;
+	}
+	build(f, &d);
+	if (below(8) == 0)
+		f->p[below(f->n)] ^= (__u8)(1 + below(255));
+	f->n = f->n < 60 ? 60 : f->n;
+}
+
+static void fence_both(void)
+{
+	static __u64 epoch;
+	struct bl_fence_arg a = { .epoch = below(8) ? epoch : epoch + below(3) - 1,
+				  .kind = below(BL_FENCE_EMPTY + 2),
+				  .port = below(16) == 0,
+				  .barred = { below(2) } },
+			    b;
+	LIBBPF_OPTS(bpf_test_run_opts, o, .ctx_in = &a, .ctx_size_in = sizeof(a));
+	const struct bl_host_page *page = native_get("host_page", 0);
+
+	a.death = page->life.death + below(4) - 1;
+	epoch = a.epoch > epoch && a.epoch < 1000 ? a.epoch : epoch;
+	b = a;
+	assert_int_equal(bpf_prog_test_run_opts(bpf_program__fd(sk->progs.bl_fence), &o), 0);
+	bl_fence(&b);
+	assert_memory_equal(&a, &b, sizeof(a));
+}
+
+static void one_frame(void)
+{
+	const struct bl_host_page *page = native_get("host_page", 0);
+	bool reliable = below(4) == 0, v6 = below(2);
+	struct frame in, out;
+	const __u64 *count;
+	enum bl_reason why;
+	struct bl_frame f;
+	__u64 was;
+
+	if (reliable) {
+		if (below(2))
+			new_window(v6);
+		reliable_frame(&in, v6);
+	} else {
+		random_frame(&in, below(2), bus_now, below(2) ? page->reg[0].b : page->commit);
+	}
+	why = bl_parse(in.p, in.p + in.n, BL_PORT_BASE, BL_PORT_COUNT, &f);
+	count = (const __u64 *)native_get("counts", why) + BL_HC_INGRESS;
+	was = *count;
+	run_both(sk->progs.bl_host_xdp, bl_host_xdp, net.ifindex[0], &in, &out);
+	same_reason(&in, was, *count, why);
+	if (reliable)
+		same_windows();
+}
+
+static void native__host(void **state)
+{
+	struct bl_ep_slot ep;
+	__u64 frames = 0, since = mono_now();
+	static char at[64];
+
+	(void)state;
+	rnd_begin("a host");
+	/* what the bodies of frames.h name: in ACKs to port 9, PREPs to 10, and RECALLs to 11 */
+	map_get(sk->maps.eps, 9, &ep);
+	ep.life = BODY_INCARNATION;
+	map_put(sk->maps.eps, 9, &ep);
+	map_get(sk->maps.eps, 11, &ep);
+	ep.life = RECALL_LIFE;
+	map_put(sk->maps.eps, 11, &ep);
+	copy_host();
+	both_clocks_at(T0);
+	for (; goes_on(frames, since); frames++) {
+		snprintf(at, sizeof(at), "frame %llu", (unsigned long long)frames);
+		doing = at;
+		if (below(8) == 0)
+			both_clocks_at(bus_now + below(2 * BEACON_NS) +
+				       (below(64) ? 0 : below(5 * DEAD_NS)));
+		if (below(4) == 0)
+			endpoints_sleep();
+		if (below(64) == 0)
+			fence_both();
+		one_frame();
+		same_state(frames % 1024 == 0);
+	}
+	same_state(true);
+	print_message("%llu frames in %llu ms\n", (unsigned long long)frames,
+		      (unsigned long long)(mono_now() - since) / 1000000);
+	doing = "";
+	HAVE_MET(BL_R_STORED, BL_R_BEACON, BL_R_PREPARED, BL_R_ACKED, BL_R_ACK_REPEATED,
+		 BL_R_ACK_UNKNOWN, BL_R_COMMITTED, BL_R_RECALLED, BL_R_WRONG_LIFE, BL_R_PREP_LATE,
+		 BL_R_NO_ENDPOINT, BL_R_UNSWITCHED, BL_R_BARRIER_AHEAD, BL_R_TS_AHEAD,
+		 BL_R_EPOCH_OLD, BL_R_LOOPED);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(native__host, host_setup),
+	};
+
+	return cmocka_run_group_tests(tests, net_up, NULL);
+}
