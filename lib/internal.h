@@ -55,7 +55,7 @@
 #include "parts_core.h"
 #include "patience_core.h"
 #include "place_core.h"
-#include "quota_core.h"
+#include "answers_core.h"
 #include "reorder.h"
 #include "rto_core.h"
 #include "seq_core.h"
@@ -454,9 +454,9 @@ struct bl_endpoint {
 	 * take everybody for proved, and count from 0.
 	 */
 	uint64_t key[2];
-	struct bl_quota quota; /* answers to what is not proved */
-	uint64_t sweep_ns;     /* when the next sweep is due */
-	uint32_t works;        /* calls of bl_work(), modulo 2^32 */
+	struct bl_answers quota; /* answers to what is not proved */
+	uint64_t sweep_ns;       /* when the next sweep is due */
+	uint32_t works;          /* calls of bl_work(), modulo 2^32 */
 
 	/* Best effort, sending. */
 	struct bl_peer *dirty; /* peers with something staged */

@@ -35,7 +35,7 @@ bool bl_proof_quota(struct bl_endpoint *ep, const struct bl_peer *p)
 		return true;
 	/* By host: a host must not take the answers of others by inventing ports. */
 	hash = bl_siphash(ep->key[1], ep->key[0], p->addr.ip, sizeof(p->addr.ip), BL_SIP_NONE);
-	if (bl_quota_take(&ep->quota, hash, bl_mono()))
+	if (bl_answers_take(&ep->quota, hash, bl_mono()))
 		return true;
 	ep->st.unanswered++;
 	return false;

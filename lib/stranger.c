@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Which frames of unknown addresses make the endpoint remember something. Their answers are within
- * a quota (quota_core.h), and the room for strangers is fixed, so a flood of invented addresses
+ * a quota (answers_core.h), and the room for strangers is fixed, so a flood of invented addresses
  * costs its receiver no memory, and nobody whom it knows.
  *
  * An OPEN makes a stranger, although it could be answered without: an announcement that a host has

@@ -139,11 +139,11 @@ static void stranger__a_probe_leaves_nothing(void **state)
 		put(&x, BL_OP_PROBE, 0, i, body, sizeof(body));
 	}
 	bl_process(b.ep);
-	rate = BL_QUOTA_BURST + 1 + (bl_mono() - from) / BL_QUOTA_NS; /* of one bucket */
+	rate = BL_ANSWERS_BURST + 1 + (bl_mono() - from) / BL_ANSWERS_NS; /* of one bucket */
 	st = stats();
 	assert_int_equal(st.peers, was.peers);
 	assert_int_equal(st.memory, was.memory);
-	assert_true(st.credits_sent - was.credits_sent <= BL_QUOTA_BUCKETS * rate);
+	assert_true(st.credits_sent - was.credits_sent <= BL_ANSWERS_BUCKETS * rate);
 	assert_int_equal(st.credits_sent - was.credits_sent + st.unanswered, 50000);
 	/* From one host, whatever its ports. */
 	was = st;
@@ -155,7 +155,7 @@ static void stranger__a_probe_leaves_nothing(void **state)
 		put(&x, BL_OP_PROBE, 0, i, body, sizeof(body));
 	}
 	bl_process(b.ep);
-	rate = BL_QUOTA_BURST + 1 + (bl_mono() - from) / BL_QUOTA_NS;
+	rate = BL_ANSWERS_BURST + 1 + (bl_mono() - from) / BL_ANSWERS_NS;
 	st = stats();
 	assert_true(st.credits_sent - was.credits_sent <= rate);
 	assert_int_equal(st.peers, was.peers);
