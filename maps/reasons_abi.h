@@ -229,7 +229,10 @@
 	  "host has another policy than this switch") \
 	X(HELD_LONG, "held_long", DROP, \
 	  "application's frame that waited too long for permission to leave: its peer or " \
-	  "the arbiter does not answer")
+	  "the arbiter does not answer") \
+	X(EPOCH_FAR, "epoch_far", NOTE, \
+	  "fence with an epoch too far above the highest one that was obeyed: no election " \
+	  "can have raised it so much; refused")
 /* clang-format on */
 
 #define BL_REASON_ENUM(sym, name, kind, text) BL_R_##sym,

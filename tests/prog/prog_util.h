@@ -210,6 +210,7 @@ MAYBE_UNUSED static const __u32 returned_by[BL_R_COUNT] = {
 	[BL_R_RECALLED] = BY_RECALL,
 	[BL_R_UNSWITCHED] = BY_SWITCH | BY_HOST,
 	[BL_R_LEFT] = BY_LEFT | BY_RECALL,
+	[BL_R_EPOCH_FAR] = BY_FENCE,
 };
 
 #define REASON_NAME(sym, name, kind, text) [BL_R_##sym] = name,
