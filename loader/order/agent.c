@@ -490,6 +490,9 @@ static void on_message(void *ctx, const uint8_t *body, size_t len)
 		leave_controller(a,
 				 *m->not_leading->why ? m->not_leading->why : "it does not lead");
 	} else if (m->what_case == BL__TO_AGENT__WHAT_PING) {
+		/* Somebody else says that it is this node: the controller asks who still lives. */
+		if (m->ping->number)
+			send_number(a, BL__TO_CONTROLLER__WHAT_PING, m->ping->number);
 		count_reason(a, BL_AGENT_OK);
 	} else if (verdict == BL_EPOCH_FAR) {
 		count_reason(a, BL_AGENT_FAR_EPOCH);
