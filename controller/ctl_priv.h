@@ -33,6 +33,7 @@
 	X(FORGED,          "forged")          /* HELLO of another node than the certificate's */ \
 	X(TAKEN,           "taken")           /* HELLO of a node whose own session answers */ \
 	X(EPOCH_FAR,       "epoch_far")       /* HELLO with an epoch that no election has reached */ \
+	X(SAVED,           "saved")           /* record written to the store */ \
 	X(SLOWED,          "slowed")          /* a session sent more than its quota and has to wait */ \
 	X(SILENT,          "silent")          /* session without a message for silence_ms */ \
 	X(TOO_MANY,        "too_many")        /* connection refused: too many without HELLO */ \

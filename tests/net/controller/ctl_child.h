@@ -58,10 +58,10 @@ T_FN pid_t ctl_child(const struct bl_ctl_cfg *given)
 }
 
 /*
- * Returns the status output of the controller with this @pid, in a static buffer; "": none. If the
- * controller stands still, this takes 5 s.
+ * Returns what the controller with this @pid answers to @command ("": its status) on its status
+ * socket, in a static buffer; "": nothing. If the controller stands still, this takes 5 s.
  */
-T_FN const char *ctl_ask(pid_t pid)
+T_FN const char *ctl_tell(pid_t pid, const char *command)
 {
 	static char text[1 << 20];
 	struct sockaddr_un sa = { .sun_family = AF_UNIX };
@@ -74,6 +74,8 @@ T_FN const char *ctl_ask(pid_t pid)
 		 (unsigned long long)bl_netns_ino(), (int)pid);
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	if (!connect(fd, (struct sockaddr *)&sa, sizeof(sa))) {
+		if (write(fd, command, strlen(command)) != (ssize_t)strlen(command))
+			CHECK(errno == EPIPE, "%s", strerror(errno));
 		shutdown(fd, SHUT_WR);
 		while (len < sizeof(text) - 1 &&
 		       (n = read(fd, text + len, sizeof(text) - 1 - len)) > 0)
@@ -82,6 +84,11 @@ T_FN const char *ctl_ask(pid_t pid)
 	close(fd);
 	text[len] = 0;
 	return text;
+}
+
+T_FN const char *ctl_ask(pid_t pid)
+{
+	return ctl_tell(pid, "");
 }
 
 #endif
