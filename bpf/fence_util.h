@@ -5,8 +5,8 @@
  * only.
  *
  * Example: the node's epoch is 5 and its generation 6. A FREEZE of epoch 4 is refused with -ESTALE
- * and counted as epoch_old. A FREEZE of epoch 5 is written into its slot, and generation 7 is
- * published.
+ * and counted as epoch_old. A FREEZE of epoch 2^33 is refused with -ERANGE and counted as
+ * epoch_far. A FREEZE of epoch 5 is written into its slot, and generation 7 is published.
  *
  * Not here: how registers follow the slots (bpf/switch/fence.h, bpf/host/fence.h).
  */
@@ -14,10 +14,12 @@
 #define BARLINE_ORDER_UTIL_H
 
 #include "core/order/barrier_core.h"
+#include "core/order/epoch_core.h"
 #include "bpf/bpf_util.h"
 
 #define BL_ENOENT 2
 #define BL_EINVAL 22
+#define BL_ERANGE 34
 #define BL_ESTALE 116
 
 /**
@@ -32,10 +34,12 @@
 static __always_inline int bl_fence_validate(struct bl_fence_arg *a, struct bl_epoch *e,
 					     __u32 counter)
 {
+	enum bl_epoch_verdict verdict = bl_epoch_judge(e->epoch, a->epoch);
+
 	a->generation = e->generation;
-	if (a->epoch < e->epoch) {
-		bl_count(counter, BL_R_EPOCH_OLD);
-		a->result = -BL_ESTALE;
+	if (verdict != BL_EPOCH_OBEY) {
+		bl_count(counter, verdict == BL_EPOCH_OLD ? BL_R_EPOCH_OLD : BL_R_EPOCH_FAR);
+		a->result = verdict == BL_EPOCH_OLD ? -BL_ESTALE : -BL_ERANGE;
 		return 0;
 	}
 	e->epoch = a->epoch;

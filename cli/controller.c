@@ -2,13 +2,16 @@
 /*
  * barline controller run FILE, show controller, show failures, show epochs: the failure controller
  * of reliable 1Pipe in the foreground, and the state of the controllers of a network namespace.
+ * Which nodes it admits is in cli/controller_nodes.c.
  */
 #include <netinet/in.h> /* before anything that includes <linux/ipv6.h> */
 
 #include <glob.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <systemd/sd-daemon.h>
 #include <time.h>
 
@@ -48,6 +51,17 @@ static error_t parse_file(int key, char *arg, struct argp_state *state)
 	return ARGP_ERR_UNKNOWN;
 }
 
+/* A session takes a descriptor, and a rack has thousands of nodes. */
+static void raise_descriptors(void)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files))
+		return;
+	files.rlim_cur = files.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &files);
+}
+
 int cmd_controller_run(int argc, char **argv)
 {
 	static const struct argp argp = { .parser = parse_file,
@@ -58,8 +72,12 @@ int cmd_controller_run(int argc, char **argv)
 						 "Several may share an etcd; one of them leads.\v"
 						 "FILE is YAML: listen: 10.0.0.1:61693, and one "
 						 "store: sqlite: FILE, or etcd: { endpoints: "
-						 "[http://10.0.0.1:2379, ...] }; optional: tls: { "
-						 "ca, cert, key }, settle_us, answer_ms, grace_ms, "
+						 "[https://10.0.0.1:2379, ...], ca, cert, key }; "
+						 "tls: { ca, cert, key } (`barline pki` makes the "
+						 "files), or insecure: true; nodes: [{ id: 1, "
+						 "name: "
+						 "h1 }, ...], or `barline controller admit`; "
+						 "optional: settle_us, answer_ms, grace_ms, "
 						 "silence_ms, stuck_ms. Daemons name it under "
 						 "controllers: [10.0.0.1:61693, ...]." };
 	struct sigaction act = { .sa_handler = on_signal };
@@ -69,7 +87,12 @@ int cmd_controller_run(int argc, char **argv)
 	int rc;
 
 	cmd_parse(&argp, argc, argv, &file);
-	if (bl_ctl_config_load(&cfg, file, &err) || bl_ctl_new(&running, &cfg, &err))
+	if (bl_ctl_config_load(&cfg, file, &err))
+		return cli_fail("%s", err.text);
+	raise_descriptors();
+	rc = bl_ctl_new(&running, &cfg, &err);
+	bl_ctl_config_free(&cfg);
+	if (rc)
 		return cli_fail("%s", err.text);
 	sigaction(SIGTERM, &act, NULL);
 	sigaction(SIGINT, &act, NULL);
@@ -155,7 +178,13 @@ int cmd_controller_show(int argc, char **argv)
 						 "failed; failed: announced, and has not joined "
 						 "again; no link: joined, but no link to it is "
 						 "live yet; no agent: known from its neighbours "
-						 "only. REFUSED: sessions that ended by an error, "
+						 "only; never seen: admitted, but it never had a "
+						 "session. ADMITTED: by the file of the "
+						 "controller, "
+						 "or by a command. The last table has strangers: "
+						 "nodes that are not admitted and say HELLO all "
+						 "the "
+						 "same. REFUSED: sessions that ended by an error, "
 						 "and messages that were refused; -j has counts by "
 						 "reason." };
 	static const struct col heads[] = {
@@ -165,13 +194,19 @@ int cmd_controller_show(int argc, char **argv)
 		{ "refused", "REFUSED", 'd' }, { "trouble", "TROUBLE", 's' }
 	};
 	static const struct col nodes[] = {
-		{ "name", "NODE", 's' },       { "node", "ID", 'd' },
-		{ "role", "ROLE", 's' },       { "state", "STATE", 's' },
-		{ "addr", "SESSION", 's' },    { "epoch", "EPOCH", 'd' },
-		{ "ports", "PORTS", 'd' },     { "silent", "SILENT", 'd' },
-		{ "barred", "BARRED", 'd' },   { "endpoints", "ENDPOINTS", 'd' },
-		{ "failure", "FAILURE", 'd' }, { "why", "WHY", 's' }
+		{ "name", "NODE", 's' },        { "node", "ID", 'd' },
+		{ "role", "ROLE", 's' },        { "state", "STATE", 's' },
+		{ "addr", "SESSION", 's' },     { "epoch", "EPOCH", 'd' },
+		{ "ports", "PORTS", 'd' },      { "silent", "SILENT", 'd' },
+		{ "barred", "BARRED", 'd' },    { "endpoints", "ENDPOINTS", 'd' },
+		{ "failure", "FAILURE", 'd' },  { "why", "WHY", 's' },
+		{ "admitted", "ADMITTED", 's' }
 	};
+	static const struct col strangers[] = { { "name", "STRANGER", 's' },
+						{ "node", "ID", 'd' },
+						{ "addr", "SESSION", 's' },
+						{ "times", "TIMES", 'd' },
+						{ "ago_ns", "AGO", 't' } };
 	json_t *all, *one;
 	size_t i;
 
@@ -191,6 +226,8 @@ int cmd_controller_show(int argc, char **argv)
 	OUT_TABLE(stdout, all, heads);
 	json_array_foreach(all, i, one) if (json_array_size(json_object_get(one, "nodes")))
 		OUT_TABLE(stdout, json_object_get(one, "nodes"), nodes);
+	json_array_foreach(all, i, one) if (json_array_size(json_object_get(one, "strangers")))
+		OUT_TABLE(stdout, json_object_get(one, "strangers"), strangers);
 	json_decref(all);
 	return 0;
 }

@@ -2,10 +2,12 @@
 /* See config.h. The file is read as strictly as a node's file (base/yaml.h). */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/yaml.h"
 #include "controller/config.h"
+#include "controller/store/store.h"
 #include "proto/session.h"
 
 #define FILE_TEXT_MAX 255
@@ -59,15 +61,77 @@ static void read_etcd(struct bl_ctl_cfg *c, struct bl_yaml *y)
 		bl_yaml_refuse(y, map, "ttl_s", "ttl_s %u: 2 to 3600", c->ttl_s);
 }
 
+/* The nodes that may have sessions: [{ id: 1, name: h1 }, ...] */
+static void read_nodes(struct bl_ctl_cfg *c, struct bl_yaml *y)
+{
+	static const char *const keys[] = { "id", "name", NULL };
+	unsigned int k, i, n;
+	yaml_node_t *list;
+
+	n = bl_yaml_list(y, y->root, "nodes", BL_CTL_NODES_MAX, &list);
+	c->nodes = n ? calloc(n, sizeof(*c->nodes)) : NULL;
+	if (n && !c->nodes)
+		bl_yaml_refuse(y, NULL, NULL, "out of memory");
+	for (k = 0; k < n && !y->rc; k++) {
+		yaml_node_t *item = bl_yaml_item(y, list, k);
+		struct bl_ctl_node *v = &c->nodes[k];
+
+		bl_yaml_keys(y, item, keys);
+		bl_yaml_need(y, item, "id");
+		v->id = bl_yaml_u32(y, item, "id");
+		read_text(y, item, "name", v->name, sizeof(v->name));
+		if (!v->id)
+			bl_yaml_refuse(y, item, "id", "id 0: 1 or more, as node_id of the node");
+		for (i = 0; i < k && c->nodes[i].id != v->id; i++)
+			;
+		if (i < k)
+			bl_yaml_refuse(y, item, "id", "id %u is given twice", v->id);
+		c->nnodes = k + 1;
+	}
+}
+
+void bl_ctl_config_free(struct bl_ctl_cfg *c)
+{
+	free(c->nodes);
+	c->nodes = NULL;
+	c->nnodes = 0;
+}
+
+int bl_ctl_config_check(const struct bl_ctl_cfg *c, struct bl_err *err)
+{
+	unsigned int k;
+
+	if (c->insecure)
+		return 0;
+	if (!*c->ca && !bl_session_is_local(c->listen))
+		return bl_fail(err, EPERM,
+			       "listen: %s is reached by other machines, and anybody there could "
+			       "pass for a node: give tls: { ca, cert, key } (`barline pki` makes "
+			       "the files), or say insecure: true",
+			       c->listen);
+	for (k = 0; k < c->netcd; k++) {
+		if (strncmp(c->etcd[k], "http://", 7) || bl_store_url_is_local(c->etcd[k]))
+			continue;
+		return bl_fail(err, EPERM,
+			       "etcd: %s is reached without TLS, and anybody on the way could "
+			       "change what the controller has decided: use https:// with ca, cert "
+			       "and key (`barline pki issue NAME --role etcd` makes the files), or "
+			       "say insecure: true",
+			       c->etcd[k]);
+	}
+	return 0;
+}
+
 static void read_tls(struct bl_ctl_cfg *c, struct bl_yaml *y)
 {
-	static const char *const keys[] = { "ca", "cert", "key", NULL };
+	static const char *const keys[] = { "ca", "cert", "key", "unnamed", NULL };
 	yaml_node_t *map = bl_yaml_get(y, y->root, "tls");
 	unsigned int i;
 
 	bl_yaml_keys(y, map, keys);
-	for (i = 0; keys[i]; i++)
+	for (i = 0; i < 3; i++)
 		bl_yaml_need(y, map, keys[i]);
+	c->unnamed = bl_yaml_truth(y, map, "unnamed");
 	read_text(y, map, "ca", c->ca, sizeof(c->ca));
 	read_text(y, map, "cert", c->cert, sizeof(c->cert));
 	read_text(y, map, "key", c->key, sizeof(c->key));
@@ -87,7 +151,8 @@ static void read_file(struct bl_ctl_cfg *c, struct bl_yaml *y)
 {
 	static const char *const keys[] = { "listen",     "advertise", "sqlite",    "etcd",
 					    "tls",        "settle_us", "answer_ms", "grace_ms",
-					    "silence_ms", "stuck_ms",  NULL };
+					    "silence_ms", "stuck_ms",  "nodes",     "insecure",
+					    NULL };
 
 	bl_yaml_keys(y, y->root, keys);
 	bl_yaml_need(y, y->root, "listen");
@@ -100,6 +165,8 @@ static void read_file(struct bl_ctl_cfg *c, struct bl_yaml *y)
 			       "one store: sqlite: FILE (one controller), or etcd: { endpoints: "
 			       "[...] } (several)");
 	read_tls(c, y);
+	read_nodes(c, y);
+	c->insecure = bl_yaml_truth(y, y->root, "insecure");
 	c->settle_us = bl_yaml_u32(y, y->root, "settle_us");
 	if (c->settle_us > 1000000)
 		bl_yaml_refuse(y, y->root, "settle_us", "settle_us %u: at most 1000000",
@@ -114,8 +181,13 @@ int bl_ctl_config_load(struct bl_ctl_cfg *c, const char *path, struct bl_err *er
 {
 	struct bl_yaml y;
 
+	int rc;
+
 	memset(c, 0, sizeof(*c));
 	if (!bl_yaml_open(&y, path, err))
 		read_file(c, &y);
-	return bl_yaml_close(&y);
+	rc = bl_yaml_close(&y);
+	if (rc)
+		bl_ctl_config_free(c);
+	return rc;
 }

@@ -6,17 +6,26 @@
  * Example of a file:
  *
  *	listen: 10.0.0.1:61693
- *	etcd: { endpoints: [http://10.0.0.1:2379, http://10.0.0.2:2379, http://10.0.0.3:2379] }
+ *	etcd: { endpoints: [https://10.0.0.1:2379, https://10.0.0.2:2379], ca: ca.pem, ... }
+ *	nodes: [{ id: 1, name: h1 }, { id: 2, name: h2 }, { id: 9, name: tor }]
  *	tls: { ca: ca.pem, cert: controller.pem, key: controller.key }
  */
 #ifndef BARLINE_CONTROLLER_CONFIG_H
 #define BARLINE_CONTROLLER_CONFIG_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/log.h"
 
-#define BL_CTL_ETCD_MAX 8
+#define BL_CTL_ETCD_MAX  8
+#define BL_CTL_NODES_MAX 4096
+
+/** struct bl_ctl_node - A node that may have sessions. */
+struct bl_ctl_node {
+	uint32_t id;
+	char name[32]; /* for people */
+};
 
 /**
  * struct bl_ctl_cfg - Settings of a controller, filled by bl_ctl_config_load() or by a test. A
@@ -30,7 +39,13 @@ struct bl_ctl_cfg {
 	char etcd[BL_CTL_ETCD_MAX][256]; /* URLs of etcd's members */
 	unsigned int netcd;              /* number of URLs in @etcd; 0: SQLite is used */
 	char prefix[64];                 /* prefix of the keys in etcd; default "/barline/" */
-	uint32_t ttl_s;                  /* lease in etcd, seconds; default 5 */
+	/* the nodes, besides those that are admitted by a command; bl_ctl_new() copies them */
+	struct bl_ctl_node *nodes;
+	uint32_t nnodes;
+	/* sessions, and connections to etcd, without TLS with other machines */
+	bool insecure;
+	bool unnamed;   /* certificates without an identity are accepted */
+	uint32_t ttl_s; /* lease in etcd, seconds; default 5 */
 	/* TLS of the sessions with agents: paths of PEM files; all three "": no TLS */
 	char ca[256];
 	char cert[256];
@@ -58,5 +73,14 @@ struct bl_ctl_cfg {
  * Returns 0 or -errno; the text in @err then begins with the file and the line.
  */
 int bl_ctl_config_load(struct bl_ctl_cfg *cfg, const char *path, struct bl_err *err);
+
+/** bl_ctl_config_free - Frees the list of nodes that bl_ctl_config_load() made. */
+void bl_ctl_config_free(struct bl_ctl_cfg *cfg);
+
+/**
+ * bl_ctl_config_check - Whether what is said with other machines is protected: TLS, loopback
+ * addresses only, or the word insecure. Returns 0 or -EPERM with both ways out.
+ */
+int bl_ctl_config_check(const struct bl_ctl_cfg *cfg, struct bl_err *err);
 
 #endif

@@ -11,13 +11,14 @@
 #include "base/log.h"
 #include "base/status_socket.h"
 #include "controller/config.h"
+#include "controller/message.h"
 #include "controller/recover/recover_core.h"
 #include "controller/store/store.h"
+#include "core/throttle_core.h"
 #include "proto/session.h"
 
-#define CTL_SESSIONS_MAX  4096 /* open sessions */
-#define CTL_STRANGERS_MAX 256  /* open sessions that have not sent HELLO yet */
-#define CTL_EPOCHS_MAX    64   /* elections that the status shows */
+#define CTL_EPOCHS_MAX      64 /* elections that the status shows */
+#define CTL_STRANGERS_SHOWN 16 /* nodes that are not admitted, in the status */
 
 /*
  * Counters of messages and sessions: CTL_COUNT_x and the key in the status. What becomes of events
@@ -28,8 +29,15 @@
 	X(SESSIONS,        "sessions")        /* sessions accepted */ \
 	X(BAD_MESSAGE,     "bad_message")     /* not a ToController message */ \
 	X(STRANGER,        "stranger")        /* no HELLO yet, or a second one for another node */ \
+	X(NOT_ADMITTED,    "not_admitted")    /* HELLO of a node that is not admitted */ \
+	X(FORGED,          "forged")          /* HELLO of another node than the certificate's */ \
+	X(TAKEN,           "taken")           /* HELLO of a node whose own session answers */ \
+	X(EPOCH_FAR,       "epoch_far")       /* HELLO with an epoch that no election has reached */ \
+	X(SAVED,           "saved")           /* record written to the store */ \
+	X(SLOWED,          "slowed")          /* a session sent more than its quota and has to wait */ \
 	X(SILENT,          "silent")          /* session without a message for silence_ms */ \
-	X(TOO_MANY,        "too_many")        /* connection refused: too many sessions */ \
+	X(TOO_MANY,        "too_many")        /* connection refused: too many without HELLO */ \
+	X(PUSHED_OUT,      "pushed_out")      /* connection without HELLO closed for a newer one */ \
 	X(BAD_SESSION,     "bad_session")     /* ended by an error of TLS, framing or network */ \
 	X(FORWARDED,       "forwarded")       /* frame forwarded from host to host */ \
 	X(FORWARD_BAD,     "forward_bad")     /* not of the reliable stream: ends session */ \
@@ -50,8 +58,64 @@ struct peer {
 	struct bl_session *session;
 	uint32_t node;     /* id from its HELLO; 0: no HELLO yet */
 	uint64_t epoch;    /* highest epoch that the node had heard of, from its HELLO */
+	uint64_t begun_ns; /* CLOCK_MONOTONIC of its connection */
 	uint64_t heard_ns; /* CLOCK_MONOTONIC of its last message */
+	uint8_t from[16];  /* remote address, IPv4 mapped; of IPv6 the first 64 bits */
+	bool known;        /* an admitted node had its last session from there */
 	char addr[64];     /* remote address and port, for people */
+	/* dispatch.c */
+	struct bl_throttle messages; /* of all messages */
+	struct bl_throttle saves;    /* of those that make the controller save */
+	struct ctl_bytes hello;   /* waits for the earlier session of that node to answer */
+	uint32_t hello_node;      /* of @hello; 0: there is none */
+	uint64_t hello_due_ns;    /* CLOCK_MONOTONIC at which that session counts as dead */
+	uint64_t challenge;       /* number of the ping that it has to answer; 0: none */
+};
+
+/** struct ctl_node - A node that is admitted (nodes.c). */
+struct ctl_node {
+	uint32_t id;
+	bool file;        /* it is in the file */
+	bool leaves;      /* it is being removed: its HELLOs are refused */
+	bool seen;        /* it had a session, from the address @from */
+	uint8_t from[16]; /* as of struct peer */
+	char name[BL_RECOVER_NAME_MAX + 1];
+};
+
+/** struct ctl_stranger - A node that is not admitted. */
+struct ctl_stranger {
+	uint32_t id;
+	uint64_t times;
+	uint64_t last_ns; /* CLOCK_MONOTONIC */
+	char name[BL_RECOVER_NAME_MAX + 1];
+	char addr[64];
+};
+
+/** struct ctl_strangers - The last ones, and what was logged of them. */
+struct ctl_strangers {
+	struct ctl_stranger last[CTL_STRANGERS_SHOWN]; /* the newest first */
+	uint32_t n;
+	unsigned int unsaid; /* since the last line in the log */
+	uint64_t logged_ns;  /* CLOCK_MONOTONIC of that line; 0: there was none */
+};
+
+/**
+ * struct ctl_order - The command of `barline controller admit` or `remove` that is being carried
+ * out, or the last one. The event loop and the status socket's thread use it under @lock.
+ */
+struct ctl_order {
+	enum { CTL_ORDER_NONE, CTL_ORDER_ASKED, CTL_ORDER_SAVING, CTL_ORDER_ENDED } step;
+	bool remove;
+	bool force;
+	bool again; /* the command is to be repeated */
+	uint32_t id;
+	unsigned int waits; /* records that are not deleted yet */
+	char name[BL_RECOVER_NAME_MAX + 1];
+	char done[256];
+	char trouble[512];
+	pthread_cond_t ended; /* @step has become ENDED */
+	int kick_fd;          /* eventfd: the status socket's thread has asked */
+	sd_event_source *kick;
 };
 
 /** struct saved - A key in the store that this leader has loaded or written. */
@@ -137,7 +201,8 @@ struct bl_ctl {
 
 	/* server.c */
 	int listen_fd;
-	int stop_fd; /* eventfd, written by bl_ctl_stop() */
+	int spare_fd; /* a descriptor in reserve (sessions.c) */
+	int stop_fd;  /* eventfd, written by bl_ctl_stop() */
 	sd_event_source *listen_src;
 	sd_event_source *stop_src;
 	bool stop;           /* bl_ctl_run() is to return */
@@ -147,7 +212,9 @@ struct bl_ctl {
 	struct peer *peers;
 	unsigned int npeers;    /* sessions in @peers */
 	unsigned int strangers; /* those of them without a HELLO */
+	uint64_t challenges;    /* number of the last ping that asked whether a session lives */
 	sd_event_source *beat;  /* closes silent sessions */
+	sd_event_source *asks;  /* an earlier session has not answered in time (dispatch.c) */
 	struct ctl_bad_sessions bad;
 
 	/* outputs.c */
@@ -155,20 +222,22 @@ struct bl_ctl {
 	sd_event_source *timer; /* when bl_recover_tick() is due */
 
 	/* lead.c */
-	uint64_t elected; /* epoch that this controller leads with, or is loading; 0: neither */
-	bool loading;     /* elected, and the store is still being read */
-	/*
-	 * Highest epoch that a node obeys although it is above @elected: the node ignores all
-	 * commands of this leader. 0: there is no such node.
-	 */
-	uint64_t behind;
-	char leader[64];   /* address of the leader; "": unknown */
-	char trouble[512]; /* why the store cannot be used; "": it can */
-	char lost[256];    /* why this controller last lost the lead; "": it never did */
+	uint64_t elected;     /* epoch that this controller leads with, or is loading; 0: neither */
+	bool loading;         /* elected, and the store is still being read */
+	uint64_t behind_said; /* @elected when the log said that a node obeys a later epoch */
+	char leader[64];      /* address of the leader; "": unknown */
+	char trouble[512];    /* why the store cannot be used; "": it can */
+	char lost[256];       /* why this controller last lost the lead; "": it never did */
 	struct ctl_epoch epochs[CTL_EPOCHS_MAX]; /* oldest first */
 	unsigned int nepochs;
 
 	struct ctl_admit admit;
+
+	/* nodes.c */
+	struct ctl_node *nodes; /* by id */
+	uint32_t nnodes;
+	struct ctl_strangers stranger;
+	struct ctl_order order;
 
 	uint64_t reasons[BL_RECOVER_REASON_COUNT]; /* results of events, by bl_recover_reason */
 	uint64_t counts[CTL_COUNT];

@@ -14,4 +14,17 @@
  */
 bool ctl_dispatch(struct peer *p, const Bl__ToController *m);
 
+/* Time in which a session has to answer a ping when somebody else says HELLO for its node. */
+#define CTL_CHALLENGE_NS 500000000ULL
+
+/** ctl_session_answers - The session @old lives: who said HELLO for its node is sent away. */
+void ctl_session_answers(struct peer *old);
+
+/** ctl_session_gone - The session of @node is over: a HELLO that waited for it is taken up. */
+void ctl_session_gone(struct bl_ctl *c, uint32_t node);
+
+/** ctl_dispatch_open - Adds the timer of waiting HELLOs to the event loop. Returns 0 or -errno. */
+int ctl_dispatch_open(struct bl_ctl *c, struct bl_err *err);
+void ctl_dispatch_close(struct bl_ctl *c);
+
 #endif

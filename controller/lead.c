@@ -9,6 +9,7 @@
 #include "controller/admit.h"
 #include "controller/lead.h"
 #include "controller/message.h"
+#include "controller/nodes.h"
 #include "controller/outputs.h"
 #include "controller/peer.h"
 
@@ -44,10 +45,15 @@ static void load_record(struct bl_ctl *c, const struct bl_store_kv *kv, bool *so
 		}
 	} else if (!strncmp(kv->key, "node/", 5)) {
 		*sound &= sscanf(kv->key, "node/%8x", &id) == 1 &&
-			  !ctl_load_node(c->rec, kv->value, kv->len) && bl_recover_node(c->rec, id);
+			  !ctl_load_node(c->rec, kv->value, kv->len) &&
+			  bl_recover_node(c->rec, id) &&
+			  ctl_nodes_add(c, id, bl_recover_node(c->rec, id)->name);
 		v = *sound ? ctl_saved_find(c, BL_RECOVER_SAVE_NODE, id) : NULL;
 		if (v)
 			v->rev = kv->rev;
+	} else if (!strncmp(kv->key, "admit/", 6)) {
+		*sound &= sscanf(kv->key, "admit/%8x", &id) == 1 &&
+			  ctl_nodes_load(c, id, kv->value, kv->len);
 	} else if (!strncmp(kv->key, "epoch/", 6)) {
 		Bl__Epoch *m = bl__epoch__unpack(NULL, kv->len, kv->value);
 		struct ctl_epoch e = { 0 };
@@ -81,6 +87,7 @@ static void on_loaded(void *ctx, const struct bl_store_reply *r)
 	}
 	bl_recover_reset(c->rec);
 	ctl_saved_forget(c);
+	ctl_nodes_forget(c);
 	c->nepochs = 0;
 	for (i = 0; i < r->n && sound; i++) {
 		load_record(c, &r->kv[i], &sound);
@@ -114,7 +121,6 @@ static void on_elected(void *ctx, uint64_t epoch)
 	struct bl_ctl *c = ctx;
 
 	c->elected = epoch;
-	c->behind = 0;
 	c->loading = true;
 	snprintf(c->leader, sizeof(c->leader), "%s", c->cfg.advertise);
 	bl_store_range(c->store, "", false, on_loaded, c);
@@ -131,6 +137,7 @@ static void on_lost(void *ctx, const char *why)
 	c->loading = false;
 	*c->leader = 0;
 	ctl_admit_lost(c);
+	ctl_nodes_lost(c);
 	bl_recover_reset(c->rec);
 	for (p = c->peers; p; p = next) {
 		next = p->next;

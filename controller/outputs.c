@@ -95,6 +95,7 @@ static void save_record(struct bl_ctl *c, const struct bl_recover_out *o)
 		ctl_fatal(c, "out of memory, or a record that is too large");
 	else
 		v->epoch = c->elected;
+	c->counts[CTL_SAVED]++;
 	free(b.data);
 }
 

@@ -47,6 +47,7 @@ void ctl_peer_remove(struct peer *p)
 	c->strangers -= !p->node;
 	if (p->node && !ctl_peer_find(c, p->node))
 		bl_recover_bye(c->rec, bl_mono_ns(), p->node);
+	free(p->hello.data);
 	free(p);
 }
 
@@ -67,5 +68,11 @@ void ctl_peer_refer(struct peer *p)
 	if (!*c->trouble && !c->elected && *bl_store_waits(c->store, text, sizeof(text)))
 		why = text;
 	ctl_send(p, ctl_not_leading(c->elected ? "" : c->leader, why));
+	bl_session_end(p->session);
+}
+
+void ctl_peer_refuse(struct peer *p, const char *why)
+{
+	ctl_send(p, ctl_not_leading("", why));
 	bl_session_end(p->session);
 }

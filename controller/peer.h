@@ -36,4 +36,7 @@ void ctl_peer_hang_up(struct peer *p);
  */
 void ctl_peer_refer(struct peer *p);
 
+/** ctl_peer_refuse - Tells the agent @why it is refused; ends the session once that is sent. */
+void ctl_peer_refuse(struct peer *p, const char *why);
+
 #endif

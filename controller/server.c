@@ -9,7 +9,9 @@
 
 #include "base/netns.h"
 #include "controller/admit.h"
+#include "controller/dispatch.h"
 #include "controller/lead.h"
+#include "controller/nodes.h"
 #include "controller/outputs.h"
 #include "controller/server.h"
 #include "controller/sessions.h"
@@ -40,7 +42,9 @@ void bl_ctl_stop(struct bl_ctl *c)
 
 static char *on_status(void *ctx, char *said, size_t *len)
 {
-	char *text = *said ? ctl_admit_ask(ctx, said) : bl_ctl_text(ctx);
+	char *text = !*said                             ? bl_ctl_text(ctx)
+		     : !strncmp(said, "admission ", 10) ? ctl_admit_ask(ctx, said)
+							: ctl_nodes_ask(ctx, said);
 
 	*len = text ? strlen(text) : 0;
 	return text;
@@ -98,6 +102,26 @@ static int open_status_socket(struct bl_ctl *c, struct bl_err *err)
 	return bl_status_socket_open(&c->status_socket, path, on_status, c, err);
 }
 
+static int copy_nodes(struct bl_ctl *c, const struct bl_ctl_cfg *cfg, struct bl_err *err)
+{
+	if (!cfg->nnodes)
+		return 0;
+	c->cfg.nodes = calloc(cfg->nnodes, sizeof(*cfg->nodes));
+	if (!c->cfg.nodes)
+		return bl_fail(err, ENOMEM, "out of memory");
+	memcpy(c->cfg.nodes, cfg->nodes, cfg->nnodes * sizeof(*cfg->nodes));
+	return 0;
+}
+
+static int open_tls(struct bl_ctl *c, struct bl_err *err)
+{
+	int rc = bl_session_tls_new(&c->tls, c->cfg.ca, c->cfg.cert, c->cfg.key, err);
+
+	if (!rc && c->cfg.unnamed)
+		bl_session_tls_allow_unnamed(c->tls);
+	return rc ? rc : bl_session_tls_expect(c->tls, BL_IDENT_CONTROLLER, 0, err);
+}
+
 static void set_defaults(struct bl_ctl_cfg *c)
 {
 	if (!*c->advertise)
@@ -120,7 +144,8 @@ int bl_ctl_new(struct bl_ctl **out, const struct bl_ctl_cfg *cfg, struct bl_err 
 		return bl_fail(err, ENOMEM, "out of memory");
 	c->cfg = *cfg;
 	set_defaults(&c->cfg);
-	c->listen_fd = c->admit.kick_fd = -1;
+	c->cfg.nodes = NULL;
+	c->listen_fd = c->admit.kick_fd = c->order.kick_fd = c->spare_fd = -1;
 	pthread_mutex_init(&c->lock, NULL);
 	c->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	rec = (struct bl_recover_cfg){ .settle_ns = c->cfg.settle_us * 1000ULL,
@@ -129,8 +154,12 @@ int bl_ctl_new(struct bl_ctl **out, const struct bl_ctl_cfg *cfg, struct bl_err 
 	c->rec = bl_recover_new(&rec);
 	if (c->stop_fd < 0 || !c->rec || sd_event_new(&c->ev) < 0)
 		rc = bl_fail(err, ENOMEM, "out of memory");
+	if (!rc)
+		rc = copy_nodes(c, cfg, err);
+	if (!rc)
+		rc = bl_ctl_config_check(&c->cfg, err);
 	if (!rc && (*c->cfg.ca || *c->cfg.cert || *c->cfg.key))
-		rc = bl_session_tls_new(&c->tls, c->cfg.ca, c->cfg.cert, c->cfg.key, err);
+		rc = open_tls(c, err);
 	if (!rc)
 		rc = open_socket(c, err);
 	if (!rc)
@@ -143,6 +172,10 @@ int bl_ctl_new(struct bl_ctl **out, const struct bl_ctl_cfg *cfg, struct bl_err 
 		rc = ctl_sessions_open(c, err);
 	if (!rc)
 		rc = ctl_admit_open(c, err);
+	if (!rc)
+		rc = ctl_nodes_open(c, err);
+	if (!rc)
+		rc = ctl_dispatch_open(c, err);
 	if (!rc)
 		rc = ctl_lead_campaign(c, err);
 	if (!rc)
@@ -180,6 +213,9 @@ void bl_ctl_free(struct bl_ctl *c)
 	bl_status_socket_close(c->status_socket);
 	ctl_admit_close(c);
 	ctl_sessions_close(c);
+	ctl_dispatch_close(c);
+	ctl_nodes_close(c);
+	free(c->cfg.nodes);
 	if (c->store)
 		bl_store_resign(c->store, 500);
 	bl_store_close(c->store);

@@ -13,6 +13,7 @@
  *	ctl_priv.h	struct bl_ctl, which all of them share
  *	message.c	packs and unpacks the messages of proto/ctl.proto
  *	peer.c		the list of sessions, and which nodes may be sent commands
+ *	nodes.c		which nodes are admitted, and the strangers
  *	outputs.c	saves records and sends commands as the failure procedure asks
  *	forward.c	forwards a frame from one host to another
  *	admit.c		changes the admission of the whole rack
@@ -22,9 +23,10 @@
  *	status.c	the JSON object that `barline controller show` reads
  *	server.c	opens and closes all of that, and runs the event loop
  *
- * Keys in the store: "node/1f4a0007" for each node that ever sent HELLO; "failure/0000000007" for
- * each failure, with its step; "epoch/00000000000000000041" for each election, with the leader's
- * address; "leader" belongs to the election itself.
+ * Keys in the store: "node/1f4a0007" for each admitted node that ever sent HELLO; "admit/1f4a0007"
+ *for each node that a command has admitted; "failure/0000000007" for each failure, with its step;
+ *"epoch/00000000000000000041" for each election, with the leader's address; "leader" belongs to the
+ *election itself.
  */
 #ifndef BARLINE_CONTROLLER_SERVER_H
 #define BARLINE_CONTROLLER_SERVER_H

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "controller/admit.h"
+#include "controller/nodes.h"
 #include "controller/peer.h"
 #include "controller/status.h"
 #include "maps/failure_abi.h"
@@ -37,6 +38,8 @@ static void put_counts(const struct bl_ctl *c, json_t *o)
 	json_object_set_new(o, "refused",
 			    json_u64(c->counts[CTL_BAD_SESSION] + c->counts[CTL_BAD_MESSAGE] +
 				     c->counts[CTL_STRANGER] + c->counts[CTL_TOO_MANY] +
+				     c->counts[CTL_NOT_ADMITTED] + c->counts[CTL_FORGED] +
+				     c->counts[CTL_TAKEN] + c->counts[CTL_EPOCH_FAR] +
 				     c->counts[CTL_FORWARD_BAD] + c->reasons[BL_RECOVER_BAD_HELLO] +
 				     c->reasons[BL_RECOVER_BAD_C]));
 }
@@ -49,6 +52,14 @@ static const char *node_state_name(const struct bl_recover_node *n)
 	       : !n->connected           ? "away"
 	       : n->linked               ? "ok"
 					 : "no link";
+}
+
+/* Returns how node @id was admitted; "": it is known from its neighbours only. */
+static const char *admitted_by(const struct bl_ctl *c, uint32_t id)
+{
+	const struct ctl_node *n = ctl_nodes_find((struct bl_ctl *)(uintptr_t)c, id);
+
+	return !n ? "" : n->leaves ? "being removed" : n->file ? "file" : "command";
 }
 
 static json_t *node_row(const struct bl_ctl *c, const struct bl_recover_node *n)
@@ -76,7 +87,18 @@ static json_t *node_row(const struct bl_ctl *c, const struct bl_recover_node *n)
 			    json_string(n->state == BL_DET_GONE
 						? bl_det_why_name((enum bl_det_why)n->why)
 						: ""));
+	json_object_set_new(o, "admitted", json_string(admitted_by(c, n->id)));
 	return o;
+}
+
+/* The row of a node that is admitted and never had a session. */
+static json_t *absent_row(const struct ctl_node *n)
+{
+	return json_pack("{s:I, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:s, s:s}",
+			 "node", (json_int_t)n->id, "name", n->name, "role", "", "state",
+			 "never seen", "addr", "", "epoch", 0, "ports", 0, "silent", 0, "barred", 0,
+			 "endpoints", 0, "failure", 0, "why", "", "admitted",
+			 n->file ? "file" : "command");
 }
 
 static uint64_t announced_unix_ns(const struct bl_ctl *c, uint64_t number)
@@ -223,18 +245,31 @@ static json_t *failure_row(const struct bl_ctl *c, const struct bl_recover_failu
 	return o;
 }
 
+/* Returns the highest epoch above this leader's that a node with a session obeys; 0: none does. */
+static uint64_t later_epoch(const struct bl_ctl *c)
+{
+	uint64_t most = c->elected;
+	const struct peer *p;
+
+	for (p = c->peers; p; p = p->next)
+		if (p->node && p->epoch > most)
+			most = p->epoch;
+	return most > c->elected ? most : 0;
+}
+
 static void put_trouble(const struct bl_ctl *c, json_t *o)
 {
 	const char *said = c->trouble;
+	uint64_t behind = later_epoch(c);
 	char text[600];
 
 	if (!c->elected && !*said)
 		said = bl_store_waits(c->store, text, sizeof(text));
-	if (c->elected && c->behind) {
+	if (c->elected && behind) {
 		snprintf(text, sizeof(text),
 			 "a node obeys epoch %" PRIu64 " already, and refuses the commands of this "
 			 "leader: the store is new, or an old copy",
-			 c->behind);
+			 behind);
 		said = text;
 	} else if (c->elected && bl_recover_isolated(c->rec)) {
 		said = "most nodes have no session with this controller: no node is declared "
@@ -272,6 +307,10 @@ char *bl_ctl_text(struct bl_ctl *c)
 		json_array_append_new(nodes, node_row(c, bl_recover_node_at(c->rec, i)));
 	for (i = 0; i < bl_recover_failures(c->rec); i++)
 		json_array_append_new(failures, failure_row(c, bl_recover_failure_at(c->rec, i)));
+	for (i = 0; i < c->nnodes; i++)
+		if (!bl_recover_node(c->rec, c->nodes[i].id))
+			json_array_append_new(nodes, absent_row(&c->nodes[i]));
+	json_object_set_new(o, "strangers", ctl_strangers_rows(c));
 	json_object_set_new(o, "admission", ctl_admit_row(c));
 	for (i = 0; i < c->nepochs; i++)
 		json_array_append_new(epochs, json_pack("{s:I, s:s, s:I}", "epoch",

@@ -160,6 +160,9 @@ unsigned int lab_pod(const struct lab_spec *s, unsigned int index, unsigned int 
  * -ENOMEM. The caller frees cfg->ports and cfg->fdb.
  */
 int lab_node_cfg(const struct lab *lab, const struct lab_node *n, struct bl_node_cfg *cfg);
+/** lab_node_id - Returns the node id of @n in beacons and sessions. */
+uint32_t lab_node_id(const struct lab_node *n);
+
 /** lab_controller_addr - Writes the address on which controller @i, from 0, listens. */
 void lab_controller_addr(unsigned int i, char *buf, size_t size);
 /** lab_station - Returns whether a node has one NIC and an address: a host or an arbiter. */

@@ -32,7 +32,8 @@ struct lab_ctl {
 	unsigned int n;  /* controllers that were started */
 	const char *log; /* file for their output; NULL: that of this process */
 	pid_t pid[LAB_CONTROLLERS_MAX], etcd[LAB_ETCD_MEMBERS]; /* 0: killed, or not started */
-	struct bl_ctl_cfg cfg; /* of all controllers, but for the address */
+	struct bl_ctl_cfg cfg;     /* of all controllers, but for the address */
+	struct bl_ctl_node *nodes; /* of the lab, in @cfg */
 };
 
 static void redirect_output(const char *log)
@@ -103,6 +104,23 @@ static int etcd_leader(const struct lab_ctl *c)
 }
 
 /* ---- controllers ---- */
+
+/* The controllers of a lab know its nodes from the beginning. */
+static int list_nodes(const struct lab *lab, struct lab_ctl *c)
+{
+	unsigned int i;
+
+	c->nodes = calloc(lab->nnodes, sizeof(*c->nodes));
+	if (!c->nodes)
+		return cli_fail("out of memory");
+	for (i = 0; i < lab->nnodes; i++) {
+		c->nodes[i].id = lab_node_id(&lab->nodes[i]);
+		snprintf(c->nodes[i].name, sizeof(c->nodes[i].name), "%s", lab->nodes[i].name);
+	}
+	c->cfg.nodes = c->nodes;
+	c->cfg.nnodes = lab->nnodes;
+	return 0;
+}
 
 static pid_t start_controller(struct lab_ctl *c, unsigned int i)
 {
@@ -272,6 +290,8 @@ struct lab_ctl *lab_ctl_start(const struct lab *lab, const char *log)
 	} else {
 		snprintf(c->cfg.sqlite, sizeof(c->cfg.sqlite), BL_RUN_DIR "/controller.db");
 	}
+	if (list_nodes(lab, c))
+		goto fail;
 	for (i = 0; i < c->n; i++)
 		if ((c->pid[i] = start_controller(c, i)) < 0)
 			goto fail;
@@ -290,5 +310,7 @@ void lab_ctl_end(struct lab_ctl *c)
 		kill_child(&c->pid[i]);
 	for (i = 0; c && i < LAB_ETCD_MEMBERS; i++)
 		kill_child(&c->etcd[i]);
+	if (c)
+		free(c->nodes);
 	free(c);
 }

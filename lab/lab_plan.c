@@ -355,6 +355,11 @@ static int fill_ports(const struct lab *lab, const struct lab_node *n, struct bl
 
 #define CONTROLLER_PORT 61693 /* of the first one; the others have the ports after it */
 
+uint32_t lab_node_id(const struct lab_node *n)
+{
+	return (uint32_t)n->kind * 1000 + n->index;
+}
+
 void lab_controller_addr(unsigned int i, char *buf, size_t size)
 {
 	snprintf(buf, size, "127.0.0.1:%u", CONTROLLER_PORT + i);
@@ -367,7 +372,7 @@ int lab_node_cfg(const struct lab *lab, const struct lab_node *n, struct bl_node
 	snprintf(cfg->name, sizeof(cfg->name), "%s", n->name);
 	snprintf(cfg->netns, sizeof(cfg->netns), "%s/%s", LAB_NETNS_DIR, n->name);
 	cfg->mode = BL_XDP_NATIVE;
-	cfg->node_id = (uint32_t)n->kind * 1000 + n->index;
+	cfg->node_id = lab_node_id(n);
 	cfg->port_base = BL_PORT_BASE;
 	cfg->port_count = BL_PORT_COUNT;
 	cfg->beacon_us = lab_beacon_us(&lab->spec);

@@ -55,6 +55,7 @@ enum {
 	OPT_NO_AHEAD,
 	OPT_REALTIME,
 	OPT_CONTROLLER,
+	OPT_INSECURE,
 	OPT_CARETAKER,
 	OPT_LIMIT
 };
@@ -85,8 +86,12 @@ static const struct argp_option options[] = {
 	{ "clock-bound-us", OPT_BOUND, "US", 0, "greatest error of the system clock (50)", 0 },
 	{ "node-id", OPT_NODE_ID, "N", 0, "number of the node in beacons (random)", 0 },
 	{ "controller", OPT_CONTROLLER, "ADDR:PORT", 0,
-	  "a failure controller of reliable 1Pipe; may be repeated. TLS: see the key tls of the "
-	  "file",
+	  "a failure controller of reliable 1Pipe; may be repeated. On other machines it needs "
+	  "TLS, by the key tls of the file, or --insecure",
+	  0 },
+	{ "insecure", OPT_INSECURE, NULL, 0,
+	  "sessions with controllers on other machines without TLS: who is on the way can pass for "
+	  "either",
 	  0 },
 	{ "process-limit-ms", OPT_LIMIT, "MS", 0,
 	  "host: a process that delays others for this time is expelled (2000)", 0 },
@@ -263,6 +268,9 @@ static error_t parse_opt(int key, char *arg, struct argp_state *st)
 		break;
 	case OPT_THREAD:
 		c->thread_napi = true;
+		break;
+	case OPT_INSECURE:
+		c->ctl.insecure = true;
 		break;
 	case OPT_CONTROLLER:
 		add_controller(st, &c->ctl, arg);

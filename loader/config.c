@@ -581,7 +581,7 @@ static void read_fdb(struct bl_yaml *y, struct bl_node_cfg *cfg)
 
 static void read_controllers(struct bl_yaml *y, struct bl_node_cfg *cfg)
 {
-	static const char *const keys[] = { "ca", "cert", "key", NULL };
+	static const char *const keys[] = { "ca", "cert", "key", "unnamed", NULL };
 	struct bl_ctl_peers *c = &cfg->ctl;
 	yaml_node_t *tls = bl_yaml_get(y, y->root, "tls"), *list;
 	struct sockaddr_storage sa;
@@ -602,8 +602,10 @@ static void read_controllers(struct bl_yaml *y, struct bl_node_cfg *cfg)
 	}
 	c->n = n ? n : c->n;
 	bl_yaml_keys(y, tls, keys);
-	for (k = 0; keys[k]; k++)
+	for (k = 0; k < 3; k++)
 		bl_yaml_need(y, tls, keys[k]);
+	c->unnamed |= bl_yaml_truth(y, tls, "unnamed");
+	c->insecure |= bl_yaml_truth(y, y->root, "insecure");
 	read_text(y, tls, "ca", c->ca, sizeof(c->ca));
 	read_text(y, tls, "cert", c->cert, sizeof(c->cert));
 	read_text(y, tls, "key", c->key, sizeof(c->key));
@@ -634,6 +636,7 @@ static void read_node(struct bl_yaml *y, struct bl_node_cfg *cfg)
 					    "admission",
 					    "controllers",
 					    "tls",
+					    "insecure",
 					    "cpus",
 					    "ports",
 					    "fdb",

@@ -48,9 +48,24 @@
 #include "loader/switch.h"
 #include "loader/switch_source.h"
 #include "proto/fastpass_file.h"
+#include "proto/ident.h"
 
 /* How long a start waits for the present holder of the lock, which may be about to end. */
 #define LOCK_WAIT_MS 3000
+
+/* The id of a node with a certificate is the certificate's: a controller accepts no other. */
+static int take_certified_id(struct bl_node *n, struct bl_err *err)
+{
+	struct bl_ident who;
+	int rc;
+
+	if (n->cfg.node_id || !*n->cfg.ctl.cert)
+		return 0;
+	rc = bl_ident_of_file(&who, n->cfg.ctl.cert, err);
+	if (!rc && who.role == BL_IDENT_NODE)
+		n->cfg.node_id = who.node;
+	return rc;
+}
 
 static int open_directory(struct bl_node *n, struct bl_err *err)
 {
@@ -94,6 +109,9 @@ static int open_directory(struct bl_node *n, struct bl_err *err)
 			.created_ns = (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec,
 		};
 	}
+	rc = take_certified_id(n, err);
+	if (rc)
+		return rc;
 	if (n->cfg.node_id)
 		n->meta.node_id = n->cfg.node_id;
 	while (!n->meta.node_id)

@@ -765,6 +765,32 @@ void bl_node_agent_close(struct bl_node *n)
 	free(a);
 }
 
+static int open_tls(struct bl_node_agent *a, const struct bl_ctl_peers *c, struct bl_err *err)
+{
+	int rc = bl_session_tls_new(&a->tls, c->ca, c->cert, c->key, err);
+
+	if (!rc && c->unnamed)
+		bl_session_tls_allow_unnamed(a->tls);
+	return rc ? rc : bl_session_tls_expect(a->tls, BL_IDENT_NODE, a->node->meta.node_id, err);
+}
+
+/* Without TLS, whoever is on the way to a controller can pass for it. */
+static int check_insecure(const struct bl_ctl_peers *c, struct bl_err *err)
+{
+	unsigned int i;
+
+	for (i = 0; i < c->n && !c->insecure; i++)
+		if (!bl_session_is_local(c->addr[i]))
+			return bl_fail(err, EPERM,
+				       "the controller %s is on another machine, and anybody on "
+				       "the "
+				       "way could pass for it: give tls: { ca, cert, key } "
+				       "(`barline "
+				       "pki` makes the files), or say insecure: true or --insecure",
+				       c->addr[i]);
+	return 0;
+}
+
 int bl_node_agent_open(struct bl_node *n, struct bl_err *err)
 {
 	const struct bl_ctl_peers *c = &n->cfg.ctl;
@@ -781,7 +807,9 @@ int bl_node_agent_open(struct bl_node *n, struct bl_err *err)
 	for (i = 0; i < c->n; i++)
 		snprintf(cfg.controllers[i], sizeof(cfg.controllers[i]), "%s", c->addr[i]);
 	if (*c->ca || *c->cert || *c->key)
-		rc = bl_session_tls_new(&a->tls, c->ca, c->cert, c->key, err);
+		rc = open_tls(a, c, err);
+	else
+		rc = check_insecure(c, err);
 	cfg.tls = a->tls;
 	if (!rc && c->n)
 		rc = bl_agent_new(&a->agent, n->srv->ev, &cfg, &ops, a, err);

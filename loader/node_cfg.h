@@ -130,6 +130,8 @@ struct bl_ctl_peers {
 	unsigned int n; /* 0: there are none, and an input that stands still is never resumed */
 	char addr[BL_CTL_PEERS_MAX][64];   /* as bl_session_addr() reads them */
 	char ca[256], cert[256], key[256]; /* TLS: files in PEM; "": none */
+	bool unnamed;                      /* certificates without an identity are accepted */
+	bool insecure; /* sessions with controllers on other machines without TLS are allowed */
 };
 
 #define BL_BEACON_US            100

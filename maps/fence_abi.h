@@ -94,7 +94,10 @@ struct bl_fence_arg {
 	__u32 kind;  /* enum bl_fence_kind */
 	__u32 port;  /* a host's NIC is port 0 */
 	__u32 death; /* see struct bl_life */
-	/* 0; -ESTALE: old epoch; -ENOENT: no such port or another death; -EINVAL: unknown kind */
+	/*
+	 * 0; -ESTALE: old epoch; -ERANGE: epoch too far above the highest one; -ENOENT: no such
+	 * port or another death; -EINVAL: unknown kind
+	 */
 	__s32 result;
 	/* current one; a lane whose @orders has reached it has applied the fence */
 	__u64 generation;

@@ -238,7 +238,10 @@
 	  "control frame, beacon or reservation beyond the quota of its port") \
 	X(LAGGING, "lagging", NOTE, \
 	  "input excluded from the barrier although it talks: its barrier lags behind those of " \
-	  "others by more than lag_max")
+	  "others by more than lag_max") \
+	X(EPOCH_FAR, "epoch_far", NOTE, \
+	  "fence with an epoch too far above the highest one that was obeyed: no election " \
+	  "can have raised it so much; refused")
 /* clang-format on */
 
 #define BL_REASON_ENUM(sym, name, kind, text) BL_R_##sym,

@@ -8,15 +8,27 @@
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "proto/session.h"
 
 #define READ_TURN (256U << 10) /* bytes that are read before other sources have their turn */
 
-struct bl_session_tls {
+/** struct credentials - What the files held when they were read. Sessions keep it. */
+struct credentials {
+	unsigned int refs;
 	gnutls_certificate_credentials_t cred;
+	struct bl_ident self;
+	struct timespec read[3]; /* times of modification of the files */
+};
+
+struct bl_session_tls {
+	struct credentials *now;
+	char *file[3]; /* ca, cert, key */
+	bool unnamed;
 };
 
 enum state { CONNECTING, SHAKING, UP, OVER };
@@ -27,6 +39,11 @@ struct bl_session {
 	int fd;
 	enum state state;
 	gnutls_session_t tls; /* NULL: none */
+	struct credentials *cred;
+	bool unnamed;        /* certificates without an identity are accepted */
+	struct bl_ident who; /* of the peer; role BL_IDENT_NONE: not known */
+	sd_event_source *pause;
+	bool paused;
 	gnutls_typed_vdata_st purpose;
 	const struct bl_session_ops *ops;
 	void *ctx;
@@ -39,11 +56,88 @@ struct bl_session {
 	bool server;
 };
 
+/* ---- certificates ---- */
+
+static void drop_credentials(struct credentials *c)
+{
+	if (!c || --c->refs)
+		return;
+	if (c->cred)
+		gnutls_certificate_free_credentials(c->cred);
+	free(c);
+}
+
+static void read_times(char *const *file, struct timespec *t)
+{
+	unsigned int k;
+	struct stat st;
+
+	for (k = 0; k < 3; k++)
+		t[k] = stat(file[k], &st) ? (struct timespec){ 0 } : st.st_mtim;
+}
+
+static int read_credentials(struct credentials **out, char *const *file, struct bl_err *err)
+{
+	struct credentials *c = calloc(1, sizeof(*c));
+	const char *bad = file[0];
+	int rc;
+
+	*out = NULL;
+	if (!c)
+		return bl_fail(err, ENOMEM, "out of memory");
+	c->refs = 1;
+	/* Before the files are read: one that changes meanwhile is read once more. */
+	read_times(file, c->read);
+	rc = gnutls_certificate_allocate_credentials(&c->cred);
+	if (rc < 0) {
+		drop_credentials(c);
+		return bl_fail(err, ENOMEM, "out of memory");
+	}
+	rc = gnutls_certificate_set_x509_trust_file(c->cred, file[0], GNUTLS_X509_FMT_PEM);
+	if (rc == 0)
+		rc = GNUTLS_E_NO_CERTIFICATE_FOUND;
+	if (rc > 0) {
+		bad = file[1];
+		rc = gnutls_certificate_set_x509_key_file(c->cred, file[1], file[2],
+							  GNUTLS_X509_FMT_PEM);
+	}
+	if (rc < 0) {
+		drop_credentials(c);
+		return bl_fail(err, EINVAL, "cannot use %s%s%s for TLS: %s", bad,
+			       bad == file[1] ? " with " : "", bad == file[1] ? file[2] : "",
+			       gnutls_strerror(rc));
+	}
+	rc = bl_ident_of_file(&c->self, file[1], err);
+	if (rc) {
+		drop_credentials(c);
+		return rc;
+	}
+	*out = c;
+	return 0;
+}
+
+/*
+ * Returns the credentials for a new session, which the caller drops. Files that have changed and
+ * cannot be used (one of two is replaced so far) change nothing: they are read for the next one.
+ */
+static struct credentials *take_credentials(struct bl_session_tls *t)
+{
+	struct timespec is[3];
+	struct credentials *c;
+
+	read_times(t->file, is);
+	if (memcmp(is, t->now->read, sizeof(is)) && !read_credentials(&c, t->file, NULL)) {
+		drop_credentials(t->now);
+		t->now = c;
+	}
+	t->now->refs++;
+	return t->now;
+}
+
 int bl_session_tls_new(struct bl_session_tls **out, const char *ca, const char *cert,
 		       const char *key, struct bl_err *err)
 {
 	struct bl_session_tls *t = calloc(1, sizeof(*t));
-	const char *file = ca;
 	int rc;
 
 	*out = NULL;
@@ -53,34 +147,114 @@ int bl_session_tls_new(struct bl_session_tls **out, const char *ca, const char *
 		free(t);
 		return bl_fail(err, EINVAL, "TLS needs all of ca, cert and key");
 	}
-	rc = gnutls_certificate_allocate_credentials(&t->cred);
-	if (rc < 0) {
-		free(t);
-		return bl_fail(err, ENOMEM, "out of memory");
-	}
-	rc = gnutls_certificate_set_x509_trust_file(t->cred, ca, GNUTLS_X509_FMT_PEM);
-	if (rc == 0)
-		rc = GNUTLS_E_NO_CERTIFICATE_FOUND;
-	if (rc > 0) {
-		file = cert;
-		rc = gnutls_certificate_set_x509_key_file(t->cred, cert, key, GNUTLS_X509_FMT_PEM);
-	}
-	if (rc < 0) {
+	t->file[0] = strdup(ca);
+	t->file[1] = strdup(cert);
+	t->file[2] = strdup(key);
+	rc = t->file[0] && t->file[1] && t->file[2] ? read_credentials(&t->now, t->file, err)
+						    : bl_fail(err, ENOMEM, "out of memory");
+	if (rc)
 		bl_session_tls_free(t);
-		return bl_fail(err, EINVAL, "cannot use %s%s%s for TLS: %s", file,
-			       file == cert ? " with " : "", file == cert ? key : "",
-			       gnutls_strerror(rc));
-	}
-	*out = t;
-	return 0;
+	else
+		*out = t;
+	return rc;
 }
 
 void bl_session_tls_free(struct bl_session_tls *t)
 {
+	unsigned int k;
+
 	if (!t)
 		return;
-	gnutls_certificate_free_credentials(t->cred);
+	drop_credentials(t->now);
+	for (k = 0; k < 3; k++)
+		free(t->file[k]);
 	free(t);
+}
+
+void bl_session_tls_allow_unnamed(struct bl_session_tls *t)
+{
+	t->unnamed = true;
+}
+
+int bl_session_tls_expect(const struct bl_session_tls *t, enum bl_ident_role role, uint32_t node,
+			  struct bl_err *err)
+{
+	const struct bl_ident *is = &t->now->self;
+	const char *what = role == BL_IDENT_NODE ? "NODE --id N" : "NAME --role controller";
+	char text[BL_IDENT_TEXT_MAX];
+
+	if (is->role == BL_IDENT_NONE && t->unnamed)
+		return 0;
+	if (is->role == BL_IDENT_NONE)
+		return bl_fail(err, EINVAL,
+			       "the certificate %s has no identity, so the other side would refuse "
+			       "it; `barline pki issue %s` makes one that has, and `unnamed: true` "
+			       "under tls, on both sides, accepts old ones",
+			       t->file[1], what);
+	bl_ident_format(is, text);
+	if (is->role != role)
+		return bl_fail(err, EINVAL,
+			       "the certificate %s is of %s, which is not a %s; `barline pki issue "
+			       "%s` makes one",
+			       t->file[1], text, role == BL_IDENT_NODE ? "node" : "controller",
+			       what);
+	if (node && is->node != node)
+		return bl_fail(err, EINVAL,
+			       "the certificate %s is of %s, and this node has the id %" PRIu32
+			       "; `barline pki issue NODE --id %" PRIu32 "` makes one for it",
+			       t->file[1], text, node, node);
+	return 0;
+}
+
+/* Reads who the peer is. Returns NULL, or why it is not accepted. */
+static const char *check_peer(struct bl_session *s)
+{
+	enum bl_ident_role want = s->server ? BL_IDENT_NODE : BL_IDENT_CONTROLLER;
+	static __thread char text[256 + BL_IDENT_TEXT_MAX];
+	char name[BL_IDENT_TEXT_MAX];
+	const gnutls_datum_t *list;
+	gnutls_x509_crt_t crt;
+	struct bl_ident who;
+	unsigned int n = 0;
+	int rc;
+
+	list = gnutls_certificate_get_peers(s->tls, &n);
+	if (!list || !n || gnutls_x509_crt_init(&crt) < 0)
+		return "TLS: the certificate cannot be read";
+	rc = gnutls_x509_crt_import(crt, &list[0], GNUTLS_X509_FMT_DER);
+	if (rc >= 0)
+		rc = bl_ident_of_cert(&who, crt);
+	gnutls_x509_crt_deinit(crt);
+	if (rc < 0)
+		return "TLS: the identity in the certificate is malformed";
+	if (who.role == BL_IDENT_NONE)
+		return s->unnamed ? NULL
+				  : "TLS: the certificate has no identity; `barline pki issue` "
+				    "makes one that has, and `unnamed: true` under tls accepts old "
+				    "ones";
+	bl_ident_format(&who, name);
+	if (who.role != want) {
+		snprintf(text, sizeof(text), "TLS: the certificate is of %s, not of a %s", name,
+			 s->server ? "node" : "controller");
+		return text;
+	}
+	if (s->cred->self.role != BL_IDENT_NONE && strcmp(who.rack, s->cred->self.rack)) {
+		snprintf(text, sizeof(text), "TLS: the certificate is of %s, and this is rack %s",
+			 name, s->cred->self.rack);
+		return text;
+	}
+	s->who = who;
+	return NULL;
+}
+
+const struct bl_ident *bl_session_who(const struct bl_session *s)
+{
+	return s->who.role == BL_IDENT_NONE ? NULL : &s->who;
+}
+
+bool bl_session_tls_used(const struct bl_session *s)
+{
+	return s->tls != NULL;
 }
 
 /* ---- ends ---- */
@@ -89,6 +263,7 @@ static void free_session(struct bl_session *s)
 {
 	if (s->tls)
 		gnutls_deinit(s->tls);
+	drop_credentials(s->cred);
 	if (s->fd >= 0)
 		close(s->fd);
 	free(s->in);
@@ -103,7 +278,8 @@ void bl_session_close(struct bl_session *s)
 	s->dead = true;
 	s->state = OVER;
 	sd_event_source_disable_unref(s->src);
-	s->src = NULL;
+	sd_event_source_disable_unref(s->pause);
+	s->src = s->pause = NULL;
 	if (!s->busy)
 		free_session(s);
 }
@@ -120,7 +296,7 @@ static void end_session(struct bl_session *s, const char *why)
 
 static bool update_io_events(struct bl_session *s)
 {
-	uint32_t events = EPOLLIN;
+	uint32_t events = s->paused ? 0 : EPOLLIN;
 
 	if (s->state == CONNECTING || s->out_len > s->sent ||
 	    (s->state == SHAKING && gnutls_record_get_direction(s->tls)))
@@ -235,7 +411,7 @@ static bool dispatch_messages(struct bl_session *s, const char **why)
 {
 	size_t at = 0;
 
-	while (s->state == UP && s->in_len - at >= 4) {
+	while (s->state == UP && !s->paused && s->in_len - at >= 4) {
 		const uint8_t *p = s->in + at;
 		size_t len = (size_t)p[0] << 24 | (size_t)p[1] << 16 | (size_t)p[2] << 8 | p[3];
 
@@ -248,7 +424,8 @@ static bool dispatch_messages(struct bl_session *s, const char **why)
 		s->ops->message(s->ctx, p + 4, len);
 		at += len + 4;
 	}
-	memmove(s->in, s->in + at, s->in_len - at);
+	if (at)
+		memmove(s->in, s->in + at, s->in_len - at);
 	s->in_len -= at;
 	return true;
 }
@@ -257,7 +434,7 @@ static bool read_messages(struct bl_session *s, const char **why)
 {
 	size_t done = 0;
 
-	while (s->state == UP && done < READ_TURN) {
+	while (s->state == UP && !s->paused && done < READ_TURN) {
 		ssize_t n;
 
 		if (s->in_room - s->in_len < 4096) {
@@ -290,6 +467,12 @@ static bool continue_handshake(struct bl_session *s, const char **why)
 	int rc = gnutls_handshake(s->tls);
 
 	if (rc == GNUTLS_E_SUCCESS) {
+		const char *bad = check_peer(s);
+
+		if (bad) {
+			*why = bad;
+			return false;
+		}
 		s->state = UP;
 		s->ops->up(s->ctx);
 		return true;
@@ -327,8 +510,16 @@ static int on_io(sd_event_source *src, int fd, uint32_t events, void *ctx)
 				s->ops->up(s->ctx);
 		}
 	}
+	/* Reported whether it is asked for or not; nothing would read it during a pause. */
+	if (ok && s->paused && events & (EPOLLERR | EPOLLHUP)) {
+		why = "the other side closed the connection";
+		ok = false;
+	}
 	if (ok && s->state == SHAKING)
 		ok = continue_handshake(s, &why);
+	/* What came before a pause may hold whole messages. */
+	if (ok && s->state == UP)
+		ok = dispatch_messages(s, &why);
 	if (ok && s->state == UP)
 		ok = read_messages(s, &why);
 	if (ok && s->state == UP)
@@ -341,12 +532,36 @@ static int on_io(sd_event_source *src, int fd, uint32_t events, void *ctx)
 	 * TLS may have a whole record that the socket does not signal any more. update_io_events()
 	 * keeps EPOLLIN only, so ask for another turn.
 	 */
-	if (s->state == UP && s->tls && gnutls_record_check_pending(s->tls))
+	if (s->state == UP && !s->paused && s->tls && gnutls_record_check_pending(s->tls))
 		sd_event_source_set_io_events(s->src, EPOLLIN | EPOLLOUT);
 	s->busy--;
 	if (s->dead && !s->busy)
 		free_session(s);
 	return 0;
+}
+
+/* ---- pauses ---- */
+
+static int on_pause_over(sd_event_source *src, uint64_t usec, void *ctx)
+{
+	struct bl_session *s = ctx;
+
+	(void)src, (void)usec;
+	s->paused = false;
+	/* EPOLLOUT asks for a turn even if nothing more comes of the peer. */
+	sd_event_source_set_io_events(s->src, EPOLLIN | EPOLLOUT);
+	return 0;
+}
+
+void bl_session_pause(struct bl_session *s, uint64_t until)
+{
+	if (s->state == OVER)
+		return;
+	sd_event_source_disable_unref(s->pause);
+	s->pause = NULL;
+	s->paused = sd_event_add_time(sd_event_source_get_event(s->src), &s->pause, CLOCK_MONOTONIC,
+				      until / 1000 + 1, 1000, on_pause_over, s) >= 0;
+	update_io_events(s);
 }
 
 /* ---- beginnings ---- */
@@ -368,6 +583,8 @@ static int start_session(struct bl_session **out, sd_event *ev, int fd, struct b
 	};
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	if (tls) {
+		s->cred = take_credentials(tls);
+		s->unnamed = tls->unnamed;
 		s->purpose = (gnutls_typed_vdata_st){
 			.type = GNUTLS_DT_KEY_PURPOSE_OID,
 			.data = (void *)(uintptr_t)(server ? GNUTLS_KP_TLS_WWW_CLIENT
@@ -378,7 +595,7 @@ static int start_session(struct bl_session **out, sd_event *ev, int fd, struct b
 		if (rc >= 0)
 			rc = gnutls_set_default_priority(s->tls);
 		if (rc >= 0)
-			rc = gnutls_credentials_set(s->tls, GNUTLS_CRD_CERTIFICATE, tls->cred);
+			rc = gnutls_credentials_set(s->tls, GNUTLS_CRD_CERTIFICATE, s->cred->cred);
 		if (rc >= 0) {
 			gnutls_transport_set_int(s->tls, fd);
 			gnutls_session_set_verify_cert2(s->tls, &s->purpose, 1, 0);
@@ -468,4 +685,19 @@ int bl_session_addr(const char *text, struct sockaddr_storage *addr, socklen_t *
 		return 0;
 	}
 	return -EINVAL;
+}
+
+bool bl_session_is_local(const char *text)
+{
+	struct sockaddr_storage sa;
+	const struct sockaddr_in *v4 = (const void *)&sa;
+	const struct sockaddr_in6 *v6 = (const void *)&sa;
+	socklen_t len;
+
+	if (bl_session_addr(text, &sa, &len))
+		return false;
+	if (sa.ss_family == AF_INET)
+		return ntohl(v4->sin_addr.s_addr) >> 24 == 127;
+	return IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr) ||
+	       (IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr) && v6->sin6_addr.s6_addr[12] == 127);
 }

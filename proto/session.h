@@ -10,8 +10,13 @@
  * TLS is GnuTLS's (1.2 and up): its LGPL is compatible with both of barline's licences, while
  * OpenSSL's Apache-2.0 is not compatible with GPL-2.0-only. Each side must have a certificate of
  * the given authority, the controller's for servers and the agents' for clients (extended key
- * usage), so an agent cannot pass for a controller. Names in certificates are not compared: the
- * authority is to be barline's own.
+ * usage), and both must name the same rack: the server accepts nodes only, and the client
+ * controllers only (proto/ident.h). Which node a session belongs to is what bl_session_who() says,
+ * whatever its messages say. Certificates from before identities are refused, unless
+ * bl_session_tls_allow_unnamed() was called.
+ *
+ * The files are read again for a new session when they have changed, so that a renewed certificate
+ * needs no restart.
  *
  * Example: 00 00 00 04 3a 02 08 05: one message of 4 bytes.
  */
@@ -25,6 +30,7 @@
 #include <systemd/sd-event.h>
 
 #include "base/log.h"
+#include "proto/ident.h"
 
 #define BL_SESSION_PORT        61693
 #define BL_SESSION_MESSAGE_MAX (1U << 20)
@@ -40,6 +46,20 @@ struct bl_session_tls;
 int bl_session_tls_new(struct bl_session_tls **out, const char *ca, const char *cert,
 		       const char *key, struct bl_err *err);
 void bl_session_tls_free(struct bl_session_tls *t);
+
+/**
+ * bl_session_tls_allow_unnamed - Accepts certificates of the authority without an identity, too,
+ * and one's own may be one.
+ */
+void bl_session_tls_allow_unnamed(struct bl_session_tls *t);
+
+/**
+ * bl_session_tls_expect - Whether one's own certificate is for this @role, and for node @node
+ * unless that is 0: the other end would refuse it otherwise. Returns 0 or -EINVAL with the next
+ * step.
+ */
+int bl_session_tls_expect(const struct bl_session_tls *t, enum bl_ident_role role, uint32_t node,
+			  struct bl_err *err);
 
 /** struct bl_session_ops - callbacks. bl_session_close() may be called within them. */
 struct bl_session_ops {
@@ -70,6 +90,21 @@ int bl_session_connect(struct bl_session **out, sd_event *ev, const struct socka
  */
 bool bl_session_send(struct bl_session *s, const void *body, size_t len);
 
+/**
+ * bl_session_who - returns who the peer's certificate belongs to; NULL: there is no TLS, the
+ * handshake is not over, or the certificate has no identity and needs none.
+ */
+const struct bl_ident *bl_session_who(const struct bl_session *s);
+
+/** bl_session_tls_used - whether the session is encrypted. */
+bool bl_session_tls_used(const struct bl_session *s);
+
+/**
+ * bl_session_pause - reads nothing more of the peer until the time @until, CLOCK_MONOTONIC in ns.
+ * What the peer sends meanwhile waits in the sockets, and the peer with it.
+ */
+void bl_session_pause(struct bl_session *s, uint64_t until);
+
 /** bl_session_waiting - returns how many bytes could not be sent yet. */
 size_t bl_session_waiting(const struct bl_session *s);
 
@@ -84,5 +119,11 @@ void bl_session_close(struct bl_session *s);
  * Returns 0 or -EINVAL.
  */
 int bl_session_addr(const char *text, struct sockaddr_storage *addr, socklen_t *len);
+
+/**
+ * bl_session_is_local - Whether the address @text, as bl_session_addr() reads it, is a loopback
+ * address, which no other machine reaches.
+ */
+bool bl_session_is_local(const char *text);
 
 #endif

@@ -88,7 +88,9 @@
 	X(FULL,            "full")            /* out of memory, or beyond a limit above */ \
 	/* a process of a host without addresses: no other host could tell who that was. It is */ \
 	/* accepted when the host has reported an address. */ \
-	X(NO_ADDRESS,      "no_address")
+	X(NO_ADDRESS,      "no_address") \
+	/* a HELLO with an address of another node that has not failed: it counts without it */ \
+	X(ADDRESS_TAKEN,   "address_taken")
 /* clang-format on */
 #define BL_RECOVER_ENUM(sym, name) BL_RECOVER_##sym,
 enum bl_recover_reason { BL_RECOVER_REASONS(BL_RECOVER_ENUM) BL_RECOVER_REASON_COUNT };
@@ -383,6 +385,23 @@ enum bl_recover_reason bl_recover_resumed(struct bl_recover *r, uint64_t now, ui
 /** bl_recover_down - The node has failed whatever its links do: it does not answer. */
 enum bl_recover_reason bl_recover_down(struct bl_recover *r, uint64_t now, uint32_t node);
 
+/**
+ * enum bl_recover_bond - How a node is bound to the others, before bl_recover_forget().
+ */
+enum bl_recover_bond {
+	BL_RECOVER_FREE,  /* no other node depends on it */
+	BL_RECOVER_HEARD, /* another node has an input from it, and would wait for its answers */
+	BL_RECOVER_FAILS, /* its failure is being announced or is not finished */
+	BL_RECOVER_SAVES, /* its record is being written */
+};
+enum bl_recover_bond bl_recover_bond(const struct bl_recover *r, uint32_t node);
+
+/**
+ * bl_recover_forget - The node is no member any more, and nothing waits for it. Its bond is FREE. A
+ * node that was announced as failed stays barred, as long as a failure that names it is remembered.
+ */
+void bl_recover_forget(struct bl_recover *r, uint64_t now, uint32_t node);
+
 /** bl_recover_saved_node, bl_recover_saved_failure - The record is in the store. */
 void bl_recover_saved_node(struct bl_recover *r, uint64_t now, uint32_t node);
 void bl_recover_saved_failure(struct bl_recover *r, uint64_t now, uint64_t number);
@@ -436,7 +455,10 @@ const struct bl_recover_failure *bl_recover_failure(const struct bl_recover *r, 
 const struct bl_recover_failure *bl_recover_failure_at(const struct bl_recover *r, uint32_t i);
 uint32_t bl_recover_failures(const struct bl_recover *r);
 
-/** bl_recover_node_of - Returns the node that has address @addr; NULL: none. */
+/**
+ * bl_recover_node_of - Returns the node that has address @addr; NULL: none. A node that has failed
+ * is returned only if no other has the address.
+ */
 const struct bl_recover_node *bl_recover_node_of(const struct bl_recover *r,
 						 const uint8_t addr[16]);
 

@@ -305,6 +305,12 @@ static void advance_failure(struct bl_recover *r, struct bl_recover_failure *f, 
 	}
 }
 
+void recover_member_left(struct bl_recover *r, uint64_t now)
+{
+	release_failed_waits(r);
+	recover_progress_all(r, now);
+}
+
 void recover_progress_all(struct bl_recover *r, uint64_t now)
 {
 	bool complete = all_hosts_complete(r);

@@ -172,9 +172,12 @@ bool recover_apply_hello(struct bl_recover *r, struct bl_recover_node *n,
 	uint8_t(*addr)[16] = recover_copy(h->addr, h->naddrs * sizeof(*addr));
 	uint16_t *endpoint = recover_copy(h->endpoint, h->nendpoints * sizeof(*endpoint));
 	struct bl_recover_port *port = calloc(h->nports + n->nports + 1, sizeof(*port));
-	uint32_t i, k = 0;
+	uint32_t i, k = 0, kept = 0;
 
-	if (!addr || !endpoint || !port) {
+	/* Frozen inputs whose port is gone are kept, so a node could report ever new ones. */
+	for (i = 0; i < n->nports && !anew; i++)
+		kept += n->port[i].state == BL_DET_SILENT;
+	if (!addr || !endpoint || !port || h->nports + kept > 2 * BL_RECOVER_PORTS_MAX) {
 		free(addr);
 		free(endpoint);
 		free(port);
@@ -319,17 +322,42 @@ static void revive_ports_to(struct bl_recover *r, const struct bl_recover_node *
 	}
 }
 
+/*
+ * Copies the addresses of @h that no other member has to @addr, and returns their number. What is
+ * announced of a node names its addresses: with those of another node it would discard what that
+ * one sends. Of two nodes, the one that reported an address first keeps it until it fails or is
+ * removed.
+ */
+static uint32_t own_addresses(const struct bl_recover *r, const struct bl_recover_hello *h,
+			      uint8_t addr[BL_RECOVER_ADDRS_MAX][16])
+{
+	uint32_t i, n = 0;
+
+	for (i = 0; i < h->naddrs; i++) {
+		const struct bl_recover_node *has = bl_recover_node_of(r, h->addr[i]);
+
+		if (!has || has->id == h->id || !recover_can_answer(has))
+			memcpy(addr[n++], h->addr[i], 16);
+	}
+	return n;
+}
+
 enum bl_recover_reason bl_recover_hello(struct bl_recover *r, uint64_t now,
 					const struct bl_recover_hello *h)
 {
 	const struct bl_recover_failure *own;
 	bool changed = false, silent = false, anew = false, was_saving;
+	uint8_t own_addr[BL_RECOVER_ADDRS_MAX][16];
+	struct bl_recover_hello own_h;
 	struct bl_recover_node *n;
 
 	if (!r->epoch)
 		return BL_RECOVER_NOT_LEADING;
 	if (!recover_hello_valid(h))
 		return BL_RECOVER_BAD_HELLO;
+	/* Neighbours that were named once must leave room for nodes. */
+	if (r->nnodes > BL_RECOVER_NODES_MAX / 2)
+		recover_drop_unnamed(r);
 	n = recover_node_make(r, h->id);
 	if (!n)
 		return BL_RECOVER_FULL;
@@ -339,6 +367,9 @@ enum bl_recover_reason bl_recover_hello(struct bl_recover *r, uint64_t now,
 	 */
 	if (n->agent && n->state != BL_DET_GONE && n->kind != h->kind)
 		return BL_RECOVER_BAD_HELLO;
+	own_h = *h;
+	own_h.addr = (const uint8_t(*)[16])own_addr;
+	own_h.naddrs = own_addresses(r, h, own_addr);
 	n->connected = true;
 	if (now < n->away_until)
 		n->away_until = now + r->cfg.answer_ns;
@@ -357,7 +388,7 @@ enum bl_recover_reason bl_recover_hello(struct bl_recover *r, uint64_t now,
 			return BL_RECOVER_OK;
 		}
 	}
-	if (!recover_apply_hello(r, n, h, anew, n->sworn, &changed, &silent))
+	if (!recover_apply_hello(r, n, &own_h, anew, n->sworn, &changed, &silent))
 		return BL_RECOVER_FULL;
 	if (anew) {
 		n->gone = 0;
@@ -403,5 +434,5 @@ enum bl_recover_reason bl_recover_hello(struct bl_recover *r, uint64_t now,
 				r->judge_ns = now + r->cfg.settle_ns;
 		}
 	}
-	return BL_RECOVER_OK;
+	return own_h.naddrs == h->naddrs ? BL_RECOVER_OK : BL_RECOVER_ADDRESS_TAKEN;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "controller/recover/recover_priv.h"
+#include "maps/host_abi.h"
 
 /* ---- the graph ---- */
 
@@ -103,7 +104,9 @@ static bool is_unbroken(const struct bl_det_link *l, const struct bl_det_node *n
  *
  * A host forwards nothing: it does not join two parts, and belongs to each part that it has a link
  * to. Reports alone do not make a part the live one: a host that receives nothing any more would
- * otherwise declare the rest of the rack dead.
+ * otherwise declare the rest of the rack dead. Nor does what one host says of itself: by itself it
+ * counts as one process, or a host that claims thousands of endpoints and cuts its own link would
+ * have everybody else announced as failed.
  */
 static uint16_t find_live_root(const struct bl_recover *r, const struct graph *g, uint32_t *part,
 			       uint64_t *weight)
@@ -112,12 +115,14 @@ static uint16_t find_live_root(const struct bl_recover *r, const struct graph *g
 
 	for (i = 0; i < r->nnodes; i++) {
 		const struct bl_recover_node *n = r->node[i];
+		uint64_t processes = n->kind != BL_DET_HOST       ? 0
+				     : n->nendpoints > BL_EPS_MAX ? BL_EPS_MAX
+								  : n->nendpoints;
 
 		part[i] = i;
-		weight[i] =
-			n->connected && n->linked && n->state == BL_DET_UP
-				? 1 + ((uint64_t)(n->kind == BL_DET_HOST ? n->nendpoints : 0) << 32)
-				: 0;
+		weight[i] = n->connected && n->linked && n->state == BL_DET_UP
+				    ? 1 + (processes << 32)
+				    : 0;
 	}
 	for (i = 0; i < g->g.links; i++)
 		if (is_unbroken(&g->link[i], g->node) &&
@@ -130,6 +135,9 @@ static uint16_t find_live_root(const struct bl_recover *r, const struct graph *g
 		if (is_unbroken(&g->link[i], g->node) &&
 		    g->node[g->link[i].low].kind == BL_DET_HOST)
 			weight[find_part(part, g->link[i].high)] += weight[g->link[i].low];
+	for (i = 0; i < r->nnodes; i++)
+		if (r->node[i]->kind == BL_DET_HOST && weight[i] >> 32)
+			weight[i] = (1ULL << 32) + 1;
 	for (i = 0; i < r->nnodes; i++)
 		if (find_part(part, i) == i &&
 		    (weight[i] > weight[best] || find_part(part, best) != best))

@@ -195,13 +195,20 @@ uint32_t bl_recover_nodes(const struct bl_recover *r)
 
 const struct bl_recover_node *bl_recover_node_of(const struct bl_recover *r, const uint8_t addr[16])
 {
+	const struct bl_recover_node *failed = NULL;
 	uint32_t i, k;
 
-	for (i = 0; i < r->nnodes; i++)
-		for (k = 0; k < r->node[i]->naddrs; k++)
-			if (!memcmp(r->node[i]->addr[k], addr, 16))
-				return r->node[i];
-	return NULL;
+	for (i = 0; i < r->nnodes; i++) {
+		struct bl_recover_node *n = r->node[i];
+
+		for (k = 0; k < n->naddrs && memcmp(n->addr[k], addr, 16); k++)
+			;
+		if (k < n->naddrs && recover_can_answer(n))
+			return n;
+		if (k < n->naddrs && !failed)
+			failed = n;
+	}
+	return failed;
 }
 
 bool bl_recover_isolated(const struct bl_recover *r)

@@ -8,6 +8,7 @@
  *	recover_judge.c		from the graph to questions and announcements
  *	recover_stuck.c		complaints of correct processes about each other
  *	recover_hello.c		a node reports everything about itself
+ *	recover_forget.c	a node is no member any more
  *	recover_state.c		the whole state: made, loaded by a new leader, forgotten
  *	recover_event.c		the other events, and time
  */
@@ -113,6 +114,12 @@ struct bl_recover_node *recover_node_make(struct bl_recover *r, uint32_t id);
 
 void recover_node_free(struct bl_recover_node *n);
 
+/**
+ * recover_drop_unnamed - Forgets the nodes that were known from their neighbours only, and that no
+ * port names any more. Pointers to nodes are not valid after that.
+ */
+void recover_drop_unnamed(struct bl_recover *r);
+
 /** recover_port_of - Returns port @port of node @n, or NULL. */
 struct bl_recover_port *recover_port_of(const struct bl_recover_node *n, uint32_t port);
 
@@ -209,6 +216,9 @@ void recover_await_inputs(struct bl_recover *r, struct bl_recover_failure *f, ui
 
 /** recover_progress_all - Moves all failures to their next step that have all answers. */
 void recover_progress_all(struct bl_recover *r, uint64_t now);
+
+/** recover_member_left - A node is no member any more: nothing waits for it. */
+void recover_member_left(struct bl_recover *r, uint64_t now);
 
 /* recover_judge.c */
 

@@ -130,6 +130,12 @@ int bl_store_etcd(struct bl_store **out, sd_event *ev, const struct bl_etcd_cfg 
 		  struct bl_err *err);
 
 /**
+ * bl_store_url_is_local - Whether @url, "http://HOST:PORT", names a loopback address. Names other
+ * than localhost are not looked up, and are not local.
+ */
+bool bl_store_url_is_local(const char *url);
+
+/**
  * bl_store_sqlite - Opens or makes the SQLite file @path and checks it.
  *
  * Returns 0 or -errno with a text in @err; -EBADMSG if the file is damaged.

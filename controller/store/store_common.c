@@ -9,6 +9,7 @@
  * revision 0.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -223,4 +224,20 @@ void bl_store_close(struct bl_store *s)
 	while (s->sure)
 		sure_end(s->sure, NULL);
 	s->ops->close(s);
+}
+
+bool bl_store_url_is_local(const char *url)
+{
+	const char *at = strstr(url, "://");
+	unsigned int a, b, c, d;
+	size_t n;
+	int end = 0;
+
+	at = at ? at + 3 : url;
+	n = strcspn(at, "/:");
+	/* One spelling of each: what else may stand for a loopback address is not taken for one. */
+	if (!strncmp(at, "[::1]", 5) || (n == 9 && !strncmp(at, "localhost", 9)))
+		return true;
+	return sscanf(at, "%3u.%3u.%3u.%3u%n", &a, &b, &c, &d, &end) == 4 && a == 127 &&
+	       (size_t)end == n;
 }

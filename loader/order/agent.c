@@ -3,11 +3,13 @@
 #include "loader/order/agent.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
+#include "core/order/epoch_core.h"
 #include "loader/order/agent_priv.h"
 #include "maps/failure_abi.h"
 #include "proto/ctl.pb-c.h"
@@ -479,6 +481,8 @@ static void on_message(void *ctx, const uint8_t *body, size_t len)
 {
 	struct bl_agent *a = ctx;
 	Bl__ToAgent *m = bl__to_agent__unpack(NULL, len, body);
+	enum bl_epoch_verdict verdict = bl_epoch_judge(a->cfg.epoch, m ? m->epoch : 0);
+	char why[256];
 
 	a->heard_ns = now_ns(a);
 	if (!m || m->what_case == BL__TO_AGENT__WHAT__NOT_SET) {
@@ -489,8 +493,19 @@ static void on_message(void *ctx, const uint8_t *body, size_t len)
 		leave_controller(a,
 				 *m->not_leading->why ? m->not_leading->why : "it does not lead");
 	} else if (m->what_case == BL__TO_AGENT__WHAT_PING) {
+		/* Somebody else says that it is this node: the controller asks who still lives. */
+		if (m->ping->number)
+			send_number(a, BL__TO_CONTROLLER__WHAT_PING, m->ping->number);
 		count_reason(a, BL_AGENT_OK);
-	} else if (m->epoch < a->cfg.epoch || !m->epoch) {
+	} else if (verdict == BL_EPOCH_FAR) {
+		count_reason(a, BL_AGENT_FAR_EPOCH);
+		snprintf(why, sizeof(why),
+			 "its epoch %" PRIu64 " is too far above %" PRIu64 ", which this node "
+			 "obeys; a false controller, or another store? `barline %s detach` forgets "
+			 "the epoch",
+			 m->epoch, a->cfg.epoch, a->node.host ? "host" : "switch");
+		leave_controller(a, why);
+	} else if (verdict == BL_EPOCH_OLD || !m->epoch) {
 		count_reason(a, BL_AGENT_OLD_EPOCH);
 		leave_controller(a, "it does not lead any more: its epoch is old");
 	} else if (!a->welcome && m->what_case != BL__TO_AGENT__WHAT_WELCOME) {

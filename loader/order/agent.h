@@ -11,8 +11,10 @@
  *
  * Every command carries an epoch. The highest epoch that was ever heard is kept in a map, so it
  * survives the daemon, and a command of a lower epoch is refused and counted: its controller does
- * not lead any more. As soon as a higher epoch is heard, and kept, HELLO is said again. No older
- * command can change what that HELLO says of the inputs, so the controller uses it.
+ * not lead any more. So is an epoch that no election can have reached (core/order/epoch_core.h): a
+ * false controller that says it once must not be the last one that is obeyed. As soon as a higher
+ * epoch is heard, and kept, HELLO is said again. No older command can change what that HELLO says
+ * of the inputs, so the controller uses it.
  *
  * Example: connected to A (epoch 41). A is stopped. After silence_ms without a message the agent
  * tries B, which says that it does not lead, and C does. C (epoch 52): HELLO, WELCOME, BAR. A comes
@@ -49,6 +51,7 @@
 	X(OLD_EPOCH,   "old_epoch")   /* of a controller that does not lead any more */ \
 	X(BAD_MESSAGE, "bad_message") /* malformed, or not for agents */ \
 	X(TOO_EARLY,   "too_early")   /* a command before WELCOME */ \
+	X(FAR_EPOCH,   "far_epoch")   /* more than elections can have raised it */ \
 	X(FORWARDED,   "forwarded")   /* frames that were sent to the controller */ \
 	X(NOT_FORWARDED, "not_forwarded") /* frames that were not: no session, or a long queue */
 /* clang-format on */

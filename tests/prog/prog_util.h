@@ -216,6 +216,7 @@ MAYBE_UNUSED static const __u32 returned_by[BL_R_COUNT] = {
 	[BL_R_LANES_REFUSED] = BY_SOURCE,
 	[BL_R_CONTROL_FLOOD] = BY_SOURCE,
 	[BL_R_LAGGING] = BY_SOURCE,
+	[BL_R_EPOCH_FAR] = BY_FENCE,
 };
 
 #define REASON_NAME(sym, name, kind, text) [BL_R_##sym] = name,

@@ -19,13 +19,29 @@
 #include "base/netns.h"
 #include "maps/meta_abi.h"
 
-T_FN pid_t ctl_child(const struct bl_ctl_cfg *cfg)
+/*
+ * The nodes of every rack of the tests: those of a lab (lab_node_id()), and numbers below 100.
+ * Whoever gives a list of his own has that one.
+ */
+#define CTL_KINDS 6
+#define CTL_EACH  99
+static struct bl_ctl_node ctl_nodes[CTL_KINDS * CTL_EACH];
+
+T_FN pid_t ctl_child(const struct bl_ctl_cfg *given)
 {
+	struct bl_ctl_cfg own = *given, *cfg = &own;
 	pid_t parent = getpid(), pid;
+	uint32_t i;
 	struct bl_ctl *c;
 	struct bl_err err;
 	int rc;
 
+	for (i = 0; i < CTL_KINDS * CTL_EACH; i++)
+		ctl_nodes[i].id = i / CTL_EACH * 1000 + i % CTL_EACH + 1;
+	if (!own.nodes) {
+		own.nodes = ctl_nodes;
+		own.nnodes = CTL_KINDS * CTL_EACH;
+	}
 	fflush(NULL);
 	pid = fork();
 	CHECK(pid >= 0, "%s", strerror(errno));
@@ -42,10 +58,10 @@ T_FN pid_t ctl_child(const struct bl_ctl_cfg *cfg)
 }
 
 /*
- * Returns the status output of the controller with this @pid, in a static buffer; "": none. If the
- * controller stands still, this takes 5 s.
+ * Returns what the controller with this @pid answers to @command ("": its status) on its status
+ * socket, in a static buffer; "": nothing. If the controller stands still, this takes 5 s.
  */
-T_FN const char *ctl_ask(pid_t pid)
+T_FN const char *ctl_tell(pid_t pid, const char *command)
 {
 	static char text[1 << 20];
 	struct sockaddr_un sa = { .sun_family = AF_UNIX };
@@ -58,6 +74,8 @@ T_FN const char *ctl_ask(pid_t pid)
 		 (unsigned long long)bl_netns_ino(), (int)pid);
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	if (!connect(fd, (struct sockaddr *)&sa, sizeof(sa))) {
+		if (write(fd, command, strlen(command)) != (ssize_t)strlen(command))
+			CHECK(errno == EPIPE, "%s", strerror(errno));
 		shutdown(fd, SHUT_WR);
 		while (len < sizeof(text) - 1 &&
 		       (n = read(fd, text + len, sizeof(text) - 1 - len)) > 0)
@@ -66,6 +84,11 @@ T_FN const char *ctl_ask(pid_t pid)
 	close(fd);
 	text[len] = 0;
 	return text;
+}
+
+T_FN const char *ctl_ask(pid_t pid)
+{
+	return ctl_tell(pid, "");
 }
 
 #endif

@@ -3,9 +3,9 @@
  * Invalid input for controllers and agents (controller_world.h): bytes that are no messages,
  * messages of unknown nodes, controllers whose epoch is over or that never sent WELCOME, and
  * certificates of another authority. All of it is counted by its reason, and honest peers never
- * notice.
+ * notice. The certificates here have no identity; test_ctl_identity.c is about those that have.
  */
-#include "tests/net/controller/controller_world.h"
+#include "tests/net/controller/raw_client.h"
 
 #include <gnutls/gnutls.h>
 #include <gnutls/x509.h>
@@ -13,52 +13,6 @@
 #include "proto/ctl.pb-c.h"
 
 /* ---- bad input ---- */
-
-static int raw(void)
-{
-	struct sockaddr_in sa = { .sin_family = AF_INET,
-				  .sin_port = htons(61693),
-				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	CHECK(fd >= 0 && !connect(fd, (struct sockaddr *)&sa, sizeof(sa)), "%s", strerror(errno));
-	return fd;
-}
-
-/* Returns true if the other side closed the connection. */
-static bool hung_up(int fd)
-{
-	struct pollfd p = { .fd = fd, .events = POLLIN };
-	uint64_t end = t_mono() + WAIT_S * 1000000000ULL;
-	char buf[4096];
-	ssize_t n;
-
-	for (;;) {
-		CHECK(t_mono() < end, "it does not hang up");
-		CHECK(sd_event_run(ev, 1000) >= 0, "the event loop");
-		if (poll(&p, 1, 10) == 1) {
-			n = read(fd, buf, sizeof(buf));
-			if (n <= 0)
-				break;
-		}
-	}
-	close(fd);
-	return true;
-}
-
-static void say(int fd, const Bl__ToController *m)
-{
-	uint8_t buf[4096];
-	size_t len = bl__to_controller__get_packed_size(m);
-
-	CHECK(len + 4 <= sizeof(buf), "%zu", len);
-	buf[0] = 0;
-	buf[1] = 0;
-	buf[2] = (uint8_t)(len >> 8);
-	buf[3] = (uint8_t)len;
-	bl__to_controller__pack(m, buf + 4);
-	CHECK(write(fd, buf, len + 4) == (ssize_t)len + 4, "%s", strerror(errno));
-}
 
 RACK_TEST(input__refused_and_counted)
 {
@@ -305,6 +259,7 @@ static struct bl_session_tls *tls_of(const char *ca, const char *who)
 	snprintf(path[1], sizeof(path[1]), BL_RUN_DIR "/%s.pem", who);
 	snprintf(path[2], sizeof(path[2]), BL_RUN_DIR "/%s.key", who);
 	CHECK(!bl_session_tls_new(&t, path[0], path[1], path[2], &err), "%s", err.text);
+	bl_session_tls_allow_unnamed(t);
 	return t;
 }
 
@@ -336,6 +291,7 @@ RACK_TEST(tls__certificates)
 	snprintf(w.cfg[0].ca, sizeof(w.cfg[0].ca), BL_RUN_DIR "/ours-ca.pem");
 	snprintf(w.cfg[0].cert, sizeof(w.cfg[0].cert), BL_RUN_DIR "/ours-controller.pem");
 	snprintf(w.cfg[0].key, sizeof(w.cfg[0].key), BL_RUN_DIR "/ours-controller.key");
+	w.cfg[0].unnamed = true;
 	ctl_start(0);
 	UNTIL(leader_now() == 0);
 	agent_with(tls_of("ours", "ours-agent"), true, NULL);

@@ -5,6 +5,7 @@
  * whatever arrives. The frames that a barred host sends are tested in test_host_tc.c.
  */
 #include "tests/prog/host/host_util.h"
+#include "core/order/epoch_core.h"
 #include "loader/order/fence.h"
 
 #define C48(t) ((t) & ((1ULL << BL_TS_BITS) - 1))
@@ -156,6 +157,28 @@ static void epoch__old_ones_are_refused(void **state)
 	expect_nic_state(0, true, false, false, C48(T0 - 1000));
 }
 
+/* Attack A1: a false controller says epoch 2^64 - 1; the next real leader is obeyed. */
+static void epoch__far_ones_are_refused(void **state)
+{
+	const __u32 nic = 0;
+	struct bl_fence_port p;
+
+	(void)state;
+	run_beacon(T0 - 1000);
+	assert_int_equal(bl_fence_raise(&fence, 7), 0);
+	counts_take(sk->maps.counts, counted);
+	state_take(&before);
+	assert_int_equal(bl_fence_raise(&fence, ~0ULL), -ERANGE);
+	assert_int_equal(bl_fence_freeze(&fence, ~0ULL, 0, &p), -ERANGE);
+	assert_int_equal(bl_fence_bar(&fence, 8 + BL_EPOCH_STEP, &nic, 1), -ERANGE);
+	assert_int_equal(bl_fence_resume(&fence, ~0ULL, 0, 0), -ERANGE);
+	counts_moved(sk->maps.counts, counted, 0, WANT({ BL_HC_INGRESS, BL_R_EPOCH_FAR, 4 }));
+	state_take(&after);
+	assert_memory_equal(&before, &after, sizeof(before));
+	assert_int_equal(bl_fence_raise(&fence, 8), 0);
+	assert_int_equal(bl_fence_epoch(&fence), 8);
+}
+
 static void reasons__all_seen(void **state)
 {
 	(void)state;
@@ -173,6 +196,7 @@ int main(void)
 		CASE(freeze__data_and_no_clock),
 		CASE(bar__nic_does_not_join),
 		CASE(epoch__old_ones_are_refused),
+		CASE(epoch__far_ones_are_refused),
 		cmocka_unit_test(reasons__all_seen),
 	};
 

@@ -102,6 +102,13 @@ static void controllers__addresses(void **state)
 			 0);
 	assert_int_equal(c.ctl.n, 3);
 	assert_string_equal(c.ctl.addr[0], "[::1]:61693");
+	assert_false(c.ctl.insecure || c.ctl.unnamed);
+	bl_config_free(&c);
+	assert_int_equal(load(HOST "controllers: [10.0.0.1]\ninsecure: true\n"
+				   "tls: { ca: a, cert: b, key: c, unnamed: true }\n",
+			      &c, &err),
+			 0);
+	assert_true(c.ctl.insecure && c.ctl.unnamed);
 	bl_config_free(&c);
 }
 

@@ -9,6 +9,7 @@
  * host in test_host_xdp.c and test_host_tc.c.
  */
 #include "tests/prog/switch/switch_util.h"
+#include "core/order/epoch_core.h"
 #include "loader/order/fence.h"
 
 #define C48(t) ((t) & ((1ULL << BL_TS_BITS) - 1))
@@ -389,11 +390,46 @@ static void epoch__old_ones_are_refused(void **state)
 	assert_int_equal(bl_fence_raise(&fence, 7), 0);
 	assert_int_equal(bl_fence_freeze(&fence, 8, 3, &p), 0);
 	assert_int_equal(bl_fence_epoch(&fence), 8);
-	assert_int_equal(bl_fence_bar(&fence, ~0ULL, &three, 1), 0);
-	assert_int_equal(bl_fence_bar(&fence, ~0ULL - 1, &three, 1), -ESTALE);
-	a.epoch = ~0ULL;
+	assert_int_equal(bl_fence_bar(&fence, 9, &three, 1), 0);
+	assert_int_equal(bl_fence_bar(&fence, 8, &three, 1), -ESTALE);
+	a.epoch = 9;
 	assert_int_equal(bpf_prog_test_run_opts(bpf_program__fd(sk->progs.bl_fence), &o), 0);
 	assert_int_equal(a.result, -EINVAL);
+}
+
+/*
+ * Attack A1: a false controller says epoch 2^64 - 1. It is refused by every kind of command and
+ * changes nothing, and the next real leader is obeyed.
+ */
+static void epoch__far_ones_are_refused(void **state)
+{
+	const __u64 far[] = { ~0ULL, 1ULL << 63, 8 + BL_EPOCH_STEP };
+	const __u32 three = 3;
+	struct bl_fence_port p;
+	unsigned int k;
+
+	(void)state;
+	all_live(T0 - 1000);
+	/* The first epoch may be any revision of a store, but not any number. */
+	assert_int_equal(bl_fence_raise(&fence, BL_EPOCH_FIRST + 1), -ERANGE);
+	assert_int_equal(bl_fence_epoch(&fence), 0);
+	assert_int_equal(bl_fence_raise(&fence, 7), 0);
+	counts_take(sk->maps.counts, counted);
+	state_take(&before);
+	for (k = 0; k < sizeof(far) / sizeof(far[0]); k++) {
+		assert_int_equal(bl_fence_raise(&fence, far[k]), -ERANGE);
+		assert_int_equal(bl_fence_freeze(&fence, far[k], 3, &p), -ERANGE);
+		assert_int_equal(bl_fence_bar(&fence, far[k], &three, 1), -ERANGE);
+		assert_int_equal(bl_fence_resume(&fence, far[k], 3, 0), -ERANGE);
+	}
+	counts_moved(sk->maps.counts, counted, 0, WANT({ BL_COUNTS_UNKNOWN, BL_R_EPOCH_FAR, 12 }));
+	state_take(&after);
+	assert_memory_equal(&before, &after, sizeof(before));
+	assert_int_equal(bl_fence_epoch(&fence), 7);
+	assert_int_equal(bl_fence_bar(&fence, 8, &three, 1), 0);
+	/* An honest step, after a long absence. */
+	assert_int_equal(bl_fence_raise(&fence, 8 + BL_EPOCH_STEP), 0);
+	assert_int_equal(bl_fence_epoch(&fence), 8 + BL_EPOCH_STEP);
 }
 
 static void bar__output_promises_no_c(void **state)
@@ -637,6 +673,7 @@ int main(void)
 		CASE(freeze__who_is_in_nobodys_minimum),
 		CASE(death__and_back),
 		CASE(epoch__old_ones_are_refused),
+		CASE(epoch__far_ones_are_refused),
 		CASE(bar__output_promises_no_c),
 		CASE(bar__each_port),
 		CASE(bar__input_does_not_join),

@@ -50,6 +50,7 @@ static struct bl_err err;
 
 static int load(const char *text)
 {
+	bl_ctl_config_free(&cfg);
 	memset(&err, 0, sizeof(err));
 	write_file(text);
 	return bl_ctl_config_load(&cfg, path, &err);
@@ -155,6 +156,15 @@ static void load__mistakes(void **state)
 		{ L "sqlite: 'a#b'\n", 0, "" },
 		{ "listen: [fd00::1]:61693\n" S, 1, "put it in quotes, \"[fd00::1]:61693\"" },
 		{ "listen: \"[fd00::1]:61693\"\n" S, 0, "" },
+		{ L S "nodes: [{ id: 1, name: h1 }, { id: 4294967295 }]\n", 0, "" },
+		{ L S "nodes:\n  - { id: 1 }\n  - { id: 1 }\n", 5, "id 1 is given twice" },
+		{ L S "nodes: [{ id: 0 }]\n", 3, "id 0: 1 or more" },
+		{ L S "nodes: [{ name: h1 }]\n", 3, "id" },
+		{ L S "nodes: [1, 2]\n", 3, "" },
+		{ L S "nodes: []\n", 3, "" },
+		{ L S "nodes: [{ id: 1, nmae: h1 }]\n", 3, "Unexpected key: nmae" },
+		{ L S "insecure: perhaps\n", 3, "" },
+		{ L S "tls: { ca: a, cert: b, key: c, unnamed: yes }\n", 0, "" },
 		{ L S "grace_ms: [7] # not [fd00::1]:61693\n", 3, "grace_ms: expected a number" },
 	};
 
@@ -313,6 +323,68 @@ static void bl_mac_parse__edges(void **state)
 	}
 }
 
+/*
+ * What other machines reach needs TLS or the word insecure; the message names both. Only a loopback
+ * address goes without, however it is written.
+ */
+static void check__plain_tcp(void **state)
+{
+	static const struct {
+		const char *text;
+		bool fails;
+	} t[] = {
+		{ "listen: 127.0.0.1\n" S, false },
+		{ "listen: 127.1.2.3:5\n" S, false },
+		{ "listen: \"[::1]:61693\"\n" S, false },
+		{ "listen: \"[::ffff:127.0.0.1]:61693\"\n" S, false },
+		{ L S, true },
+		{ "listen: 0.0.0.0\n" S, true },
+		{ "listen: \"[::]:61693\"\n" S, true },
+		{ "listen: \"[::ffff:10.0.0.1]:61693\"\n" S, true },
+		{ "listen: 128.0.0.1\n" S, true },
+		{ L S "insecure: true\n", false },
+		{ L S "insecure: false\n", true },
+		{ L S "tls: { ca: a, cert: b, key: c }\n", false },
+		{ "listen: 127.0.0.1\n" E " }\n", true },
+		{ "listen: 127.0.0.1\n" E " }\ninsecure: true\n", false },
+		{ "listen: 127.0.0.1\netcd: { endpoints: [https://10.0.0.1] }\n", false },
+		{ "listen: 127.0.0.1\netcd: { endpoints: [http://127.0.0.1:2379] }\n", false },
+		{ "listen: 127.0.0.1\netcd: { endpoints: [\"http://[::1]:2379\"] }\n", false },
+		{ "listen: 127.0.0.1\netcd: { endpoints: [http://localhost:2379] }\n", false },
+		{ "listen: 127.0.0.1\netcd: { endpoints: [http://localhost.evil] }\n", true },
+		{ "listen: 127.0.0.1\netcd: { endpoints: [http://127.0.0.1.evil] }\n", true },
+		{ "listen: 127.0.0.1\netcd: { endpoints: [http://127.0.0.1, http://10.1.1.1] }\n",
+		  true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(t); i++) {
+		assert_int_equal(load(t[i].text), 0);
+		if (bl_ctl_config_check(&cfg, &err) != (t[i].fails ? -EPERM : 0))
+			fail_msg("row %zu", i);
+		if (t[i].fails)
+			assert_true(strstr(err.text, "`barline pki") && strstr(err.text, "insecure:"
+											 " true"));
+	}
+}
+
+static void load__nodes(void **state)
+{
+	(void)state;
+	assert_int_equal(load(L S "nodes: [{ id: 9, name: tor }, { id: 1 }]\n"), 0);
+	assert_int_equal(cfg.nnodes, 2);
+	assert_int_equal(cfg.nodes[0].id, 9);
+	assert_string_equal(cfg.nodes[0].name, "tor");
+	assert_int_equal(cfg.nodes[1].id, 1);
+	assert_string_equal(cfg.nodes[1].name, "");
+	assert_false(cfg.insecure || cfg.unnamed);
+	bl_ctl_config_free(&cfg);
+	assert_int_equal(cfg.nnodes, 0);
+	assert_int_equal(load(L S "insecure: yes\ntls: { ca: a, cert: b, key: c, unnamed: yes }\n"),
+			 0);
+	assert_true(cfg.insecure && cfg.unnamed);
+}
+
 #define CASE(f) cmocka_unit_test_setup_teardown(f, file_setup, file_teardown)
 
 int main(void)
@@ -320,6 +392,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(load__each_word_is_taken),
 		CASE(load__mistakes),
+		CASE(load__nodes),
+		CASE(check__plain_tcp),
 		CASE(load__a_hex_number_is_that_number),
 		CASE(bl_yaml_line__of_each),
 		CASE(bl_yaml__zero_bytes),

@@ -79,9 +79,10 @@ static void text__quotes_and_backslashes_survive(void **state)
 /* The keys of the object, and the members of a node's row, with their types and in this order. */
 static void text__keys_in_their_order(void **state)
 {
-	static const char *const keys[] = { "addr",    "pid",       "state", "epoch",    "leader",
-					    "store",   "trouble",   "lost",  "sessions", "counts",
-					    "refused", "admission", "nodes", "failures", "epochs" };
+	static const char *const keys[] = { "addr",      "pid",    "state",    "epoch",
+					    "leader",    "store",  "trouble",  "lost",
+					    "sessions",  "counts", "refused",  "strangers",
+					    "admission", "nodes",  "failures", "epochs" };
 	json_t *o = parsed_status(), *v;
 	const char *key;
 	size_t i = 0;

@@ -11,7 +11,10 @@
 #define MS     1000000ULL
 #define SWITCH 9
 
-static const uint8_t addr[1][16] = { { [10] = 0xff, 0xff, 10, 0, 0, 1 } };
+/* of hosts 1 and 2 */
+static const uint8_t addr[3][16] = { { 0 },
+				     { [10] = 0xff, 0xff, 10, 0, 0, 1 },
+				     { [10] = 0xff, 0xff, 10, 0, 0, 2 } };
 
 static struct bl_recover *r;
 static uint64_t now;
@@ -25,7 +28,7 @@ static void hello(uint32_t id, uint32_t naddrs)
 	struct bl_recover_hello h = { .id = id,
 				      .epoch = 5,
 				      .kind = id == SWITCH ? BL_DET_SWITCH : BL_DET_HOST,
-				      .addr = addr,
+				      .addr = &addr[id == 2 ? 2 : 1],
 				      .naddrs = naddrs,
 				      .port = id == SWITCH ? down : &up,
 				      .nports = id == SWITCH ? 2 : 1,
@@ -128,12 +131,56 @@ static void bl_recover_hello__host_without_address(void **state)
 	bl_recover_free(r);
 }
 
+/*
+ * Host 2 reports the address of host 1 besides its own. What is announced of host 2 must not make
+ * the others discard what host 1 sends. When host 1 has failed, its address may move on.
+ */
+static void bl_recover_hello__stolen_address(void **state)
+{
+	const struct bl_recover_port up = { .neighbour = SWITCH, .role = BL_RECOVER_UP };
+	static const uint16_t endpoint = 61696;
+	struct bl_recover_hello h = { .id = 2,
+				      .epoch = 5,
+				      .kind = BL_DET_HOST,
+				      .addr = &addr[1],
+				      .naddrs = 2,
+				      .port = &up,
+				      .nports = 1,
+				      .endpoint = &endpoint,
+				      .nendpoints = 1 };
+
+	(void)state;
+	begin(1);
+	assert_int_equal(bl_recover_hello(r, now, &h), BL_RECOVER_ADDRESS_TAKEN);
+	assert_false(fails());
+	assert_int_equal(bl_recover_node(r, 2)->naddrs, 1);
+	assert_memory_equal(bl_recover_node(r, 2)->addr[0], addr[2], 16);
+	assert_int_equal(bl_recover_node_of(r, addr[1])->id, 1);
+	assert_int_equal(bl_recover_proc_down(r, now, 2,
+					      &(struct bl_recover_proc){ .port = 61696, .t = 777 }),
+			 BL_RECOVER_OK);
+	assert_true(fails());
+	assert_int_equal(bl_recover_failure_at(r, 0)->failed[0].naddrs, 1);
+	assert_memory_equal(bl_recover_failure_at(r, 0)->failed[0].addr[0], addr[2], 16);
+	bl_recover_done(r, now, 1, 1);
+	bl_recover_done(r, now, 2, 1);
+	bl_recover_resumed(r, now, 2, 1);
+	assert_int_equal(bl_recover_link_down(r, now, SWITCH, 0, 1, 500, 1), BL_RECOVER_OK);
+	assert_true(fails());
+	assert_int_equal(bl_recover_node(r, 1)->state, BL_DET_GONE);
+	assert_int_equal(bl_recover_hello(r, now, &h), BL_RECOVER_OK);
+	assert_int_equal(bl_recover_node(r, 2)->naddrs, 2);
+	assert_int_equal(bl_recover_node_of(r, addr[1])->id, 2);
+	bl_recover_free(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bl_recover_proc_down__no_address),
 		cmocka_unit_test(bl_recover_proc_down__address_lost),
 		cmocka_unit_test(bl_recover_hello__host_without_address),
+		cmocka_unit_test(bl_recover_hello__stolen_address),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

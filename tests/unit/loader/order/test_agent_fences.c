@@ -714,6 +714,55 @@ static void forward__only_when_there_is_room(void **state)
 	assert_int_equal(read_total().reasons[BL_AGENT_NOT_FORWARDED], 3);
 }
 
+/*
+ * Attack A1: a false controller says epoch 2^64 - 1, as WELCOME or later. The epoch is not kept,
+ * the agent goes to the next controller, and a real leader is obeyed.
+ */
+static void welcome__with_a_far_epoch(void **state)
+{
+	const uint64_t far[] = { UINT64_MAX, 1ULL << 63, 5 + (1ULL << 32) + 1 };
+	unsigned int k;
+
+	(void)state;
+	for (k = 0; k < ARRAY_SIZE(far); k++) {
+		receive_welcome(far[k], 0);
+		assert_int_equal(closes, k + 1);
+		assert_int_equal(heard_epoch, 0);
+		assert_int_equal(read_total().epoch, 5);
+		assert_int_equal(read_total().reasons[BL_AGENT_FAR_EPOCH], k + 1);
+		assert_non_null(strstr(read_total().trouble, "is too far above 5"));
+		assert_non_null(strstr(read_total().trouble, "`barline host detach`"));
+		assert_int_equal(bl_agent_on_retry(NULL, 0, a), 0);
+		session->up(session_ctx);
+	}
+	receive_welcome(5 + (1ULL << 32), 0);
+	assert_true(read_total().welcome);
+	assert_int_equal(heard_epoch, 5 + (1ULL << 32));
+}
+
+/*
+ * The controller asks whether this session lives, because somebody else says that it is this node:
+ * the same number is the answer, at once, and before WELCOME, too. The answer to a sign of life
+ * needs none.
+ */
+static void ping__is_answered(void **state)
+{
+	Bl__ToAgent m = BL__TO_AGENT__INIT;
+	Bl__Number n = BL__NUMBER__INIT;
+
+	(void)state;
+	forget_sent();
+	n.number = 77;
+	m.ping = &n;
+	receive(&m, 0, BL__TO_AGENT__WHAT_PING);
+	expect_sent("ping");
+	assert_int_equal(heard[0]->ping->number, 77);
+	forget_sent();
+	n.number = 0;
+	receive(&m, 0, BL__TO_AGENT__WHAT_PING);
+	expect_sent("");
+}
+
 #define CASE(f) cmocka_unit_test_setup_teardown(f, agent_setup, agent_teardown)
 
 int main(void)
@@ -721,6 +770,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(hello__says_all),
 		CASE(welcome__and_epochs),
+		CASE(welcome__with_a_far_epoch),
+		CASE(ping__is_answered),
 		CASE(order__before_welcome),
 		CASE(fail__known_by_its_content),
 		CASE(fail__of_this_node),
