@@ -35,7 +35,8 @@ SOMAJOR	   := 0
 # what a fresh Debian 12 lacks, by what it is needed for
 PKGS_BUILD := gcc make pkg-config clang-16 libbpf-dev bpftool linux-libc-dev libelf-dev zlib1g-dev \
 	      libyaml-dev libsystemd-dev libjansson-dev libck-dev libcurl4-gnutls-dev \
-	      libgnutls28-dev libsqlite3-dev libprotobuf-c-dev protobuf-c-compiler
+	      libgnutls28-dev libsqlite3-dev libprotobuf-c-dev protobuf-c-compiler \
+	      libcap-ng-dev libseccomp-dev
 PKGS_RUN   := iproute2 ethtool procps gnuplot-nox
 PKGS_APPS  := iperf3 memcached
 PKGS_TEST  := etcd-server spin libcmocka-dev clang-14 libclang-rt-14-dev clang-format-14 \
@@ -55,10 +56,11 @@ SAN	:= $(PATTERN) -fsanitize=address,undefined -fno-sanitize-recover=undefined \
 MULTIARCH := $(shell $(CC) -print-multiarch 2>/dev/null || echo x86_64-linux-gnu)
 BPF_CFLAGS := -O2 -g -Wall -Wextra -Wno-unused-parameter -target bpf -mcpu=v3 -I. \
 	      -I/usr/include/$(MULTIARCH)
-NODE_LIBS := -lbpf -lelf -lz -lyaml -lsystemd -lgnutls -lprotobuf-c -lpthread -lm
+NODE_LIBS := -lbpf -lelf -lz -lyaml -lsystemd -lgnutls -lprotobuf-c -lcap-ng -lseccomp \
+	     -lpthread -lm
 # TLS by GnuTLS, in libcurl, too: its LGPL is compatible with both of our licences, whereas the
 # Apache-2.0 of OpenSSL is not compatible with GPL-2.0-only.
-CTL_LIBS  := -lcurl -lsqlite3 -lgnutls -lprotobuf-c -ljansson -lsystemd
+CTL_LIBS  := -lcurl -lsqlite3 -lgnutls -lprotobuf-c -ljansson -lsystemd -lcap-ng -lseccomp
 CLI_LIBS  := $(CTL_LIBS) $(NODE_LIBS)
 
 # The compiler writes down which headers a target depends on. Generated headers must exist before it

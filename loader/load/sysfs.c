@@ -10,10 +10,14 @@
  * A sysfs mount shows the network namespace of the process that mounted it. So a new instance is
  * made here, which is attached nowhere in the file system.
  */
+static int kept = -1; /* bl_sysfs_keep(); written before the process has threads */
+
 int bl_sysfs_open(void)
 {
 	int fs, mnt = -1;
 
+	if (kept >= 0)
+		return fcntl(kept, F_DUPFD_CLOEXEC, 3);
 	fs = fsopen("sysfs", FSOPEN_CLOEXEC);
 	if (fs >= 0) {
 		if (!fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0))
@@ -21,4 +25,9 @@ int bl_sysfs_open(void)
 		close(fs);
 	}
 	return mnt >= 0 ? mnt : open("/sys", O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+void bl_sysfs_keep(void)
+{
+	kept = bl_sysfs_open();
 }
