@@ -21,6 +21,7 @@
 #include "base/log.h"
 #include "base/netns_keep.h"
 #include "base/privileges.h"
+#include "base/sandbox.h"
 #include "loader/admission/admission.h"
 #include "loader/admission/admission_argp.h"
 #include "loader/busy.h"
@@ -516,8 +517,13 @@ int main(int argc, char **argv)
 		bl_config_free(&a.cfg);
 		return report_error(&a, &err);
 	}
-	bl_config_free(&a.cfg);
 	give_back();
+	if (!a.cfg.no_sandbox && bl_sandbox(BL_SERVICE_DAEMON, &err)) {
+		bl_server_free(s);
+		bl_config_free(&a.cfg);
+		return report_error(&a, &err);
+	}
+	bl_config_free(&a.cfg);
 	if (a.json)
 		print_ready(n);
 	sd_notifyf(0, "READY=1\nSTATUS=%s %s: %u interfaces, %s XDP, pins in %s",

@@ -43,6 +43,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/sandbox.h"
 #include "loader/load/attach.h"
 #include "loader/load/pin.h"
 #include "loader/loop.h"
@@ -104,7 +105,7 @@ static pid_t start_caretaker(const struct caretaker_state *s, int state_fd)
 	for (k = 0; k < sizeof(keep) / sizeof(keep[0]); k++)
 		if (keep[k] >= 0)
 			fcntl(keep[k], F_SETFD, 0);
-	execv("/proc/self/exe", argv);
+	execv(bl_self_exe, argv);
 	_exit(127);
 }
 

@@ -3,8 +3,11 @@
 #include "loader/load/sysfs.h"
 
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <sys/mount.h>
 #include <unistd.h>
+
+#include "base/privileges.h"
 
 /*
  * A sysfs mount shows the network namespace of the process that mounted it. So a new instance is
@@ -18,7 +21,7 @@ int bl_sysfs_open(void)
 
 	if (kept >= 0)
 		return fcntl(kept, F_DUPFD_CLOEXEC, 3);
-	fs = fsopen("sysfs", FSOPEN_CLOEXEC);
+	fs = bl_caps_effective() & BL_CAP(CAP_SYS_ADMIN) ? fsopen("sysfs", FSOPEN_CLOEXEC) : -1;
 	if (fs >= 0) {
 		if (!fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0))
 			mnt = fsmount(fs, FSMOUNT_CLOEXEC, 0);
