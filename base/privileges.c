@@ -77,9 +77,13 @@ char *bl_caps_text(uint64_t caps, char *buf, size_t size)
 
 int bl_caps_need(const char *what, uint64_t need, struct bl_err *err)
 {
-	uint64_t missing = need & ~bl_caps_effective();
+	uint64_t have = bl_caps_effective(), missing;
 	char all[256], less[256];
 
+	/* what the newer two were split from */
+	if (have & BL_CAP(CAP_SYS_ADMIN))
+		have |= BL_CAP(CAP_BPF) | BL_CAP(CAP_PERFMON);
+	missing = need & ~have;
 	if (!missing)
 		return 0;
 	return bl_fail(err, EPERM,

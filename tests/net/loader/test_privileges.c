@@ -11,6 +11,7 @@
 #include <pwd.h>
 #include <sys/syscall.h>
 
+#include "loader/load/pin.h"
 #include "loader/prepare.h"
 
 #define USER "nobody" /* every system has it */
@@ -85,8 +86,8 @@ static unsigned int has_five_capabilities(pid_t pid, bool bounded)
 		CHECK(v.effective == want && v.permitted == want && v.inheritable == want &&
 			      v.ambient == want,
 		      "%s of process %d has %" PRIx64 ", permitted %" PRIx64 ", inheritable "
-									     "%" PRIx64 ", ambient "
-											"%" PRIx64,
+		      "%" PRIx64 ", ambient "
+		      "%" PRIx64,
 		      v.name, pid, v.effective, v.permitted, v.inheritable, v.ambient);
 		/* helpers have no_new_privs, which makes their bounding sets meaningless */
 		CHECK(!bounded || !v.bounding || !strncmp(v.name, "barline-home", 12) ||
@@ -305,13 +306,17 @@ RACK_TEST(missing_capability__is_named)
 		  { CAP_NET_ADMIN, "CAP_NET_ADMIN" },
 		  { CAP_NET_RAW, "CAP_NET_RAW" },
 		  { CAP_PERFMON, "CAP_PERFMON" } };
+	struct bl_err err;
 	char want[64];
 	const char *said;
 	unsigned int k;
 
 	open_without_daemons(1);
+	/* root's daemon is left without CAP_SYS_ADMIN, which includes two of them */
+	CHECK(!bl_bpffs_mount(&err), "%s", err.text);
 	for (k = 0; k < 2 * sizeof(v) / sizeof(v[0]); k++) {
-		const struct start s = { .without = BL_CAP(v[k / 2].cap),
+		const struct start s = { .without = BL_CAP(v[k / 2].cap) |
+						    (k & 1 ? 0 : BL_CAP(CAP_SYS_ADMIN)),
 					 .user = k & 1 ? USER : NULL };
 
 		start_by_hand(0, &s);
@@ -357,7 +362,18 @@ RACK_TEST(ambient__after_prepare)
 	CHECK(daemon_ready(i, &status), "status %#x", status);
 	CHECK(!caretaker(i), "the caretaker stays");
 	daemon_stop(i, SIGKILL);
+	/* a node that root has made anew, and root's caretaker */
 	snprintf(netns, sizeof(netns), LAB_NETNS_DIR "/%s", rack.lab.nodes[i].name);
+	CHECK(!bl_node_detach(BL_ROLE_HOST, netns, &err), "%s", err.text);
+	start_by_hand(0, &(struct start){ 0 });
+	CHECK(daemon_ready(i, &status), "status %#x", status);
+	daemon_stop(i, SIGTERM);
+	CHECK(caretaker(i), "root's daemon left no caretaker");
+	start_by_hand(0, &ambient);
+	CHECK(daemon_ready(i, &status), "status %#x", status);
+	belongs_to(user_id(), i);
+	CHECK(!caretaker(i), "root's caretaker stays");
+	daemon_stop(i, SIGKILL);
 	CHECK(!bl_node_detach(BL_ROLE_HOST, netns, &err), "%s", err.text);
 }
 
