@@ -3,7 +3,9 @@
  * Arbiters in a group, over real sockets: takeovers, and input from operators, from the fault
  * isolation service and from strangers. arbiter_world.h describes the world.
  */
-/* first: the world has a variable w, as this file has parameters */
+#include <netinet/in.h> /* before anything that includes <linux/ipv6.h> */
+
+/* the world has a variable w, as this file has parameters: */
 #include "core/fastpass/watchdog_core.h"
 #include "tests/net/fastpass/arbiter_world.h"
 #include "arbiter/status.h"
