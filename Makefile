@@ -95,7 +95,9 @@ $(foreach k,unit prog net,$(foreach s,$(call test_src,$(k)),$(call source_of,$(k
 .PHONY: all help tests run test model mutants bench soak soak-fair soak-kills fuzz test-kernels \
 	install uninstall clean format deps-build deps-run deps-test deps-bench deps-vm root
 
-all: $(B)/barline $(B)/barlined $(B)/libbarline.a $(B)/libbarline.so $(B)/barline.pc
+UNITS	 := $(patsubst systemd/%.in,$(B)/systemd/%,$(wildcard systemd/*.service.in))
+
+all: $(B)/barline $(B)/barlined $(B)/libbarline.a $(B)/libbarline.so $(B)/barline.pc $(UNITS)
 
 # the list at the top of this file
 help:
@@ -177,6 +179,10 @@ $(B)/barline: $(CLI_SRC:%.c=$(B)/%.o) $(LAB_LIBS)
 
 $(B)/barline.pc: lib/barline.pc.in
 	sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$(VERSION)|' $< > $@
+
+$(B)/systemd/%: systemd/%.in
+	@mkdir -p $(@D)
+	sed -e 's|@SBIN@|$(PREFIX)/sbin|' $< > $@
 
 # ---- tests: found by pattern; a core is compiled natively with sanitizers ----
 
@@ -390,6 +396,8 @@ INSTALL	 := $(PREFIX)/sbin/barline:$(B)/barline:755 \
 	    $(LIBDIR)/libbarline.a:$(B)/libbarline.a:644 \
 	    $(LIBDIR)/libbarline.so.$(SOMAJOR):$(B)/libbarline.so:755 \
 	    $(LIBDIR)/pkgconfig/barline.pc:$(B)/barline.pc:644 \
+	    $(foreach u,$(UNITS),$(PREFIX)/lib/systemd/system/$(notdir $(u)):$(u):644) \
+	    $(foreach d,sysusers tmpfiles,$(PREFIX)/lib/$(d).d/barline.conf:systemd/$(d).conf:644) \
 	    $(foreach g,latency queue memcached fct,$(SHARE)/barline/$(g).gp:bench/$(g).gp:644) \
 	    $(foreach m,$(wildcard docs/*.[138]),$(call man_file,$(m)):$(m):644)
 

@@ -4,6 +4,7 @@
  *
  * 	barlined switch -c tor1.yaml
  * 	barlined host -i eth1
+ * 	barlined -c h1.yaml		the file says which
  *
  * It loads or takes over the datapath, then keeps the clock, sends beacons and serves endpoints.
  * When it stops, the datapath stays.
@@ -196,14 +197,13 @@ static error_t parse_opt(int key, char *arg, struct argp_state *st)
 	struct args *a = st->input;
 	struct bl_node_cfg *c = &a->cfg;
 	struct bl_err err;
+	enum bl_role role;
 
 	switch (key) {
 	case ARGP_KEY_INIT:
 		st->child_inputs[0] = &c->admission;
 		break;
 	case 'c':
-		if (c->role == BL_ROLE_NONE)
-			argp_error(st, "say switch or host before -c");
 		if (bl_config_load(c, arg, &err))
 			argp_failure(st, 2, 0, "%s", err.text);
 		break;
@@ -301,18 +301,18 @@ static error_t parse_opt(int key, char *arg, struct argp_state *st)
 		c->no_beacons = true;
 		break;
 	case ARGP_KEY_ARG:
-		if (c->role != BL_ROLE_NONE)
-			argp_error(st, "only one role can be given; \"%s\" is a second one", arg);
-		if (!strcmp(arg, "switch"))
-			c->role = BL_ROLE_SWITCH;
-		else if (!strcmp(arg, "host"))
-			c->role = BL_ROLE_HOST;
-		else
+		role = !strcmp(arg, "switch") ? BL_ROLE_SWITCH
+		       : !strcmp(arg, "host") ? BL_ROLE_HOST
+					      : BL_ROLE_NONE;
+		if (role == BL_ROLE_NONE)
 			argp_error(st, "\"%s\" is no role: switch or host", arg);
+		if (c->role != BL_ROLE_NONE && c->role != role)
+			argp_error(st, "only one role can be given; \"%s\" is a second one", arg);
+		c->role = role;
 		break;
 	case ARGP_KEY_END:
 		if (c->role == BL_ROLE_NONE)
-			argp_error(st, "say what to be: switch or host");
+			argp_error(st, "say what to be: switch or host, here or in the file");
 		if (c->role == BL_ROLE_HOST && !*c->ifname)
 			argp_error(st, "a host needs its NIC: -i IFNAME, or interface in the file");
 		if (c->role == BL_ROLE_HOST && c->ports_count)
@@ -483,12 +483,13 @@ static void give_back(void)
 int main(int argc, char **argv)
 {
 	static const struct argp_child children[] = { { &bl_admission_argp, 0, NULL, 0 }, { 0 } };
-	static const struct argp argp = {
-		options,       parse_opt,
-		"switch|host", "barlined runs one switch or one host of a barline rack.",
-		children,      NULL,
-		NULL
-	};
+	static const struct argp argp = { options,
+					  parse_opt,
+					  "[switch|host]",
+					  "barlined runs one switch or one host of a barline rack.",
+					  children,
+					  NULL,
+					  NULL };
 	struct args a = {};
 	struct bl_err err = {};
 	enum bl_role role;
