@@ -36,7 +36,8 @@ SOMAJOR	   := 0
 # what a fresh Debian 12 lacks, by what it is needed for
 PKGS_BUILD := gcc make pkg-config clang-16 libbpf-dev bpftool linux-libc-dev libelf-dev zlib1g-dev \
 	      libyaml-dev libsystemd-dev libjansson-dev libck-dev libcurl4-gnutls-dev \
-	      libgnutls28-dev libsqlite3-dev libprotobuf-c-dev protobuf-c-compiler
+	      libgnutls28-dev libsqlite3-dev libprotobuf-c-dev protobuf-c-compiler \
+	      libcap-ng-dev libseccomp-dev
 PKGS_RUN   := iproute2 ethtool procps gnuplot-nox
 PKGS_APPS  := iperf3 memcached
 PKGS_TEST  := etcd-server spin libcmocka-dev clang-14 libclang-rt-14-dev clang-format-14 \
@@ -56,10 +57,11 @@ SAN	:= $(PATTERN) -fsanitize=address,undefined -fno-sanitize-recover=undefined \
 MULTIARCH := $(shell $(CC) -print-multiarch 2>/dev/null || echo x86_64-linux-gnu)
 BPF_CFLAGS := -O2 -g -Wall -Wextra -Wno-unused-parameter -target bpf -mcpu=v3 -I. \
 	      -I/usr/include/$(MULTIARCH)
-NODE_LIBS := -lbpf -lelf -lz -lyaml -lsystemd -lgnutls -lprotobuf-c -lpthread -lm
+NODE_LIBS := -lbpf -lelf -lz -lyaml -lsystemd -lgnutls -lprotobuf-c -lcap-ng -lseccomp \
+	     -lpthread -lm
 # TLS by GnuTLS, in libcurl, too: its LGPL is compatible with both of our licences, whereas the
 # Apache-2.0 of OpenSSL is not compatible with GPL-2.0-only.
-CTL_LIBS  := -lcurl -lsqlite3 -lgnutls -lprotobuf-c -ljansson -lsystemd
+CTL_LIBS  := -lcurl -lsqlite3 -lgnutls -lprotobuf-c -ljansson -lsystemd -lcap-ng -lseccomp
 CLI_LIBS  := $(CTL_LIBS) $(NODE_LIBS)
 
 # The compiler writes down which headers a target depends on. Generated headers must exist before it
@@ -95,7 +97,9 @@ $(foreach k,unit prog net,$(foreach s,$(call test_src,$(k)),$(call source_of,$(k
 	fuzz-campaign test-kernels \
 	install uninstall clean format deps-build deps-run deps-test deps-bench deps-vm root
 
-all: $(B)/barline $(B)/barlined $(B)/libbarline.a $(B)/libbarline.so $(B)/barline.pc
+UNITS	 := $(patsubst systemd/%.in,$(B)/systemd/%,$(wildcard systemd/*.service.in))
+
+all: $(B)/barline $(B)/barlined $(B)/libbarline.a $(B)/libbarline.so $(B)/barline.pc $(UNITS)
 
 # the list at the top of this file
 help:
@@ -177,6 +181,10 @@ $(B)/barline: $(CLI_SRC:%.c=$(B)/%.o) $(LAB_LIBS)
 
 $(B)/barline.pc: lib/barline.pc.in
 	sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$(VERSION)|' $< > $@
+
+$(B)/systemd/%: systemd/%.in
+	@mkdir -p $(@D)
+	sed -e 's|@SBIN@|$(PREFIX)/sbin|' $< > $@
 
 # ---- tests: found by pattern; a core is compiled natively with sanitizers ----
 
@@ -432,6 +440,8 @@ INSTALL	 := $(PREFIX)/sbin/barline:$(B)/barline:755 \
 	    $(LIBDIR)/libbarline.a:$(B)/libbarline.a:644 \
 	    $(LIBDIR)/libbarline.so.$(SOMAJOR):$(B)/libbarline.so:755 \
 	    $(LIBDIR)/pkgconfig/barline.pc:$(B)/barline.pc:644 \
+	    $(foreach u,$(UNITS),$(PREFIX)/lib/systemd/system/$(notdir $(u)):$(u):644) \
+	    $(foreach d,sysusers tmpfiles,$(PREFIX)/lib/$(d).d/barline.conf:systemd/$(d).conf:644) \
 	    $(foreach g,latency queue memcached fct,$(SHARE)/barline/$(g).gp:bench/$(g).gp:644) \
 	    $(foreach m,$(wildcard docs/*.[138]),$(call man_file,$(m)):$(m):644)
 

@@ -40,6 +40,52 @@ static int sock_open(struct bl_arb *a, const struct in6_addr *ip, bool group, st
 	return rc;
 }
 
+/* Watchdogs leave from the address of this arbiter's rank, by which the others know them. */
+static int bind_watchdogs(const struct bl_arb *a, unsigned int index, struct bl_err *err)
+{
+	char name[INET6_ADDRSTRLEN];
+	struct arb_sa sa;
+
+	if (a->cfg.rank >= a->cfg.narbiters)
+		return 0;
+	arb_sa_set(&sa, arb_addr_family(&a->cfg.group), &a->cfg.arbiters[a->cfg.rank], 0,
+		   IN6_IS_ADDR_LINKLOCAL(&a->cfg.arbiters[a->cfg.rank]) ? index : 0);
+	return bind(a->wd_send, &sa.sa, sa.len)
+		       ? bl_fail(err, errno, "cannot send watchdogs from %s: %s",
+				 arb_addr_text(&a->cfg.arbiters[a->cfg.rank], name),
+				 strerror(errno))
+		       : 0;
+}
+
+/*
+ * Whether packet @i of the group comes from the address of the rank that it names. A packet that is
+ * no watchdog passes: bl_wd_rx() counts it.
+ */
+static bool from_its_arbiter(const struct bl_arb *a, unsigned int i)
+{
+	const struct bl_fcp_watchdog *b;
+	struct bl_fcp_pkt k;
+	struct in6_addr ip;
+	uint16_t port;
+
+	if (!a->cfg.narbiters ||
+	    bl_fcp_parse(a->in.buf[i], a->in.msg[i].msg_len, 0, &k) != BL_FCP_R_OK ||
+	    k.opcode != BL_FCP_WATCHDOG)
+		return true;
+	b = k.body;
+	arb_sa_get(&a->in.addr[i], &ip, &port);
+	return BL_BE16(b->rank) < a->cfg.narbiters &&
+	       !memcmp(&a->cfg.arbiters[BL_BE16(b->rank)], &ip, sizeof(ip));
+}
+
+static void read_watchdog(struct bl_arb *a, unsigned int i, uint64_t now)
+{
+	if (from_its_arbiter(a, i))
+		bl_wd_rx(&a->wd, a->in.buf[i], a->in.msg[i].msg_len, now);
+	else
+		a->wd.count[BL_FCP_R_UNKNOWN]++;
+}
+
 int arb_comm_open(struct bl_arb *a, struct bl_err *err)
 {
 	static const struct in6_addr any = IN6ADDR_ANY_INIT;
@@ -75,6 +121,8 @@ int arb_comm_open(struct bl_arb *a, struct bl_err *err)
 			if (a->wd_send < 0)
 				rc = bl_fail(err, errno, "cannot make a UDP socket: %s",
 					     strerror(errno));
+			else
+				rc = bind_watchdogs(a, index, err);
 		}
 		if (!rc)
 			rc = arb_group_join(a->wd_send, &a->cfg.group, a->cfg.group_if, err);
@@ -381,7 +429,7 @@ static void watchdog_turn(struct bl_arb *a)
 	}
 	while ((n = arb_receive(&a->in, a->wd_fd)) > 0)
 		for (i = 0; i < n; i++)
-			bl_wd_rx(&a->wd, a->in.buf[i], a->in.msg[i].msg_len, now);
+			read_watchdog(a, (unsigned int)i, now);
 	if (bl_wd_tick(&a->wd, now)) {
 		uint32_t len = bl_wd_tx(&a->wd, buf);
 

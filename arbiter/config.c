@@ -32,6 +32,10 @@ int bl_arb_cfg_of(struct bl_arb_cfg *cfg, const struct bl_fp_file *f, unsigned i
 	cfg->nendpoints = f->npeers;
 	memcpy(&cfg->listen[0], f->arbiter[rank], 16);
 	cfg->nlisten = 1;
+	_Static_assert(BL_ARB_GROUP_MAX >= BL_FP_ARBITERS_MAX, "room for the file's arbiters");
+	for (i = 0; i < f->narbiters; i++)
+		memcpy(&cfg->arbiters[i], f->arbiter[i], 16);
+	cfg->narbiters = f->narbiters;
 	if (f->has_group)
 		memcpy(&cfg->group, f->group, 16);
 	cfg->rank = rank;

@@ -15,6 +15,7 @@
 
 #define BL_ARB_PATHS_MAX  8 /* path threads */
 #define BL_ARB_LISTEN_MAX 4
+#define BL_ARB_GROUP_MAX  4 /* arbiters of one network */
 
 /** struct bl_arb_endpoint - A host that the arbiter serves. */
 struct bl_arb_endpoint {
@@ -39,6 +40,12 @@ struct bl_arb_cfg {
 	struct in6_addr group;
 	char group_if[16]; /* interface of @group */
 	uint32_t rank;     /* of this arbiter; lower ranks take over first */
+	/*
+	 * Addresses of the arbiters by rank: a watchdog counts only if it comes from the address of
+	 * its rank. None: watchdogs from everywhere count.
+	 */
+	struct in6_addr arbiters[BL_ARB_GROUP_MAX];
+	unsigned int narbiters;
 	/* The same list in all arbiters and hosts: an endpoint's number is its place in it. */
 	const struct bl_arb_endpoint *endpoints;
 	uint32_t nendpoints;

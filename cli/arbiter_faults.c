@@ -15,6 +15,7 @@
 #include "cli/cmd.h"
 #include "cli/util/args.h"
 #include "cli/util/out.h"
+#include "cli/util/service.h"
 #include "cli/util/status.h"
 #include "loader/node.h"
 
@@ -26,7 +27,7 @@ static void on_signal(int sig)
 	bl_faultd_stop(running);
 }
 
-static int run_service(const char *path)
+static int run_service(const char *path, const struct service_args *service)
 {
 	struct sigaction act = { .sa_handler = on_signal };
 	struct bl_fp_file f;
@@ -35,7 +36,13 @@ static int run_service(const char *path)
 
 	if (bl_fp_load(&f, path, &err))
 		return cli_fail("%s", err.text);
-	rc = bl_faultd_new(&running, &f, &err);
+	rc = service_drop(service, &err);
+	if (!rc)
+		rc = bl_faultd_new(&running, &f, &err);
+	if (!rc && service_sandbox(service, BL_SERVICE_ARBITER, &err)) {
+		bl_faultd_free(running);
+		rc = -1;
+	}
 	if (!rc) {
 		sigaction(SIGTERM, &act, NULL);
 		sigaction(SIGINT, &act, NULL);
@@ -102,18 +109,27 @@ static int show_service(const char *command)
 	return 0;
 }
 
+struct faults_args {
+	const char *what; /* the file, or a word */
+	struct service_args service;
+};
+
 static error_t parse_action(int key, char *arg, struct argp_state *state)
 {
-	const char **what = state->input;
+	struct faults_args *a = state->input;
 
 	switch (key) {
+	case ARGP_KEY_INIT:
+		/* children: the global options, and those of services */
+		state->child_inputs[1] = &a->service;
+		return 0;
 	case ARGP_KEY_ARG:
-		if (*what)
+		if (a->what)
 			return ARGP_ERR_UNKNOWN;
-		*what = arg;
+		a->what = arg;
 		return 0;
 	case ARGP_KEY_END:
-		if (!*what)
+		if (!a->what)
 			argp_error(state, "which action? The file that arbiters and hosts share, "
 					  "show, or clear");
 		return 0;
@@ -123,9 +139,12 @@ static error_t parse_action(int key, char *arg, struct argp_state *state)
 
 int cmd_arbiter_faults(int argc, char **argv)
 {
+	static const struct argp_child children[] = { cmd_globals_child,
+						      { &service_argp, 0, NULL, 0 },
+						      { 0 } };
 	static const struct argp argp = { .parser = parse_action,
 					  .args_doc = "FILE|show|clear",
-					  .children = cmd_globals,
+					  .children = children,
 					  .doc = "barline arbiter faults - fault isolation. FILE: "
 						 "run the service in the foreground; hosts report "
 						 "lost frames by path to it, and it reports broken "
@@ -136,12 +155,12 @@ int cmd_arbiter_faults(int argc, char **argv)
 						 "used again; suspect: cannot be avoided. ONE_OF: "
 						 "number of links that the losses do not "
 						 "distinguish." };
-	const char *what = NULL;
+	struct faults_args a = { 0 };
 
-	cmd_parse(&argp, argc, argv, &what);
-	if (!strcmp(what, "show"))
+	cmd_parse(&argp, argc, argv, &a);
+	if (!strcmp(a.what, "show"))
 		return show_service(NULL);
-	if (!strcmp(what, "clear"))
+	if (!strcmp(a.what, "clear"))
 		return show_service("clear\n");
-	return run_service(what);
+	return run_service(a.what, &a.service);
 }

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <sched.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <systemd/sd-daemon.h>
@@ -21,6 +22,7 @@
 #include "cli/util/arbiter_serve.h"
 #include "cli/util/args.h"
 #include "cli/util/out.h"
+#include "cli/util/service.h"
 #include "cli/util/status.h"
 
 enum { KEY_RANK = 300, KEY_THREADS, KEY_CPUS, KEY_SPIN };
@@ -46,6 +48,7 @@ struct run_args {
 	unsigned int threads, ncpus;
 	int cpus[2 + BL_ARB_PATHS_MAX]; /* @ncpus of them */
 	bool spin;
+	struct service_args service;
 };
 
 /* clang-format off */
@@ -65,6 +68,10 @@ static error_t parse_run(int key, char *arg, struct argp_state *state)
 	if (err != ARGP_ERR_UNKNOWN)
 		return err;
 	switch (key) {
+	case ARGP_KEY_INIT:
+		/* children: the global options, and those of services */
+		state->child_inputs[1] = &a->service;
+		return 0;
 	case KEY_CPUS:
 		n = cli_cpus(arg, a->cpus, 2 + BL_ARB_PATHS_MAX);
 		if (n < 1)
@@ -118,10 +125,23 @@ static void raise_priority(void)
 			strerror(errno));
 }
 
+/** struct ready - argument of report_ready(). */
+struct ready {
+	const struct bl_fp_file *f;
+	const struct service_args *service;
+};
+
 static void report_ready(void *ctx)
 {
-	const struct bl_fp_file *f = ctx;
+	const struct ready *r = ctx;
+	const struct bl_fp_file *f = r->f;
+	struct bl_err err;
 
+	/* The threads are covered, and those that start later. */
+	if (service_sandbox(r->service, BL_SERVICE_ARBITER, &err)) {
+		cli_fail("%s", err.text);
+		exit(1);
+	}
 	sd_notify(0, "READY=1");
 	if (cli.json)
 		cli_json(json_pack("{s:s, s:i, s:i}", "arbiter", "ready", "endpoints",
@@ -135,10 +155,13 @@ static void report_ready(void *ctx)
 
 int cmd_arbiter_run(int argc, char **argv)
 {
+	static const struct argp_child children[] = { cmd_globals_child,
+						      { &service_argp, 0, NULL, 0 },
+						      { 0 } };
 	const struct argp argp = { .options = options,
 				   .parser = parse_run,
 				   .args_doc = "FILE",
-				   .children = cmd_globals,
+				   .children = children,
 				   .doc = "barline arbiter run - run a Fastpass arbiter, which "
 					  "grants timeslots and paths to the hosts of FILE, in the "
 					  "foreground\v"
@@ -147,6 +170,7 @@ int cmd_arbiter_run(int argc, char **argv)
 	struct run_args a = { .rank = -1, .threads = 1 };
 	struct bl_arb_cfg how = { 0 };
 	struct bl_fp_file f;
+	struct ready ready = { .f = &f, .service = &a.service };
 	struct bl_err err;
 	int rc;
 
@@ -165,7 +189,11 @@ int cmd_arbiter_run(int argc, char **argv)
 	how.spin = a.spin;
 	if (!a.spin)
 		raise_priority();
-	rc = arb_serve(&f, (unsigned int)a.rank, &how, report_ready, &f);
+	if (service_drop(&a.service, &err)) {
+		bl_fp_free(&f);
+		return cli_fail("%s", err.text);
+	}
+	rc = arb_serve(&f, (unsigned int)a.rank, &how, report_ready, &ready);
 	bl_fp_free(&f);
 	return rc;
 }

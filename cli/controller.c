@@ -19,6 +19,7 @@
 #include "cli/cmd.h"
 #include "cli/util/args.h"
 #include "cli/util/out.h"
+#include "cli/util/service.h"
 #include "cli/util/status.h"
 #include "controller/server.h"
 #include "loader/node.h"
@@ -32,18 +33,28 @@ static void on_signal(int sig)
 	bl_ctl_stop(running);
 }
 
-static error_t parse_file(int key, char *arg, struct argp_state *state)
+/** struct run_args - Arguments of `controller run`. */
+struct run_args {
+	const char *file;
+	struct service_args service;
+};
+
+static error_t parse_run(int key, char *arg, struct argp_state *state)
 {
-	const char **file = state->input;
+	struct run_args *a = state->input;
 
 	switch (key) {
+	case ARGP_KEY_INIT:
+		/* children: the global options, and those of services */
+		state->child_inputs[1] = &a->service;
+		return 0;
 	case ARGP_KEY_ARG:
-		if (*file)
+		if (a->file)
 			return ARGP_ERR_UNKNOWN;
-		*file = arg;
+		a->file = arg;
 		return 0;
 	case ARGP_KEY_END:
-		if (!*file)
+		if (!a->file)
 			argp_error(state, "which file? It names the address to listen on, and the "
 					  "store");
 		return 0;
@@ -64,9 +75,12 @@ static void raise_descriptors(void)
 
 int cmd_controller_run(int argc, char **argv)
 {
-	static const struct argp argp = { .parser = parse_file,
+	static const struct argp_child children[] = { cmd_globals_child,
+						      { &service_argp, 0, NULL, 0 },
+						      { 0 } };
+	static const struct argp argp = { .parser = parse_run,
 					  .args_doc = "FILE",
-					  .children = cmd_globals,
+					  .children = children,
 					  .doc = "barline controller run - run a failure "
 						 "controller of reliable 1Pipe in the foreground. "
 						 "Several may share an etcd; one of them leads.\v"
@@ -81,19 +95,25 @@ int cmd_controller_run(int argc, char **argv)
 						 "silence_ms, stuck_ms. Daemons name it under "
 						 "controllers: [10.0.0.1:61693, ...]." };
 	struct sigaction act = { .sa_handler = on_signal };
-	const char *file = NULL;
+	struct run_args a = { 0 };
 	struct bl_ctl_cfg cfg;
 	struct bl_err err;
 	int rc;
 
-	cmd_parse(&argp, argc, argv, &file);
-	if (bl_ctl_config_load(&cfg, file, &err))
+	cmd_parse(&argp, argc, argv, &a);
+	if (bl_ctl_config_load(&cfg, a.file, &err))
 		return cli_fail("%s", err.text);
 	raise_descriptors();
-	rc = bl_ctl_new(&running, &cfg, &err);
+	rc = service_drop(&a.service, &err);
+	if (!rc)
+		rc = bl_ctl_new(&running, &cfg, &err);
 	bl_ctl_config_free(&cfg);
 	if (rc)
 		return cli_fail("%s", err.text);
+	if (service_sandbox(&a.service, BL_SERVICE_CONTROLLER, &err)) {
+		bl_ctl_free(running);
+		return cli_fail("%s", err.text);
+	}
 	sigaction(SIGTERM, &act, NULL);
 	sigaction(SIGINT, &act, NULL);
 	sd_notify(0, "READY=1");

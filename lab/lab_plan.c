@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 
 #include "arbiter/alloc/alloc.h"
@@ -131,6 +132,9 @@ static void plan_fastpass(struct lab *lab)
 
 	memset(f, 0, sizeof(*f));
 	f->peer = lab->fp_peer;
+	/* of this rack alone; it is never written anywhere */
+	while (getrandom(f->secret, sizeof(f->secret), 0) != sizeof(f->secret))
+		;
 	f->policy = s->fp_policy;
 	f->slot_bytes = 1514 + BL_FP_ACK_BYTES;
 	f->slot_ns = s->admission.rate_bps ? slot_ns(s) : 12500;

@@ -4,6 +4,7 @@
  *
  * 	barlined switch -c tor1.yaml
  * 	barlined host -i eth1
+ * 	barlined -c h1.yaml		the file says which
  *
  * It loads or takes over the datapath, then keeps the clock, sends beacons and serves endpoints.
  * When it stops, the datapath stays.
@@ -14,10 +15,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/netns_keep.h"
+#include "base/privileges.h"
+#include "base/sandbox.h"
+#include "loader/admission/admission.h"
 #include "loader/admission/admission_argp.h"
 #include "loader/busy.h"
 #include "loader/caretaker.h"
@@ -25,10 +31,13 @@
 #include "loader/load/attach.h"
 #include "loader/load/pin.h"
 #include "loader/load/prio.h"
+#include "loader/load/sysfs.h"
 #include "loader/loop.h"
 #include "loader/node.h"
 #include "loader/node_cfg.h"
 #include "loader/node_priv.h"
+#include "loader/order/beacon.h"
+#include "loader/prepare.h"
 #include "proto/session.h"
 
 const char *argp_program_version = "barlined " BL_BUILD;
@@ -57,7 +66,10 @@ enum {
 	OPT_CONTROLLER,
 	OPT_INSECURE,
 	OPT_CARETAKER,
-	OPT_LIMIT
+	OPT_LIMIT,
+	OPT_USER,
+	OPT_PREPARE,
+	OPT_NO_SANDBOX
 };
 
 static const struct argp_option options[] = {
@@ -69,6 +81,12 @@ static const struct argp_option options[] = {
 	{ "generic", OPT_GENERIC, NULL, 0, "generic XDP, for drivers without native XDP; slower",
 	  0 },
 	{ "detach-on-exit", OPT_DETACH, NULL, 0, "remove programs and pins when stopped", 0 },
+	{ "user", OPT_USER, "NAME", 0,
+	  "become this user and keep five capabilities; the same in the file", 0 },
+	{ "prepare", OPT_PREPARE, NULL, 0,
+	  "do only what root has to do for --user before the daemon starts, and exit", 0 },
+	{ "no-sandbox", OPT_NO_SANDBOX, NULL, 0,
+	  "no filter of system calls, for strace(1) and debuggers", 0 },
 	{ "json", 'j', NULL, 0, "print one JSON object when ready, and errors as JSON", 0 },
 	{ "beacon-us", OPT_BEACON, "US", 0, "beacon interval (100)", 0 },
 	{ "dead-after-us", OPT_DEAD, "US", 0,
@@ -115,8 +133,7 @@ static const struct argp_option options[] = {
 
 struct args {
 	struct bl_node_cfg cfg;
-	const char *netns;
-	bool json, detach;
+	bool json, detach, prepare;
 };
 
 static uint64_t parse_number(struct argp_state *st, const char *arg, const char *what, int64_t min,
@@ -188,19 +205,17 @@ static error_t parse_opt(int key, char *arg, struct argp_state *st)
 	struct args *a = st->input;
 	struct bl_node_cfg *c = &a->cfg;
 	struct bl_err err;
+	enum bl_role role;
 
 	switch (key) {
 	case ARGP_KEY_INIT:
 		st->child_inputs[0] = &c->admission;
 		break;
 	case 'c':
-		if (c->role == BL_ROLE_NONE)
-			argp_error(st, "say switch or host before -c");
 		if (bl_config_load(c, arg, &err))
 			argp_failure(st, 2, 0, "%s", err.text);
 		break;
 	case 'n':
-		a->netns = arg;
 		copy_text(st, c->netns, sizeof(c->netns), arg, "--netns");
 		break;
 	case 'i':
@@ -217,6 +232,15 @@ static error_t parse_opt(int key, char *arg, struct argp_state *st)
 		break;
 	case OPT_GENERIC:
 		c->mode = BL_XDP_GENERIC;
+		break;
+	case OPT_USER:
+		copy_text(st, c->user, sizeof(c->user), arg, "--user");
+		break;
+	case OPT_PREPARE:
+		a->prepare = true;
+		break;
+	case OPT_NO_SANDBOX:
+		c->no_sandbox = true;
 		break;
 	case OPT_DETACH:
 		a->detach = true;
@@ -291,18 +315,18 @@ static error_t parse_opt(int key, char *arg, struct argp_state *st)
 		c->no_beacons = true;
 		break;
 	case ARGP_KEY_ARG:
-		if (c->role != BL_ROLE_NONE)
-			argp_error(st, "only one role can be given; \"%s\" is a second one", arg);
-		if (!strcmp(arg, "switch"))
-			c->role = BL_ROLE_SWITCH;
-		else if (!strcmp(arg, "host"))
-			c->role = BL_ROLE_HOST;
-		else
+		role = !strcmp(arg, "switch") ? BL_ROLE_SWITCH
+		       : !strcmp(arg, "host") ? BL_ROLE_HOST
+					      : BL_ROLE_NONE;
+		if (role == BL_ROLE_NONE)
 			argp_error(st, "\"%s\" is no role: switch or host", arg);
+		if (c->role != BL_ROLE_NONE && c->role != role)
+			argp_error(st, "only one role can be given; \"%s\" is a second one", arg);
+		c->role = role;
 		break;
 	case ARGP_KEY_END:
 		if (c->role == BL_ROLE_NONE)
-			argp_error(st, "say what to be: switch or host");
+			argp_error(st, "say what to be: switch or host, here or in the file");
 		if (c->role == BL_ROLE_HOST && !*c->ifname)
 			argp_error(st, "a host needs its NIC: -i IFNAME, or interface in the file");
 		if (c->role == BL_ROLE_HOST && c->ports_count)
@@ -387,6 +411,12 @@ static void print_ready(const struct bl_node *n)
 	fflush(stdout);
 }
 
+/** struct become - argument of become_user(). */
+struct become {
+	const struct bl_user *user; /* NULL: the user stays */
+	struct bl_err *err;
+};
+
 static int report_error(const struct args *a, const struct bl_err *err)
 {
 	if (a->json) {
@@ -401,15 +431,79 @@ static int report_error(const struct args *a, const struct bl_err *err)
 	return 1;
 }
 
+static int become_user(void *ctx)
+{
+	struct become *b = ctx;
+
+	return bl_privileges_drop(b->user, BL_CAPS_DAEMON, b->err);
+}
+
+/*
+ * Everything that takes more than the daemon's capabilities. A daemon that was started as another
+ * user than root has these capabilities from its service manager, and everything is prepared.
+ */
+static int give_up_privileges(struct args *a, struct bl_err *err)
+{
+	struct bl_node_cfg *c = &a->cfg;
+	struct bl_user user = {};
+	struct become b = { .user = &user, .err = err };
+	bool root = !geteuid(), becomes = root && *c->user;
+	int rc = *c->user ? bl_user_find(c->user, &user, err) : 0;
+
+	if (!rc && *c->user && !root && user.uid != geteuid())
+		rc = bl_fail(err, EPERM, "only root can become user %s", c->user);
+	if (!rc && a->prepare && !becomes)
+		rc = bl_fail(err, EINVAL, "--prepare: run it as root, with --user");
+	if (!rc)
+		rc = bl_netns_settle(c->netns, becomes && !a->prepare && bl_admission_paced(c),
+				     err);
+	/* The node's own namespace from here on. */
+	*c->netns = 0;
+	if (!rc && root)
+		rc = bl_prepare(c, becomes ? &user : NULL, err);
+	if (rc || a->prepare)
+		return rc;
+	if (root)
+		bl_sysfs_keep();
+	if (becomes)
+		rc = bl_netns_helpers_drop(BL_CAPS_DAEMON, become_user, &b, err);
+	else if (!root)
+		rc = become_user(&(struct become){ .err = err });
+	if (!rc && geteuid())
+		rc = bl_prepared_check(err);
+	if (!rc)
+		rc = bl_caps_need("barlined",
+				  BL_CAPS_LOAD | (bl_beacons_here(c) ? BL_CAP(CAP_NET_RAW) : 0),
+				  err);
+	if (!rc && !(bl_caps_effective() & BL_CAP(CAP_SYS_NICE)))
+		bl_log(BL_LOG_WARN, "without CAP_SYS_NICE beacons are late on a busy machine");
+	return rc;
+}
+
+/*
+ * Another user's daemon may have to take the node over from this one: what root has made belongs to
+ * the owner of the run directory.
+ */
+static void give_back(void)
+{
+	struct bl_err why;
+	struct stat st;
+
+	if (!geteuid() && !stat(BL_RUN_DIR, &st) && st.st_uid &&
+	    bl_give_run_dir(st.st_uid, st.st_gid, &why))
+		bl_log(BL_LOG_WARN, "%s", why.text);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct argp_child children[] = { { &bl_admission_argp, 0, NULL, 0 }, { 0 } };
-	static const struct argp argp = {
-		options,       parse_opt,
-		"switch|host", "barlined runs one switch or one host of a barline rack.",
-		children,      NULL,
-		NULL
-	};
+	static const struct argp argp = { options,
+					  parse_opt,
+					  "[switch|host]",
+					  "barlined runs one switch or one host of a barline rack.",
+					  children,
+					  NULL,
+					  NULL };
 	struct args a = {};
 	struct bl_err err = {};
 	enum bl_role role;
@@ -425,9 +519,21 @@ int main(int argc, char **argv)
 	if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &a))
 		return 2;
 	role = a.cfg.role;
-	if (bl_server_new(&s, &err))
+	if (give_up_privileges(&a, &err) || (!a.prepare && bl_server_new(&s, &err))) {
+		bl_config_free(&a.cfg);
 		return report_error(&a, &err);
+	}
+	if (a.prepare) {
+		bl_config_free(&a.cfg);
+		return 0;
+	}
 	if (bl_node_open(&n, s, &a.cfg, &err)) {
+		bl_server_free(s);
+		bl_config_free(&a.cfg);
+		return report_error(&a, &err);
+	}
+	give_back();
+	if (!a.cfg.no_sandbox && bl_sandbox(BL_SERVICE_DAEMON, &err)) {
 		bl_server_free(s);
 		bl_config_free(&a.cfg);
 		return report_error(&a, &err);
@@ -456,7 +562,7 @@ int main(int argc, char **argv)
 		       bl_role_name(role), dir, bl_role_name(role));
 		return 0;
 	}
-	if (bl_node_busy(role, a.netns, &err) || bl_node_detach(role, a.netns, &err))
+	if (bl_node_busy(role, NULL, &err) || bl_node_detach(role, NULL, &err))
 		return report_error(&a, &err);
 	bl_log(BL_LOG_INFO, "stopped and detached");
 	return 0;

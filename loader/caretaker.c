@@ -43,6 +43,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/sandbox.h"
 #include "loader/load/attach.h"
 #include "loader/load/pin.h"
 #include "loader/loop.h"
@@ -104,7 +105,7 @@ static pid_t start_caretaker(const struct caretaker_state *s, int state_fd)
 	for (k = 0; k < sizeof(keep) / sizeof(keep[0]); k++)
 		if (keep[k] >= 0)
 			fcntl(keep[k], F_SETFD, 0);
-	execv("/proc/self/exe", argv);
+	execv(bl_self_exe, argv);
 	_exit(127);
 }
 
@@ -319,6 +320,7 @@ static int on_limit(sd_event_source *src, uint64_t usec, void *ctx)
 static int open_socket(struct caretaker *c)
 {
 	struct sockaddr_un a;
+	struct stat dir;
 
 	bl_keep_socket_addr(&a, c->n->cfg.role, c->n->netns_ino);
 	/* The socket of a caretaker that was killed: this process has the lock. */
@@ -327,6 +329,11 @@ static int open_socket(struct caretaker *c)
 	if (c->listen_fd < 0 || bind(c->listen_fd, (struct sockaddr *)&a, sizeof(a)) ||
 	    chmod(a.sun_path, 0600) || listen(c->listen_fd, 8))
 		return -errno;
+	/* The next daemon, which has to connect, may be of another user. */
+	if (!stat(BL_RUN_DIR, &dir) && dir.st_uid != geteuid() &&
+	    chown(a.sun_path, dir.st_uid, (gid_t)-1))
+		bl_log(BL_LOG_WARN, "cannot give %s to user %u: %s", a.sun_path, dir.st_uid,
+		       strerror(errno));
 	return 0;
 }
 

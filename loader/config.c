@@ -626,6 +626,8 @@ static void read_node(struct bl_yaml *y, struct bl_node_cfg *cfg)
 					    "control_rate",
 					    "clock_bound_us",
 					    "replace",
+					    "user",
+					    "sandbox",
 					    "no_ahead",
 					    "clock_void_after_ms",
 					    "caretaker_ms",
@@ -655,6 +657,9 @@ static void read_node(struct bl_yaml *y, struct bl_node_cfg *cfg)
 	cfg->forward = forward == BL_FWD_L2 ? BL_FWD_L2 : cfg->forward;
 	cfg->realtime = realtime > 0 ? (enum bl_realtime)realtime : cfg->realtime;
 	read_number(y, "node_id", &cfg->node_id);
+	read_text(y, y->root, "user", cfg->user, sizeof(cfg->user));
+	if (bl_yaml_get(y, y->root, "sandbox"))
+		cfg->no_sandbox = !bl_yaml_truth(y, y->root, "sandbox");
 	cfg->replace |= bl_yaml_truth(y, y->root, "replace");
 	cfg->no_ahead |= bl_yaml_truth(y, y->root, "no_ahead");
 	cfg->thread_napi |= bl_yaml_truth(y, y->root, "thread_napi");

@@ -158,6 +158,8 @@ struct bl_node_cfg {
 	enum bl_role role;
 	char name[32];   /* (role and node id) */
 	char netns[256]; /* path of the network namespace; "": the current one */
+	char user[33];   /* barlined becomes this user; "": the user stays */
+	bool no_sandbox; /* barlined runs without a filter of system calls */
 	enum bl_xdp_mode mode;
 	uint32_t node_id;               /* (the one in the pins, or a random one) */
 	uint16_t port_base, port_count; /* UDP ports of endpoints (BL_PORT_BASE, BL_PORT_COUNT) */

@@ -66,6 +66,7 @@ struct bl_fp_pair {
 /** struct bl_fp_file - The file. The number 0 stands for the default in parentheses. */
 struct bl_fp_file {
 	uint64_t secret[2];  /* key of the checksum; (0, 0): none */
+	bool insecure;       /* the file says that there is no secret */
 	uint64_t rate_bps;   /* of a link of capacity 1 */
 	uint32_t slot_ns;    /* length of a slot (from @rate_bps and @slot_bytes, else 1230) */
 	uint32_t slot_bytes; /* bytes of frame in a slot (1514) */
@@ -118,6 +119,12 @@ struct bl_fp_file {
 	struct bl_fp_pair *pair; /* by source, then destination; each once */
 	unsigned int npairs;
 };
+
+/**
+ * bl_fp_secret_make - Writes a new random secret, 32 hex digits, to a new file that only its owner
+ * can read, for the key secret_file. Returns 0 or -errno; -EEXIST: there is such a file already.
+ */
+int bl_fp_secret_make(const char *path, struct bl_err *err);
 
 /**
  * bl_fp_load - Reads and validates the file. The caller frees @f with bl_fp_free(). Returns 0, or

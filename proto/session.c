@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/netns_keep.h"
 #include "proto/session.h"
 
 #define READ_TURN (256U << 10) /* bytes that are read before other sources have their turn */
@@ -623,7 +624,7 @@ int bl_session_connect(struct bl_session **out, sd_event *ev, const struct socka
 		       socklen_t len, struct bl_session_tls *tls, const struct bl_session_ops *ops,
 		       void *ctx, struct bl_err *err)
 {
-	int fd = socket(addr->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int fd = bl_home_socket(addr->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	*out = NULL;
 	if (fd < 0)

@@ -155,10 +155,9 @@ static void pinned_names(const char *dir, char bl0d[IFNAMSIZ], char bl0[IFNAMSIZ
 	memcpy(nic, x.name, IFNAMSIZ);
 }
 
-static int make_pair(const struct bl_node *n, const uint8_t mac[6], unsigned int mtu,
+static int make_pair(const struct bl_admission_cfg *a, const uint8_t mac[6], unsigned int mtu,
 		     struct bl_err *err)
 {
-	const struct bl_admission_cfg *a = &n->cfg.admission;
 	/* frames on the wire never have the address of bl0d */
 	struct nl_end app = { .name = a->bl0 },
 		      dev = { .name = a->bl0d,
@@ -339,7 +338,7 @@ int bl_bl0_open(struct bl_node *n, struct bpf_object *obj, struct bl_err *err)
 	bl_bl0_mac(nic->mac, mac);
 	rc = check_pair(n, mac, &there, err);
 	if (!rc && !there)
-		rc = make_pair(n, mac, mtu, err);
+		rc = make_pair(a, mac, mtu, err);
 	if (rc)
 		return rc;
 	rc = set_mtu(a->bl0, mtu, err);
@@ -369,6 +368,21 @@ int bl_bl0_open(struct bl_node *n, struct bpf_object *obj, struct bl_err *err)
 		rc = 0;
 	}
 	return rc;
+}
+
+int bl_bl0_give(const struct bl_node_cfg *cfg, uid_t uid, struct bl_err *err)
+{
+	const struct bl_admission_cfg *a = &cfg->admission;
+	struct bl_iface nic, app;
+	uint8_t mac[6];
+	int rc = bl_iface_get(&nic, cfg->ifname, err);
+
+	bl_bl0_mac(nic.mac, mac);
+	if (!rc && !if_nametoindex(a->bl0))
+		rc = make_pair(a, mac, bl_bl0_mtu(nic.mtu, a->policy), err);
+	if (!rc)
+		rc = bl_iface_get(&app, a->bl0, err);
+	return rc ? rc : bl_napi_give(&app, uid, err);
 }
 
 int bl_bl0_nic(struct bl_node *n, struct bl_err *err)

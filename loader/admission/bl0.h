@@ -4,10 +4,12 @@
 #define BARLINE_BL0_H
 
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/log.h"
 
 struct bl_node;
+struct bl_node_cfg;
 struct bpf_object;
 
 /** bl_bl0_mtu - MTU of bl0 under a policy (enum bl_policy) on a host whose NIC has MTU @nic. */
@@ -19,6 +21,11 @@ void bl_bl0_mac(const uint8_t nic[6], uint8_t mac[6]);
 int bl_bl0_open(struct bl_node *n, struct bpf_object *obj, struct bl_err *err);
 /** bl_bl0_remove - removes bl0 of the node with these pins; no-op without one. */
 int bl_bl0_remove(const char *dir, struct bl_err *err);
+/**
+ * bl_bl0_give - makes bl0 if it is missing, and gives what root alone may set of it to a user that
+ * the daemon is about to become. @cfg: with defaults. Returns 0 or -errno.
+ */
+int bl_bl0_give(const struct bl_node_cfg *cfg, uid_t uid, struct bl_err *err);
 /** bl_bl0_nic - the NIC is another interface now: what else bl0 needs of it. */
 int bl_bl0_nic(struct bl_node *n, struct bl_err *err);
 /**

@@ -38,6 +38,7 @@
 #include <linux/if_link.h>
 
 #include "base/log.h"
+#include "base/netns_keep.h"
 #include "base/thread.h"
 #include "base/time.h"
 #include "core/core.h"
@@ -256,19 +257,28 @@ static void sleep_now(struct bl_pace_thread *t)
  * bpf_prog_test_run with repeat > 1 puts its program into the kernel's XDP dispatcher and takes it
  * out again (bpf_prog_change_xdp in net/bpf/test_run.c), each time waiting for an RCU grace period:
  * 24 ms per call, in which no frame is sent. A program that is attached to a device is in the
- * dispatcher already, and a call costs 6 us (Linux 6.18, 2026-11). So it is attached to lo in a
- * network namespace that only the thread has, where no frame ever comes.
+ * dispatcher already, and a call costs 6 us (Linux 6.18, 2026-11). So it is attached to lo in an
+ * empty network namespace, where no frame ever comes: in the one that the process made before it
+ * gave up CAP_SYS_ADMIN (base/netns_keep.h), or else in one that only this thread has.
  */
-static void stay_in_dispatcher(struct bl_pace_thread *t)
+static int attach_to_lo(void *ctx)
 {
+	const struct bl_pace_thread *t = ctx;
 	LIBBPF_OPTS(bpf_link_create_opts, o, .flags = XDP_FLAGS_SKB_MODE);
 	const int lo = 1;
+	int link = bpf_link_create(bpf_program__fd(t->skel->progs.bl_pacer), lo, BPF_XDP, &o);
 
-	t->link = unshare(CLONE_NEWNET) ? -1
-					: bpf_link_create(bpf_program__fd(t->skel->progs.bl_pacer),
-							  lo, BPF_XDP, &o);
+	return link < 0 ? -errno : link;
+}
+
+static void stay_in_dispatcher(struct bl_pace_thread *t)
+{
+	t->link = bl_scratch_run(attach_to_lo, t);
+	if (t->link == -ENOENT)
+		t->link = unshare(CLONE_NEWNET) ? -errno : attach_to_lo(t);
 	if (t->link >= 0)
 		return;
+	errno = -t->link;
 	bl_log(BL_LOG_WARN,
 	       "the pacer cannot have a network namespace of its own (%s; it takes CAP_SYS_ADMIN): "
 	       "it will pause for some 20 ms now and then",

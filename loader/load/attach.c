@@ -157,7 +157,7 @@ static int xdp_displace(const struct bl_iface *i, uint32_t id, const char *name,
 		return bl_fail(err, EBUSY,
 			       "%s carries the XDP program %s (id %u), and its holder cannot be "
 			       "determined (%s); stop what attached it, then start again",
-			       i->name, name, id, strerror(-link));
+			       i->name, *name ? name : "of no known name", id, strerror(-link));
 	rc = bpf_link_detach(link) ? -errno : 0;
 	close(link);
 	if (rc)
@@ -350,8 +350,15 @@ static void clsact_detach(const struct bl_iface *i, bool ingress)
 	if (bpf_tc_query(&hook, &q))
 		return;
 	fd = bpf_prog_get_fd_by_id(q.prog_id);
-	if (fd < 0)
+	/*
+	 * Looking at a program by its id takes CAP_SYS_ADMIN. A daemon that has given that up goes
+	 * by handle and priority, which it has chosen itself.
+	 */
+	if (fd < 0) {
+		if (errno == EPERM)
+			bpf_tc_detach(&hook, &o);
 		return;
+	}
 	if (!bpf_obj_get_info_by_fd(fd, &info, &len) &&
 	    (!strncmp(info.name, "bl_host_", 8) || !strncmp(info.name, "bl_switch_", 10)))
 		bpf_tc_detach(&hook, &o);

@@ -12,6 +12,7 @@
 #include <bpf/libbpf.h>
 
 #include "base/log.h"
+#include "base/privileges.h"
 #include "loader/load/pin.h"
 #include "maps/switch_abi.h"
 
@@ -45,13 +46,26 @@ void bl_libbpf_listen(void)
 
 int bl_load_failed(int errnum, const char *what, struct bl_err *err)
 {
+	struct bl_err missing;
+	char all[128];
+
 	if (*said)
 		bl_log(BL_LOG_ERR, "%s", said);
-	return bl_fail(err, errnum, "the kernel refused the %s programs: %s; %s", what,
-		       strerror(errnum),
-		       errnum == EPERM ? "it takes CAP_BPF and CAP_NET_ADMIN"
-				       : "its message is in the log; barline needs Linux 6.1 or "
-					 "newer");
+	/* Without CAP_PERFMON the verifier refuses the programs as if they were wrong. */
+	if (bl_caps_need("this process", BL_CAPS_LOAD, &missing))
+		return bl_fail(err, EPERM, "the kernel refused the %s programs: %s", what,
+			       missing.text);
+	if (errnum == EPERM)
+		return bl_fail(err, EPERM,
+			       "the kernel refused the %s programs: %s, though the process has %s; "
+			       "do kernel lockdown, a container or a filter of system calls forbid "
+			       "bpf(2)?",
+			       what, strerror(errnum),
+			       bl_caps_text(BL_CAPS_LOAD, all, sizeof(all)));
+	return bl_fail(err, errnum,
+		       "the kernel refused the %s programs: %s; its message is in the log; barline "
+		       "needs Linux 6.1 or newer",
+		       what, strerror(errnum));
 }
 
 /*

@@ -3,9 +3,14 @@
 #ifndef BARLINE_LOADER_MAPS_H
 #define BARLINE_LOADER_MAPS_H
 
+#include <linux/capability.h>
 #include <stdint.h>
 
 #include "base/log.h"
+#include "base/privileges.h"
+
+/* Capabilities without which the kernel refuses the programs, or to attach them. */
+#define BL_CAPS_LOAD (BL_CAP(CAP_BPF) | BL_CAP(CAP_PERFMON) | BL_CAP(CAP_NET_ADMIN))
 
 struct bpf_map;
 struct bpf_object;

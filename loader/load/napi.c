@@ -41,23 +41,29 @@
 
 #define PF_KTHREAD            0x00200000
 
-/*
- * Writes @value to the attribute @attr of @i in sysfs. Returns 0 or -errno; -ENXIO: sysfs shows
- * another network namespace.
- */
-static int write_sysfs_attr(const struct bl_iface *i, const char *attr, const char *value)
+/* Opens sysfs. Returns a descriptor or -errno; -ENXIO: it shows another network namespace. */
+static int open_sysfs_of(const struct bl_iface *i)
 {
+	int sys = bl_sysfs_open();
 	char path[128], text[32];
-	int sys, fd, rc = 0;
 
-	sys = bl_sysfs_open();
 	if (sys < 0)
 		return -errno;
 	snprintf(path, sizeof(path), "class/net/%s/ifindex", i->name);
-	if (bl_read_line(sys, path, text, sizeof(text)) || atoi(text) != i->ifindex) {
-		close(sys);
-		return -ENXIO;
-	}
+	if (!bl_read_line(sys, path, text, sizeof(text)) && atoi(text) == i->ifindex)
+		return sys;
+	close(sys);
+	return -ENXIO;
+}
+
+/* Writes @value to the attribute @attr of @i in sysfs. Returns 0 or -errno. */
+static int write_sysfs_attr(const struct bl_iface *i, const char *attr, const char *value)
+{
+	int sys = open_sysfs_of(i), fd, rc = 0;
+	char path[128];
+
+	if (sys < 0)
+		return sys;
 	snprintf(path, sizeof(path), "class/net/%s/%s", i->name, attr);
 	fd = openat(sys, path, O_WRONLY | O_CLOEXEC);
 	if (fd < 0 || write(fd, value, strlen(value)) < 0)
@@ -77,12 +83,37 @@ static int enable_threaded_napi(const struct bl_iface *i, struct bl_err *err)
 			       "sysfs does not show %s of this network namespace; run with "
 			       "CAP_SYS_ADMIN, or without threaded NAPI",
 			       i->name);
+	if (rc == -EACCES)
+		return bl_fail(err, EACCES,
+			       "cannot make the NAPI of %s threaded: only root may; start the "
+			       "daemon as root with --user, or run `barlined --prepare` before it",
+			       i->name);
 	if (rc)
 		return bl_fail(err, -rc,
 			       "cannot make the NAPI of %s threaded: %s; its driver may have none "
 			       "(thread_napi: false leaves it)",
 			       i->name, strerror(-rc));
 	return 0;
+}
+
+int bl_napi_give(const struct bl_iface *i, uid_t uid, struct bl_err *err)
+{
+	static const char *const attrs[] = { "threaded", "gro_flush_timeout",
+					     "napi_defer_hard_irqs" };
+	int sys = open_sysfs_of(i), rc = 0;
+	char path[128];
+	unsigned int k;
+
+	if (sys < 0)
+		return bl_fail(err, -sys, "cannot open sysfs for %s: %s", i->name, strerror(-sys));
+	for (k = 0; k < sizeof(attrs) / sizeof(attrs[0]); k++) {
+		snprintf(path, sizeof(path), "class/net/%s/%s", i->name, attrs[k]);
+		if (fchownat(sys, path, uid, (gid_t)-1, 0))
+			rc = bl_fail(err, errno, "cannot give %s of %s to the daemon's user: %s",
+				     attrs[k], i->name, strerror(errno));
+	}
+	close(sys);
+	return rc;
 }
 
 int bl_napi_gather(const struct bl_iface *i, uint64_t ns)

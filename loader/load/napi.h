@@ -4,6 +4,7 @@
 #define BARLINE_NAPI_H
 
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/iface.h"
 #include "base/log.h"
@@ -14,6 +15,12 @@
  * threads of an interface that is down: it has none yet. Returns 0 or -errno.
  */
 int bl_napi_thread(const struct bl_iface *i, int cpu, enum bl_realtime how, struct bl_err *err);
+
+/**
+ * bl_napi_give - gives the attributes in sysfs that the functions above and below write to a user
+ * that may not write there otherwise. It needs CAP_NET_ADMIN nevertheless. Returns 0 or -errno.
+ */
+int bl_napi_give(const struct bl_iface *i, uid_t uid, struct bl_err *err);
 
 /**
  * bl_napi_gather - segments of a TCP flow that arrive at @i less than @ns apart are merged and

@@ -60,7 +60,7 @@ int bl_bpffs_mount(struct bl_err *err)
 			       "(RuntimeDirectory=barline)",
 			       BL_BPFFS, strerror(errno));
 	/* Two daemons that start together must not mount over each other's pins. */
-	lock = open(BL_RUN_DIR "/mount.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	lock = open(BL_RUN_DIR "/mount.lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (lock < 0 || flock(lock, LOCK_EX)) {
 		rc = bl_fail(err, errno, "cannot lock %s/mount.lock: %s", BL_RUN_DIR,
 			     strerror(errno));
@@ -91,7 +91,7 @@ int bl_node_lock(enum bl_role role, uint64_t ino, unsigned int wait_ms, struct b
 
 	node_lock_path(path, sizeof(path), role, ino);
 	for (;;) {
-		fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+		fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 		if (fd < 0)
 			return bl_fail(err, errno, "cannot open %s: %s", path, strerror(errno));
 		if (flock(fd, LOCK_EX | LOCK_NB)) {

@@ -9,4 +9,10 @@
  */
 int bl_sysfs_open(void);
 
+/**
+ * bl_sysfs_keep - has bl_sysfs_open() return copies of one descriptor from now on, for a process
+ * that stays in this network namespace and is about to give up CAP_SYS_ADMIN, which a mount takes.
+ */
+void bl_sysfs_keep(void);
+
 #endif

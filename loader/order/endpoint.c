@@ -51,6 +51,7 @@
 #include "loader/order/ep.h"
 #include "loader/order/events.h"
 #include "loader/order/forward.h"
+#include "loader/order/ring.h"
 
 /*
  * No timestamp is so far ahead of the clock. A process that claims a later one did not leave in
@@ -190,14 +191,10 @@ void bl_endpoint_put_out(struct bl_node *n, uint64_t slots, enum bl_out_why why)
 	bl_event_changed(n);
 }
 
-/*
- * Removes the ring of a process that is gone. The kernel waits here until no program uses the ring,
- * which takes tens of milliseconds on a busy machine.
- */
+/* Removes the ring of a process that is gone. This takes long: see bl_ring_remove(). */
 static void drop_ring(struct bl_node *n, uint32_t slot, unsigned int port)
 {
-	if (bl_ep_clear_wake(n, slot) ||
-	    (bpf_map_delete_elem(n->rings_fd, &slot) && errno != ENOENT))
+	if (bl_ep_clear_wake(n, slot) || bl_ring_remove(n, slot))
 		bl_log(BL_LOG_ERR, "%s: cannot remove the ring of endpoint %u: %s", n->meta.name,
 		       port, strerror(errno));
 }

@@ -27,6 +27,7 @@
 #include "loader/order/endpoint_left.h"
 #include "loader/order/endpoint_pages.h"
 #include "loader/order/ep.h"
+#include "loader/order/ring.h"
 
 #define SAMPLE_US 100000
 
@@ -100,7 +101,7 @@ void bl_endpoints_adopt(struct bl_node *n)
 			continue;
 		bl_ep_clear_line(n, k, true);
 		bl_ep_clear_wake(n, k);
-		bpf_map_delete_elem(n->rings_fd, &k);
+		bl_ring_remove(n, k);
 	}
 }
 

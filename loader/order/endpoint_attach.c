@@ -39,6 +39,7 @@
 #include "loader/order/endpoint_pages.h"
 #include "loader/order/ep.h"
 #include "loader/order/events.h"
+#include "loader/order/ring.h"
 
 #define PENDING_MAX 64
 
@@ -162,9 +163,9 @@ static int activate_slot(struct bl_ep *ep, int ring, struct bl_err *err)
 	uint32_t slot = ep->slot, key = bl_ep_key(n, &ep->info), zero = 0;
 	int rc;
 
-	rc = bpf_map_update_elem(n->rings_fd, &slot, &ring, BPF_ANY)
-		     ? -errno
-		     : bl_ep_clear_line(n, slot, true);
+	rc = bl_ring_enter(n, slot, ring);
+	if (!rc)
+		rc = bl_ep_clear_line(n, slot, true);
 	if (!rc)
 		rc = bl_ep_clear_wake(n, slot);
 	if (!rc)

@@ -73,7 +73,7 @@ static int try_keeper_lock(enum bl_role role, uint64_t ino)
 
 	bl_keep_lock_path(path, sizeof(path), role, ino);
 	for (;;) {
-		fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+		fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 		if (fd < 0)
 			return -errno;
 		if (flock(fd, LOCK_EX | LOCK_NB)) {

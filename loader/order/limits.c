@@ -34,6 +34,7 @@
 #include "loader/order/endpoint.h"
 #include "loader/order/endpoint_pages.h"
 #include "loader/order/ep.h"
+#include "loader/order/ring.h"
 #include "loader/order/standstill_core.h"
 
 /* struct watched - an endpoint as it was at the last sample. */
@@ -63,13 +64,9 @@ static size_t page_size(void)
  */
 static const uint8_t *map_ring(const struct bl_node *n, uint32_t slot, size_t size)
 {
+	int fd = bl_ring_open(n, slot);
 	uint8_t *p;
-	uint32_t id;
-	int fd;
 
-	if (bpf_map_lookup_elem(n->rings_fd, &slot, &id))
-		return NULL;
-	fd = bpf_map_get_fd_by_id(id);
 	if (fd < 0)
 		return NULL;
 	p = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);

@@ -14,6 +14,9 @@
 #ifndef BARLINE_TESTS_DAEMONS_H
 #define BARLINE_TESTS_DAEMONS_H
 
+#include <sys/pidfd.h>
+#include <sys/signalfd.h>
+
 #include "tests/net/controller/controller.h"
 #include "tests/net/barline_run.h"
 
@@ -28,6 +31,8 @@ struct daemon {
 static struct daemon dm[LAB_NODES_MAX];
 static int32_t dm_caretaker_ms = 30000;
 static uint32_t dm_void_ms = 10000;
+/* The next daemons become this user. NULL: they stay root. */
+static const char *dm_user;
 
 T_FN void dm_file(unsigned int i, const char *path)
 {
@@ -89,14 +94,47 @@ T_FN const char *dm_program(void)
 	return path;
 }
 
+/*
+ * Has @pid killed when this process ends. The kernel does that by itself (PR_SET_PDEATHSIG) for a
+ * process that does not change its user.
+ */
+T_FN void dm_guard(pid_t pid)
+{
+	int daemon = pidfd_open(pid, 0);
+	pid_t parent = getpid();
+	struct pollfd p[2];
+	sigset_t term;
+
+	CHECK(daemon >= 0, "%s", strerror(errno));
+	fflush(NULL);
+	if (!fork()) {
+		sigemptyset(&term);
+		sigaddset(&term, SIGTERM);
+		sigprocmask(SIG_BLOCK, &term, NULL);
+		p[0] = (struct pollfd){ .fd = signalfd(-1, &term, 0), .events = POLLIN };
+		p[1] = (struct pollfd){ .fd = daemon, .events = POLLIN };
+		prctl(PR_SET_PDEATHSIG, SIGTERM);
+		if (getppid() == parent)
+			poll(p, 2, -1);
+		pidfd_send_signal(daemon, SIGKILL, NULL, 0);
+		_exit(0);
+	}
+	close(daemon);
+}
+
 T_FN void daemon_spawn(unsigned int i)
 {
 	const struct lab_node *n = &rack.lab.nodes[i];
-	char file[128], netns[256], skew[64];
-	char *const argv[] = { "barlined", rack_is_switch(i) ? "switch" : "host",
-			       "-c",       file,
-			       "-n",       netns,
-			       "-j",       skew,
+	char file[128], netns[256], skew[64], user[64];
+	char *const argv[] = { "barlined",
+			       rack_is_switch(i) ? "switch" : "host",
+			       "-c",
+			       file,
+			       "-n",
+			       netns,
+			       "-j",
+			       skew,
+			       dm_user ? user : NULL,
 			       NULL };
 	const char *program = dm_program();
 	pid_t parent = getpid();
@@ -106,6 +144,7 @@ T_FN void daemon_spawn(unsigned int i)
 	snprintf(netns, sizeof(netns), LAB_NETNS_DIR "/%s", n->name);
 	dm_file(i, file);
 	snprintf(skew, sizeof(skew), "--skew-ns=%" PRId64, dm[i].skew_ns);
+	snprintf(user, sizeof(user), "--user=%s", dm_user ? dm_user : "");
 	CHECK(!pipe2(out, O_CLOEXEC | O_NONBLOCK), "%s", strerror(errno));
 	fflush(NULL);
 	dm[i].pid = fork();
@@ -121,6 +160,8 @@ T_FN void daemon_spawn(unsigned int i)
 	}
 	close(out[1]);
 	dm[i].out = out[0];
+	if (dm_user)
+		dm_guard(dm[i].pid);
 }
 
 /*

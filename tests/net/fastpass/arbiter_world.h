@@ -425,6 +425,8 @@ T_FN void group(struct bl_arb_cfg *c)
 {
 	parse(w.v6 ? "ff02::6261" : "239.7.7.7", &c->group);
 	snprintf(c->group_if, sizeof(c->group_if), "v0");
+	for (c->narbiters = 0; c->narbiters < 3; c->narbiters++)
+		address(&c->arbiters[c->narbiters], 1 + c->narbiters);
 	/*
 	 * This is far longer than any pause of a busy virtual machine: no live arbiter is taken for
 	 * dead.

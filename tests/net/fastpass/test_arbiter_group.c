@@ -3,6 +3,10 @@
  * Arbiters in a group, over real sockets: takeovers, and input from operators, from the fault
  * isolation service and from strangers. arbiter_world.h describes the world.
  */
+#include <netinet/in.h> /* before anything that includes <linux/ipv6.h> */
+
+/* the world has a variable w, as this file has parameters: */
+#include "core/fastpass/watchdog_core.h"
 #include "tests/net/fastpass/arbiter_world.h"
 #include "arbiter/status.h"
 
@@ -418,6 +422,62 @@ RACK_TEST(faults__only_from_the_service)
 	close(fd);
 }
 
+/*
+ * Without a secret, a watchdog that says that it is another arbiter's, of a later term, does not
+ * make the primary stand by unless it comes from that arbiter's address.
+ */
+RACK_TEST(watchdog__forged_without_a_secret)
+{
+	_Alignas(8) uint8_t packet[BL_FCP_PACKET_MAX];
+	struct bl_fcp_params p = BL_FCP_PARAMS_DEFAULT;
+	struct bl_wd forger = { .p = &p, .state = BL_FCP_PRIMARY, .seq = 1 };
+	struct bl_arb_total t;
+	struct bl_arb_cfg c;
+	struct sockaddr_storage sa, from;
+	socklen_t len, from_len;
+	uint32_t rank, n, sent = 0;
+	int fd;
+
+	open_world(false);
+	c = config(0);
+	group(&c);
+	c.secret[0] = 0;
+	begin(0, &c, NULL);
+	CHECK(ruler(1) == 0, "the only arbiter rules");
+	p.table = bl_arb_table(w.ep, HOSTS);
+	sa = sa_of(&c.group, BL_FCP_WATCHDOG_PORT, &len);
+	from = sa_of(&w.ep[0].addr, 0, &from_len);
+	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	CHECK(fd >= 0 && !bind(fd, (struct sockaddr *)&from, from_len) &&
+		      !setsockopt(fd, IPPROTO_IP, IP_MULTICAST_IF,
+				  &(struct ip_mreqn){ .imr_ifindex = (int)if_nametoindex("v0") },
+				  sizeof(struct ip_mreqn)),
+	      "%s", strerror(errno));
+	bl_arb_read(w.arb[0], &t, NULL, 0);
+	forger.term = t.term + (1U << 30);
+	/* of the other arbiters, of the primary itself, of none */
+	for (rank = 0; rank < 6; rank++) {
+		forger.rank = rank;
+		for (n = 0; n < 5; n++, sent++) {
+			uint32_t bytes = bl_wd_tx(&forger, packet);
+
+			CHECK(sendto(fd, packet, bytes, 0, (struct sockaddr *)&sa, len) ==
+				      (ssize_t)bytes,
+			      "%s", strerror(errno));
+		}
+	}
+	do {
+		usleep(1000);
+		bl_arb_read(w.arb[0], &t, NULL, 0);
+	} while (t.watchdogs[BL_FCP_R_UNKNOWN] < sent && !t.yields);
+	CHECK(t.watchdogs[BL_FCP_R_UNKNOWN] == sent && t.state == BL_FCP_PRIMARY && !t.yields,
+	      "%llu of %u were refused, state %u, gave way %llu times",
+	      (unsigned long long)t.watchdogs[BL_FCP_R_UNKNOWN], sent, t.state,
+	      (unsigned long long)t.yields);
+	close(fd);
+	end(0);
+}
+
 RACK_TEST(config__what_cannot_be_safe_is_refused)
 {
 	struct bl_arb_cfg c;
@@ -457,6 +517,7 @@ int main(void)
 		cmocka_unit_test(election__three_start_at_once),
 		cmocka_unit_test(input__strangers_and_nonsense),
 		cmocka_unit_test(faults__only_from_the_service),
+		cmocka_unit_test(watchdog__forged_without_a_secret),
 		cmocka_unit_test(config__what_cannot_be_safe_is_refused),
 	};
 

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include "proto/fastpass_file.h"
@@ -463,6 +464,7 @@ static int teardown(void **state)
 #define PEERS                                                                                \
 	"endpoints:\n  - { name: h1, addr: 10.0.0.1, mac: 02:c4:00:01:00:00 }\n  - { addr: " \
 	"fd00::2, rack: 1, cap: 4 }\n"
+#define OPEN "insecure: true\n"
 
 static int load_fp(const char *text, struct bl_fp_file *f, struct bl_err *err)
 {
@@ -481,7 +483,7 @@ static void fastpass__file(void **state)
 	uint32_t table;
 	char text[64];
 
-	assert_int_equal(load_fp("arbiters: [10.0.0.250]\n" PEERS, &f, &err), 0);
+	assert_int_equal(load_fp(OPEN "arbiters: [10.0.0.250]\n" PEERS, &f, &err), 0);
 	assert_int_equal(f.npeers, 2);
 	assert_int_equal(f.nracks, 2);
 	assert_int_equal(f.slot_ns, 1230);
@@ -518,9 +520,10 @@ static void fastpass__file(void **state)
 	assert_true(f.has_group);
 	assert_false(f.has_faults);
 	bl_fp_free(&f);
-	assert_int_equal(load_fp("arbiters: [10.0.0.8]\npaths: 2\npath_cap: 2\nfaults: "
-				 "10.0.0.9\nfault_hold_ms: 700\nfault_percent: 2\npath_names: [s1, "
-				 "s2]\n" PEERS,
+	assert_int_equal(load_fp(OPEN "arbiters: [10.0.0.8]\npaths: 2\npath_cap: 2\nfaults: "
+				      "10.0.0.9\nfault_hold_ms: 700\nfault_percent: 2\npath_names: "
+				      "[s1, "
+				      "s2]\n" PEERS,
 				 &f, &err),
 			 0);
 	assert_true(f.has_faults);
@@ -532,11 +535,13 @@ static void fastpass__file(void **state)
 	assert_int_equal(f.fault_frames, 50);
 	assert_string_equal(f.path_name[1], "s2");
 	bl_fp_free(&f);
-	assert_int_equal(load_fp("arbiters: [10.0.0.250]\npolicy: weighted\n"
-				 "endpoints:\n  - { name: h1, addr: 10.0.0.1 }\n  - { name: h2, "
-				 "addr: 10.0.0.2, weight: 9 }\n"
-				 "pairs:\n  - { from: h2, to: h1, weight: 127 }\n  - { from: h1, "
-				 "to: h2, weight: 2 }\n",
+	assert_int_equal(load_fp(OPEN "arbiters: [10.0.0.250]\npolicy: weighted\n"
+				      "endpoints:\n  - { name: h1, addr: 10.0.0.1 }\n  - { name: "
+				      "h2, "
+				      "addr: 10.0.0.2, weight: 9 }\n"
+				      "pairs:\n  - { from: h2, to: h1, weight: 127 }\n  - { from: "
+				      "h1, "
+				      "to: h2, weight: 2 }\n",
 				 &f, &err),
 			 0);
 	assert_int_equal(f.peer[0].weight, 1);
@@ -546,8 +551,8 @@ static void fastpass__file(void **state)
 	assert_int_equal(bl_fp_pair_find(&f, 1, 0)->weight, 127);
 	assert_null(bl_fp_pair_find(&f, 1, 1));
 	bl_fp_free(&f);
-	assert_int_equal(load_fp("arbiters: [10.0.0.250]\npaths: 3\npath_cap: 4\npods: [1, "
-				 "0]\ncores: 2\n" PEERS,
+	assert_int_equal(load_fp(OPEN "arbiters: [10.0.0.250]\npaths: 3\npath_cap: 4\npods: [1, "
+				      "0]\ncores: 2\n" PEERS,
 				 &f, &err),
 			 0);
 	assert_int_equal(f.npods, 2);
@@ -593,7 +598,7 @@ static void fastpass__times(void **state)
 	size_t k;
 
 	for (k = 0; k < sizeof(v) / sizeof(v[0]); k++) {
-		snprintf(text, sizeof(text), "arbiters: [10.0.0.8]\n%s\n" PEERS, v[k].text);
+		snprintf(text, sizeof(text), OPEN "arbiters: [10.0.0.8]\n%s\n" PEERS, v[k].text);
 		if (load_fp(text, &f, &err))
 			fail_msg("%s: %s", v[k].text, err.text);
 		if (f.window_slots != v[k].window || f.run_slots != v[k].run ||
@@ -633,7 +638,7 @@ static void fastpass__fallback(void **state)
 	size_t k;
 
 	for (k = 0; k < sizeof(v) / sizeof(v[0]); k++) {
-		snprintf(text, sizeof(text), "arbiters: [10.0.0.8]\n%s\n" PEERS, v[k].text);
+		snprintf(text, sizeof(text), OPEN "arbiters: [10.0.0.8]\n%s\n" PEERS, v[k].text);
 		if (load_fp(text, &f, &err))
 			fail_msg("%s: %s", v[k].text, err.text);
 		if (f.fallback_ms != v[k].ms)
@@ -642,18 +647,98 @@ static void fastpass__fallback(void **state)
 	}
 }
 
+/* The example names a file for the secret that no machine has, so it is loaded with another. */
 static void fastpass__example(void **state)
 {
+	static const char named[] = "secret_file: /etc/barline/fastpass.secret\n";
+	char text[8192], *at;
 	struct bl_fp_file f;
 	struct bl_err err;
+	FILE *in = fopen("docs/example-fastpass.yaml", "r");
+	size_t n;
 
-	if (bl_fp_load(&f, "docs/example-fastpass.yaml", &err))
+	assert_non_null(in);
+	n = fread(text, 1, sizeof(text) - 1, in);
+	fclose(in);
+	assert_in_range(n, 1, sizeof(text) - 2);
+	text[n] = 0;
+	at = strstr(text, named);
+	assert_non_null(at);
+	memset(at, ' ', sizeof(named) - 2);
+	memcpy(at, OPEN, sizeof(OPEN) - 2);
+	if (load_fp(text, &f, &err))
 		fail_msg("%s", err.text);
 	assert_int_equal(f.npeers, 4);
 	assert_int_equal(f.narbiters, 2);
 	assert_true(f.routed);
 	assert_int_equal(f.peer[3].napps, 2);
 	bl_fp_free(&f);
+}
+
+/*
+ * FCP does not start without a secret unless the file says so. A secret may be in a file of its
+ * own, which not everybody may read.
+ */
+static void fastpass__secret(void **state)
+{
+	static const char *const without[] = { "", "insecure: false\n" };
+	static const char *const twice[] = { "insecure: true\nsecret: "
+					     "0123456789abcdef0123456789abcdef\n",
+					     "insecure: true\nsecret_file: s\n",
+					     "secret_file: s\nsecret: "
+					     "0123456789abcdef0123456789abcdef\n" };
+	char text[512], beside[200], file[300];
+	struct bl_fp_file f;
+	struct bl_err err;
+	struct stat st;
+	uint64_t first;
+	size_t k;
+
+	for (k = 0; k < sizeof(without) / sizeof(without[0]); k++) {
+		snprintf(text, sizeof(text), "arbiters: [10.0.0.8]\n%s" PEERS, without[k]);
+		assert_int_not_equal(load_fp(text, &f, &err), 0);
+		assert_non_null(strstr(err.text, "barline arbiter secret"));
+		assert_non_null(strstr(err.text, "insecure: true"));
+	}
+	for (k = 0; k < sizeof(twice) / sizeof(twice[0]); k++) {
+		snprintf(text, sizeof(text), "arbiters: [10.0.0.8]\n%s" PEERS, twice[k]);
+		assert_int_not_equal(load_fp(text, &f, &err), 0);
+		assert_non_null(strstr(err.text, "one of secret_file, secret and insecure"));
+	}
+	assert_int_not_equal(load_fp("arbiters: [10.0.0.8]\nsecret: "
+				     "\"00000000000000000000000000000000\"\n" PEERS,
+				     &f, &err),
+			     0);
+	assert_non_null(strstr(err.text, "not all zeros"));
+
+	/* a relative path is relative to the file that names it */
+	snprintf(beside, sizeof(beside), "%s", path);
+	*strrchr(beside, '/') = 0;
+	snprintf(file, sizeof(file), "%s/test-config.secret", beside);
+	unlink(file);
+	assert_int_equal(bl_fp_secret_make(file, &err), 0);
+	assert_int_equal(bl_fp_secret_make(file, &err), -EEXIST);
+	assert_int_equal(stat(file, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0600);
+	assert_int_equal(st.st_size, 33);
+	assert_int_equal(load_fp("arbiters: [10.0.0.8]\nsecret_file: test-config.secret\n" PEERS,
+				 &f, &err),
+			 0);
+	assert_true(f.secret[0] && f.secret[1]);
+	first = f.secret[0];
+	bl_fp_free(&f);
+	assert_int_equal(chmod(file, 0644), 0);
+	assert_int_not_equal(
+		load_fp("arbiters: [10.0.0.8]\nsecret_file: test-config.secret\n" PEERS, &f, &err),
+		0);
+	assert_non_null(strstr(err.text, "every user of this machine can read the secret"));
+	unlink(file);
+	assert_int_equal(bl_fp_secret_make(file, &err), 0);
+	snprintf(text, sizeof(text), "arbiters: [10.0.0.8]\nsecret_file: %s\n" PEERS, file);
+	assert_int_equal(load_fp(text, &f, &err), 0);
+	assert_true(f.secret[0] != first);
+	bl_fp_free(&f);
+	unlink(file);
 }
 
 static void fastpass__refused(void **state)
@@ -766,6 +851,7 @@ int main(void)
 		cmocka_unit_test(admission__host),    cmocka_unit_test(admission__top),
 		cmocka_unit_test(admission__switch),  cmocka_unit_test(admission__switch_top),
 		cmocka_unit_test(admission__refused), cmocka_unit_test(examples__load),
+		cmocka_unit_test(fastpass__secret),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What commands that run a service in the foreground share: its user, and its sandbox. */
+#ifndef BARLINE_CLI_SERVICE_H
+#define BARLINE_CLI_SERVICE_H
+
+#include <argp.h>
+#include <stdbool.h>
+
+#include "base/log.h"
+#include "base/sandbox.h"
+
+/** struct service_args - options of such a command. */
+struct service_args {
+	const char *user; /* NULL: the user stays */
+	bool no_sandbox;
+};
+
+/** service_argp - the options --user and --no-sandbox; its input is a struct service_args. */
+extern const struct argp service_argp;
+
+/**
+ * service_drop - gives up all capabilities, and becomes --user. To be called when what takes
+ * privileges is done, and before the first thread starts. A service that runs as root without
+ * --user keeps what it has. Returns 0 or -errno.
+ */
+int service_drop(const struct service_args *a, struct bl_err *err);
+
+/** service_sandbox - installs the filter of system calls, unless --no-sandbox. 0 or -errno. */
+int service_sandbox(const struct service_args *a, enum bl_service who, struct bl_err *err);
+
+#endif

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Least privilege: what root does before barlined becomes another user, or, in a systemd unit,
+ * before systemd starts it as that user (`barlined --prepare`, ExecStartPre=+).
+ *
+ *	what				why the daemon's user may not
+ *	/run/barline			/run belongs to root
+ *	/run/barline/bpf		mount(2) takes CAP_SYS_ADMIN
+ *	locks, sockets, pins		they may belong to root, or to a former user
+ *	threaded NAPI, bl0's GRO	attributes in sysfs belong to root
+ *	network namespaces		setns(2) and unshare(2) take CAP_SYS_ADMIN
+ *(base/netns_keep.h)
+ *
+ * The daemon owns the run directory, so it could put links there for root to follow: nothing here
+ * follows one, and a file with several names is left alone.
+ */
+#include "loader/prepare.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/iface.h"
+#include "loader/admission/bl0.h"
+#include "loader/defaults.h"
+#include "loader/load/napi.h"
+#include "loader/load/pin.h"
+#include "loader/node_cfg.h"
+#include "maps/meta_abi.h"
+
+static int give_below(int dir, uid_t uid, gid_t gid, bool all, struct bl_err *err);
+
+/* Gives one file, and everything below a directory. */
+static int give(int dir, const char *name, uid_t uid, gid_t gid, struct bl_err *err)
+{
+	int fd = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC), sub, rc = 0;
+	struct stat st;
+
+	if (fd < 0)
+		return errno == ENOENT
+			       ? 0
+			       : bl_fail(err, errno, "cannot open %s: %s", name, strerror(errno));
+	if (fstat(fd, &st))
+		rc = bl_fail(err, errno, "cannot look at %s: %s", name, strerror(errno));
+	else if (S_ISLNK(st.st_mode) || (!S_ISDIR(st.st_mode) && st.st_nlink > 1))
+		;
+	else if (fchownat(fd, "", uid,
+			  /* a socket keeps its group, which may connect to it */
+			  S_ISSOCK(st.st_mode) ? (gid_t)-1 : gid, AT_EMPTY_PATH))
+		rc = bl_fail(err, errno, "cannot give %s to user %u: %s", name, uid,
+			     strerror(errno));
+	if (!rc && S_ISDIR(st.st_mode)) {
+		sub = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		rc = sub < 0 ? bl_fail(err, errno, "cannot read %s: %s", name, strerror(errno))
+			     : give_below(sub, uid, gid, true, err);
+	}
+	close(fd);
+	return rc;
+}
+
+/* The names of what barline makes in the run directory itself. */
+static bool is_ours(const char *name)
+{
+	static const char *const starts[] = { "bpf",         "mount.lock", "host-",  "switch-",
+					      "controller-", "arbiter-",   "faults-" };
+	unsigned int k;
+
+	for (k = 0; k < sizeof(starts) / sizeof(starts[0]); k++)
+		if (!strncmp(name, starts[k], strlen(starts[k])))
+			return true;
+	return false;
+}
+
+/* @all: also what does not look like barline's. Closes @dir. */
+static int give_below(int dir, uid_t uid, gid_t gid, bool all, struct bl_err *err)
+{
+	DIR *d = fdopendir(dir);
+	struct dirent *e;
+	int rc = 0;
+
+	if (!d) {
+		close(dir);
+		return bl_fail(err, ENOMEM, "out of memory");
+	}
+	while (!rc && (e = readdir(d)))
+		if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..") &&
+		    (all || is_ours(e->d_name)))
+			rc = give(dirfd(d), e->d_name, uid, gid, err);
+	closedir(d);
+	return rc;
+}
+
+int bl_give_run_dir(uid_t uid, gid_t gid, struct bl_err *err)
+{
+	int dir = open(BL_RUN_DIR, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (dir < 0 || fchown(dir, uid, gid)) {
+		int rc = bl_fail(err, errno, "cannot give %s to user %u: %s", BL_RUN_DIR, uid,
+				 strerror(errno));
+
+		if (dir >= 0)
+			close(dir);
+		return rc;
+	}
+	return give_below(dir, uid, gid, false, err);
+}
+
+static int give_ports(const struct bl_node_cfg *cfg, uid_t uid, struct bl_err *err)
+{
+	struct bl_iface i;
+	unsigned int k;
+	int rc = 0;
+
+	for (k = 0; k < cfg->ports_count && cfg->thread_napi && !rc; k++) {
+		rc = bl_iface_get(&i, cfg->ports[k].ifname, err);
+		if (!rc)
+			rc = bl_napi_give(&i, uid, err);
+	}
+	return rc;
+}
+
+int bl_prepare(const struct bl_node_cfg *cfg, const struct bl_user *u, struct bl_err *err)
+{
+	struct bl_node_cfg c = *cfg;
+	int rc = bl_bpffs_mount(err);
+
+	if (rc || !u)
+		return rc;
+	bl_node_defaults(&c);
+	rc = bl_give_run_dir(u->uid, u->gid, err);
+	if (!rc)
+		rc = give_ports(&c, u->uid, err);
+	if (!rc && c.role == BL_ROLE_HOST && c.admission.on)
+		rc = bl_bl0_give(&c, u->uid, err);
+	return rc;
+}
+
+int bl_prepared_check(struct bl_err *err)
+{
+	static const char *const paths[] = { BL_RUN_DIR, BL_BPFFS };
+	struct stat st;
+	unsigned int k;
+
+	for (k = 0; k < sizeof(paths) / sizeof(paths[0]); k++)
+		if (stat(paths[k], &st) || st.st_uid != geteuid())
+			return bl_fail(err, EACCES,
+				       "%s does not belong to the daemon's user (%u); run "
+				       "`barlined --prepare --user NAME` with the same options as "
+				       "root "
+				       "before it (ExecStartPre=+ in a unit)",
+				       paths[k], geteuid());
+	return 0;
+}
