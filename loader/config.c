@@ -15,6 +15,7 @@
  *	admission: { policy: pl2, rate: 10gbit }
  *	controllers: [10.0.0.1:61693, 10.0.0.2:61693]
  *	tls: { ca: ca.pem, cert: node.pem, key: node.key }
+ *	auth: { mode: links, keys: /etc/barline/tor1.keys }
  *
  * The keys of `admission:` are those of the table in loader/admission/options.c.
  */
@@ -55,6 +56,7 @@ static const char *const realtime_names[] = {
 static const char *const port_role_names[] = {
 	[BL_PORT_HOST] = "host", [BL_PORT_UP] = "up", [BL_PORT_DOWN] = "down"
 };
+static const char *const auth_names[] = { "off", "links" };
 static const char *const class_names[] = {
 #define NAME(sym, name) [BL_CL_##sym] = name,
 	BL_CLASSES(NAME)
@@ -412,9 +414,8 @@ static void read_cpus(struct bl_yaml *y, struct bl_node_cfg *cfg)
 static void read_port(struct bl_yaml *y, yaml_node_t *item, struct bl_node_cfg *cfg,
 		      unsigned int number)
 {
-	static const char *const keys[] = {
-		"interface", "role", "home_cpu", "rate", "outside", NULL
-	};
+	static const char *const keys[] = { "interface", "role", "home_cpu", "rate",
+					    "outside",   "auth", NULL };
 	struct bl_port_cfg *p = &cfg->ports[number];
 	int64_t cpu = -1;
 	unsigned int k;
@@ -429,6 +430,7 @@ static void read_port(struct bl_yaml *y, yaml_node_t *item, struct bl_node_cfg *
 	p->role = (uint8_t)(role + 1);
 	bl_yaml_number(y, item, "home_cpu", INT32_MIN, INT32_MAX, &cpu);
 	p->home_cpu = (int)cpu;
+	p->auth_off = bl_yaml_name(y, item, "auth", auth_names, COUNT(auth_names)) == 0;
 	for (k = 0; k < number; k++)
 		if (!strcmp(cfg->ports[k].ifname, p->ifname))
 			bl_yaml_refuse(y, item, "interface", "port %s is listed twice", p->ifname);
@@ -523,6 +525,23 @@ static void read_controllers(struct bl_yaml *y, struct bl_node_cfg *cfg)
 	read_text(y, tls, "key", c->key, sizeof(c->key));
 }
 
+static void read_auth(struct bl_yaml *y, struct bl_node_cfg *cfg)
+{
+	static const char *const keys[] = { "mode", "keys", NULL };
+	yaml_node_t *map = bl_yaml_get(y, y->root, "auth");
+
+	if (!map)
+		return;
+	bl_yaml_keys(y, map, keys);
+	bl_yaml_need(y, map, "mode");
+	cfg->auth.on = bl_yaml_name(y, map, "mode", auth_names, COUNT(auth_names)) == 1;
+	read_text(y, map, "keys", cfg->auth.keys, sizeof(cfg->auth.keys));
+	if (!y->rc && cfg->auth.on && !bl_yaml_get(y, map, "keys"))
+		bl_yaml_refuse(y, y->root, "auth",
+			       "auth: links needs keys: the node's key file, which `barline auth "
+			       "issue` makes");
+}
+
 static void read_node(struct bl_yaml *y, struct bl_node_cfg *cfg)
 {
 	static const char *const keys[] = { "role",
@@ -546,6 +565,7 @@ static void read_node(struct bl_yaml *y, struct bl_node_cfg *cfg)
 					    "admission",
 					    "controllers",
 					    "tls",
+					    "auth",
 					    "cpus",
 					    "ports",
 					    "fdb",
@@ -574,6 +594,7 @@ static void read_node(struct bl_yaml *y, struct bl_node_cfg *cfg)
 	read_fdb(y, cfg);
 	read_admission(y, cfg);
 	read_controllers(y, cfg);
+	read_auth(y, cfg);
 }
 
 /*

@@ -20,6 +20,7 @@
 #include "loader/admission/admission.h"
 #include "loader/admission/bl0.h"
 #include "loader/admission/fastpass.h"
+#include "loader/auth.h"
 #include "loader/defaults.h"
 #include "loader/link_watch.h"
 #include "loader/load/attach.h"
@@ -192,6 +193,7 @@ static void skip_admission_programs(const struct bl_host *skel)
 int bl_host_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_err *err)
 {
 	const char *anew[BL_ADMISSION_MAPS + 1] = {};
+	struct bl_auth_port port = { .ifname = cfg->ifname };
 	struct bl_host *skel;
 	struct bl_iface nic;
 	uint32_t ifindex;
@@ -214,6 +216,7 @@ int bl_host_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_err
 	if (!skel)
 		return bl_fail(err, errno, "cannot open the host programs: %s", strerror(errno));
 	skel->rodata->bl_admits = cfg->admission.on;
+	skel->rodata->bl_auth = cfg->auth.on;
 	if (!cfg->admission.on)
 		skip_admission_programs(skel);
 	rc = bl_admission_size(n, cfg, skel->obj, 0, anew, err);
@@ -233,6 +236,8 @@ int bl_host_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_err
 		rc = fill_fresh_maps(skel, err);
 	if (!rc)
 		rc = fill_host_cfg(n, skel, err);
+	if (!rc)
+		rc = bl_auth_fill(n, skel->obj, &port, 1, err);
 	if (!rc)
 		rc = keep_descriptors(n, skel, err);
 	if (!rc)

@@ -29,6 +29,7 @@ struct bl_port_cfg {
 	uint64_t rate_bps;
 	/* leads out of the rack: frames from there need no promise. Up-links always do. */
 	bool outside;
+	bool auth_off; /* exempt from the authentication of links */
 };
 
 /** struct bl_fdb_cfg - an entry of the static table of a switch that forwards by MAC address. */
@@ -122,6 +123,12 @@ struct bl_ctl_peers {
 	char ca[256], cert[256], key[256]; /* TLS: files in PEM; "": none */
 };
 
+/** struct bl_auth_cfg - authentication of links (loader/auth.h). */
+struct bl_auth_cfg {
+	bool on;        /* false: the rest is ignored */
+	char keys[256]; /* the node's key file */
+};
+
 #define BL_BEACON_US            100
 #define BL_CLOCK_BOUND_US       50
 #define BL_CLOCK_VOID_MS        10000
@@ -133,6 +140,7 @@ struct bl_ctl_peers {
 /** struct bl_node_cfg - everything that a node is made from. */
 struct bl_node_cfg {
 	struct bl_ctl_peers ctl;
+	struct bl_auth_cfg auth;
 	enum bl_role role;
 	char name[32];   /* (role and node id) */
 	char netns[256]; /* path of the network namespace; "": the current one */

@@ -87,6 +87,8 @@ struct bl_node {
 	char sock_path[108];
 	unsigned int next_port; /* where the search for a free port goes on */
 
+	/* auth.c: the map of keys; -1: no authentication */
+	int auth_fd;
 	/* order/fence.c */
 	struct bl_fence fence;
 	/* order/limits.c */

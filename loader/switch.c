@@ -40,6 +40,7 @@
 #include "loader/admission/admission.h"
 #include "loader/admission/policies.h"
 #include "loader/admission/top_switch.h"
+#include "loader/auth.h"
 #include "loader/defaults.h"
 #include "loader/link_watch.h"
 #include "loader/load/attach.h"
@@ -524,6 +525,24 @@ static int fill_maps(const struct bl_node *n, struct plan *p, const struct bl_sw
 	return rc;
 }
 
+/* Gives every port the keys of its link. */
+static int fill_keys(struct bl_node *n, const struct plan *p, const struct bl_switch *skel,
+		     struct bl_err *err)
+{
+	struct bl_auth_port ports[BL_SW_PORTS_MAX];
+	unsigned int k;
+
+	for (k = 0; k < p->cfg->ports_count; k++) {
+		const struct bl_port_cfg *c = &p->cfg->ports[k];
+
+		ports[k] = (struct bl_auth_port){ .ifname = c->ifname,
+						  .port = (uint32_t)bl_port_by_name(p->port,
+										    c->ifname),
+						  .open = c->auth_off };
+	}
+	return bl_auth_fill(n, skel->obj, ports, k, err);
+}
+
 /* Sizes the maps that depend on ports and configuration, and reuses the pinned ones. */
 static int reuse_maps(struct bl_node *n, const struct plan *p, struct bl_switch *skel,
 		      struct bl_err *err)
@@ -711,6 +730,7 @@ int bl_switch_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_e
 		goto out;
 	}
 	skel->rodata->bl_admits = cfg->admission.on;
+	skel->rodata->bl_auth = cfg->auth.on;
 	rc = reuse_maps(n, p, skel, err);
 	if (rc)
 		goto out;
@@ -728,6 +748,8 @@ int bl_switch_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_e
 	rc = bl_fence_open(&n->fence, skel->obj, err);
 	if (!rc)
 		rc = fill_maps(n, p, skel, err);
+	if (!rc)
+		rc = fill_keys(n, p, skel, err);
 	if (!rc)
 		rc = bl_admission_fill(n, cfg, skel->obj, p->port, err);
 	if (!rc && n->fresh)

@@ -27,6 +27,7 @@
 #include "core/order/barrier_core.h"
 #include "core/policy_core.h"
 #include "bpf/bpf_util.h"
+#include "bpf/auth.h"
 #include "bpf/switch/run.h"
 #include "bpf/switch/fdb.h"
 #include "bpf/switch/queue.h"
@@ -186,6 +187,7 @@ static __always_inline enum bl_reason on_beacon_frame(struct xdp_md *ctx, struct
 		bl_put48(relay->set[s].barrier, lane->out[s].b);
 		bl_put48(relay->set[s].commit, bl_max64(lane->out[s].c, lane->now_ns - BL_TS_OLD));
 	}
+	__builtin_memset(h->ts, 0, sizeof(h->ts)); /* another link's mark */
 	bl_hdr_set_lane(h, r->lane_no, r->cfg->lanes);
 	body->node_id = BL_BE32(r->cfg->node_id);
 	/* for on_output_frame(): sets whose clones are sent even if their B is no news */
@@ -222,8 +224,12 @@ static __always_inline enum bl_reason on_ordered_frame(struct xdp_md *ctx, struc
 	why = validate_times(r);
 	if (why != BL_R_NONE)
 		return why;
-	if (r->f.opcode == BL_OP_BEACON)
-		return on_beacon_frame(ctx, r, port);
+	if (r->f.opcode == BL_OP_BEACON) {
+		why = bl_auth ? (enum bl_reason)bl_auth_check(ctx, r->in, r->f.hdr_off,
+							      r->lane->now_ns, r->lane->limit_ns)
+			      : BL_R_NONE;
+		return why == BL_R_NONE ? on_beacon_frame(ctx, r, port) : why;
+	}
 	return on_data_frame(ctx, r, port, plain);
 }
 
@@ -308,7 +314,7 @@ static __always_inline int on_output_frame(struct xdp_md *ctx, __u32 ifindex)
 	const __u8 *mine;
 	struct bl_hdr *h;
 	__u64 b, last;
-	__u32 key;
+	__u32 key, off = sizeof(*eth);
 	int out;
 
 	if ((void *)(eth + 1) > end)
@@ -322,6 +328,7 @@ static __always_inline int on_output_frame(struct xdp_md *ctx, __u32 ifindex)
 		if ((void *)(v + 1) > end || v->proto != BL_BE16(BL_ETHERTYPE))
 			return XDP_PASS;
 		h = (void *)(v + 1);
+		off += sizeof(*v);
 	} else {
 		return XDP_PASS; /* counted as forwarded at ingress */
 	}
@@ -368,6 +375,13 @@ static __always_inline int on_output_frame(struct xdp_md *ctx, __u32 ifindex)
 	__builtin_memcpy(eth->h_source, port->mac, 6);
 	body->policy = own_policy();
 	body->port = (__u8)p;
+	if (bl_auth) {
+		const struct bl_sw_lane *from;
+
+		key = lane;
+		from = bpf_map_lookup_elem(&sw_lanes, &key);
+		bl_auth_seal(ctx, p, off, lane, from ? from->now_ns : 0);
+	}
 	if (__builtin_expect(port->metered, 0)) {
 		/* behind the data that it makes promises about */
 		why = bl_port_put(ctx, p, BL_CL_DATA);
