@@ -64,6 +64,7 @@
  *   BY_BARRED                      a switch's programs where inputs are barred
  *   BY_GUARD                       bl_switch_egress
  *   BY_NUMBERS                     a host's programs where numbers of destinations are freed
+ *   BY_AUTH                        the programs of both roles where links are authenticated
  */
 enum {
 	BY_SWITCH = 1,
@@ -89,7 +90,8 @@ enum {
 	BY_GUARD = 1048576,
 	BY_RECALL = 2097152,
 	BY_LEFT = 4194304,
-	BY_NUMBERS = 8388608
+	BY_NUMBERS = 8388608,
+	BY_AUTH = 16777216
 };
 /* One program in three binaries: table and parser, registers over time, routes. */
 #define BY_SW    (BY_SWITCH | BY_REGS | BY_L3)
@@ -210,6 +212,11 @@ MAYBE_UNUSED static const __u32 returned_by[BL_R_COUNT] = {
 	[BL_R_RECALLED] = BY_RECALL,
 	[BL_R_UNSWITCHED] = BY_SWITCH | BY_HOST,
 	[BL_R_LEFT] = BY_LEFT | BY_RECALL,
+	[BL_R_AUTH_MISSING] = BY_AUTH,
+	[BL_R_AUTH_BAD] = BY_AUTH,
+	[BL_R_AUTH_REPLAYED] = BY_AUTH,
+	[BL_R_AUTH_FLOOD] = BY_AUTH,
+	[BL_R_AUTH_EPOCH] = BY_AUTH,
 };
 
 #define REASON_NAME(sym, name, kind, text) [BL_R_##sym] = name,
