@@ -86,7 +86,7 @@ __attribute__((noinline)) int bl_auth_check(struct xdp_md *ctx, __u32 port, __u3
 
 	if (!link || !s || off > sizeof(*eth) + 4)
 		return BL_R_SHORT;
-	if (link->open)
+	if (link->how == BL_AUTH_EXEMPT)
 		return BL_R_NONE;
 	h = data + off;
 	BL_SEEN(h);
@@ -117,6 +117,8 @@ __attribute__((noinline)) int bl_auth_check(struct xdp_md *ctx, __u32 port, __u3
 		limit = clk.limit;
 	}
 	stream = BL_AUTH_MARK_STREAM(mark);
+	if (!mark && link->how == BL_AUTH_OFFERED)
+		return BL_R_NONE;
 	if (!mark)
 		return auth_refuse(s, BL_R_AUTH_MISSING, now);
 	at = bl_auth_to_receive(link, BL_AUTH_MARK_EPOCH(mark), now);
@@ -167,7 +169,7 @@ static __always_inline int auth_seal(void *data, void *end, __u32 port, __u32 of
 		now = clk.bus;
 	}
 	at = bl_auth_to_send(link, now);
-	if (at < 0 || link->open)
+	if (at < 0 || link->how == BL_AUTH_EXEMPT)
 		return 0;
 	epoch = BL_READ_ONCE(link->at[at & 1].epoch);
 	stream &= BL_AUTH_STREAMS - 1;

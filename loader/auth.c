@@ -154,7 +154,7 @@ static int check_file(const struct bl_node *n, const struct bl_link_file *f,
 			       "issue keys for this node",
 			       path, f->node, n->meta.node_id);
 	for (k = 0; k < nports; k++)
-		if (!ports[k].open && !link_at(n, f, &ports[k]))
+		if (ports[k].how != BL_AUTH_EXEMPT && !link_at(n, f, &ports[k]))
 			return bl_fail(err, EINVAL,
 				       "port %s has no keys in %s; issue them (`barline auth "
 				       "issue`), or exempt the port by auth: off",
@@ -192,7 +192,7 @@ static int load_keys(struct bl_node *n, const struct bl_auth_port *ports, unsign
 	for (k = 0; k < nports && !rc; k++) {
 		const struct bl_link *l = link_at(n, f, &ports[k]);
 
-		BL_WRITE_ONCE(links[ports[k].port].open, ports[k].open);
+		BL_WRITE_ONCE(links[ports[k].port].how, ports[k].how);
 		if (l)
 			write_link(n, &links[ports[k].port], l, f->overlap_s);
 	}
@@ -209,7 +209,7 @@ int bl_auth_fill(struct bl_node *n, struct bpf_object *obj, const struct bl_auth
 	struct bpf_map *map;
 	int rc;
 
-	if (!n->cfg.auth.on)
+	if (n->cfg.auth.mode == BL_AUTH_OFF)
 		return 0;
 	rc = bl_map_find(obj, BL_MAP_AUTH_LINKS, sizeof(struct bl_auth_link), &map, err);
 	if (rc)
@@ -219,6 +219,21 @@ int bl_auth_fill(struct bl_node *n, struct bpf_object *obj, const struct bl_auth
 		return bl_fail(err, errno, "cannot keep the map %s: %s", BL_MAP_AUTH_LINKS,
 			       strerror(errno));
 	return load_keys(n, ports, nports, n->fresh, err);
+}
+
+int bl_auth_forget(struct bl_node *n, struct bpf_object *obj, struct bl_err *err)
+{
+	struct bl_auth_link none = {};
+	struct bpf_map *map;
+	uint32_t k;
+	int rc = 0;
+
+	if (n->cfg.auth.mode != BL_AUTH_OFF || n->fresh)
+		return 0;
+	rc = bl_map_find(obj, BL_MAP_AUTH_LINKS, sizeof(none), &map, err);
+	for (k = 0; k < BL_SW_PORTS_MAX && !rc; k++)
+		rc = bl_map_set(bpf_map__fd(map), k, &none, BL_MAP_AUTH_LINKS, err);
+	return rc;
 }
 
 int bl_auth_reload(struct bl_node *n, struct bl_err *err)
@@ -239,7 +254,7 @@ int bl_auth_reload(struct bl_node *n, struct bl_err *err)
 				       BL_MAP_AUTH_LINKS, strerror(errno));
 		ports[nports++] = (struct bl_auth_port){ .ifname = n->att[k].iface.name,
 							 .port = port,
-							 .open = link.open };
+							 .how = (enum bl_auth_how)link.how };
 	}
 	explicit_bzero(&link, sizeof(link));
 	return load_keys(n, ports, nports, false, err);

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/log.h"
+#include "maps/auth_abi.h"
 
 struct bl_node;
 struct bpf_object;
@@ -18,7 +19,7 @@ struct bpf_object;
 struct bl_auth_port {
 	const char *ifname;
 	uint32_t port; /* its number; a host's NIC is 0 */
-	bool open;     /* exempt: no keys are needed */
+	enum bl_auth_how how;
 };
 
 /**
@@ -35,6 +36,12 @@ int bl_auth_fill(struct bl_node *node, struct bpf_object *obj, const struct bl_a
  * were. Returns 0 or -errno; -ENOENT: the node has no authentication.
  */
 int bl_auth_reload(struct bl_node *node, struct bl_err *err);
+
+/**
+ * bl_auth_forget - removes the keys of a node that was taken over and has no authentication any
+ * more, once no program uses them.
+ */
+int bl_auth_forget(struct bl_node *node, struct bpf_object *obj, struct bl_err *err);
 
 /** bl_auth_close - releases what bl_auth_fill() keeps for bl_auth_reload(). */
 void bl_auth_close(struct bl_node *node);

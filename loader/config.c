@@ -56,7 +56,9 @@ static const char *const realtime_names[] = {
 static const char *const port_role_names[] = {
 	[BL_PORT_HOST] = "host", [BL_PORT_UP] = "up", [BL_PORT_DOWN] = "down"
 };
-static const char *const auth_names[] = { "off", "links" };
+static const char *const auth_names[] = {
+	[BL_AUTH_OFF] = "off", [BL_AUTH_OFFER] = "offer", [BL_AUTH_LINKS] = "links"
+};
 static const char *const class_names[] = {
 #define NAME(sym, name) [BL_CL_##sym] = name,
 	BL_CLASSES(NAME)
@@ -430,7 +432,7 @@ static void read_port(struct bl_yaml *y, yaml_node_t *item, struct bl_node_cfg *
 	p->role = (uint8_t)(role + 1);
 	bl_yaml_number(y, item, "home_cpu", INT32_MIN, INT32_MAX, &cpu);
 	p->home_cpu = (int)cpu;
-	p->auth_off = bl_yaml_name(y, item, "auth", auth_names, COUNT(auth_names)) == 0;
+	p->auth_off = bl_yaml_name(y, item, "auth", auth_names, 1) == BL_AUTH_OFF;
 	for (k = 0; k < number; k++)
 		if (!strcmp(cfg->ports[k].ifname, p->ifname))
 			bl_yaml_refuse(y, item, "interface", "port %s is listed twice", p->ifname);
@@ -529,17 +531,20 @@ static void read_auth(struct bl_yaml *y, struct bl_node_cfg *cfg)
 {
 	static const char *const keys[] = { "mode", "keys", NULL };
 	yaml_node_t *map = bl_yaml_get(y, y->root, "auth");
+	int mode;
 
 	if (!map)
 		return;
 	bl_yaml_keys(y, map, keys);
 	bl_yaml_need(y, map, "mode");
-	cfg->auth.on = bl_yaml_name(y, map, "mode", auth_names, COUNT(auth_names)) == 1;
+	mode = bl_yaml_name(y, map, "mode", auth_names, COUNT(auth_names));
+	cfg->auth.mode = mode < 0 ? BL_AUTH_OFF : (enum bl_auth_mode)mode;
 	read_text(y, map, "keys", cfg->auth.keys, sizeof(cfg->auth.keys));
-	if (!y->rc && cfg->auth.on && !bl_yaml_get(y, map, "keys"))
+	if (!y->rc && cfg->auth.mode != BL_AUTH_OFF && !bl_yaml_get(y, map, "keys"))
 		bl_yaml_refuse(y, y->root, "auth",
-			       "auth: links needs keys: the node's key file, which `barline auth "
-			       "issue` makes");
+			       "mode %s needs keys: the node's key file, which `barline auth "
+			       "issue` makes",
+			       auth_names[cfg->auth.mode]);
 }
 
 static void read_node(struct bl_yaml *y, struct bl_node_cfg *cfg)

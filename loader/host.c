@@ -193,7 +193,9 @@ static void skip_admission_programs(const struct bl_host *skel)
 int bl_host_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_err *err)
 {
 	const char *anew[BL_ADMISSION_MAPS + 1] = {};
-	struct bl_auth_port port = { .ifname = cfg->ifname };
+	struct bl_auth_port port = { .ifname = cfg->ifname,
+				     .how = cfg->auth.mode == BL_AUTH_OFFER ? BL_AUTH_OFFERED
+									    : BL_AUTH_REQUIRED };
 	struct bl_host *skel;
 	struct bl_iface nic;
 	uint32_t ifindex;
@@ -216,7 +218,7 @@ int bl_host_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_err
 	if (!skel)
 		return bl_fail(err, errno, "cannot open the host programs: %s", strerror(errno));
 	skel->rodata->bl_admits = cfg->admission.on;
-	skel->rodata->bl_auth = cfg->auth.on;
+	skel->rodata->bl_auth = cfg->auth.mode != BL_AUTH_OFF;
 	if (!cfg->admission.on)
 		skip_admission_programs(skel);
 	rc = bl_admission_size(n, cfg, skel->obj, 0, anew, err);
@@ -248,6 +250,8 @@ int bl_host_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_err
 		rc = bl_maps_pin(skel->obj, n->dir, err);
 	if (!rc)
 		rc = attach_programs(n, cfg, &nic, skel, err);
+	if (!rc)
+		rc = bl_auth_forget(n, skel->obj, err);
 	if (!rc)
 		rc = open_admission(n, skel, err);
 	if (!rc)

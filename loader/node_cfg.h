@@ -125,7 +125,8 @@ struct bl_ctl_peers {
 
 /** struct bl_auth_cfg - authentication of links (loader/auth.h). */
 struct bl_auth_cfg {
-	bool on;        /* false: the rest is ignored */
+	/* OFFER: frames without a tag are accepted, so that a running rack can be converted */
+	enum bl_auth_mode { BL_AUTH_OFF, BL_AUTH_OFFER, BL_AUTH_LINKS } mode;
 	char keys[256]; /* the node's key file */
 };
 

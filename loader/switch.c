@@ -417,7 +417,7 @@ static int forget_port(const struct bl_switch *skel, uint32_t k, struct bl_err *
 	if (bpf_map_lookup_elem(bpf_map__fd(skel->maps.sw_lives), &k, &life))
 		return bl_fail(err, errno, "cannot read entry %u of the map %s: %s", k,
 			       BL_MAP_SW_LIVES, strerror(errno));
-	life.neighbour = life.policy = 0;
+	life.neighbour = life.policy = life.auth = 0;
 	life.death++;
 	return bl_map_set(bpf_map__fd(skel->maps.sw_lives), k, &life, BL_MAP_SW_LIVES, err);
 }
@@ -534,11 +534,14 @@ static int fill_keys(struct bl_node *n, const struct plan *p, const struct bl_sw
 
 	for (k = 0; k < p->cfg->ports_count; k++) {
 		const struct bl_port_cfg *c = &p->cfg->ports[k];
+		enum bl_auth_how how = p->cfg->auth.mode == BL_AUTH_OFFER ? BL_AUTH_OFFERED
+									  : BL_AUTH_REQUIRED;
 
+		how = c->auth_off ? BL_AUTH_EXEMPT : how;
 		ports[k] = (struct bl_auth_port){ .ifname = c->ifname,
 						  .port = (uint32_t)bl_port_by_name(p->port,
 										    c->ifname),
-						  .open = c->auth_off };
+						  .how = how };
 	}
 	return bl_auth_fill(n, skel->obj, ports, k, err);
 }
@@ -730,7 +733,7 @@ int bl_switch_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_e
 		goto out;
 	}
 	skel->rodata->bl_admits = cfg->admission.on;
-	skel->rodata->bl_auth = cfg->auth.on;
+	skel->rodata->bl_auth = cfg->auth.mode != BL_AUTH_OFF;
 	rc = reuse_maps(n, p, skel, err);
 	if (rc)
 		goto out;
@@ -756,6 +759,8 @@ int bl_switch_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_e
 		rc = bl_maps_pin(skel->obj, n->dir, err);
 	if (!rc)
 		rc = attach_programs(n, p, skel, err);
+	if (!rc)
+		rc = bl_auth_forget(n, skel->obj, err);
 	if (!rc)
 		rc = keep_programs(n, skel, err);
 	if (!rc)

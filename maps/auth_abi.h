@@ -65,6 +65,15 @@ struct bl_auth_key {
 	__u64 k[2];
 };
 
+/** enum bl_auth_how - what a link needs. */
+enum bl_auth_how {
+	BL_AUTH_REQUIRED, /* frames without a valid tag are refused */
+	BL_AUTH_EXEMPT,   /* frames are sent without a tag, and accepted without a check */
+	/* frames are sent with a tag; those that have none are accepted, those that have are
+	   checked */
+	BL_AUTH_OFFERED,
+};
+
 /** struct bl_auth_epoch - the keys of one epoch of a link. */
 struct bl_auth_epoch {
 	/* 1 to BL_AUTH_EPOCH_MAX; 0: the place is free. Written last, and cleared first. */
@@ -84,8 +93,7 @@ _Static_assert(sizeof(struct bl_auth_epoch) == 56, "ABI");
 struct bl_auth_link {
 	struct bl_auth_epoch at[2]; /* in no particular order */
 	__u32 peer;                 /* node id of the neighbour; 0: no keys */
-	/* 1: this link is exempt: frames are sent without a tag, and accepted without a check */
-	__u32 open;
+	__u32 how;                  /* enum bl_auth_how */
 	__u64 reserved;
 };
 _Static_assert(sizeof(struct bl_auth_link) == 128, "ABI");

@@ -104,6 +104,8 @@ static __always_inline enum bl_reason on_ordered_frame(struct xdp_md *ctx, struc
 			r->page->life.neighbour = BL_BE32(body->node_id);
 		if (r->page->life.policy != body->policy)
 			r->page->life.policy = body->policy;
+		if (r->page->life.auth != BL_AUTH_MARK_EPOCH((__u32)(r->f.ts >> 32)))
+			r->page->life.auth = BL_AUTH_MARK_EPOCH((__u32)(r->f.ts >> 32));
 		bl_port_learn_hop((struct bl_port_regs *)r->page->reg, r->f.lane,
 				  r->f.flags & BL_F_HOP);
 		publish_barriers(r);

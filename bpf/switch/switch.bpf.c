@@ -118,8 +118,8 @@ static __always_inline enum bl_reason on_data_frame(struct xdp_md *ctx, struct r
 	return why;
 }
 
-/* Notes which node is at the other end of port @p, and its policy. */
-static __always_inline void learn_neighbour(__u32 p, __u32 node, __u32 policy)
+/* Notes which node is at the other end of port @p, its policy, and the mark of its beacon. */
+static __always_inline void learn_neighbour(__u32 p, __u32 node, __u32 policy, __u32 mark)
 {
 	struct bl_life *life = bpf_map_lookup_elem(&sw_lives, &p);
 
@@ -129,6 +129,8 @@ static __always_inline void learn_neighbour(__u32 p, __u32 node, __u32 policy)
 		life->neighbour = node;
 	if (life->policy != policy)
 		life->policy = policy;
+	if (life->auth != BL_AUTH_MARK_EPOCH(mark))
+		life->auth = BL_AUTH_MARK_EPOCH(mark);
 }
 
 /* Returns how this switch admits traffic, for its beacons; 0: it was started without admission. */
@@ -171,7 +173,7 @@ static __always_inline enum bl_reason on_beacon_frame(struct xdp_md *ctx, struct
 		return BL_R_LOOPED;
 	if ((__s16)BL_BE16(body->tai_offset_s) != r->cfg->tai_offset_s)
 		return BL_R_TAI_MISMATCH;
-	learn_neighbour(r->in, BL_BE32(body->node_id), body->policy);
+	learn_neighbour(r->in, BL_BE32(body->node_id), body->policy, (__u32)(r->f.ts >> 32));
 	for (s = 0; s < BL_SETS_MAX; s++)
 		lane->behind[s] = bl_commit_news(&lane->out[s], lane->relay_at[s]);
 	raise_register(r, port, 1);

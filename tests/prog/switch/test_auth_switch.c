@@ -134,7 +134,7 @@ static void clone__tagged_and_open(void **state)
 	receive_frame(1, &got, 5000);
 	same_frame(&got, &want);
 	map_get(sk->maps.auth_links, 1, &l);
-	l.open = 1;
+	l.how = BL_AUTH_EXEMPT;
 	map_put(sk->maps.auth_links, 1, &l);
 	d.relay[1].b = T0 + 5;
 	build(&in, &d);
@@ -323,7 +323,7 @@ static void beacon__flood(void **state)
 /* An exempt port accepts what has no tag. */
 static void beacon__open_port(void **state)
 {
-	struct bl_auth_link l = { .open = 1 };
+	struct bl_auth_link l = { .how = BL_AUTH_EXEMPT };
 	struct desc d = beacon_frame(3, T0 - 100);
 	struct frame f;
 
@@ -331,6 +331,28 @@ static void beacon__open_port(void **state)
 	map_put(sk->maps.auth_links, 3, &l);
 	build(&f, &d);
 	accept_beacon(3, &f, T0 - 100);
+}
+
+/* While a rack is converted, what has no tag is accepted; what has one must have the right one. */
+static void beacon__offered(void **state)
+{
+	struct desc d = beacon_frame(0, T0 - 100);
+	struct bl_auth_link l;
+	struct frame f;
+
+	(void)state;
+	map_get(sk->maps.auth_links, 0, &l);
+	l.how = BL_AUTH_OFFERED;
+	map_put(sk->maps.auth_links, 0, &l);
+	build(&f, &d);
+	accept_beacon(0, &f, T0 - 100);
+	assert_int_equal(after.lives[0].auth, 0);
+	sealed_beacon(&f, 0, T0 - 90, T0 - 9);
+	accept_beacon(0, &f, T0 - 90);
+	assert_int_equal(after.lives[0].auth, EPOCH);
+	sealed_beacon(&f, 0, T0 - 80, T0 - 8);
+	f.p[14 + 18] ^= 1;
+	refuse_frame(0, &f, BL_R_AUTH_BAD);
 }
 
 /* A port without keys has no neighbour that could be believed. */
@@ -518,6 +540,7 @@ int main(void)
 		CASE(beacon__rotation),
 		CASE(beacon__flood),
 		CASE(beacon__open_port),
+		CASE(beacon__offered),
 		CASE(beacon__no_keys),
 		CASE(rsv__answered),
 		CASE(rsv__refused),
