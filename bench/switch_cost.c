@@ -18,6 +18,7 @@
 #include "core/order/barrier_core.h"
 #include "core/clock_core.h"
 #include "core/wire_core.h"
+#include "maps/auth_abi.h"
 #include "maps/pl2_switch_abi.h"
 #include "maps/top_token_abi.h"
 #include "bench_switch.skel.h"
@@ -43,7 +44,7 @@
 #define LIMIT_TOKEN_NS 60.0
 #define LIMIT_GROWTH   1.2
 
-static struct bench_switch *sk;
+static struct bench_switch *sk; /* the object that is measured */
 
 /* Runs a shell command, or ends the program. */
 static void run_command(const char *cmd)
@@ -421,6 +422,57 @@ static void print_target(const char *name, double value, double limit, bool last
 			value, limit, value <= limit ? "true" : "false", last ? "" : ",");
 }
 
+/* Loads the programs. @auth: links are authenticated. */
+static struct bench_switch *load_programs(bool auth)
+{
+	struct bench_switch *s = bench_switch__open();
+	int rc;
+
+	if (!s)
+		die_with_error("cannot open the programs", errno);
+	s->rodata->bl_auth = auth ? BL_AUTH_LINKS : BL_AUTH_OFF;
+	bpf_program__set_autoload(s->progs.bl_switch_xdp, false);
+	bpf_program__set_autoload(s->progs.bl_switch_devmap, false);
+	rc = bench_switch__load(s);
+	if (rc)
+		die_with_error("cannot load the programs", rc);
+	return s;
+}
+
+/*
+ * The rows with authentication of links, in an object of its own, beside the same rows without. The
+ * beacons are genuine: the bare program seals them as well.
+ */
+static void measure_auth(const struct frame *data, const struct frame *beacon)
+{
+	struct bl_auth_link link = { .peer = 1 };
+	struct bench_switch *without = sk;
+	__u32 i;
+
+	sk = load_programs(true);
+	fill_tables();
+	link.at[0] = (struct bl_auth_epoch){ .epoch = 1, .until_ns = BL_TIME_NONE };
+	link.at[0].send = link.at[0].receive = (struct bl_auth_key){ { 1, 2 } };
+	for (i = 0; i < BL_SW_PORTS_MAX; i++)
+		put_entry(sk->maps.auth_links, i, &link);
+	for (i = 64; i; i = i == 64 ? 4 : 0) {
+		configure_switch(i, false, BL_FWD_L2, NEVER);
+		measure_program("auth: data", i, sk->progs.bare_redirect, XDP_REDIRECT,
+				sk->progs.switch_data, XDP_REDIRECT, data);
+		configure_switch(i, false, BL_FWD_L2, NEVER);
+		measure_program("auth: beacon, not relayed", i, sk->progs.bare_sealed, XDP_DROP,
+				sk->progs.switch_sealed, XDP_DROP, beacon);
+		configure_switch(i, false, BL_FWD_L2, NEVER);
+		measure_program("auth: tag on every frame", i, sk->progs.bare_tagged, XDP_REDIRECT,
+				sk->progs.switch_tagged, XDP_REDIRECT, data);
+	}
+	configure_switch(L3_PORTS, false, BL_FWD_L2, NEVER);
+	measure_program("auth: device map, clone", L3_PORTS, sk->progs.bare_drop, XDP_DROP,
+			sk->progs.devmap_clone, XDP_PASS, beacon);
+	bench_switch__destroy(sk);
+	sk = without;
+}
+
 static void measure_all(void)
 {
 	static const __u32 sizes[] = { 4, 16, 64, 256 };
@@ -504,6 +556,7 @@ static void measure_all(void)
 		token_ns = (r.frame - r.bare) - (other.frame - other.bare);
 		check_most_passed();
 	}
+	measure_auth(&data, &beacon);
 	if (json)
 		fputs("],\"targets\":[", json);
 	for (i = 0; i < BL_ALLOC_COUNT; i++)
@@ -515,18 +568,9 @@ static void measure_all(void)
 
 int main(int argc, char **argv)
 {
-	int rc;
-
 	parse_options(argc, argv);
 	make_network();
-	sk = bench_switch__open();
-	if (!sk)
-		die_with_error("cannot open the programs", errno);
-	bpf_program__set_autoload(sk->progs.bl_switch_xdp, false);
-	bpf_program__set_autoload(sk->progs.bl_switch_devmap, false);
-	rc = bench_switch__load(sk);
-	if (rc)
-		die_with_error("cannot load the programs", rc);
+	sk = load_programs(false);
 	fill_tables();
 	json_open();
 	measure_all();

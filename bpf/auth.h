@@ -25,10 +25,16 @@
 #include "bpf/bpf_util.h"
 
 /*
- * 1: link frames are authenticated. Set by the loader before it loads the programs, as bl_admits
- * is: in a rack without authentication the verifier removes all calls.
+ * enum bl_auth_mode. Set by the loader before it loads the programs, as bl_admits is: in a rack
+ * without authentication the verifier removes all calls.
  */
-const volatile __u8 bl_auth = 0;
+const volatile __u8 bl_auth = BL_AUTH_OFF;
+
+/* Returns whether the barriers of a frame with opcode @op are nobody's, since it has no tag. */
+static __always_inline int auth_ignores(__u32 op)
+{
+	return bl_auth == BL_AUTH_STRICT && op != BL_OP_BEACON;
+}
 
 #define BL_AUTH_BEACON_NEED \
 	(sizeof(struct bl_hdr) + sizeof(struct bl_beacon) + sizeof(struct bl_auth_block))

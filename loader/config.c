@@ -56,9 +56,10 @@ static const char *const realtime_names[] = {
 static const char *const port_role_names[] = {
 	[BL_PORT_HOST] = "host", [BL_PORT_UP] = "up", [BL_PORT_DOWN] = "down"
 };
-static const char *const auth_names[] = {
-	[BL_AUTH_OFF] = "off", [BL_AUTH_OFFER] = "offer", [BL_AUTH_LINKS] = "links"
-};
+static const char *const auth_names[] = { [BL_AUTH_OFF] = "off",
+					  [BL_AUTH_OFFER] = "offer",
+					  [BL_AUTH_LINKS] = "links",
+					  [BL_AUTH_STRICT] = "strict" };
 static const char *const class_names[] = {
 #define NAME(sym, name) [BL_CL_##sym] = name,
 	BL_CLASSES(NAME)

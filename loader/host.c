@@ -218,7 +218,7 @@ int bl_host_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_err
 	if (!skel)
 		return bl_fail(err, errno, "cannot open the host programs: %s", strerror(errno));
 	skel->rodata->bl_admits = cfg->admission.on;
-	skel->rodata->bl_auth = cfg->auth.mode != BL_AUTH_OFF;
+	skel->rodata->bl_auth = (__u8)cfg->auth.mode;
 	if (!cfg->admission.on)
 		skip_admission_programs(skel);
 	rc = bl_admission_size(n, cfg, skel->obj, 0, anew, err);

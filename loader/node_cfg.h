@@ -12,6 +12,7 @@
 
 #include "loader/load/attach.h"
 #include "loader/load/prio.h"
+#include "maps/auth_abi.h"
 #include "maps/hold_abi.h"
 #include "maps/meta_abi.h"
 #include "maps/pl2_switch_abi.h"
@@ -125,8 +126,7 @@ struct bl_ctl_peers {
 
 /** struct bl_auth_cfg - authentication of links (loader/auth.h). */
 struct bl_auth_cfg {
-	/* OFFER: frames without a tag are accepted, so that a running rack can be converted */
-	enum bl_auth_mode { BL_AUTH_OFF, BL_AUTH_OFFER, BL_AUTH_LINKS } mode;
+	enum bl_auth_mode mode; /* OFF: the rest is ignored */
 	char keys[256]; /* the node's key file */
 };
 

@@ -733,7 +733,7 @@ int bl_switch_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_e
 		goto out;
 	}
 	skel->rodata->bl_admits = cfg->admission.on;
-	skel->rodata->bl_auth = cfg->auth.mode != BL_AUTH_OFF;
+	skel->rodata->bl_auth = (__u8)cfg->auth.mode;
 	rc = reuse_maps(n, p, skel, err);
 	if (rc)
 		goto out;

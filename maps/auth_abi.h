@@ -40,6 +40,14 @@ enum bl_auth_stream {
 	BL_AUTH_S_GRANT = 8, /* switch: GRT, plus the number of the CPU modulo 8 */
 };
 
+/** enum bl_auth_mode - how a node treats its links; the value of bl_auth (bpf/auth.h). */
+enum bl_auth_mode {
+	BL_AUTH_OFF,
+	BL_AUTH_OFFER,  /* tags are sent; frames without one are accepted */
+	BL_AUTH_LINKS,  /* frames without a valid tag are refused */
+	BL_AUTH_STRICT, /* LINKS, and only link frames raise registers: data frames have no tag */
+};
+
 /** struct bl_auth_block - the first bytes of an authenticated beacon's relay scratch. */
 struct bl_auth_block {
 	__be64 stamp; /* bus time at which it was sent, ns, or above it: rises within a stream */

@@ -25,7 +25,7 @@
 #define BODY_LIFE        0x3940
 
 static struct bl_host *sk;
-static bool with_auth; /* set before host_setup(): links are authenticated */
+static __u8 with_auth; /* set before host_setup(): enum bl_auth_mode */
 static struct bl_counts counted[COUNT_KEYS_MAX];
 static struct bl_host_cfg cfg;
 static int ring[NEPS];

@@ -295,9 +295,13 @@ static void reasons__all_seen(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(ingress__beacons),       CASE(egress__beacons),
-		CASE(egress__data_as_before), CASE(commit__sealed),
-		CASE(rsv__asked_and_granted), cmocka_unit_test(reasons__all_seen),
+		CASE(ingress__beacons),
+		CASE(egress__beacons),
+		CASE(egress__data_as_before),
+		CASE(commit__sealed),
+		CASE(ingress__data_raises_nothing),
+		CASE(rsv__asked_and_granted),
+		cmocka_unit_test(reasons__all_seen),
 	};
 
 	return cmocka_run_group_tests(tests, first_setup, NULL);

@@ -12,6 +12,7 @@
 #include <bpf/bpf.h>
 
 #include "host.skel.h"
+#include "maps/auth_abi.h"
 #include "switch.skel.h"
 
 /* Returns how many instructions the verifier followed in the programs of @obj, which is loaded. */
@@ -41,7 +42,7 @@ static __u32 load_switch(bool admits, bool auth)
 	assert_true(sk->rodata->bl_admits); /* with admission, unless the loader says otherwise */
 	assert_false(sk->rodata->bl_auth);  /* without, unless the loader says otherwise */
 	sk->rodata->bl_admits = admits;
-	sk->rodata->bl_auth = auth;
+	sk->rodata->bl_auth = auth ? BL_AUTH_STRICT : BL_AUTH_OFF;
 	assert_int_equal(bl_switch__load(sk), 0);
 	n = verified_insns(sk->obj);
 	bl_switch__destroy(sk);
@@ -57,7 +58,7 @@ static __u32 load_host(bool admits, bool auth)
 	assert_true(sk->rodata->bl_admits);
 	assert_false(sk->rodata->bl_auth); /* without, unless the loader says otherwise */
 	sk->rodata->bl_admits = admits;
-	sk->rodata->bl_auth = auth;
+	sk->rodata->bl_auth = auth ? BL_AUTH_STRICT : BL_AUTH_OFF;
 	assert_int_equal(bl_host__load(sk), 0);
 	n = verified_insns(sk->obj);
 	bl_host__destroy(sk);

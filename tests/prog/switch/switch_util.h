@@ -20,7 +20,7 @@
 #define UPLINK    2
 
 static struct bl_switch *sk;
-static bool with_auth; /* set before switch_setup(): links are authenticated */
+static __u8 with_auth; /* set before switch_setup(): enum bl_auth_mode */
 static struct bl_counts counted[COUNT_KEYS_MAX];
 
 /** struct state - everything that a frame may change. */

@@ -26,7 +26,7 @@ static int first_setup(void **state)
 {
 	int rc;
 
-	with_auth = true;
+	with_auth = BL_AUTH_STRICT;
 	rc = live_setup(state);
 	return rc ? rc : auth_setup(state);
 }
@@ -333,6 +333,21 @@ static void beacon__open_port(void **state)
 	accept_beacon(3, &f, T0 - 100);
 }
 
+/* In mode strict, data raises no register, whatever it carries, and is forwarded. */
+static void data__raises_nothing(void **state)
+{
+	struct desc d = data_frame(0, 3, T0 - 5, T0 - 10);
+	struct frame f;
+
+	(void)state;
+	sealed_beacon(&f, 0, T0 - 1000, T0 - 9);
+	accept_beacon(0, &f, T0 - 1000);
+	step(0, &d, XDP_REDIRECT, (struct desc[]){ sent(d, T0 - 1000, T0 - 1000) },
+	     WANT({ 0, BL_R_FORWARDED }));
+	assert_int_equal(after.regs[0].lane[0].b, T0 - 1000);
+	assert_int_equal(after.regs[0].lane[0].c, T0 - 1000);
+}
+
 /* While a rack is converted, what has no tag is accepted; what has one must have the right one. */
 static void beacon__offered(void **state)
 {
@@ -539,6 +554,7 @@ int main(void)
 		CASE(beacon__every_bit),
 		CASE(beacon__rotation),
 		CASE(beacon__flood),
+		CASE(data__raises_nothing),
 		CASE(beacon__open_port),
 		CASE(beacon__offered),
 		CASE(beacon__no_keys),
