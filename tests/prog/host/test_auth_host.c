@@ -24,7 +24,7 @@ static int auth_setup(void **state)
 
 static int first_setup(void **state)
 {
-	with_auth = true;
+	with_auth = BL_AUTH_STRICT;
 	net_up(state);
 	return auth_setup(state);
 }
@@ -211,6 +211,25 @@ static void commit__sealed(void **state)
 		counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_INGRESS, BL_R_COMMITTED }));
 	}
 	assert_int_equal(auth_state(0).sent[BL_AUTH_S_BEACON], 0);
+}
+
+/* In mode strict, a message is stored and its barriers are not published. */
+static void ingress__data_raises_nothing(void **state)
+{
+	struct desc d = data_frame(0, 1, T0 - 5, T0 - 10);
+	struct bl_host_page page;
+	struct frame f;
+
+	(void)state;
+	sealed_beacon(&f, T0 - 1000, T0 - 9);
+	accept_beacon(&f, T0 - 1000);
+	build(&f, &d);
+	run_host_xdp(&f, XDP_DROP, &f);
+	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_INGRESS, BL_R_STORED }));
+	expect_stored(0, &d, T0 - 5);
+	map_get(sk->maps.host_page, 0, &page);
+	assert_int_equal(page.barrier, T0 - 1000);
+	assert_int_equal(page.commit, T0 - 1000);
 }
 
 /* ---- reservations ---- */
