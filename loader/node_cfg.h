@@ -127,7 +127,7 @@ struct bl_ctl_peers {
 /** struct bl_auth_cfg - authentication of links (loader/auth.h). */
 struct bl_auth_cfg {
 	enum bl_auth_mode mode; /* OFF: the rest is ignored */
-	char keys[256]; /* the node's key file */
+	char keys[256];         /* the node's key file */
 };
 
 #define BL_BEACON_US            100

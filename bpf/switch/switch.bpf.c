@@ -380,8 +380,7 @@ static __always_inline int on_output_frame(struct xdp_md *ctx, __u32 ifindex)
 	if (bl_auth) {
 		const struct bl_sw_lane *from;
 
-		key = lane;
-		from = bpf_map_lookup_elem(&sw_lanes, &key);
+		from = bpf_map_lookup_elem(&sw_lanes, &lane);
 		bl_auth_seal(ctx, p, off, lane, from ? from->now_ns : 0);
 	}
 	if (__builtin_expect(port->metered, 0)) {
