@@ -56,12 +56,12 @@ static __always_inline int auth_refuse(struct bl_auth_state *s, enum bl_reason w
  * Raises the greatest accepted stamp of a stream to @stamp. Returns 0 if another CPU has raised it
  * to @stamp or beyond: then this frame is a copy, or older.
  */
-static __always_inline int auth_accept(__u64 *seen, __u64 stamp)
+static __always_inline int auth_accept(__u64 *seen, __u64 stamp, __u64 now)
 {
 	__u64 old = BL_READ_ONCE(*seen);
 	int i;
 
-	for (i = 0; i < 4 && old < stamp; i++) {
+	for (i = 0; i < 4 && bl_auth_above(stamp, old, now); i++) {
 		__u64 was = __sync_val_compare_and_swap(seen, old, stamp);
 
 		if (was == old)
@@ -75,11 +75,10 @@ static __always_inline int auth_accept(__u64 *seen, __u64 stamp)
  * bl_auth_check - checks a link frame that arrived.
  * @port: it arrived on; a host's NIC is 0
  * @off: offset of struct bl_hdr
- * @now, @limit: bus time, and the latest time that may be accepted; 0: the clock is read here
+ * @now: bus time; 0: the clock is read here
  * Returns BL_R_NONE if the frame is its neighbour's, or the reason to drop it.
  */
-__attribute__((noinline)) int bl_auth_check(struct xdp_md *ctx, __u32 port, __u32 off, __u64 now,
-					    __u64 limit)
+__attribute__((noinline)) int bl_auth_check(struct xdp_md *ctx, __u32 port, __u32 off, __u64 now)
 {
 	const struct bl_auth_link *link = bpf_map_lookup_elem(&auth_links, &port);
 	struct bl_auth_state *s = bpf_map_lookup_elem(&auth_states, &port);
@@ -120,7 +119,6 @@ __attribute__((noinline)) int bl_auth_check(struct xdp_md *ctx, __u32 port, __u3
 		if (!clk.ok)
 			return BL_R_CLOCK_VOID;
 		now = clk.bus;
-		limit = clk.limit;
 	}
 	stream = BL_AUTH_MARK_STREAM(mark);
 	if (!mark && link->how == BL_AUTH_OFFERED)
@@ -131,7 +129,7 @@ __attribute__((noinline)) int bl_auth_check(struct xdp_md *ctx, __u32 port, __u3
 	if (at < 0)
 		return auth_refuse(s, BL_R_AUTH_EPOCH, now);
 	stamp = BL_BE64(BL_SIP_LE64(w[1]));
-	if (!bl_auth_fresh(stamp, BL_READ_ONCE(s->seen[stream]), now, limit))
+	if (!bl_auth_fresh(stamp, BL_READ_ONCE(s->seen[stream]), now))
 		return auth_refuse(s, BL_R_AUTH_REPLAYED, now);
 	if (bl_auth_flooded(BL_READ_ONCE(s->bad_ns), now))
 		return auth_refuse(s, BL_R_AUTH_FLOOD, now);
@@ -139,7 +137,7 @@ __attribute__((noinline)) int bl_auth_check(struct xdp_md *ctx, __u32 port, __u3
 		BL_WRITE_ONCE(s->bad_ns, bl_auth_punish(BL_READ_ONCE(s->bad_ns), now));
 		return auth_refuse(s, BL_R_AUTH_BAD, now);
 	}
-	if (!auth_accept(&s->seen[stream], stamp))
+	if (!auth_accept(&s->seen[stream], stamp, now))
 		return auth_refuse(s, BL_R_AUTH_REPLAYED, now);
 	BL_WRITE_ONCE(s->in, BL_AUTH_MARK_EPOCH(mark));
 	BL_WRITE_ONCE(s->accepted_ns, now);

@@ -33,9 +33,10 @@
 #include "maps/reasons_abi.h"
 
 /*
- * How far behind the receiver's clock a stamp may be. It bounds only what a receiver accepts that
- * has just started and has seen nothing: later ones must be above those before. Above the time that
- * a frame may spend in queues.
+ * How far a stamp may be from the receiver's clock. Behind, it bounds what a receiver accepts that
+ * has just started and has seen nothing, and is above the time that a frame may spend in queues.
+ * Ahead, it bounds how long a stream stands still whose sender's clock was set back. Whether a
+ * clock is good enough for barriers is decided elsewhere.
  */
 #define BL_AUTH_FRESH_NS 1000000000ULL
 #define BL_AUTH_BAD_NS   1000000ULL  /* a wrong tag is paid with this time: 1000 per second */
@@ -104,32 +105,54 @@ BL_CORE void bl_auth_words(const void *h, int beacon, __u32 mark, const __u8 *ma
 	}
 }
 
-/** bl_auth_next - the stamp of the next frame of a stream whose last one was @sent. */
+/**
+ * bl_auth_next - the stamp of the next frame of a stream whose last one was @sent. A stamp that is
+ * further ahead than anybody accepts is from before the clock was set back.
+ */
 BL_CORE __u64 bl_auth_next(__u64 sent, __u64 now)
 {
-	return now > sent ? now : sent + 1;
+	return now > sent || sent - now > BL_AUTH_FRESH_NS ? now : sent + 1;
 }
 
 /**
- * bl_auth_fresh - whether stamp @stamp may be accepted.
- * @seen: greatest stamp that was accepted in its stream; 0: none
- * @now, @limit: bus time, and the latest time that may be accepted from others
+ * bl_auth_above - whether @stamp is above @seen, the greatest that was accepted in its stream (0:
+ * none). One that could not have been accepted is from before this node's clock was set back.
  */
-BL_CORE int bl_auth_fresh(__u64 stamp, __u64 seen, __u64 now, __u64 limit)
+BL_CORE int bl_auth_above(__u64 stamp, __u64 seen, __u64 now)
 {
-	return stamp > seen && stamp <= limit && (__s64)(now - stamp) <= (__s64)BL_AUTH_FRESH_NS;
+	return stamp > seen || (__s64)(seen - now) > (__s64)(2 * BL_AUTH_FRESH_NS);
+}
+
+/** bl_auth_fresh - whether @stamp is above @seen, and near @now. */
+BL_CORE int bl_auth_fresh(__u64 stamp, __u64 seen, __u64 now)
+{
+	__s64 age = (__s64)(now - stamp);
+
+	return age <= (__s64)BL_AUTH_FRESH_NS && age >= -(__s64)BL_AUTH_FRESH_NS &&
+	       bl_auth_above(stamp, seen, now);
+}
+
+/*
+ * What is owed at @now. It is never more than the burst and one wrong tag: what seems to be more
+ * is from before the clock was set back.
+ */
+BL_CORE __u64 bl_auth_owed(__u64 bad_ns, __u64 now)
+{
+	__u64 owed = bad_ns - now;
+
+	return owed <= BL_AUTH_BURST_NS + BL_AUTH_BAD_NS ? owed : 0;
 }
 
 /** bl_auth_flooded - whether no tag may be computed at @now, for too many were wrong. */
 BL_CORE int bl_auth_flooded(__u64 bad_ns, __u64 now)
 {
-	return bad_ns > now + BL_AUTH_BURST_NS;
+	return bl_auth_owed(bad_ns, now) > BL_AUTH_BURST_NS;
 }
 
 /** bl_auth_punish - @bad_ns after a wrong tag. */
 BL_CORE __u64 bl_auth_punish(__u64 bad_ns, __u64 now)
 {
-	return (bad_ns > now ? bad_ns : now) + BL_AUTH_BAD_NS;
+	return now + bl_auth_owed(bad_ns, now) + BL_AUTH_BAD_NS;
 }
 
 /**

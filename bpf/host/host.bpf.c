@@ -76,13 +76,12 @@ static __always_inline enum bl_reason on_ordered_frame(struct xdp_md *ctx, struc
 	enum bl_reason why;
 
 	if (bl_op_link(r->f.opcode) && r->f.opcode != BL_OP_BEACON) {
-		why = bl_auth ? (enum bl_reason)bl_auth_check(ctx, 0, off, 0, 0) : BL_R_NONE;
+		why = bl_auth ? (enum bl_reason)bl_auth_check(ctx, 0, off, 0) : BL_R_NONE;
 		return why == BL_R_NONE ? bl_pl2_link(ctx, off, r->f.opcode, r->f.psn) : why;
 	}
 	why = validate_times(r);
 	if (why == BL_R_NONE && bl_auth && r->f.opcode == BL_OP_BEACON)
-		why = (enum bl_reason)bl_auth_check(ctx, 0, off, r->page->now_ns,
-						    r->page->limit_ns);
+		why = (enum bl_reason)bl_auth_check(ctx, 0, off, r->page->now_ns);
 	if (why != BL_R_NONE)
 		return why;
 	if (r->f.opcode == BL_OP_BEACON) {

@@ -295,7 +295,7 @@ __attribute__((noinline)) int bl_rsv_answer(struct xdp_md *ctx, __u32 in, __u32 
  */
 static __always_inline int bl_rsv_link(struct xdp_md *ctx, __u32 in, __u32 off, __u32 op, __u32 seq)
 {
-	int res = bl_auth ? bl_auth_check(ctx, in, off, 0, 0) : BL_R_NONE;
+	int res = bl_auth ? bl_auth_check(ctx, in, off, 0) : BL_R_NONE;
 
 	if (res != BL_R_NONE)
 		return bl_done(in, (enum bl_reason)res);

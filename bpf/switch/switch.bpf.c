@@ -228,7 +228,7 @@ static __always_inline enum bl_reason on_ordered_frame(struct xdp_md *ctx, struc
 		return why;
 	if (r->f.opcode == BL_OP_BEACON) {
 		why = bl_auth ? (enum bl_reason)bl_auth_check(ctx, r->in, r->f.hdr_off,
-							      r->lane->now_ns, r->lane->limit_ns)
+							      r->lane->now_ns)
 			      : BL_R_NONE;
 		return why == BL_R_NONE ? on_beacon_frame(ctx, r, port) : why;
 	}

@@ -247,8 +247,9 @@ static const char *const cures[BL_R_COUNT] = {
 			      "file (`barline auth issue`), or exempt this port by auth: off",
 	[BL_R_AUTH_BAD] = "issue the key files of both ends from the same file of the rack, with "
 			  "the right node ids; if they are, somebody forges frames on this cable",
-	[BL_R_AUTH_REPLAYED] = "compare `barline show clock` on both sides: a stamp ahead of the "
-			       "bound counts here; if the clocks agree, somebody repeats frames on "
+	[BL_R_AUTH_REPLAYED] = "compare `barline show clock` on both sides: clocks that are "
+			       "more than a second apart count here; if they agree, somebody "
+			       "repeats frames on "
 			       "this cable",
 	[BL_R_AUTH_FLOOD] = "somebody forges frames on this cable: find out who can send on it",
 	[BL_R_AUTH_EPOCH] = "issue a new key file to the node that was left out of the last "

@@ -492,9 +492,70 @@ RACK_TEST(converted__while_it_runs)
 	CHECK(!rack_count_all(BL_R_EXCLUDED), "somebody was taken for dead");
 }
 
+/* ---- the commands ---- */
+
+/* Runs `barline -j auth ...`. Returns its exit status. */
+static int auth(const char *a, const char *b, const char *c, const char *d, const char *e,
+		const char *f)
+{
+	char barline[512];
+	const char *const argv[] = { barline, "-j", "auth", a, b, c, d, e, f, NULL };
+	json_t *said;
+	int status;
+
+	CHECK(barline_path(barline, sizeof(barline)), "where is barline?");
+	status = barline_run(&said, argv);
+	CHECK(said, "auth %s prints no object", a);
+	json_decref(said);
+	return status;
+}
+
+/* What two nodes are issued fits together, also after a rotation. */
+RACK_TEST(commands__keys_of_a_link)
+{
+	static const char rack_path[] = BL_RUN_DIR "/rack", a_path[] = BL_RUN_DIR "/1.keys",
+			  b_path[] = BL_RUN_DIR "/b";
+	static struct bl_link_file a, b;
+	struct bl_err err;
+	unsigned int k, e;
+
+	CHECK(!chdir(BL_RUN_DIR), "%s", strerror(errno));
+	CHECK(!auth("init", rack_path, NULL, NULL, NULL, NULL), "init");
+	CHECK(auth("init", rack_path, NULL, NULL, NULL, NULL) == 1, "init replaced a secret");
+	for (k = 1; k < 3; k++) {
+		CHECK(!auth("issue", rack_path, "1", "1001", NULL, NULL), "issue");
+		CHECK(!auth("issue", rack_path, "1001", "1@p1", "-o", b_path), "issue");
+		CHECK(!bl_link_file_load(&a, a_path, &err), "%s", err.text);
+		CHECK(!bl_link_file_load(&b, b_path, &err), "%s", err.text);
+		CHECK(a.node == 1 && a.n == 1 && a.link[0].peer == 1001 && a.link[0].n == k, "a");
+		CHECK(b.node == 1001 && b.n == 1 && b.link[0].peer == 1 && b.link[0].n == k &&
+			      !strcmp(b.link[0].port, "p1"),
+		      "b");
+		for (e = 0; e < k; e++)
+			CHECK(!memcmp(a.link[0].at[e].send, b.link[0].at[e].receive,
+				      BL_LINK_KEY_LEN) &&
+				      !memcmp(a.link[0].at[e].receive, b.link[0].at[e].send,
+					      BL_LINK_KEY_LEN),
+			      "the two ends do not agree");
+		if (k == 1)
+			CHECK(!auth("rotate", "--in", "1000", rack_path, NULL, NULL), "rotate");
+	}
+	CHECK(a.link[0].at[1].from_s > (uint64_t)time(NULL) + 900, "it begins too early");
+	CHECK(auth("rotate", rack_path, NULL, NULL, NULL, NULL) == 1, "an epoch was skipped");
+	CHECK(auth("issue", rack_path, "1", NULL, NULL, NULL) == 2, "a node without links");
+	CHECK(auth("issue", rack_path, "1", "1", NULL, NULL) == 1, "a link to itself");
+	CHECK(auth("issue", rack_path, "1", "x", NULL, NULL) == 2, "no peer");
+	CHECK(!auth("issue", rack_path, "1", "1001@p,1", "-o", b_path), "issue");
+	CHECK(!bl_link_file_load(&b, b_path, &err), "%s", err.text);
+	CHECK(memcmp(a.link[0].at[0].send, b.link[0].at[0].send, BL_LINK_KEY_LEN), "parallel links "
+										   "have the same "
+										   "key");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(commands__keys_of_a_link),
 		cmocka_unit_test(links__order_holds),
 		cmocka_unit_test(strict__order_holds),
 		cmocka_unit_test(stranger__changes_nothing),

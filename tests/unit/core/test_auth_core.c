@@ -170,7 +170,8 @@ static void bl_auth_words__kinds_differ(void **state)
 
 static void bl_auth_fresh__edges(void **state)
 {
-	static const struct {
+	const uint64_t f = BL_AUTH_FRESH_NS;
+	const struct {
 		uint64_t stamp, seen;
 		bool ok;
 	} t[] = {
@@ -178,10 +179,13 @@ static void bl_auth_fresh__edges(void **state)
 		{ NOW, NOW - 1, true },
 		{ NOW, NOW, false },
 		{ NOW, NOW + 1, false },
-		{ NOW + 50, 0, true }, /* the limit */
-		{ NOW + 51, 0, false },
-		{ NOW - BL_AUTH_FRESH_NS, 0, true },
-		{ NOW - BL_AUTH_FRESH_NS - 1, 0, false },
+		{ NOW + f, 0, true },
+		{ NOW + f + 1, 0, false },
+		{ NOW + f, NOW + f, false },
+		{ NOW - f, 0, true },
+		{ NOW - f - 1, 0, false },
+		{ NOW, NOW + 2 * f, false },
+		{ NOW, NOW + 2 * f + 1, true }, /* this node's clock was set back */
 		{ 0, 0, false },
 		{ ~0ULL, 0, false },
 	};
@@ -189,7 +193,7 @@ static void bl_auth_fresh__edges(void **state)
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(t); i++)
-		assert_int_equal(bl_auth_fresh(t[i].stamp, t[i].seen, NOW, NOW + 50), t[i].ok);
+		assert_int_equal(bl_auth_fresh(t[i].stamp, t[i].seen, NOW), t[i].ok);
 }
 
 static void bl_auth_next__rises(void **state)
@@ -199,6 +203,35 @@ static void bl_auth_next__rises(void **state)
 	assert_int_equal(bl_auth_next(NOW - 1, NOW), NOW);
 	assert_int_equal(bl_auth_next(NOW, NOW), NOW + 1);
 	assert_int_equal(bl_auth_next(NOW + 7, NOW), NOW + 8);
+	assert_int_equal(bl_auth_next(NOW + BL_AUTH_FRESH_NS, NOW), NOW + BL_AUTH_FRESH_NS + 1);
+	/* the clock was set back by an hour: nobody would accept what follows */
+	assert_int_equal(bl_auth_next(NOW + BL_AUTH_FRESH_NS + 1, NOW), NOW);
+}
+
+/* A clock that is set back, at either end, stops a stream for two seconds at most. */
+static void stamps__clock_set_back(void **state)
+{
+	uint64_t hour = 3600000000000ULL, sent, seen = 0, now, bad, k;
+
+	(void)state;
+	sent = seen = NOW + hour; /* both ends were wrong together */
+	sent = bl_auth_next(sent, NOW);
+	assert_true(bl_auth_fresh(sent, seen, NOW));
+	for (k = 0; k < 2; k++) { /* and with every distance */
+		uint64_t back = k ? BL_AUTH_FRESH_NS : 2 * BL_AUTH_FRESH_NS;
+
+		sent = seen = NOW + back;
+		for (now = NOW; now <= NOW + 2 * BL_AUTH_FRESH_NS + 1;
+		     now += now % 1000000 ? 1000000 - now % 1000000 : 1) {
+			sent = bl_auth_next(sent, now);
+			if (bl_auth_fresh(sent, seen, now))
+				break;
+		}
+		assert_true(now <= NOW + 2 * BL_AUTH_FRESH_NS + 1);
+	}
+	bad = bl_auth_punish(0, NOW + hour);
+	assert_false(bl_auth_flooded(bad, NOW));
+	assert_int_equal(bl_auth_punish(bad, NOW), NOW + BL_AUTH_BAD_NS);
 }
 
 /* A key of the link from @from on, until @until. */
@@ -292,6 +325,7 @@ int main(void)
 		cmocka_unit_test(bl_auth_words__kinds_differ),
 		cmocka_unit_test(bl_auth_fresh__edges),
 		cmocka_unit_test(bl_auth_next__rises),
+		cmocka_unit_test(stamps__clock_set_back),
 		cmocka_unit_test(bl_auth_to_send__rotation),
 		cmocka_unit_test(bl_auth_to_receive__overlap),
 		cmocka_unit_test(bl_auth_flooded__bounded),
