@@ -19,6 +19,7 @@
 #include "core/source_core.h"
 #include "core/clock_core.h"
 #include "core/wire_core.h"
+#include "maps/auth_abi.h"
 #include "maps/pl2_switch_abi.h"
 #include "maps/top_token_abi.h"
 #include "bench_switch.skel.h"
@@ -42,9 +43,10 @@
 #define LIMIT_ADDED_NS 40.0
 #define LIMIT_RSV_NS   100.0
 #define LIMIT_TOKEN_NS 60.0
+#define LIMIT_AUTH_NS  5.0
 #define LIMIT_GROWTH   1.2
 
-static struct bench_switch *sk;
+static struct bench_switch *sk; /* the object that is measured */
 
 /* Runs a shell command, or ends the program. */
 static void run_command(const char *cmd)
@@ -441,6 +443,63 @@ static void print_target(const char *name, double value, double limit, bool last
 			value, limit, value <= limit ? "true" : "false", last ? "" : ",");
 }
 
+/* Loads the programs. @auth: links are authenticated. */
+static struct bench_switch *load_programs(bool auth)
+{
+	struct bench_switch *s = bench_switch__open();
+	int rc;
+
+	if (!s)
+		die_with_error("cannot open the programs", errno);
+	s->rodata->bl_auth = auth ? BL_AUTH_LINKS : BL_AUTH_OFF;
+	bpf_program__set_autoload(s->progs.bl_switch_xdp, false);
+	bpf_program__set_autoload(s->progs.bl_switch_devmap, false);
+	rc = bench_switch__load(s);
+	if (rc)
+		die_with_error("cannot load the programs", rc);
+	return s;
+}
+
+/*
+ * The rows with authentication of links, in an object of its own, beside the same rows without. The
+ * beacons are genuine: the bare program seals them as well. Returns what data costs above a bare
+ * redirect on 64 ports.
+ */
+static double measure_auth(const struct frame *data, const struct frame *beacon)
+{
+	double added = 0;
+	struct bl_auth_link link = { .peer = 1 };
+	struct bench_switch *without = sk;
+	__u32 i;
+
+	sk = load_programs(true);
+	fill_tables();
+	link.at[0] = (struct bl_auth_epoch){ .epoch = 1, .until_ns = BL_TIME_NONE };
+	link.at[0].send = link.at[0].receive = (struct bl_auth_key){ { 1, 2 } };
+	for (i = 0; i < BL_SW_PORTS_MAX; i++)
+		put_entry(sk->maps.auth_links, i, &link);
+	for (i = 64; i; i = i == 64 ? 4 : 0) {
+		struct row r;
+
+		configure_switch(i, false, BL_FWD_L2, NEVER);
+		r = measure_program("auth: data", i, sk->progs.bare_redirect, XDP_REDIRECT,
+				    sk->progs.switch_data, XDP_REDIRECT, data);
+		added = i == 64 ? r.frame - r.bare : added;
+		configure_switch(i, false, BL_FWD_L2, NEVER);
+		measure_program("auth: beacon, not relayed", i, sk->progs.bare_sealed, XDP_DROP,
+				sk->progs.switch_sealed, XDP_DROP, beacon);
+		configure_switch(i, false, BL_FWD_L2, NEVER);
+		measure_program("auth: tag on every frame", i, sk->progs.bare_tagged, XDP_REDIRECT,
+				sk->progs.switch_tagged, XDP_REDIRECT, data);
+	}
+	configure_switch(L3_PORTS, false, BL_FWD_L2, NEVER);
+	measure_program("auth: device map, clone", L3_PORTS, sk->progs.bare_drop, XDP_DROP,
+			sk->progs.devmap_clone, XDP_PASS, beacon);
+	bench_switch__destroy(sk);
+	sk = without;
+	return added;
+}
+
 static void measure_all(void)
 {
 	static const __u32 sizes[] = { 4, 16, 64, 256 };
@@ -451,7 +510,7 @@ static void measure_all(void)
 	};
 	double rsv_added[BL_ALLOC_COUNT];
 	struct frame data, beacon, rsv, token;
-	double most = 0, four = 0, all = 0, token_ns;
+	double most = 0, four = 0, all = 0, without_auth = 0, with_auth, token_ns;
 	__u32 i;
 
 	make_data(&data);
@@ -466,6 +525,7 @@ static void measure_all(void)
 				    XDP_REDIRECT, sk->progs.switch_data, XDP_REDIRECT, &data);
 		most = r.frame - r.bare > most ? r.frame - r.bare : most;
 		four = i == 0 ? r.frame : four;
+		without_auth = i == 2 ? r.frame - r.bare : without_auth;
 		all = i == 3 ? r.frame : all;
 	}
 	for (i = 0; i < 4; i += 3) {
@@ -524,29 +584,23 @@ static void measure_all(void)
 		token_ns = (r.frame - r.bare) - (other.frame - other.bare);
 		check_most_passed();
 	}
+	with_auth = measure_auth(&data, &beacon);
 	if (json)
 		fputs("],\"targets\":[", json);
 	for (i = 0; i < BL_ALLOC_COUNT; i++)
 		print_target(rsv_target[i], rsv_added[i], LIMIT_RSV_NS, false);
 	print_target("token decision, mode drop, 64 ports, ns", token_ns, LIMIT_TOKEN_NS, false);
+	print_target("authentication of links, on data, 64 ports, ns", with_auth - without_auth,
+		     LIMIT_AUTH_NS, false);
 	print_target("added to a bare redirect, worst size, ns", most, LIMIT_ADDED_NS, false);
 	print_target("256 ports against 4", all / four, LIMIT_GROWTH, true);
 }
 
 int main(int argc, char **argv)
 {
-	int rc;
-
 	parse_options(argc, argv);
 	make_network();
-	sk = bench_switch__open();
-	if (!sk)
-		die_with_error("cannot open the programs", errno);
-	bpf_program__set_autoload(sk->progs.bl_switch_xdp, false);
-	bpf_program__set_autoload(sk->progs.bl_switch_devmap, false);
-	rc = bench_switch__load(sk);
-	if (rc)
-		die_with_error("cannot load the programs", rc);
+	sk = load_programs(false);
 	fill_tables();
 	json_open();
 	measure_all();

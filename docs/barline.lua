@@ -125,6 +125,12 @@ local f = {
 	node_id = ProtoField.uint32("barline.node_id", "Node", base.DEC),
 	relay = ProtoField.bytes("barline.relay", "Relay scratch (undefined on receipt)"),
 
+	auth_epoch = ProtoField.uint16("barline.auth.epoch", "Epoch of keys", base.DEC, nil,
+		0xfff0),
+	auth_stream = ProtoField.uint16("barline.auth.stream", "Stream", base.DEC, nil, 0x000f),
+	auth_stamp = ProtoField.uint64("barline.auth.stamp", "Stamp (ns)", base.DEC),
+	auth_tag = ProtoField.bytes("barline.auth.tag", "Tag"),
+
 	incarnation = ProtoField.uint16("barline.incarnation", "Incarnation", base.HEX),
 	count = ProtoField.uint16("barline.count", "Items", base.DEC),
 	item = ProtoField.none("barline.item", "Item"),
@@ -202,6 +208,9 @@ end
 
 -- The functions dissect_* add a body to the tree and return text for the Info column.
 
+-- marked: a link frame whose header begins with a mark, which says that it is authenticated
+local marked = false
+
 local function dissect_beacon(buf, tree)
 	if buf:len() < BEACON_LEN then
 		tree:add_proto_expert_info(e.short)
@@ -213,6 +222,9 @@ local function dissect_beacon(buf, tree)
 	tree:add(f.node_id, buf(4, 4))
 	if buf:len() < BEACON_LEN + SETS_MAX * 12 then
 		tree:add_proto_expert_info(e.short)
+	elseif marked then
+		tree:add(f.auth_stamp, buf(BEACON_LEN, 8))
+		tree:add(f.auth_tag, buf(BEACON_LEN + 8, 8))
 	else
 		tree:add(f.relay, buf(BEACON_LEN, SETS_MAX * 12))
 	end
@@ -479,9 +491,20 @@ local function dissect(buf, pinfo, root, link)
 	local version = math.floor(buf(22, 1):uint() / 32)
 	local lanes, lane = math.floor(flags / 8) % 8 + 1, flags % 8
 
-	tree:add(f.ts, buf(0, 6))
-	tree:add(f.barrier, buf(6, 6))
-	tree:add(f.commit, buf(12, 6))
+	marked = link and buf(0, 2):uint() ~= 0
+	if marked then
+		tree:add(f.auth_epoch, buf(0, 2))
+		tree:add(f.auth_stream, buf(0, 2))
+	else
+		tree:add(f.ts, buf(0, 6))
+	end
+	if marked and op ~= OP_BEACON then
+		tree:add(f.auth_stamp, buf(2, 8))
+		tree:add(f.auth_tag, buf(10, 8))
+	else
+		tree:add(f.barrier, buf(6, 6))
+		tree:add(f.commit, buf(12, 6))
+	end
 	tree:add(f.psn, buf(18, 4))
 	tree:add(f.version, buf(22, 1))
 	tree:add(f.opcode, buf(22, 1))

@@ -15,6 +15,7 @@
  *	admission: { policy: pl2, rate: 10gbit }
  *	controllers: [10.0.0.1:61693, 10.0.0.2:61693]
  *	tls: { ca: ca.pem, cert: node.pem, key: node.key }
+ *	auth: { mode: links, keys: /etc/barline/tor1.keys }
  *
  * The keys of `admission:` are those of the table in loader/admission/options.c.
  */
@@ -56,6 +57,10 @@ static const char *const realtime_names[] = {
 static const char *const port_role_names[] = {
 	[BL_PORT_HOST] = "host", [BL_PORT_UP] = "up", [BL_PORT_DOWN] = "down"
 };
+static const char *const auth_names[] = { [BL_AUTH_OFF] = "off",
+					  [BL_AUTH_OFFER] = "offer",
+					  [BL_AUTH_LINKS] = "links",
+					  [BL_AUTH_STRICT] = "strict" };
 static const char *const class_names[] = {
 #define NAME(sym, name) [BL_CL_##sym] = name,
 	BL_CLASSES(NAME)
@@ -493,8 +498,8 @@ static void read_addresses(struct bl_yaml *y, yaml_node_t *item, struct bl_port_
 static void read_port(struct bl_yaml *y, yaml_node_t *item, struct bl_node_cfg *cfg,
 		      unsigned int number)
 {
-	static const char *const keys[] = { "interface", "role",      "home_cpu", "rate",
-					    "outside",   "addresses", "lanes",    NULL };
+	static const char *const keys[] = { "interface", "role",  "home_cpu", "rate", "outside",
+					    "addresses", "lanes", "auth",     NULL };
 	struct bl_port_cfg *p = &cfg->ports[number];
 	int64_t cpu = -1, lanes = 0;
 	unsigned int k;
@@ -515,6 +520,7 @@ static void read_port(struct bl_yaml *y, yaml_node_t *item, struct bl_node_cfg *
 			       BL_LANES_MAX);
 	p->lanes = (uint8_t)lanes;
 	read_addresses(y, item, p);
+	p->auth_off = bl_yaml_name(y, item, "auth", auth_names, 1) == BL_AUTH_OFF;
 	for (k = 0; k < number; k++)
 		if (!strcmp(cfg->ports[k].ifname, p->ifname))
 			bl_yaml_refuse(y, item, "interface", "port %s is listed twice", p->ifname);
@@ -611,6 +617,26 @@ static void read_controllers(struct bl_yaml *y, struct bl_node_cfg *cfg)
 	read_text(y, tls, "key", c->key, sizeof(c->key));
 }
 
+static void read_auth(struct bl_yaml *y, struct bl_node_cfg *cfg)
+{
+	static const char *const keys[] = { "mode", "keys", NULL };
+	yaml_node_t *map = bl_yaml_get(y, y->root, "auth");
+	int mode;
+
+	if (!map)
+		return;
+	bl_yaml_keys(y, map, keys);
+	bl_yaml_need(y, map, "mode");
+	mode = bl_yaml_name(y, map, "mode", auth_names, COUNT(auth_names));
+	cfg->auth.mode = mode < 0 ? BL_AUTH_OFF : (enum bl_auth_mode)mode;
+	read_text(y, map, "keys", cfg->auth.keys, sizeof(cfg->auth.keys));
+	if (!y->rc && cfg->auth.mode != BL_AUTH_OFF && !bl_yaml_get(y, map, "keys"))
+		bl_yaml_refuse(y, y->root, "auth",
+			       "mode %s needs keys: the node's key file, which `barline auth "
+			       "issue` makes",
+			       auth_names[cfg->auth.mode]);
+}
+
 static void read_node(struct bl_yaml *y, struct bl_node_cfg *cfg)
 {
 	static const char *const keys[] = { "role",
@@ -639,6 +665,7 @@ static void read_node(struct bl_yaml *y, struct bl_node_cfg *cfg)
 					    "controllers",
 					    "tls",
 					    "insecure",
+					    "auth",
 					    "cpus",
 					    "ports",
 					    "fdb",
@@ -670,6 +697,7 @@ static void read_node(struct bl_yaml *y, struct bl_node_cfg *cfg)
 	read_fdb(y, cfg);
 	read_admission(y, cfg);
 	read_controllers(y, cfg);
+	read_auth(y, cfg);
 }
 
 /*

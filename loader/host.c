@@ -20,6 +20,7 @@
 #include "loader/admission/admission.h"
 #include "loader/admission/bl0.h"
 #include "loader/admission/fastpass.h"
+#include "loader/auth.h"
 #include "loader/defaults.h"
 #include "loader/link_watch.h"
 #include "loader/load/attach.h"
@@ -192,6 +193,9 @@ static void skip_admission_programs(const struct bl_host *skel)
 int bl_host_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_err *err)
 {
 	const char *anew[BL_ADMISSION_MAPS + 1] = {};
+	struct bl_auth_port port = { .ifname = cfg->ifname,
+				     .how = cfg->auth.mode == BL_AUTH_OFFER ? BL_AUTH_OFFERED
+									    : BL_AUTH_REQUIRED };
 	struct bl_host *skel;
 	struct bl_iface nic;
 	uint32_t ifindex;
@@ -214,6 +218,7 @@ int bl_host_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_err
 	if (!skel)
 		return bl_fail(err, errno, "cannot open the host programs: %s", strerror(errno));
 	skel->rodata->bl_admits = cfg->admission.on;
+	skel->rodata->bl_auth = (__u8)cfg->auth.mode;
 	if (!cfg->admission.on)
 		skip_admission_programs(skel);
 	rc = bl_admission_size(n, cfg, skel->obj, 0, anew, err);
@@ -234,6 +239,8 @@ int bl_host_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_err
 	if (!rc)
 		rc = fill_host_cfg(n, skel, err);
 	if (!rc)
+		rc = bl_auth_fill(n, skel->obj, &port, 1, err);
+	if (!rc)
 		rc = keep_descriptors(n, skel, err);
 	if (!rc)
 		rc = bl_fence_open(&n->fence, skel->obj, err);
@@ -243,6 +250,8 @@ int bl_host_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_err
 		rc = bl_maps_pin(skel->obj, n->dir, err);
 	if (!rc)
 		rc = attach_programs(n, cfg, &nic, skel, err);
+	if (!rc)
+		rc = bl_auth_forget(n, skel->obj, err);
 	if (!rc)
 		rc = open_admission(n, skel, err);
 	if (!rc)

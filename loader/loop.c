@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "loader/auth.h"
 #include "loader/node_priv.h"
 
 static int on_stop(sd_event_source *src, int fd, uint32_t events, void *ctx)
@@ -33,9 +34,27 @@ static int on_signal(sd_event_source *src, const struct signalfd_siginfo *si, vo
 
 static int on_hangup(sd_event_source *src, const struct signalfd_siginfo *si, void *ctx)
 {
-	(void)src, (void)si, (void)ctx;
-	bl_log(BL_LOG_INFO, "SIGHUP is ignored: the configuration is read at the start only; "
-			    "restart the daemon, which loses nothing");
+	struct bl_server *s = ctx;
+	unsigned int with = 0;
+	struct bl_node *n;
+	struct bl_err err;
+
+	(void)src, (void)si;
+	for (n = s->nodes; n; n = n->next) {
+		if (n->auth_fd < 0)
+			continue;
+		with++;
+		if (bl_auth_reload(n, &err))
+			bl_log(BL_LOG_ERR, "%s: %s; the keys of its links stay as they were",
+			       n->meta.name, err.text);
+		else
+			bl_log(BL_LOG_INFO, "%s: the keys of its links were read again",
+			       n->meta.name);
+	}
+	bl_log(BL_LOG_INFO,
+	       "SIGHUP: %sthe configuration is read at the start only; restart the "
+	       "daemon for that, which loses nothing",
+	       with ? "only keys were read; " : "");
 	return 0;
 }
 

@@ -28,6 +28,7 @@
 #include "loader/admission/fastpass.h"
 #include "loader/admission/pacer.h"
 #include "loader/admission/top_learn.h"
+#include "loader/auth.h"
 #include "loader/busy.h"
 #include "loader/defaults.h"
 #include "loader/host.h"
@@ -219,7 +220,7 @@ int bl_node_open(struct bl_node **out, struct bl_server *s, const struct bl_node
 	if (!n)
 		return bl_fail(err, ENOMEM, "out of memory");
 	n->netns_fd = n->lock_fd = n->clock.fd = n->beacon_sock = n->listen_fd = n->links_fd =
-		n->keep_fd = -1;
+		n->keep_fd = n->auth_fd = -1;
 	n->xdp_prog = n->tc_prog = n->devmap_prog = n->clone_prog = -1;
 	n->host_cfg_fd = n->inflight_fd = n->wake_fd = n->eps_fd = n->rings_fd = n->page_fd =
 		n->windows_fd = n->failures_fd = n->relayed_fd = -1;
@@ -308,6 +309,7 @@ void bl_node_close(struct bl_node *n)
 	bl_links_unwatch(n);
 	bl_sources_close(n);
 	bl_fence_close(&n->fence);
+	bl_auth_close(n);
 	bl_clock_close(&n->clock);
 	bl_keep_close(n);
 	for (at = &n->srv->nodes; *at; at = &(*at)->next) {

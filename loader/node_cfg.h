@@ -12,6 +12,7 @@
 
 #include "loader/load/attach.h"
 #include "loader/load/prio.h"
+#include "maps/auth_abi.h"
 #include "maps/hold_abi.h"
 #include "maps/meta_abi.h"
 #include "maps/pl2_switch_abi.h"
@@ -39,6 +40,7 @@ struct bl_port_cfg {
 	unsigned int nmac, nip;
 	uint8_t mac[BL_SOURCE_MACS][6];
 	uint8_t ip[BL_SOURCE_IPS][16]; /* IPv6 or IPv4-mapped */
+	bool auth_off;                 /* exempt from the authentication of links */
 };
 
 /** struct bl_fdb_cfg - an entry of the static table of a switch that forwards by MAC address. */
@@ -134,6 +136,12 @@ struct bl_ctl_peers {
 	bool insecure; /* sessions with controllers on other machines without TLS are allowed */
 };
 
+/** struct bl_auth_cfg - authentication of links (loader/auth.h). */
+struct bl_auth_cfg {
+	enum bl_auth_mode mode; /* OFF: the rest is ignored */
+	char keys[256];         /* the node's key file */
+};
+
 #define BL_BEACON_US            100
 #define BL_CLOCK_BOUND_US       50
 #define BL_CLOCK_VOID_MS        10000
@@ -155,6 +163,7 @@ struct bl_ctl_peers {
 /** struct bl_node_cfg - everything that a node is made from. */
 struct bl_node_cfg {
 	struct bl_ctl_peers ctl;
+	struct bl_auth_cfg auth;
 	enum bl_role role;
 	char name[32];   /* (role and node id) */
 	char netns[256]; /* path of the network namespace; "": the current one */

@@ -90,6 +90,8 @@ struct bl_node {
 
 	/* switch_source.c; NULL: not a switch */
 	struct bl_source_watch *sources;
+	/* auth.c: the map of keys; -1: no authentication */
+	int auth_fd;
 	/* order/fence.c */
 	struct bl_fence fence;
 	/* order/limits.c */

@@ -40,6 +40,7 @@
 #include "loader/admission/admission.h"
 #include "loader/admission/policies.h"
 #include "loader/admission/top_switch.h"
+#include "loader/auth.h"
 #include "loader/defaults.h"
 #include "loader/link_watch.h"
 #include "loader/load/attach.h"
@@ -428,7 +429,7 @@ static int forget_port(const struct bl_switch *skel, uint32_t k, struct bl_err *
 	if (bpf_map_lookup_elem(bpf_map__fd(skel->maps.sw_lives), &k, &life))
 		return bl_fail(err, errno, "cannot read entry %u of the map %s: %s", k,
 			       BL_MAP_SW_LIVES, strerror(errno));
-	life.neighbour = life.policy = 0;
+	life.neighbour = life.policy = life.auth = 0;
 	life.death++;
 	return bl_map_set(bpf_map__fd(skel->maps.sw_lives), k, &life, BL_MAP_SW_LIVES, err);
 }
@@ -538,6 +539,27 @@ static int fill_maps(const struct bl_node *n, struct plan *p, const struct bl_sw
 	if (!rc)
 		rc = bl_map_set(bpf_map__fd(skel->maps.sw_cfg), 0, &p->sw, BL_MAP_SW_CFG, err);
 	return rc;
+}
+
+/* Gives every port the keys of its link. */
+static int fill_keys(struct bl_node *n, const struct plan *p, const struct bl_switch *skel,
+		     struct bl_err *err)
+{
+	struct bl_auth_port ports[BL_SW_PORTS_MAX];
+	unsigned int k;
+
+	for (k = 0; k < p->cfg->ports_count; k++) {
+		const struct bl_port_cfg *c = &p->cfg->ports[k];
+		enum bl_auth_how how = p->cfg->auth.mode == BL_AUTH_OFFER ? BL_AUTH_OFFERED
+									  : BL_AUTH_REQUIRED;
+
+		how = c->auth_off ? BL_AUTH_EXEMPT : how;
+		ports[k] = (struct bl_auth_port){ .ifname = c->ifname,
+						  .port = (uint32_t)bl_port_by_name(p->port,
+										    c->ifname),
+						  .how = how };
+	}
+	return bl_auth_fill(n, skel->obj, ports, k, err);
 }
 
 /* Sizes the maps that depend on ports and configuration, and reuses the pinned ones. */
@@ -727,6 +749,7 @@ int bl_switch_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_e
 		goto out;
 	}
 	skel->rodata->bl_admits = cfg->admission.on;
+	skel->rodata->bl_auth = (__u8)cfg->auth.mode;
 	rc = reuse_maps(n, p, skel, err);
 	if (rc)
 		goto out;
@@ -745,11 +768,15 @@ int bl_switch_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_e
 	if (!rc)
 		rc = fill_maps(n, p, skel, err);
 	if (!rc)
+		rc = fill_keys(n, p, skel, err);
+	if (!rc)
 		rc = bl_admission_fill(n, cfg, skel->obj, p->port, err);
 	if (!rc && n->fresh)
 		rc = bl_maps_pin(skel->obj, n->dir, err);
 	if (!rc)
 		rc = attach_programs(n, p, skel, err);
+	if (!rc)
+		rc = bl_auth_forget(n, skel->obj, err);
 	if (!rc)
 		rc = keep_programs(n, skel, err);
 	if (!rc)

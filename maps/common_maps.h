@@ -9,6 +9,7 @@
 
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
+#include "maps/auth_abi.h"
 #include "maps/clock_abi.h"
 #include "maps/meta_abi.h"
 #include "maps/switch_abi.h"
@@ -37,5 +38,22 @@ struct {
 	__type(key, __u32);
 	__type(value, struct bl_epoch);
 } epoch SEC(".maps");
+
+/* by port: keys of the link; written by the loader */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, BL_SW_PORTS_MAX);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct bl_auth_link);
+} auth_links SEC(".maps");
+
+/* by port: stamps of the link */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, BL_SW_PORTS_MAX);
+	__type(key, __u32);
+	__type(value, struct bl_auth_state);
+} auth_states SEC(".maps");
 
 #endif

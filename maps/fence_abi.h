@@ -71,7 +71,8 @@ struct bl_life {
 	__u32 neighbour; /* node id in the last beacon received; 0: no beacon yet */
 	__u32 death;     /* how often the input was frozen: by silence or by a fence */
 	__u32 policy;    /* of the neighbour's last beacon, as in struct bl_beacon */
-	__u32 reserved;
+	/* epoch of keys in that beacon, whether it was checked or not; 0: it carries no tag */
+	__u32 auth;
 };
 _Static_assert(sizeof(struct bl_life) == 16, "ABI");
 

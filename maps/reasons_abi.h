@@ -241,7 +241,21 @@
 	  "others by more than lag_max") \
 	X(EPOCH_FAR, "epoch_far", NOTE, \
 	  "fence with an epoch too far above the highest one that was obeyed: no election " \
-	  "can have raised it so much; refused")
+	  "can have raised it so much; refused") \
+	X(AUTH_MISSING, "auth_missing", DROP, \
+	  "link frame without a tag on a link that is authenticated: does the neighbour " \
+	  "have `auth: links` and its keys?") \
+	X(AUTH_BAD, "auth_bad", DROP, \
+	  "link frame with a wrong tag: forged, damaged, or from a neighbour with other " \
+	  "keys than this node's") \
+	X(AUTH_REPLAYED, "auth_replayed", DROP, \
+	  "link frame whose stamp is not above the last one of its stream, or too far from " \
+	  "this node's clock: replayed") \
+	X(AUTH_FLOOD, "auth_flood", DROP, \
+	  "link frame dropped unchecked, since too many before it had wrong tags") \
+	X(AUTH_EPOCH, "auth_epoch", DROP, \
+	  "link frame under an epoch of keys that this node does not have, or no longer " \
+	  "accepts")
 /* clang-format on */
 
 #define BL_REASON_ENUM(sym, name, kind, text) BL_R_##sym,

@@ -17,6 +17,7 @@
 #include "bpf/host/role.h"
 #include "core/wire_core.h"
 #include "core/order/barrier_core.h"
+#include "bpf/auth.h"
 #include "bpf/bpf_util.h"
 #include "bpf/host/fence.h"
 #include "bpf/host/ring.h"
@@ -127,7 +128,8 @@ __attribute__((noinline)) int bl_publish(__u32 lanes, __u64 b, __u64 c)
 /* Publishes the barriers of the frame, if they are the link's. */
 static __always_inline void publish_barriers(const struct run *r)
 {
-	if (r->f.lanes) /* 0: the barriers of the frame are not this link's */
+	/* lanes 0: the barriers of the frame are not this link's */
+	if (r->f.lanes && !auth_ignores(r->f.opcode))
 		bl_publish((__u32)r->f.lane | (__u32)r->f.lanes << 8, r->b, r->c);
 }
 

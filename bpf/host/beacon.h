@@ -23,6 +23,7 @@
 #include "bpf/host/role.h"
 #include <linux/pkt_cls.h>
 #include "core/order/beacon_core.h"
+#include "bpf/auth.h"
 #include "bpf/bpf_util.h"
 #include "core/wire_core.h"
 
@@ -56,7 +57,9 @@ __attribute__((noinline)) int bl_host_beat(struct xdp_md *ctx, __u64 now)
 		b->next_ns = now + BL_BEAT_VOID_NS;
 		return -1;
 	}
-	if (!bl_beat_serve(b, now, bl_clock_at(c, now), BL_READ_ONCE(host->sends)))
+	/* Where data raises no register, it replaces no beacon. */
+	if (!bl_beat_serve(b, now, bl_clock_at(c, now),
+			   bl_auth == BL_AUTH_STRICT ? b->sends : BL_READ_ONCE(host->sends)))
 		return -1;
 	bl_hdr_set_psn((struct bl_hdr *)(b->frame + sizeof(struct ethhdr)), b->psn);
 	if (bpf_xdp_adjust_tail(ctx, (int)BL_BEACON_LEN - (int)bpf_xdp_get_buff_len(ctx)) ||

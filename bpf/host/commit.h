@@ -27,6 +27,7 @@
 #include "bpf/host/role.h"
 #include "core/wire_core.h"
 #include "core/order/commit_core.h"
+#include "bpf/auth.h"
 #include "bpf/bpf_util.h"
 #include "bpf/host/barrier_rx.h"
 #include "bpf/host/barrier_tx.h"
@@ -460,8 +461,12 @@ static __always_inline enum bl_reason on_ack_frame(struct xdp_md *ctx, struct ru
 
 	if (why != BL_R_BAD_LENGTH)
 		publish_barriers(r);
-	return why == (BL_R_ACKED | BL_EMPTY) ? (enum bl_reason)bl_commit(ctx, r->f.l3_off)
-					      : (enum bl_reason)(why & ~BL_EMPTY);
+	if (why != (BL_R_ACKED | BL_EMPTY))
+		return (enum bl_reason)(why & ~BL_EMPTY);
+	why = bl_commit(ctx, r->f.l3_off);
+	if (bl_auth && why == BL_R_COMMITTED)
+		bl_auth_seal(ctx, 0, r->f.l3_off, BL_AUTH_S_COMMIT, 0);
+	return (enum bl_reason)why;
 }
 
 #endif

@@ -35,6 +35,7 @@
 #include "core/order/barrier_core.h"
 #include "core/order/promise_core.h"
 #include "core/order/hop_core.h"
+#include "bpf/auth.h"
 #include "bpf/bpf_util.h"
 #include "bpf/host/run.h"
 #include "bpf/host/hold.h"
@@ -74,14 +75,20 @@ static __always_inline enum bl_reason on_ordered_frame(struct xdp_md *ctx, struc
 	__u32 l3 = r->f.l3_off, off = r->f.hdr_off;
 	enum bl_reason why;
 
-	if (bl_op_link(r->f.opcode) && r->f.opcode != BL_OP_BEACON)
-		return bl_pl2_link(ctx, r->f.hdr_off, r->f.opcode, r->f.psn);
+	if (bl_op_link(r->f.opcode) && r->f.opcode != BL_OP_BEACON) {
+		why = bl_auth ? (enum bl_reason)bl_auth_check(ctx, 0, off, 0) : BL_R_NONE;
+		return why == BL_R_NONE ? bl_pl2_link(ctx, off, r->f.opcode, r->f.psn) : why;
+	}
 	why = validate_times(r);
+	if (why == BL_R_NONE && bl_auth && r->f.opcode == BL_OP_BEACON)
+		why = (enum bl_reason)bl_auth_check(ctx, 0, off, r->page->now_ns);
 	if (why != BL_R_NONE)
 		return why;
 	if (r->f.opcode == BL_OP_BEACON) {
 		struct bl_beacon *body;
 
+		data = (void *)(long)ctx->data;
+		end = (void *)(long)ctx->data_end;
 		if (off > sizeof(struct ethhdr) + 4)
 			return BL_R_SHORT;
 		body = data + off + sizeof(struct bl_hdr);
@@ -96,6 +103,8 @@ static __always_inline enum bl_reason on_ordered_frame(struct xdp_md *ctx, struc
 			r->page->life.neighbour = BL_BE32(body->node_id);
 		if (r->page->life.policy != body->policy)
 			r->page->life.policy = body->policy;
+		if (r->page->life.auth != BL_AUTH_MARK_EPOCH((__u32)(r->f.ts >> 32)))
+			r->page->life.auth = BL_AUTH_MARK_EPOCH((__u32)(r->f.ts >> 32));
 		bl_port_learn_hop((struct bl_port_regs *)r->page->reg, r->f.lane,
 				  r->f.flags & BL_F_HOP);
 		publish_barriers(r);
@@ -199,6 +208,17 @@ static __always_inline void write_own_policy(struct __sk_buff *skb, __u32 off)
 		bpf_skb_store_bytes(skb, at, &said, sizeof(said), 0);
 }
 
+/**
+ * bl_auth_seal_skb - bl_auth_seal() for this host's beacon whose header is at @off.
+ */
+__attribute__((noinline)) int bl_auth_seal_skb(struct __sk_buff *skb, __u32 off, __u64 now)
+{
+	if (bpf_skb_pull_data(skb, off + BL_AUTH_BEACON_NEED))
+		return 0;
+	return auth_seal((void *)(long)skb->data, (void *)(long)skb->data_end, 0, off,
+			 BL_AUTH_S_BEACON, now);
+}
+
 /*
  * Handles a frame that leaves by the NIC: every ordered frame of this host gets B and C. While the
  * controller bars this output, C promises nothing. With UDP GSO one skb holds many frames, gso_size
@@ -246,6 +266,8 @@ static __always_inline enum bl_reason on_egress_frame(struct __sk_buff *skb, str
 	if (r->f.opcode == BL_OP_BEACON) {
 		fill_segment(0, &f);
 		write_own_policy(skb, f.off);
+		if (bl_auth)
+			bl_auth_seal_skb(skb, f.off, now.bus);
 	} else if (f.step) {
 		/* Checksums are computed after segmentation. */
 		bpf_loop(BL_GSO_SEGS, fill_segment, &f, 0);

@@ -20,6 +20,7 @@
 #include "core/pl2/pl2_core.h"
 #include "core/policy_core.h"
 #include "core/wire_core.h"
+#include "bpf/auth.h"
 #include "bpf/queue_util.h"
 #include "bpf/host/dest.h"
 
@@ -176,6 +177,8 @@ __attribute__((noinline)) int bl_pl2_build_rsv(struct xdp_md *ctx, __u32 dest)
 		bl_hdr_set_psn(h, c->seq);
 		BL_HALVES_SET(body, bytes, c->release);
 		c->release = 0;
+		if (bl_auth)
+			bl_auth_seal(ctx, 0, sizeof(*eth), BL_AUTH_S_RSV, 0);
 		return 0;
 	}
 	h->opcode = BL_OPCODE_BYTE(BL_OP_RSV);
@@ -183,6 +186,8 @@ __attribute__((noinline)) int bl_pl2_build_rsv(struct xdp_md *ctx, __u32 dest)
 	BL_HALVES_SET(body, bytes, d->bytes);
 	body->flags = bl_pl2_rsv_flags(d);
 	body->cookie = BL_BE16(BL_PL2_COOKIE(dest, d->retries));
+	if (bl_auth)
+		bl_auth_seal(ctx, 0, sizeof(*eth), BL_AUTH_S_RSV, 0);
 	return 0;
 }
 

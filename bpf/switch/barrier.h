@@ -21,6 +21,7 @@
 #include "core/order/barrier_core.h"
 #include "core/order/hop_core.h"
 #include "core/order/lag_core.h"
+#include "bpf/auth.h"
 #include "bpf/bpf_util.h"
 #include "bpf/switch/fence.h"
 #include "bpf/switch/run.h"
@@ -370,6 +371,8 @@ static __always_inline enum bl_reason raise_register(struct run *r, const struct
 		bl_port_learn_hop(regs, r->f.lane, r->f.flags & BL_F_HOP);
 	else if (__builtin_expect((r->f.flags & BL_F_HOP) != reg->hop, 0))
 		return bl_hop_old(r->b, r->c, r->lane->now_ns) ? BL_R_NONE : BL_R_UNSWITCHED;
+	if (auth_ignores(r->f.opcode))
+		return BL_R_NONE;
 	if (bl_reg_live(reg) && r->f.opcode == BL_OP_DATA && r->ts < reg->b)
 		bl_count(r->in, BL_R_PROMISE_BROKEN);
 	if (!bl_reg_alone(reg, r->f.lanes)) {

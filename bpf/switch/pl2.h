@@ -25,6 +25,7 @@
 #include "maps/pl2_switch_maps.h"
 #include "core/pl2/pl2_switch_core.h"
 #include "bpf/bpf_util.h"
+#include "bpf/auth.h"
 #include "bpf/switch/fdb.h"
 #include "bpf/switch/queue.h"
 
@@ -210,6 +211,13 @@ __attribute__((noinline)) int bl_rsv_frame(struct xdp_md *ctx, __u32 in, __u32 o
 	return (int)(g.reason | BL_RSV_SENT);
 }
 
+/* Seals the GRT that leaves by @port. */
+static __always_inline void bl_rsv_seal(struct xdp_md *ctx, __u32 port, __u32 off)
+{
+	if (bl_auth)
+		bl_auth_seal(ctx, port, off, BL_AUTH_S_GRANT + (bpf_get_smp_processor_id() & 7), 0);
+}
+
 /*
  * Puts a copy of the answer, which names the sender, into the receiver's queue. A copy that finds
  * no room does no harm: then the promise lapses with time.
@@ -220,21 +228,25 @@ static __always_inline void bl_rsv_copy(struct xdp_md *ctx, __u32 out, __u32 off
 	struct bl_rsv_body *body;
 	struct ethhdr *eth = data;
 	__u8 mac[6], flags;
+	__u64 at = off;
 
-	if (off > sizeof(*eth) + 4)
-		return;
-	body = data + off + sizeof(struct bl_hdr);
+	/* A mask each time: the calls between leave no register that the verifier has a range of.
+	 */
+	BL_SEEN(at);
+	body = data + (at & 31) + sizeof(struct bl_hdr);
 	BL_SEEN(body);
-	if ((void *)(body + 1) > end || (void *)(eth + 1) > end)
+	if (off > sizeof(*eth) + 4 || (void *)(body + 1) > end || (void *)(eth + 1) > end)
 		return;
 	__builtin_memcpy(mac, body->mac, 6);
 	flags = body->flags;
 	__builtin_memcpy(body->mac, eth->h_source, 6);
 	body->flags = flags | BL_GRT_COPY;
+	bl_rsv_seal(ctx, out, off);
 	bl_port_put(ctx, out, BL_CL_CONTROL);
 	data = (void *)(long)ctx->data;
 	end = (void *)(long)ctx->data_end;
-	body = data + off + sizeof(struct bl_hdr);
+	BL_SEEN(at);
+	body = data + (at & 31) + sizeof(struct bl_hdr);
 	BL_SEEN(body);
 	if ((void *)(body + 1) > end)
 		return;
@@ -266,6 +278,7 @@ __attribute__((noinline)) int bl_rsv_answer(struct xdp_md *ctx, __u32 in, __u32 
 	if ((void *)(eth + 1) > end)
 		return BL_R_SHORT;
 	bl_mac_copy(eth->h_source, port->mac);
+	bl_rsv_seal(ctx, in, off);
 	if (port->metered) {
 		int put = bl_port_put(ctx, in, BL_CL_CONTROL);
 
@@ -282,10 +295,15 @@ __attribute__((noinline)) int bl_rsv_answer(struct xdp_md *ctx, __u32 in, __u32 
  */
 static __always_inline int bl_rsv_link(struct xdp_md *ctx, __u32 in, __u32 off, __u32 op, __u32 seq)
 {
-	int res = bl_rsv_frame(ctx, in, off, op, seq);
+	int res = bl_auth ? bl_auth_check(ctx, in, off, 0) : BL_R_NONE;
 
+	if (res != BL_R_NONE)
+		return bl_done(in, (enum bl_reason)res);
+	res = bl_rsv_frame(ctx, in, off, op, seq);
 	if (res & BL_RSV_QUEUES)
 		res = bl_rsv_answer(ctx, in, off, (__u32)res);
+	else if (res & BL_RSV_SENT)
+		bl_rsv_seal(ctx, in, off);
 	bl_count(in, res & (BL_RSV_SENT - 1));
 	return res & BL_RSV_SENT ? XDP_REDIRECT : XDP_DROP;
 }

@@ -27,6 +27,7 @@
 #include "core/order/barrier_core.h"
 #include "core/policy_core.h"
 #include "bpf/bpf_util.h"
+#include "bpf/auth.h"
 #include "bpf/switch/run.h"
 #include "bpf/switch/fdb.h"
 #include "bpf/switch/queue.h"
@@ -118,8 +119,8 @@ static __always_inline enum bl_reason on_data_frame(struct xdp_md *ctx, struct r
 	return why;
 }
 
-/* Notes which node is at the other end of port @p, and its policy. */
-static __always_inline void learn_neighbour(__u32 p, __u32 node, __u32 policy)
+/* Notes which node is at the other end of port @p, its policy, and the mark of its beacon. */
+static __always_inline void learn_neighbour(__u32 p, __u32 node, __u32 policy, __u32 mark)
 {
 	struct bl_life *life = bpf_map_lookup_elem(&sw_lives, &p);
 
@@ -129,6 +130,8 @@ static __always_inline void learn_neighbour(__u32 p, __u32 node, __u32 policy)
 		life->neighbour = node;
 	if (life->policy != policy)
 		life->policy = policy;
+	if (life->auth != BL_AUTH_MARK_EPOCH(mark))
+		life->auth = BL_AUTH_MARK_EPOCH(mark);
 }
 
 /* Returns how this switch admits traffic, for its beacons; 0: it was started without admission. */
@@ -171,7 +174,7 @@ static __always_inline enum bl_reason on_beacon_frame(struct xdp_md *ctx, struct
 		return BL_R_LOOPED;
 	if ((__s16)BL_BE16(body->tai_offset_s) != r->cfg->tai_offset_s)
 		return BL_R_TAI_MISMATCH;
-	learn_neighbour(r->in, BL_BE32(body->node_id), body->policy);
+	learn_neighbour(r->in, BL_BE32(body->node_id), body->policy, (__u32)(r->f.ts >> 32));
 	for (s = 0; s < BL_SETS_MAX; s++)
 		lane->behind[s] = bl_commit_news(&lane->out[s], lane->relay_at[s]);
 	raise_register(r, port, 1);
@@ -187,6 +190,7 @@ static __always_inline enum bl_reason on_beacon_frame(struct xdp_md *ctx, struct
 		bl_put48(relay->set[s].barrier, lane->out[s].b);
 		bl_put48(relay->set[s].commit, bl_max64(lane->out[s].c, lane->now_ns - BL_TS_OLD));
 	}
+	__builtin_memset(h->ts, 0, sizeof(h->ts)); /* another link's mark */
 	bl_hdr_set_lane(h, r->lane_no, r->cfg->lanes);
 	body->node_id = BL_BE32(r->cfg->node_id);
 	/* for on_output_frame(): sets whose clones are sent even if their B is no news */
@@ -249,6 +253,11 @@ static __always_inline enum bl_reason on_ordered_frame(struct xdp_md *ctx, struc
 	why = validate_times(r);
 	if (why != BL_R_NONE)
 		return why;
+	if (r->f.opcode == BL_OP_BEACON && bl_auth) {
+		why = (enum bl_reason)bl_auth_check(ctx, r->in, r->f.hdr_off, r->lane->now_ns);
+		if (why != BL_R_NONE)
+			return why;
+	}
 	if (port->role == BL_PORT_HOST && !plain && !within_quota(r))
 		return BL_R_CONTROL_FLOOD;
 	if (r->f.opcode == BL_OP_BEACON)
@@ -342,7 +351,7 @@ static __always_inline int on_output_frame(struct xdp_md *ctx, __u32 ifindex)
 	const __u8 *mine;
 	struct bl_hdr *h;
 	__u64 b, last;
-	__u32 key;
+	__u32 key, off = sizeof(*eth);
 	int out;
 
 	if ((void *)(eth + 1) > end)
@@ -356,6 +365,7 @@ static __always_inline int on_output_frame(struct xdp_md *ctx, __u32 ifindex)
 		if ((void *)(v + 1) > end || v->proto != BL_BE16(BL_ETHERTYPE))
 			return XDP_PASS;
 		h = (void *)(v + 1);
+		off += sizeof(*v);
 	} else {
 		return XDP_PASS; /* counted as forwarded at ingress */
 	}
@@ -402,6 +412,12 @@ static __always_inline int on_output_frame(struct xdp_md *ctx, __u32 ifindex)
 	__builtin_memcpy(eth->h_source, port->mac, 6);
 	body->policy = own_policy();
 	body->port = (__u8)p;
+	if (bl_auth) {
+		const struct bl_sw_lane *from;
+
+		from = bpf_map_lookup_elem(&sw_lanes, &lane);
+		bl_auth_seal(ctx, p, off, lane, from ? from->now_ns : 0);
+	}
 	if (__builtin_expect(port->metered, 0)) {
 		/* behind the data that it makes promises about */
 		why = bl_port_put(ctx, p, BL_CL_DATA);

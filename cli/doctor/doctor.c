@@ -27,8 +27,10 @@
 #include "cli/util/read.h"
 #include "core/clock_core.h"
 #include "loader/admission/admission.h"
+#include "maps/auth_abi.h"
 #include "maps/fastpass_abi.h"
 #include "maps/hold_abi.h"
+#include "maps/host_abi.h"
 
 #define TRY_TIMEOUT_S 30
 
@@ -251,6 +253,18 @@ static const char *const cures[BL_R_COUNT] = {
 	[BL_R_UNRESERVED] = "while reservations are on, traffic that does not use bl0 needs a port "
 			    "with outside: true; else raise lapse_us, because bursts arrive after "
 			    "their reservation has lapsed",
+	[BL_R_AUTH_MISSING] = "give the node at the other end auth: { mode: links } and its key "
+			      "file (`barline auth issue`), or exempt this port by auth: off",
+	[BL_R_AUTH_BAD] = "issue the key files of both ends from the same file of the rack, with "
+			  "the right node ids; if they are, somebody forges frames on this cable",
+	[BL_R_AUTH_REPLAYED] = "compare `barline show clock` on both sides: clocks that are "
+			       "more than a second apart count here; if they agree, somebody "
+			       "repeats frames on "
+			       "this cable",
+	[BL_R_AUTH_FLOOD] = "somebody forges frames on this cable: find out who can send on it",
+	[BL_R_AUTH_EPOCH] = "issue a new key file to the node that was left out of the last "
+			    "rotation, and send its daemon SIGHUP (`barline show auth` on both "
+			    "sides shows the epochs)",
 	[BL_R_NONE] = "report it: a program ended without a reason",
 };
 
@@ -298,6 +312,46 @@ static void check_fastpass(const struct finder *to, const struct bl_node_ref *re
 		found(to, FOUND_OK, ref->meta.name, "", "no session with an arbiter yet");
 }
 
+/* Warns if the neighbour at port @port authenticates its beacons and this node does not check. */
+static void check_auth_port(const struct finder *to, const struct bl_node_ref *ref, uint32_t port,
+			    const char *name, const struct bl_life *life)
+{
+	struct bl_auth_link l;
+	char what[60];
+
+	if (!life->auth || node_value(ref, BL_MAP_AUTH_LINKS, port, &l, sizeof(l)) ||
+	    (l.how != BL_AUTH_EXEMPT && (l.at[0].epoch || l.at[1].epoch)))
+		return;
+	snprintf(what, sizeof(what), "%s %s", ref->meta.name, name);
+	found(to, FOUND_WARN, what,
+	      "give this node auth: { mode: links } and its key file too (`barline auth issue`), "
+	      "or "
+	      "exempt the port at the other end by auth: off",
+	      "node %u at the other end authenticates this link (epoch %u), and this node does "
+	      "not: it may refuse this node's beacons",
+	      life->neighbour, life->auth);
+}
+
+static void check_auth(const struct finder *to, const struct bl_node_ref *ref)
+{
+	struct bl_host_page page;
+	struct bl_sw_port port;
+	struct bl_life life;
+	char nic[16];
+	uint32_t p;
+
+	if (ref->role == BL_ROLE_HOST) {
+		node_nic(ref, nic, sizeof(nic));
+		if (!node_value(ref, BL_MAP_HOST_PAGE, 0, &page, sizeof(page)))
+			check_auth_port(to, ref, 0, nic, &page.life);
+		return;
+	}
+	for (p = 0; p < BL_SW_PORTS_MAX; p++)
+		if (!node_value(ref, BL_MAP_SW_PORTS, p, &port, sizeof(port)) && port.ifindex &&
+		    !node_value(ref, BL_MAP_SW_LIVES, p, &life, sizeof(life)))
+			check_auth_port(to, ref, p, port.name, &life);
+}
+
 static void check_nodes(const struct finder *to)
 {
 	struct bl_node_ref *refs = NULL;
@@ -334,6 +388,7 @@ static void check_nodes(const struct finder *to)
 			found(to, FOUND_OK, refs[i].meta.name, "", "clock valid, bound %llu us",
 			      (unsigned long long)bl_clock_bound(&c, bl_mono_ns()) / 1000);
 		check_counts(to, &refs[i]);
+		check_auth(to, &refs[i]);
 		if (refs[i].role == BL_ROLE_HOST)
 			check_fastpass(to, &refs[i]);
 	}

@@ -67,8 +67,10 @@ static uint64_t beat_node(struct bl_node *n)
 
 	if (!bl_clock_usable(n->clock.shared, mono))
 		return mono + BL_BEAT_VOID_NS;
+	/* Where data raises no register, it replaces no beacon. */
 	if (bl_beat_serve(&n->beat, mono, bl_clock_at(n->clock.shared, mono),
-			  BL_READ_ONCE(n->page->sends)))
+			  n->cfg.auth.mode == BL_AUTH_STRICT ? n->beat.sends
+							     : BL_READ_ONCE(n->page->sends)))
 		send_beacon(n);
 	return n->beat.next_ns;
 }

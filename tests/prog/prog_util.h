@@ -65,6 +65,7 @@
  *   BY_GUARD                       bl_switch_egress
  *   BY_SOURCE                      a switch's programs with the source guard, quotas and lags
  *   BY_NUMBERS                     a host's programs where numbers of destinations are freed
+ *   BY_AUTH                        the programs of both roles where links are authenticated
  */
 enum {
 	BY_SWITCH = 1,
@@ -91,7 +92,8 @@ enum {
 	BY_RECALL = 2097152,
 	BY_LEFT = 4194304,
 	BY_NUMBERS = 8388608,
-	BY_SOURCE = 16777216
+	BY_SOURCE = 16777216,
+	BY_AUTH = 33554432
 };
 /* One program in three binaries: table and parser, registers over time, routes. */
 #define BY_SW    (BY_SWITCH | BY_REGS | BY_L3)
@@ -217,6 +219,11 @@ MAYBE_UNUSED static const __u32 returned_by[BL_R_COUNT] = {
 	[BL_R_CONTROL_FLOOD] = BY_SOURCE,
 	[BL_R_LAGGING] = BY_SOURCE,
 	[BL_R_EPOCH_FAR] = BY_FENCE,
+	[BL_R_AUTH_MISSING] = BY_AUTH,
+	[BL_R_AUTH_BAD] = BY_AUTH,
+	[BL_R_AUTH_REPLAYED] = BY_AUTH,
+	[BL_R_AUTH_FLOOD] = BY_AUTH,
+	[BL_R_AUTH_EPOCH] = BY_AUTH,
 };
 
 #define REASON_NAME(sym, name, kind, text) [BL_R_##sym] = name,

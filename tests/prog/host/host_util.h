@@ -25,6 +25,7 @@
 #define BODY_LIFE        0x3940
 
 static struct bl_host *sk;
+static __u8 with_auth; /* set before host_setup(): enum bl_auth_mode */
 static struct bl_counts counted[COUNT_KEYS_MAX];
 static struct bl_host_cfg cfg;
 static int ring[NEPS];
@@ -151,8 +152,10 @@ MAYBE_UNUSED static int host_setup(void **unused)
 
 	(void)unused;
 	if (!sk) {
-		sk = bl_host__open_and_load();
+		sk = bl_host__open();
 		assert_non_null(sk);
+		sk->rodata->bl_auth = with_auth;
+		assert_int_equal(bl_host__load(sk), 0);
 	}
 	cfg = (struct bl_host_cfg){ .node_id = NODE_ID,
 				    .neps = NEPS,

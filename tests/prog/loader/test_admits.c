@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * bl_admits (bpf/bpf_util.h): of a node that is started without admission, the verifier follows
- * less, because it knows that the branches of admission are not taken.
+ * bl_admits (bpf/bpf_util.h) and bl_auth (bpf/auth.h): of a node that is started without admission,
+ * or without authentication of links, the verifier follows less, because it knows that their
+ * branches are not taken.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,6 +12,7 @@
 #include <bpf/bpf.h>
 
 #include "host.skel.h"
+#include "maps/auth_abi.h"
 #include "switch.skel.h"
 
 /* Returns how many instructions the verifier followed in the programs of @obj, which is loaded. */
@@ -31,28 +33,32 @@ static __u32 verified_insns(struct bpf_object *obj)
 	return sum;
 }
 
-static __u32 load_switch(bool admits)
+static __u32 load_switch(bool admits, bool auth)
 {
 	struct bl_switch *sk = bl_switch__open();
 	__u32 n;
 
 	assert_non_null(sk);
 	assert_true(sk->rodata->bl_admits); /* with admission, unless the loader says otherwise */
+	assert_false(sk->rodata->bl_auth);  /* without, unless the loader says otherwise */
 	sk->rodata->bl_admits = admits;
+	sk->rodata->bl_auth = auth ? BL_AUTH_STRICT : BL_AUTH_OFF;
 	assert_int_equal(bl_switch__load(sk), 0);
 	n = verified_insns(sk->obj);
 	bl_switch__destroy(sk);
 	return n;
 }
 
-static __u32 load_host(bool admits)
+static __u32 load_host(bool admits, bool auth)
 {
 	struct bl_host *sk = bl_host__open();
 	__u32 n;
 
 	assert_non_null(sk);
 	assert_true(sk->rodata->bl_admits);
+	assert_false(sk->rodata->bl_auth); /* without, unless the loader says otherwise */
 	sk->rodata->bl_admits = admits;
+	sk->rodata->bl_auth = auth ? BL_AUTH_STRICT : BL_AUTH_OFF;
 	assert_int_equal(bl_host__load(sk), 0);
 	n = verified_insns(sk->obj);
 	bl_host__destroy(sk);
@@ -61,7 +67,7 @@ static __u32 load_host(bool admits)
 
 static void switch__without_admission_less_is_verified(void **state)
 {
-	__u32 with = load_switch(true), without = load_switch(false);
+	__u32 with = load_switch(true, false), without = load_switch(false, false);
 
 	print_message("  %u instructions verified, %u without admission\n", with, without);
 	assert_true(without < with);
@@ -69,9 +75,25 @@ static void switch__without_admission_less_is_verified(void **state)
 
 static void host__without_admission_less_is_verified(void **state)
 {
-	__u32 with = load_host(true), without = load_host(false);
+	__u32 with = load_host(true, false), without = load_host(false, false);
 
 	print_message("  %u instructions verified, %u without admission\n", with, without);
+	assert_true(without < with);
+}
+
+static void switch__authentication_is_verified_only_if_on(void **state)
+{
+	__u32 with = load_switch(true, true), without = load_switch(true, false);
+
+	print_message("  %u instructions verified, %u without authentication\n", with, without);
+	assert_true(without < with);
+}
+
+static void host__authentication_is_verified_only_if_on(void **state)
+{
+	__u32 with = load_host(true, true), without = load_host(true, false);
+
+	print_message("  %u instructions verified, %u without authentication\n", with, without);
 	assert_true(without < with);
 }
 
@@ -80,6 +102,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(switch__without_admission_less_is_verified),
 		cmocka_unit_test(host__without_admission_less_is_verified),
+		cmocka_unit_test(switch__authentication_is_verified_only_if_on),
+		cmocka_unit_test(host__authentication_is_verified_only_if_on),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

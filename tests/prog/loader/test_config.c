@@ -61,6 +61,48 @@ static void no_ahead__said_or_not(void **state)
 	}
 }
 
+/* Authentication of links: modes, exempt ports, and what is missing. */
+static void auth__modes(void **state)
+{
+	static const char *const names[] = { "off", "offer", "links", "strict" };
+	static const struct {
+		const char *text, *says;
+	} bad[] = {
+		{ HOST "auth: { mode: links }\n", ":3: mode links needs keys" },
+		{ HOST "auth: { keys: f }\n", "mode" },
+		{ HOST "auth: { mode: yes, keys: f }\n", "mode" },
+		{ HOST "auth: { mode: links, keys: f, epoch: 1 }\n", "epoch" },
+		{ "role: switch\nports:\n  - { interface: a, role: host, auth: links }\n", "auth" },
+	};
+	struct bl_node_cfg c;
+	struct bl_err err;
+	char text[256];
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < 4; i++) {
+		snprintf(text, sizeof(text), HOST "auth: { mode: %s, keys: /k/%zu }\n", names[i],
+			 i);
+		assert_int_equal(load(text, &c, &err), 0);
+		assert_int_equal(c.auth.mode, i);
+		snprintf(text, sizeof(text), "/k/%zu", i);
+		assert_string_equal(c.auth.keys, text);
+		bl_config_free(&c);
+	}
+	assert_int_equal(load("role: switch\nports:\n  - { interface: a, role: host, auth: off }\n"
+			      "  - { interface: b, role: up }\nauth: { mode: links, keys: k }\n",
+			      &c, &err),
+			 0);
+	assert_true(c.ports[0].auth_off);
+	assert_false(c.ports[1].auth_off);
+	bl_config_free(&c);
+	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		assert_int_equal(load(bad[i].text, &c, &err), -EINVAL);
+		if (!strstr(err.text, bad[i].says))
+			fail_msg("\"%s\" does not say \"%s\"", err.text, bad[i].says);
+	}
+}
+
 /*
  * An IPv6 address without quotes is a list in YAML. The message names the form that works, and that
  * form is accepted.
@@ -851,7 +893,7 @@ int main(void)
 		cmocka_unit_test(admission__host),    cmocka_unit_test(admission__top),
 		cmocka_unit_test(admission__switch),  cmocka_unit_test(admission__switch_top),
 		cmocka_unit_test(admission__refused), cmocka_unit_test(examples__load),
-		cmocka_unit_test(fastpass__secret),
+		cmocka_unit_test(fastpass__secret),   cmocka_unit_test(auth__modes),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

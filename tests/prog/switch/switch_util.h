@@ -20,6 +20,7 @@
 #define UPLINK    2
 
 static struct bl_switch *sk;
+static __u8 with_auth; /* set before switch_setup(): enum bl_auth_mode */
 static struct bl_counts counted[COUNT_KEYS_MAX];
 
 /** struct state - everything that a frame may change. */
@@ -194,6 +195,7 @@ MAYBE_UNUSED static int switch_setup(void **unused)
 		assert_int_equal(bpf_map__set_max_entries(sk->maps.sw_home,
 							  (__u32)libbpf_num_possible_cpus()),
 				 0);
+		sk->rodata->bl_auth = with_auth;
 		assert_int_equal(bl_switch__load(sk), 0);
 		home = (struct bpf_cpumap_val){
 			.qsize = 64, .bpf_prog.fd = bpf_program__fd(sk->progs.bl_switch_steered)
