@@ -236,6 +236,25 @@ static void stranger__one_that_sends_a_lot(void **state)
 	assert_int_equal(b.ep->big_bytes, 0);
 }
 
+/* All strangers together: what is not proved has a limit of its own, and others' room is theirs. */
+static void stranger__many_that_send_a_lot(void **state)
+{
+	uint64_t most = 0;
+	uint32_t i, at;
+
+	(void)state;
+	for (i = 0; i < 30; i++) {
+		struct bl_addr x = invented(i);
+
+		for (at = 0; at + 1200 <= 300000; at += 1200)
+			put_frag(&x, at / 1200, 1, at, BL_MSG_MAX);
+		bl_process(b.ep);
+		most = bl_max64(most, b.ep->strange_bytes);
+	}
+	assert_int_equal(stats().strangers, 30);
+	assert_in_range(most, BL_BIGS_STRANGE - BL_MSG_MAX, BL_BIGS_STRANGE);
+}
+
 /* Strangers with something queued are not pushed out, and further ones find no room. */
 static void stranger__the_table_is_full(void **state)
 {
@@ -757,6 +776,7 @@ int main(void)
 		T(stranger__answers_leave_nothing),
 		T(stranger__large_messages),
 		T(stranger__one_that_sends_a_lot),
+		T(stranger__many_that_send_a_lot),
 		T(stranger__the_table_is_full),
 		T(proof__whose_cookie),
 		T(place__forgeries_that_follow_each_other),
