@@ -32,12 +32,12 @@
 	X(NOT_ADMITTED,    "not_admitted")    /* HELLO of a node that is not admitted */ \
 	X(FORGED,          "forged")          /* HELLO of another node than the certificate's */ \
 	X(TAKEN,           "taken")           /* HELLO of a node whose own session answers */ \
-	X(EPOCH_FAR,       "epoch_far")       /* HELLO with an epoch that no election has reached */ \
+	X(EPOCH_FAR,       "epoch_far")       /* HELLO with an epoch beyond any election's */ \
 	X(SAVED,           "saved")           /* record written to the store */ \
-	X(SLOWED,          "slowed")          /* a session sent more than its quota and has to wait */ \
+	X(SLOWED,          "slowed")          /* a session exceeded its quota, and waits */ \
 	X(SILENT,          "silent")          /* session without a message for silence_ms */ \
 	X(TOO_MANY,        "too_many")        /* connection refused: too many without HELLO */ \
-	X(PUSHED_OUT,      "pushed_out")      /* connection without HELLO closed for a newer one */ \
+	X(PUSHED_OUT,      "pushed_out")      /* connection without HELLO, for a newer one */ \
 	X(BAD_SESSION,     "bad_session")     /* ended by an error of TLS, framing or network */ \
 	X(FORWARDED,       "forwarded")       /* frame forwarded from host to host */ \
 	X(FORWARD_BAD,     "forward_bad")     /* not of the reliable stream: ends session */ \
