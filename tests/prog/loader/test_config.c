@@ -60,6 +60,37 @@ static void no_ahead__said_or_not(void **state)
 	}
 }
 
+static void user__and_sandbox(void **state)
+{
+	static const char *const roles[] = { HOST, SWITCH };
+	struct bl_node_cfg c;
+	struct bl_err err;
+	char text[256];
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		assert_int_equal(load(roles[i], &c, &err), 0);
+		assert_string_equal(c.user, "");
+		assert_false(c.no_sandbox);
+		bl_config_free(&c);
+		snprintf(text, sizeof(text), "%suser: barline\nsandbox: false\n", roles[i]);
+		assert_int_equal(load(text, &c, &err), 0);
+		assert_string_equal(c.user, "barline");
+		assert_true(c.no_sandbox);
+		bl_config_free(&c);
+		snprintf(text, sizeof(text), "%ssandbox: true\n", roles[i]);
+		assert_int_equal(load(text, &c, &err), 0);
+		assert_false(c.no_sandbox);
+		bl_config_free(&c);
+		/* longer than a user's name can be */
+		snprintf(text, sizeof(text), "%suser: %033d\n", roles[i], 7);
+		assert_int_not_equal(load(text, &c, &err), 0);
+		snprintf(text, sizeof(text), "%ssandbox: 7\n", roles[i]);
+		assert_int_not_equal(load(text, &c, &err), 0);
+	}
+}
+
 /*
  * An IPv6 address without quotes is a list in YAML. The message names the form that works, and that
  * form is accepted.
