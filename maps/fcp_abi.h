@@ -289,7 +289,7 @@ _Static_assert(sizeof(struct bl_fcp_hdr) + sizeof(struct bl_fcp_report) +
 	X(OLD_TERM, "old_term", "RESET or watchdog of an arbiter that was replaced") \
 	X(BAD_TABLE, "bad_table", "RESET or watchdog for another list of endpoints") \
 	X(STANDBY, "standby", "this arbiter is not the primary") \
-	X(UNKNOWN, "unknown", "the sender is no endpoint of the list, or not the arbiter that it says") \
+	X(UNKNOWN, "unknown", "the sender is not in the list of endpoints, or of arbiters") \
 	X(BAD_CHALLENGE, "bad_challenge", "FAULTS that answers another challenge")
 /* clang-format on */
 #define BL_FCP_REASON_ENUM(sym, name, text) BL_FCP_R_##sym,

@@ -101,6 +101,16 @@ static unsigned int has_five_capabilities(pid_t pid, bool bounded)
 	return n;
 }
 
+static bool has_filter(pid_t pid)
+{
+	char path[64];
+	struct creds v;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	CHECK(read_creds(path, &v) && v.uid == user_id(), "process %d is of user %u", pid, v.uid);
+	return v.seccomp;
+}
+
 /* Checks that everything in the run directory that daemons made belongs to @uid. */
 static void belongs_to(uid_t uid, unsigned int i)
 {
@@ -179,6 +189,7 @@ struct start {
 	const char *user; /* its --user; NULL: none */
 	bool ambient;     /* it is started as the user, with the capabilities as ambient ones */
 	bool prepare;     /* it runs with --prepare */
+	bool no_sandbox;  /* it runs with --no-sandbox */
 };
 
 static void drop_bounds(uint64_t caps)
@@ -226,7 +237,9 @@ static void start_by_hand(unsigned int host, const struct start *s)
 			       file,
 			       "-j",
 			       s->user ? user : "--name=x",
-			       s->prepare ? "--prepare" : NULL,
+			       s->prepare      ? "--prepare"
+			       : s->no_sandbox ? "--no-sandbox"
+					       : NULL,
 			       NULL };
 	const char *program = dm_program();
 	int out[2];
@@ -325,6 +338,36 @@ RACK_TEST(missing_capability__is_named)
 		CHECK(strstr(said, want) && !strstr(said, "Linux 6.1"), "without %s: %s",
 		      v[k / 2].name, said);
 	}
+}
+
+/* What cannot be done is refused before anything is. */
+RACK_TEST(arguments__refused)
+{
+	static const struct {
+		struct start start;
+		const char *says;
+	} v[] = {
+		{ { .user = "nobody-of-this-name" }, "there is no user " },
+		{ { .user = "root", .ambient = true }, "only root can become user root" },
+		{ { .prepare = true }, "--prepare: run it as root, with --user" },
+		{ { .prepare = true, .user = USER, .ambient = true },
+		  "--prepare: run it as root, with --user" },
+	};
+	const char *said;
+	unsigned int k;
+	struct stat st;
+
+	open_without_daemons(1);
+	for (k = 0; k < sizeof(v) / sizeof(v[0]); k++) {
+		start_by_hand(0, &v[k].start);
+		CHECK(ends_with(0, &said) == 1 && strstr(said, v[k].says), "%u: %s", k, said);
+	}
+	CHECK(!stat(BL_RUN_DIR, &st) && !st.st_uid, "the run directory has another owner");
+	/* --no-sandbox: the five capabilities, and no filter */
+	start_by_hand(0, &(struct start){ .user = USER, .no_sandbox = true });
+	CHECK(daemon_ready(rack_host(0), &(int){ 0 }), "the daemon does not start");
+	CHECK(!has_filter(dm[rack_host(0)].pid), "there is a filter of system calls");
+	daemon_stop(rack_host(0), SIGKILL);
 }
 
 /* A service manager starts it as the user with ambient capabilities, after root has prepared. */
@@ -453,6 +496,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(user__whole_life),
 		cmocka_unit_test(missing_capability__is_named),
+		cmocka_unit_test(arguments__refused),
 		cmocka_unit_test(ambient__after_prepare),
 		cmocka_unit_test(user__sees_rings),
 	};

@@ -103,6 +103,37 @@ static void auth__modes(void **state)
 	}
 }
 
+static void user__and_sandbox(void **state)
+{
+	static const char *const roles[] = { HOST, SWITCH };
+	struct bl_node_cfg c;
+	struct bl_err err;
+	char text[256];
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		assert_int_equal(load(roles[i], &c, &err), 0);
+		assert_string_equal(c.user, "");
+		assert_false(c.no_sandbox);
+		bl_config_free(&c);
+		snprintf(text, sizeof(text), "%suser: barline\nsandbox: false\n", roles[i]);
+		assert_int_equal(load(text, &c, &err), 0);
+		assert_string_equal(c.user, "barline");
+		assert_true(c.no_sandbox);
+		bl_config_free(&c);
+		snprintf(text, sizeof(text), "%ssandbox: true\n", roles[i]);
+		assert_int_equal(load(text, &c, &err), 0);
+		assert_false(c.no_sandbox);
+		bl_config_free(&c);
+		/* longer than a user's name can be */
+		snprintf(text, sizeof(text), "%suser: %033d\n", roles[i], 7);
+		assert_int_not_equal(load(text, &c, &err), 0);
+		snprintf(text, sizeof(text), "%ssandbox: 7\n", roles[i]);
+		assert_int_not_equal(load(text, &c, &err), 0);
+	}
+}
+
 /*
  * An IPv6 address without quotes is a list in YAML. The message names the form that works, and that
  * form is accepted.
@@ -894,6 +925,14 @@ int main(void)
 		cmocka_unit_test(admission__switch),  cmocka_unit_test(admission__switch_top),
 		cmocka_unit_test(admission__refused), cmocka_unit_test(examples__load),
 		cmocka_unit_test(fastpass__secret),   cmocka_unit_test(auth__modes),
+		cmocka_unit_test(fastpass__file),         cmocka_unit_test(fastpass__times),
+		cmocka_unit_test(fastpass__fallback),     cmocka_unit_test(fastpass__example),
+		cmocka_unit_test(fastpass__secret),       cmocka_unit_test(fastpass__refused),
+		cmocka_unit_test(no_ahead__said_or_not),  cmocka_unit_test(user__and_sandbox),
+		cmocka_unit_test(controllers__addresses), cmocka_unit_test(admission__host),
+		cmocka_unit_test(admission__top),         cmocka_unit_test(admission__switch),
+		cmocka_unit_test(admission__switch_top),  cmocka_unit_test(admission__refused),
+		cmocka_unit_test(examples__load),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
