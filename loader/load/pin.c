@@ -27,6 +27,7 @@
 #include "base/status_socket.h"
 #include "base/log.h"
 #include "base/time.h"
+#include "maps/auth_abi.h"
 #include "maps/fence_abi.h"
 #include "maps/hold_abi.h"
 #include "maps/host_abi.h"
@@ -397,6 +398,7 @@ static const struct {
 	{ BL_MAP_PACE_PAGE, BPF_MAP_TYPE_ARRAY },     { BL_MAP_EPOCH, BPF_MAP_TYPE_ARRAY },
 	{ BL_MAP_SW_ORDERS, BPF_MAP_TYPE_ARRAY },     { BL_MAP_SW_LIVES, BPF_MAP_TYPE_ARRAY },
 	{ BL_MAP_HOST_ORDERS, BPF_MAP_TYPE_ARRAY },   { BL_MAP_SW_SOURCES, BPF_MAP_TYPE_ARRAY },
+	{ BL_MAP_AUTH_LINKS, BPF_MAP_TYPE_ARRAY },    { BL_MAP_AUTH_STATES, BPF_MAP_TYPE_ARRAY },
 };
 
 int bl_map_open(const struct bl_node_ref *ref, const char *map, uint32_t value_size, bool write,
