@@ -252,7 +252,7 @@ static void native__host(void **state)
 	print_message("%llu frames in %llu ms\n", (unsigned long long)frames,
 		      (unsigned long long)(mono_now() - since) / 1000000);
 	doing = "";
-	HAVE_MET(BL_R_STORED, BL_R_BEACON, BL_R_PREPARED, BL_R_ACKED, BL_R_ACK_REPEATED,
+	HAVE_MET(frames, BL_R_STORED, BL_R_BEACON, BL_R_PREPARED, BL_R_ACKED, BL_R_ACK_REPEATED,
 		 BL_R_ACK_UNKNOWN, BL_R_COMMITTED, BL_R_RECALLED, BL_R_WRONG_LIFE, BL_R_PREP_LATE,
 		 BL_R_NO_ENDPOINT, BL_R_UNSWITCHED, BL_R_BARRIER_AHEAD, BL_R_TS_AHEAD,
 		 BL_R_EPOCH_OLD, BL_R_LOOPED);
