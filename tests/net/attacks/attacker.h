@@ -35,6 +35,7 @@
 
 #define ATK_FRAME_MAX 1514
 #define ATK_KEEP      512 /* captured frames */
+#define ATK_NO_HOST   (~0U)
 
 /** struct atk_shared - what the attacker and the case share. */
 struct atk_shared {
@@ -364,6 +365,12 @@ T_FN bool atk_pace(struct atk *a, uint32_t gap_us)
 	return atk_on(a);
 }
 
+/* Something that is not a frame was sent. */
+T_FN void atk_did(void)
+{
+	__atomic_add_fetch(&atk_sh->frames, 1, __ATOMIC_RELAXED);
+}
+
 /* The attack is over, but the attacker stays. */
 T_FN void atk_rest(struct atk *a)
 {
@@ -401,6 +408,10 @@ T_FN void atk_main(struct atk *a, void (*attack)(struct atk *a))
 	int on = 1, room = 4 << 20;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (a->me == ATK_NO_HOST) {
+		attack(a);
+		goto over;
+	}
 	rack_enter(rack_host(a->me));
 	at.sll_ifindex = (int)if_nametoindex("eth0");
 	a->fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, htons(ETH_P_ALL));
@@ -409,6 +420,7 @@ T_FN void atk_main(struct atk *a, void (*attack)(struct atk *a))
 		_exit(1);
 	setsockopt(a->fd, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room));
 	attack(a);
+over:
 	TR_STORE(atk_sh->ended_ns, t_mono());
 	TR_STORE(atk_sh->over, 1);
 	_exit(0);
@@ -416,7 +428,8 @@ T_FN void atk_main(struct atk *a, void (*attack)(struct atk *a))
 
 /*
  * Lets @attack() run with @arg on host @host, from 0. Its NIC gets an XDP program that passes
- * everything, since a veth receives redirected frames only with one.
+ * everything, since a veth receives redirected frames only with one. ATK_NO_HOST: in the namespace
+ * of the case, where the controller is, without a packet socket.
  */
 T_FN void atk_start(unsigned int host, void (*attack)(struct atk *a), uint64_t arg)
 {
@@ -432,10 +445,12 @@ T_FN void atk_start(unsigned int host, void (*attack)(struct atk *a), uint64_t a
 	a->me = host;
 	a->arg = arg;
 	a->seed = tr_sh->seed ^ (atk_runs += 2);
-	memcpy(a->mac, atk_mac(host), 6);
-	home = rack_away(rack_host(host));
-	pass_attach(if_nametoindex("eth0")); /* it may be there from the previous attack */
-	rack_back(home);
+	if (host != ATK_NO_HOST) {
+		memcpy(a->mac, atk_mac(host), 6);
+		home = rack_away(rack_host(host));
+		pass_attach(if_nametoindex("eth0")); /* there already from the second attack on */
+		rack_back(home);
+	}
 	fflush(NULL);
 	atk_pid = fork();
 	CHECK(atk_pid >= 0, "fork");
