@@ -53,8 +53,11 @@
 #define ATK_TOLD_MS 1000
 /* The longest gap where nobody may be held: messages come every 5 ms. */
 #define ATK_FREE_MS 100
-/* Memory of an endpoint's process beyond what it had before the attack. */
-#define ATK_GROWTH_KIB 16384
+/*
+ * Memory of an endpoint's process beyond what it had before the attack. Large messages of strangers
+ * get 16 MiB of it.
+ */
+#define ATK_GROWTH_KIB 32768
 
 /** struct atk_rack - which rack. */
 struct atk_rack {
@@ -165,6 +168,9 @@ static void atk_work(struct tr *w)
 static void atk_tweak(struct bl_node_cfg *cfg, const struct lab_node *n)
 {
 	cfg->dead_after_us = ATK_DEAD_AFTER_US;
+#ifdef BL_SEND_LIMIT_MS
+	cfg->send_limit_ms = BL_SEND_LIMIT_MS;
+#endif
 	if (atk_kind.reliable)
 		name_controller(cfg, n);
 }

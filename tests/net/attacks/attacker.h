@@ -465,6 +465,7 @@ T_FN uint64_t atk_stop(void)
 	int status;
 
 	TR_STORE(atk_sh->stop, 1);
+	kill(atk_pid, SIGCONT); /* it may have stopped itself */
 	CHECK(waitpid(atk_pid, &status, 0) == atk_pid && !status, "the attacker ended with %#x",
 	      status);
 	return TR_LOAD(atk_sh->ended_ns);
