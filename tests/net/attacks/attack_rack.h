@@ -45,10 +45,15 @@
  * beside one other rack (tests/net/rack.h), or hosts that do nothing wrong would be excluded.
  */
 #define ATK_DEAD_AFTER_US 400000
-/* What an input may lag before it is put out of B. */
-#define ATK_LAG_MAX_US (10 * ATK_DEAD_AFTER_US)
-/* The longest gap that an input can cause that talks and lags. */
-#define ATK_HELD_MS ((ATK_LAG_MAX_US + ATK_DEAD_AFTER_US) / 1000)
+/* What an input may lag before it is put out of B (lag_max_us). */
+#define ATK_LAG_MAX_US 500000
+/*
+ * The longest gap that an input can cause that talks and lags: its last good barrier is good for
+ * lag_max, and it has to stay behind the others for lag_max after that (core/order/lag_core.h).
+ */
+#define ATK_HELD_MS ((2 * ATK_LAG_MAX_US + ATK_DEAD_AFTER_US) / 1000)
+/* Control frames per second of a port: a receiver here sends fewer than a hundred. */
+#define ATK_CONTROL_RATE 2000
 /* The same for the reliable stream, which waits for the controller to say that C may go on. */
 #define ATK_TOLD_MS 1000
 /* The longest gap where nobody may be held: messages come every 5 ms. */
@@ -168,6 +173,10 @@ static void atk_work(struct tr *w)
 static void atk_tweak(struct bl_node_cfg *cfg, const struct lab_node *n)
 {
 	cfg->dead_after_us = ATK_DEAD_AFTER_US;
+#ifdef BL_LAG_MAX_US
+	cfg->lag_max_us = n->kind == LAB_HOST ? 0 : ATK_LAG_MAX_US;
+	cfg->control_rate = n->kind == LAB_HOST ? 0 : ATK_CONTROL_RATE;
+#endif
 #ifdef BL_SEND_LIMIT_MS
 	cfg->send_limit_ms = BL_SEND_LIMIT_MS;
 #endif
