@@ -26,6 +26,7 @@
 #define BARLINE_TESTS_ATTACK_RACK_H
 
 #include "tests/net/attacks/attacker.h"
+#include "maps/top_host_abi.h"
 #include "tests/net/controller/controller.h"
 #include "tests/net/stall_watch.h"
 #include "tests/net/until.h"
@@ -68,6 +69,7 @@
 struct atk_rack {
 	bool reliable;   /* reliable senders, too, and a controller */
 	bool leaf_spine; /* two leaves, two spines; h4 is on the second leaf, h1 on the first */
+	enum bl_policy policy; /* not BL_POLICY_NONE: admission, and stations on bl0 */
 };
 
 /** struct atk_case - an attack, and what it may do. */
@@ -172,6 +174,14 @@ static void atk_work(struct tr *w)
 
 static void atk_tweak(struct bl_node_cfg *cfg, const struct lab_node *n)
 {
+	if (atk_kind.policy != BL_POLICY_NONE)
+		cfg->clock_bound_us = 1000;
+	if (atk_kind.policy == BL_POLICY_TOP && n->kind == LAB_HOST)
+		cfg->admission.top.v[BL_TOP_O_EXPIRY] = 10000000 + 1;
+	if (atk_kind.policy == BL_POLICY_PL2 && n->kind == LAB_HOST)
+		cfg->admission.coming_us = 500000;
+	else if (atk_kind.policy == BL_POLICY_PL2)
+		cfg->admission.lapse_us = 10000000;
 	cfg->dead_after_us = ATK_DEAD_AFTER_US;
 #ifdef BL_LAG_MAX_US
 	cfg->lag_max_us = n->kind == LAB_HOST ? 0 : ATK_LAG_MAX_US;
@@ -203,6 +213,13 @@ static void rack_of(const struct atk_rack *kind)
 	atk_kind = *kind;
 	rack.lab.spec.hosts = ATK_HOSTS + 1;
 	rack.lab.spec.leaf_spine = rack.lab.spec.l3 = kind->leaf_spine;
+	if (kind->policy != BL_POLICY_NONE) {
+		rack.lab.spec.beacon_us = 2000;
+		rack.lab.spec.arbiters = kind->policy == BL_POLICY_FASTPASS;
+		rack.lab.spec.admission = (struct bl_admission_cfg){ .on = true,
+								     .policy = kind->policy,
+								     .rate_bps = 100000000 };
+	}
 	rack.tweak = atk_tweak;
 	if (kind->reliable)
 		ctl_start(ATK_ANSWER_MS);
