@@ -37,7 +37,7 @@
 #define ATK_HOSTS         3 /* that are attacked */
 #define ATK_ME            3 /* the attacker's host, from 0 */
 #define ATK_LEAST_MS      1500
-#define ATK_PATIENCE_MS   6000
+#define ATK_PATIENCE_MS   20000
 #define ATK_PERCENT       95
 #define ATK_RECOVERY_MS   100
 #define ATK_ANSWER_MS     20000
