@@ -242,7 +242,8 @@ static void other_nodes(struct atk *a)
 
 		/* an unknown station with a known id, and a known one with an unknown id */
 		atk_beacon_of(a, i & 64 ? any : a->mac, (uint32_t)a->arg, b, b);
-		atk_beacon_of(a, rack.lab.nodes[node].ports[0].mac, i, b, b);
+		if (node != rack_host(ATK_ME))
+			atk_beacon_of(a, rack.lab.nodes[node].ports[0].mac, i, b, b);
 		i++;
 	}
 }
@@ -310,8 +311,10 @@ static void flood(struct atk *a)
 RACK_TEST(beacon__flood)
 {
 	rack_of(&(struct atk_rack){ 0 });
-	beside("20 000 good beacons a second",
-	       &(struct atk_case){ .attack = flood, .reason = "control_flood", .least = 1000 });
+	beside("20 000 good beacons a second", &(struct atk_case){ .attack = flood,
+								   .reason = "control_flood",
+								   .least = 1000,
+								   .held_ms = ATK_HELD_MS });
 	rack_judge();
 }
 

@@ -210,10 +210,15 @@ RACK_TEST(strangers__many)
 {
 	rack_of(&(struct atk_rack){ 0 });
 	beside("a PROBE from each of 10 000 invented addresses, to h2",
-	       &(struct atk_case){ .attack = probes, .reason = "spoofed", .least = 1000 });
-	beside("FRAGs from each that announce 4 MiB",
-	       &(struct atk_case){
-		       .attack = frags, .reason = "spoofed", .least = 1000, .least_ms = 4000 });
+	       &(struct atk_case){ .attack = probes,
+				   .reason = "spoofed",
+				   .least = 1000,
+				   .held_ms = ATK_HELD_MS });
+	beside("FRAGs from each that announce 4 MiB", &(struct atk_case){ .attack = frags,
+									  .reason = "spoofed",
+									  .least = 1000,
+									  .least_ms = 4000,
+									  .held_ms = ATK_HELD_MS });
 	rack_judge();
 }
 
@@ -222,7 +227,7 @@ RACK_TEST(strangers__own_address)
 {
 	rack_of(&(struct atk_rack){ 0 });
 	beside("FRAGs from 256 ports of h4, always of new incarnations",
-	       &(struct atk_case){ .attack = own_ports });
+	       &(struct atk_case){ .attack = own_ports, .held_ms = ATK_HELD_MS });
 	rack_judge();
 }
 
@@ -310,6 +315,31 @@ RACK_TEST(reliable__one_frame)
 	       &(struct atk_case){ .attack = one_recall, .reason = "spoofed" });
 	beside("one PREP with psn 2^30",
 	       &(struct atk_case){ .attack = one_prep, .reason = "spoofed" });
+	rack_judge();
+}
+
+/*
+ * One frame that bears his own address, and silence. Nobody has heard a beacon of his, so the
+ * switch does not know which node has joined there and died.
+ */
+static void one_own_frame(struct atk *a)
+{
+	struct atk_from f = atk_nobody(a, 1);
+	struct atk_frame frame;
+	uint8_t body[8];
+
+	lab_host_addr(&rack.lab.nodes[rack_host(ATK_ME)], AF_INET, f.ip);
+	atk_udp(a, &frame, &f, R2, BL_OP_PROBE, 0, atk_now(a), 0, body, atk_body_probe(body, 7));
+	atk_send(a, &frame);
+	atk_rest(a);
+}
+
+RACK_TEST(reliable__one_frame_without_a_beacon)
+{
+	rack_of(&(struct atk_rack){ .reliable = true });
+	beside("one PROBE of his own, and silence", &(struct atk_case){ .attack = one_own_frame,
+									.held_ms = ATK_HELD_MS,
+									.least_ms = 3000 });
 	rack_judge();
 }
 
@@ -516,7 +546,10 @@ RACK_TEST(control__flood)
 {
 	rack_of(&(struct atk_rack){ 0 });
 	beside("20 000 PROBEs and OPENs a second from h4",
-	       &(struct atk_case){ .attack = flood, .reason = "control_flood", .least = 1000 });
+	       &(struct atk_case){ .attack = flood,
+				   .reason = "control_flood",
+				   .least = 1000,
+				   .held_ms = ATK_HELD_MS });
 	rack_judge();
 }
 
@@ -540,6 +573,7 @@ int main(void)
 		cmocka_unit_test(strangers__own_address),
 		cmocka_unit_test(reliable__in_anothers_name),
 		cmocka_unit_test(reliable__one_frame),
+		cmocka_unit_test(reliable__one_frame_without_a_beacon),
 		cmocka_unit_test(opcodes__every_one),
 		cmocka_unit_test(frames__malformed),
 		cmocka_unit_test(data__below_the_promise),
