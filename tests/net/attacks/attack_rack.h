@@ -21,6 +21,38 @@
  * this machine itself stood (stall_watch.h). After the attack, each pair must deliver a message
  * that was sent after its end within ATK_RECOVERY_MS, or within that and dead_after if the
  *attacker's input counted in B: he has fallen silent, which the others have to notice first.
+ *
+ * What each attack did before there was a defence (2026-11-25), and the case that repeats it. Cases
+ * are in test_attacks_*.c: b beacons, f frames, l local, c ctl, a admission.
+ *
+ *	constant barrier, 1000/s or 3.5/s	deliveries 0	b barrier__stands_still*
+ *	eight lanes, one stands			deliveries 0	b lanes__too_many
+ *	a clock at half the speed		48 %		b barrier__clock_at_half_speed
+ *	1 s behind, always			rack lags 1 s	b barrier__far_away
+ *	constant C				reliable 0	b commit__stands_still
+ *	beacons of other nodes			deliveries 0	b beacon__of_another_node
+ *	one DATA, psn + 2^30			held 486 ms	f data__far_psn
+ *	pairs of them				delivered	f data__far_psn
+ *	20 DATA in another's name		92 %, NAKs	f data__in_anothers_name
+ *	CREDITs and NAKs			false reports	f control__credits_and_naks
+ *	PROBEs from 10 000 addresses		+13 MiB		f strangers__many
+ *	FRAGs from one address			+1 GiB		f strangers__own_address
+ *	one RECALL				reliable 0	f reliable__in_anothers_name
+ *	one PROBE without a beacon		reliable 0	f reliable__no_beacon
+ *	a recording of h1			deliveries 0	f frames__replayed
+ *	nobody, another address			sent		l nobody__other_address
+ *	nobody, FRAGs over 127/8		+16 GiB		l nobody__loopback
+ *	a member writes others' words		expelled	l member__writes_everything
+ *	SIGSTOP in a send			deliveries 0	l member__stops_in_a_send
+ *	all endpoints				none for root	l member__takes_all_endpoints
+ *	HELLO as h2, PROC_DOWN			h2 announced	c node__in_anothers_name
+ *	300 invented nodes			saved		c nodes__invented
+ *	600 idle connections			nobody returns	c strangers__hold_connections
+ *	RSV in others' names			granted		a pl2__forged
+ *	SYNCs and tokens in others' names	messages fail	a top__forged
+ *
+ * One forged WATCHDOG without a secret, a false controller's epoch and the certificate of another
+ * node need no rack: tests/unit/core/fastpass, tests/net/controller.
  */
 #ifndef BARLINE_TESTS_ATTACK_RACK_H
 #define BARLINE_TESTS_ATTACK_RACK_H

@@ -322,7 +322,7 @@ static void one_own_frame(struct atk *a)
 	atk_rest(a);
 }
 
-RACK_TEST(reliable__one_frame_without_a_beacon)
+RACK_TEST(reliable__no_beacon)
 {
 	rack_of(&(struct atk_rack){ .reliable = true });
 	beside("one PROBE of his own, and silence", &(struct atk_case){ .attack = one_own_frame,
@@ -559,7 +559,7 @@ int main(void)
 		cmocka_unit_test(strangers__many),
 		cmocka_unit_test(strangers__own_address),
 		cmocka_unit_test(reliable__in_anothers_name),
-		cmocka_unit_test(reliable__one_frame_without_a_beacon),
+		cmocka_unit_test(reliable__no_beacon),
 		cmocka_unit_test(opcodes__every_one),
 		cmocka_unit_test(frames__malformed),
 		cmocka_unit_test(data__below_the_promise),
