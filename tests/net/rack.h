@@ -206,10 +206,12 @@ static void rack_hung(int sig)
 T_FN const char *rack_outcome(void (*fn)(void))
 {
 	static char text[64];
+	static const int crashes[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS };
 	const struct sigaction hung = { .sa_handler = rack_hung, .sa_flags = SA_NODEFER };
 	_Atomic int *ended = mmap(NULL, sizeof(*ended), PROT_READ | PROT_WRITE,
 				  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	uint64_t start = t_mono();
+	unsigned int i;
 	pid_t pid;
 	int st, done;
 
@@ -222,6 +224,9 @@ T_FN const char *rack_outcome(void (*fn)(void))
 		rack_case_pid = getpid();
 		rack_begun = start;
 		sigaction(SIGALRM, &hung, NULL);
+		/* cmocka's handlers would go on with the next test in this process or a worker */
+		for (i = 0; i < sizeof(crashes) / sizeof(crashes[0]); i++)
+			signal(crashes[i], SIG_DFL);
 		alarm(RACK_CASE_S);
 		bl_log_level = 4;
 		rack_private();
