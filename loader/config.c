@@ -315,9 +315,12 @@ static void check_role_keys(struct bl_yaml *y, const struct bl_node_cfg *cfg, bo
 							  : "forward",
 			       "a host has no such key; is the role right?");
 	if (cfg->role == BL_ROLE_HOST &&
-	    (bl_yaml_get(y, m, "lag_max_us") || bl_yaml_get(y, m, "control_rate")))
+	    (bl_yaml_get(y, m, "lag_max_us") || bl_yaml_get(y, m, "control_rate") ||
+	     bl_yaml_get(y, m, "commit_lag_max_ms")))
 		bl_yaml_refuse(y, m,
-			       bl_yaml_get(y, m, "lag_max_us") ? "lag_max_us" : "control_rate",
+			       bl_yaml_get(y, m, "lag_max_us")     ? "lag_max_us"
+			       : bl_yaml_get(y, m, "control_rate") ? "control_rate"
+								   : "commit_lag_max_ms",
 			       "a host has no such key; its switch has");
 	if (cfg->role != BL_ROLE_SWITCH)
 		return;
@@ -363,6 +366,10 @@ static void read_times(struct bl_yaml *y, struct bl_node_cfg *cfg)
 	if (cfg->lag_max_us && cfg->lag_max_us < (dead ? dead : 10 * beacon))
 		bl_yaml_refuse(y, m, "lag_max_us", "lag_max_us %u: at least dead_after_us (%u)",
 			       cfg->lag_max_us, dead ? dead : 10 * beacon);
+	read_number(y, "commit_lag_max_ms", &cfg->commit_lag_max_ms);
+	if (cfg->commit_lag_max_ms && cfg->commit_lag_max_ms * 1000ULL < BL_LAG_MAX_US)
+		bl_yaml_refuse(y, m, "commit_lag_max_ms", "commit_lag_max_ms %u: at least %d",
+			       cfg->commit_lag_max_ms, BL_LAG_MAX_US / 1000);
 	read_number(y, "control_rate", &cfg->control_rate);
 	if (cfg->control_rate > 1000000000)
 		bl_yaml_refuse(y, m, "control_rate", "control_rate %u: at most 1000000000",
@@ -649,6 +656,7 @@ static void read_node(struct bl_yaml *y, struct bl_node_cfg *cfg)
 					    "beacon_us",
 					    "dead_after_us",
 					    "lag_max_us",
+					    "commit_lag_max_ms",
 					    "control_rate",
 					    "clock_bound_us",
 					    "replace",

@@ -18,6 +18,8 @@ void bl_node_defaults(struct bl_node_cfg *c)
 	if (!c->lag_max_us)
 		c->lag_max_us = 10 * c->dead_after_us > BL_LAG_MAX_US ? 10 * c->dead_after_us
 								      : BL_LAG_MAX_US;
+	if (!c->commit_lag_max_ms)
+		c->commit_lag_max_ms = BL_COMMIT_LAG_MAX_MS;
 	if (!c->control_rate)
 		c->control_rate = BL_CONTROL_RATE;
 	if (!c->clock_bound_us)

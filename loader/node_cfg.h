@@ -155,6 +155,11 @@ struct bl_auth_cfg {
  */
 #define BL_LAG_MAX_US 50000
 /*
+ * The commit barrier of a host stands still for as long as one of its messages is not acknowledged,
+ * until its daemon expels the sender or the controllers expel the receiver (stuck_ms, 5 s).
+ */
+#define BL_COMMIT_LAG_MAX_MS 10000
+/*
  * A receiver answers every seventh frame or so with a CREDIT. A datapath CPU forwards three million
  * frames a second at the most, so this is more than hosts need.
  */
@@ -179,6 +184,7 @@ struct bl_node_cfg {
 	 * dead_after, at least BL_LAG_MAX_US).
 	 */
 	uint32_t lag_max_us;
+	uint32_t commit_lag_max_ms; /* the same for the commit barrier (BL_COMMIT_LAG_MAX_MS) */
 	uint32_t control_rate;   /* switch: control frames per second of a port (BL_CONTROL_RATE) */
 	uint32_t clock_bound_us; /* greatest error of the system clock (BL_CLOCK_BOUND_US) */
 	uint32_t clock_void_after_ms; /* a clock record without a keeper expires (BL_CLOCK_VOID_MS)

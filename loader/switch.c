@@ -249,6 +249,7 @@ static int plan_cfg(const struct bl_node *n, struct plan *p, struct bl_err *err)
 	sw->beacon_ns = n->cfg.beacon_us * 1000ULL;
 	sw->dead_after_ns = n->cfg.dead_after_us * 1000ULL;
 	sw->lag_max_ns = n->cfg.lag_max_us * 1000ULL;
+	sw->commit_lag_max_ns = n->cfg.commit_lag_max_ms * 1000000ULL;
 	sw->control_gap_ns = 1000000000 / n->cfg.control_rate;
 	sw->single_writer = !cfg->one_lane;
 	sw->admission = cfg->admission.on;
@@ -303,7 +304,7 @@ static struct bl_port_regs new_regs(const struct plan *p, unsigned int k)
 	unsigned int l;
 
 	for (l = 0; l < BL_LANES_MAX && p->port[k].ifindex; l++)
-		r.lane[l].hop = bl_hop_first(p->port[k].role);
+		r.lane[l].hop = BL_HOP_UNKNOWN;
 	return r;
 }
 
@@ -337,7 +338,8 @@ static struct bl_port_regs carry_regs(const struct plan *p, unsigned int k)
 			continue;
 		r.lane[l] = p->old_regs[k].lane[l];
 		r.lane[l].state = BL_REG_DEAD | BL_REG_IN | BL_REG_HELD;
-		r.lane[l].heard_ns = r.lane[l].fresh_ns = 0; /* measured by another lane */
+		r.lane[l].heard_ns = r.lane[l].fresh_ns = r.lane[l].fresh_c_ns =
+			0; /* measured by another lane */
 		r.lane[l].state &= ~BL_REG_AWAITED;
 	}
 	return r;

@@ -204,7 +204,7 @@ struct bl_host_page {
 	 */
 	__u64 barred;
 };
-_Static_assert(sizeof(struct bl_host_page) == 448, "ABI");
+_Static_assert(sizeof(struct bl_host_page) == 512, "ABI");
 
 /**
  * struct bl_wake - value 0 of "wake": which endpoints sleep until which barrier. Written by

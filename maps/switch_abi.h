@@ -92,6 +92,7 @@ struct bl_sw_cfg {
 	 * B as well. Lanes of switches have BL_LAG_SWITCHES times as long. 0: lanes may lag.
 	 */
 	__u64 lag_max_ns;
+	__u64 commit_lag_max_ns; /* the same for the commit barrier */
 	/*
 	 * Quota of each host's port: ns from one control frame to the next at its rate, and the
 	 * same for beacons and for reservations; BL_CONTROL_BURST of them at once. 0: none.
@@ -135,7 +136,7 @@ struct bl_sw_cfg {
 	 */
 	__u16 path_keep;
 };
-_Static_assert(sizeof(struct bl_sw_cfg) == 352, "ABI");
+_Static_assert(sizeof(struct bl_sw_cfg) == 360, "ABI");
 #define BL_NO_LANE       0xff
 #define BL_CONTROL_BURST 4096 /* frames */
 
@@ -262,19 +263,20 @@ struct bl_reg {
 	 * heard and not fresh.
 	 */
 	__u64 fresh_ns;
+	__u64 fresh_c_ns; /* the same for @c and commit_lag_max */
 	/* enum bl_reg_state in the low 8 bits; BL_REG_IN, BL_REG_HELD and BL_REG_AWAITED above */
 	__u32 state;
 	__u16 lanes; /* number of lanes that the neighbour announced last */
 	/*
 	 * BL_HOP_* that the neighbour writes, from its last beacon; the same in all lanes of a
-	 * port. BL_HOP_UNKNOWN: no beacon has arrived yet, so a frame may be anyone's. Ports with
-	 * hosts expect BL_HOP_HOST before the first beacon. Written by the loader before the
-	 * programs run.
+	 * port. BL_HOP_UNKNOWN, written by the loader before the programs run: no beacon has
+	 * arrived yet. A frame may then be anyone's, and no input joins before its neighbour is
+	 * known, because the controller could not say which node has failed if it fell silent.
 	 */
 	__u8 hop;
 	__u8 reserved;
 };
-_Static_assert(sizeof(struct bl_reg) == 40, "ABI");
+_Static_assert(sizeof(struct bl_reg) == 48, "ABI");
 #define BL_HOP_UNKNOWN 0x01 /* in no frame */
 
 /**
@@ -320,8 +322,11 @@ struct bl_expiry {
 	__u64 fresh;
 	/* Lanes that were last fresh before this watch time lag (bl_lag_before()). */
 	__u64 lagging;
+	/* the same for the commit barriers of lanes that are in C and not held */
+	__u64 fresh_c;
+	__u64 lagging_c;
 };
-_Static_assert(sizeof(struct bl_expiry) == 32, "ABI");
+_Static_assert(sizeof(struct bl_expiry) == 48, "ABI");
 
 #define BL_RELAY_STILL 1 /* value of bl_sw_lane.relay_at; not a bus time */
 /**
@@ -369,7 +374,7 @@ struct bl_sw_lane {
 	 */
 	__u64 behind[BL_SETS_MAX];
 };
-_Static_assert(sizeof(struct bl_sw_lane) == 440, "ABI");
+_Static_assert(sizeof(struct bl_sw_lane) == 472, "ABI");
 
 /**
  * struct bl_carried - value of "sw_carried": highest barrier sent on an output. Written only by the

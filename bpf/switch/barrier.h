@@ -156,32 +156,50 @@ __attribute__((noinline)) int bl_lag_forbids(__u32 in, __u32 lane_no, __u64 b)
 				limit);
 }
 
-/*
- * Excludes the lanes of port @p that were silent for dead_after, or that lag. Returns 1 behind the
- * last port.
+/**
+ * bl_expire_port - excludes the lanes of port @p that were silent for dead_after, or that lag.
+ * Returns a set of BL_A_*. A function of its own, because its loop and what follows an exclusion do
+ * not fit on the stack together.
  */
-static long expire_lanes(__u32 p, struct lane_scan *s)
+__attribute__((noinline)) int bl_expire_port(__u32 p, __u32 lane_no)
 {
-	struct bl_sw_port *port = port_at(p);
+	struct bl_sw_lane *lane = bpf_map_lookup_elem(&sw_lanes, &lane_no);
 	struct bl_port_regs *regs = bpf_map_lookup_elem(&sw_regs, &p);
 	struct bl_life *life = bpf_map_lookup_elem(&sw_lives, &p);
+	const struct bl_sw_port *port = port_at(p);
 	struct bl_pair leaf;
 	__u32 res, l;
 
-	if (!port || !regs || !life || p >= s->cfg->nports)
+	if (!lane || !regs || !life || !port)
+		return 0;
+	res = bl_port_expire(regs, &lane->scan[port->role != BL_PORT_HOST], life, &leaf);
+	for (l = 0; l < BL_LANES_MAX; l++)
+		if (bl_reg_live(&regs->lane[l]))
+			lane->freshest = bl_max64(lane->freshest, regs->lane[l].fresh_ns);
+	return (int)res;
+}
+
+/* As bl_expire_port(), and passes on what changed. Returns 1 behind the last port. */
+static long expire_lanes(__u32 p, struct lane_scan *s)
+{
+	struct bl_sw_port *port = port_at(p);
+	const struct bl_port_regs *regs;
+	struct bl_pair leaf;
+	int res;
+
+	if (!port || p >= s->cfg->nports)
 		return 1;
 	if (!port->ifindex || (s->cfg->single_writer && BL_HOME_LANE(port) != s->lane_no))
 		return 0;
-	res = bl_port_expire(regs, &s->lane->scan[port->role != BL_PORT_HOST], life, &leaf);
-	if (res & BL_A_LEAF) {
-		bl_leaf_changed(s->lane_no, port->in_sets, p, leaf.b, leaf.c);
-		bl_count(p, BL_R_EXCLUDED);
-	}
+	res = bl_expire_port(p, s->lane_no);
+	regs = bpf_map_lookup_elem(&sw_regs, &p);
+	if (!(res & BL_A_LEAF) || !regs)
+		return 0;
+	bl_port_leaf(regs, &leaf);
+	bl_leaf_changed(s->lane_no, port->in_sets, p, leaf.b, leaf.c);
+	bl_count(p, BL_R_EXCLUDED);
 	if (res & BL_A_LAGGING)
 		bl_input_lags(p, s->lane_no);
-	for (l = 0; l < BL_LANES_MAX; l++)
-		if (bl_reg_live(&regs->lane[l]))
-			s->lane->freshest = bl_max64(s->lane->freshest, regs->lane[l].fresh_ns);
 	return 0;
 }
 
@@ -235,6 +253,9 @@ static __always_inline void prepare_scan(const struct bl_sw_lane *lane, const st
 	e->silent = bl_time_before(lane->watch_ns, cfg->dead_after_ns);
 	e->fresh = bl_fresh_above(lane->now_ns, limit);
 	e->lagging = bl_lag_before(lane->fresh_ns, limit);
+	limit = bl_lag_limit(cfg->commit_lag_max_ns, role);
+	e->fresh_c = bl_fresh_above(lane->now_ns, limit);
+	e->lagging_c = bl_lag_before(lane->fresh_ns, limit);
 }
 
 /**

@@ -486,7 +486,7 @@ BL_CORE __u32 bl_port_join(struct bl_port_regs *p, struct bl_reg *r, __u32 lanes
 	if (waiting || r->b <= join_above)
 		return 0;
 	r->state = (r->state & ~0xffu) | BL_REG_LIVE;
-	r->fresh_ns = watch;
+	r->fresh_ns = r->fresh_c_ns = watch;
 	if (bl_port_awaited(p))
 		bl_port_await_end(p);
 	if (!barred)
@@ -590,11 +590,14 @@ BL_CORE __u32 bl_port_expire(struct bl_port_regs *p, const struct bl_expiry *e,
 
 	for (l = 0; l < BL_LANES_MAX; l++) {
 		struct bl_reg *r = &p->lane[l];
-		int gone = r->heard_ns < e->silent;
+		int gone = r->heard_ns < e->silent, lags;
 
 		if (r->b >= e->fresh)
 			r->fresh_ns = e->watch;
-		if (!r->heard_ns || (!gone && r->fresh_ns >= e->lagging))
+		if (r->c >= e->fresh_c || (r->state & (BL_REG_IN | BL_REG_HELD)) != BL_REG_IN)
+			r->fresh_c_ns = e->watch;
+		lags = r->fresh_ns < e->lagging || r->fresh_c_ns < e->lagging_c;
+		if (!r->heard_ns || !(gone | lags))
 			continue;
 		if (bl_reg_live(r)) {
 			flags |= r->state;

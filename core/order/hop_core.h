@@ -40,15 +40,6 @@ BL_CORE __u8 bl_hop_write(int hosts, int ups, __u32 out)
 }
 
 /**
- * bl_hop_first - the hop that is expected at a port with the role @in before its neighbour's first
- * beacon.
- */
-BL_CORE __u8 bl_hop_first(__u32 in)
-{
-	return in == BL_PORT_HOST ? BL_HOP_HOST : BL_HOP_UNKNOWN;
-}
-
-/**
  * bl_hop_old - whether barriers promise nothing to any node, so that it does not matter whose they
  * are.
  */

@@ -80,11 +80,15 @@
 #define ATK_DEAD_AFTER_US 400000
 /* What an input may lag before it is put out of B (lag_max_us). */
 #define ATK_LAG_MAX_US 500000
+/* a retransmission waits 400 ms at most */
+#define ATK_COMMIT_LAG_MAX_MS 1000
 /*
  * The longest gap that an input can cause that talks and lags: its last good barrier is good for
  * lag_max, and it has to stay behind the others for lag_max after that (core/order/lag_core.h).
  */
 #define ATK_HELD_MS ((2 * ATK_LAG_MAX_US + ATK_DEAD_AFTER_US) / 1000)
+/* the same for the commit barrier */
+#define ATK_COMMIT_HELD_MS (2 * ATK_COMMIT_LAG_MAX_MS + ATK_DEAD_AFTER_US / 1000)
 /* Control frames per second of a port: a receiver here sends fewer than a hundred. */
 #define ATK_CONTROL_RATE 2000
 /* The same for the reliable stream, which waits for the controller to say that C may go on. */
@@ -215,10 +219,9 @@ static void atk_tweak(struct bl_node_cfg *cfg, const struct lab_node *n)
 	else if (atk_kind.policy == BL_POLICY_PL2)
 		cfg->admission.lapse_us = 10000000;
 	cfg->dead_after_us = ATK_DEAD_AFTER_US;
-#ifdef BL_LAG_MAX_US
 	cfg->lag_max_us = n->kind == LAB_HOST ? 0 : ATK_LAG_MAX_US;
+	cfg->commit_lag_max_ms = n->kind == LAB_HOST ? 0 : ATK_COMMIT_LAG_MAX_MS;
 	cfg->control_rate = n->kind == LAB_HOST ? 0 : ATK_CONTROL_RATE;
-#endif
 #ifdef BL_SEND_LIMIT_MS
 	cfg->send_limit_ms = BL_SEND_LIMIT_MS;
 #endif

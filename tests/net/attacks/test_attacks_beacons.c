@@ -164,7 +164,7 @@ RACK_TEST(commit__stands_still)
 	rack_of(&(struct atk_rack){ .reliable = true });
 	beside("a good B with a constant C", &(struct atk_case){ .attack = commit_still,
 								 .reason = "lagging",
-								 .held_ms = ATK_HELD_MS });
+								 .held_ms = ATK_COMMIT_HELD_MS });
 	rack_judge();
 }
 

@@ -347,6 +347,36 @@ static void lag__standing_barrier(void **state)
 	assert_int_equal((__u8)after.regs[0].lane[0].state, BL_REG_LIVE);
 }
 
+/* A port with a good B whose C stands still is put out as well. */
+static void lag__standing_commit(void **state)
+{
+	__u64 now = T0, end;
+	struct frame in, out;
+	struct desc d;
+	__u32 p;
+
+	(void)state;
+	cfg.lag_max_ns = LAG_MAX;
+	cfg.commit_lag_max_ns = LAG_MAX;
+	set_cfg();
+	for (end = now + 2 * LAG_MAX + 4 * DEAD_NS; now < end;) {
+		now += BEACON_NS;
+		clock_at(sk->maps.clock, now);
+		for (p = 1; p < NPORTS; p++)
+			feed(p, now);
+		d = beacon_frame(0, now);
+		d.c = T0;
+		build(&in, &d);
+		run_xdp(sk->progs.bl_switch_xdp, net.ifindex[0], &in, &out);
+		if (now < T0 + 2 * LAG_MAX - 2 * DEAD_NS)
+			assert_int_equal(counted_reason(0, BL_R_LAGGING), 0);
+	}
+	assert_int_equal(counted_reason(0, BL_R_LAGGING), 1);
+	state_take(&after);
+	assert_int_equal(after.lives[0].death, 1);
+	assert_true(after.regs[0].lane[0].state & BL_REG_HELD);
+}
+
 /* The spine may lag four times as long as a host. */
 static void lag__up_link(void **state)
 {
@@ -399,6 +429,7 @@ int main(void)
 		CASE(quota__control),
 		CASE(quota__beacons),
 		CASE(lag__standing_barrier),
+		CASE(lag__standing_commit),
 		CASE(lag__up_link),
 		CASE(lag__off),
 		cmocka_unit_test(reasons__all_seen),

@@ -505,6 +505,43 @@ static void bl_port_expire__lagging(void **state)
 	assert_int_equal(bl_port_expire(&p, &e, &life, &leaf), BL_A_LEAF | BL_A_EXCLUDED);
 }
 
+/* The same for the commit barrier, but only of lanes that hold it back. */
+static void bl_port_expire__lagging_commit(void **state)
+{
+	static const struct {
+		__u32 state;
+		__u64 c;
+		__u32 res;
+	} t[] = {
+		{ BL_REG_LIVE | BL_REG_IN, 89, BL_A_LEAF | BL_A_EXCLUDED | BL_A_LAGGING },
+		{ BL_REG_LIVE | BL_REG_IN, 90, 0 },
+		{ BL_REG_LIVE | BL_REG_IN | BL_REG_HELD, 89, 0 },
+		{ BL_REG_LIVE, 89, 0 },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(t); i++) {
+		struct bl_port_regs p = { 0 };
+		struct bl_life life = { 0, 0 };
+		struct bl_pair leaf;
+		struct bl_expiry e = {
+			.watch = 1500, .silent = 1400, .fresh_c = 90, .lagging_c = 1001
+		};
+
+		p.lane[0] = (struct bl_reg){ .b = 100,
+					     .c = t[i].c,
+					     .heard_ns = 1450,
+					     .fresh_c_ns = 1001,
+					     .state = t[i].state,
+					     .lanes = 1 };
+		assert_int_equal(bl_port_expire(&p, &e, &life, &leaf), 0);
+		e.lagging_c = 1002;
+		assert_int_equal(bl_port_expire(&p, &e, &life, &leaf), t[i].res);
+		assert_int_equal(life.death, t[i].res != 0);
+	}
+}
+
 static void bl_port_expire__one_lane_of_two(void **state)
 {
 	struct bl_port_regs p = { 0 };
@@ -820,6 +857,7 @@ int main(void)
 		cmocka_unit_test(bl_port_expire__edges),
 		cmocka_unit_test(bl_time_before__edges),
 		cmocka_unit_test(bl_port_expire__lagging),
+		cmocka_unit_test(bl_port_expire__lagging_commit),
 		cmocka_unit_test(bl_port_expire__one_lane_of_two),
 		cmocka_unit_test(bl_port_expire__a_joining_lane_stays),
 		cmocka_unit_test(bl_port_arrive__return_of_the_dead),

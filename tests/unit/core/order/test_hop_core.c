@@ -79,17 +79,6 @@ static void bl_hop_write__table(void **state)
 		assert_int_equal(bl_hop_write(v[i].hosts, v[i].ups, v[i].out), v[i].hop);
 }
 
-static void bl_hop_first__by_role(void **state)
-{
-	(void)state;
-	assert_int_equal(bl_hop_first(BL_PORT_HOST), BL_HOP_HOST);
-	assert_int_equal(bl_hop_first(BL_PORT_UP), BL_HOP_UNKNOWN);
-	assert_int_equal(bl_hop_first(BL_PORT_DOWN), BL_HOP_UNKNOWN);
-	/* No frame carries this value. */
-	assert_int_equal(BL_HOP_UNKNOWN & BL_F_HOP, 0);
-	assert_int_not_equal(BL_HOP_UNKNOWN, BL_HOP_HOST);
-}
-
 static void bl_hop_old__edges(void **state)
 {
 	const uint64_t now = 3 * BL_TS_OLD, edge = now - BL_TS_OLD / 2;
@@ -194,7 +183,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bl_hop_write__table),
-		cmocka_unit_test(bl_hop_first__by_role),
 		cmocka_unit_test(bl_hop_old__edges),
 		cmocka_unit_test(network__every_set_of_switches),
 		cmocka_unit_test(bl_port_learn__all_lanes),
