@@ -61,6 +61,7 @@
 #define bpf_spin_lock(l)                ((void)(l))
 #define bpf_spin_unlock(l)              ((void)(l))
 #define bpf_ktime_get_ns()              (native_now_ns)
+#define bpf_ktime_get_coarse_ns()       (native_now_ns)
 #define bpf_get_smp_processor_id()      (native_cpu)
 #define bpf_get_prandom_u32()           native_random()
 #define bpf_redirect_map(m, key, flags) native_redirect(NATIVE_KEYED(m, #m), key, flags)
