@@ -181,30 +181,18 @@ static int map_pages(struct bl_endpoint *ep)
 	return 0;
 }
 
-static int open_socket(struct bl_endpoint *ep)
+/* The daemon has made the socket and bound it to the address of the endpoint. */
+static void take_socket(struct bl_endpoint *ep)
 {
-	const struct bl_peer *me = bl_peer_get(ep, ep->self.ip, ep->self.port);
 	struct timeval tv = { .tv_usec = 100000 };
-	int big = 4 << 20, one = 1;
+	int big = 4 << 20;
 
-	if (!me)
-		return bl_set_error(NULL, ENOMEM, "out of memory");
-	ep->sock = socket(me->sa.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (ep->sock < 0)
-		return bl_set_error(NULL, errno, "cannot make a UDP socket: %m");
+	ep->sock = ep->fd[BL_FD_SOCKET];
+	ep->fd[BL_FD_SOCKET] = -1; /* closed as @sock */
 	if (setsockopt(ep->sock, SOL_SOCKET, SO_SNDBUFFORCE, &big, sizeof(big)))
 		setsockopt(ep->sock, SOL_SOCKET, SO_SNDBUF, &big,
 			   sizeof(big)); /* without CAP_NET_ADMIN: up to the system's limit */
 	setsockopt(ep->sock, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv));
-	if (me->sa.ss_family == AF_INET6)
-		setsockopt(ep->sock, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one));
-	if (bind(ep->sock, (const struct sockaddr *)&me->sa, me->sa_len)) {
-		char text[64];
-
-		return bl_set_error(NULL, errno, "cannot bind %s: %m",
-				    bl_addr_format(&ep->self, text, sizeof(text)));
-	}
-	return 0;
 }
 
 int bl_init(struct bl_endpoint **out, const struct bl_options *opt)
@@ -255,9 +243,11 @@ int bl_init(struct bl_endpoint **out, const struct bl_options *opt)
 			rec = BL_REC_JUMBO;
 		ep->ring_frames = ep->ring_bytes / (rec + 8);
 	}
-	rc = open_socket(ep);
-	if (rc)
+	if (!bl_peer_get(ep, ep->self.ip, ep->self.port)) {
+		rc = bl_set_error(NULL, ENOMEM, "out of memory");
 		goto fail;
+	}
+	take_socket(ep);
 	ep->timerfd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
 	ep->epfd = epoll_create1(EPOLL_CLOEXEC);
 	{

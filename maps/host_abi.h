@@ -289,8 +289,15 @@ struct bl_ep_slot {
 	 */
 	__u16 left;
 	__u16 reserved[2]; /* must be zero */
+	/*
+	 * SO_COOKIE of the endpoint's UDP socket: frames of other sockets are refused. 0: not
+	 * known, and not compared; the daemon activates no such slot.
+	 */
+	__u64 cookie;
+	__u32 uid; /* user of the process when it attached; quotas count by it */
+	__u32 reserved2;
 };
-_Static_assert(sizeof(struct bl_ep_slot) == 64, "ABI");
+_Static_assert(sizeof(struct bl_ep_slot) == 80, "ABI");
 
 /**
  * struct bl_rec - one frame in an endpoint's ring; the body follows. The record occupies
@@ -343,7 +350,8 @@ struct bl_attach_req {
 
 /**
  * struct bl_attach_rep - answer to struct bl_attach_req. The file descriptors are those of enum
- * bl_attach_fd, in that order.
+ * bl_attach_fd, in that order. The daemon makes the socket, so that it knows its cookie: nobody
+ * else can send as this endpoint, and nothing that the process says has to be believed.
  */
 struct bl_attach_rep {
 	__u32 magic;      /* BL_SOCK_MAGIC */
@@ -400,6 +408,7 @@ enum bl_attach_fd {
 	BL_FD_CLOCK,
 	BL_FD_WINDOWS,
 	BL_FD_FAILURES,
+	BL_FD_SOCKET, /* UDP, bound to the address and port of the endpoint */
 	BL_FD_COUNT
 };
 

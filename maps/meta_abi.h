@@ -32,9 +32,9 @@
  * ahead, missed slots; 5: reliable windows, fences; 6: removed endpoints and the reason, failures
  * by life, the hop of a frame; 7: the time below which messages of a removed endpoint are
  * committed; 8: endpoints that left in order, the account of a shared ring; 9: complete addresses
- * of destinations, their ages, lengths in byte times.
+ * of destinations, their ages, lengths in byte times; 10: the socket and the user of an endpoint.
  */
-#define BL_ABI_VERSION 9
+#define BL_ABI_VERSION 10
 
 enum bl_role { BL_ROLE_NONE, BL_ROLE_SWITCH, BL_ROLE_HOST };
 

@@ -229,7 +229,10 @@
 	  "host has another policy than this switch") \
 	X(HELD_LONG, "held_long", DROP, \
 	  "application's frame that waited too long for permission to leave: its peer or " \
-	  "the arbiter does not answer")
+	  "the arbiter does not answer") \
+	X(FOREIGN_SOURCE, "foreign_source", DROP, \
+	  "frame with the port of an endpoint, but from another socket or address; or from " \
+	  "the network with an address of this host or of loopback")
 /* clang-format on */
 
 #define BL_REASON_ENUM(sym, name, kind, text) BL_R_##sym,

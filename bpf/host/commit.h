@@ -178,14 +178,13 @@ static __always_inline void read_ack(const __u8 *body, const struct run *r, cons
 static __always_inline void ack_local_prep(struct __sk_buff *skb, struct run *r)
 {
 	const __u8 *body = ack_body((void *)(long)skb->data, (void *)(long)skb->data_end, r);
-	__u32 slot = sender_slot(r);
 	struct bl_ack a;
 	int empty;
 
-	if (!body || slot == BL_EPS_MAX)
+	if (!body)
 		return;
 	read_ack(body, r, r->daddr, r->f.dport, &a);
-	close_slot(slot, &a, &empty);
+	close_slot(r->slot, &a, &empty);
 }
 
 /*

@@ -193,6 +193,9 @@ static const char *const cures[BL_R_COUNT] = {
 			     "endpoints` lists the processes that run",
 	[BL_R_NOT_ENDPOINT] = "a program here uses a UDP port of barline's range: change its port, "
 			      "or the range",
+	[BL_R_FOREIGN_SOURCE] = "a program here uses the port of an endpoint at another address "
+				"(`ss -uanp` lists them), or a host of the rack sends in this "
+				"host's name",
 	[BL_R_FORGED_BEACON] = "find the program that sends frames of ethertype 0x88B5",
 	[BL_R_NO_ROUTE] = "add the route, or the --fdb entry",
 	[BL_R_TO_KERNEL] = "normal in the first moments; if it grows, addresses of neighbours "

@@ -37,6 +37,7 @@
 #include "loader/order/endpoint.h"
 #include "loader/order/endpoint_again.h"
 #include "loader/order/endpoint_pages.h"
+#include "loader/order/endpoint_socket.h"
 #include "loader/order/ep.h"
 #include "loader/order/events.h"
 
@@ -223,26 +224,51 @@ static int fill_nic_facts(struct bl_node *n, uint32_t family, struct bl_attach_r
 }
 
 /*
- * Makes an endpoint and its ring. On success *@ring is the ring's descriptor, and @conn belongs to
- * the endpoint. Returns 0 or -errno.
+ * Chooses the endpoint's port and makes its socket. Of ports that nobody has asked for, those that
+ * strangers have bound are left out. Returns the socket or -errno.
+ */
+static int open_port(struct bl_node *n, const struct bl_attach_req *q, pid_t pid,
+		     const uint8_t addr[16], uint32_t *port, uint64_t *cookie, struct bl_err *err)
+{
+	unsigned int k;
+	int old, rc, fd;
+
+	for (k = 0;; k++) {
+		rc = choose_port(n, q->port, pid, port, err);
+		if (!rc)
+			rc = bl_netns_enter(n->cfg.netns, &old, err);
+		if (rc)
+			return rc;
+		fd = bl_endpoint_socket(addr, (uint16_t)*port, cookie, err);
+		bl_netns_leave(old);
+		if (fd != -EADDRINUSE || q->port || k >= n->host_cfg.port_count)
+			return fd;
+	}
+}
+
+/*
+ * Makes an endpoint, its ring and its socket. On success *@ring and *@sock are their descriptors,
+ * and @conn belongs to the endpoint. Returns 0 or -errno.
  */
 static int attach_endpoint(struct bl_node *n, int conn, const struct bl_attach_req *q,
-			   struct bl_attach_rep *rep, int *ring, struct bl_err *err)
+			   struct bl_attach_rep *rep, int *ring, int *sock, struct bl_err *err)
 {
 	socklen_t len = sizeof(struct ucred);
 	struct bl_ep_slot before;
 	struct ucred who = {};
 	uint32_t port = 0, key;
+	uint64_t cookie = 0;
 	struct bl_ep *ep;
 	int k, rc;
 
 	getsockopt(conn, SOL_SOCKET, SO_PEERCRED, &who, &len);
 	bl_endpoints_bury(n);
 	rc = fill_nic_facts(n, q->family, rep, err);
-	if (!rc)
-		rc = choose_port(n, q->port, who.pid, &port, err);
 	if (rc)
 		return rc;
+	*sock = open_port(n, q, who.pid, rep->addr, &port, &cookie, err);
+	if (*sock < 0)
+		return *sock;
 	for (k = 0; k < BL_EPS_MAX && n->ep[k].used; k++)
 		;
 	if (k == BL_EPS_MAX)
@@ -257,6 +283,8 @@ static int attach_endpoint(struct bl_node *n, int conn, const struct bl_attach_r
 	ep->conn = ep->pidfd = -1;
 	ep->info.slot = (uint16_t)k;
 	ep->info.port = (uint16_t)port;
+	ep->info.cookie = cookie;
+	ep->info.uid = who.uid;
 	ep->info.ring_bytes = q->ring_bytes ? q->ring_bytes : BL_RING_BYTES;
 	key = bl_ep_key(n, &ep->info);
 	if (!bpf_map_lookup_elem(n->eps_fd, &key, &before))
@@ -281,7 +309,6 @@ static int attach_endpoint(struct bl_node *n, int conn, const struct bl_attach_r
 	if (rc < 0) {
 		ep->conn = -1; /* still the caller's */
 		bl_endpoint_release(ep, "it could not be set up");
-		close(*ring);
 		return rc;
 	}
 	rc = bl_ep_publish(n, BL_EPS_MAX);
@@ -350,7 +377,12 @@ static bool serve_attach(struct bl_node *n, int conn, const struct bl_attach_req
 		.port_count = n->host_cfg.port_count,
 		.beacon_ns = n->host_cfg.beacon_ns,
 	};
-	int fds[BL_FD_COUNT] = { [BL_FD_RING] = -1, [BL_FD_HOST_PAGE] = -1, [BL_FD_CLOCK] = -1 };
+	/* The descriptors that are only for this answer; the others are the node's. */
+	static const int own[] = { BL_FD_RING, BL_FD_HOST_PAGE, BL_FD_CLOCK, BL_FD_SOCKET };
+	int fds[BL_FD_COUNT] = {
+		[BL_FD_RING] = -1, [BL_FD_HOST_PAGE] = -1, [BL_FD_CLOCK] = -1, [BL_FD_SOCKET] = -1
+	};
+	unsigned int k;
 	struct bl_err err = {};
 	int rc;
 
@@ -371,19 +403,16 @@ static bool serve_attach(struct bl_node *n, int conn, const struct bl_attach_req
 				     strerror(errno));
 	}
 	if (!rc)
-		rc = attach_endpoint(n, conn, q, &rep, &fds[BL_FD_RING], &err);
+		rc = attach_endpoint(n, conn, q, &rep, &fds[BL_FD_RING], &fds[BL_FD_SOCKET], &err);
 	if (rc) {
 		fill_error(&rep, -rc, &err);
 		send_reply(conn, &rep, NULL, 0);
 	} else if (send_reply(conn, &rep, fds, BL_FD_COUNT)) {
 		bl_endpoint_release(&n->ep[rep.slot], "it did not wait for the answer");
 	}
-	if (!rc)
-		close(fds[BL_FD_RING]); /* the map of rings and the process have their own */
-	if (fds[BL_FD_HOST_PAGE] >= 0)
-		close(fds[BL_FD_HOST_PAGE]);
-	if (fds[BL_FD_CLOCK] >= 0)
-		close(fds[BL_FD_CLOCK]);
+	for (k = 0; k < sizeof(own) / sizeof(own[0]); k++)
+		if (fds[own[k]] >= 0)
+			close(fds[own[k]]); /* the process has its own */
 	return !rc;
 }
 

@@ -9,7 +9,8 @@
 #include <linux/pkt_cls.h>
 #include "tests/prog/host/host_util.h"
 
-#define FROM (BL_PORT_BASE + 9) /* port of an endpoint of this host */
+#define FROM      (BL_PORT_BASE + 9) /* port of an endpoint of this host */
+#define NO_COOKIE (1ULL << 60)       /* the kernel counts cookies from 1 */
 
 /*
  * Runs a tc program with the fields of the context that the programs read: mark, gso_size and
@@ -208,6 +209,60 @@ static void egress__not_an_endpoint(void **state)
 	expect_dropped(&d, 0, BL_R_NOT_ENDPOINT);
 	cfg.port_count = 10;
 	set_cfg();
+	expect_sent(&d, T0);
+}
+
+static void set_cookie(__u16 port, __u64 cookie)
+{
+	struct bl_ep_slot e;
+
+	map_get(sk->maps.eps, port, &e);
+	e.cookie = cookie;
+	map_put(sk->maps.eps, port, &e);
+}
+
+/*
+ * A port alone makes no endpoint: the frame has to come from the endpoint's address, and from its
+ * socket. test_run gives each frame a socket of its own, so no cookie in the slot is that one's.
+ */
+static void egress__foreign_source(void **state)
+{
+	static const __u8 lo4[16] = { [10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1 },
+			  lo6[16] = { [15] = 1 };
+	struct desc d = own_message(false, T0), d6 = own_message(true, T0);
+	__u32 i;
+
+	(void)state;
+	d.sport = BL_PORT_BASE + 10;
+	d6.sport = BL_PORT_BASE + 11;
+	expect_sent(&d, T0);
+	expect_sent(&d6, T0);
+	for (i = 12; i < 16; i++) {
+		d.saddr[i] ^= 1;
+		expect_dropped(&d, 0, BL_R_FOREIGN_SOURCE);
+		d.saddr[i] ^= 1;
+	}
+	for (i = 0; i < 16; i++) {
+		d6.saddr[i] ^= 1;
+		expect_dropped(&d6, 0, BL_R_FOREIGN_SOURCE);
+		d6.saddr[i] ^= 1;
+	}
+	memcpy(d.saddr, lo4, sizeof(lo4));
+	expect_dropped(&d, 0, BL_R_FOREIGN_SOURCE);
+	memcpy(d6.saddr, lo6, sizeof(lo6));
+	expect_dropped(&d6, BEACON_MARK, BL_R_FOREIGN_SOURCE);
+	/* each family with the port of the other's endpoint */
+	d = own_message(false, T0);
+	d.sport = BL_PORT_BASE + 11;
+	expect_dropped(&d, 0, BL_R_FOREIGN_SOURCE);
+	d6 = own_message(true, T0);
+	d6.sport = BL_PORT_BASE + 10;
+	expect_dropped(&d6, 0, BL_R_FOREIGN_SOURCE);
+	/* the right address, and another socket */
+	d.sport = BL_PORT_BASE + 10;
+	set_cookie(10, NO_COOKIE);
+	expect_dropped(&d, 0, BL_R_FOREIGN_SOURCE);
+	set_cookie(10, 0);
 	expect_sent(&d, T0);
 }
 
@@ -653,7 +708,12 @@ static void local__refused(void **state)
 	expect_consumed(&be, BL_R_FORGED_BEACON);
 	d.sport = BL_PORT_BASE + 8;
 	expect_consumed(&d, BL_R_NOT_ENDPOINT);
+	d.sport = BL_PORT_BASE + 11;
+	expect_consumed(&d, BL_R_FOREIGN_SOURCE);
 	d.sport = FROM;
+	set_cookie(9, NO_COOKIE);
+	expect_consumed(&d, BL_R_FOREIGN_SOURCE);
+	set_cookie(9, 0);
 	d.dport = BL_PORT_BASE + 8;
 	expect_consumed(&d, BL_R_NO_ENDPOINT);
 	d.dport = BL_PORT_BASE + 10;
@@ -748,6 +808,7 @@ int main(void)
 		CASE(egress__beacon_says_the_policy),
 		CASE(egress__forged_beacon),
 		CASE(egress__not_an_endpoint),
+		CASE(egress__foreign_source),
 		CASE(egress__clock_void),
 		CASE(egress__in_flight),
 		CASE(egress__silent),

@@ -176,6 +176,46 @@ static void store__wrong_endpoint(void **state)
 /*
  * With a full ring the message is lost. The barrier still rises, and the reader finds a gap in psn.
  */
+/* No other host has these sources; what else is wrong with the frame does not matter. */
+static void store__foreign_source(void **state)
+{
+	static const __u8 lo4[16] = { [10] = 0xff, [11] = 0xff, [12] = 127, [13] = 5, [15] = 9 },
+			  lo6[16] = { [15] = 1 };
+	static const __u8 ops[] = { BL_OP_DATA, BL_OP_CREDIT, BL_OP_PROBE, BL_OP_ACK };
+	struct desc d, w;
+	__u32 i;
+
+	(void)state;
+	feed_beacon(T0 - 1000);
+	for (i = 0; i < sizeof(ops); i++) {
+		d = data_frame(0, 1, T0 - 5, T0 - 10);
+		d.op = ops[i];
+		memcpy(d.saddr, lo4, 16);
+		refuse(&d, BL_R_FOREIGN_SOURCE);
+		memcpy(d.saddr, d.daddr, 16);
+		refuse(&d, BL_R_FOREIGN_SOURCE);
+		d = data_frame6(0, 1, T0 - 5, T0 - 10);
+		d.op = ops[i];
+		memcpy(d.saddr, lo6, 16);
+		refuse(&d, BL_R_FOREIGN_SOURCE);
+		memcpy(d.saddr, d.daddr, 16);
+		refuse(&d, BL_R_FOREIGN_SOURCE);
+		/* an endpoint of this host, to another address of this host */
+		d = data_frame(1, 0, T0 - 5, T0 - 10);
+		d.op = ops[i];
+		d.sport = BL_PORT_BASE + 10;
+		refuse(&d, BL_R_FOREIGN_SOURCE);
+	}
+	/* the same port at another host, and addresses that only begin like loopback */
+	w = data_frame(0, 1, T0 - 5, T0 - 10);
+	w.sport = BL_PORT_BASE + 10;
+	step(&w, WANT({ BL_HC_INGRESS, BL_R_STORED }));
+	w = data_frame6(0, 1, T0 - 5, T0 - 10);
+	memset(w.saddr, 0, 15);
+	w.saddr[15] = 2;
+	step(&w, WANT({ BL_HC_INGRESS, BL_R_STORED }));
+}
+
 static void store__ring_full(void **state)
 {
 	struct desc d = data_frame(0, 1, T0, T0 - 1000);
@@ -700,6 +740,7 @@ int main(void)
 		CASE(store__all_variants),
 		CASE(store__flags),
 		CASE(store__wrong_endpoint),
+		CASE(store__foreign_source),
 		CASE(store__ring_full),
 		CASE(clock__ahead),
 		CASE(clock__promised_ahead),
