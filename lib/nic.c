@@ -23,6 +23,7 @@
  */
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
+#include "core/order/line_core.h"
 #include "nic.h"
 
 static uint32_t line_count(const struct bl_endpoint *ep)
@@ -32,11 +33,14 @@ static uint32_t line_count(const struct bl_endpoint *ep)
 	return n < BL_EPS_MAX ? n : BL_EPS_MAX;
 }
 
-static bool is_in_flight(const struct bl_inflight *l)
+/* Frames of a send that is void will not leave, so no room is kept for them. */
+static bool is_in_flight(const struct bl_endpoint *ep, uint32_t k)
 {
+	const struct bl_inflight *l = &ep->inflight[k];
 	uint64_t ts = __atomic_load_n(&l->ts, __ATOMIC_ACQUIRE);
 
-	return ts && ts != BL_TIME_NONE && !__atomic_load_n(&l->out, __ATOMIC_ACQUIRE);
+	return ts && ts != BL_TIME_NONE && !__atomic_load_n(&l->out, __ATOMIC_ACQUIRE) &&
+	       !bl_line_void(ts, __atomic_load_n(&ep->page->voids[k].over, __ATOMIC_ACQUIRE));
 }
 
 /*
@@ -47,7 +51,7 @@ static uint64_t frames_offered(const struct bl_endpoint *ep, uint32_t k, uint64_
 {
 	uint64_t all = __atomic_load_n(&ep->wake->ep[k].nic_offered, __ATOMIC_ACQUIRE);
 	bool going = all != __atomic_load_n(&ep->wake->ep[k].nic_queued, __ATOMIC_ACQUIRE) &&
-		     is_in_flight(&ep->inflight[k]);
+		     is_in_flight(ep, k);
 
 	*queued = __atomic_load_n(&ep->wake->ep[k].nic_queued, __ATOMIC_ACQUIRE);
 	return going && all > *queued ? all : *queued;

@@ -234,7 +234,7 @@ int bl_tx_flush(struct bl_endpoint *ep)
 	}
 	if (any) {
 		/* the frames are in the transmit queue when sendmmsg() returns */
-		ts = bl_tx_stamp(ep);
+		ts = bl_tx_stamp(ep, false);
 		if (!bl_nic_take(ep, need)) {
 			BL_WRITE_ONCE(mine->ts, BL_TIME_NONE);
 			wait_for_nic(ep, mono);

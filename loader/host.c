@@ -29,6 +29,7 @@
 #include "loader/order/beacon.h"
 #include "loader/order/fence.h"
 #include "loader/order/keep.h"
+#include "loader/order/note.h"
 
 #include "host.skel.h"
 
@@ -227,6 +228,11 @@ int bl_host_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_err
 		goto out;
 	}
 	rc = bl_map_set(bpf_map__fd(skel->maps.meta), 0, &n->meta, BL_MAP_META, err);
+	if (!rc && n->note_fd < 0) {
+		n->note_fd = bl_note_open(bpf_map__fd(skel->maps.clock),
+					  bpf_map__fd(skel->maps.host_page), err);
+		rc = n->note_fd < 0 ? n->note_fd : 0;
+	}
 	if (!rc)
 		rc = bl_keep_clock(n, bpf_map__fd(skel->maps.clock), err);
 	if (!rc && n->fresh)

@@ -45,6 +45,7 @@
 #include "loader/order/fence.h"
 #include "loader/order/keep.h"
 #include "loader/order/limits.h"
+#include "loader/order/void.h"
 #include "loader/switch.h"
 #include "proto/fastpass_file.h"
 
@@ -160,6 +161,8 @@ static int open_in_netns(struct bl_node *n, const struct bl_node_cfg *cfg, struc
 		bl_endpoints_adopted(n);
 	if (!rc && n->cfg.role == BL_ROLE_HOST)
 		rc = bl_limits_open(n, err);
+	if (!rc && n->cfg.role == BL_ROLE_HOST)
+		rc = bl_voids_open(n, err);
 	if (!rc)
 		rc = bl_top_learn_open(n, err);
 	/*
@@ -203,7 +206,7 @@ int bl_node_open(struct bl_node **out, struct bl_server *s, const struct bl_node
 		n->keep_fd = -1;
 	n->xdp_prog = n->tc_prog = n->devmap_prog = n->clone_prog = -1;
 	n->host_cfg_fd = n->inflight_fd = n->wake_fd = n->eps_fd = n->rings_fd = n->page_fd =
-		n->windows_fd = n->failures_fd = n->relayed_fd = -1;
+		n->windows_fd = n->failures_fd = n->relayed_fd = n->note_fd = -1;
 	bl_fence_none(&n->fence);
 	n->srv = s;
 	n->cfg = *cfg;
@@ -274,8 +277,8 @@ void bl_node_close(struct bl_node *n)
 {
 	int *fds[] = { &n->host_cfg_fd, &n->inflight_fd, &n->wake_fd,    &n->eps_fd,
 		       &n->rings_fd,    &n->page_fd,     &n->windows_fd, &n->failures_fd,
-		       &n->relayed_fd,  &n->netns_fd,    &n->xdp_prog,   &n->tc_prog,
-		       &n->devmap_prog, &n->clone_prog };
+		       &n->relayed_fd,  &n->note_fd,     &n->netns_fd,   &n->xdp_prog,
+		       &n->tc_prog,     &n->devmap_prog, &n->clone_prog };
 	struct bl_node **at;
 	unsigned int k;
 
@@ -285,6 +288,7 @@ void bl_node_close(struct bl_node *n)
 	bl_beacon_remove(n);
 	bl_top_learn_close(n);
 	bl_limits_close(n);
+	bl_voids_close(n);
 	bl_endpoints_close(n);
 	bl_links_unwatch(n);
 	bl_fence_close(&n->fence);

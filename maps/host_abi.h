@@ -92,15 +92,17 @@ _Static_assert(sizeof(struct bl_host_cfg) == 48, "ABI");
 struct bl_inflight {
 	/*
 	 * Bus time taken before the timestamp of the scattering that is being sent; BL_TIME_NONE or
-	 * 0 (a new map): nothing is in flight. Cleared by the daemon when the process has died.
-	 * Pairs with the egress program. Writer: @ts = clock, full fence, read the clock again.
-	 * Program: clock, full fence, read @ts.
+	 * 0 (a new map): nothing is in flight. Cleared by the daemon when the process has died;
+	 * does not count if the send is void (struct bl_void). Pairs with the egress program.
+	 * Writer: @ts = clock, full fence, read the clock again. Program: clock, full fence, read
+	 * @ts.
 	 */
 	__u64 ts;
 	/*
 	 * Timestamp of a reliable scattering that is not completely in the window yet: C must not
-	 * pass it. 0 or BL_TIME_NONE: none. Set before @ts is cleared; cleared after the last frame
-	 * of the scattering was counted in @state.
+	 * pass it. 0 or BL_TIME_NONE: none. Set while @ts is set, so that it holds C even if the
+	 * send becomes void; cleared after the last frame of the scattering was counted in @state.
+	 * A value below the C that was sent already is ignored.
 	 */
 	__u64 hold;
 	/*
@@ -153,6 +155,20 @@ enum bl_out_why {
 _Static_assert(sizeof(struct bl_inflight) == 64, "one cache line");
 
 /**
+ * struct bl_void - which sends of one endpoint do not count any more, because its process stopped
+ * in the middle of them. Written by the daemon, in this order: @upto, an RCU grace period, @over.
+ *
+ * Example: a process stops with 7000 in flight. At 27000 the daemon writes @upto = 27000. From then
+ * on the programs drop the messages of the endpoint while its line says 27000 or less. When no
+ * program runs any more that may have let one pass, the daemon writes @over = 27000, and the line
+ * does not hold B or C any more.
+ */
+struct bl_void {
+	__u64 upto; /* messages sent with a line of at most this are dropped (send_void); 0: none */
+	__u64 over; /* a line of at most this does not hold the barriers; never above @upto */
+};
+
+/**
  * struct bl_host_page - value 0 of "host_page"; processes map it read-only. Written by the host's
  * programs unless a field says otherwise.
  */
@@ -203,8 +219,10 @@ struct bl_host_page {
 	 * bl_fence.
 	 */
 	__u64 barred;
+	struct bl_void voids[BL_EPS_MAX]; /* by endpoint slot; written by the daemon */
 };
-_Static_assert(sizeof(struct bl_host_page) == 384, "ABI");
+_Static_assert(sizeof(struct bl_host_page) == 384 + 16 * BL_EPS_MAX, "ABI");
+_Static_assert(sizeof(struct bl_host_page) <= 4096, "one page");
 
 /**
  * struct bl_wake - value 0 of "wake": which endpoints sleep until which barrier. Written by

@@ -9,6 +9,7 @@
 #include "maps/failure_abi.h"
 #include "maps/host_abi.h"
 #include "maps/hold_maps.h"
+#include "maps/page_maps.h"
 #include "maps/reliable_abi.h"
 
 /* by enum bl_reason */
@@ -43,15 +44,6 @@ struct {
 	__type(key, __u32);
 	__type(value, struct bl_inflight);
 } inflight SEC(".maps");
-
-/* barriers and registers; processes map it read-only */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__type(key, __u32);
-	__type(value, struct bl_host_page);
-} host_page SEC(".maps");
 
 /* which endpoints sleep until which barrier */
 struct {

@@ -232,7 +232,12 @@
 	  "the arbiter does not answer") \
 	X(FOREIGN_SOURCE, "foreign_source", DROP, \
 	  "frame with the port of an endpoint, but from another socket or address; or from " \
-	  "the network with an address of this host or of loopback")
+	  "the network with an address of this host or of loopback") \
+	X(SEND_VOID, "send_void", DROP, \
+	  "message of a process that had stopped in the middle of sending it: its host went " \
+	  "on without it") \
+	X(PROMISE_ABSURD, "promise_absurd", NOTE, \
+	  "promise of this host far ahead of its clock; taken back")
 /* clang-format on */
 
 #define BL_REASON_ENUM(sym, name, kind, text) BL_R_##sym,

@@ -236,6 +236,8 @@ static __always_inline enum bl_reason on_egress_frame(struct __sk_buff *skb, str
 	bl_read_clock(&now);
 	if (!now.ok)
 		return BL_R_CLOCK_VOID;
+	if (r->f.opcode == BL_OP_DATA && send_is_void(r->page, slot))
+		return BL_R_SEND_VOID;
 	if (bl_op_timed(r->f.opcode))
 		BL_WRITE_ONCE(r->page->data_ns, now.bus);
 	if (r->f.opcode == BL_OP_DATA) {
@@ -316,6 +318,8 @@ int bl_host_local(struct __sk_buff *skb)
 			/* refused */
 		} else if (bl_op_answer(r.f.opcode)) {
 			why = BL_R_SENT_ACK;
+		} else if (r.f.opcode == BL_OP_DATA && send_is_void(r.page, r.slot)) {
+			why = BL_R_SEND_VOID;
 		} else if (bl_op_asks(r.f.opcode) && read_named_life(data, end, &r)) {
 			why = BL_R_BAD_LENGTH;
 		} else if (skb->gso_size || r.f.l3_off > sizeof(struct ethhdr) + 4) {

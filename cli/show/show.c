@@ -19,6 +19,7 @@
 #include "cli/util/out.h"
 #include "cli/util/read.h"
 #include "core/clock_core.h"
+#include "core/order/line_core.h"
 #include "maps/host_abi.h"
 
 /* the kernel memory, in bytes, that the maps of one node may use; `show maps` warns above it */
@@ -383,6 +384,7 @@ static const char *exclusion_word(const struct bl_inflight *line)
 static int collect_endpoints(const struct bl_node_ref *ref, json_t *rows)
 {
 	struct bl_host_cfg cfg;
+	struct bl_host_page page;
 	struct bl_wake wake;
 	struct bl_inflight fl;
 	struct bl_err err;
@@ -393,6 +395,7 @@ static int collect_endpoints(const struct bl_node_ref *ref, json_t *rows)
 	if (ref->role != BL_ROLE_HOST)
 		return 0;
 	if (node_value(ref, BL_MAP_HOST_CFG, 0, &cfg, sizeof(cfg)) ||
+	    node_value(ref, BL_MAP_HOST_PAGE, 0, &page, sizeof(page)) ||
 	    node_value(ref, BL_MAP_WAKE, 0, &wake, sizeof(wake)))
 		return 1;
 	eps = bl_map_open(ref, BL_MAP_EPS, sizeof(struct bl_ep_slot), false, &err);
@@ -412,12 +415,15 @@ static int collect_endpoints(const struct bl_node_ref *ref, json_t *rows)
 		s.name[sizeof(s.name) - 1] = '\0';
 		json_array_append_new(
 			rows,
-			json_pack("{s:s, s:s, s:i, s:i, s:s, s:i, s:I, s:o, s:b, s:b, s:I, s:s}",
+			json_pack("{s:s, s:s, s:i, s:i, s:s, s:i, s:i, s:I, s:o, s:b, s:b, s:b, "
+				  "s:I, "
+				  "s:s}",
 				  "node", node_name(ref), "addr",
 				  addr_text(s.addr, text, sizeof(text)), "port", (int)s.port, "pid",
-				  (int)s.pid, "process", s.name, "slot", (int)slot, "ring_bytes",
-				  (json_int_t)s.ring_bytes, "ring_used", ring_used(rings, slot),
-				  "sending", fl.ts && fl.ts != BL_TIME_NONE, "sleeping",
+				  (int)s.pid, "process", s.name, "uid", (int)s.uid, "slot",
+				  (int)slot, "ring_bytes", (json_int_t)s.ring_bytes, "ring_used",
+				  ring_used(rings, slot), "sending", fl.ts && fl.ts != BL_TIME_NONE,
+				  "void", bl_line_void(fl.ts, page.voids[slot].over), "sleeping",
 				  wake.ep[slot].until != BL_TIME_NONE && wake.ep[slot].until,
 				  "woken", (json_int_t)wake.ep[slot].woken, "out",
 				  exclusion_word(&fl)));
@@ -434,16 +440,23 @@ static int collect_endpoints(const struct bl_node_ref *ref, json_t *rows)
 
 int cmd_show_endpoints(int argc, char **argv)
 {
-	static const struct col cols[] = {
-		{ "node", "NODE", 's' },       { "addr", "ADDRESS", 's' },
-		{ "port", "PORT", 'd' },       { "pid", "PID", 'd' },
-		{ "process", "PROCESS", 's' }, { "slot", "SLOT", 'd' },
-		{ "ring_bytes", "RING", 'k' }, { "ring_used", "USED", 'k' },
-		{ "sending", "SENDING", 'b' }, { "sleeping", "SLEEPING", 'b' },
-		{ "woken", "WOKEN", 'd' },     { "out", "OUT", 's' }
-	};
+	static const struct col cols[] = { { "node", "NODE", 's' },
+					   { "addr", "ADDRESS", 's' },
+					   { "port", "PORT", 'd' },
+					   { "pid", "PID", 'd' },
+					   { "process", "PROCESS", 's' },
+					   { "slot", "SLOT", 'd' },
+					   { "ring_bytes", "RING", 'k' },
+					   { "ring_used", "USED", 'k' },
+					   { "sending", "SENDING", 'b' },
+					   { "void", "VOID", 'b' },
+					   { "sleeping", "SLEEPING", 'b' },
+					   { "woken", "WOKEN", 'd' },
+					   { "out", "OUT", 's' } };
 
 	return SHOW("barline show endpoints - the processes that send and receive on this host\v"
+		    "VOID: its process has stopped in the middle of a send, and the host goes on "
+		    "without that send. "
 		    "OUT: why an endpoint is no longer a member: gone (its process ended, and its "
 		    "failure is not settled yet), or excluded while its process lives: in_flight "
 		    "(it was stopped in the middle of a send), window (it was stopped with "

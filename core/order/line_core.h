@@ -34,15 +34,23 @@
 #include "maps/host_abi.h"
 #include "core/order/commit_core.h"
 
+/** bl_line_void - whether a send with @ts in the line is among those up to @upto. */
+BL_CORE int bl_line_void(__u64 ts, __u64 upto)
+{
+	return ts && ts <= upto;
+}
+
 /**
  * bl_line_least - lower *@b and *@c to what the line allows. @in_flight of 0: @ts of the line does
- * not count.
+ * not count. @over: of the endpoint's struct bl_void. @last: the C that was sent last; a line that
+ * is to hold a C that has left does not count.
  * Returns 1 if the window counts as well: see bl_rwin_commit().
  *
  * Reads in this order: out, in flight, hold, window. What the process removes from one of the last
  * three, it has put into the next one before.
  */
-BL_CORE int bl_line_least(const struct bl_inflight *line, int in_flight, __u64 *b, __u64 *c)
+BL_CORE int bl_line_least(const struct bl_inflight *line, int in_flight, const __u64 *over,
+			  __u64 last, __u64 *b, __u64 *c)
 {
 	__u64 out = BL_READ_ONCE(line->out), v;
 
@@ -50,7 +58,7 @@ BL_CORE int bl_line_least(const struct bl_inflight *line, int in_flight, __u64 *
 		return 0;
 	if (!out || !BL_READ_ONCE(line->out_why)) {
 		v = BL_READ_ONCE(line->ts);
-		if (v && v < *b && in_flight)
+		if (v && v < *b && in_flight && !bl_line_void(v, BL_READ_ONCE(*over)))
 			*b = v;
 	}
 	if (out) {
@@ -58,7 +66,7 @@ BL_CORE int bl_line_least(const struct bl_inflight *line, int in_flight, __u64 *
 		return 0;
 	}
 	v = BL_READ_ONCE(line->hold);
-	if (v && v < *c)
+	if (v >= last && v && v < *c)
 		*c = v;
 	return bl_rwin_used(BL_READ_ONCE(line->state)) != 0;
 }

@@ -72,6 +72,17 @@ BL_CORE __u64 bl_promise(__u64 bus, __u64 ahead, __u64 promised, __u64 claim)
 }
 
 /**
+ * bl_promise_absurd - whether @promised is so far ahead of @limit, the latest time that the host's
+ * clock allows to promise, that no program can have written it. The limit varies with the bound of
+ * the clock, by much less than BL_PROMISE_MOST_NS.
+ */
+#define BL_PROMISE_MOST_NS 1000000000ULL
+BL_CORE int bl_promise_absurd(__u64 promised, __u64 limit)
+{
+	return promised > limit + BL_PROMISE_MOST_NS;
+}
+
+/**
  * bl_promise_ts - the timestamp of a message: not below @clock, the host's @promised, or what was
  * @noted as in flight; above the endpoint's @last.
  */

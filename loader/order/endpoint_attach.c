@@ -136,6 +136,38 @@ static int choose_port(struct bl_node *n, uint32_t wish, pid_t pid, uint32_t *po
 	return bl_fail(err, ENOSPC, "all %u ports of the range are taken", c->port_count);
 }
 
+/*
+ * Returns 0 if user @uid may have another endpoint with a ring of @bytes. Root may have all; an
+ * endpoint that is dead counts until its slot is free.
+ */
+static int check_quota(const struct bl_node *n, uid_t uid, uint64_t bytes, struct bl_err *err)
+{
+	const int32_t eps = n->cfg.user_endpoints, mib = n->cfg.user_ring_mib;
+	int32_t count = 0;
+	unsigned int k;
+
+	for (k = 0; k < BL_EPS_MAX; k++) {
+		if (!n->ep[k].used || n->ep[k].info.uid != uid)
+			continue;
+		count++;
+		bytes += n->ep[k].info.ring_bytes;
+	}
+	if (!uid)
+		return 0;
+	if (eps >= 0 && count >= eps)
+		return bl_fail(err, EDQUOT,
+			       "user %u has %d endpoints, as many as user_endpoints of this host "
+			       "allows",
+			       uid, count);
+	if (mib >= 0 && bytes > (uint64_t)mib << 20)
+		return bl_fail(err, EDQUOT,
+			       "the rings of user %u would have %llu KiB, and user_ring_mib of "
+			       "this "
+			       "host allows %d MiB; ask for a smaller ring (ring_bytes)",
+			       uid, (unsigned long long)bytes >> 10, mib);
+	return 0;
+}
+
 static int validate_attach_req(const struct bl_attach_req *q, ssize_t len, struct bl_err *err)
 {
 	uint32_t b = q->ring_bytes;
@@ -255,7 +287,7 @@ static int attach_endpoint(struct bl_node *n, int conn, const struct bl_attach_r
 {
 	socklen_t len = sizeof(struct ucred);
 	struct bl_ep_slot before;
-	struct ucred who = {};
+	struct ucred who = { .uid = (uid_t)-1 };
 	uint32_t port = 0, key;
 	uint64_t cookie = 0;
 	struct bl_ep *ep;
@@ -263,7 +295,9 @@ static int attach_endpoint(struct bl_node *n, int conn, const struct bl_attach_r
 
 	getsockopt(conn, SOL_SOCKET, SO_PEERCRED, &who, &len);
 	bl_endpoints_bury(n);
-	rc = fill_nic_facts(n, q->family, rep, err);
+	rc = check_quota(n, who.uid, q->ring_bytes ? q->ring_bytes : BL_RING_BYTES, err);
+	if (!rc)
+		rc = fill_nic_facts(n, q->family, rep, err);
 	if (rc)
 		return rc;
 	*sock = open_port(n, q, who.pid, rep->addr, &port, &cookie, err);

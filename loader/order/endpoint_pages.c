@@ -18,25 +18,23 @@
 #include "core/clock_core.h"
 #include "core/order/line_core.h"
 #include "loader/node_priv.h"
+#include "loader/order/note.h"
 
 int bl_ep_publish(struct bl_node *n, unsigned int gone)
 {
-	struct bl_host_page *page =
-		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, n->page_fd, 0);
-	uint32_t active = 0, lines, k;
+	struct bl_note_arg a = { .kind = BL_NOTE_EPS };
+	struct bl_host_page page;
+	uint32_t zero = 0, k;
 
-	if (page == MAP_FAILED)
+	if (bpf_map_lookup_elem(n->page_fd, &zero, &page))
 		return -errno;
-	lines = page->eps_lines;
+	a.lines = page.eps_lines;
 	for (k = 0; k < BL_EPS_MAX; k++) {
-		if (n->ep[k].used && k >= lines)
-			lines = k + 1;
-		active += n->ep[k].used && k != gone && n->ep[k].info.active == BL_EP_ACTIVE;
+		if (n->ep[k].used && k >= a.lines)
+			a.lines = k + 1;
+		a.active += n->ep[k].used && k != gone && n->ep[k].info.active == BL_EP_ACTIVE;
 	}
-	__atomic_store_n(&page->eps_lines, lines, __ATOMIC_RELEASE);
-	__atomic_store_n(&page->eps_active, active, __ATOMIC_RELEASE);
-	munmap(page, 4096);
-	return 0;
+	return bl_note(n->note_fd, &a);
 }
 
 /*
@@ -224,12 +222,12 @@ uint64_t bl_ep_dead_at(struct bl_node *n, unsigned int slot, enum bl_out_why why
 }
 
 /*
- * Waits until every program that runs now has ended. A process that updates a map of maps returns
+ * A process that updates a map of maps returns
  * after an RCU grace period (maybe_wait_bpf_programs(), as in the kernel's selftests), and programs
  * run inside RCU read sections. membarrier(MEMBARRIER_CMD_GLOBAL) waits for one, too, but is
  * refused where nohz_full is on.
  */
-static void wait_grace_period(const struct bl_node *n)
+void bl_ep_wait_programs(const struct bl_node *n)
 {
 	int inner = bpf_map_create(BPF_MAP_TYPE_ARRAY, "bl_grace_in", 4, 4, 1, NULL), outer;
 	LIBBPF_OPTS(bpf_map_create_opts, opts, .inner_map_fd = (uint32_t)inner);
@@ -264,7 +262,7 @@ void bl_ep_put_out(struct bl_node *n, uint64_t slots, enum bl_out_why why, uint6
 					     __atomic_load_n(&p.host->sent_commit,
 							     __ATOMIC_ACQUIRE),
 					     __atomic_load_n(&p.host->commit, __ATOMIC_ACQUIRE));
-		wait_grace_period(n);
+		bl_ep_wait_programs(n);
 		for (k = 0; k < BL_EPS_MAX; k++) {
 			if (!(slots >> k & 1))
 				continue;

@@ -59,6 +59,9 @@ uint64_t bl_ep_dead_at(struct bl_node *n, unsigned int slot, enum bl_out_why why
  */
 void bl_ep_put_out(struct bl_node *n, uint64_t slots, enum bl_out_why why, uint64_t t[BL_EPS_MAX]);
 
+/** bl_ep_wait_programs - waits until every program that runs now has ended: 8 to 20 ms. */
+void bl_ep_wait_programs(const struct bl_node *n);
+
 /** bl_ep_over - the line of @slot holds nothing any more. Returns 0 or -errno. */
 int bl_ep_over(struct bl_node *n, unsigned int slot);
 

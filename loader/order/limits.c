@@ -35,6 +35,7 @@
 #include "loader/order/endpoint_pages.h"
 #include "loader/order/ep.h"
 #include "loader/order/standstill_core.h"
+#include "loader/order/void.h"
 
 /* struct watched - an endpoint as it was at the last sample. */
 struct watched {
@@ -100,6 +101,12 @@ static struct bl_still_view sample_endpoint(const struct bl_node *n, struct watc
 		.turn = __atomic_load_n(&line->turn, __ATOMIC_ACQUIRE),
 	};
 
+	/*
+	 * A best-effort send that is void holds up nobody. A reliable one has a hold as well, and
+	 * is held against the process as before.
+	 */
+	if (!bl_still_open(v.hold) && bl_void_send(n, slot, v.ts))
+		v.ts = BL_TIME_NONE;
 	if (!w->ring)
 		w->ring = map_ring(n, slot, 2 * page_size());
 	if (w->ring) {

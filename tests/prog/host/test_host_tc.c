@@ -385,6 +385,106 @@ static void egress__silent(void **state)
 	assert_int_equal(page_now().promised, T0 + 11 + silent + AHEAD);
 }
 
+static void put_void(__u32 slot, __u64 upto, __u64 over)
+{
+	struct bl_host_page p = page_now();
+
+	p.voids[slot] = (struct bl_void){ upto, over };
+	map_put(sk->maps.host_page, 0, &p);
+}
+
+/*
+ * The host first drops what a stopped process sends, and goes on without it only when it says so.
+ * The next send counts, and so do all others.
+ */
+static void egress__send_void(void **state)
+{
+	static const __u8 other[] = { BL_OP_FRAG, BL_OP_CREDIT, BL_OP_NAK, BL_OP_PROBE,
+				      BL_OP_PREP };
+	struct desc d = own_message(false, T0 - 100), be = beacon_frame(1, 0), o = d;
+	__u32 i;
+
+	(void)state;
+	put_inflight(0, T0 - 100);
+	put_void(0, T0 - 101, 0);
+	expect_sent(&d, T0 - 100);
+	put_void(0, T0 - 100, 0);
+	expect_dropped(&d, 0, BL_R_SEND_VOID);
+	d.ts = T0; /* whatever the message says: the line is what counts */
+	expect_dropped(&d, 0, BL_R_SEND_VOID);
+	expect_sent(&be, T0 - 100);
+	put_void(0, T0 - 50, T0 - 101);
+	expect_sent(&be, T0 - 100);
+	put_void(0, T0 - 50, T0 - 50);
+	expect_sent(&be, T0);
+	expect_dropped(&d, 0, BL_R_SEND_VOID);
+	for (i = 0; i < sizeof(other); i++) {
+		o.op = other[i];
+		expect_sent(&o, T0);
+	}
+	/* another endpoint */
+	put_inflight(1, T0 - 200);
+	expect_sent(&be, T0 - 200);
+	put_inflight(1, BL_TIME_NONE);
+	d.sport = BL_PORT_BASE + 10;
+	expect_sent(&d, T0);
+	/* its next send, and a line that is empty */
+	d.sport = FROM;
+	put_inflight(0, T0 - 49);
+	expect_sent(&d, T0 - 49);
+	put_inflight(0, BL_TIME_NONE);
+	expect_sent(&d, T0);
+}
+
+/* A promise that the clock does not explain does not count, and is taken back. */
+static void egress__absurd_promise(void **state)
+{
+	const __u64 most = T0 + BOUND + AHEAD + 1000000000ULL;
+	struct desc d = own_message(false, T0), be = beacon_frame(1, 0), w = be;
+	struct bl_host_page p = page_now();
+	struct frame in, out;
+
+	(void)state;
+	cfg.ahead_ns = AHEAD;
+	set_cfg();
+	p.promised = most;
+	p.data_ns = T0; /* the host is not silent */
+	map_put(sk->maps.host_page, 0, &p);
+	expect_sent(&be, most);
+	assert_int_equal(page_now().promised, most);
+	p.promised = most + 1;
+	p.sent_barrier = 0;
+	map_put(sk->maps.host_page, 0, &p);
+	w.b = w.c = T0;
+	build(&in, &be);
+	assert_int_equal(run_tc(sk->progs.bl_host_egress, &in, &out, BEACON_MARK, 0), TC_ACT_OK);
+	build(&in, &w);
+	same_frame(&out, &in);
+	counts_moved(sk->maps.counts, counted, 1,
+		     WANT({ BL_HC_EGRESS, BL_R_BEACON_SENT },
+			  { BL_HC_EGRESS, BL_R_PROMISE_ABSURD }));
+	assert_int_equal(page_now().promised, T0);
+	expect_sent(&d, T0);
+}
+
+/* What a line claims to hold below the C that has left holds nothing. */
+static void egress__hold_below_c(void **state)
+{
+	struct bl_inflight line = { .ts = BL_TIME_NONE, .hold = T0 - 10 };
+	struct desc be = beacon_frame(1, 0);
+	struct frame in, out;
+
+	(void)state;
+	build(&in, &be);
+	map_put(sk->maps.inflight, 0, &line);
+	assert_int_equal(run_tc(sk->progs.bl_host_egress, &in, &out, BEACON_MARK, 0), TC_ACT_OK);
+	assert_int_equal(page_now().sent_commit, T0 - 10);
+	line.hold = 1;
+	map_put(sk->maps.inflight, 0, &line);
+	assert_int_equal(run_tc(sk->progs.bl_host_egress, &in, &out, BEACON_MARK, 0), TC_ACT_OK);
+	assert_int_equal(page_now().sent_commit, T0);
+}
+
 /*
  * The last frame of a flush may claim a barrier above the timestamp that its endpoint has in
  * flight.
@@ -714,6 +814,11 @@ static void local__refused(void **state)
 	set_cookie(9, NO_COOKIE);
 	expect_consumed(&d, BL_R_FOREIGN_SOURCE);
 	set_cookie(9, 0);
+	put_inflight(0, T0);
+	put_void(0, T0, 0);
+	expect_consumed(&d, BL_R_SEND_VOID);
+	put_inflight(0, BL_TIME_NONE);
+	put_void(0, 0, 0);
 	d.dport = BL_PORT_BASE + 8;
 	expect_consumed(&d, BL_R_NO_ENDPOINT);
 	d.dport = BL_PORT_BASE + 10;
@@ -812,6 +917,9 @@ int main(void)
 		CASE(egress__clock_void),
 		CASE(egress__in_flight),
 		CASE(egress__silent),
+		CASE(egress__send_void),
+		CASE(egress__absurd_promise),
+		CASE(egress__hold_below_c),
 		CASE(egress__claim),
 		CASE(egress__claim_edges),
 		CASE(egress__wrap),

@@ -15,9 +15,9 @@
 static void expect_least(const struct bl_inflight *line, int in_flight, uint64_t b, uint64_t c,
 			 int window)
 {
-	__u64 got_b = T, got_c = T;
+	__u64 got_b = T, got_c = T, over = 0;
 
-	assert_int_equal(bl_line_least(line, in_flight, &got_b, &got_c), window);
+	assert_int_equal(bl_line_least(line, in_flight, &over, 0, &got_b, &got_c), window);
 	assert_int_equal(got_b, b);
 	assert_int_equal(got_c, c);
 }
@@ -65,6 +65,40 @@ static void bl_line_least__each_word(void **state)
 	l.ts = T - 1;
 	l.state = 1ULL << 32;
 	expect_least(&l, 1, T - 1, T, 1);
+}
+
+/* What is void does not hold B or C; the hold and the window beside it do. */
+static void bl_line_least__void(void **state)
+{
+	static const struct {
+		uint64_t ts, hold, over, last, b, c;
+	} t[] = {
+		{ T - 5, 0, T - 6, 0, T - 5, T },
+		{ T - 5, 0, T - 5, 0, T, T },
+		{ T - 5, 0, T - 4, 0, T, T },
+		{ T - 5, T - 3, T - 5, 0, T, T - 3 },
+		{ 1, 0, T, 0, T, T },
+		{ BL_TIME_NONE, 0, T, 0, T, T },
+		/* a hold below the C that was sent */
+		{ 0, T - 3, 0, T - 4, T, T - 3 },
+		{ 0, T - 3, 0, T - 3, T, T - 3 },
+		{ 0, T - 3, 0, T - 2, T, T },
+		{ 0, 1, 0, T - 2, T, T },
+	};
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(t); i++) {
+		struct bl_inflight l = { .ts = t[i].ts, .hold = t[i].hold };
+		__u64 b = T, c = T, over = t[i].over;
+
+		assert_int_equal(bl_line_least(&l, 1, &over, t[i].last, &b, &c), 0);
+		assert_int_equal(b, t[i].b);
+		assert_int_equal(c, t[i].c);
+	}
+	assert_false(bl_line_void(0, T));
+	assert_false(bl_line_void(BL_TIME_NONE, T));
+	assert_false(bl_line_void(1, 0));
 }
 
 static void bl_line_holds__each_word(void **state)
@@ -177,9 +211,9 @@ static void bl_line_failed_at__edges(void **state)
 static uint64_t line_commit(const struct fake *f)
 {
 	const struct bl_inflight *line = &f->ep->inflight[f->ep->slot];
-	__u64 b = BL_TIME_NONE, c = BL_TIME_NONE;
+	__u64 b = BL_TIME_NONE, c = BL_TIME_NONE, over = 0;
 
-	if (bl_line_least(line, 1, &b, &c))
+	if (bl_line_least(line, 1, &over, 0, &b, &c))
 		c = bl_min64(c, bl_rwin_commit(&line->state, f->ep->rwin, 0));
 	return bl_min64(b, c);
 }
@@ -396,6 +430,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bl_line_least__each_word),
+		cmocka_unit_test(bl_line_least__void),
 		cmocka_unit_test(bl_line_holds__each_word),
 		cmocka_unit_test(bl_life_pick__edges),
 		cmocka_unit_test(bl_line_stop__edges),
