@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * bl_note: writes the daemon's words of the clock record and of the host page (maps/note_abi.h). An
+ * bl_note: writes the daemon's words of the clock record and of the host page, and announcements
+ * of failures (maps/note_abi.h). An
  * object of its own, since a daemon that starts writes the record before it loads the programs of
  * its host.
  *
@@ -40,14 +41,45 @@ static __always_inline void write_clock(struct bl_clock *c, const struct bl_cloc
 	BL_WRITE_ONCE(c->seq, own->seq);
 }
 
+/*
+ * In the order in which each step of core/order/line_core.h wants its words to appear: @upto before
+ * @over, @out_upto before @out, @out before @out_why.
+ */
+static __always_inline void write_word(struct bl_ep_word *w, const struct bl_ep_word *own)
+{
+	BL_WRITE_ONCE(w->upto, own->upto);
+	BL_BARRIER();
+	BL_WRITE_ONCE(w->over, own->over);
+	BL_WRITE_ONCE(w->out_upto, own->out_upto);
+	BL_BARRIER();
+	BL_WRITE_ONCE(w->out, own->out);
+	BL_BARRIER();
+	BL_WRITE_ONCE(w->out_why, own->out_why);
+}
+
+/*
+ * A reader that finds a part of this announcement finds @last at least as it was before; one that
+ * finds the new @last finds all of it. Pairs with lib/failures.c.
+ */
+static __always_inline void write_failure(struct bl_failures *f, const struct bl_failure *own)
+{
+	__u64 fence = 0;
+
+	__sync_lock_test_and_set(&fence, 1);
+	f->ring[own->number % BL_FAILS_MAX] = *own;
+	__sync_lock_test_and_set(&fence, 1);
+	BL_WRITE_ONCE(f->last, own->number);
+}
+
 SEC("syscall")
 int bl_note(struct bl_note_arg *a)
 {
 	__u32 zero = 0, slot = a->slot & (BL_EPS_MAX - 1);
 	struct bl_host_page *page = bpf_map_lookup_elem(&host_page, &zero);
+	struct bl_failures *f = bpf_map_lookup_elem(&failures, &zero);
 	struct bl_clock *c = bpf_map_lookup_elem(&clock, &zero);
 
-	if (!page || !c)
+	if (!page || !c || !f)
 		return 0;
 	switch (a->kind) {
 	case BL_NOTE_CLOCK:
@@ -57,11 +89,11 @@ int bl_note(struct bl_note_arg *a)
 		BL_WRITE_ONCE(page->eps_lines, a->lines);
 		BL_WRITE_ONCE(page->eps_active, a->active);
 		break;
-	case BL_NOTE_VOID:
-		/* @upto first; struct bl_void says what has to happen in between */
-		BL_WRITE_ONCE(page->voids[slot].upto, a->voids.upto);
-		BL_BARRIER();
-		BL_WRITE_ONCE(page->voids[slot].over, a->voids.over);
+	case BL_NOTE_WORD:
+		write_word(&page->word[slot], &a->word);
+		break;
+	case BL_NOTE_FAILURE:
+		write_failure(f, &a->failure);
 		break;
 	default:
 		return 0;

@@ -28,11 +28,11 @@ int bl_tx_clock_void(struct bl_endpoint *ep)
  * endpoint has delivered.
  *
  * A process that was stopped in here for longer than its host waits takes another timestamp, since
- * nothing has left with this one (struct bl_void).
+ * nothing has left with this one (struct bl_ep_word).
  */
 uint64_t bl_tx_stamp(struct bl_endpoint *ep, bool reliable)
 {
-	struct bl_inflight *mine = &ep->inflight[ep->slot];
+	struct bl_inflight *mine = ep->line;
 	uint64_t noted, ts;
 
 	do {
@@ -51,7 +51,7 @@ uint64_t bl_tx_stamp(struct bl_endpoint *ep, bool reliable)
 		 * void, or a program that does not count the line any more finds the hold.
 		 */
 		__sync_synchronize();
-	} while (bl_line_void(noted, BL_READ_ONCE(ep->page->voids[ep->slot].upto)));
+	} while (bl_line_void(noted, BL_READ_ONCE(ep->page->word[ep->slot].upto)));
 	ep->last_ts = ts;
 	return ts;
 }

@@ -50,7 +50,7 @@
 
 static struct bl_inflight *own_line(const struct bl_endpoint *ep)
 {
-	return &ep->inflight[ep->slot];
+	return ep->line;
 }
 
 static uint32_t outstanding_frames(const struct bl_rtx *t)

@@ -192,7 +192,7 @@ static void wait_for_nic(struct bl_endpoint *ep, uint64_t mono)
 
 int bl_tx_flush(struct bl_endpoint *ep)
 {
-	struct bl_inflight *mine = &ep->inflight[ep->slot];
+	struct bl_inflight *mine = ep->line;
 	struct bl_batch b;
 	struct bl_peer *p;
 	uint64_t mono, ts;

@@ -205,8 +205,8 @@ int bl_node_open(struct bl_node **out, struct bl_server *s, const struct bl_node
 	n->netns_fd = n->lock_fd = n->clock.fd = n->beacon_sock = n->listen_fd = n->links_fd =
 		n->keep_fd = -1;
 	n->xdp_prog = n->tc_prog = n->devmap_prog = n->clone_prog = -1;
-	n->host_cfg_fd = n->inflight_fd = n->wake_fd = n->eps_fd = n->rings_fd = n->page_fd =
-		n->windows_fd = n->failures_fd = n->relayed_fd = n->note_fd = -1;
+	n->host_cfg_fd = n->pages_fd = n->hints_fd = n->eps_fd = n->rings_fd = n->page_fd =
+		n->failures_fd = n->relayed_fd = n->note_fd = -1;
 	bl_fence_none(&n->fence);
 	n->srv = s;
 	n->cfg = *cfg;
@@ -275,10 +275,10 @@ struct bl_fence *bl_node_fence(struct bl_node *n)
 
 void bl_node_close(struct bl_node *n)
 {
-	int *fds[] = { &n->host_cfg_fd, &n->inflight_fd, &n->wake_fd,    &n->eps_fd,
-		       &n->rings_fd,    &n->page_fd,     &n->windows_fd, &n->failures_fd,
-		       &n->relayed_fd,  &n->note_fd,     &n->netns_fd,   &n->xdp_prog,
-		       &n->tc_prog,     &n->devmap_prog, &n->clone_prog };
+	int *fds[] = { &n->host_cfg_fd, &n->pages_fd,  &n->hints_fd,    &n->eps_fd,
+		       &n->rings_fd,    &n->page_fd,   &n->failures_fd, &n->relayed_fd,
+		       &n->note_fd,     &n->netns_fd,  &n->xdp_prog,    &n->tc_prog,
+		       &n->devmap_prog, &n->clone_prog };
 	struct bl_node **at;
 	unsigned int k;
 

@@ -157,8 +157,8 @@ struct bl_node_cfg {
 	 * (BL_USER_ENDPOINTS, BL_USER_RING_MIB); -1: no limit
 	 */
 	int32_t user_endpoints, user_ring_mib;
-	int64_t skew_ns;           /* test: puts this node's clock off */
-	uint64_t clock_base_ns;    /* test: bus time starts here (CLOCK_TAI) */
+	int64_t skew_ns;        /* test: puts this node's clock off */
+	uint64_t clock_base_ns; /* test: bus time starts here (CLOCK_TAI) */
 	enum bl_realtime realtime;
 	bool replace; /* displace another XDP program */
 	/*

@@ -74,8 +74,7 @@ struct bl_node {
 	sd_event_source *links_src;
 
 	/* host.c: maps and programs of a host. -1: not open */
-	int host_cfg_fd, inflight_fd, wake_fd, eps_fd, rings_fd, page_fd, windows_fd, failures_fd,
-		relayed_fd;
+	int host_cfg_fd, pages_fd, hints_fd, eps_fd, rings_fd, page_fd, failures_fd, relayed_fd;
 	int note_fd; /* the program bl_note (order/note.c) */
 	struct bl_host_cfg host_cfg;
 

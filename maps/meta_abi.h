@@ -32,7 +32,8 @@
  * ahead, missed slots; 5: reliable windows, fences; 6: removed endpoints and the reason, failures
  * by life, the hop of a frame; 7: the time below which messages of a removed endpoint are
  * committed; 8: endpoints that left in order, the account of a shared ring; 9: complete addresses
- * of destinations, their ages, lengths in byte times; 10: the socket and the user of an endpoint.
+ * of destinations, their ages, lengths in byte times; 10: pages and sockets of
+ * endpoints, their users, sends that are void.
  */
 #define BL_ABI_VERSION 10
 

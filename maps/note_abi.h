@@ -10,12 +10,15 @@
 
 #include <linux/types.h>
 #include "maps/clock_abi.h"
+#include "maps/failure_abi.h"
 #include "maps/host_abi.h"
 
 enum bl_note_kind {
 	BL_NOTE_CLOCK, /* @clock; its seq is the one that the record has afterwards */
 	BL_NOTE_EPS,   /* @lines, @active: eps_lines and eps_active of the host page */
-	BL_NOTE_VOID,  /* @slot, @voids: of the host page */
+	BL_NOTE_WORD,  /* @slot, @word: of the host page */
+	/* @failure, whose number decides about its place; then last */
+	BL_NOTE_FAILURE,
 };
 
 /** struct bl_note_arg - context of bl_note. Written by the caller; the program sets @done. */
@@ -25,9 +28,10 @@ struct bl_note_arg {
 	__u32 lines, active;
 	__u32 slot;
 	__u32 reserved;
-	struct bl_void voids;
+	struct bl_ep_word word;
+	struct bl_failure failure;
 	struct bl_clock clock;
 };
-_Static_assert(sizeof(struct bl_note_arg) == 40 + sizeof(struct bl_clock), "ABI");
+_Static_assert(sizeof(struct bl_note_arg) == 120 + sizeof(struct bl_clock), "ABI");
 
 #endif

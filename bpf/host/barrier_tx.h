@@ -32,21 +32,16 @@ struct inflight_min {
 /* Lowers the least times by the line and the window of endpoint slot @slot. */
 static long least_inflight(__u32 slot, struct inflight_min *m)
 {
-	struct bl_inflight *line;
-	struct bl_rwin *w;
+	struct bl_ep_page *p;
 
 	if (slot >= m->neps)
 		return 1;
-	line = bpf_map_lookup_elem(&inflight, &slot);
-	if (!line)
-		return 1;
-	if (!bl_line_least(line, slot != m->but, &m->page->voids[slot & (BL_EPS_MAX - 1)].over,
-			   m->last, &m->b, &m->c))
+	p = ep_page_of(slot);
+	if (!p || !bl_line_least(&p->line, &m->page->word[slot & (BL_EPS_MAX - 1)], slot != m->but,
+				 m->last, &m->b, &m->c))
 		return 0;
-	w = bpf_map_lookup_elem(&windows, &slot);
 	/* What the window says below the C that was sent is no more true than in the line. */
-	if (w)
-		m->c = bl_min64(m->c, bl_max64(m->last, bl_rwin_commit(&line->state, w, m->last)));
+	m->c = bl_min64(m->c, bl_max64(m->last, bl_rwin_commit(&p->line.state, &p->win, m->last)));
 	return 0;
 }
 
@@ -93,13 +88,13 @@ static __always_inline __u64 sane_promise(struct bl_host_page *page, const struc
  */
 static __always_inline int send_is_void(const struct bl_host_page *page, __u32 slot)
 {
-	__u64 upto = BL_READ_ONCE(page->voids[slot & (BL_EPS_MAX - 1)].upto);
-	const struct bl_inflight *line;
+	__u64 upto = BL_READ_ONCE(page->word[slot & (BL_EPS_MAX - 1)].upto);
+	const struct bl_ep_page *p;
 
 	if (!upto)
 		return 0;
-	line = bpf_map_lookup_elem(&inflight, &slot);
-	return line && bl_line_void(BL_READ_ONCE(line->ts), upto);
+	p = ep_page_of(slot);
+	return p && bl_line_void(BL_READ_ONCE(p->line.ts), upto);
 }
 
 /*

@@ -39,6 +39,15 @@ static __always_inline int lookup_host_maps(struct run *r)
 	return r->cfg && r->page;
 }
 
+/* Returns the page of endpoint slot @slot, or NULL if it has none. */
+static __always_inline struct bl_ep_page *ep_page_of(__u32 slot)
+{
+	void *page = bpf_map_lookup_elem(&ep_pages, &slot);
+	__u32 zero = 0;
+
+	return page ? bpf_map_lookup_elem(page, &zero) : NULL;
+}
+
 /*
  * Copies the addresses of the IP header at @l3 into @r. Leaves them as they are if the header ends
  * behind @end.

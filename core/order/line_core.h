@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * An endpoint's line of the in-flight page: what it allows the host to promise, and how the daemon
+ * An endpoint's line: what it allows the host to promise, and how the daemon
  * removes the endpoint while its process lives, without trusting a word that the process can still
  * write.
  *
@@ -42,23 +42,23 @@ BL_CORE int bl_line_void(__u64 ts, __u64 upto)
 
 /**
  * bl_line_least - lower *@b and *@c to what the line allows. @in_flight of 0: @ts of the line does
- * not count. @over: of the endpoint's struct bl_void. @last: the C that was sent last; a line that
+ * not count. @word: of the endpoint. @last: the C that was sent last; a line that
  * is to hold a C that has left does not count.
  * Returns 1 if the window counts as well: see bl_rwin_commit().
  *
  * Reads in this order: out, in flight, hold, window. What the process removes from one of the last
  * three, it has put into the next one before.
  */
-BL_CORE int bl_line_least(const struct bl_inflight *line, int in_flight, const __u64 *over,
-			  __u64 last, __u64 *b, __u64 *c)
+BL_CORE int bl_line_least(const struct bl_inflight *line, const struct bl_ep_word *word,
+			  int in_flight, __u64 last, __u64 *b, __u64 *c)
 {
-	__u64 out = BL_READ_ONCE(line->out), v;
+	__u64 out = BL_READ_ONCE(word->out), v;
 
 	if (out == BL_OUT_OVER)
 		return 0;
-	if (!out || !BL_READ_ONCE(line->out_why)) {
+	if (!out || !BL_READ_ONCE(word->out_why)) {
 		v = BL_READ_ONCE(line->ts);
-		if (v && v < *b && in_flight && !bl_line_void(v, BL_READ_ONCE(*over)))
+		if (v && v < *b && in_flight && !bl_line_void(v, BL_READ_ONCE(word->over)))
 			*b = v;
 	}
 	if (out) {
@@ -88,13 +88,13 @@ BL_CORE int bl_line_holds(const struct bl_inflight *line)
  *
  * A reader that finds @out set also finds @out_upto.
  */
-BL_CORE void bl_line_stop(struct bl_inflight *line, __u64 sent, __u64 received)
+BL_CORE void bl_line_stop(struct bl_ep_word *word, __u64 sent, __u64 received)
 {
-	if (BL_READ_ONCE(line->out))
+	if (BL_READ_ONCE(word->out))
 		return;
-	BL_WRITE_ONCE(line->out_upto, bl_min64(received, sent));
+	BL_WRITE_ONCE(word->out_upto, bl_min64(received, sent));
 	BL_BARRIER();
-	BL_WRITE_ONCE(line->out, bl_max64(sent, 1));
+	BL_WRITE_ONCE(word->out, bl_max64(sent, 1));
 }
 
 /**
@@ -117,17 +117,17 @@ BL_CORE __u64 bl_line_failed_at(struct bl_inflight *line, struct bl_rwin *w, __u
 }
 
 /** bl_line_out - make @t final. A reader that finds @out_why set also finds @out. */
-BL_CORE void bl_line_out(struct bl_inflight *line, __u64 t, __u64 why)
+BL_CORE void bl_line_out(struct bl_ep_word *word, __u64 t, __u64 why)
 {
-	BL_WRITE_ONCE(line->out, t);
+	BL_WRITE_ONCE(word->out, t);
 	BL_BARRIER();
-	BL_WRITE_ONCE(line->out_why, why);
+	BL_WRITE_ONCE(word->out_why, why);
 }
 
 /** bl_line_over - make the line count for nothing, whatever its process writes. */
-BL_CORE void bl_line_over(struct bl_inflight *line)
+BL_CORE void bl_line_over(struct bl_ep_word *word)
 {
-	BL_WRITE_ONCE(line->out, BL_OUT_OVER);
+	BL_WRITE_ONCE(word->out, BL_OUT_OVER);
 }
 
 /**
@@ -142,21 +142,10 @@ BL_CORE __u16 bl_life_pick(__u16 drawn, __u16 left)
 	return drawn;
 }
 
-/**
- * bl_line_clear - prepare the line for another process; the previous one can no longer write. @out
- * is stored last: until then nothing counts.
- */
+/** bl_line_clear - prepare a line for a process, before anybody else knows of it. */
 BL_CORE void bl_line_clear(struct bl_inflight *line)
 {
-	BL_WRITE_ONCE(line->ts, BL_TIME_NONE);
-	BL_WRITE_ONCE(line->hold, BL_TIME_NONE);
-	BL_WRITE_ONCE(line->state, 0);
-	BL_WRITE_ONCE(line->turn, 0);
-	BL_WRITE_ONCE(line->out_why, 0);
-	BL_WRITE_ONCE(line->out_upto, 0);
-	BL_WRITE_ONCE(line->bye, 0);
-	BL_BARRIER();
-	BL_WRITE_ONCE(line->out, 0);
+	*line = (struct bl_inflight){ .ts = BL_TIME_NONE, .hold = BL_TIME_NONE };
 }
 
 #endif

@@ -14,7 +14,7 @@
  * host 2's silence; from now on host 2 promises only its clock.
  *
  * The barrier of a host is min(promise, everything in flight). The promise is stored before the
- * in-flight page is read; this pairs with bl_tx_flush() in lib/tx.c, which stores that it is in
+ * lines in flight are read; this pairs with bl_tx_flush() in lib/tx.c, which stores that it is in
  * flight before it reads the promise. At least one of the two sees the other.
  *
  * This file reads no clock and no page: the caller passes the values.
@@ -64,7 +64,7 @@ BL_CORE __u64 bl_frame_claim(__u64 ts, __u64 left)
 /**
  * bl_promise - what a host may promise at @bus, apart from what is in flight: its clock and @ahead,
  * what a frame claims, and what was @promised already. A promise beyond @bus must be stored before
- * the in-flight page is read.
+ * the lines in flight are read.
  */
 BL_CORE __u64 bl_promise(__u64 bus, __u64 ahead, __u64 promised, __u64 claim)
 {

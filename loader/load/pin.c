@@ -27,6 +27,7 @@
 #include "base/status_socket.h"
 #include "base/log.h"
 #include "base/time.h"
+#include "maps/failure_abi.h"
 #include "maps/fence_abi.h"
 #include "maps/hold_abi.h"
 #include "maps/host_abi.h"
@@ -385,8 +386,8 @@ static const struct {
 	{ BL_MAP_SW_LANES, BPF_MAP_TYPE_ARRAY },      { BL_MAP_SW_CARRIED, BPF_MAP_TYPE_ARRAY },
 	{ BL_MAP_SW_FDB, BPF_MAP_TYPE_ARRAY },        { BL_MAP_SW_TX, BPF_MAP_TYPE_DEVMAP },
 	{ BL_MAP_SW_HOME, BPF_MAP_TYPE_CPUMAP },      { BL_MAP_SW_STEERING, BPF_MAP_TYPE_ARRAY },
-	{ BL_MAP_HOST_CFG, BPF_MAP_TYPE_ARRAY },      { BL_MAP_INFLIGHT, BPF_MAP_TYPE_ARRAY },
-	{ BL_MAP_HOST_PAGE, BPF_MAP_TYPE_ARRAY },     { BL_MAP_WAKE, BPF_MAP_TYPE_ARRAY },
+	{ BL_MAP_HOST_CFG, BPF_MAP_TYPE_ARRAY },      { BL_MAP_EP_PAGES, BPF_MAP_TYPE_ARRAY_OF_MAPS },
+	{ BL_MAP_HOST_PAGE, BPF_MAP_TYPE_ARRAY },     { BL_MAP_HINTS, BPF_MAP_TYPE_ARRAY },
 	{ BL_MAP_EPS, BPF_MAP_TYPE_ARRAY },           { BL_MAP_RINGS, BPF_MAP_TYPE_ARRAY_OF_MAPS },
 	{ BL_MAP_SLOTS, BPF_MAP_TYPE_ARRAY },         { BL_MAP_QUEUES, BPF_MAP_TYPE_ARRAY },
 	{ BL_MAP_QUEUE_HIST, BPF_MAP_TYPE_ARRAY },    { BL_MAP_HOLD_CFG, BPF_MAP_TYPE_ARRAY },
@@ -396,7 +397,7 @@ static const struct {
 	{ BL_MAP_RSV, BPF_MAP_TYPE_ARRAY },           { BL_MAP_RSV_PAIRS, BPF_MAP_TYPE_ARRAY },
 	{ BL_MAP_PACE_PAGE, BPF_MAP_TYPE_ARRAY },     { BL_MAP_EPOCH, BPF_MAP_TYPE_ARRAY },
 	{ BL_MAP_SW_ORDERS, BPF_MAP_TYPE_ARRAY },     { BL_MAP_SW_LIVES, BPF_MAP_TYPE_ARRAY },
-	{ BL_MAP_HOST_ORDERS, BPF_MAP_TYPE_ARRAY },
+	{ BL_MAP_HOST_ORDERS, BPF_MAP_TYPE_ARRAY },   { BL_MAP_FAILURES, BPF_MAP_TYPE_ARRAY },
 };
 
 int bl_map_open(const struct bl_node_ref *ref, const char *map, uint32_t value_size, bool write,

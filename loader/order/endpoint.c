@@ -92,12 +92,11 @@ static void free_slot(struct bl_ep *ep, uint64_t untold)
 	struct bl_ep_slot none = { .left = ep->info.left, .start_time = untold };
 
 	memcpy(none.addr, ep->info.addr, sizeof(none.addr));
-	if (bpf_map_update_elem(n->eps_fd, &key, &none, BPF_ANY) ||
-	    bl_ep_clear_line(n, ep->slot, true))
+	if (bpf_map_update_elem(n->eps_fd, &key, &none, BPF_ANY) || bl_ep_drop_page(n, ep->slot))
 		bl_log(BL_LOG_ERR, "%s: cannot remove endpoint %u: %s", n->meta.name, ep->info.port,
 		       strerror(errno));
 	memset(ep, 0, sizeof(*ep));
-	ep->conn = ep->pidfd = -1;
+	ep->conn = ep->pidfd = ep->page_fd = -1;
 }
 
 static const char *out_why_text(enum bl_out_why why)
@@ -276,8 +275,7 @@ void bl_endpoint_release(struct bl_ep *ep, const char *why)
 		return;
 	}
 	ep->info.active = BL_EP_DEAD;
-	if (bpf_map_update_elem(n->eps_fd, &key, &ep->info, BPF_ANY) ||
-	    bl_ep_clear_line(n, slot, false))
+	if (bpf_map_update_elem(n->eps_fd, &key, &ep->info, BPF_ANY) || bl_ep_clear_line(n, slot))
 		bl_log(BL_LOG_ERR, "%s: cannot remove endpoint %u: %s", n->meta.name, port,
 		       strerror(errno));
 	end_membership(ep);

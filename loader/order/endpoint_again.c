@@ -55,6 +55,7 @@ static void adopt_endpoint(struct bl_node *n, uint32_t key, const struct bl_ep_s
 {
 	struct bl_ep *ep = &n->ep[i->slot % BL_EPS_MAX];
 	uint32_t slot = i->slot;
+	int rc;
 
 	if (slot >= BL_EPS_MAX || i->port != n->host_cfg.port_base + key || ep->used) {
 		struct bl_ep_slot none = {};
@@ -68,8 +69,12 @@ static void adopt_endpoint(struct bl_node *n, uint32_t key, const struct bl_ep_s
 	ep->slot = slot;
 	ep->info = *i;
 	ep->info.name[sizeof(ep->info.name) - 1] = 0;
-	ep->conn = ep->pidfd = -1;
+	ep->conn = ep->pidfd = ep->page_fd = -1;
 	ep->used = true;
+	rc = bl_ep_adopt_page(ep);
+	if (rc)
+		bl_log(BL_LOG_ERR, "%s: cannot map the page of endpoint %u: %s", n->meta.name,
+		       i->port, strerror(-rc));
 	/*
 	 * The pidfd comes first: then the start time that is read belongs to the process that the
 	 * pidfd holds, or to none.
@@ -98,7 +103,7 @@ void bl_endpoints_adopt(struct bl_node *n)
 	for (k = 0; k < BL_EPS_MAX; k++) {
 		if (n->ep[k].used)
 			continue;
-		bl_ep_clear_line(n, k, true);
+		bl_ep_drop_page(n, k);
 		bl_ep_clear_wake(n, k);
 		bpf_map_delete_elem(n->rings_fd, &k);
 	}

@@ -67,10 +67,7 @@ static int read_proc_file(pid_t pid, const char *what, char *buf, size_t size)
 }
 
 /*
- * Returns a descriptor of a pinned map that a process maps for reading. The descriptor is not
- * read-only: mmap() of a file that is not open for writing loses VM_SHARED, and bpf_map_mmap() then
- * returns EINVAL (Linux 6.18). The library maps it PROT_READ; processes of one host trust each
- * other (docs/guarantees.md).
+ * Returns a descriptor of a pinned map that a process maps for reading. The map is frozen (note.c).
  */
 static int open_map_for_reading(const struct bl_node *n, const char *map)
 {
@@ -195,13 +192,9 @@ static int activate_slot(struct bl_ep *ep, int ring, struct bl_err *err)
 	uint32_t slot = ep->slot, key = bl_ep_key(n, &ep->info), zero = 0;
 	int rc;
 
-	rc = bpf_map_update_elem(n->rings_fd, &slot, &ring, BPF_ANY)
-		     ? -errno
-		     : bl_ep_clear_line(n, slot, true);
+	rc = bpf_map_update_elem(n->rings_fd, &slot, &ring, BPF_ANY) ? -errno : bl_ep_make_page(ep);
 	if (!rc)
 		rc = bl_ep_clear_wake(n, slot);
-	if (!rc)
-		rc = bl_ep_none_failed(n, slot);
 	if (!rc && n->host_cfg.neps <= slot) {
 		n->host_cfg.neps = slot + 1;
 		rc = bpf_map_update_elem(n->host_cfg_fd, &zero, &n->host_cfg, BPF_ANY) ? -errno : 0;
@@ -314,7 +307,7 @@ static int attach_endpoint(struct bl_node *n, int conn, const struct bl_attach_r
 	memset(ep, 0, sizeof(*ep));
 	ep->node = n;
 	ep->slot = (unsigned int)k;
-	ep->conn = ep->pidfd = -1;
+	ep->conn = ep->pidfd = ep->page_fd = -1;
 	ep->info.slot = (uint16_t)k;
 	ep->info.port = (uint16_t)port;
 	ep->info.cookie = cookie;
@@ -420,9 +413,7 @@ static bool serve_attach(struct bl_node *n, int conn, const struct bl_attach_req
 	struct bl_err err = {};
 	int rc;
 
-	fds[BL_FD_INFLIGHT] = n->inflight_fd;
-	fds[BL_FD_WAKE] = n->wake_fd;
-	fds[BL_FD_WINDOWS] = n->windows_fd;
+	fds[BL_FD_HINTS] = n->hints_fd;
 	fds[BL_FD_FAILURES] = n->failures_fd;
 	rc = validate_attach_req(q, len, &err);
 	if (!rc && q->magic == BL_SOCK_HINTS) {
@@ -438,6 +429,8 @@ static bool serve_attach(struct bl_node *n, int conn, const struct bl_attach_req
 	}
 	if (!rc)
 		rc = attach_endpoint(n, conn, q, &rep, &fds[BL_FD_RING], &fds[BL_FD_SOCKET], &err);
+	if (!rc)
+		fds[BL_FD_PAGE] = n->ep[rep.slot].page_fd;
 	if (rc) {
 		fill_error(&rep, -rc, &err);
 		send_reply(conn, &rep, NULL, 0);
@@ -528,7 +521,7 @@ int bl_endpoints_open(struct bl_node *n, struct bl_err *err)
 	int rc, k;
 
 	for (k = 0; k < BL_EPS_MAX; k++)
-		n->ep[k].conn = n->ep[k].pidfd = -1;
+		n->ep[k].conn = n->ep[k].pidfd = n->ep[k].page_fd = -1;
 	bl_endpoints_adopt(n);
 	snprintf(n->sock_path, sizeof(n->sock_path), "%s/host-%" PRIu64 ".sock", BL_RUN_DIR,
 		 n->netns_ino);
@@ -539,7 +532,7 @@ int bl_endpoints_open(struct bl_node *n, struct bl_err *err)
 	    chmod(n->sock_path, 0660) || listen(n->listen_fd, 64))
 		return bl_fail(err, errno, "cannot listen at %s: %s", n->sock_path,
 			       strerror(errno));
-	/* Endpoints share the in-flight page, so they must trust each other: root and one group. */
+	/* Endpoints share the slots and the NIC: root and one group. */
 	g = getgrnam("barline");
 	if (g && chown(n->sock_path, (uid_t)-1, g->gr_gid))
 		bl_log(BL_LOG_WARN, "cannot give %s to the group barline: %s", n->sock_path,
@@ -566,6 +559,7 @@ void bl_endpoints_close(struct bl_node *n)
 			close(ep->conn);
 		if (ep->pidfd >= 0)
 			close(ep->pidfd);
+		bl_ep_close_page(ep);
 		ep->used = false;
 	}
 	sd_event_source_disable_unref(n->listen_src);

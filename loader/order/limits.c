@@ -185,21 +185,18 @@ static int on_sample(sd_event_source *src, uint64_t usec, void *ctx)
 {
 	struct bl_limits *l = ctx;
 	struct bl_node *n = l->node;
-	struct bl_inflight *page = bl_lines_map(n);
 	uint64_t now = bl_mono_ns(), slots[BL_OUT_WHY_COUNT] = { 0 };
 	unsigned int k;
 
 	(void)src, (void)usec;
-	for (k = 0; page && k < BL_EPS_MAX; k++) {
+	for (k = 0; k < BL_EPS_MAX; k++) {
 		const struct bl_ep *ep = &n->ep[k];
 
-		if (ep->used && !ep->dead && !ep->left)
-			slots[judge_endpoint(l, ep, &page[k], now)] |= 1ULL << k;
+		if (ep->used && !ep->dead && !ep->left && ep->page)
+			slots[judge_endpoint(l, ep, &ep->page->line, now)] |= 1ULL << k;
 		else if (l->ep[k].used)
 			forget_endpoint(&l->ep[k]);
 	}
-	if (page)
-		bl_lines_unmap(page);
 	for (k = BL_OUT_MEMBER + 1; k < BL_OUT_WHY_COUNT; k++)
 		if (slots[k])
 			bl_endpoint_put_out(n, slots[k], (enum bl_out_why)k);

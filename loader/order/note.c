@@ -21,7 +21,7 @@
 
 #include "note.skel.h"
 
-int bl_note_open(int clock_fd, int page_fd, struct bl_err *err)
+int bl_note_open(int clock_fd, int page_fd, int failures_fd, struct bl_err *err)
 {
 	struct bl_note *skel = bl_note__open();
 	int rc, fd;
@@ -31,6 +31,8 @@ int bl_note_open(int clock_fd, int page_fd, struct bl_err *err)
 	rc = bpf_map__reuse_fd(skel->maps.clock, clock_fd);
 	if (!rc)
 		rc = bpf_map__reuse_fd(skel->maps.host_page, page_fd);
+	if (!rc)
+		rc = bpf_map__reuse_fd(skel->maps.failures, failures_fd);
 	if (rc)
 		rc = bl_fail(err, -rc, "cannot use the maps of the host again: %s", strerror(-rc));
 	else if ((rc = bl_note__load(skel)))
@@ -40,6 +42,24 @@ int bl_note_open(int clock_fd, int page_fd, struct bl_err *err)
 		fd = bl_fail(err, errno, "cannot keep the program bl_note: %s", strerror(errno));
 	bl_note__destroy(skel);
 	return fd;
+}
+
+int bl_note_freeze(int fd, const char *name, struct bl_err *err)
+{
+	uint32_t zero = 0;
+	static char value[sizeof(struct bl_failures)]; /* the largest that is frozen */
+
+	if (!bpf_map_freeze(fd))
+		return 0;
+	/*
+	 * It is frozen (EBUSY or EPERM, by version of the kernel), or somebody maps it for writing
+	 * (EBUSY). A frozen map refuses an update.
+	 */
+	if ((errno == EBUSY || errno == EPERM) && !bpf_map_lookup_elem(fd, &zero, value) &&
+	    bpf_map_update_elem(fd, &zero, value, BPF_NOEXIST) && errno == EPERM)
+		return 0;
+	return bl_fail(err, EBUSY, "cannot make the map %s read-only: is it mapped for writing?",
+		       name);
 }
 
 int bl_note(int fd, struct bl_note_arg *a)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * A process that stops in the middle of a send holds the barriers of the whole rack. Its host waits
- * for send_limit_ms, then declares the send void and goes on (struct bl_void):
+ * for send_limit_ms, then declares the send void and goes on (struct bl_ep_word):
  *
  * 	  0	the process is stopped, with 7000 in its line
  * 	 20	void_core.h finds that the send stands still. upto = the clock, or the greatest
@@ -31,7 +31,6 @@
 #include "loader/node_priv.h"
 #include "loader/order/endpoint_pages.h"
 #include "loader/order/ep.h"
-#include "loader/order/note.h"
 #include "loader/order/void_core.h"
 
 #define SAY_NS 1000000000ULL /* one message in the log per endpoint in this time */
@@ -53,7 +52,7 @@ static bool sample_endpoint(struct bl_voids *v, unsigned int k, const struct bl_
 	const struct bl_ep *ep = &v->node->ep[k];
 	struct bl_send_watch *w = &v->watch[k];
 	uint64_t ts = __atomic_load_n(&line->ts, __ATOMIC_ACQUIRE),
-		 over = __atomic_load_n(&v->page->voids[k].over, __ATOMIC_RELAXED), waited = 0;
+		 over = __atomic_load_n(&v->page->word[k].over, __ATOMIC_RELAXED), waited = 0;
 	bool stands;
 
 	if (v->life[k] != ep->info.life)
@@ -67,19 +66,18 @@ static bool sample_endpoint(struct bl_voids *v, unsigned int k, const struct bl_
 
 static int write_void(struct bl_voids *v, unsigned int slot, uint64_t upto, uint64_t over)
 {
-	struct bl_note_arg a = { .kind = BL_NOTE_VOID,
-				 .slot = slot,
-				 .voids = { .upto = upto, .over = over } };
+	struct bl_ep_word w = v->page->word[slot];
 
-	return bl_note(v->node->note_fd, &a);
+	w.upto = upto;
+	w.over = over;
+	return bl_ep_word_set(v->node, slot, &w);
 }
 
 /*
  * The host does not wait for the sends of @slots any more. One that has gone on meanwhile holds the
  * barriers as before, and at most loses messages.
  */
-static void declare_void(struct bl_voids *v, uint64_t slots, const struct bl_inflight *lines,
-			 uint64_t now)
+static void declare_void(struct bl_voids *v, uint64_t slots, uint64_t now)
 {
 	struct bl_node *n = v->node;
 	uint64_t upto[BL_EPS_MAX];
@@ -92,7 +90,7 @@ static void declare_void(struct bl_voids *v, uint64_t slots, const struct bl_inf
 		upto[k] = bl_max64(bl_clock_at(n->clock.shared, bl_mono_ns()),
 				   __atomic_load_n(&v->page->promised, __ATOMIC_ACQUIRE));
 		rc = write_void(v, k, upto[k],
-				__atomic_load_n(&v->page->voids[k].over, __ATOMIC_RELAXED));
+				__atomic_load_n(&v->page->word[k].over, __ATOMIC_RELAXED));
 		if (rc)
 			slots &= ~(1ULL << k);
 	}
@@ -104,7 +102,7 @@ static void declare_void(struct bl_voids *v, uint64_t slots, const struct bl_inf
 		if (!(slots >> k & 1))
 			continue;
 		v->watch[k].age_ns = 0;
-		if (!bl_line_void(__atomic_load_n(&lines[k].ts, __ATOMIC_ACQUIRE), upto[k]))
+		if (!bl_line_void(__atomic_load_n(&ep->page->line.ts, __ATOMIC_ACQUIRE), upto[k]))
 			continue;
 		rc = write_void(v, k, upto[k], upto[k]);
 		if (now - v->said_ns[k] < SAY_NS && v->said_ns[k])
@@ -128,22 +126,19 @@ static int on_sample(sd_event_source *src, uint64_t usec, void *ctx)
 {
 	struct bl_voids *v = ctx;
 	struct bl_node *n = v->node;
-	struct bl_inflight *lines = bl_lines_map(n);
 	uint64_t now = bl_mono_ns(), bus = bl_clock_at(n->clock.shared, now), slots = 0;
 	unsigned int k;
 
 	(void)src, (void)usec;
-	for (k = 0; lines && k < BL_EPS_MAX; k++) {
+	for (k = 0; k < BL_EPS_MAX; k++) {
 		const struct bl_ep *ep = &n->ep[k];
 
-		if (ep->used && !ep->dead && !ep->left &&
-		    sample_endpoint(v, k, &lines[k], now, bus))
+		if (ep->used && !ep->dead && !ep->left && ep->page &&
+		    sample_endpoint(v, k, &ep->page->line, now, bus))
 			slots |= 1ULL << k;
 	}
 	if (slots)
-		declare_void(v, slots, lines, now);
-	if (lines)
-		bl_lines_unmap(lines);
+		declare_void(v, slots, now);
 	schedule_sample(v);
 	return 0;
 }
@@ -181,7 +176,7 @@ int bl_voids_open(struct bl_node *n, struct bl_err *err)
 
 bool bl_void_send(const struct bl_node *n, unsigned int slot, uint64_t ts)
 {
-	return n->voids && bl_line_void(ts, __atomic_load_n(&n->voids->page->voids[slot].over,
+	return n->voids && bl_line_void(ts, __atomic_load_n(&n->voids->page->word[slot].over,
 							    __ATOMIC_ACQUIRE));
 }
 

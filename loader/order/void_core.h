@@ -34,7 +34,7 @@ struct bl_send_watch {
 
 /**
  * bl_send_stands - whether a line that says @ts is still in the send that the last sample found.
- * @over: of the endpoint's struct bl_void.
+ * @over: of the endpoint's struct bl_ep_word.
  */
 static inline bool bl_send_stands(const struct bl_send_watch *w, __u64 ts, __u64 over)
 {

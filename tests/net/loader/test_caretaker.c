@@ -16,7 +16,7 @@
 static const struct bl_clock *clock_of(unsigned int i)
 {
 	int fd = rack_map(i, BL_MAP_CLOCK);
-	void *p = fd < 0 ? MAP_FAILED : mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	void *p = fd < 0 ? MAP_FAILED : mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
 
 	CHECK(p != MAP_FAILED, "%s", strerror(errno));
 	close(fd);

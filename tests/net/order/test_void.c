@@ -6,15 +6,17 @@
  */
 #include "tests/net/reliable/reliable.h"
 
+#include <stddef.h>
 #include <sys/ptrace.h>
+#include <sys/user.h>
 
 #include "loader/order/endpoint.h"
 #include "loader/order/endpoint_pages.h"
+#include "lib/internal.h"
 
 #define WAIT_MS 60000
 #define VICTIM  2
 #define ROUNDS  5
-#define STEPS   20000 /* instructions from a system call on, before the next one is tried */
 
 static void tweak(struct bl_node_cfg *cfg, const struct lab_node *n)
 {
@@ -51,11 +53,27 @@ static void run_victim(enum __ptrace_request how)
 
 	for (;;) {
 		trace(how, (void *)sig);
-		CHECK(waitpid(tr_sh->node[VICTIM].pid, &st, 0) > 0 && WIFSTOPPED(st), "it ended");
+		while (!waitpid(tr_sh->node[VICTIM].pid, &st, WNOHANG))
+			rack_serve(1);
+		CHECK(WIFSTOPPED(st), "it ended");
 		if ((WSTOPSIG(st) & 0x7f) == SIGTRAP)
 			return;
 		sig = (uintptr_t)WSTOPSIG(st);
 	}
+}
+
+/* Watches what the victim stores into its line, by the debug registers of its CPU. */
+static void watch_line(bool on)
+{
+	const size_t dr = offsetof(struct user, u_debugreg);
+	/* DR7: enable DR0 locally; break on writes of 8 bytes */
+	const uintptr_t how = on ? 1u | 1u << 16 | 2u << 18 : 0;
+	pid_t pid = tr_sh->node[VICTIM].pid;
+
+	CHECK(!ptrace(PTRACE_POKEUSER, pid, (void *)dr,
+		      (void *)(uintptr_t)TR_LOAD(tr_sh->node[VICTIM].user[0])) &&
+		      !ptrace(PTRACE_POKEUSER, pid, (void *)(dr + 7 * sizeof(long)), (void *)how),
+	      "debug registers: %s", strerror(errno));
 }
 
 /*
@@ -65,27 +83,23 @@ static void run_victim(enum __ptrace_request how)
 static void stop_in_a_send(bool late)
 {
 	uint64_t end = t_mono() + WAIT_MS * 1000000ULL;
-	unsigned int steps = 0;
 	int st;
 
 	trace(PTRACE_SEIZE, (void *)PTRACE_O_TRACESYSGOOD);
 	trace(PTRACE_INTERRUPT, NULL);
 	CHECK(waitpid(tr_sh->node[VICTIM].pid, &st, 0) > 0 && WIFSTOPPED(st), "it ended");
+	watch_line(!late);
 	do {
 		CHECK(t_mono() < end, "it is never in the middle of a send");
-		if (late || !(steps % STEPS))
-			run_victim(PTRACE_SYSCALL);
-		else
-			run_victim(PTRACE_SINGLESTEP);
-		if (!(++steps % STEPS))
-			rack_serve(1);
+		run_victim(PTRACE_SYSCALL);
 		stopped_ts = __atomic_load_n(&line->ts, __ATOMIC_ACQUIRE);
 	} while (!stopped_ts || stopped_ts == BL_TIME_NONE);
+	watch_line(false);
 }
 
 static bool is_void(void)
 {
-	return __atomic_load_n(&page->voids[endpoint(VICTIM)->slot].over, __ATOMIC_ACQUIRE) >=
+	return __atomic_load_n(&page->word[endpoint(VICTIM)->slot].over, __ATOMIC_ACQUIRE) >=
 	       stopped_ts;
 }
 
@@ -101,14 +115,19 @@ static void map_pages(void)
 	page = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
 	CHECK(page != MAP_FAILED, "%s", strerror(errno));
 	close(fd);
-	line = bl_lines_map(endpoint(VICTIM)->node);
-	CHECK(line, "%s", strerror(errno));
-	line += endpoint(VICTIM)->slot;
+	CHECK(endpoint(VICTIM)->page, "it has no page");
+	line = &endpoint(VICTIM)->page->line;
+}
+
+static void mix(struct tr *w)
+{
+	TR_STORE(w->me->user[0], (uint64_t)(uintptr_t)&w->ep->line->ts);
+	tr_mix(w);
 }
 
 static void add_workers(bool reliable)
 {
-	struct tr_cfg cfg = { .fn = tr_mix,
+	struct tr_cfg cfg = { .fn = mix,
 			      .until_enough = true,
 			      .len = 300,
 			      .gap_us = 2000,

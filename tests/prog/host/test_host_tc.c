@@ -280,7 +280,7 @@ static void put_inflight(__u32 slot, __u64 ts)
 {
 	struct bl_inflight line = { .ts = ts };
 
-	map_put(sk->maps.inflight, slot, &line);
+	line_put(slot, &line);
 }
 
 /*
@@ -389,7 +389,7 @@ static void put_void(__u32 slot, __u64 upto, __u64 over)
 {
 	struct bl_host_page p = page_now();
 
-	p.voids[slot] = (struct bl_void){ upto, over };
+	p.word[slot] = (struct bl_ep_word){ .upto = upto, .over = over };
 	map_put(sk->maps.host_page, 0, &p);
 }
 
@@ -476,11 +476,11 @@ static void egress__hold_below_c(void **state)
 
 	(void)state;
 	build(&in, &be);
-	map_put(sk->maps.inflight, 0, &line);
+	line_put(0, &line);
 	assert_int_equal(run_tc(sk->progs.bl_host_egress, &in, &out, BEACON_MARK, 0), TC_ACT_OK);
 	assert_int_equal(page_now().sent_commit, T0 - 10);
 	line.hold = 1;
-	map_put(sk->maps.inflight, 0, &line);
+	line_put(0, &line);
 	assert_int_equal(run_tc(sk->progs.bl_host_egress, &in, &out, BEACON_MARK, 0), TC_ACT_OK);
 	assert_int_equal(page_now().sent_commit, T0);
 }
@@ -864,14 +864,14 @@ static void local__ring_full(void **state)
 static void local__sleeper(void **state)
 {
 	struct desc d = local_message(false, T0 - 10);
-	struct bl_wake w;
+	struct wakes w;
 
 	(void)state;
-	map_get(sk->maps.wake, 0, &w);
+	wake_get(&w);
 	w.ep[1].until = BL_WAKE_ON_DATA;
 	wake_put(&w);
 	expect_consumed(&d, BL_R_STORED);
-	map_get(sk->maps.wake, 0, &w);
+	wake_get(&w);
 	assert_int_equal(w.ep[1].until, T0 - 10);
 	assert_int_equal(w.next, T0 - 10);
 	assert_false(is_woken(1, 0));

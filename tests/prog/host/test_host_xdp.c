@@ -515,9 +515,9 @@ static void barrier__two_lanes(void **state)
 
 static void set_sleepers(__u64 u0, __u64 u1, __u64 u2, __u64 next)
 {
-	struct bl_wake w;
+	struct wakes w;
 
-	map_get(sk->maps.wake, 0, &w);
+	wake_get(&w);
 	w.next = next;
 	w.ep[0].until = u0;
 	w.ep[1].until = u1;
@@ -583,7 +583,7 @@ static void wake__several(void **state)
 /* next is a hint that may be too low; a scan corrects it. */
 static void wake__next_too_low(void **state)
 {
-	struct desc d = beacon_frame(0, T0);
+	struct desc d = beacon_frame(0, T0), w;
 
 	(void)state;
 	feed_beacon(T0 - 1000);
@@ -599,13 +599,19 @@ static void wake__next_too_low(void **state)
 	expect_sleepers(T0 + 1, BL_TIME_NONE, T0 + 1, BL_TIME_NONE);
 	assert_false(is_woken(1, 0));
 	/*
-	 * While next is above the barrier there is no scan: a sleeper that did not lower next is
-	 * not found.
+	 * While next is above the barrier, a frame finds no sleeper that did not lower it. A beacon
+	 * does: what next says may be wrong.
 	 */
 	set_sleepers(T0 - 1, T0 + 300, BL_TIME_NONE, T0 + 300);
-	d.b++;
-	step(&d, WANT({ BL_HC_INGRESS, BL_R_BEACON }));
+	w = data_frame(0, 1, T0 + 5, T0 + 2);
+	step(&w, WANT({ BL_HC_INGRESS, BL_R_STORED }));
 	expect_sleepers(T0 + 300, T0 - 1, T0 + 300, BL_TIME_NONE);
+	assert_false(is_woken(0, 0));
+	d.b = T0 + 3;
+	step(&d, WANT({ BL_HC_INGRESS, BL_R_BEACON }));
+	expect_sleepers(T0 + 300, BL_TIME_NONE, T0 + 300, BL_TIME_NONE);
+	assert_true(is_woken(0, 5000));
+	assert_int_equal(ring_read(0), 1);
 }
 
 /*
@@ -711,11 +717,13 @@ static void wake__ring_full(void **state)
 static void wake__last_slot(void **state)
 {
 	struct desc d = beacon_frame(0, T0);
-	struct bl_wake w;
+	struct wakes w;
 
 	(void)state;
+	cfg.neps = BL_EPS_MAX;
+	set_cfg();
 	feed_beacon(T0 - 1000);
-	map_get(sk->maps.wake, 0, &w);
+	wake_get(&w);
 	w.next = w.ep[BL_EPS_MAX - 1].until = T0 - 1;
 	wake_put(&w);
 	step(&d, WANT({ BL_HC_INGRESS, BL_R_BEACON }));
