@@ -15,7 +15,7 @@
 #include "maps/clock_maps.h"
 #include "maps/note_abi.h"
 #include "maps/page_maps.h"
-#include "core/core.h"
+#include "core/order/line_core.h"
 
 /*
  * Pairs with bl_clock_at(). The older segment is written first: a run that ends in between, which
@@ -39,22 +39,6 @@ static __always_inline void write_clock(struct bl_clock *c, const struct bl_cloc
 	c->skew_ns = own->skew_ns;
 	__sync_lock_test_and_set(&fence, 1);
 	BL_WRITE_ONCE(c->seq, own->seq);
-}
-
-/*
- * In the order in which each step of core/order/line_core.h wants its words to appear: @upto before
- * @over, @out_upto before @out, @out before @out_why.
- */
-static __always_inline void write_word(struct bl_ep_word *w, const struct bl_ep_word *own)
-{
-	BL_WRITE_ONCE(w->upto, own->upto);
-	BL_BARRIER();
-	BL_WRITE_ONCE(w->over, own->over);
-	BL_WRITE_ONCE(w->out_upto, own->out_upto);
-	BL_BARRIER();
-	BL_WRITE_ONCE(w->out, own->out);
-	BL_BARRIER();
-	BL_WRITE_ONCE(w->out_why, own->out_why);
 }
 
 /*
@@ -90,7 +74,7 @@ int bl_note(struct bl_note_arg *a)
 		BL_WRITE_ONCE(page->eps_active, a->active);
 		break;
 	case BL_NOTE_WORD:
-		write_word(&page->word[slot], &a->word);
+		bl_word_store(&page->word[slot], &a->word);
 		break;
 	case BL_NOTE_FAILURE:
 		write_failure(f, &a->failure);

@@ -80,21 +80,35 @@ BL_CORE int bl_line_holds(const struct bl_inflight *line)
 }
 
 /**
+ * bl_word_store - write @own, the daemon's copy, into the shared word. In this order: a reader that
+ * finds @over also finds @upto, one that finds @out set also finds @out_upto, and one that finds
+ * @out_why set also finds @out. The functions below change the daemon's copy.
+ */
+BL_CORE void bl_word_store(struct bl_ep_word *word, const struct bl_ep_word *own)
+{
+	BL_WRITE_ONCE(word->upto, own->upto);
+	BL_BARRIER();
+	BL_WRITE_ONCE(word->over, own->over);
+	BL_WRITE_ONCE(word->out_upto, own->out_upto);
+	BL_BARRIER();
+	BL_WRITE_ONCE(word->out, own->out);
+	BL_BARRIER();
+	BL_WRITE_ONCE(word->out_why, own->out_why);
+}
+
+/**
  * bl_line_stop - make C stand still at @sent, the C that the host has sent last. No-op if @out is
  * set already.
  * @received: the C that the host has received last, read at a time when no other node can know of
  * this yet. Everything below it is in the process's ring, or was recalled there. T is not below
  * @sent, so everything that is delivered below @out_upto is below T.
- *
- * A reader that finds @out set also finds @out_upto.
  */
 BL_CORE void bl_line_stop(struct bl_ep_word *word, __u64 sent, __u64 received)
 {
-	if (BL_READ_ONCE(word->out))
+	if (word->out)
 		return;
-	BL_WRITE_ONCE(word->out_upto, bl_min64(received, sent));
-	BL_BARRIER();
-	BL_WRITE_ONCE(word->out, bl_max64(sent, 1));
+	word->out_upto = bl_min64(received, sent);
+	word->out = bl_max64(sent, 1);
 }
 
 /**
@@ -116,18 +130,17 @@ BL_CORE __u64 bl_line_failed_at(struct bl_inflight *line, struct bl_rwin *w, __u
 	return t;
 }
 
-/** bl_line_out - make @t final. A reader that finds @out_why set also finds @out. */
+/** bl_line_out - make @t final. */
 BL_CORE void bl_line_out(struct bl_ep_word *word, __u64 t, __u64 why)
 {
-	BL_WRITE_ONCE(word->out, t);
-	BL_BARRIER();
-	BL_WRITE_ONCE(word->out_why, why);
+	word->out = t;
+	word->out_why = why;
 }
 
 /** bl_line_over - make the line count for nothing, whatever its process writes. */
 BL_CORE void bl_line_over(struct bl_ep_word *word)
 {
-	BL_WRITE_ONCE(word->out, BL_OUT_OVER);
+	word->out = BL_OUT_OVER;
 }
 
 /**
