@@ -67,7 +67,7 @@ CLI_LIBS  := $(CTL_LIBS) $(NODE_LIBS)
 # The compiler writes down which headers a target depends on. Generated headers must exist before it
 # runs for the first time.
 DEPS	 = -MMD -MP -MF $@.d -MT $@
-SKELS	 := $(B)/switch.skel.h $(B)/host.skel.h $(B)/pacer.skel.h $(B)/pass.skel.h $(B)/loss.skel.h
+SKELS	 := $(addprefix $(B)/,$(addsuffix .skel.h,switch host note pacer pass loss))
 PROTO_H	 := $(B)/proto/ctl.pb-c.h
 # the sources in these folders and in their subfolders
 sources	 = $(sort $(wildcard $(foreach d,$(1),$(d)/*.c $(d)/*/*.c)))

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Files of one line in /proc and /sys: see proc.h. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -45,4 +46,31 @@ int bl_read_line(int dir, const char *path, char *buf, size_t size)
 	buf[n] = 0;
 	buf[strcspn(buf, "\n")] = 0;
 	return 0;
+}
+
+#define THREADS_MAX 64 /* of which bl_proc_waited_ns() reads the times */
+
+uint64_t bl_proc_waited_ns(pid_t pid)
+{
+	uint64_t sum = 0, wait;
+	unsigned int n = 0;
+	struct dirent *e;
+	char path[320], text[96];
+	DIR *d;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	d = opendir(path);
+	while (d && n < THREADS_MAX && (e = readdir(d))) {
+		if (*e->d_name == '.')
+			continue;
+		snprintf(path, sizeof(path), "%.20s/schedstat", e->d_name);
+		/* time on a CPU, time ready without one, time slices */
+		if (!bl_read_line(dirfd(d), path, text, sizeof(text)) &&
+		    sscanf(text, "%*u %" SCNu64, &wait) == 1)
+			sum += wait;
+		n++;
+	}
+	if (d)
+		closedir(d);
+	return sum;
 }

@@ -24,4 +24,10 @@ int bl_read_line(int dir, const char *path, char *buf, size_t size);
  */
 int bl_proc_stat(pid_t pid, int field, uint64_t *v);
 
+/**
+ * bl_proc_waited_ns - For how long the threads of a process have been ready to run without a CPU,
+ * in all, ns. Of a process with many threads only some count. Returns 0 if the kernel does not say.
+ */
+uint64_t bl_proc_waited_ns(pid_t pid);
+
 #endif

@@ -50,7 +50,8 @@ enum {
 	KEY_UP_PORT,
 	KEY_DOWN_PORT,
 	KEY_CARETAKER,
-	KEY_LIMIT
+	KEY_LIMIT,
+	KEY_SEND_LIMIT
 };
 
 /* the long names are those of barlined */
@@ -80,6 +81,9 @@ static const struct argp_option common_options[] = {
 	  "how long a caretaker replaces a daemon that was stopped (default 10000); 0: never", 0 },
 	{ "process-limit-ms", KEY_LIMIT, "MS", 0,
 	  "host: a process that delays others for this time is expelled (default 2000)", 0 },
+	{ "send-limit-ms", KEY_SEND_LIMIT, "MS", 0,
+	  "host: a send that makes no progress for this time is void (default 20); 0: no limit",
+	  0 },
 	{ "port-base", KEY_BASE, "PORT", 0, "first UDP port of ordered traffic (default 61696)",
 	  0 },
 	{ "port-count", KEY_COUNT, "N", 0, "number of UDP ports (default 256)", 0 },
@@ -120,6 +124,8 @@ static const struct bl_number numbers[] = {
 	BL_NUMBER(KEY_CARETAKER, "caretaker-ms", "ms", 0, 60000, struct bl_node_cfg, caretaker_ms),
 	BL_NUMBER(KEY_LIMIT, "process-limit-ms", "ms", 100, 3600000, struct bl_node_cfg,
 		  process_limit_ms),
+	BL_NUMBER(KEY_SEND_LIMIT, "send-limit-ms", "ms", 0, BL_SEND_LIMIT_MAX_MS,
+		  struct bl_node_cfg, send_limit_ms),
 	BL_NUMBER(KEY_BASE, "port-base", NULL, 1, 65535, struct bl_node_cfg, port_base),
 	BL_NUMBER(KEY_COUNT, "port-count", NULL, 1, BL_PORT_COUNT, struct bl_node_cfg, port_count),
 	BL_NUMBER(KEY_SKEW, "skew-ns", "ns", INT64_MIN, INT64_MAX, struct bl_node_cfg, skew_ns),
@@ -144,6 +150,8 @@ static error_t parse_common(int key, char *arg, struct argp_state *state)
 	rc = bl_number_option(numbers, key, arg, c, state);
 	if (!rc && key == KEY_CARETAKER && !c->caretaker_ms)
 		c->caretaker_ms = -1;
+	if (!rc && key == KEY_SEND_LIMIT && !c->send_limit_ms)
+		c->send_limit_ms = -1;
 	if (rc != ARGP_ERR_UNKNOWN)
 		return rc;
 	switch (key) {

@@ -134,33 +134,31 @@ static int map_pages(struct bl_endpoint *ep)
 	size_t ps = (size_t)sysconf(_SC_PAGESIZE);
 	void *p;
 
-	p = mmap(NULL, page_round_up(BL_EPS_MAX * sizeof(struct bl_inflight)),
-		 PROT_READ | PROT_WRITE, MAP_SHARED, ep->fd[BL_FD_INFLIGHT], 0);
+	p = mmap(NULL, sizeof(struct bl_ep_page), PROT_READ | PROT_WRITE, MAP_SHARED,
+		 ep->fd[BL_FD_PAGE], 0);
 	if (p == MAP_FAILED)
-		return bl_set_error(NULL, errno, "cannot map the in-flight page: %m");
-	ep->inflight = p;
+		return bl_set_error(NULL, errno, "cannot map the page of the endpoint: %m");
+	ep->mine = p;
+	ep->line = &ep->mine->line;
+	ep->wake = &ep->mine->wake;
+	ep->rwin = &ep->mine->win;
 	p = mmap(NULL, page_round_up(sizeof(struct bl_host_page)), PROT_READ, MAP_SHARED,
 		 ep->fd[BL_FD_HOST_PAGE], 0);
 	if (p == MAP_FAILED)
 		return bl_set_error(NULL, errno, "cannot map the barrier page: %m");
 	ep->page = p;
-	p = mmap(NULL, page_round_up(sizeof(struct bl_wake)), PROT_READ | PROT_WRITE, MAP_SHARED,
-		 ep->fd[BL_FD_WAKE], 0);
+	p = mmap(NULL, page_round_up(sizeof(struct bl_hints)), PROT_READ | PROT_WRITE, MAP_SHARED,
+		 ep->fd[BL_FD_HINTS], 0);
 	if (p == MAP_FAILED)
-		return bl_set_error(NULL, errno, "cannot map the wake page: %m");
-	ep->wake = p;
-	p = mmap(NULL, sizeof(struct bl_rwin), PROT_READ | PROT_WRITE, MAP_SHARED,
-		 ep->fd[BL_FD_WINDOWS], (off_t)(ep->slot * sizeof(struct bl_rwin)));
-	if (p == MAP_FAILED)
-		return bl_set_error(NULL, errno, "cannot map the window: %m");
-	ep->rwin = p;
-	p = mmap(NULL, page_round_up(sizeof(struct bl_failures)), PROT_READ | PROT_WRITE,
-		 MAP_SHARED, ep->fd[BL_FD_FAILURES], 0);
+		return bl_set_error(NULL, errno, "cannot map the page of hints: %m");
+	ep->hints = p;
+	p = mmap(NULL, page_round_up(sizeof(struct bl_failures)), PROT_READ, MAP_SHARED,
+		 ep->fd[BL_FD_FAILURES], 0);
 	if (p == MAP_FAILED)
 		return bl_set_error(NULL, errno, "cannot map the page of failures: %m");
 	ep->failures = p;
 	/* Announcements until now are about others and were made before this endpoint existed. */
-	ep->fail_seen = ep->fail_settled = ep->fail_begun = ep->failures->done[ep->slot];
+	ep->fail_seen = ep->fail_settled = ep->fail_begun = ep->wake->done;
 	p = mmap(NULL, page_round_up(sizeof(struct bl_clock)), PROT_READ, MAP_SHARED,
 		 ep->fd[BL_FD_CLOCK], 0);
 	if (p == MAP_FAILED)
@@ -183,30 +181,18 @@ static int map_pages(struct bl_endpoint *ep)
 	return 0;
 }
 
-static int open_socket(struct bl_endpoint *ep)
+/* The daemon has made the socket and bound it to the address of the endpoint. */
+static void take_socket(struct bl_endpoint *ep)
 {
-	const struct bl_peer *me = bl_peer_get(ep, ep->self.ip, ep->self.port);
 	struct timeval tv = { .tv_usec = 100000 };
-	int big = 4 << 20, one = 1;
+	int big = 4 << 20;
 
-	if (!me)
-		return bl_set_error(NULL, ENOMEM, "out of memory");
-	ep->sock = socket(me->sa.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (ep->sock < 0)
-		return bl_set_error(NULL, errno, "cannot make a UDP socket: %m");
+	ep->sock = ep->fd[BL_FD_SOCKET];
+	ep->fd[BL_FD_SOCKET] = -1; /* closed as @sock */
 	if (setsockopt(ep->sock, SOL_SOCKET, SO_SNDBUFFORCE, &big, sizeof(big)))
 		setsockopt(ep->sock, SOL_SOCKET, SO_SNDBUF, &big,
 			   sizeof(big)); /* without CAP_NET_ADMIN: up to the system's limit */
 	setsockopt(ep->sock, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv));
-	if (me->sa.ss_family == AF_INET6)
-		setsockopt(ep->sock, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one));
-	if (bind(ep->sock, (const struct sockaddr *)&me->sa, me->sa_len)) {
-		char text[64];
-
-		return bl_set_error(NULL, errno, "cannot bind %s: %m",
-				    bl_addr_format(&ep->self, text, sizeof(text)));
-	}
-	return 0;
 }
 
 int bl_init(struct bl_endpoint **out, const struct bl_options *opt)
@@ -262,9 +248,11 @@ int bl_init(struct bl_endpoint **out, const struct bl_options *opt)
 			rec = BL_REC_JUMBO;
 		ep->ring_frames = ep->ring_bytes / (rec + 8);
 	}
-	rc = open_socket(ep);
-	if (rc)
+	if (!bl_peer_get(ep, ep->self.ip, ep->self.port)) {
+		rc = bl_set_error(NULL, ENOMEM, "out of memory");
 		goto fail;
+	}
+	take_socket(ep);
 	ep->timerfd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
 	ep->epfd = epoll_create1(EPOLL_CLOEXEC);
 	{
@@ -314,7 +302,7 @@ void bl_peers_free(struct bl_endpoint *ep)
 static void say_goodbye(const struct bl_endpoint *ep)
 {
 	if (ep->pid == getpid())
-		__atomic_store_n(&ep->inflight[ep->slot].bye, ep->last_ts + 1, __ATOMIC_RELEASE);
+		__atomic_store_n(&ep->line->bye, ep->last_ts + 1, __ATOMIC_RELEASE);
 }
 
 void bl_exit(struct bl_endpoint *ep)
@@ -335,12 +323,10 @@ void bl_exit(struct bl_endpoint *ep)
 	}
 	if (ep->page)
 		munmap((void *)ep->page, page_round_up(sizeof(struct bl_host_page)));
-	if (ep->wake)
-		munmap(ep->wake, page_round_up(sizeof(struct bl_wake)));
+	if (ep->hints)
+		munmap(ep->hints, page_round_up(sizeof(struct bl_hints)));
 	if (ep->failures)
-		munmap(ep->failures, page_round_up(sizeof(struct bl_failures)));
-	if (ep->rwin)
-		munmap(ep->rwin, sizeof(struct bl_rwin));
+		munmap((void *)ep->failures, page_round_up(sizeof(struct bl_failures)));
 	if (ep->clock)
 		munmap((void *)ep->clock, page_round_up(sizeof(struct bl_clock)));
 	if (ep->ring_cons)
@@ -365,9 +351,9 @@ void bl_exit(struct bl_endpoint *ep)
 	bl_rq_free(&ep->rq);
 	free(ep->undo);
 	/* Last, since from here on the slot and the port may belong to another process. */
-	if (ep->inflight) {
+	if (ep->mine) {
 		say_goodbye(ep);
-		munmap(ep->inflight, page_round_up(BL_EPS_MAX * sizeof(struct bl_inflight)));
+		munmap(ep->mine, sizeof(struct bl_ep_page));
 	}
 	if (ep->daemon >= 0)
 		close(ep->daemon);

@@ -99,7 +99,7 @@ static uint64_t read_commit(struct bl_endpoint *ep)
 
 	if (!bl_is_out(ep))
 		return commit;
-	return __atomic_load_n(&ep->inflight[ep->slot].out_upto, __ATOMIC_RELAXED);
+	return __atomic_load_n(&ep->page->word[ep->slot].out_upto, __ATOMIC_RELAXED);
 }
 
 uint64_t bl_rx_drain(struct bl_endpoint *ep)

@@ -43,7 +43,7 @@ int bl_outcast(struct bl_endpoint *ep)
 		return bl_set_error(ep, ESTALE,
 				    "this endpoint was announced as failed, or has missed too many "
 				    "announcements; start again with bl_exit() and bl_init()");
-	why = __atomic_load_n(&ep->inflight[ep->slot].out_why, __ATOMIC_ACQUIRE);
+	why = __atomic_load_n(&ep->page->word[ep->slot].out_why, __ATOMIC_ACQUIRE);
 	return bl_set_error(ep, ESTALE,
 			    "this host has put this endpoint out%s%s; start again with "
 			    "bl_exit() and bl_init()",

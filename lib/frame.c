@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <sys/socket.h>
 
+#include "core/order/line_core.h"
 #include "error.h"
 #include "forward.h"
 #include "frame.h"
@@ -25,18 +26,32 @@ int bl_tx_clock_void(struct bl_endpoint *ep)
  * that case hosts with faster clocks may be ahead. A message must not be ordered before a message
  * that it follows from, and a message of the endpoint to itself must not lie below what the
  * endpoint has delivered.
+ *
+ * A process that was stopped in here for longer than its host waits takes another timestamp, since
+ * nothing has left with this one (struct bl_ep_word).
  */
-uint64_t bl_tx_stamp(struct bl_endpoint *ep)
+uint64_t bl_tx_stamp(struct bl_endpoint *ep, bool reliable)
 {
-	uint64_t noted = bl_max64(bl_clock_at(ep->clock, bl_mono()),
-				  BL_READ_ONCE(ep->page->promised)),
-		 ts;
+	struct bl_inflight *mine = ep->line;
+	uint64_t noted, ts;
 
-	BL_WRITE_ONCE(ep->inflight[ep->slot].ts, noted);
-	__sync_synchronize();
-	ts = bl_clock_at(ep->clock, bl_mono());
-	ts = bl_promise_ts(bl_max64(ts, ep->floor), BL_READ_ONCE(ep->page->promised), noted,
-			   bl_max64(ep->last_ts, bl_max64(ep->rq.last_ts, ep->rrq.last_ts)));
+	do {
+		noted = bl_max64(bl_clock_at(ep->clock, bl_mono()),
+				 BL_READ_ONCE(ep->page->promised));
+		BL_WRITE_ONCE(mine->ts, noted);
+		__sync_synchronize();
+		ts = bl_clock_at(ep->clock, bl_mono());
+		ts = bl_promise_ts(bl_max64(ts, ep->floor), BL_READ_ONCE(ep->page->promised), noted,
+				   bl_max64(ep->last_ts,
+					    bl_max64(ep->rq.last_ts, ep->rrq.last_ts)));
+		if (reliable)
+			BL_WRITE_ONCE(mine->hold, ts);
+		/*
+		 * Pairs with the daemon and least_inflight(): either this sees that the line is
+		 * void, or a program that does not count the line any more finds the hold.
+		 */
+		__sync_synchronize();
+	} while (bl_line_void(noted, BL_READ_ONCE(ep->page->word[ep->slot].upto)));
 	ep->last_ts = ts;
 	return ts;
 }

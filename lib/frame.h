@@ -24,10 +24,12 @@ static inline void bl_tx_hdr(uint8_t *frame, uint8_t op, uint64_t ts, uint32_t p
 
 /**
  * bl_tx_stamp - put the endpoint in flight and take a timestamp.
- * The host's barrier does not pass the timestamp until the caller sets the endpoint's in-flight
- * line back to BL_TIME_NONE. Returns bus time, ns.
+ * @reliable: the hold of the line is set, too: C does not pass the timestamp before the caller
+ * clears the hold, even if the host declares this send void. The host's barrier does not pass the
+ * timestamp until the caller sets the endpoint's in-flight line back to BL_TIME_NONE. Returns bus
+ * time, ns.
  */
-uint64_t bl_tx_stamp(struct bl_endpoint *ep);
+uint64_t bl_tx_stamp(struct bl_endpoint *ep, bool reliable);
 
 /** bl_tx_clock_void - store the sentence that says that the clock is void. Returns -ETIME. */
 int bl_tx_clock_void(struct bl_endpoint *ep);

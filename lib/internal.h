@@ -409,13 +409,15 @@ struct bl_failed {
 
 /* What the endpoint knows of the NIC's ring that it shares with others of its host (nic.c). */
 struct bl_nic {
-	bool on;          /* there are others */
-	bool parts_wait;  /* parts of large messages found no room */
-	uint64_t queued;  /* our word nic_queued, without the scattering that is being sent */
-	uint64_t others;  /* sum of the others' words when they were read last, */
-	uint64_t then;    /* and @queued at that time */
-	uint64_t out;     /* our word nic_out */
-	uint64_t senders; /* our word senders */
+	bool on;              /* there are others */
+	bool parts_wait;      /* parts of large messages found no room */
+	uint64_t queued;      /* our word queued, without the scattering that is being sent */
+	uint64_t others;      /* sum of the others' words when they were read last, */
+	uint64_t then;        /* and @queued at that time */
+	uint64_t out;         /* our word out */
+	uint64_t senders;     /* senders of other hosts that have a window of ours */
+	uint64_t wait_ns;     /* since when the others' words refuse our frames; 0: they do not */
+	uint64_t distrust_ns; /* until then the others' words refuse nothing; 0: never */
 	struct bl_nic_marks marks;
 };
 
@@ -434,9 +436,12 @@ struct bl_endpoint {
 	uint32_t ring_frames; /* full frames that the ring holds */
 
 	/* Shared pages. */
-	struct bl_inflight *inflight;    /* lines of all endpoints of the host; ours is [slot] */
+	struct bl_ep_page *mine;         /* ours; its parts: */
+	struct bl_inflight *line;        /* written by us and by programs */
+	struct bl_ep_wake *wake;         /* written by us and by programs */
+	struct bl_rwin *rwin;            /* written by us; the host's programs acknowledge slots */
+	struct bl_hints *hints;          /* written by all endpoints of the host, and by programs */
 	const struct bl_host_page *page; /* barriers; written by the host's programs and daemon */
-	struct bl_wake *wake;            /* written by endpoints and programs */
 	const struct bl_clock *clock;    /* written by the daemon */
 	uint64_t *ring_cons;             /* ours */
 	const uint64_t *ring_prod;       /* the kernel's */
@@ -493,7 +498,6 @@ struct bl_endpoint {
 	struct bl_peer *credits;   /* senders that may need a CREDIT */
 
 	/* Reliable, sending. */
-	struct bl_rwin *rwin;     /* shared: the host's programs acknowledge slots */
 	struct bl_rframe **rsent; /* BL_RWIN frames in the window; NULL before the first send */
 	struct bl_rframe *rkept;  /* acknowledged, but their scattering is not */
 	struct bl_rframe *rfree;
@@ -520,7 +524,7 @@ struct bl_endpoint {
 	struct bl_peer *windows; /* senders that may need a WINDOW */
 
 	/* Failures. */
-	struct bl_failures *failures; /* shared; [slot] of done is ours, the rest the daemon's */
+	const struct bl_failures *failures; /* written by the daemon */
 	/* Announcements up to these numbers are handled, lack only their callbacks, are begun. */
 	uint64_t fail_seen, fail_settled, fail_begun;
 	struct bl_recalling *recalls;
@@ -570,14 +574,14 @@ static inline uint32_t bl_window_room(const struct bl_endpoint *ep)
 }
 
 /**
- * bl_is_out - whether the daemon has put this endpoint out (struct bl_inflight, @out). Asked before
+ * bl_is_out - whether the daemon has put this endpoint out (struct bl_ep_word, @out). Asked before
  * the line or the window is touched, and again after the barriers were read and before anything is
  * delivered by them: while it is not set, the commit barrier has not passed T.
  */
 static inline bool bl_is_out(struct bl_endpoint *ep)
 {
-	if (!ep->put_out && ep->inflight &&
-	    __atomic_load_n(&ep->inflight[ep->slot].out, __ATOMIC_ACQUIRE))
+	if (!ep->put_out && ep->page &&
+	    __atomic_load_n(&ep->page->word[ep->slot].out, __ATOMIC_ACQUIRE))
 		ep->put_out = ep->outcast = true;
 	return ep->put_out;
 }

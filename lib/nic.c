@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * The account of a NIC's ring that several endpoints of a host share (nic_core.h has the
- * arithmetic). It is in the wake page, in the lines of the endpoints. Each line is written by its
- * endpoint, and by the daemon when the endpoint is gone:
+ * arithmetic). It is in the page of hints (struct bl_hints), which all of them can write. Each line
+ *is written by its endpoint, and by the daemon when the endpoint is gone:
  *
- *	nic_offered	frames put into the ring, or about to be
- *	nic_queued	frames put into the ring; less than nic_offered while a scattering leaves
- *	nic_out		frames of the whole host that have left it, as far as this endpoint knows
+ *	offered		frames put into the ring, or about to be
+ *	queued		frames put into the ring; less than offered while a scattering leaves
+ *	out		frames of the whole host that have left it, as far as this endpoint knows
  *
  * These words only grow, and outlive the process: the next endpoint in the slot continues them. At
- * most the sum of nic_offered less the greatest nic_out is in the ring. An endpoint looks at its
+ * most the sum of offered less the greatest out is in the ring. An endpoint looks at its
  * socket only when its frames do not fit according to the account.
  *
- * A scattering asks for its room while its line is in flight. So the request of a stopped process
- * ends when the process is expelled (process_limit_ms), and the request of a dead process ends with
- * its line. Two endpoints that ask at the same time see each other; both may withdraw and try
- * again.
+ * Two endpoints that ask at the same time see each other; both may withdraw and try again. The
+ * request of a process that stops while it sends, or that writes nonsense, costs the others
+ * BL_NIC_TRUST_NS; that of a dead process ends when the daemon releases its slot.
  *
  * It can happen that no endpoint has a frame in the ring that could tell that the ring is empty:
  * the others sleep, and the account still has their frames. In that case a PROBE, or a single frame
@@ -32,25 +31,15 @@ static uint32_t line_count(const struct bl_endpoint *ep)
 	return n < BL_EPS_MAX ? n : BL_EPS_MAX;
 }
 
-static bool is_in_flight(const struct bl_inflight *l)
-{
-	uint64_t ts = __atomic_load_n(&l->ts, __ATOMIC_ACQUIRE);
-
-	return ts && ts != BL_TIME_NONE && !__atomic_load_n(&l->out, __ATOMIC_ACQUIRE);
-}
-
 /*
- * Frames that endpoint @k has offered. *@queued is read last: an endpoint that is no longer in
- * flight has raised nic_queued before.
+ * Frames that endpoint @k has offered. *@queued is read last: what is in the ring is in both words.
  */
 static uint64_t frames_offered(const struct bl_endpoint *ep, uint32_t k, uint64_t *queued)
 {
-	uint64_t all = __atomic_load_n(&ep->wake->ep[k].nic_offered, __ATOMIC_ACQUIRE);
-	bool going = all != __atomic_load_n(&ep->wake->ep[k].nic_queued, __ATOMIC_ACQUIRE) &&
-		     is_in_flight(&ep->inflight[k]);
+	uint64_t all = __atomic_load_n(&ep->hints->nic[k].offered, __ATOMIC_ACQUIRE);
 
-	*queued = __atomic_load_n(&ep->wake->ep[k].nic_queued, __ATOMIC_ACQUIRE);
-	return going && all > *queued ? all : *queued;
+	*queued = __atomic_load_n(&ep->hints->nic[k].queued, __ATOMIC_ACQUIRE);
+	return all > *queued ? all : *queued;
 }
 
 /*
@@ -63,7 +52,7 @@ static uint64_t frames_in_ring(struct bl_endpoint *ep)
 	uint32_t n = line_count(ep), k;
 
 	for (k = 0; k < n; k++)
-		out = bl_max64(out, __atomic_load_n(&ep->wake->ep[k].nic_out, __ATOMIC_ACQUIRE));
+		out = bl_max64(out, __atomic_load_n(&ep->hints->nic[k].out, __ATOMIC_ACQUIRE));
 	for (k = 0; k < n; k++) {
 		if (k == ep->slot)
 			continue;
@@ -90,15 +79,15 @@ static bool read_own_marks(struct bl_endpoint *ep)
 	if (all <= ep->nic.out)
 		return false;
 	ep->nic.out = all;
-	__atomic_store_n(&ep->wake->ep[ep->slot].nic_out, all, __ATOMIC_RELEASE);
+	__atomic_store_n(&ep->hints->nic[ep->slot].out, all, __ATOMIC_RELEASE);
 	return true;
 }
 
 static void store_queued(struct bl_endpoint *ep, uint64_t queued)
 {
 	ep->nic.queued = queued;
-	__atomic_store_n(&ep->wake->ep[ep->slot].nic_offered, queued, __ATOMIC_RELAXED);
-	__atomic_store_n(&ep->wake->ep[ep->slot].nic_queued, queued, __ATOMIC_RELEASE);
+	__atomic_store_n(&ep->hints->nic[ep->slot].offered, queued, __ATOMIC_RELAXED);
+	__atomic_store_n(&ep->hints->nic[ep->slot].queued, queued, __ATOMIC_RELEASE);
 }
 
 /*
@@ -116,13 +105,31 @@ static bool is_ring_shared(struct bl_endpoint *ep)
 	if (!ep->nic.on) {
 		ep->nic.on = true;
 		ep->nic.marks.n = 0;
-		was = bl_max64(ep->wake->ep[ep->slot].nic_offered,
-			       ep->wake->ep[ep->slot].nic_queued);
-		ep->nic.out = ep->wake->ep[ep->slot].nic_out;
+		was = bl_max64(ep->hints->nic[ep->slot].offered, ep->hints->nic[ep->slot].queued);
+		ep->nic.out = ep->hints->nic[ep->slot].out;
 		store_queued(ep, was + ep->flying);
 		ep->nic.then = ep->nic.queued;
 	}
 	return true;
+}
+
+/*
+ * The account has no room. Returns whether to wait: not for ever, since any process of this host
+ * may have stopped or written nonsense.
+ */
+static bool believes_account(struct bl_endpoint *ep)
+{
+	uint64_t mono = bl_mono();
+
+	if (mono < ep->nic.distrust_ns)
+		return false;
+	if (!ep->nic.wait_ns)
+		ep->nic.wait_ns = mono;
+	if (mono - ep->nic.wait_ns < BL_NIC_TRUST_NS)
+		return true;
+	ep->nic.wait_ns = 0;
+	ep->nic.distrust_ns = mono + BL_NIC_DISTRUST_NS;
+	return false;
 }
 
 static bool fits_ring(struct bl_endpoint *ep, uint32_t need)
@@ -150,7 +157,7 @@ bool bl_nic_full(struct bl_endpoint *ep, uint32_t need)
 {
 	if (!is_ring_shared(ep))
 		return is_own_ring_full(ep, need);
-	return need && !fits_ring(ep, need);
+	return need && !fits_ring(ep, need) && (believes_account(ep) || is_own_ring_full(ep, need));
 }
 
 bool bl_nic_take(struct bl_endpoint *ep, uint32_t need)
@@ -159,14 +166,15 @@ bool bl_nic_take(struct bl_endpoint *ep, uint32_t need)
 
 	if (!ep->nic.on || !need)
 		return true;
-	__atomic_store_n(&ep->wake->ep[ep->slot].nic_offered, all, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&ep->hints->nic[ep->slot].offered, all, __ATOMIC_SEQ_CST);
 	/*
 	 * Pairs with itself in another endpoint: of two endpoints that ask at once, at least one
 	 * sees the other.
 	 */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	if (bl_nic_fits(frames_in_ring(ep), need, BL_NIC_SHARED)) {
+	if (bl_nic_fits(frames_in_ring(ep), need, BL_NIC_SHARED) || !believes_account(ep)) {
 		/* Ours alone; others see the frames as queued after bl_nic_sent(). */
+		ep->nic.wait_ns = 0;
 		ep->nic.queued = all;
 		return true;
 	}
@@ -192,7 +200,9 @@ uint32_t bl_nic_room(struct bl_endpoint *ep, uint32_t want, uint32_t most)
 	if (n + want > most && read_own_marks(ep))
 		n = frames_in_ring(ep);
 	n = n < most ? most - n : !ep->nic.marks.n;
-	return n < want ? (uint32_t)n : want;
+	if (n >= want)
+		ep->nic.wait_ns = 0;
+	return n < want && (n || believes_account(ep)) ? (uint32_t)n : want;
 }
 
 void bl_nic_count(struct bl_endpoint *ep, uint32_t n)
@@ -219,20 +229,16 @@ bool bl_nic_needs_witness(const struct bl_endpoint *ep)
 void bl_nic_sender(struct bl_endpoint *ep, int n)
 {
 	ep->nic.senders += (uint64_t)(int64_t)n;
-	__atomic_store_n(&ep->wake->ep[ep->slot].senders, ep->nic.senders, __ATOMIC_RELAXED);
 }
 
+/* The other endpoints of this host are assumed to have as many senders as this one. */
 uint32_t bl_nic_window(const struct bl_endpoint *ep, uint32_t w)
 {
-	uint64_t senders = ep->nic.senders;
-	uint32_t n = line_count(ep), share, k;
+	uint32_t active = __atomic_load_n(&ep->page->eps_active, __ATOMIC_RELAXED), share;
 
 	if (bl_nic_alone(ep) || ep->ring_bytes > BL_RING_BYTES)
 		return w;
-	for (k = 0; k < n; k++)
-		if (k != ep->slot)
-			senders += __atomic_load_n(&ep->wake->ep[k].senders, __ATOMIC_RELAXED);
-	share = bl_nic_share(BL_NIC_FRAMES, senders);
+	share = bl_nic_share(BL_NIC_FRAMES, ep->nic.senders * active);
 	share = share < BL_WINDOW_FIRST ? BL_WINDOW_FIRST : share;
 	return w < share ? w : share;
 }

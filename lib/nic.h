@@ -15,7 +15,7 @@
  * not above 224, so the frames leave.
  *
  * Several endpoints of a host share the ring, and each knows only its own socket. They keep an
- * account in the wake page (nic.c, nic_core.h).
+ * account in the page of hints (nic.c, nic_core.h).
  */
 #ifndef BARLINE_LIB_NIC_H
 #define BARLINE_LIB_NIC_H
@@ -30,6 +30,12 @@
  * and for endpoints that ask at the same time.
  */
 #define BL_NIC_CONTROLS 192
+/*
+ * What other processes say in the account is a hint: no frame waits longer for it than
+ * BL_NIC_TRUST_NS, and then it is not asked for BL_NIC_DISTRUST_NS.
+ */
+#define BL_NIC_TRUST_NS    100000000ULL
+#define BL_NIC_DISTRUST_NS 1000000000ULL
 
 /** bl_nic_alone - whether no other endpoint of this host uses the ring, according to the daemon. */
 static inline bool bl_nic_alone(const struct bl_endpoint *ep)

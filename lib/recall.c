@@ -285,7 +285,7 @@ static void finish_failures(struct bl_endpoint *ep)
 		 */
 		run_proc_callbacks(ep, &f);
 		ep->fail_seen++;
-		__atomic_store_n(&ep->failures->done[ep->slot], f.number, __ATOMIC_RELEASE);
+		__atomic_store_n(&ep->wake->done, f.number, __ATOMIC_RELEASE);
 	}
 }
 

@@ -51,7 +51,7 @@
 
 static struct bl_inflight *own_line(const struct bl_endpoint *ep)
 {
-	return &ep->inflight[ep->slot];
+	return ep->line;
 }
 
 static uint32_t outstanding_frames(const struct bl_rtx *t)
@@ -408,7 +408,7 @@ int bl_rtx_flush(struct bl_endpoint *ep)
 			bl_rstage_drop(ep, BL_NAK_UNREACHABLE);
 		if (verdict != START_NOW)
 			return 0;
-		ep->rts = bl_tx_stamp(ep);
+		ep->rts = bl_tx_stamp(ep, true);
 	}
 	for (p = ep->rdirty; p; p = p->rdirty_next)
 		fill_window(ep, p, mono);

@@ -199,7 +199,7 @@ static void wait_for_nic(struct bl_endpoint *ep, uint64_t mono)
 
 int bl_tx_flush(struct bl_endpoint *ep)
 {
-	struct bl_inflight *mine = &ep->inflight[ep->slot];
+	struct bl_inflight *mine = ep->line;
 	struct bl_batch b;
 	struct bl_peer *p;
 	uint64_t mono, ts;
@@ -247,7 +247,7 @@ int bl_tx_flush(struct bl_endpoint *ep)
 	}
 	if (any) {
 		/* the frames are in the transmit queue when sendmmsg() returns */
-		ts = bl_tx_stamp(ep);
+		ts = bl_tx_stamp(ep, false);
 		if (!bl_nic_take(ep, need)) {
 			BL_WRITE_ONCE(mine->ts, BL_TIME_NONE);
 			wait_for_nic(ep, mono);

@@ -4,8 +4,8 @@
  * the sleeper names the timestamp of its first queued frame, and the XDP program wakes it when the
  * barrier has passed that timestamp.
  *
- * Example: the first queued frame has timestamp 500. The sleeper writes 500 into its entry of the
- * wake page and lowers the page's minimum to 500. The program publishes barrier 480 and wakes
+ * Example: the first queued frame has timestamp 500. The sleeper writes 500 into its page
+ * and lowers the minimum in the page of hints to 500. The program publishes barrier 480 and wakes
  * nobody; with barrier 510 it finds 500 below the barrier and wakes the sleeper.
  */
 #include <sys/timerfd.h>
@@ -27,7 +27,7 @@ struct bl_firsts bl_wake_firsts(const struct bl_endpoint *ep, unsigned int what)
 }
 
 /*
- * Lower a minimum of the wake page to @until. Pairs with lower_next() and wake_below() in
+ * Lower a minimum of the hints to @until. Pairs with lower_next() and wake_below() in
  * bpf/host/host.bpf.c.
  */
 static void lower_minimum(__u64 *next, uint64_t until)
@@ -50,21 +50,21 @@ static bool waits_for_slots(const struct bl_endpoint *ep)
 
 void bl_wake_arm(struct bl_endpoint *ep, struct bl_firsts firsts, unsigned int what)
 {
-	__atomic_store_n(&ep->wake->ep[ep->slot].until, firsts.ts, __ATOMIC_SEQ_CST);
-	__atomic_store_n(&ep->wake->ep[ep->slot].until_c, firsts.ts_c, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&ep->wake->until, firsts.ts, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&ep->wake->until_c, firsts.ts_c, __ATOMIC_SEQ_CST);
 	/* Pairs with close_slot() in bpf/host/commit.h. */
 	if (what & BL_WAIT_ACKED || (what & BL_WAIT_SEND_RELIABLE && waits_for_slots(ep)))
-		__atomic_store_n(&ep->wake->ep[ep->slot].on_ack, 1, __ATOMIC_SEQ_CST);
-	lower_minimum(&ep->wake->next, firsts.ts);
-	lower_minimum(&ep->wake->next_c, firsts.ts_c);
+		__atomic_store_n(&ep->wake->on_ack, 1, __ATOMIC_SEQ_CST);
+	lower_minimum(&ep->hints->next, firsts.ts);
+	lower_minimum(&ep->hints->next_c, firsts.ts_c);
 }
 
 void bl_disarm(struct bl_endpoint *ep)
 {
-	__atomic_store_n(&ep->wake->ep[ep->slot].until_c, BL_TIME_NONE, __ATOMIC_SEQ_CST);
-	__atomic_store_n(&ep->wake->ep[ep->slot].until, BL_TIME_NONE, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&ep->wake->until_c, BL_TIME_NONE, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&ep->wake->until, BL_TIME_NONE, __ATOMIC_SEQ_CST);
 	if (ep->reliable)
-		__atomic_store_n(&ep->wake->ep[ep->slot].on_ack, 0, __ATOMIC_SEQ_CST);
+		__atomic_store_n(&ep->wake->on_ack, 0, __ATOMIC_SEQ_CST);
 }
 
 /*

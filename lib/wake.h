@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Arming and disarming the wake-up of a sleeping endpoint. A sleeper writes into the wake page the
+ * Arming and disarming the wake-up of a sleeping endpoint. A sleeper writes into its page the
  * timestamp that a barrier must pass before the sleeper has something to do. The host's XDP program
  * compares its barriers with that timestamp and wakes the sleeper through the ring's wait queue.
  */

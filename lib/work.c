@@ -24,7 +24,7 @@
  */
 static void raise_turn(struct bl_endpoint *ep, uint64_t mono)
 {
-	struct bl_inflight *mine = &ep->inflight[ep->slot];
+	struct bl_inflight *mine = ep->line;
 
 	if (mono - ep->turn_ns < TURN_NS || !(ep->rts || (ep->rsent && ep->rreaped != ep->rtail)))
 		return;

@@ -67,6 +67,7 @@ enum {
 	OPT_INSECURE,
 	OPT_CARETAKER,
 	OPT_LIMIT,
+	OPT_SEND_LIMIT,
 	OPT_USER,
 	OPT_PREPARE,
 	OPT_NO_SANDBOX
@@ -113,6 +114,8 @@ static const struct argp_option options[] = {
 	  0 },
 	{ "process-limit-ms", OPT_LIMIT, "MS", 0,
 	  "host: a process that delays others for this time is expelled (2000)", 0 },
+	{ "send-limit-ms", OPT_SEND_LIMIT, "MS", 0,
+	  "host: a send that stands still for this time is void (20); 0: no limit", 0 },
 	{ NULL, 0, NULL, 0, "Switch:", 1 },
 	{ "host-port", OPT_ROLE_HOST, "IFNAME", 0, "a port with a host behind it; may be repeated",
 	  1 },
@@ -269,6 +272,11 @@ static error_t parse_opt(int key, char *arg, struct argp_state *st)
 	case OPT_LIMIT:
 		c->process_limit_ms = (uint32_t)parse_number(st, arg, "--process-limit-ms",
 							     BL_PROCESS_LIMIT_MIN_MS, 3600000);
+		break;
+	case OPT_SEND_LIMIT:
+		c->send_limit_ms =
+			(int32_t)parse_number(st, arg, "--send-limit-ms", 0, BL_SEND_LIMIT_MAX_MS);
+		c->send_limit_ms = c->send_limit_ms ? c->send_limit_ms : -1;
 		break;
 	case OPT_NODE_ID:
 		c->node_id = (uint32_t)parse_number(st, arg, "--node-id", 1, UINT32_MAX);

@@ -28,6 +28,7 @@
 #include "core/order/line_core.h"
 #include "loader/load/counts.h"
 #include "loader/load/pin.h"
+#include "loader/order/note.h"
 #include "maps/host_abi.h"
 #include "maps/switch_abi.h"
 
@@ -162,15 +163,15 @@ static int host_busy(const char *dir, struct bl_err *err)
 }
 
 /*
- * Puts one endpoint out, by the words of its line that its library reads in every call.
- * @c: the value that this host's commit barrier may not pass any more. Messages that wait for ACKs
- * are above it; the controller settles them when it announces the silent link.
- * @received: the commit barrier that arrived last. No process has been given a later one.
- * Returns whether the entry @key has an endpoint.
+ * Puts one endpoint out, by the words of the host page that its library reads in every call. C may
+ * not pass the C that was sent last any more: messages that wait for ACKs are above it; the
+ * controller settles them when it announces the silent link. No process has been given messages
+ * above the commit barrier that arrived last. Returns whether the entry @key has an endpoint.
  */
-static bool put_endpoint_out(struct bl_inflight *page, int eps, uint32_t key, uint64_t c,
-			     uint64_t received)
+static bool put_endpoint_out(const struct bl_host_page *host, int note, int eps, uint32_t key)
 {
+	struct bl_note_arg a = { .kind = BL_NOTE_WORD };
+	uint64_t c = host->sent_commit ? host->sent_commit : 1;
 	struct bl_ep_slot ep;
 
 	if (bpf_map_lookup_elem(eps, &key, &ep) || ep.active == BL_EP_FREE || ep.slot >= BL_EPS_MAX)
@@ -178,40 +179,54 @@ static bool put_endpoint_out(struct bl_inflight *page, int eps, uint32_t key, ui
 	/* First, so that the egress program refuses its frames from now on. */
 	ep.active = BL_EP_DEAD;
 	bpf_map_update_elem(eps, &key, &ep, BPF_ANY);
-	if (page[ep.slot].out)
+	a.slot = ep.slot;
+	a.word = host->word[ep.slot];
+	if (a.word.out)
 		return true;
-	bl_line_stop(&page[ep.slot], c, received);
-	bl_line_out(&page[ep.slot], c, BL_OUT_DETACHED);
+	bl_line_stop(&a.word, c, host->commit);
+	bl_line_out(&a.word, c, BL_OUT_DETACHED);
+	bl_note(note, &a);
 	return true;
+}
+
+/* Loads the program that writes the host page. Returns its descriptor or -errno. */
+static int open_note(const char *dir)
+{
+	static const char *const names[] = { BL_MAP_CLOCK, BL_MAP_HOST_PAGE, BL_MAP_FAILURES };
+	struct bl_err err;
+	int fd[3], note = -ENOENT, k;
+
+	for (k = 0; k < 3; k++)
+		fd[k] = open_pinned_map(dir, names[k]);
+	if (fd[0] >= 0 && fd[1] >= 0 && fd[2] >= 0)
+		note = bl_note_open(fd[0], fd[1], fd[2], &err);
+	for (k = 0; k < 3; k++)
+		if (fd[k] >= 0)
+			close(fd[k]);
+	return note;
 }
 
 uint64_t bl_host_put_all_out(const char *dir)
 {
 	const struct timespec a_flush = { .tv_nsec = 20000000 };
-	int eps = open_pinned_map(dir, BL_MAP_EPS), lines = open_pinned_map(dir, BL_MAP_INFLIGHT);
-	struct bl_inflight *page = lines < 0 ? MAP_FAILED
-					     : mmap(NULL, sizeof(*page) * BL_EPS_MAX,
-						    PROT_READ | PROT_WRITE, MAP_SHARED, lines, 0);
+	int eps = open_pinned_map(dir, BL_MAP_EPS), note = open_note(dir);
 	struct bl_host_page host = {};
 	struct bl_host_cfg cfg = {};
 	bool any = false;
 	uint32_t k;
 
-	if (eps >= 0 && page != MAP_FAILED) {
+	if (eps >= 0 && note >= 0) {
 		read_value(dir, BL_MAP_HOST_PAGE, 0, &host, sizeof(host));
 		for (k = 0; k < BL_PORT_COUNT; k++)
-			any |= put_endpoint_out(
-				page, eps, k, host.sent_commit ? host.sent_commit : 1, host.commit);
+			any |= put_endpoint_out(&host, note, eps, k);
 		/*
 		 * A process that had begun to send reaches the egress program before it is removed,
 		 * and that refuses the frame.
 		 */
 		nanosleep(&a_flush, NULL);
 	}
-	if (page != MAP_FAILED)
-		munmap(page, sizeof(*page) * BL_EPS_MAX);
-	if (lines >= 0)
-		close(lines);
+	if (note >= 0)
+		close(note);
 	if (eps >= 0)
 		close(eps);
 	if (!any || read_value(dir, BL_MAP_HOST_CFG, 0, &cfg, sizeof(cfg)))

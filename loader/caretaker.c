@@ -70,7 +70,7 @@ struct caretaker_state {
 	int64_t bus_offset_ns;
 	struct bl_attached nic; /* host */
 	bool beats;
-	int clock, page, sock, netns, keep, chan;
+	int clock, page, note, sock, netns, keep, chan;
 };
 
 /* ---- handing over ---- */
@@ -79,7 +79,8 @@ static pid_t start_caretaker(const struct caretaker_state *s, int state_fd)
 {
 	char number[16];
 	char *const argv[] = { "barlined", "--caretaker", number, NULL };
-	const int keep[] = { state_fd, s->clock, s->page, s->sock, s->netns, s->keep, s->chan };
+	const int keep[] = { state_fd, s->clock, s->page, s->note,
+			     s->sock,  s->netns, s->keep, s->chan };
 	unsigned int k;
 	pid_t pid;
 	int null;
@@ -147,6 +148,7 @@ int bl_node_hand_over(struct bl_node *n, struct bl_err *err)
 				     .bus_offset_ns = n->clock.bus_offset_ns,
 				     .clock = n->clock.fd,
 				     .page = n->page_fd,
+				     .note = n->note_fd,
 				     .netns = n->netns_fd,
 				     .keep = n->keep_fd,
 				     .sock = -1 };
@@ -353,6 +355,7 @@ static int stand_in(struct caretaker *c, struct bl_err *err)
 	n->netns_fd = s->netns;
 	n->keep_fd = s->keep;
 	n->page_fd = s->page;
+	n->note_fd = s->note;
 	n->beacon_sock = s->sock;
 	n->clock.fd = -1;
 	n->att = (struct bl_attached *)&s->nic;
@@ -361,6 +364,7 @@ static int stand_in(struct caretaker *c, struct bl_err *err)
 	if (fstat(n->keep_fd, &c->lock))
 		return bl_fail(err, errno, "it has no lock: %s", strerror(errno));
 	rc = bl_beacon_start(c->s, err);
+	n->clock.note_fd = s->note > 0 ? s->note : 0;
 	if (!rc)
 		rc = bl_clock_map(&n->clock, s->clock, err);
 	if (!rc && s->beats)

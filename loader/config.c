@@ -36,6 +36,7 @@
 #include "loader/load/pin.h"
 #include "loader/load/prio.h"
 #include "loader/node_cfg.h"
+#include "maps/host_abi.h"
 #include "proto/session.h"
 
 #define COUNT(v)      (sizeof(v) / sizeof((v)[0]))
@@ -305,7 +306,10 @@ static void read_role(struct bl_yaml *y, struct bl_node_cfg *cfg)
 /* Refuses keys of the other role. */
 static void check_role_keys(struct bl_yaml *y, const struct bl_node_cfg *cfg, bool l2)
 {
+	static const char *const of_hosts[] = { "process_limit_ms", "send_limit_ms",
+						"user_endpoints", "user_ring_mib" };
 	yaml_node_t *m = y->root;
+	unsigned int k;
 
 	if (cfg->role == BL_ROLE_HOST && (bl_yaml_get(y, m, "ports") || bl_yaml_get(y, m, "fdb") ||
 					  (l2 && bl_yaml_get(y, m, "forward"))))
@@ -324,8 +328,9 @@ static void check_role_keys(struct bl_yaml *y, const struct bl_node_cfg *cfg, bo
 			       "a host has no such key; its switch has");
 	if (cfg->role != BL_ROLE_SWITCH)
 		return;
-	if (bl_yaml_u32(y, m, "process_limit_ms"))
-		bl_yaml_refuse(y, m, "process_limit_ms", "process_limit_ms is a key of hosts");
+	for (k = 0; k < COUNT(of_hosts); k++)
+		if (bl_yaml_get(y, m, of_hosts[k]))
+			bl_yaml_refuse(y, m, of_hosts[k], "%s is a key of hosts", of_hosts[k]);
 	if (bl_yaml_get(y, m, "interface"))
 		bl_yaml_refuse(y, m, "interface",
 			       "interface is a key of hosts; a switch lists its interfaces under "
@@ -342,6 +347,19 @@ static void read_number(struct bl_yaml *y, const char *key, uint32_t *to)
 
 	if (v)
 		*to = v;
+}
+
+/* Reads a limit of hosts, of which 0 means that there is none. */
+static void read_limit(struct bl_yaml *y, const char *key, int32_t least, int32_t most, int32_t *to)
+{
+	int64_t v;
+
+	if (!bl_yaml_number(y, y->root, key, INT32_MIN, INT32_MAX, &v))
+		return;
+	if (v && (v < least || v > most))
+		bl_yaml_refuse(y, y->root, key, "%s %lld: 0 (no limit), or %d to %d", key,
+			       (long long)v, least, most);
+	*to = v ? (int32_t)v : -1;
 }
 
 static void read_times(struct bl_yaml *y, struct bl_node_cfg *cfg)
@@ -386,6 +404,11 @@ static void read_times(struct bl_yaml *y, struct bl_node_cfg *cfg)
 				       (long long)ms, BL_CARETAKER_MAX_MS);
 		cfg->caretaker_ms = ms ? (int32_t)ms : -1;
 	}
+	read_limit(y, "send_limit_ms", BL_SEND_LIMIT_MIN_MS, BL_SEND_LIMIT_MAX_MS,
+		   &cfg->send_limit_ms);
+	read_limit(y, "user_endpoints", 1, BL_EPS_MAX, &cfg->user_endpoints);
+	read_limit(y, "user_ring_mib", 1, BL_EPS_MAX * (BL_RING_BYTES_MAX >> 20),
+		   &cfg->user_ring_mib);
 	read_number(y, "process_limit_ms", &cfg->process_limit_ms);
 	if (bl_yaml_get(y, m, "process_limit_ms") && cfg->process_limit_ms &&
 	    cfg->process_limit_ms < BL_PROCESS_LIMIT_MIN_MS)
@@ -666,6 +689,9 @@ static void read_node(struct bl_yaml *y, struct bl_node_cfg *cfg)
 					    "clock_void_after_ms",
 					    "caretaker_ms",
 					    "process_limit_ms",
+					    "send_limit_ms",
+					    "user_endpoints",
+					    "user_ring_mib",
 					    "realtime",
 					    "forward",
 					    "thread_napi",

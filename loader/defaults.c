@@ -30,6 +30,12 @@ void bl_node_defaults(struct bl_node_cfg *c)
 		c->caretaker_ms = BL_CARETAKER_MS;
 	if (!c->process_limit_ms)
 		c->process_limit_ms = BL_PROCESS_LIMIT_MS;
+	if (!c->send_limit_ms)
+		c->send_limit_ms = BL_SEND_LIMIT_MS;
+	if (!c->user_endpoints)
+		c->user_endpoints = BL_USER_ENDPOINTS;
+	if (!c->user_ring_mib)
+		c->user_ring_mib = BL_USER_RING_MIB;
 	if (!c->port_count)
 		c->port_count = BL_PORT_COUNT;
 	if (!c->port_base)
@@ -70,6 +76,10 @@ int bl_node_cfg_check(const struct bl_node_cfg *c, struct bl_err *err)
 			       "clock_void_after_ms %u is less than 1000: the daemon could not "
 			       "keep the clock alive",
 			       c->clock_void_after_ms);
+	if (c->send_limit_ms > 0 &&
+	    (c->send_limit_ms < BL_SEND_LIMIT_MIN_MS || c->send_limit_ms > BL_SEND_LIMIT_MAX_MS))
+		return bl_fail(err, EINVAL, "send_limit_ms %d: 0 (no limit), or %d to %d",
+			       c->send_limit_ms, BL_SEND_LIMIT_MIN_MS, BL_SEND_LIMIT_MAX_MS);
 	if (c->process_limit_ms < BL_PROCESS_LIMIT_MIN_MS)
 		return bl_fail(err, EINVAL,
 			       "process_limit_ms %u is less than %d: a process that the machine "

@@ -30,23 +30,22 @@
 #include "loader/order/beacon.h"
 #include "loader/order/fence.h"
 #include "loader/order/keep.h"
+#include "loader/order/note.h"
 
 #include "host.skel.h"
 
 static int fill_fresh_maps(const struct bl_host *skel, struct bl_err *err)
 {
-	struct bl_wake wake = { .next = BL_TIME_NONE, .next_c = BL_TIME_NONE };
+	const struct bl_hints hints = { .next = BL_TIME_NONE, .next_c = BL_TIME_NONE };
 	struct bl_host_page page = {};
 	unsigned int k;
 	int rc;
 
-	for (k = 0; k < BL_EPS_MAX; k++)
-		wake.ep[k].until = wake.ep[k].until_c = BL_TIME_NONE;
 	/* The first beacon tells whether the other end of the link is a switch or a host. */
 	for (k = 0; k < BL_LANES_MAX; k++)
 		page.reg[k].hop = BL_HOP_UNKNOWN;
 	rc = bl_map_set(bpf_map__fd(skel->maps.host_page), 0, &page, BL_MAP_HOST_PAGE, err);
-	return rc ? rc : bl_map_set(bpf_map__fd(skel->maps.wake), 0, &wake, BL_MAP_WAKE, err);
+	return rc ? rc : bl_map_set(bpf_map__fd(skel->maps.hints), 0, &hints, BL_MAP_HINTS, err);
 }
 
 static int fill_host_cfg(struct bl_node *n, const struct bl_host *skel, struct bl_err *err)
@@ -88,10 +87,10 @@ static int keep_descriptors(struct bl_node *n, const struct bl_host *skel, struc
 		int *to;
 		const struct bpf_map *map;
 	} v[] = {
-		{ &n->host_cfg_fd, skel->maps.host_cfg }, { &n->inflight_fd, skel->maps.inflight },
-		{ &n->wake_fd, skel->maps.wake },         { &n->eps_fd, skel->maps.eps },
+		{ &n->host_cfg_fd, skel->maps.host_cfg }, { &n->pages_fd, skel->maps.ep_pages },
+		{ &n->hints_fd, skel->maps.hints },       { &n->eps_fd, skel->maps.eps },
 		{ &n->rings_fd, skel->maps.rings },       { &n->page_fd, skel->maps.host_page },
-		{ &n->windows_fd, skel->maps.windows },   { &n->failures_fd, skel->maps.failures },
+		{ &n->failures_fd, skel->maps.failures },
 	};
 	unsigned int k;
 
@@ -232,10 +231,23 @@ int bl_host_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_err
 		goto out;
 	}
 	rc = bl_map_set(bpf_map__fd(skel->maps.meta), 0, &n->meta, BL_MAP_META, err);
+	if (!rc && n->note_fd < 0) {
+		n->note_fd = bl_note_open(bpf_map__fd(skel->maps.clock),
+					  bpf_map__fd(skel->maps.host_page),
+					  bpf_map__fd(skel->maps.failures), err);
+		rc = n->note_fd < 0 ? n->note_fd : 0;
+	}
 	if (!rc)
 		rc = bl_keep_clock(n, bpf_map__fd(skel->maps.clock), err);
 	if (!rc && n->fresh)
 		rc = fill_fresh_maps(skel, err);
+	/* From here on processes cannot write what all share and what decides about all. */
+	if (!rc)
+		rc = bl_note_freeze(bpf_map__fd(skel->maps.host_page), BL_MAP_HOST_PAGE, err);
+	if (!rc)
+		rc = bl_note_freeze(bpf_map__fd(skel->maps.clock), BL_MAP_CLOCK, err);
+	if (!rc)
+		rc = bl_note_freeze(bpf_map__fd(skel->maps.failures), BL_MAP_FAILURES, err);
 	if (!rc)
 		rc = fill_host_cfg(n, skel, err);
 	if (!rc)

@@ -46,6 +46,7 @@
 #include "loader/order/fence.h"
 #include "loader/order/keep.h"
 #include "loader/order/limits.h"
+#include "loader/order/void.h"
 #include "loader/switch.h"
 #include "loader/switch_source.h"
 #include "proto/fastpass_file.h"
@@ -180,6 +181,8 @@ static int open_in_netns(struct bl_node *n, const struct bl_node_cfg *cfg, struc
 		bl_endpoints_adopted(n);
 	if (!rc && n->cfg.role == BL_ROLE_HOST)
 		rc = bl_limits_open(n, err);
+	if (!rc && n->cfg.role == BL_ROLE_HOST)
+		rc = bl_voids_open(n, err);
 	if (!rc)
 		rc = bl_top_learn_open(n, err);
 	/*
@@ -222,8 +225,8 @@ int bl_node_open(struct bl_node **out, struct bl_server *s, const struct bl_node
 	n->netns_fd = n->lock_fd = n->clock.fd = n->beacon_sock = n->listen_fd = n->links_fd =
 		n->keep_fd = n->auth_fd = -1;
 	n->xdp_prog = n->tc_prog = n->devmap_prog = n->clone_prog = -1;
-	n->host_cfg_fd = n->inflight_fd = n->wake_fd = n->eps_fd = n->rings_fd = n->page_fd =
-		n->windows_fd = n->failures_fd = n->relayed_fd = -1;
+	n->host_cfg_fd = n->pages_fd = n->hints_fd = n->eps_fd = n->rings_fd = n->page_fd =
+		n->failures_fd = n->relayed_fd = n->note_fd = -1;
 	bl_fence_none(&n->fence);
 	n->srv = s;
 	n->cfg = *cfg;
@@ -292,9 +295,9 @@ struct bl_fence *bl_node_fence(struct bl_node *n)
 
 void bl_node_close(struct bl_node *n)
 {
-	int *fds[] = { &n->host_cfg_fd, &n->inflight_fd, &n->wake_fd,    &n->eps_fd,
-		       &n->rings_fd,    &n->page_fd,     &n->windows_fd, &n->failures_fd,
-		       &n->relayed_fd,  &n->netns_fd,    &n->xdp_prog,   &n->tc_prog,
+	int *fds[] = { &n->host_cfg_fd, &n->pages_fd,  &n->hints_fd,    &n->eps_fd,
+		       &n->rings_fd,    &n->page_fd,   &n->failures_fd, &n->relayed_fd,
+		       &n->note_fd,     &n->netns_fd,  &n->xdp_prog,    &n->tc_prog,
 		       &n->devmap_prog, &n->clone_prog };
 	struct bl_node **at;
 	unsigned int k;
@@ -305,6 +308,7 @@ void bl_node_close(struct bl_node *n)
 	bl_beacon_remove(n);
 	bl_top_learn_close(n);
 	bl_limits_close(n);
+	bl_voids_close(n);
 	bl_endpoints_close(n);
 	bl_links_unwatch(n);
 	bl_sources_close(n);

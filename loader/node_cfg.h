@@ -149,6 +149,11 @@ struct bl_auth_cfg {
 #define BL_CARETAKER_MAX_MS     60000
 #define BL_PROCESS_LIMIT_MS     2000
 #define BL_PROCESS_LIMIT_MIN_MS 100
+#define BL_SEND_LIMIT_MS        20
+#define BL_SEND_LIMIT_MIN_MS    4
+#define BL_SEND_LIMIT_MAX_MS    60000
+#define BL_USER_ENDPOINTS       16
+#define BL_USER_RING_MIB        64
 /*
  * A host may lag for as long as its daemon needs to find a process that stopped in the middle of a
  * send, and longer.
@@ -191,8 +196,14 @@ struct bl_node_cfg {
 				       */
 	int32_t caretaker_ms; /* limit of a caretaker's time (BL_CARETAKER_MS); -1: no caretaker */
 	uint32_t process_limit_ms; /* host: see order/limits.c (BL_PROCESS_LIMIT_MS) */
-	int64_t skew_ns;           /* test: puts this node's clock off */
-	uint64_t clock_base_ns;    /* test: bus time starts here (CLOCK_TAI) */
+	int32_t send_limit_ms;     /* host: see order/void.c (BL_SEND_LIMIT_MS); -1: no limit */
+	/*
+	 * host: how many endpoints, and MiB of rings, one user other than root may have
+	 * (BL_USER_ENDPOINTS, BL_USER_RING_MIB); -1: no limit
+	 */
+	int32_t user_endpoints, user_ring_mib;
+	int64_t skew_ns;        /* test: puts this node's clock off */
+	uint64_t clock_base_ns; /* test: bus time starts here (CLOCK_TAI) */
 	enum bl_realtime realtime;
 	bool replace; /* displace another XDP program */
 	/*

@@ -75,8 +75,8 @@ struct bl_node {
 	sd_event_source *links_src;
 
 	/* host.c: maps and programs of a host. -1: not open */
-	int host_cfg_fd, inflight_fd, wake_fd, eps_fd, rings_fd, page_fd, windows_fd, failures_fd,
-		relayed_fd;
+	int host_cfg_fd, pages_fd, hints_fd, eps_fd, rings_fd, page_fd, failures_fd, relayed_fd;
+	int note_fd; /* the program bl_note (order/note.c) */
 	struct bl_host_cfg host_cfg;
 
 	/* order/endpoint*.c */
@@ -96,6 +96,8 @@ struct bl_node {
 	struct bl_fence fence;
 	/* order/limits.c */
 	struct bl_limits *limits;
+	/* order/void.c; NULL: sends have no limit */
+	struct bl_voids *voids;
 	/* node_agent.c; NULL: there is no agent */
 	struct bl_node_agent *agent;
 	const struct bl_node_events *events;

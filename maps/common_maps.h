@@ -10,7 +10,7 @@
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 #include "maps/auth_abi.h"
-#include "maps/clock_abi.h"
+#include "maps/clock_maps.h"
 #include "maps/meta_abi.h"
 #include "maps/switch_abi.h"
 
@@ -21,15 +21,6 @@ struct {
 	__type(key, __u32);
 	__type(value, struct bl_meta);
 } meta SEC(".maps");
-
-/* the clock record; written by the daemon, mmapped by the daemon and by processes */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__type(key, __u32);
-	__type(value, struct bl_clock);
-} clock SEC(".maps");
 
 /* epoch of the controller and generation of the fences; written by the program bl_fence */
 struct {

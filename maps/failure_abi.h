@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Failures as the endpoints of a host learn of them (1Pipe section 5.2): one page that the host's
- * daemon writes and every endpoint maps read-only, except for its own word of @done.
+ * Failures as the endpoints of a host learn of them (1Pipe section 5.2): a map that the host's
+ * daemon writes (bl_note) and every endpoint maps read-only.
  *
  * Example: announcement 7 says that 10.0.0.3 failed with all its processes at T = 5000. The daemon
  * writes it to ring[7 % BL_FAILS_MAX] and then sets @last to 7. From that moment the host has
@@ -70,8 +70,8 @@ struct bl_failure {
 _Static_assert(sizeof(struct bl_failure) == 56, "ABI");
 
 /**
- * struct bl_failures - value 0 of "failures". The daemon writes everything except @done. It never
- * waits for a reader: after copying entry n, a reader reads @last again, and the copy is good if
+ * struct bl_failures - value 0 of "failures". Written by the daemon. It never waits for a reader:
+ * after copying entry n, a reader reads @last again, and the copy is good if
  * @last is still less than n + BL_FAILS_MAX - 1.
  */
 struct bl_failures {
@@ -82,12 +82,7 @@ struct bl_failures {
 	__u64 last;
 	__u64 reserved[7];
 	struct bl_failure ring[BL_FAILS_MAX]; /* announcement n is in ring[n % BL_FAILS_MAX] */
-	/*
-	 * By endpoint slot: the last announcement that the endpoint's process has fully processed;
-	 * informational. Written by the process; set to @last by the daemon for a new endpoint.
-	 */
-	__u64 done[BL_EPS_MAX];
 };
-_Static_assert(sizeof(struct bl_failures) == 64 + 56 * BL_FAILS_MAX + 8 * BL_EPS_MAX, "ABI");
+_Static_assert(sizeof(struct bl_failures) == 64 + 56 * BL_FAILS_MAX, "ABI");
 
 #endif

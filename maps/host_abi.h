@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Maps of the host role: the in-flight page, the barrier page, endpoint slots and rings, and the
+ * Maps of the host role: the pages of endpoints, the host page, endpoint slots and rings, and the
  * protocol of the daemon's socket. docs/architecture.md shows the way of a message through them.
  *
- * Example: an endpoint in slot 3 sends a message. Its process stores the time in inflight[3].ts,
- * takes a timestamp of 5000 and sends the frame; meanwhile the egress program writes no barrier
- * above inflight[3].ts into any frame of this host. The process then clears inflight[3].ts. At the
- * receiving host the XDP program appends the message to the endpoint's ring, and when
- * host_page.barrier passes 5000, the process there delivers it.
+ * Example: an endpoint in slot 3 sends a message. Its process stores the time in the ts of its
+ * line, takes a timestamp of 5000 and sends the frame; meanwhile the egress program writes no
+ * barrier above that ts into any frame of this host. The process then clears it. At the receiving
+ * host the XDP program appends the message to the endpoint's ring, and when host_page.barrier
+ * passes 5000, the process there delivers it.
  *
  * Reliable sends use maps/reliable_abi.h, failures maps/failure_abi.h, admission maps/hold_abi.h.
  */
@@ -16,6 +16,7 @@
 
 #include <linux/types.h>
 #include "maps/fence_abi.h"
+#include "maps/reliable_abi.h"
 #include "maps/switch_abi.h"
 #include "maps/wire_abi.h"
 
@@ -25,9 +26,9 @@
 #define BL_RING_BYTES_MAX (64u << 20)
 
 #define BL_MAP_HOST_CFG   "host_cfg"  /* array of one struct bl_host_cfg */
-#define BL_MAP_INFLIGHT   "inflight"  /* array: endpoint slot -> struct bl_inflight; mmapped */
-#define BL_MAP_HOST_PAGE  "host_page" /* array of one struct bl_host_page; mmapped */
-#define BL_MAP_WAKE       "wake"      /* array of one struct bl_wake; mmapped */
+#define BL_MAP_EP_PAGES   "ep_pages"  /* array of maps: endpoint slot -> one struct bl_ep_page */
+#define BL_MAP_HOST_PAGE  "host_page" /* array of one struct bl_host_page; mmapped, frozen */
+#define BL_MAP_HINTS      "hints"     /* array of one struct bl_hints; mmapped */
 #define BL_MAP_EPS        "eps"       /* array: port - port_base -> struct bl_ep_slot */
 #define BL_MAP_RINGS      "rings"     /* array of maps: endpoint slot -> ring buffer of bl_rec */
 
@@ -80,27 +81,28 @@ struct bl_host_cfg {
 _Static_assert(sizeof(struct bl_host_cfg) == 48, "ABI");
 
 /**
- * struct bl_inflight - one endpoint's line of the in-flight page; the whole page is one mmap of
- * 4096 bytes.
+ * struct bl_inflight - an endpoint's line: what holds the barriers of its host back.
  *
  * The process writes @ts, @hold, @turn, @bye and the tail of @state; programs advance the head of
- * @state; only the daemon writes @out, @out_why and @out_upto. While the process lives, the daemon
- * writes nothing else here. Once @out is set, neither the programs nor the library trust the other
- * words of the line (core/order/line_core.h). The programs read in this order: @out, @ts, @hold,
- * @state.
+ * @state. While the process lives, the daemon writes nothing here. What the daemon decides about
+ * the endpoint is in struct bl_ep_word, which the process cannot write; once its @out is set,
+ * neither the programs nor the library trust the words of the line (core/order/line_core.h). The
+ * programs read in this order: @out, @ts, @hold, @state.
  */
 struct bl_inflight {
 	/*
 	 * Bus time taken before the timestamp of the scattering that is being sent; BL_TIME_NONE or
-	 * 0 (a new map): nothing is in flight. Cleared by the daemon when the process has died.
-	 * Pairs with the egress program. Writer: @ts = clock, full fence, read the clock again.
-	 * Program: clock, full fence, read @ts.
+	 * 0 (a new map): nothing is in flight. Cleared by the daemon when the process has died;
+	 * does not count if the send is void (struct bl_ep_word). Pairs with the egress program.
+	 * Writer: @ts = clock, full fence, read the clock again. Program: clock, full fence, read
+	 * @ts.
 	 */
 	__u64 ts;
 	/*
 	 * Timestamp of a reliable scattering that is not completely in the window yet: C must not
-	 * pass it. 0 or BL_TIME_NONE: none. Set before @ts is cleared; cleared after the last frame
-	 * of the scattering was counted in @state.
+	 * pass it. 0 or BL_TIME_NONE: none. Set while @ts is set, so that it holds C even if the
+	 * send becomes void; cleared after the last frame of the scattering was counted in @state.
+	 * A value below the C that was sent already is ignored.
 	 */
 	__u64 hold;
 	/*
@@ -109,22 +111,15 @@ struct bl_inflight {
 	 * whole word.
 	 */
 	__u64 state;
-	/*
-	 * 0: a member. BL_OUT_OVER: the line counts for nothing. Else: C must not pass this time.
-	 */
-	__u64 out;
-	/* enum bl_out_why. Not 0 while @out is set: @out is final, and @ts does not count. */
-	__u64 out_why;
 	/* Raised by the library once per ms while it works on a window that is not empty. */
 	__u64 turn;
-	/* Set before @out: received messages below it are committed; 0: none is known to be. */
-	__u64 out_upto;
 	/*
 	 * Not 0: the process has left by bl_exit(), and this is above all its timestamps. The last
 	 * store of the process before it closes its connection. The daemon reads it when the
 	 * connection or the process is gone, and polls it where there is no connection.
 	 */
 	__u64 bye;
+	__u64 reserved[3]; /* must be zero */
 };
 #define BL_OUT_OVER (~0ULL)
 
@@ -153,6 +148,30 @@ enum bl_out_why {
 _Static_assert(sizeof(struct bl_inflight) == 64, "one cache line");
 
 /**
+ * struct bl_ep_word - what the daemon has decided about one endpoint. In the host page, which no
+ * process can write.
+ *
+ * @upto and @over: which sends do not count any more, because the process stopped in the middle of
+ * them. Written in this order: @upto, an RCU grace period, @over. Example: a process stops with
+ * 7000 in flight. At 27000 the daemon writes @upto = 27000. From then on the programs drop the
+ * messages of the endpoint while its line says 27000 or less. When no program runs any more that
+ * may have let one pass, the daemon writes @over = 27000, and the line does not hold B or C any
+ * more.
+ */
+struct bl_ep_word {
+	__u64 upto; /* messages sent with a line of at most this are dropped (send_void); 0: none */
+	__u64 over; /* a line of at most this does not hold the barriers; never above @upto */
+	/*
+	 * 0: a member. BL_OUT_OVER: the line counts for nothing. Else: C must not pass this time.
+	 */
+	__u64 out;
+	/* enum bl_out_why. Not 0 while @out is set: @out is final, and @ts does not count. */
+	__u64 out_why;
+	/* Set before @out: received messages below it are committed; 0: none is known to be. */
+	__u64 out_upto;
+};
+
+/**
  * struct bl_host_page - value 0 of "host_page"; processes map it read-only. Written by the host's
  * programs unless a field says otherwise.
  */
@@ -178,7 +197,7 @@ struct bl_host_page {
 	/*
 	 * No message that takes its timestamp from now on gets a lower one: the greatest barrier
 	 * that was ahead of the clock when it was computed. Raised by compare-and-swap before the
-	 * in-flight page is read. Pairs with the library: in flight, full fence, read @promised.
+	 * lines are read. Pairs with the library: in flight, full fence, read @promised.
 	 */
 	__u64 promised;
 	/* bus time at which the last message left; lost updates of two CPUs are harmless */
@@ -189,7 +208,7 @@ struct bl_host_page {
 	 */
 	__u64 sent_commit;
 	/*
-	 * Slots 0 to @eps_lines - 1 were used by an endpoint at some time: the wake page has
+	 * Slots 0 to @eps_lines - 1 were used by an endpoint at some time: the hints have
 	 * nothing beyond them. Only grows. @eps_active: endpoints that are members now. Both are
 	 * written by the daemon, before it answers a new endpoint and after a member has gone;
 	 * lib/nic.c reads them.
@@ -203,56 +222,79 @@ struct bl_host_page {
 	 * bl_fence.
 	 */
 	__u64 barred;
+	struct bl_ep_word word[BL_EPS_MAX]; /* by endpoint slot; written by the daemon */
 };
-_Static_assert(sizeof(struct bl_host_page) == 512, "ABI");
+_Static_assert(sizeof(struct bl_host_page) == 512 + 40 * BL_EPS_MAX, "ABI");
+_Static_assert(sizeof(struct bl_host_page) <= 4096, "one page");
 
 /**
- * struct bl_wake - value 0 of "wake": which endpoints sleep until which barrier. Written by
- * processes and by the XDP program, by atomic operations. Each side lowers @next by
- * compare-and-swap, and the program empties it by an exchange before it scans @ep: a process that
- * goes to sleep is either found by the scan or finds @next empty.
+ * struct bl_ep_wake - what an endpoint sleeps for. Written by its process and by the XDP program,
+ * by atomic operations.
  */
-struct bl_wake {
+struct bl_ep_wake {
 	/*
-	 * least @until: no endpoint is woken before the barrier passes it; BL_TIME_NONE: none
-	 * sleeps
+	 * The endpoint sleeps until the barrier is above it. BL_TIME_NONE: awake. BL_WAKE_ON_DATA:
+	 * it sleeps with nothing to deliver, and the program lowers @until to the timestamp of the
+	 * first message.
+	 */
+	__u64 until;
+	__u64 woken; /* times that the program woke it */
+	/* the same for the commit barrier; BL_TIME_NONE also: it sleeps, but not for that */
+	__u64 until_c;
+	/* 1: sleeps until its reliable window advances; cleared by the waking program */
+	__u64 on_ack;
+	/*
+	 * The last announcement of a failure that the process has fully processed; informational.
+	 * Written by the process; set to the latest one by the daemon for a new endpoint.
+	 */
+	__u64 done;
+	__u64 reserved[3]; /* must be zero */
+};
+_Static_assert(sizeof(struct bl_ep_wake) == 64, "one cache line");
+
+/**
+ * struct bl_ep_page - what one endpoint's process shares with the programs and the daemon of its
+ * host: value 0 of a map of its own, which only that process and the daemon can open. The daemon
+ * makes the map when the endpoint comes, so nobody has a mapping of an earlier owner's.
+ */
+struct bl_ep_page {
+	struct bl_inflight line;
+	struct bl_ep_wake wake;
+	__u8 reserved[4096 - sizeof(struct bl_inflight) - sizeof(struct bl_ep_wake)];
+	struct bl_rwin win; /* the window of reliable sends */
+};
+_Static_assert(sizeof(struct bl_ep_page) == 4096 + sizeof(struct bl_rwin), "ABI");
+
+/**
+ * struct bl_hints - value 0 of "hints": the one page that every process of the host can write. It
+ * decides about nothing; a process that writes nonsense here makes others slower, as each word
+ * says.
+ */
+struct bl_hints {
+	/*
+	 * Least @until of the endpoints that sleep; BL_TIME_NONE: none does. No endpoint is woken
+	 * before the barrier passes it, except by a beacon, which wakes whomever its barrier
+	 * concerns: a wrong value costs a wake-up one beacon interval. Each side lowers it by
+	 * compare-and-swap, and the program empties it by an exchange before it looks at the
+	 * endpoints: a process that goes to sleep is either found or finds it empty.
 	 */
 	__u64 next;
 	__u64 next_c; /* the same for the commit barrier and @until_c */
 	__u64 reserved[6];
+	/*
+	 * By endpoint slot: the account of the NIC's transmit ring (lib/nic.c), in frames since the
+	 * host started. Never decreases, except @offered when room was not granted. Written by the
+	 * process; by the daemon (@queued = @offered) when the process has gone. A process does not
+	 * wait longer than BL_NIC_TRUST_NS for what others say here.
+	 */
 	struct {
-		/*
-		 * The endpoint sleeps until the barrier is above it. BL_TIME_NONE: awake.
-		 * BL_WAKE_ON_DATA: it sleeps with nothing to deliver, and the program lowers @until
-		 * to the timestamp of the first message.
-		 */
-		__u64 until;
-		__u64 woken; /* times that the program woke it */
-		/*
-		 * the same for the commit barrier; BL_TIME_NONE also: it sleeps, but not for that
-		 */
-		__u64 until_c;
-		/* 1: sleeps until its reliable window advances; cleared by the waking program */
-		__u64 on_ack;
-		/*
-		 * The account of the NIC's transmit ring (lib/nic.c), in frames since the page was
-		 * created. Never decreases, except @nic_offered when room was not granted. Written
-		 * by the process; by the daemon (@nic_queued = @nic_offered) when the process has
-		 * gone.
-		 */
-		/* put, or about to be put, into the ring by owners of this slot */
-		__u64 nic_offered;
-		__u64 nic_queued; /* put into the ring by owners of this slot */
-		/* by the whole host, put in and out again, as far as known here */
-		__u64 nic_out;
-		/*
-		 * Endpoints of other hosts that were given a window, of both streams. Written by
-		 * the process; set to 0 by the daemon when the process has gone.
-		 */
-		__u64 senders;
-	} ep[BL_EPS_MAX]; /* by endpoint slot */
+		__u64 offered; /* put, or about to be put, into the ring by owners of this slot */
+		__u64 queued;  /* put into the ring by owners of this slot */
+		__u64 out;     /* by the whole host, put in and out again, as far as known here */
+		__u64 reserved;
+	} nic[BL_EPS_MAX];
 };
-_Static_assert(sizeof(struct bl_wake) == 64 + 64 * BL_EPS_MAX, "ABI");
+_Static_assert(sizeof(struct bl_hints) == 64 + 32 * BL_EPS_MAX, "ABI");
 #define BL_WAKE_ON_DATA (~0ULL - 1)
 
 enum bl_ep_state {
@@ -269,7 +311,7 @@ enum bl_ep_state {
 struct bl_ep_slot {
 	__u32 active;     /* enum bl_ep_state */
 	__u16 port;       /* UDP port, host order */
-	__u16 slot;       /* index in the in-flight page, the wake page and the rings */
+	__u16 slot;       /* index in the maps of pages and rings, and in the host page */
 	__u32 pid;        /* in the daemon's pid namespace */
 	__u32 ring_bytes; /* size of the ring, bytes */
 	/*
@@ -289,8 +331,15 @@ struct bl_ep_slot {
 	 */
 	__u16 left;
 	__u16 reserved[2]; /* must be zero */
+	/*
+	 * SO_COOKIE of the endpoint's UDP socket: frames of other sockets are refused. 0: not
+	 * known, and not compared; the daemon activates no such slot.
+	 */
+	__u64 cookie;
+	__u32 uid; /* user of the process when it attached; quotas count by it */
+	__u32 reserved2;
 };
-_Static_assert(sizeof(struct bl_ep_slot) == 64, "ABI");
+_Static_assert(sizeof(struct bl_ep_slot) == 80, "ABI");
 
 /**
  * struct bl_rec - one frame in an endpoint's ring; the body follows. The record occupies
@@ -343,7 +392,8 @@ struct bl_attach_req {
 
 /**
  * struct bl_attach_rep - answer to struct bl_attach_req. The file descriptors are those of enum
- * bl_attach_fd, in that order.
+ * bl_attach_fd, in that order. The daemon makes the socket, so that it knows its cookie: nobody
+ * else can send as this endpoint, and nothing that the process says has to be believed.
  */
 struct bl_attach_rep {
 	__u32 magic;      /* BL_SOCK_MAGIC */
@@ -394,12 +444,12 @@ struct bl_again_rep {
 
 enum bl_attach_fd {
 	BL_FD_RING,
-	BL_FD_INFLIGHT,
-	BL_FD_HOST_PAGE,
-	BL_FD_WAKE,
-	BL_FD_CLOCK,
-	BL_FD_WINDOWS,
-	BL_FD_FAILURES,
+	BL_FD_PAGE,      /* of one struct bl_ep_page: this endpoint's */
+	BL_FD_HOST_PAGE, /* frozen */
+	BL_FD_HINTS,
+	BL_FD_CLOCK,    /* frozen */
+	BL_FD_FAILURES, /* frozen */
+	BL_FD_SOCKET,   /* UDP, bound to the address and port of the endpoint */
 	BL_FD_COUNT
 };
 

@@ -9,6 +9,7 @@
 #include "maps/failure_abi.h"
 #include "maps/host_abi.h"
 #include "maps/hold_maps.h"
+#include "maps/page_maps.h"
 #include "maps/reliable_abi.h"
 
 /* by enum bl_reason */
@@ -35,50 +36,31 @@ struct {
 	__type(value, struct bl_fence_slot);
 } host_orders SEC(".maps");
 
-/* by endpoint slot; one page that processes write */
-struct {
+struct bl_page_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	/* clang leaves the type of an inner map's value out of the BTF. */
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, sizeof(struct bl_ep_page));
+};
+
+/* by endpoint slot: its page; inserted by the daemon */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
 	__uint(max_entries, BL_EPS_MAX);
-	__uint(map_flags, BPF_F_MMAPABLE);
 	__type(key, __u32);
-	__type(value, struct bl_inflight);
-} inflight SEC(".maps");
+	__array(values, struct bl_page_map);
+} ep_pages SEC(".maps");
 
-/* barriers and registers; processes map it read-only */
+/* what all processes may write */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
 	__uint(map_flags, BPF_F_MMAPABLE);
 	__type(key, __u32);
-	__type(value, struct bl_host_page);
-} host_page SEC(".maps");
-
-/* which endpoints sleep until which barrier */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__type(key, __u32);
-	__type(value, struct bl_wake);
-} wake SEC(".maps");
-
-/* by endpoint slot: frames sent reliably and not acknowledged */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, BL_EPS_MAX);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__type(key, __u32);
-	__type(value, struct bl_rwin);
-} windows SEC(".maps");
-
-/* announcements of failures; written by the daemon */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__type(key, __u32);
-	__type(value, struct bl_failures);
-} failures SEC(".maps");
+	__type(value, struct bl_hints);
+} hints SEC(".maps");
 
 /* by port - port_base; written by the daemon */
 struct {

@@ -33,7 +33,7 @@
  * by life, the hop of a frame; 7: the time below which messages of a removed endpoint are
  * committed; 8: endpoints that left in order, the account of a shared ring; 9: complete addresses
  * of destinations, their ages, lengths in byte times; 10: inputs that lag, addresses and quotas of
- * ports, keys of links.
+ * ports, keys of links, pages and sockets of endpoints, their users, sends that are void.
  */
 #define BL_ABI_VERSION 10
 

@@ -255,7 +255,15 @@
 	  "link frame dropped unchecked, since too many before it had wrong tags") \
 	X(AUTH_EPOCH, "auth_epoch", DROP, \
 	  "link frame under an epoch of keys that this node does not have, or no longer " \
-	  "accepts")
+	  "accepts") \
+	X(FOREIGN_SOURCE, "foreign_source", DROP, \
+	  "frame with the port of an endpoint, but from another socket or address; or from " \
+	  "the network with an address of this host or of loopback") \
+	X(SEND_VOID, "send_void", DROP, \
+	  "message of a process that had stopped in the middle of sending it: its host went " \
+	  "on without it") \
+	X(PROMISE_ABSURD, "promise_absurd", NOTE, \
+	  "promise of this host far ahead of its clock; taken back")
 /* clang-format on */
 
 #define BL_REASON_ENUM(sym, name, kind, text) BL_R_##sym,

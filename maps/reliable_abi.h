@@ -3,7 +3,7 @@
  * The window of reliable sends: the frames that an endpoint has sent reliably and its receivers
  * have not acknowledged (1Pipe section 5.1). There is one window per endpoint, shared by its
  * process and the host's programs. The word that says how far it is filled is in the endpoint's
- * line of the in-flight page (struct bl_inflight), so a program that only wants to know whether
+ * line (struct bl_inflight), so a program that only wants to know whether
  * anything is open reads that line alone.
  *
  * Example: state = 7 << 32 | 5. Seven frames were sent and the first five are acknowledged; slots 5
@@ -18,8 +18,7 @@
 
 #include <linux/types.h>
 
-#define BL_RWIN        1024      /* slots; a power of two */
-#define BL_MAP_WINDOWS "windows" /* array: endpoint slot -> struct bl_rwin; mmapped */
+#define BL_RWIN 1024 /* slots; a power of two */
 
 /**
  * struct bl_rslot - one frame of the window: frame n is in slot n % BL_RWIN. Written by the process
@@ -51,8 +50,7 @@ _Static_assert(sizeof(struct bl_rslot) == 48, "ABI");
 #define BL_RSLOT_LOCKED (2ULL << 32)
 
 /**
- * struct bl_rwin - value of "windows", by endpoint slot: twelve whole pages, so that a process can
- * map its own window only.
+ * struct bl_rwin - the window of one endpoint, twelve whole pages of struct bl_ep_page.
  */
 struct bl_rwin {
 	struct bl_rslot slot[BL_RWIN]; /* frame n is in slot n % BL_RWIN */

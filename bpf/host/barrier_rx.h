@@ -75,11 +75,13 @@ static __always_inline enum bl_reason validate_times(struct run *r)
  * bl_publish - raises the link's register to barriers @b and @c, bus time in ns, and publishes the
  * result in the page that processes read. The frame's own message must be in its ring before. A
  * global function, so that the verifier checks it once, and not once per path that leads here.
- * @lanes: the neighbour's lane in the low 8 bits, its number of lanes above them
+ * @lanes: the neighbour's lane in the low 8 bits, its number of lanes in the next 8;
+ *     BL_PUBLISH_BEACON: the frame is a beacon
  */
+#define BL_PUBLISH_BEACON (1u << 16)
 __attribute__((noinline)) int bl_publish(__u32 lanes, __u64 b, __u64 c)
 {
-	__u32 zero = 0, res;
+	__u32 zero = 0, res, all = lanes & BL_PUBLISH_BEACON, neps;
 	const struct bl_host_cfg *cfg = bpf_map_lookup_elem(&host_cfg, &zero);
 	struct bl_host_page *page = bpf_map_lookup_elem(&host_page, &zero);
 	struct bl_port_regs *regs;
@@ -89,6 +91,8 @@ __attribute__((noinline)) int bl_publish(__u32 lanes, __u64 b, __u64 c)
 	if (!cfg || !page)
 		return 0;
 	regs = (struct bl_port_regs *)page->reg;
+	neps = cfg->neps;
+	lanes &= 0xffff;
 	if (!page->watch_ns)
 		page->watch_ns = 1;
 	res = bl_port_arrive(regs, lanes & 0xff, lanes >> 8, b, c, page->watch_ns,
@@ -116,12 +120,12 @@ __attribute__((noinline)) int bl_publish(__u32 lanes, __u64 b, __u64 c)
 	 */
 	if (leaf.c != BL_LEAF_NONE && leaf.c > page->commit) {
 		BL_WRITE_ONCE(page->commit, leaf.c);
-		wake_below(leaf.c, 1);
+		wake_below(leaf.c, 1, neps, all != 0);
 	}
 	if (leaf.b == BL_LEAF_NONE || leaf.b <= page->barrier)
 		return 0;
 	BL_WRITE_ONCE(page->barrier, leaf.b);
-	wake_below(leaf.b, 0);
+	wake_below(leaf.b, 0, neps, all != 0);
 	return 0;
 }
 
@@ -130,7 +134,9 @@ static __always_inline void publish_barriers(const struct run *r)
 {
 	/* lanes 0: the barriers of the frame are not this link's */
 	if (r->f.lanes && !auth_ignores(r->f.opcode))
-		bl_publish((__u32)r->f.lane | (__u32)r->f.lanes << 8, r->b, r->c);
+		bl_publish((__u32)r->f.lane | (__u32)r->f.lanes << 8 |
+				   (r->f.opcode == BL_OP_BEACON ? BL_PUBLISH_BEACON : 0),
+			   r->b, r->c);
 }
 
 #endif

@@ -24,6 +24,7 @@
 struct inflight_min {
 	__u64 b, c; /* least so far, bus time, ns */
 	__u64 last; /* C that was sent before, bus time, ns */
+	struct bl_host_page *page;
 	__u32 neps; /* slots to look at */
 	__u32 but;  /* slot whose line does not count for B; BL_EPS_MAX: none */
 };
@@ -31,19 +32,16 @@ struct inflight_min {
 /* Lowers the least times by the line and the window of endpoint slot @slot. */
 static long least_inflight(__u32 slot, struct inflight_min *m)
 {
-	struct bl_inflight *line;
-	struct bl_rwin *w;
+	struct bl_ep_page *p;
 
 	if (slot >= m->neps)
 		return 1;
-	line = bpf_map_lookup_elem(&inflight, &slot);
-	if (!line)
-		return 1;
-	if (!bl_line_least(line, slot != m->but, &m->b, &m->c))
+	p = ep_page_of(slot);
+	if (!p || !bl_line_least(&p->line, &m->page->word[slot & (BL_EPS_MAX - 1)], slot != m->but,
+				 m->last, &m->b, &m->c))
 		return 0;
-	w = bpf_map_lookup_elem(&windows, &slot);
-	if (w)
-		m->c = bl_min64(m->c, bl_rwin_commit(&line->state, w, m->last));
+	/* What the window says below the C that was sent is no more true than in the line. */
+	m->c = bl_min64(m->c, bl_max64(m->last, bl_rwin_commit(&p->line.state, &p->win, m->last)));
 	return 0;
 }
 
@@ -67,6 +65,39 @@ static __always_inline __u64 record_promise(struct bl_host_page *page, __u64 bus
 }
 
 /*
+ * Returns what the host has promised. A promise that the clock does not explain, as a faulty
+ * process could write it into the page of an earlier version, is taken back: nothing else ever
+ * lowers it.
+ */
+static __always_inline __u64 sane_promise(struct bl_host_page *page, const struct bl_now *now,
+					  __u64 ahead)
+{
+	__u64 p = BL_READ_ONCE(page->promised);
+
+	if (!bl_promise_absurd(p, now->limit + ahead))
+		return p;
+	if (__sync_val_compare_and_swap(&page->promised, p, now->bus) == p)
+		bl_count(BL_HC_EGRESS, BL_R_PROMISE_ABSURD);
+	return 0;
+}
+
+/*
+ * Returns whether the process of endpoint slot @slot sends, as its line says, what its host has
+ * declared void. Pairs with the daemon, which waits for an RCU grace period after it has written
+ * upto, and only then lets the barriers pass the line.
+ */
+static __always_inline int send_is_void(const struct bl_host_page *page, __u32 slot)
+{
+	__u64 upto = BL_READ_ONCE(page->word[slot & (BL_EPS_MAX - 1)].upto);
+	const struct bl_ep_page *p;
+
+	if (!upto)
+		return 0;
+	p = ep_page_of(slot);
+	return p && bl_line_void(BL_READ_ONCE(p->line.ts), upto);
+}
+
+/*
  * Computes the host's barriers as of @now into @r->b and @r->c: B = min(promise, every in-flight
  * timestamp), C = min(B, every window). The promise is the clock, or the greater one that the page
  * holds. It is made first and a full fence follows: an endpoint that is not seen in flight takes
@@ -82,6 +113,7 @@ static __always_inline void host_barriers(struct run *r, const struct bl_now *no
 {
 	struct inflight_min m = { .c = BL_TIME_NONE,
 				  .last = BL_READ_ONCE(r->page->sent_commit),
+				  .page = r->page,
 				  .neps = r->cfg->neps,
 				  .but = claim ? slot : BL_EPS_MAX };
 	struct bl_host_page *page = r->page;
@@ -90,7 +122,7 @@ static __always_inline void host_barriers(struct run *r, const struct bl_now *no
 	if (r->f.opcode == BL_OP_BEACON &&
 	    bl_host_silent(now->bus, BL_READ_ONCE(page->data_ns), r->cfg->beacon_ns))
 		ahead = r->cfg->ahead_ns;
-	m.b = bl_promise(now->bus, ahead, BL_READ_ONCE(page->promised), claim);
+	m.b = bl_promise(now->bus, ahead, sane_promise(page, now, r->cfg->ahead_ns), claim);
 	if (m.b > now->bus)
 		m.b = record_promise(page, now->bus, m.b);
 	if (claim)

@@ -11,7 +11,7 @@
  * picks the queue. Until then the beacon promises nothing, so it does not matter which CPU it comes
  * from or how long it took. From there on it is like a beacon from the daemon's packet socket: a
  * message whose endpoint is no longer in flight has passed the same hook, the same qdisc and the
- * same queue before the in-flight page was read.
+ * same queue before the lines in flight were read.
  *
  * bl0 must be up, since it is the host's only way for beacons then.
  *

@@ -103,11 +103,9 @@ struct head_advance {
 /* Moves the head of the window over one slot that is closed. Returns 1 if it cannot move. */
 static long advance_window_head(__u32 i, struct head_advance *a)
 {
-	__u32 slot = a->slot;
-	struct bl_inflight *line = bpf_map_lookup_elem(&inflight, &slot);
-	struct bl_rwin *w = bpf_map_lookup_elem(&windows, &slot);
+	struct bl_ep_page *p = ep_page_of(a->slot);
 
-	return !line || !w || !bl_rwin_step(&line->state, w);
+	return !p || !bl_rwin_step(&p->line.state, &p->win);
 }
 
 /*
@@ -120,36 +118,33 @@ static long advance_window_head(__u32 i, struct head_advance *a)
  */
 static __always_inline enum bl_reason close_slot(__u32 slot, const struct bl_ack *a, int *empty)
 {
-	struct bl_inflight *line = bpf_map_lookup_elem(&inflight, &slot);
-	struct bl_rwin *win = bpf_map_lookup_elem(&windows, &slot);
+	struct bl_ep_page *p = ep_page_of(slot);
 	struct head_advance adv = { .slot = slot };
-	__u32 zero = 0, head;
-	struct bl_wake *w;
 	struct bl_rslot *s;
+	__u32 head;
 	void *ring;
 
 	*empty = 0;
-	if (!line || !win)
+	if (!p)
 		return BL_R_ACK_UNKNOWN;
-	s = bl_rwin_slot(win, a->slot);
+	s = bl_rwin_slot(&p->win, a->slot);
 	if (!bl_ack_fits(s, a))
 		return BL_R_ACK_UNKNOWN;
 	if (BL_READ_ONCE(s->wait) & BL_RSLOT_OPEN)
 		BL_WRITE_ONCE(s->ack_ns, a->copy ? 0 : bpf_ktime_get_ns());
 	if (!bl_rslot_close(s, a->slot))
 		return BL_R_ACK_REPEATED;
-	head = bl_rwin_head(BL_READ_ONCE(line->state));
+	head = bl_rwin_head(BL_READ_ONCE(p->line.state));
 	bpf_loop(BL_RWIN, advance_window_head, &adv, 0);
-	*empty = !bl_rwin_used(BL_READ_ONCE(line->state));
-	if (bl_rwin_head(BL_READ_ONCE(line->state)) == head)
+	*empty = !bl_rwin_used(BL_READ_ONCE(p->line.state));
+	if (bl_rwin_head(BL_READ_ONCE(p->line.state)) == head)
 		return BL_R_ACKED;
 	/*
 	 * The head was moved before, by a full barrier. Pairs with the process, which sets on_ack,
 	 * issues a fence, and reads the window once more.
 	 */
-	w = bpf_map_lookup_elem(&wake, &zero);
-	if (w && BL_READ_ONCE(w->ep[slot & (BL_EPS_MAX - 1)].on_ack)) {
-		BL_WRITE_ONCE(w->ep[slot & (BL_EPS_MAX - 1)].on_ack, 0);
+	if (BL_READ_ONCE(p->wake.on_ack)) {
+		BL_WRITE_ONCE(p->wake.on_ack, 0);
 		ring = bpf_map_lookup_elem(&rings, &slot);
 		if (ring)
 			wake_ring(ring);
@@ -179,14 +174,13 @@ static __always_inline void read_ack(const __u8 *body, const struct run *r, cons
 static __always_inline void ack_local_prep(struct __sk_buff *skb, struct run *r)
 {
 	const __u8 *body = ack_body((void *)(long)skb->data, (void *)(long)skb->data_end, r);
-	__u32 slot = sender_slot(r);
 	struct bl_ack a;
 	int empty;
 
-	if (!body || slot == BL_EPS_MAX)
+	if (!body)
 		return;
 	read_ack(body, r, r->daddr, r->f.dport, &a);
-	close_slot(slot, &a, &empty);
+	close_slot(r->slot, &a, &empty);
 }
 
 /*

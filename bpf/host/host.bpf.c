@@ -122,6 +122,8 @@ static __always_inline enum bl_reason on_ordered_frame(struct xdp_md *ctx, struc
 	if (l3 > sizeof(struct ethhdr) + 4)
 		return BL_R_SHORT;
 	copy_addresses(r, data + l3, end);
+	if (source_is_local(r))
+		return BL_R_FOREIGN_SOURCE;
 	if (r->f.opcode == BL_OP_DATA) {
 		const struct bl_reg *reg = &r->page->reg[r->f.lane & (BL_LANES_MAX - 1)];
 
@@ -227,7 +229,9 @@ __attribute__((noinline)) int bl_auth_seal_skb(struct __sk_buff *skb, __u32 off,
 static __always_inline enum bl_reason on_egress_frame(struct __sk_buff *skb, struct run *r)
 {
 	struct barrier_fill f = { .skb = skb, .off = r->f.hdr_off, .end = skb->len };
-	__u32 slot = BL_EPS_MAX;
+	void *data = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
+	__u32 slot = BL_EPS_MAX, l3 = r->f.l3_off;
+	enum bl_reason why;
 	__u64 claim = 0;
 	struct bl_now now;
 
@@ -236,9 +240,13 @@ static __always_inline enum bl_reason on_egress_frame(struct __sk_buff *skb, str
 		if (r->f.opcode != BL_OP_BEACON || skb->mark != r->cfg->beacon_mark)
 			return BL_R_FORGED_BEACON;
 	} else {
-		slot = sender_slot(r);
-		if (slot == BL_EPS_MAX)
-			return BL_R_NOT_ENDPOINT;
+		if (l3 > sizeof(struct ethhdr) + 4)
+			return BL_R_SHORT;
+		copy_addresses(r, data + l3, end);
+		why = find_sender(skb, r);
+		if (why != BL_R_NONE)
+			return why;
+		slot = r->slot;
 		if (bl_op_answer(r->f.opcode))
 			return BL_R_SENT_ACK;
 		/* Only this program may set hop and lane, and those of a host are 0. */
@@ -248,6 +256,8 @@ static __always_inline enum bl_reason on_egress_frame(struct __sk_buff *skb, str
 	bl_read_clock(&now);
 	if (!now.ok)
 		return BL_R_CLOCK_VOID;
+	if (r->f.opcode == BL_OP_DATA && send_is_void(r->page, slot))
+		return BL_R_SEND_VOID;
 	if (bl_op_timed(r->f.opcode))
 		BL_WRITE_ONCE(r->page->data_ns, now.bus);
 	if (r->f.opcode == BL_OP_DATA) {
@@ -319,20 +329,24 @@ int bl_host_local(struct __sk_buff *skb)
 		struct bl_now now;
 
 		bl_read_clock(&now);
+		/* Link frames have no IP header; their l3_off is 0. */
+		if (r.f.l3_off <= sizeof(struct ethhdr) + 4)
+			copy_addresses(&r, data + r.f.l3_off, end);
 		if (!now.ok) {
 			why = BL_R_CLOCK_VOID;
 		} else if (bl_op_link(r.f.opcode)) {
 			why = BL_R_FORGED_BEACON;
-		} else if (sender_slot(&r) == BL_EPS_MAX) {
-			why = BL_R_NOT_ENDPOINT;
+		} else if ((why = find_sender(skb, &r)) != BL_R_NONE) {
+			/* refused */
 		} else if (bl_op_answer(r.f.opcode)) {
 			why = BL_R_SENT_ACK;
+		} else if (r.f.opcode == BL_OP_DATA && send_is_void(r.page, r.slot)) {
+			why = BL_R_SEND_VOID;
 		} else if (bl_op_asks(r.f.opcode) && read_named_life(data, end, &r)) {
 			why = BL_R_BAD_LENGTH;
 		} else if (skb->gso_size || r.f.l3_off > sizeof(struct ethhdr) + 4) {
 			why = BL_R_BAD_LENGTH;
 		} else {
-			copy_addresses(&r, data + r.f.l3_off, end);
 			r.ts = bl_op_timed(r.f.opcode) ? bl_ext48(r.f.ts, now.bus) : 0;
 			if (r.ts > now.limit + r.cfg->ahead_ns)
 				why = BL_R_TS_AHEAD;

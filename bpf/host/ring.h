@@ -2,10 +2,11 @@
 /*
  * Messages into the rings of endpoints, and waking the processes that sleep on them. BPF side only.
  *
- * A process that sleeps writes into the page "wake" what it waits for (struct bl_wake). It is woken
- * by the first barrier above until; BL_WAKE_ON_DATA means that it has nothing to deliver,
- * BL_TIME_NONE that it is awake. next is the least until of all endpoints, so a barrier that wakes
- * nobody costs one comparison.
+ * A process that sleeps writes into its page what it waits for (struct bl_ep_wake). It is woken by
+ * the first barrier above until; BL_WAKE_ON_DATA means that it has nothing to deliver, BL_TIME_NONE
+ * that it is awake. next in the page of hints is the least until of all endpoints, so a barrier
+ * that wakes nobody costs one comparison. Beacons do not believe it, since any process can write
+ * it.
  *
  * Example: endpoint 3 sleeps with BL_WAKE_ON_DATA. A DATA frame with ts = 1030 is appended to its
  * ring without a wakeup; until becomes 1030, and next is lowered to 1030. When the host's barrier
@@ -23,7 +24,7 @@
 #include "bpf/host/run.h"
 
 /*
- * Lowers wake.next or wake.next_c to @until; struct bl_wake says what it pairs with. Gives up after
+ * Lowers next or next_c to @until; struct bl_hints says what it pairs with. Gives up after
  * four lost races.
  */
 static __always_inline void lower_next(__u64 *next, __u64 until)
@@ -120,15 +121,16 @@ static __always_inline enum bl_reason absent_reason(const struct bl_ep_slot *ep,
  */
 static __always_inline enum bl_reason store_message(void *ctx, const int skb, struct run *r)
 {
-	__u32 i = (__u16)(r->f.dport - r->cfg->port_base), slot, key, zero = 0;
+	__u32 i = (__u16)(r->f.dport - r->cfg->port_base), key, zero = 0;
 	const struct bl_ep_slot *ep = bpf_map_lookup_elem(&eps, &i);
-	struct bl_wake *w = bpf_map_lookup_elem(&wake, &zero);
+	struct bl_hints *h;
+	struct bl_ep_page *p;
 	__u64 until, *upto, flags = BPF_RB_NO_WAKEUP;
 	const __u64 *a, *d = (const __u64 *)r->daddr;
 	int full, timed = bl_op_timed(r->f.opcode);
 	void *ring;
 
-	if (!ep || !w)
+	if (!ep)
 		return BL_R_NO_ENDPOINT;
 	a = (const __u64 *)ep->addr;
 	if ((a[0] | a[1]) && (a[0] != d[0] || a[1] != d[1]))
@@ -143,18 +145,16 @@ static __always_inline enum bl_reason store_message(void *ctx, const int skb, st
 	 */
 	if (bl_op_asks(r->f.opcode) && r->life != ep->life)
 		return absent_reason(ep, r, BL_R_WRONG_LIFE);
-	slot = ep->slot;
-	key = slot;
+	key = ep->slot;
 	ring = bpf_map_lookup_elem(&rings, &key);
-	if (!ring)
+	p = ep_page_of(key);
+	if (!ring || !p)
 		return BL_R_NO_ENDPOINT;
-	BL_SEEN(slot);
-	slot &= BL_EPS_MAX - 1;
 	/*
 	 * A sleeper with nothing to deliver is woken when the barrier passes its first message.
 	 * Frames without a timestamp (credits, probes) concern it at once.
 	 */
-	if (!timed && BL_READ_ONCE(w->ep[slot].until) != BL_TIME_NONE)
+	if (!timed && BL_READ_ONCE(p->wake.until) != BL_TIME_NONE)
 		flags = BPF_RB_FORCE_WAKEUP;
 	if (r->f.body_len <= BL_REC_SMALL - sizeof(struct bl_rec))
 		full = append_record(ctx, skb, r, ring, BL_REC_SMALL, flags);
@@ -169,35 +169,42 @@ static __always_inline enum bl_reason store_message(void *ctx, const int skb, st
 	 * which sets until, issues a fence, and reads its ring once more: one of the two sees the
 	 * other.
 	 */
-	upto = r->f.opcode == BL_OP_PREP ? &w->ep[slot].until_c : &w->ep[slot].until;
+	upto = r->f.opcode == BL_OP_PREP ? &p->wake.until_c : &p->wake.until;
 	until = BL_READ_ONCE(*upto);
 	if (until == BL_TIME_NONE || flags == BPF_RB_FORCE_WAKEUP)
 		return BL_R_STORED;
-	if (!timed)
+	if (!timed) {
 		wake_ring(ring);
-	else if (r->ts < until && __sync_val_compare_and_swap(upto, until, r->ts) == until)
-		lower_next(r->f.opcode == BL_OP_PREP ? &w->next_c : &w->next, r->ts);
+	} else if (r->ts < until && __sync_val_compare_and_swap(upto, until, r->ts) == until) {
+		h = bpf_map_lookup_elem(&hints, &zero);
+		if (h)
+			lower_next(r->f.opcode == BL_OP_PREP ? &h->next_c : &h->next, r->ts);
+	}
 	return BL_R_STORED;
 }
 
 /** struct wake_scan - state of a scan for endpoints to wake. */
 struct wake_scan {
-	struct bl_wake *w; /* value 0 of "wake" */
-	__u64 barrier;     /* endpoints whose until is below it are woken, bus time, ns */
-	__u64 next;        /* least until of those that sleep on; BL_TIME_NONE: none */
-	__u64 commit;      /* 1: @barrier is the commit barrier */
+	__u64 barrier; /* endpoints whose until is below it are woken, bus time, ns */
+	__u64 next;    /* least until of those that sleep on; BL_TIME_NONE: none */
+	__u32 commit;  /* 1: @barrier is the commit barrier */
+	__u32 neps;    /* slots to look at */
 };
 
 /* Wakes the endpoint in @slot if its until is below the barrier. */
 static long wake_endpoint(__u32 slot, struct wake_scan *k)
 {
+	struct bl_ep_page *p;
 	__u64 until, *upto;
 	__u32 key = slot;
 	void *ring;
 
-	if (slot >= BL_EPS_MAX)
+	if (slot >= k->neps)
 		return 1;
-	upto = k->commit ? &k->w->ep[slot].until_c : &k->w->ep[slot].until;
+	p = ep_page_of(slot);
+	if (!p)
+		return 0;
+	upto = k->commit ? &p->wake.until_c : &p->wake.until;
 	until = BL_READ_ONCE(*upto);
 	if (until >= BL_WAKE_ON_DATA)
 		return 0;
@@ -210,22 +217,28 @@ static long wake_endpoint(__u32 slot, struct wake_scan *k)
 		return 0;
 	ring = bpf_map_lookup_elem(&rings, &key);
 	if (ring && !wake_ring(ring))
-		k->w->ep[slot].woken++;
+		p->wake.woken++;
 	return 0;
 }
 
-/* Wakes every endpoint that waits for a barrier below @barrier. @commit: 1: the commit barrier. */
-static __always_inline void wake_below(__u64 barrier, int commit)
+/*
+ * Wakes every endpoint that waits for a barrier below @barrier.
+ * @commit: 1: the commit barrier
+ * @all: 1: whatever the hint says, which any process can write
+ */
+static __always_inline void wake_below(__u64 barrier, int commit, __u32 neps, int all)
 {
-	struct wake_scan k = { .barrier = barrier, .next = BL_TIME_NONE, .commit = commit };
+	struct wake_scan k = {
+		.barrier = barrier, .next = BL_TIME_NONE, .commit = commit, .neps = neps
+	};
 	__u32 zero = 0;
+	struct bl_hints *h = bpf_map_lookup_elem(&hints, &zero);
 	__u64 *next;
 
-	k.w = bpf_map_lookup_elem(&wake, &zero);
-	if (!k.w)
+	if (!h)
 		return;
-	next = commit ? &k.w->next_c : &k.w->next;
-	if (BL_READ_ONCE(*next) >= barrier)
+	next = commit ? &h->next_c : &h->next;
+	if (BL_READ_ONCE(*next) >= barrier && !all)
 		return;
 	/*
 	 * Emptied before the scan, by a full barrier: an endpoint that is not seen asleep lowers it

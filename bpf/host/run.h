@@ -26,6 +26,7 @@ struct run {
 	__u8 daddr[16];                /* IPv6 or IPv4-mapped */
 	__u16 life;    /* of a PREP or RECALL: life of the endpoint that it is for */
 	__u16 relayed; /* 1: the frame came by way of the controller */
+	__u32 slot;    /* of the endpoint that sends it, once find_sender() has found one */
 };
 
 /* Looks up what every host program needs. Returns 0 if a map is missing, which does not happen. */
@@ -36,6 +37,15 @@ static __always_inline int lookup_host_maps(struct run *r)
 	r->cfg = bpf_map_lookup_elem(&host_cfg, &zero);
 	r->page = bpf_map_lookup_elem(&host_page, &zero);
 	return r->cfg && r->page;
+}
+
+/* Returns the page of endpoint slot @slot, or NULL if it has none. */
+static __always_inline struct bl_ep_page *ep_page_of(__u32 slot)
+{
+	void *page = bpf_map_lookup_elem(&ep_pages, &slot);
+	__u32 zero = 0;
+
+	return page ? bpf_map_lookup_elem(page, &zero) : NULL;
 }
 
 /*
@@ -64,15 +74,54 @@ static __always_inline void copy_addresses(struct run *r, const void *l3, const 
 	}
 }
 
-/* Returns the slot of the active endpoint that sends the frame, or BL_EPS_MAX if there is none. */
-static __always_inline __u32 sender_slot(const struct run *r)
+/*
+ * Finds the endpoint of this host that sends the frame of @skb, and sets @r->slot. The source
+ * addresses of the frame have been copied into @r. Its port alone says little: any process may bind
+ * it at another address of the host, or at 127.0.0.1. So the address must be the endpoint's, and
+ * the socket the one that the daemon made for it. Returns BL_R_NONE or the reason to drop the
+ * frame.
+ *
+ * Example: the endpoint is 10.0.0.1:61697. A frame from [fd00::1]:61697 or 127.0.0.1:61697 is
+ * refused for its address, one that a container sends from 10.0.0.1:61697 through this host's
+ * routing for its socket, since it has none here.
+ */
+static __always_inline enum bl_reason find_sender(struct __sk_buff *skb, struct run *r)
 {
 	__u32 i = (__u16)(r->f.sport - r->cfg->port_base);
 	const struct bl_ep_slot *ep = bpf_map_lookup_elem(&eps, &i);
+	const __u64 *a, *s = (const __u64 *)r->saddr;
 
-	return i < r->cfg->port_count && ep && BL_READ_ONCE(ep->active) == BL_EP_ACTIVE
-		       ? ep->slot & (BL_EPS_MAX - 1)
-		       : BL_EPS_MAX;
+	if (i >= r->cfg->port_count || !ep || BL_READ_ONCE(ep->active) != BL_EP_ACTIVE)
+		return BL_R_NOT_ENDPOINT;
+	a = (const __u64 *)ep->addr;
+	if ((a[0] | a[1]) && (a[0] != s[0] || a[1] != s[1]))
+		return BL_R_FOREIGN_SOURCE;
+	if (ep->cookie && bpf_get_socket_cookie(skb) != ep->cookie)
+		return BL_R_FOREIGN_SOURCE;
+	r->slot = ep->slot & (BL_EPS_MAX - 1);
+	return BL_R_NONE;
+}
+
+/*
+ * Returns whether a frame that came in on the NIC has a source that no other host can have: an
+ * address of loopback, the address that it is sent to, or an endpoint of this host. Frames between
+ * endpoints of one host never leave it.
+ */
+static __always_inline int source_is_local(const struct run *r)
+{
+	const __u64 *a, *s = (const __u64 *)r->saddr, *d = (const __u64 *)r->daddr;
+	__u32 i = (__u16)(r->f.sport - r->cfg->port_base);
+	const struct bl_ep_slot *ep;
+
+	if (s[1] == d[1] && s[0] == d[0])
+		return 1;
+	if (!s[0] && (r->f.v6 ? s[1] == BL_BE64(1) : r->saddr[12] == 127))
+		return 1;
+	ep = bpf_map_lookup_elem(&eps, &i);
+	if (!ep || BL_READ_ONCE(ep->active) != BL_EP_ACTIVE)
+		return 0;
+	a = (const __u64 *)ep->addr;
+	return a[1] == s[1] && a[0] == s[0];
 }
 
 #endif

@@ -19,6 +19,7 @@
 #include "cli/util/out.h"
 #include "cli/util/read.h"
 #include "core/clock_core.h"
+#include "core/order/line_core.h"
 #include "maps/host_abi.h"
 
 /* the kernel memory, in bytes, that the maps of one node may use; `show maps` warns above it */
@@ -367,83 +368,112 @@ static json_t *ring_used(int rings, uint32_t slot)
 	return used;
 }
 
+/* Reads the line and the sleep of the endpoint in @slot; all zero: it has no page. */
+static void read_page(int pages, uint32_t slot, struct bl_inflight *line, struct bl_ep_wake *wake)
+{
+	const struct bl_ep_page *p;
+	uint32_t id;
+	int fd;
+
+	*line = (struct bl_inflight){ 0 };
+	*wake = (struct bl_ep_wake){ 0 };
+	if (bpf_map_lookup_elem(pages, &slot, &id))
+		return;
+	fd = bpf_map_get_fd_by_id(id);
+	if (fd < 0)
+		return;
+	p = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
+	if (p != MAP_FAILED) {
+		*line = p->line;
+		*wake = p->wake;
+		munmap((void *)(uintptr_t)p, 4096);
+	}
+	close(fd);
+}
+
 /* returns why an endpoint is no longer a member; "" if it is one */
-static const char *exclusion_word(const struct bl_inflight *line)
+static const char *exclusion_word(const struct bl_ep_word *w)
 {
 #define BL_X(name, word, text) [BL_OUT_##name] = word,
 	static const char *const words[] = { BL_OUT_WHYS(BL_X) };
 #undef BL_X
 
-	if (!line->out)
+	if (!w->out)
 		return "";
-	return line->out_why && line->out_why < BL_OUT_WHY_COUNT ? words[line->out_why]
-								 : "stopping";
+	return w->out_why && w->out_why < BL_OUT_WHY_COUNT ? words[w->out_why] : "stopping";
 }
 
 static int collect_endpoints(const struct bl_node_ref *ref, json_t *rows)
 {
 	struct bl_host_cfg cfg;
-	struct bl_wake wake;
+	struct bl_host_page page;
+	struct bl_ep_wake wake;
 	struct bl_inflight fl;
 	struct bl_err err;
 	char text[64];
-	int eps, rings, inflight;
+	int eps, rings, pages;
 	uint32_t i;
 
 	if (ref->role != BL_ROLE_HOST)
 		return 0;
 	if (node_value(ref, BL_MAP_HOST_CFG, 0, &cfg, sizeof(cfg)) ||
-	    node_value(ref, BL_MAP_WAKE, 0, &wake, sizeof(wake)))
+	    node_value(ref, BL_MAP_HOST_PAGE, 0, &page, sizeof(page)))
 		return 1;
 	eps = bl_map_open(ref, BL_MAP_EPS, sizeof(struct bl_ep_slot), false, &err);
 	rings = eps < 0 ? -1 : bl_map_open(ref, BL_MAP_RINGS, sizeof(uint32_t), false, &err);
-	inflight = rings < 0 ? -1
-			     : bl_map_open(ref, BL_MAP_INFLIGHT, sizeof(struct bl_inflight), false,
-					   &err);
-	for (i = 0; inflight >= 0 && i < BL_PORT_COUNT; i++) {
+	pages = rings < 0 ? -1 : bl_map_open(ref, BL_MAP_EP_PAGES, sizeof(uint32_t), false, &err);
+	for (i = 0; pages >= 0 && i < BL_PORT_COUNT; i++) {
 		struct bl_ep_slot s;
 		uint32_t slot;
 
 		if (bpf_map_lookup_elem(eps, &i, &s) || !s.active || s.slot >= BL_EPS_MAX)
 			continue;
 		slot = s.slot;
-		if (bpf_map_lookup_elem(inflight, &slot, &fl))
-			fl = (struct bl_inflight){ .ts = BL_TIME_NONE };
+		read_page(pages, slot, &fl, &wake);
 		s.name[sizeof(s.name) - 1] = '\0';
 		json_array_append_new(
 			rows,
-			json_pack("{s:s, s:s, s:i, s:i, s:s, s:i, s:I, s:o, s:b, s:b, s:I, s:s}",
+			json_pack("{s:s, s:s, s:i, s:i, s:s, s:i, s:i, s:I, s:o, s:b, s:b, s:b, "
+				  "s:I, "
+				  "s:s}",
 				  "node", node_name(ref), "addr",
 				  addr_text(s.addr, text, sizeof(text)), "port", (int)s.port, "pid",
-				  (int)s.pid, "process", s.name, "slot", (int)slot, "ring_bytes",
-				  (json_int_t)s.ring_bytes, "ring_used", ring_used(rings, slot),
-				  "sending", fl.ts && fl.ts != BL_TIME_NONE, "sleeping",
-				  wake.ep[slot].until != BL_TIME_NONE && wake.ep[slot].until,
-				  "woken", (json_int_t)wake.ep[slot].woken, "out",
-				  exclusion_word(&fl)));
+				  (int)s.pid, "process", s.name, "uid", (int)s.uid, "slot",
+				  (int)slot, "ring_bytes", (json_int_t)s.ring_bytes, "ring_used",
+				  ring_used(rings, slot), "sending", fl.ts && fl.ts != BL_TIME_NONE,
+				  "void", bl_line_void(fl.ts, page.word[slot].over), "sleeping",
+				  wake.until != BL_TIME_NONE && wake.until, "woken",
+				  (json_int_t)wake.woken, "out", exclusion_word(&page.word[slot])));
 	}
 	if (eps >= 0)
 		close(eps);
 	if (rings >= 0)
 		close(rings);
-	if (inflight < 0)
+	if (pages < 0)
 		return cli_fail("%s", err.text);
-	close(inflight);
+	close(pages);
 	return 0;
 }
 
 int cmd_show_endpoints(int argc, char **argv)
 {
-	static const struct col cols[] = {
-		{ "node", "NODE", 's' },       { "addr", "ADDRESS", 's' },
-		{ "port", "PORT", 'd' },       { "pid", "PID", 'd' },
-		{ "process", "PROCESS", 's' }, { "slot", "SLOT", 'd' },
-		{ "ring_bytes", "RING", 'k' }, { "ring_used", "USED", 'k' },
-		{ "sending", "SENDING", 'b' }, { "sleeping", "SLEEPING", 'b' },
-		{ "woken", "WOKEN", 'd' },     { "out", "OUT", 's' }
-	};
+	static const struct col cols[] = { { "node", "NODE", 's' },
+					   { "addr", "ADDRESS", 's' },
+					   { "port", "PORT", 'd' },
+					   { "pid", "PID", 'd' },
+					   { "process", "PROCESS", 's' },
+					   { "slot", "SLOT", 'd' },
+					   { "ring_bytes", "RING", 'k' },
+					   { "ring_used", "USED", 'k' },
+					   { "sending", "SENDING", 'b' },
+					   { "void", "VOID", 'b' },
+					   { "sleeping", "SLEEPING", 'b' },
+					   { "woken", "WOKEN", 'd' },
+					   { "out", "OUT", 's' } };
 
 	return SHOW("barline show endpoints - the processes that send and receive on this host\v"
+		    "VOID: its process has stopped in the middle of a send, and the host goes on "
+		    "without that send. "
 		    "OUT: why an endpoint is no longer a member: gone (its process ended, and its "
 		    "failure is not settled yet), or excluded while its process lives: in_flight "
 		    "(it was stopped in the middle of a send), window (it was stopped with "

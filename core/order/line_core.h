@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * An endpoint's line of the in-flight page: what it allows the host to promise, and how the daemon
+ * An endpoint's line: what it allows the host to promise, and how the daemon
  * removes the endpoint while its process lives, without trusting a word that the process can still
  * write.
  *
@@ -34,23 +34,31 @@
 #include "maps/host_abi.h"
 #include "core/order/commit_core.h"
 
+/** bl_line_void - whether a send with @ts in the line is among those up to @upto. */
+BL_CORE int bl_line_void(__u64 ts, __u64 upto)
+{
+	return ts && ts <= upto;
+}
+
 /**
  * bl_line_least - lower *@b and *@c to what the line allows. @in_flight of 0: @ts of the line does
- * not count.
+ * not count. @word: of the endpoint. @last: the C that was sent last; a line that
+ * is to hold a C that has left does not count.
  * Returns 1 if the window counts as well: see bl_rwin_commit().
  *
  * Reads in this order: out, in flight, hold, window. What the process removes from one of the last
  * three, it has put into the next one before.
  */
-BL_CORE int bl_line_least(const struct bl_inflight *line, int in_flight, __u64 *b, __u64 *c)
+BL_CORE int bl_line_least(const struct bl_inflight *line, const struct bl_ep_word *word,
+			  int in_flight, __u64 last, __u64 *b, __u64 *c)
 {
-	__u64 out = BL_READ_ONCE(line->out), v;
+	__u64 out = BL_READ_ONCE(word->out), v;
 
 	if (out == BL_OUT_OVER)
 		return 0;
-	if (!out || !BL_READ_ONCE(line->out_why)) {
+	if (!out || !BL_READ_ONCE(word->out_why)) {
 		v = BL_READ_ONCE(line->ts);
-		if (v && v < *b && in_flight)
+		if (v && v < *b && in_flight && !bl_line_void(v, BL_READ_ONCE(word->over)))
 			*b = v;
 	}
 	if (out) {
@@ -58,7 +66,7 @@ BL_CORE int bl_line_least(const struct bl_inflight *line, int in_flight, __u64 *
 		return 0;
 	}
 	v = BL_READ_ONCE(line->hold);
-	if (v && v < *c)
+	if (v >= last && v && v < *c)
 		*c = v;
 	return bl_rwin_used(BL_READ_ONCE(line->state)) != 0;
 }
@@ -72,21 +80,35 @@ BL_CORE int bl_line_holds(const struct bl_inflight *line)
 }
 
 /**
+ * bl_word_store - write @own, the daemon's copy, into the shared word. In this order: a reader that
+ * finds @over also finds @upto, one that finds @out set also finds @out_upto, and one that finds
+ * @out_why set also finds @out. The functions below change the daemon's copy.
+ */
+BL_CORE void bl_word_store(struct bl_ep_word *word, const struct bl_ep_word *own)
+{
+	BL_WRITE_ONCE(word->upto, own->upto);
+	BL_BARRIER();
+	BL_WRITE_ONCE(word->over, own->over);
+	BL_WRITE_ONCE(word->out_upto, own->out_upto);
+	BL_BARRIER();
+	BL_WRITE_ONCE(word->out, own->out);
+	BL_BARRIER();
+	BL_WRITE_ONCE(word->out_why, own->out_why);
+}
+
+/**
  * bl_line_stop - make C stand still at @sent, the C that the host has sent last. No-op if @out is
  * set already.
  * @received: the C that the host has received last, read at a time when no other node can know of
  * this yet. Everything below it is in the process's ring, or was recalled there. T is not below
  * @sent, so everything that is delivered below @out_upto is below T.
- *
- * A reader that finds @out set also finds @out_upto.
  */
-BL_CORE void bl_line_stop(struct bl_inflight *line, __u64 sent, __u64 received)
+BL_CORE void bl_line_stop(struct bl_ep_word *word, __u64 sent, __u64 received)
 {
-	if (BL_READ_ONCE(line->out))
+	if (word->out)
 		return;
-	BL_WRITE_ONCE(line->out_upto, bl_min64(received, sent));
-	BL_BARRIER();
-	BL_WRITE_ONCE(line->out, bl_max64(sent, 1));
+	word->out_upto = bl_min64(received, sent);
+	word->out = bl_max64(sent, 1);
 }
 
 /**
@@ -108,18 +130,17 @@ BL_CORE __u64 bl_line_failed_at(struct bl_inflight *line, struct bl_rwin *w, __u
 	return t;
 }
 
-/** bl_line_out - make @t final. A reader that finds @out_why set also finds @out. */
-BL_CORE void bl_line_out(struct bl_inflight *line, __u64 t, __u64 why)
+/** bl_line_out - make @t final. */
+BL_CORE void bl_line_out(struct bl_ep_word *word, __u64 t, __u64 why)
 {
-	BL_WRITE_ONCE(line->out, t);
-	BL_BARRIER();
-	BL_WRITE_ONCE(line->out_why, why);
+	word->out = t;
+	word->out_why = why;
 }
 
 /** bl_line_over - make the line count for nothing, whatever its process writes. */
-BL_CORE void bl_line_over(struct bl_inflight *line)
+BL_CORE void bl_line_over(struct bl_ep_word *word)
 {
-	BL_WRITE_ONCE(line->out, BL_OUT_OVER);
+	word->out = BL_OUT_OVER;
 }
 
 /**
@@ -134,21 +155,10 @@ BL_CORE __u16 bl_life_pick(__u16 drawn, __u16 left)
 	return drawn;
 }
 
-/**
- * bl_line_clear - prepare the line for another process; the previous one can no longer write. @out
- * is stored last: until then nothing counts.
- */
+/** bl_line_clear - prepare a line for a process, before anybody else knows of it. */
 BL_CORE void bl_line_clear(struct bl_inflight *line)
 {
-	BL_WRITE_ONCE(line->ts, BL_TIME_NONE);
-	BL_WRITE_ONCE(line->hold, BL_TIME_NONE);
-	BL_WRITE_ONCE(line->state, 0);
-	BL_WRITE_ONCE(line->turn, 0);
-	BL_WRITE_ONCE(line->out_why, 0);
-	BL_WRITE_ONCE(line->out_upto, 0);
-	BL_WRITE_ONCE(line->bye, 0);
-	BL_BARRIER();
-	BL_WRITE_ONCE(line->out, 0);
+	*line = (struct bl_inflight){ .ts = BL_TIME_NONE, .hold = BL_TIME_NONE };
 }
 
 #endif

@@ -14,7 +14,7 @@
  * host 2's silence; from now on host 2 promises only its clock.
  *
  * The barrier of a host is min(promise, everything in flight). The promise is stored before the
- * in-flight page is read; this pairs with bl_tx_flush() in lib/tx.c, which stores that it is in
+ * lines in flight are read; this pairs with bl_tx_flush() in lib/tx.c, which stores that it is in
  * flight before it reads the promise. At least one of the two sees the other.
  *
  * This file reads no clock and no page: the caller passes the values.
@@ -64,11 +64,22 @@ BL_CORE __u64 bl_frame_claim(__u64 ts, __u64 left)
 /**
  * bl_promise - what a host may promise at @bus, apart from what is in flight: its clock and @ahead,
  * what a frame claims, and what was @promised already. A promise beyond @bus must be stored before
- * the in-flight page is read.
+ * the lines in flight are read.
  */
 BL_CORE __u64 bl_promise(__u64 bus, __u64 ahead, __u64 promised, __u64 claim)
 {
 	return bl_max64(bl_max64(bus + ahead, promised), claim);
+}
+
+/**
+ * bl_promise_absurd - whether @promised is so far ahead of @limit, the latest time that the host's
+ * clock allows to promise, that no program can have written it. The limit varies with the bound of
+ * the clock, by much less than BL_PROMISE_MOST_NS.
+ */
+#define BL_PROMISE_MOST_NS 1000000000ULL
+BL_CORE int bl_promise_absurd(__u64 promised, __u64 limit)
+{
+	return promised > limit + BL_PROMISE_MOST_NS;
 }
 
 /**

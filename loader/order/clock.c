@@ -13,10 +13,10 @@
  * anybody, so bus time may leap forward to the truth.
  *
  * There is one writer at a time: the holder of the keeper's lock (keep.c). It has a copy of the
- * record, never reads the shared one back, and writes every field at each update. So what another
- * process writes into the page is overwritten after 250 ms. The beacon thread writes the record,
- * not the event loop: what takes long there (loading programs, a start on a busy machine) must not
- * let the record expire.
+ * record, never reads the shared one back, and writes every field at each update. The record of a
+ * host, which processes map, is written by a program, since its map is frozen (note.c). The beacon
+ * thread writes the record, not the event loop: what takes long there (loading programs, a start on
+ * a busy machine) must not let the record expire.
  *
  * This file does not discipline the system clock; ptp4l or chrony does.
  */
@@ -35,6 +35,7 @@
 #include "base/log.h"
 #include "base/time.h"
 #include "core/clock_core.h"
+#include "loader/order/note.h"
 
 #define READINGS 9
 #define GAIN_NS  2000000000ULL
@@ -67,6 +68,18 @@ static void publish_record(struct bl_clock_keeper *k)
 {
 	struct bl_clock *c = k->shared, *own = &k->own;
 
+	if (k->note_fd > 0) {
+		struct bl_note_arg a = { .kind = BL_NOTE_CLOCK };
+		int rc;
+
+		own->seq = (own->seq | 1) + 1;
+		a.clock = *own;
+		rc = bl_note(k->note_fd, &a);
+		if (rc)
+			bl_log(BL_LOG_ERR, "%s: cannot write the clock record: %s", k->name,
+			       strerror(-rc));
+		return;
+	}
 	BL_WRITE_ONCE(c->seq, own->seq | 1);
 	atomic_thread_fence(memory_order_seq_cst);
 	c->seg[0] = own->seg[0];
@@ -157,8 +170,8 @@ int bl_clock_map(struct bl_clock_keeper *k, int map_fd, struct bl_err *err)
 
 	if (k->shared)
 		return 0;
-	p = mmap(NULL, (size_t)sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE, MAP_SHARED, map_fd,
-		 0);
+	p = mmap(NULL, (size_t)sysconf(_SC_PAGESIZE),
+		 k->note_fd > 0 ? PROT_READ : PROT_READ | PROT_WRITE, MAP_SHARED, map_fd, 0);
 	if (p == MAP_FAILED)
 		return bl_fail(err, errno, "cannot map the clock record: %s", strerror(errno));
 	k->shared = p;

@@ -27,7 +27,12 @@ struct bl_clock_keeper {
 	int64_t skew_ns;
 	uint64_t base_ns;
 
-	int fd;                  /* of the map "clock"; -1: not open */
+	int fd; /* of the map "clock"; -1: not open */
+	/*
+	 * The program bl_note, which writes the record of a host, whose map is frozen (note.c). 0:
+	 * the keeper of a switch writes the mapped record. Belongs to the node.
+	 */
+	int note_fd;
 	struct bl_clock *shared; /* the mapped record; NULL: not mapped */
 	struct bl_clock own;     /* what @shared is to be; only the keeper has it */
 	uint64_t next_ns;        /* CLOCK_MONOTONIC of the next update */
@@ -35,7 +40,7 @@ struct bl_clock_keeper {
 	bool stepped;            /* the system clock was set, and bus time does not follow */
 };
 
-/** bl_clock_map - maps the record for reading; no-op if it is mapped. Returns 0 or -errno. */
+/** bl_clock_map - maps the record; no-op if it is mapped. Returns 0 or -errno. */
 int bl_clock_map(struct bl_clock_keeper *k, int map_fd, struct bl_err *err);
 
 /**

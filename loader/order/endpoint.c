@@ -51,7 +51,7 @@
 #include "loader/order/ep.h"
 #include "loader/order/events.h"
 #include "loader/order/forward.h"
-#include "loader/order/ring.h"
+#include "loader/order/slot_map.h"
 
 /*
  * No timestamp is so far ahead of the clock. A process that claims a later one did not leave in
@@ -93,12 +93,11 @@ static void free_slot(struct bl_ep *ep, uint64_t untold)
 	struct bl_ep_slot none = { .left = ep->info.left, .start_time = untold };
 
 	memcpy(none.addr, ep->info.addr, sizeof(none.addr));
-	if (bpf_map_update_elem(n->eps_fd, &key, &none, BPF_ANY) ||
-	    bl_ep_clear_line(n, ep->slot, true))
+	if (bpf_map_update_elem(n->eps_fd, &key, &none, BPF_ANY) || bl_ep_drop_page(n, ep->slot))
 		bl_log(BL_LOG_ERR, "%s: cannot remove endpoint %u: %s", n->meta.name, ep->info.port,
 		       strerror(errno));
 	memset(ep, 0, sizeof(*ep));
-	ep->conn = ep->pidfd = -1;
+	ep->conn = ep->pidfd = ep->page_fd = -1;
 }
 
 static const char *out_why_text(enum bl_out_why why)
@@ -191,10 +190,10 @@ void bl_endpoint_put_out(struct bl_node *n, uint64_t slots, enum bl_out_why why)
 	bl_event_changed(n);
 }
 
-/* Removes the ring of a process that is gone. This takes long: see bl_ring_remove(). */
+/* Removes the ring of a process that is gone. This takes long: see bl_slot_map_remove(). */
 static void drop_ring(struct bl_node *n, uint32_t slot, unsigned int port)
 {
-	if (bl_ep_clear_wake(n, slot) || bl_ring_remove(n, slot))
+	if (bl_ep_clear_wake(n, slot) || bl_slot_map_remove(n, BL_SLOT_RING, slot))
 		bl_log(BL_LOG_ERR, "%s: cannot remove the ring of endpoint %u: %s", n->meta.name,
 		       port, strerror(errno));
 }
@@ -273,8 +272,7 @@ void bl_endpoint_release(struct bl_ep *ep, const char *why)
 		return;
 	}
 	ep->info.active = BL_EP_DEAD;
-	if (bpf_map_update_elem(n->eps_fd, &key, &ep->info, BPF_ANY) ||
-	    bl_ep_clear_line(n, slot, false))
+	if (bpf_map_update_elem(n->eps_fd, &key, &ep->info, BPF_ANY) || bl_ep_clear_line(n, slot))
 		bl_log(BL_LOG_ERR, "%s: cannot remove endpoint %u: %s", n->meta.name, port,
 		       strerror(errno));
 	end_membership(ep);

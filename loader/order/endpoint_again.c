@@ -27,7 +27,7 @@
 #include "loader/order/endpoint_left.h"
 #include "loader/order/endpoint_pages.h"
 #include "loader/order/ep.h"
-#include "loader/order/ring.h"
+#include "loader/order/slot_map.h"
 
 #define SAMPLE_US 100000
 
@@ -56,6 +56,7 @@ static void adopt_endpoint(struct bl_node *n, uint32_t key, const struct bl_ep_s
 {
 	struct bl_ep *ep = &n->ep[i->slot % BL_EPS_MAX];
 	uint32_t slot = i->slot;
+	int rc;
 
 	if (slot >= BL_EPS_MAX || i->port != n->host_cfg.port_base + key || ep->used) {
 		struct bl_ep_slot none = {};
@@ -69,8 +70,12 @@ static void adopt_endpoint(struct bl_node *n, uint32_t key, const struct bl_ep_s
 	ep->slot = slot;
 	ep->info = *i;
 	ep->info.name[sizeof(ep->info.name) - 1] = 0;
-	ep->conn = ep->pidfd = -1;
+	ep->conn = ep->pidfd = ep->page_fd = -1;
 	ep->used = true;
+	rc = bl_ep_adopt_page(ep);
+	if (rc)
+		bl_log(BL_LOG_ERR, "%s: cannot map the page of endpoint %u: %s", n->meta.name,
+		       i->port, strerror(-rc));
 	/*
 	 * The pidfd comes first: then the start time that is read belongs to the process that the
 	 * pidfd holds, or to none.
@@ -99,9 +104,9 @@ void bl_endpoints_adopt(struct bl_node *n)
 	for (k = 0; k < BL_EPS_MAX; k++) {
 		if (n->ep[k].used)
 			continue;
-		bl_ep_clear_line(n, k, true);
+		bl_ep_drop_page(n, k);
 		bl_ep_clear_wake(n, k);
-		bl_ring_remove(n, k);
+		bl_slot_map_remove(n, BL_SLOT_RING, k);
 	}
 }
 

@@ -37,9 +37,10 @@
 #include "loader/order/endpoint.h"
 #include "loader/order/endpoint_again.h"
 #include "loader/order/endpoint_pages.h"
+#include "loader/order/endpoint_socket.h"
 #include "loader/order/ep.h"
 #include "loader/order/events.h"
-#include "loader/order/ring.h"
+#include "loader/order/slot_map.h"
 
 #define PENDING_MAX 64
 
@@ -67,10 +68,7 @@ static int read_proc_file(pid_t pid, const char *what, char *buf, size_t size)
 }
 
 /*
- * Returns a descriptor of a pinned map that a process maps for reading. The descriptor is not
- * read-only: mmap() of a file that is not open for writing loses VM_SHARED, and bpf_map_mmap() then
- * returns EINVAL (Linux 6.18). The library maps it PROT_READ; processes of one host trust each
- * other (docs/guarantees.md).
+ * Returns a descriptor of a pinned map that a process maps for reading. The map is frozen (note.c).
  */
 static int open_map_for_reading(const struct bl_node *n, const char *map)
 {
@@ -136,6 +134,38 @@ static int choose_port(struct bl_node *n, uint32_t wish, pid_t pid, uint32_t *po
 	return bl_fail(err, ENOSPC, "all %u ports of the range are taken", c->port_count);
 }
 
+/*
+ * Returns 0 if user @uid may have another endpoint with a ring of @bytes. Root may have all; an
+ * endpoint that is dead counts until its slot is free.
+ */
+static int check_quota(const struct bl_node *n, uid_t uid, uint64_t bytes, struct bl_err *err)
+{
+	const int32_t eps = n->cfg.user_endpoints, mib = n->cfg.user_ring_mib;
+	int32_t count = 0;
+	unsigned int k;
+
+	for (k = 0; k < BL_EPS_MAX; k++) {
+		if (!n->ep[k].used || n->ep[k].info.uid != uid)
+			continue;
+		count++;
+		bytes += n->ep[k].info.ring_bytes;
+	}
+	if (!uid)
+		return 0;
+	if (eps >= 0 && count >= eps)
+		return bl_fail(err, EDQUOT,
+			       "user %u has %d endpoints, as many as user_endpoints of this host "
+			       "allows",
+			       uid, count);
+	if (mib >= 0 && bytes > (uint64_t)mib << 20)
+		return bl_fail(err, EDQUOT,
+			       "the rings of user %u would have %llu KiB, and user_ring_mib of "
+			       "this "
+			       "host allows %d MiB; ask for a smaller ring (ring_bytes)",
+			       uid, (unsigned long long)bytes >> 10, mib);
+	return 0;
+}
+
 static int validate_attach_req(const struct bl_attach_req *q, ssize_t len, struct bl_err *err)
 {
 	uint32_t b = q->ring_bytes;
@@ -163,13 +193,11 @@ static int activate_slot(struct bl_ep *ep, int ring, struct bl_err *err)
 	uint32_t slot = ep->slot, key = bl_ep_key(n, &ep->info), zero = 0;
 	int rc;
 
-	rc = bl_ring_enter(n, slot, ring);
+	rc = bl_slot_map_enter(n, BL_SLOT_RING, slot, ring);
 	if (!rc)
-		rc = bl_ep_clear_line(n, slot, true);
+		rc = bl_ep_make_page(ep);
 	if (!rc)
 		rc = bl_ep_clear_wake(n, slot);
-	if (!rc)
-		rc = bl_ep_none_failed(n, slot);
 	if (!rc && n->host_cfg.neps <= slot) {
 		n->host_cfg.neps = slot + 1;
 		rc = bpf_map_update_elem(n->host_cfg_fd, &zero, &n->host_cfg, BPF_ANY) ? -errno : 0;
@@ -224,26 +252,53 @@ static int fill_nic_facts(struct bl_node *n, uint32_t family, struct bl_attach_r
 }
 
 /*
- * Makes an endpoint and its ring. On success *@ring is the ring's descriptor, and @conn belongs to
- * the endpoint. Returns 0 or -errno.
+ * Chooses the endpoint's port and makes its socket. Of ports that nobody has asked for, those that
+ * strangers have bound are left out. Returns the socket or -errno.
+ */
+static int open_port(struct bl_node *n, const struct bl_attach_req *q, pid_t pid,
+		     const uint8_t addr[16], uint32_t *port, uint64_t *cookie, struct bl_err *err)
+{
+	unsigned int k;
+	int old, rc, fd;
+
+	for (k = 0;; k++) {
+		rc = choose_port(n, q->port, pid, port, err);
+		if (!rc)
+			rc = bl_netns_enter(n->cfg.netns, &old, err);
+		if (rc)
+			return rc;
+		fd = bl_endpoint_socket(addr, (uint16_t)*port, cookie, err);
+		bl_netns_leave(old);
+		if (fd != -EADDRINUSE || q->port || k >= n->host_cfg.port_count)
+			return fd;
+	}
+}
+
+/*
+ * Makes an endpoint, its ring and its socket. On success *@ring and *@sock are their descriptors,
+ * and @conn belongs to the endpoint. Returns 0 or -errno.
  */
 static int attach_endpoint(struct bl_node *n, int conn, const struct bl_attach_req *q,
-			   struct bl_attach_rep *rep, int *ring, struct bl_err *err)
+			   struct bl_attach_rep *rep, int *ring, int *sock, struct bl_err *err)
 {
 	socklen_t len = sizeof(struct ucred);
 	struct bl_ep_slot before;
-	struct ucred who = {};
+	struct ucred who = { .uid = (uid_t)-1 };
 	uint32_t port = 0, key;
+	uint64_t cookie = 0;
 	struct bl_ep *ep;
 	int k, rc;
 
 	getsockopt(conn, SOL_SOCKET, SO_PEERCRED, &who, &len);
 	bl_endpoints_bury(n);
-	rc = fill_nic_facts(n, q->family, rep, err);
+	rc = check_quota(n, who.uid, q->ring_bytes ? q->ring_bytes : BL_RING_BYTES, err);
 	if (!rc)
-		rc = choose_port(n, q->port, who.pid, &port, err);
+		rc = fill_nic_facts(n, q->family, rep, err);
 	if (rc)
 		return rc;
+	*sock = open_port(n, q, who.pid, rep->addr, &port, &cookie, err);
+	if (*sock < 0)
+		return *sock;
 	for (k = 0; k < BL_EPS_MAX && n->ep[k].used; k++)
 		;
 	if (k == BL_EPS_MAX)
@@ -255,9 +310,11 @@ static int attach_endpoint(struct bl_node *n, int conn, const struct bl_attach_r
 	memset(ep, 0, sizeof(*ep));
 	ep->node = n;
 	ep->slot = (unsigned int)k;
-	ep->conn = ep->pidfd = -1;
+	ep->conn = ep->pidfd = ep->page_fd = -1;
 	ep->info.slot = (uint16_t)k;
 	ep->info.port = (uint16_t)port;
+	ep->info.cookie = cookie;
+	ep->info.uid = who.uid;
 	ep->info.ring_bytes = q->ring_bytes ? q->ring_bytes : BL_RING_BYTES;
 	key = bl_ep_key(n, &ep->info);
 	if (!bpf_map_lookup_elem(n->eps_fd, &key, &before))
@@ -282,7 +339,6 @@ static int attach_endpoint(struct bl_node *n, int conn, const struct bl_attach_r
 	if (rc < 0) {
 		ep->conn = -1; /* still the caller's */
 		bl_endpoint_release(ep, "it could not be set up");
-		close(*ring);
 		return rc;
 	}
 	rc = bl_ep_publish(n, BL_EPS_MAX);
@@ -351,13 +407,16 @@ static bool serve_attach(struct bl_node *n, int conn, const struct bl_attach_req
 		.port_count = n->host_cfg.port_count,
 		.beacon_ns = n->host_cfg.beacon_ns,
 	};
-	int fds[BL_FD_COUNT] = { [BL_FD_RING] = -1, [BL_FD_HOST_PAGE] = -1, [BL_FD_CLOCK] = -1 };
+	/* The descriptors that are only for this answer; the others are the node's. */
+	static const int own[] = { BL_FD_RING, BL_FD_HOST_PAGE, BL_FD_CLOCK, BL_FD_SOCKET };
+	int fds[BL_FD_COUNT] = {
+		[BL_FD_RING] = -1, [BL_FD_HOST_PAGE] = -1, [BL_FD_CLOCK] = -1, [BL_FD_SOCKET] = -1
+	};
+	unsigned int k;
 	struct bl_err err = {};
 	int rc;
 
-	fds[BL_FD_INFLIGHT] = n->inflight_fd;
-	fds[BL_FD_WAKE] = n->wake_fd;
-	fds[BL_FD_WINDOWS] = n->windows_fd;
+	fds[BL_FD_HINTS] = n->hints_fd;
 	fds[BL_FD_FAILURES] = n->failures_fd;
 	rc = validate_attach_req(q, len, &err);
 	if (!rc && q->magic == BL_SOCK_HINTS) {
@@ -372,19 +431,18 @@ static bool serve_attach(struct bl_node *n, int conn, const struct bl_attach_req
 				     strerror(errno));
 	}
 	if (!rc)
-		rc = attach_endpoint(n, conn, q, &rep, &fds[BL_FD_RING], &err);
+		rc = attach_endpoint(n, conn, q, &rep, &fds[BL_FD_RING], &fds[BL_FD_SOCKET], &err);
+	if (!rc)
+		fds[BL_FD_PAGE] = n->ep[rep.slot].page_fd;
 	if (rc) {
 		fill_error(&rep, -rc, &err);
 		send_reply(conn, &rep, NULL, 0);
 	} else if (send_reply(conn, &rep, fds, BL_FD_COUNT)) {
 		bl_endpoint_release(&n->ep[rep.slot], "it did not wait for the answer");
 	}
-	if (!rc)
-		close(fds[BL_FD_RING]); /* the map of rings and the process have their own */
-	if (fds[BL_FD_HOST_PAGE] >= 0)
-		close(fds[BL_FD_HOST_PAGE]);
-	if (fds[BL_FD_CLOCK] >= 0)
-		close(fds[BL_FD_CLOCK]);
+	for (k = 0; k < sizeof(own) / sizeof(own[0]); k++)
+		if (fds[own[k]] >= 0)
+			close(fds[own[k]]); /* the process has its own */
 	return !rc;
 }
 
@@ -466,7 +524,7 @@ int bl_endpoints_open(struct bl_node *n, struct bl_err *err)
 	int rc, k;
 
 	for (k = 0; k < BL_EPS_MAX; k++)
-		n->ep[k].conn = n->ep[k].pidfd = -1;
+		n->ep[k].conn = n->ep[k].pidfd = n->ep[k].page_fd = -1;
 	bl_endpoints_adopt(n);
 	snprintf(n->sock_path, sizeof(n->sock_path), "%s/host-%" PRIu64 ".sock", BL_RUN_DIR,
 		 n->netns_ino);
@@ -477,7 +535,7 @@ int bl_endpoints_open(struct bl_node *n, struct bl_err *err)
 	    chmod(n->sock_path, 0660) || listen(n->listen_fd, 64))
 		return bl_fail(err, errno, "cannot listen at %s: %s", n->sock_path,
 			       strerror(errno));
-	/* Endpoints share the in-flight page, so they must trust each other: root and one group. */
+	/* Endpoints share the slots and the NIC: root and one group. */
 	g = getgrnam("barline");
 	if (g && chown(n->sock_path, (uid_t)-1, g->gr_gid))
 		bl_log(BL_LOG_WARN, "cannot give %s to the group barline: %s", n->sock_path,
@@ -504,6 +562,7 @@ void bl_endpoints_close(struct bl_node *n)
 			close(ep->conn);
 		if (ep->pidfd >= 0)
 			close(ep->pidfd);
+		bl_ep_close_page(ep);
 		ep->used = false;
 	}
 	sd_event_source_disable_unref(n->listen_src);

@@ -18,123 +18,181 @@
 #include "core/clock_core.h"
 #include "core/order/line_core.h"
 #include "loader/node_priv.h"
+#include "loader/order/note.h"
+#include "loader/order/slot_map.h"
 
 int bl_ep_publish(struct bl_node *n, unsigned int gone)
 {
-	struct bl_host_page *page =
-		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, n->page_fd, 0);
-	uint32_t active = 0, lines, k;
+	struct bl_note_arg a = { .kind = BL_NOTE_EPS };
+	struct bl_host_page page;
+	uint32_t zero = 0, k;
 
-	if (page == MAP_FAILED)
+	if (bpf_map_lookup_elem(n->page_fd, &zero, &page))
 		return -errno;
-	lines = page->eps_lines;
+	a.lines = page.eps_lines;
 	for (k = 0; k < BL_EPS_MAX; k++) {
-		if (n->ep[k].used && k >= lines)
-			lines = k + 1;
-		active += n->ep[k].used && k != gone && n->ep[k].info.active == BL_EP_ACTIVE;
+		if (n->ep[k].used && k >= a.lines)
+			a.lines = k + 1;
+		a.active += n->ep[k].used && k != gone && n->ep[k].info.active == BL_EP_ACTIVE;
 	}
-	__atomic_store_n(&page->eps_lines, lines, __ATOMIC_RELEASE);
-	__atomic_store_n(&page->eps_active, active, __ATOMIC_RELEASE);
-	munmap(page, 4096);
+	return bl_note(n->note_fd, &a);
+}
+
+/* ---- pages of endpoints ---- */
+
+static int map_page(struct bl_ep *ep, int fd)
+{
+	void *p = mmap(NULL, sizeof(*ep->page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	if (p == MAP_FAILED)
+		return -errno;
+	ep->page = p;
+	ep->page_fd = fd;
+	return 0;
+}
+
+int bl_ep_make_page(struct bl_ep *ep)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
+	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "bl_ep_page", sizeof(uint32_t),
+				sizeof(*ep->page), 1, &opts),
+	    rc;
+	uint32_t slot = ep->slot;
+
+	rc = fd < 0 ? -errno : map_page(ep, fd);
+	if (rc) {
+		if (fd >= 0)
+			close(fd);
+		return rc;
+	}
+	bl_line_clear(&ep->page->line);
+	ep->page->wake.until = ep->page->wake.until_c = BL_TIME_NONE;
+	/* what failed before the endpoint was there */
+	rc = bl_failures_last_number(ep->node, &ep->page->wake.done);
+	/* The slot's former owner may have left a decision here. */
+	if (!rc)
+		rc = bl_ep_word_set(ep->node, slot, &(struct bl_ep_word){ 0 });
+	if (!rc)
+		rc = bl_slot_map_enter(ep->node, BL_SLOT_PAGE, slot, fd);
+	return rc;
+}
+
+int bl_ep_adopt_page(struct bl_ep *ep)
+{
+	int fd = bl_slot_map_open(ep->node, BL_SLOT_PAGE, ep->slot), rc;
+
+	if (fd < 0)
+		return fd;
+	rc = map_page(ep, fd);
+	if (rc)
+		close(fd);
+	return rc;
+}
+
+void bl_ep_close_page(struct bl_ep *ep)
+{
+	if (!ep->page)
+		return;
+	munmap(ep->page, sizeof(*ep->page));
+	close(ep->page_fd);
+	ep->page = NULL;
+	ep->page_fd = -1;
+}
+
+int bl_ep_drop_page(struct bl_node *n, unsigned int slot)
+{
+	int rc = bl_slot_map_remove(n, BL_SLOT_PAGE, slot);
+
+	bl_ep_close_page(&n->ep[slot]);
+	return rc;
+}
+
+struct bl_inflight *bl_ep_line(const struct bl_node *n, unsigned int slot)
+{
+	return n->ep[slot].page ? &n->ep[slot].page->line : NULL;
+}
+
+int bl_ep_clear_line(struct bl_node *n, unsigned int slot)
+{
+	struct bl_inflight *line = bl_ep_line(n, slot);
+
+	if (line)
+		__atomic_store_n(&line->ts, BL_TIME_NONE, __ATOMIC_RELEASE);
 	return 0;
 }
 
 /*
- * The wake page is shared with programs and processes, so single words are stored in the mapping,
- * never the whole value.
+ * Frames that the process was about to put into the NIC's ring may be there. The counts continue
+ * with the next endpoint of the slot.
  */
 int bl_ep_clear_wake(struct bl_node *n, unsigned int slot)
 {
-	size_t size = (sizeof(struct bl_wake) + 4095) & ~4095UL;
-	struct bl_wake *w = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, n->wake_fd, 0);
+	struct bl_ep_page *p = n->ep[slot].page;
+	struct bl_hints *h = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, n->hints_fd, 0);
 
-	if (w == MAP_FAILED)
+	if (h == MAP_FAILED)
 		return -errno;
-	__atomic_store_n(&w->ep[slot].until, BL_TIME_NONE, __ATOMIC_RELEASE);
-	__atomic_store_n(&w->ep[slot].until_c, BL_TIME_NONE, __ATOMIC_RELEASE);
-	__atomic_store_n(&w->ep[slot].on_ack, 0, __ATOMIC_RELEASE);
-	/*
-	 * Frames that the process was about to put into the NIC's ring may be there. The counts
-	 * continue with the next endpoint of the slot.
-	 */
-	__atomic_store_n(&w->ep[slot].nic_queued, w->ep[slot].nic_offered, __ATOMIC_RELEASE);
-	__atomic_store_n(&w->ep[slot].senders, 0, __ATOMIC_RELEASE);
-	munmap(w, size);
+	if (p) {
+		__atomic_store_n(&p->wake.until, BL_TIME_NONE, __ATOMIC_RELEASE);
+		__atomic_store_n(&p->wake.until_c, BL_TIME_NONE, __ATOMIC_RELEASE);
+		__atomic_store_n(&p->wake.on_ack, 0, __ATOMIC_RELEASE);
+	}
+	__atomic_store_n(&h->nic[slot].queued, h->nic[slot].offered, __ATOMIC_RELEASE);
+	munmap(h, 4096);
 	return bl_ep_publish(n, slot);
 }
 
-struct bl_inflight *bl_lines_map(const struct bl_node *n)
+/* ---- what the daemon has decided ---- */
+
+int bl_ep_word_get(const struct bl_node *n, unsigned int slot, struct bl_ep_word *w)
 {
-	struct bl_inflight *page = mmap(NULL, BL_EPS_MAX * sizeof(*page), PROT_READ | PROT_WRITE,
-					MAP_SHARED, n->inflight_fd, 0);
+	struct bl_host_page page;
+	uint32_t zero = 0;
 
-	return page == MAP_FAILED ? NULL : page;
-}
-
-void bl_lines_unmap(struct bl_inflight *page)
-{
-	munmap(page, BL_EPS_MAX * sizeof(*page));
-}
-
-int bl_ep_clear_line(struct bl_node *n, unsigned int slot, bool all)
-{
-	struct bl_inflight *page = bl_lines_map(n);
-
-	if (!page)
+	*w = (struct bl_ep_word){ 0 };
+	if (bpf_map_lookup_elem(n->page_fd, &zero, &page))
 		return -errno;
-	if (all)
-		bl_line_clear(&page[slot]);
-	else
-		__atomic_store_n(&page[slot].ts, BL_TIME_NONE, __ATOMIC_RELEASE);
-	bl_lines_unmap(page);
+	*w = page.word[slot];
 	return 0;
+}
+
+int bl_ep_word_set(const struct bl_node *n, unsigned int slot, const struct bl_ep_word *w)
+{
+	struct bl_note_arg a = { .kind = BL_NOTE_WORD, .slot = slot, .word = *w };
+
+	return bl_note(n->note_fd, &a);
 }
 
 bool bl_ep_holds_commit(const struct bl_node *n, unsigned int slot)
 {
-	struct bl_inflight *page = bl_lines_map(n);
-	bool holds =
-		!page ||
-		bl_line_holds(&page[slot]); /* a line that cannot be read is assumed to hold C */
+	struct bl_inflight *line = bl_ep_line(n, slot);
 
-	if (page)
-		bl_lines_unmap(page);
-	return holds;
+	return !line || bl_line_holds(line); /* one that cannot be read is assumed to hold C */
 }
 
 int bl_ep_over(struct bl_node *n, unsigned int slot)
 {
-	struct bl_inflight *page = bl_lines_map(n);
+	struct bl_ep_word w;
+	int rc = bl_ep_word_get(n, slot, &w);
 
-	if (!page)
-		return -errno;
-	bl_line_over(&page[slot]);
-	bl_lines_unmap(page);
-	return 0;
+	bl_line_over(&w);
+	return rc ? rc : bl_ep_word_set(n, slot, &w);
 }
 
 uint64_t bl_ep_out(const struct bl_node *n, unsigned int slot, enum bl_out_why *why)
 {
-	struct bl_inflight *page = bl_lines_map(n);
-	uint64_t out = 0;
+	struct bl_ep_word w;
 
-	*why = BL_OUT_MEMBER;
-	if (!page)
-		return 0;
-	out = __atomic_load_n(&page[slot].out, __ATOMIC_ACQUIRE);
-	*why = (enum bl_out_why)__atomic_load_n(&page[slot].out_why, __ATOMIC_ACQUIRE);
-	bl_lines_unmap(page);
-	return out;
+	bl_ep_word_get(n, slot, &w);
+	*why = (enum bl_out_why)w.out_why;
+	return w.out;
 }
 
 uint64_t bl_ep_bye(const struct bl_node *n, unsigned int slot)
 {
-	struct bl_inflight *page = bl_lines_map(n);
-	uint64_t bye = page ? __atomic_load_n(&page[slot].bye, __ATOMIC_ACQUIRE) : 0;
+	struct bl_inflight *line = bl_ep_line(n, slot);
 
-	if (page)
-		bl_lines_unmap(page);
-	return bye;
+	return line ? __atomic_load_n(&line->bye, __ATOMIC_ACQUIRE) : 0;
 }
 
 /* ---- T of an endpoint that is out ---- */
@@ -145,91 +203,75 @@ uint64_t bl_ep_bye(const struct bl_node *n, unsigned int slot)
  */
 #define SLACK_NS 1000000ULL
 
-struct pages {
-	struct bl_inflight *line;
-	struct bl_host_page *host;
-};
-
-static bool map_pages(const struct bl_node *n, struct pages *p)
+/* Maps the host page for reading. Returns NULL with errno. */
+static const struct bl_host_page *map_host_page(const struct bl_node *n)
 {
-	p->line = bl_lines_map(n);
-	p->host = mmap(NULL, 4096, PROT_READ, MAP_SHARED, n->page_fd, 0);
-	if (p->host == MAP_FAILED)
-		p->host = NULL;
-	return p->line && p->host;
+	void *p = mmap(NULL, 4096, PROT_READ, MAP_SHARED, n->page_fd, 0);
+
+	return p == MAP_FAILED ? NULL : p;
 }
 
-static void unmap_pages(struct pages *p)
+static void unmap_host_page(const struct bl_host_page *host)
 {
-	if (p->line)
-		bl_lines_unmap(p->line);
-	if (p->host)
-		munmap(p->host, 4096);
+	munmap((void *)(uintptr_t)host, 4096);
 }
 
 /*
  * Returns a bound of every C that this host has sent, or that a program that runs now will send: C
  * is at most what the host promises.
  */
-static uint64_t greatest_promise(const struct bl_node *n, const struct pages *p)
+static uint64_t greatest_promise(const struct bl_node *n, const struct bl_host_page *host)
 {
 	uint64_t t = bl_clock_at(n->clock.shared, bl_mono_ns()) + n->host_cfg.ahead_ns;
 
-	t = bl_max64(t, __atomic_load_n(&p->host->promised, __ATOMIC_ACQUIRE));
-	return bl_max64(t, __atomic_load_n(&p->host->sent_commit, __ATOMIC_ACQUIRE));
-}
-
-static uint64_t window_failed_at(const struct bl_node *n, unsigned int slot, const struct pages *p,
-				 uint64_t latest)
-{
-	struct bl_rwin *w = mmap(NULL, sizeof(*w), PROT_READ | PROT_WRITE, MAP_SHARED,
-				 n->windows_fd, (off_t)(slot * sizeof(*w)));
-	uint64_t t;
-
-	if (w == MAP_FAILED)
-		return 0;
-	t = bl_line_failed_at(&p->line[slot], w, latest);
-	munmap(w, sizeof(*w));
-	return t;
+	t = bl_max64(t, __atomic_load_n(&host->promised, __ATOMIC_ACQUIRE));
+	return bl_max64(t, __atomic_load_n(&host->sent_commit, __ATOMIC_ACQUIRE));
 }
 
 uint64_t bl_ep_dead_at(struct bl_node *n, unsigned int slot, enum bl_out_why why)
 {
-	struct bl_inflight *line;
+	const struct bl_host_page *host = map_host_page(n);
+	struct bl_ep_page *p = n->ep[slot].page;
+	struct bl_ep_word w = { 0 };
 	uint64_t latest, t = 0;
-	struct pages p;
 
-	if (map_pages(n, &p)) {
-		line = &p.line[slot];
-		if (line->out && line->out_why)
-			t = line->out; /* by an earlier daemon */
-		/*
-		 * Pairs with host_barriers() in bpf/host/host.bpf.c: clock, full fence, line. A
-		 * program that has not seen @out has read a clock from before the fence here, and
-		 * promises no more than greatest_promise().
-		 */
-		while (!t) {
-			latest = greatest_promise(n, &p) + SLACK_NS;
-			t = window_failed_at(n, slot, &p, latest);
-			if (!t)
-				break;
-			bl_line_out(line, t, why);
-			__atomic_thread_fence(__ATOMIC_SEQ_CST);
-			if (t == latest && greatest_promise(n, &p) > t)
-				t = 0;
+	if (!host || !p)
+		goto out;
+	w = host->word[slot];
+	if (w.out && w.out_why)
+		t = w.out; /* by an earlier daemon */
+	/*
+	 * Pairs with host_barriers() in bpf/host/host.bpf.c: clock, full fence, line. A program
+	 * that has not seen @out has read a clock from before the fence here, and promises no more
+	 * than greatest_promise().
+	 */
+	while (!t) {
+		latest = greatest_promise(n, host) + SLACK_NS;
+		t = bl_line_failed_at(&p->line, &p->win, latest);
+		if (!t)
+			break;
+		bl_line_out(&w, t, why);
+		if (bl_ep_word_set(n, slot, &w)) {
+			t = 0;
+			break;
 		}
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+		if (t == latest && greatest_promise(n, host) > t)
+			t = 0;
 	}
-	unmap_pages(&p);
+out:
+	if (host)
+		unmap_host_page(host);
 	return t;
 }
 
 /*
- * Waits until every program that runs now has ended. A process that updates a map of maps returns
+ * A process that updates a map of maps returns
  * after an RCU grace period (maybe_wait_bpf_programs(), as in the kernel's selftests), and programs
  * run inside RCU read sections. membarrier(MEMBARRIER_CMD_GLOBAL) waits for one, too, but is
  * refused where nohz_full is on.
  */
-static void wait_grace_period(const struct bl_node *n)
+void bl_ep_wait_programs(const struct bl_node *n)
 {
 	int inner = bpf_map_create(BPF_MAP_TYPE_ARRAY, "bl_grace_in", 4, 4, 1, NULL), outer;
 	LIBBPF_OPTS(bpf_map_create_opts, opts, .inner_map_fd = (uint32_t)inner);
@@ -253,29 +295,38 @@ static void wait_grace_period(const struct bl_node *n)
 
 void bl_ep_put_out(struct bl_node *n, uint64_t slots, enum bl_out_why why, uint64_t t[BL_EPS_MAX])
 {
-	struct pages p;
+	const struct bl_host_page *host = map_host_page(n);
+	struct bl_ep_word w;
 	unsigned int k;
 
 	memset(t, 0, BL_EPS_MAX * sizeof(*t));
-	if (map_pages(n, &p)) {
-		for (k = 0; k < BL_EPS_MAX; k++)
-			if (slots >> k & 1)
-				bl_line_stop(&p.line[k],
-					     __atomic_load_n(&p.host->sent_commit,
-							     __ATOMIC_ACQUIRE),
-					     __atomic_load_n(&p.host->commit, __ATOMIC_ACQUIRE));
-		wait_grace_period(n);
-		for (k = 0; k < BL_EPS_MAX; k++) {
-			if (!(slots >> k & 1))
-				continue;
-			t[k] = p.line[k].out_why
-				       ? p.line[k].out
-				       : window_failed_at(n, k, &p, greatest_promise(n, &p));
-			if (t[k] && !p.line[k].out_why)
-				bl_line_out(&p.line[k], t[k], why);
-		}
+	if (!host)
+		return;
+	for (k = 0; k < BL_EPS_MAX; k++) {
+		if (!(slots >> k & 1))
+			continue;
+		w = host->word[k];
+		bl_line_stop(&w, __atomic_load_n(&host->sent_commit, __ATOMIC_ACQUIRE),
+			     __atomic_load_n(&host->commit, __ATOMIC_ACQUIRE));
+		if (bl_ep_word_set(n, k, &w) || !n->ep[k].page)
+			slots &= ~(1ULL << k);
 	}
-	unmap_pages(&p);
+	bl_ep_wait_programs(n);
+	for (k = 0; k < BL_EPS_MAX; k++) {
+		struct bl_ep_page *p = n->ep[k].page;
+
+		if (!(slots >> k & 1))
+			continue;
+		w = host->word[k];
+		t[k] = w.out_why ? w.out
+				 : bl_line_failed_at(&p->line, &p->win, greatest_promise(n, host));
+		if (!t[k] || w.out_why)
+			continue;
+		bl_line_out(&w, t[k], why);
+		if (bl_ep_word_set(n, k, &w))
+			t[k] = 0;
+	}
+	unmap_host_page(host);
 }
 
 int bl_failures_replace(struct bl_node *n, int fd)
@@ -288,8 +339,8 @@ int bl_failures_replace(struct bl_node *n, int fd)
 
 struct bl_failures *bl_failures_map(const struct bl_node *n)
 {
-	struct bl_failures *page = mmap(NULL, (sizeof(*page) + 4095) & ~4095UL,
-					PROT_READ | PROT_WRITE, MAP_SHARED, n->failures_fd, 0);
+	struct bl_failures *page = mmap(NULL, (sizeof(*page) + 4095) & ~4095UL, PROT_READ,
+					MAP_SHARED, n->failures_fd, 0);
 
 	return page == MAP_FAILED ? NULL : page;
 }
@@ -320,8 +371,8 @@ static bool is_announced(const struct bl_failures *page, const struct bl_failure
 int bl_failure_announce(struct bl_node *n, const struct bl_failure *f)
 {
 	struct bl_failures *page = bl_failures_map(n);
-	uint64_t number;
-	int k;
+	struct bl_note_arg a = { .kind = BL_NOTE_FAILURE, .failure = *f };
+	int k, rc;
 
 	if (!page)
 		return -errno;
@@ -329,17 +380,11 @@ int bl_failure_announce(struct bl_node *n, const struct bl_failure *f)
 		bl_failures_unmap(page);
 		return 0;
 	}
-	number = page->last + 1;
-	/*
-	 * A reader that finds a part of this announcement finds @last at least as it is now; pairs
-	 * with read_failure() in lib/recall.c.
-	 */
-	__atomic_thread_fence(__ATOMIC_RELEASE);
-	page->ring[number % BL_FAILS_MAX] = *f;
-	page->ring[number % BL_FAILS_MAX].number = number;
-	/* Pairs with bl_failures_last() in lib/failures.c. */
-	__atomic_store_n(&page->last, number, __ATOMIC_RELEASE);
+	a.failure.number = page->last + 1;
 	bl_failures_unmap(page);
+	rc = bl_note(n->note_fd, &a);
+	if (rc)
+		return rc;
 	/*
 	 * Wake processes that sleep. A process without a connection to this daemon reads the page
 	 * by itself.
@@ -357,21 +402,21 @@ bool bl_failure_done(struct bl_node *n)
 	int k;
 
 	for (k = 0; page && k < BL_EPS_MAX; k++)
-		if (n->ep[k].used && !n->ep[k].dead &&
-		    __atomic_load_n(&page->done[k], __ATOMIC_ACQUIRE) != page->last)
+		if (n->ep[k].used && !n->ep[k].dead && n->ep[k].page &&
+		    __atomic_load_n(&n->ep[k].page->wake.done, __ATOMIC_ACQUIRE) != page->last)
 			done = false;
 	if (page)
 		bl_failures_unmap(page);
 	return done;
 }
 
-int bl_ep_none_failed(const struct bl_node *n, unsigned int slot)
+int bl_failures_last_number(const struct bl_node *n, __u64 *last)
 {
 	struct bl_failures *page = bl_failures_map(n);
 
 	if (!page)
 		return -errno;
-	__atomic_store_n(&page->done[slot], page->last, __ATOMIC_RELEASE);
+	*last = page->last;
 	bl_failures_unmap(page);
 	return 0;
 }

@@ -22,6 +22,7 @@
 #include "maps/failure_abi.h"
 #include "maps/host_abi.h"
 
+struct bl_ep;
 struct bl_node;
 
 /** bl_ep_clear_wake - clears what the process in @slot waits for. Returns 0 or -errno. */
@@ -35,18 +36,38 @@ int bl_ep_clear_wake(struct bl_node *n, unsigned int slot);
 int bl_ep_publish(struct bl_node *n, unsigned int gone);
 
 /**
- * bl_ep_clear_line - clears what a dead process left in flight, which will not be sent.
- * @all: clears its window, too, since another process gets the line.
- * Returns 0 or -errno.
+ * bl_ep_make_page - makes the page of a new endpoint, and enters it into the map of pages. Returns
+ * 0 or -errno; bl_ep_drop_page() in either case.
  */
-int bl_ep_clear_line(struct bl_node *n, unsigned int slot, bool all);
+int bl_ep_make_page(struct bl_ep *ep);
+
+/** bl_ep_adopt_page - maps the page of an endpoint of an earlier daemon. Returns 0 or -errno. */
+int bl_ep_adopt_page(struct bl_ep *ep);
+
+/** bl_ep_close_page - unmaps the page; the endpoint keeps it. */
+void bl_ep_close_page(struct bl_ep *ep);
+
+/** bl_ep_drop_page - the slot has no page any more. Returns 0 or -errno. */
+int bl_ep_drop_page(struct bl_node *n, unsigned int slot);
+
+/** bl_ep_line - the line of the endpoint in @slot; NULL: it has none. */
+struct bl_inflight *bl_ep_line(const struct bl_node *n, unsigned int slot);
+
+/** bl_ep_word_get - reads what the daemon has decided about @slot. Returns 0 or -errno. */
+int bl_ep_word_get(const struct bl_node *n, unsigned int slot, struct bl_ep_word *w);
+
+/** bl_ep_word_set - writes what the daemon has decided about @slot. Returns 0 or -errno. */
+int bl_ep_word_set(const struct bl_node *n, unsigned int slot, const struct bl_ep_word *w);
+
+/** bl_ep_clear_line - clears what a dead process left in flight, which will not be sent. */
+int bl_ep_clear_line(struct bl_node *n, unsigned int slot);
 
 /** bl_ep_holds_commit - whether the window of @slot holds the rack's commit barrier. */
 bool bl_ep_holds_commit(const struct bl_node *n, unsigned int slot);
 
 /**
  * bl_ep_dead_at - the process of @slot is dead: returns the bus time T from which on what it sent
- * is not committed. C does not pass T until bl_ep_over() or bl_ep_clear_line(). Returns 0 with
+ * is not committed. C does not pass T until bl_ep_over() or bl_ep_drop_page(). Returns 0 with
  * errno if the pages could not be mapped.
  */
 uint64_t bl_ep_dead_at(struct bl_node *n, unsigned int slot, enum bl_out_why why);
@@ -58,6 +79,9 @@ uint64_t bl_ep_dead_at(struct bl_node *n, unsigned int slot, enum bl_out_why why
  * @t: by slot: T; 0 with errno: the pages could not be mapped.
  */
 void bl_ep_put_out(struct bl_node *n, uint64_t slots, enum bl_out_why why, uint64_t t[BL_EPS_MAX]);
+
+/** bl_ep_wait_programs - waits until every program that runs now has ended: 8 to 20 ms. */
+void bl_ep_wait_programs(const struct bl_node *n);
 
 /** bl_ep_over - the line of @slot holds nothing any more. Returns 0 or -errno. */
 int bl_ep_over(struct bl_node *n, unsigned int slot);
@@ -74,18 +98,8 @@ uint64_t bl_ep_out(const struct bl_node *n, unsigned int slot, enum bl_out_why *
  */
 uint64_t bl_ep_bye(const struct bl_node *n, unsigned int slot);
 
-/**
- * bl_lines_map - maps the in-flight page, in which programs and processes write other words. NULL
- * with errno.
- */
-struct bl_inflight *bl_lines_map(const struct bl_node *n);
-void bl_lines_unmap(struct bl_inflight *page);
-
-/**
- * bl_ep_none_failed - marks what failed before the endpoint was there as processed. Returns 0 or
- * -errno.
- */
-int bl_ep_none_failed(const struct bl_node *n, unsigned int slot);
+/** bl_failures_last_number - the number of the latest announcement. Returns 0 or -errno. */
+int bl_failures_last_number(const struct bl_node *n, __u64 *last);
 
 /**
  * bl_failure_announce - announces a failure to the endpoints of this host; its number is given

@@ -31,7 +31,9 @@ struct bl_ep {
 	uint64_t bye;
 	/* Once @dead, with an agent: what it sent from this bus time on was not committed. */
 	uint64_t t;
-	struct bl_ep_slot info; /* its entry in the map "eps" */
+	int page_fd;             /* of the map of its page; -1: none */
+	struct bl_ep_page *page; /* mapped; NULL: not mapped */
+	struct bl_ep_slot info;  /* its entry in the map "eps" */
 };
 
 #endif

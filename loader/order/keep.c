@@ -35,6 +35,7 @@
 #include "loader/node_priv.h"
 #include "loader/order/beacon.h"
 #include "loader/order/clock.h"
+#include "loader/order/note.h"
 
 #define KEEP_WAIT_MS  5000 /* how long a keeper may take to end */
 #define KEEP_END_MS   1000 /* a caretaker that was told to end is killed after that */
@@ -181,11 +182,15 @@ void bl_keep_configure(struct bl_node *n)
 	n->clock.void_after_ms = n->cfg.clock_void_after_ms;
 	n->clock.skew_ns = n->cfg.skew_ns;
 	n->clock.base_ns = n->cfg.clock_base_ns;
+	n->clock.note_fd = 0;
 }
 
 int bl_keep_clock(struct bl_node *n, int map_fd, struct bl_err *err)
 {
-	int rc = bl_clock_map(&n->clock, map_fd, err);
+	int rc;
+
+	n->clock.note_fd = n->note_fd > 0 ? n->note_fd : 0;
+	rc = bl_clock_map(&n->clock, map_fd, err);
 
 	if (rc || n->keep_fd < 0 || n->keeping)
 		return rc;
@@ -208,7 +213,7 @@ static bool has_caretaker(enum bl_role role, uint64_t ino)
  * Sends a host's beacons before its programs are loaded: the programs of before run, and their
  * barrier page is pinned.
  */
-static void send_early_beacons(struct bl_node *n, const struct bl_node_ref *ref)
+static void send_early_beacons(struct bl_node *n)
 {
 	struct bl_err why;
 
@@ -217,10 +222,25 @@ static void send_early_beacons(struct bl_node *n, const struct bl_node_ref *ref)
 	n->att = calloc(2, sizeof(*n->att));
 	if (!n->att || bl_iface_get(&n->att[0].iface, n->cfg.ifname, &why))
 		return;
-	n->page_fd = bl_map_open(ref, BL_MAP_HOST_PAGE, sizeof(struct bl_host_page), true, &why);
 	if (n->page_fd >= 0 && bl_beacon_add(n, &why))
 		bl_log(BL_LOG_WARN, "%s: no beacons while programs are loaded: %s", n->meta.name,
 		       why.text);
+}
+
+/* Loads the program that writes a host's record. Returns 0 or -errno; a switch needs none. */
+static int open_note(struct bl_node *n, const struct bl_node_ref *ref, int clock_fd,
+		     struct bl_err *why)
+{
+	if (n->cfg.role != BL_ROLE_HOST)
+		return 0;
+	n->page_fd = bl_map_open(ref, BL_MAP_HOST_PAGE, sizeof(struct bl_host_page), true, why);
+	if (n->page_fd < 0)
+		return n->page_fd;
+	n->failures_fd = bl_map_open(ref, BL_MAP_FAILURES, sizeof(struct bl_failures), true, why);
+	if (n->failures_fd < 0)
+		return n->failures_fd;
+	n->note_fd = bl_note_open(clock_fd, n->page_fd, n->failures_fd, why);
+	return n->note_fd < 0 ? n->note_fd : 0;
 }
 
 int bl_keep_early(struct bl_node *n, struct bl_err *err)
@@ -244,8 +264,8 @@ int bl_keep_early(struct bl_node *n, struct bl_err *err)
 	}
 	snprintf(ref.dir, sizeof(ref.dir), "%s", n->dir);
 	fd = bl_map_open(&ref, BL_MAP_CLOCK, sizeof(struct bl_clock), true, &why);
-	if (fd >= 0 && !bl_keep_clock(n, fd, &why))
-		send_early_beacons(n, &ref);
+	if (fd >= 0 && !open_note(n, &ref, fd, &why) && !bl_keep_clock(n, fd, &why))
+		send_early_beacons(n);
 	if (fd >= 0)
 		close(fd);
 	return 0;

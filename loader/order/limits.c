@@ -34,8 +34,9 @@
 #include "loader/order/endpoint.h"
 #include "loader/order/endpoint_pages.h"
 #include "loader/order/ep.h"
-#include "loader/order/ring.h"
+#include "loader/order/slot_map.h"
 #include "loader/order/standstill_core.h"
+#include "loader/order/void.h"
 
 /* struct watched - an endpoint as it was at the last sample. */
 struct watched {
@@ -64,7 +65,7 @@ static size_t page_size(void)
  */
 static const uint8_t *map_ring(const struct bl_node *n, uint32_t slot, size_t size)
 {
-	int fd = bl_ring_open(n, slot);
+	int fd = bl_slot_map_open(n, BL_SLOT_RING, slot);
 	uint8_t *p;
 
 	if (fd < 0)
@@ -97,6 +98,12 @@ static struct bl_still_view sample_endpoint(const struct bl_node *n, struct watc
 		.turn = __atomic_load_n(&line->turn, __ATOMIC_ACQUIRE),
 	};
 
+	/*
+	 * A best-effort send that is void holds up nobody. A reliable one has a hold as well, and
+	 * is held against the process as before.
+	 */
+	if (!bl_still_open(v.hold) && bl_void_send(n, slot, v.ts))
+		v.ts = BL_TIME_NONE;
 	if (!w->ring)
 		w->ring = map_ring(n, slot, 2 * page_size());
 	if (w->ring) {
@@ -175,21 +182,18 @@ static int on_sample(sd_event_source *src, uint64_t usec, void *ctx)
 {
 	struct bl_limits *l = ctx;
 	struct bl_node *n = l->node;
-	struct bl_inflight *page = bl_lines_map(n);
 	uint64_t now = bl_mono_ns(), slots[BL_OUT_WHY_COUNT] = { 0 };
 	unsigned int k;
 
 	(void)src, (void)usec;
-	for (k = 0; page && k < BL_EPS_MAX; k++) {
+	for (k = 0; k < BL_EPS_MAX; k++) {
 		const struct bl_ep *ep = &n->ep[k];
 
-		if (ep->used && !ep->dead && !ep->left)
-			slots[judge_endpoint(l, ep, &page[k], now)] |= 1ULL << k;
+		if (ep->used && !ep->dead && !ep->left && ep->page)
+			slots[judge_endpoint(l, ep, &ep->page->line, now)] |= 1ULL << k;
 		else if (l->ep[k].used)
 			forget_endpoint(&l->ep[k]);
 	}
-	if (page)
-		bl_lines_unmap(page);
 	for (k = BL_OUT_MEMBER + 1; k < BL_OUT_WHY_COUNT; k++)
 		if (slots[k])
 			bl_endpoint_put_out(n, slots[k], (enum bl_out_why)k);

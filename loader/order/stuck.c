@@ -3,7 +3,6 @@
 #include "loader/order/stuck.h"
 
 #include <string.h>
-#include <sys/mman.h>
 
 #include "base/time.h"
 #include "core/clock_core.h"
@@ -11,6 +10,7 @@
 #include "loader/node_priv.h"
 #include "loader/order/agent.h"
 #include "loader/order/endpoint.h"
+#include "loader/order/endpoint_pages.h"
 #include "loader/order/ep.h"
 #include "loader/order/stuck_core.h"
 
@@ -56,16 +56,11 @@ static int find_receivers(const struct bl_ep *ep, struct bl_rwin *w, uint64_t st
 static void name_receivers(struct bl_node *n, unsigned int slot, uint64_t state, uint64_t limit_ns,
 			   void (*say)(void *ctx, const struct bl_agent_stuck *s), void *ctx)
 {
-	struct bl_rwin *w = mmap(NULL, sizeof(*w), PROT_READ, MAP_SHARED, n->windows_fd,
-				 (off_t)(slot * sizeof(*w)));
 	static struct bl_agent_stuck v[BL_STUCK_NAMES];
 	int found, i;
 
-	if (w == MAP_FAILED)
-		return; /* the next sample tries again */
-	found = find_receivers(&n->ep[slot], w, state,
+	found = find_receivers(&n->ep[slot], &n->ep[slot].page->win, state,
 			       bl_clock_at(n->clock.shared, bl_mono_ns()) - limit_ns, v);
-	munmap(w, sizeof(*w));
 	if (found < 0)
 		bl_endpoint_put_out(n, 1ULL << slot, BL_OUT_UNREACHABLE);
 	for (i = 0; i < found; i++)
@@ -76,25 +71,21 @@ void bl_stuck_find(struct bl_node *n, struct bl_stuck seen[BL_EPS_MAX], uint64_t
 		   void (*say)(void *ctx, const struct bl_agent_stuck *s), void *ctx)
 {
 	uint64_t mono = bl_mono_ns(), state[BL_EPS_MAX], stuck = 0;
-	struct bl_inflight *page =
-		mmap(NULL, BL_EPS_MAX * sizeof(*page), PROT_READ, MAP_SHARED, n->inflight_fd, 0);
 	unsigned int k;
 
-	if (page == MAP_FAILED)
-		return;
 	for (k = 0; k < BL_EPS_MAX; k++) {
-		if (!n->ep[k].used || n->ep[k].dead) {
+		const struct bl_inflight *line = bl_ep_line(n, k);
+
+		if (!n->ep[k].used || n->ep[k].dead || !line) {
 			seen[k].since_ns = 0;
 			continue;
 		}
-		state[k] = __atomic_load_n(&page[k].state, __ATOMIC_ACQUIRE);
+		state[k] = __atomic_load_n(&line->state, __ATOMIC_ACQUIRE);
 		if (bl_stuck_sample(&seen[k], n->ep[k].info.life, bl_rwin_head(state[k]),
 				    bl_rwin_used(state[k]),
-				    __atomic_load_n(&page[k].turn, __ATOMIC_RELAXED), mono,
-				    limit_ns))
+				    __atomic_load_n(&line->turn, __ATOMIC_RELAXED), mono, limit_ns))
 			stuck |= 1ULL << k;
 	}
-	munmap(page, BL_EPS_MAX * sizeof(*page));
 	for (k = 0; k < BL_EPS_MAX; k++)
 		if (stuck >> k & 1)
 			name_receivers(n, k, state[k], limit_ns, say, ctx);

@@ -40,9 +40,8 @@
 static struct bl_host_page *page;
 static struct bl_clock *bus_clock;
 static struct bl_failures failures;
-static struct bl_inflight *lines;
-static struct bl_wake *wake;
-static struct bl_rwin *rwin;
+static struct bl_ep_page *mine;
+static struct bl_hints *hints;
 static uint64_t *cons;
 static uint8_t *prod, *ring;
 static int sock = -1, epfd = -1, timerfd = -1;
@@ -66,9 +65,8 @@ static void world(void)
 
 	page = pages(4096);
 	bus_clock = pages(4096);
-	lines = pages(4096);
-	wake = pages(8192);
-	rwin = pages(sizeof(*rwin));
+	mine = pages(sizeof(*mine));
+	hints = pages(4096);
 	cons = pages(ps);
 	prod = pages(ps + 2 * RING);
 	ring = prod + ps;
@@ -106,11 +104,11 @@ static struct bl_endpoint *open_ep(void)
 	bl_rq_init(&ep->rq);
 	bl_rq_init(&ep->rrq);
 	memset(page, 0, sizeof(*page));
-	memset(lines, 0, BL_EPS_MAX * sizeof(*lines));
-	for (i = 0; i < BL_EPS_MAX; i++)
-		lines[i].ts = BL_TIME_NONE;
-	memset(wake, 0xff, sizeof(*wake));
-	memset(rwin, 0, sizeof(*rwin));
+	memset(mine, 0, sizeof(*mine));
+	mine->line.ts = BL_TIME_NONE;
+	mine->wake.until = mine->wake.until_c = BL_TIME_NONE;
+	memset(hints, 0, sizeof(*hints));
+	hints->next = hints->next_c = BL_TIME_NONE;
 	memset(&failures, 0, sizeof(failures));
 	bl_clock_start(bus_clock, 0, BUS);
 	bus_clock->flags = BL_CLOCK_VALID;
@@ -126,10 +124,12 @@ static struct bl_endpoint *open_ep(void)
 	ep->ring_data = ring;
 	ep->ring_bytes = RING;
 	ep->ring_frames = RING / (BL_REC_FULL + 8);
-	ep->inflight = lines;
+	ep->mine = mine;
+	ep->line = &mine->line;
+	ep->wake = &mine->wake;
+	ep->rwin = &mine->win;
+	ep->hints = hints;
 	ep->page = page;
-	ep->wake = wake;
-	ep->rwin = rwin;
 	ep->clock = bus_clock;
 	ep->failures = &failures;
 	ep->reliable = true;

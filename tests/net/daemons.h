@@ -62,6 +62,7 @@ T_FN void dm_file(unsigned int i, const char *path)
 		fprintf(f, "interface: %s\n", c.ifname);
 		if (c.process_limit_ms)
 			fprintf(f, "process_limit_ms: %u\n", c.process_limit_ms);
+		fprintf(f, "send_limit_ms: %d\n", c.send_limit_ms > 0 ? c.send_limit_ms : 0);
 	} else {
 		fprintf(f, "thread_napi: true\nforward: %s\nports:\n",
 			c.forward == BL_FWD_L2 ? "l2" : "l3");

@@ -305,6 +305,7 @@ T_FN bool rack_start_node(unsigned int i, struct bl_err *err)
 	CHECK(!lab_node_cfg(&rack.lab, n, &cfg), "%s", n->name);
 	cfg.dead_after_us = RACK_DEAD_AFTER_US;
 	cfg.process_limit_ms = RACK_PROCESS_LIMIT_MS;
+	cfg.send_limit_ms = -1; /* a machine without CPU must not cost messages */
 	if (rack.tweak)
 		rack.tweak(&cfg, n);
 	rc = bl_node_open(&rack.node[i], rack.server, &cfg, err);
@@ -425,6 +426,38 @@ T_FN int rack_map(unsigned int node, const char *name)
 
 	snprintf(path, sizeof(path), "%s/maps/%s", rack.dir[node], name);
 	return bpf_obj_get(path);
+}
+
+/* Maps the page of endpoint slot @slot of a host. Returns NULL if the slot has none. */
+T_FN struct bl_ep_page *rack_page(unsigned int node, uint32_t slot)
+{
+	int outer = rack_map(node, BL_MAP_EP_PAGES), fd = -1;
+	uint32_t id;
+	void *p = MAP_FAILED;
+
+	CHECK(outer >= 0, "no pages: %s", strerror(errno));
+	if (!bpf_map_lookup_elem(outer, &slot, &id))
+		fd = bpf_map_get_fd_by_id(id);
+	if (fd >= 0) {
+		p = mmap(NULL, sizeof(struct bl_ep_page), PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+			 0);
+		close(fd);
+	}
+	close(outer);
+	return p == MAP_FAILED ? NULL : p;
+}
+
+/* Returns the line of endpoint slot @slot of a host; all zero: the slot has no endpoint. */
+T_FN struct bl_inflight rack_line(unsigned int node, uint32_t slot)
+{
+	struct bl_ep_page *p = rack_page(node, slot);
+	struct bl_inflight line = { 0 };
+
+	if (p) {
+		line = p->line;
+		munmap(p, sizeof(*p));
+	}
+	return line;
 }
 
 /* Returns a node's frames by reason, summed over CPUs and over its ports or directions. */

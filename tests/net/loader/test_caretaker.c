@@ -8,6 +8,7 @@
 
 #include "core/clock_core.h"
 #include "loader/order/clock.h"
+#include "loader/order/note.h"
 
 /* Longer than any CPU stands still, even twice: for cases in which no node may be announced. */
 #define PATIENT_US 8000000
@@ -16,7 +17,7 @@
 static const struct bl_clock *clock_of(unsigned int i)
 {
 	int fd = rack_map(i, BL_MAP_CLOCK);
-	void *p = fd < 0 ? MAP_FAILED : mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	void *p = fd < 0 ? MAP_FAILED : mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
 
 	CHECK(p != MAP_FAILED, "%s", strerror(errno));
 	close(fd);
@@ -184,19 +185,41 @@ RACK_TEST(caretaker__keeps_the_clock)
 /* What another process writes into the record does not stay. */
 RACK_TEST(clock__is_written_whole)
 {
-	struct bl_clock *clock;
+	struct bl_note_arg a = { .kind = BL_NOTE_CLOCK };
+	int fd, page, failures, note;
+	const struct bl_clock *clock;
 	uint64_t before, at, now, bus;
+	struct bl_err err = { 0 };
+	uint32_t zero = 0;
 	unsigned int i;
 
 	open_rack(2);
 	i = rack_host(0);
-	clock = (struct bl_clock *)(uintptr_t)clock_of(i);
+	clock = clock_of(i);
 	at = t_mono();
 	before = bl_clock_at(clock, at);
-	clock->flags = 0;
-	clock->drift_ppb = 1;
-	clock->tai_offset_s = 12345;
-	clock->seg[0].bus_ns = clock->seg[1].bus_ns = 5;
+	fd = rack_map(i, BL_MAP_CLOCK);
+	/* Nobody can write the record, not even root, but a program that uses its map. */
+	a.clock = *clock;
+	CHECK(mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED &&
+		      errno == EPERM,
+	      "the clock record can be mapped for writing");
+	CHECK(bpf_map_update_elem(fd, &zero, &a.clock, BPF_ANY) == -EPERM, "the clock record can "
+									   "be written");
+	page = rack_map(i, BL_MAP_HOST_PAGE);
+	failures = rack_map(i, BL_MAP_FAILURES);
+	note = bl_note_open(fd, page, failures, &err);
+	CHECK(note >= 0, "%s", err.text);
+	a.clock.seq = (a.clock.seq | 1) + 1;
+	a.clock.flags = 0;
+	a.clock.drift_ppb = 1;
+	a.clock.tai_offset_s = 12345;
+	a.clock.seg[0].bus_ns = a.clock.seg[1].bus_ns = 5;
+	CHECK(!bl_note(note, &a), "bl_note");
+	close(note);
+	close(failures);
+	close(page);
+	close(fd);
 	UNTIL("waits for a clock that is usable", bl_clock_usable(clock, t_mono()));
 	UNTIL("waits for the daemon's numbers",
 	      BL_READ_ONCE(clock->drift_ppb) == BL_CLOCK_DRIFT_PPB &&

@@ -109,13 +109,12 @@ static void others_stay(unsigned int n)
 		      "endpoint %u was expelled, too: %d", i, why_of(i));
 }
 
-static struct bl_inflight *page; /* of the victim's host */
-
 static bool victim_over(void)
 {
 	const struct bl_ep *ep = endpoint(victim);
+	enum bl_out_why why;
 
-	return ep && __atomic_load_n(&page[ep->slot].out, __ATOMIC_ACQUIRE) == BL_OUT_OVER;
+	return ep && bl_ep_out(ep->node, ep->slot, &why) == BL_OUT_OVER;
 }
 
 /*
@@ -319,14 +318,12 @@ RACK_TEST(sender__hangs_without_controllers)
 	tr_go();
 	tr_goes_on(0, "any more");
 	/* what the process would have written before it was stopped */
-	page = bl_lines_map(endpoint(victim)->node);
-	CHECK(page, "%s", strerror(errno));
-	page[endpoint(victim)->slot].ts = bl_node_bus_time(endpoint(victim)->node);
+	CHECK(endpoint(victim)->page, "it has no page");
+	endpoint(victim)->page->line.ts = bl_node_bus_time(endpoint(victim)->node);
 	CHECK(tr_until(victim_out, WAIT_MS), "B stands still, and it stays");
 	CHECK(why_of(victim) == BL_OUT_IN_FLIGHT, "reason %d", why_of(victim));
 	tr_goes_on(0, "any more");
 	CHECK(tr_until(victim_over, WAIT_MS), "nothing of it was open, and C waits for it");
-	bl_lines_unmap(page);
 	others_stay(3);
 	tr_enough();
 	tr_kill(victim);

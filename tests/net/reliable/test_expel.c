@@ -8,6 +8,7 @@
 
 #include "tests/net/controller/controller.h"
 #include "loader/order/endpoint_pages.h"
+#include "loader/order/note.h"
 #include "loader/order/endpoint.h"
 
 #define WAIT_MS   60000
@@ -199,37 +200,60 @@ static void open_two(void)
 	rack_close_node(rack_host(0));
 }
 
-static struct bl_inflight line_of(uint32_t slot)
+/* Returns what the daemon has decided about @slot. */
+static struct bl_ep_word word_of(uint32_t slot)
 {
-	int fd = rack_map(rack_host(0), BL_MAP_INFLIGHT);
-	struct bl_inflight line;
+	int fd = rack_map(rack_host(0), BL_MAP_HOST_PAGE);
+	struct bl_host_page page;
+	uint32_t zero = 0;
 
-	CHECK(!bpf_map_lookup_elem(fd, &slot, &line), "%s", strerror(errno));
+	CHECK(!bpf_map_lookup_elem(fd, &zero, &page), "%s", strerror(errno));
 	close(fd);
-	return line;
+	return page.word[slot];
+}
+
+/* Writes @w where nobody but the program bl_note can. */
+static void write_word(uint32_t slot, const struct bl_ep_word *w)
+{
+	struct bl_note_arg a = { .kind = BL_NOTE_WORD, .slot = slot, .word = *w };
+	int clock = rack_map(rack_host(0), BL_MAP_CLOCK),
+	    page = rack_map(rack_host(0), BL_MAP_HOST_PAGE),
+	    failures = rack_map(rack_host(0), BL_MAP_FAILURES);
+	struct bl_err err = { 0 };
+	int note = bl_note_open(clock, page, failures, &err);
+
+	CHECK(note >= 0, "%s", err.text);
+	CHECK(!bl_note(note, &a), "bl_note");
+	close(note);
+	close(clock);
+	close(page);
+	close(failures);
 }
 
 /*
- * Writes BL_EP_DEAD into the entry of endpoint 0, and @line into its in-flight line. Returns its
- * slot.
+ * Writes BL_EP_DEAD into the entry of endpoint 0, @ts into its line, and @out for the daemon.
+ * Returns its slot.
  */
-static uint32_t leave_behind(struct bl_inflight line)
+static uint32_t leave_behind(uint64_t ts, uint64_t out)
 {
-	int eps = rack_map(rack_host(0), BL_MAP_EPS),
-	    lines = rack_map(rack_host(0), BL_MAP_INFLIGHT);
-	uint32_t key = 0, slot;
+	const struct bl_ep_word w = { .out = out };
+	int eps = rack_map(rack_host(0), BL_MAP_EPS);
+	struct bl_ep_page *p;
+	uint32_t key = 0;
 	struct bl_ep_slot e;
 
 	CHECK(!bpf_map_lookup_elem(eps, &key, &e) && e.active == BL_EP_ACTIVE, "endpoint 0 is not "
 									       "there");
-	slot = e.slot;
+	p = rack_page(rack_host(0), e.slot);
+	CHECK(p, "%s", strerror(errno));
+	p->line.ts = ts;
+	munmap(p, sizeof(*p));
+	if (out)
+		write_word(e.slot, &w);
 	e.active = BL_EP_DEAD;
-	CHECK(!bpf_map_update_elem(eps, &key, &e, BPF_ANY) &&
-		      !bpf_map_update_elem(lines, &slot, &line, BPF_ANY),
-	      "%s", strerror(errno));
+	CHECK(!bpf_map_update_elem(eps, &key, &e, BPF_ANY), "%s", strerror(errno));
 	close(eps);
-	close(lines);
-	return slot;
+	return e.slot;
 }
 
 static bool first_gone(void)
@@ -253,9 +277,9 @@ RACK_TEST(adopt__dead_with_something_in_flight)
 	open_two();
 	tr_kill(0);
 	CHECK(tr_until(first_gone, WAIT_MS), "it does not die");
-	first_slot = leave_behind((struct bl_inflight){ .ts = 7, .hold = BL_TIME_NONE });
+	first_slot = leave_behind(7, 0);
 	rack_open_node(rack_host(0));
-	CHECK(line_of(first_slot).ts == BL_TIME_NONE, "its line still says that it sends");
+	CHECK(!rack_page(rack_host(0), first_slot), "its line still counts");
 	CHECK(!endpoint(0), "its slot is not free");
 }
 
@@ -266,10 +290,9 @@ RACK_TEST(adopt__dead_with_something_in_flight)
 RACK_TEST(adopt__put_out_by_half)
 {
 	open_two();
-	first_slot = leave_behind(
-		(struct bl_inflight){ .ts = BL_TIME_NONE, .hold = BL_TIME_NONE, .out = 7 });
+	first_slot = leave_behind(BL_TIME_NONE, 7);
 	rack_open_node(rack_host(0));
-	CHECK(line_of(first_slot).out != 7 && (line_of(first_slot).out_why || !endpoint(0)),
+	CHECK(word_of(first_slot).out != 7 && (word_of(first_slot).out_why || !endpoint(0)),
 	      "the first bound was taken for T");
 	CHECK(tr_until(first_gone, WAIT_MS), "it does not hear of it");
 	CHECK(strstr(tr_sh->node[0].error, "put this endpoint out"), "it ended with \"%s\"",

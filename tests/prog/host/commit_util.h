@@ -34,8 +34,8 @@ MAYBE_UNUSED static void put_window(__u32 ep, __u32 head, __u32 tail, __u64 ts, 
 					.life = BODY_LIFE };
 		host_addr(s->addr, v6, 0);
 	}
-	map_put(sk->maps.windows, ep, &win);
-	map_put(sk->maps.inflight, ep, &line);
+	ep_page[ep]->win = win;
+	line_put(ep, &line);
 }
 
 /* Returns head and tail of the window of endpoint slot @ep. */
@@ -43,7 +43,7 @@ MAYBE_UNUSED static __u64 window_state_of(__u32 ep)
 {
 	struct bl_inflight line;
 
-	map_get(sk->maps.inflight, ep, &line);
+	line_get(ep, &line);
 	return line.state;
 }
 
@@ -179,7 +179,7 @@ MAYBE_UNUSED static struct desc local_prep(void)
 	put_window(0, BODY_SLOT, BODY_SLOT + 2, T0 - 500, false);
 	host_addr(win.slot[BODY_SLOT % BL_RWIN].addr, false, 1);
 	win.slot[BODY_SLOT % BL_RWIN].port = BL_PORT_BASE + 10;
-	map_put(sk->maps.windows, 0, &win);
+	ep_page[0]->win = win;
 	return d;
 }
 

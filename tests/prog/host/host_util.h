@@ -8,6 +8,7 @@
 #define BARLINE_TEST_HOST_UTIL_H
 
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include "tests/prog/prog_util.h"
 #include "maps/host_abi.h"
 #include "maps/reliable_abi.h"
@@ -33,10 +34,19 @@ static struct ring_buffer *reader[NEPS];
 /* Edge-triggered: an event means that the program woke a reader, not that there is data. */
 static int epoll_fd[NEPS];
 
+/* The page of each endpoint slot, mapped. */
+static struct bl_ep_page *ep_page[BL_EPS_MAX];
+
+/** struct wakes - what the endpoints sleep for, and the hints about it. */
+struct wakes {
+	__u64 next, next_c;
+	struct bl_ep_wake ep[BL_EPS_MAX];
+};
+
 /** struct state - all state that a frame may change, except for the rings. */
 struct state {
 	struct bl_host_page page;
-	struct bl_wake wake;
+	struct wakes wake;
 	struct bl_inflight inflight[BL_EPS_MAX];
 	struct bl_ep_slot eps[BL_PORT_COUNT];
 };
@@ -80,14 +90,64 @@ MAYBE_UNUSED static bool is_woken(__u32 slot, int wait_ms)
 	return epoll_wait(epoll_fd[slot], &ev, 1, wait_ms) == 1;
 }
 
+static void wake_get(struct wakes *w)
+{
+	struct bl_hints h;
+	__u32 i;
+
+	map_get(sk->maps.hints, 0, &h);
+	w->next = h.next;
+	w->next_c = h.next_c;
+	for (i = 0; i < BL_EPS_MAX; i++)
+		w->ep[i] = ep_page[i]->wake;
+}
+
+static void wake_put(const struct wakes *w)
+{
+	const struct bl_hints h = { .next = w->next, .next_c = w->next_c };
+	__u32 i;
+
+	map_put(sk->maps.hints, 0, &h);
+	for (i = 0; i < BL_EPS_MAX; i++)
+		ep_page[i]->wake = w->ep[i];
+}
+
+MAYBE_UNUSED static void line_put(__u32 slot, const struct bl_inflight *line)
+{
+	ep_page[slot]->line = *line;
+}
+
+MAYBE_UNUSED static void line_get(__u32 slot, struct bl_inflight *line)
+{
+	*line = ep_page[slot]->line;
+}
+
+static void make_pages(void)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, o, .map_flags = BPF_F_MMAPABLE);
+	__u32 i;
+	int fd;
+
+	for (i = 0; i < BL_EPS_MAX; i++) {
+		fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "page", 4, sizeof(struct bl_ep_page), 1,
+				    &o);
+		assert_true(fd >= 0);
+		ep_page[i] = mmap(NULL, sizeof(struct bl_ep_page), PROT_READ | PROT_WRITE,
+				  MAP_SHARED, fd, 0);
+		assert_ptr_not_equal(ep_page[i], MAP_FAILED);
+		map_put(sk->maps.ep_pages, i, &fd);
+		close(fd);
+	}
+}
+
 MAYBE_UNUSED static void state_take(struct state *s)
 {
 	__u32 i;
 
 	map_get(sk->maps.host_page, 0, &s->page);
-	map_get(sk->maps.wake, 0, &s->wake);
+	wake_get(&s->wake);
 	for (i = 0; i < BL_EPS_MAX; i++)
-		map_get(sk->maps.inflight, i, &s->inflight[i]);
+		line_get(i, &s->inflight[i]);
 	for (i = 0; i < BL_PORT_COUNT; i++)
 		map_get(sk->maps.eps, i, &s->eps[i]);
 }
@@ -132,11 +192,6 @@ MAYBE_UNUSED static void new_ring(__u32 slot, __u32 bytes)
 	assert_int_equal(epoll_ctl(epoll_fd[slot], EPOLL_CTL_ADD, ring[slot], &ev), 0);
 }
 
-MAYBE_UNUSED static void wake_put(const struct bl_wake *w)
-{
-	map_put(sk->maps.wake, 0, w);
-}
-
 /*
  * Makes a host that has received nothing yet, at bus time T0, where no process sleeps. The programs
  * are loaded once.
@@ -145,7 +200,7 @@ MAYBE_UNUSED static int host_setup(void **unused)
 {
 	struct bl_inflight idle = { .ts = BL_TIME_NONE };
 	struct bl_host_page page = { 0 };
-	struct bl_wake wake = { .next = BL_TIME_NONE, .next_c = BL_TIME_NONE };
+	struct wakes wake = { .next = BL_TIME_NONE, .next_c = BL_TIME_NONE };
 	struct bl_ep_slot no_ep = { 0 };
 	__u8 v4[16], v6[16];
 	__u32 i;
@@ -156,6 +211,7 @@ MAYBE_UNUSED static int host_setup(void **unused)
 		assert_non_null(sk);
 		sk->rodata->bl_auth = with_auth;
 		assert_int_equal(bl_host__load(sk), 0);
+		make_pages();
 	}
 	cfg = (struct bl_host_cfg){ .node_id = NODE_ID,
 				    .neps = NEPS,
@@ -168,7 +224,7 @@ MAYBE_UNUSED static int host_setup(void **unused)
 	set_cfg();
 	map_put(sk->maps.host_page, 0, &page);
 	for (i = 0; i < BL_EPS_MAX; i++) {
-		map_put(sk->maps.inflight, i, &idle);
+		line_put(i, &idle);
 		wake.ep[i].until = wake.ep[i].until_c = BL_TIME_NONE;
 	}
 	wake_put(&wake);

@@ -9,7 +9,8 @@
 #include <linux/pkt_cls.h>
 #include "tests/prog/host/host_util.h"
 
-#define FROM (BL_PORT_BASE + 9) /* port of an endpoint of this host */
+#define FROM      (BL_PORT_BASE + 9) /* port of an endpoint of this host */
+#define NO_COOKIE (1ULL << 60)       /* the kernel counts cookies from 1 */
 
 /*
  * Runs a tc program with the fields of the context that the programs read: mark, gso_size and
@@ -211,6 +212,60 @@ static void egress__not_an_endpoint(void **state)
 	expect_sent(&d, T0);
 }
 
+static void set_cookie(__u16 port, __u64 cookie)
+{
+	struct bl_ep_slot e;
+
+	map_get(sk->maps.eps, port, &e);
+	e.cookie = cookie;
+	map_put(sk->maps.eps, port, &e);
+}
+
+/*
+ * A port alone makes no endpoint: the frame has to come from the endpoint's address, and from its
+ * socket. test_run gives each frame a socket of its own, so no cookie in the slot is that one's.
+ */
+static void egress__foreign_source(void **state)
+{
+	static const __u8 lo4[16] = { [10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1 },
+			  lo6[16] = { [15] = 1 };
+	struct desc d = own_message(false, T0), d6 = own_message(true, T0);
+	__u32 i;
+
+	(void)state;
+	d.sport = BL_PORT_BASE + 10;
+	d6.sport = BL_PORT_BASE + 11;
+	expect_sent(&d, T0);
+	expect_sent(&d6, T0);
+	for (i = 12; i < 16; i++) {
+		d.saddr[i] ^= 1;
+		expect_dropped(&d, 0, BL_R_FOREIGN_SOURCE);
+		d.saddr[i] ^= 1;
+	}
+	for (i = 0; i < 16; i++) {
+		d6.saddr[i] ^= 1;
+		expect_dropped(&d6, 0, BL_R_FOREIGN_SOURCE);
+		d6.saddr[i] ^= 1;
+	}
+	memcpy(d.saddr, lo4, sizeof(lo4));
+	expect_dropped(&d, 0, BL_R_FOREIGN_SOURCE);
+	memcpy(d6.saddr, lo6, sizeof(lo6));
+	expect_dropped(&d6, BEACON_MARK, BL_R_FOREIGN_SOURCE);
+	/* each family with the port of the other's endpoint */
+	d = own_message(false, T0);
+	d.sport = BL_PORT_BASE + 11;
+	expect_dropped(&d, 0, BL_R_FOREIGN_SOURCE);
+	d6 = own_message(true, T0);
+	d6.sport = BL_PORT_BASE + 10;
+	expect_dropped(&d6, 0, BL_R_FOREIGN_SOURCE);
+	/* the right address, and another socket */
+	d.sport = BL_PORT_BASE + 10;
+	set_cookie(10, NO_COOKIE);
+	expect_dropped(&d, 0, BL_R_FOREIGN_SOURCE);
+	set_cookie(10, 0);
+	expect_sent(&d, T0);
+}
+
 static void egress__clock_void(void **state)
 {
 	struct desc d = own_message(false, T0), be = beacon_frame(1, 0);
@@ -225,7 +280,7 @@ static void put_inflight(__u32 slot, __u64 ts)
 {
 	struct bl_inflight line = { .ts = ts };
 
-	map_put(sk->maps.inflight, slot, &line);
+	line_put(slot, &line);
 }
 
 /*
@@ -328,6 +383,106 @@ static void egress__silent(void **state)
 	clock_at(sk->maps.clock, T0 + 11 + silent);
 	expect_sent(&be, T0 + 11 + silent + AHEAD);
 	assert_int_equal(page_now().promised, T0 + 11 + silent + AHEAD);
+}
+
+static void put_void(__u32 slot, __u64 upto, __u64 over)
+{
+	struct bl_host_page p = page_now();
+
+	p.word[slot] = (struct bl_ep_word){ .upto = upto, .over = over };
+	map_put(sk->maps.host_page, 0, &p);
+}
+
+/*
+ * The host first drops what a stopped process sends, and goes on without it only when it says so.
+ * The next send counts, and so do all others.
+ */
+static void egress__send_void(void **state)
+{
+	static const __u8 other[] = { BL_OP_FRAG, BL_OP_CREDIT, BL_OP_NAK, BL_OP_PROBE,
+				      BL_OP_PREP };
+	struct desc d = own_message(false, T0 - 100), be = beacon_frame(1, 0), o = d;
+	__u32 i;
+
+	(void)state;
+	put_inflight(0, T0 - 100);
+	put_void(0, T0 - 101, 0);
+	expect_sent(&d, T0 - 100);
+	put_void(0, T0 - 100, 0);
+	expect_dropped(&d, 0, BL_R_SEND_VOID);
+	d.ts = T0; /* whatever the message says: the line is what counts */
+	expect_dropped(&d, 0, BL_R_SEND_VOID);
+	expect_sent(&be, T0 - 100);
+	put_void(0, T0 - 50, T0 - 101);
+	expect_sent(&be, T0 - 100);
+	put_void(0, T0 - 50, T0 - 50);
+	expect_sent(&be, T0);
+	expect_dropped(&d, 0, BL_R_SEND_VOID);
+	for (i = 0; i < sizeof(other); i++) {
+		o.op = other[i];
+		expect_sent(&o, T0);
+	}
+	/* another endpoint */
+	put_inflight(1, T0 - 200);
+	expect_sent(&be, T0 - 200);
+	put_inflight(1, BL_TIME_NONE);
+	d.sport = BL_PORT_BASE + 10;
+	expect_sent(&d, T0);
+	/* its next send, and a line that is empty */
+	d.sport = FROM;
+	put_inflight(0, T0 - 49);
+	expect_sent(&d, T0 - 49);
+	put_inflight(0, BL_TIME_NONE);
+	expect_sent(&d, T0);
+}
+
+/* A promise that the clock does not explain does not count, and is taken back. */
+static void egress__absurd_promise(void **state)
+{
+	const __u64 most = T0 + BOUND + AHEAD + 1000000000ULL;
+	struct desc d = own_message(false, T0), be = beacon_frame(1, 0), w = be;
+	struct bl_host_page p = page_now();
+	struct frame in, out;
+
+	(void)state;
+	cfg.ahead_ns = AHEAD;
+	set_cfg();
+	p.promised = most;
+	p.data_ns = T0; /* the host is not silent */
+	map_put(sk->maps.host_page, 0, &p);
+	expect_sent(&be, most);
+	assert_int_equal(page_now().promised, most);
+	p.promised = most + 1;
+	p.sent_barrier = 0;
+	map_put(sk->maps.host_page, 0, &p);
+	w.b = w.c = T0;
+	build(&in, &be);
+	assert_int_equal(run_tc(sk->progs.bl_host_egress, &in, &out, BEACON_MARK, 0), TC_ACT_OK);
+	build(&in, &w);
+	same_frame(&out, &in);
+	counts_moved(sk->maps.counts, counted, 1,
+		     WANT({ BL_HC_EGRESS, BL_R_BEACON_SENT },
+			  { BL_HC_EGRESS, BL_R_PROMISE_ABSURD }));
+	assert_int_equal(page_now().promised, T0);
+	expect_sent(&d, T0);
+}
+
+/* What a line claims to hold below the C that has left holds nothing. */
+static void egress__hold_below_c(void **state)
+{
+	struct bl_inflight line = { .ts = BL_TIME_NONE, .hold = T0 - 10 };
+	struct desc be = beacon_frame(1, 0);
+	struct frame in, out;
+
+	(void)state;
+	build(&in, &be);
+	line_put(0, &line);
+	assert_int_equal(run_tc(sk->progs.bl_host_egress, &in, &out, BEACON_MARK, 0), TC_ACT_OK);
+	assert_int_equal(page_now().sent_commit, T0 - 10);
+	line.hold = 1;
+	line_put(0, &line);
+	assert_int_equal(run_tc(sk->progs.bl_host_egress, &in, &out, BEACON_MARK, 0), TC_ACT_OK);
+	assert_int_equal(page_now().sent_commit, T0);
 }
 
 /*
@@ -653,7 +808,17 @@ static void local__refused(void **state)
 	expect_consumed(&be, BL_R_FORGED_BEACON);
 	d.sport = BL_PORT_BASE + 8;
 	expect_consumed(&d, BL_R_NOT_ENDPOINT);
+	d.sport = BL_PORT_BASE + 11;
+	expect_consumed(&d, BL_R_FOREIGN_SOURCE);
 	d.sport = FROM;
+	set_cookie(9, NO_COOKIE);
+	expect_consumed(&d, BL_R_FOREIGN_SOURCE);
+	set_cookie(9, 0);
+	put_inflight(0, T0);
+	put_void(0, T0, 0);
+	expect_consumed(&d, BL_R_SEND_VOID);
+	put_inflight(0, BL_TIME_NONE);
+	put_void(0, 0, 0);
 	d.dport = BL_PORT_BASE + 8;
 	expect_consumed(&d, BL_R_NO_ENDPOINT);
 	d.dport = BL_PORT_BASE + 10;
@@ -699,14 +864,14 @@ static void local__ring_full(void **state)
 static void local__sleeper(void **state)
 {
 	struct desc d = local_message(false, T0 - 10);
-	struct bl_wake w;
+	struct wakes w;
 
 	(void)state;
-	map_get(sk->maps.wake, 0, &w);
+	wake_get(&w);
 	w.ep[1].until = BL_WAKE_ON_DATA;
 	wake_put(&w);
 	expect_consumed(&d, BL_R_STORED);
-	map_get(sk->maps.wake, 0, &w);
+	wake_get(&w);
 	assert_int_equal(w.ep[1].until, T0 - 10);
 	assert_int_equal(w.next, T0 - 10);
 	assert_false(is_woken(1, 0));
@@ -748,9 +913,13 @@ int main(void)
 		CASE(egress__beacon_says_the_policy),
 		CASE(egress__forged_beacon),
 		CASE(egress__not_an_endpoint),
+		CASE(egress__foreign_source),
 		CASE(egress__clock_void),
 		CASE(egress__in_flight),
 		CASE(egress__silent),
+		CASE(egress__send_void),
+		CASE(egress__absurd_promise),
+		CASE(egress__hold_below_c),
 		CASE(egress__claim),
 		CASE(egress__claim_edges),
 		CASE(egress__wrap),

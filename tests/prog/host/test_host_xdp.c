@@ -176,6 +176,46 @@ static void store__wrong_endpoint(void **state)
 /*
  * With a full ring the message is lost. The barrier still rises, and the reader finds a gap in psn.
  */
+/* No other host has these sources; what else is wrong with the frame does not matter. */
+static void store__foreign_source(void **state)
+{
+	static const __u8 lo4[16] = { [10] = 0xff, [11] = 0xff, [12] = 127, [13] = 5, [15] = 9 },
+			  lo6[16] = { [15] = 1 };
+	static const __u8 ops[] = { BL_OP_DATA, BL_OP_CREDIT, BL_OP_PROBE, BL_OP_ACK };
+	struct desc d, w;
+	__u32 i;
+
+	(void)state;
+	feed_beacon(T0 - 1000);
+	for (i = 0; i < sizeof(ops); i++) {
+		d = data_frame(0, 1, T0 - 5, T0 - 10);
+		d.op = ops[i];
+		memcpy(d.saddr, lo4, 16);
+		refuse(&d, BL_R_FOREIGN_SOURCE);
+		memcpy(d.saddr, d.daddr, 16);
+		refuse(&d, BL_R_FOREIGN_SOURCE);
+		d = data_frame6(0, 1, T0 - 5, T0 - 10);
+		d.op = ops[i];
+		memcpy(d.saddr, lo6, 16);
+		refuse(&d, BL_R_FOREIGN_SOURCE);
+		memcpy(d.saddr, d.daddr, 16);
+		refuse(&d, BL_R_FOREIGN_SOURCE);
+		/* an endpoint of this host, to another address of this host */
+		d = data_frame(1, 0, T0 - 5, T0 - 10);
+		d.op = ops[i];
+		d.sport = BL_PORT_BASE + 10;
+		refuse(&d, BL_R_FOREIGN_SOURCE);
+	}
+	/* the same port at another host, and addresses that only begin like loopback */
+	w = data_frame(0, 1, T0 - 5, T0 - 10);
+	w.sport = BL_PORT_BASE + 10;
+	step(&w, WANT({ BL_HC_INGRESS, BL_R_STORED }));
+	w = data_frame6(0, 1, T0 - 5, T0 - 10);
+	memset(w.saddr, 0, 15);
+	w.saddr[15] = 2;
+	step(&w, WANT({ BL_HC_INGRESS, BL_R_STORED }));
+}
+
 static void store__ring_full(void **state)
 {
 	struct desc d = data_frame(0, 1, T0, T0 - 1000);
@@ -475,9 +515,9 @@ static void barrier__two_lanes(void **state)
 
 static void set_sleepers(__u64 u0, __u64 u1, __u64 u2, __u64 next)
 {
-	struct bl_wake w;
+	struct wakes w;
 
-	map_get(sk->maps.wake, 0, &w);
+	wake_get(&w);
 	w.next = next;
 	w.ep[0].until = u0;
 	w.ep[1].until = u1;
@@ -543,7 +583,7 @@ static void wake__several(void **state)
 /* next is a hint that may be too low; a scan corrects it. */
 static void wake__next_too_low(void **state)
 {
-	struct desc d = beacon_frame(0, T0);
+	struct desc d = beacon_frame(0, T0), w;
 
 	(void)state;
 	feed_beacon(T0 - 1000);
@@ -559,13 +599,19 @@ static void wake__next_too_low(void **state)
 	expect_sleepers(T0 + 1, BL_TIME_NONE, T0 + 1, BL_TIME_NONE);
 	assert_false(is_woken(1, 0));
 	/*
-	 * While next is above the barrier there is no scan: a sleeper that did not lower next is
-	 * not found.
+	 * While next is above the barrier, a frame finds no sleeper that did not lower it. A beacon
+	 * does: what next says may be wrong.
 	 */
 	set_sleepers(T0 - 1, T0 + 300, BL_TIME_NONE, T0 + 300);
-	d.b++;
-	step(&d, WANT({ BL_HC_INGRESS, BL_R_BEACON }));
+	w = data_frame(0, 1, T0 + 5, T0 + 2);
+	step(&w, WANT({ BL_HC_INGRESS, BL_R_STORED }));
 	expect_sleepers(T0 + 300, T0 - 1, T0 + 300, BL_TIME_NONE);
+	assert_false(is_woken(0, 0));
+	d.b = T0 + 3;
+	step(&d, WANT({ BL_HC_INGRESS, BL_R_BEACON }));
+	expect_sleepers(T0 + 300, BL_TIME_NONE, T0 + 300, BL_TIME_NONE);
+	assert_true(is_woken(0, 5000));
+	assert_int_equal(ring_read(0), 1);
 }
 
 /*
@@ -671,11 +717,13 @@ static void wake__ring_full(void **state)
 static void wake__last_slot(void **state)
 {
 	struct desc d = beacon_frame(0, T0);
-	struct bl_wake w;
+	struct wakes w;
 
 	(void)state;
+	cfg.neps = BL_EPS_MAX;
+	set_cfg();
 	feed_beacon(T0 - 1000);
-	map_get(sk->maps.wake, 0, &w);
+	wake_get(&w);
 	w.next = w.ep[BL_EPS_MAX - 1].until = T0 - 1;
 	wake_put(&w);
 	step(&d, WANT({ BL_HC_INGRESS, BL_R_BEACON }));
@@ -700,6 +748,7 @@ int main(void)
 		CASE(store__all_variants),
 		CASE(store__flags),
 		CASE(store__wrong_endpoint),
+		CASE(store__foreign_source),
 		CASE(store__ring_full),
 		CASE(clock__ahead),
 		CASE(clock__promised_ahead),

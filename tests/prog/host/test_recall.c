@@ -183,12 +183,12 @@ static void recall__wakes(void **state)
 {
 	struct desc d = recall_frame(false);
 	struct frame in, want;
-	struct bl_wake w;
+	struct wakes w;
 
 	(void)state;
 	feed_beacon(T0 - 1000);
 	set_lives(RECALL_LIFE);
-	map_get(sk->maps.wake, 0, &w);
+	wake_get(&w);
 	w.ep[0].until = w.ep[0].until_c = BL_WAKE_ON_DATA;
 	wake_put(&w);
 	build(&in, &d);

@@ -71,6 +71,12 @@ struct seen {
  */
 static uint64_t fake_key[2] __attribute__((unused));
 
+/* What the daemon has decided about the endpoint. */
+static inline struct bl_ep_word *fake_word(const struct fake *f)
+{
+	return &f->page->word[f->ep->slot];
+}
+
 static inline void *fake_pages(size_t n)
 {
 	void *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -128,12 +134,14 @@ static inline void fake_make(struct fake *f, const char *ip, uint32_t ring_bytes
 	ep->frame_max = 1472;
 	ep->send_buffer = 4u << 20;
 	fake_ring(f, ring_bytes);
-	ep->inflight = fake_pages(4096);
-	for (i = 0; i < BL_EPS_MAX; i++)
-		ep->inflight[i].ts = BL_TIME_NONE;
+	ep->mine = fake_pages(sizeof(struct bl_ep_page));
+	ep->line = &ep->mine->line;
+	ep->wake = &ep->mine->wake;
+	ep->line->ts = BL_TIME_NONE;
+	ep->wake->until = ep->wake->until_c = BL_TIME_NONE;
+	ep->hints = fake_pages(4096);
+	ep->hints->next = ep->hints->next_c = BL_TIME_NONE;
 	ep->page = f->page = fake_pages(4096);
-	ep->wake = fake_pages(8192);
-	memset(ep->wake, 0xff, sizeof(*ep->wake));
 	ep->clock = f->clock = fake_pages(4096);
 	bl_clock_start(f->clock, 0, FAKE_BUS);
 	f->clock->flags = BL_CLOCK_VALID;

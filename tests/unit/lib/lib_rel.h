@@ -15,7 +15,7 @@ static struct bl_failures pages[4];
 static inline void make(struct fake *f, const char *ip, int i)
 {
 	fake_make(f, ip, FAKE_RING);
-	f->ep->rwin = fake_pages(sizeof(struct bl_rwin));
+	f->ep->rwin = &f->ep->mine->win;
 	memset(&pages[i], 0, sizeof(pages[i]));
 	f->ep->failures = &pages[i];
 	f->ep->reliable = true;
@@ -29,7 +29,7 @@ static inline void drop(struct fake *f)
 
 static inline uint64_t word(const struct fake *f)
 {
-	return f->ep->inflight[f->ep->slot].state;
+	return f->ep->line->state;
 }
 
 /*
@@ -60,8 +60,7 @@ static inline int carry(struct fake *to, struct fake *from, bool ack)
 		assert_int_equal(bl_rwin_slot(from->ep->rwin, slot)->psn, s.psn);
 		assert_int_equal(bl_rwin_slot(from->ep->rwin, slot)->ts, ts);
 		if (ack && bl_rslot_close(bl_rwin_slot(from->ep->rwin, slot), slot))
-			while (bl_rwin_step(&from->ep->inflight[from->ep->slot].state,
-					    from->ep->rwin))
+			while (bl_rwin_step(&from->ep->line->state, from->ep->rwin))
 				;
 	}
 	return n;

@@ -16,7 +16,7 @@ static struct bl_failures pages[2];
 static void make(struct fake *f, const char *ip, int i)
 {
 	fake_make(f, ip, FAKE_RING);
-	f->ep->rwin = fake_pages(sizeof(struct bl_rwin));
+	f->ep->rwin = &f->ep->mine->win;
 	memset(&pages[i], 0, sizeof(pages[i]));
 	f->ep->failures = &pages[i];
 	f->ep->reliable = true;
@@ -58,7 +58,7 @@ static int carry(struct fake *b, struct fake *a)
 		if (s.op == BL_OP_PREP &&
 		    bl_rslot_close(bl_rwin_slot(a->ep->rwin, bl_load32(s.body + 4)),
 				   bl_load32(s.body + 4)))
-			while (bl_rwin_step(&a->ep->inflight[a->ep->slot].state, a->ep->rwin))
+			while (bl_rwin_step(&a->ep->line->state, a->ep->rwin))
 				;
 	}
 	return n;

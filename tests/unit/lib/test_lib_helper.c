@@ -160,7 +160,7 @@ static uint64_t unread(const struct fake *f)
  */
 static void looks(const struct fake *f, uint64_t times)
 {
-	const __u64 *turn = &f->ep->inflight[f->ep->slot].turn;
+	const __u64 *turn = &f->ep->line->turn;
 	uint64_t begun = __atomic_load_n(turn, __ATOMIC_RELAXED),
 		 end = bl_mono() + WAIT_MS * 1000000ULL;
 
@@ -234,7 +234,7 @@ static void bl_helper__sends_again(void **state)
 	}
 	assert_int_equal(n, 3);
 	/* A process whose turn is raised is not expelled (loader/order/standstill_core.h). */
-	assert_true(__atomic_load_n(&a.ep->inflight[a.ep->slot].turn, __ATOMIC_RELAXED) > 0);
+	assert_true(__atomic_load_n(&a.ep->line->turn, __ATOMIC_RELAXED) > 0);
 	bl_helper_stop(a.ep);
 	assert_true(a.ep->st.retransmits >= 3);
 }
@@ -289,9 +289,8 @@ static void bl_helper__takes_back(void **state)
 	assert_int_equal(bl_helper_start(b.ep, 0), 0);
 	fail_peer(&b, 1, &c, ts - 1);
 	/* a's program answers; a goes on sending to b. */
-	while (bl_mono() < end && (bl_rwin_used(__atomic_load_n(&b.ep->inflight[b.ep->slot].state,
-								__ATOMIC_ACQUIRE)) ||
-				   !recalled)) {
+	while (bl_mono() < end &&
+	       (bl_rwin_used(__atomic_load_n(&b.ep->line->state, __ATOMIC_ACQUIRE)) || !recalled)) {
 		while (fake_take(&a, &s)) {
 			if (s.op != BL_OP_RECALL)
 				continue;
@@ -305,9 +304,7 @@ static void bl_helper__takes_back(void **state)
 		usleep(500);
 	}
 	assert_true(recalled);
-	assert_int_equal(
-		bl_rwin_used(__atomic_load_n(&b.ep->inflight[b.ep->slot].state, __ATOMIC_ACQUIRE)),
-		0);
+	assert_int_equal(bl_rwin_used(__atomic_load_n(&b.ep->line->state, __ATOMIC_ACQUIRE)), 0);
 	/* What a sends now is beyond T, and is taken out: its window opens again and again. */
 	for (i = 0; i < 200; i++) {
 		send_one(&a, &b, 100 + (uint32_t)i, true);

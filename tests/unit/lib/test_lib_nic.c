@@ -34,23 +34,19 @@ static void both(void **of_x, void **of_y, size_t n)
 static int up(void **state)
 {
 	void *px, *py;
-	int i;
 
 	(void)state;
 	make(&x, "127.0.0.1", 0);
 	make(&y, "127.0.0.1", 1);
 	make(&c, "127.0.0.3", 2);
 	y.ep->slot = 5;
-	both((void **)&x.ep->inflight, (void **)&y.ep->inflight, 4096);
-	both((void **)&x.ep->wake, (void **)&y.ep->wake, 8192);
+	both((void **)&x.ep->hints, (void **)&y.ep->hints, 4096);
 	px = x.page;
 	py = y.page;
 	both(&px, &py, 4096);
 	x.ep->page = x.page = px;
 	y.ep->page = y.page = py;
-	for (i = 0; i < BL_EPS_MAX; i++)
-		x.ep->inflight[i].ts = x.ep->inflight[i].hold = BL_TIME_NONE;
-	x.ep->wake->next = x.ep->wake->next_c = BL_TIME_NONE;
+	x.ep->hints->next = x.ep->hints->next_c = BL_TIME_NONE;
 	x.page->eps_lines = 6;
 	x.page->eps_active = 2;
 	memset(in_ring, 0, sizeof(in_ring));
@@ -94,9 +90,9 @@ static void expect_held(struct fake *f, uint64_t frames)
 	assert_true(f->ep->held);
 	assert_int_equal(sent(f), frames);
 	/* What waits holds no barrier back. */
-	assert_int_equal(f->ep->inflight[f->ep->slot].ts, BL_TIME_NONE);
-	assert_int_equal(f->ep->wake->ep[f->ep->slot].nic_offered,
-			 f->ep->wake->ep[f->ep->slot].nic_queued);
+	assert_int_equal(f->ep->line->ts, BL_TIME_NONE);
+	assert_int_equal(f->ep->hints->nic[f->ep->slot].offered,
+			 f->ep->hints->nic[f->ep->slot].queued);
 }
 
 /* A sender that waits is not woken: it looks again by itself. */
@@ -140,7 +136,7 @@ static void bl_nic_full__what_others_have_seen_leave(void **state)
 	in_ring[x.ep->sock] = 0; /* y's frames are still there */
 	expect_leaves(&x, 120);
 	in_ring[x.ep->sock] = 50;
-	assert_int_equal(x.ep->wake->ep[3].nic_out, 70);
+	assert_int_equal(x.ep->hints->nic[3].out, 70);
 	scatter(&y, 40, 400); /* 70 + 50 + 40 */
 	assert_int_equal(sent(&y), 110);
 	in_ring[y.ep->sock] = 110;
@@ -166,25 +162,24 @@ static void bl_nic_full__larger_than_the_ring(void **state)
 /* The only endpoint of a host asks nobody, and keeps no account. */
 static void bl_nic_full__alone(void **state)
 {
-	struct bl_wake was;
+	struct bl_hints was;
 
 	(void)state;
 	x.page->eps_active = 1;
-	was = *x.ep->wake;
+	was = *x.ep->hints;
 	scatter(&x, 200, 0);
 	scatter(&x, 24, 200);
 	assert_int_equal(outq_asked, 0);
 	scatter(&x, 1, 300);
 	assert_int_equal(outq_asked, 1);
 	assert_int_equal(sent(&x), 225);
-	assert_memory_equal(&was.ep[3].nic_offered, &x.ep->wake->ep[3].nic_offered,
-			    4 * sizeof(uint64_t));
+	assert_memory_equal(&was, x.ep->hints, sizeof(was));
 	/* Another endpoint comes: what is not credited may be in the ring. */
 	x.page->eps_active = 2;
 	scatter(&x, 1, 301);
 	expect_held(&x, 225);
-	assert_int_equal(x.ep->wake->ep[3].nic_queued, 225 + 1); /* the frames and the PROBE */
-	expect_leaves(&x, 226);                                  /* the PROBE has left */
+	assert_int_equal(x.ep->hints->nic[3].queued, 225 + 1); /* the frames and the PROBE */
+	expect_leaves(&x, 226);                                /* the PROBE has left */
 	assert_int_equal(x.ep->st.probes_sent, 1);
 }
 
@@ -210,30 +205,31 @@ static void wait_for_nic__a_probe_is_the_witness(void **state)
 	fake_expect(&c, &s, BL_OP_DATA);
 }
 
-/* x is stopped in the middle of a send. */
-static void bl_nic_take__another_one_is_in_flight(void **state)
+/*
+ * x is stopped in the middle of a send, or has written nonsense: y waits for BL_NIC_TRUST_NS, and
+ * then believes its own socket alone, for a while.
+ */
+static void bl_nic_take__another_one_does_not_go_on(void **state)
 {
-	struct bl_wake *w = x.ep->wake;
+	struct bl_hints *h = x.ep->hints;
 
 	(void)state;
 	scatter(&x, 10, 0);
 	scatter(&y, 10, 200);
 	in_ring[y.ep->sock] = 10;
-	x.ep->inflight[3].ts = 1000;
-	w->ep[3].nic_offered += 204;
+	h->nic[3].offered += 204;
 	scatter(&y, 1, 300);
 	expect_held(&y, 10);
-	/* Put out by the daemon, x does not count any more. */
-	x.ep->inflight[3].out = 1000;
+	assert_int_not_equal(y.ep->nic.wait_ns, 0);
+	assert_int_equal(y.ep->nic.distrust_ns, 0);
+	y.ep->nic.wait_ns -= BL_NIC_TRUST_NS;
 	expect_leaves(&y, 11);
-	/* Nor does what a dead process left behind: its line is not in flight. */
-	x.ep->inflight[3].out = 0;
+	assert_true(y.ep->nic.distrust_ns > bl_mono());
+	h->nic[3].offered = h->nic[3].queued = UINT64_MAX / 2;
 	scatter(&y, 1, 301);
-	expect_held(&y, 11);
-	x.ep->inflight[3].ts = BL_TIME_NONE;
 	expect_leaves(&y, 12);
-	/* Done: the frames are in the ring. */
-	w->ep[3].nic_queued += 204;
+	assert_int_equal(h->nic[5].queued, 12); /* the others can count on its own words */
+	y.ep->nic.distrust_ns = 1;
 	scatter(&y, 1, 302);
 	expect_held(&y, 12);
 }
@@ -241,24 +237,23 @@ static void bl_nic_take__another_one_is_in_flight(void **state)
 /* Both have found room; the second one to take it sees the first. */
 static void bl_nic_take__two_at_once(void **state)
 {
-	struct bl_wake *w = x.ep->wake;
+	struct bl_hints *h = x.ep->hints;
 
 	(void)state;
 	scatter(&x, 1, 0);
 	scatter(&y, 1, 1);
 	assert_false(bl_nic_full(x.ep, 150));
 	assert_false(bl_nic_full(y.ep, 150));
-	x.ep->inflight[3].ts = y.ep->inflight[5].ts = 1000;
 	assert_true(bl_nic_take(x.ep, 150));
-	assert_int_equal(w->ep[3].nic_offered, 151);
-	assert_int_equal(w->ep[3].nic_queued, 1);
+	assert_int_equal(h->nic[3].offered, 151);
+	assert_int_equal(h->nic[3].queued, 1);
 	assert_false(bl_nic_take(y.ep, 150));
-	assert_int_equal(w->ep[5].nic_offered, 1);
+	assert_int_equal(h->nic[5].offered, 1);
 	assert_true(bl_nic_take(y.ep, 8));
 	bl_nic_sent(x.ep);
-	assert_int_equal(w->ep[3].nic_queued, 151);
+	assert_int_equal(h->nic[3].queued, 151);
 	bl_nic_sent(y.ep);
-	assert_int_equal(w->ep[5].nic_queued, 9);
+	assert_int_equal(h->nic[5].queued, 9);
 }
 
 /*
@@ -309,7 +304,7 @@ static void bl_nic_witness__only_of_what_was_there_before(void **state)
 	in_ring[y.ep->sock] = 0;
 	scatter(&y, 61, 0);
 	expect_held(&y, 10 + 0);
-	assert_int_equal(y.ep->wake->ep[5].nic_out, 10);
+	assert_int_equal(y.ep->hints->nic[5].out, 10);
 }
 
 /* CREDITs wait, too; those that had no room leave as soon as there is some. */
@@ -351,14 +346,14 @@ static void bl_nic_window__of_all_endpoints(void **state)
 
 	(void)state;
 	assert_int_equal(w, BL_NIC_FRAMES / 8);
-	x.ep->wake->ep[3].senders = 12;
-	x.ep->wake->ep[5].senders = 0;
-	x.ep->wake->ep[4].senders = 0;
-	x.ep->wake->ep[0].senders = x.ep->wake->ep[1].senders = x.ep->wake->ep[2].senders = 0;
+	y.ep->nic.senders = 6;
 	bl_nic_sender(y.ep, 1);
-	assert_int_equal(y.ep->wake->ep[5].senders, 1);
-	assert_int_equal(bl_nic_window(y.ep, w), BL_NIC_FRAMES / 13);
-	x.ep->wake->ep[3].senders = 1000;
+	assert_int_equal(y.ep->nic.senders, 7);
+	assert_int_equal(bl_nic_window(y.ep, w), BL_NIC_FRAMES / 14);
+	/* as many endpoints, with as many senders each */
+	x.page->eps_active = 4;
+	assert_int_equal(bl_nic_window(y.ep, w), BL_NIC_FRAMES / 28);
+	x.page->eps_active = 64;
 	/* Never less, since a window of 0 would last for ever. */
 	assert_int_equal(bl_nic_window(y.ep, w), BL_WINDOW_FIRST);
 	y.ep->ring_bytes *= 2; /* the user asked for it: the network holds more */
@@ -378,17 +373,17 @@ static void nic_has_room__not_for_ever(void **state)
 	introduce(&y, &c, 7);
 	scatter(&x, 224 - 4, 0);
 	in_ring[y.ep->sock] = 100;
-	n = y.ep->wake->ep[5].nic_queued;
-	x.ep->wake->ep[3].nic_queued = x.ep->wake->ep[3].nic_offered += 200;
+	n = y.ep->hints->nic[5].queued;
+	x.ep->hints->nic[3].queued = x.ep->hints->nic[3].offered += 200;
 	assert_int_equal(bl_send_reliable(y.ep, &m, 1, 0), 0);
 	assert_int_equal(bl_rtx_room(y.ep), 0);
-	assert_int_equal(y.ep->inflight[5].ts, BL_TIME_NONE);
-	assert_int_equal(y.ep->wake->ep[5].nic_queued, n);
+	assert_int_equal(y.ep->line->ts, BL_TIME_NONE);
+	assert_int_equal(y.ep->hints->nic[5].queued, n);
 	from = y.ep->rroom_ns;
 	assert_int_not_equal(from, 0);
 	assert_int_equal(bl_wait(y.ep, BL_WAIT_SEND_RELIABLE, 10000), BL_WAIT_SEND_RELIABLE);
 	assert_true(bl_mono() - from >= 1000000);
-	assert_true(y.ep->wake->ep[5].nic_queued > n); /* they are counted */
+	assert_true(y.ep->hints->nic[5].queued > n); /* they are counted */
 }
 
 #define T(f) cmocka_unit_test_setup_teardown(f, up, down)
@@ -401,7 +396,7 @@ int main(void)
 		T(bl_nic_full__larger_than_the_ring),
 		T(bl_nic_full__alone),
 		T(wait_for_nic__a_probe_is_the_witness),
-		T(bl_nic_take__another_one_is_in_flight),
+		T(bl_nic_take__another_one_does_not_go_on),
 		T(bl_nic_take__two_at_once),
 		T(send_frags__parts_find_no_room),
 		T(bl_nic_witness__only_of_what_was_there_before),

@@ -16,7 +16,7 @@ static void bl_send_reliable__asks_first_then_takes_slots(void **state)
 	(void)state;
 	make_pair(&a, &b);
 	assert_int_equal(word(&a), 1ULL << 32 | 1);
-	assert_int_equal(a.ep->inflight[a.ep->slot].ts, BL_TIME_NONE);
+	assert_int_equal(a.ep->line->ts, BL_TIME_NONE);
 	/* Prepared, not committed. */
 	assert_int_equal(bl_recv_reliable(b.ep, d, 4, 0), 0);
 	commit(&b, a.ep->last_ts);
@@ -211,18 +211,18 @@ static void bl_send_reliable__large(void **state)
 	assert_int_equal(bl_recv_reliable(b.ep, d, 4, 0), 1);
 	carry(&a, &b, true);
 	bl_process(a.ep);
-	assert_int_equal(a.ep->inflight[a.ep->slot].hold, a.ep->rts);
+	assert_int_equal(a.ep->line->hold, a.ep->rts);
 	assert_true(a.ep->rts != 0);
 	for (i = 0; i < 1000 && !bl_rtx_empty(a.ep); i++) {
 		if (a.ep->rts)
-			assert_int_equal(a.ep->inflight[a.ep->slot].hold, a.ep->rts);
+			assert_int_equal(a.ep->line->hold, a.ep->rts);
 		frames += carry(&b, &a, true);
 		bl_process(b.ep);
 		carry(&a, &b, true);
 		bl_process(a.ep);
 	}
 	assert_true(bl_rtx_empty(a.ep));
-	assert_int_equal(a.ep->inflight[a.ep->slot].hold, BL_TIME_NONE);
+	assert_int_equal(a.ep->line->hold, BL_TIME_NONE);
 	assert_true(frames > 720);
 	commit(&b, a.ep->last_ts + 1);
 	assert_int_equal(bl_recv_reliable(b.ep, d, 4, 0), 1);
@@ -344,7 +344,7 @@ static void recall__example_of_the_header(void **state)
 	bl_process(a.ep);
 	assert_int_equal(fs.n, 0);
 	assert_int_equal(times, 0);
-	assert_int_equal(pages[0].done[a.ep->slot], 0);
+	assert_int_equal(a.ep->wake->done, 0);
 	/* A late ACK of c closes nothing any more. */
 	assert_int_equal(bl_rslot_close(bl_rwin_slot(a.ep->rwin, bl_rwin_head(word(&a))),
 					bl_rwin_head(word(&a))),
@@ -375,7 +375,7 @@ static void recall__example_of_the_header(void **state)
 	assert_int_equal(times, 1);
 	assert_int_equal(told_ts, ts + 100);
 	assert_int_equal(told.port, c.ep->self.port);
-	assert_int_equal(pages[0].done[a.ep->slot], 1);
+	assert_int_equal(a.ep->wake->done, 1);
 	assert_int_equal(bl_rwin_used(word(&a)), 0);
 	/* b delivers what was committed, and not the recalled frame, even if that comes again. */
 	commit(&b, ts + 1000);
@@ -455,7 +455,7 @@ static void discard__from_the_failure_timestamp_on(void **state)
 	bl_process(b.ep);
 	assert_int_equal(times, 1);
 	assert_int_equal(b.ep->st.discarded, 2);
-	assert_int_equal(pages[1].done[b.ep->slot], 1);
+	assert_int_equal(b.ep->wake->done, 1);
 	assert_int_equal(bl_send_reliable(a.ep, &m, 1, 0), 0);
 	carry(&b, &a, true);
 	commit(&b, a.ep->last_ts + 1);

@@ -634,18 +634,18 @@ static void bl_process__arms_for_the_first_message(void **state)
 {
 	(void)state;
 	assert_int_equal(bl_process(b.ep), 0);
-	assert_int_equal(b.ep->wake->ep[b.ep->slot].until, BL_WAKE_ON_DATA);
-	assert_int_equal(b.ep->wake->next, BL_TIME_NONE);
+	assert_int_equal(b.ep->wake->until, BL_WAKE_ON_DATA);
+	assert_int_equal(b.ep->hints->next, BL_TIME_NONE);
 	put_text(&a, T0 + 7, 0, "A");
 	assert_int_equal(bl_process(b.ep), 0);
-	assert_int_equal(b.ep->wake->ep[b.ep->slot].until, T0 + 7);
-	assert_int_equal(b.ep->wake->next, T0 + 7);
-	b.ep->wake->next = T0 + 3; /* another sleeper's: it is not raised */
+	assert_int_equal(b.ep->wake->until, T0 + 7);
+	assert_int_equal(b.ep->hints->next, T0 + 7);
+	b.ep->hints->next = T0 + 3; /* another sleeper's: it is not raised */
 	assert_int_equal(bl_process(b.ep), 0);
-	assert_int_equal(b.ep->wake->next, T0 + 3);
+	assert_int_equal(b.ep->hints->next, T0 + 3);
 	fake_barrier(&b, T0 + 8);
 	assert_int_equal(bl_process(b.ep), 1);
-	assert_int_equal(b.ep->wake->ep[b.ep->slot].until, BL_TIME_NONE);
+	assert_int_equal(b.ep->wake->until, BL_TIME_NONE);
 	assert_string_equal(delivered(), "A");
 }
 
@@ -657,7 +657,7 @@ static void bl_recv__timeout(void **state)
 	(void)state;
 	assert_int_equal(bl_recv(b.ep, &d, 1, 20), 0);
 	assert_true(bl_mono() - t >= 19000000);
-	assert_int_equal(b.ep->wake->ep[b.ep->slot].until, BL_TIME_NONE);
+	assert_int_equal(b.ep->wake->until, BL_TIME_NONE);
 	assert_int_equal(bl_wait(b.ep, 0, 0), -EINVAL);
 	assert_int_equal(bl_wait(b.ep, 32, 0), -EINVAL);
 	assert_int_equal(bl_wait(b.ep, BL_WAIT_SEND | BL_WAIT_RECV, -1), BL_WAIT_SEND);

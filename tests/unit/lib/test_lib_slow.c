@@ -119,7 +119,7 @@ static void bl_rtx_timers__waits_for_slow_acks(void **state)
 	while (fake_take(&b, &s))
 		;
 	assert_true(bl_rslot_close(bl_rwin_slot(a.ep->rwin, a.ep->rreaped), a.ep->rreaped));
-	while (bl_rwin_step(&a.ep->inflight[a.ep->slot].state, a.ep->rwin))
+	while (bl_rwin_step(&a.ep->line->state, a.ep->rwin))
 		;
 	bl_process(a.ep);
 	assert_int_equal(bl_rto_due(&p->rtx.rto, 0, 1), 3000 * MS - 1);
@@ -178,7 +178,7 @@ static void bl_rtx_timers__outage_is_no_slow_way(void **state)
 	f->first_ns = bl_mono() - 3000 * MS;
 	assert_int_equal(bl_rwin_slot(a.ep->rwin, a.ep->rreaped)->ack_ns, 0);
 	assert_true(bl_rslot_close(bl_rwin_slot(a.ep->rwin, a.ep->rreaped), a.ep->rreaped));
-	while (bl_rwin_step(&a.ep->inflight[a.ep->slot].state, a.ep->rwin))
+	while (bl_rwin_step(&a.ep->line->state, a.ep->rwin))
 		;
 	bl_process(a.ep);
 	assert_int_equal(bl_rto_due(&p->rtx.rto, 0, 12), BL_RTX_MAX_NS);

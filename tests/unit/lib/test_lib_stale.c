@@ -10,21 +10,16 @@
 
 static struct fake a, b, c;
 
-static struct bl_inflight *line_of(const struct fake *f)
-{
-	return &f->ep->inflight[f->ep->slot];
-}
-
 /*
  * Do what the daemon does, and what comes later: all failures are settled, and the commit barrier
  * passes everything.
  */
 static void put_out(struct fake *f)
 {
-	bl_line_stop(line_of(f), fake_now(), f->page->commit);
-	bl_line_out(line_of(f), fake_now(), BL_OUT_RING);
+	bl_line_stop(fake_word(f), fake_now(), f->page->commit);
+	bl_line_out(fake_word(f), fake_now(), BL_OUT_RING);
 	commit(f, fake_now() + 1000000000);
-	bl_line_over(line_of(f));
+	bl_line_over(fake_word(f));
 }
 
 static int stale_up(void **state)

@@ -29,7 +29,7 @@ static void bl_send__one_message_on_the_wire(void **state)
 	assert_int_equal(bl_load16(s.body + 4), 5);
 	assert_memory_equal(s.body + 6, "hello", 5);
 	fake_silent(&b);
-	assert_int_equal(a.ep->inflight[a.ep->slot].ts, BL_TIME_NONE);
+	assert_int_equal(a.ep->line->ts, BL_TIME_NONE);
 	assert_int_equal(a.ep->st.frames_sent, 1);
 	assert_int_equal(a.ep->st.messages_sent, 1);
 	/* An empty message gets the next number and a later timestamp. */
@@ -321,7 +321,7 @@ static void bl_send__first_window(void **state)
 	fake_silent(&b);
 	assert_true(a.ep->held);
 	/* What waits holds no barrier back. */
-	assert_int_equal(a.ep->inflight[a.ep->slot].ts, BL_TIME_NONE);
+	assert_int_equal(a.ep->line->ts, BL_TIME_NONE);
 	assert_int_equal(bl_wait(a.ep, BL_WAIT_SEND, 0), 0);
 	t = fake_now();
 	fake_credit(&a, &b, 1, 4);
@@ -359,7 +359,7 @@ static void bl_send__a_full_nic_is_waited_for(void **state)
 	fake_silent(&b);
 	assert_int_equal(outq_asked, 1);
 	assert_true(a.ep->held);
-	assert_int_equal(a.ep->inflight[a.ep->slot].ts, BL_TIME_NONE);
+	assert_int_equal(a.ep->line->ts, BL_TIME_NONE);
 	assert_int_equal(bl_wait(a.ep, BL_WAIT_SEND, 1), 0);
 	fake_silent(&b);
 	outq -= 768;

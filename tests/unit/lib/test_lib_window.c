@@ -384,7 +384,7 @@ static void mixed(struct rnd *r, struct held *h, int n, bool rest)
 		if (bl_rwin_slot(a.ep->rwin, slot)->psn == s.psn &&
 		    bl_rwin_slot(a.ep->rwin, slot)->ts == ts &&
 		    bl_rslot_close(bl_rwin_slot(a.ep->rwin, slot), slot))
-			while (bl_rwin_step(&a.ep->inflight[a.ep->slot].state, a.ep->rwin))
+			while (bl_rwin_step(&a.ep->line->state, a.ep->rwin))
 				;
 	}
 }

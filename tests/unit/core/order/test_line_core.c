@@ -12,12 +12,14 @@
 
 /* ---- the line alone ---- */
 
+static struct bl_ep_word decided;
+
 static void expect_least(const struct bl_inflight *line, int in_flight, uint64_t b, uint64_t c,
 			 int window)
 {
 	__u64 got_b = T, got_c = T;
 
-	assert_int_equal(bl_line_least(line, in_flight, &got_b, &got_c), window);
+	assert_int_equal(bl_line_least(line, &decided, in_flight, 0, &got_b, &got_c), window);
 	assert_int_equal(got_b, b);
 	assert_int_equal(got_c, c);
 }
@@ -45,26 +47,62 @@ static void bl_line_least__each_word(void **state)
 	 * The line is stopped but not final: frames in flight may still leave, so @ts counts, and
 	 * apart from it only @out does.
 	 */
-	l.out = T - 5;
+	decided.out = T - 5;
 	expect_least(&l, 1, T - 1, T - 5, 0);
-	l.out = T + 5;
+	decided.out = T + 5;
 	expect_least(&l, 1, T - 1, T, 0);
 	/* The line is final: nothing that the process writes counts. */
-	l.out_why = BL_OUT_RING;
+	decided.out_why = BL_OUT_RING;
 	expect_least(&l, 1, T, T, 0);
-	l.out = 1;
+	decided.out = 1;
 	expect_least(&l, 1, T, 1, 0);
 	/* The line is over. */
-	l.out = BL_OUT_OVER;
+	decided.out = BL_OUT_OVER;
 	expect_least(&l, 1, T, T, 0);
-	l.out_why = 0;
+	decided.out_why = 0;
 	expect_least(&l, 1, T, T, 0);
 	/* The line belongs to another process. */
+	decided = (struct bl_ep_word){ 0 };
 	bl_line_clear(&l);
 	expect_least(&l, 1, T, T, 0);
 	l.ts = T - 1;
 	l.state = 1ULL << 32;
 	expect_least(&l, 1, T - 1, T, 1);
+}
+
+/* What is void does not hold B or C; the hold and the window beside it do. */
+static void bl_line_least__void(void **state)
+{
+	static const struct {
+		uint64_t ts, hold, over, last, b, c;
+	} t[] = {
+		{ T - 5, 0, T - 6, 0, T - 5, T },
+		{ T - 5, 0, T - 5, 0, T, T },
+		{ T - 5, 0, T - 4, 0, T, T },
+		{ T - 5, T - 3, T - 5, 0, T, T - 3 },
+		{ 1, 0, T, 0, T, T },
+		{ BL_TIME_NONE, 0, T, 0, T, T },
+		/* a hold below the C that was sent */
+		{ 0, T - 3, 0, T - 4, T, T - 3 },
+		{ 0, T - 3, 0, T - 3, T, T - 3 },
+		{ 0, T - 3, 0, T - 2, T, T },
+		{ 0, 1, 0, T - 2, T, T },
+	};
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(t); i++) {
+		struct bl_inflight l = { .ts = t[i].ts, .hold = t[i].hold };
+		const struct bl_ep_word w = { .upto = t[i].over, .over = t[i].over };
+		__u64 b = T, c = T;
+
+		assert_int_equal(bl_line_least(&l, &w, 1, t[i].last, &b, &c), 0);
+		assert_int_equal(b, t[i].b);
+		assert_int_equal(c, t[i].c);
+	}
+	assert_false(bl_line_void(0, T));
+	assert_false(bl_line_void(BL_TIME_NONE, T));
+	assert_false(bl_line_void(1, 0));
 }
 
 static void bl_line_holds__each_word(void **state)
@@ -101,7 +139,7 @@ static void bl_life_pick__edges(void **state)
 
 static void bl_line_stop__edges(void **state)
 {
-	struct bl_inflight l = { 0 };
+	struct bl_ep_word l = { 0 };
 
 	(void)state;
 	/* The host has never sent a C. The line still counts as out, since 0 becomes 1. */
@@ -126,8 +164,17 @@ static void bl_line_stop__edges(void **state)
 	bl_line_over(&l);
 	bl_line_stop(&l, 50, 50);
 	assert_true(l.out == BL_OUT_OVER && l.out_upto == 49);
+}
+
+static void bl_line_clear__each_word(void **state)
+{
+	const struct bl_inflight idle = { .ts = BL_TIME_NONE, .hold = BL_TIME_NONE };
+	struct bl_inflight l;
+
+	(void)state;
+	memset(&l, 0x5a, sizeof(l));
 	bl_line_clear(&l);
-	assert_true(l.out == 0 && l.out_upto == 0);
+	assert_memory_equal(&l, &idle, sizeof(l));
 }
 
 static void bl_line_failed_at__edges(void **state)
@@ -176,17 +223,17 @@ static void bl_line_failed_at__edges(void **state)
  */
 static uint64_t line_commit(const struct fake *f)
 {
-	const struct bl_inflight *line = &f->ep->inflight[f->ep->slot];
+	const struct bl_inflight *line = f->ep->line;
 	__u64 b = BL_TIME_NONE, c = BL_TIME_NONE;
 
-	if (bl_line_least(line, 1, &b, &c))
+	if (bl_line_least(line, fake_word(f), 1, 0, &b, &c))
 		c = bl_min64(c, bl_rwin_commit(&line->state, f->ep->rwin, 0));
 	return bl_min64(b, c);
 }
 
 static struct bl_inflight *line_of(const struct fake *f)
 {
-	return &f->ep->inflight[f->ep->slot];
+	return f->ep->line;
 }
 
 /* Does what the daemon does to put the endpoint out; nothing else runs meanwhile. */
@@ -194,9 +241,9 @@ static uint64_t expel_endpoint(const struct fake *f)
 {
 	uint64_t t;
 
-	bl_line_stop(line_of(f), bl_min64(line_commit(f), fake_now()), f->page->commit);
+	bl_line_stop(fake_word(f), bl_min64(line_commit(f), fake_now()), f->page->commit);
 	t = bl_line_failed_at(line_of(f), f->ep->rwin, fake_now());
-	bl_line_out(line_of(f), t, BL_OUT_ANSWER);
+	bl_line_out(fake_word(f), t, BL_OUT_ANSWER);
 	return t;
 }
 
@@ -238,10 +285,10 @@ static void expel__T_holds_C(void **state)
 	carry(&b, &a, true);
 	bl_process(b.ep);
 	carry(&a, &b, true);
-	line_of(&a)->out = 0; /* The process has read @out before it was set. */
+	fake_word(&a)->out = 0; /* The process has read @out before it was set. */
 	bl_rx_drain(a.ep);
 	bl_recall_work(a.ep, pages[0].last);
-	line_of(&a)->out = t;
+	fake_word(&a)->out = t;
 	assert_int_equal(bl_rwin_used(word(&a)), 0);
 	assert_int_equal(line_commit(&a), t);
 	/* The process is in the middle of a flush and writes in flight, hold and window. */
@@ -255,7 +302,7 @@ static void expel__T_holds_C(void **state)
 	assert_int_equal(bl_send_reliable(a.ep, &m[0], 1, 0), -ESTALE);
 	assert_non_null(strstr(bl_strerror(a.ep), "put this endpoint out: it did not process in "
 						  "time"));
-	bl_line_over(line_of(&a));
+	bl_line_over(fake_word(&a));
 	assert_int_equal(line_commit(&a), BL_TIME_NONE);
 	drop(&a);
 	drop(&b);
@@ -298,7 +345,7 @@ static void expel__resume_then_the_process_goes_on(void **state)
 		assert_int_equal(carry(&b, &a, i == 2), 1);
 		if (i)
 			expel_endpoint(&a);
-		bl_line_over(line_of(&a));
+		bl_line_over(fake_word(&a));
 		if (!i)
 			line_of(&a)->state = 0;
 		was = *line_of(&a);
@@ -396,9 +443,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bl_line_least__each_word),
+		cmocka_unit_test(bl_line_least__void),
 		cmocka_unit_test(bl_line_holds__each_word),
 		cmocka_unit_test(bl_life_pick__edges),
 		cmocka_unit_test(bl_line_stop__edges),
+		cmocka_unit_test(bl_line_clear__each_word),
 		cmocka_unit_test(bl_line_failed_at__edges),
 		cmocka_unit_test(expel__T_holds_C),
 		cmocka_unit_test(expel__resume_then_the_process_goes_on),

@@ -102,36 +102,29 @@ static void bl_pl2_announce__the_time_before_the_bytes(void **state)
 static struct bl_inflight line;
 static struct bl_rwin win;
 
-static void expect_upto_before_out(void)
+static struct bl_ep_word word;
+
+static void expect_word_in_order(void)
 {
-	assert_int_equal(line.out_upto, 400);
-	assert_int_equal(line.out, 0);
+	assert_int_equal(word.upto, 1);
+	assert_int_equal(word.over, barriers > 1 ? 2 : 0);
+	assert_int_equal(word.out_upto, barriers > 1 ? 5 : 0);
+	assert_int_equal(word.out, barriers > 2 ? 3 : 0);
+	assert_int_equal(word.out_why, 0);
 }
 
-static void bl_line_stop__what_came_first(void **state)
+static void bl_word_store__in_order(void **state)
 {
+	const struct bl_ep_word own = {
+		.upto = 1, .over = 2, .out = 3, .out_why = 4, .out_upto = 5
+	};
+
 	(void)state;
-	memset(&line, 0, sizeof(line));
-	inspect_at_barriers(expect_upto_before_out);
-	bl_line_stop(&line, 500, 400);
-	assert_int_equal(barriers, 1);
-	assert_int_equal(line.out, 500);
-}
-
-static void expect_out_before_why(void)
-{
-	assert_int_equal(line.out, 600);
-	assert_int_equal(line.out_why, 0);
-}
-
-static void bl_line_out__the_time_first(void **state)
-{
-	(void)state;
-	memset(&line, 0, sizeof(line));
-	inspect_at_barriers(expect_out_before_why);
-	bl_line_out(&line, 600, BL_OUT_GONE);
-	assert_int_equal(barriers, 1);
-	assert_int_equal(line.out_why, BL_OUT_GONE);
+	memset(&word, 0, sizeof(word));
+	inspect_at_barriers(expect_word_in_order);
+	bl_word_store(&word, &own);
+	assert_int_equal(barriers, 3);
+	assert_memory_equal(&word, &own, sizeof(own));
 }
 
 /*
@@ -154,25 +147,6 @@ static void bl_line_failed_at__hold_before_the_window(void **state)
 	assert_int_equal(bl_line_failed_at(&line, &win, 900), 300);
 	assert_int_equal(barriers, 1);
 	assert_memory_equal(seen, "r|", 2);
-}
-
-static void expect_cleared_before_out(void)
-{
-	assert_int_equal(line.state, 0);
-	assert_true(line.hold == BL_TIME_NONE && line.ts == BL_TIME_NONE);
-	assert_int_equal(line.out_why | line.out_upto | line.turn | line.bye, 0);
-	assert_int_equal(line.out, 700);
-}
-
-static void bl_line_clear__out_last(void **state)
-{
-	(void)state;
-	memset(&line, 0x55, sizeof(line));
-	line.out = 700;
-	inspect_at_barriers(expect_cleared_before_out);
-	bl_line_clear(&line);
-	assert_int_equal(barriers, 1);
-	assert_int_equal(line.out, 0);
 }
 
 /* ---- the slot at a window's head, and a word of Fastpass's slots ---- */
@@ -223,10 +197,8 @@ int main(void)
 		cmocka_unit_test(bl_clock_at__pieces_between_the_numbers),
 		cmocka_unit_test(bl_pl2_step__the_time_of_a_retry_first),
 		cmocka_unit_test(bl_pl2_announce__the_time_before_the_bytes),
-		cmocka_unit_test(bl_line_stop__what_came_first),
-		cmocka_unit_test(bl_line_out__the_time_first),
+		cmocka_unit_test(bl_word_store__in_order),
 		cmocka_unit_test(bl_line_failed_at__hold_before_the_window),
-		cmocka_unit_test(bl_line_clear__out_last),
 		cmocka_unit_test(bl_rwin_commit__the_head_once_more),
 		cmocka_unit_test(bl_fp_dest_scan__the_base_once_more),
 	};

@@ -12,12 +12,27 @@
 
 #include "core/clock_core.h"
 #include "loader/order/clock.h"
+#include "loader/order/note.h"
 
-#define TAKES 50ULL
+#define TAKES   50ULL
+#define NOTE_FD 77
 
 static uint64_t fake_mono;
 static int64_t fake_ahead; /* CLOCK_TAI - CLOCK_MONOTONIC */
 static int warned, informed;
+
+/* The program that writes the record of a host. */
+static struct bl_clock noted;
+static int notes;
+
+int bl_note(int fd, struct bl_note_arg *a)
+{
+	assert_int_equal(fd, NOTE_FD);
+	assert_int_equal(a->kind, BL_NOTE_CLOCK);
+	noted = a->clock;
+	notes++;
+	return 0;
+}
 
 int __wrap_clock_gettime(clockid_t id, struct timespec *t);
 int __wrap_adjtimex(struct timex *tx);
@@ -353,18 +368,38 @@ static void adopt__torn_and_void(void **state)
 	assert_in_range(bus_at(fake_mono), bus, bus + 10000);
 }
 
+/* A host's record cannot be written through the mapping: each update goes through the program. */
+static void publish__of_a_host(void **state)
+{
+	struct bl_clock was;
+	int k;
+
+	(void)state;
+	keeper.note_fd = NOTE_FD;
+	was = record;
+	for (k = 0; k < 3; k++) {
+		notes = 0;
+		fake_mono += BL_CLOCK_TICK_NS;
+		bl_clock_tick(&keeper, fake_mono);
+		assert_int_equal(notes, 1);
+		assert_memory_equal(&record, &was, sizeof(was));
+		assert_false(noted.seq & 1);
+		assert_true(noted.seq > was.seq);
+		assert_int_equal(noted.flags, BL_CLOCK_VALID);
+		assert_true(noted.void_after_ns > fake_mono);
+		assert_true(noted.seg[1].mono_ns > fake_mono - SEC);
+	}
+}
+
 #define CASE(f) cmocka_unit_test_setup(f, clock_setup)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(tick__only_when_due),
-		CASE(steer__drift_is_followed),
-		CASE(steer__where_a_step_begins),
-		CASE(steer__a_step_is_not_followed),
-		CASE(adopt__a_good_record_and_a_step),
-		CASE(adopt__a_void_record),
-		CASE(adopt__skew_and_offset),
+		CASE(tick__only_when_due),           CASE(publish__of_a_host),
+		CASE(steer__drift_is_followed),      CASE(steer__where_a_step_begins),
+		CASE(steer__a_step_is_not_followed), CASE(adopt__a_good_record_and_a_step),
+		CASE(adopt__a_void_record),          CASE(adopt__skew_and_offset),
 		CASE(adopt__torn_and_void),
 	};
 

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * bl_note: writes the daemon's words of the clock record and of the host page, and announcements
+ * of failures (maps/note_abi.h). An
+ * object of its own, since a daemon that starts writes the record before it loads the programs of
+ * its host.
+ *
+ * Example: the daemon runs it with BL_NOTE_CLOCK and a record whose seq is 8. The shared record's
+ * seq becomes 7, then both segments and the other fields are written, then its seq becomes 8.
+ *
+ * Not here: what the record says (loader/order/clock.c).
+ */
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+#include "maps/clock_maps.h"
+#include "maps/note_abi.h"
+#include "maps/page_maps.h"
+#include "core/order/line_core.h"
+
+/*
+ * Pairs with bl_clock_at(). The older segment is written first: a run that ends in between, which
+ * cannot happen to a program, would leave one of them whole.
+ */
+static __always_inline void write_clock(struct bl_clock *c, const struct bl_clock *own)
+{
+	__u64 fence = 0;
+
+	BL_WRITE_ONCE(c->seq, own->seq - 1);
+	__sync_lock_test_and_set(&fence, 1);
+	c->seg[0] = own->seg[0];
+	__sync_lock_test_and_set(&fence, 1);
+	c->seg[1] = own->seg[1];
+	BL_WRITE_ONCE(c->flags, own->flags);
+	c->as_of_ns = own->as_of_ns;
+	BL_WRITE_ONCE(c->void_after_ns, own->void_after_ns);
+	c->bound_ns = own->bound_ns;
+	c->drift_ppb = own->drift_ppb;
+	c->tai_offset_s = own->tai_offset_s;
+	c->skew_ns = own->skew_ns;
+	__sync_lock_test_and_set(&fence, 1);
+	BL_WRITE_ONCE(c->seq, own->seq);
+}
+
+/*
+ * A reader that finds a part of this announcement finds @last at least as it was before; one that
+ * finds the new @last finds all of it. Pairs with lib/failures.c.
+ */
+static __always_inline void write_failure(struct bl_failures *f, const struct bl_failure *own)
+{
+	__u64 fence = 0;
+
+	__sync_lock_test_and_set(&fence, 1);
+	f->ring[own->number % BL_FAILS_MAX] = *own;
+	__sync_lock_test_and_set(&fence, 1);
+	BL_WRITE_ONCE(f->last, own->number);
+}
+
+SEC("syscall")
+int bl_note(struct bl_note_arg *a)
+{
+	__u32 zero = 0, slot = a->slot & (BL_EPS_MAX - 1);
+	struct bl_host_page *page = bpf_map_lookup_elem(&host_page, &zero);
+	struct bl_failures *f = bpf_map_lookup_elem(&failures, &zero);
+	struct bl_clock *c = bpf_map_lookup_elem(&clock, &zero);
+
+	if (!page || !c || !f)
+		return 0;
+	switch (a->kind) {
+	case BL_NOTE_CLOCK:
+		write_clock(c, &a->clock);
+		break;
+	case BL_NOTE_EPS:
+		BL_WRITE_ONCE(page->eps_lines, a->lines);
+		BL_WRITE_ONCE(page->eps_active, a->active);
+		break;
+	case BL_NOTE_WORD:
+		bl_word_store(&page->word[slot], &a->word);
+		break;
+	case BL_NOTE_FAILURE:
+		write_failure(f, &a->failure);
+		break;
+	default:
+		return 0;
+	}
+	a->done = 1;
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
