@@ -66,10 +66,10 @@ struct peer {
 	/* dispatch.c */
 	struct bl_throttle messages; /* of all messages */
 	struct bl_throttle saves;    /* of those that make the controller save */
-	struct ctl_bytes hello;   /* waits for the earlier session of that node to answer */
-	uint32_t hello_node;      /* of @hello; 0: there is none */
-	uint64_t hello_due_ns;    /* CLOCK_MONOTONIC at which that session counts as dead */
-	uint64_t challenge;       /* number of the ping that it has to answer; 0: none */
+	struct ctl_bytes hello;      /* waits for the earlier session of that node to answer */
+	uint32_t hello_node;         /* of @hello; 0: there is none */
+	uint64_t hello_due_ns;       /* CLOCK_MONOTONIC at which that session counts as dead */
+	uint64_t challenge;          /* number of the ping that it has to answer; 0: none */
 };
 
 /** struct ctl_node - A node that is admitted (nodes.c). */

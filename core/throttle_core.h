@@ -24,7 +24,8 @@ struct bl_throttle {
  *
  * Returns the time from which the next event is welcome; @now or earlier: at once.
  */
-static __always_inline __u64 bl_throttle_take(struct bl_throttle *q, __u64 now, __u64 cost, __u64 owed)
+static __always_inline __u64 bl_throttle_take(struct bl_throttle *q, __u64 now, __u64 cost,
+					      __u64 owed)
 {
 	if (q->paid_ns < now)
 		q->paid_ns = now;

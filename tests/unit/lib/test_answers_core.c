@@ -20,7 +20,7 @@ static void bl_answers_take__a_burst_then_the_rate(void **state)
 	assert_int_equal(bl_answers_take(&q, 3, now + BL_ANSWERS_NS), 0);
 	/* Another bucket is full, and the same bucket by another hash is not. */
 	assert_int_equal(bl_answers_take(&q, 4, now), 1);
-	assert_int_equal(bl_answers_take(&q, 3 + BL_ANSWERS_BUCKETS, now), 0);
+	assert_int_equal(bl_answers_take(&q, 3 + BL_ANSWERS_BUCKETS, now + BL_ANSWERS_NS), 0);
 	/* For a second of flood: the rate. */
 	for (n = i = 0; i < 1000000; i++)
 		n += bl_answers_take(&q, 3, now + BL_ANSWERS_NS + (uint64_t)i * 1000);
