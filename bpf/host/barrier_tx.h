@@ -22,8 +22,8 @@
 
 /** struct inflight_min - state of a scan of the in-flight lines for the least times. */
 struct inflight_min {
-	__u64 b, c; /* least so far, bus time, ns */
-	__u64 last; /* C that was sent before, bus time, ns */
+	__u64 b, c;          /* least so far, bus time, ns */
+	struct bl_pair last; /* B and C that were sent before, bus time, ns */
 	struct bl_host_page *page;
 	__u32 neps; /* slots to look at */
 	__u32 but;  /* slot whose line does not count for B; BL_EPS_MAX: none */
@@ -38,10 +38,11 @@ static long least_inflight(__u32 slot, struct inflight_min *m)
 		return 1;
 	p = ep_page_of(slot);
 	if (!p || !bl_line_least(&p->line, &m->page->word[slot & (BL_EPS_MAX - 1)], slot != m->but,
-				 m->last, &m->b, &m->c))
+				 &m->last, &m->b, &m->c))
 		return 0;
 	/* What the window says below the C that was sent is no more true than in the line. */
-	m->c = bl_min64(m->c, bl_max64(m->last, bl_rwin_commit(&p->line.state, &p->win, m->last)));
+	m->c = bl_min64(m->c,
+			bl_max64(m->last.c, bl_rwin_commit(&p->line.state, &p->win, m->last.c)));
 	return 0;
 }
 
@@ -112,7 +113,8 @@ static __always_inline void host_barriers(struct run *r, const struct bl_now *no
 					  __u64 claim)
 {
 	struct inflight_min m = { .c = BL_TIME_NONE,
-				  .last = BL_READ_ONCE(r->page->sent_commit),
+				  .last = { BL_READ_ONCE(r->page->sent_barrier),
+					    BL_READ_ONCE(r->page->sent_commit) },
 				  .page = r->page,
 				  .neps = r->cfg->neps,
 				  .but = claim ? slot : BL_EPS_MAX };
@@ -129,11 +131,11 @@ static __always_inline void host_barriers(struct run *r, const struct bl_now *no
 		m.b = bl_min64(m.b, claim);
 	__sync_lock_test_and_set(&fence, 1);
 	bpf_loop(BL_EPS_MAX, least_inflight, &m, 0);
-	/* For display only: a lost update of two CPUs makes the value older, not wrong. */
+	/* A lost update of two CPUs makes the value older, not wrong. */
 	if (m.b > page->sent_barrier)
 		BL_WRITE_ONCE(page->sent_barrier, m.b);
 	m.c = bl_min64(m.b, m.c);
-	if (m.c > m.last)
+	if (m.c > m.last.c)
 		BL_WRITE_ONCE(page->sent_commit, m.c); /* an older value is as true */
 	r->b = m.b;
 	r->c = m.c;

@@ -42,15 +42,17 @@ BL_CORE int bl_line_void(__u64 ts, __u64 upto)
 
 /**
  * bl_line_least - lower *@b and *@c to what the line allows. @in_flight of 0: @ts of the line does
- * not count. @word: of the endpoint. @last: the C that was sent last; a line that
- * is to hold a C that has left does not count.
+ * not count. @word: of the endpoint. @last: the greatest B and C that were sent. A line that is to
+ * hold back a C that has left does not count. One that is to hold back a B that has left holds the
+ * next B at that one: its process may have read the clock before a promise that it then found, so
+ * that its message is above the promise and its line below.
  * Returns 1 if the window counts as well: see bl_rwin_commit().
  *
  * Reads in this order: out, in flight, hold, window. What the process removes from one of the last
  * three, it has put into the next one before.
  */
 BL_CORE int bl_line_least(const struct bl_inflight *line, const struct bl_ep_word *word,
-			  int in_flight, __u64 last, __u64 *b, __u64 *c)
+			  int in_flight, const struct bl_pair *last, __u64 *b, __u64 *c)
 {
 	__u64 out = BL_READ_ONCE(word->out), v;
 
@@ -59,14 +61,14 @@ BL_CORE int bl_line_least(const struct bl_inflight *line, const struct bl_ep_wor
 	if (!out || !BL_READ_ONCE(word->out_why)) {
 		v = BL_READ_ONCE(line->ts);
 		if (v && v < *b && in_flight && !bl_line_void(v, BL_READ_ONCE(word->over)))
-			*b = v;
+			*b = bl_min64(*b, bl_max64(v, last->b));
 	}
 	if (out) {
 		*c = bl_min64(*c, out);
 		return 0;
 	}
 	v = BL_READ_ONCE(line->hold);
-	if (v >= last && v && v < *c)
+	if (v >= last->c && v && v < *c)
 		*c = v;
 	return bl_rwin_used(BL_READ_ONCE(line->state)) != 0;
 }

@@ -7,6 +7,7 @@
  * false controller and its epochs (there, and in tests/unit/loader), certificates
  * (tests/net/controller).
  */
+#include <jansson.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 
@@ -189,17 +190,32 @@ static bool attack_over(void)
 	return TR_LOAD(atk_sh->over);
 }
 
+/* Returns how many invented nodes the controller knows. Those that it shows as strangers are not.
+ */
+static unsigned int invented_nodes(void)
+{
+	json_t *all = json_loads(ask(), 0, NULL), *node;
+	unsigned int n = 0;
+	size_t i;
+
+	CHECK(json_is_array(json_object_get(all, "nodes")), "the controller names no nodes");
+	json_array_foreach(json_object_get(all, "nodes"), i, node)
+		n += !strncmp(json_string_value(json_object_get(node, "name")), "invented", 8);
+	json_decref(all);
+	return n;
+}
+
 RACK_TEST(nodes__invented)
 {
 	rack_of(&(struct atk_rack){ .reliable = true });
 	beside("300 nodes that nobody knows",
 	       &(struct atk_case){ .attack = invented, .elsewhere = true, .least_ms = 3000 });
-	CHECK(!times_said("invented"), "%u invented nodes are known", times_said("invented"));
+	CHECK(!invented_nodes(), "%u invented nodes are known", invented_nodes());
 	/* a new start knows what was saved */
 	ctl_kill();
 	ctl_start(ATK_ANSWER_MS);
 	UNTIL("waits for the controller to lead again", strstr(ask(), "\"state\":\"ok\""));
-	CHECK(!times_said("invented"), "%u invented nodes were saved", times_said("invented"));
+	CHECK(!invented_nodes(), "%u invented nodes were saved", invented_nodes());
 	rack_judge();
 }
 

@@ -11,6 +11,7 @@
 #include <netinet/in.h>
 
 #include "core/wire_core.h"
+#include "lib/internal.h"
 
 #define WAIT_MS 60000
 #define FRAMES  40
@@ -168,10 +169,70 @@ RACK_TEST(foreign_source__is_refused_and_changes_nothing)
 	tr_judge(7, 7);
 }
 
+/* Fails the process if @fd can be mapped for writing, or written by bpf(2). */
+static void expect_read_only(int fd, size_t size, int line)
+{
+	static char value[1 << 17];
+	uint32_t zero = 0;
+
+	if (mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) != MAP_FAILED ||
+	    size > sizeof(value) || bpf_map_lookup_elem(fd, &zero, value) ||
+	    !bpf_map_update_elem(fd, &zero, value, BPF_ANY))
+		exit(line);
+}
+
+/* A member has descriptors of maps: it can write its own page and the hints, and nothing else. */
+static void be_a_member(void)
+{
+	struct bl_endpoint *a, *b;
+
+	if (bl_init(&a, NULL) || bl_init(&b, NULL))
+		exit(2);
+	expect_read_only(a->fd[BL_FD_HOST_PAGE], sizeof(struct bl_host_page), __LINE__);
+	expect_read_only(a->fd[BL_FD_CLOCK], sizeof(struct bl_clock), __LINE__);
+	expect_read_only(a->fd[BL_FD_FAILURES], sizeof(struct bl_failures), __LINE__);
+	if (mprotect((void *)(uintptr_t)a->page, 4096, PROT_READ | PROT_WRITE) != -1 ||
+	    mprotect((void *)(uintptr_t)a->clock, 4096, PROT_READ | PROT_WRITE) != -1)
+		exit(3);
+	/* The pages of two endpoints are apart. */
+	a->line->turn = 7;
+	if (b->line->turn == 7 || b->mine == a->mine)
+		exit(4);
+	/* A map of one page has no room for a second one. */
+	if (mmap(NULL, 2 * sizeof(struct bl_ep_page), PROT_READ, MAP_SHARED, a->fd[BL_FD_PAGE],
+		 0) != MAP_FAILED)
+		exit(5);
+	bl_exit(a);
+	bl_exit(b);
+	exit(0);
+}
+
+RACK_TEST(member__writes_its_own_page_only)
+{
+	int st;
+	pid_t pid;
+
+	rack.lab.spec.hosts = 2;
+	rack.tweak = tweak;
+	rack_open();
+	fflush(NULL);
+	pid = fork();
+	CHECK(pid >= 0, "fork");
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		rack_enter(rack_host(0));
+		be_a_member();
+	}
+	while (waitpid(pid, &st, WNOHANG) != pid)
+		rack_serve(2);
+	CHECK(WIFEXITED(st) && !WEXITSTATUS(st), "status %x", st);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(foreign_source__is_refused_and_changes_nothing),
+		cmocka_unit_test(member__writes_its_own_page_only),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -90,6 +90,8 @@ static void store__first_frame(void **state)
 	want.page.reg[0] = (struct bl_reg){ .b = T0 - 10,
 					    .c = T0 - 20,
 					    .heard_ns = 1,
+					    .fresh_ns = 1,
+					    .fresh_c_ns = 1,
 					    .state = BL_REG_LIVE | BL_REG_IN,
 					    .lanes = 1 };
 	assert_memory_equal(&after, &want, sizeof(want));

@@ -134,6 +134,47 @@ static void user__and_sandbox(void **state)
 	}
 }
 
+/* Limits of a host: not said, a number, and 0, which means that there is none. */
+static void limits__of_hosts(void **state)
+{
+	static const struct {
+		const char *text;
+		int send, eps, mib;
+	} t[] = {
+		{ HOST, 0, 0, 0 },
+		{ HOST "send_limit_ms: 0\nuser_endpoints: 0\nuser_ring_mib: 0\n", -1, -1, -1 },
+		{ HOST "send_limit_ms: 4\nuser_endpoints: 1\nuser_ring_mib: 4096\n", 4, 1, 4096 },
+		{ HOST "send_limit_ms: 60000\nuser_endpoints: 64\n", 60000, 64, 0 },
+	};
+	static const struct {
+		const char *text, *want;
+	} bad[] = {
+		{ HOST "send_limit_ms: 3\n", "send_limit_ms 3: 0 (no limit), or 4 to 60000" },
+		{ HOST "send_limit_ms: 60001\n", "send_limit_ms 60001" },
+		{ HOST "user_endpoints: 65\n", "user_endpoints 65: 0 (no limit), or 1 to 64" },
+		{ HOST "user_ring_mib: -1\n", "user_ring_mib -1" },
+		{ SWITCH "send_limit_ms: 20\n", "send_limit_ms is a key of hosts" },
+		{ SWITCH "user_endpoints: 0\n", "user_endpoints is a key of hosts" },
+	};
+	struct bl_node_cfg c;
+	struct bl_err err;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		assert_int_equal(load(t[i].text, &c, &err), 0);
+		assert_int_equal(c.send_limit_ms, t[i].send);
+		assert_int_equal(c.user_endpoints, t[i].eps);
+		assert_int_equal(c.user_ring_mib, t[i].mib);
+		bl_config_free(&c);
+	}
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		assert_int_not_equal(load(bad[i].text, &c, &err), 0);
+		if (!strstr(err.text, bad[i].want))
+			fail_msg("\"%s\" does not say \"%s\"", err.text, bad[i].want);
+	}
+}
+
 /*
  * An IPv6 address without quotes is a list in YAML. The message names the form that works, and that
  * form is accepted.
@@ -925,7 +966,7 @@ int main(void)
 		cmocka_unit_test(admission__switch),  cmocka_unit_test(admission__switch_top),
 		cmocka_unit_test(admission__refused), cmocka_unit_test(examples__load),
 		cmocka_unit_test(fastpass__secret),   cmocka_unit_test(auth__modes),
-		cmocka_unit_test(user__and_sandbox),
+		cmocka_unit_test(user__and_sandbox),  cmocka_unit_test(limits__of_hosts),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

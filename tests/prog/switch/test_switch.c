@@ -76,9 +76,13 @@ static void l2__first_frame(void **state)
 	d.c = c;
 	state_take(&want);
 	step(0, &d, XDP_REDIRECT, &d, WANT({ 0, BL_R_FORWARDED }, { 0, BL_R_JOINED }));
-	want.regs[0].lane[0] = (struct bl_reg){
-		.b = b, .c = c, .heard_ns = 1, .state = BL_REG_LIVE | BL_REG_IN, .lanes = 1
-	};
+	want.regs[0].lane[0] = (struct bl_reg){ .b = b,
+						.c = c,
+						.heard_ns = 1,
+						.fresh_ns = 1,
+						.fresh_c_ns = 1,
+						.state = BL_REG_LIVE | BL_REG_IN,
+						.lanes = 1 };
 	want.lanes[0] = (struct bl_sw_lane){
 		.now_ns = T0, .limit_ns = T0 + BOUND, .watch_ns = 1, .out = { given, given }
 	};

@@ -17,9 +17,10 @@ static struct bl_ep_word decided;
 static void expect_least(const struct bl_inflight *line, int in_flight, uint64_t b, uint64_t c,
 			 int window)
 {
+	const struct bl_pair none = { 0, 0 };
 	__u64 got_b = T, got_c = T;
 
-	assert_int_equal(bl_line_least(line, &decided, in_flight, 0, &got_b, &got_c), window);
+	assert_int_equal(bl_line_least(line, &decided, in_flight, &none, &got_b, &got_c), window);
 	assert_int_equal(got_b, b);
 	assert_int_equal(got_c, c);
 }
@@ -96,9 +97,23 @@ static void bl_line_least__void(void **state)
 		const struct bl_ep_word w = { .upto = t[i].over, .over = t[i].over };
 		__u64 b = T, c = T;
 
-		assert_int_equal(bl_line_least(&l, &w, 1, t[i].last, &b, &c), 0);
+		assert_int_equal(
+			bl_line_least(&l, &w, 1, &(struct bl_pair){ 0, t[i].last }, &b, &c), 0);
 		assert_int_equal(b, t[i].b);
 		assert_int_equal(c, t[i].c);
+	}
+	/* a time in flight below the B that was sent, next to it, and above it */
+	for (i = 0; i < 4; i++) {
+		struct bl_inflight l = { .ts = i ? T - 7 + i : 1 };
+		const struct bl_ep_word w = { 0 };
+		__u64 b = T, c = T;
+
+		bl_line_least(&l, &w, 1, &(struct bl_pair){ T - 5, 0 }, &b, &c);
+		assert_int_equal(b, i < 3 ? T - 5 : T - 4);
+		/* never more than was promised */
+		b = T - 8;
+		bl_line_least(&l, &w, 1, &(struct bl_pair){ T - 5, 0 }, &b, &c);
+		assert_int_equal(b, T - 8);
 	}
 	assert_false(bl_line_void(0, T));
 	assert_false(bl_line_void(BL_TIME_NONE, T));
@@ -226,7 +241,7 @@ static uint64_t line_commit(const struct fake *f)
 	const struct bl_inflight *line = f->ep->line;
 	__u64 b = BL_TIME_NONE, c = BL_TIME_NONE;
 
-	if (bl_line_least(line, fake_word(f), 1, 0, &b, &c))
+	if (bl_line_least(line, fake_word(f), 1, &(struct bl_pair){ 0, 0 }, &b, &c))
 		c = bl_min64(c, bl_rwin_commit(&line->state, f->ep->rwin, 0));
 	return bl_min64(b, c);
 }
