@@ -721,14 +721,13 @@ static void fastpass__refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(fastpass__file),         cmocka_unit_test(fastpass__times),
-		cmocka_unit_test(fastpass__fallback),     cmocka_unit_test(fastpass__example),
-		cmocka_unit_test(fastpass__refused),      cmocka_unit_test(no_ahead__said_or_not),
-		cmocka_unit_test(fastpass__refused),      cmocka_unit_test(limits__of_hosts),
-		cmocka_unit_test(controllers__addresses), cmocka_unit_test(admission__host),
-		cmocka_unit_test(admission__top),         cmocka_unit_test(admission__switch),
-		cmocka_unit_test(admission__switch_top),  cmocka_unit_test(admission__refused),
-		cmocka_unit_test(examples__load),
+		cmocka_unit_test(fastpass__file),     cmocka_unit_test(fastpass__times),
+		cmocka_unit_test(fastpass__fallback), cmocka_unit_test(fastpass__example),
+		cmocka_unit_test(fastpass__refused),  cmocka_unit_test(no_ahead__said_or_not),
+		cmocka_unit_test(limits__of_hosts),   cmocka_unit_test(controllers__addresses),
+		cmocka_unit_test(admission__host),    cmocka_unit_test(admission__top),
+		cmocka_unit_test(admission__switch),  cmocka_unit_test(admission__switch_top),
+		cmocka_unit_test(admission__refused), cmocka_unit_test(examples__load),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
