@@ -54,7 +54,8 @@ static void run_victim(enum __ptrace_request how)
 	for (;;) {
 		trace(how, (void *)sig);
 		while (!waitpid(tr_sh->node[VICTIM].pid, &st, WNOHANG))
-			rack_serve(1);
+			if (how != PTRACE_SINGLESTEP)
+				rack_serve(1);
 		CHECK(WIFSTOPPED(st), "it ended");
 		if ((WSTOPSIG(st) & 0x7f) == SIGTRAP)
 			return;
@@ -95,6 +96,25 @@ static void stop_in_a_send(bool late)
 		stopped_ts = __atomic_load_n(&line->ts, __ATOMIC_ACQUIRE);
 	} while (!stopped_ts || stopped_ts == BL_TIME_NONE);
 	watch_line(false);
+}
+
+/*
+ * Lets the victim go on until the hold of its reliable send is set, and a little further: it will
+ * not look again whether its timestamp is void.
+ */
+static void go_on_to_the_hold(void)
+{
+	unsigned int i, beyond = 0;
+
+	for (i = 0; i < 20000 && beyond < 100; i++) {
+		uint64_t hold = __atomic_load_n(&line->hold, __ATOMIC_ACQUIRE);
+
+		beyond += hold && hold != BL_TIME_NONE;
+		run_victim(PTRACE_SINGLESTEP);
+		CHECK(__atomic_load_n(&line->ts, __ATOMIC_ACQUIRE) == stopped_ts, "it sent without "
+										  "a hold");
+	}
+	CHECK(beyond == 100, "it does not set the hold");
 }
 
 static bool is_void(void)
@@ -185,6 +205,8 @@ RACK_TEST(reliable__loses_nothing)
 	add_workers(true);
 	for (i = 0; i < ROUNDS; i++) {
 		stop_in_a_send(false);
+		if (i & 1)
+			go_on_to_the_hold();
 		CHECK(tr_until(is_void, WAIT_MS), "the host waits for a process that is stopped");
 		CHECK(tr_until(barrier_passes, WAIT_MS), "B stands still");
 		CHECK(!endpoint(VICTIM)->dead, "it was expelled");

@@ -6,6 +6,7 @@
  */
 #include "tests/unit/lib/lib_rel.h"
 
+#include "lib/frame.h"
 #include "maps/forward_abi.h"
 
 static void bl_send_reliable__asks_first_then_takes_slots(void **state)
@@ -489,9 +490,35 @@ static void outcast__begins_anew(void **state)
 	drop(&a);
 }
 
+/*
+ * A reliable send holds C by a word of its own, so that it is not lost if the host gives up waiting
+ * for it. A timestamp that became void while it was taken is not used.
+ */
+static void bl_tx_stamp__void_while_it_is_taken(void **state)
+{
+	struct fake a;
+	uint64_t ts, upto;
+
+	(void)state;
+	make(&a, "127.0.0.1", 0);
+	ts = bl_tx_stamp(a.ep, false);
+	assert_true(a.ep->line->ts <= ts && a.ep->line->ts > FAKE_BUS);
+	assert_true(!a.ep->line->hold || a.ep->line->hold == BL_TIME_NONE);
+	ts = bl_tx_stamp(a.ep, true);
+	assert_int_equal(a.ep->line->hold, ts);
+	upto = fake_now() + 2000000;
+	fake_word(&a)->upto = upto;
+	ts = bl_tx_stamp(a.ep, true);
+	assert_true(ts > upto && a.ep->line->ts > upto);
+	assert_int_equal(a.ep->line->hold, ts);
+	a.ep->line->ts = a.ep->line->hold = BL_TIME_NONE;
+	drop(&a);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(bl_tx_stamp__void_while_it_is_taken),
 		cmocka_unit_test(bl_send_reliable__asks_first_then_takes_slots),
 		cmocka_unit_test(bl_rtx_timers__sends_again_until_acknowledged),
 		cmocka_unit_test(bl_rtx_timers__asks_the_daemon),
