@@ -78,16 +78,16 @@ static void bl_sweep__senders_that_are_silent_do_not_count(void **state)
 {
 	(void)state;
 	assert_int_equal(b.ep->nsenders, 1);
-	assert_int_equal(b.ep->wake->ep[b.ep->slot].senders, 1);
+	assert_int_equal(b.ep->nic.senders, 1);
 	pass(4);
 	assert_int_equal(b.ep->nsenders, 1);
 	pass(1);
 	assert_int_equal(b.ep->nsenders, 0);
-	assert_int_equal(b.ep->wake->ep[b.ep->slot].senders, 0);
+	assert_int_equal(b.ep->nic.senders, 0);
 	say(1);
 	pass(1);
 	assert_int_equal(b.ep->nsenders, 1);
-	assert_int_equal(b.ep->wake->ep[b.ep->slot].senders, 1);
+	assert_int_equal(b.ep->nic.senders, 1);
 	assert_int_equal(heard, 2);
 }
 
@@ -178,7 +178,7 @@ static void bl_sweep__a_copy_after_it(void **state)
 	assert_int_equal(b.ep->st.late_dropped, 1);
 	/* The sender's frame is acknowledged at last; it asks again before it goes on. */
 	assert_true(bl_rslot_close(bl_rwin_slot(a.ep->rwin, 1), 1));
-	while (bl_rwin_step(&a.ep->inflight[a.ep->slot].state, a.ep->rwin))
+	while (bl_rwin_step(&a.ep->line->state, a.ep->rwin))
 		;
 	bl_process(a.ep);
 	find(&a, &b)->rtx.used_ns = 1;
