@@ -237,7 +237,8 @@ WRAP_fuzz_arb := arb_udp_open arb_group_join arb_receive sendmmsg sendto getrand
 WRAP_fuzz_attach := bpf_map_update_elem bpf_map_lookup_elem bpf_map_delete_elem bpf_map_create \
 	bpf_obj_get bl_iface_get bl_iface_addr bind listen chmod chown unlink accept4 \
 	sd_event_add_io sd_event_add_time_relative sd_event_source_set_enabled \
-	sd_event_source_disable_unref bl_log mmap munmap
+	sd_event_source_disable_unref bl_log mmap munmap bpf_map_get_fd_by_id \
+	bpf_obj_get_info_by_fd bl_pin_over bl_note
 WRAP_fuzz_ctl := ctl_leading bl_store_waits bl_session_send bl_session_waiting bl_session_end \
 	bl_session_close bl_log clock_gettime
 WRAP_fuzz_etcd := etcd_gateway_open etcd_gateway_close etcd_gateway_next etcd_ask etcd_ask_now \

@@ -251,6 +251,17 @@ static void end_membership(struct bl_ep *ep)
 	       n->meta.name, ep->info.port, ep->info.name, ep->info.pid);
 }
 
+void bl_endpoint_undo(struct bl_ep *ep)
+{
+	struct bl_node *n = ep->node;
+	uint32_t slot = ep->slot, port = ep->info.port;
+
+	if (ep->pidfd >= 0)
+		close(ep->pidfd);
+	free_slot(ep, 0);
+	drop_ring(n, slot, port);
+}
+
 void bl_endpoint_release(struct bl_ep *ep, const char *why)
 {
 	struct bl_node *n = ep->node;

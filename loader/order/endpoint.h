@@ -42,6 +42,12 @@ int bl_endpoint_watch(struct bl_ep *ep, int conn);
 void bl_endpoint_release(struct bl_ep *ep, const char *why);
 
 /**
+ * bl_endpoint_undo - frees the slot of an endpoint that never became active, so that nobody has
+ * sent to it or waits for it. Its connection stays the caller's.
+ */
+void bl_endpoint_undo(struct bl_ep *ep);
+
+/**
  * bl_endpoint_put_out - ends the membership of endpoints whose processes live.
  * @slots: one bit each. Waits for an RCU grace period (about 16 ms), so endpoints that are expelled
  * for one reason at one moment go in one call.

@@ -331,12 +331,13 @@ static int attach_endpoint(struct bl_node *n, int conn, const struct bl_attach_r
 	describe_process(ep, who.pid);
 	ep->used = true;
 	rc = activate_slot(ep, *ring, err);
-	if (!rc) {
-		rc = bl_endpoint_watch(ep, conn);
-		if (rc < 0)
-			rc = bl_fail(err, -rc, "cannot watch the endpoint: %s", strerror(-rc));
+	if (rc) {
+		bl_endpoint_undo(ep);
+		return rc;
 	}
+	rc = bl_endpoint_watch(ep, conn);
 	if (rc < 0) {
+		rc = bl_fail(err, -rc, "cannot watch the endpoint: %s", strerror(-rc));
 		ep->conn = -1; /* still the caller's */
 		bl_endpoint_release(ep, "it could not be set up");
 		return rc;

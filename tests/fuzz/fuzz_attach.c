@@ -7,12 +7,14 @@
  *
  * Sockets are real; maps and the event loop are the harness's. It checks that each request has one
  * answer of the right size with the descriptors that belong to it, that no two endpoints have one
- * slot or port, that a frame to be forwarded is one that may be, and that nothing stays open.
+ * slot, port or page, that a slot that is free has neither ring nor page, that a frame to be
+ * forwarded is one that may be, and that nothing stays open. Steps of a request may fail.
  *
  * What a process writes into the pages is not covered.
  */
 #include "fuzz.h"
 
+#include <bpf/bpf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -26,9 +28,13 @@
 #include "loader/order/endpoint.h"
 #include "loader/order/endpoint_again.h"
 #include "loader/order/endpoint_attach.h"
+#include "loader/load/pin.h"
 #include "loader/order/events.h"
+#include "loader/order/note.h"
+#include "loader/order/slot_map.h"
 #include "maps/failure_abi.h"
 #include "maps/forward_abi.h"
+#include "maps/note_abi.h"
 #include "maps/reliable_abi.h"
 #include "proto/forward_msg.h"
 
@@ -38,14 +44,29 @@
 /* ---- maps: one memfd for each page, and the entries of endpoints ---- */
 
 static struct bl_ep_slot eps[BL_PORT_COUNT];
-static int eps_fd, rings_fd, cfg_fd;
+static int eps_fd, rings_fd, pages_fd, cfg_fd;
+/* What the maps of maps have, as a descriptor; -1: nothing. Outlives the daemon. */
+static int held[2][BL_EPS_MAX];
+static uint32_t opened_id;   /* of the map whose pin was opened last: its slot + 1 */
+static unsigned int fail_in; /* the step that fails; 0: none */
+
+enum { PAGE, HINTS, FAILURES, PAGES };
+
+static struct {
+	int fd;
+	size_t size;
+	void *at;
+} pages[PAGES];
 
 int __wrap_bpf_map_update_elem(int fd, const void *key, const void *value, uint64_t flags);
 int __wrap_bpf_map_lookup_elem(int fd, const void *key, void *value);
 int __wrap_bpf_map_delete_elem(int fd, const void *key);
-struct bpf_map_create_opts;
 int __wrap_bpf_map_create(int type, const char *name, uint32_t key_size, uint32_t value_size,
 			  uint32_t max, const struct bpf_map_create_opts *opts);
+int __wrap_bpf_map_get_fd_by_id(uint32_t id);
+int __wrap_bpf_obj_get_info_by_fd(int fd, void *info, uint32_t *len);
+int __wrap_bl_pin_over(int fd, const char *path, struct bl_err *err);
+int __wrap_bl_note(int fd, struct bl_note_arg *a);
 int __wrap_bpf_obj_get(const char *path);
 int __wrap_bl_iface_get(struct bl_iface *i, const char *name, struct bl_err *err);
 int __wrap_bl_iface_addr(const char *name, int family, uint8_t addr[16], struct bl_err *err);
@@ -64,12 +85,54 @@ int __wrap_sd_event_source_set_enabled(sd_event_source *src, int on);
 sd_event_source *__wrap_sd_event_source_disable_unref(sd_event_source *src);
 void __wrap_bl_log(int level, const char *fmt, ...);
 
+/* Whether this step fails. */
+static bool fails(void)
+{
+	if (!fail_in || --fail_in)
+		return false;
+	errno = ENOMEM;
+	return true;
+}
+
+static int page(size_t size)
+{
+	int fd = memfd_create("page", MFD_CLOEXEC);
+
+	FUZZ_CHECK(fd >= 0 && !ftruncate(fd, (off_t)size));
+	return fd;
+}
+
+static int *held_at(int fd, uint32_t slot)
+{
+	if (fd != rings_fd && fd != pages_fd)
+		return NULL;
+	FUZZ_CHECK(slot < BL_EPS_MAX);
+	return &held[fd == pages_fd ? BL_SLOT_PAGE : BL_SLOT_RING][slot];
+}
+
+static void let_go(int *at)
+{
+	if (*at >= 0)
+		close(*at);
+	*at = -1;
+}
+
 int __wrap_bpf_map_update_elem(int fd, const void *key, const void *value, uint64_t flags)
 {
 	uint32_t k;
+	int *at, inner;
 
 	(void)flags;
+	if (fails())
+		return -1;
 	memcpy(&k, key, sizeof(k));
+	at = held_at(fd, k);
+	if (at) {
+		memcpy(&inner, value, sizeof(inner));
+		let_go(at);
+		*at = fcntl(inner, F_DUPFD_CLOEXEC, 3);
+		FUZZ_CHECK(*at >= 0);
+	}
 	if (fd == eps_fd) {
 		FUZZ_CHECK(k < BL_PORT_COUNT);
 		memcpy(&eps[k], value, sizeof(eps[k]));
@@ -79,9 +142,22 @@ int __wrap_bpf_map_update_elem(int fd, const void *key, const void *value, uint6
 
 int __wrap_bpf_map_lookup_elem(int fd, const void *key, void *value)
 {
-	uint32_t k;
+	uint32_t k, id;
+	int *at;
 
 	memcpy(&k, key, sizeof(k));
+	at = held_at(fd, k);
+	if (at) {
+		id = k + 1;
+		memcpy(value, &id, sizeof(id));
+		errno = ENOENT;
+		return *at < 0 ? -1 : 0;
+	}
+	if (fd == pages[PAGE].fd) {
+		FUZZ_CHECK(!k);
+		memcpy(value, pages[PAGE].at, sizeof(struct bl_host_page));
+		return 0;
+	}
 	FUZZ_CHECK(fd == eps_fd && k < BL_PORT_COUNT);
 	memcpy(value, &eps[k], sizeof(eps[k]));
 	return 0;
@@ -89,23 +165,92 @@ int __wrap_bpf_map_lookup_elem(int fd, const void *key, void *value)
 
 int __wrap_bpf_map_delete_elem(int fd, const void *key)
 {
-	(void)key;
-	FUZZ_CHECK(fd == rings_fd);
+	uint32_t k;
+	int *at;
+
+	memcpy(&k, key, sizeof(k));
+	at = held_at(fd, k);
+	FUZZ_CHECK(at);
+	let_go(at);
 	return 0;
 }
 
+/* A ring, the page of an endpoint, or what the daemon waits for programs with. */
 int __wrap_bpf_map_create(int type, const char *name, uint32_t key_size, uint32_t value_size,
 			  uint32_t max, const struct bpf_map_create_opts *opts)
 {
-	(void)type, (void)name, (void)key_size, (void)value_size, (void)opts;
-	FUZZ_CHECK(max >= BL_RING_BYTES_MIN && max <= BL_RING_BYTES_MAX && !(max & (max - 1)));
+	(void)name, (void)key_size;
+	if (fails())
+		return -1;
+	if (type == BPF_MAP_TYPE_ARRAY && value_size == sizeof(struct bl_ep_page)) {
+		FUZZ_CHECK(max == 1 && opts->map_flags & BPF_F_MMAPABLE);
+		return page(value_size);
+	}
+	if (type == BPF_MAP_TYPE_RINGBUF)
+		FUZZ_CHECK(max >= BL_RING_BYTES_MIN && max <= BL_RING_BYTES_MAX &&
+			   !(max & (max - 1)));
 	return open("/dev/null", O_RDWR | O_CLOEXEC);
 }
 
+/* Pins of rings and pages have the names of slot_map.c. */
 int __wrap_bpf_obj_get(const char *path)
 {
-	(void)path;
+	const char *name = strrchr(path, '/');
+	unsigned int slot;
+	int what;
+
+	if (name &&
+	    (sscanf(name, "/page-%u", &slot) == 1 || sscanf(name, "/ring-%u", &slot) == 1)) {
+		what = name[1] == 'p' ? BL_SLOT_PAGE : BL_SLOT_RING;
+		FUZZ_CHECK(slot < BL_EPS_MAX && held[what][slot] >= 0);
+		opened_id = slot + 1;
+		return fcntl(held[what][slot], F_DUPFD_CLOEXEC, 3);
+	}
 	return open("/dev/null", O_RDWR | O_CLOEXEC);
+}
+
+int __wrap_bpf_map_get_fd_by_id(uint32_t id)
+{
+	(void)id;
+	FUZZ_CHECK(false); /* the pin is there */
+	return -1;
+}
+
+int __wrap_bpf_obj_get_info_by_fd(int fd, void *info, uint32_t *len)
+{
+	(void)fd;
+	FUZZ_CHECK(*len == sizeof(struct bpf_map_info));
+	((struct bpf_map_info *)info)->id = opened_id;
+	return 0;
+}
+
+int __wrap_bl_pin_over(int fd, const char *path, struct bl_err *err)
+{
+	(void)fd, (void)path, (void)err;
+	return fails() ? -ENOMEM : 0;
+}
+
+/* As bpf/note.bpf.c. */
+int __wrap_bl_note(int fd, struct bl_note_arg *a)
+{
+	struct bl_host_page *p = pages[PAGE].at;
+
+	(void)fd;
+	switch (a->kind) {
+	case BL_NOTE_EPS:
+		FUZZ_CHECK(a->lines <= BL_EPS_MAX && a->lines >= p->eps_lines);
+		FUZZ_CHECK(a->active <= a->lines);
+		p->eps_lines = a->lines;
+		p->eps_active = a->active;
+		return 0;
+	case BL_NOTE_WORD:
+		FUZZ_CHECK(a->slot < BL_EPS_MAX);
+		p->word[a->slot] = a->word;
+		return 0;
+	default:
+		FUZZ_CHECK(false);
+		return -EINVAL;
+	}
 }
 
 int __wrap_bl_iface_get(struct bl_iface *i, const char *name, struct bl_err *err)
@@ -129,14 +274,6 @@ int __wrap_bl_iface_addr(const char *name, int family, uint8_t addr[16], struct 
 /*
  * ---- pages: mapped once, because the daemon maps and unmaps them for each word ----
  */
-
-enum { INFLIGHT, WAKE, PAGE, WINDOWS, FAILURES, PAGES };
-
-static struct {
-	int fd;
-	size_t size;
-	void *at;
-} pages[PAGES];
 
 void *__wrap_mmap(void *at, size_t len, int prot, int flags, int fd, off_t off);
 void *__real_mmap(void *at, size_t len, int prot, int flags, int fd, off_t off);
@@ -166,20 +303,10 @@ int __wrap_munmap(void *at, size_t len)
 	return __real_munmap(at, len);
 }
 
-static int page(size_t size)
-{
-	int fd = memfd_create("page", MFD_CLOEXEC);
-
-	FUZZ_CHECK(fd >= 0 && !ftruncate(fd, (off_t)size));
-	return fd;
-}
-
 static void open_pages(void)
 {
-	static const size_t sizes[PAGES] = { [INFLIGHT] = BL_EPS_MAX * sizeof(struct bl_inflight),
-					     [WAKE] = sizeof(struct bl_wake),
-					     [PAGE] = 4096,
-					     [WINDOWS] = BL_EPS_MAX * sizeof(struct bl_rwin),
+	static const size_t sizes[PAGES] = { [PAGE] = sizeof(struct bl_host_page),
+					     [HINTS] = sizeof(struct bl_hints),
 					     [FAILURES] = sizeof(struct bl_failures) };
 	int i;
 
@@ -343,10 +470,8 @@ static const struct bl_node_events events = { on_changed, on_gone, on_forward };
 
 static void give_pages(void)
 {
-	node.inflight_fd = pages[INFLIGHT].fd;
-	node.wake_fd = pages[WAKE].fd;
+	node.hints_fd = pages[HINTS].fd;
 	node.page_fd = pages[PAGE].fd;
-	node.windows_fd = pages[WINDOWS].fd;
 	node.failures_fd = pages[FAILURES].fd;
 }
 
@@ -368,6 +493,8 @@ static void restart(bool controllers)
 	node.host_cfg.port_count = BL_PORT_COUNT;
 	node.eps_fd = eps_fd;
 	node.rings_fd = rings_fd;
+	node.pages_fd = pages_fd;
+	node.cfg.user_endpoints = node.cfg.user_ring_mib = -1;
 	node.host_cfg_fd = cfg_fd;
 	give_pages();
 	FUZZ_CHECK(!bl_endpoints_open(&node, &err));
@@ -381,13 +508,19 @@ static void check_endpoints(void)
 	for (i = 0; i < BL_EPS_MAX; i++) {
 		const struct bl_ep *ep = &node.ep[i];
 
-		if (!ep->used)
+		if (!ep->used) {
+			FUZZ_CHECK(held[BL_SLOT_RING][i] < 0 && held[BL_SLOT_PAGE][i] < 0);
+			FUZZ_CHECK(!ep->page);
 			continue;
+		}
+		FUZZ_CHECK(ep->page && ep->page_fd >= 0 && held[BL_SLOT_PAGE][i] >= 0);
 		FUZZ_CHECK(ep->slot == i && ep->info.slot == i);
 		FUZZ_CHECK(ep->info.port >= BL_PORT_BASE &&
 			   ep->info.port < BL_PORT_BASE + BL_PORT_COUNT);
 		for (k = 0; k < i; k++)
-			FUZZ_CHECK(!node.ep[k].used || node.ep[k].info.port != ep->info.port);
+			FUZZ_CHECK(!node.ep[k].used || (node.ep[k].info.port != ep->info.port &&
+							node.ep[k].page_fd != ep->page_fd &&
+							node.ep[k].page != ep->page));
 	}
 }
 
@@ -528,8 +661,9 @@ static void begin(bool controllers)
 	bl_clock_start(&shared_clock, 0, 1ULL << 60);
 	for (i = 0; i < CONNS; i++)
 		ours[i] = theirs[i] = -1;
-	memset(pages[INFLIGHT].at, 0, pages[INFLIGHT].size);
-	memset(pages[WAKE].at, 0, pages[WAKE].size);
+	memset(held, 0xff, sizeof(held));
+	fail_in = 0;
+	memset(pages[HINTS].at, 0, pages[HINTS].size);
 	memset(pages[PAGE].at, 0, pages[PAGE].size);
 	memset(&node, 0, sizeof(node));
 	node.listen_fd = -1;
@@ -545,6 +679,10 @@ static void end(void)
 	bl_endpoints_close(&node);
 	for (i = 0; i < SOURCES; i++)
 		FUZZ_CHECK(!sources[i].used);
+	for (i = 0; i < BL_EPS_MAX; i++) {
+		let_go(&held[BL_SLOT_RING][i]);
+		let_go(&held[BL_SLOT_PAGE][i]);
+	}
 }
 
 static int lowest_free(void)
@@ -564,6 +702,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!eps_fd) {
 		eps_fd = page(1);
 		rings_fd = page(1);
+		pages_fd = page(1);
 		cfg_fd = page(1);
 		open_pages();
 	}
@@ -578,7 +717,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		case 0:
 		case 1:
 			new_conn(i);
+			/* the step at which the request fails */
+			fail_in = op & 128 ? op >> 3 & 15 : 0;
 			request(&in, i);
+			fail_in = 0;
 			break;
 		case 2:
 			new_conn(i);

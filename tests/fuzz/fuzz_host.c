@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Fuzzes the host's programs that receive (bpf/host/), compiled natively and with the sanitizers:
- * frames from the link in any order, for endpoints that are there or not, time, sleepers, windows,
- * and fences. The input is a list of these operations.
+ * frames from the link in any order, for endpoints that are there or not, time, sleepers, lines,
+ * windows, decisions of the daemon, and fences. The input is a list of these operations.
  *
  * Besides what ASan and UBSan detect, in the frame, in maps and on the stack, it checks that each
  * frame ends for one reason, that stored messages have the bytes of the frame, that the barriers
@@ -19,8 +19,10 @@
 #include "maps/host_abi.h"
 #include "maps/reliable_abi.h"
 
-#define NEPS 3
-#define KEYS (sizeof(struct bl_host_counts) / sizeof(uint64_t))
+#define NEPS     3
+#define RINGLESS 40 /* a slot that has a page and no ring */
+#define PAGELESS 41 /* a slot that has a ring and no page */
+#define KEYS     (sizeof(struct bl_host_counts) / sizeof(uint64_t))
 
 int bl_host_xdp(struct xdp_md *ctx);
 int bl_host_relayed(struct xdp_md *ctx);
@@ -28,6 +30,7 @@ int bl_fence(struct bl_fence_arg *a);
 void native_host_maps(void);
 
 static uint64_t last[BL_REASON_MAX * KEYS];
+static struct bl_ep_page *pages[NEPS];
 
 static void put_endpoint(uint32_t key, uint16_t slot, uint32_t active, int v6)
 {
@@ -52,26 +55,28 @@ static void new_host(void)
 				   .beacon_ns = 100000,
 				   .dead_after_ns = 1000000,
 				   .beacon_mark = 0x42a7 };
-	struct bl_wake wake = { .next = BL_TIME_NONE, .next_c = BL_TIME_NONE };
-	struct bl_inflight idle = { .ts = BL_TIME_NONE };
+	struct bl_hints hints = { .next = BL_TIME_NONE, .next_c = BL_TIME_NONE };
 	uint32_t i;
 
 	native_host_maps();
 	native_clear();
 	memset(last, 0, sizeof(last));
 	native_put("host_cfg", 0, &cfg);
-	for (i = 0; i < BL_EPS_MAX; i++) {
-		native_put("inflight", i, &idle);
-		wake.ep[i].until = wake.ep[i].until_c = BL_TIME_NONE;
+	for (i = 0; i < NEPS; i++) {
+		pages[i] = native_inner_open("ep_pages", i, sizeof(struct bl_ep_page));
+		pages[i]->line.ts = BL_TIME_NONE;
+		pages[i]->wake.until = pages[i]->wake.until_c = BL_TIME_NONE;
+		native_ring_open(i);
 	}
-	native_put("wake", 0, &wake);
+	native_put("hints", 0, &hints);
 	put_endpoint(9, 0, BL_EP_ACTIVE, -1);
 	put_endpoint(10, 1, BL_EP_ACTIVE, 0);
 	put_endpoint(11, 2, BL_EP_ACTIVE, 1);
 	put_endpoint(12, 0, BL_EP_FREE, -1);
-	put_endpoint(13, 40, BL_EP_ACTIVE, -1);
-	for (i = 0; i < NEPS; i++)
-		native_ring_open(i);
+	put_endpoint(13, RINGLESS, BL_EP_ACTIVE, -1);
+	native_inner_open("ep_pages", RINGLESS, sizeof(struct bl_ep_page));
+	put_endpoint(14, PAGELESS, BL_EP_ACTIVE, -1);
+	native_ring_open(PAGELESS);
 	fuzz_clock(BUS);
 }
 
@@ -131,8 +136,8 @@ static void one_frame(struct fuzz_in *in, uint8_t op, uint8_t arg)
 
 static void window(struct fuzz_in *in, uint8_t arg)
 {
-	struct bl_inflight *line = native_get("inflight", 0);
-	struct bl_rwin *w = native_get("windows", 0);
+	struct bl_inflight *line = &pages[0]->line;
+	struct bl_rwin *w = &pages[0]->win;
 	uint32_t n, head = arg;
 
 	for (n = head; n < head + 3; n++) {
@@ -150,15 +155,35 @@ static void window(struct fuzz_in *in, uint8_t arg)
 
 static void sleepers(struct fuzz_in *in)
 {
-	struct bl_wake *w = native_get("wake", 0);
+	struct bl_hints *h = native_get("hints", 0);
 	uint32_t i;
 
 	for (i = 0; i < NEPS; i++) {
-		w->ep[i].until = fuzz_time(in);
-		w->ep[i].until_c = fuzz_time(in);
-		w->ep[i].on_ack = fuzz_u8(in) & 1;
+		pages[i]->wake.until = fuzz_time(in);
+		pages[i]->wake.until_c = fuzz_time(in);
+		pages[i]->wake.on_ack = fuzz_u8(in) & 1;
 	}
-	w->next = w->next_c = 0;
+	/* any process may write anything here */
+	h->next = fuzz_u8(in) & 1 ? fuzz_time(in) : 0;
+	h->next_c = h->next;
+}
+
+/* What a process writes into its line, and what the daemon decides about it. */
+static void line(struct fuzz_in *in)
+{
+	struct bl_host_page *page = native_get("host_page", 0);
+	uint8_t which = fuzz_u8(in);
+	struct bl_inflight *l = &pages[which % NEPS]->line;
+	struct bl_ep_word *w = &page->word[which % NEPS];
+
+	l->ts = which & 4 ? fuzz_time(in) : BL_TIME_NONE;
+	l->hold = which & 8 ? fuzz_time(in) : 0;
+	w->upto = which & 16 ? fuzz_time(in) : 0;
+	w->over = which & 32 ? w->upto : 0;
+	w->out = which & 64 ? fuzz_time(in) : 0;
+	w->out_why = which & 128 && w->out;
+	if (which & 64 && which & 16)
+		l->state = fuzz_u64(in);
 }
 
 static void fence(struct fuzz_in *in, uint8_t kind)
@@ -191,6 +216,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 				window(&in, arg);
 			else if (arg & 0x40)
 				sleepers(&in);
+			else if (arg & 0x20)
+				line(&in);
 			else
 				fence(&in, arg);
 			fuzz_ends(last, KEYS, &why);

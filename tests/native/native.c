@@ -34,6 +34,7 @@ uint32_t native_cpu;
 
 static struct native_map maps[MAPS];
 static unsigned int nmaps;
+static struct native_map *inner_maps; /* those in maps of maps */
 
 static void need(int cond, const char *what)
 {
@@ -48,6 +49,12 @@ static void need(int cond, const char *what)
 static int is_hash(const struct native_map *m)
 {
 	return m->type == BPF_MAP_TYPE_HASH || m->type == BPF_MAP_TYPE_LRU_HASH;
+}
+
+/* A map of maps: each value is the address of a map or of a ring, or NULL. */
+static int is_outer(const struct native_map *m)
+{
+	return m->type == BPF_MAP_TYPE_ARRAY_OF_MAPS;
 }
 
 /* Bytes from one entry to the next: values are aligned to 8, as the kernel's. */
@@ -84,8 +91,10 @@ struct native_map *native_map(const void *id, const char *name, size_t type, siz
 				  .key_size = (uint32_t)key_size,
 				  .value_size = (uint32_t)value_size,
 				  .max = (uint32_t)max };
-	if (type == BPF_MAP_TYPE_ARRAY_OF_MAPS || type == BPF_MAP_TYPE_RINGBUF)
+	if (type == BPF_MAP_TYPE_RINGBUF)
 		return m;
+	if (is_outer(m))
+		m->value_size = sizeof(void *);
 	m->data = mmap(NULL, bytes_of(m) + 1, PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	need(m->data != MAP_FAILED, "no memory for a map");
@@ -112,8 +121,6 @@ static uint8_t *hash_at(struct native_map *m, const void *key)
 	return NULL;
 }
 
-static struct ring *ring_of(uint32_t slot);
-
 void *native_lookup(struct native_map *m, const void *key)
 {
 	uint32_t k;
@@ -126,9 +133,8 @@ void *native_lookup(struct native_map *m, const void *key)
 	memcpy(&k, key, sizeof(k));
 	if (k >= m->max)
 		return NULL;
-	if (m->type == BPF_MAP_TYPE_ARRAY_OF_MAPS)
-		return ring_of(k);
-	return m->data + k * step_of(m);
+	at = m->data + k * step_of(m);
+	return is_outer(m) ? *(void **)at : at;
 }
 
 long native_update(struct native_map *m, const void *key, const void *value, uint64_t flags)
@@ -198,6 +204,45 @@ void *native_get(const char *name, uint32_t key)
 	return m && !is_hash(m) ? native_lookup(m, &key) : NULL;
 }
 
+/* Sets what a program finds in entry @slot of a map of maps. */
+static void set_inner(const char *outer, uint32_t slot, void *inner)
+{
+	struct native_map *m = native_map_named(outer);
+
+	need(m && is_outer(m) && slot < m->max, outer);
+	memcpy(m->data + slot * step_of(m), &inner, sizeof(inner));
+}
+
+void *native_inner_open(const char *outer, uint32_t slot, size_t value_size)
+{
+	/* The value is a separate allocation, so that ASan sees its end. */
+	struct native_map *m = calloc(1, sizeof(*m));
+	uint8_t *value = calloc(1, value_size);
+
+	need(m && value, "out of memory");
+	*m = (struct native_map){ .name = outer,
+				  .type = BPF_MAP_TYPE_ARRAY,
+				  .key_size = sizeof(uint32_t),
+				  .value_size = (uint32_t)value_size,
+				  .max = 1,
+				  .data = value };
+	m->next = inner_maps;
+	inner_maps = m;
+	set_inner(outer, slot, m);
+	return value;
+}
+
+static void close_inner(void)
+{
+	struct native_map *m;
+
+	while ((m = inner_maps)) {
+		inner_maps = m->next;
+		free(m->data);
+		free(m);
+	}
+}
+
 /* Where frames can be sent is said by the entries of the map, whose first field is an interface. */
 long native_redirect(struct native_map *m, uint32_t key, uint64_t flags)
 {
@@ -229,11 +274,6 @@ struct record {
 static struct ring {
 	struct record *first, **last;
 } rings[RINGS];
-
-static struct ring *ring_of(uint32_t slot)
-{
-	return slot < RINGS && rings[slot].last ? &rings[slot] : NULL;
-}
 
 void *native_ring_reserve(void *ring, uint64_t n)
 {
@@ -285,6 +325,7 @@ uint8_t *native_ring_take(uint32_t slot, size_t *n)
 void native_ring_open(uint32_t slot)
 {
 	rings[slot] = (struct ring){ .last = &rings[slot].first };
+	set_inner("rings", slot, &rings[slot]);
 }
 
 void native_clear(void)
@@ -297,6 +338,7 @@ void native_clear(void)
 			memset(maps[i].data, 0, is_hash(&maps[i]) ? 1 : bytes_of(&maps[i]));
 		maps[i].n = 0;
 	}
+	close_inner();
 	for (i = 0; i < RINGS; i++) {
 		uint8_t *p;
 

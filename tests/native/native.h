@@ -25,8 +25,12 @@ struct native_map {
 	const char *name;
 	uint32_t type, key_size, value_size, max;
 	uint32_t n; /* entries of a hash map or a queue */
-	/* arrays: the values; hash maps: @n keys with their values; both aligned to 8 */
+	/*
+	 * arrays: the values; hash maps: @n keys with their values; both aligned to 8. Maps of
+	 * maps: addresses.
+	 */
 	uint8_t *data;
+	struct native_map *next;
 };
 
 extern uint64_t native_now_ns; /* CLOCK_MONOTONIC of the programs */
@@ -41,6 +45,11 @@ struct native_map *native_map_named(const char *name);
 void native_put(const char *name, uint32_t key, const void *value);
 /** native_get - entry @key of an array; NULL: there is no such map or entry. */
 void *native_get(const char *name, uint32_t key);
+/**
+ * native_inner_open - gives entry @slot of a map of maps an array with one value. Returns the
+ * value, which is zero, and is freed by native_clear().
+ */
+void *native_inner_open(const char *outer, uint32_t slot, size_t value_size);
 /** native_clear - empties all maps, and forgets records in rings. */
 void native_clear(void);
 

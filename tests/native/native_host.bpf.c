@@ -12,11 +12,13 @@ void native_host_maps(void)
 	MAP(host_cfg);
 	MAP(host_orders);
 	MAP(host_page);
-	MAP(inflight);
-	MAP(wake);
-	MAP(windows);
+	MAP(ep_pages);
+	MAP(hints);
 	MAP(eps);
 	MAP(rings);
+	MAP(failures);
+	MAP(auth_links);
+	MAP(auth_states);
 	MAP(epoch);
 	native_map(&clock, "clock", BPF_MAP_TYPE_ARRAY, sizeof(__u32), sizeof(struct bl_clock), 1);
 #undef MAP

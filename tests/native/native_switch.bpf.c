@@ -17,10 +17,16 @@ void native_switch_maps(void)
 	MAP(sw_lanes);
 	MAP(sw_orders);
 	MAP(sw_lives);
+	MAP(sw_lags);
+	MAP(sw_sources);
+	MAP(sw_owners);
+	MAP(sw_quotas);
 	MAP(sw_carried);
 	MAP(sw_fdb);
 	MAP(sw_tx);
 	MAP(sw_homing);
+	MAP(auth_links);
+	MAP(auth_states);
 	MAP(epoch);
 	native_map(&clock, "clock", BPF_MAP_TYPE_ARRAY, sizeof(__u32), sizeof(struct bl_clock), 1);
 #undef MAP

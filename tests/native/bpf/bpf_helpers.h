@@ -28,6 +28,15 @@
 #define clock                 native_map_clock
 
 #define NATIVE_UINT(m, field) (sizeof(*(m)->field) / sizeof(int))
+/* What programs look up in a map of maps has no declaration: native_lookup() returns it. */
+struct native_undeclared {
+	int (*type)[1], (*max_entries)[1];
+	char *key, *value;
+};
+#define NATIVE_IS_INNER(m) __builtin_types_compatible_p(__typeof__(m), void *)
+#define NATIVE_DECLARED(m)                                                                    \
+	((__typeof__(__builtin_choose_expr(NATIVE_IS_INNER(m), (struct native_undeclared *)0, \
+					   m)))(m))
 /* The map that the declaration @m is of. Found once for each place that uses it. */
 #define NATIVE_MAP(m, name, key_size, value_size)                                       \
 	__extension__({                                                                 \
@@ -41,9 +50,10 @@
 #define NATIVE_KEYED(m, name) \
 	NATIVE_MAP(m, name, sizeof(*(m)->key), sizeof(*(m)->value))
 /* clang-format on */
-#define NATIVE_UNKEYED(m, name)             NATIVE_MAP(m, name, 0, sizeof(*(m)->value))
+#define NATIVE_UNKEYED(m, name) NATIVE_MAP(m, name, 0, sizeof(*(m)->value))
 
-#define bpf_map_lookup_elem(m, k)           native_lookup(NATIVE_KEYED(m, #m), k)
+#define bpf_map_lookup_elem(m, k) \
+	native_lookup(NATIVE_IS_INNER(m) ? (void *)(m) : NATIVE_KEYED(NATIVE_DECLARED(m), #m), k)
 #define bpf_map_update_elem(m, k, v, flags) native_update(NATIVE_KEYED(m, #m), k, v, flags)
 #define bpf_map_delete_elem(m, k)           native_delete(NATIVE_KEYED(m, #m), k)
 #define bpf_map_push_elem(m, v, flags)      native_push(NATIVE_UNKEYED(m, #m), v)
@@ -85,6 +95,7 @@
 #define bpf_skb_store_bytes(s, o, p, n, f)     (-1L)
 #define bpf_l4_csum_replace(s, o, from, to, f) (-1L)
 #define bpf_csum_diff(f, fn, t, tn, seed)      ((__s64)0)
+#define bpf_get_socket_cookie(s)               ((__u64)0)
 #define bpf_clone_redirect(s, i, f)            (-1L)
 
 #endif

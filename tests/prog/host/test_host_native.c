@@ -2,7 +2,7 @@
 /*
  * bl_host_xdp and bl_fence in the kernel against the same sources compiled natively: random frames,
  * and ACKs that fit, for endpoints that sleep or not, with a clock that advances. After each frame,
- * verdict, bytes, counters, the host page, windows, sleepers and records have to be the same.
+ * verdict, bytes, counters, the host page, the pages of endpoints and records have to be the same.
  */
 #include "tests/prog/native_util.h"
 #include "tests/prog/host/commit_util.h"
@@ -15,8 +15,8 @@ void native_host_maps(void);
 #define KEYS        (sizeof(struct bl_host_counts) / sizeof(__u64))
 
 static __u64 last[BL_R_COUNT * KEYS];
-static const char *const configured[] = { "host_cfg", "host_orders", "host_page",
-					  "inflight", "wake",        "windows",
+static struct bl_ep_page *native_page[BL_EPS_MAX];
+static const char *const configured[] = { "host_cfg", "host_orders", "host_page", "hints",
 					  "eps",      "clock",       "epoch" };
 
 static void copy_host(void)
@@ -29,6 +29,10 @@ static void copy_host(void)
 	native_cpu = (__u32)net.cpu;
 	for (i = 0; i < sizeof(configured) / sizeof(*configured); i++)
 		copy_map(bpf_object__find_map_by_name(sk->obj, configured[i]));
+	for (i = 0; i < BL_EPS_MAX; i++) {
+		native_page[i] = native_inner_open("ep_pages", i, sizeof(struct bl_ep_page));
+		memcpy(native_page[i], ep_page[i], sizeof(struct bl_ep_page));
+	}
 	for (i = 0; i < NEPS; i++)
 		native_ring_open(i);
 	counts_take(sk->maps.counts, counted);
@@ -46,8 +50,8 @@ static void same_windows(void)
 	__u32 i, k;
 
 	for (i = 0; i < NEPS; i++) {
-		map_get(sk->maps.windows, i, &here);
-		memcpy(&want, native_get("windows", i), sizeof(want));
+		here = ep_page[i]->win;
+		want = native_page[i]->win;
 		for (k = 0; k < BL_RWIN; k++) {
 			if (!here.slot[k].ack_ns != !want.slot[k].ack_ns)
 				fail_msg("%s: ack_ns of slot %u in window %u", doing, k, i);
@@ -56,6 +60,22 @@ static void same_windows(void)
 		if (memcmp(&here, &want, sizeof(here)))
 			fail_msg("%s: window %u differs", doing, i);
 	}
+}
+
+/* Lines, words to wake and what is behind them, of the first @n endpoint slots. */
+static void same_pages(__u32 n)
+{
+	const size_t size = offsetof(struct bl_ep_page, win);
+	__u32 i;
+
+	for (i = 0; i < n; i++)
+		if (memcmp(ep_page[i], native_page[i], size))
+			fail_msg("%s: line (%d) or wake (%d) of slot %u differ", doing,
+				 !!memcmp(&ep_page[i]->line, &native_page[i]->line,
+					  sizeof(struct bl_inflight)),
+				 !!memcmp(&ep_page[i]->wake, &native_page[i]->wake,
+					  sizeof(struct bl_ep_wake)),
+				 i);
 }
 
 static void same_records(void)
@@ -84,10 +104,10 @@ static void same_records(void)
 static void same_state(bool all)
 {
 	same_map(sk->maps.host_page, 1);
-	same_map(sk->maps.wake, 1);
+	same_map(sk->maps.hints, 1);
 	same_map(sk->maps.host_orders, 1);
 	same_map(sk->maps.epoch, 1);
-	same_map(sk->maps.inflight, all ? BL_EPS_MAX : NEPS);
+	same_pages(all ? BL_EPS_MAX : NEPS);
 	same_counts(sk->maps.counts, last, KEYS, all);
 	same_records();
 	if (all) {
@@ -115,35 +135,65 @@ static void put_both(const struct bpf_map *map, __u32 key, const void *value)
 /* Endpoints fall asleep until a barrier near the present one, or wait for an ACK. */
 static void endpoints_sleep(void)
 {
-	struct bl_wake w;
+	struct bl_hints h;
 	__u32 i;
 
-	map_get(sk->maps.wake, 0, &w);
-	w.next = w.next_c = bus_now - below(200000);
+	map_get(sk->maps.hints, 0, &h);
+	h.next = h.next_c = below(4) ? bus_now - below(200000) : BL_TIME_NONE;
 	for (i = 0; i < NEPS; i++) {
-		w.ep[i].until = below(2) ? BL_TIME_NONE : bus_now - below(200000);
-		w.ep[i].until_c = below(2) ? BL_TIME_NONE : bus_now - below(200000);
-		w.ep[i].on_ack = below(2);
+		struct bl_ep_wake *w = &ep_page[i]->wake;
+
+		w->until = below(2) ? BL_TIME_NONE : bus_now - below(200000);
+		w->until_c = below(2) ? BL_TIME_NONE : bus_now - below(200000);
+		if (below(8) == 0)
+			w->until = BL_WAKE_ON_DATA;
+		w->on_ack = below(2);
+		native_page[i]->wake = *w;
 	}
-	put_both(sk->maps.wake, 0, &w);
+	put_both(sk->maps.hints, 0, &h);
+}
+
+static __u64 time_or(__u64 none)
+{
+	return below(2) ? none : bus_now - below(200000);
+}
+
+/* Endpoints have something in flight, and the daemon decides that some of it does not count. */
+static void endpoints_send(void)
+{
+	struct bl_host_page page;
+	__u32 i;
+
+	map_get(sk->maps.host_page, 0, &page);
+	for (i = 0; i < NEPS; i++) {
+		struct bl_inflight *line = &ep_page[i]->line;
+		struct bl_ep_word *w = &page.word[i];
+
+		line->ts = time_or(BL_TIME_NONE);
+		line->hold = time_or(0);
+		native_page[i]->line = *line;
+		*w = (struct bl_ep_word){ .upto = time_or(0) };
+		w->over = below(2) ? 0 : w->upto;
+		if (below(8) == 0)
+			w->out = below(2) ? BL_OUT_OVER : bus_now - below(200000);
+		w->out_why = w->out ? below(2) : 0;
+	}
+	put_both(sk->maps.host_page, 0, &page);
 }
 
 /* The endpoint at port 9 has sent PREPs, for which reliable_frame() makes ACKs. */
 static void new_window(bool v6)
 {
-	struct bl_inflight line;
-
 	put_window(0, BODY_SLOT, BODY_SLOT + 1 + below(4), bus_now - 1000 - below(100000), v6);
-	native_put("windows", 0, &win);
-	map_get(sk->maps.inflight, 0, &line);
-	native_put("inflight", 0, &line);
+	native_page[0]->win = ep_page[0]->win;
+	native_page[0]->line = ep_page[0]->line;
 }
 
 /* An ACK of the window, or a PREP or RECALL for an endpoint that is there. */
 static void reliable_frame(struct frame *f, bool v6)
 {
 	struct desc d = v6 ? data_frame6(0, 1, 0, bus_now) : data_frame(0, 1, 0, bus_now);
-	const struct bl_rwin *w = native_get("windows", 0);
+	const struct bl_rwin *w = &native_page[0]->win;
 
 	d.b = d.c = below(2) ? bus_now - BL_TS_OLD : bus_now - below(200000);
 	d.body = below(8) ? 16 + below(60) : below(16);
@@ -243,6 +293,8 @@ static void native__host(void **state)
 				       (below(64) ? 0 : below(5 * DEAD_NS)));
 		if (below(4) == 0)
 			endpoints_sleep();
+		if (below(16) == 0)
+			endpoints_send();
 		if (below(64) == 0)
 			fence_both();
 		one_frame();
