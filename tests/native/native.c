@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <linux/bpf.h>
 
@@ -253,6 +254,15 @@ long native_redirect(struct native_map *m, uint32_t key, uint64_t flags)
 	if (key < m->max)
 		memcpy(&ifindex, m->data + key * step_of(m), sizeof(ifindex));
 	return ifindex ? XDP_REDIRECT : (long)(flags & 3);
+}
+
+void native_set_const(const volatile void *at, uint8_t value)
+{
+	const uintptr_t size = (uintptr_t)sysconf(_SC_PAGESIZE);
+	void *page = (void *)((uintptr_t)at & ~(size - 1));
+
+	need(!mprotect(page, size, PROT_READ | PROT_WRITE), "a constant that cannot be set");
+	*(volatile uint8_t *)(uintptr_t)at = value;
 }
 
 uint32_t native_random(void)

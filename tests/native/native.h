@@ -61,6 +61,11 @@ long native_pop(struct native_map *m, void *value);
 long native_redirect(struct native_map *m, uint32_t key, uint64_t flags);
 uint32_t native_random(void);
 
+/** native_set_const - writes a constant that the loader sets in the kernel (.rodata). */
+void native_set_const(const volatile void *at, uint8_t value);
+/** native_set_auth - enum bl_auth_mode of the programs; stays as it is by native_clear(). */
+void native_set_auth(uint8_t mode);
+
 struct xdp_md;
 long native_adjust_tail(struct xdp_md *ctx, int by);
 long native_load_bytes(struct xdp_md *ctx, uint32_t off, void *to, uint32_t n);

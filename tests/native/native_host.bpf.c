@@ -23,3 +23,8 @@ void native_host_maps(void)
 	native_map(&clock, "clock", BPF_MAP_TYPE_ARRAY, sizeof(__u32), sizeof(struct bl_clock), 1);
 #undef MAP
 }
+
+void native_set_auth(uint8_t mode)
+{
+	native_set_const(&bl_auth, mode);
+}

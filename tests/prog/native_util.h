@@ -99,20 +99,20 @@ MAYBE_UNUSED static void same_counts(const struct bpf_map *map, __u64 *last, __u
 {
 	int cpus = libbpf_num_possible_cpus(), c;
 	__u32 r, k, each = bpf_map__value_size(map) / sizeof(__u64);
-	static __u64 got[65536];
+	static __u64 sums[65536];
 
-	assert_true((__u32)cpus * each <= sizeof(got) / sizeof(*got));
+	assert_true((__u32)cpus * each <= sizeof(sums) / sizeof(*sums));
 	for (r = 0; r < BL_R_COUNT; r++) {
 		const __u64 *want = native_get("counts", r);
 
 		if (!all && !memcmp(want, last + r * keys, keys * sizeof(*want)))
 			continue;
-		map_get(map, r, got);
+		map_get(map, r, sums);
 		for (k = 0; k < keys; k++) {
 			__u64 sum = 0;
 
 			for (c = 0; c < cpus; c++)
-				sum += got[(__u32)c * each + k];
+				sum += sums[(__u32)c * each + k];
 			if (want[k] != last[r * keys + k])
 				reason_seen[r] = true;
 			if (sum != want[k])
@@ -215,30 +215,54 @@ MAYBE_UNUSED static void random_frame(struct frame *f, __u32 from, __u64 bus, __
 	f->n = f->n < 60 ? 60 : f->n;
 }
 
+#ifdef BARLINE_TEST_AUTH_UTIL_H
+/*
+ * Seals a link frame of the neighbour at @port, nearly always as it should, so that both programs
+ * have to compute its tag. Leaves other frames as they are.
+ */
+MAYBE_UNUSED static void seal_random(struct frame *in, __u32 port, __u64 bus)
+{
+	struct bl_frame f;
+	__u32 epoch = below(16) ? EPOCH : EPOCH + 1;
+	__u64 stamp = bus + 10000 * below(10) - 50000; /* some are repeated */
+
+	if (bl_parse(in->p, in->p + in->n, BL_PORT_BASE, BL_PORT_COUNT, &f) != BL_R_NONE ||
+	    f.opcode != BL_OP_BEACON || in->n < f.hdr_off + 56u)
+		return;
+	if (below(8) == 0) {
+		memset(in->p + f.hdr_off, 0, below(2) * 6); /* no mark */
+		return;
+	}
+	seal_under(in, f.hdr_off, test_key(port, false, epoch), epoch, below(3), stamp);
+	if (below(16) == 0)
+		in->p[f.hdr_off + below(48)] ^= (__u8)(1 + below(255));
+}
+#endif
+
 /* Runs both programs on the frame. Fails unless both end with the same verdict and bytes. */
 MAYBE_UNUSED static int run_both(const struct bpf_program *prog, int (*native)(struct xdp_md *),
 				 __u32 ifindex, const struct frame *in, struct frame *out)
 {
 	static struct frame want;
-	int got, verdict;
+	int kernel, verdict;
 
 	want = *in;
 	verdict = native_run(native, want.p, &want.n, ifindex);
-	got = run_xdp(prog, ifindex, in, out);
-	if (got != verdict)
-		fail_msg("%s: verdict %d, and natively %d", doing, got, verdict);
+	kernel = run_xdp(prog, ifindex, in, out);
+	if (kernel != verdict)
+		fail_msg("%s: verdict %d, and natively %d", doing, kernel, verdict);
 	same_frame(out, &want);
-	return got;
+	return kernel;
 }
 
 /*
- * Fails unless a frame that bl_parse() refuses has ended for that reason: @before and @after are
- * the native counters of the key that it was counted for.
+ * Fails unless a frame that bl_parse() refuses has ended for that reason: @count_was and @count_is
+ * are the native counters of the key that it was counted for.
  */
-MAYBE_UNUSED static void same_reason(const struct frame *in, __u64 before, __u64 after,
+MAYBE_UNUSED static void same_reason(const struct frame *in, __u64 count_was, __u64 count_is,
 				     enum bl_reason why)
 {
-	if (why != BL_R_NONE && why != BL_R_NOT_OURS && after != before + 1)
+	if (why != BL_R_NONE && why != BL_R_NOT_OURS && count_is != count_was + 1)
 		fail_msg("%s: bl_parse() says %s for a frame of %u bytes, and the program does not",
 			 doing, reason_name[why], in->n);
 }

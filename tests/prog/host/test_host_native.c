@@ -4,8 +4,9 @@
  * and ACKs that fit, for endpoints that sleep or not, with a clock that advances. After each frame,
  * verdict, bytes, counters, the host page, the pages of endpoints and records have to be the same.
  */
-#include "tests/prog/native_util.h"
 #include "tests/prog/host/commit_util.h"
+#include "tests/prog/auth_util.h"
+#include "tests/prog/native_util.h"
 
 int bl_host_xdp(struct xdp_md *ctx);
 int bl_fence(struct bl_fence_arg *a);
@@ -16,8 +17,9 @@ void native_host_maps(void);
 
 static __u64 last[BL_R_COUNT * KEYS];
 static struct bl_ep_page *native_page[BL_EPS_MAX];
-static const char *const configured[] = { "host_cfg", "host_orders", "host_page", "hints",
-					  "eps",      "clock",       "epoch" };
+static const char *const configured[] = { "host_cfg", "host_orders", "host_page",
+					  "hints",    "eps",         "clock",
+					  "epoch",    "auth_links",  "auth_states" };
 
 static void copy_host(void)
 {
@@ -106,6 +108,7 @@ static void same_state(bool all)
 	same_map(sk->maps.host_page, 1);
 	same_map(sk->maps.hints, 1);
 	same_map(sk->maps.host_orders, 1);
+	same_map(sk->maps.auth_states, 1);
 	same_map(sk->maps.epoch, 1);
 	same_pages(all ? BL_EPS_MAX : NEPS);
 	same_counts(sk->maps.counts, last, KEYS, all);
@@ -259,6 +262,8 @@ static void one_frame(void)
 	} else {
 		random_frame(&in, below(2), bus_now, below(2) ? page->reg[0].b : page->commit);
 	}
+	if (with_auth)
+		seal_random(&in, 0, bus_now);
 	why = bl_parse(in.p, in.p + in.n, BL_PORT_BASE, BL_PORT_COUNT, &f);
 	count = (const __u64 *)native_get("counts", why) + BL_HC_INGRESS;
 	was = *count;
@@ -268,14 +273,13 @@ static void one_frame(void)
 		same_windows();
 }
 
-static void native__host(void **state)
+static __u64 run(const char *who)
 {
 	struct bl_ep_slot ep;
 	__u64 frames = 0, since = mono_now();
 	static char at[64];
 
-	(void)state;
-	rnd_begin("a host");
+	rnd_begin(who);
 	/* what the bodies of frames.h name: in ACKs to port 9, PREPs to 10, and RECALLs to 11 */
 	map_get(sk->maps.eps, 9, &ep);
 	ep.life = BODY_INCARNATION;
@@ -301,19 +305,53 @@ static void native__host(void **state)
 		same_state(frames % 1024 == 0);
 	}
 	same_state(true);
-	print_message("%llu frames in %llu ms\n", (unsigned long long)frames,
+	print_message("%s: %llu frames in %llu ms\n", who, (unsigned long long)frames,
 		      (unsigned long long)(mono_now() - since) / 1000000);
 	doing = "";
+	return frames;
+}
+
+static void native__host(void **state)
+{
+	__u64 frames;
+
+	(void)state;
+	frames = run("a host");
 	HAVE_MET(frames, BL_R_STORED, BL_R_BEACON, BL_R_PREPARED, BL_R_ACKED, BL_R_ACK_REPEATED,
 		 BL_R_ACK_UNKNOWN, BL_R_COMMITTED, BL_R_RECALLED, BL_R_WRONG_LIFE, BL_R_PREP_LATE,
 		 BL_R_NO_ENDPOINT, BL_R_UNSWITCHED, BL_R_BARRIER_AHEAD, BL_R_TS_AHEAD,
 		 BL_R_EPOCH_OLD, BL_R_LOOPED);
 }
 
+static int keys_setup(void **state)
+{
+	static const struct bl_auth_state none;
+
+	bl_host__destroy(sk);
+	sk = NULL;
+	with_auth = BL_AUTH_LINKS;
+	native_set_auth(with_auth);
+	host_setup(state);
+	put_keys(0, 0x1000); /* the node of beacon_frame() */
+	map_put(sk->maps.auth_states, 0, &none);
+	return 0;
+}
+
+static void native__with_keys(void **state)
+{
+	__u64 frames;
+
+	(void)state;
+	frames = run("a host with keys");
+	HAVE_MET(frames, BL_R_STORED, BL_R_BEACON, BL_R_AUTH_MISSING, BL_R_AUTH_EPOCH,
+		 BL_R_AUTH_REPLAYED, BL_R_AUTH_BAD);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(native__host, host_setup),
+		cmocka_unit_test_setup(native__with_keys, keys_setup),
 	};
 
 	return cmocka_run_group_tests(tests, net_up, NULL);

@@ -2,10 +2,12 @@
 /*
  * bl_switch_xdp and bl_fence in the kernel against the same sources compiled natively: random
  * frames and commands of the controller, on a switch with a clock that advances. After each frame,
- * verdict, bytes, counters, registers, trees, lanes, sources and quotas have to be the same.
+ * verdict, bytes, counters, registers, trees, lanes, sources, quotas and stamps have to be the
+ * same.
  */
-#include "tests/prog/native_util.h"
 #include "tests/prog/switch/switch_util.h"
+#include "tests/prog/auth_util.h"
+#include "tests/prog/native_util.h"
 #include "core/source_core.h"
 
 int bl_switch_xdp(struct xdp_md *ctx);
@@ -20,10 +22,11 @@ void native_switch_maps(void);
 
 static __u64 last[BL_R_COUNT * BL_SW_COUNTS];
 
-static const char *const configured[] = { "sw_cfg",     "sw_ifindex", "sw_ports",  "sw_regs",
-					  "sw_trees",   "sw_lanes",   "sw_orders", "sw_lives",
-					  "sw_carried", "sw_fdb",     "sw_homing", "sw_lags",
-					  "sw_sources", "sw_quotas",  "clock",     "epoch" };
+static const char *const configured[] = { "sw_cfg",     "sw_ifindex", "sw_ports",   "sw_regs",
+					  "sw_trees",   "sw_lanes",   "sw_orders",  "sw_lives",
+					  "sw_carried", "sw_fdb",     "sw_homing",  "sw_lags",
+					  "sw_sources", "sw_quotas",  "auth_links", "auth_states",
+					  "clock",      "epoch" };
 
 static struct bpf_map *map_named(const char *name)
 {
@@ -112,6 +115,7 @@ static void same_state(bool all)
 	same_map(sk->maps.sw_ports, n);
 	same_map(sk->maps.sw_lags, n);
 	same_map(sk->maps.sw_sources, n);
+	same_map(sk->maps.auth_states, n);
 	same_quotas(n);
 	same_owners();
 	same_map(sk->maps.sw_lanes, all ? BL_LANES_MAX : 1);
@@ -237,6 +241,8 @@ static void one_frame(__u32 port)
 	__u64 was;
 
 	any_frame(&in, port);
+	if (with_auth)
+		seal_random(&in, below(32) ? port : below(NPORTS), bus_now);
 	why = bl_parse(in.p, in.p + in.n, BL_PORT_BASE, BL_PORT_COUNT, &f);
 	count = (const __u64 *)native_get("counts", why) + port;
 	was = *count;
@@ -350,11 +356,37 @@ static void native__while_all_are_live(void **state)
 		 BL_R_CONTROL_FLOOD, BL_R_LAGGING);
 }
 
+static int keys_setup(void **state)
+{
+	__u32 p;
+
+	bl_switch__destroy(sk);
+	sk = NULL;
+	with_auth = BL_AUTH_LINKS;
+	native_set_auth(with_auth);
+	switch_setup(state);
+	for (p = 0; p < NPORTS; p++)
+		put_keys(p, 0x1000 + p); /* the nodes of beacon_frame() */
+	forget_stamps();
+	return 0;
+}
+
+static void native__with_keys(void **state)
+{
+	__u64 frames;
+
+	(void)state;
+	frames = run("a switch with keys", new_switch);
+	HAVE_MET(frames, BL_R_BEACON, BL_R_RELAYED, BL_R_JOINED, BL_R_AUTH_MISSING, BL_R_AUTH_EPOCH,
+		 BL_R_AUTH_REPLAYED, BL_R_AUTH_BAD);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(native__from_the_first_frame, switch_setup),
 		cmocka_unit_test_setup(native__while_all_are_live, switch_setup),
+		cmocka_unit_test_setup(native__with_keys, keys_setup),
 	};
 
 	return cmocka_run_group_tests(tests, net_up, NULL);
