@@ -424,7 +424,8 @@ static __always_inline int on_output_frame(struct xdp_md *ctx, __u32 ifindex)
 		if (why != BL_R_QUEUED)
 			return bl_done(p, why);
 	}
-	carried->b[lane] = b;
+	BL_SEEN(lane); /* Linux 6.1 must see the bound at the access */
+	carried->b[lane & (BL_LANES_MAX - 1)] = b;
 	return bl_done(p, why);
 }
 

@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/utsname.h>
 #include <cmocka.h>
 #include <bpf/bpf.h>
 
@@ -65,12 +66,24 @@ static __u32 load_host(bool admits, bool auth)
 	return n;
 }
 
+/* Kernels before 6.8 verify every global function, whether it is called or not. */
+static bool verifies_what_is_not_called(void)
+{
+	struct utsname u;
+	int major, minor;
+
+	assert_int_equal(uname(&u), 0);
+	assert_int_equal(sscanf(u.release, "%d.%d", &major, &minor), 2);
+	return major < 6 || (major == 6 && minor < 8);
+}
+
 static void switch__without_admission_less_is_verified(void **state)
 {
 	__u32 with = load_switch(true, false), without = load_switch(false, false);
 
 	print_message("  %u instructions verified, %u without admission\n", with, without);
-	assert_true(without < with);
+	/* There, all of a switch's admission is in such functions. */
+	assert_true(verifies_what_is_not_called() ? without < with + with / 50 : without < with);
 }
 
 static void host__without_admission_less_is_verified(void **state)
