@@ -77,13 +77,21 @@ static bool verifies_what_is_not_called(void)
 	return major < 6 || (major == 6 && minor < 8);
 }
 
+/*
+ * Fails unless less is verified without something than with it. On kernels that verify all global
+ * functions, most of it is verified in any case.
+ */
+static void expect_less(__u32 without, __u32 with)
+{
+	assert_true(verifies_what_is_not_called() ? without < with + with / 50 : without < with);
+}
+
 static void switch__without_admission_less_is_verified(void **state)
 {
 	__u32 with = load_switch(true, false), without = load_switch(false, false);
 
 	print_message("  %u instructions verified, %u without admission\n", with, without);
-	/* There, all of a switch's admission is in such functions. */
-	assert_true(verifies_what_is_not_called() ? without < with + with / 50 : without < with);
+	expect_less(without, with);
 }
 
 static void host__without_admission_less_is_verified(void **state)
@@ -91,7 +99,7 @@ static void host__without_admission_less_is_verified(void **state)
 	__u32 with = load_host(true, false), without = load_host(false, false);
 
 	print_message("  %u instructions verified, %u without admission\n", with, without);
-	assert_true(without < with);
+	expect_less(without, with);
 }
 
 static void switch__authentication_is_verified_only_if_on(void **state)
@@ -99,7 +107,7 @@ static void switch__authentication_is_verified_only_if_on(void **state)
 	__u32 with = load_switch(true, true), without = load_switch(true, false);
 
 	print_message("  %u instructions verified, %u without authentication\n", with, without);
-	assert_true(without < with);
+	expect_less(without, with);
 }
 
 static void host__authentication_is_verified_only_if_on(void **state)
@@ -107,7 +115,7 @@ static void host__authentication_is_verified_only_if_on(void **state)
 	__u32 with = load_host(true, true), without = load_host(true, false);
 
 	print_message("  %u instructions verified, %u without authentication\n", with, without);
-	assert_true(without < with);
+	expect_less(without, with);
 }
 
 int main(void)
