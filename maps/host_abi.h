@@ -182,12 +182,13 @@ struct bl_host_page {
 	 * @barrier (acquire), then the ring.
 	 */
 	__u64 barrier;
-	__u64 commit;       /* the same for reliable messages */
-	__u64 sent_barrier; /* highest barrier that the egress program has written */
-	__u64 now_ns;       /* as in struct bl_sw_lane */
-	__u64 limit_ns;     /* as in struct bl_sw_lane */
-	__u64 watch_ns;     /* as in struct bl_sw_lane */
-	__u64 scan_ns;      /* as in struct bl_sw_lane */
+	__u64 commit; /* the same for reliable messages */
+	/* highest barrier that the egress program has written into a frame without a claim */
+	__u64 sent_barrier;
+	__u64 now_ns;   /* as in struct bl_sw_lane */
+	__u64 limit_ns; /* as in struct bl_sw_lane */
+	__u64 watch_ns; /* as in struct bl_sw_lane */
+	__u64 scan_ns;  /* as in struct bl_sw_lane */
 	/*
 	 * Data sends that carried a barrier. Updates of two CPUs may be lost: the beacon sender
 	 * only needs to know whether there were several.

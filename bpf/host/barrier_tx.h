@@ -23,7 +23,7 @@
 /** struct inflight_min - state of a scan of the in-flight lines for the least times. */
 struct inflight_min {
 	__u64 b, c;          /* least so far, bus time, ns */
-	struct bl_pair last; /* B and C that were sent before, bus time, ns */
+	struct bl_pair last; /* B, without a claim, and C that were sent before, bus time, ns */
 	struct bl_host_page *page;
 	__u32 neps; /* slots to look at */
 	__u32 but;  /* slot whose line does not count for B; BL_EPS_MAX: none */
@@ -132,7 +132,7 @@ static __always_inline void host_barriers(struct run *r, const struct bl_now *no
 	__sync_lock_test_and_set(&fence, 1);
 	bpf_loop(BL_EPS_MAX, least_inflight, &m, 0);
 	/* A lost update of two CPUs makes the value older, not wrong. */
-	if (m.b > page->sent_barrier)
+	if (!claim && m.b > page->sent_barrier)
 		BL_WRITE_ONCE(page->sent_barrier, m.b);
 	m.c = bl_min64(m.b, m.c);
 	if (m.c > m.last.c)

@@ -40,22 +40,16 @@ BL_CORE int bl_line_void(__u64 ts, __u64 upto)
 	return ts && ts <= upto;
 }
 
-#define BL_LINE_OLD_NS (1ULL << 40) /* 18 minutes; far below what 48 bits can tell */
-
-/** bl_line_oldest - the least time that a line counts as, where @b is the greatest B sent. */
-BL_CORE __u64 bl_line_oldest(__u64 b)
-{
-	return b > BL_LINE_OLD_NS ? b - BL_LINE_OLD_NS : 0;
-}
-
 /**
  * bl_line_least - lower *@b and *@c to what the line allows. @in_flight of 0: @ts of the line does
- * not count. @word: of the endpoint. @last: the greatest B and C that were sent. A line that is to
- * hold back a C that has left does not count. One that is far below the B that has left counts as
- * BL_LINE_OLD_NS below it: the 48 bits of an older B would lie ahead of all clocks. It must not
- * count as that B itself: the frame that claimed that may not have left yet, and a frame that
- * carries it from another CPU would overtake its message.
- * Returns 1 if the window counts as well: see bl_rwin_commit().
+ * not count. @word: of the endpoint. @last: the greatest B that was sent without a claim
+ * (bl_frame_claim()), and the greatest C. A line that is to hold back a C that has left does not
+ * count. One that is to hold back a B that has left holds the next B at that one, and not below: an
+ * old B would lie ahead of all clocks on the wire. No message is below: the program that sent that
+ * B did not see the line, so its process read the clock and the promise after the program had. A B
+ * that was sent with a claim is no such bound. The frame that claims it may not have left yet, and
+ * a frame that carried it from another CPU would overtake its message. Returns 1 if the window
+ * counts as well: see bl_rwin_commit().
  *
  * Reads in this order: out, in flight, hold, window. What the process removes from one of the last
  * three, it has put into the next one before.
@@ -70,7 +64,7 @@ BL_CORE int bl_line_least(const struct bl_inflight *line, const struct bl_ep_wor
 	if (!out || !BL_READ_ONCE(word->out_why)) {
 		v = BL_READ_ONCE(line->ts);
 		if (v && v < *b && in_flight && !bl_line_void(v, BL_READ_ONCE(word->over)))
-			*b = bl_min64(*b, bl_max64(v, bl_line_oldest(last->b)));
+			*b = bl_min64(*b, bl_max64(v, last->b));
 	}
 	if (out) {
 		*c = bl_min64(*c, out);
