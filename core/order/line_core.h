@@ -119,20 +119,23 @@ BL_CORE void bl_line_stop(struct bl_ep_word *word, __u64 sent, __u64 received)
 /**
  * bl_line_failed_at - compute T: everything of the endpoint below it is committed, and nothing at
  * or above it.
+ * @sent: the greatest C that was sent. T is not below it, whatever a process has stored in its
+ * page: what was sent cannot be taken back.
  * @latest: T if nothing is open; no C that was ever sent is above it.
  *
- * @hold is read before the window: what leaves @hold is in the window before.
+ * @hold is read before the window: what leaves @hold is in the window before. Returns T, never 0.
  */
-BL_CORE __u64 bl_line_failed_at(struct bl_inflight *line, struct bl_rwin *w, __u64 latest)
+BL_CORE __u64 bl_line_failed_at(struct bl_inflight *line, struct bl_rwin *w, __u64 sent,
+				__u64 latest)
 {
 	__u64 hold = BL_READ_ONCE(line->hold), t = latest, ts;
 
 	BL_BARRIER();
 	if (bl_rwin_freeze(&line->state, w, &ts))
-		t = ts;
+		t = bl_min64(t, ts);
 	if (hold && hold < t)
 		t = hold;
-	return t;
+	return bl_max64(bl_max64(t, sent), 1);
 }
 
 /** bl_line_out - make @t final. */

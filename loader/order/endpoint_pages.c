@@ -247,9 +247,9 @@ uint64_t bl_ep_dead_at(struct bl_node *n, unsigned int slot, enum bl_out_why why
 	 */
 	while (!t) {
 		latest = greatest_promise(n, host) + SLACK_NS;
-		t = bl_line_failed_at(&p->line, &p->win, latest);
-		if (!t)
-			break;
+		t = bl_line_failed_at(&p->line, &p->win,
+				      __atomic_load_n(&host->sent_commit, __ATOMIC_ACQUIRE),
+				      latest);
 		bl_line_out(&w, t, why);
 		if (bl_ep_word_set(n, slot, &w)) {
 			t = 0;
@@ -319,7 +319,8 @@ void bl_ep_put_out(struct bl_node *n, uint64_t slots, enum bl_out_why why, uint6
 			continue;
 		w = host->word[k];
 		t[k] = w.out_why ? w.out
-				 : bl_line_failed_at(&p->line, &p->win, greatest_promise(n, host));
+				 : bl_line_failed_at(&p->line, &p->win, w.out,
+						     greatest_promise(n, host));
 		if (!t[k] || w.out_why)
 			continue;
 		bl_line_out(&w, t[k], why);

@@ -226,7 +226,10 @@ static void bl_line_failed_at__edges(void **state)
 			(struct bl_rslot){ .wait = v[i].wait0 | v[i].head, .ts = 100 };
 		*bl_rwin_slot(&w, v[i].head + 1) =
 			(struct bl_rslot){ .wait = v[i].wait1 | (v[i].head + 1), .ts = 130 };
-		assert_int_equal(bl_line_failed_at(&l, &w, 900), v[i].want);
+		assert_int_equal(bl_line_failed_at(&l, &w, 0, 900), v[i].want);
+		/* never below what was sent, nor 0, and nothing that is open lies ahead of all */
+		assert_int_equal(bl_line_failed_at(&l, &w, 899, 900), bl_max64(899, v[i].want));
+		assert_int_equal(bl_line_failed_at(&l, &w, 0, 0), 1);
 	}
 }
 
@@ -257,7 +260,7 @@ static uint64_t expel_endpoint(const struct fake *f)
 	uint64_t t;
 
 	bl_line_stop(fake_word(f), bl_min64(line_commit(f), fake_now()), f->page->commit);
-	t = bl_line_failed_at(line_of(f), f->ep->rwin, fake_now());
+	t = bl_line_failed_at(line_of(f), f->ep->rwin, 0, fake_now());
 	bl_line_out(fake_word(f), t, BL_OUT_ANSWER);
 	return t;
 }

@@ -144,7 +144,7 @@ static void bl_line_failed_at__hold_before_the_window(void **state)
 	memset(&line, 0, sizeof(line));
 	line.hold = 300;
 	inspect_at_barriers(move_hold_to_window);
-	assert_int_equal(bl_line_failed_at(&line, &win, 900), 300);
+	assert_int_equal(bl_line_failed_at(&line, &win, 0, 900), 300);
 	assert_int_equal(barriers, 1);
 	assert_memory_equal(seen, "r|", 2);
 }
