@@ -28,7 +28,6 @@
 
 /** struct bl_source_watch - what bl_sources_watch() keeps. */
 struct bl_source_watch {
-	struct bl_node *node;
 	sd_event_source *timer;
 	int regs_fd, owners_fd;
 	struct bl_sources *sources;         /* "sw_sources", mapped */
@@ -193,7 +192,6 @@ int bl_sources_watch(struct bl_node *n, const struct bpf_object *obj, struct bl_
 
 	if (!w)
 		return bl_fail(err, ENOMEM, "out of memory");
-	w->node = n;
 	w->regs_fd =
 		fcntl(bpf_object__find_map_fd_by_name(obj, BL_MAP_SW_REGS), F_DUPFD_CLOEXEC, 3);
 	w->owners_fd =

@@ -25,6 +25,7 @@
 
 #include "maps/switch_abi.h"
 #include "core/core.h"
+#include "core/order/barrier_core.h"
 
 /* The wait doubles with each exclusion, this many times at most. */
 #define BL_LAG_TIMES 9
@@ -45,7 +46,7 @@ BL_CORE __u64 bl_lag_limit(__u64 lag_max, __u32 role)
 /** bl_fresh_above - the least barrier that does not lag at bus time @now; 0: none does. */
 BL_CORE __u64 bl_fresh_above(__u64 now, __u64 limit)
 {
-	return limit && now > limit ? now - limit : 0;
+	return limit ? bl_time_before(now, limit) : 0;
 }
 
 /**
@@ -57,7 +58,7 @@ BL_CORE __u64 bl_fresh_above(__u64 now, __u64 limit)
  */
 BL_CORE __u64 bl_lag_before(__u64 freshest, __u64 limit)
 {
-	return limit && freshest > limit ? freshest - limit : 0;
+	return bl_fresh_above(freshest, limit);
 }
 
 /** bl_lag_wait - how long an input must be fresh before it may join, ns of watch time. */
