@@ -21,13 +21,6 @@
 #include "cli/util/read.h"
 #include "cli/util/read_admission.h"
 
-static char *mac_text(const uint8_t mac[6], char *buf, size_t size)
-{
-	snprintf(buf, size, "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3], mac[4],
-		 mac[5]);
-	return buf;
-}
-
 /* writes the name of switch port @i, or "" if there is no such port */
 static void port_name(int fd, uint32_t i, char *buf, size_t size)
 {

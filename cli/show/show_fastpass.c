@@ -49,8 +49,7 @@ static int add_dest_rows(const struct bl_node_ref *ref, json_t *rows)
 		if (bpf_map_lookup_elem(fd, &n, &d) || !d.want ||
 		    node_value(ref, BL_MAP_HOLD_MACS, n, &who, sizeof(who)))
 			continue;
-		snprintf(mac, sizeof(mac), "%02x:%02x:%02x:%02x:%02x:%02x", who.mac[0], who.mac[1],
-			 who.mac[2], who.mac[3], who.mac[4], who.mac[5]);
+		mac_text(who.mac, mac, sizeof(mac));
 		json_array_append_new(
 			rows,
 			json_pack("{s:s, s:i, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:I}", "node",

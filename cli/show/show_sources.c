@@ -3,6 +3,7 @@
  */
 #include <arpa/inet.h>
 #include <bpf/bpf.h>
+#include <endian.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -16,40 +17,31 @@ static const char *const modes[] = {
 	[BL_SOURCE_ANY] = "any", [BL_SOURCE_LEARN] = "learn", [BL_SOURCE_LIST] = "list"
 };
 
-/* Writes a list's IP address as text. */
-static void print_ip(const struct bl_ip *ip, char text[INET6_ADDRSTRLEN])
+/* Appends @text to the list @all, with a space before it if it is not the first. */
+static void append_text(char *all, size_t size, const char *text)
 {
-	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
-	uint8_t a[16];
+	size_t used = strlen(all);
 
-	memcpy(a, ip, sizeof(a));
-	if (!memcmp(a, mapped, sizeof(mapped)))
-		inet_ntop(AF_INET, a + 12, text, INET6_ADDRSTRLEN);
-	else
-		inet_ntop(AF_INET6, a, text, INET6_ADDRSTRLEN);
+	snprintf(all + used, size - used, "%s%s", used ? " " : "", text);
 }
 
 static void add_row(json_t *rows, const struct bl_node_ref *ref, const struct bl_sw_port *p,
 		    const struct bl_sources *s)
 {
-	char text[INET6_ADDRSTRLEN], all_macs[128] = "", all_ips[512] = "";
+	char text[INET6_ADDRSTRLEN],
+		all_macs[BL_SOURCE_MACS * 18] = "", all_ips[BL_SOURCE_IPS * INET6_ADDRSTRLEN] = "";
 	unsigned int k;
 
 	for (k = 0; k < s->nmac && k < BL_SOURCE_MACS; k++) {
-		uint64_t m = s->mac[k];
+		/* as bl_mac48() makes it: the first byte is the lowest */
+		const uint64_t mac = htole64(s->mac[k]);
 
-		snprintf(text, sizeof(text), "%02x:%02x:%02x:%02x:%02x:%02x", (unsigned)(m & 0xff),
-			 (unsigned)(m >> 8 & 0xff), (unsigned)(m >> 16 & 0xff),
-			 (unsigned)(m >> 24 & 0xff), (unsigned)(m >> 32 & 0xff),
-			 (unsigned)(m >> 40 & 0xff));
-		snprintf(all_macs + strlen(all_macs), sizeof(all_macs) - strlen(all_macs), "%s%s",
-			 k ? " " : "", text);
+		append_text(all_macs, sizeof(all_macs),
+			    mac_text((const uint8_t *)&mac, text, sizeof(text)));
 	}
-	for (k = 0; k < s->nip && k < BL_SOURCE_IPS; k++) {
-		print_ip(&s->ip[k], text);
-		snprintf(all_ips + strlen(all_ips), sizeof(all_ips) - strlen(all_ips), "%s%s",
-			 k ? " " : "", text);
-	}
+	for (k = 0; k < s->nip && k < BL_SOURCE_IPS; k++)
+		append_text(all_ips, sizeof(all_ips),
+			    addr_text((const uint8_t *)&s->ip[k], text, sizeof(text)));
 	json_array_append_new(rows,
 			      json_pack("{s:s, s:s, s:s, s:i, s:s, s:s}", "node", node_name(ref),
 					"name", p->name, "addresses",

@@ -152,6 +152,13 @@ char *addr_text(const uint8_t ip[16], char *buf, size_t size)
 	return buf;
 }
 
+char *mac_text(const uint8_t mac[6], char *buf, size_t size)
+{
+	snprintf(buf, size, "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3], mac[4],
+		 mac[5]);
+	return buf;
+}
+
 static int switch_rows(const struct bl_node_ref *ref, const struct bl_counts *counts,
 		       struct count_row *out)
 {

@@ -52,6 +52,8 @@ bool node_alive(const struct bl_node_ref *ref);
 
 /** addr_text - Formats an IPv6 or IPv4-mapped address; the zero address is "any". Returns @buf. */
 char *addr_text(const uint8_t ip[16], char *buf, size_t size);
+/** mac_text - Formats an Ethernet address. Returns @buf. */
+char *mac_text(const uint8_t mac[6], char *buf, size_t size);
 
 /** struct count_row - Counters of one place of a node: a switch port, or a hook of a host. */
 struct count_row {
