@@ -313,9 +313,11 @@ start_one() {
 }
 
 # side_by_side LANES ROOM KIND NAME LOAD...: starts the first that there is room for, again and
-# again. One that is larger than the room runs by itself.
+# again. One that is larger than the room runs by itself. Which runners have ended is read from
+# bash's own table of jobs: a job can leave that table before "wait -n PID" has asked for it, which
+# then knows "no such job" and says nothing about the end of it.
 side_by_side() {
-	local lanes=$1 room=$2 kind=$3 used=0 i pid
+	local lanes=$1 room=$2 kind=$3 used=0 i pid running
 	local -A loads=()
 	shift 3
 	local left=("$@")
@@ -328,11 +330,15 @@ side_by_side() {
 			loads[$!]=${left[i + 1]}
 			used=$((used + left[i + 1]))
 			left=("${left[@]:0:i}" "${left[@]:i+2}")
-		else
-			wait -n -p pid "${!loads[@]}"
+			continue
+		fi
+		wait -n || true # what the runner has said is in its lines
+		running=$(jobs -rp)
+		for pid in "${!loads[@]}"; do
+			grep -qx "$pid" <<<"$running" && continue
 			used=$((used - loads[$pid]))
 			unset "loads[$pid]"
-		fi
+		done
 	done
 }
 
