@@ -91,9 +91,12 @@ static void free_slot(struct bl_ep *ep, uint64_t untold)
 	struct bl_node *n = ep->node;
 	uint32_t key = bl_ep_key(n, &ep->info);
 	struct bl_ep_slot none = { .left = ep->info.left, .start_time = untold };
+	int rc;
 
 	memcpy(none.addr, ep->info.addr, sizeof(none.addr));
-	if (bpf_map_update_elem(n->eps_fd, &key, &none, BPF_ANY) || bl_ep_drop_page(n, ep->slot))
+	rc = bpf_map_update_elem(n->eps_fd, &key, &none, BPF_ANY);
+	/* whatever failed before: nothing refers to the page once the slot is free */
+	if (bl_ep_drop_page(n, ep->slot) || rc)
 		bl_log(BL_LOG_ERR, "%s: cannot remove endpoint %u: %s", n->meta.name, ep->info.port,
 		       strerror(errno));
 	memset(ep, 0, sizeof(*ep));
@@ -193,7 +196,9 @@ void bl_endpoint_put_out(struct bl_node *n, uint64_t slots, enum bl_out_why why)
 /* Removes the ring of a process that is gone. This takes long: see bl_slot_map_remove(). */
 static void drop_ring(struct bl_node *n, uint32_t slot, unsigned int port)
 {
-	if (bl_ep_clear_wake(n, slot) || bl_slot_map_remove(n, BL_SLOT_RING, slot))
+	int rc = bl_ep_clear_wake(n, slot);
+
+	if (bl_slot_map_remove(n, BL_SLOT_RING, slot) || rc)
 		bl_log(BL_LOG_ERR, "%s: cannot remove the ring of endpoint %u: %s", n->meta.name,
 		       port, strerror(errno));
 }
@@ -266,6 +271,7 @@ void bl_endpoint_release(struct bl_ep *ep, const char *why)
 {
 	struct bl_node *n = ep->node;
 	uint32_t key = bl_ep_key(n, &ep->info), slot = ep->slot, port = ep->info.port;
+	int rc;
 
 	ep->left = true;
 	ep->bye = bl_ep_bye(n, slot);
@@ -283,7 +289,9 @@ void bl_endpoint_release(struct bl_ep *ep, const char *why)
 		return;
 	}
 	ep->info.active = BL_EP_DEAD;
-	if (bpf_map_update_elem(n->eps_fd, &key, &ep->info, BPF_ANY) || bl_ep_clear_line(n, slot))
+	rc = bpf_map_update_elem(n->eps_fd, &key, &ep->info, BPF_ANY);
+	/* also if the map was not written: a line without a process would hold B */
+	if (bl_ep_clear_line(n, slot) || rc)
 		bl_log(BL_LOG_ERR, "%s: cannot remove endpoint %u: %s", n->meta.name, port,
 		       strerror(errno));
 	end_membership(ep);
