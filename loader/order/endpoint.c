@@ -91,14 +91,15 @@ static void free_slot(struct bl_ep *ep, uint64_t untold)
 	struct bl_node *n = ep->node;
 	uint32_t key = bl_ep_key(n, &ep->info);
 	struct bl_ep_slot none = { .left = ep->info.left, .start_time = untold };
-	int rc;
+	int rc, dropped;
 
 	memcpy(none.addr, ep->info.addr, sizeof(none.addr));
-	rc = bpf_map_update_elem(n->eps_fd, &key, &none, BPF_ANY);
+	rc = bpf_map_update_elem(n->eps_fd, &key, &none, BPF_ANY) ? -errno : 0;
 	/* whatever failed before: nothing refers to the page once the slot is free */
-	if (bl_ep_drop_page(n, ep->slot) || rc)
+	dropped = bl_ep_drop_page(n, ep->slot);
+	if (rc || dropped)
 		bl_log(BL_LOG_ERR, "%s: cannot remove endpoint %u: %s", n->meta.name, ep->info.port,
-		       strerror(errno));
+		       strerror(rc ? -rc : -dropped));
 	memset(ep, 0, sizeof(*ep));
 	ep->conn = ep->pidfd = ep->page_fd = -1;
 }
@@ -196,11 +197,11 @@ void bl_endpoint_put_out(struct bl_node *n, uint64_t slots, enum bl_out_why why)
 /* Removes the ring of a process that is gone. This takes long: see bl_slot_map_remove(). */
 static void drop_ring(struct bl_node *n, uint32_t slot, unsigned int port)
 {
-	int rc = bl_ep_clear_wake(n, slot);
+	int rc = bl_ep_clear_wake(n, slot), removed = bl_slot_map_remove(n, BL_SLOT_RING, slot);
 
-	if (bl_slot_map_remove(n, BL_SLOT_RING, slot) || rc)
+	if (rc || removed)
 		bl_log(BL_LOG_ERR, "%s: cannot remove the ring of endpoint %u: %s", n->meta.name,
-		       port, strerror(errno));
+		       port, strerror(rc ? -rc : -removed));
 }
 
 /*
@@ -289,11 +290,11 @@ void bl_endpoint_release(struct bl_ep *ep, const char *why)
 		return;
 	}
 	ep->info.active = BL_EP_DEAD;
-	rc = bpf_map_update_elem(n->eps_fd, &key, &ep->info, BPF_ANY);
-	/* also if the map was not written: a line without a process would hold B */
-	if (bl_ep_clear_line(n, slot) || rc)
+	rc = bpf_map_update_elem(n->eps_fd, &key, &ep->info, BPF_ANY) ? -errno : 0;
+	bl_ep_clear_line(n, slot); /* in any case: a line without a process would hold B */
+	if (rc)
 		bl_log(BL_LOG_ERR, "%s: cannot remove endpoint %u: %s", n->meta.name, port,
-		       strerror(errno));
+		       strerror(-rc));
 	end_membership(ep);
 	drop_ring(n, slot, port); /* after the rack was told, as above */
 }

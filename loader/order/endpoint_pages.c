@@ -112,13 +112,12 @@ struct bl_inflight *bl_ep_line(const struct bl_node *n, unsigned int slot)
 	return n->ep[slot].page ? &n->ep[slot].page->line : NULL;
 }
 
-int bl_ep_clear_line(struct bl_node *n, unsigned int slot)
+void bl_ep_clear_line(struct bl_node *n, unsigned int slot)
 {
 	struct bl_inflight *line = bl_ep_line(n, slot);
 
 	if (line)
 		__atomic_store_n(&line->ts, BL_TIME_NONE, __ATOMIC_RELEASE);
-	return 0;
 }
 
 /*
@@ -266,10 +265,10 @@ out:
 }
 
 /*
- * A process that updates a map of maps returns
- * after an RCU grace period (maybe_wait_bpf_programs(), as in the kernel's selftests), and programs
- * run inside RCU read sections. membarrier(MEMBARRIER_CMD_GLOBAL) waits for one, too, but is
- * refused where nohz_full is on.
+ * A process that updates a map of maps returns after an RCU grace period
+ * (maybe_wait_bpf_programs(), as in the kernel's selftests), and programs run inside RCU read
+ * sections. membarrier(MEMBARRIER_CMD_GLOBAL) waits for one, too, but is refused where nohz_full is
+ * on.
  */
 void bl_ep_wait_programs(const struct bl_node *n)
 {

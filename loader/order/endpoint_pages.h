@@ -60,7 +60,7 @@ int bl_ep_word_get(const struct bl_node *n, unsigned int slot, struct bl_ep_word
 int bl_ep_word_set(const struct bl_node *n, unsigned int slot, const struct bl_ep_word *w);
 
 /** bl_ep_clear_line - clears what a dead process left in flight, which will not be sent. */
-int bl_ep_clear_line(struct bl_node *n, unsigned int slot);
+void bl_ep_clear_line(struct bl_node *n, unsigned int slot);
 
 /** bl_ep_holds_commit - whether the window of @slot holds the rack's commit barrier. */
 bool bl_ep_holds_commit(const struct bl_node *n, unsigned int slot);

@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * A process that stops in the middle of a send holds the barriers of the whole rack. Its host waits
- * for send_limit_ms, then declares the send void and goes on (struct bl_ep_word):
+ * for send_limit_ms, then declares the send void and goes on (struct bl_ep_word). With the default
+ * of 20 ms:
  *
- * 	  0	the process is stopped, with 7000 in its line
- * 	 20	void_core.h finds that the send stands still. upto = the clock, or the greatest
- * 		promise of the host, so it is not below the timestamp of the send, whatever it is.
- * The programs drop the messages of this endpoint from now on. 36	An RCU grace period has
- * passed: whatever was let through has left, in front of everything that leaves from now on. over =
- * upto: B goes on. ?	The process continues. What it still sends of this scattering is dropped,
- * and counted as send_void. Its next send has a new time in the line, above upto. Its receivers
- * miss what was dropped, and the library reports those messages as it reports lost ones.
+ * - 0 ms: the process is stopped, with a timestamp in its line.
+ *
+ * - 20 ms: void_core.h finds that the send stands still. @upto becomes the clock, or the greatest
+ *   promise of the host, so it is not below the timestamp of the send, whatever it is. The programs
+ *   drop the messages of this endpoint from now on.
+ *
+ * - 28 to 40 ms: an RCU grace period has passed. Whatever was let through has left, in front of
+ *   everything that leaves from now on. @over becomes @upto, and B goes on.
+ *
+ * - The process continues. What it still sends of this scattering is dropped and counted as
+ *   send_void. Its next send has a new time in the line, above @upto. Its receivers miss what was
+ *   dropped, and the library reports those messages as it reports lost ones.
  *
  * The endpoint remains a member: nothing that its receivers have is wrong. A reliable send has a
  * hold beside the time in flight (bl_tx_stamp()), so C waits for it, for process_limit_ms at most
@@ -110,8 +115,7 @@ static void declare_void(struct bl_voids *v, uint64_t slots, uint64_t now)
 		v->said_ns[k] = now;
 		bl_log(BL_LOG_WARN,
 		       "%s: endpoint %u (%s, pid %u) has stopped in the middle of a send for %d "
-		       "ms: "
-		       "the send is void, and the host goes on without it",
+		       "ms: the send is void, and the host goes on without it",
 		       n->meta.name, ep->info.port, ep->info.name, ep->info.pid,
 		       n->cfg.send_limit_ms);
 	}
