@@ -20,7 +20,7 @@
  * longest gap in the deliveries of each pair is compared with what a case allows and with how long
  * this machine itself stood (stall_watch.h). After the attack, each pair must deliver a message
  * that was sent after its end within ATK_RECOVERY_MS, or within that and dead_after if the
- *attacker's input counted in B: he has fallen silent, which the others have to notice first.
+ * attacker's input counted in B: he has fallen silent, which the others have to notice first.
  *
  * What each attack did before there was a defence (2026-11-25), and the case that repeats it. Cases
  * are in test_attacks_*.c: b beacons, f frames, l local, c ctl, a admission.
