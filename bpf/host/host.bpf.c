@@ -284,6 +284,12 @@ static __always_inline enum bl_reason on_egress_frame(struct __sk_buff *skb, str
 	} else {
 		fill_frame(skb, f.off, f.both);
 	}
+	/*
+	 * One class and one queue for all. A process may choose the priority of its frames
+	 * (SO_PRIORITY, IP_TOS); a queueing discipline with classes would let them overtake those
+	 * of others, above whose timestamps their barrier may be.
+	 */
+	skb->priority = 0;
 	skb->queue_mapping = r->cfg->queue + 1;
 	return r->f.opcode == BL_OP_BEACON ? BL_R_BEACON_SENT : BL_R_SENT;
 }
