@@ -77,10 +77,10 @@ struct bl_node_agent {
 	unsigned int awaited;        /* inputs that stood still, or were behind, at that sample */
 	struct open_failure failure[FAILURES_MAX]; /* not announced to the endpoints yet */
 	unsigned int nfailures;
-	uint64_t led_ns;                   /* CLOCK_MONOTONIC of the last sample with a session */
-	uint64_t opened_ns;                /* CLOCK_MONOTONIC of the start */
-	uint64_t stuck_ns;                 /* CLOCK_MONOTONIC of the last sample of the windows */
-	struct bl_stuck stuck[BL_EPS_MAX]; /* the windows at that sample */
+	uint64_t led_ns;    /* CLOCK_MONOTONIC of the last sample with a session */
+	uint64_t opened_ns; /* CLOCK_MONOTONIC of the start */
+	uint64_t stuck_ns;  /* CLOCK_MONOTONIC of the last sample of the windows */
+	struct bl_stuck_seen stuck[BL_EPS_MAX]; /* the windows at that sample */
 	bool failed;        /* this node was announced as failed, and has not joined anew */
 	uint64_t failed_ns; /* CLOCK_MONOTONIC; @failed since then */
 	bool rejoining;     /* @failed, and bl_agent_rejoin() was called */

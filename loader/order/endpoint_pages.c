@@ -298,6 +298,7 @@ void bl_ep_put_out(struct bl_node *n, uint64_t slots, enum bl_out_why why, uint6
 	const struct bl_host_page *host = map_host_page(n);
 	struct bl_ep_word w;
 	unsigned int k;
+	uint64_t sent;
 
 	memset(t, 0, BL_EPS_MAX * sizeof(*t));
 	if (!host)
@@ -318,8 +319,13 @@ void bl_ep_put_out(struct bl_node *n, uint64_t slots, enum bl_out_why why, uint6
 		if (!(slots >> k & 1))
 			continue;
 		w = host->word[k];
+		/*
+		 * What was sent is read once more: a program that had read no @out yet may have
+		 * sent more than the first bound. None sends more now.
+		 */
+		sent = bl_max64(w.out, __atomic_load_n(&host->sent_commit, __ATOMIC_ACQUIRE));
 		t[k] = w.out_why ? w.out
-				 : bl_line_failed_at(&p->line, &p->win, w.out,
+				 : bl_line_failed_at(&p->line, &p->win, sent,
 						     greatest_promise(n, host));
 		if (!t[k] || w.out_why)
 			continue;

@@ -67,26 +67,46 @@ static void name_receivers(struct bl_node *n, unsigned int slot, uint64_t state,
 		say(ctx, &v[i]);
 }
 
-void bl_stuck_find(struct bl_node *n, struct bl_stuck seen[BL_EPS_MAX], uint64_t limit_ns,
+/* Returns the time at which the endpoint holds C, by its own words; BL_TIME_NONE: it does not. */
+static uint64_t holds_commit_at(struct bl_ep_page *p, uint64_t state)
+{
+	uint64_t at = __atomic_load_n(&p->line.hold, __ATOMIC_ACQUIRE);
+
+	if (!at)
+		at = BL_TIME_NONE;
+	if (bl_rwin_used(state))
+		at = bl_min64(at, __atomic_load_n(&bl_rwin_slot(&p->win, bl_rwin_head(state))->ts,
+						  __ATOMIC_ACQUIRE));
+	return at;
+}
+
+void bl_stuck_find(struct bl_node *n, struct bl_stuck_seen seen[BL_EPS_MAX], uint64_t limit_ns,
 		   void (*say)(void *ctx, const struct bl_agent_stuck *s), void *ctx)
 {
-	uint64_t mono = bl_mono_ns(), state[BL_EPS_MAX], stuck = 0;
+	uint64_t mono = bl_mono_ns(), bus = bl_clock_at(n->clock.shared, mono), state[BL_EPS_MAX],
+		 stuck = 0, late = 0;
 	unsigned int k;
 
 	for (k = 0; k < BL_EPS_MAX; k++) {
-		const struct bl_inflight *line = bl_ep_line(n, k);
+		struct bl_ep_page *p = n->ep[k].page;
+		uint16_t life = n->ep[k].info.life;
 
-		if (!n->ep[k].used || n->ep[k].dead || !line) {
-			seen[k].since_ns = 0;
+		if (!n->ep[k].used || n->ep[k].dead || !p) {
+			seen[k] = (struct bl_stuck_seen){ 0 };
 			continue;
 		}
-		state[k] = __atomic_load_n(&line->state, __ATOMIC_ACQUIRE);
-		if (bl_stuck_sample(&seen[k], n->ep[k].info.life, bl_rwin_head(state[k]),
-				    bl_rwin_used(state[k]),
-				    __atomic_load_n(&line->turn, __ATOMIC_RELAXED), mono, limit_ns))
+		state[k] = __atomic_load_n(&p->line.state, __ATOMIC_ACQUIRE);
+		if (bl_stuck_sample(
+			    &seen[k].window, life, bl_rwin_head(state[k]), bl_rwin_used(state[k]),
+			    __atomic_load_n(&p->line.turn, __ATOMIC_RELAXED), mono, limit_ns))
 			stuck |= 1ULL << k;
+		if (bl_stuck_lags(&seen[k].lag, life, holds_commit_at(p, state[k]), bus, mono,
+				  limit_ns))
+			late |= 1ULL << k;
 	}
+	if (late)
+		bl_endpoint_put_out(n, late, BL_OUT_WINDOW);
 	for (k = 0; k < BL_EPS_MAX; k++)
-		if (stuck >> k & 1)
+		if (stuck >> k & 1 && !(late >> k & 1))
 			name_receivers(n, k, state[k], limit_ns, say, ctx);
 }

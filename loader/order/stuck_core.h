@@ -50,4 +50,39 @@ static inline bool bl_stuck_sample(struct bl_stuck *s, uint16_t life, uint32_t h
 	return works;
 }
 
+/*
+ * How long an endpoint holds C far back. What its process shows of its window, and that it works,
+ * are its own words, and a hold names no receiver. A switch excludes a whole host whose C lags
+ * (commit_lag_max_ms), so its host puts the endpoint out before that. Where a receiver is to blame,
+ * the controller had twice the time that it needs to put the receiver out.
+ *
+ * Example: the same limit. A process stores 1 s of bus time into its hold at 1.0 s and raises its
+ * turn. From 6.0 s on it holds C more than 5 s back, and at 16.0 s it is to go. A sample counts for
+ * half a limit at most: if the machine stood still as a whole, the process is not to blame.
+ */
+
+/** struct bl_stuck_lag - for how long an endpoint has held C back by more than the limit. */
+struct bl_stuck_lag {
+	uint64_t at_ns;  /* CLOCK_MONOTONIC of the last sample; 0: there was none */
+	uint64_t age_ns; /* 0: it did not hold C so far back at the last sample */
+	uint16_t life;   /* incarnation of the endpoint */
+};
+
+/**
+ * bl_stuck_lags - one sample at @mono (CLOCK_MONOTONIC) and @bus.
+ * @held: the time at which the endpoint holds C; BL_TIME_NONE: it does not.
+ * Returns whether it is to be put out.
+ */
+static inline bool bl_stuck_lags(struct bl_stuck_lag *s, uint16_t life, uint64_t held, uint64_t bus,
+				 uint64_t mono, uint64_t limit_ns)
+{
+	uint64_t since = mono - s->at_ns < limit_ns / 2 ? mono - s->at_ns : limit_ns / 2;
+	bool lags = held < bus && bus - held > limit_ns;
+
+	s->age_ns = lags && s->at_ns && s->life == life ? s->age_ns + since : 0;
+	s->at_ns = mono;
+	s->life = life;
+	return s->age_ns >= 2 * limit_ns;
+}
+
 #endif

@@ -21,7 +21,7 @@
 #define DEAD_US   5000000
 
 static bool with_controller;
-static uint32_t limit_ms = LIMIT_MS;
+static uint32_t limit_ms = LIMIT_MS, commit_lag_max_ms;
 
 static void name_limit(struct bl_node_cfg *cfg, const struct lab_node *n)
 {
@@ -30,6 +30,8 @@ static void name_limit(struct bl_node_cfg *cfg, const struct lab_node *n)
 	cfg->dead_after_us = DEAD_US;
 	if (n->kind == LAB_HOST)
 		cfg->process_limit_ms = limit_ms;
+	else
+		cfg->commit_lag_max_ms = commit_lag_max_ms;
 }
 
 static void say_all(void)
@@ -330,6 +332,74 @@ RACK_TEST(sender__hangs_without_controllers)
 	tr_wait_done(WAIT_MS);
 }
 
+/* A rack with a controller, whose patience is short, and an endpoint on host 2 that does nothing.
+ */
+static struct bl_ep_page *liar_page(void)
+{
+	struct bl_ctl_cfg c = { .listen = CTL_ADDR,
+				.sqlite = BL_RUN_DIR "/ctl.db",
+				.answer_ms = ANSWER_MS,
+				.stuck_ms = 2000 };
+	struct tr_cfg cfg = { .fn = tr_mix,
+			      .until_enough = true,
+			      .gap_us = 1000,
+			      .len = 300,
+			      .fan = 3,
+			      .reliable = true,
+			      .to = 0x7,
+			      .quiet_ms = 6000 };
+	struct bl_err err;
+
+	with_controller = true;
+	commit_lag_max_ms = WAIT_MS; /* no switch puts the host out before its daemon acts */
+	CHECK(!bl_iface_up("lo", &err), "%s", err.text);
+	ctl = ctl_child(&c);
+	rack.lab.spec.hosts = 3;
+	rack.tweak = name_limit;
+	rack_open();
+	CHECK(tr_until(all_ok, WAIT_MS), "not all nodes are there: %s", ask());
+	add(3, cfg);
+	cfg.host = 2;
+	cfg.fn = hangs;
+	victim = tr_add(&cfg);
+	tr_sh->node[victim].may_die = true;
+	tr_go();
+	tr_goes_on(0, "at the start");
+	CHECK(endpoint(victim)->page, "it has no page");
+	return endpoint(victim)->page;
+}
+
+static struct bl_ep_page *lies_in;
+
+/* It says that it works, all the time. */
+static bool liar_out(void)
+{
+	__atomic_fetch_add(&lies_in->line.turn, 1, __ATOMIC_RELAXED);
+	return victim_out();
+}
+
+static void liar_goes_alone(enum bl_out_why why)
+{
+	CHECK(why_of(victim) == why, "reason %d", why_of(victim));
+	CHECK(tr_until(one_finished, WAIT_MS), "the failure does not come to its end: %s", ask());
+	tr_goes_on(0, "any more");
+	others_stay(4);
+	tr_kill(victim);
+	judge(0x7, 0x7);
+}
+
+/*
+ * A process holds C, as if a scattering were never complete, and claims to work. It names no
+ * receiver that could be to blame. It goes alone, and not with its host.
+ */
+RACK_TEST(sender__holds_c_and_claims_to_work)
+{
+	lies_in = liar_page();
+	lies_in->line.hold = bl_node_bus_time(endpoint(victim)->node);
+	CHECK(tr_until(liar_out, WAIT_MS), "C stands still, and it stays: %s", ask());
+	liar_goes_alone(BL_OUT_WINDOW);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -338,6 +408,7 @@ int main(void)
 		cmocka_unit_test(receiver__pauses),
 		cmocka_unit_test(process__holds_up_nobody),
 		cmocka_unit_test(sender__hangs_without_controllers),
+		cmocka_unit_test(sender__holds_c_and_claims_to_work),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -287,6 +287,37 @@ static void bl_stuck_sample__table(void **state)
 	assert_true(bl_stuck_sample(&s, 2, 8, 1, 15, 46000, 5000));
 }
 
+static void bl_stuck_lags__table(void **state)
+{
+	struct bl_stuck_lag s = { 0 };
+
+	(void)state;
+	/* 5000 back is not too far; from 5001 on it takes 10000 of time, in samples of up to 2500
+	 */
+	assert_false(bl_stuck_lags(&s, 1, 7000, 12000, 1000, 5000));
+	assert_false(bl_stuck_lags(&s, 1, 7000, 12001, 2000, 5000));
+	assert_false(bl_stuck_lags(&s, 1, 7000, 14001, 4000, 5000));
+	assert_false(bl_stuck_lags(&s, 1, 7000, 64000, 54000, 5000)); /* the machine stood still */
+	assert_int_equal(s.age_ns, 1000 + 2000 + 2500);
+	/* another old time makes no difference */
+	assert_false(bl_stuck_lags(&s, 1, 61000, 66001, 56000, 5000));
+	assert_false(bl_stuck_lags(&s, 1, 1, 68000, 58000, 5000));
+	assert_false(bl_stuck_lags(&s, 1, 1, 68499, 58499, 5000));
+	assert_true(bl_stuck_lags(&s, 1, 1, 68500, 58500, 5000));
+	/* near, nothing held, a time ahead, another process: all begin anew */
+	assert_false(bl_stuck_lags(&s, 1, 66000, 69000, 59000, 5000));
+	assert_int_equal(s.age_ns, 0);
+	s.age_ns = 9999;
+	assert_false(bl_stuck_lags(&s, 1, BL_TIME_NONE, 69001, 59001, 5000));
+	assert_int_equal(s.age_ns, 0);
+	s.age_ns = 9999;
+	assert_false(bl_stuck_lags(&s, 1, 79000, 69002, 59002, 5000));
+	assert_int_equal(s.age_ns, 0);
+	s.age_ns = 9999;
+	assert_false(bl_stuck_lags(&s, 2, 1, 69003, 59003, 5000));
+	assert_int_equal(s.age_ns, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -297,6 +328,7 @@ int main(void)
 		cmocka_unit_test(failed__host_of_either),
 		cmocka_unit_test(failed__not_settled_yet),
 		cmocka_unit_test(bl_stuck_sample__table),
+		cmocka_unit_test(bl_stuck_lags__table),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
