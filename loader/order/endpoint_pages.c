@@ -163,6 +163,14 @@ int bl_ep_word_set(const struct bl_node *n, unsigned int slot, const struct bl_e
 	return bl_note(n->note_fd, &a);
 }
 
+uint64_t bl_ep_sent_commit(const struct bl_node *n)
+{
+	struct bl_host_page page;
+	uint32_t zero = 0;
+
+	return bpf_map_lookup_elem(n->page_fd, &zero, &page) ? UINT64_MAX : page.sent_commit;
+}
+
 bool bl_ep_holds_commit(const struct bl_node *n, unsigned int slot)
 {
 	struct bl_inflight *line = bl_ep_line(n, slot);

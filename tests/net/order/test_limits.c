@@ -400,6 +400,26 @@ RACK_TEST(sender__holds_c_and_claims_to_work)
 	liar_goes_alone(BL_OUT_WINDOW);
 }
 
+/*
+ * A process accuses a receiver: its window says that frames that it has never sent are not
+ * acknowledged. The receiver stays.
+ */
+RACK_TEST(sender__accuses_a_receiver)
+{
+	struct bl_rslot *s;
+
+	lies_in = liar_page();
+	s = &lies_in->win.slot[0];
+	memcpy(s->addr, tr_sh->node[0].addr.ip, 16);
+	s->port = tr_sh->node[0].addr.port;
+	s->life = endpoint(0)->info.life;
+	s->ts = bl_node_bus_time(endpoint(victim)->node);
+	s->wait = BL_RSLOT_OPEN;
+	__atomic_store_n(&lies_in->line.state, 1ULL << 32, __ATOMIC_RELEASE);
+	CHECK(tr_until(liar_out, WAIT_MS), "C stands still: %s", ask());
+	liar_goes_alone(BL_OUT_WINDOW);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -409,6 +429,7 @@ int main(void)
 		cmocka_unit_test(process__holds_up_nobody),
 		cmocka_unit_test(sender__hangs_without_controllers),
 		cmocka_unit_test(sender__holds_c_and_claims_to_work),
+		cmocka_unit_test(sender__accuses_a_receiver),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -318,6 +318,55 @@ static void bl_stuck_lags__table(void **state)
 	assert_int_equal(s.age_ns, 0);
 }
 
+static struct bl_stuck_try tried[BL_STUCK_NAMES];
+static const uint8_t addr1[16] = { 1 }, addr2[16] = { 2 };
+
+static bool may_complain(uint64_t sent, uint64_t mono)
+{
+	return bl_stuck_tried(tried, addr1, 5, 9, sent, mono);
+}
+
+/* A complaint needs a PREP that the receiver's program would have answered, and no answer. */
+static void bl_stuck_tried__edges(void **state)
+{
+	const uint64_t s = BL_STUCK_TRIED_NS;
+	unsigned int i;
+
+	(void)state;
+	assert_false(may_complain(0, 10 * s));
+	bl_stuck_try_note(tried, addr1, 5, 9, 699, 700, s);
+	assert_false(may_complain(0, 10 * s)); /* C had passed it */
+	bl_stuck_try_note(tried, addr1, 5, 9, 700, 700, s);
+	assert_false(may_complain(700, 2 * s - 1));
+	assert_true(may_complain(700, 2 * s));
+	assert_false(may_complain(701, 2 * s)); /* C has passed it since */
+	assert_false(bl_stuck_tried(tried, addr2, 5, 9, 700, 2 * s));
+	assert_false(bl_stuck_tried(tried, addr1, 6, 9, 700, 2 * s));
+	assert_false(bl_stuck_tried(tried, addr1, 5, 8, 700, 2 * s));
+	/* another one, with the first one still open: the time goes on */
+	bl_stuck_try_note(tried, addr1, 5, 9, 800, 700, 2 * s);
+	assert_true(may_complain(800, 2 * s));
+	/* with the first one passed, it begins anew */
+	bl_stuck_try_note(tried, addr1, 5, 9, 900, 801, 3 * s);
+	assert_false(may_complain(801, 4 * s - 1));
+	assert_true(may_complain(801, 4 * s));
+	/* an answer of somebody else, and its own */
+	bl_stuck_try_answered(tried, addr2, 5, 9);
+	bl_stuck_try_answered(tried, addr1, 5, 8);
+	assert_true(may_complain(801, 4 * s));
+	bl_stuck_try_answered(tried, addr1, 5, 9);
+	assert_false(may_complain(801, 4 * s));
+	/* all places are taken, until C passes one */
+	for (i = 0; i < BL_STUCK_NAMES; i++)
+		bl_stuck_try_note(tried, addr2, (uint16_t)(1 + i), 9, 1000 + i, 900, 5 * s);
+	bl_stuck_try_note(tried, addr1, 5, 9, 2000, 1000, 5 * s);
+	assert_false(may_complain(1000, 9 * s));
+	bl_stuck_try_note(tried, addr1, 5, 9, 2000, 1001, 6 * s);
+	assert_true(may_complain(1001, 7 * s));
+	assert_false(bl_stuck_tried(tried, addr2, 1, 9, 900, 9 * s));
+	assert_true(bl_stuck_tried(tried, addr2, 2, 9, 1001, 9 * s));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -329,6 +378,7 @@ int main(void)
 		cmocka_unit_test(failed__not_settled_yet),
 		cmocka_unit_test(bl_stuck_sample__table),
 		cmocka_unit_test(bl_stuck_lags__table),
+		cmocka_unit_test(bl_stuck_tried__edges),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
