@@ -12,9 +12,9 @@
  * and counted as send_void. Its next send has a new time in the line, above upto. Its receivers
  * miss what was dropped, and the library reports those messages as it reports lost ones.
  *
- * The endpoint remains a member: nothing that its receivers have is wrong. A reliable send has a
- * hold beside the time in flight (bl_tx_stamp()), so C waits for it, for process_limit_ms at most
- * (limits.c).
+ * The endpoint remains a member: nothing that its receivers have is wrong. One that stops in one
+ * send after the other is expelled (bl_send_voided()). A reliable send has a hold beside the time
+ * in flight (bl_tx_stamp()), so C waits for it, for process_limit_ms at most (limits.c).
  */
 #include "loader/order/void.h"
 
@@ -29,6 +29,7 @@
 #include "core/clock_core.h"
 #include "core/order/line_core.h"
 #include "loader/node_priv.h"
+#include "loader/order/endpoint.h"
 #include "loader/order/endpoint_pages.h"
 #include "loader/order/ep.h"
 #include "loader/order/void_core.h"
@@ -80,7 +81,7 @@ static int write_void(struct bl_voids *v, unsigned int slot, uint64_t upto, uint
 static void declare_void(struct bl_voids *v, uint64_t slots, uint64_t now)
 {
 	struct bl_node *n = v->node;
-	uint64_t upto[BL_EPS_MAX];
+	uint64_t upto[BL_EPS_MAX], out = 0;
 	unsigned int k;
 	int rc = 0;
 
@@ -101,6 +102,8 @@ static void declare_void(struct bl_voids *v, uint64_t slots, uint64_t now)
 
 		if (!(slots >> k & 1))
 			continue;
+		if (bl_send_voided(&v->watch[k], now, n->cfg.process_limit_ms * 1000000ULL))
+			out |= 1ULL << k;
 		v->watch[k].age_ns = 0;
 		if (!bl_line_void(__atomic_load_n(&ep->page->line.ts, __ATOMIC_ACQUIRE), upto[k]))
 			continue;
@@ -118,6 +121,8 @@ static void declare_void(struct bl_voids *v, uint64_t slots, uint64_t now)
 	if (rc)
 		bl_log(BL_LOG_ERR, "%s: cannot declare a send void: %s", n->meta.name,
 		       strerror(-rc));
+	if (out)
+		bl_endpoint_put_out(n, out, BL_OUT_IN_FLIGHT);
 }
 
 static void schedule_sample(struct bl_voids *v);

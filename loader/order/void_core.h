@@ -30,6 +30,8 @@ struct bl_send_watch {
 	__u64 bus_ns;    /* bus time of the sample */
 	__u64 waited_ns; /* by the process for CPUs, in all */
 	__u64 age_ns;    /* for which the send has stood still */
+	__u64 held_ns;   /* for which void sends have held B lately: see bl_send_voided() */
+	__u64 void_ns;   /* CLOCK_MONOTONIC of the last one */
 };
 
 /**
@@ -63,6 +65,23 @@ static inline bool bl_send_sample(struct bl_send_watch *w, __u64 ts, bool stands
 	w->ts = ts;
 	w->bus_ns = bus_ns;
 	return w->age_ns >= limit_ns;
+}
+
+/**
+ * bl_send_voided - the send has become void at @now_ns (CLOCK_MONOTONIC). A process that stops in
+ * one send after the other would hold the barriers most of the time, so its void sends are added
+ * up, and a tenth of the time is forgotten. Returns whether they make @most_ns.
+ *
+ * Example: 20 ms of every 40, and a limit of 2 s: after 100 sends 2 s less 400 ms, and it is to go
+ * with send 125, after 5 s. 20 ms of every 200 are forgotten each time.
+ */
+static inline bool bl_send_voided(struct bl_send_watch *w, __u64 now_ns, __u64 most_ns)
+{
+	__u64 forget = (now_ns - w->void_ns) / 10;
+
+	w->held_ns = (w->held_ns > forget ? w->held_ns - forget : 0) + w->age_ns;
+	w->void_ns = now_ns;
+	return w->held_ns >= most_ns;
 }
 
 #endif

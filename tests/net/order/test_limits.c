@@ -12,6 +12,7 @@
 
 #include "tests/net/controller/controller.h"
 #include "core/clock_core.h"
+#include "core/order/line_core.h"
 #include "loader/order/endpoint.h"
 #include "loader/order/endpoint_pages.h"
 
@@ -22,6 +23,7 @@
 
 static bool with_controller;
 static uint32_t limit_ms = LIMIT_MS, commit_lag_max_ms;
+static int32_t send_limit_ms;
 
 static void name_limit(struct bl_node_cfg *cfg, const struct lab_node *n)
 {
@@ -30,7 +32,9 @@ static void name_limit(struct bl_node_cfg *cfg, const struct lab_node *n)
 	cfg->dead_after_us = DEAD_US;
 	if (n->kind == LAB_HOST)
 		cfg->process_limit_ms = limit_ms;
-	else
+	if (n->kind == LAB_HOST && send_limit_ms)
+		cfg->send_limit_ms = send_limit_ms;
+	if (n->kind != LAB_HOST)
 		cfg->commit_lag_max_ms = commit_lag_max_ms;
 }
 
@@ -420,6 +424,49 @@ RACK_TEST(sender__accuses_a_receiver)
 	liar_goes_alone(BL_OUT_WINDOW);
 }
 
+static const struct bl_host_page *host_page;
+
+/* Its line says that it is in a send; as soon as that one is void, that it is in the next. */
+static bool stopper_out(void)
+{
+	const struct bl_ep *ep = endpoint(victim);
+	uint64_t ts = ep->page->line.ts;
+
+	if (!ts || ts == BL_TIME_NONE || bl_line_void(ts, host_page->word[ep->slot].over))
+		__atomic_store_n(&ep->page->line.ts, bl_node_bus_time(ep->node), __ATOMIC_RELEASE);
+	return victim_out();
+}
+
+/* Each send of a process stands still for less than its limit, and all of them together do not. */
+RACK_TEST(sender__stops_in_each_send)
+{
+	struct tr_cfg cfg = {
+		.fn = tr_mix, .until_enough = true, .gap_us = 500, .len = 300, .fan = 2, .to = 0x3
+	};
+	int fd;
+
+	send_limit_ms = 20;
+	limit_ms = 1000;
+	open_rack(3, false);
+	add(2, cfg);
+	cfg.host = 2;
+	cfg.fn = hangs;
+	victim = tr_add(&cfg);
+	tr_go();
+	tr_goes_on(0, "any more");
+	fd = rack_map(rack_host(2), BL_MAP_HOST_PAGE);
+	host_page = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
+	CHECK(host_page != MAP_FAILED, "%s", strerror(errno));
+	close(fd);
+	CHECK(tr_until(stopper_out, WAIT_MS), "B stands still most of the time, and it stays");
+	CHECK(why_of(victim) == BL_OUT_IN_FLIGHT, "reason %d", why_of(victim));
+	tr_goes_on(0, "any more");
+	others_stay(3);
+	tr_enough();
+	tr_kill(victim);
+	tr_wait_done(WAIT_MS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -430,6 +477,7 @@ int main(void)
 		cmocka_unit_test(sender__hangs_without_controllers),
 		cmocka_unit_test(sender__holds_c_and_claims_to_work),
 		cmocka_unit_test(sender__accuses_a_receiver),
+		cmocka_unit_test(sender__stops_in_each_send),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -123,6 +123,33 @@ static void sample__no_cpu(void **state)
 	assert_true(sample(STEP, ts, waited));
 }
 
+/* What void sends have held adds up, less a tenth of the time. */
+static void voided__adds_up(void **state)
+{
+	unsigned int i;
+
+	(void)state;
+	w.age_ns = 20 * MS;
+	assert_false(bl_send_voided(&w, now, 20 * MS + 1)); /* nothing to forget yet */
+	assert_int_equal(w.held_ns, 20 * MS);
+	for (i = 0; i < 1000; i++) { /* a tenth of the time */
+		now += 200 * MS;
+		assert_false(bl_send_voided(&w, now, 20 * MS + 1));
+	}
+	now += 199 * MS;
+	assert_true(bl_send_voided(&w, now, 20 * MS + 100000));
+	now += 1000 * MS;
+	assert_false(bl_send_voided(&w, now, 2000 * MS));
+	assert_int_equal(w.held_ns, 20 * MS);
+	for (i = 2; i < 125; i++) { /* half of the time */
+		now += 40 * MS;
+		assert_false(bl_send_voided(&w, now, 2000 * MS));
+	}
+	now += 40 * MS;
+	assert_true(bl_send_voided(&w, now, 2000 * MS));
+	assert_int_equal(w.held_ns, 20 * MS + 124 * 16 * MS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -132,6 +159,7 @@ int main(void)
 		cmocka_unit_test_setup(sample__busy_sender, begin),
 		cmocka_unit_test_setup(sample__machine_stands_still, begin),
 		cmocka_unit_test_setup(sample__no_cpu, begin),
+		cmocka_unit_test_setup(voided__adds_up, begin),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
