@@ -264,7 +264,11 @@ static __always_inline enum bl_reason on_egress_frame(struct __sk_buff *skb, str
 		/* A GSO send is many frames, of which only the last could claim anything. */
 		if (!skb->gso_size)
 			claim = bl_frame_claim(bl_ext48(r->f.ts, now.bus), r->f.b);
-		if (claim > now.limit + r->cfg->ahead_ns)
+		/*
+		 * A claim becomes the host's promise, which all others must be able to accept: the
+		 * bound is for the error of this host's clock.
+		 */
+		if (claim > now.bus + r->cfg->ahead_ns)
 			claim = 0;
 	}
 	host_barriers(r, &now, slot, claim);
