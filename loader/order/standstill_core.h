@@ -110,12 +110,16 @@ struct bl_ring_walk {
 /**
  * bl_ring_awaited - whether somebody waits for the process to read its ring, which has a message or
  * a question. Answers to what the process sent itself (credits, windows) hold up nobody else. The
- * ring may be written meanwhile, so a malformed record ends the walk with true.
+ * ring may be written meanwhile, so a malformed record ends the walk with true. So does a position
+ * that no reader can have: the process writes @read, and the walk must not take longer than once
+ * around the ring.
  */
 static inline bool bl_ring_awaited(const struct bl_ring_walk *w)
 {
 	__u64 at = w->read;
 
+	if (w->written - at > w->size)
+		return true;
 	while (at < w->written) {
 		/*
 		 * A copy. The header of a record is its length with two flag bits, then the offset

@@ -237,6 +237,14 @@ static void bl_ring_awaited__by_opcode(void **state)
 	memset(ring, 0, sizeof(ring));
 	w.written = w.read + RING;
 	assert_false(bl_ring_awaited(&w)); /* Empty records: the loop ends. */
+	/* positions that only a process that lies about what it has read can write */
+	w.written++;
+	assert_true(bl_ring_awaited(&w));
+	w.read = 0;
+	w.written = 1ULL << 50;
+	assert_true(bl_ring_awaited(&w));
+	w.read = w.written + 8;
+	assert_true(bl_ring_awaited(&w));
 }
 
 int main(void)
