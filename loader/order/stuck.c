@@ -33,10 +33,10 @@ static bool is_named(const struct bl_agent_stuck *v, unsigned int n, const struc
 static int find_receivers(const struct bl_ep *ep, struct bl_rwin *w, uint64_t state,
 			  uint64_t before, struct bl_agent_stuck *v)
 {
-	uint32_t n, head = bl_rwin_head(state);
+	uint32_t n, head = bl_rwin_head(state), end = bl_stuck_end(state);
 	int found = 0;
 
-	for (n = head; n != bl_rwin_tail(state) && found < BL_STUCK_NAMES; n++) {
+	for (n = head; n != end && found < BL_STUCK_NAMES; n++) {
 		const struct bl_rslot *s = bl_rwin_slot(w, n);
 		uint64_t wait = __atomic_load_n(&s->wait, __ATOMIC_ACQUIRE);
 

@@ -14,6 +14,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "core/order/commit_core.h"
+
 /** struct bl_stuck - an endpoint's window as it was when its head was seen first. */
 struct bl_stuck {
 	uint64_t since_ns; /* CLOCK_MONOTONIC; 0: the window was empty */
@@ -49,6 +51,17 @@ static inline bool bl_stuck_sample(struct bl_stuck *s, uint16_t life, uint32_t h
 	s->since_ns = mono;
 	s->turn = turn;
 	return works;
+}
+
+/**
+ * bl_stuck_end - the number after the last frame of a window that is worth a look. A process can
+ * write that any number is open, and 2^32 frames take seconds.
+ */
+static inline uint32_t bl_stuck_end(uint64_t state)
+{
+	uint32_t used = bl_rwin_used(state);
+
+	return bl_rwin_head(state) + (used < BL_RWIN ? used : BL_RWIN);
 }
 
 /*

@@ -424,6 +424,15 @@ RACK_TEST(sender__accuses_a_receiver)
 	liar_goes_alone(BL_OUT_WINDOW);
 }
 
+/* Its window has four thousand million open frames. Its daemon looks at those that can be. */
+RACK_TEST(sender__has_more_open_than_there_can_be)
+{
+	lies_in = liar_page();
+	__atomic_store_n(&lies_in->line.state, 0xffffffffULL << 32, __ATOMIC_RELEASE);
+	CHECK(tr_until(liar_out, WAIT_MS), "C stands still: %s", ask());
+	liar_goes_alone(BL_OUT_WINDOW);
+}
+
 static const struct bl_host_page *host_page;
 
 /* Its line says that it is in a send; as soon as that one is void, that it is in the next. */
@@ -477,6 +486,7 @@ int main(void)
 		cmocka_unit_test(sender__hangs_without_controllers),
 		cmocka_unit_test(sender__holds_c_and_claims_to_work),
 		cmocka_unit_test(sender__accuses_a_receiver),
+		cmocka_unit_test(sender__has_more_open_than_there_can_be),
 		cmocka_unit_test(sender__stops_in_each_send),
 	};
 

@@ -367,6 +367,27 @@ static void bl_stuck_tried__edges(void **state)
 	assert_true(bl_stuck_tried(tried, addr2, 2, 9, 1001, 9 * s));
 }
 
+static void bl_stuck_end__edges(void **state)
+{
+	static const struct {
+		uint32_t head, tail, end;
+	} t[] = {
+		{ 7, 7, 7 },
+		{ 7, 8, 8 },
+		{ 7, 7 + BL_RWIN, 7 + BL_RWIN },
+		{ 7, 8 + BL_RWIN, 7 + BL_RWIN },
+		{ 7, 6, 7 + BL_RWIN },
+		{ 0, ~0U, BL_RWIN },
+		{ ~0U, 1, 1 },
+		{ ~0U, ~0U - 1, BL_RWIN - 1 },
+	};
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(t); i++)
+		assert_int_equal(bl_stuck_end((uint64_t)t[i].tail << 32 | t[i].head), t[i].end);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -379,6 +400,7 @@ int main(void)
 		cmocka_unit_test(bl_stuck_sample__table),
 		cmocka_unit_test(bl_stuck_lags__table),
 		cmocka_unit_test(bl_stuck_tried__edges),
+		cmocka_unit_test(bl_stuck_end__edges),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
