@@ -26,6 +26,7 @@
 struct bl_still_view {
 	__u64 ts, hold, state, turn; /* of its line (struct bl_inflight) */
 	__u64 read, written;         /* positions in its ring */
+	__u64 bus;                   /* bus time of the sample */
 };
 
 enum bl_still_what { BL_STILL_IN_FLIGHT, BL_STILL_WINDOW, BL_STILL_RING, BL_STILL_COUNT };
@@ -51,7 +52,9 @@ static inline bool bl_still_stands(const struct bl_still_view *a, const struct b
 
 	switch (what) {
 	case BL_STILL_IN_FLIGHT:
-		return bl_still_open(b->ts) && a->ts == b->ts;
+		/* A time from before the last sample is no new send: a send notes the clock. */
+		return bl_still_open(b->ts) && bl_still_open(a->ts) &&
+		       (a->ts == b->ts || b->ts < a->bus);
 	case BL_STILL_WINDOW:
 		/*
 		 * A process that works with its window is not to blame for a receiver that does not

@@ -40,6 +40,7 @@ struct bl_voids {
 	struct bl_node *node;
 	sd_event_source *timer;
 	uint64_t limit_ns;
+	uint64_t most_ns; /* also for a process that waits for a CPU */
 	const struct bl_host_page *page;
 	struct bl_send_watch watch[BL_EPS_MAX];
 	uint16_t life[BL_EPS_MAX];    /* incarnation that @watch is about */
@@ -62,7 +63,7 @@ static bool sample_endpoint(struct bl_voids *v, unsigned int k, const struct bl_
 	stands = bl_send_stands(w, ts, over);
 	if (stands && ep->info.pid)
 		waited = bl_proc_waited_ns((pid_t)ep->info.pid);
-	return bl_send_sample(w, ts, stands, waited, now, bus, v->limit_ns);
+	return bl_send_sample(w, ts, stands, waited, now, bus, v->limit_ns, v->most_ns);
 }
 
 static int write_void(struct bl_voids *v, unsigned int slot, uint64_t upto, uint64_t over)
@@ -104,7 +105,7 @@ static void declare_void(struct bl_voids *v, uint64_t slots, uint64_t now)
 			continue;
 		if (bl_send_voided(&v->watch[k], now, n->cfg.process_limit_ms * 1000000ULL))
 			out |= 1ULL << k;
-		v->watch[k].age_ns = 0;
+		v->watch[k].age_ns = v->watch[k].all_ns = 0;
 		if (!bl_line_void(__atomic_load_n(&ep->page->line.ts, __ATOMIC_ACQUIRE), upto[k]))
 			continue;
 		rc = write_void(v, k, upto[k], upto[k]);
@@ -174,6 +175,9 @@ int bl_voids_open(struct bl_node *n, struct bl_err *err)
 	v->node = n;
 	v->page = page;
 	v->limit_ns = (uint64_t)n->cfg.send_limit_ms * 1000000ULL;
+	/* the default lag_max of a switch, or more */
+	v->most_ns = bl_max64(10ULL * n->cfg.dead_after_us, BL_LAG_MAX_US) * 1000;
+	v->most_ns = bl_max64(v->most_ns, 2 * v->limit_ns);
 	n->voids = v;
 	schedule_sample(v);
 	return 0;
