@@ -77,10 +77,10 @@ struct bl_node_agent {
 	unsigned int awaited;        /* inputs that stood still, or were behind, at that sample */
 	struct open_failure failure[FAILURES_MAX]; /* not announced to the endpoints yet */
 	unsigned int nfailures;
-	uint64_t led_ns;                   /* CLOCK_MONOTONIC of the last sample with a session */
-	uint64_t opened_ns;                /* CLOCK_MONOTONIC of the start */
-	uint64_t stuck_ns;                 /* CLOCK_MONOTONIC of the last sample of the windows */
-	struct bl_stuck stuck[BL_EPS_MAX]; /* the windows at that sample */
+	uint64_t led_ns;    /* CLOCK_MONOTONIC of the last sample with a session */
+	uint64_t opened_ns; /* CLOCK_MONOTONIC of the start */
+	uint64_t stuck_ns;  /* CLOCK_MONOTONIC of the last sample of the windows */
+	struct bl_stuck_seen stuck[BL_EPS_MAX]; /* the windows at that sample */
 	bool failed;        /* this node was announced as failed, and has not joined anew */
 	uint64_t failed_ns; /* CLOCK_MONOTONIC; @failed since then */
 	bool rejoining;     /* @failed, and bl_agent_rejoin() was called */
@@ -384,8 +384,10 @@ static void on_forward(void *ctx, const struct bl_forward *f)
 	struct bl_node_agent *a = ctx;
 	struct bl_forward answer;
 
-	if (a->node->cfg.role == BL_ROLE_HOST && !a->failed &&
-	    bl_forward_run(a->node, f, &answer, buf))
+	if (a->node->cfg.role != BL_ROLE_HOST || a->failed)
+		return;
+	bl_stuck_answered(a->node, a->stuck, f);
+	if (bl_forward_run(a->node, f, &answer, buf))
 		bl_agent_forward(a->agent, &answer);
 }
 
@@ -715,7 +717,8 @@ static void on_forward_asked(struct bl_node *n, const struct bl_forward *f)
 		       "controller is asked to forward them; is there a way between the two?",
 		       n->meta.name, f->sport, text, f->port);
 	a->forwards = true;
-	bl_agent_forward(a->agent, f);
+	if (bl_agent_forward(a->agent, f))
+		bl_stuck_forwarded(n, a->stuck, f);
 }
 
 static const struct bl_node_events events = { .changed = on_changed,

@@ -264,7 +264,11 @@ static __always_inline enum bl_reason on_egress_frame(struct __sk_buff *skb, str
 		/* A GSO send is many frames, of which only the last could claim anything. */
 		if (!skb->gso_size)
 			claim = bl_frame_claim(bl_ext48(r->f.ts, now.bus), r->f.b);
-		if (claim > now.limit + r->cfg->ahead_ns)
+		/*
+		 * A claim becomes the host's promise, which all others must be able to accept: the
+		 * bound is for the error of this host's clock.
+		 */
+		if (claim > now.bus + r->cfg->ahead_ns)
 			claim = 0;
 	}
 	host_barriers(r, &now, slot, claim);
@@ -284,6 +288,12 @@ static __always_inline enum bl_reason on_egress_frame(struct __sk_buff *skb, str
 	} else {
 		fill_frame(skb, f.off, f.both);
 	}
+	/*
+	 * One class and one queue for all. A process may choose the priority of its frames
+	 * (SO_PRIORITY, IP_TOS); a queueing discipline with classes would let them overtake those
+	 * of others, above whose timestamps their barrier may be.
+	 */
+	skb->priority = 0;
 	skb->queue_mapping = r->cfg->queue + 1;
 	return r->f.opcode == BL_OP_BEACON ? BL_R_BEACON_SENT : BL_R_SENT;
 }

@@ -682,14 +682,14 @@ void bl_agent_done(struct bl_agent *a, uint64_t number)
 		send_number(a, BL__TO_CONTROLLER__WHAT_DONE, number);
 }
 
-void bl_agent_forward(struct bl_agent *a, const struct bl_forward *f)
+bool bl_agent_forward(struct bl_agent *a, const struct bl_forward *f)
 {
 	Bl__ToController m = BL__TO_CONTROLLER__INIT;
 	Bl__Forward v = BL__FORWARD__INIT;
 
 	if (!a->welcome || a->failed || bl_session_waiting(a->session) > BL_AGENT_FORWARD_WAIT) {
 		count_reason(a, BL_AGENT_NOT_FORWARDED);
-		return;
+		return false;
 	}
 	v.to = (ProtobufCBinaryData){ 16, (uint8_t *)(uintptr_t)f->to };
 	v.from = (ProtobufCBinaryData){ 16, (uint8_t *)(uintptr_t)f->from };
@@ -700,6 +700,7 @@ void bl_agent_forward(struct bl_agent *a, const struct bl_forward *f)
 	m.forward = &v;
 	count_reason(a, BL_AGENT_FORWARDED);
 	send_message(a, &m);
+	return true;
 }
 
 void bl_agent_away(struct bl_agent *a, uint32_t ms)

@@ -243,9 +243,9 @@ bool bl_agent_away_known(const struct bl_agent *a);
 
 /**
  * bl_agent_forward - asks the controller to send the frame on. It is sent now or not at all, and
- * counted either way.
+ * counted either way. Returns whether it was sent.
  */
-void bl_agent_forward(struct bl_agent *a, const struct bl_forward *f);
+bool bl_agent_forward(struct bl_agent *a, const struct bl_forward *f);
 
 void bl_agent_read(const struct bl_agent *a, struct bl_agent_total *t);
 

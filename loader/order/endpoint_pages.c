@@ -162,6 +162,14 @@ int bl_ep_word_set(const struct bl_node *n, unsigned int slot, const struct bl_e
 	return bl_note(n->note_fd, &a);
 }
 
+uint64_t bl_ep_sent_commit(const struct bl_node *n)
+{
+	struct bl_host_page page;
+	uint32_t zero = 0;
+
+	return bpf_map_lookup_elem(n->page_fd, &zero, &page) ? UINT64_MAX : page.sent_commit;
+}
+
 bool bl_ep_holds_commit(const struct bl_node *n, unsigned int slot)
 {
 	struct bl_inflight *line = bl_ep_line(n, slot);
@@ -297,6 +305,7 @@ void bl_ep_put_out(struct bl_node *n, uint64_t slots, enum bl_out_why why, uint6
 	const struct bl_host_page *host = map_host_page(n);
 	struct bl_ep_word w;
 	unsigned int k;
+	uint64_t sent;
 
 	memset(t, 0, BL_EPS_MAX * sizeof(*t));
 	if (!host)
@@ -317,8 +326,13 @@ void bl_ep_put_out(struct bl_node *n, uint64_t slots, enum bl_out_why why, uint6
 		if (!(slots >> k & 1))
 			continue;
 		w = host->word[k];
+		/*
+		 * What was sent is read once more: a program that had read no @out yet may have
+		 * sent more than the first bound. None sends more now.
+		 */
+		sent = bl_max64(w.out, __atomic_load_n(&host->sent_commit, __ATOMIC_ACQUIRE));
 		t[k] = w.out_why ? w.out
-				 : bl_line_failed_at(&p->line, &p->win, w.out,
+				 : bl_line_failed_at(&p->line, &p->win, sent,
 						     greatest_promise(n, host));
 		if (!t[k] || w.out_why)
 			continue;

@@ -62,6 +62,9 @@ int bl_ep_word_set(const struct bl_node *n, unsigned int slot, const struct bl_e
 /** bl_ep_clear_line - clears what a dead process left in flight, which will not be sent. */
 void bl_ep_clear_line(struct bl_node *n, unsigned int slot);
 
+/** bl_ep_sent_commit - the C that the host has sent last; UINT64_MAX: it cannot be read. */
+uint64_t bl_ep_sent_commit(const struct bl_node *n);
+
 /** bl_ep_holds_commit - whether the window of @slot holds the rack's commit barrier. */
 bool bl_ep_holds_commit(const struct bl_node *n, unsigned int slot);
 

@@ -18,11 +18,6 @@
 
 static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
 
-static bool is_v4(const uint8_t addr[16])
-{
-	return !memcmp(addr, mapped, sizeof(mapped));
-}
-
 void bl_forward_asked(const struct bl_ep *ep, const struct bl_forward_msg *m, size_t len)
 {
 	struct bl_forward f = { .sport = ep->info.port };
@@ -51,7 +46,7 @@ void bl_forward_asked(const struct bl_ep *ep, const struct bl_forward_msg *m, si
  */
 static size_t build_frame(uint8_t *buf, const struct bl_forward *f)
 {
-	bool v4 = is_v4(f->to);
+	bool v4 = bl_forward_is_v4(f->to);
 	struct ethhdr eth = { .h_proto = htons(v4 ? ETH_P_IP : ETH_P_IPV6) };
 	struct udphdr u = { .source = htons(f->sport),
 			    .dest = htons(f->port),
@@ -125,7 +120,7 @@ bool bl_forward_run(const struct bl_node *n, const struct bl_forward *f, struct 
 		    .data_size_out = BL_FORWARD_BUF, .repeat = 1);
 	int rc;
 
-	if (!bl_forward_fits(f) || is_v4(f->to) != is_v4(f->from))
+	if (!bl_forward_fits(f) || bl_forward_is_v4(f->to) != bl_forward_is_v4(f->from))
 		return false;
 	o.data_size_in = (uint32_t)build_frame(in, f);
 	rc = bpf_prog_test_run_opts(n->relayed_fd, &o);
@@ -136,7 +131,8 @@ bool bl_forward_run(const struct bl_node *n, const struct bl_forward *f, struct 
 		       n->meta.name, f->len, strerror(-rc));
 		return false;
 	}
-	return o.retval == XDP_TX && parse_answer(buf, o.data_size_out, is_v4(f->to), answer);
+	return o.retval == XDP_TX &&
+	       parse_answer(buf, o.data_size_out, bl_forward_is_v4(f->to), answer);
 }
 
 int bl_forward_replace(struct bl_node *n, int fd)

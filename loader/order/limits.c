@@ -30,6 +30,7 @@
 
 #include "base/log.h"
 #include "base/time.h"
+#include "core/clock_core.h"
 #include "loader/node_priv.h"
 #include "loader/order/endpoint.h"
 #include "loader/order/endpoint_pages.h"
@@ -89,13 +90,15 @@ static uint64_t ring_position(const uint8_t *ring, unsigned int page)
 }
 
 static struct bl_still_view sample_endpoint(const struct bl_node *n, struct watched *w,
-					    const struct bl_inflight *line, uint32_t slot)
+					    const struct bl_inflight *line, uint32_t slot,
+					    uint64_t now)
 {
 	struct bl_still_view v = {
 		.ts = __atomic_load_n(&line->ts, __ATOMIC_ACQUIRE),
 		.hold = __atomic_load_n(&line->hold, __ATOMIC_ACQUIRE),
 		.state = __atomic_load_n(&line->state, __ATOMIC_ACQUIRE),
 		.turn = __atomic_load_n(&line->turn, __ATOMIC_ACQUIRE),
+		.bus = bl_clock_at(n->clock.shared, now),
 	};
 
 	/*
@@ -163,7 +166,7 @@ static enum bl_out_why judge_endpoint(struct bl_limits *l, const struct bl_ep *e
 		forget_endpoint(w);
 	w->used = true;
 	w->life = ep->info.life;
-	v = sample_endpoint(l->node, w, line, ep->slot);
+	v = sample_endpoint(l->node, w, line, ep->slot, now);
 	why = bl_still_sample(&w->still, &v, now, l->limit_ns);
 	if (why == BL_OUT_RING && !ring_is_awaited(l->node, ep, &v)) {
 		w->still.age_ns[BL_STILL_RING] = 0; /* sampled again after as long */

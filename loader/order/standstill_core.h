@@ -26,6 +26,7 @@
 struct bl_still_view {
 	__u64 ts, hold, state, turn; /* of its line (struct bl_inflight) */
 	__u64 read, written;         /* positions in its ring */
+	__u64 bus;                   /* bus time of the sample */
 };
 
 enum bl_still_what { BL_STILL_IN_FLIGHT, BL_STILL_WINDOW, BL_STILL_RING, BL_STILL_COUNT };
@@ -51,7 +52,9 @@ static inline bool bl_still_stands(const struct bl_still_view *a, const struct b
 
 	switch (what) {
 	case BL_STILL_IN_FLIGHT:
-		return bl_still_open(b->ts) && a->ts == b->ts;
+		/* A time from before the last sample is no new send: a send notes the clock. */
+		return bl_still_open(b->ts) && bl_still_open(a->ts) &&
+		       (a->ts == b->ts || b->ts < a->bus);
 	case BL_STILL_WINDOW:
 		/*
 		 * A process that works with its window is not to blame for a receiver that does not
@@ -110,12 +113,16 @@ struct bl_ring_walk {
 /**
  * bl_ring_awaited - whether somebody waits for the process to read its ring, which has a message or
  * a question. Answers to what the process sent itself (credits, windows) hold up nobody else. The
- * ring may be written meanwhile, so a malformed record ends the walk with true.
+ * ring may be written meanwhile, so a malformed record ends the walk with true. So does a position
+ * that no reader can have: the process writes @read, and the walk must not take longer than once
+ * around the ring.
  */
 static inline bool bl_ring_awaited(const struct bl_ring_walk *w)
 {
 	__u64 at = w->read;
 
+	if (w->written - at > w->size)
+		return true;
 	while (at < w->written) {
 		/*
 		 * A copy. The header of a record is its length with two flag bits, then the offset

@@ -15,19 +15,35 @@
 
 #include "loader/order/agent.h"
 #include "loader/order/stuck_core.h"
+#include "proto/forward_msg.h"
 #include "maps/host_abi.h"
 
 struct bl_node;
 
-#define BL_STUCK_NAMES 64 /* receivers of one endpoint that are named at once */
+/** struct bl_stuck_seen - what the last sample of an endpoint's window found. */
+struct bl_stuck_seen {
+	struct bl_stuck window;
+	struct bl_stuck_lag lag;
+	uint16_t life;                             /* incarnation that @tried is about */
+	struct bl_stuck_try tried[BL_STUCK_NAMES]; /* PREPs by way of the controller */
+};
+
+/** bl_stuck_forwarded - the controller was asked to forward @f, of an endpoint of this host. */
+void bl_stuck_forwarded(struct bl_node *n, struct bl_stuck_seen seen[BL_EPS_MAX],
+			const struct bl_forward *f);
+
+/** bl_stuck_answered - @f has come by way of the controller, for an endpoint of this host. */
+void bl_stuck_answered(struct bl_node *n, struct bl_stuck_seen seen[BL_EPS_MAX],
+		       const struct bl_forward *f);
 
 /**
- * bl_stuck_find - samples the windows of all endpoints.
+ * bl_stuck_find - samples the windows of all endpoints. Those that hold C for far too long are put
+ * out.
  * @seen: by slot: the last sample.
  * @limit_ns: how long a window may stand still.
  * @say: called for each receiver that is not reached.
  */
-void bl_stuck_find(struct bl_node *n, struct bl_stuck seen[BL_EPS_MAX], uint64_t limit_ns,
+void bl_stuck_find(struct bl_node *n, struct bl_stuck_seen seen[BL_EPS_MAX], uint64_t limit_ns,
 		   void (*say)(void *ctx, const struct bl_agent_stuck *s), void *ctx);
 
 #endif

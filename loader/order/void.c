@@ -17,9 +17,9 @@
  *   send_void. Its next send has a new time in the line, above @upto. Its receivers miss what was
  *   dropped, and the library reports those messages as it reports lost ones.
  *
- * The endpoint remains a member: nothing that its receivers have is wrong. A reliable send has a
- * hold beside the time in flight (bl_tx_stamp()), so C waits for it, for process_limit_ms at most
- * (limits.c).
+ * The endpoint remains a member: nothing that its receivers have is wrong. One that stops in one
+ * send after the other is expelled (bl_send_voided()). A reliable send has a hold beside the time
+ * in flight (bl_tx_stamp()), so C waits for it, for process_limit_ms at most (limits.c).
  */
 #include "loader/order/void.h"
 
@@ -34,6 +34,7 @@
 #include "core/clock_core.h"
 #include "core/order/line_core.h"
 #include "loader/node_priv.h"
+#include "loader/order/endpoint.h"
 #include "loader/order/endpoint_pages.h"
 #include "loader/order/ep.h"
 #include "loader/order/void_core.h"
@@ -44,6 +45,7 @@ struct bl_voids {
 	struct bl_node *node;
 	sd_event_source *timer;
 	uint64_t limit_ns;
+	uint64_t most_ns; /* also for a process that waits for a CPU */
 	const struct bl_host_page *page;
 	struct bl_send_watch watch[BL_EPS_MAX];
 	uint16_t life[BL_EPS_MAX];    /* incarnation that @watch is about */
@@ -66,7 +68,7 @@ static bool sample_endpoint(struct bl_voids *v, unsigned int k, const struct bl_
 	stands = bl_send_stands(w, ts, over);
 	if (stands && ep->info.pid)
 		waited = bl_proc_waited_ns((pid_t)ep->info.pid);
-	return bl_send_sample(w, ts, stands, waited, now, bus, v->limit_ns);
+	return bl_send_sample(w, ts, stands, waited, now, bus, v->limit_ns, v->most_ns);
 }
 
 static int write_void(struct bl_voids *v, unsigned int slot, uint64_t upto, uint64_t over)
@@ -85,7 +87,7 @@ static int write_void(struct bl_voids *v, unsigned int slot, uint64_t upto, uint
 static void declare_void(struct bl_voids *v, uint64_t slots, uint64_t now)
 {
 	struct bl_node *n = v->node;
-	uint64_t upto[BL_EPS_MAX];
+	uint64_t upto[BL_EPS_MAX], out = 0;
 	unsigned int k;
 	int rc = 0;
 
@@ -106,7 +108,9 @@ static void declare_void(struct bl_voids *v, uint64_t slots, uint64_t now)
 
 		if (!(slots >> k & 1))
 			continue;
-		v->watch[k].age_ns = 0;
+		if (bl_send_voided(&v->watch[k], now, n->cfg.process_limit_ms * 1000000ULL))
+			out |= 1ULL << k;
+		v->watch[k].age_ns = v->watch[k].all_ns = 0;
 		if (!bl_line_void(__atomic_load_n(&ep->page->line.ts, __ATOMIC_ACQUIRE), upto[k]))
 			continue;
 		rc = write_void(v, k, upto[k], upto[k]);
@@ -122,6 +126,8 @@ static void declare_void(struct bl_voids *v, uint64_t slots, uint64_t now)
 	if (rc)
 		bl_log(BL_LOG_ERR, "%s: cannot declare a send void: %s", n->meta.name,
 		       strerror(-rc));
+	if (out)
+		bl_endpoint_put_out(n, out, BL_OUT_IN_FLIGHT);
 }
 
 static void schedule_sample(struct bl_voids *v);
@@ -173,6 +179,9 @@ int bl_voids_open(struct bl_node *n, struct bl_err *err)
 	v->node = n;
 	v->page = page;
 	v->limit_ns = (uint64_t)n->cfg.send_limit_ms * 1000000ULL;
+	/* the default lag_max of a switch, or more */
+	v->most_ns = bl_max64(10ULL * n->cfg.dead_after_us, BL_LAG_MAX_US) * 1000;
+	v->most_ns = bl_max64(v->most_ns, 2 * v->limit_ns);
 	n->voids = v;
 	schedule_sample(v);
 	return 0;

@@ -269,6 +269,39 @@ RACK_TEST(member__writes_everything)
 	rack_judge();
 }
 
+/* Claims all the time that nothing below a time ahead follows, as far ahead as possible. */
+static void claims(struct atk *a)
+{
+	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_port = htons(FIRST_PORT + 50) };
+	uint8_t p[sizeof(struct bl_hdr) + 8] = { 0 };
+	unsigned int i = 0;
+	int fd[32], nfd;
+
+	memcpy(&sa.sin_addr, tr_sh->node[H2].addr.ip + 12, 4);
+	become(0, true);
+	nfd = attach(0, fd, 32);
+	if (nfd <= BL_FD_SOCKET)
+		_exit(5);
+	while (atk_pace(a, 250)) {
+		/* h1's clock is 0.9 ms ahead, its bound is 1 ms, and it may promise 0.15 ms ahead
+		 */
+		uint64_t ts = atk_now(a) + 1000000 + i++ % 6 * 200000;
+
+		atk_hdr(a, p, BL_OP_DATA, ts, ts + 1, 0, i);
+		if (sendto(fd[BL_FD_SOCKET], p, sizeof(p), 0, (struct sockaddr *)&sa, sizeof(sa)) >
+		    0)
+			atk_did();
+	}
+}
+
+RACK_TEST(member__claims_the_future)
+{
+	rack_of(&(struct atk_rack){ .fast = true });
+	beside("an endpoint of h1 whose frames claim what is far ahead",
+	       &(struct atk_case){ .attack = claims, .elsewhere = true });
+	rack_judge();
+}
+
 static bool stop_in_send;
 
 /*
@@ -400,6 +433,7 @@ int main(void)
 		cmocka_unit_test(nobody__other_address),
 		cmocka_unit_test(nobody__loopback),
 		cmocka_unit_test(member__writes_everything),
+		cmocka_unit_test(member__claims_the_future),
 		cmocka_unit_test(member__stops_in_a_send),
 		cmocka_unit_test(member__takes_all_endpoints),
 		cmocka_unit_test(member__silent_connections),

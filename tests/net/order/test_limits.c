@@ -12,6 +12,7 @@
 
 #include "tests/net/controller/controller.h"
 #include "core/clock_core.h"
+#include "core/order/line_core.h"
 #include "loader/order/endpoint.h"
 #include "loader/order/endpoint_pages.h"
 
@@ -21,7 +22,8 @@
 #define DEAD_US   5000000
 
 static bool with_controller;
-static uint32_t limit_ms = LIMIT_MS;
+static uint32_t limit_ms = LIMIT_MS, commit_lag_max_ms;
+static int32_t send_limit_ms;
 
 static void name_limit(struct bl_node_cfg *cfg, const struct lab_node *n)
 {
@@ -30,6 +32,10 @@ static void name_limit(struct bl_node_cfg *cfg, const struct lab_node *n)
 	cfg->dead_after_us = DEAD_US;
 	if (n->kind == LAB_HOST)
 		cfg->process_limit_ms = limit_ms;
+	if (n->kind == LAB_HOST && send_limit_ms)
+		cfg->send_limit_ms = send_limit_ms;
+	if (n->kind != LAB_HOST)
+		cfg->commit_lag_max_ms = commit_lag_max_ms;
 }
 
 static void say_all(void)
@@ -330,6 +336,146 @@ RACK_TEST(sender__hangs_without_controllers)
 	tr_wait_done(WAIT_MS);
 }
 
+/* A rack with a controller, whose patience is short, and an endpoint on host 2 that does nothing.
+ */
+static struct bl_ep_page *liar_page(void)
+{
+	struct bl_ctl_cfg c = { .listen = CTL_ADDR,
+				.sqlite = BL_RUN_DIR "/ctl.db",
+				.answer_ms = ANSWER_MS,
+				.stuck_ms = 2000 };
+	struct tr_cfg cfg = { .fn = tr_mix,
+			      .until_enough = true,
+			      .gap_us = 1000,
+			      .len = 300,
+			      .fan = 3,
+			      .reliable = true,
+			      .to = 0x7,
+			      .quiet_ms = 6000 };
+	struct bl_err err;
+
+	with_controller = true;
+	commit_lag_max_ms = WAIT_MS; /* no switch puts the host out before its daemon acts */
+	CHECK(!bl_iface_up("lo", &err), "%s", err.text);
+	ctl = ctl_child(&c);
+	rack.lab.spec.hosts = 3;
+	rack.tweak = name_limit;
+	rack_open();
+	CHECK(tr_until(all_ok, WAIT_MS), "not all nodes are there: %s", ask());
+	add(3, cfg);
+	cfg.host = 2;
+	cfg.fn = hangs;
+	victim = tr_add(&cfg);
+	tr_sh->node[victim].may_die = true;
+	tr_go();
+	tr_goes_on(0, "at the start");
+	CHECK(endpoint(victim)->page, "it has no page");
+	return endpoint(victim)->page;
+}
+
+static struct bl_ep_page *lies_in;
+
+/* It says that it works, all the time. */
+static bool liar_out(void)
+{
+	__atomic_fetch_add(&lies_in->line.turn, 1, __ATOMIC_RELAXED);
+	return victim_out();
+}
+
+static void liar_goes_alone(enum bl_out_why why)
+{
+	CHECK(why_of(victim) == why, "reason %d", why_of(victim));
+	CHECK(tr_until(one_finished, WAIT_MS), "the failure does not come to its end: %s", ask());
+	tr_goes_on(0, "any more");
+	others_stay(4);
+	tr_kill(victim);
+	judge(0x7, 0x7);
+}
+
+/*
+ * A process holds C, as if a scattering were never complete, and claims to work. It names no
+ * receiver that could be to blame. It goes alone, and not with its host.
+ */
+RACK_TEST(sender__holds_c_and_claims_to_work)
+{
+	lies_in = liar_page();
+	lies_in->line.hold = bl_node_bus_time(endpoint(victim)->node);
+	CHECK(tr_until(liar_out, WAIT_MS), "C stands still, and it stays: %s", ask());
+	liar_goes_alone(BL_OUT_WINDOW);
+}
+
+/*
+ * A process accuses a receiver: its window says that frames that it has never sent are not
+ * acknowledged. The receiver stays.
+ */
+RACK_TEST(sender__accuses_a_receiver)
+{
+	struct bl_rslot *s;
+
+	lies_in = liar_page();
+	s = &lies_in->win.slot[0];
+	memcpy(s->addr, tr_sh->node[0].addr.ip, 16);
+	s->port = tr_sh->node[0].addr.port;
+	s->life = endpoint(0)->info.life;
+	s->ts = bl_node_bus_time(endpoint(victim)->node);
+	s->wait = BL_RSLOT_OPEN;
+	__atomic_store_n(&lies_in->line.state, 1ULL << 32, __ATOMIC_RELEASE);
+	CHECK(tr_until(liar_out, WAIT_MS), "C stands still: %s", ask());
+	liar_goes_alone(BL_OUT_WINDOW);
+}
+
+/* Its window has four thousand million open frames. Its daemon looks at those that can be. */
+RACK_TEST(sender__has_more_open_than_there_can_be)
+{
+	lies_in = liar_page();
+	__atomic_store_n(&lies_in->line.state, 0xffffffffULL << 32, __ATOMIC_RELEASE);
+	CHECK(tr_until(liar_out, WAIT_MS), "C stands still: %s", ask());
+	liar_goes_alone(BL_OUT_WINDOW);
+}
+
+static const struct bl_host_page *host_page;
+
+/* Its line says that it is in a send; as soon as that one is void, that it is in the next. */
+static bool stopper_out(void)
+{
+	const struct bl_ep *ep = endpoint(victim);
+	uint64_t ts = ep->page->line.ts;
+
+	if (!ts || ts == BL_TIME_NONE || bl_line_void(ts, host_page->word[ep->slot].over))
+		__atomic_store_n(&ep->page->line.ts, bl_node_bus_time(ep->node), __ATOMIC_RELEASE);
+	return victim_out();
+}
+
+/* Each send of a process stands still for less than its limit, and all of them together do not. */
+RACK_TEST(sender__stops_in_each_send)
+{
+	struct tr_cfg cfg = {
+		.fn = tr_mix, .until_enough = true, .gap_us = 500, .len = 300, .fan = 2, .to = 0x3
+	};
+	int fd;
+
+	send_limit_ms = 20;
+	limit_ms = 1000;
+	open_rack(3, false);
+	add(2, cfg);
+	cfg.host = 2;
+	cfg.fn = hangs;
+	victim = tr_add(&cfg);
+	tr_go();
+	tr_goes_on(0, "any more");
+	fd = rack_map(rack_host(2), BL_MAP_HOST_PAGE);
+	host_page = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
+	CHECK(host_page != MAP_FAILED, "%s", strerror(errno));
+	close(fd);
+	CHECK(tr_until(stopper_out, WAIT_MS), "B stands still most of the time, and it stays");
+	CHECK(why_of(victim) == BL_OUT_IN_FLIGHT, "reason %d", why_of(victim));
+	tr_goes_on(0, "any more");
+	others_stay(3);
+	tr_enough();
+	tr_kill(victim);
+	tr_wait_done(WAIT_MS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -338,6 +484,10 @@ int main(void)
 		cmocka_unit_test(receiver__pauses),
 		cmocka_unit_test(process__holds_up_nobody),
 		cmocka_unit_test(sender__hangs_without_controllers),
+		cmocka_unit_test(sender__holds_c_and_claims_to_work),
+		cmocka_unit_test(sender__accuses_a_receiver),
+		cmocka_unit_test(sender__has_more_open_than_there_can_be),
+		cmocka_unit_test(sender__stops_in_each_send),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

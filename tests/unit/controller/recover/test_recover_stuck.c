@@ -287,6 +287,107 @@ static void bl_stuck_sample__table(void **state)
 	assert_true(bl_stuck_sample(&s, 2, 8, 1, 15, 46000, 5000));
 }
 
+static void bl_stuck_lags__table(void **state)
+{
+	struct bl_stuck_lag s = { 0 };
+
+	(void)state;
+	/* 5000 back is not too far; from 5001 on it takes 10000 of time, in samples of up to 2500
+	 */
+	assert_false(bl_stuck_lags(&s, 1, 7000, 12000, 1000, 5000));
+	assert_false(bl_stuck_lags(&s, 1, 7000, 12001, 2000, 5000));
+	assert_false(bl_stuck_lags(&s, 1, 7000, 14001, 4000, 5000));
+	assert_false(bl_stuck_lags(&s, 1, 7000, 64000, 54000, 5000)); /* the machine stood still */
+	assert_int_equal(s.age_ns, 1000 + 2000 + 2500);
+	/* another old time makes no difference */
+	assert_false(bl_stuck_lags(&s, 1, 61000, 66001, 56000, 5000));
+	assert_false(bl_stuck_lags(&s, 1, 1, 68000, 58000, 5000));
+	assert_false(bl_stuck_lags(&s, 1, 1, 68499, 58499, 5000));
+	assert_true(bl_stuck_lags(&s, 1, 1, 68500, 58500, 5000));
+	/* near, nothing held, a time ahead, another process: all begin anew */
+	assert_false(bl_stuck_lags(&s, 1, 66000, 69000, 59000, 5000));
+	assert_int_equal(s.age_ns, 0);
+	s.age_ns = 9999;
+	assert_false(bl_stuck_lags(&s, 1, BL_TIME_NONE, 69001, 59001, 5000));
+	assert_int_equal(s.age_ns, 0);
+	s.age_ns = 9999;
+	assert_false(bl_stuck_lags(&s, 1, 79000, 69002, 59002, 5000));
+	assert_int_equal(s.age_ns, 0);
+	s.age_ns = 9999;
+	assert_false(bl_stuck_lags(&s, 2, 1, 69003, 59003, 5000));
+	assert_int_equal(s.age_ns, 0);
+}
+
+static struct bl_stuck_try tried[BL_STUCK_NAMES];
+static const uint8_t addr1[16] = { 1 }, addr2[16] = { 2 };
+
+static bool may_complain(uint64_t sent, uint64_t mono)
+{
+	return bl_stuck_tried(tried, addr1, 5, 9, sent, mono);
+}
+
+/* A complaint needs a PREP that the receiver's program would have answered, and no answer. */
+static void bl_stuck_tried__edges(void **state)
+{
+	const uint64_t s = BL_STUCK_TRIED_NS;
+	unsigned int i;
+
+	(void)state;
+	assert_false(may_complain(0, 10 * s));
+	bl_stuck_try_note(tried, addr1, 5, 9, 699, 700, s);
+	assert_false(may_complain(0, 10 * s)); /* C had passed it */
+	bl_stuck_try_note(tried, addr1, 5, 9, 700, 700, s);
+	assert_false(may_complain(700, 2 * s - 1));
+	assert_true(may_complain(700, 2 * s));
+	assert_false(may_complain(701, 2 * s)); /* C has passed it since */
+	assert_false(bl_stuck_tried(tried, addr2, 5, 9, 700, 2 * s));
+	assert_false(bl_stuck_tried(tried, addr1, 6, 9, 700, 2 * s));
+	assert_false(bl_stuck_tried(tried, addr1, 5, 8, 700, 2 * s));
+	/* another one, with the first one still open: the time goes on */
+	bl_stuck_try_note(tried, addr1, 5, 9, 800, 700, 2 * s);
+	assert_true(may_complain(800, 2 * s));
+	/* with the first one passed, it begins anew */
+	bl_stuck_try_note(tried, addr1, 5, 9, 900, 801, 3 * s);
+	assert_false(may_complain(801, 4 * s - 1));
+	assert_true(may_complain(801, 4 * s));
+	/* an answer of somebody else, and its own */
+	bl_stuck_try_answered(tried, addr2, 5, 9);
+	bl_stuck_try_answered(tried, addr1, 5, 8);
+	assert_true(may_complain(801, 4 * s));
+	bl_stuck_try_answered(tried, addr1, 5, 9);
+	assert_false(may_complain(801, 4 * s));
+	/* all places are taken, until C passes one */
+	for (i = 0; i < BL_STUCK_NAMES; i++)
+		bl_stuck_try_note(tried, addr2, (uint16_t)(1 + i), 9, 1000 + i, 900, 5 * s);
+	bl_stuck_try_note(tried, addr1, 5, 9, 2000, 1000, 5 * s);
+	assert_false(may_complain(1000, 9 * s));
+	bl_stuck_try_note(tried, addr1, 5, 9, 2000, 1001, 6 * s);
+	assert_true(may_complain(1001, 7 * s));
+	assert_false(bl_stuck_tried(tried, addr2, 1, 9, 900, 9 * s));
+	assert_true(bl_stuck_tried(tried, addr2, 2, 9, 1001, 9 * s));
+}
+
+static void bl_stuck_end__edges(void **state)
+{
+	static const struct {
+		uint32_t head, tail, end;
+	} t[] = {
+		{ 7, 7, 7 },
+		{ 7, 8, 8 },
+		{ 7, 7 + BL_RWIN, 7 + BL_RWIN },
+		{ 7, 8 + BL_RWIN, 7 + BL_RWIN },
+		{ 7, 6, 7 + BL_RWIN },
+		{ 0, ~0U, BL_RWIN },
+		{ ~0U, 1, 1 },
+		{ ~0U, ~0U - 1, BL_RWIN - 1 },
+	};
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(t); i++)
+		assert_int_equal(bl_stuck_end((uint64_t)t[i].tail << 32 | t[i].head), t[i].end);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -297,6 +398,9 @@ int main(void)
 		cmocka_unit_test(failed__host_of_either),
 		cmocka_unit_test(failed__not_settled_yet),
 		cmocka_unit_test(bl_stuck_sample__table),
+		cmocka_unit_test(bl_stuck_lags__table),
+		cmocka_unit_test(bl_stuck_tried__edges),
+		cmocka_unit_test(bl_stuck_end__edges),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

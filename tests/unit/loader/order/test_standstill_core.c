@@ -135,6 +135,30 @@ static void bl_still_sample__any_change(void **state)
 	}
 }
 
+/* A process that writes one old time after the other is in one send for all that. */
+static void bl_still_sample__old_times(void **state)
+{
+	struct bl_still_view v = view_held_by(0);
+	struct bl_still s = { 0 };
+	uint64_t now;
+
+	(void)state;
+	for (now = 0; now < LIMIT; now += STEP) {
+		v.bus = 10 * LIMIT + now;
+		v.ts++;
+		assert_int_equal(bl_still_sample(&s, &v, now, LIMIT), BL_OUT_MEMBER);
+	}
+	v.ts = v.bus - 1;
+	assert_int_equal(bl_still_sample(&s, &v, LIMIT, LIMIT), BL_OUT_IN_FLIGHT);
+	/* new sends, each since the last sample */
+	s = (struct bl_still){ 0 };
+	for (now = 0; now < 4 * LIMIT; now += STEP) {
+		v.ts = v.bus;
+		v.bus += STEP;
+		assert_int_equal(bl_still_sample(&s, &v, now, LIMIT), BL_OUT_MEMBER);
+	}
+}
+
 /* Numbers wrap: it matters only whether they differ. */
 static void bl_still_sample__wrap(void **state)
 {
@@ -237,6 +261,14 @@ static void bl_ring_awaited__by_opcode(void **state)
 	memset(ring, 0, sizeof(ring));
 	w.written = w.read + RING;
 	assert_false(bl_ring_awaited(&w)); /* Empty records: the loop ends. */
+	/* positions that only a process that lies about what it has read can write */
+	w.written++;
+	assert_true(bl_ring_awaited(&w));
+	w.read = 0;
+	w.written = 1ULL << 50;
+	assert_true(bl_ring_awaited(&w));
+	w.read = w.written + 8;
+	assert_true(bl_ring_awaited(&w));
 }
 
 int main(void)
@@ -245,6 +277,7 @@ int main(void)
 		cmocka_unit_test(bl_still_sample__at_the_limit),
 		cmocka_unit_test(bl_still_sample__idle_is_nobodys_fault),
 		cmocka_unit_test(bl_still_sample__any_change),
+		cmocka_unit_test(bl_still_sample__old_times),
 		cmocka_unit_test(bl_still_sample__wrap),
 		cmocka_unit_test(bl_still_sample__machine_stood_still),
 		cmocka_unit_test(bl_still_sample__first_reason),

@@ -7,16 +7,18 @@
 #define MS    1000000ULL
 #define LIMIT (20 * MS)
 #define STEP  (LIMIT / BL_SEND_SAMPLES)
+#define MOST  (1000 * LIMIT)
 #define BUS   (1ULL << 60)
 
 static struct bl_send_watch w;
-static uint64_t now;
+static uint64_t now, most;
 
 static int begin(void **state)
 {
 	(void)state;
 	w = (struct bl_send_watch){ 0 };
 	now = 1000 * MS;
+	most = MOST;
 	return 0;
 }
 
@@ -24,7 +26,8 @@ static int begin(void **state)
 static bool sample(uint64_t after, uint64_t ts, uint64_t waited)
 {
 	now += after;
-	return bl_send_sample(&w, ts, bl_send_stands(&w, ts, 0), waited, now, BUS + now, LIMIT);
+	return bl_send_sample(&w, ts, bl_send_stands(&w, ts, 0), waited, now, BUS + now, LIMIT,
+			      most);
 }
 
 static void stands__edges(void **state)
@@ -123,6 +126,53 @@ static void sample__no_cpu(void **state)
 	assert_true(sample(STEP, ts, waited));
 }
 
+/* A process whose threads take the CPU from each other does not hold B for ever. */
+static void sample__no_cpu_for_too_long(void **state)
+{
+	const uint64_t ts = BUS + now;
+	uint64_t waited = 700 * MS;
+	unsigned int i;
+
+	(void)state;
+	most = 50 * MS;
+	assert_false(sample(STEP, ts, waited));
+	for (i = 0; i < 9; i++)
+		assert_false(sample(STEP, ts, waited += 8 * STEP));
+	assert_true(sample(STEP, ts, waited += 8 * STEP));
+	assert_int_equal(w.age_ns, 0);
+	assert_int_equal(w.all_ns, 50 * MS);
+	/* another send */
+	assert_false(sample(STEP, BUS + now + STEP / 2, waited += 8 * STEP));
+	assert_int_equal(w.all_ns, 0);
+}
+
+/* What void sends have held adds up, less a tenth of the time. */
+static void voided__adds_up(void **state)
+{
+	unsigned int i;
+
+	(void)state;
+	w.all_ns = 20 * MS;
+	assert_false(bl_send_voided(&w, now, 20 * MS + 1)); /* nothing to forget yet */
+	assert_int_equal(w.held_ns, 20 * MS);
+	for (i = 0; i < 1000; i++) { /* a tenth of the time */
+		now += 200 * MS;
+		assert_false(bl_send_voided(&w, now, 20 * MS + 1));
+	}
+	now += 199 * MS;
+	assert_true(bl_send_voided(&w, now, 20 * MS + 100000));
+	now += 1000 * MS;
+	assert_false(bl_send_voided(&w, now, 2000 * MS));
+	assert_int_equal(w.held_ns, 20 * MS);
+	for (i = 2; i < 125; i++) { /* half of the time */
+		now += 40 * MS;
+		assert_false(bl_send_voided(&w, now, 2000 * MS));
+	}
+	now += 40 * MS;
+	assert_true(bl_send_voided(&w, now, 2000 * MS));
+	assert_int_equal(w.held_ns, 20 * MS + 124 * 16 * MS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -132,6 +182,8 @@ int main(void)
 		cmocka_unit_test_setup(sample__busy_sender, begin),
 		cmocka_unit_test_setup(sample__machine_stands_still, begin),
 		cmocka_unit_test_setup(sample__no_cpu, begin),
+		cmocka_unit_test_setup(sample__no_cpu_for_too_long, begin),
+		cmocka_unit_test_setup(voided__adds_up, begin),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
