@@ -187,7 +187,13 @@ struct bl_sw_port {
 	 */
 	struct bl_ip source_ip;
 	__u64 source_mac; /* BL_SOURCE_NO_MAC: none */
-	__u64 spare;
+	/*
+	 * Another node id than the one in "sw_lives" that the host behind this port says in its
+	 * beacons, 0: none, and since when, in units of 2^BL_NODE_SHIFT ns of watch time. Written
+	 * by the CPU that the port is steered to (core/source_core.h).
+	 */
+	__u32 other_node;
+	__u32 other_since;
 };
 _Static_assert(sizeof(struct bl_sw_port) == 64, "one cache line");
 #define BL_PORT_LANES(port) ((port)->lanes_less_one + 1)
