@@ -153,6 +153,46 @@ static void host__said_to_be_elsewhere(void **state)
 }
 
 /*
+ * Host 4 says that it is a switch with links to all hosts, and none to switch 9 any more. They say
+ * that they are at switch 9, which is not cut off from them when one of them dies.
+ */
+static void host__says_it_is_a_switch(void **state)
+{
+	struct bl_recover *r = rack(3);
+	struct bl_recover_port links[4];
+	struct bl_recover_hello sw = hello_switch(4), h = { .id = 4,
+							    .epoch = said_epoch,
+							    .kind = BL_DET_SWITCH,
+							    .port = links,
+							    .nports = 4,
+							    .name = "h4" };
+	const struct bl_recover_failure *f;
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < 3; i++)
+		links[i] = (struct bl_recover_port){ .port = i,
+						     .neighbour = i + 1,
+						     .role = BL_RECOVER_HOST };
+	links[3] = (struct bl_recover_port){ .port = 3, .neighbour = 9, .role = BL_RECOVER_UP };
+	assert_int_equal(bl_recover_hello(r, 0, &sw), BL_RECOVER_OK);
+	bl_recover_saved_node(r, 0, 9);
+	assert_int_equal(bl_recover_hello(r, 0, &h), BL_RECOVER_OK);
+	bl_recover_saved_node(r, 0, 4);
+	links[3].state = BL_DET_REMOVED;
+	assert_int_equal(bl_recover_hello(r, 0, &h), BL_RECOVER_OK);
+	bar_all(r, 0);
+	outs(r);
+	host_2_fails(r);
+	f = bl_recover_failure(r, 1);
+	assert_non_null(f);
+	assert_int_equal(f->nfailed, 2);
+	assert_int_equal(f->failed[0].node, 2);
+	assert_int_equal(f->failed[1].node, 4); /* it has no link that is believed */
+	bl_recover_free(r);
+}
+
+/*
  * The host comes back, and is told that it failed and what was announced since. It joins anew, and
  * the switch is told that its port is no longer barred.
  */
@@ -763,6 +803,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(input__of_no_link_is_resumed),
 		cmocka_unit_test(host__said_to_be_elsewhere),
+		cmocka_unit_test(host__says_it_is_a_switch),
 		cmocka_unit_test(host__dies),
 		cmocka_unit_test(host__joins_anew),
 		cmocka_unit_test(host__does_not_answer),
