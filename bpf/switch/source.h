@@ -339,7 +339,8 @@ __attribute__((noinline)) int bl_source_plain(struct xdp_md *ctx, __u32 in)
 	__u64 mac;
 
 	if (!port || !port->guarded || (void *)(eth + 1) > end || bl_frame_class(data, end, &c) ||
-	    !(bl_class_is_top(&c) || bl_class_is_fcp(&c)))
+	    !(bl_class_is_top(&c) || bl_class_is_fcp(&c) ||
+	      (c.proto == BL_UDP && c.dport == BL_FCP_WATCHDOG_PORT)))
 		return BL_R_NONE;
 	if (read_source(ctx, c.l3_off, c.kind != BL_FRAME_IP4, &ip))
 		return BL_R_SPOOFED;

@@ -6,6 +6,7 @@
 #include "tests/prog/switch/switch_util.h"
 #include "core/order/lag_core.h"
 #include "core/source_core.h"
+#include "maps/fcp_abi.h"
 #include "maps/top_abi.h"
 
 #define LAG_MAX 50000000ULL
@@ -257,6 +258,26 @@ static void learn__tokens_of_invented_sources(void **state)
 	passes(0, &d);
 	map_get(sk->maps.sw_quotas, 0, &q);
 	assert_int_equal(q.apps, 0);
+}
+
+/* What arbiters and hosts of Fastpass say to each other, and arbiters among themselves. */
+static void learn__fastpass_of_others(void **state)
+{
+	static const __u16 to[] = { BL_FCP_PORT, BL_FCP_FAULTS_PORT, BL_FCP_WATCHDOG_PORT };
+	struct desc d = data_frame(3, 1, T0, T0 - 1000);
+	struct frame in, out;
+	size_t i;
+
+	(void)state;
+	passes(3, &d); /* the address is port 3's */
+	counts_take(sk->maps.counts, counted);
+	host_mac(d.src, 0);
+	for (i = 0; i < sizeof(to) / sizeof(*to); i++) {
+		d.dport = to[i];
+		build(&in, &d);
+		run_xdp(sk->progs.bl_switch_xdp, net.ifindex[0], &in, &out);
+		assert_int_equal(counted_reason(0, BL_R_SPOOFED), i + 1);
+	}
 }
 
 /* ---- node ids ---- */
@@ -562,6 +583,7 @@ int main(void)
 		CASE(any__not_checked),
 		CASE(forget__another_port),
 		CASE(learn__tokens_of_invented_sources),
+		CASE(learn__fastpass_of_others),
 		CASE(node__nobody),
 		CASE(node__kept),
 		CASE(lanes__as_configured),
