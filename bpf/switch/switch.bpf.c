@@ -176,6 +176,8 @@ static __always_inline enum bl_reason on_beacon_frame(struct xdp_md *ctx, struct
 	relay = (void *)(body + 1);
 	if ((void *)(relay + 1) > end)
 		return BL_R_SHORT;
+	if ((void *)(relay + 1) + BL_BEACON_SPARE < end)
+		return BL_R_BAD_LENGTH;
 	if (body->node_id == BL_BE32(r->cfg->node_id))
 		return BL_R_LOOPED;
 	if ((__s16)BL_BE16(body->tai_offset_s) != r->cfg->tai_offset_s)
