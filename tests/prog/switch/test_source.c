@@ -338,7 +338,7 @@ static void node__nobody(void **state)
 /* A port keeps its node, and takes another one that is said for long; never the one of another. */
 static void node__kept(void **state)
 {
-	__u32 mine = node_of_port(0), theirs = node_of_port(3), k;
+	__u32 mine = node_of_port(0), theirs = node_of_port(1), k;
 	__u64 now = T0, keep = (BL_NODE_KEEP + 2ULL) << BL_NODE_SHIFT;
 	struct desc b;
 
