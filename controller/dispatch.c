@@ -23,9 +23,10 @@
  * Quotas of a session. A node that exceeds one has to wait: nothing more is read of it until it is
  * welcome again, so it can only slow itself down. All messages: 20000 a second, and as many at
  * once. Messages that can make the controller save: 200 a second and 2000 at once, since an agent
- * reports up to 1024 processes after WELCOME. Writes of the node's own record: two a second and 16
- * at once, since such a record has up to 16 KiB and nothing that happens to a correct node for long
- * changes it more often.
+ * reports up to 1024 processes after WELCOME. Writes of a host's own record: two a second and 16
+ * at once, since such a record has up to 16 KiB and nothing that happens to a correct host for long
+ * changes it more often. A switch's record changes with the hosts behind its ports, and everybody
+ * waits for what a switch says: its record is written as often as anything else.
  */
 #define MESSAGE_COST_NS   (50000ULL)
 #define MESSAGE_OWED_NS   (1000 * NS_PER_MS)
@@ -96,7 +97,8 @@ static bool accept_hello(struct peer *p, const Bl__Hello *m)
 		r = bl_recover_hello(c->rec, bl_mono_ns(), &h);
 		known = bl_recover_node(c->rec, m->node);
 		if (known && known->saving && !saving)
-			charge_save(p, NODE_SAVE_COST_NS);
+			charge_save(p, known->kind == BL_DET_SWITCH ? SAVE_COST_NS
+								    : NODE_SAVE_COST_NS);
 	}
 	free(port);
 	free(addr);

@@ -102,21 +102,56 @@ BL_CORE int bl_source_learn_ip(struct bl_sources *s, struct bl_ip ip)
 	return 1;
 }
 
+/** enum bl_node_verdict - what becomes of a beacon whose node id is not that of its port. */
+enum bl_node_verdict {
+	BL_NODE_REFUSE, /* it is refused */
+	/* it becomes the port's, unless another port of the switch has it */
+	BL_NODE_CHANGE,
+};
+
+/**
+ * bl_node_judge - whether a host's port may have another node id than before.
+ * @pinned: the port's; 0: no beacon has arrived there yet, or nothing was heard for BL_NODE_KEEP
+ * @said: in the beacon; not @pinned
+ * @other, @since: what the last call has left here; 0 at first
+ * @now: watch time in units of 2^BL_NODE_SHIFT ns
+ *
+ * Each change is reported to the controller and saved there, and what it decides of a node depends
+ * on which port that is at. So a port keeps its node id until another one has been said for
+ * BL_NODE_KEEP, and a beacon that was refused is tried again after as long: in between it costs a
+ * comparison. The first id of a port is tried at once.
+ */
+BL_CORE enum bl_node_verdict bl_node_judge(__u32 pinned, __u32 said, __u32 *other, __u32 *since,
+					   __u32 now)
+{
+	int first = !pinned && !*other, waited = now - *since >= BL_NODE_KEEP;
+
+	if (!said)
+		return BL_NODE_REFUSE;
+	if (*other && !waited && (!pinned || *other == said))
+		return BL_NODE_REFUSE;
+	waited &= *other && (!pinned || *other == said);
+	*other = said;
+	*since = now;
+	return first || waited ? BL_NODE_CHANGE : BL_NODE_REFUSE;
+}
+
 /**
  * bl_source_obey - empty the learnt lists if that was asked for; one comparison otherwise. Called
- * by the CPU of the port only.
+ * by the CPU of the port only. Returns 1 if they were emptied.
  */
-BL_CORE void bl_source_obey(struct bl_sources *s)
+BL_CORE int bl_source_obey(struct bl_sources *s)
 {
 	__u32 forget = BL_READ_ONCE(s->forget);
 
 	if (__builtin_expect(s->forgot == forget, 1))
-		return;
+		return 0;
 	BL_WRITE_ONCE(s->app_mac, 0);
 	BL_WRITE_ONCE(s->app_ip4, 0);
 	if (s->mode == BL_SOURCE_LEARN)
 		s->nmac = s->nip = 0;
 	BL_WRITE_ONCE(s->forgot, forget);
+	return 1;
 }
 
 #endif

@@ -21,7 +21,12 @@
 #define BL_SOURCE_MACS    4
 #define BL_SOURCE_IPS     16
 #define BL_SOURCE_NO_MAC  (~0ULL) /* no Ethernet address */
-#define BL_OWNERS_MAX     4096    /* BL_SW_PORTS_MAX ports with BL_SOURCE_IPS addresses each */
+/* BL_SW_PORTS_MAX ports with BL_SOURCE_IPS addresses of messages, and as many of bl0, each */
+#define BL_OWNERS_MAX 8192
+
+#define BL_NODE_SHIFT 20 /* about a millisecond */
+/* A node id that a host says for so long, about 10 s, becomes the one of its port. */
+#define BL_NODE_KEEP 9537
 
 /* How the addresses of a port become known. */
 enum bl_source_mode {
@@ -89,6 +94,13 @@ struct bl_quotas {
 	__u64 control; /* CREDIT, NAK, PROBE, OPEN, WINDOW, RECALL */
 	__u64 beacons;
 	__u64 links; /* RSV, RELEASE */
+	/*
+	 * Entries of "sw_owners" that were made for sources of tokens and of Fastpass on this port,
+	 * at most BL_SOURCE_IPS. Atomic additions by any CPU; set to 0 by the CPU of the port when
+	 * the port's addresses are forgotten.
+	 */
+	__u32 apps;
+	__u32 reserved;
 };
 
 #endif

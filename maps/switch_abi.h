@@ -187,7 +187,13 @@ struct bl_sw_port {
 	 */
 	struct bl_ip source_ip;
 	__u64 source_mac; /* BL_SOURCE_NO_MAC: none */
-	__u64 spare;
+	/*
+	 * Another node id than the one in "sw_lives" that the host behind this port says in its
+	 * beacons, 0: none, and since when, in units of 2^BL_NODE_SHIFT ns of watch time. Written
+	 * by the CPU that the port is steered to (core/source_core.h).
+	 */
+	__u32 other_node;
+	__u32 other_since;
 };
 _Static_assert(sizeof(struct bl_sw_port) == 64, "one cache line");
 #define BL_PORT_LANES(port) ((port)->lanes_less_one + 1)
@@ -315,6 +321,8 @@ _Static_assert(sizeof(struct bl_tree) == 8192 + 64, "ABI");
 struct bl_expiry {
 	__u64 watch;  /* watch time now */
 	__u64 silent; /* lanes that were last heard before this watch time are silent */
+	/* watch time at which some lane was fresh last: @fresh_ns of struct bl_sw_lane */
+	__u64 freshest;
 	/*
 	 * A live lane whose barrier is at least this is fresh (bl_fresh_above()); 0: every one is,
 	 * and none lags.
@@ -326,7 +334,7 @@ struct bl_expiry {
 	__u64 fresh_c;
 	__u64 lagging_c;
 };
-_Static_assert(sizeof(struct bl_expiry) == 48, "ABI");
+_Static_assert(sizeof(struct bl_expiry) == 56, "ABI");
 
 #define BL_RELAY_STILL 1 /* value of bl_sw_lane.relay_at; not a bus time */
 /**
@@ -374,7 +382,7 @@ struct bl_sw_lane {
 	 */
 	__u64 behind[BL_SETS_MAX];
 };
-_Static_assert(sizeof(struct bl_sw_lane) == 472, "ABI");
+_Static_assert(sizeof(struct bl_sw_lane) == 488, "ABI");
 
 /**
  * struct bl_carried - value of "sw_carried": highest barrier sent on an output. Written only by the

@@ -164,6 +164,11 @@ struct bl_relay {
 	} set[BL_SETS_MAX];
 };
 _Static_assert(sizeof(struct bl_relay) == 96, "ABI");
+/*
+ * Bytes that a frame may have behind the relay scratch of its beacon: a switch that relays the
+ * beacon sends them to all ports.
+ */
+#define BL_BEACON_SPARE 64
 /* 142 */
 #define BL_BEACON_LEN \
 	(14 + sizeof(struct bl_hdr) + sizeof(struct bl_beacon) + sizeof(struct bl_relay))

@@ -251,6 +251,7 @@ static __always_inline void prepare_scan(const struct bl_sw_lane *lane, const st
 
 	e->watch = lane->watch_ns;
 	e->silent = bl_time_before(lane->watch_ns, cfg->dead_after_ns);
+	e->freshest = lane->fresh_ns;
 	e->fresh = bl_fresh_above(lane->now_ns, limit);
 	e->lagging = bl_lag_before(lane->fresh_ns, limit);
 	limit = bl_lag_limit(cfg->commit_lag_max_ns, role);

@@ -12,6 +12,10 @@
  *              reverse path, RFC 3704). On an l2 switch the address must not belong to another
  *              port.
  *
+ *   node id    A host's port keeps the id in the first beacon, and no other port whose host is
+ *              heard may have it. After about 10 s of another id, or of silence, it takes
+ *              another one.
+ *
  * Example: port 3 of an l2 switch sends a message from 10.0.0.1 with the Ethernet address of port
  * 0. The address is not in port 3's list, "sw_fdb" says port 0, and the frame is dropped.
  *
@@ -26,6 +30,7 @@
 #define BARLINE_SWITCH_SOURCE_H
 
 #include "bpf/role.h"
+#include "core/order/barrier_core.h"
 #include "core/quota_core.h"
 #include "core/queue/classify_core.h"
 #include "core/source_core.h"
@@ -72,13 +77,34 @@ __attribute__((noinline)) int bl_source_route(struct xdp_md *ctx, const struct b
 }
 
 /*
+ * Makes port @in the owner of @ip, which nobody owns. @app: 1: it is the source of a token or of
+ * Fastpass, of which a port has a bounded number: the list that bounds the others is written by the
+ * CPU of the port only, and these frames arrive anywhere. Returns 1, or 0 if there is no room.
+ */
+static __always_inline int add_owner(__u32 in, const struct bl_ip *ip, __u32 app)
+{
+	struct bl_quotas *q = bpf_map_lookup_elem(&sw_quotas, &in);
+	struct bl_owner mine = { .port = in };
+
+	if (!app)
+		return !bpf_map_update_elem(&sw_owners, ip, &mine, BPF_NOEXIST);
+	if (!q || BL_READ_ONCE(q->apps) >= BL_SOURCE_IPS)
+		return 0;
+	if (bpf_map_update_elem(&sw_owners, ip, &mine, BPF_NOEXIST))
+		return 0;
+	/* As many CPUs as come here at the same moment may each add one beyond the limit. */
+	__sync_fetch_and_add(&q->apps, 1);
+	return 1;
+}
+
+/*
  * Makes port @in the owner of @ip, unless another port is. An address that the routes of a router
  * lead to has moved if another port owned it. Returns 1 if port @in is the owner.
  */
 static __always_inline int own_address(struct xdp_md *ctx, const struct bl_sw_cfg *cfg, __u32 in,
 				       const struct bl_ip *ip, __u64 mac, __u32 marks, int learn)
 {
-	struct bl_owner *owner = bpf_map_lookup_elem(&sw_owners, ip), mine = { .port = in };
+	struct bl_owner *owner = bpf_map_lookup_elem(&sw_owners, ip);
 	struct bl_sources *other;
 	struct bl_sw_port *there;
 	__u32 was;
@@ -88,7 +114,7 @@ static __always_inline int own_address(struct xdp_md *ctx, const struct bl_sw_cf
 	if (!learn || (cfg->forward == BL_FWD_L3 && !bl_source_route(ctx, ip, mac, marks)))
 		return 0;
 	if (!owner)
-		return !bpf_map_update_elem(&sw_owners, ip, &mine, BPF_NOEXIST);
+		return add_owner(in, ip, marks);
 	if (cfg->forward != BL_FWD_L3)
 		return 0;
 	was = owner->port;
@@ -154,6 +180,7 @@ __attribute__((noinline)) int bl_source_slowly(struct xdp_md *ctx, __u32 in, __u
 	struct bl_sources *s = bpf_map_lookup_elem(&sw_sources, &in);
 	__u32 zero = 0;
 	const struct bl_sw_cfg *cfg = bpf_map_lookup_elem(&sw_cfg, &zero);
+	struct bl_quotas *q = bpf_map_lookup_elem(&sw_quotas, &in);
 	struct bl_sw_port *port = port_at(in);
 	struct ethhdr *eth = data;
 	struct bl_ip ip = {};
@@ -161,7 +188,8 @@ __attribute__((noinline)) int bl_source_slowly(struct xdp_md *ctx, __u32 in, __u
 
 	if (!s || !cfg || !port || (void *)(eth + 1) > end || s->mode == BL_SOURCE_ANY)
 		return BL_R_NONE;
-	bl_source_obey(s);
+	if (bl_source_obey(s) && q)
+		BL_WRITE_ONCE(q->apps, 0);
 	mac = bl_mac48(eth->h_source);
 	if (!bl_source_mac_known(s, mac)) {
 		if (s->mode != BL_SOURCE_LEARN)
@@ -181,6 +209,69 @@ __attribute__((noinline)) int bl_source_slowly(struct xdp_md *ctx, __u32 in, __u
 		return BL_R_SPOOFED;
 	remember_source(port, s, &ip, mac);
 	return BL_R_NONE;
+}
+
+/** struct node_scan - argument of another_port_has_node(). */
+struct node_scan {
+	__u32 node; /* its id */
+	__u32 port; /* that claims it */
+	__u32 nports;
+	__u32 found; /* 1: another host's port that is live has it */
+};
+
+/* Looks whether port @p has the node. Returns 1 if the search is over. */
+static long another_port_has_node(__u32 p, struct node_scan *s)
+{
+	const struct bl_life *life = bpf_map_lookup_elem(&sw_lives, &p);
+	const struct bl_port_regs *regs = bpf_map_lookup_elem(&sw_regs, &p);
+	const struct bl_sw_port *port = port_at(p);
+
+	if (!life || !regs || !port || p >= s->nports)
+		return 1;
+	s->found = p != s->port && life->neighbour == s->node && port->ifindex &&
+		   port->role == BL_PORT_HOST && bl_reg_live(&regs->lane[0]);
+	return s->found;
+}
+
+/**
+ * bl_source_node - decides about a beacon of port @in whose node id @node is not the one that the
+ * port has had so far, and gives the port that id. Not inlined, since it is rare. Returns 0, or 1
+ * if the beacon must be refused: a host has one id and does not change it often, and no other host
+ * of this switch has it.
+ */
+__attribute__((noinline)) int bl_source_node(__u32 in, __u32 lane_no, __u32 node)
+{
+	const struct bl_sw_lane *lane = bpf_map_lookup_elem(&sw_lanes, &lane_no);
+	struct bl_life *life = bpf_map_lookup_elem(&sw_lives, &in);
+	const struct bl_port_regs *regs = bpf_map_lookup_elem(&sw_regs, &in);
+	struct bl_sw_port *port = port_at(in);
+	__u32 zero = 0, other, since, now, heard;
+	const struct bl_sw_cfg *cfg = bpf_map_lookup_elem(&sw_cfg, &zero);
+	struct node_scan s = { .node = node, .port = in };
+	enum bl_node_verdict verdict;
+
+	if (!lane || !life || !regs || !port || !cfg || !node)
+		return 1;
+	if (port->role == BL_PORT_HOST) {
+		other = port->other_node;
+		since = port->other_since;
+		now = (__u32)(lane->watch_ns >> BL_NODE_SHIFT);
+		heard = (__u32)(regs->lane[0].heard_ns >> BL_NODE_SHIFT);
+		/* Where nothing was heard for as long, somebody else may be connected now. */
+		verdict = bl_node_judge(now - heard < BL_NODE_KEEP ? life->neighbour : 0, node,
+					&other, &since, now);
+		port->other_node = other;
+		port->other_since = since;
+		if (verdict == BL_NODE_REFUSE)
+			return 1;
+		s.nports = cfg->nports;
+		bpf_loop(BL_SW_PORTS_MAX, another_port_has_node, &s, 0);
+		if (s.found)
+			return 1;
+		port->other_node = 0;
+	}
+	life->neighbour = node;
+	return 0;
 }
 
 /*
@@ -248,7 +339,8 @@ __attribute__((noinline)) int bl_source_plain(struct xdp_md *ctx, __u32 in)
 	__u64 mac;
 
 	if (!port || !port->guarded || (void *)(eth + 1) > end || bl_frame_class(data, end, &c) ||
-	    !(bl_class_is_top(&c) || bl_class_is_fcp(&c)))
+	    !(bl_class_is_top(&c) || bl_class_is_fcp(&c) ||
+	      (c.proto == BL_UDP && c.dport == BL_FCP_WATCHDOG_PORT)))
 		return BL_R_NONE;
 	if (read_source(ctx, c.l3_off, c.kind != BL_FRAME_IP4, &ip))
 		return BL_R_SPOOFED;

@@ -119,19 +119,25 @@ static __always_inline enum bl_reason on_data_frame(struct xdp_md *ctx, struct r
 	return why;
 }
 
-/* Notes which node is at the other end of port @p, its policy, and the mark of its beacon. */
-static __always_inline void learn_neighbour(__u32 p, __u32 node, __u32 policy, __u32 mark)
+/*
+ * Notes which node is at the other end of port @p, its policy, and the mark of its beacon. Returns
+ * BL_R_NONE, or BL_R_SPOOFED if the beacon cannot be of that node.
+ */
+static __always_inline enum bl_reason learn_neighbour(__u32 p, __u32 lane_no, __u32 node,
+						      __u32 policy, __u32 mark)
 {
 	struct bl_life *life = bpf_map_lookup_elem(&sw_lives, &p);
 
 	if (!life)
-		return;
-	if (life->neighbour != node)
-		life->neighbour = node;
+		return BL_R_NONE;
+	if (__builtin_expect(!node || life->neighbour != node, 0) &&
+	    bl_source_node(p, lane_no, node))
+		return BL_R_SPOOFED;
 	if (life->policy != policy)
 		life->policy = policy;
 	if (life->auth != BL_AUTH_MARK_EPOCH(mark))
 		life->auth = BL_AUTH_MARK_EPOCH(mark);
+	return BL_R_NONE;
 }
 
 /* Returns how this switch admits traffic, for its beacons; 0: it was started without admission. */
@@ -170,11 +176,15 @@ static __always_inline enum bl_reason on_beacon_frame(struct xdp_md *ctx, struct
 	relay = (void *)(body + 1);
 	if ((void *)(relay + 1) > end)
 		return BL_R_SHORT;
+	if ((void *)(relay + 1) + BL_BEACON_SPARE < end)
+		return BL_R_BAD_LENGTH;
 	if (body->node_id == BL_BE32(r->cfg->node_id))
 		return BL_R_LOOPED;
 	if ((__s16)BL_BE16(body->tai_offset_s) != r->cfg->tai_offset_s)
 		return BL_R_TAI_MISMATCH;
-	learn_neighbour(r->in, BL_BE32(body->node_id), body->policy, (__u32)(r->f.ts >> 32));
+	if (learn_neighbour(r->in, r->lane_no, BL_BE32(body->node_id), body->policy,
+			    (__u32)(r->f.ts >> 32)) != BL_R_NONE)
+		return BL_R_SPOOFED;
 	for (s = 0; s < BL_SETS_MAX; s++)
 		lane->behind[s] = bl_commit_news(&lane->out[s], lane->relay_at[s]);
 	raise_register(r, port, 1);

@@ -26,6 +26,9 @@ struct graph {
 	struct bl_det_node *node;
 	struct bl_det_link *link;
 	struct half *owner; /* of each way, at index 2 * link + dir: where it is received */
+	/* inputs that stand still and belong to no link, @nstray of them: @at and @port only */
+	struct half *stray;
+	uint32_t nstray;
 	struct bl_det_found *found;
 	uint8_t *todo;
 	struct bl_det_sum sum;
@@ -150,8 +153,40 @@ static void free_graph(struct graph *g)
 	free(g->node);
 	free(g->link);
 	free(g->owner);
+	free(g->stray);
 	free(g->found);
 	free(g->todo);
+}
+
+/*
+ * Whether host @h has a session's word that all its links lead to other nodes than @n. Then
+ * somebody else has said to @n that it is host @h.
+ */
+static bool host_is_elsewhere(const struct bl_recover_node *h, const struct bl_recover_node *n)
+{
+	uint32_t k;
+
+	for (k = 0; k < h->nports; k++)
+		if (!h->port[k].neighbour || h->port[k].neighbour == n->id)
+			return false;
+	return h->agent && h->nports;
+}
+
+/*
+ * Returns the index of the node at the other end of port @p of node @i; RECOVER_NONE: no neighbour
+ * was heard yet, or the two nodes contradict each other (a switch reports a host where a switch is
+ * or that is elsewhere, or a node below a host).
+ */
+static uint32_t other_end(const struct bl_recover *r, uint32_t i, const struct bl_recover_port *p)
+{
+	uint32_t at = p->neighbour ? recover_index_of(r, p->neighbour) : RECOVER_NONE;
+	bool up = p->role == BL_RECOVER_UP, host = p->role == BL_RECOVER_HOST;
+
+	if (at == RECOVER_NONE || at == i || r->node[up ? at : i]->kind != BL_DET_SWITCH ||
+	    host != (!up && r->node[at]->kind == BL_DET_HOST) ||
+	    (host && host_is_elsewhere(r->node[at], r->node[i])))
+		return RECOVER_NONE;
+	return at;
 }
 
 static bool make_graph(const struct bl_recover *r, struct graph *g)
@@ -168,11 +203,13 @@ static bool make_graph(const struct bl_recover *r, struct graph *g)
 	g->node = calloc(r->nnodes + 1, sizeof(*g->node));
 	g->link = calloc(ports + 1, sizeof(*g->link));
 	g->owner = calloc(2 * (size_t)ports + 2, sizeof(*g->owner));
+	g->stray = calloc(ports + 1, sizeof(*g->stray));
 	g->found = calloc(r->nnodes + 1, sizeof(*g->found));
 	g->todo = calloc(2 * (size_t)ports + 2, 1);
 	part = calloc(r->nnodes + 1, sizeof(*part));
 	weight = calloc(r->nnodes + 1, sizeof(*weight));
-	if (!part || !weight || !h || !g->node || !g->link || !g->owner || !g->found || !g->todo) {
+	if (!part || !weight || !h || !g->node || !g->link || !g->owner || !g->stray || !g->found ||
+	    !g->todo) {
 		free(part);
 		free(weight);
 		free(h);
@@ -191,17 +228,12 @@ static bool make_graph(const struct bl_recover *r, struct graph *g)
 			const struct bl_recover_port *p = &v->port[k];
 			bool up = p->role == BL_RECOVER_UP;
 
-			at = p->neighbour ? recover_index_of(r, p->neighbour) : RECOVER_NONE;
-			/*
-			 * Skipped: no neighbour was heard yet, or the two nodes contradict each
-			 * other (a switch reports a host where a switch is, or a node below a
-			 * host).
-			 */
-			if (at == RECOVER_NONE || at == i ||
-			    r->node[up ? at : i]->kind != BL_DET_SWITCH ||
-			    (p->role == BL_RECOVER_HOST) !=
-				    (!up && r->node[at]->kind == BL_DET_HOST))
+			at = other_end(r, i, p);
+			if (at == RECOVER_NONE) {
+				if (p->state == BL_DET_SILENT)
+					g->stray[g->nstray++] = (struct half){ .at = i, .port = k };
 				continue;
+			}
 			h[n++] = (struct half){ .low = up ? i : at,
 						.high = up ? at : i,
 						.dir = up ? BL_DET_TO_LOW : BL_DET_TO_HIGH,
@@ -287,19 +319,31 @@ static uint32_t request_answers(struct bl_recover *r, const struct graph *g, uin
 
 /* ---- announcements ---- */
 
+/* Number of inputs that find_resumable() may be asked for. */
+static uint32_t count_inputs(const struct graph *g)
+{
+	return 2 * g->g.links + g->nstray;
+}
+
 /*
- * Returns the input at the end of way @i if it is to be resumed by the next failure; NULL if not.
- * An input that another failure names is resumed by that one. An input of a node that is not judged
- * is always resumed: it must hold back no node that is judged.
+ * Returns input @i, at the end of way @i or beyond those a stray one, if it is to be resumed by the
+ * next failure; NULL if not. Sets *@n to its node. An input that another failure names is resumed
+ * by that one. An input of a node that is not judged is always resumed, and so is a stray one: no
+ * failure of a node could ever resume it, and it must hold back no node that is judged.
  */
 static struct bl_recover_port *find_resumable(const struct bl_recover *r, const struct graph *g,
-					      uint32_t i)
+					      uint32_t i, const struct bl_recover_node **n)
 {
-	const struct bl_recover_node *n = g->owner[i].at == RECOVER_NONE ? NULL
-									 : r->node[g->owner[i].at];
-	struct bl_recover_port *p = n ? &n->port[g->owner[i].port] : NULL;
+	bool stray = i >= 2 * g->g.links;
+	const struct half *h = stray ? &g->stray[i - 2 * g->g.links] : &g->owner[i];
+	struct bl_recover_port *p;
 
-	return p && n->state != BL_DET_GONE && (g->todo[i] & BL_DET_RESUME || !is_node_judged(n)) &&
+	if (h->at == RECOVER_NONE)
+		return NULL;
+	*n = r->node[h->at];
+	p = &r->node[h->at]->port[h->port];
+	return (*n)->state != BL_DET_GONE &&
+			       (stray || g->todo[i] & BL_DET_RESUME || !is_node_judged(*n)) &&
 			       p->state == BL_DET_SILENT && !p->record
 		       ? p
 		       : NULL;
@@ -307,10 +351,11 @@ static struct bl_recover_port *find_resumable(const struct bl_recover *r, const 
 
 static bool has_input_to_resume(const struct bl_recover *r, const struct graph *g)
 {
+	const struct bl_recover_node *n;
 	uint32_t i;
 
-	for (i = 0; i < 2 * g->g.links; i++)
-		if (find_resumable(r, g, i))
+	for (i = 0; i < count_inputs(g); i++)
+		if (find_resumable(r, g, i, &n))
 			return true;
 	return false;
 }
@@ -321,7 +366,7 @@ static bool has_input_to_resume(const struct bl_recover *r, const struct graph *
 static void announce_failure(struct bl_recover *r, const struct graph *g, uint64_t now)
 {
 	struct bl_recover_failure *f =
-		recover_failure_make(r, g->sum.failed + r->nprocs, 2 * g->g.links);
+		recover_failure_make(r, g->sum.failed + r->nprocs, count_inputs(g));
 	uint32_t i;
 
 	if (!f)
@@ -345,9 +390,9 @@ static void announce_failure(struct bl_recover *r, const struct graph *g, uint64
 		if (recover_can_answer(n) && !recover_names_node(f, n->id))
 			recover_add_failed(f, n, BL_DET_CORRECT, &p->p);
 	}
-	for (i = 0; i < 2 * g->g.links; i++) {
-		struct bl_recover_port *p = find_resumable(r, g, i);
-		const struct bl_recover_node *n = p ? r->node[g->owner[i].at] : NULL;
+	for (i = 0; i < count_inputs(g); i++) {
+		const struct bl_recover_node *n;
+		struct bl_recover_port *p = find_resumable(r, g, i, &n);
 
 		/* An input of a node that fails is not resumed. */
 		if (!p || recover_names_node(f, n->id))

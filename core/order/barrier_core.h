@@ -243,7 +243,7 @@ BL_CORE void bl_out_advance(struct bl_pair *out, const struct bl_pair *root)
 #define BL_A_OLD      2u  /* the barrier was below its register */
 #define BL_A_JOINED   4u  /* the lane was taken into the minimum */
 #define BL_A_EXCLUDED 8u  /* a lane was excluded */
-#define BL_A_LAGGING  16u /* a lane was excluded although it talks, since its barrier lags */
+#define BL_A_LAGGING  16u /* a lane was excluded whose barrier lags, whether it talks or not */
 
 /**
  * bl_join_floor - the barrier above which an input may join outputs that were given @given; see
@@ -575,6 +575,16 @@ BL_CORE __u64 bl_time_before(__u64 watch, __u64 span)
 	return watch > span ? watch - span : 0;
 }
 
+/*
+ * Whether a lane that is silent now lagged already when it was heard last: no scan has found it
+ * fresh since then, while others were. It must not come back at once, or an input could hold the
+ * others for twice lag_max again and again, and fall silent each time just before it is excluded.
+ */
+BL_CORE int bl_reg_lagged(const struct bl_reg *r, const struct bl_expiry *e)
+{
+	return r->fresh_ns < r->heard_ns && e->freshest >= r->heard_ns;
+}
+
 /**
  * bl_port_expire - exclude lanes of a port that are silent, or that lag. If one of them is in C's
  * minimum, the whole port is frozen, which counts as a death, unless it is frozen already. Also
@@ -602,7 +612,9 @@ BL_CORE __u32 bl_port_expire(struct bl_port_regs *p, const struct bl_expiry *e,
 		if (bl_reg_live(r)) {
 			flags |= r->state;
 			r->state = (r->state & ~0xffu) | BL_REG_DEAD;
-			res |= BL_A_LEAF | BL_A_EXCLUDED | (gone ? 0 : BL_A_LAGGING);
+			res |= BL_A_LEAF | BL_A_EXCLUDED;
+			if (!gone || bl_reg_lagged(r, e))
+				res |= BL_A_LAGGING;
 		} else if ((__u8)r->state == BL_REG_ABSENT && gone) {
 			/* announced by the other lanes but never heard: stop waiting for it */
 			r->state |= BL_REG_DEAD;

@@ -15,8 +15,9 @@
  * and is fresh again; it may join after 50 ms of that, at 1250 ms. If it lags again soon after, it
  * must be fresh for 100 ms the next time, then for 200 ms, and so on up to 12.8 s. Each minute
  * without an exclusion halves that again. So an input that comes and goes on purpose holds the
- * others back by more than lag_max for less than a hundredth of the time. An input that is always
- * behind by less than lag_max is allowed to be: it delays the others by that.
+ * others back by more than lag_max for less than a hundredth of the time. One that lags and falls
+ * silent before it is excluded has lagged as well (bl_reg_lagged()). An input that is always behind
+ * by less than lag_max is allowed to be: it delays the others by that.
  *
  * Not here: silence (core/order/barrier_core.h).
  */

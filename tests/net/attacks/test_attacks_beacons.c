@@ -289,6 +289,48 @@ RACK_TEST(beacon__of_another_node)
 	rack_judge();
 }
 
+/* Good beacons of his own station, in which he says that he is node @arg. */
+static void node_says(struct atk *a)
+{
+	while (atk_pace(a, 1000))
+		atk_beacon_of(a, a->mac, (uint32_t)a->arg, atk_now(a), atk_now(a));
+}
+
+/*
+ * Who says that he is no node is behind no link that the controller knows. His falling silent must
+ * not hold the reliable stream for ever.
+ */
+RACK_TEST(beacon__of_no_node)
+{
+	rack_of(&(struct atk_rack){ .reliable = true });
+	beside("good beacons of node 0", &(struct atk_case){ .attack = node_says,
+							     .reason = "spoofed",
+							     .held_ms = ATK_HELD_MS });
+	rack_judge();
+}
+
+/* He says in each beacon that he is another node. */
+static void many_nodes(struct atk *a)
+{
+	uint32_t i = 0;
+
+	while (atk_pace(a, 1000))
+		atk_beacon_of(a, a->mac, 1000 + ++i, atk_now(a), atk_now(a));
+}
+
+/*
+ * The switch reports who is behind its ports. Reports of somebody who is another node each time
+ * must not keep the controller from hearing what else the switch says.
+ */
+RACK_TEST(beacon__of_many_nodes)
+{
+	rack_of(&(struct atk_rack){ .reliable = true });
+	beside("beacons of 1000 nodes a second", &(struct atk_case){ .attack = many_nodes,
+								     .reason = "spoofed",
+								     .held_ms = ATK_HELD_MS });
+	rack_judge();
+}
+
 static void flood(struct atk *a)
 {
 	while (atk_pace(a, 50))
@@ -318,6 +360,8 @@ int main(void)
 		cmocka_unit_test(barrier__far_away),
 		cmocka_unit_test(barrier__clock_runs_away),
 		cmocka_unit_test(beacon__of_another_node),
+		cmocka_unit_test(beacon__of_no_node),
+		cmocka_unit_test(beacon__of_many_nodes),
 		cmocka_unit_test(beacon__flood),
 	};
 

@@ -320,6 +320,29 @@ RACK_TEST(quota__of_a_node_that_floods)
 	close(fd);
 }
 
+/*
+ * What a switch says of its ports changes with the hosts behind them, so a host that comes and goes
+ * must not have the switch wait: what it reports, and answers, would be late for everybody.
+ */
+RACK_TEST(quota__of_a_switch_whose_hosts_change)
+{
+	unsigned int i;
+
+	open_world(0);
+	ctl_start(0);
+	rack_up();
+	for (i = 0; i < 60; i++) {
+		w.n[SWITCH].port[3].neighbour = i & 1 ? 4 : 0;
+		bl_agent_changed(w.n[SWITCH].a);
+		/* Time for a write: what changes during a write is written once. */
+		serve_ms(20);
+	}
+	host_dies(2);
+	UNTIL(w.n[SWITCH].port[1].state == BL_AGENT_REMOVED);
+	CHECK(counted("saved") >= 30, "%s", ask(0));
+	CHECK(!counted("slowed"), "%s", ask(0));
+}
+
 /* ---- admitted and removed ---- */
 
 static const char *tell(const char *command)
@@ -378,6 +401,7 @@ int main(void)
 		cmocka_unit_test(connections__of_strangers_leave_room),
 		cmocka_unit_test(connections__of_strangers_end),
 		cmocka_unit_test(quota__of_a_node_that_floods),
+		cmocka_unit_test(quota__of_a_switch_whose_hosts_change),
 		cmocka_unit_test(nodes__are_admitted_and_removed),
 	};
 

@@ -6,6 +6,8 @@
 #include "tests/prog/switch/switch_util.h"
 #include "core/order/lag_core.h"
 #include "core/source_core.h"
+#include "maps/fcp_abi.h"
+#include "maps/top_abi.h"
 
 #define LAG_MAX 50000000ULL
 
@@ -72,6 +74,14 @@ static void spoofed(__u32 port, const struct desc *d)
 	refuse(port, d, BL_R_SPOOFED);
 	is = sources_of(port);
 	assert_memory_equal(&was, &is, sizeof(was));
+}
+
+static __u64 counted_reason(__u32 port, enum bl_reason why)
+{
+	struct bl_counts now[COUNT_KEYS_MAX];
+
+	counts_take(sk->maps.counts, now);
+	return now[port].n[why] - counted[port].n[why];
 }
 
 /* The beacons have pinned the Ethernet address; the first message pins the IP address. */
@@ -204,6 +214,161 @@ static void forget__another_port(void **state)
 	assert_int_equal(s.nip, 0);
 }
 
+/* A token of TOP from the invented address number @k behind port @port. */
+static void token_from(__u32 port, __u32 k)
+{
+	struct desc d = data_frame(port, 1, T0, T0);
+	struct frame in, out;
+
+	d.dport = BL_TOP_PORT;
+	d.saddr[14] = (__u8)(k >> 8);
+	d.saddr[15] = (__u8)k;
+	build(&in, &d);
+	run_xdp(sk->progs.bl_switch_xdp, net.ifindex[port], &in, &out);
+}
+
+/*
+ * Sources of tokens and of Fastpass become a port's, too: a bounded number, so that one port
+ * cannot leave no room for the others.
+ */
+static void learn__tokens_of_invented_sources(void **state)
+{
+	struct desc d = data_frame(3, 1, T0, T0 - 1000);
+	struct bl_ip key, *at = NULL;
+	struct bl_sources s;
+	struct bl_quotas q;
+	__u32 k, n = 0;
+
+	(void)state;
+	for (k = 0; k < 100; k++)
+		token_from(0, 0x1000 + k);
+	while (!bpf_map_get_next_key(bpf_map__fd(sk->maps.sw_owners), at, &key)) {
+		at = &key;
+		n++;
+	}
+	assert_int_equal(n, BL_SOURCE_IPS);
+	assert_int_equal(counted_reason(0, BL_R_SPOOFED), 100 - BL_SOURCE_IPS);
+	counts_take(sk->maps.counts, counted);
+	passes(3, &d);
+	/* What is forgotten leaves room, at the next frame that needs the lists. */
+	s = sources_of(0);
+	s.forget++;
+	map_put(sk->maps.sw_sources, 0, &s);
+	d = data_frame(0, 1, T0, T0 - 1000);
+	passes(0, &d);
+	map_get(sk->maps.sw_quotas, 0, &q);
+	assert_int_equal(q.apps, 0);
+}
+
+/* What arbiters and hosts of Fastpass say to each other, and arbiters among themselves. */
+static void learn__fastpass_of_others(void **state)
+{
+	static const __u16 to[] = { BL_FCP_PORT, BL_FCP_FAULTS_PORT, BL_FCP_WATCHDOG_PORT };
+	struct desc d = data_frame(3, 1, T0, T0 - 1000);
+	struct frame in, out;
+	size_t i;
+
+	(void)state;
+	passes(3, &d); /* the address is port 3's */
+	counts_take(sk->maps.counts, counted);
+	host_mac(d.src, 0);
+	for (i = 0; i < sizeof(to) / sizeof(*to); i++) {
+		d.dport = to[i];
+		build(&in, &d);
+		run_xdp(sk->progs.bl_switch_xdp, net.ifindex[0], &in, &out);
+		assert_int_equal(counted_reason(0, BL_R_SPOOFED), i + 1);
+	}
+}
+
+/* ---- node ids ---- */
+
+static struct bl_port_regs regs_now(__u32 port)
+{
+	struct bl_port_regs r;
+
+	map_get(sk->maps.sw_regs, port, &r);
+	return r;
+}
+
+static __u32 node_of_port(__u32 port)
+{
+	struct bl_life l;
+
+	map_get(sk->maps.sw_lives, port, &l);
+	return l.neighbour;
+}
+
+/* Feeds all ports for @ns, port 0 as node @node; 0: port 0 is silent. */
+static void node_says(__u64 *now, __u64 ns, __u32 node)
+{
+	__u64 end = *now + ns;
+	struct frame in, out;
+	struct desc d;
+	__u32 p;
+
+	while (*now < end) {
+		*now += cfg.beacon_ns;
+		clock_at(sk->maps.clock, *now);
+		for (p = 1; p < NPORTS; p++)
+			feed(p, *now);
+		d = beacon_frame(0, *now);
+		d.node = node;
+		build(&in, &d);
+		if (node)
+			run_xdp(sk->progs.bl_switch_xdp, net.ifindex[0], &in, &out);
+	}
+}
+
+/* Node 0 is nobody: C would wait for it for ever. */
+static void node__nobody(void **state)
+{
+	struct desc b = beacon_frame(0, T0);
+	static const struct bl_life unknown;
+
+	(void)state;
+	b.node = 0;
+	refuse(0, &b, BL_R_SPOOFED);
+	map_put(sk->maps.sw_lives, 0, &unknown);
+	refuse(0, &b, BL_R_SPOOFED);
+	b = beacon_frame(UPLINK, T0);
+	b.node = 0;
+	refuse(UPLINK, &b, BL_R_SPOOFED);
+}
+
+/* A port keeps its node, and takes another one that is said for long; never the one of another. */
+static void node__kept(void **state)
+{
+	__u32 mine = node_of_port(0), theirs = node_of_port(1), k;
+	__u64 now = T0, keep = (BL_NODE_KEEP + 2ULL) << BL_NODE_SHIFT;
+	struct desc b;
+
+	(void)state;
+	for (k = 1; k < 20; k++) {
+		b = beacon_frame(0, now);
+		b.node = mine + 1000 * k;
+		refuse(0, &b, BL_R_SPOOFED);
+	}
+	cfg.beacon_ns = 100 * BEACON_NS;
+	cfg.dead_after_ns = 1000 * BEACON_NS;
+	set_cfg();
+	node_says(&now, keep / 2, mine + 1000);
+	assert_int_equal(node_of_port(0), mine);
+	/* Another one begins anew. */
+	node_says(&now, keep / 2, mine + 2000);
+	assert_int_equal(node_of_port(0), mine);
+	assert_int_equal((__u8)regs_now(0).lane[0].state, BL_REG_DEAD);
+	node_says(&now, keep / 2, mine + 2000);
+	assert_int_equal(node_of_port(0), mine + 2000);
+	assert_int_equal((__u8)regs_now(0).lane[0].state, BL_REG_LIVE);
+	/* What is another port's, whose host is heard, is not taken at all. */
+	node_says(&now, 3 * keep, theirs);
+	assert_int_equal(node_of_port(0), mine + 2000);
+	/* After as long a silence, the next one is taken at once. */
+	node_says(&now, keep, 0);
+	node_says(&now, 1, mine);
+	assert_int_equal(node_of_port(0), mine);
+}
+
 /* ---- lanes ---- */
 
 static void lanes__as_configured(void **state)
@@ -308,14 +473,6 @@ static void pass_time(__u64 *now, __u64 ns, __u64 b)
 	}
 	state_take(&after);
 	expect_trees(&after);
-}
-
-static __u64 counted_reason(__u32 port, enum bl_reason why)
-{
-	struct bl_counts now[COUNT_KEYS_MAX];
-
-	counts_take(sk->maps.counts, now);
-	return now[port].n[why] - counted[port].n[why];
 }
 
 /* A port that talks but whose barrier stands still is put out, and joins again after being fresh.
@@ -425,6 +582,10 @@ int main(void)
 		CASE(list__only_what_is_listed),
 		CASE(any__not_checked),
 		CASE(forget__another_port),
+		CASE(learn__tokens_of_invented_sources),
+		CASE(learn__fastpass_of_others),
+		CASE(node__nobody),
+		CASE(node__kept),
 		CASE(lanes__as_configured),
 		CASE(quota__control),
 		CASE(quota__beacons),

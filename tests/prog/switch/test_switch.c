@@ -477,6 +477,7 @@ static void beacon__taken_in(void **state)
 static void beacon__refused(void **state)
 {
 	struct desc d = beacon_frame(0, T0);
+	struct frame in, out;
 	__u8 tags;
 
 	(void)state;
@@ -484,6 +485,13 @@ static void beacon__refused(void **state)
 	for (tags = 0; tags < 2; tags++) {
 		d = beacon_frame(0, T0);
 		d.tags = tags;
+		/* What is behind a beacon would be cloned to all ports, or is too long for them. */
+		build(&in, &d);
+		memset(in.p + in.n, 0x5a, BL_BEACON_SPARE + 1);
+		in.n += BL_BEACON_SPARE + 1;
+		run_on(0, &in, &out, XDP_DROP);
+		counts_moved(sk->maps.counts, counted, 1, WANT({ 0, BL_R_BAD_LENGTH }));
+		counts_take(sk->maps.counts, counted);
 		d.node = NODE_ID;
 		refuse(0, &d, BL_R_LOOPED);
 		d.node = NODE_ID + 1;

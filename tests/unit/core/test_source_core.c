@@ -89,6 +89,40 @@ static void bl_source_obey__empties_learnt_lists(void **state)
 	assert_int_equal(list.forgot, 1);
 }
 
+/* Another id has to be said for long; the first one of a port is tried at once, then seldom. */
+static void bl_node_judge__table(void **state)
+{
+	static const struct {
+		__u32 pinned, said, other, since, now, verdict, then_other, then_since;
+	} t[] = {
+		{ 0, 0, 0, 0, 5, BL_NODE_REFUSE, 0, 0 },
+		{ 7, 0, 9, 1, 5 + BL_NODE_KEEP, BL_NODE_REFUSE, 9, 1 },
+		{ 0, 8, 0, 0, 5, BL_NODE_CHANGE, 8, 5 },
+		/* It was refused for another reason, so whatever is said next has to wait. */
+		{ 0, 8, 8, 5, 6, BL_NODE_REFUSE, 8, 5 },
+		{ 0, 9, 8, 5, 4 + BL_NODE_KEEP, BL_NODE_REFUSE, 8, 5 },
+		{ 0, 9, 8, 5, 5 + BL_NODE_KEEP, BL_NODE_CHANGE, 9, 5 + BL_NODE_KEEP },
+		{ 7, 8, 0, 0, 5 + BL_NODE_KEEP, BL_NODE_REFUSE, 8, 5 + BL_NODE_KEEP },
+		{ 7, 8, 8, 5, 4 + BL_NODE_KEEP, BL_NODE_REFUSE, 8, 5 },
+		{ 7, 8, 8, 5, 5 + BL_NODE_KEEP, BL_NODE_CHANGE, 8, 5 + BL_NODE_KEEP },
+		{ 7, 9, 8, 5, 5 + BL_NODE_KEEP, BL_NODE_REFUSE, 9, 5 + BL_NODE_KEEP },
+		/* across the wrap of time */
+		{ 7, 8, 8, -1U, BL_NODE_KEEP - 2, BL_NODE_REFUSE, 8, -1U },
+		{ 7, 8, 8, -1U, BL_NODE_KEEP - 1, BL_NODE_CHANGE, 8, BL_NODE_KEEP - 1 },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(t) / sizeof(*t); i++) {
+		__u32 other = t[i].other, since = t[i].since;
+
+		assert_int_equal(bl_node_judge(t[i].pinned, t[i].said, &other, &since, t[i].now),
+				 t[i].verdict);
+		assert_int_equal(other, t[i].then_other);
+		assert_int_equal(since, t[i].then_since);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -96,6 +130,7 @@ int main(void)
 		cmocka_unit_test(bl_source_learn__until_full),
 		cmocka_unit_test(bl_source_learn__only_in_mode_learn),
 		cmocka_unit_test(bl_source_obey__empties_learnt_lists),
+		cmocka_unit_test(bl_node_judge__table),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

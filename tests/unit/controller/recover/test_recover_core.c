@@ -68,6 +68,135 @@ static void host__dies(void **state)
 	bl_recover_free(r);
 }
 
+/* Switch 8 comes, and switch 9 has the ports @port beside those of its three hosts. */
+static void two_switches(struct bl_recover *r, const struct bl_recover_port *port, uint32_t n,
+			 struct bl_recover_port *of_8, uint32_t n8)
+{
+	struct bl_recover_hello h = { .id = 8,
+				      .epoch = said_epoch,
+				      .kind = BL_DET_SWITCH,
+				      .port = of_8,
+				      .nports = n8,
+				      .name = "other" };
+
+	assert_int_equal(bl_recover_hello(r, 0, &h), BL_RECOVER_OK);
+	bl_recover_saved_node(r, 0, 8);
+	h = hello_switch(3);
+	memcpy(sw_port + 3, port, n * sizeof(*port));
+	h.nports = 3 + n;
+	assert_int_equal(bl_recover_hello(r, 0, &h), BL_RECOVER_OK);
+	bl_recover_saved_node(r, 0, 9);
+	bl_recover_saved_node(r, 0, 8);
+	bar_all(r, 0);
+	outs(r);
+}
+
+/*
+ * A host says in its beacons that it is a switch, or nobody, and falls silent. It belongs to no
+ * link, so nobody has failed, and C must not wait for it for ever.
+ */
+static void input__of_no_link_is_resumed(void **state)
+{
+	static const uint32_t said[] = { 8, 0 };
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		struct bl_recover *r = rack(3);
+		const struct bl_recover_port liar = { .port = 4,
+						      .neighbour = said[i],
+						      .role = BL_RECOVER_HOST };
+		const struct bl_recover_failure *f;
+
+		two_switches(r, &liar, 1, NULL, 0);
+		assert_int_equal(bl_recover_link_down(r, 10 * MS, 9, 4, said[i], 900, 7),
+				 BL_RECOVER_OK);
+		bl_recover_tick(r, 15 * MS);
+		assert_string_equal(outs(r), "save 1:1");
+		f = bl_recover_failure(r, 1);
+		assert_int_equal(f->nfailed, 0);
+		assert_int_equal(f->ninputs, 1);
+		assert_int_equal(f->input[0].node, 9);
+		assert_int_equal(f->input[0].port, 4);
+		assert_int_equal(f->input[0].death, 7);
+		bl_recover_saved_failure(r, 16 * MS, 1);
+		assert_string_equal(outs(r), "resume 9/1");
+		/* only once: the next failure, which comes before the answer, leaves it alone */
+		bl_recover_link_down(r, 30 * MS, 9, 2, 2, 900, 7);
+		bl_recover_tick(r, 35 * MS);
+		bar_all(r, 35 * MS);
+		bl_recover_tick(r, 35 * MS);
+		f = bl_recover_failure(r, 2);
+		assert_int_equal(f->ninputs, 1);
+		assert_int_equal(f->input[0].port, 2);
+		bl_recover_free(r);
+	}
+}
+
+/*
+ * A host at switch 8 says in its beacons that it is host 2, which is at switch 9 and says so. Host
+ * 2 dies, and is announced: it has no other link.
+ */
+static void host__said_to_be_elsewhere(void **state)
+{
+	struct bl_recover *r = rack(3);
+	const struct bl_recover_port down = { .port = 9, .neighbour = 8, .role = BL_RECOVER_DOWN };
+	struct bl_recover_port of_8[2] = {
+		{ .port = 1, .neighbour = 2, .role = BL_RECOVER_HOST },
+		{ .port = 2, .neighbour = 9, .role = BL_RECOVER_UP },
+	};
+	const struct bl_recover_failure *f;
+
+	(void)state;
+	two_switches(r, &down, 1, of_8, 2);
+	host_2_fails(r);
+	f = bl_recover_failure(r, 1);
+	assert_int_equal(f->nfailed, 1);
+	assert_int_equal(f->failed[0].node, 2);
+	assert_int_equal(f->failed[0].proc.t, 900);
+	bl_recover_free(r);
+}
+
+/*
+ * Host 4 says that it is a switch with links to all hosts, and none to switch 9 any more. They say
+ * that they are at switch 9, which is not cut off from them when one of them dies.
+ */
+static void host__says_it_is_a_switch(void **state)
+{
+	struct bl_recover *r = rack(3);
+	struct bl_recover_port links[4];
+	struct bl_recover_hello sw = hello_switch(4), h = { .id = 4,
+							    .epoch = said_epoch,
+							    .kind = BL_DET_SWITCH,
+							    .port = links,
+							    .nports = 4,
+							    .name = "h4" };
+	const struct bl_recover_failure *f;
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < 3; i++)
+		links[i] = (struct bl_recover_port){ .port = i,
+						     .neighbour = i + 1,
+						     .role = BL_RECOVER_HOST };
+	links[3] = (struct bl_recover_port){ .port = 3, .neighbour = 9, .role = BL_RECOVER_UP };
+	assert_int_equal(bl_recover_hello(r, 0, &sw), BL_RECOVER_OK);
+	bl_recover_saved_node(r, 0, 9);
+	assert_int_equal(bl_recover_hello(r, 0, &h), BL_RECOVER_OK);
+	bl_recover_saved_node(r, 0, 4);
+	links[3].state = BL_DET_REMOVED;
+	assert_int_equal(bl_recover_hello(r, 0, &h), BL_RECOVER_OK);
+	bar_all(r, 0);
+	outs(r);
+	host_2_fails(r);
+	f = bl_recover_failure(r, 1);
+	assert_non_null(f);
+	assert_int_equal(f->nfailed, 2);
+	assert_int_equal(f->failed[0].node, 2);
+	assert_int_equal(f->failed[1].node, 4); /* it has no link that is believed */
+	bl_recover_free(r);
+}
+
 /*
  * The host comes back, and is told that it failed and what was announced since. It joins anew, and
  * the switch is told that its port is no longer barred.
@@ -677,6 +806,9 @@ static void link_down__own_neighbour(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(input__of_no_link_is_resumed),
+		cmocka_unit_test(host__said_to_be_elsewhere),
+		cmocka_unit_test(host__says_it_is_a_switch),
 		cmocka_unit_test(host__dies),
 		cmocka_unit_test(host__joins_anew),
 		cmocka_unit_test(host__does_not_answer),

@@ -110,6 +110,7 @@ static void sim_scan(struct sim *s)
 {
 	const struct bl_expiry e = { .watch = s->watch,
 				     .silent = bl_time_before(s->watch, DEAD_AFTER),
+				     .freshest = s->fresh,
 				     .fresh = bl_fresh_above(s->now, LAG_MAX),
 				     .lagging = bl_lag_before(s->fresh, LAG_MAX) };
 	struct bl_pair leaf;
@@ -200,6 +201,50 @@ static void switch__constant_lag(void **state)
 	assert_int_equal(s.out.b, s.now);
 }
 
+/*
+ * An input that stands still and falls silent before it would be excluded for lagging has lagged
+ * all the same: otherwise it could come back at once, and hold the rack for twice lag_max again.
+ */
+static void switch__silent_before_it_is_found(void **state)
+{
+	struct sim s = sim_new();
+	uint64_t t, held = 0, stuck = 0, steps = 1000000, cycle = 2 * LAG_MAX / BEACON - 40;
+
+	(void)state;
+	for (t = 0; t < steps; t++) {
+		uint64_t at = t % cycle;
+
+		if (!at)
+			stuck = s.now;
+		sim_step(&s, at < 10 ? s.now + BEACON : at < cycle - 15 ? stuck : 0);
+		held += s.now - s.out.b > LAG_MAX + MS;
+	}
+	assert_int_equal(s.lagged[0], 0);
+	assert_true(s.lagged[1] >= 1);
+	assert_true(held * BEACON <= BL_LAG_TIMES * (2 * LAG_MAX + 3 * MS) + steps * BEACON / 100);
+}
+
+/* A switch whose own clock is wrong finds nobody fresh, and blames nobody who falls silent. */
+static void switch__own_clock_is_wrong(void **state)
+{
+	struct sim s = sim_new();
+	uint64_t t;
+
+	(void)state;
+	for (t = 0; t < 20000; t++) {
+		uint64_t old = s.now - 3 * LAG_MAX;
+
+		s.now += BEACON;
+		s.watch += BEACON;
+		sim_frame(&s, 0, old);
+		if (t < 1000)
+			sim_frame(&s, 1, old);
+		sim_scan(&s);
+	}
+	assert_false(bl_reg_live(&s.regs[1].lane[0]));
+	assert_int_equal(s.lagged[0] + s.lagged[1], 0);
+}
+
 /* A switch that stood still finds all its inputs behind, and excludes none of them. */
 static void switch__own_standstill(void **state)
 {
@@ -277,6 +322,8 @@ int main(void)
 		cmocka_unit_test(bl_lag_may_join__edges),
 		cmocka_unit_test(switch__standing_barrier),
 		cmocka_unit_test(switch__constant_lag),
+		cmocka_unit_test(switch__silent_before_it_is_found),
+		cmocka_unit_test(switch__own_clock_is_wrong),
 		cmocka_unit_test(switch__own_standstill),
 		cmocka_unit_test(switch__hostile_input_holds_little),
 	};
