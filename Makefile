@@ -206,7 +206,7 @@ $(B)/san/controller.a: $(CTL_SRC:%.c=$(B)/san/%.o)
 	ar rcs $@ $^
 
 # of the loader, the lab and the workloads, what unit tests link by itself
-PART_SRC := $(BASE_SRC) $(addprefix proto/,session.c ident.c pki.c fastpass_file.c link_keys.c) \
+PART_SRC := $(BASE_SRC) $(call sources,proto) \
 	loader/config.c \
 	$(addprefix loader/admission/,options.c admission_argp.c) \
 	$(addprefix loader/order/,agent.c agent_watch.c clock.c) \

@@ -135,14 +135,21 @@ static void print_use(const struct pki_args *a)
 
 	printf("%s/%s.pem and %s/%s.key; valid for %u days\n", a->dir, n, a->dir, n, a->req.days);
 	if (a->req.role == BL_IDENT_ETCD)
-		printf("copy them and ca.pem to %s and start etcd with --client-cert-auth "
-		       "--trusted-ca-file ca.pem --cert-file %s.pem --key-file %s.key "
-		       "--client-cert-allowed-cn " BL_PKI_CONTROL_CN "\n",
+		printf("copy them and ca.pem to %s and start etcd, whose user must own the key, "
+		       "with URLs of https:// and --client-cert-auth --trusted-ca-file ca.pem "
+		       "--cert-file %s.pem --key-file %s.key --peer-client-cert-auth "
+		       "--peer-trusted-ca-file ca.pem --peer-cert-file %s.pem --peer-key-file "
+		       "%s.key\n",
+		       n, n, n, n, n);
+	else if (a->req.role == BL_IDENT_NODE)
+		printf("copy them and ca.pem to %s, and write into the file of its barlined: tls: "
+		       "{ ca: ca.pem, cert: %s.pem, key: %s.key }\n",
 		       n, n, n);
 	else
-		printf("copy them and ca.pem to %s, and write into the file of its %s: tls: { ca: "
-		       "ca.pem, cert: %s.pem, key: %s.key }\n",
-		       n, a->req.role == BL_IDENT_NODE ? "barlined" : "controller", n, n);
+		printf("copy them and ca.pem to %s, and write into the file of its controller { "
+		       "ca: ca.pem, cert: %s.pem, key: %s.key }: under tls if this is the "
+		       "authority of the nodes, and under etcd if it is that of etcd\n",
+		       n, n, n);
 }
 
 int cmd_pki_issue(int argc, char **argv)
@@ -167,7 +174,9 @@ int cmd_pki_issue(int argc, char **argv)
 						 "barline://RACK/node/N is good for node "
 						 "N and nothing else, "
 						 "barline://RACK/controller/NAME for a controller. "
-						 "Nothing "
+						 "Members of etcd need an authority without nodes, "
+						 "in another folder (--dir), where each controller "
+						 "gets a second certificate. Nothing "
 						 "is overwritten." };
 	struct pki_args a = { .dir = PKI_DIR };
 	struct bl_pki_info info;

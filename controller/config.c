@@ -56,6 +56,9 @@ static void read_etcd(struct bl_ctl_cfg *c, struct bl_yaml *y)
 	read_text(y, map, "ca", c->etcd_ca, sizeof(c->etcd_ca));
 	read_text(y, map, "cert", c->etcd_cert, sizeof(c->etcd_cert));
 	read_text(y, map, "key", c->etcd_key, sizeof(c->etcd_key));
+	if (!*c->etcd_cert != !*c->etcd_key)
+		bl_yaml_refuse(y, map, *c->etcd_cert ? "cert" : "key",
+			       "cert and key belong together: give both, or neither");
 	c->ttl_s = bl_yaml_u32(y, map, "ttl_s");
 	if (c->ttl_s && (c->ttl_s < 2 || c->ttl_s > 3600))
 		bl_yaml_refuse(y, map, "ttl_s", "ttl_s %u: 2 to 3600", c->ttl_s);
@@ -97,9 +100,40 @@ void bl_ctl_config_free(struct bl_ctl_cfg *c)
 	c->nnodes = 0;
 }
 
+/* An endpoint that is reached without TLS, or with a TLS that lets others pass for one side. */
+static int check_etcd(const struct bl_ctl_cfg *c, const char *url, struct bl_err *err)
+{
+	const char *missing = !*c->etcd_ca ? "ca" : !*c->etcd_cert ? "cert" : "key";
+	bool tls = strncmp(url, "http://", 7), local = bl_store_url_is_local(url);
+
+	if (!tls && !local)
+		return bl_fail(err, EPERM,
+			       "etcd: %s is reached without TLS, and anybody on the way could "
+			       "change what the controller has decided: use https:// with ca, cert "
+			       "and key (`barline pki issue NAME --role etcd` makes etcd's files), "
+			       "or say insecure: true",
+			       url);
+	if (!tls && (*c->etcd_ca || *c->etcd_cert))
+		return bl_fail(err, EPERM,
+			       "etcd: %s is reached without TLS, so ca, cert and key would not be "
+			       "used: write https://, leave them out, or say insecure: true",
+			       url);
+	if (tls && !local && !(*c->etcd_ca && *c->etcd_cert && *c->etcd_key))
+		return bl_fail(err, EPERM,
+			       "etcd: %s is used without %s: without ca anybody with a certificate "
+			       "of a "
+			       "public authority could pass for etcd, and an etcd that asks for no "
+			       "certificate obeys anybody: give etcd: { ca, cert, key } (`barline "
+			       "pki issue NAME --role controller` makes them), or say insecure: "
+			       "true",
+			       url, missing);
+	return 0;
+}
+
 int bl_ctl_config_check(const struct bl_ctl_cfg *c, struct bl_err *err)
 {
 	unsigned int k;
+	int rc = 0;
 
 	if (c->insecure)
 		return 0;
@@ -109,17 +143,9 @@ int bl_ctl_config_check(const struct bl_ctl_cfg *c, struct bl_err *err)
 			       "pass for a node: give tls: { ca, cert, key } (`barline pki` makes "
 			       "the files), or say insecure: true",
 			       c->listen);
-	for (k = 0; k < c->netcd; k++) {
-		if (strncmp(c->etcd[k], "http://", 7) || bl_store_url_is_local(c->etcd[k]))
-			continue;
-		return bl_fail(err, EPERM,
-			       "etcd: %s is reached without TLS, and anybody on the way could "
-			       "change what the controller has decided: use https:// with ca, cert "
-			       "and key (`barline pki issue NAME --role etcd` makes the files), or "
-			       "say insecure: true",
-			       c->etcd[k]);
-	}
-	return 0;
+	for (k = 0; k < c->netcd && !rc; k++)
+		rc = check_etcd(c, c->etcd[k], err);
+	return rc;
 }
 
 static void read_tls(struct bl_ctl_cfg *c, struct bl_yaml *y)

@@ -226,7 +226,7 @@ struct bl_ctl {
 	bool loading;         /* elected, and the store is still being read */
 	uint64_t behind_said; /* @elected when the log said that a node obeys a later epoch */
 	char leader[64];      /* address of the leader; "": unknown */
-	char trouble[512];    /* why the store cannot be used; "": it can */
+	char trouble[1024];   /* why the store cannot be used; "": it can */
 	char lost[256];       /* why this controller last lost the lead; "": it never did */
 	struct ctl_epoch epochs[CTL_EPOCHS_MAX]; /* oldest first */
 	unsigned int nepochs;

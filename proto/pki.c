@@ -349,11 +349,81 @@ static int find_same(void *ctx, const char *name, const struct bl_pki_info *i)
 	return 1;
 }
 
+/** struct apart - Looks for a certificate with the role @role. */
+struct apart {
+	enum bl_ident_role role;
+	char name[64];
+};
+
+static int find_role(void *ctx, const char *name, const struct bl_pki_info *i)
+{
+	struct apart *a = ctx;
+
+	if (!i->ours || i->who.role != a->role)
+		return 0;
+	snprintf(a->name, sizeof(a->name), "%s", name);
+	return 1;
+}
+
+/*
+ * etcd obeys every certificate of its authority. The option that would tell a node's from a
+ * controller's, --client-cert-allowed-hostname, stops etcd's own JSON gateway, which presents a
+ * certificate to its server (tried with etcd 3.4.23; etcd issue 15755).
+ */
+static int check_apart(const char *dir, enum bl_ident_role role, struct bl_err *err)
+{
+	struct apart apart = { .role = role == BL_IDENT_NODE ? BL_IDENT_ETCD : BL_IDENT_NODE };
+	int rc = role == BL_IDENT_CONTROLLER ? 0 : bl_pki_each(dir, find_role, &apart, err);
+
+	if (rc <= 0)
+		return rc;
+	return bl_fail(err, EPERM,
+		       "the authority in %s has issued %s.pem to a %s, and etcd obeys every "
+		       "certificate of its authority, a node's, too: make another one for etcd and "
+		       "its controllers: `barline pki init --dir DIR --rack NAME`",
+		       dir, apart.name, role == BL_IDENT_NODE ? "member of etcd" : "node");
+}
+
+#define ALNUM "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+
+/* Whether @addr is an IP address, or may be a DNS name: a URL or a port are a likely mistake. */
+static bool addr_ok(const char *addr)
+{
+	unsigned char ip[16];
+	size_t n = strlen(addr);
+
+	if (inet_pton(AF_INET, addr, ip) == 1 || inet_pton(AF_INET6, addr, ip) == 1)
+		return true;
+	/* Digits and dots alone are a mistyped IP address. */
+	return n && n < 254 && strspn(addr, ALNUM ".-") == n && strspn(addr, "0123456789.") < n &&
+	       strspn(addr, ALNUM) && strspn(addr + n - 1, ALNUM);
+}
+
+static int check_addrs(const struct bl_pki_req *q, struct bl_err *err)
+{
+	unsigned int k;
+
+	if (q->role == BL_IDENT_ETCD && !q->naddrs)
+		return bl_fail(err, EINVAL,
+			       "a member of etcd is known by the address in its URL: --address "
+			       "ADDR, as often as it has one");
+	for (k = 0; k < q->naddrs; k++)
+		if (!addr_ok(q->addr[k]))
+			return bl_fail(err, EINVAL,
+				       "address \"%s\": an IP address or a DNS name, without "
+				       "https:// and port",
+				       q->addr[k]);
+	return 0;
+}
+
 static int check_request(const char *dir, const struct bl_pki_req *q, const struct bl_ident *who,
 			 struct bl_err *err)
 {
 	struct same same = { .who = who };
-	int rc;
+	int rc = check_addrs(q, err);
+
+	if (rc)
+		return rc;
 
 	if (!strcmp(q->name, "ca"))
 		return bl_fail(err, EINVAL, "the name ca is taken by the authority");
@@ -363,7 +433,9 @@ static int check_request(const char *dir, const struct bl_pki_req *q, const stru
 			       "in the node's file");
 	if (q->role != BL_IDENT_NODE && q->node)
 		return bl_fail(err, EINVAL, "only nodes have an id; leave --id out");
-	rc = bl_pki_each(dir, find_same, &same, err);
+	rc = check_apart(dir, q->role, err);
+	if (!rc)
+		rc = bl_pki_each(dir, find_same, &same, err);
 	if (rc <= 0)
 		return rc;
 	return bl_fail(err, EEXIST,
@@ -386,7 +458,7 @@ int bl_pki_issue(const char *dir, const struct bl_pki_req *q, struct bl_err *err
 
 	if (!rc && q->role == BL_IDENT_NODE && !strcmp(q->name, BL_PKI_CONTROL_CN))
 		rc = bl_fail(err, EINVAL,
-			     "a node cannot be called %s: etcd would take it for a controller",
+			     "a node cannot be called %s: that is the name of controllers",
 			     q->name);
 	if (!rc)
 		rc = check_days(q->days, err);

@@ -11,6 +11,9 @@
  * whole (rename(2)) and keeps its key. Daemons and controllers read renewed files for their next
  * session without a restart (proto/session.h).
  *
+ * etcd obeys whoever has a certificate of its authority, so no node may have one: etcd and its
+ * controllers get another authority, in a folder of its own, and a controller has two certificates.
+ *
  * There are no revocation lists. A node is refused by its id: `barline controller remove`.
  */
 #ifndef BARLINE_PKI_H
@@ -26,10 +29,7 @@
 #define BL_PKI_DAYS_MAX  36500
 #define BL_PKI_ADDRS_MAX 16
 
-/*
- * Common name of the certificates of controllers and of etcd's members, for etcd's option
- * --client-cert-allowed-cn: a node's certificate must not open the store.
- */
+/* Common name of the certificates of controllers and of etcd's members. No node has it. */
 #define BL_PKI_CONTROL_CN "barline-control"
 
 /** struct bl_pki_req - What to issue. */
@@ -57,7 +57,8 @@ int bl_pki_init(const char *dir, const char *rack, unsigned int days, struct bl_
 
 /**
  * bl_pki_issue - Makes a key and a certificate in @dir. Returns 0 or -errno; -EEXIST: there are
- * such files, or another certificate in @dir has the node id.
+ * such files, or another certificate in @dir has the node id; -EPERM: nodes and members of etcd
+ * would have one authority, or the folder is open to others.
  */
 int bl_pki_issue(const char *dir, const struct bl_pki_req *q, struct bl_err *err);
 

@@ -4,10 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "controller/store/etcd_gateway.h"
 
 #define ANSWER_MAX (64U << 20) /* longest answer that is accepted, bytes */
+#define TEXT_MAX   1024        /* text for people on what went wrong, with its final 0 */
 
 static const char *const routes[] = {
 	[ETCD_RANGE] = "/v3/kv/range",      [ETCD_TXN] = "/v3/kv/txn",
@@ -136,8 +138,16 @@ static void set_up_request(struct etcd_gateway *g, CURL *easy, enum etcd_route r
 	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)(g->request_ms / 2 + 1));
 	if (route != ETCD_WATCH)
 		curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)g->request_ms);
-	if (g->ca)
+	/*
+	 * Under TLS libcurl would take HTTP/2, where a request whose time is over leaves its
+	 * connection open for the next ones; so a path that has broken would be used again.
+	 */
+	curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
+	if (g->ca) {
 		curl_easy_setopt(easy, CURLOPT_CAINFO, g->ca);
+		/* Debian's libcurl trusts /etc/ssl/certs in addition to CAINFO. */
+		curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
+	}
 	if (g->cert)
 		curl_easy_setopt(easy, CURLOPT_SSLCERT, g->cert);
 	if (g->key)
@@ -155,6 +165,8 @@ static void start_request(struct etcd_req *q)
 	curl_easy_setopt(q->easy, CURLOPT_WRITEFUNCTION, on_data);
 	curl_easy_setopt(q->easy, CURLOPT_WRITEDATA, q);
 	curl_easy_setopt(q->easy, CURLOPT_PRIVATE, q);
+	curl_easy_setopt(q->easy, CURLOPT_ERRORBUFFER, q->detail);
+	*q->detail = 0;
 	q->len = 0;
 	q->sent_ns = bl_boot_ns();
 	curl_multi_add_handle(g->multi, q->easy);
@@ -216,13 +228,68 @@ static bool certainly_refused(const struct etcd_answer *a)
 	return false;
 }
 
+static const char *name_or(const char *file, const char *none)
+{
+	return file ? file : none;
+}
+
+/*
+ * Writes what is wrong between this controller and the member at @url, which gave no answer, and
+ * what to do about it.
+ */
+static void explain_curl(const struct etcd_req *q, CURLcode code, const char *url, char *text)
+{
+	const struct etcd_gateway *g = q->g;
+	const char *what = *q->detail ? q->detail : curl_easy_strerror(code);
+
+	if (strncmp(url, "https://", 8))
+		snprintf(text, TEXT_MAX, "etcd at %s: %s", url, what);
+	else if (code == CURLE_PEER_FAILED_VERIFICATION)
+		snprintf(text, TEXT_MAX,
+			 "etcd at %s: its certificate is refused (%s): it must be of the authority "
+			 "in %s and name the host of this URL; `barline pki issue NAME --role etcd "
+			 "--address HOST` makes one",
+			 url, what, name_or(g->ca, "/etc/ssl/certs (etcd: ca names none)"));
+	else if (code == CURLE_SSL_CERTPROBLEM || code == CURLE_SSL_CACERT_BADFILE)
+		snprintf(text, TEXT_MAX,
+			 "etcd at %s: cannot use the files ca %s, cert %s, key %s (%s); `barline "
+			 "pki issue NAME --role controller` makes cert and key",
+			 url, name_or(g->ca, "(none)"), name_or(g->cert, "(none)"),
+			 name_or(g->key, "(none)"), what);
+	else if (code == CURLE_SSL_CONNECT_ERROR || code == CURLE_RECV_ERROR ||
+		 code == CURLE_SEND_ERROR || code == CURLE_GOT_NOTHING)
+		snprintf(text, TEXT_MAX,
+			 "etcd at %s: it ended the TLS session (%s): does it accept the "
+			 "certificate %s, and does it speak TLS there? etcd's --trusted-ca-file "
+			 "must be the authority that issued it (`barline pki issue NAME --role "
+			 "controller`)",
+			 url, what, name_or(g->cert, "(etcd: cert names none)"));
+	else
+		snprintf(text, TEXT_MAX, "etcd at %s: %s", url, what);
+}
+
+static void explain(const struct etcd_req *q, CURLcode code, long http, const struct etcd_answer *a,
+		    char *text)
+{
+	const char *url = q->g->endpoints[q->g->at % q->g->n];
+
+	if (code != CURLE_OK)
+		explain_curl(q, code, url, text);
+	else if (a->error)
+		snprintf(text, TEXT_MAX, "etcd at %s: %s%s", url, a->error,
+			 strstr(a->error, "no leader") ? " (no quorum)" : "");
+	else
+		snprintf(text, TEXT_MAX, "etcd at %s: its answer is not one of etcd%s", url,
+			 http == 400 && !strncmp(url, "http://", 7) ? "; does it want https://?"
+								    : "");
+}
+
 static void finish_request(struct etcd_req *q, CURLcode code)
 {
 	struct etcd_gateway *g = q->g;
 	struct etcd_answer a = { 0 };
 	enum bl_store_outcome out;
-	char text[512];
-	const char *why;
+	char text[TEXT_MAX];
 	long sent = 0, http = 0;
 
 	curl_easy_getinfo(q->easy, CURLINFO_REQUEST_SIZE, &sent);
@@ -235,11 +302,7 @@ static void finish_request(struct etcd_req *q, CURLcode code)
 		out = BL_STORE_REFUSED;
 	else
 		out = BL_STORE_UNKNOWN;
-	why = code != CURLE_OK ? curl_easy_strerror(code)
-	      : a.error        ? a.error
-			       : "its answer is not one of etcd";
-	snprintf(text, sizeof(text), "etcd at %s: %s%s", g->endpoints[g->at % g->n], why,
-		 a.error && strstr(a.error, "no leader") ? " (no quorum)" : "");
+	explain(q, code, http, &a, text);
 	if (out != BL_STORE_DONE) {
 		/*
 		 * This member, or the path to it, has a problem: later requests go to the next one.
@@ -312,10 +375,22 @@ static bool add_header(struct etcd_gateway *g, const char *text)
 	return l;
 }
 
+/* libcurl reads the files for each connection, so that they may be renewed; this finds typos. */
+static int check_file(const char *key, const char *path, struct bl_err *err)
+{
+	if (!path || !access(path, R_OK))
+		return 0;
+	return bl_fail(err, errno,
+		       "etcd: %s: cannot read %s: %s; `barline pki` makes such files, and the "
+		       "controller's user must be able to read them",
+		       key, path, strerror(errno));
+}
+
 int etcd_gateway_open(struct etcd_gateway *g, const struct bl_etcd_cfg *cfg, struct bl_err *err)
 {
 	unsigned int i;
 	bool ok;
+	int rc;
 
 	if (!cfg->nendpoints)
 		return bl_fail(err, EINVAL,
@@ -326,6 +401,13 @@ int etcd_gateway_open(struct etcd_gateway *g, const struct bl_etcd_cfg *cfg, str
 			return bl_fail(err, EINVAL,
 				       "etcd's endpoint \"%s\" is no URL, as http://10.0.0.1:2379",
 				       cfg->endpoints[i]);
+	rc = check_file("ca", cfg->ca, err);
+	if (!rc)
+		rc = check_file("cert", cfg->cert, err);
+	if (!rc)
+		rc = check_file("key", cfg->key, err);
+	if (rc)
+		return rc;
 	if (curl_global_init(CURL_GLOBAL_DEFAULT))
 		return bl_fail(err, ENOMEM, "cannot set libcurl up");
 	g->n = cfg->nendpoints;

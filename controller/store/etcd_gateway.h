@@ -14,6 +14,10 @@
  * sent to the second member first. A transaction that the second member accepted and did not answer
  * in time is UNKNOWN, and is sent to no other member.
  *
+ * With https:// a member must have a certificate of the authority in @ca, and of no other one, that
+ * names the host of the URL. What is refused there is reported with what to do; a request is never
+ * sent without TLS instead.
+ *
  * A watch is a request that does not end. Its lines are collected in @in, and its owner reads them
  * in @turned.
  */
@@ -44,12 +48,13 @@ struct etcd_req {
 	CURL *easy; /* NULL: out of memory */
 	enum etcd_route route;
 	char *body;
-	char *in;          /* what has come of the answer, 0-terminated; NULL: nothing */
-	size_t len;        /* bytes of @in */
-	bool twice;        /* the request may safely be made twice */
-	unsigned int left; /* members that may still be tried */
-	uint64_t sent_ns;  /* CLOCK_BOOTTIME */
-	etcd_end_fn fn;    /* called once, when the request ends; also for a watch */
+	char *in;                     /* what has come of the answer, 0-terminated; NULL: nothing */
+	size_t len;                   /* bytes of @in */
+	bool twice;                   /* the request may safely be made twice */
+	unsigned int left;            /* members that may still be tried */
+	uint64_t sent_ns;             /* CLOCK_BOOTTIME */
+	char detail[CURL_ERROR_SIZE]; /* what libcurl says of an error; "": nothing */
+	etcd_end_fn fn;               /* called once, when the request ends; also for a watch */
 	/* set and used by the caller of etcd_ask() */
 	bl_store_fn user;
 	void *ctx;

@@ -130,8 +130,8 @@ int bl_store_etcd(struct bl_store **out, sd_event *ev, const struct bl_etcd_cfg 
 		  struct bl_err *err);
 
 /**
- * bl_store_url_is_local - Whether @url, "http://HOST:PORT", names a loopback address. Names other
- * than localhost are not looked up, and are not local.
+ * bl_store_url_is_local - Whether @url, "http://HOST:PORT", names a loopback address: one in 127/8,
+ * [::1] or localhost. Other names are not looked up, and are not local; nor is a URL with a user.
  */
 bool bl_store_url_is_local(const char *url);
 

@@ -8,6 +8,7 @@
  * harm: the first to arrive gives the key a revision, so that the second no longer finds
  * revision 0.
  */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -228,16 +229,22 @@ void bl_store_close(struct bl_store *s)
 
 bool bl_store_url_is_local(const char *url)
 {
-	const char *at = strstr(url, "://");
-	unsigned int a, b, c, d;
+	const char *at = strstr(url, "://"), *end;
+	char host[sizeof("127.100.100.100")];
+	struct in_addr in;
 	size_t n;
-	int end = 0;
 
 	at = at ? at + 3 : url;
-	n = strcspn(at, "/:");
+	n = *at == '[' ? strcspn(at, "]") + 1 : strcspn(at, "/:");
+	/* Nothing but a port and a path follows: in http://127.0.0.1:1@evil the host is evil. */
+	end = n <= strlen(at) ? at + n : "?";
+	if (*end == ':')
+		end += 1 + strspn(end + 1, "0123456789");
+	if ((*end && *end != '/') || n >= sizeof(host))
+		return false;
+	memcpy(host, at, n);
+	host[n] = 0;
 	/* One spelling of each: what else may stand for a loopback address is not taken for one. */
-	if (!strncmp(at, "[::1]", 5) || (n == 9 && !strncmp(at, "localhost", 9)))
-		return true;
-	return sscanf(at, "%3u.%3u.%3u.%3u%n", &a, &b, &c, &d, &end) == 4 && a == 127 &&
-	       (size_t)end == n;
+	return !strcmp(host, "[::1]") || !strcmp(host, "localhost") ||
+	       (inet_pton(AF_INET, host, &in) == 1 && ntohl(in.s_addr) >> 24 == 127);
 }

@@ -6,29 +6,26 @@
  */
 #include "tests/prog/host/commit_util.h"
 #include "tests/prog/auth_util.h"
-#include "tests/prog/native_util.h"
+#include "tests/prog/native_drive.h"
 
 int bl_host_xdp(struct xdp_md *ctx);
 int bl_fence(struct bl_fence_arg *a);
 void native_host_maps(void);
 
 #define RECALL_LIFE 0x0f16
-#define KEYS        (sizeof(struct bl_host_counts) / sizeof(__u64))
 
-static __u64 last[BL_R_COUNT * KEYS];
 static struct bl_ep_page *native_page[BL_EPS_MAX];
+static bool reliable; /* the present frame is one of the reliable stream */
 static const char *const configured[] = { "host_cfg", "host_orders", "host_page",
 					  "hints",    "eps",         "clock",
 					  "epoch",    "auth_links",  "auth_states" };
 
 static void copy_host(void)
 {
-	struct bl_host_counts v = { 0 };
-	__u32 i, r, k;
+	__u32 i;
 
 	native_host_maps();
 	native_clear();
-	native_cpu = (__u32)net.cpu;
 	for (i = 0; i < sizeof(configured) / sizeof(*configured); i++)
 		copy_map(bpf_object__find_map_by_name(sk->obj, configured[i]));
 	for (i = 0; i < BL_EPS_MAX; i++) {
@@ -37,12 +34,6 @@ static void copy_host(void)
 	}
 	for (i = 0; i < NEPS; i++)
 		native_ring_open(i);
-	counts_take(sk->maps.counts, counted);
-	for (r = 0; r < BL_R_COUNT; r++) {
-		for (k = 0; k < KEYS; k++)
-			v.n[k] = last[r * KEYS + k] = counted[k].n[r];
-		native_put("counts", r, &v);
-	}
 }
 
 /* The windows, except for when an ACK has come, which is of CLOCK_MONOTONIC. */
@@ -111,28 +102,11 @@ static void same_state(bool all)
 	same_map(sk->maps.auth_states, 1);
 	same_map(sk->maps.epoch, 1);
 	same_pages(all ? BL_EPS_MAX : NEPS);
-	same_counts(sk->maps.counts, last, KEYS, all);
 	same_records();
-	if (all) {
-		same_map(sk->maps.eps, BL_PORT_COUNT);
+	if (reliable || all)
 		same_windows();
-	}
-}
-
-static void both_clocks_at(__u64 bus)
-{
-	struct bl_clock c;
-
-	clock_at(sk->maps.clock, bus);
-	map_get(sk->maps.clock, 0, &c);
-	native_put("clock", 0, &c);
-	native_now_ns = c.seg[1].mono_ns;
-}
-
-static void put_both(const struct bpf_map *map, __u32 key, const void *value)
-{
-	map_put(map, key, value);
-	native_put(bpf_map__name(map), key, value);
+	if (all)
+		same_map(sk->maps.eps, BL_PORT_COUNT);
 }
 
 /* Endpoints fall asleep until a barrier near the present one, or wait for an ACK. */
@@ -226,60 +200,50 @@ static void reliable_frame(struct frame *f, bool v6)
 	f->n = f->n < 60 ? 60 : f->n;
 }
 
-static void fence_both(void)
+static void random_command(void)
 {
-	static __u64 epoch;
-	struct bl_fence_arg a = { .epoch = below(8) ? epoch : epoch + below(3) - 1,
-				  .kind = below(BL_FENCE_EMPTY + 2),
-				  .port = below(16) == 0,
-				  .barred = { below(2) } },
-			    b;
-	LIBBPF_OPTS(bpf_test_run_opts, o, .ctx_in = &a, .ctx_size_in = sizeof(a));
 	const struct bl_host_page *page = native_get("host_page", 0);
+	struct bl_fence_arg a = random_fence();
 
-	a.death = page->life.death + below(4) - 1;
-	epoch = a.epoch > epoch && a.epoch < 1000 ? a.epoch : epoch;
-	b = a;
-	assert_int_equal(bpf_prog_test_run_opts(bpf_program__fd(sk->progs.bl_fence), &o), 0);
-	bl_fence(&b);
-	assert_memory_equal(&a, &b, sizeof(a));
+	a.port = below(16) == 0;
+	a.barred[0] = below(2);
+	fence_both(&a, page->life.death);
 }
 
-static void one_frame(void)
+static void between_frames(__u64 frame)
+{
+	(void)frame;
+	if (below(4) == 0)
+		endpoints_sleep();
+	if (below(16) == 0)
+		endpoints_send();
+	if (below(64) == 0)
+		random_command();
+}
+
+static __u32 next_frame(struct frame *in)
 {
 	const struct bl_host_page *page = native_get("host_page", 0);
-	bool reliable = below(4) == 0, v6 = below(2);
-	struct frame in, out;
-	const __u64 *count;
-	enum bl_reason why;
-	struct bl_frame f;
-	__u64 was;
+	bool v6;
 
+	reliable = below(4) == 0;
+	v6 = below(2);
 	if (reliable) {
 		if (below(2))
 			new_window(v6);
-		reliable_frame(&in, v6);
+		reliable_frame(in, v6);
 	} else {
-		random_frame(&in, below(2), bus_now, below(2) ? page->reg[0].b : page->commit);
+		random_frame(in, below(2), bus_now, below(2) ? page->reg[0].b : page->commit);
 	}
 	if (with_auth)
-		seal_random(&in, 0, bus_now);
-	why = bl_parse(in.p, in.p + in.n, BL_PORT_BASE, BL_PORT_COUNT, &f);
-	count = (const __u64 *)native_get("counts", why) + BL_HC_INGRESS;
-	was = *count;
-	run_both(sk->progs.bl_host_xdp, bl_host_xdp, net.ifindex[0], &in, &out);
-	same_reason(&in, was, *count, why);
-	if (reliable)
-		same_windows();
+		seal_random(in, 0, bus_now);
+	return 0;
 }
 
-static __u64 run(const char *who)
+static void prepare(void)
 {
 	struct bl_ep_slot ep;
-	__u64 frames = 0, since = mono_now();
-	static char at[64];
 
-	rnd_begin(who);
 	/* what the bodies of frames.h name: in ACKs to port 9, PREPs to 10, and RECALLs to 11 */
 	map_get(sk->maps.eps, 9, &ep);
 	ep.life = BODY_INCARNATION;
@@ -288,27 +252,22 @@ static __u64 run(const char *who)
 	ep.life = RECALL_LIFE;
 	map_put(sk->maps.eps, 11, &ep);
 	copy_host();
-	both_clocks_at(T0);
-	for (; goes_on(frames, since); frames++) {
-		snprintf(at, sizeof(at), "frame %llu", (unsigned long long)frames);
-		doing = at;
-		if (below(8) == 0)
-			both_clocks_at(bus_now + below(2 * BEACON_NS) +
-				       (below(64) ? 0 : below(5 * DEAD_NS)));
-		if (below(4) == 0)
-			endpoints_sleep();
-		if (below(16) == 0)
-			endpoints_send();
-		if (below(64) == 0)
-			fence_both();
-		one_frame();
-		same_state(frames % 1024 == 0);
-	}
-	same_state(true);
-	print_message("%s: %llu frames in %llu ms\n", who, (unsigned long long)frames,
-		      (unsigned long long)(mono_now() - since) / 1000000);
-	doing = "";
-	return frames;
+}
+
+static __u64 run(const char *who)
+{
+	static const struct native_test test = { prepare, between_frames, next_frame, same_state };
+	const struct native_side host = { .xdp = sk->progs.bl_host_xdp,
+					  .xdp_natively = bl_host_xdp,
+					  .fence = sk->progs.bl_fence,
+					  .fence_natively = bl_fence,
+					  .clock = sk->maps.clock,
+					  .counts = sk->maps.counts,
+					  .counted = counted,
+					  .keys = BL_HC_MAX,
+					  .count0 = BL_HC_INGRESS };
+
+	return native_drive(who, &host, &test);
 }
 
 static void native__host(void **state)

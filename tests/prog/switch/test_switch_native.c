@@ -7,7 +7,7 @@
  */
 #include "tests/prog/switch/switch_util.h"
 #include "tests/prog/auth_util.h"
-#include "tests/prog/native_util.h"
+#include "tests/prog/native_drive.h"
 #include "core/source_core.h"
 
 int bl_switch_xdp(struct xdp_md *ctx);
@@ -19,8 +19,6 @@ void native_switch_maps(void);
 #define GAP_NS  1000
 #define LAG_MAX 1000000ULL
 #define PHASE   1024 /* frames until another port lags */
-
-static __u64 last[BL_R_COUNT * BL_SW_COUNTS];
 
 static const char *const configured[] = { "sw_cfg",     "sw_ifindex", "sw_ports",   "sw_regs",
 					  "sw_trees",   "sw_lanes",   "sw_orders",  "sw_lives",
@@ -36,25 +34,11 @@ static struct bpf_map *map_named(const char *name)
 	return map;
 }
 
-static void copy_counts(void)
-{
-	struct bl_sw_counts v = { 0 };
-	__u32 r, k;
-
-	counts_take(sk->maps.counts, counted);
-	for (r = 0; r < BL_R_COUNT; r++) {
-		for (k = 0; k < BL_SW_COUNTS; k++)
-			v.n[k] = last[r * BL_SW_COUNTS + k] = counted[k].n[r];
-		native_put("counts", r, &v);
-	}
-}
-
 /* Makes the native switch what the one in the kernel is. */
 static void copy_switch(void)
 {
 	__u32 i;
 
-	native_cpu = (__u32)net.cpu;
 	for (i = 0; i < sizeof(configured) / sizeof(*configured); i++)
 		copy_map(map_named(configured[i]));
 	for (i = 0; i < NPORTS; i++) {
@@ -62,7 +46,6 @@ static void copy_switch(void)
 
 		native_put("sw_tx", i, &v);
 	}
-	copy_counts();
 }
 
 /* Both have the same addresses, with the same owners. */
@@ -121,46 +104,19 @@ static void same_state(bool all)
 	same_map(sk->maps.sw_lanes, all ? BL_LANES_MAX : 1);
 	same_map(sk->maps.sw_trees, all ? BL_LANES_MAX * BL_SETS_MAX : 2);
 	same_map(sk->maps.epoch, 1);
-	same_counts(sk->maps.counts, last, BL_SW_COUNTS, all);
-}
-
-/* Bus time of both; the native clock stands still at the time that was set. */
-static void both_clocks_at(__u64 bus)
-{
-	struct bl_clock c;
-
-	clock_at(sk->maps.clock, bus);
-	map_get(sk->maps.clock, 0, &c);
-	native_put("clock", 0, &c);
-	native_now_ns = c.seg[1].mono_ns;
 }
 
 /* A command of the controller, in its ranges or not. */
-static void fence_both(void)
+static void random_command(void)
 {
-	static __u64 epoch;
-	struct bl_fence_arg a = { .epoch = below(8) ? epoch : epoch + below(3) - 1,
-				  .kind = below(BL_FENCE_EMPTY + 2),
-				  .port = below(16) ? below(NPORTS) : below(300),
-				  .barred = { below(16) } },
-			    b;
-	LIBBPF_OPTS(bpf_test_run_opts, o, .ctx_in = &a, .ctx_size_in = sizeof(a));
+	struct bl_fence_arg a = random_fence();
 	struct bl_life life = { 0 };
 
+	a.port = below(16) ? below(NPORTS) : below(300);
+	a.barred[0] = below(16);
 	if (a.port < BL_SW_PORTS_MAX)
 		map_get(sk->maps.sw_lives, a.port, &life);
-	a.death = life.death + below(4) - 1;
-	epoch = a.epoch > epoch && a.epoch < 1000 ? a.epoch : epoch;
-	b = a;
-	assert_int_equal(bpf_prog_test_run_opts(bpf_program__fd(sk->progs.bl_fence), &o), 0);
-	bl_fence(&b);
-	assert_memory_equal(&a, &b, sizeof(a));
-}
-
-static void put_both(const struct bpf_map *map, __u32 key, const void *value)
-{
-	map_put(map, key, value);
-	native_put(bpf_map__name(map), key, value);
+	fence_both(&a, life.death);
 }
 
 /* Leaves room for no more than two frames in a quota. */
@@ -232,58 +188,29 @@ static void any_frame(struct frame *f, __u32 port)
 		random_frame(f, from, bus_now, reg);
 }
 
-static void one_frame(__u32 port)
+static __u32 next_frame(struct frame *in)
 {
-	struct frame in, out;
-	const __u64 *count;
-	enum bl_reason why;
-	struct bl_frame f;
-	__u64 was;
+	__u32 port = below(NPORTS);
 
-	any_frame(&in, port);
+	any_frame(in, port);
 	if (with_auth)
-		seal_random(&in, below(32) ? port : below(NPORTS), bus_now);
-	why = bl_parse(in.p, in.p + in.n, BL_PORT_BASE, BL_PORT_COUNT, &f);
-	count = (const __u64 *)native_get("counts", why) + port;
-	was = *count;
-	run_both(sk->progs.bl_switch_xdp, bl_switch_xdp, net.ifindex[port], &in, &out);
-	same_reason(&in, was, *count, why);
+		seal_random(in, below(32) ? port : below(NPORTS), bus_now);
+	return port;
 }
 
-static __u64 run(const char *who, void (*prepare)(void))
+static void between_frames(__u64 frame)
 {
-	__u64 frames = 0, since = mono_now();
-	static char at[64];
-
-	rnd_begin(who);
-	prepare();
-	copy_switch();
-	both_clocks_at(T0);
-	for (; goes_on(frames, since); frames++) {
-		snprintf(at, sizeof(at), "frame %llu", (unsigned long long)frames);
-		doing = at;
-		if (below(8) == 0)
-			both_clocks_at(bus_now + below(2 * BEACON_NS) +
-				       (below(64) ? 0 : below(5 * DEAD_NS)));
-		if (below(64) == 0)
-			fence_both();
-		if (below(128) == 0)
-			quota_both(below(NPORTS));
-		if (below(256) == 0)
-			forget_both(LEARNT);
-		if (frames % PHASE == 0) {
-			laggard.port = below(2 * NPORTS);
-			laggard.since = bus_now;
-			laggard.commit = below(2);
-		}
-		one_frame(below(NPORTS));
-		same_state(frames % 1024 == 0);
+	if (below(64) == 0)
+		random_command();
+	if (below(128) == 0)
+		quota_both(below(NPORTS));
+	if (below(256) == 0)
+		forget_both(LEARNT);
+	if (frame % PHASE == 0) {
+		laggard.port = below(2 * NPORTS);
+		laggard.since = bus_now;
+		laggard.commit = below(2);
 	}
-	same_state(true);
-	print_message("%s: %llu frames in %llu ms\n", who, (unsigned long long)frames,
-		      (unsigned long long)(mono_now() - since) / 1000000);
-	doing = "";
-	return frames;
 }
 
 /*
@@ -331,16 +258,38 @@ static void new_switch(void)
 	}
 }
 
-static void live_switch(void)
+static void prepare_new(void)
+{
+	new_switch();
+	copy_switch();
+}
+
+static void prepare_live(void)
 {
 	new_switch();
 	all_live(T0 - 1000);
+	copy_switch();
+}
+
+static __u64 run(const char *who, void (*prepare)(void))
+{
+	const struct native_test test = { prepare, between_frames, next_frame, same_state };
+	const struct native_side sw = { .xdp = sk->progs.bl_switch_xdp,
+					.xdp_natively = bl_switch_xdp,
+					.fence = sk->progs.bl_fence,
+					.fence_natively = bl_fence,
+					.clock = sk->maps.clock,
+					.counts = sk->maps.counts,
+					.counted = counted,
+					.keys = BL_SW_COUNTS };
+
+	return native_drive(who, &sw, &test);
 }
 
 static void native__from_the_first_frame(void **state)
 {
 	(void)state;
-	run("a new switch", new_switch);
+	run("a new switch", prepare_new);
 }
 
 static void native__while_all_are_live(void **state)
@@ -348,7 +297,7 @@ static void native__while_all_are_live(void **state)
 	__u64 frames;
 
 	(void)state;
-	frames = run("a live switch", live_switch);
+	frames = run("a live switch", prepare_live);
 	HAVE_MET(frames, BL_R_FORWARDED, BL_R_RELAYED, BL_R_BEACON, BL_R_JOINED, BL_R_EXCLUDED,
 		 BL_R_BARRIER_OLD, BL_R_BARRIER_AHEAD, BL_R_TS_AHEAD, BL_R_UNSWITCHED,
 		 BL_R_PROMISE_BROKEN, BL_R_NOT_IN, BL_R_TOO_BIG, BL_R_NO_ROUTE, BL_R_LOOPED,
@@ -376,7 +325,7 @@ static void native__with_keys(void **state)
 	__u64 frames;
 
 	(void)state;
-	frames = run("a switch with keys", new_switch);
+	frames = run("a switch with keys", prepare_new);
 	HAVE_MET(frames, BL_R_BEACON, BL_R_RELAYED, BL_R_JOINED, BL_R_AUTH_MISSING, BL_R_AUTH_EPOCH,
 		 BL_R_AUTH_REPLAYED, BL_R_AUTH_BAD);
 }

@@ -175,10 +175,12 @@ static void pki__issues_each_identity_once(void **state)
 	assert_int_equal(issue("ctl", BL_IDENT_CONTROLLER, 4, &err), -EINVAL);
 	assert_int_equal(issue("ca", BL_IDENT_CONTROLLER, 0, &err), -EINVAL);
 	assert_int_equal(issue("../x", BL_IDENT_CONTROLLER, 0, &err), -EINVAL);
-	/* etcd tells controllers by this name */
 	assert_int_equal(issue(BL_PKI_CONTROL_CN, BL_IDENT_NODE, 7, &err), -EINVAL);
 	assert_int_equal(issue("ctl", BL_IDENT_CONTROLLER, 0, &err), 0);
-	assert_int_equal(issue("e1", BL_IDENT_ETCD, 0, &err), 0);
+	/* etcd obeys every certificate of its authority. */
+	assert_int_equal(issue("e1", BL_IDENT_ETCD, 0, &err), -EPERM);
+	assert_non_null(strstr(err.text, "h4.pem to a node"));
+	assert_non_null(strstr(err.text, "barline pki init --dir"));
 	/* A key without its certificate is not taken up. */
 	assert_int_equal(issue("h6", BL_IDENT_NODE, 6, &err), 0);
 	{
@@ -192,6 +194,38 @@ static void pki__issues_each_identity_once(void **state)
 	assert_int_equal(issue("h8", BL_IDENT_NODE, 8, &err), -EPERM);
 	assert_non_null(strstr(err.text, "chmod 700"));
 	assert_int_equal(chmod(dir, 0700), 0);
+}
+
+/* What a URL of etcd may have as its host is an address; the rest of the URL is refused. */
+static void pki__addresses_of_etcd(void **state)
+{
+	static const char *const good[] = { "10.0.0.1", "fd00::1", "e1", "1e.2-x.example" };
+	static const char *const bad[] = {
+		"",    "10.0.0.1:2379", "10.0.0.256", "https://10.0.0.1", "[fd00::1]",
+		"-e1", "e1.",           "e 1",        "*.example"
+	};
+	struct bl_pki_req q = { .name = "e1", .role = BL_IDENT_ETCD, .days = 1 };
+	struct bl_err err;
+	size_t k;
+
+	(void)state;
+	assert_int_equal(bl_pki_init(dir, "r7", 10, &err), 0);
+	assert_int_equal(bl_pki_issue(dir, &q, &err), -EINVAL);
+	assert_non_null(strstr(err.text, "--address ADDR"));
+	q.naddrs = 1;
+	for (k = 0; k < ARRAY_SIZE(bad); k++) {
+		q.addr[0] = bad[k];
+		if (bl_pki_issue(dir, &q, &err) != -EINVAL)
+			fail_msg("\"%s\" is an address", bad[k]);
+	}
+	for (k = 0; k < ARRAY_SIZE(good); k++)
+		q.addr[k] = good[k];
+	q.naddrs = ARRAY_SIZE(good);
+	assert_int_equal(bl_pki_issue(dir, &q, &err), 0);
+	/* and the other way round: this authority is etcd's now */
+	assert_int_equal(issue("h4", BL_IDENT_NODE, 4, &err), -EPERM);
+	assert_non_null(strstr(err.text, "e1.pem to a member of etcd"));
+	assert_int_equal(issue("ctl", BL_IDENT_CONTROLLER, 0, &err), 0);
 }
 
 /* The key stays, so that a copy of the certificate alone is enough; the addresses stay, too. */
@@ -253,6 +287,7 @@ int main(void)
 		cmocka_unit_test(ident__spellings),
 		cmocka_unit_test(ident__random),
 		CASE(pki__issues_each_identity_once),
+		CASE(pki__addresses_of_etcd),
 		CASE(pki__renews),
 	};
 
