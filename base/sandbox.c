@@ -131,7 +131,7 @@ static const struct bl_syscall_row rows[] = {
 	{ "fcntl", ALL, "copies and flags of descriptors, sqlite's locks" },
 	{ "dup", ALL, "libraries" },
 	{ "dup3", ALL, "libraries" },
-	{ "flock", D, "the node's lock and the keeper's" },
+	{ "flock", D | C, "the node's lock and the keeper's; the controller's lock on its store" },
 	{ "lseek", ALL, "stdio" },
 	{ "fstat", ALL, "stdio, locks" },
 	{ "stat", ALL, "locks, network namespaces" },

@@ -465,11 +465,18 @@ static uint64_t next_epoch(struct lite *l)
 
 static void try_lead(struct lite *l)
 {
-	char who[256] = "";
+	char who[256] = "", text[512];
 	uint64_t epoch;
 	ssize_t n;
 
 	if (flock(l->lock, LOCK_EX | LOCK_NB)) {
+		if (errno != EWOULDBLOCK) {
+			snprintf(text, sizeof(text), "cannot lock the store %s: %s", l->path,
+				 strerror(errno));
+			tell_trouble(l, text);
+			bl_store_once(l->s.ev, &l->timer, AGAIN_MS, try_again, l);
+			return;
+		}
 		if (!l->waits_since)
 			l->waits_since = bl_boot_ns();
 		n = pread(l->lock, who, sizeof(who) - 1, 0);

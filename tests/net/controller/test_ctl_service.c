@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A controller as its operators see it: its log while its port is scanned, the sockets of killed
- * controllers, and the messages of a controller that waits for the store of another one. There are
- * no nodes.
+ * A controller as its operators see it, with its filter of system calls: its log while its port is
+ * scanned, the sockets of killed controllers, and the messages of a controller that waits for the
+ * store of another one. There are no nodes.
  */
 #include "tests/net/rack.h"
 
@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include "base/sandbox.h"
 #include "controller/server.h"
 
 #define CTLS   3
@@ -43,7 +44,7 @@ static void start(unsigned int k, const char *sqlite)
 	fd = open(LOG, O_WRONLY | O_CREAT | O_APPEND, 0600);
 	dup2(fd, STDERR_FILENO);
 	bl_log_level = 6;
-	if (!bl_ctl_new(&c, &cfg, &err))
+	if (!bl_ctl_new(&c, &cfg, &err) && !bl_sandbox(BL_SERVICE_CONTROLLER, &err))
 		bl_ctl_run(c, &err);
 	fprintf(stderr, "controller %u: %s\n", k, err.text);
 	_exit(1);
