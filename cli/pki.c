@@ -104,9 +104,9 @@ int cmd_pki_init(int argc, char **argv)
 					  .children = cmd_globals,
 					  .doc = "barline pki init - make the authority for the "
 						 "certificates of one rack\v"
-						 "It is a folder of mode 0700 with ca.pem and "
-						 "ca.key. Keep it on one machine, "
-						 "and a copy offline: whoever has ca.key can be "
+						 "The authority is a folder of mode 0700 with "
+						 "ca.pem and ca.key. Keep it on one machine, and "
+						 "a copy offline: whoever has ca.key can pass for "
 						 "any node and any controller." };
 	struct pki_args a = { .dir = PKI_DIR };
 	struct bl_err err;
@@ -135,13 +135,14 @@ static void print_use(const struct pki_args *a)
 
 	printf("%s/%s.pem and %s/%s.key; valid for %u days\n", a->dir, n, a->dir, n, a->req.days);
 	if (a->req.role == BL_IDENT_ETCD)
-		printf("copy them and ca.pem to %s and start etcd with --client-cert-auth "
+		printf("copy them and ca.pem to %s, and start etcd with --client-cert-auth "
 		       "--trusted-ca-file ca.pem --cert-file %s.pem --key-file %s.key "
 		       "--client-cert-allowed-cn " BL_PKI_CONTROL_CN "\n",
 		       n, n, n);
 	else
-		printf("copy them and ca.pem to %s, and write into the file of its %s: tls: { ca: "
-		       "ca.pem, cert: %s.pem, key: %s.key }\n",
+		printf("copy them and ca.pem to /etc/barline on %s, make them readable for the "
+		       "user of its %s, and write into its file: tls: { ca: /etc/barline/ca.pem, "
+		       "cert: /etc/barline/%s.pem, key: /etc/barline/%s.key }\n",
 		       n, a->req.role == BL_IDENT_NODE ? "barlined" : "controller", n, n);
 }
 
@@ -163,12 +164,10 @@ int cmd_pki_issue(int argc, char **argv)
 					  .doc = "barline pki issue - make a key and a certificate "
 						 "for a node, a controller or "
 						 "a member of etcd\v"
-						 "The certificate names what it is for: "
-						 "barline://RACK/node/N is good for node "
-						 "N and nothing else, "
-						 "barline://RACK/controller/NAME for a controller. "
-						 "Nothing "
-						 "is overwritten." };
+						 "The certificate states its holder: with "
+						 "barline://RACK/node/N it is valid for node N "
+						 "only, with barline://RACK/controller/NAME for a "
+						 "controller only. No file is overwritten." };
 	struct pki_args a = { .dir = PKI_DIR };
 	struct bl_pki_info info;
 	char uri[BL_IDENT_TEXT_MAX];
@@ -211,10 +210,10 @@ int cmd_pki_renew(int argc, char **argv)
 					  .children = cmd_globals,
 					  .doc = "barline pki renew - give a certificate new "
 						 "dates\v"
-						 "Identity and key stay. Copy NAME.pem to its "
-						 "machine; barlined and "
-						 "controllers read it for their next session, "
-						 "without a restart." };
+						 "Identity and key do not change. Copy NAME.pem to "
+						 "its machine. barlined and controllers read it "
+						 "when their next session begins, without a "
+						 "restart." };
 	struct pki_args a = { .dir = PKI_DIR };
 	struct bl_err err;
 	unsigned int days;

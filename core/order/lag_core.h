@@ -37,7 +37,7 @@
  */
 #define BL_LAG_SWITCHES 4
 
-/** bl_lag_limit - how far an input of this role may lag, ns; 0: any time. */
+/** bl_lag_limit - how far an input of this role may lag, ns; 0: no limit. */
 BL_CORE __u64 bl_lag_limit(__u64 lag_max, __u32 role)
 {
 	return role == BL_PORT_HOST ? lag_max : BL_LAG_SWITCHES * lag_max;
@@ -82,8 +82,9 @@ BL_CORE void bl_lag_out(struct bl_lag *l, __u64 watch, __u64 limit)
 }
 
 /**
- * bl_lag_may_join - whether an input that is not in B may join as far as its lag goes. To be called
- * for each frame of such an input. @fresh: 1: the frame's barrier was within half of @limit.
+ * bl_lag_may_join - whether the lag of an input that is not in B permits it to join. To be called
+ * for each frame of such an input. @fresh: 1: the frame's barrier was within half of @limit of the
+ * clock.
  */
 BL_CORE int bl_lag_may_join(struct bl_lag *l, int fresh, __u64 watch, __u64 limit)
 {

@@ -3,18 +3,20 @@
  * A process that stops in the middle of a send holds the barriers of the whole rack. Its host waits
  * for send_limit_ms, then declares the send void and goes on (struct bl_ep_word):
  *
- * 	  0	the process is stopped, with 7000 in its line
- * 	 20	void_core.h finds that the send stands still. upto = the clock, or the greatest
- * 		promise of the host, so it is not below the timestamp of the send, whatever it is.
- * The programs drop the messages of this endpoint from now on. 36	An RCU grace period has
- * passed: whatever was let through has left, in front of everything that leaves from now on. over =
- * upto: B goes on. ?	The process continues. What it still sends of this scattering is dropped,
- * and counted as send_void. Its next send has a new time in the line, above upto. Its receivers
- * miss what was dropped, and the library reports those messages as it reports lost ones.
+ *	 0 ms	The process is stopped, with 7000 in its line.
+ *	20 ms	void_core.h finds that the send has stopped. The daemon sets upto to the clock or
+ *		the greatest promise of the host, so it is not below the timestamp of the send.
+ *		From now on the programs drop the messages of this endpoint.
+ *	36 ms	An RCU grace period has passed, so every frame that the programs let through has
+ *		left. The daemon sets over to upto, and B rises again.
+ *	later	The process continues. The rest of its scattering is dropped and counted as
+ *		send_void. Its next send writes a new time, above upto, into the line.
  *
- * The endpoint remains a member: nothing that its receivers have is wrong. A reliable send has a
- * hold beside the time in flight (bl_tx_stamp()), so C waits for it, for process_limit_ms at most
- * (limits.c).
+ * The library reports the dropped messages like lost ones.
+ *
+ * The endpoint remains a member, because everything that its receivers have is valid. A reliable
+ * send also sets the hold of the line (bl_tx_stamp()), so C waits for it, but for process_limit_ms
+ * at most (limits.c).
  */
 #include "loader/order/void.h"
 
