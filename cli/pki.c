@@ -136,8 +136,9 @@ static void print_use(const struct pki_args *a)
 	printf("%s/%s.pem and %s/%s.key; valid for %u days\n", a->dir, n, a->dir, n, a->req.days);
 	if (a->req.role == BL_IDENT_ETCD)
 		printf("copy them and ca.pem to %s, and start etcd with --client-cert-auth "
-		       "--trusted-ca-file ca.pem --cert-file %s.pem --key-file %s.key "
-		       "--client-cert-allowed-cn " BL_PKI_CONTROL_CN "\n",
+		       "--trusted-ca-file ca.pem --cert-file %s.pem --key-file %s.key; every "
+		       "certificate of this authority opens the store, so nodes need another "
+		       "one (--dir)\n",
 		       n, n, n);
 	else
 		printf("copy them and ca.pem to /etc/barline on %s, make them readable for the "

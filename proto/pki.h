@@ -27,8 +27,9 @@
 #define BL_PKI_ADDRS_MAX 16
 
 /*
- * Common name of the certificates of controllers and of etcd's members, for etcd's option
- * --client-cert-allowed-cn: a node's certificate must not open the store.
+ * Common name of the certificates of controllers and of etcd's members. etcd cannot compare it:
+ * --client-cert-allowed-cn does not exist, and --client-cert-allowed-hostname refuses etcd's own
+ * JSON gateway (3.4.23, 2026-11). So etcd needs an authority of its own (docs/controller.md).
  */
 #define BL_PKI_CONTROL_CN "barline-control"
 
