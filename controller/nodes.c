@@ -302,7 +302,7 @@ static void begin_remove(struct bl_ctl *c)
 	}
 	if (n->file) {
 		end_order(c, NULL,
-			  "the file of this controller names the node under nodes; remove it from "
+			  "the node is in the file of this controller, under nodes; remove it from "
 			  "the files of all controllers, and start them again",
 			  false);
 		return;
