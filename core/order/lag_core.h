@@ -14,7 +14,7 @@
  * later, and port 3 is excluded: it has held the rack for 100 ms. At 1200 ms it sends B = 1200 ms
  * and is fresh again; it may join after 50 ms of that, at 1250 ms. If it lags again soon after, it
  * must be fresh for 100 ms the next time, then for 200 ms, and so on up to 12.8 s. Each minute
- * without an exclusion halves that again. So an input that comes and goes on purpose holds the
+ * without an exclusion halves that time again. So an input that comes and goes on purpose holds the
  * others back by more than lag_max for less than a hundredth of the time. An input that is always
  * behind by less than lag_max is allowed to be: it delays the others by that.
  *
@@ -27,10 +27,10 @@
 #include "core/core.h"
 #include "core/order/barrier_core.h"
 
-/* The wait doubles with each exclusion, this many times at most. */
+/* Exclusions in a row that are counted; the wait doubles with each after the first. */
 #define BL_LAG_TIMES 9
-#define BL_LAG_FORGIVE \
-	1200 /* one exclusion is forgiven after this many times lag_max without any */
+/* One exclusion is forgotten after this many times lag_max without any. */
+#define BL_LAG_FORGIVE 1200
 /*
  * A switch below or above repeats what its own inputs hold back until it excludes them, and must
  * not be excluded for that: it may lag this many times longer than a host.
