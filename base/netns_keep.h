@@ -4,8 +4,8 @@
  *
  * The process moves into one namespace for good. A helper thread stays in the namespace in which
  * the process was started (home) and makes sockets there; another one lives in an empty namespace
- * of its own (scratch) and attaches programs that are attached for the sake of being attached. Both
- * sleep unless they are asked for something, one caller at a time.
+ * of its own (scratch) and attaches programs there. Both sleep until they get a request; requests
+ * are served one at a time.
  */
 #ifndef BARLINE_BASE_NETNS_KEEP_H
 #define BARLINE_BASE_NETNS_KEEP_H

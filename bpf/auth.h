@@ -30,7 +30,7 @@
  */
 const volatile __u8 bl_auth = BL_AUTH_OFF;
 
-/* Returns whether the barriers of a frame with opcode @op are nobody's, since it has no tag. */
+/* Returns whether the barriers of a frame with opcode @op are ignored, since it has no tag. */
 static __always_inline int auth_ignores(__u32 op)
 {
 	return bl_auth == BL_AUTH_STRICT && op != BL_OP_BEACON;
@@ -73,10 +73,10 @@ static __always_inline int auth_accept(__u64 *seen, __u64 stamp, __u64 now)
 
 /**
  * bl_auth_check - checks a link frame that arrived.
- * @port: it arrived on; a host's NIC is 0
+ * @port: port on which it arrived; a host's NIC is 0
  * @off: offset of struct bl_hdr
  * @now: bus time; 0: the clock is read here
- * Returns BL_R_NONE if the frame is its neighbour's, or the reason to drop it.
+ * Returns BL_R_NONE if the neighbour sent the frame, or the reason to drop it.
  */
 __attribute__((noinline)) int bl_auth_check(struct xdp_md *ctx, __u32 port, __u32 off, __u64 now)
 {
@@ -200,7 +200,8 @@ static __always_inline int auth_seal(void *data, void *end, __u32 port, __u32 of
 }
 
 /**
- * bl_auth_seal - seals a link frame that leaves by @port, the last change to it.
+ * bl_auth_seal - writes mark, stamp and tag into a link frame that leaves by @port. The frame must
+ * not be changed after that. Always returns 0.
  * @off: offset of struct bl_hdr
  * @stream: enum bl_auth_stream
  * @now: bus time; 0: the clock is read here

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * bl_note: writes the daemon's words of the clock record and of the host page, and announcements
- * of failures (maps/note_abi.h). An
- * object of its own, since a daemon that starts writes the record before it loads the programs of
- * its host.
+ * of failures (maps/note_abi.h). It is an object of its own, since a daemon that starts writes the
+ * record before it loads the programs of its host.
  *
  * Example: the daemon runs it with BL_NOTE_CLOCK and a record whose seq is 8. The shared record's
  * seq becomes 7, then both segments and the other fields are written, then its seq becomes 8.
@@ -18,8 +17,8 @@
 #include "core/order/line_core.h"
 
 /*
- * Pairs with bl_clock_at(). The older segment is written first: a run that ends in between, which
- * cannot happen to a program, would leave one of them whole.
+ * Pairs with bl_clock_at(). The older segment is written first, so that one of them is always
+ * complete.
  */
 static __always_inline void write_clock(struct bl_clock *c, const struct bl_clock *own)
 {

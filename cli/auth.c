@@ -120,8 +120,9 @@ static int print_epochs(const struct auth_args *a, const struct bl_rack_file *r)
 int cmd_auth_init(int argc, char **argv)
 {
 	static const struct argp_option options[] = { { "overlap", KEY_OVERLAP, "SECONDS", 0,
-							"how long an epoch is accepted after the "
-							"next one has begun (60)",
+							"how long an epoch (generation of keys) "
+							"is accepted after the next one has begun "
+							"(60)",
 							0 },
 						      { 0 } };
 	static const struct argp argp = { .options = options,
@@ -140,7 +141,8 @@ int cmd_auth_init(int argc, char **argv)
 
 	cmd_parse(&argp, argc, argv, &a);
 	if (!access(a.file, F_OK))
-		return cli_fail("%s exists; `barline auth rotate` adds an epoch to it", a.file);
+		return cli_fail("%s exists already; `barline auth rotate` adds an epoch to it",
+				a.file);
 	r.overlap_s = a.overlap_s;
 	if (bl_rack_rotate(&r, 0, &err) || bl_rack_file_write(&r, a.file, &err))
 		return cli_fail("%s", err.text);

@@ -59,6 +59,9 @@ static uint32_t read_id(const char *text)
 	return *end || v > UINT32_MAX ? 0 : (uint32_t)v;
 }
 
+static const char no_controller[] = "no controller runs in this network namespace; `barline "
+				    "controller run FILE` starts one";
+
 /*
  * Has the leader of this network namespace carry out @command. Returns 0, 1 after a message, or -1:
  * it is to be repeated, for the reason *@why, which the caller frees.
@@ -91,13 +94,10 @@ static int tell_leader(const char *command, char **why)
 		break;
 	}
 	if (rc == -2 && json_array_size(all))
-		rc = cli_fail("no controller of this network namespace leads; ask on the machine "
-			      "of "
-			      "the one that does: `barline show controller` names it");
+		rc = cli_fail("no controller of this network namespace leads; run the command on "
+			      "the machine of the leader, which `barline show controller` names");
 	else if (rc == -2)
-		rc = cli_fail("no controller runs in this network namespace; `barline controller "
-			      "run "
-			      "FILE` starts one");
+		rc = cli_fail("%s", no_controller);
 	json_decref(all);
 	return rc;
 }
@@ -114,12 +114,13 @@ int cmd_controller_admit(int argc, char **argv)
 					  .children = cmd_globals,
 					  .doc = "barline controller admit - admit a node to the "
 						 "rack\v"
-						 "The leading controller saves it. Until then, the "
-						 "node is a stranger: what it "
-						 "says changes nothing, and `barline show "
-						 "controller` lists it. Nodes in the "
-						 "file of the controllers, under nodes, are "
-						 "admitted as well." };
+						 "Run it in the network namespace of the leading "
+						 "controller, which saves the node. Until a node "
+						 "is admitted, its messages change nothing, and "
+						 "`barline show controller` lists it as a "
+						 "stranger. Nodes in the files of the "
+						 "controllers, under nodes, are admitted as "
+						 "well." };
 	struct node_args a = { 0 };
 	char command[96], *why;
 	uint32_t id;
@@ -149,6 +150,7 @@ int cmd_controller_admit(int argc, char **argv)
 static uint32_t find_id(const char *name)
 {
 	json_t *all = status_ask_each("controller", NULL), *one, *row;
+	bool none = !json_array_size(all);
 	uint32_t id = 0, found = 0;
 	size_t i, k;
 
@@ -169,7 +171,9 @@ static uint32_t find_id(const char *name)
 	if (found == 1)
 		return id;
 	if (found)
-		cli_fail("%u nodes are called %s; name its id", found, name);
+		cli_fail("%u nodes are called %s; give the id instead", found, name);
+	else if (none)
+		cli_fail("%s", no_controller);
 	else
 		cli_fail("the controller knows no node %s; `barline show controller` lists them",
 			 name);
@@ -179,8 +183,8 @@ static uint32_t find_id(const char *name)
 int cmd_controller_remove(int argc, char **argv)
 {
 	static const struct argp_option options[] = { { "force", OPT_FORCE, NULL, 0,
-							"also if it takes part: its session is "
-							"closed, and it is announced as failed",
+							"close the session of the node, and "
+							"announce it as failed, first",
 							0 },
 						      { 0 } };
 	static const struct argp argp = { .options = options,
@@ -189,13 +193,13 @@ int cmd_controller_remove(int argc, char **argv)
 					  .children = cmd_globals,
 					  .doc = "barline controller remove - remove a node, by "
 						 "its name or its id\v"
-						 "Nothing waits for it any more, and its "
-						 "certificate opens no session. A node "
-						 "that has a session, or that others still hear, "
-						 "is removed only by --force, "
-						 "after it was announced as failed: what its "
-						 "processes had promised is settled "
-						 "first." };
+						 "No node waits for it any more, and the "
+						 "controllers refuse it even with a valid "
+						 "certificate. A node that has a session, or that "
+						 "its neighbours still hear, is removed only with "
+						 "--force, which announces it as failed first, so "
+						 "that the messages of its processes are "
+						 "settled." };
 	struct node_args a = { 0 };
 	char command[64], *why;
 	unsigned int ms;

@@ -63,8 +63,8 @@ static const struct argp_option common_options[] = {
 	{ "dead-after-us", KEY_DEAD, "US", 0,
 	  "exclude a link that is silent for this time (default: 10 beacon intervals)", 0 },
 	{ "lag-max-us", KEY_LAG, "US", 0,
-	  "switch: exclude an input whose barrier is this far behind, though it talks (default: 10 "
-	  "times --dead-after-us, at least 50000)",
+	  "switch: exclude an input that sends frames, but whose barrier lags by more than this "
+	  "(default: 10 times --dead-after-us, at least 50000)",
 	  0 },
 	{ "realtime", KEY_REALTIME, "WHEN", 0,
 	  "whether the datapath's threads are SCHED_FIFO: auto (default: only on isolated CPUs; "

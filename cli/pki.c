@@ -104,9 +104,9 @@ int cmd_pki_init(int argc, char **argv)
 					  .children = cmd_globals,
 					  .doc = "barline pki init - make the authority for the "
 						 "certificates of one rack\v"
-						 "It is a folder of mode 0700 with ca.pem and "
-						 "ca.key. Keep it on one machine, "
-						 "and a copy offline: whoever has ca.key can be "
+						 "The authority is a folder of mode 0700 with "
+						 "ca.pem and ca.key. Keep it on one machine, and "
+						 "a copy offline: whoever has ca.key can pass for "
 						 "any node and any controller." };
 	struct pki_args a = { .dir = PKI_DIR };
 	struct bl_err err;
@@ -220,10 +220,10 @@ int cmd_pki_renew(int argc, char **argv)
 					  .children = cmd_globals,
 					  .doc = "barline pki renew - give a certificate new "
 						 "dates\v"
-						 "Identity and key stay. Copy NAME.pem to its "
-						 "machine; barlined and "
-						 "controllers read it for their next session, "
-						 "without a restart." };
+						 "Identity and key do not change. Copy NAME.pem to "
+						 "its machine. barlined and controllers read it "
+						 "when their next session begins, without a "
+						 "restart." };
 	struct pki_args a = { .dir = PKI_DIR };
 	struct bl_err err;
 	unsigned int days;

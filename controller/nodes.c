@@ -180,7 +180,7 @@ static void end_order(struct bl_ctl *c, const char *done, const char *trouble, b
 void ctl_nodes_lost(struct bl_ctl *c)
 {
 	if (c->order.step == CTL_ORDER_ASKED || c->order.step == CTL_ORDER_SAVING)
-		end_order(c, NULL, "the controller leads no more", false);
+		end_order(c, NULL, "this controller has lost the lead; try again", false);
 }
 
 static void on_admit_saved(void *ctx, const struct bl_store_reply *r)
@@ -218,7 +218,7 @@ static void begin_admit(struct bl_ctl *c)
 		return;
 	}
 	if (n) {
-		end_order(c, NULL, "it is being removed; try again when that is over", false);
+		end_order(c, NULL, "the node is being removed; try again later", false);
 		return;
 	}
 	if (c->nnodes == BL_RECOVER_NODES_MAX) {
@@ -302,23 +302,22 @@ static void begin_remove(struct bl_ctl *c)
 	}
 	if (n->file) {
 		end_order(c, NULL,
-			  "it is in the file of this controller, under nodes; take it out there, "
-			  "on "
-			  "all controllers, and start them again",
+			  "the node is in the file of this controller, under nodes; remove it from "
+			  "the files of all controllers, and start them again",
 			  false);
 		return;
 	}
 	if (p && !o->force) {
 		end_order(c, NULL,
-			  "it has a session; stop its barlined first, or --force: it is then "
-			  "announced as failed",
+			  "the node has a session; stop its barlined first, or use --force, which "
+			  "announces the node as failed",
 			  false);
 		return;
 	}
 	if (bond == BL_RECOVER_HEARD && !o->force) {
 		end_order(c, NULL,
-			  "its neighbours still hear it, or wait for its answers; take its links "
-			  "down, or --force: it is then announced as failed",
+			  "neighbours of the node still hear it or wait for its answers; take its "
+			  "links down, or use --force, which announces the node as failed",
 			  false);
 		return;
 	}
@@ -348,7 +347,7 @@ static int on_kick(sd_event_source *src, int fd, uint32_t events, void *ctx)
 	if (read(fd, &v, sizeof(v)) != sizeof(v) || c->order.step != CTL_ORDER_ASKED)
 		return 0;
 	if (!ctl_leading(c))
-		end_order(c, NULL, "the controller leads no more", false);
+		end_order(c, NULL, "this controller has lost the lead; try again", false);
 	else if (c->order.remove)
 		begin_remove(c);
 	else

@@ -5,9 +5,9 @@
  * before nodes had to be admitted). All others are strangers: what they say changes nothing and is
  * saved nowhere.
  *
- * Example: nodes 1 to 4 are in the file. Node 7 says HELLO: it is answered with "it is not
- * admitted", counted and shown as a stranger. `barline controller admit h7 --id 7` saves the record
- * "admit/00000007"; the next HELLO of node 7 is accepted, under this leader and the next ones.
+ * Example: nodes 1 to 4 are in the file. Node 7 sends a HELLO. It gets the answer "it is not
+ * admitted", and is counted and shown as a stranger. `barline controller admit h7 --id 7` saves the
+ * record "admit/00000007"; the next HELLO of node 7 is accepted, by this leader and by later ones.
  */
 #ifndef BARLINE_CONTROLLER_NODES_H
 #define BARLINE_CONTROLLER_NODES_H
@@ -26,7 +26,7 @@ int ctl_nodes_open(struct bl_ctl *c, struct bl_err *err);
 /** ctl_nodes_close - Undoes ctl_nodes_open(). */
 void ctl_nodes_close(struct bl_ctl *c);
 
-/** ctl_nodes_forget - The store is about to be read anew: only the nodes of the file are left. */
+/** ctl_nodes_forget - Removes all nodes but those of the file, before the store is read again. */
 void ctl_nodes_forget(struct bl_ctl *c);
 
 /** ctl_nodes_find - Returns node @id; NULL: it is a stranger. */
@@ -49,13 +49,13 @@ void ctl_stranger(struct peer *p, uint32_t id, const char *name);
  * the status socket, and waits until it is carried out.
  * @said: "admit ID NAME", "remove ID [force]"
  *
- * Takes the controller's lock. Returns a JSON object as text in memory from malloc(), NULL: out of
- * memory: state ("leader" or "standby"); done: what was done; trouble: why nothing was; again: the
- * command is to be repeated, since it takes several steps.
+ * Takes the controller's lock. Returns a JSON object as text, which the caller frees; NULL: out of
+ * memory. Its members: state ("leader" or "standby"); done: what was done; trouble: why nothing was
+ * done; again: the caller must repeat the command, since it takes several steps.
  */
 char *ctl_nodes_ask(struct bl_ctl *c, const char *said);
 
-/** ctl_nodes_lost - This controller no longer leads: the current command, if any, ends here. */
+/** ctl_nodes_lost - Ends the current command, if any, because this controller no longer leads. */
 void ctl_nodes_lost(struct bl_ctl *c);
 
 /** ctl_strangers_rows - The strangers as an array of JSON objects, the newest first. */

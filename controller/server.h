@@ -24,9 +24,9 @@
  *	server.c	opens and closes all of that, and runs the event loop
  *
  * Keys in the store: "node/1f4a0007" for each admitted node that ever sent HELLO; "admit/1f4a0007"
- *for each node that a command has admitted; "failure/0000000007" for each failure, with its step;
- *"epoch/00000000000000000041" for each election, with the leader's address; "leader" belongs to the
- *election itself.
+ * for each node that a command has admitted; "failure/0000000007" for each failure, with its step;
+ * "epoch/00000000000000000041" for each election, with the leader's address; "leader" belongs to
+ * the election itself.
  */
 #ifndef BARLINE_CONTROLLER_SERVER_H
 #define BARLINE_CONTROLLER_SERVER_H

@@ -33,14 +33,14 @@
 #include "maps/reasons_abi.h"
 
 /*
- * How far a stamp may be from the receiver's clock. Behind, it bounds what a receiver accepts that
- * has just started and has seen nothing, and is above the time that a frame may spend in queues.
- * Ahead, it bounds how long a stream stands still whose sender's clock was set back. Whether a
- * clock is good enough for barriers is decided elsewhere.
+ * How far a stamp may be from the receiver's clock. For stamps in the past, this bounds what a
+ * receiver accepts that has just started, and it is longer than a frame can spend in queues. For
+ * stamps in the future, it bounds how long frames are refused after the clock of their sender was
+ * set back. Whether a clock is good enough for barriers is decided elsewhere.
  */
 #define BL_AUTH_FRESH_NS 1000000000ULL
-#define BL_AUTH_BAD_NS   1000000ULL  /* a wrong tag is paid with this time: 1000 per second */
-#define BL_AUTH_BURST_NS 50000000ULL /* how far ahead of the clock it may be paid */
+#define BL_AUTH_BAD_NS   1000000ULL  /* cost of a wrong tag: 1000 per second */
+#define BL_AUTH_BURST_NS 50000000ULL /* cost that may be outstanding: 50 at once */
 #define BL_AUTH_WORDS    6
 
 /** bl_auth_tag - the tag of the words @w, in the byte order of this machine, as on the wire. */
@@ -143,13 +143,13 @@ BL_CORE __u64 bl_auth_owed(__u64 bad_ns, __u64 now)
 	return owed <= BL_AUTH_BURST_NS + BL_AUTH_BAD_NS ? owed : 0;
 }
 
-/** bl_auth_flooded - whether no tag may be computed at @now, for too many were wrong. */
+/** bl_auth_flooded - whether no tag may be computed at @now, because too many were wrong. */
 BL_CORE int bl_auth_flooded(__u64 bad_ns, __u64 now)
 {
 	return bl_auth_owed(bad_ns, now) > BL_AUTH_BURST_NS;
 }
 
-/** bl_auth_punish - @bad_ns after a wrong tag. */
+/** bl_auth_punish - the new @bad_ns after a wrong tag at @now. */
 BL_CORE __u64 bl_auth_punish(__u64 bad_ns, __u64 now)
 {
 	return now + bl_auth_owed(bad_ns, now) + BL_AUTH_BAD_NS;

@@ -16,7 +16,8 @@
 
 /**
  * bl_quota_take - count one frame at time @now.
- * @word: see above; 0 at first.
+ * @word: the theoretical arrival time, ns; 0 at first.
+ * @now: ns, of the clock in which @word is kept.
  * @gap: ns from frame to frame at the quota's rate; 0: there is no quota.
  * @burst: ns that the word may be ahead of @now.
  * Returns 1, or 0 if the frame exceeds the quota; then the word is unchanged.
@@ -27,7 +28,7 @@ BL_CORE int bl_quota_take(__u64 *word, __u64 now, __u64 gap, __u64 burst)
 
 	if (!gap)
 		return 1;
-	/* A clock that went back, by less than a standstill of it would take, is no burst. */
+	/* Further ahead than frames can move the word: the clock was set back. */
 	if (w < now || w - now > burst + gap)
 		w = now;
 	if (w - now > burst)

@@ -43,7 +43,8 @@ static const struct argp_option lab_options[] = {
 	  "wait for a CPU)",
 	  LAB_ARGP_GROUP },
 	{ "lag-max-us", KEY_LAG, "US", 0,
-	  "exclude a host whose barrier is this far behind (default: 10 times the above)",
+	  "exclude a host whose barrier lags by more than this (default: 10 times "
+	  "--dead-after-us)",
 	  LAB_ARGP_GROUP },
 	{ "realtime", KEY_REALTIME, "WHEN", 0,
 	  "whether the datapath's threads are SCHED_FIFO: auto (default: only on isolated CPUs; "

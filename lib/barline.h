@@ -395,16 +395,17 @@ struct bl_stats {
 	uint64_t refused;
 	uint64_t reconnects; /* times that a newly started daemon took this endpoint over */
 	/*
-	 * What remote endpoints make this one hold. A stranger has sent, and has not proved that it
-	 * is where its frames come from.
+	 * What the endpoint holds for remote endpoints. A stranger is a peer that has sent, but has
+	 * not proved that it is at the address from which its frames come.
 	 */
-	uint32_t strangers; /* at most 64; now */
-	uint32_t senders;   /* that share the windows, counted per stream; now */
-	uint64_t memory;    /* bytes of received frames and messages, and of peers; now */
-	uint64_t
-		memory_max; /* @memory is never more, but for peers that the application sends to */
-	uint64_t no_room;   /* frames refused because such a limit was reached */
-	uint64_t unanswered; /* frames of strangers, or refused, beyond the rate of answers */
+	uint32_t strangers; /* now; at most 64 */
+	uint32_t senders;   /* now; those that share the windows, counted per stream */
+	uint64_t memory;    /* now; bytes of received frames and messages, and of peers */
+	/* limit of @memory, in bytes, except for peers that the application sends to */
+	uint64_t memory_max;
+	uint64_t no_room; /* frames refused because such a limit was reached */
+	/* frames of strangers, and refused frames, that exceeded the rate of answers */
+	uint64_t unanswered;
 };
 
 /**

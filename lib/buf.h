@@ -72,8 +72,8 @@ void bl_rx_release(struct bl_endpoint *ep, struct bl_lent *lent);
 uint32_t bl_rx_window(const struct bl_endpoint *ep);
 
 /**
- * bl_rx_strangers_window - the window for a stranger where others have @w: strangers share with all
- * others, others do not share with them.
+ * bl_rx_strangers_window - the window for a stranger where other senders have @w. It is divided by
+ * the number of all senders including strangers, whereas @w does not depend on strangers.
  */
 static inline uint32_t bl_rx_strangers_window(const struct bl_endpoint *ep, uint32_t w)
 {

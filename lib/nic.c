@@ -2,7 +2,7 @@
 /*
  * The account of a NIC's ring that several endpoints of a host share (nic_core.h has the
  * arithmetic). It is in the page of hints (struct bl_hints), which all of them can write. Each line
- *is written by its endpoint, and by the daemon when the endpoint is gone:
+ * is written by its endpoint, and by the daemon when the endpoint is gone:
  *
  *	offered		frames put into the ring, or about to be
  *	queued		frames put into the ring; less than offered while a scattering leaves

@@ -45,12 +45,15 @@ uint64_t bl_proof_cookie(const struct bl_endpoint *ep, const struct bl_addr *a,
 uint32_t bl_proof_put(const struct bl_endpoint *ep, const struct bl_peer *p, uint16_t incarnation,
 		      uint8_t *at);
 
-/** bl_proof_quota - whether a frame with the address of @p that is not proved is answered. */
+/**
+ * bl_proof_quota - whether the quota permits an answer to an unproved frame from the address of @p.
+ * Counts the answer if so.
+ */
 bool bl_proof_quota(struct bl_endpoint *ep, const struct bl_peer *p);
 
 /**
- * bl_proof_credit, bl_proof_window - challenge the life @incarnation of @p, of which nothing need
- * be known, within the quota. @psn: of its frame, before which nothing is outstanding.
+ * bl_proof_credit, bl_proof_window - send a challenge to the life @incarnation of @p, which may be
+ * unknown, if the quota permits. @psn: number of its frame, which the CREDIT or WINDOW repeats.
  */
 void bl_proof_credit(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn, uint16_t incarnation);
 void bl_proof_window(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn, uint16_t incarnation);
@@ -62,12 +65,12 @@ void bl_proof_window(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn, ui
 bool bl_proof_answer(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *body, uint32_t len);
 
 /**
- * bl_proof_count - count @p among the senders that share the windows, if it is proved. @counted: of
- * the stream.
+ * bl_proof_count - count @p among the senders that share the windows, if it is proved. @counted:
+ * whether it is counted already, for the stream in question.
  */
 void bl_proof_count(struct bl_endpoint *ep, struct bl_peer *p, bool *counted);
 
-/** bl_proof_uncount - count it no more. */
+/** bl_proof_uncount - undo bl_proof_count(); no-op if @p is not counted. */
 void bl_proof_uncount(struct bl_endpoint *ep, struct bl_peer *p, bool *counted);
 
 #endif

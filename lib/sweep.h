@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What is kept of peers that are silent. Once a second, while the endpoint works:
+ * When the memory of silent peers is freed. Once a second, while the endpoint works:
  *
  *	after 2 s	another life of the address is believed at once (rx.c)
  *	after 5 s	a sender does not share the windows any more
@@ -17,9 +17,9 @@
  * prep_late. A frame that waits for delivery keeps its peer.
  *
  * A receiver forgets a sender earlier than the sender forgets it, and the sender sends a PROBE
- * before the first frame after 20 s. So the loss of that frame is noticed, as that of any other. A
+ * before the first frame after 20 s, so the loss of that frame is noticed like any other. A
  * reliable sender asks for its window again after 20 s, so a receiver knows its life before it
- *reads a PREP, as discard.c requires.
+ * reads a PREP, as discard.c requires.
  */
 #ifndef BARLINE_LIB_SWEEP_H
 #define BARLINE_LIB_SWEEP_H

@@ -52,8 +52,8 @@ static int on_hangup(sd_event_source *src, const struct signalfd_siginfo *si, vo
 			       n->meta.name);
 	}
 	bl_log(BL_LOG_INFO,
-	       "SIGHUP: %sthe configuration is read at the start only; restart the "
-	       "daemon for that, which loses nothing",
+	       "SIGHUP: %sthe configuration is read only at the start; a restart applies it "
+	       "and loses nothing",
 	       with ? "only keys were read; " : "");
 	return 0;
 }

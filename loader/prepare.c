@@ -8,11 +8,11 @@
  *	/run/barline/bpf		mount(2) takes CAP_SYS_ADMIN
  *	locks, sockets, pins		they may belong to root, or to a former user
  *	threaded NAPI, bl0's GRO	attributes in sysfs belong to root
- *	network namespaces		setns(2) and unshare(2) take CAP_SYS_ADMIN
- *(base/netns_keep.h)
+ *	network namespaces		setns(2) and unshare(2) take CAP_SYS_ADMIN; see
+ *					base/netns_keep.h
  *
- * The daemon owns the run directory, so it could put links there for root to follow: nothing here
- * follows one, and a file with several names is left alone.
+ * The daemon's user owns the run directory and could put links there for root to follow. Nothing
+ * here follows a symbolic link, and a file with several hard links is left alone.
  */
 #include "loader/prepare.h"
 
@@ -75,7 +75,10 @@ static bool is_ours(const char *name)
 	return false;
 }
 
-/* @all: also what does not look like barline's. Closes @dir. */
+/*
+ * Gives the files in @dir: those of barline, or with @all everything. Closes @dir. Returns 0 or
+ * -errno.
+ */
 static int give_below(int dir, uid_t uid, gid_t gid, bool all, struct bl_err *err)
 {
 	DIR *d = fdopendir(dir);
@@ -149,9 +152,8 @@ int bl_prepared_check(struct bl_err *err)
 		if (stat(paths[k], &st) || st.st_uid != geteuid())
 			return bl_fail(err, EACCES,
 				       "%s does not belong to the daemon's user (%u); run "
-				       "`barlined --prepare --user NAME` with the same options as "
-				       "root "
-				       "before it (ExecStartPre=+ in a unit)",
+				       "`barlined --prepare --user NAME` as root first, with the "
+				       "same options (ExecStartPre=+ in a unit)",
 				       paths[k], geteuid());
 	return 0;
 }

@@ -267,9 +267,9 @@ struct bl_ep_page {
 _Static_assert(sizeof(struct bl_ep_page) == 4096 + sizeof(struct bl_rwin), "ABI");
 
 /**
- * struct bl_hints - value 0 of "hints": the one page that every process of the host can write. It
- * decides about nothing; a process that writes nonsense here makes others slower, as each word
- * says.
+ * struct bl_hints - value 0 of "hints": the one page that every process of the host can write. No
+ * promise depends on it. Nonsense that a process writes here costs others time, or frames in the
+ * ring of the NIC, as each word says.
  */
 struct bl_hints {
 	/*

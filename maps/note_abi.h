@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Argument of the program bl_note, by which a host's daemon, or its caretaker, writes the words of
- * the clock record and of the host page that are its own. Processes map both; so the maps are
- * frozen, and then nobody can map them for writing, the daemon as little as anyone else
+ * Argument of the program bl_note, by which a host's daemon, or its caretaker, writes its words of
+ * the clock record and of the host page, and announcements of failures. Processes map all three, so
+ * the maps are frozen; after that not even the daemon can map them for writing
  * (loader/order/note.c).
  */
 #ifndef BARLINE_NOTE_ABI_H

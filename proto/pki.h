@@ -7,8 +7,8 @@
  *	ctl1.pem ctl1.key	barline://rack7/controller/ctl1
  *
  * Keys are of NIST's curve P-256, which all versions of GnuTLS, etcd and libcurl in use know, and
- * have mode 0600. Nothing is overwritten but by bl_pki_renew(), which replaces a certificate as a
- * whole (rename(2)) and keeps its key. Daemons and controllers read renewed files for their next
+ * have mode 0600. Only bl_pki_renew() overwrites a file: it replaces a certificate by rename(2),
+ * and keeps its key. Daemons and controllers read renewed files for their next
  * session without a restart (proto/session.h).
  *
  * etcd obeys whoever has a certificate of its authority, so no node may have one: etcd and its

@@ -48,15 +48,15 @@ int bl_session_tls_new(struct bl_session_tls **out, const char *ca, const char *
 void bl_session_tls_free(struct bl_session_tls *t);
 
 /**
- * bl_session_tls_allow_unnamed - Accepts certificates of the authority without an identity, too,
- * and one's own may be one.
+ * bl_session_tls_allow_unnamed - Accepts certificates of the authority without an identity, for
+ * the peer and for this end.
  */
 void bl_session_tls_allow_unnamed(struct bl_session_tls *t);
 
 /**
- * bl_session_tls_expect - Whether one's own certificate is for this @role, and for node @node
- * unless that is 0: the other end would refuse it otherwise. Returns 0 or -EINVAL with the next
- * step.
+ * bl_session_tls_expect - Checks that the certificate of this end is for @role, and for node @node
+ * unless that is 0, since the other end would refuse any other. Returns 0 or -EINVAL; @err then has
+ * the next step.
  */
 int bl_session_tls_expect(const struct bl_session_tls *t, enum bl_ident_role role, uint32_t node,
 			  struct bl_err *err);

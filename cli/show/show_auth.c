@@ -94,8 +94,10 @@ int cmd_show_auth(int argc, char **argv)
 	};
 
 	return SHOW("barline show auth - which links are authenticated, and the last refusals\v"
-		    "PEER is the node that the keys of a port belong to. SENDS and RECEIVES are "
-		    "the epochs of the last frame that was sent and of the last one that was "
-		    "accepted. `barline show drops` counts the refused frames by reason.",
+		    "MODE: required, offered, exempt or off. PEER is the node to which the keys of "
+		    "the port belong. SENDS and RECEIVES are the epochs of keys of the last frame "
+		    "that was sent and of the last one that was accepted; 0: without a tag. "
+		    "REFUSED is the reason for which the last refused frame was dropped; `barline "
+		    "show drops` has the counts.",
 		    "auth", collect_auth, cols, "no links");
 }

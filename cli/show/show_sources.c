@@ -86,14 +86,11 @@ int cmd_show_sources(int argc, char **argv)
 	};
 
 	return SHOW("barline show sources - addresses that may send on each port of a switch\v"
-		    "Ordered frames, beacons, reservations, tokens and packets of Fastpass with "
-		    "another "
-		    "source are dropped as spoofed. FROM: list: the addresses are configured; "
-		    "learn: "
-		    "they are those that were used first, and none is shown before the first "
-		    "frame; "
-		    "any: the port is not checked, because a switch is behind it, or it leads out "
-		    "of "
-		    "the rack. LANES is how many datapath CPUs the neighbour may have.",
+		    "Ordered frames, beacons, reservations, tokens and packets of Fastpass from "
+		    "other sources are dropped as spoofed. FROM: list: the addresses are "
+		    "configured; learn: the port accepts those that are used first, and has none "
+		    "before the first frame; any: the port is not checked, because a switch is "
+		    "behind it, or because it leads out of the rack. LANES is how many datapath "
+		    "CPUs the neighbour may have.",
 		    "sources", collect_sources, cols, "no ports");
 }

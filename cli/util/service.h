@@ -19,9 +19,9 @@ struct service_args {
 extern const struct argp service_argp;
 
 /**
- * service_drop - gives up all capabilities, and becomes --user. To be called when what takes
- * privileges is done, and before the first thread starts. A service that runs as root without
- * --user keeps what it has. Returns 0 or -errno.
+ * service_drop - gives up all capabilities, and becomes the user of --user. To be called when
+ * everything that needs privileges is done, and before the first thread starts. A service that runs
+ * as root without --user keeps its privileges. Returns 0 or -errno.
  */
 int service_drop(const struct service_args *a, struct bl_err *err);
 

@@ -28,17 +28,17 @@
 #include "core/core.h"
 #include "core/order/barrier_core.h"
 
-/* The wait doubles with each exclusion, this many times at most. */
+/* Exclusions in a row that are counted; the wait doubles with each after the first. */
 #define BL_LAG_TIMES 9
-#define BL_LAG_FORGIVE \
-	1200 /* one exclusion is forgiven after this many times lag_max without any */
+/* One exclusion is forgotten after this many times lag_max without any. */
+#define BL_LAG_FORGIVE 1200
 /*
  * A switch below or above repeats what its own inputs hold back until it excludes them, and must
  * not be excluded for that: it may lag this many times longer than a host.
  */
 #define BL_LAG_SWITCHES 4
 
-/** bl_lag_limit - how far an input of this role may lag, ns; 0: any time. */
+/** bl_lag_limit - how far an input of this role may lag, ns; 0: no limit. */
 BL_CORE __u64 bl_lag_limit(__u64 lag_max, __u32 role)
 {
 	return role == BL_PORT_HOST ? lag_max : BL_LAG_SWITCHES * lag_max;
@@ -83,8 +83,9 @@ BL_CORE void bl_lag_out(struct bl_lag *l, __u64 watch, __u64 limit)
 }
 
 /**
- * bl_lag_may_join - whether an input that is not in B may join as far as its lag goes. To be called
- * for each frame of such an input. @fresh: 1: the frame's barrier was within half of @limit.
+ * bl_lag_may_join - whether the lag of an input that is not in B permits it to join. To be called
+ * for each frame of such an input. @fresh: 1: the frame's barrier was within half of @limit of the
+ * clock.
  */
 BL_CORE int bl_lag_may_join(struct bl_lag *l, int fresh, __u64 watch, __u64 limit)
 {

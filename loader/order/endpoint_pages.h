@@ -47,7 +47,7 @@ int bl_ep_adopt_page(struct bl_ep *ep);
 /** bl_ep_close_page - unmaps the page; the endpoint keeps it. */
 void bl_ep_close_page(struct bl_ep *ep);
 
-/** bl_ep_drop_page - the slot has no page any more. Returns 0 or -errno. */
+/** bl_ep_drop_page - removes the page of the slot. Returns 0 or -errno. */
 int bl_ep_drop_page(struct bl_node *n, unsigned int slot);
 
 /** bl_ep_line - the line of the endpoint in @slot; NULL: it has none. */

@@ -13,12 +13,12 @@
 int bl_note_open(int clock_fd, int page_fd, int failures_fd, struct bl_err *err);
 
 /**
- * bl_note_freeze - refuse every further writer of the map @fd but programs. Returns 0 or -errno; a
- * map that is frozen already is no error.
+ * bl_note_freeze - make the map @fd read-only for everything except programs. @name: for messages.
+ * Returns 0, also if the map is frozen already, or -errno.
  */
 int bl_note_freeze(int fd, const char *name, struct bl_err *err);
 
-/** bl_note - run the program @fd with @a. Returns 0 or -errno. Any thread. */
+/** bl_note - run the program @fd with @a. May be called by any thread. Returns 0 or -errno. */
 int bl_note(int fd, struct bl_note_arg *a);
 
 #endif
