@@ -243,6 +243,17 @@ static void atk_add(unsigned int host, bool reliable)
 				 .reliable = reliable });
 }
 
+/* Whether every endpoint has a schedule. */
+static bool atk_all_began(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < atk_workers; i++)
+		if (!TR_LOAD(atk_world->of[i].began_ns))
+			return false;
+	return true;
+}
+
 /* Raises the rack, without h4, and its load. */
 static void rack_of(const struct atk_rack *kind)
 {
@@ -279,6 +290,7 @@ static void rack_of(const struct atk_rack *kind)
 		pids[i] = tr_sh->node[i].pid;
 	pids[i++] = getpid();
 	stall_watch(pids, i);
+	CHECK(tr_until(atk_all_began, ATK_PATIENCE_MS), "an endpoint does not begin to send");
 }
 
 /* ---- measuring ---- */
