@@ -48,7 +48,7 @@ static __always_inline int next_frame(struct xdp_md *ctx, __u32 hdr, int link)
 	if (link) {
 		struct bl_beacon *body = data + hdr + sizeof(struct bl_hdr);
 
-		body->node_id = BL_BE32(1);
+		body->node_id = BL_BE32(1 + port); /* each port keeps the id of its host */
 	} else {
 		struct iphdr *ip = data + sizeof(struct ethhdr);
 
