@@ -9,6 +9,13 @@
 #include "loader/admission/admission.h"
 #include "loader/node_cfg.h"
 
+uint32_t bl_node_lag_max_us(uint32_t dead_after_us)
+{
+	uint64_t us = bl_max64(10ULL * dead_after_us, BL_LAG_MAX_US);
+
+	return us < UINT32_MAX ? (uint32_t)us : UINT32_MAX;
+}
+
 void bl_node_defaults(struct bl_node_cfg *c)
 {
 	if (!c->beacon_us)
@@ -16,8 +23,7 @@ void bl_node_defaults(struct bl_node_cfg *c)
 	if (!c->dead_after_us)
 		c->dead_after_us = 10 * c->beacon_us;
 	if (!c->lag_max_us)
-		c->lag_max_us = 10 * c->dead_after_us > BL_LAG_MAX_US ? 10 * c->dead_after_us
-								      : BL_LAG_MAX_US;
+		c->lag_max_us = bl_node_lag_max_us(c->dead_after_us);
 	if (!c->commit_lag_max_ms)
 		c->commit_lag_max_ms = BL_COMMIT_LAG_MAX_MS;
 	if (!c->control_rate)

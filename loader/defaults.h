@@ -18,4 +18,7 @@ int bl_node_cfg_check(const struct bl_node_cfg *c, struct bl_err *err);
 /** bl_node_ahead_ns - how far ahead of their clocks silent hosts promise; 0: not at all. */
 uint64_t bl_node_ahead_ns(const struct bl_node_cfg *c);
 
+/** bl_node_lag_max_us - lag_max, if it is not configured, of a rack with this dead_after. */
+uint32_t bl_node_lag_max_us(uint32_t dead_after_us);
+
 #endif

@@ -33,6 +33,7 @@
 #include "base/time.h"
 #include "core/clock_core.h"
 #include "core/order/line_core.h"
+#include "loader/defaults.h"
 #include "loader/node_priv.h"
 #include "loader/order/endpoint.h"
 #include "loader/order/endpoint_pages.h"
@@ -179,9 +180,8 @@ int bl_voids_open(struct bl_node *n, struct bl_err *err)
 	v->node = n;
 	v->page = page;
 	v->limit_ns = (uint64_t)n->cfg.send_limit_ms * 1000000ULL;
-	/* the default lag_max of a switch, or more */
-	v->most_ns = bl_max64(10ULL * n->cfg.dead_after_us, BL_LAG_MAX_US) * 1000;
-	v->most_ns = bl_max64(v->most_ns, 2 * v->limit_ns);
+	/* what a switch allows by default, or more */
+	v->most_ns = bl_max64(bl_node_lag_max_us(n->cfg.dead_after_us) * 1000ULL, 2 * v->limit_ns);
 	n->voids = v;
 	schedule_sample(v);
 	return 0;
