@@ -25,6 +25,18 @@ T_FN void name_controller(struct bl_node_cfg *cfg, const struct lab_node *n)
 	snprintf(cfg->ctl.addr[0], sizeof(cfg->ctl.addr[0]), CTL_ADDR);
 }
 
+/* Starts the controller with @limits, at the address that name_controller() names. */
+T_FN void ctl_run(const struct bl_ctl_cfg *limits)
+{
+	struct bl_ctl_cfg cfg = *limits;
+	struct bl_err err;
+
+	snprintf(cfg.listen, sizeof(cfg.listen), CTL_ADDR);
+	snprintf(cfg.sqlite, sizeof(cfg.sqlite), BL_RUN_DIR "/ctl.db");
+	CHECK(!bl_iface_up("lo", &err), "%s", err.text);
+	ctl = ctl_child(&cfg);
+}
+
 /*
  * Starts the controller. @answer_ms: a node that takes longer for an answer has failed; it is long,
  * since a machine that stands still must not fail a node. A controller that was killed continues
@@ -32,13 +44,7 @@ T_FN void name_controller(struct bl_node_cfg *cfg, const struct lab_node *n)
  */
 T_FN void ctl_start(uint32_t answer_ms)
 {
-	struct bl_ctl_cfg cfg = { .listen = CTL_ADDR,
-				  .sqlite = BL_RUN_DIR "/ctl.db",
-				  .answer_ms = answer_ms };
-	struct bl_err err;
-
-	CHECK(!bl_iface_up("lo", &err), "%s", err.text);
-	ctl = ctl_child(&cfg);
+	ctl_run(&(struct bl_ctl_cfg){ .answer_ms = answer_ms });
 }
 
 T_FN void ctl_kill(void)

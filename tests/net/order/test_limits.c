@@ -22,7 +22,7 @@
 #define DEAD_US   5000000
 
 static bool with_controller;
-static uint32_t limit_ms = LIMIT_MS, commit_lag_max_ms;
+static uint32_t limit_ms = LIMIT_MS, commit_lag_max_ms, stuck_ms;
 static int32_t send_limit_ms;
 
 static void name_limit(struct bl_node_cfg *cfg, const struct lab_node *n)
@@ -49,7 +49,7 @@ static void open_rack(unsigned int hosts, bool controller)
 {
 	with_controller = controller;
 	if (controller)
-		ctl_start(ANSWER_MS);
+		ctl_run(&(struct bl_ctl_cfg){ .answer_ms = ANSWER_MS, .stuck_ms = stuck_ms });
 	rack.lab.spec.hosts = hosts;
 	rack.tweak = name_limit;
 	rack_open();
@@ -336,14 +336,9 @@ RACK_TEST(sender__hangs_without_controllers)
 	tr_wait_done(WAIT_MS);
 }
 
-/* A rack with a controller, whose patience is short, and an endpoint on host 2 that does nothing.
- */
+/* A rack with a controller of little patience, and an endpoint on host 2 that does nothing. */
 static struct bl_ep_page *liar_page(void)
 {
-	struct bl_ctl_cfg c = { .listen = CTL_ADDR,
-				.sqlite = BL_RUN_DIR "/ctl.db",
-				.answer_ms = ANSWER_MS,
-				.stuck_ms = 2000 };
 	struct tr_cfg cfg = { .fn = tr_mix,
 			      .until_enough = true,
 			      .gap_us = 1000,
@@ -352,16 +347,10 @@ static struct bl_ep_page *liar_page(void)
 			      .reliable = true,
 			      .to = 0x7,
 			      .quiet_ms = 6000 };
-	struct bl_err err;
 
-	with_controller = true;
 	commit_lag_max_ms = WAIT_MS; /* no switch puts the host out before its daemon acts */
-	CHECK(!bl_iface_up("lo", &err), "%s", err.text);
-	ctl = ctl_child(&c);
-	rack.lab.spec.hosts = 3;
-	rack.tweak = name_limit;
-	rack_open();
-	CHECK(tr_until(all_ok, WAIT_MS), "not all nodes are there: %s", ask());
+	stuck_ms = 2000;
+	open_rack(3, true);
 	add(3, cfg);
 	cfg.host = 2;
 	cfg.fn = hangs;

@@ -323,15 +323,9 @@ RACK_TEST(recall__by_way_of_the_controller)
  */
 RACK_TEST(stuck__one_of_the_two_goes)
 {
-	struct bl_ctl_cfg c = { .listen = CTL_ADDR,
-				.sqlite = BL_RUN_DIR "/ctl.db",
-				.answer_ms = ANSWER_MS,
-				.stuck_ms = 3000 };
-	struct bl_err err;
 	unsigned int i;
 
-	CHECK(!bl_iface_up("lo", &err), "%s", err.text);
-	ctl = ctl_child(&c);
+	ctl_run(&(struct bl_ctl_cfg){ .answer_ms = ANSWER_MS, .stuck_ms = 3000 });
 	rack.lab.spec.hosts = 3;
 	rack.tweak = tweak;
 	rack_open();
