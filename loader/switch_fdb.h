@@ -3,8 +3,8 @@
  * The static forwarding table of a switch: from the addresses in its configuration to the buckets
  * of the map "sw_fdb".
  */
-#ifndef BARLINE_SWITCH_FDB_H
-#define BARLINE_SWITCH_FDB_H
+#ifndef BARLINE_LOADER_SWITCH_FDB_H
+#define BARLINE_LOADER_SWITCH_FDB_H
 
 #include "base/log.h"
 #include "loader/node_cfg.h"

@@ -3,8 +3,8 @@
  * The source guard of a switch: the configured addresses of its ports, and forgetting learnt
  * addresses of ports whose host has gone (maps/source_abi.h).
  */
-#ifndef BARLINE_SWITCH_SOURCE_H
-#define BARLINE_SWITCH_SOURCE_H
+#ifndef BARLINE_LOADER_SWITCH_SOURCE_H
+#define BARLINE_LOADER_SWITCH_SOURCE_H
 
 #include <bpf/libbpf.h>
 
