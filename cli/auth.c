@@ -132,8 +132,8 @@ int cmd_auth_init(int argc, char **argv)
 					  .doc = "barline auth init - make the secret of a rack's "
 						 "links\v"
 						 "FILE must not exist, and is readable by its "
-						 "owner "
-						 "only. Keep it on one trusted machine: whoever "
+						 "owner only. Keep it on one trusted machine: "
+						 "whoever "
 						 "has it can forge every link." };
 	struct auth_args a = { .overlap_s = BL_LINK_OVERLAP_S };
 	struct bl_rack_file r = {};

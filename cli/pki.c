@@ -123,8 +123,7 @@ int cmd_pki_init(int argc, char **argv)
 		cli_json(json_pack("{s:s, s:s}", "dir", a.dir, "rack", a.rack));
 	else
 		printf("authority of rack %s in %s; next: barline pki issue NODE --id N, and "
-		       "barline "
-		       "pki issue NAME --role controller\n",
+		       "barline pki issue NAME --role controller\n",
 		       a.rack, a.dir);
 	return 0;
 }
@@ -270,8 +269,7 @@ int cmd_pki_show(int argc, char **argv)
 					  .parser = parse_pki,
 					  .children = cmd_globals,
 					  .doc = "barline pki show - what was issued, and how long "
-						 "it "
-						 "is valid\v"
+						 "it is valid\v"
 						 "STATE: ok; renew it: fewer than 30 days are "
 						 "left; "
 						 "expired; not valid yet; of another authority." };

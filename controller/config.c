@@ -121,11 +121,10 @@ static int check_etcd(const struct bl_ctl_cfg *c, const char *url, struct bl_err
 	if (tls && !local && !(*c->etcd_ca && *c->etcd_cert && *c->etcd_key))
 		return bl_fail(err, EPERM,
 			       "etcd: %s is used without %s: without ca anybody with a certificate "
-			       "of a "
-			       "public authority could pass for etcd, and an etcd that asks for no "
-			       "certificate obeys anybody: give etcd: { ca, cert, key } (`barline "
-			       "pki issue NAME --role controller` makes them), or say insecure: "
-			       "true",
+			       "of a public authority could pass for etcd, and an etcd that asks "
+			       "for no certificate obeys anybody: give etcd: { ca, cert, key } "
+			       "(`barline pki issue NAME --role controller` makes them), or say "
+			       "insecure: true",
 			       url, missing);
 	return 0;
 }

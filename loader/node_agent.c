@@ -129,8 +129,7 @@ static int check_insecure(const struct bl_ctl_peers *c, struct bl_err *err)
 		if (!bl_session_is_local(c->addr[i]))
 			return bl_fail(err, EPERM,
 				       "the controller %s is on another machine, and anybody on "
-				       "the "
-				       "way could pass for it: give tls: { ca, cert, key } "
+				       "the way could pass for it: give tls: { ca, cert, key } "
 				       "(`barline "
 				       "pki` makes the files), or say insecure: true or --insecure",
 				       c->addr[i]);
