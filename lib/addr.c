@@ -2,11 +2,11 @@
 /* Text form of endpoint addresses. */
 #include <arpa/inet.h>
 #include <stdio.h>
+#include "base/ip.h"
 #include "internal.h"
 
 int bl_addr_parse(struct bl_addr *a, const char *text)
 {
-	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
 	const char *colon = strrchr(text, ':');
 	char host[64], *end;
 	unsigned long port;
@@ -29,7 +29,7 @@ int bl_addr_parse(struct bl_addr *a, const char *text)
 		if (inet_pton(AF_INET6, host + 1, a->ip) != 1)
 			return -EINVAL;
 	} else {
-		memcpy(a->ip, mapped, sizeof(mapped));
+		bl_ip_map_v4(a->ip);
 		if (inet_pton(AF_INET, host, a->ip + 12) != 1)
 			return -EINVAL;
 	}
@@ -39,10 +39,9 @@ int bl_addr_parse(struct bl_addr *a, const char *text)
 
 char *bl_addr_format(const struct bl_addr *a, char *buf, size_t size)
 {
-	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
 	char ip[INET6_ADDRSTRLEN];
 
-	if (!memcmp(a->ip, mapped, sizeof(mapped))) {
+	if (bl_ip_is_v4(a->ip)) {
 		inet_ntop(AF_INET, a->ip + 12, ip, sizeof(ip));
 		snprintf(buf, size, "%s:%u", ip, a->port);
 	} else {

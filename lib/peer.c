@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
+#include "base/ip.h"
 #include "peer.h"
 
 static uint32_t hash_addr(const uint8_t ip[16], uint16_t port)
@@ -66,27 +67,11 @@ static int grow_table(struct bl_endpoint *ep)
 
 void bl_peer_init(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t ip[16], uint16_t port)
 {
-	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
-
 	memcpy(p->addr.ip, ip, 16);
 	p->addr.port = port;
 	p->self = has_addr(p, ep->self.ip, ep->self.port);
 	p->local = !memcmp(ip, ep->self.ip, 16);
-	if (!memcmp(ip, mapped, 12)) {
-		struct sockaddr_in *s = (void *)&p->sa;
-
-		s->sin_family = AF_INET;
-		s->sin_port = htons(port);
-		memcpy(&s->sin_addr, ip + 12, 4);
-		p->sa_len = sizeof(*s);
-	} else {
-		struct sockaddr_in6 *s = (void *)&p->sa;
-
-		s->sin6_family = AF_INET6;
-		s->sin6_port = htons(port);
-		memcpy(&s->sin6_addr, ip, 16);
-		p->sa_len = sizeof(*s);
-	}
+	p->sa_len = bl_ip_sockaddr(&p->sa, ip, port);
 }
 
 /*

@@ -192,7 +192,4 @@ char *bl_fp_addr_text(const uint8_t addr[16], char *buf);
 /** bl_fp_addr_parse - Inverse of bl_fp_addr_text(). Returns false if @s is not an address. */
 bool bl_fp_addr_parse(const char *s, uint8_t addr[16]);
 
-/** bl_fp_sa - Makes a socket address from an address and a port. Returns its length. */
-socklen_t bl_fp_sa(struct sockaddr_storage *s, const uint8_t addr[16], uint16_t port);
-
 #endif

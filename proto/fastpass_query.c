@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ip.h"
 #include "core/fastpass/fcp_core.h"
 #include "proto/fastpass_file_priv.h"
 
@@ -13,17 +14,9 @@ const char *const bl_fp_path_fields[BL_FIELD_COUNT] = {
 #undef FIELD
 };
 
-/* Same as IN6_IS_ADDR_V4MAPPED(), which would require an aligned address. */
-static bool is_v4_mapped(const uint8_t addr[16])
-{
-	static const uint8_t prefix[12] = { [10] = 0xff, [11] = 0xff };
-
-	return !memcmp(addr, prefix, sizeof(prefix));
-}
-
 char *bl_fp_addr_text(const uint8_t addr[16], char *buf)
 {
-	bool v4 = is_v4_mapped(addr);
+	bool v4 = bl_ip_is_v4(addr);
 
 	inet_ntop(v4 ? AF_INET : AF_INET6, v4 ? addr + 12 : addr, buf, INET6_ADDRSTRLEN);
 	return buf;
@@ -34,26 +27,8 @@ bool bl_fp_addr_parse(const char *s, uint8_t addr[16])
 	memset(addr, 0, 16);
 	if (strchr(s, ':'))
 		return inet_pton(AF_INET6, s, addr) == 1;
-	addr[10] = addr[11] = 0xff;
+	bl_ip_map_v4(addr);
 	return inet_pton(AF_INET, s, addr + 12) == 1;
-}
-
-socklen_t bl_fp_sa(struct sockaddr_storage *s, const uint8_t addr[16], uint16_t port)
-{
-	struct sockaddr_in *in = (void *)s;
-	struct sockaddr_in6 *in6 = (void *)s;
-
-	memset(s, 0, sizeof(*s));
-	if (is_v4_mapped(addr)) {
-		in->sin_family = AF_INET;
-		in->sin_port = htons(port);
-		memcpy(&in->sin_addr, addr + 12, 4);
-		return sizeof(*in);
-	}
-	in6->sin6_family = AF_INET6;
-	in6->sin6_port = htons(port);
-	memcpy(&in6->sin6_addr, addr, 16);
-	return sizeof(*in6);
 }
 
 const char *bl_fp_field_name(unsigned int field)
@@ -74,7 +49,7 @@ int bl_fp_find(const struct bl_fp_file *f, const uint8_t addr[16])
 void bl_fp_key(const uint8_t addr[16], struct bl_mac_key *key)
 {
 	memset(key, 0, sizeof(*key));
-	if (is_v4_mapped(addr)) {
+	if (bl_ip_is_v4(addr)) {
 		memcpy(key->mac + 2, addr + 12, 4);
 		key->kind = 4;
 		return;

@@ -31,13 +31,6 @@ static inline unsigned int bl_forward_op(const struct bl_forward *f)
 	return f->frame[offsetof(struct bl_hdr, opcode)] & 0x1f;
 }
 
-static inline bool bl_forward_is_v4(const uint8_t addr[16])
-{
-	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
-
-	return !memcmp(addr, mapped, sizeof(mapped));
-}
-
 /**
  * bl_forward_fits - returns whether it can be a forwarded frame at all. Both ends check that before
  * they read any further.

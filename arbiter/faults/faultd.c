@@ -20,6 +20,7 @@
 
 #include "arbiter/faults/faults.h"
 #include "arbiter/status_json.h"
+#include "base/ip.h"
 #include "base/log.h"
 #include "base/netns.h"
 #include "base/status_socket.h"
@@ -267,7 +268,7 @@ static void send_lists(struct bl_faultd *d)
 	uint32_t len;
 
 	while ((len = bl_faults_tx(d->f, bl_mono_ns(), buf, &i))) {
-		salen = bl_fp_sa(&sa, d->file->arbiter[i], BL_FCP_PORT);
+		salen = bl_ip_sockaddr(&sa, d->file->arbiter[i], BL_FCP_PORT);
 		/* if it is lost it is repeated */
 		sendto(d->sock, buf, len, MSG_DONTWAIT, (struct sockaddr *)&sa, salen);
 	}
@@ -333,7 +334,7 @@ void bl_faultd_free(struct bl_faultd *d)
 static int udp_open(struct bl_faultd *d, struct bl_err *err)
 {
 	struct sockaddr_storage sa;
-	socklen_t len = bl_fp_sa(&sa, d->file->faults, BL_FCP_FAULTS_PORT);
+	socklen_t len = bl_ip_sockaddr(&sa, d->file->faults, BL_FCP_FAULTS_PORT);
 	char text[INET6_ADDRSTRLEN];
 	int size = RCVBUF;
 

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/ip.h"
 #include "base/time.h"
 #include "bench/rack/peer.h"
 #include "cli/util/out.h"
@@ -177,8 +178,7 @@ int peer_ask(const struct bench_params *p, const struct peer_args *a)
 					   { "max_ns", "GREATEST", 't' },
 					   { "samples", "SAMPLES", 'd' },
 					   { "lost", "LOST", 'd' } };
-	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
-	struct bl_options opt = { .family = memcmp(a->to.ip, mapped, 12) ? AF_INET6 : AF_INET };
+	struct bl_options opt = { .family = bl_ip_is_v4(a->to.ip) ? AF_INET : AF_INET6 };
 	size_t size = p->size > sizeof(struct probe) ? p->size : sizeof(struct probe);
 	uint32_t *v = calloc(p->lat_samples + 1u, sizeof(*v)), n = 0, i;
 	uint8_t *buf = calloc(1, size);

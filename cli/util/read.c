@@ -14,6 +14,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/ip.h"
 #include "base/time.h"
 #include "cli/util/out.h"
 #include "cli/util/read.h"
@@ -140,12 +141,11 @@ bool node_alive(const struct bl_node_ref *ref)
 
 char *addr_text(const uint8_t ip[16], char *buf, size_t size)
 {
-	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
 	static const uint8_t any[16];
 
 	if (!memcmp(ip, any, 16))
 		snprintf(buf, size, "any");
-	else if (!memcmp(ip, mapped, 12))
+	else if (bl_ip_is_v4(ip))
 		inet_ntop(AF_INET, ip + 12, buf, (socklen_t)size);
 	else
 		inet_ntop(AF_INET6, ip, buf, (socklen_t)size);

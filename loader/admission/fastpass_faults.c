@@ -18,6 +18,7 @@
 #include <unistd.h>
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include "base/ip.h"
 #include "base/log.h"
 #include "base/time.h"
 #include "core/clock_core.h"
@@ -187,9 +188,9 @@ static int open_maps(struct bl_freport *r, struct bpf_object *obj, const struct 
 static int open_socket(struct bl_freport *r, const struct bl_fp_file *f, struct bl_err *err)
 {
 	struct sockaddr_storage from;
-	socklen_t len = bl_fp_sa(&from, f->peer[r->self].addr, 0);
+	socklen_t len = bl_ip_sockaddr(&from, f->peer[r->self].addr, 0);
 
-	r->to_len = bl_fp_sa(&r->to, f->faults, BL_FCP_FAULTS_PORT);
+	r->to_len = bl_ip_sockaddr(&r->to, f->faults, BL_FCP_FAULTS_PORT);
 	if (from.ss_family != r->to.ss_family)
 		return bl_fail(err, EAFNOSUPPORT,
 			       "the addresses of this endpoint and of fault isolation must both be "

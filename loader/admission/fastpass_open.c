@@ -11,6 +11,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "base/ip.h"
 #include "core/fastpass/fastpass_core.h"
 #include "loader/admission/fastpass_host.h"
 #include "loader/load/maps.h"
@@ -62,7 +63,7 @@ static int open_socket(struct bl_fpass *h, const struct bl_fp_file *f, uint32_t 
 	int last = 0;
 
 	for (i = 0; i < f->npeers; i++) {
-		here.len = bl_fp_sa(&here.any, f->peer[i].addr, BL_FCP_PORT);
+		here.len = bl_ip_sockaddr(&here.any, f->peer[i].addr, BL_FCP_PORT);
 		h->sock = socket(here.sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 		if (h->sock < 0)
 			return bl_fail(err, errno, "cannot make a UDP socket: %s", strerror(errno));
@@ -210,7 +211,7 @@ int bl_fpass_open(struct bl_fpass **out, struct bl_node *n, struct bpf_object *o
 	if (f->fallback_ms != BL_FP_NO_FALLBACK)
 		h->fallback_ns = f->fallback_ms * 1000000ULL;
 	for (i = 0; i < f->narbiters; i++)
-		h->arbiter[i].len = bl_fp_sa(&h->arbiter[i].any, f->arbiter[i], BL_FCP_PORT);
+		h->arbiter[i].len = bl_ip_sockaddr(&h->arbiter[i].any, f->arbiter[i], BL_FCP_PORT);
 	h->narbiters = f->narbiters;
 	rc = open_maps(h, obj, err);
 	if (!rc)

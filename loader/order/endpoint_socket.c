@@ -19,24 +19,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static socklen_t fill_address(struct sockaddr_storage *ss, const uint8_t addr[16], uint16_t port)
-{
-	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
-	struct sockaddr_in6 *v6 = (void *)ss;
-	struct sockaddr_in *v4 = (void *)ss;
-
-	memset(ss, 0, sizeof(*ss));
-	if (!memcmp(addr, mapped, sizeof(mapped))) {
-		v4->sin_family = AF_INET;
-		v4->sin_port = htons(port);
-		memcpy(&v4->sin_addr, addr + 12, 4);
-		return sizeof(*v4);
-	}
-	v6->sin6_family = AF_INET6;
-	v6->sin6_port = htons(port);
-	memcpy(&v6->sin6_addr, addr, 16);
-	return sizeof(*v6);
-}
+#include "base/ip.h"
 
 static int fail_bind(const struct sockaddr_storage *ss, uint16_t port, struct bl_err *err)
 {
@@ -60,7 +43,7 @@ static int fail_bind(const struct sockaddr_storage *ss, uint16_t port, struct bl
 int bl_endpoint_socket(const uint8_t addr[16], uint16_t port, uint64_t *cookie, struct bl_err *err)
 {
 	struct sockaddr_storage ss;
-	socklen_t len = fill_address(&ss, addr, port), size = sizeof(*cookie);
+	socklen_t len = bl_ip_sockaddr(&ss, addr, port), size = sizeof(*cookie);
 	int fd = socket(ss.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0), one = 1, rc;
 
 	if (fd < 0)

@@ -10,13 +10,12 @@
 #include <bpf/libbpf.h>
 #include <linux/bpf.h>
 
+#include "base/ip.h"
 #include "base/log.h"
 #include "loader/node_priv.h"
 #include "loader/order/ep.h"
 #include "loader/order/events.h"
 #include "proto/forward_msg.h"
-
-static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
 
 void bl_forward_asked(const struct bl_ep *ep, const struct bl_forward_msg *m, size_t len)
 {
@@ -46,7 +45,7 @@ void bl_forward_asked(const struct bl_ep *ep, const struct bl_forward_msg *m, si
  */
 static size_t build_frame(uint8_t *buf, const struct bl_forward *f)
 {
-	bool v4 = bl_forward_is_v4(f->to);
+	bool v4 = bl_ip_is_v4(f->to);
 	struct ethhdr eth = { .h_proto = htons(v4 ? ETH_P_IP : ETH_P_IPV6) };
 	struct udphdr u = { .source = htons(f->sport),
 			    .dest = htons(f->port),
@@ -101,8 +100,8 @@ static bool parse_answer(const uint8_t *buf, size_t len, bool v4, struct bl_forw
 		return false;
 	a->len -= sizeof(u);
 	if (v4) {
-		memcpy(a->from, mapped, sizeof(mapped));
-		memcpy(a->to, mapped, sizeof(mapped));
+		bl_ip_map_v4(a->from);
+		bl_ip_map_v4(a->to);
 		memcpy(a->from + 12, buf + l3 + offsetof(struct iphdr, saddr), 4);
 		memcpy(a->to + 12, buf + l3 + offsetof(struct iphdr, daddr), 4);
 	} else {
@@ -120,7 +119,7 @@ bool bl_forward_run(const struct bl_node *n, const struct bl_forward *f, struct 
 		    .data_size_out = BL_FORWARD_BUF, .repeat = 1);
 	int rc;
 
-	if (!bl_forward_fits(f) || bl_forward_is_v4(f->to) != bl_forward_is_v4(f->from))
+	if (!bl_forward_fits(f) || bl_ip_is_v4(f->to) != bl_ip_is_v4(f->from))
 		return false;
 	o.data_size_in = (uint32_t)build_frame(in, f);
 	rc = bpf_prog_test_run_opts(n->relayed_fd, &o);
@@ -131,8 +130,7 @@ bool bl_forward_run(const struct bl_node *n, const struct bl_forward *f, struct 
 		       n->meta.name, f->len, strerror(-rc));
 		return false;
 	}
-	return o.retval == XDP_TX &&
-	       parse_answer(buf, o.data_size_out, bl_forward_is_v4(f->to), answer);
+	return o.retval == XDP_TX && parse_answer(buf, o.data_size_out, bl_ip_is_v4(f->to), answer);
 }
 
 int bl_forward_replace(struct bl_node *n, int fd)

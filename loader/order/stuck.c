@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/ip.h"
 #include "base/time.h"
 #include "core/clock_core.h"
 #include "core/wire_core.h"
@@ -94,7 +95,7 @@ void bl_stuck_forwarded(struct bl_node *n, struct bl_stuck_seen seen[BL_EPS_MAX]
 	memcpy(&h, f->frame, sizeof(h));
 	ts = bl_ext48(bl_get48(h.ts), bus);
 	/* The receiver's program refuses wrong flags, a time ahead, and the other family. */
-	if (!h.flags && ts <= bus && bl_forward_is_v4(f->to) == bl_forward_is_v4(f->from))
+	if (!h.flags && ts <= bus && bl_ip_is_v4(f->to) == bl_ip_is_v4(f->from))
 		bl_stuck_try_note(v, f->to, f->port, life, ts, bl_ep_sent_commit(n), mono);
 }
 
@@ -151,7 +152,9 @@ void bl_stuck_find(struct bl_node *n, struct bl_stuck_seen seen[BL_EPS_MAX], uin
 		uint16_t life = n->ep[k].info.life;
 
 		if (!n->ep[k].used || n->ep[k].dead || !p) {
-			seen[k] = (struct bl_stuck_seen){ 0 };
+			/* @tried is emptied for the next incarnation: tried_by() */
+			seen[k].window = (struct bl_stuck){ 0 };
+			seen[k].lag = (struct bl_stuck_lag){ 0 };
 			continue;
 		}
 		state[k] = __atomic_load_n(&p->line.state, __ATOMIC_ACQUIRE);
