@@ -406,6 +406,11 @@ struct bl_stats {
 	uint64_t no_room; /* frames refused because such a limit was reached */
 	/* frames of strangers, and refused frames, that exceeded the rate of answers */
 	uint64_t unanswered;
+	/*
+	 * Control frames that did not leave because the ring of the NIC, which endpoints of the
+	 * host share, was full. The side that needs them has them repeated.
+	 */
+	uint64_t ring_full;
 };
 
 /**

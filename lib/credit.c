@@ -70,7 +70,7 @@ void bl_rx_credits(struct bl_endpoint *ep)
 		len = sizeof(struct bl_credit);
 		if (!bl_proof_has(p, p->rx.incarnation))
 			len += bl_proof_put(ep, p, p->rx.incarnation, body + len);
-		bl_tx_control(ep, p, BL_OP_CREDIT, 0, body, len);
+		bl_tx_control_fits(ep, p, BL_OP_CREDIT, 0, body, len);
 		ep->st.credits_sent++;
 	}
 	bl_nic_witness(ep);

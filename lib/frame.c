@@ -9,6 +9,8 @@
 #include "frame.h"
 #include "nic.h"
 
+#define CONTROL_MAX (sizeof(struct bl_hdr) + 32)
+
 int bl_tx_clock_void(struct bl_endpoint *ep)
 {
 	return bl_set_error(ep, ETIME,
@@ -56,22 +58,52 @@ uint64_t bl_tx_stamp(struct bl_endpoint *ep, bool reliable)
 	return ts;
 }
 
-int bl_tx_control(struct bl_endpoint *ep, struct bl_peer *p, uint8_t opcode, uint32_t psn,
-		  const void *body, uint32_t len)
+static int put_control(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *f, uint32_t len)
 {
-	uint8_t f[sizeof(struct bl_hdr) + 32];
-
-	if (ep->put_out)
-		/* no receiver listens, and the controller must not be asked to forward the frame */
-		return -ESTALE;
-	bl_tx_hdr(f, opcode, 0, psn);
-	memcpy(f + sizeof(struct bl_hdr), body, len);
-	bl_forward_control(ep, p, f, (uint32_t)sizeof(struct bl_hdr) + len, opcode);
 	if (!p->local)
 		bl_nic_count(ep, 1);
 	/* A control frame that cannot leave is repeated by the side that needs it. */
-	if (sendto(ep->sock, f, sizeof(struct bl_hdr) + len, 0, (struct sockaddr *)&p->sa,
-		   p->sa_len) < 0)
-		return -errno;
-	return 0;
+	return sendto(ep->sock, f, len, 0, (struct sockaddr *)&p->sa, p->sa_len) < 0 ? -errno : 0;
+}
+
+/* Returns the length of the frame @f; 0: the endpoint sends nothing any more. */
+static uint32_t make_control(struct bl_endpoint *ep, struct bl_peer *p, uint8_t *f, uint8_t opcode,
+			     uint32_t psn, const void *body, uint32_t len)
+{
+	if (ep->put_out)
+		/* no receiver listens, and the controller must not be asked to forward the frame */
+		return 0;
+	bl_tx_hdr(f, opcode, 0, psn);
+	memcpy(f + sizeof(struct bl_hdr), body, len);
+	len += (uint32_t)sizeof(struct bl_hdr);
+	bl_forward_control(ep, p, f, len, opcode);
+	return len;
+}
+
+int bl_tx_control_fits(struct bl_endpoint *ep, struct bl_peer *p, uint8_t opcode, uint32_t psn,
+		       const void *body, uint32_t len)
+{
+	uint8_t f[CONTROL_MAX];
+
+	len = make_control(ep, p, f, opcode, psn, body, len);
+	return len ? put_control(ep, p, f, len) : -ESTALE;
+}
+
+int bl_tx_control(struct bl_endpoint *ep, struct bl_peer *p, uint8_t opcode, uint32_t psn,
+		  const void *body, uint32_t len)
+{
+	uint8_t f[CONTROL_MAX];
+	int rc;
+
+	len = make_control(ep, p, f, opcode, psn, body, len);
+	if (!len)
+		return -ESTALE;
+	if (!p->local && !bl_nic_room(ep, 1, BL_NIC_CONTROLS)) {
+		ep->st.ring_full++;
+		return -ENOBUFS;
+	}
+	rc = put_control(ep, p, f, len);
+	if (!p->local)
+		bl_nic_witness(ep);
+	return rc;
 }

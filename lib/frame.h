@@ -37,10 +37,18 @@ int bl_tx_clock_void(struct bl_endpoint *ep);
 /**
  * bl_tx_control - send a control frame at once, without a timestamp.
  * @body: @len bytes, at most 32.
- * Returns 0 or -errno. Callers need not handle an error: a lost control frame is repeated by the
- * side that needs it.
+ * Returns 0; -ENOBUFS: the NIC's ring, which endpoints of the host share, has no room; or another
+ * -errno. Callers need not handle an error: a lost control frame is repeated by the side that needs
+ * it.
  */
 int bl_tx_control(struct bl_endpoint *ep, struct bl_peer *p, uint8_t opcode, uint32_t psn,
 		  const void *body, uint32_t len);
+
+/**
+ * bl_tx_control_fits - as bl_tx_control(), for callers that have asked the NIC's ring for room, and
+ * that call bl_nic_witness() afterwards.
+ */
+int bl_tx_control_fits(struct bl_endpoint *ep, struct bl_peer *p, uint8_t opcode, uint32_t psn,
+		       const void *body, uint32_t len);
 
 #endif

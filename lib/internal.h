@@ -417,6 +417,8 @@ struct bl_nic {
 	uint64_t out;         /* our word out */
 	uint64_t senders;     /* senders of other hosts that have a window of ours */
 	uint64_t wait_ns;     /* since when the others' words refuse our frames; 0: they do not */
+	uint64_t asked_ns;    /* when that was counted last, */
+	uint32_t asks;        /* and how often since wait_ns */
 	uint64_t distrust_ns; /* until then the others' words refuse nothing; 0: never */
 	struct bl_nic_marks marks;
 };
@@ -510,7 +512,6 @@ struct bl_endpoint {
 	bool rheld;             /* something is staged */
 	uint64_t turn_ns;       /* when the turn of our line was raised last */
 	uint64_t rtimer_ns;     /* when bl_rtx_timers() has something to do; 0: never */
-	uint64_t rroom_ns;      /* since when the stage waits for the NIC's ring; 0: it does not */
 	uint32_t rdead;         /* peers with rtx.dead */
 
 	/* Reliable, receiving. */

@@ -12,6 +12,11 @@
  * most the sum of offered less the greatest out is in the ring. An endpoint looks at its
  * socket only when its frames do not fit according to the account.
  *
+ * A socket does not tell a frame that has left the ring from one that was dropped because the ring
+ * was full. If one was dropped, the account would take everything before it for gone, and the
+ * frames that then follow would be lost, too. So no frame goes into a ring that may be full: not
+ * only data asks for room, but also each control frame and each retransmission.
+ *
  * Two endpoints that ask at the same time see each other; both may withdraw and try again. The
  * request of a process that stops while it sends, or that writes nonsense, costs the others
  * BL_NIC_TRUST_NS; that of a dead process ends when the daemon releases its slot.
@@ -115,7 +120,9 @@ static bool is_ring_shared(struct bl_endpoint *ep)
 
 /*
  * The account has no room. Returns whether to wait: not for ever, since any process of this host
- * may have stopped or written nonsense.
+ * may have stopped or written nonsense. While a frame of ours is in the ring, the ring stands, and
+ * the account may well be right: the CPU of the NIC may be busy, or the link down, for longer than
+ * any process is trusted. So the time begins when no frame of ours is left in it.
  */
 static bool believes_account(struct bl_endpoint *ep)
 {
@@ -123,9 +130,15 @@ static bool believes_account(struct bl_endpoint *ep)
 
 	if (mono < ep->nic.distrust_ns)
 		return false;
-	if (!ep->nic.wait_ns)
-		ep->nic.wait_ns = mono;
-	if (mono - ep->nic.wait_ns < BL_NIC_TRUST_NS)
+	if (!ep->nic.wait_ns || bl_nic_unsent(ep)) {
+		ep->nic.wait_ns = ep->nic.asked_ns = mono;
+		ep->nic.asks = 0;
+	}
+	if (mono - ep->nic.asked_ns >= BL_NIC_WAIT_NS) {
+		ep->nic.asked_ns = mono;
+		ep->nic.asks++;
+	}
+	if (mono - ep->nic.wait_ns < BL_NIC_TRUST_NS || ep->nic.asks < BL_NIC_TRUST_ASKS)
 		return true;
 	ep->nic.wait_ns = 0;
 	ep->nic.distrust_ns = mono + BL_NIC_DISTRUST_NS;
@@ -160,6 +173,16 @@ bool bl_nic_full(struct bl_endpoint *ep, uint32_t need)
 	return need && !fits_ring(ep, need) && (believes_account(ep) || is_own_ring_full(ep, need));
 }
 
+bool bl_nic_waits(struct bl_endpoint *ep, uint32_t need)
+{
+	if (!is_ring_shared(ep) || !need)
+		return false;
+	if (!fits_ring(ep, need))
+		return believes_account(ep);
+	ep->nic.wait_ns = 0;
+	return false;
+}
+
 bool bl_nic_take(struct bl_endpoint *ep, uint32_t need)
 {
 	uint64_t all = ep->nic.queued + need;
@@ -184,9 +207,6 @@ bool bl_nic_take(struct bl_endpoint *ep, uint32_t need)
 
 void bl_nic_sent(struct bl_endpoint *ep)
 {
-	if (!ep->nic.on)
-		return;
-	store_queued(ep, ep->nic.queued);
 	bl_nic_witness(ep);
 }
 
@@ -207,16 +227,21 @@ uint32_t bl_nic_room(struct bl_endpoint *ep, uint32_t want, uint32_t most)
 
 void bl_nic_count(struct bl_endpoint *ep, uint32_t n)
 {
-	if (ep->nic.on)
-		store_queued(ep, ep->nic.queued + n);
+	if (!ep->nic.on)
+		return;
+	ep->nic.queued += n;
+	__atomic_store_n(&ep->hints->nic[ep->slot].offered, ep->nic.queued, __ATOMIC_RELEASE);
 }
 
 void bl_nic_witness(struct bl_endpoint *ep)
 {
+	if (!ep->nic.on)
+		return;
+	store_queued(ep, ep->nic.queued);
 	/*
 	 * Only a frame that was put in after the others' counts were read is behind their frames.
 	 */
-	if (ep->nic.on && ep->nic.queued != ep->nic.then)
+	if (ep->nic.queued != ep->nic.then)
 		bl_nic_mark(&ep->nic.marks, ep->nic.queued, ep->nic.others + ep->nic.queued);
 	ep->nic.then = ep->nic.queued;
 }

@@ -26,15 +26,18 @@
 #define BL_NIC_WAIT_NS  100000 /* a full ring is empty by then, if its CPU serves it */
 #define BL_NIC_SHARED   160    /* frames in a shared ring at which data stops */
 /*
- * Frames in a shared ring at which CREDITs stop. The other places are for beacons, for witnesses,
- * and for endpoints that ask at the same time.
+ * Frames in a shared ring at which control frames stop. The other places are for beacons, for
+ * witnesses, and for endpoints that ask at the same time.
  */
 #define BL_NIC_CONTROLS 192
 /*
- * What other processes say in the account is a hint: no frame waits longer for it than
- * BL_NIC_TRUST_NS, and then it is not asked for BL_NIC_DISTRUST_NS.
+ * What other processes say in the account is a hint. An endpoint that has no frame in the ring
+ * waits for the account for BL_NIC_TRUST_NS, and as long as it takes to find no room
+ * BL_NIC_TRUST_ASKS times: where processes wait for a CPU, others may fill the ring again and again
+ * between two of its turns. Then it does not ask for BL_NIC_DISTRUST_NS.
  */
 #define BL_NIC_TRUST_NS    100000000ULL
+#define BL_NIC_TRUST_ASKS  64
 #define BL_NIC_DISTRUST_NS 1000000000ULL
 
 /** bl_nic_alone - whether no other endpoint of this host uses the ring, according to the daemon. */
@@ -53,6 +56,12 @@ bool bl_nic_full(struct bl_endpoint *ep, uint32_t need);
  */
 bool bl_nic_take(struct bl_endpoint *ep, uint32_t need);
 
+/**
+ * bl_nic_waits - whether @need reliable frames have to wait for room in a shared ring. Always false
+ * in a ring that is not shared: what is lost there is sent again.
+ */
+bool bl_nic_waits(struct bl_endpoint *ep, uint32_t need);
+
 /** bl_nic_sent - the frames of bl_nic_take() are in the ring. */
 void bl_nic_sent(struct bl_endpoint *ep);
 
@@ -62,12 +71,15 @@ void bl_nic_sent(struct bl_endpoint *ep);
  */
 uint32_t bl_nic_room(struct bl_endpoint *ep, uint32_t want, uint32_t most);
 
-/** bl_nic_count - count @n frames that are about to be put in and have not asked for room. */
+/**
+ * bl_nic_count - count @n frames that are about to be put in. bl_nic_witness() follows when they
+ * have been put in.
+ */
 void bl_nic_count(struct bl_endpoint *ep, uint32_t n);
 
 /**
- * bl_nic_witness - the frames that were counted since bl_nic_room() are in the ring: when they have
- * left, so has everything that was there before them.
+ * bl_nic_witness - the frames that were counted are in the ring: when they have left, so has
+ * everything that was there when room was asked for.
  */
 void bl_nic_witness(struct bl_endpoint *ep);
 

@@ -42,13 +42,6 @@
  */
 #define AGAIN_MAX    64u
 #define AGAIN_GAP_NS 250000ULL
-/* Frames that must fit the NIC's ring before a scattering begins. */
-#define ROOM_FRAMES (BL_NIC_FRAMES / 4)
-/*
- * A scattering does not wait longer for the NIC's ring: frames that are lost there are sent again.
- */
-#define ROOM_NS 1000000ULL
-
 static struct bl_inflight *own_line(const struct bl_endpoint *ep)
 {
 	return ep->line;
@@ -321,19 +314,16 @@ static void fill_window(struct bl_endpoint *ep, struct bl_peer *p, uint64_t mono
 enum start_verdict { START_NOW, START_LATER, START_FAILS };
 
 /*
- * Whether the NIC's ring, if endpoints of the host share it, has room for the scattering, so that
- * no best-effort frames of others are lost for it.
+ * Whether the NIC's ring, if endpoints of the host share it, has room for the scattering. If it has
+ * no frame of ours, an OPEN to @to serves as the witness that tells when the ring is empty.
  */
-static bool nic_has_room(struct bl_endpoint *ep, uint32_t frames, uint64_t mono)
+static bool nic_has_room(struct bl_endpoint *ep, uint32_t frames, struct bl_peer *to, uint64_t mono)
 {
-	frames = frames < ROOM_FRAMES ? frames : ROOM_FRAMES;
-	if (bl_nic_room(ep, frames, BL_NIC_SHARED) >= frames ||
-	    (ep->rroom_ns && mono - ep->rroom_ns >= ROOM_NS)) {
-		ep->rroom_ns = 0;
+	/* A larger scattering leaves when the ring is empty. */
+	if (!bl_nic_waits(ep, frames < BL_NIC_SHARED ? frames : BL_NIC_SHARED))
 		return true;
-	}
-	if (!ep->rroom_ns)
-		ep->rroom_ns = mono;
+	if (bl_nic_needs_witness(ep))
+		bl_open_send(ep, to, 0);
 	bl_rtx_wake_at(ep, mono + BL_NIC_WAIT_NS);
 	return false;
 }
@@ -342,8 +332,8 @@ static bool nic_has_room(struct bl_endpoint *ep, uint32_t frames, uint64_t mono)
 static enum start_verdict may_take_timestamp(struct bl_endpoint *ep, uint64_t mono)
 {
 	enum start_verdict res = START_NOW;
-	uint32_t all = 0;
-	struct bl_peer *p;
+	struct bl_peer *p, *far = NULL;
+	uint32_t all = 0, remote = 0;
 
 	for (p = ep->rdirty; p; p = p->rdirty_next) {
 		struct bl_rtx *t = &p->rtx;
@@ -353,6 +343,10 @@ static enum start_verdict may_take_timestamp(struct bl_endpoint *ep, uint64_t mo
 		if (t->dead)
 			return START_FAILS;
 		all += t->parts.n + t->items.n;
+		if (!p->local) {
+			far = p;
+			remote += t->parts.n + t->items.n;
+		}
 		/* The receiver may have forgotten this life (sweep.h): it hears of it first. */
 		if (t->open && !t->unacked && t->used_ns && mono - t->used_ns > BL_QUIET_NS) {
 			t->open = false;
@@ -381,7 +375,7 @@ static enum start_verdict may_take_timestamp(struct bl_endpoint *ep, uint64_t mo
 	if (res == START_NOW && all > bl_window_room(ep) && bl_window_room(ep) != BL_RWIN &&
 	    all <= BL_RWIN)
 		res = START_LATER;
-	if (res == START_NOW && all && !nic_has_room(ep, all, mono))
+	if (res == START_NOW && remote && !nic_has_room(ep, remote, far, mono))
 		res = START_LATER;
 	return res;
 }
@@ -556,10 +550,18 @@ static void retransmit_frame(struct bl_endpoint *ep, struct bl_rframe *f, uint64
 	bl_nic_count(ep, !f->peer->local);
 	(void)!sendto(ep->sock, f->data, f->len, 0, (const struct sockaddr *)&f->peer->sa,
 		      f->peer->sa_len);
+	if (!f->peer->local)
+		bl_nic_witness(ep);
 	if (!bl_fwd_due(&f->peer->fwd_until_ns, f->first_ns, f->tries, f->fwd_ns, mono))
 		return;
 	f->fwd_ns = mono;
 	bl_forward(ep, f->peer, f->data, f->len, mono);
+}
+
+/* Whether frame @f may be sent again now, as far as the NIC's ring is concerned. */
+static bool has_room_again(struct bl_endpoint *ep, const struct bl_rframe *f)
+{
+	return f->peer->local || bl_nic_room(ep, 1, BL_NIC_SHARED);
 }
 
 uint64_t bl_rtx_timers(struct bl_endpoint *ep, uint64_t mono)
@@ -578,7 +580,7 @@ uint64_t bl_rtx_timers(struct bl_endpoint *ep, uint64_t mono)
 		if (f->aborted || !(BL_READ_ONCE(slot_of(ep, n)->wait) & BL_RSLOT_OPEN))
 			continue;
 		due = bl_rto_due(&f->peer->rtx.rto, f->sent_ns, f->tries);
-		if (mono >= due && left) {
+		if (mono >= due && left && has_room_again(ep, f)) {
 			left--;
 			retransmit_frame(ep, f, mono);
 			due = bl_rto_due(&f->peer->rtx.rto, mono, f->tries);

@@ -549,12 +549,43 @@ T_FN void rack_settle(void)
 	rack_serve(20);
 }
 
+/*
+ * Prints how many frames the interfaces of node @i have dropped: these have no reason of a program.
+ * The calling thread changes its network namespace.
+ */
+T_FN void rack_dump_nics(unsigned int i)
+{
+	char line[512], name[16];
+	uint64_t n[12];
+	FILE *f;
+
+	if (setns(rack.lab.nodes[i].netns, CLONE_NEWNET))
+		return;
+	f = fopen("/proc/thread-self/net/dev", "re");
+	while (f && fgets(line, sizeof(line), f)) {
+		if (sscanf(line,
+			   " %15[^:]: %" SCNu64 "%" SCNu64 "%" SCNu64 "%" SCNu64 "%" SCNu64
+			   "%" SCNu64 "%" SCNu64 "%" SCNu64 "%" SCNu64 "%" SCNu64 "%" SCNu64
+			   "%" SCNu64,
+			   name, &n[0], &n[1], &n[2], &n[3], &n[4], &n[5], &n[6], &n[7], &n[8],
+			   &n[9], &n[10], &n[11]) == 13 &&
+		    (n[3] || n[11]))
+			fprintf(stderr,
+				"%s: %s dropped %" PRIu64 " that came, %" PRIu64 " that were to "
+				"leave\n",
+				rack.lab.nodes[i].name, name, n[3], n[11]);
+	}
+	if (f)
+		fclose(f);
+}
+
 T_FN void rack_dump(void)
 {
 #define T_NAME(sym, name, kind, text) [BL_R_##sym] = name,
 	static const char *const names[BL_REASON_MAX] = { BL_REASONS(T_NAME) };
 #undef T_NAME
 	unsigned int i, r;
+	int home;
 
 	for (i = 0; i < rack.lab.nnodes; i++) {
 		struct bl_counts c;
@@ -568,6 +599,13 @@ T_FN void rack_dump(void)
 				fprintf(stderr, " %s=%llu", names[r] ? names[r] : "?",
 					(unsigned long long)c.n[r]);
 		fputc('\n', stderr);
+	}
+	home = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+	for (i = 0; i < rack.lab.nnodes && home >= 0; i++)
+		rack_dump_nics(i);
+	if (home >= 0) {
+		CHECK(!setns(home, CLONE_NEWNET), "%s", strerror(errno));
+		close(home);
 	}
 }
 

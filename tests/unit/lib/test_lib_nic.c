@@ -7,6 +7,7 @@
 
 #include "tests/unit/lib/siocoutq.h"
 
+#include "lib/frame.h"
 #include "lib/nic.h"
 
 static struct fake x, y, c;
@@ -205,6 +206,13 @@ static void wait_for_nic__a_probe_is_the_witness(void **state)
 	fake_expect(&c, &s, BL_OP_DATA);
 }
 
+/* @f has waited for long enough, and has looked often enough. */
+static void distrusts(struct fake *f)
+{
+	f->ep->nic.wait_ns -= BL_NIC_TRUST_NS;
+	f->ep->nic.asks = BL_NIC_TRUST_ASKS;
+}
+
 /*
  * x is stopped in the middle of a send, or has written nonsense: y waits for BL_NIC_TRUST_NS, and
  * then believes its own socket alone, for a while.
@@ -222,14 +230,28 @@ static void bl_nic_take__another_one_does_not_go_on(void **state)
 	expect_held(&y, 10);
 	assert_int_not_equal(y.ep->nic.wait_ns, 0);
 	assert_int_equal(y.ep->nic.distrust_ns, 0);
+	/* y's own frame has not left: the ring stands, and y waits for as long as that takes. */
 	y.ep->nic.wait_ns -= BL_NIC_TRUST_NS;
+	y.ep->nic.asks = BL_NIC_TRUST_ASKS;
+	assert_int_equal(bl_wait(y.ep, BL_WAIT_SEND, 1), 0);
+	expect_held(&y, 10);
+	assert_int_equal(y.ep->nic.distrust_ns, 0);
+	in_ring[y.ep->sock] = 0;
+	/* y had no CPU to look: others may have filled the ring again. */
+	y.ep->nic.wait_ns -= BL_NIC_TRUST_NS;
+	y.ep->nic.asks = 0;
+	assert_int_equal(bl_wait(y.ep, BL_WAIT_SEND, 1), 0);
+	assert_int_equal(y.ep->nic.distrust_ns, 0);
+	distrusts(&y);
 	expect_leaves(&y, 11);
 	assert_true(y.ep->nic.distrust_ns > bl_mono());
 	h->nic[3].offered = h->nic[3].queued = UINT64_MAX / 2;
 	scatter(&y, 1, 301);
 	expect_leaves(&y, 12);
-	assert_int_equal(h->nic[5].queued, 12); /* the others can count on its own words */
+	/* the others can count on its own words */
+	assert_int_equal(h->nic[5].queued, 12 + y.ep->st.probes_sent);
 	y.ep->nic.distrust_ns = 1;
+	in_ring[y.ep->sock] = 1;
 	scatter(&y, 1, 302);
 	expect_held(&y, 12);
 }
@@ -363,27 +385,107 @@ static void bl_nic_window__of_all_endpoints(void **state)
 	assert_int_equal(bl_nic_window(y.ep, w), w);
 }
 
-/* Reliable frames wait for room, but not for long: lost frames are sent again. */
-static void nic_has_room__not_for_ever(void **state)
+/* @n more frames of x are in the ring. */
+static void in_ring_of_x(uint64_t n)
+{
+	x.ep->hints->nic[3].queued = x.ep->hints->nic[3].offered += n;
+}
+
+/*
+ * Reliable frames wait for room, too, as long as the account is believed. An OPEN is the witness
+ * that tells when the ring is empty.
+ */
+static void nic_has_room__waits_for_the_account(void **state)
 {
 	struct bl_msg m = msg_to(&c, "x", 1, 0);
-	uint64_t from, n;
+	struct seen s;
+	uint64_t n;
 
 	(void)state;
 	introduce(&y, &c, 7);
-	scatter(&x, 224 - 4, 0);
-	in_ring[y.ep->sock] = 100;
+	while (fake_take(&c, &s))
+		;
+	in_ring_of_x(420);
 	n = y.ep->hints->nic[5].queued;
-	x.ep->hints->nic[3].queued = x.ep->hints->nic[3].offered += 200;
 	assert_int_equal(bl_send_reliable(y.ep, &m, 1, 0), 0);
 	assert_int_equal(bl_rtx_room(y.ep), 0);
 	assert_int_equal(y.ep->line->ts, BL_TIME_NONE);
-	assert_int_equal(y.ep->hints->nic[5].queued, n);
-	from = y.ep->rroom_ns;
-	assert_int_not_equal(from, 0);
+	assert_int_equal(y.ep->hints->nic[5].queued, n + 1);
+	fake_expect(&c, &s, BL_OP_OPEN);
+	in_ring[y.ep->sock] = 1;
+	assert_int_equal(bl_wait(y.ep, BL_WAIT_SEND_RELIABLE, 1), 0);
+	fake_silent(&c); /* one OPEN suffices */
+	distrusts(&y);
+	assert_int_equal(bl_wait(y.ep, BL_WAIT_SEND_RELIABLE, 1), 0);
+	/* The witness has left. */
+	in_ring[y.ep->sock] = 0;
 	assert_int_equal(bl_wait(y.ep, BL_WAIT_SEND_RELIABLE, 10000), BL_WAIT_SEND_RELIABLE);
-	assert_true(bl_mono() - from >= 1000000);
-	assert_true(y.ep->hints->nic[5].queued > n); /* they are counted */
+	assert_int_equal(y.ep->hints->nic[5].queued, n + 2); /* they are counted */
+	fake_expect(&c, &s, BL_OP_PREP);
+	/* Whoever does not go on does not stop them for ever. */
+	x.ep->hints->nic[3].offered += 200;
+	assert_int_equal(bl_send_reliable(y.ep, &m, 1, 0), 0);
+	assert_int_equal(bl_wait(y.ep, BL_WAIT_SEND_RELIABLE, 1), 0);
+	distrusts(&y);
+	assert_int_equal(bl_wait(y.ep, BL_WAIT_SEND_RELIABLE, 10000), BL_WAIT_SEND_RELIABLE);
+}
+
+/*
+ * A control frame that was dropped at a full ring would tell, wrongly, that everything before it
+ * has left.
+ */
+static void bl_tx_control__finds_no_room(void **state)
+{
+	struct bl_peer *p;
+	struct seen s;
+
+	(void)state;
+	introduce(&y, &c, 7);
+	while (fake_take(&c, &s))
+		;
+	p = y.ep->peers;
+	in_ring_of_x(BL_NIC_CONTROLS - 1);
+	assert_int_equal(bl_tx_control(y.ep, p, BL_OP_NAK, 0, "", 1), 0);
+	in_ring[y.ep->sock] = 1;
+	fake_expect(&c, &s, BL_OP_NAK);
+	assert_int_equal(bl_tx_control(y.ep, p, BL_OP_NAK, 0, "", 1), -ENOBUFS);
+	fake_silent(&c);
+	assert_int_equal(y.ep->st.ring_full, 1);
+	in_ring[y.ep->sock] = 0;
+	assert_int_equal(bl_tx_control(y.ep, p, BL_OP_NAK, 0, "", 1), 0);
+	fake_expect(&c, &s, BL_OP_NAK);
+	/* Without a frame in the ring it is the witness itself. */
+	in_ring[y.ep->sock] = 0;
+	in_ring_of_x(BL_NIC_CONTROLS);
+	assert_int_equal(bl_tx_control(y.ep, p, BL_OP_NAK, 0, "", 1), 0);
+	in_ring[y.ep->sock] = 1;
+	assert_int_equal(bl_tx_control(y.ep, p, BL_OP_NAK, 0, "", 1), -ENOBUFS);
+	assert_int_equal(y.ep->st.ring_full, 2);
+}
+
+/* Frames that are sent again wait for room like others. */
+static void bl_rtx_timers__find_no_room(void **state)
+{
+	struct bl_msg m = msg_to(&c, "x", 1, 0);
+	struct seen s;
+
+	(void)state;
+	introduce(&y, &c, 7);
+	while (fake_take(&c, &s))
+		;
+	assert_int_equal(bl_send_reliable(y.ep, &m, 1, 0), 0);
+	fake_expect(&c, &s, BL_OP_PREP);
+	in_ring[y.ep->sock] = 1;
+	in_ring_of_x(BL_NIC_SHARED - 1);
+	bl_rtx_timers(y.ep, bl_mono() + 1000000000);
+	fake_silent(&c);
+	assert_int_equal(y.ep->st.retransmits, 0);
+	assert_true(y.ep->rtimer_ns < bl_mono() + 2000000000ULL);
+	in_ring[y.ep->sock] = 0;
+	y.ep->rtimer_ns = 1;
+	bl_rtx_timers(y.ep, bl_mono() + 1000000000);
+	fake_expect(&c, &s, BL_OP_PREP);
+	assert_int_equal(y.ep->st.retransmits, 1);
 }
 
 #define T(f) cmocka_unit_test_setup_teardown(f, up, down)
@@ -402,7 +504,9 @@ int main(void)
 		T(bl_nic_witness__only_of_what_was_there_before),
 		T(bl_rx_credits__find_no_room),
 		T(bl_nic_window__of_all_endpoints),
-		T(nic_has_room__not_for_ever),
+		T(nic_has_room__waits_for_the_account),
+		T(bl_tx_control__finds_no_room),
+		T(bl_rtx_timers__find_no_room),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
