@@ -28,6 +28,16 @@ BL_CORE struct bl_ip bl_ip4(__u32 raw)
 	return ip;
 }
 
+/** bl_ip4_raw - the IPv4 address @ip as in memory; meaningful only if it is one. */
+BL_CORE __u32 bl_ip4_raw(const struct bl_ip *ip)
+{
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	return (__u32)(ip->lo >> 32);
+#else
+	return (__u32)ip->lo;
+#endif
+}
+
 /** bl_ip6 - an IPv6 address in the form of the lists. */
 BL_CORE struct bl_ip bl_ip6(const __u32 a[4])
 {
@@ -41,6 +51,26 @@ BL_CORE struct bl_ip bl_ip6(const __u32 a[4])
 	ip.lo = (__u64)a[2] << 32 | a[3];
 #endif
 	return ip;
+}
+
+/**
+ * bl_source_word - the Ethernet source address of a frame and the ethertype behind it, as they
+ * stand in the frame: two frames with the same word have the same source, and are both IPv4, IPv6
+ * or tagged.
+ */
+BL_CORE __u64 bl_source_word(const struct ethhdr *eth)
+{
+	return bl_raw64((const __u8 *)eth + sizeof(eth->h_dest));
+}
+
+/** bl_source_same_mac - whether two words, of which @a may be none, have the same address. */
+BL_CORE int bl_source_same_mac(__u64 a, __u64 b)
+{
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	return a != BL_SOURCE_NO_ETH && !((a ^ b) << 16);
+#else
+	return a != BL_SOURCE_NO_ETH && !((a ^ b) >> 16);
+#endif
 }
 
 /** bl_source_mac_known - whether the Ethernet address is in the list. */

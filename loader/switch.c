@@ -185,7 +185,7 @@ static int plan_ports(struct plan *p, struct bl_err *err)
 								: BL_LANES_MAX) -
 				     1;
 		sp->guarded = bl_source_mode(c) != BL_SOURCE_ANY;
-		sp->source_mac = BL_SOURCE_NO_MAC;
+		sp->source_eth = BL_SOURCE_NO_ETH;
 		sp->mtu = (uint16_t)p->iface[at].mtu;
 		sp->metered = bl_admission_port_rate(cfg, c->ifname) != 0;
 		memcpy(sp->mac, p->iface[at].mac, sizeof(sp->mac));

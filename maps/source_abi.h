@@ -20,7 +20,7 @@
 
 #define BL_SOURCE_MACS    4
 #define BL_SOURCE_IPS     16
-#define BL_SOURCE_NO_MAC  (~0ULL) /* no Ethernet address */
+#define BL_SOURCE_NO_ETH  (~0ULL) /* bl_source_word() of no frame that passes */
 /* BL_SW_PORTS_MAX ports with BL_SOURCE_IPS addresses of messages, and as many of bl0, each */
 #define BL_OWNERS_MAX 8192
 

@@ -182,11 +182,11 @@ struct bl_sw_port {
 	char name[16]; /* of the interface, NUL terminated */
 	/*
 	 * Source of the last frame that "sw_sources" accepted, so that nearly all frames need no
-	 * look at that map. Written by the CPU that the port is steered to; @source_mac is also set
-	 * to BL_SOURCE_NO_MAC by whoever raises @forget of struct bl_sources, afterwards.
+	 * look at that map. Written by the CPU that the port is steered to; @source_eth is also set
+	 * to BL_SOURCE_NO_ETH by whoever raises @forget of struct bl_sources, afterwards.
 	 */
 	struct bl_ip source_ip;
-	__u64 source_mac; /* BL_SOURCE_NO_MAC: none */
+	__u64 source_eth; /* bl_source_word() of its Ethernet header; BL_SOURCE_NO_ETH: none */
 	/*
 	 * Another node id than the one in "sw_lives" that the host behind this port says in its
 	 * beacons, 0: none, and since when, in units of 2^BL_NODE_SHIFT ns of watch time. Written

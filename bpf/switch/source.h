@@ -63,7 +63,7 @@ __attribute__((noinline)) int bl_source_route(struct xdp_md *ctx, const struct b
 		return 0;
 	if (!ip->hi && (__u32)ip->lo == (__u32)v4.lo) {
 		fib.family = BL_AF_INET;
-		fib.ipv4_dst = (__u32)(ip->lo >> 32);
+		fib.ipv4_dst = bl_ip4_raw(ip);
 	} else {
 		fib.family = BL_AF_INET6;
 		__builtin_memcpy(fib.ipv6_dst, ip, sizeof(*ip));
@@ -125,7 +125,7 @@ static __always_inline int own_address(struct xdp_md *ctx, const struct bl_sw_cf
 		return 1;
 	/* A full barrier; pairs with remember_source(). */
 	__sync_fetch_and_add(&other->forget, 1);
-	BL_WRITE_ONCE(there->source_mac, BL_SOURCE_NO_MAC);
+	BL_WRITE_ONCE(there->source_eth, BL_SOURCE_NO_ETH);
 	return 1;
 }
 
@@ -159,12 +159,12 @@ static __always_inline int read_source(struct xdp_md *ctx, __u32 l3, int v6, str
  * before it was written here: one of the two sees what the other wrote.
  */
 static __always_inline void remember_source(struct bl_sw_port *port, struct bl_sources *s,
-					    const struct bl_ip *ip, __u64 mac)
+					    const struct bl_ip *ip, __u64 word)
 {
 	port->source_ip = *ip;
-	__sync_lock_test_and_set(&port->source_mac, mac);
+	__sync_lock_test_and_set(&port->source_eth, word);
 	if (BL_READ_ONCE(s->forget) != s->forgot)
-		BL_WRITE_ONCE(port->source_mac, BL_SOURCE_NO_MAC);
+		BL_WRITE_ONCE(port->source_eth, BL_SOURCE_NO_ETH);
 }
 
 #define BL_SOURCE_V6 0x100u
@@ -184,13 +184,14 @@ __attribute__((noinline)) int bl_source_slowly(struct xdp_md *ctx, __u32 in, __u
 	struct bl_sw_port *port = port_at(in);
 	struct ethhdr *eth = data;
 	struct bl_ip ip = {};
-	__u64 mac;
+	__u64 mac, word;
 
 	if (!s || !cfg || !port || (void *)(eth + 1) > end || s->mode == BL_SOURCE_ANY)
 		return BL_R_NONE;
 	if (bl_source_obey(s) && q)
 		BL_WRITE_ONCE(q->apps, 0);
 	mac = bl_mac48(eth->h_source);
+	word = bl_source_word(eth); /* here, since a call makes the verifier forget the frame */
 	if (!bl_source_mac_known(s, mac)) {
 		if (s->mode != BL_SOURCE_LEARN)
 			return BL_R_SPOOFED;
@@ -207,7 +208,7 @@ __attribute__((noinline)) int bl_source_slowly(struct xdp_md *ctx, __u32 in, __u
 	    !(bl_source_room(s) && own_address(ctx, cfg, in, &ip, mac, 0, 1) &&
 	      bl_source_learn_ip(s, ip)))
 		return BL_R_SPOOFED;
-	remember_source(port, s, &ip, mac);
+	remember_source(port, s, &ip, word);
 	return BL_R_NONE;
 }
 
@@ -275,35 +276,53 @@ __attribute__((noinline)) int bl_source_node(__u32 in, __u32 lane_no, __u32 node
 }
 
 /*
+ * Returns 1 if the source of a frame that bl_parse_plain() accepted, whose word is @word, is the
+ * one that was accepted last. The ethertype in the word says that this was IPv4, too, so its four
+ * bytes are enough.
+ */
+static __always_inline int is_last_plain(const struct bl_sw_port *port, const struct ethhdr *eth,
+					 __u64 word)
+{
+	const struct iphdr *ip = (const void *)(eth + 1);
+
+	return !((port->source_eth ^ word) | (bl_ip4_raw(&port->source_ip) ^ ip->saddr));
+}
+
+/*
  * Checks the source of an ordered frame or a beacon from port @port, and its number of lanes.
- * Returns BL_R_NONE, or the reason to drop the frame.
+ * @plain: constant; 1: bl_parse_plain() parsed it. Returns BL_R_NONE, or the reason to drop the
+ * frame.
  */
 static __always_inline enum bl_reason validate_source(struct xdp_md *ctx, const struct run *r,
-						      const struct bl_sw_port *port)
+						      const struct bl_sw_port *port, int plain)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	struct ethhdr *eth = data;
 	struct bl_ip ip = {};
-	__u64 mac;
+	__u64 word;
 
 	if (__builtin_expect(r->f.lanes > BL_PORT_LANES(port), 0))
 		return BL_R_LANES_REFUSED;
 	if (!port->guarded)
 		return BL_R_NONE;
-	if ((void *)(eth + 1) > end)
+	if ((void *)(eth + 1) > end || (plain && (void *)((struct iphdr *)(eth + 1) + 1) > end))
 		return BL_R_SHORT;
-	mac = bl_mac48(eth->h_source);
-	if (r->f.opcode == BL_OP_BEACON) {
-		if (__builtin_expect(port->source_mac == mac, 1))
+	word = bl_source_word(eth);
+	if (plain) {
+		if (__builtin_expect(is_last_plain(port, eth, word), 1))
+			return BL_R_NONE;
+	} else if (r->f.opcode == BL_OP_BEACON) {
+		if (__builtin_expect(bl_source_same_mac(port->source_eth, word), 1))
 			return BL_R_NONE;
 		return (enum bl_reason)bl_source_slowly(ctx, r->in, 0);
+	} else {
+		if (read_source(ctx, r->f.l3_off, r->f.v6, &ip))
+			return BL_R_SHORT;
+		if (__builtin_expect(!((port->source_eth ^ word) | (port->source_ip.lo ^ ip.lo) |
+				       (port->source_ip.hi ^ ip.hi)),
+				     1))
+			return BL_R_NONE;
 	}
-	if (read_source(ctx, r->f.l3_off, r->f.v6, &ip))
-		return BL_R_SHORT;
-	if (__builtin_expect(!((port->source_mac ^ mac) | (port->source_ip.lo ^ ip.lo) |
-			       (port->source_ip.hi ^ ip.hi)),
-			     1))
-		return BL_R_NONE;
 	return (enum bl_reason)bl_source_slowly(ctx, r->in,
 						r->f.l3_off | (r->f.v6 ? BL_SOURCE_V6 : 0));
 }

@@ -257,7 +257,7 @@ static __always_inline enum bl_reason on_ordered_frame(struct xdp_md *ctx, struc
 	r->lane = bpf_map_lookup_elem(&sw_lanes, &key);
 	if (!r->lane)
 		return BL_R_UNKNOWN_PORT;
-	why = validate_source(ctx, r, port);
+	why = validate_source(ctx, r, port, plain);
 	if (why != BL_R_NONE)
 		return why;
 	why = validate_times(r);

@@ -103,7 +103,7 @@ static void new_switch(void)
 					.in_sets = i == UPLINK ? 2 : 3,
 					.out_set = i != UPLINK,
 					.guarded = i == LEARNT || i == LISTED,
-					.source_mac = BL_SOURCE_NO_MAC,
+					.source_eth = BL_SOURCE_NO_ETH,
 					.lanes_less_one = lanes_of[i] - 1,
 					.mac = { 2, 0, 0, 0, 0xff, (__u8)i },
 					.mtu = 1500 };
@@ -166,7 +166,7 @@ static void check_sources(void)
 
 			FUZZ_CHECK(o && (o->port == p || s->forget != s->forgot));
 		}
-		FUZZ_CHECK(port->source_mac == BL_SOURCE_NO_MAC || port->guarded);
+		FUZZ_CHECK(port->source_eth == BL_SOURCE_NO_ETH || port->guarded);
 	}
 	FUZZ_CHECK(m->n <= 2 + 2 * BL_SOURCE_IPS * NPORTS);
 }

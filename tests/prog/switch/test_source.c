@@ -25,7 +25,7 @@ static void guard_port(__u32 p, enum bl_source_mode mode)
 	struct bl_sources s = { .mode = mode };
 
 	ports[p].guarded = mode != BL_SOURCE_ANY;
-	ports[p].source_mac = BL_SOURCE_NO_MAC;
+	ports[p].source_eth = BL_SOURCE_NO_ETH;
 	map_put(sk->maps.sw_ports, p, &ports[p]);
 	map_put(sk->maps.sw_sources, p, &s);
 }
@@ -165,7 +165,7 @@ static void list__only_what_is_listed(void **state)
 	s.mac[1] = bl_mac48(d.src);
 	s.ip[0] = bl_ip4(1);
 	memcpy(&s.ip[1], d.saddr, 16);
-	ports[0].source_mac = BL_SOURCE_NO_MAC;
+	ports[0].source_eth = BL_SOURCE_NO_ETH;
 	map_put(sk->maps.sw_ports, 0, &ports[0]);
 	map_put(sk->maps.sw_sources, 0, &s);
 	passes(0, &d);
@@ -204,7 +204,7 @@ static void forget__another_port(void **state)
 	s.forget++;
 	map_put(sk->maps.sw_sources, 0, &s);
 	map_get(sk->maps.sw_ports, 0, &ports[0]);
-	ports[0].source_mac = BL_SOURCE_NO_MAC;
+	ports[0].source_eth = BL_SOURCE_NO_ETH;
 	map_put(sk->maps.sw_ports, 0, &ports[0]);
 	clear_owners();
 	passes(3, &other);

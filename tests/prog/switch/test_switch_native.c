@@ -151,7 +151,7 @@ static void forget_both(__u32 port)
 	s.forget++;
 	put_both(sk->maps.sw_sources, port, &s);
 	map_get(sk->maps.sw_ports, port, &p);
-	p.source_mac = BL_SOURCE_NO_MAC;
+	p.source_eth = BL_SOURCE_NO_ETH;
 	put_both(sk->maps.sw_ports, port, &p);
 }
 
@@ -233,7 +233,7 @@ static void new_switch(void)
 	cfg.control_gap_ns = GAP_NS;
 	set_cfg();
 	ports[LEARNT].guarded = ports[LISTED].guarded = 1;
-	ports[LEARNT].source_mac = ports[LISTED].source_mac = BL_SOURCE_NO_MAC;
+	ports[LEARNT].source_eth = ports[LISTED].source_eth = BL_SOURCE_NO_ETH;
 	ports[LEARNT].lanes_less_one = 1;
 	ports[LISTED].lanes_less_one = 0;
 	map_put(sk->maps.sw_ports, LEARNT, &ports[LEARNT]);
