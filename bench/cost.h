@@ -28,7 +28,7 @@
 
 #define RUNS_MAX 101
 
-static int runs = 15, repeat = 200000;
+static int runs = 101, repeat = 20000;
 static const char *json_path;
 static FILE *json;
 
