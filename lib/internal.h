@@ -409,16 +409,17 @@ struct bl_failed {
 
 /* What the endpoint knows of the NIC's ring that it shares with others of its host (nic.c). */
 struct bl_nic {
-	bool on;              /* there are others */
-	bool parts_wait;      /* parts of large messages found no room */
-	uint64_t queued;      /* our word queued, without the scattering that is being sent */
-	uint64_t others;      /* sum of the others' words when they were read last, */
-	uint64_t then;        /* and @queued at that time */
-	uint64_t out;         /* our word out */
-	uint64_t senders;     /* senders of other hosts that have a window of ours */
-	uint64_t wait_ns;     /* since when the others' words refuse our frames; 0: they do not */
-	uint64_t asked_ns;    /* when that was counted last, */
-	uint32_t asks;        /* and how often since wait_ns */
+	bool on;           /* there are others */
+	bool parts_wait;   /* parts of large messages found no room */
+	uint64_t queued;   /* our word queued, without the scattering that is being sent */
+	uint64_t others;   /* sum of the others' words when they were read last, */
+	uint64_t then;     /* and @queued at that time */
+	uint64_t out;      /* our word out */
+	uint64_t senders;  /* senders of other hosts that have a window of ours */
+	uint64_t wait_ns;  /* since when the others' words refuse our frames; 0: they do not */
+	uint64_t asked_ns; /* when that was counted last, */
+	uint32_t asks;     /* and how often since wait_ns */
+	struct bl_nic_calls calls;
 	uint64_t distrust_ns; /* until then the others' words refuse nothing; 0: never */
 	struct bl_nic_marks marks;
 };

@@ -47,17 +47,26 @@ static uint64_t frames_offered(const struct bl_endpoint *ep, uint32_t k, uint64_
 	return all > *queued ? all : *queued;
 }
 
+/* Frames of the host that have left the ring, as far as any endpoint knows. */
+static uint64_t frames_out(const struct bl_endpoint *ep)
+{
+	uint32_t n = line_count(ep), k;
+	uint64_t out = 0;
+
+	for (k = 0; k < n; k++)
+		out = bl_max64(out, __atomic_load_n(&ep->hints->nic[k].out, __ATOMIC_ACQUIRE));
+	return out;
+}
+
 /*
  * Frames in the ring, at most; ours as far as they are queued. What has left is read first:
  * otherwise frames that were put in meanwhile would count as gone.
  */
 static uint64_t frames_in_ring(struct bl_endpoint *ep)
 {
-	uint64_t out = 0, in = 0, others = 0, queued;
+	uint64_t out = frames_out(ep), in = 0, others = 0, queued;
 	uint32_t n = line_count(ep), k;
 
-	for (k = 0; k < n; k++)
-		out = bl_max64(out, __atomic_load_n(&ep->hints->nic[k].out, __ATOMIC_ACQUIRE));
 	for (k = 0; k < n; k++) {
 		if (k == ep->slot)
 			continue;
@@ -246,9 +255,10 @@ void bl_nic_witness(struct bl_endpoint *ep)
 	ep->nic.then = ep->nic.queued;
 }
 
-bool bl_nic_needs_witness(const struct bl_endpoint *ep)
+bool bl_nic_needs_witness(struct bl_endpoint *ep)
 {
-	return ep->nic.on && !ep->nic.marks.n;
+	return ep->nic.on && !ep->nic.marks.n &&
+	       bl_nic_witness_due(&ep->nic.calls, frames_out(ep), bl_mono());
 }
 
 void bl_nic_sender(struct bl_endpoint *ep, int n)

@@ -84,10 +84,10 @@ void bl_nic_count(struct bl_endpoint *ep, uint32_t n);
 void bl_nic_witness(struct bl_endpoint *ep);
 
 /**
- * bl_nic_needs_witness - whether the ring has no frame of ours that could tell when it is no longer
- * full.
+ * bl_nic_needs_witness - whether a frame must be sent that tells when the ring is no longer full:
+ * no frame of ours is in it, and bl_nic_witness_due().
  */
-bool bl_nic_needs_witness(const struct bl_endpoint *ep);
+bool bl_nic_needs_witness(struct bl_endpoint *ep);
 
 /** bl_nic_sender - count @n more, or fewer, senders of other hosts that have windows of ours. */
 void bl_nic_sender(struct bl_endpoint *ep, int n);

@@ -65,6 +65,33 @@ BL_CORE __u64 bl_nic_passed(struct bl_nic_marks *m, __u64 mine, __u64 in_ring)
 	return all;
 }
 
+#define BL_NIC_WITNESS_NS 1000000ULL
+
+/** struct bl_nic_calls - when an endpoint that waits for room called for a witness. */
+struct bl_nic_calls {
+	__u64 out;       /* frames that had left when it looked last, */
+	__u64 looked_ns; /* and when that was */
+	__u64 called_ns; /* when it called last */
+};
+
+/**
+ * bl_nic_witness_due - whether an endpoint that finds no room, and has no frame in the ring, must
+ * send one that tells when the ring is empty. Not if others tell, and not more than once in
+ * BL_NIC_WITNESS_NS: witnesses fill the ring of an endpoint that may have no CPU to empty it.
+ * @out: frames of the host that have left, as far as any endpoint knows.
+ */
+BL_CORE bool bl_nic_witness_due(struct bl_nic_calls *c, __u64 out, __u64 mono)
+{
+	bool others_tell = out != c->out && mono - c->looked_ns < BL_NIC_WITNESS_NS;
+
+	c->out = out;
+	c->looked_ns = mono;
+	if (others_tell || mono - c->called_ns < BL_NIC_WITNESS_NS)
+		return false;
+	c->called_ns = mono;
+	return true;
+}
+
 /**
  * bl_nic_used - frames in the ring, at most. @in: frames that were put in. @out: frames that are
  * known to have left.

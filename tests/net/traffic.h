@@ -589,14 +589,14 @@ T_FN void tr_dump(void)
 			", failed %u (late %" PRIu64 " lost %" PRIu64 " incomplete %" PRIu64
 			" memory %" PRIu64 " unreachable %" PRIu64 " failed %" PRIu64
 			" unknown %" PRIu64 " left %" PRIu64 ") late %" PRIu64 " dup %" PRIu64
-			" gaps %" PRIu64 " again %" PRIu64 " %s\n",
+			" gaps %" PRIu64 " again %" PRIu64 " probes %" PRIu64 " %s\n",
 			i, n->cfg.host + 1, n->cfg.reliable ? " (reliable)" : "", n->state,
 			n->nsent, n->received, n->expected, n->nfailed, n->fails[BL_FAIL_LATE],
 			n->fails[BL_FAIL_LOST], n->fails[BL_FAIL_INCOMPLETE],
 			n->fails[BL_FAIL_NO_MEMORY], n->fails[BL_FAIL_UNREACHABLE],
 			n->fails[BL_FAIL_FAILED], n->fails[BL_FAIL_UNKNOWN], n->fails[BL_FAIL_LEFT],
 			n->st.late_dropped, n->st.duplicates, n->st.lost_frames, n->st.again,
-			n->error);
+			n->st.probes_sent, n->error);
 	}
 	rack_dump();
 }

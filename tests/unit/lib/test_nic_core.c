@@ -142,6 +142,27 @@ static void account__never_less_than_the_truth(void **state)
 	assert_int_equal(bl_nic_used(all, out), 0);
 }
 
+/* Others fill the ring again and again, and tell themselves what has left. */
+static void bl_nic_witness_due__not_while_others_tell(void **state)
+{
+	struct bl_nic_calls c = { 0 };
+	__u64 t = 5 * BL_NIC_WITNESS_NS, out = 100, i;
+
+	(void)state;
+	/* At the first look nobody knows whether others tell. */
+	assert_true(bl_nic_witness_due(&c, out, t));
+	for (i = 0; i < 100; i++)
+		assert_false(bl_nic_witness_due(&c, ++out, t += BL_NIC_WITNESS_NS / 10));
+	/* They tell nothing any more. */
+	assert_true(bl_nic_witness_due(&c, out, t += BL_NIC_WITNESS_NS / 10));
+	/* The witness did not help, since somebody has stopped in the middle of a send. */
+	for (i = 0; i < 9; i++)
+		assert_false(bl_nic_witness_due(&c, out, t += BL_NIC_WITNESS_NS / 10));
+	assert_true(bl_nic_witness_due(&c, out, t += BL_NIC_WITNESS_NS / 10));
+	/* A long time ago something left: that says nothing about now. */
+	assert_true(bl_nic_witness_due(&c, out + 1, t + BL_NIC_WITNESS_NS));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -151,6 +172,7 @@ int main(void)
 		cmocka_unit_test(bl_nic_fits__edges),
 		cmocka_unit_test(bl_nic_share__edges),
 		cmocka_unit_test(account__never_less_than_the_truth),
+		cmocka_unit_test(bl_nic_witness_due__not_while_others_tell),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
