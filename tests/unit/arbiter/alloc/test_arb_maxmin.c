@@ -110,12 +110,20 @@ static void ratios(const struct duel *d, double *least, double *most)
 	}
 }
 
+/* How far a pair may be from its share: 2 %, by weight 3 % (arbiter/alloc/alloc.h). */
+static double allowed(enum bl_alloc_policy policy)
+{
+	return policy == BL_ALLOC_WEIGHTED ? 0.03 : 0.02;
+}
+
 static void judge(const struct duel *d, double least, double most)
 {
-	if (least < 0.98 || most > 1.02)
+	const bool good = least >= 1 - allowed(d->cfg.policy) && most <= 1 + allowed(d->cfg.policy);
+
+	if (!good)
 		print_error("%u endpoints, %zu flows, window %u: %.3f to %.3f of max-min\n",
 			    d->cfg.endpoints, d->n, bl_alloc_window(&d->cfg), least, most);
-	assert_true(least >= 0.98 && most <= 1.02);
+	assert_true(good);
 }
 
 static const enum bl_alloc_isa isas[] = { BL_ISA_PLAIN, BL_ISA_BMI2, BL_ISA_AVX512 };
@@ -208,7 +216,7 @@ static void random_graphs(enum bl_alloc_policy policy, uint32_t weights, struct 
 	}
 	print_message("%u graphs: %.3f to %.3f of max-min, %.0f MTUs behind\n", graphs, worst_least,
 		      worst_most, behind);
-	assert_true(worst_least >= 0.98 && worst_most <= 1.02);
+	assert_true(worst_least >= 1 - allowed(policy) && worst_most <= 1 + allowed(policy));
 }
 
 static void bl_alloc_fair__random_graphs(void **state)
