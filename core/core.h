@@ -21,6 +21,17 @@
 #define BL_CORE static __always_inline __attribute__((unused))
 
 /*
+ * BL_CORE, but in the host's programs a function that the verifier checks once by itself, and not
+ * in each place that calls it, along each path that leads there. It returns an int, and tests each
+ * pointer that it is given: callers never pass NULL, but the verifier does not know that.
+ */
+#if defined(__bpf__) && defined(BL_ROLE_HOST)
+#define BL_CORE_GLOBAL __attribute__((noinline))
+#else
+#define BL_CORE_GLOBAL BL_CORE
+#endif
+
+/*
  * Access to memory that another CPU or process shares: a single access, not torn and not repeated.
  * The place of use says what it pairs with.
  */

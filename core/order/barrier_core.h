@@ -273,12 +273,17 @@ BL_CORE int bl_reg_live(const struct bl_reg *r)
 
 /**
  * bl_port_leaf - compute what the port contributes: the least B of its live lanes, and the least C
- * of the lanes that are IN or AWAITED.
+ * of the lanes that are IN or AWAITED. Returns 0.
+ *
+ * Inline it was 60 of the 136 thousand instructions that the verifier followed in bl_host_xdp. The
+ * functions of the switch that call it become dearer where it is a function (2026-11, Linux 6.18).
  */
-BL_CORE void bl_port_leaf(const struct bl_port_regs *p, struct bl_pair *leaf)
+BL_CORE_GLOBAL int bl_port_leaf(const struct bl_port_regs *p, struct bl_pair *leaf)
 {
 	int l;
 
+	if (!p || !leaf)
+		return 0;
 	leaf->b = BL_LEAF_NONE;
 	leaf->c = BL_LEAF_NONE;
 	for (l = 0; l < BL_LANES_MAX; l++) {
@@ -289,6 +294,7 @@ BL_CORE void bl_port_leaf(const struct bl_port_regs *p, struct bl_pair *leaf)
 		if (r->state & (BL_REG_IN | BL_REG_AWAITED) && r->c)
 			leaf->c = bl_min64(leaf->c, r->c);
 	}
+	return 0;
 }
 
 /**
