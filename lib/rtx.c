@@ -280,8 +280,11 @@ static bool store_for_self(struct bl_endpoint *ep, struct bl_peer *p, struct bl_
 	return true;
 }
 
-/* Put staged frames of @p into the window, as far as it and the receiver's window have room. */
-static void fill_window(struct bl_endpoint *ep, struct bl_peer *p, uint64_t mono)
+/*
+ * Put staged frames of @p into the window, as far as it and the receiver's window have room, and
+ * for another host at most *@room, which they are taken from.
+ */
+static void fill_window(struct bl_endpoint *ep, struct bl_peer *p, uint32_t *room, uint64_t mono)
 {
 	struct bl_rtx *t = &p->rtx;
 	struct bl_rlist *l;
@@ -307,6 +310,11 @@ static void fill_window(struct bl_endpoint *ep, struct bl_peer *p, uint64_t mono
 		 */
 		if (!bl_window_room(ep) || (l == &t->parts && outstanding_frames(t) >= t->window))
 			return;
+		if (!p->local && !(*room)--) {
+			*room = 0;
+			bl_rtx_wake_at(ep, mono + BL_NIC_WAIT_NS);
+			return;
+		}
 		put_into_slot(ep, bl_rstage_take(l), mono);
 	}
 }
@@ -328,6 +336,17 @@ static bool nic_has_room(struct bl_endpoint *ep, uint32_t frames, struct bl_peer
 	return false;
 }
 
+/*
+ * How many staged frames for @t leave when the scattering begins: parts as far as the receiver's
+ * window allows, and items behind them, all together.
+ */
+static uint32_t frames_at_once(const struct bl_rtx *t)
+{
+	uint32_t out = outstanding_frames(t), room = t->window > out ? t->window - out : 0;
+
+	return t->parts.n > room ? room : t->parts.n + t->items.n;
+}
+
 /* Whether the staged scattering may have its timestamp now. */
 static enum start_verdict may_take_timestamp(struct bl_endpoint *ep, uint64_t mono)
 {
@@ -345,7 +364,7 @@ static enum start_verdict may_take_timestamp(struct bl_endpoint *ep, uint64_t mo
 		all += t->parts.n + t->items.n;
 		if (!p->local) {
 			far = p;
-			remote += t->parts.n + t->items.n;
+			remote += frames_at_once(t);
 		}
 		/* The receiver may have forgotten this life (sweep.h): it hears of it first. */
 		if (t->open && !t->unacked && t->used_ns && mono - t->used_ns > BL_QUIET_NS) {
@@ -384,7 +403,7 @@ int bl_rtx_flush(struct bl_endpoint *ep)
 {
 	struct bl_inflight *mine = own_line(ep);
 	uint64_t mono = bl_mono();
-	uint32_t from = ep->rtail;
+	uint32_t from = ep->rtail, room = UINT32_MAX;
 	struct bl_peer *p;
 	bool first = !ep->rts, rest;
 
@@ -403,9 +422,12 @@ int bl_rtx_flush(struct bl_endpoint *ep)
 		if (verdict != START_NOW)
 			return 0;
 		ep->rts = bl_tx_stamp(ep, true);
+	} else {
+		/* What begins has asked for room; the rest may be larger than any ring. */
+		room = bl_nic_room(ep, UINT32_MAX, BL_NIC_SHARED);
 	}
 	for (p = ep->rdirty; p; p = p->rdirty_next)
-		fill_window(ep, p, mono);
+		fill_window(ep, p, &room, mono);
 	rest = bl_rstage_any(ep);
 	/*
 	 * Pairs with least_inflight() in bpf/host/host.bpf.c, which reads the in-flight word, the

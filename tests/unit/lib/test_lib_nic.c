@@ -430,6 +430,44 @@ static void nic_has_room__waits_for_the_account(void **state)
 	assert_int_equal(bl_wait(y.ep, BL_WAIT_SEND_RELIABLE, 10000), BL_WAIT_SEND_RELIABLE);
 }
 
+static int prepared(struct fake *f)
+{
+	struct seen s;
+	int n = 0;
+
+	while (fake_take(f, &s))
+		n += s.op == BL_OP_PREP;
+	return n;
+}
+
+/*
+ * A large reliable message begins when what leaves at once has room, and its rest leaves as there
+ * is room, even after it has begun.
+ */
+static void fill_window__parts_find_no_room(void **state)
+{
+	static char big[60000];
+	struct bl_msg g = msg_to(&c, big, sizeof(big), 0);
+	uint32_t w;
+
+	(void)state;
+	introduce(&y, &c, 7);
+	prepared(&c);
+	w = y.ep->peers->rtx.window;
+	y.ep->peers->rtx.credited = y.ep->peers->rtx.next_psn; /* the greeting was delivered */
+	in_ring_of_x(BL_NIC_SHARED - w);
+	assert_int_equal(bl_send_reliable(y.ep, &g, 1, 0), 0);
+	assert_int_equal(prepared(&c), w);
+	in_ring[y.ep->sock] = (int)w;
+	/* The receiver's window is open again, but the ring is still full. */
+	y.ep->peers->rtx.window = BL_WINDOW_MAX;
+	assert_int_equal(bl_wait(y.ep, BL_WAIT_SEND_RELIABLE, 1), 0);
+	assert_int_equal(prepared(&c), 0);
+	in_ring[y.ep->sock] = 0;
+	assert_int_equal(bl_wait(y.ep, BL_WAIT_SEND_RELIABLE, 10000), BL_WAIT_SEND_RELIABLE);
+	assert_true(prepared(&c) >= 43 - (int)w);
+}
+
 /*
  * A control frame that was dropped at a full ring would tell, wrongly, that everything before it
  * has left.
@@ -505,6 +543,7 @@ int main(void)
 		T(bl_rx_credits__find_no_room),
 		T(bl_nic_window__of_all_endpoints),
 		T(nic_has_room__waits_for_the_account),
+		T(fill_window__parts_find_no_room),
 		T(bl_tx_control__finds_no_room),
 		T(bl_rtx_timers__find_no_room),
 	};
