@@ -407,18 +407,36 @@ struct bl_failed {
 	uint8_t why; /* enum bl_nak_why */
 };
 
+/*
+ * What waits for room in the NIC's ring, each with a time of its own: what finds room says nothing
+ * about what needs more of it.
+ */
+enum bl_nic_kind {
+	BL_NIC_SCATTERING, /* best effort */
+	BL_NIC_RELIABLE,   /* reliable scatterings */
+	BL_NIC_SINGLE,     /* parts of large messages, retransmissions */
+	BL_NIC_CONTROL,
+	BL_NIC_KINDS
+};
+
+/* How long frames have been waiting because the others' words refuse them. */
+struct bl_nic_wait {
+	uint64_t since_ns; /* 0: they do not wait */
+	uint64_t out;      /* frames that had left the ring then */
+	uint64_t asked_ns; /* when @asks was counted last */
+	uint32_t asks;     /* how often they found no room since */
+};
+
 /* What the endpoint knows of the NIC's ring that it shares with others of its host (nic.c). */
 struct bl_nic {
-	bool on;           /* there are others */
-	bool parts_wait;   /* parts of large messages found no room */
-	uint64_t queued;   /* our word queued, without the scattering that is being sent */
-	uint64_t others;   /* sum of the others' words when they were read last, */
-	uint64_t then;     /* and @queued at that time */
-	uint64_t out;      /* our word out */
-	uint64_t senders;  /* senders of other hosts that have a window of ours */
-	uint64_t wait_ns;  /* since when the others' words refuse our frames; 0: they do not */
-	uint64_t asked_ns; /* when that was counted last, */
-	uint32_t asks;     /* and how often since wait_ns */
+	bool on;          /* there are others */
+	bool parts_wait;  /* parts of large messages found no room */
+	uint64_t queued;  /* our word queued, without the scattering that is being sent */
+	uint64_t others;  /* sum of the others' words when they were read last, */
+	uint64_t then;    /* and @queued at that time */
+	uint64_t out;     /* our word out */
+	uint64_t senders; /* senders of other hosts that have a window of ours */
+	struct bl_nic_wait wait[BL_NIC_KINDS];
 	struct bl_nic_calls calls;
 	uint64_t distrust_ns; /* until then the others' words refuse nothing; 0: never */
 	struct bl_nic_marks marks;

@@ -133,23 +133,25 @@ static bool is_ring_shared(struct bl_endpoint *ep)
  * the account may well be right: the CPU of the NIC may be busy, or the link down, for longer than
  * any process is trusted. So the time begins when no frame of ours is left in it.
  */
-static bool believes_account(struct bl_endpoint *ep)
+static bool believes_account(struct bl_endpoint *ep, enum bl_nic_kind kind)
 {
+	struct bl_nic_wait *w = &ep->nic.wait[kind];
 	uint64_t mono = bl_mono();
 
 	if (mono < ep->nic.distrust_ns)
 		return false;
-	if (!ep->nic.wait_ns || bl_nic_unsent(ep)) {
-		ep->nic.wait_ns = ep->nic.asked_ns = mono;
-		ep->nic.asks = 0;
+	if (!w->since_ns || bl_nic_unsent(ep))
+		*w = (struct bl_nic_wait){ .since_ns = mono,
+					   .asked_ns = mono,
+					   .out = frames_out(ep) };
+	if (mono - w->asked_ns >= BL_NIC_WAIT_NS) {
+		w->asked_ns = mono;
+		w->asks++;
 	}
-	if (mono - ep->nic.asked_ns >= BL_NIC_WAIT_NS) {
-		ep->nic.asked_ns = mono;
-		ep->nic.asks++;
-	}
-	if (mono - ep->nic.wait_ns < BL_NIC_TRUST_NS || ep->nic.asks < BL_NIC_TRUST_ASKS)
+	if (mono - w->since_ns < BL_NIC_TRUST_NS ||
+	    (frames_out(ep) != w->out && w->asks < BL_NIC_TRUST_ASKS))
 		return true;
-	ep->nic.wait_ns = 0;
+	w->since_ns = 0;
 	ep->nic.distrust_ns = mono + BL_NIC_DISTRUST_NS;
 	return false;
 }
@@ -179,7 +181,8 @@ bool bl_nic_full(struct bl_endpoint *ep, uint32_t need)
 {
 	if (!is_ring_shared(ep))
 		return is_own_ring_full(ep, need);
-	return need && !fits_ring(ep, need) && (believes_account(ep) || is_own_ring_full(ep, need));
+	return need && !fits_ring(ep, need) &&
+	       (believes_account(ep, BL_NIC_SCATTERING) || is_own_ring_full(ep, need));
 }
 
 bool bl_nic_waits(struct bl_endpoint *ep, uint32_t need)
@@ -187,8 +190,8 @@ bool bl_nic_waits(struct bl_endpoint *ep, uint32_t need)
 	if (!is_ring_shared(ep) || !need)
 		return false;
 	if (!fits_ring(ep, need))
-		return believes_account(ep);
-	ep->nic.wait_ns = 0;
+		return believes_account(ep, BL_NIC_RELIABLE);
+	ep->nic.wait[BL_NIC_RELIABLE].since_ns = 0;
 	return false;
 }
 
@@ -204,9 +207,10 @@ bool bl_nic_take(struct bl_endpoint *ep, uint32_t need)
 	 * sees the other.
 	 */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	if (bl_nic_fits(frames_in_ring(ep), need, BL_NIC_SHARED) || !believes_account(ep)) {
+	if (bl_nic_fits(frames_in_ring(ep), need, BL_NIC_SHARED) ||
+	    !believes_account(ep, BL_NIC_SCATTERING)) {
 		/* Ours alone; others see the frames as queued after bl_nic_sent(). */
-		ep->nic.wait_ns = 0;
+		ep->nic.wait[BL_NIC_SCATTERING].since_ns = 0;
 		ep->nic.queued = all;
 		return true;
 	}
@@ -221,6 +225,7 @@ void bl_nic_sent(struct bl_endpoint *ep)
 
 uint32_t bl_nic_room(struct bl_endpoint *ep, uint32_t want, uint32_t most)
 {
+	enum bl_nic_kind kind = most > BL_NIC_SHARED ? BL_NIC_CONTROL : BL_NIC_SINGLE;
 	uint64_t n;
 
 	if (!is_ring_shared(ep))
@@ -228,10 +233,13 @@ uint32_t bl_nic_room(struct bl_endpoint *ep, uint32_t want, uint32_t most)
 	n = frames_in_ring(ep);
 	if (n + want > most && read_own_marks(ep))
 		n = frames_in_ring(ep);
-	n = n < most ? most - n : !ep->nic.marks.n;
-	if (n >= want)
-		ep->nic.wait_ns = 0;
-	return n < want && (n || believes_account(ep)) ? (uint32_t)n : want;
+	if (n < most) {
+		ep->nic.wait[kind].since_ns = 0;
+		return most - n < want ? (uint32_t)(most - n) : want;
+	}
+	if (!believes_account(ep, kind))
+		return want;
+	return !ep->nic.marks.n;
 }
 
 void bl_nic_count(struct bl_endpoint *ep, uint32_t n)

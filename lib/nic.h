@@ -32,12 +32,12 @@
 #define BL_NIC_CONTROLS 192
 /*
  * What other processes say in the account is a hint. An endpoint that has no frame in the ring
- * waits for the account for BL_NIC_TRUST_NS, and as long as it takes to find no room
- * BL_NIC_TRUST_ASKS times: where processes wait for a CPU, others may fill the ring again and again
- * between two of its turns. Then it does not ask for BL_NIC_DISTRUST_NS.
+ * waits for the account for BL_NIC_TRUST_NS. If frames leave the ring meanwhile, it also waits
+ * until it has looked BL_NIC_TRUST_ASKS times: where processes wait for a CPU, others may fill the
+ * ring again and again between two of its turns. Then it does not ask for BL_NIC_DISTRUST_NS.
  */
-#define BL_NIC_TRUST_NS    100000000ULL
-#define BL_NIC_TRUST_ASKS  64
+#define BL_NIC_TRUST_NS    50000000ULL
+#define BL_NIC_TRUST_ASKS  16
 #define BL_NIC_DISTRUST_NS 1000000000ULL
 
 /** bl_nic_alone - whether no other endpoint of this host uses the ring, according to the daemon. */

@@ -206,11 +206,11 @@ static void wait_for_nic__a_probe_is_the_witness(void **state)
 	fake_expect(&c, &s, BL_OP_DATA);
 }
 
-/* @f has waited for long enough, and has looked often enough. */
-static void distrusts(struct fake *f)
+/* Frames of @kind have waited for long enough, and have asked often enough. */
+static void distrusts(struct fake *f, enum bl_nic_kind kind)
 {
-	f->ep->nic.wait_ns -= BL_NIC_TRUST_NS;
-	f->ep->nic.asks = BL_NIC_TRUST_ASKS;
+	f->ep->nic.wait[kind].since_ns -= BL_NIC_TRUST_NS;
+	f->ep->nic.wait[kind].asks = BL_NIC_TRUST_ASKS;
 }
 
 /*
@@ -228,21 +228,23 @@ static void bl_nic_take__another_one_does_not_go_on(void **state)
 	h->nic[3].offered += 204;
 	scatter(&y, 1, 300);
 	expect_held(&y, 10);
-	assert_int_not_equal(y.ep->nic.wait_ns, 0);
+	assert_int_not_equal(y.ep->nic.wait[BL_NIC_SCATTERING].since_ns, 0);
 	assert_int_equal(y.ep->nic.distrust_ns, 0);
 	/* y's own frame has not left: the ring stands, and y waits for as long as that takes. */
-	y.ep->nic.wait_ns -= BL_NIC_TRUST_NS;
-	y.ep->nic.asks = BL_NIC_TRUST_ASKS;
+	distrusts(&y, BL_NIC_SCATTERING);
 	assert_int_equal(bl_wait(y.ep, BL_WAIT_SEND, 1), 0);
 	expect_held(&y, 10);
 	assert_int_equal(y.ep->nic.distrust_ns, 0);
 	in_ring[y.ep->sock] = 0;
 	/* y had no CPU to look: others may have filled the ring again. */
-	y.ep->nic.wait_ns -= BL_NIC_TRUST_NS;
-	y.ep->nic.asks = 0;
-	assert_int_equal(bl_wait(y.ep, BL_WAIT_SEND, 1), 0);
+	h->nic[3].out = 21;
+	assert_true(bl_nic_waits(y.ep, 150));
+	h->nic[3].out++;
+	distrusts(&y, BL_NIC_RELIABLE);
+	y.ep->nic.wait[BL_NIC_RELIABLE].asks = 0;
+	assert_true(bl_nic_waits(y.ep, 150));
 	assert_int_equal(y.ep->nic.distrust_ns, 0);
-	distrusts(&y);
+	distrusts(&y, BL_NIC_SCATTERING);
 	expect_leaves(&y, 11);
 	assert_true(y.ep->nic.distrust_ns > bl_mono());
 	h->nic[3].offered = h->nic[3].queued = UINT64_MAX / 2;
@@ -254,6 +256,27 @@ static void bl_nic_take__another_one_does_not_go_on(void **state)
 	in_ring[y.ep->sock] = 1;
 	scatter(&y, 1, 302);
 	expect_held(&y, 12);
+}
+
+/*
+ * What finds room does not make the time of what needs more of it begin anew: otherwise CREDITs
+ * would keep data waiting for ever behind a process that does not go on.
+ */
+static void believes_account__each_kind_has_its_time(void **state)
+{
+	uint64_t since;
+
+	(void)state;
+	scatter(&x, 1, 0);
+	x.ep->hints->nic[3].offered += BL_NIC_SHARED;
+	assert_true(bl_nic_waits(y.ep, 1));
+	since = y.ep->nic.wait[BL_NIC_RELIABLE].since_ns;
+	assert_int_not_equal(since, 0);
+	assert_int_equal(bl_nic_room(y.ep, 1, BL_NIC_CONTROLS), 1);
+	assert_int_equal(y.ep->nic.wait[BL_NIC_RELIABLE].since_ns, since);
+	/* One frame that goes as a witness has not found room. */
+	assert_int_equal(bl_nic_room(y.ep, 1, BL_NIC_SHARED), 1);
+	assert_int_not_equal(y.ep->nic.wait[BL_NIC_SINGLE].since_ns, 0);
 }
 
 /* Both have found room; the second one to take it sees the first. */
@@ -415,7 +438,7 @@ static void nic_has_room__waits_for_the_account(void **state)
 	in_ring[y.ep->sock] = 1;
 	assert_int_equal(bl_wait(y.ep, BL_WAIT_SEND_RELIABLE, 1), 0);
 	fake_silent(&c); /* one OPEN suffices */
-	distrusts(&y);
+	distrusts(&y, BL_NIC_RELIABLE);
 	assert_int_equal(bl_wait(y.ep, BL_WAIT_SEND_RELIABLE, 1), 0);
 	/* The witness has left. */
 	in_ring[y.ep->sock] = 0;
@@ -426,7 +449,7 @@ static void nic_has_room__waits_for_the_account(void **state)
 	x.ep->hints->nic[3].offered += 200;
 	assert_int_equal(bl_send_reliable(y.ep, &m, 1, 0), 0);
 	assert_int_equal(bl_wait(y.ep, BL_WAIT_SEND_RELIABLE, 1), 0);
-	distrusts(&y);
+	distrusts(&y, BL_NIC_RELIABLE);
 	assert_int_equal(bl_wait(y.ep, BL_WAIT_SEND_RELIABLE, 10000), BL_WAIT_SEND_RELIABLE);
 }
 
@@ -537,6 +560,7 @@ int main(void)
 		T(bl_nic_full__alone),
 		T(wait_for_nic__a_probe_is_the_witness),
 		T(bl_nic_take__another_one_does_not_go_on),
+		T(believes_account__each_kind_has_its_time),
 		T(bl_nic_take__two_at_once),
 		T(send_frags__parts_find_no_room),
 		T(bl_nic_witness__only_of_what_was_there_before),
