@@ -140,6 +140,10 @@ static bool believes_account(struct bl_endpoint *ep, enum bl_nic_kind kind)
 
 	if (mono < ep->nic.distrust_ns)
 		return false;
+	if (frames_in_ring(ep) > BL_NIC_NONSENSE) {
+		ep->nic.distrust_ns = mono + BL_NIC_DISTRUST_NS;
+		return false;
+	}
 	if (!w->since_ns || bl_nic_unsent(ep))
 		*w = (struct bl_nic_wait){ .since_ns = mono,
 					   .asked_ns = mono,

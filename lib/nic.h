@@ -36,6 +36,7 @@
  * until it has looked BL_NIC_TRUST_ASKS times: where processes wait for a CPU, others may fill the
  * ring again and again between two of its turns. Then it does not ask for BL_NIC_DISTRUST_NS.
  */
+#define BL_NIC_NONSENSE    4096 /* no correct processes account for more frames */
 #define BL_NIC_TRUST_NS    50000000ULL
 #define BL_NIC_TRUST_ASKS  16
 #define BL_NIC_DISTRUST_NS 1000000000ULL

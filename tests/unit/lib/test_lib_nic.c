@@ -254,6 +254,10 @@ static void bl_nic_take__another_one_does_not_go_on(void **state)
 	assert_int_equal(h->nic[5].queued, 12 + y.ep->st.probes_sent);
 	y.ep->nic.distrust_ns = 1;
 	in_ring[y.ep->sock] = 1;
+	/* More than any ring holds is not believed at all. */
+	assert_false(bl_nic_waits(y.ep, 1));
+	y.ep->nic.distrust_ns = 1;
+	h->nic[3].offered = h->nic[3].queued = 500;
 	scatter(&y, 1, 302);
 	expect_held(&y, 12);
 }
