@@ -42,6 +42,7 @@
  */
 #define AGAIN_MAX    64u
 #define AGAIN_GAP_NS 250000ULL
+
 static struct bl_inflight *own_line(const struct bl_endpoint *ep)
 {
 	return ep->line;

@@ -21,17 +21,17 @@ static bool has_ended(pid_t pid, int *st)
 }
 
 /*
- * Runs `barline`; its output goes to a file. The agents are served meanwhile: a slow machine takes
+ * Runs `barline`; said() looks at its output. The agents are served meanwhile: a slow machine takes
  * longer for the command than a node may be silent.
  */
-static void barline(const char *args, const char *file)
+static void barline(const char *args)
 {
 	char path[512], cmd[800];
 	pid_t pid;
 	int st;
 
 	CHECK(barline_path(path, sizeof(path)), "barline's path");
-	snprintf(cmd, sizeof(cmd), "exec %s %s >%s 2>&1", path, args, file);
+	snprintf(cmd, sizeof(cmd), "exec %s %s >" BL_RUN_DIR "/said 2>&1", path, args);
 	fflush(NULL);
 	pid = fork();
 	CHECK(pid >= 0, "%s", strerror(errno));
@@ -100,14 +100,14 @@ RACK_TEST(alone__host_fails_and_joins_anew)
 	/* the status output */
 	UNTIL(strstr(ask(0), "\"number\":3") && !strstr(ask(0), "\"step\":\"resumed\"") &&
 	      !strstr(ask(0), "\"step\":\"saving\""));
-	barline("controller failures -j", BL_RUN_DIR "/said");
+	barline("controller failures -j");
 	said("\"who\": *\"h2\"");
 	said("\"t\": *777");
-	barline("controller failures", BL_RUN_DIR "/said");
+	barline("controller failures");
 	said("h1:61696 *unknown *finished");
-	barline("controller epochs", BL_RUN_DIR "/said");
+	barline("controller epochs");
 	said("^ *1 *127.0.0.1:61693");
-	barline("controller show", BL_RUN_DIR "/said");
+	barline("controller show");
 	said("h3.*failed");
 	said("tor.*switch.*ok");
 }
