@@ -134,7 +134,7 @@ local f = {
 	link_echo = ProtoField.int32("barline.link.echo", "Least delay of the receiver's (ns)",
 		base.DEC),
 	link_sent = ProtoField.uint64("barline.link.sent", "Sent at (ns)", base.DEC),
-	link_version = ProtoField.uint8("barline.link.version", "Version of the link body", base.DEC),
+	link_version = ProtoField.uint8("barline.link.version", "Body version", base.DEC),
 	link_bound = ProtoField.uint32("barline.link.bound", "Clock bound (ns)", base.DEC),
 	link_overtaken = ProtoField.uint32("barline.link.overtaken", "Overtaken at the sender",
 		base.DEC),

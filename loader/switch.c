@@ -88,13 +88,13 @@ static int read_old(const struct bl_node *n, struct plan *p, struct bl_err *err)
 	rc = bl_map_read_all(&ref, BL_MAP_SW_CFG, sizeof(p->old_sw), 1, &p->old_sw, err);
 	if (!rc)
 		rc = bl_map_read_all(&ref, BL_MAP_SW_PORTS, sizeof(p->old_port[0]), BL_SW_PORTS_MAX,
-				 p->old_port, err);
+				     p->old_port, err);
 	if (!rc)
 		rc = bl_map_read_all(&ref, BL_MAP_SW_LANES, sizeof(p->old_lane[0]), BL_LANES_MAX,
-				 p->old_lane, err);
+				     p->old_lane, err);
 	if (!rc)
 		rc = bl_map_read_all(&ref, BL_MAP_SW_REGS, sizeof(p->old_regs[0]), BL_SW_PORTS_MAX,
-				 p->old_regs, err);
+				     p->old_regs, err);
 	for (k = 0; k < BL_SW_PORTS_MAX; k++)
 		p->old_port[k].name[sizeof(p->old_port[k].name) - 1] = 0;
 	return rc;

@@ -32,6 +32,7 @@
 #include "maps/fence_abi.h"
 #include "maps/hold_abi.h"
 #include "maps/host_abi.h"
+#include "maps/link_abi.h"
 #include "maps/pace_abi.h"
 #include "maps/pl2_switch_abi.h"
 #include "maps/queue_abi.h"

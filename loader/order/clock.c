@@ -145,7 +145,8 @@ static void steer_record(struct bl_clock_keeper *k)
 		c->void_after_ns = void_after_ns(k, r.mono);
 		if (!step) {
 			c->as_of_ns = r.mono;
-			c->bound_ns = k->bound_us * 1000ULL + r.width / 2 + (uint64_t)llabs(error);
+			c->bound_ns = k->bound_us * 1000ULL + r.width / 2 + (uint64_t)llabs(error) +
+				      atomic_load(&k->proven_ns);
 		}
 		publish_record(k);
 		if (step && !k->stepped)

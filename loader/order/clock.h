@@ -38,6 +38,11 @@ struct bl_clock_keeper {
 	uint64_t next_ns;        /* CLOCK_MONOTONIC of the next update */
 	int64_t bus_offset_ns;   /* wanted bus time less CLOCK_TAI, without @skew_ns */
 	bool stepped;            /* the system clock was set, and bus time does not follow */
+	/*
+	 * Error of this clock beyond the bound of its source, ns, as the clocks of neighbours have
+	 * proven it; 0: none. It is added to the bound. Any thread of the daemon may store it.
+	 */
+	_Atomic uint64_t proven_ns;
 };
 
 /** bl_clock_map - maps the record; no-op if it is mapped. Returns 0 or -errno. */

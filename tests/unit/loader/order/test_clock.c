@@ -8,6 +8,7 @@
  */
 #include "tests/unit/unit.h"
 
+#include <stdatomic.h>
 #include <sys/timex.h>
 
 #include "core/clock_core.h"
@@ -368,6 +369,20 @@ static void adopt__torn_and_void(void **state)
 	assert_in_range(bus_at(fake_mono), bus, bus + 10000);
 }
 
+/* What neighbours have proven of this clock is added to its bound, as long as they do. */
+static void steer__proven_error(void **state)
+{
+	(void)state;
+	ticks(4);
+	assert_int_equal(record.bound_ns, BOUND_NS + WIDTH / 2);
+	atomic_store(&keeper.proven_ns, 1000000);
+	tick();
+	assert_int_equal(record.bound_ns, BOUND_NS + WIDTH / 2 + 1000000);
+	atomic_store(&keeper.proven_ns, 0);
+	tick();
+	assert_int_equal(record.bound_ns, BOUND_NS + WIDTH / 2);
+}
+
 /* A host's record cannot be written through the mapping: each update goes through the program. */
 static void publish__of_a_host(void **state)
 {
@@ -400,7 +415,7 @@ int main(void)
 		CASE(steer__drift_is_followed),      CASE(steer__where_a_step_begins),
 		CASE(steer__a_step_is_not_followed), CASE(adopt__a_good_record_and_a_step),
 		CASE(adopt__a_void_record),          CASE(adopt__skew_and_offset),
-		CASE(adopt__torn_and_void),
+		CASE(adopt__torn_and_void),          CASE(steer__proven_error),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
