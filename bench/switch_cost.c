@@ -249,12 +249,17 @@ static void make_beacon(struct frame *f)
 	struct ethhdr *eth = (void *)f->p;
 	struct bl_hdr *h = (void *)(eth + 1);
 	const __u8 dst[6] = BL_BEACON_MAC;
+	struct bl_link_body *says;
 
 	memset(f, 0, sizeof(*f));
 	f->n = BL_BEACON_LEN;
 	memcpy(eth->h_dest, dst, 6);
 	eth->h_proto = BL_BE16(BL_ETHERTYPE);
 	h->opcode = BL_OPCODE_BYTE(BL_OP_BEACON);
+	says = (void *)((__u8 *)(h + 1) + sizeof(struct bl_beacon) + BL_LINK_AT);
+	says->magic = BL_BE32(BL_LINK_MAGIC);
+	says->version = BL_LINK_VERSION;
+	says->run = 1; /* no frame comes, so the number stays right */
 }
 
 /* An RSV for port 0; next_rsv() changes the last two bytes of the address. */

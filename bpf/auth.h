@@ -36,13 +36,15 @@ static __always_inline int auth_ignores(__u32 op)
 	return bl_auth == BL_AUTH_STRICT && op != BL_OP_BEACON;
 }
 
-#define BL_AUTH_BEACON_NEED \
-	(sizeof(struct bl_hdr) + sizeof(struct bl_beacon) + sizeof(struct bl_auth_block))
-#define BL_AUTH_RSV_NEED (sizeof(struct bl_hdr) + sizeof(struct bl_rsv_body))
+#define BL_AUTH_BEACON_NEED (BL_AUTH_LINK_AT + sizeof(struct bl_link_body))
+#define BL_AUTH_RSV_NEED    (sizeof(struct bl_hdr) + sizeof(struct bl_rsv_body))
 
 /* Offsets of the stamp, which the tag follows, from the header. */
 #define BL_AUTH_BEACON_AT (sizeof(struct bl_hdr) + sizeof(struct bl_beacon))
+#define BL_AUTH_LINK_AT   (BL_AUTH_BEACON_AT + BL_LINK_AT)
 #define BL_AUTH_RSV_AT    __builtin_offsetof(struct bl_auth_rsv, stamp)
+
+#define BL_AUTH_VOID      1 /* not a bus time */
 
 /* Notes why a frame of port state @s was refused. Returns the reason. */
 static __always_inline int auth_refuse(struct bl_auth_state *s, enum bl_reason why, __u64 now)
@@ -71,12 +73,20 @@ static __always_inline int auth_accept(__u64 *seen, __u64 stamp, __u64 now)
 	return 0;
 }
 
+/* Takes the link body @b out of a frame whose beacon is genuine, and whose body is not. */
+static __always_inline void auth_check_link(struct bl_link_body *b, struct bl_sip s)
+{
+	if (b->magic == BL_BE32(BL_LINK_MAGIC) && bl_auth_link_tag(s, b) != bl_auth_le64(b->tag))
+		b->magic = 0;
+}
+
 /**
  * bl_auth_check - checks a link frame that arrived.
  * @port: port on which it arrived; a host's NIC is 0
  * @off: offset of struct bl_hdr
- * @now: bus time; 0: the clock is read here
- * Returns BL_R_NONE if the neighbour sent the frame, or the reason to drop it.
+ * @now: bus time; 0: the clock is read here; BL_AUTH_VOID: the same, even if it is void
+ * Returns BL_R_NONE if the neighbour sent the frame, or the reason to drop it. A link body that the
+ * neighbour did not send loses its magic number.
  */
 __attribute__((noinline)) int bl_auth_check(struct xdp_md *ctx, __u32 port, __u32 off, __u64 now)
 {
@@ -87,6 +97,7 @@ __attribute__((noinline)) int bl_auth_check(struct xdp_md *ctx, __u32 port, __u3
 	__u64 w[BL_AUTH_WORDS], stamp, tag;
 	__u32 mark, stream;
 	int beacon, at, peer;
+	struct bl_sip s6;
 	__u8 *h;
 
 	if (!link || !s || off > sizeof(*eth) + 4)
@@ -112,11 +123,11 @@ __attribute__((noinline)) int bl_auth_check(struct xdp_md *ctx, __u32 port, __u3
 		tag = bl_auth_le64(h + BL_AUTH_RSV_AT + 8);
 		peer = 1;
 	}
-	if (!now) {
+	if (now <= BL_AUTH_VOID) {
 		struct bl_now clk;
 
 		bl_read_clock(&clk);
-		if (!clk.ok)
+		if (!clk.ok && !now)
 			return BL_R_CLOCK_VOID;
 		now = clk.bus;
 	}
@@ -133,12 +144,15 @@ __attribute__((noinline)) int bl_auth_check(struct xdp_md *ctx, __u32 port, __u3
 		return auth_refuse(s, BL_R_AUTH_REPLAYED, now);
 	if (bl_auth_flooded(BL_READ_ONCE(s->bad_ns), now))
 		return auth_refuse(s, BL_R_AUTH_FLOOD, now);
-	if (bl_auth_tag(at ? &link->at[1].receive : &link->at[0].receive, w) != tag || !peer) {
+	s6 = bl_auth_begin(at ? &link->at[1].receive : &link->at[0].receive, w);
+	if (bl_auth_end(s6, BL_AUTH_WORDS * 8) != tag || !peer) {
 		BL_WRITE_ONCE(s->bad_ns, bl_auth_punish(BL_READ_ONCE(s->bad_ns), now));
 		return auth_refuse(s, BL_R_AUTH_BAD, now);
 	}
 	if (!auth_accept(&s->seen[stream], stamp, now))
 		return auth_refuse(s, BL_R_AUTH_REPLAYED, now);
+	if (beacon && (void *)(h + BL_AUTH_BEACON_NEED) <= end)
+		auth_check_link((struct bl_link_body *)(h + BL_AUTH_LINK_AT), s6);
 	BL_WRITE_ONCE(s->in, BL_AUTH_MARK_EPOCH(mark));
 	BL_WRITE_ONCE(s->accepted_ns, now);
 	return BL_R_NONE;
@@ -155,6 +169,7 @@ static __always_inline int auth_seal(void *data, void *end, __u32 port, __u32 of
 	struct bl_auth_state *s = bpf_map_lookup_elem(&auth_states, &port);
 	__u64 w[BL_AUTH_WORDS], stamp, tag;
 	struct ethhdr *eth = data;
+	struct bl_sip s6;
 	__u32 epoch, mark;
 	__u8 *h, *p;
 	int at;
@@ -193,9 +208,19 @@ static __always_inline int auth_seal(void *data, void *end, __u32 port, __u32 of
 		bl_store64(p, stamp);
 		bl_auth_words(h, 0, mark, eth->h_source, w);
 	}
-	tag = bl_auth_tag(at ? &link->at[1].send : &link->at[0].send, w);
+	s6 = bl_auth_begin(at ? &link->at[1].send : &link->at[0].send, w);
+	tag = bl_auth_end(s6, BL_AUTH_WORDS * 8);
 	bl_store64(p + 8, BL_BE64(BL_SIP_LE64(tag)));
 	BL_WRITE_ONCE(s->out, epoch);
+	if (((struct bl_hdr *)h)->opcode == BL_OPCODE_BYTE(BL_OP_BEACON) &&
+	    (void *)(h + BL_AUTH_BEACON_NEED) <= end) {
+		struct bl_link_body *b = (struct bl_link_body *)(h + BL_AUTH_LINK_AT);
+
+		if (b->magic != BL_BE32(BL_LINK_MAGIC))
+			return 0;
+		tag = bl_auth_link_tag(s6, b);
+		bl_store64(b->tag, BL_BE64(BL_SIP_LE64(tag)));
+	}
 	return 0;
 }
 

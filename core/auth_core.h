@@ -13,6 +13,9 @@
  *   4     header bytes 8 to 15             body bytes 8 to 15
  *   5     header bytes 0 to 7              body bytes 14 to 21
  *
+ * The link body of a beacon has a tag of its own, over the six words and the 32 bytes of the body.
+ * Nodes that do not know the body see the tag that they know.
+ *
  * The opcode lies in word 2 of both kinds, so no frame of one kind has the words of the other. The
  * link, its direction and the epoch are not among the words: they chose the key.
  *
@@ -43,8 +46,16 @@
 #define BL_AUTH_BURST_NS 50000000ULL /* cost that may be outstanding: 50 at once */
 #define BL_AUTH_WORDS    6
 
-/** bl_auth_tag - the tag of the words @w, in the byte order of this machine, as on the wire. */
-BL_CORE __u64 bl_auth_tag(const struct bl_auth_key *key, const __u64 w[BL_AUTH_WORDS])
+/** bl_auth_le64 - eight bytes of a frame or map as SipHash reads them. */
+BL_CORE __u64 bl_auth_le64(const void *p)
+{
+	__u64 v = bl_raw64(p);
+
+	return BL_SIP_LE64(v);
+}
+
+/* The state of SipHash after the words @w. */
+BL_CORE struct bl_sip bl_auth_begin(const struct bl_auth_key *key, const __u64 w[BL_AUTH_WORDS])
 {
 	struct bl_sip s = { key->k[0] ^ 0x736f6d6570736575ULL, key->k[1] ^ 0x646f72616e646f6dULL,
 			    key->k[0] ^ 0x6c7967656e657261ULL, key->k[1] ^ 0x7465646279746573ULL };
@@ -55,7 +66,13 @@ BL_CORE __u64 bl_auth_tag(const struct bl_auth_key *key, const __u64 w[BL_AUTH_W
 	bl_sip_word(&s, w[3]);
 	bl_sip_word(&s, w[4]);
 	bl_sip_word(&s, w[5]);
-	bl_sip_word(&s, (__u64)(BL_AUTH_WORDS * 8) << 56);
+	return s;
+}
+
+/* The tag of the @n bytes, whole words, that have led to the state @s. */
+BL_CORE __u64 bl_auth_end(struct bl_sip s, __u32 n)
+{
+	bl_sip_word(&s, (__u64)n << 56);
 	s.c ^= 0xff;
 	bl_sip_round(&s);
 	bl_sip_round(&s);
@@ -64,12 +81,22 @@ BL_CORE __u64 bl_auth_tag(const struct bl_auth_key *key, const __u64 w[BL_AUTH_W
 	return s.a ^ s.b ^ s.c ^ s.d;
 }
 
-/** bl_auth_le64 - eight bytes of a frame or map as SipHash reads them. */
-BL_CORE __u64 bl_auth_le64(const void *p)
+/** bl_auth_tag - the tag of the words @w, in the byte order of this machine, as on the wire. */
+BL_CORE __u64 bl_auth_tag(const struct bl_auth_key *key, const __u64 w[BL_AUTH_WORDS])
 {
-	__u64 v = bl_raw64(p);
+	return bl_auth_end(bl_auth_begin(key, w), BL_AUTH_WORDS * 8);
+}
 
-	return BL_SIP_LE64(v);
+/** bl_auth_link_tag - the tag of a link body @b, behind the words that have led to the state @s. */
+BL_CORE __u64 bl_auth_link_tag(struct bl_sip s, const struct bl_link_body *b)
+{
+	const __u8 *p = (const __u8 *)b;
+
+	bl_sip_word(&s, bl_auth_le64(p));
+	bl_sip_word(&s, bl_auth_le64(p + 8));
+	bl_sip_word(&s, bl_auth_le64(p + 16));
+	bl_sip_word(&s, bl_auth_le64(p + 24));
+	return bl_auth_end(s, BL_AUTH_WORDS * 8 + BL_LINK_TAGGED);
 }
 
 /* Word 0: @mark, and the six bytes of the Ethernet source address @mac. */

@@ -18,6 +18,9 @@ local ETHERTYPE = 0x88B5
 local PORTS = "61696-61951"
 local HEADER_LEN = 24
 local BEACON_LEN = 8
+local LINK_AT = 16
+local LINK_MAGIC = 0x626C6E6B
+local LINK_VERSION = 1
 local RSV_BODY_LEN = 22
 local SETS_MAX = 8
 local ITEMS_MAX = 64
@@ -125,6 +128,18 @@ local f = {
 	node_id = ProtoField.uint32("barline.node_id", "Node", base.DEC),
 	relay = ProtoField.bytes("barline.relay", "Relay scratch (undefined on receipt)"),
 
+	link_run = ProtoField.uint16("barline.link.run", "Count", base.HEX),
+	link_racing = ProtoField.uint16("barline.link.racing", "Racing frames", base.DEC),
+	link_frames = ProtoField.uint32("barline.link.frames", "Frames before", base.DEC),
+	link_echo = ProtoField.int32("barline.link.echo", "Least delay of the receiver's (ns)",
+		base.DEC),
+	link_sent = ProtoField.uint64("barline.link.sent", "Sent at (ns)", base.DEC),
+	link_version = ProtoField.uint8("barline.link.version", "Body version", base.DEC),
+	link_bound = ProtoField.uint32("barline.link.bound", "Clock bound (ns)", base.DEC),
+	link_overtaken = ProtoField.uint32("barline.link.overtaken", "Overtaken at the sender",
+		base.DEC),
+	link_tag = ProtoField.bytes("barline.link.tag", "Tag of the link body"),
+
 	auth_epoch = ProtoField.uint16("barline.auth.epoch", "Epoch of keys", base.DEC, nil,
 		0xfff0),
 	auth_stream = ProtoField.uint16("barline.auth.stream", "Stream", base.DEC, nil, 0x000f),
@@ -211,6 +226,21 @@ end
 -- marked: a link frame whose header begins with a mark, which says that it is authenticated
 local marked = false
 
+local function dissect_link(buf, tree)
+	if buf(0, 4):uint() ~= LINK_MAGIC or buf(22, 1):uint() ~= LINK_VERSION then
+		return
+	end
+	tree:add(f.link_run, buf(4, 2))
+	tree:add(f.link_racing, buf(6, 2))
+	tree:add(f.link_frames, buf(8, 4))
+	tree:add(f.link_echo, buf(12, 4))
+	tree:add(f.link_sent, buf(16, 6))
+	tree:add(f.link_version, buf(22, 1))
+	tree:add(f.link_bound, buf(24, 4))
+	tree:add(f.link_overtaken, buf(28, 4))
+	tree:add(f.link_tag, buf(32, 8))
+end
+
 local function dissect_beacon(buf, tree)
 	if buf:len() < BEACON_LEN then
 		tree:add_proto_expert_info(e.short)
@@ -222,11 +252,14 @@ local function dissect_beacon(buf, tree)
 	tree:add(f.node_id, buf(4, 4))
 	if buf:len() < BEACON_LEN + SETS_MAX * 12 then
 		tree:add_proto_expert_info(e.short)
-	elseif marked then
-		tree:add(f.auth_stamp, buf(BEACON_LEN, 8))
-		tree:add(f.auth_tag, buf(BEACON_LEN + 8, 8))
 	else
-		tree:add(f.relay, buf(BEACON_LEN, SETS_MAX * 12))
+		if marked then
+			tree:add(f.auth_stamp, buf(BEACON_LEN, 8))
+			tree:add(f.auth_tag, buf(BEACON_LEN + 8, 8))
+		else
+			tree:add(f.relay, buf(BEACON_LEN, SETS_MAX * 12))
+		end
+		dissect_link(buf(BEACON_LEN + LINK_AT, 40), tree)
 	end
 	return string.format(" node=%u port=%u", buf(4, 4):uint(), buf(3, 1):uint())
 end

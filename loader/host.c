@@ -30,6 +30,7 @@
 #include "loader/order/beacon.h"
 #include "loader/order/fence.h"
 #include "loader/order/keep.h"
+#include "loader/order/link_check.h"
 #include "loader/order/note.h"
 
 #include "host.skel.h"
@@ -45,7 +46,9 @@ static int fill_fresh_maps(const struct bl_host *skel, struct bl_err *err)
 	for (k = 0; k < BL_LANES_MAX; k++)
 		page.reg[k].hop = BL_HOP_UNKNOWN;
 	rc = bl_map_set(bpf_map__fd(skel->maps.host_page), 0, &page, BL_MAP_HOST_PAGE, err);
-	return rc ? rc : bl_map_set(bpf_map__fd(skel->maps.hints), 0, &hints, BL_MAP_HINTS, err);
+	if (!rc)
+		rc = bl_map_set(bpf_map__fd(skel->maps.hints), 0, &hints, BL_MAP_HINTS, err);
+	return rc ? rc : bl_link_new(bpf_map__fd(skel->maps.link_seen), 0, err);
 }
 
 static int fill_host_cfg(struct bl_node *n, const struct bl_host *skel, struct bl_err *err)
@@ -77,6 +80,7 @@ static int fill_host_cfg(struct bl_node *n, const struct bl_host *skel, struct b
 		.dead_after_ns = n->cfg.dead_after_us * 1000ULL,
 		.beacon_mark = BL_BEACON_MARK,
 		.ahead_ns = bl_node_ahead_ns(&n->cfg),
+		.cpus = (uint32_t)libbpf_num_possible_cpus(),
 	};
 	return bl_map_set(fd, 0, c, BL_MAP_HOST_CFG, err);
 }

@@ -52,6 +52,7 @@
 #include "loader/node_priv.h"
 #include "loader/order/fence.h"
 #include "loader/order/keep.h"
+#include "loader/order/link_check.h"
 #include "loader/switch_fdb.h"
 #include "loader/switch_source.h"
 
@@ -75,47 +76,25 @@ struct plan {
 	bool fresh;
 };
 
-static int read_pinned(const struct bl_node *n, const char *map, uint32_t value_size,
-		       uint32_t entries, void *out, struct bl_err *err)
-{
-	struct bl_node_ref ref = { .role = BL_ROLE_SWITCH, .meta = n->meta };
-	uint32_t k;
-	int fd;
-
-	snprintf(ref.dir, sizeof(ref.dir), "%s", n->dir);
-	fd = bl_map_open(&ref, map, value_size, false, err);
-	if (fd < 0)
-		return fd;
-	for (k = 0; k < entries; k++) {
-		if (bpf_map_lookup_elem(fd, &k, (char *)out + (size_t)k * value_size)) {
-			int rc = bl_fail(err, errno, "cannot read entry %u of the map %s: %s", k,
-					 map, strerror(errno));
-
-			close(fd);
-			return rc;
-		}
-	}
-	close(fd);
-	return 0;
-}
-
 static int read_old(const struct bl_node *n, struct plan *p, struct bl_err *err)
 {
+	struct bl_node_ref ref = { .role = BL_ROLE_SWITCH, .meta = n->meta };
 	unsigned int k;
 	int rc;
 
 	if (n->fresh)
 		return 0;
-	rc = read_pinned(n, BL_MAP_SW_CFG, sizeof(p->old_sw), 1, &p->old_sw, err);
+	snprintf(ref.dir, sizeof(ref.dir), "%s", n->dir);
+	rc = bl_map_read_all(&ref, BL_MAP_SW_CFG, sizeof(p->old_sw), 1, &p->old_sw, err);
 	if (!rc)
-		rc = read_pinned(n, BL_MAP_SW_PORTS, sizeof(p->old_port[0]), BL_SW_PORTS_MAX,
-				 p->old_port, err);
+		rc = bl_map_read_all(&ref, BL_MAP_SW_PORTS, sizeof(p->old_port[0]), BL_SW_PORTS_MAX,
+				     p->old_port, err);
 	if (!rc)
-		rc = read_pinned(n, BL_MAP_SW_LANES, sizeof(p->old_lane[0]), BL_LANES_MAX,
-				 p->old_lane, err);
+		rc = bl_map_read_all(&ref, BL_MAP_SW_LANES, sizeof(p->old_lane[0]), BL_LANES_MAX,
+				     p->old_lane, err);
 	if (!rc)
-		rc = read_pinned(n, BL_MAP_SW_REGS, sizeof(p->old_regs[0]), BL_SW_PORTS_MAX,
-				 p->old_regs, err);
+		rc = bl_map_read_all(&ref, BL_MAP_SW_REGS, sizeof(p->old_regs[0]), BL_SW_PORTS_MAX,
+				     p->old_regs, err);
 	for (k = 0; k < BL_SW_PORTS_MAX; k++)
 		p->old_port[k].name[sizeof(p->old_port[k].name) - 1] = 0;
 	return rc;
@@ -400,6 +379,7 @@ static int carry_lanes(const struct plan *p, int fd, struct bl_err *err)
 	for (l = 0; l < BL_LANES_MAX && !rc; l++) {
 		/* The time that 48-bit timestamps are extended by; a lane that had one keeps it. */
 		lane.now_ns = p->old_lane[l].now_ns;
+		lane.relays = p->old_lane[l].relays; /* "sw_carried" is kept, and refers to it */
 		rc = bl_map_set(fd, l, &lane, BL_MAP_SW_LANES, err);
 	}
 	return rc;
@@ -422,6 +402,8 @@ static int forget_port(const struct bl_switch *skel, uint32_t k, struct bl_err *
 	rc = bl_map_set(bpf_map__fd(skel->maps.sw_carried), k, &none, BL_MAP_SW_CARRIED, err);
 	if (!rc)
 		rc = bl_map_set(bpf_map__fd(skel->maps.sw_lags), k, &no_lag, BL_MAP_SW_LAGS, err);
+	if (!rc)
+		rc = bl_link_new(bpf_map__fd(skel->maps.link_seen), k, err);
 	if (rc)
 		return rc;
 	/*
@@ -508,6 +490,8 @@ static int fill_maps(const struct bl_node *n, struct plan *p, const struct bl_sw
 		rc = bl_sources_fill(p->cfg, p->old_port, p->port,
 				     bpf_map__fd(skel->maps.sw_sources),
 				     bpf_map__fd(skel->maps.sw_owners), err);
+	for (k = 0; k < p->sw.nports && !rc && n->fresh; k++)
+		rc = bl_link_new(bpf_map__fd(skel->maps.link_seen), k, err);
 	for (k = 0; k < BL_SW_PORTS_MAX && !rc && !n->fresh; k++)
 		if (p->port[k].ifindex && strcmp(p->port[k].name, p->old_port[k].name)) {
 			struct bl_port_regs r = new_regs(p, k);

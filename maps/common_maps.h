@@ -11,6 +11,7 @@
 #include <bpf/bpf_helpers.h>
 #include "maps/auth_abi.h"
 #include "maps/clock_maps.h"
+#include "maps/link_abi.h"
 #include "maps/meta_abi.h"
 #include "maps/switch_abi.h"
 
@@ -46,5 +47,22 @@ struct {
 	__type(key, __u32);
 	__type(value, struct bl_auth_state);
 } auth_states SEC(".maps");
+
+/* by port: what beacons say of the link */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, BL_SW_PORTS_MAX);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct bl_link);
+} link_seen SEC(".maps");
+
+/* by port: what the daemon makes of it; programs do not read it */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, BL_SW_PORTS_MAX);
+	__type(key, __u32);
+	__type(value, struct bl_link_view);
+} link_views SEC(".maps");
 
 #endif

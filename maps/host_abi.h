@@ -77,8 +77,10 @@ struct bl_host_cfg {
 	 * others may be (core/order/promise_core.h); 0: no host promises ahead.
 	 */
 	__u64 ahead_ns;
+	__u32 cpus; /* that the machine may have; those whose entries of "link_sent" are in use */
+	__u32 reserved;
 };
-_Static_assert(sizeof(struct bl_host_cfg) == 48, "ABI");
+_Static_assert(sizeof(struct bl_host_cfg) == 56, "ABI");
 
 /**
  * struct bl_inflight - an endpoint's line: what holds the barriers of its host back.
@@ -225,7 +227,7 @@ struct bl_host_page {
 	__u64 barred;
 	struct bl_ep_word word[BL_EPS_MAX]; /* by endpoint slot; written by the daemon */
 };
-_Static_assert(sizeof(struct bl_host_page) == 512 + 40 * BL_EPS_MAX, "ABI");
+_Static_assert(sizeof(struct bl_host_page) == 576 + 40 * BL_EPS_MAX, "ABI");
 _Static_assert(sizeof(struct bl_host_page) <= 4096, "one page");
 
 /**

@@ -28,6 +28,14 @@ struct {
 	__type(value, struct bl_host_cfg);
 } host_cfg SEC(".maps");
 
+/* by CPU modulo BL_LINK_CPUS */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, BL_LINK_CPUS);
+	__type(key, __u32);
+	__type(value, struct bl_link_sent);
+} link_sent SEC(".maps");
+
 /* fences for the NIC; written by the program bl_fence */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

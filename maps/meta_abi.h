@@ -33,9 +33,10 @@
  * by life, the hop of a frame; 7: the time below which messages of a removed endpoint are
  * committed; 8: endpoints that left in order, the account of a shared ring; 9: complete addresses
  * of destinations, their ages, lengths in byte times; 10: inputs that lag, addresses and quotas of
- * ports, keys of links, pages and sockets of endpoints, their users, sends that are void.
+ * ports, keys of links, pages and sockets of endpoints, their users, sends that are void; 11:
+ * frames counted on each link.
  */
-#define BL_ABI_VERSION 10
+#define BL_ABI_VERSION 11
 
 enum bl_role { BL_ROLE_NONE, BL_ROLE_SWITCH, BL_ROLE_HOST };
 

@@ -281,8 +281,14 @@ struct bl_reg {
 	 */
 	__u8 hop;
 	__u8 reserved;
+	/*
+	 * Ordered UDP frames that arrived on this lane from the neighbour, except ACK and RECALLED:
+	 * what the neighbour's beacons count (struct bl_link_body). On a host several CPUs may add
+	 * to it, atomically.
+	 */
+	__u64 frames;
 };
-_Static_assert(sizeof(struct bl_reg) == 48, "ABI");
+_Static_assert(sizeof(struct bl_reg) == 56, "ABI");
 #define BL_HOP_UNKNOWN 0x01 /* in no frame */
 
 /**
@@ -347,6 +353,9 @@ struct bl_sw_lane {
 	 * by the program bl_fence, so that the next frame reads the clock.
 	 */
 	__u64 limit_ns;
+	__u32 bound_ns; /* of the clock when it was read last; 2^32 - 1: at least as much */
+	/* beacons that this lane has relayed, modulo 2^32; see struct bl_carried_lane */
+	__u32 relays;
 	/*
 	 * Watch time: how long this lane has really been watching, ns. Grows by at most one beacon
 	 * interval from one clock reading to the next, so that a CPU that stood still for a while
@@ -382,14 +391,29 @@ struct bl_sw_lane {
 	 */
 	__u64 behind[BL_SETS_MAX];
 };
-_Static_assert(sizeof(struct bl_sw_lane) == 488, "ABI");
+_Static_assert(sizeof(struct bl_sw_lane) == 496, "ABI");
 
 /**
- * struct bl_carried - value of "sw_carried": highest barrier sent on an output. Written only by the
- * lane's CPU.
+ * struct bl_carried_lane - what one lane has sent on an output. Written only by the lane's CPU.
+ *
+ * The clones of a beacon get their number of frames when they leave, at the flush, and by then data
+ * may have been counted that is queued behind them. So the first frame behind a relay keeps the
+ * number before it. Example: 40 frames were sent before relay 7, and 3 are queued behind its clone:
+ * @frames = 43, @before = 40, @relay = 7. The clone of relay 7 says 40. If relay 8 and a frame
+ * followed before the flush, @relay would be 8, and the clone of relay 7 would say no number.
  */
+struct bl_carried_lane {
+	__u64 b;      /* highest barrier sent; 0: none yet */
+	__u32 frames; /* ordered UDP frames sent, except ACK and RECALLED, modulo 2^32 */
+	__u32 before; /* of them, those before the relay with the number @relay */
+	__u32 relay;  /* @relays of struct bl_sw_lane when the last of them was sent */
+	__u32 reserved[3];
+};
+_Static_assert(sizeof(struct bl_carried_lane) == 32, "two in a cache line");
+
+/** struct bl_carried - value of "sw_carried": what was sent on an output. */
 struct bl_carried {
-	__u64 b[BL_LANES_MAX]; /* by lane; 0: none yet */
+	struct bl_carried_lane lane[BL_LANES_MAX];
 };
 
 /**

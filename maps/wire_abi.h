@@ -9,7 +9,8 @@
  *   data               eth 14 [vlan 4] ip 20|40 udp 8  bl_hdr 24  body
  *   ack                the same, then Ethernet padding: its frame may be as long as a beacon
  *                      (struct bl_prep)
- *   beacon             eth 14 [vlan 4]                 bl_hdr 24  bl_beacon 8  relay scratch 96
+ *   beacon             eth 14 [vlan 4]                 bl_hdr 24  bl_beacon 8  relay scratch 96,
+ *                                                      with a bl_link_body 40 at its byte 16
  *   rsv, grt, release  eth 14                          bl_hdr 24  bl_rsv_body 22
  *
  * Example: a DATA frame with one message of 100 bytes over IPv4 is 14 + 20 + 8 + 24 + 4 (struct
@@ -164,6 +165,55 @@ struct bl_relay {
 	} set[BL_SETS_MAX];
 };
 _Static_assert(sizeof(struct bl_relay) == 96, "ABI");
+
+/**
+ * struct bl_link_body - what a beacon says about its link, in the relay scratch behind the first
+ * BL_LINK_AT bytes. Written last of all, when nobody needs the scratch any more: by the host's
+ * egress program, and by the devmap program of a switch. A node that does not know it takes it for
+ * scratch; a beacon without it (another version, or one that was made from an ACK) has another
+ * @magic.
+ *
+ * It answers two questions. Is the link a FIFO: @frames and @racing (core/order/link_core.h). How
+ * far are two clocks apart at least: @sent, @echo and @bound (core/order/skew_core.h).
+ */
+struct bl_link_body {
+	__be32 magic; /* BL_LINK_MAGIC */
+	/*
+	 * Number of the sender's count, drawn when it begins: another one begins anew. 0: not
+	 * counted
+	 */
+	__be16 run;
+	/*
+	 * Frames that other CPUs of the sender may have counted and not yet put into the queue, or
+	 * the other way round, when this beacon was written; 65535: at least as many
+	 */
+	__be16 racing;
+	/*
+	 * Frames that the sender has put on this link and lane before this beacon, modulo 2^32: all
+	 * ordered UDP frames except ACK and RECALLED, which bypass a host's queue. Beacons and
+	 * reservations are not counted.
+	 */
+	__be32 frames;
+	/*
+	 * Least time, in ns, that beacons of the receiver took to the sender of late, by the clocks
+	 * of the two: two's complement, saturating. BL_ECHO_NONE: none has come of late.
+	 */
+	__be32 echo;
+	__u8 sent[6];     /* bus time at which it was sent, or before that; low 48 bits, ns */
+	__u8 version;     /* BL_LINK_VERSION; others may have other fields behind @magic */
+	__u8 reserved;    /* 0 */
+	__be32 bound;     /* of the sender's clock, ns; 2^32 - 1: at least as much */
+	__be32 overtaken; /* frames of the receiver that the sender counted as overtaken; as @bound
+			   */
+	__u8 tag[8];      /* of an authenticated link: over beacon and body (core/auth_core.h) */
+};
+_Static_assert(sizeof(struct bl_link_body) == 40, "ABI");
+#define BL_LINK_AT      16         /* behind struct bl_auth_block */
+#define BL_LINK_MAGIC   0x626c6e6b /* "blnk" */
+#define BL_LINK_VERSION 1
+#define BL_LINK_TAGGED  32 /* bytes in front of the tag */
+#define BL_ECHO_NONE    (-2147483647 - 1)
+
 /*
  * Bytes that a frame may have behind the relay scratch of its beacon: a switch that relays the
  * beacon sends them to all ports.

@@ -36,6 +36,7 @@
 #include "core/order/promise_core.h"
 #include "core/order/hop_core.h"
 #include "bpf/auth.h"
+#include "bpf/link.h"
 #include "bpf/bpf_util.h"
 #include "bpf/host/run.h"
 #include "bpf/host/hold.h"
@@ -68,6 +69,58 @@ static __always_inline int tc_done(__u32 key, enum bl_reason r)
 
 /* ---- what comes in ---- */
 
+/*
+ * Counts a frame with opcode @op that arrived on the lane of @reg and is not a link frame, whatever
+ * becomes of it. Atomically: where the NIC has several receive queues, frames are not in order, and
+ * that is to be seen. A frame that its switch did not handle has another hop than the lane: the
+ * switch has not counted it either.
+ */
+static __always_inline void count_arrived(struct bl_reg *reg, __u32 op)
+{
+	if (!bl_op_answer(op))
+		__sync_fetch_and_add(&reg->frames, 1);
+}
+
+/** bl_host_refused - counts a frame that arrived and was refused for its times. Rare. */
+__attribute__((noinline)) int bl_host_refused(__u32 op, __u32 flags)
+{
+	__u32 zero = 0;
+	struct bl_host_page *page = bpf_map_lookup_elem(&host_page, &zero);
+	struct bl_reg *reg;
+
+	if (!page)
+		return 0;
+	reg = &page->reg[BL_FLAGS_LANE(flags)];
+	if ((flags & BL_F_HOP) == reg->hop)
+		count_arrived(reg, op);
+	return 0;
+}
+
+/**
+ * bl_host_link - takes in what a genuine beacon says of its link. A function of its own, because
+ * its variables do not fit on the caller's stack. @off: offset of struct bl_hdr
+ */
+__attribute__((noinline)) int bl_host_link(struct xdp_md *ctx, __u32 off)
+{
+	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+	__u32 zero = 0, lane;
+	struct bl_host_page *page = bpf_map_lookup_elem(&host_page, &zero);
+	const struct bl_link_body *link;
+	const struct bl_hdr *h;
+
+	if (!page || off > sizeof(struct ethhdr) + 4)
+		return 0;
+	h = data + off;
+	BL_SEEN(h);
+	link = (const void *)((const __u8 *)h + BL_LINK_OFF);
+	if ((const void *)(link + 1) > end)
+		return 0;
+	lane = BL_FLAGS_LANE(h->flags);
+	link_in(link, 0, lane, BL_BE32(((const struct bl_beacon *)(h + 1))->node_id),
+		page->reg[lane].frames, page->now_ns);
+	return 0;
+}
+
 /* Handles an ordered frame or a link frame that arrived on the NIC. Returns the reason. */
 static __always_inline enum bl_reason on_ordered_frame(struct xdp_md *ctx, struct run *r)
 {
@@ -80,10 +133,18 @@ static __always_inline enum bl_reason on_ordered_frame(struct xdp_md *ctx, struc
 		return why == BL_R_NONE ? bl_pl2_link(ctx, off, r->f.opcode, r->f.psn) : why;
 	}
 	why = validate_times(r);
-	if (why == BL_R_NONE && bl_auth && r->f.opcode == BL_OP_BEACON)
-		why = (enum bl_reason)bl_auth_check(ctx, 0, off, r->page->now_ns);
-	if (why != BL_R_NONE)
+	if (why != BL_R_NONE) {
+		if (r->f.opcode != BL_OP_BEACON)
+			bl_host_refused(r->f.opcode, r->f.flags);
+		else if (why == BL_R_CLOCK_VOID)
+			bl_link_void(ctx, 0, off);
 		return why;
+	}
+	if (bl_auth && r->f.opcode == BL_OP_BEACON) {
+		why = (enum bl_reason)bl_auth_check(ctx, 0, off, r->page->now_ns);
+		if (why != BL_R_NONE)
+			return why;
+	}
 	if (r->f.opcode == BL_OP_BEACON) {
 		struct bl_beacon *body;
 
@@ -105,6 +166,7 @@ static __always_inline enum bl_reason on_ordered_frame(struct xdp_md *ctx, struc
 			r->page->life.policy = body->policy;
 		if (r->page->life.auth != BL_AUTH_MARK_EPOCH((__u32)(r->f.ts >> 32)))
 			r->page->life.auth = BL_AUTH_MARK_EPOCH((__u32)(r->f.ts >> 32));
+		bl_host_link(ctx, off);
 		bl_port_learn_hop((struct bl_port_regs *)r->page->reg, r->f.lane,
 				  r->f.flags & BL_F_HOP);
 		publish_barriers(r);
@@ -118,6 +180,8 @@ static __always_inline enum bl_reason on_ordered_frame(struct xdp_md *ctx, struc
 		if (!bl_hop_old(r->b, r->c, r->page->now_ns))
 			return BL_R_UNSWITCHED;
 		r->f.lanes = 0;
+	} else {
+		count_arrived(&r->page->reg[r->f.lane & (BL_LANES_MAX - 1)], r->f.opcode);
 	}
 	if (l3 > sizeof(struct ethhdr) + 4)
 		return BL_R_SHORT;
@@ -221,6 +285,64 @@ __attribute__((noinline)) int bl_auth_seal_skb(struct __sk_buff *skb, __u32 off,
 			 BL_AUTH_S_BEACON, now);
 }
 
+/* Counts @n frames of one skb that go into the NIC's queue. */
+static __always_inline void count_sent(__u32 n, __u64 now)
+{
+	__u32 cpu = bpf_get_smp_processor_id() & (BL_LINK_CPUS - 1);
+	struct bl_link_sent *s = bpf_map_lookup_elem(&link_sent, &cpu);
+
+	if (s)
+		bl_link_sent(s, n, now);
+}
+
+/** struct sent_sum - what all CPUs have sent, for one beacon. */
+struct sent_sum {
+	__u64 frames;
+	__u64 now; /* bus time, ns */
+	__u64 racing;
+	__u32 cpus, cpu; /* to look at; that on which the beacon is written */
+};
+
+/* Adds what @cpu has sent. Returns 1 behind the last one. */
+static long add_sent(__u32 cpu, struct sent_sum *s)
+{
+	const struct bl_link_sent *c = bpf_map_lookup_elem(&link_sent, &cpu);
+
+	if (!c || cpu >= s->cpus)
+		return 1;
+	/* The time first: a CPU whose frames are missed here is seen as racing by the next beacon.
+	 */
+	if (cpu != s->cpu)
+		s->racing += bl_link_racing(c, s->now);
+	s->frames += BL_READ_ONCE(c->frames);
+	return 0;
+}
+
+/**
+ * bl_link_say - writes what this host's beacon says of its link. A function of its own, as
+ * bl_auth_seal_skb().
+ * @off: offset of struct bl_hdr; @bound: of the clock, ns
+ */
+__attribute__((noinline)) int bl_link_say(struct __sk_buff *skb, __u32 off, __u64 now, __u64 bound)
+{
+	struct sent_sum s = { .now = now, .cpu = bpf_get_smp_processor_id() & (BL_LINK_CPUS - 1) };
+	struct bl_link_body b = { 0 };
+	__u32 zero = 0;
+	const struct bl_host_cfg *cfg = bpf_map_lookup_elem(&host_cfg, &zero);
+	const struct bl_link *link = bpf_map_lookup_elem(&link_seen, &zero);
+
+	if (!cfg || !link)
+		return 0;
+	s.cpus = cfg->cpus;
+	bpf_loop(BL_LINK_CPUS, add_sent, &s, 0);
+	link_out(&b, link, now, bl_link_sat32(bound));
+	b.run = BL_BE16(link->run);
+	b.racing = BL_BE16(bl_link_sat16(s.racing));
+	b.frames = BL_BE32((__u32)s.frames);
+	bpf_skb_store_bytes(skb, off + BL_LINK_OFF, &b, sizeof(b), 0);
+	return 0;
+}
+
 /*
  * Handles a frame that leaves by the NIC: every ordered frame of this host gets B and C. While the
  * controller bars this output, C promises nothing. With UDP GSO one skb holds many frames, gso_size
@@ -280,13 +402,16 @@ static __always_inline enum bl_reason on_egress_frame(struct __sk_buff *skb, str
 	if (r->f.opcode == BL_OP_BEACON) {
 		fill_segment(0, &f);
 		write_own_policy(skb, f.off);
+		bl_link_say(skb, f.off, now.bus, now.limit - now.bus);
 		if (bl_auth)
 			bl_auth_seal_skb(skb, f.off, now.bus);
 	} else if (f.step) {
 		/* Checksums are computed after segmentation. */
 		bpf_loop(BL_GSO_SEGS, fill_segment, &f, 0);
+		count_sent(bl_gso_frames(skb->len - f.off, f.step), now.bus);
 	} else {
 		fill_frame(skb, f.off, f.both);
+		count_sent(1, now.bus);
 	}
 	/*
 	 * One class and one queue for all. A process may choose the priority of its frames

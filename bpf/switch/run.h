@@ -23,6 +23,7 @@ struct run {
 	struct bl_frame f;           /* the parsed headers */
 	const struct bl_sw_cfg *cfg; /* value 0 of "sw_cfg" */
 	struct bl_sw_lane *lane;     /* entry lane_no of "sw_lanes" */
+	struct bl_port_regs *regs;   /* of the input port */
 	__u32 in;                    /* input port */
 	__u32 out;                   /* output port */
 	__u32 lane_no;               /* this port's lane; 0 without single_writer */

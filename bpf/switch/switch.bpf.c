@@ -28,6 +28,7 @@
 #include "core/policy_core.h"
 #include "bpf/bpf_util.h"
 #include "bpf/auth.h"
+#include "bpf/link.h"
 #include "bpf/switch/run.h"
 #include "bpf/switch/fdb.h"
 #include "bpf/switch/queue.h"
@@ -39,6 +40,32 @@
 #include "bpf/switch/steer.h"
 #include "bpf/switch/plain.h"
 #include "bpf/switch/guard.h"
+
+/*
+ * Counts a frame that arrived, before anything can refuse it. A frame that its switch did not
+ * handle has another hop: the switch has not counted it either.
+ */
+static __always_inline void count_arrived(struct run *r)
+{
+	struct bl_reg *reg = &r->regs->lane[r->f.lane & (BL_LANES_MAX - 1)];
+
+	if (__builtin_expect((r->f.flags & BL_F_HOP) == reg->hop, 1) && !bl_op_link(r->f.opcode) &&
+	    !bl_op_answer(r->f.opcode))
+		reg->frames++;
+}
+
+/* Records that the frame was sent with barrier @b by the output and lane of @c. */
+static __always_inline void count_carried(const struct run *r, struct bl_carried_lane *c, __u64 b)
+{
+	c->b = b;
+	if (bl_op_answer(r->f.opcode))
+		return;
+	if (c->relay != r->lane->relays) {
+		c->before = c->frames;
+		c->relay = r->lane->relays;
+	}
+	c->frames++;
+}
 
 /*
  * Handles an ordered frame other than a beacon: routes it, raises the register, and writes the
@@ -114,8 +141,8 @@ static __always_inline enum bl_reason on_data_frame(struct xdp_md *ctx, struct r
 	}
 	carried = bpf_map_lookup_elem(&sw_carried, &r->out);
 	if (carried)
-		carried->b[r->lane_no & (BL_LANES_MAX - 1)] =
-			r->lane->out[to->out_set & (BL_SETS_MAX - 1)].b;
+		count_carried(r, &carried->lane[r->lane_no & (BL_LANES_MAX - 1)],
+			      r->lane->out[to->out_set & (BL_SETS_MAX - 1)].b);
 	return why;
 }
 
@@ -185,6 +212,8 @@ static __always_inline enum bl_reason on_beacon_frame(struct xdp_md *ctx, struct
 	if (learn_neighbour(r->in, r->lane_no, BL_BE32(body->node_id), body->policy,
 			    (__u32)(r->f.ts >> 32)) != BL_R_NONE)
 		return BL_R_SPOOFED;
+	link_in((void *)((__u8 *)relay + BL_LINK_AT), r->in, r->f.lane, BL_BE32(body->node_id),
+		r->regs->lane[r->f.lane & (BL_LANES_MAX - 1)].frames, lane->now_ns);
 	for (s = 0; s < BL_SETS_MAX; s++)
 		lane->behind[s] = bl_commit_news(&lane->out[s], lane->relay_at[s]);
 	raise_register(r, port, 1);
@@ -200,7 +229,8 @@ static __always_inline enum bl_reason on_beacon_frame(struct xdp_md *ctx, struct
 		bl_put48(relay->set[s].barrier, lane->out[s].b);
 		bl_put48(relay->set[s].commit, bl_max64(lane->out[s].c, lane->now_ns - BL_TS_OLD));
 	}
-	__builtin_memset(h->ts, 0, sizeof(h->ts)); /* another link's mark */
+	/* for bl_carried_lane; the mark of the link on which the beacon came is overwritten */
+	bl_put48(h->ts, ++lane->relays);
 	bl_hdr_set_lane(h, r->lane_no, r->cfg->lanes);
 	body->node_id = BL_BE32(r->cfg->node_id);
 	/* for on_output_frame(): sets whose clones are sent even if their B is no news */
@@ -255,14 +285,19 @@ static __always_inline enum bl_reason on_ordered_frame(struct xdp_md *ctx, struc
 	}
 	key = r->lane_no;
 	r->lane = bpf_map_lookup_elem(&sw_lanes, &key);
-	if (!r->lane)
+	r->regs = bpf_map_lookup_elem(&sw_regs, &r->in);
+	if (!r->lane || !r->regs)
 		return BL_R_UNKNOWN_PORT;
+	count_arrived(r);
 	why = validate_source(ctx, r, port, plain);
 	if (why != BL_R_NONE)
 		return why;
 	why = validate_times(r);
-	if (why != BL_R_NONE)
+	if (why != BL_R_NONE) {
+		if (why == BL_R_CLOCK_VOID && r->f.opcode == BL_OP_BEACON)
+			bl_link_void(ctx, r->in, r->f.hdr_off);
 		return why;
+	}
 	if (r->f.opcode == BL_OP_BEACON && bl_auth) {
 		why = (enum bl_reason)bl_auth_check(ctx, r->in, r->f.hdr_off, r->lane->now_ns);
 		if (why != BL_R_NONE)
@@ -344,6 +379,27 @@ int bl_switch_steered(struct xdp_md *ctx)
 }
 
 /*
+ * Writes what the clone of a beacon says of the link of port @p.
+ * @relay: number of the relay (count_carried())
+ * @metered: the clone goes behind all data that was counted
+ */
+static __always_inline void say_link(struct bl_link_body *b, __u32 p,
+				     const struct bl_carried_lane *c, const struct bl_sw_lane *from,
+				     __u32 relay, int metered)
+{
+	const struct bl_link *link = bpf_map_lookup_elem(&link_seen, &p);
+	__s32 later = (__s32)(c->relay - relay);
+
+	b->magic = 0;
+	if (!link || !from)
+		return;
+	link_out(b, link, from->now_ns, from->bound_ns);
+	b->run = later > 0 && !metered ? 0 : BL_BE16(link->run);
+	b->racing = 0;
+	b->frames = BL_BE32(later < 0 || metered ? c->frames : c->before);
+}
+
+/*
  * Handles a frame that leaves, in the device map. Data was rewritten at ingress; a relayed beacon
  * gets what ingress stored in it for this port's set. Nothing is computed from the registers here:
  * at the flush they may be ahead of frames that are queued behind this one. Returns the verdict.
@@ -357,11 +413,11 @@ static __always_inline int on_output_frame(struct xdp_md *ctx, __u32 ifindex)
 	struct bl_beacon *body;
 	struct bl_relay *relay;
 	enum bl_reason why = BL_R_CLONE_SENT;
-	__u32 p, set, lane;
+	const struct bl_sw_lane *from;
+	__u32 p, set, lane, relayed, off = sizeof(*eth);
 	const __u8 *mine;
 	struct bl_hdr *h;
 	__u64 b, last;
-	__u32 key, off = sizeof(*eth);
 	int out;
 
 	if ((void *)(eth + 1) > end)
@@ -395,7 +451,7 @@ static __always_inline int on_output_frame(struct xdp_md *ctx, __u32 ifindex)
 		return bl_done(p, BL_R_SHORT);
 	set = port->out_set & (BL_SETS_MAX - 1);
 	lane = BL_FLAGS_LANE(h->flags);
-	last = carried->b[lane];
+	last = carried->lane[lane].b;
 	mine = relay->set[set].barrier;
 	BL_SEEN(mine);
 	if ((void *)(mine + sizeof(relay->set[0])) > end)
@@ -411,23 +467,20 @@ static __always_inline int on_output_frame(struct xdp_md *ctx, __u32 ifindex)
 	}
 	__builtin_memcpy(h->barrier, mine, 6);
 	__builtin_memcpy(h->commit, mine + 6, 6);
+	relayed = (__u32)bl_get48(h->ts);
+	__builtin_memset(h->ts, 0, sizeof(h->ts));
+	from = bpf_map_lookup_elem(&sw_lanes, &lane);
+	BL_SEEN(lane); /* Linux 6.1 must see the bound at the access */
+	say_link((void *)((__u8 *)relay + BL_LINK_AT), p, &carried->lane[lane & (BL_LANES_MAX - 1)],
+		 from, relayed, port->metered);
 	h->flags = (__u8)((h->flags & ~BL_F_HOP) | output_hop_flag(port));
-	if (__builtin_expect(port->barred, 0)) {
-		const struct bl_sw_lane *from;
-
-		key = lane;
-		from = bpf_map_lookup_elem(&sw_lanes, &key);
+	if (__builtin_expect(port->barred, 0))
 		bl_put48(h->commit, (from ? from->now_ns : b) - BL_TS_OLD);
-	}
 	__builtin_memcpy(eth->h_source, port->mac, 6);
 	body->policy = own_policy();
 	body->port = (__u8)p;
-	if (bl_auth) {
-		const struct bl_sw_lane *from;
-
-		from = bpf_map_lookup_elem(&sw_lanes, &lane);
+	if (bl_auth)
 		bl_auth_seal(ctx, p, off, lane, from ? from->now_ns : 0);
-	}
 	if (__builtin_expect(port->metered, 0)) {
 		/* behind the data that it makes promises about */
 		why = bl_port_put(ctx, p, BL_CL_DATA);
@@ -435,7 +488,7 @@ static __always_inline int on_output_frame(struct xdp_md *ctx, __u32 ifindex)
 			return bl_done(p, why);
 	}
 	BL_SEEN(lane); /* Linux 6.1 must see the bound at the access */
-	carried->b[lane & (BL_LANES_MAX - 1)] = b;
+	carried->lane[lane & (BL_LANES_MAX - 1)].b = b;
 	return bl_done(p, why);
 }
 

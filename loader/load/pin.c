@@ -32,6 +32,7 @@
 #include "maps/fence_abi.h"
 #include "maps/hold_abi.h"
 #include "maps/host_abi.h"
+#include "maps/link_abi.h"
 #include "maps/pace_abi.h"
 #include "maps/pl2_switch_abi.h"
 #include "maps/queue_abi.h"
@@ -421,6 +422,9 @@ static const struct {
 	{ BL_MAP_SW_SOURCES, BPF_MAP_TYPE_ARRAY },
 	{ BL_MAP_AUTH_LINKS, BPF_MAP_TYPE_ARRAY },
 	{ BL_MAP_AUTH_STATES, BPF_MAP_TYPE_ARRAY },
+	{ BL_MAP_LINK_SEEN, BPF_MAP_TYPE_ARRAY },
+	{ BL_MAP_LINK_SENT, BPF_MAP_TYPE_ARRAY },
+	{ BL_MAP_LINK_VIEWS, BPF_MAP_TYPE_ARRAY },
 };
 
 int bl_map_open(const struct bl_node_ref *ref, const char *map, uint32_t value_size, bool write,
@@ -459,4 +463,20 @@ int bl_map_open(const struct bl_node_ref *ref, const char *map, uint32_t value_s
 			       path, info.type, info.value_size, value_size);
 	}
 	return fd;
+}
+
+int bl_map_read_all(const struct bl_node_ref *ref, const char *map, uint32_t value_size,
+		    uint32_t entries, void *out, struct bl_err *err)
+{
+	int fd = bl_map_open(ref, map, value_size, false, err), rc = 0;
+	uint32_t k;
+
+	if (fd < 0)
+		return fd;
+	for (k = 0; k < entries && !rc; k++)
+		if (bpf_map_lookup_elem(fd, &k, (char *)out + (size_t)k * value_size))
+			rc = bl_fail(err, errno, "cannot read entry %u of the map %s: %s", k, map,
+				     strerror(errno));
+	close(fd);
+	return rc;
 }

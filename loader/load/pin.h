@@ -98,4 +98,11 @@ void bl_node_ports(const struct bl_node_ref *ref, struct bl_node_ports *p);
 int bl_map_open(const struct bl_node_ref *ref, const char *map, uint32_t value_size, bool write,
 		struct bl_err *err);
 
+/**
+ * bl_map_read_all - reads the first @entries values of an array of the node, each @value_size
+ * bytes, to @out. Returns 0 or -errno.
+ */
+int bl_map_read_all(const struct bl_node_ref *ref, const char *map, uint32_t value_size,
+		    uint32_t entries, void *out, struct bl_err *err);
+
 #endif

@@ -178,15 +178,24 @@ static void udp_frame(const char *name, __u8 op, int v6, int vlans, int many)
 	save("body", name, load.p, load.n + 1);
 }
 
-static void beacon(const char *name, int vlans)
+static void beacon(const char *name, int vlans, bool says)
 {
 	struct bl_beacon bc = { .tai_offset_s = BL_BE16(37), .port = 3, .node_id = BL_BE32(99) };
+	struct bl_link_body link = { .magic = BL_BE32(BL_LINK_MAGIC),
+				     .run = BL_BE16(7),
+				     .frames = BL_BE32(1000),
+				     .echo = BL_BE32(12000),
+				     .sent = { 1, 2, 3, 4, 5, 6 },
+				     .version = BL_LINK_VERSION,
+				     .bound = BL_BE32(50000) };
 	struct bl_relay scratch = { 0 };
 	struct buf b;
 
 	add_eth(&b, vlans, BL_ETHERTYPE);
 	add_hdr(&b, BL_OP_BEACON, 0);
 	add(&b, &bc, sizeof(bc));
+	if (says)
+		memcpy((char *)&scratch + BL_LINK_AT, &link, sizeof(link));
 	add(&b, &scratch, sizeof(scratch));
 	save("parse", name, b.p, b.n);
 }
@@ -500,8 +509,9 @@ int main(int argc, char **argv)
 #define SEED(sym, num, name, where) SEED_##where(num, name)
 	BL_OPCODES(SEED)
 #undef SEED
-	beacon("beacon", 0);
-	beacon("beacon_vlan", 1);
+	beacon("beacon", 0, false);
+	beacon("beacon_vlan", 1, false);
+	beacon("beacon_link", 0, true);
 	plain_frames();
 	top_frames();
 	rx_seeds();

@@ -19,6 +19,7 @@ void native_host_maps(void)
 	MAP(failures);
 	MAP(auth_links);
 	MAP(auth_states);
+	MAP(link_seen);
 	MAP(epoch);
 	native_map(&clock, "clock", BPF_MAP_TYPE_ARRAY, sizeof(__u32), sizeof(struct bl_clock), 1);
 #undef MAP

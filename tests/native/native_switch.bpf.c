@@ -27,6 +27,7 @@ void native_switch_maps(void)
 	MAP(sw_homing);
 	MAP(auth_links);
 	MAP(auth_states);
+	MAP(link_seen);
 	MAP(epoch);
 	native_map(&clock, "clock", BPF_MAP_TYPE_ARRAY, sizeof(__u32), sizeof(struct bl_clock), 1);
 #undef MAP

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Authentication of links for the program tests of both roles: keys, and sealing a frame as
- * docs/protocol.md says it, from a message of 48 bytes and not by the code of the programs. Include
- * it after host_util.h or switch_util.h.
+ * docs/protocol.md says it, from a message of 48 bytes (80 for its link body) and not by the code
+ * of the programs. Include it after host_util.h or switch_util.h.
  */
 #ifndef BARLINE_TEST_AUTH_UTIL_H
 #define BARLINE_TEST_AUTH_UTIL_H
@@ -54,7 +54,7 @@ static void seal_under(struct frame *f, __u32 off, struct bl_auth_key k, __u32 e
 		       __u64 stamp)
 {
 	bool beacon = f->p[off + 22] == BL_OPCODE_BYTE(BL_OP_BEACON);
-	__u8 m[48], *h = f->p + off, *at = beacon ? h + 32 : h + 2;
+	__u8 m[80], *h = f->p + off, *at = beacon ? h + 32 : h + 2;
 	__u64 tag;
 	int i;
 
@@ -75,9 +75,15 @@ static void seal_under(struct frame *f, __u32 off, struct bl_auth_key k, __u32 e
 		memcpy(m + 32, h + 32, 8);
 		memcpy(m + 40, h + 38, 8);
 	}
-	tag = bl_siphash(k.k[0], k.k[1], m, sizeof(m), BL_SIP_NONE);
+	tag = bl_siphash(k.k[0], k.k[1], m, 48, BL_SIP_NONE);
 	for (i = 0; i < 8; i++)
 		at[8 + i] = (__u8)(tag >> 8 * i);
+	if (!beacon || memcmp(h + 48, "blnk", 4))
+		return;
+	memcpy(m + 48, h + 48, 32);
+	tag = bl_siphash(k.k[0], k.k[1], m, 80, BL_SIP_NONE);
+	for (i = 0; i < 8; i++)
+		h[80 + i] = (__u8)(tag >> 8 * i);
 }
 
 /* The same under EPOCH: as the neighbour at @port does, or (@send) as this node does. */

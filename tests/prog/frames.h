@@ -47,6 +47,10 @@ struct desc {
 	__u16 port;
 	__u32 node;
 	struct bl_pair relay[BL_SETS_MAX];
+	/* 1: @link is in the relay scratch. No bool: gcc 12 clears its padding in the wrong place.
+	 */
+	__u64 says;
+	struct bl_link_body link;
 };
 
 /* Writes the Ethernet address of host @h, which is on the link of port @h, to @mac. */
@@ -121,6 +125,19 @@ MAYBE_UNUSED static struct desc beacon_frame(__u32 from, __u64 b)
 
 	host_mac(d.src, from);
 	return d;
+}
+
+/* Makes the beacon @d say that @frames frames were counted under @run before it, sent at @at. */
+MAYBE_UNUSED static void say(struct desc *d, __u16 run, __u32 frames, __u64 at, __u32 bound)
+{
+	d->says = 1;
+	d->link = (struct bl_link_body){ .magic = BL_BE32(0x626c6e6b),
+					 .run = BL_BE16(run),
+					 .frames = BL_BE32(frames),
+					 .echo = BL_BE32(0x80000000),
+					 .version = 1,
+					 .bound = BL_BE32(bound) };
+	bl_put48(d->link.sent, at);
 }
 
 /* The put functions append to the frame, in network byte order. */
@@ -241,6 +258,8 @@ MAYBE_UNUSED static void build(struct frame *f, const struct desc *d)
 			put48(f, d->relay[i].b);
 			put48(f, d->relay[i].c);
 		}
+		if (d->says)
+			memcpy(f->p + hdr + 24 + 8 + 16, &d->link, 40);
 		return;
 	}
 	for (i = 0; i < d->body; i++)

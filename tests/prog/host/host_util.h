@@ -10,6 +10,7 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include "tests/prog/prog_util.h"
+#include "tests/prog/link_util.h"
 #include "maps/host_abi.h"
 #include "maps/reliable_abi.h"
 #include "host.skel.h"
@@ -18,6 +19,7 @@
 #define DEAD_NS     1000000ULL
 #define NODE_ID     0x5a5a5a5au
 #define BEACON_MARK 0x42a7
+#define RUN         0x700 /* number of the host's count of frames */
 #define NEPS        3
 #define NO_RING     40 /* a slot without a ring */
 /* Fields of a PREP whose body has the bytes of frames.h (i * 7 + 1). */
@@ -202,6 +204,7 @@ MAYBE_UNUSED static int host_setup(void **unused)
 	struct bl_host_page page = { 0 };
 	struct wakes wake = { .next = BL_TIME_NONE, .next_c = BL_TIME_NONE };
 	struct bl_ep_slot no_ep = { 0 };
+	struct bl_link_sent nothing_sent = { 0 };
 	__u8 v4[16], v6[16];
 	__u32 i;
 
@@ -220,8 +223,12 @@ MAYBE_UNUSED static int host_setup(void **unused)
 				    .tai_offset_s = 37,
 				    .beacon_ns = BEACON_NS,
 				    .dead_after_ns = DEAD_NS,
-				    .beacon_mark = BEACON_MARK };
+				    .beacon_mark = BEACON_MARK,
+				    .cpus = (__u32)libbpf_num_possible_cpus() };
 	set_cfg();
+	link_new(sk->maps.link_seen, 0, RUN);
+	for (i = 0; i < BL_LINK_CPUS; i++)
+		map_put(sk->maps.link_sent, i, &nothing_sent);
 	map_put(sk->maps.host_page, 0, &page);
 	for (i = 0; i < BL_EPS_MAX; i++) {
 		line_put(i, &idle);
@@ -243,6 +250,19 @@ MAYBE_UNUSED static int host_setup(void **unused)
 	counts_take(sk->maps.counts, counted);
 	doing = "";
 	return 0;
+}
+
+/* Makes the beacon @d say what the host says when it is sent at @now. */
+MAYBE_UNUSED static void host_says(struct desc *d, __u64 now)
+{
+	struct bl_link_sent s;
+	__u32 i, frames = 0;
+
+	for (i = 0; i < BL_LINK_CPUS; i++) {
+		map_get(sk->maps.link_sent, i, &s);
+		frames += (__u32)s.frames;
+	}
+	say(d, RUN, frames, now, BOUND);
 }
 
 /* Fails unless the ring of @slot holds exactly one record, that of the frame @d. */

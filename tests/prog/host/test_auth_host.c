@@ -127,6 +127,7 @@ static void egress__beacons(void **state)
 		w = d;
 		w.ts = 0;
 		w.b = w.c = T0;
+		host_says(&w, T0);
 		build(&want, &w);
 		seal(&want, 14 + 4 * d.tags, 0, true, BL_AUTH_S_BEACON, T0 + k);
 		expect_beacon_sent(&in, &want);
@@ -142,6 +143,7 @@ static void egress__beacons(void **state)
 	for (k = 0; k < 2; k++) {
 		clock_at(sk->maps.clock, T0 + 999 + k);
 		w.b = w.c = T0 + 999 + k;
+		host_says(&w, T0 + 999 + k);
 		build(&want, &w);
 		seal_under(&want, 18, test_key(0, true, EPOCH + k), EPOCH + k, 0, T0 + 999 + k);
 		expect_beacon_sent(&in, &want);

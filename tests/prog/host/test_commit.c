@@ -449,6 +449,8 @@ static void expect_barriers_sent(__u64 b, __u64 c)
 			build(&in, each[i]);
 			w.b = b;
 			w.c = c;
+			if (i)
+				host_says(&w, bus_now);
 			build(&want, &w);
 			assert_int_equal(run_tc(sk->progs.bl_host_egress, &in, &out, BEACON_MARK),
 					 TC_ACT_OK);

@@ -16,9 +16,9 @@ void native_host_maps(void);
 
 static struct bl_ep_page *native_page[BL_EPS_MAX];
 static bool reliable; /* the present frame is one of the reliable stream */
-static const char *const configured[] = { "host_cfg", "host_orders", "host_page",
-					  "hints",    "eps",         "clock",
-					  "epoch",    "auth_links",  "auth_states" };
+static const char *const configured[] = { "host_cfg",    "host_orders", "host_page", "hints",
+					  "eps",         "clock",       "epoch",     "auth_links",
+					  "auth_states", "link_seen" };
 
 static void copy_host(void)
 {
@@ -100,6 +100,7 @@ static void same_state(bool all)
 	same_map(sk->maps.hints, 1);
 	same_map(sk->maps.host_orders, 1);
 	same_map(sk->maps.auth_states, 1);
+	same_map(sk->maps.link_seen, 1);
 	same_map(sk->maps.epoch, 1);
 	same_pages(all ? BL_EPS_MAX : NEPS);
 	same_records();

@@ -66,6 +66,8 @@ static void expect_sent_next(const struct desc *d, __u64 b)
 
 	build(&in, d);
 	w.b = w.c = b;
+	if (w.op == BL_OP_BEACON)
+		host_says(&w, bus_now);
 	build(&want, &w);
 	expect_frame_sent(&in, BEACON_MARK, 0, &want,
 			  d->op == BL_OP_BEACON ? BL_R_BEACON_SENT : BL_R_SENT);
@@ -182,6 +184,7 @@ static void egress__beacon_says_the_policy(void **state)
 		w = d;
 		w.b = w.c = T0;
 		w.port = (__u16)((hold.policy + 1) << 8);
+		host_says(&w, T0);
 		build(&want, &w);
 		expect_frame_sent(&in, BEACON_MARK, 0, &want, BL_R_BEACON_SENT);
 	}
@@ -535,6 +538,7 @@ static void egress__absurd_promise(void **state)
 	p.sent_barrier = 0;
 	map_put(sk->maps.host_page, 0, &p);
 	w.b = w.c = T0;
+	host_says(&w, T0);
 	build(&in, &be);
 	assert_int_equal(run_tc(sk->progs.bl_host_egress, &in, &out, BEACON_MARK, 0), TC_ACT_OK);
 	build(&in, &w);
@@ -693,6 +697,8 @@ static void egress__barred(void **state)
 		w = d;
 		w.b = T0;
 		w.c = T0 - BL_TS_OLD;
+		if (v == 4)
+			host_says(&w, T0);
 		build(&want, &w);
 		expect_frame_sent(&in, BEACON_MARK, 0, &want, v < 4 ? BL_R_SENT : BL_R_BEACON_SENT);
 	}

@@ -10,6 +10,7 @@
 #define BARLINE_TEST_SWITCH_UTIL_H
 
 #include "tests/prog/prog_util.h"
+#include "tests/prog/link_util.h"
 #include "core/order/barrier_core.h"
 #include "switch.skel.h"
 
@@ -224,6 +225,7 @@ MAYBE_UNUSED static int switch_setup(void **unused)
 		map_put(sk->maps.sw_lags, i, &no_lag);
 		map_put(sk->maps.sw_sources, i, &no_sources);
 		map_put(sk->maps.sw_quotas, i, &no_quotas);
+		link_new(sk->maps.link_seen, i, (__u16)(0x700 + i));
 		set_steering(i, (__u32)net.cpu, 0, 0);
 	}
 	map_put(sk->maps.epoch, 0, &no_epoch);
@@ -287,6 +289,16 @@ MAYBE_UNUSED static void take_in(__u32 port, const struct desc *d, const struct 
 	step(port, d, XDP_DROP, d, counters, n);
 }
 
+/* Frames are counted as they arrive, whatever becomes of them. */
+static void forget_frames(struct state *s)
+{
+	__u32 p, l;
+
+	for (p = 0; p < BL_SW_PORTS_MAX; p++)
+		for (l = 0; l < BL_LANES_MAX; l++)
+			s->regs[p].lane[l].frames = 0;
+}
+
 /*
  * Runs a frame that must be refused: dropped, unchanged, counted for @why, with no other change in
  * any map.
@@ -300,6 +312,8 @@ MAYBE_UNUSED static void refuse_frame(__u32 port, const struct frame *in, enum b
 	same_frame(&out, in);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ port, why }));
 	state_take(&after);
+	forget_frames(&before);
+	forget_frames(&after);
 	if (memcmp(&before, &after, sizeof(before)))
 		fail_msg("%s: a frame refused as %s changed a register, tree, lane or carried "
 			 "barrier",
@@ -331,14 +345,18 @@ MAYBE_UNUSED static struct desc sent(struct desc d, __u64 b, __u64 c)
 
 /*
  * Returns a relayed beacon as ingress leaves it: sets 0 and 1 have barriers, the others have none
- * (b is 0, and c is so old that it promises nothing).
+ * (b is 0, and c is so old that it promises nothing). Its ts is the number of the relay: the next
+ * one of lane 0, on which the test's ports are.
  */
 MAYBE_UNUSED static struct desc relayed(struct desc d, __u64 up, __u64 down)
 {
+	struct bl_sw_lane lane;
 	__u32 s;
 
 	for (s = 0; s < BL_SETS_MAX; s++)
 		d.relay[s] = (struct bl_pair){ 0, bus_now - BL_TS_OLD };
+	map_get(sk->maps.sw_lanes, 0, &lane);
+	d.ts = lane.relays + 1;
 	d.node = NODE_ID;
 	d.port = 0; /* no set whose C was behind its B and rose */
 	d.lane = 0;

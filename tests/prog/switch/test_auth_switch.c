@@ -72,6 +72,8 @@ static void beacon__relayed_and_sealed(void **state)
 
 		memcpy(d.src, ports[p].mac, 6);
 		d.port = (__u16)p;
+		d.ts = 0;
+		say(&d, (__u16)(0x700 + p), 0, T0, BOUND);
 		build(&want, &d);
 		seal(&want, 14, p, true, 0, T0);
 		receive_frame(p, &got, 5000);
@@ -85,7 +87,7 @@ static void beacon__relayed_and_sealed(void **state)
 /* Stamps rise on each lane's stream although the clock stands still; so do those of other lanes. */
 static void clone__stamps_rise(void **state)
 {
-	struct desc d = relayed(beacon_frame(0, 1), 0, T0);
+	struct desc d = relayed(beacon_frame(0, 1), 0, T0), w;
 	struct bl_sw_lane lane = { .now_ns = T0 };
 	struct frame in, want, got;
 	__u32 k;
@@ -103,7 +105,10 @@ static void clone__stamps_rise(void **state)
 		counts_moved(sk->maps.counts, counted, 1, WANT({ 1, BL_R_CLONE_SENT }));
 		memcpy(d.src, ports[1].mac, 6);
 		d.port = 1;
-		build(&want, &d);
+		w = d;
+		w.ts = 0;
+		say(&w, 0x701, 0, T0, 0);
+		build(&want, &w);
 		seal(&want, 14, 1, true, d.lane, k < 3 ? T0 + k : T0);
 		receive_frame(1, &got, 5000);
 		same_frame(&got, &want);
@@ -128,6 +133,8 @@ static void clone__tagged_and_open(void **state)
 	w = d;
 	w.b = w.c = T0;
 	w.port = 1;
+	w.ts = 0;
+	say(&w, 0x701, 0, T0, 0);
 	memcpy(w.src, ports[1].mac, 6);
 	build(&want, &w);
 	seal(&want, 18, 1, true, 0, T0);
@@ -316,6 +323,50 @@ static void beacon__flood(void **state)
 	accept_beacon(1, &out, T0 - 100);
 	clock_at(sk->maps.clock, T0 + 1000000);
 	accept_beacon(0, &good, T0 - 100);
+}
+
+/* A link body is used if its own tag is right. If it is not, the beacon is used all the same. */
+static void beacon__link_body(void **state)
+{
+	struct desc d = beacon_frame(0, T0 - 100);
+	struct frame f, bad;
+	__u32 i;
+
+	(void)state;
+	for (i = 0; i < 40 * 8; i++) {
+		link_new(sk->maps.link_seen, 0, 1);
+		forget_stamps();
+		say(&d, 7, 1000, T0 - 50, 700);
+		build(&f, &d);
+		seal(&f, 14, 0, false, BL_AUTH_S_BEACON, T0 - 9);
+		bad = f;
+		bad.p[14 + 48 + i / 8] ^= (__u8)(1 << i % 8);
+		accept_beacon(0, &bad, T0 - 100);
+		if (link_at(sk->maps.link_seen, 0).heard_ns)
+			fail_msg("bit %u of the link body may be changed on the way", i);
+		forget_stamps();
+		accept_beacon(0, &f, T0 - 100);
+		assert_int_equal(link_at(sk->maps.link_seen, 0).heard_ns, T0);
+		assert_int_equal(link_at(sk->maps.link_seen, 0).lane[0].ahead, 1000);
+	}
+	/* with a void clock, too */
+	clock_void(sk->maps.clock);
+	link_new(sk->maps.link_seen, 0, 1);
+	forget_stamps();
+	run_xdp(sk->progs.bl_switch_xdp, net.ifindex[0], &bad, &f);
+	assert_int_equal(link_at(sk->maps.link_seen, 0).heard_ns, 0);
+	build(&f, &d);
+	seal(&f, 14, 0, false, BL_AUTH_S_BEACON, T0 - 9);
+	forget_stamps();
+	run_xdp(sk->progs.bl_switch_xdp, net.ifindex[0], &f, &bad);
+	assert_int_equal(link_at(sk->maps.link_seen, 0).heard_ns, T0);
+	f.p[14 + 40] ^= 1; /* the tag of the beacon */
+	link_new(sk->maps.link_seen, 0, 1);
+	forget_stamps();
+	run_xdp(sk->progs.bl_switch_xdp, net.ifindex[0], &f, &bad);
+	assert_int_equal(link_at(sk->maps.link_seen, 0).heard_ns, 0);
+	clock_at(sk->maps.clock, T0);
+	counts_take(sk->maps.counts, counted);
 }
 
 /* An exempt port accepts what has no tag. */
@@ -553,6 +604,7 @@ int main(void)
 		CASE(beacon__rotation),
 		CASE(beacon__flood),
 		CASE(data__raises_nothing),
+		CASE(beacon__link_body),
 		CASE(beacon__open_port),
 		CASE(beacon__offered),
 		CASE(beacon__no_keys),

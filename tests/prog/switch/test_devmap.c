@@ -5,11 +5,16 @@
 
 /*
  * Returns what leaves on @port of a beacon that ingress relayed: with the barriers of the port's
- * own set, its address and its number.
+ * own set, its address and its number, and what the switch says of the link.
  */
 static struct desc clone_of(struct desc d, __u32 port)
 {
 	const struct bl_pair *mine = &d.relay[ports[port].out_set];
+	struct bl_sw_lane lane;
+
+	map_get(sk->maps.sw_lanes, d.lane, &lane);
+	say(&d, (__u16)(0x700 + port), 0, lane.now_ns, lane.bound_ns);
+	d.ts = 0;
 
 	d.b = mine->b;
 	d.c = mine->c;
@@ -23,7 +28,7 @@ static __u64 carried_on(__u32 port, __u32 lane)
 	struct bl_carried c;
 
 	map_get(sk->maps.sw_carried, port, &c);
-	return c.b[lane];
+	return c.lane[lane].b;
 }
 
 /*
@@ -254,7 +259,7 @@ static void clone__newer_only(void **state)
 
 	(void)state;
 	for (i = 0; i < sizeof(at) / sizeof(*at); i++) {
-		struct bl_carried c = { .b = { at[i] } };
+		struct bl_carried c = { .lane[0].b = at[i] };
 
 		map_put(sk->maps.sw_carried, 1, &c);
 		for (back = 0; back <= 1000; back += 500) {
@@ -283,7 +288,7 @@ static void clone__newer_only(void **state)
  */
 static void clone__for_its_commit(void **state)
 {
-	struct bl_carried c = { .b = { T0 } };
+	struct bl_carried c = { .lane[0].b = T0 };
 	struct desc d = relayed(beacon_frame(0, 1), 0, T0 - 500);
 	struct frame in;
 
@@ -322,7 +327,7 @@ static void clone__for_its_commit(void **state)
  */
 static void clone__by_lane(void **state)
 {
-	struct bl_carried c = { .b = { T0, 0, 0, T0 - BEACON_NS } };
+	struct bl_carried c = { .lane[0].b = T0, .lane[3].b = T0 - BEACON_NS };
 	struct desc d = relayed(beacon_frame(0, 1), 0, T0);
 	struct frame in;
 

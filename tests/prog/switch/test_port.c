@@ -71,7 +71,7 @@ static __u64 carried_on(__u32 port)
 	struct bl_carried c;
 
 	map_get(sk->maps.sw_carried, port, &c);
-	return c.b[0];
+	return c.lane[0].b;
 }
 
 /* A frame that is not barline's arrives on port @in and must be queued on port @out. */
@@ -154,7 +154,7 @@ static void ordered__queue_full(void **state)
 	state_take(&after);
 	expect_trees(&after);
 	assert_int_equal(after.regs[0].lane[0].b, T0);
-	assert_int_equal(after.carried[1].b[0], 0);
+	assert_int_equal(after.carried[1].lane[0].b, 0);
 	assert_int_equal(balanced(QUEUES), 0);
 	queue_limit(DATA(1), 1, 1 << 20, 0);
 	pace_setup(sk->maps.port_due, 0, QUEUES);
@@ -206,7 +206,7 @@ static void plain__by_table(void **state)
 	assert_int_equal(balanced(QUEUES), 0);
 	state_take(&after);
 	for (i = 0; i < NPORTS; i++)
-		assert_int_equal(after.carried[i].b[0], 0);
+		assert_int_equal(after.carried[i].lane[0].b, 0);
 }
 
 static void expect_to_kernel(__u32 in, const struct frame *f)

@@ -82,17 +82,20 @@ static void l2__first_frame(void **state)
 						.fresh_ns = 1,
 						.fresh_c_ns = 1,
 						.state = BL_REG_LIVE | BL_REG_IN,
-						.lanes = 1 };
-	want.lanes[0] = (struct bl_sw_lane){
-		.now_ns = T0, .limit_ns = T0 + BOUND, .watch_ns = 1, .out = { given, given }
-	};
+						.lanes = 1,
+						.frames = 1 };
+	want.lanes[0] = (struct bl_sw_lane){ .now_ns = T0,
+					     .limit_ns = T0 + BOUND,
+					     .bound_ns = BOUND,
+					     .watch_ns = 1,
+					     .out = { given, given } };
 	for (s = 0; s < 2; s++) {
 		want.trees[s].b[4] = want.trees[s].b[0] = b;
 		want.trees[s].c[4] = want.trees[s].c[0] = c;
 		want.trees[s].apart = 1;
 		want.trees[s].two = BL_TREE_STAY;
 	}
-	want.carried[1].b[0] = b;
+	want.carried[1].lane[0] = (struct bl_carried_lane){ .b = b, .frames = 1 };
 	assert_memory_equal(&after, &want, sizeof(want));
 }
 
@@ -118,7 +121,7 @@ static void l2__each_output_its_set(void **state)
 		d = data_frame(0, to, T0, high);
 		step(0, &d, XDP_REDIRECT, (struct desc[]){ sent(d, b, b) },
 		     WANT({ 0, BL_R_FORWARDED }));
-		assert_int_equal(after.carried[to].b[0], b);
+		assert_int_equal(after.carried[to].lane[0].b, b);
 	}
 	/* The up-link rises above the hosts, so it does not hold the outputs back any more. */
 	feed(UPLINK, T0);
@@ -266,7 +269,7 @@ static void l2__full_bucket(void **state)
 
 		step(in, &d, XDP_REDIRECT, (struct desc[]){ sent(d, T0 - 1000, T0 - 1000) },
 		     WANT({ in, BL_R_FORWARDED }));
-		assert_int_equal(after.carried[n].b[0], T0 - 1000);
+		assert_int_equal(after.carried[n].lane[0].b, T0 - 1000);
 	}
 	refuse(0, (struct desc[]){ data_frame(0, found[BL_FDB_WAYS], T0, T0) }, BL_R_NO_ROUTE);
 }
@@ -329,7 +332,7 @@ static void l2__nothing_to_promise(void **state)
 	d.csum = true;
 	step(3, &d, XDP_REDIRECT, (struct desc[]){ sent(d, T0 - BL_TS_OLD, T0 - BL_TS_OLD) },
 	     WANT({ 3, BL_R_FORWARDED }, { 3, BL_R_JOINED }));
-	assert_int_equal(after.carried[UPLINK].b[0], 0);
+	assert_int_equal(after.carried[UPLINK].lane[0].b, 0);
 	step(0, &first, XDP_REDIRECT, &first, WANT({ 0, BL_R_FORWARDED }, { 0, BL_R_JOINED }));
 }
 

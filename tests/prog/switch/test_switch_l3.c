@@ -92,7 +92,7 @@ static void l3__every_pair_of_ports(void **state)
 				step(in, &d, XDP_REDIRECT,
 				     (struct desc[]){ routed(d, out, (__u8)out, b) },
 				     WANT({ in, BL_R_FORWARDED }));
-				assert_int_equal(after.carried[out].b[0], b);
+				assert_int_equal(after.carried[out].lane[0].b, b);
 			}
 		}
 	}
@@ -225,7 +225,7 @@ static void l3__neighbour_unknown(void **state)
 		want = sent(d, T0 - BL_TS_OLD, T0 - BL_TS_OLD);
 		step(0, &d, XDP_PASS, &want, WANT({ 0, BL_R_TO_KERNEL }));
 		assert_int_equal(after.regs[0].lane[0].b, b + 1 + v);
-		assert_int_equal(after.carried[1].b[0], 0);
+		assert_int_equal(after.carried[1].lane[0].b, 0);
 	}
 }
 

@@ -24,7 +24,7 @@ static const char *const configured[] = { "sw_cfg",     "sw_ifindex", "sw_ports"
 					  "sw_trees",   "sw_lanes",   "sw_orders",  "sw_lives",
 					  "sw_carried", "sw_fdb",     "sw_homing",  "sw_lags",
 					  "sw_sources", "sw_quotas",  "auth_links", "auth_states",
-					  "clock",      "epoch" };
+					  "link_seen",  "clock",      "epoch" };
 
 static struct bpf_map *map_named(const char *name)
 {
@@ -99,6 +99,7 @@ static void same_state(bool all)
 	same_map(sk->maps.sw_lags, n);
 	same_map(sk->maps.sw_sources, n);
 	same_map(sk->maps.auth_states, n);
+	same_map(sk->maps.link_seen, n);
 	same_quotas(n);
 	same_owners();
 	same_map(sk->maps.sw_lanes, all ? BL_LANES_MAX : 1);

@@ -445,8 +445,8 @@ static void lanes__each_its_own(void **state)
 	     WANT({ 1, BL_R_FORWARDED }, { 1, BL_R_JOINED }));
 	assert_int_equal(after.lanes[0].out[1].b, b);
 	assert_int_equal(after.lanes[1].out[1].b, b - 500);
-	assert_int_equal(after.carried[3].b[0], b);
-	assert_int_equal(after.carried[3].b[1], b - 500);
+	assert_int_equal(after.carried[3].lane[0].b, b);
+	assert_int_equal(after.carried[3].lane[1].b, b - 500);
 	cfg.lane_of_cpu[net.cpu] = 1;
 	set_cfg();
 	step(1, &d, XDP_REDIRECT, (struct desc[]){ sent_on(1, d, b - 500, b - 500) },

@@ -300,6 +300,14 @@ static void protocol__bodies(void **state)
 	static const struct field beacon[] = { SIZE(bl_beacon, tai_offset_s),
 					       SIZE(bl_beacon, policy), SIZE(bl_beacon, port),
 					       SIZE(bl_beacon, node_id) };
+	static const struct field link[] = {
+		SIZE(bl_link_body, magic),   SIZE(bl_link_body, run),
+		SIZE(bl_link_body, racing),  SIZE(bl_link_body, frames),
+		SIZE(bl_link_body, echo),    SIZE(bl_link_body, sent),
+		SIZE(bl_link_body, version), SIZE(bl_link_body, reserved),
+		SIZE(bl_link_body, bound),   SIZE(bl_link_body, overtaken),
+		SIZE(bl_link_body, tag)
+	};
 	static const struct field data[] = { SIZE(bl_data, incarnation), SIZE(bl_data, count) };
 	static const struct field frag[] = { SIZE(bl_data, incarnation), SIZE(bl_data, count),
 					     SIZE(bl_frag, msg_id), SIZE(bl_frag, offset),
@@ -317,6 +325,11 @@ static void protocol__bodies(void **state)
 	assert_true(offsetof(struct bl_credit, window) == 6 && offsetof(struct bl_nak, why) == 10 &&
 		    offsetof(struct bl_nak, item) == 11);
 	assert_body("Beacon", beacon, ARRAY_SIZE(beacon), sizeof(struct bl_beacon));
+	assert_true(offsetof(struct bl_link_body, frames) == 8 &&
+		    offsetof(struct bl_link_body, sent) == 16 &&
+		    offsetof(struct bl_link_body, bound) == 24 &&
+		    offsetof(struct bl_link_body, tag) == BL_LINK_TAGGED);
+	assert_body("Link body", link, ARRAY_SIZE(link), sizeof(struct bl_link_body));
 	assert_body("DATA", data, ARRAY_SIZE(data), sizeof(struct bl_data));
 	assert_body("FRAG", frag, ARRAY_SIZE(frag),
 		    sizeof(struct bl_data) + sizeof(struct bl_frag));
@@ -411,6 +424,11 @@ static void protocol__constants(void **state)
 		    BL_OPCODE_BYTE(BL_OP_LIMIT - 1));
 	assert_says("Opcodes", "above %d", BL_OP_LIMIT - 1);
 	assert_says("Beacon", "%zu  %d times", sizeof(struct bl_relay), BL_SETS_MAX);
+	assert_says("Link body", "Bytes %d to %zu", BL_LINK_AT,
+		    BL_LINK_AT + sizeof(struct bl_link_body) - 1);
+	assert_says("Link body", "0x%08X (", BL_LINK_MAGIC);
+	assert_says("Link body", "version   1   %d;", BL_LINK_VERSION);
+	assert_says("Link body", "0x%08X: none", (unsigned int)BL_ECHO_NONE);
 	assert_says("DATA", "items that follow, 1 to %d", BL_ITEMS_MAX);
 	assert_says("DATA", "0x%X", BL_ITEM_REF);
 	assert_says("DATA", "1 to %u", BL_MSG_MAX);
@@ -603,6 +621,9 @@ static void dissector__constants(void **state)
 	assert_lua_number("BEACON_LEN", sizeof(struct bl_beacon));
 	assert_lua_number("RSV_BODY_LEN", sizeof(struct bl_rsv_body));
 	assert_lua_number("SETS_MAX", BL_SETS_MAX);
+	assert_lua_number("LINK_AT", BL_LINK_AT);
+	assert_lua_number("LINK_MAGIC", BL_LINK_MAGIC);
+	assert_lua_number("LINK_VERSION", BL_LINK_VERSION);
 	assert_lua_number("ITEMS_MAX", BL_ITEMS_MAX);
 	assert_lua_number("ITEM_REF", BL_ITEM_REF);
 	assert_lua_number("MSG_MAX", BL_MSG_MAX);
