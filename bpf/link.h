@@ -48,6 +48,20 @@ __attribute__((noinline)) int bl_link_changed(__u32 at, __u32 frames, __u32 run,
 	return 0;
 }
 
+/* Takes in what the body @b of a beacon of @node says about the clocks. */
+static __always_inline void link_times(struct bl_link *link, const struct bl_link_body *b,
+				       __u32 node, __u64 now)
+{
+	if (link->node != node) {
+		BL_WRITE_ONCE(link->node, node);
+		link->bucket_ns = 0;
+	}
+	bl_skew_add(link, (__s64)(now - bl_ext48(bl_get48(b->sent), now)), now);
+	link->heard_ns = now;
+	link->echo_ns = (__s32)BL_BE32(b->echo);
+	link->bound_ns = BL_BE32(b->bound);
+}
+
 /*
  * Takes in the link body @b of a beacon that arrived and is genuine, if it has one.
  * @lane: the neighbour's lane; @node: its id
@@ -67,14 +81,7 @@ static __always_inline void link_in(const struct bl_link_body *b, __u32 port, __
 	n.run = BL_BE16(b->run);
 	n.racing = BL_BE16(b->racing);
 	n.frames = BL_BE32(b->frames);
-	if (link->node != node) {
-		BL_WRITE_ONCE(link->node, node);
-		link->bucket_ns = 0;
-	}
-	bl_skew_add(link, (__s64)(now - bl_ext48(bl_get48(b->sent), now)), now);
-	link->heard_ns = now;
-	link->echo_ns = (__s32)BL_BE32(b->echo);
-	link->bound_ns = BL_BE32(b->bound);
+	link_times(link, b, node, now);
 	link->theirs = BL_BE32(b->overtaken);
 	if (!n.run)
 		return;
@@ -103,15 +110,16 @@ static __always_inline void link_out(struct bl_link_body *b, const struct bl_lin
 }
 
 /**
- * bl_link_void - takes in the link body of a beacon, if it is genuine, that is refused because this
- * node's clock is void: how far it is off is needed more than ever. Nothing else of the beacon is
- * used, and frames are not compared.
+ * bl_link_refused - takes in the link body of a beacon, if it is genuine, that is refused for its
+ * times: this node's clock is void, or the neighbour's is ahead. How far they are apart is needed
+ * then more than ever. Nothing else of the beacon is used, and frames are not compared.
  * @off: offset of struct bl_hdr
  */
-__attribute__((noinline)) int bl_link_void(struct xdp_md *ctx, __u32 port, __u32 off)
+__attribute__((noinline)) int bl_link_refused(struct xdp_md *ctx, __u32 port, __u32 off)
 {
 	struct bl_link *link = bpf_map_lookup_elem(&link_seen, &port);
 	const struct bl_link_body *b;
+	const struct bl_hdr *h;
 	struct bl_now now;
 	void *data, *end;
 
@@ -123,15 +131,13 @@ __attribute__((noinline)) int bl_link_void(struct xdp_md *ctx, __u32 port, __u32
 		return 0;
 	data = (void *)(long)ctx->data;
 	end = (void *)(long)ctx->data_end;
-	b = data + off + BL_LINK_OFF;
-	BL_SEEN(b);
-	if ((void *)(b + 1) > end || b->magic != BL_BE32(BL_LINK_MAGIC) ||
+	h = data + off;
+	BL_SEEN(h);
+	b = (const void *)((const __u8 *)h + BL_LINK_OFF);
+	if ((const void *)(b + 1) > end || b->magic != BL_BE32(BL_LINK_MAGIC) ||
 	    b->version != BL_LINK_VERSION)
 		return 0;
-	bl_skew_add(link, (__s64)(now.bus - bl_ext48(bl_get48(b->sent), now.bus)), now.bus);
-	link->heard_ns = now.bus;
-	link->echo_ns = (__s32)BL_BE32(b->echo);
-	link->bound_ns = BL_BE32(b->bound);
+	link_times(link, b, BL_BE32(((const struct bl_beacon *)(h + 1))->node_id), now.bus);
 	return 0;
 }
 

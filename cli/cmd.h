@@ -18,6 +18,7 @@ int cmd_show_ports(int argc, char **argv);
 int cmd_show_barriers(int argc, char **argv);
 int cmd_show_endpoints(int argc, char **argv);
 int cmd_show_sources(int argc, char **argv);
+int cmd_show_links(int argc, char **argv);
 int cmd_show_drops(int argc, char **argv);
 int cmd_show_clock(int argc, char **argv);
 int cmd_show_maps(int argc, char **argv);

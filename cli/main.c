@@ -34,6 +34,7 @@ static const struct cmd commands[] = {
 	{ "show endpoints", cmd_show_endpoints,
 	  "endpoints of the host, their processes and rings" },
 	{ "show sources", cmd_show_sources, "addresses that may send on each port of a switch" },
+	{ "show links", cmd_show_links, "lost and overtaken frames, and the clocks, by link" },
 	{ "show drops", cmd_show_drops, "dropped frames and events, by reason" },
 	{ "show clock", cmd_show_clock, "bus time, its bound, and how long it remains valid" },
 	{ "show maps", cmd_show_maps, "kernel memory by map" },

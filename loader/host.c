@@ -272,6 +272,8 @@ int bl_host_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_err
 		rc = open_admission(n, skel, err);
 	if (!rc)
 		rc = bl_links_watch(n, err);
+	if (!rc)
+		rc = bl_link_check(n, skel->obj, err);
 out:
 	bl_host__destroy(skel);
 	return rc;

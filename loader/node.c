@@ -46,6 +46,7 @@
 #include "loader/order/fence.h"
 #include "loader/order/keep.h"
 #include "loader/order/limits.h"
+#include "loader/order/link_check.h"
 #include "loader/order/void.h"
 #include "loader/switch.h"
 #include "loader/switch_source.h"
@@ -312,6 +313,7 @@ void bl_node_close(struct bl_node *n)
 	bl_endpoints_close(n);
 	bl_links_unwatch(n);
 	bl_sources_close(n);
+	bl_link_check_close(n);
 	bl_fence_close(&n->fence);
 	bl_auth_close(n);
 	bl_clock_close(&n->clock);

@@ -32,6 +32,7 @@ struct bl_fp_file;
 struct bl_fpass;
 struct bl_fpass_thread;
 struct bl_limits;
+struct bl_link_watch;
 struct bl_node_agent;
 struct bl_node_events;
 struct bl_pace_thread;
@@ -90,6 +91,8 @@ struct bl_node {
 
 	/* switch_source.c; NULL: not a switch */
 	struct bl_source_watch *sources;
+	/* order/link_check.c; NULL: not opened yet */
+	struct bl_link_watch *link_check;
 	/* auth.c: the map of keys; -1: no authentication */
 	int auth_fd;
 	/* order/fence.c */

@@ -769,6 +769,8 @@ int bl_switch_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_e
 		rc = bl_links_watch(n, err);
 	if (!rc)
 		rc = bl_sources_watch(n, skel->obj, err);
+	if (!rc)
+		rc = bl_link_check(n, skel->obj, err);
 	/* After a takeover, the pins name the new maps once the programs use them. */
 	if (!rc && !n->fresh)
 		rc = bl_maps_pin(skel->obj, n->dir, err);

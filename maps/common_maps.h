@@ -61,6 +61,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, BL_SW_PORTS_MAX);
+	__uint(map_flags, BPF_F_MMAPABLE);
 	__type(key, __u32);
 	__type(value, struct bl_link_view);
 } link_views SEC(".maps");

@@ -134,10 +134,10 @@ static __always_inline enum bl_reason on_ordered_frame(struct xdp_md *ctx, struc
 	}
 	why = validate_times(r);
 	if (why != BL_R_NONE) {
-		if (r->f.opcode != BL_OP_BEACON)
+		if (r->f.opcode == BL_OP_BEACON)
+			bl_link_refused(ctx, 0, off);
+		else
 			bl_host_refused(r->f.opcode, r->f.flags);
-		else if (why == BL_R_CLOCK_VOID)
-			bl_link_void(ctx, 0, off);
 		return why;
 	}
 	if (bl_auth && r->f.opcode == BL_OP_BEACON) {

@@ -294,8 +294,8 @@ static __always_inline enum bl_reason on_ordered_frame(struct xdp_md *ctx, struc
 		return why;
 	why = validate_times(r);
 	if (why != BL_R_NONE) {
-		if (why == BL_R_CLOCK_VOID && r->f.opcode == BL_OP_BEACON)
-			bl_link_void(ctx, r->in, r->f.hdr_off);
+		if (r->f.opcode == BL_OP_BEACON)
+			bl_link_refused(ctx, r->in, r->f.hdr_off);
 		return why;
 	}
 	if (r->f.opcode == BL_OP_BEACON && bl_auth) {

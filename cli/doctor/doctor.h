@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The trial of `barline doctor`.
+ * The parts of `barline doctor`.
  */
 #ifndef BARLINE_CLI_DOCTOR_H
 #define BARLINE_CLI_DOCTOR_H
 
+struct bl_node_ref;
 struct finder;
 
 /**
@@ -12,5 +13,8 @@ struct finder;
  * called in a child process, because the process stays in these namespaces.
  */
 void doctor_try(const struct finder *to);
+
+/** check_links - Reports on the links of a node, and on the clocks behind them. */
+void check_links(const struct finder *to, const struct bl_node_ref *ref);
 
 #endif

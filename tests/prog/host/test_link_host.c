@@ -227,6 +227,12 @@ static void seen__clock_void(void **state)
 	assert_int_equal(link_at(sk->maps.link_seen, 0).least_ns[0], -940);
 	assert_int_equal(link_at(sk->maps.link_seen, 0).lane[0].run, 0);
 	clock_at(sk->maps.clock, T0);
+	/* nor is a beacon taken in whose sender's clock is ahead, except for that */
+	d.b = T0 + 2 * BOUND;
+	say(&d, 0x4242, 10, T0 + 2 * BOUND, 700);
+	arrive(&d);
+	assert_int_equal(link_at(sk->maps.link_seen, 0).least_ns[0], -(__s64)(2 * BOUND));
+	assert_int_equal(link_at(sk->maps.link_seen, 0).lane[0].run, 0);
 }
 
 static int first_setup(void **state)
