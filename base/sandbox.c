@@ -216,6 +216,7 @@ static const struct {
 	{ ALL, FIONREAD },    { ALL, FIONBIO },     { ALL, FIOCLEX },   { ALL, SIOCGIFINDEX },
 	{ ALL, SIOCGIFNAME }, { D, SIOCGIFHWADDR }, { D, SIOCGIFMTU },  { D, SIOCSIFMTU },
 	{ D, SIOCGIFFLAGS },  { D, SIOCSIFFLAGS },  { D, SIOCETHTOOL }, { D, SIOCOUTQ },
+	{ D, SIOCGIFTXQLEN },
 };
 
 static int allow_memory(scmp_filter_ctx f)
