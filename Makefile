@@ -19,6 +19,7 @@
 #   make soak-kills    random failures for SECONDS=1800, or RUNS=2000; DRAWS=, SEED=, ASAN=1
 #   make test-kernels  program tests and net tests on Debian's kernels, in qemu
 #   make test-machines racks of qemu machines, each with its own kernel and clock; CASES="small"
+#   make test-nics     one FIFO on virtio-net with one and with two queues; ROUNDS=100
 #   make deps-build    install what a build needs; also deps-run, -test, -bench, -vm
 #
 # Targets that use network namespaces or BPF run as root. Variables: B=build, CC, CLANG, PREFIX.
@@ -44,7 +45,7 @@ PKGS_APPS  := iperf3 memcached
 PKGS_TEST  := etcd-server spin libcmocka-dev clang-14 libclang-rt-14-dev clang-format-14 \
 	      libasan8 libubsan1 libtsan2 $(PKGS_APPS)
 PKGS_BENCH := corosync libcpg-dev jq bsdextrautils $(PKGS_APPS)
-PKGS_VM	   := qemu-system-x86 busybox-static dash cpio kmod xz-utils
+PKGS_VM	   := qemu-system-x86 busybox-static dash cpio kmod xz-utils ethtool iproute2
 
 WARN	:= -Wall -Wextra -Wstrict-prototypes -Wmissing-prototypes -Wshadow -Wno-unused-parameter \
 	   -Wno-missing-field-initializers
@@ -95,7 +96,7 @@ $(foreach k,unit prog net,$(foreach s,$(call test_src,$(k)),$(call source_of,$(k
 .DELETE_ON_ERROR:
 .SECONDARY: $(SKELS) $(SKELS:.skel.h=.bpf.o) $(PROTO_H) $(PROTO_H:.h=.c)
 .PHONY: all help tests run test model mutants bench soak soak-fair soak-kills fuzz \
-	fuzz-campaign test-kernels test-machines \
+	fuzz-campaign test-kernels test-machines test-nics \
 	install uninstall clean format deps-build deps-run deps-test deps-bench deps-vm root
 
 UNITS	 := $(patsubst systemd/%.in,$(B)/systemd/%,$(wildcard systemd/*.service.in))
@@ -211,7 +212,7 @@ PART_SRC := $(BASE_SRC) $(call sources,proto) \
 	loader/config.c \
 	$(addprefix loader/admission/,options.c admission_argp.c) \
 	$(addprefix loader/order/,agent.c agent_watch.c clock.c) \
-	$(addprefix loader/load/,prio.c sysfs.c tx_cpu.c) \
+	$(addprefix loader/load/,nic_drivers.c nic_rx.c nic_tx.c prio.c sysfs.c tx_cpu.c) \
 	$(addprefix bench/fct/,fct_sizes.c fct_trace.c fct_coflow.c fct_fluid.c) \
 	bench/kill/kill_flow.c bench/rack/bench_check.c
 $(B)/san/parts.a: $(PART_SRC:%.c=$(B)/san/%.o) $(B)/proto/ctl.pb-c.o
@@ -227,6 +228,11 @@ WRAP_test_admit := ctl_admission ctl_peer_ready ctl_send ctl_leading
 WRAP_test_ctl_forward := bl_session_waiting bl_session_send
 WRAP_test_agent_fences := sd_event_now bl_session_connect bl_session_send bl_session_waiting \
 	bl_session_close
+WRAP_test_nic_tx := nl_open nl_close nl_qdisc_list nl_qdisc_add nl_qdisc_pfifo nl_qdisc_two_bands \
+	nl_qdisc_del nl_filter_queue nl_filter_del nl_filter_count nl_clsact_add nl_clsact_del \
+	et_tx_queues bl_sysfs_open
+WRAP_test_nic_rx := et_rx_queues et_channels et_channels_set et_feature et_feature_set et_rule_add \
+	et_rule_get et_rule_del et_table et_table_set
 WRAP_test_clock := adjtimex bl_log clock_gettime
 WRAP_test_bench_check := cli_fail reason_name
 WRAP_test_options := bl_admission_defaults bl_admission_check bl_role_name
@@ -383,6 +389,11 @@ $(MACHINE_BIN): $(B)/tests/machines/%: tests/machines/%.c $(B)/libbarline-node.a
 test-machines: deps-vm
 	@$(MAKE) --no-print-directory -s -j$$(nproc) all $(MACHINE_BIN)
 	bash tests/machines/run.sh $(CASES)
+
+# a host on NICs of Debian's kernels in qemu: one FIFO, and everything put back
+test-nics: deps-vm
+	@$(MAKE) --no-print-directory -s -j$$(nproc) all
+	bash tests/vm/nics.sh
 
 bench: deps-bench
 	@$(MAKE) --no-print-directory -s -j$$(nproc) all tests \

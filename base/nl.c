@@ -14,13 +14,7 @@
 #include <unistd.h>
 
 #include "base/nl.h"
-
-#define REQ_ROOM 4096
-
-union req {
-	struct nlmsghdr h;
-	char room[REQ_ROOM];
-};
+#include "base/nl_msg.h"
 
 int nl_open(struct nl *nl)
 {
@@ -36,8 +30,7 @@ void nl_close(struct nl *nl)
 	nl->fd = -1;
 }
 
-/* An empty request. Returns its body of @body bytes, which is zero. */
-static void *request_begin(union req *r, uint16_t type, uint16_t flags, size_t body)
+void *nl_begin(union nl_req *r, uint16_t type, uint16_t flags, size_t body)
 {
 	memset(r, 0, sizeof(*r));
 	r->h.nlmsg_type = type;
@@ -46,8 +39,7 @@ static void *request_begin(union req *r, uint16_t type, uint16_t flags, size_t b
 	return NLMSG_DATA(&r->h);
 }
 
-/* Appends an attribute. Returns it; attr_end() ends one that has attributes in it. */
-static struct rtattr *attr_put(union req *r, uint16_t type, const void *data, size_t len)
+struct rtattr *nl_put(union nl_req *r, uint16_t type, const void *data, size_t len)
 {
 	struct rtattr *a = (struct rtattr *)(r->room + NLMSG_ALIGN(r->h.nlmsg_len));
 
@@ -59,24 +51,22 @@ static struct rtattr *attr_put(union req *r, uint16_t type, const void *data, si
 	return a;
 }
 
-static void attr_put_u32(union req *r, uint16_t type, uint32_t v)
+void nl_put_u32(union nl_req *r, uint16_t type, uint32_t v)
 {
-	attr_put(r, type, &v, sizeof(v));
+	nl_put(r, type, &v, sizeof(v));
 }
 
-/* @a, which has attributes in it, ends here. */
-static void attr_end(union req *r, struct rtattr *a)
+void nl_put_end(union nl_req *r, struct rtattr *a)
 {
 	a->rta_len = (uint16_t)(r->room + r->h.nlmsg_len - (char *)a);
 }
 
-/* Sends the request and waits for its acknowledgement. Returns 0 or -errno. */
-static int request_send(struct nl *nl, union req *r)
+int nl_send(struct nl *nl, union nl_req *r)
 {
 	struct {
 		struct nlmsghdr h;
 		struct nlmsgerr e;
-		char more[REQ_ROOM];
+		char more[NL_REQ_ROOM];
 	} ans;
 
 	r->h.nlmsg_seq = ++nl->seq;
@@ -98,117 +88,117 @@ static int request_send(struct nl *nl, union req *r)
 int nl_veth(struct nl *nl, const struct nl_end *a, const struct nl_end *b, int b_netns,
 	    uint32_t mtu)
 {
-	union req r;
+	union nl_req r;
 	struct ifinfomsg none = { 0 };
 	struct rtattr *info, *data, *peer;
 
-	request_begin(&r, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, sizeof(none));
-	attr_put(&r, IFLA_IFNAME, a->name, strlen(a->name) + 1);
-	attr_put(&r, IFLA_ADDRESS, a->mac, 6);
-	attr_put_u32(&r, IFLA_MTU, mtu);
-	info = attr_put(&r, IFLA_LINKINFO, NULL, 0);
-	attr_put(&r, IFLA_INFO_KIND, "veth", 5);
-	data = attr_put(&r, IFLA_INFO_DATA, NULL, 0);
-	peer = attr_put(&r, VETH_INFO_PEER, &none, sizeof(none));
-	attr_put(&r, IFLA_IFNAME, b->name, strlen(b->name) + 1);
-	attr_put(&r, IFLA_ADDRESS, b->mac, 6);
-	attr_put_u32(&r, IFLA_MTU, mtu);
+	nl_begin(&r, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, sizeof(none));
+	nl_put(&r, IFLA_IFNAME, a->name, strlen(a->name) + 1);
+	nl_put(&r, IFLA_ADDRESS, a->mac, 6);
+	nl_put_u32(&r, IFLA_MTU, mtu);
+	info = nl_put(&r, IFLA_LINKINFO, NULL, 0);
+	nl_put(&r, IFLA_INFO_KIND, "veth", 5);
+	data = nl_put(&r, IFLA_INFO_DATA, NULL, 0);
+	peer = nl_put(&r, VETH_INFO_PEER, &none, sizeof(none));
+	nl_put(&r, IFLA_IFNAME, b->name, strlen(b->name) + 1);
+	nl_put(&r, IFLA_ADDRESS, b->mac, 6);
+	nl_put_u32(&r, IFLA_MTU, mtu);
 	if (b_netns >= 0)
-		attr_put_u32(&r, IFLA_NET_NS_FD, (uint32_t)b_netns);
-	attr_end(&r, peer);
-	attr_end(&r, data);
-	attr_end(&r, info);
-	return request_send(nl, &r);
+		nl_put_u32(&r, IFLA_NET_NS_FD, (uint32_t)b_netns);
+	nl_put_end(&r, peer);
+	nl_put_end(&r, data);
+	nl_put_end(&r, info);
+	return nl_send(nl, &r);
 }
 
 int nl_bridge(struct nl *nl, const char *name)
 {
-	union req r;
+	union nl_req r;
 	struct rtattr *info, *data;
 	uint8_t off = 0;
 
-	request_begin(&r, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, sizeof(struct ifinfomsg));
-	attr_put(&r, IFLA_IFNAME, name, strlen(name) + 1);
-	info = attr_put(&r, IFLA_LINKINFO, NULL, 0);
-	attr_put(&r, IFLA_INFO_KIND, "bridge", 7);
-	data = attr_put(&r, IFLA_INFO_DATA, NULL, 0);
-	attr_put_u32(&r, IFLA_BR_STP_STATE, 0);
-	attr_put(&r, IFLA_BR_MCAST_SNOOPING, &off, 1);
-	attr_end(&r, data);
-	attr_end(&r, info);
-	return request_send(nl, &r);
+	nl_begin(&r, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, sizeof(struct ifinfomsg));
+	nl_put(&r, IFLA_IFNAME, name, strlen(name) + 1);
+	info = nl_put(&r, IFLA_LINKINFO, NULL, 0);
+	nl_put(&r, IFLA_INFO_KIND, "bridge", 7);
+	data = nl_put(&r, IFLA_INFO_DATA, NULL, 0);
+	nl_put_u32(&r, IFLA_BR_STP_STATE, 0);
+	nl_put(&r, IFLA_BR_MCAST_SNOOPING, &off, 1);
+	nl_put_end(&r, data);
+	nl_put_end(&r, info);
+	return nl_send(nl, &r);
 }
 
 int nl_master(struct nl *nl, unsigned int ifindex, unsigned int master)
 {
-	union req r;
-	struct ifinfomsg *i = request_begin(&r, RTM_NEWLINK, 0, sizeof(*i));
+	union nl_req r;
+	struct ifinfomsg *i = nl_begin(&r, RTM_NEWLINK, 0, sizeof(*i));
 
 	i->ifi_index = (int)ifindex;
-	attr_put_u32(&r, IFLA_MASTER, master);
-	return request_send(nl, &r);
+	nl_put_u32(&r, IFLA_MASTER, master);
+	return nl_send(nl, &r);
 }
 
 int nl_no_link_local(struct nl *nl, unsigned int ifindex)
 {
-	union req r;
-	struct ifinfomsg *i = request_begin(&r, RTM_NEWLINK, 0, sizeof(*i));
+	union nl_req r;
+	struct ifinfomsg *i = nl_begin(&r, RTM_NEWLINK, 0, sizeof(*i));
 	struct rtattr *spec, *v6;
 	uint8_t none = IN6_ADDR_GEN_MODE_NONE;
 	int err;
 
 	i->ifi_index = (int)ifindex;
-	spec = attr_put(&r, IFLA_AF_SPEC, NULL, 0);
-	v6 = attr_put(&r, AF_INET6, NULL, 0);
-	attr_put(&r, IFLA_INET6_ADDR_GEN_MODE, &none, 1);
-	attr_end(&r, v6);
-	attr_end(&r, spec);
-	err = request_send(nl, &r);
+	spec = nl_put(&r, IFLA_AF_SPEC, NULL, 0);
+	v6 = nl_put(&r, AF_INET6, NULL, 0);
+	nl_put(&r, IFLA_INET6_ADDR_GEN_MODE, &none, 1);
+	nl_put_end(&r, v6);
+	nl_put_end(&r, spec);
+	err = nl_send(nl, &r);
 	return err == -EAFNOSUPPORT ? 0 : err; /* a kernel without IPv6 */
 }
 
 int nl_up(struct nl *nl, unsigned int ifindex)
 {
-	union req r;
-	struct ifinfomsg *i = request_begin(&r, RTM_NEWLINK, 0, sizeof(*i));
+	union nl_req r;
+	struct ifinfomsg *i = nl_begin(&r, RTM_NEWLINK, 0, sizeof(*i));
 
 	i->ifi_index = (int)ifindex;
 	i->ifi_flags = i->ifi_change = IFF_UP;
-	return request_send(nl, &r);
+	return nl_send(nl, &r);
 }
 
 int nl_down(struct nl *nl, unsigned int ifindex)
 {
-	union req r;
-	struct ifinfomsg *i = request_begin(&r, RTM_NEWLINK, 0, sizeof(*i));
+	union nl_req r;
+	struct ifinfomsg *i = nl_begin(&r, RTM_NEWLINK, 0, sizeof(*i));
 
 	i->ifi_index = (int)ifindex;
 	i->ifi_change = IFF_UP;
-	return request_send(nl, &r);
+	return nl_send(nl, &r);
 }
 
 int nl_del(struct nl *nl, unsigned int ifindex)
 {
-	union req r;
-	struct ifinfomsg *i = request_begin(&r, RTM_DELLINK, 0, sizeof(*i));
+	union nl_req r;
+	struct ifinfomsg *i = nl_begin(&r, RTM_DELLINK, 0, sizeof(*i));
 
 	i->ifi_index = (int)ifindex;
-	return request_send(nl, &r);
+	return nl_send(nl, &r);
 }
 
 int nl_station(struct nl *nl, unsigned int ifindex, const uint8_t mac[6], bool on)
 {
-	union req r;
-	struct ndmsg *n = request_begin(&r, on ? RTM_NEWNEIGH : RTM_DELNEIGH,
-					on ? NLM_F_CREATE | NLM_F_EXCL : 0, sizeof(*n));
+	union nl_req r;
+	struct ndmsg *n = nl_begin(&r, on ? RTM_NEWNEIGH : RTM_DELNEIGH,
+				   on ? NLM_F_CREATE | NLM_F_EXCL : 0, sizeof(*n));
 	int err;
 
 	n->ndm_family = AF_BRIDGE;
 	n->ndm_ifindex = (int)ifindex;
 	n->ndm_flags = NTF_SELF;
 	n->ndm_state = NUD_PERMANENT;
-	attr_put(&r, NDA_LLADDR, mac, 6);
-	err = request_send(nl, &r);
+	nl_put(&r, NDA_LLADDR, mac, 6);
+	err = nl_send(nl, &r);
 	return (on && err == -EEXIST) || (!on && err == -ENOENT) ? 0 : err;
 }
 
@@ -219,25 +209,24 @@ static size_t addr_len(int family)
 
 int nl_addr(struct nl *nl, unsigned int ifindex, int family, const uint8_t *addr, uint8_t plen)
 {
-	union req r;
-	struct ifaddrmsg *i =
-		request_begin(&r, RTM_NEWADDR, NLM_F_CREATE | NLM_F_REPLACE, sizeof(*i));
+	union nl_req r;
+	struct ifaddrmsg *i = nl_begin(&r, RTM_NEWADDR, NLM_F_CREATE | NLM_F_REPLACE, sizeof(*i));
 
 	i->ifa_family = (uint8_t)family;
 	i->ifa_prefixlen = plen;
 	i->ifa_index = ifindex;
 	if (family == AF_INET6)
 		i->ifa_flags = IFA_F_NODAD;
-	attr_put(&r, IFA_LOCAL, addr, addr_len(family));
-	attr_put(&r, IFA_ADDRESS, addr, addr_len(family));
-	return request_send(nl, &r);
+	nl_put(&r, IFA_LOCAL, addr, addr_len(family));
+	nl_put(&r, IFA_ADDRESS, addr, addr_len(family));
+	return nl_send(nl, &r);
 }
 
 int nl_route(struct nl *nl, int family, const uint8_t *dst, uint8_t plen, const struct nl_hop *hops,
 	     unsigned int nhops)
 {
-	union req r;
-	struct rtmsg *m = request_begin(&r, RTM_NEWROUTE, NLM_F_CREATE | NLM_F_REPLACE, sizeof(*m));
+	union nl_req r;
+	struct rtmsg *m = nl_begin(&r, RTM_NEWROUTE, NLM_F_CREATE | NLM_F_REPLACE, sizeof(*m));
 	struct rtattr *mp;
 	unsigned int i;
 
@@ -248,16 +237,16 @@ int nl_route(struct nl *nl, int family, const uint8_t *dst, uint8_t plen, const 
 	m->rtm_type = RTN_UNICAST;
 	m->rtm_scope = hops[0].via ? RT_SCOPE_UNIVERSE : RT_SCOPE_LINK;
 	if (plen)
-		attr_put(&r, RTA_DST, dst, addr_len(family));
+		nl_put(&r, RTA_DST, dst, addr_len(family));
 	if (nhops == 1) {
-		attr_put_u32(&r, RTA_OIF, hops[0].ifindex);
+		nl_put_u32(&r, RTA_OIF, hops[0].ifindex);
 		if (hops[0].via) {
 			m->rtm_flags = RTNH_F_ONLINK;
-			attr_put(&r, RTA_GATEWAY, hops[0].via, addr_len(family));
+			nl_put(&r, RTA_GATEWAY, hops[0].via, addr_len(family));
 		}
-		return request_send(nl, &r);
+		return nl_send(nl, &r);
 	}
-	mp = attr_put(&r, RTA_MULTIPATH, NULL, 0);
+	mp = nl_put(&r, RTA_MULTIPATH, NULL, 0);
 	for (i = 0; i < nhops; i++) {
 		struct rtnexthop *nh = (struct rtnexthop *)(r.room + NLMSG_ALIGN(r.h.nlmsg_len));
 
@@ -265,25 +254,25 @@ int nl_route(struct nl *nl, int family, const uint8_t *dst, uint8_t plen, const 
 		nh->rtnh_ifindex = (int)hops[i].ifindex;
 		nh->rtnh_flags = hops[i].via ? RTNH_F_ONLINK : 0;
 		if (hops[i].via)
-			attr_put(&r, RTA_GATEWAY, hops[i].via, addr_len(family));
+			nl_put(&r, RTA_GATEWAY, hops[i].via, addr_len(family));
 		nh->rtnh_len = (uint16_t)(r.room + r.h.nlmsg_len - (char *)nh);
 	}
-	attr_end(&r, mp);
-	return request_send(nl, &r);
+	nl_put_end(&r, mp);
+	return nl_send(nl, &r);
 }
 
 int nl_neigh(struct nl *nl, unsigned int ifindex, int family, const uint8_t *addr,
 	     const uint8_t mac[6])
 {
-	union req r;
-	struct ndmsg *n = request_begin(&r, RTM_NEWNEIGH, NLM_F_CREATE | NLM_F_REPLACE, sizeof(*n));
+	union nl_req r;
+	struct ndmsg *n = nl_begin(&r, RTM_NEWNEIGH, NLM_F_CREATE | NLM_F_REPLACE, sizeof(*n));
 
 	n->ndm_family = (uint8_t)family;
 	n->ndm_ifindex = (int)ifindex;
 	n->ndm_state = NUD_PERMANENT;
-	attr_put(&r, NDA_DST, addr, addr_len(family));
-	attr_put(&r, NDA_LLADDR, mac, 6);
-	return request_send(nl, &r);
+	nl_put(&r, NDA_DST, addr, addr_len(family));
+	nl_put(&r, NDA_LLADDR, mac, 6);
+	return nl_send(nl, &r);
 }
 
 /*

@@ -51,7 +51,9 @@ enum {
 	KEY_DOWN_PORT,
 	KEY_CARETAKER,
 	KEY_LIMIT,
-	KEY_SEND_LIMIT
+	KEY_SEND_LIMIT,
+	KEY_ACCEPT,
+	KEY_ONE_QUEUE
 };
 
 /* the long names are those of barlined */
@@ -90,6 +92,10 @@ static const struct argp_option common_options[] = {
 	{ "generic", KEY_GENERIC, NULL, 0, "generic XDP, for drivers without native XDP; slower",
 	  0 },
 	{ "replace", KEY_REPLACE, NULL, 0, "displace another XDP program", 0 },
+	{ "accept", KEY_ACCEPT, "WHAT", 0,
+	  "reordering: start although the NIC is no FIFO for ordered frames", 0 },
+	{ "one-queue", KEY_ONE_QUEUE, NULL, 0,
+	  "set a NIC to one channel if its driver cannot bring ordered frames to one queue", 0 },
 	{ "detach-on-exit", KEY_DETACH, NULL, 0, "remove programs and pins when stopped", 0 },
 	{ "skew-ns", KEY_SKEW, "NS", OPTION_HIDDEN, "test: error of this node's clock", 0 },
 	{ "clock-base-ns", KEY_CLOCK_BASE, "NS", OPTION_HIDDEN, "test: bus time at the start", 0 },
@@ -180,6 +186,16 @@ static error_t parse_common(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_REPLACE:
 		c->replace = true;
+		return 0;
+	case KEY_ACCEPT:
+		if (strcmp(arg, "reordering"))
+			argp_error(state,
+				   "--accept: only \"reordering\" can be accepted, not \"%s\"",
+				   arg);
+		c->accept_reordering = true;
+		return 0;
+	case KEY_ONE_QUEUE:
+		c->one_queue = true;
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;

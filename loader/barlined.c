@@ -70,7 +70,9 @@ enum {
 	OPT_SEND_LIMIT,
 	OPT_USER,
 	OPT_PREPARE,
-	OPT_NO_SANDBOX
+	OPT_NO_SANDBOX,
+	OPT_ACCEPT,
+	OPT_ONE_QUEUE
 };
 
 static const struct argp_option options[] = {
@@ -79,6 +81,10 @@ static const struct argp_option options[] = {
 	{ "interface", 'i', "IFNAME", 0, "host: the NIC", 0 },
 	{ "name", 'N', "NAME", 0, "what people call the node", 0 },
 	{ "replace", OPT_REPLACE, NULL, 0, "displace another XDP program", 0 },
+	{ "accept", OPT_ACCEPT, "WHAT", 0,
+	  "reordering: start although the NIC is no FIFO for ordered frames", 0 },
+	{ "one-queue", OPT_ONE_QUEUE, NULL, 0,
+	  "set a NIC to one channel if its driver cannot bring ordered frames to one queue", 0 },
 	{ "generic", OPT_GENERIC, NULL, 0, "generic XDP, for drivers without native XDP; slower",
 	  0 },
 	{ "detach-on-exit", OPT_DETACH, NULL, 0, "remove programs and pins when stopped", 0 },
@@ -237,6 +243,14 @@ static error_t parse_opt(int key, char *arg, struct argp_state *st)
 		break;
 	case OPT_REPLACE:
 		c->replace = true;
+		break;
+	case OPT_ACCEPT:
+		if (strcmp(arg, "reordering"))
+			argp_error(st, "--accept %s: only reordering can be accepted", arg);
+		c->accept_reordering = true;
+		break;
+	case OPT_ONE_QUEUE:
+		c->one_queue = true;
 		break;
 	case OPT_GENERIC:
 		c->mode = BL_XDP_GENERIC;

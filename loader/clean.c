@@ -10,7 +10,9 @@
 
 #include "base/log.h"
 #include "base/status_socket.h"
+#include "base/netns.h"
 #include "loader/load/pin.h"
+#include "loader/nic.h"
 #include "loader/order/keep.h"
 
 static int unlink_dead(const char *path, const char *name, int link_fd, uint32_t ifindex, void *ctx)
@@ -46,6 +48,9 @@ int bl_clean(bool dry_run, void (*tell)(const char *what, void *ctx), void *ctx,
 		if (tell)
 			tell(v[i].dir, ctx);
 		if (!dry_run) {
+			/* A start that was killed before it attached anything has left this. */
+			if (v[i].netns_ino == bl_netns_ino())
+				bl_nic_restore(v[i].dir, 0);
 			rc = bl_dir_remove(v[i].dir);
 			if (rc)
 				rc = bl_fail(err, -rc, "cannot remove %s: %s", v[i].dir,

@@ -62,6 +62,7 @@ static const char *const auth_names[] = { [BL_AUTH_OFF] = "off",
 					  [BL_AUTH_OFFER] = "offer",
 					  [BL_AUTH_LINKS] = "links",
 					  [BL_AUTH_STRICT] = "strict" };
+static const char *const accept_names[] = { "reordering" };
 static const char *const class_names[] = {
 #define NAME(sym, name) [BL_CL_##sym] = name,
 	BL_CLASSES(NAME)
@@ -667,6 +668,23 @@ static void read_auth(struct bl_yaml *y, struct bl_node_cfg *cfg)
 			       auth_names[cfg->auth.mode]);
 }
 
+/* What the operator puts up with. */
+static void read_accept(struct bl_yaml *y, struct bl_node_cfg *cfg)
+{
+	yaml_node_t *list;
+	unsigned int k, n = bl_yaml_list(y, y->root, "accept", COUNT(accept_names), &list);
+
+	for (k = 0; k < n && !y->rc; k++) {
+		const char *what = bl_yaml_item_text(y, bl_yaml_item(y, list, k), "accept", 31);
+
+		if (what && strcmp(what, accept_names[0]))
+			bl_yaml_refuse(y, y->root, "accept",
+				       "accept: %s: only [%s] can be accepted", what,
+				       accept_names[0]);
+		cfg->accept_reordering |= what && !y->rc;
+	}
+}
+
 static void read_node(struct bl_yaml *y, struct bl_node_cfg *cfg)
 {
 	static const char *const keys[] = { "role",
@@ -683,6 +701,8 @@ static void read_node(struct bl_yaml *y, struct bl_node_cfg *cfg)
 					    "control_rate",
 					    "clock_bound_us",
 					    "replace",
+					    "accept",
+					    "one_queue",
 					    "user",
 					    "sandbox",
 					    "no_ahead",
@@ -722,6 +742,8 @@ static void read_node(struct bl_yaml *y, struct bl_node_cfg *cfg)
 	if (bl_yaml_get(y, y->root, "sandbox"))
 		cfg->no_sandbox = !bl_yaml_truth(y, y->root, "sandbox");
 	cfg->replace |= bl_yaml_truth(y, y->root, "replace");
+	read_accept(y, cfg);
+	cfg->one_queue |= bl_yaml_truth(y, y->root, "one_queue");
 	cfg->no_ahead |= bl_yaml_truth(y, y->root, "no_ahead");
 	cfg->thread_napi |= bl_yaml_truth(y, y->root, "thread_napi");
 	read_times(y, cfg);

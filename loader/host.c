@@ -26,6 +26,7 @@
 #include "loader/load/attach.h"
 #include "loader/load/maps.h"
 #include "loader/load/pin.h"
+#include "loader/nic.h"
 #include "loader/node_priv.h"
 #include "loader/order/beacon.h"
 #include "loader/order/fence.h"
@@ -80,6 +81,9 @@ static int fill_host_cfg(struct bl_node *n, const struct bl_host *skel, struct b
 		.dead_after_ns = n->cfg.dead_after_us * 1000ULL,
 		.beacon_mark = BL_BEACON_MARK,
 		.ahead_ns = bl_node_ahead_ns(&n->cfg),
+		/* The NIC is as the daemon before left it. */
+		.classed = old.classed,
+		.steered = old.steered,
 		.cpus = (uint32_t)libbpf_num_possible_cpus(),
 	};
 	return bl_map_set(fd, 0, c, BL_MAP_HOST_CFG, err);
@@ -110,7 +114,8 @@ static int keep_descriptors(struct bl_node *n, const struct bl_host *skel, struc
 	n->relayed_fd = fcntl(bpf_program__fd(skel->progs.bl_host_relayed), F_DUPFD_CLOEXEC, 3);
 	n->xdp_prog = fcntl(bpf_program__fd(skel->progs.bl_host_xdp), F_DUPFD_CLOEXEC, 3);
 	n->tc_prog = fcntl(bpf_program__fd(skel->progs.bl_host_egress), F_DUPFD_CLOEXEC, 3);
-	if (n->relayed_fd < 0 || n->xdp_prog < 0 || n->tc_prog < 0)
+	n->queue_prog = fcntl(bpf_program__fd(skel->progs.bl_host_queue), F_DUPFD_CLOEXEC, 3);
+	if (n->relayed_fd < 0 || n->xdp_prog < 0 || n->tc_prog < 0 || n->queue_prog < 0)
 		return bl_fail(err, errno, "cannot keep the programs: %s", strerror(errno));
 	return 0;
 }
@@ -131,6 +136,10 @@ static int attach_programs(struct bl_node *n, const struct bl_node_cfg *cfg,
 	rc = bl_iface_up("lo", err);
 	if (!rc)
 		rc = bl_iface_get(&n->att[1].iface, "lo", err);
+	if (!rc)
+		rc = bl_nic_before(n, &n->att[0], err);
+	if (!rc)
+		rc = bl_nic_before(n, &n->att[1], err);
 	/*
 	 * The egress program comes first: from the first barrier that comes in on, every frame that
 	 * leaves needs a barrier.
@@ -145,6 +154,11 @@ static int attach_programs(struct bl_node *n, const struct bl_node_cfg *cfg,
 		rc = bl_attach_xdp(&n->att[0], n->dir, "xdp",
 				   bpf_program__fd(skel->progs.bl_host_xdp), cfg->mode,
 				   cfg->replace, err);
+	/* No endpoint and no beacon sends before the NIC is a FIFO. */
+	if (!rc)
+		rc = bl_nic_after(n, &n->att[0], err);
+	if (!rc)
+		rc = bl_nic_after(n, &n->att[1], err);
 	if (!rc)
 		n->natt = 2;
 	return rc;
@@ -272,6 +286,8 @@ int bl_host_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_err
 		rc = open_admission(n, skel, err);
 	if (!rc)
 		rc = bl_links_watch(n, err);
+	if (!rc)
+		rc = bl_nic_watch(n, err);
 	if (!rc)
 		rc = bl_link_check(n, skel->obj, err);
 out:

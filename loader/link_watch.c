@@ -44,6 +44,7 @@
 #include "loader/load/maps.h"
 #include "loader/load/napi.h"
 #include "loader/load/pin.h"
+#include "loader/nic.h"
 #include "loader/node_priv.h"
 #include "loader/order/beacon.h"
 #include "loader/order/events.h"
@@ -260,10 +261,14 @@ static void attach_new_iface(struct bl_node *n, struct bl_attached *a, const str
 			rc = move_port(n, a, old, &why);
 	}
 	if (!rc)
+		rc = bl_nic_before(n, a, &why);
+	if (!rc)
 		rc = bl_attach_tc(a, n->dir, false, n->tc_prog, &why);
 	if (!rc)
 		rc = bl_attach_xdp(a, n->dir, "xdp", n->xdp_prog, n->cfg.mode, n->cfg.replace,
 				   &why);
+	if (!rc)
+		rc = bl_nic_after(n, a, &why);
 	if (!rc && n->cfg.role == BL_ROLE_HOST)
 		rc = bl_beacon_moved(n, &why);
 	if (!rc && n->cfg.role == BL_ROLE_HOST && n->cfg.admission.on)
@@ -366,9 +371,11 @@ static void sample_iface(struct bl_node *n, struct bl_attached *a)
 	came = now.up && !a->iface.up;
 	a->iface.up = now.up;
 	apply_changes(n, a, &now);
-	if (came)
+	if (came) {
 		pin_napi_threads(n, a);
-	else if (!now.up)
+		bl_nic_check(n);
+	}
+	if (!now.up)
 		a->home_cpu = -1;
 }
 

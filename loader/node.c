@@ -37,6 +37,7 @@
 #include "loader/load/maps.h"
 #include "loader/load/pin.h"
 #include "loader/loop.h"
+#include "loader/nic.h"
 #include "loader/node_agent.h"
 #include "loader/node_priv.h"
 #include "loader/order/beacon.h"
@@ -94,6 +95,7 @@ static int open_directory(struct bl_node *n, struct bl_err *err)
 			       "removes it, then start again",
 			       n->dir, role);
 	if (!links) {
+		bl_nic_restore(n->dir, 0);
 		rc = bl_dir_remove(n->dir);
 		if (rc)
 			return bl_fail(err, -rc, "cannot remove the stale %s: %s", n->dir,
@@ -142,6 +144,7 @@ static void undo_fresh_start(struct bl_node *n, const struct bl_node_cfg *cfg)
 		bl_detach_clsact(cfg->ifname);
 		bl_detach_clsact("lo");
 	}
+	bl_nic_restore(n->dir, 0);
 	bl_dir_remove(n->dir);
 }
 
@@ -163,6 +166,8 @@ static int open_in_netns(struct bl_node *n, const struct bl_node_cfg *cfg, struc
 	if (n->lock_fd < 0)
 		return n->lock_fd;
 	rc = open_directory(n, err);
+	if (!rc)
+		rc = bl_nic_open(n, err);
 	if (!rc)
 		rc = bl_keep_early(n, err);
 	if (!rc)
@@ -224,10 +229,10 @@ int bl_node_open(struct bl_node **out, struct bl_server *s, const struct bl_node
 	if (!n)
 		return bl_fail(err, ENOMEM, "out of memory");
 	n->netns_fd = n->lock_fd = n->clock.fd = n->beacon_sock = n->listen_fd = n->links_fd =
-		n->keep_fd = n->auth_fd = -1;
+		n->keep_fd = n->auth_fd = n->nic_fd = -1;
 	n->xdp_prog = n->tc_prog = n->devmap_prog = n->clone_prog = -1;
 	n->host_cfg_fd = n->pages_fd = n->hints_fd = n->eps_fd = n->rings_fd = n->page_fd =
-		n->failures_fd = n->relayed_fd = n->note_fd = -1;
+		n->failures_fd = n->relayed_fd = n->note_fd = n->queue_prog = -1;
 	bl_fence_none(&n->fence);
 	n->srv = s;
 	n->cfg = *cfg;
@@ -296,10 +301,10 @@ struct bl_fence *bl_node_fence(struct bl_node *n)
 
 void bl_node_close(struct bl_node *n)
 {
-	int *fds[] = { &n->host_cfg_fd, &n->pages_fd,  &n->hints_fd,    &n->eps_fd,
-		       &n->rings_fd,    &n->page_fd,   &n->failures_fd, &n->relayed_fd,
-		       &n->note_fd,     &n->netns_fd,  &n->xdp_prog,    &n->tc_prog,
-		       &n->devmap_prog, &n->clone_prog };
+	int *fds[] = { &n->host_cfg_fd, &n->pages_fd,    &n->hints_fd,    &n->eps_fd,
+		       &n->rings_fd,    &n->page_fd,     &n->failures_fd, &n->relayed_fd,
+		       &n->note_fd,     &n->netns_fd,    &n->xdp_prog,    &n->tc_prog,
+		       &n->queue_prog,  &n->devmap_prog, &n->clone_prog };
 	struct bl_node **at;
 	unsigned int k;
 
@@ -312,6 +317,7 @@ void bl_node_close(struct bl_node *n)
 	bl_voids_close(n);
 	bl_endpoints_close(n);
 	bl_links_unwatch(n);
+	bl_nic_close(n);
 	bl_sources_close(n);
 	bl_link_check_close(n);
 	bl_fence_close(&n->fence);
@@ -409,6 +415,7 @@ static int detach_in_netns(enum bl_role role, struct bl_err *err)
 		bl_detach_clsact(names.v[--names.n]);
 	free(names.v);
 	if (!rc) {
+		bl_nic_restore(dir, 0);
 		rc = bl_dir_remove(dir);
 		if (rc)
 			rc = bl_fail(err, -rc, "cannot remove %s: %s", dir, strerror(-rc));

@@ -207,6 +207,14 @@ struct bl_node_cfg {
 	enum bl_realtime realtime;
 	bool replace; /* displace another XDP program */
 	/*
+	 * The node starts although its NIC is no FIFO for ordered frames (loader/nic.c): messages
+	 * may be late, and are counted.
+	 */
+	bool accept_reordering;
+	/* a NIC whose driver cannot do otherwise is set to one channel while the node is attached
+	 */
+	bool one_queue;
+	/*
 	 * silent hosts do not promise ahead of their clocks (core/order/promise_core.h), and no
 	 * such promise is believed. The same on all nodes of a rack.
 	 */

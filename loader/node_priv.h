@@ -75,9 +75,14 @@ struct bl_node {
 	int links_fd;
 	sd_event_source *links_src;
 
+	/* nic.c: the map of what was changed on the interfaces; -1: not open */
+	int nic_fd;
+	sd_event_source *nic_src;
+
 	/* host.c: maps and programs of a host. -1: not open */
 	int host_cfg_fd, pages_fd, hints_fd, eps_fd, rings_fd, page_fd, failures_fd, relayed_fd;
-	int note_fd; /* the program bl_note (order/note.c) */
+	int note_fd;    /* the program bl_note (order/note.c) */
+	int queue_prog; /* the classifier of ordered frames (bl_host_queue) */
 	struct bl_host_cfg host_cfg;
 
 	/* order/endpoint*.c */

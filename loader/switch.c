@@ -49,6 +49,7 @@
 #include "loader/load/napi.h"
 #include "loader/load/pin.h"
 #include "loader/load/sets.h"
+#include "loader/nic.h"
 #include "loader/node_priv.h"
 #include "loader/order/fence.h"
 #include "loader/order/keep.h"
@@ -619,6 +620,7 @@ static void detach_new_ports(const struct bl_node *n, const struct plan *p, unsi
 			continue;
 		bl_detach_links(n->dir, name, NULL);
 		bl_detach_clsact(name);
+		bl_nic_restore(n->dir, n->att[k].iface.ifindex);
 	}
 }
 
@@ -663,7 +665,9 @@ static int attach_programs(struct bl_node *n, const struct plan *p, const struct
 		 * Egress programs first: no frame may leave by any port before the program that
 		 * guards the port is there.
 		 */
-		rc = bl_attach_tc(a, n->dir, false, guard, err);
+		rc = bl_nic_before(n, a, err);
+		if (!rc)
+			rc = bl_attach_tc(a, n->dir, false, guard, err);
 		if (rc) {
 			detach_new_ports(n, p, 0);
 			return rc;
@@ -678,6 +682,8 @@ static int attach_programs(struct bl_node *n, const struct plan *p, const struct
 			rc = bl_map_set(bpf_map__fd(skel->maps.sw_homing), (uint32_t)a->port,
 					&(struct bl_steering){ .cpu = (uint32_t)a->cpu },
 					BL_MAP_SW_STEERING, err);
+		if (!rc)
+			rc = bl_nic_after(n, a, err);
 		if (rc) {
 			detach_new_ports(n, p, k);
 			return rc;
@@ -691,6 +697,7 @@ static int attach_programs(struct bl_node *n, const struct plan *p, const struct
 		if (rc)
 			return rc;
 		bl_detach_clsact(p->old_port[k].name);
+		bl_nic_restore(n->dir, (int)p->old_port[k].ifindex);
 		bl_log(BL_LOG_INFO, "port %u (%s) is no longer a port of this switch", k,
 		       p->old_port[k].name);
 	}
@@ -767,6 +774,8 @@ int bl_switch_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_e
 		rc = keep_programs(n, skel, err);
 	if (!rc)
 		rc = bl_links_watch(n, err);
+	if (!rc)
+		rc = bl_nic_watch(n, err);
 	if (!rc)
 		rc = bl_sources_watch(n, skel->obj, err);
 	if (!rc)

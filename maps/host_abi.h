@@ -56,6 +56,12 @@ struct bl_host_counts {
 };
 _Static_assert(sizeof(struct bl_host_counts) == 64, "ABI");
 
+/*
+ * skb priority of ordered frames and beacons where the loader has given them a band of their own or
+ * a filter (maps/nic_abi.h): the class of band 1 of BL_NIC_H_BANDS.
+ */
+#define BL_TX_PRIORITY 0xb4110001U
+
 /**
  * struct bl_host_cfg - value 0 of "host_cfg". Written by the loader; the programs only read it.
  */
@@ -70,8 +76,10 @@ struct bl_host_cfg {
 	__s32 tai_offset_s;  /* seconds; sent in beacons and compared with received beacons */
 	__u64 beacon_ns;     /* beacon interval */
 	__u64 dead_after_ns; /* an input that is silent for longer is excluded */
-	__u32 queue;         /* transmit queue of all ordered frames */
-	__u32 beacon_mark;   /* skb mark of the daemon's own beacons; all others are dropped */
+	__u16 queue;         /* transmit queue of all ordered frames */
+	__u8 classed;      /* 1: ordered frames leave with the priority BL_TX_PRIORITY; 0: with 0 */
+	__u8 steered;      /* 1: and a filter behind the egress program picks @queue for them */
+	__u32 beacon_mark; /* skb mark of the daemon's own beacons; all others are dropped */
 	/*
 	 * How far this host promises ahead while it is silent, and how far ahead the barriers of
 	 * others may be (core/order/promise_core.h); 0: no host promises ahead.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The host role: three hooks, and up to five more where applications are admitted.
+ * The host role: three hooks, one more on NICs with several transmit queues, and up to five more
+ * where applications are admitted.
  *
  *   bl_host_xdp     NIC ingress. A message goes into its endpoint's ring, then the barriers of
  *                   the same frame into the host page, then sleepers are woken. Because of this
@@ -11,7 +12,8 @@
  *                   into every ordered frame and beacon (barrier_tx.h).
  *   bl_host_local   lo egress. Messages between endpoints of one host, which the kernel never
  *                   lets out of the machine.
- *
+ *   bl_host_queue   behind bl_host_egress, on NICs with several transmit queues: tells a filter
+ *                   which frames are ordered.
  *   bl_hold_xdp     on bl0d: frames of applications go into hold queues (hold.h).
  *   bl_host_pace    the pacer's turn: sends what is due out of the NIC.
  *   bl_host_clone   NIC tc ingress: bl0 is a second station on this link and must also receive
@@ -418,7 +420,7 @@ static __always_inline enum bl_reason on_egress_frame(struct __sk_buff *skb, str
 	 * (SO_PRIORITY, IP_TOS); a queueing discipline with classes would let them overtake those
 	 * of others, above whose timestamps their barrier may be.
 	 */
-	skb->priority = 0;
+	skb->priority = r->cfg->classed ? BL_TX_PRIORITY : 0;
 	skb->queue_mapping = r->cfg->queue + 1;
 	return r->f.opcode == BL_OP_BEACON ? BL_R_BEACON_SENT : BL_R_SENT;
 }
@@ -443,10 +445,26 @@ int bl_host_egress(struct __sk_buff *skb)
 {
 	struct run r = {};
 	enum bl_reason why = parse_skb(skb, &r);
+	int verdict;
 
 	if (why == BL_R_NONE)
 		why = on_egress_frame(skb, &r);
-	return tc_done(BL_HC_EGRESS, why);
+	verdict = tc_done(BL_HC_EGRESS, why);
+	/* The filter that picks the queue comes next. */
+	if (verdict == TC_ACT_OK && why != BL_R_NOT_OURS && r.cfg && r.cfg->steered)
+		return TC_ACT_UNSPEC;
+	return verdict;
+}
+
+/**
+ * bl_host_queue - a classifier without a verdict: matches ordered frames and beacons that
+ * bl_host_egress has passed, for the filter that lets them leave by one transmit queue
+ * (loader/load/nic_tx.c).
+ */
+SEC("tc")
+int bl_host_queue(struct __sk_buff *skb)
+{
+	return skb->priority == BL_TX_PRIORITY ? -1 : 0;
 }
 
 /**

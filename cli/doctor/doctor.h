@@ -14,6 +14,9 @@ struct finder;
  */
 void doctor_try(const struct finder *to);
 
+/** doctor_nics - reports on the interfaces of a node of this network namespace. */
+void doctor_nics(const struct finder *to, const struct bl_node_ref *ref);
+
 /** check_links - Reports on the links of a node, and on the clocks behind them. */
 void check_links(const struct finder *to, const struct bl_node_ref *ref);
 

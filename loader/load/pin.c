@@ -33,6 +33,7 @@
 #include "maps/hold_abi.h"
 #include "maps/host_abi.h"
 #include "maps/link_abi.h"
+#include "maps/nic_abi.h"
 #include "maps/pace_abi.h"
 #include "maps/pl2_switch_abi.h"
 #include "maps/queue_abi.h"
@@ -420,6 +421,7 @@ static const struct {
 	{ BL_MAP_HOST_ORDERS, BPF_MAP_TYPE_ARRAY },
 	{ BL_MAP_FAILURES, BPF_MAP_TYPE_ARRAY },
 	{ BL_MAP_SW_SOURCES, BPF_MAP_TYPE_ARRAY },
+	{ BL_MAP_NIC, BPF_MAP_TYPE_ARRAY },
 	{ BL_MAP_AUTH_LINKS, BPF_MAP_TYPE_ARRAY },
 	{ BL_MAP_AUTH_STATES, BPF_MAP_TYPE_ARRAY },
 	{ BL_MAP_LINK_SEEN, BPF_MAP_TYPE_ARRAY },

@@ -4,7 +4,7 @@
 # vm.sh - run one command as root on a stock Debian kernel, in qemu without acceleration.
 #
 #	vm.sh [-i] [-k KERNEL] [-d DIR] [-t SECONDS] [-c CPUS] [-m MIB] [-o CONSOLE]
-#	      -- COMMAND [ARG]...
+#	      [-q ARGUMENTS] -- COMMAND [ARG]...
 #
 #   -k	6.1 (default), 6.12, 7.2, ...: see fetch.sh
 #   -d	payload: copied to the guest as /payload, with the libraries that its programs need
@@ -14,11 +14,12 @@
 #	them; a guest that hangs is stopped after eight times as many seconds of real time.
 #   -c	number of CPUs of the guest (2)
 #   -m	memory of the guest in MiB (1024)
+#   -q	more arguments for qemu, separated by blanks, such as NICs
 #   -o	file for the kernel's console (not kept by default, but shown if the guest dies)
 #
 # COMMAND runs in /payload. The guest has busybox, dash, this machine's ip, tc and bpftool, /proc,
-# /sys, bpffs, tracefs, cgroup2, lo up, modules on demand, and no network. The output of COMMAND
-# appears here while it runs.
+# /sys, bpffs, tracefs, cgroup2, lo up, modules on demand, and no network without -q. The output of
+# COMMAND appears here while it runs.
 #
 # Exit: the status of COMMAND; 69 the kernel cannot be fetched; 124 the time ran out; 125 the guest
 # died; 126 wrong usage, or something is missing on this machine.
@@ -39,10 +40,10 @@ cpu_seconds() {
 	set -- ${line##*) }
 	echo $(((${12} + ${13}) / $(getconf CLK_TCK)))
 }
-usage() { sed -n '4,24s/^# \{0,1\}//p' "$0" >&2; exit 126; }
+usage() { sed -n '4,25s/^# \{0,1\}//p' "$0" >&2; exit 126; }
 
-kernel=6.1 payload= seconds=600 cpus=2 mib=1024 console= virtual=
-while getopts ik:d:t:c:m:o: o; do
+kernel=6.1 payload= seconds=600 cpus=2 mib=1024 console= virtual= more=()
+while getopts ik:d:t:c:m:o:q: o; do
 	case $o in
 	i) virtual=1 ;;
 	k) kernel=$OPTARG ;;
@@ -51,6 +52,7 @@ while getopts ik:d:t:c:m:o: o; do
 	c) cpus=$OPTARG ;;
 	m) mib=$OPTARG ;;
 	o) console=$OPTARG ;;
+	q) read -r -a more <<<"$OPTARG" ;;
 	*) usage ;;
 	esac
 done
@@ -98,7 +100,8 @@ if [ -n "$virtual" ]; then
 fi
 for attempt in 1 2 3; do
 	: >"$work/status"
-	qemu-system-x86_64 -accel tcg,thread=single -cpu max -smp "$cpus" -m "$mib" "${time[@]}" \
+	qemu-system-x86_64 -accel tcg,thread=single -cpu max -smp "$cpus" -m "$mib" \
+		"${time[@]}" "${more[@]}" \
 		-nodefaults -no-user-config -display none -no-reboot \
 		-kernel "$dir/vmlinuz" -initrd "$work/initrd" \
 		-append "console=ttyS0 panic=-1 quiet loglevel=4 mitigations=off nokaslr \

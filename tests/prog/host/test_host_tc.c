@@ -325,6 +325,65 @@ static void egress__priority(void **state)
 	}
 }
 
+/* The verdict and the priority of a frame that the host sends, for a NIC with @classed, @steered.
+ */
+static void check_class(bool classed, bool steered, const struct frame *in, __u32 priority,
+			int verdict, __u32 want)
+{
+	struct __sk_buff ctx = { .mark = BEACON_MARK, .priority = priority }, left = { 0 };
+	struct bl_host_cfg how;
+	struct frame out;
+	LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = in->p, .data_size_in = in->n,
+		    .data_out = out.p, .data_size_out = sizeof(out.p), .ctx_in = &ctx,
+		    .ctx_size_in = sizeof(ctx), .ctx_out = &left, .ctx_size_out = sizeof(left),
+		    .repeat = 1);
+
+	map_get(sk->maps.host_cfg, 0, &how);
+	how.classed = classed;
+	how.steered = steered;
+	map_put(sk->maps.host_cfg, 0, &how);
+	clock_stands();
+	assert_int_equal(bpf_prog_test_run_opts(bpf_program__fd(sk->progs.bl_host_egress), &o), 0);
+	assert_int_equal((int)o.retval, verdict);
+	assert_int_equal(left.priority, want);
+	counts_take(sk->maps.counts, counted);
+	how.classed = how.steered = 0;
+	map_put(sk->maps.host_cfg, 0, &how);
+	/* The classifier matches what has got the priority, and passes no verdict on anything. */
+	ctx = left;
+	ctx.cb[0] = ctx.cb[1] = ctx.cb[2] = ctx.cb[3] = ctx.cb[4] = 0;
+	assert_int_equal(bpf_prog_test_run_opts(bpf_program__fd(sk->progs.bl_host_queue), &o), 0);
+	assert_int_equal((int)o.retval, want == BL_TX_PRIORITY ? -1 : 0);
+}
+
+/* Where the NIC has a band and a queue for ordered frames, they and no others are marked for it. */
+static void egress__class_and_queue(void **state)
+{
+	struct desc beacon = beacon_frame(1, 0), own = own_message(false, T0),
+		    own6 = own_message(true, T0);
+	struct frame in, other = { .n = 64 };
+
+	(void)state;
+	beacon.node = NODE_ID;
+	build(&in, &beacon);
+	check_class(true, false, &in, 0, TC_ACT_OK, BL_TX_PRIORITY);
+	check_class(true, true, &in, 7, TC_ACT_UNSPEC, BL_TX_PRIORITY);
+	check_class(false, false, &in, 7, TC_ACT_OK, 0);
+	build(&in, &own);
+	check_class(true, true, &in, 3, TC_ACT_UNSPEC, BL_TX_PRIORITY);
+	build(&in, &own6);
+	check_class(true, true, &in, 3, TC_ACT_UNSPEC, BL_TX_PRIORITY);
+	/* an ARP request of the machine */
+	memset(other.p, 0xff, 6);
+	other.p[12] = 0x08;
+	other.p[13] = 0x06;
+	check_class(true, true, &other, 5, TC_ACT_OK, 5);
+	/* what is dropped has no class */
+	own.sport = BL_PORT_BASE + 99;
+	build(&in, &own);
+	check_class(true, true, &in, 0, TC_ACT_SHOT, 0);
+}
+
 static void egress__clock_void(void **state)
 {
 	struct desc d = own_message(false, T0), be = beacon_frame(1, 0);
@@ -1005,6 +1064,7 @@ int main(void)
 		CASE(egress__not_an_endpoint),
 		CASE(egress__foreign_source),
 		CASE(egress__priority),
+		CASE(egress__class_and_queue),
 		CASE(egress__clock_void),
 		CASE(egress__in_flight),
 		CASE(egress__line_below_what_was_sent),

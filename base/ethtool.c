@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Requests of ethtool by ioctl(2): see ethtool.h. */
+#include "base/ethtool.h"
+
+#include <errno.h>
+#include <linux/sockios.h>
+#include <net/if.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define FEATURES_MAX 1024 /* bits of features that are looked at */
+#define RULES_MAX    8192 /* places for flow rules that are looked at */
+
+static int et_call(const char *ifname, void *cmd)
+{
+	struct ifreq ifr = { 0 };
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), rc;
+
+	if (fd < 0)
+		return -errno;
+	strncpy(ifr.ifr_name, ifname, IFNAMSIZ - 1);
+	ifr.ifr_data = cmd;
+	rc = ioctl(fd, SIOCETHTOOL, &ifr) < 0 ? -errno : 0;
+	close(fd);
+	return rc;
+}
+
+int et_driver(const char *ifname, struct ethtool_drvinfo *d)
+{
+	int rc;
+
+	memset(d, 0, sizeof(*d));
+	d->cmd = ETHTOOL_GDRVINFO;
+	rc = et_call(ifname, d);
+	d->driver[sizeof(d->driver) - 1] = 0;
+	d->bus_info[sizeof(d->bus_info) - 1] = 0;
+	return rc;
+}
+
+/* ---- queues ---- */
+
+int et_channels(const char *ifname, struct ethtool_channels *c)
+{
+	memset(c, 0, sizeof(*c));
+	c->cmd = ETHTOOL_GCHANNELS;
+	return et_call(ifname, c);
+}
+
+int et_channels_set(const char *ifname, uint32_t combined)
+{
+	struct ethtool_channels c;
+	int rc = et_channels(ifname, &c);
+
+	if (rc)
+		return rc;
+	c.cmd = ETHTOOL_SCHANNELS;
+	c.combined_count = combined;
+	return et_call(ifname, &c);
+}
+
+unsigned int et_rx_queues(const char *ifname)
+{
+	struct ethtool_rxnfc n = { .cmd = ETHTOOL_GRXRINGS };
+	struct ethtool_channels c;
+
+	if (!et_call(ifname, &n) && n.data && n.data <= UINT32_MAX)
+		return (unsigned int)n.data;
+	if (!et_channels(ifname, &c) && c.rx_count + c.combined_count)
+		return c.rx_count + c.combined_count;
+	return 1;
+}
+
+unsigned int et_tx_queues(const char *ifname)
+{
+	struct ethtool_channels c;
+
+	if (!et_channels(ifname, &c) && c.tx_count + c.combined_count)
+		return c.tx_count + c.combined_count;
+	return 1;
+}
+
+/* ---- features ---- */
+
+/* Returns the number of the feature's bit, and that of all bits in @all; or -errno. */
+static int find_feature(const char *ifname, const char *name, unsigned int *all)
+{
+	struct {
+		struct ethtool_sset_info h;
+		uint32_t n;
+	} info = { .h = { .cmd = ETHTOOL_GSSET_INFO, .sset_mask = 1ULL << ETH_SS_FEATURES } };
+	struct ethtool_gstrings *s;
+	int rc = et_call(ifname, &info), at = -ENOENT;
+	unsigned int k;
+
+	if (rc || !info.h.sset_mask)
+		return rc ? rc : -EOPNOTSUPP;
+	*all = info.n;
+	if (info.n > FEATURES_MAX)
+		return -E2BIG;
+	s = calloc(1, sizeof(*s) + (size_t)info.n * ETH_GSTRING_LEN);
+	if (!s)
+		return -ENOMEM;
+	s->cmd = ETHTOOL_GSTRINGS;
+	s->string_set = ETH_SS_FEATURES;
+	s->len = info.n;
+	rc = et_call(ifname, s);
+	for (k = 0; !rc && k < info.n && k < s->len && at < 0; k++)
+		if (!strncmp((const char *)s->data + (size_t)k * ETH_GSTRING_LEN, name,
+			     ETH_GSTRING_LEN))
+			at = (int)k;
+	free(s);
+	return rc ? rc : at;
+}
+
+int et_feature(const char *ifname, const char *name)
+{
+	struct {
+		struct ethtool_gfeatures h;
+		struct ethtool_get_features_block b[FEATURES_MAX / 32];
+	} f = { .h = { .cmd = ETHTOOL_GFEATURES } };
+	unsigned int all;
+	int at = find_feature(ifname, name, &all), rc;
+
+	if (at < 0)
+		return at;
+	f.h.size = (all + 31) / 32;
+	rc = et_call(ifname, &f);
+	return rc ? rc : (int)(f.b[at / 32].active >> at % 32 & 1);
+}
+
+int et_feature_set(const char *ifname, const char *name, bool on)
+{
+	struct {
+		struct ethtool_sfeatures h;
+		struct ethtool_set_features_block b[FEATURES_MAX / 32];
+	} f = { .h = { .cmd = ETHTOOL_SFEATURES } };
+	unsigned int all;
+	int at = find_feature(ifname, name, &all), rc;
+
+	if (at < 0)
+		return at;
+	f.h.size = (all + 31) / 32;
+	f.b[at / 32].valid = 1U << at % 32;
+	f.b[at / 32].requested = on ? 1U << at % 32 : 0;
+	rc = et_call(ifname, &f);
+	if (rc < 0)
+		return rc;
+	rc = et_feature(ifname, name);
+	return rc < 0 ? rc : rc == on ? 0 : -EPERM;
+}
+
+/* ---- flow rules ---- */
+
+int et_rules(const char *ifname)
+{
+	struct ethtool_rxnfc n = { .cmd = ETHTOOL_GRXCLSRLCNT };
+	int rc = et_call(ifname, &n);
+
+	return rc ? rc : (int)n.rule_cnt;
+}
+
+/* A free place for a rule, the last one first, as ethtool(8) does. Returns 0 or -errno. */
+static int free_place(const char *ifname, uint32_t *place)
+{
+	struct ethtool_rxnfc n = { .cmd = ETHTOOL_GRXCLSRLCNT }, *all;
+	uint32_t k, size;
+	int rc = et_call(ifname, &n);
+	bool used;
+
+	if (rc)
+		return rc;
+	if (n.data & RX_CLS_LOC_SPECIAL) {
+		*place = RX_CLS_LOC_ANY;
+		return 0;
+	}
+	if (n.rule_cnt > RULES_MAX)
+		return -E2BIG;
+	all = calloc(1, sizeof(*all) + n.rule_cnt * sizeof(uint32_t));
+	if (!all)
+		return -ENOMEM;
+	all->cmd = ETHTOOL_GRXCLSRLALL;
+	all->rule_cnt = n.rule_cnt;
+	rc = et_call(ifname, all);
+	size = all->data < UINT32_MAX ? (uint32_t)all->data : 0;
+	for (*place = size; !rc && *place; (*place)--) {
+		for (used = false, k = 0; k < all->rule_cnt && k < n.rule_cnt; k++)
+			used |= all->rule_locs[k] == *place - 1;
+		if (!used)
+			break;
+	}
+	free(all);
+	if (!rc && !*place)
+		return -ENOSPC;
+	*place -= 1;
+	return rc;
+}
+
+int et_rule_add(const char *ifname, struct ethtool_rx_flow_spec *spec)
+{
+	struct ethtool_rxnfc n = { .cmd = ETHTOOL_SRXCLSRLINS };
+	int rc = free_place(ifname, &spec->location);
+
+	if (rc)
+		return rc;
+	n.fs = *spec;
+	rc = et_call(ifname, &n);
+	spec->location = n.fs.location;
+	return rc;
+}
+
+int et_rule_get(const char *ifname, struct ethtool_rx_flow_spec *spec)
+{
+	struct ethtool_rxnfc n = { .cmd = ETHTOOL_GRXCLSRULE, .fs.location = spec->location };
+	int rc = et_call(ifname, &n);
+
+	if (!rc)
+		*spec = n.fs;
+	return rc;
+}
+
+int et_rule_del(const char *ifname, uint32_t location)
+{
+	struct ethtool_rxnfc n = { .cmd = ETHTOOL_SRXCLSRLDEL, .fs.location = location };
+
+	return et_call(ifname, &n);
+}
+
+/* ---- the indirection table ---- */
+
+int et_table(const char *ifname, uint32_t *table, unsigned int max)
+{
+	struct ethtool_rxfh_indir *t, ask = { .cmd = ETHTOOL_GRXFHINDIR };
+	int rc = et_call(ifname, &ask);
+	uint32_t n = ask.size;
+
+	if (rc)
+		return rc;
+	if (!n)
+		return -EOPNOTSUPP;
+	if (n > max)
+		return -E2BIG;
+	t = calloc(1, sizeof(*t) + n * sizeof(uint32_t));
+	if (!t)
+		return -ENOMEM;
+	t->cmd = ETHTOOL_GRXFHINDIR;
+	t->size = n;
+	rc = et_call(ifname, t);
+	if (!rc && t->size != n)
+		rc = -EBADMSG;
+	if (!rc)
+		memcpy(table, t->ring_index, n * sizeof(uint32_t));
+	free(t);
+	return rc ? rc : (int)n;
+}
+
+int et_table_set(const char *ifname, const uint32_t *table, unsigned int n)
+{
+	struct ethtool_rxfh_indir *t = calloc(1, sizeof(*t) + n * sizeof(uint32_t));
+	int rc;
+
+	if (!t)
+		return -ENOMEM;
+	t->cmd = ETHTOOL_SRXFHINDIR;
+	t->size = n;
+	memcpy(t->ring_index, table, n * sizeof(uint32_t));
+	rc = et_call(ifname, t);
+	free(t);
+	return rc;
+}
+
+/* ---- to be shown ---- */
+
+int et_coalesce(const char *ifname, struct ethtool_coalesce *c)
+{
+	memset(c, 0, sizeof(*c));
+	c->cmd = ETHTOOL_GCOALESCE;
+	return et_call(ifname, c);
+}
+
+int et_stamps(const char *ifname, struct ethtool_ts_info *t)
+{
+	memset(t, 0, sizeof(*t));
+	t->cmd = ETHTOOL_GET_TS_INFO;
+	return et_call(ifname, t);
+}

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* See nl_qdisc.h. */
+#include "base/nl_qdisc.h"
+
+#include <errno.h>
+#include <linux/if_ether.h>
+#include <linux/pkt_cls.h>
+#include <linux/pkt_sched.h>
+#include <linux/rtnetlink.h>
+#include <linux/tc_act/tc_skbedit.h>
+#include <arpa/inet.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/nl_msg.h"
+
+#define ANSWER_ROOM 32768
+#define BANDS       2
+
+static struct tcmsg *tc_begin(union nl_req *r, uint16_t type, uint16_t flags, int ifindex,
+			      uint32_t parent, uint32_t handle)
+{
+	struct tcmsg *t = nl_begin(r, type, flags, sizeof(*t));
+
+	t->tcm_family = AF_UNSPEC;
+	t->tcm_ifindex = ifindex;
+	t->tcm_parent = parent;
+	t->tcm_handle = handle;
+	return t;
+}
+
+static void put_text(union nl_req *r, uint16_t type, const char *text)
+{
+	nl_put(r, type, text, strlen(text) + 1);
+}
+
+/* ---- listing ---- */
+
+/* One answer of a dump. @msg: the body of @len bytes behind @h. Returns 0, or -errno. */
+typedef int (*answer_fn)(const struct nlmsghdr *h, const struct tcmsg *msg, size_t len, void *ctx);
+
+/* Returns 1 at the end of the dump, 0 if there is more to come, or -errno. */
+static int read_dump(const void *buf, size_t len, uint32_t seq, answer_fn fn, void *ctx)
+{
+	const char *at = buf;
+
+	while (len >= sizeof(struct nlmsghdr)) {
+		const struct nlmsghdr *h = (const void *)at;
+		size_t step = NLMSG_ALIGN((size_t)h->nlmsg_len);
+		int rc = 0;
+
+		if (h->nlmsg_len < sizeof(*h) || h->nlmsg_len > len)
+			return -EBADMSG;
+		if (h->nlmsg_seq == seq && h->nlmsg_type == NLMSG_DONE)
+			return 1;
+		if (h->nlmsg_seq == seq && h->nlmsg_type == NLMSG_ERROR) {
+			const struct nlmsgerr *e = NLMSG_DATA(h);
+
+			if (h->nlmsg_len < NLMSG_LENGTH(sizeof(*e)) || e->error >= 0)
+				return -EBADMSG;
+			return e->error;
+		}
+		if (h->nlmsg_seq == seq && h->nlmsg_len < NLMSG_LENGTH(sizeof(struct tcmsg)))
+			return -EBADMSG;
+		if (h->nlmsg_seq == seq)
+			rc = fn(h, NLMSG_DATA(h), h->nlmsg_len - NLMSG_HDRLEN, ctx);
+		if (rc)
+			return rc;
+		/* The last message need not be padded. */
+		step = step > len ? len : step;
+		at += step;
+		len -= step;
+	}
+	return 0;
+}
+
+/* Finds an attribute behind the tcmsg. Returns its payload and sets @size, or NULL. */
+static const void *find_attr(const struct tcmsg *t, size_t len, uint16_t type, size_t *size)
+{
+	size_t off = NLMSG_ALIGN(sizeof(*t));
+
+	while (off <= len && len - off >= sizeof(struct rtattr)) {
+		const struct rtattr *a = (const void *)((const char *)t + off);
+
+		if (a->rta_len < sizeof(*a) || a->rta_len > len - off)
+			return NULL;
+		if ((a->rta_type & NLA_TYPE_MASK) == type) {
+			*size = RTA_PAYLOAD(a);
+			return RTA_DATA(a);
+		}
+		off += RTA_ALIGN(a->rta_len);
+	}
+	return NULL;
+}
+
+static int dump(struct nl *nl, union nl_req *r, int (*read)(const void *, size_t, uint32_t, void *),
+		void *ctx)
+{
+	char buf[ANSWER_ROOM] __attribute__((aligned(8)));
+
+	r->h.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+	r->h.nlmsg_seq = ++nl->seq;
+	if (send(nl->fd, r, r->h.nlmsg_len, 0) < 0)
+		return -errno;
+	for (;;) {
+		ssize_t n = recv(nl->fd, buf, sizeof(buf), MSG_TRUNC);
+		int rc;
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n > (ssize_t)sizeof(buf))
+			return -EMSGSIZE;
+		rc = read(buf, (size_t)n, nl->seq, ctx);
+		if (rc)
+			return rc < 0 ? rc : 0;
+	}
+}
+
+/** struct qdisc_reader - argument of take_qdisc(). */
+struct qdisc_reader {
+	int ifindex;
+	struct nl_qdiscs *to;
+};
+
+static int take_qdisc(const struct nlmsghdr *h, const struct tcmsg *t, size_t len, void *ctx)
+{
+	struct qdisc_reader *r = ctx;
+	struct nl_qdisc *q;
+	const char *kind;
+	size_t size = 0;
+
+	if (h->nlmsg_type != RTM_NEWQDISC || t->tcm_ifindex != r->ifindex)
+		return 0;
+	kind = find_attr(t, len, TCA_KIND, &size);
+	if (!kind || !size || size > NL_QDISC_KIND || kind[size - 1])
+		return -EBADMSG;
+	if (r->to->n++ >= r->to->max)
+		return 0;
+	q = &r->to->v[r->to->n - 1];
+	q->handle = t->tcm_handle;
+	q->parent = t->tcm_parent;
+	strcpy(q->kind, kind);
+	return 0;
+}
+
+int nl_qdisc_read(const void *buf, size_t len, uint32_t seq, int ifindex, struct nl_qdiscs *to)
+{
+	struct qdisc_reader r = { .ifindex = ifindex, .to = to };
+
+	return read_dump(buf, len, seq, take_qdisc, &r);
+}
+
+static int read_qdiscs(const void *buf, size_t len, uint32_t seq, void *ctx)
+{
+	return read_dump(buf, len, seq, take_qdisc, ctx);
+}
+
+int nl_qdisc_list(struct nl *nl, int ifindex, struct nl_qdisc *v, unsigned int max)
+{
+	struct nl_qdiscs to = { .v = v, .max = max };
+	struct qdisc_reader reader = { .ifindex = ifindex, .to = &to };
+	union nl_req r;
+	int rc;
+
+	tc_begin(&r, RTM_GETQDISC, 0, ifindex, 0, 0);
+	rc = dump(nl, &r, read_qdiscs, &reader);
+	if (rc)
+		return rc;
+	return to.n > max ? -E2BIG : (int)to.n;
+}
+
+/* ---- making and removing ---- */
+
+int nl_qdisc_add(struct nl *nl, int ifindex, uint32_t parent, uint32_t handle, const char *kind)
+{
+	union nl_req r;
+
+	tc_begin(&r, RTM_NEWQDISC, NLM_F_CREATE | NLM_F_REPLACE, ifindex, parent, handle);
+	put_text(&r, TCA_KIND, kind);
+	return nl_send(nl, &r);
+}
+
+int nl_qdisc_pfifo(struct nl *nl, int ifindex, uint32_t parent, uint32_t handle, uint32_t limit)
+{
+	const struct tc_fifo_qopt opt = { .limit = limit };
+	union nl_req r;
+
+	tc_begin(&r, RTM_NEWQDISC, NLM_F_CREATE | NLM_F_REPLACE, ifindex, parent, handle);
+	put_text(&r, TCA_KIND, "pfifo");
+	nl_put(&r, TCA_OPTIONS, &opt, sizeof(opt));
+	return nl_send(nl, &r);
+}
+
+static void put_ets_options(union nl_req *r)
+{
+	struct rtattr *options = nl_put(r, TCA_OPTIONS | NLA_F_NESTED, NULL, 0), *map;
+	const uint8_t bands = BANDS, last = BANDS - 1;
+	unsigned int k;
+
+	nl_put(r, TCA_ETS_NBANDS, &bands, 1);
+	map = nl_put(r, TCA_ETS_PRIOMAP | NLA_F_NESTED, NULL, 0);
+	for (k = 0; k <= TC_PRIO_MAX; k++)
+		nl_put(r, TCA_ETS_PRIOMAP_BAND, &last, 1);
+	nl_put_end(r, map);
+	nl_put_end(r, options);
+}
+
+static void put_prio_options(union nl_req *r)
+{
+	struct tc_prio_qopt opt = { .bands = BANDS };
+
+	memset(opt.priomap, BANDS - 1, sizeof(opt.priomap));
+	nl_put(r, TCA_OPTIONS, &opt, sizeof(opt));
+}
+
+int nl_qdisc_two_bands(struct nl *nl, int ifindex, uint32_t parent, uint32_t handle,
+		       const char *kind)
+{
+	union nl_req r;
+
+	tc_begin(&r, RTM_NEWQDISC, NLM_F_CREATE | NLM_F_REPLACE, ifindex, parent, handle);
+	put_text(&r, TCA_KIND, kind);
+	if (!strcmp(kind, "ets"))
+		put_ets_options(&r);
+	else
+		put_prio_options(&r);
+	return nl_send(nl, &r);
+}
+
+int nl_qdisc_del(struct nl *nl, int ifindex, uint32_t parent, uint32_t handle)
+{
+	union nl_req r;
+
+	tc_begin(&r, RTM_DELQDISC, 0, ifindex, parent, handle);
+	return nl_send(nl, &r);
+}
+
+/* ---- the filter that picks the queue ---- */
+
+int nl_clsact_add(struct nl *nl, int ifindex)
+{
+	union nl_req r;
+
+	tc_begin(&r, RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, ifindex, TC_H_CLSACT,
+		 TC_H_MAKE(TC_H_CLSACT, 0));
+	put_text(&r, TCA_KIND, "clsact");
+	return nl_send(nl, &r);
+}
+
+int nl_clsact_del(struct nl *nl, int ifindex)
+{
+	return nl_qdisc_del(nl, ifindex, TC_H_CLSACT, TC_H_MAKE(TC_H_CLSACT, 0));
+}
+
+static struct tcmsg *filter_begin(union nl_req *r, uint16_t type, uint16_t flags, int ifindex,
+				  uint16_t prio, uint32_t handle)
+{
+	struct tcmsg *t =
+		tc_begin(r, type, flags, ifindex, TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_EGRESS), handle);
+
+	t->tcm_info = TC_H_MAKE((uint32_t)prio << 16, htons(ETH_P_ALL));
+	return t;
+}
+
+int nl_filter_queue(struct nl *nl, int ifindex, uint16_t prio, uint32_t handle, int prog_fd,
+		    uint16_t queue, bool unclass)
+{
+	/* "continue": the filters behind this one are asked, too. */
+	const struct tc_skbedit parms = { .action = TC_ACT_UNSPEC };
+	struct rtattr *options, *acts, *act, *edit;
+	union nl_req r;
+
+	filter_begin(&r, RTM_NEWTFILTER, NLM_F_CREATE | NLM_F_REPLACE, ifindex, prio, handle);
+	put_text(&r, TCA_KIND, "bpf");
+	options = nl_put(&r, TCA_OPTIONS | NLA_F_NESTED, NULL, 0);
+	nl_put_u32(&r, TCA_BPF_FD, (uint32_t)prog_fd);
+	put_text(&r, TCA_BPF_NAME, "barline_queue");
+	acts = nl_put(&r, TCA_BPF_ACT | NLA_F_NESTED, NULL, 0);
+	act = nl_put(&r, 1 | NLA_F_NESTED, NULL, 0);
+	put_text(&r, TCA_ACT_KIND, "skbedit");
+	edit = nl_put(&r, TCA_ACT_OPTIONS | NLA_F_NESTED, NULL, 0);
+	nl_put(&r, TCA_SKBEDIT_PARMS, &parms, sizeof(parms));
+	nl_put(&r, TCA_SKBEDIT_QUEUE_MAPPING, &queue, sizeof(queue));
+	if (unclass)
+		nl_put_u32(&r, TCA_SKBEDIT_PRIORITY, 0);
+	nl_put_end(&r, edit);
+	nl_put_end(&r, act);
+	nl_put_end(&r, acts);
+	nl_put_end(&r, options);
+	return nl_send(nl, &r);
+}
+
+int nl_filter_del(struct nl *nl, int ifindex, uint16_t prio, uint32_t handle)
+{
+	union nl_req r;
+
+	filter_begin(&r, RTM_DELTFILTER, 0, ifindex, prio, handle);
+	put_text(&r, TCA_KIND, "bpf");
+	return nl_send(nl, &r);
+}
+
+/** struct filter_counter - argument of count_filter(). */
+struct filter_counter {
+	int ifindex;
+	uint32_t parent, handle; /* @handle 0: any */
+	uint16_t prio;           /* 0: any */
+	int n;
+};
+
+static int count_filter(const struct nlmsghdr *h, const struct tcmsg *t, size_t len, void *ctx)
+{
+	struct filter_counter *c = ctx;
+
+	(void)len;
+	/* The kernel also lists each preference that has filters, with handle 0. */
+	if (h->nlmsg_type == RTM_NEWTFILTER && t->tcm_ifindex == c->ifindex &&
+	    t->tcm_parent == c->parent && t->tcm_handle &&
+	    (!c->handle || t->tcm_handle == c->handle) &&
+	    (!c->prio || TC_H_MAJ(t->tcm_info) >> 16 == c->prio))
+		c->n++;
+	return 0;
+}
+
+static int read_filters(const void *buf, size_t len, uint32_t seq, void *ctx)
+{
+	return read_dump(buf, len, seq, count_filter, ctx);
+}
+
+int nl_filter_count(struct nl *nl, int ifindex, uint32_t parent, uint16_t prio, uint32_t handle)
+{
+	struct filter_counter c = {
+		.ifindex = ifindex, .parent = parent, .prio = prio, .handle = handle
+	};
+	union nl_req r;
+	int rc;
+
+	tc_begin(&r, RTM_GETTFILTER, 0, ifindex, parent, 0);
+	rc = dump(nl, &r, read_filters, &c);
+	return rc ? rc : c.n;
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * The doctor's look at the interfaces of a node: whether they are one FIFO for ordered frames, and
+ * what of their settings costs latency.
+ */
+#include <stdio.h>
+
+#include "cli/doctor/doctor.h"
+#include "cli/doctor/finding.h"
+#include "cli/util/nic_facts.h"
+
+struct look {
+	const struct finder *to;
+	const struct bl_node_ref *ref;
+};
+
+static void check_driver(const struct finder *to, const char *what, const struct nic_facts *f)
+{
+	if (!f->row)
+		found(to, FOUND_WARN, what,
+		      "its queues are handled as `barline show nics` says; docs/nics.md has the "
+		      "drivers that are known",
+		      "the driver %s is not known: whether frames of XDP share its queues is "
+		      "unknown, too",
+		      f->driver[0] ? f->driver : "of this interface");
+	else if (f->generic && f->row->rings != BL_RINGS_NONE)
+		found(to, FOUND_WARN, what, "start the node without --generic",
+		      "XDP is in generic mode, although the driver %s has native XDP (Linux %s)",
+		      f->driver, f->row->native);
+}
+
+static int check_nic(const struct nic_facts *f, void *ctx)
+{
+	const struct look *l = ctx;
+	const struct bl_nic *nic = &f->nic;
+	char what[40], how[128];
+
+	if (!f->here)
+		return 0;
+	snprintf(what, sizeof(what), "%.20s %.15s", l->ref->meta.name, f->name);
+	check_driver(l->to, what, f);
+	nic_how_text(nic, how, sizeof(how));
+	if (nic->tx == BL_NIC_BROKEN || nic->rx == BL_NIC_BROKEN)
+		found(l->to, FOUND_FAIL, what,
+		      "do what the sentence says and start the node again; until then count on "
+		      "messages that are late (promise_broken)",
+		      "reordering was accepted: %s", nic->why);
+	else if (nic->tx == BL_NIC_UNKNOWN)
+		found(l->to, FOUND_WARN, what, "set the interface up",
+		      "the interface was never up, so it is not known whether it is one FIFO");
+	else
+		found(l->to, FOUND_OK, what, "",
+		      "one FIFO (%s); transmit: %s, %u queues, %s; receive: %s, %u queues%s%s",
+		      f->driver, nic_side_text(nic->tx), f->tx_queues,
+		      f->qdisc[0] ? f->qdisc : "no qdisc", nic_side_text(nic->rx), f->rx_queues,
+		      how[0] ? "; changed: " : "", how);
+	if (nic->repaired)
+		found(l->to, FOUND_WARN, what,
+		      "find the program that sets queueing disciplines, channels or flow rules "
+		      "(NetworkManager, udev, tuned), and exempt this interface from it",
+		      "its queues were changed by others %llu times, and made a FIFO again",
+		      (unsigned long long)nic->repaired);
+	if (f->rx_usecs > 0)
+		found(l->to, FOUND_WARN, what, "`ethtool -C IFNAME adaptive-rx off rx-usecs 0`",
+		      "interrupts wait up to %d us for more frames: each hop is late by as much",
+		      f->rx_usecs);
+	return 0;
+}
+
+void doctor_nics(const struct finder *to, const struct bl_node_ref *ref)
+{
+	struct look l = { .to = to, .ref = ref };
+
+	nic_facts_each(ref, check_nic, &l);
+}

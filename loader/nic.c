@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * See nic.h.
+ *
+ * The interfaces are looked at once per second and when one comes up, instead of listening to
+ * netlink: changes of ethtool's settings have no message in all kernels, and what is looked at is
+ * what counts.
+ */
+#include "loader/nic.h"
+
+#include <errno.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <linux/bpf.h>
+#include <linux/pkt_sched.h>
+
+#include "base/log.h"
+#include "base/netns.h"
+#include "base/nl_qdisc.h"
+#include "loader/load/attach.h"
+#include "loader/load/maps.h"
+#include "loader/load/nic_rx.h"
+#include "loader/load/nic_tx.h"
+#include "loader/load/pin.h"
+#include "loader/node_priv.h"
+#include "maps/nic_abi.h"
+
+#define LOOK_US 1000000 /* how often the interfaces are looked at */
+#define LO      1       /* entry of a host's lo */
+
+/** struct slot - an entry of the map, for the functions that write a record. */
+struct slot {
+	int fd;
+	uint32_t key;
+};
+
+static int save(const struct bl_nic *nic, void *ctx)
+{
+	const struct slot *s = ctx;
+
+	return bpf_map_update_elem(s->fd, &s->key, nic, BPF_ANY) ? -errno : 0;
+}
+
+static struct slot slot_of(const struct bl_node *n, const struct bl_attached *a)
+{
+	return (struct slot){ .fd = n->nic_fd,
+			      .key = a->port >= 0 ? (uint32_t)a->port : (uint32_t)(a - n->att) };
+}
+
+static bool is_lo(const struct bl_node *n, const struct bl_attached *a)
+{
+	return n->cfg.role == BL_ROLE_HOST && a == &n->att[LO];
+}
+
+/* Reads a record. Returns false, and a new record, if it is not sound or of another interface. */
+static bool load(const struct slot *s, int ifindex, struct bl_nic *nic)
+{
+	if (!bpf_map_lookup_elem(s->fd, &s->key, nic) && nic->magic == BL_NIC_MAGIC &&
+	    nic->version == BL_NIC_VERSION && nic->size == sizeof(*nic) &&
+	    (!ifindex || nic->ifindex == (uint32_t)ifindex) && nic->nrules <= BL_NIC_RULES &&
+	    nic->nrss <= BL_NIC_RSS) {
+		nic->rest[sizeof(nic->rest) - 1] = 0;
+		nic->why[sizeof(nic->why) - 1] = 0;
+		return true;
+	}
+	memset(nic, 0, sizeof(*nic));
+	nic->magic = BL_NIC_MAGIC;
+	nic->version = BL_NIC_VERSION;
+	nic->size = sizeof(*nic);
+	nic->ifindex = (uint32_t)ifindex;
+	return false;
+}
+
+static int open_map(const char *dir)
+{
+	struct bpf_map_info info = {};
+	uint32_t len = sizeof(info);
+	char path[BL_PATH_MAX];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/maps/%s", dir, BL_MAP_NIC);
+	fd = bpf_obj_get(path);
+	if (fd < 0)
+		return -errno;
+	if (bpf_obj_get_info_by_fd(fd, &info, &len) || info.type != BPF_MAP_TYPE_ARRAY ||
+	    info.key_size != 4 || info.value_size != sizeof(struct bl_nic)) {
+		close(fd);
+		return -EPROTO;
+	}
+	return fd;
+}
+
+int bl_nic_open(struct bl_node *n, struct bl_err *err)
+{
+	unsigned int entries = n->cfg.role == BL_ROLE_SWITCH ? BL_SW_PORTS_MAX : LO + 1;
+	char path[BL_PATH_MAX];
+	int rc;
+
+	n->nic_fd = open_map(n->dir);
+	if (n->nic_fd >= 0)
+		return 0;
+	if (n->nic_fd != -ENOENT)
+		return bl_fail(err, -n->nic_fd,
+			       "the map %s/maps/%s, which says how to put the NIC back, has "
+			       "another layout than this build's; detach the node with the tools "
+			       "of its build, then start again",
+			       n->dir, BL_MAP_NIC);
+	n->nic_fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, BL_MAP_NIC, 4, sizeof(struct bl_nic),
+				   entries, NULL);
+	if (n->nic_fd < 0)
+		return bl_fail(err, errno, "cannot make the map %s: %s", BL_MAP_NIC,
+			       strerror(errno));
+	snprintf(path, sizeof(path), "%s/maps/%s", n->dir, BL_MAP_NIC);
+	rc = bl_pin_over(n->nic_fd, path, err);
+	return rc;
+}
+
+static bool has_clsact(int ifindex)
+{
+	static struct nl_qdisc v[BL_TX_QDISCS];
+	struct bl_tx_view view = { .clsact = true };
+	struct nl nl;
+	int k;
+
+	if (nl_open(&nl))
+		return true;
+	k = nl_qdisc_list(&nl, ifindex, v, BL_TX_QDISCS);
+	nl_close(&nl);
+	if (k >= 0)
+		bl_tx_look(v, (unsigned int)k, &view);
+	return view.clsact;
+}
+
+int bl_nic_before(struct bl_node *n, const struct bl_attached *a, struct bl_err *err)
+{
+	struct slot s = slot_of(n, a);
+	struct bl_nic nic;
+	int rc;
+
+	if (load(&s, a->iface.ifindex, &nic))
+		return 0;
+	if (!has_clsact(a->iface.ifindex))
+		nic.done |= BL_NIC_CLSACT;
+	rc = save(&nic, &s);
+	if (rc)
+		return bl_fail(err, -rc, "cannot write the map %s: %s", BL_MAP_NIC, strerror(-rc));
+	return is_lo(n, a) ? 0 : bl_rx_whole(&a->iface, &nic, save, &s, err);
+}
+
+/* Tells the egress program how frames are to be marked. */
+static int tell_program(struct bl_node *n, const struct bl_tx_how *how, struct bl_err *err)
+{
+	if (n->host_cfg.classed == how->classed && n->host_cfg.steered == how->steered)
+		return 0;
+	n->host_cfg.classed = how->classed;
+	n->host_cfg.steered = how->steered;
+	return bl_map_set(n->host_cfg_fd, 0, &n->host_cfg, BL_MAP_HOST_CFG, err);
+}
+
+static void say_made(const struct bl_attached *a, const struct bl_nic *nic)
+{
+	const char *name = a->iface.name;
+
+	if (nic->done & BL_NIC_BANDS)
+		bl_log(BL_LOG_INFO,
+		       "%s: ordered frames have a FIFO of their own for %u frames (%s, handle "
+		       "%x:)%s, everything else has %s as before; barline puts that back when it "
+		       "is detached",
+		       name, nic->limit, nic->strict ? "prio" : "ets", BL_NIC_H_BANDS >> 16,
+		       nic->done & BL_NIC_MQ ? " in transmit queue 0" : "", nic->rest);
+	if (nic->tx == BL_NIC_MADE && nic->done & BL_NIC_QUEUE)
+		bl_log(BL_LOG_INFO, "%s: ordered frames leave by transmit queue 0", name);
+	if (nic->done & BL_NIC_FLOWS)
+		bl_log(BL_LOG_INFO, "%s: %u flow rules bring ordered frames to receive queue 0",
+		       name, nic->nrules);
+}
+
+/* Records that the interface is no FIFO. Returns 0 if that was accepted, else -EPERM. */
+static int accept_broken(struct bl_node *n, const struct bl_attached *a, struct bl_nic *nic,
+			 __u8 *side, const struct bl_err *why)
+{
+	bool new = *side != BL_NIC_BROKEN || strncmp(nic->why, why->text, sizeof(nic->why) - 1);
+
+	*side = BL_NIC_BROKEN;
+	snprintf(nic->why, sizeof(nic->why), "%.*s", (int)sizeof(nic->why) - 1, why->text);
+	if (!n->cfg.accept_reordering)
+		return -EPERM;
+	if (new)
+		bl_log(BL_LOG_WARN, "%s: reordering is accepted: %s", a->iface.name, why->text);
+	return 0;
+}
+
+static int make(struct bl_node *n, const struct bl_attached *a, struct bl_nic *nic, struct slot *s,
+		struct bl_err *err)
+{
+	const struct bl_rx_want want = { .port_base = n->cfg.port_base,
+					 .port_count = n->cfg.port_count,
+					 .one_queue = n->cfg.one_queue };
+	struct bl_tx_how how = {};
+	int rc;
+
+	rc = bl_rx_make(&a->iface, nic, &want, save, s, err);
+	if (rc == -EPERM)
+		rc = accept_broken(n, a, nic, &nic->rx, err);
+	if (n->cfg.role == BL_ROLE_SWITCH) {
+		nic->tx = BL_NIC_APART;
+		return rc;
+	}
+	if (!rc) {
+		rc = bl_tx_make(&a->iface, nic, n->queue_prog, save, s, &how, err);
+		if (rc == -EPERM)
+			rc = accept_broken(n, a, nic, &nic->tx, err);
+	}
+	return rc ? rc : tell_program(n, &how, err);
+}
+
+int bl_nic_after(struct bl_node *n, const struct bl_attached *a, struct bl_err *err)
+{
+	struct slot s = slot_of(n, a);
+	struct bl_nic nic;
+	int rc = 0, rc2;
+
+	load(&s, a->iface.ifindex, &nic);
+	if (!is_lo(n, a))
+		rc = make(n, a, &nic, &s, err);
+	/* With tcx and without a filter nothing needed a clsact. */
+	if (a->egress && strcmp(a->egress, "clsact") && !(nic.done & BL_NIC_QUEUE))
+		nic.done &= ~(uint32_t)BL_NIC_CLSACT;
+	rc2 = save(&nic, &s);
+	if (!rc && rc2)
+		return bl_fail(err, -rc2, "cannot write the map %s: %s", BL_MAP_NIC,
+			       strerror(-rc2));
+	if (!rc && !is_lo(n, a))
+		say_made(a, &nic);
+	return rc;
+}
+
+/* ---- watching ---- */
+
+static bool is_kept(const struct bl_node *n, const struct bl_attached *a, const struct bl_nic *nic)
+{
+	return bl_rx_kept(&a->iface, nic) &&
+	       (n->cfg.role == BL_ROLE_SWITCH || bl_tx_kept(&a->iface, nic));
+}
+
+static void check_iface(struct bl_node *n, const struct bl_attached *a)
+{
+	struct slot s = slot_of(n, a);
+	struct bl_nic nic;
+	struct bl_err why;
+	bool first, cured;
+	int rc;
+
+	if (!load(&s, a->iface.ifindex, &nic) || is_kept(n, a, &nic))
+		return;
+	first = n->cfg.role == BL_ROLE_HOST && nic.tx == BL_NIC_UNKNOWN;
+	cured = nic.tx == BL_NIC_BROKEN || nic.rx == BL_NIC_BROKEN;
+	rc = make(n, a, &nic, &s, &why);
+	if (!first && !cured)
+		nic.repaired++;
+	save(&nic, &s);
+	if (rc)
+		bl_log(BL_LOG_ERR,
+		       "%s: %s is no FIFO for ordered frames any more, and messages may be late: "
+		       "%s",
+		       n->meta.name, a->iface.name, why.text);
+	else if (nic.tx == BL_NIC_BROKEN || nic.rx == BL_NIC_BROKEN)
+		return; /* accepted, and in the log */
+	else if (cured)
+		bl_log(BL_LOG_INFO, "%s: %s is a FIFO for ordered frames now", n->meta.name,
+		       a->iface.name);
+	else if (!first)
+		bl_log(BL_LOG_WARN,
+		       "%s: somebody has changed the queues of %s; barline has made it a FIFO "
+		       "again",
+		       n->meta.name, a->iface.name);
+	else
+		say_made(a, &nic);
+}
+
+void bl_nic_check(struct bl_node *n)
+{
+	unsigned int k;
+
+	for (k = 0; k < n->natt && n->nic_fd >= 0; k++)
+		if (!is_lo(n, &n->att[k]) && !n->att[k].gone && n->att[k].iface.up)
+			check_iface(n, &n->att[k]);
+}
+
+static int on_look(sd_event_source *src, uint64_t usec, void *ctx)
+{
+	struct bl_node *n = ctx;
+	int old;
+
+	(void)usec;
+	if (!bl_netns_enter(n->cfg.netns, &old, NULL)) {
+		bl_nic_check(n);
+		bl_netns_leave(old);
+	}
+	sd_event_source_set_time_relative(src, LOOK_US);
+	return sd_event_source_set_enabled(src, SD_EVENT_ONESHOT);
+}
+
+int bl_nic_watch(struct bl_node *n, struct bl_err *err)
+{
+	int rc = sd_event_add_time_relative(n->srv->ev, &n->nic_src, CLOCK_MONOTONIC, LOOK_US,
+					    LOOK_US / 10, on_look, n);
+
+	return rc < 0 ? bl_fail(err, -rc, "cannot watch the NICs of the node: %s", strerror(-rc))
+		      : 0;
+}
+
+void bl_nic_close(struct bl_node *n)
+{
+	n->nic_src = sd_event_source_disable_unref(n->nic_src);
+	if (n->nic_fd >= 0)
+		close(n->nic_fd);
+	n->nic_fd = -1;
+}
+
+/* ---- putting back ---- */
+
+static void restore_one(const struct slot *s, struct bl_nic *nic)
+{
+	char name[IFNAMSIZ];
+	struct bl_iface i;
+
+	/* With the interface went everything that was changed on it. */
+	if (!if_indextoname(nic->ifindex, name) || bl_iface_get(&i, name, NULL) ||
+	    i.ifindex != (int)nic->ifindex)
+		return;
+	bl_tx_undo(&i, nic);
+	bl_rx_undo(&i, nic);
+	nic->tx = nic->rx = BL_NIC_UNKNOWN;
+	nic->magic = 0;
+	bpf_map_update_elem(s->fd, &s->key, nic, BPF_ANY);
+}
+
+void bl_nic_restore(const char *dir, int ifindex)
+{
+	struct bpf_map_info info = {};
+	uint32_t len = sizeof(info);
+	struct slot s = { .fd = open_map(dir) };
+	struct bl_nic nic;
+
+	if (s.fd < 0)
+		return;
+	if (!bpf_obj_get_info_by_fd(s.fd, &info, &len))
+		for (s.key = 0; s.key < info.max_entries; s.key++)
+			if (load(&s, ifindex, &nic))
+				restore_one(&s, &nic);
+	close(s.fd);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The NICs of a node as FIFOs: made when programs are attached, watched while the daemon runs, put
+ * back when the node is detached. load/nic_tx.c and load/nic_rx.c say how; maps/nic_abi.h has the
+ * record of it. The calling thread is in the node's network namespace.
+ */
+#ifndef BARLINE_NIC_H
+#define BARLINE_NIC_H
+
+#include "base/log.h"
+
+struct bl_attached;
+struct bl_node;
+
+/** bl_nic_open - makes or opens the map of records. Returns 0 or -errno. */
+int bl_nic_open(struct bl_node *n, struct bl_err *err);
+
+/**
+ * bl_nic_before - notes what @a's interface has and turns off offloads that XDP does not go with.
+ * Called before programs are attached. Returns 0 or -errno.
+ */
+int bl_nic_before(struct bl_node *n, const struct bl_attached *a, struct bl_err *err);
+
+/**
+ * bl_nic_after - makes the interface a FIFO, after programs were attached. Returns 0, or -EPERM: it
+ * cannot be made one, and the operator has not accepted that.
+ */
+int bl_nic_after(struct bl_node *n, const struct bl_attached *a, struct bl_err *err);
+
+/** bl_nic_watch - looks after the interfaces once per second from now on. Returns 0 or -errno. */
+int bl_nic_watch(struct bl_node *n, struct bl_err *err);
+
+/** bl_nic_check - makes again what others have removed from the node's interfaces. */
+void bl_nic_check(struct bl_node *n);
+
+/** bl_nic_close - stops looking; what was made stays. */
+void bl_nic_close(struct bl_node *n);
+
+/**
+ * bl_nic_restore - puts back what the node with the pins in @dir has changed, after its programs
+ * were detached. @ifindex: on this interface only; 0: on all. No-op without a record.
+ */
+void bl_nic_restore(const char *dir, int ifindex);
+
+#endif

@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * loader/load/nic_rx.c: the flow rules of a range of ports, and a NIC of its own that has flow
+ * rules, an indirection table, channels, or nothing.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+
+#include "tests/unit/unit.h"
+
+#include "base/ethtool.h"
+#include "loader/load/nic_rx.h"
+#include "maps/wire_abi.h"
+
+#define RULES 64
+
+static struct {
+	unsigned int queues, entries; /* receive queues; of the indirection table */
+	uint32_t table[256];
+	bool has_rules, has_table, has_channels, twists; /* twists: keeps another rule than asked */
+	struct ethtool_rx_flow_spec rule[RULES];
+	bool taken[RULES];
+	int lro, gro_hw; /* 1, 0, -ENOENT */
+	bool lro_fixed;
+} k;
+
+static struct bl_nic kept;
+static struct bl_err err;
+static const struct bl_iface nic = { .name = "eth9", .ifindex = 9 };
+
+unsigned int __wrap_et_rx_queues(const char *ifname);
+int __wrap_et_channels(const char *ifname, struct ethtool_channels *c);
+int __wrap_et_channels_set(const char *ifname, uint32_t combined);
+int __wrap_et_feature(const char *ifname, const char *name);
+int __wrap_et_feature_set(const char *ifname, const char *name, bool on);
+int __wrap_et_rule_add(const char *ifname, struct ethtool_rx_flow_spec *spec);
+int __wrap_et_rule_get(const char *ifname, struct ethtool_rx_flow_spec *spec);
+int __wrap_et_rule_del(const char *ifname, uint32_t location);
+int __wrap_et_table(const char *ifname, uint32_t *table, unsigned int max);
+int __wrap_et_table_set(const char *ifname, const uint32_t *table, unsigned int n);
+
+unsigned int __wrap_et_rx_queues(const char *ifname)
+{
+	(void)ifname;
+	return k.queues;
+}
+
+int __wrap_et_channels(const char *ifname, struct ethtool_channels *c)
+{
+	(void)ifname;
+	*c = (struct ethtool_channels){ .combined_count = k.queues };
+	return k.has_channels ? 0 : -EOPNOTSUPP;
+}
+
+int __wrap_et_channels_set(const char *ifname, uint32_t combined)
+{
+	(void)ifname;
+	k.queues = combined;
+	return 0;
+}
+
+int __wrap_et_feature(const char *ifname, const char *name)
+{
+	(void)ifname;
+	return strcmp(name, ET_FEATURE_LRO) ? k.gro_hw : k.lro;
+}
+
+int __wrap_et_feature_set(const char *ifname, const char *name, bool on)
+{
+	(void)ifname;
+	if (strcmp(name, ET_FEATURE_LRO))
+		k.gro_hw = on;
+	else if (k.lro_fixed)
+		return -EPERM;
+	else
+		k.lro = on;
+	return 0;
+}
+
+int __wrap_et_rule_add(const char *ifname, struct ethtool_rx_flow_spec *spec)
+{
+	unsigned int at;
+
+	(void)ifname;
+	if (!k.has_rules)
+		return -EOPNOTSUPP;
+	for (at = RULES; at-- > 0 && k.taken[at];)
+		;
+	if (at >= RULES)
+		return -ENOSPC;
+	spec->location = at;
+	k.rule[at] = *spec;
+	if (k.twists && spec->flow_type == UDP_V6_FLOW)
+		k.rule[at].h_u.udp_ip6_spec.pdst = 0;
+	k.taken[at] = true;
+	return 0;
+}
+
+int __wrap_et_rule_get(const char *ifname, struct ethtool_rx_flow_spec *spec)
+{
+	uint32_t at = spec->location;
+
+	(void)ifname;
+	if (at >= RULES || !k.taken[at])
+		return -ENOENT;
+	*spec = k.rule[at];
+	return 0;
+}
+
+int __wrap_et_rule_del(const char *ifname, uint32_t location)
+{
+	(void)ifname;
+	assert_true(location < RULES && k.taken[location]);
+	k.taken[location] = false;
+	return 0;
+}
+
+int __wrap_et_table(const char *ifname, uint32_t *table, unsigned int max)
+{
+	(void)ifname;
+	if (!k.has_table)
+		return -EOPNOTSUPP;
+	assert_true(k.entries <= max);
+	memcpy(table, k.table, k.entries * sizeof(*table));
+	return (int)k.entries;
+}
+
+int __wrap_et_table_set(const char *ifname, const uint32_t *table, unsigned int n)
+{
+	unsigned int j;
+
+	(void)ifname;
+	for (j = 0; j < k.entries; j++)
+		k.table[j] = n ? table[j] : j % k.queues;
+	return 0;
+}
+
+static int keep(const struct bl_nic *n, void *ctx)
+{
+	(void)ctx;
+	kept = *n;
+	return 0;
+}
+
+static void start(unsigned int queues)
+{
+	unsigned int j;
+
+	memset(&k, 0, sizeof(k));
+	memset(&kept, 0, sizeof(kept));
+	k.queues = queues;
+	k.entries = 128;
+	k.lro = k.gro_hw = -ENOENT;
+	for (j = 0; j < k.entries; j++)
+		k.table[j] = j % queues;
+}
+
+static int make(bool one_queue)
+{
+	const struct bl_rx_want w = { .port_base = BL_PORT_BASE,
+				      .port_count = BL_PORT_COUNT,
+				      .one_queue = one_queue };
+	struct bl_nic n = kept;
+	int rc = bl_rx_make(&nic, &n, &w, keep, NULL, &err);
+
+	kept = n;
+	return rc;
+}
+
+static unsigned int rules_set(void)
+{
+	unsigned int j, n = 0;
+
+	for (j = 0; j < RULES; j++)
+		n += k.taken[j];
+	return n;
+}
+
+/* Whether one of the @n rules matches a UDP frame to @port. */
+static bool is_covered(const struct ethtool_rx_flow_spec *v, int n, uint16_t port)
+{
+	int j;
+
+	for (j = 1; j < n; j += 2) {
+		assert_int_equal(v[j].flow_type, UDP_V4_FLOW);
+		assert_int_equal(v[j + 1].flow_type, UDP_V6_FLOW);
+		assert_int_equal(v[j].h_u.udp_ip4_spec.pdst, v[j + 1].h_u.udp_ip6_spec.pdst);
+		assert_int_equal(v[j].m_u.udp_ip4_spec.pdst, v[j + 1].m_u.udp_ip6_spec.pdst);
+		if (!((v[j].h_u.udp_ip4_spec.pdst ^ htons(port)) & v[j].m_u.udp_ip4_spec.pdst))
+			return true;
+	}
+	return false;
+}
+
+/* Each port of the range is matched, and no other one. */
+static void rules__cover_the_range(void **state)
+{
+	static const struct {
+		uint16_t base, count;
+		int n;
+	} t[] = {
+		{ BL_PORT_BASE, BL_PORT_COUNT, 3 },
+		{ BL_PORT_BASE, 1, 3 },
+		{ 61697, 1, 3 },
+		{ 61696, 3, 5 },
+		{ 61697, 255, 17 },
+		{ 65280, 256, 3 },
+		{ 65535, 1, 3 },
+		{ 61440, 64, 3 },
+	};
+	struct ethtool_rx_flow_spec v[32];
+	unsigned int i;
+	uint32_t p;
+	int n;
+
+	(void)state;
+	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		n = bl_rx_rules(t[i].base, t[i].count, v, 32);
+		assert_int_equal(n, t[i].n);
+		assert_int_equal(v[0].flow_type, ETHER_FLOW);
+		assert_int_equal(v[0].h_u.ether_spec.h_proto, htons(BL_ETHERTYPE));
+		for (p = 0; p < 65536; p++)
+			assert_int_equal(is_covered(v, n, (uint16_t)p),
+					 p >= t[i].base && p < (uint32_t)t[i].base + t[i].count);
+	}
+	assert_int_equal(bl_rx_rules(61697, 255, v, 16), -E2BIG);
+	assert_int_equal(bl_rx_rules(61696, 1, v, 0), -E2BIG);
+	assert_int_equal(bl_rx_rules(61696, 1, v, 2), -E2BIG);
+}
+
+static void make__flow_rules(void **state)
+{
+	(void)state;
+	start(4);
+	k.has_rules = k.has_table = true;
+	k.taken[RULES - 1] = true; /* a rule of somebody else's */
+	k.rule[RULES - 1].flow_type = TCP_V4_FLOW;
+	assert_int_equal(make(false), 0);
+	assert_int_equal(kept.rx, BL_NIC_MADE);
+	assert_int_equal(kept.done, BL_NIC_FLOWS);
+	assert_int_equal(rules_set(), 4);
+	assert_int_equal(k.table[1], 1);
+	/* once more: nothing changes; after a loss: made again, and none is left over */
+	assert_int_equal(make(false), 0);
+	assert_int_equal(rules_set(), 4);
+	k.taken[kept.rule[1]] = false;
+	assert_false(bl_rx_kept(&nic, &kept));
+	assert_int_equal(make(false), 0);
+	assert_int_equal(rules_set(), 4);
+	assert_true(bl_rx_kept(&nic, &kept));
+	/* somebody else's rules have got places of barline's: another port, another kind */
+	k.rule[kept.rule[1]].h_u.udp_ip4_spec.pdst = htons(53);
+	k.rule[kept.rule[2]] =
+		(struct ethtool_rx_flow_spec){ .flow_type = TCP_V6_FLOW, .location = kept.rule[2] };
+	bl_rx_undo(&nic, &kept);
+	assert_int_equal(rules_set(), 3);
+	assert_int_equal(kept.done, 0);
+}
+
+/* A driver that stores another rule than it was told is not believed. */
+static void make__twisted_rules(void **state)
+{
+	(void)state;
+	start(4);
+	k.has_rules = k.has_table = k.twists = true;
+	assert_int_equal(make(false), 0);
+	assert_int_equal(kept.done, BL_NIC_TABLE);
+	assert_int_equal(rules_set(), 0);
+}
+
+static void make__table(void **state)
+{
+	uint32_t was[256];
+	unsigned int j;
+
+	(void)state;
+	start(4);
+	k.has_table = true;
+	k.table[5] = 3;
+	memcpy(was, k.table, sizeof(was));
+	assert_int_equal(make(false), 0);
+	assert_int_equal(kept.done, BL_NIC_TABLE);
+	for (j = 0; j < k.entries; j++)
+		assert_int_equal(k.table[j], 0);
+	assert_true(bl_rx_kept(&nic, &kept));
+	k.table[9] = 2;
+	assert_false(bl_rx_kept(&nic, &kept));
+	k.table[9] = 0;
+	bl_rx_undo(&nic, &kept);
+	assert_memory_equal(k.table, was, k.entries * sizeof(k.table[0]));
+
+	/* what somebody has set meanwhile stays */
+	assert_int_equal(make(false), 0);
+	k.table[7] = 1;
+	bl_rx_undo(&nic, &kept);
+	assert_int_equal(k.table[7], 1);
+	assert_int_equal(k.table[6], 0);
+}
+
+static void make__channels(void **state)
+{
+	(void)state;
+	start(4);
+	k.has_channels = true;
+	assert_int_equal(make(false), -EPERM);
+	assert_non_null(strstr(err.text, "--one-queue"));
+	assert_non_null(strstr(err.text, "4 queues"));
+	assert_int_equal(k.queues, 4);
+	/* after that was accepted it counts as kept until there is one queue */
+	kept.rx = BL_NIC_BROKEN;
+	assert_true(bl_rx_kept(&nic, &kept));
+	k.queues = 1;
+	assert_false(bl_rx_kept(&nic, &kept));
+	k.queues = 4;
+	assert_int_equal(make(true), 0);
+	assert_int_equal(k.queues, 1);
+	assert_int_equal(make(true), 0);
+	assert_int_equal(kept.rx, BL_NIC_MADE);
+	bl_rx_undo(&nic, &kept);
+	assert_int_equal(k.queues, 4);
+	/* a number that somebody has set meanwhile stays */
+	assert_int_equal(make(true), 0);
+	k.queues = 2;
+	bl_rx_undo(&nic, &kept);
+	assert_int_equal(k.queues, 2);
+}
+
+static void make__one_queue(void **state)
+{
+	(void)state;
+	start(1);
+	assert_int_equal(make(false), 0);
+	assert_int_equal(kept.rx, BL_NIC_IS_FIFO);
+	assert_int_equal(kept.done, 0);
+}
+
+static void whole__offloads(void **state)
+{
+	struct bl_nic n = {};
+
+	(void)state;
+	start(1);
+	k.lro = k.gro_hw = 1;
+	assert_int_equal(bl_rx_whole(&nic, &n, keep, NULL, &err), 0);
+	assert_int_equal(n.done, BL_NIC_LRO | BL_NIC_GRO_HW);
+	assert_int_equal(k.lro + k.gro_hw, 0);
+	bl_rx_undo(&nic, &n);
+	assert_int_equal(k.lro + k.gro_hw, 2);
+	/* one that is off stays off; one that cannot be changed is not put back */
+	k.gro_hw = 0;
+	k.lro_fixed = true;
+	assert_int_equal(bl_rx_whole(&nic, &n, keep, NULL, &err), 0);
+	assert_int_equal(n.done, 0);
+	assert_int_equal(kept.done, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(rules__cover_the_range), cmocka_unit_test(make__flow_rules),
+		cmocka_unit_test(make__twisted_rules),    cmocka_unit_test(make__table),
+		cmocka_unit_test(make__channels),         cmocka_unit_test(make__one_queue),
+		cmocka_unit_test(whole__offloads),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
