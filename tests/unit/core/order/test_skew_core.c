@@ -153,6 +153,21 @@ static void bl_skew_judge__self(void **state)
 	}
 }
 
+/* Half of all is no majority: a wide interval that allows both does not save a node. */
+static void bl_skew_judge__half(void **state)
+{
+	struct bl_skew_vote v[3] = { at(1000, 10, 50), at(1000, 10, 50), at(500, 2000, 50) };
+	struct bl_skew_self s;
+
+	(void)state;
+	bl_skew_judge(v, 3, 50, 0, &s);
+	assert_int_equal(s.votes, 4);
+	assert_int_equal(s.agree, 3);
+	assert_int_equal(s.wrong, 1);
+	assert_int_equal(s.proven, 1010);
+	assert_true(!v[0].wrong && !v[1].wrong && !v[2].wrong);
+}
+
 /* One liar, or two that differ, change nothing at a switch with an honest majority. */
 static void bl_skew_judge__liars(void **state)
 {
@@ -236,6 +251,7 @@ int main(void)
 		cmocka_unit_test(bl_skew_interval__edges),
 		cmocka_unit_test(bl_skew_judge__switch),
 		cmocka_unit_test(bl_skew_judge__self),
+		cmocka_unit_test(bl_skew_judge__half),
 		cmocka_unit_test(bl_skew_judge__liars),
 		cmocka_unit_test(bl_skew_judge__one_neighbour),
 	};
