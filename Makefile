@@ -18,6 +18,7 @@
 #   make soak-fair     fair slots of GRAPHS=1000 random networks against an exact solver
 #   make soak-kills    random failures for SECONDS=1800, or RUNS=2000; DRAWS=, SEED=, ASAN=1
 #   make test-kernels  program tests and net tests on Debian's kernels, in qemu
+#   make test-machines racks of qemu machines, each with its own kernel and clock; CASES="small"
 #   make test-nics     one FIFO on virtio-net with one and with two queues; ROUNDS=100
 #   make deps-build    install what a build needs; also deps-run, -test, -bench, -vm
 #
@@ -95,7 +96,7 @@ $(foreach k,unit prog net,$(foreach s,$(call test_src,$(k)),$(call source_of,$(k
 .DELETE_ON_ERROR:
 .SECONDARY: $(SKELS) $(SKELS:.skel.h=.bpf.o) $(PROTO_H) $(PROTO_H:.h=.c)
 .PHONY: all help tests run test model mutants bench soak soak-fair soak-kills fuzz \
-	fuzz-campaign test-kernels test-nics \
+	fuzz-campaign test-kernels test-machines test-nics \
 	install uninstall clean format deps-build deps-run deps-test deps-bench deps-vm root
 
 UNITS	 := $(patsubst systemd/%.in,$(B)/systemd/%,$(wildcard systemd/*.service.in))
@@ -377,6 +378,17 @@ fuzz-campaign: deps-test
 test-kernels: deps-vm
 	@$(MAKE) --no-print-directory -s -j$$(nproc) tests
 	bash tests/vm/run.sh
+
+# what runs in and beside the machines of a rack
+MACHINE_BIN := $(patsubst %.c,$(B)/%,$(wildcard tests/machines/*.c))
+$(MACHINE_BIN): $(B)/tests/machines/%: tests/machines/%.c $(B)/libbarline-node.a $(B)/libbarline.a
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) $(DEPS) -o $@ $< $(filter %.a,$^) $(NODE_LIBS)
+
+# racks of qemu machines; tests/machines/run.sh has the settings
+test-machines: deps-vm
+	@$(MAKE) --no-print-directory -s -j$$(nproc) all $(MACHINE_BIN)
+	bash tests/machines/run.sh $(CASES)
 
 # a host on NICs of Debian's kernels in qemu: one FIFO, and everything put back
 test-nics: deps-vm

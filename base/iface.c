@@ -80,6 +80,26 @@ static bool is_usable_addr(const struct sockaddr *sa, int family)
 	       !IN6_IS_ADDR_LINKLOCAL(&((const struct sockaddr_in6 *)(const void *)sa)->sin6_addr);
 }
 
+int bl_iface_hear(const char *name, const uint8_t mac[6], bool on, struct bl_err *err)
+{
+	struct ifreq r = { .ifr_hwaddr.sa_family = AF_UNSPEC };
+	int fd, rc = 0;
+
+	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return bl_fail(err, errno, "socket: %s", strerror(errno));
+	snprintf(r.ifr_name, sizeof(r.ifr_name), "%s", name);
+	memcpy(r.ifr_hwaddr.sa_data, mac, 6);
+	/* EINVAL: it has no filter. ENOENT: the address is not there, so there is nothing to end.
+	 */
+	if (ioctl(fd, on ? SIOCADDMULTI : SIOCDELMULTI, &r) && errno != EINVAL &&
+	    (on || (errno != ENOENT && errno != EADDRNOTAVAIL)))
+		rc = bl_fail(err, errno, "cannot %s a multicast address %s %s: %s",
+			     on ? "add" : "remove", on ? "to" : "from", name, strerror(errno));
+	close(fd);
+	return rc;
+}
+
 int bl_iface_addr(const char *name, int family, uint8_t addr[16], struct bl_err *err)
 {
 	static const int both[] = { AF_INET, AF_INET6 };

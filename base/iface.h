@@ -27,6 +27,13 @@ int bl_iface_get(struct bl_iface *i, const char *name, struct bl_err *err);
 int bl_iface_up(const char *name, struct bl_err *err);
 
 /**
+ * bl_iface_hear - Let frames to the multicast address @mac pass the filter of interface @name, or
+ * no longer. This outlives the process, and is not counted: one call with @on false ends it. No-op
+ * on an interface without such a filter. Returns 0 or -errno.
+ */
+int bl_iface_hear(const char *name, const uint8_t mac[6], bool on, struct bl_err *err);
+
+/**
  * bl_iface_addr - The first address of interface @name that other hosts can use.
  * @family: AF_INET or AF_INET6; 0: IPv4 if the interface has such an address, else IPv6.
  * @addr: receives the address; an IPv4 address is IPv4-mapped (::ffff:a.b.c.d).

@@ -213,10 +213,10 @@ static const struct {
 	unsigned long request;
 } requests[] = {
 	{ ALL, TCGETS }, /* stdio: is it a terminal? */
-	{ ALL, FIONREAD },    { ALL, FIONBIO },     { ALL, FIOCLEX },   { ALL, SIOCGIFINDEX },
-	{ ALL, SIOCGIFNAME }, { D, SIOCGIFHWADDR }, { D, SIOCGIFMTU },  { D, SIOCSIFMTU },
-	{ D, SIOCGIFFLAGS },  { D, SIOCSIFFLAGS },  { D, SIOCETHTOOL }, { D, SIOCOUTQ },
-	{ D, SIOCGIFTXQLEN },
+	{ ALL, FIONREAD },    { ALL, FIONBIO },     { ALL, FIOCLEX },     { ALL, SIOCGIFINDEX },
+	{ ALL, SIOCGIFNAME }, { D, SIOCGIFHWADDR }, { D, SIOCGIFMTU },    { D, SIOCSIFMTU },
+	{ D, SIOCGIFFLAGS },  { D, SIOCSIFFLAGS },  { D, SIOCETHTOOL },   { D, SIOCOUTQ },
+	{ D, SIOCADDMULTI },  { D, SIOCDELMULTI },  { D, SIOCGIFTXQLEN },
 };
 
 static int allow_memory(scmp_filter_ctx f)

@@ -23,6 +23,7 @@
 #include "base/iface.h"
 #include "base/log.h"
 #include "loader/load/pin.h"
+#include "maps/wire_abi.h"
 
 /* BPF_TCX_INGRESS and BPF_TCX_EGRESS, which the headers of Debian 12 lack. */
 #define TCX_INGRESS 46
@@ -201,6 +202,18 @@ int bl_iface_xdp_ok(const struct bl_iface *i, struct bl_err *err)
 	return 0;
 }
 
+/*
+ * Lets beacons into a NIC that carries barline's program. They have the multicast address of link
+ * frames, and the filter of a NIC drops what nobody has asked for, before XDP. (A veth has no
+ * filter, and a bridge makes its ports promiscuous.) Like the program, this outlives the daemon.
+ */
+static int hear_beacons(const struct bl_iface *i, const char *kind, struct bl_err *err)
+{
+	static const uint8_t beacons[6] = BL_BEACON_MAC;
+
+	return strcmp(kind, "xdp") ? 0 : bl_iface_hear(i->name, beacons, true, err);
+}
+
 int bl_attach_xdp(struct bl_attached *a, const char *dir, const char *kind, int prog_fd,
 		  enum bl_xdp_mode mode, bool replace, struct bl_err *err)
 {
@@ -222,7 +235,7 @@ int bl_attach_xdp(struct bl_attached *a, const char *dir, const char *kind, int 
 				return bl_fail(err, -rc, "cannot swap the XDP program of %s: %s",
 					       i->name, strerror(-rc));
 			a->mode = mode;
-			return 0;
+			return hear_beacons(i, kind, err);
 		}
 		/*
 		 * The link's interface is gone, or it has the other mode, which a link cannot
@@ -260,7 +273,7 @@ int bl_attach_xdp(struct bl_attached *a, const char *dir, const char *kind, int 
 		return rc;
 	if (xdp_mode_now(i->ifindex, &a->mode))
 		a->mode = mode;
-	return 0;
+	return hear_beacons(i, kind, err);
 }
 
 static const char *tc_name(bool ingress)
@@ -401,12 +414,16 @@ struct detach {
 
 static int detach_link(const char *path, const char *name, int link_fd, uint32_t ifindex, void *ctx)
 {
+	static const uint8_t beacons[6] = BL_BEACON_MAC;
 	struct detach *d = ctx;
 	const char *ifname = strchr(name, '-');
+	char now[IF_NAMESIZE];
 
 	if (d->xdp != !strncmp(name, "xdp-", 4) ||
 	    (*d->only && (!ifname || strcmp(ifname + 1, d->only))))
 		return 0;
+	if (d->xdp && ifindex && if_indextoname(ifindex, now))
+		bl_iface_hear(now, beacons, false, NULL);
 	if (ifindex && bpf_link_detach(link_fd))
 		d->rc = bl_fail(d->err, errno, "cannot detach %s: %s", path, strerror(errno));
 	else if (unlink(path))

@@ -60,11 +60,9 @@ shift $((OPTIND - 1))
 [ $# -gt 0 ] || usage
 [ -z "$payload" ] || [ -d "$payload" ] || fail "no folder $payload"
 
-missing=
-for need in qemu-system-x86_64:qemu-system-x86 busybox:busybox-static dash:dash cpio:cpio \
-	timeout:coreutils ldd:libc-bin; do
-	command -v "${need%%:*}" >/dev/null || missing+=" ${need##*:}"
-done
+. "$here/root.sh"
+missing=$(need_packages qemu-system-x86_64:qemu-system-x86 busybox:busybox-static dash:dash \
+	cpio:cpio timeout:coreutils ldd:libc-bin)
 [ -z "$missing" ] || fail "install these Debian packages first:$missing"
 if ldd "$(command -v busybox)" >/dev/null 2>&1; then
 	fail "busybox here is not a static one; install the Debian package busybox-static"
@@ -78,41 +76,16 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 
 root=$work/root
-mkdir -p "$root"/{bin,sbin,usr/bin,usr/sbin,etc,payload}
-
-# with_libraries FILE...: copies the libraries that the files load, as ldd lists them, to the same
-# absolute paths in the guest.
-with_libraries() {
-	local lib
-	for lib in $(ldd "$@" 2>/dev/null | grep -oE '/[^ ):]+' | sort -u); do
-		[ -e "$root$lib" ] && continue
-		case $lib in *.so|*.so.*) ;; *) continue ;; esac
-		mkdir -p "$root${lib%/*}"
-		cp -L "$lib" "$root$lib"
-	done
-}
-
-cp "$(command -v busybox)" "$root/bin/busybox"
-cp "$(command -v dash)" "$root/bin/dash"
-with_libraries "$(command -v dash)"
-for tool in ip tc bpftool; do
-	file=$(PATH=$PATH:/sbin:/usr/sbin command -v "$tool") || continue
-	# busybox --install does not replace existing files.
-	cp -L "$file" "$root/sbin/$tool"
-	with_libraries "$file"
-done
+mkdir -p "$root/payload"
+base_root ip tc bpftool
 if [ -n "$payload" ]; then
 	cp -aL "$payload/." "$root/payload/"
-	while IFS= read -r -d '' file; do
-		with_libraries "$file"
-	done < <(find "$payload/" -type f -perm -100 -print0)
+	with_folder "$payload"
 fi
-echo 'root:x:0:0:root:/root:/bin/sh' >"$root/etc/passwd"
-echo '127.0.0.1 localhost' >"$root/etc/hosts"
 printf '%q ' "$@" >"$root/command"
 cp "$here/init" "$root/init"
 chmod 755 "$root/init"
-(cd "$root" && find . | cpio --quiet -o -H newc -R 0:0) >"$work/initrd"
+pack_root >"$work/initrd"
 # The kernel unpacks concatenated archives.
 cat "$dir/modules.cpio" >>"$work/initrd"
 rm -rf "$root"

@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# shellcheck shell=bash
+#
+# rack.sh - a rack of QEMU machines, for the cases in this folder. A case is a shell script that
+# run.sh runs with this file read before it. Example:
+#
+#	machine h1
+#	machine sw 2			# with options: -c CPUS -k KERNEL -n MODEL -q QUEUES
+#	cable h1:0 sw:0			# with -r FRAMES: no more per second
+#	boot h1 sw			# at the same time; returns when all of them are up
+#	on h1 ip link set eth0 up	# its output here, and its exit status
+#	wait_on h1 60 'ping -c 1 10.0.0.1'
+#	monitor h1 set_link n0 off	# the machine's carrier
+#	power_off h1			# at once, without a word to the machine
+#	boot h1				# ... and it comes up anew
+#	ok "what was shown"
+#
+# Each machine is a process of its own with its own kernel, its own clock and its own NICs eth0,
+# eth1, ... in the order of cable. It has busybox, dash, this machine's iproute2, ethtool and
+# bpftool, and what `make install` installs.
+#
+# A case fails when a command fails that is not tested (set -e), or by fail. What machines print and
+# what their kernels say is in $RACK/*.log and $RACK/*.console.
+#
+# Variables: RACK, a folder of this case alone; KERNEL, the kernel of machines without -k; BUILD;
+# MACHINES, the folder of this file.
+
+declare -A m_kernel=() m_cpus=() m_model=() m_queues=() m_nics=() m_pid=() m_fd=() m_args=()
+wires=() # processes of the rack that are not machines
+passed=0
+
+ok() { passed=$((passed + 1)); echo "ok $passed - $*"; }
+fail() { echo "not ok $((passed + 1)) - $*"; exit 1; }
+note() { echo "# $*"; }
+
+# machine NAME [-c CPUS] [-k KERNEL] [-n MODEL] [-m MIB] [-a ARGUMENT]... : describes a machine that
+# boot starts later. MODEL is the NIC: virtio-net-pci (the default), e1000e, igb. ARGUMENT is one
+# more argument of QEMU.
+machine() {
+	local name=$1 o OPTIND=1
+	shift
+	m_cpus[$name]=1 m_kernel[$name]=$KERNEL m_model[$name]=virtio-net-pci m_nics[$name]=0
+	m_args[$name]=
+	while getopts c:k:n:m:a: o; do
+		case $o in
+		c) m_cpus[$name]=$OPTARG ;;
+		k) m_kernel[$name]=$OPTARG ;;
+		n) m_model[$name]=$OPTARG ;;
+		m) m_mib[$name]=$OPTARG ;;
+		a) m_args[$name]+=" $OPTARG" ;;
+		*) fail "machine $name: wrong option" ;;
+		esac
+	done
+}
+
+# mac NAME INDEX: the Ethernet address of a NIC: that of mac_of[NAME:INDEX], or one of its own.
+mac() {
+	local sum
+	[ -z "${mac_of[$1:$2]-}" ] || { echo "${mac_of[$1:$2]}"; return; }
+	sum=$(printf %s "$1" | cksum)
+	printf '02:%02x:%02x:%02x:00:%02x\n' $((${sum%% *} >> 16 & 255)) \
+		$((${sum%% *} >> 8 & 255)) $((${sum%% *} & 255)) "$2"
+}
+
+# cable [-r FRAMES] NAME:INDEX NAME:INDEX: connects two NICs. The NICs of a machine are numbered in
+# the order of its cables.
+cable() {
+	local rate=0 end name
+	[ "$1" != -r ] || { rate=$2; shift 2; }
+	for end in "$@"; do
+		name=${end%:*}
+		[ "${end#*:}" = "${m_nics[$name]}" ] ||
+			fail "cable $*: the next NIC of $name is ${m_nics[$name]}"
+		m_nics[$name]=$((${m_nics[$name]} + 1))
+	done
+	"$BUILD/tests/machines/wire" -r "$rate" "$RACK/$1.sock" "$RACK/$2.sock" \
+		2>>"$RACK/wire.log" &
+	wires+=($!)
+	wire_of[$1]=$! wire_of[$2]=$!
+}
+declare -A wire_of=() m_mib=() mac_of=()
+
+# start_machine NAME: starts its QEMU.
+start_machine() {
+	local name=$1 i=0 kernel=${m_kernel[$1]} dir end
+	local -a args=()
+	dir=$("$MACHINES/../vm/fetch.sh" "$kernel")
+	if [ ! -e "$RACK/time" ]; then
+		"$BUILD/tests/machines/true_clock" serve "$RACK/time" &
+		wires+=($!)
+		while [ ! -s "$RACK/time" ]; do sleep 0.05; done
+	fi
+	while [ "$i" -lt "${m_nics[$name]}" ]; do
+		end=$RACK/$name:$i.sock
+		while [ ! -S "$end" ]; do sleep 0.05; done
+		args+=(-netdev "stream,id=n$i,server=off,addr.type=unix,addr.path=$end"
+			-device "${m_model[$name]},netdev=n$i,mac=$(mac "$name" "$i")")
+		i=$((i + 1))
+	done
+	for i in ctl mon; do
+		rm -f "$RACK/$name.$i".{in,out}
+		mkfifo "$RACK/$name.$i".{in,out}
+	done
+	cat "$RACK/root.cpio" "$dir/modules.cpio" >"$RACK/$name.initrd"
+	# shellcheck disable=SC2086 # m_args is a list of words
+	"${QEMU:-qemu-system-x86_64}" -accel tcg,thread=single -cpu max -smp "${m_cpus[$name]}" \
+		-m "${m_mib[$name]-768}" -nodefaults -no-user-config -display none -no-reboot \
+		-kernel "$dir/vmlinuz" -initrd "$RACK/$name.initrd" \
+		-append "console=ttyS0 panic=-1 quiet loglevel=4 mitigations=off nokaslr \
+random.trust_cpu=on tsc=reliable machine=$name" \
+		-object "memory-backend-file,id=time,share=on,mem-path=$RACK/time,size=1M" \
+		-device ivshmem-plain,memdev=time \
+		-serial "file:$RACK/$name.console" \
+		-chardev "pipe,id=ctl,path=$RACK/$name.ctl" -serial chardev:ctl \
+		-chardev "pipe,id=mon,path=$RACK/$name.mon" -mon chardev=mon,mode=readline \
+		"${args[@]}" ${m_args[$name]} </dev/null >"$RACK/$name.qemu" 2>&1 &
+	m_pid[$name]=$!
+	# Opened for both directions, so that it does not wait for QEMU.
+	[ -z "${m_fd[$name]-}" ] || eval "exec ${m_fd[$name]}<&-"
+	exec {i}<>"$RACK/$name.ctl.out"
+	m_fd[$name]=$i
+	cat <>"$RACK/$name.mon.out" >/dev/null &
+	m_drain[$name]=$!
+}
+declare -A m_drain=()
+
+alive() { kill -0 "${m_pid[$1]}" 2>/dev/null; }
+
+stop_machine() {
+	[ -n "${m_pid[$1]-}" ] || return 0
+	kill -9 "${m_pid[$1]}" "${m_drain[$1]}" 2>/dev/null || true
+	wait "${m_pid[$1]}" "${m_drain[$1]}" 2>/dev/null || true
+	m_pid[$1]=
+}
+
+power_off() {
+	local name
+	for name; do
+		stop_machine "$name"
+		rm -f "$RACK/$name.initrd"
+	done
+}
+
+# boot NAME...: starts the machines and waits until they obey. A guest that dies before its first
+# line has not run any of our code, and is booted again: tests/vm/fetch.sh has numbers.
+boot() {
+	local name line end=$((SECONDS + BOOT_SECONDS)) tries
+	for name; do start_machine "$name"; done
+	for name; do
+		tries=1 line=
+		until [ "$line" = started ]; do
+			if ! alive "$name"; then
+				[ "$tries" -lt 3 ] ||
+					fail "$name died while it booted: $RACK/$name.console"
+				note "$name died while it booted; again"
+				tries=$((tries + 1))
+				stop_machine "$name"
+				start_machine "$name"
+			fi
+			[ "$SECONDS" -lt "$end" ] || fail "$name has not started in $BOOT_SECONDS s"
+			line=
+			IFS= read -r -t 1 -u "${m_fd[$name]}" line || true
+			line=${line%$'\r'}
+		done
+		rm -f "$RACK/$name.initrd"
+	done
+}
+BOOT_SECONDS=${BOOT_SECONDS:-400}
+
+# on NAME COMMAND...: runs a shell script in the machine: the words are joined by spaces.
+on() {
+	local name=$1 text line rest= rc
+	shift
+	text=$(printf '%s' "$*" | base64 -w 0)
+	# A tty holds 4095 bytes that its reader has not read.
+	[ "${#text}" -lt 4000 ] || fail "on $name: the command is too long"
+	echo "+ $*" >>"$RACK/$name.log"
+	printf '%s\n' "$text" >"$RACK/$name.ctl.in"
+	while :; do
+		line=
+		if IFS= read -r -t 5 -u "${m_fd[$name]}" line; then
+			line=$rest$line
+			rest=
+			case $line in
+			$'\036'*)
+				rc=${line#$'\036'}
+				rc=${rc%$'\r'}
+				return "$rc"
+				;;
+			*) [ -z "$line" ] || printf '%s\n' "$line" | tee -a "$RACK/$name.log" ;;
+			esac
+		elif ! alive "$name"; then
+			fail "$name died: $RACK/$name.console"
+		else
+			rest+=$line
+		fi
+	done
+}
+
+# wait_on NAME SECONDS COMMAND...: repeats the script until it succeeds.
+wait_on() {
+	local name=$1 end=$((SECONDS + $2))
+	shift 2
+	until on "$name" "$@" >/dev/null; do
+		[ "$SECONDS" -lt "$end" ] || fail "$name: in vain: $*"
+		sleep 0.5
+	done
+}
+
+# monitor NAME COMMAND...: a command of QEMU's monitor.
+monitor() {
+	local name=$1
+	shift
+	printf '%s\n' "$*" >"$RACK/$name.mon.in"
+}
+
+# cut_cable NAME:INDEX: nothing passes any more, without a carrier that goes; again: it passes.
+cut_cable() { kill -USR1 "${wire_of[$1]}"; }
+
+fetch() { on "$1" "gzip -c $2 | base64 -w 0" | base64 -d | gzip -dc >"$3"; }
+
+end_rack() {
+	local name
+	for name in "${!m_pid[@]}"; do stop_machine "$name"; done
+	[ ${#wires[@]} = 0 ] || kill "${wires[@]}" 2>/dev/null || true
+	rm -f "$RACK"/*.initrd "$RACK"/*.sock "$RACK"/*.in "$RACK"/*.out
+}
