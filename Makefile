@@ -235,7 +235,7 @@ WRAP_test_nic_rx := et_rx_queues et_channels et_channels_set et_feature et_featu
 	et_rule_get et_rule_del et_table et_table_set
 WRAP_test_clock := adjtimex bl_log clock_gettime
 WRAP_test_bench_check := cli_fail reason_name
-WRAP_test_options := bl_admission_defaults bl_admission_check bl_role_name
+WRAP_test_options := bl_admission_defaults bl_admission_check bl_role_name bl_chain_check
 WRAP_test_store_etcd := etcd_gateway_open etcd_gateway_close etcd_ask
 WRAP_fuzz_agent := sd_event_now sd_event_add_time_relative bl_session_connect bl_session_send \
 	bl_session_waiting bl_session_close

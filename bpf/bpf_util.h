@@ -29,6 +29,23 @@
  */
 const volatile __u8 bl_admits = 1;
 
+/*
+ * 0: every frame fits one buffer, since no MTU of the node is above BL_XDP_MTU_MAX. 1: the programs
+ * are loaded with BPF_F_XDP_HAS_FRAGS, and [data, data_end) is the first buffer of a frame.
+ */
+const volatile __u8 bl_frags = 0;
+
+/*
+ * Returns the length of the frame with all its buffers. The headers are in the first one; what lies
+ * behind them is read and written by helpers only (bpf_xdp_load_bytes()).
+ */
+static __always_inline __u32 bl_frame_len(struct xdp_md *ctx)
+{
+	if (bl_frags)
+		return (__u32)bpf_xdp_get_buff_len(ctx);
+	return (__u32)((long)ctx->data_end - (long)ctx->data);
+}
+
 /**
  * bl_count - adds 1 to the counter of reason @r in "counts"; nothing else writes that map. A lookup
  * that fails counts nothing and changes no verdict.
@@ -72,6 +89,7 @@ static __always_inline int bl_xdp_action(enum bl_reason r)
 	switch (r) {
 	case BL_R_NOT_OURS:
 	case BL_R_TO_KERNEL:
+	case BL_R_CHAINED:
 		return XDP_PASS;
 	case BL_R_RELAYED:
 	case BL_R_STEERED:

@@ -29,6 +29,7 @@ int cmd_show_fastpass(int argc, char **argv);
 int cmd_show_pacer(int argc, char **argv);
 int cmd_show_tokens(int argc, char **argv);
 int cmd_show_auth(int argc, char **argv);
+int cmd_show_hooks(int argc, char **argv);
 int cmd_show_nics(int argc, char **argv);
 int cmd_watch(int argc, char **argv);
 int cmd_switch_up(int argc, char **argv);

@@ -46,6 +46,7 @@ static const struct cmd commands[] = {
 	{ "show fastpass", cmd_show_fastpass, "timeslots of the host: requested, granted, used" },
 	{ "show tokens", cmd_show_tokens, "TOP: tokens by port of switches, by flow of hosts" },
 	{ "show auth", cmd_show_auth, "authentication of links: epochs, and the last refusals" },
+	{ "show hooks", cmd_show_hooks, "other XDP programs on the interfaces" },
 	{ "show nics", cmd_show_nics, "whether interfaces are one FIFO for ordered frames" },
 	{ "show controller", cmd_controller_show,
 	  "failure controllers: the leader, and its nodes" },

@@ -13,6 +13,7 @@
 #include "cli/util/args.h"
 #include "cli/util/out.h"
 #include "cli/util/read.h"
+#include "loader/load/chain.h"
 
 /**
  * struct node_args - Options of `up`. The command line is parsed twice, so that options override
@@ -52,6 +53,7 @@ enum {
 	KEY_CARETAKER,
 	KEY_LIMIT,
 	KEY_SEND_LIMIT,
+	KEY_CHAIN,
 	KEY_ACCEPT,
 	KEY_ONE_QUEUE
 };
@@ -92,6 +94,10 @@ static const struct argp_option common_options[] = {
 	{ "generic", KEY_GENERIC, NULL, 0, "generic XDP, for drivers without native XDP; slower",
 	  0 },
 	{ "replace", KEY_REPLACE, NULL, 0, "displace another XDP program", 0 },
+	{ "chain", KEY_CHAIN, "PROGRAM", 0,
+	  "XDP program for frames that are not barline's: path of its pin, id, or attached (the "
+	  "one on the interface, which is put back on detach)",
+	  0 },
 	{ "accept", KEY_ACCEPT, "WHAT", 0,
 	  "reordering: start although the NIC is no FIFO for ordered frames", 0 },
 	{ "one-queue", KEY_ONE_QUEUE, NULL, 0,
@@ -186,6 +192,13 @@ static error_t parse_common(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_REPLACE:
 		c->replace = true;
+		return 0;
+	case KEY_CHAIN:
+		if (!*arg || strlen(arg) >= sizeof(c->chain))
+			argp_error(state, "--chain: 1 to %zu characters", sizeof(c->chain) - 1);
+		if (bl_chain_check(arg, &err))
+			argp_error(state, "--%s", err.text);
+		strcpy(c->chain, arg);
 		return 0;
 	case KEY_ACCEPT:
 		if (strcmp(arg, "reordering"))

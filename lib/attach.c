@@ -244,7 +244,10 @@ int bl_init(struct bl_endpoint **out, const struct bl_options *opt)
 		ep->frame_max = rep.mtu - ip - 8;
 		if (ep->frame_max > BL_BODY_MAX + sizeof(struct bl_hdr))
 			ep->frame_max = BL_BODY_MAX + sizeof(struct bl_hdr);
-		if (ep->frame_max - sizeof(struct bl_hdr) > BL_REC_FULL - sizeof(struct bl_rec))
+		if (ep->frame_max - sizeof(struct bl_hdr) > BL_REC_JUMBO - sizeof(struct bl_rec))
+			rec = BL_REC_HUGE;
+		else if (ep->frame_max - sizeof(struct bl_hdr) >
+			 BL_REC_FULL - sizeof(struct bl_rec))
 			rec = BL_REC_JUMBO;
 		ep->ring_frames = ep->ring_bytes / (rec + 8);
 	}

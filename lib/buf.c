@@ -52,6 +52,7 @@ void bl_bufs_free(struct bl_endpoint *ep)
 	free_bufs(ep->free_small);
 	free_bufs(ep->free_full);
 	free_bufs(ep->free_jumbo);
+	free_bufs(ep->free_huge);
 }
 
 void bl_lent_free(struct bl_lent *lent)

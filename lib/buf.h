@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Memory of received frames and messages: buffers of three sizes with a free list each, and lists
+ * Memory of received frames and messages: buffers of four sizes with a free list each, and lists
  * of what the application may still read. Also the window that the ring's size allows each sender.
  */
 #ifndef BARLINE_LIB_BUF_H
@@ -19,17 +19,23 @@ struct bl_buf *bl_buf_new(struct bl_endpoint *ep, uint32_t room, uint64_t most);
 /** bl_buf_spare - take @b, which is not needed, from the memory of the endpoint. */
 void bl_buf_spare(struct bl_endpoint *ep, struct bl_buf *b);
 
+/** bl_buf_list - the free list of buffers with @room bytes. */
+static inline struct bl_buf **bl_buf_list(struct bl_endpoint *ep, uint32_t room)
+{
+	return room == 216    ? &ep->free_small
+	       : room == 1496 ? &ep->free_full
+	       : room == 3544 ? &ep->free_jumbo
+			      : &ep->free_huge;
+}
+
 /**
  * bl_buf_get - a buffer for a body of @len bytes. @most: bytes that all buffers may have,
  * BL_BUFS_MAX or less. Returns NULL without memory.
  */
 static inline struct bl_buf *bl_buf_get(struct bl_endpoint *ep, uint32_t len, uint64_t most)
 {
-	struct bl_buf **list = len <= 216    ? &ep->free_small
-			       : len <= 1496 ? &ep->free_full
-					     : &ep->free_jumbo;
-	uint32_t room = len <= 216 ? 216 : len <= 1496 ? 1496 : BL_BODY_MAX;
-	struct bl_buf *b = *list;
+	uint32_t room = len <= 216 ? 216 : len <= 1496 ? 1496 : len <= 3544 ? 3544 : BL_BODY_MAX;
+	struct bl_buf **list = bl_buf_list(ep, room), *b = *list;
 
 	if (b) {
 		*list = b->free_next;
@@ -41,9 +47,7 @@ static inline struct bl_buf *bl_buf_get(struct bl_endpoint *ep, uint32_t len, ui
 /** bl_buf_put - give a buffer back to the endpoint's free lists. */
 static inline void bl_buf_put(struct bl_endpoint *ep, struct bl_buf *b)
 {
-	struct bl_buf **list = b->room == 216    ? &ep->free_small
-			       : b->room == 1496 ? &ep->free_full
-						 : &ep->free_jumbo;
+	struct bl_buf **list = bl_buf_list(ep, b->room);
 
 	if (ep->buf_bytes > BL_BUFS_KEEP + 2ULL * ep->ring_bytes) {
 		bl_buf_spare(ep, b);

@@ -99,8 +99,8 @@
  * The limit of BL_BIG_MAX in the reliable stream, where nothing that was acknowledged may be
  * refused. A sender that keeps the rules stays below it: from BL_BIG_MAX on, no part's buffer is
  * free before its message is delivered. So at most these come on top: the message that crosses
- * BL_BIG_MAX, 300 parts (rrx.c) of 3544 bytes, and one message each that the first and the last of
- * those parts belong to; 8.1 MiB in all.
+ * BL_BIG_MAX, 300 parts (rrx.c) of 9176 bytes, and one message each that the first and the last of
+ * those parts belong to; 9.7 MiB in all.
  */
 #define BL_RBIG_MAX (16u << 20)
 /*
@@ -507,7 +507,7 @@ struct bl_endpoint {
 	/* Best effort, receiving. */
 	struct bl_rq rq;
 	uint64_t barrier; /* up to which the ring was emptied */
-	struct bl_buf *free_small, *free_full, *free_jumbo;
+	struct bl_buf *free_small, *free_full, *free_jumbo, *free_huge;
 	uint64_t buf_bytes;        /* of all buffers */
 	uint64_t big_bytes;        /* of large messages that are being received, best effort */
 	uint64_t strange_bytes;    /* of these, of strangers */

@@ -29,6 +29,7 @@
 #include "loader/caretaker.h"
 #include "loader/config.h"
 #include "loader/load/attach.h"
+#include "loader/load/chain.h"
 #include "loader/load/pin.h"
 #include "loader/load/prio.h"
 #include "loader/load/sysfs.h"
@@ -44,6 +45,7 @@ const char *argp_program_version = "barlined " BL_BUILD;
 
 enum {
 	OPT_REPLACE = 256,
+	OPT_CHAIN,
 	OPT_GENERIC,
 	OPT_DETACH,
 	OPT_L2,
@@ -81,6 +83,10 @@ static const struct argp_option options[] = {
 	{ "interface", 'i', "IFNAME", 0, "host: the NIC", 0 },
 	{ "name", 'N', "NAME", 0, "what people call the node", 0 },
 	{ "replace", OPT_REPLACE, NULL, 0, "displace another XDP program", 0 },
+	{ "chain", OPT_CHAIN, "PROGRAM", 0,
+	  "XDP program for frames that are not barline's: path of its pin, id, or attached: the "
+	  "one on the interface, which is put back on detach",
+	  0 },
 	{ "accept", OPT_ACCEPT, "WHAT", 0,
 	  "reordering: start although the NIC is no FIFO for ordered frames", 0 },
 	{ "one-queue", OPT_ONE_QUEUE, NULL, 0,
@@ -243,6 +249,11 @@ static error_t parse_opt(int key, char *arg, struct argp_state *st)
 		break;
 	case OPT_REPLACE:
 		c->replace = true;
+		break;
+	case OPT_CHAIN:
+		copy_text(st, c->chain, sizeof(c->chain), arg, "--chain");
+		if (bl_chain_check(c->chain, &err))
+			argp_error(st, "--%s", err.text);
 		break;
 	case OPT_ACCEPT:
 		if (strcmp(arg, "reordering"))

@@ -33,6 +33,7 @@
 #include "loader/admission/options.h"
 #include "loader/config.h"
 #include "loader/defaults.h"
+#include "loader/load/chain.h"
 #include "loader/load/pin.h"
 #include "loader/load/prio.h"
 #include "loader/node_cfg.h"
@@ -526,11 +527,21 @@ static void read_addresses(struct bl_yaml *y, yaml_node_t *item, struct bl_port_
 			       "has both");
 }
 
+/* The XDP program for frames that are not barline's. */
+static void read_chain(struct bl_yaml *y, yaml_node_t *map, char *to, size_t size)
+{
+	struct bl_err why;
+
+	read_text(y, map, "chain", to, size);
+	if (!y->rc && bl_yaml_get(y, map, "chain") && bl_chain_check(to, &why))
+		bl_yaml_refuse(y, map, "chain", "%s", why.text);
+}
+
 static void read_port(struct bl_yaml *y, yaml_node_t *item, struct bl_node_cfg *cfg,
 		      unsigned int number)
 {
-	static const char *const keys[] = { "interface", "role",  "home_cpu", "rate", "outside",
-					    "addresses", "lanes", "auth",     NULL };
+	static const char *const keys[] = { "interface", "role",  "home_cpu", "rate",  "outside",
+					    "addresses", "lanes", "auth",     "chain", NULL };
 	struct bl_port_cfg *p = &cfg->ports[number];
 	int64_t cpu = -1, lanes = 0;
 	unsigned int k;
@@ -551,6 +562,7 @@ static void read_port(struct bl_yaml *y, yaml_node_t *item, struct bl_node_cfg *
 			       BL_LANES_MAX);
 	p->lanes = (uint8_t)lanes;
 	read_addresses(y, item, p);
+	read_chain(y, item, p->chain, sizeof(p->chain));
 	p->auth_off = bl_yaml_name(y, item, "auth", auth_names, 1) == BL_AUTH_OFF;
 	for (k = 0; k < number; k++)
 		if (!strcmp(cfg->ports[k].ifname, p->ifname))
@@ -701,6 +713,7 @@ static void read_node(struct bl_yaml *y, struct bl_node_cfg *cfg)
 					    "control_rate",
 					    "clock_bound_us",
 					    "replace",
+					    "chain",
 					    "accept",
 					    "one_queue",
 					    "user",
@@ -742,6 +755,7 @@ static void read_node(struct bl_yaml *y, struct bl_node_cfg *cfg)
 	if (bl_yaml_get(y, y->root, "sandbox"))
 		cfg->no_sandbox = !bl_yaml_truth(y, y->root, "sandbox");
 	cfg->replace |= bl_yaml_truth(y, y->root, "replace");
+	read_chain(y, y->root, cfg->chain, sizeof(cfg->chain));
 	read_accept(y, cfg);
 	cfg->one_queue |= bl_yaml_truth(y, y->root, "one_queue");
 	cfg->no_ahead |= bl_yaml_truth(y, y->root, "no_ahead");

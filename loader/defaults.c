@@ -3,10 +3,16 @@
 #include "loader/defaults.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
 
+#include "base/iface.h"
 #include "base/log.h"
 #include "core/order/promise_core.h"
 #include "loader/admission/admission.h"
+#include "loader/load/attach.h"
+#include "loader/load/chain.h"
 #include "loader/node_cfg.h"
 
 uint32_t bl_node_lag_max_us(uint32_t dead_after_us)
@@ -47,6 +53,60 @@ void bl_node_defaults(struct bl_node_cfg *c)
 	if (!c->port_base)
 		c->port_base = BL_PORT_BASE;
 	bl_admission_defaults(c);
+}
+
+const char *bl_port_chain(const struct bl_node_cfg *c, const char *ifname)
+{
+	unsigned int k;
+
+	for (k = 0; k < c->ports_count; k++)
+		if (!strcmp(c->ports[k].ifname, ifname) && *c->ports[k].chain)
+			return c->ports[k].chain;
+	return c->chain;
+}
+
+static bool is_chained(const char *what)
+{
+	return *what && strcmp(what, BL_CHAIN_NONE);
+}
+
+bool bl_node_chains(const struct bl_node_cfg *c)
+{
+	bool any = c->role == BL_ROLE_HOST && is_chained(c->chain);
+	unsigned int k;
+
+	for (k = 0; k < c->ports_count; k++)
+		any |= is_chained(bl_port_chain(c, c->ports[k].ifname));
+	return any;
+}
+
+/* Whether native XDP forwards frames of several buffers: Linux 6.3 was the first. */
+static bool frags_forwarded(struct utsname *u)
+{
+	unsigned int major = 0, minor = 0;
+
+	uname(u);
+	sscanf(u->release, "%u.%u", &major, &minor);
+	return major > 6 || (major == 6 && minor >= 3);
+}
+
+int bl_node_mtu_check(const struct bl_node_cfg *c, const struct bl_iface *i, struct bl_err *err)
+{
+	struct utsname u;
+
+	if (c->admission.on && i->mtu > BL_XDP_MTU_MAX)
+		return bl_fail(err, EMSGSIZE,
+			       "%s has MTU %u, and a node with admission takes %u at the most; `ip "
+			       "link set %s mtu %u` (or less), or start without admission",
+			       i->name, i->mtu, BL_XDP_MTU_MAX, i->name, BL_XDP_MTU_MAX);
+	if (c->role == BL_ROLE_SWITCH && c->mode == BL_XDP_NATIVE && i->mtu > BL_XDP_MTU_MAX &&
+	    !frags_forwarded(&u))
+		return bl_fail(err, EOPNOTSUPP,
+			       "%s has MTU %u, and native XDP of Linux %s does not forward frames "
+			       "of several buffers (6.3 does); `ip link set %s mtu %u` (or less), "
+			       "or pass --generic, which is slower",
+			       i->name, i->mtu, u.release, i->name, BL_XDP_MTU_MAX);
+	return bl_iface_xdp_ok(i, true, err);
 }
 
 uint64_t bl_node_ahead_ns(const struct bl_node_cfg *c)

@@ -3,11 +3,13 @@
 #ifndef BARLINE_DEFAULTS_H
 #define BARLINE_DEFAULTS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/log.h"
 
 struct bl_node_cfg;
+struct bl_iface;
 
 /** bl_node_defaults - fills in what is 0. */
 void bl_node_defaults(struct bl_node_cfg *c);
@@ -20,5 +22,17 @@ uint64_t bl_node_ahead_ns(const struct bl_node_cfg *c);
 
 /** bl_node_lag_max_us - lag_max, if it is not configured, of a rack with this dead_after. */
 uint32_t bl_node_lag_max_us(uint32_t dead_after_us);
+
+/** bl_port_chain - what `chain:` says for a port of a switch: the port's value, or the node's. */
+const char *bl_port_chain(const struct bl_node_cfg *c, const char *ifname);
+
+/**
+ * bl_node_mtu_check - returns 0, or a negative error if the node cannot handle frames of the MTU of
+ * @i: -EMSGSIZE, or -EOPNOTSUPP if a newer kernel could.
+ */
+int bl_node_mtu_check(const struct bl_node_cfg *c, const struct bl_iface *i, struct bl_err *err);
+
+/** bl_node_chains - whether any interface of the node has a chained program. */
+bool bl_node_chains(const struct bl_node_cfg *c);
 
 #endif

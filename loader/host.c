@@ -24,6 +24,7 @@
 #include "loader/defaults.h"
 #include "loader/link_watch.h"
 #include "loader/load/attach.h"
+#include "loader/load/chain.h"
 #include "loader/load/maps.h"
 #include "loader/load/pin.h"
 #include "loader/nic.h"
@@ -124,6 +125,12 @@ static int attach_programs(struct bl_node *n, const struct bl_node_cfg *cfg,
 			   const struct bl_iface *nic, const struct bl_host *skel,
 			   struct bl_err *err)
 {
+	const struct bl_chain_at chain = { .dir = n->dir,
+					   .role = BL_ROLE_HOST,
+					   .hooks_fd = bpf_map__fd(skel->maps.hooks),
+					   .progs_fd = bpf_map__fd(skel->maps.next_progs),
+					   .iface = nic,
+					   .frags = n->frags };
 	int rc;
 
 	if (!n->att)
@@ -150,6 +157,8 @@ static int attach_programs(struct bl_node *n, const struct bl_node_cfg *cfg,
 	if (!rc)
 		rc = bl_attach_tc(&n->att[0], n->dir, false,
 				  bpf_program__fd(skel->progs.bl_host_egress), err);
+	if (!rc)
+		rc = bl_chain_set(&chain, cfg->chain, err);
 	if (!rc)
 		rc = bl_attach_xdp(&n->att[0], n->dir, "xdp",
 				   bpf_program__fd(skel->progs.bl_host_xdp), cfg->mode,
@@ -209,7 +218,7 @@ static void skip_admission_programs(const struct bl_host *skel)
 
 int bl_host_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_err *err)
 {
-	const char *anew[BL_ADMISSION_MAPS + 1] = {};
+	const char *anew[BL_ADMISSION_MAPS + BL_CHAIN_ANEW + 1] = {};
 	struct bl_auth_port port = { .ifname = cfg->ifname,
 				     .how = cfg->auth.mode == BL_AUTH_OFFER ? BL_AUTH_OFFERED
 									    : BL_AUTH_REQUIRED };
@@ -220,9 +229,10 @@ int bl_host_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_err
 
 	rc = bl_iface_get(&nic, cfg->ifname, err);
 	if (!rc)
-		rc = bl_iface_xdp_ok(&nic, err);
+		rc = bl_node_mtu_check(cfg, &nic, err);
 	if (rc)
 		return rc;
+	n->frags = nic.mtu > BL_XDP_MTU_MAX;
 	ifindex = (uint32_t)nic.ifindex;
 	if (!n->fresh && bl_links_each(n->dir, is_other_nic, &ifindex))
 		return bl_fail(err, EBUSY,
@@ -236,8 +246,15 @@ int bl_host_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_err
 		return bl_fail(err, errno, "cannot open the host programs: %s", strerror(errno));
 	skel->rodata->bl_admits = cfg->admission.on;
 	skel->rodata->bl_auth = (__u8)cfg->auth.mode;
+	skel->rodata->bl_chains = bl_node_chains(cfg);
+	skel->rodata->bl_frags = n->frags;
 	if (!cfg->admission.on)
 		skip_admission_programs(skel);
+	if (n->frags) {
+		bl_xdp_set_frags(skel->progs.bl_host_xdp);
+		bl_xdp_set_frags(skel->progs.bl_host_relayed);
+	}
+	bl_chain_anew(n->dir, BL_ROLE_HOST, n->frags, anew);
 	rc = bl_admission_size(n, cfg, skel->obj, 0, anew, err);
 	if (!rc && !n->fresh)
 		rc = bl_maps_reuse(skel->obj, n->dir, anew, err);
@@ -276,10 +293,16 @@ int bl_host_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_err
 		rc = bl_fence_open(&n->fence, skel->obj, err);
 	if (!rc)
 		rc = bl_admission_fill(n, cfg, skel->obj, NULL, err);
-	if (!rc)
+	if (!rc && n->fresh)
 		rc = bl_maps_pin(skel->obj, n->dir, err);
 	if (!rc)
 		rc = attach_programs(n, cfg, &nic, skel, err);
+	/*
+	 * After a takeover, the pins name the new maps once the programs use them. The kernel
+	 * empties a map of programs that has no pin any more.
+	 */
+	if (!rc && !n->fresh)
+		rc = bl_maps_pin(skel->obj, n->dir, err);
 	if (!rc)
 		rc = bl_auth_forget(n, skel->obj, err);
 	if (!rc)

@@ -134,7 +134,7 @@ static bool is_metered(const struct bl_node *n, const struct bl_attached *a)
 static int check_usable(const struct bl_node *n, const struct bl_attached *a,
 			const struct bl_iface *now, struct bl_err *err)
 {
-	int rc = bl_iface_xdp_ok(now, err);
+	int rc = bl_iface_xdp_ok(now, n->frags, err);
 
 	if (!rc && n->cfg.role == BL_ROLE_SWITCH && now->mtu > BL_QUEUE_FRAME_MAX - 18 &&
 	    is_metered(n, a))

@@ -34,6 +34,7 @@
 #include "loader/host.h"
 #include "loader/link_watch.h"
 #include "loader/load/attach.h"
+#include "loader/load/chain.h"
 #include "loader/load/maps.h"
 #include "loader/load/pin.h"
 #include "loader/loop.h"
@@ -95,6 +96,7 @@ static int open_directory(struct bl_node *n, struct bl_err *err)
 			       "removes it, then start again",
 			       n->dir, role);
 	if (!links) {
+		bl_chain_give_back(n->dir, -1);
 		bl_nic_restore(n->dir, 0);
 		rc = bl_dir_remove(n->dir);
 		if (rc)
@@ -138,6 +140,7 @@ static void undo_fresh_start(struct bl_node *n, const struct bl_node_cfg *cfg)
 		return;
 	bl_bl0_remove(n->dir, NULL);
 	bl_detach_links(n->dir, NULL, NULL);
+	bl_chain_give_back(n->dir, -1);
 	for (k = 0; k < n->natt && n->cfg.role == BL_ROLE_SWITCH; k++)
 		bl_detach_clsact(n->att[k].iface.name);
 	if (n->cfg.role == BL_ROLE_HOST) {
@@ -411,6 +414,8 @@ static int detach_in_netns(enum bl_role role, struct bl_err *err)
 	bl_links_each(dir, collect_xdp_name, &names);
 	if (!rc)
 		rc = bl_detach_links(dir, NULL, err);
+	if (!rc)
+		bl_chain_give_back(dir, -1);
 	while (names.n)
 		bl_detach_clsact(names.v[--names.n]);
 	free(names.v);

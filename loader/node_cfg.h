@@ -41,6 +41,7 @@ struct bl_port_cfg {
 	uint8_t mac[BL_SOURCE_MACS][6];
 	uint8_t ip[BL_SOURCE_IPS][16]; /* IPv6 or IPv4-mapped */
 	bool auth_off;                 /* exempt from the authentication of links */
+	char chain[256];               /* as that of the node; "": the node's */
 };
 
 /** struct bl_fdb_cfg - an entry of the static table of a switch that forwards by MAC address. */
@@ -206,6 +207,8 @@ struct bl_node_cfg {
 	uint64_t clock_base_ns; /* test: bus time starts here (CLOCK_TAI) */
 	enum bl_realtime realtime;
 	bool replace; /* displace another XDP program */
+	/* the XDP program for frames that are not barline's (loader/load/chain.h); "": none */
+	char chain[256];
 	/*
 	 * The node starts although its NIC is no FIFO for ordered frames (loader/nic.c): messages
 	 * may be late, and are counted.

@@ -50,6 +50,7 @@ struct bl_node {
 	int netns_fd;
 	int lock_fd; /* the node's lock (load/pin.h) */
 	bool fresh;  /* its pins were made by this process, not taken over */
+	bool frags;  /* its XDP programs take frames of several buffers */
 	struct bl_meta meta;
 	/* Interfaces: a switch's ports; a host's NIC and lo. Also written by link_watch.c. */
 	struct bl_attached *att;

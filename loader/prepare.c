@@ -7,6 +7,7 @@
  *	/run/barline			/run belongs to root
  *	/run/barline/bpf		mount(2) takes CAP_SYS_ADMIN
  *	locks, sockets, pins		they may belong to root, or to a former user
+ *	chained programs		opening them by id takes CAP_SYS_ADMIN
  *	threaded NAPI, bl0's GRO	attributes in sysfs belong to root
  *	network namespaces		setns(2) and unshare(2) take CAP_SYS_ADMIN; see
  *					base/netns_keep.h
@@ -27,6 +28,7 @@
 #include "base/iface.h"
 #include "loader/admission/bl0.h"
 #include "loader/defaults.h"
+#include "loader/load/chain.h"
 #include "loader/load/napi.h"
 #include "loader/load/pin.h"
 #include "loader/node_cfg.h"
@@ -126,6 +128,19 @@ static int give_ports(const struct bl_node_cfg *cfg, uid_t uid, struct bl_err *e
 	return rc;
 }
 
+static int prepare_chains(const struct bl_node_cfg *c, struct bl_err *err)
+{
+	unsigned int k;
+	int rc = 0;
+
+	if (c->role == BL_ROLE_HOST)
+		return bl_chain_prepare(c->role, c->ifname, c->chain, err);
+	for (k = 0; k < c->ports_count && !rc; k++)
+		rc = bl_chain_prepare(c->role, c->ports[k].ifname,
+				      bl_port_chain(c, c->ports[k].ifname), err);
+	return rc;
+}
+
 int bl_prepare(const struct bl_node_cfg *cfg, const struct bl_user *u, struct bl_err *err)
 {
 	struct bl_node_cfg c = *cfg;
@@ -134,7 +149,9 @@ int bl_prepare(const struct bl_node_cfg *cfg, const struct bl_user *u, struct bl
 	if (rc || !u)
 		return rc;
 	bl_node_defaults(&c);
-	rc = bl_give_run_dir(u->uid, u->gid, err);
+	rc = prepare_chains(&c, err);
+	if (!rc)
+		rc = bl_give_run_dir(u->uid, u->gid, err);
 	if (!rc)
 		rc = give_ports(&c, u->uid, err);
 	if (!rc && c.role == BL_ROLE_HOST && c.admission.on)

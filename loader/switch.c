@@ -44,6 +44,7 @@
 #include "loader/defaults.h"
 #include "loader/link_watch.h"
 #include "loader/load/attach.h"
+#include "loader/load/chain.h"
 #include "loader/load/counts.h"
 #include "loader/load/maps.h"
 #include "loader/load/napi.h"
@@ -75,6 +76,7 @@ struct plan {
 	struct bl_port_regs old_regs[BL_SW_PORTS_MAX];
 	bool regroup; /* the trees mean something else than before */
 	bool fresh;
+	bool frags; /* a port's frames may take several buffers */
 };
 
 static int read_old(const struct bl_node *n, struct plan *p, struct bl_err *err)
@@ -152,7 +154,7 @@ static int plan_ports(struct plan *p, struct bl_err *err)
 			return bl_fail(err, ENOSPC, "no free port number for %s", c->ifname);
 		rc = bl_iface_get(&p->iface[at], c->ifname, err);
 		if (!rc)
-			rc = bl_iface_xdp_ok(&p->iface[at], err);
+			rc = bl_node_mtu_check(cfg, &p->iface[at], err);
 		sp = &p->port[at];
 		if (!rc)
 			rc = plan_lane(p, c, (unsigned int)at, &p->cpu[at], &sp->home_lane, err);
@@ -167,6 +169,7 @@ static int plan_ports(struct plan *p, struct bl_err *err)
 		sp->guarded = bl_source_mode(c) != BL_SOURCE_ANY;
 		sp->source_eth = BL_SOURCE_NO_ETH;
 		sp->mtu = (uint16_t)p->iface[at].mtu;
+		p->frags |= p->iface[at].mtu > BL_XDP_MTU_MAX;
 		sp->metered = bl_admission_port_rate(cfg, c->ifname) != 0;
 		memcpy(sp->mac, p->iface[at].mac, sizeof(sp->mac));
 		memcpy(sp->name, p->iface[at].name, sizeof(sp->name));
@@ -556,11 +559,12 @@ static int reuse_maps(struct bl_node *n, const struct plan *p, struct bl_switch 
 	static const char *const regroup[] = { BL_MAP_SW_CFG,      BL_MAP_SW_PORTS, BL_MAP_SW_REGS,
 					       BL_MAP_SW_TREES,    BL_MAP_SW_LANES, BL_MAP_SW_HOME,
 					       BL_MAP_SW_STEERING, BL_MAP_SW_LAGS };
-	const char *anew[11 + BL_ADMISSION_MAPS] = {};
+	const char *anew[10 + BL_CHAIN_ANEW + BL_ADMISSION_MAPS] = {};
 	struct bpf_map_info info = {};
 	uint32_t size, len = sizeof(info);
 	char path[BL_PATH_MAX];
-	int k = 0, fd, rc;
+	unsigned int k;
+	int fd, rc;
 
 	for (size = 1024; size <= p->max_ifindex; size *= 2)
 		;
@@ -568,9 +572,10 @@ static int reuse_maps(struct bl_node *n, const struct plan *p, struct bl_switch 
 		return bl_fail(err, EINVAL, "cannot size the map %s", BL_MAP_SW_IFIDX);
 	if (bpf_map__set_max_entries(skel->maps.sw_home, (uint32_t)libbpf_num_possible_cpus()))
 		return bl_fail(err, EINVAL, "cannot size the map %s", BL_MAP_SW_HOME);
+	k = bl_chain_anew(n->dir, BL_ROLE_SWITCH, p->frags, anew);
 	if (!n->fresh && p->regroup) {
-		memcpy(anew, regroup, sizeof(regroup));
-		k = sizeof(regroup) / sizeof(regroup[0]);
+		memcpy(&anew[k], regroup, sizeof(regroup));
+		k += sizeof(regroup) / sizeof(regroup[0]);
 	}
 	snprintf(path, sizeof(path), "%s/maps/%s", n->dir, BL_MAP_SW_IFIDX);
 	fd = n->fresh ? -1 : bpf_obj_get(path);
@@ -581,30 +586,6 @@ static int reuse_maps(struct bl_node *n, const struct plan *p, struct bl_switch 
 	}
 	rc = bl_admission_size(n, p->cfg, skel->obj, p->sw.nports, anew, err);
 	return rc || n->fresh ? rc : bl_maps_reuse(skel->obj, n->dir, anew, err);
-}
-
-/*
- * Gives each datapath CPU a queue for frames that come in elsewhere. Done before any frame comes
- * in.
- */
-static int open_steering(const struct plan *p, const struct bl_switch *skel, struct bl_err *err)
-{
-	struct bpf_cpumap_val v = { .qsize = BL_HOMING_FRAMES,
-				    .bpf_prog.fd = bpf_program__fd(skel->progs.bl_switch_steered) };
-	int map = bpf_map__fd(skel->maps.sw_home);
-	unsigned int k;
-
-	for (k = 0; k < (p->cfg->ncpus ? p->cfg->ncpus : 1); k++) {
-		uint32_t cpu = p->cfg->ncpus ? (uint32_t)p->cfg->cpus[k] : 0;
-
-		if (bpf_map_update_elem(map, &cpu, &v, BPF_ANY))
-			return bl_fail(err, errno,
-				       "cannot give CPU %u a queue for the frames of its ports "
-				       "that come in elsewhere: %s; is it online?",
-				       cpu, strerror(errno));
-		bl_steer_thread(map, cpu, p->cfg->realtime);
-	}
-	return 0;
 }
 
 /*
@@ -619,9 +600,25 @@ static void detach_new_ports(const struct bl_node *n, const struct plan *p, unsi
 		if (bl_port_by_name(p->old_port, name) >= 0)
 			continue;
 		bl_detach_links(n->dir, name, NULL);
+		bl_chain_give_back(n->dir, n->att[k].port);
 		bl_detach_clsact(name);
 		bl_nic_restore(n->dir, n->att[k].iface.ifindex);
 	}
+}
+
+/* Enters the chained program of @a's port. */
+static int set_chain(const struct bl_node *n, const struct plan *p, const struct bl_switch *skel,
+		     const struct bl_attached *a, struct bl_err *err)
+{
+	const struct bl_chain_at chain = { .dir = n->dir,
+					   .role = BL_ROLE_SWITCH,
+					   .hooks_fd = bpf_map__fd(skel->maps.hooks),
+					   .progs_fd = bpf_map__fd(skel->maps.next_progs),
+					   .port = (uint32_t)a->port,
+					   .iface = &a->iface,
+					   .frags = n->frags };
+
+	return bl_chain_set(&chain, bl_port_chain(p->cfg, a->iface.name), err);
 }
 
 static int attach_programs(struct bl_node *n, const struct plan *p, const struct bl_switch *skel,
@@ -638,7 +635,8 @@ static int attach_programs(struct bl_node *n, const struct plan *p, const struct
 	n->att = calloc(p->sw.nports, sizeof(*n->att));
 	if (!n->att)
 		return bl_fail(err, ENOMEM, "out of memory");
-	rc = open_steering(p, skel, err);
+	rc = bl_steer_open(bpf_map__fd(skel->maps.sw_home),
+			   bpf_program__fd(skel->progs.bl_switch_steered), p->cfg, err);
 	if (rc)
 		return rc;
 	for (k = 0; k < BL_SW_PORTS_MAX; k++) {
@@ -677,7 +675,10 @@ static int attach_programs(struct bl_node *n, const struct plan *p, const struct
 	for (k = 0; k < n->natt; k++) {
 		struct bl_attached *a = &n->att[k];
 
-		rc = bl_attach_xdp(a, n->dir, "xdp", prog, p->cfg->mode, p->cfg->replace, err);
+		rc = set_chain(n, p, skel, a, err);
+		if (!rc)
+			rc = bl_attach_xdp(a, n->dir, "xdp", prog, p->cfg->mode, p->cfg->replace,
+					   err);
 		if (!rc && a->mode == BL_XDP_GENERIC && p->steering_most)
 			rc = bl_map_set(bpf_map__fd(skel->maps.sw_homing), (uint32_t)a->port,
 					&(struct bl_steering){ .cpu = (uint32_t)a->cpu },
@@ -696,6 +697,7 @@ static int attach_programs(struct bl_node *n, const struct plan *p, const struct
 		rc = bl_detach_links(n->dir, p->old_port[k].name, err);
 		if (rc)
 			return rc;
+		bl_chain_give_back(n->dir, (int)k);
 		bl_detach_clsact(p->old_port[k].name);
 		bl_nic_restore(n->dir, (int)p->old_port[k].ifindex);
 		bl_log(BL_LOG_INFO, "port %u (%s) is no longer a port of this switch", k,
@@ -743,6 +745,13 @@ int bl_switch_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_e
 	}
 	skel->rodata->bl_admits = cfg->admission.on;
 	skel->rodata->bl_auth = (__u8)cfg->auth.mode;
+	skel->rodata->bl_chains = bl_node_chains(cfg);
+	skel->rodata->bl_frags = n->frags = p->frags;
+	if (p->frags) {
+		bl_xdp_set_frags(skel->progs.bl_switch_xdp);
+		bl_xdp_set_frags(skel->progs.bl_switch_devmap);
+		bl_xdp_set_frags(skel->progs.bl_switch_steered);
+	}
 	rc = reuse_maps(n, p, skel, err);
 	if (rc)
 		goto out;

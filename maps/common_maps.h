@@ -11,6 +11,7 @@
 #include <bpf/bpf_helpers.h>
 #include "maps/auth_abi.h"
 #include "maps/clock_maps.h"
+#include "maps/hook_abi.h"
 #include "maps/link_abi.h"
 #include "maps/meta_abi.h"
 #include "maps/switch_abi.h"
@@ -47,6 +48,22 @@ struct {
 	__type(key, __u32);
 	__type(value, struct bl_auth_state);
 } auth_states SEC(".maps");
+
+/* by port (a host's NIC is 0): hooks of the interface; written by the loader and the daemon */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, BL_SW_PORTS_MAX);
+	__type(key, __u32);
+	__type(value, struct bl_hook);
+} hooks SEC(".maps");
+
+/* by port: the chained program; written by the loader */
+struct {
+	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
+	__uint(max_entries, BL_SW_PORTS_MAX);
+	__type(key, __u32);
+	__type(value, __u32);
+} next_progs SEC(".maps");
 
 /* by port: what beacons say of the link */
 struct {

@@ -354,8 +354,8 @@ _Static_assert(sizeof(struct bl_ep_slot) == 80, "ABI");
 
 /**
  * struct bl_rec - one frame in an endpoint's ring; the body follows. The record occupies
- * BL_REC_SMALL, BL_REC_FULL or BL_REC_JUMBO bytes. Written by the XDP program before it commits the
- * record to the ring.
+ * BL_REC_SMALL, BL_REC_FULL, BL_REC_JUMBO or BL_REC_HUGE bytes. Written by the XDP program before
+ * it commits the record to the ring.
  */
 struct bl_rec {
 	__u64 ts;       /* message timestamp, extended to 64 bits; 0: the frame has none */
@@ -372,7 +372,9 @@ _Static_assert(sizeof(struct bl_rec) == 40, "ABI");
 #define BL_REC_FULL  1536 /* of up to 1496 bytes: one frame of MTU 1500 */
 /* of up to 3544 bytes: the largest in an XDP buffer of one 4 KiB page */
 #define BL_REC_JUMBO 3584
-#define BL_BODY_MAX  (BL_REC_JUMBO - (int)sizeof(struct bl_rec))
+/* of up to 9176 bytes: one frame of MTU 9216, in several XDP buffers */
+#define BL_REC_HUGE 9216
+#define BL_BODY_MAX (BL_REC_HUGE - (int)sizeof(struct bl_rec))
 
 /*
  * The daemon's socket (SOCK_SEQPACKET, BL_RUN_DIR/host-<netns>.sock). The process sends one request

@@ -34,7 +34,7 @@
  * committed; 8: endpoints that left in order, the account of a shared ring; 9: complete addresses
  * of destinations, their ages, lengths in byte times; 10: inputs that lag, addresses and quotas of
  * ports, keys of links, pages and sockets of endpoints, their users, sends that are void; 11:
- * frames counted on each link.
+ * frames counted on each link, hooks of interfaces, records and forwarded frames of jumbo frames.
  */
 #define BL_ABI_VERSION 11
 

@@ -263,7 +263,9 @@
 	  "message of a process that had stopped in the middle of sending it: its host went " \
 	  "on without it") \
 	X(PROMISE_ABSURD, "promise_absurd", NOTE, \
-	  "promise of this host far ahead of its clock; taken back")
+	  "promise of this host far ahead of its clock; taken back") \
+	X(CHAINED, "chained", OK, \
+	  "not a barline frame: handed to the chained XDP program")
 /* clang-format on */
 
 #define BL_REASON_ENUM(sym, name, kind, text) BL_R_##sym,

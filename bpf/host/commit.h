@@ -423,7 +423,9 @@ __attribute__((noinline)) int bl_take_ack(struct xdp_md *ctx)
 	int empty = 0;
 
 	r.cfg = bpf_map_lookup_elem(&host_cfg, &zero);
-	if (!r.cfg || bl_parse(data, end, r.cfg->port_base, r.cfg->port_count, &r.f) != BL_R_NONE ||
+	if (!r.cfg ||
+	    bl_parse_whole(data, end, bl_frame_len(ctx), r.cfg->port_base, r.cfg->port_count,
+			   &r.f) != BL_R_NONE ||
 	    r.f.l3_off > sizeof(struct ethhdr) + 4)
 		return BL_R_SHORT;
 	body = ack_body(data, end, &r);

@@ -71,8 +71,8 @@ __attribute__((noinline)) int bl_hold_refuse(struct xdp_md *ctx)
 
 	if (!host)
 		return BL_R_NOT_OURS;
-	why = bl_parse((void *)(long)ctx->data, (void *)(long)ctx->data_end, host->port_base,
-		       host->port_count, &f);
+	why = bl_parse_whole((void *)(long)ctx->data, (void *)(long)ctx->data_end,
+			     bl_frame_len(ctx), host->port_base, host->port_count, &f);
 	if (why == BL_R_NONE)
 		why = bl_op_link(f.opcode) ? BL_R_FORGED_BEACON : BL_R_NOT_ENDPOINT;
 	return why;

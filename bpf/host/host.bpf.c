@@ -40,6 +40,7 @@
 #include "bpf/auth.h"
 #include "bpf/link.h"
 #include "bpf/bpf_util.h"
+#include "bpf/chain.h"
 #include "bpf/host/run.h"
 #include "bpf/host/hold.h"
 #include "bpf/host/policy.h"
@@ -213,13 +214,13 @@ static __always_inline int on_nic_frame(struct xdp_md *ctx)
 
 	if (!lookup_host_maps(&r))
 		return bl_done(BL_HC_INGRESS, BL_R_NOT_OURS);
-	why = bl_parse((void *)(long)ctx->data, (void *)(long)ctx->data_end, r.cfg->port_base,
-		       r.cfg->port_count, &r.f);
+	why = bl_parse_whole((void *)(long)ctx->data, (void *)(long)ctx->data_end,
+			     bl_frame_len(ctx), r.cfg->port_base, r.cfg->port_count, &r.f);
 	if (why == BL_R_NONE)
-		why = on_ordered_frame(ctx, &r);
-	else if (why == BL_R_NOT_OURS && bl_admits)
+		return bl_done(BL_HC_INGRESS, on_ordered_frame(ctx, &r));
+	if (why == BL_R_NOT_OURS && bl_admits)
 		why = bl_deliver_to_app(ctx);
-	return bl_done(BL_HC_INGRESS, why);
+	return bl_done_or_chain(ctx, 0, BL_HC_INGRESS, why);
 }
 
 SEC("xdp")

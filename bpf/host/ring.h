@@ -160,8 +160,10 @@ static __always_inline enum bl_reason store_message(void *ctx, const int skb, st
 		full = append_record(ctx, skb, r, ring, BL_REC_SMALL, flags);
 	else if (r->f.body_len <= BL_REC_FULL - sizeof(struct bl_rec))
 		full = append_record(ctx, skb, r, ring, BL_REC_FULL, flags);
-	else
+	else if (r->f.body_len <= BL_REC_JUMBO - sizeof(struct bl_rec))
 		full = append_record(ctx, skb, r, ring, BL_REC_JUMBO, flags);
+	else
+		full = append_record(ctx, skb, r, ring, BL_REC_HUGE, flags);
 	if (full)
 		return BL_R_RING_FULL;
 	/*

@@ -27,6 +27,7 @@
 #include "core/order/barrier_core.h"
 #include "core/policy_core.h"
 #include "bpf/bpf_util.h"
+#include "bpf/chain.h"
 #include "bpf/auth.h"
 #include "bpf/link.h"
 #include "bpf/switch/run.h"
@@ -331,8 +332,8 @@ static __always_inline int on_port_frame(struct xdp_md *ctx, int in)
 	if (bl_parse_plain((void *)(long)ctx->data, (void *)(long)ctx->data_end, r.cfg->port_base,
 			   r.cfg->port_count, &r.f))
 		return bl_done(r.in, on_ordered_frame(ctx, &r, 1, 0));
-	why = bl_parse((void *)(long)ctx->data, (void *)(long)ctx->data_end, r.cfg->port_base,
-		       r.cfg->port_count, &r.f);
+	why = bl_parse_whole((void *)(long)ctx->data, (void *)(long)ctx->data_end,
+			     bl_frame_len(ctx), r.cfg->port_base, r.cfg->port_count, &r.f);
 	if (why == BL_R_NONE && bl_op_link(r.f.opcode) && r.f.opcode != BL_OP_BEACON) {
 		why = (enum bl_reason)bl_source_link(ctx, r.in);
 		return why == BL_R_NONE ? bl_rsv_link(ctx, r.in, r.f.hdr_off, r.f.opcode, r.f.psn)
@@ -345,7 +346,7 @@ static __always_inline int on_port_frame(struct xdp_md *ctx, int in)
 	if (why == BL_R_NOT_OURS && bl_admits && __builtin_expect(r.cfg->admission, 0))
 		why = bl_plain(ctx, r.in,
 			       r.cfg->paths | r.cfg->path_keep ? (__u32)bl_path(ctx, r.in) : 0);
-	return bl_done(r.in, why);
+	return bl_done_or_chain(ctx, r.in, r.in, why);
 }
 
 SEC("xdp")
@@ -371,8 +372,8 @@ int bl_switch_steered(struct xdp_md *ctx)
 		return bl_done(BL_COUNTS_UNKNOWN, BL_R_NOT_OURS);
 	r.in = (__u32)in;
 	count_steered_frame(r.in);
-	why = bl_parse((void *)(long)ctx->data, (void *)(long)ctx->data_end, r.cfg->port_base,
-		       r.cfg->port_count, &r.f);
+	why = bl_parse_whole((void *)(long)ctx->data, (void *)(long)ctx->data_end,
+			     bl_frame_len(ctx), r.cfg->port_base, r.cfg->port_count, &r.f);
 	if (why == BL_R_NONE)
 		why = on_ordered_frame(ctx, &r, 0, 1);
 	return bl_done(r.in, why);

@@ -77,14 +77,15 @@ static int xdp_mode_now(int ifindex, enum bl_xdp_mode *mode)
 	return 0;
 }
 
-static uint32_t xdp_foreign_prog(int ifindex, char *name, size_t size, int *flags)
+uint32_t bl_xdp_present(int ifindex, char *name, size_t size, int *flags)
 {
 	LIBBPF_OPTS(bpf_xdp_query_opts, q);
 	struct bpf_prog_info info = {};
 	uint32_t id, len = sizeof(info);
 	int fd;
 
-	*name = 0;
+	if (size)
+		*name = 0;
 	*flags = XDP_FLAGS_DRV_MODE;
 	if (bpf_xdp_query(ifindex, 0, &q))
 		return 0;
@@ -97,13 +98,28 @@ static uint32_t xdp_foreign_prog(int ifindex, char *name, size_t size, int *flag
 		id = q.hw_prog_id;
 		*flags = XDP_FLAGS_HW_MODE;
 	}
-	fd = id ? bpf_prog_get_fd_by_id(id) : -1;
+	fd = id && size ? bpf_prog_get_fd_by_id(id) : -1;
 	if (fd >= 0) {
 		if (!bpf_obj_get_info_by_fd(fd, &info, &len))
 			snprintf(name, size, "%s", info.name);
 		close(fd);
 	}
 	return id;
+}
+
+bool bl_xdp_is_own(const char *dir, const struct bl_iface *i)
+{
+	char path[BL_PATH_MAX];
+	uint32_t at;
+	int link;
+
+	link_path(path, sizeof(path), dir, "xdp", i->name);
+	link = bpf_obj_get(path);
+	if (link < 0)
+		return false;
+	at = link_ifindex(link);
+	close(link);
+	return at && at == (uint32_t)i->ifindex;
 }
 
 /*
@@ -181,6 +197,13 @@ static int xdp_create(const struct bl_iface *i, int prog_fd, enum bl_xdp_mode mo
 static int xdp_refused_error(const struct bl_iface *i, enum bl_xdp_mode mode, int e,
 			     struct bl_err *err)
 {
+	if (mode == BL_XDP_NATIVE && i->mtu > BL_XDP_MTU_MAX &&
+	    (e == EOPNOTSUPP || e == EINVAL || e == ERANGE || e == ENOTSUP))
+		return bl_fail(err, e,
+			       "%s refuses native XDP at its MTU of %u (%s): its driver lacks XDP "
+			       "for frames of several buffers, or has no native XDP; `ip link set "
+			       "%s mtu %u` (or less), or pass --generic, which is slower",
+			       i->name, i->mtu, strerror(e), i->name, BL_XDP_MTU_MAX);
 	if (mode == BL_XDP_NATIVE &&
 	    (e == EOPNOTSUPP || e == EINVAL || e == ERANGE || e == ENOTSUP))
 		return bl_fail(err, e,
@@ -191,15 +214,30 @@ static int xdp_refused_error(const struct bl_iface *i, enum bl_xdp_mode mode, in
 	return bl_fail(err, e, "cannot attach the XDP program to %s: %s", i->name, strerror(e));
 }
 
-int bl_iface_xdp_ok(const struct bl_iface *i, struct bl_err *err)
+unsigned int bl_xdp_mtu_max(bool frags)
 {
-	if (i->mtu > BL_XDP_MTU_MAX)
+	return frags ? BL_XDP_FRAGS_MTU_MAX : BL_XDP_MTU_MAX;
+}
+
+int bl_iface_xdp_ok(const struct bl_iface *i, bool frags, struct bl_err *err)
+{
+	if (i->mtu <= bl_xdp_mtu_max(frags))
+		return 0;
+	if (!frags && i->mtu <= BL_XDP_FRAGS_MTU_MAX)
 		return bl_fail(err, EMSGSIZE,
-			       "%s has MTU %u, more than %u: its frames would take several XDP "
-			       "buffers, and barline reads and writes frames in "
-			       "one; `ip link set %s mtu %u` (or less) and start again",
+			       "%s has MTU %u, and the programs were loaded for frames of one "
+			       "buffer (an MTU up to %u); restart the daemon, which loads others, "
+			       "or `ip link set %s mtu %u`",
 			       i->name, i->mtu, BL_XDP_MTU_MAX, i->name, BL_XDP_MTU_MAX);
-	return 0;
+	return bl_fail(err, EMSGSIZE,
+		       "%s has MTU %u, and barline's frames have at most %u; `ip link set %s mtu "
+		       "%u` (or less) and start again",
+		       i->name, i->mtu, BL_XDP_FRAGS_MTU_MAX, i->name, BL_XDP_FRAGS_MTU_MAX);
+}
+
+void bl_xdp_set_frags(struct bpf_program *p)
+{
+	bpf_program__set_flags(p, bpf_program__flags(p) | BPF_F_XDP_HAS_FRAGS);
 }
 
 /*
@@ -248,7 +286,7 @@ int bl_attach_xdp(struct bl_attached *a, const char *dir, const char *kind, int 
 	}
 	link = xdp_create(i, prog_fd, mode);
 	if (link < 0 && (errno == EBUSY || errno == EEXIST)) {
-		id = xdp_foreign_prog(i->ifindex, name, sizeof(name), &flags);
+		id = bl_xdp_present(i->ifindex, name, sizeof(name), &flags);
 		if (!id)
 			return bl_fail(err, EBUSY,
 				       "%s, or a device on top of it, carries another XDP program; "
@@ -257,7 +295,8 @@ int bl_attach_xdp(struct bl_attached *a, const char *dir, const char *kind, int 
 		if (!replace)
 			return bl_fail(err, EBUSY,
 				       "%s carries another XDP program already (%s, id %u); detach "
-				       "it (`ip link set %s xdp%s off`) or pass --replace",
+				       "it (`ip link set %s xdp%s off`), let it run behind "
+				       "barline's (--chain attached), or pass --replace",
 				       i->name, *name ? name : "no name", id, i->name,
 				       flags == XDP_FLAGS_SKB_MODE ? "generic" : "");
 		rc = xdp_displace(i, id, name, flags, err);

@@ -17,9 +17,13 @@
  * Ethernet and VLAN header.
  */
 #define BL_XDP_MTU_MAX 3498
+/* Frames of several buffers: the greatest of drivers, and what fits the largest ring record. */
+#define BL_XDP_FRAGS_MTU_MAX 9216
 /* how the clsact fallback recognizes its own filters */
 #define BL_TC_HANDLE   0xb1
 #define BL_TC_PRIORITY 0xb1
+
+struct bpf_program;
 
 enum bl_xdp_mode { BL_XDP_NATIVE, BL_XDP_GENERIC };
 
@@ -39,8 +43,15 @@ struct bl_attached {
 /** bl_no_tcx - for tests: behave as a kernel without tcx. */
 extern bool bl_no_tcx;
 
-/** bl_iface_xdp_ok - returns 0, or -EMSGSIZE if the MTU is too large for one XDP buffer. */
-int bl_iface_xdp_ok(const struct bl_iface *i, struct bl_err *err);
+/** bl_xdp_mtu_max - the greatest MTU of programs with (@frags) or without frags. */
+unsigned int bl_xdp_mtu_max(bool frags);
+
+/** bl_iface_xdp_ok - returns 0, or -EMSGSIZE if the MTU is too large for programs as @frags says.
+ */
+int bl_iface_xdp_ok(const struct bl_iface *i, bool frags, struct bl_err *err);
+
+/** bl_xdp_set_frags - before the load: makes the program accept frames of several buffers. */
+void bl_xdp_set_frags(struct bpf_program *p);
 
 /**
  * bl_attach_xdp - attaches @prog_fd to @a's interface, or swaps the program of the link that is
@@ -58,6 +69,16 @@ int bl_attach_xdp(struct bl_attached *a, const char *dir, const char *kind, int 
  */
 int bl_attach_tc(struct bl_attached *a, const char *dir, bool ingress, int prog_fd,
 		 struct bl_err *err);
+
+/**
+ * bl_xdp_present - returns the id of the XDP program on an interface; 0: there is none.
+ * @name: receives its name, "" if that cannot be read; @size 0: not asked for
+ * @flags: receives XDP_FLAGS_* of its mode
+ */
+uint32_t bl_xdp_present(int ifindex, char *name, size_t size, int *flags);
+
+/** bl_xdp_is_own - returns whether the XDP link that is pinned in @dir is attached to @i. */
+bool bl_xdp_is_own(const char *dir, const struct bl_iface *i);
 
 /** bl_detach_ingress - removes the ingress program of an interface; no-op without one. */
 void bl_detach_ingress(const char *dir, const char *ifname);

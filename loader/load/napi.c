@@ -32,6 +32,8 @@
 #include "base/proc.h"
 #include "loader/load/prio.h"
 #include "loader/load/sysfs.h"
+#include "loader/node_cfg.h"
+#include "maps/switch_abi.h"
 
 /* From linux/netdev.h, which Debian 12 does not have. */
 #define NETDEV_CMD_NAPI_GET   11
@@ -346,7 +348,7 @@ static int pin_threads(const struct bl_iface *i, struct threads *t, int cpu, enu
 	return 0;
 }
 
-void bl_steer_thread(int map, uint32_t cpu, enum bl_realtime how)
+static void raise_steering_thread(int map, uint32_t cpu, enum bl_realtime how)
 {
 	struct bpf_map_info info = {};
 	uint32_t len = sizeof(info);
@@ -368,6 +370,24 @@ void bl_steer_thread(int map, uint32_t cpu, enum bl_realtime how)
 			bl_prio_first(atoi(e->d_name), &set, how, 2);
 	if (d)
 		closedir(d);
+}
+
+int bl_steer_open(int map, int prog, const struct bl_node_cfg *cfg, struct bl_err *err)
+{
+	struct bpf_cpumap_val v = { .qsize = BL_HOMING_FRAMES, .bpf_prog.fd = prog };
+	unsigned int k;
+
+	for (k = 0; k < (cfg->ncpus ? cfg->ncpus : 1); k++) {
+		uint32_t cpu = cfg->ncpus ? (uint32_t)cfg->cpus[k] : 0;
+
+		if (bpf_map_update_elem(map, &cpu, &v, BPF_ANY))
+			return bl_fail(err, errno,
+				       "cannot give CPU %u a queue for the frames of its ports "
+				       "that come in elsewhere: %s; is it online?",
+				       cpu, strerror(errno));
+		raise_steering_thread(map, cpu, cfg->realtime);
+	}
+	return 0;
 }
 
 int bl_napi_thread(const struct bl_iface *i, int cpu, enum bl_realtime how, struct bl_err *err)

@@ -10,6 +10,8 @@
 #include "base/log.h"
 #include "loader/load/prio.h"
 
+struct bl_node_cfg;
+
 /**
  * bl_napi_thread - makes the NAPI of @i threaded and pins its threads to @cpu. No-op for the
  * threads of an interface that is down: it has none yet. Returns 0 or -errno.
@@ -29,9 +31,11 @@ int bl_napi_give(const struct bl_iface *i, uid_t uid, struct bl_err *err);
 int bl_napi_gather(const struct bl_iface *i, uint64_t ns);
 
 /**
- * bl_steer_thread - gives the kernel's thread for entry @cpu of the CPU map @map the priority of a
- * datapath thread. Best effort: without permission the thread works at its old priority.
+ * bl_steer_open - gives each datapath CPU of @cfg a queue in the CPU map @map for frames that come
+ * in elsewhere, which program @prog handles. The kernel's thread of each queue gets the priority of
+ * a datapath thread; without permission it works at its old one. Done before any frame comes in.
+ * Returns 0 or -errno.
  */
-void bl_steer_thread(int map, uint32_t cpu, enum bl_realtime how);
+int bl_steer_open(int map, int prog, const struct bl_node_cfg *cfg, struct bl_err *err);
 
 #endif

@@ -30,6 +30,7 @@
 #include "maps/auth_abi.h"
 #include "maps/failure_abi.h"
 #include "maps/fence_abi.h"
+#include "maps/hook_abi.h"
 #include "maps/hold_abi.h"
 #include "maps/host_abi.h"
 #include "maps/link_abi.h"
@@ -424,6 +425,7 @@ static const struct {
 	{ BL_MAP_NIC, BPF_MAP_TYPE_ARRAY },
 	{ BL_MAP_AUTH_LINKS, BPF_MAP_TYPE_ARRAY },
 	{ BL_MAP_AUTH_STATES, BPF_MAP_TYPE_ARRAY },
+	{ BL_MAP_HOOKS, BPF_MAP_TYPE_ARRAY },
 	{ BL_MAP_LINK_SEEN, BPF_MAP_TYPE_ARRAY },
 	{ BL_MAP_LINK_SENT, BPF_MAP_TYPE_ARRAY },
 	{ BL_MAP_LINK_VIEWS, BPF_MAP_TYPE_ARRAY },

@@ -245,7 +245,7 @@ static int fill_nic_facts(struct bl_node *n, uint32_t family, struct bl_attach_r
 	bl_netns_leave(old);
 	if (!rc) {
 		/* The MTU may have been raised since the start. */
-		rep->mtu = nic.mtu < BL_XDP_MTU_MAX ? nic.mtu : BL_XDP_MTU_MAX;
+		rep->mtu = nic.mtu < bl_xdp_mtu_max(n->frags) ? nic.mtu : bl_xdp_mtu_max(n->frags);
 		rep->ifindex = (uint32_t)nic.ifindex;
 	}
 	return rc;

@@ -40,7 +40,7 @@ void bl_forward_asked(const struct bl_ep *ep, const struct bl_forward_msg *m, si
  * bl_forward_run - runs a frame for this host through its program. Returns true if @answer, which
  * points into @buf, is to be sent back.
  */
-#define BL_FORWARD_BUF 4096
+#define BL_FORWARD_BUF 9344
 bool bl_forward_run(const struct bl_node *n, const struct bl_forward *f, struct bl_forward *answer,
 		    uint8_t buf[BL_FORWARD_BUF]);
 

@@ -161,7 +161,10 @@ static void close_ep(struct bl_endpoint *ep)
 static bool put(struct bl_endpoint *ep, unsigned int from, uint8_t op, uint64_t ts, uint32_t psn,
 		const uint8_t *body, uint32_t len)
 {
-	uint32_t room = len <= 216 ? BL_REC_SMALL : len <= 1496 ? BL_REC_FULL : BL_REC_JUMBO;
+	uint32_t room = len <= 216    ? BL_REC_SMALL
+			: len <= 1496 ? BL_REC_FULL
+			: len <= 3544 ? BL_REC_JUMBO
+				      : BL_REC_HUGE;
 	uint64_t at = *ep->ring_prod;
 	uint8_t *p = ring + (at & (RING - 1));
 	struct bl_addr a = sender(from);

@@ -14,7 +14,7 @@
 #include "maps/switch_abi.h"
 
 #define MAYBE_UNUSED __attribute__((unused))
-#define FRAME_MAX    4096
+#define FRAME_MAX    9600
 
 /** struct frame - the bytes of a frame. */
 struct frame {

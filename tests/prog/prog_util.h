@@ -29,6 +29,7 @@
 #include <linux/bpf.h>
 #include <linux/if_link.h>
 #include <net/if.h>
+#include "maps/hook_abi.h"
 #include "tests/prog/frames.h"
 #include "core/clock_core.h"
 #include "loader/node.h"
@@ -66,6 +67,7 @@
  *   BY_SOURCE                      a switch's programs with the source guard, quotas and lags
  *   BY_NUMBERS                     a host's programs where numbers of destinations are freed
  *   BY_AUTH                        the programs of both roles where links are authenticated
+ *   BY_FRAGS                       a host's programs for frames of several buffers
  */
 enum {
 	BY_SWITCH = 1,
@@ -93,7 +95,8 @@ enum {
 	BY_LEFT = 4194304,
 	BY_NUMBERS = 8388608,
 	BY_SOURCE = 16777216,
-	BY_AUTH = 33554432
+	BY_AUTH = 33554432,
+	BY_FRAGS = 67108864
 };
 /* One program in three binaries: table and parser, registers over time, routes. */
 #define BY_SW    (BY_SWITCH | BY_REGS | BY_L3)
@@ -130,7 +133,7 @@ MAYBE_UNUSED static const __u32 returned_by[BL_R_COUNT] = {
 	[BL_R_UNKNOWN_PORT] = BY_SWITCH | BY_L3 | BY_DEVMAP,
 	[BL_R_NO_ROUTE] = BY_SWITCH | BY_L3,
 	/* Not bl_host_xdp: its linear buffer cannot hold such a body while pages have 4 KiB. */
-	[BL_R_TOO_BIG] = BY_SWITCH | BY_L3 | BY_LOCAL,
+	[BL_R_TOO_BIG] = BY_SWITCH | BY_L3 | BY_FRAGS,
 	[BL_R_NO_ENDPOINT] = BY_HOST | BY_LOCAL,
 	[BL_R_RING_FULL] = BY_HOST | BY_LOCAL,
 	[BL_R_NOT_ENDPOINT] = BY_TC,
@@ -227,6 +230,7 @@ MAYBE_UNUSED static const __u32 returned_by[BL_R_COUNT] = {
 	[BL_R_AUTH_REPLAYED] = BY_AUTH,
 	[BL_R_AUTH_FLOOD] = BY_AUTH,
 	[BL_R_AUTH_EPOCH] = BY_AUTH,
+	[BL_R_CHAINED] = BY_HOST | BY_SWITCH,
 };
 
 #define REASON_NAME(sym, name, kind, text) [BL_R_##sym] = name,
@@ -501,6 +505,33 @@ MAYBE_UNUSED static int run_xdp(const struct bpf_program *prog, __u32 ifindex,
 			 strerror(-rc));
 	out->n = o.data_size_out;
 	return (int)o.retval;
+}
+
+/*
+ * Enters a program that returns XDP_TX for all frames as the chained program of @slot. @hooks: its
+ * entry is filled, too.
+ */
+MAYBE_UNUSED static void chain_to(const struct bpf_map *progs, const struct bpf_map *hooks,
+				  __u32 slot)
+{
+	LIBBPF_OPTS(bpf_prog_load_opts, o, .expected_attach_type = BPF_XDP);
+	const struct bpf_insn tx[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .imm = XDP_TX },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	struct bl_hook hook = { .next_id = 1 };
+	int fd = bpf_prog_load(BPF_PROG_TYPE_XDP, "chained", "GPL", tx, 2, &o);
+
+	assert_true(fd >= 0);
+	map_put(progs, slot, &fd);
+	map_put(hooks, slot, &hook);
+	close(fd);
+}
+
+/* Empties the entry of @slot; its hook names a program still. */
+MAYBE_UNUSED static void unchain(const struct bpf_map *progs, __u32 slot)
+{
+	assert_false(bpf_map_delete_elem(bpf_map__fd(progs), &slot));
 }
 
 /* Fails unless both frames have the same bytes. */

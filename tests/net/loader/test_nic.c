@@ -7,6 +7,7 @@
 #include <arpa/inet.h>
 #include <sys/socket.h>
 
+#include "loader/load/chain.h"
 #include "tests/net/rack.h"
 
 #define TALKS 20 /* messages that each has to get from the other */
@@ -26,6 +27,7 @@ struct talk {
 };
 
 static struct talk *talk; /* of the two endpoints */
+static bool talk_reliably;
 
 /* One of two endpoints: sends until it has received enough, and the other one has, too. */
 static int talker(unsigned int host, unsigned int me, size_t len)
@@ -51,10 +53,13 @@ static int talker(unsigned int host, unsigned int me, size_t len)
 		struct bl_msg m = { .dst = other->addr, .data = text, .len = len };
 
 		if (t_mono() > next) {
-			bl_send(ep, &m, 1, 0);
+			if (talk_reliably)
+				bl_send_reliable(ep, &m, 1, 0);
+			else
+				bl_send(ep, &m, 1, 0);
 			next = t_mono() + 2000000;
 		}
-		rc = bl_recv(ep, d, 16, 1);
+		rc = talk_reliably ? bl_recv_reliable(ep, d, 16, 1) : bl_recv(ep, d, 16, 1);
 		for (i = 0; i < rc; i++)
 			heard += d[i].len == len;
 		if (heard >= TALKS)
@@ -408,6 +413,56 @@ RACK_TEST(mtu__changes)
 	they_talk(0, 1, 2800, NULL, "with a larger one");
 }
 
+/* Lowers the MTU of all interfaces, and restarts all daemons, which take the pins over. */
+static void lower_mtu(unsigned int mtu)
+{
+	unsigned int k;
+
+	rack_close_node(0);
+	for (k = 0; k < 3; k++) {
+		rack_close_node(rack_host(k));
+		ip(0, "link set %s mtu %u", switch_port(k)->ifname, mtu);
+		ip(rack_host(k), "link set eth0 mtu %u", mtu);
+	}
+	rack_open_node(0);
+	for (k = 0; k < 3; k++)
+		rack_open_node(rack_host(k));
+	rack_settle();
+}
+
+/*
+ * Messages of 8000 bytes are one frame each, which takes several XDP buffers on the host and on the
+ * switch: best effort and reliable, whose ACK is the frame itself, turned and cut.
+ */
+RACK_TEST(mtu__of_9000)
+{
+	struct bl_hook h;
+
+	rack.lab.spec.mtu = 9000;
+	open_rack();
+	they_talk(0, 1, 8000, NULL, "with jumbo frames");
+	they_talk(1, 2, 100, NULL, "with small frames");
+	talk_reliably = true;
+	they_talk(0, 1, 8000, NULL, "with reliable jumbo frames");
+	CHECK(!bl_hook_read(rack.dir[0], 0, &h) && h.frags, "the switch has no frags");
+	CHECK(!bl_hook_read(rack.dir[rack_host(0)], 0, &h) && h.frags, "the host has no frags");
+	CHECK(!rack_count_all(BL_R_TOO_BIG), "too big for somebody");
+}
+
+/*
+ * Maps of programs, devices and CPUs are bound to programs with frags; those without, which an MTU
+ * below that needs, get new ones.
+ */
+RACK_TEST(mtu__of_9000_lowered)
+{
+	rack.lab.spec.mtu = 9000;
+	open_rack();
+	they_talk(0, 1, 8000, NULL, "with jumbo frames");
+	lower_mtu(3000);
+	they_talk(0, 1, 2800, NULL, "after a restart with frames of one buffer");
+	they_talk(1, 2, 8000, NULL, "with messages of several frames");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -417,6 +472,8 @@ int main(void)
 		cmocka_unit_test(nic__is_renamed),
 		cmocka_unit_test(address__changes),
 		cmocka_unit_test(mtu__changes),
+		cmocka_unit_test(mtu__of_9000),
+		cmocka_unit_test(mtu__of_9000_lowered),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

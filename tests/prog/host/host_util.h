@@ -28,7 +28,8 @@
 #define BODY_LIFE        0x3940
 
 static struct bl_host *sk;
-static __u8 with_auth; /* set before host_setup(): enum bl_auth_mode */
+static __u8 with_auth;  /* set before host_setup(): enum bl_auth_mode */
+static bool with_frags; /* set before host_setup(): frames of several buffers */
 static struct bl_counts counted[COUNT_KEYS_MAX];
 static struct bl_host_cfg cfg;
 static int ring[NEPS];
@@ -57,7 +58,7 @@ MAYBE_UNUSED static struct state before, after;
 /* The record that was read last. */
 static struct {
 	struct bl_rec rec;
-	__u8 body[BL_REC_JUMBO];
+	__u8 body[BL_REC_HUGE];
 	size_t size; /* bytes of the record with its padding */
 	int n;       /* records of the last ring_read() */
 } got;
@@ -213,6 +214,15 @@ MAYBE_UNUSED static int host_setup(void **unused)
 		sk = bl_host__open();
 		assert_non_null(sk);
 		sk->rodata->bl_auth = with_auth;
+		sk->rodata->bl_chains = 1;
+		sk->rodata->bl_frags = with_frags;
+		if (with_frags) {
+			bpf_program__set_flags(sk->progs.bl_host_xdp, BPF_F_XDP_HAS_FRAGS);
+			bpf_program__set_flags(sk->progs.bl_host_relayed, BPF_F_XDP_HAS_FRAGS);
+			/* They share a device map with bl_host_xdp, and have no frags. */
+			bpf_program__set_autoload(sk->progs.bl_hold_xdp, false);
+			bpf_program__set_autoload(sk->progs.bl_host_pace, false);
+		}
 		assert_int_equal(bl_host__load(sk), 0);
 		make_pages();
 	}
@@ -271,8 +281,8 @@ MAYBE_UNUSED static void expect_stored(__u32 slot, const struct desc *d, __u64 t
 	struct bl_rec want = {
 		.ts = ts, .psn = d->psn, .sport = d->sport, .opcode = d->op, .len = d->body
 	};
-	/* the three record sizes of host_abi.h, as numbers */
-	__u32 room = d->body <= 216 ? 256 : d->body <= 1496 ? 1536 : 3584;
+	/* the four record sizes of host_abi.h, as numbers */
+	__u32 room = d->body <= 216 ? 256 : d->body <= 1496 ? 1536 : d->body <= 3544 ? 3584 : 9216;
 	struct frame f;
 
 	build(&f, d);

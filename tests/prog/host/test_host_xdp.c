@@ -746,6 +746,37 @@ static void wake__last_slot(void **state)
 	assert_int_equal(after.wake.next, BL_TIME_NONE);
 }
 
+/*
+ * Frames that are not barline's go to the chained program; ordered frames and beacons do not. An
+ * entry that is emptied at this moment leaves the frame to the kernel.
+ */
+static void chain__what_is_not_ours(void **state)
+{
+	struct desc d = data_frame(0, 1, T0, T0 - 10), be = beacon_frame(0, T0);
+	const struct bl_hook none = { 0 };
+	struct frame in, odd;
+
+	(void)state;
+	feed_beacon(T0 - 1000);
+	build(&odd, &d);
+	odd.p[12] = 0x08; /* ARP */
+	odd.p[13] = 0x06;
+	refuse_frame(&odd, BL_R_NOT_OURS);
+	chain_to(sk->maps.next_progs, sk->maps.hooks, 0);
+	run_host_xdp(&odd, XDP_TX);
+	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_INGRESS, BL_R_CHAINED }));
+	step(&d, WANT({ BL_HC_INGRESS, BL_R_STORED }));
+	expect_stored(0, &d, T0);
+	build(&in, &be);
+	run_host_xdp(&in, XDP_DROP);
+	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_INGRESS, BL_R_BEACON }));
+	unchain(sk->maps.next_progs, 0);
+	run_host_xdp(&odd, XDP_PASS);
+	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_INGRESS, BL_R_CHAINED }));
+	map_put(sk->maps.hooks, 0, &none);
+	refuse_frame(&odd, BL_R_NOT_OURS);
+}
+
 static void reasons__all_seen(void **state)
 {
 	(void)state;
@@ -783,6 +814,7 @@ int main(void)
 		CASE(wake__other_frames_at_once),
 		CASE(wake__ring_full),
 		CASE(wake__last_slot),
+		CASE(chain__what_is_not_ours),
 		cmocka_unit_test(reasons__all_seen),
 	};
 

@@ -100,6 +100,44 @@ static void auth__modes(void **state)
 	}
 }
 
+/* The chained program of a node, and of a port that has another one. */
+static void chain__of_node_and_port(void **state)
+{
+	static const char *const good[] = { "/sys/fs/bpf/firewall", "41", "attached", "none" };
+	static const char *const bad[] = { "firewall", "0", "4294967296", "41x", "-1", "/" };
+	struct bl_node_cfg c;
+	struct bl_err err;
+	char text[256];
+	size_t i;
+
+	(void)state;
+	assert_int_equal(load(HOST, &c, &err), 0);
+	assert_string_equal(c.chain, "");
+	bl_config_free(&c);
+	for (i = 0; i < 4; i++) {
+		snprintf(text, sizeof(text), "%schain: %s\n", HOST, good[i]);
+		assert_int_equal(load(text, &c, &err), 0);
+		assert_string_equal(c.chain, good[i]);
+		bl_config_free(&c);
+	}
+	for (i = 0; i < 6; i++) {
+		snprintf(text, sizeof(text), "%schain: %s\n", HOST, bad[i]);
+		assert_int_not_equal(load(text, &c, &err), 0);
+		assert_non_null(strstr(err.text, "pinned XDP program"));
+	}
+	assert_int_equal(load("role: switch\nchain: 41\nports:\n"
+			      "  - { interface: a, role: host, chain: none }\n"
+			      "  - { interface: b, role: host }\n",
+			      &c, &err),
+			 0);
+	assert_string_equal(bl_port_chain(&c, "a"), "none");
+	assert_string_equal(bl_port_chain(&c, "b"), "41");
+	assert_true(bl_node_chains(&c));
+	strcpy(c.chain, "");
+	assert_false(bl_node_chains(&c));
+	bl_config_free(&c);
+}
+
 static void user__and_sandbox(void **state)
 {
 	static const char *const roles[] = { HOST, SWITCH };
@@ -573,12 +611,13 @@ static int teardown(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(no_ahead__said_or_not),  cmocka_unit_test(ports__sources),
-		cmocka_unit_test(controllers__addresses), cmocka_unit_test(admission__host),
-		cmocka_unit_test(admission__top),         cmocka_unit_test(admission__switch),
-		cmocka_unit_test(admission__switch_top),  cmocka_unit_test(admission__refused),
-		cmocka_unit_test(examples__load),         cmocka_unit_test(auth__modes),
-		cmocka_unit_test(user__and_sandbox),      cmocka_unit_test(limits__of_hosts),
+		cmocka_unit_test(no_ahead__said_or_not),   cmocka_unit_test(ports__sources),
+		cmocka_unit_test(controllers__addresses),  cmocka_unit_test(admission__host),
+		cmocka_unit_test(admission__top),          cmocka_unit_test(admission__switch),
+		cmocka_unit_test(admission__switch_top),   cmocka_unit_test(admission__refused),
+		cmocka_unit_test(examples__load),          cmocka_unit_test(auth__modes),
+		cmocka_unit_test(chain__of_node_and_port), cmocka_unit_test(user__and_sandbox),
+		cmocka_unit_test(limits__of_hosts),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

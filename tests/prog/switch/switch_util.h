@@ -197,6 +197,7 @@ MAYBE_UNUSED static int switch_setup(void **unused)
 							  (__u32)libbpf_num_possible_cpus()),
 				 0);
 		sk->rodata->bl_auth = with_auth;
+		sk->rodata->bl_chains = 1;
 		assert_int_equal(bl_switch__load(sk), 0);
 		home = (struct bpf_cpumap_val){
 			.qsize = 64, .bpf_prog.fd = bpf_program__fd(sk->progs.bl_switch_steered)

@@ -763,6 +763,37 @@ static void hop__of_the_output(void **state)
 	step(0, &d, XDP_REDIRECT, &want, WANT({ 0, BL_R_FORWARDED }));
 }
 
+/*
+ * Frames that are not barline's go to the chained program of their port, and not to that of
+ * another; ordered frames go to none.
+ */
+static void chain__by_port(void **state)
+{
+	struct desc d = data_frame(0, 1, T0, T0 - 10), want;
+	const struct bl_hook none = { 0 };
+	struct frame odd, out;
+
+	(void)state;
+	all_live(T0 - 1000);
+	build(&odd, &d);
+	odd.p[12] = 0x08; /* ARP */
+	odd.p[13] = 0x06;
+	chain_to(sk->maps.next_progs, sk->maps.hooks, 1);
+	run_on(1, &odd, &out, XDP_TX);
+	counts_moved(sk->maps.counts, counted, 1, WANT({ 1, BL_R_CHAINED }));
+	run_on(0, &odd, &out, XDP_PASS);
+	counts_moved(sk->maps.counts, counted, 1, WANT({ 0, BL_R_NOT_OURS }));
+	chain_to(sk->maps.next_progs, sk->maps.hooks, 0);
+	want = sent(d, T0 - 1000, T0 - 1000);
+	step(0, &d, XDP_REDIRECT, &want, WANT({ 0, BL_R_FORWARDED }));
+	unchain(sk->maps.next_progs, 1);
+	run_on(1, &odd, &out, XDP_PASS);
+	counts_moved(sk->maps.counts, counted, 1, WANT({ 1, BL_R_CHAINED }));
+	map_put(sk->maps.hooks, 0, &none);
+	map_put(sk->maps.hooks, 1, &none);
+	unchain(sk->maps.next_progs, 0);
+}
+
 static void reasons__all_seen(void **state)
 {
 	(void)state;
@@ -808,6 +839,7 @@ int main(void)
 		CASE(relay__commit),
 		CASE(prep__old_and_ahead),
 		CASE(relay__old_commit),
+		CASE(chain__by_port),
 		cmocka_unit_test(reasons__all_seen),
 	};
 

@@ -12,7 +12,7 @@
 static size_t waiting;     /* bytes that wait in the receiver's session */
 static unsigned int sends; /* frames that were sent */
 static const struct bl_session *sent_to;
-static uint8_t sent[8192];
+static uint8_t sent[16384];
 static size_t sent_len;
 
 /* Stand for the functions of proto/session.c that forwarding calls (WRAP_test_ctl_forward). */

@@ -55,7 +55,7 @@ struct fake {
 
 /* A frame as it was on the wire. */
 struct seen {
-	uint8_t b[4096];
+	uint8_t b[9600];
 	uint32_t len;
 	struct bl_addr from;
 	const struct bl_hdr *h;
@@ -207,7 +207,10 @@ static inline uint32_t *fake_reserve(struct fake *f, uint32_t room, uint32_t fla
 static inline bool fake_put(struct fake *f, const struct bl_addr *from, uint8_t op, uint64_t ts,
 			    uint32_t psn, const void *body, uint32_t len)
 {
-	uint32_t room = len <= 216 ? BL_REC_SMALL : len <= 1496 ? BL_REC_FULL : BL_REC_JUMBO;
+	uint32_t room = len <= 216    ? BL_REC_SMALL
+			: len <= 1496 ? BL_REC_FULL
+			: len <= 3544 ? BL_REC_JUMBO
+				      : BL_REC_HUGE;
 	struct bl_rec *rec;
 	/*
 	 * Busy (BPF_RINGBUF_BUSY_BIT) until it is complete, since a helper thread may look at it.

@@ -246,7 +246,7 @@ static void bl_send__jumbo_frames_leave_in_several_sends(void **state)
 	a.ep->frame_max = BL_BODY_MAX + sizeof(struct bl_hdr);
 	fake_peer(&a, &b)->tx.window = 64;
 	for (i = 0; i < BL_STAGE_FRAMES; i++)
-		assert_int_equal(send_one(&b, pattern, 3000, i, BL_MORE), 0);
+		assert_int_equal(send_one(&b, pattern, 8000, i, BL_MORE), 0);
 	assert_int_equal(bl_flush(a.ep), 0);
 	bl_process(a.ep);
 	assert_int_equal(fs->n, 0);

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Another XDP program on the NIC of a host (loader/load/chain.c): it is taken over, gets what is
+ * not barline's, stays over restarts of the daemon, and is put back on detach. What the kernel
+ * would not call is refused with a reason.
+ */
+#include <arpa/inet.h>
+#include <sys/socket.h>
+
+#include "loader/load/chain.h"
+#include "maps/hook_abi.h"
+#include "tests/net/rack.h"
+
+static char chain[64]; /* of the first host; "": none */
+
+static void set_chain(struct bl_node_cfg *cfg, const struct lab_node *n)
+{
+	if (!strcmp(n->name, "h1"))
+		strcpy(cfg->chain, chain);
+}
+
+/* Loads a program that returns @verdict. */
+static int load(enum bpf_prog_type type, int verdict, uint32_t flags)
+{
+	LIBBPF_OPTS(bpf_prog_load_opts, o, .prog_flags = flags,
+		    .expected_attach_type = type == BPF_PROG_TYPE_XDP ? BPF_XDP : 0);
+	const struct bpf_insn insn[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .imm = verdict },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	int fd = bpf_prog_load(type, "firewall", "GPL", insn, 2, &o);
+
+	CHECK(fd >= 0, "%s", strerror(errno));
+	return fd;
+}
+
+static uint32_t id_of(int fd)
+{
+	struct bpf_prog_info info = {};
+	uint32_t len = sizeof(info);
+
+	CHECK(!bpf_obj_get_info_by_fd(fd, &info, &len), "%s", strerror(errno));
+	return info.id;
+}
+
+static uint32_t xdp_at(unsigned int node)
+{
+	LIBBPF_OPTS(bpf_xdp_query_opts, q);
+	int home = rack_away(node), rc = bpf_xdp_query((int)if_nametoindex("eth0"), 0, &q);
+
+	rack_back(home);
+	return rc ? 0 : q.drv_prog_id ? q.drv_prog_id : q.skb_prog_id;
+}
+
+static struct bl_hook hook(void)
+{
+	struct bl_hook h;
+
+	CHECK(!bl_hook_read(rack.dir[rack_host(0)], 0, &h), "no hook");
+	return h;
+}
+
+static uint64_t count(enum bl_reason r)
+{
+	struct bl_counts c = rack_counts(rack_host(0));
+
+	return c.n[r];
+}
+
+/* The second host sends UDP that is not barline's to the first one until @r is counted there. */
+static void udp_until(enum bl_reason r)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(9) };
+	uint64_t end = t_mono() + 60000000000ULL, before = count(r);
+	int home = rack_away(rack_host(1)), s = socket(AF_INET, SOCK_DGRAM, 0);
+
+	rack_back(home);
+	lab_app_addr(&rack.lab, 0, (uint8_t *)&to.sin_addr);
+	while (count(r) == before) {
+		CHECK(sendto(s, "x", 1, 0, (struct sockaddr *)&to, sizeof(to)) == 1, "%s",
+		      strerror(errno));
+		rack_serve(5);
+		CHECK(t_mono() < end, "nothing is counted as %u", r);
+	}
+	close(s);
+}
+
+static void detach(void)
+{
+	struct bl_err err;
+
+	CHECK(!bl_node_detach(BL_ROLE_HOST, LAB_NETNS_DIR "/h1", &err), "%s", err.text);
+}
+
+/* The network, with a program on the NIC of the first host, which has not started. */
+static uint32_t open_rack(int fd, uint32_t flags)
+{
+	unsigned int node;
+	int home;
+
+	rack.tweak = set_chain;
+	rack.lab.spec.hosts = 2;
+	rack.closed = ~1ULL;
+	rack_open();
+	node = rack_host(0);
+	rack_open_node(rack_host(1));
+	home = rack_away(node);
+	CHECK(!bpf_xdp_attach((int)if_nametoindex("eth0"), fd, flags, NULL), "%s", strerror(errno));
+	rack_back(home);
+	return id_of(fd);
+}
+
+RACK_TEST(attached__and_put_back)
+{
+	int fd = load(BPF_PROG_TYPE_XDP, XDP_DROP, 0);
+	uint32_t id = open_rack(fd, XDP_FLAGS_DRV_MODE);
+	unsigned int node = rack_host(0);
+	struct bl_err err;
+
+	close(fd); /* the interface holds it */
+	CHECK(!rack_start_node(node, &err), "another program was replaced");
+	CHECK(strstr(err.text, "--chain attached"), "%s", err.text);
+	CHECK(xdp_at(node) == id, "the refused start changed something");
+	strcpy(chain, BL_CHAIN_ATTACHED);
+	rack_open_node(node);
+	CHECK(xdp_at(node) && xdp_at(node) != id, "barline is not attached");
+	CHECK(hook().next_id == id && hook().back_id == id, "%u, %u", hook().next_id,
+	      hook().back_id);
+	udp_until(BL_R_CHAINED);
+	/* a restart, also with another choice, forgets nothing */
+	rack_close_node(node);
+	udp_until(BL_R_CHAINED);
+	rack_open_node(node);
+	CHECK(hook().next_id == id && hook().back_id == id, "%u, %u", hook().next_id,
+	      hook().back_id);
+	udp_until(BL_R_CHAINED);
+	rack_close_node(node);
+	strcpy(chain, BL_CHAIN_NONE);
+	rack_open_node(node);
+	CHECK(!hook().next_id && hook().back_id == id, "%u, %u", hook().next_id, hook().back_id);
+	udp_until(BL_R_NOT_OURS);
+	rack_close_node(node);
+	/* the daemon is gone, as after a kill -9: its pins know what belongs back */
+	detach();
+	CHECK(xdp_at(node) == id, "not put back");
+}
+
+/* By id, which another one replaces at a restart; the node holds it when nobody else does. */
+RACK_TEST(by_id__and_another)
+{
+	int fd = load(BPF_PROG_TYPE_XDP, XDP_DROP, 0), home;
+	uint32_t id = open_rack(fd, XDP_FLAGS_SKB_MODE), other;
+	unsigned int node = rack_host(0);
+
+	home = rack_away(node);
+	CHECK(!bpf_xdp_detach((int)if_nametoindex("eth0"), XDP_FLAGS_SKB_MODE, NULL), "detach");
+	rack_back(home);
+	snprintf(chain, sizeof(chain), "%u", id);
+	rack_open_node(node);
+	close(fd);
+	CHECK(hook().next_id == id && !hook().back_id, "%u, %u", hook().next_id, hook().back_id);
+	udp_until(BL_R_CHAINED);
+	rack_close_node(node);
+	fd = load(BPF_PROG_TYPE_XDP, XDP_PASS, 0);
+	other = id_of(fd);
+	snprintf(chain, sizeof(chain), "%u", other);
+	rack_open_node(node);
+	close(fd);
+	CHECK(hook().next_id == other, "%u", hook().next_id);
+	CHECK(bpf_prog_get_fd_by_id(other) >= 0, "nobody holds it");
+	udp_until(BL_R_CHAINED);
+	rack_close_node(node);
+	detach();
+	CHECK(!xdp_at(node), "a program appeared");
+}
+
+static void refused(const char *what, const char *why)
+{
+	unsigned int node = rack_host(0);
+	struct bl_err err;
+
+	snprintf(chain, sizeof(chain), "%s", what);
+	CHECK(!rack_start_node(node, &err), "%s was accepted", what);
+	CHECK(strstr(err.text, why), "%s: %s", what, err.text);
+	rack.node[node] = NULL;
+}
+
+RACK_TEST(what_cannot_be_chained)
+{
+	int fd = load(BPF_PROG_TYPE_XDP, XDP_DROP, 0), bad;
+	uint32_t id = open_rack(fd, XDP_FLAGS_DRV_MODE);
+	char text[32];
+
+	refused("/sys/fs/bpf/there-is-none", "cannot open");
+	refused("4000000000", "no program with id");
+	bad = load(BPF_PROG_TYPE_SOCKET_FILTER, 0, 0);
+	snprintf(text, sizeof(text), "%u", id_of(bad));
+	refused(text, "is no XDP program");
+	close(bad);
+	bad = load(BPF_PROG_TYPE_XDP, XDP_PASS, BPF_F_XDP_HAS_FRAGS);
+	snprintf(text, sizeof(text), "%u", id_of(bad));
+	refused(text, "load it without frags");
+	close(bad);
+	CHECK(xdp_at(rack_host(0)) == id, "a refused start changed something");
+	/* nor does one of a daemon that takes over */
+	strcpy(chain, BL_CHAIN_ATTACHED);
+	rack_open_node(rack_host(0));
+	rack_close_node(rack_host(0));
+	bad = load(BPF_PROG_TYPE_XDP, XDP_PASS, BPF_F_XDP_HAS_FRAGS);
+	snprintf(text, sizeof(text), "%u", id_of(bad));
+	refused(text, "load it without frags");
+	close(bad);
+	CHECK(hook().next_id == id, "%u", hook().next_id);
+	udp_until(BL_R_CHAINED);
+	detach();
+	CHECK(xdp_at(rack_host(0)) == id, "not put back");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(attached__and_put_back),
+		cmocka_unit_test(by_id__and_another),
+		cmocka_unit_test(what_cannot_be_chained),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
