@@ -6,6 +6,7 @@
  * tests/fuzz/corpus/ are those that a campaign has found.
  */
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
