@@ -87,9 +87,9 @@ unsigned int et_tx_queues(const char *ifname)
 /* Returns the number of the feature's bit, and that of all bits in @all; or -errno. */
 static int find_feature(const char *ifname, const char *name, unsigned int *all)
 {
-	struct {
+	union {
 		struct ethtool_sset_info h;
-		uint32_t n;
+		uint32_t room[sizeof(struct ethtool_sset_info) / 4 + 1];
 	} info = { .h = { .cmd = ETHTOOL_GSSET_INFO, .sset_mask = 1ULL << ETH_SS_FEATURES } };
 	struct ethtool_gstrings *s;
 	int rc = et_call(ifname, &info), at = -ENOENT;
@@ -97,17 +97,17 @@ static int find_feature(const char *ifname, const char *name, unsigned int *all)
 
 	if (rc || !info.h.sset_mask)
 		return rc ? rc : -EOPNOTSUPP;
-	*all = info.n;
-	if (info.n > FEATURES_MAX)
+	*all = info.h.data[0];
+	if (info.h.data[0] > FEATURES_MAX)
 		return -E2BIG;
-	s = calloc(1, sizeof(*s) + (size_t)info.n * ETH_GSTRING_LEN);
+	s = calloc(1, sizeof(*s) + (size_t)info.h.data[0] * ETH_GSTRING_LEN);
 	if (!s)
 		return -ENOMEM;
 	s->cmd = ETHTOOL_GSTRINGS;
 	s->string_set = ETH_SS_FEATURES;
-	s->len = info.n;
+	s->len = info.h.data[0];
 	rc = et_call(ifname, s);
-	for (k = 0; !rc && k < info.n && k < s->len && at < 0; k++)
+	for (k = 0; !rc && k < info.h.data[0] && k < s->len && at < 0; k++)
 		if (!strncmp((const char *)s->data + (size_t)k * ETH_GSTRING_LEN, name,
 			     ETH_GSTRING_LEN))
 			at = (int)k;
@@ -117,34 +117,40 @@ static int find_feature(const char *ifname, const char *name, unsigned int *all)
 
 int et_feature(const char *ifname, const char *name)
 {
-	struct {
+	union {
 		struct ethtool_gfeatures h;
-		struct ethtool_get_features_block b[FEATURES_MAX / 32];
-	} f = { .h = { .cmd = ETHTOOL_GFEATURES } };
+		uint8_t room[sizeof(struct ethtool_gfeatures) +
+			     FEATURES_MAX / 32 * sizeof(struct ethtool_get_features_block)];
+	} f;
 	unsigned int all;
 	int at = find_feature(ifname, name, &all), rc;
 
 	if (at < 0)
 		return at;
+	memset(&f, 0, sizeof(f));
+	f.h.cmd = ETHTOOL_GFEATURES;
 	f.h.size = (all + 31) / 32;
 	rc = et_call(ifname, &f);
-	return rc ? rc : (int)(f.b[at / 32].active >> at % 32 & 1);
+	return rc ? rc : (int)(f.h.features[at / 32].active >> at % 32 & 1);
 }
 
 int et_feature_set(const char *ifname, const char *name, bool on)
 {
-	struct {
+	union {
 		struct ethtool_sfeatures h;
-		struct ethtool_set_features_block b[FEATURES_MAX / 32];
-	} f = { .h = { .cmd = ETHTOOL_SFEATURES } };
+		uint8_t room[sizeof(struct ethtool_sfeatures) +
+			     FEATURES_MAX / 32 * sizeof(struct ethtool_set_features_block)];
+	} f;
 	unsigned int all;
 	int at = find_feature(ifname, name, &all), rc;
 
 	if (at < 0)
 		return at;
+	memset(&f, 0, sizeof(f));
+	f.h.cmd = ETHTOOL_SFEATURES;
 	f.h.size = (all + 31) / 32;
-	f.b[at / 32].valid = 1U << at % 32;
-	f.b[at / 32].requested = on ? 1U << at % 32 : 0;
+	f.h.features[at / 32].valid = 1U << at % 32;
+	f.h.features[at / 32].requested = on ? 1U << at % 32 : 0;
 	rc = et_call(ifname, &f);
 	if (rc < 0)
 		return rc;
