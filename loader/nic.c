@@ -135,8 +135,16 @@ static bool has_clsact(int ifindex)
 	return view.clsact;
 }
 
+static struct bl_rx_want wanted(const struct bl_node *n)
+{
+	return (struct bl_rx_want){ .port_base = n->cfg.port_base,
+				    .port_count = n->cfg.port_count,
+				    .one_queue = n->cfg.one_queue };
+}
+
 int bl_nic_before(struct bl_node *n, const struct bl_attached *a, struct bl_err *err)
 {
+	const struct bl_rx_want want = wanted(n);
 	struct slot s = slot_of(n, a);
 	struct bl_nic nic;
 	int rc;
@@ -148,7 +156,7 @@ int bl_nic_before(struct bl_node *n, const struct bl_attached *a, struct bl_err 
 	rc = save(&nic, &s);
 	if (rc)
 		return bl_fail(err, -rc, "cannot write the map %s: %s", BL_MAP_NIC, strerror(-rc));
-	return is_lo(n, a) ? 0 : bl_rx_whole(&a->iface, &nic, save, &s, err);
+	return is_lo(n, a) ? 0 : bl_rx_before(&a->iface, &nic, &want, save, &s, err);
 }
 
 /* Tells the egress program how frames are to be marked. */
@@ -197,9 +205,7 @@ static int accept_broken(struct bl_node *n, const struct bl_attached *a, struct 
 static int make(struct bl_node *n, const struct bl_attached *a, struct bl_nic *nic, struct slot *s,
 		struct bl_err *err)
 {
-	const struct bl_rx_want want = { .port_base = n->cfg.port_base,
-					 .port_count = n->cfg.port_count,
-					 .one_queue = n->cfg.one_queue };
+	const struct bl_rx_want want = wanted(n);
 	struct bl_tx_how how = {};
 	int rc;
 
@@ -333,8 +339,9 @@ static void restore_one(const struct slot *s, struct bl_nic *nic)
 	if (!if_indextoname(nic->ifindex, name) || bl_iface_get(&i, name, NULL) ||
 	    i.ifindex != (int)nic->ifindex)
 		return;
-	bl_tx_undo(&i, nic);
+	/* The kernel's mq gives its default discipline only to queues that are in use. */
 	bl_rx_undo(&i, nic);
+	bl_tx_undo(&i, nic);
 	nic->tx = nic->rx = BL_NIC_UNKNOWN;
 	nic->magic = 0;
 	bpf_map_update_elem(s->fd, &s->key, nic, BPF_ANY);

@@ -98,14 +98,6 @@ static int turn_off(const struct bl_iface *i, struct bl_nic *nic, const char *fe
 	return save(nic, ctx);
 }
 
-int bl_rx_whole(const struct bl_iface *i, struct bl_nic *nic,
-		int (*save)(const struct bl_nic *nic, void *ctx), void *ctx, struct bl_err *err)
-{
-	int rc = turn_off(i, nic, ET_FEATURE_LRO, BL_NIC_LRO, save, ctx, err);
-
-	return rc ? rc : turn_off(i, nic, ET_FEATURE_GRO_HW, BL_NIC_GRO_HW, save, ctx, err);
-}
-
 /* ---- one queue ---- */
 
 static bool is_same_rule(const struct ethtool_rx_flow_spec *a, const struct ethtool_rx_flow_spec *b)
@@ -248,6 +240,31 @@ static int set_channels(const struct bl_iface *i, struct bl_nic *nic,
 	return rc;
 }
 
+/*
+ * Some drivers do not change their channels while a program is attached (virtio_net), so this has
+ * to come before, where nothing else will do.
+ */
+static bool needs_one_channel(const struct bl_iface *i, const struct bl_rx_want *w)
+{
+	uint32_t t[BL_NIC_RSS];
+
+	return w->one_queue && et_rx_queues(i->name) > 1 && et_rules(i->name) < 0 &&
+	       et_table(i->name, t, BL_NIC_RSS) < 0;
+}
+
+int bl_rx_before(const struct bl_iface *i, struct bl_nic *nic, const struct bl_rx_want *w,
+		 int (*save)(const struct bl_nic *nic, void *ctx), void *ctx, struct bl_err *err)
+{
+	int rc = turn_off(i, nic, ET_FEATURE_LRO, BL_NIC_LRO, save, ctx, err);
+
+	if (!rc)
+		rc = turn_off(i, nic, ET_FEATURE_GRO_HW, BL_NIC_GRO_HW, save, ctx, err);
+	/* If it fails, bl_rx_make() says so. */
+	if (!rc && needs_one_channel(i, w))
+		set_channels(i, nic, save, ctx);
+	return rc;
+}
+
 int bl_rx_make(const struct bl_iface *i, struct bl_nic *nic, const struct bl_rx_want *w,
 	       int (*save)(const struct bl_nic *nic, void *ctx), void *ctx, struct bl_err *err)
 {
@@ -276,6 +293,15 @@ int bl_rx_make(const struct bl_iface *i, struct bl_nic *nic, const struct bl_rx_
 		       nic->channels);
 		return 0;
 	}
+	if (w->one_queue)
+		return bl_fail(err, EPERM,
+			       "%s spreads what it receives over %u queues, and its driver does "
+			       "not "
+			       "let it have one now (%s); detach the node, `ethtool -L %s combined "
+			       "1`, "
+			       "and start it again, or accept that frames are reordered (--accept "
+			       "reordering)",
+			       i->name, queues, strerror(-rc), i->name);
 	return bl_fail(err, EPERM,
 		       "%s spreads what it receives over %u queues, and its driver has neither "
 		       "flow rules nor an indirection table to bring ordered frames to one: use "

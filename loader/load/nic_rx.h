@@ -29,11 +29,12 @@ struct bl_rx_want {
 int bl_rx_rules(uint16_t base, uint16_t count, struct ethtool_rx_flow_spec *v, unsigned int max);
 
 /**
- * bl_rx_whole - turns off the offloads that XDP does not go with. Called before a program is
- * attached. @save: as for bl_tx_make(). Returns 0 or -errno.
+ * bl_rx_before - turns off the offloads that XDP does not go with, and sets one channel if @w wants
+ * that and the driver has nothing else. Called before a program is attached. @save: as for
+ * bl_tx_make(). Returns 0 or -errno.
  */
-int bl_rx_whole(const struct bl_iface *i, struct bl_nic *nic,
-		int (*save)(const struct bl_nic *nic, void *ctx), void *ctx, struct bl_err *err);
+int bl_rx_before(const struct bl_iface *i, struct bl_nic *nic, const struct bl_rx_want *w,
+		 int (*save)(const struct bl_nic *nic, void *ctx), void *ctx, struct bl_err *err);
 
 /**
  * bl_rx_make - has ordered frames come in on one receive queue, or finds that they do.

@@ -15,6 +15,11 @@ export PATH=/payload:/sbin:/usr/sbin:$PATH BARLINE_LOG=info
 n=0
 ok() { n=$((n + 1)); echo "ok $n - $*"; }
 bad() { n=$((n + 1)); echo "not ok $n - $*"; }
+same() { # no difference between /tmp/before and /tmp/after
+	cmp -s /tmp/before /tmp/after && return 0
+	diff /tmp/before /tmp/after | sed 's/^/# /'
+	return 1
+}
 check() { # NAME COMMAND...: the command succeeds
 	what=$1; shift
 	if "$@"; then ok "$what"; else bad "$what"; fi
@@ -104,9 +109,7 @@ for nic in eth0 eth1 v0; do
 		esac
 		barline host detach >/tmp/detach 2>&1 || { cat /tmp/detach; wrong=$((wrong + 1)); }
 		state $nic >/tmp/after
-		cmp -s /tmp/before /tmp/after || {
-			differ=$((differ + 1)); diff /tmp/before /tmp/after | sed 's/^/# /'
-		}
+		same || differ=$((differ + 1))
 		round=$((round + 1))
 	done
 	check "$nic: $rounds times attached and detached" test $wrong = 0
@@ -124,7 +127,7 @@ check "then it has one" sh -c "ethtool -l eth1 | tail -n 2 | grep -q 'Combined:.
 check "and is a FIFO" fifo eth1 made
 down KILL; barline host detach >/dev/null 2>&1
 state eth1 >/tmp/after
-check "and it has two again" cmp /tmp/before /tmp/after
+check "and it has two again" same
 
 # A discipline that somebody has set is refused in one sentence and stays.
 tc qdisc replace dev eth0 root handle 1: fq_codel
@@ -134,14 +137,14 @@ up eth0 >/tmp/said; rc=$?
 check "a discipline of somebody else's is refused" test $rc != 0
 check "the sentence names it" grep -q "eth0 has the queueing discipline fq_codel 1:" /tmp/said
 state eth0 >/tmp/after
-check "it stays as it was" cmp /tmp/before /tmp/after
+check "it stays as it was" same
 check "it can be accepted" up eth0 --accept reordering
 check "show nics says that the order is not kept" fifo eth0 BROKEN
 barline doctor >/tmp/doctor 2>&1
 check "so does the doctor" grep -q "FAIL.* eth0 .*reordering was accepted" /tmp/doctor
 down; barline host detach >/dev/null 2>&1
 state eth0 >/tmp/after
-check "and it stays as it was again" cmp /tmp/before /tmp/after
+check "and it stays as it was again" same
 tc qdisc del dev eth0 root
 
 # A device on top of another one has no queue, but the one below has.
@@ -160,5 +163,5 @@ check "show nics says FIFO" fifo eth0 FIFO
 state eth0 | grep -v clsact >/tmp/during
 down; barline host detach >/dev/null 2>&1
 state eth0 >/tmp/after
-check "and it is left alone" cmp /tmp/before /tmp/after
+check "and it is left alone" same
 echo "1..$n"

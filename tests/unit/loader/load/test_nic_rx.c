@@ -17,6 +17,7 @@
 static struct {
 	unsigned int queues, entries; /* receive queues; of the indirection table */
 	uint32_t table[256];
+	bool attached; /* and its driver changes no channels meanwhile */
 	bool has_rules, has_table, has_channels, twists; /* twists: keeps another rule than asked */
 	struct ethtool_rx_flow_spec rule[RULES];
 	bool taken[RULES];
@@ -36,6 +37,7 @@ int __wrap_et_feature_set(const char *ifname, const char *name, bool on);
 int __wrap_et_rule_add(const char *ifname, struct ethtool_rx_flow_spec *spec);
 int __wrap_et_rule_get(const char *ifname, struct ethtool_rx_flow_spec *spec);
 int __wrap_et_rule_del(const char *ifname, uint32_t location);
+int __wrap_et_rules(const char *ifname);
 int __wrap_et_table(const char *ifname, uint32_t *table, unsigned int max);
 int __wrap_et_table_set(const char *ifname, const uint32_t *table, unsigned int n);
 
@@ -52,9 +54,17 @@ int __wrap_et_channels(const char *ifname, struct ethtool_channels *c)
 	return k.has_channels ? 0 : -EOPNOTSUPP;
 }
 
+int __wrap_et_rules(const char *ifname)
+{
+	(void)ifname;
+	return k.has_rules ? 0 : -EOPNOTSUPP;
+}
+
 int __wrap_et_channels_set(const char *ifname, uint32_t combined)
 {
 	(void)ifname;
+	if (k.attached)
+		return -EINVAL;
 	k.queues = combined;
 	return 0;
 }
@@ -325,6 +335,35 @@ static void make__channels(void **state)
 	assert_int_equal(k.queues, 2);
 }
 
+/* A driver that changes its channels only before a program is attached. */
+static void before__channels(void **state)
+{
+	const struct bl_rx_want w = { .port_base = BL_PORT_BASE,
+				      .port_count = BL_PORT_COUNT,
+				      .one_queue = true };
+	struct bl_nic n = {};
+
+	(void)state;
+	start(4);
+	k.has_channels = k.attached = true;
+	assert_int_equal(make(true), -EPERM);
+	assert_non_null(strstr(err.text, "detach the node"));
+	k.attached = false;
+	assert_int_equal(bl_rx_before(&nic, &n, &w, keep, NULL, &err), 0);
+	assert_int_equal(k.queues, 1);
+	k.attached = true;
+	kept = n;
+	assert_int_equal(make(true), 0);
+	assert_int_equal(kept.rx, BL_NIC_MADE);
+	k.attached = false;
+	bl_rx_undo(&nic, &kept);
+	assert_int_equal(k.queues, 4);
+	/* with a table or rules, channels are not needed */
+	k.has_table = true;
+	assert_int_equal(bl_rx_before(&nic, &n, &w, keep, NULL, &err), 0);
+	assert_int_equal(k.queues, 4);
+}
+
 static void make__one_queue(void **state)
 {
 	(void)state;
@@ -334,14 +373,15 @@ static void make__one_queue(void **state)
 	assert_int_equal(kept.done, 0);
 }
 
-static void whole__offloads(void **state)
+static void before__offloads(void **state)
 {
+	const struct bl_rx_want w = { .port_base = BL_PORT_BASE, .port_count = BL_PORT_COUNT };
 	struct bl_nic n = {};
 
 	(void)state;
 	start(1);
 	k.lro = k.gro_hw = 1;
-	assert_int_equal(bl_rx_whole(&nic, &n, keep, NULL, &err), 0);
+	assert_int_equal(bl_rx_before(&nic, &n, &w, keep, NULL, &err), 0);
 	assert_int_equal(n.done, BL_NIC_LRO | BL_NIC_GRO_HW);
 	assert_int_equal(k.lro + k.gro_hw, 0);
 	bl_rx_undo(&nic, &n);
@@ -349,7 +389,7 @@ static void whole__offloads(void **state)
 	/* one that is off stays off; one that cannot be changed is not put back */
 	k.gro_hw = 0;
 	k.lro_fixed = true;
-	assert_int_equal(bl_rx_whole(&nic, &n, keep, NULL, &err), 0);
+	assert_int_equal(bl_rx_before(&nic, &n, &w, keep, NULL, &err), 0);
 	assert_int_equal(n.done, 0);
 	assert_int_equal(kept.done, 0);
 }
@@ -360,7 +400,7 @@ int main(void)
 		cmocka_unit_test(rules__cover_the_range), cmocka_unit_test(make__flow_rules),
 		cmocka_unit_test(make__twisted_rules),    cmocka_unit_test(make__table),
 		cmocka_unit_test(make__channels),         cmocka_unit_test(make__one_queue),
-		cmocka_unit_test(whole__offloads),
+		cmocka_unit_test(before__channels),       cmocka_unit_test(before__offloads),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
