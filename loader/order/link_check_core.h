@@ -117,9 +117,10 @@ BL_CORE void bl_check_self(struct bl_check *c, __u32 n, const struct bl_skew_sel
 	}
 	if (s->wrong) {
 		c->right = 0;
+		/* More than was known is never left out; a little less is no reason for a change.
+		 */
 		if (++c->wrong < BL_CHECK_WRONG ||
-		    (c->proven && want <= c->proven + c->proven / 8 &&
-		     want >= c->proven - c->proven / 4))
+		    (want <= c->proven && want >= c->proven - c->proven / 4))
 			return;
 		for (i = 0; i < n; i++)
 			c->port[i].in_ref = c->vote[i].in;

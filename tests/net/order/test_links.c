@@ -225,15 +225,12 @@ RACK_TEST(overtaken__is_seen_at_both_ends)
 	tr_stop();
 }
 
-/* Bound of all clocks here; two of them are what the neighbours' words leave open. */
-#define BOUND_NS 1000000ULL
-
 static int64_t h3_skew_ns;
 
 static void h3_is_off(struct bl_node_cfg *cfg, const struct lab_node *n)
 {
 	patient(cfg, n);
-	cfg->clock_bound_us = BOUND_NS / 1000;
+	cfg->clock_bound_us = 1000;
 	if (n->kind == LAB_HOST && n->index == 3)
 		cfg->skew_ns = h3_skew_ns;
 }
@@ -248,8 +245,7 @@ static struct bl_clock clock_of(unsigned int node)
 
 /*
  * The clock of h3 is 20 ms off. Its switch names it, and it; h3 finds out that it is itself, and
- * widens its bound by what is proven: the error, or less by the bounds of both clocks where only
- * one direction of the link is known. Nobody else is blamed.
+ * widens its bound over the error. Nobody else is blamed.
  */
 static void off_by(int64_t skew_ns)
 {
@@ -266,7 +262,7 @@ static void off_by(int64_t skew_ns)
 		own = view(rack_host(2), 0);
 		c = clock_of(rack_host(2));
 		if (v.verdict == BL_VERDICT_OFF && own.verdict == BL_VERDICT_SELF &&
-		    c.bound_ns >= (uint64_t)SKEW_NS - 2 * BOUND_NS)
+		    c.bound_ns >= (uint64_t)SKEW_NS)
 			break;
 		CHECK(ms < WAIT_MS, "verdicts %u and %u, bound %llu us", v.verdict, own.verdict,
 		      c.bound_ns / 1000);

@@ -195,9 +195,12 @@ static void bl_check_step__follows(void **state)
 	set(0, 940 * US);
 	steps(BL_CHECK_WRONG + BL_CHECK_WAIT, 1, 1);
 	assert_int_equal(c.proven, 950 * US);
-	set(0, 1000 * US); /* a little more: not worth a new record */
+	set(0, 1000 * US); /* a little more is not left out */
 	steps(50, 1, 1);
-	assert_int_equal(c.proven, 950 * US);
+	assert_int_equal(c.proven, 1010 * US);
+	set(0, 940 * US); /* a little less is not worth a new record */
+	steps(50, 1, 1);
+	assert_int_equal(c.proven, 1010 * US);
 	set(0, 3000 * US);
 	steps(BL_CHECK_WAIT + 1, 1, 1);
 	assert_int_equal(c.proven, 3010 * US);
