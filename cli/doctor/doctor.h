@@ -17,6 +17,12 @@ void doctor_try(const struct finder *to);
 /** doctor_nics - reports on the interfaces of a node of this network namespace. */
 void doctor_nics(const struct finder *to, const struct bl_node_ref *ref);
 
+/**
+ * doctor_net - Reports on what a node of this network namespace needs around it for anything to
+ * pass: carrier, addresses, routes, neighbours, and a switch's bridge or forwarding.
+ */
+void doctor_net(const struct finder *to, const struct bl_node_ref *ref);
+
 /** check_links - Reports on the links of a node, and on the clocks behind them. */
 void check_links(const struct finder *to, const struct bl_node_ref *ref);
 

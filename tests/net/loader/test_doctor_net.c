@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * `barline doctor` on a rack on which nothing can pass: each thing that a node needs around it is
+ * taken away, the doctor names it, and after it was mended the doctor is content again.
+ */
+#include "tests/net/barline_run.h"
+#include "tests/net/rack.h"
+
+static json_t *said; /* what the doctor said last */
+
+/* Runs the doctor on node @i. */
+static void look(unsigned int i)
+{
+	static char barline[512];
+	const char *const argv[] = { barline, "-j", "doctor", NULL };
+	int home = rack_away(i);
+
+	json_decref(said);
+	CHECK(barline_path(barline, sizeof(barline)), "no command");
+	CHECK(barline_run(&said, argv) < 2 && said, "the doctor did not run");
+	rack_back(home);
+}
+
+/* The level of the doctor's finding on interface @name whose cause has @part, or "absent". */
+static const char *level_of(const char *name, const char *part)
+{
+	const char *got = "absent";
+	json_t *row;
+	size_t k;
+
+	json_array_foreach(json_object_get(said, "findings"), k,
+			   row) if (strstr(json_string_value(json_object_get(row, "what")), name) &&
+				    strstr(json_string_value(json_object_get(row, "cause")), part))
+		got = json_string_value(json_object_get(row, "level"));
+	return got;
+}
+
+/* Checks that this level is @level; NULL: absent. */
+static void expect(const char *name, const char *part, const char *level)
+{
+	const char *got = level_of(name, part);
+
+	CHECK(!strcmp(got, level ? level : "absent"), "%s: \"%s\" is %s, not %s", name, part, got,
+	      level ? level : "absent");
+}
+
+/*
+ * Asks the doctor on node @i until this level is @level, because the kernel reports a carrier a
+ * while after the link is up. The limit of the case ends a wait in vain.
+ */
+static void await(unsigned int i, const char *name, const char *part, const char *level)
+{
+	do
+		look(i);
+	while (strcmp(level_of(name, part), level) != 0);
+}
+
+/* Runs a command of iproute2 or sysctl on node @i. */
+__attribute__((format(printf, 2, 3))) static void on(unsigned int i, const char *fmt, ...)
+{
+	int home = rack_away(i);
+	char command[200];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(command, sizeof(command), fmt, ap);
+	va_end(ap);
+	CHECK(!system(command), "%s", command);
+	rack_back(home);
+}
+
+#define GOOD_HOST   "an address, a route"
+#define NO_ADDRESS  "has no IP address"
+#define NO_ROUTE    "no route leaves"
+#define SILENT      "do not answer ARP"
+#define DOWN        "the interface is down"
+#define NO_CARRIER  "no carrier"
+#define GOOD_BRIDGE "its bridge forwards"
+#define NO_BRIDGE   "in no bridge"
+#define BLOCKED     "does not forward by it"
+#define OTHER       "in another bridge"
+#define GOOD_ROUTER "neighbours known, forwards"
+#define NO_IPV4     "does not forward IPv4"
+#define NO_IPV6     "does not forward IPv6"
+#define NO_NEIGH    "no neighbour of the port is known"
+
+static unsigned int host, tor;          /* the first host and its switch */
+static const char *nic, *port, *second; /* the host's NIC, its port, and the switch's other port */
+
+static void start(bool l3)
+{
+	const struct lab_port *p;
+	const struct lab_node *s;
+
+	rack.lab.spec.hosts = 2;
+	rack.lab.spec.l3 = l3;
+	rack_open();
+	host = rack_host(0);
+	p = &rack.lab.nodes[host].ports[0];
+	tor = p->peer_node;
+	s = &rack.lab.nodes[tor];
+	nic = p->ifname;
+	port = s->ports[p->peer_port].ifname;
+	second = s->ports[!p->peer_port].ifname;
+}
+
+RACK_TEST(host__address_route_neighbour_carrier)
+{
+	start(false);
+	look(host);
+	expect(nic, GOOD_HOST, "ok");
+	on(host, "ip -4 address flush dev %s", nic);
+	on(host, "ip -6 address flush dev %s scope global", nic);
+	look(host);
+	expect(nic, NO_ADDRESS, "FAIL");
+	expect(nic, GOOD_HOST, NULL);
+	on(host, "ip address add 10.9.0.1/32 dev %s", nic);
+	look(host);
+	expect(nic, NO_ADDRESS, NULL);
+	expect(nic, NO_ROUTE, "FAIL");
+	on(host, "ip route add 10.9.0.0/24 dev %s", nic);
+	on(host, "ip neigh add 10.9.0.8 lladdr 02:00:00:00:09:08 nud permanent dev %s", nic);
+	look(host);
+	expect(nic, NO_ROUTE, NULL);
+	expect(nic, GOOD_HOST, "ok");
+	on(host, "ip neigh add 10.9.0.7 nud failed dev %s", nic);
+	look(host);
+	expect(nic, SILENT, "warn");
+	on(host, "ip neigh flush nud permanent dev %s", nic);
+	look(host);
+	expect(nic, SILENT, "FAIL");
+	on(host, "ip neigh del 10.9.0.7 dev %s", nic);
+	look(host);
+	expect(nic, SILENT, NULL);
+	expect(nic, GOOD_HOST, "ok");
+}
+
+RACK_TEST(host__carrier)
+{
+	start(false);
+	on(tor, "ip link set %s down", port);
+	await(host, nic, NO_CARRIER, "FAIL");
+	look(tor);
+	expect(port, DOWN, "FAIL");
+	on(tor, "ip link set %s up", port);
+	on(host, "ip link set %s down", nic);
+	look(host);
+	expect(nic, DOWN, "FAIL");
+	await(tor, port, NO_CARRIER, "warn"); /* the machine may be off */
+	on(host, "ip link set %s up", nic);
+	await(host, nic, GOOD_HOST, "ok");
+	expect(nic, DOWN, NULL);
+	expect(nic, NO_CARRIER, NULL);
+}
+
+/* The address and the route of a host may be those of a bridge, bond or VLAN device on its NIC. */
+RACK_TEST(host__address_on_its_bridge)
+{
+	start(false);
+	on(host, "ip -4 address flush dev %s", nic);
+	on(host, "ip -6 address flush dev %s scope global", nic);
+	on(host, "ip link add br5 up type bridge");
+	on(host, "ip link set %s master br5", nic);
+	look(host);
+	expect(nic, NO_ADDRESS, "FAIL");
+	on(host, "ip address add 10.9.0.1/24 dev br5");
+	look(host);
+	expect(nic, NO_ADDRESS, NULL);
+	expect(nic, GOOD_HOST, "ok");
+}
+
+RACK_TEST(switch__l2_needs_its_bridge)
+{
+	start(false);
+	look(tor);
+	expect(port, GOOD_BRIDGE, "ok");
+	on(tor, "ip link set %s nomaster", port);
+	look(tor);
+	expect(port, NO_BRIDGE, "FAIL");
+	expect(second, GOOD_BRIDGE, "ok");
+	on(tor, "ip link set %s promisc on", port);
+	look(tor);
+	expect(port, NO_BRIDGE, "warn");
+	on(tor, "ip link set %s promisc off", port);
+	on(tor, "ip link set %s master br0", port);
+	on(tor, "ip link set br0 down");
+	look(tor);
+	expect(port, BLOCKED, "FAIL");
+	expect(port, NO_BRIDGE, NULL);
+	on(tor, "ip link set br0 up");
+	await(tor, port, GOOD_BRIDGE, "ok");
+	expect(port, BLOCKED, NULL);
+}
+
+RACK_TEST(switch__l2_needs_one_bridge)
+{
+	const char *later;
+
+	start(false);
+	later = strcmp(port, second) > 0 ? port : second;
+	on(tor, "ip link add br1 up type bridge");
+	on(tor, "ip link set %s master br1", later);
+	look(tor);
+	expect(later, OTHER, "FAIL");
+	on(tor, "ip link set %s master br0", later);
+	look(tor);
+	expect(later, OTHER, NULL);
+	expect(later, GOOD_BRIDGE, "ok");
+}
+
+RACK_TEST(switch__l3_forwards_by_route_and_neighbour)
+{
+	start(true);
+	look(tor);
+	expect(port, GOOD_ROUTER, "ok");
+	on(tor, "sysctl -q -w net.ipv4.conf.%s.forwarding=0", port);
+	on(tor, "sysctl -q -w net.ipv6.conf.%s.forwarding=0", port);
+	look(tor);
+	expect(port, NO_IPV4, "FAIL");
+	expect(port, NO_IPV6, "FAIL");
+	expect(port, GOOD_ROUTER, NULL);
+	on(tor, "sysctl -q -w net.ipv4.conf.%s.forwarding=1", port);
+	on(tor, "sysctl -q -w net.ipv6.conf.%s.forwarding=1", port);
+	on(tor, "ip neigh flush nud permanent dev %s", port);
+	look(tor);
+	expect(port, NO_IPV4, NULL);
+	expect(port, NO_NEIGH, "warn");
+	on(tor, "ip route flush dev %s", port);
+	on(tor, "ip -6 route flush dev %s", port);
+	look(tor);
+	expect(port, NO_ROUTE, "FAIL");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(host__address_route_neighbour_carrier),
+		cmocka_unit_test(host__carrier),
+		cmocka_unit_test(host__address_on_its_bridge),
+		cmocka_unit_test(switch__l2_needs_its_bridge),
+		cmocka_unit_test(switch__l2_needs_one_bridge),
+		cmocka_unit_test(switch__l3_forwards_by_route_and_neighbour),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
