@@ -5,10 +5,11 @@
  * or because the kernel of a switch does not forward ARP requests.
  *
  * A host needs carrier, an address and a route. An l2 switch needs all its ports in one bridge, and
- * an l3 switch needs forwarding, and a route and a neighbour for each host. Firewalls and policy
- * routing are not looked at.
+ * the Ethernet address of each host in its table (fdb); an l3 switch needs forwarding, and a route
+ * and a neighbour for each host. Firewalls and policy routing are not looked at.
  */
 #include <arpa/inet.h>
+#include <bpf/bpf.h>
 #include <dirent.h>
 #include <fcntl.h>
 #include <net/if.h>
@@ -25,6 +26,7 @@
 #include "cli/doctor/doctor.h"
 #include "cli/doctor/finding.h"
 #include "cli/util/read.h"
+#include "loader/load/pin.h"
 #include "loader/load/sysfs.h"
 
 #define NAMES_MAX       8
@@ -254,8 +256,7 @@ static void check_bridged(const struct place *p, char *first, size_t size)
 	else if (up && strcmp(state, BRIDGE_FORWARDS) != 0)
 		found(p->to, FOUND_FAIL, p->what,
 		      "set the bridge up (`ip link set BRIDGE up`), and check that no spanning "
-		      "tree "
-		      "blocks the port (`bridge link`)",
+		      "tree blocks the port (`bridge link`)",
 		      "the bridge of the port does not forward by it");
 	else if (up)
 		found(p->to, FOUND_OK, p->what, "", "its bridge forwards");
@@ -325,15 +326,50 @@ static bool find_place(struct place *p, const struct bl_node_ref *ref)
 	return true;
 }
 
+/*
+ * Sets @has[k] for each port k that the table of an l2 switch has an address for. Returns false if
+ * the table cannot be read.
+ */
+static bool read_table(const struct bl_node_ref *ref, bool has[BL_SW_PORTS_MAX])
+{
+	struct bl_fdb_bucket b;
+	struct bl_err err;
+	int fd = bl_map_open(ref, BL_MAP_SW_FDB, sizeof(b), false, &err);
+	uint32_t k, w;
+
+	for (k = 0; fd >= 0 && k < BL_FDB_BUCKETS; k++)
+		for (w = 0; w < BL_FDB_WAYS && !bpf_map_lookup_elem(fd, &k, &b); w++)
+			if (b.way[w].mac && b.way[w].port < BL_SW_PORTS_MAX)
+				has[b.way[w].port] = true;
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+static void report_no_entry(const struct place *p)
+{
+	char cure[160];
+
+	snprintf(cure, sizeof(cure),
+		 "add `- { mac: MAC, port: %s }` to fdb in the configuration of this switch, and "
+		 "start it again%s",
+		 p->name, SEE_DEPLOY);
+	found(p->to, FOUND_FAIL, p->what, cure,
+	      "the switch has no Ethernet address for the host behind the port (fdb): ordered "
+	      "frames to it are dropped (no_route)");
+}
+
 static void check_ports(struct place *p, const struct bl_node_ref *ref)
 {
 	struct bl_sw_port port;
 	struct bl_sw_cfg cfg;
+	bool has[BL_SW_PORTS_MAX] = { false }, known;
 	char first[16] = "";
 	uint32_t k;
 
 	if (node_value(ref, BL_MAP_SW_CFG, 0, &cfg, sizeof(cfg)))
 		return;
+	known = cfg.forward == BL_FWD_L2 && read_table(ref, has);
 	for (k = 0; k < BL_SW_PORTS_MAX; k++) {
 		if (node_value(ref, BL_MAP_SW_PORTS, k, &port, sizeof(port)) || !port.ifindex)
 			continue;
@@ -344,6 +380,8 @@ static void check_ports(struct place *p, const struct bl_node_ref *ref)
 			check_bridged(p, first, sizeof(first));
 		else
 			check_routed(p, port.role == BL_PORT_HOST);
+		if (known && port.role == BL_PORT_HOST && !has[k])
+			report_no_entry(p);
 	}
 }
 

@@ -82,6 +82,7 @@ __attribute__((format(printf, 2, 3))) static void on(unsigned int i, const char 
 #define GOOD_ROUTER "neighbours known, forwards"
 #define NO_IPV4     "does not forward IPv4"
 #define NO_IPV6     "does not forward IPv6"
+#define NO_ENTRY    "no Ethernet address for the host"
 #define NO_NEIGH    "no neighbour of the port is known"
 
 static unsigned int host, tor;          /* the first host and its switch */
@@ -208,6 +209,27 @@ RACK_TEST(switch__l2_needs_one_bridge)
 	expect(later, GOOD_BRIDGE, "ok");
 }
 
+/* Leaves only the first half of the table, which is the port of one host. */
+static void forget_half(struct bl_node_cfg *cfg, const struct lab_node *n)
+{
+	(void)n;
+	cfg->fdb_count /= 2;
+}
+
+RACK_TEST(switch__l2_needs_its_table)
+{
+	start(false);
+	look(tor);
+	expect(port, NO_ENTRY, NULL);
+	expect(second, NO_ENTRY, NULL);
+	rack_close_node(tor);
+	rack.tweak = forget_half;
+	rack_open_node(tor);
+	look(tor);
+	expect(port, NO_ENTRY, NULL);
+	expect(second, NO_ENTRY, "FAIL");
+}
+
 RACK_TEST(switch__l3_forwards_by_route_and_neighbour)
 {
 	start(true);
@@ -239,6 +261,7 @@ int main(void)
 		cmocka_unit_test(host__address_on_its_bridge),
 		cmocka_unit_test(switch__l2_needs_its_bridge),
 		cmocka_unit_test(switch__l2_needs_one_bridge),
+		cmocka_unit_test(switch__l2_needs_its_table),
 		cmocka_unit_test(switch__l3_forwards_by_route_and_neighbour),
 	};
 
