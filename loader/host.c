@@ -115,8 +115,10 @@ static int keep_descriptors(struct bl_node *n, const struct bl_host *skel, struc
 	n->relayed_fd = fcntl(bpf_program__fd(skel->progs.bl_host_relayed), F_DUPFD_CLOEXEC, 3);
 	n->xdp_prog = fcntl(bpf_program__fd(skel->progs.bl_host_xdp), F_DUPFD_CLOEXEC, 3);
 	n->tc_prog = fcntl(bpf_program__fd(skel->progs.bl_host_egress), F_DUPFD_CLOEXEC, 3);
+	n->local_prog = fcntl(bpf_program__fd(skel->progs.bl_host_local), F_DUPFD_CLOEXEC, 3);
 	n->queue_prog = fcntl(bpf_program__fd(skel->progs.bl_host_queue), F_DUPFD_CLOEXEC, 3);
-	if (n->relayed_fd < 0 || n->xdp_prog < 0 || n->tc_prog < 0 || n->queue_prog < 0)
+	if (n->relayed_fd < 0 || n->xdp_prog < 0 || n->tc_prog < 0 || n->queue_prog < 0 ||
+	    n->local_prog < 0)
 		return bl_fail(err, errno, "cannot keep the programs: %s", strerror(errno));
 	return 0;
 }

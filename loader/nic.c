@@ -21,6 +21,7 @@
 #include "base/log.h"
 #include "base/netns.h"
 #include "base/nl_qdisc.h"
+#include "loader/hook_watch.h"
 #include "loader/load/attach.h"
 #include "loader/load/maps.h"
 #include "loader/load/nic_rx.h"
@@ -304,6 +305,8 @@ static int on_look(sd_event_source *src, uint64_t usec, void *ctx)
 
 	(void)usec;
 	if (!bl_netns_enter(n->cfg.netns, &old, NULL)) {
+		/* Programs first: the filter that picks a queue stands behind one of them. */
+		bl_hook_watch_check(n);
 		bl_nic_check(n);
 		bl_netns_leave(old);
 	}

@@ -31,6 +31,7 @@
 #include "loader/auth.h"
 #include "loader/busy.h"
 #include "loader/defaults.h"
+#include "loader/hook_watch.h"
 #include "loader/host.h"
 #include "loader/link_watch.h"
 #include "loader/load/attach.h"
@@ -172,6 +173,8 @@ static int open_in_netns(struct bl_node *n, const struct bl_node_cfg *cfg, struc
 	if (!rc)
 		rc = bl_nic_open(n, err);
 	if (!rc)
+		rc = bl_hook_watch_open(n, err);
+	if (!rc)
 		rc = bl_keep_early(n, err);
 	if (!rc)
 		rc = n->cfg.role == BL_ROLE_SWITCH ? bl_switch_open(n, cfg, err)
@@ -232,10 +235,10 @@ int bl_node_open(struct bl_node **out, struct bl_server *s, const struct bl_node
 	if (!n)
 		return bl_fail(err, ENOMEM, "out of memory");
 	n->netns_fd = n->lock_fd = n->clock.fd = n->beacon_sock = n->listen_fd = n->links_fd =
-		n->keep_fd = n->auth_fd = n->nic_fd = -1;
+		n->keep_fd = n->auth_fd = n->nic_fd = n->hook_watch_fd = -1;
 	n->xdp_prog = n->tc_prog = n->devmap_prog = n->clone_prog = -1;
 	n->host_cfg_fd = n->pages_fd = n->hints_fd = n->eps_fd = n->rings_fd = n->page_fd =
-		n->failures_fd = n->relayed_fd = n->note_fd = n->queue_prog = -1;
+		n->failures_fd = n->relayed_fd = n->note_fd = n->queue_prog = n->local_prog = -1;
 	bl_fence_none(&n->fence);
 	n->srv = s;
 	n->cfg = *cfg;
@@ -307,7 +310,7 @@ void bl_node_close(struct bl_node *n)
 	int *fds[] = { &n->host_cfg_fd, &n->pages_fd,    &n->hints_fd,    &n->eps_fd,
 		       &n->rings_fd,    &n->page_fd,     &n->failures_fd, &n->relayed_fd,
 		       &n->note_fd,     &n->netns_fd,    &n->xdp_prog,    &n->tc_prog,
-		       &n->queue_prog,  &n->devmap_prog, &n->clone_prog };
+		       &n->queue_prog,  &n->devmap_prog, &n->clone_prog,  &n->local_prog };
 	struct bl_node **at;
 	unsigned int k;
 
@@ -321,6 +324,7 @@ void bl_node_close(struct bl_node *n)
 	bl_endpoints_close(n);
 	bl_links_unwatch(n);
 	bl_nic_close(n);
+	bl_hook_watch_close(n);
 	bl_sources_close(n);
 	bl_link_check_close(n);
 	bl_fence_close(&n->fence);

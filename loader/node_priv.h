@@ -80,9 +80,13 @@ struct bl_node {
 	int nic_fd;
 	sd_event_source *nic_src;
 
+	/* hook_watch.c: the map of what is found on the hooks; -1: not open */
+	int hook_watch_fd;
+
 	/* host.c: maps and programs of a host. -1: not open */
 	int host_cfg_fd, pages_fd, hints_fd, eps_fd, rings_fd, page_fd, failures_fd, relayed_fd;
 	int note_fd;    /* the program bl_note (order/note.c) */
+	int local_prog; /* bl_host_local, at the egress of lo */
 	int queue_prog; /* the classifier of ordered frames (bl_host_queue) */
 	struct bl_host_cfg host_cfg;
 

@@ -399,6 +399,7 @@ static void check_nodes(const struct finder *to)
 			      (unsigned long long)bl_clock_bound(&c, bl_mono_ns()) / 1000);
 		doctor_nics(to, &refs[i]);
 		doctor_net(to, &refs[i]);
+		doctor_hooks(to, &refs[i]);
 		check_counts(to, &refs[i]);
 		check_auth(to, &refs[i]);
 		check_links(to, &refs[i]);

@@ -23,6 +23,9 @@ void doctor_nics(const struct finder *to, const struct bl_node_ref *ref);
  */
 void doctor_net(const struct finder *to, const struct bl_node_ref *ref);
 
+/** doctor_hooks - reports on programs that others have removed or replaced. */
+void doctor_hooks(const struct finder *to, const struct bl_node_ref *ref);
+
 /** check_links - Reports on the links of a node, and on the clocks behind them. */
 void check_links(const struct finder *to, const struct bl_node_ref *ref);
 

@@ -1,45 +1,42 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* barline show hooks: which other XDP programs run behind barline's. */
-#include <unistd.h>
-
-#include <bpf/bpf.h>
-
+/*
+ * barline show hooks: which other XDP programs run behind barline's, and whether barline's are in
+ * their place.
+ */
 #include "cli/cmd.h"
 #include "cli/show/show.h"
+#include "cli/util/hooks.h"
 #include "cli/util/read.h"
 #include "maps/hook_abi.h"
 #include "maps/host_abi.h"
 #include "maps/switch_abi.h"
 
-/* Returns "NAME (id N)", the id alone if the program cannot be read, or "" for id 0. */
-static const char *prog_text(uint32_t id, char *buf, size_t size)
-{
-	struct bpf_prog_info info = {};
-	uint32_t len = sizeof(info);
-	int fd = id ? bpf_prog_get_fd_by_id(id) : -1;
-
-	if (fd >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &len))
-		snprintf(buf, size, "%s (id %u)", info.name, id);
-	else
-		snprintf(buf, size, id ? "id %u" : "", id);
-	if (fd >= 0)
-		close(fd);
-	return buf;
-}
-
 /* Appends the row of port @port. Returns 0, or 1 after a message. */
 static int add_hook(const struct bl_node_ref *ref, uint32_t port, const char *name, json_t *rows)
 {
+	const struct bl_hook_seen *xdp, *egress;
 	char chained[48], back[48];
+	struct bl_hook_watch w;
 	struct bl_hook h;
+	json_t *row;
 
 	if (node_value(ref, BL_MAP_HOOKS, port, &h, sizeof(h)))
 		return 1;
-	return json_array_append_new(
-		rows,
-		json_pack("{s:s, s:s, s:s, s:s, s:b}", "node", node_name(ref), "name", name,
-			  "chained", prog_text(h.next_id, chained, sizeof(chained)), "put_back",
-			  prog_text(h.back_id, back, sizeof(back)), "frags", (int)h.frags));
+	hook_watch_read(ref, port, &w);
+	xdp = &w.side[BL_HOOK_XDP];
+	egress = &w.side[BL_HOOK_EGRESS];
+	row = json_pack("{s:s, s:s, s:s, s:s, s:b}", "node", node_name(ref), "name", name,
+			"chained", prog_text(h.next_id, chained, sizeof(chained)), "put_back",
+			prog_text(h.back_id, back, sizeof(back)), "frags", (int)h.frags);
+	json_object_set_new(row, "xdp", json_string(hook_state_text(xdp->state)));
+	json_object_set_new(row, "egress", json_string(hook_state_text(egress->state)));
+	json_object_set_new(row, "xdp_other", json_integer((json_int_t)xdp->other_id));
+	json_object_set_new(row, "egress_other", json_integer((json_int_t)egress->other_id));
+	json_object_set_new(row, "removed",
+			    json_integer((json_int_t)(xdp->removed + egress->removed)));
+	json_object_set_new(row, "repaired",
+			    json_integer((json_int_t)(xdp->repaired + egress->repaired)));
+	return json_array_append_new(rows, row);
 }
 
 static int collect_hooks(const struct bl_node_ref *ref, json_t *rows)
@@ -64,14 +61,21 @@ static int collect_hooks(const struct bl_node_ref *ref, json_t *rows)
 int cmd_show_hooks(int argc, char **argv)
 {
 	static const struct col cols[] = {
-		{ "node", "NODE", 's' },       { "name", "PORT", 's' },
-		{ "chained", "CHAINED", 's' }, { "put_back", "PUT_BACK", 's' },
-		{ "frags", "FRAGS", 'b' },
+		{ "node", "NODE", 's' },         { "name", "PORT", 's' },
+		{ "chained", "CHAINED", 's' },   { "put_back", "PUT_BACK", 's' },
+		{ "frags", "FRAGS", 'b' },       { "xdp", "XDP", 's' },
+		{ "egress", "EGRESS", 's' },     { "removed", "REMOVED", 'd' },
+		{ "repaired", "REPAIRED", 'd' },
 	};
 
 	return SHOW("barline show hooks - other XDP programs on the interfaces of nodes\v"
 		    "CHAINED gets the frames that are not barline's. PUT_BACK was on the interface "
 		    "before barline, and is attached again on detach. FRAGS: frames of several "
-		    "buffers are handled, as an MTU above 3498 needs.",
+		    "buffers are handled, as an MTU above 3498 needs. XDP and EGRESS say what the "
+		    "daemon has found on these hooks: own: barline's program; EMPTY: none; OTHER: "
+		    "a program of somebody else, which barline does not replace; behind: another "
+		    "program runs before barline's; unknown: not looked at. REMOVED counts how "
+		    "often others have taken a program away, and REPAIRED how often the daemon "
+		    "has attached it again.",
 		    "hooks", collect_hooks, cols, "no hooks");
 }

@@ -107,19 +107,51 @@ uint32_t bl_xdp_present(int ifindex, char *name, size_t size, int *flags)
 	return id;
 }
 
-bool bl_xdp_is_own(const char *dir, const struct bl_iface *i)
+int bl_link_prog(const char *dir, const char *kind, const struct bl_iface *i, uint32_t *id)
 {
+	struct bpf_link_info info = {};
+	uint32_t len = sizeof(info);
 	char path[BL_PATH_MAX];
-	uint32_t at;
-	int link;
+	int link, rc;
 
-	link_path(path, sizeof(path), dir, "xdp", i->name);
+	link_path(path, sizeof(path), dir, kind, i->name);
 	link = bpf_obj_get(path);
 	if (link < 0)
-		return false;
-	at = link_ifindex(link);
+		return -ENOENT;
+	/* A tcx link has its ifindex in the same place; a link that was detached has 0 there. */
+	rc = bpf_obj_get_info_by_fd(link, &info, &len) || info.xdp.ifindex != (uint32_t)i->ifindex
+		     ? -ENOENT
+		     : 0;
 	close(link);
-	return at && at == (uint32_t)i->ifindex;
+	if (!rc)
+		*id = info.prog_id;
+	return rc;
+}
+
+uint32_t bl_tcx_first(int ifindex)
+{
+	uint32_t ids[64] = {};
+	LIBBPF_OPTS(bpf_prog_query_opts, q, .prog_ids = ids, .prog_cnt = 64);
+
+	/* With more programs than fit the kernel fills the array and returns ENOSPC. */
+	if (bpf_prog_query_opts(ifindex, (enum bpf_attach_type)TCX_EGRESS, &q) && errno != ENOSPC)
+		return 0;
+	return ids[0];
+}
+
+uint32_t bl_clsact_prog(const struct bl_iface *i)
+{
+	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = i->ifindex, .attach_point = BPF_TC_EGRESS);
+	LIBBPF_OPTS(bpf_tc_opts, q, .handle = BL_TC_HANDLE, .priority = BL_TC_PRIORITY);
+
+	return bpf_tc_query(&hook, &q) ? 0 : q.prog_id;
+}
+
+bool bl_xdp_is_own(const char *dir, const struct bl_iface *i)
+{
+	uint32_t id;
+
+	return !bl_link_prog(dir, "xdp", i, &id);
 }
 
 /*

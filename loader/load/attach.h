@@ -77,6 +77,18 @@ int bl_attach_tc(struct bl_attached *a, const char *dir, bool ingress, int prog_
  */
 uint32_t bl_xdp_present(int ifindex, char *name, size_t size, int *flags);
 
+/**
+ * bl_link_prog - finds the link that is pinned in @dir for hook @kind of @i, and writes the id of
+ * its program. Returns 0, or -ENOENT if there is no pin, or the link is not attached to @i.
+ */
+int bl_link_prog(const char *dir, const char *kind, const struct bl_iface *i, uint32_t *id);
+
+/** bl_tcx_first - returns the id of the first tcx program at egress; 0: none, or not known. */
+uint32_t bl_tcx_first(int ifindex);
+
+/** bl_clsact_prog - returns the program id of the filter in barline's place at egress; 0: none. */
+uint32_t bl_clsact_prog(const struct bl_iface *i);
+
 /** bl_xdp_is_own - returns whether the XDP link that is pinned in @dir is attached to @i. */
 bool bl_xdp_is_own(const char *dir, const struct bl_iface *i);
 

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The doctor's findings on hooks: programs that others have removed, replaced, or put before ours.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "cli/doctor/doctor.h"
+#include "cli/doctor/finding.h"
+#include "cli/util/hooks.h"
+#include "cli/util/read.h"
+
+static void check_side(const struct finder *to, const char *what, enum bl_hook_side side,
+		       const struct bl_hook_seen *h)
+{
+	const char *hook = side == BL_HOOK_XDP ? "XDP" : "egress";
+	char other[48];
+
+	prog_text(h->other_id, other, sizeof(other));
+	if (h->state == BL_HOOK_EMPTY)
+		found(to, FOUND_FAIL, what,
+		      "find the program that removes it; while barlined runs it attaches its own "
+		      "at most once per minute",
+		      "somebody has removed barline's %s program: nothing ordered passes here",
+		      hook);
+	else if (h->state == BL_HOOK_OTHERS)
+		found(to, FOUND_FAIL, what,
+		      "detach it, and barlined attaches its own again within a second; --chain "
+		      "lets another XDP program run behind barline's",
+		      "the %s program %s is in the place of barline's: nothing ordered passes here",
+		      hook, other);
+	else if (h->state == BL_HOOK_BEHIND)
+		found(to, FOUND_WARN, what, "attach it behind barline's, or let it return TCX_NEXT",
+		      "the program %s runs before barline's at the egress: what it ends leaves "
+		      "without a barrier",
+		      other);
+	if (h->removed)
+		found(to, FOUND_WARN, what,
+		      "find the program that attaches and detaches programs here (`bpftool net`), "
+		      "and exempt this interface from it",
+		      "barline's %s program was taken away %" PRIu64 " times, and attached again "
+		      "%" PRIu64 " times",
+		      hook, (uint64_t)h->removed, (uint64_t)h->repaired);
+}
+
+static void check_port(const struct finder *to, const struct bl_node_ref *ref, uint32_t port,
+		       const char *name)
+{
+	struct bl_hook_watch w;
+	char what[40];
+	int s;
+
+	hook_watch_read(ref, port, &w);
+	snprintf(what, sizeof(what), "%.20s %.15s", ref->meta.name, name);
+	for (s = 0; s < BL_HOOK_SIDES; s++)
+		check_side(to, what, (enum bl_hook_side)s, &w.side[s]);
+}
+
+void doctor_hooks(const struct finder *to, const struct bl_node_ref *ref)
+{
+	struct bl_sw_port p;
+	char nic[16];
+	uint32_t k;
+
+	if (ref->role == BL_ROLE_HOST) {
+		node_nic(ref, nic, sizeof(nic));
+		check_port(to, ref, 0, nic);
+		check_port(to, ref, 1, "lo");
+		return;
+	}
+	for (k = 0; k < BL_SW_PORTS_MAX; k++)
+		if (!node_value(ref, BL_MAP_SW_PORTS, k, &p, sizeof(p)) && p.ifindex) {
+			p.name[sizeof(p.name) - 1] = '\0';
+			check_port(to, ref, k, p.name);
+		}
+}

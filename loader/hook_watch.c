@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * See hook_watch.h.
+ *
+ * The kernel protects a program that a bpf_link holds from `ip link set DEV xdp off`, but anybody
+ * with the privilege can detach the link (`bpftool link detach`) or remove its pin, and a filter of
+ * clsact goes with its qdisc. No message of netlink tells of all of these, so the hooks are looked
+ * at once per second.
+ *
+ * What is found, and what is done:
+ *
+ * 	barline's program		nothing
+ * 	no program			it is attached again, five times at once and then once per
+ * 					minute, so that two tools that disagree do not fight at the
+ * 					speed of their loops
+ * 	somebody else's program		said, and left alone
+ * 	a tcx program before ours	said: it decides which frames ours gets to see
+ *
+ * What is promised meanwhile: frames that arrive past the XDP program are not stored, and neither
+ * are the beacons behind them, so that no barrier rises over what is missing. Frames that leave
+ * past a host's egress program promise nothing to reliable messages, and to others no more than
+ * their endpoint has claimed (bl_batch_claim()): messages of other endpoints of that host may be
+ * late then, which is counted (promise_broken) and reported like any other message that is late.
+ */
+#include "loader/hook_watch.h"
+
+#include <errno.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <linux/bpf.h>
+
+#include "base/time.h"
+#include "core/quota_core.h"
+#include "loader/load/attach.h"
+#include "loader/load/maps.h"
+#include "loader/load/pin.h"
+#include "loader/node_priv.h"
+#include "maps/hook_watch_abi.h"
+
+#define LO           1              /* entry of a host's lo */
+#define REPAIR_NS    60000000000ULL /* one repair per so much in the long run */
+#define REPAIR_BURST 4              /* repairs beyond the first one that may come at once */
+
+/** struct found - what a look at a hook has found. */
+struct found {
+	enum bl_hook_state state;
+	uint32_t other_id;
+};
+
+static const char *side_name(enum bl_hook_side s)
+{
+	return s == BL_HOOK_XDP ? "XDP" : "egress";
+}
+
+static bool is_lo(const struct bl_node *n, const struct bl_attached *a)
+{
+	return n->cfg.role == BL_ROLE_HOST && a == &n->att[LO];
+}
+
+static int own_prog(const struct bl_node *n, const struct bl_attached *a, enum bl_hook_side s)
+{
+	if (is_lo(n, a))
+		return s == BL_HOOK_XDP ? -1 : n->local_prog;
+	return s == BL_HOOK_XDP ? n->xdp_prog : n->tc_prog;
+}
+
+static uint32_t prog_id(int fd)
+{
+	struct bpf_prog_info info = {};
+	uint32_t len = sizeof(info);
+
+	return bpf_obj_get_info_by_fd(fd, &info, &len) ? 0 : info.id;
+}
+
+/* ---- looking ---- */
+
+static struct found look_xdp(const struct bl_node *n, const struct bl_attached *a, uint32_t own)
+{
+	uint32_t id = 0;
+	int flags;
+
+	if (!bl_link_prog(n->dir, "xdp", &a->iface, &id))
+		return (struct found){ id == own ? BL_HOOK_OURS : BL_HOOK_OTHERS, id };
+	id = bl_xdp_present(a->iface.ifindex, NULL, 0, &flags);
+	return (struct found){ id ? BL_HOOK_OTHERS : BL_HOOK_EMPTY, id };
+}
+
+static struct found look_egress(const struct bl_node *n, const struct bl_attached *a, uint32_t own)
+{
+	uint32_t id = 0, first;
+
+	if (!bl_link_prog(n->dir, "egress", &a->iface, &id)) {
+		first = bl_tcx_first(a->iface.ifindex);
+		if (id != own)
+			return (struct found){ BL_HOOK_OTHERS, id };
+		return first && first != own ? (struct found){ BL_HOOK_BEHIND, first }
+					     : (struct found){ BL_HOOK_OURS, 0 };
+	}
+	if (a->egress && !strcmp(a->egress, "clsact"))
+		id = bl_clsact_prog(&a->iface);
+	if (!id)
+		return (struct found){ BL_HOOK_EMPTY, 0 };
+	return (struct found){ id == own ? BL_HOOK_OURS : BL_HOOK_OTHERS, id };
+}
+
+/* ---- acting ---- */
+
+static int attach(struct bl_node *n, struct bl_attached *a, enum bl_hook_side s, struct bl_err *err)
+{
+	int prog = own_prog(n, a, s);
+
+	return s == BL_HOOK_XDP ? bl_attach_xdp(a, n->dir, "xdp", prog, n->cfg.mode, false, err)
+				: bl_attach_tc(a, n->dir, false, prog, err);
+}
+
+/* Attaches the program again if the quota allows that. */
+static void repair(struct bl_node *n, struct bl_attached *a, enum bl_hook_side s,
+		   struct bl_hook_seen *h, bool new)
+{
+	uint64_t now = bl_mono_ns();
+	struct bl_err why;
+
+	if (!bl_quota_take(&h->paid_ns, now, REPAIR_NS, REPAIR_BURST * REPAIR_NS)) {
+		if (new)
+			bl_log(BL_LOG_ERR,
+			       "%s: the %s program of %s is removed again and again (%llu times so "
+			       "far); barline attaches it once per minute from now on, and nothing "
+			       "ordered passes there meanwhile; find out what removes it",
+			       n->meta.name, side_name(s), a->iface.name,
+			       (unsigned long long)h->removed);
+		return;
+	}
+	if (attach(n, a, s, &why)) {
+		if (new)
+			bl_log(BL_LOG_ERR,
+			       "%s: somebody has removed the %s program of %s, and it cannot be "
+			       "attached again: %s",
+			       n->meta.name, side_name(s), a->iface.name, why.text);
+		return;
+	}
+	h->repaired++;
+	h->state = BL_HOOK_OURS;
+	h->since_ns = now;
+	bl_log(BL_LOG_WARN,
+	       "%s: somebody has removed the %s program of %s; barline has attached it again",
+	       n->meta.name, side_name(s), a->iface.name);
+}
+
+static void say(const struct bl_node *n, const struct bl_attached *a, enum bl_hook_side s,
+		const struct bl_hook_seen *h, enum bl_hook_state before)
+{
+	const char *node = n->meta.name, *name = a->iface.name;
+
+	if (h->state == BL_HOOK_OTHERS)
+		bl_log(BL_LOG_ERR,
+		       "%s: another program (id %u) is in the place of barline's %s program on "
+		       "%s, and barline does not replace it: nothing ordered passes there; detach "
+		       "it, and barline attaches its own again",
+		       node, h->other_id, side_name(s), name);
+	else if (h->state == BL_HOOK_BEHIND)
+		bl_log(BL_LOG_WARN,
+		       "%s: another program (id %u) runs before barline's at the egress of %s; "
+		       "unless it returns TCX_NEXT, frames leave without a barrier; attach it "
+		       "behind (`bpftool net attach` does)",
+		       node, h->other_id, name);
+	else if (h->state == BL_HOOK_OURS && before != BL_HOOK_UNKNOWN)
+		bl_log(BL_LOG_INFO, "%s: the %s program of %s is in its place again", node,
+		       side_name(s), name);
+}
+
+static void check_side(struct bl_node *n, struct bl_attached *a, enum bl_hook_side s,
+		       struct bl_hook_seen *h)
+{
+	uint32_t own = prog_id(own_prog(n, a, s));
+	struct found f = {};
+	enum bl_hook_state before = h->state;
+	bool new;
+
+	if (!own)
+		return;
+	f = s == BL_HOOK_XDP ? look_xdp(n, a, own) : look_egress(n, a, own);
+	if (f.state == BL_HOOK_OURS)
+		f.other_id = 0;
+	new = f.state != before || f.other_id != h->other_id;
+	if (new) {
+		h->removed += f.state == BL_HOOK_EMPTY || f.state == BL_HOOK_OTHERS;
+		h->state = f.state;
+		h->other_id = f.other_id;
+		h->since_ns = bl_mono_ns();
+		say(n, a, s, h, before);
+	}
+	if (f.state == BL_HOOK_EMPTY)
+		repair(n, a, s, h, new);
+}
+
+/* ---- the record ---- */
+
+static void load(const struct bl_node *n, uint32_t key, int ifindex, struct bl_hook_watch *w)
+{
+	if (!bpf_map_lookup_elem(n->hook_watch_fd, &key, w) && w->magic == BL_HOOK_WATCH_MAGIC &&
+	    w->version == BL_HOOK_WATCH_VERSION && w->size == sizeof(*w) &&
+	    w->ifindex == (uint32_t)ifindex)
+		return;
+	memset(w, 0, sizeof(*w));
+	w->magic = BL_HOOK_WATCH_MAGIC;
+	w->version = BL_HOOK_WATCH_VERSION;
+	w->size = sizeof(*w);
+	w->ifindex = (uint32_t)ifindex;
+}
+
+static void check_iface(struct bl_node *n, struct bl_attached *a)
+{
+	uint32_t key = a->port >= 0 ? (uint32_t)a->port : (uint32_t)(a - n->att);
+	struct bl_hook_watch w, old;
+	char name[IFNAMSIZ];
+
+	/* An interface that is gone or renamed is the business of link_watch.c first. */
+	if (a->gone || !if_indextoname((unsigned int)a->iface.ifindex, name) ||
+	    strcmp(name, a->iface.name))
+		return;
+	load(n, key, a->iface.ifindex, &w);
+	old = w;
+	/* The egress program comes first, as when the node starts. */
+	check_side(n, a, BL_HOOK_EGRESS, &w.side[BL_HOOK_EGRESS]);
+	check_side(n, a, BL_HOOK_XDP, &w.side[BL_HOOK_XDP]);
+	if (memcmp(&w, &old, sizeof(w)))
+		bpf_map_update_elem(n->hook_watch_fd, &key, &w, BPF_ANY);
+}
+
+void bl_hook_watch_check(struct bl_node *n)
+{
+	unsigned int k;
+
+	/* A node whose directory is gone was detached by force. */
+	if (n->hook_watch_fd < 0 || access(n->dir, F_OK))
+		return;
+	for (k = 0; k < n->natt; k++)
+		check_iface(n, &n->att[k]);
+}
+
+int bl_hook_watch_open(struct bl_node *n, struct bl_err *err)
+{
+	unsigned int entries = n->cfg.role == BL_ROLE_SWITCH ? BL_SW_PORTS_MAX : LO + 1;
+	struct bpf_map_info info = {};
+	uint32_t len = sizeof(info);
+	char path[BL_PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/maps/%s", n->dir, BL_MAP_HOOK_WATCH);
+	n->hook_watch_fd = bpf_obj_get(path);
+	if (n->hook_watch_fd >= 0 && !bpf_obj_get_info_by_fd(n->hook_watch_fd, &info, &len) &&
+	    info.type == BPF_MAP_TYPE_ARRAY && info.key_size == 4 &&
+	    info.value_size == sizeof(struct bl_hook_watch) && info.max_entries == entries)
+		return 0;
+	/* Nothing depends on the counts of a build with another layout. */
+	bl_hook_watch_close(n);
+	n->hook_watch_fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, BL_MAP_HOOK_WATCH, 4,
+					  sizeof(struct bl_hook_watch), entries, NULL);
+	if (n->hook_watch_fd < 0)
+		return bl_fail(err, errno, "cannot make the map %s: %s", BL_MAP_HOOK_WATCH,
+			       strerror(errno));
+	return bl_pin_over(n->hook_watch_fd, path, err);
+}
+
+void bl_hook_watch_close(struct bl_node *n)
+{
+	if (n->hook_watch_fd >= 0)
+		close(n->hook_watch_fd);
+	n->hook_watch_fd = -1;
+}

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Programs of a running node that somebody takes away (loader/hook_watch.c): detached links, pins
+ * that are removed, a clsact that goes, another program in their place or before them. What is
+ * missing is attached again, what is somebody else's stays, and nothing is delivered out of order
+ * meanwhile.
+ */
+#include "loader/load/attach.h"
+#include "maps/hook_watch_abi.h"
+#include "tests/net/traffic.h"
+
+#define BEFORE     (1U << 3) /* BPF_F_BEFORE of Linux 6.6 */
+#define TCX_EGRESS 47        /* BPF_TCX_EGRESS */
+#define LO         1         /* entry of a host's lo */
+
+/* Serves until @cond; a busy machine does not reach the limit. */
+#define UNTIL(cond, ...)                                       \
+	do {                                                   \
+		uint64_t until_ = t_mono() + 60000000000ULL;   \
+		for (; !(cond); rack_serve(2))                 \
+			CHECK(t_mono() < until_, __VA_ARGS__); \
+	} while (0)
+
+static void patient(struct bl_node_cfg *cfg, const struct lab_node *n)
+{
+	(void)n;
+	cfg->dead_after_us = 60000000;
+	cfg->clock_void_after_ms = 100000;
+}
+
+static struct bl_hook_seen seen(unsigned int node, uint32_t port, enum bl_hook_side s)
+{
+	int fd = rack_map(node, BL_MAP_HOOK_WATCH);
+	struct bl_hook_watch w;
+
+	CHECK(fd >= 0 && !bpf_map_lookup_elem(fd, &port, &w), "%s", strerror(errno));
+	close(fd);
+	return w.side[s];
+}
+
+static void until_state(unsigned int node, uint32_t port, enum bl_hook_side s,
+			enum bl_hook_state want)
+{
+	UNTIL(seen(node, port, s).state == want, "state %u of side %u, wanted %u",
+	      seen(node, port, s).state, s, want);
+}
+
+static void pin_path(char *buf, size_t size, unsigned int node, const char *pin)
+{
+	snprintf(buf, size, "%s/links/%s", rack.dir[node], pin);
+}
+
+/* Detaches the pinned link, as `bpftool link detach` does. */
+static void detach_link(unsigned int node, const char *pin)
+{
+	char path[400];
+	int fd;
+
+	pin_path(path, sizeof(path), node, pin);
+	fd = bpf_obj_get(path);
+	CHECK(fd >= 0, "%s: %s", path, strerror(errno));
+	CHECK(!bpf_link_detach(fd), "%s: %s", path, strerror(errno));
+	close(fd);
+}
+
+static uint32_t xdp_at(unsigned int node, const char *ifname)
+{
+	LIBBPF_OPTS(bpf_xdp_query_opts, q);
+	int home = rack_away(node), rc = bpf_xdp_query((int)if_nametoindex(ifname), 0, &q);
+
+	rack_back(home);
+	return rc ? 0 : q.drv_prog_id ? q.drv_prog_id : q.skb_prog_id;
+}
+
+/* Loads a program that returns @verdict. */
+static int load(enum bpf_prog_type type, int verdict)
+{
+	LIBBPF_OPTS(bpf_prog_load_opts, o,
+		    .expected_attach_type = type == BPF_PROG_TYPE_XDP ? BPF_XDP : 0);
+	const struct bpf_insn insn[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .imm = verdict },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	int fd = bpf_prog_load(type, "stranger", "GPL", insn, 2, &o);
+
+	CHECK(fd >= 0, "%s", strerror(errno));
+	return fd;
+}
+
+static uint32_t id_of(int fd)
+{
+	struct bpf_prog_info info = {};
+	uint32_t len = sizeof(info);
+
+	CHECK(!bpf_obj_get_info_by_fd(fd, &info, &len), "%s", strerror(errno));
+	return info.id;
+}
+
+static unsigned int the_switch(void)
+{
+	unsigned int i;
+
+	for (i = 0; !rack_is_switch(i); i++)
+		;
+	return i;
+}
+
+static void open_rack(unsigned int hosts)
+{
+	rack.tweak = patient;
+	rack.lab.spec.hosts = hosts;
+	rack_open();
+	until_state(rack_host(0), 0, BL_HOOK_XDP, BL_HOOK_OURS);
+}
+
+/* Removes each program of the nodes in turn while endpoints send, and judges what they got. */
+RACK_TEST(detached__under_traffic)
+{
+	static const struct {
+		const char *pin;
+		uint32_t port;
+		enum bl_hook_side side;
+	} of_host[] = { { "xdp-eth0", 0, BL_HOOK_XDP },
+			{ "egress-eth0", 0, BL_HOOK_EGRESS },
+			{ "egress-lo", LO, BL_HOOK_EGRESS } };
+	unsigned int i, h, s, host;
+	char pin[40];
+
+	open_rack(3);
+	host = rack_host(0);
+	s = the_switch();
+	for (i = 0; i < 5; i++)
+		tr_add(&(struct tr_cfg){ .host = i % 3,
+					 .fn = tr_mix,
+					 .until_enough = true,
+					 .len = 500,
+					 .fan = 3,
+					 .items = 2,
+					 .gap_us = 1000,
+					 .quiet_ms = 3000,
+					 .ring_bytes = TR_RING_TIGHT(8) });
+	tr_go();
+	tr_goes_on(0, "at first");
+	for (h = 0; h < sizeof(of_host) / sizeof(of_host[0]); h++) {
+		detach_link(host, of_host[h].pin);
+		UNTIL(seen(host, of_host[h].port, of_host[h].side).repaired == 1,
+		      "%s was not attached again", of_host[h].pin);
+		CHECK(seen(host, of_host[h].port, of_host[h].side).removed == 1, "counted as %llu",
+		      (unsigned long long)seen(host, of_host[h].port, of_host[h].side).removed);
+		tr_goes_on(0, of_host[h].pin);
+	}
+	snprintf(pin, sizeof(pin), "xdp-%s", rack.lab.nodes[s].ports[1].ifname);
+	detach_link(s, pin);
+	UNTIL(seen(s, 1, BL_HOOK_XDP).repaired == 1, "%s was not attached again", pin);
+	snprintf(pin, sizeof(pin), "egress-%s", rack.lab.nodes[s].ports[1].ifname);
+	detach_link(s, pin);
+	UNTIL(seen(s, 1, BL_HOOK_EGRESS).repaired == 1, "%s was not attached again", pin);
+	tr_goes_on(1, "after the switch's programs were removed");
+	tr_enough();
+	tr_wait_done(60000);
+	tr_stop();
+	tr_judge(0, 0); /* messages are lost meanwhile */
+	CHECK(!seen(host, 0, BL_HOOK_XDP).other_id && !seen(s, 0, BL_HOOK_XDP).removed, "something "
+											"else was "
+											"counted");
+}
+
+/* A pin is the only thing that holds its link. */
+RACK_TEST(pin_removed__made_again)
+{
+	unsigned int host;
+	char path[400];
+
+	open_rack(2);
+	host = rack_host(0);
+	pin_path(path, sizeof(path), host, "xdp-eth0");
+	CHECK(!unlink(path), "%s: %s", path, strerror(errno));
+	UNTIL(seen(host, 0, BL_HOOK_XDP).repaired == 1, "not attached again");
+	CHECK(xdp_at(host, "eth0"), "there is no program");
+	CHECK(!access(path, F_OK), "no pin: %s", strerror(errno));
+}
+
+RACK_TEST(another_program__is_not_replaced)
+{
+	unsigned int host;
+	uint32_t own, id;
+	int fd = load(BPF_PROG_TYPE_XDP, XDP_PASS), home;
+
+	open_rack(2);
+	host = rack_host(0);
+	own = xdp_at(host, "eth0");
+	id = id_of(fd);
+	detach_link(host, "xdp-eth0");
+	home = rack_away(host);
+	CHECK(!bpf_xdp_attach((int)if_nametoindex("eth0"), fd, XDP_FLAGS_DRV_MODE, NULL), "%s",
+	      strerror(errno));
+	rack_back(home);
+	until_state(host, 0, BL_HOOK_XDP, BL_HOOK_OTHERS);
+	CHECK(seen(host, 0, BL_HOOK_XDP).other_id == id, "%u", seen(host, 0, BL_HOOK_XDP).other_id);
+	CHECK(seen(host, 0, BL_HOOK_XDP).removed == 1 && !seen(host, 0, BL_HOOK_XDP).repaired, "mis"
+											       "cou"
+											       "nte"
+											       "d");
+	rack_serve(2500);
+	CHECK(xdp_at(host, "eth0") == id, "somebody else's program was replaced");
+	home = rack_away(host);
+	CHECK(!bpf_xdp_detach((int)if_nametoindex("eth0"), XDP_FLAGS_DRV_MODE, NULL), "%s",
+	      strerror(errno));
+	rack_back(home);
+	until_state(host, 0, BL_HOOK_XDP, BL_HOOK_OURS);
+	CHECK(xdp_at(host, "eth0") == own, "another program than before");
+	close(fd);
+}
+
+RACK_TEST(again_and_again__ends)
+{
+	unsigned int host, k;
+
+	open_rack(2);
+	host = rack_host(0);
+	for (k = 1; k <= 5; k++) {
+		detach_link(host, "xdp-eth0");
+		UNTIL(seen(host, 0, BL_HOOK_XDP).repaired == k, "repair %u", k);
+	}
+	detach_link(host, "xdp-eth0");
+	until_state(host, 0, BL_HOOK_XDP, BL_HOOK_EMPTY);
+	rack_serve(2500);
+	CHECK(seen(host, 0, BL_HOOK_XDP).removed == 6, "%llu removals",
+	      (unsigned long long)seen(host, 0, BL_HOOK_XDP).removed);
+	CHECK(seen(host, 0, BL_HOOK_XDP).repaired == 5 && !xdp_at(host, "eth0"), "it fights on");
+	/* A daemon that starts attaches what its node needs. */
+	rack_close_node(host);
+	rack_open_node(host);
+	CHECK(xdp_at(host, "eth0"), "no program after a restart");
+	until_state(host, 0, BL_HOOK_XDP, BL_HOOK_OURS);
+	CHECK(seen(host, 0, BL_HOOK_XDP).removed == 6, "the counts are gone");
+}
+
+RACK_TEST(another_before__is_named)
+{
+	LIBBPF_OPTS(bpf_link_create_opts, o, .flags = BEFORE);
+	int fd = load(BPF_PROG_TYPE_SCHED_CLS, -1), home, link;
+	unsigned int host;
+	uint32_t first;
+
+	open_rack(2);
+	host = rack_host(0);
+	home = rack_away(host);
+	first = bl_tcx_first((int)if_nametoindex("eth0"));
+	if (!first) {
+		rack_back(home);
+		fprintf(stderr, "no tcx: skipped\n");
+		return;
+	}
+	link = bpf_link_create(fd, (int)if_nametoindex("eth0"), (enum bpf_attach_type)TCX_EGRESS,
+			       &o);
+	CHECK(link >= 0, "%s", strerror(errno));
+	CHECK(bl_tcx_first((int)if_nametoindex("eth0")) == id_of(fd), "it is not the first");
+	rack_back(home);
+	until_state(host, 0, BL_HOOK_EGRESS, BL_HOOK_BEHIND);
+	CHECK(seen(host, 0, BL_HOOK_EGRESS).other_id == id_of(fd), "another one is named");
+	close(link);
+	until_state(host, 0, BL_HOOK_EGRESS, BL_HOOK_OURS);
+	CHECK(!seen(host, 0, BL_HOOK_EGRESS).removed, "it was never removed");
+	close(fd);
+}
+
+RACK_TEST(clsact_deleted__made_again)
+{
+	unsigned int host;
+	int home;
+
+	bl_no_tcx = true;
+	open_rack(2);
+	host = rack_host(0);
+	until_state(host, 0, BL_HOOK_EGRESS, BL_HOOK_OURS);
+	home = rack_away(host);
+	CHECK(!system("tc qdisc del dev eth0 clsact"), "tc");
+	rack_back(home);
+	UNTIL(seen(host, 0, BL_HOOK_EGRESS).repaired == 1, "not attached again");
+	home = rack_away(host);
+	CHECK(!system("tc filter show dev eth0 egress | grep -q bl_host_egress"), "no filter");
+	rack_back(home);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(detached__under_traffic),
+		cmocka_unit_test(pin_removed__made_again),
+		cmocka_unit_test(another_program__is_not_replaced),
+		cmocka_unit_test(again_and_again__ends),
+		cmocka_unit_test(another_before__is_named),
+		cmocka_unit_test(clsact_deleted__made_again),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
