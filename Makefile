@@ -209,7 +209,7 @@ $(B)/san/controller.a: $(CTL_SRC:%.c=$(B)/san/%.o)
 
 # of the loader, the lab and the workloads, what unit tests link by itself
 PART_SRC := $(BASE_SRC) $(call sources,proto) \
-	loader/config.c \
+	loader/config.c loader/config_clock.c loader/clock/kernel.c loader/clock/source.c \
 	$(addprefix loader/admission/,options.c admission_argp.c) \
 	$(addprefix loader/order/,agent.c agent_watch.c clock.c) \
 	$(addprefix loader/load/,nic_drivers.c nic_rx.c nic_tx.c prio.c sysfs.c tx_cpu.c) \
@@ -234,8 +234,10 @@ WRAP_test_nic_tx := nl_open nl_close nl_qdisc_list nl_qdisc_add nl_qdisc_pfifo n
 WRAP_test_nic_rx := et_rx_queues et_channels et_channels_set et_feature et_feature_set et_rule_add \
 	et_rule_get et_rule_del et_rules et_table et_table_set
 WRAP_test_clock := adjtimex bl_log clock_gettime
+WRAP_test_clock_measured := $(WRAP_test_clock)
 WRAP_test_bench_check := cli_fail reason_name
 WRAP_test_options := bl_admission_defaults bl_admission_check bl_role_name bl_chain_check
+WRAP_test_config_clock := $(WRAP_test_options)
 WRAP_test_store_etcd := etcd_gateway_open etcd_gateway_close etcd_ask
 WRAP_fuzz_agent := sd_event_now sd_event_add_time_relative bl_session_connect bl_session_send \
 	bl_session_waiting bl_session_close

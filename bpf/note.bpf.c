@@ -36,6 +36,11 @@ static __always_inline void write_clock(struct bl_clock *c, const struct bl_cloc
 	c->drift_ppb = own->drift_ppb;
 	c->tai_offset_s = own->tai_offset_s;
 	c->skew_ns = own->skew_ns;
+	c->source = own->source;
+	c->state = own->state;
+	c->source_ns = own->source_ns;
+	c->source_as_of_ns = own->source_as_of_ns;
+	c->max_bound_ns = own->max_bound_ns;
 	__sync_lock_test_and_set(&fence, 1);
 	BL_WRITE_ONCE(c->seq, own->seq);
 }

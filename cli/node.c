@@ -13,6 +13,7 @@
 #include "cli/util/args.h"
 #include "cli/util/out.h"
 #include "cli/util/read.h"
+#include "loader/config_clock.h"
 #include "loader/load/chain.h"
 
 /**
@@ -30,6 +31,8 @@ enum {
 	KEY_DEAD,
 	KEY_LAG,
 	KEY_BOUND,
+	KEY_SOURCE,
+	KEY_MAX_BOUND,
 	KEY_VOID,
 	KEY_BASE,
 	KEY_COUNT,
@@ -77,8 +80,14 @@ static const struct argp_option common_options[] = {
 	{ "no-ahead", KEY_NO_AHEAD, NULL, 0,
 	  "silent hosts do not promise ahead of their clocks; must be the same on the whole rack",
 	  0 },
-	{ "clock-bound-us", KEY_BOUND, "US", 0, "greatest error of the system clock (default 50)",
+	{ "clock-source", KEY_SOURCE, "SOURCE", 0,
+	  "where the bound of the clock comes from: kernel (default: adjtimex), trust (believe "
+	  "--clock-bound-us)",
 	  0 },
+	{ "clock-bound-us", KEY_BOUND, "US", 0,
+	  "trust: greatest error of the system clock; kernel: the least bound (default 50)", 0 },
+	{ "clock-max-bound-us", KEY_MAX_BOUND, "US", 0,
+	  "kernel: nothing ordered is sent while the bound is greater (default 25000)", 0 },
 	{ "clock-void-after-ms", KEY_VOID, "MS", 0,
 	  "how long the clock remains valid without the daemon (default 10000)", 0 },
 	{ "caretaker-ms", KEY_CARETAKER, "MS", 0,
@@ -131,6 +140,8 @@ static const struct bl_number numbers[] = {
 	BL_NUMBER(KEY_LAG, "lag-max-us", "us", 1, 1000000000, struct bl_node_cfg, lag_max_us),
 	BL_NUMBER(KEY_BOUND, "clock-bound-us", "us", 1, 1000000, struct bl_node_cfg,
 		  clock_bound_us),
+	BL_NUMBER(KEY_MAX_BOUND, "clock-max-bound-us", "us", 1, BL_CLOCK_MAX_BOUND_LIMIT_US,
+		  struct bl_node_cfg, clock_max_bound_us),
 	BL_NUMBER(KEY_VOID, "clock-void-after-ms", "ms", 1, 3600000, struct bl_node_cfg,
 		  clock_void_after_ms),
 	BL_NUMBER(KEY_CARETAKER, "caretaker-ms", "ms", 0, 60000, struct bl_node_cfg, caretaker_ms),
@@ -177,6 +188,11 @@ static error_t parse_common(int key, char *arg, struct argp_state *state)
 		if (bl_realtime_parse(arg) < 0)
 			argp_error(state, "--realtime: \"%s\" is not auto, always or never", arg);
 		c->realtime = (enum bl_realtime)bl_realtime_parse(arg);
+		return 0;
+	case KEY_SOURCE:
+		c->clock_source = bl_clock_source_parse(arg);
+		if (!c->clock_source)
+			argp_error(state, "--clock-source: \"%s\" is not kernel or trust", arg);
 		return 0;
 	case KEY_NO_AHEAD:
 		c->no_ahead = true;
@@ -374,6 +390,7 @@ static int run_node(const struct argp *argp, enum bl_role role, int argc, char *
 	cmd_parse(argp, argc, argv, &a);
 	a.config_pass = false;
 	cmd_parse(argp, argc, argv, &a);
+	bl_clock_default_source(&a.cfg);
 	bl_server_block_signals();
 	e = bl_server_new(&server, &err);
 	if (!e)

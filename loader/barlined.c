@@ -28,6 +28,7 @@
 #include "loader/busy.h"
 #include "loader/caretaker.h"
 #include "loader/config.h"
+#include "loader/config_clock.h"
 #include "loader/load/attach.h"
 #include "loader/load/chain.h"
 #include "loader/load/pin.h"
@@ -58,6 +59,8 @@ enum {
 	OPT_DEAD,
 	OPT_LAG,
 	OPT_BOUND,
+	OPT_SOURCE,
+	OPT_MAX_BOUND,
 	OPT_NODE_ID,
 	OPT_SKEW,
 	OPT_BASE,
@@ -116,7 +119,14 @@ static const struct argp_option options[] = {
 	  "the datapath's threads are SCHED_FIFO: auto (on isolated CPUs only, and elsewhere have "
 	  "short slices; the default), always, never",
 	  0 },
-	{ "clock-bound-us", OPT_BOUND, "US", 0, "greatest error of the system clock (50)", 0 },
+	{ "clock-source", OPT_SOURCE, "SOURCE", 0,
+	  "where the bound of the clock comes from: kernel (adjtimex, the default), trust (believe "
+	  "--clock-bound-us)",
+	  0 },
+	{ "clock-bound-us", OPT_BOUND, "US", 0,
+	  "trust: greatest error of the system clock; kernel: the least bound (50)", 0 },
+	{ "clock-max-bound-us", OPT_MAX_BOUND, "US", 0,
+	  "kernel: nothing ordered is sent while the bound is greater (25000)", 0 },
 	{ "node-id", OPT_NODE_ID, "N", 0,
 	  "number of the node in beacons (that of its certificate, else random)", 0 },
 	{ "controller", OPT_CONTROLLER, "ADDR:PORT", 0,
@@ -293,6 +303,15 @@ static error_t parse_opt(int key, char *arg, struct argp_state *st)
 	case OPT_BOUND:
 		c->clock_bound_us =
 			(uint32_t)parse_number(st, arg, "--clock-bound-us", 1, 1000000000);
+		break;
+	case OPT_SOURCE:
+		c->clock_source = bl_clock_source_parse(arg);
+		if (!c->clock_source)
+			argp_error(st, "--clock-source: \"%s\" is not kernel or trust", arg);
+		break;
+	case OPT_MAX_BOUND:
+		c->clock_max_bound_us = (uint32_t)parse_number(st, arg, "--clock-max-bound-us", 1,
+							       BL_CLOCK_MAX_BOUND_LIMIT_US);
 		break;
 	case OPT_CARETAKER:
 		c->caretaker_ms =
@@ -557,6 +576,7 @@ int main(int argc, char **argv)
 	if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &a))
 		return 2;
 	role = a.cfg.role;
+	bl_clock_default_source(&a.cfg);
 	if (give_up_privileges(&a, &err) || (!a.prepare && bl_server_new(&s, &err))) {
 		bl_config_free(&a.cfg);
 		return report_error(&a, &err);

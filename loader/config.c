@@ -32,6 +32,7 @@
 #include "loader/admission/admission.h"
 #include "loader/admission/options.h"
 #include "loader/config.h"
+#include "loader/config_clock.h"
 #include "loader/defaults.h"
 #include "loader/load/chain.h"
 #include "loader/load/pin.h"
@@ -394,7 +395,7 @@ static void read_times(struct bl_yaml *y, struct bl_node_cfg *cfg)
 	if (cfg->control_rate > 1000000000)
 		bl_yaml_refuse(y, m, "control_rate", "control_rate %u: at most 1000000000",
 			       cfg->control_rate);
-	read_number(y, "clock_bound_us", &cfg->clock_bound_us);
+	bl_config_clock(y, cfg);
 	read_number(y, "clock_void_after_ms", &cfg->clock_void_after_ms);
 	if (bl_yaml_get(y, m, "clock_void_after_ms") && cfg->clock_void_after_ms &&
 	    cfg->clock_void_after_ms < VOID_MIN_MS)
@@ -712,6 +713,7 @@ static void read_node(struct bl_yaml *y, struct bl_node_cfg *cfg)
 					    "commit_lag_max_ms",
 					    "control_rate",
 					    "clock_bound_us",
+					    "clock",
 					    "replace",
 					    "chain",
 					    "accept",

@@ -14,6 +14,7 @@
 #include "loader/load/attach.h"
 #include "loader/load/chain.h"
 #include "loader/node_cfg.h"
+#include "maps/clock_abi.h"
 
 uint32_t bl_node_lag_max_us(uint32_t dead_after_us)
 {
@@ -36,6 +37,10 @@ void bl_node_defaults(struct bl_node_cfg *c)
 		c->control_rate = BL_CONTROL_RATE;
 	if (!c->clock_bound_us)
 		c->clock_bound_us = BL_CLOCK_BOUND_US;
+	if (!c->clock_source)
+		c->clock_source = BL_CLOCK_TRUST;
+	if (!c->clock_max_bound_us)
+		c->clock_max_bound_us = BL_CLOCK_MAX_BOUND_US;
 	if (!c->clock_void_after_ms)
 		c->clock_void_after_ms = BL_CLOCK_VOID_MS;
 	if (!c->caretaker_ms)
@@ -137,6 +142,11 @@ int bl_node_cfg_check(const struct bl_node_cfg *c, struct bl_err *err)
 			       "lag_max_us %u is less than dead_after_us (%u): a host would be "
 			       "excluded for the silence of another one",
 			       c->lag_max_us, c->dead_after_us);
+	if (c->clock_source != BL_CLOCK_TRUST && c->clock_bound_us >= c->clock_max_bound_us)
+		return bl_fail(err, EINVAL,
+			       "the least clock bound, %u us, is not below max_bound_us (%u): the "
+			       "clock would always be void",
+			       c->clock_bound_us, c->clock_max_bound_us);
 	if (c->clock_void_after_ms < 1000)
 		return bl_fail(err, EINVAL,
 			       "clock_void_after_ms %u is less than 1000: the daemon could not "

@@ -143,18 +143,20 @@ struct bl_auth_cfg {
 	char keys[256];         /* the node's key file */
 };
 
-#define BL_BEACON_US            100
-#define BL_CLOCK_BOUND_US       50
-#define BL_CLOCK_VOID_MS        10000
-#define BL_CARETAKER_MS         10000
-#define BL_CARETAKER_MAX_MS     60000
-#define BL_PROCESS_LIMIT_MS     2000
-#define BL_PROCESS_LIMIT_MIN_MS 100
-#define BL_SEND_LIMIT_MS        20
-#define BL_SEND_LIMIT_MIN_MS    4
-#define BL_SEND_LIMIT_MAX_MS    60000
-#define BL_USER_ENDPOINTS       16
-#define BL_USER_RING_MIB        64
+#define BL_BEACON_US                100
+#define BL_CLOCK_BOUND_US           50
+#define BL_CLOCK_VOID_MS            10000
+#define BL_CARETAKER_MS             10000
+#define BL_CLOCK_MAX_BOUND_US       25000
+#define BL_CLOCK_MAX_BOUND_LIMIT_US 1000000
+#define BL_CARETAKER_MAX_MS         60000
+#define BL_PROCESS_LIMIT_MS         2000
+#define BL_PROCESS_LIMIT_MIN_MS     100
+#define BL_SEND_LIMIT_MS            20
+#define BL_SEND_LIMIT_MIN_MS        4
+#define BL_SEND_LIMIT_MAX_MS        60000
+#define BL_USER_ENDPOINTS           16
+#define BL_USER_RING_MIB            64
 /*
  * A host may lag for as long as its daemon needs to find a process that stopped in the middle of a
  * send, and longer.
@@ -191,8 +193,18 @@ struct bl_node_cfg {
 	 */
 	uint32_t lag_max_us;
 	uint32_t commit_lag_max_ms; /* the same for the commit barrier (BL_COMMIT_LAG_MAX_MS) */
-	uint32_t control_rate;   /* switch: control frames per second of a port (BL_CONTROL_RATE) */
-	uint32_t clock_bound_us; /* greatest error of the system clock (BL_CLOCK_BOUND_US) */
+	uint32_t control_rate; /* switch: control frames per second of a port (BL_CONTROL_RATE) */
+	/*
+	 * enum bl_clock_source_kind (BL_CLOCK_TRUST; barlined, `host up` and `switch up`:
+	 * BL_CLOCK_KERNEL)
+	 */
+	uint32_t clock_source;
+	/*
+	 * Greatest error of the system clock if it is trusted, and the least bound if it is
+	 * measured (BL_CLOCK_BOUND_US).
+	 */
+	uint32_t clock_bound_us;
+	uint32_t clock_max_bound_us;  /* measured: void beyond this bound (BL_CLOCK_MAX_BOUND_US) */
 	uint32_t clock_void_after_ms; /* a clock record without a keeper expires (BL_CLOCK_VOID_MS)
 				       */
 	int32_t caretaker_ms; /* limit of a caretaker's time (BL_CARETAKER_MS); -1: no caretaker */

@@ -46,10 +46,44 @@ struct bl_clock {
 	__u32 drift_ppb;     /* how fast the error may have grown since @as_of_ns */
 	__s32 tai_offset_s;  /* the kernel's TAI - UTC, seconds */
 	__s64 skew_ns;       /* error injected by tests: added to the bus time that is aimed at */
+	__u32 source;        /* enum bl_clock_source_kind: where @source_ns comes from */
+	__u32 state;         /* enum bl_clock_state at the last update */
+	__u64 source_ns;     /* the part of @bound_ns that comes from the source */
+	/*
+	 * CLOCK_MONOTONIC of the source's last word on the clock; 0: the record was void ever since
+	 * it was made, and so no bus time of it was ever used
+	 */
+	__u64 source_as_of_ns;
+	__u64 max_bound_ns; /* the record is void while the bound is greater; 0: no limit */
 };
-_Static_assert(sizeof(struct bl_clock) == 96, "ABI");
-#define BL_CLOCK_VALID   1u
-#define BL_CLOCK_TRIES   4
-#define BL_CLOCK_LEAD_NS 2000000ULL
+_Static_assert(sizeof(struct bl_clock) == 128, "ABI");
+
+/** enum bl_clock_source_kind - where the bound of the system clock comes from (loader/clock/). */
+enum bl_clock_source_kind {
+	BL_CLOCK_SOURCE_NONE, /* not set */
+	BL_CLOCK_TRUST,       /* the configuration: the bound is believed, not measured */
+	BL_CLOCK_KERNEL,      /* adjtimex(2) */
+};
+
+/*
+ * What the source says: the number is ABI, the second column is the name in output. Append only; a
+ * record is void in those for which the third column says so.
+ */
+#define BL_CLOCK_STATES(X)                                                                         \
+	X(GOOD, "good", 0)            /* the clock is synchronised, and the bound is kept */       \
+	X(HOLDOVER, "holdover", 0)    /* it is not any more; the bound widens and is still kept */ \
+	X(NEVER, "unsynchronised", 1) /* it never was since the record was made */                 \
+	X(TOO_WIDE, "too_wide", 1)    /* the bound is greater than @max_bound_ns */                \
+	X(STEERING, "steering", 1)    /* the clock is good, bus time is too far from it */
+enum bl_clock_state {
+#define BL_CLOCK_STATE_(name, text, is_void) BL_CLOCK_##name,
+	BL_CLOCK_STATES(BL_CLOCK_STATE_)
+#undef BL_CLOCK_STATE_
+		BL_CLOCK_STATES_NUMBER
+};
+#define BL_CLOCK_BOUND_MAX_NS 3600000000000ULL /* a bound is not written greater than this */
+#define BL_CLOCK_VALID        1u
+#define BL_CLOCK_TRIES        4
+#define BL_CLOCK_LEAD_NS      2000000ULL
 
 #endif

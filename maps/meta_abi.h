@@ -36,7 +36,7 @@
  * ports, keys of links, pages and sockets of endpoints, their users, sends that are void; 11:
  * frames counted on each link, hooks of interfaces, records and forwarded frames of jumbo frames.
  */
-#define BL_ABI_VERSION 11
+#define BL_ABI_VERSION 12
 
 enum bl_role { BL_ROLE_NONE, BL_ROLE_SWITCH, BL_ROLE_HOST };
 

@@ -520,6 +520,28 @@ int cmd_show_drops(int argc, char **argv)
 		    "drops", collect_drops, cols, "nothing dropped, nothing noted");
 }
 
+static const char *clock_source(const struct bl_clock *c)
+{
+	return c->source == BL_CLOCK_KERNEL  ? "kernel"
+	       : c->source == BL_CLOCK_TRUST ? "trust"
+					     : "none";
+}
+
+/* The state that the daemon wrote, or "expired": it is not there to write another one. */
+static const char *clock_state(const struct bl_clock *c, bool usable)
+{
+#define TEXT(name, text, is_void) [BL_CLOCK_##name] = (text),
+	static const char *const texts[] = { BL_CLOCK_STATES(TEXT) };
+#undef TEXT
+#define IS_VOID(name, text, is_void) [BL_CLOCK_##name] = (is_void),
+	static const bool voids[] = { BL_CLOCK_STATES(IS_VOID) };
+#undef IS_VOID
+
+	if (c->state >= BL_CLOCK_STATES_NUMBER)
+		return "unknown";
+	return usable || voids[c->state] ? texts[c->state] : "expired";
+}
+
 static int collect_clock(const struct bl_node_ref *ref, json_t *rows)
 {
 	struct bl_clock c;
@@ -527,14 +549,21 @@ static int collect_clock(const struct bl_node_ref *ref, json_t *rows)
 
 	mono = bl_mono_ns();
 	json_array_append_new(
-		rows, json_pack("{s:s, s:b, s:o, s:I, s:I, s:I, s:I, s:I, s:i, s:I}", "node",
-				node_name(ref), "valid", bus != 0, "bus_ns", time_or_null(bus),
-				"bound_ns", (json_int_t)bl_clock_bound(&c, mono), "age_ns",
-				(json_int_t)(c.as_of_ns ? mono - c.as_of_ns : 0), "void_in_ns",
-				(json_int_t)(c.void_after_ns - mono), "drift_ppb",
-				(json_int_t)c.drift_ppb, "rate_ppb",
-				(json_int_t)c.seg[1].rate * 1000000000 / (1 << 30), "tai_offset_s",
-				(int)c.tai_offset_s, "skew_ns", (json_int_t)c.skew_ns));
+		rows,
+		json_pack("{s:s, s:b, s:o, s:I, s:I, s:I, s:I, s:I, s:i, s:I, s:s, s:s, s:I, s:o, "
+			  "s:I}",
+			  "node", node_name(ref), "valid", bus != 0, "bus_ns", time_or_null(bus),
+			  "bound_ns", (json_int_t)bl_clock_bound(&c, mono), "age_ns",
+			  (json_int_t)(c.as_of_ns ? mono - c.as_of_ns : 0), "void_in_ns",
+			  (json_int_t)(c.void_after_ns - mono), "drift_ppb",
+			  (json_int_t)c.drift_ppb, "rate_ppb",
+			  (json_int_t)c.seg[1].rate * 1000000000 / (1 << 30), "tai_offset_s",
+			  (int)c.tai_offset_s, "skew_ns", (json_int_t)c.skew_ns, "source",
+			  clock_source(&c), "state", clock_state(&c, bus != 0), "source_bound_ns",
+			  (json_int_t)c.source_ns, "source_age_ns",
+			  c.source_as_of_ns ? json_integer((json_int_t)(mono - c.source_as_of_ns))
+					    : json_null(),
+			  "max_bound_ns", (json_int_t)c.max_bound_ns));
 	return 0;
 }
 
@@ -542,14 +571,15 @@ int cmd_show_clock(int argc, char **argv)
 {
 	static const struct col cols[] = {
 		{ "node", "NODE", 's' },         { "valid", "VALID", 'b' },
+		{ "source", "SOURCE", 's' },     { "state", "STATE", 's' },
 		{ "bus_ns", "BUS_TIME", 'd' },   { "bound_ns", "BOUND", 't' },
 		{ "age_ns", "MEASURED", 't' },   { "void_in_ns", "VOID_IN", 't' },
 		{ "rate_ppb", "RATE_PPB", 'd' }, { "tai_offset_s", "TAI_OFFSET", 'd' },
 		{ "skew_ns", "SKEW", 't' }
 	};
 
-	return SHOW("barline show clock - bus time, its bound, and how long it remains valid "
-		    "without the daemon",
+	return SHOW("barline show clock - bus time, its bound, where that comes from, and how long "
+		    "it remains valid without the daemon",
 		    "clocks", collect_clock, cols, "no clock");
 }
 

@@ -9,6 +9,12 @@
  * time does not follow a step: it continues at the rate of CLOCK_MONOTONIC, as_of does not change,
  * and so the bound widens by drift_ppb until the clocks agree again.
  *
+ * That is so if the clock's bound is trusted (BL_CLOCK_TRUST). If a source measures it, bus time
+ * follows CLOCK_MONOTONIC plus the offset that the source has vouched for last, and a step of the
+ * system clock counts only once the source has spoken again (core/clock_source_core.h). The record
+ * is void while the bound is greater than max_bound_us. Example: chrony sets maxerror to 400 us and
+ * dies; the bound reaches 25 ms after 246 s, and the record is void from then on.
+ *
  * A record that an earlier daemon left is continued while it is valid. A void record is not used by
  * anybody, so bus time may leap forward to the truth.
  *
@@ -92,6 +98,11 @@ static void publish_record(struct bl_clock_keeper *k)
 	c->drift_ppb = own->drift_ppb;
 	c->tai_offset_s = own->tai_offset_s;
 	c->skew_ns = own->skew_ns;
+	c->source = own->source;
+	c->state = own->state;
+	c->source_ns = own->source_ns;
+	c->source_as_of_ns = own->source_as_of_ns;
+	c->max_bound_ns = own->max_bound_ns;
 	atomic_thread_fence(memory_order_seq_cst);
 	own->seq = (own->seq | 1) + 1;
 	BL_WRITE_ONCE(c->seq, own->seq);
@@ -118,7 +129,184 @@ static int64_t base_offset(uint64_t base, uint64_t tai)
 	return offset;
 }
 
-static void steer_record(struct bl_clock_keeper *k)
+static void read_source(struct bl_clock_keeper *k, const struct bl_clock_source *source)
+{
+	struct reading r = read_clocks();
+	struct bl_clock_sample s;
+	int rc = source->read(&k->memory, r.mono, &s);
+
+	bl_clock_hold_read(&k->hold, &s, r.mono, (int64_t)(r.tai - r.mono),
+			   r.width + k->last_width_ns);
+	k->last_width_ns = r.width;
+	if (!rc && k->read && s.tai_offset_s != k->tai_offset_s)
+		bl_log(BL_LOG_WARN,
+		       "%s: the kernel's TAI offset changed from %d to %d s, and CLOCK_TAI with "
+		       "it: "
+		       "bus time does not follow before the clock's source has confirmed it, and "
+		       "is "
+		       "then void until it agrees; set the same offset on all machines at boot",
+		       k->name, k->tai_offset_s, s.tai_offset_s);
+	if (!rc) {
+		k->read = true;
+		k->tai_offset_s = s.tai_offset_s;
+	}
+	k->synced = s.synced;
+}
+
+/* Bus time that is aimed at, at the time of @r. */
+static uint64_t target_at(const struct bl_clock_keeper *k, const struct reading *r)
+{
+	uint64_t tai = bl_clock_source(k->source) && k->hold.ever
+			       ? r->mono + (uint64_t)k->hold.offset_ns
+			       : r->tai;
+
+	return tai + (uint64_t)(k->bus_offset_ns + k->skew_ns);
+}
+
+/* Says once what has become of the clock. */
+static void tell_state(struct bl_clock_keeper *k, enum bl_clock_state is)
+{
+	const struct bl_clock *c = &k->own;
+	unsigned long long us = c->bound_ns / 1000;
+
+	if (is == k->state)
+		return;
+	switch (is) {
+	case BL_CLOCK_GOOD:
+		bl_log(BL_LOG_INFO, "%s: the system clock is synchronised, to within %llu us",
+		       k->name, us);
+		break;
+	case BL_CLOCK_HOLDOVER:
+		bl_log(BL_LOG_WARN,
+		       "%s: the system clock is not synchronised any more: bus time keeps its "
+		       "course, its bound of %llu us grows by %u us a second, and beyond %u us "
+		       "nothing ordered is sent; look after chrony, ntpd or ptp4l",
+		       k->name, us, c->drift_ppb / 1000, k->max_bound_us);
+		break;
+	case BL_CLOCK_NEVER:
+		bl_log(BL_LOG_ERR,
+		       "%s: the system clock is not synchronised (STA_UNSYNC): nothing ordered is "
+		       "sent until it is; start chrony, ntpd, or ptp4l and phc2sys, or pass "
+		       "--clock-source trust if the clock is right to within --clock-bound-us",
+		       k->name);
+		break;
+	case BL_CLOCK_TOO_WIDE:
+		bl_log(BL_LOG_ERR,
+		       "%s: the clock may be wrong by %llu us, more than %u us are not allowed: "
+		       "nothing ordered is sent until its source knows better; look after chrony, "
+		       "ntpd or ptp4l, or raise max_bound_us",
+		       k->name, us, k->max_bound_us);
+		break;
+	case BL_CLOCK_STEERING:
+		bl_log(BL_LOG_ERR,
+		       "%s: bus time may be wrong by %llu us since the system clock was set, more "
+		       "than %u us are not allowed: nothing ordered is sent until they agree",
+		       k->name, us, k->max_bound_us);
+		break;
+	case BL_CLOCK_STATES_NUMBER:
+		break;
+	}
+	k->state = is;
+}
+
+static bool is_void(enum bl_clock_state s)
+{
+#define VOID_(name, text, is_void) [BL_CLOCK_##name] = (is_void),
+	static const bool voids[BL_CLOCK_STATES_NUMBER] = { BL_CLOCK_STATES(VOID_) };
+#undef VOID_
+
+	return voids[s];
+}
+
+/*
+ * Writes the bound and the state into the keeper's own record, whose bus time is @error away from
+ * its target at @r. The record is valid for as long as its bound will be.
+ */
+static void judge_record(struct bl_clock_keeper *k, const struct reading *r, int64_t error)
+{
+	struct bl_clock *c = &k->own;
+	uint64_t max = k->max_bound_us * 1000ULL, base, full, lasts;
+
+	c->source = k->source;
+	c->max_bound_ns = max;
+	c->as_of_ns = r->mono;
+	c->tai_offset_s = k->tai_offset_s;
+	c->source_ns = bl_clock_hold_bound(&k->hold, r->mono, c->drift_ppb);
+	base = bl_max64(k->bound_us * 1000ULL, c->source_ns) + r->width / 2 +
+	       atomic_load(&k->proven_ns);
+	full = base + (uint64_t)llabs(error);
+	c->bound_ns = full < BL_CLOCK_BOUND_MAX_NS ? full : BL_CLOCK_BOUND_MAX_NS;
+	c->state = !k->hold.ever ? BL_CLOCK_NEVER
+		   : base > max  ? BL_CLOCK_TOO_WIDE
+		   : full > max  ? BL_CLOCK_STEERING
+		   : k->synced   ? BL_CLOCK_GOOD
+				 : BL_CLOCK_HOLDOVER;
+	if (c->source_as_of_ns || !is_void((enum bl_clock_state)c->state))
+		c->source_as_of_ns = bl_max64(k->hold.as_of_ns, 1);
+	c->void_after_ns = r->mono;
+	if (is_void((enum bl_clock_state)c->state))
+		return;
+	lasts = (max - full) * 1000000ULL / c->drift_ppb * 1000;
+	c->void_after_ns = void_after_ns(k, r->mono);
+	if (r->mono + lasts < c->void_after_ns)
+		c->void_after_ns = r->mono + lasts;
+}
+
+/*
+ * One update with a measured source. Bus time of a void record is used by nobody, so it leaps
+ * forward to its target then. It is set back only if no bus time was ever used.
+ */
+static void steer_measured(struct bl_clock_keeper *k, const struct bl_clock_source *source)
+{
+	struct bl_clock *c = &k->own;
+	bool unused = !c->source_as_of_ns;
+	struct bl_clock_seg next;
+	struct reading r;
+	int64_t error;
+	int tries;
+
+	read_source(k, source);
+	for (tries = 0; tries < 8; tries++) {
+		r = read_clocks();
+		error = bl_clock_steer(c, r.mono, target_at(k, &r), GAIN_NS, &next);
+		if (bl_mono_ns() + BL_CLOCK_LEAD_NS / 2 > next.mono_ns)
+			continue;
+		c->seg[0] = c->seg[1];
+		c->seg[1] = next;
+		judge_record(k, &r, error);
+		if (is_void(k->state) && c->state != BL_CLOCK_NEVER &&
+		    c->state != BL_CLOCK_TOO_WIDE && (error < 0 || unused)) {
+			if (c->state == BL_CLOCK_STEERING)
+				bl_log(BL_LOG_WARN,
+				       "%s: bus time, which was void, is set %s by %lld us to the "
+				       "system clock",
+				       k->name, error < 0 ? "forward" : "back",
+				       (long long)(llabs(error) / 1000));
+			bl_clock_start(c, r.mono, target_at(k, &r));
+			judge_record(k, &r, 0);
+		}
+		publish_record(k);
+		tell_state(k, (enum bl_clock_state)c->state);
+		return;
+	}
+}
+
+/*
+ * Continues what an earlier keeper held, whose record is @c: bus time was within the record's bound
+ * of true time, whatever has happened to the system clock since.
+ */
+static void inherit_hold(struct bl_clock_keeper *k, const struct bl_clock *c, uint64_t mono)
+{
+	k->hold = (struct bl_clock_hold){};
+	if (c->source != k->source || !c->source_as_of_ns)
+		return;
+	k->hold.ever = 1;
+	k->hold.bound_ns = bl_clock_bound(c, mono);
+	k->hold.as_of_ns = mono;
+	k->hold.offset_ns = (int64_t)(bl_clock_at(c, mono) - mono) - k->bus_offset_ns - c->skew_ns;
+}
+
+static void steer_trusted(struct bl_clock_keeper *k)
 {
 	struct bl_clock *c = &k->own;
 	struct bl_clock_seg next;
@@ -142,8 +330,13 @@ static void steer_record(struct bl_clock_keeper *k)
 			continue;
 		c->seg[0] = c->seg[1];
 		c->seg[1] = next;
+		c->source = BL_CLOCK_TRUST;
+		c->state = BL_CLOCK_GOOD;
+		c->source_ns = k->bound_us * 1000ULL;
+		c->max_bound_ns = 0;
 		c->void_after_ns = void_after_ns(k, r.mono);
 		if (!step) {
+			c->source_as_of_ns = r.mono;
 			c->as_of_ns = r.mono;
 			c->bound_ns = k->bound_us * 1000ULL + r.width / 2 + (uint64_t)llabs(error) +
 				      atomic_load(&k->proven_ns);
@@ -163,6 +356,16 @@ static void steer_record(struct bl_clock_keeper *k)
 		k->stepped = step;
 		return;
 	}
+}
+
+static void steer_record(struct bl_clock_keeper *k)
+{
+	const struct bl_clock_source *source = bl_clock_source(k->source);
+
+	if (source)
+		steer_measured(k, source);
+	else
+		steer_trusted(k);
 }
 
 int bl_clock_map(struct bl_clock_keeper *k, int map_fd, struct bl_err *err)
@@ -199,11 +402,15 @@ int bl_clock_adopt(struct bl_clock_keeper *k, struct bl_err *err)
 	if (bl_clock_usable(c, r.mono)) {
 		if (k->base_ns)
 			k->bus_offset_ns = (int64_t)(bl_clock_at(c, r.mono) - r.tai) - c->skew_ns;
+		inherit_hold(k, c, r.mono);
 		c->skew_ns = k->skew_ns;
 		steer_record(k);
 		return 0;
 	}
+	k->hold = (struct bl_clock_hold){};
 	bus = bl_max64(target, bl_clock_at(c, r.mono));
+	if (c->source > BL_CLOCK_TRUST && !c->source_as_of_ns)
+		bus = target;
 	if (adjtimex(&tx) < 0)
 		return bl_fail(err, errno, "adjtimex: %s", strerror(errno));
 	bl_clock_start(c, r.mono, bus);
@@ -214,10 +421,20 @@ int bl_clock_adopt(struct bl_clock_keeper *k, struct bl_err *err)
 	 * ever if it counts as a step.
 	 */
 	c->bound_ns = k->bound_us * 1000ULL + r.width / 2 + (bus - target);
+	c->source = BL_CLOCK_TRUST;
+	c->state = BL_CLOCK_GOOD;
+	c->source_ns = k->bound_us * 1000ULL;
+	if (!bl_clock_source(k->source))
+		c->source_as_of_ns = r.mono;
+	c->max_bound_ns = 0;
 	c->drift_ppb = BL_CLOCK_DRIFT_PPB;
 	c->tai_offset_s = tx.tai;
 	c->skew_ns = k->skew_ns;
 	c->flags = BL_CLOCK_VALID;
+	if (bl_clock_source(k->source)) {
+		steer_record(k);
+		return 0;
+	}
 	publish_record(k);
 	return 0;
 }

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/log.h"
+#include "loader/clock/source.h"
 #include "maps/clock_abi.h"
 
 #define BL_CLOCK_TICK_NS   250000000ULL /* from one update of the record to the next */
@@ -23,6 +24,8 @@ struct bl_clock_keeper {
 	/* configuration; see struct bl_node_cfg */
 	const char *name; /* of the node, for the log */
 	uint32_t bound_us;
+	uint32_t max_bound_us; /* unused if the source is trusted */
+	uint32_t source;       /* enum bl_clock_source_kind; 0: BL_CLOCK_TRUST */
 	uint32_t void_after_ms;
 	int64_t skew_ns;
 	uint64_t base_ns;
@@ -38,6 +41,14 @@ struct bl_clock_keeper {
 	uint64_t next_ns;        /* CLOCK_MONOTONIC of the next update */
 	int64_t bus_offset_ns;   /* wanted bus time less CLOCK_TAI, without @skew_ns */
 	bool stepped;            /* the system clock was set, and bus time does not follow */
+	/* The rest of this paragraph is for a source that is measured. */
+	struct bl_clock_memory memory;
+	struct bl_clock_hold hold;
+	uint64_t last_width_ns;    /* of the last reading of both clocks */
+	bool read;                 /* the source was read since the start */
+	bool synced;               /* what the source said last */
+	int32_t tai_offset_s;      /* the same */
+	enum bl_clock_state state; /* the last one that was published */
 	/*
 	 * Error of this clock beyond the bound of its source, ns, as the clocks of neighbours have
 	 * proven it; 0: none. It is added to the bound. Any thread of the daemon may store it.

@@ -179,6 +179,8 @@ void bl_keep_configure(struct bl_node *n)
 {
 	n->clock.name = n->meta.name;
 	n->clock.bound_us = n->cfg.clock_bound_us;
+	n->clock.max_bound_us = n->cfg.clock_max_bound_us;
+	n->clock.source = n->cfg.clock_source;
 	n->clock.void_after_ms = n->cfg.clock_void_after_ms;
 	n->clock.skew_ns = n->cfg.skew_ns;
 	n->clock.base_ns = n->cfg.clock_base_ns;

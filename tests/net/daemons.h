@@ -49,7 +49,7 @@ T_FN void dm_file(unsigned int i, const char *path)
 	CHECK(f, "%s", path);
 	fprintf(f,
 		"role: %s\nname: %s\nnode_id: %u\nbeacon_us: %u\ndead_after_us: %u\ncaretaker_ms: "
-		"%d\nclock_void_after_ms: %u\n",
+		"%d\nclock_void_after_ms: %u\nclock: { source: trust }\n",
 		c.role == BL_ROLE_HOST ? "host" : "switch", c.name, c.node_id, c.beacon_us,
 		c.dead_after_us, dm_caretaker_ms, dm_void_ms);
 	for (k = 0; k < c.ctl.n; k++)

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What a node may believe of its system clock, from what a source of time says about it.
+ *
+ * A source now and then says anew how far the clock is from true time at the most. The node holds
+ * the last such word, together with the clock's offset from CLOCK_MONOTONIC at that moment. Both
+ * clocks run at the same rate, so the offset changes only if the clock is stepped. Until the source
+ * speaks again, the node goes by CLOCK_MONOTONIC plus the held offset, and the held bound grows
+ * with the drift: a step of the system clock that the source has not confirmed has no effect.
+ *
+ * Example: the source says 200 us; 10 s later, with a drift of 100 ppm, the bound is 1200 us.
+ *
+ * A word is noticed at a reading, and was spoken at some time since the reading before. It
+ * is therefore held from the reading before. If the clock was stepped between the two, either of
+ * its settings may be meant, and the step is added to the bound. The first word may be a second
+ * old: the kernel lets maxerror grow once a second.
+ *
+ * This file reads no clock, and does not say when a bound is too great (loader/order/clock.c).
+ */
+#ifndef BARLINE_CLOCK_SOURCE_CORE_H
+#define BARLINE_CLOCK_SOURCE_CORE_H
+
+#include "maps/clock_abi.h"
+#include "core/core.h"
+
+/** struct bl_clock_sample - what a source says at one reading. */
+struct bl_clock_sample {
+	int synced;         /* the source answers, and calls the clock synchronised */
+	int fresh;          /* @bound_ns was determined anew since the last reading */
+	__u64 bound_ns;     /* greatest error of the clock, ns; unspecified if not @synced */
+	__s32 tai_offset_s; /* TAI - UTC as the source has it, seconds */
+};
+
+/** struct bl_clock_hold - the last word of a source. All zero: there was none. */
+struct bl_clock_hold {
+	int ever;             /* the following three are valid */
+	__u64 bound_ns;       /* greatest error of CLOCK_MONOTONIC + @offset_ns at @as_of_ns */
+	__u64 as_of_ns;       /* CLOCK_MONOTONIC */
+	__s64 offset_ns;      /* the clock less CLOCK_MONOTONIC */
+	int read;             /* the following two are valid */
+	__u64 last_ns;        /* CLOCK_MONOTONIC of the last reading */
+	__s64 last_offset_ns; /* the clock less CLOCK_MONOTONIC at the last reading */
+};
+
+/*
+ * The kernel adds 500 us to maxerror at each second (second_overflow() in kernel/time/ntp.c), until
+ * a daemon sets it again.
+ */
+#define BL_KERNEL_MAXERROR_US 500
+
+/**
+ * bl_kernel_was_set - whether a daemon has set maxerror between two readings.
+ * @was_us, @now_us: maxerror at the two readings, us.
+ * @took_ns: time between the readings.
+ *
+ * A daemon that sets exactly what the kernel would have come to by itself is not noticed. The older
+ * word remains in force then, which is wrong by no more than the kernel's own growth in between.
+ */
+BL_CORE int bl_kernel_was_set(__u64 was_us, __u64 now_us, __u64 took_ns)
+{
+	__u64 rise = now_us - was_us;
+
+	if (now_us < was_us)
+		return 1;
+	return rise % BL_KERNEL_MAXERROR_US ||
+	       rise / BL_KERNEL_MAXERROR_US > took_ns / 1000000000ULL + 1;
+}
+
+/**
+ * bl_clock_hold_read - take one reading into account.
+ * @mono, @offset_ns: CLOCK_MONOTONIC of the reading, and the clock less CLOCK_MONOTONIC.
+ * @noise_ns: error of @offset_ns; a smaller difference between two readings is no step.
+ */
+BL_CORE void bl_clock_hold_read(struct bl_clock_hold *h, const struct bl_clock_sample *s,
+				__u64 mono, __s64 offset_ns, __u64 noise_ns)
+{
+	__s64 d = h->read ? offset_ns - h->last_offset_ns : 0;
+	__u64 step = (__u64)(d < 0 ? -d : d);
+
+	if (s->synced && (s->fresh || !h->ever)) {
+		h->bound_ns = s->bound_ns + (step > noise_ns ? step : 0);
+		h->as_of_ns = h->read                ? h->last_ns
+			      : mono > 1000000000ULL ? mono - 1000000000ULL
+						     : 0;
+		h->offset_ns = offset_ns;
+		h->ever = 1;
+	}
+	h->last_ns = mono;
+	h->last_offset_ns = offset_ns;
+	h->read = 1;
+}
+
+/**
+ * bl_clock_hold_bound - greatest error of CLOCK_MONOTONIC + @h->offset_ns at @mono, ns, at most
+ * BL_CLOCK_BOUND_MAX_NS; that if the source has never called the clock synchronised.
+ */
+BL_CORE __u64 bl_clock_hold_bound(const struct bl_clock_hold *h, __u64 mono, __u32 drift_ppb)
+{
+	__u64 age = mono > h->as_of_ns ? mono - h->as_of_ns : 0, all;
+
+	if (!h->ever || h->bound_ns >= BL_CLOCK_BOUND_MAX_NS || age >> 42)
+		return BL_CLOCK_BOUND_MAX_NS;
+	all = h->bound_ns + ((age >> 10) + 1) * drift_ppb / 976562;
+	return all < BL_CLOCK_BOUND_MAX_NS ? all : BL_CLOCK_BOUND_MAX_NS;
+}
+
+#endif

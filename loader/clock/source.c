@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* See source.h. */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "loader/clock/source.h"
+
+const struct bl_clock_source *bl_clock_source(uint32_t kind)
+{
+	return kind == BL_CLOCK_KERNEL ? &bl_clock_kernel : NULL;
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* See config_clock.h. */
+#include "loader/config_clock.h"
+
+#include <string.h>
+
+#include "maps/clock_abi.h"
+
+static const char *const names[] = { "trust", "kernel" };
+static const uint32_t kinds[] = { BL_CLOCK_TRUST, BL_CLOCK_KERNEL };
+#define NAMES (sizeof(names) / sizeof(names[0]))
+
+uint32_t bl_clock_source_parse(const char *name)
+{
+	size_t k;
+
+	for (k = 0; k < NAMES; k++)
+		if (!strcmp(names[k], name))
+			return kinds[k];
+	return 0;
+}
+
+void bl_clock_default_source(struct bl_node_cfg *cfg)
+{
+	if (!cfg->clock_source)
+		cfg->clock_source = BL_CLOCK_KERNEL;
+}
+
+void bl_config_clock(struct bl_yaml *y, struct bl_node_cfg *cfg)
+{
+	static const char *const keys[] = { "source", "bound_us", "max_bound_us", NULL };
+	yaml_node_t *map = bl_yaml_get(y, y->root, "clock");
+	uint32_t bound = bl_yaml_u32(y, y->root, "clock_bound_us");
+	int64_t v;
+	int kind;
+
+	if (bound)
+		cfg->clock_bound_us = bound;
+	if (!map)
+		return;
+	bl_yaml_keys(y, map, keys);
+	kind = bl_yaml_name(y, map, "source", names, NAMES);
+	if (kind >= 0)
+		cfg->clock_source = kinds[kind];
+	if (bound && bl_yaml_get(y, map, "bound_us"))
+		bl_yaml_refuse(y, map, "bound_us",
+			       "bound_us and clock_bound_us are the same; write one of them");
+	if (bl_yaml_number(y, map, "bound_us", 1, BL_CLOCK_MAX_BOUND_LIMIT_US, &v))
+		cfg->clock_bound_us = (uint32_t)v;
+	if (bl_yaml_number(y, map, "max_bound_us", 1, BL_CLOCK_MAX_BOUND_LIMIT_US, &v))
+		cfg->clock_max_bound_us = (uint32_t)v;
+	if (cfg->clock_source == BL_CLOCK_TRUST && bl_yaml_get(y, map, "max_bound_us"))
+		bl_yaml_refuse(y, map, "max_bound_us",
+			       "max_bound_us is used with \"source: kernel\" only: a bound that is "
+			       "trusted does not change");
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The key "clock" of a node's configuration: where the bound of its clock comes from. */
+#ifndef BARLINE_LOADER_CONFIG_CLOCK_H
+#define BARLINE_LOADER_CONFIG_CLOCK_H
+
+#include "base/yaml.h"
+#include "loader/node_cfg.h"
+
+/** bl_config_clock - reads "clock", if the file has it, and the older key "clock_bound_us". */
+void bl_config_clock(struct bl_yaml *y, struct bl_node_cfg *cfg);
+
+/** bl_clock_source_parse - the source of the name @name, or 0: there is none. */
+uint32_t bl_clock_source_parse(const char *name);
+
+/** bl_clock_default_source - a daemon reads the kernel unless it was told otherwise. */
+void bl_clock_default_source(struct bl_node_cfg *cfg);
+
+#endif

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * What is believed of a system clock (core/clock_source_core.h): the worked example, edges, and
+ * random clocks that drift, are stepped and lose their source, whose error is never above the
+ * bound.
+ */
+#include "tests/unit/unit.h"
+#include "core/clock_source_core.h"
+
+#define SEC   1000000000ULL
+#define MS    1000000LL
+#define DRIFT 100000 /* ppb */
+
+static void bl_kernel_was_set__edges(void **state)
+{
+	static const struct {
+		uint64_t was, now, took_ns;
+		int set;
+	} t[] = {
+		{ 1000, 1000, 250000000, 0 },
+		{ 1000, 1500, 250000000, 0 },
+		{ 1000, 999, 250000000, 1 },
+		{ 1000, 1001, 250000000, 1 },
+		{ 1000, 1499, 250000000, 1 },
+		{ 1000, 1501, 250000000, 1 },
+		{ 1000, 2000, 250000000, 1 },
+		{ 1000, 2000, SEC - 1, 1 },
+		{ 1000, 2000, SEC, 0 },
+		{ 1000, 2500, SEC, 1 },
+		{ 16000000, 0, 250000000, 1 },
+		{ 0, 16000000, 250000000, 1 },
+		{ 16000000, 16000000, 10 * SEC, 0 },
+	};
+
+	(void)state;
+	for (size_t k = 0; k < ARRAY_SIZE(t); k++)
+		assert_int_equal(bl_kernel_was_set(t[k].was, t[k].now, t[k].took_ns), t[k].set);
+}
+
+static void bl_clock_hold_bound__example(void **state)
+{
+	const struct bl_clock_sample good = { .synced = 1, .bound_ns = 200000 };
+	struct bl_clock_hold h = {};
+
+	(void)state;
+	assert_true(bl_clock_hold_bound(&h, SEC, DRIFT) == BL_CLOCK_BOUND_MAX_NS);
+	bl_clock_hold_read(&h, &good, 2 * SEC, 5, 0); /* spoken a second ago */
+	assert_in_range(bl_clock_hold_bound(&h, SEC, DRIFT), 200000, 200001);
+	assert_in_range(bl_clock_hold_bound(&h, 11 * SEC, DRIFT), 1200000, 1200010);
+	/* A word that is not fresh renews nothing, and neither does one of a clock out of sync. */
+	bl_clock_hold_read(&h, &good, 12 * SEC, 5, 0);
+	bl_clock_hold_read(&h, &(struct bl_clock_sample){ .fresh = 1 }, 13 * SEC, 5, 0);
+	assert_int_equal(h.as_of_ns, SEC);
+}
+
+/* The bound ends at its maximum, whatever is held, and does not wrap. */
+static void bl_clock_hold_bound__ends(void **state)
+{
+	static const uint64_t held[] = { 0, BL_CLOCK_BOUND_MAX_NS - 1, BL_CLOCK_BOUND_MAX_NS,
+					 UINT64_MAX };
+	size_t k;
+
+	(void)state;
+	for (k = 0; k < ARRAY_SIZE(held); k++) {
+		struct bl_clock_hold h = { .ever = 1, .bound_ns = held[k], .as_of_ns = 1 };
+
+		assert_true(bl_clock_hold_bound(&h, UINT64_MAX, UINT32_MAX) ==
+			    BL_CLOCK_BOUND_MAX_NS);
+		assert_true(bl_clock_hold_bound(&h, 1ULL << 41, UINT32_MAX) ==
+			    BL_CLOCK_BOUND_MAX_NS);
+	}
+}
+
+/* A word is held from the reading before; a step between the two is added to it. */
+static void bl_clock_hold_read__step_with_a_word(void **state)
+{
+	const struct bl_clock_sample s = { .synced = 1, .fresh = 1, .bound_ns = 1000 };
+	static const int64_t step[] = { 0, 10, -10, 11, -11, MS, -MS };
+	size_t k;
+
+	(void)state;
+	for (k = 0; k < ARRAY_SIZE(step); k++) {
+		struct bl_clock_hold h = {};
+		uint64_t all = (uint64_t)llabs(step[k]);
+
+		bl_clock_hold_read(&h, &s, SEC, 77, 10);
+		bl_clock_hold_read(&h, &s, 2 * SEC, 77 + step[k], 10);
+		assert_int_equal(h.bound_ns, 1000 + (all > 10 ? all : 0));
+		assert_int_equal(h.as_of_ns, SEC);
+		assert_int_equal(h.offset_ns, 77 + step[k]);
+	}
+}
+
+static uint64_t seed;
+
+static uint64_t random_below(uint64_t n)
+{
+	seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
+	return (seed >> 33) % n;
+}
+
+/*
+ * True time less CLOCK_MONOTONIC moves by up to DRIFT. The system clock is stepped at any moment,
+ * by its source (which then speaks at once) or by a stranger (of whom the kernel says STA_UNSYNC,
+ * or nothing). The source says truly how far off the clock is. At each reading the error of what
+ * the node goes by is within the bound.
+ */
+static void hold__random_clocks_are_within_the_bound(void **state)
+{
+	unsigned int run, i, words = 0, steps = 0;
+
+	(void)state;
+	for (run = 0; run < 400; run++) {
+		struct bl_clock_hold h = {};
+		int64_t truth = 0, clock = (int64_t)random_below(2 * MS) - MS, rate, err;
+		uint64_t mono = SEC, took;
+		int synced = 0;
+
+		seed = run + 1;
+		rate = (int64_t)random_below(2 * DRIFT + 1) - DRIFT;
+		for (i = 0; i < 300; i++) {
+			struct bl_clock_sample s = {};
+			uint64_t what = random_below(40), part;
+
+			took = 1 + random_below(SEC);
+			part = random_below(took);
+			if (!random_below(50))
+				rate = (int64_t)random_below(2 * DRIFT + 1) - DRIFT;
+			truth += (int64_t)part * rate / (int64_t)SEC;
+			if (what < 2) { /* a stranger */
+				clock += (int64_t)random_below(20 * MS) - 10 * MS;
+				synced = what ? synced : 0;
+				steps++;
+			}
+			if (what == 2 || what == 3) /* the source steps the clock */
+				clock = truth + (int64_t)random_below(100000) - 50000;
+			if (what >= 2 && what < 6) { /* the source speaks */
+				s.fresh = 1;
+				s.bound_ns = (uint64_t)llabs(clock - truth);
+				synced = 1;
+				words++;
+			}
+			if (what == 6)
+				synced = 0;
+			truth += (int64_t)(took - part) * rate / (int64_t)SEC;
+			mono += took;
+			s.synced = synced;
+			if (!s.fresh && !h.ever)
+				s.synced = 0;
+			bl_clock_hold_read(&h, &s, mono, clock, 0);
+			err = llabs(h.offset_ns - truth);
+			assert_true((uint64_t)err <= bl_clock_hold_bound(&h, mono, DRIFT) + 1000);
+		}
+	}
+	assert_true(words > 1000 && steps > 1000);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(bl_kernel_was_set__edges),
+		cmocka_unit_test(bl_clock_hold_bound__example),
+		cmocka_unit_test(bl_clock_hold_bound__ends),
+		cmocka_unit_test(bl_clock_hold_read__step_with_a_word),
+		cmocka_unit_test(hold__random_clocks_are_within_the_bound),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The key "clock" of a node's file (loader/config_clock.c): what it sets, and what is refused. */
+#include "tests/unit/unit.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "loader/config.h"
+#include "loader/config_clock.h"
+#include "maps/clock_abi.h"
+
+/*
+ * What the reader of the file needs from the rest of the loader; tests/prog/test_config.c tests it
+ * with the real functions.
+ */
+void __wrap_bl_admission_defaults(struct bl_node_cfg *c);
+int __wrap_bl_admission_check(const struct bl_node_cfg *c, struct bl_err *err);
+const char *__wrap_bl_role_name(enum bl_role role);
+int __wrap_bl_chain_check(const char *what, struct bl_err *err);
+
+void __wrap_bl_admission_defaults(struct bl_node_cfg *c)
+{
+	(void)c;
+}
+
+int __wrap_bl_admission_check(const struct bl_node_cfg *c, struct bl_err *err)
+{
+	(void)c, (void)err;
+	return 0;
+}
+
+int __wrap_bl_chain_check(const char *what, struct bl_err *err)
+{
+	(void)what, (void)err;
+	return 0;
+}
+
+const char *__wrap_bl_role_name(enum bl_role role)
+{
+	return role == BL_ROLE_HOST ? "host" : "switch";
+}
+
+static int load(struct bl_node_cfg *c, struct bl_err *err, const char *text)
+{
+	char path[] = "/tmp/config_clock_XXXXXX";
+	FILE *f = fdopen(mkstemp(path), "w");
+	int rc;
+
+	assert_non_null(f);
+	fprintf(f, "role: host\ninterface: lo\n%s\n", text);
+	assert_int_equal(fclose(f), 0);
+	*c = (struct bl_node_cfg){};
+	rc = bl_config_load(c, path, err);
+	bl_config_free(c);
+	assert_int_equal(unlink(path), 0);
+	return rc;
+}
+
+static void clock__good(void **state)
+{
+	static const struct {
+		const char *text;
+		uint32_t source, bound_us, max_us;
+	} t[] = {
+		{ "", 0, 0, 0 },
+		{ "clock_bound_us: 70", 0, 70, 0 },
+		{ "clock: { source: kernel }", BL_CLOCK_KERNEL, 0, 0 },
+		{ "clock: { source: trust, bound_us: 1 }", BL_CLOCK_TRUST, 1, 0 },
+		{ "clock: { max_bound_us: 1000000, bound_us: 999999 }", 0, 999999, 1000000 },
+		{ "clock: { source: kernel }\nclock_bound_us: 70", BL_CLOCK_KERNEL, 70, 0 },
+	};
+	struct bl_node_cfg c;
+	struct bl_err err;
+
+	(void)state;
+	for (size_t k = 0; k < ARRAY_SIZE(t); k++) {
+		assert_int_equal(load(&c, &err, t[k].text), 0);
+		assert_int_equal(c.clock_source, t[k].source);
+		assert_int_equal(c.clock_bound_us, t[k].bound_us);
+		assert_int_equal(c.clock_max_bound_us, t[k].max_us);
+		bl_clock_default_source(&c);
+		assert_int_equal(c.clock_source, t[k].source ? t[k].source : BL_CLOCK_KERNEL);
+	}
+}
+
+static void clock__bad(void **state)
+{
+	static const struct {
+		const char *text, *says;
+	} t[] = {
+		{ "clock: kernel", "clock" },
+		{ "clock: { source: sundial }", "sundial" },
+		{ "clock: { source: ptp4l }", "ptp4l" },
+		{ "clock: { bound: 3 }", "bound" },
+		{ "clock: { bound_us: 0 }", "bound_us" },
+		{ "clock: { max_bound_us: 1000001 }", "max_bound_us" },
+		{ "clock: { max_bound_us: -1 }", "max_bound_us" },
+		{ "clock: { bound_us: 5 }\nclock_bound_us: 5", "write one of them" },
+		{ "clock: { source: trust, max_bound_us: 5 }", "does not change" },
+	};
+	struct bl_node_cfg c;
+	struct bl_err err;
+
+	(void)state;
+	for (size_t k = 0; k < ARRAY_SIZE(t); k++) {
+		err.text[0] = 0;
+		assert_int_equal(load(&c, &err, t[k].text), -EINVAL);
+		assert_non_null(strstr(err.text, t[k].says));
+	}
+}
+
+static void bl_clock_source_parse__names(void **state)
+{
+	(void)state;
+	assert_int_equal(bl_clock_source_parse("kernel"), BL_CLOCK_KERNEL);
+	assert_int_equal(bl_clock_source_parse("trust"), BL_CLOCK_TRUST);
+	assert_int_equal(bl_clock_source_parse(""), 0);
+	assert_int_equal(bl_clock_source_parse("kernel "), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(clock__good),
+		cmocka_unit_test(clock__bad),
+		cmocka_unit_test(bl_clock_source_parse__names),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
