@@ -116,9 +116,9 @@ static __always_inline __u64 greatest_given_barrier(const struct bl_sw_lane *lan
  * passing its address to a callback would force all of struct run onto the stack.
  */
 struct lane_scan {
-	const struct bl_sw_cfg *cfg; /* value 0 of "sw_cfg" */
-	struct bl_sw_lane *lane;     /* the scanning lane */
-	__u32 lane_no;
+	__u32 lane_no; /* the scanning lane */
+	__u16 nports;
+	__u16 own; /* 1: only ports whose home this lane is */
 };
 
 /** bl_input_lags - notes that port @p was excluded because it lags. Rare, and so a function. */
@@ -188,9 +188,9 @@ static long expire_lanes(__u32 p, struct lane_scan *s)
 	struct bl_pair leaf;
 	int res;
 
-	if (!port || p >= s->cfg->nports)
+	if (!port || p >= s->nports)
 		return 1;
-	if (!port->ifindex || (s->cfg->single_writer && BL_HOME_LANE(port) != s->lane_no))
+	if (!port->ifindex || (s->own && BL_HOME_LANE(port) != s->lane_no))
 		return 0;
 	res = bl_expire_port(p, s->lane_no);
 	regs = bpf_map_lookup_elem(&sw_regs, &p);
@@ -211,10 +211,9 @@ static long obey_port_fence(__u32 p, struct lane_scan *s)
 	const struct bl_port_regs *regs;
 	struct bl_pair leaf;
 
-	if (!port || p >= s->cfg->nports)
+	if (!port || p >= s->nports)
 		return 1;
-	if (!port->ifindex || (s->cfg->single_writer && BL_HOME_LANE(port) != s->lane_no) ||
-	    !bl_obey_fence(p))
+	if (!port->ifindex || (s->own && BL_HOME_LANE(port) != s->lane_no) || !bl_obey_fence(p))
 		return 0;
 	regs = bpf_map_lookup_elem(&sw_regs, &p);
 	if (!regs)
@@ -228,7 +227,7 @@ static long obey_port_fence(__u32 p, struct lane_scan *s)
  * Applies the fences that this lane has not applied yet. Reads the generation and then the slots;
  * writes the registers and then @orders. Pairs with bl_fence and with loader/order/fence.c.
  */
-static __always_inline void obey_fences(struct lane_scan *s)
+static __always_inline void obey_fences(struct bl_sw_lane *lane, struct lane_scan *s)
 {
 	__u32 zero = 0;
 	const struct bl_epoch *e = bpf_map_lookup_elem(&epoch, &zero);
@@ -237,11 +236,11 @@ static __always_inline void obey_fences(struct lane_scan *s)
 	if (!e)
 		return;
 	generation = BL_READ_ONCE(e->generation);
-	if (__builtin_expect(s->lane->orders == generation, 1))
+	if (__builtin_expect(lane->orders == generation, 1))
 		return;
 	bpf_loop(BL_SW_PORTS_MAX, obey_port_fence, s, 0);
 	BL_BARRIER();
-	BL_WRITE_ONCE(s->lane->orders, generation);
+	BL_WRITE_ONCE(lane->orders, generation);
 }
 
 /* Fills in what the scan of inputs of this role compares with. */
@@ -270,13 +269,15 @@ __attribute__((noinline)) int bl_tick(__u32 lane_no)
 	struct bl_sw_lane *lane = bpf_map_lookup_elem(&sw_lanes, &lane_no);
 	__u32 zero = 0;
 	const struct bl_sw_cfg *cfg = bpf_map_lookup_elem(&sw_cfg, &zero);
-	struct lane_scan s = { .cfg = cfg, .lane = lane, .lane_no = lane_no };
+	struct lane_scan s = { .lane_no = lane_no };
 	struct bl_now now;
 	__u32 set;
 
 	if (!lane || !cfg)
 		return -1;
-	obey_fences(&s); /* Fences are applied even without a clock. */
+	s.nports = (__u16)cfg->nports;
+	s.own = cfg->single_writer;
+	obey_fences(lane, &s); /* Fences are applied even without a clock. */
 	bl_read_clock(&now);
 	if (!now.ok)
 		return -1;
