@@ -58,8 +58,9 @@ shows() { # IFNAME PATTERN...: tc shows a line with each pattern
 	done
 }
 fifo() { # IFNAME TX: `show nics` says that
-	barline show nics -j >/tmp/nics || return 1
-	grep -q "\"name\": *\"$1\"" /tmp/nics && grep -q "\"transmit\": *\"$2\"" /tmp/nics ||
+	barline show nics -j >/tmp/nics &&
+		grep -q "\"name\": *\"$1\"" /tmp/nics &&
+		grep -q "\"transmit\": *\"$2\"" /tmp/nics ||
 		{ sed 's/^/# /' /tmp/nics; return 1; }
 }
 
