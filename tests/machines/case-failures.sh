@@ -42,11 +42,12 @@ judged() {
 for nic in eth0 eth1 eth2; do until_clock "$nic" good; done
 judged before "h1 h2 h3" -r -n 200 -g 10000 -t 5
 
-# What disciplines the clock of h2 begins to lie: it steps the clock by 5 ms, and says again and again
-# that it is right to within 1 ms. h1 and h3 send best-effort messages meanwhile.
+# What disciplines the clock of h2 begins to lie: it steps the clock by 5 ms, and says again and
+# again that it is right to within 1 ms. h1 and h3 send best-effort messages meanwhile.
 peers_begin pulled "h1 h3" -n 600 -g 20000 -t 10
 on h2 "kill \$(cat /run/keep.pid)
-	while sleep 1; do true_clock set -o 5000000; done >/run/lie.log 2>&1 & echo \$! >/run/lie.pid"
+	while sleep 1; do true_clock set -o 5000000; done >/run/lie.log 2>&1 &
+	echo \$! >/run/lie.pid"
 wait_on h2 120 "grep -q 'neighbours prove an error' /run/barlined.log"
 [ "$(clock_of eth0)$(clock_of eth2)" = goodgood ] ||
 	{ on sw "barline show links"; fail "the clocks of h1 and h3 are not what is wrong"; }
