@@ -39,6 +39,8 @@ state() {
 }
 up() { # IFNAME OPTION...: starts a daemon, and returns when it is ready
 	nic=$1; shift
+	# What the daemon before has said is gone before the new one runs, and truncates the file.
+	: >/tmp/up
 	barlined host -i "$nic" --no-sandbox -j "$@" >/tmp/up 2>/tmp/err &
 	daemon=$!
 	while kill -0 $daemon 2>/dev/null; do
