@@ -34,6 +34,7 @@ start_host() {
 	local name=$1 address=$2
 	shift 2
 	on "$name" "ip addr replace $address/24 dev eth0; ip link set eth0 up
+		: >/run/barlined.log
 		barline host up $TIMES $CLOCK $* eth0 >/run/barlined.log 2>&1 &
 		echo \$! >/run/barlined.pid"
 	started "$name"
@@ -43,7 +44,8 @@ start_host() {
 start_switch() {
 	local name=$1
 	shift
-	on "$name" "barline switch up $TIMES --lag-max-us 4000000 $CLOCK $* \
+	on "$name" ": >/run/barlined.log
+		barline switch up $TIMES --lag-max-us 4000000 $CLOCK $* \
 			>/run/barlined.log 2>&1 &
 		echo \$! >/run/barlined.pid"
 	started "$name"
