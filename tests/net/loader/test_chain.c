@@ -9,7 +9,7 @@
 
 #include "loader/load/chain.h"
 #include "maps/hook_abi.h"
-#include "tests/net/rack.h"
+#include "tests/net/loader/stranger.h"
 
 static char chain[64]; /* of the first host; "": none */
 
@@ -17,39 +17,6 @@ static void set_chain(struct bl_node_cfg *cfg, const struct lab_node *n)
 {
 	if (!strcmp(n->name, "h1"))
 		strcpy(cfg->chain, chain);
-}
-
-/* Loads a program that returns @verdict. */
-static int load(enum bpf_prog_type type, int verdict, uint32_t flags)
-{
-	LIBBPF_OPTS(bpf_prog_load_opts, o, .prog_flags = flags,
-		    .expected_attach_type = type == BPF_PROG_TYPE_XDP ? BPF_XDP : 0);
-	const struct bpf_insn insn[] = {
-		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .imm = verdict },
-		{ .code = BPF_JMP | BPF_EXIT },
-	};
-	int fd = bpf_prog_load(type, "firewall", "GPL", insn, 2, &o);
-
-	CHECK(fd >= 0, "%s", strerror(errno));
-	return fd;
-}
-
-static uint32_t id_of(int fd)
-{
-	struct bpf_prog_info info = {};
-	uint32_t len = sizeof(info);
-
-	CHECK(!bpf_obj_get_info_by_fd(fd, &info, &len), "%s", strerror(errno));
-	return info.id;
-}
-
-static uint32_t xdp_at(unsigned int node)
-{
-	LIBBPF_OPTS(bpf_xdp_query_opts, q);
-	int home = rack_away(node), rc = bpf_xdp_query((int)if_nametoindex("eth0"), 0, &q);
-
-	rack_back(home);
-	return rc ? 0 : q.drv_prog_id ? q.drv_prog_id : q.skb_prog_id;
 }
 
 static struct bl_hook hook(void)
@@ -107,12 +74,12 @@ static uint32_t open_rack(int fd, uint32_t flags)
 	home = rack_away(node);
 	CHECK(!bpf_xdp_attach((int)if_nametoindex("eth0"), fd, flags, NULL), "%s", strerror(errno));
 	rack_back(home);
-	return id_of(fd);
+	return stranger_id(fd);
 }
 
 RACK_TEST(attached__and_put_back)
 {
-	int fd = load(BPF_PROG_TYPE_XDP, XDP_DROP, 0);
+	int fd = stranger_load(BPF_PROG_TYPE_XDP, XDP_DROP, 0);
 	uint32_t id = open_rack(fd, XDP_FLAGS_DRV_MODE);
 	unsigned int node = rack_host(0);
 	struct bl_err err;
@@ -120,10 +87,10 @@ RACK_TEST(attached__and_put_back)
 	close(fd); /* the interface holds it */
 	CHECK(!rack_start_node(node, &err), "another program was replaced");
 	CHECK(strstr(err.text, "--chain attached"), "%s", err.text);
-	CHECK(xdp_at(node) == id, "the refused start changed something");
+	CHECK(xdp_at(node, "eth0") == id, "the refused start changed something");
 	strcpy(chain, BL_CHAIN_ATTACHED);
 	rack_open_node(node);
-	CHECK(xdp_at(node) && xdp_at(node) != id, "barline is not attached");
+	CHECK(xdp_at(node, "eth0") && xdp_at(node, "eth0") != id, "barline is not attached");
 	CHECK(hook().next_id == id && hook().back_id == id, "%u, %u", hook().next_id,
 	      hook().back_id);
 	udp_until(BL_R_CHAINED);
@@ -142,13 +109,13 @@ RACK_TEST(attached__and_put_back)
 	rack_close_node(node);
 	/* the daemon is gone, as after a kill -9: its pins know what belongs back */
 	detach();
-	CHECK(xdp_at(node) == id, "not put back");
+	CHECK(xdp_at(node, "eth0") == id, "not put back");
 }
 
 /* By id, which another one replaces at a restart; the node holds it when nobody else does. */
 RACK_TEST(by_id__and_another)
 {
-	int fd = load(BPF_PROG_TYPE_XDP, XDP_DROP, 0), home;
+	int fd = stranger_load(BPF_PROG_TYPE_XDP, XDP_DROP, 0), home;
 	uint32_t id = open_rack(fd, XDP_FLAGS_SKB_MODE), other;
 	unsigned int node = rack_host(0);
 
@@ -161,8 +128,8 @@ RACK_TEST(by_id__and_another)
 	CHECK(hook().next_id == id && !hook().back_id, "%u, %u", hook().next_id, hook().back_id);
 	udp_until(BL_R_CHAINED);
 	rack_close_node(node);
-	fd = load(BPF_PROG_TYPE_XDP, XDP_PASS, 0);
-	other = id_of(fd);
+	fd = stranger_load(BPF_PROG_TYPE_XDP, XDP_PASS, 0);
+	other = stranger_id(fd);
 	snprintf(chain, sizeof(chain), "%u", other);
 	rack_open_node(node);
 	close(fd);
@@ -171,7 +138,7 @@ RACK_TEST(by_id__and_another)
 	udp_until(BL_R_CHAINED);
 	rack_close_node(node);
 	detach();
-	CHECK(!xdp_at(node), "a program appeared");
+	CHECK(!xdp_at(node, "eth0"), "a program appeared");
 }
 
 static void refused(const char *what, const char *why)
@@ -187,33 +154,33 @@ static void refused(const char *what, const char *why)
 
 RACK_TEST(what_cannot_be_chained)
 {
-	int fd = load(BPF_PROG_TYPE_XDP, XDP_DROP, 0), bad;
+	int fd = stranger_load(BPF_PROG_TYPE_XDP, XDP_DROP, 0), bad;
 	uint32_t id = open_rack(fd, XDP_FLAGS_DRV_MODE);
 	char text[32];
 
 	refused("/sys/fs/bpf/there-is-none", "cannot open");
 	refused("4000000000", "no program with id");
-	bad = load(BPF_PROG_TYPE_SOCKET_FILTER, 0, 0);
-	snprintf(text, sizeof(text), "%u", id_of(bad));
+	bad = stranger_load(BPF_PROG_TYPE_SOCKET_FILTER, 0, 0);
+	snprintf(text, sizeof(text), "%u", stranger_id(bad));
 	refused(text, "is no XDP program");
 	close(bad);
-	bad = load(BPF_PROG_TYPE_XDP, XDP_PASS, BPF_F_XDP_HAS_FRAGS);
-	snprintf(text, sizeof(text), "%u", id_of(bad));
+	bad = stranger_load(BPF_PROG_TYPE_XDP, XDP_PASS, BPF_F_XDP_HAS_FRAGS);
+	snprintf(text, sizeof(text), "%u", stranger_id(bad));
 	refused(text, "load it without frags");
 	close(bad);
-	CHECK(xdp_at(rack_host(0)) == id, "a refused start changed something");
+	CHECK(xdp_at(rack_host(0), "eth0") == id, "a refused start changed something");
 	/* nor does one of a daemon that takes over */
 	strcpy(chain, BL_CHAIN_ATTACHED);
 	rack_open_node(rack_host(0));
 	rack_close_node(rack_host(0));
-	bad = load(BPF_PROG_TYPE_XDP, XDP_PASS, BPF_F_XDP_HAS_FRAGS);
-	snprintf(text, sizeof(text), "%u", id_of(bad));
+	bad = stranger_load(BPF_PROG_TYPE_XDP, XDP_PASS, BPF_F_XDP_HAS_FRAGS);
+	snprintf(text, sizeof(text), "%u", stranger_id(bad));
 	refused(text, "load it without frags");
 	close(bad);
 	CHECK(hook().next_id == id, "%u", hook().next_id);
 	udp_until(BL_R_CHAINED);
 	detach();
-	CHECK(xdp_at(rack_host(0)) == id, "not put back");
+	CHECK(xdp_at(rack_host(0), "eth0") == id, "not put back");
 }
 
 int main(void)

@@ -7,6 +7,7 @@
  */
 #include "loader/load/attach.h"
 #include "maps/hook_watch_abi.h"
+#include "tests/net/loader/stranger.h"
 #include "tests/net/traffic.h"
 
 #define BEFORE     (1U << 3) /* BPF_F_BEFORE of Linux 6.6 */
@@ -61,39 +62,6 @@ static void detach_link(unsigned int node, const char *pin)
 	CHECK(fd >= 0, "%s: %s", path, strerror(errno));
 	CHECK(!bpf_link_detach(fd), "%s: %s", path, strerror(errno));
 	close(fd);
-}
-
-static uint32_t xdp_at(unsigned int node, const char *ifname)
-{
-	LIBBPF_OPTS(bpf_xdp_query_opts, q);
-	int home = rack_away(node), rc = bpf_xdp_query((int)if_nametoindex(ifname), 0, &q);
-
-	rack_back(home);
-	return rc ? 0 : q.drv_prog_id ? q.drv_prog_id : q.skb_prog_id;
-}
-
-/* Loads a program that returns @verdict. */
-static int load(enum bpf_prog_type type, int verdict)
-{
-	LIBBPF_OPTS(bpf_prog_load_opts, o,
-		    .expected_attach_type = type == BPF_PROG_TYPE_XDP ? BPF_XDP : 0);
-	const struct bpf_insn insn[] = {
-		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .imm = verdict },
-		{ .code = BPF_JMP | BPF_EXIT },
-	};
-	int fd = bpf_prog_load(type, "stranger", "GPL", insn, 2, &o);
-
-	CHECK(fd >= 0, "%s", strerror(errno));
-	return fd;
-}
-
-static uint32_t id_of(int fd)
-{
-	struct bpf_prog_info info = {};
-	uint32_t len = sizeof(info);
-
-	CHECK(!bpf_obj_get_info_by_fd(fd, &info, &len), "%s", strerror(errno));
-	return info.id;
 }
 
 static unsigned int the_switch(void)
@@ -184,12 +152,12 @@ RACK_TEST(another_program__is_not_replaced)
 {
 	unsigned int host;
 	uint32_t own, id;
-	int fd = load(BPF_PROG_TYPE_XDP, XDP_PASS), home;
+	int fd = stranger_load(BPF_PROG_TYPE_XDP, XDP_PASS, 0), home;
 
 	open_rack(2);
 	host = rack_host(0);
 	own = xdp_at(host, "eth0");
-	id = id_of(fd);
+	id = stranger_id(fd);
 	detach_link(host, "xdp-eth0");
 	home = rack_away(host);
 	CHECK(!bpf_xdp_attach((int)if_nametoindex("eth0"), fd, XDP_FLAGS_DRV_MODE, NULL), "%s",
@@ -239,7 +207,7 @@ RACK_TEST(again_and_again__ends)
 RACK_TEST(another_before__is_named)
 {
 	LIBBPF_OPTS(bpf_link_create_opts, o, .flags = BEFORE);
-	int fd = load(BPF_PROG_TYPE_SCHED_CLS, -1), home, link;
+	int fd = stranger_load(BPF_PROG_TYPE_SCHED_CLS, -1, 0), home, link;
 	unsigned int host;
 	uint32_t first;
 
@@ -255,10 +223,10 @@ RACK_TEST(another_before__is_named)
 	link = bpf_link_create(fd, (int)if_nametoindex("eth0"), (enum bpf_attach_type)TCX_EGRESS,
 			       &o);
 	CHECK(link >= 0, "%s", strerror(errno));
-	CHECK(bl_tcx_first((int)if_nametoindex("eth0")) == id_of(fd), "it is not the first");
+	CHECK(bl_tcx_first((int)if_nametoindex("eth0")) == stranger_id(fd), "it is not the first");
 	rack_back(home);
 	until_state(host, 0, BL_HOOK_EGRESS, BL_HOOK_BEHIND);
-	CHECK(seen(host, 0, BL_HOOK_EGRESS).other_id == id_of(fd), "another one is named");
+	CHECK(seen(host, 0, BL_HOOK_EGRESS).other_id == stranger_id(fd), "another one is named");
 	close(link);
 	until_state(host, 0, BL_HOOK_EGRESS, BL_HOOK_OURS);
 	CHECK(!seen(host, 0, BL_HOOK_EGRESS).removed, "it was never removed");
