@@ -42,9 +42,9 @@ static void check_side(const struct finder *to, const char *what, enum bl_hook_s
 		      hook, (uint64_t)h->removed, (uint64_t)h->repaired);
 }
 
-static void check_port(const struct finder *to, const struct bl_node_ref *ref, uint32_t port,
-		       const char *name)
+static void check_port(const struct bl_node_ref *ref, uint32_t port, const char *name, void *ctx)
 {
+	const struct finder *to = ctx;
 	struct bl_hook_watch w;
 	char what[40];
 	int s;
@@ -57,19 +57,7 @@ static void check_port(const struct finder *to, const struct bl_node_ref *ref, u
 
 void doctor_hooks(const struct finder *to, const struct bl_node_ref *ref)
 {
-	struct bl_sw_port p;
-	char nic[16];
-	uint32_t k;
-
-	if (ref->role == BL_ROLE_HOST) {
-		node_nic(ref, nic, sizeof(nic));
-		check_port(to, ref, 0, nic);
-		check_port(to, ref, 1, "lo");
-		return;
-	}
-	for (k = 0; k < BL_SW_PORTS_MAX; k++)
-		if (!node_value(ref, BL_MAP_SW_PORTS, k, &p, sizeof(p)) && p.ifindex) {
-			p.name[sizeof(p.name) - 1] = '\0';
-			check_port(to, ref, k, p.name);
-		}
+	node_ports_each(ref, check_port, (void *)to);
+	if (ref->role == BL_ROLE_HOST)
+		check_port(ref, 1, "lo", (void *)to);
 }

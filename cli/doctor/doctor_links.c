@@ -40,9 +40,9 @@ static bool check_clock(const struct finder *to, const char *what, const struct 
 	return false;
 }
 
-static void check_port(const struct finder *to, const struct bl_node_ref *ref, uint32_t port,
-		       const char *name)
+static void check_port(const struct bl_node_ref *ref, uint32_t port, const char *name, void *ctx)
 {
+	const struct finder *to = ctx;
 	uint64_t lost = 0, overtaken = 0;
 	struct bl_link_view v;
 	struct bl_link l;
@@ -93,18 +93,5 @@ static void check_port(const struct finder *to, const struct bl_node_ref *ref, u
 
 void check_links(const struct finder *to, const struct bl_node_ref *ref)
 {
-	struct bl_sw_port p;
-	char nic[16];
-	uint32_t k;
-
-	if (ref->role == BL_ROLE_HOST) {
-		node_nic(ref, nic, sizeof(nic));
-		check_port(to, ref, 0, nic);
-		return;
-	}
-	for (k = 0; k < BL_SW_PORTS_MAX; k++)
-		if (!node_value(ref, BL_MAP_SW_PORTS, k, &p, sizeof(p)) && p.ifindex) {
-			p.name[sizeof(p.name) - 1] = '\0';
-			check_port(to, ref, k, p.name);
-		}
+	node_ports_each(ref, check_port, (void *)to);
 }

@@ -125,6 +125,27 @@ void node_nic(const struct bl_node_ref *ref, char *name, size_t size)
 		closedir(d);
 }
 
+void node_ports_each(const struct bl_node_ref *ref,
+		     void (*fn)(const struct bl_node_ref *ref, uint32_t port, const char *name,
+				void *ctx),
+		     void *ctx)
+{
+	struct bl_sw_port p;
+	char nic[16];
+	uint32_t k;
+
+	if (ref->role == BL_ROLE_HOST) {
+		node_nic(ref, nic, sizeof(nic));
+		fn(ref, 0, nic, ctx);
+		return;
+	}
+	for (k = 0; k < BL_SW_PORTS_MAX; k++)
+		if (!node_value(ref, BL_MAP_SW_PORTS, k, &p, sizeof(p)) && p.ifindex) {
+			p.name[sizeof(p.name) - 1] = '\0';
+			fn(ref, k, p.name, ctx);
+		}
+}
+
 bool node_alive(const struct bl_node_ref *ref)
 {
 	struct sockaddr_un sa = { .sun_family = AF_UNIX };

@@ -47,6 +47,15 @@ uint64_t node_now(const struct bl_node_ref *ref, struct bl_clock *clock);
 /** node_nic - Writes the name of a host's network interface into @name; "nic" if unknown. */
 void node_nic(const struct bl_node_ref *ref, char *name, size_t size);
 
+/**
+ * node_ports_each - calls @fn for each port in use of a switch, or for port 0, the NIC, of a host.
+ * A port that cannot be read is left out.
+ */
+void node_ports_each(const struct bl_node_ref *ref,
+		     void (*fn)(const struct bl_node_ref *ref, uint32_t port, const char *name,
+				void *ctx),
+		     void *ctx);
+
 /** node_alive - Returns whether the socket of a host's daemon accepts connections. */
 bool node_alive(const struct bl_node_ref *ref);
 
