@@ -7,7 +7,8 @@
  *
  *   -i	place of this peer in the list of -p, from 0
  *   -r	the reliable stream
- *   -n	scatterings to send (1000), each to some of the peers, at random
+ *   -n	scatterings to send (1000), each to some of the peers, at random; 0: until the file
+ *	LOG.stop exists
  *   -g	microseconds between two of them (1000)
  *   -l	length of the longest message in bytes (200)
  *   -t	the peer ends when it has sent everything and nothing has arrived for so long (10)
@@ -172,7 +173,7 @@ int main(int argc, char **argv)
 {
 	unsigned int count = 1000, gap_us = 1000, len = 200, quiet = 10;
 	struct peer p = { .id = PEERS_MAX };
-	char *parts[3], go[4096], *log = NULL;
+	char *parts[3], go[4096], stop[4096], *log = NULL;
 	size_t bytes[3];
 	uint64_t seq, next;
 	int opt, rc;
@@ -223,10 +224,11 @@ int main(int argc, char **argv)
 	puts("ready");
 	fflush(stdout);
 	snprintf(go, sizeof(go), "%s.go", log);
+	snprintf(stop, sizeof(stop), "%s.stop", log);
 	while (access(go, F_OK))
 		take(&p, 50);
 	next = now_ns();
-	for (seq = 0; seq < count; seq++) {
+	for (seq = 0; count ? seq < count : access(stop, F_OK); seq++) {
 		while (now_ns() < next) {
 			take(&p, 0);
 			usleep(gap_us > 500 ? 500 : gap_us);

@@ -7,7 +7,11 @@
 
 # Beacons of an emulated machine come with up to some 20 ms of delay.
 TIMES="--beacon-us 20000 --dead-after-us 2000000"
+# A daemon that starts may need half a minute there, for which the one before it leaves a caretaker.
+TIMES+=" --caretaker-ms 60000 --clock-void-after-ms 60000"
 CLOCK="--clock-bound-us 1000"
+# A machine that gets no CPU looks like a process that stops in the middle of a send.
+HOST_TIMES="--send-limit-ms 0"
 
 # start_clock NAME...: keeps the machines' clocks at true time, as chronyd or phc2sys would.
 start_clock() {
@@ -33,22 +37,32 @@ bridge_ports() {
 start_host() {
 	local name=$1 address=$2
 	shift 2
-	on "$name" "ip addr replace $address/24 dev eth0; ip link set eth0 up
-		: >/run/barlined.log
-		barline host up $TIMES $CLOCK $* eth0 >/run/barlined.log 2>&1 &
-		echo \$! >/run/barlined.pid"
-	started "$name"
+	on "$name" "ip addr replace $address/24 dev eth0; ip link set eth0 up"
+	daemon "$name" "host up $TIMES $HOST_TIMES $CLOCK $* eth0"
 }
 
 # start_switch NAME OPTION...: starts the daemon.
 start_switch() {
 	local name=$1
 	shift
-	on "$name" ": >/run/barlined.log
-		barline switch up $TIMES --lag-max-us 4000000 $CLOCK $* \
-			>/run/barlined.log 2>&1 &
+	daemon "$name" "switch up $TIMES --lag-max-us 4000000 $CLOCK $*"
+}
+
+# daemon NAME COMMAND: runs `barline COMMAND` in the background, and waits until it serves.
+declare -A daemon_of=()
+daemon() {
+	daemon_of[$1]=$2
+	on "$1" ": >/run/barlined.log
+		barline $2 >/run/barlined.log 2>&1 &
 		echo \$! >/run/barlined.pid"
-	started "$name"
+	started "$1"
+}
+
+# restart NAME: stops the daemon as an upgrade does, and starts it anew.
+restart() {
+	on "$1" "pid=\$(cat /run/barlined.pid); kill \$pid
+		while kill -0 \$pid 2>/dev/null; do sleep 0.1; done"
+	daemon "$1" "${daemon_of[$1]}"
 }
 
 started() {
@@ -92,48 +106,73 @@ one_switch() {
 	all_live "$#"
 }
 
-# all_live N: waits until all N inputs of the switch are live.
+# all_live N [SWITCH]: waits until all N inputs of the switch are live.
 all_live() {
-	(wait_on sw 60 "[ \$(barline show barriers | grep -c ' in .* live ') = $1 ]") ||
-		{ explain sw "${!m_pid[@]}"; fail "not all inputs of the switch are live"; }
+	local switch=${2-sw}
+	(wait_on "$switch" 60 "[ \$(barline show barriers | grep -c ' in .* live ') = $1 ]") ||
+		{ explain "${!m_pid[@]}"; fail "not all inputs of $switch are live"; }
 }
 
 # addresses of hosts other than 10.0.0.N
 declare -A PEER_ADDRESS=()
 
-# peers_begin NAME PEERS OPTION...: order_peer on each of the hosts $PEERS, a list of words, for run
+# place RUN PEER: sets host, port, pin, and at, the beginning of the names of the peer's files. A
+# peer is a host, or HOST@CPU, which runs on this CPU of it only.
+place() {
+	host=${2%@*} port=61700 pin= at=/run/$1
+	[ "$host" != "$2" ] || return 0
+	port=$((port + ${2#*@}))
+	pin=$(printf 'taskset %x' $((1 << ${2#*@})))
+	at+=-${2#*@}
+}
+
+# peers_begin NAME PEERS OPTION...: an order_peer for each of the PEERS, a list of words, for run
 # NAME. They wait for each other, and end by themselves.
 peers_begin() {
-	local run=$1 peer list= i=0
+	local run=$1 peer list= i=0 host port pin at
 	local -a peers
 	read -r -a peers <<<"$2"
 	shift 2
 	for peer in "${peers[@]}"; do
-		list+="${list:+,}${PEER_ADDRESS[$peer]-10.0.0.${peer#h}}:61700"
+		place "$run" "$peer"
+		list+="${list:+,}${PEER_ADDRESS[$host]-10.0.0.${host#h}}:$port"
 	done
 	for peer in "${peers[@]}"; do
-		on "$peer" "rm -f /run/$run.log*; order_peer -i $i -p $list -o /run/$run.log $* \
-			>/run/$run.out 2>&1 & echo \$! >/run/$run.pid"
+		place "$run" "$peer"
+		on "$host" "rm -f $at.log*; $pin order_peer -i $i -p $list -o $at.log $* \
+			>$at.out 2>&1 & echo \$! >$at.pid"
 		i=$((i + 1))
 	done
 	for peer in "${peers[@]}"; do
-		(wait_on "$peer" 30 "grep -q ready /run/$run.out") ||
-			{ explain "$peer"; fail "$peer: $(on "$peer" cat "/run/$run.out")"; }
+		place "$run" "$peer"
+		(wait_on "$host" 30 "grep -q ready $at.out") ||
+			{ explain "$host"; fail "$peer: $(on "$host" cat "$at.out")"; }
 	done
-	for peer in "${peers[@]}"; do on "$peer" "touch /run/$run.log.go"; done
+	for peer in "${peers[@]}"; do place "$run" "$peer"; on "$host" "touch $at.log.go"; done
+}
+
+# peers_stop NAME PEERS: lets the peers of a run with -n 0 send no more.
+peers_stop() {
+	local peer host port pin at
+	for peer in $2; do
+		place "$1" "$peer"
+		on "$host" "kill -0 \$(cat $at.pid) && touch $at.log.stop" ||
+			fail "order_peer on $peer has ended: $(on "$host" cat "$at.out")"
+	done
 }
 
 # peers_end NAME PEERS SECONDS [-c]: waits for them, takes their logs and prints the judgement,
 # which is the exit status as well.
 peers_end() {
-	local run=$1 peer
+	local run=$1 peer host port pin at
 	local -a peers logs=()
 	read -r -a peers <<<"$2"
 	for peer in "${peers[@]}"; do
-		wait_on "$peer" "$3" "! kill -0 \$(cat /run/$run.pid)"
-		on "$peer" "test -e /run/$run.log" ||
-			{ on "$peer" "cat /run/$run.out"; fail "order_peer on $peer has failed"; }
-		fetch "$peer" "/run/$run.log" "$RACK/$run-$peer.log"
+		place "$run" "$peer"
+		wait_on "$host" "$3" "! kill -0 \$(cat $at.pid)"
+		on "$host" "test -e $at.log" ||
+			{ on "$host" "cat $at.out"; fail "order_peer on $peer has failed"; }
+		fetch "$host" "$at.log" "$RACK/$run-$peer.log"
 		logs+=("$RACK/$run-$peer.log")
 	done
 	"$BUILD/tests/machines/order_judge" ${4-} "${logs[@]}"
