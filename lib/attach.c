@@ -8,13 +8,13 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/timerfd.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "maps/meta_abi.h"
 #include "attach.h"
+#include "daemon.h"
 #include "error.h"
 #include "leave.h"
 #include "lock.h"
@@ -26,18 +26,6 @@
 #include "shelf.h"
 #include "stage.h"
 #include "tx.h"
-
-/* The socket path of the daemon of this network namespace. */
-static int daemon_path(char *out, size_t size)
-{
-	struct stat st;
-
-	if (stat("/proc/thread-self/ns/net", &st))
-		return bl_set_error(NULL, errno,
-				    "cannot find this network namespace: /proc is not mounted?");
-	snprintf(out, size, BL_RUN_DIR "/host-%llu.sock", (unsigned long long)st.st_ino);
-	return 0;
-}
 
 /* A daemon that is stopped still listens, but neither accepts a connection nor answers. */
 static int no_answer_error(const char *path)
@@ -69,8 +57,9 @@ static int ask_daemon(struct bl_endpoint *ep, const struct bl_options *o, struct
 
 	if (o->socket_path)
 		snprintf(path, sizeof(path), "%s", o->socket_path);
-	else if ((rc = daemon_path(path, sizeof(path))))
-		return rc;
+	else if ((rc = bl_daemon_path(path, sizeof(path))))
+		return bl_set_error(NULL, -rc,
+				    "cannot find this network namespace: /proc is not mounted?");
 	memcpy(sun.sun_path, path, sizeof(path));
 	memcpy(ep->daemon_path, path, sizeof(path));
 	ep->daemon = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);

@@ -28,10 +28,10 @@
  * Different endpoints are independent. Functions that any thread may call at any time say so.
  *
  * Blocking: bl_recv(), bl_recv_reliable() and bl_wait() sleep if they are called with a timeout.
- * bl_init() and bl_flow_hint() wait up to 5 s for the host's daemon. A function that sends may
- * block for up to 100 ms if the host's transmit queue does not drain. No other function blocks. The
- * library installs no signal handler and no timer, and starts no thread except the one that
- * bl_helper_start() asks for.
+ * bl_init(), bl_flow_hint() and bl_bus_clock_open() wait up to 5 s for the host's daemon. A
+ *function that sends may block for up to 100 ms if the host's transmit queue does not drain. No
+ *other function blocks. The library installs no signal handler and no timer, and starts no thread
+ *except the one that bl_helper_start() asks for.
  *
  * Errors: functions of type int return 0 or a count, or a negative errno value. bl_strerror()
  * returns a sentence about the last failed call. -ESTALE may come from every call that uses an
@@ -134,6 +134,59 @@ BL_API const struct bl_addr *bl_self(const struct bl_endpoint *ep);
  * the host may have promised ahead.
  */
 BL_API uint64_t bl_get_timestamp(const struct bl_endpoint *ep);
+
+/* What is known of the clock (struct bl_bus_time.state). */
+#define BL_BUS_VOID     0u /* nothing: bus time must not be used */
+#define BL_BUS_SYNCED   1u /* the clock's source calls it synchronised; the bound is measured */
+#define BL_BUS_HOLDOVER 2u /* not any more: the bound grows until the clock is void */
+#define BL_BUS_TRUSTED  3u /* the bound is what the operator has configured; nothing measures it */
+
+/**
+ * struct bl_bus_time - one reading of the host's clock. At the moment of the reading true time, as
+ * CLOCK_TAI of a perfect clock would have it, was between @bus_ns - @bound_ns and @bus_ns +
+ * @bound_ns. So of two events at different hosts, the one whose interval ends before the other's
+ * begins was first.
+ */
+struct bl_bus_time {
+	size_t size;            /* set by the caller: sizeof(struct bl_bus_time) */
+	uint64_t bus_ns;        /* bus time, ns; 0 if the clock is void */
+	uint64_t bound_ns;      /* greatest error of @bus_ns, ns; UINT64_MAX if the clock is void */
+	uint64_t mono_ns;       /* CLOCK_MONOTONIC of the reading, ns */
+	uint64_t void_after_ns; /* CLOCK_MONOTONIC at which the clock becomes void unless renewed */
+	int32_t tai_offset_s;   /* TAI - UTC as this host has it, seconds */
+	uint32_t state;         /* BL_BUS_* */
+};
+
+/**
+ * bl_get_bus_time - read the clock of the endpoint's host.
+ * @t: filled in.
+ * Never goes back from one reading to the next, whoever sets the system clock. Returns 0, or
+ *	-ETIME   the clock is void (barline show clock says why); @mono_ns, @void_after_ns and
+ *		 @tai_offset_s are filled in;
+ *	-EAGAIN  the daemon was interrupted while it wrote the record; read again;
+ *	-EINVAL  @t->size is wrong.
+ * Any thread. Takes no system call where clock_gettime() takes none.
+ */
+BL_API int bl_get_bus_time(const struct bl_endpoint *ep, struct bl_bus_time *t);
+
+/** struct bl_bus_clock - the clock of a host, for a process that is no endpoint. */
+struct bl_bus_clock;
+
+/**
+ * bl_bus_clock_open - map the clock record of the host for reading.
+ * @c: receives the clock; NULL on failure.
+ * @socket_path: the daemon's socket; NULL: that of this network namespace.
+ * The record outlives the daemon. Once the host is detached it is void for ever: close it, and open
+ * that of the next daemon. Returns 0, or -ENOENT, -EPROTO, -ETIMEDOUT or -ENOMEM as bl_init(), or
+ * another -errno. Any thread.
+ */
+BL_API int bl_bus_clock_open(struct bl_bus_clock **c, const char *socket_path);
+
+/** bl_bus_clock_read - bl_get_bus_time() for a clock that was opened. Any thread. */
+BL_API int bl_bus_clock_read(const struct bl_bus_clock *c, struct bl_bus_time *t);
+
+/** bl_bus_clock_close - unmap the record. @c may be NULL. No thread may read it any more. */
+BL_API void bl_bus_clock_close(struct bl_bus_clock *c);
 
 /** struct bl_msg - one message of a scattering. */
 struct bl_msg {

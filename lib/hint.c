@@ -9,15 +9,13 @@
  */
 #include <netinet/in.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "maps/host_abi.h"
-#include "maps/meta_abi.h"
 #include "core/top/top_core.h"
+#include "daemon.h"
 #include "internal.h"
 
 #define TRIES 64
@@ -25,55 +23,6 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards @table and @table_of */
 static struct bl_top_hint *table;
 static ino_t table_of; /* inode of the network namespace whose host has the table */
-
-/* Ask the daemon at @path for the map. Returns its file descriptor or -errno. */
-static int request_table(const char *path)
-{
-	struct sockaddr_un sun = { .sun_family = AF_UNIX };
-	const struct bl_attach_req req = { .magic = BL_SOCK_HINTS, .abi_version = BL_ABI_VERSION };
-	struct bl_attach_rep rep = { 0 };
-	union {
-		char bytes[CMSG_SPACE(BL_FD_COUNT * sizeof(int))];
-		struct cmsghdr align;
-	} ctl;
-	struct iovec io = { .iov_base = &rep, .iov_len = sizeof(rep) };
-	struct msghdr m = { .msg_iov = &io,
-			    .msg_iovlen = 1,
-			    .msg_control = ctl.bytes,
-			    .msg_controllen = sizeof(ctl) };
-	const struct timeval most = { .tv_sec = BL_DAEMON_WAIT_S };
-	struct cmsghdr *c;
-	int fd = -1, rc = 0, s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	ssize_t n;
-
-	if (s < 0)
-		return -errno;
-	setsockopt(s, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof(most)); /* also limits connect() */
-	setsockopt(s, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most));
-	snprintf(sun.sun_path, sizeof(sun.sun_path), "%s", path);
-	/* EINTR: see attach.c */
-	if (TEMP_FAILURE_RETRY(connect(s, (struct sockaddr *)&sun, sizeof(sun))))
-		rc = errno == ECONNREFUSED ? -ENOENT : errno == EAGAIN ? -ETIMEDOUT : -errno;
-	else if (TEMP_FAILURE_RETRY(send(s, &req, sizeof(req), MSG_NOSIGNAL)) != sizeof(req))
-		rc = -EPROTO;
-	n = rc ? 0 : TEMP_FAILURE_RETRY(recvmsg(s, &m, MSG_CMSG_CLOEXEC));
-	if (n < 0 && errno == EAGAIN)
-		rc = -ETIMEDOUT;
-	for (c = n > 0 ? CMSG_FIRSTHDR(&m) : NULL; c; c = CMSG_NXTHDR(&m, c))
-		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
-		    c->cmsg_len >= CMSG_LEN(sizeof(int)))
-			memcpy(&fd, CMSG_DATA(c), sizeof(fd));
-	close(s);
-	if (!rc && (n != sizeof(rep) || rep.magic != BL_SOCK_MAGIC))
-		rc = -EPROTO; /* also the answer of a daemon that does not know hints */
-	if (!rc && rep.error)
-		rc = -rep.error;
-	if (!rc && fd < 0)
-		rc = -EPROTO;
-	if (rc && fd >= 0)
-		close(fd);
-	return rc ? rc : fd;
-}
 
 /*
  * Map the table of this thread's network namespace. The caller holds the lock. Returns 0 or -errno.
@@ -85,14 +34,16 @@ static int open_table(void)
 	struct stat st;
 	char path[108];
 	void *p;
-	int fd;
+	int fd, rc;
 
 	if (stat("/proc/thread-self/ns/net", &st))
 		return -errno;
 	if (table && table_of == st.st_ino)
 		return 0;
-	snprintf(path, sizeof(path), BL_RUN_DIR "/host-%llu.sock", (unsigned long long)st.st_ino);
-	fd = request_table(path);
+	rc = bl_daemon_path(path, sizeof(path));
+	if (rc)
+		return rc;
+	fd = bl_daemon_map(path, BL_SOCK_HINTS);
 	if (fd < 0)
 		return fd;
 	p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);

@@ -77,7 +77,7 @@
 #define BL_RTO_NS        25000000ULL  /* silence until the first PROBE or the second OPEN */
 #define BL_RTO_MAX_NS    400000000ULL /* longest time between two PROBEs or OPENs */
 #define BL_PROBES_MAX    8 /* PROBEs without an answer, about 2 s: the destination is unreachable */
-#define BL_DAEMON_WAIT_S 5 /* bl_init() and bl_flow_hint() wait for the daemon's answer */
+#define BL_DAEMON_WAIT_S 5 /* how long bl_init() and others wait for the daemon to answer */
 #define BL_GONE_LIVES    8 /* failed processes of one port whose late frames are refused */
 /*
  * A destination that was found unreachable is asked again after BL_RETRY_NS, then after twice that

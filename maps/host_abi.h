@@ -389,12 +389,14 @@ _Static_assert(sizeof(struct bl_rec) == 40, "ABI");
  * (maps/top_host_abi.h), which is the one file descriptor of the answer. The connection is closed.
  */
 #define BL_SOCK_HINTS 0x424c5348u
+/* The same for the clock record (maps/clock_abi.h), whose descriptor is for reading only. */
+#define BL_SOCK_CLOCK 0x424c5343u
 
 /**
  * struct bl_attach_req - request for an endpoint.
  */
 struct bl_attach_req {
-	__u32 magic;       /* BL_SOCK_MAGIC or BL_SOCK_HINTS */
+	__u32 magic;       /* BL_SOCK_MAGIC, BL_SOCK_HINTS or BL_SOCK_CLOCK */
 	__u32 abi_version; /* BL_ABI_VERSION */
 	__u32 port;        /* UDP port wanted, host order; 0: any free port */
 	__u32 ring_bytes;  /* 0: BL_RING_BYTES */

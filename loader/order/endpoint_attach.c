@@ -170,7 +170,8 @@ static int validate_attach_req(const struct bl_attach_req *q, ssize_t len, struc
 {
 	uint32_t b = q->ring_bytes;
 
-	if (len != sizeof(*q) || (q->magic != BL_SOCK_MAGIC && q->magic != BL_SOCK_HINTS))
+	if (len != sizeof(*q) ||
+	    (q->magic != BL_SOCK_MAGIC && q->magic != BL_SOCK_HINTS && q->magic != BL_SOCK_CLOCK))
 		return bl_fail(err, EPROTO, "not a request of libbarline");
 	if (q->abi_version != BL_ABI_VERSION)
 		return bl_fail(err, EPROTO,
@@ -379,18 +380,19 @@ static int send_reply(int conn, const struct bl_attach_rep *rep, const int *fds,
 	return sendmsg(conn, &m, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof(*rep) ? 0 : -errno;
 }
 
-/* The process asks for the map in which it describes its flows. */
-static void serve_hints(const struct bl_node *n, int conn, struct bl_attach_rep *rep)
+/*
+ * The process asks for one map only: the one in which it describes its flows, or the clock record.
+ */
+static void serve_map(const struct bl_node *n, int conn, uint32_t magic, struct bl_attach_rep *rep)
 {
-	char path[BL_PATH_MAX];
+	const char *map = magic == BL_SOCK_CLOCK ? BL_MAP_CLOCK : BL_MAP_TOP_HINTS;
+	int fd = open_map_for_reading(n, map), rc;
 	struct bl_err err;
-	int fd;
 
-	snprintf(path, sizeof(path), "%s/maps/%s", n->dir, BL_MAP_TOP_HINTS);
-	fd = bpf_obj_get(path);
 	if (fd < 0) {
-		bl_fail(&err, errno, "cannot open %s: %s", path, strerror(errno));
-		fill_error(rep, errno, &err);
+		rc = bl_fail(&err, errno, "cannot open %s/maps/%s: %s", n->dir, map,
+			     strerror(errno));
+		fill_error(rep, -rc, &err);
 		send_reply(conn, rep, NULL, 0);
 		return;
 	}
@@ -420,8 +422,8 @@ static bool serve_attach(struct bl_node *n, int conn, const struct bl_attach_req
 	fds[BL_FD_HINTS] = n->hints_fd;
 	fds[BL_FD_FAILURES] = n->failures_fd;
 	rc = validate_attach_req(q, len, &err);
-	if (!rc && q->magic == BL_SOCK_HINTS) {
-		serve_hints(n, conn, &rep);
+	if (!rc && q->magic != BL_SOCK_MAGIC) {
+		serve_map(n, conn, q->magic, &rep);
 		return false;
 	}
 	if (!rc) {

@@ -607,6 +607,8 @@ static void request(struct fuzz_in *in, unsigned int i)
 				   .abi_version = BL_ABI_VERSION,
 				   .ring_bytes = 1u << (fuzz_u8(in) & 31) };
 
+	if ((how & 129) == 128)
+		q.magic = BL_SOCK_CLOCK;
 	if (how & 2)
 		q.magic = BL_SOCK_MAGIC;
 	if (how & 4)
