@@ -107,7 +107,7 @@ start_machine() {
 		-m "${m_mib[$name]-768}" -nodefaults -no-user-config -display none -no-reboot \
 		-kernel "$dir/vmlinuz" -initrd "$RACK/$name.initrd" \
 		-append "console=ttyS0 panic=-1 quiet loglevel=4 mitigations=off nokaslr \
-random.trust_cpu=on tsc=reliable machine=$name" \
+random.trust_cpu=on tsc=reliable no_timer_check machine=$name" \
 		-object "memory-backend-file,id=time,share=on,mem-path=$RACK/time,size=1M" \
 		-device ivshmem-plain,memdev=time \
 		-serial "file:$RACK/$name.console" \
