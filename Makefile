@@ -235,6 +235,7 @@ WRAP_test_nic_rx := et_rx_queues et_channels et_channels_set et_feature et_featu
 	et_rule_get et_rule_del et_rules et_table et_table_set
 WRAP_test_clock := adjtimex bl_log clock_gettime
 WRAP_test_clock_measured := $(WRAP_test_clock)
+WRAP_test_bus_clock := clock_gettime
 WRAP_test_bench_check := cli_fail reason_name
 WRAP_test_options := bl_admission_defaults bl_admission_check bl_role_name bl_chain_check
 WRAP_test_config_clock := $(WRAP_test_options)

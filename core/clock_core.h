@@ -66,27 +66,6 @@ BL_CORE __u64 bl_clock_at(const struct bl_clock *c, __u64 mono)
 }
 
 /**
- * bl_clock_copy - copy a whole record, all of whose fields were written together.
- * Returns 1; or 0 if it was written during all BL_CLOCK_TRIES tries, and *@out is then unspecified.
- */
-BL_CORE int bl_clock_copy(const struct bl_clock *c, struct bl_clock *out)
-{
-	int i;
-
-	for (i = 0; i < BL_CLOCK_TRIES; i++) {
-		/* pairs with the daemon's odd/even stores in loader/order/clock.c */
-		__u32 was = BL_READ_ONCE(c->seq);
-
-		BL_BARRIER();
-		*out = *c;
-		BL_BARRIER();
-		if (!(was & 1) && BL_READ_ONCE(c->seq) == was)
-			return 1;
-	}
-	return 0;
-}
-
-/**
  * bl_clock_usable - whether the record may be used at @mono: it has a segment and is not past
  * void_after.
  */

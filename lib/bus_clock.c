@@ -28,11 +28,14 @@ static int read_whole(const struct bl_clock *record, struct bl_clock *c, uint64_
 	int i;
 
 	for (i = 0; i < BL_CLOCK_TRIES; i++) {
-		if (!bl_clock_copy(record, c))
-			return -EAGAIN;
+		/* pairs with the daemon's odd/even stores in loader/order/clock.c */
+		__u32 was = BL_READ_ONCE(record->seq);
+
+		BL_BARRIER();
+		*c = *record;
 		*mono = bl_mono();
 		BL_BARRIER();
-		if (BL_READ_ONCE(record->seq) == c->seq)
+		if (!(was & 1) && BL_READ_ONCE(record->seq) == was)
 			return 0;
 	}
 	return -EAGAIN;

@@ -111,6 +111,42 @@ static void bus_time__refused(void **state)
 static struct bl_clock shared;
 static int done;
 
+/* How many of the next readings of the monotonic clock come while the daemon writes. */
+static int writes;
+static int tai; /* what it has written last */
+
+int __real_clock_gettime(clockid_t id, struct timespec *t);
+int __wrap_clock_gettime(clockid_t id, struct timespec *t);
+
+int __wrap_clock_gettime(clockid_t id, struct timespec *t)
+{
+	if (writes && id == CLOCK_MONOTONIC) {
+		writes--;
+		shared.seq += 2;
+		shared.tai_offset_s = ++tai;
+	}
+	return __real_clock_gettime(id, t);
+}
+
+/* The record is another one by the time at which the clock is read. */
+static void bus_time__written_meanwhile(void **state)
+{
+	struct bl_bus_time r = { .size = sizeof(r) };
+	int k;
+
+	(void)state;
+	for (k = 0; k < BL_CLOCK_TRIES; k++) {
+		shared = record();
+		tai = shared.tai_offset_s;
+		writes = k;
+		assert_int_equal(bl_bus_time_of(&shared, &r), 0);
+		assert_int_equal(r.tai_offset_s, 37 + k);
+	}
+	writes = BL_CLOCK_TRIES;
+	assert_int_equal(bl_bus_time_of(&shared, &r), -EAGAIN);
+	assert_int_equal(writes, 0);
+}
+
 /* Writes records whose fields belong together: the bound is the offset from UTC in microseconds. */
 static void *write_on(void *arg)
 {
@@ -211,6 +247,7 @@ int main(void)
 		cmocka_unit_test(bus_time__states),
 		cmocka_unit_test(bus_time__bound_grows),
 		cmocka_unit_test(bus_time__refused),
+		cmocka_unit_test(bus_time__written_meanwhile),
 		cmocka_unit_test(bus_time__is_never_torn),
 		cmocka_unit_test(open__what_the_daemon_says),
 	};
