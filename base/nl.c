@@ -177,6 +177,16 @@ int nl_down(struct nl *nl, unsigned int ifindex)
 	return nl_send(nl, &r);
 }
 
+int nl_mtu(struct nl *nl, unsigned int ifindex, uint32_t mtu)
+{
+	union nl_req r;
+	struct ifinfomsg *i = nl_begin(&r, RTM_NEWLINK, 0, sizeof(*i));
+
+	i->ifi_index = (int)ifindex;
+	nl_put_u32(&r, IFLA_MTU, mtu);
+	return nl_send(nl, &r);
+}
+
 int nl_del(struct nl *nl, unsigned int ifindex)
 {
 	union nl_req r;
@@ -219,6 +229,38 @@ int nl_addr(struct nl *nl, unsigned int ifindex, int family, const uint8_t *addr
 		i->ifa_flags = IFA_F_NODAD;
 	nl_put(&r, IFA_LOCAL, addr, addr_len(family));
 	nl_put(&r, IFA_ADDRESS, addr, addr_len(family));
+	return nl_send(nl, &r);
+}
+
+int nl_addr_del(struct nl *nl, unsigned int ifindex, int family, const uint8_t *addr, uint8_t plen)
+{
+	union nl_req r;
+	struct ifaddrmsg *i = nl_begin(&r, RTM_DELADDR, 0, sizeof(*i));
+
+	i->ifa_family = (uint8_t)family;
+	i->ifa_prefixlen = plen;
+	i->ifa_index = ifindex;
+	nl_put(&r, IFA_LOCAL, addr, addr_len(family));
+	return nl_send(nl, &r);
+}
+
+int nl_route_via(struct nl *nl, bool add, int family, const uint8_t *dst, uint8_t plen,
+		 const struct nl_hop *hop)
+{
+	union nl_req r;
+	struct rtmsg *m = nl_begin(&r, add ? RTM_NEWROUTE : RTM_DELROUTE,
+				   add ? NLM_F_CREATE | NLM_F_EXCL : 0, sizeof(*m));
+
+	m->rtm_family = (uint8_t)family;
+	m->rtm_dst_len = plen;
+	m->rtm_table = RT_TABLE_MAIN;
+	m->rtm_protocol = RTPROT_STATIC;
+	m->rtm_type = RTN_UNICAST;
+	m->rtm_scope = add ? RT_SCOPE_UNIVERSE : RT_SCOPE_NOWHERE; /* NOWHERE: of any scope */
+	if (plen)
+		nl_put(&r, RTA_DST, dst, addr_len(family));
+	nl_put_u32(&r, RTA_OIF, hop->ifindex);
+	nl_put(&r, RTA_GATEWAY, hop->via, addr_len(family));
 	return nl_send(nl, &r);
 }
 
@@ -272,6 +314,17 @@ int nl_neigh(struct nl *nl, unsigned int ifindex, int family, const uint8_t *add
 	n->ndm_state = NUD_PERMANENT;
 	nl_put(&r, NDA_DST, addr, addr_len(family));
 	nl_put(&r, NDA_LLADDR, mac, 6);
+	return nl_send(nl, &r);
+}
+
+int nl_neigh_del(struct nl *nl, unsigned int ifindex, int family, const uint8_t *addr)
+{
+	union nl_req r;
+	struct ndmsg *n = nl_begin(&r, RTM_DELNEIGH, 0, sizeof(*n));
+
+	n->ndm_family = (uint8_t)family;
+	n->ndm_ifindex = (int)ifindex;
+	nl_put(&r, NDA_DST, addr, addr_len(family));
 	return nl_send(nl, &r);
 }
 

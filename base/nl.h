@@ -38,7 +38,7 @@ int nl_veth(struct nl *nl, const struct nl_end *a, const struct nl_end *b, int b
 	    uint32_t mtu);
 /** nl_bridge - makes a bridge. */
 int nl_bridge(struct nl *nl, const char *name);
-/** nl_master - makes @ifindex a port of the bridge @master. */
+/** nl_master - makes @ifindex a port of the bridge @master; 0: of none any more. */
 int nl_master(struct nl *nl, unsigned int ifindex, unsigned int master);
 /** nl_no_link_local - the kernel gives the interface no link-local IPv6 address when it comes up.
  */
@@ -46,6 +46,8 @@ int nl_no_link_local(struct nl *nl, unsigned int ifindex);
 /** nl_up, nl_down - set an interface up or down. */
 int nl_up(struct nl *nl, unsigned int ifindex);
 int nl_down(struct nl *nl, unsigned int ifindex);
+/** nl_mtu - sets the MTU of an interface, in bytes. */
+int nl_mtu(struct nl *nl, unsigned int ifindex, uint32_t mtu);
 /** nl_del - removes an interface. */
 int nl_del(struct nl *nl, unsigned int ifindex);
 /**
@@ -56,12 +58,22 @@ int nl_station(struct nl *nl, unsigned int ifindex, const uint8_t mac[6], bool o
 /** nl_addr - adds an address, without duplicate address detection: an IPv6 address works at once.
  */
 int nl_addr(struct nl *nl, unsigned int ifindex, int family, const uint8_t *addr, uint8_t plen);
+/** nl_addr_del - removes an address of an interface. */
+int nl_addr_del(struct nl *nl, unsigned int ifindex, int family, const uint8_t *addr, uint8_t plen);
+/**
+ * nl_route_via - adds a static route (@add), or removes it, in the main table. The router @via must
+ * be reachable by an address of the interface. -EEXIST: there is another one to the destination.
+ */
+int nl_route_via(struct nl *nl, bool add, int family, const uint8_t *dst, uint8_t plen,
+		 const struct nl_hop *hop);
 /** nl_route - adds a route over @nhops next hops of equal weight, all of which count as on link. */
 int nl_route(struct nl *nl, int family, const uint8_t *dst, uint8_t plen, const struct nl_hop *hops,
 	     unsigned int nhops);
 /** nl_neigh - adds a permanent neighbour. */
 int nl_neigh(struct nl *nl, unsigned int ifindex, int family, const uint8_t *addr,
 	     const uint8_t mac[6]);
+/** nl_neigh_del - removes a neighbour. */
+int nl_neigh_del(struct nl *nl, unsigned int ifindex, int family, const uint8_t *addr);
 /** nl_tx_plain - turns checksum and segmentation offloads off: XDP frames have to be complete. */
 int nl_tx_plain(const char *ifname);
 /** nl_gro - turns generic receive offload on. */

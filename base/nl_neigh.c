@@ -9,82 +9,56 @@
 #include <sys/socket.h>
 
 #include "base/ip.h"
+#include "base/nl_dump.h"
 
-#define ANSWER_ROOM 32768
 #define NUD_HAS_MAC (NUD_REACHABLE | NUD_STALE | NUD_DELAY | NUD_PROBE | NUD_PERMANENT)
 
+/* struct each - whom to tell of the neighbours of one interface. */
+struct each {
+	int ifindex;
+	void (*fn)(const struct nl_neighbour *n, void *ctx);
+	void *ctx;
+};
+
 /* Reads the address of a neighbour. Returns false if it has none. */
-static bool read_ip(struct nlmsghdr *h, struct nl_neighbour *to)
+static bool read_ip(const struct nlmsghdr *h, struct nl_neighbour *to)
 {
 	const struct ndmsg *m = NLMSG_DATA(h);
-	int len = (int)h->nlmsg_len - (int)NLMSG_LENGTH(sizeof(*m));
-	struct rtattr *a = (void *)((char *)NLMSG_DATA(h) + NLMSG_ALIGN(sizeof(*m)));
 	size_t want = m->ndm_family == AF_INET ? 4 : 16;
+	const struct rtattr *a = nl_attr(h, sizeof(*m), NDA_DST, want);
 
-	for (; RTA_OK(a, len); a = RTA_NEXT(a, len)) {
-		if (a->rta_type != NDA_DST || RTA_PAYLOAD(a) != want)
-			continue;
-		if (want == 4)
-			bl_ip_map_v4(to->ip);
-		memcpy(to->ip + 16 - want, RTA_DATA(a), want);
-		return true;
-	}
-	return false;
+	if (!a || RTA_PAYLOAD(a) != want)
+		return false;
+	if (want == 4)
+		bl_ip_map_v4(to->ip);
+	memcpy(to->ip + 16 - want, RTA_DATA(a), want);
+	return true;
 }
 
-/* Passes on what one message says. Returns 1 at the end of the dump, 0, or -errno. */
-static int read_one(struct nlmsghdr *h, int ifindex,
-		    void (*fn)(const struct nl_neighbour *n, void *ctx), void *ctx)
+static void read_one(struct nlmsghdr *h, void *ctx)
 {
 	const struct ndmsg *m = NLMSG_DATA(h);
-	const struct nlmsgerr *e = NLMSG_DATA(h);
-	struct nl_neighbour n;
+	const struct each *each = ctx;
+	const struct rtattr *mac;
+	struct nl_neighbour n = { 0 };
 
-	if (h->nlmsg_type == NLMSG_DONE)
-		return 1;
-	if (h->nlmsg_type == NLMSG_ERROR)
-		return h->nlmsg_len < NLMSG_LENGTH(sizeof(*e)) || e->error >= 0 ? -EBADMSG
-										: e->error;
-	if (h->nlmsg_type != RTM_NEWNEIGH || h->nlmsg_len < NLMSG_LENGTH(sizeof(*m)) ||
-	    m->ndm_ifindex != ifindex || m->ndm_state & NUD_NOARP ||
+	if ((each->ifindex && m->ndm_ifindex != each->ifindex) || m->ndm_state & NUD_NOARP ||
 	    (m->ndm_family != AF_INET && m->ndm_family != AF_INET6) || !read_ip(h, &n))
-		return 0;
+		return;
+	n.ifindex = m->ndm_ifindex;
 	n.known = m->ndm_state & NUD_HAS_MAC;
-	fn(&n, ctx);
-	return 0;
+	n.permanent = m->ndm_state & NUD_PERMANENT;
+	mac = nl_attr(h, sizeof(*m), NDA_LLADDR, sizeof(n.mac));
+	if (mac)
+		memcpy(n.mac, RTA_DATA(mac), sizeof(n.mac));
+	each->fn(&n, each->ctx);
 }
 
 int nl_neigh_each(struct nl *nl, int ifindex, void (*fn)(const struct nl_neighbour *n, void *ctx),
 		  void *ctx)
 {
-	struct {
-		struct nlmsghdr h;
-		struct ndmsg m;
-	} r = { .h = { .nlmsg_len = sizeof(r),
-		       .nlmsg_type = RTM_GETNEIGH,
-		       .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP,
-		       .nlmsg_seq = ++nl->seq } };
-	char buf[ANSWER_ROOM] __attribute__((aligned(8)));
+	struct each each = { .ifindex = ifindex, .fn = fn, .ctx = ctx };
 
-	if (send(nl->fd, &r, sizeof(r), 0) < 0)
-		return -errno;
-	for (;;) {
-		ssize_t n = recv(nl->fd, buf, sizeof(buf), MSG_TRUNC);
-		struct nlmsghdr *h = (void *)buf;
-		int len, rc;
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (n > (ssize_t)sizeof(buf))
-			return -EMSGSIZE;
-		for (len = (int)n; NLMSG_OK(h, len); h = NLMSG_NEXT(h, len)) {
-			if (h->nlmsg_seq != nl->seq)
-				continue;
-			rc = read_one(h, ifindex, fn, ctx);
-			if (rc)
-				return rc < 0 ? rc : 0;
-		}
-	}
+	return nl_dump(nl, RTM_GETNEIGH, AF_UNSPEC, RTM_NEWNEIGH, sizeof(struct ndmsg), read_one,
+		       &each);
 }

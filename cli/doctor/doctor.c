@@ -34,10 +34,6 @@
 
 #define TRY_TIMEOUT_S 30
 
-static const char *const level_names[] = {
-	[FOUND_OK] = "ok", [FOUND_WARN] = "warn", [FOUND_FAIL] = "FAIL"
-};
-
 /** struct sheet - The report: all findings so far. */
 struct sheet {
 	json_t *rows; /* one object per finding */
@@ -50,12 +46,12 @@ static void add_finding(void *ctx, const struct finding *f)
 
 	s->warnings += f->level == FOUND_WARN;
 	s->failed += f->level == FOUND_FAIL;
-	json_array_append_new(s->rows,
-			      json_pack("{s:s, s:s, s:s, s:s}", "level", level_names[f->level],
-					"what", f->what, "cause", f->cause, "cure", f->cure));
+	json_array_append_new(s->rows, json_pack("{s:s, s:s, s:s, s:s}", "level",
+						 finding_level_name(f->level), "what", f->what,
+						 "cause", f->cause, "cure", f->cure));
 	if (cli.json)
 		return;
-	printf("%-5s %-22s %s\n", level_names[f->level], f->what, f->cause);
+	printf("%-5s %-22s %s\n", finding_level_name(f->level), f->what, f->cause);
 	if (f->cure[0])
 		printf("%-5s %-22s -> %s\n", "", "", f->cure);
 	fflush(stdout);
@@ -374,8 +370,6 @@ static void check_nodes(const struct finder *to)
 		found(to, FOUND_OK, "nodes", "", "none in this network namespace");
 	for (i = 0; i < n; i++) {
 		struct bl_node_ports ports;
-		struct bl_clock c;
-		uint64_t bus;
 
 		bl_node_ports(&refs[i], &ports);
 		if (ports.gone)
@@ -387,35 +381,7 @@ static void check_nodes(const struct finder *to)
 			found(to, FOUND_FAIL, refs[i].meta.name,
 			      "start barlined, or `barline host up`",
 			      "the host daemon's socket does not answer");
-		bus = node_now(&refs[i], &c);
-		if (!bus && c.flags & BL_CLOCK_VALID && c.source == BL_CLOCK_KERNEL &&
-		    c.void_after_ns <= c.as_of_ns)
-			found(to, FOUND_FAIL, refs[i].meta.name,
-			      "start chrony, ntpd, or ptp4l and phc2sys, or see docs/clocks.md",
-			      c.state == BL_CLOCK_NEVER ? "its clock is void, since the system "
-							  "clock is not "
-							  "synchronised: nothing ordered is sent"
-							: "its clock is void: it may be wrong by "
-							  "%llu us, more than %llu "
-							  "are not allowed, and nothing ordered is "
-							  "sent",
-			      (unsigned long long)c.bound_ns / 1000,
-			      (unsigned long long)c.max_bound_ns / 1000);
-		else if (!bus)
-			found(to, FOUND_FAIL, refs[i].meta.name, "start the daemon again",
-			      c.flags & BL_CLOCK_VALID ? "its clock record is past void_after: "
-							 "nothing "
-							 "ordered is sent"
-						       : "its clock record was never set");
-		else
-			found(to, c.state == BL_CLOCK_HOLDOVER ? FOUND_WARN : FOUND_OK,
-			      refs[i].meta.name,
-			      c.state == BL_CLOCK_HOLDOVER ? "look after chrony, ntpd or ptp4l"
-							   : "",
-			      "clock valid%s, bound %llu us%s",
-			      c.state == BL_CLOCK_HOLDOVER ? ", but not synchronised any more" : "",
-			      (unsigned long long)bl_clock_bound(&c, bl_mono_ns()) / 1000,
-			      c.source == BL_CLOCK_TRUST ? " (trusted, not measured)" : "");
+		doctor_clock(to, &refs[i]);
 		doctor_nics(to, &refs[i]);
 		doctor_net(to, &refs[i]);
 		doctor_hooks(to, &refs[i]);

@@ -23,6 +23,15 @@ void doctor_nics(const struct finder *to, const struct bl_node_ref *ref);
  */
 void doctor_net(const struct finder *to, const struct bl_node_ref *ref);
 
+/**
+ * network_state - the worst finding on the network around a node: "ok", "warn" or "FAIL"; "-" if it
+ * is in another network namespace.
+ */
+const char *network_state(const struct bl_node_ref *ref);
+
+/** doctor_clock - reports on the clock of a node. */
+void doctor_clock(const struct finder *to, const struct bl_node_ref *ref);
+
 /** doctor_hooks - reports on programs that others have removed or replaced. */
 void doctor_hooks(const struct finder *to, const struct bl_node_ref *ref);
 

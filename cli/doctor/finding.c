@@ -7,6 +7,15 @@
 
 #include "cli/doctor/finding.h"
 
+const char *finding_level_name(enum finding_level level)
+{
+	static const char *const names[] = {
+		[FOUND_OK] = "ok", [FOUND_WARN] = "warn", [FOUND_FAIL] = "FAIL"
+	};
+
+	return names[level];
+}
+
 void found(const struct finder *to, enum finding_level level, const char *what, const char *cure,
 	   const char *fmt, ...)
 {

@@ -7,6 +7,9 @@
 
 enum finding_level { FOUND_OK, FOUND_WARN, FOUND_FAIL };
 
+/** finding_level_name - "ok", "warn" or "FAIL". */
+const char *finding_level_name(enum finding_level level);
+
 /** struct finding - One requirement and whether it is met. Sent through a pipe as it is. */
 struct finding {
 	enum finding_level level;

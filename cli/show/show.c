@@ -14,6 +14,7 @@
 
 #include "base/time.h"
 #include "cli/cmd.h"
+#include "cli/doctor/doctor.h"
 #include "cli/show/show.h"
 #include "cli/util/args.h"
 #include "cli/util/out.h"
@@ -85,26 +86,27 @@ static int collect_node(const struct bl_node_ref *ref, json_t *rows)
 	struct bl_clock clock;
 
 	bl_node_ports(ref, &ports);
-	json_array_append_new(rows, json_pack("{s:s, s:s, s:I, s:I, s:i, s:o, s:b, s:i, s:i, s:s, "
-					      "s:s}",
-					      "node", node_name(ref), "role", role_name(ref->role),
-					      "netns", (json_int_t)ref->netns_ino, "node_id",
-					      (json_int_t)ref->meta.node_id, "abi",
-					      (int)ref->meta.abi_version, "socket", alive, "clock",
-					      node_now(ref, &clock) != 0, "interfaces",
-					      (int)ports.all, "gone", (int)ports.gone, "build",
-					      ref->meta.build, "dir", ref->dir));
+	json_array_append_new(
+		rows, json_pack("{s:s, s:s, s:I, s:I, s:i, s:o, s:b, s:s, s:i, s:i, "
+				"s:s, s:s}",
+				"node", node_name(ref), "role", role_name(ref->role), "netns",
+				(json_int_t)ref->netns_ino, "node_id",
+				(json_int_t)ref->meta.node_id, "abi", (int)ref->meta.abi_version,
+				"socket", alive, "clock", node_now(ref, &clock) != 0, "network",
+				network_state(ref), "interfaces", (int)ports.all, "gone",
+				(int)ports.gone, "build", ref->meta.build, "dir", ref->dir));
 	return 0;
 }
 
 int cmd_show_nodes(int argc, char **argv)
 {
 	static const struct col cols[] = {
-		{ "node", "NODE", 's' },     { "role", "ROLE", 's' },
-		{ "netns", "NETNS", 'd' },   { "node_id", "ID", 'd' },
-		{ "abi", "ABI", 'd' },       { "clock", "CLOCK", 'b' },
-		{ "socket", "SOCKET", 'b' }, { "gone", "NICS_GONE", 'd' },
-		{ "build", "BUILD", 's' },   { "dir", "PINS", 's' }
+		{ "node", "NODE", 's' },      { "role", "ROLE", 's' },
+		{ "netns", "NETNS", 'd' },    { "node_id", "ID", 'd' },
+		{ "abi", "ABI", 'd' },        { "clock", "CLOCK", 'b' },
+		{ "socket", "SOCKET", 'b' },  { "network", "NETWORK", 's' },
+		{ "gone", "NICS_GONE", 'd' }, { "build", "BUILD", 's' },
+		{ "dir", "PINS", 's' }
 	};
 
 	return SHOW("barline show nodes - switches and hosts pinned on this machine", "nodes",

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Dumps of rtnetlink: everything that the kernel has of one kind, message by message. */
+#ifndef BARLINE_BASE_NL_DUMP_H
+#define BARLINE_BASE_NL_DUMP_H
+
+#include <linux/rtnetlink.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/nl.h"
+
+/**
+ * nl_dump - asks for a dump and calls @fn for each message of type @want.
+ * @ask: RTM_GETLINK, RTM_GETADDR, RTM_GETROUTE or RTM_GETNEIGH
+ * @family: AF_UNSPEC: all; AF_BRIDGE with RTM_GETNEIGH: forwarding tables of bridges
+ * @body: least length of the body of a message, in bytes; shorter messages are left out
+ *
+ * Returns 0, or -errno; -EINTR: the kernel's tables changed meanwhile, so the dump may be
+ * incomplete.
+ */
+int nl_dump(struct nl *nl, uint16_t ask, uint8_t family, uint16_t want, size_t body,
+	    void (*fn)(struct nlmsghdr *h, void *ctx), void *ctx);
+
+/**
+ * nl_attr - finds attribute @type behind the @body bytes of the fixed part of @h.
+ * Returns NULL if there is none, or if it has less than @least bytes.
+ */
+const struct rtattr *nl_attr(const struct nlmsghdr *h, size_t body, uint16_t type, size_t least);
+
+/** nl_attr_in - the same among the attributes that are inside @nest. */
+const struct rtattr *nl_attr_in(const struct rtattr *nest, uint16_t type, size_t least);
+
+/** nl_attr_u32 - value of an attribute of four bytes, or @none if there is no such attribute. */
+uint32_t nl_attr_u32(const struct nlmsghdr *h, size_t body, uint16_t type, uint32_t none);
+
+#endif
