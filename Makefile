@@ -42,7 +42,7 @@ PKGS_BUILD := gcc make pkg-config clang-16 libbpf-dev bpftool linux-libc-dev lib
 	      libcap-ng-dev libseccomp-dev
 PKGS_RUN   := iproute2 ethtool procps gnuplot-nox
 PKGS_APPS  := iperf3 memcached
-PKGS_TEST  := etcd-server spin libcmocka-dev clang-14 libclang-rt-14-dev clang-format-14 \
+PKGS_TEST  := etcd-server spin nftables libcmocka-dev clang-14 libclang-rt-14-dev clang-format-14 \
 	      libasan8 libubsan1 libtsan2 $(PKGS_APPS)
 PKGS_BENCH := corosync libcpg-dev jq bsdextrautils $(PKGS_APPS)
 PKGS_VM	   := qemu-system-x86 busybox-static dash cpio kmod xz-utils ethtool iproute2

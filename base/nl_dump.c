@@ -3,6 +3,7 @@
 #include "base/nl_dump.h"
 
 #include <errno.h>
+#include <linux/netfilter/nfnetlink.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -22,6 +23,8 @@ struct dump_request {
 
 static size_t fixed_part(uint16_t ask)
 {
+	if (ask >> 8) /* of a subsystem of netfilter */
+		return sizeof(struct nfgenmsg);
 	switch (ask) {
 	case RTM_GETADDR:
 		return sizeof(struct ifaddrmsg);

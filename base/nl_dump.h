@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Dumps of rtnetlink: everything that the kernel has of one kind, message by message. */
+/* Dumps of netlink: everything that the kernel has of one kind, message by message. */
 #ifndef BARLINE_BASE_NL_DUMP_H
 #define BARLINE_BASE_NL_DUMP_H
 
@@ -11,7 +11,8 @@
 
 /**
  * nl_dump - asks for a dump and calls @fn for each message of type @want.
- * @ask: RTM_GETLINK, RTM_GETADDR, RTM_GETROUTE or RTM_GETNEIGH
+ * @ask: RTM_GETLINK, RTM_GETADDR, RTM_GETROUTE or RTM_GETNEIGH; or, on a socket of netfilter, a
+ *	subsystem in the upper byte and its message
  * @family: AF_UNSPEC: all; AF_BRIDGE with RTM_GETNEIGH: forwarding tables of bridges
  * @body: least length of the body of a message, in bytes; shorter messages are left out
  *

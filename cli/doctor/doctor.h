@@ -32,6 +32,12 @@ const char *network_state(const struct bl_node_ref *ref);
 /** doctor_clock - reports on the clock of a node. */
 void doctor_clock(const struct finder *to, const struct bl_node_ref *ref);
 
+/**
+ * doctor_firewall - reports on chains of nftables that drop what a host sends to barline's ports.
+ * @what: names the host's interface
+ */
+void doctor_firewall(const struct finder *to, const struct bl_node_ref *ref, const char *what);
+
 /** doctor_hooks - reports on programs that others have removed or replaced. */
 void doctor_hooks(const struct finder *to, const struct bl_node_ref *ref);
 

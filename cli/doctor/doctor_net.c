@@ -6,7 +6,8 @@
  *
  * A host needs carrier, an address and a route. An l2 switch needs all its ports in one bridge, and
  * the Ethernet address of each host in its table (fdb); an l3 switch needs forwarding, and a route
- * and a neighbour for each host. Firewalls and policy routing are not looked at.
+ * and a neighbour for each host. Routes count in whatever table they are, as in that of a VRF; the
+ * rules that choose a table are not looked at.
  */
 #include <arpa/inet.h>
 #include <bpf/bpf.h>
@@ -21,6 +22,7 @@
 
 #include "base/iface.h"
 #include "base/netns.h"
+#include "base/nl_dump.h"
 #include "base/nl_neigh.h"
 #include "base/proc.h"
 #include "cli/doctor/doctor.h"
@@ -28,11 +30,10 @@
 #include "cli/util/read.h"
 #include "loader/load/pin.h"
 #include "loader/load/sysfs.h"
+#include "maps/hold_abi.h"
 
 #define NAMES_MAX       8
-#define V4_REJECT       0x0200     /* RTF_REJECT */
-#define V6_NOT_A_WAY    0x80100200 /* RTF_LOCAL, RTF_ANYCAST, RTF_REJECT */
-#define BRIDGE_FORWARDS "3"        /* BR_STATE_FORWARDING */
+#define BRIDGE_FORWARDS "3" /* BR_STATE_FORWARDING */
 #define SEE_DEPLOY      "; docs/deploy.md has the steps"
 
 /** struct names - interfaces by which the traffic of one NIC may go. */
@@ -61,8 +62,24 @@ static void add_name(struct names *to, const char *name)
 		snprintf(to->v[to->n++], IFNAMSIZ, "%s", name);
 }
 
+/* The name of bl0, whose other end the programs know; "" without admission. */
+static void find_bl0(const struct place *p, const struct bl_node_ref *ref, char name[IFNAMSIZ])
+{
+	struct bl_hold_cfg c;
+	char end[IFNAMSIZ], path[64], line[16];
+
+	*name = '\0';
+	if (node_value(ref, BL_MAP_HOLD_CFG, 0, &c, sizeof(c)) || !c.app_ifindex ||
+	    !if_indextoname(c.app_ifindex, end))
+		return;
+	snprintf(path, sizeof(path), "class/net/%s/iflink", end);
+	if (bl_read_line(p->sys, path, line, sizeof(line)) ||
+	    !if_indextoname((unsigned int)atoi(line), name))
+		*name = '\0';
+}
+
 /* The NIC, what is stacked on it (VLAN devices, a bond, a bridge), and bl0. */
-static void find_names(const struct place *p, struct names *to)
+static void find_names(const struct place *p, const char *bl0, struct names *to)
 {
 	char path[64];
 	struct dirent *e;
@@ -70,7 +87,8 @@ static void find_names(const struct place *p, struct names *to)
 	int fd;
 
 	add_name(to, p->name);
-	add_name(to, "bl0");
+	if (*bl0)
+		add_name(to, bl0);
 	snprintf(path, sizeof(path), "class/net/%s", p->name);
 	fd = openat(p->sys, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	d = fd < 0 ? NULL : fdopendir(fd);
@@ -91,38 +109,62 @@ static bool is_in(const struct names *names, const char *name)
 	return false;
 }
 
-/* Whether a route of the main table leaves by one of @names. */
-static bool has_route_v4(const struct names *names)
-{
-	FILE *f = fopen("/proc/thread-self/net/route", "re");
-	char line[256], name[IFNAMSIZ];
-	unsigned int flags;
-	bool yes = false;
+/** struct ways - looks for a route by one of some interfaces. */
+struct ways {
+	const struct names *names;
+	bool found;
+};
 
-	while (f && !yes && fgets(line, sizeof(line), f))
-		yes = sscanf(line, "%15s %*s %*s %x", name, &flags) == 2 && !(flags & V4_REJECT) &&
-		      is_in(names, name);
-	if (f)
-		fclose(f);
-	return yes;
+static bool is_by(const struct ways *w, unsigned int ifindex)
+{
+	char name[IFNAMSIZ];
+
+	return if_indextoname(ifindex, name) && is_in(w->names, name);
 }
 
-/* The same for IPv6. Routes to link-local and multicast addresses do not count. */
-static bool has_route_v6(const struct names *names)
+/* Routes to IPv6 link-local and multicast addresses are there on each interface that is up. */
+static bool is_local_route(const struct rtmsg *m, const uint8_t *dst)
 {
-	FILE *f = fopen("/proc/thread-self/net/ipv6_route", "re");
-	char line[256], dst[33], name[IFNAMSIZ];
-	unsigned int flags;
-	bool yes = false;
+	return m->rtm_family == AF_INET6 && dst &&
+	       ((dst[0] == 0xfe && (dst[1] & 0xc0) == 0x80) || dst[0] == 0xff);
+}
 
-	while (f && !yes && fgets(line, sizeof(line), f))
-		yes = sscanf(line, "%32s %*s %*s %*s %*s %*s %*s %*s %x %15s", dst, &flags, name) ==
-			      3 &&
-		      strncmp(dst, "fe8", 3) != 0 && strncmp(dst, "ff", 2) != 0 &&
-		      !(flags & V6_NOT_A_WAY) && is_in(names, name);
-	if (f)
-		fclose(f);
-	return yes;
+static void look_at_route(struct nlmsghdr *h, void *ctx)
+{
+	const struct rtmsg *m = NLMSG_DATA(h);
+	const struct rtattr *dst =
+		nl_attr(h, sizeof(*m), RTA_DST, m->rtm_family == AF_INET ? 4 : 16);
+	const struct rtattr *hops = nl_attr(h, sizeof(*m), RTA_MULTIPATH, 0);
+	uint32_t oif = nl_attr_u32(h, sizeof(*m), RTA_OIF, 0);
+	struct ways *w = ctx;
+	struct rtnexthop *hop;
+	int len;
+
+	if (w->found || m->rtm_type != RTN_UNICAST || m->rtm_flags & RTM_F_CLONED ||
+	    m->rtm_table == RT_TABLE_LOCAL || is_local_route(m, dst ? RTA_DATA(dst) : NULL))
+		return;
+	w->found = oif && is_by(w, oif);
+	if (!hops)
+		return;
+	len = (int)RTA_PAYLOAD(hops);
+	for (hop = RTA_DATA(hops); RTNH_OK(hop, len); hop = RTNH_NEXT(hop)) {
+		w->found |= is_by(w, (unsigned int)hop->rtnh_ifindex);
+		len -= RTNH_ALIGN(hop->rtnh_len);
+	}
+}
+
+/* Whether a route leaves by one of @names. */
+static bool has_route(const struct names *names, uint8_t family)
+{
+	struct ways w = { .names = names };
+	struct nl nl;
+
+	if (!nl_open(&nl)) {
+		nl_dump(&nl, RTM_GETROUTE, family, RTM_NEWROUTE, sizeof(struct rtmsg),
+			look_at_route, &w);
+		nl_close(&nl);
+	}
+	return w.found;
 }
 
 static void meet(const struct nl_neighbour *n, void *ctx)
@@ -178,8 +220,35 @@ static bool check_carrier(const struct place *p, short flags, enum finding_level
 	return flags & IFF_UP && flags & IFF_RUNNING;
 }
 
-static void check_host(const struct place *p)
+/* Whether packets are dropped that arrive by @name though the route to their source leaves by bl0.
+ */
+static bool is_strict(const char *name)
 {
+	char path[96], line[8];
+	int all = 0, own = 0;
+
+	if (!bl_read_line(AT_FDCWD, "/proc/sys/net/ipv4/conf/all/rp_filter", line, sizeof(line)))
+		all = atoi(line);
+	snprintf(path, sizeof(path), "/proc/sys/net/ipv4/conf/%s/rp_filter", name);
+	if (!bl_read_line(AT_FDCWD, path, line, sizeof(line)))
+		own = atoi(line);
+	return (all > own ? all : own) == 1; /* the kernel takes the greater one; 2 is loose */
+}
+
+static void check_rp_filter(const struct place *p, const char *bl0)
+{
+	char cure[120];
+
+	snprintf(cure, sizeof(cure), "`sysctl -w net.ipv4.conf.%s.rp_filter=2`", p->name);
+	if (*bl0 && is_strict(p->name))
+		found(p->to, FOUND_FAIL, p->what, cure,
+		      "strict rp_filter drops what arrives by the NIC for %s, which has the route",
+		      bl0);
+}
+
+static void check_host(const struct place *p, const struct bl_node_ref *ref)
+{
+	char bl0[IFNAMSIZ];
 	struct names names = { 0 };
 	struct bl_err err;
 	struct met m;
@@ -189,7 +258,9 @@ static void check_host(const struct place *p)
 
 	if (!check_carrier(p, flags_of(p), FOUND_FAIL))
 		return;
-	find_names(p, &names);
+	find_bl0(p, ref, bl0);
+	check_rp_filter(p, bl0);
+	find_names(p, bl0, &names);
 	for (k = 0; k < names.n && bl_iface_addr(names.v[k], 0, addr, &err); k++)
 		;
 	if (k == names.n) {
@@ -200,7 +271,7 @@ static void check_host(const struct place *p)
 		      "sent or received");
 		return;
 	}
-	if (!has_route_v4(&names) && !has_route_v6(&names)) {
+	if (!has_route(&names, AF_INET) && !has_route(&names, AF_INET6)) {
 		snprintf(cure, sizeof(cure), "`ip route add NETWORK via ROUTER dev %s`%s", p->name,
 			 SEE_DEPLOY);
 		found(p->to, FOUND_FAIL, p->what, cure,
@@ -209,7 +280,7 @@ static void check_host(const struct place *p)
 	}
 	m = meet_all(p);
 	if (m.silent)
-		found(p->to, m.known ? FOUND_WARN : FOUND_FAIL, p->what,
+		found(p->to, FOUND_WARN, p->what, /* they may be switched off on purpose */
 		      "check that this machine is up and has that address, and that the switch "
 		      "passes ARP and neighbour discovery (`barline doctor` there)",
 		      "%u addresses do not answer ARP or neighbour discovery (one is %s)%s",
@@ -285,19 +356,17 @@ static void check_routed(const struct place *p, bool host)
 	struct names names = { 0 };
 	bool v4, v6, good;
 	struct met m;
-	char path[64], line[16], cure[200];
+	char cure[200];
 
 	if (!check_carrier(p, flags_of(p), FOUND_WARN))
 		return;
 	add_name(&names, p->name);
-	v4 = has_route_v4(&names);
-	v6 = has_route_v6(&names);
+	v4 = has_route(&names, AF_INET);
+	v6 = has_route(&names, AF_INET6);
 	good = (!v4 || check_forwarding(p, 4)) & (!v6 || check_forwarding(p, 6));
 	if (!host)
 		return;
-	/* The routes of a port in a VRF are in another table. */
-	snprintf(path, sizeof(path), "class/net/%s/master/ifindex", p->name);
-	if (!v4 && !v6 && bl_read_line(p->sys, path, line, sizeof(line))) {
+	if (!v4 && !v6) {
 		snprintf(cure, sizeof(cure), "`ip address add ADDRESS/LENGTH dev %s`, or a route%s",
 			 p->name, SEE_DEPLOY);
 		found(p->to, FOUND_FAIL, p->what, cure,
@@ -397,7 +466,9 @@ void doctor_net(const struct finder *to, const struct bl_node_ref *ref)
 		node_nic(ref, nic, sizeof(nic));
 		p.ifindex = if_nametoindex(nic);
 		if (p.ifindex && find_place(&p, ref))
-			check_host(&p);
+			check_host(&p, ref);
+		if (p.ifindex)
+			doctor_firewall(to, ref, p.what);
 	} else {
 		check_ports(&p, ref);
 	}

@@ -202,6 +202,45 @@ static void plan__host(void **state)
 	       "mkdir /etc/barline\nwrite /etc/barline/n.yaml (4 lines)\n");
 }
 
+/* The interface of a router is that with the longest prefix that has it, to the bit. */
+static void plan__way_to_a_router(void **state)
+{
+	struct setup_want w = wants(BL_ROLE_HOST, BL_FWD_L2, 1);
+	struct setup_facts f = plain();
+
+	(void)state;
+	set(&f, SETUP_DIR, "", "/etc/barline", "there");
+	set(&f, SETUP_UP, "eth0", "", "up");
+	set(&f, SETUP_ADDRESS, "eth0", "10.0.16.1/20", "there");
+	set(&f, SETUP_ADDRESS, "eth1", "10.0.0.9/8", "there");
+	want_route(&w, "10.128.0.0/16", "10.0.31.254");
+	want_route(&w, "10.129.0.0/16", "10.0.32.1");
+	expect(&w, &f,
+	       "keep ip address add 10.0.16.1/20 dev eth0\n"
+	       "ip route add 10.128.0.0/16 via 10.0.31.254 dev eth0 proto static\n"
+	       "ip route add 10.129.0.0/16 via 10.0.32.1 dev eth1 proto static\n"
+	       "write /etc/barline/n.yaml (4 lines)\n");
+}
+
+/* What follows from a bridge that is made, and from one that is removed. */
+static void state__bridge(void **state)
+{
+	struct setup_facts f = plain();
+
+	(void)state;
+	set(&f, SETUP_BRIDGE, "br0", "", "bridge");
+	assert_string_equal(setup_get(&f, SETUP_UP, "br0", ""), "down");
+	assert_string_equal(setup_get(&f, SETUP_LINK, "br0", ""), "bridge");
+	set(&f, SETUP_MASTER, "eth0", "", "br0");
+	set(&f, SETUP_MASTER, "eth1", "", "br1");
+	set(&f, SETUP_BRIDGE, "br0", "", NULL);
+	assert_null(setup_get(&f, SETUP_LINK, "br0", ""));
+	assert_null(setup_get(&f, SETUP_UP, "br0", ""));
+	assert_null(setup_get(&f, SETUP_MASTER, "eth0", ""));
+	assert_string_equal(setup_get(&f, SETUP_MASTER, "eth1", ""), "br1");
+	setup_facts_free(&f);
+}
+
 /* ---- refusals ---- */
 
 static void refuse(struct setup_want *w, struct setup_facts *f, int rc, const char *part)
@@ -645,6 +684,8 @@ int main(void)
 		cmocka_unit_test(plan__only_what_is_missing),
 		cmocka_unit_test(plan__l3_switch),
 		cmocka_unit_test(plan__host),
+		cmocka_unit_test(plan__way_to_a_router),
+		cmocka_unit_test(state__bridge),
 		cmocka_unit_test(plan__refuses),
 		cmocka_unit_test(plan__refuses_two_bridges),
 		cmocka_unit_test(plan__refuses_wishes_that_contradict),
