@@ -61,7 +61,7 @@ static const struct {
 	{ "table inet f { chain o { " OUT "accept; drop; }; }", NULL, NULL },
 	/* through other chains */
 	{ "table inet f { chain x { udp dport 61696-61951 accept; }; chain o { " OUTD "jump x; }; "
-										      "}",
+	  "}",
 	  NULL, NULL },
 	{ "table inet f { chain x { drop; }; chain o { " OUT "meta l4proto udp jump x; }; }",
 	  "FAIL", "drops" },
