@@ -43,7 +43,7 @@ PKGS_BUILD := gcc make pkg-config clang-16 libbpf-dev bpftool linux-libc-dev lib
 PKGS_RUN   := iproute2 ethtool procps gnuplot-nox
 PKGS_APPS  := iperf3 memcached
 PKGS_TEST  := etcd-server spin nftables libcmocka-dev clang-14 libclang-rt-14-dev clang-format-14 \
-	      libasan8 libubsan1 libtsan2 $(PKGS_APPS)
+	      libasan8 libubsan1 libtsan2 linuxptp $(PKGS_APPS)
 PKGS_BENCH := corosync libcpg-dev jq bsdextrautils $(PKGS_APPS)
 PKGS_VM	   := qemu-system-x86 busybox-static dash cpio kmod xz-utils ethtool iproute2
 
@@ -209,7 +209,8 @@ $(B)/san/controller.a: $(CTL_SRC:%.c=$(B)/san/%.o)
 
 # of the loader, the lab and the workloads, what unit tests link by itself
 PART_SRC := $(BASE_SRC) $(call sources,proto) \
-	loader/config.c loader/config_clock.c loader/clock/kernel.c loader/clock/source.c \
+	loader/config.c loader/config_clock.c \
+	$(addprefix loader/clock/,kernel.c phc.c ptp4l.c source.c) \
 	$(addprefix loader/admission/,options.c admission_argp.c) \
 	$(addprefix loader/order/,agent.c agent_watch.c clock.c) \
 	$(addprefix loader/load/,nic_drivers.c nic_rx.c nic_tx.c prio.c sysfs.c tx_cpu.c) \
@@ -237,6 +238,8 @@ WRAP_test_nic_rx := et_rx_queues et_channels et_channels_set et_feature et_featu
 WRAP_test_clock := adjtimex bl_log clock_gettime
 WRAP_test_clock_measured := $(WRAP_test_clock)
 WRAP_test_bus_clock := clock_gettime
+WRAP_test_ptp4l := adjtimex clock_gettime bl_log bl_phc_path bl_phc_open bl_phc_read bl_phc_close
+WRAP_test_phc := ioctl et_stamps
 WRAP_test_bench_check := cli_fail reason_name
 WRAP_test_options := bl_admission_defaults bl_admission_check bl_role_name bl_chain_check
 WRAP_test_config_clock := $(WRAP_test_options)

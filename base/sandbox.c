@@ -8,6 +8,7 @@
 #include "base/sandbox.h"
 
 #include <errno.h>
+#include <linux/ptp_clock.h>
 #include <linux/sockios.h>
 #include <net/if.h>
 #include <sched.h>
@@ -213,10 +214,25 @@ static const struct {
 	unsigned long request;
 } requests[] = {
 	{ ALL, TCGETS }, /* stdio: is it a terminal? */
-	{ ALL, FIONREAD },    { ALL, FIONBIO },     { ALL, FIOCLEX },     { ALL, SIOCGIFINDEX },
-	{ ALL, SIOCGIFNAME }, { D, SIOCGIFHWADDR }, { D, SIOCGIFMTU },    { D, SIOCSIFMTU },
-	{ D, SIOCGIFFLAGS },  { D, SIOCSIFFLAGS },  { D, SIOCETHTOOL },   { D, SIOCOUTQ },
-	{ D, SIOCADDMULTI },  { D, SIOCDELMULTI },  { D, SIOCGIFTXQLEN },
+	{ ALL, FIONREAD },
+	{ ALL, FIONBIO },
+	{ ALL, FIOCLEX },
+	{ ALL, SIOCGIFINDEX },
+	{ ALL, SIOCGIFNAME },
+	{ D, SIOCGIFHWADDR },
+	{ D, SIOCGIFMTU },
+	{ D, SIOCSIFMTU },
+	{ D, SIOCGIFFLAGS },
+	{ D, SIOCSIFFLAGS },
+	{ D, SIOCETHTOOL },
+	{ D, SIOCOUTQ },
+	{ D, SIOCADDMULTI },
+	{ D, SIOCDELMULTI },
+	{ D, SIOCGIFTXQLEN },
+	/* the hardware clock that ptp4l steers, against the system clock */
+	{ D, PTP_SYS_OFFSET },
+	{ D, PTP_SYS_OFFSET_EXTENDED },
+	{ D, PTP_SYS_OFFSET_PRECISE },
 };
 
 static int allow_memory(scmp_filter_ctx f)

@@ -38,6 +38,7 @@ static __always_inline void write_clock(struct bl_clock *c, const struct bl_cloc
 	c->skew_ns = own->skew_ns;
 	c->source = own->source;
 	c->state = own->state;
+	c->reason = own->reason;
 	c->source_ns = own->source_ns;
 	c->source_as_of_ns = own->source_as_of_ns;
 	c->max_bound_ns = own->max_bound_ns;

@@ -81,11 +81,11 @@ static const struct argp_option common_options[] = {
 	  "silent hosts do not promise ahead of their clocks; must be the same on the whole rack",
 	  0 },
 	{ "clock-source", KEY_SOURCE, "SOURCE", 0,
-	  "where the bound of the clock comes from: kernel (default: adjtimex), trust (believe "
-	  "--clock-bound-us)",
+	  "where the bound of the clock comes from: kernel (default: adjtimex), ptp4l (its "
+	  "management socket), trust (believe --clock-bound-us)",
 	  0 },
 	{ "clock-bound-us", KEY_BOUND, "US", 0,
-	  "trust: greatest error of the system clock; kernel: the least bound (default 50)", 0 },
+	  "trust: greatest error of the system clock; others: the least bound (default 50)", 0 },
 	{ "clock-max-bound-us", KEY_MAX_BOUND, "US", 0,
 	  "kernel: nothing ordered is sent while the bound is greater (default 25000)", 0 },
 	{ "clock-void-after-ms", KEY_VOID, "MS", 0,
@@ -192,7 +192,8 @@ static error_t parse_common(int key, char *arg, struct argp_state *state)
 	case KEY_SOURCE:
 		c->clock_source = bl_clock_source_parse(arg);
 		if (!c->clock_source)
-			argp_error(state, "--clock-source: \"%s\" is not kernel or trust", arg);
+			argp_error(state, "--clock-source: \"%s\" is not kernel, ptp4l or trust",
+				   arg);
 		return 0;
 	case KEY_NO_AHEAD:
 		c->no_ahead = true;

@@ -13,7 +13,8 @@
  * A word is noticed at a reading, and was spoken at some time since the reading before. It
  * is therefore held from the reading before. If the clock was stepped between the two, either of
  * its settings may be meant, and the step is added to the bound. The first word may be a second
- * old: the kernel lets maxerror grow once a second.
+ * old: the kernel lets maxerror grow once a second. A source that is asked at one reading and
+ * answers until the next (ptp4l) speaks of a time since the reading before those two.
  *
  * This file reads no clock, and does not say when a bound is too great (loader/order/clock.c).
  */
@@ -27,6 +28,7 @@
 struct bl_clock_sample {
 	int synced;         /* the source answers, and calls the clock synchronised */
 	int fresh;          /* @bound_ns was determined anew since the last reading */
+	int late;           /* or since the reading before that one */
 	__u64 bound_ns;     /* greatest error of the clock, ns; unspecified if not @synced */
 	__s32 tai_offset_s; /* TAI - UTC as the source has it, seconds */
 };
@@ -40,6 +42,9 @@ struct bl_clock_hold {
 	int read;             /* the following two are valid */
 	__u64 last_ns;        /* CLOCK_MONOTONIC of the last reading */
 	__s64 last_offset_ns; /* the clock less CLOCK_MONOTONIC at the last reading */
+	int read_twice;       /* the following two are valid */
+	__u64 before_ns;      /* the same of the reading before the last one */
+	__s64 before_offset_ns;
 };
 
 /*
@@ -74,17 +79,32 @@ BL_CORE int bl_kernel_was_set(__u64 was_us, __u64 now_us, __u64 took_ns)
 BL_CORE void bl_clock_hold_read(struct bl_clock_hold *h, const struct bl_clock_sample *s,
 				__u64 mono, __s64 offset_ns, __u64 noise_ns)
 {
-	__s64 d = h->read ? offset_ns - h->last_offset_ns : 0;
-	__u64 step = (__u64)(d < 0 ? -d : d);
+	/* A late word is no word if what happened since then is unknown. */
+	int word = s->late ? s->fresh && h->read_twice : s->fresh || !h->ever;
+	__s64 low = offset_ns, high = offset_ns;
+	__u64 step;
 
-	if (s->synced && (s->fresh || !h->ever)) {
+	if (h->read) {
+		low = low < h->last_offset_ns ? low : h->last_offset_ns;
+		high = high > h->last_offset_ns ? high : h->last_offset_ns;
+	}
+	if (s->late && h->read_twice) {
+		low = low < h->before_offset_ns ? low : h->before_offset_ns;
+		high = high > h->before_offset_ns ? high : h->before_offset_ns;
+	}
+	step = (__u64)high - (__u64)low;
+	if (s->synced && word) {
 		h->bound_ns = s->bound_ns + (step > noise_ns ? step : 0);
-		h->as_of_ns = h->read                ? h->last_ns
+		h->as_of_ns = s->late                ? h->before_ns
+			      : h->read              ? h->last_ns
 			      : mono > 1000000000ULL ? mono - 1000000000ULL
 						     : 0;
 		h->offset_ns = offset_ns;
 		h->ever = 1;
 	}
+	h->before_ns = h->last_ns;
+	h->before_offset_ns = h->last_offset_ns;
+	h->read_twice = h->read;
 	h->last_ns = mono;
 	h->last_offset_ns = offset_ns;
 	h->read = 1;

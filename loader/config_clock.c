@@ -2,12 +2,13 @@
 /* See config_clock.h. */
 #include "loader/config_clock.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "maps/clock_abi.h"
 
-static const char *const names[] = { "trust", "kernel" };
-static const uint32_t kinds[] = { BL_CLOCK_TRUST, BL_CLOCK_KERNEL };
+static const char *const names[] = { "trust", "kernel", "ptp4l" };
+static const uint32_t kinds[] = { BL_CLOCK_TRUST, BL_CLOCK_KERNEL, BL_CLOCK_PTP4L };
 #define NAMES (sizeof(names) / sizeof(names[0]))
 
 uint32_t bl_clock_source_parse(const char *name)
@@ -26,9 +27,45 @@ void bl_clock_default_source(struct bl_node_cfg *cfg)
 		cfg->clock_source = BL_CLOCK_KERNEL;
 }
 
+/* The keys of the source "ptp4l". */
+static void read_ptp4l(struct bl_yaml *y, yaml_node_t *map, struct bl_node_cfg *cfg)
+{
+	static const char *const keys[] = { "socket", "phc", "domain", "transport_specific",
+					    "grandmaster" };
+	const char *text;
+	int64_t v;
+	size_t k;
+
+	for (k = 0; k < sizeof(keys) / sizeof(keys[0]) && cfg->clock_source != BL_CLOCK_PTP4L; k++)
+		if (bl_yaml_get(y, map, keys[k]))
+			bl_yaml_refuse(y, map, keys[k], "%s is used with \"source: ptp4l\" only",
+				       keys[k]);
+	text = bl_yaml_text(y, map, "socket", sizeof(cfg->clock_socket) - 1);
+	if (text && *text != '/')
+		bl_yaml_refuse(y, map, "socket", "socket \"%s\" is not an absolute path", text);
+	if (text)
+		snprintf(cfg->clock_socket, sizeof(cfg->clock_socket), "%s", text);
+	text = bl_yaml_text(y, map, "phc", sizeof(cfg->clock_phc) - 1);
+	if (text && *text != '/' && strcmp(text, "none"))
+		bl_yaml_refuse(y, map, "phc",
+			       "phc \"%s\" is neither a device such as /dev/ptp0 nor "
+			       "none",
+			       text);
+	if (text)
+		snprintf(cfg->clock_phc, sizeof(cfg->clock_phc), "%s", text);
+	if (bl_yaml_number(y, map, "domain", 0, 255, &v))
+		cfg->clock_domain = (uint8_t)v;
+	if (bl_yaml_number(y, map, "transport_specific", 0, 15, &v))
+		cfg->clock_transport_specific = (uint8_t)v;
+	cfg->clock_grandmaster = bl_yaml_truth(y, map, "grandmaster");
+}
+
 void bl_config_clock(struct bl_yaml *y, struct bl_node_cfg *cfg)
 {
-	static const char *const keys[] = { "source", "bound_us", "max_bound_us", NULL };
+	static const char *const keys[] = {
+		"source", "bound_us",           "max_bound_us", "socket", "phc",
+		"domain", "transport_specific", "grandmaster",  NULL
+	};
 	yaml_node_t *map = bl_yaml_get(y, y->root, "clock");
 	uint32_t bound = bl_yaml_u32(y, y->root, "clock_bound_us");
 	int64_t v;
@@ -49,8 +86,9 @@ void bl_config_clock(struct bl_yaml *y, struct bl_node_cfg *cfg)
 		cfg->clock_bound_us = (uint32_t)v;
 	if (bl_yaml_number(y, map, "max_bound_us", 1, BL_CLOCK_MAX_BOUND_LIMIT_US, &v))
 		cfg->clock_max_bound_us = (uint32_t)v;
+	read_ptp4l(y, map, cfg);
 	if (cfg->clock_source == BL_CLOCK_TRUST && bl_yaml_get(y, map, "max_bound_us"))
 		bl_yaml_refuse(y, map, "max_bound_us",
-			       "max_bound_us is used with \"source: kernel\" only: a bound that is "
+			       "max_bound_us is not used with \"source: trust\": a bound that is "
 			       "trusted does not change");
 }

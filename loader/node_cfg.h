@@ -204,7 +204,12 @@ struct bl_node_cfg {
 	 * measured (BL_CLOCK_BOUND_US).
 	 */
 	uint32_t clock_bound_us;
-	uint32_t clock_max_bound_us;  /* measured: void beyond this bound (BL_CLOCK_MAX_BOUND_US) */
+	uint32_t clock_max_bound_us; /* measured: void beyond this bound (BL_CLOCK_MAX_BOUND_US) */
+	/* ptp4l; see struct bl_clock_options */
+	char clock_socket[108]; /* ("": linuxptp's own) */
+	char clock_phc[32];     /* ("": the clock of ptp4l's interface) */
+	uint8_t clock_domain, clock_transport_specific;
+	bool clock_grandmaster;
 	uint32_t clock_void_after_ms; /* a clock record without a keeper expires (BL_CLOCK_VOID_MS)
 				       */
 	int32_t caretaker_ms; /* limit of a caretaker's time (BL_CARETAKER_MS); -1: no caretaker */

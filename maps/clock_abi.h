@@ -47,7 +47,8 @@ struct bl_clock {
 	__s32 tai_offset_s;  /* the kernel's TAI - UTC, seconds */
 	__s64 skew_ns;       /* error injected by tests: added to the bus time that is aimed at */
 	__u32 source;        /* enum bl_clock_source_kind: where @source_ns comes from */
-	__u32 state;         /* enum bl_clock_state at the last update */
+	__u16 state;         /* enum bl_clock_state at the last update */
+	__u16 reason;        /* enum bl_clock_reason: why it is not good; 0: it is, or unknown */
 	__u64 source_ns;     /* the part of @bound_ns that comes from the source */
 	/*
 	 * CLOCK_MONOTONIC of the source's last word on the clock; 0: the record was void ever since
@@ -63,6 +64,7 @@ enum bl_clock_source_kind {
 	BL_CLOCK_SOURCE_NONE, /* not set */
 	BL_CLOCK_TRUST,       /* the configuration: the bound is believed, not measured */
 	BL_CLOCK_KERNEL,      /* adjtimex(2) */
+	BL_CLOCK_PTP4L,       /* ptp4l's management socket */
 };
 
 /*
@@ -80,6 +82,43 @@ enum bl_clock_state {
 	BL_CLOCK_STATES(BL_CLOCK_STATE_)
 #undef BL_CLOCK_STATE_
 		BL_CLOCK_STATES_NUMBER
+};
+
+/*
+ * Why a source does not call the clock synchronised: the number is ABI, the second column is the
+ * name in output, the third the sentence and the fourth the next step. Append only.
+ */
+#define BL_CLOCK_REASONS(X)                                                                        \
+	X(NO_REASON, "", "", "")                                                                   \
+	X(ASKING, "asking", "its source has been asked and has not answered yet", "wait")          \
+	X(UNSYNC, "unsync", "the kernel calls the system clock unsynchronised (STA_UNSYNC)",       \
+	  "start chrony, ntpd, or ptp4l and phc2sys")                                              \
+	X(OWN_SOCKET, "own_socket", "the daemon cannot make a socket of its own for ptp4l",        \
+	  "let it write to its run folder")                                                        \
+	X(PTP_GONE, "ptp4l_gone", "ptp4l does not run: nobody listens on its socket",              \
+	  "start ptp4l, or name its uds_address with \"socket\"")                                  \
+	X(PTP_DENIED, "ptp4l_denied", "the daemon may not write to ptp4l's socket",                \
+	  "give its group the right to, as docs/clocks.md says")                                   \
+	X(PTP_SILENT, "ptp4l_silent", "ptp4l does not answer",                                     \
+	  "see whether it is stopped, and whether \"domain\" and \"transport_specific\" are its "  \
+	  "own")                                                                                   \
+	X(PTP_WRONG, "ptp4l_wrong", "ptp4l's answers cannot be used", "use linuxptp 3.1 or later") \
+	X(PTP_PORT, "ptp4l_port", "ptp4l has no port in the state SLAVE",                          \
+	  "look for the master in ptp4l's log")                                                    \
+	X(PTP_MASTER, "ptp4l_master", "ptp4l follows nobody, it is the grandmaster itself",        \
+	  "look for the lost master, or set \"grandmaster: true\" if this clock is the rack's "    \
+	  "time")                                                                                  \
+	X(PTP_NO_SYNC, "ptp4l_no_sync", "ptp4l has not measured the clock for 20 s",               \
+	  "see whether Sync messages arrive, and the path delay in ptp4l's log")                   \
+	X(PHC_GONE, "phc_gone", "the hardware clock that ptp4l steers cannot be read",             \
+	  "name it with \"phc\", and see docs/clocks.md for the rights")                           \
+	X(PHC_JUMPED, "phc_jumped", "the hardware clock that ptp4l steers has jumped",             \
+	  "see whether a second program sets it")
+enum bl_clock_reason {
+#define BL_CLOCK_REASON_(name, text, sentence, step) BL_CLOCK_##name,
+	BL_CLOCK_REASONS(BL_CLOCK_REASON_)
+#undef BL_CLOCK_REASON_
+		BL_CLOCK_REASONS_NUMBER
 };
 #define BL_CLOCK_BOUND_MAX_NS 3600000000000ULL /* a bound is not written greater than this */
 #define BL_CLOCK_VALID        1u

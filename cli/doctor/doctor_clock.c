@@ -6,33 +6,51 @@
 #include "cli/util/read.h"
 #include "core/clock_core.h"
 
+/* The clock record @c of a node; @usable: bus time may be used now. */
+static void check_record(const struct finder *to, const char *name, const struct bl_clock *c,
+			 bool usable)
+{
+#define TEXT(name, text, sentence, step) { sentence, step },
+	static const char *const texts[][2] = { BL_CLOCK_REASONS(TEXT) };
+#undef TEXT
+	const char *why = "its source does not know better", *step = "look after chrony, ntpd or "
+								     "ptp4l, or see docs/clocks.md";
+
+	if (c->reason && c->reason < BL_CLOCK_REASONS_NUMBER) {
+		why = texts[c->reason][0];
+		step = texts[c->reason][1];
+	}
+	if (!usable && !(c->flags & BL_CLOCK_VALID))
+		found(to, FOUND_FAIL, name, "start the daemon again",
+		      "its clock record was never set");
+	else if (!usable && (c->source <= BL_CLOCK_TRUST || c->void_after_ns > c->as_of_ns))
+		found(to, FOUND_FAIL, name, "start the daemon again",
+		      "its clock record is past void_after: nothing ordered is sent");
+	else if (!usable && c->state == BL_CLOCK_NEVER)
+		found(to, FOUND_FAIL, name, step,
+		      "its clock is void, since the system clock is not synchronised, and nothing "
+		      "ordered is sent: %s",
+		      why);
+	else if (!usable)
+		found(to, FOUND_FAIL, name, step,
+		      "its clock is void: it may be wrong by %llu us, more than %llu are not "
+		      "allowed, and nothing ordered is sent: %s",
+		      (unsigned long long)c->bound_ns / 1000,
+		      (unsigned long long)c->max_bound_ns / 1000, why);
+	else if (c->state == BL_CLOCK_HOLDOVER)
+		found(to, FOUND_WARN, name, step,
+		      "clock valid, but not synchronised any more, bound %llu us: %s",
+		      (unsigned long long)bl_clock_bound(c, bl_mono_ns()) / 1000, why);
+	else
+		found(to, FOUND_OK, name, "", "clock valid, bound %llu us%s",
+		      (unsigned long long)bl_clock_bound(c, bl_mono_ns()) / 1000,
+		      c->source == BL_CLOCK_TRUST ? " (trusted, not measured)" : "");
+}
+
 void doctor_clock(const struct finder *to, const struct bl_node_ref *ref)
 {
 	struct bl_clock c;
 	uint64_t bus = node_now(ref, &c);
 
-	if (!bus && c.flags & BL_CLOCK_VALID && c.source == BL_CLOCK_KERNEL &&
-	    c.void_after_ns <= c.as_of_ns)
-		found(to, FOUND_FAIL, ref->meta.name,
-		      "start chrony, ntpd, or ptp4l and phc2sys, or see docs/clocks.md",
-		      c.state == BL_CLOCK_NEVER ? "its clock is void, since the system clock is "
-						  "not synchronised: "
-						  "nothing ordered is sent"
-						: "its clock is void: it may be wrong by %llu us, "
-						  "more than %llu are "
-						  "not allowed, and nothing ordered is sent",
-		      (unsigned long long)c.bound_ns / 1000,
-		      (unsigned long long)c.max_bound_ns / 1000);
-	else if (!bus)
-		found(to, FOUND_FAIL, ref->meta.name, "start the daemon again",
-		      c.flags & BL_CLOCK_VALID ? "its clock record is past void_after: nothing "
-						 "ordered is sent"
-					       : "its clock record was never set");
-	else
-		found(to, c.state == BL_CLOCK_HOLDOVER ? FOUND_WARN : FOUND_OK, ref->meta.name,
-		      c.state == BL_CLOCK_HOLDOVER ? "look after chrony, ntpd or ptp4l" : "",
-		      "clock valid%s, bound %llu us%s",
-		      c.state == BL_CLOCK_HOLDOVER ? ", but not synchronised any more" : "",
-		      (unsigned long long)bl_clock_bound(&c, bl_mono_ns()) / 1000,
-		      c.source == BL_CLOCK_TRUST ? " (trusted, not measured)" : "");
+	check_record(to, ref->meta.name, &c, bus != 0);
 }

@@ -524,9 +524,22 @@ int cmd_show_drops(int argc, char **argv)
 
 static const char *clock_source(const struct bl_clock *c)
 {
-	return c->source == BL_CLOCK_KERNEL  ? "kernel"
-	       : c->source == BL_CLOCK_TRUST ? "trust"
-					     : "none";
+	static const char *const names[] = {
+		[BL_CLOCK_TRUST] = "trust", [BL_CLOCK_KERNEL] = "kernel", [BL_CLOCK_PTP4L] = "ptp4l"
+	};
+
+	return c->source < sizeof(names) / sizeof(names[0]) && names[c->source] ? names[c->source]
+										: "none";
+}
+
+/* The name of why the source does not call the clock synchronised, or its sentence. */
+static const char *clock_reason(const struct bl_clock *c, bool sentence)
+{
+#define TEXT(name, text, sentence, step) { text, sentence },
+	static const char *const texts[][2] = { BL_CLOCK_REASONS(TEXT) };
+#undef TEXT
+
+	return c->reason < BL_CLOCK_REASONS_NUMBER ? texts[c->reason][sentence] : "";
 }
 
 /* The state that the daemon wrote, or "expired": it is not there to write another one. */
@@ -552,8 +565,8 @@ static int collect_clock(const struct bl_node_ref *ref, json_t *rows)
 	mono = bl_mono_ns();
 	json_array_append_new(
 		rows,
-		json_pack("{s:s, s:b, s:o, s:I, s:I, s:I, s:I, s:I, s:i, s:I, s:s, s:s, s:I, s:o, "
-			  "s:I}",
+		json_pack("{s:s, s:b, s:o, s:I, s:I, s:I, s:I, s:I, s:i, s:I, s:s, s:s, s:s, s:s, "
+			  "s:I, s:o, s:I}",
 			  "node", node_name(ref), "valid", bus != 0, "bus_ns", time_or_null(bus),
 			  "bound_ns", (json_int_t)bl_clock_bound(&c, mono), "age_ns",
 			  (json_int_t)(c.as_of_ns ? mono - c.as_of_ns : 0), "void_in_ns",
@@ -561,7 +574,8 @@ static int collect_clock(const struct bl_node_ref *ref, json_t *rows)
 			  (json_int_t)c.drift_ppb, "rate_ppb",
 			  (json_int_t)c.seg[1].rate * 1000000000 / (1 << 30), "tai_offset_s",
 			  (int)c.tai_offset_s, "skew_ns", (json_int_t)c.skew_ns, "source",
-			  clock_source(&c), "state", clock_state(&c, bus != 0), "source_bound_ns",
+			  clock_source(&c), "state", clock_state(&c, bus != 0), "reason",
+			  clock_reason(&c, false), "why", clock_reason(&c, true), "source_bound_ns",
 			  (json_int_t)c.source_ns, "source_age_ns",
 			  c.source_as_of_ns ? json_integer((json_int_t)(mono - c.source_as_of_ns))
 					    : json_null(),
@@ -577,7 +591,7 @@ int cmd_show_clock(int argc, char **argv)
 		{ "bus_ns", "BUS_TIME", 'd' },   { "bound_ns", "BOUND", 't' },
 		{ "age_ns", "MEASURED", 't' },   { "void_in_ns", "VOID_IN", 't' },
 		{ "rate_ppb", "RATE_PPB", 'd' }, { "tai_offset_s", "TAI_OFFSET", 'd' },
-		{ "skew_ns", "SKEW", 't' }
+		{ "skew_ns", "SKEW", 't' },      { "why", "WHY", 's' }
 	};
 
 	return SHOW("barline show clock - bus time, its bound, where that comes from, and how long "

@@ -13,12 +13,14 @@
 
 #include "loader/clock/source.h"
 
-static int read_kernel(struct bl_clock_memory *m, uint64_t mono, struct bl_clock_sample *s)
+static int read_kernel(struct bl_clock_memory *m, const struct bl_clock_options *o, uint64_t mono,
+		       struct bl_clock_sample *s)
 {
 	struct timex tx = {};
 	int state = adjtimex(&tx);
 	uint64_t error_us;
 
+	(void)o;
 	*s = (struct bl_clock_sample){};
 	if (state < 0)
 		return -errno;
@@ -29,7 +31,7 @@ static int read_kernel(struct bl_clock_memory *m, uint64_t mono, struct bl_clock
 	s->tai_offset_s = tx.tai;
 	m->error_us = error_us;
 	m->mono_ns = mono;
-	return 0;
+	return s->synced ? BL_CLOCK_NO_REASON : BL_CLOCK_UNSYNC;
 }
 
 const struct bl_clock_source bl_clock_kernel = { .read = read_kernel };

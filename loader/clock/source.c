@@ -7,5 +7,12 @@
 
 const struct bl_clock_source *bl_clock_source(uint32_t kind)
 {
-	return kind == BL_CLOCK_KERNEL ? &bl_clock_kernel : NULL;
+	switch (kind) {
+	case BL_CLOCK_KERNEL:
+		return &bl_clock_kernel;
+	case BL_CLOCK_PTP4L:
+		return &bl_clock_ptp4l;
+	default:
+		return NULL;
+	}
 }

@@ -31,6 +31,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -100,6 +101,7 @@ static void publish_record(struct bl_clock_keeper *k)
 	c->skew_ns = own->skew_ns;
 	c->source = own->source;
 	c->state = own->state;
+	c->reason = own->reason;
 	c->source_ns = own->source_ns;
 	c->source_as_of_ns = own->source_as_of_ns;
 	c->max_bound_ns = own->max_bound_ns;
@@ -129,16 +131,21 @@ static int64_t base_offset(uint64_t base, uint64_t tai)
 	return offset;
 }
 
+/*
+ * The clocks are read after the source: a step in between then counts as one since the last
+ * reading.
+ */
 static void read_source(struct bl_clock_keeper *k, const struct bl_clock_source *source)
 {
-	struct reading r = read_clocks();
 	struct bl_clock_sample s;
-	int rc = source->read(&k->memory, r.mono, &s);
+	int why = source->read(&k->memory, &k->options, bl_mono_ns(), &s);
+	struct reading r = read_clocks();
 
 	bl_clock_hold_read(&k->hold, &s, r.mono, (int64_t)(r.tai - r.mono),
-			   r.width + k->last_width_ns);
+			   r.width + k->last_width_ns + (s.late ? k->before_width_ns : 0));
+	k->before_width_ns = k->last_width_ns;
 	k->last_width_ns = r.width;
-	if (!rc && k->read && s.tai_offset_s != k->tai_offset_s)
+	if (why >= 0 && k->read && s.tai_offset_s != k->tai_offset_s)
 		bl_log(BL_LOG_WARN,
 		       "%s: the kernel's TAI offset changed from %d to %d s, and CLOCK_TAI with "
 		       "it: "
@@ -146,11 +153,12 @@ static void read_source(struct bl_clock_keeper *k, const struct bl_clock_source 
 		       "is "
 		       "then void until it agrees; set the same offset on all machines at boot",
 		       k->name, k->tai_offset_s, s.tai_offset_s);
-	if (!rc) {
+	if (why >= 0) {
 		k->read = true;
 		k->tai_offset_s = s.tai_offset_s;
 	}
 	k->synced = s.synced;
+	k->why = why >= 0 && !s.synced ? (enum bl_clock_reason)why : BL_CLOCK_NO_REASON;
 }
 
 /* Bus time that is aimed at, at the time of @r. */
@@ -163,14 +171,41 @@ static uint64_t target_at(const struct bl_clock_keeper *k, const struct reading 
 	return tai + (uint64_t)(k->bus_offset_ns + k->skew_ns);
 }
 
-/* Says once what has become of the clock. */
+/* The sentence of @why, with what the source has to add, and the next step. */
+static void explain(const struct bl_clock_keeper *k, char *buf, size_t size)
+{
+#define SENTENCE(name, text, sentence, step) [BL_CLOCK_##name] = (sentence),
+	static const char *const sentences[] = { BL_CLOCK_REASONS(SENTENCE) };
+#undef SENTENCE
+#define STEP(name, text, sentence, step) [BL_CLOCK_##name] = (step),
+	static const char *const steps[] = { BL_CLOCK_REASONS(STEP) };
+#undef STEP
+
+	if (k->why == BL_CLOCK_NO_REASON)
+		snprintf(buf, size, "its source cannot be read");
+	else
+		snprintf(buf, size, "%s%s%s%s; %s", sentences[k->why],
+			 *k->memory.detail ? " (" : "", k->memory.detail,
+			 *k->memory.detail ? ")" : "", steps[k->why]);
+}
+
+/*
+ * Says once what has become of the clock, and why. A source that was just asked for the first time
+ * is left time to answer.
+ */
 static void tell_state(struct bl_clock_keeper *k, enum bl_clock_state is)
 {
 	const struct bl_clock *c = &k->own;
 	unsigned long long us = c->bound_ns / 1000;
+	char why[512];
 
-	if (is == k->state)
+	k->state = is;
+	if ((is == k->told_state && k->why == k->told_why) ||
+	    (k->why == BL_CLOCK_ASKING && (is == BL_CLOCK_HOLDOVER || is == BL_CLOCK_NEVER)))
 		return;
+	if (is == k->told_state && (is == BL_CLOCK_TOO_WIDE || is == BL_CLOCK_STEERING))
+		return;
+	explain(k, why, sizeof(why));
 	switch (is) {
 	case BL_CLOCK_GOOD:
 		bl_log(BL_LOG_INFO, "%s: the system clock is synchronised, to within %llu us",
@@ -180,15 +215,15 @@ static void tell_state(struct bl_clock_keeper *k, enum bl_clock_state is)
 		bl_log(BL_LOG_WARN,
 		       "%s: the system clock is not synchronised any more: bus time keeps its "
 		       "course, its bound of %llu us grows by %u us a second, and beyond %u us "
-		       "nothing ordered is sent; look after chrony, ntpd or ptp4l",
-		       k->name, us, c->drift_ppb / 1000, k->max_bound_us);
+		       "nothing ordered is sent. %s",
+		       k->name, us, c->drift_ppb / 1000, k->max_bound_us, why);
 		break;
 	case BL_CLOCK_NEVER:
 		bl_log(BL_LOG_ERR,
-		       "%s: the system clock is not synchronised (STA_UNSYNC): nothing ordered is "
-		       "sent until it is; start chrony, ntpd, or ptp4l and phc2sys, or pass "
-		       "--clock-source trust if the clock is right to within --clock-bound-us",
-		       k->name);
+		       "%s: the system clock is not synchronised, and nothing ordered is sent "
+		       "until it is: %s, or pass --clock-source trust if the clock is right to "
+		       "within --clock-bound-us",
+		       k->name, why);
 		break;
 	case BL_CLOCK_TOO_WIDE:
 		bl_log(BL_LOG_ERR,
@@ -206,7 +241,8 @@ static void tell_state(struct bl_clock_keeper *k, enum bl_clock_state is)
 	case BL_CLOCK_STATES_NUMBER:
 		break;
 	}
-	k->state = is;
+	k->told_state = is;
+	k->told_why = k->why;
 }
 
 static bool is_void(enum bl_clock_state s)
@@ -241,6 +277,7 @@ static void judge_record(struct bl_clock_keeper *k, const struct reading *r, int
 		   : full > max  ? BL_CLOCK_STEERING
 		   : k->synced   ? BL_CLOCK_GOOD
 				 : BL_CLOCK_HOLDOVER;
+	c->reason = (uint16_t)k->why;
 	if (c->source_as_of_ns || !is_void((enum bl_clock_state)c->state))
 		c->source_as_of_ns = bl_max64(k->hold.as_of_ns, 1);
 	c->void_after_ns = r->mono;
@@ -332,6 +369,7 @@ static void steer_trusted(struct bl_clock_keeper *k)
 		c->seg[1] = next;
 		c->source = BL_CLOCK_TRUST;
 		c->state = BL_CLOCK_GOOD;
+		c->reason = BL_CLOCK_NO_REASON;
 		c->source_ns = k->bound_us * 1000ULL;
 		c->max_bound_ns = 0;
 		c->void_after_ns = void_after_ns(k, r.mono);
@@ -423,6 +461,7 @@ int bl_clock_adopt(struct bl_clock_keeper *k, struct bl_err *err)
 	c->bound_ns = k->bound_us * 1000ULL + r.width / 2 + (bus - target);
 	c->source = BL_CLOCK_TRUST;
 	c->state = BL_CLOCK_GOOD;
+	c->reason = BL_CLOCK_NO_REASON;
 	c->source_ns = k->bound_us * 1000ULL;
 	if (!bl_clock_source(k->source))
 		c->source_as_of_ns = r.mono;
@@ -450,6 +489,10 @@ uint64_t bl_clock_tick(struct bl_clock_keeper *k, uint64_t mono)
 
 void bl_clock_close(struct bl_clock_keeper *k)
 {
+	const struct bl_clock_source *source = bl_clock_source(k->source);
+
+	if (source && source->close)
+		source->close(&k->memory, &k->options);
 	if (k->shared)
 		munmap(k->shared, (size_t)sysconf(_SC_PAGESIZE));
 	k->shared = NULL;

@@ -29,6 +29,7 @@ struct bl_clock_keeper {
 	uint32_t void_after_ms;
 	int64_t skew_ns;
 	uint64_t base_ns;
+	struct bl_clock_options options; /* of the source */
 
 	int fd; /* of the map "clock"; -1: not open */
 	/*
@@ -45,10 +46,15 @@ struct bl_clock_keeper {
 	struct bl_clock_memory memory;
 	struct bl_clock_hold hold;
 	uint64_t last_width_ns;    /* of the last reading of both clocks */
+	uint64_t before_width_ns;  /* of the one before that */
 	bool read;                 /* the source was read since the start */
 	bool synced;               /* what the source said last */
+	enum bl_clock_reason why;  /* the same: why it is not */
 	int32_t tai_offset_s;      /* the same */
 	enum bl_clock_state state; /* the last one that was published */
+	/* the last ones that were logged */
+	enum bl_clock_state told_state;
+	enum bl_clock_reason told_why;
 	/*
 	 * Error of this clock beyond the bound of its source, ns, as the clocks of neighbours have
 	 * proven it; 0: none. It is added to the bound. Any thread of the daemon may store it.

@@ -65,6 +65,12 @@ void bl_keep_socket_addr(struct sockaddr_un *a, enum bl_role role, uint64_t ino)
 		 bl_role_name(role), ino);
 }
 
+/* The path of the socket with which a source asks ptp4l. */
+static void source_path(char *buf, size_t size, enum bl_role role, uint64_t ino)
+{
+	snprintf(buf, size, "%s/%s-%" PRIu64 "-ptp4l.sock", BL_RUN_DIR, bl_role_name(role), ino);
+}
+
 /* Returns a descriptor of the lock, or -errno; -EWOULDBLOCK: there is a keeper. */
 static int try_keeper_lock(enum bl_role role, uint64_t ino)
 {
@@ -173,6 +179,8 @@ void bl_keep_forget(enum bl_role role, uint64_t ino)
 	unlink(path);
 	bl_keep_socket_addr(&a, role, ino);
 	unlink(a.sun_path);
+	source_path(path, sizeof(path), role, ino);
+	unlink(path);
 }
 
 void bl_keep_configure(struct bl_node *n)
@@ -185,6 +193,16 @@ void bl_keep_configure(struct bl_node *n)
 	n->clock.skew_ns = n->cfg.skew_ns;
 	n->clock.base_ns = n->cfg.clock_base_ns;
 	n->clock.note_fd = 0;
+	n->clock.options = (struct bl_clock_options){
+		.name = n->meta.name,
+		.socket = n->cfg.clock_socket,
+		.phc = n->cfg.clock_phc,
+		.domain = n->cfg.clock_domain,
+		.transport_specific = n->cfg.clock_transport_specific,
+		.grandmaster = n->cfg.clock_grandmaster,
+	};
+	source_path(n->clock.options.own_path, sizeof(n->clock.options.own_path), n->cfg.role,
+		    n->netns_ino);
 }
 
 int bl_keep_clock(struct bl_node *n, int map_fd, struct bl_err *err)

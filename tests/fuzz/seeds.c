@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "core/ptp_core.h"
 #include "core/wire_core.h"
 #include "maps/top_abi.h"
 
@@ -297,6 +298,43 @@ static void top_frames(void)
 		}
 }
 
+/* Writes a round of answers of ptp4l, whose heads the fuzzer completes; see fuzz_ptp.c. */
+static void ptp_round(const char *name, int state, int gm_present, int ingress)
+{
+	static const __u8 size[BL_PTP_QUESTIONS] = {
+		sizeof(struct bl_ptp_status),     sizeof(struct bl_ptp_current),
+		sizeof(struct bl_ptp_properties), sizeof(struct bl_ptp_default),
+		sizeof(struct bl_ptp_port) + 4,
+	};
+	struct buf b = { .n = 0 };
+	int q, round;
+
+	for (round = 0; round < 3; round++)
+		for (q = 0; q < BL_PTP_QUESTIONS; q++) {
+			__u8 data[64] = { 0 };
+
+			data[7] = 100;
+			if (q == BL_PTP_Q_STATUS) {
+				data[15] = (__u8)(ingress * round);
+				data[41] = (__u8)gm_present;
+				data[49] = 1;
+			} else if (q == BL_PTP_Q_CURRENT || q == BL_PTP_Q_PROPERTIES) {
+				data[1] = 37;
+				data[2] = BL_PTP_TIMESCALE | BL_PTP_UTC_VALID;
+			} else if (q == BL_PTP_Q_DEFAULT) {
+				data[3] = 1;
+				data[17] = gm_present ? 2 : 1;
+			} else {
+				data[9] = 1;
+				data[10] = (__u8)state;
+				data[12] = 4;
+			}
+			add(&b, (const __u8[]){ (__u8)(0x80 | q), size[q] }, 2);
+			add(&b, data, size[q]);
+		}
+	save("ptp", name, b.p, b.n);
+}
+
 static void write_token(FILE *f, const char *name, __u64 value, int bytes)
 {
 	fprintf(f, "%s=\"", name);
@@ -514,6 +552,9 @@ int main(int argc, char **argv)
 	beacon("beacon_vlan", 1, false);
 	beacon("beacon_link", 0, true);
 	plain_frames();
+	ptp_round("slave", BL_PTP_SLAVE, 1, 1);
+	ptp_round("grandmaster", BL_PTP_MASTER, 0, 0);
+	ptp_round("uncalibrated", BL_PTP_UNCALIBRATED, 1, 1);
 	top_frames();
 	rx_seeds();
 	reorder_seeds();

@@ -54,6 +54,35 @@ static void clock__good(void **state)
 	}
 }
 
+#define TEXT_27  "abcdefghijklmnopqrstuvwxyz0"
+#define TEXT_107 TEXT_27 TEXT_27 TEXT_27 "abcdefghijklmnopqrstuvwxyz"
+
+/* The keys of the source "ptp4l", and what they are by default. */
+static void clock__ptp4l(void **state)
+{
+	struct bl_node_cfg c;
+	struct bl_err err;
+
+	(void)state;
+	assert_int_equal(load(&c, &err, "clock: { source: ptp4l }"), 0);
+	assert_int_equal(c.clock_source, BL_CLOCK_PTP4L);
+	assert_string_equal(c.clock_socket, "");
+	assert_string_equal(c.clock_phc, "");
+	assert_int_equal(c.clock_domain | c.clock_transport_specific | c.clock_grandmaster, 0);
+	assert_int_equal(load(&c, &err,
+			      "clock: { source: ptp4l, socket: /run/x, phc: /dev/ptp3, domain: "
+			      "255, transport_specific: 15, grandmaster: true, max_bound_us: 7 }"),
+			 0);
+	assert_string_equal(c.clock_socket, "/run/x");
+	assert_string_equal(c.clock_phc, "/dev/ptp3");
+	assert_int_equal(c.clock_domain, 255);
+	assert_int_equal(c.clock_transport_specific, 15);
+	assert_true(c.clock_grandmaster);
+	assert_int_equal(c.clock_max_bound_us, 7);
+	assert_int_equal(load(&c, &err, "clock: { source: ptp4l, phc: none }"), 0);
+	assert_string_equal(c.clock_phc, "none");
+}
+
 static void clock__bad(void **state)
 {
 	static const struct {
@@ -61,7 +90,14 @@ static void clock__bad(void **state)
 	} t[] = {
 		{ "clock: kernel", "clock" },
 		{ "clock: { source: sundial }", "sundial" },
-		{ "clock: { source: ptp4l }", "ptp4l" },
+		{ "clock: { source: kernel, socket: /run/ptp4l }", "source: ptp4l" },
+		{ "clock: { phc: none }", "source: ptp4l" },
+		{ "clock: { grandmaster: true }", "source: ptp4l" },
+		{ "clock: { source: ptp4l, socket: run/ptp4l }", "absolute" },
+		{ "clock: { source: ptp4l, socket: /" TEXT_107 " }", "socket" },
+		{ "clock: { source: ptp4l, phc: eth0 }", "/dev/ptp0" },
+		{ "clock: { source: ptp4l, domain: 256 }", "domain" },
+		{ "clock: { source: ptp4l, transport_specific: 16 }", "transport_specific" },
 		{ "clock: { bound: 3 }", "bound" },
 		{ "clock: { bound_us: 0 }", "bound_us" },
 		{ "clock: { max_bound_us: 1000001 }", "max_bound_us" },
@@ -85,6 +121,7 @@ static void bl_clock_source_parse__names(void **state)
 	(void)state;
 	assert_int_equal(bl_clock_source_parse("kernel"), BL_CLOCK_KERNEL);
 	assert_int_equal(bl_clock_source_parse("trust"), BL_CLOCK_TRUST);
+	assert_int_equal(bl_clock_source_parse("ptp4l"), BL_CLOCK_PTP4L);
 	assert_int_equal(bl_clock_source_parse(""), 0);
 	assert_int_equal(bl_clock_source_parse("kernel "), 0);
 }
@@ -93,6 +130,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(clock__good),
+		cmocka_unit_test(clock__ptp4l),
 		cmocka_unit_test(clock__bad),
 		cmocka_unit_test(bl_clock_source_parse__names),
 	};
