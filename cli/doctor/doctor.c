@@ -12,7 +12,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/timex.h>
 #include <sys/utsname.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
@@ -130,32 +129,6 @@ static void check_bpffs(const struct finder *to)
 	else
 		found(to, FOUND_OK, "bpffs", "",
 		      "not mounted on %s/bpf yet; the first node mounts it", BL_RUN_DIR);
-}
-
-static void check_time(const struct finder *to)
-{
-	struct timex t = { 0 };
-	int state = adjtimex(&t);
-
-	if (state < 0) {
-		found(to, FOUND_FAIL, "system clock", "allow adjtimex(2) in the sandbox",
-		      "adjtimex: %s", strerror(errno));
-		return;
-	}
-	if (t.status & STA_UNSYNC)
-		found(to, FOUND_WARN, "system clock",
-		      "run ptp4l and phc2sys, or chrony; a lab on one machine needs neither",
-		      "not synchronized (STA_UNSYNC): its offset from other machines is unknown");
-	else
-		found(to, FOUND_OK, "system clock", "",
-		      "synchronized; the kernel's estimate of the error is %ld us", t.esterror);
-	if (t.tai)
-		found(to, FOUND_OK, "TAI offset", "", "%d s", t.tai);
-	else
-		found(to, FOUND_WARN, "TAI offset",
-		      "set it to the same value on all machines, by ptp4l, chrony (leapsectz) or "
-		      "adjtimex",
-		      "0: not set. Neighbours with another offset are refused (tai_mismatch)");
 }
 
 /*
@@ -450,7 +423,7 @@ int cmd_doctor(int argc, char **argv)
 	check_jit(&to);
 	check_bpffs(&to);
 	run_trial(&to);
-	check_time(&to);
+	doctor_time(&to);
 	check_nodes(&to);
 	if (cli.json)
 		cli_json(json_pack("{s:O, s:i, s:i}", "findings", s.rows, "failed", s.failed,

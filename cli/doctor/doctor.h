@@ -29,6 +29,9 @@ void doctor_net(const struct finder *to, const struct bl_node_ref *ref);
  */
 const char *network_state(const struct bl_node_ref *ref);
 
+/** doctor_time - reports on the system clock: whether it is synchronised, by whom, and TAI. */
+void doctor_time(const struct finder *to);
+
 /** doctor_clock - reports on the clock of a node. */
 void doctor_clock(const struct finder *to, const struct bl_node_ref *ref);
 

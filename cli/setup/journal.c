@@ -73,15 +73,15 @@ static int read_head(const struct setup_journal *j, const struct setup_want *w, 
 	if (!role || !boot)
 		return -EBADMSG;
 	if (strcmp(role, role_of(w)) != 0)
-		return bl_fail(err, EXDEV, "%s was set up as a %s; use `barline %s setup`", w->name,
+		return bl_fail(err, EXDEV, "%s was set up as a %s; use `barline %s setup`", w->file,
 			       role, role);
 	run->begun = true;
 	run->this_boot = !strcmp(boot, run->boot);
 	if (run->this_boot && netns != (json_int_t)bl_netns_ino())
 		return bl_fail(err, EXDEV,
 			       "%s was set up in another network namespace; enter it (-n), or give "
-			       "another --name",
-			       w->name);
+			       "another --file",
+			       w->file);
 	return 0;
 }
 
@@ -175,7 +175,7 @@ int setup_journal_read(struct setup_journal *j, const struct setup_want *w, cons
 	int rc;
 
 	*j = (struct setup_journal){ .dir = -1, .fd = -1 };
-	snprintf(j->path, sizeof(j->path), "%s/setup-%s.jsonl", dir, w->name);
+	snprintf(j->path, sizeof(j->path), "%s/setup-%s.jsonl", dir, w->file);
 	rc = write ? lock_dir(j, dir, err) : 0;
 	if (rc)
 		return rc;
@@ -223,7 +223,7 @@ int setup_journal_begin(struct setup_journal *j, const struct setup_want *w, con
 	read_boot(boot, sizeof(boot));
 	rc = put_line(j,
 		      json_pack("{s:i, s:s, s:s, s:s, s:I}", "barline_setup", VERSION, "name",
-				w->name, "role", role_of(w), "boot", boot, "netns",
+				w->file, "role", role_of(w), "boot", boot, "netns",
 				(json_int_t)bl_netns_ino()),
 		      err);
 	if (!rc && fsync(j->dir)) /* so that the file itself is there after a crash */

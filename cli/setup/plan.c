@@ -38,7 +38,7 @@ void setup_want_free(struct setup_want *w)
 
 void setup_path(const struct setup_want *w, char *path, size_t size)
 {
-	snprintf(path, size, "%s/%s.yaml", w->dir, w->name);
+	snprintf(path, size, "%s/%s.yaml", w->dir, w->file);
 }
 
 /* Makes a step of what is not so yet. */
@@ -454,7 +454,7 @@ static int plan_file(struct planner *p, const char *yaml)
 	if (now && strcmp(now, yaml) != 0 && !setup_same(now, p->w->ours) && !p->w->overwrite)
 		return bl_fail(p->err, EEXIST,
 			       "%s is not as setup wrote it; give --overwrite to replace it "
-			       "(--undo puts it back), or another --name",
+			       "(--undo puts it back), or another --file",
 			       path);
 	wish(p, SETUP_DIR, "", p->w->dir, "there");
 	wish(p, SETUP_FILE, "", path, yaml);

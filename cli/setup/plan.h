@@ -46,7 +46,8 @@ struct setup_route {
 struct setup_want {
 	enum bl_role role;
 	enum bl_fwd forward;
-	char name[32];
+	char name[32];                      /* of the node */
+	char file[32];                      /* of its configuration and of its journal */
 	uint32_t node_id;                   /* 0: the daemon makes one */
 	uint32_t beacon_us, clock_bound_us; /* 0: the default of the daemon */
 	uint32_t mtu;                       /* bytes; 0: stays as it is */

@@ -28,7 +28,7 @@ static FILE *begin(struct printing *p, const char *folder, const char *name)
 	if (!p->dir)
 		printf("### %s/%s\n", folder, name);
 	fprintf(f, "# Printed by `barline %s setup --print` for %s.\n",
-		p->w->role == BL_ROLE_SWITCH ? "switch" : "host", p->w->name);
+		p->w->role == BL_ROLE_SWITCH ? "switch" : "host", p->w->file);
 	return f;
 }
 
@@ -133,7 +133,7 @@ static void put_forwarding(struct printing *p)
 
 	if (p->w->role != BL_ROLE_SWITCH || is_l2(p->w))
 		return;
-	snprintf(name, sizeof(name), "50-barline-%s.conf", p->w->name);
+	snprintf(name, sizeof(name), "50-barline-%s.conf", p->w->file);
 	f = begin(p, "/etc/sysctl.d", name);
 	if (!f)
 		return;
@@ -183,7 +183,7 @@ static void print_ifupdown(struct printing *p)
 	unsigned int k;
 	FILE *f;
 
-	snprintf(name, sizeof(name), "barline-%s", p->w->name);
+	snprintf(name, sizeof(name), "barline-%s", p->w->file);
 	f = begin(p, "/etc/network/interfaces.d", name);
 	if (!f)
 		return;

@@ -12,6 +12,8 @@
 #include <unistd.h>
 
 #include "base/netns.h"
+#include "cli/doctor/doctor.h"
+#include "cli/doctor/finding.h"
 #include "cli/setup/run.h"
 #include "cli/setup/setup.h"
 #include "cli/util/out.h"
@@ -135,8 +137,8 @@ int setup_back(struct setup_opts *o)
 		cli_fail("%s", err.text);
 	else if (none)
 		rc = cli_fail("nothing was set up under the name %s (there is no %s); give the "
-			      "name with --name",
-			      o->w.name, j.path);
+			      "name with --file, or with --name",
+			      o->w.file, j.path);
 	else
 		rc = check_no_node(o);
 	if (!rc) {
@@ -149,7 +151,7 @@ int setup_back(struct setup_opts *o)
 	}
 	setup_journal_close(&j);
 	if (!rc && cli.json)
-		cli_json(json_pack("{s:s, s:b, s:b, s:O, s:i, s:i}", "name", o->w.name, "undo",
+		cli_json(json_pack("{s:s, s:b, s:b, s:O, s:i, s:i}", "file", o->w.file, "undo",
 				   true, "dry_run", o->dry, "steps", report.steps, "done",
 				   (int)report.done, "left", (int)report.left));
 	else if (!rc)
@@ -296,25 +298,47 @@ static void show_file(const struct setup_steps *plan)
 				   stdout);
 }
 
+static void add_note(void *ctx, const struct finding *f)
+{
+	if (f->level == FOUND_OK)
+		return;
+	if (!cli.json)
+		printf("note: %s: %s; %s\n", f->what, f->cause, f->cure);
+	json_array_append_new(ctx, json_pack("{s:s, s:s, s:s}", "what", f->what, "cause", f->cause,
+					     "cure", f->cure));
+}
+
+/* What a node needs and setup does not do. The caller releases it. */
+static json_t *show_notes(void)
+{
+	json_t *notes = json_array();
+	const struct finder to = { .fn = add_note, .ctx = notes };
+
+	doctor_time(&to);
+	return notes;
+}
+
 static void show_result(const struct setup_opts *o, const struct report *r)
 {
 	const char *role = role_name(o->w.role);
+	json_t *notes = show_notes();
 	char path[SETUP_ARG];
 
 	setup_path(&o->w, path, sizeof(path));
 	if (cli.json)
-		cli_json(json_pack("{s:s, s:s, s:s, s:b, s:b, s:O, s:i}", "name", o->w.name, "role",
-				   role, "config", path, "undo", false, "dry_run", o->dry, "steps",
-				   r->steps, "done", (int)r->done));
+		cli_json(json_pack("{s:s, s:s, s:s, s:b, s:b, s:O, s:i, s:O}", "name", o->w.name,
+				   "role", role, "config", path, "undo", false, "dry_run", o->dry,
+				   "steps", r->steps, "done", (int)r->done, "notes", notes));
 	else if (!r->done)
-		printf("nothing is left to do for %s\n", o->w.name);
+		printf("nothing is left to do for %s\n", path);
 	else if (o->dry)
 		printf("%u step%s would be done\n", r->done, r->done == 1 ? "" : "s");
 	else
-		printf("%u step%s done, which `barline %s setup --name %s --undo` takes back. "
+		printf("%u step%s done, which `barline %s setup --file %s --undo` takes back. "
 		       "Next: "
 		       "`systemctl enable --now barlined@%s`, and `barline doctor`\n",
-		       r->done, r->done == 1 ? "" : "s", role, o->w.name, o->w.name);
+		       r->done, r->done == 1 ? "" : "s", role, o->w.file, o->w.file);
+	json_decref(notes);
 }
 
 /* The configuration as the last setup wrote it; NULL: none. */

@@ -19,6 +19,7 @@
 
 enum {
 	KEY_ID = 256,
+	KEY_FILE,
 	KEY_FORWARD,
 	KEY_HOST_PORT,
 	KEY_UP_PORT,
@@ -43,7 +44,9 @@ enum {
 };
 
 static const struct argp_option common_options[] = {
-	{ "name", 'N', "NAME", 0, "name of the node and of its file (default: the host name)", 0 },
+	{ "name", 'N', "NAME", 0, "name of the node (default: the host name)", 0 },
+	{ "file", KEY_FILE, "NAME", 0,
+	  "name of its configuration, FOLDER/NAME.yaml (default: the name of the node)", 0 },
 	{ "node-id", KEY_ID, "N", 0, "number of the node in beacons (default: random)", 0 },
 	{ "route", KEY_ROUTE, "NETWORK/LENGTH=ROUTER", 0, "a static route; may be repeated", 0 },
 	{ "mtu", KEY_MTU, "BYTES", 0, "MTU of the interfaces (default: as it is)", 0 },
@@ -186,6 +189,8 @@ static void check_end(struct setup_opts *o, struct argp_state *state)
 {
 	unsigned int k;
 
+	if (!*o->w.file)
+		strcpy(o->w.file, o->w.name);
 	if (!o->undo && !o->w.nports)
 		argp_error(state, "which interface? `ip link` lists them");
 	if (o->w.role == BL_ROLE_HOST && o->w.nports > 1)
@@ -212,6 +217,9 @@ static error_t parse_common(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case 'N':
 		check(state, "--name", arg, setup_parse_name(arg, o->w.name));
+		return 0;
+	case KEY_FILE:
+		check(state, "--file", arg, setup_parse_name(arg, o->w.file));
 		return 0;
 	case KEY_ROUTE:
 		r = grow(&o->w.routes, &o->w.nroutes, sizeof(*r), state);

@@ -497,6 +497,11 @@ RACK_TEST(kill__then_again)
 	good(SW, "switch", "--undo");
 	await(SW, was);
 	free(was);
+	/* The file and the journal may have another name than the node. */
+	good(SW, "switch", L2 " --file rack");
+	on(SW, "grep -q '^name: sw$' " CONFIG "/rack.yaml && ! [ -e " CONFIG "/sw.yaml ]");
+	bad("under the name sw", SW, "switch", "--undo");
+	good(SW, "switch", "--file rack --undo");
 }
 
 /* ---- failures ---- */

@@ -54,6 +54,7 @@ static struct setup_want wants(enum bl_role role, enum bl_fwd forward, unsigned 
 	unsigned int k;
 
 	strcpy(w.name, "n");
+	strcpy(w.file, "n");
 	strcpy(w.dir, "/etc/barline");
 	w.ports = calloc(ports, sizeof(*w.ports));
 	for (k = 0; k < ports; k++) {
