@@ -156,6 +156,23 @@ static int read_lines(struct setup_journal *j, const struct setup_want *w, const
 	return j->steps.failed ? bl_fail(err, ENOMEM, "no memory for %s", j->path) : 0;
 }
 
+/*
+ * Whoever can write the journal decides what --undo writes where, as root. So the folder must not
+ * be that of a service.
+ */
+static int check_owner(const char *dir, struct bl_err *err)
+{
+	struct stat st;
+
+	if (stat(dir, &st) || (st.st_uid == geteuid() && !(st.st_mode & 022)))
+		return 0;
+	return bl_fail(err, EPERM,
+		       "%s can be written by others than user %u, who could forge what --undo "
+		       "does; "
+		       "make it your own (`chmod 755`, `chown`), or give another --state-dir",
+		       dir, geteuid());
+}
+
 /* Locks the folder. Returns 0 (also if there is none) or -errno. */
 static int lock_dir(struct setup_journal *j, const char *dir, struct bl_err *err)
 {
@@ -176,7 +193,9 @@ int setup_journal_read(struct setup_journal *j, const struct setup_want *w, cons
 
 	*j = (struct setup_journal){ .dir = -1, .fd = -1 };
 	snprintf(j->path, sizeof(j->path), "%s/setup-%s.jsonl", dir, w->file);
-	rc = write ? lock_dir(j, dir, err) : 0;
+	rc = check_owner(dir, err);
+	if (!rc && write)
+		rc = lock_dir(j, dir, err);
 	if (rc)
 		return rc;
 	text = setup_file_text(j->path);
@@ -211,7 +230,7 @@ int setup_journal_begin(struct setup_journal *j, const struct setup_want *w, con
 	int rc;
 
 	if (j->dir < 0) {
-		if (mkdir(dir, 0755) && errno != EEXIST)
+		if (mkdir(dir, 0700) && errno != EEXIST)
 			return bl_fail(err, errno, "mkdir %s: %s", dir, strerror(errno));
 		rc = lock_dir(j, dir, err);
 		if (rc)

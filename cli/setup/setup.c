@@ -15,7 +15,7 @@
 #include "loader/node_cfg.h"
 
 #define CONFIG_DIR "/etc/barline"
-#define STATE_DIR  "/var/lib/barline"
+#define STATE_DIR  "/var/lib/barline-setup" /* /var/lib/barline is the controller's */
 
 enum {
 	KEY_ID = 256,

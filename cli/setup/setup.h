@@ -49,7 +49,8 @@ struct setup_journal {
  * setup_journal_read - reads the journal of @w->name in folder @dir, which need not exist.
  * Kernel settings from before the last boot are left out, because they are gone.
  * @write: locks the folder, so that no two setups run at the same time
- * Returns 0 or -errno; -EXDEV: it belongs to another network namespace.
+ * Returns 0 or -errno; -EXDEV: it belongs to another network namespace; -EPERM: others may write
+ * the folder.
  */
 int setup_journal_read(struct setup_journal *j, const struct setup_want *w, const char *dir,
 		       bool write, struct bl_err *err);

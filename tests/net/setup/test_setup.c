@@ -540,6 +540,12 @@ RACK_TEST(failure__journal)
 	bad("another setup is running", SW, "switch", L2);
 	bad("another setup is running", SW, "switch", "--undo");
 	close(fd);
+	on(SW, "chmod 775 " STATE);
+	bad("can be written by others", SW, "switch", L2);
+	bad("can be written by others", SW, "switch", "--undo --dry-run");
+	on(SW, "chmod 755 " STATE "; chown 1 " STATE);
+	bad("can be written by others", SW, "switch", "--undo");
+	on(SW, "chown 0 " STATE);
 	bad("was set up as a switch", SW, "host", "eth0 --name sw");
 	bad("in another network namespace", H1, "switch", L2 " --name sw");
 	on(SW, "cp " STATE "/setup-sw.jsonl " STATE "/keep; sed -i '3s/.*/{\"kind\": "
