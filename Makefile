@@ -387,14 +387,19 @@ test-kernels: deps-vm
 	bash tests/vm/run.sh
 
 # what runs in and beside the machines of a rack
-MACHINE_BIN := $(patsubst %.c,$(B)/%,$(wildcard tests/machines/*.c))
+MACHINE_BIN := $(patsubst %.c,$(B)/%,$(filter-out %.bpf.c,$(wildcard tests/machines/*.c)))
+MACHINE_BPF := $(patsubst %.c,$(B)/%.o,$(wildcard tests/machines/*.bpf.c))
 $(MACHINE_BIN): $(B)/tests/machines/%: tests/machines/%.c $(B)/libbarline-node.a $(B)/libbarline.a
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(DEPS) -o $@ $< $(filter %.a,$^) $(NODE_LIBS)
 
+$(MACHINE_BPF): $(B)/tests/machines/%.bpf.o: tests/machines/%.bpf.c
+	@mkdir -p $(@D)
+	$(CLANG) $(BPF_CFLAGS) $(DEPS) -c $< -o $@
+
 # racks of qemu machines; tests/machines/run.sh has the settings
 test-machines: deps-vm
-	@$(MAKE) --no-print-directory -s -j$$(nproc) all $(MACHINE_BIN)
+	@$(MAKE) --no-print-directory -s -j$$(nproc) all $(MACHINE_BIN) $(MACHINE_BPF)
 	bash tests/machines/run.sh $(CASES)
 
 # a host on NICs of Debian's kernels in qemu: one FIFO, and everything put back

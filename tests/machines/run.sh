@@ -58,6 +58,8 @@ for file in order_peer true_clock flood; do
 	[ ! -x "$build/tests/machines/$file" ] ||
 		cp "$build/tests/machines/$file" "$root/usr/local/sbin/"
 done
+mkdir -p "$root/usr/local/lib/tests"
+cp "$build"/tests/machines/*.bpf.o "$root/usr/local/lib/tests/"
 find "$root/usr/local" -type f -perm -100 -exec strip -g {} + 2>/dev/null || true
 with_folder "$root/usr/local"
 cp "$here/init" "$root/init"
