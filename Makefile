@@ -210,7 +210,7 @@ $(B)/san/controller.a: $(CTL_SRC:%.c=$(B)/san/%.o)
 # of the loader, the lab and the workloads, what unit tests link by itself
 PART_SRC := $(BASE_SRC) $(call sources,proto) \
 	loader/config.c loader/config_clock.c \
-	$(addprefix loader/clock/,kernel.c phc.c ptp4l.c source.c) \
+	$(addprefix loader/clock/,clockbound.c kernel.c phc.c ptp4l.c source.c) \
 	$(addprefix loader/admission/,options.c admission_argp.c) \
 	$(addprefix loader/order/,agent.c agent_watch.c clock.c) \
 	$(addprefix loader/load/,nic_drivers.c nic_rx.c nic_tx.c prio.c sysfs.c tx_cpu.c) \
@@ -239,6 +239,7 @@ WRAP_test_clock := adjtimex bl_log clock_gettime
 WRAP_test_clock_measured := $(WRAP_test_clock)
 WRAP_test_bus_clock := clock_gettime
 WRAP_test_ptp4l := adjtimex clock_gettime bl_log bl_phc_path bl_phc_open bl_phc_read bl_phc_close
+WRAP_test_clockbound := adjtimex
 WRAP_test_phc := ioctl et_stamps
 WRAP_test_bench_check := cli_fail reason_name
 WRAP_test_options := bl_admission_defaults bl_admission_check bl_role_name bl_chain_check

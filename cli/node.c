@@ -82,7 +82,7 @@ static const struct argp_option common_options[] = {
 	  0 },
 	{ "clock-source", KEY_SOURCE, "SOURCE", 0,
 	  "where the bound of the clock comes from: kernel (default: adjtimex), ptp4l (its "
-	  "management socket), trust (believe --clock-bound-us)",
+	  "management socket), clockbound (its file), trust (believe --clock-bound-us)",
 	  0 },
 	{ "clock-bound-us", KEY_BOUND, "US", 0,
 	  "trust: greatest error of the system clock; others: the least bound (default 50)", 0 },
@@ -192,7 +192,9 @@ static error_t parse_common(int key, char *arg, struct argp_state *state)
 	case KEY_SOURCE:
 		c->clock_source = bl_clock_source_parse(arg);
 		if (!c->clock_source)
-			argp_error(state, "--clock-source: \"%s\" is not kernel, ptp4l or trust",
+			argp_error(state,
+				   "--clock-source: \"%s\" is not kernel, ptp4l, clockbound or "
+				   "trust",
 				   arg);
 		return 0;
 	case KEY_NO_AHEAD:

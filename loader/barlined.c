@@ -121,7 +121,7 @@ static const struct argp_option options[] = {
 	  0 },
 	{ "clock-source", OPT_SOURCE, "SOURCE", 0,
 	  "where the bound of the clock comes from: kernel (adjtimex, the default), ptp4l (its "
-	  "management socket), trust (believe --clock-bound-us)",
+	  "management socket), clockbound (its file), trust (believe --clock-bound-us)",
 	  0 },
 	{ "clock-bound-us", OPT_BOUND, "US", 0,
 	  "trust: greatest error of the system clock; others: the least bound (50)", 0 },
@@ -307,7 +307,10 @@ static error_t parse_opt(int key, char *arg, struct argp_state *st)
 	case OPT_SOURCE:
 		c->clock_source = bl_clock_source_parse(arg);
 		if (!c->clock_source)
-			argp_error(st, "--clock-source: \"%s\" is not kernel, ptp4l or trust", arg);
+			argp_error(st,
+				   "--clock-source: \"%s\" is not kernel, ptp4l, clockbound or "
+				   "trust",
+				   arg);
 		break;
 	case OPT_MAX_BOUND:
 		c->clock_max_bound_us = (uint32_t)parse_number(st, arg, "--clock-max-bound-us", 1,

@@ -7,8 +7,9 @@
 
 #include "maps/clock_abi.h"
 
-static const char *const names[] = { "trust", "kernel", "ptp4l" };
-static const uint32_t kinds[] = { BL_CLOCK_TRUST, BL_CLOCK_KERNEL, BL_CLOCK_PTP4L };
+static const char *const names[] = { "trust", "kernel", "ptp4l", "clockbound" };
+static const uint32_t kinds[] = { BL_CLOCK_TRUST, BL_CLOCK_KERNEL, BL_CLOCK_PTP4L,
+				  BL_CLOCK_CLOCKBOUND };
 #define NAMES (sizeof(names) / sizeof(names[0]))
 
 uint32_t bl_clock_source_parse(const char *name)
@@ -60,11 +61,25 @@ static void read_ptp4l(struct bl_yaml *y, yaml_node_t *map, struct bl_node_cfg *
 	cfg->clock_grandmaster = bl_yaml_truth(y, map, "grandmaster");
 }
 
+/* The key of the source "clockbound". */
+static void read_clockbound(struct bl_yaml *y, yaml_node_t *map, struct bl_node_cfg *cfg)
+{
+	const char *text = bl_yaml_text(y, map, "file", sizeof(cfg->clock_socket) - 1);
+
+	if (!text)
+		return;
+	if (cfg->clock_source != BL_CLOCK_CLOCKBOUND)
+		bl_yaml_refuse(y, map, "file", "file is used with \"source: clockbound\" only");
+	if (*text != '/')
+		bl_yaml_refuse(y, map, "file", "file \"%s\" is not an absolute path", text);
+	snprintf(cfg->clock_socket, sizeof(cfg->clock_socket), "%s", text);
+}
+
 void bl_config_clock(struct bl_yaml *y, struct bl_node_cfg *cfg)
 {
 	static const char *const keys[] = {
 		"source", "bound_us",           "max_bound_us", "socket", "phc",
-		"domain", "transport_specific", "grandmaster",  NULL
+		"domain", "transport_specific", "grandmaster",  "file",   NULL
 	};
 	yaml_node_t *map = bl_yaml_get(y, y->root, "clock");
 	uint32_t bound = bl_yaml_u32(y, y->root, "clock_bound_us");
@@ -87,6 +102,7 @@ void bl_config_clock(struct bl_yaml *y, struct bl_node_cfg *cfg)
 	if (bl_yaml_number(y, map, "max_bound_us", 1, BL_CLOCK_MAX_BOUND_LIMIT_US, &v))
 		cfg->clock_max_bound_us = (uint32_t)v;
 	read_ptp4l(y, map, cfg);
+	read_clockbound(y, map, cfg);
 	if (cfg->clock_source == BL_CLOCK_TRUST && bl_yaml_get(y, map, "max_bound_us"))
 		bl_yaml_refuse(y, map, "max_bound_us",
 			       "max_bound_us is not used with \"source: trust\": a bound that is "

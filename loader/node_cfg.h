@@ -206,7 +206,7 @@ struct bl_node_cfg {
 	uint32_t clock_bound_us;
 	uint32_t clock_max_bound_us; /* measured: void beyond this bound (BL_CLOCK_MAX_BOUND_US) */
 	/* ptp4l; see struct bl_clock_options */
-	char clock_socket[108]; /* ("": linuxptp's own) */
+	char clock_socket[108]; /* clockbound: its file ("": linuxptp's, or ClockBound's own) */
 	char clock_phc[32];     /* ("": the clock of ptp4l's interface) */
 	uint8_t clock_domain, clock_transport_specific;
 	bool clock_grandmaster;

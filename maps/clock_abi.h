@@ -65,6 +65,7 @@ enum bl_clock_source_kind {
 	BL_CLOCK_TRUST,       /* the configuration: the bound is believed, not measured */
 	BL_CLOCK_KERNEL,      /* adjtimex(2) */
 	BL_CLOCK_PTP4L,       /* ptp4l's management socket */
+	BL_CLOCK_CLOCKBOUND,  /* the file of AWS ClockBound */
 };
 
 /*
@@ -113,7 +114,19 @@ enum bl_clock_state {
 	X(PHC_GONE, "phc_gone", "the hardware clock that ptp4l steers cannot be read",             \
 	  "name it with \"phc\", and see docs/clocks.md for the rights")                           \
 	X(PHC_JUMPED, "phc_jumped", "the hardware clock that ptp4l steers has jumped",             \
-	  "see whether a second program sets it")
+	  "see whether a second program sets it")                                                  \
+	X(CB_GONE, "clockbound_gone", "the file of ClockBound cannot be read",                     \
+	  "start clockbound, or name its file with \"file\"")                                      \
+	X(CB_WRONG, "clockbound_wrong", "the file of ClockBound is not one of version 1 or 2",     \
+	  "use ClockBound 1 or 2")                                                                 \
+	X(CB_UNKNOWN, "clockbound_unknown", "ClockBound does not know how good the clock is",      \
+	  "look after chronyd")                                                                    \
+	X(CB_FREE_RUNNING, "clockbound_free", "ClockBound calls the clock free running",           \
+	  "look after chronyd")                                                                    \
+	X(CB_DISRUPTED, "clockbound_disrupted", "ClockBound says that the clock was disrupted",    \
+	  "wait until chronyd has synchronised it again")                                          \
+	X(CB_STALE, "clockbound_stale", "ClockBound has not renewed its bound for 5 s",            \
+	  "see whether clockbound runs")
 enum bl_clock_reason {
 #define BL_CLOCK_REASON_(name, text, sentence, step) BL_CLOCK_##name,
 	BL_CLOCK_REASONS(BL_CLOCK_REASON_)

@@ -12,6 +12,8 @@ const struct bl_clock_source *bl_clock_source(uint32_t kind)
 		return &bl_clock_kernel;
 	case BL_CLOCK_PTP4L:
 		return &bl_clock_ptp4l;
+	case BL_CLOCK_CLOCKBOUND:
+		return &bl_clock_clockbound;
 	default:
 		return NULL;
 	}

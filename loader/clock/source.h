@@ -14,10 +14,11 @@
 
 /** struct bl_clock_options - what the configuration says of a source; see struct bl_node_cfg. */
 struct bl_clock_options {
-	const char *name;   /* of the node, for the log */
-	const char *socket; /* ptp4l: its socket; "": where it is by default */
-	const char *phc;    /* ptp4l: its hardware clock, "none"; "": the one of its interface */
-	uint8_t domain;     /* ptp4l */
+	const char *name; /* of the node, for the log */
+	const char
+		*socket; /* ptp4l: its socket, clockbound: its file; "": where it is by default */
+	const char *phc; /* ptp4l: its hardware clock, "none"; "": the one of its interface */
+	uint8_t domain;  /* ptp4l */
 	uint8_t transport_specific;
 	bool grandmaster;   /* ptp4l: this clock may be the rack's time */
 	char own_path[108]; /* ptp4l: path of the daemon's own socket */
@@ -48,5 +49,6 @@ const struct bl_clock_source *bl_clock_source(uint32_t kind);
 
 extern const struct bl_clock_source bl_clock_kernel;
 extern const struct bl_clock_source bl_clock_ptp4l;
+extern const struct bl_clock_source bl_clock_clockbound;
 
 #endif

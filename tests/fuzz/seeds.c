@@ -14,6 +14,7 @@
 
 #include "core/ptp_core.h"
 #include "core/wire_core.h"
+#include "maps/clockbound_abi.h"
 #include "maps/top_abi.h"
 
 struct buf {
@@ -335,6 +336,28 @@ static void ptp_round(const char *name, int state, int gm_present, int ingress)
 	save("ptp", name, b.p, b.n);
 }
 
+/* Writes four files of ClockBound, 250 ms apart; see fuzz_clockbound.c. */
+static void clockbound_files(const char *name, int version)
+{
+	struct buf b = { .n = 0 };
+	int k;
+
+	for (k = 1; k <= 4; k++) {
+		struct bl_clockbound f = { .generation = (__u16)(2 * k),
+					   .as_of = { 100, k * 250000000 - 1000000 },
+					   .void_after = { 1100, 0 },
+					   .bound_ns = 300000 };
+
+		f.v2.drift_ppb = 1000; /* version 1 has its status here */
+		f.v2.status = BL_CB_SYNCHRONIZED;
+		if (version == 1)
+			f.v1.status = BL_CB_SYNCHRONIZED;
+		add(&b, (const __u8[]){ 25, version == 1 ? 3 : 7 }, 2);
+		add(&b, &f, sizeof(f));
+	}
+	save("clockbound", name, b.p, b.n);
+}
+
 static void write_token(FILE *f, const char *name, __u64 value, int bytes)
 {
 	fprintf(f, "%s=\"", name);
@@ -555,6 +578,8 @@ int main(int argc, char **argv)
 	ptp_round("slave", BL_PTP_SLAVE, 1, 1);
 	ptp_round("grandmaster", BL_PTP_MASTER, 0, 0);
 	ptp_round("uncalibrated", BL_PTP_UNCALIBRATED, 1, 1);
+	clockbound_files("version1", 1);
+	clockbound_files("version2", 2);
 	top_frames();
 	rx_seeds();
 	reorder_seeds();

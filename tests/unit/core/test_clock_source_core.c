@@ -91,6 +91,45 @@ static void bl_clock_hold_read__step_with_a_word(void **state)
 	}
 }
 
+/*
+ * A late word is held from the reading before the last one, and all steps since then count. Without
+ * that reading it is no word.
+ */
+static void bl_clock_hold_read__late(void **state)
+{
+	static const struct {
+		int64_t before, last, now;
+		int late;
+		uint64_t bound, as_of;
+	} t[] = {
+		{ 0, 0, 0, 1, 1000, SEC },       { 100, 0, 0, 1, 1100, SEC },
+		{ 0, 100, 0, 1, 1100, SEC },     { 0, 0, -100, 1, 1100, SEC },
+		{ -50, 50, 0, 1, 1100, SEC },    { 0, 10, 5, 1, 1000, SEC },
+		{ 100, 0, 0, 0, 1000, 2 * SEC },
+	};
+
+	(void)state;
+	for (size_t k = 0; k < ARRAY_SIZE(t); k++) {
+		const struct bl_clock_sample s = {
+			.synced = 1, .fresh = 1, .late = t[k].late, .bound_ns = 1000
+		};
+		struct bl_clock_hold h = {};
+
+		bl_clock_hold_read(&h, &(struct bl_clock_sample){}, SEC, t[k].before, 10);
+		bl_clock_hold_read(&h, &(struct bl_clock_sample){}, 2 * SEC, t[k].last, 10);
+		bl_clock_hold_read(&h, &s, 3 * SEC, t[k].now, 10);
+		assert_int_equal(h.ever, 1);
+		assert_int_equal(h.bound_ns, t[k].bound);
+		assert_int_equal(h.as_of_ns, t[k].as_of);
+		assert_int_equal(h.offset_ns, t[k].now);
+		/* without the first reading, and one that is not fresh */
+		h = (struct bl_clock_hold){};
+		bl_clock_hold_read(&h, &(struct bl_clock_sample){}, 2 * SEC, t[k].last, 10);
+		bl_clock_hold_read(&h, &s, 3 * SEC, t[k].now, 10);
+		assert_int_equal(h.ever, !t[k].late);
+	}
+}
+
 static uint64_t seed;
 
 static uint64_t random_below(uint64_t n)
@@ -162,6 +201,7 @@ int main(void)
 		cmocka_unit_test(bl_clock_hold_bound__example),
 		cmocka_unit_test(bl_clock_hold_bound__ends),
 		cmocka_unit_test(bl_clock_hold_read__step_with_a_word),
+		cmocka_unit_test(bl_clock_hold_read__late),
 		cmocka_unit_test(hold__random_clocks_are_within_the_bound),
 	};
 

@@ -79,6 +79,9 @@ static void clock__ptp4l(void **state)
 	assert_int_equal(c.clock_transport_specific, 15);
 	assert_true(c.clock_grandmaster);
 	assert_int_equal(c.clock_max_bound_us, 7);
+	assert_int_equal(load(&c, &err, "clock: { source: clockbound, file: /run/x }"), 0);
+	assert_int_equal(c.clock_source, BL_CLOCK_CLOCKBOUND);
+	assert_string_equal(c.clock_socket, "/run/x");
 	assert_int_equal(load(&c, &err, "clock: { source: ptp4l, phc: none }"), 0);
 	assert_string_equal(c.clock_phc, "none");
 }
@@ -94,6 +97,9 @@ static void clock__bad(void **state)
 		{ "clock: { phc: none }", "source: ptp4l" },
 		{ "clock: { grandmaster: true }", "source: ptp4l" },
 		{ "clock: { source: ptp4l, socket: run/ptp4l }", "absolute" },
+		{ "clock: { source: ptp4l, file: /run/x }", "source: clockbound" },
+		{ "clock: { source: clockbound, file: run/x }", "absolute" },
+		{ "clock: { source: clockbound, socket: /run/x }", "source: ptp4l" },
 		{ "clock: { source: ptp4l, socket: /" TEXT_107 " }", "socket" },
 		{ "clock: { source: ptp4l, phc: eth0 }", "/dev/ptp0" },
 		{ "clock: { source: ptp4l, domain: 256 }", "domain" },
@@ -122,6 +128,7 @@ static void bl_clock_source_parse__names(void **state)
 	assert_int_equal(bl_clock_source_parse("kernel"), BL_CLOCK_KERNEL);
 	assert_int_equal(bl_clock_source_parse("trust"), BL_CLOCK_TRUST);
 	assert_int_equal(bl_clock_source_parse("ptp4l"), BL_CLOCK_PTP4L);
+	assert_int_equal(bl_clock_source_parse("clockbound"), BL_CLOCK_CLOCKBOUND);
 	assert_int_equal(bl_clock_source_parse(""), 0);
 	assert_int_equal(bl_clock_source_parse("kernel "), 0);
 }
