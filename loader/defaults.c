@@ -13,6 +13,7 @@
 #include "loader/admission/admission.h"
 #include "loader/load/attach.h"
 #include "loader/load/chain.h"
+#include "loader/load/lower.h"
 #include "loader/node_cfg.h"
 #include "maps/clock_abi.h"
 
@@ -95,10 +96,13 @@ static bool frags_forwarded(struct utsname *u)
 	return major > 6 || (major == 6 && minor >= 3);
 }
 
-int bl_node_mtu_check(const struct bl_node_cfg *c, const struct bl_iface *i, struct bl_err *err)
+int bl_node_iface_check(const struct bl_node_cfg *c, const struct bl_iface *i, struct bl_err *err)
 {
 	struct utsname u;
+	int rc = bl_lower_check(i, c->role, err);
 
+	if (rc && (rc != -EPERM || !c->accept_reordering))
+		return rc;
 	if (c->admission.on && i->mtu > BL_XDP_MTU_MAX)
 		return bl_fail(err, EMSGSIZE,
 			       "%s has MTU %u, and a node with admission takes %u at the most; `ip "

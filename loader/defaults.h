@@ -27,10 +27,11 @@ uint32_t bl_node_lag_max_us(uint32_t dead_after_us);
 const char *bl_port_chain(const struct bl_node_cfg *c, const char *ifname);
 
 /**
- * bl_node_mtu_check - returns 0, or a negative error if the node cannot handle frames of the MTU of
- * @i: -EMSGSIZE, or -EOPNOTSUPP if a newer kernel could.
+ * bl_node_iface_check - returns 0, or a negative error if the node cannot run on @i: -EMSGSIZE or,
+ * if a newer kernel could, -EOPNOTSUPP because of its MTU; -EPERM or -EOPNOTSUPP because of the
+ * kind of device that it is (load/lower.h).
  */
-int bl_node_mtu_check(const struct bl_node_cfg *c, const struct bl_iface *i, struct bl_err *err);
+int bl_node_iface_check(const struct bl_node_cfg *c, const struct bl_iface *i, struct bl_err *err);
 
 /** bl_node_chains - whether any interface of the node has a chained program. */
 bool bl_node_chains(const struct bl_node_cfg *c);

@@ -231,7 +231,7 @@ int bl_host_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_err
 
 	rc = bl_iface_get(&nic, cfg->ifname, err);
 	if (!rc)
-		rc = bl_node_mtu_check(cfg, &nic, err);
+		rc = bl_node_iface_check(cfg, &nic, err);
 	if (rc)
 		return rc;
 	n->frags = nic.mtu > BL_XDP_MTU_MAX;

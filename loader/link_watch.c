@@ -11,6 +11,8 @@
  * 	down and up		NAPI threads of a switch's ports are pinned again to the home
  * 				CPUs of their lanes. Until then the programs steer the frames
  * 				to their home CPU (bpf/switch/steer.h)
+ * 	put into a bond, or no	said, in the log and by the doctor (load/lower.h). The programs
+ * 	longer its active slave	stay
  * 	IP addresses		reported to the controller. Endpoints keep theirs, new ones get
  * 				the new address
  *
@@ -41,6 +43,7 @@
 #include "base/netns.h"
 #include "loader/admission/bl0.h"
 #include "loader/load/attach.h"
+#include "loader/load/lower.h"
 #include "loader/load/maps.h"
 #include "loader/load/napi.h"
 #include "loader/load/pin.h"
@@ -253,8 +256,10 @@ static void attach_new_iface(struct bl_node *n, struct bl_attached *a, const str
 {
 	uint32_t old = (uint32_t)a->iface.ifindex;
 	struct bl_err why;
-	int rc = check_usable(n, a, now, &why);
+	int rc = bl_lower_check(now, n->cfg.role, &why);
 
+	if (!rc || (rc == -EPERM && n->cfg.accept_reordering))
+		rc = check_usable(n, a, now, &why);
 	if (!rc) {
 		a->iface = *now;
 		if (n->cfg.role == BL_ROLE_SWITCH)
@@ -350,6 +355,27 @@ static void apply_changes(struct bl_node *n, struct bl_attached *a, const struct
 		bl_log(BL_LOG_ERR, "%s: %s: %s", n->meta.name, now->name, why.text);
 }
 
+/*
+ * Reports an interface that was put into a bond, or is not the active slave of its bond any more.
+ * The programs stay: whether the node is of use there is for the operator to say, and the bond may
+ * come back.
+ */
+static void check_kind(struct bl_node *n, struct bl_attached *a, const struct bl_iface *now)
+{
+	struct bl_err why;
+	int rc = bl_lower_check(now, n->cfg.role, &why);
+	bool unfit = rc == -EOPNOTSUPP;
+
+	if (rc && rc != -EPERM && !unfit)
+		return; /* it cannot be read: it is changing */
+	if (unfit && !a->unfit)
+		bl_log(BL_LOG_ERR, "%s: ordered messages do not pass %s from now on: %s",
+		       n->meta.name, now->name, why.text);
+	else if (!unfit && a->unfit)
+		bl_log(BL_LOG_INFO, "%s: ordered messages pass %s again", n->meta.name, now->name);
+	a->unfit = unfit;
+}
+
 static void sample_iface(struct bl_node *n, struct bl_attached *a)
 {
 	char name[IFNAMSIZ];
@@ -370,6 +396,7 @@ static void sample_iface(struct bl_node *n, struct bl_attached *a)
 		return;
 	came = now.up && !a->iface.up;
 	a->iface.up = now.up;
+	check_kind(n, a, &now);
 	apply_changes(n, a, &now);
 	if (came) {
 		pin_napi_threads(n, a);

@@ -23,6 +23,7 @@
 #include "base/nl_qdisc.h"
 #include "loader/hook_watch.h"
 #include "loader/load/attach.h"
+#include "loader/load/lower.h"
 #include "loader/load/maps.h"
 #include "loader/load/nic_rx.h"
 #include "loader/load/nic_tx.h"
@@ -218,7 +219,9 @@ static int make(struct bl_node *n, const struct bl_attached *a, struct bl_nic *n
 		return rc;
 	}
 	if (!rc) {
-		rc = bl_tx_make(&a->iface, nic, n->queue_prog, save, s, &how, err);
+		rc = bl_lower_check(&a->iface, BL_ROLE_HOST, err);
+		if (!rc)
+			rc = bl_tx_make(&a->iface, nic, n->queue_prog, save, s, &how, err);
 		if (rc == -EPERM)
 			rc = accept_broken(n, a, nic, &nic->tx, err);
 	}
@@ -248,10 +251,18 @@ int bl_nic_after(struct bl_node *n, const struct bl_attached *a, struct bl_err *
 
 /* ---- watching ---- */
 
+/* Whether the transmit side of a host is as it was found or made. */
+static bool is_tx_kept(const struct bl_attached *a, const struct bl_nic *nic)
+{
+	/* That a device sends by another one does not change. */
+	if (nic->tx == BL_NIC_BROKEN && bl_lower_check(&a->iface, BL_ROLE_HOST, NULL) == -EPERM)
+		return true;
+	return bl_tx_kept(&a->iface, nic);
+}
+
 static bool is_kept(const struct bl_node *n, const struct bl_attached *a, const struct bl_nic *nic)
 {
-	return bl_rx_kept(&a->iface, nic) &&
-	       (n->cfg.role == BL_ROLE_SWITCH || bl_tx_kept(&a->iface, nic));
+	return bl_rx_kept(&a->iface, nic) && (n->cfg.role == BL_ROLE_SWITCH || is_tx_kept(a, nic));
 }
 
 static void check_iface(struct bl_node *n, const struct bl_attached *a)

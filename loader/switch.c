@@ -154,7 +154,7 @@ static int plan_ports(struct plan *p, struct bl_err *err)
 			return bl_fail(err, ENOSPC, "no free port number for %s", c->ifname);
 		rc = bl_iface_get(&p->iface[at], c->ifname, err);
 		if (!rc)
-			rc = bl_node_mtu_check(cfg, &p->iface[at], err);
+			rc = bl_node_iface_check(cfg, &p->iface[at], err);
 		sp = &p->port[at];
 		if (!rc)
 			rc = plan_lane(p, c, (unsigned int)at, &p->cpu[at], &sp->home_lane, err);

@@ -3,11 +3,13 @@
  * The doctor's look at the interfaces of a node: whether they are one FIFO for ordered frames, and
  * what of their settings costs latency.
  */
+#include <errno.h>
 #include <stdio.h>
 
 #include "cli/doctor/doctor.h"
 #include "cli/doctor/finding.h"
 #include "cli/util/nic_facts.h"
+#include "loader/load/lower.h"
 
 struct look {
 	const struct finder *to;
@@ -29,6 +31,18 @@ static void check_driver(const struct finder *to, const char *what, const struct
 		      f->driver, f->row->native);
 }
 
+/* An interface may have been put into a bond since the node was started. */
+static void check_kind(const struct look *l, const char *what, const struct nic_facts *f)
+{
+	struct bl_err err;
+	struct bl_lower v;
+
+	if (!bl_lower_look((int)f->nic.ifindex, &v) &&
+	    bl_lower_judge(&v, l->ref->role, &err) == -EOPNOTSUPP)
+		found(l->to, FOUND_FAIL, what, "do what the sentence says and start the node again",
+		      "ordered messages do not pass here: %s", err.text);
+}
+
 static int check_nic(const struct nic_facts *f, void *ctx)
 {
 	const struct look *l = ctx;
@@ -39,6 +53,7 @@ static int check_nic(const struct nic_facts *f, void *ctx)
 		return 0;
 	snprintf(what, sizeof(what), "%.20s %.15s", l->ref->meta.name, f->name);
 	check_driver(l->to, what, f);
+	check_kind(l, what, f);
 	nic_how_text(nic, how, sizeof(how));
 	if (nic->tx == BL_NIC_BROKEN || nic->rx == BL_NIC_BROKEN)
 		found(l->to, FOUND_FAIL, what,

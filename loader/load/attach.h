@@ -35,6 +35,7 @@ struct bl_attached {
 	uint8_t role;             /* enum bl_port_role */
 	int cpu;                  /* that serves the port's lane */
 	bool gone;                /* the interface does not exist at present */
+	bool unfit;               /* link_watch.c: it has become one that a node cannot run on */
 	unsigned int mtu_refused; /* MTU whose refusal is in the log already; 0: none */
 	int home_cpu;             /* @cpu, if the NAPI threads are pinned there; -1: they are not */
 	const char *egress; /* how the egress program is attached: "tcx", "clsact"; NULL: not */

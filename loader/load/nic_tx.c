@@ -32,7 +32,8 @@
  * takes queue 0 goes into band 2 there.
  *
  * A discipline that somebody has set is not touched: it is a FIFO, or it is refused. Below a device
- * without a queue (veth) there is nothing to sort.
+ * without a queue (veth) there is nothing to sort; devices that send by others are judged before
+ * (lower.c).
  */
 #include "loader/load/nic_tx.h"
 
@@ -207,32 +208,6 @@ static bool has_xps(const char *ifname)
 	return set;
 }
 
-/* Whether @ifname sends by another device, as a VLAN or a bond does; @lower receives its name. */
-static bool lower_device(const char *ifname, char lower[IFNAMSIZ])
-{
-	int sys = bl_sysfs_open(), dir = -1;
-	char path[32 + IFNAMSIZ];
-	struct dirent *e;
-	DIR *d = NULL;
-
-	lower[0] = 0;
-	if (sys >= 0) {
-		snprintf(path, sizeof(path), "class/net/%s", ifname);
-		dir = openat(sys, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		close(sys);
-	}
-	if (dir >= 0)
-		d = fdopendir(dir);
-	while (d && !lower[0] && (e = readdir(d)))
-		if (!strncmp(e->d_name, "lower_", 6))
-			snprintf(lower, IFNAMSIZ, "%.15s", e->d_name + 6);
-	if (d)
-		closedir(d);
-	else if (dir >= 0)
-		close(dir);
-	return lower[0];
-}
-
 static uint32_t queue_length(const char *ifname)
 {
 	struct ifreq r = {};
@@ -341,18 +316,6 @@ static int make_steering(struct making *m, const struct bl_tx_view *v, int prog,
 
 static int judge(struct making *m, const struct bl_tx_view *v)
 {
-	char lower[IFNAMSIZ];
-
-	/* A veth pair has a queue on no side; the other end is no device below it. */
-	if (v->kind == BL_TX_FIFO && !strcmp(v->at.kind, "noqueue") &&
-	    lower_device(m->i->name, lower))
-		return bl_fail(m->err, EPERM,
-			       "%s sends by way of %s, whose queues may send frames in another "
-			       "order "
-			       "than they get them; run the node on %s (frames with one VLAN tag "
-			       "are "
-			       "ordered there, too), or accept that (--accept reordering)",
-			       m->i->name, lower, lower);
 	if (v->kind != BL_TX_FOREIGN)
 		return 0;
 	return bl_fail(m->err, EPERM,
@@ -398,7 +361,6 @@ int bl_tx_make(const struct bl_iface *i, struct bl_nic *nic, int queue_prog,
 
 bool bl_tx_kept(const struct bl_iface *i, const struct bl_nic *nic)
 {
-	char lower[IFNAMSIZ];
 	struct bl_tx_view v;
 	bool kept = true;
 	struct nl nl;
@@ -408,7 +370,7 @@ bool bl_tx_kept(const struct bl_iface *i, const struct bl_nic *nic)
 	/* What was accepted stays as it is until the operator has cured it. */
 	if (nic->tx == BL_NIC_BROKEN) {
 		kept = look(&nl, i->ifindex, &v) || v.kind != BL_TX_FIFO ||
-		       tx_queues(i->name, &v) > 1 || lower_device(i->name, lower);
+		       tx_queues(i->name, &v) > 1;
 	} else if (!look(&nl, i->ifindex, &v)) {
 		kept = v.kind == BL_TX_FIFO || (v.kind == BL_TX_OURS && nic->done & BL_NIC_BANDS) ||
 		       (v.kind == BL_TX_NONE && nic->tx == BL_NIC_UNKNOWN);

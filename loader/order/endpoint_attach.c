@@ -32,6 +32,7 @@
 #include "core/order/commit_core.h"
 #include "core/order/line_core.h"
 #include "loader/load/attach.h"
+#include "loader/load/lower.h"
 #include "loader/load/pin.h"
 #include "loader/node_priv.h"
 #include "loader/order/endpoint.h"
@@ -242,7 +243,7 @@ static int fill_nic_facts(struct bl_node *n, uint32_t family, struct bl_attach_r
 		return rc;
 	rc = bl_iface_get(&nic, n->att[0].iface.name, err);
 	if (!rc)
-		rc = bl_iface_addr(nic.name, (int)family, rep->addr, err);
+		rc = bl_lower_addr(&nic, (int)family, rep->addr, &nic.mtu, err);
 	bl_netns_leave(old);
 	if (!rc) {
 		/* The MTU may have been raised since the start. */

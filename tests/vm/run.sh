@@ -183,6 +183,7 @@ if [ ${#net_guests[@]} -gt 0 ]; then
 		done
 		[ $# -gt 0 ] || number=$((number + 1))
 	done <"$out/net-payload/cases"
+	[ ! -x "$build/barline" ] || strip -g -o "$out/net-payload/barline" "$build/barline"
 	cp "$here/guest-net.sh" "$out/net-payload/"
 fi
 echo "$number" >"$out/cases.number"

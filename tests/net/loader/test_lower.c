@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Nodes on interfaces that are no NIC of their own (loader/load/lower.c): what is refused and with
+ * which words, and ordered traffic of hosts whose address is on a device on top of their NIC.
+ *
+ * Where this kernel lacks a kind of device, its part is left out; Debian's kernels have them all,
+ * and tests/vm/run.sh runs this test there.
+ */
+#include "loader/load/lower.h"
+#include "tests/net/barline_run.h"
+#include "tests/net/loader/stranger.h"
+#include "tests/net/traffic.h"
+
+/* Serves until @cond; a busy machine does not reach the limit. */
+#define UNTIL(cond, ...)                                       \
+	do {                                                   \
+		uint64_t until_ = t_mono() + 60000000000ULL;   \
+		for (; !(cond); rack_serve(2))                 \
+			CHECK(t_mono() < until_, __VA_ARGS__); \
+	} while (0)
+
+static const char *ifname_wanted; /* NIC of the first host, instead of eth0 */
+static bool accepted;             /* generic XDP, and reordering is accepted */
+static bool patient;
+
+static void tweak(struct bl_node_cfg *cfg, const struct lab_node *n)
+{
+	if (patient) {
+		cfg->dead_after_us = 60000000;
+		cfg->clock_void_after_ms = 100000;
+	}
+	if (n != &rack.lab.nodes[rack_host(0)] || !ifname_wanted)
+		return;
+	snprintf(cfg->ifname, sizeof(cfg->ifname), "%s", ifname_wanted);
+	cfg->accept_reordering = accepted;
+	cfg->mode = accepted ? BL_XDP_GENERIC : BL_XDP_NATIVE;
+}
+
+/* Runs a command of sh(1) in the namespace of @node. Returns whether it succeeded. */
+static bool run(unsigned int node, const char *command)
+{
+	int home = rack_away(node), rc = system(command);
+
+	rack_back(home);
+	return !rc;
+}
+
+/* The guests of tests/vm have every kind of device. */
+static bool must_have_all(void)
+{
+	char name[64] = "";
+
+	gethostname(name, sizeof(name) - 1);
+	return !strcmp(name, "barline-vm");
+}
+
+static void build(unsigned int hosts)
+{
+	rack.tweak = tweak;
+	rack.lab.spec.hosts = hosts;
+	rack.closed = ~0ULL;
+	rack_open();
+}
+
+static void open_nodes(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < rack.lab.nnodes; i++)
+		if (!rack.node[i])
+			rack_open_node(i);
+}
+
+/*
+ * Makes a device with @make and moves addresses, routes and neighbours of eth0 to @dev. Returns
+ * false if this kernel has no such device.
+ */
+static bool move_to(unsigned int node, const char *make, const char *dev)
+{
+	static const char move[] = "set -e\n"
+				   "A=$(ip -4 -o addr show dev eth0 scope global | sed 's/.*inet "
+				   "\\([^ ]*\\).*/\\1/')\n"
+				   "R=$(ip -4 route show dev eth0 | grep -v 'proto kernel' | sed "
+				   "'s/linkdown//')\n"
+				   "N=$(ip -4 neigh show dev eth0 | sed -n 's/^\\([^ ]*\\) lladdr "
+				   "\\([^ ]*\\) .*/\\1 "
+				   "lladdr \\2/p')\n"
+				   "ip addr flush dev eth0 scope global\n"
+				   "for a in $A; do ip addr add $a dev $D; done\n"
+				   "echo \"$R\" | while read -r r; do [ -z \"$r\" ] || ip route "
+				   "replace $r dev $D; done\n"
+				   "echo \"$N\" | while read -r n; do [ -z \"$n\" ] || "
+				   "ip neigh replace $n nud permanent dev $D; done\n";
+	char text[2048];
+
+	/* /sys is that of the machine's own namespace. */
+	snprintf(text, sizeof(text),
+		 "M=$(ip -o link show eth0 | sed 's/.*ether \\([^ ]*\\).*/\\1/') && { %s; } "
+		 "2>/dev/null",
+		 make);
+	if (!run(node, text)) {
+		CHECK(!must_have_all(), "%s", make);
+		fprintf(stderr, "this kernel cannot \"%s\": left out\n", make);
+		return false;
+	}
+	snprintf(text, sizeof(text), "D=%s\n%s", dev, move);
+	CHECK(run(node, text), "%s", text);
+	return true;
+}
+
+/* Endpoints on all hosts send to each other, and what they got is judged. */
+static void talk(unsigned int hosts, uint32_t scatterings)
+{
+	unsigned int i;
+
+	for (i = 0; i < hosts + 1; i++)
+		tr_add(&(struct tr_cfg){ .host = i % hosts,
+					 .fn = tr_mix,
+					 .scatterings = tr_share(scatterings),
+					 .len = 500,
+					 .fan = 3,
+					 .items = 2,
+					 .gap_us = 1000,
+					 .family = AF_INET,
+					 .ring_bytes = TR_RING_TIGHT(8) });
+	tr_go();
+	tr_wait_done(90000);
+	tr_stop();
+	tr_judge(~0ULL, ~0ULL);
+}
+
+/* ---- what is refused ---- */
+
+struct refused {
+	const char *make, *ifname;
+	bool always; /* every kernel has it */
+	const char *words;
+};
+
+/* Starts the first host on @r, which must be refused, in a rack that is built. */
+static void check_refused(const struct refused *r)
+{
+	unsigned int node = rack_host(0);
+	struct bl_err err = {};
+	char text[512];
+
+	snprintf(text, sizeof(text), "{ %s; } 2>/dev/null", r->make);
+	if (!run(node, text)) {
+		CHECK(!r->always && !must_have_all(), "%s", r->make);
+		fprintf(stderr, "this kernel cannot \"%s\": left out\n", r->make);
+		return;
+	}
+	ifname_wanted = r->ifname;
+	CHECK(!rack_start_node(node, &err), "%s: a host runs there", r->make);
+	CHECK(strstr(err.text, r->words), "%s: \"%s\" does not say \"%s\"", r->make, err.text,
+	      r->words);
+	run(node, "for i in d0 b0; do ip link del $i 2>/dev/null; done; true");
+}
+
+RACK_TEST(kinds__refused)
+{
+	static const struct refused v[] = {
+		{ "ip link add b0 type bridge", "b0", true, "b0 is a bridge, and each of" },
+		{ "{ [ -c /dev/net/tun ] || modprobe tun; } && ip tuntap add d0 mode tun", "d0",
+		  true, "d0 (tun) carries no Ethernet" },
+		{ "ip link add link eth0 name d0 type macvlan", "d0", true,
+		  "d0 is a macvlan device and sends by way of eth0" },
+		{ "ip link add d0 type vxlan id 5 dstport 4789 local 10.0.0.1", "d0", false,
+		  "d0 is a tunnel (vxlan)" },
+		{ "ip link add link eth0 name d0 type vlan id 5", "d0", false,
+		  "d0 is a VLAN device and sends by way of eth0" },
+		{ "ip link add link eth0 name d0 type ipvlan", "d0", false,
+		  "d0 is an ipvlan device and sends by way of eth0" },
+		{ "ip link add d0 type dummy", "d0", false, "d0 is a device of the kind dummy" },
+		{ "ip link add d0 type ipip local 10.0.0.1 remote 10.0.0.2", "d0", false,
+		  "d0 (ipip) carries no Ethernet" },
+		{ "ip link add d0 type gretap local 10.0.0.1 remote 10.0.0.2", "d0", false,
+		  "d0 is a tunnel (gretap)" },
+		{ "ip link add d0 type vrf table 10", "d0", false, "d0 is a VRF" },
+		{ "ip link add d0 type team", "d0", false, "d0 is a team device" },
+		{ "ip link add d0 type bond mode active-backup", "d0", false,
+		  "d0 is a bond (active-backup), and each of" },
+		{ "ip link add d0 type bond mode 802.3ad", "d0", false,
+		  "d0 is a bond (802.3ad) and sends by several links" },
+		/* ports of others; the names say which of two it is */
+		{ "ip link add b0 type bond mode balance-rr && ip link add d0 type veth peer d1 && "
+		  "ip link set d0 master b0",
+		  "d0", false, "d0 is a slave of the bond b0 (balance-rr), which" },
+		{ "ip link add b0 type bond mode active-backup && ip link add d0 type veth peer d1 "
+		  "&& ip link set d0 master b0",
+		  "d0", false, "d0 is a slave of the bond b0, which has no active slave" },
+		{ "ip link add b0 type bond mode active-backup && ip link add d0 type veth peer d1 "
+		  "&& ip link add d2 type veth peer d3 && ip link set d2 master b0 && "
+		  "ip link set d0 master b0 && ip link set b0 up && ip link set d1 up && "
+		  "ip link set d3 up && "
+		  "while ! ip link set b0 type bond active_slave d2; do :; done",
+		  "d0", false, "d0 is a slave of the bond b0, which sends by its active slave d2" },
+		{ "ip link add b0 type team && ip link add d0 type veth peer d1 && "
+		  "ip link set d0 master b0",
+		  "d0", false, "d0 is a port of the team device b0" },
+		{ "ip link add b0 type vrf table 10 && ip link add d0 type veth peer d1 && "
+		  "ip link set d0 master b0",
+		  "d0", false, "d0 is in the VRF b0" },
+	};
+	unsigned int k;
+
+	build(2);
+	for (k = 0; k < sizeof(v) / sizeof(v[0]); k++)
+		check_refused(&v[k]);
+	/* Nothing of these starts is left in the way of a good one. */
+	ifname_wanted = NULL;
+	open_nodes();
+	talk(2, 50);
+}
+
+/* A port of a switch that has become a bridge's or a bond's, and a bridge as a port. */
+RACK_TEST(port__of_a_bond)
+{
+	struct bl_err err = {};
+	char text[256];
+	unsigned int s;
+
+	build(2);
+	for (s = 0; !rack_is_switch(s); s++)
+		;
+	snprintf(text, sizeof(text),
+		 "ip link add b0 type bond mode active-backup 2>/dev/null && "
+		 "ip link set %s down && ip link set %s nomaster && ip link set %s master b0",
+		 rack.lab.nodes[s].ports[0].ifname, rack.lab.nodes[s].ports[0].ifname,
+		 rack.lab.nodes[s].ports[0].ifname);
+	if (!run(s, text)) {
+		CHECK(!must_have_all(), "%s", text);
+		fprintf(stderr, "this kernel has no bonds: left out\n");
+		return;
+	}
+	CHECK(!rack_start_node(s, &err), "a switch runs there");
+	CHECK(strstr(err.text, "is a port of the bond device b0, which sends by others, too"), "%s",
+	      err.text);
+}
+
+/* ---- what works ---- */
+
+RACK_TEST(bridge__has_the_address)
+{
+	build(3);
+	CHECK(move_to(rack_host(0),
+		      "ip link add br0 type bridge && "
+		      "ip link set br0 address $M up && "
+		      "ip link set eth0 master br0",
+		      "br0"),
+	      "every kernel has bridges");
+	open_nodes();
+	rack_settle();
+	talk(3, 1000);
+}
+
+RACK_TEST(vlan__has_the_address)
+{
+	unsigned int k;
+
+	build(3);
+	for (k = 0; k < 3; k++)
+		if (!move_to(rack_host(k),
+			     "ip link add link eth0 name eth0.5 type vlan id 5 && "
+			     "ip link set eth0.5 up",
+			     "eth0.5"))
+			return;
+	open_nodes();
+	rack_settle();
+	talk(3, 1000);
+}
+
+/* With reordering accepted, a host runs on a macvlan device itself. */
+RACK_TEST(macvlan__accepted)
+{
+	int fd, home;
+
+	build(2);
+	CHECK(move_to(rack_host(0),
+		      "ip link set eth0 address 02:00:00:00:aa:01 && "
+		      "ip link add link eth0 name mv0 address $M type macvlan && "
+		      "ip link set mv0 up",
+		      "mv0"),
+	      "every kernel has macvlan");
+	/* A veth takes frames that XDP redirects only if it has a program. */
+	fd = stranger_load(BPF_PROG_TYPE_XDP, XDP_PASS, 0);
+	home = rack_away(rack_host(0));
+	CHECK(!bpf_xdp_attach((int)if_nametoindex("eth0"), fd, XDP_FLAGS_DRV_MODE, NULL), "%s",
+	      strerror(errno));
+	rack_back(home);
+	ifname_wanted = "mv0";
+	accepted = true;
+	open_nodes();
+	rack_settle();
+	talk(2, 300);
+}
+
+/* What the doctor says of the first host's eth0 with these words; "absent": nothing. */
+static const char *doctor_says(const char *words)
+{
+	static char barline[512], level[16];
+	const char *const argv[] = { barline, "-j", "doctor", NULL };
+	int home = rack_away(rack_host(0));
+	json_t *said = NULL, *row;
+	size_t k;
+
+	CHECK(barline_path(barline, sizeof(barline)), "no command");
+	CHECK(barline_run(&said, argv) < 2 && said, "the doctor did not run");
+	rack_back(home);
+	strcpy(level, "absent");
+	json_array_foreach(json_object_get(said, "findings"), k, row)
+	{
+		if (strstr(json_string_value(json_object_get(row, "what")), "eth0") &&
+		    strstr(json_string_value(json_object_get(row, "cause")), words))
+			snprintf(level, sizeof(level), "%s",
+				 json_string_value(json_object_get(row, "level")));
+	}
+	json_decref(said);
+	return level;
+}
+
+static bool is_unfit(void)
+{
+	return bl_node_iface(rack.node[rack_host(0)], 0)->unfit;
+}
+
+/*
+ * A host on the active slave of a bond. Nothing that leaves by the other slave after a failover is
+ * delivered, and when the bond is back, messages pass again.
+ */
+RACK_TEST(bond__has_the_address)
+{
+	unsigned int i;
+
+	patient = true;
+	build(3);
+	if (!move_to(rack_host(0),
+		     "ip link add bond0 type bond mode active-backup miimon 10 && "
+		     "ip link set bond0 address $M && "
+		     "ip link add eth1 type veth peer far && ip link set far up && "
+		     "ip link set eth0 down && ip link set eth0 master bond0 && "
+		     "ip link set eth1 master bond0 && ip link set bond0 up && "
+		     "while ! ip link set bond0 type bond active_slave eth0; do :; done",
+		     "bond0"))
+		return;
+	open_nodes();
+	rack_settle();
+	CHECK(!is_unfit(), "it is said not to be the active slave");
+	for (i = 0; i < 4; i++)
+		tr_add(&(struct tr_cfg){ .host = i % 3,
+					 .fn = tr_mix,
+					 .until_enough = true,
+					 .len = 500,
+					 .fan = 3,
+					 .items = 2,
+					 .gap_us = 1000,
+					 .quiet_ms = 3000,
+					 .family = AF_INET,
+					 .ring_bytes = TR_RING_TIGHT(8) });
+	tr_go();
+	tr_goes_on(1, "at first");
+	CHECK(!strcmp(doctor_says("ordered messages do not pass"), "absent"), "the doctor "
+									      "complains");
+	CHECK(run(rack_host(0), "ip link set bond0 type bond active_slave eth1"), "failover");
+	UNTIL(is_unfit(), "the daemon does not notice the failover");
+	CHECK(!strcmp(doctor_says("ordered messages do not pass"), "FAIL"), "the doctor is "
+									    "content");
+	CHECK(run(rack_host(0), "ip link set bond0 type bond active_slave eth0"), "back");
+	UNTIL(!is_unfit(), "the daemon does not notice that the bond is back");
+	tr_goes_on(1, "after the bond was back");
+	tr_goes_on(0, "after the bond was back");
+	tr_enough();
+	tr_wait_done(60000);
+	tr_stop();
+	tr_judge(0, 0); /* messages are lost meanwhile */
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(kinds__refused),          cmocka_unit_test(port__of_a_bond),
+		cmocka_unit_test(bridge__has_the_address), cmocka_unit_test(vlan__has_the_address),
+		cmocka_unit_test(macvlan__accepted),       cmocka_unit_test(bond__has_the_address),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
