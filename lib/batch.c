@@ -119,5 +119,5 @@ void bl_batch_claim(struct bl_batch *b, uint64_t ts)
 	unsigned int last = b->n - 1;
 
 	if (b->n && b->frames[last] == 1)
-		bl_put48(((struct bl_hdr *)b->io[last].iov_base)->barrier, ts + 1);
+		bl_put48(((struct bl_hdr *)b->io[last].iov_base)->barrier, bl_claim_wire(ts));
 }

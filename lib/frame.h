@@ -17,6 +17,11 @@ static inline void bl_tx_hdr(uint8_t *frame, uint8_t op, uint64_t ts, uint32_t p
 
 	memset(h, 0, sizeof(*h));
 	bl_put48(h->ts, ts);
+	if (ts) {
+		/* The egress program writes both; without it, the frame promises nothing. */
+		bl_put48(h->barrier, bl_unpromised(ts));
+		bl_put48(h->commit, bl_unpromised(ts));
+	}
 	bl_hdr_set_psn(h, psn);
 	h->opcode = BL_OPCODE_BYTE(op);
 	h->flags = BL_HOP_HOST | BL_F_LANES(1); /* every hop writes its own */

@@ -51,14 +51,33 @@ BL_CORE int bl_host_silent(__u64 bus, __u64 data_ns, __u64 beacon_ns)
 }
 
 /**
+ * bl_unpromised - what the library leaves in the barrier and in the commit barrier of a frame with
+ * a message of @ts: a time so far back that it promises nothing to any node. If the host's egress
+ * program is missing, the frame leaves so, and the barrier of the host does not rise.
+ */
+BL_CORE __u64 bl_unpromised(__u64 ts)
+{
+	return (ts - BL_TS_OLD) & BL_TS_MASK;
+}
+
+/**
+ * bl_claim_wire - what the library leaves in the barrier of a frame with a message of @ts in order
+ * to claim @ts + 1, since nothing below it will follow. As far back as bl_unpromised(): a claim is
+ * the promise of one endpoint, and a node would take it for that of the host.
+ */
+BL_CORE __u64 bl_claim_wire(__u64 ts)
+{
+	return bl_unpromised(ts + 1);
+}
+
+/**
  * bl_frame_claim - the barrier that a frame with a message of @ts claims for its endpoint: @ts + 1,
- * where the library has left that in the header (@left), since nothing below it will follow; 0: no
- * claim. Both are values on the wire. No other claim is accepted, so that a broken process cannot
- * promise a year ahead.
+ * where the library has left bl_claim_wire() in the header (@left); 0: no claim. No other claim is
+ * accepted, so that a broken process cannot promise a year ahead.
  */
 BL_CORE __u64 bl_frame_claim(__u64 ts, __u64 left)
 {
-	return left && left == ((ts + 1) & BL_TS_MASK) ? ts + 1 : 0;
+	return left && left == bl_claim_wire(ts) ? ts + 1 : 0;
 }
 
 /**

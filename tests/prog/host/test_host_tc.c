@@ -9,6 +9,8 @@
 #include <linux/pkt_cls.h>
 #include "tests/prog/host/host_util.h"
 
+#include "core/order/promise_core.h"
+
 #define FROM      (BL_PORT_BASE + 9) /* port of an endpoint of this host */
 #define NO_COOKIE (1ULL << 60)       /* the kernel counts cookies from 1 */
 
@@ -633,7 +635,8 @@ static void egress__hold_below_c(void **state)
  */
 static void egress__claim(void **state)
 {
-	static const __s64 wrong[] = { 0, 2, -1, 1LL << 40 };
+	/* What libraries left before claims were as old as BL_TS_OLD is none, either. */
+	static const __s64 wrong[] = { 0, 2, -1, 1LL << 40, BL_TS_OLD + 1 };
 	struct desc d = own_message(false, T0 + 50);
 	__u32 v, i;
 
@@ -652,7 +655,7 @@ static void egress__claim(void **state)
 		d.tags = v >> 1 & 1;
 		d.csum = v >> 2;
 		put_inflight(0, T0 - 100);
-		d.b = d.ts + 1;
+		d.b = bl_claim_wire(d.ts);
 		/*
 		 * the endpoint's own line is left out, and the barrier is no higher than the claim
 		 */
@@ -662,33 +665,33 @@ static void egress__claim(void **state)
 		expect_sent_next(&d, T0 - 50); /* the lines of other endpoints count */
 		put_inflight(1, BL_TIME_NONE);
 		for (i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
-			d.b = d.ts + (__u64)wrong[i];
+			d.b = (bl_unpromised(d.ts) + (__u64)wrong[i]) & BL_TS_MASK;
 			expect_sent_next(&d, T0 - 100);
 		}
 		d.b = 0;
 		expect_sent_next(&d, T0 - 100);
 		d.ts = T0 + 50; /* a claim ahead of the clock */
-		d.b = d.ts + 1;
+		d.b = bl_claim_wire(d.ts);
 		expect_sent_next(&d, T0 + 51);
 		assert_int_equal(page_now().promised, T0 + 51);
 		/* the latest time that a neighbour accepts whose clock is behind by the bound */
 		d.ts = T0 + AHEAD - 1;
-		d.b = d.ts + 1;
-		expect_sent_next(&d, d.b);
+		d.b = bl_claim_wire(d.ts);
+		expect_sent_next(&d, d.ts + 1);
 		assert_int_equal(page_now().promised, T0 + AHEAD);
 		d.ts++;
 		d.b++;
 		expect_sent_next(&d, T0 - 100);
 		assert_int_equal(page_now().promised, T0 + AHEAD);
 		d.ts -= 5; /* below what is promised */
-		d.b = d.ts + 1;
-		expect_sent_next(&d, d.b);
+		d.b = bl_claim_wire(d.ts);
+		expect_sent_next(&d, d.ts + 1);
 	}
 	/* only messages may claim */
 	d = own_message(false, 0);
 	d.op = BL_OP_PROBE;
 	d.ts = T0 - 5;
-	d.b = T0 - 4;
+	d.b = bl_claim_wire(d.ts);
 	expect_sent_next(&d, T0 - 100);
 }
 
@@ -702,7 +705,7 @@ static void egress__claim_edges(void **state)
 
 	(void)state;
 	put_inflight(0, T0 - 100);
-	d.b = T0 - 4;
+	d.b = bl_claim_wire(d.ts);
 	d.body = 40;
 	build(&in, &d);
 	want = in;
@@ -712,14 +715,21 @@ static void egress__claim_edges(void **state)
 	put_inflight(0, wrap - 100);
 	clock_at(sk->maps.clock, wrap + 10);
 	d = own_message(false, wrap - 2);
-	d.b = wrap - 1;
+	d.b = bl_claim_wire(d.ts);
 	expect_sent(&d, wrap - 1);
 	d.ts = wrap - 1;
-	d.b = wrap;
-	expect_sent(&d, wrap - 100);
+	d.b = bl_claim_wire(d.ts);
+	expect_sent(&d, wrap);
 	d.ts = wrap;
-	d.b = wrap + 1;
+	d.b = bl_claim_wire(d.ts);
 	expect_sent(&d, wrap + 1);
+	/* The claim of this time is written as 0. */
+	put_inflight(0, wrap + BL_TS_OLD - 100);
+	clock_at(sk->maps.clock, wrap + BL_TS_OLD + 10);
+	d = own_message(false, wrap + BL_TS_OLD - 1);
+	d.b = bl_claim_wire(d.ts);
+	assert_int_equal(d.b, 0);
+	expect_sent(&d, wrap + BL_TS_OLD - 100);
 }
 
 /* The frame carries the low 48 bits, also right after the wrap. */

@@ -6,6 +6,8 @@
  */
 #include "tests/prog/switch/switch_util.h"
 
+#include "core/order/promise_core.h"
+
 /* An input that is this far or further behind the outputs may not join: bl_join_floor(). */
 #define FLOOR (10 * DEAD_NS)
 
@@ -59,6 +61,28 @@ static void reg__old_on_data(void **state)
 	step(0, &d, XDP_REDIRECT, (struct desc[]){ sent(d, b, b) },
 	     WANT({ 0, BL_R_FORWARDED }, { 0, BL_R_BARRIER_OLD }));
 	assert_int_equal(after.regs[0].lane[0].b, b);
+}
+
+/*
+ * A frame that left its host past the egress program promises nothing, whatever its endpoint
+ * claims. Of another endpoint, a message from before the claim may follow.
+ */
+static void reg__unpromised(void **state)
+{
+	const __u64 b = T0 - 1000, ts = T0 - 10;
+	struct desc d = data_frame(0, 1, ts, bl_claim_wire(ts));
+
+	(void)state;
+	all_live(b);
+	d.c = bl_unpromised(ts);
+	step(0, &d, XDP_REDIRECT, (struct desc[]){ sent(d, b, b) },
+	     WANT({ 0, BL_R_FORWARDED }, { 0, BL_R_BARRIER_OLD }));
+	assert_int_equal(after.regs[0].lane[0].b, b);
+	assert_int_equal(after.regs[0].lane[0].c, b);
+	d.ts = ts - 1;
+	d.b = d.c = bl_unpromised(d.ts);
+	step(0, &d, XDP_REDIRECT, (struct desc[]){ sent(d, b, b) },
+	     WANT({ 0, BL_R_FORWARDED }, { 0, BL_R_BARRIER_OLD }));
 }
 
 static void reg__promise_broken(void **state)
@@ -750,6 +774,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(reg__never_falls),
 		CASE(reg__old_on_data),
+		CASE(reg__unpromised),
 		CASE(reg__promise_broken),
 		CASE(join__in_any_order),
 		CASE(join__waits_at_the_floor),

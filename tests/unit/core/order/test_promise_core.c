@@ -9,6 +9,8 @@
 
 #include "tests/unit/unit.h"
 
+#include "core/clock_core.h"
+#include "core/order/hop_core.h"
 #include "core/order/promise_core.h"
 
 #define INTERVAL 1000ULL
@@ -43,27 +45,49 @@ static void bl_silent__edges(void **state)
 
 static void bl_claim__edges(void **state)
 {
-	const uint64_t wrap = 5ULL << 48;
+	const uint64_t wrap = 5ULL << 48, t = wrap + 100, old = BL_TS_OLD;
 	const struct {
 		uint64_t ts, left, want;
-	} t[] = {
-		{ 100, 101, 101 },
-		{ 100, 0, 0 },
-		{ 100, 100, 0 },
-		{ 100, 102, 0 },
-		{ 100, 99, 0 },
-		{ 0, 1, 1 },
-		{ 100, 101 | 1ULL << 47, 0 },
-		{ wrap + 100, 101, wrap + 101 },
-		{ wrap - 2, BL_TS_MASK, wrap - 1 },
-		{ wrap - 1, 0, 0 }, /* The next timestamp is 0 on the wire, which claims nothing. */
-		{ wrap, 1, wrap + 1 },
+	} v[] = {
+		{ t, bl_claim_wire(t), t + 1 },
+		{ t, bl_claim_wire(t) - 1, 0 },
+		{ t, bl_claim_wire(t) + 1, 0 },
+		{ t, bl_unpromised(t), 0 },
+		{ t, 0, 0 },
+		{ t, (t + 1) & BL_TS_MASK, 0 }, /* what earlier libraries left there */
+		{ t, bl_claim_wire(t) ^ 1ULL << 47, 0 },
+		{ wrap - 2, bl_claim_wire(wrap - 2), wrap - 1 },
+		{ wrap - 1, bl_claim_wire(wrap - 1), wrap },
+		{ wrap, bl_claim_wire(wrap), wrap + 1 },
+		/* What it would be written as is 0, which claims nothing. */
+		{ wrap + old - 1, 0, 0 },
 	};
 	size_t i;
 
 	(void)state;
-	for (i = 0; i < ARRAY_SIZE(t); i++)
-		assert_int_equal(bl_frame_claim(t[i].ts, t[i].left), t[i].want);
+	assert_int_equal(bl_claim_wire(wrap + old - 1), 0);
+	for (i = 0; i < ARRAY_SIZE(v); i++)
+		assert_int_equal(bl_frame_claim(v[i].ts, v[i].left), v[i].want);
+}
+
+/* Whatever time it is, and a while later, what the library leaves promises nothing. */
+static void bl_unpromised__is_old(void **state)
+{
+	const uint64_t wrap = 5ULL << 48, hour = 3600000000000ULL;
+	const uint64_t ts[] = { wrap - 1,         wrap,     wrap + 1,         wrap + BL_TS_OLD - 1,
+				wrap + BL_TS_OLD, wrap + 1, wrap - BL_TS_OLD, wrap + (1ULL << 47) };
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(ts); i++) {
+		uint64_t u = bl_unpromised(ts[i]), c = bl_claim_wire(ts[i]), now = ts[i];
+
+		assert_true(bl_hop_old(bl_ext48(u, now), bl_ext48(u, now), now));
+		assert_true(bl_hop_old(bl_ext48(c, now), bl_ext48(c, now), now));
+		now += hour;
+		assert_true(bl_hop_old(bl_ext48(u, now), bl_ext48(c, now), now));
+		assert_int_equal(bl_ext48(u, now), ts[i] - BL_TS_OLD);
+	}
 }
 
 static void bl_promise__greatest(void **state)
@@ -189,7 +213,7 @@ static void endpoint_step(struct host *h, unsigned int i)
 		ep->step++;
 		return;
 	case 5:
-		ep->e.claim = ep->frames == 1 ? bl_frame_claim(ep->ts, ep->ts + 1) : 0;
+		ep->e.claim = ep->frames == 1 ? bl_frame_claim(ep->ts, bl_claim_wire(ep->ts)) : 0;
 		if (egress_step(h, &ep->e, ep->ts) && !--ep->frames)
 			ep->step++;
 		return;
@@ -229,6 +253,7 @@ int main(void)
 		cmocka_unit_test(bl_ahead_ns__to_the_next_beacon_and_its_way),
 		cmocka_unit_test(bl_silent__edges),
 		cmocka_unit_test(bl_claim__edges),
+		cmocka_unit_test(bl_unpromised__is_old),
 		cmocka_unit_test(bl_promise__greatest),
 		cmocka_unit_test(bl_promise_ts__greatest),
 		cmocka_unit_test(host__no_message_behind_a_promise),
