@@ -15,12 +15,13 @@
  * 					speed of their loops
  * 	somebody else's program		said, and left alone
  * 	a tcx program before ours	said: it decides which frames ours gets to see
+ * 	a tcx program behind ours	said where a filter picks the transmit queue, since only
+ * 					TCX_NEXT leads to it
  *
  * What is promised meanwhile: frames that arrive past the XDP program are not stored, and neither
  * are the beacons behind them, so that no barrier rises over what is missing. Frames that leave
- * past a host's egress program promise nothing to reliable messages, and to others no more than
- * their endpoint has claimed (bl_batch_claim()): messages of other endpoints of that host may be
- * late then, which is counted (promise_broken) and reported like any other message that is late.
+ * past a host's egress program promise nothing (bl_unpromised()), so the host's barrier stands
+ * still for its neighbour until the program is back, or the host is excluded.
  */
 #include "loader/hook_watch.h"
 
@@ -41,7 +42,6 @@
 #include "loader/node_priv.h"
 #include "maps/hook_watch_abi.h"
 
-#define LO           1              /* entry of a host's lo */
 #define REPAIR_NS    60000000000ULL /* one repair per so much in the long run */
 #define REPAIR_BURST 4              /* repairs beyond the first one that may come at once */
 
@@ -51,21 +51,23 @@ struct found {
 	uint32_t other_id;
 };
 
+/** struct place - an interface and barline's programs on it. */
+struct place {
+	struct bl_attached *a;
+	uint32_t key;            /* in the map */
+	enum bl_xdp_mode mode;   /* of its XDP program */
+	int prog[BL_HOOK_SIDES]; /* -1: none belongs there */
+	const char *xdp_kind;    /* first part of the name of its pin */
+	bool picks_queue;        /* a filter behind its egress program picks the queue */
+};
+
 static const char *side_name(enum bl_hook_side s)
 {
-	return s == BL_HOOK_XDP ? "XDP" : "egress";
-}
+	static const char *const names[] = {
+		[BL_HOOK_XDP] = "XDP", [BL_HOOK_EGRESS] = "egress", [BL_HOOK_INGRESS] = "ingress"
+	};
 
-static bool is_lo(const struct bl_node *n, const struct bl_attached *a)
-{
-	return n->cfg.role == BL_ROLE_HOST && a == &n->att[LO];
-}
-
-static int own_prog(const struct bl_node *n, const struct bl_attached *a, enum bl_hook_side s)
-{
-	if (is_lo(n, a))
-		return s == BL_HOOK_XDP ? -1 : n->local_prog;
-	return s == BL_HOOK_XDP ? n->xdp_prog : n->tc_prog;
+	return names[s];
 }
 
 static uint32_t prog_id(int fd)
@@ -78,30 +80,34 @@ static uint32_t prog_id(int fd)
 
 /* ---- looking ---- */
 
-static struct found look_xdp(const struct bl_node *n, const struct bl_attached *a, uint32_t own)
+static struct found look_xdp(const struct bl_node *n, const struct place *p, uint32_t own)
 {
 	uint32_t id = 0;
 	int flags;
 
-	if (!bl_link_prog(n->dir, "xdp", &a->iface, &id))
+	if (!bl_link_prog(n->dir, p->xdp_kind, &p->a->iface, &id))
 		return (struct found){ id == own ? BL_HOOK_OURS : BL_HOOK_OTHERS, id };
-	id = bl_xdp_present(a->iface.ifindex, NULL, 0, &flags);
+	id = bl_xdp_present(p->a->iface.ifindex, NULL, 0, &flags);
 	return (struct found){ id ? BL_HOOK_OTHERS : BL_HOOK_EMPTY, id };
 }
 
-static struct found look_egress(const struct bl_node *n, const struct bl_attached *a, uint32_t own)
+static struct found look_tc(const struct bl_node *n, const struct place *p, enum bl_hook_side s,
+			    uint32_t own)
 {
-	uint32_t id = 0, first;
+	bool ingress = s == BL_HOOK_INGRESS;
+	uint32_t id = 0, first, behind;
 
-	if (!bl_link_prog(n->dir, "egress", &a->iface, &id)) {
-		first = bl_tcx_first(a->iface.ifindex);
+	if (!bl_link_prog(n->dir, side_name(s), &p->a->iface, &id)) {
 		if (id != own)
 			return (struct found){ BL_HOOK_OTHERS, id };
-		return first && first != own ? (struct found){ BL_HOOK_BEHIND, first }
-					     : (struct found){ BL_HOOK_OURS, 0 };
+		bl_tcx_around(p->a->iface.ifindex, ingress, own, &first, &behind);
+		if (first && first != own)
+			return (struct found){ BL_HOOK_BEHIND, first };
+		if (behind && !ingress && p->picks_queue)
+			return (struct found){ BL_HOOK_FOLLOWED, behind };
+		return (struct found){ BL_HOOK_OURS, 0 };
 	}
-	if (a->egress && !strcmp(a->egress, "clsact"))
-		id = bl_clsact_prog(&a->iface);
+	id = bl_clsact_prog(&p->a->iface, ingress);
 	if (!id)
 		return (struct found){ BL_HOOK_EMPTY, 0 };
 	return (struct found){ id == own ? BL_HOOK_OURS : BL_HOOK_OTHERS, id };
@@ -109,18 +115,18 @@ static struct found look_egress(const struct bl_node *n, const struct bl_attache
 
 /* ---- acting ---- */
 
-static int attach(struct bl_node *n, struct bl_attached *a, enum bl_hook_side s, struct bl_err *err)
+static int attach(struct bl_node *n, const struct place *p, enum bl_hook_side s, struct bl_err *err)
 {
-	int prog = own_prog(n, a, s);
-
-	return s == BL_HOOK_XDP ? bl_attach_xdp(a, n->dir, "xdp", prog, n->cfg.mode, false, err)
-				: bl_attach_tc(a, n->dir, false, prog, err);
+	return s == BL_HOOK_XDP
+		       ? bl_attach_xdp(p->a, n->dir, p->xdp_kind, p->prog[s], p->mode, false, err)
+		       : bl_attach_tc(p->a, n->dir, s == BL_HOOK_INGRESS, p->prog[s], err);
 }
 
 /* Attaches the program again if the quota allows that. */
-static void repair(struct bl_node *n, struct bl_attached *a, enum bl_hook_side s,
+static void repair(struct bl_node *n, const struct place *p, enum bl_hook_side s,
 		   struct bl_hook_seen *h, bool new)
 {
+	const struct bl_attached *a = p->a;
 	uint64_t now = bl_mono_ns();
 	struct bl_err why;
 
@@ -134,7 +140,7 @@ static void repair(struct bl_node *n, struct bl_attached *a, enum bl_hook_side s
 			       (unsigned long long)h->removed);
 		return;
 	}
-	if (attach(n, a, s, &why)) {
+	if (attach(n, p, s, &why)) {
 		if (new)
 			bl_log(BL_LOG_ERR,
 			       "%s: somebody has removed the %s program of %s, and it cannot be "
@@ -163,26 +169,32 @@ static void say(const struct bl_node *n, const struct bl_attached *a, enum bl_ho
 		       node, h->other_id, side_name(s), name);
 	else if (h->state == BL_HOOK_BEHIND)
 		bl_log(BL_LOG_WARN,
-		       "%s: another program (id %u) runs before barline's at the egress of %s; "
-		       "unless it returns TCX_NEXT, frames leave without a barrier; attach it "
-		       "behind (`bpftool net attach` does)",
+		       "%s: another program (id %u) runs before barline's at the %s of %s; unless "
+		       "it returns TCX_NEXT, barline's does not see the frame; attach it behind "
+		       "(`bpftool net attach` does)",
+		       node, h->other_id, side_name(s), name);
+	else if (h->state == BL_HOOK_FOLLOWED)
+		bl_log(BL_LOG_WARN,
+		       "%s: another program (id %u) runs behind barline's at the egress of %s; "
+		       "unless it returns TCX_NEXT, the filter that picks the transmit queue is "
+		       "not asked, and messages may be late",
 		       node, h->other_id, name);
 	else if (h->state == BL_HOOK_OURS && before != BL_HOOK_UNKNOWN)
 		bl_log(BL_LOG_INFO, "%s: the %s program of %s is in its place again", node,
 		       side_name(s), name);
 }
 
-static void check_side(struct bl_node *n, struct bl_attached *a, enum bl_hook_side s,
+static void check_side(struct bl_node *n, const struct place *p, enum bl_hook_side s,
 		       struct bl_hook_seen *h)
 {
-	uint32_t own = prog_id(own_prog(n, a, s));
+	uint32_t own = p->prog[s] < 0 ? 0 : prog_id(p->prog[s]);
 	struct found f = {};
 	enum bl_hook_state before = h->state;
 	bool new;
 
 	if (!own)
 		return;
-	f = s == BL_HOOK_XDP ? look_xdp(n, a, own) : look_egress(n, a, own);
+	f = s == BL_HOOK_XDP ? look_xdp(n, p, own) : look_tc(n, p, s, own);
 	if (f.state == BL_HOOK_OURS)
 		f.other_id = 0;
 	new = f.state != before || f.other_id != h->other_id;
@@ -191,10 +203,10 @@ static void check_side(struct bl_node *n, struct bl_attached *a, enum bl_hook_si
 		h->state = f.state;
 		h->other_id = f.other_id;
 		h->since_ns = bl_mono_ns();
-		say(n, a, s, h, before);
+		say(n, p->a, s, h, before);
 	}
 	if (f.state == BL_HOOK_EMPTY)
-		repair(n, a, s, h, new);
+		repair(n, p, s, h, new);
 }
 
 /* ---- the record ---- */
@@ -212,39 +224,76 @@ static void load(const struct bl_node *n, uint32_t key, int ifindex, struct bl_h
 	w->ifindex = (uint32_t)ifindex;
 }
 
-static void check_iface(struct bl_node *n, struct bl_attached *a)
+static void check_place(struct bl_node *n, const struct place *p)
 {
-	uint32_t key = a->port >= 0 ? (uint32_t)a->port : (uint32_t)(a - n->att);
 	struct bl_hook_watch w, old;
 	char name[IFNAMSIZ];
 
 	/* An interface that is gone or renamed is the business of link_watch.c first. */
-	if (a->gone || !if_indextoname((unsigned int)a->iface.ifindex, name) ||
-	    strcmp(name, a->iface.name))
+	if (p->a->gone || !if_indextoname((unsigned int)p->a->iface.ifindex, name) ||
+	    strcmp(name, p->a->iface.name))
 		return;
-	load(n, key, a->iface.ifindex, &w);
+	load(n, p->key, p->a->iface.ifindex, &w);
 	old = w;
 	/* The egress program comes first, as when the node starts. */
-	check_side(n, a, BL_HOOK_EGRESS, &w.side[BL_HOOK_EGRESS]);
-	check_side(n, a, BL_HOOK_XDP, &w.side[BL_HOOK_XDP]);
+	check_side(n, p, BL_HOOK_EGRESS, &w.side[BL_HOOK_EGRESS]);
+	check_side(n, p, BL_HOOK_XDP, &w.side[BL_HOOK_XDP]);
+	check_side(n, p, BL_HOOK_INGRESS, &w.side[BL_HOOK_INGRESS]);
 	if (memcmp(&w, &old, sizeof(w)))
-		bpf_map_update_elem(n->hook_watch_fd, &key, &w, BPF_ANY);
+		bpf_map_update_elem(n->hook_watch_fd, &p->key, &w, BPF_ANY);
 }
 
-void bl_hook_watch_check(struct bl_node *n)
+/* bl0 and bl0d, which are not among the node's interfaces. */
+static void check_bl0(struct bl_node *n)
+{
+	const struct bl_admission_cfg *c = &n->cfg.admission;
+	struct bl_attached bl0 = { .port = -1, .home_cpu = -1 }, bl0d = bl0;
+
+	if (!bl_iface_get(&bl0.iface, c->bl0, NULL))
+		check_place(n, &(struct place){ .a = &bl0,
+						.key = BL_HOOK_BL0,
+						.xdp_kind = "pass",
+						.prog = { n->bl0_prog[BL_BL0_PASS],
+							  n->bl0_prog[BL_BL0_HINT],
+							  n->bl0_prog[BL_BL0_LIFT] } });
+	if (!bl_iface_get(&bl0d.iface, c->bl0d, NULL))
+		check_place(n, &(struct place){ .a = &bl0d,
+						.key = BL_HOOK_BL0D,
+						.xdp_kind = "hold",
+						.prog = { n->bl0_prog[BL_BL0_HOLD], -1, -1 } });
+}
+
+void bl_hook_watch_check(struct bl_node *n, bool picks_queue)
 {
 	unsigned int k;
 
 	/* A node whose directory is gone was detached by force. */
 	if (n->hook_watch_fd < 0 || access(n->dir, F_OK))
 		return;
-	for (k = 0; k < n->natt; k++)
-		check_iface(n, &n->att[k]);
+	for (k = 0; k < n->natt; k++) {
+		struct place p = { .a = &n->att[k],
+				   .key = n->att[k].port >= 0 ? (uint32_t)n->att[k].port : k,
+				   .mode = n->cfg.mode,
+				   .xdp_kind = "xdp",
+				   .prog = { n->xdp_prog, n->tc_prog, -1 } };
+
+		if (n->cfg.role == BL_ROLE_HOST && k == BL_HOOK_NIC) {
+			p.prog[BL_HOOK_INGRESS] = n->clone_prog;
+			p.picks_queue = picks_queue;
+		}
+		if (n->cfg.role == BL_ROLE_HOST && k == BL_HOOK_LO) {
+			p.prog[BL_HOOK_XDP] = -1;
+			p.prog[BL_HOOK_EGRESS] = n->local_prog;
+		}
+		check_place(n, &p);
+	}
+	if (n->cfg.role == BL_ROLE_HOST && n->bl0_prog[BL_BL0_HOLD] >= 0)
+		check_bl0(n);
 }
 
 int bl_hook_watch_open(struct bl_node *n, struct bl_err *err)
 {
-	unsigned int entries = n->cfg.role == BL_ROLE_SWITCH ? BL_SW_PORTS_MAX : LO + 1;
+	unsigned int entries = n->cfg.role == BL_ROLE_SWITCH ? BL_SW_PORTS_MAX : BL_HOOK_PLACES;
 	struct bpf_map_info info = {};
 	uint32_t len = sizeof(info);
 	char path[BL_PATH_MAX];

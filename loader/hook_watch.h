@@ -7,6 +7,8 @@
 #ifndef BARLINE_HOOK_WATCH_H
 #define BARLINE_HOOK_WATCH_H
 
+#include <stdbool.h>
+
 #include "base/log.h"
 
 struct bl_node;
@@ -14,8 +16,11 @@ struct bl_node;
 /** bl_hook_watch_open - makes or opens the map of records. Returns 0 or -errno. */
 int bl_hook_watch_open(struct bl_node *n, struct bl_err *err);
 
-/** bl_hook_watch_check - looks at all hooks of the node, and attaches programs that are missing. */
-void bl_hook_watch_check(struct bl_node *n);
+/**
+ * bl_hook_watch_check - looks at all hooks of the node, and attaches programs that are missing.
+ * @picks_queue: a filter behind the egress program of a host's NIC picks the transmit queue
+ */
+void bl_hook_watch_check(struct bl_node *n, bool picks_queue);
 
 /** bl_hook_watch_close - closes the map, which stays pinned. */
 void bl_hook_watch_close(struct bl_node *n);

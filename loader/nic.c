@@ -309,6 +309,16 @@ void bl_nic_check(struct bl_node *n)
 			check_iface(n, &n->att[k]);
 }
 
+/* Whether a filter behind the egress program of a host picks the transmit queue. */
+static bool picks_queue(const struct bl_node *n)
+{
+	struct bl_nic nic;
+
+	return n->cfg.role == BL_ROLE_HOST && n->nic_fd >= 0 &&
+	       load(&(struct slot){ .fd = n->nic_fd, .key = 0 }, n->att[0].iface.ifindex, &nic) &&
+	       nic.done & BL_NIC_QUEUE;
+}
+
 static int on_look(sd_event_source *src, uint64_t usec, void *ctx)
 {
 	struct bl_node *n = ctx;
@@ -317,7 +327,7 @@ static int on_look(sd_event_source *src, uint64_t usec, void *ctx)
 	(void)usec;
 	if (!bl_netns_enter(n->cfg.netns, &old, NULL)) {
 		/* Programs first: the filter that picks a queue stands behind one of them. */
-		bl_hook_watch_check(n);
+		bl_hook_watch_check(n, picks_queue(n));
 		bl_nic_check(n);
 		bl_netns_leave(old);
 	}

@@ -237,6 +237,7 @@ int bl_node_open(struct bl_node **out, struct bl_server *s, const struct bl_node
 	n->netns_fd = n->lock_fd = n->clock.fd = n->beacon_sock = n->listen_fd = n->links_fd =
 		n->keep_fd = n->auth_fd = n->nic_fd = n->hook_watch_fd = -1;
 	n->xdp_prog = n->tc_prog = n->devmap_prog = n->clone_prog = -1;
+	memset(n->bl0_prog, -1, sizeof(n->bl0_prog));
 	n->host_cfg_fd = n->pages_fd = n->hints_fd = n->eps_fd = n->rings_fd = n->page_fd =
 		n->failures_fd = n->relayed_fd = n->note_fd = n->queue_prog = n->local_prog = -1;
 	bl_fence_none(&n->fence);
@@ -340,6 +341,9 @@ void bl_node_close(struct bl_node *n)
 	for (k = 0; k < sizeof(fds) / sizeof(fds[0]); k++)
 		if (*fds[k] >= 0)
 			close(*fds[k]);
+	for (k = 0; k < BL_BL0_PROGS; k++)
+		if (n->bl0_prog[k] >= 0)
+			close(n->bl0_prog[k]);
 	if (n->lock_fd >= 0 && access(n->dir, F_OK))
 		bl_keep_forget(n->cfg.role, n->netns_ino);
 	bl_node_unlock(n->cfg.role, n->netns_ino, n->lock_fd, access(n->dir, F_OK) != 0);

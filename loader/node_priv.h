@@ -40,6 +40,15 @@ struct bl_pending;
 struct bl_source_watch;
 struct bl_top_learner;
 
+/* Programs of bl0 and of its other end, bl0d. */
+enum bl_bl0_prog {
+	BL_BL0_PASS, /* XDP of bl0 */
+	BL_BL0_HOLD, /* XDP of bl0d */
+	BL_BL0_HINT, /* tc egress of bl0 */
+	BL_BL0_LIFT, /* tc ingress of bl0, where the pacer sends the beacons */
+	BL_BL0_PROGS,
+};
+
 /** struct bl_node - see node.h. A comment names the file that owns the fields below it. */
 struct bl_node {
 	struct bl_server *srv;
@@ -72,7 +81,8 @@ struct bl_node {
 
 	/* link_watch.c: programs for an interface that is made anew. -1: not kept */
 	int xdp_prog, tc_prog, devmap_prog;
-	int clone_prog; /* of a host's NIC with admission */
+	int clone_prog;             /* of a host's NIC with admission */
+	int bl0_prog[BL_BL0_PROGS]; /* admission/bl0.c: of bl0 and bl0d; -1: none */
 	int links_fd;
 	sd_event_source *links_src;
 

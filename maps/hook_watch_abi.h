@@ -14,15 +14,24 @@
 
 #include <linux/types.h>
 
-/* array: 0 on a host's NIC, 1 on its lo, the port's number on a switch -> struct bl_hook_watch */
+/* array: the port's number on a switch, enum bl_hook_place on a host -> struct bl_hook_watch */
 #define BL_MAP_HOOK_WATCH     "hook_watch"
 
 #define BL_HOOK_WATCH_MAGIC   0x484b5731 /* "HKW1" */
-#define BL_HOOK_WATCH_VERSION 1
+#define BL_HOOK_WATCH_VERSION 2
+
+enum bl_hook_place {
+	BL_HOOK_NIC,
+	BL_HOOK_LO,
+	BL_HOOK_BL0,  /* only with admission */
+	BL_HOOK_BL0D, /* likewise */
+	BL_HOOK_PLACES,
+};
 
 enum bl_hook_side {
-	BL_HOOK_XDP,    /* of the interface; a host's lo has none */
-	BL_HOOK_EGRESS, /* tc egress: tcx, or a filter of clsact */
+	BL_HOOK_XDP,     /* of the interface; a host's lo has none */
+	BL_HOOK_EGRESS,  /* tc egress: tcx, or a filter of clsact; bl0d has none */
+	BL_HOOK_INGRESS, /* tc ingress, likewise: of a host's NIC and bl0 with admission */
 	BL_HOOK_SIDES,
 };
 
@@ -32,12 +41,17 @@ enum bl_hook_state {
 	BL_HOOK_EMPTY,   /* somebody has removed it, and it is not attached again yet */
 	BL_HOOK_OTHERS,  /* another program is in its place, which is left alone */
 	BL_HOOK_BEHIND,  /* it is attached, but another program of tcx runs before it */
+	/*
+	 * It is attached, and runs first, but another program of tcx runs behind it and decides
+	 * whether the filter that picks the transmit queue is asked (loader/load/nic_tx.c).
+	 */
+	BL_HOOK_FOLLOWED,
 };
 
 /** struct bl_hook_seen - one hook of an interface. Times are of CLOCK_MONOTONIC. */
 struct bl_hook_seen {
 	__u32 state;    /* enum bl_hook_state */
-	__u32 other_id; /* BL_HOOK_OTHERS, BL_HOOK_BEHIND: id of that program; 0: not known */
+	__u32 other_id; /* OTHERS, BEHIND, FOLLOWED: id of that program; 0: not known */
 	__u64 since_ns; /* when @state was found first */
 	__u64 removed;  /* times that the program was found missing or replaced */
 	__u64 repaired; /* times that the daemon has attached it again */
@@ -54,7 +68,7 @@ struct bl_hook_watch {
 	struct bl_hook_seen side[BL_HOOK_SIDES];
 };
 _Static_assert(sizeof(struct bl_hook_seen) == 40, "ABI");
-_Static_assert(sizeof(struct bl_hook_watch) == 96, "ABI");
+_Static_assert(sizeof(struct bl_hook_watch) == 136, "ABI");
 _Static_assert(__builtin_offsetof(struct bl_hook_watch, side) == 16, "ABI");
 
 #endif

@@ -12,7 +12,10 @@
 static void check_side(const struct finder *to, const char *what, enum bl_hook_side side,
 		       const struct bl_hook_seen *h)
 {
-	const char *hook = side == BL_HOOK_XDP ? "XDP" : "egress";
+	static const char *const names[] = {
+		[BL_HOOK_XDP] = "XDP", [BL_HOOK_EGRESS] = "egress", [BL_HOOK_INGRESS] = "ingress"
+	};
+	const char *hook = names[side];
 	char other[48];
 
 	prog_text(h->other_id, other, sizeof(other));
@@ -30,8 +33,13 @@ static void check_side(const struct finder *to, const char *what, enum bl_hook_s
 		      hook, other);
 	else if (h->state == BL_HOOK_BEHIND)
 		found(to, FOUND_WARN, what, "attach it behind barline's, or let it return TCX_NEXT",
-		      "the program %s runs before barline's at the egress: what it ends leaves "
-		      "without a barrier",
+		      "the program %s runs before barline's at the %s: barline's does not see what "
+		      "it ends",
+		      other, hook);
+	else if (h->state == BL_HOOK_FOLLOWED)
+		found(to, FOUND_WARN, what, "detach it, or let it return TCX_NEXT",
+		      "the program %s runs behind barline's at the egress: unless it returns "
+		      "TCX_NEXT, frames leave by several transmit queues, and messages may be late",
 		      other);
 	if (h->removed)
 		found(to, FOUND_WARN, what,
@@ -58,6 +66,10 @@ static void check_port(const struct bl_node_ref *ref, uint32_t port, const char 
 void doctor_hooks(const struct finder *to, const struct bl_node_ref *ref)
 {
 	node_ports_each(ref, check_port, (void *)to);
-	if (ref->role == BL_ROLE_HOST)
-		check_port(ref, 1, "lo", (void *)to);
+	if (ref->role != BL_ROLE_HOST)
+		return;
+	check_port(ref, BL_HOOK_LO, "lo", (void *)to);
+	/* Without admission they have no record. */
+	check_port(ref, BL_HOOK_BL0, "bl0", (void *)to);
+	check_port(ref, BL_HOOK_BL0D, "bl0d", (void *)to);
 }

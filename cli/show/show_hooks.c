@@ -14,7 +14,7 @@
 /* Appends the row of port @port. Returns 0, or 1 after a message. */
 static int add_hook(const struct bl_node_ref *ref, uint32_t port, const char *name, json_t *rows)
 {
-	const struct bl_hook_seen *xdp, *egress;
+	const struct bl_hook_seen *xdp, *egress, *ingress;
 	char chained[48], back[48];
 	struct bl_hook_watch w;
 	struct bl_hook h;
@@ -25,17 +25,21 @@ static int add_hook(const struct bl_node_ref *ref, uint32_t port, const char *na
 	hook_watch_read(ref, port, &w);
 	xdp = &w.side[BL_HOOK_XDP];
 	egress = &w.side[BL_HOOK_EGRESS];
+	ingress = &w.side[BL_HOOK_INGRESS];
 	row = json_pack("{s:s, s:s, s:s, s:s, s:b}", "node", node_name(ref), "name", name,
 			"chained", prog_text(h.next_id, chained, sizeof(chained)), "put_back",
 			prog_text(h.back_id, back, sizeof(back)), "frags", (int)h.frags);
 	json_object_set_new(row, "xdp", json_string(hook_state_text(xdp->state)));
 	json_object_set_new(row, "egress", json_string(hook_state_text(egress->state)));
+	json_object_set_new(row, "ingress", json_string(hook_state_text(ingress->state)));
 	json_object_set_new(row, "xdp_other", json_integer((json_int_t)xdp->other_id));
 	json_object_set_new(row, "egress_other", json_integer((json_int_t)egress->other_id));
-	json_object_set_new(row, "removed",
-			    json_integer((json_int_t)(xdp->removed + egress->removed)));
-	json_object_set_new(row, "repaired",
-			    json_integer((json_int_t)(xdp->repaired + egress->repaired)));
+	json_object_set_new(
+		row, "removed",
+		json_integer((json_int_t)(xdp->removed + egress->removed + ingress->removed)));
+	json_object_set_new(
+		row, "repaired",
+		json_integer((json_int_t)(xdp->repaired + egress->repaired + ingress->repaired)));
 	return json_array_append_new(rows, row);
 }
 
@@ -74,7 +78,9 @@ int cmd_show_hooks(int argc, char **argv)
 		    "buffers are handled, as an MTU above 3498 needs. XDP and EGRESS say what the "
 		    "daemon has found on these hooks: own: barline's program; EMPTY: none; OTHER: "
 		    "a program of somebody else, which barline does not replace; behind: another "
-		    "program runs before barline's; unknown: not looked at. REMOVED counts how "
+		    "program runs before barline's; followed: another one runs behind it and may "
+		    "keep frames from the filter that picks the transmit queue; unknown: not "
+		    "looked at. REMOVED counts how "
 		    "often others have taken a program away, and REPAIRED how often the daemon "
 		    "has attached it again.",
 		    "hooks", collect_hooks, cols, "no hooks");

@@ -24,11 +24,11 @@ void hook_watch_read(const struct bl_node_ref *ref, uint32_t port, struct bl_hoo
 
 const char *hook_state_text(uint32_t state)
 {
-	static const char *const texts[] = { [BL_HOOK_UNKNOWN] = "unknown",
-					     [BL_HOOK_OURS] = "own",
-					     [BL_HOOK_EMPTY] = "EMPTY",
-					     [BL_HOOK_OTHERS] = "OTHER",
-					     [BL_HOOK_BEHIND] = "behind" };
+	static const char *const texts[] = {
+		[BL_HOOK_UNKNOWN] = "unknown", [BL_HOOK_OURS] = "own",
+		[BL_HOOK_EMPTY] = "EMPTY",     [BL_HOOK_OTHERS] = "OTHER",
+		[BL_HOOK_BEHIND] = "behind",   [BL_HOOK_FOLLOWED] = "followed"
+	};
 
 	return state < sizeof(texts) / sizeof(texts[0]) ? texts[state] : "unknown";
 }

@@ -10,12 +10,12 @@
 #include "maps/hook_watch_abi.h"
 
 /**
- * hook_watch_read - reads the record of a port; 0: a host's NIC, 1: its lo. All zero if there is no
- * sound record, as on a node whose daemon is of an older build.
+ * hook_watch_read - reads the record of a port, or of enum bl_hook_place on a host. All zero if
+ * there is no sound record, as on a node whose daemon is of an older build.
  */
 void hook_watch_read(const struct bl_node_ref *ref, uint32_t port, struct bl_hook_watch *w);
 
-/** hook_state_text - "own", "EMPTY", "OTHER", "behind" or "unknown". */
+/** hook_state_text - "own", "EMPTY", "OTHER", "behind", "followed" or "unknown". */
 const char *hook_state_text(uint32_t state);
 
 /**

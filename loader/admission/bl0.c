@@ -229,6 +229,14 @@ static int attach_xdp(const char *name, const char *dir, const char *kind, int p
 	return rc ? rc : bl_attach_xdp(&a, dir, kind, prog_fd, BL_XDP_NATIVE, false, err);
 }
 
+/* Keeps a descriptor of a program, for the watch over hooks. */
+static int keep_prog(int *to, int fd, struct bl_err *err)
+{
+	*to = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	return *to < 0 ? bl_fail(err, errno, "cannot keep a program of bl0: %s", strerror(errno))
+		       : 0;
+}
+
 /* Attaches all programs of bl0, bl0d and the NIC that admission needs. */
 static int attach_programs(struct bl_node *n, struct bpf_object *obj, uint32_t *bl0d,
 			   struct bl_err *err)
@@ -256,26 +264,31 @@ static int attach_programs(struct bl_node *n, struct bpf_object *obj, uint32_t *
 	 * has GRO or an XDP program; both are there in case one is taken away.
 	 */
 	rc = attach_xdp(a->bl0, n->dir, "pass", bpf_program__fd(pass->progs.bl_pass), NULL, err);
+	if (!rc)
+		rc = keep_prog(&n->bl0_prog[BL_BL0_PASS], bpf_program__fd(pass->progs.bl_pass),
+			       err);
 	bl_pass__destroy(pass);
 	if (!rc)
 		rc = attach_xdp(a->bl0d, n->dir, "hold", bpf_program__fd(hold), bl0d, err);
 	if (!rc)
 		rc = bl_attach_tc(&nic, n->dir, true, bpf_program__fd(clone), err);
-	if (!rc) {
-		n->clone_prog = fcntl(bpf_program__fd(clone), F_DUPFD_CLOEXEC, 3);
-		if (n->clone_prog < 0)
-			rc = bl_fail(err, errno, "cannot keep the program %s: %s", "bl_host_clone",
-				     strerror(errno));
-	}
+	if (!rc)
+		rc = keep_prog(&n->clone_prog, bpf_program__fd(clone), err);
+	if (!rc)
+		rc = keep_prog(&n->bl0_prog[BL_BL0_HOLD], bpf_program__fd(hold), err);
 	if (!rc)
 		rc = bl_iface_get(&app.iface, a->bl0, err);
 	if (!rc)
 		rc = bl_attach_tc(&app, n->dir, false, bpf_program__fd(hint), err);
+	if (!rc)
+		rc = keep_prog(&n->bl0_prog[BL_BL0_HINT], bpf_program__fd(hint), err);
 	if (!rc && !bl_beacon_paced(&n->cfg)) {
 		bl_detach_ingress(n->dir, a->bl0); /* left by an earlier configuration */
 		return 0;
 	}
-	return rc ? rc : bl_attach_tc(&app, n->dir, true, bpf_program__fd(lift), err);
+	if (!rc)
+		rc = bl_attach_tc(&app, n->dir, true, bpf_program__fd(lift), err);
+	return rc ? rc : keep_prog(&n->bl0_prog[BL_BL0_LIFT], bpf_program__fd(lift), err);
 }
 
 /* The NIC receives frames for @mac, too, or no longer does. 0 or -errno. */

@@ -128,20 +128,28 @@ int bl_link_prog(const char *dir, const char *kind, const struct bl_iface *i, ui
 	return rc;
 }
 
-uint32_t bl_tcx_first(int ifindex)
+void bl_tcx_around(int ifindex, bool ingress, uint32_t own, uint32_t *first, uint32_t *behind)
 {
 	uint32_t ids[64] = {};
 	LIBBPF_OPTS(bpf_prog_query_opts, q, .prog_ids = ids, .prog_cnt = 64);
+	unsigned int k;
 
+	*first = *behind = 0;
 	/* With more programs than fit the kernel fills the array and returns ENOSPC. */
-	if (bpf_prog_query_opts(ifindex, (enum bpf_attach_type)TCX_EGRESS, &q) && errno != ENOSPC)
-		return 0;
-	return ids[0];
+	if (bpf_prog_query_opts(ifindex, (enum bpf_attach_type)(ingress ? TCX_INGRESS : TCX_EGRESS),
+				&q) &&
+	    errno != ENOSPC)
+		return;
+	*first = ids[0];
+	for (k = 0; k < 63; k++)
+		if (ids[k] && ids[k] == own)
+			*behind = ids[k + 1];
 }
 
-uint32_t bl_clsact_prog(const struct bl_iface *i)
+uint32_t bl_clsact_prog(const struct bl_iface *i, bool ingress)
 {
-	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = i->ifindex, .attach_point = BPF_TC_EGRESS);
+	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = i->ifindex,
+		    .attach_point = ingress ? BPF_TC_INGRESS : BPF_TC_EGRESS);
 	LIBBPF_OPTS(bpf_tc_opts, q, .handle = BL_TC_HANDLE, .priority = BL_TC_PRIORITY);
 
 	return bpf_tc_query(&hook, &q) ? 0 : q.prog_id;

@@ -84,11 +84,14 @@ uint32_t bl_xdp_present(int ifindex, char *name, size_t size, int *flags);
  */
 int bl_link_prog(const char *dir, const char *kind, const struct bl_iface *i, uint32_t *id);
 
-/** bl_tcx_first - returns the id of the first tcx program at egress; 0: none, or not known. */
-uint32_t bl_tcx_first(int ifindex);
+/**
+ * bl_tcx_around - the ids of the first tcx program at egress or ingress, and of that which runs
+ * behind program @own; 0: none, or not known.
+ */
+void bl_tcx_around(int ifindex, bool ingress, uint32_t own, uint32_t *first, uint32_t *behind);
 
-/** bl_clsact_prog - returns the program id of the filter in barline's place at egress; 0: none. */
-uint32_t bl_clsact_prog(const struct bl_iface *i);
+/** bl_clsact_prog - returns the program id of the filter in barline's place; 0: none. */
+uint32_t bl_clsact_prog(const struct bl_iface *i, bool ingress);
 
 /** bl_xdp_is_own - returns whether the XDP link that is pinned in @dir is attached to @i. */
 bool bl_xdp_is_own(const char *dir, const struct bl_iface *i);

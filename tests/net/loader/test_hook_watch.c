@@ -7,12 +7,12 @@
  */
 #include "loader/load/attach.h"
 #include "maps/hook_watch_abi.h"
+#include "maps/nic_abi.h"
 #include "tests/net/loader/stranger.h"
 #include "tests/net/traffic.h"
 
 #define BEFORE     (1U << 3) /* BPF_F_BEFORE of Linux 6.6 */
 #define TCX_EGRESS 47        /* BPF_TCX_EGRESS */
-#define LO         1         /* entry of a host's lo */
 
 /* Serves until @cond; a busy machine does not reach the limit. */
 #define UNTIL(cond, ...)                                       \
@@ -90,7 +90,7 @@ RACK_TEST(detached__under_traffic)
 		enum bl_hook_side side;
 	} of_host[] = { { "xdp-eth0", 0, BL_HOOK_XDP },
 			{ "egress-eth0", 0, BL_HOOK_EGRESS },
-			{ "egress-lo", LO, BL_HOOK_EGRESS } };
+			{ "egress-lo", BL_HOOK_LO, BL_HOOK_EGRESS } };
 	unsigned int i, h, s, host;
 	char pin[40];
 
@@ -209,12 +209,12 @@ RACK_TEST(another_before__is_named)
 	LIBBPF_OPTS(bpf_link_create_opts, o, .flags = BEFORE);
 	int fd = stranger_load(BPF_PROG_TYPE_SCHED_CLS, -1, 0), home, link;
 	unsigned int host;
-	uint32_t first;
+	uint32_t first, behind;
 
 	open_rack(2);
 	host = rack_host(0);
 	home = rack_away(host);
-	first = bl_tcx_first((int)if_nametoindex("eth0"));
+	bl_tcx_around((int)if_nametoindex("eth0"), false, 0, &first, &behind);
 	if (!first) {
 		rack_back(home);
 		fprintf(stderr, "no tcx: skipped\n");
@@ -223,7 +223,8 @@ RACK_TEST(another_before__is_named)
 	link = bpf_link_create(fd, (int)if_nametoindex("eth0"), (enum bpf_attach_type)TCX_EGRESS,
 			       &o);
 	CHECK(link >= 0, "%s", strerror(errno));
-	CHECK(bl_tcx_first((int)if_nametoindex("eth0")) == stranger_id(fd), "it is not the first");
+	bl_tcx_around((int)if_nametoindex("eth0"), false, first, &first, &behind);
+	CHECK(first == stranger_id(fd) && !behind, "it is not the first");
 	rack_back(home);
 	until_state(host, 0, BL_HOOK_EGRESS, BL_HOOK_BEHIND);
 	CHECK(seen(host, 0, BL_HOOK_EGRESS).other_id == stranger_id(fd), "another one is named");
@@ -251,6 +252,107 @@ RACK_TEST(clsact_deleted__made_again)
 	rack_back(home);
 }
 
+/* Detaches each program of bl0 and of what belongs to it, with a pacer that sends the beacons. */
+RACK_TEST(bl0__made_again)
+{
+	static const struct {
+		const char *pin;
+		enum bl_hook_place at;
+		enum bl_hook_side side;
+	} v[] = { { "hold-bl0d", BL_HOOK_BL0D, BL_HOOK_XDP },
+		  { "pass-bl0", BL_HOOK_BL0, BL_HOOK_XDP },
+		  { "egress-bl0", BL_HOOK_BL0, BL_HOOK_EGRESS },
+		  { "ingress-eth0", BL_HOOK_NIC, BL_HOOK_INGRESS } };
+	unsigned int host, k;
+	char path[400];
+
+	rack.lab.spec.admission.on = true;
+	rack.lab.spec.beacon_us = 1000;
+	open_rack(2);
+	host = rack_host(0);
+	for (k = 0; k < sizeof(v) / sizeof(v[0]); k++) {
+		pin_path(path, sizeof(path), host, v[k].pin);
+		/* Without tcx there are filters in place of the links. */
+		if (access(path, F_OK)) {
+			CHECK(v[k].side != BL_HOOK_XDP, "no %s", path);
+			fprintf(stderr, "no tcx: %s is left out\n", v[k].pin);
+			continue;
+		}
+		until_state(host, v[k].at, v[k].side, BL_HOOK_OURS);
+		detach_link(host, v[k].pin);
+		UNTIL(seen(host, v[k].at, v[k].side).repaired == 1, "%s was not attached again",
+		      v[k].pin);
+		CHECK(seen(host, v[k].at, v[k].side).removed == 1, "%s: counted as %llu", v[k].pin,
+		      (unsigned long long)seen(host, v[k].at, v[k].side).removed);
+	}
+	CHECK(xdp_at(host, "bl0d") && xdp_at(host, "bl0"), "no program");
+}
+
+/* The same for the filter at the ingress of the NIC, where the kernel has no tcx. */
+RACK_TEST(bl0__clsact_deleted)
+{
+	unsigned int host;
+	int home;
+
+	bl_no_tcx = true;
+	rack.lab.spec.admission.on = true;
+	rack.lab.spec.beacon_us = 1000;
+	open_rack(2);
+	host = rack_host(0);
+	until_state(host, BL_HOOK_NIC, BL_HOOK_INGRESS, BL_HOOK_OURS);
+	until_state(host, BL_HOOK_BL0, BL_HOOK_EGRESS, BL_HOOK_OURS);
+	home = rack_away(host);
+	CHECK(!system("tc qdisc del dev eth0 clsact && tc qdisc del dev bl0 clsact"), "tc");
+	rack_back(home);
+	UNTIL(seen(host, BL_HOOK_NIC, BL_HOOK_INGRESS).repaired == 1, "eth0: not attached again");
+	UNTIL(seen(host, BL_HOOK_BL0, BL_HOOK_EGRESS).repaired == 1, "bl0: not attached again");
+	home = rack_away(host);
+	CHECK(!system("tc filter show dev eth0 ingress | grep -q bl_host_clone"), "no filter");
+	rack_back(home);
+}
+
+/*
+ * A program behind barline's keeps frames from the filter that picks the transmit queue. This
+ * kernel may have no such filter (act_skbedit), so the node's record is told that
+ * there is one.
+ */
+RACK_TEST(another_behind__is_named)
+{
+	int fd = stranger_load(BPF_PROG_TYPE_SCHED_CLS, 0, 0), home, link;
+	unsigned int host;
+	uint32_t first, behind, zero = 0;
+	struct bl_nic nic;
+	int fd_nic;
+
+	open_rack(2);
+	host = rack_host(0);
+	home = rack_away(host);
+	bl_tcx_around((int)if_nametoindex("eth0"), false, 0, &first, &behind);
+	if (!first) {
+		rack_back(home);
+		fprintf(stderr, "no tcx: skipped\n");
+		return;
+	}
+	link = bpf_link_create(fd, (int)if_nametoindex("eth0"), (enum bpf_attach_type)TCX_EGRESS,
+			       NULL);
+	CHECK(link >= 0, "%s", strerror(errno));
+	rack_back(home);
+	rack_serve(2500);
+	CHECK(seen(host, BL_HOOK_NIC, BL_HOOK_EGRESS).state == BL_HOOK_OURS, "named on a NIC with "
+									     "one queue");
+	fd_nic = rack_map(host, BL_MAP_NIC);
+	CHECK(fd_nic >= 0 && !bpf_map_lookup_elem(fd_nic, &zero, &nic), "%s", strerror(errno));
+	nic.done |= BL_NIC_QUEUE;
+	CHECK(!bpf_map_update_elem(fd_nic, &zero, &nic, BPF_ANY), "%s", strerror(errno));
+	close(fd_nic);
+	until_state(host, BL_HOOK_NIC, BL_HOOK_EGRESS, BL_HOOK_FOLLOWED);
+	CHECK(seen(host, BL_HOOK_NIC, BL_HOOK_EGRESS).other_id == stranger_id(fd), "another id");
+	close(link);
+	until_state(host, BL_HOOK_NIC, BL_HOOK_EGRESS, BL_HOOK_OURS);
+	CHECK(!seen(host, BL_HOOK_NIC, BL_HOOK_EGRESS).removed, "it was never removed");
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -260,6 +362,9 @@ int main(void)
 		cmocka_unit_test(again_and_again__ends),
 		cmocka_unit_test(another_before__is_named),
 		cmocka_unit_test(clsact_deleted__made_again),
+		cmocka_unit_test(bl0__made_again),
+		cmocka_unit_test(bl0__clsact_deleted),
+		cmocka_unit_test(another_behind__is_named),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
