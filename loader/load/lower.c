@@ -15,9 +15,8 @@
  * 	a port of a bridge	is the NIC below: what the bridge sends by it passes the port's
  * 				egress program and its queue, and the XDP program comes before the
  * 				bridge. The address of the host is on the bridge.
- * 	the active slave of a	is one, too, until the bond takes another one. Then the host is
- * 	bond (active-backup)	silent, as after the loss of its cable: what it sends leaves by a
- * 				NIC without programs, and nodes refuse that.
+ * 	the active slave of a	is one, too, until the bond takes another one. Then what the host
+ * 	bond (active-backup)	sends leaves by a NIC without programs and promises nothing.
  * 	another port of a bond	does not send everything that the host sends
  *
  * Example: eth0 is a port of br0 with 10.0.0.5, and br0.7 is a VLAN device with 10.7.0.5. A host on
