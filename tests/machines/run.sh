@@ -3,7 +3,9 @@
 #
 # run.sh [CASE]... - racks of QEMU machines (TCG), each with its own Debian kernel and its own
 # clock: `make test-machines`. A case is a file case-CASE.sh beside this one; rack.sh has the
-# functions that it uses. Without arguments, all of them run.
+# functions that it uses. Without arguments, all of them run, but for campaigns, which have a line
+# "# campaign: ..." and run if they are named. Packages of Debian that a case names in a line
+# "# packages: ..." are unpacked into its machines, without being installed here.
 #
 # The script prints the output of each case, "machines-KERNEL-CASE: passed" or "failed", and at the
 # end "machines: N passed, N failed". Logs and consoles are in BUILD/tests/machines/run/.
@@ -13,6 +15,7 @@
 #		themselves use the first of these for all others.
 #   BUILD	build folder (build)
 #   CASE_SECONDS	limit of one case, in seconds (1500)
+#   CAMPAIGN_SECONDS	how long a campaign goes on, in seconds (3600), beside CASE_SECONDS
 #
 # Exit: 0 all passed; 1 a case failed, or nothing ran; 126 something is missing on this machine.
 set -euo pipefail
@@ -31,12 +34,16 @@ read -r -a kernels <<<"${KERNELS:-6.1}"
 cases=("$@")
 if [ $# = 0 ]; then
 	for file in "$here"/case-*.sh; do
+		! grep -q '^# campaign:' "$file" || continue
 		name=${file##*/case-}
 		cases+=("${name%.sh}")
 	done
 fi
+packages=
 for name in "${cases[@]}"; do
-	[ -f "$here/case-$name.sh" ] || { echo "machines: no case $name" >&2; exit 126; }
+	file=$here/case-$name.sh
+	[ -f "$file" ] || { echo "machines: no case $name" >&2; exit 126; }
+	packages+=$(sed -n 's/^# packages:/ /p' "$file")
 done
 
 out=$build/tests/machines/run
@@ -50,6 +57,15 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 base_root bash ip tc bridge ethtool bpftool ptp4l phc2sys pmc
 cp -r /etc/iproute2 "$root/etc/" 2>/dev/null || true
+if [ -n "$packages" ]; then
+	suite=$(. /etc/os-release; echo "$VERSION_CODENAME")
+	# shellcheck disable=SC2046,SC2086 # lists of words
+	unpacked=$("$here/../vm/unpack.sh" "$suite" $(printf '%s\n' $packages | sort -u))
+	for file in bin sbin; do
+		[ ! -d "$unpacked/usr/$file" ] || cp "$unpacked/usr/$file"/* "$root/usr/$file/"
+		with_folder "$root/usr/$file"
+	done
+fi
 make -s -C "$top" B="$(realpath --relative-to="$top" "$build")" DESTDIR="$root" install \
 	>"$out/install.log" 2>&1 ||
 	{ cat "$out/install.log"; exit 1; }
@@ -71,12 +87,14 @@ passed=0 failed=0
 for kernel in "${kernels[@]}"; do
 	"$here/../vm/fetch.sh" "$kernel" >/dev/null || exit 1
 	for name in "${cases[@]}"; do
-		rack=$out/$kernel-$name rc=0
+		rack=$out/$kernel-$name rc=0 limit=${CASE_SECONDS:-1500}
+		! grep -q '^# campaign:' "$here/case-$name.sh" ||
+			limit=$((limit + ${CAMPAIGN_SECONDS:-3600}))
 		mkdir -p "$rack"
 		ln "$out/root.cpio" "$rack/root.cpio"
 		# timeout makes a process group, so nothing of a case outlives it.
 		RACK=$rack KERNEL=$kernel BUILD=$build MACHINES=$here \
-			timeout -k 10 "${CASE_SECONDS:-1500}" bash -c '
+			timeout -k 10 "$limit" bash -c '
 			set -euo pipefail
 			. "$MACHINES/rack.sh"
 			trap end_rack EXIT

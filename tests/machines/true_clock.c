@@ -19,24 +19,28 @@
  * In a machine:
  *	true_clock set [-o NS] [-e US]	steps the system clock to true time plus NS, sets TAI - UTC
  *					to 37 s, and declares the clock synchronised to within US
- *	true_clock keep [-e US]		as set, and then does what chronyd or phc2sys would do:
- *					steers the clock by its frequency, once a second, and
- *					tells the kernel the greatest error, which is never below US
+ *	true_clock keep [-e US] [-s PPM] [-v]
+ *					as set, and then does what chronyd or phc2sys would do:
+ *					steers the clock by its frequency, once a second, by at most
+ *					PPM (500), and tells the kernel the greatest error, which is
+ *					never below US; -v prints what it does
  *	true_clock step NS		steps the system clock by NS, as an operator would
  *	true_clock rate PPM		lets it run faster by PPM, a multiple of 100; keep may be
  *					running
- *	true_clock watch MAP [-n N] [-i MS]
- *					reads bus time from the pinned clock record MAP, N times
- *					(100), every MS (100). Prints one line for all: samples,
- *					greatest error, the bound that was nearest to its error, and
- *					how often the clock was void. Exit: 1 if an error was
- *					certainly greater than the published bound.
+ *	true_clock drift PPM		adds PPM to the frequency of the clock; keep takes it for
+ *one of the oscillator true_clock watch MAP [-n N] [-i MS] reads bus time from the pinned clock
+ *record MAP, N times (100; 0: until SIGTERM), every MS (100). Prints one line for all: samples, the
+ *greatest error, the greatest error in percent of the bound of its moment, the greatest bound, and
+ *					how often and in how many intervals the clock was void. An
+ *					error is counted as what it is certainly. Exit: 1 if one was
+ *					greater than the published bound.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
 #include <glob.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -302,40 +306,127 @@ static void set(struct offset o, int64_t offset, int64_t least_ns)
 	declare_synchronised(least_ns);
 }
 
-__attribute__((noreturn)) static void keep(struct offset o, int64_t least_ns)
+/* Lets the clock run faster by @ppb than it does now. */
+static void faster(double ppb)
 {
-	double integral = 0; /* ppb */
-	bool first = true;
+	struct timex tx = {};
+
+	adjust(&tx, "frequency");
+	tx.freq += (long)(ppb * 65.536);
+	tx.modes = ADJ_FREQUENCY;
+	adjust(&tx, "frequency");
+}
+
+static double within(double x, double limit)
+{
+	return x > limit ? limit : x < -limit ? -limit : x;
+}
+
+/*
+ * Once a second, the clock gets two frequencies, in ppb: one that makes up for the oscillator, from
+ * how far the clock went since the last look, and one that removes 0.7 of its offset in a second,
+ * but not faster than @slew. Both are added to what is there, so that the drift that somebody else
+ * adds looks like one of the oscillator.
+ */
+__attribute__((noreturn)) static void keep(struct offset o, int64_t least_ns, double slew,
+					   bool verbose)
+{
+	double slewed = 0, before = 0;
+	unsigned int looks;
+	int64_t at = 0;
 
 	set(o, 0, least_ns);
-	for (;;) {
+	for (looks = 0;; looks++) {
+		int64_t now = clock_ns(CLOCK_MONOTONIC_RAW);
 		struct error e = system_error(o);
-		double off = (double)(e.lo + e.hi) / 2, ppb;
+		double off = (double)(e.lo + e.hi) / 2, went = 0, next;
 
 		if (off > 1e6 || off < -1e6) {
 			fprintf(stderr,
 				"true_clock: the clock was off by %.0f ns, and is stepped\n", off);
 			set(o, 0, least_ns);
+			at = 0;
 			continue;
 		}
-		/* @off ns came together in a second: remove 0.7 of it in the next one. */
-		if (!first)
-			integral -= off * 0.3;
-		first = false;
-		ppb = integral - off * 0.7;
-		ppb = ppb > 5e5 ? 5e5 : ppb < -5e5 ? -5e5 : ppb;
-		integral = integral > 4e5 ? 4e5 : integral < -4e5 ? -4e5 : integral;
-		adjust(&(struct timex){ .modes = ADJ_FREQUENCY, .freq = (long)(ppb * 65.536) },
-		       "frequency");
+		/*
+		 * A look during which this computer did something else says nothing, and no
+		 * oscillator suddenly changes by 200 ppm: that is a step.
+		 */
+		if (at && e.hi - e.lo < 20000)
+			went = (off - before) * 1e9 / (double)(now - at) - slewed;
+		at = e.hi - e.lo < 20000 ? now : 0;
+		before = off;
+		if (looks >= 10 && within(went, 2e5) != went)
+			went = 0;
+		next = within(off * -0.7, slew);
+		faster(next - slewed - within(went * 0.5, 5e5));
+		slewed = next;
 		declare_synchronised(magnitude(e) + least_ns);
+		if (verbose) {
+			printf("off %.0f ns, went %.0f ppb, slewed %.0f ppb\n", off, went, slewed);
+			fflush(stdout);
+		}
 		sleep(1);
+	}
+}
+
+static volatile sig_atomic_t stopped;
+
+static void on_term(int sig)
+{
+	stopped = 1;
+}
+
+/** struct watched - what watch has seen. */
+struct watched {
+	unsigned int samples, voids, intervals, outside; /* @intervals: in which it was void */
+	int64_t worst, widest; /* ns: the greatest error, the greatest bound */
+	double percent;        /* the greatest error in percent of its bound */
+	bool is_void;
+};
+
+static void sample(struct watched *w, const struct bl_clock *map, struct offset o)
+{
+	struct bl_clock before, after, *c = &after;
+	uint64_t at0, at1, mono;
+	int64_t bound, least;
+	struct error e;
+
+	/* Bus time and bound of one record: again if the daemon has written meanwhile. */
+	do {
+		memcpy(&before, map, sizeof(before));
+		at0 = counter();
+		mono = (uint64_t)clock_ns(CLOCK_MONOTONIC);
+		at1 = counter();
+		memcpy(&after, map, sizeof(after));
+	} while (memcmp(&before, &after, sizeof(after)));
+	w->samples++;
+	if (!bl_clock_usable(c, mono)) {
+		w->intervals += !w->is_void;
+		w->is_void = true;
+		w->voids++;
+		return;
+	}
+	w->is_void = false;
+	e = error_of(o, at0, at1, (int64_t)bl_clock_at(c, mono) - TAI_UTC_S * 1000000000ll);
+	bound = (int64_t)bl_clock_bound(c, mono);
+	least = e.lo > 0 ? e.lo : e.hi < 0 ? -e.hi : 0;
+	if (least > w->worst)
+		w->worst = least;
+	if (bound > w->widest)
+		w->widest = bound;
+	if (100.0 * (double)least / (double)bound > w->percent)
+		w->percent = 100.0 * (double)least / (double)bound;
+	if (least > bound) {
+		w->outside++;
+		printf("outside: error %" PRId64 " to %" PRId64 " ns, bound %" PRId64 " ns\n", e.lo,
+		       e.hi, bound);
 	}
 }
 
 static int watch(struct offset o, const char *map, unsigned int n, unsigned int ms)
 {
-	int64_t worst = 0, nearest = INT64_MAX;
-	unsigned int i, voids = 0, outside = 0;
+	struct watched w = {};
 	const struct bl_clock *c;
 	int fd = bpf_obj_get(map);
 
@@ -344,43 +435,22 @@ static int watch(struct offset o, const char *map, unsigned int n, unsigned int 
 	c = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
 	if (c == MAP_FAILED)
 		die(map);
-	for (i = 0; i < n; i++) {
-		uint64_t at0 = counter(), at1, mono;
-		struct error e;
-		int64_t bound, least;
-
-		mono = (uint64_t)clock_ns(CLOCK_MONOTONIC);
-		at1 = counter();
-		if (!bl_clock_usable(c, mono)) {
-			voids++;
-		} else {
-			e = error_of(o, at0, at1,
-				     (int64_t)bl_clock_at(c, mono) - TAI_UTC_S * 1000000000ll);
-			bound = (int64_t)bl_clock_bound(c, mono);
-			/* The error is at least this, wherever in its interval it is. */
-			least = e.lo > 0 ? e.lo : e.hi < 0 ? -e.hi : 0;
-			if (magnitude(e) > worst)
-				worst = magnitude(e);
-			if (bound - least < nearest)
-				nearest = bound - least;
-			if (least > bound) {
-				printf("outside: error %" PRId64 " to %" PRId64 " ns, bound "
-				       "%" PRId64 " ns\n",
-				       e.lo, e.hi, bound);
-				outside++;
-			}
-		}
+	signal(SIGTERM, on_term);
+	while (!stopped && (!n || w.samples < n)) {
+		sample(&w, c, o);
 		usleep(ms * 1000);
 	}
-	printf("samples %u, greatest error %" PRId64 " ns, least room below the bound %" PRId64
-	       " ns, void %u, outside %u\n",
-	       n, worst, nearest == INT64_MAX ? 0 : nearest, voids, outside);
-	return outside ? 1 : 0;
+	printf("samples %u, greatest error %" PRId64 " ns and %.1f %% of the bound, greatest bound "
+	       "%" PRId64 " ns, void %u in %u intervals, outside %u\n",
+	       w.samples, w.worst, w.percent, w.widest, w.voids, w.intervals, w.outside);
+	return w.outside ? 1 : 0;
 }
 
 int main(int argc, char **argv)
 {
 	int64_t offset = 0, least_ns = 20000;
+	double slew = 5e5;
+	bool verbose = false;
 	unsigned int n = 100, ms = 100;
 	struct offset o;
 	const char *what = argc > 1 ? argv[1] : "", *arg = argc > 2 ? argv[2] : "";
@@ -392,18 +462,28 @@ int main(int argc, char **argv)
 		step(atoll(arg));
 		return 0;
 	}
+	if (!strcmp(what, "drift") && argc == 3) {
+		faster(atof(arg) * 1000);
+		return 0;
+	}
 	if (!strcmp(what, "rate") && argc == 3) {
 		adjust(&(struct timex){ .modes = ADJ_TICK, .tick = 10000 + atol(arg) / 100 }, "rat"
 											      "e");
 		return 0;
 	}
-	while ((opt = getopt(argc, argv, "o:e:n:i:")) != -1) {
+	while ((opt = getopt(argc, argv, "o:e:n:i:s:v")) != -1) {
 		switch (opt) {
 		case 'o':
 			offset = atoll(optarg);
 			break;
 		case 'e':
 			least_ns = atoll(optarg) * 1000;
+			break;
+		case 's':
+			slew = atof(optarg) * 1000;
+			break;
+		case 'v':
+			verbose = true;
 			break;
 		case 'n':
 			n = (unsigned int)atoi(optarg);
@@ -423,9 +503,10 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	if (!strcmp(what, "keep"))
-		keep(o, least_ns);
+		keep(o, least_ns, slew, verbose);
 	if (!strcmp(what, "watch") && optind + 1 < argc)
 		return watch(o, argv[optind + 1], n, ms);
-	fprintf(stderr, "usage: true_clock serve|set|keep|step|rate|watch; see true_clock.c\n");
+	fprintf(stderr, "usage: true_clock serve|set|keep|step|rate|drift|watch; see "
+			"true_clock.c\n");
 	return 2;
 }

@@ -15,6 +15,7 @@
 #
 # Exit: 0 ready, 69 the mirror does not answer or has no such kernel, 126 anything else.
 set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
 
 [ $# = 1 ] || { echo "usage: fetch.sh KERNEL" >&2; exit 126; }
 kernel=$1
@@ -53,44 +54,8 @@ exec 9>"$cache/lock"
 flock 9
 [ "$(cat "$dir/format" 2>/dev/null)" = "$format" ] && { echo "$dir"; exit 0; }
 
-# Find Debian's own archive in this machine's apt configuration, or the security archive for a
-# security suite. RELEASE is always known, ORIGIN only once apt has lists.
-. /etc/os-release
-here=${VERSION_CODENAME-}
-case $suite in *-security) here+=-security ;; esac
-uri= signed_by=
-while IFS='|' read -r u release codename origin component key; do
-	[ "$component" = main ] || continue
-	[ "$release" = "$here" ] || [ "$codename" = "$here" ] || continue
-	[ -z "$uri" ] || [ "$origin" = Debian ] || continue
-	uri=$u signed_by=$key
-	[ "$origin" != Debian ] || break
-done < <(apt-get indextargets --format \
-	'$(REPO_URI)|$(RELEASE)|$(CODENAME)|$(ORIGIN)|$(COMPONENT)|$(SIGNED_BY)' \
-	'Created-By: Packages')
-[ -n "$uri" ] || unavailable "apt's configuration names no Debian archive with $here main"
-case $signed_by in /*) ;; *) signed_by=/usr/share/keyrings/debian-archive-keyring.gpg ;; esac
-
-apt=$cache/apt-$suite
-mkdir -p "$apt/state/lists/partial" "$apt/cache/archives/partial" "$apt/empty"
-: >"$apt/status"
-echo "deb [arch=amd64 signed-by=$signed_by] $uri $suite main" >"$apt/sources.list"
-opts=(-qq
-	-o "Dir::Etc::SourceList=$apt/sources.list"
-	-o "Dir::Etc::SourceParts=$apt/empty"
-	-o "Dir::Etc::PreferencesParts=$apt/empty"
-	-o "Dir::State=$apt/state"
-	-o "Dir::State::status=$apt/status"
-	-o "Dir::Cache=$apt/cache"
-	-o APT::Architecture=amd64
-	-o APT::Architectures=amd64
-	-o APT::Sandbox::User=
-	-o Acquire::Retries=2
-	-o Acquire::http::Timeout=20
-	-o Acquire::Languages=none
-	-o APT::Update::Error-Mode=any)
-apt-get "${opts[@]}" update >&2 ||
-	unavailable "the package mirror does not answer for $suite (apt's words are above)"
+. "$here/apt.sh"
+private_apt "$suite"
 
 # The cloud flavour is small and has everything that most tests use. Only signed images are taken:
 # no -unsigned, no -dbg.
