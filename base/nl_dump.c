@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#define ANSWER_ROOM 32768
+#define ANSWER_ROOM 65536
 
 /*
  * Room for the fixed part of each request; the kernel wants that of the kind that is asked for
@@ -37,15 +37,28 @@ static size_t fixed_part(uint16_t ask)
 	}
 }
 
-static int send_request(struct nl *nl, uint16_t ask, uint8_t family)
+int nl_ask(struct nl *nl, struct nlmsghdr *h,
+	   int (*read)(const void *buf, size_t len, uint32_t seq, void *ctx), void *ctx)
 {
-	struct dump_request r = { .h = { .nlmsg_len = (uint32_t)NLMSG_LENGTH(fixed_part(ask)),
-					 .nlmsg_type = ask,
-					 .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP,
-					 .nlmsg_seq = ++nl->seq } };
+	char buf[ANSWER_ROOM] __attribute__((aligned(8)));
 
-	r.body.family = family;
-	return send(nl->fd, &r, r.h.nlmsg_len, 0) < 0 ? -errno : 0;
+	h->nlmsg_seq = ++nl->seq;
+	if (send(nl->fd, h, h->nlmsg_len, 0) < 0)
+		return -errno;
+	for (;;) {
+		ssize_t n = recv(nl->fd, buf, sizeof(buf), MSG_TRUNC);
+		int rc;
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n > (ssize_t)sizeof(buf))
+			return -EMSGSIZE;
+		rc = read(buf, (size_t)n, nl->seq, ctx);
+		if (rc)
+			return rc < 0 ? rc : 0;
+	}
 }
 
 /* What an NLMSG_ERROR says, as -errno. In a dump, one without an error is malformed. */
@@ -56,38 +69,45 @@ static int refusal(const struct nlmsghdr *h)
 	return h->nlmsg_len < NLMSG_LENGTH(sizeof(*e)) || e->error >= 0 ? -EBADMSG : e->error;
 }
 
+/** struct dump - argument of read_dump(). */
+struct dump {
+	uint16_t want;
+	size_t body;
+	void (*fn)(struct nlmsghdr *h, void *ctx);
+	void *ctx;
+	bool torn; /* the tables changed meanwhile */
+};
+
+static int read_dump(const void *buf, size_t n, uint32_t seq, void *ctx)
+{
+	struct nlmsghdr *h = (void *)buf;
+	struct dump *d = ctx;
+	int len = (int)n;
+
+	for (; NLMSG_OK(h, len); h = NLMSG_NEXT(h, len)) {
+		if (h->nlmsg_seq != seq)
+			continue;
+		d->torn |= !!(h->nlmsg_flags & NLM_F_DUMP_INTR);
+		if (h->nlmsg_type == NLMSG_DONE)
+			return d->torn ? -EINTR : 1;
+		if (h->nlmsg_type == NLMSG_ERROR)
+			return refusal(h);
+		if (h->nlmsg_type == d->want && h->nlmsg_len >= NLMSG_LENGTH(d->body))
+			d->fn(h, d->ctx);
+	}
+	return 0;
+}
+
 int nl_dump(struct nl *nl, uint16_t ask, uint8_t family, uint16_t want, size_t body,
 	    void (*fn)(struct nlmsghdr *h, void *ctx), void *ctx)
 {
-	char buf[ANSWER_ROOM] __attribute__((aligned(8)));
-	int rc = send_request(nl, ask, family);
-	bool torn = false;
+	struct dump_request r = { .h = { .nlmsg_len = (uint32_t)NLMSG_LENGTH(fixed_part(ask)),
+					 .nlmsg_type = ask,
+					 .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP } };
+	struct dump d = { .want = want, .body = body, .fn = fn, .ctx = ctx };
 
-	if (rc)
-		return rc;
-	for (;;) {
-		ssize_t n = recv(nl->fd, buf, sizeof(buf), MSG_TRUNC);
-		struct nlmsghdr *h = (void *)buf;
-		int len;
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (n > (ssize_t)sizeof(buf))
-			return -EMSGSIZE;
-		for (len = (int)n; NLMSG_OK(h, len); h = NLMSG_NEXT(h, len)) {
-			if (h->nlmsg_seq != nl->seq)
-				continue;
-			torn |= !!(h->nlmsg_flags & NLM_F_DUMP_INTR);
-			if (h->nlmsg_type == NLMSG_DONE)
-				return torn ? -EINTR : 0;
-			if (h->nlmsg_type == NLMSG_ERROR)
-				return refusal(h);
-			if (h->nlmsg_type == want && h->nlmsg_len >= NLMSG_LENGTH(body))
-				fn(h, ctx);
-		}
-	}
+	r.body.family = family;
+	return nl_ask(nl, &r.h, read_dump, &d);
 }
 
 static const struct rtattr *find(const struct rtattr *a, int len, uint16_t type, size_t least)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Dumps of netlink: everything that the kernel has of one kind, message by message. */
+/* Questions to netlink, and dumps: everything that the kernel has of one kind. */
 #ifndef BARLINE_BASE_NL_DUMP_H
 #define BARLINE_BASE_NL_DUMP_H
 
@@ -8,6 +8,16 @@
 #include <stdint.h>
 
 #include "base/nl.h"
+
+/**
+ * nl_ask - sends request @h, whose sequence number is set here, and reads the answer.
+ * @read: gets each part of it, @len bytes of which nothing is believed. Returns 0: there is more;
+ *	1: this was the end; or -errno, which ends it.
+ *
+ * Returns 0 or -errno; -EMSGSIZE: a part is larger than the 64 KiB that there is room for.
+ */
+int nl_ask(struct nl *nl, struct nlmsghdr *h,
+	   int (*read)(const void *buf, size_t len, uint32_t seq, void *ctx), void *ctx);
 
 /**
  * nl_dump - asks for a dump and calls @fn for each message of type @want.

@@ -6,12 +6,8 @@
 #include <linux/if_link.h>
 #include <linux/rtnetlink.h>
 #include <string.h>
-#include <sys/socket.h>
 
-#include "base/nl_msg.h"
-
-/* Parts of a dump have 32 KiB at most. Virtual functions, which take most, are not asked for. */
-#define ANSWER_ROOM 65536
+#include "base/nl_dump.h"
 
 /** struct attrs - a run of attributes. */
 struct attrs {
@@ -172,6 +168,19 @@ int nl_link_read(const void *buf, size_t len, uint32_t seq, nl_link_fn fn, void 
 	return 0;
 }
 
+/** struct link_reader - argument of read_links(). */
+struct link_reader {
+	nl_link_fn fn;
+	void *ctx;
+};
+
+static int read_links(const void *buf, size_t len, uint32_t seq, void *ctx)
+{
+	const struct link_reader *r = ctx;
+
+	return nl_link_read(buf, len, seq, r->fn, r->ctx);
+}
+
 static int ask(struct nl *nl, int ifindex, nl_link_fn fn, void *ctx)
 {
 	struct {
@@ -179,27 +188,11 @@ static int ask(struct nl *nl, int ifindex, nl_link_fn fn, void *ctx)
 		struct ifinfomsg i;
 	} r = { .h = { .nlmsg_len = sizeof(r),
 		       .nlmsg_type = RTM_GETLINK,
-		       .nlmsg_flags = (uint16_t)(NLM_F_REQUEST | (ifindex ? 0 : NLM_F_DUMP)),
-		       .nlmsg_seq = ++nl->seq },
+		       .nlmsg_flags = (uint16_t)(NLM_F_REQUEST | (ifindex ? 0 : NLM_F_DUMP)) },
 		.i = { .ifi_index = ifindex } };
-	char buf[ANSWER_ROOM] __attribute__((aligned(8)));
+	struct link_reader reader = { .fn = fn, .ctx = ctx };
 
-	if (send(nl->fd, &r, sizeof(r), 0) < 0)
-		return -errno;
-	for (;;) {
-		ssize_t n = recv(nl->fd, buf, sizeof(buf), MSG_TRUNC);
-		int rc;
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (n > (ssize_t)sizeof(buf))
-			return -EMSGSIZE;
-		rc = nl_link_read(buf, (size_t)n, nl->seq, fn, ctx);
-		if (rc)
-			return rc < 0 ? rc : 0;
-	}
+	return nl_ask(nl, &r.h, read_links, &reader);
 }
 
 static void keep(const struct nl_link *l, void *ctx)

@@ -11,12 +11,11 @@
 #include <arpa/inet.h>
 #include <stdbool.h>
 #include <string.h>
-#include <sys/socket.h>
 
+#include "base/nl_dump.h"
 #include "base/nl_msg.h"
 
-#define ANSWER_ROOM 32768
-#define BANDS       2
+#define BANDS 2
 
 static struct tcmsg *tc_begin(union nl_req *r, uint16_t type, uint16_t flags, int ifindex,
 			      uint32_t parent, uint32_t handle)
@@ -97,26 +96,8 @@ static const void *find_attr(const struct tcmsg *t, size_t len, uint16_t type, s
 static int dump(struct nl *nl, union nl_req *r, int (*read)(const void *, size_t, uint32_t, void *),
 		void *ctx)
 {
-	char buf[ANSWER_ROOM] __attribute__((aligned(8)));
-
 	r->h.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
-	r->h.nlmsg_seq = ++nl->seq;
-	if (send(nl->fd, r, r->h.nlmsg_len, 0) < 0)
-		return -errno;
-	for (;;) {
-		ssize_t n = recv(nl->fd, buf, sizeof(buf), MSG_TRUNC);
-		int rc;
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (n > (ssize_t)sizeof(buf))
-			return -EMSGSIZE;
-		rc = read(buf, (size_t)n, nl->seq, ctx);
-		if (rc)
-			return rc < 0 ? rc : 0;
-	}
+	return nl_ask(nl, &r->h, read, ctx);
 }
 
 /** struct qdisc_reader - argument of take_qdisc(). */
