@@ -35,7 +35,8 @@ struct bl_beat {
 	__u64 next_ns;     /* CLOCK_MONOTONIC of the next tick; 0: at once */
 	__u64 sends;       /* bl_host_page.sends at the last tick */
 	/*
-	 * the whole beacon except its psn; bl_host_egress fills in the barriers, which are 0 here
+	 * the whole beacon except its psn; bl_host_egress fills in the barriers, the TAI offset and
+	 * the policy, which are 0 here
 	 */
 	__u8 frame[BL_BEACON_LEN];
 	__u8 zero[2];

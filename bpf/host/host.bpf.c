@@ -267,14 +267,20 @@ static long fill_segment(__u32 i, struct barrier_fill *f)
 	return 0;
 }
 
-/* Writes how bl0's traffic is admitted at this moment into the beacon whose header is at @off. */
-static __always_inline void write_own_policy(struct __sk_buff *skb, __u32 off)
+/*
+ * Writes into this host's beacon whose header is at @off what holds at this moment: the TAI offset
+ * with which the host compares the beacons of others, and how bl0's traffic is admitted.
+ */
+static __always_inline void write_own_state(struct __sk_buff *skb, __u32 off, __s32 tai)
 {
-	__u32 at = off + sizeof(struct bl_hdr) + __builtin_offsetof(struct bl_beacon, policy);
-	__u8 said = bl_own_policy();
+	struct {
+		__u8 tai[2], policy;
+	} own = { { (__u8)((__u32)tai >> 8), (__u8)tai }, bl_own_policy() };
 
-	if (said)
-		bpf_skb_store_bytes(skb, at, &said, sizeof(said), 0);
+	_Static_assert(__builtin_offsetof(struct bl_beacon, tai_offset_s) == 0 &&
+			       __builtin_offsetof(struct bl_beacon, policy) == 2,
+		       "they are written at once");
+	bpf_skb_store_bytes(skb, off + sizeof(struct bl_hdr), &own, sizeof(own), 0);
 }
 
 /**
@@ -404,7 +410,7 @@ static __always_inline enum bl_reason on_egress_frame(struct __sk_buff *skb, str
 	f.step = skb->gso_size;
 	if (r->f.opcode == BL_OP_BEACON) {
 		fill_segment(0, &f);
-		write_own_policy(skb, f.off);
+		write_own_state(skb, f.off, r->cfg->tai_offset_s);
 		bl_link_say(skb, f.off, now.bus, now.limit - now.bus);
 		if (bl_auth)
 			bl_auth_seal_skb(skb, f.off, now.bus);

@@ -227,7 +227,8 @@ static int check_spray(const struct bl_node_ref *ref, struct bl_err *err)
 /*
  * The path up is chosen by TOP's hash or in turns while TOP rules; else by the frame, where the
  * switch was started for Fastpass, or by Linux's routes. The value is copied without a lock;
- * nothing else in it changes, so a program that reads meanwhile takes the old path or the new one.
+ * nothing else in it changes but the TAI offset (loader/order/tai.c), so a program that reads
+ * meanwhile takes the old path or the new one.
  */
 static int change_paths(const struct bl_change *c, const struct bl_token_cfg *cfg,
 			struct bl_err *err)

@@ -138,8 +138,8 @@ static void make_beacon(struct bl_node *n, struct bl_beat *b, uint64_t sends)
 	static const uint8_t to[6] = BL_BEACON_MAC;
 	struct ethhdr *eth = (void *)b->frame;
 	struct bl_hdr *h = (void *)(eth + 1);
-	struct bl_beacon body = { .tai_offset_s = htons((uint16_t)n->clock.shared->tai_offset_s),
-				  .node_id = htonl(n->meta.node_id) };
+	/* bl_host_egress fills in the TAI offset and the policy. */
+	struct bl_beacon body = { .node_id = htonl(n->meta.node_id) };
 
 	*b = (struct bl_beat){ .node_id = n->meta.node_id,
 			       .interval_ns = n->cfg.beacon_us * 1000ULL,

@@ -31,6 +31,7 @@
 #include "loader/load/maps.h"
 #include "loader/node_priv.h"
 #include "loader/order/link_check_core.h"
+#include "loader/order/tai.h"
 
 #define SAMPLE_US 250000
 #define SAY_S     60 /* overtaken frames of a link are reported at most so often */
@@ -207,6 +208,7 @@ static int on_sample(sd_event_source *src, uint64_t usec, void *ctx)
 	if (was && !w->check.proven)
 		bl_log(BL_LOG_INFO, "%s: nothing is proven against this node's clock any more",
 		       n->meta.name);
+	bl_tai_follow(n);
 	sd_event_source_set_time_relative(src, SAMPLE_US);
 	sd_event_source_set_enabled(src, SD_EVENT_ONESHOT);
 	return 0;

@@ -195,6 +195,30 @@ static void egress__beacon_says_the_policy(void **state)
 	expect_sent(&d, T0);
 }
 
+/* A beacon has the TAI offset that the host has now, whatever its sender has written. */
+static void egress__beacon_says_the_tai_offset(void **state)
+{
+	static const __s16 offsets[] = { 0, 37, -2, 256, INT16_MIN };
+	struct desc d = beacon_frame(1, 0), w;
+	struct frame in, want;
+	size_t i;
+
+	(void)state;
+	d.node = NODE_ID;
+	d.tai = 12;
+	build(&in, &d);
+	for (i = 0; i < sizeof(offsets) / sizeof(offsets[0]); i++) {
+		cfg.tai_offset_s = offsets[i];
+		set_cfg();
+		w = d;
+		w.tai = offsets[i];
+		w.b = w.c = T0;
+		host_says(&w, T0);
+		build(&want, &w);
+		expect_frame_sent(&in, BEACON_MARK, 0, &want, BL_R_BEACON_SENT);
+	}
+}
+
 /* A link-local barline frame is accepted only from the daemon, which sets the beacon mark. */
 static void egress__forged_beacon(void **state)
 {
@@ -1067,6 +1091,7 @@ int main(void)
 		CASE(egress__all_variants),
 		CASE(egress__beacon),
 		CASE(egress__beacon_says_the_policy),
+		CASE(egress__beacon_says_the_tai_offset),
 		CASE(egress__forged_beacon),
 		CASE(egress__not_an_endpoint),
 		CASE(egress__foreign_source),
