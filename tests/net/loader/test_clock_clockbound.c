@@ -5,7 +5,7 @@
  */
 #include "core/clock_core.h"
 #include "core/clockbound_core.h"
-#include "tests/net/rack.h"
+#include "tests/net/loader/clock_record.h"
 
 #define PATH BL_RUN_DIR "/shm0"
 
@@ -29,17 +29,6 @@ static void renew(void)
 	close(fd);
 }
 
-static struct bl_clock record(void)
-{
-	int fd = rack_map(host, BL_MAP_CLOCK);
-	struct bl_clock c;
-	uint32_t zero = 0;
-
-	CHECK(fd >= 0 && !bpf_map_lookup_elem(fd, &zero, &c), "%s", strerror(errno));
-	close(fd);
-	return c;
-}
-
 /* Serves until the record has that state and reason; the case's limit ends a wait in vain. */
 static void until(enum bl_clock_state state, enum bl_clock_reason reason, bool renewed,
 		  const char *what)
@@ -51,7 +40,7 @@ static void until(enum bl_clock_state state, enum bl_clock_reason reason, bool r
 		if (renewed)
 			renew();
 		rack_serve(100);
-		c = record();
+		c = clock_record(host);
 	} while (c.state != state || c.reason != reason);
 }
 
@@ -74,7 +63,7 @@ RACK_TEST(clockbound__good_stale_truncated_disrupted)
 	host = rack_host(0);
 	until(BL_CLOCK_NEVER, BL_CLOCK_CB_GONE, false, "there is no file");
 	until(BL_CLOCK_GOOD, BL_CLOCK_NO_REASON, true, "it is renewed");
-	c = record();
+	c = clock_record(host);
 	CHECK(c.source == BL_CLOCK_CLOCKBOUND && bl_clock_usable(&c, t_mono()), "not valid");
 	CHECK(c.bound_ns >= 50000 && c.source_ns > 40000, "a bound of %llu ns",
 	      (unsigned long long)c.bound_ns);

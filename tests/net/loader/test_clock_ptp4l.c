@@ -19,7 +19,7 @@
 #include "core/clock_core.h"
 #include "core/ptp_core.h"
 #include "tests/net/barline_run.h"
-#include "tests/net/rack.h"
+#include "tests/net/loader/clock_record.h"
 
 #define DIR BL_RUN_DIR "/ptp"
 
@@ -27,17 +27,6 @@ static unsigned int host;
 static const char *asks;              /* the socket that the daemon asks */
 static uint32_t max_bound_us = 25000; /* from 200 us on, that takes four minutes */
 static pid_t master, slave, relay;
-
-static struct bl_clock record(void)
-{
-	int fd = rack_map(host, BL_MAP_CLOCK);
-	struct bl_clock c;
-	uint32_t zero = 0;
-
-	CHECK(fd >= 0 && !bpf_map_lookup_elem(fd, &zero, &c), "%s", strerror(errno));
-	close(fd);
-	return c;
-}
 
 /* Serves until the record has that state and that reason. The case's limit ends a wait in vain. */
 static void until(enum bl_clock_state state, enum bl_clock_reason reason, const char *what)
@@ -47,7 +36,7 @@ static void until(enum bl_clock_state state, enum bl_clock_reason reason, const 
 	fprintf(stderr, "    %s\n", what);
 	do {
 		rack_serve(20);
-		c = record();
+		c = clock_record(host);
 	} while (c.state != state || c.reason != reason);
 }
 
@@ -250,7 +239,7 @@ RACK_TEST(ptp4l__not_running_then_not_calibrated)
 	until_measured();
 	until(BL_CLOCK_NEVER, BL_CLOCK_PTP_PORT, "ptp4l runs");
 	told("unsynchronised", "ptp4l_port", "FAIL", "no port in the state SLAVE");
-	CHECK(!record().source_as_of_ns, "the clock was believed");
+	CHECK(!clock_record(host).source_as_of_ns, "the clock was believed");
 	kill_slave();
 	end(&master);
 	CHECK(adjtimex(&after) >= 0 && after.freq == before.freq, "somebody set the clock");
@@ -272,13 +261,13 @@ RACK_TEST(ptp4l__stopped_then_killed)
 	until(BL_CLOCK_NEVER, BL_CLOCK_PTP_GONE, "ptp4l is killed");
 	start_slave();
 	until(BL_CLOCK_NEVER, BL_CLOCK_PTP_PORT, "ptp4l runs again");
-	CHECK(!record().source_as_of_ns, "the clock was believed");
+	CHECK(!clock_record(host).source_as_of_ns, "the clock was believed");
 }
 
 /* Bus time is CLOCK_TAI, which the only clock of this machine is, to within the bound. */
 static void check_bus_time(void)
 {
-	struct bl_clock c = record();
+	struct bl_clock c = clock_record(host);
 	struct timespec t;
 	uint64_t a = t_mono(), tai, b;
 	int64_t off;
@@ -299,7 +288,8 @@ static void open_good(void)
 	until(BL_CLOCK_GOOD, BL_CLOCK_NO_REASON, "a Sync has been measured");
 	check_bus_time();
 	fprintf(stderr, "    bound %llu ns, of which ptp4l's %llu ns\n",
-		(unsigned long long)record().bound_ns, (unsigned long long)record().source_ns);
+		(unsigned long long)clock_record(host).bound_ns,
+		(unsigned long long)clock_record(host).source_ns);
 }
 
 /* A calibrated ptp4l that is stopped until the record is void. */
@@ -311,11 +301,11 @@ RACK_TEST(ptp4l__good_then_void_and_back)
 	max_bound_us = 1500;
 	open_good();
 	since = t_mono();
-	c = record();
+	c = clock_record(host);
 	bound = bl_clock_bound(&c, since);
 	CHECK(!kill(slave, SIGSTOP), "stop");
 	until(BL_CLOCK_TOO_WIDE, BL_CLOCK_PTP_SILENT, "the bound reaches its limit");
-	c = record();
+	c = clock_record(host);
 	CHECK(!bl_clock_usable(&c, t_mono()), "a void record is used");
 	/* 100 us a second */
 	CHECK(t_mono() - since > (max_bound_us * 1000ULL - bound) * 9000, "after %llu ms",

@@ -9,18 +9,11 @@
 #include "maps/hook_watch_abi.h"
 #include "maps/nic_abi.h"
 #include "tests/net/loader/stranger.h"
+#include "tests/net/serve_until.h"
 #include "tests/net/traffic.h"
 
 #define BEFORE     (1U << 3) /* BPF_F_BEFORE of Linux 6.6 */
 #define TCX_EGRESS 47        /* BPF_TCX_EGRESS */
-
-/* Serves until @cond; a busy machine does not reach the limit. */
-#define UNTIL(cond, ...)                                       \
-	do {                                                   \
-		uint64_t until_ = t_mono() + 60000000000ULL;   \
-		for (; !(cond); rack_serve(2))                 \
-			CHECK(t_mono() < until_, __VA_ARGS__); \
-	} while (0)
 
 static void patient(struct bl_node_cfg *cfg, const struct lab_node *n)
 {

@@ -9,15 +9,8 @@
 #include "loader/load/lower.h"
 #include "tests/net/barline_run.h"
 #include "tests/net/loader/stranger.h"
+#include "tests/net/serve_until.h"
 #include "tests/net/traffic.h"
-
-/* Serves until @cond; a busy machine does not reach the limit. */
-#define UNTIL(cond, ...)                                       \
-	do {                                                   \
-		uint64_t until_ = t_mono() + 60000000000ULL;   \
-		for (; !(cond); rack_serve(2))                 \
-			CHECK(t_mono() < until_, __VA_ARGS__); \
-	} while (0)
 
 static const char *ifname_wanted; /* NIC of the first host, instead of eth0 */
 static bool accepted;             /* generic XDP, and reordering is accepted */

@@ -8,17 +8,9 @@
 #include <sys/socket.h>
 
 #include "loader/load/chain.h"
-#include "tests/net/rack.h"
+#include "tests/net/serve_until.h"
 
 #define TALKS 20 /* messages that each has to get from the other */
-
-/* Serves until @cond; a busy machine does not reach the limit. */
-#define UNTIL(cond, ...)                                       \
-	do {                                                   \
-		uint64_t until_ = t_mono() + 60000000000ULL;   \
-		for (; !(cond); rack_serve(2))                 \
-			CHECK(t_mono() < until_, __VA_ARGS__); \
-	} while (0)
 
 struct talk {
 	_Atomic int ready, done;
