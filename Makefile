@@ -297,6 +297,7 @@ $(B)/tests/prog/test_host_native: $(addprefix $(B)/native/,native.o native_host.
 
 # as WRAP_test_x, of net tests: a unit test may have the same name
 NET_WRAP_test_tai := adjtimex
+NET_WRAP_test_void := clock_gettime
 
 # the racks of the tests are the lab's, and so are the workers of test_kills
 $(NET_BIN): $(LAB_LIBS) | $(SKELS)
