@@ -30,14 +30,15 @@ struct bl_link_lane {
 	__u64 received; /* @frames of struct bl_reg when the last beacon came */
 	__u64 heard_ns; /* bus time of that beacon; 0: none yet */
 	__u64 lost;     /* frames that never came */
-	/* frames that came after a beacon that had counted them, or before one that had not */
+	/* frames that came after a beacon that had counted them */
 	__u64 overtaken;
 	__u64 changed_ns; /* bus time at which @apart changed last */
 	__u32 ahead;      /* of the last beacon: its frames less @received, modulo 2^32 */
 	/* above 0: frames that are missing, and may still come; below: that came too early */
 	__s32 apart;
-	__u32 worst;  /* most frames that were overtaken from one beacon to the next */
-	__u32 raced;  /* frames that changed places and are explained by @racing; saturating */
+	__u32 worst; /* most frames that were overtaken from one beacon to the next */
+	/* frames that changed places without harm: explained by @racing, or before their beacon */
+	__u32 raced;
 	__u16 run;    /* of the last beacon; 0: none yet */
 	__u16 racing; /* of the last beacon */
 	__u32 node;   /* of the last beacon */

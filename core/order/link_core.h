@@ -5,9 +5,15 @@
  * difference never changes.
  *
  * It rises by n: n frames that the beacon counts have not come. They were lost, or the beacon has
- * overtaken them. It falls by n: n frames have come after a beacon that had counted them, or before
- * one that had not. Only a queue that changes the order does that (or a stranger who adds frames to
- * the link, or a cable that doubles them). What is missing for BL_LINK_SETTLE_NS is lost.
+ * overtaken them. It falls again by n: n of them have come after all, behind a beacon whose barrier
+ * may already have passed them. Only a queue that changes the order does that. What is missing for
+ * BL_LINK_SETTLE_NS is lost.
+ *
+ * It falls by n although none was missing: n frames have come before a beacon that had not counted
+ * them. That harms nothing, since its barrier is older than they are, and it proves nothing: the
+ * CPU of the beacon may have been interrupted between reading the counts and queueing it, for any
+ * number of frames of other CPUs. (Or a stranger adds frames to the link, or a cable doubles them.)
+ * They are counted as raced.
  *
  * Example, base 0: beacons say 10, 20, 20, 30; when they arrive, 10, 14, 20, 30 frames have come.
  * The difference is 0, 6, 0, 0: 6 frames were overtaken by the second beacon, and none is lost. If
@@ -15,8 +21,8 @@
  *
  * A host sends on several CPUs. Between counting a frame and queueing it, a CPU may be passed by
  * another, so each other CPU that was active of late explains one of its skbs: @racing of the
- * beacon. A difference that falls by no more than that is counted as raced and proves nothing. It
- * does no harm: a frame between the two is still in flight for the barrier of the beacon. A switch
+ * beacon. No more missing frames than that which come after all are counted as raced, too. They do
+ * no harm: a frame between the two is still in flight for the barrier of the beacon. A switch
  * counts each lane on one CPU, and its @racing is 0.
  *
  * Not here: where the counts are kept (maps/link_abi.h).
@@ -90,6 +96,28 @@ BL_CORE void bl_link_begin(struct bl_link_lane *l, const struct bl_link_note *n)
 	l->changed_ns = n->now;
 }
 
+/*
+ * The difference has fallen by @fall frames, and is @l->apart now. Returns how many of them were
+ * overtaken.
+ */
+BL_CORE __u32 bl_link_fell(struct bl_link_lane *l, __u32 fall, __u32 slack)
+{
+	__u32 early = l->apart < 0 ? 0 - (__u32)l->apart : 0, late;
+
+	if (early > fall)
+		early = fall;
+	late = fall - early;
+	if (late <= slack) {
+		l->raced += fall;
+		return 0;
+	}
+	l->raced += early;
+	l->overtaken += late;
+	if (late > l->worst)
+		l->worst = late;
+	return late;
+}
+
 /**
  * bl_link_beacon - compares a beacon with what came, and records it. Returns by how many frames
  * @l->overtaken has risen.
@@ -107,15 +135,9 @@ BL_CORE __u32 bl_link_beacon(struct bl_link_lane *l, const struct bl_link_note *
 	}
 	if (rose) {
 		slack = n->racing > l->racing ? n->racing : l->racing;
-		if (rose < 0 && 0 - (__u32)rose > slack) {
-			fell = 0 - (__u32)rose;
-			l->overtaken += fell;
-			if (fell > l->worst)
-				l->worst = fell;
-		} else if (rose < 0) {
-			l->raced += 0 - (__u32)rose;
-		}
 		l->apart = (__s32)((__u32)l->apart + (__u32)rose);
+		if (rose < 0)
+			fell = bl_link_fell(l, 0 - (__u32)rose, slack);
 		l->ahead = ahead;
 		l->changed_ns = n->now;
 	} else if (l->apart && n->now - l->changed_ns > BL_LINK_SETTLE_NS) {

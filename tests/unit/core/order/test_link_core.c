@@ -91,23 +91,47 @@ static void bl_link_beacon__overtaken(void **state)
 		.worst = 6 });
 }
 
-/* Frames that come before the beacon that counts them were overtaken, too, and are not lost. */
+/*
+ * Frames that come before the beacon that counts them harm nothing, however many they are, and are
+ * not lost: the CPU of the beacon was interrupted before it queued it.
+ */
 static void bl_link_beacon__too_early(void **state)
 {
 	(void)state;
 	STEPS({ .frames = 10, .received = 10 },
-	      { .frames = 10, .received = 13, .fell = 3, .apart = -3, .overtaken = 3, .worst = 3 },
-	      { .frames = 13, .received = 13, .overtaken = 3, .worst = 3 },
+	      { .frames = 10, .received = 11, .apart = -1, .raced = 1 },
+	      { .frames = 10, .received = 13, .apart = -3, .raced = 3 },
+	      { .frames = 13, .received = 13, .raced = 3 },
 	      /* frames that nobody has counted: doubled, or a stranger's */
-	      { .frames = 13, .received = 15, .fell = 2, .apart = -2, .overtaken = 5, .worst = 3 },
-	      { .frames = 13,
-		.received = 15,
-		.wait = BL_LINK_SETTLE_NS,
-		.apart = -2,
-		.overtaken = 5,
-		.worst = 3 },
-	      { .frames = 13, .received = 15, .wait = 1, .overtaken = 5, .worst = 3 },
-	      { .frames = 14, .received = 15, .apart = 1, .lost = 1, .overtaken = 5, .worst = 3 });
+	      { .frames = 13, .received = 15, .apart = -2, .raced = 5 },
+	      { .frames = 13, .received = 15, .wait = BL_LINK_SETTLE_NS, .apart = -2, .raced = 5 },
+	      { .frames = 13, .received = 15, .wait = 1, .raced = 5 },
+	      { .frames = 14, .received = 15, .apart = 1, .lost = 1, .raced = 5 });
+}
+
+/* From frames that are missing to frames that are early: only the former were overtaken. */
+static void bl_link_beacon__late_and_early(void **state)
+{
+	(void)state;
+	STEPS({ .frames = 10, .received = 10 },
+	      { .frames = 11, .received = 10, .racing = 1, .apart = 1, .lost = 1 },
+	      { .frames = 11, .received = 12, .racing = 1, .apart = -1, .raced = 2 },
+	      { .frames = 12, .received = 12, .raced = 2 },
+	      { .frames = 14, .received = 12, .racing = 1, .apart = 2, .lost = 2, .raced = 2 },
+	      { .frames = 14,
+		.received = 19,
+		.fell = 2,
+		.overtaken = 2,
+		.worst = 2,
+		.apart = -5,
+		.raced = 7 },
+	      /* and still earlier */
+	      { .frames = 14,
+		.received = 21,
+		.overtaken = 2,
+		.worst = 2,
+		.apart = -7,
+		.raced = 9 });
 }
 
 static void bl_link_beacon__lost(void **state)
@@ -131,8 +155,8 @@ static void bl_link_beacon__racing(void **state)
 	STEPS({ .frames = 10, .received = 10 },
 	      { .frames = 12, .received = 10, .racing = 2, .apart = 2, .lost = 2 },
 	      { .frames = 12, .received = 12, .raced = 2 },
-	      { .frames = 12, .received = 14, .racing = 2, .apart = -2, .raced = 4 },
-	      { .frames = 14, .received = 14, .raced = 4 },
+	      { .frames = 14, .received = 12, .racing = 1, .apart = 2, .lost = 2, .raced = 2 },
+	      { .frames = 14, .received = 14, .racing = 2, .raced = 4 },
 	      { .frames = 17, .received = 14, .racing = 2, .apart = 3, .lost = 3, .raced = 4 },
 	      { .frames = 17, .received = 17, .fell = 3, .overtaken = 3, .worst = 3, .raced = 4 });
 }
@@ -278,6 +302,7 @@ int main(void)
 		cmocka_unit_test(bl_link_beacon__fifo),
 		cmocka_unit_test(bl_link_beacon__overtaken),
 		cmocka_unit_test(bl_link_beacon__too_early),
+		cmocka_unit_test(bl_link_beacon__late_and_early),
 		cmocka_unit_test(bl_link_beacon__lost),
 		cmocka_unit_test(bl_link_beacon__racing),
 		cmocka_unit_test(bl_link_beacon__begins_anew),
