@@ -407,7 +407,9 @@ struct bl_carried_lane {
 	__u32 frames; /* ordered UDP frames sent, except ACK and RECALLED, modulo 2^32 */
 	__u32 before; /* of them, those before the relay with the number @relay */
 	__u32 relay;  /* @relays of struct bl_sw_lane when the last of them was sent */
-	__u32 reserved[3];
+	/* bus time of the last beacon with a link body and a number of frames: bl_link_tick() */
+	__u32 said;
+	__u32 reserved[2];
 };
 _Static_assert(sizeof(struct bl_carried_lane) == 32, "two in a cache line");
 

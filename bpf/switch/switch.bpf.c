@@ -381,24 +381,30 @@ int bl_switch_steered(struct xdp_md *ctx)
 }
 
 /*
- * Writes what the clone of a beacon says of the link of port @p.
+ * Writes what the clone of a beacon says of the link of port @p, if that is due.
  * @relay: number of the relay (count_carried())
  * @metered: the clone goes behind all data that was counted
  */
-static __always_inline void say_link(struct bl_link_body *b, __u32 p,
-				     const struct bl_carried_lane *c, const struct bl_sw_lane *from,
-				     __u32 relay, int metered)
+static __always_inline void say_link(struct bl_link_body *b, __u32 p, struct bl_carried_lane *c,
+				     const struct bl_sw_lane *from, __u32 relay, int metered)
 {
-	const struct bl_link *link = bpf_map_lookup_elem(&link_seen, &p);
 	__s32 later = (__s32)(c->relay - relay);
+	const struct bl_link *link;
 
 	b->magic = 0;
-	if (!link || !from)
+	if (!from || !bl_link_due(c->said, from->now_ns))
+		return;
+	link = bpf_map_lookup_elem(&link_seen, &p);
+	if (!link)
 		return;
 	link_out(b, link, from->now_ns, from->bound_ns);
-	b->run = later > 0 && !metered ? 0 : BL_BE16(link->run);
 	b->racing = 0;
 	b->frames = BL_BE32(later < 0 || metered ? c->frames : c->before);
+	b->run = 0;
+	if (later > 0 && !metered)
+		return; /* the number is not known; the next beacon says it */
+	b->run = BL_BE16(link->run);
+	c->said = bl_link_tick(from->now_ns);
 }
 
 /*

@@ -47,7 +47,9 @@ struct desc {
 	__u16 port;
 	__u32 node;
 	struct bl_pair relay[BL_SETS_MAX];
-	/* 1: @link is in the relay scratch. No bool: gcc 12 clears its padding in the wrong place.
+	/*
+	 * 1: @link is in the relay scratch; 2: four zero bytes in its place, so that there is none.
+	 * No bool: gcc 12 clears its padding in the wrong place.
 	 */
 	__u64 says;
 	struct bl_link_body link;
@@ -258,8 +260,10 @@ MAYBE_UNUSED static void build(struct frame *f, const struct desc *d)
 			put48(f, d->relay[i].b);
 			put48(f, d->relay[i].c);
 		}
-		if (d->says)
+		if (d->says == 1)
 			memcpy(f->p + hdr + 24 + 8 + 16, &d->link, 40);
+		else if (d->says)
+			memset(f->p + hdr + 24 + 8 + 16, 0, 4);
 		return;
 	}
 	for (i = 0; i < d->body; i++)

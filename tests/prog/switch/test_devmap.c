@@ -1,11 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* bl_switch_devmap, run on live frames (live_util.h). */
+#include "core/order/link_core.h"
 #include "tests/prog/switch/live_util.h"
 #include "tests/prog/pace_util.h"
 
+/* When a clone with a link body left last, by port and lane of this case. */
+static __u32 said[NPORTS][BL_LANES_MAX];
+
+static int devmap_setup(void **state)
+{
+	memset(said, 0, sizeof(said));
+	return switch_setup(state);
+}
+
 /*
  * Returns what leaves on @port of a beacon that ingress relayed: with the barriers of the port's
- * own set, its address and its number, and what the switch says of the link.
+ * own set, its address and its number, and what the switch says of the link, if that is due.
  */
 static struct desc clone_of(struct desc d, __u32 port)
 {
@@ -14,8 +24,11 @@ static struct desc clone_of(struct desc d, __u32 port)
 
 	map_get(sk->maps.sw_lanes, d.lane, &lane);
 	say(&d, (__u16)(0x700 + port), 0, lane.now_ns, lane.bound_ns);
+	if (bl_link_due(said[port][d.lane], lane.now_ns))
+		said[port][d.lane] = bl_link_tick(lane.now_ns);
+	else
+		d.says = 2;
 	d.ts = 0;
-
 	d.b = mine->b;
 	d.c = mine->c;
 	d.port = (__u16)port;
@@ -453,7 +466,7 @@ static void reasons__all_seen(void **state)
 	all_reasons_seen(BY_DEVMAP, BY_DEVMAP | BY_SW | BY_PORT);
 }
 
-#define CASE(f) cmocka_unit_test_setup(f, switch_setup)
+#define CASE(f) cmocka_unit_test_setup(f, devmap_setup)
 
 int main(void)
 {

@@ -3,6 +3,7 @@
  * What a switch makes of the link bodies of beacons, what it counts, and what its own beacons say.
  * The arithmetic is in tests/unit/core/order/test_link_core.c and test_skew_core.c.
  */
+#include "core/order/link_core.h"
 #include "tests/prog/switch/live_util.h"
 #include "tests/prog/pace_util.h"
 
@@ -292,6 +293,7 @@ static void seen__clock_ahead(void **state)
 static void says__frames(void **state)
 {
 	const struct bl_carried c = { .lane[0] = { .frames = 43, .before = 40, .relay = 7 } };
+	const struct bl_sw_lane lane = { .now_ns = T0 };
 	static const struct {
 		__u32 relay, frames;
 		bool counted;
@@ -306,6 +308,7 @@ static void says__frames(void **state)
 	size_t i;
 
 	(void)state;
+	map_put(sk->maps.sw_lanes, 0, &lane);
 	for (i = 0; i < sizeof(t) / sizeof(*t); i++) {
 		struct desc d = relayed(beacon_frame(0, 1), 0, T0);
 		struct frame in;
@@ -332,11 +335,13 @@ static void says__frames_metered(void **state)
 	const struct bl_carried c = { .lane[0] = { .frames = 43, .before = 40, .relay = 7 } };
 	struct desc d = relayed(beacon_frame(0, 1), 0, T0);
 	struct bpf_devmap_val v = { .ifindex = net.ifindex[1] };
+	const struct bl_sw_lane lane = { .now_ns = T0 };
 	struct frame in, out;
 	struct bl_link_body *b = (void *)(out.p + 14 + 48);
 	__u64 none = 0;
 
 	(void)state;
+	map_put(sk->maps.sw_lanes, 0, &lane);
 	pace_setup(sk->maps.port_due, 10, BL_PORT_QUEUE(NPORTS, 0));
 	map_put(sk->maps.port_busy, 1, &none);
 	map_put(sk->maps.port_tx, 1, &v);
@@ -356,7 +361,7 @@ static void says__frames_metered(void **state)
 static void says__the_rest(void **state)
 {
 	struct desc d = relayed(beacon_frame(0, 1), 0, T0);
-	const struct bl_sw_lane lane = { .now_ns = T0 + 5, .bound_ns = 1717 };
+	struct bl_sw_lane lane = { .now_ns = T0 + 5, .bound_ns = 1717 };
 	struct bl_link l = {
 		.run = 9, .least_ns = { -300, 200 }, .bucket_ns = T0 - 1000, .overtaken = 0xfffffffe
 	};
@@ -381,9 +386,52 @@ static void says__the_rest(void **state)
 	map_put(sk->maps.link_seen, 1, &l);
 	d.relay[1].b = T0 + 1;
 	build(&in, &d);
+	lane.now_ns += BL_LINK_SAY << 10;
+	map_put(sk->maps.sw_lanes, 0, &lane);
 	send_through(to_port, 0, &in);
 	receive_frame(1, &got, 5000);
 	assert_int_equal((__s32)BL_BE32(b->echo), BL_ECHO_NONE);
+	counts_take(sk->maps.counts, counted);
+}
+
+/* A beacon carries a body once in so many ticks, and again if that body said no number. */
+static void says__not_each_time(void **state)
+{
+	static const struct {
+		__u32 after, relay; /* ticks after T0 */
+		bool body, counted;
+	} t[] = {
+		{ 0, 6, true, false },
+		{ 1, 7, true, true },
+		{ 1, 7, false, false },
+		{ BL_LINK_SAY, 7, false, false },
+		{ BL_LINK_SAY + 1, 7, true, true },
+		{ BL_LINK_SAY + 2, 7, false, false },
+		{ 0, 7, true, true }, /* the clock was set back */
+	};
+	const struct bl_carried c = { .lane[0] = { .frames = 43, .before = 40, .relay = 7 } };
+	struct bl_sw_lane lane = { .bound_ns = 1717 };
+	struct frame in, got;
+	struct bl_link_body *b = (void *)(got.p + 14 + 48);
+	size_t i;
+
+	(void)state;
+	map_put(sk->maps.sw_carried, 1, &c);
+	for (i = 0; i < sizeof(t) / sizeof(*t); i++) {
+		struct desc d = relayed(beacon_frame(0, 1), 0, T0 + i);
+
+		d.ts = t[i].relay;
+		lane.now_ns = T0 + ((__u64)t[i].after << 10);
+		map_put(sk->maps.sw_lanes, 0, &lane);
+		build(&in, &d);
+		send_through(to_port, 0, &in);
+		receive_frame(1, &got, 5000);
+		assert_int_equal(got.n, BL_BEACON_LEN);
+		assert_int_equal(b->magic, t[i].body ? BL_BE32(BL_LINK_MAGIC) : 0);
+		if (t[i].body)
+			assert_int_equal(BL_BE16(b->run), t[i].counted ? 0x701 : 0);
+	}
+	expect_no_arrival();
 	counts_take(sk->maps.counts, counted);
 }
 
@@ -425,6 +473,7 @@ int main(void)
 		CASE(seen__first),          CASE(seen__overtaken),    CASE(seen__not_a_body),
 		CASE(seen__clock_void),     CASE(seen__clock_ahead),  CASE(says__frames),
 		CASE(says__frames_metered), CASE(says__the_rest),     CASE(says__whole_way),
+		CASE(says__not_each_time),
 	};
 
 	return cmocka_run_group_tests(tests, live_setup, NULL);

@@ -251,6 +251,31 @@ static void bl_link_beacon__random_fifo(void **state)
 	assert_int_equal(l.overtaken + l.raced, 0);
 }
 
+static void bl_link_due__edges(void **state)
+{
+	static const struct {
+		uint32_t said;
+		uint64_t tick; /* of now */
+		int due;
+	} t[] = {
+		{ 0, 0, 0 },
+		{ 0, BL_LINK_SAY - 1, 0 },
+		{ 0, BL_LINK_SAY, 1 },
+		{ 5000, 5000, 0 },
+		{ 5000, 4999, 1 }, /* the clock was set back */
+		{ 5000, 1ULL << 32, 1 },
+		{ 0xfffffff0, (1ULL << 32) + BL_LINK_SAY - 17, 0 },
+		{ 0xfffffff0, (1ULL << 32) + BL_LINK_SAY - 16, 1 },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(t) / sizeof(*t); i++) {
+		assert_int_equal(bl_link_due(t[i].said, t[i].tick << 10), t[i].due);
+		assert_int_equal(bl_link_due(t[i].said, (t[i].tick << 10) + 1023), t[i].due);
+	}
+}
+
 static void bl_link_sent__by_cpu(void **state)
 {
 	struct bl_link_sent s = { 0 };
@@ -307,6 +332,7 @@ int main(void)
 		cmocka_unit_test(bl_link_beacon__racing),
 		cmocka_unit_test(bl_link_beacon__begins_anew),
 		cmocka_unit_test(bl_link_beacon__random_fifo),
+		cmocka_unit_test(bl_link_due__edges),
 		cmocka_unit_test(bl_link_sent__by_cpu),
 		cmocka_unit_test(bl_gso_frames__edges),
 		cmocka_unit_test(bl_link_sat__edges),
