@@ -69,6 +69,31 @@ static int refusal(const struct nlmsghdr *h)
 	return h->nlmsg_len < NLMSG_LENGTH(sizeof(*e)) || e->error >= 0 ? -EBADMSG : e->error;
 }
 
+int nl_messages(const void *buf, size_t len, uint32_t seq, nl_message_fn fn, void *ctx)
+{
+	const char *at = buf;
+
+	while (len >= sizeof(struct nlmsghdr)) {
+		const struct nlmsghdr *h = (const void *)at;
+		size_t step = NLMSG_ALIGN((size_t)h->nlmsg_len);
+		int rc = 0;
+
+		if (h->nlmsg_len < sizeof(*h) || h->nlmsg_len > len)
+			return -EBADMSG;
+		if (h->nlmsg_seq == seq)
+			rc = h->nlmsg_type == NLMSG_ERROR ? refusal(h) : fn(h, ctx);
+		if (!rc && h->nlmsg_seq == seq && h->nlmsg_type == NLMSG_DONE)
+			rc = 1;
+		if (rc)
+			return rc;
+		/* The last message need not be padded. */
+		step = step > len ? len : step;
+		at += step;
+		len -= step;
+	}
+	return 0;
+}
+
 /** struct dump - argument of read_dump(). */
 struct dump {
 	uint16_t want;
@@ -78,24 +103,21 @@ struct dump {
 	bool torn; /* the tables changed meanwhile */
 };
 
-static int read_dump(const void *buf, size_t n, uint32_t seq, void *ctx)
+static int take_dump(const struct nlmsghdr *h, void *ctx)
 {
-	struct nlmsghdr *h = (void *)buf;
 	struct dump *d = ctx;
-	int len = (int)n;
 
-	for (; NLMSG_OK(h, len); h = NLMSG_NEXT(h, len)) {
-		if (h->nlmsg_seq != seq)
-			continue;
-		d->torn |= !!(h->nlmsg_flags & NLM_F_DUMP_INTR);
-		if (h->nlmsg_type == NLMSG_DONE)
-			return d->torn ? -EINTR : 1;
-		if (h->nlmsg_type == NLMSG_ERROR)
-			return refusal(h);
-		if (h->nlmsg_type == d->want && h->nlmsg_len >= NLMSG_LENGTH(d->body))
-			d->fn(h, d->ctx);
-	}
+	d->torn |= !!(h->nlmsg_flags & NLM_F_DUMP_INTR);
+	if (h->nlmsg_type == NLMSG_DONE)
+		return d->torn ? -EINTR : 0;
+	if (h->nlmsg_type == d->want && h->nlmsg_len >= NLMSG_LENGTH(d->body))
+		d->fn((struct nlmsghdr *)h, d->ctx);
 	return 0;
+}
+
+static int read_dump(const void *buf, size_t len, uint32_t seq, void *ctx)
+{
+	return nl_messages(buf, len, seq, take_dump, ctx);
 }
 
 int nl_dump(struct nl *nl, uint16_t ask, uint8_t family, uint16_t want, size_t body,

@@ -19,6 +19,18 @@
 int nl_ask(struct nl *nl, struct nlmsghdr *h,
 	   int (*read)(const void *buf, size_t len, uint32_t seq, void *ctx), void *ctx);
 
+/* One message of an answer, and whole. Returns 0; 1: the answer ends here; or -errno. */
+typedef int (*nl_message_fn)(const struct nlmsghdr *h, void *ctx);
+
+/**
+ * nl_messages - calls @fn for each message with the sequence number @seq in @len bytes of an
+ * answer, of which nothing is believed: also for the one that ends a dump, and not for errors.
+ *
+ * Returns 1 at the end of the answer, 0 if there may be more to come, or -errno: what @fn returns
+ * or what an error says; -EBADMSG: the answer is malformed.
+ */
+int nl_messages(const void *buf, size_t len, uint32_t seq, nl_message_fn fn, void *ctx);
+
 /**
  * nl_dump - asks for a dump and calls @fn for each message of type @want.
  * @ask: RTM_GETLINK, RTM_GETADDR, RTM_GETROUTE or RTM_GETNEIGH; or, on a socket of netfilter, a

@@ -124,61 +124,37 @@ static void take_link(const struct nlmsghdr *h, struct nl_link *to)
 		to->lower = 0;
 }
 
-/* Reads one message of the answer. Returns as nl_link_read() does. */
-static int read_one(const struct nlmsghdr *h, nl_link_fn fn, void *ctx)
+/** struct link_reader - argument of take_message(). */
+struct link_reader {
+	nl_link_fn fn;
+	void *ctx;
+};
+
+static int take_message(const struct nlmsghdr *h, void *ctx)
 {
+	const struct link_reader *r = ctx;
 	struct nl_link l;
 
-	if (h->nlmsg_type == NLMSG_DONE)
-		return 1;
-	if (h->nlmsg_type == NLMSG_ERROR) {
-		const struct nlmsgerr *e = NLMSG_DATA(h);
-
-		return h->nlmsg_len < NLMSG_LENGTH(sizeof(*e)) || e->error >= 0 ? -EBADMSG
-										: e->error;
-	}
 	if (h->nlmsg_type != RTM_NEWLINK)
 		return 0;
 	if (h->nlmsg_len < NLMSG_SPACE(sizeof(struct ifinfomsg)))
 		return -EBADMSG;
 	take_link(h, &l);
-	fn(&l, ctx);
+	r->fn(&l, r->ctx);
 	/* The answer for one interface is one message and has no end of its own. */
 	return h->nlmsg_flags & NLM_F_MULTI ? 0 : 1;
 }
 
 int nl_link_read(const void *buf, size_t len, uint32_t seq, nl_link_fn fn, void *ctx)
 {
-	const char *at = buf;
+	struct link_reader r = { .fn = fn, .ctx = ctx };
 
-	while (len >= sizeof(struct nlmsghdr)) {
-		const struct nlmsghdr *h = (const void *)at;
-		size_t step = NLMSG_ALIGN((size_t)h->nlmsg_len);
-		int rc;
-
-		if (h->nlmsg_len < sizeof(*h) || h->nlmsg_len > len)
-			return -EBADMSG;
-		rc = h->nlmsg_seq == seq ? read_one(h, fn, ctx) : 0;
-		if (rc)
-			return rc;
-		step = step > len ? len : step;
-		at += step;
-		len -= step;
-	}
-	return 0;
+	return nl_messages(buf, len, seq, take_message, &r);
 }
-
-/** struct link_reader - argument of read_links(). */
-struct link_reader {
-	nl_link_fn fn;
-	void *ctx;
-};
 
 static int read_links(const void *buf, size_t len, uint32_t seq, void *ctx)
 {
-	const struct link_reader *r = ctx;
-
-	return nl_link_read(buf, len, seq, r->fn, r->ctx);
+	return nl_messages(buf, len, seq, take_message, ctx);
 }
 
 static int ask(struct nl *nl, int ifindex, nl_link_fn fn, void *ctx)

@@ -36,63 +36,6 @@ static void put_text(union nl_req *r, uint16_t type, const char *text)
 
 /* ---- listing ---- */
 
-/* One answer of a dump. @msg: the body of @len bytes behind @h. Returns 0, or -errno. */
-typedef int (*answer_fn)(const struct nlmsghdr *h, const struct tcmsg *msg, size_t len, void *ctx);
-
-/* Returns 1 at the end of the dump, 0 if there is more to come, or -errno. */
-static int read_dump(const void *buf, size_t len, uint32_t seq, answer_fn fn, void *ctx)
-{
-	const char *at = buf;
-
-	while (len >= sizeof(struct nlmsghdr)) {
-		const struct nlmsghdr *h = (const void *)at;
-		size_t step = NLMSG_ALIGN((size_t)h->nlmsg_len);
-		int rc = 0;
-
-		if (h->nlmsg_len < sizeof(*h) || h->nlmsg_len > len)
-			return -EBADMSG;
-		if (h->nlmsg_seq == seq && h->nlmsg_type == NLMSG_DONE)
-			return 1;
-		if (h->nlmsg_seq == seq && h->nlmsg_type == NLMSG_ERROR) {
-			const struct nlmsgerr *e = NLMSG_DATA(h);
-
-			if (h->nlmsg_len < NLMSG_LENGTH(sizeof(*e)) || e->error >= 0)
-				return -EBADMSG;
-			return e->error;
-		}
-		if (h->nlmsg_seq == seq && h->nlmsg_len < NLMSG_LENGTH(sizeof(struct tcmsg)))
-			return -EBADMSG;
-		if (h->nlmsg_seq == seq)
-			rc = fn(h, NLMSG_DATA(h), h->nlmsg_len - NLMSG_HDRLEN, ctx);
-		if (rc)
-			return rc;
-		/* The last message need not be padded. */
-		step = step > len ? len : step;
-		at += step;
-		len -= step;
-	}
-	return 0;
-}
-
-/* Finds an attribute behind the tcmsg. Returns its payload and sets @size, or NULL. */
-static const void *find_attr(const struct tcmsg *t, size_t len, uint16_t type, size_t *size)
-{
-	size_t off = NLMSG_ALIGN(sizeof(*t));
-
-	while (off <= len && len - off >= sizeof(struct rtattr)) {
-		const struct rtattr *a = (const void *)((const char *)t + off);
-
-		if (a->rta_len < sizeof(*a) || a->rta_len > len - off)
-			return NULL;
-		if ((a->rta_type & NLA_TYPE_MASK) == type) {
-			*size = RTA_PAYLOAD(a);
-			return RTA_DATA(a);
-		}
-		off += RTA_ALIGN(a->rta_len);
-	}
-	return NULL;
-}
-
 static int dump(struct nl *nl, union nl_req *r, int (*read)(const void *, size_t, uint32_t, void *),
 		void *ctx)
 {
@@ -106,24 +49,40 @@ struct qdisc_reader {
 	struct nl_qdiscs *to;
 };
 
-static int take_qdisc(const struct nlmsghdr *h, const struct tcmsg *t, size_t len, void *ctx)
+/* The part of @h that all messages about queueing disciplines have; NULL: it is too short. */
+static const struct tcmsg *tc_body(const struct nlmsghdr *h)
 {
-	struct qdisc_reader *r = ctx;
-	struct nl_qdisc *q;
-	const char *kind;
-	size_t size = 0;
+	return h->nlmsg_len < NLMSG_LENGTH(sizeof(struct tcmsg)) ? NULL : NLMSG_DATA(h);
+}
 
+static int take_qdisc(const struct nlmsghdr *h, void *ctx)
+{
+	const struct tcmsg *t = tc_body(h);
+	struct qdisc_reader *r = ctx;
+	const struct rtattr *kind;
+	struct nl_qdisc *q;
+	const char *text;
+	size_t size;
+
+	if (h->nlmsg_type == NLMSG_DONE)
+		return 0;
+	if (!t)
+		return -EBADMSG;
 	if (h->nlmsg_type != RTM_NEWQDISC || t->tcm_ifindex != r->ifindex)
 		return 0;
-	kind = find_attr(t, len, TCA_KIND, &size);
-	if (!kind || !size || size > NL_QDISC_KIND || kind[size - 1])
+	kind = nl_attr(h, sizeof(*t), TCA_KIND, 1);
+	if (!kind)
+		return -EBADMSG;
+	text = RTA_DATA(kind);
+	size = RTA_PAYLOAD(kind);
+	if (size > NL_QDISC_KIND || text[size - 1])
 		return -EBADMSG;
 	if (r->to->n++ >= r->to->max)
 		return 0;
 	q = &r->to->v[r->to->n - 1];
 	q->handle = t->tcm_handle;
 	q->parent = t->tcm_parent;
-	strcpy(q->kind, kind);
+	strcpy(q->kind, text);
 	return 0;
 }
 
@@ -131,12 +90,12 @@ int nl_qdisc_read(const void *buf, size_t len, uint32_t seq, int ifindex, struct
 {
 	struct qdisc_reader r = { .ifindex = ifindex, .to = to };
 
-	return read_dump(buf, len, seq, take_qdisc, &r);
+	return nl_messages(buf, len, seq, take_qdisc, &r);
 }
 
 static int read_qdiscs(const void *buf, size_t len, uint32_t seq, void *ctx)
 {
-	return read_dump(buf, len, seq, take_qdisc, ctx);
+	return nl_messages(buf, len, seq, take_qdisc, ctx);
 }
 
 int nl_qdisc_list(struct nl *nl, int ifindex, struct nl_qdisc *v, unsigned int max)
@@ -291,11 +250,15 @@ struct filter_counter {
 	int n;
 };
 
-static int count_filter(const struct nlmsghdr *h, const struct tcmsg *t, size_t len, void *ctx)
+static int count_filter(const struct nlmsghdr *h, void *ctx)
 {
+	const struct tcmsg *t = tc_body(h);
 	struct filter_counter *c = ctx;
 
-	(void)len;
+	if (h->nlmsg_type == NLMSG_DONE)
+		return 0;
+	if (!t)
+		return -EBADMSG;
 	/* The kernel also lists each preference that has filters, with handle 0. */
 	if (h->nlmsg_type == RTM_NEWTFILTER && t->tcm_ifindex == c->ifindex &&
 	    t->tcm_parent == c->parent && t->tcm_handle &&
@@ -307,7 +270,7 @@ static int count_filter(const struct nlmsghdr *h, const struct tcmsg *t, size_t 
 
 static int read_filters(const void *buf, size_t len, uint32_t seq, void *ctx)
 {
-	return read_dump(buf, len, seq, count_filter, ctx);
+	return nl_messages(buf, len, seq, count_filter, ctx);
 }
 
 int nl_filter_count(struct nl *nl, int ifindex, uint32_t parent, uint16_t prio, uint32_t handle)
