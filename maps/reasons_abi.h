@@ -265,7 +265,10 @@
 	X(PROMISE_ABSURD, "promise_absurd", NOTE, \
 	  "promise of this host far ahead of its clock; taken back") \
 	X(CHAINED, "chained", OK, \
-	  "not a barline frame: handed to the chained XDP program")
+	  "not a barline frame: handed to the chained XDP program") \
+	X(SEND_LATE, "send_late", DROP, \
+	  "message that left its host below a barrier that the host had sent: it waited in " \
+	  "the kernel meanwhile, as for ARP, or its process chose the timestamp")
 /* clang-format on */
 
 #define BL_REASON_ENUM(sym, name, kind, text) BL_R_##sym,

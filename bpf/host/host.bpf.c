@@ -389,6 +389,14 @@ static __always_inline enum bl_reason on_egress_frame(struct __sk_buff *skb, str
 		return BL_R_CLOCK_VOID;
 	if (r->f.opcode == BL_OP_DATA && send_is_void(r->page, slot))
 		return BL_R_SEND_VOID;
+	/*
+	 * The line of an endpoint is in flight until sendmmsg() has returned, and by then a frame
+	 * is here, unless the kernel keeps it until it knows the neighbour's address.
+	 */
+	if (r->f.opcode == BL_OP_DATA &&
+	    bl_send_late(bl_ext48(r->f.ts, now.bus), BL_READ_ONCE(r->page->sent_barrier), now.bus,
+			 r->cfg->ahead_ns))
+		return BL_R_SEND_LATE;
 	if (bl_op_timed(r->f.opcode))
 		BL_WRITE_ONCE(r->page->data_ns, now.bus);
 	if (r->f.opcode == BL_OP_DATA) {

@@ -171,6 +171,8 @@ static const char *const cures[BL_R_COUNT] = {
 			   "SIGSTOP, "
 			   "a lack of memory); the log says which. send_limit_ms is how long its "
 			   "host waits",
+	[BL_R_SEND_LATE] = "the kernel did not know the address of a neighbour: use permanent "
+			   "neighbour entries on a rack (`ip neigh`), or ping each host after boot",
 	[BL_R_PROMISE_ABSURD] = "something on this host has written into the pages of its "
 				"programs: "
 				"`barline show endpoints` lists who may",

@@ -102,6 +102,16 @@ BL_CORE int bl_promise_absurd(__u64 promised, __u64 limit)
 }
 
 /**
+ * bl_send_late - whether a message of @ts is below the barrier @sent that its host has sent at @bus
+ * or before. A barrier beyond what the host may promise now, its clock and @ahead, is from before
+ * that clock was set back, and says nothing.
+ */
+BL_CORE int bl_send_late(__u64 ts, __u64 sent, __u64 bus, __u64 ahead)
+{
+	return ts < sent && sent <= bus + ahead;
+}
+
+/**
  * bl_promise_ts - the timestamp of a message: not below @clock, the host's @promised, or what was
  * @noted as in flight; above the endpoint's @last.
  */

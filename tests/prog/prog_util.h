@@ -231,6 +231,7 @@ MAYBE_UNUSED static const __u32 returned_by[BL_R_COUNT] = {
 	[BL_R_AUTH_FLOOD] = BY_AUTH,
 	[BL_R_AUTH_EPOCH] = BY_AUTH,
 	[BL_R_CHAINED] = BY_HOST | BY_SWITCH,
+	[BL_R_SEND_LATE] = BY_EGRESS,
 };
 
 #define REASON_NAME(sym, name, kind, text) [BL_R_##sym] = name,

@@ -560,6 +560,37 @@ static void put_void(__u32 slot, __u64 upto, __u64 over)
 	map_put(sk->maps.host_page, 0, &p);
 }
 
+/* A message that waited in the kernel until the barrier of its host had passed it. */
+static void egress__send_late(void **state)
+{
+	static const __u8 other[] = { BL_OP_FRAG, BL_OP_CREDIT, BL_OP_NAK, BL_OP_PROBE,
+				      BL_OP_PREP };
+	struct desc d = own_message(false, T0), o = own_message(false, T0 - 1);
+	struct bl_host_page p;
+	__u32 i;
+
+	(void)state;
+	cfg.ahead_ns = AHEAD;
+	set_cfg();
+	expect_sent(&d, T0);
+	assert_int_equal(page_now().sent_barrier, T0);
+	d.ts = T0 - 1;
+	expect_dropped(&d, 0, BL_R_SEND_LATE);
+	for (i = 0; i < sizeof(other); i++) {
+		o.op = other[i];
+		expect_sent(&o, T0);
+	}
+	p = page_now();
+	p.sent_barrier = T0 + AHEAD;
+	map_put(sk->maps.host_page, 0, &p);
+	d.ts = T0 + AHEAD - 1;
+	expect_dropped(&d, 0, BL_R_SEND_LATE);
+	/* the clock was set back: nobody knows what B was in its time */
+	p.sent_barrier++;
+	map_put(sk->maps.host_page, 0, &p);
+	expect_sent(&d, T0);
+}
+
 /*
  * The host first drops what a stopped process sends, and goes on without it only when it says so.
  * The next send counts, and so do all others.
@@ -1102,6 +1133,7 @@ int main(void)
 		CASE(egress__line_below_what_was_sent),
 		CASE(egress__silent),
 		CASE(egress__send_void),
+		CASE(egress__send_late),
 		CASE(egress__absurd_promise),
 		CASE(egress__hold_below_c),
 		CASE(egress__claim),

@@ -100,6 +100,18 @@ static void bl_promise__greatest(void **state)
 	assert_int_equal(bl_promise(1000, 0, 1001, 1002), 1002);
 }
 
+static void bl_send_late__edges(void **state)
+{
+	(void)state;
+	assert_int_equal(bl_send_late(999, 1000, 1000, 0), 1);
+	assert_int_equal(bl_send_late(1000, 1000, 1000, 0), 0);
+	assert_int_equal(bl_send_late(1001, 1000, 1000, 0), 0);
+	assert_int_equal(bl_send_late(1000, 1050, 1000, 50), 1);
+	/* from before the clock was set back */
+	assert_int_equal(bl_send_late(1000, 1051, 1000, 50), 0);
+	assert_int_equal(bl_send_late(1000, 0, 1000, 50), 0); /* none was sent yet */
+}
+
 static void bl_promise_ts__greatest(void **state)
 {
 	(void)state;
@@ -255,6 +267,7 @@ int main(void)
 		cmocka_unit_test(bl_claim__edges),
 		cmocka_unit_test(bl_unpromised__is_old),
 		cmocka_unit_test(bl_promise__greatest),
+		cmocka_unit_test(bl_send_late__edges),
 		cmocka_unit_test(bl_promise_ts__greatest),
 		cmocka_unit_test(host__no_message_behind_a_promise),
 	};
