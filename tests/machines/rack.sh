@@ -165,7 +165,7 @@ boot() {
 		rm -f "$RACK/$name.initrd"
 	done
 }
-BOOT_SECONDS=${BOOT_SECONDS:-400}
+BOOT_SECONDS=${BOOT_SECONDS:-1200}
 
 # on NAME COMMAND...: runs a shell script in the machine: the words are joined by spaces.
 on() {
@@ -197,9 +197,12 @@ on() {
 	done
 }
 
-# wait_on NAME SECONDS COMMAND...: repeats the script until it succeeds.
+# wait_on NAME SECONDS COMMAND...: repeats the script until it succeeds. SECONDS are those of a
+# computer that has nothing else to do, of which a machine gets PATIENCE times as many. They limit
+# runs that fail, and no others.
+PATIENCE=5
 wait_on() {
-	local name=$1 end=$((SECONDS + $2))
+	local name=$1 end=$((SECONDS + $2 * PATIENCE))
 	shift 2
 	until on "$name" "$@" >/dev/null; do
 		[ "$SECONDS" -lt "$end" ] || fail "$name: in vain: $*"

@@ -14,7 +14,7 @@
 #   KERNELS	the kernels ("6.1"); see tests/vm/fetch.sh. Cases that choose kernels of machines
 #		themselves use the first of these for all others.
 #   BUILD	build folder (build)
-#   CASE_SECONDS	limit of one case, in seconds (1500)
+#   CASE_SECONDS	limit of one case, in seconds (3600)
 #   CAMPAIGN_SECONDS	how long a campaign goes on, in seconds (3600), beside CASE_SECONDS
 #
 # Exit: 0 all passed; 1 a case failed, or nothing ran; 126 something is missing on this machine.
@@ -87,7 +87,7 @@ passed=0 failed=0
 for kernel in "${kernels[@]}"; do
 	"$here/../vm/fetch.sh" "$kernel" >/dev/null || exit 1
 	for name in "${cases[@]}"; do
-		rack=$out/$kernel-$name rc=0 limit=${CASE_SECONDS:-1500}
+		rack=$out/$kernel-$name rc=0 limit=${CASE_SECONDS:-3600}
 		! grep -q '^# campaign:' "$here/case-$name.sh" ||
 			limit=$((limit + ${CAMPAIGN_SECONDS:-3600}))
 		mkdir -p "$rack"

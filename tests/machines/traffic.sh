@@ -66,11 +66,22 @@ restart() {
 }
 
 started() {
-	on "$1" "for i in \$(seq 600); do
-			grep -q ' is up in ' /run/barlined.log && exit 0
-			kill -0 \$(cat /run/barlined.pid) || break
+	on "$1" "until grep -q ' is up in ' /run/barlined.log; do
+			kill -0 \$(cat /run/barlined.pid) || { cat /run/barlined.log; exit 1; }
 			sleep 0.1
-		done; cat /run/barlined.log; exit 1" || fail "barlined on $1 has not started"
+		done" || fail "barlined on $1 has not started"
+}
+
+# refused NAME COMMAND PATTERN: `barline COMMAND` must end without having served, and say PATTERN,
+# which is printed.
+refused() {
+	on "$1" "rm -f /run/refused.*
+		(barline $2; echo \$? >/run/refused.rc) >/run/refused.log 2>&1 &
+		until [ -s /run/refused.rc ] || grep -qs ' is up in ' /run/refused.log
+		do sleep 0.2; done
+		[ -s /run/refused.rc ] && [ \$(cat /run/refused.rc) != 0 ] &&
+			grep -e '$3' /run/refused.log" ||
+		{ on "$1" cat /run/refused.log; fail "$1: not refused: barline $2"; } >&2
 }
 
 # one_switch HOST...: the rack: machines, cables, clocks, and a daemon on each. The options of the
