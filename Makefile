@@ -36,8 +36,8 @@ LIBDIR	   ?= $(PREFIX)/lib
 SOMAJOR	   := 0
 
 # what a fresh Debian 12 lacks, by what it is needed for
-PKGS_BUILD := gcc make pkg-config clang-16 libbpf-dev bpftool linux-libc-dev libelf-dev zlib1g-dev \
-	      libyaml-dev libsystemd-dev libjansson-dev libck-dev libcurl4-gnutls-dev \
+PKGS_BUILD := gcc make pkg-config clang-16 libbpf-dev libxdp-dev bpftool linux-libc-dev libelf-dev \
+	      zlib1g-dev libyaml-dev libsystemd-dev libjansson-dev libck-dev libcurl4-gnutls-dev \
 	      libgnutls28-dev libsqlite3-dev libprotobuf-c-dev protobuf-c-compiler \
 	      libcap-ng-dev libseccomp-dev
 PKGS_RUN   := iproute2 ethtool procps gnuplot-nox
@@ -59,7 +59,7 @@ SAN	:= $(PATTERN) -fsanitize=address,undefined -fno-sanitize-recover=undefined \
 MULTIARCH := $(shell $(CC) -print-multiarch 2>/dev/null || echo x86_64-linux-gnu)
 BPF_CFLAGS := -O2 -g -Wall -Wextra -Wno-unused-parameter -target bpf -mcpu=v3 -I. \
 	      -I/usr/include/$(MULTIARCH)
-NODE_LIBS := -lbpf -lelf -lz -lyaml -lsystemd -lgnutls -lprotobuf-c -lcap-ng -lseccomp \
+NODE_LIBS := -lxdp -lbpf -lelf -lz -lyaml -lsystemd -lgnutls -lprotobuf-c -lcap-ng -lseccomp \
 	     -lpthread -lm
 # TLS by GnuTLS, in libcurl, too: its LGPL is compatible with both of our licences, whereas the
 # Apache-2.0 of OpenSSL is not compatible with GPL-2.0-only.
@@ -69,7 +69,7 @@ CLI_LIBS  := $(CTL_LIBS) $(NODE_LIBS)
 # The compiler writes down which headers a target depends on. Generated headers must exist before it
 # runs for the first time.
 DEPS	 = -MMD -MP -MF $@.d -MT $@
-SKELS	 := $(addprefix $(B)/,$(addsuffix .skel.h,switch host note pacer pass loss))
+SKELS	 := $(addprefix $(B)/,$(addsuffix .skel.h,switch host note pacer pass loss entry))
 PROTO_H	 := $(B)/proto/ctl.pb-c.h
 # the sources in these folders and in their subfolders
 sources	 = $(sort $(wildcard $(foreach d,$(1),$(d)/*.c $(d)/*/*.c)))

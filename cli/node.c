@@ -57,6 +57,7 @@ enum {
 	KEY_LIMIT,
 	KEY_SEND_LIMIT,
 	KEY_CHAIN,
+	KEY_XDP,
 	KEY_ACCEPT,
 	KEY_ONE_QUEUE
 };
@@ -103,6 +104,10 @@ static const struct argp_option common_options[] = {
 	{ "generic", KEY_GENERIC, NULL, 0, "generic XDP, for drivers without native XDP; slower",
 	  0 },
 	{ "replace", KEY_REPLACE, NULL, 0, "displace another XDP program", 0 },
+	{ "xdp", KEY_XDP, "HOW", 0,
+	  "dispatcher: join the dispatcher of libxdp on the interface, beside other XDP "
+	  "programs; alone (default)",
+	  0 },
 	{ "chain", KEY_CHAIN, "PROGRAM", 0,
 	  "XDP program for frames that are not barline's: path of its pin, id, or attached (the "
 	  "one on the interface, which is put back on detach)",
@@ -211,6 +216,11 @@ static error_t parse_common(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_REPLACE:
 		c->replace = true;
+		return 0;
+	case KEY_XDP:
+		c->dispatcher = !strcmp(arg, "dispatcher");
+		if (!c->dispatcher && strcmp(arg, "alone"))
+			argp_error(state, "--xdp: alone or dispatcher, not \"%s\"", arg);
 		return 0;
 	case KEY_CHAIN:
 		if (!*arg || strlen(arg) >= sizeof(c->chain))

@@ -47,6 +47,7 @@ const char *argp_program_version = "barlined " BL_BUILD;
 enum {
 	OPT_REPLACE = 256,
 	OPT_CHAIN,
+	OPT_XDP,
 	OPT_GENERIC,
 	OPT_DETACH,
 	OPT_L2,
@@ -86,6 +87,10 @@ static const struct argp_option options[] = {
 	{ "interface", 'i', "IFNAME", 0, "host: the NIC", 0 },
 	{ "name", 'N', "NAME", 0, "what people call the node", 0 },
 	{ "replace", OPT_REPLACE, NULL, 0, "displace another XDP program", 0 },
+	{ "xdp", OPT_XDP, "HOW", 0,
+	  "dispatcher: join the dispatcher of libxdp on the interface, beside other XDP "
+	  "programs; alone (default)",
+	  0 },
 	{ "chain", OPT_CHAIN, "PROGRAM", 0,
 	  "XDP program for frames that are not barline's: path of its pin, id, or attached: the "
 	  "one on the interface, which is put back on detach",
@@ -259,6 +264,11 @@ static error_t parse_opt(int key, char *arg, struct argp_state *st)
 		break;
 	case OPT_REPLACE:
 		c->replace = true;
+		break;
+	case OPT_XDP:
+		c->dispatcher = !strcmp(arg, "dispatcher");
+		if (!c->dispatcher && strcmp(arg, "alone"))
+			argp_error(st, "--xdp %s: alone or dispatcher", arg);
 		break;
 	case OPT_CHAIN:
 		copy_text(st, c->chain, sizeof(c->chain), arg, "--chain");

@@ -11,6 +11,8 @@
 #include "base/log.h"
 #include "base/status_socket.h"
 #include "base/netns.h"
+#include "loader/load/dispatcher.h"
+#include "loader/load/entry.h"
 #include "loader/load/pin.h"
 #include "loader/nic.h"
 #include "loader/order/keep.h"
@@ -20,6 +22,16 @@ static int unlink_dead(const char *path, const char *name, int link_fd, uint32_t
 	(void)name, (void)link_fd, (void)ctx;
 	if (!ifindex)
 		unlink(path);
+	return 0;
+}
+
+/* A dispatcher of libxdp outlives its interface as pins. */
+static int forget_dispatcher(const char *path, const char *name, int fd, uint32_t ifindex,
+			     void *ctx)
+{
+	(void)path, (void)name, (void)ctx;
+	if (!ifindex && bl_entry_is(fd))
+		bl_dispatcher_forget(fd);
 	return 0;
 }
 
@@ -51,6 +63,7 @@ int bl_clean(bool dry_run, void (*tell)(const char *what, void *ctx), void *ctx,
 			/* A start that was killed before it attached anything has left this. */
 			if (v[i].netns_ino == bl_netns_ino())
 				bl_nic_restore(v[i].dir, 0);
+			bl_links_each(v[i].dir, forget_dispatcher, NULL);
 			rc = bl_dir_remove(v[i].dir);
 			if (rc)
 				rc = bl_fail(err, -rc, "cannot remove %s: %s", v[i].dir,

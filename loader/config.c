@@ -53,6 +53,7 @@ static const char *const role_names[] = {
 static const char *const mode_names[] = {
 	[BL_XDP_NATIVE] = "native", [BL_XDP_GENERIC] = "generic"
 };
+static const char *const xdp_names[] = { "alone", "dispatcher" };
 static const char *const forward_names[] = { [BL_FWD_L3] = "l3", [BL_FWD_L2] = "l2" };
 static const char *const realtime_names[] = {
 	[BL_RT_AUTO] = "auto", [BL_RT_ALWAYS] = "always", [BL_RT_NEVER] = "never"
@@ -715,6 +716,7 @@ static void read_node(struct bl_yaml *y, struct bl_node_cfg *cfg)
 					    "clock_bound_us",
 					    "clock",
 					    "replace",
+					    "xdp",
 					    "chain",
 					    "accept",
 					    "one_queue",
@@ -739,11 +741,12 @@ static void read_node(struct bl_yaml *y, struct bl_node_cfg *cfg)
 					    "ports",
 					    "fdb",
 					    NULL };
-	int mode, forward, realtime;
+	int mode, forward, realtime, xdp;
 
 	bl_yaml_keys(y, y->root, keys);
 	read_role(y, cfg);
 	mode = bl_yaml_name(y, y->root, "mode", mode_names, COUNT(mode_names));
+	xdp = bl_yaml_name(y, y->root, "xdp", xdp_names, COUNT(xdp_names));
 	forward = bl_yaml_name(y, y->root, "forward", forward_names, COUNT(forward_names));
 	realtime = bl_yaml_name(y, y->root, "realtime", realtime_names, COUNT(realtime_names));
 	check_role_keys(y, cfg, forward == BL_FWD_L2);
@@ -757,6 +760,8 @@ static void read_node(struct bl_yaml *y, struct bl_node_cfg *cfg)
 	if (bl_yaml_get(y, y->root, "sandbox"))
 		cfg->no_sandbox = !bl_yaml_truth(y, y->root, "sandbox");
 	cfg->replace |= bl_yaml_truth(y, y->root, "replace");
+	if (xdp >= 0)
+		cfg->dispatcher = xdp == 1;
 	read_chain(y, y->root, cfg->chain, sizeof(cfg->chain));
 	read_accept(y, cfg);
 	cfg->one_queue |= bl_yaml_truth(y, y->root, "one_queue");

@@ -86,6 +86,13 @@ bool bl_node_chains(const struct bl_node_cfg *c)
 	return any;
 }
 
+enum bl_hook_frags bl_node_frags(const struct bl_node_cfg *c, bool frags)
+{
+	return !frags          ? BL_HOOK_FRAGS_NONE
+	       : c->dispatcher ? BL_HOOK_FRAGS_DISPATCHER
+			       : BL_HOOK_FRAGS_FLAG;
+}
+
 /* Whether native XDP forwards frames of several buffers: Linux 6.3 was the first. */
 static bool frags_forwarded(struct utsname *u)
 {
@@ -121,6 +128,15 @@ int bl_node_iface_check(const struct bl_node_cfg *c, const struct bl_iface *i, s
 uint64_t bl_node_ahead_ns(const struct bl_node_cfg *c)
 {
 	return c->no_ahead ? 0 : bl_ahead_ns(c->beacon_us * 1000ULL);
+}
+
+int bl_node_xdp_check(const struct bl_node_cfg *c, struct bl_err *err)
+{
+	if (!c->dispatcher || !bl_node_chains(c))
+		return 0;
+	return bl_fail(err, EINVAL,
+		       "chain and xdp: dispatcher exclude each other: a program that is to run "
+		       "behind barline's joins the dispatcher, too (`xdp-loader load`)");
 }
 
 int bl_node_cfg_check(const struct bl_node_cfg *c, struct bl_err *err)

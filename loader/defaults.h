@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/log.h"
+#include "maps/hook_abi.h"
 
 struct bl_node_cfg;
 struct bl_iface;
@@ -16,6 +17,9 @@ void bl_node_defaults(struct bl_node_cfg *c);
 
 /** bl_node_cfg_check - returns 0, or -errno if a value is out of bounds. Defaults are filled in. */
 int bl_node_cfg_check(const struct bl_node_cfg *c, struct bl_err *err);
+
+/** bl_node_xdp_check - returns 0, or -EINVAL if dispatchers and chains are mixed. */
+int bl_node_xdp_check(const struct bl_node_cfg *c, struct bl_err *err);
 
 /** bl_node_ahead_ns - how far ahead of their clocks silent hosts promise; 0: not at all. */
 uint64_t bl_node_ahead_ns(const struct bl_node_cfg *c);
@@ -32,6 +36,9 @@ const char *bl_port_chain(const struct bl_node_cfg *c, const char *ifname);
  * kind of device that it is (load/lower.h).
  */
 int bl_node_iface_check(const struct bl_node_cfg *c, const struct bl_iface *i, struct bl_err *err);
+
+/** bl_node_frags - how the node's programs take frames of several buffers, if @frags says so. */
+enum bl_hook_frags bl_node_frags(const struct bl_node_cfg *c, bool frags);
 
 /** bl_node_chains - whether any interface of the node has a chained program. */
 bool bl_node_chains(const struct bl_node_cfg *c);

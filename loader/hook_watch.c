@@ -14,6 +14,9 @@
  * 					minute, so that two tools that disagree do not fight at the
  * 					speed of their loops
  * 	somebody else's program		said, and left alone
+ * 	a dispatcher of libxdp without	joined again, with the same limit. A dispatcher that
+ * 	barline, or with an empty	others have built anew with barline in it is as good as
+ * 	entry (`xdp: dispatcher`)	the one before
  * 	a tcx program before ours	said: it decides which frames ours gets to see
  * 	a tcx program behind ours	said where a filter picks the transmit queue, since only
  * 					TCX_NEXT leads to it
@@ -37,6 +40,7 @@
 #include "base/time.h"
 #include "core/quota_core.h"
 #include "loader/load/attach.h"
+#include "loader/load/entry.h"
 #include "loader/load/maps.h"
 #include "loader/load/pin.h"
 #include "loader/node_priv.h"
@@ -82,12 +86,16 @@ static uint32_t prog_id(int fd)
 
 static struct found look_xdp(const struct bl_node *n, const struct place *p, uint32_t own)
 {
+	bool in_dispatcher = p->a->dispatcher && !strcmp(p->xdp_kind, "xdp");
 	uint32_t id = 0;
 	int flags;
 
-	if (!bl_link_prog(n->dir, p->xdp_kind, &p->a->iface, &id))
+	if (!bl_link_prog(n->dir, p->xdp_kind, &p->a->iface, &id) && (id || !in_dispatcher))
 		return (struct found){ id == own ? BL_HOOK_OURS : BL_HOOK_OTHERS, id };
 	id = bl_xdp_present(p->a->iface.ifindex, NULL, 0, &flags);
+	/* A dispatcher of others can be joined: barline's place in it is empty. */
+	if (in_dispatcher && bl_is_dispatcher(p->a->iface.ifindex, id))
+		id = 0;
 	return (struct found){ id ? BL_HOOK_OTHERS : BL_HOOK_EMPTY, id };
 }
 

@@ -25,6 +25,7 @@
 #include "loader/link_watch.h"
 #include "loader/load/attach.h"
 #include "loader/load/chain.h"
+#include "loader/load/dispatcher.h"
 #include "loader/load/maps.h"
 #include "loader/load/pin.h"
 #include "loader/nic.h"
@@ -132,7 +133,7 @@ static int attach_programs(struct bl_node *n, const struct bl_node_cfg *cfg,
 					   .hooks_fd = bpf_map__fd(skel->maps.hooks),
 					   .progs_fd = bpf_map__fd(skel->maps.next_progs),
 					   .iface = nic,
-					   .frags = n->frags };
+					   .frags = bl_node_frags(cfg, n->frags) };
 	int rc;
 
 	if (!n->att)
@@ -140,6 +141,7 @@ static int attach_programs(struct bl_node *n, const struct bl_node_cfg *cfg,
 	if (!n->att)
 		return bl_fail(err, ENOMEM, "out of memory");
 	n->att[0].iface = *nic;
+	n->att[0].dispatcher = cfg->dispatcher;
 	n->att[0].port = n->att[1].port = -1;
 	n->att[0].home_cpu = n->att[1].home_cpu = -1;
 	rc = bl_iface_up("lo", err);
@@ -252,11 +254,13 @@ int bl_host_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_err
 	skel->rodata->bl_frags = n->frags;
 	if (!cfg->admission.on)
 		skip_admission_programs(skel);
-	if (n->frags) {
+	if (bl_node_frags(cfg, n->frags) == BL_HOOK_FRAGS_FLAG) {
 		bl_xdp_set_frags(skel->progs.bl_host_xdp);
 		bl_xdp_set_frags(skel->progs.bl_host_relayed);
 	}
-	bl_chain_anew(n->dir, BL_ROLE_HOST, n->frags, anew);
+	if (cfg->dispatcher)
+		bl_xdp_set_member(skel->progs.bl_host_xdp);
+	bl_chain_anew(n->dir, BL_ROLE_HOST, bl_node_frags(cfg, n->frags), anew);
 	rc = bl_admission_size(n, cfg, skel->obj, 0, anew, err);
 	if (!rc && !n->fresh)
 		rc = bl_maps_reuse(skel->obj, n->dir, anew, err);

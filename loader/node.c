@@ -36,6 +36,7 @@
 #include "loader/link_watch.h"
 #include "loader/load/attach.h"
 #include "loader/load/chain.h"
+#include "loader/load/dispatcher.h"
 #include "loader/load/maps.h"
 #include "loader/load/pin.h"
 #include "loader/loop.h"
@@ -97,6 +98,7 @@ static int open_directory(struct bl_node *n, struct bl_err *err)
 			       "removes it, then start again",
 			       n->dir, role);
 	if (!links) {
+		bl_detach_links(n->dir, NULL, NULL);
 		bl_chain_give_back(n->dir, -1);
 		bl_nic_restore(n->dir, 0);
 		rc = bl_dir_remove(n->dir);
@@ -170,6 +172,8 @@ static int open_in_netns(struct bl_node *n, const struct bl_node_cfg *cfg, struc
 	if (n->lock_fd < 0)
 		return n->lock_fd;
 	rc = open_directory(n, err);
+	if (!rc && !n->fresh)
+		rc = bl_dispatcher_check(n->dir, cfg->dispatcher, err);
 	if (!rc)
 		rc = bl_nic_open(n, err);
 	if (!rc)
@@ -253,6 +257,8 @@ int bl_node_open(struct bl_node **out, struct bl_server *s, const struct bl_node
 	n->next = s->nodes;
 	s->nodes = n;
 	rc = bl_node_cfg_check(&n->cfg, err);
+	if (!rc)
+		rc = bl_node_xdp_check(cfg, err);
 	if (!rc)
 		rc = read_fastpass_file(n, err);
 	if (!rc) {

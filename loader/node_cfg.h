@@ -226,6 +226,8 @@ struct bl_node_cfg {
 	bool replace; /* displace another XDP program */
 	/* the XDP program for frames that are not barline's (loader/load/chain.h); "": none */
 	char chain[256];
+	bool dispatcher; /* the XDP programs join dispatchers of libxdp (loader/load/dispatcher.h)
+			  */
 	/*
 	 * The node starts although its NIC is no FIFO for ordered frames (loader/nic.c): messages
 	 * may be late, and are counted.

@@ -45,6 +45,7 @@
 #include "loader/link_watch.h"
 #include "loader/load/attach.h"
 #include "loader/load/chain.h"
+#include "loader/load/dispatcher.h"
 #include "loader/load/counts.h"
 #include "loader/load/maps.h"
 #include "loader/load/napi.h"
@@ -572,7 +573,7 @@ static int reuse_maps(struct bl_node *n, const struct plan *p, struct bl_switch 
 		return bl_fail(err, EINVAL, "cannot size the map %s", BL_MAP_SW_IFIDX);
 	if (bpf_map__set_max_entries(skel->maps.sw_home, (uint32_t)libbpf_num_possible_cpus()))
 		return bl_fail(err, EINVAL, "cannot size the map %s", BL_MAP_SW_HOME);
-	k = bl_chain_anew(n->dir, BL_ROLE_SWITCH, p->frags, anew);
+	k = bl_chain_anew(n->dir, BL_ROLE_SWITCH, bl_node_frags(p->cfg, p->frags), anew);
 	if (!n->fresh && p->regroup) {
 		memcpy(&anew[k], regroup, sizeof(regroup));
 		k += sizeof(regroup) / sizeof(regroup[0]);
@@ -616,7 +617,7 @@ static int set_chain(const struct bl_node *n, const struct plan *p, const struct
 					   .progs_fd = bpf_map__fd(skel->maps.next_progs),
 					   .port = (uint32_t)a->port,
 					   .iface = &a->iface,
-					   .frags = n->frags };
+					   .frags = bl_node_frags(p->cfg, n->frags) };
 
 	return bl_chain_set(&chain, bl_port_chain(p->cfg, a->iface.name), err);
 }
@@ -658,6 +659,7 @@ static int attach_programs(struct bl_node *n, const struct plan *p, const struct
 		a->port = (int)k;
 		a->role = p->port[k].role;
 		a->cpu = p->cpu[k];
+		a->dispatcher = p->cfg->dispatcher;
 		a->home_cpu = -1;
 		/*
 		 * Egress programs first: no frame may leave by any port before the program that
@@ -747,11 +749,13 @@ int bl_switch_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_e
 	skel->rodata->bl_auth = (__u8)cfg->auth.mode;
 	skel->rodata->bl_chains = bl_node_chains(cfg);
 	skel->rodata->bl_frags = n->frags = p->frags;
-	if (p->frags) {
+	if (bl_node_frags(cfg, p->frags) == BL_HOOK_FRAGS_FLAG) {
 		bl_xdp_set_frags(skel->progs.bl_switch_xdp);
 		bl_xdp_set_frags(skel->progs.bl_switch_devmap);
 		bl_xdp_set_frags(skel->progs.bl_switch_steered);
 	}
+	if (cfg->dispatcher)
+		bl_xdp_set_member(skel->progs.bl_switch_xdp);
 	rc = reuse_maps(n, p, skel, err);
 	if (rc)
 		goto out;

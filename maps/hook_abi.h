@@ -16,6 +16,14 @@
 #define BL_MAP_HOOKS      "hooks"      /* array: port -> struct bl_hook */
 #define BL_MAP_NEXT_PROGS "next_progs" /* array of programs: port -> the program of @next_id */
 
+/* Whether the node's programs take frames of several buffers. */
+enum bl_hook_frags {
+	BL_HOOK_FRAGS_NONE,
+	BL_HOOK_FRAGS_FLAG, /* yes: they are loaded with BPF_F_XDP_HAS_FRAGS */
+	/* yes, without the flag: the dispatcher of libxdp that they run in has it */
+	BL_HOOK_FRAGS_DISPATCHER,
+};
+
 /**
  * struct bl_hook - value of "hooks". Written by the loader and the daemon; the XDP program reads
  * @next_id.
@@ -29,7 +37,7 @@ struct bl_hook {
 	__u32 back_id;      /* program that was attached before; put back on detach; 0: none */
 	__u32 back_flags;   /* XDP_FLAGS_* that it was attached with */
 	__u32 back_ifindex; /* the interface that it was attached to */
-	__u32 frags;        /* 1: the node's programs take frames of several buffers */
+	__u32 frags;        /* enum bl_hook_frags */
 	__u32 spare;        /* 0 */
 };
 _Static_assert(sizeof(struct bl_hook) == 24, "ABI");

@@ -8,6 +8,7 @@
 #include "cli/doctor/finding.h"
 #include "cli/util/hooks.h"
 #include "cli/util/read.h"
+#include "loader/load/entry.h"
 
 static void check_side(const struct finder *to, const char *what, enum bl_hook_side side,
 		       const struct bl_hook_seen *h)
@@ -50,6 +51,32 @@ static void check_side(const struct finder *to, const char *what, enum bl_hook_s
 		      hook, (uint64_t)h->removed, (uint64_t)h->repaired);
 }
 
+/* The others in the dispatcher of the interface @name, and which of them come before barline's. */
+static void check_dispatcher(const struct bl_node_ref *ref, const char *name,
+			     const struct finder *to, const char *what)
+{
+	struct bl_dispatcher d;
+	unsigned int k, own = 0;
+
+	if (bl_dispatcher_read(ref->dir, name, &d))
+		return;
+	while (own < d.n && !d.member[own].own)
+		own++;
+	for (k = 0; k < own && own < d.n; k++)
+		found(to, FOUND_WARN, what,
+		      "load it with a priority above barline's (`xdp-loader load -P 50`), unless "
+		      "it "
+		      "is meant to filter what barline gets",
+		      "in the dispatcher of libxdp the program %s (id %u, priority %u) runs before "
+		      "barline's: what it drops or holds up is lost or late for ordered messages",
+		      d.member[k].name, d.member[k].id, d.member[k].prio);
+	if (own < d.n)
+		found(to, FOUND_OK, what, "",
+		      "barline's XDP program is member %u of %u in the dispatcher of libxdp (id "
+		      "%u)",
+		      own + 1, d.n, d.id);
+}
+
 static void check_port(const struct bl_node_ref *ref, uint32_t port, const char *name, void *ctx)
 {
 	const struct finder *to = ctx;
@@ -61,6 +88,7 @@ static void check_port(const struct bl_node_ref *ref, uint32_t port, const char 
 	snprintf(what, sizeof(what), "%.20s %.15s", ref->meta.name, name);
 	for (s = 0; s < BL_HOOK_SIDES; s++)
 		check_side(to, what, (enum bl_hook_side)s, &w.side[s]);
+	check_dispatcher(ref, name, to, what);
 }
 
 void doctor_hooks(const struct finder *to, const struct bl_node_ref *ref)

@@ -1,24 +1,52 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * barline show hooks: which other XDP programs run behind barline's, and whether barline's are in
+ * barline show hooks: which other XDP programs run beside barline's, and whether barline's are in
  * their place.
  */
 #include "cli/cmd.h"
 #include "cli/show/show.h"
 #include "cli/util/hooks.h"
 #include "cli/util/read.h"
+#include "loader/load/entry.h"
 #include "maps/hook_abi.h"
 #include "maps/host_abi.h"
 #include "maps/switch_abi.h"
+
+/*
+ * Writes the members of the dispatcher that the interface @name is in: as text, in the order of
+ * calls and with barline's as "barline", and as JSON. No members: its program is alone.
+ */
+static json_t *members(const struct bl_node_ref *ref, const char *name, char *text, size_t size)
+{
+	json_t *all = json_array();
+	struct bl_dispatcher d;
+	unsigned int k;
+	size_t n = 0;
+
+	*text = 0;
+	if (bl_dispatcher_read(ref->dir, name, &d))
+		return all;
+	for (k = 0; k < d.n; k++) {
+		const struct bl_member *m = &d.member[k];
+
+		if (n < size)
+			n += (size_t)snprintf(text + n, size - n, "%s%s (%u)", k ? ", " : "",
+					      m->own ? "barline" : m->name, m->prio);
+		json_array_append_new(all, json_pack("{s:s, s:I, s:I, s:b}", "name", m->name, "id",
+						     (json_int_t)m->id, "priority",
+						     (json_int_t)m->prio, "own", m->own));
+	}
+	return all;
+}
 
 /* Appends the row of port @port. Returns 0, or 1 after a message. */
 static int add_hook(const struct bl_node_ref *ref, uint32_t port, const char *name, json_t *rows)
 {
 	const struct bl_hook_seen *xdp, *egress, *ingress;
-	char chained[48], back[48];
+	char chained[48], back[48], order[320];
 	struct bl_hook_watch w;
 	struct bl_hook h;
-	json_t *row;
+	json_t *row, *all;
 
 	if (node_value(ref, BL_MAP_HOOKS, port, &h, sizeof(h)))
 		return 1;
@@ -28,7 +56,11 @@ static int add_hook(const struct bl_node_ref *ref, uint32_t port, const char *na
 	ingress = &w.side[BL_HOOK_INGRESS];
 	row = json_pack("{s:s, s:s, s:s, s:s, s:b}", "node", node_name(ref), "name", name,
 			"chained", prog_text(h.next_id, chained, sizeof(chained)), "put_back",
-			prog_text(h.back_id, back, sizeof(back)), "frags", (int)h.frags);
+			prog_text(h.back_id, back, sizeof(back)), "frags",
+			h.frags != BL_HOOK_FRAGS_NONE);
+	all = members(ref, name, order, sizeof(order));
+	json_object_set_new(row, "dispatcher", json_string(order));
+	json_object_set_new(row, "members", all);
 	json_object_set_new(row, "xdp", json_string(hook_state_text(xdp->state)));
 	json_object_set_new(row, "egress", json_string(hook_state_text(egress->state)));
 	json_object_set_new(row, "ingress", json_string(hook_state_text(ingress->state)));
@@ -69,7 +101,7 @@ int cmd_show_hooks(int argc, char **argv)
 		{ "chained", "CHAINED", 's' },   { "put_back", "PUT_BACK", 's' },
 		{ "frags", "FRAGS", 'b' },       { "xdp", "XDP", 's' },
 		{ "egress", "EGRESS", 's' },     { "removed", "REMOVED", 'd' },
-		{ "repaired", "REPAIRED", 'd' },
+		{ "repaired", "REPAIRED", 'd' }, { "dispatcher", "DISPATCHER", 's' },
 	};
 
 	return SHOW("barline show hooks - other XDP programs on the interfaces of nodes\v"
@@ -82,6 +114,9 @@ int cmd_show_hooks(int argc, char **argv)
 		    "keep frames from the filter that picks the transmit queue; unknown: not "
 		    "looked at. REMOVED counts how "
 		    "often others have taken a program away, and REPAIRED how often the daemon "
-		    "has attached it again.",
+		    "has attached it again. DISPATCHER has the programs in the dispatcher of "
+		    "libxdp that barline's has joined, in the order of their calls, with their "
+		    "priorities; it is empty where barline's program is on the interface by "
+		    "itself.",
 		    "hooks", collect_hooks, cols, "no hooks");
 }

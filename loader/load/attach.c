@@ -6,7 +6,8 @@
  *
  * Pins are called links/KIND-IFNAME, with ':' for '.': bpffs does not accept '.', and interface
  * names cannot contain ':'. Kinds: xdp (a port, or the NIC of a host), hold and pass (XDP on the
- * two ends of bl0), egress and ingress (tc).
+ * two ends of bl0), egress and ingress (tc). In a dispatcher of libxdp, xdp-IFNAME is an array of
+ * programs and no link (dispatcher.c).
  */
 #include "loader/load/attach.h"
 
@@ -22,6 +23,8 @@
 
 #include "base/iface.h"
 #include "base/log.h"
+#include "loader/load/dispatcher.h"
+#include "loader/load/entry.h"
 #include "loader/load/pin.h"
 #include "maps/wire_abi.h"
 
@@ -77,36 +80,6 @@ static int xdp_mode_now(int ifindex, enum bl_xdp_mode *mode)
 	return 0;
 }
 
-uint32_t bl_xdp_present(int ifindex, char *name, size_t size, int *flags)
-{
-	LIBBPF_OPTS(bpf_xdp_query_opts, q);
-	struct bpf_prog_info info = {};
-	uint32_t id, len = sizeof(info);
-	int fd;
-
-	if (size)
-		*name = 0;
-	*flags = XDP_FLAGS_DRV_MODE;
-	if (bpf_xdp_query(ifindex, 0, &q))
-		return 0;
-	id = q.drv_prog_id;
-	if (!id && q.skb_prog_id) {
-		id = q.skb_prog_id;
-		*flags = XDP_FLAGS_SKB_MODE;
-	}
-	if (!id && q.hw_prog_id) {
-		id = q.hw_prog_id;
-		*flags = XDP_FLAGS_HW_MODE;
-	}
-	fd = id && size ? bpf_prog_get_fd_by_id(id) : -1;
-	if (fd >= 0) {
-		if (!bpf_obj_get_info_by_fd(fd, &info, &len))
-			snprintf(name, size, "%s", info.name);
-		close(fd);
-	}
-	return id;
-}
-
 int bl_link_prog(const char *dir, const char *kind, const struct bl_iface *i, uint32_t *id)
 {
 	struct bpf_link_info info = {};
@@ -118,6 +91,11 @@ int bl_link_prog(const char *dir, const char *kind, const struct bl_iface *i, ui
 	link = bpf_obj_get(path);
 	if (link < 0)
 		return -ENOENT;
+	if (bl_entry_is(link)) {
+		rc = bl_entry_prog(link, i->ifindex, id);
+		close(link);
+		return rc;
+	}
 	/* A tcx link has its ifindex in the same place; a link that was detached has 0 there. */
 	rc = bpf_obj_get_info_by_fd(link, &info, &len) || info.xdp.ifindex != (uint32_t)i->ifindex
 		     ? -ENOENT
@@ -160,70 +138,6 @@ bool bl_xdp_is_own(const char *dir, const struct bl_iface *i)
 	uint32_t id;
 
 	return !bl_link_prog(dir, "xdp", i, &id);
-}
-
-/*
- * Returns a descriptor of the one bpf_link that holds program @id on an interface with this index;
- * -ENOTUNIQ if there are several. Interfaces of other network namespaces count, too, since the
- * link's info does not name the namespace.
- */
-static int link_of_prog(uint32_t id, int ifindex)
-{
-	uint32_t next = 0;
-	int found = -1;
-
-	while (!bpf_link_get_next_id(next, &next)) {
-		struct bpf_link_info info = {};
-		uint32_t len = sizeof(info);
-		int fd = bpf_link_get_fd_by_id(next);
-
-		if (fd < 0)
-			continue;
-		if (bpf_obj_get_info_by_fd(fd, &info, &len) || info.type != BPF_LINK_TYPE_XDP ||
-		    info.prog_id != id || info.xdp.ifindex != (uint32_t)ifindex) {
-			close(fd);
-			continue;
-		}
-		if (found >= 0) {
-			close(found);
-			close(fd);
-			return -ENOTUNIQ;
-		}
-		found = fd;
-	}
-	return found >= 0 ? found : -ENOENT;
-}
-
-static int xdp_displace(const struct bl_iface *i, uint32_t id, const char *name, int flags,
-			struct bl_err *err)
-{
-	int prog, link, rc;
-
-	prog = bpf_prog_get_fd_by_id(id);
-	if (prog >= 0) {
-		LIBBPF_OPTS(bpf_xdp_attach_opts, o, .old_prog_fd = prog);
-
-		rc = bpf_xdp_detach(i->ifindex, (uint32_t)flags | XDP_FLAGS_REPLACE, &o);
-		close(prog);
-		if (!rc)
-			goto done;
-	}
-	/* A bpf_link holds the program; that has to be detached. */
-	link = link_of_prog(id, i->ifindex);
-	if (link < 0)
-		return bl_fail(err, EBUSY,
-			       "%s carries the XDP program %s (id %u), and its holder cannot be "
-			       "determined (%s); stop what attached it, then start again",
-			       i->name, *name ? name : "of no known name", id, strerror(-link));
-	rc = bpf_link_detach(link) ? -errno : 0;
-	close(link);
-	if (rc)
-		return bl_fail(err, -rc, "cannot detach the XDP program %s (id %u) from %s: %s",
-			       name, id, i->name, strerror(-rc));
-done:
-	bl_log(BL_LOG_WARN, "%s: displaced the XDP program %s (id %u), as asked", i->name, name,
-	       id);
-	return 0;
 }
 
 static int xdp_create(const struct bl_iface *i, int prog_fd, enum bl_xdp_mode mode)
@@ -292,6 +206,21 @@ static int hear_beacons(const struct bl_iface *i, const char *kind, struct bl_er
 	return strcmp(kind, "xdp") ? 0 : bl_iface_hear(i->name, beacons, true, err);
 }
 
+/* Joins a dispatcher. What is pinned there is an array, or a link that is dead (node.c checks). */
+static int xdp_join(struct bl_attached *a, const char *path, const char *kind, int prog_fd,
+		    enum bl_xdp_mode mode, bool replace, struct bl_err *err)
+{
+	int pin = bpf_obj_get(path), rc;
+
+	if (pin >= 0 && !bl_entry_is(pin))
+		unlink(path);
+	if (pin >= 0)
+		close(pin);
+	rc = bl_dispatcher_join(&a->iface, path, prog_fd, mode, replace, err);
+	a->mode = mode;
+	return rc ? rc : hear_beacons(&a->iface, kind, err);
+}
+
 int bl_attach_xdp(struct bl_attached *a, const char *dir, const char *kind, int prog_fd,
 		  enum bl_xdp_mode mode, bool replace, struct bl_err *err)
 {
@@ -302,7 +231,14 @@ int bl_attach_xdp(struct bl_attached *a, const char *dir, const char *kind, int 
 	uint32_t id;
 
 	link_path(path, sizeof(path), dir, kind, i->name);
+	if (a->dispatcher && !strcmp(kind, "xdp"))
+		return xdp_join(a, path, kind, prog_fd, mode, replace, err);
 	link = bpf_obj_get(path);
+	if (link >= 0 && bl_entry_is(link)) {
+		close(link);
+		unlink(path);
+		link = -1;
+	}
 	if (link >= 0) {
 		uint32_t at = link_ifindex(link);
 
@@ -332,6 +268,12 @@ int bl_attach_xdp(struct bl_attached *a, const char *dir, const char *kind, int 
 				       "%s, or a device on top of it, carries another XDP program; "
 				       "detach it first",
 				       i->name);
+		if (!replace && bl_is_dispatcher(i->ifindex, id))
+			return bl_fail(err, EBUSY,
+				       "%s carries another XDP program already: a dispatcher of "
+				       "libxdp (id %u); join it with --xdp dispatcher, unload it "
+				       "(`xdp-loader unload %s --all`), or pass --replace",
+				       i->name, id, i->name);
 		if (!replace)
 			return bl_fail(err, EBUSY,
 				       "%s carries another XDP program already (%s, id %u); detach "
@@ -339,7 +281,7 @@ int bl_attach_xdp(struct bl_attached *a, const char *dir, const char *kind, int 
 				       "barline's (--chain attached), or pass --replace",
 				       i->name, *name ? name : "no name", id, i->name,
 				       flags == XDP_FLAGS_SKB_MODE ? "generic" : "");
-		rc = xdp_displace(i, id, name, flags, err);
+		rc = bl_xdp_displace(i, id, name, flags, err);
 		if (rc)
 			return rc;
 		link = xdp_create(i, prog_fd, mode);
@@ -497,13 +439,16 @@ static int detach_link(const char *path, const char *name, int link_fd, uint32_t
 	struct detach *d = ctx;
 	const char *ifname = strchr(name, '-');
 	char now[IF_NAMESIZE];
+	int rc;
 
 	if (d->xdp != !strncmp(name, "xdp-", 4) ||
 	    (*d->only && (!ifname || strcmp(ifname + 1, d->only))))
 		return 0;
 	if (d->xdp && ifindex && if_indextoname(ifindex, now))
 		bl_iface_hear(now, beacons, false, NULL);
-	if (ifindex && bpf_link_detach(link_fd))
+	if (bl_entry_is(link_fd) && (rc = bl_dispatcher_leave(link_fd, d->err)))
+		d->rc = rc;
+	else if (ifindex && !bl_entry_is(link_fd) && bpf_link_detach(link_fd))
 		d->rc = bl_fail(d->err, errno, "cannot detach %s: %s", path, strerror(errno));
 	else if (unlink(path))
 		d->rc = bl_fail(d->err, errno, "cannot remove the pin %s: %s", path,

@@ -11,21 +11,13 @@
 
 #include "base/iface.h"
 #include "base/log.h"
+#include "loader/load/xdp.h"
 
-/*
- * One XDP buffer is one 4 KiB page: 256 bytes of headroom, 320 of skb_shared_info, 14 + 8 of
- * Ethernet and VLAN header.
- */
-#define BL_XDP_MTU_MAX 3498
-/* Frames of several buffers: the greatest of drivers, and what fits the largest ring record. */
-#define BL_XDP_FRAGS_MTU_MAX 9216
 /* how the clsact fallback recognizes its own filters */
 #define BL_TC_HANDLE   0xb1
 #define BL_TC_PRIORITY 0xb1
 
 struct bpf_program;
-
-enum bl_xdp_mode { BL_XDP_NATIVE, BL_XDP_GENERIC };
 
 /** struct bl_attached - an interface that programs are attached to. */
 struct bl_attached {
@@ -34,6 +26,7 @@ struct bl_attached {
 	int port;                 /* number of the switch's port; -1 on a host */
 	uint8_t role;             /* enum bl_port_role */
 	int cpu;                  /* that serves the port's lane */
+	bool dispatcher;          /* its XDP program joins a dispatcher of libxdp (dispatcher.h) */
 	bool gone;                /* the interface does not exist at present */
 	bool unfit;               /* link_watch.c: it has become one that a node cannot run on */
 	unsigned int mtu_refused; /* MTU whose refusal is in the log already; 0: none */
@@ -56,7 +49,7 @@ void bl_xdp_set_frags(struct bpf_program *p);
 
 /**
  * bl_attach_xdp - attaches @prog_fd to @a's interface, or swaps the program of the link that is
- * pinned there. Sets @a->mode.
+ * pinned there. Sets @a->mode. With @a->dispatcher, @kind "xdp" joins a dispatcher of libxdp.
  * @kind: first part of the pin's name ("xdp", "hold", "pass").
  * @replace: displace an XDP program of somebody else.
  * Returns 0 or -errno; -EBUSY: another XDP program is attached.
@@ -72,15 +65,9 @@ int bl_attach_tc(struct bl_attached *a, const char *dir, bool ingress, int prog_
 		 struct bl_err *err);
 
 /**
- * bl_xdp_present - returns the id of the XDP program on an interface; 0: there is none.
- * @name: receives its name, "" if that cannot be read; @size 0: not asked for
- * @flags: receives XDP_FLAGS_* of its mode
- */
-uint32_t bl_xdp_present(int ifindex, char *name, size_t size, int *flags);
-
-/**
- * bl_link_prog - finds the link that is pinned in @dir for hook @kind of @i, and writes the id of
- * its program. Returns 0, or -ENOENT if there is no pin, or the link is not attached to @i.
+ * bl_link_prog - finds the link that is pinned in @dir for hook @kind of @i, or the entry into a
+ * dispatcher, and writes the id of its program (0: an entry is empty). Returns 0, or -ENOENT if
+ * there is no pin, or it is not attached to @i.
  */
 int bl_link_prog(const char *dir, const char *kind, const struct bl_iface *i, uint32_t *id);
 

@@ -207,6 +207,8 @@ static bool fits(int fd, bool frags, bool typed)
 static int refused(const struct bl_chain_at *c, const char *what, int fd,
 		   const struct bpf_prog_info *p, int e, struct bl_err *err)
 {
+	bool flag = c->frags == BL_HOOK_FRAGS_FLAG;
+
 	if (e == EBUSY)
 		return bl_fail(err, e,
 			       "chain %s: functions of %s (id %u) are replaced by other programs, "
@@ -222,17 +224,17 @@ static int refused(const struct bl_chain_at *c, const char *what, int fd,
 			       "chain %s: %s (id %u) is interpreted and barline's program is "
 			       "compiled; was it loaded before `sysctl net.core.bpf_jit_enable=1`?",
 			       what, p->name, p->id);
-	if (fits(fd, !c->frags, true))
+	if (fits(fd, !flag, true))
 		return bl_fail(err, e,
-			       c->frags ? "chain %s: %s (id %u) takes frames of one buffer only, "
-					  "and the MTU of %s needs several: load it with "
-					  "SEC(\"xdp.frags\"), or `ip link set %s mtu %u`"
-					: "chain %s: %s (id %u) is SEC(\"xdp.frags\"), and at this "
-					  "MTU of %s barline's program is not: load it without "
-					  "frags, or set the MTU of %s above %u",
+			       flag ? "chain %s: %s (id %u) takes frames of one buffer only, "
+				      "and the MTU of %s needs several: load it with "
+				      "SEC(\"xdp.frags\"), or `ip link set %s mtu %u`"
+				    : "chain %s: %s (id %u) is SEC(\"xdp.frags\"), and at this "
+				      "MTU of %s barline's program is not: load it without "
+				      "frags, or set the MTU of %s above %u",
 			       what, p->name, p->id, c->iface->name, c->iface->name,
 			       BL_XDP_MTU_MAX);
-	if (fits(fd, c->frags, false))
+	if (fits(fd, flag, false))
 		return bl_fail(err, e,
 			       "chain %s: %s (id %u) was loaded without the attach type BPF_XDP, "
 			       "as by an old loader; load it with libbpf",
@@ -398,7 +400,8 @@ int bl_hook_read(const char *dir, uint32_t port, struct bl_hook *hook)
 	return rc;
 }
 
-unsigned int bl_chain_anew(const char *dir, enum bl_role role, bool frags, const char **anew)
+unsigned int bl_chain_anew(const char *dir, enum bl_role role, enum bl_hook_frags frags,
+			   const char **anew)
 {
 	unsigned int n = 0;
 	struct bl_hook h;
@@ -406,8 +409,8 @@ unsigned int bl_chain_anew(const char *dir, enum bl_role role, bool frags, const
 	uint32_t k;
 
 	for (k = 0; k < BL_SW_PORTS_MAX && !bl_hook_read(dir, k, &h); k++)
-		old |= h.frags;
-	if (!k || old == frags)
+		old |= h.frags == BL_HOOK_FRAGS_FLAG;
+	if (!k || old == (frags == BL_HOOK_FRAGS_FLAG))
 		return 0;
 	anew[n++] = BL_MAP_NEXT_PROGS;
 	if (role == BL_ROLE_HOST) {

@@ -34,7 +34,7 @@ struct bl_chain_at {
 	int hooks_fd, progs_fd; /* the maps BL_MAP_HOOKS and BL_MAP_NEXT_PROGS */
 	uint32_t port;          /* 0 on a host */
 	const struct bl_iface *iface;
-	bool frags; /* barline's program takes frames of several buffers */
+	enum bl_hook_frags frags; /* barline's program takes frames of several buffers */
 };
 
 /** bl_chain_check - checks the form of @what. Returns 0 or -EINVAL. */
@@ -48,12 +48,13 @@ int bl_chain_prepare(enum bl_role role, const char *ifname, const char *what, st
 
 /**
  * bl_chain_anew - which maps of the node in @dir cannot be used again, since the kernel allows a
- * map of programs, devices or CPUs either to programs with frags or to those without.
+ * map of programs, devices or CPUs either to programs with BPF_F_XDP_HAS_FRAGS or to those without.
  * @anew: receives their names, at most BL_CHAIN_ANEW
  * Returns their number.
  */
 #define BL_CHAIN_ANEW 3
-unsigned int bl_chain_anew(const char *dir, enum bl_role role, bool frags, const char **anew);
+unsigned int bl_chain_anew(const char *dir, enum bl_role role, enum bl_hook_frags frags,
+			   const char **anew);
 
 /**
  * bl_chain_set - enters what @what means as the chained program of @c; "" or "none": there is none.

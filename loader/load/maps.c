@@ -44,6 +44,11 @@ void bl_libbpf_listen(void)
 	libbpf_set_print(keep_libbpf_message);
 }
 
+const char *bl_libbpf_said(void)
+{
+	return said;
+}
+
 int bl_load_failed(int errnum, const char *what, struct bl_err *err)
 {
 	struct bl_err missing;

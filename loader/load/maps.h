@@ -34,6 +34,9 @@ int bl_maps_pin(struct bpf_object *obj, const char *dir, struct bl_err *err);
 /** bl_libbpf_listen - keeps what libbpf prints from now on, for bl_load_failed(). */
 void bl_libbpf_listen(void);
 
+/** bl_libbpf_said - the end of what libbpf has printed since bl_libbpf_listen(). */
+const char *bl_libbpf_said(void);
+
 /**
  * bl_load_failed - fills @err with the reason why the kernel refused the programs of @what, taken
  * from what libbpf printed. Returns -@errnum.

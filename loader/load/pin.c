@@ -27,6 +27,7 @@
 #include "base/status_socket.h"
 #include "base/log.h"
 #include "base/time.h"
+#include "loader/load/entry.h"
 #include "maps/auth_abi.h"
 #include "maps/failure_abi.h"
 #include "maps/fence_abi.h"
@@ -281,7 +282,9 @@ int bl_links_each(const char *dir, bl_link_fn fn, void *ctx)
 		 * A tcx link has its ifindex where an XDP link has it, in the first word of the
 		 * union.
 		 */
-		if (!bpf_obj_get_info_by_fd(fd, &info, &len))
+		if (bl_entry_is(fd))
+			rc = fn(file, e->d_name, fd, bl_entry_ifindex(file, fd), ctx);
+		else if (!bpf_obj_get_info_by_fd(fd, &info, &len))
 			rc = fn(file, e->d_name, fd, info.xdp.ifindex, ctx);
 		close(fd);
 	}

@@ -66,6 +66,7 @@ int bl_pin_over(int fd, const char *path, struct bl_err *err);
 
 /**
  * bl_links_each - calls @fn for every pinned link of the node in @dir until @fn returns non-zero.
+ * The entry into a dispatcher (dispatcher.h) counts as one; @link_fd is a map then.
  * @ifindex of the callback is 0 if the link's interface is gone. Returns what @fn returned last, or
  * -errno.
  */

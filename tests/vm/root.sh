@@ -15,7 +15,7 @@ need_packages() {
 }
 
 # with_libraries FILE...: copies the libraries that the files load, as ldd lists them, to the same
-# absolute paths in the guest.
+# absolute paths in the guest. Libxdp reads its dispatcher from a file beside it.
 with_libraries() {
 	local lib
 	for lib in $(ldd "$@" 2>/dev/null | grep -oE '/[^ ):]+' | sort -u); do
@@ -23,6 +23,13 @@ with_libraries() {
 		case $lib in *.so|*.so.*) ;; *) continue ;; esac
 		mkdir -p "$root${lib%/*}"
 		cp -L "$lib" "$root$lib"
+		case $lib in
+		*/libxdp.so.*)
+			mkdir -p "$root/usr/lib/$(uname -m)-linux-gnu/bpf"
+			cp -L "/usr/lib/$(uname -m)-linux-gnu/bpf/xdp-dispatcher.o" \
+				"$root/usr/lib/$(uname -m)-linux-gnu/bpf/"
+			;;
+		esac
 	done
 }
 

@@ -138,6 +138,42 @@ static void chain__of_node_and_port(void **state)
 	bl_config_free(&c);
 }
 
+/* Dispatchers of libxdp, which exclude chained programs, also that of one port. */
+static void xdp__alone_or_dispatcher(void **state)
+{
+	static const struct {
+		const char *text;
+		bool dispatcher, refused;
+	} v[] = {
+		{ HOST, false, false },
+		{ HOST "xdp: alone\n", false, false },
+		{ HOST "xdp: alone\nchain: 41\n", false, false },
+		{ HOST "xdp: dispatcher\n", true, false },
+		{ HOST "xdp: dispatcher\nchain: none\n", true, false },
+		{ HOST "xdp: dispatcher\nchain: attached\n", true, true },
+		{ SWITCH "xdp: dispatcher\n", true, false },
+		{ "role: switch\nxdp: dispatcher\nports:\n"
+		  "  - { interface: a, role: host, chain: 41 }\n",
+		  true, true },
+	};
+	struct bl_node_cfg c;
+	struct bl_err err;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
+		assert_int_equal(load(v[i].text, &c, &err), 0);
+		assert_int_equal(c.dispatcher, v[i].dispatcher);
+		assert_int_equal(bl_node_xdp_check(&c, &err), v[i].refused ? -EINVAL : 0);
+		if (v[i].refused)
+			assert_non_null(strstr(err.text, "exclude each other"));
+		bl_config_free(&c);
+	}
+	assert_int_equal(load(HOST "xdp: both\n", &c, &err), -EINVAL);
+	assert_non_null(strstr(err.text, "dispatcher"));
+	assert_non_null(strstr(err.text, ":3:"));
+}
+
 static void user__and_sandbox(void **state)
 {
 	static const char *const roles[] = { HOST, SWITCH };
@@ -611,12 +647,19 @@ static int teardown(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(no_ahead__said_or_not),   cmocka_unit_test(ports__sources),
-		cmocka_unit_test(controllers__addresses),  cmocka_unit_test(admission__host),
-		cmocka_unit_test(admission__top),          cmocka_unit_test(admission__switch),
-		cmocka_unit_test(admission__switch_top),   cmocka_unit_test(admission__refused),
-		cmocka_unit_test(examples__load),          cmocka_unit_test(auth__modes),
-		cmocka_unit_test(chain__of_node_and_port), cmocka_unit_test(user__and_sandbox),
+		cmocka_unit_test(no_ahead__said_or_not),
+		cmocka_unit_test(ports__sources),
+		cmocka_unit_test(controllers__addresses),
+		cmocka_unit_test(admission__host),
+		cmocka_unit_test(admission__top),
+		cmocka_unit_test(admission__switch),
+		cmocka_unit_test(admission__switch_top),
+		cmocka_unit_test(admission__refused),
+		cmocka_unit_test(examples__load),
+		cmocka_unit_test(auth__modes),
+		cmocka_unit_test(chain__of_node_and_port),
+		cmocka_unit_test(xdp__alone_or_dispatcher),
+		cmocka_unit_test(user__and_sandbox),
 		cmocka_unit_test(limits__of_hosts),
 	};
 
