@@ -6,7 +6,7 @@
 #
 #	machine h1
 #	machine sw 2			# with options: -c CPUS -k KERNEL -n MODEL -q QUEUES
-#	cable h1:0 sw:0			# with -r FRAMES: no more per second
+#	cable h1:0 sw:0			# with -r FRAMES: no more per second; -t: of taps
 #	boot h1 sw			# at the same time; returns when all of them are up
 #	on h1 ip link set eth0 up	# its output here, and its exit status
 #	wait_on h1 60 'ping -c 1 10.0.0.1'
@@ -33,24 +33,46 @@ ok() { passed=$((passed + 1)); echo "ok $passed - $*"; }
 fail() { echo "not ok $((passed + 1)) - $*"; exit 1; }
 note() { echo "# $*"; }
 
-# machine NAME [-c CPUS] [-k KERNEL] [-n MODEL] [-m MIB] [-a ARGUMENT]... : describes a machine that
-# boot starts later. MODEL is the NIC: virtio-net-pci (the default), e1000e, igb. ARGUMENT is one
-# more argument of QEMU.
+# machine NAME [-c CPUS] [-k KERNEL] [-n MODEL] [-q QUEUES] [-m MIB] [-a ARGUMENT]... : describes a
+# machine that boot starts later. MODEL is the NIC: virtio-net-pci (the default), e1000e, igb.
+# Intel's need the generic flavour of the kernel, and igb a newer QEMU (newer_qemu); both are chosen
+# here. QUEUES are queue pairs of virtio-net; all cables of a machine with several are of taps.
+# ARGUMENT is one more argument of QEMU.
 machine() {
 	local name=$1 o OPTIND=1
 	shift
 	m_cpus[$name]=1 m_kernel[$name]=$KERNEL m_model[$name]=virtio-net-pci m_nics[$name]=0
-	m_args[$name]=
-	while getopts c:k:n:m:a: o; do
+	m_args[$name]= m_queues[$name]=1
+	while getopts c:k:n:q:m:a: o; do
 		case $o in
 		c) m_cpus[$name]=$OPTARG ;;
 		k) m_kernel[$name]=$OPTARG ;;
 		n) m_model[$name]=$OPTARG ;;
+		q) m_queues[$name]=$OPTARG ;;
 		m) m_mib[$name]=$OPTARG ;;
 		a) m_args[$name]+=" $OPTARG" ;;
 		*) fail "machine $name: wrong option" ;;
 		esac
 	done
+	intel_kernel "$name"
+}
+
+# intel_kernel NAME: the flavour of Debian's kernel that has the driver of the machine's NICs.
+intel_kernel() {
+	[ "${m_model[$1]}" = virtio-net-pci ] || m_kernel[$1]=${m_kernel[$1]%+g}+g
+}
+
+# newer_qemu: sets the array qemu to QEMU 10 of Debian's backports, which emulates igb with its
+# hardware clock; the QEMU of bookworm does not. Nothing is installed. The firmware is this
+# machine's.
+newer_qemu() {
+	local dir
+	dir=$(. /etc/os-release
+		"$MACHINES/../vm/unpack.sh" "$VERSION_CODENAME-backports" qemu-system-x86 \
+			qemu-system-common qemu-system-data) ||
+		fail "QEMU with igb cannot be fetched"
+	qemu=("$dir/usr/bin/qemu-system-x86_64" -L "$dir/usr/share/qemu" -L /usr/share/seabios
+		-L /usr/share/qemu -machine q35)
 }
 
 # mac NAME INDEX: the Ethernet address of a NIC: that of mac_of[NAME:INDEX], or one of its own.
@@ -62,28 +84,93 @@ mac() {
 		$((${sum%% *} >> 8 & 255)) $((${sum%% *} & 255)) "$2"
 }
 
-# cable [-r FRAMES] NAME:INDEX NAME:INDEX: connects two NICs. The NICs of a machine are numbered in
-# the order of its cables.
+# cable [-r FRAMES|-t FRAMES] NAME:INDEX NAME:INDEX: connects two NICs. The NICs of a machine are
+# numbered in the order of its cables. With -r, no more than FRAMES pass per second in each
+# direction. With -t, each end is a tap device with as many queues as the NIC has, and QEMU takes
+# FRAMES per second from each transmit queue of virtio-net if it has several.
 cable() {
-	local rate=0 end name
-	[ "$1" != -r ] || { rate=$2; shift 2; }
+	local rate=0 per_queue= end name
+	case $1 in
+	-r) rate=$2; shift 2 ;;
+	-t) per_queue=$2; shift 2 ;;
+	esac
 	for end in "$@"; do
 		name=${end%:*}
 		[ "${end#*:}" = "${m_nics[$name]}" ] ||
 			fail "cable $*: the next NIC of $name is ${m_nics[$name]}"
 		m_nics[$name]=$((${m_nics[$name]} + 1))
 	done
+	[ -z "$per_queue" ] || { tap_cable "$per_queue" "$@"; return; }
 	"$BUILD/tests/machines/wire" -r "$rate" "$RACK/$1.sock" "$RACK/$2.sock" \
 		2>>"$RACK/wire.log" &
 	wires+=($!)
 	wire_of[$1]=$! wire_of[$2]=$!
 }
-declare -A wire_of=() m_mib=() mac_of=()
+declare -A wire_of=() m_mib=() mac_of=() tap_of=() rate_of=()
+
+# tap_cable FRAMES NAME:INDEX NAME:INDEX: see cable. A bridge of two ports that learns nothing is a
+# cable. It is in a network namespace that ends with the rack.
+tap_cable() {
+	local rate=$1 bridge=c${#tap_of[@]} end tap
+	local -a multi
+	shift
+	if [ -z "$tap_ns" ]; then
+		unshare -n sleep infinity &
+		tap_ns=$!
+		wires+=("$tap_ns")
+		until [ "$(readlink "/proc/$tap_ns/ns/net")" != "$(readlink /proc/$$/ns/net)" ]
+		do sleep 0.05; done
+	fi
+	# Beacons go to 01:80:c2:00:00:0e, which a bridge passes on only if it is told to.
+	in_tap_ns ip link add "$bridge" type bridge mcast_snooping 0 group_fwd_mask 0x4000
+	in_tap_ns ip link set "$bridge" up
+	for end; do
+		tap=t${#tap_of[@]}
+		tap_of[$end]=$tap rate_of[$end]=$rate
+		multi=()
+		[ "${m_queues[${end%:*}]}" = 1 ] || multi=(multi_queue)
+		in_tap_ns ip tuntap add "$tap" mode tap "${multi[@]}"
+		in_tap_ns ip link set "$tap" master "$bridge"
+		in_tap_ns ip link set "$tap" type bridge_slave learning off
+		in_tap_ns ip link set "$tap" up
+	done
+}
+tap_ns=
+in_tap_ns() { nsenter -t "$tap_ns" -n "$@"; }
+
+# nic_args NAME INDEX: adds QEMU's arguments for a NIC to the array args.
+nic_args() {
+	local end=$1:$2 model=${m_model[$1]} q=${m_queues[$1]}
+	local device="netdev=n$2,mac=$(mac "$1" "$2")"
+	if [ "$model" = igb ]; then
+		# Its virtual functions need a bus of their own.
+		args+=(-device "pcie-root-port,id=port$2,chassis=$2,slot=$2")
+		device+=",bus=port$2,romfile="
+	fi
+	if [ -z "${tap_of[$end]-}" ]; then
+		[ "$q" = 1 ] || fail "$1: a NIC with $q queues needs a cable of taps"
+		while [ ! -S "$RACK/$end.sock" ]; do sleep 0.05; done
+		args+=(-netdev "stream,id=n$2,server=off,addr.type=unix,addr.path=$RACK/$end.sock")
+	else
+		[ "$model" = virtio-net-pci ] || fail "$1: cables of taps are for virtio-net"
+		# Frames of XDP are complete, so that the guest has to complete its own.
+		device+=,guest_tso4=off,guest_tso6=off,guest_ecn=off,guest_ufo=off
+		device+=,csum=off,guest_csum=off
+		if [ "$q" != 1 ]; then
+			device+=,mq=on,vectors=$((2 * q + 2)),rss=on
+			# ten frames at each tick of a timer
+			device+=,tx=timer,x-txburst=10,x-txtimer=$((10000000000 / rate_of[$end]))
+		fi
+		args+=(-netdev "tap,id=n$2,ifname=${tap_of[$end]},queues=$q,script=no,\
+downscript=no")
+	fi
+	args+=(-device "$model,$device")
+}
 
 # start_machine NAME: starts its QEMU.
 start_machine() {
-	local name=$1 i=0 kernel=${m_kernel[$1]} dir end
-	local -a args=()
+	local name=$1 i=0 kernel=${m_kernel[$1]} dir
+	local -a args=() qemu=("${QEMU:-qemu-system-x86_64}")
 	dir=$("$MACHINES/../vm/fetch.sh" "$kernel")
 	if [ ! -e "$RACK/time" ]; then
 		"$BUILD/tests/machines/true_clock" serve "$RACK/time" &
@@ -91,19 +178,18 @@ start_machine() {
 		while [ ! -s "$RACK/time" ]; do sleep 0.05; done
 	fi
 	while [ "$i" -lt "${m_nics[$name]}" ]; do
-		end=$RACK/$name:$i.sock
-		while [ ! -S "$end" ]; do sleep 0.05; done
-		args+=(-netdev "stream,id=n$i,server=off,addr.type=unix,addr.path=$end"
-			-device "${m_model[$name]},netdev=n$i,mac=$(mac "$name" "$i")")
+		nic_args "$name" "$i"
 		i=$((i + 1))
 	done
+	[ "${m_model[$name]}" != igb ] || newer_qemu
+	[ -z "$tap_ns" ] || qemu=(nsenter -t "$tap_ns" -n "${qemu[@]}")
 	for i in ctl mon; do
 		rm -f "$RACK/$name.$i".{in,out}
 		mkfifo "$RACK/$name.$i".{in,out}
 	done
 	cat "$RACK/root.cpio" "$dir/modules.cpio" >"$RACK/$name.initrd"
 	# shellcheck disable=SC2086 # m_args is a list of words
-	"${QEMU:-qemu-system-x86_64}" -accel tcg,thread=single -cpu max -smp "${m_cpus[$name]}" \
+	"${qemu[@]}" -accel tcg,thread=single -cpu max -smp "${m_cpus[$name]}" \
 		-m "${m_mib[$name]-768}" -nodefaults -no-user-config -display none -no-reboot \
 		-kernel "$dir/vmlinuz" -initrd "$RACK/$name.initrd" \
 		-append "console=ttyS0 panic=-1 quiet loglevel=4 mitigations=off nokaslr \

@@ -86,16 +86,18 @@ refused() {
 
 # one_switch HOST...: the rack: machines, cables, clocks, and a daemon on each. The options of the
 # switch's daemon are those of $SWITCH_OPTIONS, those of the hosts' daemons $HOST_OPTIONS, and those
-# of machine(rack.sh) $MACHINE_OPTIONS; cables have $CABLE_OPTIONS.
+# of machine(rack.sh) $MACHINE_OPTIONS and, for one machine, ${options_of[NAME]}; cables have
+# $CABLE_OPTIONS.
+declare -A options_of=()
 one_switch() {
 	local name i=0 fdb=
 	local -a nics
 	mapfile -t nics < <(seq -f 'eth%g' 0 $(($# - 1)))
 	# shellcheck disable=SC2086 # lists of words
 	{
-		machine sw ${MACHINE_OPTIONS-}
+		machine sw ${MACHINE_OPTIONS-} ${options_of[sw]-}
 		for name; do
-			machine "$name" ${MACHINE_OPTIONS-}
+			machine "$name" ${MACHINE_OPTIONS-} ${options_of[$name]-}
 			cable ${CABLE_OPTIONS-} "$name:0" "sw:$i"
 			i=$((i + 1))
 		done
@@ -187,6 +189,17 @@ peers_end() {
 		logs+=("$RACK/$run-$peer.log")
 	done
 	"$BUILD/tests/machines/order_judge" ${4-} "${logs[@]}"
+}
+
+# under_load NAME PEERS: ordered traffic while the queue of h1's NIC is full of other traffic. Sets
+# verdict, and broken, the frames that the switch found to be overtaken by a barrier.
+under_load() {
+	local before
+	before=$(drops sw promise_broken)
+	peers_begin "$1" "$2" -n 300 -g 10000 -t 15
+	wait_on h1 60 "tc -s qdisc show dev eth0 | grep -q 'backlog [1-9]'"
+	verdict=$(peers_end "$1" "$2" 600) || verdict+=" (wrong)"
+	broken=$(($(drops sw promise_broken) - before))
 }
 
 # drops NAME REASON: the sum of a reason on a machine; 0 if it is not listed.
