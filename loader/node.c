@@ -163,6 +163,7 @@ static int open_in_netns(struct bl_node *n, const struct bl_node_cfg *cfg, struc
 	if (!n->netns_ino || n->netns_fd < 0)
 		return bl_fail(err, ENOENT,
 			       "cannot determine the network namespace; is /proc mounted?");
+	bl_keep_configure(n); /* it makes a path of the namespace's number */
 	rc = bl_bpffs_mount(err);
 	if (rc)
 		return rc;
@@ -251,7 +252,6 @@ int bl_node_open(struct bl_node **out, struct bl_server *s, const struct bl_node
 	n->cfg.fdb = NULL;
 	n->cfg.ports_count = n->cfg.fdb_count = 0;
 	bl_node_defaults(&n->cfg);
-	bl_keep_configure(n);
 	n->fence.role = cfg->role;
 	bl_libbpf_listen();
 	n->next = s->nodes;
