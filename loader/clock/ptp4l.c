@@ -405,7 +405,7 @@ static void close_ptp4l(struct bl_clock_memory *m, const struct bl_clock_options
 	if (!p)
 		return;
 	/* A caretaker, or the next daemon, may have made its own at that path. */
-	if (p->fd >= 0 && !stat(o->own_path, &now) && same_file(&now, &p->mine))
+	if (!stat(o->own_path, &now) && same_file(&now, &p->mine))
 		unlink(o->own_path);
 	disconnect(p);
 	bl_phc_close(&p->phc);
