@@ -238,8 +238,9 @@ RACK_TEST(ptp4l__not_running_then_not_calibrated)
 	start_slave();
 	until_measured();
 	until(BL_CLOCK_NEVER, BL_CLOCK_PTP_PORT, "ptp4l runs");
-	CHECK(!system("ls " BL_RUN_DIR "/host-[1-9]*-ptp4l.sock >/dev/null"),
-	      "the socket is not named after its network namespace");
+	CHECK(!system("ls " BL_RUN_DIR "/host-[1-9]*-ptp4l.sock >/dev/null"), "the socket is not "
+									      "named after its "
+									      "network namespace");
 	told("unsynchronised", "ptp4l_port", "FAIL", "no port in the state SLAVE");
 	CHECK(!clock_record(host).source_as_of_ns, "the clock was believed");
 	kill_slave();
