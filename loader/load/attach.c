@@ -21,6 +21,7 @@
 #include <linux/bpf.h>
 #include <linux/if_link.h>
 
+#include "base/bpffs.h"
 #include "base/iface.h"
 #include "base/log.h"
 #include "loader/load/dispatcher.h"
@@ -37,11 +38,8 @@ bool bl_no_tcx;
 static void link_path(char *buf, size_t size, const char *dir, const char *kind, const char *ifname)
 {
 	int n = snprintf(buf, size, "%s/links/%s-%s", dir, kind, ifname);
-	char *p = buf + n - (int)strlen(ifname);
 
-	for (; *p; p++)
-		if (*p == '.')
-			*p = ':';
+	bl_bpffs_name(buf + n - (int)strlen(ifname));
 }
 
 void bl_links_rename(const char *dir, const char *from, const char *to)
@@ -459,12 +457,9 @@ static int detach_link(const char *path, const char *name, int link_fd, uint32_t
 int bl_detach_links(const char *dir, const char *only, struct bl_err *err)
 {
 	struct detach d = { .err = err, .xdp = true };
-	char *p;
 
 	snprintf(d.only, sizeof(d.only), "%s", only ? only : "");
-	for (p = d.only; *p; p++)
-		if (*p == '.')
-			*p = ':';
+	bl_bpffs_name(d.only);
 	/* The egress programs go last: they guard the ports that still have an XDP program. */
 	bl_links_each(dir, detach_link, &d);
 	d.xdp = false;

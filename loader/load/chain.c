@@ -20,6 +20,7 @@
 #include <linux/bpf.h>
 #include <linux/if_link.h>
 
+#include "base/bpffs.h"
 #include "base/netns.h"
 #include "loader/load/attach.h"
 #include "loader/load/pin.h"
@@ -69,24 +70,8 @@ static void prepared_path(char *buf, size_t size, enum bl_role role, const char 
 {
 	int n = snprintf(buf, size, "%s/chain-%s-%" PRIu64 "-%s", BL_BPFFS, bl_role_name(role),
 			 bl_netns_ino(), ifname);
-	char *p;
 
-	/* bpffs accepts no dot in a name. */
-	for (p = buf + n - (int)strlen(ifname); *p; p++)
-		if (*p == '.')
-			*p = ':';
-}
-
-/* Returns whether @fd is a descriptor of a program, and not of a map or link. */
-static bool is_prog(int fd)
-{
-	char path[32], what[64];
-	ssize_t n;
-
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	n = readlink(path, what, sizeof(what) - 1);
-	what[n > 0 ? n : 0] = 0;
-	return !strcmp(what, "anon_inode:bpf-prog");
+	bl_bpffs_name(buf + n - (int)strlen(ifname));
 }
 
 static int open_by_id(const char *what, uint32_t id, struct bl_err *err)
@@ -122,7 +107,7 @@ static int open_named(const char *what, const struct bl_iface *iface, struct bl_
 	if (fd < 0)
 		return bl_fail(err, errno, "chain %s: cannot open the pinned program: %s", what,
 			       strerror(errno));
-	if (is_prog(fd))
+	if (bl_bpf_fd_is(fd, "prog"))
 		return fd;
 	close(fd);
 	return bl_fail(err, EINVAL, "chain %s: not a program, but another BPF object", what);

@@ -21,6 +21,7 @@
 
 #include <bpf/bpf.h>
 
+#include "base/bpffs.h"
 #include "base/netns.h"
 #include "loader/load/xdp.h"
 
@@ -124,13 +125,7 @@ bool bl_dispatchers_each(uint32_t array, bl_folder_fn fn, void *ctx)
 
 bool bl_entry_is(int fd)
 {
-	char path[32], what[64];
-	ssize_t n;
-
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	n = readlink(path, what, sizeof(what) - 1);
-	what[n > 0 ? n : 0] = 0;
-	return !strcmp(what, "anon_inode:bpf-map");
+	return bl_bpf_fd_is(fd, "map");
 }
 
 /** struct where - the dispatcher that a search has found. */
@@ -253,7 +248,7 @@ int bl_dispatcher_read(const char *dir, const char *ifname, struct bl_dispatcher
 {
 	struct xdp_dispatcher_config c;
 	struct bpf_prog_info info;
-	char path[PATH_MAX], folder[PATH_MAX], *p;
+	char path[PATH_MAX], folder[PATH_MAX];
 	uint32_t array = 0;
 	struct where w;
 	int fd, prog;
@@ -261,9 +256,7 @@ int bl_dispatcher_read(const char *dir, const char *ifname, struct bl_dispatcher
 
 	memset(d, 0, sizeof(*d));
 	snprintf(path, sizeof(path), "%s/links/xdp-%s", dir, ifname);
-	for (p = path + strlen(path) - strlen(ifname); *p; p++)
-		if (*p == '.')
-			*p = ':';
+	bl_bpffs_name(path + strlen(path) - strlen(ifname));
 	fd = bpf_obj_get(path);
 	if (fd < 0)
 		return -ENOENT;
