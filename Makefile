@@ -10,6 +10,7 @@
 #   make format        write every C file as .clang-format has it
 #
 #   make bench         measure, beside the peers; PARTS="rack group ..." selects (bench/run.sh)
+#   make bench-instructions  what a switch costs per frame, counted in a guest
 #   make fuzz          the fuzzers, ten seconds each
 #   make fuzz-campaign ten minutes each, on all CPUs; FUZZERS="ctl agent", FUZZ_SECONDS=600, KEEP=24
 #   make model         the promises of reliable scatterings, searched by spin
@@ -95,7 +96,7 @@ $(foreach k,unit prog net,$(foreach s,$(call test_src,$(k)),$(call source_of,$(k
 
 .DELETE_ON_ERROR:
 .SECONDARY: $(SKELS) $(SKELS:.skel.h=.bpf.o) $(PROTO_H) $(PROTO_H:.h=.c)
-.PHONY: all help tests run test model mutants bench soak soak-fair soak-kills fuzz \
+.PHONY: all help tests run test model mutants bench bench-instructions soak soak-fair soak-kills fuzz \
 	fuzz-campaign test-kernels test-machines test-nics \
 	install uninstall clean format deps-build deps-run deps-test deps-bench deps-vm root
 
@@ -412,6 +413,11 @@ test-machines: deps-vm
 test-nics: deps-vm
 	@$(MAKE) --no-print-directory -s -j$$(nproc) all
 	bash tests/vm/nics.sh
+
+# what switch_cost measures, in instructions per frame, in a guest in virtual time
+bench-instructions: deps-vm
+	@$(MAKE) --no-print-directory -s -j$$(nproc) all $(B)/bench/switch_cost
+	bash bench/instructions.sh
 
 bench: deps-bench
 	@$(MAKE) --no-print-directory -s -j$$(nproc) all tests \

@@ -296,18 +296,37 @@ int devmap_data(struct xdp_md *ctx)
 						: on_output_frame(ctx, ctx->ingress_ifindex);
 }
 
-/** devmap_clone - a clone that is sent by a port of set 0, whose barrier has risen each time. */
-SEC("xdp")
-int devmap_clone(struct xdp_md *ctx)
+/*
+ * A clone that is sent by a port of set 0, whose barrier has risen each time. @tick: that of its
+ * relay; it says what its link does if the one before had another
+ */
+static __always_inline int send_clone(struct xdp_md *ctx, __u32 tick)
 {
 	int port = next_frame(ctx, LINK_HDR, 1);
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	struct bl_relay *relay = data + LINK_HDR + sizeof(struct bl_hdr) + sizeof(struct bl_beacon);
+	__u64 *w = data + LINK_HDR;
 
 	if (port < 0 || (void *)(relay + 1) > end)
 		return XDP_ABORTED;
 	__builtin_memcpy(relay->set[0].barrier, data + LINK_HDR + 6, 6);
+	/* put_mark(), in a whole word: see next_frame() */
+	*w = (*w & BL_BE64(0xffff)) | BL_BE64((__u64)BL_BE16(tick & 0xffff) << 16);
 	return on_output_frame(ctx, ctx->ingress_ifindex);
+}
+
+/** devmap_clone - a clone without a link body. */
+SEC("xdp")
+int devmap_clone(struct xdp_md *ctx)
+{
+	return send_clone(ctx, 0);
+}
+
+/** devmap_says - a clone with a link body. */
+SEC("xdp")
+int devmap_says(struct xdp_md *ctx)
+{
+	return send_clone(ctx, bench_turn);
 }
 
 SEC("xdp")

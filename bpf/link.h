@@ -62,8 +62,14 @@ static __always_inline void link_times(struct bl_link *link, const struct bl_lin
 	link->bound_ns = BL_BE32(b->bound);
 }
 
+/* Returns whether a beacon has the link body @b. Most have none: see bl_link_tick(). */
+static __always_inline int link_says(const struct bl_link_body *b)
+{
+	return b->magic == BL_BE32(BL_LINK_MAGIC) && b->version == BL_LINK_VERSION;
+}
+
 /*
- * Takes in the link body @b of a beacon that arrived and is genuine, if it has one.
+ * Takes in the link body @b of a beacon that arrived and is genuine.
  * @lane: the neighbour's lane; @node: its id
  * @received: frames of that lane that have come before
  */
@@ -71,11 +77,14 @@ static __always_inline void link_in(const struct bl_link_body *b, __u32 port, __
 				    __u32 node, __u64 received, __u64 now)
 {
 	struct bl_link *link = bpf_map_lookup_elem(&link_seen, &port);
-	struct bl_link_note n = { .node = node, .received = received, .now = now };
 	struct bl_link_lane *l;
+	struct bl_link_note n;
 
-	if (!link || b->magic != BL_BE32(BL_LINK_MAGIC) || b->version != BL_LINK_VERSION)
+	if (!link)
 		return;
+	n.node = node;
+	n.received = received;
+	n.now = now;
 	lane &= BL_LANES_MAX - 1;
 	l = &link->lane[lane];
 	n.run = BL_BE16(b->run);
@@ -134,8 +143,7 @@ __attribute__((noinline)) int bl_link_refused(struct xdp_md *ctx, __u32 port, __
 	h = data + off;
 	BL_SEEN(h);
 	b = (const void *)((const __u8 *)h + BL_LINK_OFF);
-	if ((const void *)(b + 1) > end || b->magic != BL_BE32(BL_LINK_MAGIC) ||
-	    b->version != BL_LINK_VERSION)
+	if ((const void *)(b + 1) > end || !link_says(b))
 		return 0;
 	link_times(link, b, BL_BE32(((const struct bl_beacon *)(h + 1))->node_id), now.bus);
 	return 0;

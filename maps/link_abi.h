@@ -66,7 +66,12 @@ struct bl_link {
 	__u32 bound_ns;  /* @bound, */
 	__u32 theirs;    /* and @overtaken */
 	__u32 overtaken; /* that of all lanes here, for beacons; saturating */
-	__u64 reserved2;
+	/*
+	 * On a host: bl_link_tick() of its last beacon with a body. Written where beacons leave,
+	 * one at a time; a switch keeps it by lane (struct bl_carried_lane).
+	 */
+	__u16 said;
+	__u16 reserved2[3];
 	struct bl_link_lane lane[BL_LANES_MAX]; /* by the neighbour's lane */
 };
 _Static_assert(sizeof(struct bl_link) == 64 + 64 * BL_LANES_MAX, "ABI");

@@ -353,9 +353,9 @@ struct bl_sw_lane {
 	 * by the program bl_fence, so that the next frame reads the clock.
 	 */
 	__u64 limit_ns;
-	__u32 bound_ns; /* of the clock when it was read last; 2^32 - 1: at least as much */
 	/* beacons that this lane has relayed, modulo 2^32; see struct bl_carried_lane */
 	__u32 relays;
+	__u32 reserved;
 	/*
 	 * Watch time: how long this lane has really been watching, ns. Grows by at most one beacon
 	 * interval from one clock reading to the next, so that a CPU that stood still for a while
@@ -407,9 +407,8 @@ struct bl_carried_lane {
 	__u32 frames; /* ordered UDP frames sent, except ACK and RECALLED, modulo 2^32 */
 	__u32 before; /* of them, those before the relay with the number @relay */
 	__u32 relay;  /* @relays of struct bl_sw_lane when the last of them was sent */
-	/* bus time of the last beacon with a link body and a number of frames: bl_link_tick() */
-	__u32 said;
-	__u32 reserved[2];
+	__u16 said; /* bl_link_tick() of the last beacon with a link body and a number of frames */
+	__u16 reserved[5];
 };
 _Static_assert(sizeof(struct bl_carried_lane) == 32, "two in a cache line");
 

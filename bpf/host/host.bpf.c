@@ -116,7 +116,7 @@ __attribute__((noinline)) int bl_host_link(struct xdp_md *ctx, __u32 off)
 	h = data + off;
 	BL_SEEN(h);
 	link = (const void *)((const __u8 *)h + BL_LINK_OFF);
-	if ((const void *)(link + 1) > end)
+	if ((const void *)(link + 1) > end || !link_says(link))
 		return 0;
 	lane = BL_FLAGS_LANE(h->flags);
 	link_in(link, 0, lane, BL_BE32(((const struct bl_beacon *)(h + 1))->node_id),
@@ -328,8 +328,8 @@ static long add_sent(__u32 cpu, struct sent_sum *s)
 }
 
 /**
- * bl_link_say - writes what this host's beacon says of its link. A function of its own, as
- * bl_auth_seal_skb().
+ * bl_link_say - writes what this host's beacon says of its link, if that is due. A function of its
+ * own, as bl_auth_seal_skb().
  * @off: offset of struct bl_hdr; @bound: of the clock, ns
  */
 __attribute__((noinline)) int bl_link_say(struct __sk_buff *skb, __u32 off, __u64 now, __u64 bound)
@@ -338,10 +338,11 @@ __attribute__((noinline)) int bl_link_say(struct __sk_buff *skb, __u32 off, __u6
 	struct bl_link_body b = { 0 };
 	__u32 zero = 0;
 	const struct bl_host_cfg *cfg = bpf_map_lookup_elem(&host_cfg, &zero);
-	const struct bl_link *link = bpf_map_lookup_elem(&link_seen, &zero);
+	struct bl_link *link = bpf_map_lookup_elem(&link_seen, &zero);
 
-	if (!cfg || !link)
+	if (!cfg || !link || link->said == bl_link_tick(now))
 		return 0;
+	link->said = bl_link_tick(now);
 	s.cpus = cfg->cpus;
 	bpf_loop(BL_LINK_CPUS, add_sent, &s, 0);
 	link_out(&b, link, now, bl_link_sat32(bound));

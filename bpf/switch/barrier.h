@@ -21,7 +21,6 @@
 #include "core/order/barrier_core.h"
 #include "core/order/hop_core.h"
 #include "core/order/lag_core.h"
-#include "core/order/link_core.h"
 #include "bpf/auth.h"
 #include "bpf/bpf_util.h"
 #include "bpf/switch/fence.h"
@@ -284,7 +283,6 @@ __attribute__((noinline)) int bl_tick(__u32 lane_no)
 	lane->watch_ns = bl_watch_advance(lane->watch_ns, lane->now_ns, now.bus, cfg->beacon_ns);
 	lane->now_ns = now.bus;
 	lane->limit_ns = now.limit + cfg->ahead_ns;
-	lane->bound_ns = bl_link_sat32(now.limit - now.bus);
 	if (lane->watch_ns - lane->scan_ns > cfg->dead_after_ns / 4) {
 		lane->scan_ns = lane->watch_ns;
 		/*
@@ -385,11 +383,15 @@ static __always_inline enum bl_reason validate_times(struct run *r)
 static __always_inline enum bl_reason raise_register(struct run *r, const struct bl_sw_port *port,
 						     int at_once)
 {
-	struct bl_reg *reg = &r->regs->lane[r->f.lane & (BL_LANES_MAX - 1)];
+	struct bl_port_regs *regs = regs_of(r->in);
+	struct bl_reg *reg;
 	__u32 res;
 
+	if (!regs)
+		return BL_R_NONE;
+	reg = &regs->lane[r->f.lane & (BL_LANES_MAX - 1)];
 	if (r->f.opcode == BL_OP_BEACON)
-		bl_port_learn_hop(r->regs, r->f.lane, r->f.flags & BL_F_HOP);
+		bl_port_learn_hop(regs, r->f.lane, r->f.flags & BL_F_HOP);
 	else if (__builtin_expect((r->f.flags & BL_F_HOP) != reg->hop, 0))
 		return bl_hop_old(r->b, r->c, r->lane->now_ns) ? BL_R_NONE : BL_R_UNSWITCHED;
 	if (auth_ignores(r->f.opcode))
@@ -412,7 +414,9 @@ static __always_inline enum bl_reason raise_register(struct run *r, const struct
 /* Returns whether C waits for the lane that the frame came in on. */
 static __always_inline int commit_waits_for_lane(const struct run *r)
 {
-	return r->regs->lane[r->f.lane & (BL_LANES_MAX - 1)].state & BL_REG_IN;
+	const struct bl_port_regs *regs = regs_of(r->in);
+
+	return regs && regs->lane[r->f.lane & (BL_LANES_MAX - 1)].state & BL_REG_IN;
 }
 
 /*

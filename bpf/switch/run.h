@@ -16,14 +16,15 @@
 #include "bpf/bpf_util.h"
 
 /**
- * struct run - one run of a switch program. Its address goes to inlined functions only, so the
- * compiler can keep its fields in registers.
+ * struct run - one run of a switch program. Its address, and those of its fields, go to inlined
+ * functions only, so that the compiler can keep the fields in registers and knows the opcode of a
+ * frame that bl_parse_plain() accepted. A helper that gets &r->in as its key ends that for the
+ * whole structure; the functions below have the key in a variable of their own.
  */
 struct run {
 	struct bl_frame f;           /* the parsed headers */
 	const struct bl_sw_cfg *cfg; /* value 0 of "sw_cfg" */
 	struct bl_sw_lane *lane;     /* entry lane_no of "sw_lanes" */
-	struct bl_port_regs *regs;   /* of the input port */
 	__u32 in;                    /* input port */
 	__u32 out;                   /* output port */
 	__u32 lane_no;               /* this port's lane; 0 without single_writer */
@@ -34,6 +35,27 @@ struct run {
 static __always_inline struct bl_sw_port *port_at(__u32 p)
 {
 	return bpf_map_lookup_elem(&sw_ports, &p);
+}
+
+/* Return what each port, or lane, has in that map, or NULL. */
+static __always_inline struct bl_port_regs *regs_of(__u32 p)
+{
+	return bpf_map_lookup_elem(&sw_regs, &p);
+}
+
+static __always_inline struct bl_quotas *quotas_of(__u32 p)
+{
+	return bpf_map_lookup_elem(&sw_quotas, &p);
+}
+
+static __always_inline struct bl_carried *carried_by(__u32 p)
+{
+	return bpf_map_lookup_elem(&sw_carried, &p);
+}
+
+static __always_inline struct bl_sw_lane *lane_at(__u32 lane_no)
+{
+	return bpf_map_lookup_elem(&sw_lanes, &lane_no);
 }
 
 /* Returns the port of an interface, or -1. */

@@ -46,12 +46,18 @@
  * Counts a frame that arrived, before anything can refuse it. A frame that its switch did not
  * handle has another hop: the switch has not counted it either.
  */
-static __always_inline void count_arrived(struct run *r)
+static __always_inline void count_arrived(const struct run *r)
 {
-	struct bl_reg *reg = &r->regs->lane[r->f.lane & (BL_LANES_MAX - 1)];
+	struct bl_port_regs *regs;
+	struct bl_reg *reg;
 
-	if (__builtin_expect((r->f.flags & BL_F_HOP) == reg->hop, 1) && !bl_op_link(r->f.opcode) &&
-	    !bl_op_answer(r->f.opcode))
+	if (bl_op_link(r->f.opcode) || bl_op_answer(r->f.opcode))
+		return;
+	regs = regs_of(r->in);
+	if (!regs)
+		return;
+	reg = &regs->lane[r->f.lane & (BL_LANES_MAX - 1)];
+	if (__builtin_expect((r->f.flags & BL_F_HOP) == reg->hop, 1))
 		reg->frames++;
 }
 
@@ -140,7 +146,7 @@ static __always_inline enum bl_reason on_data_frame(struct xdp_md *ctx, struct r
 		if (why != BL_R_QUEUED)
 			return why;
 	}
-	carried = bpf_map_lookup_elem(&sw_carried, &r->out);
+	carried = carried_by(r->out);
 	if (carried)
 		count_carried(r, &carried->lane[r->lane_no & (BL_LANES_MAX - 1)],
 			      r->lane->out[to->out_set & (BL_SETS_MAX - 1)].b);
@@ -182,6 +188,28 @@ static __always_inline __u8 own_policy(void)
 }
 
 /*
+ * A beacon that is relayed takes the number of its relay and the time along to its clones, in the
+ * timestamp of the header: what its own link's mark was is not needed any more. In this node's byte
+ * order, since take_mark() removes it before the clone leaves. Words as in bl_load64().
+ */
+static __always_inline void put_mark(struct bl_hdr *h, __u32 relay, __u64 now)
+{
+	*(__u32 *)h->ts = relay;
+	*(__u16 *)(h->ts + 4) = bl_link_tick(now);
+}
+
+/* Returns the number of the relay. @tick: bl_link_tick() of its time */
+static __always_inline __u32 take_mark(struct bl_hdr *h, __u16 *tick)
+{
+	__u32 relay = *(__u32 *)h->ts;
+
+	*tick = *(__u16 *)(h->ts + 4);
+	*(__u32 *)h->ts = 0;
+	*(__u16 *)(h->ts + 4) = 0;
+	return relay;
+}
+
+/*
  * Handles a beacon: raises the register, and turns the beacon into the one to relay if a set's
  * barrier is due or a commit barrier is news. Returns the reason.
  */
@@ -217,8 +245,14 @@ static __always_inline enum bl_reason on_beacon_frame(struct xdp_md *ctx, struct
 		lane->behind[s] = bl_commit_news(&lane->out[s], lane->relay_at[s]);
 	raise_register(r, port, 1);
 	/* Behind it, so that less is kept on the stack: see test_stack.c. */
-	link_in((void *)((__u8 *)relay + BL_LINK_AT), r->in, r->f.lane, BL_BE32(body->node_id),
-		r->regs->lane[r->f.lane & (BL_LANES_MAX - 1)].frames, lane->now_ns);
+	if (__builtin_expect(link_says((void *)((__u8 *)relay + BL_LINK_AT)), 0)) {
+		const struct bl_port_regs *regs = regs_of(r->in);
+
+		if (regs)
+			link_in((void *)((__u8 *)relay + BL_LINK_AT), r->in, r->f.lane,
+				BL_BE32(body->node_id),
+				regs->lane[r->f.lane & (BL_LANES_MAX - 1)].frames, lane->now_ns);
+	}
 	for (s = 0; s < BL_SETS_MAX; s++) {
 		due |= bl_time_above(lane->out[s].b, lane->relay_at[s]);
 		commits |= bl_time_above(lane->out[s].c, lane->behind[s]) << s;
@@ -231,8 +265,7 @@ static __always_inline enum bl_reason on_beacon_frame(struct xdp_md *ctx, struct
 		bl_put48(relay->set[s].barrier, lane->out[s].b);
 		bl_put48(relay->set[s].commit, bl_max64(lane->out[s].c, lane->now_ns - BL_TS_OLD));
 	}
-	/* for bl_carried_lane; the mark of the link on which the beacon came is overwritten */
-	bl_put48(h->ts, ++lane->relays);
+	put_mark(h, ++lane->relays, lane->now_ns);
 	bl_hdr_set_lane(h, r->lane_no, r->cfg->lanes);
 	body->node_id = BL_BE32(r->cfg->node_id);
 	/* for on_output_frame(): sets whose clones are sent even if their B is no news */
@@ -247,7 +280,7 @@ static __always_inline enum bl_reason on_beacon_frame(struct xdp_md *ctx, struct
  */
 static __always_inline int within_quota(struct run *r)
 {
-	struct bl_quotas *q = bpf_map_lookup_elem(&sw_quotas, &r->in);
+	struct bl_quotas *q = quotas_of(r->in);
 	__u64 gap = r->cfg->control_gap_ns, *word;
 
 	if (!q)
@@ -272,7 +305,7 @@ static __always_inline enum bl_reason on_ordered_frame(struct xdp_md *ctx, struc
 						       int home)
 {
 	const struct bl_sw_port *port = port_at(r->in);
-	__u32 cpu = bpf_get_smp_processor_id(), key;
+	__u32 cpu = bpf_get_smp_processor_id();
 	enum bl_reason why;
 
 	if (!port)
@@ -285,10 +318,8 @@ static __always_inline enum bl_reason on_ordered_frame(struct xdp_md *ctx, struc
 		if (why != BL_R_NONE)
 			return why;
 	}
-	key = r->lane_no;
-	r->lane = bpf_map_lookup_elem(&sw_lanes, &key);
-	r->regs = bpf_map_lookup_elem(&sw_regs, &r->in);
-	if (!r->lane || !r->regs)
+	r->lane = lane_at(r->lane_no);
+	if (!r->lane)
 		return BL_R_UNKNOWN_PORT;
 	count_arrived(r);
 	why = validate_source(ctx, r, port, plain);
@@ -381,30 +412,34 @@ int bl_switch_steered(struct xdp_md *ctx)
 }
 
 /*
- * Writes what the clone of a beacon says of the link of port @p, if that is due.
- * @relay: number of the relay (count_carried())
+ * Writes what the clone of a beacon says of the link of port @p.
+ * @lane: the lane of the beacon, to which @c belongs
+ * @relay, @tick: see take_mark()
  * @metered: the clone goes behind all data that was counted
  */
-static __always_inline void say_link(struct bl_link_body *b, __u32 p, struct bl_carried_lane *c,
-				     const struct bl_sw_lane *from, __u32 relay, int metered)
+static __always_inline void say_link(struct bl_link_body *b, __u32 p, __u32 lane,
+				     struct bl_carried_lane *c, __u32 relay, __u16 tick,
+				     int metered)
 {
+	const struct bl_sw_lane *from = bpf_map_lookup_elem(&sw_lanes, &lane);
+	const struct bl_link *link = bpf_map_lookup_elem(&link_seen, &p);
+	__u32 zero = 0;
+	const struct bl_sw_cfg *cfg = bpf_map_lookup_elem(&sw_cfg, &zero);
 	__s32 later = (__s32)(c->relay - relay);
-	const struct bl_link *link;
+	__u64 limit;
 
-	b->magic = 0;
-	if (!from || !bl_link_due(c->said, from->now_ns))
+	if (!from || !link || !cfg)
 		return;
-	link = bpf_map_lookup_elem(&link_seen, &p);
-	if (!link)
-		return;
-	link_out(b, link, from->now_ns, from->bound_ns);
+	limit = BL_READ_ONCE(from->limit_ns); /* 0: bl_fence wants the clock to be read */
+	link_out(b, link, from->now_ns,
+		 bl_link_sat32(limit ? limit - cfg->ahead_ns - from->now_ns : BL_TIME_NONE));
 	b->racing = 0;
 	b->frames = BL_BE32(later < 0 || metered ? c->frames : c->before);
 	b->run = 0;
 	if (later > 0 && !metered)
 		return; /* the number is not known; the next beacon says it */
 	b->run = BL_BE16(link->run);
-	c->said = bl_link_tick(from->now_ns);
+	c->said = tick;
 }
 
 /*
@@ -421,11 +456,13 @@ static __always_inline int on_output_frame(struct xdp_md *ctx, __u32 ifindex)
 	struct bl_beacon *body;
 	struct bl_relay *relay;
 	enum bl_reason why = BL_R_CLONE_SENT;
+	struct bl_carried_lane *sent;
 	const struct bl_sw_lane *from;
 	__u32 p, set, lane, relayed, off = sizeof(*eth);
 	const __u8 *mine;
 	struct bl_hdr *h;
 	__u64 b, last;
+	__u16 tick;
 	int out;
 
 	if ((void *)(eth + 1) > end)
@@ -459,7 +496,9 @@ static __always_inline int on_output_frame(struct xdp_md *ctx, __u32 ifindex)
 		return bl_done(p, BL_R_SHORT);
 	set = port->out_set & (BL_SETS_MAX - 1);
 	lane = BL_FLAGS_LANE(h->flags);
-	last = carried->lane[lane].b;
+	BL_SEEN(lane); /* Linux 6.1 must see the bound at the access */
+	sent = &carried->lane[lane & (BL_LANES_MAX - 1)];
+	last = sent->b;
 	mine = relay->set[set].barrier;
 	BL_SEEN(mine);
 	if ((void *)(mine + sizeof(relay->set[0])) > end)
@@ -475,28 +514,30 @@ static __always_inline int on_output_frame(struct xdp_md *ctx, __u32 ifindex)
 	}
 	__builtin_memcpy(h->barrier, mine, 6);
 	__builtin_memcpy(h->commit, mine + 6, 6);
-	relayed = (__u32)bl_get48(h->ts);
-	__builtin_memset(h->ts, 0, sizeof(h->ts));
-	from = bpf_map_lookup_elem(&sw_lanes, &lane);
-	BL_SEEN(lane); /* Linux 6.1 must see the bound at the access */
-	say_link((void *)((__u8 *)relay + BL_LINK_AT), p, &carried->lane[lane & (BL_LANES_MAX - 1)],
-		 from, relayed, port->metered);
+	relayed = take_mark(h, &tick);
+	((struct bl_link_body *)((__u8 *)relay + BL_LINK_AT))->magic = 0;
+	if (__builtin_expect(sent->said != tick, 0))
+		say_link((void *)((__u8 *)relay + BL_LINK_AT), p, lane, sent, relayed, tick,
+			 port->metered);
 	h->flags = (__u8)((h->flags & ~BL_F_HOP) | output_hop_flag(port));
-	if (__builtin_expect(port->barred, 0))
+	if (__builtin_expect(port->barred, 0)) {
+		from = bpf_map_lookup_elem(&sw_lanes, &lane);
 		bl_put48(h->commit, (from ? from->now_ns : b) - BL_TS_OLD);
+	}
 	__builtin_memcpy(eth->h_source, port->mac, 6);
 	body->policy = own_policy();
 	body->port = (__u8)p;
-	if (bl_auth)
+	if (bl_auth) {
+		from = bpf_map_lookup_elem(&sw_lanes, &lane);
 		bl_auth_seal(ctx, p, off, lane, from ? from->now_ns : 0);
+	}
 	if (__builtin_expect(port->metered, 0)) {
 		/* behind the data that it makes promises about */
 		why = bl_port_put(ctx, p, BL_CL_DATA);
 		if (why != BL_R_QUEUED)
 			return bl_done(p, why);
 	}
-	BL_SEEN(lane); /* Linux 6.1 must see the bound at the access */
-	carried->lane[lane & (BL_LANES_MAX - 1)].b = b;
+	sent->b = b;
 	return bl_done(p, why);
 }
 

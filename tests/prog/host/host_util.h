@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include "tests/prog/prog_util.h"
 #include "tests/prog/link_util.h"
+#include "core/order/link_core.h"
 #include "maps/host_abi.h"
 #include "maps/reliable_abi.h"
 #include "host.skel.h"
@@ -262,12 +263,16 @@ MAYBE_UNUSED static int host_setup(void **unused)
 	return 0;
 }
 
-/* Makes the beacon @d say what the host says when it is sent at @now. */
+/* Makes the beacon @d say what the host says when it is sent at @now, and makes that due. */
 MAYBE_UNUSED static void host_says(struct desc *d, __u64 now)
 {
 	struct bl_link_sent s;
 	__u32 i, frames = 0;
+	struct bl_link l;
 
+	map_get(sk->maps.link_seen, 0, &l);
+	l.said = (__u16)~bl_link_tick(now);
+	map_put(sk->maps.link_seen, 0, &l);
 	for (i = 0; i < BL_LINK_CPUS; i++) {
 		map_get(sk->maps.link_sent, i, &s);
 		frames += (__u32)s.frames;

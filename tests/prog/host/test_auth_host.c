@@ -151,6 +151,7 @@ static void egress__beacons(void **state)
 	/* and without any key, the frame leaves as it is */
 	memset(&l, 0, sizeof(l));
 	map_put(sk->maps.auth_links, 0, &l);
+	host_says(&w, T0 + 1000);
 	build(&want, &w);
 	expect_beacon_sent(&in, &want);
 }

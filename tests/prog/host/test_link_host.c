@@ -150,14 +150,44 @@ static void says__all(void **state)
 	/* a CPU that has not sent for long does not race; the sum wraps */
 	s = (struct bl_link_sent){ .frames = 0xfffffffff, .most = 8, .at_ns = T0 - 10000001 };
 	map_put(sk->maps.link_sent, other, &s);
+	map_put(sk->maps.link_seen, 0, &l);
 	b = leave(&d, 0, TC_ACT_OK);
 	assert_int_equal(BL_BE16(b.racing), 0);
 	assert_int_equal(BL_BE32(b.frames), (__u32)(0xfffffffff + 70));
 	/* CPUs that the machine does not have are not asked */
 	if (last < BL_LINK_CPUS - 1) {
 		map_put(sk->maps.link_sent, last + 1, &s);
+		map_put(sk->maps.link_seen, 0, &l);
 		b = leave(&d, 0, TC_ACT_OK);
 		assert_int_equal(BL_BE32(b.frames), (__u32)(0xfffffffff + 70));
+	}
+}
+
+/* A beacon carries a body once in so many ticks; those between say nothing. */
+static void says__not_each_time(void **state)
+{
+	static const struct {
+		__u32 ago; /* ticks since the last body */
+		bool body;
+	} t[] = { { 0, false }, { 1, true }, { 0xffff, true } /* the clock was set back */ };
+	static const struct bl_link_body none;
+	struct desc d = beacon_frame(1, 0);
+	size_t i;
+
+	(void)state;
+	d.node = NODE_ID;
+	for (i = 0; i < sizeof(t) / sizeof(*t); i++) {
+		const __u16 said = (__u16)(bl_link_tick(T0) - t[i].ago);
+		struct bl_link l = { .run = 9, .said = said };
+		struct bl_link_body b;
+
+		map_put(sk->maps.link_seen, 0, &l);
+		b = leave(&d, 0, TC_ACT_OK);
+		assert_int_equal(b.magic, t[i].body ? BL_BE32(BL_LINK_MAGIC) : 0);
+		if (!t[i].body)
+			assert_memory_equal(&b, &none, sizeof(b));
+		l = link_at(sk->maps.link_seen, 0);
+		assert_int_equal(l.said, t[i].body ? bl_link_tick(T0) : said);
 	}
 }
 
@@ -248,7 +278,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(count__what_arrives), CASE(count__what_leaves), CASE(says__all),
-		CASE(seen__first),         CASE(seen__overtaken),    CASE(seen__clock_void),
+		CASE(says__not_each_time), CASE(seen__first),        CASE(seen__overtaken),
+		CASE(seen__clock_void),
 	};
 
 	return cmocka_run_group_tests(tests, first_setup, NULL);

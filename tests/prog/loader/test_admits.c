@@ -43,7 +43,7 @@ static __u32 load_switch(bool admits, bool auth)
 	assert_true(sk->rodata->bl_admits); /* with admission, unless the loader says otherwise */
 	assert_false(sk->rodata->bl_auth);  /* without, unless the loader says otherwise */
 	sk->rodata->bl_admits = admits;
-	sk->rodata->bl_auth = auth ? BL_AUTH_STRICT : BL_AUTH_OFF;
+	sk->rodata->bl_auth = auth ? BL_AUTH_LINKS : BL_AUTH_OFF;
 	assert_int_equal(bl_switch__load(sk), 0);
 	n = verified_insns(sk->obj);
 	bl_switch__destroy(sk);
@@ -59,7 +59,7 @@ static __u32 load_host(bool admits, bool auth)
 	assert_true(sk->rodata->bl_admits);
 	assert_false(sk->rodata->bl_auth); /* without, unless the loader says otherwise */
 	sk->rodata->bl_admits = admits;
-	sk->rodata->bl_auth = auth ? BL_AUTH_STRICT : BL_AUTH_OFF;
+	sk->rodata->bl_auth = auth ? BL_AUTH_LINKS : BL_AUTH_OFF;
 	assert_int_equal(bl_host__load(sk), 0);
 	n = verified_insns(sk->obj);
 	bl_host__destroy(sk);

@@ -12,6 +12,7 @@
 #include "tests/prog/prog_util.h"
 #include "tests/prog/link_util.h"
 #include "core/order/barrier_core.h"
+#include "core/order/link_core.h"
 #include "switch.skel.h"
 
 #define BEACON_NS 100000ULL
@@ -344,10 +345,18 @@ MAYBE_UNUSED static struct desc sent(struct desc d, __u64 b, __u64 c)
 	return sent_on(0, d, b, c);
 }
 
+#define TICK (1ULL << 20) /* of bl_link_tick(), ns */
+
+/* The timestamp of a beacon that ingress relayed at @now: the number of the relay, and the tick. */
+MAYBE_UNUSED static __u64 relay_mark(__u32 relay, __u64 now)
+{
+	return (__u64)BL_BE32(relay) << 16 | BL_BE16(bl_link_tick(now));
+}
+
 /*
  * Returns a relayed beacon as ingress leaves it: sets 0 and 1 have barriers, the others have none
- * (b is 0, and c is so old that it promises nothing). Its ts is the number of the relay: the next
- * one of lane 0, on which the test's ports are.
+ * (b is 0, and c is so old that it promises nothing). The relay is the next one of lane 0, on which
+ * the test's ports are.
  */
 MAYBE_UNUSED static struct desc relayed(struct desc d, __u64 up, __u64 down)
 {
@@ -357,7 +366,7 @@ MAYBE_UNUSED static struct desc relayed(struct desc d, __u64 up, __u64 down)
 	for (s = 0; s < BL_SETS_MAX; s++)
 		d.relay[s] = (struct bl_pair){ 0, bus_now - BL_TS_OLD };
 	map_get(sk->maps.sw_lanes, 0, &lane);
-	d.ts = lane.relays + 1;
+	d.ts = relay_mark(lane.relays + 1, bus_now);
 	d.node = NODE_ID;
 	d.port = 0; /* no set whose C was behind its B and rose */
 	d.lane = 0;

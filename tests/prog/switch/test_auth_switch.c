@@ -89,7 +89,7 @@ static void beacon__relayed_and_sealed(void **state)
 static void clone__stamps_rise(void **state)
 {
 	struct desc d = relayed(beacon_frame(0, 1), 0, T0), w;
-	struct bl_sw_lane lane = { .now_ns = T0 };
+	struct bl_sw_lane lane = { .now_ns = T0, .limit_ns = T0 + cfg.ahead_ns };
 	struct frame in, want, got;
 	__u32 k;
 
@@ -123,7 +123,7 @@ static void clone__stamps_rise(void **state)
 static void clone__tagged_and_open(void **state)
 {
 	struct desc d = relayed(beacon_frame(0, 1), 0, T0), w;
-	struct bl_sw_lane lane = { .now_ns = T0 };
+	struct bl_sw_lane lane = { .now_ns = T0, .limit_ns = T0 + cfg.ahead_ns };
 	struct bl_auth_link l;
 	struct frame in, want, got;
 
@@ -147,7 +147,9 @@ static void clone__tagged_and_open(void **state)
 	l.how = BL_AUTH_EXEMPT;
 	map_put(sk->maps.auth_links, 1, &l);
 	d.relay[1].b = T0 + 5;
-	lane.now_ns += BL_LINK_SAY << 10;
+	lane.now_ns += TICK;
+	lane.limit_ns += TICK;
+	d.ts = relay_mark(2, lane.now_ns);
 	map_put(sk->maps.sw_lanes, 0, &lane);
 	build(&in, &d);
 	send_through(to_port, 0, &in);

@@ -20,12 +20,14 @@ static int devmap_setup(void **state)
 static struct desc clone_of(struct desc d, __u32 port)
 {
 	const struct bl_pair *mine = &d.relay[ports[port].out_set];
+	const __u16 tick = BL_BE16((__u16)d.ts); /* relay_mark() */
 	struct bl_sw_lane lane;
 
 	map_get(sk->maps.sw_lanes, d.lane, &lane);
-	say(&d, (__u16)(0x700 + port), 0, lane.now_ns, lane.bound_ns);
-	if (bl_link_due(said[port][d.lane], lane.now_ns))
-		said[port][d.lane] = bl_link_tick(lane.now_ns);
+	say(&d, (__u16)(0x700 + port), 0, lane.now_ns,
+	    lane.limit_ns ? (__u32)(lane.limit_ns - cfg.ahead_ns - lane.now_ns) : ~0u);
+	if (said[port][d.lane] != tick)
+		said[port][d.lane] = tick;
 	else
 		d.says = 2;
 	d.ts = 0;
@@ -272,7 +274,7 @@ static void clone__newer_only(void **state)
 
 	(void)state;
 	for (i = 0; i < sizeof(at) / sizeof(*at); i++) {
-		struct bl_carried c = { .lane[0].b = at[i] };
+		struct bl_carried c = { .lane[0] = { .b = at[i], .said = said[1][0] } };
 
 		map_put(sk->maps.sw_carried, 1, &c);
 		for (back = 0; back <= 1000; back += 500) {

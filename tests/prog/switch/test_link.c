@@ -314,7 +314,7 @@ static void says__frames(void **state)
 		struct frame in;
 
 		map_put(sk->maps.sw_carried, 1, &c);
-		d.ts = t[i].relay;
+		d.ts = relay_mark(t[i].relay, T0);
 		build(&in, &d);
 		send_through(to_port, 0, &in);
 		receive_frame(1, &got, 5000);
@@ -348,7 +348,7 @@ static void says__frames_metered(void **state)
 	ports[1].metered = 1;
 	map_put(sk->maps.sw_ports, 1, &ports[1]);
 	map_put(sk->maps.sw_carried, 1, &c);
-	d.ts = 6;
+	d.ts = relay_mark(6, T0);
 	build(&in, &d);
 	send_through(to_port, 0, &in);
 	assert_int_equal(turn(sk->progs.bl_port_pace, &out), XDP_REDIRECT);
@@ -361,7 +361,7 @@ static void says__frames_metered(void **state)
 static void says__the_rest(void **state)
 {
 	struct desc d = relayed(beacon_frame(0, 1), 0, T0);
-	struct bl_sw_lane lane = { .now_ns = T0 + 5, .bound_ns = 1717 };
+	struct bl_sw_lane lane = { .now_ns = T0 + 5, .limit_ns = T0 + 5 + cfg.ahead_ns + 1717 };
 	struct bl_link l = {
 		.run = 9, .least_ns = { -300, 200 }, .bucket_ns = T0 - 1000, .overtaken = 0xfffffffe
 	};
@@ -385,12 +385,15 @@ static void says__the_rest(void **state)
 	l.bucket_ns = T0 + 5 - 4000000000ULL;
 	map_put(sk->maps.link_seen, 1, &l);
 	d.relay[1].b = T0 + 1;
+	lane.now_ns += TICK;
+	lane.limit_ns = 0; /* bl_fence wants the clock to be read */
+	d.ts = relay_mark(6, lane.now_ns);
 	build(&in, &d);
-	lane.now_ns += BL_LINK_SAY << 10;
 	map_put(sk->maps.sw_lanes, 0, &lane);
 	send_through(to_port, 0, &in);
 	receive_frame(1, &got, 5000);
 	assert_int_equal((__s32)BL_BE32(b->echo), BL_ECHO_NONE);
+	assert_int_equal(BL_BE32(b->bound), ~0u);
 	counts_take(sk->maps.counts, counted);
 }
 
@@ -398,19 +401,16 @@ static void says__the_rest(void **state)
 static void says__not_each_time(void **state)
 {
 	static const struct {
-		__u32 after, relay; /* ticks after T0 */
+		__u32 after, relay; /* ns after the tick of T0 has begun */
 		bool body, counted;
 	} t[] = {
-		{ 0, 6, true, false },
-		{ 1, 7, true, true },
-		{ 1, 7, false, false },
-		{ BL_LINK_SAY, 7, false, false },
-		{ BL_LINK_SAY + 1, 7, true, true },
-		{ BL_LINK_SAY + 2, 7, false, false },
+		{ 0, 6, true, false },   { 1, 7, true, true },
+		{ 2, 7, false, false },  { TICK - 1, 7, false, false },
+		{ TICK, 7, true, true }, { TICK + 1, 7, false, false },
 		{ 0, 7, true, true }, /* the clock was set back */
 	};
 	const struct bl_carried c = { .lane[0] = { .frames = 43, .before = 40, .relay = 7 } };
-	struct bl_sw_lane lane = { .bound_ns = 1717 };
+	struct bl_sw_lane lane = { .now_ns = 0 };
 	struct frame in, got;
 	struct bl_link_body *b = (void *)(got.p + 14 + 48);
 	size_t i;
@@ -420,8 +420,8 @@ static void says__not_each_time(void **state)
 	for (i = 0; i < sizeof(t) / sizeof(*t); i++) {
 		struct desc d = relayed(beacon_frame(0, 1), 0, T0 + i);
 
-		d.ts = t[i].relay;
-		lane.now_ns = T0 + ((__u64)t[i].after << 10);
+		lane.now_ns = (T0 & ~(TICK - 1)) + t[i].after;
+		d.ts = relay_mark(t[i].relay, lane.now_ns);
 		map_put(sk->maps.sw_lanes, 0, &lane);
 		build(&in, &d);
 		send_through(to_port, 0, &in);

@@ -84,11 +84,9 @@ static void l2__first_frame(void **state)
 						.state = BL_REG_LIVE | BL_REG_IN,
 						.lanes = 1,
 						.frames = 1 };
-	want.lanes[0] = (struct bl_sw_lane){ .now_ns = T0,
-					     .limit_ns = T0 + BOUND,
-					     .bound_ns = BOUND,
-					     .watch_ns = 1,
-					     .out = { given, given } };
+	want.lanes[0] = (struct bl_sw_lane){
+		.now_ns = T0, .limit_ns = T0 + BOUND, .watch_ns = 1, .out = { given, given }
+	};
 	for (s = 0; s < 2; s++) {
 		want.trees[s].b[4] = want.trees[s].b[0] = b;
 		want.trees[s].c[4] = want.trees[s].c[0] = c;

@@ -251,29 +251,21 @@ static void bl_link_beacon__random_fifo(void **state)
 	assert_int_equal(l.overtaken + l.raced, 0);
 }
 
-static void bl_link_due__edges(void **state)
+static void bl_link_tick__edges(void **state)
 {
 	static const struct {
-		uint32_t said;
-		uint64_t tick; /* of now */
-		int due;
+		uint64_t now;
+		uint16_t tick;
 	} t[] = {
-		{ 0, 0, 0 },
-		{ 0, BL_LINK_SAY - 1, 0 },
-		{ 0, BL_LINK_SAY, 1 },
-		{ 5000, 5000, 0 },
-		{ 5000, 4999, 1 }, /* the clock was set back */
-		{ 5000, 1ULL << 32, 1 },
-		{ 0xfffffff0, (1ULL << 32) + BL_LINK_SAY - 17, 0 },
-		{ 0xfffffff0, (1ULL << 32) + BL_LINK_SAY - 16, 1 },
+		{ 0, 0 },          { (1 << 20) - 1, 0 },
+		{ 1 << 20, 1 },    { (1ULL << 36) - 1, 0xffff },
+		{ 1ULL << 36, 0 }, { (1ULL << 36) + (5 << 20), 5 },
 	};
 	size_t i;
 
 	(void)state;
-	for (i = 0; i < sizeof(t) / sizeof(*t); i++) {
-		assert_int_equal(bl_link_due(t[i].said, t[i].tick << 10), t[i].due);
-		assert_int_equal(bl_link_due(t[i].said, (t[i].tick << 10) + 1023), t[i].due);
-	}
+	for (i = 0; i < sizeof(t) / sizeof(*t); i++)
+		assert_int_equal(bl_link_tick(t[i].now), t[i].tick);
 }
 
 static void bl_link_sent__by_cpu(void **state)
@@ -332,7 +324,7 @@ int main(void)
 		cmocka_unit_test(bl_link_beacon__racing),
 		cmocka_unit_test(bl_link_beacon__begins_anew),
 		cmocka_unit_test(bl_link_beacon__random_fifo),
-		cmocka_unit_test(bl_link_due__edges),
+		cmocka_unit_test(bl_link_tick__edges),
 		cmocka_unit_test(bl_link_sent__by_cpu),
 		cmocka_unit_test(bl_gso_frames__edges),
 		cmocka_unit_test(bl_link_sat__edges),
