@@ -96,9 +96,9 @@ $(foreach k,unit prog net,$(foreach s,$(call test_src,$(k)),$(call source_of,$(k
 
 .DELETE_ON_ERROR:
 .SECONDARY: $(SKELS) $(SKELS:.skel.h=.bpf.o) $(PROTO_H) $(PROTO_H:.h=.c)
-.PHONY: all help tests run test model mutants bench bench-instructions soak soak-fair soak-kills fuzz \
-	fuzz-campaign test-kernels test-machines test-nics \
-	install uninstall clean format deps-build deps-run deps-test deps-bench deps-vm root
+.PHONY: all help tests run test model mutants bench bench-instructions soak soak-fair \
+	soak-kills fuzz fuzz-campaign test-kernels test-machines test-nics install uninstall clean \
+	format deps-build deps-run deps-test deps-bench deps-vm root
 
 UNITS	 := $(patsubst systemd/%.in,$(B)/systemd/%,$(wildcard systemd/*.service.in))
 

@@ -8,7 +8,8 @@
 # on a shared machine hide. What an instruction costs (caches, predictions) they do not say.
 #
 # Environment:
-#   KERNEL	the kernel (6.12; 6.1 refuses the programs of the benchmark, which include the hook's)
+#   KERNEL	the kernel (6.12; the programs of the benchmark, which call those of the hook, need
+#		more stack than 6.1 has)
 #   BUILD	build folder (build)
 #
 # Exit: that of switch_cost, or of vm.sh.

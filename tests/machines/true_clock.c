@@ -385,6 +385,22 @@ struct watched {
 	bool is_void;
 };
 
+/* Says when bus time was outside of its bound, and what the system clock was like at that moment.
+ */
+static void say_outside(struct offset o, struct error e, int64_t bound, const struct bl_clock *c)
+{
+	struct error sys = system_error(o);
+	struct timex t = { 0 };
+
+	adjtimex(&t);
+	printf("outside at %.1f: error %" PRId64 " to %" PRId64 " ns, bound %" PRId64 " ns; ",
+	       (double)clock_ns(CLOCK_MONOTONIC) / 1e9, e.lo, e.hi, bound);
+	printf("system clock %" PRId64 " to %" PRId64 " ns, maxerror %ld us%s; source %llu ns\n",
+	       sys.lo, sys.hi, t.maxerror, t.status & STA_UNSYNC ? ", unsynchronised" : "",
+	       c->source_ns);
+	fflush(stdout);
+}
+
 static void sample(struct watched *w, const struct bl_clock *map, struct offset o)
 {
 	struct bl_clock before, after, *c = &after;
@@ -419,8 +435,7 @@ static void sample(struct watched *w, const struct bl_clock *map, struct offset 
 		w->percent = 100.0 * (double)least / (double)bound;
 	if (least > bound) {
 		w->outside++;
-		printf("outside: error %" PRId64 " to %" PRId64 " ns, bound %" PRId64 " ns\n", e.lo,
-		       e.hi, bound);
+		say_outside(o, e, bound, c);
 	}
 }
 
