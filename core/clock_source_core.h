@@ -16,6 +16,16 @@
  * old: the kernel lets maxerror grow once a second. A source that is asked at one reading and
  * answers until the next (ptp4l) speaks of a time since the reading before those two.
  *
+ * A source need not know of a step that a stranger made, and goes on to speak from what it measured
+ * before: chronyd has called a clock good to 3 ms that was wrong by 6 ms, for half a minute (in a
+ * rack whose clocks were stepped behind its back, 2026-11). What was said before the step holds all
+ * the same, for CLOCK_MONOTONIC plus the offset of that time. So after each step both words count,
+ * and the bound covers what either allows, until the source has spoken often enough since.
+ *
+ * Example: 200 us were held when the clock was stepped by 4 ms. The source says 300 us. The bound
+ * is 4.2 ms, and grows with the drift; if it was the source that put the clock right, it is 300 us
+ * again a minute later.
+ *
  * This file reads no clock, and does not say when a bound is too great (loader/order/clock.c).
  */
 #ifndef BARLINE_CLOCK_SOURCE_CORE_H
@@ -45,7 +55,21 @@ struct bl_clock_hold {
 	int read_twice;       /* the following two are valid */
 	__u64 before_ns;      /* the same of the reading before the last one */
 	__s64 before_offset_ns;
+	int doubted;         /* the following are valid: the clock was stepped */
+	__u32 doubt_words;   /* that the source has said since */
+	__u64 doubt_ns;      /* CLOCK_MONOTONIC of the reading at which the last step was seen */
+	__u64 old_bound_ns;  /* the word that was held before the first of these steps: */
+	__u64 old_as_of_ns;  /* @bound_ns, @as_of_ns */
+	__s64 old_offset_ns; /* and @offset_ns */
 };
+
+/*
+ * A source knows of a step when it has measured often enough since then: for so long, and with so
+ * many words; or for so long if it speaks rarely.
+ */
+#define BL_CLOCK_DOUBT_NS      60000000000ULL
+#define BL_CLOCK_DOUBT_WORDS   8
+#define BL_CLOCK_DOUBT_MOST_NS 600000000000ULL
 
 /*
  * The kernel adds 500 us to maxerror at each second (second_overflow() in kernel/time/ntp.c), until
@@ -71,6 +95,29 @@ BL_CORE int bl_kernel_was_set(__u64 was_us, __u64 now_us, __u64 took_ns)
 	       rise / BL_KERNEL_MAXERROR_US > took_ns / 1000000000ULL + 1;
 }
 
+/* The clock was stepped before the reading at @mono: what is held holds beside later words. */
+BL_CORE void bl_clock_doubt(struct bl_clock_hold *h, __u64 mono)
+{
+	if (!h->doubted) {
+		h->old_bound_ns = h->bound_ns;
+		h->old_as_of_ns = h->as_of_ns;
+		h->old_offset_ns = h->offset_ns;
+	}
+	h->doubted = 1;
+	h->doubt_words = 0;
+	h->doubt_ns = mono;
+}
+
+/* Ends the doubt if that is due at @mono. */
+BL_CORE void bl_clock_believe(struct bl_clock_hold *h, __u64 mono)
+{
+	__u64 age = mono - h->doubt_ns;
+
+	if ((age >= BL_CLOCK_DOUBT_NS && h->doubt_words >= BL_CLOCK_DOUBT_WORDS) ||
+	    age >= BL_CLOCK_DOUBT_MOST_NS)
+		h->doubted = 0;
+}
+
 /**
  * bl_clock_hold_read - take one reading into account.
  * @mono, @offset_ns: CLOCK_MONOTONIC of the reading, and the clock less CLOCK_MONOTONIC.
@@ -93,7 +140,10 @@ BL_CORE void bl_clock_hold_read(struct bl_clock_hold *h, const struct bl_clock_s
 		high = high > h->before_offset_ns ? high : h->before_offset_ns;
 	}
 	step = (__u64)high - (__u64)low;
+	if (step > noise_ns && h->ever)
+		bl_clock_doubt(h, mono);
 	if (s->synced && word) {
+		h->doubt_words++;
 		h->bound_ns = s->bound_ns + (step > noise_ns ? step : 0);
 		h->as_of_ns = s->late                ? h->before_ns
 			      : h->read              ? h->last_ns
@@ -108,6 +158,17 @@ BL_CORE void bl_clock_hold_read(struct bl_clock_hold *h, const struct bl_clock_s
 	h->last_ns = mono;
 	h->last_offset_ns = offset_ns;
 	h->read = 1;
+	bl_clock_believe(h, mono);
+}
+
+/* The bound @bound_ns of @as_of_ns, as it is at @mono. */
+BL_CORE __u64 bl_clock_grown(__u64 bound_ns, __u64 as_of_ns, __u64 mono, __u32 drift_ppb)
+{
+	__u64 age = mono > as_of_ns ? mono - as_of_ns : 0;
+
+	if (bound_ns >= BL_CLOCK_BOUND_MAX_NS || age >> 42)
+		return BL_CLOCK_BOUND_MAX_NS;
+	return bound_ns + ((age >> 10) + 1) * drift_ppb / 976562;
 }
 
 /**
@@ -116,11 +177,20 @@ BL_CORE void bl_clock_hold_read(struct bl_clock_hold *h, const struct bl_clock_s
  */
 BL_CORE __u64 bl_clock_hold_bound(const struct bl_clock_hold *h, __u64 mono, __u32 drift_ppb)
 {
-	__u64 age = mono > h->as_of_ns ? mono - h->as_of_ns : 0, all;
+	__u64 all, old, apart;
 
-	if (!h->ever || h->bound_ns >= BL_CLOCK_BOUND_MAX_NS || age >> 42)
+	if (!h->ever)
 		return BL_CLOCK_BOUND_MAX_NS;
-	all = h->bound_ns + ((age >> 10) + 1) * drift_ppb / 976562;
+	all = bl_clock_grown(h->bound_ns, h->as_of_ns, mono, drift_ppb);
+	if (h->doubted) {
+		apart = h->offset_ns > h->old_offset_ns
+				? (__u64)h->offset_ns - (__u64)h->old_offset_ns
+				: (__u64)h->old_offset_ns - (__u64)h->offset_ns;
+		old = bl_clock_grown(h->old_bound_ns, h->old_as_of_ns, mono, drift_ppb);
+		if (apart >= BL_CLOCK_BOUND_MAX_NS)
+			return BL_CLOCK_BOUND_MAX_NS;
+		all = old + apart > all ? old + apart : all;
+	}
 	return all < BL_CLOCK_BOUND_MAX_NS ? all : BL_CLOCK_BOUND_MAX_NS;
 }
 

@@ -130,6 +130,82 @@ static void bl_clock_hold_read__late(void **state)
 	}
 }
 
+/* The clock is stepped, and the source speaks @words times in the @after_ns since. */
+static void bl_clock_hold_read__doubt(void **state)
+{
+	static const struct {
+		int64_t step;
+		unsigned int words;
+		uint64_t after_ns, bound;
+	} t[] = {
+		{ 4 * MS, 1, SEC, 200000 + 4 * MS },
+		{ -4 * MS, 1, SEC, 200000 + 4 * MS },
+		{ 50000, 1, SEC, 300000 }, /* what is held before allows no more */
+		{ 4 * MS, 100, BL_CLOCK_DOUBT_NS - 1, 200000 + 4 * MS },
+		{ 4 * MS, BL_CLOCK_DOUBT_WORDS - 1, BL_CLOCK_DOUBT_NS, 200000 + 4 * MS },
+		{ 4 * MS, BL_CLOCK_DOUBT_WORDS, BL_CLOCK_DOUBT_NS, 300000 },
+		{ 4 * MS, 1, BL_CLOCK_DOUBT_MOST_NS - 1, 200000 + 4 * MS },
+		{ 4 * MS, 1, BL_CLOCK_DOUBT_MOST_NS, 300000 },
+		{ 1LL << 62, 1, SEC, BL_CLOCK_BOUND_MAX_NS },
+	};
+
+	(void)state;
+	for (size_t k = 0; k < ARRAY_SIZE(t); k++) {
+		struct bl_clock_sample s = { .synced = 1, .fresh = 1, .bound_ns = 200000 };
+		struct bl_clock_hold h = {};
+		uint64_t mono = 10 * SEC, last;
+		unsigned int i;
+
+		bl_clock_hold_read(&h, &s, mono, 77, 10);
+		s = (struct bl_clock_sample){};
+		mono += SEC;
+		bl_clock_hold_read(&h, &s, mono, 77 + t[k].step, 10);
+		assert_int_equal(bl_clock_hold_bound(&h, mono, 0), 200000); /* not confirmed */
+		s = (struct bl_clock_sample){ .synced = 1, .fresh = 1, .bound_ns = 300000 };
+		for (i = 1; i < t[k].words; i++)
+			bl_clock_hold_read(&h, &s, mono + i, 77 + t[k].step, 10);
+		last = mono + t[k].after_ns;
+		bl_clock_hold_read(&h, &s, last, 77 + t[k].step, 10);
+		assert_int_equal(bl_clock_hold_bound(&h, last, 0), t[k].bound);
+		assert_int_equal(h.offset_ns, 77 + t[k].step);
+	}
+}
+
+/* Two offsets that are 2^64 - 1 apart: the sum must not wrap. */
+static void bl_clock_hold_read__far_step(void **state)
+{
+	const struct bl_clock_sample s = { .synced = 1, .fresh = 1, .bound_ns = 200000 };
+	struct bl_clock_hold h = {};
+
+	(void)state;
+	bl_clock_hold_read(&h, &s, SEC, INT64_MIN, 10);
+	bl_clock_hold_read(&h, &(struct bl_clock_sample){}, 2 * SEC, INT64_MAX, 10);
+	bl_clock_hold_read(&h, &s, 3 * SEC, INT64_MAX, 10);
+	assert_true(bl_clock_hold_bound(&h, 3 * SEC, 0) == BL_CLOCK_BOUND_MAX_NS);
+}
+
+/* Of several steps in a row, the word before the first one is the one that holds. */
+static void bl_clock_hold_read__steps_in_a_row(void **state)
+{
+	struct bl_clock_sample s = { .synced = 1, .fresh = 1, .bound_ns = 200000 };
+	struct bl_clock_hold h = {};
+	int64_t offset = 0;
+	uint64_t mono = SEC;
+	int k;
+
+	(void)state;
+	bl_clock_hold_read(&h, &s, mono, offset, 10);
+	s.bound_ns = 1000; /* a lie from now on */
+	for (k = 0; k < 5; k++) {
+		offset += 2 * MS;
+		bl_clock_hold_read(&h, &s, mono += BL_CLOCK_DOUBT_NS - 1, offset, 10);
+		assert_int_equal(bl_clock_hold_bound(&h, mono, 0), 200000 + offset);
+	}
+	for (k = 0; k < BL_CLOCK_DOUBT_WORDS; k++)
+		bl_clock_hold_read(&h, &s, mono += BL_CLOCK_DOUBT_NS, offset, 10);
+	assert_int_equal(bl_clock_hold_bound(&h, mono, 0), 1000);
+}
+
 static uint64_t seed;
 
 static uint64_t random_below(uint64_t n)
@@ -141,19 +217,21 @@ static uint64_t random_below(uint64_t n)
 /*
  * True time less CLOCK_MONOTONIC moves by up to DRIFT. The system clock is stepped at any moment,
  * by its source (which then speaks at once) or by a stranger (of whom the kernel says STA_UNSYNC,
- * or nothing). The source says truly how far off the clock is. At each reading the error of what
- * the node goes by is within the bound.
+ * or nothing). The source says truly how far off the clock is, except that it does not know for a
+ * few words what a stranger has done. At each reading the error of what the node goes by is within
+ * the bound.
  */
 static void hold__random_clocks_are_within_the_bound(void **state)
 {
-	unsigned int run, i, words = 0, steps = 0;
+	unsigned int run, i, words = 0, steps = 0, lies = 0;
 
 	(void)state;
 	for (run = 0; run < 400; run++) {
 		struct bl_clock_hold h = {};
 		int64_t truth = 0, clock = (int64_t)random_below(2 * MS) - MS, rate, err;
 		uint64_t mono = SEC, took;
-		int synced = 0;
+		int64_t unknown = 0; /* by how much strangers have moved the clock */
+		int synced = 0, ignorant = 0;
 
 		seed = run + 1;
 		rate = (int64_t)random_below(2 * DRIFT + 1) - DRIFT;
@@ -167,15 +245,24 @@ static void hold__random_clocks_are_within_the_bound(void **state)
 				rate = (int64_t)random_below(2 * DRIFT + 1) - DRIFT;
 			truth += (int64_t)part * rate / (int64_t)SEC;
 			if (what < 2) { /* a stranger */
-				clock += (int64_t)random_below(20 * MS) - 10 * MS;
+				int64_t by = (int64_t)random_below(20 * MS) - 10 * MS;
+
+				clock += by;
+				unknown = ignorant && synced ? unknown + by : by;
+				ignorant = synced ? BL_CLOCK_DOUBT_WORDS : 0;
 				synced = what ? synced : 0;
 				steps++;
 			}
-			if (what == 2 || what == 3) /* the source steps the clock */
+			if ((what == 2 || what == 3) && !ignorant) /* the source steps the clock */
 				clock = truth + (int64_t)random_below(100000) - 50000;
 			if (what >= 2 && what < 6) { /* the source speaks */
 				s.fresh = 1;
 				s.bound_ns = (uint64_t)llabs(clock - truth);
+				if (ignorant && h.ever) {
+					ignorant--;
+					s.bound_ns = (uint64_t)llabs(clock - unknown - truth);
+					lies++;
+				}
 				synced = 1;
 				words++;
 			}
@@ -191,7 +278,7 @@ static void hold__random_clocks_are_within_the_bound(void **state)
 			assert_true((uint64_t)err <= bl_clock_hold_bound(&h, mono, DRIFT) + 1000);
 		}
 	}
-	assert_true(words > 1000 && steps > 1000);
+	assert_true(words > 1000 && steps > 1000 && lies > 1000);
 }
 
 int main(void)
@@ -202,6 +289,9 @@ int main(void)
 		cmocka_unit_test(bl_clock_hold_bound__ends),
 		cmocka_unit_test(bl_clock_hold_read__step_with_a_word),
 		cmocka_unit_test(bl_clock_hold_read__late),
+		cmocka_unit_test(bl_clock_hold_read__doubt),
+		cmocka_unit_test(bl_clock_hold_read__far_step),
+		cmocka_unit_test(bl_clock_hold_read__steps_in_a_row),
 		cmocka_unit_test(hold__random_clocks_are_within_the_bound),
 	};
 
