@@ -216,6 +216,6 @@ explain() {
 		echo "# $name"
 		on "$name" "barline show clock; barline show drops; barline show ports
 			barline show barriers; barline show endpoints; cat /run/barlined.log
-			cat /run/keep.log" | sed 's/^/# /'
+			! test -e /run/keep.log || tail -n 60 /run/keep.log" | sed 's/^/# /'
 	done
 }

@@ -14,6 +14,7 @@
 #include "core/fastpass/fastpass_core.h"
 #include "loader/admission/admission_set.h"
 #include "loader/admission/bl0.h"
+#include "loader/admission/options.h"
 
 #define BYTES   1000
 #define PORT    7000
@@ -239,18 +240,20 @@ static void wait_all(void)
 	}
 }
 
-/* Returns the number of datagrams under way of the sender that has most of them. */
-static unsigned int most_waiting(void)
+/* Returns the number of datagrams under way. */
+static unsigned int waiting(void)
 {
-	unsigned int i, most = 0;
+	unsigned int i, sum = 0;
 
 	for (i = 1; i < rack.lab.spec.hosts; i++)
-		if (w.sent[i] - w.got[i] > most)
-			most = w.sent[i] - w.got[i];
-	return most;
+		sum += w.sent[i] - w.got[i];
+	return sum;
 }
 
-/* Every sender sends @n datagrams, never more at once than fit into a hold queue. */
+/*
+ * Every sender sends @n datagrams, never more of all together than fit into one queue: a machine
+ * that loses the CPU may find those of all senders in the queue of the switch's port to h1.
+ */
 static void traffic(unsigned int n)
 {
 	unsigned int i, k;
@@ -260,7 +263,7 @@ static void traffic(unsigned int n)
 			send_some(i, 20);
 		rack_serve(4);
 		collect();
-		while (!all_there() && most_waiting() > 100)
+		while (!all_there() && waiting() > BL_QUEUE_FRAMES / 4)
 			rack_serve(1);
 	}
 }
