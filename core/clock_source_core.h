@@ -17,10 +17,10 @@
  * answers until the next (ptp4l) speaks of a time since the reading before those two.
  *
  * A source need not know of a step that a stranger made, and goes on to speak from what it measured
- * before: chronyd has called a clock good to 3 ms that was wrong by 6 ms, for half a minute (in a
- * rack whose clocks were stepped behind its back, 2026-11). What was said before the step holds all
- * the same, for CLOCK_MONOTONIC plus the offset of that time. So after each step both words count,
- * and the bound covers what either allows, until the source has spoken often enough since.
+ * before. In a rack whose clocks were stepped behind chronyd's back, bus time has followed such a
+ * clock until it was 6 ms off, with a bound of 3 ms (2026-11). What was said before the step holds
+ * all the same, for CLOCK_MONOTONIC plus the offset of that time. So after each step both words
+ * count, and the bound covers what either allows, until the source has spoken often enough since.
  *
  * Example: 200 us were held when the clock was stepped by 4 ms. The source says 300 us. The bound
  * is 4.2 ms, and grows with the drift; if it was the source that put the clock right, it is 300 us
