@@ -79,11 +79,12 @@ static bool verifies_what_is_not_called(void)
 
 /*
  * Fails unless less is verified without something than with it. On kernels that verify all global
- * functions, most of it is verified in any case.
+ * functions, all of it is verified in any case, and how many paths they prune differs by some
+ * percent (2.4 % on Linux 6.1): there, it must not be much more.
  */
 static void expect_less(__u32 without, __u32 with)
 {
-	assert_true(verifies_what_is_not_called() ? without < with + with / 50 : without < with);
+	assert_true(verifies_what_is_not_called() ? without < with + with / 20 : without < with);
 }
 
 static void switch__without_admission_less_is_verified(void **state)
