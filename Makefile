@@ -94,6 +94,8 @@ NET_BIN	 := $(call test_bin,net)
 source_of = $(eval $(B)/tests/$(1)/$(basename $(notdir $(2))): $(2))
 $(foreach k,unit prog net,$(foreach s,$(call test_src,$(k)),$(call source_of,$(k),$(s))))
 
+# not the first rule above, which is that of a test
+.DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SECONDARY: $(SKELS) $(SKELS:.skel.h=.bpf.o) $(PROTO_H) $(PROTO_H:.h=.c)
 .PHONY: all help tests run test model mutants bench bench-instructions soak soak-fair \
