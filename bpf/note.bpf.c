@@ -42,6 +42,9 @@ static __always_inline void write_clock(struct bl_clock *c, const struct bl_cloc
 	c->source_ns = own->source_ns;
 	c->source_as_of_ns = own->source_as_of_ns;
 	c->max_bound_ns = own->max_bound_ns;
+	c->system_ns = own->system_ns;
+	c->system_error_ns = own->system_error_ns;
+	c->system_stepped_ns = own->system_stepped_ns;
 	__sync_lock_test_and_set(&fence, 1);
 	BL_WRITE_ONCE(c->seq, own->seq);
 }

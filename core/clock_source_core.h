@@ -194,4 +194,41 @@ BL_CORE __u64 bl_clock_hold_bound(const struct bl_clock_hold *h, __u64 mono, __u
 	return all < BL_CLOCK_BOUND_MAX_NS ? all : BL_CLOCK_BOUND_MAX_NS;
 }
 
+/**
+ * bl_clock_hold_leave - write what the next keeper has to know of the system clock into the record.
+ * @error_ns: greatest error of the last reading.
+ */
+BL_CORE void bl_clock_hold_leave(const struct bl_clock_hold *h, struct bl_clock *c, __u64 error_ns)
+{
+	c->system_ns = h->last_offset_ns;
+	c->system_error_ns = error_ns;
+	c->system_stepped_ns = h->doubted ? h->doubt_ns : 0;
+}
+
+/**
+ * bl_clock_hold_inherit - continue what the keeper of the record @c held, which may be void now.
+ * @held_ns: what CLOCK_MONOTONIC lacked at @mono to the clock as that keeper believed it.
+ * @offset_ns, @noise_ns: the system clock less CLOCK_MONOTONIC at @mono, and the error of that.
+ *
+ * If the system clock was stepped since, or shortly before, the new keeper has the doubts of the
+ * old one: the words are counted anew.
+ */
+BL_CORE void bl_clock_hold_inherit(struct bl_clock_hold *h, const struct bl_clock *c, __u64 mono,
+				   __s64 held_ns, __s64 offset_ns, __u64 noise_ns)
+{
+	__u64 step = offset_ns > c->system_ns ? (__u64)offset_ns - (__u64)c->system_ns
+					      : (__u64)c->system_ns - (__u64)offset_ns;
+
+	h->ever = 1;
+	h->bound_ns = bl_clock_grown(c->bound_ns, c->as_of_ns, mono, c->drift_ppb);
+	h->as_of_ns = mono;
+	h->offset_ns = held_ns;
+	if (step > noise_ns + c->system_error_ns) {
+		bl_clock_doubt(h, mono);
+	} else if (c->system_stepped_ns) {
+		bl_clock_doubt(h, c->system_stepped_ns);
+		bl_clock_believe(h, mono);
+	}
+}
+
 #endif

@@ -56,8 +56,15 @@ struct bl_clock {
 	 */
 	__u64 source_as_of_ns;
 	__u64 max_bound_ns; /* the record is void while the bound is greater; 0: no limit */
+	/*
+	 * For the next keeper: was the system clock stepped since, or so shortly before that its
+	 * source may not know of it? Zero if the source is not measured.
+	 */
+	__s64 system_ns;         /* CLOCK_TAI less CLOCK_MONOTONIC at the last reading */
+	__u64 system_error_ns;   /* greatest error of @system_ns */
+	__u64 system_stepped_ns; /* CLOCK_MONOTONIC of the last step; 0: none is in doubt */
 };
-_Static_assert(sizeof(struct bl_clock) == 128, "ABI");
+_Static_assert(sizeof(struct bl_clock) == 152, "ABI");
 
 /** enum bl_clock_source_kind - where the bound of the system clock comes from (loader/clock/). */
 enum bl_clock_source_kind {

@@ -34,9 +34,10 @@
  * committed; 8: endpoints that left in order, the account of a shared ring; 9: complete addresses
  * of destinations, their ages, lengths in byte times; 10: inputs that lag, addresses and quotas of
  * ports, keys of links, pages and sockets of endpoints, their users, sends that are void; 11:
- * frames counted on each link, hooks of interfaces, records and forwarded frames of jumbo frames.
+ * frames counted on each link, hooks of interfaces, records and forwarded frames of jumbo frames;
+ * 13: steps of the system clock in the clock record.
  */
-#define BL_ABI_VERSION 12
+#define BL_ABI_VERSION 13
 
 enum bl_role { BL_ROLE_NONE, BL_ROLE_SWITCH, BL_ROLE_HOST };
 

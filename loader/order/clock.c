@@ -105,6 +105,9 @@ static void publish_record(struct bl_clock_keeper *k)
 	c->source_ns = own->source_ns;
 	c->source_as_of_ns = own->source_as_of_ns;
 	c->max_bound_ns = own->max_bound_ns;
+	c->system_ns = own->system_ns;
+	c->system_error_ns = own->system_error_ns;
+	c->system_stepped_ns = own->system_stepped_ns;
 	atomic_thread_fence(memory_order_seq_cst);
 	own->seq = (own->seq | 1) + 1;
 	BL_WRITE_ONCE(c->seq, own->seq);
@@ -278,6 +281,7 @@ static void judge_record(struct bl_clock_keeper *k, const struct reading *r, int
 		   : k->synced   ? BL_CLOCK_GOOD
 				 : BL_CLOCK_HOLDOVER;
 	c->reason = (uint16_t)k->why;
+	bl_clock_hold_leave(&k->hold, c, k->last_width_ns);
 	if (c->source_as_of_ns || !is_void((enum bl_clock_state)c->state))
 		c->source_as_of_ns = bl_max64(k->hold.as_of_ns, 1);
 	c->void_after_ns = r->mono;
@@ -328,21 +332,6 @@ static void steer_measured(struct bl_clock_keeper *k, const struct bl_clock_sour
 	}
 }
 
-/*
- * Continues what an earlier keeper held, whose record is @c: bus time was within the record's bound
- * of true time, whatever has happened to the system clock since.
- */
-static void inherit_hold(struct bl_clock_keeper *k, const struct bl_clock *c, uint64_t mono)
-{
-	k->hold = (struct bl_clock_hold){};
-	if (c->source != k->source || !c->source_as_of_ns)
-		return;
-	k->hold.ever = 1;
-	k->hold.bound_ns = bl_clock_bound(c, mono);
-	k->hold.as_of_ns = mono;
-	k->hold.offset_ns = (int64_t)(bl_clock_at(c, mono) - mono) - k->bus_offset_ns - c->skew_ns;
-}
-
 static void steer_trusted(struct bl_clock_keeper *k)
 {
 	struct bl_clock *c = &k->own;
@@ -372,6 +361,7 @@ static void steer_trusted(struct bl_clock_keeper *k)
 		c->reason = BL_CLOCK_NO_REASON;
 		c->source_ns = k->bound_us * 1000ULL;
 		c->max_bound_ns = 0;
+		bl_clock_hold_leave(&k->hold, c, 0);
 		c->void_after_ns = void_after_ns(k, r.mono);
 		if (!step) {
 			c->source_as_of_ns = r.mono;
@@ -422,6 +412,22 @@ int bl_clock_map(struct bl_clock_keeper *k, int map_fd, struct bl_err *err)
 			 : 0;
 }
 
+/*
+ * Continues what an earlier keeper held, whose record @k->own is: bus time was within the record's
+ * bound of true time, whatever has happened to the system clock since.
+ */
+static void inherit_hold(struct bl_clock_keeper *k, const struct reading *r)
+{
+	const struct bl_clock *c = &k->own;
+
+	k->hold = (struct bl_clock_hold){};
+	if (c->source == k->source && c->source_as_of_ns)
+		bl_clock_hold_inherit(&k->hold, c, r->mono,
+				      (int64_t)(bl_clock_at(c, r->mono) - r->mono) -
+					      k->bus_offset_ns - c->skew_ns,
+				      (int64_t)(r->tai - r->mono), r->width);
+}
+
 /* Bus time must not go back, so the bus time of a void record counts as well. */
 int bl_clock_adopt(struct bl_clock_keeper *k, struct bl_err *err)
 {
@@ -440,12 +446,15 @@ int bl_clock_adopt(struct bl_clock_keeper *k, struct bl_err *err)
 	if (bl_clock_usable(c, r.mono)) {
 		if (k->base_ns)
 			k->bus_offset_ns = (int64_t)(bl_clock_at(c, r.mono) - r.tai) - c->skew_ns;
-		inherit_hold(k, c, r.mono);
+		inherit_hold(k, &r);
 		c->skew_ns = k->skew_ns;
 		steer_record(k);
 		return 0;
 	}
-	k->hold = (struct bl_clock_hold){};
+	inherit_hold(k, &r);
+	if (!k->hold.doubted)
+		k->hold = (struct bl_clock_hold){};
+	target = target_at(k, &r);
 	bus = bl_max64(target, bl_clock_at(c, r.mono));
 	if (c->source > BL_CLOCK_TRUST && !c->source_as_of_ns)
 		bus = target;

@@ -71,6 +71,54 @@ static void bl_clock_hold_bound__ends(void **state)
 	}
 }
 
+/*
+ * A keeper that goes on has the doubts of the one before, for ten minutes at the most, and doubts a
+ * step since, if it is greater than the errors of both readings.
+ */
+static void bl_clock_hold_inherit__edges(void **state)
+{
+	static const struct {
+		uint64_t stepped_ns; /* 0: there was no doubt */
+		int64_t step;        /* since then, with errors of 30 + 70 ns */
+		int doubted;
+		uint64_t since_ns;
+	} t[] = {
+		{ 0, 0, 0, 0 },
+		{ 0, 100, 0, 0 },
+		{ 0, -100, 0, 0 },
+		{ 0, 101, 1, 1000 * SEC },
+		{ 0, -101, 1, 1000 * SEC },
+		{ 0, INT64_MAX, 1, 1000 * SEC },
+		{ 990 * SEC, 0, 1, 990 * SEC },
+		{ 900 * SEC, 100, 1, 900 * SEC },
+		{ 400 * SEC + 1, 0, 1, 400 * SEC + 1 },
+		{ 400 * SEC, 0, 0, 0 },
+		{ 400 * SEC, 101, 1, 1000 * SEC },
+	};
+	const struct bl_clock_hold none = { .last_offset_ns = 7, .doubt_ns = 990 * SEC };
+	struct bl_clock c = { .as_of_ns = 990 * SEC, .bound_ns = 5000, .drift_ppb = DRIFT };
+
+	(void)state;
+	for (size_t k = 0; k < ARRAY_SIZE(t); k++) {
+		struct bl_clock_hold last = { .last_offset_ns = -5,
+					      .doubted = !!t[k].stepped_ns,
+					      .doubt_ns = t[k].stepped_ns };
+		struct bl_clock_hold h = {};
+
+		bl_clock_hold_leave(&last, &c, 70);
+		bl_clock_hold_inherit(&h, &c, 1000 * SEC, 40, -5 + t[k].step, 30);
+		assert_true(h.ever && h.offset_ns == 40 && h.as_of_ns == 1000 * SEC);
+		assert_in_range(h.bound_ns, 1005000, 1005010); /* it has grown for 10 s */
+		assert_int_equal(h.doubted, t[k].doubted);
+		if (!h.doubted)
+			continue;
+		assert_true(h.doubt_ns == t[k].since_ns && !h.doubt_words);
+		assert_true(h.old_offset_ns == 40 && h.old_bound_ns == h.bound_ns);
+	}
+	bl_clock_hold_leave(&none, &c, 9);
+	assert_true(c.system_ns == 7 && !c.system_stepped_ns && c.system_error_ns == 9);
+}
+
 /* A word is held from the reading before; a step between the two is added to it. */
 static void bl_clock_hold_read__step_with_a_word(void **state)
 {
@@ -287,6 +335,7 @@ int main(void)
 		cmocka_unit_test(bl_kernel_was_set__edges),
 		cmocka_unit_test(bl_clock_hold_bound__example),
 		cmocka_unit_test(bl_clock_hold_bound__ends),
+		cmocka_unit_test(bl_clock_hold_inherit__edges),
 		cmocka_unit_test(bl_clock_hold_read__step_with_a_word),
 		cmocka_unit_test(bl_clock_hold_read__late),
 		cmocka_unit_test(bl_clock_hold_read__doubt),

@@ -319,6 +319,71 @@ static void kernel__next_daemon(void **state)
 	run(5 * SEC, AHEAD);
 }
 
+/* The source says again, as it does each second, that the clock is right to within 200 us. */
+static void source_repeats(void)
+{
+	kernel_says(TIME_OK, 0, 200 + (fake_tx.maxerror == 200));
+	run(SEC, AHEAD);
+}
+
+/*
+ * A stranger sets the clock by @step, and the source, which does not know, goes on to call it right
+ * to within 200 us. A daemon that starts in between, or after @before_ns, must not believe that.
+ */
+static void next_daemon_doubts(uint64_t before_ns, int64_t step)
+{
+	adopt();
+	run(SEC, AHEAD);
+	fake_ahead += step;
+	if (before_ns) {
+		kernel_says(TIME_OK, 0, 201);
+		run(before_ns, AHEAD);
+	}
+	fake_mono += SEC;
+	adopt();
+	while (fake_mono < START + 55 * SEC)
+		source_repeats();
+	assert_true(record.system_stepped_ns);
+}
+
+static void kernel__next_daemon_after_a_step(void **state)
+{
+	(void)state;
+	next_daemon_doubts(0, 4000000);
+	setup(state);
+	next_daemon_doubts(5 * SEC, 4000000);
+	setup(state);
+	next_daemon_doubts(5 * SEC, -4000000);
+}
+
+/* The same where the record is void, since the step is greater than what is allowed. */
+static void kernel__next_daemon_of_a_void_record(void **state)
+{
+	uint64_t before;
+
+	(void)state;
+	adopt();
+	run(SEC, AHEAD);
+	fake_ahead += 3600 * (int64_t)SEC;
+	kernel_says(TIME_OK, 0, 201);
+	run(5 * SEC, AHEAD);
+	assert_false(usable());
+	before = bus();
+	adopt();
+	assert_false(usable());
+	kernel_says(TIME_OK, 0, 200);
+	run(SEC, AHEAD);
+	assert_false(usable());
+	assert_in_range(bus(), before, before + 2 * SEC);
+	/* He puts it right again. It is believed when the source had time to notice. */
+	fake_ahead -= 3600 * (int64_t)SEC;
+	while (record.system_stepped_ns)
+		source_repeats();
+	source_repeats();
+	assert_true(usable());
+	assert_int_equal(record.state, BL_CLOCK_GOOD);
+}
+
 #define CASE(f) cmocka_unit_test_setup(f, setup)
 
 int main(void)
@@ -332,6 +397,8 @@ int main(void)
 		CASE(kernel__step_of_a_stranger),
 		CASE(kernel__step_of_the_source),
 		CASE(kernel__next_daemon),
+		CASE(kernel__next_daemon_after_a_step),
+		CASE(kernel__next_daemon_of_a_void_record),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
