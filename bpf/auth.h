@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Authentication of link frames, between core/auth_core.h and the maps: bl_auth_check() for those
- * that arrive, bl_auth_seal() for those that leave (bl_auth_seal_skb() in bpf/host/host.bpf.c). All
- * are global functions: the verifier checks each once, and its variables are not on a caller's
- * stack.
+ * that arrive, bl_auth_seal() for those that leave (bl_auth_seal_skb() in bpf/host/host.bpf.c), and
+ * the same for the link body that one beacon per millisecond has. All are global functions: the
+ * verifier checks each once, and its variables are not on a caller's stack.
  *
  * A frame is refused for the first of these reasons, the cheap ones first: it carries no mark
  * (auth_missing); this node has no keys of its epoch (auth_epoch); its stamp is not newer than what
@@ -73,20 +73,13 @@ static __always_inline int auth_accept(__u64 *seen, __u64 stamp, __u64 now)
 	return 0;
 }
 
-/* Takes the link body @b out of a frame whose beacon is genuine, and whose body is not. */
-static __always_inline void auth_check_link(struct bl_link_body *b, struct bl_sip s)
-{
-	if (b->magic == BL_BE32(BL_LINK_MAGIC) && bl_auth_link_tag(s, b) != bl_auth_le64(b->tag))
-		b->magic = 0;
-}
-
 /**
  * bl_auth_check - checks a link frame that arrived.
  * @port: port on which it arrived; a host's NIC is 0
  * @off: offset of struct bl_hdr
  * @now: bus time; 0: the clock is read here; BL_AUTH_VOID: the same, even if it is void
- * Returns BL_R_NONE if the neighbour sent the frame, or the reason to drop it. A link body that the
- * neighbour did not send loses its magic number.
+ * Returns BL_R_NONE if the neighbour sent the frame, or the reason to drop it. The link body of a
+ * beacon may still be somebody else's: bl_auth_check_link().
  */
 __attribute__((noinline)) int bl_auth_check(struct xdp_md *ctx, __u32 port, __u32 off, __u64 now)
 {
@@ -97,7 +90,6 @@ __attribute__((noinline)) int bl_auth_check(struct xdp_md *ctx, __u32 port, __u3
 	__u64 w[BL_AUTH_WORDS], stamp, tag;
 	__u32 mark, stream;
 	int beacon, at, peer;
-	struct bl_sip s6;
 	__u8 *h;
 
 	if (!link || !s || off > sizeof(*eth) + 4)
@@ -144,15 +136,12 @@ __attribute__((noinline)) int bl_auth_check(struct xdp_md *ctx, __u32 port, __u3
 		return auth_refuse(s, BL_R_AUTH_REPLAYED, now);
 	if (bl_auth_flooded(BL_READ_ONCE(s->bad_ns), now))
 		return auth_refuse(s, BL_R_AUTH_FLOOD, now);
-	s6 = bl_auth_begin(at ? &link->at[1].receive : &link->at[0].receive, w);
-	if (bl_auth_end(s6, BL_AUTH_WORDS * 8) != tag || !peer) {
+	if (bl_auth_tag(at ? &link->at[1].receive : &link->at[0].receive, w) != tag || !peer) {
 		BL_WRITE_ONCE(s->bad_ns, bl_auth_punish(BL_READ_ONCE(s->bad_ns), now));
 		return auth_refuse(s, BL_R_AUTH_BAD, now);
 	}
 	if (!auth_accept(&s->seen[stream], stamp, now))
 		return auth_refuse(s, BL_R_AUTH_REPLAYED, now);
-	if (beacon && (void *)(h + BL_AUTH_BEACON_NEED) <= end)
-		auth_check_link((struct bl_link_body *)(h + BL_AUTH_LINK_AT), s6);
 	BL_WRITE_ONCE(s->in, BL_AUTH_MARK_EPOCH(mark));
 	BL_WRITE_ONCE(s->accepted_ns, now);
 	return BL_R_NONE;
@@ -169,7 +158,6 @@ static __always_inline int auth_seal(void *data, void *end, __u32 port, __u32 of
 	struct bl_auth_state *s = bpf_map_lookup_elem(&auth_states, &port);
 	__u64 w[BL_AUTH_WORDS], stamp, tag;
 	struct ethhdr *eth = data;
-	struct bl_sip s6;
 	__u32 epoch, mark;
 	__u8 *h, *p;
 	int at;
@@ -208,19 +196,74 @@ static __always_inline int auth_seal(void *data, void *end, __u32 port, __u32 of
 		bl_store64(p, stamp);
 		bl_auth_words(h, 0, mark, eth->h_source, w);
 	}
-	s6 = bl_auth_begin(at ? &link->at[1].send : &link->at[0].send, w);
-	tag = bl_auth_end(s6, BL_AUTH_WORDS * 8);
+	tag = bl_auth_tag(at ? &link->at[1].send : &link->at[0].send, w);
 	bl_store64(p + 8, BL_BE64(BL_SIP_LE64(tag)));
 	BL_WRITE_ONCE(s->out, epoch);
-	if (((struct bl_hdr *)h)->opcode == BL_OPCODE_BYTE(BL_OP_BEACON) &&
-	    (void *)(h + BL_AUTH_BEACON_NEED) <= end) {
-		struct bl_link_body *b = (struct bl_link_body *)(h + BL_AUTH_LINK_AT);
+	return 0;
+}
 
-		if (b->magic != BL_BE32(BL_LINK_MAGIC))
-			return 0;
-		tag = bl_auth_link_tag(s6, b);
-		bl_store64(b->tag, BL_BE64(BL_SIP_LE64(tag)));
-	}
+/*
+ * Returns the beacon at [@data + @off, @end) of port @port if it has a mark, or NULL. @at: place of
+ * its epoch's keys in @link->at, 0 or 1
+ */
+static __always_inline __u8 *auth_marked_beacon(const struct bl_auth_link *link, void *data,
+						void *end, __u32 off, int *at)
+{
+	__u8 *h;
+
+	if (!link || off > sizeof(struct ethhdr) + 4)
+		return NULL;
+	h = data + off;
+	BL_SEEN(h);
+	if (data + sizeof(struct ethhdr) > end || (void *)(h + BL_AUTH_BEACON_NEED) > end)
+		return NULL;
+	*at = bl_auth_to_receive(link, BL_AUTH_MARK_EPOCH((__u32)h[0] << 8 | h[1]), 0);
+	return *at < 0 ? NULL : h;
+}
+
+/* The tag that the link body of the beacon @h has, in this machine's byte order, as on the wire. */
+static __always_inline __u64 auth_link_tag(const struct bl_auth_key *key, const struct ethhdr *eth,
+					   const __u8 *h)
+{
+	__u64 w[BL_AUTH_WORDS];
+
+	bl_auth_words(h, 1, (__u32)h[0] << 8 | h[1], eth->h_source, w);
+	return bl_auth_link_tag(bl_auth_begin(key, w), (const void *)(h + BL_AUTH_LINK_AT));
+}
+
+/**
+ * bl_auth_check_link - whether the link body of a beacon for which bl_auth_check() has returned
+ * BL_R_NONE is the neighbour's. On a link where beacons need no tag, it needs none either.
+ * @port, @off: as there
+ */
+__attribute__((noinline)) int bl_auth_check_link(struct xdp_md *ctx, __u32 port, __u32 off)
+{
+	const struct bl_auth_link *link = bpf_map_lookup_elem(&auth_links, &port);
+	void *data = (void *)(long)ctx->data;
+	const __u8 *h;
+	int at = 0;
+
+	if (!link || link->how == BL_AUTH_EXEMPT)
+		return link != NULL;
+	h = auth_marked_beacon(link, data, (void *)(long)ctx->data_end, off, &at);
+	if (!h)
+		return link->how == BL_AUTH_OFFERED;
+	return auth_link_tag(at ? &link->at[1].receive : &link->at[0].receive, data, h) ==
+	       bl_auth_le64(h + BL_AUTH_LINK_AT + BL_LINK_TAGGED);
+}
+
+/* Writes the tag of its link body into a beacon that auth_seal() has sealed. */
+static __always_inline int auth_seal_link(void *data, void *end, __u32 port, __u32 off)
+{
+	const struct bl_auth_link *link = bpf_map_lookup_elem(&auth_links, &port);
+	int at = 0;
+	__u8 *h = auth_marked_beacon(link, data, end, off, &at);
+	__u64 tag;
+
+	if (!h)
+		return 0;
+	tag = auth_link_tag(at ? &link->at[1].send : &link->at[0].send, data, h);
+	bl_store64(h + BL_AUTH_LINK_AT + BL_LINK_TAGGED, BL_BE64(BL_SIP_LE64(tag)));
 	return 0;
 }
 
@@ -236,6 +279,15 @@ __attribute__((noinline)) int bl_auth_seal(struct xdp_md *ctx, __u32 port, __u32
 {
 	return auth_seal((void *)(long)ctx->data, (void *)(long)ctx->data_end, port, off, stream,
 			 now);
+}
+
+/**
+ * bl_auth_seal_link - writes the tag of its link body into a beacon, behind bl_auth_seal(). Always
+ * returns 0. @port, @off: as there
+ */
+__attribute__((noinline)) int bl_auth_seal_link(struct xdp_md *ctx, __u32 port, __u32 off)
+{
+	return auth_seal_link((void *)(long)ctx->data, (void *)(long)ctx->data_end, port, off);
 }
 
 #endif

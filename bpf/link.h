@@ -69,7 +69,16 @@ static __always_inline int link_says(const struct bl_link_body *b)
 }
 
 /*
- * Takes in the link body @b of a beacon that arrived and is genuine.
+ * Returns whether the neighbour sent the link body of a beacon that it sent. Beside link_in(),
+ * since few beacons have a body. @off: offset of struct bl_hdr
+ */
+static __always_inline int link_is_genuine(struct xdp_md *ctx, __u32 port, __u32 off)
+{
+	return !bl_auth || bl_auth_check_link(ctx, port, off);
+}
+
+/*
+ * Takes in the link body @b of a beacon that arrived, if both are genuine.
  * @lane: the neighbour's lane; @node: its id
  * @received: frames of that lane that have come before
  */
@@ -143,7 +152,7 @@ __attribute__((noinline)) int bl_link_refused(struct xdp_md *ctx, __u32 port, __
 	h = data + off;
 	BL_SEEN(h);
 	b = (const void *)((const __u8 *)h + BL_LINK_OFF);
-	if ((const void *)(b + 1) > end || !link_says(b))
+	if ((const void *)(b + 1) > end || !link_says(b) || !link_is_genuine(ctx, port, off))
 		return 0;
 	link_times(link, b, BL_BE32(((const struct bl_beacon *)(h + 1))->node_id), now.bus);
 	return 0;

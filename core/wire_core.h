@@ -76,22 +76,6 @@ struct bl_frame {
 	__u64 c;        /* commit barrier, 48 bits as on the wire */
 };
 
-BL_CORE __u64 bl_get48(const __u8 *p)
-{
-	return (__u64)p[0] << 40 | (__u64)p[1] << 32 | (__u64)p[2] << 24 | (__u64)p[3] << 16 |
-	       (__u64)p[4] << 8 | p[5];
-}
-
-BL_CORE void bl_put48(__u8 *p, __u64 v)
-{
-	p[0] = (__u8)(v >> 40);
-	p[1] = (__u8)(v >> 32);
-	p[2] = (__u8)(v >> 24);
-	p[3] = (__u8)(v >> 16);
-	p[4] = (__u8)(v >> 8);
-	p[5] = (__u8)v;
-}
-
 BL_CORE __u32 bl_hdr_psn(const struct bl_hdr *h)
 {
 	return (__u32)BL_BE16(h->psn_hi) << 16 | BL_BE16(h->psn_lo);
@@ -147,6 +131,38 @@ BL_CORE __u32 bl_raw32(const void *p)
 #endif
 }
 
+/** bl_mac48 - an Ethernet address in the form of struct bl_fdb_bucket. */
+BL_CORE __u64 bl_mac48(const __u8 *m)
+{
+#if defined(__bpf__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	return *(const __u32 *)m | (__u64) * (const __u16 *)(m + 4) << 32;
+#endif
+	return (__u64)m[0] | (__u64)m[1] << 8 | (__u64)m[2] << 16 | (__u64)m[3] << 24 |
+	       (__u64)m[4] << 32 | (__u64)m[5] << 40;
+}
+
+/** bl_get48, bl_put48 - a number of 48 bits in network byte order. */
+BL_CORE __u64 bl_get48(const __u8 *p)
+{
+	return __builtin_bswap64(bl_mac48(p)) >> 16;
+}
+
+BL_CORE void bl_put48(__u8 *p, __u64 v)
+{
+#if defined(__bpf__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	v = __builtin_bswap64(v << 16);
+	*(__u32 *)p = (__u32)v;
+	*(__u16 *)(p + 4) = (__u16)(v >> 32);
+#else
+	p[0] = (__u8)(v >> 40);
+	p[1] = (__u8)(v >> 32);
+	p[2] = (__u8)(v >> 24);
+	p[3] = (__u8)(v >> 16);
+	p[4] = (__u8)(v >> 8);
+	p[5] = (__u8)v;
+#endif
+}
+
 BL_CORE __u64 bl_load64(const void *p)
 {
 	return BL_BE64(bl_raw64(p));
@@ -187,14 +203,27 @@ BL_CORE __u32 bl_fdb_hash(__u64 mac)
 	return (__u32)((mac * 0x9E3779B97F4A7C15ULL) >> 54); /* 10 bits: BL_FDB_BUCKETS */
 }
 
-/** bl_mac48 - an Ethernet address in the form of struct bl_fdb_bucket. */
-BL_CORE __u64 bl_mac48(const __u8 *m)
+/* Copies barrier and commit barrier, which are neighbours in a header and in the relay scratch. */
+BL_CORE void bl_barriers_copy(void *to, const void *from)
 {
-#if defined(__bpf__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-	return *(const __u32 *)m | (__u64) * (const __u16 *)(m + 4) << 32; /* as in bl_load64() */
+#ifdef __bpf__
+	*(__u64 *)to = *(const __u64 *)from;
+	*(__u32 *)(to + 8) = *(const __u32 *)(from + 8);
+#else
+	__builtin_memcpy(to, from, 12);
 #endif
-	return (__u64)m[0] | (__u64)m[1] << 8 | (__u64)m[2] << 16 | (__u64)m[3] << 24 |
-	       (__u64)m[4] << 32 | (__u64)m[5] << 40;
+}
+
+/* Writes barrier @b and commit barrier @c in this form. @to is aligned if it is on the stack. */
+BL_CORE void bl_barriers_put(void *to, __u64 b, __u64 c)
+{
+#ifdef __bpf__
+	*(__u64 *)to = BL_BE64(b << 16 | (c >> 32 & 0xffff));
+	*(__u32 *)(to + 8) = BL_BE32((__u32)c);
+#else
+	bl_put48(to, b);
+	bl_put48((__u8 *)to + 6, c);
+#endif
 }
 
 /**

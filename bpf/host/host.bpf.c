@@ -116,7 +116,7 @@ __attribute__((noinline)) int bl_host_link(struct xdp_md *ctx, __u32 off)
 	h = data + off;
 	BL_SEEN(h);
 	link = (const void *)((const __u8 *)h + BL_LINK_OFF);
-	if ((const void *)(link + 1) > end || !link_says(link))
+	if ((const void *)(link + 1) > end || !link_says(link) || !link_is_genuine(ctx, 0, off))
 		return 0;
 	lane = BL_FLAGS_LANE(h->flags);
 	link_in(link, 0, lane, BL_BE32(((const struct bl_beacon *)(h + 1))->node_id),
@@ -252,7 +252,7 @@ static __always_inline void fill_frame(struct __sk_buff *skb, __u32 off, __u8 *b
 struct barrier_fill {
 	struct __sk_buff *skb;
 	__u32 off, step, end; /* first struct bl_hdr; bytes from one to the next; end of the skb */
-	__u8 both[12];        /* barrier and commit, as on the wire */
+	__u8 both[12] __attribute__((aligned(8))); /* barrier and commit, as on the wire */
 	__u8 pad[4];
 };
 
@@ -294,6 +294,12 @@ __attribute__((noinline)) int bl_auth_seal_skb(struct __sk_buff *skb, __u32 off,
 			 BL_AUTH_S_BEACON, now);
 }
 
+/** bl_auth_seal_link_skb - as bl_auth_seal_link(), behind bl_auth_seal_skb(). */
+__attribute__((noinline)) int bl_auth_seal_link_skb(struct __sk_buff *skb, __u32 off)
+{
+	return auth_seal_link((void *)(long)skb->data, (void *)(long)skb->data_end, 0, off);
+}
+
 /* Counts @n frames of one skb that go into the NIC's queue. */
 static __always_inline void count_sent(__u32 n, __u64 now)
 {
@@ -328,8 +334,8 @@ static long add_sent(__u32 cpu, struct sent_sum *s)
 }
 
 /**
- * bl_link_say - writes what this host's beacon says of its link, if that is due. A function of its
- * own, as bl_auth_seal_skb().
+ * bl_link_say - writes what this host's beacon says of its link, if that is due. Returns whether it
+ * is. A function of its own, as bl_auth_seal_skb().
  * @off: offset of struct bl_hdr; @bound: of the clock, ns
  */
 __attribute__((noinline)) int bl_link_say(struct __sk_buff *skb, __u32 off, __u64 now, __u64 bound)
@@ -350,7 +356,7 @@ __attribute__((noinline)) int bl_link_say(struct __sk_buff *skb, __u32 off, __u6
 	b.racing = BL_BE16(bl_link_sat16(s.racing));
 	b.frames = BL_BE32((__u32)s.frames);
 	bpf_skb_store_bytes(skb, off + BL_LINK_OFF, &b, sizeof(b), 0);
-	return 0;
+	return 1;
 }
 
 /*
@@ -364,8 +370,9 @@ static __always_inline enum bl_reason on_egress_frame(struct __sk_buff *skb, str
 	void *data = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
 	__u32 slot = BL_EPS_MAX, l3 = r->f.l3_off;
 	enum bl_reason why;
-	__u64 claim = 0;
 	struct bl_now now;
+	__u64 claim = 0;
+	int says;
 
 	if (bl_op_link(r->f.opcode)) {
 		/* Reservations come from the pacer, whose frames bypass this hook. */
@@ -414,15 +421,17 @@ static __always_inline enum bl_reason on_egress_frame(struct __sk_buff *skb, str
 	host_barriers(r, &now, slot, claim);
 	if (r->f.opcode != BL_OP_BEACON)
 		BL_WRITE_ONCE(r->page->sends, r->page->sends + 1);
-	bl_put48(f.both, r->b);
-	bl_put48(f.both + 6, r->page->barred ? now.bus - BL_TS_OLD : bl_commit_wire(r->c, now.bus));
+	bl_barriers_put(f.both, r->b,
+			r->page->barred ? now.bus - BL_TS_OLD : bl_commit_wire(r->c, now.bus));
 	f.step = skb->gso_size;
 	if (r->f.opcode == BL_OP_BEACON) {
 		fill_segment(0, &f);
 		write_own_state(skb, f.off, r->cfg->tai_offset_s);
-		bl_link_say(skb, f.off, now.bus, now.limit - now.bus);
+		says = bl_link_say(skb, f.off, now.bus, now.limit - now.bus);
 		if (bl_auth)
 			bl_auth_seal_skb(skb, f.off, now.bus);
+		if (bl_auth && says)
+			bl_auth_seal_link_skb(skb, f.off);
 	} else if (f.step) {
 		/* Checksums are computed after segmentation. */
 		bpf_loop(BL_GSO_SEGS, fill_segment, &f, 0);

@@ -248,7 +248,7 @@ static __always_inline enum bl_reason on_beacon_frame(struct xdp_md *ctx, struct
 	if (__builtin_expect(link_says((void *)((__u8 *)relay + BL_LINK_AT)), 0)) {
 		const struct bl_port_regs *regs = regs_of(r->in);
 
-		if (regs)
+		if (regs && link_is_genuine(ctx, r->in, off))
 			link_in((void *)((__u8 *)relay + BL_LINK_AT), r->in, r->f.lane,
 				BL_BE32(body->node_id),
 				regs->lane[r->f.lane & (BL_LANES_MAX - 1)].frames, lane->now_ns);
@@ -262,8 +262,8 @@ static __always_inline enum bl_reason on_beacon_frame(struct xdp_md *ctx, struct
 	for (s = 0; s < BL_SETS_MAX; s++) {
 		lane->relayed[s] = lane->out[s].b;
 		lane->relay_at[s] = bl_relay_next(lane->out[s].b, r->cfg->beacon_ns);
-		bl_put48(relay->set[s].barrier, lane->out[s].b);
-		bl_put48(relay->set[s].commit, bl_max64(lane->out[s].c, lane->now_ns - BL_TS_OLD));
+		bl_barriers_put(&relay->set[s], lane->out[s].b,
+				bl_max64(lane->out[s].c, lane->now_ns - BL_TS_OLD));
 	}
 	put_mark(h, ++lane->relays, lane->now_ns);
 	bl_hdr_set_lane(h, r->lane_no, r->cfg->lanes);
@@ -462,8 +462,8 @@ static __always_inline int on_output_frame(struct xdp_md *ctx, __u32 ifindex)
 	const __u8 *mine;
 	struct bl_hdr *h;
 	__u64 b, last;
+	int out, says;
 	__u16 tick;
-	int out;
 
 	if ((void *)(eth + 1) > end)
 		return XDP_PASS;
@@ -512,11 +512,11 @@ static __always_inline int on_output_frame(struct xdp_md *ctx, __u32 ifindex)
 			return bl_done(p, BL_R_CLONE_STALE);
 		b = bl_max64(b, last);
 	}
-	__builtin_memcpy(h->barrier, mine, 6);
-	__builtin_memcpy(h->commit, mine + 6, 6);
+	bl_barriers_copy(h->barrier, mine);
 	relayed = take_mark(h, &tick);
 	((struct bl_link_body *)((__u8 *)relay + BL_LINK_AT))->magic = 0;
-	if (__builtin_expect(sent->said != tick, 0))
+	says = sent->said != tick;
+	if (__builtin_expect(says, 0))
 		say_link((void *)((__u8 *)relay + BL_LINK_AT), p, lane, sent, relayed, tick,
 			 port->metered);
 	h->flags = (__u8)((h->flags & ~BL_F_HOP) | output_hop_flag(port));
@@ -524,12 +524,14 @@ static __always_inline int on_output_frame(struct xdp_md *ctx, __u32 ifindex)
 		from = bpf_map_lookup_elem(&sw_lanes, &lane);
 		bl_put48(h->commit, (from ? from->now_ns : b) - BL_TS_OLD);
 	}
-	__builtin_memcpy(eth->h_source, port->mac, 6);
+	bl_mac_copy(eth->h_source, port->mac);
 	body->policy = own_policy();
 	body->port = (__u8)p;
 	if (bl_auth) {
 		from = bpf_map_lookup_elem(&sw_lanes, &lane);
 		bl_auth_seal(ctx, p, off, lane, from ? from->now_ns : 0);
+		if (__builtin_expect(says, 0))
+			bl_auth_seal_link(ctx, p, off);
 	}
 	if (__builtin_expect(port->metered, 0)) {
 		/* behind the data that it makes promises about */

@@ -101,6 +101,26 @@ static void ingress__beacons(void **state)
 	accept_beacon(&f, T0 - 40);
 }
 
+/* A link body whose own tag is wrong is not used; its beacon is. */
+static void ingress__link_body(void **state)
+{
+	struct desc d = beacon_frame(0, T0 - 100);
+	struct frame good, bad;
+
+	(void)state;
+	say(&d, 7, 1000, T0 - 50, 700);
+	build(&good, &d);
+	seal(&good, 14, 0, false, BL_AUTH_S_BEACON, T0 - 9);
+	bad = good;
+	bad.p[14 + 48 + 8] ^= 1; /* the number of frames */
+	accept_beacon(&bad, T0 - 100);
+	assert_int_equal(link_at(sk->maps.link_seen, 0).heard_ns, 0);
+	forget_stamps();
+	accept_beacon(&good, T0 - 100);
+	assert_int_equal(link_at(sk->maps.link_seen, 0).heard_ns, T0);
+	assert_int_equal(link_at(sk->maps.link_seen, 0).lane[0].ahead, 1000);
+}
+
 /* Runs a beacon of this host through its egress program; it must leave as @want. */
 static void expect_beacon_sent(const struct frame *in, const struct frame *want)
 {
@@ -317,13 +337,10 @@ static void reasons__all_seen(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(ingress__beacons),
-		CASE(egress__beacons),
-		CASE(egress__data_as_before),
-		CASE(commit__sealed),
-		CASE(ingress__data_raises_nothing),
-		CASE(rsv__asked_and_granted),
-		cmocka_unit_test(reasons__all_seen),
+		CASE(ingress__beacons),       CASE(ingress__link_body),
+		CASE(egress__beacons),        CASE(egress__data_as_before),
+		CASE(commit__sealed),         CASE(ingress__data_raises_nothing),
+		CASE(rsv__asked_and_granted), cmocka_unit_test(reasons__all_seen),
 	};
 
 	return cmocka_run_group_tests(tests, first_setup, NULL);

@@ -386,8 +386,11 @@ static void beacon__open_port(void **state)
 
 	(void)state;
 	map_put(sk->maps.auth_links, 3, &l);
+	link_new(sk->maps.link_seen, 3, 1);
+	say(&d, 7, 1000, T0 - 50, 700);
 	build(&f, &d);
 	accept_beacon(3, &f, T0 - 100);
+	assert_int_equal(link_at(sk->maps.link_seen, 3).heard_ns, T0);
 }
 
 /* In mode strict, data raises no register, whatever it carries, and is forwarded. */
@@ -416,9 +419,12 @@ static void beacon__offered(void **state)
 	map_get(sk->maps.auth_links, 0, &l);
 	l.how = BL_AUTH_OFFERED;
 	map_put(sk->maps.auth_links, 0, &l);
+	link_new(sk->maps.link_seen, 0, 1);
+	say(&d, 7, 1000, T0 - 50, 700);
 	build(&f, &d);
 	accept_beacon(0, &f, T0 - 100);
 	assert_int_equal(after.lives[0].auth, 0);
+	assert_int_equal(link_at(sk->maps.link_seen, 0).heard_ns, T0);
 	sealed_beacon(&f, 0, T0 - 90, T0 - 9);
 	accept_beacon(0, &f, T0 - 90);
 	assert_int_equal(after.lives[0].auth, EPOCH);
