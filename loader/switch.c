@@ -31,14 +31,11 @@
 #include <bpf/libbpf.h>
 #include <linux/bpf.h>
 
-#include "base/iface.h"
 #include "base/log.h"
-#include "core/fastpass/fastpass_core.h"
 #include "core/order/barrier_core.h"
 #include "core/order/hop_core.h"
 #include "core/wire_core.h"
 #include "loader/admission/admission.h"
-#include "loader/admission/policies.h"
 #include "loader/admission/top_switch.h"
 #include "loader/auth.h"
 #include "loader/defaults.h"
@@ -50,239 +47,19 @@
 #include "loader/load/maps.h"
 #include "loader/load/napi.h"
 #include "loader/load/pin.h"
-#include "loader/load/sets.h"
 #include "loader/nic.h"
 #include "loader/node_priv.h"
 #include "loader/order/fence.h"
 #include "loader/order/keep.h"
 #include "loader/order/link_check.h"
 #include "loader/switch_fdb.h"
+#include "loader/switch_plan.h"
 #include "loader/switch_source.h"
 
 #include "switch.skel.h"
 
-/* struct plan - what the maps will hold. Arrays are indexed by port number. */
-struct plan {
-	const struct bl_node_cfg *cfg;
-	struct bl_iface iface[BL_SW_PORTS_MAX];
-	struct bl_sw_port port[BL_SW_PORTS_MAX];
-	int cpu[BL_SW_PORTS_MAX];
-	struct bl_sw_cfg sw;
-	uint32_t max_ifindex;
-	uint32_t steering_most; /* see struct bl_steering */
-	/* of the running switch, if there is one */
-	struct bl_sw_port old_port[BL_SW_PORTS_MAX];
-	struct bl_sw_cfg old_sw;
-	struct bl_sw_lane old_lane[BL_LANES_MAX];
-	struct bl_port_regs old_regs[BL_SW_PORTS_MAX];
-	bool regroup; /* the trees mean something else than before */
-	bool fresh;
-	bool frags; /* a port's frames may take several buffers */
-};
-
-static int read_old(const struct bl_node *n, struct plan *p, struct bl_err *err)
-{
-	struct bl_node_ref ref = { .role = BL_ROLE_SWITCH, .meta = n->meta };
-	unsigned int k;
-	int rc;
-
-	if (n->fresh)
-		return 0;
-	snprintf(ref.dir, sizeof(ref.dir), "%s", n->dir);
-	rc = bl_map_read_all(&ref, BL_MAP_SW_CFG, sizeof(p->old_sw), 1, &p->old_sw, err);
-	if (!rc)
-		rc = bl_map_read_all(&ref, BL_MAP_SW_PORTS, sizeof(p->old_port[0]), BL_SW_PORTS_MAX,
-				     p->old_port, err);
-	if (!rc)
-		rc = bl_map_read_all(&ref, BL_MAP_SW_LANES, sizeof(p->old_lane[0]), BL_LANES_MAX,
-				     p->old_lane, err);
-	if (!rc)
-		rc = bl_map_read_all(&ref, BL_MAP_SW_REGS, sizeof(p->old_regs[0]), BL_SW_PORTS_MAX,
-				     p->old_regs, err);
-	for (k = 0; k < BL_SW_PORTS_MAX; k++)
-		p->old_port[k].name[sizeof(p->old_port[k].name) - 1] = 0;
-	return rc;
-}
-
-static int plan_lane(struct plan *p, const struct bl_port_cfg *c, unsigned int nth, int *cpu,
-		     uint8_t *lane, struct bl_err *err)
-{
-	unsigned int ncpus = p->cfg->ncpus ? p->cfg->ncpus : 1, l = nth % ncpus;
-
-	if (c->home_cpu >= 0) {
-		for (l = 0; l < ncpus; l++)
-			if ((p->cfg->ncpus ? p->cfg->cpus[l] : 0) == c->home_cpu)
-				break;
-		if (l == ncpus)
-			return bl_fail(err, EINVAL,
-				       "port %s: home_cpu %d is no datapath CPU; add it to cpus or "
-				       "choose one of them",
-				       c->ifname, c->home_cpu);
-	}
-	*cpu = p->cfg->ncpus ? p->cfg->cpus[l] : 0;
-	*lane = p->cfg->one_lane ? 0 : (uint8_t)l;
-	return 0;
-}
-
-static int plan_ports(struct plan *p, struct bl_err *err)
-{
-	const struct bl_node_cfg *cfg = p->cfg;
-	uint8_t role[BL_SW_PORTS_MAX] = {};
-	struct bl_sets sets;
-	unsigned int k;
-	int at, rc;
-
-	if (!cfg->ports_count || cfg->ports_count > BL_SW_PORTS_MAX)
-		return bl_fail(err, EINVAL,
-			       "a switch has 1 to %u ports, not %u; list them under ports",
-			       BL_SW_PORTS_MAX, cfg->ports_count);
-	for (k = 0; k < 2 * cfg->ports_count; k++) {
-		/* First pass: ports that have a number already. Second pass: new ports. */
-		const struct bl_port_cfg *c = &cfg->ports[k % cfg->ports_count];
-		struct bl_sw_port *sp;
-
-		at = bl_port_by_name(p->old_port, c->ifname);
-		if ((at >= 0) != (k < cfg->ports_count))
-			continue;
-		if (bl_port_by_name(p->port, c->ifname) >= 0)
-			return bl_fail(err, EINVAL, "port %s is listed twice", c->ifname);
-		if (c->role < BL_PORT_HOST || c->role > BL_PORT_DOWN)
-			return bl_fail(err, EINVAL, "port %s needs a role: host, up or down",
-				       c->ifname);
-		for (at = at >= 0 ? at : 0; at < BL_SW_PORTS_MAX && p->port[at].ifindex; at++)
-			;
-		if (at == BL_SW_PORTS_MAX)
-			return bl_fail(err, ENOSPC, "no free port number for %s", c->ifname);
-		rc = bl_iface_get(&p->iface[at], c->ifname, err);
-		if (!rc)
-			rc = bl_node_iface_check(cfg, &p->iface[at], err);
-		sp = &p->port[at];
-		if (!rc)
-			rc = plan_lane(p, c, (unsigned int)at, &p->cpu[at], &sp->home_lane, err);
-		if (rc)
-			return rc;
-		sp->ifindex = (uint32_t)p->iface[at].ifindex;
-		sp->role = c->role;
-		sp->lanes_less_one = (c->lanes                  ? c->lanes
-				      : c->role == BL_PORT_HOST ? 1
-								: BL_LANES_MAX) -
-				     1;
-		sp->guarded = bl_source_mode(c) != BL_SOURCE_ANY;
-		sp->source_eth = BL_SOURCE_NO_ETH;
-		sp->mtu = (uint16_t)p->iface[at].mtu;
-		p->frags |= p->iface[at].mtu > BL_XDP_MTU_MAX;
-		sp->metered = bl_admission_port_rate(cfg, c->ifname) != 0;
-		memcpy(sp->mac, p->iface[at].mac, sizeof(sp->mac));
-		memcpy(sp->name, p->iface[at].name, sizeof(sp->name));
-		role[at] = c->role;
-		if (sp->ifindex > p->max_ifindex)
-			p->max_ifindex = sp->ifindex;
-		if ((unsigned int)at >= p->sw.nports)
-			p->sw.nports = (unsigned int)at + 1;
-		if (!p->iface[at].up)
-			bl_log(BL_LOG_WARN, "port %s is down; `ip link set %s up`", c->ifname,
-			       c->ifname);
-	}
-	rc = bl_sets_derive(role, p->sw.nports, &sets, err);
-	if (rc)
-		return rc;
-	for (k = 0; k < p->sw.nports; k++) {
-		p->port[k].in_sets = sets.in_sets[k];
-		p->port[k].out_set = sets.out_set[k] & (BL_SETS_MAX - 1);
-		p->port[k].hop = bl_hop_write(memchr(role, BL_PORT_HOST, p->sw.nports) != NULL,
-					      memchr(role, BL_PORT_UP, p->sw.nports) != NULL,
-					      role[k]) >>
-				 6;
-	}
-	return 0;
-}
-
-/*
- * Assigns up ports to paths in the order of the configuration, in the same way on every switch.
- * Fastpass's arbiter knows the paths by nothing else, and TOP's tokens find their data's way back
- * by it. Done under every policy, for `barline admission set top`.
- */
-static void plan_paths(const struct bl_node_cfg *cfg, struct plan *p)
-{
-	struct bl_sw_cfg *sw = &p->sw;
-	uint8_t up[BL_PATHS_IN_MAC];
-	unsigned int k, n = 0;
-
-	if (!cfg->admission.on || cfg->forward != BL_FWD_L3)
-		return;
-	for (k = 0; k < cfg->ports_count && n < BL_PATHS_IN_MAC; k++)
-		if (cfg->ports[k].role == BL_PORT_UP)
-			up[n++] = (uint8_t)bl_port_by_name(p->port, cfg->ports[k].ifname);
-	sw->path_ports = (__u8)bl_fp_paths(cfg->admission.path_div, n);
-	for (k = 0; k < sw->path_ports; k++)
-		sw->path_port[k] = up[bl_fp_up_port(k, cfg->admission.path_div, n)];
-}
-
-static int plan_cfg(const struct bl_node *n, struct plan *p, struct bl_err *err)
-{
-	const struct bl_node_cfg *cfg = p->cfg;
-	struct bl_sw_cfg *sw = &p->sw;
-	unsigned int l;
-	int cpu;
-
-	sw->node_id = n->meta.node_id;
-	sw->lanes = cfg->one_lane || !cfg->ncpus ? 1 : cfg->ncpus;
-	sw->forward = cfg->forward;
-	sw->port_base = n->cfg.port_base;
-	sw->port_count = n->cfg.port_count;
-	sw->beacon_ns = n->cfg.beacon_us * 1000ULL;
-	sw->dead_after_ns = n->cfg.dead_after_us * 1000ULL;
-	sw->lag_max_ns = n->cfg.lag_max_us * 1000ULL;
-	sw->commit_lag_max_ns = n->cfg.commit_lag_max_ms * 1000000ULL;
-	sw->control_gap_ns = 1000000000 / n->cfg.control_rate;
-	sw->single_writer = !cfg->one_lane;
-	sw->admission = cfg->admission.on;
-	plan_paths(cfg, p);
-	if (cfg->admission.on && bl_policy_ops(cfg->admission.policy)->paths)
-		bl_policy_ops(cfg->admission.policy)->paths(&cfg->admission, sw);
-	sw->ahead_ns = (__u32)bl_node_ahead_ns(&n->cfg);
-	for (sw->tree_leaves = 4; sw->tree_leaves < sw->nports; sw->tree_leaves *= 2)
-		;
-	/*
-	 * The tree does not shrink, so that a port that is added later needs no regrouping. The
-	 * extra level costs one comparison.
-	 */
-	if (sw->tree_leaves < p->old_sw.tree_leaves && p->old_sw.tree_leaves <= BL_TREE_LEAVES)
-		sw->tree_leaves = p->old_sw.tree_leaves;
-	memset(sw->lane_of_cpu, BL_NO_LANE, sizeof(sw->lane_of_cpu));
-	for (l = 0; l < (cfg->ncpus ? cfg->ncpus : 1); l++) {
-		cpu = cfg->ncpus ? cfg->cpus[l] : 0;
-		if (cpu < 0 || cpu >= BL_SW_CPUS_MAX || cpu >= sysconf(_SC_NPROCESSORS_CONF))
-			return bl_fail(err, EINVAL,
-				       "CPU %d does not exist; this machine has CPUs 0 to %ld", cpu,
-				       sysconf(_SC_NPROCESSORS_CONF) - 1);
-		if (sw->lane_of_cpu[cpu] != BL_NO_LANE)
-			return bl_fail(err, EINVAL, "CPU %d is listed twice under cpus", cpu);
-		sw->lane_of_cpu[cpu] = cfg->one_lane ? 0 : (uint8_t)l;
-	}
-	return 0;
-}
-
-static void plan_regroup(struct plan *p)
-{
-	unsigned int k;
-
-	/* A lane on another CPU regroups, too: two CPUs could write it for a moment. */
-	p->regroup = memcmp(p->sw.lane_of_cpu, p->old_sw.lane_of_cpu, sizeof(p->sw.lane_of_cpu)) ||
-		     p->sw.tree_leaves != p->old_sw.tree_leaves || p->sw.lanes != p->old_sw.lanes ||
-		     p->sw.single_writer != p->old_sw.single_writer;
-	for (k = 0; k < BL_SW_PORTS_MAX; k++) {
-		const struct bl_sw_port *a = &p->old_port[k], *b = &p->port[k];
-
-		if (a->ifindex && (!b->ifindex || strcmp(a->name, b->name) || a->role != b->role ||
-				   a->in_sets != b->in_sets || a->out_set != b->out_set ||
-				   BL_HOME_LANE(a) != BL_HOME_LANE(b)))
-			p->regroup = true;
-	}
-}
-
 /* The registers of a port that was not there before. */
-static struct bl_port_regs new_regs(const struct plan *p, unsigned int k)
+static struct bl_port_regs new_regs(const struct bl_switch_plan *p, unsigned int k)
 {
 	struct bl_port_regs r = {};
 	unsigned int l;
@@ -298,7 +75,7 @@ static struct bl_port_regs new_regs(const struct plan *p, unsigned int k)
  * again, its C held. Of the ports of a fresh switch nothing is known: a neighbour may be there, and
  * may have waited for ACKs for any time.
  */
-static struct bl_port_regs carry_regs(const struct plan *p, unsigned int k)
+static struct bl_port_regs carry_regs(const struct bl_switch_plan *p, unsigned int k)
 {
 	const struct bl_sw_port *a = &p->old_port[k], *b = &p->port[k];
 	struct bl_port_regs r = new_regs(p, k);
@@ -329,7 +106,7 @@ static struct bl_port_regs carry_regs(const struct plan *p, unsigned int k)
 	return r;
 }
 
-static int fill_trees(const struct plan *p, int trees, int regs, struct bl_err *err)
+static int fill_trees(const struct bl_switch_plan *p, int trees, int regs, struct bl_err *err)
 {
 	struct bl_tree *t = malloc(sizeof(*t));
 	unsigned int key, k;
@@ -364,7 +141,7 @@ static int fill_trees(const struct plan *p, int trees, int regs, struct bl_err *
  * Carries over the greatest barrier that any lane gave to any output of the same set, so that no
  * output decreases, whatever the groups are now.
  */
-static int carry_lanes(const struct plan *p, int fd, struct bl_err *err)
+static int carry_lanes(const struct bl_switch_plan *p, int fd, struct bl_err *err)
 {
 	struct bl_sw_lane lane = {};
 	unsigned int k, l;
@@ -427,7 +204,7 @@ static int forget_port(const struct bl_switch *skel, uint32_t k, struct bl_err *
  * sw_ports is written anew; ports that the controller barred stay barred. After a regrouping, the
  * ports that C waits for are awaited again.
  */
-static int keep_barred(struct plan *p, int orders, struct bl_err *err)
+static int keep_barred(struct bl_switch_plan *p, int orders, struct bl_err *err)
 {
 	struct bl_fence_slot o;
 	uint32_t k;
@@ -447,18 +224,8 @@ static int keep_barred(struct plan *p, int orders, struct bl_err *err)
 	return 0;
 }
 
-/*
- * In generic mode a frame is handled on the CPU where it comes in. Kernels before the rework of
- * that path (6.1 is one) give the rest of a batch to the stack once the program of a CPU map has
- * redirected or dropped a frame.
- */
-static void plan_steering(struct plan *p)
-{
-	p->steering_most = p->cfg->mode == BL_XDP_GENERIC ? 0 : BL_HOMING_FRAMES / p->sw.nports;
-}
-
 /* Where frames are steered to the same CPU as before, the entry stays as it is. */
-static int fill_steering(const struct bl_node *n, struct plan *p, int fd, uint32_t k,
+static int fill_steering(const struct bl_node *n, struct bl_switch_plan *p, int fd, uint32_t k,
 			 struct bl_err *err)
 {
 	bool same = !n->fresh && !p->regroup && p->port[k].ifindex &&
@@ -477,8 +244,8 @@ static int fill_steering(const struct bl_node *n, struct plan *p, int fd, uint32
 	return bl_map_set(fd, k, &h, BL_MAP_SW_STEERING, err);
 }
 
-static int fill_maps(const struct bl_node *n, struct plan *p, const struct bl_switch *skel,
-		     struct bl_err *err)
+static int fill_maps(const struct bl_node *n, struct bl_switch_plan *p,
+		     const struct bl_switch *skel, struct bl_err *err)
 {
 	uint32_t none = 0, k;
 	int rc = 0;
@@ -533,8 +300,8 @@ static int fill_maps(const struct bl_node *n, struct plan *p, const struct bl_sw
 }
 
 /* Gives every port the keys of its link. */
-static int fill_keys(struct bl_node *n, const struct plan *p, const struct bl_switch *skel,
-		     struct bl_err *err)
+static int fill_keys(struct bl_node *n, const struct bl_switch_plan *p,
+		     const struct bl_switch *skel, struct bl_err *err)
 {
 	struct bl_auth_port ports[BL_SW_PORTS_MAX];
 	unsigned int k;
@@ -554,7 +321,7 @@ static int fill_keys(struct bl_node *n, const struct plan *p, const struct bl_sw
 }
 
 /* Sizes the maps that depend on ports and configuration, and reuses the pinned ones. */
-static int reuse_maps(struct bl_node *n, const struct plan *p, struct bl_switch *skel,
+static int reuse_maps(struct bl_node *n, const struct bl_switch_plan *p, struct bl_switch *skel,
 		      struct bl_err *err)
 {
 	static const char *const regroup[] = { BL_MAP_SW_CFG,      BL_MAP_SW_PORTS, BL_MAP_SW_REGS,
@@ -593,7 +360,8 @@ static int reuse_maps(struct bl_node *n, const struct plan *p, struct bl_switch 
  * Undoes a failed attach: detaches from the ports from @k on that were no ports of the running
  * switch.
  */
-static void detach_new_ports(const struct bl_node *n, const struct plan *p, unsigned int k)
+static void detach_new_ports(const struct bl_node *n, const struct bl_switch_plan *p,
+			     unsigned int k)
 {
 	for (; k < n->natt; k++) {
 		const char *name = n->att[k].iface.name;
@@ -608,8 +376,8 @@ static void detach_new_ports(const struct bl_node *n, const struct plan *p, unsi
 }
 
 /* Enters the chained program of @a's port. */
-static int set_chain(const struct bl_node *n, const struct plan *p, const struct bl_switch *skel,
-		     const struct bl_attached *a, struct bl_err *err)
+static int set_chain(const struct bl_node *n, const struct bl_switch_plan *p,
+		     const struct bl_switch *skel, const struct bl_attached *a, struct bl_err *err)
 {
 	const struct bl_chain_at chain = { .dir = n->dir,
 					   .role = BL_ROLE_SWITCH,
@@ -622,8 +390,8 @@ static int set_chain(const struct bl_node *n, const struct plan *p, const struct
 	return bl_chain_set(&chain, bl_port_chain(p->cfg, a->iface.name), err);
 }
 
-static int attach_programs(struct bl_node *n, const struct plan *p, const struct bl_switch *skel,
-			   struct bl_err *err)
+static int attach_programs(struct bl_node *n, const struct bl_switch_plan *p,
+			   const struct bl_switch *skel, struct bl_err *err)
 {
 	int prog = bpf_program__fd(skel->progs.bl_switch_xdp),
 	    guard = bpf_program__fd(skel->progs.bl_switch_egress),
@@ -722,24 +490,15 @@ static int keep_programs(struct bl_node *n, const struct bl_switch *skel, struct
 int bl_switch_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_err *err)
 {
 	struct bl_switch *skel = NULL;
-	struct plan *p;
+	struct bl_switch_plan *p;
 	int rc;
 
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return bl_fail(err, ENOMEM, "out of memory");
-	p->cfg = cfg;
-	p->fresh = n->fresh;
-	rc = read_old(n, p, err);
-	if (!rc)
-		rc = plan_ports(p, err);
-	if (!rc)
-		rc = plan_cfg(n, p, err);
+	rc = bl_switch_plan(n, cfg, p, err);
 	if (rc)
 		goto out;
-	plan_steering(p);
-	if (!n->fresh)
-		plan_regroup(p);
 	skel = bl_switch__open();
 	if (!skel) {
 		rc = bl_fail(err, errno, "cannot open the switch programs: %s", strerror(errno));

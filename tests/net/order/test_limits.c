@@ -20,6 +20,7 @@
 #define ANSWER_MS 20000
 #define LIMIT_MS  3000
 #define DEAD_US   5000000
+#define LAG_MS    50
 
 static bool with_controller;
 static uint32_t limit_ms = LIMIT_MS, commit_lag_max_ms, stuck_ms;
@@ -336,8 +337,11 @@ RACK_TEST(sender__hangs_without_controllers)
 	tr_wait_done(WAIT_MS);
 }
 
-/* A rack with a controller of little patience, and an endpoint on host 2 that does nothing. */
-static struct bl_ep_page *liar_page(void)
+/*
+ * A rack, with a controller of little patience or without one, and an endpoint on host 2 that does
+ * nothing.
+ */
+static struct bl_ep_page *liar_page(bool controller)
 {
 	struct tr_cfg cfg = { .fn = tr_mix,
 			      .until_enough = true,
@@ -348,9 +352,10 @@ static struct bl_ep_page *liar_page(void)
 			      .to = 0x7,
 			      .quiet_ms = 6000 };
 
-	commit_lag_max_ms = WAIT_MS; /* no switch puts the host out before its daemon acts */
+	/* with a controller, no switch puts the host out before its daemon acts */
+	commit_lag_max_ms = controller ? WAIT_MS : LAG_MS;
 	stuck_ms = 2000;
-	open_rack(3, true);
+	open_rack(3, controller);
 	add(3, cfg);
 	cfg.host = 2;
 	cfg.fn = hangs;
@@ -387,10 +392,36 @@ static void liar_goes_alone(enum bl_out_why why)
  */
 RACK_TEST(sender__holds_c_and_claims_to_work)
 {
-	lies_in = liar_page();
+	lies_in = liar_page(true);
 	lies_in->line.hold = bl_node_bus_time(endpoint(victim)->node);
 	CHECK(tr_until(liar_out, WAIT_MS), "C stands still, and it stays: %s", ask());
 	liar_goes_alone(BL_OUT_WINDOW);
+}
+
+/* For longer than the switch takes to find that out: it looks every quarter of dead_after. */
+static bool c_lags(void)
+{
+	return bl_node_bus_time(endpoint(victim)->node) - lies_in->line.hold >
+	       2 * DEAD_US * 1000ULL;
+}
+
+/*
+ * Without controllers C waits for such a process, whatever becomes of its host in B. So the switch
+ * does not exclude the host.
+ */
+RACK_TEST(sender__holds_c_without_controllers)
+{
+	limit_ms = WAIT_MS;
+	lies_in = liar_page(false);
+	lies_in->line.hold = bl_node_bus_time(endpoint(victim)->node);
+	CHECK(tr_until(c_lags, WAIT_MS), "time stands still");
+	CHECK(!rack_count_all(BL_R_LAGGING) && !rack_count_all(BL_R_EXCLUDED), "the switch has "
+									       "excluded a host");
+	lies_in->line.hold = BL_TIME_NONE;
+	tr_goes_on(0, "any more");
+	tr_enough();
+	tr_kill(victim);
+	tr_wait_done(WAIT_MS);
 }
 
 /*
@@ -401,7 +432,7 @@ RACK_TEST(sender__accuses_a_receiver)
 {
 	struct bl_rslot *s;
 
-	lies_in = liar_page();
+	lies_in = liar_page(true);
 	s = &lies_in->win.slot[0];
 	memcpy(s->addr, tr_sh->node[0].addr.ip, 16);
 	s->port = tr_sh->node[0].addr.port;
@@ -416,7 +447,7 @@ RACK_TEST(sender__accuses_a_receiver)
 /* Its window has four thousand million open frames. Its daemon looks at those that can be. */
 RACK_TEST(sender__has_more_open_than_there_can_be)
 {
-	lies_in = liar_page();
+	lies_in = liar_page(true);
 	__atomic_store_n(&lies_in->line.state, 0xffffffffULL << 32, __ATOMIC_RELEASE);
 	CHECK(tr_until(liar_out, WAIT_MS), "C stands still: %s", ask());
 	liar_goes_alone(BL_OUT_WINDOW);
@@ -474,6 +505,7 @@ int main(void)
 		cmocka_unit_test(process__holds_up_nobody),
 		cmocka_unit_test(sender__hangs_without_controllers),
 		cmocka_unit_test(sender__holds_c_and_claims_to_work),
+		cmocka_unit_test(sender__holds_c_without_controllers),
 		cmocka_unit_test(sender__accuses_a_receiver),
 		cmocka_unit_test(sender__has_more_open_than_there_can_be),
 		cmocka_unit_test(sender__stops_in_each_send),
