@@ -126,13 +126,13 @@ all_live() {
 		{ explain "${!m_pid[@]}"; fail "not all inputs of $switch are live"; }
 }
 
-# addresses of hosts other than 10.0.0.N
-declare -A PEER_ADDRESS=()
+# addresses of hosts other than 10.0.0.N, and ports of runs other than 61700
+declare -A PEER_ADDRESS=() PEER_PORT=()
 
 # place RUN PEER: sets host, port, pin, and at, the beginning of the names of the peer's files. A
 # peer is a host, or HOST@CPU, which runs on this CPU of it only.
 place() {
-	host=${2%@*} port=61700 pin= at=/run/$1
+	host=${2%@*} port=${PEER_PORT[$1]-61700} pin= at=/run/$1
 	[ "$host" != "$2" ] || return 0
 	port=$((port + ${2#*@}))
 	pin=$(printf 'taskset %x' $((1 << ${2#*@})))
@@ -174,21 +174,22 @@ peers_stop() {
 	done
 }
 
-# peers_end NAME PEERS SECONDS [-c]: waits for them, takes their logs and prints the judgement,
-# which is the exit status as well.
+# peers_end NAME PEERS SECONDS [OPTION...]: waits for them, takes their logs and prints what
+# order_judge OPTION... says of them, whose exit status is the function's.
 peers_end() {
-	local run=$1 peer host port pin at
+	local run=$1 peer host port pin at seconds=$3
 	local -a peers logs=()
 	read -r -a peers <<<"$2"
+	shift 3
 	for peer in "${peers[@]}"; do
 		place "$run" "$peer"
-		wait_on "$host" "$3" "! kill -0 \$(cat $at.pid)"
+		wait_on "$host" "$seconds" "! kill -0 \$(cat $at.pid)"
 		on "$host" "test -e $at.log" ||
 			{ on "$host" "cat $at.out"; fail "order_peer on $peer has failed"; }
 		fetch "$host" "$at.log" "$RACK/$run-$peer.log"
 		logs+=("$RACK/$run-$peer.log")
 	done
-	"$BUILD/tests/machines/order_judge" ${4-} "${logs[@]}"
+	"$BUILD/tests/machines/order_judge" "$@" "${logs[@]}"
 }
 
 # under_load NAME PEERS: ordered traffic while the queue of h1's NIC is full of other traffic. Sets
