@@ -203,6 +203,16 @@ BL_CORE __u32 bl_fdb_hash(__u64 mac)
 	return (__u32)((mac * 0x9E3779B97F4A7C15ULL) >> 54); /* 10 bits: BL_FDB_BUCKETS */
 }
 
+/* The type of an Ethernet frame, as on the wire. The struct of the kernel is packed. */
+BL_CORE __be16 bl_eth_proto(const struct ethhdr *eth)
+{
+#ifdef __bpf__
+	return *(const __be16 *)((const __u8 *)eth + 12);
+#else
+	return eth->h_proto;
+#endif
+}
+
 /* Copies barrier and commit barrier, which are neighbours in a header and in the relay scratch. */
 BL_CORE void bl_barriers_copy(void *to, const void *from)
 {
@@ -427,7 +437,7 @@ BL_CORE enum bl_reason bl_parse_whole(const void *start, const void *stop, __u32
 
 	if (p > end)
 		return BL_R_NOT_OURS;
-	proto = BL_BE16(eth->h_proto);
+	proto = BL_BE16(bl_eth_proto(eth));
 	f->vlan = 0;
 	f->l3_off = 0;
 	f->v6 = 0;

@@ -39,18 +39,6 @@ __attribute__((noinline)) int bl_tree_put(struct bl_tree *t, __u32 leaves, __u32
 }
 
 /**
- * bl_tree_up - bl_tree_rise() of a tree @t that holds both barriers. A global function, since its
- * variables have registers in it. What handles a beacon has none left for them, and needed five
- * more instructions at each level of the tree.
- */
-__attribute__((noinline)) int bl_tree_up(struct bl_tree *t, __u32 leaves, __u32 leaf, __u64 b)
-{
-	if (t)
-		bl_tree_rise(t->b, leaves, leaf, b);
-	return 0;
-}
-
-/**
  * bl_leaf_changed - applies a rise or fall of port @p's leaf to every set that the port feeds. A
  * global function: checked once per path it took 850 thousand of the million instructions that the
  * verifier is willing to follow, and 1.6 s; this way 108 thousand and 0.1 s (2026-11, Linux 6.18).
@@ -97,10 +85,7 @@ static __always_inline void update_leaf(const struct run *r, __u32 in_sets, __u6
 	if (at_once && in_sets & 1) {
 		t = bpf_map_lookup_elem(&sw_trees, &key);
 		if (t && !t->two && bl_tree_rises(t, r->cfg->tree_leaves, r->in, b, c)) {
-			if (r->f.opcode == BL_OP_BEACON)
-				bl_tree_up(t, r->cfg->tree_leaves, r->in, b);
-			else
-				bl_tree_rise(t->b, r->cfg->tree_leaves, r->in, b);
+			bl_tree_rise(t->b, r->cfg->tree_leaves, r->in, b);
 			root.b = root.c = t->b[0];
 			bl_out_advance(&r->lane->out[0], &root);
 			in_sets &= ~1u;

@@ -463,14 +463,15 @@ static __always_inline int on_output_frame(struct xdp_md *ctx, __u32 ifindex)
 	struct bl_hdr *h;
 	__u64 b, last;
 	int out, says;
+	__be16 proto;
 	__u16 tick;
 
 	if ((void *)(eth + 1) > end)
 		return XDP_PASS;
-	if (eth->h_proto == BL_BE16(BL_ETHERTYPE)) {
+	proto = bl_eth_proto(eth);
+	if (proto == BL_BE16(BL_ETHERTYPE)) {
 		h = (void *)(eth + 1);
-	} else if (eth->h_proto == BL_BE16(BL_ETH_8021Q) ||
-		   eth->h_proto == BL_BE16(BL_ETH_8021AD)) {
+	} else if (proto == BL_BE16(BL_ETH_8021Q) || proto == BL_BE16(BL_ETH_8021AD)) {
 		struct bl_vlan *v = (void *)(eth + 1);
 
 		if ((void *)(v + 1) > end || v->proto != BL_BE16(BL_ETHERTYPE))

@@ -73,7 +73,11 @@ BL_CORE void bl_tree_rise(__u64 *key, __u32 leaves, __u32 leaf, __u64 to)
 		at = at >> 1 & (BL_TREE_LEAVES - 1) * sizeof(*key);
 		n = BL_TREE_AT(key, at);
 		left = *n;
-		if (left == was) {
+		/*
+		 * Unlikely, or the compiler takes the upper levels for code that seldom runs, and
+		 * keeps their variables on the stack.
+		 */
+		if (__builtin_expect(left == was, 0)) {
 			*n = to;
 			return;
 		}
