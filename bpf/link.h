@@ -69,8 +69,8 @@ static __always_inline int link_says(const struct bl_link_body *b)
 }
 
 /*
- * Returns whether the neighbour sent the link body of a beacon that it sent. Beside link_in(),
- * since few beacons have a body. @off: offset of struct bl_hdr
+ * Returns whether the link body of a genuine beacon is genuine, too. To be asked only where there
+ * is a body, since few beacons have one. @off: offset of struct bl_hdr
  */
 static __always_inline int link_is_genuine(struct xdp_md *ctx, __u32 port, __u32 off)
 {
@@ -78,7 +78,7 @@ static __always_inline int link_is_genuine(struct xdp_md *ctx, __u32 port, __u32
 }
 
 /*
- * Takes in the link body @b of a beacon that arrived, if both are genuine.
+ * Takes in the link body @b of a beacon that arrived. Both are genuine.
  * @lane: the neighbour's lane; @node: its id
  * @received: frames of that lane that have come before
  */

@@ -207,7 +207,7 @@ BL_CORE void bl_clock_hold_leave(const struct bl_clock_hold *h, struct bl_clock 
 
 /**
  * bl_clock_hold_inherit - continue what the keeper of the record @c held, which may be void now.
- * @held_ns: what CLOCK_MONOTONIC lacked at @mono to the clock as that keeper believed it.
+ * @held_ns: the clock at @mono, as that keeper believed it, less CLOCK_MONOTONIC.
  * @offset_ns, @noise_ns: the system clock less CLOCK_MONOTONIC at @mono, and the error of that.
  *
  * If the system clock was stepped since, or shortly before, the new keeper has the doubts of the

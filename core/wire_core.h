@@ -224,7 +224,10 @@ BL_CORE void bl_barriers_copy(void *to, const void *from)
 #endif
 }
 
-/* Writes barrier @b and commit barrier @c in this form. @to is aligned if it is on the stack. */
+/*
+ * Writes barrier @b and commit barrier @c, one behind the other as in bl_barriers_copy(). If @to is
+ * on the stack, it is aligned to 8 bytes.
+ */
 BL_CORE void bl_barriers_put(void *to, __u64 b, __u64 c)
 {
 #ifdef __bpf__
