@@ -167,17 +167,10 @@ judged() {
 }
 for name in "${hosts[@]}"; do wait_on "$name" 600 "barline show clock | grep -q ' good '"; done
 judged reliable
-# A node whose clock is void drops what it should send or take. Such a message is missing, and so is
-# a report of it.
-void=0
-for name in sw "${hosts[@]}"; do
-	for reason in clock_void send_late send_void; do
-		void=$((void + $(drops "$name" "$reason")))
-	done
-done
-judged best -m "$void"
-note "$void frames of void clocks; on sw: excluded $(drops sw excluded)," \
-	"joined $(drops sw joined), promise_broken $(drops sw promise_broken)"
+# A node whose clock is void drops what it should send or take, and so it may drop a report.
+judged best -l
+note "sw: excluded $(drops sw excluded), joined $(drops sw joined)," \
+	"promise_broken $(drops sw promise_broken)"
 [ -z "$failed" ] || { explain sw "${hosts[@]}"; fail "see above:$failed"; }
 
 on h2 "kill \$(cat /run/keep.pid)

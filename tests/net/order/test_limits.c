@@ -415,8 +415,7 @@ RACK_TEST(sender__holds_c_without_controllers)
 	lies_in = liar_page(false);
 	lies_in->line.hold = bl_node_bus_time(endpoint(victim)->node);
 	CHECK(tr_until(c_lags, WAIT_MS), "time stands still");
-	CHECK(!rack_count_all(BL_R_LAGGING) && !rack_count_all(BL_R_EXCLUDED), "the switch has "
-									       "excluded a host");
+	CHECK(!rack_count_all(BL_R_LAGGING) && !rack_count_all(BL_R_EXCLUDED), "a host is out");
 	lies_in->line.hold = BL_TIME_NONE;
 	tr_goes_on(0, "any more");
 	tr_enough();

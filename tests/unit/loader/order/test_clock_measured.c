@@ -375,7 +375,7 @@ static void kernel__next_daemon_of_a_void_record(void **state)
 	run(SEC, AHEAD);
 	assert_false(usable());
 	assert_in_range(bus(), before, before + 2 * SEC);
-	/* He puts it right again. It is believed when the source had time to notice. */
+	/* The stranger puts it right. It is believed when the source has had time to notice. */
 	fake_ahead -= 3600 * (int64_t)SEC;
 	while (record.system_stepped_ns)
 		source_repeats();
