@@ -365,6 +365,14 @@ const char *bl_yaml_text(struct bl_yaml *y, yaml_node_t *map, const char *key, s
 	return bl_yaml_item_text(y, bl_yaml_get(y, map, key), key, most);
 }
 
+void bl_yaml_copy(struct bl_yaml *y, yaml_node_t *map, const char *key, char *to, size_t size)
+{
+	const char *text = bl_yaml_text(y, map, key, size - 1);
+
+	if (text)
+		snprintf(to, size, "%s", text);
+}
+
 bool bl_yaml_number(struct bl_yaml *y, yaml_node_t *map, const char *key, int64_t least,
 		    int64_t most, int64_t *to)
 {

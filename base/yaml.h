@@ -66,6 +66,10 @@ yaml_node_t *bl_yaml_need(struct bl_yaml *y, yaml_node_t *map, const char *key);
  * bl_yaml_close().
  */
 const char *bl_yaml_text(struct bl_yaml *y, yaml_node_t *map, const char *key, size_t most);
+
+/** bl_yaml_copy - the text of @key, from 1 to @size - 1 bytes, into @to, if it is given. */
+void bl_yaml_copy(struct bl_yaml *y, yaml_node_t *map, const char *key, char *to, size_t size);
+
 /** bl_yaml_number - the number of @key from @least to @most into *@to. False: not given. */
 bool bl_yaml_number(struct bl_yaml *y, yaml_node_t *map, const char *key, int64_t least,
 		    int64_t most, int64_t *to);

@@ -13,6 +13,7 @@
 #include "cli/util/args.h"
 #include "cli/util/out.h"
 #include "cli/util/read.h"
+#include "loader/config.h"
 #include "loader/config_clock.h"
 #include "loader/load/chain.h"
 
@@ -218,9 +219,9 @@ static error_t parse_common(int key, char *arg, struct argp_state *state)
 		c->replace = true;
 		return 0;
 	case KEY_XDP:
-		c->dispatcher = !strcmp(arg, "dispatcher");
-		if (!c->dispatcher && strcmp(arg, "alone"))
+		if (bl_config_xdp(arg) < 0)
 			argp_error(state, "--xdp: alone or dispatcher, not \"%s\"", arg);
+		c->dispatcher = bl_config_xdp(arg) == 1;
 		return 0;
 	case KEY_CHAIN:
 		if (!*arg || strlen(arg) >= sizeof(c->chain))

@@ -12,20 +12,12 @@
 
 #define FILE_TEXT_MAX 255
 
-/* Copies the text of @key, from 1 to @size - 1 bytes; "" if it is not given. */
-static void read_text(struct bl_yaml *y, yaml_node_t *map, const char *key, char *to, size_t size)
-{
-	const char *text = bl_yaml_text(y, map, key, size - 1);
-
-	snprintf(to, size, "%s", text ? text : "");
-}
-
 static void read_addr(struct bl_yaml *y, const char *key, char *to, size_t size)
 {
 	struct sockaddr_storage sa;
 	socklen_t len;
 
-	read_text(y, y->root, key, to, size);
+	bl_yaml_copy(y, y->root, key, to, size);
 	if (*to && bl_session_addr(to, &sa, &len))
 		bl_yaml_refuse(y, y->root, key,
 			       "%s is no address, as 10.0.0.1:%d, or with the quotes "
@@ -52,10 +44,10 @@ static void read_etcd(struct bl_ctl_cfg *c, struct bl_yaml *y)
 				       url);
 		snprintf(c->etcd[i], sizeof(c->etcd[i]), "%s", url ? url : "");
 	}
-	read_text(y, map, "prefix", c->prefix, sizeof(c->prefix));
-	read_text(y, map, "ca", c->etcd_ca, sizeof(c->etcd_ca));
-	read_text(y, map, "cert", c->etcd_cert, sizeof(c->etcd_cert));
-	read_text(y, map, "key", c->etcd_key, sizeof(c->etcd_key));
+	bl_yaml_copy(y, map, "prefix", c->prefix, sizeof(c->prefix));
+	bl_yaml_copy(y, map, "ca", c->etcd_ca, sizeof(c->etcd_ca));
+	bl_yaml_copy(y, map, "cert", c->etcd_cert, sizeof(c->etcd_cert));
+	bl_yaml_copy(y, map, "key", c->etcd_key, sizeof(c->etcd_key));
 	if (!*c->etcd_cert != !*c->etcd_key)
 		bl_yaml_refuse(y, map, *c->etcd_cert ? "cert" : "key",
 			       "cert and key belong together: give both, or neither");
@@ -82,7 +74,7 @@ static void read_nodes(struct bl_ctl_cfg *c, struct bl_yaml *y)
 		bl_yaml_keys(y, item, keys);
 		bl_yaml_need(y, item, "id");
 		v->id = bl_yaml_u32(y, item, "id");
-		read_text(y, item, "name", v->name, sizeof(v->name));
+		bl_yaml_copy(y, item, "name", v->name, sizeof(v->name));
 		if (!v->id)
 			bl_yaml_refuse(y, item, "id", "id 0: 1 or more, as node_id of the node");
 		for (i = 0; i < k && c->nodes[i].id != v->id; i++)
@@ -157,9 +149,9 @@ static void read_tls(struct bl_ctl_cfg *c, struct bl_yaml *y)
 	for (i = 0; i < 3; i++)
 		bl_yaml_need(y, map, keys[i]);
 	c->unnamed = bl_yaml_truth(y, map, "unnamed");
-	read_text(y, map, "ca", c->ca, sizeof(c->ca));
-	read_text(y, map, "cert", c->cert, sizeof(c->cert));
-	read_text(y, map, "key", c->key, sizeof(c->key));
+	bl_yaml_copy(y, map, "ca", c->ca, sizeof(c->ca));
+	bl_yaml_copy(y, map, "cert", c->cert, sizeof(c->cert));
+	bl_yaml_copy(y, map, "key", c->key, sizeof(c->key));
 }
 
 /* A time; 0: not given, which is the default. */
@@ -183,7 +175,7 @@ static void read_file(struct bl_ctl_cfg *c, struct bl_yaml *y)
 	bl_yaml_need(y, y->root, "listen");
 	read_addr(y, "listen", c->listen, sizeof(c->listen));
 	read_addr(y, "advertise", c->advertise, sizeof(c->advertise));
-	read_text(y, y->root, "sqlite", c->sqlite, sizeof(c->sqlite));
+	bl_yaml_copy(y, y->root, "sqlite", c->sqlite, sizeof(c->sqlite));
 	read_etcd(c, y);
 	if (!*c->sqlite == !c->netcd)
 		bl_yaml_refuse(y, NULL, NULL,

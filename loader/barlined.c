@@ -266,9 +266,9 @@ static error_t parse_opt(int key, char *arg, struct argp_state *st)
 		c->replace = true;
 		break;
 	case OPT_XDP:
-		c->dispatcher = !strcmp(arg, "dispatcher");
-		if (!c->dispatcher && strcmp(arg, "alone"))
+		if (bl_config_xdp(arg) < 0)
 			argp_error(st, "--xdp %s: alone or dispatcher", arg);
+		c->dispatcher = bl_config_xdp(arg) == 1;
 		break;
 	case OPT_CHAIN:
 		copy_text(st, c->chain, sizeof(c->chain), arg, "--chain");

@@ -16,8 +16,6 @@
  *	controllers: [10.0.0.1:61693, 10.0.0.2:61693]
  *	tls: { ca: ca.pem, cert: node.pem, key: node.key }
  *	auth: { mode: links, keys: /etc/barline/tor1.keys }
- *
- * The keys of `admission:` are those of the table in loader/admission/options.c.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -27,11 +25,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/rate.h"
 #include "base/yaml.h"
-#include "loader/admission/admission.h"
-#include "loader/admission/options.h"
 #include "loader/config.h"
+#include "loader/config_admission.h"
 #include "loader/config_clock.h"
 #include "loader/defaults.h"
 #include "loader/load/chain.h"
@@ -42,7 +38,6 @@
 #include "proto/session.h"
 
 #define COUNT(v)      (sizeof(v) / sizeof((v)[0]))
-#define RATE_TEXT_MAX 31
 #define FILE_TEXT_MAX 255
 #define BEACON_MAX_US 1000000
 #define VOID_MIN_MS   1000
@@ -66,231 +61,6 @@ static const char *const auth_names[] = { [BL_AUTH_OFF] = "off",
 					  [BL_AUTH_LINKS] = "links",
 					  [BL_AUTH_STRICT] = "strict" };
 static const char *const accept_names[] = { "reordering" };
-static const char *const class_names[] = {
-#define NAME(sym, name) [BL_CL_##sym] = name,
-	BL_CLASSES(NAME)
-#undef NAME
-};
-
-/* Copies a text of 1 to @size - 1 bytes; leaves @to as it is if @key is not given. */
-static void read_text(struct bl_yaml *y, yaml_node_t *map, const char *key, char *to, size_t size)
-{
-	const char *text = bl_yaml_text(y, map, key, size - 1);
-
-	if (text)
-		snprintf(to, size, "%s", text);
-}
-
-static void read_rate(struct bl_yaml *y, yaml_node_t *map, const char *key, uint64_t *bps)
-{
-	const char *text = bl_yaml_text(y, map, key, RATE_TEXT_MAX);
-
-	if (text && !bl_rate_parse(text, bps))
-		bl_yaml_refuse(y, map, key,
-			       "%s is no rate: as 250mbit or 10gbit, from 2mbit to 1000gbit", text);
-}
-
-/* ---- admission ---- */
-
-static void read_limits(struct bl_yaml *y, yaml_node_t *map, struct bl_admission_cfg *a)
-{
-	static const char *const keys[] = { "class", "frames", "bytes", "mark_bytes", NULL };
-	bool seen[BL_CL_COUNT] = {};
-	yaml_node_t *list, *item;
-	unsigned int k, n;
-	int class;
-
-	n = bl_yaml_list(y, map, "limits", BL_CL_COUNT, &list);
-	for (k = 0; k < n && !y->rc; k++) {
-		item = bl_yaml_item(y, list, k);
-		bl_yaml_keys(y, item, keys);
-		bl_yaml_need(y, item, "class");
-		class = bl_yaml_name(y, item, "class", class_names, COUNT(class_names));
-		if (class < 0)
-			return;
-		if (seen[class])
-			bl_yaml_refuse(y, item, "class", "class %s is listed twice under limits",
-				       class_names[class]);
-		seen[class] = true;
-		a->limit[class] =
-			(struct bl_limit_cfg){ .frames = bl_yaml_u32(y, item, "frames"),
-					       .bytes = bl_yaml_u32(y, item, "bytes"),
-					       .mark_bytes = bl_yaml_u32(y, item, "mark_bytes") };
-	}
-}
-
-static void read_top_rule(struct bl_yaml *y, yaml_node_t *item, struct bl_top_rule *r)
-{
-	static const char *const keys[] = { "port",   "protocol", "bytes", "deadline_us",
-					    "coflow", "resend",   NULL };
-	static const char *const protocols[] = { "any", "tcp", "udp" };
-	static const uint8_t protos[] = { 0, IPPROTO_TCP, IPPROTO_UDP };
-	const char *protocol;
-	int64_t bytes = 0;
-	unsigned int k;
-
-	bl_yaml_keys(y, item, keys);
-	bl_yaml_need(y, item, "port");
-	r->port = bl_yaml_u16(y, item, "port");
-	if (!y->rc && !r->port)
-		bl_yaml_refuse(y, item, "port",
-			       "port 0: a rule is for flows to or from one port, 1 to 65535");
-	protocol = bl_yaml_text(y, item, "protocol", 8);
-	for (k = 0; protocol && k < COUNT(protocols) && strcmp(protocols[k], protocol); k++)
-		;
-	if (k == COUNT(protocols))
-		bl_yaml_refuse(y, item, "protocol", "protocol \"%s\": tcp, udp or any", protocol);
-	else
-		r->proto = protocol ? protos[k] : 0;
-	bl_yaml_number(y, item, "bytes", 0, INT64_MAX, &bytes);
-	r->bytes = (uint64_t)bytes;
-	r->deadline_us = bl_yaml_u32(y, item, "deadline_us");
-	r->coflow = bl_yaml_u32(y, item, "coflow");
-	r->flags = bl_yaml_truth(y, item, "resend") ? BL_TOP_F_RESEND : 0;
-}
-
-static void read_top(struct bl_yaml *y, yaml_node_t *map, struct bl_top_opts *o)
-{
-	const char *keys[BL_TOP_O_COUNT + 2] = { [BL_TOP_O_COUNT] = "rules" };
-	yaml_node_t *list;
-	struct bl_err why;
-	unsigned int k;
-	uint32_t v;
-
-	for (k = 0; k < BL_TOP_O_COUNT; k++)
-		keys[k] = bl_top_option_key(k);
-	bl_yaml_keys(y, map, keys);
-	for (k = 0; k < BL_TOP_O_COUNT; k++) {
-		const char *text = bl_yaml_text(y, map, keys[k], 31);
-
-		if (!text)
-			continue;
-		if (bl_top_option_parse(k, text, &v, &why))
-			bl_yaml_refuse(y, map, keys[k], "%s", why.text);
-		else
-			o->v[k] = v + 1;
-	}
-	o->nrules = bl_yaml_list(y, map, "rules", BL_TOP_RULES, &list);
-	for (k = 0; k < o->nrules && !y->rc; k++)
-		read_top_rule(y, bl_yaml_item(y, list, k), &o->rules[k]);
-}
-
-/*
- * The value of one option of `admission:` into its member. Zero stands for the default, also where
- * the option is of the other role.
- */
-static void read_option(struct bl_yaml *y, yaml_node_t *map, const struct bl_option *o,
-			struct bl_admission_cfg *a)
-{
-	uint64_t rate = 0;
-	int64_t v = 0;
-	int name;
-
-	switch (o->kind) {
-	case BL_OPTION_NUMBER:
-		if (bl_yaml_number(y, map, o->key, o->add ? INT32_MIN : 0, UINT32_MAX, &v) &&
-		    o->add && (v < (int64_t)o->least || v > (int64_t)o->greatest))
-			bl_yaml_refuse(y, map, o->key, "CPU %lld: %llu to %llu", (long long)v,
-				       (unsigned long long)o->least,
-				       (unsigned long long)o->greatest);
-		else if (bl_yaml_get(y, map, o->key))
-			bl_option_store(o, a, (uint64_t)v);
-		break;
-	case BL_OPTION_TRUTH:
-		bl_option_store(o, a, bl_yaml_truth(y, map, o->key));
-		break;
-	case BL_OPTION_NAME:
-		name = bl_yaml_name(y, map, o->key, o->names, o->greatest + 1);
-		if (name >= 0)
-			bl_option_store(o, a, (uint64_t)name);
-		break;
-	case BL_OPTION_RATE:
-		read_rate(y, map, o->key, &rate);
-		bl_option_store(o, a, rate);
-		break;
-	case BL_OPTION_TEXT:
-		read_text(y, map, o->key, (char *)a + o->at, o->size);
-		break;
-	case BL_OPTION_BLOCK:
-		break;
-	}
-}
-
-/* All options of this role, and none of the other. */
-static void read_options(struct bl_yaml *y, yaml_node_t *map, enum bl_role role,
-			 struct bl_admission_cfg *a)
-{
-	const unsigned int own = role == BL_ROLE_HOST ? BL_OPTION_HOSTS : BL_OPTION_SWITCHES;
-	const char *keys[BL_AO_TOP + 1] = {};
-	struct bl_admission_cfg other = {};
-	unsigned int k;
-
-	for (k = 0; k < BL_AO_TOP; k++)
-		keys[k] = bl_option(k)->key;
-	bl_yaml_keys(y, map, keys);
-	bl_yaml_need(y, map, "policy");
-	for (k = 0; k < BL_AO_TOP && !y->rc; k++) {
-		const struct bl_option *o = bl_option(k);
-		bool given = bl_yaml_get(y, map, o->key);
-
-		if (o->roles & own) {
-			if (given)
-				read_option(y, map, o, a);
-			continue;
-		}
-		memset(&other, 0, sizeof(other));
-		read_option(y, map, o, &other);
-		if (given && (o->kind == BL_OPTION_TEXT || o->kind == BL_OPTION_BLOCK ||
-			      bl_option_load(o, &other)))
-			bl_yaml_refuse(y, map, o->key, "admission: %s is a key of %s", o->key,
-				       role == BL_ROLE_HOST ? "switches" : "hosts");
-	}
-	if (bl_yaml_get(y, map, "limits"))
-		read_limits(y, map, a);
-	if (bl_yaml_get(y, map, "top"))
-		read_top(y, bl_yaml_get(y, map, "top"), &a->top);
-}
-
-/* Rates of ports, and whether they lead out of the rack: these keys need admission. */
-static void read_port_admission(struct bl_yaml *y, struct bl_node_cfg *cfg, bool on)
-{
-	yaml_node_t *list, *item;
-	unsigned int k, n = bl_yaml_list(y, y->root, "ports", BL_SW_PORTS_MAX, &list);
-
-	for (k = 0; k < n && !y->rc; k++) {
-		struct bl_port_cfg *p = &cfg->ports[k];
-
-		item = bl_yaml_item(y, list, k);
-		read_rate(y, item, "rate", &p->rate_bps);
-		p->outside = bl_yaml_truth(y, item, "outside");
-		if (!on && (p->rate_bps || p->outside))
-			bl_yaml_refuse(y, item, p->rate_bps ? "rate" : "outside",
-				       "needs admission: without it nothing is metered and "
-				       "nothing reserved");
-	}
-}
-
-static void read_admission(struct bl_yaml *y, struct bl_node_cfg *cfg)
-{
-	yaml_node_t *map = bl_yaml_get(y, y->root, "admission");
-	struct bl_node_cfg whole;
-	struct bl_err why;
-
-	read_port_admission(y, cfg, map != NULL);
-	if (!map)
-		return;
-	read_options(y, map, cfg->role, &cfg->admission);
-	if (y->rc)
-		return;
-	cfg->admission.on = true;
-	/* what goes beyond one key */
-	whole = *cfg;
-	bl_admission_defaults(&whole);
-	if (bl_admission_check(&whole, &why))
-		bl_yaml_refuse(y, y->root, "admission", "%s", why.text);
-}
-
-/* ---- the node ---- */
 
 /* The role of the file and of @cfg, which have to be the same if both are known. */
 static void read_role(struct bl_yaml *y, struct bl_node_cfg *cfg)
@@ -534,7 +304,7 @@ static void read_chain(struct bl_yaml *y, yaml_node_t *map, char *to, size_t siz
 {
 	struct bl_err why;
 
-	read_text(y, map, "chain", to, size);
+	bl_yaml_copy(y, map, "chain", to, size);
 	if (!y->rc && bl_yaml_get(y, map, "chain") && bl_chain_check(to, &why))
 		bl_yaml_refuse(y, map, "chain", "%s", why.text);
 }
@@ -552,7 +322,7 @@ static void read_port(struct bl_yaml *y, yaml_node_t *item, struct bl_node_cfg *
 	bl_yaml_keys(y, item, keys);
 	bl_yaml_need(y, item, "interface");
 	bl_yaml_need(y, item, "role");
-	read_text(y, item, "interface", p->ifname, sizeof(p->ifname));
+	bl_yaml_copy(y, item, "interface", p->ifname, sizeof(p->ifname));
 	/* [0], BL_PORT_UNUSED, has no name */
 	role = bl_yaml_name(y, item, "role", port_role_names + 1, COUNT(port_role_names) - 1);
 	p->role = (uint8_t)(role + 1);
@@ -605,7 +375,7 @@ static void read_fdb_entry(struct bl_yaml *y, yaml_node_t *item, struct bl_node_
 	if (mac && to->mac[0] & 1)
 		bl_yaml_refuse(y, item, "mac", "%s is a group address; only unicast can be entered",
 			       mac);
-	read_text(y, item, "port", to->ifname, sizeof(to->ifname));
+	bl_yaml_copy(y, item, "port", to->ifname, sizeof(to->ifname));
 	for (k = 0; k < cfg->ports_count && strcmp(cfg->ports[k].ifname, to->ifname); k++)
 		;
 	if (k == cfg->ports_count)
@@ -657,9 +427,9 @@ static void read_controllers(struct bl_yaml *y, struct bl_node_cfg *cfg)
 		bl_yaml_need(y, tls, keys[k]);
 	c->unnamed |= bl_yaml_truth(y, tls, "unnamed");
 	c->insecure |= bl_yaml_truth(y, y->root, "insecure");
-	read_text(y, tls, "ca", c->ca, sizeof(c->ca));
-	read_text(y, tls, "cert", c->cert, sizeof(c->cert));
-	read_text(y, tls, "key", c->key, sizeof(c->key));
+	bl_yaml_copy(y, tls, "ca", c->ca, sizeof(c->ca));
+	bl_yaml_copy(y, tls, "cert", c->cert, sizeof(c->cert));
+	bl_yaml_copy(y, tls, "key", c->key, sizeof(c->key));
 }
 
 static void read_auth(struct bl_yaml *y, struct bl_node_cfg *cfg)
@@ -674,7 +444,7 @@ static void read_auth(struct bl_yaml *y, struct bl_node_cfg *cfg)
 	bl_yaml_need(y, map, "mode");
 	mode = bl_yaml_name(y, map, "mode", auth_names, COUNT(auth_names));
 	cfg->auth.mode = mode < 0 ? BL_AUTH_OFF : (enum bl_auth_mode)mode;
-	read_text(y, map, "keys", cfg->auth.keys, sizeof(cfg->auth.keys));
+	bl_yaml_copy(y, map, "keys", cfg->auth.keys, sizeof(cfg->auth.keys));
 	if (!y->rc && cfg->auth.mode != BL_AUTH_OFF && !bl_yaml_get(y, map, "keys"))
 		bl_yaml_refuse(y, y->root, "auth",
 			       "mode %s needs keys: the node's key file, which `barline auth "
@@ -750,13 +520,13 @@ static void read_node(struct bl_yaml *y, struct bl_node_cfg *cfg)
 	forward = bl_yaml_name(y, y->root, "forward", forward_names, COUNT(forward_names));
 	realtime = bl_yaml_name(y, y->root, "realtime", realtime_names, COUNT(realtime_names));
 	check_role_keys(y, cfg, forward == BL_FWD_L2);
-	read_text(y, y->root, "name", cfg->name, sizeof(cfg->name));
-	read_text(y, y->root, "interface", cfg->ifname, sizeof(cfg->ifname));
+	bl_yaml_copy(y, y->root, "name", cfg->name, sizeof(cfg->name));
+	bl_yaml_copy(y, y->root, "interface", cfg->ifname, sizeof(cfg->ifname));
 	cfg->mode = mode > 0 ? (enum bl_xdp_mode)mode : cfg->mode;
 	cfg->forward = forward == BL_FWD_L2 ? BL_FWD_L2 : cfg->forward;
 	cfg->realtime = realtime > 0 ? (enum bl_realtime)realtime : cfg->realtime;
 	read_number(y, "node_id", &cfg->node_id);
-	read_text(y, y->root, "user", cfg->user, sizeof(cfg->user));
+	bl_yaml_copy(y, y->root, "user", cfg->user, sizeof(cfg->user));
 	if (bl_yaml_get(y, y->root, "sandbox"))
 		cfg->no_sandbox = !bl_yaml_truth(y, y->root, "sandbox");
 	cfg->replace |= bl_yaml_truth(y, y->root, "replace");
@@ -772,7 +542,7 @@ static void read_node(struct bl_yaml *y, struct bl_node_cfg *cfg)
 	read_cpus(y, cfg);
 	read_ports(y, cfg);
 	read_fdb(y, cfg);
-	read_admission(y, cfg);
+	bl_config_admission(y, cfg);
 	read_controllers(y, cfg);
 	read_auth(y, cfg);
 }
@@ -792,6 +562,15 @@ int bl_config_load(struct bl_node_cfg *cfg, const char *path, struct bl_err *err
 	if (rc)
 		bl_config_free(cfg);
 	return rc;
+}
+
+int bl_config_xdp(const char *name)
+{
+	int k = COUNT(xdp_names);
+
+	while (--k >= 0 && strcmp(xdp_names[k], name))
+		;
+	return k;
 }
 
 void bl_config_free(struct bl_node_cfg *cfg)

@@ -2,7 +2,6 @@
 /* See config_clock.h. */
 #include "loader/config_clock.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "maps/clock_abi.h"
@@ -44,16 +43,14 @@ static void read_ptp4l(struct bl_yaml *y, yaml_node_t *map, struct bl_node_cfg *
 	text = bl_yaml_text(y, map, "socket", sizeof(cfg->clock_socket) - 1);
 	if (text && *text != '/')
 		bl_yaml_refuse(y, map, "socket", "socket \"%s\" is not an absolute path", text);
-	if (text)
-		snprintf(cfg->clock_socket, sizeof(cfg->clock_socket), "%s", text);
+	bl_yaml_copy(y, map, "socket", cfg->clock_socket, sizeof(cfg->clock_socket));
 	text = bl_yaml_text(y, map, "phc", sizeof(cfg->clock_phc) - 1);
 	if (text && *text != '/' && strcmp(text, "none"))
 		bl_yaml_refuse(y, map, "phc",
 			       "phc \"%s\" is neither a device such as /dev/ptp0 nor "
 			       "none",
 			       text);
-	if (text)
-		snprintf(cfg->clock_phc, sizeof(cfg->clock_phc), "%s", text);
+	bl_yaml_copy(y, map, "phc", cfg->clock_phc, sizeof(cfg->clock_phc));
 	if (bl_yaml_number(y, map, "domain", 0, 255, &v))
 		cfg->clock_domain = (uint8_t)v;
 	if (bl_yaml_number(y, map, "transport_specific", 0, 15, &v))
@@ -72,7 +69,7 @@ static void read_clockbound(struct bl_yaml *y, yaml_node_t *map, struct bl_node_
 		bl_yaml_refuse(y, map, "file", "file is used with \"source: clockbound\" only");
 	if (*text != '/')
 		bl_yaml_refuse(y, map, "file", "file \"%s\" is not an absolute path", text);
-	snprintf(cfg->clock_socket, sizeof(cfg->clock_socket), "%s", text);
+	bl_yaml_copy(y, map, "file", cfg->clock_socket, sizeof(cfg->clock_socket));
 }
 
 void bl_config_clock(struct bl_yaml *y, struct bl_node_cfg *cfg)
