@@ -172,6 +172,10 @@ static void xdp__alone_or_dispatcher(void **state)
 	assert_int_equal(load(HOST "xdp: both\n", &c, &err), -EINVAL);
 	assert_non_null(strstr(err.text, "dispatcher"));
 	assert_non_null(strstr(err.text, ":3:"));
+	assert_int_equal(bl_config_xdp("alone"), 0);
+	assert_int_equal(bl_config_xdp("dispatcher"), 1);
+	assert_int_equal(bl_config_xdp("both"), -1);
+	assert_int_equal(bl_config_xdp(""), -1);
 }
 
 static void user__and_sandbox(void **state)
