@@ -200,13 +200,13 @@ static void tell_state(struct bl_clock_keeper *k, enum bl_clock_state is)
 {
 	const struct bl_clock *c = &k->own;
 	unsigned long long us = c->bound_ns / 1000;
+	bool same = is == k->told_state;
 	char why[512];
 
 	k->state = is;
-	if ((is == k->told_state && k->why == k->told_why) ||
-	    (k->why == BL_CLOCK_ASKING && (is == BL_CLOCK_HOLDOVER || is == BL_CLOCK_NEVER)))
-		return;
-	if (is == k->told_state && (is == BL_CLOCK_TOO_WIDE || is == BL_CLOCK_STEERING))
+	if ((same && k->why == k->told_why) ||
+	    (k->why == BL_CLOCK_ASKING &&
+	     (same || is == BL_CLOCK_HOLDOVER || is == BL_CLOCK_NEVER)))
 		return;
 	explain(k, why, sizeof(why));
 	switch (is) {
@@ -232,14 +232,14 @@ static void tell_state(struct bl_clock_keeper *k, enum bl_clock_state is)
 		bl_log(BL_LOG_ERR,
 		       "%s: the clock may be wrong by %llu us, more than %u us are not allowed: "
 		       "nothing ordered is sent until its source knows better; look after chrony, "
-		       "ntpd or ptp4l, or raise max_bound_us",
-		       k->name, us, k->max_bound_us);
+		       "ntpd or ptp4l, or raise max_bound_us%s%s",
+		       k->name, us, k->max_bound_us, k->why ? ". " : "", k->why ? why : "");
 		break;
 	case BL_CLOCK_STEERING:
 		bl_log(BL_LOG_ERR,
 		       "%s: bus time may be wrong by %llu us since the system clock was set, more "
-		       "than %u us are not allowed: nothing ordered is sent until they agree",
-		       k->name, us, k->max_bound_us);
+		       "than %u us are not allowed: nothing ordered is sent until they agree%s%s",
+		       k->name, us, k->max_bound_us, k->why ? ". " : "", k->why ? why : "");
 		break;
 	case BL_CLOCK_STATES_NUMBER:
 		break;

@@ -7,6 +7,7 @@
 #include "tests/unit/unit.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <sys/timex.h>
 
@@ -24,6 +25,7 @@ static uint64_t fake_mono;
 static int64_t fake_ahead; /* CLOCK_TAI - CLOCK_MONOTONIC */
 static struct timex fake_tx;
 static int fake_state, told[8];
+static char last[1024]; /* what was logged last */
 static struct bl_clock_keeper keeper;
 static struct bl_clock record;
 
@@ -58,7 +60,11 @@ int __wrap_adjtimex(struct timex *tx)
 
 void __wrap_bl_log(int level, const char *fmt, ...)
 {
-	(void)fmt;
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(last, sizeof(last), fmt, ap);
+	va_end(ap);
 	told[level]++;
 }
 
@@ -185,6 +191,18 @@ static void kernel__too_wide(void **state)
 	assert_false(usable());
 	assert_int_equal(record.state, BL_CLOCK_TOO_WIDE);
 	assert_int_equal(told[BL_LOG_ERR], 1);
+	assert_null(strstr(last, "STA_UNSYNC"));
+	run(SEC, AHEAD);
+	assert_int_equal(told[BL_LOG_ERR], 1);
+	/* That its source is lost now is said, too, once. */
+	kernel_says(TIME_ERROR, STA_UNSYNC, 16000000);
+	run(SEC, AHEAD);
+	assert_int_equal(record.state, BL_CLOCK_TOO_WIDE);
+	assert_int_equal(told[BL_LOG_ERR], 2);
+	assert_non_null(strstr(last, "may be wrong by"));
+	assert_non_null(strstr(last, "STA_UNSYNC"));
+	run(SEC, AHEAD);
+	assert_int_equal(told[BL_LOG_ERR], 2);
 	kernel_says(TIME_OK, 0, MAX_NS / 1000 - 1000);
 	run(SEC, AHEAD);
 	assert_true(usable());
