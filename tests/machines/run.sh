@@ -55,7 +55,7 @@ running=
 trap '[ -z "$running" ] || kill "$running"; rm -rf "$root"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
-base_root bash ip tc bridge ethtool bpftool ptp4l phc2sys pmc
+base_root bash ip tc bridge ethtool bpftool ptp4l phc2sys pmc phc_ctl
 cp -r /etc/iproute2 "$root/etc/" 2>/dev/null || true
 if [ -n "$packages" ]; then
 	suite=$(. /etc/os-release; echo "$VERSION_CODENAME")
