@@ -83,6 +83,8 @@ static int run(json_t **said, ...)
 	va_end(ap);
 	st = barline_run(said, argv);
 	assert_non_null(*said);
+	if (st)
+		json_dumpf(*said, stderr, 0);
 	return st;
 }
 
