@@ -170,6 +170,7 @@ static error_t parse_common(int key, char *arg, struct argp_state *state)
 	struct bl_node_cfg *c = &a->cfg;
 	struct bl_err err;
 	error_t rc;
+	int xdp;
 
 	if (key == 'c') {
 		if (a->config_pass && bl_config_load(c, arg, &err))
@@ -219,9 +220,10 @@ static error_t parse_common(int key, char *arg, struct argp_state *state)
 		c->replace = true;
 		return 0;
 	case KEY_XDP:
-		if (bl_config_xdp(arg) < 0)
+		xdp = bl_config_xdp(arg);
+		if (xdp < 0)
 			argp_error(state, "--xdp: alone or dispatcher, not \"%s\"", arg);
-		c->dispatcher = bl_config_xdp(arg) == 1;
+		c->dispatcher = xdp == 1;
 		return 0;
 	case KEY_CHAIN:
 		if (!*arg || strlen(arg) >= sizeof(c->chain))

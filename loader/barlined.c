@@ -241,6 +241,7 @@ static error_t parse_opt(int key, char *arg, struct argp_state *st)
 	struct bl_node_cfg *c = &a->cfg;
 	struct bl_err err;
 	enum bl_role role;
+	int xdp;
 
 	switch (key) {
 	case ARGP_KEY_INIT:
@@ -266,9 +267,10 @@ static error_t parse_opt(int key, char *arg, struct argp_state *st)
 		c->replace = true;
 		break;
 	case OPT_XDP:
-		if (bl_config_xdp(arg) < 0)
+		xdp = bl_config_xdp(arg);
+		if (xdp < 0)
 			argp_error(st, "--xdp %s: alone or dispatcher", arg);
-		c->dispatcher = bl_config_xdp(arg) == 1;
+		c->dispatcher = xdp == 1;
 		break;
 	case OPT_CHAIN:
 		copy_text(st, c->chain, sizeof(c->chain), arg, "--chain");
