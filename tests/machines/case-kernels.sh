@@ -31,8 +31,7 @@ judged() {
 
 # reboot NAME: stops the daemon and resets the machine, whose QEMU ends then.
 reboot() {
-	on "$1" "pid=\$(cat /run/barlined.pid); kill \$pid
-		while kill -0 \$pid 2>/dev/null; do sleep 0.1; done"
+	end_daemon "$1"
 	monitor "$1" system_reset
 	while alive "$1"; do sleep 0.2; done
 	stop_machine "$1"

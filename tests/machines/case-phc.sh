@@ -44,6 +44,7 @@ settings() {
 			grep . /sys/class/net/\$i/queues/*/[xr]ps_cpus
 			for o in k l x n c T; do ethtool -\$o \$i 2>&1; done
 			ip addr show dev \$i
+			ip route show dev \$i
 		done"
 }
 
@@ -70,20 +71,14 @@ start_ptp4l() {
 	on "$1" "ptp4l -m -f /run/ptp4l.conf >>/run/ptp4l.log 2>&1 & echo \$! >/run/ptp4l.pid"
 }
 
-# bound NAME: in us
-bound() {
-	on "$1" "barline show clock -j" |
-		sed -n 's/.*"bound_ns": *\([0-9]*\)[0-9]\{3\}[,}].*/\1/p'
-}
+# the bound of a clock in us
+BOUND="barline show clock -j | sed -n 's/.*\"bound_ns\": *\([0-9]*\)[0-9]\{3\}[,}].*/\1/p'"
 
-# judged NAME OPTION...: a run of order_peer whose judgement must be good.
-judged() {
-	local run=$1 verdict
-	shift
-	peers_begin "$run" "h1 h2" "$@"
-	verdict=$(peers_end "$run" "h1 h2" 600) ||
-		{ explain sw h1 h2; fail "$run: $verdict"; }
-	ok "$run: $verdict"
+# judge RUN: waits for the end of a run of order_peer, whose judgement must be good.
+judge() {
+	local verdict
+	verdict=$(peers_end "$1" "h1 h2" 600) || { explain sw h1 h2; fail "$1: $verdict"; }
+	ok "$1: $verdict"
 }
 
 for name in sw h1 h2; do machine "$name" -n igb -c 2; done
@@ -168,8 +163,10 @@ for name in h1 h2; do
 	on "$name" "true_clock watch \$(echo /run/barline/bpf/*/maps/clock) -n 0 \
 		>/run/watch.log 2>&1 & echo \$! >/run/watch.pid"
 done
-judged best -n 300 -g 10000 -t 5
-judged reliable -r -n 300 -g 10000 -t 5
+peers_begin best "h1 h2" -n 300 -g 10000 -t 5
+judge best
+peers_begin reliable "h1 h2" -r -n 300 -g 10000 -t 5
+judge reliable
 
 # ptp4l of h1 is stopped: the bound widens until it goes on.
 peers_begin stopped "h1 h2" -n 0 -g 20000 -t 15
@@ -178,22 +175,18 @@ on h1 "kill -STOP \$(cat /run/ptp4l.pid)"
 line=$(says h1 "$gone" 'any more: bus time keeps')
 [[ $line == *"ptp4l does not answer"* ]] || fail "h1 says of a ptp4l that is stopped: $line"
 ok "stopped: $line"
-least=$(bound h1)
-wait_on h1 120 "[ \$(barline show clock -j | sed -n 's/.*\"bound_ns\": *\([0-9]*\).*/\1/p') \
-	-gt $((least + 1000))000 ]"
+least=$(on h1 "$BOUND")
+wait_on h1 120 "[ \$($BOUND) -gt $((least + 1000)) ]"
 on h1 "kill -CONT \$(cat /run/ptp4l.pid)"
 line=$(says h1 "$before" 'is synchronised, to within')
 ok "from $least us on the bound grew by more than 1000 us, and then: $line"
 peers_stop stopped "h1 h2"
-verdict=$(peers_end stopped "h1 h2" 600) ||
-	{ explain sw h1 h2; fail "stopped: $verdict"; }
-ok "meanwhile: $verdict"
+judge stopped
 
 # ptp4l of h1 is killed: when the bound has grown by some more, the record is void. It grows by 100
 # us per second, so the limit must not come from a moment at which a Sync was late.
-wait_on h1 300 "[ \$(barline show clock -j | sed -n 's/.*\"bound_ns\": *\([0-9]*\).*/\1/p') \
-	-lt 20000000 ]"
-narrow=$(($(bound h1) + 4000))
+wait_on h1 300 "[ \$($BOUND) -lt 20000 ]"
+narrow=$(($(on h1 "$BOUND") + 4000))
 on h1 "sed -i 's/max_bound_us: [0-9]*/max_bound_us: $narrow/' /run/barline.yaml"
 restart h1
 now_good h1
@@ -214,8 +207,7 @@ now_good h1
 all_live 2
 ok "started: $(on h1 "grep 'is synchronised, to within' /run/barlined.log" | tail -n 1)"
 peers_stop killed "h1 h2"
-verdict=$(peers_end killed "h1 h2" 600) || { explain sw h1 h2; fail "killed: $verdict"; }
-ok "meanwhile: $verdict"
+judge killed
 
 # The hardware clock of h2 jumps by 50 ms, and back.
 for by in 0.05 -0.05; do
@@ -226,7 +218,8 @@ for by in 0.05 -0.05; do
 	now_good h2
 done
 all_live 2
-judged after -r -n 200 -g 10000 -t 5
+peers_begin after "h1 h2" -r -n 200 -g 10000 -t 5
+judge after
 for name in h1 h2; do
 	on "$name" "kill \$(cat /run/watch.pid); while kill -0 \$(cat /run/watch.pid) 2>/dev/null
 		do sleep 0.1; done; cat /run/watch.log" >"$RACK/watch-$name"
@@ -239,16 +232,15 @@ done
 # times. Every third time the daemon is killed first, and in another third a new one takes over.
 rounds() {
 	local name=$1 round
-	end_daemon() {
-		on "$name" "pid=\$(cat /run/barlined.pid); kill -$1 \$pid
-			while kill -0 \$pid 2>/dev/null; do sleep 0.1; done"
-	}
 	for ((round = 1; round <= ${ROUNDS:-3}; round++)); do
 		[ "$round" = 1 ] || daemon "$name" "${daemon_of[$name]}"
 		case $((round % 3)) in
-		0) end_daemon KILL ;;
-		1) end_daemon TERM ;;
-		2) end_daemon KILL; daemon "$name" "${daemon_of[$name]}"; end_daemon TERM ;;
+		0) end_daemon "$name" KILL ;;
+		1) end_daemon "$name" ;;
+		2) end_daemon "$name" KILL
+			daemon "$name" "${daemon_of[$name]}"
+			end_daemon "$name"
+			;;
 		esac
 		on "$name" "barline $2 detach" || fail "$name cannot be detached"
 		settings "$name" >"$RACK/after-$name"
@@ -259,5 +251,5 @@ rounds h1 host &
 h1_rounds=$!
 rounds sw switch
 wait "$h1_rounds" || fail "h1: see above"
-ok "h1 and sw, ${ROUNDS:-3} times attached and detached: qdiscs, filters, XPS, ethtool's settings" \
-	"and addresses as before, byte for byte"
+ok "h1 and sw, ${ROUNDS:-3} times attached and detached: qdiscs, filters, XPS, ethtool's" \
+	"settings, addresses and routes as before, byte for byte"

@@ -58,10 +58,15 @@ daemon() {
 	started "$1"
 }
 
+# end_daemon NAME [SIGNAL]: sends it the signal (TERM), and waits until it is gone.
+end_daemon() {
+	on "$1" "pid=\$(cat /run/barlined.pid); kill -${2:-TERM} \$pid
+		while kill -0 \$pid 2>/dev/null; do sleep 0.1; done"
+}
+
 # restart NAME: stops the daemon as an upgrade does, and starts it anew.
 restart() {
-	on "$1" "pid=\$(cat /run/barlined.pid); kill \$pid
-		while kill -0 \$pid 2>/dev/null; do sleep 0.1; done"
+	end_daemon "$1"
 	daemon "$1" "${daemon_of[$1]}"
 }
 
