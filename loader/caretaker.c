@@ -349,8 +349,8 @@ static int stand_in(struct caretaker *c, struct bl_err *err)
 	n->srv = c->s;
 	n->cfg = s->cfg;
 	n->meta = s->meta;
-	bl_keep_configure(n);
 	n->netns_ino = s->netns_ino;
+	bl_keep_configure(n); /* it makes a path of the namespace's number */
 	n->clock.bus_offset_ns = s->bus_offset_ns;
 	n->netns_fd = s->netns;
 	n->keep_fd = s->keep;
@@ -397,6 +397,7 @@ static void close_caretaker(struct caretaker *c)
 
 	bl_beacon_remove(c->n);
 	bl_beacon_stop(c->s);
+	bl_clock_close(&c->n->clock); /* the socket of its source has a path */
 	if (c->listen_fd >= 0) {
 		bl_keep_socket_addr(&a, c->n->cfg.role, c->n->netns_ino);
 		unlink(a.sun_path);

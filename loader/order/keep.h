@@ -22,7 +22,10 @@ void bl_keep_lock_path(char *buf, size_t size, enum bl_role role, uint64_t ino);
 /** bl_keep_socket_addr - address of the socket at which a caretaker is told to end. */
 void bl_keep_socket_addr(struct sockaddr_un *a, enum bl_role role, uint64_t ino);
 
-/** bl_keep_configure - sets the configuration of n->clock from n->cfg. */
+/**
+ * bl_keep_configure - sets the configuration of n->clock from n->cfg, n->meta.name and
+ * n->netns_ino, which are set before.
+ */
 void bl_keep_configure(struct bl_node *n);
 
 /**
@@ -50,7 +53,7 @@ void bl_keep_close(struct bl_node *n);
  */
 int bl_keep_end(enum bl_role role, uint64_t ino, struct bl_err *err);
 
-/** bl_keep_forget - removes the lock's file and the socket of a node that is gone. */
+/** bl_keep_forget - removes the lock's file and the sockets of a node that is gone. */
 void bl_keep_forget(enum bl_role role, uint64_t ino);
 
 #endif

@@ -31,6 +31,7 @@ struct daemon {
 static struct daemon dm[LAB_NODES_MAX];
 static int32_t dm_caretaker_ms = 30000;
 static uint32_t dm_void_ms = 10000;
+static const char *dm_clock = "{ source: trust }";
 /* The next daemons become this user. NULL: they stay root. */
 static const char *dm_user;
 
@@ -49,9 +50,9 @@ T_FN void dm_file(unsigned int i, const char *path)
 	CHECK(f, "%s", path);
 	fprintf(f,
 		"role: %s\nname: %s\nnode_id: %u\nbeacon_us: %u\ndead_after_us: %u\ncaretaker_ms: "
-		"%d\nclock_void_after_ms: %u\nclock: { source: trust }\n",
+		"%d\nclock_void_after_ms: %u\nclock: %s\n",
 		c.role == BL_ROLE_HOST ? "host" : "switch", c.name, c.node_id, c.beacon_us,
-		c.dead_after_us, dm_caretaker_ms, dm_void_ms);
+		c.dead_after_us, dm_caretaker_ms, dm_void_ms, dm_clock);
 	for (k = 0; k < c.ctl.n; k++)
 		fprintf(f, "%s  - \"%s\"\n", k ? "" : "controllers:\n", c.ctl.addr[k]);
 	if (*c.ctl.ca)

@@ -330,6 +330,50 @@ RACK_TEST(caretaker__ends_with_its_node)
 			daemon_stop(i, SIGKILL);
 }
 
+/* Whether node @i has its own socket to ask ptp4l, at the path that is named after its netns. */
+static bool asks_ptp4l(unsigned int i)
+{
+	char path[128];
+
+	dm_path(path, sizeof(path), i, "ptp4l.sock");
+	return !access(path, F_OK);
+}
+
+/* Neither a daemon nor a caretaker asks ptp4l from the path of another node, or leaves its own. */
+RACK_TEST(caretaker__asks_ptp4l)
+{
+	struct sockaddr_un a = { .sun_family = AF_UNIX, .sun_path = BL_RUN_DIR "/silent-ptp4l" };
+	int ptp4l = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	unsigned int i, h;
+	pid_t pid, sw;
+
+	CHECK(ptp4l >= 0 && !bind(ptp4l, (struct sockaddr *)&a, sizeof(a)), "%s", strerror(errno));
+	dm_caretaker_ms = 60000;
+	dm_clock = "{ source: ptp4l, socket: " BL_RUN_DIR "/silent-ptp4l }";
+	rack.lab.spec.hosts = 2;
+	daemons_open();
+	h = rack_host(0);
+	UNTIL("waits for the daemons' sockets", asks_ptp4l(0) && asks_ptp4l(h));
+	daemon_stop(0, SIGTERM);
+	daemon_stop(h, SIGTERM);
+	sw = caretaker(0);
+	pid = caretaker(h);
+	CHECK(pid > 0 && sw > 0, "no caretaker");
+	UNTIL("waits for the caretakers' sockets", asks_ptp4l(0) && asks_ptp4l(h));
+	CHECK(runs(pid) && runs(sw), "a caretaker ended");
+	/* One ends at its own time, the other when a daemon takes over. */
+	CHECK(!kill(sw, SIGTERM), "%s", strerror(errno));
+	UNTIL("waits for the end of the switch's caretaker", !runs(sw));
+	CHECK(!asks_ptp4l(0), "the caretaker's socket is left");
+	daemon_start(h);
+	CHECK(!runs(pid), "the host's caretaker runs");
+	UNTIL("waits for the next daemon's socket", asks_ptp4l(h));
+	daemons_end();
+	for (i = 0; i < rack.lab.nnodes; i++)
+		CHECK(!asks_ptp4l(i), "a detached node has a socket");
+	unlink(a.sun_path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -339,6 +383,7 @@ int main(void)
 		cmocka_unit_test(clock__is_written_whole),
 		cmocka_unit_test(caretaker__ends),
 		cmocka_unit_test(caretaker__ends_with_its_node),
+		cmocka_unit_test(caretaker__asks_ptp4l),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
