@@ -140,9 +140,10 @@ static const char *const cures[BL_R_COUNT] = {
 				"longer than dead_after, and the order was kept; else find out "
 				"what reorders frames before this port: several transmit or "
 				"receive queues, RPS, a bond",
-	[BL_R_WRONG_CPU] = "each costs a hop, or, in generic XDP mode, may break the order: steer "
-			   "this port's receive interrupts to its home CPU, or use threaded NAPI "
-			   "(veth); turn RPS off",
+	[BL_R_WRONG_CPU] = "each costs a hop, or, with --generic, may break the order: steer this "
+			   "port's receive interrupts to its home CPU, or use threaded NAPI "
+			   "(veth); in native XDP turn RPS off, with --generic set rps_cpus "
+			   "to that CPU (docs/nics.md)",
 	[BL_R_HOME_FULL] = "steer this port's receive interrupts to its home CPU, or use threaded "
 			   "NAPI (veth); turn RPS off",
 	[BL_R_BYPASSED] = "a port of this machine's bridge or routes has no program of barline: "

@@ -378,9 +378,9 @@ static void check_routed(const struct place *p, bool host)
 		 p->name, SEE_DEPLOY);
 	if (!m.known)
 		found(p->to, FOUND_WARN, p->what, cure,
-		      "no neighbour of the port is known: frames to the host behind it leave by "
-		      "the "
-		      "kernel, and that host refuses them (bypassed)");
+		      "no neighbour of the port is known: frames to the host behind it wait in the "
+		      "kernel until it has resolved the address (to_kernel), and their "
+		      "messages may be late and lost");
 	else if (good)
 		found(p->to, FOUND_OK, p->what, "", "a route, %u neighbours known, forwards",
 		      m.known);

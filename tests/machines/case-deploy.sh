@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # shellcheck shell=bash
 #
-# The commands of docs/deploy.md, as they stand there. A block of code that begins with
+# The commands of docs/deploy.md that name machines. A block of code that begins with
 # "```sh h1 l2" is run on h1, in the order of the page; the word l2 or l3 names the rack for which
 # it is meant, and a block without it is for both. What the case changes is the times in the files
 # that these commands write: an emulated machine is late by 20 ms.
