@@ -62,7 +62,7 @@ int bl_clean(bool dry_run, void (*tell)(const char *what, void *ctx), void *ctx,
 		if (!dry_run) {
 			/* A start that was killed before it attached anything has left this. */
 			if (v[i].netns_ino == bl_netns_ino())
-				bl_nic_restore(v[i].dir, 0);
+				bl_nic_restore(v[i].dir, v[i].role, 0);
 			bl_links_each(v[i].dir, forget_dispatcher, NULL);
 			rc = bl_dir_remove(v[i].dir);
 			if (rc)

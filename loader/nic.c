@@ -354,7 +354,7 @@ void bl_nic_close(struct bl_node *n)
 
 /* ---- putting back ---- */
 
-static void restore_one(const struct slot *s, struct bl_nic *nic)
+static void restore_one(const struct slot *s, enum bl_role role, struct bl_nic *nic)
 {
 	char name[IFNAMSIZ];
 	struct bl_iface i;
@@ -363,6 +363,11 @@ static void restore_one(const struct slot *s, struct bl_nic *nic)
 	if (!if_indextoname(nic->ifindex, name) || bl_iface_get(&i, name, NULL) ||
 	    i.ifindex != (int)nic->ifindex)
 		return;
+	/*
+	 * A clsact filter has no pin. The record, which is written before the filter is made, is
+	 * what names its interface.
+	 */
+	bl_detach_clsact(name, role);
 	/* The kernel's mq gives its default discipline only to queues that are in use. */
 	bl_rx_undo(&i, nic);
 	bl_tx_undo(&i, nic);
@@ -371,7 +376,7 @@ static void restore_one(const struct slot *s, struct bl_nic *nic)
 	bpf_map_update_elem(s->fd, &s->key, nic, BPF_ANY);
 }
 
-void bl_nic_restore(const char *dir, int ifindex)
+void bl_nic_restore(const char *dir, enum bl_role role, int ifindex)
 {
 	struct bpf_map_info info = {};
 	uint32_t len = sizeof(info);
@@ -383,6 +388,6 @@ void bl_nic_restore(const char *dir, int ifindex)
 	if (!bpf_obj_get_info_by_fd(s.fd, &info, &len))
 		for (s.key = 0; s.key < info.max_entries; s.key++)
 			if (load(&s, ifindex, &nic))
-				restore_one(&s, &nic);
+				restore_one(&s, role, &nic);
 	close(s.fd);
 }

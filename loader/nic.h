@@ -8,6 +8,7 @@
 #define BARLINE_NIC_H
 
 #include "base/log.h"
+#include "maps/meta_abi.h"
 
 struct bl_attached;
 struct bl_node;
@@ -37,9 +38,10 @@ void bl_nic_check(struct bl_node *n);
 void bl_nic_close(struct bl_node *n);
 
 /**
- * bl_nic_restore - puts back what the node with the pins in @dir has changed, after its programs
- * were detached. @ifindex: on this interface only; 0: on all. No-op without a record.
+ * bl_nic_restore - removes the clsact filters of the node with the pins in @dir and puts back what
+ * it has changed, after its links were detached. @ifindex: on this interface only; 0: on all. No-op
+ * without a record.
  */
-void bl_nic_restore(const char *dir, int ifindex);
+void bl_nic_restore(const char *dir, enum bl_role role, int ifindex);
 
 #endif

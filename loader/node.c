@@ -100,7 +100,7 @@ static int open_directory(struct bl_node *n, struct bl_err *err)
 	if (!links) {
 		bl_detach_links(n->dir, NULL, NULL);
 		bl_chain_give_back(n->dir, -1);
-		bl_nic_restore(n->dir, 0);
+		bl_nic_restore(n->dir, n->cfg.role, 0);
 		rc = bl_dir_remove(n->dir);
 		if (rc)
 			return bl_fail(err, -rc, "cannot remove the stale %s: %s", n->dir,
@@ -135,22 +135,14 @@ static int open_directory(struct bl_node *n, struct bl_err *err)
 	return 0;
 }
 
-static void undo_fresh_start(struct bl_node *n, const struct bl_node_cfg *cfg)
+static void undo_fresh_start(struct bl_node *n)
 {
-	unsigned int k;
-
 	if (!n->fresh)
 		return;
 	bl_bl0_remove(n->dir, NULL);
 	bl_detach_links(n->dir, NULL, NULL);
 	bl_chain_give_back(n->dir, -1);
-	for (k = 0; k < n->natt && n->cfg.role == BL_ROLE_SWITCH; k++)
-		bl_detach_clsact(n->att[k].iface.name);
-	if (n->cfg.role == BL_ROLE_HOST) {
-		bl_detach_clsact(cfg->ifname);
-		bl_detach_clsact("lo");
-	}
-	bl_nic_restore(n->dir, 0);
+	bl_nic_restore(n->dir, n->cfg.role, 0);
 	bl_dir_remove(n->dir);
 }
 
@@ -209,7 +201,7 @@ static int open_in_netns(struct bl_node *n, const struct bl_node_cfg *cfg, struc
 	if (!rc)
 		rc = bl_keep_take_over(n, err);
 	if (rc)
-		undo_fresh_start(n, cfg);
+		undo_fresh_start(n);
 	return rc;
 }
 
@@ -379,7 +371,8 @@ struct names {
 
 /*
  * Collects the names of the interfaces with an XDP pin: a host's NIC, a switch's ports. A clsact
- * filter has no pin of its own, so it is found by these names.
+ * filter has no pin of its own. bl_nic_restore() finds all of them, but not those of a node whose
+ * map of records has the layout of another build; these names do.
  */
 static int collect_xdp_name(const char *path, const char *name, int link_fd, uint32_t ifindex,
 			    void *ctx)
@@ -423,7 +416,7 @@ static int detach_in_netns(enum bl_role role, struct bl_err *err)
 	if (!rc && role == BL_ROLE_HOST) {
 		silent_ns = bl_host_put_all_out(dir);
 		rc = bl_bl0_remove(dir, err);
-		bl_detach_clsact("lo");
+		bl_detach_clsact("lo", BL_ROLE_HOST);
 	}
 	bl_links_each(dir, collect_xdp_name, &names);
 	if (!rc)
@@ -431,10 +424,10 @@ static int detach_in_netns(enum bl_role role, struct bl_err *err)
 	if (!rc)
 		bl_chain_give_back(dir, -1);
 	while (names.n)
-		bl_detach_clsact(names.v[--names.n]);
+		bl_detach_clsact(names.v[--names.n], role);
 	free(names.v);
 	if (!rc) {
-		bl_nic_restore(dir, 0);
+		bl_nic_restore(dir, role, 0);
 		rc = bl_dir_remove(dir);
 		if (rc)
 			rc = bl_fail(err, -rc, "cannot remove %s: %s", dir, strerror(-rc));

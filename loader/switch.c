@@ -370,8 +370,7 @@ static void detach_new_ports(const struct bl_node *n, const struct bl_switch_pla
 			continue;
 		bl_detach_links(n->dir, name, NULL);
 		bl_chain_give_back(n->dir, n->att[k].port);
-		bl_detach_clsact(name);
-		bl_nic_restore(n->dir, n->att[k].iface.ifindex);
+		bl_nic_restore(n->dir, BL_ROLE_SWITCH, n->att[k].iface.ifindex);
 	}
 }
 
@@ -433,6 +432,7 @@ static int attach_programs(struct bl_node *n, const struct bl_switch_plan *p,
 		 * Egress programs first: no frame may leave by any port before the program that
 		 * guards the port is there.
 		 */
+		n->natt++;
 		rc = bl_nic_before(n, a, err);
 		if (!rc)
 			rc = bl_attach_tc(a, n->dir, false, guard, err);
@@ -440,7 +440,6 @@ static int attach_programs(struct bl_node *n, const struct bl_switch_plan *p,
 			detach_new_ports(n, p, 0);
 			return rc;
 		}
-		n->natt++;
 	}
 	for (k = 0; k < n->natt; k++) {
 		struct bl_attached *a = &n->att[k];
@@ -468,8 +467,8 @@ static int attach_programs(struct bl_node *n, const struct bl_switch_plan *p,
 		if (rc)
 			return rc;
 		bl_chain_give_back(n->dir, (int)k);
-		bl_detach_clsact(p->old_port[k].name);
-		bl_nic_restore(n->dir, (int)p->old_port[k].ifindex);
+		bl_detach_clsact(p->old_port[k].name, BL_ROLE_SWITCH);
+		bl_nic_restore(n->dir, BL_ROLE_SWITCH, (int)p->old_port[k].ifindex);
 		bl_log(BL_LOG_INFO, "port %u (%s) is no longer a port of this switch", k,
 		       p->old_port[k].name);
 	}

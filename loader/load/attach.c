@@ -368,9 +368,10 @@ int bl_attach_tc(struct bl_attached *a, const char *dir, bool ingress, int prog_
 	return clsact_attach(i, ingress, prog_fd, err);
 }
 
-/* Removes barline's filter. The qdisc stays, since others may use it. */
-static void clsact_detach(const struct bl_iface *i, bool ingress)
+/* Removes the filter of a node with this role. The qdisc stays, since others may use it. */
+static void clsact_detach(const struct bl_iface *i, bool ingress, enum bl_role role)
 {
+	const char *own = role == BL_ROLE_SWITCH ? "bl_switch_" : "bl_host_";
 	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = i->ifindex,
 		    .attach_point = ingress ? BPF_TC_INGRESS : BPF_TC_EGRESS);
 	LIBBPF_OPTS(bpf_tc_opts, q, .handle = BL_TC_HANDLE, .priority = BL_TC_PRIORITY);
@@ -391,8 +392,7 @@ static void clsact_detach(const struct bl_iface *i, bool ingress)
 			bpf_tc_detach(&hook, &o);
 		return;
 	}
-	if (!bpf_obj_get_info_by_fd(fd, &info, &len) &&
-	    (!strncmp(info.name, "bl_host_", 8) || !strncmp(info.name, "bl_switch_", 10)))
+	if (!bpf_obj_get_info_by_fd(fd, &info, &len) && !strncmp(info.name, own, strlen(own)))
 		bpf_tc_detach(&hook, &o);
 	close(fd);
 }
@@ -410,18 +410,18 @@ void bl_detach_ingress(const char *dir, const char *ifname)
 		close(link);
 		unlink(path);
 	} else if (!bl_iface_get(&i, ifname, NULL)) {
-		clsact_detach(&i, true);
+		clsact_detach(&i, true, BL_ROLE_HOST);
 	}
 }
 
-void bl_detach_clsact(const char *ifname)
+void bl_detach_clsact(const char *ifname, enum bl_role role)
 {
 	struct bl_iface i;
 
 	if (bl_iface_get(&i, ifname, NULL))
 		return;
-	clsact_detach(&i, false);
-	clsact_detach(&i, true);
+	clsact_detach(&i, false, role);
+	clsact_detach(&i, true, role);
 }
 
 struct detach {

@@ -12,6 +12,7 @@
 #include "base/iface.h"
 #include "base/log.h"
 #include "loader/load/xdp.h"
+#include "maps/meta_abi.h"
 
 /* how the clsact fallback recognizes its own filters */
 #define BL_TC_HANDLE   0xb1
@@ -83,7 +84,7 @@ uint32_t bl_clsact_prog(const struct bl_iface *i, bool ingress);
 /** bl_xdp_is_own - returns whether the XDP link that is pinned in @dir is attached to @i. */
 bool bl_xdp_is_own(const char *dir, const struct bl_iface *i);
 
-/** bl_detach_ingress - removes the ingress program of an interface; no-op without one. */
+/** bl_detach_ingress - removes a host's ingress program of an interface; no-op without one. */
 void bl_detach_ingress(const char *dir, const char *ifname);
 
 /**
@@ -93,8 +94,8 @@ void bl_detach_ingress(const char *dir, const char *ifname);
  */
 int bl_detach_links(const char *dir, const char *only, struct bl_err *err);
 
-/** bl_detach_clsact - removes barline's clsact filters from an interface. */
-void bl_detach_clsact(const char *ifname);
+/** bl_detach_clsact - removes the clsact filters of a node with this role from an interface. */
+void bl_detach_clsact(const char *ifname, enum bl_role role);
 
 /** bl_links_rename - renames the pins of an interface that has a new name. */
 void bl_links_rename(const char *dir, const char *from, const char *to);
