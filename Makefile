@@ -238,7 +238,7 @@ WRAP_test_nic_tx := nl_open nl_close nl_qdisc_list nl_qdisc_add nl_qdisc_pfifo n
 	nl_qdisc_del nl_filter_queue nl_filter_del nl_filter_count nl_clsact_add nl_clsact_del \
 	et_tx_queues bl_sysfs_open
 WRAP_test_nic_rx := et_rx_queues et_channels et_channels_set et_feature et_feature_set et_rule_add \
-	et_rule_get et_rule_del et_rules et_table et_table_set
+	et_rule_place et_rule_list et_rule_get et_rule_del et_rules et_table et_table_set
 WRAP_test_clock := adjtimex bl_log clock_gettime
 WRAP_test_clock_measured := $(WRAP_test_clock)
 WRAP_test_bus_clock := clock_gettime

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #define FEATURES_MAX 1024 /* bits of features that are looked at */
-#define RULES_MAX    8192 /* places for flow rules that are looked at */
 
 static int et_call(const char *ifname, void *cmd)
 {
@@ -168,12 +167,46 @@ int et_rules(const char *ifname)
 	return rc ? rc : (int)n.rule_cnt;
 }
 
-/* A free place for a rule, the last one first, as ethtool(8) does. Returns 0 or -errno. */
-static int free_place(const char *ifname, uint32_t *place)
+/* Reads the places of all rules, and in @size how many places there are. Returns their number. */
+static int list_places(const char *ifname, uint32_t *places, unsigned int max, uint32_t *size)
 {
 	struct ethtool_rxnfc n = { .cmd = ETHTOOL_GRXCLSRLCNT }, *all;
-	uint32_t k, size;
 	int rc = et_call(ifname, &n);
+
+	if (rc)
+		return rc;
+	if (n.rule_cnt > max)
+		return -E2BIG;
+	all = calloc(1, sizeof(*all) + n.rule_cnt * sizeof(uint32_t));
+	if (!all)
+		return -ENOMEM;
+	all->cmd = ETHTOOL_GRXCLSRLALL;
+	all->rule_cnt = n.rule_cnt;
+	rc = et_call(ifname, all);
+	if (!rc) {
+		/* Rules may have been removed since they were counted. */
+		rc = (int)(all->rule_cnt < n.rule_cnt ? all->rule_cnt : n.rule_cnt);
+		memcpy(places, all->rule_locs, (size_t)rc * sizeof(uint32_t));
+		*size = all->data < UINT32_MAX ? (uint32_t)all->data : 0;
+	}
+	free(all);
+	return rc;
+}
+
+int et_rule_list(const char *ifname, uint32_t *places, unsigned int max)
+{
+	uint32_t size;
+
+	return list_places(ifname, places, max, &size);
+}
+
+/* The last free place comes first, as in ethtool(8). */
+int et_rule_place(const char *ifname, uint32_t *place)
+{
+	struct ethtool_rxnfc n = { .cmd = ETHTOOL_GRXCLSRLCNT };
+	static uint32_t taken[ET_RULES_MAX];
+	uint32_t size = 0;
+	int rc = et_call(ifname, &n), k;
 	bool used;
 
 	if (rc)
@@ -182,38 +215,28 @@ static int free_place(const char *ifname, uint32_t *place)
 		*place = RX_CLS_LOC_ANY;
 		return 0;
 	}
-	if (n.rule_cnt > RULES_MAX)
-		return -E2BIG;
-	all = calloc(1, sizeof(*all) + n.rule_cnt * sizeof(uint32_t));
-	if (!all)
-		return -ENOMEM;
-	all->cmd = ETHTOOL_GRXCLSRLALL;
-	all->rule_cnt = n.rule_cnt;
-	rc = et_call(ifname, all);
-	size = all->data < UINT32_MAX ? (uint32_t)all->data : 0;
-	for (*place = size; !rc && *place; (*place)--) {
-		for (used = false, k = 0; k < all->rule_cnt && k < n.rule_cnt; k++)
-			used |= all->rule_locs[k] == *place - 1;
+	rc = list_places(ifname, taken, ET_RULES_MAX, &size);
+	if (rc < 0)
+		return rc;
+	for (; size; size--) {
+		for (used = false, k = 0; k < rc; k++)
+			used |= taken[k] == size - 1;
 		if (!used)
 			break;
 	}
-	free(all);
-	if (!rc && !*place)
+	if (!size)
 		return -ENOSPC;
-	*place -= 1;
-	return rc;
+	*place = size - 1;
+	return 0;
 }
 
 int et_rule_add(const char *ifname, struct ethtool_rx_flow_spec *spec)
 {
-	struct ethtool_rxnfc n = { .cmd = ETHTOOL_SRXCLSRLINS };
-	int rc = free_place(ifname, &spec->location);
+	struct ethtool_rxnfc n = { .cmd = ETHTOOL_SRXCLSRLINS, .fs = *spec };
+	int rc = et_call(ifname, &n);
 
-	if (rc)
-		return rc;
-	n.fs = *spec;
-	rc = et_call(ifname, &n);
-	spec->location = n.fs.location;
+	if (!rc)
+		spec->location = n.fs.location;
 	return rc;
 }
 

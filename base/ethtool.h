@@ -14,6 +14,8 @@
 #define ET_FEATURE_LRO    "rx-lro"
 #define ET_FEATURE_GRO_HW "rx-gro-hw"
 
+#define ET_RULES_MAX      8192 /* flow rules of a NIC that are looked at */
+
 /** et_driver - name of the driver, of the device on its bus, and of the firmware. */
 int et_driver(const char *ifname, struct ethtool_drvinfo *d);
 
@@ -31,13 +33,23 @@ int et_feature(const char *ifname, const char *name);
 /** et_feature_set - turns a feature on or off. -EPERM: the driver does not let it change. */
 int et_feature_set(const char *ifname, const char *name, bool on);
 
-/** et_rule_add - adds a flow rule at a free place and sets @spec->location. */
+/**
+ * et_rule_place - finds a free place for a flow rule; RX_CLS_LOC_ANY: the driver picks the place
+ * itself when the rule is added.
+ */
+int et_rule_place(const char *ifname, uint32_t *place);
+/** et_rule_add - adds a flow rule at @spec->location; after RX_CLS_LOC_ANY sets where it is. */
 int et_rule_add(const char *ifname, struct ethtool_rx_flow_spec *spec);
 /** et_rule_get - reads the flow rule at @spec->location. */
 int et_rule_get(const char *ifname, struct ethtool_rx_flow_spec *spec);
 int et_rule_del(const char *ifname, uint32_t location);
 /** et_rules - number of flow rules. */
 int et_rules(const char *ifname);
+/**
+ * et_rule_list - the places of all flow rules. Returns their number, or -errno; -E2BIG: there are
+ * more than @max.
+ */
+int et_rule_list(const char *ifname, uint32_t *places, unsigned int max);
 
 /**
  * et_table - reads the indirection table. Returns the number of its entries, or -errno; -E2BIG: it

@@ -65,7 +65,7 @@ struct bl_nic {
 	__u32 limit;              /* frames that the FIFO holds */
 	__u32 channels;           /* BL_NIC_CHANNELS: combined channels before */
 	__u32 nrules;             /* BL_NIC_FLOWS: number of @rule */
-	__u32 rule[BL_NIC_RULES]; /* locations of the flow rules */
+	__u32 rule[BL_NIC_RULES]; /* their places; RX_CLS_LOC_ANY: the driver was to pick one */
 	__u32 nrss;               /* BL_NIC_TABLE: entries of @rss */
 	__u16 rss[BL_NIC_RSS];    /* the indirection table of before */
 	char rest[16];            /* kind of the discipline of before; "": there was none */

@@ -100,76 +100,120 @@ static int turn_off(const struct bl_iface *i, struct bl_nic *nic, const char *fe
 
 /* ---- one queue ---- */
 
+/* Whether rule @a of a NIC does what @b, one of bl_rx_rules(), does, and neither more nor less. */
 static bool is_same_rule(const struct ethtool_rx_flow_spec *a, const struct ethtool_rx_flow_spec *b)
 {
+	const union ethtool_flow_union *m = &a->m_u, *n = &b->m_u;
+
 	if (a->flow_type != b->flow_type || a->ring_cookie != b->ring_cookie)
 		return false;
 	switch (a->flow_type) {
 	case ETHER_FLOW:
-		return a->h_u.ether_spec.h_proto == b->h_u.ether_spec.h_proto;
+		return a->h_u.ether_spec.h_proto == b->h_u.ether_spec.h_proto &&
+		       !memcmp(&m->ether_spec, &n->ether_spec, sizeof(m->ether_spec));
 	case UDP_V4_FLOW:
-		return a->h_u.udp_ip4_spec.pdst == b->h_u.udp_ip4_spec.pdst;
+		return a->h_u.udp_ip4_spec.pdst == b->h_u.udp_ip4_spec.pdst &&
+		       !memcmp(&m->udp_ip4_spec, &n->udp_ip4_spec, sizeof(m->udp_ip4_spec));
 	default:
-		return a->h_u.udp_ip6_spec.pdst == b->h_u.udp_ip6_spec.pdst;
+		return a->h_u.udp_ip6_spec.pdst == b->h_u.udp_ip6_spec.pdst &&
+		       !memcmp(&m->udp_ip6_spec, &n->udp_ip6_spec, sizeof(m->udp_ip6_spec));
 	}
+}
+
+static bool is_at(const char *ifname, uint32_t place, const struct ethtool_rx_flow_spec *want)
+{
+	struct ethtool_rx_flow_spec f;
+
+	memset(&f, 0, sizeof(f));
+	f.location = place;
+	return !et_rule_get(ifname, &f) && is_same_rule(&f, want);
+}
+
+/* Finds @want wherever it is. Returns its place, or RX_CLS_LOC_ANY: it is nowhere. */
+static uint32_t find_rule(const char *ifname, const struct ethtool_rx_flow_spec *want)
+{
+	static uint32_t places[ET_RULES_MAX];
+	int n = et_rule_list(ifname, places, ET_RULES_MAX), k;
+
+	for (k = 0; k < n; k++)
+		if (is_at(ifname, places[k], want))
+			return places[k];
+	return RX_CLS_LOC_ANY;
 }
 
 /*
  * Removes those of the recorded rules that are barline's still. A rule of somebody else's that has
- * got the same place since stays.
+ * got the same place since stays. Where the driver picks the place and a daemon was killed before
+ * it could record that, the rule is looked for.
  */
 static void remove_rules(const char *ifname, struct bl_nic *nic)
 {
-	struct ethtool_rx_flow_spec f, v[BL_NIC_RULES];
+	struct ethtool_rx_flow_spec v[BL_NIC_RULES];
 	int n = bl_rx_rules(nic->port_base, nic->port_count, v, BL_NIC_RULES);
 	unsigned int k;
 
 	for (k = 0; k < nic->nrules && n > 0 && k < (unsigned int)n; k++) {
-		memset(&f, 0, sizeof(f));
-		f.location = nic->rule[k];
-		if (!et_rule_get(ifname, &f) && is_same_rule(&f, &v[k]))
-			et_rule_del(ifname, nic->rule[k]);
+		uint32_t place = nic->rule[k];
+
+		if (place == RX_CLS_LOC_ANY)
+			place = find_rule(ifname, &v[k]);
+		if (place != RX_CLS_LOC_ANY && is_at(ifname, place, &v[k]))
+			et_rule_del(ifname, place);
 	}
 	nic->nrules = 0;
 }
 
 static bool rules_stand(const char *ifname, const struct bl_nic *nic)
 {
-	struct ethtool_rx_flow_spec f;
-	unsigned int k;
+	struct ethtool_rx_flow_spec v[BL_NIC_RULES];
+	int n = bl_rx_rules(nic->port_base, nic->port_count, v, BL_NIC_RULES), k;
 
-	for (k = 0; k < nic->nrules && k < BL_NIC_RULES; k++) {
-		memset(&f, 0, sizeof(f));
-		f.location = nic->rule[k];
-		if (et_rule_get(ifname, &f))
+	if (n != (int)nic->nrules)
+		return false;
+	for (k = 0; k < n; k++)
+		if (!is_at(ifname, nic->rule[k], &v[k]))
 			return false;
-	}
 	return true;
+}
+
+/* Adds one rule. Its place is recorded before it is there. */
+static int add_rule(const struct bl_iface *i, struct bl_nic *nic, struct ethtool_rx_flow_spec *f,
+		    int (*save)(const struct bl_nic *nic, void *ctx), void *ctx)
+{
+	int rc = et_rule_place(i->name, &f->location);
+
+	/* A rule that is looked for after a kill must not be somebody else's. */
+	if (!rc && f->location == RX_CLS_LOC_ANY && find_rule(i->name, f) != RX_CLS_LOC_ANY)
+		rc = -EEXIST;
+	if (rc)
+		return rc;
+	nic->rule[nic->nrules++] = f->location;
+	rc = save(nic, ctx);
+	if (!rc)
+		rc = et_rule_add(i->name, f);
+	if (rc) {
+		nic->nrules--;
+		return rc;
+	}
+	if (nic->rule[nic->nrules - 1] != f->location) {
+		nic->rule[nic->nrules - 1] = f->location;
+		rc = save(nic, ctx);
+	}
+	return rc ? rc : is_at(i->name, f->location, f) ? 0 : -EOPNOTSUPP;
 }
 
 static int add_rules(const struct bl_iface *i, struct bl_nic *nic, const struct bl_rx_want *w,
 		     int (*save)(const struct bl_nic *nic, void *ctx), void *ctx)
 {
-	struct ethtool_rx_flow_spec v[BL_NIC_RULES], read;
-	int n = bl_rx_rules(w->port_base, w->port_count, v, BL_NIC_RULES), k, rc = 0;
+	struct ethtool_rx_flow_spec v[BL_NIC_RULES];
+	int n = bl_rx_rules(w->port_base, w->port_count, v, BL_NIC_RULES), k, rc = n < 0 ? n : 0;
 
-	if (n < 0)
-		return n;
 	remove_rules(i->name, nic);
 	nic->port_base = w->port_base;
 	nic->port_count = w->port_count;
 	nic->done |= BL_NIC_FLOWS;
-	for (k = 0; k < n && !rc; k++) {
-		rc = et_rule_add(i->name, &v[k]);
-		if (rc)
-			break;
-		nic->rule[nic->nrules++] = v[k].location;
-		rc = save(nic, ctx);
-		memset(&read, 0, sizeof(read));
-		read.location = v[k].location;
-		if (!rc && (et_rule_get(i->name, &read) || !is_same_rule(&read, &v[k])))
-			rc = -EOPNOTSUPP;
-	}
+	for (k = 0; k < n && !rc; k++)
+		rc = add_rule(i, nic, &v[k], save, ctx);
 	if (!rc)
 		return 0;
 	/* All of them, also one that the driver has stored differently. */
@@ -265,6 +309,13 @@ int bl_rx_before(const struct bl_iface *i, struct bl_nic *nic, const struct bl_r
 	return rc;
 }
 
+/* Whether what was made is right for the ports that are wanted; a restart may bring others. */
+static bool are_for(const struct bl_nic *nic, const struct bl_rx_want *w)
+{
+	return !(nic->done & BL_NIC_FLOWS) ||
+	       (nic->port_base == w->port_base && nic->port_count == w->port_count);
+}
+
 int bl_rx_make(const struct bl_iface *i, struct bl_nic *nic, const struct bl_rx_want *w,
 	       int (*save)(const struct bl_nic *nic, void *ctx), void *ctx, struct bl_err *err)
 {
@@ -276,7 +327,7 @@ int bl_rx_make(const struct bl_iface *i, struct bl_nic *nic, const struct bl_rx_
 		nic->rx = nic->done & BL_NIC_CHANNELS ? BL_NIC_MADE : BL_NIC_IS_FIFO;
 		return 0;
 	}
-	if (nic->done & (BL_NIC_FLOWS | BL_NIC_TABLE) && bl_rx_kept(i, nic))
+	if (nic->done & (BL_NIC_FLOWS | BL_NIC_TABLE) && are_for(nic, w) && bl_rx_kept(i, nic))
 		return 0;
 	if (!add_rules(i, nic, w, save, ctx))
 		return 0;

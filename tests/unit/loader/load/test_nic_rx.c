@@ -5,6 +5,7 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <setjmp.h>
 
 #include "tests/unit/unit.h"
 
@@ -21,12 +22,16 @@ static struct {
 	bool has_rules, has_table, has_channels, twists; /* twists: keeps another rule than asked */
 	struct ethtool_rx_flow_spec rule[RULES];
 	bool taken[RULES];
-	int lro, gro_hw; /* 1, 0, -ENOENT */
+	bool picks;            /* the driver picks the places of rules */
+	unsigned int inserted; /* rules so far */
+	unsigned int dies_at;  /* the daemon is killed after so many of them; 0: it is not */
+	int lro, gro_hw;       /* 1, 0, -ENOENT */
 	bool lro_fixed;
 } k;
 
 static struct bl_nic kept;
 static struct bl_err err;
+static jmp_buf killed;
 static const struct bl_iface nic = { .name = "eth9", .ifindex = 9 };
 
 unsigned int __wrap_et_rx_queues(const char *ifname);
@@ -34,6 +39,8 @@ int __wrap_et_channels(const char *ifname, struct ethtool_channels *c);
 int __wrap_et_channels_set(const char *ifname, uint32_t combined);
 int __wrap_et_feature(const char *ifname, const char *name);
 int __wrap_et_feature_set(const char *ifname, const char *name, bool on);
+int __wrap_et_rule_place(const char *ifname, uint32_t *place);
+int __wrap_et_rule_list(const char *ifname, uint32_t *places, unsigned int max);
 int __wrap_et_rule_add(const char *ifname, struct ethtool_rx_flow_spec *spec);
 int __wrap_et_rule_get(const char *ifname, struct ethtool_rx_flow_spec *spec);
 int __wrap_et_rule_del(const char *ifname, uint32_t location);
@@ -87,22 +94,65 @@ int __wrap_et_feature_set(const char *ifname, const char *name, bool on)
 	return 0;
 }
 
-int __wrap_et_rule_add(const char *ifname, struct ethtool_rx_flow_spec *spec)
+static int free_place(uint32_t *place)
 {
 	unsigned int at;
 
+	for (at = RULES; at-- > 0 && k.taken[at];)
+		;
+	*place = at;
+	return at < RULES ? 0 : -ENOSPC;
+}
+
+int __wrap_et_rule_place(const char *ifname, uint32_t *place)
+{
 	(void)ifname;
 	if (!k.has_rules)
 		return -EOPNOTSUPP;
-	for (at = RULES; at-- > 0 && k.taken[at];)
-		;
-	if (at >= RULES)
+	*place = RX_CLS_LOC_ANY;
+	return k.picks ? 0 : free_place(place);
+}
+
+int __wrap_et_rule_list(const char *ifname, uint32_t *places, unsigned int max)
+{
+	unsigned int at, n = 0;
+
+	(void)ifname;
+	for (at = 0; at < RULES; at++)
+		if (k.taken[at]) {
+			assert_true(n < max);
+			places[n++] = at;
+		}
+	return (int)n;
+}
+
+/*
+ * A rule that is there already is refused, or, where the driver picks the place, found again: sfc
+ * does this (efx_filter_insert_filter() with replace_equal).
+ */
+int __wrap_et_rule_add(const char *ifname, struct ethtool_rx_flow_spec *spec)
+{
+	struct ethtool_rx_flow_spec f = *spec;
+	unsigned int at;
+
+	(void)ifname;
+	for (at = 0; at < RULES; at++) {
+		f.location = k.rule[at].location;
+		if (k.taken[at] && !memcmp(&f, &k.rule[at], sizeof(f))) {
+			spec->location = at;
+			return k.picks ? 0 : -EEXIST;
+		}
+	}
+	assert_int_equal(spec->location == RX_CLS_LOC_ANY, k.picks);
+	if (k.picks && free_place(&spec->location))
 		return -ENOSPC;
-	spec->location = at;
+	at = spec->location;
 	k.rule[at] = *spec;
 	if (k.twists && spec->flow_type == UDP_V6_FLOW)
 		k.rule[at].h_u.udp_ip6_spec.pdst = 0;
 	k.taken[at] = true;
+	if (++k.inserted == k.dies_at)
+		longjmp(killed, 1);
 	return 0;
 }
 
@@ -165,16 +215,21 @@ static void start(unsigned int queues)
 		k.table[j] = j % queues;
 }
 
-static int make(bool one_queue)
+static int make_for(uint16_t base, uint16_t count, bool one_queue)
 {
-	const struct bl_rx_want w = { .port_base = BL_PORT_BASE,
-				      .port_count = BL_PORT_COUNT,
+	const struct bl_rx_want w = { .port_base = base,
+				      .port_count = count,
 				      .one_queue = one_queue };
 	struct bl_nic n = kept;
 	int rc = bl_rx_make(&nic, &n, &w, keep, NULL, &err);
 
 	kept = n;
 	return rc;
+}
+
+static int make(bool one_queue)
+{
+	return make_for(BL_PORT_BASE, BL_PORT_COUNT, one_queue);
 }
 
 static unsigned int rules_set(void)
@@ -265,6 +320,118 @@ static void make__flow_rules(void **state)
 	bl_rx_undo(&nic, &kept);
 	assert_int_equal(rules_set(), 3);
 	assert_int_equal(kept.done, 0);
+}
+
+/* Somebody's rule that is like barline's, but not the same, at a place that was barline's. */
+static void kept__not_by_a_rule_of_others(void **state)
+{
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < 5; i++) {
+		struct ethtool_rx_flow_spec *f;
+		uint32_t place;
+
+		start(4);
+		k.has_rules = true;
+		assert_int_equal(make(false), 0);
+		assert_true(bl_rx_kept(&nic, &kept));
+		place = kept.rule[1];
+		f = &k.rule[place];
+		if (i == 0)
+			f->h_u.udp_ip4_spec.pdst = htons(53);
+		else if (i == 1)
+			f->m_u.udp_ip4_spec.pdst = 0xffff;
+		else if (i == 2)
+			f->m_u.udp_ip4_spec.ip4src = 0xffffffff;
+		else if (i == 3)
+			f->ring_cookie = 2;
+		else
+			k.rule[kept.rule[0]].m_u.ether_spec.h_source[5] = 0xff;
+		place = i == 4 ? kept.rule[0] : place;
+		assert_false(bl_rx_kept(&nic, &kept));
+		assert_int_equal(make(false), 0);
+		assert_int_equal(kept.done, BL_NIC_FLOWS);
+		assert_true(bl_rx_kept(&nic, &kept));
+		assert_int_equal(rules_set(), 4);
+		bl_rx_undo(&nic, &kept);
+		assert_int_equal(rules_set(), 1);
+		assert_true(k.taken[place]);
+	}
+}
+
+/* Makes the rules with a daemon that is killed when the driver has taken rule @n. */
+static void make_and_die(unsigned int n, bool picks)
+{
+	start(4);
+	k.has_rules = k.has_table = true;
+	k.picks = picks;
+	k.taken[7] = true; /* a rule of somebody else's */
+	k.rule[7] = (struct ethtool_rx_flow_spec){ .flow_type = TCP_V4_FLOW, .location = 7 };
+	k.dies_at = n;
+	if (!setjmp(killed)) {
+		make(false);
+		fail_msg("it was not killed");
+	}
+	assert_int_equal(rules_set(), n + 1);
+}
+
+/* A daemon is killed between a rule and whatever it does next: no rule is forgotten. */
+static void make__killed_after_a_rule(void **state)
+{
+	unsigned int n, picks;
+
+	(void)state;
+	for (n = 1; n <= 3; n++)
+		for (picks = 0; picks < 2; picks++) {
+			make_and_die(n, picks);
+			bl_rx_undo(&nic, &kept);
+			assert_int_equal(rules_set(), 1);
+			assert_true(k.taken[7]);
+
+			make_and_die(n, picks);
+			assert_int_equal(make(false), 0);
+			assert_int_equal(kept.done, BL_NIC_FLOWS);
+			assert_int_equal(rules_set(), 4);
+			assert_true(bl_rx_kept(&nic, &kept));
+			bl_rx_undo(&nic, &kept);
+			assert_int_equal(rules_set(), 1);
+		}
+}
+
+/* Where the driver picks the place, a rule of the operator's own is not taken for barline's. */
+static void make__a_rule_that_is_there(void **state)
+{
+	(void)state;
+	start(4);
+	k.has_rules = k.has_table = k.picks = true;
+	assert_true(bl_rx_rules(BL_PORT_BASE, BL_PORT_COUNT, &k.rule[7], 3) == 3);
+	k.taken[8] = true;
+	k.rule[8].location = 8;
+	assert_int_equal(make(false), 0);
+	assert_int_equal(kept.done, BL_NIC_TABLE);
+	assert_int_equal(rules_set(), 1);
+	bl_rx_undo(&nic, &kept);
+	assert_true(k.taken[8]);
+}
+
+/* A node that is started again with another range of ports. */
+static void make__other_ports(void **state)
+{
+	(void)state;
+	start(4);
+	k.has_rules = k.has_table = true;
+	assert_int_equal(make(false), 0);
+	assert_int_equal(make_for(61440, 64, false), 0);
+	assert_int_equal(kept.done, BL_NIC_FLOWS);
+	assert_int_equal(rules_set(), 3);
+	assert_int_equal(k.rule[kept.rule[1]].h_u.udp_ip4_spec.pdst, htons(61440));
+	assert_true(bl_rx_kept(&nic, &kept));
+	/* a range that takes more rules than are recorded: no rule of the old one is left over */
+	assert_int_equal(make_for(61697, 255, false), 0);
+	assert_int_equal(kept.done, BL_NIC_TABLE);
+	assert_int_equal(rules_set(), 0);
+	assert_true(bl_rx_kept(&nic, &kept));
 }
 
 /* A driver that stores another rule than it was told is not believed. */
@@ -397,10 +564,18 @@ static void before__offloads(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rules__cover_the_range), cmocka_unit_test(make__flow_rules),
-		cmocka_unit_test(make__twisted_rules),    cmocka_unit_test(make__table),
-		cmocka_unit_test(make__channels),         cmocka_unit_test(make__one_queue),
-		cmocka_unit_test(before__channels),       cmocka_unit_test(before__offloads),
+		cmocka_unit_test(rules__cover_the_range),
+		cmocka_unit_test(make__flow_rules),
+		cmocka_unit_test(make__twisted_rules),
+		cmocka_unit_test(make__table),
+		cmocka_unit_test(kept__not_by_a_rule_of_others),
+		cmocka_unit_test(make__killed_after_a_rule),
+		cmocka_unit_test(make__a_rule_that_is_there),
+		cmocka_unit_test(make__other_ports),
+		cmocka_unit_test(make__channels),
+		cmocka_unit_test(make__one_queue),
+		cmocka_unit_test(before__channels),
+		cmocka_unit_test(before__offloads),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
