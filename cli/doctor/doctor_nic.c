@@ -47,11 +47,12 @@ static int check_nic(const struct nic_facts *f, void *ctx)
 {
 	const struct look *l = ctx;
 	const struct bl_nic *nic = &f->nic;
-	char what[40], how[128];
+	char what[40], how[128], facts[280];
 
 	if (!f->here)
 		return 0;
 	snprintf(what, sizeof(what), "%.20s %.15s", l->ref->meta.name, f->name);
+	found(l->to, FOUND_OK, what, "", "%s", nic_facts_text(f, facts, sizeof(facts)));
 	check_driver(l->to, what, f);
 	check_kind(l, what, f);
 	nic_how_text(nic, how, sizeof(how));
@@ -64,11 +65,9 @@ static int check_nic(const struct nic_facts *f, void *ctx)
 		found(l->to, FOUND_WARN, what, "set the interface up",
 		      "the interface was never up, so it is not known whether it is one FIFO");
 	else
-		found(l->to, FOUND_OK, what, "",
-		      "one FIFO (%s); transmit: %s, %u queues, %s; receive: %s, %u queues%s%s",
-		      f->driver, nic_side_text(nic->tx), f->tx_queues,
-		      f->qdisc[0] ? f->qdisc : "no qdisc", nic_side_text(nic->rx), f->rx_queues,
-		      how[0] ? "; changed: " : "", how);
+		found(l->to, FOUND_OK, what, "", "one FIFO; transmit: %s, receive: %s%s%s",
+		      nic_side_text(nic->tx), nic_side_text(nic->rx), how[0] ? "; changed: " : "",
+		      how);
 	if (nic->repaired)
 		found(l->to, FOUND_WARN, what,
 		      "find the program that sets queueing disciplines, channels or flow rules "

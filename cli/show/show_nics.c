@@ -37,6 +37,11 @@ static int add_row(const struct nic_facts *f, void *ctx)
 	json_object_set_new(row, "before", json_string(nic->rest));
 	json_object_set_new(row, "rx_usecs",
 			    f->rx_usecs < 0 ? json_null() : json_integer(f->rx_usecs));
+	json_object_set_new(row, "adaptive_rx",
+			    f->rx_usecs < 0 ? json_null() : json_boolean(f->adaptive_rx));
+	json_object_set_new(row, "xps_queues",
+			    f->xps_queues < 0 ? json_null() : json_integer(f->xps_queues));
+	json_object_set(row, "xps", f->xps ? f->xps : json_null());
 	json_object_set_new(row, "lro", f->lro < 0 ? json_null() : json_boolean(f->lro));
 	json_object_set_new(row, "gro_hw", f->gro_hw < 0 ? json_null() : json_boolean(f->gro_hw));
 	json_object_set_new(row, "hardware_timestamps", json_boolean(f->hw_rx && f->hw_tx));
@@ -58,8 +63,9 @@ int cmd_show_nics(int argc, char **argv)
 		{ "node", "NODE", 's' },       { "name", "NAME", 's' },
 		{ "driver", "DRIVER", 's' },   { "xdp", "XDP", 's' },
 		{ "xdp_rings", "RINGS", 's' }, { "transmit", "TX", 's' },
-		{ "tx_queues", "TXQ", 'd' },   { "qdisc", "QDISC", 's' },
-		{ "receive", "RX", 's' },      { "rx_queues", "RXQ", 'd' },
+		{ "tx_queues", "TXQ", 'd' },   { "xps_queues", "XPS", 'd' },
+		{ "qdisc", "QDISC", 's' },     { "receive", "RX", 's' },
+		{ "rx_queues", "RXQ", 'd' },   { "rx_usecs", "USECS", 'd' },
 		{ "changed", "CHANGED", 's' }, { "repaired", "REPAIRED", 'd' },
 	};
 
@@ -69,7 +75,9 @@ int cmd_show_nics(int argc, char **argv)
 		    "is none, and that was accepted (--accept reordering; member why of the JSON "
 		    "output); apart: a port of a switch, whose ordered frames do not take the "
 		    "kernel's queues; down: not known before the interface is up. RINGS: whether "
-		    "frames of XDP share the queues of the kernel. CHANGED is what is put back "
+		    "frames of XDP share the queues of the kernel. XPS: how many transmit queues "
+		    "are picked by the CPU of the sender. USECS: how long interrupts wait for more "
+		    "frames, in microseconds. CHANGED is what is put back "
 		    "when "
 		    "the node is detached. REPAIRED counts how often others had undone it. "
 		    "docs/nics.md explains them.",

@@ -4,6 +4,7 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <fcntl.h>
 #include <linux/if_link.h>
 #include <linux/net_tstamp.h>
 #include <linux/pkt_sched.h>
@@ -16,8 +17,10 @@
 #include "base/ethtool.h"
 #include "base/netns.h"
 #include "base/nl_qdisc.h"
+#include "base/proc.h"
 #include "cli/util/out.h"
 #include "loader/load/nic_tx.h"
+#include "loader/load/sysfs.h"
 
 static void read_qdisc(int ifindex, char *kind, size_t size)
 {
@@ -36,6 +39,42 @@ static void read_qdisc(int ifindex, char *kind, size_t size)
 	free(v);
 }
 
+/*
+ * Reads XPS of all transmit queues. A queue has a mask of CPUs, or one of receive queues; a NIC
+ * that can have one queue only has neither file.
+ */
+static void read_xps(struct nic_facts *f)
+{
+	static const struct {
+		const char *file, *prefix;
+	} kinds[] = { { "xps_cpus", "" }, { "xps_rxqs", "rxqs " } };
+	int sys = bl_sysfs_open();
+	char path[96], mask[1024];
+	unsigned int q, k;
+
+	if (sys < 0)
+		return;
+	f->xps = json_array();
+	f->xps_queues = 0;
+	for (q = 0;; q++) {
+		json_t *text = NULL;
+
+		snprintf(path, sizeof(path), "class/net/%s/queues/tx-%u", f->name, q);
+		if (faccessat(sys, path, F_OK, 0))
+			break;
+		for (k = 0; k < 2 && !text; k++) {
+			snprintf(path, sizeof(path), "class/net/%s/queues/tx-%u/%s", f->name, q,
+				 kinds[k].file);
+			if (!bl_read_line(sys, path, mask, sizeof(mask)) &&
+			    strspn(mask, "0,") < strlen(mask))
+				text = json_sprintf("%s%s", kinds[k].prefix, mask);
+		}
+		f->xps_queues += text != NULL;
+		json_array_append_new(f->xps, text ? text : json_null());
+	}
+	close(sys);
+}
+
 static void read_kernel(struct nic_facts *f)
 {
 	struct ethtool_coalesce c;
@@ -50,7 +89,11 @@ static void read_kernel(struct nic_facts *f)
 	f->tx_queues = et_tx_queues(f->name);
 	f->lro = et_feature(f->name, ET_FEATURE_LRO);
 	f->gro_hw = et_feature(f->name, ET_FEATURE_GRO_HW);
-	f->rx_usecs = et_coalesce(f->name, &c) ? -1 : (int)c.rx_coalesce_usecs;
+	if (!et_coalesce(f->name, &c)) {
+		f->rx_usecs = (int)c.rx_coalesce_usecs;
+		f->adaptive_rx = c.use_adaptive_rx_coalesce;
+	}
+	read_xps(f);
 	f->phc = -1;
 	if (!et_stamps(f->name, &t)) {
 		f->phc = t.phc_index;
@@ -72,7 +115,9 @@ int nic_facts_each(const struct bl_node_ref *ref, int (*fn)(const struct nic_fac
 	if (fd < 0)
 		return cli_fail("%s", err.text);
 	for (key = 0; key < n && !rc; key++) {
-		struct nic_facts f = { .lro = -1, .gro_hw = -1, .rx_usecs = -1, .phc = -1 };
+		struct nic_facts f = {
+			.lro = -1, .gro_hw = -1, .rx_usecs = -1, .phc = -1, .xps_queues = -1
+		};
 
 		if (bpf_map_lookup_elem(fd, &key, &f.nic) || f.nic.magic != BL_NIC_MAGIC ||
 		    f.nic.version != BL_NIC_VERSION)
@@ -83,39 +128,8 @@ int nic_facts_each(const struct bl_node_ref *ref, int (*fn)(const struct nic_fac
 		if (f.here)
 			read_kernel(&f);
 		rc = fn(&f, ctx);
+		json_decref(f.xps);
 	}
 	close(fd);
 	return rc;
-}
-
-const char *nic_side_text(unsigned int side)
-{
-	static const char *const texts[] = { [BL_NIC_UNKNOWN] = "down",
-					     [BL_NIC_IS_FIFO] = "FIFO",
-					     [BL_NIC_MADE] = "made",
-					     [BL_NIC_BROKEN] = "BROKEN",
-					     [BL_NIC_APART] = "apart" };
-
-	return side < sizeof(texts) / sizeof(texts[0]) ? texts[side] : "unknown";
-}
-
-char *nic_how_text(const struct bl_nic *nic, char *buf, unsigned int size)
-{
-	static const struct {
-		uint32_t bit;
-		const char *text;
-	} words[] = {
-		{ BL_NIC_BANDS, "bands" },     { BL_NIC_MQ, "mq" },
-		{ BL_NIC_QUEUE, "tx-queue" },  { BL_NIC_FLOWS, "flow-rules" },
-		{ BL_NIC_TABLE, "rss-table" }, { BL_NIC_CHANNELS, "channels" },
-		{ BL_NIC_LRO, "lro-off" },     { BL_NIC_GRO_HW, "gro-hw-off" },
-	};
-	unsigned int k, used = 0;
-
-	*buf = '\0';
-	for (k = 0; k < sizeof(words) / sizeof(words[0]) && used < size; k++)
-		if (nic->done & words[k].bit)
-			used += (unsigned int)snprintf(buf + used, size - used, "%s%s",
-						       used ? " " : "", words[k].text);
-	return buf;
 }

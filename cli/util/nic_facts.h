@@ -3,6 +3,7 @@
 #ifndef BARLINE_CLI_UTIL_NIC_FACTS_H
 #define BARLINE_CLI_UTIL_NIC_FACTS_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -19,8 +20,11 @@ struct nic_facts {
 	bool generic;                    /* XDP is in generic mode */
 	unsigned int rx_queues, tx_queues;
 	char qdisc[16];    /* kind of the root; "": none */
+	json_t *xps;       /* for each transmit queue its mask of CPUs, or null; NULL: not known */
+	int xps_queues;    /* transmit queues that have a mask; -1: not known */
 	int lro, gro_hw;   /* 1: on; 0: off; below: the driver has no such thing */
 	int rx_usecs;      /* interrupt coalescing; -1: not known */
+	bool adaptive_rx;  /* the driver changes it with the load */
 	int phc;           /* number of the NIC's PTP clock; -1: none, or not known */
 	bool hw_rx, hw_tx; /* it timestamps in hardware */
 	bool here;         /* the interface is in this network namespace, so the above is known */
@@ -38,5 +42,8 @@ const char *nic_side_text(unsigned int side);
 
 /** nic_how_text - what barline has changed, as a list of words; "" for nothing. Returns @buf. */
 char *nic_how_text(const struct bl_nic *nic, char *buf, unsigned int size);
+
+/** nic_facts_text - all that the kernel says of a NIC that is here, in one line. Returns @buf. */
+char *nic_facts_text(const struct nic_facts *f, char *buf, size_t size);
 
 #endif

@@ -270,12 +270,60 @@ RACK_TEST(switch__l3_forwards_by_route_and_neighbour)
 	expect(port, NO_ROUTE, "FAIL");
 }
 
+/* Sets the CPUs whose senders take the transmit queue of the host's NIC. */
+static void set_xps(const char *mask)
+{
+	on(host, "unshare -m sh -c 'mount -t sysfs s /sys && echo %s >%s/%s/queues/tx-0/xps_cpus'",
+	   mask, "/sys/class/net", nic);
+}
+
+/* The row of the host's NIC. */
+static json_t *show_nic(json_t **all)
+{
+	static char barline[512];
+	const char *const argv[] = { barline, "-j", "show", "nics", NULL };
+	int home = rack_away(host);
+
+	json_decref(*all);
+	CHECK(barline_path(barline, sizeof(barline)), "no command");
+	CHECK(!barline_run(all, argv) && *all, "it shows no NICs");
+	rack_back(home);
+	return json_array_get(json_object_get(*all, "nics"), 0);
+}
+
+/* What kind of NIC it is, and how its queues are picked. */
+RACK_TEST(host__facts_of_the_nic)
+{
+	json_t *all = NULL, *row;
+
+	start(false);
+	set_xps("0");
+	look(host);
+	expect(nic, "veth, native XDP, rings apart; transmit: ", "ok");
+	expect(nic, ", no XPS; receive: ", "ok");
+	expect(nic, "no hardware timestamps, no PTP clock", "ok");
+	row = show_nic(&all);
+	CHECK(json_integer_value(json_object_get(row, "xps_queues")) == 0 &&
+		      json_is_null(json_array_get(json_object_get(row, "xps"), 0)),
+	      "XPS is shown, although there is none");
+	set_xps("1");
+	look(host);
+	expect(nic, ", XPS on 1; receive: ", "ok");
+	row = show_nic(&all);
+	CHECK(json_integer_value(json_object_get(row, "xps_queues")) == 1 &&
+		      !strcmp(json_string_value(json_array_get(json_object_get(row, "xps"), 0)),
+			      "1"),
+	      "XPS is not shown");
+	json_decref(all);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(host__address_route_neighbour_carrier),
 		cmocka_unit_test(host__carrier),
 		cmocka_unit_test(host__route_of_another_table),
+		cmocka_unit_test(host__facts_of_the_nic),
 		cmocka_unit_test(host__address_on_its_bridge),
 		cmocka_unit_test(switch__l2_needs_its_bridge),
 		cmocka_unit_test(switch__l2_needs_one_bridge),
