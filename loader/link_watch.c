@@ -45,7 +45,6 @@
 #include "loader/load/attach.h"
 #include "loader/load/lower.h"
 #include "loader/load/maps.h"
-#include "loader/load/napi.h"
 #include "loader/load/pin.h"
 #include "loader/nic.h"
 #include "loader/node_priv.h"
@@ -63,11 +62,11 @@ static void pin_napi_threads(struct bl_node *n, struct bl_attached *a)
 	struct bl_err why;
 
 	a->home_cpu = -1;
-	if (n->cfg.role != BL_ROLE_SWITCH || !n->cfg.thread_napi)
+	if (n->cfg.role != BL_ROLE_SWITCH)
 		return;
-	if (bl_napi_thread(&a->iface, a->cpu, n->cfg.realtime, &why))
+	if (bl_nic_thread(n, a, &why))
 		bl_log(BL_LOG_WARN, "%s", why.text);
-	else if (a->iface.up)
+	else if (n->cfg.thread_napi && a->iface.up)
 		a->home_cpu = a->cpu;
 }
 

@@ -25,6 +25,7 @@
 #include "loader/load/attach.h"
 #include "loader/load/lower.h"
 #include "loader/load/maps.h"
+#include "loader/load/napi.h"
 #include "loader/load/nic_rx.h"
 #include "loader/load/nic_tx.h"
 #include "loader/load/pin.h"
@@ -249,6 +250,45 @@ int bl_nic_after(struct bl_node *n, const struct bl_attached *a, struct bl_err *
 	return rc;
 }
 
+/* Returns whether there was something to undo. */
+static bool undo_thread(const struct bl_iface *i, struct bl_nic *nic)
+{
+	if (!(nic->done & BL_NIC_PINNED))
+		return false;
+	bl_napi_undo(i, (int)nic->napi_cpu, nic->done & BL_NIC_THREADED);
+	nic->done &= ~(uint32_t)(BL_NIC_THREADED | BL_NIC_PINNED);
+	return true;
+}
+
+int bl_nic_thread(struct bl_node *n, const struct bl_attached *a, struct bl_err *err)
+{
+	struct slot s = slot_of(n, a);
+	struct bl_nic nic;
+	int threaded, rc = 0;
+
+	if (!load(&s, a->iface.ifindex, &nic))
+		return bl_fail(err, ENOENT, "the map %s has no record of %s", BL_MAP_NIC,
+			       a->iface.name);
+	if (!n->cfg.thread_napi) {
+		if (undo_thread(&a->iface, &nic))
+			rc = save(&nic, &s);
+		return rc ? bl_fail(err, -rc, "cannot write the map %s: %s", BL_MAP_NIC,
+				    strerror(-rc))
+			  : 0;
+	}
+	threaded = bl_napi_is_threaded(&a->iface);
+	if (threaded == 0 && !(nic.done & BL_NIC_PINNED))
+		nic.done |= BL_NIC_THREADED;
+	if (threaded >= 0) {
+		nic.done |= BL_NIC_PINNED;
+		nic.napi_cpu = (uint32_t)a->cpu;
+		rc = save(&nic, &s);
+	}
+	if (rc)
+		return bl_fail(err, -rc, "cannot write the map %s: %s", BL_MAP_NIC, strerror(-rc));
+	return bl_napi_thread(&a->iface, a->cpu, n->cfg.realtime, err);
+}
+
 /* ---- watching ---- */
 
 /* Whether the transmit side of a host is as it was found or made. */
@@ -354,20 +394,27 @@ void bl_nic_close(struct bl_node *n)
 
 /* ---- putting back ---- */
 
-static void restore_one(const struct slot *s, enum bl_role role, struct bl_nic *nic)
+static bool is_here(const struct bl_nic *nic, struct bl_iface *i)
 {
 	char name[IFNAMSIZ];
+
+	return if_indextoname(nic->ifindex, name) && !bl_iface_get(i, name, NULL) &&
+	       i->ifindex == (int)nic->ifindex;
+}
+
+static void restore_one(const struct slot *s, enum bl_role role, struct bl_nic *nic)
+{
 	struct bl_iface i;
 
 	/* With the interface went everything that was changed on it. */
-	if (!if_indextoname(nic->ifindex, name) || bl_iface_get(&i, name, NULL) ||
-	    i.ifindex != (int)nic->ifindex)
+	if (!is_here(nic, &i))
 		return;
 	/*
 	 * A clsact filter has no pin. The record, which is written before the filter is made, is
 	 * what names its interface.
 	 */
-	bl_detach_clsact(name, role);
+	bl_detach_clsact(i.name, role);
+	undo_thread(&i, nic);
 	/* The kernel's mq gives its default discipline only to queues that are in use. */
 	bl_rx_undo(&i, nic);
 	bl_tx_undo(&i, nic);
@@ -376,7 +423,18 @@ static void restore_one(const struct slot *s, enum bl_role role, struct bl_nic *
 	bpf_map_update_elem(s->fd, &s->key, nic, BPF_ANY);
 }
 
-void bl_nic_restore(const char *dir, enum bl_role role, int ifindex)
+static void unthread_one(const struct slot *s, enum bl_role role, struct bl_nic *nic)
+{
+	struct bl_iface i;
+
+	(void)role;
+	if (is_here(nic, &i) && undo_thread(&i, nic))
+		bpf_map_update_elem(s->fd, &s->key, nic, BPF_ANY);
+}
+
+/* Calls @fn for each sound record of the node with the pins in @dir. @ifindex: 0: any interface. */
+static void each_record(const char *dir, enum bl_role role, int ifindex,
+			void (*fn)(const struct slot *s, enum bl_role role, struct bl_nic *nic))
 {
 	struct bpf_map_info info = {};
 	uint32_t len = sizeof(info);
@@ -388,6 +446,16 @@ void bl_nic_restore(const char *dir, enum bl_role role, int ifindex)
 	if (!bpf_obj_get_info_by_fd(s.fd, &info, &len))
 		for (s.key = 0; s.key < info.max_entries; s.key++)
 			if (load(&s, ifindex, &nic))
-				restore_one(&s, role, &nic);
+				fn(&s, role, &nic);
 	close(s.fd);
+}
+
+void bl_nic_unthread(const char *dir, int ifindex)
+{
+	each_record(dir, BL_ROLE_SWITCH, ifindex, unthread_one);
+}
+
+void bl_nic_restore(const char *dir, enum bl_role role, int ifindex)
+{
+	each_record(dir, role, ifindex, restore_one);
 }

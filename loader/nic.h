@@ -28,6 +28,12 @@ int bl_nic_before(struct bl_node *n, const struct bl_attached *a, struct bl_err 
  */
 int bl_nic_after(struct bl_node *n, const struct bl_attached *a, struct bl_err *err);
 
+/**
+ * bl_nic_thread - makes the NAPI of @a's interface threaded, if the configuration wants that, and
+ * keeps its threads on the CPU of the port; else undoes that. Returns 0 or -errno.
+ */
+int bl_nic_thread(struct bl_node *n, const struct bl_attached *a, struct bl_err *err);
+
 /** bl_nic_watch - looks after the interfaces once per second from now on. Returns 0 or -errno. */
 int bl_nic_watch(struct bl_node *n, struct bl_err *err);
 
@@ -36,6 +42,13 @@ void bl_nic_check(struct bl_node *n);
 
 /** bl_nic_close - stops looking; what was made stays. */
 void bl_nic_close(struct bl_node *n);
+
+/**
+ * bl_nic_unthread - undoes bl_nic_thread() for the switch with the pins in @dir. Called before its
+ * links are detached, since a veth may have no NAPI without an XDP program, and a device without
+ * NAPI refuses to have it unthreaded. @ifindex: of this interface only; 0: of all.
+ */
+void bl_nic_unthread(const char *dir, int ifindex);
 
 /**
  * bl_nic_restore - removes the clsact filters of the node with the pins in @dir and puts back what

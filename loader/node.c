@@ -140,6 +140,7 @@ static void undo_fresh_start(struct bl_node *n)
 	if (!n->fresh)
 		return;
 	bl_bl0_remove(n->dir, NULL);
+	bl_nic_unthread(n->dir, 0);
 	bl_detach_links(n->dir, NULL, NULL);
 	bl_chain_give_back(n->dir, -1);
 	bl_nic_restore(n->dir, n->cfg.role, 0);
@@ -419,6 +420,8 @@ static int detach_in_netns(enum bl_role role, struct bl_err *err)
 		bl_detach_clsact("lo", BL_ROLE_HOST);
 	}
 	bl_links_each(dir, collect_xdp_name, &names);
+	if (!rc)
+		bl_nic_unthread(dir, 0);
 	if (!rc)
 		rc = bl_detach_links(dir, NULL, err);
 	if (!rc)

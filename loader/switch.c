@@ -463,6 +463,7 @@ static int attach_programs(struct bl_node *n, const struct bl_switch_plan *p,
 	for (k = 0; k < BL_SW_PORTS_MAX; k++) {
 		if (!p->old_port[k].ifindex || bl_port_by_name(p->port, p->old_port[k].name) >= 0)
 			continue;
+		bl_nic_unthread(n->dir, (int)p->old_port[k].ifindex);
 		rc = bl_detach_links(n->dir, p->old_port[k].name, err);
 		if (rc)
 			return rc;

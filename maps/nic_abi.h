@@ -32,15 +32,17 @@
 
 /* Bits of struct bl_nic.done. */
 enum bl_nic_done {
-	BL_NIC_BANDS = 1 << 0,    /* two bands in place of the root, or of an mq's first queue */
-	BL_NIC_MQ = 1 << 1,       /* the root is barline's mq; before, it was the kernel's */
-	BL_NIC_QUEUE = 1 << 2,    /* a filter of clsact picks the transmit queue */
-	BL_NIC_CLSACT = 1 << 3,   /* there was no clsact */
-	BL_NIC_LRO = 1 << 4,      /* large receive offload was on */
-	BL_NIC_GRO_HW = 1 << 5,   /* GRO in hardware was on */
-	BL_NIC_CHANNELS = 1 << 6, /* the NIC had @channels queues, now it has one */
-	BL_NIC_FLOWS = 1 << 7,    /* flow rules steer ordered frames to receive queue 0 */
-	BL_NIC_TABLE = 1 << 8,    /* the indirection table names receive queue 0 only */
+	BL_NIC_BANDS = 1 << 0,     /* two bands in place of the root, or of an mq's first queue */
+	BL_NIC_MQ = 1 << 1,        /* the root is barline's mq; before, it was the kernel's */
+	BL_NIC_QUEUE = 1 << 2,     /* a filter of clsact picks the transmit queue */
+	BL_NIC_CLSACT = 1 << 3,    /* there was no clsact */
+	BL_NIC_LRO = 1 << 4,       /* large receive offload was on */
+	BL_NIC_GRO_HW = 1 << 5,    /* GRO in hardware was on */
+	BL_NIC_CHANNELS = 1 << 6,  /* the NIC had @channels queues, now it has one */
+	BL_NIC_FLOWS = 1 << 7,     /* flow rules steer ordered frames to receive queue 0 */
+	BL_NIC_TABLE = 1 << 8,     /* the indirection table names receive queue 0 only */
+	BL_NIC_THREADED = 1 << 10, /* the NAPI was not threaded, now it is */
+	BL_NIC_PINNED = 1 << 11,   /* the threads of the NAPI are kept on CPU @napi_cpu */
 };
 
 /* How one direction of a NIC keeps the order. */
@@ -73,8 +75,10 @@ struct bl_nic {
 	__u16 port_count;
 	__u64 repaired; /* times that the daemon has made something again that others had removed */
 	char why[192];  /* BL_NIC_BROKEN: what is missing, in one sentence */
+	__u32 napi_cpu; /* BL_NIC_PINNED: the CPU */
+	__u32 reserved_end;
 };
-_Static_assert(sizeof(struct bl_nic) == 4416, "ABI");
+_Static_assert(sizeof(struct bl_nic) == 4424, "ABI");
 _Static_assert(__builtin_offsetof(struct bl_nic, rule) == 32, "ABI");
 _Static_assert(__builtin_offsetof(struct bl_nic, rss) == 100, "ABI");
 _Static_assert(__builtin_offsetof(struct bl_nic, repaired) == 4216, "ABI");

@@ -22,10 +22,11 @@ char *nic_how_text(const struct bl_nic *nic, char *buf, unsigned int size)
 		uint32_t bit;
 		const char *text;
 	} words[] = {
-		{ BL_NIC_BANDS, "bands" },     { BL_NIC_MQ, "mq" },
-		{ BL_NIC_QUEUE, "tx-queue" },  { BL_NIC_FLOWS, "flow-rules" },
-		{ BL_NIC_TABLE, "rss-table" }, { BL_NIC_CHANNELS, "channels" },
-		{ BL_NIC_LRO, "lro-off" },     { BL_NIC_GRO_HW, "gro-hw-off" },
+		{ BL_NIC_BANDS, "bands" },         { BL_NIC_MQ, "mq" },
+		{ BL_NIC_QUEUE, "tx-queue" },      { BL_NIC_FLOWS, "flow-rules" },
+		{ BL_NIC_TABLE, "rss-table" },     { BL_NIC_CHANNELS, "channels" },
+		{ BL_NIC_LRO, "lro-off" },         { BL_NIC_GRO_HW, "gro-hw-off" },
+		{ BL_NIC_PINNED, "napi-threads" },
 	};
 	unsigned int k, used = 0;
 

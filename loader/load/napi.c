@@ -58,6 +58,19 @@ static int open_sysfs_of(const struct bl_iface *i)
 	return -ENXIO;
 }
 
+int bl_napi_is_threaded(const struct bl_iface *i)
+{
+	int sys = open_sysfs_of(i), rc;
+	char path[128], text[16];
+
+	if (sys < 0)
+		return sys;
+	snprintf(path, sizeof(path), "class/net/%s/threaded", i->name);
+	rc = bl_read_line(sys, path, text, sizeof(text));
+	close(sys);
+	return rc ? rc : atoi(text);
+}
+
 /* Writes @value to the attribute @attr of @i in sysfs. Returns 0 or -errno. */
 static int write_sysfs_attr(const struct bl_iface *i, const char *attr, const char *value)
 {
@@ -316,20 +329,28 @@ static bool is_napi_thread(pid_t pid)
 }
 
 /*
- * Pins the threads in @t, which the kernel named, to @cpu. If @t is empty, or has numbers of
- * another pid namespace, the threads are searched by name.
+ * Finds the threads of @i. If the kernel does not name them, or with numbers of another pid
+ * namespace, they are searched by name.
  */
-static int pin_threads(const struct bl_iface *i, struct threads *t, int cpu, enum bl_realtime how,
-		       struct bl_err *err)
+static void find_threads(const struct bl_iface *i, struct threads *t)
 {
-	cpu_set_t set;
 	int k;
 
+	ask_napi_threads(i, t);
 	for (k = 0; k < t->n; k++)
 		if (!is_napi_thread(t->pid[k]))
 			t->n = 0;
 	if (!t->n)
 		search_napi_threads(i, t);
+}
+
+static int pin_threads(const struct bl_iface *i, int cpu, enum bl_realtime how, struct bl_err *err)
+{
+	struct threads found, *t = &found;
+	cpu_set_t set;
+	int k;
+
+	find_threads(i, t);
 	if (!t->n)
 		return bl_fail(err, ESRCH,
 			       "no napi/%s thread can be seen, so port %s cannot be kept on CPU "
@@ -392,13 +413,39 @@ int bl_steer_open(int map, int prog, const struct bl_node_cfg *cfg, struct bl_er
 
 int bl_napi_thread(const struct bl_iface *i, int cpu, enum bl_realtime how, struct bl_err *err)
 {
-	struct threads t;
-	int rc;
+	int rc = bl_napi_is_threaded(i) > 0 ? 0 : enable_threaded_napi(i, err);
 
-	rc = enable_threaded_napi(i, err);
 	/* An interface that is down has no threads yet. */
-	if (rc || !i->up)
-		return rc;
-	ask_napi_threads(i, &t);
-	return pin_threads(i, &t, cpu, how, err);
+	return rc || !i->up ? rc : pin_threads(i, cpu, how, err);
+}
+
+void bl_napi_undo(const struct bl_iface *i, int cpu, bool stop)
+{
+	cpu_set_t is, mine, usual;
+	struct threads t;
+	int k, rc;
+
+	CPU_ZERO(&mine);
+	CPU_SET(cpu, &mine);
+	/* kthreadd, the parent of all kernel threads, which they have their CPUs from. */
+	if (!is_kernel_thread(2, "kthreadd", true) || sched_getaffinity(2, sizeof(usual), &usual))
+		memset(&usual, 0xff, sizeof(usual));
+	/* Before 6.17 the threads live on when they are not used any more. */
+	find_threads(i, &t);
+	for (k = 0; k < t.n; k++) {
+		if (sched_getaffinity(t.pid[k], sizeof(is), &is) || !CPU_EQUAL(&is, &mine))
+			continue;
+		sched_setaffinity(t.pid[k], sizeof(usual), &usual);
+		bl_prio_usual(t.pid[k]);
+	}
+	rc = bl_napi_is_threaded(i);
+	if (!stop || rc == 0 || rc > 1)
+		return;
+	rc = write_sysfs_attr(i, "threaded", "0");
+	if (rc)
+		bl_log(BL_LOG_WARN,
+		       "the NAPI of %s stays threaded: %s; `echo 0 > /sys/class/net/%s/threaded`",
+		       i->name,
+		       rc == -EOPNOTSUPP ? "it has none without an XDP program" : strerror(-rc),
+		       i->name);
 }

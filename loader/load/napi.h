@@ -3,6 +3,7 @@
 #ifndef BARLINE_NAPI_H
 #define BARLINE_NAPI_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -17,6 +18,18 @@ struct bl_node_cfg;
  * threads of an interface that is down: it has none yet. Returns 0 or -errno.
  */
 int bl_napi_thread(const struct bl_iface *i, int cpu, enum bl_realtime how, struct bl_err *err);
+
+/**
+ * bl_napi_is_threaded - the kernel's attribute "threaded". 0: the NAPI of @i is not threaded; 1: it
+ * is; 2: its threads poll busily, which barline never sets; -errno: not known.
+ */
+int bl_napi_is_threaded(const struct bl_iface *i);
+
+/**
+ * bl_napi_undo - undoes bl_napi_thread(): those threads of @i that are kept on @cpu get the CPUs
+ * and the scheduling of a new kernel thread. @stop: the NAPI is not threaded any more, either.
+ */
+void bl_napi_undo(const struct bl_iface *i, int cpu, bool stop);
 
 /**
  * bl_napi_give - gives the attributes in sysfs that the functions above and below write to a user

@@ -97,6 +97,17 @@ int bl_prio_first(pid_t tid, const cpu_set_t *cpus, enum bl_realtime how, int rt
 	return 0;
 }
 
+void bl_prio_usual(pid_t tid)
+{
+	struct bl_sched_attr attr = { .size = sizeof(attr), .policy = SCHED_OTHER };
+	struct sched_param none = { 0 };
+
+	/* Without a time slice of its own a thread has the kernel's. */
+	if (syscall(SYS_sched_setattr, tid, &attr, 0) &&
+	    !sched_setscheduler(tid, SCHED_OTHER, &none))
+		setpriority(PRIO_PROCESS, (id_t)tid, 0);
+}
+
 int bl_realtime_parse(const char *text)
 {
 	static const char *const names[] = {

@@ -27,4 +27,7 @@ int bl_realtime_parse(const char *text);
  */
 int bl_prio_first(pid_t tid, const cpu_set_t *cpus, enum bl_realtime how, int rt_priority);
 
+/** bl_prio_usual - undoes bl_prio_first(): @tid is scheduled as a new kernel thread is. */
+void bl_prio_usual(pid_t tid);
+
 #endif

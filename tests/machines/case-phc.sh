@@ -41,7 +41,8 @@ settings() {
 			tc qdisc show dev \$i | sort
 			tc filter show dev \$i egress 2>&1
 			tc filter show dev \$i ingress 2>&1
-			grep . /sys/class/net/\$i/queues/*/[xr]ps_cpus
+			grep . /sys/class/net/\$i/queues/*/[xr]ps_cpus \
+				/sys/class/net/\$i/threaded
 			for o in k l x n c T; do ethtool -\$o \$i 2>&1; done
 			ip addr show dev \$i
 			ip route show dev \$i
@@ -251,5 +252,5 @@ rounds h1 host &
 h1_rounds=$!
 rounds sw switch
 wait "$h1_rounds" || fail "h1: see above"
-ok "h1 and sw, ${ROUNDS:-3} times attached and detached: qdiscs, filters, XPS, ethtool's" \
+ok "h1 and sw, ${ROUNDS:-3} times attached and detached: qdiscs, filters, XPS, NAPI, ethtool's" \
 	"settings, addresses and routes as before, byte for byte"

@@ -30,7 +30,8 @@ state() {
 	tc qdisc show dev "$1" | sort
 	tc filter show dev "$1" egress
 	tc filter show dev "$1" ingress
-	for f in /sys/class/net/"$1"/queues/*/xps_cpus /sys/class/net/"$1"/queues/*/rps_cpus; do
+	for f in /sys/class/net/"$1"/queues/*/xps_cpus /sys/class/net/"$1"/queues/*/rps_cpus \
+		/sys/class/net/"$1"/threaded; do
 		echo "$f $(cat "$f" 2>/dev/null)"
 	done
 	ethtool -k "$1"; ethtool -l "$1"; ethtool -x "$1"; ethtool -n "$1"; ethtool -c "$1"

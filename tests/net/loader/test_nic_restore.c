@@ -3,9 +3,17 @@
  * What a node leaves on its interfaces: nothing, also if its daemon was killed while it started
  * (loader/nic.c). The kernel is taken to be one without tcx, where egress programs are filters of a
  * clsact, which have no pin.
+ *
+ * Threads of NAPI are visible in all PID namespaces of the machine, and other tests have ports of
+ * the same names. So the ports whose threads are looked at have names of their own.
  */
+#include <dirent.h>
+#include <sched.h>
+#include <sys/syscall.h>
+
 #include "loader/clean.h"
 #include "loader/load/attach.h"
+#include "loader/load/sysfs.h"
 #include "tests/net/rack.h"
 
 /* Whether @ifname of @node has a filter of barline. */
@@ -138,12 +146,190 @@ RACK_TEST(filter_of_another_role__stays)
 	CHECK(!has_filter(h, "eth0"), "a host has not removed its filter");
 }
 
+/* ---- threaded NAPI ---- */
+
+static bool thread_napi = true;
+static unsigned int left_out = 99; /* index of the port that is not configured */
+
+static void threads(struct bl_node_cfg *cfg, const struct lab_node *n)
+{
+	unsigned int k;
+
+	if (n->kind == LAB_HOST)
+		return;
+	cfg->thread_napi = thread_napi;
+	if (left_out >= cfg->ports_count)
+		return;
+	for (k = 0; k < cfg->fdb_count;)
+		if (!strcmp(cfg->fdb[k].ifname, cfg->ports[left_out].ifname))
+			cfg->fdb[k] = cfg->fdb[--cfg->fdb_count];
+		else
+			k++;
+	cfg->ports[left_out] = cfg->ports[cfg->ports_count - 1];
+	cfg->ports_count--;
+}
+
+static const char *port(unsigned int k)
+{
+	return rack.lab.nodes[0].ports[k].ifname;
+}
+
+/* Reads the attribute "threaded" of port @k of the switch, or writes it if @set is not NULL. */
+static int threaded(unsigned int k, const char *set)
+{
+	int home = rack_away(0), sys = bl_sysfs_open(), fd;
+	char path[64], c = 0;
+
+	snprintf(path, sizeof(path), "class/net/%s/threaded", port(k));
+	fd = openat(sys, path, set ? O_WRONLY : O_RDONLY);
+	CHECK(fd >= 0 && (set ? write(fd, set, 1) : read(fd, &c, 1)) == 1, "%s: %s", path,
+	      strerror(errno));
+	close(fd);
+	close(sys);
+	rack_back(home);
+	return c - '0';
+}
+
+/*
+ * Returns how many threads the NAPI of port @k has. @pinned: those kept on one CPU, or not
+ * scheduled as usual.
+ */
+static unsigned int napi_threads(unsigned int k, unsigned int *pinned)
+{
+	struct { /* struct sched_attr of the kernel, version 0 */
+		uint32_t size, policy;
+		uint64_t flags;
+		int32_t nice;
+		uint32_t priority;
+		uint64_t runtime, deadline, period;
+	} is, usual;
+	char path[300], comm[80], want[32];
+	unsigned int found = 0;
+	struct dirent *e;
+	cpu_set_t set;
+	DIR *d = opendir("/proc");
+	FILE *f;
+
+	*pinned = 0;
+	CHECK(d, "%s", strerror(errno));
+	CHECK(!syscall(SYS_sched_getattr, 2, &usual, sizeof(usual), 0), "%s", strerror(errno));
+	snprintf(want, sizeof(want), "napi/%s-", port(k));
+	while ((e = readdir(d))) {
+		snprintf(path, sizeof(path), "/proc/%s/comm", e->d_name);
+		f = e->d_name[0] >= '0' && e->d_name[0] <= '9' ? fopen(path, "r") : NULL;
+		if (!f)
+			continue;
+		if (fgets(comm, sizeof(comm), f) && !strncmp(comm, want, strlen(want))) {
+			pid_t pid = atoi(e->d_name);
+
+			found++;
+			CHECK(!sched_getaffinity(pid, sizeof(set), &set), "%s", strerror(errno));
+			CHECK(!syscall(SYS_sched_getattr, pid, &is, sizeof(is), 0), "%s",
+			      strerror(errno));
+			*pinned += CPU_COUNT(&set) == 1 || is.policy != usual.policy ||
+				   is.nice != usual.nice || is.runtime != usual.runtime;
+		}
+		fclose(f);
+	}
+	closedir(d);
+	return found;
+}
+
+/*
+ * Gives the ports names of their own. Port 1 has NAPI without XDP, too, and it is threaded already.
+ */
+static void open_threaded(void)
+{
+	unsigned int k;
+	char cmd[300];
+	int home;
+
+	bl_no_tcx = true;
+	rack.lab.spec.hosts = 3;
+	rack.tweak = threads;
+	rack.closed = 1;
+	rack_open();
+	home = rack_away(0);
+	for (k = 0; k < 3; k++) {
+		snprintf(cmd, sizeof(cmd),
+			 "ip link set %s down && ip link set %s name p%u.%d && ip link set p%u.%d "
+			 "up && ethtool -K p%u.%d gro %s",
+			 port(k), port(k), k, getpid(), k, getpid(), k, getpid(),
+			 k == 1 ? "on" : "off");
+		CHECK(!system(cmd), "%s", cmd);
+		snprintf(rack.lab.nodes[0].ports[k].ifname, IFNAMSIZ, "p%u.%d", k, getpid());
+	}
+	rack_back(home);
+	threaded(1, "1");
+}
+
+static void detach_switch(void)
+{
+	struct bl_err err;
+
+	rack_close_node(0);
+	CHECK(!bl_node_detach(BL_ROLE_SWITCH, path_of(0), &err), "%s", err.text);
+}
+
+RACK_TEST(threaded_napi__put_back)
+{
+	unsigned int pinned, k;
+
+	open_threaded();
+	CHECK(napi_threads(1, &pinned) && !pinned, "port 1 has no thread, or it is pinned");
+	rack_open_node(0);
+	for (k = 0; k < 3; k++) {
+		CHECK(threaded(k, NULL) == 1, "port %u is not threaded", k);
+		CHECK(napi_threads(k, &pinned) && pinned == napi_threads(k, &pinned),
+		      "port %u: %u pinned threads", k, pinned);
+	}
+	detach_switch();
+	for (k = 0; k < 3; k++) {
+		CHECK(threaded(k, NULL) == (k == 1), "port %u: threaded is %d after detach", k,
+		      threaded(k, NULL));
+		napi_threads(k, &pinned);
+		CHECK(!pinned, "port %u: %u threads are pinned after detach", k, pinned);
+	}
+	CHECK(napi_threads(1, &pinned), "port 1 has no thread any more");
+}
+
+/* Without thread_napi, and without a port, the next daemon puts back what the one before did. */
+RACK_TEST(threaded_napi__not_configured_any_more)
+{
+	unsigned int pinned;
+
+	open_threaded();
+	rack_open_node(0);
+	rack_close_node(0);
+	left_out = 2;
+	rack_open_node(0);
+	CHECK(threaded(0, NULL) == 1, "port 0 is not threaded");
+	CHECK(threaded(2, NULL) == 0, "the port that was taken out is threaded");
+	is_clean(0, port(2), "after it was taken out");
+	rack_close_node(0);
+	thread_napi = false;
+	rack_open_node(0);
+	CHECK(threaded(0, NULL) == 0, "port 0 is threaded");
+	CHECK(threaded(1, NULL) == 1, "port 1, which was threaded before, is not");
+	CHECK(napi_threads(1, &pinned) && !pinned, "port 1: %u threads are pinned", pinned);
+	/* What somebody else sets meanwhile stays. */
+	thread_napi = true;
+	rack_close_node(0);
+	rack_open_node(0);
+	threaded(0, "0");
+	threaded(1, "0");
+	detach_switch();
+	CHECK(threaded(0, NULL) == 0 && threaded(1, NULL) == 0, "threaded again by a detach");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(switch_killed__then_detached),
 		cmocka_unit_test(host_killed),
 		cmocka_unit_test(filter_of_another_role__stays),
+		cmocka_unit_test(threaded_napi__put_back),
+		cmocka_unit_test(threaded_napi__not_configured_any_more),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -100,6 +100,13 @@ static void bl_prio_first__there_and_back(void **state)
 	assert_int_equal(setpriority(PRIO_PROCESS, (id_t)tid, -7), 0);
 	assert_int_equal(bl_prio_first(tid, &none, BL_RT_NEVER, 1), 0);
 	expect_sliced(tid, own < 0 ? own : 0);
+	bl_prio_usual(tid);
+	assert_int_equal(sched_getscheduler(tid), SCHED_OTHER);
+	assert_int_equal(getpriority(PRIO_PROCESS, (id_t)tid), 0);
+	assert_int_not_equal(slice_of(tid), BL_PRIO_SLICE_NS);
+	assert_int_equal(bl_prio_first(tid, &none, BL_RT_ALWAYS, 1), 0);
+	bl_prio_usual(tid);
+	assert_int_equal(sched_getscheduler(tid), SCHED_OTHER);
 }
 
 int main(void)
