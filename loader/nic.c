@@ -99,7 +99,7 @@ static int open_map(const char *dir)
 
 int bl_nic_open(struct bl_node *n, struct bl_err *err)
 {
-	unsigned int entries = n->cfg.role == BL_ROLE_SWITCH ? BL_SW_PORTS_MAX : LO + 1;
+	unsigned int entries = n->cfg.role == BL_ROLE_SWITCH ? 2 * BL_SW_PORTS_MAX : LO + 1;
 	char path[BL_PATH_MAX];
 	int rc;
 
@@ -145,6 +145,24 @@ static struct bl_rx_want wanted(const struct bl_node *n)
 				    .one_queue = n->cfg.one_queue };
 }
 
+/*
+ * A new port may get the number of one that leaves, whose record is needed until the programs have
+ * been swapped. Moves that record to a free entry. Returns 0 or -errno.
+ */
+static int make_room(const struct slot *s)
+{
+	struct slot to = { .fd = s->fd, .key = BL_SW_PORTS_MAX };
+	char name[IFNAMSIZ];
+	struct bl_nic old, there;
+
+	if (!load(s, 0, &old) || !if_indextoname(old.ifindex, name))
+		return 0;
+	while (load(&to, 0, &there) && there.ifindex != old.ifindex &&
+	       if_indextoname(there.ifindex, name))
+		to.key++;
+	return save(&old, (void *)&to);
+}
+
 int bl_nic_before(struct bl_node *n, const struct bl_attached *a, struct bl_err *err)
 {
 	const struct bl_rx_want want = wanted(n);
@@ -154,6 +172,9 @@ int bl_nic_before(struct bl_node *n, const struct bl_attached *a, struct bl_err 
 
 	if (load(&s, a->iface.ifindex, &nic))
 		return 0;
+	rc = n->cfg.role == BL_ROLE_SWITCH ? make_room(&s) : 0;
+	if (rc)
+		return bl_fail(err, -rc, "cannot write the map %s: %s", BL_MAP_NIC, strerror(-rc));
 	if (!has_clsact(a->iface.ifindex))
 		nic.done |= BL_NIC_CLSACT;
 	rc = save(&nic, &s);

@@ -468,7 +468,6 @@ static int attach_programs(struct bl_node *n, const struct bl_switch_plan *p,
 		if (rc)
 			return rc;
 		bl_chain_give_back(n->dir, (int)k);
-		bl_detach_clsact(p->old_port[k].name, BL_ROLE_SWITCH);
 		bl_nic_restore(n->dir, BL_ROLE_SWITCH, (int)p->old_port[k].ifindex);
 		bl_log(BL_LOG_INFO, "port %u (%s) is no longer a port of this switch", k,
 		       p->old_port[k].name);

@@ -15,7 +15,11 @@
 
 #include "maps/host_abi.h"
 
-/* array: 0 on a host, the port's number on a switch -> struct bl_nic */
+/*
+ * array: 0 on a host, the port's number on a switch -> struct bl_nic. Entry 1 of a host is its lo.
+ * The entries of a switch from BL_SW_PORTS_MAX on are records of interfaces whose number another
+ * port has got, until what was changed on them is put back.
+ */
 #define BL_MAP_NIC     "nic"
 
 #define BL_NIC_MAGIC   0x4e494331 /* "NIC1" */

@@ -322,6 +322,33 @@ RACK_TEST(threaded_napi__not_configured_any_more)
 	CHECK(threaded(0, NULL) == 0 && threaded(1, NULL) == 0, "threaded again by a detach");
 }
 
+/* A port that gets the number of one that is taken out does not get its record. */
+RACK_TEST(port__replaced_by_another)
+{
+	unsigned int k;
+
+	open_threaded();
+	for (k = 0; k < 2; k++) {
+		left_out = 1;
+		rack_open_node(0);
+		CHECK(threaded(2, NULL) == 1, "port 2 is not threaded");
+		rack_close_node(0);
+		left_out = 2;
+		rack_open_node(0);
+		CHECK(threaded(2, NULL) == 0, "port 2 was taken out and is threaded");
+		is_clean(0, port(2), "after it was taken out");
+		CHECK(has_filter(0, port(1)), "the port in its place has no filter");
+		rack_close_node(0);
+	}
+	rack_open_node(0);
+	detach_switch();
+	for (k = 0; k < 3; k++) {
+		CHECK(threaded(k, NULL) == (k == 1), "port %u: threaded is %d after detach", k,
+		      threaded(k, NULL));
+		is_clean(0, port(k), "after detach");
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -330,6 +357,7 @@ int main(void)
 		cmocka_unit_test(filter_of_another_role__stays),
 		cmocka_unit_test(threaded_napi__put_back),
 		cmocka_unit_test(threaded_napi__not_configured_any_more),
+		cmocka_unit_test(port__replaced_by_another),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
