@@ -13,6 +13,8 @@
 
 #define ET_FEATURE_LRO    "rx-lro"
 #define ET_FEATURE_GRO_HW "rx-gro-hw"
+#define ET_FEATURE_VLAN   "rx-vlan-hw-parse"      /* ethtool -K: rxvlan */
+#define ET_FEATURE_STAG   "rx-vlan-stag-hw-parse" /* the same for tags of 802.1ad */
 
 #define ET_RULES_MAX      8192 /* flow rules of a NIC that are looked at */
 

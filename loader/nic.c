@@ -168,14 +168,15 @@ int bl_nic_before(struct bl_node *n, const struct bl_attached *a, struct bl_err 
 	const struct bl_rx_want want = wanted(n);
 	struct slot s = slot_of(n, a);
 	struct bl_nic nic;
+	bool known;
 	int rc;
 
-	if (load(&s, a->iface.ifindex, &nic))
-		return 0;
-	rc = n->cfg.role == BL_ROLE_SWITCH ? make_room(&s) : 0;
+	/* A record of before may be of a build that turned fewer offloads off. */
+	known = load(&s, a->iface.ifindex, &nic);
+	rc = !known && n->cfg.role == BL_ROLE_SWITCH ? make_room(&s) : 0;
 	if (rc)
 		return bl_fail(err, -rc, "cannot write the map %s: %s", BL_MAP_NIC, strerror(-rc));
-	if (!has_clsact(a->iface.ifindex))
+	if (!known && !has_clsact(a->iface.ifindex))
 		nic.done |= BL_NIC_CLSACT;
 	rc = save(&nic, &s);
 	if (rc)

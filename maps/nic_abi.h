@@ -47,6 +47,8 @@ enum bl_nic_done {
 	BL_NIC_TABLE = 1 << 8,     /* the indirection table names receive queue 0 only */
 	BL_NIC_THREADED = 1 << 10, /* the NAPI was not threaded, now it is */
 	BL_NIC_PINNED = 1 << 11,   /* the threads of the NAPI are kept on CPU @napi_cpu */
+	BL_NIC_VLAN = 1 << 12,     /* the hardware took VLAN tags off what it received */
+	BL_NIC_STAG = 1 << 13,     /* and those of 802.1ad */
 };
 
 /* How one direction of a NIC keeps the order. */

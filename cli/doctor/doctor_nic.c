@@ -74,6 +74,13 @@ static int check_nic(const struct nic_facts *f, void *ctx)
 		      "(NetworkManager, udev, tuned), and exempt this interface from it",
 		      "its queues were changed by others %llu times, and made a FIFO again",
 		      (unsigned long long)nic->repaired);
+	if (f->rxvlan > 0)
+		found(l->to, FOUND_WARN, what,
+		      "`ethtool -K IFNAME rxvlan off rx-vlan-stag-hw-parse off`; where the driver "
+		      "does not let them change, use no VLAN tags on ordered links",
+		      "the hardware takes VLAN tags off frames before XDP sees them: ordered "
+		      "frames "
+		      "that have one lose it");
 	if (f->rx_usecs > 0)
 		found(l->to, FOUND_WARN, what, "`ethtool -C IFNAME adaptive-rx off rx-usecs 0`",
 		      "interrupts wait up to %d us for more frames: each hop is late by as much",

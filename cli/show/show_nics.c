@@ -44,6 +44,7 @@ static int add_row(const struct nic_facts *f, void *ctx)
 	json_object_set(row, "xps", f->xps ? f->xps : json_null());
 	json_object_set_new(row, "lro", f->lro < 0 ? json_null() : json_boolean(f->lro));
 	json_object_set_new(row, "gro_hw", f->gro_hw < 0 ? json_null() : json_boolean(f->gro_hw));
+	json_object_set_new(row, "rxvlan", f->rxvlan < 0 ? json_null() : json_boolean(f->rxvlan));
 	json_object_set_new(row, "hardware_timestamps", json_boolean(f->hw_rx && f->hw_tx));
 	json_object_set_new(row, "phc", f->phc < 0 ? json_null() : json_integer(f->phc));
 	json_array_append_new(r->to, row);

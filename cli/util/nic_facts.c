@@ -89,6 +89,9 @@ static void read_kernel(struct nic_facts *f)
 	f->tx_queues = et_tx_queues(f->name);
 	f->lro = et_feature(f->name, ET_FEATURE_LRO);
 	f->gro_hw = et_feature(f->name, ET_FEATURE_GRO_HW);
+	f->rxvlan = et_feature(f->name, ET_FEATURE_VLAN);
+	if (et_feature(f->name, ET_FEATURE_STAG) == 1)
+		f->rxvlan = 1;
 	if (!et_coalesce(f->name, &c)) {
 		f->rx_usecs = (int)c.rx_coalesce_usecs;
 		f->adaptive_rx = c.use_adaptive_rx_coalesce;
@@ -115,9 +118,12 @@ int nic_facts_each(const struct bl_node_ref *ref, int (*fn)(const struct nic_fac
 	if (fd < 0)
 		return cli_fail("%s", err.text);
 	for (key = 0; key < n && !rc; key++) {
-		struct nic_facts f = {
-			.lro = -1, .gro_hw = -1, .rx_usecs = -1, .phc = -1, .xps_queues = -1
-		};
+		struct nic_facts f = { .lro = -1,
+				       .gro_hw = -1,
+				       .rxvlan = -1,
+				       .rx_usecs = -1,
+				       .phc = -1,
+				       .xps_queues = -1 };
 
 		if (bpf_map_lookup_elem(fd, &key, &f.nic) || f.nic.magic != BL_NIC_MAGIC ||
 		    f.nic.version != BL_NIC_VERSION)

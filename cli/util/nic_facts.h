@@ -22,7 +22,8 @@ struct nic_facts {
 	char qdisc[16];    /* kind of the root; "": none */
 	json_t *xps;       /* for each transmit queue its mask of CPUs, or null; NULL: not known */
 	int xps_queues;    /* transmit queues that have a mask; -1: not known */
-	int lro, gro_hw;   /* 1: on; 0: off; below: the driver has no such thing */
+	int lro, gro_hw;   /* 1: on; 0: off; below: not known */
+	int rxvlan;        /* the same: VLAN tags are taken off before XDP sees them */
 	int rx_usecs;      /* interrupt coalescing; -1: not known */
 	bool adaptive_rx;  /* the driver changes it with the load */
 	int phc;           /* number of the NIC's PTP clock; -1: none, or not known */

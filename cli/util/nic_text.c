@@ -26,7 +26,8 @@ char *nic_how_text(const struct bl_nic *nic, char *buf, unsigned int size)
 		{ BL_NIC_QUEUE, "tx-queue" },      { BL_NIC_FLOWS, "flow-rules" },
 		{ BL_NIC_TABLE, "rss-table" },     { BL_NIC_CHANNELS, "channels" },
 		{ BL_NIC_LRO, "lro-off" },         { BL_NIC_GRO_HW, "gro-hw-off" },
-		{ BL_NIC_PINNED, "napi-threads" },
+		{ BL_NIC_PINNED, "napi-threads" }, { BL_NIC_VLAN, "rxvlan-off" },
+		{ BL_NIC_STAG, "rxsvlan-off" },
 	};
 	unsigned int k, used = 0;
 
@@ -82,6 +83,7 @@ char *nic_facts_text(const struct nic_facts *f, char *buf, size_t size)
 			f->adaptive_rx ? " (adaptive)" : "");
 	n = add_offload(buf, size, n, "LRO", f->lro);
 	n = add_offload(buf, size, n, "GRO_HW", f->gro_hw);
+	n = add_offload(buf, size, n, "rxvlan", f->rxvlan);
 	n = add(buf, size, n, "; %shardware timestamps", f->hw_rx && f->hw_tx ? "" : "no ");
 	if (f->phc < 0)
 		add(buf, size, n, ", no PTP clock");

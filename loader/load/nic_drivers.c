@@ -32,7 +32,9 @@ static const struct bl_nic_driver drivers[] = {
 	{ "tg3", BL_RINGS_NONE, "", "It works in generic mode only." },
 	{ "tun", BL_RINGS_SHARED, "4.14", "" },
 	{ "veth", BL_RINGS_APART, "4.19",
-	  "Both ends need an XDP program, or frames that XDP redirects are dropped." },
+	  "Both ends need an XDP program, or frames that XDP redirects are dropped. A VLAN "
+	  "device on one end needs `ethtool -K IFNAME txvlan off` there, or the tag comes beside "
+	  "the frame." },
 	{ "virtio_net", BL_RINGS_MIXED, "4.10",
 	  "Rings of their own need twice as many queues as CPUs. Receive offloads of the guest are "
 	  "turned off." },

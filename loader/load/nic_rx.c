@@ -19,7 +19,9 @@
  *   3. with one_queue: one channel (ethtool -L combined 1), which leaves all traffic one queue.
  *
  * Large receive offload and GRO in hardware merge frames before XDP sees them, and drivers refuse
- * XDP while they are on; they are turned off.
+ * XDP while they are on; they are turned off. So is the hardware's removal of VLAN tags: it puts
+ * the tag beside the frame, where XDP does not see it, so that a switch would send the frame on
+ * without it, and a host its ACK, which is the frame itself.
  */
 #include "loader/load/nic_rx.h"
 
@@ -73,14 +75,30 @@ int bl_rx_rules(uint16_t base, uint16_t count, struct ethtool_rx_flow_spec *v, u
 
 /* ---- offloads ---- */
 
-static int turn_off(const struct bl_iface *i, struct bl_nic *nic, const char *feature, uint32_t bit,
+static const struct {
+	const char *feature;
+	uint32_t bit;
+	const char *does, *harm; /* of the hardware, and what follows if it stays on */
+} offloads[] = {
+	{ ET_FEATURE_LRO, BL_NIC_LRO, "merges frames", "the driver may refuse native XDP" },
+	{ ET_FEATURE_GRO_HW, BL_NIC_GRO_HW, "merges frames", "the driver may refuse native XDP" },
+	{ ET_FEATURE_VLAN, BL_NIC_VLAN, "takes VLAN tags off frames",
+	  "ordered frames that have one lose it" },
+	{ ET_FEATURE_STAG, BL_NIC_STAG, "takes service VLAN tags off frames",
+	  "ordered frames that have one lose it" },
+};
+
+#define OFFLOADS (sizeof(offloads) / sizeof(offloads[0]))
+
+static int turn_off(const struct bl_iface *i, struct bl_nic *nic, unsigned int k,
 		    int (*save)(const struct bl_nic *nic, void *ctx), void *ctx, struct bl_err *err)
 {
+	const char *feature = offloads[k].feature;
 	int rc;
 
 	if (et_feature(i->name, feature) != 1)
 		return 0;
-	nic->done |= bit;
+	nic->done |= offloads[k].bit;
 	rc = save(nic, ctx);
 	if (rc)
 		return bl_fail(err, -rc, "cannot write the map %s: %s", BL_MAP_NIC, strerror(-rc));
@@ -89,12 +107,10 @@ static int turn_off(const struct bl_iface *i, struct bl_nic *nic, const char *fe
 		bl_log(BL_LOG_INFO, "%s: %s is off while barline runs", i->name, feature);
 		return 0;
 	}
-	/* The driver decides when the program is attached, and its answer says more. */
-	nic->done &= ~bit;
-	bl_log(BL_LOG_WARN,
-	       "%s merges frames in hardware (%s), and it cannot be turned off: %s; the driver may "
-	       "refuse native XDP",
-	       i->name, feature, strerror(-rc));
+	/* XDP is still worth a try: the driver decides when the program is attached. */
+	nic->done &= ~offloads[k].bit;
+	bl_log(BL_LOG_WARN, "%s %s in hardware (%s), and that cannot be turned off: %s; %s",
+	       i->name, offloads[k].does, feature, strerror(-rc), offloads[k].harm);
 	return save(nic, ctx);
 }
 
@@ -299,10 +315,11 @@ static bool needs_one_channel(const struct bl_iface *i, const struct bl_rx_want 
 int bl_rx_before(const struct bl_iface *i, struct bl_nic *nic, const struct bl_rx_want *w,
 		 int (*save)(const struct bl_nic *nic, void *ctx), void *ctx, struct bl_err *err)
 {
-	int rc = turn_off(i, nic, ET_FEATURE_LRO, BL_NIC_LRO, save, ctx, err);
+	unsigned int k;
+	int rc = 0;
 
-	if (!rc)
-		rc = turn_off(i, nic, ET_FEATURE_GRO_HW, BL_NIC_GRO_HW, save, ctx, err);
+	for (k = 0; k < OFFLOADS && !rc; k++)
+		rc = turn_off(i, nic, k, save, ctx, err);
 	/* If it fails, bl_rx_make() says so. */
 	if (!rc && needs_one_channel(i, w))
 		set_channels(i, nic, save, ctx);
@@ -417,15 +434,16 @@ static void restore_channels(const struct bl_iface *i, const struct bl_nic *nic)
 
 void bl_rx_undo(const struct bl_iface *i, struct bl_nic *nic)
 {
+	unsigned int k;
+
 	if (nic->done & BL_NIC_CHANNELS)
 		restore_channels(i, nic);
 	if (nic->done & BL_NIC_FLOWS)
 		remove_rules(i->name, nic);
 	if (nic->done & BL_NIC_TABLE && nic->nrss <= BL_NIC_RSS)
 		restore_table(i, nic);
-	if (nic->done & BL_NIC_LRO)
-		et_feature_set(i->name, ET_FEATURE_LRO, true);
-	if (nic->done & BL_NIC_GRO_HW)
-		et_feature_set(i->name, ET_FEATURE_GRO_HW, true);
+	for (k = 0; k < OFFLOADS; k++)
+		if (nic->done & offloads[k].bit)
+			et_feature_set(i->name, offloads[k].feature, true);
 	nic->done &= BL_NIC_BANDS | BL_NIC_MQ | BL_NIC_QUEUE | BL_NIC_CLSACT;
 }

@@ -11,6 +11,7 @@
 #include <sched.h>
 #include <sys/syscall.h>
 
+#include "base/ethtool.h"
 #include "loader/clean.h"
 #include "loader/load/attach.h"
 #include "loader/load/sysfs.h"
@@ -349,6 +350,49 @@ RACK_TEST(port__replaced_by_another)
 	}
 }
 
+/* ---- VLAN tags ---- */
+
+static void check_tags(unsigned int node, const char *ifname, int want, const char *when)
+{
+	int home = rack_away(node), tag = et_feature(ifname, ET_FEATURE_VLAN),
+	    stag = et_feature(ifname, ET_FEATURE_STAG);
+
+	rack_back(home);
+	CHECK(tag == want && stag == want, "%s: %s: %s is %d, %s is %d", when, ifname,
+	      ET_FEATURE_VLAN, tag, ET_FEATURE_STAG, stag);
+}
+
+/* Hardware that takes VLAN tags off before XDP sees them does so again after detach. */
+RACK_TEST(tags_taken_off__put_back)
+{
+	const char *port;
+	struct bl_err err;
+	unsigned int h;
+	int home;
+
+	rack.lab.spec.hosts = 3;
+	rack_open();
+	h = rack_host(0);
+	port = rack.lab.nodes[0].ports[0].ifname;
+	check_tags(0, port, 0, "attached");
+	check_tags(h, "eth0", 0, "attached");
+	/* as a daemon finds it that takes over from one that did not look at tags */
+	rack_close_node(h);
+	home = rack_away(h);
+	CHECK(!et_feature_set("eth0", ET_FEATURE_VLAN, true) &&
+		      !et_feature_set("eth0", ET_FEATURE_STAG, true),
+	      "the features do not change");
+	rack_back(home);
+	rack_open_node(h);
+	check_tags(h, "eth0", 0, "started again");
+	rack_close_node(h);
+	CHECK(!bl_node_detach(BL_ROLE_HOST, path_of(h), &err), "%s", err.text);
+	check_tags(h, "eth0", 1, "detached");
+	rack_close_node(0);
+	CHECK(!bl_node_detach(BL_ROLE_SWITCH, path_of(0), &err), "%s", err.text);
+	check_tags(0, port, 1, "detached");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -358,6 +402,7 @@ int main(void)
 		cmocka_unit_test(threaded_napi__put_back),
 		cmocka_unit_test(threaded_napi__not_configured_any_more),
 		cmocka_unit_test(port__replaced_by_another),
+		cmocka_unit_test(tags_taken_off__put_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

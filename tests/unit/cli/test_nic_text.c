@@ -19,11 +19,13 @@ static const struct {
 	    .adaptive_rx = true,
 	    .lro = -1,
 	    .gro_hw = 0,
+	    .rxvlan = 1,
 	    .hw_rx = true,
 	    .hw_tx = true,
 	    .phc = 0 },
 	  "igb, native XDP, rings unknown; transmit: 2 queues, mq, XPS on 2; receive: 4 queues, "
-	  "rx-usecs 3 (adaptive), no LRO, GRO_HW off; hardware timestamps, PTP clock /dev/ptp0" },
+	  "rx-usecs 3 (adaptive), no LRO, GRO_HW off, rxvlan on; hardware timestamps, PTP clock "
+	  "/dev/ptp0" },
 	{ { .driver = "veth",
 	    .generic = true,
 	    .tx_queues = 1,
@@ -31,20 +33,23 @@ static const struct {
 	    .rx_usecs = 0,
 	    .lro = 1,
 	    .gro_hw = -1,
+	    .rxvlan = 0,
 	    .hw_rx = true,
 	    .phc = -1 },
 	  "veth, generic XDP, rings unknown; transmit: 1 queue, no qdisc, no XPS; receive: "
-	  "1 queue, rx-usecs 0, LRO on, no GRO_HW; no hardware timestamps, no PTP clock" },
+	  "1 queue, rx-usecs 0, LRO on, no GRO_HW, rxvlan off; no hardware timestamps, no PTP "
+	  "clock" },
 	{ { .tx_queues = 1,
 	    .rx_queues = 1,
 	    .xps_queues = -1,
 	    .rx_usecs = -1,
 	    .lro = -1,
 	    .gro_hw = -1,
+	    .rxvlan = -1,
 	    .phc = -1 },
 	  "unknown driver, native XDP, rings unknown; transmit: 1 queue, no qdisc, XPS not known; "
-	  "receive: 1 queue, coalescing not known, no LRO, no GRO_HW; no hardware timestamps, no "
-	  "PTP clock" },
+	  "receive: 1 queue, coalescing not known, no LRO, no GRO_HW, no rxvlan; no hardware "
+	  "timestamps, no PTP clock" },
 };
 
 static void facts__in_one_line(void **state)

@@ -25,8 +25,8 @@ static struct {
 	bool picks;            /* the driver picks the places of rules */
 	unsigned int inserted; /* rules so far */
 	unsigned int dies_at;  /* the daemon is killed after so many of them; 0: it is not */
-	int lro, gro_hw;       /* 1, 0, -ENOENT */
-	bool lro_fixed;
+	int feature[4];        /* 1, 0, -ENOENT: features[] */
+	bool fixed[4];
 } k;
 
 static struct bl_nic kept;
@@ -76,21 +76,31 @@ int __wrap_et_channels_set(const char *ifname, uint32_t combined)
 	return 0;
 }
 
+static const char *const features[] = { ET_FEATURE_LRO, ET_FEATURE_GRO_HW, ET_FEATURE_VLAN,
+					ET_FEATURE_STAG };
+
+static unsigned int feature_of(const char *name)
+{
+	unsigned int j;
+
+	for (j = 0; j < 3 && strcmp(name, features[j]) != 0; j++)
+		;
+	assert_string_equal(name, features[j]);
+	return j;
+}
+
 int __wrap_et_feature(const char *ifname, const char *name)
 {
 	(void)ifname;
-	return strcmp(name, ET_FEATURE_LRO) ? k.gro_hw : k.lro;
+	return k.feature[feature_of(name)];
 }
 
 int __wrap_et_feature_set(const char *ifname, const char *name, bool on)
 {
 	(void)ifname;
-	if (strcmp(name, ET_FEATURE_LRO))
-		k.gro_hw = on;
-	else if (k.lro_fixed)
+	if (k.fixed[feature_of(name)])
 		return -EPERM;
-	else
-		k.lro = on;
+	k.feature[feature_of(name)] = on;
 	return 0;
 }
 
@@ -210,7 +220,8 @@ static void start(unsigned int queues)
 	memset(&kept, 0, sizeof(kept));
 	k.queues = queues;
 	k.entries = 128;
-	k.lro = k.gro_hw = -ENOENT;
+	for (j = 0; j < 4; j++)
+		k.feature[j] = -ENOENT;
 	for (j = 0; j < k.entries; j++)
 		k.table[j] = j % queues;
 }
@@ -544,21 +555,29 @@ static void before__offloads(void **state)
 {
 	const struct bl_rx_want w = { .port_base = BL_PORT_BASE, .port_count = BL_PORT_COUNT };
 	struct bl_nic n = {};
+	unsigned int j;
 
 	(void)state;
 	start(1);
-	k.lro = k.gro_hw = 1;
+	for (j = 0; j < 4; j++)
+		k.feature[j] = 1;
 	assert_int_equal(bl_rx_before(&nic, &n, &w, keep, NULL, &err), 0);
-	assert_int_equal(n.done, BL_NIC_LRO | BL_NIC_GRO_HW);
-	assert_int_equal(k.lro + k.gro_hw, 0);
+	assert_int_equal(n.done, BL_NIC_LRO | BL_NIC_GRO_HW | BL_NIC_VLAN | BL_NIC_STAG);
+	assert_int_equal(kept.done, n.done);
+	for (j = 0; j < 4; j++)
+		assert_int_equal(k.feature[j], 0);
 	bl_rx_undo(&nic, &n);
-	assert_int_equal(k.lro + k.gro_hw, 2);
+	for (j = 0; j < 4; j++)
+		assert_int_equal(k.feature[j], 1);
 	/* one that is off stays off; one that cannot be changed is not put back */
-	k.gro_hw = 0;
-	k.lro_fixed = true;
+	k.feature[1] = 0;
+	k.fixed[0] = k.fixed[2] = true;
 	assert_int_equal(bl_rx_before(&nic, &n, &w, keep, NULL, &err), 0);
-	assert_int_equal(n.done, 0);
-	assert_int_equal(kept.done, 0);
+	assert_int_equal(n.done, BL_NIC_STAG);
+	assert_int_equal(kept.done, BL_NIC_STAG);
+	bl_rx_undo(&nic, &n);
+	assert_int_equal(k.feature[1], 0);
+	assert_int_equal(k.feature[3], 1);
 }
 
 int main(void)
