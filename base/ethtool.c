@@ -11,7 +11,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define FEATURES_MAX 1024 /* bits of features that are looked at */
+#define FEATURES_MAX  1024 /* bits of features that are looked at */
+#define FEATURES_KEPT 8    /* features whose bits are remembered */
 
 static int et_call(const char *ifname, void *cmd)
 {
@@ -83,8 +84,8 @@ unsigned int et_tx_queues(const char *ifname)
 
 /* ---- features ---- */
 
-/* Returns the number of the feature's bit, and that of all bits in @all; or -errno. */
-static int find_feature(const char *ifname, const char *name, unsigned int *all)
+/* Asks the kernel for the number of the feature's bit, and that of all bits in @all. */
+static int ask_feature(const char *ifname, const char *name, unsigned int *all)
 {
 	union {
 		struct ethtool_sset_info h;
@@ -112,6 +113,36 @@ static int find_feature(const char *ifname, const char *name, unsigned int *all)
 			at = (int)k;
 	free(s);
 	return rc ? rc : at;
+}
+
+/*
+ * Returns the number of the feature's bit, and that of all bits in @all; or -errno. Features have
+ * the same numbers on all interfaces of a kernel, so what was found is kept: a daemon looks once
+ * per second.
+ */
+static int find_feature(const char *ifname, const char *name, unsigned int *all)
+{
+	static struct {
+		char name[ETH_GSTRING_LEN];
+		unsigned int all;
+		int at;
+	} kept[FEATURES_KEPT];
+	static unsigned int n;
+	unsigned int k;
+	int at;
+
+	for (k = 0; k < n; k++)
+		if (!strncmp(kept[k].name, name, ETH_GSTRING_LEN)) {
+			*all = kept[k].all;
+			return kept[k].at;
+		}
+	at = ask_feature(ifname, name, all);
+	if (at >= 0 && n < FEATURES_KEPT) {
+		strncpy(kept[n].name, name, ETH_GSTRING_LEN - 1);
+		kept[n].all = *all;
+		kept[n++].at = at;
+	}
+	return at;
 }
 
 int et_feature(const char *ifname, const char *name)

@@ -355,7 +355,8 @@ static void check_iface(struct bl_node *n, const struct bl_attached *a)
 		       a->iface.name);
 	else if (!first)
 		bl_log(BL_LOG_WARN,
-		       "%s: somebody has changed the queues of %s; barline has made it a FIFO "
+		       "%s: somebody has changed the queues or offloads of %s; barline has made it "
+		       "a FIFO "
 		       "again",
 		       n->meta.name, a->iface.name);
 	else

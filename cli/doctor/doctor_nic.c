@@ -70,8 +70,8 @@ static int check_nic(const struct nic_facts *f, void *ctx)
 		      how);
 	if (nic->repaired)
 		found(l->to, FOUND_WARN, what,
-		      "find the program that sets queueing disciplines, channels or flow rules "
-		      "(NetworkManager, udev, tuned), and exempt this interface from it",
+		      "find the program that sets queueing disciplines, channels, offloads or flow "
+		      "rules (NetworkManager, udev, tuned), and exempt this interface from it",
 		      "its queues were changed by others %llu times, and made a FIFO again",
 		      (unsigned long long)nic->repaired);
 	if (f->rxvlan > 0)

@@ -114,6 +114,17 @@ static int turn_off(const struct bl_iface *i, struct bl_nic *nic, unsigned int k
 	return save(nic, ctx);
 }
 
+/* Whether what was turned off is off still. */
+static bool are_off(const struct bl_iface *i, const struct bl_nic *nic)
+{
+	unsigned int k;
+
+	for (k = 0; k < OFFLOADS; k++)
+		if (nic->done & offloads[k].bit && et_feature(i->name, offloads[k].feature) == 1)
+			return false;
+	return true;
+}
+
 /* ---- one queue ---- */
 
 /* Whether rule @a of a NIC does what @b, one of bl_rx_rules(), does, and neither more nor less. */
@@ -336,9 +347,15 @@ static bool are_for(const struct bl_nic *nic, const struct bl_rx_want *w)
 int bl_rx_make(const struct bl_iface *i, struct bl_nic *nic, const struct bl_rx_want *w,
 	       int (*save)(const struct bl_nic *nic, void *ctx), void *ctx, struct bl_err *err)
 {
-	unsigned int queues = et_rx_queues(i->name);
+	unsigned int queues = et_rx_queues(i->name), k;
 	int rc = 0;
 
+	/* Once more, where others have turned them on meanwhile. */
+	for (k = 0; k < OFFLOADS && !rc; k++)
+		if (nic->done & offloads[k].bit)
+			rc = turn_off(i, nic, k, save, ctx, err);
+	if (rc)
+		return rc;
 	nic->rx = BL_NIC_MADE;
 	if (queues < 2) {
 		nic->rx = nic->done & BL_NIC_CHANNELS ? BL_NIC_MADE : BL_NIC_IS_FIFO;
@@ -383,6 +400,8 @@ bool bl_rx_kept(const struct bl_iface *i, const struct bl_nic *nic)
 	uint32_t t[BL_NIC_RSS];
 	int n;
 
+	if (!are_off(i, nic))
+		return false;
 	/* What was accepted stays as it is until the operator has cured it. */
 	if (nic->rx == BL_NIC_BROKEN)
 		return et_rx_queues(i->name) > 1;

@@ -315,6 +315,13 @@ RACK_TEST(host__facts_of_the_nic)
 			      "1"),
 	      "XPS is not shown");
 	json_decref(all);
+	expect(nic, ", rxvlan off; ", "ok");
+	expect(nic, "takes VLAN tags off frames", NULL);
+	rack_close_node(host); /* it would turn it off again */
+	on(host, "ethtool -K %s rxvlan on", nic);
+	look(host);
+	expect(nic, ", rxvlan on; ", "ok");
+	expect(nic, "takes VLAN tags off frames", "warn");
 }
 
 int main(void)

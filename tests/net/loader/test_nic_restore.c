@@ -15,7 +15,7 @@
 #include "loader/clean.h"
 #include "loader/load/attach.h"
 #include "loader/load/sysfs.h"
-#include "tests/net/rack.h"
+#include "tests/net/serve_until.h"
 
 /* Whether @ifname of @node has a filter of barline. */
 static bool has_filter(unsigned int node, const char *ifname)
@@ -352,12 +352,28 @@ RACK_TEST(port__replaced_by_another)
 
 /* ---- VLAN tags ---- */
 
-static void check_tags(unsigned int node, const char *ifname, int want, const char *when)
+static int tags(unsigned int node, const char *ifname, const char *feature)
 {
-	int home = rack_away(node), tag = et_feature(ifname, ET_FEATURE_VLAN),
-	    stag = et_feature(ifname, ET_FEATURE_STAG);
+	int home = rack_away(node), is = et_feature(ifname, feature);
 
 	rack_back(home);
+	return is;
+}
+
+static void set_tags(unsigned int node, const char *ifname)
+{
+	int home = rack_away(node);
+
+	CHECK(!et_feature_set(ifname, ET_FEATURE_VLAN, true) &&
+		      !et_feature_set(ifname, ET_FEATURE_STAG, true),
+	      "the features do not change");
+	rack_back(home);
+}
+
+static void check_tags(unsigned int node, const char *ifname, int want, const char *when)
+{
+	int tag = tags(node, ifname, ET_FEATURE_VLAN), stag = tags(node, ifname, ET_FEATURE_STAG);
+
 	CHECK(tag == want && stag == want, "%s: %s: %s is %d, %s is %d", when, ifname,
 	      ET_FEATURE_VLAN, tag, ET_FEATURE_STAG, stag);
 }
@@ -368,7 +384,6 @@ RACK_TEST(tags_taken_off__put_back)
 	const char *port;
 	struct bl_err err;
 	unsigned int h;
-	int home;
 
 	rack.lab.spec.hosts = 3;
 	rack_open();
@@ -376,13 +391,14 @@ RACK_TEST(tags_taken_off__put_back)
 	port = rack.lab.nodes[0].ports[0].ifname;
 	check_tags(0, port, 0, "attached");
 	check_tags(h, "eth0", 0, "attached");
+	/* somebody turns it on while the daemon runs */
+	set_tags(h, "eth0");
+	UNTIL(!tags(h, "eth0", ET_FEATURE_VLAN) && !tags(h, "eth0", ET_FEATURE_STAG), "nobody has "
+										      "turned it "
+										      "off again");
 	/* as a daemon finds it that takes over from one that did not look at tags */
 	rack_close_node(h);
-	home = rack_away(h);
-	CHECK(!et_feature_set("eth0", ET_FEATURE_VLAN, true) &&
-		      !et_feature_set("eth0", ET_FEATURE_STAG, true),
-	      "the features do not change");
-	rack_back(home);
+	set_tags(h, "eth0");
 	rack_open_node(h);
 	check_tags(h, "eth0", 0, "started again");
 	rack_close_node(h);

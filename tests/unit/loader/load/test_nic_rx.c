@@ -580,6 +580,48 @@ static void before__offloads(void **state)
 	assert_int_equal(k.feature[3], 1);
 }
 
+/* Others turn offloads on while the daemon runs. */
+static void kept__not_with_offloads(void **state)
+{
+	const struct bl_rx_want w = { .port_base = BL_PORT_BASE, .port_count = BL_PORT_COUNT };
+	struct bl_nic n = {};
+	unsigned int j;
+
+	(void)state;
+	start(4);
+	k.has_rules = true;
+	for (j = 0; j < 4; j++)
+		k.feature[j] = 1;
+	k.feature[3] = 0;
+	assert_int_equal(bl_rx_before(&nic, &n, &w, keep, NULL, &err), 0);
+	assert_int_equal(make(false), 0);
+	for (j = 0; j < 3; j++) {
+		assert_true(bl_rx_kept(&nic, &kept));
+		k.feature[j] = 1;
+		assert_false(bl_rx_kept(&nic, &kept));
+		assert_int_equal(make(false), 0);
+		assert_int_equal(k.feature[j], 0);
+	}
+	assert_true(bl_rx_kept(&nic, &kept));
+	/* what was off before is theirs */
+	k.feature[3] = 1;
+	assert_true(bl_rx_kept(&nic, &kept));
+	/* one that does not go off any more: said once, and not tried for ever */
+	k.feature[2] = 1;
+	k.fixed[2] = true;
+	assert_false(bl_rx_kept(&nic, &kept));
+	assert_int_equal(make(false), 0);
+	assert_true(bl_rx_kept(&nic, &kept));
+	assert_int_equal(kept.done, BL_NIC_LRO | BL_NIC_GRO_HW | BL_NIC_FLOWS);
+	/* also where reordering was accepted, and where there is one queue */
+	kept.rx = BL_NIC_BROKEN;
+	k.feature[0] = 1;
+	assert_false(bl_rx_kept(&nic, &kept));
+	k.queues = 1;
+	assert_int_equal(make(false), 0);
+	assert_int_equal(k.feature[0], 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -595,6 +637,7 @@ int main(void)
 		cmocka_unit_test(make__one_queue),
 		cmocka_unit_test(before__channels),
 		cmocka_unit_test(before__offloads),
+		cmocka_unit_test(kept__not_with_offloads),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
