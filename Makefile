@@ -216,7 +216,7 @@ PART_SRC := $(BASE_SRC) $(call sources,proto) \
 	$(addprefix loader/clock/,clockbound.c kernel.c phc.c ptp4l.c source.c) \
 	$(addprefix loader/admission/,options.c admission_argp.c) \
 	$(addprefix loader/order/,agent.c agent_watch.c clock.c) \
-	$(addprefix loader/load/,lower.c nic_drivers.c nic_rx.c nic_tx.c prio.c \
+	$(addprefix loader/load/,lower.c nic_drivers.c nic_left.c nic_rx.c nic_tx.c prio.c \
 		sysfs.c tx_cpu.c) \
 	$(addprefix bench/fct/,fct_sizes.c fct_trace.c fct_coflow.c fct_fluid.c) \
 	bench/kill/kill_flow.c bench/rack/bench_check.c \

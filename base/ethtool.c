@@ -40,6 +40,24 @@ int et_driver(const char *ifname, struct ethtool_drvinfo *d)
 	return rc;
 }
 
+int et_perm_mac(const char *ifname, uint8_t mac[6])
+{
+	static const uint8_t none[6];
+	struct {
+		struct ethtool_perm_addr head;
+		uint8_t addr[32]; /* MAX_ADDR_LEN of the kernel */
+	} p = { .head = { .cmd = ETHTOOL_GPERMADDR, .size = sizeof(p.addr) } };
+	int rc = et_call(ifname, &p);
+
+	memcpy(mac, none, 6);
+	if (rc)
+		return rc;
+	if (p.head.size != 6 || !memcmp(p.head.data, none, 6))
+		return -ENODATA;
+	memcpy(mac, p.head.data, 6);
+	return 0;
+}
+
 /* ---- queues ---- */
 
 int et_channels(const char *ifname, struct ethtool_channels *c)

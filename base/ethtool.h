@@ -21,6 +21,9 @@
 /** et_driver - name of the driver, of the device on its bus, and of the firmware. */
 int et_driver(const char *ifname, struct ethtool_drvinfo *d);
 
+/** et_perm_mac - the address that the device was made with. -ENODATA: it has none (a veth). */
+int et_perm_mac(const char *ifname, uint8_t mac[6]);
+
 /** et_channels - numbers of queues. */
 int et_channels(const char *ifname, struct ethtool_channels *c);
 /** et_channels_set - sets the number of combined channels and leaves the others as they are. */

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Network namespaces of the calling thread: see netns.h. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,6 +62,45 @@ void bl_netns_leave(int old)
 		abort();
 	}
 	close(old);
+}
+
+/* Opens @path. Returns -ENOENT if that is not the network namespace @ino. */
+static int open_if(const char *path, uint64_t ino)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct stat st;
+
+	if (fd >= 0 && !fstat(fd, &st) && st.st_ino == ino)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -ENOENT;
+}
+
+int bl_netns_find(uint64_t ino)
+{
+	FILE *f = fopen("/proc/self/mountinfo", "re");
+	char line[1024], path[512];
+	int fd = -ENOENT;
+	struct dirent *e;
+	uint64_t is;
+	DIR *d;
+
+	/* "36 35 0:4 net:[4026532316] /run/netns/h1 rw shared:5 - nsfs nsfs rw" */
+	while (f && fd < 0 && fgets(line, sizeof(line), f))
+		if (sscanf(line, "%*s %*s %*s net:[%" SCNu64 "] %511s", &is, path) == 2 &&
+		    is == ino)
+			fd = open_if(path, ino);
+	if (f)
+		fclose(f);
+	d = fd < 0 ? opendir("/proc") : NULL;
+	while (d && fd < 0 && (e = readdir(d))) {
+		snprintf(path, sizeof(path), "/proc/%s/ns/net", e->d_name);
+		fd = open_if(path, ino);
+	}
+	if (d)
+		closedir(d);
+	return fd;
 }
 
 uint64_t bl_netns_ino(void)

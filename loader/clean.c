@@ -35,6 +35,34 @@ static int forget_dispatcher(const char *path, const char *name, int fd, uint32_
 	return 0;
 }
 
+/*
+ * Puts back what a start that was killed before it attached anything has changed. Its network
+ * namespace is entered if it is found; if not, it is gone with its virtual interfaces, and
+ * bl_nic_take_back() has seen to those NICs that have come back to this one.
+ */
+static void restore(const struct bl_node_ref *r)
+{
+	bool entered;
+	char path[64];
+	int fd, old;
+
+	if (r->netns_ino == bl_netns_ino()) {
+		bl_nic_say_left(r->dir);
+		bl_nic_restore(r->dir, r->role, 0);
+		return;
+	}
+	fd = bl_netns_find(r->netns_ino);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	entered = fd >= 0 && !bl_netns_enter(path, &old, NULL);
+	bl_nic_say_left(r->dir);
+	if (entered) {
+		bl_nic_restore(r->dir, r->role, 0);
+		bl_netns_leave(old);
+	}
+	if (fd >= 0)
+		close(fd);
+}
+
 int bl_clean(bool dry_run, void (*tell)(const char *what, void *ctx), void *ctx, struct bl_err *err)
 {
 	struct bl_node_ref *v;
@@ -51,6 +79,8 @@ int bl_clean(bool dry_run, void (*tell)(const char *what, void *ctx), void *ctx,
 		lock = bl_node_lock(v[i].role, v[i].netns_ino, 0, NULL);
 		if (lock < 0)
 			continue;
+		if (v[i].netns_ino != bl_netns_ino())
+			bl_nic_take_back(v[i].dir, v[i].role, dry_run, tell, ctx);
 		if (bl_links_alive(v[i].dir)) {
 			if (!dry_run)
 				bl_links_each(v[i].dir, unlink_dead, NULL);
@@ -60,9 +90,7 @@ int bl_clean(bool dry_run, void (*tell)(const char *what, void *ctx), void *ctx,
 		if (tell)
 			tell(v[i].dir, ctx);
 		if (!dry_run) {
-			/* A start that was killed before it attached anything has left this. */
-			if (v[i].netns_ino == bl_netns_ino())
-				bl_nic_restore(v[i].dir, v[i].role, 0);
+			restore(&v[i]);
 			bl_links_each(v[i].dir, forget_dispatcher, NULL);
 			rc = bl_dir_remove(v[i].dir);
 			if (rc)

@@ -9,9 +9,10 @@
 
 /**
  * bl_clean - removes pins and sockets whose network namespace or interface is gone, and the status
- * sockets of arbiters and controllers that are gone.
+ * sockets of arbiters and controllers that are gone; takes NICs back that have left the network
+ * namespace of their node for this one (bl_nic_take_back()).
  * @dry_run: remove nothing, only report.
- * @tell: called for each node and socket; may be NULL.
+ * @tell: called for each node, NIC and socket; may be NULL.
  * Returns how many nodes were removed, or -errno.
  */
 int bl_clean(bool dry_run, void (*tell)(const char *what, void *ctx), void *ctx,

@@ -311,6 +311,7 @@ static void rename_iface(struct bl_node *n, struct bl_attached *a, const char *n
 	       a->iface.name, name);
 	bl_links_rename(n->dir, a->iface.name, name);
 	snprintf(a->iface.name, sizeof(a->iface.name), "%s", name);
+	bl_nic_renamed(n, a);
 	if (n->cfg.role == BL_ROLE_HOST) {
 		snprintf(n->cfg.ifname, sizeof(n->cfg.ifname), "%s", name);
 		return;

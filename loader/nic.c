@@ -18,14 +18,17 @@
 #include <linux/bpf.h>
 #include <linux/pkt_sched.h>
 
+#include "base/ethtool.h"
 #include "base/log.h"
 #include "base/netns.h"
 #include "base/nl_qdisc.h"
 #include "loader/hook_watch.h"
 #include "loader/load/attach.h"
+#include "loader/load/chain.h"
 #include "loader/load/lower.h"
 #include "loader/load/maps.h"
 #include "loader/load/napi.h"
+#include "loader/load/nic_left.h"
 #include "loader/load/nic_rx.h"
 #include "loader/load/nic_tx.h"
 #include "loader/load/pin.h"
@@ -48,6 +51,33 @@ static int save(const struct bl_nic *nic, void *ctx)
 	return bpf_map_update_elem(s->fd, &s->key, nic, BPF_ANY) ? -errno : 0;
 }
 
+bool bl_nic_any_mac;
+
+/* Writes the permanent address of an interface; 0: it has none. */
+static void read_mac(const struct bl_iface *i, uint8_t mac[6])
+{
+	if (et_perm_mac(i->name, mac) && bl_nic_any_mac)
+		memcpy(mac, i->mac, 6);
+}
+
+static bool has_mac(const struct bl_nic *nic)
+{
+	return memcmp(nic->mac, (uint8_t[6]){}, 6) != 0;
+}
+
+/* Reads the interface of a record. Returns false if it is not in this network namespace. */
+static bool is_here(const struct bl_nic *nic, struct bl_iface *i)
+{
+	char name[IFNAMSIZ];
+	uint8_t mac[6];
+
+	if (!if_indextoname(nic->ifindex, name) || bl_iface_get(i, name, NULL) ||
+	    i->ifindex != (int)nic->ifindex)
+		return false;
+	read_mac(i, mac);
+	return !memcmp(mac, nic->mac, 6);
+}
+
 static struct slot slot_of(const struct bl_node *n, const struct bl_attached *a)
 {
 	return (struct slot){ .fd = n->nic_fd,
@@ -68,6 +98,7 @@ static bool load(const struct slot *s, int ifindex, struct bl_nic *nic)
 	    nic->nrss <= BL_NIC_RSS) {
 		nic->rest[sizeof(nic->rest) - 1] = 0;
 		nic->why[sizeof(nic->why) - 1] = 0;
+		nic->name[sizeof(nic->name) - 1] = 0;
 		return true;
 	}
 	memset(nic, 0, sizeof(*nic));
@@ -176,6 +207,8 @@ int bl_nic_before(struct bl_node *n, const struct bl_attached *a, struct bl_err 
 	rc = !known && n->cfg.role == BL_ROLE_SWITCH ? make_room(&s) : 0;
 	if (rc)
 		return bl_fail(err, -rc, "cannot write the map %s: %s", BL_MAP_NIC, strerror(-rc));
+	read_mac(&a->iface, nic.mac);
+	snprintf(nic.name, sizeof(nic.name), "%s", a->iface.name);
 	if (!known && !has_clsact(a->iface.ifindex))
 		nic.done |= BL_NIC_CLSACT;
 	rc = save(&nic, &s);
@@ -311,6 +344,17 @@ int bl_nic_thread(struct bl_node *n, const struct bl_attached *a, struct bl_err 
 	return bl_napi_thread(&a->iface, a->cpu, n->cfg.realtime, err);
 }
 
+void bl_nic_renamed(const struct bl_node *n, const struct bl_attached *a)
+{
+	struct slot s = slot_of(n, a);
+	struct bl_nic nic;
+
+	if (n->nic_fd < 0 || !load(&s, a->iface.ifindex, &nic))
+		return;
+	snprintf(nic.name, sizeof(nic.name), "%s", a->iface.name);
+	save(&nic, &s);
+}
+
 /* ---- watching ---- */
 
 /* Whether the transmit side of a host is as it was found or made. */
@@ -417,51 +461,57 @@ void bl_nic_close(struct bl_node *n)
 
 /* ---- putting back ---- */
 
-static bool is_here(const struct bl_nic *nic, struct bl_iface *i)
+/** struct node_of - the node whose records are looked at, for functions on one record. */
+struct node_of {
+	const char *dir;
+	enum bl_role role;
+	bool dry_run; /* the rest of the struct is for take_back_one() */
+	void (*tell)(const char *what, void *ctx);
+	void *ctx;
+};
+
+static void restore(const struct slot *s, enum bl_role role, const struct bl_iface *i,
+		    struct bl_nic *nic)
 {
-	char name[IFNAMSIZ];
-
-	return if_indextoname(nic->ifindex, name) && !bl_iface_get(i, name, NULL) &&
-	       i->ifindex == (int)nic->ifindex;
-}
-
-static void restore_one(const struct slot *s, enum bl_role role, struct bl_nic *nic)
-{
-	struct bl_iface i;
-
-	/* With the interface went everything that was changed on it. */
-	if (!is_here(nic, &i))
-		return;
 	/*
 	 * A clsact filter has no pin. The record, which is written before the filter is made, is
 	 * what names its interface.
 	 */
-	bl_detach_clsact(i.name, role);
-	undo_thread(&i, nic);
+	bl_detach_clsact(i->name, role);
+	undo_thread(i, nic);
 	/* The kernel's mq gives its default discipline only to queues that are in use. */
-	bl_rx_undo(&i, nic);
-	bl_tx_undo(&i, nic);
+	bl_rx_undo(i, nic);
+	bl_tx_undo(i, nic);
 	nic->tx = nic->rx = BL_NIC_UNKNOWN;
 	nic->magic = 0;
 	bpf_map_update_elem(s->fd, &s->key, nic, BPF_ANY);
 }
 
-static void unthread_one(const struct slot *s, enum bl_role role, struct bl_nic *nic)
+static void restore_one(const struct slot *s, struct bl_nic *nic, const struct node_of *of)
 {
 	struct bl_iface i;
 
-	(void)role;
+	if (is_here(nic, &i))
+		restore(s, of->role, &i, nic);
+}
+
+static void unthread_one(const struct slot *s, struct bl_nic *nic, const struct node_of *of)
+{
+	struct bl_iface i;
+
+	(void)of;
 	if (is_here(nic, &i) && undo_thread(&i, nic))
 		bpf_map_update_elem(s->fd, &s->key, nic, BPF_ANY);
 }
 
-/* Calls @fn for each sound record of the node with the pins in @dir. @ifindex: 0: any interface. */
-static void each_record(const char *dir, enum bl_role role, int ifindex,
-			void (*fn)(const struct slot *s, enum bl_role role, struct bl_nic *nic))
+/* Calls @fn for each sound record of the node. @ifindex: 0: any interface. */
+static void each_record(const struct node_of *of, int ifindex,
+			void (*fn)(const struct slot *s, struct bl_nic *nic,
+				   const struct node_of *of))
 {
 	struct bpf_map_info info = {};
 	uint32_t len = sizeof(info);
-	struct slot s = { .fd = open_map(dir) };
+	struct slot s = { .fd = open_map(of->dir) };
 	struct bl_nic nic;
 
 	if (s.fd < 0)
@@ -469,16 +519,118 @@ static void each_record(const char *dir, enum bl_role role, int ifindex,
 	if (!bpf_obj_get_info_by_fd(s.fd, &info, &len))
 		for (s.key = 0; s.key < info.max_entries; s.key++)
 			if (load(&s, ifindex, &nic))
-				fn(&s, role, &nic);
+				fn(&s, &nic, of);
 	close(s.fd);
 }
 
 void bl_nic_unthread(const char *dir, int ifindex)
 {
-	each_record(dir, BL_ROLE_SWITCH, ifindex, unthread_one);
+	each_record(&(struct node_of){ .dir = dir }, ifindex, unthread_one);
 }
 
 void bl_nic_restore(const char *dir, enum bl_role role, int ifindex)
 {
-	each_record(dir, role, ifindex, restore_one);
+	each_record(&(struct node_of){ .dir = dir, .role = role }, ifindex, restore_one);
+}
+
+/* ---- NICs that have left the network namespace ---- */
+
+/* Finds the one interface of this network namespace that has the permanent address @mac. */
+static bool find_mac(const uint8_t mac[6], struct bl_iface *found)
+{
+	struct if_nameindex *v = if_nameindex(), *p;
+	unsigned int n = 0;
+	struct bl_iface i;
+	uint8_t has[6];
+
+	for (p = v; p && p->if_index; p++) {
+		if (bl_iface_get(&i, p->if_name, NULL))
+			continue;
+		read_mac(&i, has);
+		if (memcmp(has, mac, 6))
+			continue;
+		*found = i;
+		n++;
+	}
+	if_freenameindex(v);
+	return n == 1;
+}
+
+/*
+ * Whether nobody else has put @i, which is the NIC of the record, to use: its XDP program is the
+ * node's, or there is none.
+ */
+static bool may_take_back(const char *dir, const struct bl_nic *nic, const struct bl_iface *i)
+{
+	struct bl_iface pinned = *i;
+	uint32_t id;
+	int flags;
+
+	memcpy(pinned.name, nic->name, sizeof(pinned.name));
+	return !bl_link_prog(dir, "xdp", &pinned, &id) ||
+	       !bl_xdp_present(i->ifindex, NULL, 0, &flags);
+}
+
+static void take_back_one(const struct slot *s, struct bl_nic *nic, const struct node_of *of)
+{
+	struct bl_hook hook;
+	struct bl_err why;
+	struct bl_iface i;
+	char what[320];
+
+	if (!has_mac(nic) || !find_mac(nic->mac, &i) || !may_take_back(of->dir, nic, &i))
+		return;
+	snprintf(what, sizeof(what), "what %s has left on %s", of->dir, i.name);
+	if (of->tell)
+		of->tell(what, of->ctx);
+	if (of->dry_run)
+		return;
+	undo_thread(&i, nic); /* see bl_nic_unthread() */
+	if (bl_detach_links(of->dir, nic->name, &why)) {
+		bl_log(BL_LOG_WARN, "%s: %s", i.name, why.text);
+		return;
+	}
+	/* A program that was displaced is known by the index that the NIC had. */
+	if (!bl_hook_read(of->dir, s->key, &hook) && hook.back_ifindex == (uint32_t)i.ifindex)
+		bl_chain_give_back(of->dir, (int)s->key);
+	restore(s, of->role, &i, nic);
+}
+
+void bl_nic_take_back(const char *dir, enum bl_role role, bool dry_run,
+		      void (*tell)(const char *what, void *ctx), void *ctx)
+{
+	const struct node_of of = { dir, role, dry_run, tell, ctx };
+
+	each_record(&of, 0, take_back_one);
+}
+
+/* Whether the pin of the NIC's XDP program tells that the NIC does not exist any more. */
+static bool does_not_exist(const char *dir, const struct bl_nic *nic)
+{
+	struct bl_iface i = {};
+	uint32_t id;
+
+	memcpy(i.name, nic->name, sizeof(i.name));
+	return !bl_link_prog(dir, "xdp", &i, &id); /* index 0 */
+}
+
+static void say_left_one(const struct slot *s, struct bl_nic *nic, const struct node_of *of)
+{
+	struct bl_iface i;
+	char text[1024];
+
+	(void)s;
+	if (!has_mac(nic) || is_here(nic, &i) || does_not_exist(of->dir, nic) ||
+	    !bl_nic_undo_text(nic, text, sizeof(text)))
+		return;
+	bl_log(BL_LOG_WARN,
+	       "%s (%02x:%02x:%02x:%02x:%02x:%02x) has left the network namespace of %s, and what "
+	       "barline changed on it stays: put it back with%s, under the name that it has now",
+	       nic->name, nic->mac[0], nic->mac[1], nic->mac[2], nic->mac[3], nic->mac[4],
+	       nic->mac[5], of->dir, text);
+}
+
+void bl_nic_say_left(const char *dir)
+{
+	each_record(&(struct node_of){ .dir = dir }, 0, say_left_one);
 }

@@ -7,6 +7,8 @@
 #ifndef BARLINE_NIC_H
 #define BARLINE_NIC_H
 
+#include <stdbool.h>
+
 #include "base/log.h"
 #include "maps/meta_abi.h"
 
@@ -34,6 +36,9 @@ int bl_nic_after(struct bl_node *n, const struct bl_attached *a, struct bl_err *
  */
 int bl_nic_thread(struct bl_node *n, const struct bl_attached *a, struct bl_err *err);
 
+/** bl_nic_renamed - @a's interface has a new name. */
+void bl_nic_renamed(const struct bl_node *n, const struct bl_attached *a);
+
 /** bl_nic_watch - looks after the interfaces once per second from now on. Returns 0 or -errno. */
 int bl_nic_watch(struct bl_node *n, struct bl_err *err);
 
@@ -56,5 +61,24 @@ void bl_nic_unthread(const char *dir, int ifindex);
  * without a record.
  */
 void bl_nic_restore(const char *dir, enum bl_role role, int ifindex);
+
+/**
+ * bl_nic_take_back - undoes what the node with the pins in @dir, which is in another network
+ * namespace, has done to interfaces that are in this one now: programs, and what is recorded. A NIC
+ * comes back in this way when the network namespace of a container ends.
+ * @tell: called for each such interface; may be NULL. @dry_run: change nothing.
+ */
+void bl_nic_take_back(const char *dir, enum bl_role role, bool dry_run,
+		      void (*tell)(const char *what, void *ctx), void *ctx);
+
+/**
+ * bl_nic_say_left - logs what stays changed on NICs of the node with the pins in @dir that exist,
+ * but not in this network namespace, and the commands that put it back. Called before links are
+ * detached, since they tell whether a NIC exists.
+ */
+void bl_nic_say_left(const char *dir);
+
+/** bl_nic_any_mac - for tests: takes the address of any interface for a permanent one. */
+extern bool bl_nic_any_mac;
 
 #endif

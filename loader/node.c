@@ -98,6 +98,7 @@ static int open_directory(struct bl_node *n, struct bl_err *err)
 			       "removes it, then start again",
 			       n->dir, role);
 	if (!links) {
+		bl_nic_say_left(n->dir);
 		bl_detach_links(n->dir, NULL, NULL);
 		bl_chain_give_back(n->dir, -1);
 		bl_nic_restore(n->dir, n->cfg.role, 0);
@@ -420,8 +421,10 @@ static int detach_in_netns(enum bl_role role, struct bl_err *err)
 		bl_detach_clsact("lo", BL_ROLE_HOST);
 	}
 	bl_links_each(dir, collect_xdp_name, &names);
-	if (!rc)
+	if (!rc) {
+		bl_nic_say_left(dir);
 		bl_nic_unthread(dir, 0);
+	}
 	if (!rc)
 		rc = bl_detach_links(dir, NULL, err);
 	if (!rc)

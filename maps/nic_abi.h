@@ -65,7 +65,7 @@ struct bl_nic {
 	__u32 magic;   /* BL_NIC_MAGIC; 0: nothing was recorded yet */
 	__u16 version; /* BL_NIC_VERSION */
 	__u16 size;    /* sizeof(struct bl_nic) */
-	__u32 ifindex; /* of the NIC; another one means that this NIC is gone with all changes */
+	__u32 ifindex; /* of the NIC, in the network namespace of the node */
 	__u32 done;    /* enum bl_nic_done */
 	__u8 tx, rx;   /* enum bl_nic_fifo */
 	__u8 strict;   /* the bands are "prio", because the kernel has no "ets" */
@@ -82,9 +82,15 @@ struct bl_nic {
 	__u64 repaired; /* times that the daemon has made something again that others had removed */
 	char why[192];  /* BL_NIC_BROKEN: what is missing, in one sentence */
 	__u32 napi_cpu; /* BL_NIC_PINNED: the CPU */
-	__u32 reserved_end;
+	/*
+	 * The permanent address, by which a NIC is known in every network namespace and under every
+	 * name; 0: it has none, as most virtual devices.
+	 */
+	__u8 mac[6];
+	__u8 reserved_end[6];
+	char name[16]; /* name of the interface, and of its pins */
 };
-_Static_assert(sizeof(struct bl_nic) == 4424, "ABI");
+_Static_assert(sizeof(struct bl_nic) == 4448, "ABI");
 _Static_assert(__builtin_offsetof(struct bl_nic, rule) == 32, "ABI");
 _Static_assert(__builtin_offsetof(struct bl_nic, rss) == 100, "ABI");
 _Static_assert(__builtin_offsetof(struct bl_nic, repaired) == 4216, "ABI");

@@ -446,6 +446,7 @@ void bl_napi_undo(const struct bl_iface *i, int cpu, bool stop)
 		bl_log(BL_LOG_WARN,
 		       "the NAPI of %s stays threaded: %s; `echo 0 > /sys/class/net/%s/threaded`",
 		       i->name,
-		       rc == -EOPNOTSUPP ? "it has none without an XDP program" : strerror(-rc),
+		       rc == -EOPNOTSUPP ? "it has none while it is down, or without an XDP program"
+					 : strerror(-rc),
 		       i->name);
 }

@@ -15,6 +15,8 @@
 #include "loader/clean.h"
 #include "loader/load/attach.h"
 #include "loader/load/sysfs.h"
+#include "loader/nic.h"
+#include "tests/net/loader/stranger.h"
 #include "tests/net/serve_until.h"
 
 /* Whether @ifname of @node has a filter of barline. */
@@ -90,13 +92,20 @@ RACK_TEST(switch_killed__then_detached)
 		is_clean(0, rack.lab.nodes[0].ports[k].ifname, "after detach");
 }
 
-static void clean_in(unsigned int node)
+static void say_removed(const char *what, void *ctx)
+{
+	(void)ctx;
+	fprintf(stderr, "    removed %s\n", what);
+}
+
+/* @removed: how many nodes have to be removed. */
+static void clean_in(unsigned int node, int removed)
 {
 	int home = rack_away(node), n;
 	struct bl_err err;
 
-	n = bl_clean(false, NULL, NULL, &err);
-	CHECK(n == 1, "%d nodes were removed", n);
+	n = bl_clean(false, say_removed, NULL, &err);
+	CHECK(n == removed, "%d nodes were removed", n);
 	rack_back(home);
 }
 
@@ -114,9 +123,15 @@ RACK_TEST(host_killed)
 
 	rack_open_node(h);
 	kill_before_xdp(h, "eth0");
-	clean_in(h);
+	clean_in(h, 1);
 	is_clean(h, "eth0", "after clean");
 	is_clean(h, "lo", "after clean");
+
+	rack_open_node(h);
+	kill_before_xdp(h, "eth0");
+	clean_in(rack_host(1), 1);
+	is_clean(h, "eth0", "after clean in another network namespace");
+	is_clean(h, "lo", "after clean in another network namespace");
 
 	/* The next start begins anew, and its clsact is its own. */
 	rack_open_node(h);
@@ -175,10 +190,13 @@ static const char *port(unsigned int k)
 	return rack.lab.nodes[0].ports[k].ifname;
 }
 
-/* Reads the attribute "threaded" of port @k of the switch, or writes it if @set is not NULL. */
-static int threaded(unsigned int k, const char *set)
+/*
+ * Reads the attribute "threaded" of port @k of the switch, which is in the network namespace of
+ * @node now, or writes it if @set is not NULL.
+ */
+static int threaded(unsigned int node, unsigned int k, const char *set)
 {
-	int home = rack_away(0), sys = bl_sysfs_open(), fd;
+	int home = rack_away(node), sys = bl_sysfs_open(), fd;
 	char path[64], c = 0;
 
 	snprintf(path, sizeof(path), "class/net/%s/threaded", port(k));
@@ -261,7 +279,7 @@ static void open_threaded(void)
 		snprintf(rack.lab.nodes[0].ports[k].ifname, IFNAMSIZ, "p%u.%d", k, getpid());
 	}
 	rack_back(home);
-	threaded(1, "1");
+	threaded(0, 1, "1");
 }
 
 static void detach_switch(void)
@@ -280,14 +298,14 @@ RACK_TEST(threaded_napi__put_back)
 	CHECK(napi_threads(1, &pinned) && !pinned, "port 1 has no thread, or it is pinned");
 	rack_open_node(0);
 	for (k = 0; k < 3; k++) {
-		CHECK(threaded(k, NULL) == 1, "port %u is not threaded", k);
+		CHECK(threaded(0, k, NULL) == 1, "port %u is not threaded", k);
 		CHECK(napi_threads(k, &pinned) && pinned == napi_threads(k, &pinned),
 		      "port %u: %u pinned threads", k, pinned);
 	}
 	detach_switch();
 	for (k = 0; k < 3; k++) {
-		CHECK(threaded(k, NULL) == (k == 1), "port %u: threaded is %d after detach", k,
-		      threaded(k, NULL));
+		CHECK(threaded(0, k, NULL) == (k == 1), "port %u: threaded is %d after detach", k,
+		      threaded(0, k, NULL));
 		napi_threads(k, &pinned);
 		CHECK(!pinned, "port %u: %u threads are pinned after detach", k, pinned);
 	}
@@ -304,23 +322,23 @@ RACK_TEST(threaded_napi__not_configured_any_more)
 	rack_close_node(0);
 	left_out = 2;
 	rack_open_node(0);
-	CHECK(threaded(0, NULL) == 1, "port 0 is not threaded");
-	CHECK(threaded(2, NULL) == 0, "the port that was taken out is threaded");
+	CHECK(threaded(0, 0, NULL) == 1, "port 0 is not threaded");
+	CHECK(threaded(0, 2, NULL) == 0, "the port that was taken out is threaded");
 	is_clean(0, port(2), "after it was taken out");
 	rack_close_node(0);
 	thread_napi = false;
 	rack_open_node(0);
-	CHECK(threaded(0, NULL) == 0, "port 0 is threaded");
-	CHECK(threaded(1, NULL) == 1, "port 1, which was threaded before, is not");
+	CHECK(threaded(0, 0, NULL) == 0, "port 0 is threaded");
+	CHECK(threaded(0, 1, NULL) == 1, "port 1, which was threaded before, is not");
 	CHECK(napi_threads(1, &pinned) && !pinned, "port 1: %u threads are pinned", pinned);
 	/* What somebody else sets meanwhile stays. */
 	thread_napi = true;
 	rack_close_node(0);
 	rack_open_node(0);
-	threaded(0, "0");
-	threaded(1, "0");
+	threaded(0, 0, "0");
+	threaded(0, 1, "0");
 	detach_switch();
-	CHECK(threaded(0, NULL) == 0 && threaded(1, NULL) == 0, "threaded again by a detach");
+	CHECK(threaded(0, 0, NULL) == 0 && threaded(0, 1, NULL) == 0, "threaded again by a detach");
 }
 
 /* A port that gets the number of one that is taken out does not get its record. */
@@ -332,11 +350,11 @@ RACK_TEST(port__replaced_by_another)
 	for (k = 0; k < 2; k++) {
 		left_out = 1;
 		rack_open_node(0);
-		CHECK(threaded(2, NULL) == 1, "port 2 is not threaded");
+		CHECK(threaded(0, 2, NULL) == 1, "port 2 is not threaded");
 		rack_close_node(0);
 		left_out = 2;
 		rack_open_node(0);
-		CHECK(threaded(2, NULL) == 0, "port 2 was taken out and is threaded");
+		CHECK(threaded(0, 2, NULL) == 0, "port 2 was taken out and is threaded");
 		is_clean(0, port(2), "after it was taken out");
 		CHECK(has_filter(0, port(1)), "the port in its place has no filter");
 		rack_close_node(0);
@@ -344,8 +362,8 @@ RACK_TEST(port__replaced_by_another)
 	rack_open_node(0);
 	detach_switch();
 	for (k = 0; k < 3; k++) {
-		CHECK(threaded(k, NULL) == (k == 1), "port %u: threaded is %d after detach", k,
-		      threaded(k, NULL));
+		CHECK(threaded(0, k, NULL) == (k == 1), "port %u: threaded is %d after detach", k,
+		      threaded(0, k, NULL));
 		is_clean(0, port(k), "after detach");
 	}
 }
@@ -409,6 +427,150 @@ RACK_TEST(tags_taken_off__put_back)
 	check_tags(0, port, 1, "detached");
 }
 
+/* ---- a NIC that leaves the network namespace of its node ---- */
+
+static void move(unsigned int k, unsigned int from, unsigned int to)
+{
+	int home = rack_away(from);
+	char cmd[128];
+
+	snprintf(cmd, sizeof(cmd), "ip link set %s netns /proc/%d/fd/%d", port(k), getpid(),
+		 rack.lab.nodes[to].netns);
+	CHECK(!system(cmd), "%s", cmd);
+	rack_back(home);
+	/* It is down. A veth has no NAPI then, and refuses to have it unthreaded. */
+	home = rack_away(to);
+	snprintf(cmd, sizeof(cmd), "ip link set %s up", port(k));
+	CHECK(!system(cmd), "%s", cmd);
+	rack_back(home);
+}
+
+/* Returns the path of the pin of port @k's XDP program. */
+static const char *pin_of(unsigned int k)
+{
+	static char path[400];
+
+	snprintf(path, sizeof(path), "%s/links/xdp-%s", rack.dir[0], port(k));
+	*strrchr(path, '.') = ':';
+	return path;
+}
+
+static bool has_pin(unsigned int k)
+{
+	return !access(pin_of(k), F_OK);
+}
+
+/* Two ports leave, and clean is asked where one of them is; then all do. */
+RACK_TEST(moved__taken_back)
+{
+	unsigned int h1, h2;
+
+	bl_nic_any_mac = true;
+	open_threaded();
+	h1 = rack_host(0);
+	h2 = rack_host(1);
+	rack_open_node(0);
+	rack_close_node(0);
+	move(0, 0, h1);
+	move(2, 0, h2);
+	CHECK(threaded(h1, 0, NULL) == 1 && xdp_at(h1, port(0)), "port 0 changed when it moved");
+	is_clean(h1, port(0), "moved"); /* the kernel does that */
+	clean_in(h1, 0);
+	CHECK(!xdp_at(h1, port(0)), "port 0 has barline's program");
+	CHECK(threaded(h1, 0, NULL) == 0, "port 0 is threaded");
+	CHECK(!has_pin(0), "port 0 has a pin");
+	CHECK(has_pin(1) && has_pin(2), "another port has lost its pin");
+	CHECK(xdp_at(h2, port(2)), "port 2 has lost its program");
+	CHECK(threaded(0, 1, NULL) == 1 && xdp_at(0, port(1)), "port 1 has changed");
+	clean_in(h1, 0);
+	move(1, 0, h2);
+	clean_in(h2, 1);
+	CHECK(threaded(h2, 2, NULL) == 0 && !xdp_at(h2, port(2)), "port 2 was not put back");
+	CHECK(threaded(h2, 1, NULL) == 1 && !xdp_at(h2, port(1)), "port 1 was not put back");
+	CHECK(access(rack.dir[0], F_OK), "the node was not removed");
+}
+
+/* Where somebody else uses the NIC now, it stays as it is. */
+RACK_TEST(moved__in_use)
+{
+	unsigned int h;
+	int fd = stranger_load(BPF_PROG_TYPE_XDP, XDP_PASS, 0), home;
+
+	bl_nic_any_mac = true;
+	open_threaded();
+	h = rack_host(0);
+	rack_open_node(0);
+	rack_close_node(0);
+	CHECK(!unlink(pin_of(0)), "%s", strerror(errno));
+	move(0, 0, h);
+	home = rack_away(h);
+	CHECK(!bpf_xdp_attach((int)if_nametoindex(port(0)), fd, XDP_FLAGS_DRV_MODE, NULL), "%s",
+	      strerror(errno));
+	rack_back(home);
+	clean_in(h, 0);
+	CHECK(xdp_at(h, port(0)) == stranger_id(fd), "somebody else's program was removed");
+	CHECK(threaded(h, 0, NULL) == 1, "somebody else's NIC was changed");
+	close(fd);
+}
+
+static bool says(const char *path, const char *what)
+{
+	static char text[65536];
+	FILE *f = fopen(path, "r");
+	size_t n = f ? fread(text, 1, sizeof(text) - 1, f) : 0;
+
+	if (f)
+		fclose(f);
+	text[n] = 0;
+	return strstr(text, what);
+}
+
+/* A detach says what stays changed on a NIC that is not there, and nothing of one that is gone. */
+RACK_TEST(moved__then_detached)
+{
+	const char *said = BL_RUN_DIR "/said";
+	int was = dup(STDERR_FILENO), fd, home;
+	char cmd[128], want[128];
+
+	bl_nic_any_mac = true;
+	open_threaded();
+	rack_open_node(0);
+	move(0, 0, rack_host(0));
+	home = rack_away(0);
+	snprintf(cmd, sizeof(cmd), "ip link del %s", port(2));
+	CHECK(!system(cmd), "%s", cmd);
+	rack_back(home);
+	fd = open(said, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	CHECK(fd >= 0 && dup2(fd, STDERR_FILENO) == STDERR_FILENO, "%s", strerror(errno));
+	detach_switch();
+	CHECK(dup2(was, STDERR_FILENO) == STDERR_FILENO, "%s", strerror(errno));
+	snprintf(want, sizeof(want), "`echo 0 > /sys/class/net/%s/threaded`", port(0));
+	CHECK(says(said, want), "the command for port 0 is not printed");
+	CHECK(!says(said, port(2)), "port 2, which is gone, is named");
+	CHECK(!says(said, port(1)), "port 1, which was put back, is named");
+	unlink(said);
+	close(fd);
+}
+
+/* An interface with the index of a NIC that has gone is not taken for it. */
+RACK_TEST(index_used_again__stays)
+{
+	struct bl_err err;
+	unsigned int h;
+	int home;
+
+	bl_nic_any_mac = true;
+	open_rack();
+	h = rack_host(0);
+	kill_before_xdp(h, "eth0");
+	home = rack_away(h);
+	CHECK(!system("ip link set eth0 address 02:00:00:00:00:77"), "ip");
+	rack_back(home);
+	CHECK(!bl_node_detach(BL_ROLE_HOST, path_of(h), &err), "%s", err.text);
+	CHECK(has_filter(h, "eth0"), "the filter of another NIC was removed");
+	is_clean(h, "lo", "after detach");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -418,6 +580,10 @@ int main(void)
 		cmocka_unit_test(threaded_napi__put_back),
 		cmocka_unit_test(threaded_napi__not_configured_any_more),
 		cmocka_unit_test(port__replaced_by_another),
+		cmocka_unit_test(moved__taken_back),
+		cmocka_unit_test(moved__in_use),
+		cmocka_unit_test(moved__then_detached),
+		cmocka_unit_test(index_used_again__stays),
 		cmocka_unit_test(tags_taken_off__put_back),
 	};
 
