@@ -11,12 +11,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define ET_FEATURE_LRO    "rx-lro"
-#define ET_FEATURE_GRO_HW "rx-gro-hw"
-#define ET_FEATURE_VLAN   "rx-vlan-hw-parse"      /* ethtool -K: rxvlan */
-#define ET_FEATURE_STAG   "rx-vlan-stag-hw-parse" /* the same for tags of 802.1ad */
+#define ET_FEATURE_LRO     "rx-lro"
+#define ET_FEATURE_GRO_HW  "rx-gro-hw"
+#define ET_FEATURE_VLAN    "rx-vlan-hw-parse"      /* ethtool -K: rxvlan */
+#define ET_FEATURE_STAG    "rx-vlan-stag-hw-parse" /* the same for tags of 802.1ad */
 
-#define ET_RULES_MAX      8192 /* flow rules of a NIC that are looked at */
+#define ET_FEATURE_TX_VLAN "tx-vlan-hw-insert"
+#define ET_FEATURE_TX_STAG "tx-vlan-stag-hw-insert"
+
+#define ET_RULES_MAX       8192 /* flow rules of a NIC that are looked at */
 
 /** et_driver - name of the driver, of the device on its bus, and of the firmware. */
 int et_driver(const char *ifname, struct ethtool_drvinfo *d);

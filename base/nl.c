@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/ethtool.h"
 #include "base/nl.h"
 #include "base/nl_msg.h"
 
@@ -363,8 +364,14 @@ int nl_tx_plain(const char *ifname)
 	static const uint32_t cmds[][2] = { { ETHTOOL_GTXCSUM, ETHTOOL_STXCSUM },
 					    { ETHTOOL_GTSO, ETHTOOL_STSO },
 					    { ETHTOOL_GGSO, ETHTOOL_SGSO } };
+	static const char *const tags[] = { ET_FEATURE_TX_VLAN, ET_FEATURE_TX_STAG };
+	int err = ethtool_set(ifname, cmds, sizeof(cmds) / sizeof(cmds[0]), 0);
+	unsigned int i;
 
-	return ethtool_set(ifname, cmds, sizeof(cmds) / sizeof(cmds[0]), 0);
+	for (i = 0; !err && i < sizeof(tags) / sizeof(tags[0]); i++)
+		if (et_feature(ifname, tags[i]) == 1)
+			err = et_feature_set(ifname, tags[i], false);
+	return err;
 }
 
 int nl_gro(const char *ifname)

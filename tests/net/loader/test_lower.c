@@ -6,6 +6,13 @@
  * Where this kernel lacks a kind of device, its part is left out; Debian's kernels have them all,
  * and tests/vm/run.sh runs this test there.
  */
+#include <arpa/inet.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <linux/pkt_cls.h>
+#include <sys/socket.h>
+
+#include "loader/load/attach.h"
 #include "loader/load/lower.h"
 #include "tests/net/barline_run.h"
 #include "tests/net/loader/stranger.h"
@@ -263,6 +270,127 @@ RACK_TEST(vlan__has_the_address)
 	talk(3, 1000);
 }
 
+/* Sends messages from the first host to @node, which answers nothing. */
+static void send_to(unsigned int node, unsigned int messages)
+{
+	struct bl_addr to = { .port = 61700 };
+	pid_t pid;
+	int st;
+
+	lab_host_addr(&rack.lab.nodes[node], AF_INET, to.ip);
+	memmove(to.ip + 12, to.ip, 4);
+	memset(to.ip, 0, 10);
+	memset(to.ip + 10, 0xff, 2);
+	fflush(NULL);
+	pid = fork();
+	CHECK(pid >= 0, "%s", strerror(errno));
+	if (!pid) {
+		const struct bl_msg m = { .dst = to, .data = "tag", .len = 3 };
+		struct bl_endpoint *ep;
+		unsigned int k;
+		int bad;
+
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		rack_enter(rack_host(0));
+		bad = bl_init(&ep, NULL);
+		for (k = 0; !bad && k < messages; k++, usleep(1000))
+			bad = bl_send(ep, &m, 1, 0);
+		_exit(bad != 0);
+	}
+	while (waitpid(pid, &st, WNOHANG) != pid)
+		rack_serve(2);
+	CHECK(!st, "it cannot send");
+}
+
+/* Gives all frames that leave the first host the tag of VLAN 5, as a VLAN device would. */
+static void tag_frames(void)
+{
+	const struct bpf_insn insn[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 2, .imm = htons(ETH_P_8021Q) },
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 3, .imm = 5 },
+		{ .code = BPF_JMP | BPF_CALL, .imm = BPF_FUNC_skb_vlan_push },
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0, .imm = TC_ACT_UNSPEC },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	int home = rack_away(rack_host(0));
+	DECLARE_LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = (int)if_nametoindex("eth0"),
+			    .attach_point = BPF_TC_EGRESS);
+	DECLARE_LIBBPF_OPTS(bpf_tc_opts, opts, .handle = 1, .priority = 1);
+
+	opts.prog_fd = bpf_prog_load(BPF_PROG_TYPE_SCHED_CLS, "tag", "GPL", insn,
+				     sizeof(insn) / sizeof(insn[0]), NULL);
+	CHECK(opts.prog_fd >= 0 && !bpf_tc_attach(&hook, &opts), "%s", strerror(errno));
+	rack_back(home);
+}
+
+/* A socket that gets all frames that arrive at the second host. */
+static int listen_to_frames(void)
+{
+	int home = rack_away(rack_host(1)), on = 1, fd;
+
+	fd = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, htons(ETH_P_ALL));
+	CHECK(fd >= 0 && !setsockopt(fd, SOL_PACKET, PACKET_AUXDATA, &on, sizeof(on)), "%s",
+	      strerror(errno));
+	rack_back(home);
+	return fd;
+}
+
+/* Counts the messages to port 61700 that arrived, and those with the tag, which the kernel has
+ * taken off. */
+static void count_frames(int fd, unsigned int *all, unsigned int *tagged)
+{
+	union {
+		struct cmsghdr align;
+		char room[CMSG_SPACE(sizeof(struct tpacket_auxdata))];
+	} control;
+	uint8_t frame[256];
+	struct iovec v = { .iov_base = frame, .iov_len = sizeof(frame) };
+	struct tpacket_auxdata aux;
+	struct cmsghdr *c;
+
+	for (;;) {
+		struct msghdr m = { .msg_iov = &v,
+				    .msg_iovlen = 1,
+				    .msg_control = &control,
+				    .msg_controllen = sizeof(control) };
+
+		if (recvmsg(fd, &m, 0) < 42)
+			return;
+		if (frame[12] != 8 || frame[13] || frame[23] != IPPROTO_UDP ||
+		    (frame[36] << 8 | frame[37]) != 61700)
+			continue;
+		++*all;
+		for (c = CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c)) {
+			if (c->cmsg_level != SOL_PACKET || c->cmsg_type != PACKET_AUXDATA)
+				continue;
+			memcpy(&aux, CMSG_DATA(c), sizeof(aux));
+			*tagged += aux.tp_status & TP_STATUS_VLAN_VALID && aux.tp_vlan_tci == 5;
+		}
+	}
+}
+
+/* Ordered frames have their tag still behind a switch. The second host has no daemon. */
+RACK_TEST(vlan__tag_passes_the_switch)
+{
+	unsigned int all = 0, tagged = 0;
+	int fd, home;
+
+	bl_no_tcx = patient = true; /* programs of clsact run one after the other */
+	build(2);
+	fd = stranger_load(BPF_PROG_TYPE_XDP, XDP_PASS, 0);
+	home = rack_away(rack_host(1));
+	CHECK(!bpf_xdp_attach((int)if_nametoindex("eth0"), fd, XDP_FLAGS_DRV_MODE, NULL), "%s",
+	      strerror(errno));
+	rack_back(home);
+	fd = listen_to_frames();
+	rack_open_node(0);
+	rack_open_node(rack_host(0));
+	tag_frames();
+	send_to(rack_host(1), 20);
+	UNTIL((count_frames(fd, &all, &tagged), all), "no message came");
+	CHECK(tagged == all, "%u of %u messages have their tag", tagged, all);
+}
+
 /* With reordering accepted, a host runs on a macvlan device itself. */
 RACK_TEST(macvlan__accepted)
 {
@@ -371,9 +499,13 @@ RACK_TEST(bond__has_the_address)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(kinds__refused),          cmocka_unit_test(port__of_a_bond),
-		cmocka_unit_test(bridge__has_the_address), cmocka_unit_test(vlan__has_the_address),
-		cmocka_unit_test(macvlan__accepted),       cmocka_unit_test(bond__has_the_address),
+		cmocka_unit_test(kinds__refused),
+		cmocka_unit_test(port__of_a_bond),
+		cmocka_unit_test(bridge__has_the_address),
+		cmocka_unit_test(vlan__has_the_address),
+		cmocka_unit_test(vlan__tag_passes_the_switch),
+		cmocka_unit_test(macvlan__accepted),
+		cmocka_unit_test(bond__has_the_address),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
