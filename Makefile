@@ -235,7 +235,7 @@ WRAP_test_ctl_forward := bl_session_waiting bl_session_send
 WRAP_test_agent_fences := sd_event_now bl_session_connect bl_session_send bl_session_waiting \
 	bl_session_close
 WRAP_test_nic_tx := nl_open nl_close nl_qdisc_list nl_qdisc_add nl_qdisc_pfifo nl_qdisc_two_bands \
-	nl_qdisc_del nl_filter_queue nl_filter_del nl_filter_count nl_clsact_add nl_clsact_del \
+	nl_qdisc_del nl_filter_queue nl_filter_del nl_filter_count nl_clsact_make nl_clsact_del \
 	et_tx_queues bl_sysfs_open
 WRAP_test_nic_rx := et_rx_queues et_channels et_channels_set et_feature et_feature_set et_rule_add \
 	et_rule_place et_rule_list et_rule_get et_rule_del et_rules et_table et_table_set

@@ -180,19 +180,60 @@ int nl_qdisc_del(struct nl *nl, int ifindex, uint32_t parent, uint32_t handle)
 
 /* ---- the filter that picks the queue ---- */
 
-int nl_clsact_add(struct nl *nl, int ifindex)
+/** struct hook_reader - argument of take_hook(). */
+struct hook_reader {
+	int ifindex;
+	bool clsact;
+};
+
+static int take_hook(const struct nlmsghdr *h, void *ctx)
 {
+	const struct tcmsg *t = tc_body(h);
+	struct hook_reader *r = ctx;
+	const struct rtattr *kind;
+
+	if (h->nlmsg_type == NLMSG_DONE)
+		return 0;
+	if (!t)
+		return -EBADMSG;
+	if (h->nlmsg_type != RTM_NEWQDISC || t->tcm_ifindex != r->ifindex ||
+	    t->tcm_parent != TC_H_CLSACT)
+		return 0;
+	kind = nl_attr(h, sizeof(*t), TCA_KIND, sizeof("clsact"));
+	r->clsact = kind && !memcmp(RTA_DATA(kind), "clsact", sizeof("clsact"));
+	return 0;
+}
+
+static int read_hook(const void *buf, size_t len, uint32_t seq, void *ctx)
+{
+	return nl_messages(buf, len, seq, take_hook, ctx);
+}
+
+int nl_clsact_make(struct nl *nl, int ifindex)
+{
+	struct hook_reader reader = { .ifindex = ifindex };
 	union nl_req r;
+	int rc;
 
 	tc_begin(&r, RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, ifindex, TC_H_CLSACT,
 		 TC_H_MAKE(TC_H_CLSACT, 0));
 	put_text(&r, TCA_KIND, "clsact");
-	return nl_send(nl, &r);
+	rc = nl_send(nl, &r);
+	if (rc != -EEXIST)
+		return rc;
+	tc_begin(&r, RTM_GETQDISC, 0, ifindex, 0, 0);
+	rc = dump(nl, &r, read_hook, &reader);
+	return rc ? rc : reader.clsact ? 0 : -EBUSY;
 }
 
 int nl_clsact_del(struct nl *nl, int ifindex)
 {
-	return nl_qdisc_del(nl, ifindex, TC_H_CLSACT, TC_H_MAKE(TC_H_CLSACT, 0));
+	union nl_req r;
+
+	tc_begin(&r, RTM_DELQDISC, 0, ifindex, TC_H_CLSACT, TC_H_MAKE(TC_H_CLSACT, 0));
+	/* The kernel compares the kind, so somebody else's ingress qdisc stays. */
+	put_text(&r, TCA_KIND, "clsact");
+	return nl_send(nl, &r);
 }
 
 static struct tcmsg *filter_begin(union nl_req *r, uint16_t type, uint16_t flags, int ifindex,

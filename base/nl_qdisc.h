@@ -83,8 +83,15 @@ int nl_filter_del(struct nl *nl, int ifindex, uint16_t prio, uint32_t handle);
  */
 int nl_filter_count(struct nl *nl, int ifindex, uint32_t parent, uint16_t prio, uint32_t handle);
 
-/** nl_clsact_add, nl_clsact_del - the hook of classifiers on both sides of an interface. */
-int nl_clsact_add(struct nl *nl, int ifindex);
+/**
+ * nl_clsact_make - makes a clsact, the hook of classifiers on both sides of an interface, or finds
+ * that there is one. Returns 0; -EBUSY: somebody has set the qdisc "ingress", which takes the same
+ * place and has no egress side. The kernel accepts a filter for egress there nevertheless, but
+ * never asks it.
+ */
+int nl_clsact_make(struct nl *nl, int ifindex);
+
+/** nl_clsact_del - removes a clsact. Returns 0; -EINVAL: an "ingress" is there, and stays. */
 int nl_clsact_del(struct nl *nl, int ifindex);
 
 #endif

@@ -22,6 +22,7 @@
 #include "base/log.h"
 #include "base/netns.h"
 #include "base/nl_qdisc.h"
+#include "base/time.h"
 #include "loader/hook_watch.h"
 #include "loader/load/attach.h"
 #include "loader/load/chain.h"
@@ -35,8 +36,9 @@
 #include "loader/node_priv.h"
 #include "maps/nic_abi.h"
 
-#define LOOK_US 1000000 /* how often the interfaces are looked at */
-#define LO      1       /* entry of a host's lo */
+#define LOOK_US  1000000        /* how often the interfaces are looked at */
+#define RETRY_NS 30000000000ULL /* how often one that is no FIFO is tried to be made one */
+#define LO       1              /* entry of a host's lo */
 
 /** struct slot - an entry of the map, for the functions that write a record. */
 struct slot {
@@ -276,7 +278,9 @@ static int make(struct bl_node *n, const struct bl_attached *a, struct bl_nic *n
 	}
 	if (!rc) {
 		rc = bl_lower_check(&a->iface, BL_ROLE_HOST, err);
-		if (!rc)
+		if (rc)
+			nic->seen = BL_TX_UNSEEN;
+		else
 			rc = bl_tx_make(&a->iface, nic, n->queue_prog, save, s, &how, err);
 		if (rc == -EPERM)
 			rc = accept_broken(n, a, nic, &nic->tx, err);
@@ -371,7 +375,7 @@ static bool is_kept(const struct bl_node *n, const struct bl_attached *a, const 
 	return bl_rx_kept(&a->iface, nic) && (n->cfg.role == BL_ROLE_SWITCH || is_tx_kept(a, nic));
 }
 
-static void check_iface(struct bl_node *n, const struct bl_attached *a)
+static void check_iface(struct bl_node *n, const struct bl_attached *a, bool retry)
 {
 	struct slot s = slot_of(n, a);
 	struct bl_nic nic;
@@ -379,10 +383,13 @@ static void check_iface(struct bl_node *n, const struct bl_attached *a)
 	bool first, cured;
 	int rc;
 
-	if (!load(&s, a->iface.ifindex, &nic) || is_kept(n, a, &nic))
+	if (!load(&s, a->iface.ifindex, &nic))
+		return;
+	cured = nic.tx == BL_NIC_BROKEN || nic.rx == BL_NIC_BROKEN;
+	/* What a look does not see may be the cure: a module was loaded, XPS or RSS was set. */
+	if (is_kept(n, a, &nic) && !(cured && retry))
 		return;
 	first = n->cfg.role == BL_ROLE_HOST && nic.tx == BL_NIC_UNKNOWN;
-	cured = nic.tx == BL_NIC_BROKEN || nic.rx == BL_NIC_BROKEN;
 	rc = make(n, a, &nic, &s, &why);
 	if (!first && !cured)
 		nic.repaired++;
@@ -409,11 +416,15 @@ static void check_iface(struct bl_node *n, const struct bl_attached *a)
 
 void bl_nic_check(struct bl_node *n)
 {
+	uint64_t now = bl_mono_ns();
+	bool retry = now >= n->nic_retry_ns;
 	unsigned int k;
 
+	if (retry)
+		n->nic_retry_ns = now + RETRY_NS;
 	for (k = 0; k < n->natt && n->nic_fd >= 0; k++)
 		if (!is_lo(n, &n->att[k]) && !n->att[k].gone && n->att[k].iface.up)
-			check_iface(n, &n->att[k]);
+			check_iface(n, &n->att[k], retry);
 }
 
 /* Whether a filter behind the egress program of a host picks the transmit queue. */

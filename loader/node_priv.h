@@ -88,6 +88,7 @@ struct bl_node {
 
 	/* nic.c: the map of what was changed on the interfaces; -1: not open */
 	int nic_fd;
+	uint64_t nic_retry_ns; /* when those that are no FIFO are tried again */
 	sd_event_source *nic_src;
 
 	/* hook_watch.c: the map of what is found on the hooks; -1: not open */

@@ -62,14 +62,14 @@ enum bl_nic_fifo {
 
 /** struct bl_nic - a value of "nic". Written by the daemon, read by it and by commands. */
 struct bl_nic {
-	__u32 magic;   /* BL_NIC_MAGIC; 0: nothing was recorded yet */
-	__u16 version; /* BL_NIC_VERSION */
-	__u16 size;    /* sizeof(struct bl_nic) */
-	__u32 ifindex; /* of the NIC, in the network namespace of the node */
-	__u32 done;    /* enum bl_nic_done */
-	__u8 tx, rx;   /* enum bl_nic_fifo */
-	__u8 strict;   /* the bands are "prio", because the kernel has no "ets" */
-	__u8 reserved;
+	__u32 magic;              /* BL_NIC_MAGIC; 0: nothing was recorded yet */
+	__u16 version;            /* BL_NIC_VERSION */
+	__u16 size;               /* sizeof(struct bl_nic) */
+	__u32 ifindex;            /* of the NIC, in the network namespace of the node */
+	__u32 done;               /* enum bl_nic_done */
+	__u8 tx, rx;              /* enum bl_nic_fifo */
+	__u8 strict;              /* the bands are "prio", because the kernel has no "ets" */
+	__u8 seen;                /* how the transmit side looked when @tx was set (nic_tx.c) */
 	__u32 limit;              /* frames that the FIFO holds */
 	__u32 channels;           /* BL_NIC_CHANNELS: combined channels before */
 	__u32 nrules;             /* BL_NIC_FLOWS: number of @rule */

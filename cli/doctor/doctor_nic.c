@@ -60,7 +60,7 @@ static int check_nic(const struct nic_facts *f, void *ctx)
 		found(l->to, FOUND_FAIL, what,
 		      "do what the sentence says and start the node again; until then count on "
 		      "messages that are late (promise_broken)",
-		      "reordering was accepted: %s", nic->why);
+		      "ordered frames may overtake each other: %s", nic->why);
 	else if (nic->tx == BL_NIC_UNKNOWN)
 		found(l->to, FOUND_WARN, what, "set the interface up",
 		      "the interface was never up, so it is not known whether it is one FIFO");

@@ -24,6 +24,7 @@
 #include "base/bpffs.h"
 #include "base/iface.h"
 #include "base/log.h"
+#include "base/nl_qdisc.h"
 #include "loader/load/dispatcher.h"
 #include "loader/load/entry.h"
 #include "loader/load/pin.h"
@@ -306,10 +307,22 @@ static int clsact_attach(const struct bl_iface *i, bool ingress, int prog_fd, st
 		    .attach_point = ingress ? BPF_TC_INGRESS : BPF_TC_EGRESS);
 	LIBBPF_OPTS(bpf_tc_opts, o, .handle = BL_TC_HANDLE, .priority = BL_TC_PRIORITY,
 		    .prog_fd = prog_fd, .flags = BPF_TC_F_REPLACE);
+	struct nl nl;
 	int rc;
 
-	rc = bpf_tc_hook_create(&hook);
-	if (rc && rc != -EEXIST)
+	rc = nl_open(&nl);
+	if (!rc)
+		rc = nl_clsact_make(&nl, i->ifindex);
+	nl_close(&nl);
+	if (rc == -EBUSY)
+		return bl_fail(err, EBUSY,
+			       "%s has an ingress qdisc, which somebody has set and which is in "
+			       "the "
+			       "place of the clsact for barline's %s filter; `tc qdisc del dev %s "
+			       "ingress`, give its filters to a clsact, which takes them at "
+			       "\"ingress\", and start again",
+			       i->name, tc_name(ingress), i->name);
+	if (rc)
 		return bl_fail(err, -rc,
 			       "cannot add the clsact qdisc to %s: %s; the kernel needs "
 			       "CONFIG_NET_SCH_INGRESS, or tcx (6.6)",

@@ -83,13 +83,21 @@ static const struct nl_qdisc *child_of(const struct nl_qdisc *v, unsigned int n,
 	return NULL;
 }
 
-/* Whether the bands @b have both their disciplines. */
-static bool bands_complete(const struct nl_qdisc *v, unsigned int n, const struct nl_qdisc *b)
+/*
+ * What has become of barline's bands @b. The first one may have another FIFO, which somebody has
+ * set, but what the kernel has put there has no handle.
+ */
+static void look_at_bands(const struct nl_qdisc *v, unsigned int n, const struct nl_qdisc *b,
+			  struct bl_tx_view *to)
 {
 	const struct nl_qdisc *first = child_of(v, n, b->handle | 1);
+	bool set = first && first->handle, fifo = first && is_fifo(first->kind);
 
-	return first && first->handle == BL_NIC_H_FIFO && !strcmp(first->kind, "pfifo") &&
-	       child_of(v, n, b->handle | 2);
+	to->at = set && !fifo ? *first : *b;
+	if (set && !fifo)
+		to->kind = BL_TX_FOREIGN;
+	else
+		to->kind = set && child_of(v, n, b->handle | 2) ? BL_TX_OURS : BL_TX_TORN;
 }
 
 /* A tbf keeps the order of the one discipline below it. */
@@ -124,9 +132,9 @@ static void look_at_mq(const struct nl_qdisc *v, unsigned int n, const struct nl
 	if (first && is_fifo(first->kind))
 		to->kind = BL_TX_FIFO;
 	else if (first && first->handle == BL_NIC_H_BANDS)
-		to->kind = bands_complete(v, n, first) ? BL_TX_OURS : BL_TX_TORN;
+		look_at_bands(v, n, first, to);
 	else if (root->handle == BL_NIC_H_MQ)
-		to->kind = BL_TX_TORN;
+		to->kind = first && first->handle ? BL_TX_FOREIGN : BL_TX_TORN;
 	else
 		to->kind = first && !root->handle ? BL_TX_MQ : BL_TX_FOREIGN;
 }
@@ -138,6 +146,7 @@ void bl_tx_look(const struct nl_qdisc *v, unsigned int n, struct bl_tx_view *to)
 
 	memset(to, 0, sizeof(*to));
 	to->clsact = hook && !strcmp(hook->kind, "clsact");
+	to->ingress = hook && !to->clsact;
 	if (!root || !strcmp(root->kind, "noop"))
 		return;
 	to->at = *root;
@@ -146,7 +155,7 @@ void bl_tx_look(const struct nl_qdisc *v, unsigned int n, struct bl_tx_view *to)
 	else if (!strcmp(root->kind, "mq"))
 		look_at_mq(v, n, root, to);
 	else if (root->handle == BL_NIC_H_BANDS)
-		to->kind = bands_complete(v, n, root) ? BL_TX_OURS : BL_TX_TORN;
+		look_at_bands(v, n, root, to);
 	else
 		to->kind = root->handle ? BL_TX_FOREIGN : BL_TX_ROOT;
 }
@@ -299,8 +308,18 @@ static int make_steering(struct making *m, const struct bl_tx_view *v, int prog,
 	if (rc)
 		return bl_fail(m->err, -rc, "cannot write the map %s: %s", BL_MAP_NIC,
 			       strerror(-rc));
-	rc = nl_clsact_add(&m->nl, m->i->ifindex);
-	if (!rc || rc == -EEXIST)
+	rc = nl_clsact_make(&m->nl, m->i->ifindex);
+	if (rc == -EBUSY)
+		return bl_fail(m->err, EPERM,
+			       "%s has several transmit queues and an ingress qdisc, which "
+			       "somebody has set and which is in the place of the clsact that "
+			       "picks "
+			       "one of them; `tc qdisc del dev %s ingress`, give its filters to a "
+			       "clsact, which takes them at \"ingress\", and start again, or "
+			       "accept "
+			       "that frames are reordered (--accept reordering)",
+			       m->i->name, m->i->name);
+	if (!rc)
 		rc = nl_filter_queue(&m->nl, m->i->ifindex, FILTER_PRIO, FILTER_HANDLE, prog, 0,
 				     !bands);
 	*steered = !rc;
@@ -312,6 +331,25 @@ static int make_steering(struct making *m, const struct bl_tx_view *v, int prog,
 		      "it has several transmit queues, XPS picks among them, and the filter that "
 		      "would (act_skbedit, Linux 5.18) cannot be set",
 		      rc);
+}
+
+/*
+ * A look in one byte, so that bl_tx_kept() can tell whether anything has changed since the NIC was
+ * made or judged: the kind of the queueing discipline, and the bits below.
+ */
+#define SEEN_QUEUES  0x80 /* it has several transmit queues */
+#define SEEN_STEERED 0x40 /* barline's filter picks one of them */
+#define SEEN_INGRESS 0x20 /* an ingress qdisc is in the place of clsact */
+
+static uint8_t seen(enum bl_tx_kind kind, const struct bl_tx_view *v, bool queues, bool steered)
+{
+	return (uint8_t)(kind | (queues ? SEEN_QUEUES : 0) | (steered ? SEEN_STEERED : 0) |
+			 (queues && v->ingress ? SEEN_INGRESS : 0));
+}
+
+static bool is_steered(struct nl *nl, int ifindex)
+{
+	return nl_filter_count(nl, ifindex, PEER_EGRESS, FILTER_PRIO, FILTER_HANDLE) != 0;
 }
 
 static int judge(struct making *m, const struct bl_tx_view *v)
@@ -331,7 +369,7 @@ int bl_tx_make(const struct bl_iface *i, struct bl_nic *nic, int queue_prog,
 {
 	struct making m = { .i = i, .nic = nic, .save = save, .ctx = ctx, .err = err };
 	struct bl_tx_view v;
-	bool bands;
+	bool bands, queues;
 	int rc;
 
 	*how = (struct bl_tx_how){};
@@ -343,40 +381,38 @@ int bl_tx_make(const struct bl_iface *i, struct bl_nic *nic, int queue_prog,
 		return bl_fail(err, -rc, "cannot read the queueing disciplines of %s: %s", i->name,
 			       strerror(-rc));
 	}
+	queues = v.kind != BL_TX_NONE && tx_queues(i->name, &v) > 1;
+	/* Where it fails, it is tried again when the NIC looks otherwise than now. */
+	nic->seen = seen(v.kind, &v, queues, queues && is_steered(&m.nl, i->ifindex));
 	rc = judge(&m, &v);
 	bands = v.kind == BL_TX_ROOT || v.kind == BL_TX_MQ || v.kind == BL_TX_TORN;
 	if (!rc && bands)
 		rc = make_queueing(&m, &v);
 	bands |= v.kind == BL_TX_OURS;
-	if (!rc && v.kind != BL_TX_NONE && tx_queues(i->name, &v) > 1)
+	if (!rc && queues)
 		rc = make_steering(&m, &v, queue_prog, bands, &how->steered);
 	how->classed = bands || how->steered;
-	if (!rc)
+	if (!rc) {
 		nic->tx = v.kind == BL_TX_NONE ? BL_NIC_UNKNOWN
 			  : how->classed       ? BL_NIC_MADE
 					       : BL_NIC_IS_FIFO;
+		nic->seen = seen(bands ? BL_TX_OURS : v.kind, &v, queues, how->steered);
+	}
 	nl_close(&m.nl);
 	return rc;
 }
 
 bool bl_tx_kept(const struct bl_iface *i, const struct bl_nic *nic)
 {
+	bool kept = true, queues;
 	struct bl_tx_view v;
-	bool kept = true;
 	struct nl nl;
 
 	if (nl_open(&nl))
 		return true;
-	/* What was accepted stays as it is until the operator has cured it. */
-	if (nic->tx == BL_NIC_BROKEN) {
-		kept = look(&nl, i->ifindex, &v) || v.kind != BL_TX_FIFO ||
-		       tx_queues(i->name, &v) > 1;
-	} else if (!look(&nl, i->ifindex, &v)) {
-		kept = v.kind == BL_TX_FIFO || (v.kind == BL_TX_OURS && nic->done & BL_NIC_BANDS) ||
-		       (v.kind == BL_TX_NONE && nic->tx == BL_NIC_UNKNOWN);
-		if (kept && nic->done & BL_NIC_QUEUE && nic->tx == BL_NIC_MADE)
-			kept = nl_filter_count(&nl, i->ifindex, PEER_EGRESS, FILTER_PRIO,
-					       FILTER_HANDLE) != 0;
+	if (!look(&nl, i->ifindex, &v)) {
+		queues = v.kind != BL_TX_NONE && tx_queues(i->name, &v) > 1;
+		kept = nic->seen == seen(v.kind, &v, queues, queues && is_steered(&nl, i->ifindex));
 	}
 	nl_close(&nl);
 	return kept;
@@ -384,11 +420,17 @@ bool bl_tx_kept(const struct bl_iface *i, const struct bl_nic *nic)
 
 /* ---- undoing ---- */
 
-/* Removes barline's filter, and the clsact if barline made it and it has no other filters. */
-static void undo_steering(struct nl *nl, const struct bl_iface *i, const struct bl_nic *nic)
+/*
+ * Removes barline's filter, and the clsact if barline made it and it has no other filters. An
+ * ingress qdisc is somebody else's, with all of its filters.
+ */
+static void undo_steering(struct nl *nl, const struct bl_iface *i, const struct bl_nic *nic,
+			  const struct bl_tx_view *v)
 {
 	int x = i->ifindex;
 
+	if (!v->clsact)
+		return;
 	if (nic->done & BL_NIC_QUEUE &&
 	    nl_filter_count(nl, x, PEER_EGRESS, FILTER_PRIO, FILTER_HANDLE) > 0)
 		nl_filter_del(nl, x, FILTER_PRIO, FILTER_HANDLE);
@@ -437,9 +479,11 @@ void bl_tx_undo(const struct bl_iface *i, struct bl_nic *nic)
 	if (!(nic->done & (BL_NIC_BANDS | BL_NIC_MQ | BL_NIC_QUEUE | BL_NIC_CLSACT)) ||
 	    nl_open(&nl))
 		return;
-	undo_steering(&nl, i, nic);
-	if (nic->done & BL_NIC_BANDS && !look(&nl, i->ifindex, &v))
-		undo_queueing(&nl, i, nic, &v);
+	if (!look(&nl, i->ifindex, &v)) {
+		undo_steering(&nl, i, nic, &v);
+		if (nic->done & BL_NIC_BANDS)
+			undo_queueing(&nl, i, nic, &v);
+	}
 	nic->done &= ~(uint32_t)(BL_NIC_BANDS | BL_NIC_MQ | BL_NIC_QUEUE | BL_NIC_CLSACT);
 	nl_close(&nl);
 }

@@ -13,6 +13,7 @@
 #include "maps/nic_abi.h"
 
 #define BL_TX_QDISCS 4096 /* disciplines of one NIC at most: those of an mq's queues, and more */
+#define BL_TX_UNSEEN 0x1f /* struct bl_nic.seen: bl_tx_make() has not looked */
 
 /* What the queueing disciplines of a NIC mean for the order. */
 enum bl_tx_kind {
@@ -22,7 +23,7 @@ enum bl_tx_kind {
 	BL_TX_MQ,      /* the kernel's own disciplines below its own mq do */
 	BL_TX_OURS,    /* barline's bands are there, complete */
 	BL_TX_TORN,    /* barline's mq or bands are there, but not complete */
-	BL_TX_FOREIGN, /* somebody has set a discipline that may sort frames */
+	BL_TX_FOREIGN, /* somebody has set a discipline that may sort frames, also below ours */
 };
 
 /** struct bl_tx_view - what bl_tx_look() sees. */
@@ -30,6 +31,7 @@ struct bl_tx_view {
 	enum bl_tx_kind kind;
 	struct nl_qdisc at;  /* the discipline that decides; its kind is "" for BL_TX_NONE */
 	bool clsact;         /* there is a clsact */
+	bool ingress;        /* there is an ingress qdisc, which takes the place of a clsact */
 	bool mq;             /* the root is an mq */
 	bool others;         /* mq: somebody has set disciplines of other queues than the first */
 	unsigned int queues; /* mq: its queues */
@@ -58,8 +60,9 @@ int bl_tx_make(const struct bl_iface *i, struct bl_nic *nic, int queue_prog,
 	       struct bl_err *err);
 
 /**
- * bl_tx_kept - whether what bl_tx_make() found or made is still there: the bands, the filter; after
- * BL_NIC_BROKEN, whether it is still broken.
+ * bl_tx_kept - whether the NIC is as bl_tx_make() has left it: the disciplines, the filter, one or
+ * several transmit queues. If it is not, bl_tx_make() has to judge it again, also after
+ * BL_NIC_BROKEN, and after BL_NIC_UNKNOWN when the NIC was set up.
  */
 bool bl_tx_kept(const struct bl_iface *i, const struct bl_nic *nic);
 

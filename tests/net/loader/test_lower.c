@@ -12,8 +12,10 @@
 #include <linux/pkt_cls.h>
 #include <sys/socket.h>
 
+#include "base/nl_qdisc.h"
 #include "loader/load/attach.h"
 #include "loader/load/lower.h"
+#include "maps/nic_abi.h"
 #include "tests/net/barline_run.h"
 #include "tests/net/loader/stranger.h"
 #include "tests/net/serve_until.h"
@@ -211,6 +213,64 @@ RACK_TEST(kinds__refused)
 	ifname_wanted = NULL;
 	open_nodes();
 	talk(2, 50);
+}
+
+/* Without tcx, barline's egress filter needs a clsact, in whose place somebody has "ingress". */
+RACK_TEST(ingress__refused)
+{
+	static const struct refused v = { "tc qdisc add dev eth0 ingress", "eth0", true,
+					  "eth0 has an ingress qdisc" };
+	struct nl nl = { .fd = -1 };
+	unsigned int node;
+	int home;
+
+	bl_no_tcx = true;
+	build(2);
+	node = rack_host(0);
+	check_refused(&v);
+	CHECK(run(node, "tc qdisc show dev eth0 | grep -q 'qdisc ingress'"), "it is gone");
+	CHECK(run(node, "! tc filter show dev eth0 ingress | grep -q bl_host"), "a filter");
+	home = rack_away(node);
+	CHECK(!nl_open(&nl) && nl_clsact_del(&nl, (int)if_nametoindex("eth0")) == -EINVAL, "it was "
+											   "removed"
+											   " as a "
+											   "clsac"
+											   "t");
+	nl_close(&nl);
+	rack_back(home);
+	CHECK(run(node, "tc qdisc del dev eth0 ingress"), "tc");
+	ifname_wanted = NULL;
+	open_nodes();
+	talk(2, 50);
+}
+
+static struct bl_nic nic_record(unsigned int node, int set_tx)
+{
+	int fd = rack_map(node, BL_MAP_NIC);
+	struct bl_nic nic;
+	uint32_t key = 0;
+
+	CHECK(fd >= 0 && !bpf_map_lookup_elem(fd, &key, &nic), "%s", strerror(errno));
+	if (set_tx >= 0) {
+		nic.tx = (uint8_t)set_tx;
+		CHECK(!bpf_map_update_elem(fd, &key, &nic, BPF_ANY), "%s", strerror(errno));
+	}
+	close(fd);
+	return nic;
+}
+
+/* What was found broken is tried again from time to time, since not every cure can be seen. */
+RACK_TEST(broken__tried_again)
+{
+	unsigned int node;
+
+	build(2);
+	open_nodes();
+	node = rack_host(0);
+	CHECK(nic_record(node, -1).tx == BL_NIC_IS_FIFO, "%u", nic_record(node, -1).tx);
+	nic_record(node, BL_NIC_BROKEN);
+	UNTIL(nic_record(node, -1).tx == BL_NIC_IS_FIFO, "it is still broken");
+	CHECK(!nic_record(node, -1).repaired, "counted as a change of others");
 }
 
 /* A port of a switch that has become a bridge's or a bond's, and a bridge as a port. */
@@ -500,6 +560,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(kinds__refused),
+		cmocka_unit_test(ingress__refused),
+		cmocka_unit_test(broken__tried_again),
 		cmocka_unit_test(port__of_a_bond),
 		cmocka_unit_test(bridge__has_the_address),
 		cmocka_unit_test(vlan__has_the_address),

@@ -5,6 +5,7 @@
  * killed after any number of changes.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/pkt_sched.h>
 #include <net/if.h>
 #include <setjmp.h>
@@ -23,7 +24,7 @@ static struct {
 	unsigned int n;
 	char normal[16];     /* kind of its default */
 	unsigned int queues; /* transmit queues */
-	bool no_ets, no_prio, no_skbedit;
+	bool no_ets, no_prio, no_skbedit, sysfs;
 	int filters, foreign; /* barline's filter; those of others */
 	bool unclass;         /* of barline's filter */
 	int changes, die_at;  /* changes so far; the process dies before this one (0: never) */
@@ -104,7 +105,7 @@ int __wrap_nl_filter_queue(struct nl *nl, int ifindex, uint16_t prio, uint32_t h
 int __wrap_nl_filter_del(struct nl *nl, int ifindex, uint16_t prio, uint32_t handle);
 int __wrap_nl_filter_count(struct nl *nl, int ifindex, uint32_t parent, uint16_t prio,
 			   uint32_t handle);
-int __wrap_nl_clsact_add(struct nl *nl, int ifindex);
+int __wrap_nl_clsact_make(struct nl *nl, int ifindex);
 int __wrap_nl_clsact_del(struct nl *nl, int ifindex);
 unsigned int __wrap_et_tx_queues(const char *ifname);
 int __wrap_bl_sysfs_open(void);
@@ -180,11 +181,13 @@ int __wrap_nl_qdisc_del(struct nl *nl, int ifindex, uint32_t parent, uint32_t ha
 	return 0;
 }
 
-int __wrap_nl_clsact_add(struct nl *nl, int ifindex)
+int __wrap_nl_clsact_make(struct nl *nl, int ifindex)
 {
+	int j = index_of(TC_H_CLSACT);
+
 	(void)nl, (void)ifindex;
-	if (index_of(TC_H_CLSACT) >= 0)
-		return -EEXIST;
+	if (j >= 0)
+		return strcmp(k.v[j].kind, "clsact") ? -EBUSY : 0;
 	change();
 	put_in(TC_H_CLSACT, TC_H_CLSACT & 0xffff0000U, "clsact");
 	return 0;
@@ -195,6 +198,7 @@ int __wrap_nl_clsact_del(struct nl *nl, int ifindex)
 	(void)nl, (void)ifindex;
 	change();
 	assert_int_equal(k.filters + k.foreign, 0);
+	assert_string_equal(k.v[index_of(TC_H_CLSACT)].kind, "clsact");
 	take_out(TC_H_CLSACT);
 	return 0;
 }
@@ -237,10 +241,10 @@ unsigned int __wrap_et_tx_queues(const char *ifname)
 	return k.queues;
 }
 
-/* No sysfs: XPS counts as set. */
+/* Without sysfs, XPS counts as set. */
 int __wrap_bl_sysfs_open(void)
 {
-	return -1;
+	return k.sysfs ? open("/sys", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 }
 
 static struct bl_nic kept; /* the record as a process that dies leaves it */
@@ -252,7 +256,7 @@ static int keep(const struct bl_nic *nic, void *ctx)
 	return 0;
 }
 
-static const struct bl_iface nic = { .name = "eth9", .ifindex = 9 };
+static struct bl_iface nic = { .name = "eth9", .ifindex = 9 };
 static struct bl_tx_how how;
 static struct bl_err err;
 
@@ -344,6 +348,29 @@ static void look__table(void **state)
 		  { Q(TC_H_ROOT, BL_NIC_H_MQ, "mq"), BANDS_AT(BL_NIC_H_MQ | 1) },
 		  BL_TX_OURS,
 		  "ets" },
+		{ "ours with somebody's FIFO",
+		  { Q(TC_H_ROOT, BL_NIC_H_BANDS, "ets"), Q(BL_NIC_H_BANDS | 1, 0x70000, "bfifo"),
+		    Q(BL_NIC_H_BANDS | 2, BL_NIC_H_REST, "fq_codel") },
+		  BL_TX_OURS,
+		  "ets" },
+		{ "ours with somebody's sfq",
+		  { Q(TC_H_ROOT, BL_NIC_H_BANDS, "ets"), Q(BL_NIC_H_BANDS | 1, 0x70000, "sfq"),
+		    Q(BL_NIC_H_BANDS | 2, BL_NIC_H_REST, "fq_codel") },
+		  BL_TX_FOREIGN,
+		  "sfq" },
+		{ "the kernel's FIFO in our bands",
+		  { Q(TC_H_ROOT, BL_NIC_H_BANDS, "ets"), Q(BL_NIC_H_BANDS | 1, 0, "pfifo"),
+		    Q(BL_NIC_H_BANDS | 2, 0, "pfifo") },
+		  BL_TX_TORN,
+		  "ets" },
+		{ "somebody's fq below our mq",
+		  { Q(TC_H_ROOT, BL_NIC_H_MQ, "mq"), Q(BL_NIC_H_MQ | 1, 0x70000, "fq") },
+		  BL_TX_FOREIGN,
+		  "fq" },
+		{ "ingress",
+		  { Q(TC_H_ROOT, 0, "noqueue"), Q(TC_H_CLSACT, 0xffff0000, "ingress") },
+		  BL_TX_FIFO,
+		  "noqueue" },
 		{ "our mq only",
 		  { Q(TC_H_ROOT, BL_NIC_H_MQ, "mq"), Q(BL_NIC_H_MQ | 1, 0, "fq_codel") },
 		  BL_TX_TORN,
@@ -360,6 +387,7 @@ static void look__table(void **state)
 		if (v.kind != t[j].kind || strcmp(v.at.kind, t[j].at))
 			fail_msg("%s: kind %d at \"%s\"", t[j].name, v.kind, v.at.kind);
 		assert_int_equal(v.clsact, !strcmp(t[j].name, "ours"));
+		assert_int_equal(v.ingress, !strcmp(t[j].name, "ingress"));
 	}
 }
 
@@ -481,6 +509,144 @@ static void make__fallback_and_refused(void **state)
 	expect(1, set, "refused");
 }
 
+/* ---- what changes meanwhile ---- */
+
+static void start_with(const char *normal, unsigned int queues)
+{
+	start(normal, queues);
+	memset(&kept, 0, sizeof(kept));
+}
+
+/* It is tried again when, and only when, something has changed. */
+static void expect_made(enum bl_nic_fifo tx, bool steered, const char *when)
+{
+	if (bl_tx_kept(&nic, &kept))
+		fail_msg("%s: the change was not seen", when);
+	assert_int_equal(make(), 0);
+	if (kept.tx != tx || how.steered != steered || k.filters != steered)
+		fail_msg("%s: transmit side %d, steered %d, %d filters", when, kept.tx, how.steered,
+			 k.filters);
+	if (!bl_tx_kept(&nic, &kept))
+		fail_msg("%s: seen again", when);
+}
+
+/* A NIC that was down when the node was started comes up with the queues that it has. */
+static void kept__comes_up(void **state)
+{
+	static const char *const normal[] = { "pfifo_fast", "noqueue", "fq_codel" };
+	unsigned int j, queues;
+
+	(void)state;
+	for (j = 0; j < ARRAY_SIZE(normal); j++)
+		for (queues = 1; queues < 3; queues++) {
+			bool fifo = strcmp(normal[j], "fq_codel") != 0;
+
+			start_with(normal[j], queues);
+			k.n = 0;
+			put_in(TC_H_ROOT, 0, "noop");
+			assert_int_equal(make(), 0);
+			assert_int_equal(kept.tx, BL_NIC_UNKNOWN);
+			assert_true(bl_tx_kept(&nic, &kept));
+			default_root();
+			expect_made(fifo && queues == 1 ? BL_NIC_IS_FIFO : BL_NIC_MADE, queues > 1,
+				    normal[j]);
+			bl_tx_undo(&nic, &kept);
+			assert_int_equal(k.filters, 0);
+		}
+}
+
+/* `ethtool -L eth9 tx 2` */
+static void kept__queues_grow(void **state)
+{
+	(void)state;
+	start_with("noqueue", 1);
+	assert_int_equal(make(), 0);
+	assert_int_equal(kept.tx, BL_NIC_IS_FIFO);
+	k.queues = 2;
+	expect_made(BL_NIC_MADE, true, "a second queue");
+}
+
+/* A discipline of somebody else's is refused once, and when it goes the NIC is made again. */
+static void kept__foreign_goes(void **state)
+{
+	unsigned int queues;
+
+	(void)state;
+	for (queues = 1; queues < 3; queues++) {
+		start_with("fq_codel", queues);
+		assert_int_equal(make(), 0);
+		take_out(TC_H_ROOT);
+		put_in(TC_H_ROOT, 0x10000, "fq");
+		assert_false(bl_tx_kept(&nic, &kept));
+		assert_int_equal(make(), -EPERM);
+		assert_non_null(strstr(err.text, "fq 1:"));
+		kept.tx = BL_NIC_BROKEN;
+		assert_true(bl_tx_kept(&nic, &kept));
+		default_root();
+		expect_made(BL_NIC_MADE, queues > 1, "the default is back");
+
+		/* also one in the place of barline's FIFO */
+		put_in(BL_NIC_H_BANDS | 1, 0x70000, "sfq");
+		assert_false(bl_tx_kept(&nic, &kept));
+		assert_int_equal(make(), -EPERM);
+		assert_non_null(strstr(err.text, "sfq 7:"));
+		assert_string_equal(k.v[index_of(BL_NIC_H_BANDS | 1)].kind, "sfq");
+		kept.tx = BL_NIC_BROKEN;
+		assert_true(bl_tx_kept(&nic, &kept));
+		bl_tx_undo(&nic, &kept);
+		assert_string_equal(k.v[index_of(BL_NIC_H_BANDS | 1)].kind, "sfq");
+	}
+}
+
+/* The kernel would take a filter for the egress side of an ingress qdisc, and never ask it. */
+static void kept__ingress(void **state)
+{
+	static const struct nl_qdisc before[] = { { 0, TC_H_ROOT, "noqueue" },
+						  { 0xffff0000, TC_H_CLSACT, "ingress" } };
+
+	(void)state;
+	start_with("noqueue", 2);
+	put_in(TC_H_CLSACT, 0xffff0000, "ingress");
+	assert_int_equal(make(), -EPERM);
+	assert_non_null(strstr(err.text, "ingress qdisc"));
+	assert_int_equal(k.filters, 0);
+	kept.tx = BL_NIC_BROKEN;
+	assert_true(bl_tx_kept(&nic, &kept));
+	bl_tx_undo(&nic, &kept);
+	expect(2, before, "undone");
+
+	start_with("noqueue", 2);
+	assert_int_equal(make(), 0);
+	take_out(TC_H_CLSACT);
+	k.filters = 0;
+	put_in(TC_H_CLSACT, 0xffff0000, "ingress");
+	assert_false(bl_tx_kept(&nic, &kept));
+	assert_int_equal(make(), -EPERM);
+	take_out(TC_H_CLSACT);
+	expect_made(BL_NIC_MADE, true, "the ingress qdisc is gone");
+	/* With one transmit queue nothing needs a clsact. */
+	start_with("fq_codel", 1);
+	put_in(TC_H_CLSACT, 0xffff0000, "ingress");
+	assert_int_equal(make(), 0);
+	assert_true(bl_tx_kept(&nic, &kept));
+}
+
+/* Without act_skbedit and without XPS the program picks the queue, and nothing is missing. */
+static void kept__not_steered(void **state)
+{
+	(void)state;
+	start_with("fq_codel", 2);
+	k.no_skbedit = k.sysfs = true;
+	strcpy(nic.name, "lo"); /* has no XPS in sysfs */
+	assert_int_equal(make(), 0);
+	strcpy(nic.name, "eth9");
+	assert_int_equal(kept.tx, BL_NIC_MADE);
+	assert_false(how.steered);
+	assert_true(bl_tx_kept(&nic, &kept));
+}
+
+/* ---- undone ---- */
+
 /* Killed before any of its changes, a start leaves a record from which all is put back. */
 static void undo__after_kill(void **state)
 {
@@ -545,10 +711,13 @@ static void undo__others(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(look__table),      cmocka_unit_test(make__one_queue),
-		cmocka_unit_test(make__mq),         cmocka_unit_test(make__queues_of_fifos),
-		cmocka_unit_test(make__is_fifo),    cmocka_unit_test(make__fallback_and_refused),
-		cmocka_unit_test(undo__after_kill), cmocka_unit_test(undo__others),
+		cmocka_unit_test(look__table),        cmocka_unit_test(make__one_queue),
+		cmocka_unit_test(make__mq),           cmocka_unit_test(make__queues_of_fifos),
+		cmocka_unit_test(make__is_fifo),      cmocka_unit_test(make__fallback_and_refused),
+		cmocka_unit_test(kept__comes_up),     cmocka_unit_test(kept__queues_grow),
+		cmocka_unit_test(kept__foreign_goes), cmocka_unit_test(kept__ingress),
+		cmocka_unit_test(kept__not_steered),  cmocka_unit_test(undo__after_kill),
+		cmocka_unit_test(undo__others),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
