@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/status_socket.h"
 #include "base/netns.h"
+#include "loader/load/chain.h"
 #include "loader/load/dispatcher.h"
 #include "loader/load/entry.h"
 #include "loader/load/pin.h"
@@ -35,6 +36,13 @@ static int forget_dispatcher(const char *path, const char *name, int fd, uint32_
 	return 0;
 }
 
+static void restore_here(const struct bl_node_ref *r)
+{
+	bl_nic_say_left(r->dir);
+	bl_chain_give_back(r->dir, -1);
+	bl_nic_restore(r->dir, r->role, 0);
+}
+
 /*
  * Puts back what a start that was killed before it attached anything has changed. Its network
  * namespace is entered if it is found; if not, it is gone with its virtual interfaces, and
@@ -47,17 +55,17 @@ static void restore(const struct bl_node_ref *r)
 	int fd, old;
 
 	if (r->netns_ino == bl_netns_ino()) {
-		bl_nic_say_left(r->dir);
-		bl_nic_restore(r->dir, r->role, 0);
+		restore_here(r);
 		return;
 	}
 	fd = bl_netns_find(r->netns_ino);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	entered = fd >= 0 && !bl_netns_enter(path, &old, NULL);
-	bl_nic_say_left(r->dir);
 	if (entered) {
-		bl_nic_restore(r->dir, r->role, 0);
+		restore_here(r);
 		bl_netns_leave(old);
+	} else {
+		bl_nic_say_left(r->dir);
 	}
 	if (fd >= 0)
 		close(fd);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Programs of somebody else at the hooks of a rack's nodes. */
+/* Programs at the hooks of a rack's nodes: those of somebody else, and barline's that go. */
 #ifndef BARLINE_TESTS_NET_LOADER_STRANGER_H
 #define BARLINE_TESTS_NET_LOADER_STRANGER_H
 
@@ -27,6 +27,16 @@ static inline uint32_t stranger_id(int fd)
 
 	CHECK(!bpf_obj_get_info_by_fd(fd, &info, &len), "%s", strerror(errno));
 	return info.id;
+}
+
+/* Detaches the link that is pinned at @path, and removes the pin. */
+static inline void undo_link(const char *path)
+{
+	int fd = bpf_obj_get(path);
+
+	/* Closing the last descriptor would detach it a little later. */
+	CHECK(fd >= 0 && !bpf_link_detach(fd) && !unlink(path), "%s: %s", path, strerror(errno));
+	close(fd);
 }
 
 /* The XDP program on @ifname of @node; 0: none. */

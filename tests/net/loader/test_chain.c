@@ -7,6 +7,8 @@
 #include <arpa/inet.h>
 #include <sys/socket.h>
 
+#include "loader/clean.h"
+#include "loader/load/attach.h"
 #include "loader/load/chain.h"
 #include "maps/hook_abi.h"
 #include "tests/net/loader/stranger.h"
@@ -112,6 +114,36 @@ RACK_TEST(attached__and_put_back)
 	CHECK(xdp_at(node, "eth0") == id, "not put back");
 }
 
+/*
+ * The daemon was killed after it had taken the other program off and before it attached its own.
+ * Where the kernel has tcx, the egress program is there, and the next start or a detach goes on
+ * from that; where it has none, nothing is left that is attached.
+ */
+RACK_TEST(attached__killed_then_cleaned)
+{
+	int fd = stranger_load(BPF_PROG_TYPE_XDP, XDP_DROP, 0), home, n;
+	uint32_t id = open_rack(fd, XDP_FLAGS_DRV_MODE);
+	unsigned int node = rack_host(0), from;
+	struct bl_err err;
+	char pin[300];
+
+	close(fd);
+	bl_no_tcx = true;
+	strcpy(chain, BL_CHAIN_ATTACHED);
+	for (from = 0; from < 2; from++) {
+		rack_open_node(node);
+		rack_close_node(node);
+		snprintf(pin, sizeof(pin), "%s/links/xdp-eth0", rack.dir[node]);
+		undo_link(pin);
+		/* in its network namespace, and in that of the other host */
+		home = rack_away(rack_host(from));
+		n = bl_clean(false, NULL, NULL, &err);
+		rack_back(home);
+		CHECK(n == 1, "%d nodes were removed", n);
+		CHECK(xdp_at(node, "eth0") == id, "not put back by a clean in h%u", from + 1);
+	}
+}
+
 /* By id, which another one replaces at a restart; the node holds it when nobody else does. */
 RACK_TEST(by_id__and_another)
 {
@@ -187,6 +219,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(attached__and_put_back),
+		cmocka_unit_test(attached__killed_then_cleaned),
 		cmocka_unit_test(by_id__and_another),
 		cmocka_unit_test(what_cannot_be_chained),
 	};

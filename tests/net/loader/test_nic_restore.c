@@ -59,7 +59,7 @@ static void kill_before_xdp(unsigned int node, const char *ifname)
 	if (rack.node[node])
 		rack_close_node(node);
 	snprintf(path, sizeof(path), "%s/links/xdp-%s", rack.dir[node], ifname);
-	CHECK(!unlink(path), "%s: %s", path, strerror(errno));
+	undo_link(path);
 	CHECK(has_filter(node, ifname), "%s has no filter", ifname);
 }
 
@@ -501,7 +501,7 @@ RACK_TEST(moved__in_use)
 	h = rack_host(0);
 	rack_open_node(0);
 	rack_close_node(0);
-	CHECK(!unlink(pin_of(0)), "%s", strerror(errno));
+	undo_link(pin_of(0));
 	move(0, 0, h);
 	home = rack_away(h);
 	CHECK(!bpf_xdp_attach((int)if_nametoindex(port(0)), fd, XDP_FLAGS_DRV_MODE, NULL), "%s",
