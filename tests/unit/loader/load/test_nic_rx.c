@@ -438,6 +438,9 @@ static void make__other_ports(void **state)
 	assert_int_equal(rules_set(), 3);
 	assert_int_equal(k.rule[kept.rule[1]].h_u.udp_ip4_spec.pdst, htons(61440));
 	assert_true(bl_rx_kept(&nic, &kept));
+	assert_int_equal(make_for(61440, 32, false), 0);
+	assert_int_equal(rules_set(), 3);
+	assert_int_equal(k.rule[kept.rule[1]].m_u.udp_ip4_spec.pdst, htons(0xffe0));
 	/* a range that takes more rules than are recorded: no rule of the old one is left over */
 	assert_int_equal(make_for(61697, 255, false), 0);
 	assert_int_equal(kept.done, BL_NIC_TABLE);
