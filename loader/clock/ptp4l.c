@@ -294,8 +294,8 @@ static void compare_tai(struct ptp4l *p, const struct bl_clock_options *o, int32
 	if (differs && !p->tai_told)
 		bl_log(BL_LOG_WARN,
 		       "%s: TAI is %d s ahead of UTC by the grandmaster and %d s by this kernel: "
-		       "nodes with another offset refuse this one; set it with phc2sys -w or "
-		       "chrony's leapsectz",
+		       "nodes with another offset refuse this one; phc2sys -w sets it if the "
+		       "grandmaster's offset is valid, chrony by leapsectz (docs/clocks.md)",
 		       o->name, p->round.utc_offset_s, tai_s);
 	p->tai_told = differs;
 }

@@ -160,10 +160,11 @@ static int xdp_refused_error(const struct bl_iface *i, enum bl_xdp_mode mode, in
 	if (mode == BL_XDP_NATIVE &&
 	    (e == EOPNOTSUPP || e == EINVAL || e == ERANGE || e == ENOTSUP))
 		return bl_fail(err, e,
-			       "%s refuses native XDP (%s): its driver lacks it, or the MTU here "
-			       "or on the veth peer is above %u; fix that, or pass "
-			       "--generic, which is slower",
-			       i->name, strerror(e), BL_XDP_MTU_MAX);
+			       "%s refuses native XDP (%s): its driver lacks it, or not at an MTU "
+			       "of %u (some drivers end at 1500, those with buffers of 3072 bytes "
+			       "at 3046, others at %u: docs/nics.md), or the MTU of a veth's peer "
+			       "is too large; lower the MTU, or pass --generic, which is slower",
+			       i->name, strerror(e), i->mtu, BL_XDP_MTU_MAX);
 	return bl_fail(err, e, "cannot attach the XDP program to %s: %s", i->name, strerror(e));
 }
 

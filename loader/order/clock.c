@@ -332,6 +332,27 @@ static void steer_measured(struct bl_clock_keeper *k, const struct bl_clock_sour
 	}
 }
 
+/*
+ * A stopped record follows CLOCK_MONOTONIC. A new daemon lets bus time go forward to the system
+ * clock, but never back.
+ */
+static void say_stepped(const struct bl_clock_keeper *k, int64_t error)
+{
+	char then[96];
+
+	if (error < 0)
+		snprintf(then, sizeof(then), "stop the daemon for %u ms and start it again",
+			 k->void_after_ms);
+	else
+		snprintf(then, sizeof(then),
+			 "stop the daemon, detach the node, and start it again");
+	bl_log(BL_LOG_WARN,
+	       "%s: the system clock is %s bus time by %lld ms: it was set. Bus time keeps its own "
+	       "course and its bound widens; when all clocks of the rack are right, %s",
+	       k->name, error < 0 ? "ahead of" : "behind", (long long)(llabs(error) / 1000000),
+	       then);
+}
+
 static void steer_trusted(struct bl_clock_keeper *k)
 {
 	struct bl_clock *c = &k->own;
@@ -371,13 +392,7 @@ static void steer_trusted(struct bl_clock_keeper *k)
 		}
 		publish_record(k);
 		if (step && !k->stepped)
-			bl_log(BL_LOG_WARN,
-			       "%s: the system clock is %s bus time by %lld ms: it was set. Bus "
-			       "time keeps its own course and its bound widens; when all "
-			       "clocks of the rack are right, stop the daemon for %u ms and start "
-			       "it again",
-			       k->name, error < 0 ? "ahead of" : "behind",
-			       (long long)(llabs(error) / 1000000), k->void_after_ms);
+			say_stepped(k, error);
 		if (!step && k->stepped)
 			bl_log(BL_LOG_INFO, "%s: the system clock and bus time agree again",
 			       k->name);
