@@ -492,6 +492,7 @@ INSTALL	 := $(PREFIX)/sbin/barline:$(B)/barline:755 \
 	    $(LIBDIR)/libbarline.so.$(SOMAJOR):$(B)/libbarline.so:755 \
 	    $(LIBDIR)/pkgconfig/barline.pc:$(B)/barline.pc:644 \
 	    $(foreach u,$(UNITS),$(PREFIX)/lib/systemd/system/$(notdir $(u)):$(u):644) \
+	    $(PREFIX)/lib/systemd/system/run-barline-bpf.mount:systemd/run-barline-bpf.mount:644 \
 	    $(foreach d,sysusers tmpfiles,$(PREFIX)/lib/$(d).d/barline.conf:systemd/$(d).conf:644) \
 	    $(foreach g,latency queue memcached fct,$(SHARE)/barline/$(g).gp:bench/$(g).gp:644) \
 	    $(foreach m,$(wildcard docs/*.[138]),$(call man_file,$(m)):$(m):644)

@@ -5,7 +5,9 @@
  *
  *	what				why the daemon's user may not
  *	/run/barline			/run belongs to root
- *	/run/barline/bpf		mount(2) takes CAP_SYS_ADMIN
+ *	/run/barline/bpf		mount(2) takes CAP_SYS_ADMIN; under systemd a mount unit
+ *					does it, because commands with "+" have a mount namespace
+ *					of their own, too
  *	locks, sockets, pins		they may belong to root, or to a former user
  *	chained programs		opening them by id takes CAP_SYS_ADMIN
  *	threaded NAPI, bl0's GRO	attributes in sysfs belong to root

@@ -13,9 +13,11 @@
 #include <unistd.h>
 
 #include "base/privileges.h"
+#include "loader/load/pin.h"
 #include "loader/prepare.h"
 
 #define UNITS 3
+#define MOUNT "run-barline-bpf.mount"
 
 /* In each unit. */
 static const char *const always[] = {
@@ -145,6 +147,22 @@ static void units__are_all_known(void **state)
 	assert_true(has_line(load("systemd/tmpfiles.conf"), "d /run/barline 0755 barline barline"));
 }
 
+/* What a service mounts is gone with the command that has mounted it. */
+static void units__bpffs_is_mounted(void **state)
+{
+	const char *text = load(source_of(0)), *after;
+
+	(void)state;
+	assert_true(has_line(text, "Requires=" MOUNT));
+	after = strstr(text, "\nAfter=");
+	assert_non_null(after);
+	assert_true(strstr(after, MOUNT) < strchr(after + 1, '\n'));
+	text = load("systemd/" MOUNT);
+	assert_true(has_line(text, "Type=bpf"));
+	assert_true(has_line(text, "Where=" BL_BPFFS));
+	assert_true(has_line(text, "Options=nosuid,nodev,noexec,mode=0700"));
+}
+
 /* Runs a command in @dir. Returns its exit status; what it says goes to the file "said" there. */
 static int run(const char *dir, char *const *argv)
 {
@@ -183,6 +201,11 @@ static void write_unit(const char *dir, unsigned int k)
 		text += *text == 'd';
 	}
 	fputs(text, f);
+	assert_int_equal(fclose(f), 0);
+	snprintf(path, sizeof(path), "%s/" MOUNT, dir);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	fputs(load("systemd/" MOUNT), f);
 	assert_int_equal(fclose(f), 0);
 }
 
@@ -223,6 +246,8 @@ static void units__systemd_analyze(void **state)
 				 units[k].threshold);
 		snprintf(path, sizeof(path), "%s/%s", dir, file + 2);
 		unlink(path);
+		snprintf(path, sizeof(path), "%s/" MOUNT, dir);
+		unlink(path);
 	}
 	unlink(said);
 	rmdir(dir);
@@ -233,6 +258,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(units__have_the_settings),
 		cmocka_unit_test(units__are_all_known),
+		cmocka_unit_test(units__bpffs_is_mounted),
 		cmocka_unit_test(units__systemd_analyze),
 	};
 
