@@ -33,23 +33,25 @@ ok() { passed=$((passed + 1)); echo "ok $passed - $*"; }
 fail() { echo "not ok $((passed + 1)) - $*"; exit 1; }
 note() { echo "# $*"; }
 
-# machine NAME [-c CPUS] [-k KERNEL] [-n MODEL] [-q QUEUES] [-m MIB] [-a ARGUMENT]... : describes a
-# machine that boot starts later. MODEL is the NIC: virtio-net-pci (the default), e1000e, igb.
-# Intel's need the generic flavour of the kernel, and igb a newer QEMU (newer_qemu); both are chosen
-# here. QUEUES are queue pairs of virtio-net; all cables of a machine with several are of taps.
-# ARGUMENT is one more argument of QEMU.
+# machine NAME [-c CPUS] [-k KERNEL] [-n MODEL] [-q QUEUES] [-m MIB] [-s] [-a ARGUMENT]... :
+# describes a machine that boot starts later. MODEL is the NIC: virtio-net-pci (the default),
+# e1000e, igb. Intel's need the generic flavour of the kernel, and igb a newer QEMU (newer_qemu);
+# both are chosen here. QUEUES are queue pairs of virtio-net; all cables of a machine with several
+# are of taps. With -s, its first process is systemd, whose packages the case has to name. ARGUMENT
+# is one more argument of QEMU.
 machine() {
 	local name=$1 o OPTIND=1
 	shift
 	m_cpus[$name]=1 m_kernel[$name]=$KERNEL m_model[$name]=virtio-net-pci m_nics[$name]=0
-	m_args[$name]= m_queues[$name]=1
-	while getopts c:k:n:q:m:a: o; do
+	m_args[$name]= m_queues[$name]=1 m_words[$name]=
+	while getopts c:k:n:q:m:sa: o; do
 		case $o in
 		c) m_cpus[$name]=$OPTARG ;;
 		k) m_kernel[$name]=$OPTARG ;;
 		n) m_model[$name]=$OPTARG ;;
 		q) m_queues[$name]=$OPTARG ;;
 		m) m_mib[$name]=$OPTARG ;;
+		s) m_words[$name]="systemd systemd.getty_auto=no" ;;
 		a) m_args[$name]+=" $OPTARG" ;;
 		*) fail "machine $name: wrong option" ;;
 		esac
@@ -106,7 +108,7 @@ cable() {
 	wires+=($!)
 	wire_of[$1]=$! wire_of[$2]=$!
 }
-declare -A wire_of=() m_mib=() mac_of=() tap_of=() rate_of=()
+declare -A wire_of=() m_mib=() m_words=() mac_of=() tap_of=() rate_of=()
 
 # tap_cable FRAMES NAME:INDEX NAME:INDEX: see cable. A bridge of two ports that learns nothing is a
 # cable. It is in a network namespace that ends with the rack.
@@ -193,7 +195,7 @@ start_machine() {
 		-m "${m_mib[$name]-768}" -nodefaults -no-user-config -display none -no-reboot \
 		-kernel "$dir/vmlinuz" -initrd "$RACK/$name.initrd" \
 		-append "console=ttyS0 panic=-1 quiet loglevel=4 mitigations=off nokaslr \
-random.trust_cpu=on tsc=reliable no_timer_check machine=$name" \
+random.trust_cpu=on tsc=reliable no_timer_check machine=$name ${m_words[$name]}" \
 		-object "memory-backend-file,id=time,share=on,mem-path=$RACK/time,size=1M" \
 		-device ivshmem-plain,memdev=time \
 		-serial "file:$RACK/$name.console" \

@@ -61,9 +61,13 @@ if [ -n "$packages" ]; then
 	suite=$(. /etc/os-release; echo "$VERSION_CODENAME")
 	# shellcheck disable=SC2046,SC2086 # lists of words
 	unpacked=$("$here/../vm/unpack.sh" "$suite" $(printf '%s\n' $packages | sort -u))
-	for file in bin sbin; do
-		[ ! -d "$unpacked/usr/$file" ] || cp "$unpacked/usr/$file"/* "$root/usr/$file/"
-		with_folder "$root/usr/$file"
+	for file in bin sbin lib etc usr/bin usr/sbin usr/lib; do
+		[ -d "$unpacked/$file" ] || continue
+		mkdir -p "$root/$file"
+		cp -a "$unpacked/$file/." "$root/$file/"
+	done
+	for file in bin sbin lib/systemd usr/bin usr/sbin; do
+		[ ! -d "$root/$file" ] || with_folder "$root/$file"
 	done
 fi
 make -s -C "$top" B="$(realpath --relative-to="$top" "$build")" DESTDIR="$root" install \
