@@ -75,38 +75,43 @@ static void open_nodes(void)
 
 /*
  * Makes a device with @make and moves addresses, routes and neighbours of eth0 to @dev. Returns
- * false if this kernel has no such device.
+ * false if this kernel has no such device. They are read first: an interface that goes down or gets
+ * another Ethernet address loses the permanent neighbours, too, and then messages wait for ARP.
  */
 static bool move_to(unsigned int node, const char *make, const char *dev)
 {
-	static const char move[] = "set -e\n"
-				   "A=$(ip -4 -o addr show dev eth0 scope global | sed 's/.*inet "
+	static const char read[] = "A=$(ip -4 -o addr show dev eth0 scope global | sed 's/.*inet "
 				   "\\([^ ]*\\).*/\\1/')\n"
 				   "R=$(ip -4 route show dev eth0 | grep -v 'proto kernel' | sed "
 				   "'s/linkdown//')\n"
 				   "N=$(ip -4 neigh show dev eth0 | sed -n 's/^\\([^ ]*\\) lladdr "
-				   "\\([^ ]*\\) .*/\\1 "
-				   "lladdr \\2/p')\n"
+				   "\\([^ ]*\\) .*/\\1 lladdr \\2/p')\n"
+				   /* /sys is that of the machine's own namespace */
+				   "M=$(ip -o link show eth0 | sed 's/.*ether \\([^ ]*\\).*/"
+				   "\\1/')\n",
+			  move[] = "set -e\n"
 				   "ip addr flush dev eth0 scope global\n"
 				   "for a in $A; do ip addr add $a dev $D; done\n"
 				   "echo \"$R\" | while read -r r; do [ -z \"$r\" ] || ip route "
 				   "replace $r dev $D; done\n"
 				   "echo \"$N\" | while read -r n; do [ -z \"$n\" ] || "
-				   "ip neigh replace $n nud permanent dev $D; done\n";
-	char text[2048];
+				   "ip neigh replace $n nud permanent dev $D; done\n"
+				   "ip -4 neigh show nud permanent | grep -q \"dev $D\"\n";
+	const int cannot = 77;
+	char text[4096];
+	int home, rc;
 
-	/* /sys is that of the machine's own namespace. */
-	snprintf(text, sizeof(text),
-		 "M=$(ip -o link show eth0 | sed 's/.*ether \\([^ ]*\\).*/\\1/') && { %s; } "
-		 "2>/dev/null",
-		 make);
-	if (!run(node, text)) {
+	snprintf(text, sizeof(text), "%sD=%s\n{ %s; } 2>/dev/null || exit %d\n%s", read, dev, make,
+		 cannot, move);
+	home = rack_away(node);
+	rc = system(text);
+	rack_back(home);
+	if (WIFEXITED(rc) && WEXITSTATUS(rc) == cannot) {
 		CHECK(!must_have_all(), "%s", make);
 		fprintf(stderr, "this kernel cannot \"%s\": left out\n", make);
 		return false;
 	}
-	snprintf(text, sizeof(text), "D=%s\n%s", dev, move);
-	CHECK(run(node, text), "%s", text);
+	CHECK(!rc, "%s", text);
 	return true;
 }
 
