@@ -115,10 +115,14 @@ void bl_thread_keep_caps(void)
 
 int bl_thread_drop(uint64_t keep)
 {
-	int rc;
+	int rc = 0;
 
-	choose_caps(keep);
-	rc = capng_apply(CAPNG_SELECT_CAPS) || capng_apply(CAPNG_SELECT_AMBIENT) ? -EPERM : 0;
+	/* A service manager may refuse capset(2) to a thread that has no capability anyway. */
+	if (read_caps(CAPNG_PERMITTED) | read_caps(CAPNG_INHERITABLE)) {
+		choose_caps(keep);
+		rc = capng_apply(CAPNG_SELECT_CAPS) || capng_apply(CAPNG_SELECT_AMBIENT) ? -EPERM
+											 : 0;
+	}
 	prctl(PR_SET_KEEPCAPS, 0, 0, 0, 0);
 	return rc;
 }
