@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # shellcheck shell=bash
 #
-# The unit barlined@.service on three machines whose first process is systemd: the daemon runs as
-# the user barline, ordered and reliable messages pass, also while the unit is restarted on each
-# machine, systemd starts a daemon that was killed, and a NIC that comes up after its node is made
-# one FIFO. Machines keep nothing over a boot, so that a unit starts by itself is not shown here.
+# The units on three machines whose first process is systemd: controller, arbiter and, above all,
+# barlined@.service. The daemon runs as the user barline, ordered and reliable messages pass, also
+# while the unit is restarted on each machine, systemd starts a daemon that was killed, and a NIC
+# that comes up after its node is made one FIFO. Machines keep nothing over a boot, so that a unit
+# starts by itself is not shown here.
 #
 # packages: systemd libsystemd-shared libsystemd0 libacl1 libapparmor1 libaudit1 libblkid1 libcap2
 # packages: libcap-ng0 libcrypt1 libgcrypt20 libgpg-error0 libip4tc2 libkmod2 liblz4-1 liblzma5
@@ -63,6 +64,41 @@ for name in sw h1 h2; do
 	set_up "$name"
 	settings "$name" >"$RACK/before-$name"
 done
+
+# service UNIT: starts it on sw, kills it, waits until systemd has started it again, and stops it.
+service() {
+	local unit=$1 pid
+	on sw "systemctl enable --now $unit" || broken "$unit does not start" sw
+	pid=$(main_pid sw)
+	[ "$(on sw "stat -c %U /proc/$pid")" = barline ] || broken "$unit does not run as barline" sw
+	on sw "kill -9 $pid"
+	(wait_on sw 60 "systemctl is-active -q $unit &&
+		[ \$(systemctl show -P NRestarts $unit) = 1 ]") ||
+		broken "$unit was killed and not started" sw
+	on sw "systemctl disable --now $unit" || broken "$unit does not stop" sw
+	[ "$(on sw "systemctl show -P Result $unit")" = success ] || broken "$unit has failed" sw
+	ok "$unit runs as the user barline, and is started again after kill -9"
+}
+on sw "ip address add 10.0.9.1/32 dev lo
+	cat >/etc/barline/controller.yaml <<'.'
+listen: 127.0.0.1:61693
+sqlite: /var/lib/barline/controller.db
+nodes: [{ id: 1, name: h1 }, { id: 2, name: h2 }, { id: 1001, name: sw }]
+.
+	cat >/etc/barline/fastpass.yaml <<'.'
+rate: 10mbit
+arbiters: [10.0.9.1]
+secret_file: /etc/barline/fastpass.secret
+policy: fair
+endpoints:
+  - { name: h1, addr: 10.0.0.1, apps: [10.0.0.101], mac: 02:00:00:00:00:01, rack: 0 }
+  - { name: h2, addr: 10.0.0.2, apps: [10.0.0.102], mac: 02:00:00:00:00:02, rack: 0 }
+.
+	barline arbiter secret /etc/barline/fastpass.secret
+	chown barline /etc/barline/fastpass.secret"
+service barline-controller
+service barline-arbiter
+on sw "ip address del 10.0.9.1/32 dev lo"
 
 # What docs/deploy.md says for an l2 rack. The times are those of emulated machines.
 on sw "barline switch setup --name sw --file rack --node-id 1001 --beacon-us 20000 \
