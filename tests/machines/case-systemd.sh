@@ -70,7 +70,8 @@ service() {
 	local unit=$1 pid
 	on sw "systemctl enable --now $unit" || broken "$unit does not start" sw
 	pid=$(main_pid sw)
-	[ "$(on sw "stat -c %U /proc/$pid")" = barline ] || broken "$unit does not run as barline" sw
+	[ "$(on sw "stat -c %U /proc/$pid")" = barline ] ||
+		broken "$unit does not run as barline" sw
 	on sw "kill -9 $pid"
 	(wait_on sw 60 "systemctl is-active -q $unit &&
 		[ \$(systemctl show -P NRestarts $unit) = 1 ]") ||
