@@ -407,8 +407,7 @@ static void check_iface(struct bl_node *n, const struct bl_attached *a, bool ret
 	else if (!first)
 		bl_log(BL_LOG_WARN,
 		       "%s: somebody has changed the queues or offloads of %s; barline has made it "
-		       "a FIFO "
-		       "again",
+		       "a FIFO again",
 		       n->meta.name, a->iface.name);
 	else
 		say_made(a, &nic);

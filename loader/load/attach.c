@@ -318,9 +318,8 @@ static int clsact_attach(const struct bl_iface *i, bool ingress, int prog_fd, st
 	if (rc == -EBUSY)
 		return bl_fail(err, EBUSY,
 			       "%s has an ingress qdisc, which somebody has set and which is in "
-			       "the "
-			       "place of the clsact for barline's %s filter; `tc qdisc del dev %s "
-			       "ingress`, give its filters to a clsact, which takes them at "
+			       "the place of the clsact for barline's %s filter; `tc qdisc del "
+			       "dev %s ingress`, give its filters to a clsact, which takes them at "
 			       "\"ingress\", and start again",
 			       i->name, tc_name(ingress), i->name);
 	if (rc)

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 
 #include "loader/load/chain.h"
+#include "tests/net/loader/said.h"
 #include "tests/net/serve_until.h"
 
 #define TALKS 20 /* messages that each has to get from the other */
@@ -221,27 +222,6 @@ RACK_TEST(nic__is_made_anew)
 	rack_open_node(0);
 	rack_open_node(node);
 	they_talk(0, 1, 100, NULL, "after the daemons were restarted");
-}
-
-/* Redirects the daemons' messages to a file from now on. */
-static void say_to(const char *path)
-{
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-
-	CHECK(fd >= 0 && dup2(fd, STDERR_FILENO) == STDERR_FILENO, "%s: %s", path, strerror(errno));
-	close(fd);
-}
-
-static bool says(const char *path, const char *what)
-{
-	static char text[65536];
-	FILE *f = fopen(path, "r");
-	size_t n = f ? fread(text, 1, sizeof(text) - 1, f) : 0;
-
-	if (f)
-		fclose(f);
-	text[n] = 0;
-	return strstr(text, what);
 }
 
 /*

@@ -16,30 +16,32 @@
 #include "loader/load/attach.h"
 #include "loader/load/sysfs.h"
 #include "loader/nic.h"
+#include "tests/net/loader/said.h"
 #include "tests/net/loader/stranger.h"
 #include "tests/net/serve_until.h"
 
-/* Whether @ifname of @node has a filter of barline. */
-static bool has_filter(unsigned int node, const char *ifname)
+/* Whether sh(1) in the namespace of @node succeeds with a command, in which %s is @ifname. */
+__attribute__((format(printf, 2, 0))) static bool succeeds(unsigned int node, const char *command,
+							   const char *ifname)
 {
 	int home = rack_away(node), rc;
 	char cmd[128];
 
-	snprintf(cmd, sizeof(cmd), "tc filter show dev %s egress | grep -q bl_", ifname);
+	snprintf(cmd, sizeof(cmd), command, ifname);
 	rc = system(cmd);
 	rack_back(home);
 	return !rc;
 }
 
+/* Whether @ifname of @node has a filter of barline. */
+static bool has_filter(unsigned int node, const char *ifname)
+{
+	return succeeds(node, "tc filter show dev %s egress | grep -q bl_", ifname);
+}
+
 static bool has_clsact(unsigned int node, const char *ifname)
 {
-	int home = rack_away(node), rc;
-	char cmd[128];
-
-	snprintf(cmd, sizeof(cmd), "tc qdisc show dev %s | grep -q clsact", ifname);
-	rc = system(cmd);
-	rack_back(home);
-	return !rc;
+	return succeeds(node, "tc qdisc show dev %s | grep -q clsact", ifname);
 }
 
 static void is_clean(unsigned int node, const char *ifname, const char *when)
@@ -513,23 +515,11 @@ RACK_TEST(moved__in_use)
 	close(fd);
 }
 
-static bool says(const char *path, const char *what)
-{
-	static char text[65536];
-	FILE *f = fopen(path, "r");
-	size_t n = f ? fread(text, 1, sizeof(text) - 1, f) : 0;
-
-	if (f)
-		fclose(f);
-	text[n] = 0;
-	return strstr(text, what);
-}
-
 /* A detach says what stays changed on a NIC that is not there, and nothing of one that is gone. */
 RACK_TEST(moved__then_detached)
 {
 	const char *said = BL_RUN_DIR "/said";
-	int was = dup(STDERR_FILENO), fd, home;
+	int was = dup(STDERR_FILENO), home;
 	char cmd[128], want[128];
 
 	bl_nic_any_mac = true;
@@ -540,8 +530,7 @@ RACK_TEST(moved__then_detached)
 	snprintf(cmd, sizeof(cmd), "ip link del %s", port(2));
 	CHECK(!system(cmd), "%s", cmd);
 	rack_back(home);
-	fd = open(said, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	CHECK(fd >= 0 && dup2(fd, STDERR_FILENO) == STDERR_FILENO, "%s", strerror(errno));
+	say_to(said);
 	detach_switch();
 	CHECK(dup2(was, STDERR_FILENO) == STDERR_FILENO, "%s", strerror(errno));
 	snprintf(want, sizeof(want), "`echo 0 > /sys/class/net/%s/threaded`", port(0));
@@ -549,7 +538,6 @@ RACK_TEST(moved__then_detached)
 	CHECK(!says(said, port(2)), "port 2, which is gone, is named");
 	CHECK(!says(said, port(1)), "port 1, which was put back, is named");
 	unlink(said);
-	close(fd);
 }
 
 /* An interface with the index of a NIC that has gone is not taken for it. */
