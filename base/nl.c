@@ -358,13 +358,14 @@ static int ethtool_set(const char *ifname, const uint32_t (*cmds)[2], size_t n, 
 	return err;
 }
 
-int nl_tx_plain(const char *ifname)
+int nl_plain(const char *ifname)
 {
 	/* without checksum offload there is no TSO either */
 	static const uint32_t cmds[][2] = { { ETHTOOL_GTXCSUM, ETHTOOL_STXCSUM },
 					    { ETHTOOL_GTSO, ETHTOOL_STSO },
 					    { ETHTOOL_GGSO, ETHTOOL_SGSO } };
-	static const char *const tags[] = { ET_FEATURE_TX_VLAN, ET_FEATURE_TX_STAG };
+	static const char *const tags[] = { ET_FEATURE_TX_VLAN, ET_FEATURE_TX_STAG, ET_FEATURE_VLAN,
+					    ET_FEATURE_STAG };
 	int err = ethtool_set(ifname, cmds, sizeof(cmds) / sizeof(cmds[0]), 0);
 	unsigned int i;
 

@@ -75,10 +75,10 @@ int nl_neigh(struct nl *nl, unsigned int ifindex, int family, const uint8_t *add
 /** nl_neigh_del - removes a neighbour. */
 int nl_neigh_del(struct nl *nl, unsigned int ifindex, int family, const uint8_t *addr);
 /**
- * nl_tx_plain - turns offloads of checksums, segmentation and VLAN tags off: the XDP program at the
- * other end of a veth needs complete frames.
+ * nl_plain - turns offloads of checksums, segmentation and VLAN tags off, of tags in both
+ * directions: the XDP programs at both ends of a veth need complete frames.
  */
-int nl_tx_plain(const char *ifname);
+int nl_plain(const char *ifname);
 /** nl_gro - turns generic receive offload on. */
 int nl_gro(const char *ifname);
 

@@ -428,7 +428,7 @@ static int configure_node(struct lab *lab, struct lab_node *n)
 		err = nl_up(&nl, if_nametoindex("lo"));
 	for (i = 0; !err && i < n->nports; i++) {
 		n->ports[i].ifindex = if_nametoindex(n->ports[i].ifname);
-		err = nl_tx_plain(n->ports[i].ifname);
+		err = nl_plain(n->ports[i].ifname);
 		/* without link-local addresses an idle rack sends nothing */
 		if (!err)
 			err = nl_no_link_local(&nl, n->ports[i].ifindex);

@@ -206,11 +206,11 @@ static int check_pair(const struct bl_node *n, const uint8_t mac[6], bool *there
 
 static int set_offloads(const char *bl0, const char *bl0d, struct bl_err *err)
 {
-	int rc = nl_tx_plain(bl0);
+	int rc = nl_plain(bl0);
 
 	/* frames must be complete, with their checksums: nothing after bl0d would complete them */
 	if (!rc)
-		rc = nl_tx_plain(bl0d);
+		rc = nl_plain(bl0d);
 	if (!rc)
 		rc = nl_gro(bl0);
 	return rc ? bl_fail(err, -rc, "cannot turn offloads of %s and %s off: %s", bl0, bl0d,

@@ -174,14 +174,14 @@ static void make_anew(unsigned int host, const char *nic_name)
 	CHECK(!nl_open(&nl) && !nl_veth(&nl, &a, &b, rack.lab.nodes[nic->peer_node].netns, 1500),
 	      "veth");
 	nic->ifindex = if_nametoindex(nic_name);
-	CHECK(!nl_tx_plain(nic_name) && !nl_up(&nl, nic->ifindex), "up");
+	CHECK(!nl_plain(nic_name) && !nl_up(&nl, nic->ifindex), "up");
 	CHECK(!lab_routes(&rack.lab, h), "routes");
 	nl_close(&nl);
 	rack_back(home);
 	home = rack_away(nic->peer_node);
 	CHECK(!nl_open(&nl), "netlink");
 	port->ifindex = if_nametoindex(port->ifname);
-	CHECK(!nl_tx_plain(port->ifname) && !nl_up(&nl, port->ifindex) &&
+	CHECK(!nl_plain(port->ifname) && !nl_up(&nl, port->ifindex) &&
 		      !nl_master(&nl, port->ifindex, if_nametoindex("br0")),
 	      "up");
 	nl_close(&nl);

@@ -73,10 +73,10 @@ static void cable(int host, const char *port, unsigned int number)
 	enter(SW);
 	CHECK(!nl_open(&nl) && !nl_veth(&nl, &a, &b, netns[host], 1500), "veth");
 	nl_close(&nl);
-	CHECK(!nl_tx_plain(port), "offloads of %s", port);
+	CHECK(!nl_plain(port), "offloads of %s", port);
 	leave();
 	enter(host);
-	CHECK(!nl_tx_plain("eth0"), "offloads");
+	CHECK(!nl_plain("eth0"), "offloads");
 	leave();
 }
 
