@@ -68,8 +68,10 @@ static int take_qdisc(const struct nlmsghdr *h, void *ctx)
 		return 0;
 	if (!t)
 		return -EBADMSG;
-	if (h->nlmsg_type != RTM_NEWQDISC || t->tcm_ifindex != r->ifindex)
+	if (h->nlmsg_type != RTM_NEWQDISC)
 		return 0;
+	if (t->tcm_ifindex != r->ifindex)
+		return r->to->n != 0;
 	kind = nl_attr(h, sizeof(*t), TCA_KIND, 1);
 	if (!kind)
 		return -EBADMSG;
@@ -98,15 +100,28 @@ static int read_qdiscs(const void *buf, size_t len, uint32_t seq, void *ctx)
 	return nl_messages(buf, len, seq, take_qdisc, ctx);
 }
 
-int nl_qdisc_list(struct nl *nl, int ifindex, struct nl_qdisc *v, unsigned int max)
+static int list(int ifindex, struct nl_qdiscs *to)
 {
-	struct nl_qdiscs to = { .v = v, .max = max };
-	struct qdisc_reader reader = { .ifindex = ifindex, .to = &to };
+	struct qdisc_reader reader = { .ifindex = ifindex, .to = to };
 	union nl_req r;
-	int rc;
+	struct nl nl;
+	int rc = nl_open(&nl);
 
 	tc_begin(&r, RTM_GETQDISC, 0, ifindex, 0, 0);
-	rc = dump(nl, &r, read_qdiscs, &reader);
+	if (!rc)
+		rc = dump(&nl, &r, read_qdiscs, &reader);
+	nl_close(&nl);
+	return rc;
+}
+
+int nl_qdisc_list(int ifindex, struct nl_qdisc *v, unsigned int max)
+{
+	struct nl_qdiscs to = { .v = v, .max = max };
+	int rc = list(ifindex, &to);
+
+	/* The kernel may skip an interface when another one vanishes meanwhile. */
+	if (!rc && !to.n)
+		rc = list(ifindex, &to);
 	if (rc)
 		return rc;
 	return to.n > max ? -E2BIG : (int)to.n;
@@ -183,7 +198,7 @@ int nl_qdisc_del(struct nl *nl, int ifindex, uint32_t parent, uint32_t handle)
 /** struct hook_reader - argument of take_hook(). */
 struct hook_reader {
 	int ifindex;
-	bool clsact;
+	int found; /* what nl_clsact_find() returns */
 };
 
 static int take_hook(const struct nlmsghdr *h, void *ctx)
@@ -200,7 +215,7 @@ static int take_hook(const struct nlmsghdr *h, void *ctx)
 	    t->tcm_parent != TC_H_CLSACT)
 		return 0;
 	kind = nl_attr(h, sizeof(*t), TCA_KIND, sizeof("clsact"));
-	r->clsact = kind && !memcmp(RTA_DATA(kind), "clsact", sizeof("clsact"));
+	r->found = kind && !memcmp(RTA_DATA(kind), "clsact", sizeof("clsact")) ? 0 : -EBUSY;
 	return 0;
 }
 
@@ -209,9 +224,19 @@ static int read_hook(const void *buf, size_t len, uint32_t seq, void *ctx)
 	return nl_messages(buf, len, seq, take_hook, ctx);
 }
 
+int nl_clsact_find(struct nl *nl, int ifindex)
+{
+	struct hook_reader reader = { .ifindex = ifindex, .found = -ENOENT };
+	union nl_req r;
+	int rc;
+
+	tc_begin(&r, RTM_GETQDISC, 0, ifindex, 0, 0);
+	rc = dump(nl, &r, read_hook, &reader);
+	return rc ? rc : reader.found;
+}
+
 int nl_clsact_make(struct nl *nl, int ifindex)
 {
-	struct hook_reader reader = { .ifindex = ifindex };
 	union nl_req r;
 	int rc;
 
@@ -219,11 +244,7 @@ int nl_clsact_make(struct nl *nl, int ifindex)
 		 TC_H_MAKE(TC_H_CLSACT, 0));
 	put_text(&r, TCA_KIND, "clsact");
 	rc = nl_send(nl, &r);
-	if (rc != -EEXIST)
-		return rc;
-	tc_begin(&r, RTM_GETQDISC, 0, ifindex, 0, 0);
-	rc = dump(nl, &r, read_hook, &reader);
-	return rc ? rc : reader.clsact ? 0 : -EBUSY;
+	return rc == -EEXIST ? nl_clsact_find(nl, ifindex) : rc;
 }
 
 int nl_clsact_del(struct nl *nl, int ifindex)

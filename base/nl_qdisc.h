@@ -32,18 +32,22 @@ struct nl_qdiscs {
 
 /**
  * nl_qdisc_read - takes the queueing disciplines of @ifindex out of @len bytes of a dump's answer,
- * of which nothing is believed.
+ * of which nothing is believed. The kernel lists one interface after the other.
  *
- * Returns 1 at the end of the dump, 0 if there is more to come, or -errno; -EBADMSG: the answer is
- * malformed.
+ * Returns 1 at the end of the dump or when those of @ifindex are over, 0 if there is more to come,
+ * or -errno; -EBADMSG: the answer is malformed.
  */
 int nl_qdisc_read(const void *buf, size_t len, uint32_t seq, int ifindex, struct nl_qdiscs *to);
 
 /**
  * nl_qdisc_list - lists the queueing disciplines of @ifindex. Returns their number or -errno;
  * -E2BIG: there are more than @max.
+ *
+ * The kernel has a list of those of all interfaces only, which takes long where there are thousands
+ * of them. It is read on a socket of its own and as far as needed: a NIC comes before the
+ * interfaces that are made later for containers.
  */
-int nl_qdisc_list(struct nl *nl, int ifindex, struct nl_qdisc *v, unsigned int max);
+int nl_qdisc_list(int ifindex, struct nl_qdisc *v, unsigned int max);
 
 /** nl_qdisc_add - makes a queueing discipline without options at @parent, which must be free. */
 int nl_qdisc_add(struct nl *nl, int ifindex, uint32_t parent, uint32_t handle, const char *kind);
@@ -90,6 +94,12 @@ int nl_filter_count(struct nl *nl, int ifindex, uint32_t parent, uint16_t prio, 
  * never asks it.
  */
 int nl_clsact_make(struct nl *nl, int ifindex);
+
+/**
+ * nl_clsact_find - looks for a clsact. Returns 0: there is one; -EBUSY: an "ingress" is there;
+ * -ENOENT: neither; or another -errno.
+ */
+int nl_clsact_find(struct nl *nl, int ifindex);
 
 /** nl_clsact_del - removes a clsact. Returns 0; -EINVAL: an "ingress" is there, and stays. */
 int nl_clsact_del(struct nl *nl, int ifindex);

@@ -25,14 +25,9 @@
 static void read_qdisc(int ifindex, char *kind, size_t size)
 {
 	struct nl_qdisc *v = calloc(BL_TX_QDISCS, sizeof(*v));
-	struct nl nl;
-	int n = -1, k;
+	int n = v ? nl_qdisc_list(ifindex, v, BL_TX_QDISCS) : -1, k;
 
 	*kind = '\0';
-	if (v && !nl_open(&nl)) {
-		n = nl_qdisc_list(&nl, ifindex, v, BL_TX_QDISCS);
-		nl_close(&nl);
-	}
 	for (k = 0; k < n; k++)
 		if (v[k].parent == TC_H_ROOT)
 			snprintf(kind, size, "%s", v[k].kind);

@@ -160,14 +160,14 @@ void bl_tx_look(const struct nl_qdisc *v, unsigned int n, struct bl_tx_view *to)
 		to->kind = root->handle ? BL_TX_FOREIGN : BL_TX_ROOT;
 }
 
-static int look(struct nl *nl, int ifindex, struct bl_tx_view *to)
+static int look(int ifindex, struct bl_tx_view *to)
 {
 	struct nl_qdisc *v = calloc(BL_TX_QDISCS, sizeof(*v));
 	int n;
 
 	if (!v)
 		return -ENOMEM;
-	n = nl_qdisc_list(nl, ifindex, v, BL_TX_QDISCS);
+	n = nl_qdisc_list(ifindex, v, BL_TX_QDISCS);
 	if (n >= 0)
 		bl_tx_look(v, (unsigned int)n, to);
 	free(v);
@@ -375,7 +375,7 @@ int bl_tx_make(const struct bl_iface *i, struct bl_nic *nic, int queue_prog,
 	*how = (struct bl_tx_how){};
 	rc = nl_open(&m.nl);
 	if (!rc)
-		rc = look(&m.nl, i->ifindex, &v);
+		rc = look(i->ifindex, &v);
 	if (rc) {
 		nl_close(&m.nl);
 		return bl_fail(err, -rc, "cannot read the queueing disciplines of %s: %s", i->name,
@@ -410,7 +410,7 @@ bool bl_tx_kept(const struct bl_iface *i, const struct bl_nic *nic)
 
 	if (nl_open(&nl))
 		return true;
-	if (!look(&nl, i->ifindex, &v)) {
+	if (!look(i->ifindex, &v)) {
 		queues = v.kind != BL_TX_NONE && tx_queues(i->name, &v) > 1;
 		kept = nic->seen == seen(v.kind, &v, queues, queues && is_steered(&nl, i->ifindex));
 	}
@@ -479,7 +479,7 @@ void bl_tx_undo(const struct bl_iface *i, struct bl_nic *nic)
 	if (!(nic->done & (BL_NIC_BANDS | BL_NIC_MQ | BL_NIC_QUEUE | BL_NIC_CLSACT)) ||
 	    nl_open(&nl))
 		return;
-	if (!look(&nl, i->ifindex, &v)) {
+	if (!look(i->ifindex, &v)) {
 		undo_steering(&nl, i, nic, &v);
 		if (nic->done & BL_NIC_BANDS)
 			undo_queueing(&nl, i, nic, &v);

@@ -91,6 +91,25 @@ static void nl_qdisc_read__list(void **state)
 	assert_int_equal(read_answer(&a, a.n, v, 4, &n), 1);
 }
 
+/* What follows those of the NIC is not read. */
+static void nl_qdisc_read__ends_early(void **state)
+{
+	struct answer a = {};
+	struct nl_qdisc v[4];
+	unsigned int n;
+
+	(void)state;
+	put_qdisc(&a, NIC, TC_H_ROOT, 0, "mq");
+	put_qdisc(&a, NIC, 1, 0, "fq_codel");
+	assert_int_equal(read_answer(&a, a.n, v, 4, &n), 0);
+	put_qdisc(&a, NIC + 1, TC_H_ROOT, 0, "noqueue");
+	assert_int_equal(read_answer(&a, a.n, v, 4, &n), 1);
+	assert_int_equal(n, 2);
+	put_qdisc(&a, NIC, TC_H_ROOT, 0, "pfifo");
+	assert_int_equal(read_answer(&a, a.n, v, 4, &n), 1);
+	assert_int_equal(n, 2);
+}
+
 static void nl_qdisc_read__error(void **state)
 {
 	struct answer a = {};
@@ -176,6 +195,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nl_qdisc_read__list),
+		cmocka_unit_test(nl_qdisc_read__ends_early),
 		cmocka_unit_test(nl_qdisc_read__error),
 		cmocka_unit_test(nl_qdisc_read__short_and_lying),
 		cmocka_unit_test(nl_qdisc_read__kind),

@@ -92,7 +92,7 @@ static void start(const char *normal, unsigned int queues)
 
 int __wrap_nl_open(struct nl *nl);
 void __wrap_nl_close(struct nl *nl);
-int __wrap_nl_qdisc_list(struct nl *nl, int ifindex, struct nl_qdisc *v, unsigned int max);
+int __wrap_nl_qdisc_list(int ifindex, struct nl_qdisc *v, unsigned int max);
 int __wrap_nl_qdisc_add(struct nl *nl, int ifindex, uint32_t parent, uint32_t handle,
 			const char *kind);
 int __wrap_nl_qdisc_pfifo(struct nl *nl, int ifindex, uint32_t parent, uint32_t handle,
@@ -121,9 +121,9 @@ void __wrap_nl_close(struct nl *nl)
 	(void)nl;
 }
 
-int __wrap_nl_qdisc_list(struct nl *nl, int ifindex, struct nl_qdisc *v, unsigned int max)
+int __wrap_nl_qdisc_list(int ifindex, struct nl_qdisc *v, unsigned int max)
 {
-	(void)nl, (void)ifindex;
+	(void)ifindex;
 	assert_true(k.n <= max);
 	memcpy(v, k.v, k.n * sizeof(*v));
 	return (int)k.n;
