@@ -39,7 +39,6 @@ static int forget_dispatcher(const char *path, const char *name, int fd, uint32_
 static void restore_here(const struct bl_node_ref *r)
 {
 	bl_nic_say_left(r->dir);
-	bl_chain_give_back(r->dir, -1);
 	bl_nic_restore(r->dir, r->role, 0);
 }
 

@@ -155,20 +155,17 @@ int bl_nic_open(struct bl_node *n, struct bl_err *err)
 	return rc;
 }
 
+/* Whether somebody has set a clsact. It is said to be so if nobody can tell: then it stays. */
 static bool has_clsact(int ifindex)
 {
-	static struct nl_qdisc v[BL_TX_QDISCS];
-	struct bl_tx_view view = { .clsact = true };
 	struct nl nl;
-	int k;
+	int rc;
 
 	if (nl_open(&nl))
 		return true;
-	k = nl_qdisc_list(&nl, ifindex, v, BL_TX_QDISCS);
+	rc = nl_clsact_find(&nl, ifindex);
 	nl_close(&nl);
-	if (k >= 0)
-		bl_tx_look(v, (unsigned int)k, &view);
-	return view.clsact;
+	return rc != -ENOENT && rc != -EBUSY;
 }
 
 static struct bl_rx_want wanted(const struct bl_node *n)
@@ -480,14 +477,15 @@ struct node_of {
 	void *ctx;
 };
 
-static void restore(const struct slot *s, enum bl_role role, const struct bl_iface *i,
+static void restore(const struct slot *s, const struct node_of *of, const struct bl_iface *i,
 		    struct bl_nic *nic)
 {
+	bl_chain_give_back(of->dir, nic->ifindex, (uint32_t)i->ifindex);
 	/*
 	 * A clsact filter has no pin. The record, which is written before the filter is made, is
 	 * what names its interface.
 	 */
-	bl_detach_clsact(i->name, role);
+	bl_detach_clsact(i->name, of->role);
 	undo_thread(i, nic);
 	/* The kernel's mq gives its default discipline only to queues that are in use. */
 	bl_rx_undo(i, nic);
@@ -502,7 +500,7 @@ static void restore_one(const struct slot *s, struct bl_nic *nic, const struct n
 	struct bl_iface i;
 
 	if (is_here(nic, &i))
-		restore(s, of->role, &i, nic);
+		restore(s, of, &i, nic);
 }
 
 static void unthread_one(const struct slot *s, struct bl_nic *nic, const struct node_of *of)
@@ -540,6 +538,13 @@ void bl_nic_unthread(const char *dir, int ifindex)
 
 void bl_nic_restore(const char *dir, enum bl_role role, int ifindex)
 {
+	int fd = open_map(dir);
+
+	/* Without records, nothing tells whether an index is still that of the same interface. */
+	if (fd < 0)
+		bl_chain_give_back(dir, (uint32_t)ifindex, 0);
+	else
+		close(fd);
 	each_record(&(struct node_of){ .dir = dir, .role = role }, ifindex, restore_one);
 }
 
@@ -583,7 +588,6 @@ static bool may_take_back(const char *dir, const struct bl_nic *nic, const struc
 
 static void take_back_one(const struct slot *s, struct bl_nic *nic, const struct node_of *of)
 {
-	struct bl_hook hook;
 	struct bl_err why;
 	struct bl_iface i;
 	char what[320];
@@ -600,10 +604,7 @@ static void take_back_one(const struct slot *s, struct bl_nic *nic, const struct
 		bl_log(BL_LOG_WARN, "%s: %s", i.name, why.text);
 		return;
 	}
-	/* A program that was displaced is known by the index that the NIC had. */
-	if (!bl_hook_read(of->dir, s->key, &hook) && hook.back_ifindex == (uint32_t)i.ifindex)
-		bl_chain_give_back(of->dir, (int)s->key);
-	restore(s, of->role, &i, nic);
+	restore(s, of, &i, nic);
 }
 
 void bl_nic_take_back(const char *dir, enum bl_role role, bool dry_run,
@@ -628,10 +629,18 @@ static void say_left_one(const struct slot *s, struct bl_nic *nic, const struct 
 {
 	struct bl_iface i;
 	char text[1024];
+	uint32_t id;
 
 	(void)s;
-	if (!has_mac(nic) || is_here(nic, &i) || does_not_exist(of->dir, nic) ||
-	    !bl_nic_undo_text(nic, text, sizeof(text)))
+	if (!has_mac(nic) || is_here(nic, &i) || does_not_exist(of->dir, nic))
+		return;
+	id = bl_chain_back_id(of->dir, nic->ifindex);
+	if (id)
+		bl_log(BL_LOG_WARN,
+		       "%s has left the network namespace of %s; the XDP program with id %u, which "
+		       "was attached to it before, is not put back: attach it again",
+		       nic->name, of->dir, id);
+	if (!bl_nic_undo_text(nic, text, sizeof(text)))
 		return;
 	bl_log(BL_LOG_WARN,
 	       "%s (%02x:%02x:%02x:%02x:%02x:%02x) has left the network namespace of %s, and what "

@@ -100,7 +100,6 @@ static int open_directory(struct bl_node *n, struct bl_err *err)
 	if (!links) {
 		bl_nic_say_left(n->dir);
 		bl_detach_links(n->dir, NULL, NULL);
-		bl_chain_give_back(n->dir, -1);
 		bl_nic_restore(n->dir, n->cfg.role, 0);
 		rc = bl_dir_remove(n->dir);
 		if (rc)
@@ -143,7 +142,6 @@ static void undo_fresh_start(struct bl_node *n)
 	bl_bl0_remove(n->dir, NULL);
 	bl_nic_unthread(n->dir, 0);
 	bl_detach_links(n->dir, NULL, NULL);
-	bl_chain_give_back(n->dir, -1);
 	bl_nic_restore(n->dir, n->cfg.role, 0);
 	bl_dir_remove(n->dir);
 }
@@ -427,8 +425,6 @@ static int detach_in_netns(enum bl_role role, struct bl_err *err)
 	}
 	if (!rc)
 		rc = bl_detach_links(dir, NULL, err);
-	if (!rc)
-		bl_chain_give_back(dir, -1);
 	while (names.n)
 		bl_detach_clsact(names.v[--names.n], role);
 	free(names.v);

@@ -369,8 +369,8 @@ static void detach_new_ports(const struct bl_node *n, const struct bl_switch_pla
 		if (bl_port_by_name(p->old_port, name) >= 0)
 			continue;
 		bl_detach_links(n->dir, name, NULL);
-		bl_chain_give_back(n->dir, n->att[k].port);
 		bl_nic_restore(n->dir, BL_ROLE_SWITCH, n->att[k].iface.ifindex);
+		bl_chain_forget(n->dir, (uint32_t)n->att[k].port);
 	}
 }
 
@@ -467,8 +467,9 @@ static int attach_programs(struct bl_node *n, const struct bl_switch_plan *p,
 		rc = bl_detach_links(n->dir, p->old_port[k].name, err);
 		if (rc)
 			return rc;
-		bl_chain_give_back(n->dir, (int)k);
 		bl_nic_restore(n->dir, BL_ROLE_SWITCH, (int)p->old_port[k].ifindex);
+		if (!p->port[k].ifindex)
+			bl_chain_forget(n->dir, k);
 		bl_log(BL_LOG_INFO, "port %u (%s) is no longer a port of this switch", k,
 		       p->old_port[k].name);
 	}

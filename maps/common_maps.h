@@ -52,7 +52,7 @@ struct {
 /* by port (a host's NIC is 0): hooks of the interface; written by the loader and the daemon */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, BL_SW_PORTS_MAX);
+	__uint(max_entries, BL_HOOKS_MAX);
 	__type(key, __u32);
 	__type(value, struct bl_hook);
 } hooks SEC(".maps");

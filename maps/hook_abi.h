@@ -7,13 +7,19 @@
  * and back_id are 41, back_flags is XDP_FLAGS_DRV_MODE; entry 0 of "next_progs" holds the program,
  * and the pin maps/back-0 keeps it. An ARP request ends in bpf_tail_call() to it and is counted as
  * chained. `barline host detach` attaches 41 again.
+ *
+ * The entries from BL_SW_PORTS_MAX on are of interfaces whose number another port has got in the
+ * same step; of those, only what is put back counts.
  */
 #ifndef BARLINE_HOOK_ABI_H
 #define BARLINE_HOOK_ABI_H
 
 #include <linux/types.h>
 
-#define BL_MAP_HOOKS      "hooks"      /* array: port -> struct bl_hook */
+#include "maps/switch_abi.h"
+
+#define BL_MAP_HOOKS      "hooks"               /* array: port -> struct bl_hook */
+#define BL_HOOKS_MAX      (2 * BL_SW_PORTS_MAX) /* entries of "hooks" */
 #define BL_MAP_NEXT_PROGS "next_progs" /* array of programs: port -> the program of @next_id */
 
 /* Whether the node's programs take frames of several buffers. */

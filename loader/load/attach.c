@@ -444,6 +444,19 @@ struct detach {
 	struct bl_err *err;
 };
 
+/*
+ * Whether the interface @ifindex of this network namespace is the one that the link is attached to.
+ * If that has left, another may have its index.
+ */
+static bool is_on(int link_fd, uint32_t ifindex)
+{
+	struct bpf_link_info info = {};
+	uint32_t len = sizeof(info);
+
+	return ifindex && !bpf_obj_get_info_by_fd(link_fd, &info, &len) &&
+	       bl_xdp_present((int)ifindex, NULL, 0, &(int){ 0 }) == info.prog_id;
+}
+
 static int detach_link(const char *path, const char *name, int link_fd, uint32_t ifindex, void *ctx)
 {
 	static const uint8_t beacons[6] = BL_BEACON_MAC;
@@ -455,7 +468,8 @@ static int detach_link(const char *path, const char *name, int link_fd, uint32_t
 	if (d->xdp != !strncmp(name, "xdp-", 4) ||
 	    (*d->only && (!ifname || strcmp(ifname + 1, d->only))))
 		return 0;
-	if (d->xdp && ifindex && if_indextoname(ifindex, now))
+	if (d->xdp && (bl_entry_is(link_fd) || is_on(link_fd, ifindex)) &&
+	    if_indextoname(ifindex, now))
 		bl_iface_hear(now, beacons, false, NULL);
 	if (bl_entry_is(link_fd) && (rc = bl_dispatcher_leave(link_fd, d->err)))
 		d->rc = rc;

@@ -319,6 +319,35 @@ static int enter(const struct bl_chain_at *c, const char *what, int fd, bool tak
 	return write_hook(c, h, err);
 }
 
+/*
+ * A new port may get the number of one that leaves, whose program is put back after the programs
+ * have been swapped. Moves what is needed for that to a free entry. The entry is written before
+ * the pin is moved: a loader that is killed in between leaves two entries, and one pin for them.
+ */
+static int make_room(const struct bl_chain_at *c, struct bl_hook *h, struct bl_err *err)
+{
+	struct bl_chain_at free = *c;
+	char from[BL_PATH_MAX], to[BL_PATH_MAX];
+	struct bl_hook there;
+	int rc;
+
+	if (!h->back_id || h->back_ifindex == (uint32_t)c->iface->ifindex)
+		return 0;
+	for (free.port = BL_SW_PORTS_MAX; !bpf_map_lookup_elem(c->hooks_fd, &free.port, &there) &&
+					  there.back_id && there.back_ifindex != h->back_ifindex;
+	     free.port++)
+		;
+	rc = write_hook(&free, h, err);
+	if (rc)
+		return rc;
+	back_path(from, sizeof(from), c->dir, c->port);
+	back_path(to, sizeof(to), c->dir, free.port);
+	if (rename(from, to))
+		return bl_fail(err, errno, "cannot rename %s to %s: %s", from, to, strerror(errno));
+	h->back_id = h->back_flags = h->back_ifindex = 0;
+	return write_hook(c, h, err);
+}
+
 static int set(const struct bl_chain_at *c, const char *what, struct bl_err *err)
 {
 	bool attached = !strcmp(what, BL_CHAIN_ATTACHED), take = false;
@@ -329,6 +358,9 @@ static int set(const struct bl_chain_at *c, const char *what, struct bl_err *err
 	if (bpf_map_lookup_elem(c->hooks_fd, &c->port, &h))
 		return bl_fail(err, errno, "cannot read entry %u of the map %s: %s", c->port,
 			       BL_MAP_HOOKS, strerror(errno));
+	rc = make_room(c, &h, err);
+	if (rc)
+		return rc;
 	h.frags = c->frags;
 	if (is_none(what))
 		return leave(c, &h, err);
@@ -407,20 +439,20 @@ unsigned int bl_chain_anew(const char *dir, enum bl_role role, enum bl_hook_frag
 	return n;
 }
 
-static void give_back(const char *dir, uint32_t port, const struct bl_hook *h)
+static void give_back(const char *dir, uint32_t k, const struct bl_hook *h, uint32_t ifindex)
 {
 	char path[BL_PATH_MAX], name[IFNAMSIZ];
 	int fd, rc;
 
-	back_path(path, sizeof(path), dir, port);
+	back_path(path, sizeof(path), dir, k);
 	fd = bpf_obj_get(path);
-	if (!if_indextoname(h->back_ifindex, name))
+	if (!if_indextoname(ifindex, name))
 		rc = -ENODEV; /* the interface is gone, and the attachment with it */
 	else if (fd < 0)
 		rc = -errno;
 	else
-		rc = bpf_xdp_attach((int)h->back_ifindex, fd,
-				    h->back_flags | XDP_FLAGS_UPDATE_IF_NOEXIST, NULL);
+		rc = bpf_xdp_attach((int)ifindex, fd, h->back_flags | XDP_FLAGS_UPDATE_IF_NOEXIST,
+				    NULL);
 	if (fd >= 0)
 		close(fd);
 	if (!rc)
@@ -432,31 +464,57 @@ static void give_back(const char *dir, uint32_t port, const struct bl_hook *h)
 	unlink(path);
 }
 
-void bl_chain_give_back(const char *dir, int port)
+static int open_hooks(const char *dir)
 {
-	const struct bl_hook none = { 0 };
-	struct bl_hook h;
 	char path[BL_PATH_MAX];
-	int fd, progs;
-	uint32_t k;
 
 	snprintf(path, sizeof(path), "%s/maps/%s", dir, BL_MAP_HOOKS);
-	fd = bpf_obj_get(path);
-	snprintf(path, sizeof(path), "%s/maps/%s", dir, BL_MAP_NEXT_PROGS);
-	progs = bpf_obj_get(path);
-	for (k = port < 0 ? 0 : (uint32_t)port; k < BL_SW_PORTS_MAX && !bl_hook_read(dir, k, &h);
-	     k++) {
-		if (h.back_id)
-			give_back(dir, k, &h);
+	return bpf_obj_get(path);
+}
+
+void bl_chain_give_back(const char *dir, uint32_t was, uint32_t now)
+{
+	int fd = open_hooks(dir);
+	struct bl_hook h;
+	uint32_t k;
+
+	for (k = 0; k < BL_HOOKS_MAX && !bl_hook_read(dir, k, &h); k++) {
+		if (!h.back_id || (was && h.back_ifindex != was))
+			continue;
+		give_back(dir, k, &h, now ? now : h.back_ifindex);
+		h.back_id = h.back_flags = h.back_ifindex = 0;
 		if (fd >= 0)
-			bpf_map_update_elem(fd, &k, &none, BPF_ANY);
-		if (progs >= 0)
-			bpf_map_delete_elem(progs, &k);
-		if (port >= 0)
-			break;
+			bpf_map_update_elem(fd, &k, &h, BPF_ANY);
 	}
-	if (progs >= 0)
-		close(progs);
 	if (fd >= 0)
 		close(fd);
+}
+
+uint32_t bl_chain_back_id(const char *dir, uint32_t ifindex)
+{
+	struct bl_hook h;
+	uint32_t k;
+
+	for (k = 0; k < BL_HOOKS_MAX && !bl_hook_read(dir, k, &h); k++)
+		if (h.back_id && h.back_ifindex == ifindex)
+			return h.back_id;
+	return 0;
+}
+
+void bl_chain_forget(const char *dir, uint32_t port)
+{
+	const struct bl_hook none = { 0 };
+	int fd = open_hooks(dir), progs;
+	char path[BL_PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/maps/%s", dir, BL_MAP_NEXT_PROGS);
+	progs = bpf_obj_get(path);
+	if (fd >= 0) {
+		bpf_map_update_elem(fd, &port, &none, BPF_ANY);
+		close(fd);
+	}
+	if (progs >= 0) {
+		bpf_map_delete_elem(progs, &port);
+		close(progs);
+	}
 }

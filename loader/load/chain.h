@@ -64,12 +64,19 @@ unsigned int bl_chain_anew(const char *dir, enum bl_role role, enum bl_hook_frag
 int bl_chain_set(const struct bl_chain_at *c, const char *what, struct bl_err *err);
 
 /**
- * bl_chain_give_back - attaches again what bl_chain_set() took off, and forgets the hook. Called
- * when barline's programs are detached. A program that cannot be attached again is named in the
- * log.
- * @port: of a switch; 0 on a host; -1: all
+ * bl_chain_give_back - attaches again what bl_chain_set() took off the interface that had the index
+ * @was. Called when barline's programs are detached. A program that cannot be attached again is
+ * named in the log.
+ * @was: 0: off any interface
+ * @now: the index that the interface has now; 0: the same
  */
-void bl_chain_give_back(const char *dir, int port);
+void bl_chain_give_back(const char *dir, uint32_t was, uint32_t now);
+
+/** bl_chain_back_id - returns the id of the program that was taken off @ifindex; 0: none. */
+uint32_t bl_chain_back_id(const char *dir, uint32_t ifindex);
+
+/** bl_chain_forget - ends the chain of a port that has left and whose number is free now. */
+void bl_chain_forget(const char *dir, uint32_t port);
 
 /** bl_hook_read - reads the hook of @port from the pins in @dir. Returns 0 or -errno. */
 int bl_hook_read(const char *dir, uint32_t port, struct bl_hook *hook);

@@ -10,15 +10,20 @@
 #include "loader/clean.h"
 #include "loader/load/attach.h"
 #include "loader/load/chain.h"
+#include "loader/nic.h"
 #include "maps/hook_abi.h"
+#include "tests/net/loader/ports.h"
 #include "tests/net/loader/stranger.h"
 
-static char chain[64]; /* of the first host; "": none */
+static char chain[64];             /* of the first host and the switch; "": none */
+static unsigned int left_out = 99; /* port that the switch is started without */
 
 static void set_chain(struct bl_node_cfg *cfg, const struct lab_node *n)
 {
-	if (!strcmp(n->name, "h1"))
+	if (n->kind != LAB_HOST || !strcmp(n->name, "h1"))
 		strcpy(cfg->chain, chain);
+	if (n->kind != LAB_HOST)
+		port_leave_out(cfg, left_out);
 }
 
 static struct bl_hook hook(void)
@@ -215,9 +220,82 @@ RACK_TEST(what_cannot_be_chained)
 	CHECK(xdp_at(rack_host(0), "eth0") == id, "not put back");
 }
 
+/*
+ * Two ports of a switch have programs. Each takes the other's place, and its number, in one step:
+ * the one that goes gets its own program back, and the program of the one that comes is chained.
+ */
+RACK_TEST(port__replaced_by_another)
+{
+	uint32_t id[3] = {};
+	struct bl_err err;
+	struct bl_hook h;
+	unsigned int k;
+	int fd[3], home;
+
+	rack.tweak = set_chain;
+	rack.lab.spec.hosts = 3;
+	rack.closed = ~0ULL;
+	rack_open();
+	strcpy(chain, BL_CHAIN_ATTACHED);
+	home = rack_away(0);
+	for (k = 1; k < 3; k++) {
+		fd[k] = stranger_load(BPF_PROG_TYPE_XDP, XDP_PASS, 0);
+		id[k] = stranger_id(fd[k]);
+		CHECK(!bpf_xdp_attach((int)if_nametoindex(rack.lab.nodes[0].ports[k].ifname), fd[k],
+				      XDP_FLAGS_DRV_MODE, NULL),
+		      "%s", strerror(errno));
+		close(fd[k]);
+	}
+	rack_back(home);
+	left_out = 1;
+	rack_open_node(0);
+	rack_close_node(0);
+	for (k = 1; k < 4; k++) {
+		unsigned int gone = 1 + k % 2, in = 3 - gone;
+
+		left_out = gone;
+		rack_open_node(0);
+		rack_close_node(0);
+		CHECK(xdp_at(0, rack.lab.nodes[0].ports[gone].ifname) == id[gone],
+		      "port %u, which has left, has %u, not %u", gone,
+		      xdp_at(0, rack.lab.nodes[0].ports[gone].ifname), id[gone]);
+		CHECK(!bl_hook_read(rack.dir[0], 1, &h) && h.next_id == id[in] &&
+			      h.back_id == id[in],
+		      "port %u: %u is chained, %u is put back, not %u", in, h.next_id, h.back_id,
+		      id[in]);
+	}
+	CHECK(!bl_node_detach(BL_ROLE_SWITCH, LAB_NETNS_DIR "/s1", &err), "%s", err.text);
+	for (k = 1; k < 3; k++)
+		CHECK(xdp_at(0, rack.lab.nodes[0].ports[k].ifname) == id[k],
+		      "port %u has %u, not %u", k, xdp_at(0, rack.lab.nodes[0].ports[k].ifname),
+		      id[k]);
+}
+
+/* An interface that has the index of the NIC, which has left, does not get the NIC's program. */
+RACK_TEST(index_used_again__no_program)
+{
+	int fd = stranger_load(BPF_PROG_TYPE_XDP, XDP_DROP, 0), home;
+	unsigned int node;
+
+	bl_nic_any_mac = true;
+	open_rack(fd, XDP_FLAGS_DRV_MODE);
+	node = rack_host(0);
+	close(fd);
+	strcpy(chain, BL_CHAIN_ATTACHED);
+	rack_open_node(node);
+	rack_close_node(node);
+	home = rack_away(node);
+	CHECK(!system("ip link set eth0 address 02:00:00:00:00:77"), "ip");
+	rack_back(home);
+	detach();
+	CHECK(!xdp_at(node, "eth0"), "another NIC has got the program");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(port__replaced_by_another),
+		cmocka_unit_test(index_used_again__no_program),
 		cmocka_unit_test(attached__and_put_back),
 		cmocka_unit_test(attached__killed_then_cleaned),
 		cmocka_unit_test(by_id__and_another),

@@ -14,8 +14,10 @@
 #include "base/ethtool.h"
 #include "loader/clean.h"
 #include "loader/load/attach.h"
+#include "loader/load/chain.h"
 #include "loader/load/sysfs.h"
 #include "loader/nic.h"
+#include "tests/net/loader/ports.h"
 #include "tests/net/loader/said.h"
 #include "tests/net/loader/stranger.h"
 #include "tests/net/serve_until.h"
@@ -168,23 +170,15 @@ RACK_TEST(filter_of_another_role__stays)
 
 static bool thread_napi = true;
 static unsigned int left_out = 99; /* index of the port that is not configured */
+static const char *chain = "";
 
 static void threads(struct bl_node_cfg *cfg, const struct lab_node *n)
 {
-	unsigned int k;
-
 	if (n->kind == LAB_HOST)
 		return;
 	cfg->thread_napi = thread_napi;
-	if (left_out >= cfg->ports_count)
-		return;
-	for (k = 0; k < cfg->fdb_count;)
-		if (!strcmp(cfg->fdb[k].ifname, cfg->ports[left_out].ifname))
-			cfg->fdb[k] = cfg->fdb[--cfg->fdb_count];
-		else
-			k++;
-	cfg->ports[left_out] = cfg->ports[cfg->ports_count - 1];
-	cfg->ports_count--;
+	strcpy(cfg->chain, chain);
+	port_leave_out(cfg, left_out);
 }
 
 static const char *port(unsigned int k)
@@ -405,10 +399,15 @@ RACK_TEST(tags_taken_off__put_back)
 	struct bl_err err;
 	unsigned int h;
 
-	rack.lab.spec.hosts = 3;
+	rack.lab.spec.hosts = 2;
+	rack.closed = ~0ULL;
 	rack_open();
 	h = rack_host(0);
 	port = rack.lab.nodes[0].ports[0].ifname;
+	set_tags(0, port);
+	set_tags(h, "eth0");
+	rack_open_node(0);
+	rack_open_node(h);
 	check_tags(0, port, 0, "attached");
 	check_tags(h, "eth0", 0, "attached");
 	/* somebody turns it on while the daemon runs */
@@ -492,6 +491,35 @@ RACK_TEST(moved__taken_back)
 	CHECK(access(rack.dir[0], F_OK), "the node was not removed");
 }
 
+/*
+ * A port with a program that barline's has displaced gets another index where it moves to, since
+ * its own is taken there. The program is put back all the same.
+ */
+RACK_TEST(moved__program_put_back)
+{
+	int fd = stranger_load(BPF_PROG_TYPE_XDP, XDP_PASS, 0), home;
+	unsigned int h, index;
+
+	bl_nic_any_mac = true;
+	open_threaded();
+	h = rack_host(0);
+	home = rack_away(0);
+	index = if_nametoindex(port(0));
+	CHECK(!bpf_xdp_attach((int)index, fd, XDP_FLAGS_DRV_MODE, NULL), "%s", strerror(errno));
+	rack_back(home);
+	chain = BL_CHAIN_ATTACHED;
+	rack_open_node(0);
+	rack_close_node(0);
+	CHECK(xdp_at(0, port(0)) != stranger_id(fd), "port 0 has not got barline's program");
+	move(0, 0, h);
+	home = rack_away(h);
+	CHECK(if_nametoindex(port(0)) != index, "port 0 has index %u again", index);
+	rack_back(home);
+	clean_in(h, 0);
+	CHECK(xdp_at(h, port(0)) == stranger_id(fd), "port 0 has not got its program back");
+	close(fd);
+}
+
 /* Where somebody else uses the NIC now, it stays as it is. */
 RACK_TEST(moved__in_use)
 {
@@ -518,12 +546,17 @@ RACK_TEST(moved__in_use)
 /* A detach says what stays changed on a NIC that is not there, and nothing of one that is gone. */
 RACK_TEST(moved__then_detached)
 {
+	int fd = stranger_load(BPF_PROG_TYPE_XDP, XDP_PASS, 0), was = dup(STDERR_FILENO), home;
 	const char *said = BL_RUN_DIR "/said";
-	int was = dup(STDERR_FILENO), home;
 	char cmd[128], want[128];
 
 	bl_nic_any_mac = true;
 	open_threaded();
+	home = rack_away(0);
+	CHECK(!bpf_xdp_attach((int)if_nametoindex(port(0)), fd, XDP_FLAGS_DRV_MODE, NULL), "%s",
+	      strerror(errno));
+	rack_back(home);
+	chain = BL_CHAIN_ATTACHED;
 	rack_open_node(0);
 	move(0, 0, rack_host(0));
 	home = rack_away(0);
@@ -535,6 +568,9 @@ RACK_TEST(moved__then_detached)
 	CHECK(dup2(was, STDERR_FILENO) == STDERR_FILENO, "%s", strerror(errno));
 	snprintf(want, sizeof(want), "`echo 0 > /sys/class/net/%s/threaded`", port(0));
 	CHECK(says(said, want), "the command for port 0 is not printed");
+	snprintf(want, sizeof(want), "program with id %u", stranger_id(fd));
+	CHECK(says(said, want), "the program that port 0 had is not named");
+	close(fd);
 	CHECK(!says(said, port(2)), "port 2, which is gone, is named");
 	CHECK(!says(said, port(1)), "port 1, which was put back, is named");
 	unlink(said);
@@ -569,6 +605,7 @@ int main(void)
 		cmocka_unit_test(threaded_napi__not_configured_any_more),
 		cmocka_unit_test(port__replaced_by_another),
 		cmocka_unit_test(moved__taken_back),
+		cmocka_unit_test(moved__program_put_back),
 		cmocka_unit_test(moved__in_use),
 		cmocka_unit_test(moved__then_detached),
 		cmocka_unit_test(index_used_again__stays),
