@@ -40,6 +40,7 @@ struct bl_clock_sample {
 	int fresh;          /* @bound_ns was determined anew since the last reading */
 	int late;           /* or since the reading before that one */
 	__u64 bound_ns;     /* greatest error of the clock, ns; unspecified if not @synced */
+	__u32 drift_ppb;    /* how fast that error may grow, ppb; 0: the source does not say */
 	__s32 tai_offset_s; /* TAI - UTC as the source has it, seconds */
 };
 

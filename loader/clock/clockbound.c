@@ -61,8 +61,10 @@ static int read_clockbound(struct bl_clock_memory *m, const struct bl_clock_opti
 		v = m->own = calloc(1, sizeof(*v));
 	if (!v)
 		return -ENOMEM;
-	if (adjtimex(&tx) < 0)
+	if (adjtimex(&tx) < 0) {
+		bl_cb_reading(v, mono);
 		return -errno;
+	}
 	s->tai_offset_s = tx.tai;
 	n = read_file(path, &f);
 	if (n == -ENOENT && !*o->socket) {
@@ -71,11 +73,13 @@ static int read_clockbound(struct bl_clock_memory *m, const struct bl_clock_opti
 	}
 	m->detail[0] = '\0';
 	if (n < 0) {
+		bl_cb_reading(v, mono);
 		snprintf(m->detail, sizeof(m->detail), "%s: %s", path,
 			 n == -EAGAIN ? "an update does not end" : strerror((int)-n));
 		return BL_CLOCK_CB_GONE;
 	}
 	if (!bl_cb_layout(&f, (uint64_t)n)) {
+		bl_cb_reading(v, mono);
 		snprintf(m->detail, sizeof(m->detail), "%s: %zd bytes of version %u", path, n,
 			 n < BL_CB_V1_BYTES ? 0 : f.version);
 		return BL_CLOCK_CB_WRONG;

@@ -5,7 +5,7 @@
  * mended: bit 0 the magic and the size, bit 1 the version, which is then 1 or 2.
  *
  * It checks that a clock is called synchronised only if the status says so and the bound is neither
- * negative nor old, and that a bound is new only if it is younger than the last reading.
+ * negative nor old, and that a bound is new only if it is younger than the last of two readings.
  */
 #include "fuzz.h"
 
@@ -18,7 +18,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint64_t mono = 100000000000;
 
 	while (in.left) {
-		uint64_t last = v.last_ns, took = (uint64_t)fuzz_u8(&in) * 10000000;
+		uint64_t last = v.last_ns, before = v.before_ns,
+			 took = (uint64_t)fuzz_u8(&in) * 10000000;
 		uint8_t mend = fuzz_u8(&in);
 		struct bl_clock_sample s = { 0 };
 		struct bl_clockbound f = { 0 };
@@ -48,7 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		FUZZ_CHECK((f.version == 1 ? f.v1.status : f.v2.status) == BL_CB_SYNCHRONIZED);
 		FUZZ_CHECK(f.bound_ns >= 0 && bl_cb_ns(&f.as_of, &as_of));
 		FUZZ_CHECK(mono < as_of + BL_CB_STALE_NS && as_of <= mono + BL_CB_COARSE_NS);
-		FUZZ_CHECK(!s.fresh || (last && as_of > last));
+		FUZZ_CHECK(!s.fresh || (before && as_of > last));
 		FUZZ_CHECK(s.bound_ns > (uint64_t)f.bound_ns || s.bound_ns > BL_CLOCK_BOUND_MAX_NS);
 	}
 	return 0;

@@ -104,12 +104,15 @@ static void clockbound__good(void **state)
 	for (version = 1; version <= 2; version++) {
 		setup(state);
 		set(version, BL_CB_SYNCHRONIZED, 1000);
-		assert_int_equal(renew(1), BL_CLOCK_ASKING);
-		assert_false(sample.synced ||
-			     sample.fresh); /* the first: steps before it are not known */
+		/* Two readings: steps of the clock before the first one are not known. */
+		for (int k = 0; k < 2; k++) {
+			assert_int_equal(renew(1), BL_CLOCK_ASKING);
+			assert_false(sample.synced || sample.fresh || sample.drift_ppb);
+		}
 		assert_int_equal(renew(200000000), BL_CLOCK_NO_REASON);
 		assert_true(sample.synced && sample.fresh && sample.late);
 		assert_int_equal(sample.bound_ns, 300000 + 200 + 1);
+		assert_int_equal(sample.drift_ppb, 1000);
 		assert_int_equal(sample.tai_offset_s, 37);
 		/* the same once more */
 		assert_int_equal(read_once(), BL_CLOCK_NO_REASON);
@@ -163,6 +166,7 @@ static void clockbound__stale(void **state)
 	(void)state;
 	renew(1);
 	renew(1);
+	renew(1);
 	for (size_t k = 0; k < ARRAY_SIZE(t); k++) {
 		file.void_after = at(mono + TICK - t[k].age + t[k].lasts);
 		assert_int_equal(renew(t[k].age), t[k].why);
@@ -205,6 +209,47 @@ static void clockbound__lies(void **state)
 	}
 }
 
+/*
+ * A bound from between two readings at which there was no file is older than the last reading: a
+ * step of the clock since then may be unknown to it.
+ */
+static void clockbound__gone_between(void **state)
+{
+	(void)state;
+	publish(sizeof(file));
+	read_once();
+	file.as_of = at(mono + 1);
+	unlink(path);
+	assert_int_equal(read_once(), BL_CLOCK_CB_GONE);
+	assert_int_equal(read_once(), BL_CLOCK_CB_GONE);
+	file.generation += 2;
+	publish(sizeof(file));
+	assert_int_equal(read_once(), BL_CLOCK_ASKING);
+	assert_int_equal(renew(1), BL_CLOCK_NO_REASON);
+	/* cut in between */
+	file.as_of = at(mono + 1);
+	publish(1);
+	assert_int_equal(read_once(), BL_CLOCK_CB_WRONG);
+	publish(sizeof(file));
+	read_once();
+	assert_true(sample.synced && !sample.fresh);
+}
+
+/* What a keeper of the record makes of the first readings: it is asking until it believes one. */
+static void clockbound__first_word(void **state)
+{
+	struct bl_clock_hold hold = {};
+	int k, why;
+
+	(void)state;
+	for (k = 0; k < 3; k++) {
+		why = renew(1);
+		bl_clock_hold_read(&hold, &sample, mono, 0, 0);
+		assert_int_equal(why, hold.ever ? BL_CLOCK_NO_REASON : BL_CLOCK_ASKING);
+	}
+	assert_true(hold.ever);
+}
+
 /* Cut, foreign, of another version, being written, gone. */
 static void clockbound__files(void **state)
 {
@@ -216,7 +261,6 @@ static void clockbound__files(void **state)
 		assert_int_equal(read_once(), BL_CLOCK_CB_WRONG);
 		assert_false(sample.synced);
 	}
-	assert_int_equal(renew(1), BL_CLOCK_ASKING);
 	assert_int_equal(renew(1), BL_CLOCK_NO_REASON);
 	file.version = 3;
 	assert_int_equal(renew(1), BL_CLOCK_CB_WRONG);
@@ -275,9 +319,10 @@ static int make_file(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(clockbound__good),  CASE(clockbound__not_synchronised),
-		CASE(clockbound__stale), CASE(clockbound__lies),
-		CASE(clockbound__files), CASE(bl_cb_whole__copies),
+		CASE(clockbound__good),         CASE(clockbound__not_synchronised),
+		CASE(clockbound__stale),        CASE(clockbound__lies),
+		CASE(clockbound__gone_between), CASE(clockbound__first_word),
+		CASE(clockbound__files),        CASE(bl_cb_whole__copies),
 	};
 
 	return cmocka_run_group_tests(tests, make_file, NULL);
