@@ -5,6 +5,8 @@
 #ifndef BARLINE_CLI_DOCTOR_H
 #define BARLINE_CLI_DOCTOR_H
 
+#include <net/if.h>
+
 struct bl_node_ref;
 struct finder;
 
@@ -38,8 +40,10 @@ void doctor_clock(const struct finder *to, const struct bl_node_ref *ref);
 /**
  * doctor_firewall - reports on chains of nftables that drop what a host sends to barline's ports.
  * @what: names the host's interface
+ * @dev: interfaces that the host's packets leave by: @ndev names
  */
-void doctor_firewall(const struct finder *to, const struct bl_node_ref *ref, const char *what);
+void doctor_firewall(const struct finder *to, const struct bl_node_ref *ref, const char *what,
+		     const char (*dev)[IFNAMSIZ], unsigned int ndev);
 
 /** doctor_hooks - reports on programs that others have removed or replaced. */
 void doctor_hooks(const struct finder *to, const struct bl_node_ref *ref);

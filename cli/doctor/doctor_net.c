@@ -246,10 +246,8 @@ static void check_rp_filter(const struct place *p, const char *bl0)
 		      bl0);
 }
 
-static void check_host(const struct place *p, const struct bl_node_ref *ref)
+static void check_host(const struct place *p, const char *bl0, const struct names *names)
 {
-	char bl0[IFNAMSIZ];
-	struct names names = { 0 };
 	struct bl_err err;
 	struct met m;
 	uint8_t addr[16];
@@ -258,12 +256,10 @@ static void check_host(const struct place *p, const struct bl_node_ref *ref)
 
 	if (!check_carrier(p, flags_of(p), FOUND_FAIL))
 		return;
-	find_bl0(p, ref, bl0);
 	check_rp_filter(p, bl0);
-	find_names(p, bl0, &names);
-	for (k = 0; k < names.n && bl_iface_addr(names.v[k], 0, addr, &err); k++)
+	for (k = 0; k < names->n && bl_iface_addr(names->v[k], 0, addr, &err); k++)
 		;
-	if (k == names.n) {
+	if (k == names->n) {
 		snprintf(cure, sizeof(cure), "`ip address add ADDRESS/LENGTH dev %s`%s", p->name,
 			 SEE_DEPLOY);
 		found(p->to, FOUND_FAIL, p->what, cure,
@@ -271,7 +267,7 @@ static void check_host(const struct place *p, const struct bl_node_ref *ref)
 		      "sent or received");
 		return;
 	}
-	if (!has_route(&names, AF_INET) && !has_route(&names, AF_INET6)) {
+	if (!has_route(names, AF_INET) && !has_route(names, AF_INET6)) {
 		snprintf(cure, sizeof(cure), "`ip route add NETWORK via ROUTER dev %s`%s", p->name,
 			 SEE_DEPLOY);
 		found(p->to, FOUND_FAIL, p->what, cure,
@@ -454,24 +450,32 @@ static void check_ports(struct place *p, const struct bl_node_ref *ref)
 	}
 }
 
+static void check_nic(struct place *p, const struct bl_node_ref *ref)
+{
+	struct names names = { 0 };
+	char nic[IFNAMSIZ], bl0[IFNAMSIZ];
+
+	node_nic(ref, nic, sizeof(nic));
+	p->ifindex = if_nametoindex(nic);
+	if (!p->ifindex || !find_place(p, ref))
+		return;
+	find_bl0(p, ref, bl0);
+	find_names(p, bl0, &names);
+	check_host(p, bl0, &names);
+	doctor_firewall(p->to, ref, p->what, names.v, names.n);
+}
+
 void doctor_net(const struct finder *to, const struct bl_node_ref *ref)
 {
 	struct place p = { .to = to, .sys = -1 };
-	char nic[IFNAMSIZ];
 
 	if (ref->netns_ino != bl_netns_ino())
 		return;
 	p.sys = bl_sysfs_open();
-	if (ref->role == BL_ROLE_HOST) {
-		node_nic(ref, nic, sizeof(nic));
-		p.ifindex = if_nametoindex(nic);
-		if (p.ifindex && find_place(&p, ref))
-			check_host(&p, ref);
-		if (p.ifindex)
-			doctor_firewall(to, ref, p.what);
-	} else {
+	if (ref->role == BL_ROLE_HOST)
+		check_nic(&p, ref);
+	else
 		check_ports(&p, ref);
-	}
 	if (p.sys >= 0)
 		close(p.sys);
 }
