@@ -89,6 +89,17 @@ BL_CORE __u64 bl_clock_bound(const struct bl_clock *c, __u64 mono)
 
 /* What follows is the daemon's side. Only native code uses it, but it is pure as well. */
 
+/**
+ * bl_rate_ppb - how far a segment of the rate @rate goes from CLOCK_MONOTONIC, ppb, rounded up. If
+ * its keeper dies while bus time is steered, the last segment is used until the record is void.
+ */
+BL_CORE __u32 bl_rate_ppb(__s32 rate)
+{
+	__u64 r = rate < 0 ? -(__u64)rate : (__u64)rate;
+
+	return (__u32)((r * 1000000000 + (1ULL << 30) - 1) >> 30);
+}
+
 /** bl_clock_start - write the first segment: bus time is @bus at @mono. */
 BL_CORE void bl_clock_start(struct bl_clock *c, __u64 mono, __u64 bus)
 {

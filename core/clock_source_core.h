@@ -26,6 +26,8 @@
  * is 4.2 ms, and grows with the drift; if it was the source that put the clock right, it is 300 us
  * again a minute later.
  *
+ * While a machine is suspended, CLOCK_MONOTONIC stands still, and nothing of what was held counts.
+ *
  * This file reads no clock, and does not say when a bound is too great (loader/order/clock.c).
  */
 #ifndef BARLINE_CLOCK_SOURCE_CORE_H
@@ -50,6 +52,7 @@ struct bl_clock_hold {
 	__u64 bound_ns;       /* greatest error of CLOCK_MONOTONIC + @offset_ns at @as_of_ns */
 	__u64 as_of_ns;       /* CLOCK_MONOTONIC */
 	__s64 offset_ns;      /* the clock less CLOCK_MONOTONIC */
+	__u32 drift_ppb;      /* of the word, as the source says */
 	int read;             /* the following two are valid */
 	__u64 last_ns;        /* CLOCK_MONOTONIC of the last reading */
 	__s64 last_offset_ns; /* the clock less CLOCK_MONOTONIC at the last reading */
@@ -78,22 +81,64 @@ struct bl_clock_hold {
  */
 #define BL_KERNEL_MAXERROR_US 500
 
+/*
+ * It does so at the first tick of a second, which an idle CPU may be late for. So long after the
+ * beginning of a second it has.
+ */
+#define BL_KERNEL_TICK_US 20000
+
+/* A step of the clock begins a second without that. What is less than this is slewing, or noise. */
+#define BL_KERNEL_STEP_US 500
+
+/** struct bl_kernel_reading - what adjtimex(2) said. */
+struct bl_kernel_reading {
+	__u64 mono_ns;  /* CLOCK_MONOTONIC; 0: there was no reading */
+	__u64 error_us; /* maxerror */
+	__s64 second;   /* of CLOCK_REALTIME */
+	__u32 us;       /* of the second */
+};
+
+/* The time of the clock from @was to @now, us. */
+BL_CORE __s64 bl_kernel_went_us(const struct bl_kernel_reading *was,
+				const struct bl_kernel_reading *now)
+{
+	return (now->second - was->second) * 1000000 + (__s64)now->us - (__s64)was->us;
+}
+
 /**
- * bl_kernel_was_set - whether a daemon has set maxerror between two readings.
- * @was_us, @now_us: maxerror at the two readings, us.
- * @took_ns: time between the readings.
+ * bl_kernel_was_set - whether a daemon has set maxerror between the readings @was and @now; the
+ * latter must not be within BL_KERNEL_TICK_US of the beginning of a second.
+ *
+ * It is noticed by a value that the kernel would not have come to by itself: one that is no
+ * multiple of its steps away, or one that another number of steps leads to than seconds have begun.
+ * That is how a daemon is noticed that sets the same value over and over. One step more may be a
+ * tick that was late before @was. If somebody has stepped the clock, seconds may have begun without
+ * a step, or twice.
  *
  * A daemon that sets exactly what the kernel would have come to by itself is not noticed. The older
  * word remains in force then, which is wrong by no more than the kernel's own growth in between.
  */
-BL_CORE int bl_kernel_was_set(__u64 was_us, __u64 now_us, __u64 took_ns)
+BL_CORE int bl_kernel_was_set(const struct bl_kernel_reading *was,
+			      const struct bl_kernel_reading *now)
 {
-	__u64 rise = now_us - was_us;
+	__u64 rise = now->error_us - was->error_us, took_us = (now->mono_ns - was->mono_ns) / 1000;
+	__s64 off = bl_kernel_went_us(was, now) - (__s64)took_us, began = now->second - was->second;
+	__s64 steps = (__s64)(rise / BL_KERNEL_MAXERROR_US);
 
-	if (now_us < was_us)
+	if (now->error_us < was->error_us || rise % BL_KERNEL_MAXERROR_US)
 		return 1;
-	return rise % BL_KERNEL_MAXERROR_US ||
-	       rise / BL_KERNEL_MAXERROR_US > took_ns / 1000000000ULL + 1;
+	if (off >= BL_KERNEL_STEP_US || off <= -BL_KERNEL_STEP_US)
+		return steps > (__s64)(took_us / 1000000) + 2;
+	return steps < began || steps > began + 1;
+}
+
+/**
+ * bl_kernel_set_zero - whether maxerror may have been set to 0 and grown since. A daemon that
+ * measures its error reports one that is a multiple of 500 us once in 500 times.
+ */
+BL_CORE int bl_kernel_set_zero(__u64 error_us)
+{
+	return error_us % BL_KERNEL_MAXERROR_US == 0;
 }
 
 /* The clock was stepped before the reading at @mono: what is held holds beside later words. */
@@ -119,13 +164,22 @@ BL_CORE void bl_clock_believe(struct bl_clock_hold *h, __u64 mono)
 		h->doubted = 0;
 }
 
+/** bl_clock_hold_slept - the machine was suspended: only what the source says from now on counts.
+ */
+BL_CORE void bl_clock_hold_slept(struct bl_clock_hold *h)
+{
+	h->bound_ns = BL_CLOCK_BOUND_MAX_NS;
+	h->read = h->read_twice = h->doubted = 0;
+}
+
 /**
- * bl_clock_hold_read - take one reading into account.
+ * bl_clock_hold_read - take one reading into account. Returns whether it was a word of the source
+ * that is held now.
  * @mono, @offset_ns: CLOCK_MONOTONIC of the reading, and the clock less CLOCK_MONOTONIC.
  * @noise_ns: error of @offset_ns; a smaller difference between two readings is no step.
  */
-BL_CORE void bl_clock_hold_read(struct bl_clock_hold *h, const struct bl_clock_sample *s,
-				__u64 mono, __s64 offset_ns, __u64 noise_ns)
+BL_CORE int bl_clock_hold_read(struct bl_clock_hold *h, const struct bl_clock_sample *s, __u64 mono,
+			       __s64 offset_ns, __u64 noise_ns)
 {
 	/* A late word is no word if what happened since then is unknown. */
 	int word = s->late ? s->fresh && h->read_twice : s->fresh || !h->ever;
@@ -143,7 +197,8 @@ BL_CORE void bl_clock_hold_read(struct bl_clock_hold *h, const struct bl_clock_s
 	step = (__u64)high - (__u64)low;
 	if (step > noise_ns && h->ever)
 		bl_clock_doubt(h, mono);
-	if (s->synced && word) {
+	word = word && s->synced;
+	if (word) {
 		h->doubt_words++;
 		h->bound_ns = s->bound_ns + (step > noise_ns ? step : 0);
 		h->as_of_ns = s->late                ? h->before_ns
@@ -151,6 +206,7 @@ BL_CORE void bl_clock_hold_read(struct bl_clock_hold *h, const struct bl_clock_s
 			      : mono > 1000000000ULL ? mono - 1000000000ULL
 						     : 0;
 		h->offset_ns = offset_ns;
+		h->drift_ppb = s->drift_ppb;
 		h->ever = 1;
 	}
 	h->before_ns = h->last_ns;
@@ -160,6 +216,7 @@ BL_CORE void bl_clock_hold_read(struct bl_clock_hold *h, const struct bl_clock_s
 	h->last_offset_ns = offset_ns;
 	h->read = 1;
 	bl_clock_believe(h, mono);
+	return word;
 }
 
 /* The bound @bound_ns of @as_of_ns, as it is at @mono. */
@@ -172,6 +229,12 @@ BL_CORE __u64 bl_clock_grown(__u64 bound_ns, __u64 as_of_ns, __u64 mono, __u32 d
 	return bound_ns + ((age >> 10) + 1) * drift_ppb / 976562;
 }
 
+/** bl_clock_hold_drift - how fast the held bound grows, ppb: by @drift_ppb at the least. */
+BL_CORE __u32 bl_clock_hold_drift(const struct bl_clock_hold *h, __u32 drift_ppb)
+{
+	return h->drift_ppb > drift_ppb ? h->drift_ppb : drift_ppb;
+}
+
 /**
  * bl_clock_hold_bound - greatest error of CLOCK_MONOTONIC + @h->offset_ns at @mono, ns, at most
  * BL_CLOCK_BOUND_MAX_NS; that if the source has never called the clock synchronised.
@@ -182,6 +245,7 @@ BL_CORE __u64 bl_clock_hold_bound(const struct bl_clock_hold *h, __u64 mono, __u
 
 	if (!h->ever)
 		return BL_CLOCK_BOUND_MAX_NS;
+	drift_ppb = bl_clock_hold_drift(h, drift_ppb);
 	all = bl_clock_grown(h->bound_ns, h->as_of_ns, mono, drift_ppb);
 	if (h->doubted) {
 		apart = h->offset_ns > h->old_offset_ns

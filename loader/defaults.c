@@ -36,8 +36,10 @@ void bl_node_defaults(struct bl_node_cfg *c)
 		c->commit_lag_max_ms = BL_COMMIT_LAG_MAX_MS;
 	if (!c->control_rate)
 		c->control_rate = BL_CONTROL_RATE;
-	if (!c->clock_bound_us)
+	if (!c->clock_bound_us) {
 		c->clock_bound_us = BL_CLOCK_BOUND_US;
+		c->clock_bound_default = true;
+	}
 	if (!c->clock_source)
 		c->clock_source = BL_CLOCK_TRUST;
 	if (!c->clock_max_bound_us)

@@ -204,6 +204,7 @@ struct bl_node_cfg {
 	 * measured (BL_CLOCK_BOUND_US).
 	 */
 	uint32_t clock_bound_us;
+	bool clock_bound_default;    /* nobody has written it */
 	uint32_t clock_max_bound_us; /* measured: void beyond this bound (BL_CLOCK_MAX_BOUND_US) */
 	/* ptp4l; see struct bl_clock_options */
 	char clock_socket[108]; /* clockbound: its file ("": linuxptp's, or ClockBound's own) */

@@ -101,6 +101,10 @@ enum bl_clock_state {
 	X(ASKING, "asking", "its source has been asked and has not answered yet", "wait")          \
 	X(UNSYNC, "unsync", "the kernel calls the system clock unsynchronised (STA_UNSYNC)",       \
 	  "start chrony, ntpd, or ptp4l and phc2sys")                                              \
+	X(NO_BOUND, "no_bound",                                                                    \
+	  "whoever sets the system clock reports an error of 0 (maxerror), as systemd-timesyncd "  \
+	  "and phc2sys do, whatever it is",                                                        \
+	  "write into bound_us how far the clock can be off, or run chrony instead of timesyncd")  \
 	X(OWN_SOCKET, "own_socket", "the daemon cannot make a socket of its own for ptp4l",        \
 	  "let it write to its run folder")                                                        \
 	X(PTP_GONE, "ptp4l_gone", "ptp4l does not run: nobody listens on its socket",              \

@@ -31,6 +31,14 @@ static void check_record(const struct finder *to, const char *name, const struct
 		      "its clock is void, since the system clock is not synchronised, and nothing "
 		      "ordered is sent: %s",
 		      why);
+	else if (!usable && c->state == BL_CLOCK_STEERING)
+		found(to, FOUND_FAIL, name,
+		      "wait until bus time agrees with the system clock again, 2000 s for each "
+		      "second; or stop the daemon, detach the node and start it again",
+		      "its clock is void: the system clock was set, bus time may be wrong by %llu "
+		      "us, more than %llu are not allowed, and nothing ordered is sent",
+		      (unsigned long long)c->bound_ns / 1000,
+		      (unsigned long long)c->max_bound_ns / 1000);
 	else if (!usable)
 		found(to, FOUND_FAIL, name, step,
 		      "its clock is void: it may be wrong by %llu us, more than %llu are not "

@@ -10,6 +10,7 @@
 
 #include "cli/doctor/doctor.h"
 #include "cli/doctor/finding.h"
+#include "core/clock_source_core.h"
 
 static const char *const daemons[] = { "chronyd", "ntpd",       "ptp4l",
 				       "phc2sys", "timemaster", "systemd-timesyn" };
@@ -73,10 +74,14 @@ void doctor_time(const struct finder *to)
 		      "not synchronized (STA_UNSYNC): its offset from other machines is unknown; "
 		      "%s",
 		      who);
+	else if (t.maxerror >= 0 && bl_kernel_set_zero((unsigned long long)t.maxerror))
+		found(to, FOUND_OK, "system clock", "",
+		      "synchronized, by somebody who reports an error of 0 whatever it is, so "
+		      "that bound_us of the nodes has to say it; %s",
+		      who);
 	else
 		found(to, FOUND_OK, "system clock", "",
-		      "synchronized; the kernel's estimate of the error is %ld us; %s", t.esterror,
-		      who);
+		      "synchronized, to within %ld us (maxerror); %s", t.maxerror, who);
 	if (t.tai)
 		found(to, FOUND_OK, "TAI offset", "", "%d s", t.tai);
 	else

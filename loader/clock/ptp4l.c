@@ -344,6 +344,7 @@ static enum bl_clock_reason await_round(struct ptp4l *p, struct bl_clock_memory 
 		return BL_CLOCK_PTP_SILENT;
 	}
 	s->synced = p->verdict == BL_CLOCK_NO_REASON;
+	s->late = 1;
 	return p->verdict;
 }
 

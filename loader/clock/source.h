@@ -21,15 +21,17 @@ struct bl_clock_options {
 	uint8_t domain;  /* ptp4l */
 	uint8_t transport_specific;
 	bool grandmaster;   /* ptp4l: this clock may be the rack's time */
+	bool bound_default; /* kernel: nobody has written bound_us */
 	char own_path[108]; /* ptp4l: path of the daemon's own socket */
 };
 
 /** struct bl_clock_memory - what a source remembers from one reading to the next; zero at first. */
 struct bl_clock_memory {
-	uint64_t mono_ns;  /* kernel: CLOCK_MONOTONIC of the last reading; 0: there was none */
-	uint64_t error_us; /* kernel: maxerror at the last reading */
-	void *own;         /* others: what they have allocated; NULL: nothing yet */
-	char detail[160];  /* what the last reason was about, for the log; "": nothing to add */
+	struct bl_kernel_reading kernel; /* kernel: the last reading that counts */
+	bool skipped;     /* kernel: there was one since, at the beginning of a second */
+	bool spoken;      /* kernel: maxerror has said something since the start */
+	void *own;        /* others: what they have allocated; NULL: nothing yet */
+	char detail[160]; /* what the last reason was about, for the log; "": nothing to add */
 };
 
 /**

@@ -6,8 +6,8 @@
  * Every 250 ms CLOCK_TAI is read against CLOCK_MONOTONIC, and the rate of the next segment is
  * chosen so that the error would be gone after 2 s. Example: bus time is 10 us ahead; the rate
  * becomes -5 ppm. An error of more than a second is not drift but a step of the system clock. Bus
- * time does not follow a step: it continues at the rate of CLOCK_MONOTONIC, as_of does not change,
- * and so the bound widens by drift_ppb until the clocks agree again.
+ * time does not follow a step: it continues at the rate of CLOCK_MONOTONIC, and the bound has the
+ * difference in it until the clocks agree again.
  *
  * That is so if the clock's bound is trusted (BL_CLOCK_TRUST). If a source measures it, bus time
  * follows CLOCK_MONOTONIC plus the offset that the source has vouched for last, and a step of the
@@ -44,8 +44,11 @@
 #include "core/clock_core.h"
 #include "loader/order/note.h"
 
-#define READINGS 9
-#define GAIN_NS  2000000000ULL
+#define READINGS       9
+#define GAIN_NS        2000000000ULL
+#define STEER_PER_S    500000ULL   /* ns by which bus time is steered in a second at the most */
+#define TAI_JUMP_NS    500000000LL /* half a second: TAI - UTC is in seconds */
+#define SLEEP_LEAST_NS 1000000ULL
 
 struct reading {
 	uint64_t mono, tai, width;
@@ -135,6 +138,54 @@ static int64_t base_offset(uint64_t base, uint64_t tai)
 }
 
 /*
+ * Whether the machine was suspended since the last call. CLOCK_MONOTONIC stands still then, and
+ * CLOCK_BOOTTIME does not. A delay between the readings makes the difference less certain, and no
+ * sleep.
+ */
+static bool has_slept(struct bl_clock_keeper *k)
+{
+	uint64_t a = bl_mono_ns(), boot = bl_clock_ns(CLOCK_BOOTTIME), b = bl_mono_ns();
+	uint64_t least = boot > b ? boot - b : 0, most = boot - a;
+	bool slept = k->asleep_known && least > k->asleep_ns + SLEEP_LEAST_NS;
+
+	if (slept)
+		bl_log(BL_LOG_WARN,
+		       "%s: the machine was suspended for %llu ms: bus time is void until the "
+		       "source of the clock has spoken again",
+		       k->name, (unsigned long long)(least - k->asleep_ns) / 1000000);
+	if (slept || !k->asleep_known || most < k->asleep_ns)
+		k->asleep_ns = most;
+	k->asleep_known = true;
+	return slept;
+}
+
+/*
+ * Takes over TAI - UTC as the source has it, @said. If CLOCK_TAI has jumped with it, somebody has
+ * corrected the kernel's offset. Bus time does not follow before the source has spoken, so that it
+ * has the old offset until then; other nodes do not accept it. At a leap second CLOCK_TAI goes on
+ * as if nothing had happened.
+ */
+static void take_tai(struct bl_clock_keeper *k, int32_t said, bool word, bool jumped)
+{
+	bool changed = k->read && said != k->tai_said_s;
+
+	if (changed && (jumped || k->jumped))
+		bl_log(BL_LOG_WARN,
+		       "%s: the kernel's TAI offset changed from %d to %d s, and CLOCK_TAI with "
+		       "it: bus time does not follow before the clock's source has confirmed it, "
+		       "and is then void until it agrees; set the same offset on all machines at "
+		       "boot",
+		       k->name, k->tai_said_s, said);
+	else if (changed)
+		bl_log(BL_LOG_INFO, "%s: the kernel's TAI offset changed from %d to %d s", k->name,
+		       k->tai_said_s, said);
+	if (!k->read || word || (changed && !jumped && !k->jumped))
+		k->tai_offset_s = said;
+	k->tai_said_s = said;
+	k->read = true;
+}
+
+/*
  * The clocks are read after the source: a step in between then counts as one since the last
  * reading.
  */
@@ -143,25 +194,25 @@ static void read_source(struct bl_clock_keeper *k, const struct bl_clock_source 
 	struct bl_clock_sample s;
 	int why = source->read(&k->memory, &k->options, bl_mono_ns(), &s);
 	struct reading r = read_clocks();
+	int64_t offset = (int64_t)(r.tai - r.mono), step = offset - k->hold.last_offset_ns;
+	bool word, jumped = k->hold.read && (step > TAI_JUMP_NS || step < -TAI_JUMP_NS);
 
-	bl_clock_hold_read(&k->hold, &s, r.mono, (int64_t)(r.tai - r.mono),
-			   r.width + k->last_width_ns + (s.late ? k->before_width_ns : 0));
+	if (has_slept(k)) {
+		bl_clock_hold_slept(&k->hold);
+		s.fresh = 0; /* it may be from before that */
+	}
+	word = bl_clock_hold_read(&k->hold, &s, r.mono, offset,
+				  r.width + k->last_width_ns + (s.late ? k->before_width_ns : 0));
 	k->before_width_ns = k->last_width_ns;
 	k->last_width_ns = r.width;
-	if (why >= 0 && k->read && s.tai_offset_s != k->tai_offset_s)
-		bl_log(BL_LOG_WARN,
-		       "%s: the kernel's TAI offset changed from %d to %d s, and CLOCK_TAI with "
-		       "it: "
-		       "bus time does not follow before the clock's source has confirmed it, and "
-		       "is "
-		       "then void until it agrees; set the same offset on all machines at boot",
-		       k->name, k->tai_offset_s, s.tai_offset_s);
-	if (why >= 0) {
-		k->read = true;
-		k->tai_offset_s = s.tai_offset_s;
-	}
+	if (why >= 0)
+		take_tai(k, s.tai_offset_s, word, jumped);
+	k->jumped = jumped;
 	k->synced = s.synced;
 	k->why = why >= 0 && !s.synced ? (enum bl_clock_reason)why : BL_CLOCK_NO_REASON;
+	/* It has spoken, but of a time before this keeper's. */
+	if (s.synced && !k->hold.ever)
+		k->why = BL_CLOCK_ASKING;
 }
 
 /* Bus time that is aimed at, at the time of @r. */
@@ -172,6 +223,12 @@ static uint64_t target_at(const struct bl_clock_keeper *k, const struct reading 
 			       : r->tai;
 
 	return tai + (uint64_t)(k->bus_offset_ns + k->skew_ns);
+}
+
+/* How fast the bound grows while bus time is not steered, ppb. */
+static uint32_t drift_of(const struct bl_clock_keeper *k)
+{
+	return bl_clock_hold_drift(&k->hold, BL_CLOCK_DRIFT_PPB);
 }
 
 /* The sentence of @why, with what the source has to add, and the next step. */
@@ -219,7 +276,7 @@ static void tell_state(struct bl_clock_keeper *k, enum bl_clock_state is)
 		       "%s: the system clock is not synchronised any more: bus time keeps its "
 		       "course, its bound of %llu us grows by %u us a second, and beyond %u us "
 		       "nothing ordered is sent. %s",
-		       k->name, us, c->drift_ppb / 1000, k->max_bound_us, why);
+		       k->name, us, drift_of(k) / 1000, k->max_bound_us, why);
 		break;
 	case BL_CLOCK_NEVER:
 		bl_log(BL_LOG_ERR,
@@ -238,8 +295,12 @@ static void tell_state(struct bl_clock_keeper *k, enum bl_clock_state is)
 	case BL_CLOCK_STEERING:
 		bl_log(BL_LOG_ERR,
 		       "%s: bus time may be wrong by %llu us since the system clock was set, more "
-		       "than %u us are not allowed: nothing ordered is sent until they agree%s%s",
-		       k->name, us, k->max_bound_us, k->why ? ". " : "", k->why ? why : "");
+		       "than %u us are not allowed: nothing ordered is sent until they agree, in "
+		       "some %llu s; or stop the daemon, detach the node and start it again, and "
+		       "bus time is set at once%s%s",
+		       k->name, us, k->max_bound_us,
+		       (unsigned long long)(k->ahead_ns / STEER_PER_S + 1), k->why ? ". " : "",
+		       k->why ? why : "");
 		break;
 	case BL_CLOCK_STATES_NUMBER:
 		break;
@@ -270,10 +331,12 @@ static void judge_record(struct bl_clock_keeper *k, const struct reading *r, int
 	c->max_bound_ns = max;
 	c->as_of_ns = r->mono;
 	c->tai_offset_s = k->tai_offset_s;
-	c->source_ns = bl_clock_hold_bound(&k->hold, r->mono, c->drift_ppb);
+	c->drift_ppb = drift_of(k) + bl_rate_ppb(c->seg[1].rate);
+	c->source_ns = bl_clock_hold_bound(&k->hold, r->mono, BL_CLOCK_DRIFT_PPB);
 	base = bl_max64(k->bound_us * 1000ULL, c->source_ns) + r->width / 2 +
 	       atomic_load(&k->proven_ns);
-	full = base + (uint64_t)llabs(error);
+	k->ahead_ns = (uint64_t)llabs(error);
+	full = base + k->ahead_ns;
 	c->bound_ns = full < BL_CLOCK_BOUND_MAX_NS ? full : BL_CLOCK_BOUND_MAX_NS;
 	c->state = !k->hold.ever ? BL_CLOCK_NEVER
 		   : base > max  ? BL_CLOCK_TOO_WIDE
@@ -357,11 +420,15 @@ static void steer_trusted(struct bl_clock_keeper *k)
 {
 	struct bl_clock *c = &k->own;
 	struct bl_clock_seg next;
+	struct timex tx = {};
 	struct reading r;
+	uint64_t bound;
 	int64_t error;
 	bool step;
 	int tries;
 
+	if (adjtimex(&tx) < 0)
+		tx.tai = c->tai_offset_s;
 	for (tries = 0; tries < 8; tries++) {
 		r = read_clocks();
 		error = bl_clock_steer(c, r.mono, r.tai + (uint64_t)(k->bus_offset_ns + k->skew_ns),
@@ -384,11 +451,14 @@ static void steer_trusted(struct bl_clock_keeper *k)
 		c->max_bound_ns = 0;
 		bl_clock_hold_leave(&k->hold, c, 0);
 		c->void_after_ns = void_after_ns(k, r.mono);
+		c->drift_ppb = BL_CLOCK_DRIFT_PPB + bl_rate_ppb(next.rate);
+		c->as_of_ns = r.mono;
+		bound = k->bound_us * 1000ULL + r.width / 2 + (uint64_t)llabs(error) +
+			atomic_load(&k->proven_ns);
+		c->bound_ns = bound < BL_CLOCK_BOUND_MAX_NS ? bound : BL_CLOCK_BOUND_MAX_NS;
 		if (!step) {
 			c->source_as_of_ns = r.mono;
-			c->as_of_ns = r.mono;
-			c->bound_ns = k->bound_us * 1000ULL + r.width / 2 + (uint64_t)llabs(error) +
-				      atomic_load(&k->proven_ns);
+			c->tai_offset_s = tx.tai;
 		}
 		publish_record(k);
 		if (step && !k->stepped)
@@ -470,7 +540,9 @@ int bl_clock_adopt(struct bl_clock_keeper *k, struct bl_err *err)
 	if (!k->hold.doubted)
 		k->hold = (struct bl_clock_hold){};
 	target = target_at(k, &r);
-	bus = bl_max64(target, bl_clock_at(c, r.mono));
+	/* nobody has used bus time of after void_after */
+	bus = bl_max64(target,
+		       bl_clock_at(c, r.mono < c->void_after_ns ? r.mono : c->void_after_ns));
 	if (c->source > BL_CLOCK_TRUST && !c->source_as_of_ns)
 		bus = target;
 	if (adjtimex(&tx) < 0)

@@ -45,12 +45,17 @@ struct bl_clock_keeper {
 	/* The rest of this paragraph is for a source that is measured. */
 	struct bl_clock_memory memory;
 	struct bl_clock_hold hold;
-	uint64_t last_width_ns;    /* of the last reading of both clocks */
-	uint64_t before_width_ns;  /* of the one before that */
-	bool read;                 /* the source was read since the start */
-	bool synced;               /* what the source said last */
-	enum bl_clock_reason why;  /* the same: why it is not */
-	int32_t tai_offset_s;      /* the same */
+	uint64_t last_width_ns;   /* of the last reading of both clocks */
+	uint64_t before_width_ns; /* of the one before that */
+	bool read;                /* the source was read since the start */
+	bool synced;              /* what the source said last */
+	enum bl_clock_reason why; /* the same: why it is not */
+	int32_t tai_said_s;       /* the same: TAI - UTC */
+	int32_t tai_offset_s;     /* TAI - UTC of the clock that is held */
+	bool jumped;              /* CLOCK_TAI has jumped since the reading before the last one */
+	uint64_t asleep_ns;       /* for how long the machine was suspended at the most */
+	bool asleep_known;
+	uint64_t ahead_ns;         /* how far bus time is from its target */
 	enum bl_clock_state state; /* the last one that was published */
 	/* the last ones that were logged */
 	enum bl_clock_state told_state;

@@ -197,6 +197,7 @@ void bl_keep_configure(struct bl_node *n)
 		.name = n->meta.name,
 		.socket = n->cfg.clock_socket,
 		.phc = n->cfg.clock_phc,
+		.bound_default = n->cfg.clock_bound_default,
 		.domain = n->cfg.clock_domain,
 		.transport_specific = n->cfg.clock_transport_specific,
 		.grandmaster = n->cfg.clock_grandmaster,

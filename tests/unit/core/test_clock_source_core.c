@@ -13,33 +13,68 @@
 
 static void bl_kernel_was_set__edges(void **state)
 {
+	/* the readings were this long after the beginning of a second of the clock */
 	static const struct {
-		uint64_t was, now, took_ns;
+		uint64_t was, now, took_us;
+		uint32_t from_us;
 		int set;
 	} t[] = {
-		{ 1000, 1000, 250000000, 0 },
-		{ 1000, 1500, 250000000, 0 },
-		{ 1000, 999, 250000000, 1 },
-		{ 1000, 1001, 250000000, 1 },
-		{ 1000, 1499, 250000000, 1 },
-		{ 1000, 1501, 250000000, 1 },
-		{ 1000, 2000, 250000000, 1 },
-		{ 1000, 2000, SEC - 1, 1 },
-		{ 1000, 2000, SEC, 0 },
-		{ 1000, 2500, SEC, 1 },
-		{ 16000000, 0, 250000000, 1 },
-		{ 0, 16000000, 250000000, 1 },
-		{ 16000000, 16000000, 10 * SEC, 0 },
+		{ 1000, 1000, 250000, 100000, 0 },
+		{ 1000, 1500, 250000, 100000, 0 },
+		{ 1000, 999, 250000, 100000, 1 },
+		{ 1000, 1001, 250000, 100000, 1 },
+		{ 1000, 1499, 250000, 100000, 1 },
+		{ 1000, 1501, 250000, 100000, 1 },
+		{ 1000, 2000, 250000, 100000, 1 },
+		{ 1000, 2000, 1000000, 100000, 0 },
+		{ 1000, 2500, 1000000, 100000, 1 },
+		{ 16000000, 0, 250000, 100000, 1 },
+		{ 0, 16000000, 250000, 100000, 1 },
+		/* a second has begun, and nothing was added, or too little */
+		{ 0, 0, 250000, 749999, 0 },
+		{ 0, 0, 250000, 770000, 1 },
+		{ 0, 500, 250000, 770000, 0 },
+		{ 0, 0, 250000, 900000, 1 },
+		{ 1000, 1000, 10000000, 100000, 1 },
+		{ 1000, 5500, 10000000, 100000, 1 },
+		{ 1000, 6000, 10000000, 100000, 0 },
 	};
+	/* the clock was stepped, so that its seconds mean nothing */
+	struct bl_kernel_reading was = { .mono_ns = SEC, .second = 5, .us = 100000 },
+				 now = { .mono_ns = SEC + SEC / 4, .second = 8, .us = 350000 };
 
 	(void)state;
-	for (size_t k = 0; k < ARRAY_SIZE(t); k++)
-		assert_int_equal(bl_kernel_was_set(t[k].was, t[k].now, t[k].took_ns), t[k].set);
+	for (size_t k = 0; k < ARRAY_SIZE(t); k++) {
+		struct bl_kernel_reading a = { .mono_ns = SEC,
+					       .error_us = t[k].was,
+					       .second = 100,
+					       .us = t[k].from_us },
+					 b = { .mono_ns = SEC + t[k].took_us * 1000,
+					       .error_us = t[k].now,
+					       .second = 100 +
+							 (int64_t)(t[k].from_us + t[k].took_us) /
+								 1000000,
+					       .us = (uint32_t)((t[k].from_us + t[k].took_us) %
+								1000000) };
+
+		assert_int_equal(bl_kernel_was_set(&a, &b), t[k].set);
+	}
+	assert_int_equal(bl_kernel_was_set(&was, &now), 0);
+	now.second = 2;
+	assert_int_equal(bl_kernel_was_set(&was, &now), 0);
+	now.second = 5;
+	assert_int_equal(bl_kernel_was_set(&was, &now), 0);
+	/* one began twice, when the clock was set back by a millisecond */
+	now.us = 349000;
+	now.error_us = 1000;
+	assert_int_equal(bl_kernel_was_set(&was, &now), 0);
+	now.error_us = 1500;
+	assert_int_equal(bl_kernel_was_set(&was, &now), 1);
 }
 
 static void bl_clock_hold_bound__example(void **state)
 {
-	const struct bl_clock_sample good = { .synced = 1, .bound_ns = 200000 };
+	struct bl_clock_sample good = { .synced = 1, .bound_ns = 200000 };
 	struct bl_clock_hold h = {};
 
 	(void)state;
@@ -51,6 +86,14 @@ static void bl_clock_hold_bound__example(void **state)
 	bl_clock_hold_read(&h, &good, 12 * SEC, 5, 0);
 	bl_clock_hold_read(&h, &(struct bl_clock_sample){ .fresh = 1 }, 13 * SEC, 5, 0);
 	assert_int_equal(h.as_of_ns, SEC);
+	/* A source that says how fast the error may grow is believed, unless that is too good. */
+	good.fresh = 1;
+	good.drift_ppb = 5 * DRIFT;
+	bl_clock_hold_read(&h, &good, 14 * SEC, 5, 0);
+	assert_in_range(bl_clock_hold_bound(&h, 23 * SEC, DRIFT), 5200000, 5200050);
+	good.drift_ppb = DRIFT / 5;
+	bl_clock_hold_read(&h, &good, 24 * SEC, 5, 0);
+	assert_in_range(bl_clock_hold_bound(&h, 24 * SEC, DRIFT), 1200000, 1200050);
 }
 
 /* The bound ends at its maximum, whatever is held, and does not wrap. */

@@ -456,11 +456,16 @@ static void ptp4l__lies(void **state)
 /* An answer that comes after the next reading: what happened since it was asked is unknown. */
 static void ptp4l__late(void **state)
 {
+	struct bl_clock_hold none = {};
+
 	(void)state;
 	begin();
 	read_once();
 	assert_true(sample.fresh);
 	assert_int_equal(read_once(), BL_CLOCK_NO_REASON);
+	/* Where nothing was held yet, a reading without an answer is no first word. */
+	assert_true(sample.synced);
+	assert_false(bl_clock_hold_read(&none, &sample, mono, 0, 0));
 	says.ingress++;
 	serve();
 	assert_int_equal(step(), BL_CLOCK_NO_REASON);

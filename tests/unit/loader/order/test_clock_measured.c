@@ -22,10 +22,13 @@
 #define MAX_NS 25000000ULL
 
 static uint64_t fake_mono;
-static int64_t fake_ahead; /* CLOCK_TAI - CLOCK_MONOTONIC */
+static int64_t fake_ahead;   /* CLOCK_TAI - CLOCK_MONOTONIC */
+static uint64_t fake_asleep; /* CLOCK_BOOTTIME - CLOCK_MONOTONIC */
 static struct timex fake_tx;
+static uint64_t seconds_at; /* CLOCK_MONOTONIC until which the kernel has added to maxerror */
 static int fake_state, told[8];
 static char last[1024]; /* what was logged last */
+static bool bound_default;
 static struct bl_clock_keeper keeper;
 static struct bl_clock record;
 
@@ -45,14 +48,34 @@ int __wrap_clock_gettime(clockid_t id, struct timespec *t)
 	uint64_t ns;
 
 	fake_mono += TAKES;
-	ns = id == CLOCK_TAI ? fake_mono + (uint64_t)fake_ahead : fake_mono;
+	ns = id == CLOCK_TAI        ? fake_mono + (uint64_t)fake_ahead
+	     : id == CLOCK_BOOTTIME ? fake_mono + fake_asleep
+				    : fake_mono;
 	*t = (struct timespec){ .tv_sec = (time_t)(ns / SEC), .tv_nsec = (long)(ns % SEC) };
 	return 0;
 }
 
+/* CLOCK_REALTIME, whole seconds after which CLOCK_TAI is, has the same beginnings of seconds. */
+static uint64_t realtime(void)
+{
+	return fake_mono + (uint64_t)fake_ahead;
+}
+
+/* As second_overflow() of the kernel does. A step begins no second. */
+static void seconds_begin(void)
+{
+	uint64_t now = realtime(), was = now - (fake_mono - seconds_at);
+
+	fake_tx.maxerror += 500 * (long)(now / SEC - was / SEC);
+	seconds_at = fake_mono;
+}
+
 int __wrap_adjtimex(struct timex *tx)
 {
+	seconds_begin();
 	*tx = fake_tx;
+	tx->time.tv_sec = (time_t)(realtime() / SEC);
+	tx->time.tv_usec = (long)(realtime() % SEC / 1000);
 	if (fake_state < 0)
 		errno = EPERM;
 	return fake_state;
@@ -72,6 +95,7 @@ static void kernel_says(int state, int status, long maxerror)
 {
 	fake_state = state;
 	fake_tx = (struct timex){ .status = status, .maxerror = maxerror, .tai = 37 };
+	seconds_at = fake_mono;
 }
 
 static void adopt(void)
@@ -84,6 +108,7 @@ static void adopt(void)
 	keeper.source = BL_CLOCK_KERNEL;
 	keeper.void_after_ms = 10000;
 	keeper.name = "clock";
+	keeper.options.bound_default = bound_default;
 	assert_int_equal(bl_clock_adopt(&keeper, NULL), 0);
 }
 
@@ -92,6 +117,8 @@ static int setup(void **state)
 	(void)state;
 	fake_mono = START;
 	fake_ahead = AHEAD;
+	fake_asleep = 0;
+	bound_default = false;
 	memset(told, 0, sizeof(told));
 	memset(&record, 0, sizeof(record));
 	kernel_says(TIME_OK, 0, 200);
@@ -246,14 +273,10 @@ static void kernel__holdover_then_void(void **state)
 /* Nobody has set maxerror for long: its growth by the kernel is no news, and the bound widens. */
 static void kernel__daemon_that_died(void **state)
 {
-	int k;
-
 	(void)state;
 	adopt();
-	for (k = 1; k <= 100; k++) {
-		kernel_says(TIME_OK, 0, 200 + 500 * k);
-		run(SEC, AHEAD);
-	}
+	run(100 * SEC, AHEAD);
+	assert_in_range(fake_tx.maxerror, 50000, 50800);
 	assert_in_range(bl_clock_bound(&record, fake_mono), 10000000, 10600000);
 	assert_true(usable());
 }
@@ -402,6 +425,121 @@ static void kernel__next_daemon_of_a_void_record(void **state)
 	assert_int_equal(record.state, BL_CLOCK_GOOD);
 }
 
+/* The source sets maxerror to 0 shortly after each second, so that every reading is 0. */
+static void kernel__the_same_again(void **state)
+{
+	unsigned int k;
+
+	(void)state;
+	kernel_says(TIME_OK, 0, 0);
+	adopt();
+	for (k = 0; k < 1000; k++) {
+		seconds_begin();
+		if (realtime() % SEC >= 100000000 && realtime() % SEC < 500000000)
+			fake_tx.maxerror = 0;
+		run(SEC / 4, AHEAD);
+		assert_true(usable());
+		assert_true(bl_clock_bound(&record, fake_mono) < 500000);
+	}
+}
+
+/* A source that always says 0 says nothing, if nobody has written how great the error can be. */
+static void kernel__zero(void **state)
+{
+	unsigned int k;
+
+	(void)state;
+	bound_default = true;
+	kernel_says(TIME_OK, 0, 0);
+	adopt();
+	run(SEC, AHEAD);
+	for (k = 0; k < 5; k++) {
+		kernel_says(TIME_OK, 0, 0);
+		run(3 * SEC, AHEAD);
+	}
+	assert_false(usable());
+	assert_int_equal(record.state, BL_CLOCK_NEVER);
+	assert_int_equal(record.reason, BL_CLOCK_NO_BOUND);
+	assert_int_equal(told[BL_LOG_ERR], 1);
+	assert_non_null(strstr(last, "bound_us"));
+	/* one that measures */
+	kernel_says(TIME_OK, 0, 321);
+	run(SEC, AHEAD);
+	assert_true(usable());
+	assert_in_range(record.bound_ns, 321000, 1000000);
+	/* its word holds, and grows older, when the other one comes back */
+	for (k = 0; k < 20; k++) {
+		kernel_says(TIME_OK, 0, 0);
+		run(SEC, AHEAD);
+	}
+	assert_in_range(record.bound_ns, 2321000, 2900000);
+}
+
+/* While the machine sleeps, CLOCK_MONOTONIC stands still. Then only a new word counts. */
+static void kernel__suspended(void **state)
+{
+	static const uint64_t slept[] = { 5000000, SEC, 600 * SEC };
+
+	for (size_t k = 0; k < ARRAY_SIZE(slept); k++) {
+		setup(state);
+		fake_mono += SEC / 8;
+		adopt();
+		run(3 * SEC, AHEAD);
+		assert_true(usable());
+		/* It has spoken just before. */
+		kernel_says(TIME_OK, 0, 203);
+		fake_asleep += slept[k];
+		fake_ahead += (int64_t)slept[k];
+		run(SEC, fake_ahead);
+		assert_false(usable());
+		assert_int_equal(told[BL_LOG_WARN], 1);
+		run(20 * SEC, fake_ahead);
+		assert_false(usable());
+		kernel_says(TIME_OK, 0, 300);
+		run(SEC, fake_ahead);
+		assert_true(usable());
+		assert_true((uint64_t)llabs(error()) <= bl_clock_bound(&record, fake_mono));
+		assert_int_equal(told[BL_LOG_WARN], 1 + (slept[k] > 5000000));
+	}
+	/* A delay between two readings is no sleep. */
+	setup(state);
+	adopt();
+	for (size_t k = 0; k < 100; k++) {
+		fake_asleep = k % 7 * 100; /* as if CLOCK_MONOTONIC had been read too early */
+		run(SEC / 4, AHEAD);
+		assert_true(usable());
+	}
+}
+
+/* The kernel's TAI - UTC is corrected, and CLOCK_TAI jumps: the record has the old one till then.
+ */
+static void kernel__tai_offset(void **state)
+{
+	(void)state;
+	adopt();
+	run(2 * SEC, AHEAD);
+	fake_tx.tai = 0;
+	fake_ahead -= 37 * (int64_t)SEC;
+	run(5 * SEC, AHEAD);
+	assert_int_equal(told[BL_LOG_WARN], 1);
+	assert_int_equal(record.tai_offset_s, 37);
+	kernel_says(TIME_OK, 0, 301);
+	fake_tx.tai = 0;
+	run(SEC, AHEAD);
+	assert_int_equal(record.tai_offset_s, 0);
+	assert_false(usable());
+	/* a leap second: CLOCK_TAI goes on */
+	setup(state);
+	adopt();
+	run(2 * SEC, AHEAD);
+	fake_tx.tai = 38;
+	run(SEC / 2, AHEAD);
+	assert_int_equal(record.tai_offset_s, 38);
+	assert_true(usable());
+	assert_int_equal(told[BL_LOG_WARN], 0);
+	assert_int_equal(told[BL_LOG_INFO], 1);
+}
+
 #define CASE(f) cmocka_unit_test_setup(f, setup)
 
 int main(void)
@@ -417,6 +555,10 @@ int main(void)
 		CASE(kernel__next_daemon),
 		CASE(kernel__next_daemon_after_a_step),
 		CASE(kernel__next_daemon_of_a_void_record),
+		CASE(kernel__the_same_again),
+		CASE(kernel__zero),
+		CASE(kernel__suspended),
+		CASE(kernel__tai_offset),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
