@@ -207,7 +207,9 @@ static void check_side(struct bl_node *n, const struct place *p, enum bl_hook_si
 		f.other_id = 0;
 	new = f.state != before || f.other_id != h->other_id;
 	if (new) {
-		h->removed += f.state == BL_HOOK_EMPTY || f.state == BL_HOOK_OTHERS;
+		/* One that was missing already is not removed once more by what takes its place. */
+		h->removed += (f.state == BL_HOOK_EMPTY || f.state == BL_HOOK_OTHERS) &&
+			      before != BL_HOOK_EMPTY && before != BL_HOOK_OTHERS;
 		h->state = f.state;
 		h->other_id = f.other_id;
 		h->since_ns = bl_mono_ns();
@@ -271,6 +273,11 @@ static void check_bl0(struct bl_node *n)
 						.prog = { n->bl0_prog[BL_BL0_HOLD], -1, -1 } });
 }
 
+static uint32_t key_of(const struct bl_node *n, const struct bl_attached *a)
+{
+	return a->port >= 0 ? (uint32_t)a->port : (uint32_t)(a - n->att);
+}
+
 void bl_hook_watch_check(struct bl_node *n, bool picks_queue)
 {
 	unsigned int k;
@@ -280,7 +287,7 @@ void bl_hook_watch_check(struct bl_node *n, bool picks_queue)
 		return;
 	for (k = 0; k < n->natt; k++) {
 		struct place p = { .a = &n->att[k],
-				   .key = n->att[k].port >= 0 ? (uint32_t)n->att[k].port : k,
+				   .key = key_of(n, &n->att[k]),
 				   .mode = n->cfg.mode,
 				   .xdp_kind = "xdp",
 				   .prog = { n->xdp_prog, n->tc_prog, -1 } };
@@ -297,6 +304,32 @@ void bl_hook_watch_check(struct bl_node *n, bool picks_queue)
 	}
 	if (n->cfg.role == BL_ROLE_HOST && n->bl0_prog[BL_BL0_HOLD] >= 0)
 		check_bl0(n);
+}
+
+void bl_hook_watch_unused(struct bl_node *n, const struct bl_attached *a, int ifindex)
+{
+	uint32_t key = key_of(n, a);
+	uint64_t now = bl_mono_ns();
+	struct bl_hook_watch w;
+	int flags, s;
+
+	if (n->hook_watch_fd < 0)
+		return;
+	load(n, key, ifindex, &w);
+	for (s = 0; s < BL_HOOK_SIDES; s++) {
+		uint32_t id = s == BL_HOOK_XDP && ifindex ? bl_xdp_present(ifindex, NULL, 0, &flags)
+							  : 0;
+		enum bl_hook_state is = !ifindex || s == BL_HOOK_INGRESS ? BL_HOOK_UNKNOWN
+					: id                             ? BL_HOOK_OTHERS
+									 : BL_HOOK_EMPTY;
+
+		if (w.side[s].state == is && w.side[s].other_id == id)
+			continue;
+		w.side[s].state = is;
+		w.side[s].other_id = id;
+		w.side[s].since_ns = now;
+	}
+	bpf_map_update_elem(n->hook_watch_fd, &key, &w, BPF_ANY);
 }
 
 int bl_hook_watch_open(struct bl_node *n, struct bl_err *err)

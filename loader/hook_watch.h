@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 
+struct bl_attached;
 struct bl_node;
 
 /** bl_hook_watch_open - makes or opens the map of records. Returns 0 or -errno. */
@@ -21,6 +22,12 @@ int bl_hook_watch_open(struct bl_node *n, struct bl_err *err);
  * @picks_queue: a filter behind the egress program of a host's NIC picks the transmit queue
  */
 void bl_hook_watch_check(struct bl_node *n, bool picks_queue);
+
+/**
+ * bl_hook_watch_unused - records that barline's programs are not on the interface of @a.
+ * @ifindex: the one that has its name now and cannot be used; 0: it is gone
+ */
+void bl_hook_watch_unused(struct bl_node *n, const struct bl_attached *a, int ifindex);
 
 /** bl_hook_watch_close - closes the map, which stays pinned. */
 void bl_hook_watch_close(struct bl_node *n);

@@ -42,6 +42,7 @@
 #include "base/log.h"
 #include "base/netns.h"
 #include "loader/admission/bl0.h"
+#include "loader/hook_watch.h"
 #include "loader/load/attach.h"
 #include "loader/load/lower.h"
 #include "loader/load/maps.h"
@@ -50,6 +51,8 @@
 #include "loader/node_priv.h"
 #include "loader/order/beacon.h"
 #include "loader/order/events.h"
+
+#define RETRY_US 1000000
 
 static bool is_watched(const struct bl_node *n, const struct bl_attached *a)
 {
@@ -281,10 +284,16 @@ static void attach_new_iface(struct bl_node *n, struct bl_attached *a, const str
 	if (rc) {
 		/* So that the next netlink message tries again. */
 		a->iface.ifindex = 0;
+		bl_hook_watch_unused(n, a, now->ifindex);
+		if (!strncmp(a->refusal, why.text, sizeof(a->refusal) - 1))
+			return;
+		snprintf(a->refusal, sizeof(a->refusal), "%.*s", (int)sizeof(a->refusal) - 1,
+			 why.text);
 		bl_log(BL_LOG_ERR, "%s: %s is there again, but cannot be used: %s", n->meta.name,
 		       now->name, why.text);
 		return;
 	}
+	*a->refusal = 0;
 	pin_napi_threads(n, a);
 	bl_log(BL_LOG_INFO, "%s: %s is there again, and attached (index %d)", n->meta.name,
 	       now->name, now->ifindex);
@@ -385,8 +394,12 @@ static void sample_iface(struct bl_node *n, struct bl_attached *a)
 
 	if (a->gone || !if_indextoname((unsigned int)a->iface.ifindex, name)) {
 		mark_gone(n, a);
-		if (!bl_iface_get(&now, a->iface.name, &why))
+		if (!bl_iface_get(&now, a->iface.name, &why)) {
 			attach_new_iface(n, a, &now);
+			return;
+		}
+		bl_hook_watch_unused(n, a, 0);
+		*a->refusal = 0;
 		return;
 	}
 	if (strcmp(name, a->iface.name))
@@ -487,6 +500,27 @@ static int on_links(sd_event_source *src, int fd, uint32_t events, void *ctx)
 	return 0;
 }
 
+/*
+ * Tries again to use the interfaces that are there and could not be used. What was in the way may
+ * go without a message: a bpf_link of another program does.
+ */
+static int on_retry(sd_event_source *src, uint64_t usec, void *ctx)
+{
+	struct bl_node *n = ctx;
+	unsigned int k;
+	int old;
+
+	(void)usec;
+	if (!bl_netns_enter(n->cfg.netns, &old, NULL)) {
+		for (k = 0; k < n->natt; k++)
+			if (n->att[k].gone && *n->att[k].refusal)
+				sample_iface(n, &n->att[k]);
+		bl_netns_leave(old);
+	}
+	sd_event_source_set_time_relative(src, RETRY_US);
+	return sd_event_source_set_enabled(src, SD_EVENT_ONESHOT);
+}
+
 int bl_links_watch(struct bl_node *n, struct bl_err *err)
 {
 	struct sockaddr_nl me = { .nl_family = AF_NETLINK,
@@ -504,6 +538,10 @@ int bl_links_watch(struct bl_node *n, struct bl_err *err)
 	rc = sd_event_add_io(n->srv->ev, &n->links_src, n->links_fd, EPOLLIN, on_links, n);
 	if (rc < 0)
 		return bl_fail(err, -rc, "cannot watch the links of the node: %s", strerror(-rc));
+	rc = sd_event_add_time_relative(n->srv->ev, &n->links_retry_src, CLOCK_MONOTONIC, RETRY_US,
+					RETRY_US / 10, on_retry, n);
+	if (rc < 0)
+		return bl_fail(err, -rc, "cannot watch the links of the node: %s", strerror(-rc));
 	for (k = 0; k < n->natt; k++)
 		pin_napi_threads(n, &n->att[k]);
 	/* Changes from before the socket was bound. */
@@ -514,6 +552,7 @@ int bl_links_watch(struct bl_node *n, struct bl_err *err)
 void bl_links_unwatch(struct bl_node *n)
 {
 	n->links_src = sd_event_source_disable_unref(n->links_src);
+	n->links_retry_src = sd_event_source_disable_unref(n->links_retry_src);
 	if (n->links_fd >= 0)
 		close(n->links_fd);
 	n->links_fd = -1;

@@ -132,7 +132,7 @@ static int open_map(const char *dir)
 
 int bl_nic_open(struct bl_node *n, struct bl_err *err)
 {
-	unsigned int entries = n->cfg.role == BL_ROLE_SWITCH ? 2 * BL_SW_PORTS_MAX : LO + 1;
+	unsigned int entries = n->cfg.role == BL_ROLE_SWITCH ? 2 * BL_SW_PORTS_MAX : BL_NIC_HOST;
 	char path[BL_PATH_MAX];
 	int rc;
 

@@ -84,7 +84,7 @@ struct bl_node {
 	int clone_prog;             /* of a host's NIC with admission */
 	int bl0_prog[BL_BL0_PROGS]; /* admission/bl0.c: of bl0 and bl0d; -1: none */
 	int links_fd;
-	sd_event_source *links_src;
+	sd_event_source *links_src, *links_retry_src;
 
 	/* nic.c: the map of what was changed on the interfaces; -1: not open */
 	int nic_fd;

@@ -60,6 +60,8 @@ enum bl_nic_fifo {
 	BL_NIC_APART,   /* switch, transmit: nothing ordered leaves by the kernel's queues */
 };
 
+#define BL_NIC_HOST 2 /* entries of a host's map: its NIC, and lo */
+
 /** struct bl_nic - a value of "nic". Written by the daemon, read by it and by commands. */
 struct bl_nic {
 	__u32 magic;              /* BL_NIC_MAGIC; 0: nothing was recorded yet */

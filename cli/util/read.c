@@ -105,10 +105,14 @@ uint64_t node_now(const struct bl_node_ref *ref, struct bl_clock *clock)
 
 void node_nic(const struct bl_node_ref *ref, char *name, size_t size)
 {
-	char dir[320];
+	char dir[320], nic[IFNAMSIZ];
 	struct dirent *e;
 	DIR *d;
 
+	if (bl_node_nic(ref, nic)) {
+		snprintf(name, size, "%s", nic);
+		return;
+	}
 	snprintf(name, size, "nic");
 	snprintf(dir, sizeof(dir), "%s/links", ref->dir);
 	d = opendir(dir);

@@ -30,6 +30,7 @@ struct bl_attached {
 	bool dispatcher;          /* its XDP program joins a dispatcher of libxdp (dispatcher.h) */
 	bool gone;                /* the interface does not exist at present */
 	bool unfit;               /* link_watch.c: it has become one that a node cannot run on */
+	char refusal[240];        /* link_watch.c: why it is not used, as in the log; "": it is */
 	unsigned int mtu_refused; /* MTU whose refusal is in the log already; 0: none */
 	int home_cpu;             /* @cpu, if the NAPI threads are pinned there; -1: they are not */
 	const char *egress; /* how the egress program is attached: "tcx", "clsact"; NULL: not */

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,7 @@
 #include <bpf/bpf.h>
 #include <linux/bpf.h>
 #include <linux/magic.h>
+#include "base/netns.h"
 #include "base/status_socket.h"
 #include "base/log.h"
 #include "base/time.h"
@@ -308,23 +310,77 @@ int bl_links_alive(const char *dir)
 	return n;
 }
 
-static int count_ports(const char *path, const char *name, int link_fd, uint32_t ifindex, void *ctx)
+/** struct live - the interfaces that an XDP or egress program of a node is attached to. */
+struct live {
+	unsigned int n;
+	char name[2 * BL_SW_PORTS_MAX][IFNAMSIZ];
+};
+
+static int note_live(const char *path, const char *name, int link_fd, uint32_t ifindex, void *ctx)
 {
-	struct bl_node_ports *p = ctx;
+	const char *at = strchr(name, '-');
+	struct live *l = ctx;
+	char *c;
 
 	(void)path, (void)link_fd;
-	if (strncmp(name, "xdp-", 4))
+	if (!ifindex || !at || (strncmp(name, "xdp-", 4) && strncmp(name, "egress-", 7)) ||
+	    l->n == sizeof(l->name) / sizeof(l->name[0]))
 		return 0;
-	p->all++;
-	if (!ifindex && !p->gone++)
-		snprintf(p->first, sizeof(p->first), "%s", name + 4);
+	snprintf(l->name[l->n], IFNAMSIZ, "%s", at + 1);
+	for (c = l->name[l->n]; (c = strchr(c, ':'));)
+		*c = '.'; /* bpffs does not allow dots, see maps/meta_abi.h */
+	l->n++;
 	return 0;
+}
+
+/* Counts the interface @name of a node. A program that is missing is no missing interface. */
+static void count_port(const struct bl_node_ref *ref, const char *name, const struct live *l,
+		       struct bl_node_ports *p)
+{
+	unsigned int k;
+
+	p->all++;
+	for (k = 0; k < l->n; k++)
+		if (!strcmp(l->name[k], name))
+			return;
+	if (ref->netns_ino == bl_netns_ino() && if_nametoindex(name))
+		return;
+	if (!p->gone++)
+		snprintf(p->first, sizeof(p->first), "%s", name);
+}
+
+bool bl_node_nic(const struct bl_node_ref *ref, char name[IFNAMSIZ])
+{
+	struct bl_nic nic[BL_NIC_HOST];
+
+	if (bl_map_read_all(ref, BL_MAP_NIC, sizeof(nic[0]), BL_NIC_HOST, nic, NULL) ||
+	    nic[0].magic != BL_NIC_MAGIC || nic[0].version != BL_NIC_VERSION ||
+	    nic[0].size != sizeof(nic[0]))
+		return false;
+	snprintf(name, IFNAMSIZ, "%.*s", IFNAMSIZ - 1, nic[0].name);
+	return *name != 0;
 }
 
 void bl_node_ports(const struct bl_node_ref *ref, struct bl_node_ports *p)
 {
+	struct bl_sw_port port[BL_SW_PORTS_MAX];
+	char name[IFNAMSIZ];
+	struct live l = {};
+	unsigned int k;
+
 	memset(p, 0, sizeof(*p));
-	bl_links_each(ref->dir, count_ports, p);
+	bl_links_each(ref->dir, note_live, &l);
+	if (ref->role == BL_ROLE_HOST) {
+		if (bl_node_nic(ref, name))
+			count_port(ref, name, &l, p);
+	} else if (!bl_map_read_all(ref, BL_MAP_SW_PORTS, sizeof(port[0]), BL_SW_PORTS_MAX, port,
+				    NULL)) {
+		for (k = 0; k < BL_SW_PORTS_MAX; k++) {
+			port[k].name[sizeof(port[k].name) - 1] = 0;
+			if (*port[k].name)
+				count_port(ref, port[k].name, &l, p);
+		}
+	}
 }
 
 static bool node_dir_parse(const char *name, enum bl_role *role, uint64_t *ino)

@@ -6,6 +6,7 @@
 #ifndef BARLINE_PIN_H
 #define BARLINE_PIN_H
 
+#include <net/if.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -24,10 +25,10 @@ struct bl_node_ref {
 	struct bl_meta meta; /* its meta map; all zero: could not be read */
 };
 
-/** struct bl_node_ports - interfaces that the XDP programs of a node are attached to. */
+/** struct bl_node_ports - the NIC of a host, or the ports of a switch. */
 struct bl_node_ports {
-	unsigned int all;  /* pinned XDP links */
-	unsigned int gone; /* those of them whose interface does not exist any more */
+	unsigned int all;
+	unsigned int gone; /* those of them that do not exist any more */
 	char first[32];    /* name of the first of @gone; "": none */
 };
 
@@ -88,7 +89,13 @@ int bl_nodes_find(struct bl_node_ref **out, uint64_t netns_ino, struct bl_err *e
 int bl_nodes_list(struct bl_node_ref **out, uint64_t netns_ino, bool meta_needed,
 		  struct bl_err *err);
 
-/** bl_node_ports - counts the interfaces of the node, and those that are gone. */
+/** bl_node_nic - reads the name of a host's NIC, which may be gone. Returns false if unknown. */
+bool bl_node_nic(const struct bl_node_ref *ref, char name[IFNAMSIZ]);
+
+/**
+ * bl_node_ports - counts the interfaces of the node, and those that are gone. From another network
+ * namespace, one without any program of barline counts as gone, too.
+ */
 void bl_node_ports(const struct bl_node_ref *ref, struct bl_node_ports *p);
 
 /**

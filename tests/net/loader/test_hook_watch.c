@@ -158,6 +158,7 @@ RACK_TEST(another_program__is_not_replaced)
 	rack_back(home);
 	until_state(host, 0, BL_HOOK_XDP, BL_HOOK_OTHERS);
 	CHECK(seen(host, 0, BL_HOOK_XDP).other_id == id, "%u", seen(host, 0, BL_HOOK_XDP).other_id);
+	/* Whether the empty hook was seen in between makes no difference. */
 	CHECK(seen(host, 0, BL_HOOK_XDP).removed == 1 && !seen(host, 0, BL_HOOK_XDP).repaired, "mis"
 											       "cou"
 											       "nte"
@@ -170,6 +171,49 @@ RACK_TEST(another_program__is_not_replaced)
 	rack_back(home);
 	until_state(host, 0, BL_HOOK_XDP, BL_HOOK_OURS);
 	CHECK(xdp_at(host, "eth0") == own, "another program than before");
+	close(fd);
+}
+
+/*
+ * The NIC is deleted, and there is another one with its name and somebody else's program, which a
+ * bpf_link holds. That is not said to be well anywhere, and when the program goes, barline's comes.
+ */
+RACK_TEST(nic__comes_back_with_another_program)
+{
+	int fd = stranger_load(BPF_PROG_TYPE_XDP, XDP_PASS, 0), home, link;
+	struct bl_node_ports ports;
+	struct bl_node_ref *ref;
+	char name[IFNAMSIZ];
+	struct bl_err err;
+	unsigned int host;
+
+	open_rack(2);
+	host = rack_host(0);
+	home = rack_away(host);
+	CHECK(bl_nodes_find(&ref, bl_netns_ino(), &err) == 1, "%s", err.text);
+	CHECK(!system("ip link del eth0"), "ip");
+	rack_back(home);
+	until_state(host, 0, BL_HOOK_XDP, BL_HOOK_UNKNOWN);
+	home = rack_away(host);
+	bl_node_ports(ref, &ports);
+	CHECK(bl_node_nic(ref, name) && !strcmp(name, "eth0"), "the name is not known");
+	CHECK(ports.all == 1 && ports.gone == 1, "%u of %u are gone", ports.gone, ports.all);
+	CHECK(!system("ip link add e9 type veth peer name e8"), "ip");
+	link = bpf_link_create(fd, (int)if_nametoindex("e9"), BPF_XDP, NULL);
+	CHECK(link >= 0, "%s", strerror(errno));
+	CHECK(!system("ip link set e9 name eth0 && ip link set eth0 up"), "ip");
+	rack_back(home);
+	until_state(host, 0, BL_HOOK_XDP, BL_HOOK_OTHERS);
+	CHECK(seen(host, 0, BL_HOOK_XDP).other_id == stranger_id(fd), "%u",
+	      seen(host, 0, BL_HOOK_XDP).other_id);
+	home = rack_away(host);
+	bl_node_ports(ref, &ports);
+	rack_back(home);
+	CHECK(ports.all == 1 && !ports.gone, "%u of %u are gone", ports.gone, ports.all);
+	CHECK(!bpf_link_detach(link), "%s", strerror(errno));
+	until_state(host, 0, BL_HOOK_XDP, BL_HOOK_OURS);
+	free(ref);
+	close(link);
 	close(fd);
 }
 
@@ -352,6 +396,7 @@ int main(void)
 		cmocka_unit_test(detached__under_traffic),
 		cmocka_unit_test(pin_removed__made_again),
 		cmocka_unit_test(another_program__is_not_replaced),
+		cmocka_unit_test(nic__comes_back_with_another_program),
 		cmocka_unit_test(again_and_again__ends),
 		cmocka_unit_test(another_before__is_named),
 		cmocka_unit_test(clsact_deleted__made_again),
