@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -125,20 +126,31 @@ static int do_sysctl(const struct setup_step *s, const char *to)
 	return rc;
 }
 
-/* Writes the file as a whole: whoever reads it sees the old one or the new one. */
+/*
+ * Writes the file as a whole: whoever reads it sees the old one or the new one. Owner and mode of a
+ * file that is replaced stay, and so does a symbolic link to it.
+ */
 static int do_file(const struct setup_step *s, const char *to)
 {
-	char path[SETUP_ARG + 8];
+	char target[PATH_MAX], path[PATH_MAX + 8];
+	struct stat old;
+	bool was;
 	int fd, rc;
 
 	if (!to)
 		return unlink(s->arg) ? -errno : 0;
-	snprintf(path, sizeof(path), "%s.XXXXXX", s->arg);
+	was = realpath(s->arg, target) && !stat(target, &old);
+	if (!was)
+		snprintf(target, sizeof(target), "%s", s->arg);
+	snprintf(path, sizeof(path), "%s.XXXXXX", target);
 	fd = mkostemp(path, O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
 	rc = write_all(fd, to);
-	if (!rc && (fchmod(fd, 0644) || fsync(fd) || rename(path, s->arg)))
+	if (!rc && was && fchown(fd, old.st_uid, old.st_gid))
+		rc = -errno;
+	if (!rc &&
+	    (fchmod(fd, was ? old.st_mode & 07777 : 0644) || fsync(fd) || rename(path, target)))
 		rc = -errno;
 	if (rc)
 		unlink(path);

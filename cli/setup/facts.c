@@ -16,14 +16,19 @@
 #include "base/nl_dump.h"
 #include "base/nl_neigh.h"
 #include "cli/setup/setup.h"
+#include "loader/load/lower.h"
 
-#define FILE_MAX (4u << 20) /* a switch with 4096 hosts needs a quarter of a megabyte */
-#define TRIES    5
+#define TRIES 5
+
+/* The text of a file that cannot be read while steps are taken back: somebody has changed it. */
+#define UNREADABLE "cannot be read"
 
 /** struct link - what is needed of a link until all links are read. */
 struct link {
 	int ifindex;
-	int master; /* 0: none */
+	int master;      /* 0: none */
+	int lower;       /* 0: none, or in another network namespace */
+	bool has_routes; /* SETUP_OTHER has been found */
 	char name[IFNAMSIZ];
 };
 
@@ -36,14 +41,21 @@ struct reading {
 	const struct setup_steps *steps; /* may be NULL */
 };
 
-static const char *name_of(const struct reading *r, int ifindex)
+static struct link *link_of(const struct reading *r, int ifindex)
 {
 	size_t i;
 
 	for (i = 0; i < r->n; i++)
 		if (r->links[i].ifindex == ifindex)
-			return r->links[i].name;
+			return &r->links[i];
 	return NULL;
+}
+
+static const char *name_of(const struct reading *r, int ifindex)
+{
+	const struct link *l = link_of(r, ifindex);
+
+	return l ? l->name : NULL;
 }
 
 static void add_number(struct setup_facts *f, enum setup_kind kind, const char *dev, uint32_t v)
@@ -71,6 +83,22 @@ static struct link *new_link(struct reading *r)
 	return &v[r->n++];
 }
 
+/* The device of this namespace that one of the kind @kind sends by; 0: none. */
+static int lower_of(const struct nlmsghdr *h, const struct rtattr *info, const char *kind)
+{
+	const struct rtattr *a = nl_attr_in(info, IFLA_INFO_DATA, 0);
+	uint32_t lower = 0;
+
+	/* That of a veth is its other end. */
+	if (nl_attr(h, sizeof(struct ifinfomsg), IFLA_LINK_NETNSID, 4) || !strcmp(kind, "veth") ||
+	    !strcmp(kind, "netkit"))
+		return 0;
+	a = strcmp(kind, "vxlan") != 0 ? NULL : nl_attr_in(a, IFLA_VXLAN_LINK, sizeof(lower));
+	if (a)
+		memcpy(&lower, RTA_DATA(a), sizeof(lower));
+	return (int)nl_attr_u32(h, sizeof(struct ifinfomsg), IFLA_LINK, lower);
+}
+
 static void read_link(struct nlmsghdr *h, void *ctx)
 {
 	const struct ifinfomsg *i = NLMSG_DATA(h);
@@ -87,6 +115,7 @@ static void read_link(struct nlmsghdr *h, void *ctx)
 	snprintf(l->name, sizeof(l->name), "%.*s", (int)RTA_PAYLOAD(name),
 		 (const char *)RTA_DATA(name));
 	l->ifindex = i->ifi_index;
+	l->has_routes = false;
 	l->master = (int)nl_attr_u32(h, sizeof(*i), IFLA_MASTER, 0);
 	if (i->ifi_type == ARPHRD_LOOPBACK)
 		snprintf(text, sizeof(text), "loopback");
@@ -95,6 +124,7 @@ static void read_link(struct nlmsghdr *h, void *ctx)
 	else if (kind)
 		snprintf(text, sizeof(text), "%.*s", (int)RTA_PAYLOAD(kind),
 			 (const char *)RTA_DATA(kind));
+	l->lower = lower_of(h, info, text);
 	setup_add(r->f, SETUP_LINK, l->name, "", text);
 	setup_add(r->f, SETUP_UP, l->name, "", i->ifi_flags & IFF_UP ? "up" : "down");
 	add_number(r->f, SETUP_MTU, l->name, nl_attr_u32(h, sizeof(*i), IFLA_MTU, 0));
@@ -143,7 +173,8 @@ static void read_route(struct nlmsghdr *h, void *ctx)
 	static const uint8_t zero[16];
 	char ip[INET6_ADDRSTRLEN], net[SETUP_TEXT], value[SETUP_ARG];
 	struct reading *r = ctx;
-	const char *dev = name_of(r, oif);
+	struct link *l = link_of(r, oif);
+	const char *dev = l ? l->name : NULL;
 
 	if (m->rtm_type != RTN_UNICAST || m->rtm_flags & RTM_F_CLONED ||
 	    nl_attr_u32(h, sizeof(*m), RTA_TABLE, m->rtm_table) != RT_TABLE_MAIN ||
@@ -151,7 +182,16 @@ static void read_route(struct nlmsghdr *h, void *ctx)
 	    !inet_ntop(m->rtm_family, dst ? RTA_DATA(dst) : zero, ip, sizeof(ip)))
 		return;
 	snprintf(net, sizeof(net), "%s/%u", ip, m->rtm_dst_len);
-	if (!is_asked_for(r, net) || setup_get(r->f, SETUP_ROUTE, "", net))
+	if (!is_asked_for(r, net)) {
+		/* Those that come with an address, or from a router's advertisement, come again. */
+		if (l && !l->has_routes && m->rtm_protocol != RTPROT_KERNEL &&
+		    m->rtm_protocol != RTPROT_RA)
+			setup_add(r->f, SETUP_OTHER, dev, "", net);
+		if (l && m->rtm_protocol != RTPROT_KERNEL && m->rtm_protocol != RTPROT_RA)
+			l->has_routes = true;
+		return;
+	}
+	if (setup_get(r->f, SETUP_ROUTE, "", net))
 		return; /* the first one has the least metric */
 	if (!dev)
 		snprintf(value, sizeof(value), "by several interfaces");
@@ -226,30 +266,70 @@ static void read_forwarding(const struct setup_want *w, struct reading *r)
 	}
 }
 
-char *setup_file_text(const char *path)
+/* Reads to the end of the file. Returns 0 or a positive errno. */
+static int read_all(FILE *f, size_t max, char **text, size_t *size)
 {
-	FILE *f = fopen(path, "re");
-	char *text = f ? malloc(FILE_MAX + 1) : NULL;
-	size_t n = text ? fread(text, 1, FILE_MAX, f) : 0;
+	size_t room = 0;
 
-	if (text && ferror(f)) {
-		free(text);
-		text = NULL;
-	}
-	if (f)
-		fclose(f);
-	if (text)
-		text[n] = '\0';
-	return text;
+	*size = 0;
+	do {
+		char *more = realloc(*text, (room ? 2 * room : 4096) + 1);
+
+		if (!more)
+			return ENOMEM;
+		*text = more;
+		room = room ? 2 * room : 4096;
+		*size += fread(*text + *size, 1, room - *size, f);
+	} while (*size == room && *size <= max);
+	(*text)[*size] = '\0';
+	return ferror(f) ? EIO : *size > max ? EFBIG : 0;
 }
 
-static void read_file(struct setup_facts *f, const char *path)
+char *setup_file_text(const char *path, size_t max, size_t *size)
 {
-	char *text = setup_get(f, SETUP_FILE, "", path) ? NULL : setup_file_text(path);
+	FILE *f = fopen(path, "re");
+	char *text = NULL;
+	size_t n;
+	int rc;
 
-	if (text)
-		setup_add(f, SETUP_FILE, "", path, text);
+	if (!f)
+		return NULL;
+	rc = read_all(f, max, &text, &n);
+	fclose(f);
+	if (!rc && !size && strlen(text) < n)
+		rc = EILSEQ;
+	if (size)
+		*size = n;
+	if (!rc)
+		return text;
 	free(text);
+	errno = rc;
+	return NULL;
+}
+
+/*
+ * @back: steps are taken back, so that a file that cannot be read has been changed by somebody
+ * Returns 0 or -errno.
+ */
+static int read_file(struct setup_facts *f, const char *path, bool back, struct bl_err *err)
+{
+	char *text;
+
+	if (setup_get(f, SETUP_FILE, "", path))
+		return 0;
+	text = setup_file_text(path, SETUP_FILE_MAX, NULL);
+	if (!text && (errno == ENOENT || errno == ENOTDIR))
+		return 0;
+	if (!text && !back)
+		return bl_fail(err, errno,
+			       "%s is no configuration: %s; move it away, or give another --file",
+			       path,
+			       errno == EILSEQ  ? "it has a zero byte"
+			       : errno == EFBIG ? "it is longer than 4 MiB"
+						: strerror(errno));
+	setup_add(f, SETUP_FILE, "", path, text ? text : UNREADABLE);
+	free(text);
+	return 0;
 }
 
 static void read_dir(struct setup_facts *f, const char *path)
@@ -266,10 +346,14 @@ static int read_tables(struct nl *nl, struct reading *r)
 	int rc = nl_dump(nl, RTM_GETLINK, AF_UNSPEC, RTM_NEWLINK, sizeof(struct ifinfomsg),
 			 read_link, r);
 
-	for (i = 0; i < r->n; i++)
-		if (r->links[i].master && name_of(r, r->links[i].master))
-			setup_add(r->f, SETUP_MASTER, r->links[i].name, "",
-				  name_of(r, r->links[i].master));
+	for (i = 0; i < r->n; i++) {
+		const struct link *l = &r->links[i];
+
+		if (l->master && name_of(r, l->master))
+			setup_add(r->f, SETUP_MASTER, l->name, "", name_of(r, l->master));
+		if (l->lower && name_of(r, l->lower))
+			setup_add(r->f, SETUP_LOWER, l->name, "", name_of(r, l->lower));
+	}
 	if (!rc)
 		rc = nl_dump(nl, RTM_GETADDR, AF_UNSPEC, RTM_NEWADDR, sizeof(struct ifaddrmsg),
 			     read_address, r);
@@ -279,6 +363,26 @@ static int read_tables(struct nl *nl, struct reading *r)
 	if (!rc)
 		rc = nl_neigh_each(nl, 0, read_neighbour, r);
 	return rc;
+}
+
+/* Whether a node can run on the ports; the loader judges by the same function. */
+static void judge_ports(const struct setup_want *w, struct setup_facts *f)
+{
+	struct bl_lower v;
+	struct bl_err err;
+	unsigned int k;
+	int rc;
+
+	for (k = 0; k < w->nports; k++) {
+		const char *dev = w->ports[k].dev;
+
+		/* setup_plan() says it if there is none */
+		if (!if_nametoindex(dev) || bl_lower_look((int)if_nametoindex(dev), &v))
+			continue;
+		rc = bl_lower_judge(&v, w->role, &err);
+		if (rc)
+			setup_set(f, rc == -EPERM ? SETUP_DOUBT : SETUP_UNFIT, dev, "", err.text);
+	}
 }
 
 int setup_read(const struct setup_want *w, const struct setup_steps *steps, struct setup_facts *f,
@@ -305,18 +409,22 @@ int setup_read(const struct setup_want *w, const struct setup_steps *steps, stru
 	if (!rc)
 		read_forwarding(w, &r);
 	free(r.links);
+	if (rc)
+		return bl_fail(err, -rc, "the network settings cannot be read: %s", strerror(-rc));
+	if (!steps)
+		judge_ports(w, f);
 	read_dir(f, w->dir);
 	setup_path(w, path, sizeof(path));
-	read_file(f, path);
-	for (i = 0; steps && i < steps->n; i++) {
+	rc = read_file(f, path, steps != NULL, err);
+	for (i = 0; steps && i < steps->n && !rc; i++) {
 		if (steps->v[i].kind == SETUP_DIR)
 			read_dir(f, steps->v[i].arg);
 		if (steps->v[i].kind == SETUP_FILE)
-			read_file(f, steps->v[i].arg);
+			rc = read_file(f, steps->v[i].arg, true, err);
 		if (steps->v[i].kind == SETUP_SYSCTL)
 			read_sysctl(f, steps->v[i].arg);
 	}
 	if (!rc && f->failed)
-		rc = -ENOMEM;
-	return rc ? bl_fail(err, -rc, "the network settings cannot be read: %s", strerror(-rc)) : 0;
+		rc = bl_fail(err, ENOMEM, "no memory for the settings of this machine");
+	return rc;
 }

@@ -24,8 +24,9 @@
 #include "base/netns.h"
 #include "cli/setup/setup.h"
 
-#define VERSION 1
-#define BOOT_ID "/proc/sys/kernel/random/boot_id"
+#define VERSION     1
+#define JOURNAL_MAX (1u << 30) /* some thousand setups of a switch with 4096 hosts */
+#define BOOT_ID     "/proc/sys/kernel/random/boot_id"
 
 static void read_boot(char *to, size_t size)
 {
@@ -98,9 +99,9 @@ static int read_step(struct setup_journal *j, json_t *o, const struct run *run)
 	    !after || strlen(dev) >= IFNAMSIZ || strlen(arg) >= SETUP_ARG)
 		return -EBADMSG;
 	/* Settings of the kernel are gone since the boot, and what is there now is not setup's. */
-	if (run->this_boot || kind == SETUP_DIR || kind == SETUP_FILE)
-		setup_push(&j->steps, kind, dev, arg, json_string_value(before),
-			   json_string_value(after));
+	setup_push(run->this_boot || kind == SETUP_DIR || kind == SETUP_FILE ? &j->steps
+									     : &j->earlier,
+		   kind, dev, arg, json_string_value(before), json_string_value(after));
 	return 0;
 }
 
@@ -136,24 +137,27 @@ static int read_line(struct setup_journal *j, const struct setup_want *w, const 
 	return rc;
 }
 
-/* Reads all whole lines of @text. */
+/* Reads all whole lines of @text, of @size bytes. */
 static int read_lines(struct setup_journal *j, const struct setup_want *w, const char *text,
-		      struct bl_err *err)
+		      size_t size, struct bl_err *err)
 {
+	const char *past = text + size;
 	struct run run = { 0 };
 	const char *line, *end;
 	unsigned int n = 1;
 	int rc;
 
 	read_boot(run.boot, sizeof(run.boot));
-	for (line = text; (end = strchr(line, '\n')); line = end + 1, n++) {
+	for (line = text; (end = memchr(line, '\n', (size_t)(past - line))); line = end + 1, n++) {
 		rc = read_line(j, w, line, (size_t)(end - line), &run, err);
 		if (rc)
 			return *err->text ? rc : damaged(j, n, err);
 	}
 	j->begin = (long)(line - text);
 	j->first = j->steps.n;
-	return j->steps.failed ? bl_fail(err, ENOMEM, "no memory for %s", j->path) : 0;
+	return j->steps.failed || j->earlier.failed
+		       ? bl_fail(err, ENOMEM, "no memory for %s", j->path)
+		       : 0;
 }
 
 /*
@@ -186,24 +190,28 @@ static int lock_dir(struct setup_journal *j, const char *dir, struct bl_err *err
 }
 
 int setup_journal_read(struct setup_journal *j, const struct setup_want *w, const char *dir,
-		       bool write, struct bl_err *err)
+		       enum setup_access what, struct bl_err *err)
 {
+	size_t size;
 	char *text;
 	int rc;
 
 	*j = (struct setup_journal){ .dir = -1, .fd = -1 };
 	snprintf(j->path, sizeof(j->path), "%s/setup-%s.jsonl", dir, w->file);
+	if (what == SETUP_CHANGE && mkdir(dir, 0700) && errno != EEXIST)
+		return bl_fail(err, errno, "mkdir %s: %s%s", dir, strerror(errno),
+			       errno == EACCES || errno == EROFS ? "; run this as root" : "");
 	rc = check_owner(dir, err);
-	if (!rc && write)
+	if (!rc && what != SETUP_LOOK)
 		rc = lock_dir(j, dir, err);
 	if (rc)
 		return rc;
-	text = setup_file_text(j->path);
+	text = setup_file_text(j->path, JOURNAL_MAX, &size);
 	if (!text)
 		return errno == ENOENT || errno == ENOTDIR
 			       ? 0
 			       : bl_fail(err, errno, "%s: %s", j->path, strerror(errno));
-	rc = read_lines(j, w, text, err);
+	rc = read_lines(j, w, text, size, err);
 	free(text);
 	return rc;
 }
@@ -212,7 +220,7 @@ int setup_journal_read(struct setup_journal *j, const struct setup_want *w, cons
 static int put_line(struct setup_journal *j, json_t *o, struct bl_err *err)
 {
 	char *text = o ? json_dumps(o, JSON_COMPACT) : NULL;
-	int rc = text ? 0 : -ENOMEM;
+	int rc = text ? 0 : o ? -ENOMEM : -EILSEQ; /* no object: a text that is not UTF-8 */
 
 	if (text && (dprintf(j->fd, "%s\n", text) < 0 || fdatasync(j->fd)))
 		rc = -errno;
@@ -229,13 +237,6 @@ int setup_journal_begin(struct setup_journal *j, const struct setup_want *w, con
 	char boot[64];
 	int rc;
 
-	if (j->dir < 0) {
-		if (mkdir(dir, 0700) && errno != EEXIST)
-			return bl_fail(err, errno, "mkdir %s: %s", dir, strerror(errno));
-		rc = lock_dir(j, dir, err);
-		if (rc)
-			return rc;
-	}
 	j->fd = open(j->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 	if (j->fd < 0 || ftruncate(j->fd, j->begin))
 		return bl_fail(err, errno, "%s: %s", j->path, strerror(errno));
@@ -288,6 +289,7 @@ void setup_journal_remove(struct setup_journal *j)
 void setup_journal_close(struct setup_journal *j)
 {
 	setup_steps_free(&j->steps);
+	setup_steps_free(&j->earlier);
 	if (j->fd >= 0)
 		close(j->fd);
 	if (j->dir >= 0)

@@ -30,13 +30,18 @@ static void mac_text(const uint8_t mac[6], char to[SETUP_MAC_TEXT])
 		 mac[3], mac[4], mac[5]);
 }
 
-static struct setup_host *find_host(struct setup_want *w, const char *mac)
+/*
+ * The host with that Ethernet address: one that was given, wherever it is, or one that was learnt
+ * behind @dev, since two links of a router may have the same address. @dev NULL: behind any port.
+ */
+static struct setup_host *find_host(const struct learning *l, const char *dev, const char *mac)
 {
 	unsigned int k;
 
-	for (k = 0; k < w->nhosts; k++)
-		if (!strcmp(w->hosts[k].mac, mac))
-			return &w->hosts[k];
+	for (k = 0; k < l->w->nhosts; k++)
+		if (!strcmp(l->w->hosts[k].mac, mac) &&
+		    (k < l->given || !dev || !strcmp(l->w->hosts[k].dev, dev)))
+			return &l->w->hosts[k];
 	return NULL;
 }
 
@@ -71,7 +76,7 @@ static void learn_mac(struct nlmsghdr *h, void *ctx)
 	mac_text(RTA_DATA(a), mac);
 	for (k = 0; k < l->w->nports; k++)
 		if ((int)if_nametoindex(l->w->ports[k].dev) == m->ndm_ifindex &&
-		    !find_host(l->w, mac))
+		    !find_host(l, l->w->ports[k].dev, mac))
 			add_host(l, l->w->ports[k].dev, mac);
 }
 
@@ -85,19 +90,21 @@ static void learn_ip(const struct nl_neighbour *n, void *ctx)
 	if (!n->known || (!v4 && n->ip[0] == 0xfe && (n->ip[1] & 0xc0) == 0x80))
 		return;
 	mac_text(n->mac, mac);
-	h = find_host(l->w, mac);
+	h = find_host(l, l->port ? l->port->dev : NULL, mac);
 	if (!h && l->port)
 		h = add_host(l, l->port->dev, mac);
-	if (h && h - l->w->hosts >= l->given && h->nip < SETUP_HOST_IPS &&
-	    inet_ntop(v4 ? AF_INET : AF_INET6, v4 ? n->ip + 12 : n->ip, h->ip[h->nip],
-		      INET6_ADDRSTRLEN))
+	if (!h || h - l->w->hosts < l->given)
+		return;
+	if (h->nip == SETUP_HOST_IPS)
+		h->ncut++;
+	else if (inet_ntop(v4 ? AF_INET : AF_INET6, v4 ? n->ip + 12 : n->ip, h->ip[h->nip],
+			   INET6_ADDRSTRLEN))
 		h->nip++;
 }
 
 int setup_learn(struct setup_want *w, struct bl_err *err)
 {
 	struct learning l = { .w = w, .given = w->nhosts };
-	const char *bridge = *w->bridge ? w->bridge : "br0";
 	unsigned int k;
 	struct nl nl;
 	int rc = nl_open(&nl);
@@ -107,8 +114,8 @@ int setup_learn(struct setup_want *w, struct bl_err *err)
 	if (w->forward == BL_FWD_L2) {
 		rc = nl_dump(&nl, RTM_GETNEIGH, AF_BRIDGE, RTM_NEWNEIGH, sizeof(struct ndmsg),
 			     learn_mac, &l);
-		if (!rc && if_nametoindex(bridge))
-			rc = nl_neigh_each(&nl, (int)if_nametoindex(bridge), learn_ip, &l);
+		if (!rc && if_nametoindex(w->bridge))
+			rc = nl_neigh_each(&nl, (int)if_nametoindex(w->bridge), learn_ip, &l);
 	}
 	for (k = 0; k < w->nports && !rc && w->forward == BL_FWD_L3; k++) {
 		l.port = &w->ports[k];

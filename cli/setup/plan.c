@@ -122,21 +122,6 @@ static const char *on_link(const struct setup_facts *f, const char *ip)
 	return dev;
 }
 
-const char *setup_want_on_link(const struct setup_want *w, const char *ip)
-{
-	struct setup_facts f = { 0 };
-	const char *dev;
-	unsigned int k;
-
-	for (k = 0; k < w->naddresses; k++)
-		setup_add(&f, SETUP_ADDRESS, w->addresses[k].dev, w->addresses[k].text, "there");
-	dev = on_link(&f, ip);
-	for (k = 0; dev && k < w->naddresses && strcmp(w->addresses[k].dev, dev); k++)
-		;
-	setup_facts_free(&f);
-	return dev ? w->addresses[k].dev : NULL;
-}
-
 /* The interface that has the address @ip, of whatever length; NULL: none. */
 static const char *owner(const struct setup_facts *f, const char *ip)
 {
@@ -208,6 +193,7 @@ static int check_port(struct planner *p, const struct setup_port *port)
 {
 	const char *kind = setup_get(p->f, SETUP_LINK, port->dev, "");
 	const char *most = setup_get(p->f, SETUP_MTU_MAX, port->dev, "");
+	const char *unfit = setup_get(p->f, SETUP_UNFIT, port->dev, "");
 	unsigned int k, n = 0;
 
 	for (k = 0; k < p->w->nports; k++)
@@ -219,6 +205,8 @@ static int check_port(struct planner *p, const struct setup_port *port)
 		return bl_fail(p->err, ENODEV,
 			       "no interface %s in this network namespace; `ip link` lists them",
 			       port->dev);
+	if (unfit && strcmp(kind, "loopback") != 0)
+		return bl_fail(p->err, EOPNOTSUPP, "%s", unfit);
 	if (!strcmp(kind, "loopback") || !strcmp(kind, "other") || !strcmp(kind, "bridge"))
 		return bl_fail(p->err, EINVAL,
 			       "%s is %s; name an Ethernet interface (`ip link` lists them)",
@@ -321,7 +309,7 @@ static int plan_bridge(struct planner *p)
 {
 	const char *bridge = p->w->bridge;
 	unsigned int k;
-	int rc = choose_bridge(p);
+	int rc = 0;
 
 	for (k = 0; k < p->w->nports && !rc; k++)
 		rc = check_cut(p, p->w->ports[k].dev);
@@ -472,15 +460,25 @@ static bool is_idle(const struct setup_steps *s)
 	return true;
 }
 
-int setup_plan(struct setup_want *w, const char *yaml, struct setup_facts *f,
-	       struct setup_steps *steps, struct bl_err *err)
+int setup_plan_ports(struct setup_want *w, struct setup_facts *f, struct bl_err *err)
 {
-	struct planner p = { .w = w, .f = f, .to = steps, .err = err };
+	struct planner p = { .w = w, .f = f, .err = err };
 	unsigned int k;
 	int rc = 0;
 
 	for (k = 0; k < w->nports && !rc; k++)
 		rc = check_port(&p, &w->ports[k]);
+	if (!rc && w->role == BL_ROLE_SWITCH && w->forward == BL_FWD_L2)
+		rc = choose_bridge(&p);
+	return rc;
+}
+
+int setup_plan(struct setup_want *w, const char *yaml, struct setup_facts *f,
+	       struct setup_steps *steps, struct bl_err *err)
+{
+	struct planner p = { .w = w, .f = f, .to = steps, .err = err };
+	int rc = setup_plan_ports(w, f, err);
+
 	rc = rc ? rc : check_mtu(&p);
 	rc = rc ? rc : check_hosts(&p);
 	if (rc)

@@ -30,6 +30,7 @@ struct setup_host {
 	char mac[SETUP_MAC_TEXT];
 	char ip[SETUP_HOST_IPS][INET6_ADDRSTRLEN];
 	unsigned int nip;
+	unsigned int ncut; /* addresses that were learnt and have no room in @ip */
 };
 
 /** struct setup_address - an address that an interface is to have. */
@@ -67,11 +68,6 @@ struct setup_want {
 
 void setup_want_free(struct setup_want *w);
 
-/**
- * setup_want_on_link - the interface that is to have an address in the subnet of @ip; NULL: none.
- */
-const char *setup_want_on_link(const struct setup_want *w, const char *ip);
-
 /** setup_path - the path of the configuration. */
 void setup_path(const struct setup_want *w, char *path, size_t size);
 
@@ -79,13 +75,19 @@ void setup_path(const struct setup_want *w, char *path, size_t size);
 char *setup_yaml(const struct setup_want *w);
 
 /**
+ * setup_plan_ports - checks whether the ports can be ports of a node, and chooses the bridge of an
+ * l2 switch: the one that was named, that of a port, or br0. Returns 0 or -errno as setup_plan().
+ */
+int setup_plan_ports(struct setup_want *w, struct setup_facts *f, struct bl_err *err);
+
+/**
  * setup_plan - finds the steps.
  * @f: the machine; afterwards as it would be with the steps done
  * @yaml: the text of the configuration
  *
- * Returns 0; -ENODEV: no such interface; -EBUSY: an interface or address is used for something
- * else; -EPERM: connections would be cut; -EEXIST: the file is somebody else's, or a route leads
- * elsewhere; -EINVAL: what is asked for contradicts itself.
+ * Returns 0; -ENODEV: no such interface; -EOPNOTSUPP: no node can run on it; -EBUSY: an interface
+ * or address is used for something else; -EPERM: connections would be cut; -EEXIST: the file is
+ * somebody else's, or a route leads elsewhere; -EINVAL: what is asked for contradicts itself.
  */
 int setup_plan(struct setup_want *w, const char *yaml, struct setup_facts *f,
 	       struct setup_steps *steps, struct bl_err *err);

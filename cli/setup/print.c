@@ -2,6 +2,17 @@
 /*
  * The settings as files that make them again at every boot: of systemd-networkd, or of ifupdown.
  * Forwarding is a file of sysctl.d, since udev applies those to an interface when it appears.
+ *
+ * An interface on which setup changes nothing is configured by something else, and has no file
+ * here. Neither has a bridge that setup did not make. An interface on which setup does change
+ * something may be configured by something else, too. systemd-networkd uses the first file that
+ * matches an interface, and nothing of another one. So a file for eth0 that lacks an address or a
+ * route of eth0 would take it away at the next boot, and is refused. ifupdown applies all stanzas
+ * of an interface, so there the file only adds. Example: eth0 has 10.0.0.1/24 by DHCP.
+ *
+ *	host setup eth0 --print networkd		prints no file for eth0
+ *	... eth0 --mtu 3000 --print networkd		is refused
+ *	... eth0 --mtu 3000 --address 10.0.0.1/24 ...	makes the address static
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,6 +23,7 @@
 
 /** struct printing - where files go. */
 struct printing {
+	const struct setup_output *o;
 	const struct setup_want *w;
 	const char *dir; /* NULL: to standard output */
 	int rc;          /* 1 after a message */
@@ -45,12 +57,131 @@ static bool is_l2(const struct setup_want *w)
 	return w->role == BL_ROLE_SWITCH && w->forward == BL_FWD_L2;
 }
 
-/* Whether the router of @r is reached by @dev: it is in a subnet that setup gives to it. */
-static bool leaves_by(const struct setup_want *w, const struct setup_route *r, const char *dev)
+/* The interface by which the plan has the route leave; "": not known. */
+static const char *way_of(const struct printing *p, const struct setup_route *r)
 {
-	const char *by = setup_want_on_link(w, r->via);
+	const char *value = setup_get(p->o->f, SETUP_ROUTE, "", r->net);
+	const char *dev = value ? strstr(value, " dev ") : NULL;
 
-	return by ? !strcmp(by, dev) : !strcmp(w->ports[0].dev, dev);
+	return dev ? dev + sizeof(" dev ") - 1 : "";
+}
+
+static bool leaves_by(const struct printing *p, const struct setup_route *r, const char *dev)
+{
+	return !strcmp(way_of(p, r), dev);
+}
+
+/* ---- what is setup's, and what is not ---- */
+
+static bool is_in(const struct setup_steps *s, enum setup_kind kind, const char *dev)
+{
+	size_t i;
+
+	for (i = 0; i < s->n; i++)
+		if (s->v[i].kind == kind && !strcmp(s->v[i].dev, dev) && !setup_is_kept(&s->v[i]))
+			return true;
+	return false;
+}
+
+/* Whether setup makes the fact, or has made it before, now or in an earlier boot. */
+static bool is_made(const struct printing *p, enum setup_kind kind, const char *dev)
+{
+	return is_in(p->o->plan, kind, dev) || is_in(&p->o->j->steps, kind, dev) ||
+	       is_in(&p->o->j->earlier, kind, dev);
+}
+
+static bool has_address(const struct setup_want *w, const char *dev, const char *text)
+{
+	unsigned int k;
+
+	for (k = 0; k < w->naddresses; k++)
+		if (!strcmp(w->addresses[k].dev, dev) &&
+		    (!text || !strcmp(w->addresses[k].text, text)))
+			return true;
+	return false;
+}
+
+/* Whether there is anything to set on @dev. */
+static bool is_needed(const struct printing *p, const char *dev, bool port)
+{
+	unsigned int k;
+
+	if ((port && p->w->mtu) || is_made(p, SETUP_UP, dev) || is_made(p, SETUP_BRIDGE, dev) ||
+	    is_made(p, SETUP_MASTER, dev) || has_address(p->w, dev, NULL))
+		return true;
+	for (k = 0; k < p->w->nroutes; k++)
+		if (leaves_by(p, &p->w->routes[k], dev))
+			return true;
+	for (k = 0; k < p->w->nhosts && !is_l2(p->w); k++)
+		if (p->w->hosts[k].nip && !strcmp(p->w->hosts[k].dev, dev))
+			return true;
+	return false;
+}
+
+/* Says of @dev that it has no file. Returns whether it has one. */
+static bool has_file(const struct printing *p, const char *dev, bool port)
+{
+	bool needed = is_needed(p, dev, port);
+
+	if (!needed)
+		fprintf(stderr,
+			"note: no file for %s: setup changes nothing on it, and what "
+			"configures it now has to do so at the next boot, too\n",
+			dev);
+	return needed;
+}
+
+/* Refuses a file for @dev that would take away what something else configures there. */
+static int check_rest(const struct printing *p, const char *dev, bool port)
+{
+	const struct setup_facts *f = p->o->f;
+	const char *route = setup_get(f, SETUP_OTHER, dev, "");
+	size_t i;
+
+	if (p->w->force || !is_needed(p, dev, port))
+		return 0;
+	for (i = 0; i < f->n; i++)
+		if (f->v[i].kind == SETUP_ADDRESS && !strcmp(f->v[i].dev, dev) &&
+		    !has_address(p->w, dev, f->v[i].arg))
+			return cli_fail("%s has the address %s, which a file of systemd-networkd "
+					"for %s would take away, since only the first file that "
+					"matches an interface is used; name it with --address to "
+					"have it in the file, or add what --dry-run prints to the "
+					"file that configures %s now",
+					dev, f->v[i].arg, dev, dev);
+	if (!route)
+		return 0;
+	return cli_fail("there is a route to %s by %s, which a file of systemd-networkd for %s "
+			"would take away, since only the first file that matches an interface is "
+			"used; name it with --route to have it in the file, or add what --dry-run "
+			"prints to the file that configures %s now",
+			route, dev, dev, dev);
+}
+
+/* Whether files can have all that was asked for. Returns 0, or 1 after a message. */
+static int check(const struct printing *p)
+{
+	bool networkd = !strcmp(p->o->how, "networkd");
+	unsigned int k, i;
+
+	for (k = 0; k < p->w->nroutes; k++) {
+		const char *dev = way_of(p, &p->w->routes[k]);
+		bool ours = is_l2(p->w) && !strcmp(dev, p->w->bridge);
+
+		for (i = 0; i < p->w->nports && !ours; i++)
+			ours = !strcmp(dev, p->w->ports[i].dev);
+		if (!ours)
+			return cli_fail("the route to %s leaves by %s, for which setup has no "
+					"file; leave out --route, and put the route into the file "
+					"that configures %s",
+					p->w->routes[k].net, dev, dev);
+	}
+	if (networkd && is_l2(p->w) && check_rest(p, p->w->bridge, false))
+		return 1;
+	for (k = 0; k < p->w->nports && networkd; k++)
+		if (check_rest(p, p->w->ports[k].dev, true))
+			return 1;
+	return 0;
 }
 
 /* ---- systemd-networkd ---- */
@@ -60,7 +191,7 @@ static void put_routes(struct printing *p, FILE *f, const char *dev)
 	unsigned int k;
 
 	for (k = 0; k < p->w->nroutes; k++)
-		if (leaves_by(p->w, &p->w->routes[k], dev))
+		if (leaves_by(p, &p->w->routes[k], dev))
 			fprintf(f, "\n[Route]\nDestination=%s\nGateway=%s\n", p->w->routes[k].net,
 				p->w->routes[k].via);
 }
@@ -81,6 +212,8 @@ static void put_network(struct printing *p, const char *dev, bool port)
 	unsigned int k;
 	FILE *f;
 
+	if (!has_file(p, dev, port))
+		return;
 	snprintf(name, sizeof(name), "50-barline-%s.network", dev);
 	f = begin(p, "/etc/systemd/network", name);
 	if (!f)
@@ -149,7 +282,8 @@ static void print_networkd(struct printing *p)
 	unsigned int k;
 
 	if (is_l2(p->w)) {
-		put_netdev(p);
+		if (is_made(p, SETUP_BRIDGE, p->w->bridge))
+			put_netdev(p);
 		put_network(p, p->w->bridge, false);
 	}
 	for (k = 0; k < p->w->nports; k++)
@@ -168,13 +302,30 @@ static void put_up_commands(struct printing *p, FILE *f, const char *dev)
 			fprintf(f, "\tup ip address replace %s dev %s\n", p->w->addresses[k].text,
 				dev);
 	for (k = 0; k < p->w->nroutes; k++)
-		if (leaves_by(p->w, &p->w->routes[k], dev))
+		if (leaves_by(p, &p->w->routes[k], dev))
 			fprintf(f, "\tup ip route replace %s via %s dev %s\n", p->w->routes[k].net,
 				p->w->routes[k].via, dev);
 	for (k = 0; k < p->w->nhosts && !is_l2(p->w); k++)
 		for (i = 0; i < p->w->hosts[k].nip && !strcmp(p->w->hosts[k].dev, dev); i++)
 			fprintf(f, "\tup ip neigh replace %s lladdr %s nud permanent dev %s\n",
 				p->w->hosts[k].ip[i], p->w->hosts[k].mac, dev);
+}
+
+static void put_bridge(struct printing *p, FILE *f)
+{
+	const char *bridge = p->w->bridge;
+	bool made = is_made(p, SETUP_BRIDGE, bridge);
+
+	if (!has_file(p, bridge, false))
+		return;
+	fprintf(f, "auto %s\niface %s inet manual\n", bridge, bridge);
+	if (made)
+		fprintf(f, "\tpre-up ip link add %s type bridge stp_state 0 mcast_snooping 0\n",
+			bridge);
+	fprintf(f, "\tup ip link set %s up\n", bridge);
+	put_up_commands(p, f, bridge);
+	if (made)
+		fprintf(f, "\tpost-down ip link del %s\n", bridge);
 }
 
 static void print_ifupdown(struct printing *p)
@@ -187,18 +338,13 @@ static void print_ifupdown(struct printing *p)
 	f = begin(p, "/etc/network/interfaces.d", name);
 	if (!f)
 		return;
-	if (is_l2(p->w)) {
-		fprintf(f,
-			"auto %s\niface %s inet manual\n"
-			"\tpre-up ip link add %s type bridge stp_state 0 mcast_snooping 0\n"
-			"\tup ip link set %s up\n",
-			p->w->bridge, p->w->bridge, p->w->bridge, p->w->bridge);
-		put_up_commands(p, f, p->w->bridge);
-		fprintf(f, "\tpost-down ip link del %s\n", p->w->bridge);
-	}
+	if (is_l2(p->w))
+		put_bridge(p, f);
 	for (k = 0; k < p->w->nports; k++) {
 		const char *dev = p->w->ports[k].dev;
 
+		if (!has_file(p, dev, true))
+			continue;
 		fprintf(f, "auto %s\niface %s inet manual\n", dev, dev);
 		if (p->w->mtu)
 			fprintf(f, "\tpre-up ip link set %s mtu %u\n", dev, p->w->mtu);
@@ -213,15 +359,17 @@ static void print_ifupdown(struct printing *p)
 	put_forwarding(p);
 }
 
-int setup_print(const struct setup_want *w, const char *how, const char *dir)
+int setup_print(const struct setup_output *o)
 {
-	struct printing p = { .w = w, .dir = dir };
+	struct printing p = { .o = o, .w = o->w, .dir = o->dir };
 
-	if (!strcmp(how, "networkd"))
+	if (check(&p))
+		return 1;
+	if (!strcmp(o->how, "networkd"))
 		print_networkd(&p);
 	else
 		print_ifupdown(&p);
-	if (!dir && fflush(stdout))
+	if (!o->dir && fflush(stdout))
 		p.rc = cli_fail("standard output: %s", strerror(errno));
 	return p.rc;
 }

@@ -130,7 +130,7 @@ int setup_back(struct setup_opts *o)
 	struct report report = { .steps = json_array() };
 	struct setup_journal j;
 	struct bl_err err;
-	int rc = setup_journal_read(&j, &o->w, o->state, !o->dry, &err);
+	int rc = setup_journal_read(&j, &o->w, o->state, o->dry ? SETUP_LOOK : SETUP_BACK, &err);
 	bool none = !rc && !j.begin;
 
 	if (rc)
@@ -163,6 +163,27 @@ int setup_back(struct setup_opts *o)
 
 /* ---- setting up ---- */
 
+/*
+ * Says which line of the text is wrong by quoting it, since the file that @said names is not there
+ * for the operator to read.
+ */
+static int refuse_yaml(const char *yaml, const char *path, const char *said, int rc,
+		       struct bl_err *err)
+{
+	size_t n = strlen(path);
+	unsigned int line;
+	int end = 0;
+
+	if (strncmp(said, path, n) || sscanf(said + n, ":%u: %n", &line, &end) != 1 || !end)
+		return bl_fail(err, rc, "the configuration would not be valid: %.400s", said);
+	while (line-- > 1 && strchr(yaml, '\n'))
+		yaml = strchr(yaml, '\n') + 1;
+	yaml += strspn(yaml, " -");
+	return bl_fail(err, rc, "the configuration would not be valid, at \"%.*s\": %.300s",
+		       (int)(strcspn(yaml, "\n") < 120 ? strcspn(yaml, "\n") : 120), yaml,
+		       said + n + end);
+}
+
 /* Reads the text as the daemon will read the file. */
 static int check_yaml(const char *yaml, struct bl_err *err)
 {
@@ -177,10 +198,10 @@ static int check_yaml(const char *yaml, struct bl_err *err)
 	rc = bl_config_load(&cfg, path, err);
 	bl_config_free(&cfg);
 	close(fd);
-	if (rc) { /* the line is one of the text that --dry-run prints */
+	if (rc) {
 		struct bl_err inner = *err;
 
-		rc = bl_fail(err, -rc, "the configuration would not be valid: %.400s", inner.text);
+		rc = refuse_yaml(yaml, path, inner.text, -rc, err);
 	}
 	return rc;
 }
@@ -249,6 +270,17 @@ static int carry_out(struct setup_opts *o, const struct setup_steps *plan, struc
 	return 1;
 }
 
+/* Whether frames from behind @dev are checked for their source. */
+static bool is_host_port(const struct setup_want *w, const char *dev)
+{
+	unsigned int k;
+
+	for (k = 0; k < w->nports; k++)
+		if (!strcmp(w->ports[k].dev, dev))
+			return w->ports[k].role == BL_PORT_HOST;
+	return false;
+}
+
 static void show_hosts(const struct setup_want *w, unsigned int first)
 {
 	unsigned int k, i;
@@ -258,7 +290,29 @@ static void show_hosts(const struct setup_want *w, unsigned int first)
 		for (i = 0; i < w->hosts[k].nip; i++)
 			fprintf(stderr, ",%s", w->hosts[k].ip[i]);
 		fputc('\n', stderr);
+		if (w->hosts[k].ncut)
+			fprintf(stderr,
+				"note: %s has %u more IP addresses, which are left out: a host "
+				"has at most %d\n",
+				w->hosts[k].mac, w->hosts[k].ncut, SETUP_HOST_IPS);
+		if (!w->hosts[k].nip && is_host_port(w, w->hosts[k].dev))
+			fprintf(stderr,
+				"note: no IP address of %s is known, so that %s learns its "
+				"addresses from ordered frames; give the bridge an address and "
+				"ping the host, or name it with --host, to have them listed\n",
+				w->hosts[k].mac, w->hosts[k].dev);
 	}
+}
+
+/* Finds hosts. Returns how many, or -errno. */
+static int find_hosts(struct setup_opts *o, struct bl_err *err)
+{
+	struct setup_facts f = { 0 };
+	int rc = setup_read(&o->w, NULL, &f, err);
+
+	rc = rc ? rc : setup_plan_ports(&o->w, &f, err);
+	setup_facts_free(&f);
+	return rc ? rc : setup_learn(&o->w, err);
 }
 
 /* Learns hosts and asks whether they are right. Returns 0, or 1 after a message. */
@@ -267,7 +321,7 @@ static int learn(struct setup_opts *o)
 	unsigned int given = o->w.nhosts;
 	struct bl_err err;
 	char answer[8];
-	int n = setup_learn(&o->w, &err);
+	int n = find_hosts(o, &err);
 
 	if (n < 0)
 		return cli_fail("%s", err.text);
@@ -308,20 +362,37 @@ static void add_note(void *ctx, const struct finding *f)
 					     "cure", f->cure));
 }
 
+/* Notes what the daemon refuses unless its operator accepts it. */
+static void note_doubt(const struct finder *to, const char *dev, const char *text)
+{
+	const char *cure = strstr(text, "; ");
+
+	if (cure)
+		found(to, FOUND_WARN, dev, cure + 2, "%.*s", (int)(cure - text), text);
+}
+
 /* What a node needs and setup does not do. The caller releases it. */
-static json_t *show_notes(void)
+static json_t *show_notes(const struct setup_want *w, const struct setup_facts *f)
 {
 	json_t *notes = json_array();
 	const struct finder to = { .fn = add_note, .ctx = notes };
+	unsigned int k;
 
+	for (k = 0; k < w->nports; k++) {
+		const char *doubt = setup_get(f, SETUP_DOUBT, w->ports[k].dev, "");
+
+		if (doubt)
+			note_doubt(&to, w->ports[k].dev, doubt);
+	}
 	doctor_time(&to);
 	return notes;
 }
 
-static void show_result(const struct setup_opts *o, const struct report *r)
+static void show_result(const struct setup_opts *o, const struct setup_facts *f,
+			const struct report *r)
 {
 	const char *role = role_name(o->w.role);
-	json_t *notes = show_notes();
+	json_t *notes = show_notes(&o->w, f);
 	char path[SETUP_ARG];
 
 	setup_path(&o->w, path, sizeof(path));
@@ -352,9 +423,10 @@ static const char *written(const struct setup_journal *j, const char *path)
 	return NULL;
 }
 
-static int plan(struct setup_opts *o, struct setup_journal *j, struct setup_steps *steps)
+/* @f receives the machine as it will be. */
+static int plan(struct setup_opts *o, struct setup_journal *j, struct setup_steps *steps,
+		struct setup_facts *f)
 {
-	struct setup_facts f = { 0 };
 	char *yaml = setup_yaml(&o->w), path[SETUP_ARG];
 	struct bl_err err;
 	int rc;
@@ -363,18 +435,17 @@ static int plan(struct setup_opts *o, struct setup_journal *j, struct setup_step
 	o->w.ours = written(j, path);
 	rc = yaml ? check_yaml(yaml, &err) : bl_fail(&err, ENOMEM, "no memory");
 	if (!rc)
-		rc = setup_read(&o->w, NULL, &f, &err);
+		rc = setup_read(&o->w, NULL, f, &err);
 	if (!rc) {
-		char *now = setup_file_text(path);
+		char *now = setup_file_text(path, SETUP_FILE_MAX, NULL);
 
-		rc = setup_plan(&o->w, yaml, &f, steps, &err);
+		rc = setup_plan(&o->w, yaml, f, steps, &err);
 		if (rc == -EEXIST && now && !cli.json)
 			setup_diff(now, yaml, stderr);
 		free(now);
 	}
 	if (rc)
 		cli_fail("%s", err.text);
-	setup_facts_free(&f);
 	free(yaml);
 	return rc != 0;
 }
@@ -384,19 +455,27 @@ int setup_run(struct setup_opts *o)
 	struct report report = { .steps = json_array() };
 	bool changes = !o->dry && !o->print;
 	struct setup_steps steps = { 0 };
+	struct setup_facts f = { 0 };
 	struct setup_journal j;
 	struct bl_err err;
 	size_t k;
-	int rc = setup_journal_read(&j, &o->w, o->state, changes, &err);
+	int rc = setup_journal_read(&j, &o->w, o->state, changes ? SETUP_CHANGE : SETUP_LOOK, &err);
 
 	if (rc)
 		cli_fail("%s", err.text);
 	if (!rc && o->learn)
 		rc = learn(o);
 	if (!rc)
-		rc = plan(o, &j, &steps);
+		rc = plan(o, &j, &steps, &f);
 	if (!rc && o->print) {
-		rc = setup_print(&o->w, o->print, o->print_to);
+		const struct setup_output output = { .w = &o->w,
+						     .f = &f,
+						     .plan = &steps,
+						     .j = &j,
+						     .how = o->print,
+						     .dir = o->print_to };
+
+		rc = setup_print(&output);
 	} else if (!rc) {
 		for (k = 0; k < steps.n && o->dry; k++)
 			if (!setup_is_kept(&steps.v[k]))
@@ -406,8 +485,9 @@ int setup_run(struct setup_opts *o)
 		if (!rc)
 			show_file(&steps);
 		if (!rc)
-			show_result(o, &report);
+			show_result(o, &f, &report);
 	}
+	setup_facts_free(&f);
 	setup_steps_free(&steps);
 	setup_journal_close(&j);
 	json_decref(report.steps);

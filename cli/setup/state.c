@@ -11,10 +11,14 @@
 #define FORWARDING     "/forwarding"
 
 static const char *const kind_names[SETUP_KINDS] = {
-	[SETUP_LINK] = "link",       [SETUP_MTU_MAX] = "mtu_max", [SETUP_UP] = "up",
-	[SETUP_MTU] = "mtu",         [SETUP_BRIDGE] = "bridge",   [SETUP_MASTER] = "master",
-	[SETUP_ADDRESS] = "address", [SETUP_ROUTE] = "route",     [SETUP_NEIGHBOUR] = "neighbour",
-	[SETUP_SYSCTL] = "sysctl",   [SETUP_DIR] = "dir",         [SETUP_FILE] = "file"
+	[SETUP_LINK] = "link",       [SETUP_MTU_MAX] = "mtu_max",
+	[SETUP_LOWER] = "lower",     [SETUP_UNFIT] = "unfit",
+	[SETUP_DOUBT] = "doubt",     [SETUP_OTHER] = "other",
+	[SETUP_UP] = "up",           [SETUP_MTU] = "mtu",
+	[SETUP_BRIDGE] = "bridge",   [SETUP_MASTER] = "master",
+	[SETUP_ADDRESS] = "address", [SETUP_ROUTE] = "route",
+	[SETUP_SYSCTL] = "sysctl",   [SETUP_NEIGHBOUR] = "neighbour",
+	[SETUP_DIR] = "dir",         [SETUP_FILE] = "file",
 };
 
 const char *setup_kind_name(enum setup_kind kind)
@@ -256,6 +260,21 @@ static const char *port_of(const struct setup_facts *f, const char *bridge)
 	return NULL;
 }
 
+/*
+ * A device on top of @dev, which would vanish with it; NULL: none.
+ * @up: one that is up, which would go down with it
+ */
+static const char *device_on(const struct setup_facts *f, const char *dev, bool up)
+{
+	size_t i;
+
+	for (i = 0; i < f->n; i++)
+		if (f->v[i].kind == SETUP_LOWER && !strcmp(f->v[i].value, dev) &&
+		    (!up || setup_same(setup_get(f, SETUP_UP, f->v[i].dev, ""), "up")))
+			return f->v[i].dev;
+	return NULL;
+}
+
 /* Who uses what the step made, so that it has to stay. Returns false if nobody does. */
 static bool is_used(const struct setup_facts *f, const struct setup_steps *s,
 		    const struct setup_step *step, char *why, size_t size)
@@ -274,6 +293,11 @@ static bool is_used(const struct setup_facts *f, const struct setup_steps *s,
 	by = step->kind == SETUP_BRIDGE ? port_of(f, step->dev) : NULL;
 	if (by) {
 		snprintf(why, size, "%s is a port of %s", by, step->dev);
+		return true;
+	}
+	by = device_on(f, step->dev, step->kind == SETUP_UP);
+	if (by) {
+		snprintf(why, size, "%s, which setup did not make, is on top of %s", by, step->dev);
 		return true;
 	}
 	if (master && !setup_find(s, SETUP_MASTER, step->dev, "")) {

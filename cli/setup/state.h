@@ -26,6 +26,10 @@
 enum setup_kind {
 	SETUP_LINK,      /* dev exists; value: its kind, "" for hardware. A fact, never a step */
 	SETUP_MTU_MAX,   /* the greatest MTU of dev. A fact, never a step */
+	SETUP_LOWER,     /* name of the device that dev is on top of. A fact, never a step */
+	SETUP_UNFIT,     /* why no node can run on dev. A fact, never a step */
+	SETUP_DOUBT,     /* why a node on dev needs `accept`. A fact, never a step */
+	SETUP_OTHER,     /* a route by dev that nobody asks for. A fact, never a step */
 	SETUP_UP,        /* "up" or "down" */
 	SETUP_MTU,       /* bytes */
 	SETUP_BRIDGE,    /* dev is a bridge: "bridge" */

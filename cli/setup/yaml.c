@@ -17,11 +17,33 @@ static void put_ip(FILE *f, const char *ip)
 	fprintf(f, strchr(ip, ':') ? ", \"%s\"" : ", %s", ip);
 }
 
-/* The addresses that frames of a host's port may have as their source. */
+/* Whether both addresses of each host behind @dev are known, and there is a host. */
+static bool all_known(const struct setup_want *w, const char *dev)
+{
+	unsigned int k, n = 0;
+
+	for (k = 0; k < w->nhosts; k++) {
+		if (strcmp(w->hosts[k].dev, dev) != 0)
+			continue;
+		if (!w->hosts[k].nip)
+			return false;
+		n++;
+	}
+	return n;
+}
+
+/*
+ * The addresses that frames of a host's port may have as their source. A list without the IP
+ * address of one of its hosts would drop all that this host sends, so the port learns them.
+ */
 static void put_sources(FILE *f, const struct setup_want *w, const char *dev)
 {
 	unsigned int k, i, n = 0;
 
+	if (!all_known(w, dev)) {
+		fputs(", addresses: [learn]", f);
+		return;
+	}
 	fputs(", addresses: [", f);
 	for (k = 0; k < w->nhosts; k++) {
 		if (strcmp(w->hosts[k].dev, dev) != 0)
@@ -30,7 +52,7 @@ static void put_sources(FILE *f, const struct setup_want *w, const char *dev)
 		for (i = 0; i < w->hosts[k].nip; i++)
 			put_ip(f, w->hosts[k].ip[i]);
 	}
-	fputs(n ? "]" : "learn]", f);
+	fputs("]", f);
 }
 
 static void put_switch(FILE *f, const struct setup_want *w)

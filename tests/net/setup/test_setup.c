@@ -256,18 +256,17 @@ RACK_TEST(failure__rolls_back)
 	char *was;
 
 	plug();
-	/* A device on a bridge cannot be a port of it. */
-	on(SW, "ip link add br0 address 02:00:00:00:02:00 type bridge; ip link add link br0 name "
+	/* An interface with a macvlan device on top of it cannot be a port of a bridge. */
+	on(SW, "ip link add br0 address 02:00:00:00:02:00 type bridge; ip link add link eth1 name "
 	       "mv0 type macvlan");
-	on(SW, "ip link set mv0 up; ip link set mv0 down");
 	was = settled(SW);
-	bad("`ip link set mv0 master br0`: ", SW, "switch", "mv0 eth0");
+	bad("`ip link set eth1 master br0`: ", SW, "switch", "eth1 eth0");
 	await(SW, was);
 	/* What was set up before stays. */
 	good(SW, "switch", "eth0 --node-id 7");
 	free(was);
 	was = settled(SW);
-	bad("`ip link set mv0 master br0`: ", SW, "switch", "eth0 mv0 --node-id 8");
+	bad("`ip link set eth1 master br0`: ", SW, "switch", "eth0 eth1 --node-id 8");
 	await(SW, was);
 	good(SW, "switch", "--undo");
 	CHECK(number("done") == 5, "%d steps", number("done"));
@@ -298,6 +297,21 @@ RACK_TEST(failure__journal)
 	bad("setup-sw.jsonl:3 is not a line", SW, "switch", "--undo");
 	on(SW, "sed -i '1s/\"barline_setup\":1/\"barline_setup\":2/' " STATE "/setup-sw.jsonl");
 	bad("of version 2", SW, "switch", "--undo");
+	/* A zero in a line is damage; behind the last line, it is a line that was not finished. */
+	on(SW, "sed '3s/^/\\x00/' " STATE "/keep >" STATE "/setup-sw.jsonl");
+	bad("setup-sw.jsonl:3 is not a line", SW, "switch", "--undo");
+	on(SW, "cp " STATE "/keep " STATE "/setup-sw.jsonl; head -c 4096 /dev/zero >>" STATE "/setu"
+	       "p-sw."
+	       "json"
+	       "l");
+	good(SW, "switch", "--undo --dry-run");
+	CHECK(number("done") == 8, "%d steps", number("done"));
+	/* A long journal is read to its end, and the next setup goes on behind it. */
+	on(SW, "(cat " STATE "/keep; yes '{\"kind\":\"up\",\"dev\":\"lo\",\"arg\":\"\","
+	       "\"before\":\"up\",\"after\":\"up\"}' | head -n 80000) >" STATE "/setup-sw.jsonl");
+	good(SW, "switch", L2 " --mtu 1400");
+	good(SW, "switch", "--undo --dry-run");
+	CHECK(number("done") == 10 && !number("left"), "%d steps", number("done"));
 	/* Settings of an earlier boot are gone; what is there now was made by somebody else. */
 	on(SW, "sed 's/\"boot\":\"[^\"]*\"/\"boot\":\"another\"/' " STATE "/keep >" STATE
 	       "/setup-sw.jsonl; rm " STATE "/keep");

@@ -274,6 +274,8 @@ static void plan__refuses(void **state)
 		{ BL_FWD_L2, EINVAL, "the loopback", SETUP_UP, "eth0", "", "up", "lo" },
 		{ BL_FWD_L2, EINVAL, "not of Ethernet", SETUP_LINK, "eth1", "", "other", "eth1" },
 		{ BL_FWD_L2, EINVAL, "a bridge", SETUP_LINK, "eth1", "", "bridge", "eth1" },
+		{ BL_FWD_L2, EOPNOTSUPP, "eth1 is deaf", SETUP_UNFIT, "eth1", "", "eth1 is deaf",
+		  "eth1" },
 		{ BL_FWD_L2, EINVAL, "MTU of eth0 is 1500 and that of eth1 is 9000", SETUP_MTU,
 		  "eth1", "", "9000", "eth1" },
 		{ BL_FWD_L2, EPERM, "10.1.1.1/24, which would not answer", SETUP_ADDRESS, "eth1",
@@ -308,6 +310,13 @@ static void plan__refuses_two_bridges(void **state)
 	set(&f, SETUP_MASTER, "eth0", "", "br1");
 	set(&f, SETUP_MASTER, "eth1", "", "br2");
 	refuse(&w, &f, EBUSY, "eth1 is a port of br2, not of br1");
+
+	/* A slave of a bond is said to be one, and not to be in the wrong bridge. */
+	w = wants(BL_ROLE_SWITCH, BL_FWD_L2, 2);
+	f = plain();
+	set(&f, SETUP_MASTER, "eth1", "", "bond0");
+	set(&f, SETUP_UNFIT, "eth1", "", "eth1 is a slave");
+	refuse(&w, &f, EOPNOTSUPP, "eth1 is a slave");
 }
 
 static void plan__refuses_wishes_that_contradict(void **state)
@@ -478,10 +487,36 @@ static void undo__what_others_use(void **state)
 		{ SETUP_UP, SETUP_ADDRESS, "br0", "there", "br0 has the address 10.3.0.1/8" },
 		{ SETUP_UP, SETUP_MASTER, "br0", "bond0", "br0 is a port of bond0" },
 	};
+	static const struct {
+		enum setup_kind made;
+		const char *dev, *up;
+		enum setup_undo what;
+	} top[] = {
+		{ SETUP_BRIDGE, "br0", "down", SETUP_UNDO_LEFT },
+		{ SETUP_UP, "br0", "down", SETUP_UNDO_DO },
+		{ SETUP_UP, "br0", "up", SETUP_UNDO_LEFT },
+		{ SETUP_BRIDGE, "br1", "up", SETUP_UNDO_DO },
+	};
 	unsigned int k, mine;
 	char why[200];
 
 	(void)state;
+	for (k = 0; k < ARRAY_SIZE(top); k++) { /* a device on top */
+		const char *after = top[k].made == SETUP_UP ? "up" : "bridge";
+		struct setup_facts f = { 0 };
+		struct setup_steps s = { 0 };
+
+		set(&f, top[k].made, "br0", "", after);
+		set(&f, SETUP_LOWER, "mv0", "", top[k].dev);
+		set(&f, SETUP_UP, "mv0", "", top[k].up);
+		setup_push(&s, top[k].made, "br0", "", top[k].made == SETUP_UP ? "down" : NULL,
+			   after);
+		assert_int_equal(setup_undo_judge(&f, &s, 0, why, sizeof(why)), top[k].what);
+		if (top[k].what == SETUP_UNDO_LEFT)
+			assert_non_null(strstr(why, "mv0"));
+		setup_steps_free(&s);
+		setup_facts_free(&f);
+	}
 	for (k = 0; k < ARRAY_SIZE(t); k++)
 		for (mine = 0; mine < 2; mine++) {
 			const char *after = t[k].made == SETUP_UP ? "up" : "bridge";
