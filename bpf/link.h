@@ -111,18 +111,21 @@ static __always_inline void link_in(const struct bl_link_body *b, __u32 port, __
 }
 
 /*
- * Fills in the link body @b of a beacon that leaves by @port at @now, except @run, @racing and
- * @frames. @bound: of this node's clock, ns
+ * Fills in the link body @b of a beacon that leaves at @now by the port of @link, except @run,
+ * @racing and @frames.
  */
-static __always_inline void link_out(struct bl_link_body *b, const struct bl_link *link, __u64 now,
-				     __u32 bound)
+static __always_inline void link_out(struct bl_link_body *b, const struct bl_link *link, __u64 now)
 {
+	__u32 zero = 0;
+	const struct bl_clock *c = bpf_map_lookup_elem(&clock, &zero);
+	__u64 bound = c ? bl_skew_bound(c, bpf_ktime_get_ns()) : BL_TIME_NONE;
+
 	b->magic = BL_BE32(BL_LINK_MAGIC);
 	b->echo = BL_BE32((__u32)bl_skew_echo(bl_skew_least(link, now)));
 	bl_put48(b->sent, now);
 	b->version = BL_LINK_VERSION;
 	b->reserved = 0;
-	b->bound = BL_BE32(bound);
+	b->bound = BL_BE32(bl_link_sat32(bound));
 	b->overtaken = BL_BE32(link->overtaken);
 	bl_store64(b->tag, 0);
 }

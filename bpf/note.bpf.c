@@ -45,6 +45,7 @@ static __always_inline void write_clock(struct bl_clock *c, const struct bl_cloc
 	c->system_ns = own->system_ns;
 	c->system_error_ns = own->system_error_ns;
 	c->system_stepped_ns = own->system_stepped_ns;
+	c->proven_ns = own->proven_ns;
 	__sync_lock_test_and_set(&fence, 1);
 	BL_WRITE_ONCE(c->seq, own->seq);
 }

@@ -63,8 +63,13 @@ struct bl_clock {
 	__s64 system_ns;         /* CLOCK_TAI less CLOCK_MONOTONIC at the last reading */
 	__u64 system_error_ns;   /* greatest error of @system_ns */
 	__u64 system_stepped_ns; /* CLOCK_MONOTONIC of the last step; 0: none is in doubt */
+	/*
+	 * The part of @bound_ns that neighbours have proven against this clock. Beacons say the
+	 * bound without it (core/order/skew_core.h).
+	 */
+	__u64 proven_ns;
 };
-_Static_assert(sizeof(struct bl_clock) == 152, "ABI");
+_Static_assert(sizeof(struct bl_clock) == 160, "ABI");
 
 /** enum bl_clock_source_kind - where the bound of the system clock comes from (loader/clock/). */
 enum bl_clock_source_kind {

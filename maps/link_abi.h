@@ -97,12 +97,12 @@ enum bl_link_verdict {
 	BL_VERDICT_GOOD, /* within the bounds of both, as far as delays can tell */
 	/*
 	 * At least struct bl_link_view.off_ns further from this node's clock than both bounds
-	 * allow.
+	 * allow, and more than half of all clocks that this node knows say that it is wrong.
 	 */
 	BL_VERDICT_OFF,
-	/* The same, but more than half of this node's neighbours say that its own clock is wrong.
-	 */
+	/* The same, and more than half of all clocks say that this node's own is wrong. */
 	BL_VERDICT_SELF,
+	BL_VERDICT_EITHER, /* the same, and nothing says which of the two is wrong */
 	BL_VERDICT_COUNT
 };
 
@@ -113,7 +113,8 @@ enum bl_link_verdict {
 struct bl_link_view {
 	/*
 	 * The neighbour's clock less this node's lies between these two, ns; BL_DELAY_NONE and
-	 * -BL_DELAY_NONE: there is no bound on this side.
+	 * -BL_DELAY_NONE: there is no bound on this side. @low_ns is above @high_ns if the two
+	 * drift apart: each was true at some moment of the last seconds.
 	 */
 	__s64 low_ns, high_ns;
 	__s64 in_ns;      /* least apparent delay of its beacons; BL_DELAY_NONE: not known */

@@ -35,9 +35,9 @@
  * of destinations, their ages, lengths in byte times; 10: inputs that lag, addresses and quotas of
  * ports, keys of links, pages and sockets of endpoints, their users, sends that are void; 11:
  * frames counted on each link, hooks of interfaces, records and forwarded frames of jumbo frames;
- * 13: steps of the system clock in the clock record.
+ * 13: steps of the system clock in the clock record; 14: what neighbours have proven, in it.
  */
-#define BL_ABI_VERSION 13
+#define BL_ABI_VERSION 14
 
 enum bl_role { BL_ROLE_NONE, BL_ROLE_SWITCH, BL_ROLE_HOST };
 

@@ -199,10 +199,14 @@ struct bl_link_body {
 	 * of the two: two's complement, saturating. BL_ECHO_NONE: none has come of late.
 	 */
 	__be32 echo;
-	__u8 sent[6];     /* bus time at which it was sent, or before that; low 48 bits, ns */
-	__u8 version;     /* BL_LINK_VERSION; others may have other fields behind @magic */
-	__u8 reserved;    /* 0 */
-	__be32 bound;     /* of the sender's clock, ns; 2^32 - 1: at least as much */
+	__u8 sent[6];  /* bus time at which it was sent, or before that; low 48 bits, ns */
+	__u8 version;  /* BL_LINK_VERSION; others may have other fields behind @magic */
+	__u8 reserved; /* 0 */
+	/*
+	 * Of the sender's clock, ns, without what its neighbours have proven against it; 2^32 - 1:
+	 * at least as much
+	 */
+	__be32 bound;
 	__be32 overtaken; /* frames of the receiver that the sender counted as overtaken; as @bound
 			   */
 	__u8 tag[8];      /* of an authenticated link: over beacon and body (core/auth_core.h) */

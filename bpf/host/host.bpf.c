@@ -336,9 +336,9 @@ static long add_sent(__u32 cpu, struct sent_sum *s)
 /**
  * bl_link_say - writes what this host's beacon says of its link, if that is due. Returns whether it
  * is. A function of its own, as bl_auth_seal_skb().
- * @off: offset of struct bl_hdr; @bound: of the clock, ns
+ * @off: offset of struct bl_hdr
  */
-__attribute__((noinline)) int bl_link_say(struct __sk_buff *skb, __u32 off, __u64 now, __u64 bound)
+__attribute__((noinline)) int bl_link_say(struct __sk_buff *skb, __u32 off, __u64 now)
 {
 	struct sent_sum s = { .now = now, .cpu = bpf_get_smp_processor_id() & (BL_LINK_CPUS - 1) };
 	struct bl_link_body b = { 0 };
@@ -351,7 +351,7 @@ __attribute__((noinline)) int bl_link_say(struct __sk_buff *skb, __u32 off, __u6
 	link->said = bl_link_tick(now);
 	s.cpus = cfg->cpus;
 	bpf_loop(BL_LINK_CPUS, add_sent, &s, 0);
-	link_out(&b, link, now, bl_link_sat32(bound));
+	link_out(&b, link, now);
 	b.run = BL_BE16(link->run);
 	b.racing = BL_BE16(bl_link_sat16(s.racing));
 	b.frames = BL_BE32((__u32)s.frames);
@@ -427,7 +427,7 @@ static __always_inline enum bl_reason on_egress_frame(struct __sk_buff *skb, str
 	if (r->f.opcode == BL_OP_BEACON) {
 		fill_segment(0, &f);
 		write_own_state(skb, f.off, r->cfg->tai_offset_s);
-		says = bl_link_say(skb, f.off, now.bus, now.limit - now.bus);
+		says = bl_link_say(skb, f.off, now.bus);
 		if (bl_auth)
 			bl_auth_seal_skb(skb, f.off, now.bus);
 		if (bl_auth && says)

@@ -423,16 +423,11 @@ static __always_inline void say_link(struct bl_link_body *b, __u32 p, __u32 lane
 {
 	const struct bl_sw_lane *from = bpf_map_lookup_elem(&sw_lanes, &lane);
 	const struct bl_link *link = bpf_map_lookup_elem(&link_seen, &p);
-	__u32 zero = 0;
-	const struct bl_sw_cfg *cfg = bpf_map_lookup_elem(&sw_cfg, &zero);
 	__s32 later = (__s32)(c->relay - relay);
-	__u64 limit;
 
-	if (!from || !link || !cfg)
+	if (!from || !link)
 		return;
-	limit = BL_READ_ONCE(from->limit_ns); /* 0: bl_fence wants the clock to be read */
-	link_out(b, link, from->now_ns,
-		 bl_link_sat32(limit ? limit - cfg->ahead_ns - from->now_ns : BL_TIME_NONE));
+	link_out(b, link, from->now_ns);
 	b->racing = 0;
 	b->frames = BL_BE32(later < 0 || metered ? c->frames : c->before);
 	b->run = 0;

@@ -20,22 +20,27 @@ static bool check_clock(const struct finder *to, const char *what, const struct 
 	unsigned long long by = (unsigned long long)(v->off_ns < 0 ? -v->off_ns : v->off_ns) / 1000;
 
 	if (!v->written_ns || bl_mono_ns() - v->written_ns > STALE_NS ||
-	    (v->verdict != BL_VERDICT_OFF && v->verdict != BL_VERDICT_SELF))
+	    (v->verdict != BL_VERDICT_OFF && v->verdict != BL_VERDICT_SELF &&
+	     v->verdict != BL_VERDICT_EITHER))
 		return true;
 	if (v->verdict == BL_VERDICT_SELF)
 		found(to, FOUND_FAIL, what,
 		      "check what disciplines the clock of this machine (ptp4l, phc2sys, chrony)",
 		      "this node's clock is wrong: that of node %u is at least %llu us %s it "
-		      "beyond "
+		      "beyond the bounds of both, and most neighbours agree",
+		      l->node, by, way);
+	else if (v->verdict == BL_VERDICT_OFF)
+		found(to, FOUND_FAIL, what,
+		      "check what disciplines the clock of that machine (ptp4l, phc2sys, chrony)",
+		      "the clock of node %u is wrong: it is at least %llu us %s this node's beyond "
 		      "the bounds of both, and most neighbours agree",
 		      l->node, by, way);
 	else
 		found(to, FOUND_FAIL, what,
-		      "check what disciplines the clock of that machine (ptp4l, phc2sys, chrony), "
-		      "and of this one",
+		      "see `barline show links` of that node, which may have more neighbours, and "
+		      "check what disciplines the two clocks (ptp4l, phc2sys, chrony)",
 		      "the clock of node %u is at least %llu us %s this node's beyond the bounds "
-		      "of "
-		      "both",
+		      "of both: one of the two is wrong",
 		      l->node, by, way);
 	return false;
 }

@@ -19,7 +19,8 @@
 static const char *const verdicts[BL_VERDICT_COUNT] = { [BL_VERDICT_NONE] = "unknown",
 							[BL_VERDICT_GOOD] = "good",
 							[BL_VERDICT_OFF] = "off",
-							[BL_VERDICT_SELF] = "self" };
+							[BL_VERDICT_SELF] = "self",
+							[BL_VERDICT_EITHER] = "either" };
 
 /* A time that may be unknown. */
 static json_t *ns_or_null(int64_t ns)
@@ -120,8 +121,11 @@ int cmd_show_links(int argc, char **argv)
 		    "counted of this node's frames. IN and OUT are the least delays of beacons "
 		    "from "
 		    "and to the neighbour, by the clocks of both; the neighbour's clock less this "
-		    "node's lies between FROM and TO. CLOCK: good, off (further apart than BOUNDS, "
-		    "what both clocks may be off), self (this node's own clock is the wrong one), "
-		    "or unknown.",
+		    "node's lies between FROM and TO. If they drift apart, FROM is greater than "
+		    "TO; "
+		    "each was true at some moment of the last seconds. CLOCK: good, off (further "
+		    "from this node's than BOUNDS, what both clocks may be off), self (the same, "
+		    "and it is this node's own that is wrong), either (the same, and it is not "
+		    "known which of the two is wrong), or unknown.",
 		    "links", collect_links, cols, "no links");
 }

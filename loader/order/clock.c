@@ -111,6 +111,7 @@ static void publish_record(struct bl_clock_keeper *k)
 	c->system_ns = own->system_ns;
 	c->system_error_ns = own->system_error_ns;
 	c->system_stepped_ns = own->system_stepped_ns;
+	c->proven_ns = own->proven_ns;
 	atomic_thread_fence(memory_order_seq_cst);
 	own->seq = (own->seq | 1) + 1;
 	BL_WRITE_ONCE(c->seq, own->seq);
@@ -325,7 +326,8 @@ static bool is_void(enum bl_clock_state s)
 static void judge_record(struct bl_clock_keeper *k, const struct reading *r, int64_t error)
 {
 	struct bl_clock *c = &k->own;
-	uint64_t max = k->max_bound_us * 1000ULL, base, full, lasts;
+	uint64_t max = k->max_bound_us * 1000ULL, proven = atomic_load(&k->proven_ns), base, full,
+		 lasts;
 
 	c->source = k->source;
 	c->max_bound_ns = max;
@@ -333,11 +335,11 @@ static void judge_record(struct bl_clock_keeper *k, const struct reading *r, int
 	c->tai_offset_s = k->tai_offset_s;
 	c->drift_ppb = drift_of(k) + bl_rate_ppb(c->seg[1].rate);
 	c->source_ns = bl_clock_hold_bound(&k->hold, r->mono, BL_CLOCK_DRIFT_PPB);
-	base = bl_max64(k->bound_us * 1000ULL, c->source_ns) + r->width / 2 +
-	       atomic_load(&k->proven_ns);
+	base = bl_max64(k->bound_us * 1000ULL, c->source_ns) + r->width / 2 + proven;
 	k->ahead_ns = (uint64_t)llabs(error);
 	full = base + k->ahead_ns;
 	c->bound_ns = full < BL_CLOCK_BOUND_MAX_NS ? full : BL_CLOCK_BOUND_MAX_NS;
+	c->proven_ns = full < BL_CLOCK_BOUND_MAX_NS ? proven : 0;
 	c->state = !k->hold.ever ? BL_CLOCK_NEVER
 		   : base > max  ? BL_CLOCK_TOO_WIDE
 		   : full > max  ? BL_CLOCK_STEERING
@@ -422,7 +424,7 @@ static void steer_trusted(struct bl_clock_keeper *k)
 	struct bl_clock_seg next;
 	struct timex tx = {};
 	struct reading r;
-	uint64_t bound;
+	uint64_t bound, proven;
 	int64_t error;
 	bool step;
 	int tries;
@@ -453,9 +455,10 @@ static void steer_trusted(struct bl_clock_keeper *k)
 		c->void_after_ns = void_after_ns(k, r.mono);
 		c->drift_ppb = BL_CLOCK_DRIFT_PPB + bl_rate_ppb(next.rate);
 		c->as_of_ns = r.mono;
-		bound = k->bound_us * 1000ULL + r.width / 2 + (uint64_t)llabs(error) +
-			atomic_load(&k->proven_ns);
+		proven = atomic_load(&k->proven_ns);
+		bound = k->bound_us * 1000ULL + r.width / 2 + (uint64_t)llabs(error) + proven;
 		c->bound_ns = bound < BL_CLOCK_BOUND_MAX_NS ? bound : BL_CLOCK_BOUND_MAX_NS;
+		c->proven_ns = bound < BL_CLOCK_BOUND_MAX_NS ? proven : 0;
 		if (!step) {
 			c->source_as_of_ns = r.mono;
 			c->tai_offset_s = tx.tai;

@@ -97,6 +97,12 @@ static long long us(int64_t ns)
 static void say_clock(const struct bl_link_watch *w, const char *ifname,
 		      const struct bl_check_port *p)
 {
+	static const char *const who[BL_VERDICT_COUNT] = {
+		[BL_VERDICT_OFF] = "that clock is the wrong one; check what disciplines it",
+		[BL_VERDICT_SELF] = "this node's own is the wrong one; check what disciplines it",
+		[BL_VERDICT_EITHER] = "one of the two is wrong; check what disciplines them, and "
+				      "see `barline show links` of that node",
+	};
 	const char *name = w->node->meta.name;
 
 	if (p->began)
@@ -104,8 +110,7 @@ static void say_clock(const struct bl_link_watch *w, const char *ifname,
 		       "%s: node %u on %s: its clock is at least %lld us %s this node's beyond the "
 		       "bounds of both; %s",
 		       name, p->node, ifname, us(p->off), p->off > 0 ? "ahead of" : "behind",
-		       p->verdict == BL_VERDICT_SELF ? "this node's own is the wrong one"
-						     : "check what disciplines the two clocks");
+		       who[p->verdict]);
 	if (p->ended)
 		bl_log(BL_LOG_INFO, "%s: node %u on %s: its clock and this node's agree again",
 		       name, p->node, ifname);
@@ -188,7 +193,7 @@ static int on_sample(sd_event_source *src, uint64_t usec, void *ctx)
 		take_sample(w, port, bus);
 		most = port + 1 > most ? port + 1 : most;
 	}
-	bl_check_step(&w->check, w->sample, most, bl_clock_bound(n->clock.shared, mono),
+	bl_check_step(&w->check, w->sample, most, bl_skew_bound(n->clock.shared, mono),
 		      n->cfg.role == BL_ROLE_HOST, now_s);
 	own = bl_check_most(w->check.own);
 	atomic_store(&n->clock.proven_ns, w->check.proven);
@@ -201,9 +206,14 @@ static int on_sample(sd_event_source *src, uint64_t usec, void *ctx)
 	}
 	if (!was && w->check.proven)
 		bl_log(BL_LOG_WARN,
-		       "%s: this node's clock is wrong: its neighbours prove an error of up to "
-		       "%lld "
-		       "us beyond its bound, which is widened by that",
+		       w->check.votes > 2 ? "%s: this node's clock is wrong: its neighbours prove "
+					    "an error of "
+					    "up to %lld us beyond its bound, which is widened by "
+					    "that"
+					  : "%s: this node's clock or its only neighbour's is "
+					    "wrong: its own "
+					    "bound is widened by the %lld us that its error may be "
+					    "beyond it",
 		       n->meta.name, us((int64_t)w->check.proven));
 	if (was && !w->check.proven)
 		bl_log(BL_LOG_INFO, "%s: nothing is proven against this node's clock any more",

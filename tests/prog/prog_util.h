@@ -388,6 +388,9 @@ static __u64 bus_now;
 
 static const struct bpf_map *clock_map; /* the clock record that clock_at() has set; NULL: none */
 
+/* What neighbours have proven against the clock is in its bound, and not in what beacons say. */
+#define PROVEN 17000ULL
+
 /* Makes bus time stand still at @bus, ns. */
 MAYBE_UNUSED static void clock_at(const struct bpf_map *clock, __u64 bus)
 {
@@ -396,7 +399,8 @@ MAYBE_UNUSED static void clock_at(const struct bpf_map *clock, __u64 bus)
 			      .seg = { s, s },
 			      .as_of_ns = s.mono_ns,
 			      .void_after_ns = ~0ULL,
-			      .bound_ns = BOUND };
+			      .bound_ns = BOUND,
+			      .proven_ns = PROVEN };
 
 	map_put(clock, 0, &c);
 	bus_now = bus;

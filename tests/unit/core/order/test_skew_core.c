@@ -40,6 +40,11 @@ static void bl_skew_add__window(void **state)
 	assert_int_equal(bl_skew_least(&l, t + BUCKET), 7);
 	assert_int_equal(bl_skew_least(&l, t + 2 * BUCKET - 1), 7);
 	assert_int_equal(bl_skew_least(&l, t + 2 * BUCKET), NONE);
+	/* a bucket that another CPU has begun since the clock was read, or before it was set back
+	 */
+	assert_int_equal(bl_skew_least(&l, t - 1), 3);
+	assert_int_equal(bl_skew_least(&l, t - BUCKET + 1), 3);
+	assert_int_equal(bl_skew_least(&l, t - BUCKET), NONE);
 }
 
 static void bl_skew_echo__edges(void **state)
@@ -87,10 +92,13 @@ static void bl_skew_interval__edges(void **state)
 		{ -101, NONE, 60, 40, 101, BL_SKEW_MAX, 1, 1 },
 		{ NONE, -101, 60, 40, -BL_SKEW_MAX, -101, -1, 1 },
 		{ NONE, NONE, 60, 40, -BL_SKEW_MAX, BL_SKEW_MAX, 0, 0 },
-		{ -101, 100, 60, 40, 101, 100, 0, 0 }, /* a clock moved within the window */
-		{ -900, -900, UINT64_MAX, 40, 900, -900, 0, 0 },
+		{ -101, 100, 60, 40, 101, 100, 1, 1 }, /* a clock moved within the window */
+		{ 101, -100, 60, 40, -101, -100, 0, 1 },
+		{ 101, -101, 60, 40, -101, -101, -1, 1 },
+		{ -95, 90, 60, 40, 95, 90, 0, 1 },
+		{ -900, -900, UINT64_MAX, 40, 900, -900, 0, 1 },
 		{ -900, 900, UINT64_MAX, UINT64_MAX, 900, 900, 0, 1 },
-		{ INT64_MIN, 900, 5, 5, BL_SKEW_MAX, 900, 0, 0 },
+		{ INT64_MIN, 900, 5, 5, BL_SKEW_MAX, 900, BL_SKEW_MAX - 10, 1 },
 	};
 	size_t i;
 
@@ -119,7 +127,7 @@ static void bl_skew_judge__switch(void **state)
 	struct bl_skew_self s;
 
 	(void)state;
-	bl_skew_judge(v, 4, 50, 0, &s);
+	bl_skew_judge(v, 4, 50, 0, 0, &s);
 	assert_int_equal(s.votes, 5);
 	assert_int_equal(s.agree, 4);
 	assert_int_equal(s.wrong, 0);
@@ -140,7 +148,7 @@ static void bl_skew_judge__self(void **state)
 
 	(void)state;
 	for (k = 0; k < 2; k++) {
-		bl_skew_judge(v, 3, 50, k, &s);
+		bl_skew_judge(v, 3, 50, k, 0, &s);
 		assert_int_equal(s.votes, 4);
 		assert_int_equal(s.agree, 3);
 		assert_int_equal(s.wrong, 1);
@@ -160,12 +168,17 @@ static void bl_skew_judge__half(void **state)
 	struct bl_skew_self s;
 
 	(void)state;
-	bl_skew_judge(v, 3, 50, 0, &s);
+	bl_skew_judge(v, 3, 50, 0, 0, &s);
 	assert_int_equal(s.votes, 4);
 	assert_int_equal(s.agree, 3);
 	assert_int_equal(s.wrong, 1);
 	assert_int_equal(s.proven, 1010);
 	assert_true(!v[0].wrong && !v[1].wrong && !v[2].wrong);
+	/* nor a neighbour */
+	v[0] = at(0, 10, 50);
+	bl_skew_judge(v, 3, 50, 0, 0, &s);
+	assert_int_equal(s.wrong, 0);
+	assert_true(!v[0].wrong && v[1].wrong && !v[2].wrong);
 }
 
 /* One liar, or two that differ, change nothing at a switch with an honest majority. */
@@ -194,7 +207,7 @@ static void bl_skew_judge__liars(void **state)
 					.bound = i & 4 ? 0 : (uint32_t)rnd64(&r)
 				};
 		}
-		bl_skew_judge(v, (uint32_t)n, 100, 0, &s);
+		bl_skew_judge(v, (uint32_t)n, 100, 0, 0, &s);
 		assert_int_equal(s.wrong, 0);
 		assert_int_equal(s.proven, 0);
 		for (k = liars; k < n; k++)
@@ -204,6 +217,119 @@ static void bl_skew_judge__liars(void **state)
 	}
 }
 
+#define MOMENTS 8 /* of the last seconds */
+
+/*
+ * What this node finds out of a neighbour whose error is @e at these moments, while its own is
+ * @own; both in ns.
+ */
+static struct bl_skew_vote over_time(struct rnd *r, const int64_t *e, const int64_t *own,
+				     uint64_t bound)
+{
+	struct bl_skew_vote v = { .in = NONE, .out = NONE, .bound = bound };
+	int64_t in = (int64_t)(rnd64(r) % 100), out = (int64_t)(rnd64(r) % 100);
+	int i;
+
+	for (i = 0; i < MOMENTS; i++) {
+		int64_t queue = rnd64(r) % 3 ? 0 : (int64_t)(rnd64(r) % 1000), o = e[i] - own[i];
+
+		v.in = in + queue - o < v.in ? in + queue - o : v.in;
+		v.out = out + queue + o < v.out ? out + queue + o : v.out;
+	}
+	return v;
+}
+
+/* An error that goes from anywhere to anywhere within +-@most, at a constant rate or at random. */
+static void walk(struct rnd *r, int64_t *e, int64_t most)
+{
+	uint64_t span = 2 * (uint64_t)most + 1;
+	int64_t from = (int64_t)(rnd64(r) % span) - most, to = (int64_t)(rnd64(r) % span) - most;
+	uint64_t how = rnd64(r);
+	int i;
+
+	for (i = 0; i < MOMENTS; i++)
+		e[i] = how & 1 ? (int64_t)(rnd64(r) % span) - most
+			       : from + (to - from) * i / (MOMENTS - 1);
+}
+
+/*
+ * Clocks move within their bounds, and those of fewer than half anyhow. Whoever is right is never
+ * taken to be wrong, be it this node or a neighbour, by a node that is right or wrong; and a node
+ * that finds itself wrong knows all of its error.
+ */
+static void bl_skew_judge__moving(void **state)
+{
+	struct rnd r = rnd_seeded("skew moving");
+	struct bl_skew_vote v[9];
+	struct bl_skew_self s;
+	int64_t own[MOMENTS], e[9][MOMENTS];
+	int i, k, j, found = 0, named = 0;
+
+	(void)state;
+	for (i = 0; i < 40000; i++) {
+		int n = 2 + (int)(rnd64(&r) % 8), self = i & 1;
+		/* with this node; fewer than half */
+		int liars = (int)(rnd64(&r) % (uint64_t)((n + 2) / 2)), first = liars - self;
+		int64_t least = 1LL << 40, most = -least, far = 0;
+		int64_t wild = 1LL << (8 + rnd64(&r) % 8);
+
+		if (first < 0)
+			first = self = 0;
+		walk(&r, own, self ? wild : 100);
+		for (j = 0; j < MOMENTS; j++) {
+			least = own[j] < least ? own[j] : least;
+			most = own[j] > most ? own[j] : most;
+			far = llabs(own[j]) > far ? llabs(own[j]) : far;
+		}
+		for (k = 0; k < n; k++) {
+			walk(&r, e[k], k < first ? wild : 50);
+			v[k] = over_time(&r, e[k], own, 50);
+		}
+		bl_skew_judge(v, (uint32_t)n, 100, 0, (uint64_t)(most - least), &s);
+		for (k = first; k < n; k++) {
+			assert_false(v[k].wrong);
+			assert_true(self || !v[k].off);
+		}
+		for (k = 0; k < first; k++)
+			named += (int)v[k].wrong;
+		if (!self)
+			assert_int_equal(s.wrong, 0);
+		found += (int)s.wrong;
+		assert_true(!s.wrong || 100 + (int64_t)s.proven >= far);
+	}
+	assert_true(found > 1000 && named > 1000);
+}
+
+/* Two clocks that drift apart: both ends are true, each of its moment. */
+static void bl_skew_judge__drifting(void **state)
+{
+	/* 20 us each way, own clock 100 ppm slow: 400 us in four seconds */
+	struct bl_skew_vote v[3] = { { .in = -980, .out = 620, .bound = 50 },
+				     { .in = -980, .out = 620, .bound = 50 },
+				     { .in = -980, .out = 620, .bound = 50 } };
+	struct bl_skew_self s;
+
+	(void)state;
+	bl_skew_judge(v, 3, 50, 0, 400, &s);
+	assert_true(v[0].low == 980 && v[0].high == 620 && v[0].off == 880 && v[0].counts);
+	assert_int_equal(s.off, 3);
+	assert_int_equal(s.wrong, 1);
+	assert_int_equal(s.proven, 980 + 50 + 400 - 50);
+	assert_true(!v[0].wrong && !v[1].wrong && !v[2].wrong);
+	/* one of three drifts */
+	v[0] = v[1] = at(0, 20, 50);
+	bl_skew_judge(v, 3, 50, 0, 0, &s);
+	assert_int_equal(s.off, 1);
+	assert_int_equal(s.wrong, 0);
+	assert_true(!v[0].wrong && !v[1].wrong && v[2].wrong);
+	/* two of them do: a tie, in which nobody is known to be wrong */
+	v[1] = v[2];
+	bl_skew_judge(v, 3, 50, 0, 0, &s);
+	assert_int_equal(s.off, 2);
+	assert_int_equal(s.wrong, 0);
+	assert_true(!v[0].wrong && !v[1].wrong && !v[2].wrong);
+}
+
 /* A node with one neighbour: nobody can say who is wrong. A host takes it to be itself. */
 static void bl_skew_judge__one_neighbour(void **state)
 {
@@ -211,34 +337,34 @@ static void bl_skew_judge__one_neighbour(void **state)
 	struct bl_skew_self s;
 
 	(void)state;
-	bl_skew_judge(v, 2, 50, 0, &s);
+	bl_skew_judge(v, 2, 50, 0, 0, &s);
 	assert_int_equal(s.votes, 2);
 	assert_int_equal(s.wrong, 0);
 	assert_int_equal(v[0].wrong, 0);
 	assert_int_equal(v[0].off, 890);
-	bl_skew_judge(v, 2, 50, 1, &s);
+	bl_skew_judge(v, 2, 50, 1, 0, &s);
 	assert_int_equal(s.wrong, 1);
 	assert_int_equal(v[0].wrong, 0);
 	assert_int_equal(s.proven, 1010); /* with its bound: 1060 = 1000 + 10 + 50 */
 	/* on the one side only, as long as nothing says more */
 	v[0].out = NONE;
-	bl_skew_judge(v, 1, 50, 1, &s);
+	bl_skew_judge(v, 1, 50, 1, 0, &s);
 	assert_int_equal(s.proven, 890);
 	v[0] = at(-1000, 10, 50);
 	v[0].in = NONE;
-	bl_skew_judge(v, 1, 50, 1, &s);
+	bl_skew_judge(v, 1, 50, 1, 0, &s);
 	assert_int_equal(s.proven, 890);
 	/* within the bounds */
 	v[0] = at(90, 10, 50);
-	bl_skew_judge(v, 1, 50, 1, &s);
+	bl_skew_judge(v, 1, 50, 1, 0, &s);
 	assert_int_equal(s.wrong, 0);
 	assert_int_equal(s.agree, 2);
 	/* nobody has said anything */
 	v[0] = (struct bl_skew_vote){ .in = NONE, .out = NONE };
-	bl_skew_judge(v, 1, 50, 1, &s);
+	bl_skew_judge(v, 1, 50, 1, 0, &s);
 	assert_int_equal(s.votes, 1);
 	assert_int_equal(s.wrong, 0);
-	bl_skew_judge(v, 0, 50, 1, &s);
+	bl_skew_judge(v, 0, 50, 1, 0, &s);
 	assert_int_equal(s.votes, 1);
 	assert_int_equal(s.agree, 1);
 }
@@ -253,6 +379,8 @@ int main(void)
 		cmocka_unit_test(bl_skew_judge__self),
 		cmocka_unit_test(bl_skew_judge__half),
 		cmocka_unit_test(bl_skew_judge__liars),
+		cmocka_unit_test(bl_skew_judge__moving),
+		cmocka_unit_test(bl_skew_judge__drifting),
 		cmocka_unit_test(bl_skew_judge__one_neighbour),
 	};
 

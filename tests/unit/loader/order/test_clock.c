@@ -11,7 +11,7 @@
 #include <stdatomic.h>
 #include <sys/timex.h>
 
-#include "core/clock_core.h"
+#include "core/order/skew_core.h"
 #include "loader/order/clock.h"
 #include "loader/order/note.h"
 
@@ -420,9 +420,13 @@ static void steer__proven_error(void **state)
 	atomic_store(&keeper.proven_ns, 1000000);
 	tick();
 	assert_int_equal(record.bound_ns, BOUND_NS + WIDTH / 2 + 1000000);
+	assert_int_equal(record.proven_ns, 1000000);
+	/* beacons say the bound without it */
+	assert_int_equal(bl_skew_bound(&record, record.as_of_ns), BOUND_NS + WIDTH / 2);
 	atomic_store(&keeper.proven_ns, 0);
 	tick();
 	assert_int_equal(record.bound_ns, BOUND_NS + WIDTH / 2);
+	assert_int_equal(record.proven_ns, 0);
 }
 
 /* A host's record cannot be written through the mapping: each update goes through the program. */
