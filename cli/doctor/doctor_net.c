@@ -11,7 +11,7 @@
  */
 #include <arpa/inet.h>
 #include <bpf/bpf.h>
-#include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <net/if.h>
 #include <stdio.h>
@@ -28,18 +28,19 @@
 #include "cli/doctor/doctor.h"
 #include "cli/doctor/finding.h"
 #include "cli/util/read.h"
+#include "loader/load/lower.h"
 #include "loader/load/pin.h"
 #include "loader/load/sysfs.h"
 #include "maps/hold_abi.h"
 
-#define NAMES_MAX       8
 #define BRIDGE_FORWARDS "3" /* BR_STATE_FORWARDING */
 #define SEE_DEPLOY      "; docs/deploy.md has the steps"
 
 /** struct names - interfaces by which the traffic of one NIC may go. */
 struct names {
-	char v[NAMES_MAX][IFNAMSIZ];
-	unsigned int n;
+	char (*v)[IFNAMSIZ]; /* the NIC, perhaps bl0, then what is stacked on the NIC */
+	unsigned int n, own; /* @own: the first of them, which are the NIC and bl0 */
+	unsigned int room;
 };
 
 /** struct met - the neighbours of one NIC. */
@@ -56,10 +57,23 @@ struct place {
 	int sys; /* sysfs of this network namespace */
 };
 
+/* Without memory a name is left out. */
 static void add_name(struct names *to, const char *name)
 {
-	if (to->n < NAMES_MAX)
-		snprintf(to->v[to->n++], IFNAMSIZ, "%s", name);
+	unsigned int room = to->room ? 2 * to->room : 8;
+	void *v = to->n < to->room ? to->v : reallocarray(to->v, room, sizeof(*to->v));
+
+	if (!v)
+		return;
+	if (to->n == to->room)
+		to->room = room;
+	to->v = v;
+	snprintf(to->v[to->n++], IFNAMSIZ, "%s", name);
+}
+
+static void add_above(const struct nl_link *up, void *ctx)
+{
+	add_name(ctx, up->name);
 }
 
 /* The name of bl0, whose other end the programs know; "" without admission. */
@@ -78,25 +92,14 @@ static void find_bl0(const struct place *p, const struct bl_node_ref *ref, char 
 		*name = '\0';
 }
 
-/* The NIC, what is stacked on it (VLAN devices, a bond, a bridge), and bl0. */
+/* The NIC, bl0, and what endpoints may send by on top of the NIC. */
 static void find_names(const struct place *p, const char *bl0, struct names *to)
 {
-	char path[64];
-	struct dirent *e;
-	DIR *d;
-	int fd;
-
 	add_name(to, p->name);
 	if (*bl0)
 		add_name(to, bl0);
-	snprintf(path, sizeof(path), "class/net/%s", p->name);
-	fd = openat(p->sys, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	d = fd < 0 ? NULL : fdopendir(fd);
-	while (d && (e = readdir(d)))
-		if (!strncmp(e->d_name, "upper_", 6))
-			add_name(to, e->d_name + 6);
-	if (d)
-		closedir(d);
+	to->own = to->n;
+	bl_lower_above((int)p->ifindex, add_above, to);
 }
 
 static bool is_in(const struct names *names, const char *name)
@@ -177,15 +180,22 @@ static void meet(const struct nl_neighbour *n, void *ctx)
 		addr_text(n->ip, m->first, sizeof(m->first));
 }
 
-static struct met meet_all(const struct place *p)
+/* The neighbours on the first @n of @names. */
+static struct met meet_all(const struct names *names, unsigned int n)
 {
 	struct met m = { 0 };
 	struct nl nl;
+	unsigned int k;
+	int ifindex;
 
-	if (!nl_open(&nl)) {
-		nl_neigh_each(&nl, (int)p->ifindex, meet, &m);
-		nl_close(&nl);
+	if (nl_open(&nl))
+		return m;
+	for (k = 0; k < n; k++) {
+		ifindex = (int)if_nametoindex(names->v[k]);
+		if (ifindex)
+			nl_neigh_each(&nl, ifindex, meet, &m);
 	}
+	nl_close(&nl);
 	return m;
 }
 
@@ -246,27 +256,49 @@ static void check_rp_filter(const struct place *p, const char *bl0)
 		      bl0);
 }
 
-static void check_host(const struct place *p, const char *bl0, const struct names *names)
+/*
+ * Reports that endpoints get no address. Returns whether they get one. @with: number of the first
+ * interface that has one
+ */
+static bool check_address(const struct place *p, const struct names *names, unsigned int *with)
 {
+	struct bl_iface nic;
 	struct bl_err err;
-	struct met m;
 	uint8_t addr[16];
 	char cure[160];
 	unsigned int k;
 
-	if (!check_carrier(p, flags_of(p), FOUND_FAIL))
-		return;
-	check_rp_filter(p, bl0);
-	for (k = 0; k < names->n && bl_iface_addr(names->v[k], 0, addr, &err); k++)
+	for (k = 0; k < names->n && bl_iface_addr(names->v[k], 0, addr, NULL); k++)
 		;
+	*with = k;
 	if (k == names->n) {
 		snprintf(cure, sizeof(cure), "`ip address add ADDRESS/LENGTH dev %s`%s", p->name,
 			 SEE_DEPLOY);
 		found(p->to, FOUND_FAIL, p->what, cure,
 		      "the interface has no IP address that other machines can use: nothing is "
 		      "sent or received");
-		return;
+		return false;
 	}
+	if (k >= names->own && !bl_iface_get(&nic, p->name, NULL) &&
+	    bl_lower_addr(&nic, 0, addr, &nic.mtu, &err) == -ENOTUNIQ) {
+		found(p->to, FOUND_FAIL, p->what, "do what the sentence says",
+		      "processes get no address: %s", err.text);
+		return false;
+	}
+	return true;
+}
+
+static void check_host(const struct place *p, const char *bl0, const struct names *names)
+{
+	struct met m;
+	char cure[160];
+	unsigned int with;
+
+	if (!check_carrier(p, flags_of(p), FOUND_FAIL))
+		return;
+	check_rp_filter(p, bl0);
+	if (!check_address(p, names, &with))
+		return;
 	if (!has_route(names, AF_INET) && !has_route(names, AF_INET6)) {
 		snprintf(cure, sizeof(cure), "`ip route add NETWORK via ROUTER dev %s`%s", p->name,
 			 SEE_DEPLOY);
@@ -274,7 +306,8 @@ static void check_host(const struct place *p, const char *bl0, const struct name
 		      "no route leaves by the interface: no other machine is reached");
 		return;
 	}
-	m = meet_all(p);
+	/* What is stacked on a NIC that has an address of its own is for something else. */
+	m = meet_all(names, with < names->own ? names->own : names->n);
 	if (m.silent)
 		found(p->to, FOUND_WARN, p->what, /* they may be switched off on purpose */
 		      "check that this machine is up and has that address, and that the switch "
@@ -359,6 +392,8 @@ static void check_routed(const struct place *p, bool host)
 	add_name(&names, p->name);
 	v4 = has_route(&names, AF_INET);
 	v6 = has_route(&names, AF_INET6);
+	m = meet_all(&names, names.n);
+	free(names.v);
 	good = (!v4 || check_forwarding(p, 4)) & (!v6 || check_forwarding(p, 6));
 	if (!host)
 		return;
@@ -369,7 +404,6 @@ static void check_routed(const struct place *p, bool host)
 		      "no route leaves by the port: the host behind it is not reached (no_route)");
 		return;
 	}
-	m = meet_all(p);
 	snprintf(cure, sizeof(cure), "`ip neigh replace ADDRESS lladdr MAC nud permanent dev %s`%s",
 		 p->name, SEE_DEPLOY);
 	if (!m.known)
@@ -462,7 +496,8 @@ static void check_nic(struct place *p, const struct bl_node_ref *ref)
 	find_bl0(p, ref, bl0);
 	find_names(p, bl0, &names);
 	check_host(p, bl0, &names);
-	doctor_firewall(p->to, ref, p->what, names.v, names.n);
+	doctor_firewall(p->to, ref, p->what, (const char(*)[IFNAMSIZ])names.v, names.n);
+	free(names.v);
 }
 
 void doctor_net(const struct finder *to, const struct bl_node_ref *ref)

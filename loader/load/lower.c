@@ -360,38 +360,20 @@ static bool is_above(const struct nl_link *up, const struct nl_link *low)
 	return !strcmp(up->kind, "vlan") && !up->lower_away && up->lower == low->ifindex;
 }
 
-/** struct choice - the device whose address endpoints get. */
-struct choice {
-	char name[IFNAMSIZ], other[IFNAMSIZ]; /* @other: another one that has an address */
-	unsigned int n;                       /* devices that have one */
-	uint8_t addr[16];
-};
-
-/* Looks at the devices on top of @low, and on top of those. */
-static void look_above(const struct links *all, const struct nl_link *low, int family, int depth,
-		       struct choice *c)
+/* Calls @fn for the devices on top of @low, and on top of those. */
+static void each_above(const struct links *all, const struct nl_link *low, int depth, nl_link_fn fn,
+		       void *ctx)
 {
-	uint8_t addr[16];
 	unsigned int k;
 
-	for (k = 0; k < all->n && depth < DEPTH; k++) {
-		const struct nl_link *up = &all->v[k];
-
-		if (!is_above(up, low))
-			continue;
-		if (!bl_iface_addr(up->name, family, addr, NULL)) {
-			if (!c->n++) {
-				memcpy(c->addr, addr, sizeof(addr));
-				memcpy(c->name, up->name, sizeof(c->name));
-			} else {
-				memcpy(c->other, up->name, sizeof(c->other));
-			}
+	for (k = 0; k < all->n && depth < DEPTH; k++)
+		if (is_above(&all->v[k], low)) {
+			fn(&all->v[k], ctx);
+			each_above(all, &all->v[k], depth + 1, fn, ctx);
 		}
-		look_above(all, up, family, depth + 1, c);
-	}
 }
 
-static int choose_above(const struct bl_iface *nic, int family, struct choice *c)
+int bl_lower_above(int ifindex, nl_link_fn fn, void *ctx)
 {
 	struct links all = { 0 };
 	struct nl nl;
@@ -405,21 +387,44 @@ static int choose_above(const struct bl_iface *nic, int family, struct choice *c
 	if (!rc && all.failed)
 		rc = -ENOMEM;
 	for (k = 0; k < all.n && !rc; k++)
-		if (all.v[k].ifindex == nic->ifindex)
-			look_above(&all, &all.v[k], family, 0, c);
+		if (all.v[k].ifindex == ifindex)
+			each_above(&all, &all.v[k], 0, fn, ctx);
 	free(all.v);
 	return rc;
+}
+
+/** struct choice - the device whose address endpoints get. */
+struct choice {
+	int family;
+	char name[IFNAMSIZ], other[IFNAMSIZ]; /* @other: another one that has an address */
+	unsigned int n;                       /* devices that have one */
+	uint8_t addr[16];
+};
+
+static void choose(const struct nl_link *up, void *ctx)
+{
+	struct choice *c = ctx;
+	uint8_t addr[16];
+
+	if (bl_iface_addr(up->name, c->family, addr, NULL))
+		return;
+	if (!c->n++) {
+		memcpy(c->addr, addr, sizeof(addr));
+		memcpy(c->name, up->name, sizeof(c->name));
+	} else {
+		memcpy(c->other, up->name, sizeof(c->other));
+	}
 }
 
 int bl_lower_addr(const struct bl_iface *nic, int family, uint8_t addr[16], unsigned int *mtu,
 		  struct bl_err *err)
 {
-	struct choice c = { 0 };
+	struct choice c = { .family = family };
 	struct bl_iface above;
 	int rc = bl_iface_addr(nic->name, family, addr, err);
 
 	/* Without an answer of the kernel the NIC has no address, which @err says already. */
-	if (rc != -EADDRNOTAVAIL || choose_above(nic, family, &c) || !c.n)
+	if (rc != -EADDRNOTAVAIL || bl_lower_above(nic->ifindex, choose, &c) || !c.n)
 		return rc;
 	if (c.n > 1)
 		return bl_fail(err, ENOTUNIQ,

@@ -48,4 +48,11 @@ int bl_lower_check(const struct bl_iface *i, enum bl_role role, struct bl_err *e
 int bl_lower_addr(const struct bl_iface *nic, int family, uint8_t addr[16], unsigned int *mtu,
 		  struct bl_err *err);
 
+/**
+ * bl_lower_above - calls @fn for each device on top of interface @ifindex that the host may send
+ * by, and so on upwards: VLAN devices, and the bridge or bond that the interface is a port of. At
+ * most four on top of each other. Returns 0 or -errno.
+ */
+int bl_lower_above(int ifindex, nl_link_fn fn, void *ctx);
+
 #endif

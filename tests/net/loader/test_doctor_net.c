@@ -71,6 +71,7 @@ __attribute__((format(printf, 2, 3))) static void on(unsigned int i, const char 
 
 #define GOOD_HOST   "an address, a route"
 #define NO_ADDRESS  "has no IP address"
+#define NOT_UNIQUE  "processes get no address: "
 #define NO_ROUTE    "no route leaves"
 #define SILENT      "do not answer ARP"
 #define DOWN        "the interface is down"
@@ -185,6 +186,57 @@ RACK_TEST(host__address_on_its_bridge)
 	look(host);
 	expect(nic, NO_ADDRESS, NULL);
 	expect(nic, GOOD_HOST, "ok");
+	on(host, "ip neigh add 10.9.0.7 nud failed dev br5");
+	look(host);
+	expect(nic, SILENT, "warn");
+	expect(nic, "one is 10.9.0.7", "warn");
+	on(host, "ip address add 10.8.0.1/24 dev %s", nic); /* the bridge is for something else */
+	look(host);
+	expect(nic, SILENT, NULL);
+	expect(nic, GOOD_HOST, "ok");
+}
+
+/* Whether the kernel has VLAN devices; if so, makes two on top of br5 on the host. */
+static bool add_vlans(void)
+{
+	int home = rack_away(host);
+	bool made = !system("ip link add br5.7 link br5 up type vlan id 7") && !system("ip link "
+										       "add br5.8 "
+										       "link br5 "
+										       "up type "
+										       "vlan id 8");
+
+	rack_back(home);
+	return made;
+}
+
+/*
+ * They may be those of a device on top of that one, but only of one, and not of a device whose
+ * address endpoints do not get.
+ */
+RACK_TEST(host__address_further_up)
+{
+	start(false);
+	on(host, "ip -4 address flush dev %s", nic);
+	on(host, "ip -6 address flush dev %s scope global", nic);
+	on(host, "ip link add mv5 link %s up type macvlan", nic);
+	on(host, "ip address add 10.7.0.1/24 dev mv5");
+	look(host);
+	expect(nic, NO_ADDRESS, "FAIL");
+	on(host, "ip link del mv5");
+	on(host, "ip link add br5 up type bridge");
+	on(host, "ip link set %s master br5", nic);
+	if (!add_vlans())
+		return;
+	on(host, "ip address add 10.9.0.1/24 dev br5.7");
+	on(host, "ip neigh add 10.9.0.7 nud failed dev br5.7");
+	look(host);
+	expect(nic, NO_ADDRESS, NULL);
+	expect(nic, SILENT, "warn");
+	on(host, "ip address add 10.8.0.1/24 dev br5.8");
+	look(host);
+	expect(nic, NOT_UNIQUE, "FAIL");
+	expect(nic, SILENT, NULL);
 }
 
 RACK_TEST(switch__l2_needs_its_bridge)
@@ -332,6 +384,7 @@ int main(void)
 		cmocka_unit_test(host__route_of_another_table),
 		cmocka_unit_test(host__facts_of_the_nic),
 		cmocka_unit_test(host__address_on_its_bridge),
+		cmocka_unit_test(host__address_further_up),
 		cmocka_unit_test(switch__l2_needs_its_bridge),
 		cmocka_unit_test(switch__l2_needs_one_bridge),
 		cmocka_unit_test(switch__l2_needs_its_table),
