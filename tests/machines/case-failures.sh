@@ -48,10 +48,10 @@ peers_begin pulled "h1 h3" -n 600 -g 20000 -t 10
 on h2 "kill \$(cat /run/keep.pid)
 	while sleep 1; do true_clock set -o 5000000; done >/run/lie.log 2>&1 &
 	echo \$! >/run/lie.pid"
-wait_on h2 120 "grep -q 'neighbours prove an error' /run/barlined.log"
+wait_on h2 120 "grep -q 'own bound is widened by' /run/barlined.log"
 [ "$(clock_of eth0)$(clock_of eth2)" = goodgood ] ||
 	{ on sw "barline show links"; fail "the clocks of h1 and h3 are not what is wrong"; }
-ok "h2 is told: $(on h2 "grep 'neighbours prove' /run/barlined.log" | tail -n 1)"
+ok "h2 is told: $(on h2 "grep 'own bound is widened by' /run/barlined.log" | tail -n 1)"
 
 # Then it steps the clock further than anybody allows: h2 itself knows, and is void.
 on h2 "kill \$(cat /run/lie.pid); true_clock set -o -40000000"
