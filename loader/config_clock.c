@@ -11,6 +11,18 @@ static const uint32_t kinds[] = { BL_CLOCK_TRUST, BL_CLOCK_KERNEL, BL_CLOCK_PTP4
 				  BL_CLOCK_CLOCKBOUND };
 #define NAMES (sizeof(names) / sizeof(names[0]))
 
+_Static_assert(sizeof(kinds) / sizeof(kinds[0]) == NAMES, "a kind for each name");
+
+const char *bl_clock_source_name(uint32_t kind)
+{
+	size_t k;
+
+	for (k = 0; k < NAMES; k++)
+		if (kinds[k] == kind)
+			return names[k];
+	return "none";
+}
+
 uint32_t bl_clock_source_parse(const char *name)
 {
 	size_t k;

@@ -12,6 +12,9 @@ void bl_config_clock(struct bl_yaml *y, struct bl_node_cfg *cfg);
 /** bl_clock_source_parse - the source of the name @name, or 0: there is none. */
 uint32_t bl_clock_source_parse(const char *name);
 
+/** bl_clock_source_name - the name of the source @kind, or "none": there is no such source. */
+const char *bl_clock_source_name(uint32_t kind);
+
 /** bl_clock_default_source - a daemon reads the kernel unless it was told otherwise. */
 void bl_clock_default_source(struct bl_node_cfg *cfg);
 

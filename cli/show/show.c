@@ -21,6 +21,7 @@
 #include "cli/util/read.h"
 #include "core/clock_core.h"
 #include "core/order/line_core.h"
+#include "loader/config_clock.h"
 #include "maps/host_abi.h"
 
 /* the kernel memory, in bytes, that the maps of one node may use; `show maps` warns above it */
@@ -522,16 +523,6 @@ int cmd_show_drops(int argc, char **argv)
 		    "drops", collect_drops, cols, "nothing dropped, nothing noted");
 }
 
-static const char *clock_source(const struct bl_clock *c)
-{
-	static const char *const names[] = {
-		[BL_CLOCK_TRUST] = "trust", [BL_CLOCK_KERNEL] = "kernel", [BL_CLOCK_PTP4L] = "ptp4l"
-	};
-
-	return c->source < sizeof(names) / sizeof(names[0]) && names[c->source] ? names[c->source]
-										: "none";
-}
-
 /* The name of why the source does not call the clock synchronised, or its sentence. */
 static const char *clock_reason(const struct bl_clock *c, bool sentence)
 {
@@ -574,9 +565,9 @@ static int collect_clock(const struct bl_node_ref *ref, json_t *rows)
 			  (json_int_t)c.drift_ppb, "rate_ppb",
 			  (json_int_t)c.seg[1].rate * 1000000000 / (1 << 30), "tai_offset_s",
 			  (int)c.tai_offset_s, "skew_ns", (json_int_t)c.skew_ns, "source",
-			  clock_source(&c), "state", clock_state(&c, bus != 0), "reason",
-			  clock_reason(&c, false), "why", clock_reason(&c, true), "source_bound_ns",
-			  (json_int_t)c.source_ns, "source_age_ns",
+			  bl_clock_source_name(c.source), "state", clock_state(&c, bus != 0),
+			  "reason", clock_reason(&c, false), "why", clock_reason(&c, true),
+			  "source_bound_ns", (json_int_t)c.source_ns, "source_age_ns",
 			  c.source_as_of_ns ? json_integer((json_int_t)(mono - c.source_as_of_ns))
 					    : json_null(),
 			  "max_bound_ns", (json_int_t)c.max_bound_ns));

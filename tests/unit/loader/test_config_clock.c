@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "loader/clock/source.h"
 #include "loader/config.h"
 #include "loader/config_clock.h"
 #include "maps/clock_abi.h"
@@ -133,6 +134,27 @@ static void bl_clock_source_parse__names(void **state)
 	assert_int_equal(bl_clock_source_parse("kernel "), 0);
 }
 
+/* Each source has a name, by which the file selects it and `show clock` shows it. */
+static void bl_clock_source_name__all(void **state)
+{
+	uint32_t kind, named = 0;
+
+	(void)state;
+	for (kind = 0; kind < 64; kind++) {
+		const char *name = bl_clock_source_name(kind);
+
+		if (!strcmp(name, "none")) {
+			assert_null(bl_clock_source(kind));
+			continue;
+		}
+		assert_int_equal(bl_clock_source_parse(name), kind);
+		named++;
+	}
+	assert_int_equal(named, 4);
+	assert_string_equal(bl_clock_source_name(BL_CLOCK_CLOCKBOUND), "clockbound");
+	assert_int_equal(bl_clock_source_parse("none"), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -140,6 +162,7 @@ int main(void)
 		cmocka_unit_test(clock__ptp4l),
 		cmocka_unit_test(clock__bad),
 		cmocka_unit_test(bl_clock_source_parse__names),
+		cmocka_unit_test(bl_clock_source_name__all),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
