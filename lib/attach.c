@@ -12,6 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/timens.h"
 #include "maps/meta_abi.h"
 #include "attach.h"
 #include "daemon.h"
@@ -193,6 +194,8 @@ int bl_init(struct bl_endpoint **out, const struct bl_options *opt)
 
 	*out = NULL;
 	bl_clear_init_error();
+	if (bl_timens_shifts("monotonic"))
+		return bl_set_error(NULL, ENOTSUP, BL_TIMENS_SENTENCE, "CLOCK_MONOTONIC");
 	opt = opt ? opt : &none;
 	ep = calloc(1, sizeof(*ep));
 	if (!ep)

@@ -106,8 +106,10 @@ struct bl_options {
  *	-EPROTO      library and daemon are of different versions;
  *	-ETIMEDOUT   the daemon has not answered for 5 s;
  *	-ETIME       the host's clock is void;
+ *	-ENOTSUP     this process is in a time namespace that shifts CLOCK_MONOTONIC;
  *	-ENOMEM, or another errno of a system call that failed.
- * bl_strerror(NULL) returns the sentence about a failure. Any thread.
+ * bl_strerror(NULL) returns the sentence about a failure. The process must not change its time
+ * namespace afterwards. Any thread.
  */
 BL_API int bl_init(struct bl_endpoint **ep, const struct bl_options *opt);
 
@@ -177,8 +179,9 @@ struct bl_bus_clock;
  * @c: receives the clock; NULL on failure.
  * @socket_path: the daemon's socket; NULL: that of this network namespace.
  * The record outlives the daemon. Once the host is detached it is void for ever: close it, and open
- * that of the next daemon. Returns 0, or -ENOENT, -EPROTO, -ETIMEDOUT or -ENOMEM as bl_init(), or
- * another -errno. Any thread.
+ * that of the next daemon. The process, and children of fork() that read it, must not change their
+ * time namespace afterwards. Returns 0, or -ENOENT, -EPROTO, -ETIMEDOUT, -ENOTSUP or -ENOMEM as
+ * bl_init(), or another -errno; bl_strerror(NULL) returns the sentence about -ENOTSUP. Any thread.
  */
 BL_API int bl_bus_clock_open(struct bl_bus_clock **c, const char *socket_path);
 

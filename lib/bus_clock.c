@@ -8,10 +8,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/timens.h"
 #include "maps/host_abi.h"
 #include "core/clock_core.h"
 #include "bus_clock.h"
 #include "daemon.h"
+#include "error.h"
 #include "internal.h"
 
 struct bl_bus_clock {
@@ -89,6 +91,9 @@ int bl_bus_clock_open(struct bl_bus_clock **out, const char *socket_path)
 	void *p;
 
 	*out = NULL;
+	bl_clear_init_error();
+	if (bl_timens_shifts("monotonic"))
+		return bl_set_error(NULL, ENOTSUP, BL_TIMENS_SENTENCE, "CLOCK_MONOTONIC");
 	rc = socket_path ? 0 : bl_daemon_path(path, sizeof(path));
 	if (rc)
 		return rc;

@@ -22,6 +22,7 @@
 
 #include "base/log.h"
 #include "base/netns.h"
+#include "base/timens.h"
 #include "core/clock_core.h"
 #include "loader/admission/admission.h"
 #include "loader/admission/bl0.h"
@@ -249,6 +250,8 @@ int bl_node_open(struct bl_node **out, struct bl_server *s, const struct bl_node
 	n->next = s->nodes;
 	s->nodes = n;
 	rc = bl_node_cfg_check(&n->cfg, err);
+	if (!rc && (bl_timens_shifts("monotonic") || bl_timens_shifts("boottime")))
+		rc = bl_fail(err, ENOTSUP, BL_TIMENS_SENTENCE, "CLOCK_MONOTONIC or CLOCK_BOOTTIME");
 	if (!rc)
 		rc = bl_node_xdp_check(cfg, err);
 	if (!rc)

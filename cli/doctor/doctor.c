@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/time.h"
+#include "base/timens.h"
 #include "cli/cmd.h"
 #include "cli/doctor/doctor.h"
 #include "cli/doctor/finding.h"
@@ -338,8 +339,16 @@ static void check_nodes(const struct finder *to)
 {
 	struct bl_node_ref *refs = NULL;
 	struct bl_err err;
-	int n = bl_nodes_find(&refs, bl_netns_ino(), &err), i;
+	int n, i;
 
+	if (bl_timens_shifts("monotonic") || bl_timens_shifts("boottime")) {
+		found(to, FOUND_FAIL, "time namespace",
+		      "run barline without one (unshare -T, timeOffsets of a container)",
+		      "CLOCK_MONOTONIC or CLOCK_BOOTTIME is shifted: barlined does not start here, "
+		      "and its nodes' times cannot be judged");
+		return;
+	}
+	n = bl_nodes_find(&refs, bl_netns_ino(), &err);
 	if (n < 0)
 		found(to, FOUND_FAIL, "nodes", "", "%s", err.text);
 	if (n == 0)

@@ -16,6 +16,7 @@
 
 #include "base/ip.h"
 #include "base/time.h"
+#include "base/timens.h"
 #include "cli/util/out.h"
 #include "cli/util/read.h"
 #include "core/clock_core.h"
@@ -61,8 +62,13 @@ const char *port_role_name(unsigned int role)
 int nodes_here(struct bl_node_ref **out, bool all)
 {
 	struct bl_err err;
-	int n = bl_nodes_find(out, all ? 0 : bl_netns_ino(), &err);
+	int n;
 
+	if (bl_timens_shifts("monotonic")) {
+		cli_fail(BL_TIMENS_SENTENCE, "CLOCK_MONOTONIC");
+		return -1;
+	}
+	n = bl_nodes_find(out, all ? 0 : bl_netns_ino(), &err);
 	if (n < 0) {
 		cli_fail("%s", err.text);
 		return -1;
