@@ -4,6 +4,7 @@
  * barline does (doctor_try.c, in a child process with namespaces of its own), and the nodes of this
  * network namespace.
  */
+#include <bpf/bpf.h>
 #include <errno.h>
 #include <linux/capability.h>
 #include <linux/magic.h>
@@ -11,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <sys/vfs.h>
@@ -104,21 +106,39 @@ static void check_caps(const struct finder *to)
 			found(to, want[i].level, want[i].name, want[i].cure, "not held");
 }
 
+/*
+ * Whether the kernel translates a program that is loaded. 1: yes; 0: no; -errno: none can be
+ * loaded. The sysctl says it, too, but is there only in the initial network namespace.
+ */
+static int is_translated(void)
+{
+	const struct bpf_insn code[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	struct bpf_prog_info info = { 0 };
+	uint32_t len = sizeof(info);
+	int fd = bpf_prog_load(BPF_PROG_TYPE_XDP, "bl_doctor", "Dual BSD/GPL", code, 2, NULL), rc;
+
+	if (fd < 0)
+		return -errno;
+	rc = bpf_obj_get_info_by_fd(fd, &info, &len) ? -errno : info.jited_prog_len > 0;
+	close(fd);
+	return rc;
+}
+
 static void check_jit(const struct finder *to)
 {
-	FILE *f = fopen("/proc/sys/net/core/bpf_jit_enable", "re");
-	int v = -1;
+	int rc = is_translated();
 
-	if (f && fscanf(f, "%d", &v) != 1)
-		v = -1;
-	if (f)
-		fclose(f);
-	if (v > 0)
+	if (rc > 0)
 		found(to, FOUND_OK, "BPF JIT", "", "on");
+	else if (!rc)
+		found(to, FOUND_FAIL, "BPF JIT",
+		      "`sysctl -w net.core.bpf_jit_enable=1` in the initial network namespace",
+		      "off: programs are interpreted, ten times slower");
 	else
-		found(to, v ? FOUND_WARN : FOUND_FAIL, "BPF JIT",
-		      "sysctl net.core.bpf_jit_enable=1",
-		      v ? "state unknown" : "off: programs are interpreted, ten times slower");
+		found(to, FOUND_WARN, "BPF JIT", "run as root", "not known: %s", strerror(-rc));
 }
 
 static void check_bpffs(const struct finder *to)
@@ -392,7 +412,8 @@ static void send_finding(void *ctx, const struct finding *f)
 static void run_trial(const struct finder *to)
 {
 	struct finding f;
-	int fds[2], st;
+	struct rusage use = { 0 };
+	int fds[2], st = 0;
 	pid_t pid;
 
 	if (pipe(fds) || (fflush(NULL), pid = fork()) < 0) {
@@ -412,8 +433,17 @@ static void run_trial(const struct finder *to)
 	while (read(fds[0], &f, sizeof(f)) == sizeof(f))
 		to->fn(to->ctx, &f);
 	close(fds[0]);
-	waitpid(pid, &st, 0);
-	if (WIFSIGNALED(st))
+	if (wait4(pid, &st, 0, &use) != pid || !WIFSIGNALED(st))
+		return;
+	if (WTERMSIG(st) == SIGALRM)
+		found(to, FOUND_WARN, "trial",
+		      "run the doctor again when the machine has less to do; if it got much CPU "
+		      "time, report it with the lines above",
+		      "not done within %d s, in which it got %.1f s of CPU time: not all was tried",
+		      TRY_TIMEOUT_S,
+		      (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) +
+			      (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec) / 1e6);
+	else
 		found(to, FOUND_FAIL, "trial", "report it with the lines above",
 		      "died of signal %d (%s)", WTERMSIG(st), strsignal(WTERMSIG(st)));
 }

@@ -249,7 +249,7 @@ static void check_rp_filter(const struct place *p, const char *bl0)
 {
 	char cure[120];
 
-	snprintf(cure, sizeof(cure), "`sysctl -w net.ipv4.conf.%s.rp_filter=2`", p->name);
+	snprintf(cure, sizeof(cure), "`sysctl -w net/ipv4/conf/%s/rp_filter=2`", p->name);
 	if (*bl0 && is_strict(p->name))
 		found(p->to, FOUND_FAIL, p->what, cure,
 		      "strict rp_filter drops what arrives by the NIC for %s, which has the route",

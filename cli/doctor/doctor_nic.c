@@ -43,6 +43,27 @@ static void check_kind(const struct look *l, const char *what, const struct nic_
 		      "ordered messages do not pass here: %s", err.text);
 }
 
+static void check_hardware(const struct finder *to, const char *what, const struct nic_facts *f)
+{
+	char cure[200];
+
+	snprintf(cure, sizeof(cure),
+		 "`ethtool -K %.15s rxvlan off rx-vlan-stag-hw-parse off`; where the driver does "
+		 "not let them change, use no VLAN tags on ordered links",
+		 f->name);
+	if (f->rxvlan > 0)
+		found(to, FOUND_WARN, what, cure,
+		      "the hardware takes VLAN tags off frames before XDP sees them: ordered "
+		      "frames that have one lose it");
+	/* ethtool refuses the whole command if the driver lacks one of the settings. */
+	snprintf(cure, sizeof(cure), "`ethtool -C %.15s %srx-usecs 0`", f->name,
+		 f->adaptive_rx ? "adaptive-rx off " : "");
+	if (f->rx_usecs > 0)
+		found(to, FOUND_WARN, what, cure,
+		      "interrupts wait up to %d us for more frames: each hop is late by as much",
+		      f->rx_usecs);
+}
+
 static int check_nic(const struct nic_facts *f, void *ctx)
 {
 	const struct look *l = ctx;
@@ -74,17 +95,7 @@ static int check_nic(const struct nic_facts *f, void *ctx)
 		      "rules (NetworkManager, udev, tuned), and exempt this interface from it",
 		      "its queues were changed by others %llu times, and made a FIFO again",
 		      (unsigned long long)nic->repaired);
-	if (f->rxvlan > 0)
-		found(l->to, FOUND_WARN, what,
-		      "`ethtool -K IFNAME rxvlan off rx-vlan-stag-hw-parse off`; where the driver "
-		      "does not let them change, use no VLAN tags on ordered links",
-		      "the hardware takes VLAN tags off frames before XDP sees them: ordered "
-		      "frames "
-		      "that have one lose it");
-	if (f->rx_usecs > 0)
-		found(l->to, FOUND_WARN, what, "`ethtool -C IFNAME adaptive-rx off rx-usecs 0`",
-		      "interrupts wait up to %d us for more frames: each hop is late by as much",
-		      f->rx_usecs);
+	check_hardware(l->to, what, f);
 	return 0;
 }
 
