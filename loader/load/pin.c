@@ -349,6 +349,20 @@ static void count_port(const struct bl_node_ref *ref, const char *name, const st
 		snprintf(p->first, sizeof(p->first), "%s", name);
 }
 
+/* Counts by the pins of XDP programs, for a node whose records are of another build. */
+static int count_pin(const char *path, const char *name, int link_fd, uint32_t ifindex, void *ctx)
+{
+	struct bl_node_ports *p = ctx;
+
+	(void)path, (void)link_fd;
+	if (strncmp(name, "xdp-", 4))
+		return 0;
+	p->all++;
+	if (!ifindex && !p->gone++)
+		snprintf(p->first, sizeof(p->first), "%s", name + 4);
+	return 0;
+}
+
 bool bl_node_nic(const struct bl_node_ref *ref, char name[IFNAMSIZ])
 {
 	struct bl_nic nic[BL_NIC_HOST];
@@ -364,22 +378,25 @@ bool bl_node_nic(const struct bl_node_ref *ref, char name[IFNAMSIZ])
 void bl_node_ports(const struct bl_node_ref *ref, struct bl_node_ports *p)
 {
 	struct bl_sw_port port[BL_SW_PORTS_MAX];
+	bool host = ref->role == BL_ROLE_HOST;
 	char name[IFNAMSIZ];
 	struct live l = {};
 	unsigned int k;
 
 	memset(p, 0, sizeof(*p));
+	if (host ? !bl_node_nic(ref, name)
+		 : bl_map_read_all(ref, BL_MAP_SW_PORTS, sizeof(port[0]), BL_SW_PORTS_MAX, port,
+				   NULL) != 0) {
+		bl_links_each(ref->dir, count_pin, p);
+		return;
+	}
 	bl_links_each(ref->dir, note_live, &l);
-	if (ref->role == BL_ROLE_HOST) {
-		if (bl_node_nic(ref, name))
-			count_port(ref, name, &l, p);
-	} else if (!bl_map_read_all(ref, BL_MAP_SW_PORTS, sizeof(port[0]), BL_SW_PORTS_MAX, port,
-				    NULL)) {
-		for (k = 0; k < BL_SW_PORTS_MAX; k++) {
-			port[k].name[sizeof(port[k].name) - 1] = 0;
-			if (*port[k].name)
-				count_port(ref, port[k].name, &l, p);
-		}
+	if (host)
+		count_port(ref, name, &l, p);
+	for (k = 0; !host && k < BL_SW_PORTS_MAX; k++) {
+		port[k].name[sizeof(port[k].name) - 1] = 0;
+		if (*port[k].name)
+			count_port(ref, port[k].name, &l, p);
 	}
 }
 
