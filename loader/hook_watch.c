@@ -273,11 +273,6 @@ static void check_bl0(struct bl_node *n)
 						.prog = { n->bl0_prog[BL_BL0_HOLD], -1, -1 } });
 }
 
-static uint32_t key_of(const struct bl_node *n, const struct bl_attached *a)
-{
-	return a->port >= 0 ? (uint32_t)a->port : (uint32_t)(a - n->att);
-}
-
 void bl_hook_watch_check(struct bl_node *n, bool picks_queue)
 {
 	unsigned int k;
@@ -287,7 +282,7 @@ void bl_hook_watch_check(struct bl_node *n, bool picks_queue)
 		return;
 	for (k = 0; k < n->natt; k++) {
 		struct place p = { .a = &n->att[k],
-				   .key = key_of(n, &n->att[k]),
+				   .key = bl_node_key(n, &n->att[k]),
 				   .mode = n->cfg.mode,
 				   .xdp_kind = "xdp",
 				   .prog = { n->xdp_prog, n->tc_prog, -1 } };
@@ -308,14 +303,15 @@ void bl_hook_watch_check(struct bl_node *n, bool picks_queue)
 
 void bl_hook_watch_unused(struct bl_node *n, const struct bl_attached *a, int ifindex)
 {
-	uint32_t key = key_of(n, a);
+	uint32_t key = bl_node_key(n, a);
 	uint64_t now = bl_mono_ns();
-	struct bl_hook_watch w;
+	struct bl_hook_watch w, old;
 	int flags, s;
 
 	if (n->hook_watch_fd < 0)
 		return;
 	load(n, key, ifindex, &w);
+	old = w;
 	for (s = 0; s < BL_HOOK_SIDES; s++) {
 		uint32_t id = s == BL_HOOK_XDP && ifindex ? bl_xdp_present(ifindex, NULL, 0, &flags)
 							  : 0;
@@ -329,7 +325,8 @@ void bl_hook_watch_unused(struct bl_node *n, const struct bl_attached *a, int if
 		w.side[s].other_id = id;
 		w.side[s].since_ns = now;
 	}
-	bpf_map_update_elem(n->hook_watch_fd, &key, &w, BPF_ANY);
+	if (memcmp(&w, &old, sizeof(w)))
+		bpf_map_update_elem(n->hook_watch_fd, &key, &w, BPF_ANY);
 }
 
 int bl_hook_watch_open(struct bl_node *n, struct bl_err *err)

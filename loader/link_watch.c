@@ -511,12 +511,12 @@ static int on_retry(sd_event_source *src, uint64_t usec, void *ctx)
 	int old;
 
 	(void)usec;
-	if (!bl_netns_enter(n->cfg.netns, &old, NULL)) {
-		for (k = 0; k < n->natt; k++)
-			if (n->att[k].gone && *n->att[k].refusal)
-				sample_iface(n, &n->att[k]);
-		bl_netns_leave(old);
-	}
+	for (k = 0; k < n->natt; k++)
+		if (n->att[k].gone && *n->att[k].refusal &&
+		    !bl_netns_enter(n->cfg.netns, &old, NULL)) {
+			sample_iface(n, &n->att[k]);
+			bl_netns_leave(old);
+		}
 	sd_event_source_set_time_relative(src, RETRY_US);
 	return sd_event_source_set_enabled(src, SD_EVENT_ONESHOT);
 }

@@ -82,8 +82,7 @@ static bool is_here(const struct bl_nic *nic, struct bl_iface *i)
 
 static struct slot slot_of(const struct bl_node *n, const struct bl_attached *a)
 {
-	return (struct slot){ .fd = n->nic_fd,
-			      .key = a->port >= 0 ? (uint32_t)a->port : (uint32_t)(a - n->att) };
+	return (struct slot){ .fd = n->nic_fd, .key = bl_node_key(n, a) };
 }
 
 static bool is_lo(const struct bl_node *n, const struct bl_attached *a)

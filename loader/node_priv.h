@@ -137,6 +137,13 @@ struct bl_node {
 	bool queues_fresh; /* queues, slots and reservations start empty */
 };
 
+/** bl_node_key - the entry of @n->att's member @a in maps by interface: a port's number, or place.
+ */
+static inline uint32_t bl_node_key(const struct bl_node *n, const struct bl_attached *a)
+{
+	return a->port >= 0 ? (uint32_t)a->port : (uint32_t)(a - n->att);
+}
+
 /** struct bl_server - see loop.h. */
 struct bl_server {
 	sd_event *ev;

@@ -464,17 +464,17 @@ static void give_back(const char *dir, uint32_t k, const struct bl_hook *h, uint
 	unlink(path);
 }
 
-static int open_hooks(const char *dir)
+static int open_map(const char *dir, const char *map)
 {
 	char path[BL_PATH_MAX];
 
-	snprintf(path, sizeof(path), "%s/maps/%s", dir, BL_MAP_HOOKS);
+	snprintf(path, sizeof(path), "%s/maps/%s", dir, map);
 	return bpf_obj_get(path);
 }
 
 void bl_chain_give_back(const char *dir, uint32_t was, uint32_t now)
 {
-	int fd = open_hooks(dir);
+	int fd = open_map(dir, BL_MAP_HOOKS);
 	struct bl_hook h;
 	uint32_t k;
 
@@ -504,11 +504,8 @@ uint32_t bl_chain_back_id(const char *dir, uint32_t ifindex)
 void bl_chain_forget(const char *dir, uint32_t port)
 {
 	const struct bl_hook none = { 0 };
-	int fd = open_hooks(dir), progs;
-	char path[BL_PATH_MAX];
+	int fd = open_map(dir, BL_MAP_HOOKS), progs = open_map(dir, BL_MAP_NEXT_PROGS);
 
-	snprintf(path, sizeof(path), "%s/maps/%s", dir, BL_MAP_NEXT_PROGS);
-	progs = bpf_obj_get(path);
 	if (fd >= 0) {
 		bpf_map_update_elem(fd, &port, &none, BPF_ANY);
 		close(fd);

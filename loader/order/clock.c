@@ -46,7 +46,6 @@
 
 #define READINGS       9
 #define GAIN_NS        2000000000ULL
-#define STEER_PER_S    500000ULL   /* ns by which bus time is steered in a second at the most */
 #define TAI_JUMP_NS    500000000LL /* half a second: TAI - UTC is in seconds */
 #define SLEEP_LEAST_NS 1000000ULL
 
@@ -300,8 +299,8 @@ static void tell_state(struct bl_clock_keeper *k, enum bl_clock_state is)
 		       "some %llu s; or stop the daemon, detach the node and start it again, and "
 		       "bus time is set at once%s%s",
 		       k->name, us, k->max_bound_us,
-		       (unsigned long long)(k->ahead_ns / STEER_PER_S + 1), k->why ? ". " : "",
-		       k->why ? why : "");
+		       (unsigned long long)(k->ahead_ns / bl_rate_ppb(BL_CLOCK_RATE_MAX) + 1),
+		       k->why ? ". " : "", k->why ? why : "");
 		break;
 	case BL_CLOCK_STATES_NUMBER:
 		break;
@@ -317,6 +316,15 @@ static bool is_void(enum bl_clock_state s)
 #undef VOID_
 
 	return voids[s];
+}
+
+/* Writes the bound into the record. @proven: the part of it that neighbours have proven */
+static void write_bound(struct bl_clock *c, uint64_t bound, uint64_t proven)
+{
+	bool fits = bound < BL_CLOCK_BOUND_MAX_NS;
+
+	c->bound_ns = fits ? bound : BL_CLOCK_BOUND_MAX_NS;
+	c->proven_ns = fits ? proven : 0;
 }
 
 /*
@@ -338,8 +346,7 @@ static void judge_record(struct bl_clock_keeper *k, const struct reading *r, int
 	base = bl_max64(k->bound_us * 1000ULL, c->source_ns) + r->width / 2 + proven;
 	k->ahead_ns = (uint64_t)llabs(error);
 	full = base + k->ahead_ns;
-	c->bound_ns = full < BL_CLOCK_BOUND_MAX_NS ? full : BL_CLOCK_BOUND_MAX_NS;
-	c->proven_ns = full < BL_CLOCK_BOUND_MAX_NS ? proven : 0;
+	write_bound(c, full, proven);
 	c->state = !k->hold.ever ? BL_CLOCK_NEVER
 		   : base > max  ? BL_CLOCK_TOO_WIDE
 		   : full > max  ? BL_CLOCK_STEERING
@@ -457,8 +464,7 @@ static void steer_trusted(struct bl_clock_keeper *k)
 		c->as_of_ns = r.mono;
 		proven = atomic_load(&k->proven_ns);
 		bound = k->bound_us * 1000ULL + r.width / 2 + (uint64_t)llabs(error) + proven;
-		c->bound_ns = bound < BL_CLOCK_BOUND_MAX_NS ? bound : BL_CLOCK_BOUND_MAX_NS;
-		c->proven_ns = bound < BL_CLOCK_BOUND_MAX_NS ? proven : 0;
+		write_bound(c, bound, proven);
 		if (!step) {
 			c->source_as_of_ns = r.mono;
 			c->tai_offset_s = tx.tai;

@@ -159,7 +159,7 @@ static inline void await(int machine, const char *was)
 	}
 }
 
-/* Looks until two looks with a tenth of a second between them are the same. */
+/* Looks until two looks with more than a second between them are the same. */
 static inline char *settled(int machine)
 {
 	char *a = look(machine), *b;
