@@ -305,13 +305,12 @@ void bl_hook_watch_unused(struct bl_node *n, const struct bl_attached *a, int if
 {
 	uint32_t key = bl_node_key(n, a);
 	uint64_t now = bl_mono_ns();
-	struct bl_hook_watch w, old;
+	struct bl_hook_watch w;
 	int flags, s;
 
 	if (n->hook_watch_fd < 0)
 		return;
 	load(n, key, ifindex, &w);
-	old = w;
 	for (s = 0; s < BL_HOOK_SIDES; s++) {
 		uint32_t id = s == BL_HOOK_XDP && ifindex ? bl_xdp_present(ifindex, NULL, 0, &flags)
 							  : 0;
@@ -325,8 +324,8 @@ void bl_hook_watch_unused(struct bl_node *n, const struct bl_attached *a, int if
 		w.side[s].other_id = id;
 		w.side[s].since_ns = now;
 	}
-	if (memcmp(&w, &old, sizeof(w)))
-		bpf_map_update_elem(n->hook_watch_fd, &key, &w, BPF_ANY);
+	/* Also if nothing differs: the record in the map may be of a former interface. */
+	bpf_map_update_elem(n->hook_watch_fd, &key, &w, BPF_ANY);
 }
 
 int bl_hook_watch_open(struct bl_node *n, struct bl_err *err)
