@@ -390,6 +390,7 @@ static const struct bpf_map *clock_map; /* the clock record that clock_at() has 
 
 /* What neighbours have proven against the clock is in its bound, and not in what beacons say. */
 #define PROVEN 17000ULL
+#define SAID   (BOUND - PROVEN)
 
 /* Makes bus time stand still at @bus, ns. */
 MAYBE_UNUSED static void clock_at(const struct bpf_map *clock, __u64 bus)

@@ -277,7 +277,7 @@ MAYBE_UNUSED static void host_says(struct desc *d, __u64 now)
 		map_get(sk->maps.link_sent, i, &s);
 		frames += (__u32)s.frames;
 	}
-	say(d, RUN, frames, now, BOUND);
+	say(d, RUN, frames, now, SAID);
 }
 
 /* Fails unless the ring of @slot holds exactly one record, that of the frame @d. */

@@ -74,7 +74,7 @@ static void beacon__relayed_and_sealed(void **state)
 		memcpy(d.src, ports[p].mac, 6);
 		d.port = (__u16)p;
 		d.ts = 0;
-		say(&d, (__u16)(0x700 + p), 0, T0, BOUND);
+		say(&d, (__u16)(0x700 + p), 0, T0, SAID);
 		build(&want, &d);
 		seal(&want, 14, p, true, 0, T0);
 		receive_frame(p, &got, 5000);
@@ -108,7 +108,7 @@ static void clone__stamps_rise(void **state)
 		d.port = 1;
 		w = d;
 		w.ts = 0;
-		say(&w, 0x701, 0, T0, 0);
+		say(&w, 0x701, 0, T0, SAID);
 		if (k == 1 || k == 2) /* once in a while, by lane */
 			w.says = 2;
 		build(&want, &w);
@@ -137,7 +137,7 @@ static void clone__tagged_and_open(void **state)
 	w.b = w.c = T0;
 	w.port = 1;
 	w.ts = 0;
-	say(&w, 0x701, 0, T0, 0);
+	say(&w, 0x701, 0, T0, SAID);
 	memcpy(w.src, ports[1].mac, 6);
 	build(&want, &w);
 	seal(&want, 18, 1, true, 0, T0);
@@ -155,7 +155,7 @@ static void clone__tagged_and_open(void **state)
 	send_through(to_port, 0, &in);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ 1, BL_R_CLONE_SENT }));
 	w.relay[1].b = w.b = T0 + 5;
-	say(&w, 0x701, 0, lane.now_ns, 0);
+	say(&w, 0x701, 0, lane.now_ns, SAID);
 	build(&want, &w); /* without mark and tag */
 	receive_frame(1, &got, 5000);
 	same_frame(&got, &want);

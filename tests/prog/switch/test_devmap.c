@@ -24,8 +24,7 @@ static struct desc clone_of(struct desc d, __u32 port)
 	struct bl_sw_lane lane;
 
 	map_get(sk->maps.sw_lanes, d.lane, &lane);
-	say(&d, (__u16)(0x700 + port), 0, lane.now_ns,
-	    lane.limit_ns ? (__u32)(lane.limit_ns - cfg.ahead_ns - lane.now_ns) : ~0u);
+	say(&d, (__u16)(0x700 + port), 0, lane.now_ns, SAID);
 	if (said[port][d.lane] != tick)
 		said[port][d.lane] = tick;
 	else
