@@ -344,6 +344,14 @@ static bool are_for(const struct bl_nic *nic, const struct bl_rx_want *w)
 	       (nic->port_base == w->port_base && nic->port_count == w->port_count);
 }
 
+/* What `ethtool -L` calls the channels that receive: some NICs have none for both directions. */
+static const char *channel_word(const char *ifname)
+{
+	struct ethtool_channels c;
+
+	return !et_channels(ifname, &c) && !c.combined_count && c.rx_count ? "rx" : "combined";
+}
+
 int bl_rx_make(const struct bl_iface *i, struct bl_nic *nic, const struct bl_rx_want *w,
 	       int (*save)(const struct bl_nic *nic, void *ctx), void *ctx, struct bl_err *err)
 {
@@ -381,18 +389,18 @@ int bl_rx_make(const struct bl_iface *i, struct bl_nic *nic, const struct bl_rx_
 	if (w->one_queue)
 		return bl_fail(err, EPERM,
 			       "%s spreads what it receives over %u queues, and its driver does "
-			       "not "
-			       "let it have one now (%s); detach the node, `ethtool -L %s combined "
-			       "1`, "
-			       "and start it again, or accept that frames are reordered (--accept "
-			       "reordering)",
-			       i->name, queues, strerror(-rc), i->name);
+			       "not let it have one now (%s); detach the node, `ethtool -L %s %s "
+			       "1`, and start it again, or accept that frames are reordered "
+			       "(--accept reordering)",
+			       i->name, queues, strerror(-rc), i->name, channel_word(i->name));
 	return bl_fail(err, EPERM,
 		       "%s spreads what it receives over %u queues, and its driver has neither "
 		       "flow rules nor an indirection table to bring ordered frames to one: use "
-		       "one queue (--one-queue, or `ethtool -L %s combined 1`), or accept that "
-		       "frames are reordered (--accept reordering)",
-		       i->name, queues, i->name);
+		       "one queue (%s`ethtool -L %s %s 1`), or accept that frames are reordered "
+		       "(--accept reordering)",
+		       i->name, queues,
+		       strcmp(channel_word(i->name), "rx") != 0 ? "--one-queue, or " : "", i->name,
+		       channel_word(i->name));
 }
 
 bool bl_rx_kept(const struct bl_iface *i, const struct bl_nic *nic)

@@ -18,6 +18,7 @@
 static struct {
 	unsigned int queues, entries; /* receive queues; of the indirection table */
 	uint32_t table[256];
+	bool apart;    /* its channels are for one direction each */
 	bool attached; /* and its driver changes no channels meanwhile */
 	bool has_rules, has_table, has_channels, twists; /* twists: keeps another rule than asked */
 	struct ethtool_rx_flow_spec rule[RULES];
@@ -57,7 +58,8 @@ unsigned int __wrap_et_rx_queues(const char *ifname)
 int __wrap_et_channels(const char *ifname, struct ethtool_channels *c)
 {
 	(void)ifname;
-	*c = (struct ethtool_channels){ .combined_count = k.queues };
+	*c = (struct ethtool_channels){ .combined_count = k.apart ? 0 : k.queues,
+					.rx_count = k.apart ? k.queues : 0 };
 	return k.has_channels ? 0 : -EOPNOTSUPP;
 }
 
@@ -493,7 +495,15 @@ static void make__channels(void **state)
 	(void)state;
 	start(4);
 	k.has_channels = true;
+	k.apart = true;
 	assert_int_equal(make(false), -EPERM);
+	assert_null(strstr(err.text, "--one-queue")); /* it cannot do it */
+	assert_non_null(strstr(err.text, "`ethtool -L eth9 rx 1`"));
+	assert_int_equal(make(true), -EPERM);
+	assert_non_null(strstr(err.text, "`ethtool -L eth9 rx 1`"));
+	k.apart = false;
+	assert_int_equal(make(false), -EPERM);
+	assert_non_null(strstr(err.text, "`ethtool -L eth9 combined 1`"));
 	assert_non_null(strstr(err.text, "--one-queue"));
 	assert_non_null(strstr(err.text, "4 queues"));
 	assert_int_equal(k.queues, 4);
