@@ -503,6 +503,12 @@ static int report_error(const struct args *a, const struct bl_err *err)
 	return 1;
 }
 
+/*
+ * How long --prepare waits for NICs. A start that fails after this is counted less than once in the
+ * StartLimitIntervalSec= of the unit, which hence goes on to try.
+ */
+#define PREPARE_WAIT_MS 30000
+
 static int become_user(void *ctx)
 {
 	struct become *b = ctx;
@@ -531,6 +537,8 @@ static int give_up_privileges(struct args *a, struct bl_err *err)
 				     err);
 	/* The node's own namespace from here on. */
 	*c->netns = 0;
+	if (!rc && a->prepare)
+		rc = bl_prepare_wait(c, PREPARE_WAIT_MS, err);
 	if (!rc && root)
 		rc = bl_prepare(c, becomes ? &user : NULL, err);
 	if (rc || a->prepare)

@@ -22,15 +22,19 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/iface.h"
+#include "base/time.h"
 #include "loader/admission/bl0.h"
 #include "loader/defaults.h"
 #include "loader/load/chain.h"
+#include "loader/load/lower.h"
 #include "loader/load/napi.h"
 #include "loader/load/pin.h"
 #include "loader/node_cfg.h"
@@ -140,6 +144,53 @@ static int prepare_chains(const struct bl_node_cfg *c, struct bl_err *err)
 	for (k = 0; k < c->ports_count && !rc; k++)
 		rc = bl_chain_prepare(c->role, c->ports[k].ifname,
 				      bl_port_chain(c, c->ports[k].ifname), err);
+	return rc;
+}
+
+/* ---- NICs that come after the unit ---- */
+
+/* Whether a node can run on an interface, or will not be able to either later: 0; or -errno. */
+static int is_there(const char *ifname, enum bl_role role, struct bl_err *err)
+{
+	struct bl_iface i;
+	int rc = bl_iface_get(&i, ifname, err);
+
+	if (!rc && bl_lower_check(&i, role, err) == -EAGAIN)
+		rc = -EAGAIN;
+	return rc == -ENODEV || rc == -EAGAIN ? rc : 0;
+}
+
+static int are_there(const struct bl_node_cfg *c, struct bl_err *err)
+{
+	unsigned int k;
+	int rc = 0;
+
+	if (c->role == BL_ROLE_HOST)
+		return is_there(c->ifname, c->role, err);
+	for (k = 0; k < c->ports_count && !rc; k++)
+		rc = is_there(c->ports[k].ifname, c->role, err);
+	return rc;
+}
+
+int bl_prepare_wait(const struct bl_node_cfg *cfg, unsigned int ms, struct bl_err *err)
+{
+	const struct timespec turn = { .tv_nsec = 100000000 };
+	uint64_t end = bl_mono_ns() + ms * 1000000ULL;
+	bool said = false;
+	sigset_t set;
+	int rc;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	while ((rc = are_there(cfg, err)) && bl_mono_ns() < end) {
+		if (!said)
+			bl_log(BL_LOG_INFO, "waits up to %u s: %s", ms / 1000, err->text);
+		said = true;
+		if (sigtimedwait(&set, NULL, &turn) > 0)
+			return bl_fail(err, EINTR, "stopped while it waited for its NICs");
+	}
 	return rc;
 }
 

@@ -21,6 +21,14 @@ struct bl_node_cfg;
 #define BL_CAPS_DAEMON (BL_CAPS_LOAD | BL_CAP(CAP_NET_RAW) | BL_CAP(CAP_SYS_NICE))
 
 /**
+ * bl_prepare_wait - waits until the NICs of the node exist, and until the bond of one of them has
+ * an active slave; @ms at most. A service manager starts the node at boot before drivers have found
+ * their NICs, and before VLAN devices and bonds are made. SIGTERM, SIGINT and SIGHUP are blocked,
+ * and end it, too. Returns 0 or -errno.
+ */
+int bl_prepare_wait(const struct bl_node_cfg *cfg, unsigned int ms, struct bl_err *err);
+
+/**
  * bl_prepare - does what root alone may do, in the node's network namespace: makes the run
  * directory, mounts the bpffs, and gives both, with everything that daemons have made there, to
  * @u, so that it can take over a node of another user. Gives it bl0 and the attributes in sysfs

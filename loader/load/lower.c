@@ -268,7 +268,7 @@ static int judge_port(const struct bl_lower *v, enum bl_role role, struct bl_err
 		if (v->master.bond_active == v->dev.ifindex)
 			return 0;
 		if (!v->active[0])
-			return bl_fail(err, EOPNOTSUPP,
+			return bl_fail(err, EAGAIN,
 				       "%s is a slave of the bond %s, which has no active slave; "
 				       "set %s and its slaves up, and run the node on the active "
 				       "one",

@@ -420,6 +420,54 @@ RACK_TEST(ambient__after_prepare)
 	CHECK(!bl_node_detach(BL_ROLE_HOST, netns, &err), "%s", err.text);
 }
 
+/* Runs a command in the namespace of host @host. */
+static void in_host(unsigned int host, const char *command)
+{
+	char text[512];
+
+	snprintf(text, sizeof(text), "nsenter --net=" LAB_NETNS_DIR "/%s sh -c '%s'",
+		 rack.lab.nodes[rack_host(host)].name, command);
+	CHECK(!system(text), "%s", text);
+}
+
+/* Whether process @pid waits for signals. */
+static bool waits_for_signals(pid_t pid)
+{
+	char path[64];
+	int call = -1;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/syscall", pid);
+	f = fopen(path, "r");
+	CHECK(f, "process %d has ended", pid);
+	if (fscanf(f, "%d", &call) != 1)
+		call = -1;
+	fclose(f);
+	return call == SYS_rt_sigtimedwait;
+}
+
+/* At boot a unit is started before its NIC is found. */
+RACK_TEST(prepare__waits_for_its_nic)
+{
+	const struct start prepare = { .user = USER, .prepare = true };
+	const char *said;
+	unsigned int i;
+
+	open_without_daemons(1);
+	i = rack_host(0);
+	in_host(0, "ip link set eth0 down && ip link set eth0 name later");
+	start_by_hand(0, &prepare);
+	UNTIL("waits for its NIC", waits_for_signals(dm[i].pid));
+	in_host(0, "ip link set later name eth0 && ip link set eth0 up");
+	CHECK(!ends_with(0, &said), "%s", said);
+	/* and can be stopped */
+	in_host(0, "ip link set eth0 down && ip link set eth0 name later");
+	start_by_hand(0, &prepare);
+	UNTIL("waits for its NIC", waits_for_signals(dm[i].pid));
+	CHECK(!kill(dm[i].pid, SIGTERM), "%s", strerror(errno));
+	CHECK(ends_with(0, &said) == 1 && strstr(said, "stopped while"), "%s", said);
+}
+
 /* ---- a process that does not read ---- */
 
 /** struct reader - of the case below, in shared memory. */
@@ -498,6 +546,7 @@ int main(void)
 		cmocka_unit_test(missing_capability__is_named),
 		cmocka_unit_test(arguments__refused),
 		cmocka_unit_test(ambient__after_prepare),
+		cmocka_unit_test(prepare__waits_for_its_nic),
 		cmocka_unit_test(user__sees_rings),
 	};
 
