@@ -30,7 +30,8 @@ int bl_lower_look(int ifindex, struct bl_lower *to);
  * bl_lower_judge - whether a node with @role can run on @v. No system calls.
  *
  * Returns 0; -EPERM: it can, if the operator accepts that frames are reordered; -EAGAIN: not yet,
- * since its bond has no active slave; -EOPNOTSUPP: it cannot. @err says why, and what to do instead.
+ * since its bond has no active slave; -EOPNOTSUPP: it cannot. @err says why, and what to do
+ * instead.
  */
 int bl_lower_judge(const struct bl_lower *v, enum bl_role role, struct bl_err *err);
 
