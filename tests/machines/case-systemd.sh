@@ -4,8 +4,7 @@
 # The units on three machines whose first process is systemd: controller, arbiter and, above all,
 # barlined@.service. The daemon runs as the user barline, ordered and reliable messages pass, also
 # while the unit is restarted on each machine, systemd starts a daemon that was killed, and a NIC
-# that comes up after its node is made one FIFO. Machines keep nothing over a boot, so that a unit
-# starts by itself is not shown here.
+# that comes up after its node is made one FIFO. case-boot.sh shows how it starts at boot.
 #
 # packages: systemd libsystemd-shared libsystemd0 libacl1 libapparmor1 libaudit1 libblkid1 libcap2
 # packages: libcap-ng0 libcrypt1 libgcrypt20 libgpg-error0 libip4tc2 libkmod2 liblz4-1 liblzma5

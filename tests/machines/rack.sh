@@ -13,6 +13,7 @@
 #	monitor h1 set_link n0 off	# the machine's carrier
 #	power_off h1			# at once, without a word to the machine
 #	boot h1				# ... and it comes up anew
+#	keep h1 /etc			# ... with this folder as it is now
 #	ok "what was shown"
 #
 # Each machine is a process of its own with its own kernel, its own clock and its own NICs eth0,
@@ -189,7 +190,8 @@ start_machine() {
 		rm -f "$RACK/$name.$i".{in,out}
 		mkfifo "$RACK/$name.$i".{in,out}
 	done
-	cat "$RACK/root.cpio" "$dir/modules.cpio" >"$RACK/$name.initrd"
+	# shellcheck disable=SC2086 # a file, or none
+	cat "$RACK/root.cpio" "$dir/modules.cpio" ${m_kept[$name]-} >"$RACK/$name.initrd"
 	# shellcheck disable=SC2086 # m_args is a list of words
 	"${qemu[@]}" -accel tcg,thread=single -cpu max -smp "${m_cpus[$name]}" \
 		-m "${m_mib[$name]-768}" -nodefaults -no-user-config -display none -no-reboot \
@@ -210,7 +212,7 @@ random.trust_cpu=on tsc=reliable no_timer_check machine=$name ${m_words[$name]}"
 	cat <>"$RACK/$name.mon.out" >/dev/null &
 	m_drain[$name]=$!
 }
-declare -A m_drain=()
+declare -A m_drain=() m_kept=()
 
 alive() { kill -0 "${m_pid[$1]}" 2>/dev/null; }
 
@@ -285,6 +287,15 @@ on() {
 	done
 }
 
+# keep NAME FOLDER...: the machine will boot with what these folders have now, as from a disk.
+keep() {
+	local name=$1
+	shift
+	on "$name" "cd /; find ${*#/} | cpio -o -H newc | gzip -c | base64 -w 0" | base64 -d |
+		gzip -dc >"$RACK/$name.kept"
+	m_kept[$name]=$RACK/$name.kept
+}
+
 # wait_on NAME SECONDS COMMAND...: repeats the script until it succeeds. SECONDS are those of a
 # computer that has nothing else to do, of which a machine gets PATIENCE times as many. They limit
 # runs that fail, and no others.
@@ -314,5 +325,5 @@ end_rack() {
 	local name
 	for name in "${!m_pid[@]}"; do stop_machine "$name"; done
 	[ ${#wires[@]} = 0 ] || kill "${wires[@]}" 2>/dev/null || true
-	rm -f "$RACK"/*.initrd "$RACK"/*.sock "$RACK"/*.in "$RACK"/*.out
+	rm -f "$RACK"/*.initrd "$RACK"/*.kept "$RACK"/*.sock "$RACK"/*.in "$RACK"/*.out
 }

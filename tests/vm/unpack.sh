@@ -16,7 +16,9 @@ here=$(cd "$(dirname "$0")" && pwd)
 suite=$1
 shift
 cache=${VM_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/barline-vm}
-dir=$cache/$suite-$(IFS=+; echo "$*")
+dir=$(IFS=+; echo "$*")
+[ ${#dir} -lt 200 ] || dir=$(sha1sum <<<"$dir" | cut -c 1-40) # file names have 255 bytes
+dir=$cache/$suite-$dir
 
 unavailable() { echo "vm: $suite: $*" >&2; exit 69; }
 
