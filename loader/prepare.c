@@ -183,7 +183,6 @@ int bl_prepare_wait(const struct bl_node_cfg *cfg, unsigned int ms, struct bl_er
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGHUP);
 	while ((rc = are_there(cfg, err)) && bl_mono_ns() < end) {
 		if (!said)
 			bl_log(BL_LOG_INFO, "waits up to %u s: %s", ms / 1000, err->text);

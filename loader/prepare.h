@@ -23,8 +23,8 @@ struct bl_node_cfg;
 /**
  * bl_prepare_wait - waits until the NICs of the node exist, and until the bond of one of them has
  * an active slave; @ms at most. A service manager starts the node at boot before drivers have found
- * their NICs, and before VLAN devices and bonds are made. SIGTERM, SIGINT and SIGHUP are blocked,
- * and end it, too. Returns 0 or -errno.
+ * their NICs, and before VLAN devices and bonds are made. SIGTERM and SIGINT, which are blocked,
+ * end it, too, as they end the daemon. Returns 0 or -errno.
  */
 int bl_prepare_wait(const struct bl_node_cfg *cfg, unsigned int ms, struct bl_err *err);
 
