@@ -356,6 +356,7 @@ int bl_rx_make(const struct bl_iface *i, struct bl_nic *nic, const struct bl_rx_
 	       int (*save)(const struct bl_nic *nic, void *ctx), void *ctx, struct bl_err *err)
 {
 	unsigned int queues = et_rx_queues(i->name), k;
+	const char *channels;
 	int rc = 0;
 
 	/* Once more, where others have turned them on meanwhile. */
@@ -386,21 +387,21 @@ int bl_rx_make(const struct bl_iface *i, struct bl_nic *nic, const struct bl_rx_
 		       nic->channels);
 		return 0;
 	}
+	channels = channel_word(i->name);
 	if (w->one_queue)
 		return bl_fail(err, EPERM,
 			       "%s spreads what it receives over %u queues, and its driver does "
 			       "not let it have one now (%s); detach the node, `ethtool -L %s %s "
 			       "1`, and start it again, or accept that frames are reordered "
 			       "(--accept reordering)",
-			       i->name, queues, strerror(-rc), i->name, channel_word(i->name));
+			       i->name, queues, strerror(-rc), i->name, channels);
 	return bl_fail(err, EPERM,
 		       "%s spreads what it receives over %u queues, and its driver has neither "
 		       "flow rules nor an indirection table to bring ordered frames to one: use "
 		       "one queue (%s`ethtool -L %s %s 1`), or accept that frames are reordered "
 		       "(--accept reordering)",
-		       i->name, queues,
-		       strcmp(channel_word(i->name), "rx") != 0 ? "--one-queue, or " : "", i->name,
-		       channel_word(i->name));
+		       i->name, queues, strcmp(channels, "rx") != 0 ? "--one-queue, or " : "",
+		       i->name, channels);
 }
 
 bool bl_rx_kept(const struct bl_iface *i, const struct bl_nic *nic)
