@@ -25,36 +25,23 @@ set_up() {
 # prepare_boot NAME: what the page says of the next boot, and what Debian's installer does. Units
 # are enabled without asking the running systemd, which may be too slow here to answer in time.
 prepare_boot() {
-	local name=$1 more="send_limit_ms: 0"
-	[ "$name" != sw ] || more="lag_max_us: 4000000"
+	local name=$1
 	if [ "${uses[$name]}" = networkd ]; then
 		set_up "$name" --print networkd --print-to /etc/systemd/network
-		on "$name" "mv /etc/systemd/network/*.conf /etc/sysctl.d/ 2>/dev/null
-			systemctl --root=/ enable systemd-networkd 2>&1"
+		on "$name" "systemctl --root=/ enable systemd-networkd 2>&1"
 	else
 		on "$name" "mkdir -p /etc/network/interfaces.d
 			printf '%s\n' 'source /etc/network/interfaces.d/*' 'auto lo' \
 				'iface lo inet loopback' >/etc/network/interfaces"
 		set_up "$name" --print ifupdown --print-to /etc/network/interfaces.d
-		on "$name" "mv /etc/network/interfaces.d/*.conf /etc/sysctl.d/ 2>/dev/null
-			cd /etc/systemd/system
+		on "$name" "cd /etc/systemd/system
 			for target in multi-user network-online; do
 				mkdir -p \$target.target.wants
 				ln -sf /lib/systemd/system/networking.service \$target.target.wants
 			done"
 	fi
-	# The times are those of emulated machines. What setup wrote stays beside them.
-	on "$name" "cp -p /etc/barline/rack.yaml /etc/barline/setup
-		cat >>/etc/barline/rack.yaml <<'.'
-dead_after_us: 2000000
-caretaker_ms: 60000
-clock_void_after_ms: 60000
-$more
-.
-		mkdir -p /etc/systemd/system/$unit.service.d
-		printf '[Service]\nTimeoutStartSec=900\n' \
-			>/etc/systemd/system/$unit.service.d/emulated.conf
-		systemctl --root=/ enable $unit 2>&1; systemctl --root=/ is-enabled $unit"
+	emulated_unit "$name" /etc/barline/setup
+	on "$name" "systemctl --root=/ enable $unit 2>&1; systemctl --root=/ is-enabled $unit"
 }
 
 # network_says NAME: for a case that fails.
@@ -70,42 +57,6 @@ boot_all() {
 		wait_on "$name" 120 "systemctl is-system-running | grep -Eq 'running|degraded'"
 	done
 	start_clock sw h1 h2
-}
-
-# rack FORWARD: sets up a rack, and boots it.
-rack() {
-	local name list
-	for name in sw h1 h2; do m_kept[$name]=; done
-	boot_all
-	for name in sw h1 h2; do
-		on "$name" "systemd-sysusers && systemd-tmpfiles --create barline.conf" >/dev/null
-		set_up "$name" >"$RACK/setup-$1-$name"
-		prepare_boot "$name" >"$RACK/print-$1-$name" ||
-			{ cat "$RACK/print-$1-$name"; fail "$name: the next boot"; }
-		keep "$name" /etc /var/lib
-	done
-	power_off sw h1 h2
-	boot_all
-	for name in sw h1 h2; do
-		(wait_on "$name" 120 "systemctl is-active -q $unit") || {
-			network_says "$name"
-			fail "$1: $name does not start by itself"
-		}
-		on "$name" mv /etc/barline/setup /etc/barline/rack.yaml
-		list=$(set_up "$name" --dry-run)
-		grep -q '^nothing is left to do' <<<"$list" || {
-			network_says "$name"
-			fail "$1: $name boots without this: $list"
-		}
-	done
-	all_live 2
-	ok "$1: three machines boot with the files of ${uses[sw]}, ${uses[h1]} and ${uses[h2]}"
-	wait_on h1 60 "ping -c 1 -w 2 ${PEER_ADDRESS[h2]-10.0.0.2}"
-	peers_begin "$1" "h1 h2" -r -n 200 -g 10000 -t 5
-	list=$(peers_end "$1" "h1 h2" 600) ||
-		{ explain sw h1 h2; fail "$1: $list"; }
-	ok "$1: $list"
-	power_off sw h1 h2
 }
 
 for name in sw h1 h2; do
@@ -126,4 +77,33 @@ setup=(
 --address fd00::2/64"
 )
 uses=([sw]=networkd [h1]=networkd [h2]=ifupdown)
-rack l2
+
+boot_all
+for name in sw h1 h2; do
+	on "$name" "systemd-sysusers && systemd-tmpfiles --create barline.conf" >/dev/null
+	set_up "$name" >"$RACK/setup-$name"
+	prepare_boot "$name" >"$RACK/print-$name" ||
+		{ cat "$RACK/print-$name"; fail "$name: the next boot"; }
+	keep "$name" /etc /var/lib
+done
+power_off sw h1 h2
+boot_all
+for name in sw h1 h2; do
+	(wait_on "$name" 120 "systemctl is-active -q $unit") || {
+		network_says "$name"
+		fail "$name does not start by itself"
+	}
+	on "$name" mv /etc/barline/setup /etc/barline/rack.yaml
+	list=$(set_up "$name" --dry-run)
+	grep -q '^nothing is left to do' <<<"$list" || {
+		network_says "$name"
+		fail "$name boots without this: $list"
+	}
+done
+all_live 2
+ok "three machines boot with the files of ${uses[sw]}, ${uses[h1]} and ${uses[h2]}"
+wait_on h1 60 "ping -c 1 -w 2 10.0.0.2"
+peers_begin booted "h1 h2" -r -n 200 -g 10000 -t 5
+list=$(peers_end booted "h1 h2" 600) ||
+	{ explain sw h1 h2; fail "$list"; }
+ok "$list"

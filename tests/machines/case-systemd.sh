@@ -110,19 +110,8 @@ for name in h1 h2; do
 		--address 10.0.0.${name#h}/24" >/dev/null
 done
 for name in sw h1 h2; do
-	more="send_limit_ms: 0"
-	[ "$name" != sw ] || more="lag_max_us: 4000000"
-	on "$name" "cp -p /etc/barline/rack.yaml /run/rack.yaml
-		cat >>/etc/barline/rack.yaml <<'.'
-dead_after_us: 2000000
-caretaker_ms: 60000
-clock_void_after_ms: 60000
-$more
-.
-		mkdir -p /etc/systemd/system/$unit.service.d
-		printf '[Service]\nTimeoutStartSec=900\n' \
-			>/etc/systemd/system/$unit.service.d/emulated.conf
-		systemctl daemon-reload"
+	emulated_unit "$name" /run/rack.yaml
+	on "$name" "systemctl daemon-reload"
 	on "$name" "systemctl enable --now $unit" || broken "$name does not start" "$name"
 	on "$name" "systemctl is-active -q $unit && systemctl is-enabled -q $unit" ||
 		broken "$name is not active" "$name"

@@ -11,9 +11,9 @@
 #	on h1 ip link set eth0 up	# its output here, and its exit status
 #	wait_on h1 60 'ping -c 1 10.0.0.1'
 #	monitor h1 set_link n0 off	# the machine's carrier
+#	keep h1 /etc			# what it is to have still when it has booted again
 #	power_off h1			# at once, without a word to the machine
 #	boot h1				# ... and it comes up anew
-#	keep h1 /etc			# ... with this folder as it is now
 #	ok "what was shown"
 #
 # Each machine is a process of its own with its own kernel, its own clock and its own NICs eth0,

@@ -77,6 +77,23 @@ started() {
 		done" || fail "barlined on $1 has not started"
 }
 
+# emulated_unit NAME FILE: gives the unit barlined@rack and its configuration, which setup has
+# written, the times of emulated machines. What setup wrote stays in FILE.
+emulated_unit() {
+	local more="send_limit_ms: 0"
+	[ "$1" != sw ] || more="lag_max_us: 4000000"
+	on "$1" "cp -p /etc/barline/rack.yaml $2
+		cat >>/etc/barline/rack.yaml <<'.'
+dead_after_us: 2000000
+caretaker_ms: 60000
+clock_void_after_ms: 60000
+$more
+.
+		mkdir -p /etc/systemd/system/barlined@rack.service.d
+		printf '[Service]\nTimeoutStartSec=900\n' \
+			>/etc/systemd/system/barlined@rack.service.d/emulated.conf"
+}
+
 # refused NAME COMMAND PATTERN: `barline COMMAND` must end without having served, and say PATTERN,
 # which is printed.
 refused() {
