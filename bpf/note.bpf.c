@@ -5,7 +5,8 @@
  * record before it loads the programs of its host.
  *
  * Example: the daemon runs it with BL_NOTE_CLOCK and a record whose seq is 8. The shared record's
- * seq becomes 7, then both segments and the other fields are written, then its seq becomes 8.
+ * seq becomes 7, then both segments and the other fields are written (bl_clock_store()), then its
+ * seq becomes 8. The program can be interrupted between any two stores.
  *
  * Not here: what the record says (loader/order/clock.c).
  */
@@ -14,41 +15,8 @@
 #include "maps/clock_maps.h"
 #include "maps/note_abi.h"
 #include "maps/page_maps.h"
+#include "core/clock_core.h"
 #include "core/order/line_core.h"
-
-/*
- * Pairs with bl_clock_at(). The older segment is written first, so that one of them is always
- * complete.
- */
-static __always_inline void write_clock(struct bl_clock *c, const struct bl_clock *own)
-{
-	__u64 fence = 0;
-
-	BL_WRITE_ONCE(c->seq, own->seq - 1);
-	__sync_lock_test_and_set(&fence, 1);
-	c->seg[0] = own->seg[0];
-	__sync_lock_test_and_set(&fence, 1);
-	c->seg[1] = own->seg[1];
-	BL_WRITE_ONCE(c->flags, own->flags);
-	c->as_of_ns = own->as_of_ns;
-	BL_WRITE_ONCE(c->void_after_ns, own->void_after_ns);
-	c->bound_ns = own->bound_ns;
-	c->drift_ppb = own->drift_ppb;
-	c->tai_offset_s = own->tai_offset_s;
-	c->skew_ns = own->skew_ns;
-	c->source = own->source;
-	c->state = own->state;
-	c->reason = own->reason;
-	c->source_ns = own->source_ns;
-	c->source_as_of_ns = own->source_as_of_ns;
-	c->max_bound_ns = own->max_bound_ns;
-	c->system_ns = own->system_ns;
-	c->system_error_ns = own->system_error_ns;
-	c->system_stepped_ns = own->system_stepped_ns;
-	c->proven_ns = own->proven_ns;
-	__sync_lock_test_and_set(&fence, 1);
-	BL_WRITE_ONCE(c->seq, own->seq);
-}
 
 /*
  * A reader that finds a part of this announcement finds @last at least as it was before; one that
@@ -76,7 +44,7 @@ int bl_note(struct bl_note_arg *a)
 		return 0;
 	switch (a->kind) {
 	case BL_NOTE_CLOCK:
-		write_clock(c, &a->clock);
+		bl_clock_store(c, &a->clock);
 		break;
 	case BL_NOTE_EPS:
 		BL_WRITE_ONCE(page->eps_lines, a->lines);

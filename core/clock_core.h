@@ -41,25 +41,44 @@ BL_CORE __u64 bl_seg_at(const struct bl_clock_seg *s, __u64 mono)
 }
 
 /**
- * bl_clock_at - bus time at @mono. The record may be written at this moment: @seq makes the reader
- * retry, and the remaining error is harmless, since the two segments are equal where they meet.
+ * bl_clock_at - bus time at @mono, ns. The record may be written at this moment, and its writer may
+ * stand still while it writes; readers do not wait for it.
+ *
+ * Example: the newer segment begins at 5000 and is in force. The writer copies it to the older one,
+ * marks the newer one as unwritten, and loses its CPU after it has stored bus_ns of the next
+ * segment. Every reader now takes the older segment, which is complete and the one in force.
+ *
+ * A reader that began to read the segment before that finds its mono_ns changed, and reads again.
+ * Readers of a time before the newer segment take that one, too, while the older one is
+ * overwritten.
  */
 BL_CORE __u64 bl_clock_at(const struct bl_clock *c, __u64 mono)
 {
-	__u64 bus = 0;
-	__u32 s0;
+	struct bl_clock_seg s = { 0 };
+	const struct bl_clock_seg *from;
+	__u64 bus = 0, older;
 	int i;
 
 	for (i = 0; i < BL_CLOCK_TRIES; i++) {
-		/* pairs with the daemon's odd/even stores in loader/order/clock.c */
-		s0 = BL_READ_ONCE(c->seq);
+		/* pairs with bl_clock_store() */
+		from = &c->seg[1];
+		s.mono_ns = BL_READ_ONCE(from->mono_ns);
 		BL_BARRIER();
-		if ((__s64)(mono - BL_READ_ONCE(c->seg[1].mono_ns)) >= 0)
-			bus = bl_seg_at(&c->seg[1], mono);
-		else
-			bus = bl_seg_at(&c->seg[0], mono);
+		if ((__s64)(mono - s.mono_ns) < 0) {
+			older = BL_READ_ONCE(c->seg[0].mono_ns);
+			BL_BARRIER();
+			if (older != BL_CLOCK_UNWRITTEN) {
+				from = &c->seg[0];
+				s.mono_ns = older;
+			} else if (s.mono_ns == BL_CLOCK_UNWRITTEN) {
+				continue; /* both: it was written twice meanwhile */
+			}
+		}
+		s.bus_ns = BL_READ_ONCE(from->bus_ns);
+		s.rate = BL_READ_ONCE(from->rate);
+		bus = bl_seg_at(&s, mono);
 		BL_BARRIER();
-		if (!(s0 & 1) && BL_READ_ONCE(c->seq) == s0)
+		if (BL_READ_ONCE(from->mono_ns) == s.mono_ns)
 			break;
 	}
 	return bus;
@@ -67,7 +86,8 @@ BL_CORE __u64 bl_clock_at(const struct bl_clock *c, __u64 mono)
 
 /**
  * bl_clock_usable - whether the record may be used at @mono: it has a segment and is not past
- * void_after.
+ * void_after. A reader asks this before it computes bus time: what makes a void record usable again
+ * is stored after the segments.
  */
 BL_CORE int bl_clock_usable(const struct bl_clock *c, __u64 mono)
 {
@@ -76,15 +96,24 @@ BL_CORE int bl_clock_usable(const struct bl_clock *c, __u64 mono)
 
 /**
  * bl_clock_bound - greatest error at @mono, ns: the measured bound, and what drift may have added
- * since.
+ * since. If the record is written meanwhile, the result is not less than both the old one and the
+ * new one: an old measurement is not taken for a young one, and the greater drift counts.
  */
 BL_CORE __u64 bl_clock_bound(const struct bl_clock *c, __u64 mono)
 {
-	__u64 age = mono > c->as_of_ns ? mono - c->as_of_ns : 0;
+	/* pairs with bl_clock_store() */
+	__u64 as_of = BL_READ_ONCE(c->as_of_ns), age = mono > as_of ? mono - as_of : 0, drift,
+	      bound;
 
+	BL_BARRIER();
+	drift = BL_READ_ONCE(c->drift_ppb);
+	BL_BARRIER();
+	bound = BL_READ_ONCE(c->bound_ns);
+	BL_BARRIER();
+	drift = bl_max64(drift, BL_READ_ONCE(c->drift_ppb));
 	/* the product fits for ages below 2^43 ns; past void_after this is not called */
 	/* 1e9 / 1024, rounded up by less than 1 ppm */
-	return c->bound_ns + (age >> 10) * c->drift_ppb / 976563;
+	return bound + (age >> 10) * drift / 976563;
 }
 
 /* What follows is the daemon's side. Only native code uses it, but it is pure as well. */
@@ -109,20 +138,88 @@ BL_CORE void bl_clock_start(struct bl_clock *c, __u64 mono, __u64 bus)
 	c->seg[1] = s;
 }
 
-/**
- * bl_clock_torn - repair a record whose writer was killed while it wrote: keep the segment that is
- * complete, which is the one whose bus time at @mono is nearer to @target. Complete segments agree
- * to within microseconds.
- */
-BL_CORE void bl_clock_torn(struct bl_clock *c, __u64 mono, __u64 target)
+/* Writes @s into @to, which is marked as unwritten meanwhile. */
+BL_CORE void bl_seg_store(struct bl_clock_seg *to, const struct bl_clock_seg *s)
 {
-	__s64 e0 = (__s64)(bl_seg_at(&c->seg[0], mono) - target),
-	      e1 = (__s64)(bl_seg_at(&c->seg[1], mono) - target);
+	BL_WRITE_ONCE(to->mono_ns, BL_CLOCK_UNWRITTEN);
+	BL_BARRIER();
+	BL_WRITE_ONCE(to->bus_ns, s->bus_ns);
+	BL_WRITE_ONCE(to->rate, s->rate);
+	BL_WRITE_ONCE(to->reserved, s->reserved);
+	BL_BARRIER();
+	BL_WRITE_ONCE(to->mono_ns, s->mono_ns);
+	BL_BARRIER();
+}
 
-	if ((e0 < 0 ? -e0 : e0) < (e1 < 0 ? -e1 : e1))
+/**
+ * bl_clock_store - write @own, the writer's copy, into the shared record @c; @own->seq is even and
+ * is stored last. Pairs with bl_clock_at(), bl_clock_usable() and bl_clock_bound().
+ *
+ * After each of these stores the record can be used: that is how readers find it if the writer
+ * loses its CPU there, or is killed.
+ */
+BL_CORE void bl_clock_store(struct bl_clock *c, const struct bl_clock *own)
+{
+	BL_WRITE_ONCE(c->seq, own->seq - 1);
+	BL_BARRIER();
+	bl_seg_store(&c->seg[0], &own->seg[0]);
+	bl_seg_store(&c->seg[1], &own->seg[1]);
+	BL_WRITE_ONCE(c->drift_ppb, bl_max64(own->drift_ppb, c->drift_ppb));
+	BL_WRITE_ONCE(c->proven_ns, bl_min64(own->proven_ns, c->proven_ns));
+	BL_BARRIER();
+	BL_WRITE_ONCE(c->bound_ns, own->bound_ns);
+	BL_BARRIER();
+	BL_WRITE_ONCE(c->drift_ppb, own->drift_ppb);
+	BL_WRITE_ONCE(c->proven_ns, own->proven_ns);
+	BL_BARRIER();
+	BL_WRITE_ONCE(c->as_of_ns, own->as_of_ns);
+	c->tai_offset_s = own->tai_offset_s;
+	c->skew_ns = own->skew_ns;
+	c->source = own->source;
+	c->state = own->state;
+	c->reason = own->reason;
+	c->source_ns = own->source_ns;
+	c->source_as_of_ns = own->source_as_of_ns;
+	c->max_bound_ns = own->max_bound_ns;
+	c->system_ns = own->system_ns;
+	c->system_error_ns = own->system_error_ns;
+	c->system_stepped_ns = own->system_stepped_ns;
+	BL_BARRIER();
+	BL_WRITE_ONCE(c->void_after_ns, own->void_after_ns);
+	BL_BARRIER();
+	BL_WRITE_ONCE(c->flags, own->flags);
+	BL_BARRIER();
+	BL_WRITE_ONCE(c->seq, own->seq);
+}
+
+/**
+ * bl_clock_whole - complete a copy of a record whose writer was killed while it wrote: the newer
+ * segment is whole unless it is marked, and then the older one is.
+ */
+BL_CORE void bl_clock_whole(struct bl_clock *c)
+{
+	if (c->seg[1].mono_ns == BL_CLOCK_UNWRITTEN)
 		c->seg[1] = c->seg[0];
 	else
 		c->seg[0] = c->seg[1];
+}
+
+/* The segment of the writer's copy that is in force at @mono. */
+BL_CORE const struct bl_clock_seg *bl_clock_seg(const struct bl_clock *c, __u64 mono)
+{
+	return &c->seg[mono >= c->seg[1].mono_ns];
+}
+
+/**
+ * bl_clock_append - put @next, which continues the segment in force at @mono, into the writer's
+ * copy. A segment that has not begun by then is replaced. If it begins before the copy is stored,
+ * readers return from it to the one before, within BL_CLOCK_LEAD_NS, in which the two differ by a
+ * microsecond at most.
+ */
+BL_CORE void bl_clock_append(struct bl_clock *c, __u64 mono, const struct bl_clock_seg *next)
+{
+	c->seg[0] = *bl_clock_seg(c, mono);
+	c->seg[1] = *next;
 }
 
 /**
@@ -130,15 +227,15 @@ BL_CORE void bl_clock_torn(struct bl_clock *c, __u64 mono, __u64 target)
  * bus time at @mono, without ever going back.
  * @gain_ns: time in which the present error is to be corrected; the rate is limited to 500 ppm
  * either way.
- * @next: filled in; begins BL_CLOCK_LEAD_NS after @mono. The caller publishes it (seq odd, shift,
- * seq even).
+ * @next: filled in; begins BL_CLOCK_LEAD_NS after @mono, and belongs into the record then
+ * (bl_clock_append(), bl_clock_store()).
  *
  * Returns the error at @mono, ns (bus - target).
  */
 BL_CORE __s64 bl_clock_steer(const struct bl_clock *c, __u64 mono, __u64 target_at_mono,
 			     __u64 gain_ns, struct bl_clock_seg *next)
 {
-	const struct bl_clock_seg *last = &c->seg[1];
+	const struct bl_clock_seg *last = bl_clock_seg(c, mono);
 	__s64 error = (__s64)(bl_seg_at(last, mono) - target_at_mono);
 	__s64 gain = (__s64)(gain_ns >> 10 ? gain_ns >> 10 : 1);
 	__s64 lim = BL_CLOCK_RATE_MAX;

@@ -30,7 +30,7 @@ static int read_whole(const struct bl_clock *record, struct bl_clock *c, uint64_
 	int i;
 
 	for (i = 0; i < BL_CLOCK_TRIES; i++) {
-		/* pairs with the daemon's odd/even stores in loader/order/clock.c */
+		/* pairs with bl_clock_store() */
 		__u32 was = BL_READ_ONCE(record->seq);
 
 		BL_BARRIER();

@@ -27,9 +27,12 @@ struct bl_clock_seg {
 
 /**
  * struct bl_clock - the clock record, value 0 of the map "clock". The daemon is the only writer;
- * BPF programs and processes read it without a lock. @seq is odd while the daemon writes. A reader
- * that finds @seq odd or changed reads again, at most BL_CLOCK_TRIES times, and then uses what it
- * has read: two successive segments differ by nanoseconds only.
+ * BPF programs and processes read it without a lock. The writer may stand still between any two
+ * stores, for milliseconds on a busy machine, and a reader does not wait for it. So the order of
+ * the stores (bl_clock_store()) and of the loads (bl_clock_at(), bl_clock_bound()) is part of the
+ * ABI: whatever has been stored, a reader computes with one complete segment, and a bound that is
+ * not too small. @seq is odd while the daemon writes; it tells readers that the record has changed
+ * under them.
  */
 struct bl_clock {
 	__u32 seq;   /* odd: the record is being written */
@@ -37,7 +40,7 @@ struct bl_clock {
 	/*
 	 * [0]: the older segment, [1]: the newer. The newer one holds from its @mono_ns on. The
 	 * daemon sets that BL_CLOCK_LEAD_NS into the future, so that all readers change over at the
-	 * same moment.
+	 * same moment. One whose @mono_ns is BL_CLOCK_UNWRITTEN is being written.
 	 */
 	struct bl_clock_seg seg[2];
 	__u64 as_of_ns;      /* CLOCK_MONOTONIC of the last good measurement */
@@ -153,5 +156,6 @@ enum bl_clock_reason {
 #define BL_CLOCK_VALID        1u
 #define BL_CLOCK_TRIES        4
 #define BL_CLOCK_LEAD_NS      2000000ULL
+#define BL_CLOCK_UNWRITTEN    (1ULL << 62) /* later than CLOCK_MONOTONIC will ever be */
 
 #endif

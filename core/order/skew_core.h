@@ -100,12 +100,17 @@ BL_CORE __s64 bl_skew_out(__s32 echo)
 
 /**
  * bl_skew_bound - bound of a node's clock at @mono as its beacons say it: without what its
- * neighbours have proven.
+ * neighbours have proven. If the record is written meanwhile, the lesser of the two proven parts is
+ * taken off; pairs with bl_clock_store().
  */
 BL_CORE __u64 bl_skew_bound(const struct bl_clock *c, __u64 mono)
 {
-	__u64 proven = BL_READ_ONCE(c->proven_ns), bound = bl_clock_bound(c, mono);
+	__u64 proven = BL_READ_ONCE(c->proven_ns), bound;
 
+	BL_BARRIER();
+	bound = bl_clock_bound(c, mono);
+	BL_BARRIER();
+	proven = bl_min64(proven, BL_READ_ONCE(c->proven_ns));
 	return bound > proven ? bound - proven : 0;
 }
 

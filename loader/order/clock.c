@@ -68,52 +68,21 @@ static struct reading read_clocks(void)
 	return best;
 }
 
-/*
- * Writes the keeper's own record into the shared one; pairs with bl_clock_at(). The older segment
- * is written first: a keeper that is killed in between leaves at least one segment whole, and an
- * odd sequence number (bl_clock_torn()).
- */
+/* Writes the keeper's own record into the shared one. */
 static void publish_record(struct bl_clock_keeper *k)
 {
-	struct bl_clock *c = k->shared, *own = &k->own;
+	struct bl_note_arg a = { .kind = BL_NOTE_CLOCK };
+	int rc;
 
-	if (k->note_fd > 0) {
-		struct bl_note_arg a = { .kind = BL_NOTE_CLOCK };
-		int rc;
-
-		own->seq = (own->seq | 1) + 1;
-		a.clock = *own;
-		rc = bl_note(k->note_fd, &a);
-		if (rc)
-			bl_log(BL_LOG_ERR, "%s: cannot write the clock record: %s", k->name,
-			       strerror(-rc));
+	k->own.seq = (k->own.seq | 1) + 1;
+	if (k->note_fd <= 0) {
+		bl_clock_store(k->shared, &k->own);
 		return;
 	}
-	BL_WRITE_ONCE(c->seq, own->seq | 1);
-	atomic_thread_fence(memory_order_seq_cst);
-	c->seg[0] = own->seg[0];
-	atomic_thread_fence(memory_order_seq_cst);
-	c->seg[1] = own->seg[1];
-	BL_WRITE_ONCE(c->flags, own->flags);
-	c->as_of_ns = own->as_of_ns;
-	BL_WRITE_ONCE(c->void_after_ns, own->void_after_ns);
-	c->bound_ns = own->bound_ns;
-	c->drift_ppb = own->drift_ppb;
-	c->tai_offset_s = own->tai_offset_s;
-	c->skew_ns = own->skew_ns;
-	c->source = own->source;
-	c->state = own->state;
-	c->reason = own->reason;
-	c->source_ns = own->source_ns;
-	c->source_as_of_ns = own->source_as_of_ns;
-	c->max_bound_ns = own->max_bound_ns;
-	c->system_ns = own->system_ns;
-	c->system_error_ns = own->system_error_ns;
-	c->system_stepped_ns = own->system_stepped_ns;
-	c->proven_ns = own->proven_ns;
-	atomic_thread_fence(memory_order_seq_cst);
-	own->seq = (own->seq | 1) + 1;
-	BL_WRITE_ONCE(c->seq, own->seq);
+	a.clock = k->own;
+	rc = bl_note(k->note_fd, &a);
+	if (rc)
+		bl_log(BL_LOG_ERR, "%s: cannot write the clock record: %s", k->name, strerror(-rc));
 }
 
 static uint64_t void_after_ns(const struct bl_clock_keeper *k, uint64_t mono)
@@ -384,8 +353,7 @@ static void steer_measured(struct bl_clock_keeper *k, const struct bl_clock_sour
 		error = bl_clock_steer(c, r.mono, target_at(k, &r), GAIN_NS, &next);
 		if (bl_mono_ns() + BL_CLOCK_LEAD_NS / 2 > next.mono_ns)
 			continue;
-		c->seg[0] = c->seg[1];
-		c->seg[1] = next;
+		bl_clock_append(c, r.mono, &next);
 		judge_record(k, &r, error);
 		if (is_void(k->state) && c->state != BL_CLOCK_NEVER &&
 		    c->state != BL_CLOCK_TOO_WIDE && (error < 0 || unused)) {
@@ -451,8 +419,7 @@ static void steer_trusted(struct bl_clock_keeper *k)
 		 */
 		if (bl_mono_ns() + BL_CLOCK_LEAD_NS / 2 > next.mono_ns)
 			continue;
-		c->seg[0] = c->seg[1];
-		c->seg[1] = next;
+		bl_clock_append(c, r.mono, &next);
 		c->source = BL_CLOCK_TRUST;
 		c->state = BL_CLOCK_GOOD;
 		c->reason = BL_CLOCK_NO_REASON;
@@ -535,7 +502,7 @@ int bl_clock_adopt(struct bl_clock_keeper *k, struct bl_err *err)
 		k->bus_offset_ns = base_offset(k->base_ns, r.tai);
 	target = r.tai + (uint64_t)(k->bus_offset_ns + k->skew_ns);
 	if (c->seq & 1)
-		bl_clock_torn(c, r.mono, target);
+		bl_clock_whole(c);
 	c->seq = (c->seq | 1) + 1;
 	if (bl_clock_usable(c, r.mono)) {
 		if (k->base_ns)

@@ -3,8 +3,9 @@
  * core/clock_core.h: 48 bits to 64 and back, segments of bus time, and the daemon's steering, with
  * injected time only.
  *
- * The steering tests simulate the daemon: measure, bl_clock_steer(), publish (the newer segment
- * becomes the older one), and the same again a quarter of a second later.
+ * The steering tests simulate the daemon: measure, bl_clock_steer(), bl_clock_append(), and the
+ * same again a quarter of a second later. What readers see while the record is written is the
+ * subject of test_clock_store.c.
  */
 #include "tests/unit/unit.h"
 
@@ -117,15 +118,6 @@ static void bl_seg_at__table(void **state)
 			fail_msg("rate %d, %lld ns: got %lld, want %lld", t[i].rate,
 				 (long long)t[i].d, (long long)got, (long long)t[i].want);
 	}
-}
-
-/* Does what the daemon does with a new segment. */
-static void publish_segment(struct bl_clock *c, const struct bl_clock_seg *next)
-{
-	c->seq++;
-	c->seg[0] = c->seg[1];
-	c->seg[1] = *next;
-	c->seq++;
 }
 
 static void bl_clock_at__changes_over_at_the_newer_piece(void **state)
@@ -272,7 +264,7 @@ static void bl_clock_steer__does_not_overshoot(void **state)
 
 		bl_clock_start(&c, 0, NOW);
 		bl_clock_steer(&c, 0, NOW - (uint64_t)e, 2 * SEC, &next);
-		publish_segment(&c, &next);
+		bl_clock_append(&c, 0, &next);
 		left = (int64_t)(bl_clock_at(&c, BL_CLOCK_LEAD_NS + 2 * SEC) -
 				 (NOW + BL_CLOCK_LEAD_NS + 2 * SEC)) +
 		       e;
@@ -314,7 +306,7 @@ static int64_t steer_turn(struct sim *s, struct rnd *r, int64_t noise)
 	}
 	error = bl_clock_steer(&s->c, s->mono, true_time(s, s->mono) + (uint64_t)noise, 2 * SEC,
 			       &next);
-	publish_segment(&s->c, &next);
+	bl_clock_append(&s->c, s->mono, &next);
 	/* At the seam, nanosecond by nanosecond. */
 	for (uint64_t m = next.mono_ns - 20; m < next.mono_ns + 20; m++) {
 		uint64_t bus = bl_clock_at(&s->c, m), then = bl_clock_at(&s->c, m + 1);
@@ -384,33 +376,44 @@ static void bl_clock_steer__stays_at_rest_without_error(void **state)
 	}
 }
 
-/*
- * The daemon was killed while it wrote: the first segment may be torn, or the second one. The other
- * one is intact.
- */
-static void bl_clock_torn__keeps_what_is_whole(void **state)
+/* A segment that has not begun is replaced, and the one in force stays. */
+static void bl_clock_append__continues_what_is_in_force(void **state)
 {
-	const struct bl_clock_seg whole = { .mono_ns = 5 * SEC, .bus_ns = NOW, .rate = 100 };
-	const struct bl_clock_seg torn[] = {
-		/* new mono, old bus: behind */
-		{ .mono_ns = 5 * SEC + SEC / 4, .bus_ns = NOW, .rate = 100 },
-		{ .mono_ns = 5 * SEC, .bus_ns = NOW + SEC / 4, .rate = 100 }, /* ahead */
-		{ .mono_ns = 0, .bus_ns = 0, .rate = 0 },
-	};
-	const uint64_t mono = 5 * SEC + SEC / 3, target = NOW + SEC / 3 + 40;
-	size_t i, k;
+	const struct bl_clock_seg a = { .mono_ns = 5 * SEC, .bus_ns = NOW, .rate = 100 },
+				  b = { .mono_ns = 6 * SEC, .bus_ns = NOW + SEC, .rate = 200 },
+				  next = { .mono_ns = 7 * SEC, .bus_ns = NOW + 2 * SEC };
+	static const struct {
+		uint64_t mono;
+		int kept; /* which of the two becomes the older one */
+	} t[] = { { 6 * SEC - 1, 0 }, { 6 * SEC, 1 }, { 6 * SEC + 1, 1 } };
+	size_t i;
 
 	(void)state;
-	for (i = 0; i < ARRAY_SIZE(torn); i++) {
-		for (k = 0; k < 2; k++) {
-			struct bl_clock c = { .seq = 7 };
+	for (i = 0; i < ARRAY_SIZE(t); i++) {
+		struct bl_clock c = { .seg = { a, b } };
 
-			c.seg[k] = torn[i];
-			c.seg[!k] = whole;
-			bl_clock_torn(&c, mono, target);
-			assert_memory_equal(&c.seg[0], &whole, sizeof(whole));
-			assert_memory_equal(&c.seg[1], &whole, sizeof(whole));
-		}
+		bl_clock_append(&c, t[i].mono, &next);
+		assert_memory_equal(&c.seg[0], t[i].kept ? &b : &a, sizeof(a));
+		assert_memory_equal(&c.seg[1], &next, sizeof(next));
+	}
+}
+
+/* The daemon was killed while it wrote: the segment that is marked is not complete. */
+static void bl_clock_whole__keeps_what_is_complete(void **state)
+{
+	const struct bl_clock_seg whole = { .mono_ns = 5 * SEC, .bus_ns = NOW, .rate = 100 },
+				  half = { .mono_ns = BL_CLOCK_UNWRITTEN, .bus_ns = 1 };
+	size_t k;
+
+	(void)state;
+	for (k = 0; k < 2; k++) {
+		struct bl_clock c = { .seq = 7 };
+
+		c.seg[k] = half;
+		c.seg[!k] = whole;
+		bl_clock_whole(&c);
+		assert_memory_equal(&c.seg[0], &whole, sizeof(whole));
+		assert_memory_equal(&c.seg[1], &whole, sizeof(whole));
 	}
 }
 
@@ -428,7 +431,8 @@ int main(void)
 		cmocka_unit_test(bl_clock_steer__limits_and_signs),
 		cmocka_unit_test(bl_clock_steer__does_not_overshoot),
 		cmocka_unit_test(bl_clock_steer__converges_and_never_goes_back),
-		cmocka_unit_test(bl_clock_torn__keeps_what_is_whole),
+		cmocka_unit_test(bl_clock_append__continues_what_is_in_force),
+		cmocka_unit_test(bl_clock_whole__keeps_what_is_complete),
 		cmocka_unit_test(bl_clock_steer__stays_at_rest_without_error),
 	};
 

@@ -7,7 +7,6 @@
 
 #include "tests/unit/core/order/access_hooks.h"
 
-#include "core/clock_core.h"
 #include "core/order/commit_core.h"
 #include "core/queue/queue_core.h"
 
@@ -24,58 +23,6 @@ static void change_at_accesses(void (*fn)(int nth))
 {
 	change_memory = fn;
 	accesses = 0;
-}
-
-/* ---- a record that is being written ---- */
-
-static struct bl_clock record;
-
-/*
- * The daemon is between its two stores of @seq. It finishes after the last load of the reader's
- * first attempt.
- */
-static void finish_record(int nth)
-{
-	if (nth != 4)
-		return;
-	record.seg[1].bus_ns = 5000;
-	record.seq = 2;
-}
-
-static void bl_clock_at__odd_is_not_believed(void **state)
-{
-	(void)state;
-	record = (struct bl_clock){ .seq = 1,
-				    .seg = { { .mono_ns = 100, .bus_ns = 4100 },
-					     { .mono_ns = 1000, .bus_ns = 77 } } };
-	change_at_accesses(finish_record);
-	assert_int_equal(bl_clock_at(&record, 2000), 6000);
-	change_memory = NULL;
-	assert_true(accesses > 4);
-}
-
-/*
- * The daemon writes a whole record between a reader's load of the segment and its last load of
- * @seq.
- */
-static void write_record(int nth)
-{
-	if (nth != 3)
-		return;
-	record.seg[1].bus_ns = 5000;
-	record.seq = 4;
-}
-
-static void bl_clock_at__a_record_that_changed_is_read_anew(void **state)
-{
-	(void)state;
-	record = (struct bl_clock){ .seq = 2,
-				    .seg = { { .mono_ns = 100, .bus_ns = 4100 },
-					     { .mono_ns = 1000, .bus_ns = 77 } } };
-	change_at_accesses(write_record);
-	assert_int_equal(bl_clock_at(&record, 2000), 6000);
-	change_memory = NULL;
-	assert_int_equal(accesses, 6);
 }
 
 /* ---- a head that moves all the time ---- */
@@ -129,8 +76,6 @@ static void bl_lower__loses_every_try(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(bl_clock_at__odd_is_not_believed),
-		cmocka_unit_test(bl_clock_at__a_record_that_changed_is_read_anew),
 		cmocka_unit_test(bl_rwin_commit__head_never_stands_still),
 		cmocka_unit_test(bl_lower__loses_every_try),
 	};

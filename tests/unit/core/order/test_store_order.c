@@ -47,14 +47,28 @@ static void bl_port_hold__the_number_first(void **state)
 
 /* ---- the clock's record ---- */
 
-static void bl_clock_at__pieces_between_the_numbers(void **state)
+/* test_clock_store.c has the order of the stores. */
+static void bl_clock_at__a_segment_between_looks_at_its_start(void **state)
 {
 	struct bl_clock c = { .seg = { { .mono_ns = 100 }, { .mono_ns = 1000 } } };
 
 	(void)state;
 	inspect_at_barriers(NULL);
 	bl_clock_at(&c, 2000);
-	assert_string_equal(seen, "r|r|r");
+	assert_string_equal(seen, "r|rr|r");
+	inspect_at_barriers(NULL);
+	bl_clock_at(&c, 500);
+	assert_string_equal(seen, "r|r|rr|r");
+}
+
+static void bl_clock_bound__the_age_first(void **state)
+{
+	struct bl_clock c = { .as_of_ns = 1000 };
+
+	(void)state;
+	inspect_at_barriers(NULL);
+	bl_clock_bound(&c, 2000);
+	assert_string_equal(seen, "r|r|r|r");
 }
 
 /* ---- PL2: an RSV is repeated ---- */
@@ -194,7 +208,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bl_port_hold__the_number_first),
-		cmocka_unit_test(bl_clock_at__pieces_between_the_numbers),
+		cmocka_unit_test(bl_clock_at__a_segment_between_looks_at_its_start),
+		cmocka_unit_test(bl_clock_bound__the_age_first),
 		cmocka_unit_test(bl_pl2_step__the_time_of_a_retry_first),
 		cmocka_unit_test(bl_pl2_announce__the_time_before_the_bytes),
 		cmocka_unit_test(bl_word_store__in_order),

@@ -358,8 +358,8 @@ static void adopt__skew_and_offset(void **state)
 }
 
 /*
- * The writer was killed in the middle of a store, and the record that it left is void: the intact
- * segment counts.
+ * The writer was killed while it wrote, and the record that it left is void: the segment that is
+ * complete counts.
  */
 static void adopt__torn_and_void(void **state)
 {
@@ -372,7 +372,8 @@ static void adopt__torn_and_void(void **state)
 	fake_mono = mono + VOID_NS + SEC;
 	used = bus_at(record.void_after_ns);
 	record.seq |= 1;
-	record.seg[1].bus_ns = 0; /* half written */
+	record.seg[1].mono_ns = BL_CLOCK_UNWRITTEN;
+	record.seg[1].bus_ns = 0;
 	fake_ahead -= 20 * (int64_t)SEC;
 	assert_int_equal(bl_clock_adopt(&keeper, NULL), 0);
 	assert_false(record.seq & 1);
