@@ -112,14 +112,15 @@ static __always_inline int send_is_void(const struct bl_host_page *page, __u32 s
 static __always_inline void host_barriers(struct run *r, const struct bl_now *now, __u32 slot,
 					  __u64 claim)
 {
+	struct bl_host_page *page = r->page;
+	__u64 fence = 0, ahead = 0, b = BL_READ_ONCE(page->sent_barrier),
+	      c = BL_READ_ONCE(page->sent_commit);
 	struct inflight_min m = { .c = BL_TIME_NONE,
-				  .last = { BL_READ_ONCE(r->page->sent_barrier),
-					    BL_READ_ONCE(r->page->sent_commit) },
-				  .page = r->page,
+				  .last = { bl_sent_least(b, now->bus, r->cfg->ahead_ns),
+					    bl_sent_least(c, now->bus, r->cfg->ahead_ns) },
+				  .page = page,
 				  .neps = r->cfg->neps,
 				  .but = claim ? slot : BL_EPS_MAX };
-	struct bl_host_page *page = r->page;
-	__u64 fence = 0, ahead = 0;
 
 	if (r->f.opcode == BL_OP_BEACON &&
 	    bl_host_silent(now->bus, BL_READ_ONCE(page->data_ns), r->cfg->beacon_ns))
@@ -135,7 +136,7 @@ static __always_inline void host_barriers(struct run *r, const struct bl_now *no
 	if (!claim && m.b > page->sent_barrier)
 		BL_WRITE_ONCE(page->sent_barrier, m.b);
 	m.c = bl_min64(m.b, m.c);
-	if (m.c > m.last.c)
+	if (m.c > page->sent_commit)
 		BL_WRITE_ONCE(page->sent_commit, m.c); /* an older value is as true */
 	r->b = m.b;
 	r->c = m.c;

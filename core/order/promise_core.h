@@ -112,6 +112,20 @@ BL_CORE int bl_send_late(__u64 ts, __u64 sent, __u64 bus, __u64 ahead)
 }
 
 /**
+ * bl_sent_least - the barrier that the host has sent at least, if @sent is the greatest one that it
+ * has written down, at @bus. It bounds from below what lines in flight hold back (bl_line_least()).
+ * One that says nothing, as in bl_send_late(), must not: lines between the clock and that barrier
+ * would hold back nothing until the clock had passed it. Then only a time that is too old for the
+ * wire is no time to hold at.
+ */
+BL_CORE __u64 bl_sent_least(__u64 sent, __u64 bus, __u64 ahead)
+{
+	if (sent <= bus + ahead)
+		return sent;
+	return bus > BL_TS_OLD ? bus - BL_TS_OLD : 0;
+}
+
+/**
  * bl_promise_ts - the timestamp of a message: not below @clock, the host's @promised, or what was
  * @noted as in flight; above the endpoint's @last.
  */

@@ -592,6 +592,48 @@ static void egress__send_late(void **state)
 }
 
 /*
+ * A barrier that the clock does not explain may not have been sent: lines in flight that are below
+ * it hold back what follows, as if it had not been.
+ */
+static void egress__a_barrier_beyond_the_clock(void **state)
+{
+	static const __u64 beyond[] = { 1, 250000000, 1ULL << 46 };
+	struct desc be = beacon_frame(1, 0), w = be;
+	struct bl_inflight line = { .ts = T0 - 100, .hold = T0 - 200 };
+	struct bl_host_page p;
+	struct frame in, want;
+	__u32 i;
+
+	(void)state;
+	cfg.ahead_ns = AHEAD;
+	set_cfg();
+	p = page_now();
+	p.data_ns = T0; /* the host is not silent */
+	p.sent_barrier = p.sent_commit = T0 + AHEAD;
+	map_put(sk->maps.host_page, 0, &p);
+	line_put(0, &line);
+	/* this one was sent, and with it all that is below */
+	expect_sent_next(&be, T0);
+	for (i = 0; i < sizeof(beyond) / sizeof(*beyond); i++) {
+		p.sent_barrier = p.sent_commit = T0 + AHEAD + beyond[i];
+		map_put(sk->maps.host_page, 0, &p);
+		build(&in, &be);
+		w.b = T0 - 100;
+		w.c = T0 - 200;
+		host_says(&w, bus_now);
+		build(&want, &w);
+		expect_frame_sent(&in, BEACON_MARK, 0, &want, BL_R_BEACON_SENT);
+	}
+	/* one that is too old for the wire is sent as a time that promises nothing */
+	line.ts = line.hold = 1;
+	line_put(0, &line);
+	w.b = w.c = T0 - BL_TS_OLD;
+	host_says(&w, bus_now);
+	build(&want, &w);
+	expect_frame_sent(&in, BEACON_MARK, 0, &want, BL_R_BEACON_SENT);
+}
+
+/*
  * The host first drops what a stopped process sends, and goes on without it only when it says so.
  * The next send counts, and so do all others.
  */
@@ -1134,6 +1176,7 @@ int main(void)
 		CASE(egress__silent),
 		CASE(egress__send_void),
 		CASE(egress__send_late),
+		CASE(egress__a_barrier_beyond_the_clock),
 		CASE(egress__absurd_promise),
 		CASE(egress__hold_below_c),
 		CASE(egress__claim),

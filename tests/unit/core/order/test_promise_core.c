@@ -112,6 +112,18 @@ static void bl_send_late__edges(void **state)
 	assert_int_equal(bl_send_late(1000, 0, 1000, 50), 0); /* none was sent yet */
 }
 
+static void bl_sent_least__edges(void **state)
+{
+	const uint64_t now = 3 * BL_TS_OLD;
+
+	(void)state;
+	assert_int_equal(bl_sent_least(0, now, 50), 0);
+	assert_int_equal(bl_sent_least(now + 50, now, 50), now + 50);
+	assert_int_equal(bl_sent_least(now + 51, now, 50), now - BL_TS_OLD);
+	assert_int_equal(bl_sent_least(1051, 1000, 50), 0);
+	assert_int_equal(bl_sent_least(BL_TIME_NONE, now, 0), now - BL_TS_OLD);
+}
+
 static void bl_promise_ts__greatest(void **state)
 {
 	(void)state;
@@ -268,6 +280,7 @@ int main(void)
 		cmocka_unit_test(bl_unpromised__is_old),
 		cmocka_unit_test(bl_promise__greatest),
 		cmocka_unit_test(bl_send_late__edges),
+		cmocka_unit_test(bl_sent_least__edges),
 		cmocka_unit_test(bl_promise_ts__greatest),
 		cmocka_unit_test(host__no_message_behind_a_promise),
 	};
