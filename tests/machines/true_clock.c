@@ -5,14 +5,14 @@
  * Each machine has its own clock: its kernel calibrates the CPU's counter (TSC) by itself, and goes
  * on from there. Under TCG the counter of a machine is that of the computer on which QEMU runs,
  * less a constant that is different for each machine. A page of memory that all machines share
- *(ivshmem) has the computer's counter, written again and again. A machine that finds the value v0
+ * (ivshmem) has the computer's counter, written again and again. A machine that finds the value v0
  * before and after it read its own counter, and later the two next values v1 and v2, knows that at
  * that moment the computer's counter was at least v0, and less than v2, which was read after v1 had
  * been written. The constant follows to within a microsecond from the best of some thousand such
  * readings, and with it the error of the machine's clock at every moment.
  *
- * Example: v0 is 1000, the machine's counter says 400, v2 is 1600: the constant lies in [600,
- *1200]. Another reading has [590, 700]: it is at least 600 and at most 700.
+ * Example: v0 is 1000, the machine's counter says 400, v2 is 1600: the constant lies in
+ * [600, 1200]. Another reading has [590, 700]: it is at least 600 and at most 700.
  *
  * Outside:
  *	true_clock serve FILE		writes the page until it is stopped
@@ -27,10 +27,13 @@
  *	true_clock step NS		steps the system clock by NS, as an operator would
  *	true_clock rate PPM		lets it run faster by PPM, a multiple of 100; keep may be
  *					running
- *	true_clock drift PPM		adds PPM to the frequency of the clock; keep takes it for
- *one of the oscillator true_clock watch MAP [-n N] [-i MS] reads bus time from the pinned clock
- *record MAP, N times (100; 0: until SIGTERM), every MS (100). Prints one line for all: samples, the
- *greatest error, the greatest error in percent of the bound of its moment, the greatest bound, and
+ *	true_clock drift PPM		adds PPM to the frequency of the clock; keep takes that for
+ *					a drift of the oscillator
+ *	true_clock watch MAP [-n N] [-i MS]
+ *					reads bus time from the pinned clock record MAP, N times
+ *					(100; 0: until SIGTERM), every MS (100). Prints one line for
+ *					all: samples, the greatest error, the greatest error in
+ *					percent of the bound of its moment, the greatest bound, and
  *					how often and in how many intervals the clock was void. An
  *					error is counted as what it is certainly. Exit: 1 if one was
  *					greater than the published bound.
@@ -98,25 +101,46 @@ __attribute__((noreturn)) static void die(const char *what)
 
 /* ---- outside ---- */
 
+/*
+ * Reads the counter and the clock @id at the same moment: the narrowest of some readings, since
+ * this process may lose its CPU between the two. Returns the counter, and the clock in *@ns.
+ */
+static uint64_t both(clockid_t id, int64_t *ns)
+{
+	uint64_t narrowest = UINT64_MAX, at = 0;
+	int i;
+
+	for (i = 0; i < 100; i++) {
+		uint64_t before = counter(), width;
+		int64_t now = clock_ns(id);
+
+		width = counter() - before;
+		if (width >= narrowest)
+			continue;
+		narrowest = width;
+		at = before + width / 2;
+		*ns = now;
+	}
+	return at;
+}
+
 static int serve(const char *path)
 {
 	int fd = open(path, O_RDWR | O_CREAT, 0600);
 	uint64_t t0, t1;
-	int64_t n0, n1;
+	int64_t n0, n1, utc;
 
 	if (fd < 0 || ftruncate(fd, 1 << 20))
 		die(path);
 	page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (page == MAP_FAILED)
 		die(path);
-	t0 = counter();
-	n0 = clock_ns(CLOCK_MONOTONIC_RAW);
+	t0 = both(CLOCK_MONOTONIC_RAW, &n0);
 	usleep(500000);
-	t1 = counter();
-	n1 = clock_ns(CLOCK_MONOTONIC_RAW);
+	t1 = both(CLOCK_MONOTONIC_RAW, &n1);
 	page->hz = (uint64_t)((double)(t1 - t0) * 1e9 / (double)(n1 - n0));
-	page->at = counter();
-	page->utc_ns = (uint64_t)clock_ns(CLOCK_REALTIME);
+	page->at = both(CLOCK_REALTIME, &utc);
+	page->utc_ns = (uint64_t)utc;
 	__atomic_store_n(&page->magic, PAGE_MAGIC, __ATOMIC_RELEASE);
 	/* One millisecond of every fifty: this computer has other things to do. */
 	for (;;) {
