@@ -57,10 +57,7 @@ for name in h3 h1 sw h2; do
 		start_host "$name" "10.0.0.${name#h}"
 	fi
 	all_live 3
-	# Messages that wait for ARP are lost (send_late).
-	for host in "${hosts[@]}"; do
-		for i in 1 2 3; do wait_on "$host" 120 "ping -c 1 -w 2 10.0.0.$i"; done
-	done
+	meet "${hosts[@]}"
 	peers_stop "without-$name" "${stay[*]}"
 	# While the switch is away, nothing arrives; senders are told, or it is sent before.
 	judged "without-$name" "${stay[*]}"

@@ -134,11 +134,20 @@ one_switch() {
 	bridge_ports sw "${nics[@]}"
 	start_switch sw --l2 "$fdb" "${SWITCH_OPTIONS-}" "${nics[@]}"
 	for name; do start_host "$name" "10.0.0.${name#h}" "${HOST_OPTIONS-}"; done
-	for name; do
-		[ "$name" = "$1" ] ||
-			wait_on "$1" 60 "ping -c 1 -w 2 10.0.0.${name#h}"
-	done
+	meet "$@"
 	all_live "$#"
+}
+
+# meet HOST...: waits until each of them reaches all others, and so knows their addresses: a message
+# that waits for ARP is lost (send_late).
+meet() {
+	local name other
+	for name; do
+		for other; do
+			[ "$name" = "$other" ] ||
+				wait_on "$name" 120 "ping -c 1 -w 2 10.0.0.${other#h}"
+		done
+	done
 }
 
 # all_live N [SWITCH]: waits until all N inputs of the switch are live.
