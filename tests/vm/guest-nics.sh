@@ -8,8 +8,9 @@
 #	eth1	virtio-net, two queues		mq with fq_codel below
 #	v0	veth with two queues		noqueue
 #
-# ROUNDS (3): how often each is attached and detached; every third time the daemon is killed first,
-# and another third of them a new daemon takes over. Prints TAP.
+# NICS (eth0 eth1 v0): those of them that are attached and detached ROUNDS (3) times; every third
+# time the daemon is killed first, and another third of them a new daemon takes over. What follows
+# concerns eth0 and eth1 whatever NICS says. Prints TAP.
 rounds=${ROUNDS:-3}
 export PATH=/payload:/sbin:/usr/sbin:$PATH BARLINE_LOG=info
 n=0
@@ -81,7 +82,7 @@ want_eth0="qdisc.ets.b411:.root|qdisc.pfifo.b412:.parent.b411:1.limit|qdisc.fq_c
 want_eth1="qdisc.mq.b410:.root|qdisc.ets.b411:.parent.b410:1|qdisc.pfifo.b412:"
 want_eth1="$want_eth1|qdisc.fq_codel.0:.parent.b410:2"
 want_v0="qdisc.noqueue.0:.root|qdisc.clsact"
-for nic in eth0 eth1 v0; do
+for nic in ${NICS:-eth0 eth1 v0}; do
 	state $nic >/tmp/before
 	eval "want=\$want_$nic"
 	want=$(echo "$want" | tr '|' ' ')

@@ -9,9 +9,12 @@
 # Environment:
 #   KERNELS	the kernels ("6.1 6.12"); see fetch.sh
 #   ROUNDS	how often a host is attached to each NIC and detached again (3; a campaign: 100)
+#   NICS	the NICs that are attached that often, of "eth0 eth1 v0"; see guest-nics.sh
 #   BUILD	build folder (build)
 #   VM_SECONDS	limit of a guest, in seconds of CPU time (120, and 60 per round)
 #   VERBOSE=1	show all output
+#
+# The output of each guest is kept in BUILD/tests/nics/KERNEL.log.
 #
 # Exit: 0 all passed; 1 a check failed, a guest died, or no kernel could be fetched.
 set -euo pipefail
@@ -35,12 +38,12 @@ if [ "${1-}" = --one ]; then
 	nics+=" -netdev tap,id=n1,ifname=t1,queues=2,script=no,downscript=no"
 	nics+=" -device virtio-net-pci,netdev=n1,mac=52:54:00:09:00:02,mq=on,vectors=6,$off"
 	exec "$here/vm.sh" -k "$kernel" -d "$payload" -t "${VM_SECONDS:-$((120 + 60 * rounds))}" \
-		-q "$nics" -- env "ROUNDS=$rounds" /bin/sh ./guest-nics.sh
+		-q "$nics" -- env "ROUNDS=$rounds" "NICS=${NICS-}" /bin/sh ./guest-nics.sh
 fi
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-mkdir "$work/payload"
+mkdir -p "$work/payload" "$build/tests/nics"
 for file in "$build/barline" "$build/barlined"; do
 	[ -x "$file" ] || { echo "nics: $file is not built; run make first" >&2; exit 1; }
 	strip -g -o "$work/payload/${file##*/}" "$file"
@@ -52,14 +55,14 @@ for kernel in ${KERNELS:-6.1 6.12}; do
 		echo "nics-$kernel: NOT TESTED: the kernel could not be fetched"
 		continue
 	}
-	rc=0
-	unshare -n "$0" --one "$kernel" "$work/payload" >"$work/log" 2>&1 || rc=$?
-	passed=$(grep -c '^ok ' "$work/log" || true)
-	failed=$(grep -c '^not ok ' "$work/log" || true)
-	plan=$(sed -n 's/^1\.\.\([0-9]*\).*/\1/p' "$work/log")
+	rc=0 log=$build/tests/nics/$kernel.log
+	unshare -n "$0" --one "$kernel" "$work/payload" >"$log" 2>&1 || rc=$?
+	passed=$(grep -c '^ok ' "$log" || true)
+	failed=$(grep -c '^not ok ' "$log" || true)
+	plan=$(sed -n 's/^1\.\.\([0-9]*\).*/\1/p' "$log")
 	[ "$rc" = 0 ] && [ "${plan:-0}" = $((passed + failed)) ] && [ "$passed" -gt 0 ] ||
 		failed=$((failed + 1))
-	[ "$failed" = 0 ] && [ -z "${VERBOSE-}" ] || cat "$work/log"
+	[ "$failed" = 0 ] && [ -z "${VERBOSE-}" ] || cat "$log"
 	echo "nics-$kernel: $passed passed, $failed failed"
 	tested=$((tested + 1))
 	all_passed=$((all_passed + passed)) all_failed=$((all_failed + failed))
