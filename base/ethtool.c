@@ -43,18 +43,21 @@ int et_driver(const char *ifname, struct ethtool_drvinfo *d)
 int et_perm_mac(const char *ifname, uint8_t mac[6])
 {
 	static const uint8_t none[6];
-	struct {
-		struct ethtool_perm_addr head;
-		uint8_t addr[32]; /* MAX_ADDR_LEN of the kernel */
-	} p = { .head = { .cmd = ETHTOOL_GPERMADDR, .size = sizeof(p.addr) } };
-	int rc = et_call(ifname, &p);
+	enum { MOST = 32 }; /* MAX_ADDR_LEN of the kernel */
+	_Alignas(struct ethtool_perm_addr) uint8_t room[sizeof(struct ethtool_perm_addr) + MOST];
+	struct ethtool_perm_addr *p = (void *)room;
+	int rc;
 
+	memset(room, 0, sizeof(room));
+	p->cmd = ETHTOOL_GPERMADDR;
+	p->size = MOST;
+	rc = et_call(ifname, p);
 	memcpy(mac, none, 6);
 	if (rc)
 		return rc;
-	if (p.head.size != 6 || !memcmp(p.head.data, none, 6))
+	if (p->size != 6 || !memcmp(p->data, none, 6))
 		return -ENODATA;
-	memcpy(mac, p.head.data, 6);
+	memcpy(mac, p->data, 6);
 	return 0;
 }
 
