@@ -7,6 +7,7 @@
 #include "tests/net/reliable/reliable.h"
 
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 
 #include "loader/order/endpoint.h"
 #include "loader/order/endpoint_pages.h"
@@ -45,7 +46,9 @@ static struct tr *worker; /* in the process of a worker */
 /*
  * Every look at the clock, so also the one between the two stores of bl_tx_stamp(): there the line
  * is in flight and nothing has left. Debug registers would need no help of the victim, but not
- * every hypervisor delivers their traps.
+ * every hypervisor delivers their traps. The clock is then read by a system call: the kernel
+ * changes the page from which the vDSO reads it at every tick, and a process that is stepped
+ * through the vDSO on a busy machine begins anew for ever.
  */
 int __real_clock_gettime(clockid_t clock, struct timespec *t);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *t);
@@ -53,8 +56,10 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *t);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *t)
 {
 	if (worker && TR_LOAD(worker->me->user[TRAP_AT_TS]) &&
-	    __atomic_load_n(&worker->ep->line->ts, __ATOMIC_ACQUIRE) != BL_TIME_NONE)
+	    __atomic_load_n(&worker->ep->line->ts, __ATOMIC_ACQUIRE) != BL_TIME_NONE) {
 		__asm__ volatile("int3");
+		return (int)syscall(SYS_clock_gettime, clock, t);
+	}
 	return __real_clock_gettime(clock, t);
 }
 
@@ -103,9 +108,16 @@ static void stop_in_a_send(bool late)
 	TR_STORE(tr_sh->node[VICTIM].user[TRAP_AT_TS], 0);
 }
 
+static bool is_void(void)
+{
+	return __atomic_load_n(&page->word[endpoint(VICTIM)->slot].over, __ATOMIC_ACQUIRE) >=
+	       stopped_ts;
+}
+
 /*
  * Lets the victim go on until the hold of its reliable send is set, and a little further: it will
- * not look again whether its timestamp is void.
+ * not look again whether its timestamp is void. Nor does the host meanwhile, since this process
+ * does not serve it.
  */
 static void go_on_to_the_hold(void)
 {
@@ -120,12 +132,6 @@ static void go_on_to_the_hold(void)
 										  "a hold");
 	}
 	CHECK(beyond == 100, "it does not set the hold");
-}
-
-static bool is_void(void)
-{
-	return __atomic_load_n(&page->word[endpoint(VICTIM)->slot].over, __ATOMIC_ACQUIRE) >=
-	       stopped_ts;
 }
 
 static bool barrier_passes(void)
@@ -205,6 +211,7 @@ RACK_TEST(best_effort__goes_on_without_the_send)
 /* A reliable send loses nothing: its hold keeps C, and B goes on. */
 RACK_TEST(reliable__loses_nothing)
 {
+	bool given_up = false;
 	unsigned int i;
 
 	add_workers(true);
@@ -222,7 +229,13 @@ RACK_TEST(reliable__loses_nothing)
 	tr_enough();
 	tr_wait_done(WAIT_MS);
 	tr_stop();
-	tr_judge(0x7, 0x7);
+	/*
+	 * A process that has no CPU for seconds, as one that is stepped on a busy machine, is given
+	 * up as unreachable; that is reported.
+	 */
+	for (i = 0; i < tr_sh->count; i++)
+		given_up |= tr_sh->node[i].fails[BL_FAIL_UNREACHABLE] != 0;
+	tr_judge_all(0x7, 0x7, given_up);
 }
 
 int main(void)
