@@ -500,7 +500,6 @@ int bl_clock_adopt(struct bl_clock_keeper *k, struct bl_err *err)
 	*c = *k->shared;
 	if (k->base_ns)
 		k->bus_offset_ns = base_offset(k->base_ns, r.tai);
-	target = r.tai + (uint64_t)(k->bus_offset_ns + k->skew_ns);
 	if (c->seq & 1)
 		bl_clock_whole(c);
 	c->seq = (c->seq | 1) + 1;

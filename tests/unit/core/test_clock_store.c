@@ -72,7 +72,7 @@ static const struct error usual = { 50000, 10000, 500000 }, other = { 60000, 0, 
 static void update(struct bl_clock *own, uint64_t mono, int64_t gain, const struct error *e)
 {
 	struct bl_clock_seg next;
-	uint64_t bus = bl_seg_at(&own->seg[mono >= own->seg[1].mono_ns], mono);
+	uint64_t bus = bl_seg_at(bl_clock_seg(own, mono), mono);
 
 	bl_clock_steer(own, mono, bus + (uint64_t)gain, 2 * SEC, &next);
 	bl_clock_append(own, mono, &next);
