@@ -18,6 +18,7 @@
 #   make soak          random racks and accidents, SOAK_SECONDS=600
 #   make soak-fair     fair slots of GRAPHS=1000 random networks against an exact solver
 #   make soak-kills    random failures for SECONDS=1800, or RUNS=2000; DRAWS=, SEED=, ASAN=1
+#   make soak-restart  every daemon restarted, upgraded, reloaded, killed; ROUNDS=50, ARGS=
 #   make test-kernels  program tests and net tests on Debian's kernels, in qemu
 #   make test-machines racks of qemu machines, each with its own kernel and clock; CASES="small"
 #   make test-nics     one FIFO on virtio-net with one and with two queues; ROUNDS=100
@@ -99,7 +100,7 @@ $(foreach k,unit prog net,$(foreach s,$(call test_src,$(k)),$(call source_of,$(k
 .DELETE_ON_ERROR:
 .SECONDARY: $(SKELS) $(SKELS:.skel.h=.bpf.o) $(PROTO_H) $(PROTO_H:.h=.c)
 .PHONY: all help tests run test model mutants bench bench-instructions soak soak-fair \
-	soak-kills fuzz fuzz-campaign test-kernels test-machines test-nics install uninstall clean \
+	soak-kills soak-restart fuzz fuzz-campaign test-kernels test-machines test-nics install uninstall clean \
 	format deps-build deps-run deps-test deps-bench deps-vm root
 
 UNITS	 := $(patsubst systemd/%.in,$(B)/systemd/%,$(wildcard systemd/*.service.in))
@@ -481,6 +482,27 @@ $(B)/tests/net-san/test_kills: tests/net/reliable/test_kills.c $(KILLS_SAN) $(KI
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(DEPS) -O1 $(SAN) -o $@ $< $(KILLS_SAN) $(KILLS_LIBS) -lcmocka \
 		$(CLI_LIBS)
+
+# Some 20 s for each round. ARGS: --leaf-spine, --hosts 4, --only restart, --dead-after-us 100000
+ROUNDS ?= 50
+soak-restart: deps-test
+	@$(MAKE) --no-print-directory -s $(B)/tests/net/test_soak_restart
+	$(B)/tests/net/test_soak_restart --rounds $(ROUNDS) $(ARGS)
+
+# What a daemon or a controller is upgraded to in tests: the same, with another version.
+NEXT := $(addprefix $(B)/next/,loader/node.o loader/barlined.o)
+$(NEXT): $(B)/next/%.o: %.c | $(SKELS) $(PROTO_H)
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -UBARLINE_VERSION -DBARLINE_VERSION='"$(VERSION)-next"' $(DEPS) -fPIC \
+		-c $< -o $@
+
+$(B)/next/barlined: $(NEXT) $(B)/libbarline-node.a
+	$(CC) $(CFLAGS) -o $@ $^ -ljansson $(NODE_LIBS)
+
+$(B)/next/barline: $(B)/next/loader/node.o $(CLI_SRC:%.c=$(B)/%.o) $(LAB_LIBS)
+	$(CC) $(CFLAGS) -o $@ $^ $(CLI_LIBS)
+
+$(B)/tests/net/test_soak_restart: | $(B)/barline $(B)/barlined $(B)/next/barline $(B)/next/barlined
 
 # Every installed file, as TARGET:SOURCE:MODE; `make install` and `make uninstall` share the list.
 SHARE	 := $(PREFIX)/share

@@ -34,6 +34,7 @@ static uint32_t dm_void_ms = 10000;
 static const char *dm_clock = "{ source: trust }";
 /* The next daemons become this user. NULL: they stay root. */
 static const char *dm_user;
+static bool dm_next; /* the next daemons are build/next/barlined: the same with another version */
 
 T_FN void dm_file(unsigned int i, const char *path)
 {
@@ -89,10 +90,8 @@ T_FN const char *dm_program(void)
 {
 	static char path[512];
 
-	if (!*path) {
-		CHECK(barline_path(path, sizeof(path) - 1), "where am I?");
-		strcat(path, "d");
-	}
+	CHECK(barline_path(path, sizeof(path) - sizeof("/next/d")), "where am I?");
+	strcpy(strrchr(path, '/'), dm_next ? "/next/barlined" : "/barlined");
 	return path;
 }
 
