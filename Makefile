@@ -6,6 +6,7 @@
 #   make tests         build the tests, too
 #   make install       install into PREFIX (/usr/local), below DESTDIR
 #   make uninstall     remove what `make install` has installed
+#   make deb           Debian packages, in build/deb
 #   make clean         remove the build folder
 #   make format        write every C file as .clang-format has it
 #
@@ -21,10 +22,12 @@
 #   make soak-restart  every daemon restarted, upgraded, reloaded, killed; ROUNDS=50, ARGS=
 #   make test-kernels  program tests and net tests on Debian's kernels, in qemu
 #   make test-machines racks of qemu machines, each with its own kernel and clock; CASES="small"
+#   make test-deb      the Debian packages: built twice, lintian, installed, upgraded, purged
 #   make test-nics     one FIFO on virtio-net with one and with two queues; ROUNDS=100
-#   make deps-build    install what a build needs; also deps-run, -test, -bench, -vm
+#   make deps-build    install what a build needs; also deps-run, -test, -bench, -vm, -deb
 #
-# Targets that use network namespaces or BPF run as root. Variables: B=build, CC, CLANG, PREFIX.
+# Targets that use network namespaces or BPF run as root. Variables: B=build, CC, CLANG, PREFIX,
+# LIBDIR, UNITDIR, ZSHDIR, CPPFLAGS, CFLAGS, LDFLAGS.
 
 SHELL	   := /bin/bash
 CC	   ?= gcc
@@ -35,6 +38,8 @@ B	   := build
 VERSION	   := 0.2.0
 PREFIX	   ?= /usr/local
 LIBDIR	   ?= $(PREFIX)/lib
+UNITDIR	   ?= $(PREFIX)/lib/systemd/system
+ZSHDIR	   ?= $(PREFIX)/share/zsh/site-functions
 SOMAJOR	   := 0
 
 # what a fresh Debian 12 lacks, by what it is needed for
@@ -47,6 +52,8 @@ PKGS_APPS  := iperf3 memcached
 PKGS_TEST  := etcd-server spin nftables libcmocka-dev clang-14 libclang-rt-14-dev clang-format-14 \
 	      libasan8 libubsan1 libtsan2 linuxptp $(PKGS_APPS)
 PKGS_BENCH := corosync libcpg-dev jq bsdextrautils $(PKGS_APPS)
+PKGS_DEB   := dpkg-dev debhelper libcmocka-dev lintian diffoscope-minimal devscripts mmdebstrap \
+	      autopkgtest
 PKGS_VM	   := qemu-system-x86 busybox-static dash cpio kmod xz-utils ethtool iproute2
 
 WARN	:= -Wall -Wextra -Wstrict-prototypes -Wmissing-prototypes -Wshadow -Wno-unused-parameter \
@@ -59,8 +66,9 @@ PATTERN := -ftrivial-auto-var-init=pattern
 SAN	:= $(PATTERN) -fsanitize=address,undefined -fno-sanitize-recover=undefined \
 	   -fno-omit-frame-pointer
 MULTIARCH := $(shell $(CC) -print-multiarch 2>/dev/null || echo x86_64-linux-gnu)
+# BTF names the sources: relative to the tree, so that all builds of a tree are the same
 BPF_CFLAGS := -O2 -g -Wall -Wextra -Wno-unused-parameter -target bpf -mcpu=v3 -I. \
-	      -I/usr/include/$(MULTIARCH)
+	      -I/usr/include/$(MULTIARCH) -ffile-prefix-map=$(CURDIR)=.
 NODE_LIBS := -lxdp -lbpf -lelf -lz -lyaml -lsystemd -lgnutls -lprotobuf-c -lcap-ng -lseccomp \
 	     -lpthread -lm
 # TLS by GnuTLS, in libcurl, too: its LGPL is compatible with both of our licences, whereas the
@@ -100,12 +108,16 @@ $(foreach k,unit prog net,$(foreach s,$(call test_src,$(k)),$(call source_of,$(k
 .DELETE_ON_ERROR:
 .SECONDARY: $(SKELS) $(SKELS:.skel.h=.bpf.o) $(PROTO_H) $(PROTO_H:.h=.c)
 .PHONY: all help tests run test model mutants bench bench-instructions soak soak-fair \
-	soak-kills soak-restart fuzz fuzz-campaign test-kernels test-machines test-nics install uninstall clean \
-	format deps-build deps-run deps-test deps-bench deps-vm root
+	soak-kills soak-restart fuzz fuzz-campaign test-kernels test-machines test-nics test-quick \
+	test-deb install uninstall deb clean format deps-build deps-run deps-test deps-bench \
+	deps-vm deps-deb root
 
 UNITS	 := $(patsubst systemd/%.in,$(B)/systemd/%,$(wildcard systemd/*.service.in))
 
-all: $(B)/barline $(B)/barlined $(B)/libbarline.a $(B)/libbarline.so $(B)/barline.pc $(UNITS)
+COMPLETIONS := $(addprefix $(B)/completion/,bash zsh)
+
+all: $(B)/barline $(B)/barlined $(B)/libbarline.a $(B)/libbarline.so $(B)/barline.pc $(UNITS) \
+	$(COMPLETIONS)
 
 # the list at the top of this file
 help:
@@ -135,18 +147,19 @@ $(PROTO_H:.h=.c): proto/ctl.proto
 $(PROTO_H): $(PROTO_H:.h=.c) ;
 
 $(B)/proto/ctl.pb-c.o: $(PROTO_H:.h=.c)
-	$(CC) -std=gnu11 $(CFLAGS) -fPIC -I$(B)/proto -c $< -o $@
+	$(CC) -std=gnu11 $(CPPFLAGS) $(CFLAGS) -fPIC -I$(B)/proto -c $< -o $@
 
 $(B)/%.o: %.c | $(SKELS) $(PROTO_H)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(DEPS) -fPIC $(if $(filter lib/%,$<),-fvisibility=hidden) -c $< -o $@
+	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(DEPS) -fPIC \
+		$(if $(filter lib/%,$<),-fvisibility=hidden) -c $< -o $@
 
 $(B)/libbarline.a: $(LIB_SRC:%.c=$(B)/%.o)
 	@rm -f $@
 	ar rcs $@ $^
 
 $(B)/libbarline.so: $(LIB_SRC:%.c=$(B)/%.o) lib/libbarline.map
-	$(CC) $(CFLAGS) -shared -Wl,-soname,libbarline.so.$(SOMAJOR) \
+	$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libbarline.so.$(SOMAJOR) \
 		-Wl,--version-script=lib/libbarline.map -o $@ $(filter %.o,$^)
 	ln -sf libbarline.so $(B)/libbarline.so.$(SOMAJOR)
 
@@ -180,17 +193,35 @@ DAEMON_LIBS := $(addprefix $(B)/libbarline,-controller.a -arbiter.a -node.a .a)
 LAB_LIBS    := $(addprefix $(B)/libbarline,-bench.a -lab.a -util.a) $(DAEMON_LIBS)
 
 $(B)/barlined: $(B)/loader/barlined.o $(B)/libbarline-node.a
-	$(CC) $(CFLAGS) -o $@ $^ -ljansson $(NODE_LIBS)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ljansson $(NODE_LIBS)
 
 $(B)/barline: $(CLI_SRC:%.c=$(B)/%.o) $(LAB_LIBS)
-	$(CC) $(CFLAGS) -o $@ $^ $(CLI_LIBS)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(CLI_LIBS)
 
-$(B)/barline.pc: lib/barline.pc.in
-	sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$(VERSION)|' $< > $@
-
-$(B)/systemd/%: systemd/%.in
+# the paths that installed files name; newer than these files if they are others than last time
+PATHS	= $(PREFIX) $(LIBDIR) $(VERSION)
+$(B)/paths: FORCE
 	@mkdir -p $(@D)
-	sed -e 's|@SBIN@|$(PREFIX)/sbin|' $< > $@
+	@echo '$(PATHS)' | cmp -s - $@ || echo '$(PATHS)' > $@
+FORCE:
+
+$(B)/barline.pc: lib/barline.pc.in $(B)/paths
+	sed -e 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|' \
+		-e 's|@LIBDIR@|$(patsubst $(PREFIX)/%,$${prefix}/%,$(LIBDIR))|' $< > $@
+
+$(B)/systemd/%: systemd/%.in $(B)/paths
+	@mkdir -p $(@D)
+	sed -e 's|@SBIN@|$(PREFIX)/sbin|; s|@BIN@|$(PREFIX)/bin|' $< > $@
+
+# A shell loads these files by the name of the command; zsh wants to be told for which it is.
+$(B)/completion/bash: $(B)/barline
+	@mkdir -p $(@D)
+	$(B)/barline completion bash > $@
+
+$(B)/completion/zsh: $(B)/barline
+	@mkdir -p $(@D)
+	$(B)/barline completion zsh | \
+		sed -e '1{/^#compdef/!i #compdef barline' -e '}' > $@
 
 # ---- tests: found by pattern; a core is compiled natively with sanitizers ----
 
@@ -371,6 +402,8 @@ deps-test: root
 	$(call install_missing,$(PKGS_BUILD) $(PKGS_RUN) $(PKGS_TEST))
 deps-bench: root
 	$(call install_missing,$(PKGS_BUILD) $(PKGS_RUN) $(PKGS_BENCH))
+deps-deb: root
+	$(call install_missing,$(PKGS_BUILD) $(PKGS_DEB))
 deps-vm: root
 	$(call install_missing,$(PKGS_BUILD) $(PKGS_RUN) $(PKGS_TEST) $(PKGS_VM))
 
@@ -506,32 +539,72 @@ $(B)/tests/net/test_soak_restart: | $(B)/barline $(B)/barlined $(B)/next/barline
 
 # Every installed file, as TARGET:SOURCE:MODE; `make install` and `make uninstall` share the list.
 SHARE	 := $(PREFIX)/share
+DOC	 := $(SHARE)/doc/barline
 man_file  = $(SHARE)/man/man$(subst .,,$(suffix $(1)))/$(notdir $(1))
-INSTALL	 := $(PREFIX)/sbin/barline:$(B)/barline:755 \
+MAN_PAGES := $(wildcard docs/*.[138])
+# with the folders that they have in the tree, because they refer to each other by these
+DOCS	 := $(wildcard *.md LICENSES/*.txt docs/*.md docs/*.yaml docs/*.lua docs/img/*.svg examples/*)
+INSTALL	 := $(PREFIX)/bin/barline:$(B)/barline:755 \
 	    $(PREFIX)/sbin/barlined:$(B)/barlined:755 \
 	    $(PREFIX)/include/barline.h:lib/barline.h:644 \
 	    $(LIBDIR)/libbarline.a:$(B)/libbarline.a:644 \
 	    $(LIBDIR)/libbarline.so.$(SOMAJOR):$(B)/libbarline.so:755 \
 	    $(LIBDIR)/pkgconfig/barline.pc:$(B)/barline.pc:644 \
-	    $(foreach u,$(UNITS),$(PREFIX)/lib/systemd/system/$(notdir $(u)):$(u):644) \
-	    $(PREFIX)/lib/systemd/system/run-barline-bpf.mount:systemd/run-barline-bpf.mount:644 \
+	    $(foreach u,$(UNITS),$(UNITDIR)/$(notdir $(u)):$(u):644) \
+	    $(UNITDIR)/run-barline-bpf.mount:systemd/run-barline-bpf.mount:644 \
 	    $(foreach d,sysusers tmpfiles,$(PREFIX)/lib/$(d).d/barline.conf:systemd/$(d).conf:644) \
 	    $(foreach g,latency queue memcached fct,$(SHARE)/barline/$(g).gp:bench/$(g).gp:644) \
-	    $(foreach m,$(wildcard docs/*.[138]),$(call man_file,$(m)):$(m):644)
+	    $(SHARE)/barline/barline.lua:docs/barline.lua:644 \
+	    $(SHARE)/bash-completion/completions/barline:$(B)/completion/bash:644 \
+	    $(ZSHDIR)/_barline:$(B)/completion/zsh:644 \
+	    $(foreach m,$(MAN_PAGES),$(call man_file,$(m)):$(m):644) \
+	    $(foreach d,$(DOCS),$(DOC)/$(d):$(d):644)
 
+# below no DESTDIR, programs find the library as soon as the linker's cache has it
 install: all
 	@set -e; for f in $(INSTALL); do \
 		IFS=: read -r to from mode <<<"$$f"; \
 		install -D -m "$$mode" "$$from" "$(DESTDIR)$$to"; \
 	done
 	ln -sf libbarline.so.$(SOMAJOR) $(DESTDIR)$(LIBDIR)/libbarline.so
+	@[ -n "$(DESTDIR)" ] || ldconfig || \
+		echo "barline: run ldconfig as root, so that programs find libbarline.so" >&2
 
-# Programs and maps that are pinned in the kernel stay: `barline switch detach` and `barline host
-# detach` remove them, before this.
+# Programs and maps that are pinned in the kernel stay: `barline clean --all` removes them, before
+# this. Versions before 0.3.0 had the command in sbin.
 uninstall:
 	@for f in $(INSTALL); do rm -f "$(DESTDIR)$${f%%:*}"; done
-	rm -f $(DESTDIR)$(LIBDIR)/libbarline.so
-	@rmdir $(DESTDIR)$(SHARE)/barline 2>/dev/null || true
+	rm -f $(DESTDIR)$(LIBDIR)/libbarline.so $(DESTDIR)$(PREFIX)/sbin/barline
+	@for d in $(SHARE)/barline $(DOC); do \
+		[ ! -d "$(DESTDIR)$$d" ] || find "$(DESTDIR)$$d" -depth -type d -empty -delete; \
+	done
+
+# The packages of the tree as it is, committed or not. `make deps-deb` installs what this needs,
+# which need not be done by the same user. DEB_BUILD_OPTIONS=nocheck: without the tests.
+DEB_TREE := $(B)/deb/barline
+deb:
+	@rm -rf $(B)/deb
+	@mkdir -p $(DEB_TREE)
+	@if git rev-parse --git-dir >/dev/null 2>&1; then git ls-files -z; \
+		else find . -path ./$(B) -prune -o -type f -print0; fi | \
+		tar -c --null -T - | tar -x -C $(DEB_TREE)
+	cd $(DEB_TREE) && env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS \
+		dpkg-buildpackage --no-sign -b $(DEB_FLAGS)
+	@rm -rf $(DEB_TREE)
+	@ls $(B)/deb/*.deb
+
+# of the unit tests, those that a build of packages runs (debian/rules); no root, a few seconds
+QUICK	:= $(addprefix test_,wire_core seq_core parts_core barrier_core order_core clock_core \
+	   auth_core number reorder window lib_tx lib_rx lib_rel lib_edges setup_parse)
+QUICK	:= $(filter $(addprefix %/,$(QUICK) test_lib_window),$(UNIT_BIN))
+test-quick: $(QUICK)
+	@for t in $(notdir $(QUICK)); do \
+		bash tests/run.sh $(B) --one unit $$t || exit 1; \
+	done
+
+# tests/deb/run.sh has the steps, and the settings
+test-deb: deps-deb
+	bash tests/deb/run.sh $(B)
 
 FORMAT_IN := arbiter base bench bpf cli controller core lab lib loader maps proto tests
 format:

@@ -152,7 +152,8 @@ int bl_ctl_new(struct bl_ctl **out, const struct bl_ctl_cfg *cfg, struct bl_err 
 				       .answer_ns = c->cfg.answer_ms * NS_PER_MS,
 				       .grace_ns = c->cfg.grace_ms * NS_PER_MS };
 	c->rec = bl_recover_new(&rec);
-	if (c->stop_fd < 0 || !c->rec || sd_event_new(&c->ev) < 0)
+	if (c->stop_fd < 0 || !c->rec || sd_event_new(&c->ev) < 0 ||
+	    sd_event_set_watchdog(c->ev, true) < 0)
 		rc = bl_fail(err, ENOMEM, "out of memory");
 	if (!rc)
 		rc = copy_nodes(c, cfg, err);

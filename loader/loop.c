@@ -80,6 +80,9 @@ int bl_server_new(struct bl_server **out, struct bl_err *err)
 	pthread_cond_init(&s->beacon_cond, NULL);
 	s->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	rc = s->stop_fd < 0 ? -errno : sd_event_new(&s->ev);
+	/* While the loop turns, a service manager that wants to know (WatchdogSec=) is told. */
+	if (rc >= 0)
+		rc = sd_event_set_watchdog(s->ev, true);
 	if (rc >= 0)
 		rc = sd_event_add_io(s->ev, NULL, s->stop_fd, EPOLLIN, on_stop, s);
 	if (rc < 0) {

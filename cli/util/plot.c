@@ -11,7 +11,7 @@
 #include "cli/util/plot.h"
 
 /*
- * Writes the path of script @name into @path. The scripts of PREFIX/sbin/barline are in
+ * Writes the path of script @name into @path. The scripts of PREFIX/bin/barline are in
  * PREFIX/share/barline, those of build/barline in bench/ of the source tree. Returns 0, or -1 if
  * the script is in neither.
  */

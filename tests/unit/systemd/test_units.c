@@ -44,10 +44,15 @@ static const struct {
 	uint64_t caps;         /* bounding and ambient set */
 	const char *families;  /* of sockets */
 	const char *threshold; /* ten times what `systemd-analyze security` may say at most */
+	const char *program;   /* whose path ExecStart begins with */
+	bool watchdog;         /* it has an event loop that feeds systemd's */
 } units[UNITS] = {
-	{ "barlined@", BL_CAPS_DAEMON, "AF_UNIX AF_INET AF_INET6 AF_NETLINK AF_PACKET", "30" },
-	{ "barline-controller", 0, "AF_UNIX AF_INET AF_INET6 AF_NETLINK", "16" },
-	{ "barline-arbiter", BL_CAP(CAP_SYS_NICE), "AF_UNIX AF_INET AF_INET6 AF_NETLINK", "22" },
+	{ "barlined@", BL_CAPS_DAEMON, "AF_UNIX AF_INET AF_INET6 AF_NETLINK AF_PACKET", "30",
+	  "@SBIN@/barlined", true },
+	{ "barline-controller", 0, "AF_UNIX AF_INET AF_INET6 AF_NETLINK", "16", "@BIN@/barline",
+	  true },
+	{ "barline-arbiter", BL_CAP(CAP_SYS_NICE), "AF_UNIX AF_INET AF_INET6 AF_NETLINK", "22",
+	  "@BIN@/barline", false },
 };
 
 static char *load(const char *path)
@@ -130,6 +135,11 @@ static void units__have_the_settings(void **state)
 		snprintf(line, sizeof(line), "RestrictAddressFamilies=%s", units[k].families);
 		if (!has_line(text, line))
 			fail_msg("%s lacks %s", source_of(k), line);
+		snprintf(line, sizeof(line), "\nExecStart=%s ", units[k].program);
+		if (!strstr(text, line))
+			fail_msg("%s does not start %s", source_of(k), units[k].program);
+		if (has_line(text, "WatchdogSec=30") != units[k].watchdog)
+			fail_msg("%s: the watchdog", source_of(k));
 	}
 }
 
@@ -194,11 +204,10 @@ static void write_unit(const char *dir, unsigned int k)
 	snprintf(path, sizeof(path), "%s/%s", dir, file);
 	f = fopen(path, "w");
 	assert_non_null(f);
-	while ((at = strstr(text, "@SBIN@/barline"))) {
+	while ((at = strstr(text, units[k].program))) {
 		fwrite(text, 1, (size_t)(at - text), f);
 		fputs("/bin/true", f);
-		text = at + strlen("@SBIN@/barline");
-		text += *text == 'd';
+		text = at + strlen(units[k].program);
 	}
 	fputs(text, f);
 	assert_int_equal(fclose(f), 0);
