@@ -518,15 +518,31 @@ int cmd_host_detach(int argc, char **argv)
 			   "host");
 }
 
+struct clean_args {
+	bool dry, all, force;
+};
+
 static error_t parse_clean(int key, char *arg, struct argp_state *state)
 {
-	bool *dry = state->input;
+	struct clean_args *a = state->input;
 
 	(void)arg;
-	if (key != 'd')
-		return ARGP_ERR_UNKNOWN;
-	*dry = true;
-	return 0;
+	switch (key) {
+	case 'd':
+		a->dry = true;
+		return 0;
+	case 'a':
+		a->all = true;
+		return 0;
+	case 'f':
+		a->force = true;
+		return 0;
+	case ARGP_KEY_END:
+		if (a->force && !a->all)
+			argp_error(state, "--force is for --all");
+		return 0;
+	}
+	return ARGP_ERR_UNKNOWN;
 }
 
 static void add_removed(const char *what, void *ctx)
@@ -538,6 +554,10 @@ int cmd_clean(int argc, char **argv)
 {
 	static const struct argp_option options[] = {
 		{ "dry-run", 'd', NULL, 0, "print what would be removed, and remove nothing", 0 },
+		{ "all", 'a', NULL, 0, "detach all nodes of this machine that no daemon serves",
+		  0 },
+		{ "force", 'f', NULL, 0,
+		  "with --all: also if it interrupts ordered traffic or running endpoints", 0 },
 		{ 0 }
 	};
 	const struct argp argp = { .options = options,
@@ -546,23 +566,24 @@ int cmd_clean(int argc, char **argv)
 				   .doc = "barline clean - remove pins and sockets of nodes whose "
 					  "namespace or interface is gone, and sockets of arbiters "
 					  "and controllers that were killed" };
-	bool dry = false;
+	struct clean_args a = {};
 	struct bl_err err;
 	json_t *what = json_array(), *s;
 	size_t i;
 	int n;
 
-	cmd_parse(&argp, argc, argv, &dry);
-	n = bl_clean(dry, add_removed, what, &err);
+	cmd_parse(&argp, argc, argv, &a);
+	n = a.all ? bl_clean_all(a.force, a.dry, add_removed, what, &err)
+		  : bl_clean(a.dry, add_removed, what, &err);
 	if (n < 0) {
 		json_decref(what);
 		return cli_fail("%s", err.text);
 	}
 	if (cli.json) {
-		cli_json(json_pack("{s:b, s:i, s:O}", "dry_run", dry, "nodes", n, "what", what));
+		cli_json(json_pack("{s:b, s:i, s:O}", "dry_run", a.dry, "nodes", n, "what", what));
 	} else {
-		json_array_foreach(what, i, s)
-			printf("%s%s\n", dry ? "would remove " : "removed ", json_string_value(s));
+		json_array_foreach(what, i, s) printf(
+			"%s%s\n", a.dry ? "would remove " : "removed ", json_string_value(s));
 		if (!json_array_size(what))
 			puts("nothing to clean");
 	}

@@ -2,6 +2,7 @@
 /* See clean.h. */
 #include "loader/clean.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,11 +12,13 @@
 #include "base/log.h"
 #include "base/status_socket.h"
 #include "base/netns.h"
+#include "loader/busy.h"
 #include "loader/load/chain.h"
 #include "loader/load/dispatcher.h"
 #include "loader/load/entry.h"
 #include "loader/load/pin.h"
 #include "loader/nic.h"
+#include "loader/node.h"
 #include "loader/order/keep.h"
 
 static int unlink_dead(const char *path, const char *name, int link_fd, uint32_t ifindex, void *ctx)
@@ -117,4 +120,66 @@ int bl_clean(bool dry_run, void (*tell)(const char *what, void *ctx), void *ctx,
 	bl_status_sockets_clean(BL_RUN_DIR "/arbiter-*.sock", dry_run, tell, ctx);
 	bl_status_sockets_clean(BL_RUN_DIR "/controller-*.sock", dry_run, tell, ctx);
 	return rc ? rc : removed;
+}
+
+/* Returns 0, or -errno with the reason why the node has to stay. */
+static int may_go(const struct bl_node_ref *r, const char *netns, bool force, struct bl_err *err)
+{
+	struct bl_err why;
+	int rc = bl_node_lock(r->role, r->netns_ino, 0, &why);
+
+	if (rc < 0)
+		return bl_fail(err, -rc, "%s: %s", r->dir, why.text);
+	bl_node_unlock(r->role, r->netns_ino, rc, false);
+	rc = force ? 0 : bl_node_busy(r->role, netns, &why);
+	return rc ? bl_fail(err, -rc, "%s: %s", r->dir, why.text) : 0;
+}
+
+/* With @go false, finds out whether all nodes of this role may go. */
+static int all_of(enum bl_role role, const struct bl_node_ref *v, int n, bool force, bool go,
+		  void (*tell)(const char *what, void *ctx), void *ctx, struct bl_err *err)
+{
+	int i, rc, removed = 0;
+
+	for (i = 0; i < n; i++) {
+		int fd = v[i].role == role ? bl_netns_find(v[i].netns_ino) : -1;
+		char netns[64];
+
+		if (fd < 0)
+			continue;
+		snprintf(netns, sizeof(netns), "/proc/self/fd/%d", fd);
+		rc = go ? bl_node_detach(role, netns, err) : may_go(&v[i], netns, force, err);
+		close(fd);
+		if (rc)
+			return rc;
+		if (tell)
+			tell(v[i].dir, ctx);
+		removed++;
+	}
+	return removed;
+}
+
+int bl_clean_all(bool force, bool dry_run, void (*tell)(const char *what, void *ctx), void *ctx,
+		 struct bl_err *err)
+{
+	struct bl_node_ref *v;
+	int n, hosts, switches = 0, rest;
+
+	n = bl_nodes_list(&v, 0, false, err);
+	if (n < 0)
+		return n;
+	hosts = all_of(BL_ROLE_HOST, v, n, force, false, dry_run ? tell : NULL, ctx, err);
+	if (hosts >= 0)
+		switches =
+			all_of(BL_ROLE_SWITCH, v, n, force, false, dry_run ? tell : NULL, ctx, err);
+	if (!dry_run && hosts >= 0 && switches >= 0) {
+		hosts = all_of(BL_ROLE_HOST, v, n, force, true, tell, ctx, err);
+		if (hosts >= 0)
+			switches = all_of(BL_ROLE_SWITCH, v, n, force, true, tell, ctx, err);
+	}
+	free(v);
+	if (hosts < 0 || switches < 0)
+		return hosts < 0 ? hosts : switches;
+	rest = bl_clean(dry_run, tell, ctx, err);
+	return rest < 0 ? rest : hosts + switches + rest;
 }
