@@ -295,8 +295,8 @@ WRAP_fuzz_ctl := ctl_leading bl_store_waits bl_session_send bl_session_waiting b
 WRAP_fuzz_etcd := etcd_gateway_open etcd_gateway_close etcd_gateway_next etcd_ask etcd_ask_now \
 	etcd_req_free bl_store_once sd_event_add_time sd_event_source_disable_unref
 
-# this runs the command
-$(B)/tests/unit/test_options: | $(B)/barline
+# these run the command
+$(addprefix $(B)/tests/unit/,test_options test_help): | $(B)/barline
 
 # -O1: some of the long tables take gcc a quarter of a minute with -O2
 $(filter-out %/test_lib_helper_tsan,$(UNIT_BIN)): $(SAN_LIBS)

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/nearest.h"
 #include "base/number.h"
 #include "bench/arbiter/arbiter.h"
 #include "bench/fastpass/fastpass.h"
@@ -186,17 +187,23 @@ static int rack_main(int argc, char **argv)
 						 "message is missing." };
 	struct rack_args a = { .lab = lab_new(), .bench = bench_defaults };
 	struct lab *lab = a.lab;
+	struct bl_nearest near = { .word = lab ? lab->spec.name : "" };
+	const struct workload *w = NULL;
 	char names[256];
 	int err;
 
 	if (!lab)
 		return cli_fail("out of memory");
 	cmd_parse(&argp, argc, argv, &a);
+	while (lab->spec.name[0] && (w = workload_next(WORKLOAD_LAB_RUN, w)))
+		bl_nearest_try(&near, w->name);
 	if (lab->spec.name[0])
 		return cli_usage("lab run: no workload is called \"%s\": there are %s; it must be "
-				 "the first word",
+				 "the first word%s%s%s",
 				 lab->spec.name,
-				 workload_names(WORKLOAD_LAB_RUN, names, sizeof(names)));
+				 workload_names(WORKLOAD_LAB_RUN, names, sizeof(names)),
+				 near.best ? ". Did you mean " : "", near.best ? near.best : "",
+				 near.best ? "?" : "");
 	if (lab->spec.hosts < 2)
 		return cli_usage("a run needs two hosts or more");
 	snprintf(lab->spec.name, sizeof(lab->spec.name), "run-%d", getpid());

@@ -17,6 +17,7 @@
 #include "cli/cmd.h"
 #include "cli/util/args.h"
 #include "cli/util/out.h"
+#include "cli/util/self.h"
 #include "lab/lab.h"
 #include "lab/lab_argp.h"
 
@@ -92,10 +93,10 @@ int cmd_lab_up(int argc, char **argv)
 	if (!err && cli.json)
 		cli_json(json_pack("{s:s, s:s}", "lab", lab->spec.name, "state", "up"));
 	else if (!err)
-		printf("lab \"%s\" is up: %u hosts, h1 to h%u. Try: barline lab exec %s %s -- "
+		printf("lab \"%s\" is up: %u hosts, h1 to h%u. Try: %s lab exec %s %s -- "
 		       "barline show %s\n",
-		       lab->spec.name, lab->spec.hosts, lab->spec.hosts, lab->spec.name,
-		       lab->spec.controllers ? LAB_MGMT : "h1",
+		       lab->spec.name, lab->spec.hosts, lab->spec.hosts, self_name(),
+		       lab->spec.name, lab->spec.controllers ? LAB_MGMT : "h1",
 		       lab->spec.controllers ? "controller" : "barriers");
 	free(lab);
 	return err;
@@ -111,7 +112,8 @@ static error_t parse_names(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-static int run_command(char **cmd)
+/* @folder: where this program is, and so the one that the lab's commands are to find first */
+static int run_command(char **cmd, const char *folder)
 {
 	int st;
 	pid_t pid;
@@ -121,6 +123,7 @@ static int run_command(char **cmd)
 	if (pid < 0)
 		return cli_fail("cannot fork inside the lab: %s", strerror(errno));
 	if (pid == 0) {
+		self_first_in_path(folder);
 		execvp(cmd[0], cmd);
 		fprintf(stderr, "barline: %s: %s\n", cmd[0], strerror(errno));
 		_exit(errno == ENOENT ? 127 : 126);
@@ -144,8 +147,10 @@ int cmd_lab_exec(int argc, char **argv)
 						 "switches), p1, ... (spines), or " LAB_MGMT
 						 ", the network namespace of daemons and "
 						 "controllers. The exit status is that of the "
-						 "command." };
+						 "command, which finds this barline first in its "
+						 "PATH." };
 	const char *names[2] = { NULL, NULL }, *lab, *node;
+	char folder[4096];
 	int split, pidfd, fd, err;
 	pid_t pid;
 
@@ -159,10 +164,11 @@ int cmd_lab_exec(int argc, char **argv)
 	fd = lab_find(lab, &pidfd, &pid);
 	if (fd < 0)
 		return 1;
+	self_folder(folder, sizeof(folder));
 	err = lab_enter(pidfd, lab, node);
 	close(pidfd);
 	close(fd);
-	return err ? 1 : run_command(argv + split + 1);
+	return err ? 1 : run_command(argv + split + 1, folder);
 }
 
 int cmd_lab_down(int argc, char **argv)

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "base/nearest.h"
 #include "bench/run.h"
 #include "cli/cmd.h"
 #include "cli/util/args.h"
@@ -25,6 +26,9 @@ struct cmd {
 	int (*run)(int argc, char **argv);
 	const char *brief; /* one line for --help */
 };
+
+static int cmd_help(int argc, char **argv);
+static int cmd_version(int argc, char **argv);
 
 static const struct cmd commands[] = {
 	{ "show nodes", cmd_show_nodes, "switches and hosts in this network namespace" },
@@ -93,6 +97,8 @@ static const struct cmd commands[] = {
 	{ "lab down", cmd_lab_down, "remove a lab" },
 	{ "lab list", cmd_lab_list, "labs that are up" },
 	{ "completion", cmd_completion, "a script that completes commands and options in a shell" },
+	{ "help", cmd_help, "the commands, or what one of them does: help [COMMAND]" },
+	{ "version", cmd_version, "print the version" },
 };
 #define NCOMMANDS (sizeof(commands) / sizeof(commands[0]))
 
@@ -132,6 +138,9 @@ void cmd_print_names(FILE *f)
 	}
 }
 
+/* the group whose commands --help lists; NULL: all */
+static const char *asked_group;
+
 static char *add_commands(int key, const char *text, void *input)
 {
 	char *buf = NULL;
@@ -145,8 +154,8 @@ static char *add_commands(int key, const char *text, void *input)
 	if (!f)
 		return NULL;
 	fputs("Commands:\n", f);
-	list_commands(f, NULL);
-	fputs("\n`barline COMMAND --help` tells more. Exit status: 0 ok, 1 failed, 2 wrong usage.",
+	list_commands(f, asked_group);
+	fputs("\n`barline help COMMAND` tells more. Exit status: 0 ok, 1 failed, 2 wrong usage.",
 	      f);
 	fclose(f);
 	return buf;
@@ -164,17 +173,26 @@ static error_t parse_word(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-/* Parses options up to the next word. Returns the word's index in @argv, or 0 if there is none. */
-static int next_word(int argc, char **argv)
+/*
+ * Parses options up to the next word. Returns the word's index in @argv, or 0 if there is none.
+ * @group: NULL: the word begins a command; else it is the second one of a command of this group
+ */
+static int next_word(int argc, char **argv, const char *group)
 {
+	static char doc[128];
 	const struct argp argp = { .parser = parse_word,
 				   .args_doc = "COMMAND [ARGUMENT...]",
 				   .children = cmd_globals,
 				   .help_filter = add_commands,
-				   .doc = "barline - a rack of Linux machines as one ordered "
-					  "bus\v" };
+				   .doc = doc };
 	int at = 0;
 
+	asked_group = group;
+	if (group)
+		snprintf(doc, sizeof(doc), "barline %s - several commands\v", group);
+	else
+		snprintf(doc, sizeof(doc), "%s",
+			 "barline - a rack of Linux machines as one ordered bus\v");
 	cmd_parse_words(&argp, argc, argv, ARGP_IN_ORDER, &at);
 	return at;
 }
@@ -211,6 +229,98 @@ static bool is_group(const char *a)
 	return false;
 }
 
+/* ---- what was meant ---- */
+
+#define NAMES_MAX 128
+
+/* Splits the names of all commands. Returns how many there are; the caller frees *@text. */
+static size_t all_names(const char **names, char **text)
+{
+	size_t size, n = 0;
+	FILE *f = open_memstream(text, &size);
+	char *save, *s;
+
+	if (!f)
+		return 0;
+	cmd_print_names(f);
+	fclose(f);
+	for (s = strtok_r(*text, "\n", &save); s && n < NAMES_MAX; s = strtok_r(NULL, "\n", &save))
+		names[n++] = s;
+	return n;
+}
+
+/* Returns the name whose second word is nearest to @word, or NULL. @group: its first; NULL: any. */
+static const char *nearest_second(const char *const *names, size_t n, const char *group,
+				  const char *word)
+{
+	struct bl_nearest near = { .word = word };
+	const char *found = NULL;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		const char *second = strchr(names[i], ' '), *was = near.best;
+		size_t first = strcspn(names[i], " ");
+
+		if (!second ||
+		    (group && (strlen(group) != first || strncmp(names[i], group, first))))
+			continue;
+		bl_nearest_try(&near, second + 1);
+		if (near.best != was)
+			found = names[i];
+	}
+	return found;
+}
+
+/*
+ * Writes the command that somebody may have meant by "@word @next" into @buf; with @group, by
+ * "@group @word". @next may be NULL. Returns whether there is one.
+ */
+static bool meant_command(const char *group, const char *word, const char *next, char *buf,
+			  size_t size)
+{
+	const char *names[NAMES_MAX], *found;
+	char *text = NULL, first[NAMES_MAX][24];
+	struct bl_nearest head = { .word = word };
+	size_t n = all_names(names, &text), i;
+
+	for (i = 0; i < n; i++) {
+		snprintf(first[i], sizeof(first[i]), "%.*s", (int)strcspn(names[i], " "), names[i]);
+		bl_nearest_try(&head, first[i]);
+	}
+	if (group || !head.best) { /* a word that begins no command may be a second one */
+		found = nearest_second(names, n, group, word);
+	} else {
+		found = next ? nearest_second(names, n, head.best, next) : NULL;
+		found = found ? found : head.best;
+	}
+	if (found)
+		snprintf(buf, size, "%s", found);
+	free(text);
+	return found;
+}
+
+/* Says that "@word @next" is no command; with @group, that "@group @word" is none. */
+static int no_command(const char *group, const char *word, const char *next)
+{
+	char buf[64];
+
+	if (next && next[0] == '-')
+		next = NULL;
+	if (meant_command(group, word, next, buf, sizeof(buf)))
+		return cli_usage("no command \"%s%s%s\"; did you mean \"%s\"? `barline help%s%s` "
+				 "lists %s",
+				 group ? group : "", group ? " " : "", word, buf, group ? " " : "",
+				 group ? group : "", group ? "the group" : "all");
+	if (!group)
+		return cli_usage("no command \"%s\"; `barline help` lists them", word);
+	if (cli.json)
+		return cli_usage("no command \"%s %s\"; `barline help %s` lists the group", group,
+				 word, group);
+	fprintf(stderr, "barline: no command \"%s %s\"; there are:\n", group, word);
+	list_commands(stderr, group);
+	return CLI_USAGE;
+}
+
 static int run_command(const struct cmd *c, const char *group, int argc, char **argv)
 {
 	static char title[64];
@@ -223,9 +333,54 @@ static int run_command(const struct cmd *c, const char *group, int argc, char **
 	return c->run(argc, argv);
 }
 
+/* `barline help WORD...` is `barline WORD... --help` */
+static int cmd_help(int argc, char **argv)
+{
+	static char title[64] = "barline", option[] = "--help";
+	char *words[16] = { title };
+	const char *group;
+	struct cmd c = { 0 };
+	int at = cmd_skip_flags(argc, argv), n = 1;
+
+	if (at >= argc || argv[at][0] == '-') {
+		words[n++] = option;
+		return next_word(n, words, NULL);
+	}
+	c = find_command(argv[at], at + 1 < argc ? argv[at + 1] : NULL);
+	if (!c.run && !is_group(argv[at]))
+		return no_command(NULL, argv[at], at + 1 < argc ? argv[at + 1] : NULL);
+	if (!c.run && at + 1 < argc && argv[at + 1][0] != '-')
+		return no_command(argv[at], argv[at + 1], NULL);
+	if (!c.run) {
+		snprintf(title, sizeof(title), "barline %s", argv[at]);
+		words[n++] = option;
+		return next_word(n, words, argv[at]);
+	}
+	group = argv[at];
+	for (at += strchr(c.name, ' ') || !find_command(argv[at], NULL).run ? 2 : 1;
+	     at < argc && n < 15; at++)
+		words[n++] = argv[at];
+	words[n++] = option;
+	return run_command(&c, group, n, words);
+}
+
+static int cmd_version(int argc, char **argv)
+{
+	static const struct argp argp = { .children = cmd_globals,
+					  .doc = "barline version - print the version" };
+
+	cmd_parse(&argp, argc, argv, NULL);
+	if (cli.json)
+		cli_json(json_pack("{s:s}", "version", BARLINE_VERSION));
+	else
+		puts(argp_program_version);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	struct rlimit mem = { RLIM_INFINITY, RLIM_INFINITY };
+	static char title[64];
 	const char *group;
 	struct cmd c;
 	int at;
@@ -236,7 +391,7 @@ int main(int argc, char **argv)
 	completion_commands(cmd_print_names);
 	argp_err_exit_status = CLI_USAGE;
 	setrlimit(RLIMIT_MEMLOCK, &mem);
-	at = next_word(argc, argv);
+	at = next_word(argc, argv, NULL);
 	if (!at && cli.json)
 		return cli_usage("which command? barline --help lists them");
 	if (!at) {
@@ -248,17 +403,16 @@ int main(int argc, char **argv)
 	if (c.run)
 		return run_command(&c, NULL, argc - at, argv + at);
 	group = argv[at];
-	if (!is_group(group)) {
-		if (cli.json)
-			return cli_usage("no command \"%s\"; barline --help lists them", group);
-		fprintf(stderr, "barline: no command \"%s\"; there are:\n", group);
-		list_commands(stderr, NULL);
-		return CLI_USAGE;
-	}
+	if (!is_group(group))
+		return no_command(NULL, group, at + 1 < argc ? argv[at + 1] : NULL);
 	argc -= at;
 	argv += at;
-	at = next_word(argc, argv);
+	snprintf(title, sizeof(title), "barline %s", group);
+	argv[0] = title;
+	at = next_word(argc, argv, group);
 	c = at ? find_command(group, argv[at]) : (struct cmd){ 0 };
+	if (!c.run && at)
+		return no_command(group, argv[at], NULL);
 	if (!c.run && cli.json)
 		return cli_usage("%s what? barline --help lists the commands", group);
 	if (!c.run) {

@@ -146,6 +146,11 @@ struct lab {
 
 /** lab_new - Returns a lab with default values, or NULL if out of memory. The caller frees it. */
 struct lab *lab_new(void);
+/**
+ * lab_name_ok - Returns whether a lab can be called @name: the name is part of names of files, and
+ * needs no quotes in a shell.
+ */
+bool lab_name_ok(const char *name);
 /** lab_plan - Fills in the nodes, the links and the configuration of Fastpass from the spec. */
 void lab_plan(struct lab *lab);
 /**

@@ -139,10 +139,20 @@ static error_t parse_lab(int key, char *arg, struct argp_state *state)
 			s->leaf_spine = arg[0] != 'r';
 			s->dumbbell = arg[0] == 'd';
 			s->cores = arg[0] == 't' ? 2 : 0;
-		} else if (!s->name[0] && strlen(arg) < sizeof(s->name) && !strchr(arg, '/')) {
-			strcpy(s->name, arg);
+		} else if (s->name[0]) {
+			argp_error(state,
+				   "no topology is called \"%s\": there are rack, leaf-spine, "
+				   "three-tier and dumbbell; the lab is called \"%s\" already",
+				   arg, s->name);
+		} else if (!lab_name_ok(arg)) {
+			argp_error(state,
+				   "a lab cannot be called \"%s\": a name has letters, digits, "
+				   "\".\", \"_\" and \"-\", at most %zu, and begins with a letter "
+				   "or "
+				   "digit",
+				   arg, sizeof(s->name) - 1);
 		} else {
-			return ARGP_ERR_UNKNOWN;
+			strcpy(s->name, arg);
 		}
 		return 0;
 	case ARGP_KEY_END:

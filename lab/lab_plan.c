@@ -13,6 +13,7 @@
  * With admission, each host is a second station, bl0, with 10.78.T.I/16 and fd78::T:I/64.
  * Arbiters are 10.77.1.201 and 10.77.1.202, at the first ToR; they run no barline programs.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -207,6 +208,16 @@ unsigned int lab_pod(const struct lab_spec *s, unsigned int index, unsigned int 
 unsigned int lab_first_host(const struct lab_spec *s, unsigned int tor)
 {
 	return (tor * s->hosts + s->tors - 1) / s->tors;
+}
+
+bool lab_name_ok(const char *name)
+{
+	size_t n = strlen(name), i;
+
+	for (i = 0; i < n; i++)
+		if (!isascii(name[i]) || (!isalnum(name[i]) && (!i || !strchr("._-", name[i]))))
+			return false;
+	return n && n < sizeof(((struct lab_spec *)NULL)->name);
 }
 
 void lab_plan(struct lab *lab)

@@ -177,23 +177,22 @@ struct bench_args {
 enum { KEY_PEER = 400, KEY_PEER_UDP, KEY_SERVE };
 
 static const struct argp_option where_options[] = {
-	{ "lab", 'l', "NAME", 0, "among the hosts of this lab (see barline lab list)", -1 },
+	{ "lab", 'l', "NAME", 0, "among the hosts of this lab (see barline lab list)", 0 },
 	{ "endpoints", 'e', "N", 0,
-	  "among this number of endpoints on this host, 2 to 64 (default 2)", -1 },
+	  "among this number of endpoints on this host, 2 to 64 (default 2)", 0 },
 	{ 0 }
 };
 static const struct argp_option latency_options[] = {
-	{ "lab", 'l', "NAME", 0, "among the hosts of this lab (see barline lab list)", -1 },
+	{ "lab", 'l', "NAME", 0, "among the hosts of this lab (see barline lab list)", 0 },
 	{ "endpoints", 'e', "N", 0,
-	  "among this number of endpoints on this host, 2 to 64 (default 2)", -1 },
+	  "among this number of endpoints on this host, 2 to 64 (default 2)", 0 },
 	{ "serve", KEY_SERVE, NULL, 0,
 	  "answer the messages of a `bench latency --peer` on another machine, and UDP packets",
-	  -1 },
+	  0 },
 	{ "peer", KEY_PEER, "ADDR", 0,
-	  "measure half the round trip to the endpoint of a `bench latency --serve`, in order",
-	  -1 },
+	  "measure half the round trip to the endpoint of a `bench latency --serve`, in order", 0 },
 	{ "peer-udp", KEY_PEER_UDP, "ADDR", 0,
-	  "the same over plain UDP; ADDR is the IP:PORT that --serve prints", -1 },
+	  "the same over plain UDP; ADDR is the IP:PORT that --serve prints", 0 },
 	{ 0 }
 };
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/nearest.h"
 #include "base/netns.h"
 #include "cli/util/args.h"
 #include "maps/switch_abi.h"
@@ -15,13 +16,16 @@ static const struct argp_option global_options[] = {
 	{ "netns", 'n', "NETNS", 0,
 	  "work in this network namespace: a name as in ip-netns(8), or a path", -2 },
 	{ "verbose", 'v', NULL, 0, "say more on stderr; may be repeated", -2 },
+	{ NULL, 'h', NULL, OPTION_HIDDEN, NULL, -2 }, /* as -? and --help, which are argp's own */
 	{ 0 }
 };
 
 static error_t parse_global(int key, char *arg, struct argp_state *state)
 {
-	(void)state;
 	switch (key) {
+	case 'h':
+		argp_state_help(state, state->out_stream, ARGP_HELP_STD_HELP);
+		return 0;
 	case 'j':
 		cli.json = true;
 		return 0;
@@ -45,7 +49,35 @@ static struct {
 	FILE *stderr_was; /* NULL: nothing is captured */
 	char *text;
 	size_t size;
+	const struct argp *argp; /* what is parsed */
 } usage;
+
+static void try_options(struct bl_nearest *near, const struct argp *argp)
+{
+	const struct argp_option *o = argp->options;
+	const struct argp_child *c = argp->children;
+
+	for (; o && (o->name || o->key || o->doc || o->group); o++)
+		if (o->name && !(o->flags & (OPTION_DOC | OPTION_HIDDEN)))
+			bl_nearest_try(near, o->name);
+	for (; c && c->argp; c++)
+		try_options(near, c->argp);
+}
+
+/* Returns the option that was meant by the one that getopt(3) does not know, or NULL. */
+static const char *meant_option(const char *text)
+{
+	static char word[64];
+	struct bl_nearest near = { .word = word };
+	const char *at = strstr(text, "unrecognized option '--");
+
+	if (!at)
+		return NULL;
+	at += strlen("unrecognized option '--");
+	snprintf(word, sizeof(word), "%.*s", (int)strcspn(at, "'=\n"), at);
+	try_options(&near, usage.argp);
+	return near.best;
+}
 
 /*
  * Ends the capture and prints its text. Also called at exit, because argp ends the process after an
@@ -54,7 +86,8 @@ static struct {
  */
 static void usage_end(void)
 {
-	const char *what;
+	const char *what, *meant, *rest;
+	int first;
 
 	if (!usage.stderr_was)
 		return;
@@ -62,12 +95,16 @@ static void usage_end(void)
 	stderr = usage.stderr_was;
 	usage.stderr_was = NULL;
 	what = strstr(usage.text, ": ");
-	if (cli.json && what) {
-		usage.text[strcspn(usage.text, "\n")] = '\0';
-		cli_usage("%s", what + 2);
-	} else {
+	meant = meant_option(usage.text);
+	first = (int)strcspn(usage.text, "\n");
+	rest = usage.text + first;
+	if (cli.json && what)
+		cli_usage("%.*s%s%s%s", first - (int)(what + 2 - usage.text), what + 2,
+			  meant ? "; did you mean --" : "", meant ? meant : "", meant ? "?" : "");
+	else if (meant)
+		fprintf(stderr, "%.*s; did you mean --%s?%s", first, usage.text, meant, rest);
+	else
 		fwrite(usage.text, 1, usage.size, stderr);
-	}
 	free(usage.text);
 	usage.text = NULL;
 }
@@ -81,6 +118,7 @@ void cmd_parse_words(const struct argp *argp, int argc, char **argv, unsigned in
 	if (first)
 		atexit(usage_end);
 	first = false;
+	usage.argp = argp;
 	if (f) { /* argp writes to the value that stderr has when it begins */
 		usage.stderr_was = stderr;
 		stderr = f;

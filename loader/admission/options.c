@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/nearest.h"
 #include "base/rate.h"
 #include "loader/admission/options.h"
 #include "loader/admission/admission.h"
@@ -321,6 +322,7 @@ const char *bl_option_value(const struct bl_option *o, uint64_t value, char *buf
 static int parse_name(const struct bl_option *o, const char *what, const char *text,
 		      uint64_t *value, struct bl_err *err)
 {
+	struct bl_nearest near = { .word = text };
 	char list[192] = "";
 	size_t at = 0;
 	uint64_t k;
@@ -333,8 +335,11 @@ static int parse_name(const struct bl_option *o, const char *what, const char *t
 		if (at < sizeof(list))
 			at += (size_t)snprintf(list + at, sizeof(list) - at, "%s%s", k ? ", " : "",
 					       o->names[k]);
+		bl_nearest_try(&near, o->names[k]);
 	}
-	return bl_fail(err, EINVAL, "%s \"%s\": there is %s", what, text, list);
+	return bl_fail(err, EINVAL, "%s \"%s\": there is %s%s%s%s", what, text, list,
+		       near.best ? "; did you mean " : "", near.best ? near.best : "",
+		       near.best ? "?" : "");
 }
 
 static int parse_number(const char *what, const char *text, int base, uint64_t least,

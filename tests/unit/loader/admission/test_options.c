@@ -27,6 +27,7 @@
 #include "loader/admission/options.h"
 #include "loader/config.h"
 #include "loader/node_cfg.h"
+#include "tests/unit/barline_says.h"
 #include "tests/unit/loader/config_wraps.h"
 
 /* ---- the table ---- */
@@ -281,28 +282,6 @@ static void file__each_key(void **state)
 }
 
 /* ---- admission set, completion ---- */
-
-/* Returns the output of `barline ARGS`. */
-static char *barline_says(const char *args)
-{
-	char self[PATH_MAX] = "", command[PATH_MAX + 64], *text = NULL;
-	size_t room = 0;
-	FILE *f;
-
-	/* The command is in a directory above that of the test. */
-	assert_true(readlink("/proc/self/exe", self, sizeof(self) - 1) > 0);
-	do {
-		assert_non_null(strrchr(self, '/'));
-		*strrchr(self, '/') = 0;
-		snprintf(command, sizeof(command), "%s/barline", self);
-	} while (access(command, X_OK));
-	snprintf(command, sizeof(command), "%s/barline %s", self, args);
-	f = popen(command, "r");
-	assert_non_null(f);
-	assert_true(getdelim(&text, &room, '\0', f) > 0);
-	assert_int_equal(pclose(f), 0);
-	return text;
-}
 
 /* Returns whether @text contains the word --@flag, not merely as the beginning of a longer one. */
 static bool has_flag(const char *text, const char *flag)
