@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ip.h"
 #include "base/number.h"
 #include "base/time.h"
 #include "cli/cmd.h"
@@ -21,12 +22,15 @@ struct sr_args {
 	struct bl_options opt;
 	long long count;      /* recv: messages to print; 0: no limit */
 	long long timeout_ms; /* recv: fail if nothing is received for this time; -1: no limit */
-	long long linger_ms;  /* send: time to wait for failure reports at the end */
+	long long wait_ms;    /* send: longest wait for the fate of what was sent */
 	struct bl_addr *to;   /* send: @nto receivers */
 	size_t nto;
 	const char *text;      /* send: the message; NULL or "-": one per line of stdin */
 	bool reliable, helper; /* -r, -H */
 };
+
+#define WAIT_MS        10000       /* default of --wait: a receiver is given up after 2 to 4 s */
+#define WAIT_SILENT_NS 1000000000U /* how long the command waits without a word */
 
 static volatile sig_atomic_t stop;
 
@@ -36,11 +40,20 @@ static void on_signal(int sig)
 	stop = 1;
 }
 
+/* Handles ^C and SIGTERM. No system call goes on after one. */
+static void catch_signals(void)
+{
+	const struct sigaction sa = { .sa_handler = on_signal };
+
+	sigaction(SIGINT, &sa, NULL);
+	sigaction(SIGTERM, &sa, NULL);
+}
+
 static error_t parse_addrs(struct sr_args *a, char *list, struct argp_state *state)
 {
-	char *save, *s;
+	char *s;
 
-	for (s = strtok_r(list, ",", &save); s; s = strtok_r(NULL, ",", &save)) {
+	while ((s = strsep(&list, ","))) {
 		struct bl_addr *more = realloc(a->to, (a->nto + 1) * sizeof(*more));
 
 		if (!more)
@@ -54,10 +67,24 @@ static error_t parse_addrs(struct sr_args *a, char *list, struct argp_state *sta
 	return 0;
 }
 
+/* Without -4 or -6, the endpoint gets an address of the family of its receivers. */
+static void choose_family(struct sr_args *a, const struct argp_state *state)
+{
+	size_t i, v4 = 0;
+
+	for (i = 0; i < a->nto; i++)
+		v4 += bl_ip_is_v4(a->to[i].ip);
+	if (v4 && v4 < a->nto)
+		argp_error(state, "a scattering is to IPv4 addresses or to IPv6 addresses, not to "
+				  "both");
+	if (!a->opt.family)
+		a->opt.family = v4 ? AF_INET : AF_INET6;
+}
+
 /* clang-format off */
 static const struct bl_number numbers[] = {
 	BL_NUMBER('p', "port", NULL, 1, 65535, struct sr_args, opt.port),
-	BL_NUMBER('w', "wait", "ms", 0, 3600000, struct sr_args, linger_ms),
+	BL_NUMBER('w', "wait", "ms", 0, 3600000, struct sr_args, wait_ms),
 	BL_NUMBER('c', "count", NULL, 1, INT64_MAX, struct sr_args, count),
 	BL_NUMBER('t', "timeout", "ms", 0, 86400000, struct sr_args, timeout_ms),
 	{ 0 }
@@ -105,6 +132,7 @@ static error_t parse_send(int key, char *arg, struct argp_state *state)
 		if (!a->nto)
 			argp_error(state, "to which address? One or more are needed, as in "
 					  "10.0.0.1:61700");
+		choose_family(a, state);
 		return 0;
 	}
 	return parse_common(key, arg, state);
@@ -131,8 +159,9 @@ static error_t parse_send(int key, char *arg, struct argp_state *state)
 
 static const struct argp_option send_options[] = { COMMON_OPTIONS,
 						   { "wait", 'w', "MS", 0,
-						     "time to wait for failure reports after the "
-						     "last message (default 100)",
+						     "longest wait, after the last message, "
+						     "until each receiver has taken what was sent "
+						     "or a failure is reported (default 10000)",
 						     0 },
 						   { 0 } };
 static const struct argp_option recv_options[] = {
@@ -166,6 +195,43 @@ static void report_failure(void *ctx, uint64_t ts, const struct bl_addr *dst, ui
 		 ts);
 }
 
+/* Says once, after a second, what the command waits for. */
+static void tell_waiting(struct bl_endpoint *ep, bool reliable, uint64_t since_ns, bool *told)
+{
+	struct bl_pending p;
+	char text[64];
+
+	if (*told || cli.json || bl_mono_ns() - since_ns < WAIT_SILENT_NS ||
+	    !bl_get_pending(ep, &p, 1))
+		return;
+	*told = true;
+	fprintf(stderr,
+		"barline: waiting for %s, which %s; is its process stopped%s? ^C ends this\n",
+		bl_addr_format(&p.dst, text, sizeof(text)),
+		reliable ? "has not acknowledged what was sent" : "has not taken what was sent",
+		reliable ? "" : ", or is it a recv with -r");
+}
+
+/* Waits until @what holds. Returns bl_wait()'s result when it does, on an error, or on a signal. */
+static int wait_for(struct bl_endpoint *ep, unsigned int what, bool reliable, long long limit_ms)
+{
+	uint64_t since = bl_mono_ns();
+	bool told = false;
+	int rc = 0;
+
+	while (!stop && rc == 0) {
+		uint64_t ms = (bl_mono_ns() - since) / 1000000, left = (uint64_t)limit_ms - ms;
+
+		if (limit_ms >= 0 && ms >= (uint64_t)limit_ms)
+			break;
+		rc = bl_wait(ep, what, limit_ms >= 0 && left < 250 ? (int)left + 1 : 250);
+		if (rc == -EINTR)
+			rc = 0; /* of a signal that does not end the command */
+		tell_waiting(ep, reliable, since, &told);
+	}
+	return rc;
+}
+
 static int send_line(struct bl_endpoint *ep, const struct sr_args *a, struct bl_msg *vec,
 		     const char *data, size_t len, uint64_t line)
 {
@@ -182,11 +248,49 @@ static int send_line(struct bl_endpoint *ep, const struct sr_args *a, struct bl_
 	while ((err = a->reliable ? bl_send_reliable(ep, vec, a->nto, 0)
 				  : bl_send(ep, vec, a->nto, 0)) == -EAGAIN &&
 	       !stop) {
-		err = bl_wait(ep, a->reliable ? BL_WAIT_SEND_RELIABLE : BL_WAIT_SEND, 1000);
+		err = wait_for(ep, a->reliable ? BL_WAIT_SEND_RELIABLE : BL_WAIT_SEND, a->reliable,
+			       -1);
 		if (err < 0)
 			break;
 	}
-	return err ? cli_fail("line %" PRIu64 ": %s", line, bl_strerror(ep)) : 0;
+	if (err == -EAGAIN && stop)
+		return cli_fail("line %" PRIu64 " was not sent: interrupted", line);
+	if (err == -EINVAL)
+		return cli_usage("%s", bl_strerror(ep));
+	return err < 0 ? cli_fail("line %" PRIu64 ": %s", line, bl_strerror(ep)) : err;
+}
+
+/*
+ * Waits until every receiver has taken (best effort) or stored (reliable) what was sent to it, or a
+ * failure has been reported. Returns the number of messages of which neither is known, after a
+ * message about them.
+ */
+static unsigned long settle(struct bl_endpoint *ep, const struct sr_args *a)
+{
+	struct bl_pending p[64];
+	unsigned long unsettled = 0;
+	char text[64];
+	int rc, n, i;
+
+	if (!a->wait_ms)
+		return 0;
+	rc = wait_for(ep, a->reliable ? BL_WAIT_ACKED : BL_WAIT_CREDITED, a->reliable, a->wait_ms);
+	bl_process(ep); /* the last reports */
+	if (rc < 0 && rc != -EINTR)
+		cli_fail("%s", bl_strerror(ep));
+	n = bl_get_pending(ep, p, sizeof(p) / sizeof(p[0]));
+	for (i = 0; i < n && i < 64; i++) {
+		unsettled += p[i].messages ? p[i].messages : 1;
+		cli_fail("no answer of %s about %" PRIu32 " message%s, from line %" PRIu64
+			 " on%s: it may or may not deliver %s",
+			 bl_addr_format(&p[i].dst, text, sizeof(text)), p[i].messages,
+			 p[i].messages == 1 ? "" : "s", p[i].cookie,
+			 stop ? "" : " within the time of --wait",
+			 p[i].messages == 1 ? "it" : "them");
+	}
+	if (n > 64)
+		cli_fail("and nothing of %d more receivers", n - 64);
+	return unsettled + (unsigned long)(rc < 0 && !n);
 }
 
 int cmd_send(int argc, char **argv)
@@ -199,12 +303,17 @@ int cmd_send(int argc, char **argv)
 					  "endpoints\v"
 					  "ADDR is 10.0.0.1:61700 or [fd00::1]:61700. Without "
 					  "TEXT, or with -, every line of standard input is one "
-					  "scattering: one timestamp at all its receivers." };
-	struct sr_args a = { .linger_ms = 100 };
+					  "scattering: one timestamp at all its receivers.\n\n"
+					  "The exit status is 0 if every receiver has taken every "
+					  "message (with -r: if the hosts of all receivers have "
+					  "stored it), and 1 if a failure was reported, or nothing "
+					  "is known of a message after the time of --wait." };
+	struct sr_args a = { .wait_ms = WAIT_MS };
 	struct failures f = { 0 };
+	unsigned long unsettled;
 	struct bl_endpoint *ep;
 	struct bl_msg *vec;
-	uint64_t line = 0, until;
+	uint64_t line = 0;
 	int err = 0;
 
 	cmd_parse(&argp, argc, argv, &a);
@@ -216,8 +325,7 @@ int cmd_send(int argc, char **argv)
 		return 1;
 	}
 	bl_on_send_fail(ep, report_failure, &f);
-	signal(SIGINT, on_signal);
-	signal(SIGTERM, on_signal);
+	catch_signals();
 	vec = calloc(a.nto, sizeof(*vec));
 	if (!vec) {
 		err = cli_fail("out of memory");
@@ -236,21 +344,16 @@ int cmd_send(int argc, char **argv)
 		}
 		free(buf);
 	}
-	/* if the process ended before all messages are acknowledged, it would count as failed */
-	while (a.reliable && !err && !stop && bl_wait(ep, BL_WAIT_ACKED, 1000) == 0)
-		;
-	until = bl_mono_ns() + (uint64_t)a.linger_ms * 1000000;
-	while (!err && !stop && bl_mono_ns() < until)
-		bl_wait(ep, BL_WAIT_RECV, 10); /* failure reports arrive here */
+	unsettled = settle(ep, &a);
 	if (cli.json && !err)
-		cli_json(json_pack("{s:I, s:I, s:I, s:I}", "scatterings", (json_int_t)line,
+		cli_json(json_pack("{s:I, s:I, s:I, s:I, s:I}", "scatterings", (json_int_t)line,
 				   "messages", (json_int_t)(line * a.nto), "failed",
-				   (json_int_t)(f.n - f.unknown), "unknown",
-				   (json_int_t)f.unknown));
+				   (json_int_t)(f.n - f.unknown), "unknown", (json_int_t)f.unknown,
+				   "unsettled", (json_int_t)unsettled));
 	bl_exit(ep);
 	free(vec);
 	free(a.to);
-	return err || f.n;
+	return err ? err : f.n || unsettled || stop;
 }
 
 static void print_delivery(const struct bl_delivery *d)
@@ -302,6 +405,25 @@ static void print_stale(const struct bl_endpoint *ep)
 		 s.ts, s.undecided);
 }
 
+/* how often recv looks whether messages of the other stream wait, ms */
+#define LOOK_MS 250
+
+/*
+ * Says that messages of the stream that is not printed have arrived. Returns whether they have.
+ */
+static bool tell_other_stream(struct bl_endpoint *ep, bool reliable)
+{
+	struct bl_stats st = { .size = sizeof(st) };
+
+	if (bl_get_stats(ep, &st) || !(reliable ? st.queued_frames : st.prepared_frames))
+		return false;
+	fprintf(stderr,
+		"barline: %s messages wait here, which this command does not print: run recv "
+		"%s -r\n",
+		reliable ? "best-effort" : "reliable", reliable ? "without" : "with");
+	return true;
+}
+
 int cmd_recv(int argc, char **argv)
 {
 	const struct argp argp = { .options = recv_options,
@@ -310,10 +432,10 @@ int cmd_recv(int argc, char **argv)
 				   .doc = "barline recv - print ordered messages as they are "
 					  "delivered: timestamp, sender, text" };
 	struct sr_args a = { .timeout_ms = -1 };
-	struct sigaction sa = { .sa_handler = on_signal };
 	struct bl_delivery d[64];
 	struct bl_endpoint *ep;
-	long long got = 0;
+	long long got = 0, waited = 0; /* messages; ms since the last one */
+	bool told = false;
 	char self[64];
 	int n = 0, i;
 
@@ -325,24 +447,28 @@ int cmd_recv(int argc, char **argv)
 		bl_exit(ep);
 		return 1;
 	}
-	sigaction(SIGINT, &sa, NULL);
-	sigaction(SIGTERM, &sa, NULL);
+	catch_signals();
 	fprintf(stderr, "barline: receiving on %s\n",
 		bl_addr_format(bl_self(ep), self, sizeof(self)));
 	while (!stop && (!a.count || got < a.count)) {
 		size_t room = a.count && a.count - got < 64 ? (size_t)(a.count - got) : 64;
 
-		n = a.reliable ? bl_recv_reliable(ep, d, room, (int)a.timeout_ms)
-			       : bl_recv(ep, d, room, (int)a.timeout_ms);
+		int slice = a.timeout_ms >= 0 && a.timeout_ms - waited < LOOK_MS
+				    ? (int)(a.timeout_ms - waited)
+				    : LOOK_MS;
+
+		n = a.reliable ? bl_recv_reliable(ep, d, room, slice) : bl_recv(ep, d, room, slice);
 		if (n == -EINTR)
 			continue;
+		waited = n ? 0 : waited + slice;
+		told = told || tell_other_stream(ep, a.reliable);
 		if (n < 0) {
 			cli_fail("%s", bl_strerror(ep));
 			if (n == -ESTALE && a.reliable)
 				print_stale(ep);
 			break;
 		}
-		if (n == 0 && a.timeout_ms >= 0) {
+		if (n == 0 && a.timeout_ms >= 0 && waited >= a.timeout_ms) {
 			cli_fail("nothing was received for %lld ms", a.timeout_ms);
 			n = -ETIMEDOUT;
 			break;

@@ -218,6 +218,8 @@ int bl_init(struct bl_endpoint **out, const struct bl_options *opt)
 	ep->self.port = (uint16_t)rep.port;
 	ep->slot = rep.slot & (BL_EPS_MAX - 1);
 	ep->beacon_us = (uint32_t)(rep.beacon_ns / 1000);
+	ep->port_base = rep.port_base;
+	ep->port_count = rep.port_count;
 	ep->ring_bytes = rep.ring_bytes;
 	ep->send_buffer = opt->send_buffer ? opt->send_buffer : 4u << 20;
 	rc = map_pages(ep);

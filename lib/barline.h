@@ -221,7 +221,9 @@ struct bl_msg {
  *	-EMSGSIZE  a message is longer than BL_MESSAGE_MAX, or the scattering has more than 44
  *		   frames for one destination, or more than send_buffer bytes in large messages;
  *		   waiting does not help;
- *	-EINVAL    an argument is wrong;
+ *	-EINVAL    an argument is wrong. So is a destination that no ordered message can reach: a
+ *		   port outside of the host's range, an unspecified, multicast, broadcast or
+ *		   loopback address, or one of another family than bl_self();
  *	-ETIME     the clock is void. Nothing is sent, since the timestamp could be wrong;
  *	-ESTALE    the endpoint is out;
  *	-ENOMEM.
@@ -319,6 +321,12 @@ BL_API int bl_process(struct bl_endpoint *ep);
 #define BL_WAIT_SEND_RELIABLE 4u  /* reliable: the last scattering has left as a whole */
 #define BL_WAIT_RECV_RELIABLE 8u  /* reliable: a message can be delivered */
 #define BL_WAIT_ACKED         16u /* reliable: receivers have stored everything that was sent */
+/*
+ * Best effort: of everything that was sent, each message has been taken by its receiver's process,
+ * or a report of it has come, or none can come any more. The receiver answers within 25 ms of
+ * having taken the last one.
+ */
+#define BL_WAIT_CREDITED 32u
 
 /**
  * bl_wait - sleep until a condition holds, and do meanwhile what bl_process() does.
@@ -415,6 +423,27 @@ typedef void (*bl_proc_gone_fn)(void *ctx, const struct bl_addr *who, uint64_t t
  * reason. If both are set, this one runs second. The rules of bl_on_proc_fail() apply.
  */
 BL_API void bl_on_proc_gone(struct bl_endpoint *ep, bl_proc_gone_fn fn, void *ctx);
+
+/** struct bl_pending - what is outstanding at one destination, for bl_get_pending(). */
+struct bl_pending {
+	struct bl_addr dst;
+	uint32_t frames; /* of both streams, sent or waiting for windows */
+	/*
+	 * Messages in these; 0 for those of a best-effort stream without a send_fail callback. Of a
+	 * large message, only its last frame counts.
+	 */
+	uint32_t messages;
+	uint64_t cookie; /* the least cookie of these messages */
+};
+
+/**
+ * bl_get_pending - tell which destinations have neither taken (best effort) or stored (reliable)
+ * everything that was sent to them, nor been reported to the send_fail callback.
+ * @out: receives up to @max of them; may be NULL if @max is 0.
+ * Returns how many there are, which may be more than @max; 0 while BL_WAIT_CREDITED and
+ * BL_WAIT_ACKED hold.
+ */
+BL_API int bl_get_pending(struct bl_endpoint *ep, struct bl_pending *out, size_t max);
 
 /** struct bl_stats - counters of one endpoint since bl_init(), for bl_get_stats(). */
 struct bl_stats {

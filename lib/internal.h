@@ -444,8 +444,10 @@ struct bl_nic {
 
 struct bl_endpoint {
 	struct bl_addr self;
-	uint32_t slot;        /* of this endpoint in the host's maps */
-	uint32_t beacon_us;   /* beacon interval */
+	uint32_t slot;      /* of this endpoint in the host's maps */
+	uint32_t beacon_us; /* beacon interval */
+	/* UDP ports of the rack's endpoints; a count of 0: not known, endpoints of a test */
+	uint16_t port_base, port_count;
 	uint16_t incarnation; /* of this endpoint, given by the daemon */
 	pid_t pid;            /* process that the daemon knows; a child of fork() has another one */
 	int sock;             /* UDP socket */

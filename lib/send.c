@@ -2,6 +2,7 @@
 /* bl_send(), bl_send_reliable() and bl_flush(): from the application's messages into the stages. */
 #include <errno.h>
 
+#include "dst_core.h"
 #include "error.h"
 #include "frame.h"
 #include "lock.h"
@@ -13,10 +14,37 @@
 #include "stage.h"
 #include "tx.h"
 
+/* Refuse a destination that can never be an endpoint of the rack. Returns -EINVAL. */
+static int refuse_destination(struct bl_endpoint *ep, size_t i, const struct bl_addr *dst,
+			      enum bl_dst_fault fault)
+{
+	static const char *const why[] = {
+		[BL_DST_NOBODY] = "an address of nobody",
+		[BL_DST_MULTICAST] = "a multicast or broadcast address; a scattering names each "
+				     "receiver",
+		[BL_DST_LOOPBACK] = "a loopback address; ordered messages go to addresses of NICs",
+		[BL_DST_FAMILY] = "of another address family than this endpoint (struct "
+				  "bl_options.family)",
+	};
+	char text[64];
+
+	if (fault == BL_DST_PORT && dst->port)
+		return bl_set_error(ep, EINVAL,
+				    "message %zu: port %u is outside of the ports of endpoints, %u "
+				    "to %u",
+				    i, dst->port, ep->port_base,
+				    ep->port_base + ep->port_count - 1);
+	if (fault == BL_DST_PORT)
+		return bl_set_error(ep, EINVAL, "message %zu has no destination port", i);
+	return bl_set_error(ep, EINVAL, "message %zu: %s is %s", i,
+			    bl_addr_format(dst, text, sizeof(text)), why[fault]);
+}
+
 /* Check the arguments of both streams. Returns 0 or -errno. */
 static int check_scattering(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n,
 			    unsigned int flags)
 {
+	enum bl_dst_fault fault;
 	size_t i;
 
 	if (!n || n > BL_SCATTER_MAX || flags & ~BL_MORE)
@@ -29,9 +57,12 @@ static int check_scattering(struct bl_endpoint *ep, const struct bl_msg *vec, si
 			return bl_set_error(ep, EMSGSIZE,
 					    "message %zu has %u bytes; the limit is %u", i,
 					    vec[i].len, BL_MESSAGE_MAX);
-		if (!vec[i].dst.port || (vec[i].len && !vec[i].data))
-			return bl_set_error(ep, EINVAL,
-					    "message %zu has no destination port, or no data", i);
+		if (vec[i].len && !vec[i].data)
+			return bl_set_error(ep, EINVAL, "message %zu has no data", i);
+		fault = bl_dst_judge(vec[i].dst.ip, vec[i].dst.port, ep->self.ip, ep->port_base,
+				     ep->port_count);
+		if (fault)
+			return refuse_destination(ep, i, &vec[i].dst, fault);
 	}
 	return 0;
 }

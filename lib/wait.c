@@ -22,7 +22,7 @@
 
 #define WAIT_ALL                                                                       \
 	(BL_WAIT_SEND | BL_WAIT_RECV | BL_WAIT_SEND_RELIABLE | BL_WAIT_RECV_RELIABLE | \
-	 BL_WAIT_ACKED)
+	 BL_WAIT_ACKED | BL_WAIT_CREDITED)
 
 /*
  * Whether a call for @what can never succeed: the endpoint is out and has delivered what is
@@ -51,6 +51,8 @@ static unsigned int conditions_met(const struct bl_endpoint *ep, unsigned int wh
 		res |= BL_WAIT_SEND_RELIABLE;
 	if (what & BL_WAIT_ACKED && bl_rtx_empty(ep))
 		res |= BL_WAIT_ACKED;
+	if (what & BL_WAIT_CREDITED && !ep->dirty && !ep->flying)
+		res |= BL_WAIT_CREDITED;
 	return res;
 }
 
@@ -163,7 +165,7 @@ static int wait_for_condition(struct bl_endpoint *ep, unsigned int what, int tim
 		return bl_set_error(ep, EINVAL,
 				    "bl_wait() waits for one or more of BL_WAIT_SEND, "
 				    "BL_WAIT_RECV, BL_WAIT_SEND_RELIABLE, BL_WAIT_RECV_RELIABLE, "
-				    "BL_WAIT_ACKED");
+				    "BL_WAIT_ACKED, BL_WAIT_CREDITED");
 	if (what & (BL_WAIT_RECV_RELIABLE | BL_WAIT_SEND_RELIABLE | BL_WAIT_ACKED))
 		ep->reliable = true;
 	for (;;) {

@@ -252,12 +252,100 @@ RACK_TEST(recv_reliable__says_how_far_it_came)
 	close(s.err);
 }
 
+static void close_run(struct run *r)
+{
+	close(r->out);
+	close(r->err);
+}
+
+/* Writes the address at which the command receives, with the port @port, into @to. */
+static void receiver_addr(struct run *r, const char *port, char *to, size_t size)
+{
+	char at[64];
+	int n;
+
+	wait_text(r, "receiving on ");
+	n = sscanf(strstr(text_of(r->err), "receiving on ") + 13, "%63s", at);
+	CHECK(n == 1, "it does not say where");
+	snprintf(to, size, "%.*s:%s", (int)(strrchr(at, ':') - at), at, port ? port : PORT);
+}
+
+/* Runs send without --wait on host 0. Its status and what it says on stderr must be these. */
+static void send_once(const char *const *argv, int status, const char *says)
+{
+	struct run s = start(0, argv, "");
+
+	wait_end(&s, "the sender");
+	CHECK(WEXITSTATUS(s.status) == status && strstr(text_of(s.err), says),
+	      "the sender ended with %d and says: %s", WEXITSTATUS(s.status), text_of(s.err));
+	close_run(&s);
+}
+
+/*
+ * The exit status of send says what became of the messages, and what can never arrive is refused.
+ */
+RACK_TEST(send__status_means_it)
+{
+	const char *const recv[] = { barline, "recv", "-p", PORT, "-c", "3", NULL };
+	char to[64], absent[64], outside[64];
+	struct run r, s;
+
+	open_two();
+	r = start(1, recv, "");
+	receiver_addr(&r, NULL, to, sizeof(to));
+	receiver_addr(&r, "61720", absent, sizeof(absent));
+	receiver_addr(&r, "99", outside, sizeof(outside));
+	send_once((const char *const[]){ barline, "send", outside, "x", NULL }, 2,
+		  "port 99 is outside of the ports of endpoints");
+	send_once((const char *const[]){ barline, "send", "224.0.0.1:61700", "x", NULL }, 2,
+		  "multicast");
+	send_once((const char *const[]){ barline, "send", "127.0.0.1:61700", "x", NULL }, 2,
+		  "loopback");
+	send_once((const char *const[]){ barline, "send", "10.77.1.2:61700,", "x", NULL }, 2,
+		  "address \"\" is not");
+	send_once((const char *const[]){ barline, "send", absent, "x", NULL }, 1,
+		  "delivered to 10.77.1.2:61720");
+	s = start(0, (const char *const[]){ barline, "send", to, NULL }, "1\n2\n3\n");
+	wait_end(&s, "the sender");
+	CHECK(!WEXITSTATUS(s.status), "the sender says: %s", text_of(s.err));
+	wait_end(&r, "the receiver");
+	CHECK(!WEXITSTATUS(r.status), "the receiver says: %s", text_of(r.err));
+	close_run(&s);
+	close_run(&r);
+}
+
+/* A receiver of the other stream says that messages wait for it, and send that nothing is known. */
+RACK_TEST(send__to_the_other_stream)
+{
+	char to[64];
+	struct run r;
+
+	open_two();
+	r = start(1, (const char *const[]){ barline, "recv", "-r", "-p", PORT, NULL }, "");
+	receiver_addr(&r, NULL, to, sizeof(to));
+	send_once((const char *const[]){ barline, "send", "-w", "1500", to, "x", NULL }, 1,
+		  "no answer of 10.77.1.2:" PORT " about 1 message, from line 1 on");
+	wait_text(&r, "best-effort messages wait here");
+	kill(r.pid, SIGTERM);
+	wait_end(&r, "the receiver");
+	close_run(&r);
+	r = start(1, (const char *const[]){ barline, "recv", "-p", "61711", NULL }, "");
+	receiver_addr(&r, "61711", to, sizeof(to));
+	send_once((const char *const[]){ barline, "send", "-r", to, "x", NULL }, 0, "");
+	wait_text(&r, "reliable messages wait here");
+	kill(r.pid, SIGTERM);
+	wait_end(&r, "the receiver");
+	close_run(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(recv_one__nothing_delivered_is_denied),
 		cmocka_unit_test(recv_one__under_loss),
 		cmocka_unit_test(recv_reliable__says_how_far_it_came),
+		cmocka_unit_test(send__status_means_it),
+		cmocka_unit_test(send__to_the_other_stream),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
