@@ -3,6 +3,7 @@
  * The helper's turn. It does everything that the application's calls would do but run callbacks,
  * and puts what can be delivered on the shelf.
  */
+#include "ask.h"
 #include "away.h"
 #include "credit.h"
 #include "failures.h"
@@ -24,7 +25,8 @@ bool bl_away_due(const struct bl_endpoint *ep)
 		return false;
 	return *ep->ring_cons != __atomic_load_n(ep->ring_prod, __ATOMIC_ACQUIRE) ||
 	       bl_rx_ready(ep) || bl_rrx_ready(ep) || bl_failures_last(ep) != ep->fail_begun ||
-	       (ep->timers_ns && now >= ep->timers_ns) || (ep->rtimer_ns && now >= ep->rtimer_ns);
+	       (ep->timers_ns && now >= ep->timers_ns) || (ep->rtimer_ns && now >= ep->rtimer_ns) ||
+	       (ep->ask_ns && now >= ep->ask_ns);
 }
 
 /* Do everything but callbacks. @full: take nothing more out of the ring. */
@@ -37,6 +39,8 @@ static void work_away(struct bl_endpoint *ep, bool full)
 			bl_tx_timers(ep, bl_mono());
 		if (ep->reliable)
 			bl_work_reliable(ep);
+		if (ep->ask_ns)
+			bl_ask_timers(ep, bl_mono());
 		return;
 	}
 	bl_work(ep);
@@ -52,7 +56,7 @@ static void work_away(struct bl_endpoint *ep, bool full)
 /* Make bl_fd() readable if a bl_process() of the application would find more than before. */
 static void wake_application(struct bl_endpoint *ep, bool news)
 {
-	if (ep->raised || !(news || ep->nfailed || ep->fail_seen != ep->fail_settled ||
+	if (ep->raised || !(news || ep->nfailed || ep->news || ep->fail_seen != ep->fail_settled ||
 			    ep->put_out || ep->outcast))
 		return;
 	ep->raised = true;

@@ -27,11 +27,11 @@
  * Threads: an endpoint belongs to one thread at a time; callers that share an endpoint must lock.
  * Different endpoints are independent. Functions that any thread may call at any time say so.
  *
- * Blocking: bl_recv(), bl_recv_reliable() and bl_wait() sleep if they are called with a timeout.
- * bl_init(), bl_flow_hint() and bl_bus_clock_open() wait up to 5 s for the host's daemon. A
- *function that sends may block for up to 100 ms if the host's transmit queue does not drain. No
- *other function blocks. The library installs no signal handler and no timer, and starts no thread
- *except the one that bl_helper_start() asks for.
+ * Blocking: bl_recv(), bl_recv_reliable(), bl_wait() and bl_peer_wait() sleep if they are called
+ * with a timeout. bl_init(), bl_flow_hint() and bl_bus_clock_open() wait up to 5 s for the host's
+ * daemon. A function that sends may block for up to 100 ms if the host's transmit queue does not
+ * drain. No other function blocks. The library installs no signal handler and no timer, and starts
+ * no thread except the one that bl_helper_start() asks for.
  *
  * Errors: functions of type int return 0 or a count, or a negative errno value. bl_strerror()
  * returns a sentence about the last failed call. -ESTALE may come from every call that uses an
@@ -224,6 +224,7 @@ struct bl_msg {
  *	-EINVAL    an argument is wrong. So is a destination that no ordered message can reach: a
  *		   port outside of the host's range, an unspecified, multicast, broadcast or
  *		   loopback address, or one of another family than bl_self();
+ *	-EHOSTUNREACH  there is a bl_on_peer() callback, and a destination has not answered;
  *	-ETIME     the clock is void. Nothing is sent, since the timestamp could be wrong;
  *	-ESTALE    the endpoint is out;
  *	-ENOMEM.
@@ -382,7 +383,8 @@ typedef void (*bl_proc_fail_fn)(void *ctx, const struct bl_addr *who, uint64_t t
  * @fn: NULL: no callback. @ctx: passed to @fn.
  *
  * The callback runs inside bl_process(), bl_recv(), bl_recv_reliable() or bl_wait(), once for each
- * address of a failed host, and before this endpoint's bl_recv_reliable() delivers a message at or
+ * address that the failed process or host has in this endpoint's own family, IPv4 or IPv6 (one, as
+ * a rule), and before this endpoint's bl_recv_reliable() delivers a message at or
  * above @ts. Messages below @ts may still be delivered after the callback. Scatterings of this
  * endpoint that waited for the failed process have been recalled, and reported to the send_fail
  * callback (BL_FAIL_FAILED), before the callback runs.
@@ -444,6 +446,60 @@ struct bl_pending {
  * BL_WAIT_ACKED hold.
  */
 BL_API int bl_get_pending(struct bl_endpoint *ep, struct bl_pending *out, size_t max);
+
+/**
+ * bl_peer_wait - wait until another endpoint can be reached: it exists and answers.
+ * @peer: its address.
+ * @timeout_ms: as for bl_recv().
+ *
+ * The peer is asked again and again, soon at first and then once a second, and bl_process() is done
+ * meanwhile. An answer of the last second counts. Returns 0 once the peer has answered, or
+ *	-ETIMEDOUT  it has not answered in time: no endpoint is there, its process is stopped, or
+ *		    the network does not reach it;
+ *	-EAGAIN     the same if @timeout_ms is 0; the peer was asked;
+ *	-EINVAL     @peer has no address or no port;
+ *	-EINTR, -ENOMEM, -ESTALE, or the error that ended the helper thread.
+ */
+BL_API int bl_peer_wait(struct bl_endpoint *ep, const struct bl_addr *peer, int timeout_ms);
+
+/** enum bl_peer_event - what has happened to a peer. Later versions may add events. */
+enum bl_peer_event {
+	BL_PEER_JOINED = 1, /* a process answers that has not answered at this address before */
+	BL_PEER_BACK,       /* the process that was lost answers again */
+	BL_PEER_LOST,       /* it does not answer any more, or was announced as failed */
+};
+
+/**
+ * bl_peer_fn - the peer callback: a peer can be reached now, or not any more.
+ * @who: its address.
+ * @what: the events of one address alternate: BL_PEER_JOINED or BL_PEER_BACK, then BL_PEER_LOST.
+ */
+typedef void (*bl_peer_fn)(void *ctx, const struct bl_addr *who, enum bl_peer_event what);
+
+/**
+ * bl_on_peer - follow the peers, and refuse scatterings to those that are not there. Set it before
+ * the first send.
+ * @fn: NULL: no callback. @ctx: passed to @fn.
+ *
+ * With a callback, an endpoint sends only to peers that have answered. A scattering with another
+ * destination returns -EHOSTUNREACH from bl_send() and bl_send_reliable(): it was not accepted, and
+ * nothing of it is reported to the send_fail callback. Its absent destinations are asked until they
+ * answer, and then the callback runs once with BL_PEER_JOINED or BL_PEER_BACK. So call
+ * bl_peer_wait() for each member of the group first, or begin to send to a member at its
+ * BL_PEER_JOINED.
+ *
+ * A process that takes the place of another one at the same address is told by BL_PEER_LOST (if
+ * that was not told before) and BL_PEER_JOINED: it has nothing of what its predecessor was sent.
+ * After BL_PEER_BACK the process has what it had; what was sent to it while it was being lost was
+ * reported to the send_fail callback.
+ *
+ * A loss is noticed when something is sent and remains without an answer for two seconds, or at
+ * once by an announcement of the controller; an idle peer is not asked. The callback runs inside
+ * bl_process(), bl_recv(), bl_recv_reliable() or bl_wait() and bl_peer_wait(), after the send_fail
+ * and proc_fail callbacks that are due, and may call the library, but not bl_exit(). Peers beyond
+ * 4096 are forgotten, without an event, after two minutes in which nothing was sent to them.
+ */
+BL_API void bl_on_peer(struct bl_endpoint *ep, bl_peer_fn fn, void *ctx);
 
 /** struct bl_stats - counters of one endpoint since bl_init(), for bl_get_stats(). */
 struct bl_stats {

@@ -9,6 +9,7 @@
 #include "failures.h"
 #include "forward.h"
 #include "peer.h"
+#include "presence.h"
 #include "proof.h"
 #include "recall.h"
 #include "rrx.h"
@@ -21,6 +22,21 @@
 #define RB_BUSY    (1u << 31) /* linux/bpf.h BPF_RINGBUF_BUSY_BIT */
 #define RB_DISCARD (1u << 30)
 #define RB_HDR     8
+
+/* The incarnation of the sender that a frame names; -1: it names none. */
+static int sender_life(const struct bl_rec *rec)
+{
+	switch (rec->opcode) {
+	case BL_OP_DATA:
+	case BL_OP_FRAG:
+	case BL_OP_PROBE:
+	case BL_OP_OPEN:
+	case BL_OP_PREP:
+		return (int)bl_load16((const uint8_t *)(rec + 1));
+	default:
+		return -1;
+	}
+}
 
 /*
  * Pass a record to the handler of its opcode. Returns false if there is no memory for it and it
@@ -46,6 +62,8 @@ static bool handle_record(struct bl_endpoint *ep, const struct bl_rec *rec)
 	p->heard = ep->st.frames_received;
 	if (rec->relayed)
 		bl_forward_heard(p);
+	if (p->presence.watched)
+		bl_presence_heard(ep, p, sender_life(rec));
 	switch (rec->opcode) {
 	case BL_OP_DATA:
 		bl_rx_data(ep, p, rec);

@@ -18,6 +18,8 @@
  *                         barrier, and are delivered
  *   failures  failures.c  announcements in the page of the daemon; discard.c: Discard;
  *                         recall.c: Recall and Callback; forward.c: frames by way of the controller
+ *   members   presence.c  which peers can be reached; ask.c: bl_peer_wait(), and asking those that
+ *                         cannot
  *   calls     work.c      what is due; wait.c: bl_recv(), bl_process(), bl_wait(); wake.c: sleeping
  *   away      helper.c    a thread that stands in for the application: away.c, shelf.c, lock.c
  *   daemon    attach.c    bl_init(), bl_exit(), leave.c; again.c: the next daemon
@@ -359,6 +361,26 @@ struct bl_recalling {
 	bool done;      /* answered, or no answer is needed */
 };
 
+/* Whether a peer can be reached (presence.h). All 0: nobody wants to know. */
+struct bl_presence {
+	bool watched;       /* counted in ep->nwatched; the other members are valid */
+	bool there;         /* it has answered, and was not lost since */
+	bool lost;          /* it was lost since the application was told that it is there */
+	bool told;          /* the application was told that it is there */
+	bool met;           /* @life is valid */
+	bool told_met;      /* @told_life is valid */
+	bool asked;         /* in the list ep->absent */
+	bool news;          /* in the list ep->news */
+	uint16_t life;      /* incarnation that has answered last */
+	uint16_t told_life; /* incarnation that the application was told of last */
+	uint32_t asks;      /* OPENs since it was put into the list ep->absent */
+	uint64_t asked_ns;  /* last of these OPENs; 0: none */
+	uint64_t ask_ns;    /* when the next one is due */
+	uint64_t heard_ns;  /* last answer; 0: none */
+	struct bl_peer *asked_next, **asked_at; /* @asked_at: the pointer to this peer */
+	struct bl_peer *news_next;
+};
+
 /* A remote endpoint; also the endpoint itself, if it sends to itself. */
 struct bl_peer {
 	struct bl_rq_sender rq;  /* key: ip, port in network order */
@@ -385,6 +407,7 @@ struct bl_peer {
 	struct bl_rx rx;
 	struct bl_rtx rtx;
 	struct bl_rrx rrx;
+	struct bl_presence presence;
 	struct bl_peer *dirty_next, *rdirty_next;
 	struct bl_peer *credit_next, *window_next;
 	struct bl_peer *all_next, **all_at; /* @all_at: the pointer to this peer */
@@ -568,6 +591,18 @@ struct bl_endpoint {
 	void *on_proc_fail_ctx;
 	bl_proc_gone_fn on_proc_gone;
 	void *on_proc_gone_ctx;
+
+	/* Members (presence.c, ask.c). */
+	bl_peer_fn on_peer;
+	void *on_peer_ctx;
+	uint32_t nwatched;                     /* peers with presence.watched */
+	uint32_t nasked;                       /* peers in the list @absent */
+	struct bl_peer *absent, **absent_tail; /* those that are asked, longest ago first */
+	struct bl_peer *news;                  /* those about which there may be an event */
+	uint64_t ask_ns;                /* when bl_ask_timers() has something to do; 0: never */
+	__u64 ask_spent_ns;             /* quota of OPENs (core/quota_core.h) */
+	const struct bl_addr *wait_for; /* bl_peer_wait() waits for that peer; NULL: for none */
+	uint64_t wait_since_ns;         /* its answer counts from then on */
 
 	/* The helper thread, and what it took out (helper.c, shelf.c). */
 	struct bl_helper *helper; /* NULL: none */

@@ -6,6 +6,7 @@
 #include "frame.h"
 #include "nic.h"
 #include "open.h"
+#include "presence.h"
 #include "timers.h"
 
 #define ASKS_MAX BL_PROBES_MAX /* OPENs without an answer before a destination is dead */
@@ -40,6 +41,7 @@ void bl_open_mark_dead(struct bl_endpoint *ep, struct bl_peer *p, uint64_t mono)
 
 	ep->rdead += !t->dead;
 	t->dead = true;
+	bl_presence_lost(ep, p, mono);
 	t->retries = 0;
 	t->retry_ns = mono;
 	t->asks = 0;
@@ -103,7 +105,8 @@ uint64_t bl_open_timers(struct bl_endpoint *ep, uint64_t mono, uint64_t next)
 	struct bl_peer *p;
 
 	for (p = ep->rdead ? ep->peers : NULL; p; p = p->all_next) {
-		uint64_t at = p->rtx.dead ? background_open_at(&p->rtx) : 0;
+		/* Those that the application follows are asked by ask.c, which limits the rate. */
+		uint64_t at = p->rtx.dead && !p->presence.asked ? background_open_at(&p->rtx) : 0;
 
 		if (at && mono >= at) {
 			send_background_open(ep, p, mono);

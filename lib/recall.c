@@ -20,6 +20,7 @@
  */
 #include <stdlib.h>
 
+#include "base/ip.h"
 #include "discard.h"
 #include "failures.h"
 #include "frame.h"
@@ -228,6 +229,12 @@ static void run_proc_callbacks(struct bl_endpoint *ep, const struct bl_failure *
 {
 	struct bl_addr who = { .port = f->port };
 
+	/*
+	 * A host has addresses of both families, and each is announced. An endpoint reaches its
+	 * peers by its own family only, so the other addresses are nothing new.
+	 */
+	if (bl_ip_is_v4(f->addr) != bl_ip_is_v4(ep->self.ip))
+		return;
 	memcpy(who.ip, f->addr, 16);
 	bl_leave(ep);
 	if (ep->on_proc_fail)

@@ -29,6 +29,7 @@
 #include "frame.h"
 #include "nic.h"
 #include "open.h"
+#include "presence.h"
 #include "rrx.h"
 #include "rstage.h"
 #include "rtx.h"
@@ -553,6 +554,7 @@ void bl_rtx_window(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *bod
 	t->ask_ns = 0;
 	ep->rdead -= t->dead;
 	t->dead = false;
+	bl_presence_answered(ep, p, v.life);
 	ep->st.credits_received++;
 	cookie = bl_cookie_at(body, len, sizeof(struct bl_window));
 	if (cookie)

@@ -2,6 +2,7 @@
 /* bl_send(), bl_send_reliable() and bl_flush(): from the application's messages into the stages. */
 #include <errno.h>
 
+#include "ask.h"
 #include "dst_core.h"
 #include "error.h"
 #include "frame.h"
@@ -78,6 +79,9 @@ static int send_best_effort(struct bl_endpoint *ep, const struct bl_msg *vec, si
 		return bl_outcast(ep);
 	if (!bl_clock_usable(ep->clock, bl_mono()))
 		return bl_tx_hold_void(ep);
+	rc = bl_ask_refuses(ep, vec, n);
+	if (rc)
+		return rc;
 	rc = bl_stage_scattering(ep, vec, n);
 	if (rc == -EAGAIN) {
 		rc = bl_tx_flush(ep);
@@ -156,6 +160,9 @@ static int send_reliable(struct bl_endpoint *ep, const struct bl_msg *vec, size_
 	if (!bl_clock_usable(ep->clock, bl_mono()))
 		return bl_tx_clock_void(ep);
 	ep->reliable = true;
+	rc = bl_ask_refuses(ep, vec, n);
+	if (rc)
+		return rc;
 	if (fail_if_dead(ep, vec, n)) {
 		ep->st.scatterings++;
 		ep->st.messages_sent += n;

@@ -4,6 +4,7 @@
 
 #include "peer.h"
 #include "prepared.h"
+#include "presence.h"
 #include "proof.h"
 #include "rrx.h"
 #include "rx.h"
@@ -65,6 +66,7 @@ static void forget_receiving(struct bl_endpoint *ep, struct bl_peer *p)
 static void remove_peer(struct bl_endpoint *ep, struct bl_peer *p)
 {
 	forget_receiving(ep, p);
+	bl_presence_forget(ep, p);
 	bl_peer_take_out(ep, p);
 	ep->rdead -= p->rtx.dead;
 	if (p->tx.dead)
@@ -113,6 +115,8 @@ static bool age_peer(struct bl_endpoint *ep, struct bl_peer *p, uint64_t mono)
 		return false;
 	if (p->rx.known || p->rrx.known)
 		forget_receiving(ep, p);
+	if (p->presence.watched && ep->nwatched <= BL_WATCH_KEEP)
+		return false;
 	return (!p->ours || unsent >= BL_TX_KEEP_NS) && is_removable(ep, p);
 }
 

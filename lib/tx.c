@@ -11,6 +11,7 @@
 #include "batch.h"
 #include "frame.h"
 #include "nic.h"
+#include "presence.h"
 #include "rx.h"
 #include "send_fail.h"
 #include "stage.h"
@@ -150,6 +151,7 @@ static void give_up_peer(struct bl_endpoint *ep, struct bl_peer *p)
 	t->rto_ns = BL_RETRY_NS / 2;
 	t->probes = BL_PROBES_MAX;
 	t->dead = true;
+	bl_presence_lost(ep, p, bl_mono());
 }
 
 /* @cookie: the challenge of @p that the PROBE answers; 0: none. @last: BL_PROBE_LAST or 0. */
@@ -313,12 +315,18 @@ void bl_tx_credit(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *body
 	t->rto_ns = BL_RTO_NS;
 	t->probes = 0;
 	t->dead = false;
+	bl_presence_credited(ep, p);
 	ep->flying += outstanding_frames(t) - flown;
 	cookie = bl_cookie_at(body, len, sizeof(struct bl_credit));
 	if (!cookie)
 		return;
 	t->cookie = cookie;
 	put_probe(ep, p, cookie, 0);
+}
+
+void bl_tx_ask(struct bl_endpoint *ep, struct bl_peer *p)
+{
+	put_probe(ep, p, 0, 0);
 }
 
 void bl_tx_leave(struct bl_endpoint *ep)

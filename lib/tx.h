@@ -29,6 +29,9 @@ static inline bool bl_tx_room(const struct bl_endpoint *ep)
 	return !ep->held;
 }
 
+/** bl_tx_ask - send a PROBE to a destination that was given up. */
+void bl_tx_ask(struct bl_endpoint *ep, struct bl_peer *p);
+
 /** bl_tx_leave - tell receivers that this life sends nothing more, so that they believe the next.
  */
 void bl_tx_leave(struct bl_endpoint *ep);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "again.h"
+#include "ask.h"
 #include "buf.h"
 #include "credit.h"
 #include "error.h"
@@ -24,6 +25,9 @@
 	(BL_WAIT_SEND | BL_WAIT_RECV | BL_WAIT_SEND_RELIABLE | BL_WAIT_RECV_RELIABLE | \
 	 BL_WAIT_ACKED | BL_WAIT_CREDITED)
 
+/* Of wait_for_condition() alone: the peer ep->wait_for has answered. */
+#define WAIT_PEER (1u << 30)
+
 /*
  * Whether a call for @what can never succeed: the endpoint is out and has delivered what is
  * certain.
@@ -31,7 +35,7 @@
 static bool is_hopeless(const struct bl_endpoint *ep, unsigned int what)
 {
 	if (!ep->put_out && !(ep->outcast && what & (BL_WAIT_SEND_RELIABLE | BL_WAIT_RECV_RELIABLE |
-						     BL_WAIT_ACKED)))
+						     BL_WAIT_ACKED | WAIT_PEER)))
 		return false;
 	return !(what & BL_WAIT_RECV_RELIABLE) || ep->undecided ||
 	       (ep->ended && !bl_rrx_ready(ep) && !bl_shelf_count(ep, true));
@@ -53,6 +57,8 @@ static unsigned int conditions_met(const struct bl_endpoint *ep, unsigned int wh
 		res |= BL_WAIT_ACKED;
 	if (what & BL_WAIT_CREDITED && !ep->dirty && !ep->flying)
 		res |= BL_WAIT_CREDITED;
+	if (what & WAIT_PEER && bl_ask_reached(ep))
+		res |= WAIT_PEER;
 	return res;
 }
 
@@ -161,7 +167,7 @@ static int wait_for_condition(struct bl_endpoint *ep, unsigned int what, int tim
 {
 	uint64_t end = timeout_ms > 0 ? bl_mono() + (uint64_t)timeout_ms * 1000000ULL : 0;
 
-	if (!what || what & ~WAIT_ALL)
+	if (!what || what & ~(WAIT_ALL | WAIT_PEER))
 		return bl_set_error(ep, EINVAL,
 				    "bl_wait() waits for one or more of BL_WAIT_SEND, "
 				    "BL_WAIT_RECV, BL_WAIT_SEND_RELIABLE, BL_WAIT_RECV_RELIABLE, "
@@ -217,7 +223,51 @@ int bl_wait(struct bl_endpoint *ep, unsigned int what, int timeout_ms)
 	bl_enter(ep);
 	rc = ep->helper ? bl_helper_failed(ep) : 0;
 	if (!rc)
-		rc = wait_for_condition(ep, what, timeout_ms);
+		rc = wait_for_condition(ep, what & WAIT_PEER ? 0 : what, timeout_ms);
+	bl_leave(ep);
+	return rc;
+}
+
+static int wait_for_peer(struct bl_endpoint *ep, int timeout_ms)
+{
+	int rc = ep->helper ? bl_helper_failed(ep) : 0;
+
+	if (rc)
+		return rc;
+	if (bl_is_out(ep) || ep->outcast)
+		return bl_outcast(ep);
+	rc = bl_ask_begin(ep);
+	if (rc)
+		return rc;
+	rc = wait_for_condition(ep, WAIT_PEER, timeout_ms);
+	bl_ask_end(ep);
+	return rc;
+}
+
+int bl_peer_wait(struct bl_endpoint *ep, const struct bl_addr *peer, int timeout_ms)
+{
+	const struct bl_addr who = *peer, *const outer = ep->wait_for;
+	const uint64_t outer_since = ep->wait_since_ns;
+	char text[64];
+	int rc;
+
+	bl_enter(ep);
+	if (!who.port || !memcmp(who.ip, (uint8_t[16]){ 0 }, 16)) {
+		rc = bl_set_error(ep, EINVAL, "a peer has an address and a port");
+	} else {
+		/* A callback that runs meanwhile may call this function, too. */
+		ep->wait_for = &who;
+		rc = wait_for_peer(ep, timeout_ms);
+		ep->wait_for = outer;
+		ep->wait_since_ns = outer_since;
+	}
+	if (rc == 0)
+		rc = bl_set_error(ep, timeout_ms ? ETIMEDOUT : EAGAIN,
+				  "%s has not answered: no endpoint has that address, or its "
+				  "process is stopped, or the network does not reach it",
+				  bl_addr_format(&who, text, sizeof(text)));
+	else if (rc > 0)
+		rc = 0;
 	bl_leave(ep);
 	return rc;
 }

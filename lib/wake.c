@@ -78,6 +78,8 @@ uint64_t bl_wake_due_at(const struct bl_endpoint *ep)
 			      : ep->rtimer_ns;
 	uint64_t fallback;
 
+	if (ep->ask_ns && (!at || ep->ask_ns < at))
+		at = ep->ask_ns;
 	/* Senders that fall silent give their share of the windows back to the host's endpoints. */
 	if (ep->nic.senders && ep->sweep_ns && (!at || ep->sweep_ns < at))
 		at = ep->sweep_ns;

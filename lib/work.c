@@ -4,10 +4,12 @@
  * delivered, then timers, CREDITs and what waits for windows.
  */
 #include "again.h"
+#include "ask.h"
 #include "credit.h"
 #include "dispatch.h"
 #include "failures.h"
 #include "prepared.h"
+#include "presence.h"
 #include "recall.h"
 #include "rtx.h"
 #include "send_fail.h"
@@ -70,6 +72,10 @@ void bl_work(struct bl_endpoint *ep)
 		bl_tx_flush(ep);
 	if (ep->reliable)
 		bl_work_reliable(ep);
+	if (ep->ask_ns)
+		bl_ask_timers(ep, bl_mono());
 	if (ep->nfailed && !ep->by_helper)
 		bl_tx_report(ep);
+	if (ep->news && !ep->by_helper)
+		bl_presence_report(ep);
 }
