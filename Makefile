@@ -4,6 +4,7 @@
 #   make test          install what is missing, build, run every test
 #   make               build the command, the daemon and the library
 #   make tests         build the tests, too
+#   make examples      build the programs of examples/
 #   make install       install into PREFIX (/usr/local), below DESTDIR
 #   make uninstall     remove what `make install` has installed
 #   make deb           Debian packages, in build/deb
@@ -50,7 +51,7 @@ PKGS_BUILD := gcc make pkg-config clang-16 libbpf-dev libxdp-dev bpftool linux-l
 PKGS_RUN   := iproute2 ethtool procps gnuplot-nox
 PKGS_APPS  := iperf3 memcached
 PKGS_TEST  := etcd-server spin nftables libcmocka-dev clang-14 libclang-rt-14-dev clang-format-14 \
-	      libasan8 libubsan1 libtsan2 linuxptp $(PKGS_APPS)
+	      libasan8 libubsan1 libtsan2 linuxptp groff-base $(PKGS_APPS)
 PKGS_BENCH := corosync libcpg-dev jq bsdextrautils $(PKGS_APPS)
 PKGS_DEB   := dpkg-dev debhelper libcmocka-dev lintian diffoscope-minimal devscripts mmdebstrap \
 	      autopkgtest
@@ -107,17 +108,20 @@ $(foreach k,unit prog net,$(foreach s,$(call test_src,$(k)),$(call source_of,$(k
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SECONDARY: $(SKELS) $(SKELS:.skel.h=.bpf.o) $(PROTO_H) $(PROTO_H:.h=.c)
-.PHONY: all help tests run test model mutants bench bench-instructions soak soak-fair \
+.PHONY: all help examples tests run test model mutants bench bench-instructions soak soak-fair \
 	soak-kills soak-restart fuzz fuzz-campaign test-kernels test-machines test-nics test-quick \
 	test-deb install uninstall deb clean format deps-build deps-run deps-test deps-bench \
 	deps-vm deps-deb root
 
 UNITS	 := $(patsubst systemd/%.in,$(B)/systemd/%,$(wildcard systemd/*.service.in))
 
+# pages of section 3, from the comments of barline.h
+MAN3	 := $(patsubst %,$(B)/man/%.3,$(shell bash docs/man3/man3.sh --list))
+
 COMPLETIONS := $(addprefix $(B)/completion/,bash zsh)
 
 all: $(B)/barline $(B)/barlined $(B)/libbarline.a $(B)/libbarline.so $(B)/barline.pc $(UNITS) \
-	$(COMPLETIONS)
+	$(COMPLETIONS) $(B)/man/.made
 
 # the list at the top of this file
 help:
@@ -197,6 +201,12 @@ $(B)/barlined: $(B)/loader/barlined.o $(B)/libbarline-node.a
 
 $(B)/barline: $(CLI_SRC:%.c=$(B)/%.o) $(LAB_LIBS)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(CLI_LIBS)
+
+$(B)/man/.made: lib/barline.h $(wildcard docs/man3/*)
+	bash docs/man3/man3.sh $(@D) $(VERSION)
+	@touch $@
+
+$(MAN3): $(B)/man/.made ;
 
 # the paths that installed files name; newer than these files if they are others than last time
 PATHS	= $(PREFIX) $(LIBDIR) $(VERSION)
@@ -372,8 +382,18 @@ $(B)/tests/fuzz/%: tests/fuzz/%.c $(B)/fuzz/lib.a $(B)/fuzz/parts.a
 	$(FUZZ_CC) $(DEPS) -fsanitize=fuzzer $(wraps) -o $@ $< $(filter %.o,$^) \
 		-Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(CLI_LIBS)
 
+# programs of users, which need the library and nothing else
+EXAMPLES := $(patsubst %.c,$(B)/%,$(wildcard examples/*.c))
+$(EXAMPLES): $(B)/examples/%: examples/%.c lib/barline.h $(B)/libbarline.a
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 $(CFLAGS) $(WARN) -Ilib -o $@ $< $(B)/libbarline.a -pthread
+
+examples: $(EXAMPLES)
+
+$(B)/tests/net/test_examples: $(EXAMPLES)
+
 # The benches are not run by the tests, but they must not stop compiling either.
-tests: all $(UNIT_BIN) $(PROG_BIN) $(NET_BIN) $(addprefix $(B)/bench/,switch_cost host_cost)
+tests: all $(EXAMPLES) $(UNIT_BIN) $(PROG_BIN) $(NET_BIN) $(addprefix $(B)/bench/,switch_cost host_cost)
 
 # ---- the commands ----
 
@@ -557,7 +577,7 @@ INSTALL	 := $(PREFIX)/bin/barline:$(B)/barline:755 \
 	    $(SHARE)/barline/barline.lua:docs/barline.lua:644 \
 	    $(SHARE)/bash-completion/completions/barline:$(B)/completion/bash:644 \
 	    $(ZSHDIR)/_barline:$(B)/completion/zsh:644 \
-	    $(foreach m,$(MAN_PAGES),$(call man_file,$(m)):$(m):644) \
+	    $(foreach m,$(MAN_PAGES) $(MAN3),$(call man_file,$(m)):$(m):644) \
 	    $(foreach d,$(DOCS),$(DOC)/$(d):$(d):644)
 
 # below no DESTDIR, programs find the library as soon as the linker's cache has it
@@ -606,7 +626,7 @@ test-quick: $(QUICK)
 test-deb: deps-deb
 	bash tests/deb/run.sh $(B)
 
-FORMAT_IN := arbiter base bench bpf cli controller core lab lib loader maps proto tests
+FORMAT_IN := arbiter base bench bpf cli controller core examples lab lib loader maps proto tests
 format:
 	find $(FORMAT_IN) -name '*.[ch]' -print0 | xargs -0 -n 40 -P "$$(nproc)" clang-format-14 -i
 
