@@ -32,6 +32,18 @@ int bl_proc_stat(pid_t pid, int field, uint64_t *v)
 	return p && sscanf(p, " %" SCNu64, v) == 1 ? 0 : -EPROTO;
 }
 
+char bl_proc_state(pid_t pid)
+{
+	char path[32], text[512];
+	const char *p;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	if (bl_read_line(AT_FDCWD, path, text, sizeof(text)))
+		return 0;
+	p = strrchr(text, ')'); /* the name before it may contain one, too */
+	return p && p[1] == ' ' ? p[2] : 0;
+}
+
 int bl_read_line(int dir, const char *path, char *buf, size_t size)
 {
 	int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);

@@ -24,6 +24,9 @@ int bl_read_line(int dir, const char *path, char *buf, size_t size);
  */
 int bl_proc_stat(pid_t pid, int field, uint64_t *v);
 
+/** bl_proc_state - State of a process as in /proc/PID/stat: 'R', 'S', 'T', ...; 0: there is none. */
+char bl_proc_state(pid_t pid);
+
 /**
  * bl_proc_waited_ns - For how long the threads of a process have been ready to run without a CPU,
  * in all, ns. Of a process with many threads only some count. Returns 0 if the kernel does not say.

@@ -32,6 +32,8 @@ int cmd_show_auth(int argc, char **argv);
 int cmd_show_hooks(int argc, char **argv);
 int cmd_show_network(int argc, char **argv);
 int cmd_show_nics(int argc, char **argv);
+int cmd_status(int argc, char **argv);
+int cmd_wait(int argc, char **argv);
 int cmd_watch(int argc, char **argv);
 int cmd_switch_up(int argc, char **argv);
 int cmd_host_up(int argc, char **argv);

@@ -59,6 +59,8 @@ static const struct cmd commands[] = {
 	{ "show failures", cmd_controller_failures,
 	  "failures that were announced, and their steps" },
 	{ "show epochs", cmd_controller_epochs, "which controller led when" },
+	{ "status", cmd_status, "whether each node is ready, in one line" },
+	{ "wait", cmd_wait, "wait until nodes are ready, or until they are gone" },
 	{ "watch", cmd_watch, "rates per port and reason, and the barrier's lag" },
 	{ "doctor", cmd_doctor, "check this machine and its nodes" },
 	{ "switch setup", cmd_switch_setup, "make this machine ready to be a switch" },

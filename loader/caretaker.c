@@ -52,6 +52,7 @@
 #include "loader/order/beacon.h"
 #include "loader/order/clock.h"
 #include "loader/order/keep.h"
+#include "loader/pulse.h"
 
 #define STATE_MAGIC 0x62616b656570ULL
 #define READY_MS    5000 /* how long a caretaker may take to report ready */
@@ -203,6 +204,7 @@ int bl_node_hand_over(struct bl_node *n, struct bl_err *err)
 	/* Not unlocked: the caretaker has the same open file, and the lock is its now. */
 	close(n->keep_fd);
 	n->keep_fd = -1;
+	bl_pulse_close(n, true);
 	bl_log(BL_LOG_INFO, "%s: the caretaker (process %d) stands in for %d ms at most",
 	       n->meta.name, pid, n->cfg.caretaker_ms);
 	return 0;
@@ -239,6 +241,7 @@ static int on_go(sd_event_source *src, int fd, uint32_t events, void *ctx)
 		end_caretaker(c, "it cannot keep the clock record");
 	else
 		bl_beacon_keep(c->n, true);
+	bl_pulse_open(c->n, bl_mono_ns() + (uint64_t)c->n->cfg.caretaker_ms * 1000000);
 	return 0;
 }
 
@@ -395,6 +398,7 @@ static void close_caretaker(struct caretaker *c)
 {
 	struct sockaddr_un a;
 
+	bl_pulse_close(c->n, false);
 	bl_beacon_remove(c->n);
 	bl_beacon_stop(c->s);
 	bl_clock_close(&c->n->clock); /* the socket of its source has a path */

@@ -20,6 +20,7 @@
 #include "loader/nic.h"
 #include "loader/node.h"
 #include "loader/order/keep.h"
+#include "loader/pulse.h"
 
 static int unlink_dead(const char *path, const char *name, int link_fd, uint32_t ifindex, void *ctx)
 {
@@ -110,8 +111,10 @@ int bl_clean(bool dry_run, void (*tell)(const char *what, void *ctx), void *ctx,
 				 v[i].netns_ino);
 			if (v[i].role == BL_ROLE_HOST)
 				unlink(sock);
-			if (!bl_keep_end(v[i].role, v[i].netns_ino, NULL))
+			if (!bl_keep_end(v[i].role, v[i].netns_ino, NULL)) {
 				bl_keep_forget(v[i].role, v[i].netns_ino);
+				bl_pulse_forget(v[i].role, v[i].netns_ino);
+			}
 		}
 		bl_node_unlock(v[i].role, v[i].netns_ino, lock, !dry_run && !rc);
 		removed += !rc;

@@ -44,6 +44,7 @@
 #include "loader/nic.h"
 #include "loader/node_agent.h"
 #include "loader/node_priv.h"
+#include "loader/pulse.h"
 #include "loader/order/beacon.h"
 #include "loader/order/clock.h"
 #include "loader/order/endpoint_again.h"
@@ -201,6 +202,8 @@ static int open_in_netns(struct bl_node *n, const struct bl_node_cfg *cfg, struc
 	 */
 	if (!rc)
 		rc = bl_keep_take_over(n, err);
+	if (!rc)
+		bl_pulse_open(n, 0);
 	if (rc)
 		undo_fresh_start(n);
 	return rc;
@@ -316,6 +319,7 @@ void bl_node_close(struct bl_node *n)
 	struct bl_node **at;
 	unsigned int k;
 
+	bl_pulse_close(n, false);
 	bl_node_agent_close(n);
 	bl_fastpass_remove(n);
 	bl_pacer_remove(&n->pace);
@@ -345,8 +349,10 @@ void bl_node_close(struct bl_node *n)
 	for (k = 0; k < BL_BL0_PROGS; k++)
 		if (n->bl0_prog[k] >= 0)
 			close(n->bl0_prog[k]);
-	if (n->lock_fd >= 0 && access(n->dir, F_OK))
+	if (n->lock_fd >= 0 && access(n->dir, F_OK)) {
 		bl_keep_forget(n->cfg.role, n->netns_ino);
+		bl_pulse_forget(n->cfg.role, n->netns_ino);
+	}
 	bl_node_unlock(n->cfg.role, n->netns_ino, n->lock_fd, access(n->dir, F_OK) != 0);
 	if (n->fp_file)
 		bl_fp_free(n->fp_file);
@@ -440,6 +446,7 @@ static int detach_in_netns(enum bl_role role, struct bl_err *err)
 		if (role == BL_ROLE_HOST)
 			unlink(sock);
 		bl_keep_forget(role, ino);
+		bl_pulse_forget(role, ino);
 	}
 	/* The lock is held meanwhile, so a process that starts the host again waits, too. */
 	silence.tv_sec = (time_t)(silent_ns / 1000000000);

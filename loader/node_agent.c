@@ -16,6 +16,7 @@
 #include "loader/order/endpoint.h"
 #include "loader/order/events.h"
 #include "loader/order/fence.h"
+#include "maps/pulse_abi.h"
 #include "proto/forward_msg.h"
 
 /* How long bl_node_agent_away() waits for the answer: without a session, and with one. */
@@ -93,6 +94,25 @@ void bl_node_agent_away(struct bl_node *n, uint32_t ms)
 		       t.welcome    ? "it does not answer"
 		       : *t.trouble ? t.trouble
 				    : "none leads");
+}
+
+void bl_node_agent_pulse(const struct bl_node *n, struct bl_pulse *p)
+{
+	const struct bl_node_agent *a = n->agent;
+	struct bl_agent_total t = { 0 };
+
+	p->session = BL_PULSE_NO_CONTROLLERS;
+	if (!a)
+		return;
+	p->failed = a->failed;
+	p->epoch = a->epoch;
+	if (!a->agent)
+		return;
+	bl_agent_read(a->agent, &t);
+	p->session = t.welcome ? BL_PULSE_WELCOME : BL_PULSE_NO_SESSION;
+	p->alone_ns = t.welcome ? 0 : a->led_ns;
+	memcpy(p->controller, t.controller, sizeof(p->controller));
+	memcpy(p->trouble, t.trouble, sizeof(p->trouble));
 }
 
 void bl_node_agent_close(struct bl_node *n)

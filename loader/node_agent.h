@@ -33,6 +33,7 @@
 #include "base/log.h"
 
 struct bl_node;
+struct bl_pulse;
 
 /**
  * bl_node_agent_open - starts the agent of a node that is open otherwise, and sets n->events.
@@ -46,5 +47,8 @@ void bl_node_agent_close(struct bl_node *n);
  * within @ms. Runs the event loop until the answer has come, for one second at most.
  */
 void bl_node_agent_away(struct bl_node *n, uint32_t ms);
+
+/** bl_node_agent_pulse - fills in what the pulse of the daemon says of its session. */
+void bl_node_agent_pulse(const struct bl_node *n, struct bl_pulse *p);
 
 #endif

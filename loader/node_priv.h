@@ -37,6 +37,7 @@ struct bl_node_agent;
 struct bl_node_events;
 struct bl_pace_thread;
 struct bl_pending;
+struct bl_pulse_writer;
 struct bl_source_watch;
 struct bl_top_learner;
 
@@ -116,6 +117,8 @@ struct bl_node {
 	struct bl_link_watch *link_check;
 	/* auth.c: the map of keys; -1: no authentication */
 	int auth_fd;
+	/* pulse.c; NULL: not open */
+	struct bl_pulse_writer *pulse;
 	/* order/fence.c */
 	struct bl_fence fence;
 	/* order/limits.c */

@@ -374,18 +374,9 @@ static void check_nodes(const struct finder *to)
 	if (n == 0)
 		found(to, FOUND_OK, "nodes", "", "none in this network namespace");
 	for (i = 0; i < n; i++) {
-		struct bl_node_ports ports;
-
-		bl_node_ports(&refs[i], &ports);
-		if (ports.gone)
-			found(to, FOUND_FAIL, refs[i].meta.name,
-			      "create it again with that name; the daemon attaches to it",
-			      "%u of its %u interfaces are gone: %s%s", ports.gone, ports.all,
-			      ports.first, ports.gone > 1 ? " and others" : "");
-		if (refs[i].role == BL_ROLE_HOST && !node_alive(&refs[i]))
-			found(to, FOUND_FAIL, refs[i].meta.name,
-			      "start barlined, or `barline host up`",
-			      "the host daemon's socket does not answer");
+		doctor_daemon(to, &refs[i]);
+		doctor_ports(to, &refs[i]);
+		doctor_neighbours(to, &refs[i]);
 		doctor_clock(to, &refs[i]);
 		doctor_nics(to, &refs[i]);
 		doctor_net(to, &refs[i]);

@@ -19,6 +19,18 @@ void doctor_try(const struct finder *to);
 /** doctor_nics - reports on the interfaces of a node of this network namespace. */
 void doctor_nics(const struct finder *to, const struct bl_node_ref *ref);
 
+/** doctor_queues - reports whether the interfaces of a node are FIFOs; part of doctor_nics(). */
+void doctor_queues(const struct finder *to, const struct bl_node_ref *ref);
+
+/** doctor_ports - reports interfaces of a node that are gone. */
+void doctor_ports(const struct finder *to, const struct bl_node_ref *ref);
+
+/** doctor_daemon - reports on the daemon of a node, and on its session with a controller. */
+void doctor_daemon(const struct finder *to, const struct bl_node_ref *ref);
+
+/** doctor_neighbours - reports on the neighbours of a node, and on node ids that two nodes have. */
+void doctor_neighbours(const struct finder *to, const struct bl_node_ref *ref);
+
 /**
  * doctor_net - Reports on what a node of this network namespace needs around it for anything to
  * pass: carrier, addresses, routes, neighbours, and a switch's bridge or forwarding.

@@ -21,38 +21,40 @@ static void check_record(const struct finder *to, const char *name, const struct
 		step = texts[c->reason][1];
 	}
 	if (!usable && !(c->flags & BL_CLOCK_VALID))
-		found(to, FOUND_FAIL, name, "start the daemon again",
-		      "its clock record was never set");
+		found_as(to, CHECK_CLOCK, "never_set", FOUND_FAIL, name, "start the daemon again",
+			 "its clock record was never set");
 	else if (!usable && (c->source <= BL_CLOCK_TRUST || c->void_after_ns > c->as_of_ns))
-		found(to, FOUND_FAIL, name, "start the daemon again",
-		      "its clock record is past void_after: nothing ordered is sent");
+		found_as(to, CHECK_CLOCK, "void", FOUND_FAIL, name, "start the daemon again",
+			 "its clock record is past void_after: nothing ordered is sent");
 	else if (!usable && c->state == BL_CLOCK_NEVER)
-		found(to, FOUND_FAIL, name, step,
-		      "its clock is void, since the system clock is not synchronised, and nothing "
-		      "ordered is sent: %s",
-		      why);
+		found_as(to, CHECK_CLOCK, "void", FOUND_FAIL, name, step,
+			 "its clock is void, since the system clock is not synchronised, and "
+			 "nothing "
+			 "ordered is sent: %s",
+			 why);
 	else if (!usable && c->state == BL_CLOCK_STEERING)
-		found(to, FOUND_FAIL, name,
-		      "wait until bus time agrees with the system clock again, 2000 s for each "
-		      "second; or stop the daemon, detach the node and start it again",
-		      "its clock is void: the system clock was set, bus time may be wrong by %llu "
-		      "us, more than %llu are not allowed, and nothing ordered is sent",
-		      (unsigned long long)c->bound_ns / 1000,
-		      (unsigned long long)c->max_bound_ns / 1000);
+		found_as(to, CHECK_CLOCK, "void", FOUND_FAIL, name,
+			 "wait until bus time agrees with the system clock again, 2000 s for each "
+			 "second; or stop the daemon, detach the node and start it again",
+			 "its clock is void: the system clock was set, bus time may be wrong by "
+			 "%llu "
+			 "us, more than %llu are not allowed, and nothing ordered is sent",
+			 (unsigned long long)c->bound_ns / 1000,
+			 (unsigned long long)c->max_bound_ns / 1000);
 	else if (!usable)
-		found(to, FOUND_FAIL, name, step,
-		      "its clock is void: it may be wrong by %llu us, more than %llu are not "
-		      "allowed, and nothing ordered is sent: %s",
-		      (unsigned long long)c->bound_ns / 1000,
-		      (unsigned long long)c->max_bound_ns / 1000, why);
+		found_as(to, CHECK_CLOCK, "void", FOUND_FAIL, name, step,
+			 "its clock is void: it may be wrong by %llu us, more than %llu are not "
+			 "allowed, and nothing ordered is sent: %s",
+			 (unsigned long long)c->bound_ns / 1000,
+			 (unsigned long long)c->max_bound_ns / 1000, why);
 	else if (c->state == BL_CLOCK_HOLDOVER)
-		found(to, FOUND_WARN, name, step,
-		      "clock valid, but not synchronised any more, bound %llu us: %s",
-		      (unsigned long long)bl_clock_bound(c, bl_mono_ns()) / 1000, why);
+		found_as(to, CHECK_CLOCK, "unsynchronised", FOUND_WARN, name, step,
+			 "clock valid, but not synchronised any more, bound %llu us: %s",
+			 (unsigned long long)bl_clock_bound(c, bl_mono_ns()) / 1000, why);
 	else
-		found(to, FOUND_OK, name, "", "clock valid, bound %llu us%s",
-		      (unsigned long long)bl_clock_bound(c, bl_mono_ns()) / 1000,
-		      c->source == BL_CLOCK_TRUST ? " (trusted, not measured)" : "");
+		found_as(to, CHECK_CLOCK, "ok", FOUND_OK, name, "", "clock valid, bound %llu us%s",
+			 (unsigned long long)bl_clock_bound(c, bl_mono_ns()) / 1000,
+			 c->source == BL_CLOCK_TRUST ? " (trusted, not measured)" : "");
 }
 
 void doctor_clock(const struct finder *to, const struct bl_node_ref *ref)

@@ -48,13 +48,16 @@ static void report(const struct finder *to, const char *what, const struct nft_s
 	snprintf(cure, sizeof(cure), "`nft insert rule %s %.60s %.60s udp dport %u-%u accept`%s",
 		 family, c->table, c->name, s->first, s->last,
 		 ", or the same in the tool that makes the rules");
-	found(to, !in && fate == NFT_DROPPED ? FOUND_FAIL : FOUND_WARN, what, cure,
-	      fate == NFT_DROPPED ? "the firewall drops what is %s UDP ports %u to %u%s (nftables "
-				    "chain %s %.60s %.60s)"
-				  : "the firewall may drop what is %s UDP ports %u to %u%s: no "
-				    "rule "
-				    "surely accepts it (nftables chain %s %.60s %.60s)",
-	      in ? "received on" : "sent to", s->first, s->last, over, family, c->table, c->name);
+	found_as(to, CHECK_ADDRESS, "firewall",
+		 !in && fate == NFT_DROPPED ? FOUND_FAIL : FOUND_WARN, what, cure,
+		 fate == NFT_DROPPED ? "the firewall drops what is %s UDP ports %u to %u%s "
+				       "(nftables "
+				       "chain %s %.60s %.60s)"
+				     : "the firewall may drop what is %s UDP ports %u to %u%s: no "
+				       "rule "
+				       "surely accepts it (nftables chain %s %.60s %.60s)",
+		 in ? "received on" : "sent to", s->first, s->last, over, family, c->table,
+		 c->name);
 }
 
 static int read_kind(struct nl *nl, int ask, int want, void (*fn)(struct nlmsghdr *h, void *ctx),

@@ -21,34 +21,42 @@ static void check_side(const struct finder *to, const char *what, enum bl_hook_s
 
 	prog_text(h->other_id, other, sizeof(other));
 	if (h->state == BL_HOOK_EMPTY)
-		found(to, FOUND_FAIL, what,
-		      "find the program that removes it; while barlined runs it attaches its own "
-		      "at most once per minute",
-		      "somebody has removed barline's %s program: nothing ordered passes here",
-		      hook);
+		found_as(to, CHECK_PROGRAMS, "removed", FOUND_FAIL, what,
+			 "find the program that removes it; while barlined runs it attaches its "
+			 "own "
+			 "at most once per minute",
+			 "somebody has removed barline's %s program: nothing ordered passes here",
+			 hook);
 	else if (h->state == BL_HOOK_OTHERS)
-		found(to, FOUND_FAIL, what,
-		      "detach it, and barlined attaches its own again within a second; --chain "
-		      "lets another XDP program run behind barline's",
-		      "the %s program %s is in the place of barline's: nothing ordered passes here",
-		      hook, other);
+		found_as(to, CHECK_PROGRAMS, "replaced", FOUND_FAIL, what,
+			 "detach it, and barlined attaches its own again within a second; --chain "
+			 "lets another XDP program run behind barline's",
+			 "the %s program %s is in the place of barline's: nothing ordered passes "
+			 "here",
+			 hook, other);
 	else if (h->state == BL_HOOK_BEHIND)
-		found(to, FOUND_WARN, what, "attach it behind barline's, or let it return TCX_NEXT",
-		      "the program %s runs before barline's at the %s: barline's does not see what "
-		      "it ends",
-		      other, hook);
+		found_as(to, CHECK_PROGRAMS, "behind", FOUND_WARN, what,
+			 "attach it behind barline's, or let it return TCX_NEXT",
+			 "the program %s runs before barline's at the %s: barline's does not see "
+			 "what "
+			 "it ends",
+			 other, hook);
 	else if (h->state == BL_HOOK_FOLLOWED)
-		found(to, FOUND_WARN, what, "detach it, or let it return TCX_NEXT",
-		      "the program %s runs behind barline's at the egress: unless it returns "
-		      "TCX_NEXT, frames leave by several transmit queues, and messages may be late",
-		      other);
+		found_as(to, CHECK_PROGRAMS, "followed", FOUND_WARN, what,
+			 "detach it, or let it return TCX_NEXT",
+			 "the program %s runs behind barline's at the egress: unless it returns "
+			 "TCX_NEXT, frames leave by several transmit queues, and messages may be "
+			 "late",
+			 other);
 	if (h->removed)
-		found(to, FOUND_WARN, what,
-		      "find the program that attaches and detaches programs here (`bpftool net`), "
-		      "and exempt this interface from it",
-		      "barline's %s program was taken away %" PRIu64 " times, and attached again "
-		      "%" PRIu64 " times",
-		      hook, (uint64_t)h->removed, (uint64_t)h->repaired);
+		found_as(to, CHECK_PROGRAMS, "repaired", FOUND_WARN, what,
+			 "find the program that attaches and detaches programs here (`bpftool "
+			 "net`), "
+			 "and exempt this interface from it",
+			 "barline's %s program was taken away %" PRIu64 " times, and attached "
+									"again "
+			 "%" PRIu64 " times",
+			 hook, (uint64_t)h->removed, (uint64_t)h->repaired);
 }
 
 /* The others in the dispatcher of the interface @name, and which of them come before barline's. */
@@ -63,13 +71,16 @@ static void check_dispatcher(const struct bl_node_ref *ref, const char *name,
 	while (own < d.n && !d.member[own].own)
 		own++;
 	for (k = 0; k < own && own < d.n; k++)
-		found(to, FOUND_WARN, what,
-		      "load it with a priority above barline's (`xdp-loader load -P 50`), unless "
-		      "it "
-		      "is meant to filter what barline gets",
-		      "in the dispatcher of libxdp the program %s (id %u, priority %u) runs before "
-		      "barline's: what it drops or holds up is lost or late for ordered messages",
-		      d.member[k].name, d.member[k].id, d.member[k].prio);
+		found_as(to, CHECK_PROGRAMS, "behind", FOUND_WARN, what,
+			 "load it with a priority above barline's (`xdp-loader load -P 50`), "
+			 "unless "
+			 "it "
+			 "is meant to filter what barline gets",
+			 "in the dispatcher of libxdp the program %s (id %u, priority %u) runs "
+			 "before "
+			 "barline's: what it drops or holds up is lost or late for ordered "
+			 "messages",
+			 d.member[k].name, d.member[k].id, d.member[k].prio);
 	if (own < d.n)
 		found(to, FOUND_OK, what, "",
 		      "barline's XDP program is member %u of %u in the dispatcher of libxdp (id "

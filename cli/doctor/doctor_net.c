@@ -222,11 +222,12 @@ static bool check_carrier(const struct place *p, short flags, enum finding_level
 
 	snprintf(cure, sizeof(cure), "`ip link set %s up`", p->name);
 	if (!(flags & IFF_UP))
-		found(p->to, FOUND_FAIL, p->what, cure, "the interface is down: nothing passes");
+		found_as(p->to, CHECK_LINK, "down", FOUND_FAIL, p->what, cure,
+			 "the interface is down: nothing passes");
 	else if (!(flags & IFF_RUNNING))
-		found(p->to, level, p->what,
-		      "check the cable, and that the interface at its other end is up",
-		      "the interface has no carrier: nothing passes");
+		found_as(p->to, CHECK_LINK, "no_carrier", level, p->what,
+			 "check the cable, and that the interface at its other end is up",
+			 "the interface has no carrier: nothing passes");
 	return flags & IFF_UP && flags & IFF_RUNNING;
 }
 
@@ -251,9 +252,10 @@ static void check_rp_filter(const struct place *p, const char *bl0)
 
 	snprintf(cure, sizeof(cure), "`sysctl -w net/ipv4/conf/%s/rp_filter=2`", p->name);
 	if (*bl0 && is_strict(p->name))
-		found(p->to, FOUND_FAIL, p->what, cure,
-		      "strict rp_filter drops what arrives by the NIC for %s, which has the route",
-		      bl0);
+		found_as(p->to, CHECK_ADDRESS, "rp_filter", FOUND_FAIL, p->what, cure,
+			 "strict rp_filter drops what arrives by the NIC for %s, which has the "
+			 "route",
+			 bl0);
 }
 
 /*
@@ -274,15 +276,15 @@ static bool check_address(const struct place *p, const struct names *names, unsi
 	if (k == names->n) {
 		snprintf(cure, sizeof(cure), "`ip address add ADDRESS/LENGTH dev %s`%s", p->name,
 			 SEE_DEPLOY);
-		found(p->to, FOUND_FAIL, p->what, cure,
-		      "the interface has no IP address that other machines can use: nothing is "
-		      "sent or received");
+		found_as(p->to, CHECK_ADDRESS, "no_address", FOUND_FAIL, p->what, cure,
+			 "the interface has no IP address that other machines can use: nothing is "
+			 "sent or received");
 		return false;
 	}
 	if (k >= names->own && !bl_iface_get(&nic, p->name, NULL) &&
 	    bl_lower_addr(&nic, 0, addr, &nic.mtu, &err) == -ENOTUNIQ) {
-		found(p->to, FOUND_FAIL, p->what, "do what the sentence says",
-		      "processes get no address: %s", err.text);
+		found_as(p->to, CHECK_ADDRESS, "no_address", FOUND_FAIL, p->what,
+			 "do what the sentence says", "processes get no address: %s", err.text);
 		return false;
 	}
 	return true;
@@ -302,21 +304,22 @@ static void check_host(const struct place *p, const char *bl0, const struct name
 	if (!has_route(names, AF_INET) && !has_route(names, AF_INET6)) {
 		snprintf(cure, sizeof(cure), "`ip route add NETWORK via ROUTER dev %s`%s", p->name,
 			 SEE_DEPLOY);
-		found(p->to, FOUND_FAIL, p->what, cure,
-		      "no route leaves by the interface: no other machine is reached");
+		found_as(p->to, CHECK_ADDRESS, "no_route", FOUND_FAIL, p->what, cure,
+			 "no route leaves by the interface: no other machine is reached");
 		return;
 	}
 	/* What is stacked on a NIC that has an address of its own is for something else. */
 	m = meet_all(names, with < names->own ? names->own : names->n);
 	if (m.silent)
-		found(p->to, FOUND_WARN, p->what, /* they may be switched off on purpose */
-		      "check that this machine is up and has that address, and that the switch "
-		      "passes ARP and neighbour discovery (`barline doctor` there)",
-		      "%u addresses do not answer ARP or neighbour discovery (one is %s)%s",
-		      m.silent, m.first, m.known ? "" : ", and none does");
+		found_as(p->to, CHECK_ADDRESS, "no_arp", FOUND_WARN,
+			 p->what, /* they may be switched off on purpose */
+			 "check that this machine is up and has that address, and that the switch "
+			 "passes ARP and neighbour discovery (`barline doctor` there)",
+			 "%u addresses do not answer ARP or neighbour discovery (one is %s)%s",
+			 m.silent, m.first, m.known ? "" : ", and none does");
 	else
-		found(p->to, FOUND_OK, p->what, "", "an address, a route, %u neighbours known",
-		      m.known);
+		found_as(p->to, CHECK_ADDRESS, "ok", FOUND_OK, p->what, "",
+			 "an address, a route, %u neighbours known", m.known);
 }
 
 /* The number of the bridge that a port is in; "" if it is in none. */
@@ -343,23 +346,27 @@ static void check_bridged(const struct place *p, char *first, size_t size)
 	read_bridge(p, bridge, sizeof(bridge), state, sizeof(state));
 	snprintf(cure, sizeof(cure), "`ip link set %s master BRIDGE`%s", p->name, SEE_DEPLOY);
 	if (!*bridge) {
-		found(p->to, flags & IFF_PROMISC ? FOUND_WARN : FOUND_FAIL, p->what, cure,
-		      "the port is in no bridge: nothing passes ARP and neighbour discovery to the "
-		      "host behind it%s",
-		      flags & IFF_PROMISC ? "" : ", and its NIC may drop frames to other machines");
+		found_as(p->to, CHECK_ADDRESS, "no_bridge",
+			 flags & IFF_PROMISC ? FOUND_WARN : FOUND_FAIL, p->what, cure,
+			 "the port is in no bridge: nothing passes ARP and neighbour discovery to "
+			 "the "
+			 "host behind it%s",
+			 flags & IFF_PROMISC ? ""
+					     : ", and its NIC may drop frames to other machines");
 		return;
 	}
 	if (*first && strcmp(first, bridge) != 0)
-		found(p->to, FOUND_FAIL, p->what, cure,
-		      "the port is in another bridge than the ports before it: nothing passes ARP "
-		      "and neighbour discovery between them");
+		found_as(p->to, CHECK_ADDRESS, "other_bridge", FOUND_FAIL, p->what, cure,
+			 "the port is in another bridge than the ports before it: nothing passes "
+			 "ARP "
+			 "and neighbour discovery between them");
 	else if (up && strcmp(state, BRIDGE_FORWARDS) != 0)
-		found(p->to, FOUND_FAIL, p->what,
-		      "set the bridge up (`ip link set BRIDGE up`), and check that no spanning "
-		      "tree blocks the port (`bridge link`)",
-		      "the bridge of the port does not forward by it");
+		found_as(p->to, CHECK_ADDRESS, "bridge_blocks", FOUND_FAIL, p->what,
+			 "set the bridge up (`ip link set BRIDGE up`), and check that no spanning "
+			 "tree blocks the port (`bridge link`)",
+			 "the bridge of the port does not forward by it");
 	else if (up)
-		found(p->to, FOUND_OK, p->what, "", "its bridge forwards");
+		found_as(p->to, CHECK_ADDRESS, "ok", FOUND_OK, p->what, "", "its bridge forwards");
 	if (!*first)
 		snprintf(first, size, "%s", bridge);
 }
@@ -374,9 +381,9 @@ static bool check_forwarding(const struct place *p, int version)
 		return true;
 	snprintf(cure, sizeof(cure), "`sysctl -w net.ipv%d.%s=1`%s", version,
 		 version == 4 ? "ip_forward" : "conf.all.forwarding", SEE_DEPLOY);
-	found(p->to, FOUND_FAIL, p->what, cure,
-	      "the port does not forward IPv%d: frames that arrive here are dropped (no_route)",
-	      version);
+	found_as(p->to, CHECK_ADDRESS, "no_forwarding", FOUND_FAIL, p->what, cure,
+		 "the port does not forward IPv%d: frames that arrive here are dropped (no_route)",
+		 version);
 	return false;
 }
 
@@ -400,20 +407,22 @@ static void check_routed(const struct place *p, bool host)
 	if (!v4 && !v6) {
 		snprintf(cure, sizeof(cure), "`ip address add ADDRESS/LENGTH dev %s`, or a route%s",
 			 p->name, SEE_DEPLOY);
-		found(p->to, FOUND_FAIL, p->what, cure,
-		      "no route leaves by the port: the host behind it is not reached (no_route)");
+		found_as(p->to, CHECK_ADDRESS, "no_route", FOUND_FAIL, p->what, cure,
+			 "no route leaves by the port: the host behind it is not reached "
+			 "(no_route)");
 		return;
 	}
 	snprintf(cure, sizeof(cure), "`ip neigh replace ADDRESS lladdr MAC nud permanent dev %s`%s",
 		 p->name, SEE_DEPLOY);
 	if (!m.known)
-		found(p->to, FOUND_WARN, p->what, cure,
-		      "no neighbour of the port is known: frames to the host behind it wait in the "
-		      "kernel until it has resolved the address (to_kernel), and their "
-		      "messages may be late and lost");
+		found_as(p->to, CHECK_ADDRESS, "no_arp", FOUND_WARN, p->what, cure,
+			 "no neighbour of the port is known: frames to the host behind it wait in "
+			 "the "
+			 "kernel until it has resolved the address (to_kernel), and their "
+			 "messages may be late and lost");
 	else if (good)
-		found(p->to, FOUND_OK, p->what, "", "a route, %u neighbours known, forwards",
-		      m.known);
+		found_as(p->to, CHECK_ADDRESS, "ok", FOUND_OK, p->what, "",
+			 "a route, %u neighbours known, forwards", m.known);
 }
 
 /* Fills in the name of the interface. Returns false if there is nothing to be checked. */
@@ -453,9 +462,9 @@ static void report_no_entry(const struct place *p)
 		 "add `- { mac: MAC, port: %s }` to fdb in the configuration of this switch, and "
 		 "start it again%s",
 		 p->name, SEE_DEPLOY);
-	found(p->to, FOUND_FAIL, p->what, cure,
-	      "the switch has no Ethernet address for the host behind the port (fdb): ordered "
-	      "frames to it are dropped (no_route)");
+	found_as(p->to, CHECK_ADDRESS, "no_fdb", FOUND_FAIL, p->what, cure,
+		 "the switch has no Ethernet address for the host behind the port (fdb): ordered "
+		 "frames to it are dropped (no_route)");
 }
 
 static void check_ports(struct place *p, const struct bl_node_ref *ref)
@@ -498,6 +507,18 @@ static void check_nic(struct place *p, const struct bl_node_ref *ref)
 	check_host(p, bl0, &names);
 	doctor_firewall(p->to, ref, p->what, (const char(*)[IFNAMSIZ])names.v, names.n);
 	free(names.v);
+}
+
+void doctor_ports(const struct finder *to, const struct bl_node_ref *ref)
+{
+	struct bl_node_ports ports;
+
+	bl_node_ports(ref, &ports);
+	if (ports.gone)
+		found_as(to, CHECK_LINK, "gone", FOUND_FAIL, ref->meta.name,
+			 "create it again with that name; the daemon attaches to it",
+			 "%u of its %u interfaces are gone: %s%s", ports.gone, ports.all,
+			 ports.first, ports.gone > 1 ? " and others" : "");
 }
 
 void doctor_net(const struct finder *to, const struct bl_node_ref *ref)

@@ -64,11 +64,30 @@ static void check_hardware(const struct finder *to, const char *what, const stru
 		      f->rx_usecs);
 }
 
+static void check_fifo(const struct finder *to, const char *what, const struct bl_nic *nic)
+{
+	char how[128];
+
+	nic_how_text(nic, how, sizeof(how));
+	if (nic->tx == BL_NIC_BROKEN || nic->rx == BL_NIC_BROKEN)
+		found_as(to, CHECK_QUEUES, "no_fifo", FOUND_FAIL, what,
+			 "do what the sentence says and start the node again; until then count on "
+			 "messages that are late (promise_broken)",
+			 "ordered frames may overtake each other: %s", nic->why);
+	else if (nic->tx == BL_NIC_UNKNOWN)
+		found_as(to, CHECK_QUEUES, "unknown", FOUND_WARN, what, "set the interface up",
+			 "the interface was never up, so it is not known whether it is one FIFO");
+	else
+		found_as(to, CHECK_QUEUES, "ok", FOUND_OK, what, "",
+			 "one FIFO; transmit: %s, receive: %s%s%s", nic_side_text(nic->tx),
+			 nic_side_text(nic->rx), how[0] ? "; changed: " : "", how);
+}
+
 static int check_nic(const struct nic_facts *f, void *ctx)
 {
 	const struct look *l = ctx;
 	const struct bl_nic *nic = &f->nic;
-	char what[40], how[128], facts[280];
+	char what[40], facts[280];
 
 	if (!f->here)
 		return 0;
@@ -76,19 +95,7 @@ static int check_nic(const struct nic_facts *f, void *ctx)
 	found(l->to, FOUND_OK, what, "", "%s", nic_facts_text(f, facts, sizeof(facts)));
 	check_driver(l->to, what, f);
 	check_kind(l, what, f);
-	nic_how_text(nic, how, sizeof(how));
-	if (nic->tx == BL_NIC_BROKEN || nic->rx == BL_NIC_BROKEN)
-		found(l->to, FOUND_FAIL, what,
-		      "do what the sentence says and start the node again; until then count on "
-		      "messages that are late (promise_broken)",
-		      "ordered frames may overtake each other: %s", nic->why);
-	else if (nic->tx == BL_NIC_UNKNOWN)
-		found(l->to, FOUND_WARN, what, "set the interface up",
-		      "the interface was never up, so it is not known whether it is one FIFO");
-	else
-		found(l->to, FOUND_OK, what, "", "one FIFO; transmit: %s, receive: %s%s%s",
-		      nic_side_text(nic->tx), nic_side_text(nic->rx), how[0] ? "; changed: " : "",
-		      how);
+	check_fifo(l->to, what, nic);
 	if (nic->repaired)
 		found(l->to, FOUND_WARN, what,
 		      "find the program that sets queueing disciplines, channels, offloads or flow "
@@ -104,4 +111,21 @@ void doctor_nics(const struct finder *to, const struct bl_node_ref *ref)
 	struct look l = { .to = to, .ref = ref };
 
 	nic_facts_each(ref, check_nic, &l);
+}
+
+static int check_queues(const struct bl_nic *nic, const char *name, void *ctx)
+{
+	const struct look *l = ctx;
+	char what[40];
+
+	snprintf(what, sizeof(what), "%.20s %.15s", l->ref->meta.name, name);
+	check_fifo(l->to, what, nic);
+	return 0;
+}
+
+void doctor_queues(const struct finder *to, const struct bl_node_ref *ref)
+{
+	struct look l = { .to = to, .ref = ref };
+
+	nic_records_each(ref, check_queues, &l);
 }

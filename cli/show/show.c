@@ -15,6 +15,7 @@
 #include "base/time.h"
 #include "cli/cmd.h"
 #include "cli/doctor/doctor.h"
+#include "cli/health/health.h"
 #include "cli/show/show.h"
 #include "cli/util/args.h"
 #include "cli/util/out.h"
@@ -84,18 +85,22 @@ static int collect_node(const struct bl_node_ref *ref, json_t *rows)
 {
 	json_t *alive = ref->role == BL_ROLE_HOST ? json_boolean(node_alive(ref)) : json_null();
 	struct bl_node_ports ports;
-	struct bl_clock clock;
+	struct health h;
 
+	health_read_some(ref, 1U << CHECK_DAEMON | 1U << CHECK_CLOCK, &h);
 	bl_node_ports(ref, &ports);
 	json_array_append_new(
-		rows, json_pack("{s:s, s:s, s:I, s:I, s:i, s:o, s:b, s:s, s:i, s:i, "
-				"s:s, s:s}",
-				"node", node_name(ref), "role", role_name(ref->role), "netns",
-				(json_int_t)ref->netns_ino, "node_id",
-				(json_int_t)ref->meta.node_id, "abi", (int)ref->meta.abi_version,
-				"socket", alive, "clock", node_now(ref, &clock) != 0, "network",
-				network_state(ref), "interfaces", (int)ports.all, "gone",
-				(int)ports.gone, "build", ref->meta.build, "dir", ref->dir));
+		rows,
+		json_pack("{s:s, s:s, s:I, s:I, s:i, s:o, s:s, s:b, s:s, s:s, s:i, "
+			  "s:i, s:s, s:s}",
+			  "node", node_name(ref), "role", role_name(ref->role), "netns",
+			  (json_int_t)ref->netns_ino, "node_id", (json_int_t)ref->meta.node_id,
+			  "abi", (int)ref->meta.abi_version, "socket", alive, "daemon",
+			  h.check[CHECK_DAEMON].word, "clock",
+			  h.check[CHECK_CLOCK].known && h.check[CHECK_CLOCK].level != FOUND_FAIL,
+			  "clock_state", h.check[CHECK_CLOCK].word, "network", network_state(ref),
+			  "interfaces", (int)ports.all, "gone", (int)ports.gone, "build",
+			  ref->meta.build, "dir", ref->dir));
 	return 0;
 }
 
@@ -104,8 +109,8 @@ int cmd_show_nodes(int argc, char **argv)
 	static const struct col cols[] = {
 		{ "node", "NODE", 's' },      { "role", "ROLE", 's' },
 		{ "netns", "NETNS", 'd' },    { "node_id", "ID", 'd' },
-		{ "abi", "ABI", 'd' },        { "clock", "CLOCK", 'b' },
-		{ "socket", "SOCKET", 'b' },  { "network", "NETWORK", 's' },
+		{ "abi", "ABI", 'd' },        { "clock_state", "CLOCK", 's' },
+		{ "daemon", "DAEMON", 's' },  { "network", "NETWORK", 's' },
 		{ "gone", "NICS_GONE", 'd' }, { "build", "BUILD", 's' },
 		{ "dir", "PINS", 's' }
 	};

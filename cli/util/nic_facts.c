@@ -103,34 +103,61 @@ static void read_kernel(struct nic_facts *f)
 	read_qdisc((int)f->nic.ifindex, f->qdisc, sizeof(f->qdisc));
 }
 
-int nic_facts_each(const struct bl_node_ref *ref, int (*fn)(const struct nic_facts *f, void *ctx),
-		   void *ctx)
+int nic_records_each(const struct bl_node_ref *ref,
+		     int (*fn)(const struct bl_nic *nic, const char *name, void *ctx), void *ctx)
 {
 	uint32_t key, n = ref->role == BL_ROLE_SWITCH ? BL_SW_PORTS_MAX : 1;
 	struct bl_err err;
 	int fd = bl_map_open(ref, BL_MAP_NIC, sizeof(struct bl_nic), false, &err), rc = 0;
+	struct bl_nic nic;
 
 	if (fd < 0)
 		return cli_fail("%s", err.text);
 	for (key = 0; key < n && !rc; key++) {
-		struct nic_facts f = { .lro = -1,
-				       .gro_hw = -1,
-				       .rxvlan = -1,
-				       .rx_usecs = -1,
-				       .phc = -1,
-				       .xps_queues = -1 };
-
-		if (bpf_map_lookup_elem(fd, &key, &f.nic) || f.nic.magic != BL_NIC_MAGIC ||
-		    f.nic.version != BL_NIC_VERSION)
+		if (bpf_map_lookup_elem(fd, &key, &nic) || nic.magic != BL_NIC_MAGIC ||
+		    nic.version != BL_NIC_VERSION)
 			continue;
-		f.nic.rest[sizeof(f.nic.rest) - 1] = '\0';
-		f.nic.why[sizeof(f.nic.why) - 1] = '\0';
-		f.here = ref->netns_ino == bl_netns_ino() && if_indextoname(f.nic.ifindex, f.name);
-		if (f.here)
-			read_kernel(&f);
-		rc = fn(&f, ctx);
-		json_decref(f.xps);
+		nic.rest[sizeof(nic.rest) - 1] = '\0';
+		nic.why[sizeof(nic.why) - 1] = '\0';
+		nic.name[sizeof(nic.name) - 1] = '\0';
+		rc = fn(&nic, nic.name, ctx);
 	}
 	close(fd);
 	return rc;
+}
+
+/** struct each - argument of read_facts(). */
+struct each {
+	const struct bl_node_ref *ref;
+	int (*fn)(const struct nic_facts *f, void *ctx);
+	void *ctx;
+};
+
+static int read_facts(const struct bl_nic *nic, const char *name, void *ctx)
+{
+	const struct each *e = ctx;
+	struct nic_facts f = { .nic = *nic,
+			       .lro = -1,
+			       .gro_hw = -1,
+			       .rxvlan = -1,
+			       .rx_usecs = -1,
+			       .phc = -1,
+			       .xps_queues = -1 };
+	int rc;
+
+	(void)name; /* the interface may have another one now */
+	f.here = e->ref->netns_ino == bl_netns_ino() && if_indextoname(nic->ifindex, f.name);
+	if (f.here)
+		read_kernel(&f);
+	rc = e->fn(&f, e->ctx);
+	json_decref(f.xps);
+	return rc;
+}
+
+int nic_facts_each(const struct bl_node_ref *ref, int (*fn)(const struct nic_facts *f, void *ctx),
+		   void *ctx)
+{
+	struct each e = { .ref = ref, .fn = fn, .ctx = ctx };
+
+	return nic_records_each(ref, read_facts, &e);
 }

@@ -32,6 +32,14 @@ struct nic_facts {
 };
 
 /**
+ * nic_records_each - calls @fn with the record of each interface of a node, except lo, and the name
+ * that the interface has or had. Stops at the first value that is not 0 and returns it; 1 after a
+ * message if the record cannot be read.
+ */
+int nic_records_each(const struct bl_node_ref *ref,
+		     int (*fn)(const struct bl_nic *nic, const char *name, void *ctx), void *ctx);
+
+/**
  * nic_facts_each - calls @fn for each interface of a node, except lo. Stops at the first value that
  * is not 0 and returns it; 1 after a message if the record cannot be read.
  */

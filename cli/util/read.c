@@ -159,7 +159,8 @@ void node_ports_each(const struct bl_node_ref *ref,
 bool node_alive(const struct bl_node_ref *ref)
 {
 	struct sockaddr_un sa = { .sun_family = AF_UNIX };
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	/* connect() would wait for a daemon that is stopped and has a full queue */
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	bool ok;
 
 	snprintf(sa.sun_path, sizeof(sa.sun_path), "%s/host-%" PRIu64 ".sock", BL_RUN_DIR,

@@ -56,7 +56,10 @@ void node_ports_each(const struct bl_node_ref *ref,
 				void *ctx),
 		     void *ctx);
 
-/** node_alive - Returns whether the socket of a host's daemon accepts connections. */
+/**
+ * node_alive - Returns whether the socket of a host's daemon accepts connections, as that of one
+ * that is stopped does. Never blocks.
+ */
 bool node_alive(const struct bl_node_ref *ref);
 
 /** addr_text - Formats an IPv6 or IPv4-mapped address; the zero address is "any". Returns @buf. */

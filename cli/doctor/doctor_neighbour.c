@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * The doctor's look at the neighbours of a node: whether they are heard, whether barriers lag, and
+ * whether two of them, or one and this node, have the same number.
+ */
+#include <bpf/bpf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/time.h"
+#include "cli/doctor/doctor.h"
+#include "cli/doctor/finding.h"
+#include "cli/health/judge.h"
+#include "cli/util/read.h"
+#include "core/clock_core.h"
+#include "maps/host_abi.h"
+#include "maps/switch_abi.h"
+
+/** struct seen - the inputs of a node, while they are looked at. */
+struct seen {
+	struct neighbour_facts f;
+	char first[16];        /* the first input that is not live and well */
+	uint32_t id;           /* of this node */
+	uint32_t twice;        /* a number that two nodes have; 0: none */
+	char one[16], two[16]; /* the ports behind which they are; @one "": this node itself */
+};
+
+/* Adds an input by its lanes: it is live if one of them is. */
+static void add_input(struct seen *s, const char *name, const struct bl_reg *lane, uint64_t now,
+		      uint64_t lag_max)
+{
+	bool live = false, joining = false, dead = false, held = false, lags = false;
+	unsigned int l;
+
+	for (l = 0; l < BL_LANES_MAX; l++) {
+		unsigned int state = lane[l].state & 0xff;
+
+		live |= state == BL_REG_LIVE;
+		joining |= state == BL_REG_JOINING;
+		dead |= state == BL_REG_DEAD;
+		held |= !!(lane[l].state & BL_REG_HELD);
+		lags |= state == BL_REG_LIVE && now && lane[l].b + lag_max < now;
+	}
+	s->f.all++;
+	s->f.live += live;
+	s->f.held += held;
+	s->f.excluded += !live && dead;
+	s->f.joining += !live && !dead && joining;
+	s->f.lagging += lags;
+	if ((!live || held || lags) && !*s->first)
+		snprintf(s->first, sizeof(s->first), "%s", name);
+}
+
+static void look_at_host(const struct bl_node_ref *ref, struct seen *s, uint64_t now)
+{
+	struct bl_host_page page;
+	struct bl_host_cfg cfg;
+	char nic[16];
+
+	if (node_value(ref, BL_MAP_HOST_PAGE, 0, &page, sizeof(page)) ||
+	    node_value(ref, BL_MAP_HOST_CFG, 0, &cfg, sizeof(cfg)))
+		return;
+	node_nic(ref, nic, sizeof(nic));
+	s->f.dead_after_ns = cfg.dead_after_ns;
+	add_input(s, nic, page.reg, now, lag_limit(cfg.dead_after_ns));
+	if (now && page.barrier && now > page.barrier)
+		s->f.lag_ns = now - page.barrier;
+	if (page.life.neighbour == s->id) {
+		s->twice = s->id;
+		snprintf(s->two, sizeof(s->two), "%s", nic);
+	}
+}
+
+/*
+ * The number that the node behind port @k says. A switch refuses the beacons of a host with the
+ * number of another one, and leaves that number in @other_node. 0: nothing was heard.
+ */
+static uint32_t says(const struct bl_sw_port *port, const struct bl_life *life, uint32_t k)
+{
+	if (!port[k].ifindex)
+		return 0;
+	return port[k].other_node ? port[k].other_node : life[k].neighbour;
+}
+
+/* Two cables to one switch are no duplicate, so only ports with hosts are compared. */
+static void compare_ids(struct seen *s, const struct bl_sw_port *port, const struct bl_life *life,
+			uint32_t n)
+{
+	uint32_t k, j, id;
+
+	for (k = 0; k < n && !s->twice; k++) {
+		id = says(port, life, k);
+		if (!id)
+			continue;
+		if (id == s->id) {
+			s->twice = id;
+			snprintf(s->two, sizeof(s->two), "%s", port[k].name);
+		}
+		for (j = 0; j < k && port[k].role == BL_PORT_HOST && !s->twice; j++)
+			if (port[j].role == BL_PORT_HOST && says(port, life, j) == id) {
+				s->twice = id;
+				snprintf(s->one, sizeof(s->one), "%s", port[j].name);
+				snprintf(s->two, sizeof(s->two), "%s", port[k].name);
+			}
+	}
+}
+
+static void look_at_switch(const struct bl_node_ref *ref, struct seen *s, uint64_t now)
+{
+	struct bl_port_regs *regs = calloc(BL_SW_PORTS_MAX, sizeof(*regs));
+	struct bl_sw_port *port = calloc(BL_SW_PORTS_MAX, sizeof(*port));
+	struct bl_life *life = calloc(BL_SW_PORTS_MAX, sizeof(*life));
+	struct bl_sw_cfg cfg;
+	struct bl_err err;
+	uint32_t k, n;
+
+	if (!regs || !port || !life || node_value(ref, BL_MAP_SW_CFG, 0, &cfg, sizeof(cfg)))
+		goto out;
+	n = cfg.nports < BL_SW_PORTS_MAX ? cfg.nports : BL_SW_PORTS_MAX;
+	s->f.dead_after_ns = cfg.dead_after_ns;
+	if (bl_map_read_all(ref, BL_MAP_SW_REGS, sizeof(*regs), n, regs, &err) ||
+	    bl_map_read_all(ref, BL_MAP_SW_PORTS, sizeof(*port), n, port, &err) ||
+	    bl_map_read_all(ref, BL_MAP_SW_LIVES, sizeof(*life), n, life, &err))
+		goto out;
+	for (k = 0; k < n; k++) {
+		port[k].name[sizeof(port[k].name) - 1] = '\0';
+		if (port[k].ifindex)
+			add_input(s, port[k].name, regs[k].lane, now,
+				  cfg.lag_max_ns ? cfg.lag_max_ns : lag_limit(cfg.dead_after_ns));
+	}
+	compare_ids(s, port, life, n);
+out:
+	free(regs);
+	free(port);
+	free(life);
+}
+
+static void report_neighbours(const struct finder *to, const char *name, const struct seen *s)
+{
+	const struct verdict v = judge_neighbours(&s->f);
+	const char *cure, *is;
+	char what[40];
+
+	if (v.level == FOUND_OK) {
+		found_as(to, CHECK_NEIGHBOUR, v.word, v.level, name, "", "%u neighbour%s heard",
+			 s->f.live, s->f.live == 1 ? "" : "s");
+		return;
+	}
+	snprintf(what, sizeof(what), "%.20s %.15s", name, s->first);
+	if (!strcmp(v.word, "held")) {
+		is = "is frozen since a failure";
+		cure = "the controller resumes it when it has settled the failure (`barline show "
+		       "failures`); without controllers, it is resumed when the neighbour is heard";
+	} else if (!strcmp(v.word, "excluded")) {
+		is = "was heard before and is silent now";
+		cure = "check that the machine and its daemon run (`barline status` there), and "
+		       "the "
+		       "cable";
+	} else if (!strcmp(v.word, "joining")) {
+		is = "is heard, but joins only when its barrier has caught up";
+		cure = "wait a moment; if it lasts, compare `barline show clock` on both sides";
+	} else if (!strcmp(v.word, "silent")) {
+		is = "was never heard";
+		cure = "check the cable, and that barlined runs at its other end (`barline status` "
+		       "there)";
+	} else {
+		is = "lags";
+		cure = "`barline show barriers` at the switches shows who holds the barrier back";
+	}
+	if (s->f.host && !strcmp(v.word, "lagging"))
+		found_as(to, CHECK_NEIGHBOUR, v.word, v.level, what, cure,
+			 "the barrier is %llu ms behind the clock, so messages arrive late",
+			 (unsigned long long)s->f.lag_ns / 1000000);
+	else if (s->f.host)
+		found_as(to, CHECK_NEIGHBOUR, v.word, v.level, what, cure, "the neighbour %s", is);
+	else
+		found_as(to, CHECK_NEIGHBOUR, v.word, v.level, what, cure,
+			 "%u of %u neighbours heard; the one on %s %s", s->f.live, s->f.all,
+			 s->first, is);
+}
+
+static void report_ids(const struct finder *to, const char *name, const struct seen *s)
+{
+	const char *cure = "give each node a number of its own (node_id), or none, so that it is "
+			   "random";
+
+	if (!s->twice)
+		found_as(to, CHECK_NODE_ID, "ok", FOUND_OK, name, "", "node id %u", s->id);
+	else if (*s->one)
+		found_as(to, CHECK_NODE_ID, "duplicate", FOUND_FAIL, name, cure,
+			 "the hosts on %s and %s have the same node id %u, and one of the two is "
+			 "refused",
+			 s->one, s->two, s->twice);
+	else
+		found_as(to, CHECK_NODE_ID, "duplicate", FOUND_FAIL, name, cure,
+			 "the node on %s has this node's id %u: each refuses the other's beacons",
+			 s->two, s->twice);
+}
+
+void doctor_neighbours(const struct finder *to, const struct bl_node_ref *ref)
+{
+	struct seen s = { .f.host = ref->role == BL_ROLE_HOST, .id = ref->meta.node_id };
+	struct bl_clock clock;
+	uint64_t now = node_now(ref, &clock);
+
+	if (s.f.host)
+		look_at_host(ref, &s, now);
+	else
+		look_at_switch(ref, &s, now);
+	report_neighbours(to, ref->meta.name, &s);
+	report_ids(to, ref->meta.name, &s);
+}

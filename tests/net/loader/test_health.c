@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * `barline status` and `barline wait` (cli/health/): what they say of a node that is well, and of
+ * one of which something is taken away; that they say it of a stopped daemon, too, and do not wait
+ * for it.
+ */
+#include "tests/net/loader/restart.h"
+
+/* Runs `barline -j -n NODE ...`. Returns the exit status; *@said is what it printed. */
+static int barline(json_t **said, unsigned int i, const char *a, const char *b, const char *c,
+		   const char *d)
+{
+	static char path[512];
+	char netns[256];
+	const char *const argv[] = { path, "-j", "-n", netns, a, b, c, d, NULL };
+
+	if (!*path)
+		CHECK(barline_path(path, sizeof(path)), "where am I?");
+	snprintf(netns, sizeof(netns), LAB_NETNS_DIR "/%s", rack.lab.nodes[i].name);
+	return barline_run(said, argv);
+}
+
+/* Returns the number of the rack's switch. */
+static unsigned int the_switch(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < rack.lab.nnodes && !rack_is_switch(i); i++)
+		;
+	CHECK(i < rack.lab.nnodes, "no switch");
+	return i;
+}
+
+static char last[1024]; /* what status said last */
+
+/* The word of a check of node @i; "": not known. *@ready: what the exit status says. */
+static const char *word_of(unsigned int i, const char *check, bool *ready)
+{
+	static char word[64];
+	json_t *said = NULL, *node;
+	const char *w;
+	int rc = barline(&said, i, "status", NULL, NULL, NULL);
+
+	node = json_array_get(json_object_get(said, "nodes"), 0);
+	CHECK(node, "%s: status says nothing", rack.lab.nodes[i].name);
+	CHECK(json_is_true(json_object_get(said, "ready")) == !rc, "exit status %d", rc);
+	snprintf(last, sizeof(last), "%s", json_string_value(json_object_get(node, "text")));
+	w = json_string_value(
+		json_object_get(json_object_get(json_object_get(node, "checks"), check), "word"));
+	snprintf(word, sizeof(word), "%s", w ? w : "");
+	json_decref(said);
+	*ready = !rc;
+	return word;
+}
+
+static bool is(unsigned int i, const char *check, const char *word, bool ready)
+{
+	bool is_ready;
+
+	return !strcmp(word_of(i, check, &is_ready), word) && is_ready == ready;
+}
+
+#define UNTIL_IS(i, check, word, ready) UNTIL(check " is " word, is(i, check, word, ready))
+
+static int wait_for(unsigned int i, const char *what, const char *timeout)
+{
+	char f[64], t[64];
+	json_t *said;
+	int rc;
+
+	snprintf(f, sizeof(f), "--for=%s", what);
+	snprintf(t, sizeof(t), "--timeout=%s", timeout);
+	rc = barline(&said, i, "wait", f, t, NULL);
+	json_decref(said);
+	return rc;
+}
+
+RACK_TEST(status__names_what_is_missing)
+{
+	unsigned int h, s;
+	bool ready;
+
+	dm_caretaker_ms = 30000;
+	open_rack(2);
+	h = rack_host(0);
+	s = the_switch();
+	CHECK(!wait_for(h, "ready", "30s"), "%s", last);
+	CHECK(!wait_for(s, "controller", "30s"), "the switch has no session");
+	UNTIL_IS(h, "controller", "ok", true);
+
+	/* the daemon: stopped by a signal, killed, or replaced by a caretaker */
+	CHECK(!kill(dm[h].pid, SIGSTOP), "%s", strerror(errno));
+	UNTIL_IS(h, "daemon", "sigstop", false);
+	CHECK(strstr(last, "kill -CONT"), "%s", last);
+	CHECK(wait_for(h, "ready", "0") == 1, "ready though it is stopped");
+	CHECK(!kill(dm[h].pid, SIGCONT), "%s", strerror(errno));
+	UNTIL_IS(h, "daemon", "ok", true);
+	daemon_stop(h, SIGTERM);
+	UNTIL_IS(h, "daemon", "caretaker", true);
+	daemon_start(h);
+	UNTIL_IS(h, "daemon", "ok", true);
+	daemon_stop(h, SIGKILL);
+	CHECK(!strcmp(word_of(h, "daemon", &ready), "stopped") && !ready, "%s", last);
+	daemon_start(h);
+	UNTIL_IS(h, "daemon", "ok", true);
+	daemons_end();
+	CHECK(!wait_for(h, "gone", "10s"), "the node is still there");
+	CHECK(wait_for(h, "ready", "0") == 1, "ready without a node");
+}
+
+RACK_TEST(status__of_links_and_addresses)
+{
+	unsigned int h, s;
+	bool ready;
+	int home;
+
+	open_rack(2);
+	h = rack_host(0);
+	s = the_switch();
+	CHECK(!wait_for(h, "neighbour", "30s"), "no neighbour");
+	UNTIL_IS(h, "link", "ok", true);
+	home = rack_away(h);
+	CHECK(!system("ip address show dev eth0 | grep -o 'inet6* [^ ]*' >" BL_RUN_DIR "/addr; ip "
+		      "address "
+		      "flush dev "
+		      "eth0 scope "
+		      "global"),
+	      "ip");
+	rack_back(home);
+	UNTIL_IS(h, "address", "no_address", false);
+	home = rack_away(h);
+	CHECK(!system("ip link set eth0 down"), "ip");
+	rack_back(home);
+	UNTIL_IS(h, "link", "down", false);
+	/* the switch misses the host, and is ready for the other one */
+	UNTIL_IS(s, "neighbour", "held", true);
+	CHECK(wait_for(s, "neighbour", "0") == 1, "all neighbours are heard");
+	CHECK(wait_for(h, "endpoint=61701", "0") == 1, "there is no endpoint");
+	CHECK(!strcmp(word_of(h, "queues", &ready), "ok") && !ready, "%s", last);
+	home = rack_away(h);
+	CHECK(!system("ip link delete eth0"), "ip");
+	rack_back(home);
+	UNTIL_IS(h, "link", "gone", false);
+	daemons_end();
+}
+
+static void same_ids(struct bl_node_cfg *cfg, const struct lab_node *n)
+{
+	tweak(cfg, n);
+	if (cfg->role == BL_ROLE_HOST)
+		cfg->node_id = 77;
+	cfg->ctl.n = 0;
+}
+
+RACK_TEST(status__names_a_duplicate_node_id)
+{
+	unsigned int s;
+
+	rack_last_words = rack_last_words ? rack_last_words : say_all;
+	rack.lab.spec.hosts = 2;
+	rack.tweak = same_ids;
+	daemons_open();
+	s = the_switch();
+	UNTIL_IS(s, "node_id", "duplicate", false);
+	daemons_end();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(status__names_what_is_missing),
+		cmocka_unit_test(status__of_links_and_addresses),
+		cmocka_unit_test(status__names_a_duplicate_node_id),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
