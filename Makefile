@@ -254,7 +254,7 @@ $(B)/san/controller.a: $(CTL_SRC:%.c=$(B)/san/%.o)
 
 # of the loader, the lab and the workloads, what unit tests link by itself
 PART_SRC := $(BASE_SRC) $(call sources,proto) \
-	loader/config.c loader/config_admission.c loader/config_clock.c \
+	loader/config.c loader/config_admission.c loader/config_clock.c loader/settings.c \
 	$(addprefix loader/clock/,clockbound.c kernel.c phc.c ptp4l.c source.c) \
 	$(addprefix loader/admission/,options.c admission_argp.c) \
 	$(addprefix loader/order/,agent.c agent_watch.c clock.c) \

@@ -30,6 +30,14 @@ static inline void bl_ip_map_v4(uint8_t ip[16])
 	memcpy(ip, bl_ip_mapped, sizeof(bl_ip_mapped));
 }
 
+/** bl_ip_text - as people write it, into @buf. Returns @buf. */
+static inline const char *bl_ip_text(const uint8_t ip[16], char buf[INET6_ADDRSTRLEN])
+{
+	bool v4 = bl_ip_is_v4(ip);
+
+	return inet_ntop(v4 ? AF_INET : AF_INET6, ip + (v4 ? 12 : 0), buf, INET6_ADDRSTRLEN);
+}
+
 /**
  * bl_ip_sockaddr - makes a socket address.
  * @port: in host order

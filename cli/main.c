@@ -69,6 +69,8 @@ static const struct cmd commands[] = {
 	{ "host setup", cmd_host_setup, "make this machine ready to be a host" },
 	{ "host up", cmd_host_up, "run a host in the foreground" },
 	{ "host detach", cmd_host_detach, "remove the host's programs and maps" },
+	{ "config show", cmd_config_show, "the configuration in force, or of a file" },
+	{ "config diff", cmd_config_diff, "what a file would change of the running node" },
 	{ "admission set", cmd_admission_set, "change the admission of applications' traffic" },
 	{ "admission show", cmd_admission_show, "show the settings of admission" },
 	{ "clean", cmd_clean, "remove what belongs to removed namespaces" },

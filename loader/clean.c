@@ -21,6 +21,7 @@
 #include "loader/node.h"
 #include "loader/order/keep.h"
 #include "loader/pulse.h"
+#include "loader/running.h"
 
 static int unlink_dead(const char *path, const char *name, int link_fd, uint32_t ifindex, void *ctx)
 {
@@ -115,6 +116,7 @@ int bl_clean(bool dry_run, void (*tell)(const char *what, void *ctx), void *ctx,
 				bl_keep_forget(v[i].role, v[i].netns_ino);
 				bl_pulse_forget(v[i].role, v[i].netns_ino);
 			}
+			bl_running_forget(v[i].role, v[i].netns_ino);
 		}
 		bl_node_unlock(v[i].role, v[i].netns_ino, lock, !dry_run && !rc);
 		removed += !rc;

@@ -32,177 +32,138 @@
 #include "loader/defaults.h"
 #include "loader/load/chain.h"
 #include "loader/load/pin.h"
-#include "loader/load/prio.h"
 #include "loader/node_cfg.h"
+#include "loader/settings.h"
 #include "maps/host_abi.h"
 #include "proto/session.h"
 
-#define COUNT(v)      (sizeof(v) / sizeof((v)[0]))
-#define FILE_TEXT_MAX 255
-#define BEACON_MAX_US 1000000
-#define VOID_MIN_MS   1000
+#define COUNT(v) (sizeof(v) / sizeof((v)[0]))
 
-static const char *const role_names[] = {
-	[BL_ROLE_NONE] = "", [BL_ROLE_SWITCH] = "switch", [BL_ROLE_HOST] = "host"
-};
-static const char *const mode_names[] = {
-	[BL_XDP_NATIVE] = "native", [BL_XDP_GENERIC] = "generic"
-};
-static const char *const xdp_names[] = { "alone", "dispatcher" };
-static const char *const forward_names[] = { [BL_FWD_L3] = "l3", [BL_FWD_L2] = "l2" };
-static const char *const realtime_names[] = {
-	[BL_RT_AUTO] = "auto", [BL_RT_ALWAYS] = "always", [BL_RT_NEVER] = "never"
-};
 static const char *const port_role_names[] = {
 	[BL_PORT_HOST] = "host", [BL_PORT_UP] = "up", [BL_PORT_DOWN] = "down"
 };
-static const char *const auth_names[] = { [BL_AUTH_OFF] = "off",
-					  [BL_AUTH_OFFER] = "offer",
-					  [BL_AUTH_LINKS] = "links",
-					  [BL_AUTH_STRICT] = "strict" };
 static const char *const accept_names[] = { "reordering" };
+
+/* ---- settings of the table ---- */
+
+#define KEYS_MAX (BL_S_COUNT + 2)
+
+static bool same_section(const char *a, const char *b)
+{
+	return a == b || (a && b && !strcmp(a, b));
+}
+
+/*
+ * The keys of one mapping of the table, NULL-terminated; those of the top (@section NULL) include
+ * the names of the other mappings.
+ */
+static void list_keys(const char *section, const char *keys[KEYS_MAX])
+{
+	unsigned int k, j, n = 0;
+
+	for (k = 0; k < BL_S_COUNT; k++) {
+		const struct bl_setting *s = bl_setting(k);
+		const char *key = same_section(s->section, section) ? s->key
+				  : section                         ? NULL
+								    : s->section;
+
+		for (j = 0; key && j < n && strcmp(keys[j], key); j++)
+			;
+		if (key && j == n)
+			keys[n++] = key;
+	}
+	if (!section)
+		keys[n++] = "clock_bound_us"; /* the older name of bound_us under clock */
+	keys[n] = NULL;
+}
+
+static void read_setting(struct bl_yaml *y, const struct bl_setting *s, struct bl_node_cfg *cfg)
+{
+	yaml_node_t *map = s->section ? bl_yaml_get(y, y->root, s->section) : y->root;
+	struct bl_err why;
+	const char *text;
+	int64_t v;
+
+	if (!map || !bl_yaml_get(y, map, s->key))
+		return;
+	switch (s->kind) {
+	case BL_SETTING_TRUTH:
+		bl_setting_truth(s, cfg, bl_yaml_truth(y, map, s->key));
+		return;
+	case BL_SETTING_NUMBER: /* its message for what is no number is that of all files */
+		if (!bl_yaml_number(y, map, s->key, INT64_MIN, INT64_MAX, &v))
+			return;
+		break;
+	case BL_SETTING_NAME:
+		if (bl_yaml_name(y, map, s->key, s->names, s->count) < 0)
+			return;
+		break;
+	case BL_SETTING_TEXT:
+		break;
+	case BL_SETTING_BLOCK:
+		return;
+	}
+	text = bl_yaml_text(y, map, s->key, s->kind == BL_SETTING_TEXT ? s->size - 1 : 64);
+	if (text && bl_setting_parse(s, s->key, text, cfg, &why))
+		bl_yaml_refuse(y, map, s->key, "%s", why.text);
+}
+
+/* Refuses keys of the other role. */
+static void check_roles(struct bl_yaml *y, const struct bl_node_cfg *cfg)
+{
+	const bool host = cfg->role == BL_ROLE_HOST;
+	unsigned int k;
+
+	for (k = 0; k < BL_S_COUNT; k++) {
+		const struct bl_setting *s = bl_setting(k);
+
+		if (!s->key || s->section ||
+		    s->roles & (host ? BL_SETTING_HOSTS : BL_SETTING_SWITCHES))
+			continue;
+		/* forward: l3 says of a host what is true */
+		if (k == BL_S_FORWARD && cfg->forward == BL_FWD_L3)
+			continue;
+		if (bl_yaml_get(y, y->root, s->key))
+			bl_yaml_refuse(y, y->root, s->key, "%s is a key of %s, and this is a %s%s",
+				       s->key, host ? "switches" : "hosts",
+				       host ? "host" : "switch",
+				       k == BL_S_INTERFACE ? ", which lists its interfaces under "
+							     "ports"
+							   : "; is the role right?");
+	}
+}
 
 /* The role of the file and of @cfg, which have to be the same if both are known. */
 static void read_role(struct bl_yaml *y, struct bl_node_cfg *cfg)
 {
-	/* [0], BL_ROLE_NONE, has no name */
-	int role = bl_yaml_name(y, y->root, "role", role_names + 1, COUNT(role_names) - 1) + 1;
+	enum bl_role wanted = cfg->role;
 
-	if (role && cfg->role != BL_ROLE_NONE && (enum bl_role)role != cfg->role)
+	read_setting(y, bl_setting(BL_S_ROLE), cfg);
+	if (wanted != BL_ROLE_NONE && cfg->role != wanted)
 		bl_yaml_refuse(y, y->root, "role", "the file is for a %s, not for a %s",
-			       role_names[role], bl_role_name(cfg->role));
-	else if (role)
-		cfg->role = (enum bl_role)role;
+			       bl_role_name(cfg->role), bl_role_name(wanted));
 	if (cfg->role == BL_ROLE_NONE)
 		bl_yaml_refuse(y, NULL, NULL, "role is missing: switch or host");
 }
 
-/* Refuses keys of the other role. */
-static void check_role_keys(struct bl_yaml *y, const struct bl_node_cfg *cfg, bool l2)
-{
-	static const char *const of_hosts[] = { "process_limit_ms", "send_limit_ms",
-						"user_endpoints", "user_ring_mib" };
-	yaml_node_t *m = y->root;
-	unsigned int k;
-
-	if (cfg->role == BL_ROLE_HOST && (bl_yaml_get(y, m, "ports") || bl_yaml_get(y, m, "fdb") ||
-					  (l2 && bl_yaml_get(y, m, "forward"))))
-		bl_yaml_refuse(y, m,
-			       bl_yaml_get(y, m, "ports") ? "ports"
-			       : bl_yaml_get(y, m, "fdb") ? "fdb"
-							  : "forward",
-			       "a host has no such key; is the role right?");
-	if (cfg->role == BL_ROLE_HOST &&
-	    (bl_yaml_get(y, m, "lag_max_us") || bl_yaml_get(y, m, "control_rate") ||
-	     bl_yaml_get(y, m, "commit_lag_max_ms")))
-		bl_yaml_refuse(y, m,
-			       bl_yaml_get(y, m, "lag_max_us")     ? "lag_max_us"
-			       : bl_yaml_get(y, m, "control_rate") ? "control_rate"
-								   : "commit_lag_max_ms",
-			       "a host has no such key; its switch has");
-	if (cfg->role != BL_ROLE_SWITCH)
-		return;
-	for (k = 0; k < COUNT(of_hosts); k++)
-		if (bl_yaml_get(y, m, of_hosts[k]))
-			bl_yaml_refuse(y, m, of_hosts[k], "%s is a key of hosts", of_hosts[k]);
-	if (bl_yaml_get(y, m, "interface"))
-		bl_yaml_refuse(y, m, "interface",
-			       "interface is a key of hosts; a switch lists its interfaces under "
-			       "ports");
-	if (!bl_yaml_get(y, m, "ports"))
-		bl_yaml_refuse(y, NULL, NULL, "a switch needs ports");
-	if (!l2 && bl_yaml_get(y, m, "fdb"))
-		bl_yaml_refuse(y, m, "fdb", "fdb is used with \"forward: l2\" only");
-}
-
-static void read_number(struct bl_yaml *y, const char *key, uint32_t *to)
-{
-	uint32_t v = bl_yaml_u32(y, y->root, key);
-
-	if (v)
-		*to = v;
-}
-
-/* Reads a limit of hosts, of which 0 means that there is none. */
-static void read_limit(struct bl_yaml *y, const char *key, int32_t least, int32_t most, int32_t *to)
-{
-	int64_t v;
-
-	if (!bl_yaml_number(y, y->root, key, INT32_MIN, INT32_MAX, &v))
-		return;
-	if (v && (v < least || v > most))
-		bl_yaml_refuse(y, y->root, key, "%s %lld: 0 (no limit), or %d to %d", key,
-			       (long long)v, least, most);
-	*to = v ? (int32_t)v : -1;
-}
-
-static void read_times(struct bl_yaml *y, struct bl_node_cfg *cfg)
+/* What is wrong between keys that are right one by one. */
+static void check_times(struct bl_yaml *y, const struct bl_node_cfg *cfg)
 {
 	yaml_node_t *m = y->root;
-	uint32_t beacon, dead = 0;
-	int64_t ms;
+	uint32_t beacon = cfg->beacon_us ? cfg->beacon_us : BL_BEACON_US,
+		 dead = cfg->dead_after_us ? cfg->dead_after_us : 10 * beacon;
 
-	read_number(y, "beacon_us", &cfg->beacon_us);
-	beacon = bl_yaml_u32(y, m, "beacon_us");
-	if (beacon > BEACON_MAX_US)
-		bl_yaml_refuse(y, m, "beacon_us", "beacon_us %u: at most %d", beacon,
-			       BEACON_MAX_US);
-	beacon = beacon ? beacon : BL_BEACON_US;
-	read_number(y, "dead_after_us", &dead);
-	if (dead && dead < 2 * beacon)
+	if (dead < 2 * beacon)
 		bl_yaml_refuse(y, m, "dead_after_us",
 			       "dead_after_us %u: at least two beacon intervals (%u us each)", dead,
 			       beacon);
-	cfg->dead_after_us = dead ? dead : cfg->dead_after_us;
-	read_number(y, "lag_max_us", &cfg->lag_max_us);
-	if (cfg->lag_max_us && cfg->lag_max_us < (dead ? dead : 10 * beacon))
+	if (cfg->lag_max_us && cfg->lag_max_us < dead)
 		bl_yaml_refuse(y, m, "lag_max_us", "lag_max_us %u: at least dead_after_us (%u)",
-			       cfg->lag_max_us, dead ? dead : 10 * beacon);
-	read_number(y, "commit_lag_max_ms", &cfg->commit_lag_max_ms);
-	if (cfg->commit_lag_max_ms && cfg->commit_lag_max_ms * 1000ULL < BL_LAG_MAX_US)
-		bl_yaml_refuse(y, m, "commit_lag_max_ms", "commit_lag_max_ms %u: at least %d",
-			       cfg->commit_lag_max_ms, BL_LAG_MAX_US / 1000);
-	read_number(y, "control_rate", &cfg->control_rate);
-	if (cfg->control_rate > 1000000000)
-		bl_yaml_refuse(y, m, "control_rate", "control_rate %u: at most 1000000000",
-			       cfg->control_rate);
-	bl_config_clock(y, cfg);
-	read_number(y, "clock_void_after_ms", &cfg->clock_void_after_ms);
-	if (bl_yaml_get(y, m, "clock_void_after_ms") && cfg->clock_void_after_ms &&
-	    cfg->clock_void_after_ms < VOID_MIN_MS)
-		bl_yaml_refuse(y, m, "clock_void_after_ms", "clock_void_after_ms %u: at least %d",
-			       cfg->clock_void_after_ms, VOID_MIN_MS);
-	if (bl_yaml_number(y, m, "caretaker_ms", INT32_MIN, INT32_MAX, &ms)) {
-		if (ms < 0 || ms > BL_CARETAKER_MAX_MS)
-			bl_yaml_refuse(y, m, "caretaker_ms", "caretaker_ms %lld: 0 to %d",
-				       (long long)ms, BL_CARETAKER_MAX_MS);
-		cfg->caretaker_ms = ms ? (int32_t)ms : -1;
-	}
-	read_limit(y, "send_limit_ms", BL_SEND_LIMIT_MIN_MS, BL_SEND_LIMIT_MAX_MS,
-		   &cfg->send_limit_ms);
-	read_limit(y, "user_endpoints", 1, BL_EPS_MAX, &cfg->user_endpoints);
-	read_limit(y, "user_ring_mib", 1, BL_EPS_MAX * (BL_RING_BYTES_MAX >> 20),
-		   &cfg->user_ring_mib);
-	read_number(y, "process_limit_ms", &cfg->process_limit_ms);
-	if (bl_yaml_get(y, m, "process_limit_ms") && cfg->process_limit_ms &&
-	    cfg->process_limit_ms < BL_PROCESS_LIMIT_MIN_MS)
-		bl_yaml_refuse(y, m, "process_limit_ms", "process_limit_ms %u: at least %d",
-			       cfg->process_limit_ms, BL_PROCESS_LIMIT_MIN_MS);
-}
-
-static void read_udp_ports(struct bl_yaml *y, struct bl_node_cfg *cfg)
-{
-	uint16_t base = bl_yaml_u16(y, y->root, "port_base"),
-		 count = bl_yaml_u16(y, y->root, "port_count");
-
-	if (count > BL_PORT_COUNT)
-		bl_yaml_refuse(y, y->root, "port_count", "port_count %u: at most %u", count,
-			       BL_PORT_COUNT);
-	if (base && base + (count ? count : BL_PORT_COUNT) > 65536)
-		bl_yaml_refuse(y, y->root, "port_base", "port_base %u: the range ends above 65535",
-			       base);
-	cfg->port_base = base ? base : cfg->port_base;
-	cfg->port_count = count ? count : cfg->port_count;
+			       cfg->lag_max_us, dead);
+	if (cfg->port_base &&
+	    cfg->port_base + (cfg->port_count ? cfg->port_count : BL_PORT_COUNT) > 65536)
+		bl_yaml_refuse(y, m, "port_base", "port_base %u: the range ends above 65535",
+			       cfg->port_base);
 }
 
 static void read_cpus(struct bl_yaml *y, struct bl_node_cfg *cfg)
@@ -335,7 +296,8 @@ static void read_port(struct bl_yaml *y, yaml_node_t *item, struct bl_node_cfg *
 	p->lanes = (uint8_t)lanes;
 	read_addresses(y, item, p);
 	read_chain(y, item, p->chain, sizeof(p->chain));
-	p->auth_off = bl_yaml_name(y, item, "auth", auth_names, 1) == BL_AUTH_OFF;
+	p->auth_off = bl_yaml_name(y, item, "auth", bl_setting(BL_S_AUTH_MODE)->names, 1) ==
+		      BL_AUTH_OFF;
 	for (k = 0; k < number; k++)
 		if (!strcmp(cfg->ports[k].ifname, p->ifname))
 			bl_yaml_refuse(y, item, "interface", "port %s is listed twice", p->ifname);
@@ -402,7 +364,7 @@ static void read_fdb(struct bl_yaml *y, struct bl_node_cfg *cfg)
 
 static void read_controllers(struct bl_yaml *y, struct bl_node_cfg *cfg)
 {
-	static const char *const keys[] = { "ca", "cert", "key", "unnamed", NULL };
+	static const unsigned int needed[] = { BL_S_TLS_CA, BL_S_TLS_CERT, BL_S_TLS_KEY };
 	struct bl_ctl_peers *c = &cfg->ctl;
 	yaml_node_t *tls = bl_yaml_get(y, y->root, "tls"), *list;
 	struct sockaddr_storage sa;
@@ -422,34 +384,31 @@ static void read_controllers(struct bl_yaml *y, struct bl_node_cfg *cfg)
 		snprintf(c->addr[k], sizeof(c->addr[k]), "%s", addr ? addr : "");
 	}
 	c->n = n ? n : c->n;
-	bl_yaml_keys(y, tls, keys);
-	for (k = 0; k < 3; k++)
-		bl_yaml_need(y, tls, keys[k]);
-	c->unnamed |= bl_yaml_truth(y, tls, "unnamed");
-	c->insecure |= bl_yaml_truth(y, y->root, "insecure");
-	bl_yaml_copy(y, tls, "ca", c->ca, sizeof(c->ca));
-	bl_yaml_copy(y, tls, "cert", c->cert, sizeof(c->cert));
-	bl_yaml_copy(y, tls, "key", c->key, sizeof(c->key));
+	for (k = 0; k < COUNT(needed); k++)
+		bl_yaml_need(y, tls, bl_setting(needed[k])->key);
 }
 
-static void read_auth(struct bl_yaml *y, struct bl_node_cfg *cfg)
+static void check_auth(struct bl_yaml *y, const struct bl_node_cfg *cfg)
 {
-	static const char *const keys[] = { "mode", "keys", NULL };
 	yaml_node_t *map = bl_yaml_get(y, y->root, "auth");
-	int mode;
 
 	if (!map)
 		return;
-	bl_yaml_keys(y, map, keys);
 	bl_yaml_need(y, map, "mode");
-	mode = bl_yaml_name(y, map, "mode", auth_names, COUNT(auth_names));
-	cfg->auth.mode = mode < 0 ? BL_AUTH_OFF : (enum bl_auth_mode)mode;
-	bl_yaml_copy(y, map, "keys", cfg->auth.keys, sizeof(cfg->auth.keys));
 	if (!y->rc && cfg->auth.mode != BL_AUTH_OFF && !bl_yaml_get(y, map, "keys"))
 		bl_yaml_refuse(y, y->root, "auth",
 			       "mode %s needs keys: the node's key file, which `barline auth "
 			       "issue` makes",
-			       auth_names[cfg->auth.mode]);
+			       bl_setting(BL_S_AUTH_MODE)->names[cfg->auth.mode]);
+}
+
+/* The program is named in a way that can be right. */
+static void check_chain(struct bl_yaml *y, const struct bl_node_cfg *cfg)
+{
+	struct bl_err why;
+
+	if (!y->rc && bl_yaml_get(y, y->root, "chain") && bl_chain_check(cfg->chain, &why))
+		bl_yaml_refuse(y, y->root, "chain", "%s", why.text);
 }
 
 /* What the operator puts up with. */
@@ -471,80 +430,33 @@ static void read_accept(struct bl_yaml *y, struct bl_node_cfg *cfg)
 
 static void read_node(struct bl_yaml *y, struct bl_node_cfg *cfg)
 {
-	static const char *const keys[] = { "role",
-					    "name",
-					    "interface",
-					    "mode",
-					    "node_id",
-					    "port_base",
-					    "port_count",
-					    "beacon_us",
-					    "dead_after_us",
-					    "lag_max_us",
-					    "commit_lag_max_ms",
-					    "control_rate",
-					    "clock_bound_us",
-					    "clock",
-					    "replace",
-					    "xdp",
-					    "chain",
-					    "accept",
-					    "one_queue",
-					    "user",
-					    "sandbox",
-					    "no_ahead",
-					    "clock_void_after_ms",
-					    "caretaker_ms",
-					    "process_limit_ms",
-					    "send_limit_ms",
-					    "user_endpoints",
-					    "user_ring_mib",
-					    "realtime",
-					    "forward",
-					    "thread_napi",
-					    "admission",
-					    "controllers",
-					    "tls",
-					    "insecure",
-					    "auth",
-					    "cpus",
-					    "ports",
-					    "fdb",
-					    NULL };
-	int mode, forward, realtime, xdp;
+	static const char *const sections[] = { NULL, "clock", "tls", "auth" };
+	const char *keys[KEYS_MAX];
+	unsigned int k;
 
-	bl_yaml_keys(y, y->root, keys);
+	for (k = 0; k < COUNT(sections); k++) {
+		list_keys(sections[k], keys);
+		bl_yaml_keys(y, sections[k] ? bl_yaml_get(y, y->root, sections[k]) : y->root, keys);
+	}
 	read_role(y, cfg);
-	mode = bl_yaml_name(y, y->root, "mode", mode_names, COUNT(mode_names));
-	xdp = bl_yaml_name(y, y->root, "xdp", xdp_names, COUNT(xdp_names));
-	forward = bl_yaml_name(y, y->root, "forward", forward_names, COUNT(forward_names));
-	realtime = bl_yaml_name(y, y->root, "realtime", realtime_names, COUNT(realtime_names));
-	check_role_keys(y, cfg, forward == BL_FWD_L2);
-	bl_yaml_copy(y, y->root, "name", cfg->name, sizeof(cfg->name));
-	bl_yaml_copy(y, y->root, "interface", cfg->ifname, sizeof(cfg->ifname));
-	cfg->mode = mode > 0 ? (enum bl_xdp_mode)mode : cfg->mode;
-	cfg->forward = forward == BL_FWD_L2 ? BL_FWD_L2 : cfg->forward;
-	cfg->realtime = realtime > 0 ? (enum bl_realtime)realtime : cfg->realtime;
-	read_number(y, "node_id", &cfg->node_id);
-	bl_yaml_copy(y, y->root, "user", cfg->user, sizeof(cfg->user));
-	if (bl_yaml_get(y, y->root, "sandbox"))
-		cfg->no_sandbox = !bl_yaml_truth(y, y->root, "sandbox");
-	cfg->replace |= bl_yaml_truth(y, y->root, "replace");
-	if (xdp >= 0)
-		cfg->dispatcher = xdp == 1;
-	read_chain(y, y->root, cfg->chain, sizeof(cfg->chain));
+	for (k = 0; k < BL_S_COUNT; k++)
+		if (bl_setting(k)->key && k != BL_S_ROLE)
+			read_setting(y, bl_setting(k), cfg);
+	check_roles(y, cfg);
+	if (cfg->role == BL_ROLE_SWITCH && !bl_yaml_get(y, y->root, "ports"))
+		bl_yaml_refuse(y, NULL, NULL, "a switch needs ports");
+	if (cfg->forward != BL_FWD_L2 && bl_yaml_get(y, y->root, "fdb"))
+		bl_yaml_refuse(y, y->root, "fdb", "fdb is used with \"forward: l2\" only");
+	bl_config_clock(y, cfg);
+	check_times(y, cfg);
+	check_chain(y, cfg);
 	read_accept(y, cfg);
-	cfg->one_queue |= bl_yaml_truth(y, y->root, "one_queue");
-	cfg->no_ahead |= bl_yaml_truth(y, y->root, "no_ahead");
-	cfg->thread_napi |= bl_yaml_truth(y, y->root, "thread_napi");
-	read_times(y, cfg);
-	read_udp_ports(y, cfg);
 	read_cpus(y, cfg);
 	read_ports(y, cfg);
 	read_fdb(y, cfg);
 	bl_config_admission(y, cfg);
 	read_controllers(y, cfg);
-	read_auth(y, cfg);
+	check_auth(y, cfg);
 }
 
 /*
@@ -562,15 +474,6 @@ int bl_config_load(struct bl_node_cfg *cfg, const char *path, struct bl_err *err
 	if (rc)
 		bl_config_free(cfg);
 	return rc;
-}
-
-int bl_config_xdp(const char *name)
-{
-	int k = COUNT(xdp_names);
-
-	while (--k >= 0 && strcmp(xdp_names[k], name))
-		;
-	return k;
 }
 
 void bl_config_free(struct bl_node_cfg *cfg)

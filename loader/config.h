@@ -14,10 +14,4 @@ struct bl_node_cfg;
 int bl_config_load(struct bl_node_cfg *cfg, const char *path, struct bl_err *err);
 void bl_config_free(struct bl_node_cfg *cfg);
 
-/**
- * bl_config_xdp - whether barline's program joins a dispatcher of libxdp or is the only one of its
- * interface: 1 for "dispatcher", 0 for "alone", -1 for other names.
- */
-int bl_config_xdp(const char *name);
-
 #endif

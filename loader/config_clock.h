@@ -6,11 +6,11 @@
 #include "base/yaml.h"
 #include "loader/node_cfg.h"
 
-/** bl_config_clock - reads "clock", if the file has it, and the older key "clock_bound_us". */
+/**
+ * bl_config_clock - reads the older key "clock_bound_us", and checks what "clock" says, which is
+ * read already.
+ */
 void bl_config_clock(struct bl_yaml *y, struct bl_node_cfg *cfg);
-
-/** bl_clock_source_parse - the source of the name @name, or 0: there is none. */
-uint32_t bl_clock_source_parse(const char *name);
 
 /** bl_clock_source_name - the name of the source @kind, or "none": there is no such source. */
 const char *bl_clock_source_name(uint32_t kind);

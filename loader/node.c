@@ -31,6 +31,7 @@
 #include "loader/admission/top_learn.h"
 #include "loader/auth.h"
 #include "loader/busy.h"
+#include "loader/config.h"
 #include "loader/defaults.h"
 #include "loader/hook_watch.h"
 #include "loader/host.h"
@@ -54,6 +55,7 @@
 #include "loader/order/limits.h"
 #include "loader/order/link_check.h"
 #include "loader/order/void.h"
+#include "loader/running.h"
 #include "loader/switch.h"
 #include "loader/switch_source.h"
 #include "proto/fastpass_file.h"
@@ -229,6 +231,7 @@ int bl_node_open(struct bl_node **out, struct bl_server *s, const struct bl_node
 		 struct bl_err *err)
 {
 	struct bl_node *n;
+	struct bl_err why;
 	int old, rc;
 
 	*out = NULL;
@@ -252,7 +255,9 @@ int bl_node_open(struct bl_node **out, struct bl_server *s, const struct bl_node
 	bl_libbpf_listen();
 	n->next = s->nodes;
 	s->nodes = n;
-	rc = bl_node_cfg_check(&n->cfg, err);
+	rc = bl_config_copy(&n->given, cfg, err);
+	if (!rc)
+		rc = bl_node_cfg_check(&n->cfg, err);
 	if (!rc && (bl_timens_shifts("monotonic") || bl_timens_shifts("boottime")))
 		rc = bl_fail(err, ENOTSUP, BL_TIMENS_SENTENCE, "CLOCK_MONOTONIC or CLOCK_BOOTTIME");
 	if (!rc)
@@ -278,6 +283,9 @@ int bl_node_open(struct bl_node **out, struct bl_server *s, const struct bl_node
 		rc = open_in_netns(n, cfg, err);
 		bl_netns_leave(old);
 	}
+	if (!rc && bl_running_write(n, &why))
+		bl_log(BL_LOG_WARN, "%s: `barline config` will not know the configuration: %s",
+		       n->meta.name, why.text);
 	if (rc)
 		bl_node_close(n);
 	else
@@ -288,6 +296,11 @@ int bl_node_open(struct bl_node **out, struct bl_server *s, const struct bl_node
 enum bl_xdp_mode bl_node_mode(const struct bl_node *n)
 {
 	return n->natt ? n->att[0].mode : n->cfg.mode;
+}
+
+const char *bl_node_name(const struct bl_node *n)
+{
+	return n->meta.name;
 }
 
 const char *bl_node_dir(const struct bl_node *n)
@@ -352,11 +365,13 @@ void bl_node_close(struct bl_node *n)
 	if (n->lock_fd >= 0 && access(n->dir, F_OK)) {
 		bl_keep_forget(n->cfg.role, n->netns_ino);
 		bl_pulse_forget(n->cfg.role, n->netns_ino);
+		bl_running_forget(n->cfg.role, n->netns_ino);
 	}
 	bl_node_unlock(n->cfg.role, n->netns_ino, n->lock_fd, access(n->dir, F_OK) != 0);
 	if (n->fp_file)
 		bl_fp_free(n->fp_file);
 	free(n->fp_file);
+	bl_config_free(&n->given);
 	free(n->att);
 	free(n);
 }
@@ -447,6 +462,7 @@ static int detach_in_netns(enum bl_role role, struct bl_err *err)
 			unlink(sock);
 		bl_keep_forget(role, ino);
 		bl_pulse_forget(role, ino);
+		bl_running_forget(role, ino);
 	}
 	/* The lock is held meanwhile, so a process that starts the host again waits, too. */
 	silence.tv_sec = (time_t)(silent_ns / 1000000000);

@@ -52,6 +52,9 @@ int bl_node_detach(enum bl_role role, const char *netns, struct bl_err *err);
 /** bl_node_mode - the XDP mode of the node's first interface, as the kernel has it. */
 enum bl_xdp_mode bl_node_mode(const struct bl_node *n);
 
+/** bl_node_name - the node's name. */
+const char *bl_node_name(const struct bl_node *n);
+
 /** bl_node_dir - the directory of the node's pins. */
 const char *bl_node_dir(const struct bl_node *n);
 

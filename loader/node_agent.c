@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/time.h"
 #include "core/wire_core.h"
+#include "loader/config_check.h"
 #include "loader/node_agent_priv.h"
 #include "loader/order/endpoint.h"
 #include "loader/order/events.h"
@@ -140,22 +141,6 @@ static int open_tls(struct bl_node_agent *a, const struct bl_ctl_peers *c, struc
 	return rc ? rc : bl_session_tls_expect(a->tls, BL_IDENT_NODE, a->node->meta.node_id, err);
 }
 
-/* Without TLS, whoever is on the way to a controller can pass for it. */
-static int check_insecure(const struct bl_ctl_peers *c, struct bl_err *err)
-{
-	unsigned int i;
-
-	for (i = 0; i < c->n && !c->insecure; i++)
-		if (!bl_session_is_local(c->addr[i]))
-			return bl_fail(err, EPERM,
-				       "the controller %s is on another machine, and anybody on "
-				       "the way could pass for it: give tls: { ca, cert, key } "
-				       "(`barline "
-				       "pki` makes the files), or say insecure: true or --insecure",
-				       c->addr[i]);
-	return 0;
-}
-
 int bl_node_agent_open(struct bl_node *n, struct bl_err *err)
 {
 	const struct bl_ctl_peers *c = &n->cfg.ctl;
@@ -175,7 +160,7 @@ int bl_node_agent_open(struct bl_node *n, struct bl_err *err)
 	if (*c->ca || *c->cert || *c->key)
 		rc = open_tls(a, c, err);
 	else
-		rc = check_insecure(c, err);
+		rc = bl_ctl_peers_check(c, err);
 	cfg.tls = a->tls;
 	if (!rc && c->n)
 		rc = bl_agent_new(&a->agent, n->srv->ev, &cfg, &bl_node_agent_ops, a, err);

@@ -54,9 +54,11 @@ enum bl_bl0_prog {
 struct bl_node {
 	struct bl_server *srv;
 	struct bl_node *next;   /* in srv->nodes */
-	struct bl_node_cfg cfg; /* without ports and fdb, which belong to the caller of open */
-	char dir[256];          /* of its pins */
-	uint64_t netns_ino;     /* inode number of its network namespace */
+	struct bl_node_cfg cfg; /* without ports and fdb */
+	/* The configuration in force as it was given, without defaults, with ports and fdb. */
+	struct bl_node_cfg given;
+	char dir[256];      /* of its pins */
+	uint64_t netns_ino; /* inode number of its network namespace */
 	int netns_fd;
 	int lock_fd; /* the node's lock (load/pin.h) */
 	bool fresh;  /* its pins were made by this process, not taken over */

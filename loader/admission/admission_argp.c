@@ -4,6 +4,7 @@
  * from the table in options.c. The input is a struct bl_admission_cfg.
  */
 #include <argp.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -158,9 +159,11 @@ static error_t parse(int key, char *arg, struct argp_state *st)
 
 	if (!a)
 		return ARGP_ERR_UNKNOWN;
-	if (key == ARGP_KEY_END && !a->on && any_given(a))
+	if (key == ARGP_KEY_END && !a->on && any_given(a)) {
 		argp_error(st, "these settings are of admission: add --admission none, pl2, "
 			       "fastpass or top");
+		return EINVAL; /* with ARGP_SILENT, argp_error() returns */
+	}
 	if (key == ARGP_KEY_END)
 		return 0;
 	o = key >= KEY_OPTION ? bl_option((unsigned int)key - KEY_OPTION) : NULL;

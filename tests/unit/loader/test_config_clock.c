@@ -123,18 +123,6 @@ static void clock__bad(void **state)
 	}
 }
 
-static void bl_clock_source_parse__names(void **state)
-{
-	(void)state;
-	assert_int_equal(bl_clock_source_parse("kernel"), BL_CLOCK_KERNEL);
-	assert_int_equal(bl_clock_source_parse("trust"), BL_CLOCK_TRUST);
-	assert_int_equal(bl_clock_source_parse("ptp4l"), BL_CLOCK_PTP4L);
-	assert_int_equal(bl_clock_source_parse("clockbound"), BL_CLOCK_CLOCKBOUND);
-	assert_int_equal(bl_clock_source_parse(""), 0);
-	assert_int_equal(bl_clock_source_parse("kernel "), 0);
-}
-
-/* Each source has a name, by which the file selects it and `show clock` shows it. */
 static void bl_clock_source_name__all(void **state)
 {
 	uint32_t kind, named = 0;
@@ -147,12 +135,10 @@ static void bl_clock_source_name__all(void **state)
 			assert_null(bl_clock_source(kind));
 			continue;
 		}
-		assert_int_equal(bl_clock_source_parse(name), kind);
 		named++;
 	}
 	assert_int_equal(named, 4);
 	assert_string_equal(bl_clock_source_name(BL_CLOCK_CLOCKBOUND), "clockbound");
-	assert_int_equal(bl_clock_source_parse("none"), 0);
 }
 
 int main(void)
@@ -161,7 +147,6 @@ int main(void)
 		cmocka_unit_test(clock__good),
 		cmocka_unit_test(clock__ptp4l),
 		cmocka_unit_test(clock__bad),
-		cmocka_unit_test(bl_clock_source_parse__names),
 		cmocka_unit_test(bl_clock_source_name__all),
 	};
 
