@@ -51,7 +51,7 @@ PKGS_BUILD := gcc make pkg-config clang-16 libbpf-dev libxdp-dev bpftool linux-l
 PKGS_RUN   := iproute2 ethtool procps gnuplot-nox
 PKGS_APPS  := iperf3 memcached
 PKGS_TEST  := etcd-server spin nftables libcmocka-dev clang-14 libclang-rt-14-dev clang-format-14 \
-	      libasan8 libubsan1 libtsan2 linuxptp groff-base $(PKGS_APPS)
+	      libasan8 libubsan1 libtsan2 linuxptp groff-base tshark $(PKGS_APPS)
 PKGS_BENCH := corosync libcpg-dev jq bsdextrautils $(PKGS_APPS)
 PKGS_DEB   := dpkg-dev debhelper libcmocka-dev lintian diffoscope-minimal devscripts mmdebstrap \
 	      autopkgtest
@@ -263,6 +263,7 @@ PART_SRC := $(BASE_SRC) $(call sources,proto) \
 	$(addprefix bench/fct/,fct_sizes.c fct_trace.c fct_coflow.c fct_fluid.c) \
 	bench/kill/kill_flow.c bench/rack/bench_check.c \
 	$(addprefix cli/setup/,command.c parse.c plan.c state.c yaml.c) cli/util/nic_text.c \
+	$(addprefix cli/capture/,follow.c pcapng.c) \
 	cli/health/judge.c cli/doctor/finding.c
 $(B)/san/parts.a: $(PART_SRC:%.c=$(B)/san/%.o) $(B)/proto/ctl.pb-c.o
 	@rm -f $@

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the programs of both roles share: counting and verdicts, the clock, and BL_SEEN(), which
- * keeps a checked variable in the register that the verifier saw. BPF side only.
+ * What the programs of both roles share: counting, the end of a program, and the clock. BPF side
+ * only.
  *
  * Example: a host program that appended a message to an endpoint's ring ends with
- * bl_done(BL_HC_INGRESS, BL_R_STORED). That adds 1 to this CPU's n[BL_HC_INGRESS] in the entry
+ * bl_done(ctx, BL_HC_INGRESS, BL_R_STORED). That adds 1 to this CPU's n[BL_HC_INGRESS] in the entry
  * BL_R_STORED of "counts", and returns XDP_DROP, because the frame ends here.
  *
  * Not here: the verdicts of tc programs (bpf/host/host.bpf.c, bpf/switch/guard.h).
@@ -13,14 +13,10 @@
 #define BARLINE_BPF_UTIL_H
 
 #include "bpf/role.h"
+#include "bpf/capture.h"
+#include "bpf/verdict.h"
 #include "core/clock_core.h"
 #include "maps/reasons_abi.h"
-
-/*
- * Makes the compiler use the register that was checked instead of a copy of it. The verifier (Linux
- * 6.1 above all) knows the range of the checked register only.
- */
-#define BL_SEEN(var) __asm__ volatile("" : "+r"(var))
 
 /*
  * 0: the node was started without admission, and nothing can turn it on but the next start. The
@@ -77,51 +73,25 @@ static __always_inline void bl_count_n(__u32 key, enum bl_reason r, __u32 n)
 	}
 }
 
-/* Returns the XDP verdict of reason @r. */
-static __always_inline int bl_xdp_action(enum bl_reason r)
-{
-	/*
-	 * The most frequent verdict of a busy switch is tested first. The reasons that redirect are
-	 * too far apart in their enum for a test against one 64-bit mask.
-	 */
-	if (__builtin_expect(r == BL_R_FORWARDED, 1))
-		return XDP_REDIRECT;
-	switch (r) {
-	case BL_R_NOT_OURS:
-	case BL_R_TO_KERNEL:
-	case BL_R_CHAINED:
-		return XDP_PASS;
-	case BL_R_RELAYED:
-	case BL_R_STEERED:
-	case BL_R_PASSED_ON:
-	case BL_R_TOKEN_PASSED:
-	case BL_R_PACED:
-	case BL_R_BEACON_PACED:
-	case BL_R_TO_APP:
-		return XDP_REDIRECT;
-	case BL_R_TOKEN_USED:
-	case BL_R_TOKEN_RESENT:
-	case BL_R_TOKEN_STOP:
-	case BL_R_PREPARED:
-	case BL_R_RECALLED:
-	case BL_R_LEFT:
-	case BL_R_COMMITTED:
-		return XDP_TX;
-	case BL_R_CLONE_SENT:
-		return XDP_PASS; /* In a device-map program XDP_PASS sends the frame. */
-	default:
-		return XDP_DROP; /* consumed, copied into a queue, or refused */
-	}
-}
-
 /**
- * bl_done - ends an XDP program: counts the one reason that the frame ended for, and returns the
- * verdict that belongs to it.
+ * bl_done - ends an XDP program: counts the one reason that the frame ended for, hands the frame to
+ * captures, and returns the verdict that belongs to it.
  * @key: as for bl_count().
  */
-static __always_inline int bl_done(__u32 key, enum bl_reason r)
+static __always_inline int bl_done(struct xdp_md *ctx, __u32 key, enum bl_reason r)
 {
 	bl_count(key, r);
+	if (BL_CAPTURING())
+		return bl_capture_xdp(ctx, key, r, BL_CAPTURE_IN);
+	return bl_xdp_action(r);
+}
+
+/** bl_done_out - bl_done() for a program whose frames leave the node. */
+static __always_inline int bl_done_out(struct xdp_md *ctx, __u32 key, enum bl_reason r)
+{
+	bl_count(key, r);
+	if (BL_CAPTURING())
+		return bl_capture_xdp(ctx, key, r, BL_CAPTURE_OUT);
 	return bl_xdp_action(r);
 }
 

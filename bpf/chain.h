@@ -36,10 +36,10 @@ static __always_inline int bl_done_or_chain(struct xdp_md *ctx, __u32 slot, __u3
 	const struct bl_hook *hook;
 
 	if (why != BL_R_NOT_OURS || !bl_chains)
-		return bl_done(key, why);
+		return bl_done(ctx, key, why);
 	hook = bpf_map_lookup_elem(&hooks, &slot);
 	if (!hook || !BL_READ_ONCE(hook->next_id))
-		return bl_done(key, why);
+		return bl_done(ctx, key, why);
 	bl_count(key, BL_R_CHAINED);
 	bpf_tail_call(ctx, &next_progs, slot);
 	return XDP_PASS; /* the entry was emptied at this moment */

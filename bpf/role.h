@@ -17,4 +17,10 @@
 #include "maps/switch_maps.h"
 #endif
 
+/*
+ * Makes the compiler use the register that was checked instead of a copy of it. The verifier (Linux
+ * 6.1 above all) knows the range of the checked register only.
+ */
+#define BL_SEEN(var) __asm__ volatile("" : "+r"(var))
+
 #endif

@@ -35,6 +35,8 @@ int cmd_show_nics(int argc, char **argv);
 int cmd_status(int argc, char **argv);
 int cmd_wait(int argc, char **argv);
 int cmd_watch(int argc, char **argv);
+int cmd_capture(int argc, char **argv);
+int cmd_trace(int argc, char **argv);
 int cmd_switch_up(int argc, char **argv);
 int cmd_host_up(int argc, char **argv);
 int cmd_switch_setup(int argc, char **argv);

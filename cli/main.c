@@ -62,6 +62,8 @@ static const struct cmd commands[] = {
 	{ "status", cmd_status, "whether each node is ready, in one line" },
 	{ "wait", cmd_wait, "wait until nodes are ready, or until they are gone" },
 	{ "watch", cmd_watch, "rates per port and reason, and the barrier's lag" },
+	{ "capture", cmd_capture, "frames of nodes, in and out, with the verdict; pcapng" },
+	{ "trace", cmd_trace, "where messages waited, and for whose barrier" },
 	{ "doctor", cmd_doctor, "check this machine and its nodes" },
 	{ "switch setup", cmd_switch_setup, "make this machine ready to be a switch" },
 	{ "switch up", cmd_switch_up, "run a switch in the foreground" },

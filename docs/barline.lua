@@ -182,7 +182,7 @@ local f = {
 	grt_refused = ProtoField.bool("barline.rsv.refused", "Refused", 8, nil, 0x04),
 	grt_copy = ProtoField.bool("barline.rsv.copy", "Copy for the receiver", 8, nil, 0x08),
 	grt_off = ProtoField.bool("barline.rsv.off", "The switch promises nothing", 8, nil, 0x10),
-	cookie = ProtoField.uint16("barline.rsv.cookie", "Cookie", base.HEX),
+	rsv_cookie = ProtoField.uint16("barline.rsv.cookie", "Cookie", base.HEX),
 }
 barline.fields = f
 
@@ -418,7 +418,7 @@ local function dissect_rsv(buf, tree)
 	sub:add(f.grt_refused, buf(18, 1))
 	sub:add(f.grt_copy, buf(18, 1))
 	sub:add(f.grt_off, buf(18, 1))
-	tree:add(f.cookie, buf(20, 2))
+	tree:add(f.rsv_cookie, buf(20, 2))
 	if buf(6, 4):uint() == 0 or flags > 31 then
 		tree:add_proto_expert_info(e.body)
 	end

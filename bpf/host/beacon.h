@@ -66,11 +66,11 @@ __attribute__((noinline)) int bl_host_beat(struct xdp_md *ctx, __u64 now)
 	    bpf_xdp_store_bytes(ctx, 0, b->frame, BL_BEACON_LEN) ||
 	    bpf_redirect_map(&hold_tx, BL_TX_APP, XDP_ABORTED) != XDP_REDIRECT) {
 		page->failed++;
-		return bl_done(BL_HC_PACE, BL_R_REDIRECT_FAILED);
+		return bl_done_out(ctx, BL_HC_PACE, BL_R_REDIRECT_FAILED);
 	}
 	b->psn++;
 	page->beacons++;
-	return bl_done(BL_HC_PACE, BL_R_BEACON_PACED);
+	return bl_done_out(ctx, BL_HC_PACE, BL_R_BEACON_PACED);
 }
 
 /*

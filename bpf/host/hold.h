@@ -204,7 +204,7 @@ static __always_inline int bl_host_send_frame(struct xdp_md *ctx, struct bl_host
 	if (sent && dest)
 		bl_fp_note_sent(t->cfg, dest, column);
 	bl_host_note_frame(slot, sent, at, t->now);
-	return bl_done(BL_HC_PACE, sent ? BL_R_PACED : BL_R_REDIRECT_FAILED);
+	return bl_done_out(ctx, BL_HC_PACE, sent ? BL_R_PACED : BL_R_REDIRECT_FAILED);
 }
 
 /*
@@ -249,7 +249,7 @@ static __always_inline int bl_host_pl2_turn(struct xdp_md *ctx, struct bl_host_t
 			t->page->emitted++;
 		else
 			t->page->failed++;
-		verdict = bl_done(BL_HC_PACE, sent ? BL_R_PACED : BL_R_REDIRECT_FAILED);
+		verdict = bl_done_out(ctx, BL_HC_PACE, sent ? BL_R_PACED : BL_R_REDIRECT_FAILED);
 	} else if (p.what == BL_DO_FRAME) {
 		verdict = bl_host_send_frame(ctx, t, p.entry, p.due_ns, p.early, 0, BL_FP_NO_PATH);
 		bl_pl2_sent(dest, t->cfg, t->now, &p);
@@ -283,7 +283,7 @@ static __always_inline int bl_host_fastpass_turn(struct xdp_md *ctx, struct bl_h
  * not: tokens have their own pace, and signals are few. @len: -1: building it failed. Returns the
  * verdict.
  */
-static __always_inline int bl_host_send_signal(struct bl_host_turn *t, int len)
+static __always_inline int bl_host_send_signal(struct xdp_md *ctx, struct bl_host_turn *t, int len)
 {
 	int sent = len > 0 && bpf_redirect_map(&hold_tx, BL_TX_NIC, XDP_ABORTED) == XDP_REDIRECT;
 
@@ -291,7 +291,7 @@ static __always_inline int bl_host_send_signal(struct bl_host_turn *t, int len)
 		t->page->emitted++;
 	else
 		t->page->failed++;
-	return bl_done(BL_HC_PACE, sent ? BL_R_PACED : BL_R_REDIRECT_FAILED);
+	return bl_done_out(ctx, BL_HC_PACE, sent ? BL_R_PACED : BL_R_REDIRECT_FAILED);
 }
 
 /* Sends one unscheduled frame of flow @n. Returns the verdict. */
@@ -418,7 +418,7 @@ static __always_inline int bl_host_top_turn(struct xdp_md *ctx, struct bl_host_t
 		verdict = bl_host_send_unscheduled(ctx, t, n);
 	} else if (d.what == BL_TOP_DO_SYNC || d.what == BL_TOP_DO_STOP ||
 		   d.what == BL_TOP_DO_END) {
-		verdict = bl_host_send_signal(t, bl_top_build_signal(ctx, n, &d));
+		verdict = bl_host_send_signal(ctx, t, bl_top_build_signal(ctx, n, &d));
 		if (d.what == BL_TOP_DO_END) {
 			bl_host_release_flow(n);
 			return verdict;
@@ -456,7 +456,7 @@ static __always_inline int bl_host_turn(struct xdp_md *ctx)
 	verdict = bl_host_beat(ctx, t.now);
 	len = verdict < 0 ? bl_top_slot(ctx, t.now) : 0;
 	if (len)
-		verdict = bl_host_send_signal(&t, len);
+		verdict = bl_host_send_signal(ctx, &t, len);
 	if (verdict < 0 && again <= t.now && t.due->free[0] <= t.now) {
 		bl_due_take(t.due, s.pick.index);
 		if (s.pick.index)

@@ -56,9 +56,11 @@
 /*
  * Ends a tc program: counts the reason and returns the verdict that belongs to it; see bl_done().
  */
-static __always_inline int tc_done(__u32 key, enum bl_reason r)
+static __always_inline int tc_done(struct __sk_buff *skb, __u32 key, enum bl_reason r)
 {
 	bl_count(key, r);
+	if (BL_CAPTURING())
+		bl_capture_skb(skb, key, r, key == BL_HC_CLONE ? BL_CAPTURE_IN : BL_CAPTURE_OUT);
 	switch (r) {
 	case BL_R_NOT_OURS:
 	case BL_R_SENT:
@@ -213,11 +215,11 @@ static __always_inline int on_nic_frame(struct xdp_md *ctx)
 	enum bl_reason why;
 
 	if (!lookup_host_maps(&r))
-		return bl_done(BL_HC_INGRESS, BL_R_NOT_OURS);
+		return bl_done(ctx, BL_HC_INGRESS, BL_R_NOT_OURS);
 	why = bl_parse_whole((void *)(long)ctx->data, (void *)(long)ctx->data_end,
 			     bl_frame_len(ctx), r.cfg->port_base, r.cfg->port_count, &r.f);
 	if (why == BL_R_NONE)
-		return bl_done(BL_HC_INGRESS, on_ordered_frame(ctx, &r));
+		return bl_done(ctx, BL_HC_INGRESS, on_ordered_frame(ctx, &r));
 	if (why == BL_R_NOT_OURS && bl_admits)
 		why = bl_deliver_to_app(ctx);
 	return bl_done_or_chain(ctx, 0, BL_HC_INGRESS, why);
@@ -474,7 +476,7 @@ int bl_host_egress(struct __sk_buff *skb)
 
 	if (why == BL_R_NONE)
 		why = on_egress_frame(skb, &r);
-	verdict = tc_done(BL_HC_EGRESS, why);
+	verdict = tc_done(skb, BL_HC_EGRESS, why);
 	/* The filter that picks the queue comes next. */
 	if (verdict == TC_ACT_OK && why != BL_R_NOT_OURS && r.cfg && r.cfg->steered)
 		return TC_ACT_UNSPEC;
@@ -535,7 +537,7 @@ int bl_host_local(struct __sk_buff *skb)
 			why = answer_local_frame(skb, &r, why);
 		}
 	}
-	return tc_done(BL_HC_LOCAL, why);
+	return tc_done(skb, BL_HC_LOCAL, why);
 }
 
 /* ---- admission ---- */
@@ -543,7 +545,7 @@ int bl_host_local(struct __sk_buff *skb)
 SEC("xdp")
 int bl_hold_xdp(struct xdp_md *ctx)
 {
-	return bl_done(BL_HC_HOLD, bl_hold_frame(ctx));
+	return bl_done_out(ctx, BL_HC_HOLD, bl_hold_frame(ctx));
 }
 
 SEC("xdp")
@@ -566,12 +568,12 @@ int bl_host_clone(struct __sk_buff *skb)
 
 	if (!cfg || !cfg->on || (void *)(eth + 1) > end || !(eth->h_dest[0] & 1) ||
 	    eth->h_proto == BL_BE16(BL_ETHERTYPE))
-		return tc_done(BL_HC_CLONE, BL_R_NOT_OURS);
+		return tc_done(skb, BL_HC_CLONE, BL_R_NOT_OURS);
 	if (bpf_clone_redirect(skb, cfg->app_ifindex, 0)) {
 		bl_count(BL_HC_CLONE, BL_R_REDIRECT_FAILED);
 		return TC_ACT_OK; /* the kernel gets the frame in any case */
 	}
-	return tc_done(BL_HC_CLONE, BL_R_TO_APP);
+	return tc_done(skb, BL_HC_CLONE, BL_R_TO_APP);
 }
 
 SEC("tc")

@@ -298,13 +298,15 @@ static __always_inline int bl_rsv_link(struct xdp_md *ctx, __u32 in, __u32 off, 
 	int res = bl_auth ? bl_auth_check(ctx, in, off, 0) : BL_R_NONE;
 
 	if (res != BL_R_NONE)
-		return bl_done(in, (enum bl_reason)res);
+		return bl_done(ctx, in, (enum bl_reason)res);
 	res = bl_rsv_frame(ctx, in, off, op, seq);
 	if (res & BL_RSV_QUEUES)
 		res = bl_rsv_answer(ctx, in, off, (__u32)res);
 	else if (res & BL_RSV_SENT)
 		bl_rsv_seal(ctx, in, off);
 	bl_count(in, res & (BL_RSV_SENT - 1));
+	if (BL_CAPTURING())
+		bl_capture_xdp(ctx, in, res & (BL_RSV_SENT - 1), BL_CAPTURE_IN);
 	return res & BL_RSV_SENT ? XDP_REDIRECT : XDP_DROP;
 }
 

@@ -343,6 +343,17 @@ static __always_inline enum bl_reason on_ordered_frame(struct xdp_md *ctx, struc
 	return on_data_frame(ctx, r, port, plain);
 }
 
+/* bl_done() for an ordered frame, whose output a capture is to know. */
+static __always_inline int ordered_done(struct xdp_md *ctx, const struct run *r, enum bl_reason why)
+{
+	bl_count(r->in, why);
+	if (BL_CAPTURING())
+		return bl_capture_xdp(ctx, r->in,
+				      why == BL_R_FORWARDED ? why | (r->out + 1) << 16 : why,
+				      BL_CAPTURE_IN);
+	return bl_xdp_action(why);
+}
+
 /*
  * Handles a frame that arrived on port @in; -1: on no port. Apart from the hook, for
  * bench/bench_switch.bpf.c. Returns the verdict.
@@ -355,7 +366,7 @@ static __always_inline int on_port_frame(struct xdp_md *ctx, int in)
 
 	r.cfg = bpf_map_lookup_elem(&sw_cfg, &zero);
 	if (in < 0 || !r.cfg)
-		return bl_done(BL_COUNTS_UNKNOWN, BL_R_NOT_OURS);
+		return bl_done(ctx, BL_COUNTS_UNKNOWN, BL_R_NOT_OURS);
 	r.in = (__u32)in;
 	/*
 	 * The same code twice: for frames that bl_parse_plain() accepts, the compiler knows
@@ -363,16 +374,16 @@ static __always_inline int on_port_frame(struct xdp_md *ctx, int in)
 	 */
 	if (bl_parse_plain((void *)(long)ctx->data, (void *)(long)ctx->data_end, r.cfg->port_base,
 			   r.cfg->port_count, &r.f))
-		return bl_done(r.in, on_ordered_frame(ctx, &r, 1, 0));
+		return ordered_done(ctx, &r, on_ordered_frame(ctx, &r, 1, 0));
 	why = bl_parse_whole((void *)(long)ctx->data, (void *)(long)ctx->data_end,
 			     bl_frame_len(ctx), r.cfg->port_base, r.cfg->port_count, &r.f);
 	if (why == BL_R_NONE && bl_op_link(r.f.opcode) && r.f.opcode != BL_OP_BEACON) {
 		why = (enum bl_reason)bl_source_link(ctx, r.in);
 		return why == BL_R_NONE ? bl_rsv_link(ctx, r.in, r.f.hdr_off, r.f.opcode, r.f.psn)
-					: bl_done(r.in, why);
+					: bl_done(ctx, r.in, why);
 	}
 	if (why == BL_R_NONE)
-		return bl_done(r.in, on_ordered_frame(ctx, &r, 0, 0));
+		return ordered_done(ctx, &r, on_ordered_frame(ctx, &r, 0, 0));
 	if (why == BL_R_NOT_OURS && bl_source_plain(ctx, r.in) != BL_R_NONE)
 		why = BL_R_SPOOFED;
 	if (why == BL_R_NOT_OURS && bl_admits && __builtin_expect(r.cfg->admission, 0))
@@ -401,14 +412,14 @@ int bl_switch_steered(struct xdp_md *ctx)
 
 	r.cfg = bpf_map_lookup_elem(&sw_cfg, &zero);
 	if (in < 0 || !r.cfg)
-		return bl_done(BL_COUNTS_UNKNOWN, BL_R_NOT_OURS);
+		return bl_done(ctx, BL_COUNTS_UNKNOWN, BL_R_NOT_OURS);
 	r.in = (__u32)in;
 	count_steered_frame(r.in);
 	why = bl_parse_whole((void *)(long)ctx->data, (void *)(long)ctx->data_end,
 			     bl_frame_len(ctx), r.cfg->port_base, r.cfg->port_count, &r.f);
 	if (why == BL_R_NONE)
-		why = on_ordered_frame(ctx, &r, 0, 1);
-	return bl_done(r.in, why);
+		return ordered_done(ctx, &r, on_ordered_frame(ctx, &r, 0, 1));
+	return bl_done(ctx, r.in, why);
 }
 
 /*
@@ -485,11 +496,11 @@ static __always_inline int on_output_frame(struct xdp_md *ctx, __u32 ifindex)
 	port = port_at(p);
 	carried = bpf_map_lookup_elem(&sw_carried, &p);
 	if (out < 0 || !port || !carried)
-		return bl_done(BL_COUNTS_UNKNOWN, BL_R_UNKNOWN_PORT);
+		return bl_done_out(ctx, BL_COUNTS_UNKNOWN, BL_R_UNKNOWN_PORT);
 	body = (void *)(h + 1);
 	relay = (void *)(body + 1);
 	if ((void *)(relay + 1) > end)
-		return bl_done(p, BL_R_SHORT);
+		return bl_done_out(ctx, p, BL_R_SHORT);
 	set = port->out_set & (BL_SETS_MAX - 1);
 	lane = BL_FLAGS_LANE(h->flags);
 	BL_SEEN(lane); /* Linux 6.1 must see the bound at the access */
@@ -498,14 +509,14 @@ static __always_inline int on_output_frame(struct xdp_md *ctx, __u32 ifindex)
 	mine = relay->set[set].barrier;
 	BL_SEEN(mine);
 	if ((void *)(mine + sizeof(relay->set[0])) > end)
-		return bl_done(p, BL_R_SHORT);
+		return bl_done_out(ctx, p, BL_R_SHORT);
 	b = bl_get48(mine);
 	if (!b)
-		return bl_done(p, BL_R_CLONE_STALE); /* no input of this set has joined */
+		return bl_done_out(ctx, p, BL_R_CLONE_STALE); /* no input of this set has joined */
 	if (last) {
 		b = bl_ext48(b, last);
 		if (b <= last && !(body->port >> set & 1))
-			return bl_done(p, BL_R_CLONE_STALE);
+			return bl_done_out(ctx, p, BL_R_CLONE_STALE);
 		b = bl_max64(b, last);
 	}
 	bl_barriers_copy(h->barrier, mine);
@@ -533,10 +544,10 @@ static __always_inline int on_output_frame(struct xdp_md *ctx, __u32 ifindex)
 		/* behind the data that it makes promises about */
 		why = bl_port_put(ctx, p, BL_CL_DATA);
 		if (why != BL_R_QUEUED)
-			return bl_done(p, why);
+			return bl_done_out(ctx, p, why);
 	}
 	sent->b = b;
-	return bl_done(p, why);
+	return bl_done_out(ctx, p, why);
 }
 
 SEC("xdp/devmap")

@@ -31,6 +31,7 @@
 #include "base/time.h"
 #include "loader/load/entry.h"
 #include "maps/auth_abi.h"
+#include "maps/capture_abi.h"
 #include "maps/failure_abi.h"
 #include "maps/fence_abi.h"
 #include "maps/hook_abi.h"
@@ -462,6 +463,7 @@ static const struct {
 	{ BL_MAP_META, BPF_MAP_TYPE_ARRAY },
 	{ BL_MAP_CLOCK, BPF_MAP_TYPE_ARRAY },
 	{ BL_MAP_COUNTS, BPF_MAP_TYPE_PERCPU_ARRAY },
+	{ BL_MAP_CAPTURE_OUT, BPF_MAP_TYPE_ARRAY_OF_MAPS },
 	{ BL_MAP_SW_CFG, BPF_MAP_TYPE_ARRAY },
 	{ BL_MAP_SW_IFIDX, BPF_MAP_TYPE_ARRAY },
 	{ BL_MAP_SW_PORTS, BPF_MAP_TYPE_ARRAY },
