@@ -262,9 +262,9 @@ PART_SRC := $(BASE_SRC) $(call sources,proto) \
 		sysfs.c tx_cpu.c) \
 	$(addprefix bench/fct/,fct_sizes.c fct_trace.c fct_coflow.c fct_fluid.c) \
 	bench/kill/kill_flow.c bench/rack/bench_check.c \
-	$(addprefix cli/setup/,command.c parse.c plan.c state.c yaml.c) cli/util/nic_text.c \
+	$(addprefix cli/setup/,command.c parse.c plan.c state.c yaml.c) \
 	$(addprefix cli/capture/,follow.c pcapng.c) \
-	cli/health/judge.c cli/doctor/finding.c
+	$(addprefix cli/,doctor/finding.c health/judge.c sysdump/redact.c util/nic_text.c)
 $(B)/san/parts.a: $(PART_SRC:%.c=$(B)/san/%.o) $(B)/proto/ctl.pb-c.o
 	@rm -f $@
 	ar rcs $@ $^

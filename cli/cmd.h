@@ -37,6 +37,7 @@ int cmd_wait(int argc, char **argv);
 int cmd_watch(int argc, char **argv);
 int cmd_capture(int argc, char **argv);
 int cmd_trace(int argc, char **argv);
+int cmd_sysdump(int argc, char **argv);
 int cmd_switch_up(int argc, char **argv);
 int cmd_host_up(int argc, char **argv);
 int cmd_switch_setup(int argc, char **argv);
@@ -74,6 +75,9 @@ int cmd_lab_exec(int argc, char **argv);
 int cmd_lab_down(int argc, char **argv);
 int cmd_lab_list(int argc, char **argv);
 int cmd_completion(int argc, char **argv);
+
+/** sysdump_commands - Sets the function from which `sysdump` knows what there is to show. */
+void sysdump_commands(void (*print_names)(FILE *f));
 
 /** completion_commands - Sets the function with which `completion` prints all command names. */
 void completion_commands(void (*print_names)(FILE *f));

@@ -64,6 +64,7 @@ static const struct cmd commands[] = {
 	{ "watch", cmd_watch, "rates per port and reason, and the barrier's lag" },
 	{ "capture", cmd_capture, "frames of nodes, in and out, with the verdict; pcapng" },
 	{ "trace", cmd_trace, "where messages waited, and for whose barrier" },
+	{ "sysdump", cmd_sysdump, "an archive with the state of this machine and its nodes" },
 	{ "doctor", cmd_doctor, "check this machine and its nodes" },
 	{ "switch setup", cmd_switch_setup, "make this machine ready to be a switch" },
 	{ "switch up", cmd_switch_up, "run a switch in the foreground" },
@@ -395,6 +396,7 @@ int main(int argc, char **argv)
 	if (argc == 3 && !strcmp(argv[1], "--caretaker"))
 		return bl_caretaker_main(argv[2]);
 	completion_commands(cmd_print_names);
+	sysdump_commands(cmd_print_names);
 	argp_err_exit_status = CLI_USAGE;
 	setrlimit(RLIMIT_MEMLOCK, &mem);
 	at = next_word(argc, argv, NULL);

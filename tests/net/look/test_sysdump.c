@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * `barline sysdump` on a host of a rack: the archive has the state of the nodes, what failed or
+ * took too long is noted, no secret is in it, and nothing is left behind.
+ */
+#include "tests/net/reliable/reliable.h"
+
+#include "tests/net/barline_run.h"
+
+#define SECRET "c0ffeec0ffeec0ffeec0ffeec0ffee42"
+#define PSK    "hunter2hunter2"
+
+static const char config[] = "node_id: 12\n"
+			     "auth: { keys: /etc/barline/h1.keys }\n"
+			     "psk: " PSK "\n"
+			     "x: -----BEGIN PRIVATE KEY-----\n"
+			     "MIIBshort\n"
+			     "-----END PRIVATE KEY-----\n"
+			     "y: " SECRET "\n"
+			     "last: line\n";
+
+static char barline[512], work[] = BL_RUN_DIR "/sysdump";
+
+static void write_in(const char *name, const char *text, unsigned int mode)
+{
+	char path[256];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", work, name);
+	f = fopen(path, "w");
+	CHECK(f && fputs(text, f) >= 0 && !fclose(f) && !chmod(path, mode), "%s: %s", path,
+	      strerror(errno));
+}
+
+/* Returns what a command prints, errors included; *@st is its status. */
+static char *output(int *st, const char *fmt, ...)
+{
+	char command[2048], *text = NULL, buf[4096];
+	size_t size, n;
+	va_list ap;
+	FILE *p, *m;
+
+	va_start(ap, fmt);
+	vsnprintf(command, sizeof(command), fmt, ap);
+	va_end(ap);
+	m = open_memstream(&text, &size);
+	p = popen(command, "r");
+	CHECK(m && p, "%s", strerror(errno));
+	while ((n = fread(buf, 1, sizeof(buf), p)) > 0)
+		fwrite(buf, 1, n, m);
+	fclose(m);
+	*st = pclose(p);
+	return text;
+}
+
+/* Returns the entry of the manifest for a file. */
+static json_t *item(json_t *manifest, const char *name)
+{
+	json_t *o;
+	size_t i;
+
+	json_array_foreach(json_object_get(manifest, "items"), i, o)
+	{
+		if (!strcmp(json_string_value(json_object_get(o, "name")), name))
+			return o;
+	}
+	FAIL("the manifest has no %s", name);
+}
+
+static json_t *load(const char *name)
+{
+	char path[512];
+	json_error_t e;
+	json_t *o;
+
+	snprintf(path, sizeof(path), "%s/out/%s", work, name);
+	o = json_load_file(path, 0, &e);
+	CHECK(o, "%s: %s", path, e.text);
+	return o;
+}
+
+RACK_TEST(sysdump__rack)
+{
+	json_t *manifest, *o;
+	char *text;
+	int home, st;
+
+	/* All files are in the case's own folder, which vanishes with it. */
+	CHECK(barline_path(barline, sizeof(barline)) && !mkdir(work, 0700) &&
+		      !mkdir(BL_RUN_DIR "/sysdump/tmp", 0700),
+	      "%s", strerror(errno));
+	rack.lab.spec.hosts = 2;
+	rack_open();
+	rack_settle();
+	write_in("h1.yaml", config, 0600);
+	write_in("h1.keys", SECRET "\n", 0600);
+	write_in("node.key.pem", "-----BEGIN PRIVATE KEY-----\nMIIBshort\n", 0600);
+	write_in("dmesg", "#!/bin/sh\nsleep 1000\n", 0755); /* hangs */
+	write_in("chronyc", "#!/bin/sh\nexit 7\n", 0755);   /* fails */
+	home = rack_away(rack_host(0));
+	text = output(&st,
+		      "PATH=%s:$PATH TMPDIR=%s/tmp %s sysdump -t 2 --config-dir %s "
+		      "-o %s/out.tar.gz 2>&1",
+		      work, work, barline, work, work);
+	rack_back(home);
+	CHECK(!st, "%#x: %s", st, text);
+	/* one line, no progress */
+	CHECK(strstr(text, "/out.tar.gz\n") && strchr(text, '\n')[1] == '\0', "it says \"%s\"",
+	      text);
+	CHECK(!rmdir(BL_RUN_DIR "/sysdump/tmp"), "its folder is still there");
+	free(output(&st, "mkdir %s/out && tar -C %s/out --strip-components 1 -xzf %s/out.tar.gz",
+		    work, work, work));
+	CHECK(!st, "tar: %#x", st);
+
+	manifest = load("manifest.json");
+	CHECK(json_integer_value(json_object_get(manifest, "schema")) == 1, "no schema");
+	CHECK(!json_integer_value(json_object_get(item(manifest, "show-nodes.json"), "status")),
+	      "show nodes failed");
+	o = load("show-nodes.json"); /* with -a: those of the whole rack */
+	CHECK(json_array_size(json_object_get(o, "nodes")) == 3, "%s", json_dumps(o, 0));
+	json_decref(load("show-barriers.json"));
+	json_decref(load("ip-link.json"));
+	o = item(manifest, "kernel-log.txt");
+	CHECK(strstr(json_string_value(json_object_get(o, "why")), "took too long"), "%s",
+	      json_dumps(o, 0));
+	o = item(manifest, "clock-chrony.txt");
+	CHECK(json_integer_value(json_object_get(o, "status")) == 7, "%s", json_dumps(o, 0));
+	CHECK(!json_integer_value(json_object_get(item(manifest, "nic-eth0/driver.txt"), "status")),
+	      "ethtool -i");
+
+	text = output(&st, "cat %s/out/config-h1.yaml", work);
+	CHECK(strstr(text, "node_id: 12\n") && strstr(text, "/etc/barline/h1.keys") &&
+		      strstr(text, "last: line\n"),
+	      "the configuration is %s", text);
+	text = output(&st,
+		      "grep -r -l -e " SECRET " -e " PSK " -e MIIBshort -e 'PRIVATE KEY' "
+		      "%s/out",
+		      work);
+	CHECK(!*text, "secrets are in %s", text);
+	text = output(&st, "find %s/out -name '*.pem' -o -name '*.keys'", work);
+	CHECK(!*text, "files of secrets: %s", text);
+	json_decref(manifest);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sysdump__rack),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
