@@ -20,6 +20,7 @@
 #include "cli/util/self.h"
 #include "lab/lab.h"
 #include "lab/lab_argp.h"
+#include "lab/lab_names.h"
 
 #define DEFAULT_NAME "lab"
 
@@ -93,9 +94,11 @@ int cmd_lab_up(int argc, char **argv)
 	if (!err && cli.json)
 		cli_json(json_pack("{s:s, s:s}", "lab", lab->spec.name, "state", "up"));
 	else if (!err)
-		printf("lab \"%s\" is up: %u hosts, h1 to h%u. Try: %s lab exec %s %s -- "
+		printf("lab \"%s\" is up: %u hosts, h1 to h%u%s%s%s. Try: %s lab exec %s %s -- "
 		       "barline show %s\n",
-		       lab->spec.name, lab->spec.hosts, lab->spec.hosts, self_name(),
+		       lab->spec.name, lab->spec.hosts, lab->spec.hosts,
+		       lab->named ? "; ip netns knows h1 as " : "",
+		       lab->named ? lab->spec.name : "", lab->named ? "-h1" : "", self_name(),
 		       lab->spec.name, lab->spec.controllers ? LAB_MGMT : "h1",
 		       lab->spec.controllers ? "controller" : "barriers");
 	free(lab);
@@ -150,7 +153,7 @@ int cmd_lab_exec(int argc, char **argv)
 						 "command, which finds this barline first in its "
 						 "PATH." };
 	const char *names[2] = { NULL, NULL }, *lab, *node;
-	char folder[4096];
+	char folder[4096], lab_name[32], node_name[16];
 	int split, pidfd, fd, err;
 	pid_t pid;
 
@@ -161,6 +164,10 @@ int cmd_lab_exec(int argc, char **argv)
 		return cli_usage("usage: barline lab exec [NAME] NODE -- COMMAND [ARGUMENT...]");
 	lab = names[1] ? names[0] : DEFAULT_NAME;
 	node = names[1] ? names[1] : names[0];
+	if (!names[1] && lab_names_find(names[0], lab_name, node_name, &pid)) {
+		lab = lab_name;
+		node = node_name;
+	}
 	fd = lab_find(lab, &pidfd, &pid);
 	if (fd < 0)
 		return 1;
@@ -201,6 +208,7 @@ int cmd_lab_down(int argc, char **argv)
 	if (poll(&p, 1, 30000) != 1)
 		return cli_fail("lab \"%s\" (pid %d) does not end", names[0], pid);
 	close(pidfd);
+	lab_names_remove(names[0], pid);
 	/* the name is free only when the server, too, has ended */
 	for (tries = 0; tries < 1000 && lab_there(names[0]); tries++)
 		nanosleep(&nap, NULL);

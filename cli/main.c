@@ -14,6 +14,7 @@
 #include "cli/cmd.h"
 #include "cli/util/args.h"
 #include "cli/util/out.h"
+#include "lab/lab_names.h"
 #include "loader/node.h"
 
 const char *argp_program_version = "barline " BARLINE_VERSION;
@@ -397,6 +398,7 @@ int main(int argc, char **argv)
 		return bl_caretaker_main(argv[2]);
 	completion_commands(cmd_print_names);
 	sysdump_commands(cmd_print_names);
+	cmd_enter_named = lab_names_enter;
 	argp_err_exit_status = CLI_USAGE;
 	setrlimit(RLIMIT_MEMLOCK, &mem);
 	at = next_word(argc, argv, NULL);

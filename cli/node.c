@@ -11,6 +11,7 @@
 #include "cli/util/args.h"
 #include "cli/util/out.h"
 #include "cli/util/read.h"
+#include "lab/lab_names.h"
 #include "loader/config.h"
 #include "loader/config_check.h"
 #include "loader/config_clock.h"
@@ -262,6 +263,7 @@ int cmd_clean(int argc, char **argv)
 	int n;
 
 	cmd_parse(&argp, argc, argv, &a);
+	lab_names_clean(a.dry, add_removed, what);
 	n = a.all ? bl_clean_all(a.force, a.dry, add_removed, what, &err)
 		  : bl_clean(a.dry, add_removed, what, &err);
 	if (n < 0) {

@@ -16,7 +16,8 @@
  *                 |-- driver     only `lab run`: runs the workload
  *                       |-- worker h1 ...
  *
- * Nothing in the file system outside of the lab names it. When the server ends for any reason,
+ * Nothing in the file system outside of the lab is part of it; `lab up` gives its namespaces names
+ * there (lab_names.h). When the server ends for any reason,
  * init ends with it (PR_SET_PDEATHSIG), and the kernel removes the pid namespace, the mounts, the
  * network namespaces, the links and the pinned maps. With `lab run` the server ends with the
  * front in the same way. With `lab up` the server stays and is found by the abstract socket
@@ -140,6 +141,7 @@ struct lab {
 	struct lab_node nodes[LAB_NODES_MAX];
 	struct bl_fp_file fp; /* configuration of Fastpass, valid if there are arbiters */
 	struct bl_fp_peer fp_peer[LAB_HOSTS_MAX]; /* storage of fp.peer */
+	bool named; /* its namespaces have names outside of the lab; set by lab_start() */
 };
 
 /* ---- lab_plan.c: nodes, links and addresses; changes nothing outside of @lab ---- */

@@ -127,16 +127,21 @@ void cmd_parse_words(const struct argp *argp, int argc, char **argv, unsigned in
 	usage_end();
 }
 
+int (*cmd_enter_named)(const char *netns);
+
 void cmd_parse(const struct argp *argp, int argc, char **argv, void *input)
 {
 	static bool entered; /* `host up` and `switch up` parse twice */
 	struct bl_err err;
-	int old;
+	int old, named;
 
 	cmd_parse_words(argp, argc, argv, 0, input);
 	if (!cli.netns || entered)
 		return;
-	if (bl_netns_enter(cli.netns, &old, &err))
+	named = cmd_enter_named ? cmd_enter_named(cli.netns) : -1;
+	if (named > 0)
+		exit(1);
+	if (named && bl_netns_enter(cli.netns, &old, &err))
 		exit(cli_fail("%s", err.text));
 	entered = true;
 }

@@ -22,6 +22,12 @@ extern const struct argp cmd_globals_argp;
 	}
 
 /**
+ * cmd_enter_named - Enters more than the network namespace if -n names one of those that need it,
+ * as those of labs; set by main.c. Returns 0; 1 after a message; -1: it is an ordinary namespace.
+ */
+extern int (*cmd_enter_named)(const char *netns);
+
+/**
  * cmd_parse - Parses the options of a command with argp_parse() and enters the namespace of -n.
  * Ends the process if one of the two fails.
  */
