@@ -264,7 +264,8 @@ PART_SRC := $(BASE_SRC) $(call sources,proto) \
 	bench/kill/kill_flow.c bench/rack/bench_check.c \
 	$(addprefix cli/setup/,command.c parse.c plan.c state.c yaml.c) \
 	$(addprefix cli/capture/,follow.c pcapng.c) \
-	$(addprefix cli/,doctor/finding.c health/judge.c sysdump/redact.c util/nic_text.c)
+	$(addprefix cli/health/,event_log.c judge.c) \
+	$(addprefix cli/,doctor/finding.c sysdump/redact.c util/nic_text.c util/status.c)
 $(B)/san/parts.a: $(PART_SRC:%.c=$(B)/san/%.o) $(B)/proto/ctl.pb-c.o
 	@rm -f $@
 	ar rcs $@ $^
@@ -289,6 +290,7 @@ WRAP_test_bus_clock := clock_gettime
 WRAP_test_ptp4l := adjtimex clock_gettime bl_log bl_phc_path bl_phc_open bl_phc_read bl_phc_close
 WRAP_test_clockbound := adjtimex
 WRAP_test_phc := ioctl et_stamps
+WRAP_test_status_ask := cli_fail bl_netns_ino
 WRAP_test_bench_check := cli_fail reason_name
 WRAP_test_options := bl_admission_defaults bl_admission_check bl_role_name bl_chain_check
 WRAP_test_config_clock := $(WRAP_test_options)

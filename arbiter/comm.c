@@ -19,6 +19,7 @@
 #include "arbiter/comm.h"
 #include "arbiter/comm_priv.h"
 #include "arbiter/peer.h"
+#include "base/event.h"
 #include "base/log.h"
 
 /* ---- opening ---- */
@@ -406,10 +407,13 @@ static void restart_sessions(struct bl_arb *a, bool rule)
 						       arb_sock_room(a->sock[p->via], &a->sent)));
 	}
 	a->ruled = rule;
-	bl_log(BL_LOG_INFO,
-	       rule ? "this arbiter (rank %u) is primary from now on, term %u"
-		    : "this arbiter (rank %u) is in standby, term %u",
-	       a->cfg.rank, a->wd.term);
+	bl_event(&(struct bl_event){ .kind = rule ? BL_EVENT_ARBITER_PRIMARY
+						  : BL_EVENT_ARBITER_STANDBY,
+				     .level = BL_LOG_INFO,
+				     .epoch = a->wd.term },
+		 rule ? "this arbiter (rank %u) is primary from now on, term %u"
+		      : "this arbiter (rank %u) is in standby, term %u",
+		 a->cfg.rank, a->wd.term);
 }
 
 static void watchdog_turn(struct bl_arb *a)

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 #include <systemd/sd-journal.h>
 #include "base/log.h"
@@ -43,9 +44,38 @@ static bool on_journal(void)
 	       st.st_dev == dev && st.st_ino == ino;
 }
 
-void bl_log(int level, const char *fmt, ...)
+static bool to_journal(void)
 {
 	static int journal = -1;
+
+	if (journal < 0)
+		journal = on_journal();
+	return journal;
+}
+
+bool bl_log_fields(int level, const struct bl_log_field *field, unsigned int n, const char *line)
+{
+	char text[BL_LOG_FIELDS][600], priority[16], message[1100];
+	struct iovec v[BL_LOG_FIELDS + 2];
+	int used = 0;
+	unsigned int k;
+
+	if (level > bl_log_level || !to_journal())
+		return false;
+	snprintf(priority, sizeof(priority), "PRIORITY=%d", level);
+	snprintf(message, sizeof(message), "MESSAGE=%s", line);
+	v[used++] = (struct iovec){ priority, strlen(priority) };
+	v[used++] = (struct iovec){ message, strlen(message) };
+	for (k = 0; k < n && k < BL_LOG_FIELDS; k++)
+		if (field[k].value && *field[k].value) {
+			snprintf(text[k], sizeof(text[k]), "%s=%s", field[k].name, field[k].value);
+			v[used++] = (struct iovec){ text[k], strlen(text[k]) };
+		}
+	return sd_journal_sendv(v, used) >= 0;
+}
+
+void bl_log(int level, const char *fmt, ...)
+{
 	char line[1024];
 	va_list ap;
 
@@ -54,9 +84,7 @@ void bl_log(int level, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
-	if (journal < 0)
-		journal = on_journal();
-	if (journal && sd_journal_print(level, "%s", line) >= 0)
+	if (to_journal() && sd_journal_print(level, "%s", line) >= 0)
 		return;
 	fprintf(stderr, "barline: %s%s\n",
 		level == BL_LOG_ERR    ? "error: "

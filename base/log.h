@@ -13,6 +13,8 @@
 #ifndef BARLINE_BASE_LOG_H
 #define BARLINE_BASE_LOG_H
 
+#include <stdbool.h>
+
 /** struct bl_err - what failed, on what, and the next step, in one sentence. */
 struct bl_err {
 	char text[512];
@@ -32,5 +34,18 @@ extern int bl_log_level;
 
 /** bl_log - Log one line at @level (BL_LOG_*); no newline at its end. */
 void bl_log(int level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/** struct bl_log_field - a field of a line in the journal; @value NULL or "": it is left out. */
+struct bl_log_field {
+	const char *name, *value;
+};
+
+#define BL_LOG_FIELDS 20
+/**
+ * bl_log_fields - Writes @line into the journal with @n fields (base/event.h), of which
+ * BL_LOG_FIELDS at most are used. Returns false if the log does not go to the journal, or @level is
+ * suppressed; then nothing was written.
+ */
+bool bl_log_fields(int level, const struct bl_log_field *field, unsigned int n, const char *line);
 
 #endif

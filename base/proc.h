@@ -24,7 +24,8 @@ int bl_read_line(int dir, const char *path, char *buf, size_t size);
  */
 int bl_proc_stat(pid_t pid, int field, uint64_t *v);
 
-/** bl_proc_state - State of a process as in /proc/PID/stat: 'R', 'S', 'T', ...; 0: there is none. */
+/** bl_proc_state - State of a process as in /proc/PID/stat, such as 'S' or 'T'; 0: there is none.
+ */
 char bl_proc_state(pid_t pid);
 
 /**

@@ -185,9 +185,10 @@ static json_t *ask_leader(const char *command)
 		cli_fail("no controller of this network namespace leads; see `barline show "
 			 "controller`");
 	else if (!found)
-		cli_fail("--rack goes by way of the controller that leads, and none runs in this "
-			 "network namespace. Without "
-			 "one: `barline admission set` on every node, switches first");
+		status_none("controller", "controller",
+			    "--rack goes by way of the controller that leads, and none runs in "
+			    "this network namespace. Without one: `barline admission set` on every "
+			    "node, switches first");
 	json_decref(all);
 	return found;
 }

@@ -228,8 +228,10 @@ int cmd_arbiter_show(int argc, char **argv)
 	all = status_ask_each("arbiter", NULL);
 	if (!json_array_size(all)) {
 		json_decref(all);
-		return cli_fail("no arbiter runs in this network namespace; `barline arbiter run "
-				"FILE` starts one");
+		return status_none("arbiter", "arbiter",
+				   "no arbiter runs in this network namespace; `barline arbiter "
+				   "run "
+				   "FILE` starts one");
 	}
 	if (cli.json) {
 		cli_json(json_pack("{s:o}", "arbiters", all));

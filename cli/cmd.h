@@ -34,6 +34,7 @@ int cmd_show_network(int argc, char **argv);
 int cmd_show_nics(int argc, char **argv);
 int cmd_status(int argc, char **argv);
 int cmd_wait(int argc, char **argv);
+int cmd_events(int argc, char **argv);
 int cmd_watch(int argc, char **argv);
 int cmd_capture(int argc, char **argv);
 int cmd_trace(int argc, char **argv);

@@ -6,7 +6,6 @@
  */
 #include <netinet/in.h> /* before anything that includes <linux/ipv6.h> */
 
-#include <glob.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +14,7 @@
 #include <systemd/sd-daemon.h>
 #include <time.h>
 
+#include "base/event.h"
 #include "base/status_socket.h"
 #include "cli/cmd.h"
 #include "cli/util/args.h"
@@ -123,6 +123,7 @@ int cmd_controller_run(int argc, char **argv)
 		printf("controller at %s, store in %s\n", cfg.listen,
 		       *cfg.sqlite ? cfg.sqlite : "etcd");
 	fflush(stdout);
+	bl_event_role("controller");
 	rc = bl_ctl_run(running, &err);
 	bl_ctl_free(running);
 	return rc ? cli_fail("%s", err.text) : 0;
@@ -134,24 +135,13 @@ int cmd_controller_run(int argc, char **argv)
 static json_t *ask_controllers(void)
 {
 	json_t *all = status_ask_each("controller", NULL);
-	char pattern[128];
-	glob_t doors;
 
 	if (json_array_size(all))
 		return all;
 	json_decref(all);
-	/* status_ask_each() removed the sockets of processes that do not exist */
-	snprintf(pattern, sizeof(pattern), BL_RUN_DIR BL_CTL_STATUS_GLOB,
-		 (unsigned long long)bl_netns_ino());
-	if (!glob(pattern, 0, NULL, &doors)) {
-		cli_fail("the controller of %s (the last number is its pid) does not answer; is it "
-			 "stopped?",
-			 doors.gl_pathv[0]);
-		globfree(&doors);
-		return NULL;
-	}
-	cli_fail("no controller runs in this network namespace; `barline controller run FILE` "
-		 "starts one");
+	status_none("controller", "controller",
+		    "no controller runs in this network namespace; `barline controller run FILE` "
+		    "starts one");
 	return NULL;
 }
 

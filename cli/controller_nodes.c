@@ -97,7 +97,7 @@ static int tell_leader(const char *command, char **why)
 		rc = cli_fail("no controller of this network namespace leads; run the command on "
 			      "the machine of the leader, which `barline show controller` names");
 	else if (rc == -2)
-		rc = cli_fail("%s", no_controller);
+		rc = status_none("controller", "controller", no_controller);
 	json_decref(all);
 	return rc;
 }
@@ -173,7 +173,7 @@ static uint32_t find_id(const char *name)
 	if (found)
 		cli_fail("%u nodes are called %s; give the id instead", found, name);
 	else if (none)
-		cli_fail("%s", no_controller);
+		status_none("controller", "controller", no_controller);
 	else
 		cli_fail("the controller knows no node %s; `barline show controller` lists them",
 			 name);

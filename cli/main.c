@@ -62,6 +62,7 @@ static const struct cmd commands[] = {
 	{ "show epochs", cmd_controller_epochs, "which controller led when" },
 	{ "status", cmd_status, "whether each node is ready, in one line" },
 	{ "wait", cmd_wait, "wait until nodes are ready, or until they are gone" },
+	{ "events", cmd_events, "what has happened to the nodes of this machine" },
 	{ "watch", cmd_watch, "rates per port and reason, and the barrier's lag" },
 	{ "capture", cmd_capture, "frames of nodes, in and out, with the verdict; pcapng" },
 	{ "trace", cmd_trace, "where messages waited, and for whose barrier" },

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/event.h"
 #include "base/time.h"
 #include "controller/admit.h"
 #include "controller/lead.h"
@@ -111,8 +112,9 @@ static void on_loaded(void *ctx, const struct bl_store_reply *r)
 	if (b.data)
 		bl_store_put_sure(c->store, c->elected, key, 0, b.data, b.len, on_epoch_saved, c);
 	free(b.data);
-	bl_log(BL_LOG_INFO, "controller: leads with epoch %" PRIu64 ": %u nodes, %u failures",
-	       c->elected, bl_recover_nodes(c->rec), bl_recover_failures(c->rec));
+	bl_event(BL_EVENT(CONTROLLER_LEADS, INFO, NULL, .epoch = c->elected),
+		 "controller: leads with epoch %" PRIu64 ": %u nodes, %u failures", c->elected,
+		 bl_recover_nodes(c->rec), bl_recover_failures(c->rec));
 	ctl_outputs_run(c);
 }
 
@@ -131,7 +133,8 @@ static void on_lost(void *ctx, const char *why)
 	struct bl_ctl *c = ctx;
 	struct peer *p, *next;
 
-	bl_log(BL_LOG_WARN, "controller: leads no more (epoch %" PRIu64 "): %s", c->elected, why);
+	bl_event(BL_EVENT(CONTROLLER_FOLLOWS, WARN, NULL, .epoch = c->elected, .reason = why),
+		 "controller: leads no more (epoch %" PRIu64 "): %s", c->elected, why);
 	snprintf(c->lost, sizeof(c->lost), "%s", why);
 	c->elected = 0;
 	c->loading = false;
@@ -158,10 +161,11 @@ static void on_trouble(void *ctx, const char *text)
 	struct bl_ctl *c = ctx;
 
 	if (text && !*c->trouble)
-		bl_log(BL_LOG_WARN, "controller: nothing can be decided: %s; traffic goes on",
-		       text);
+		bl_event(BL_EVENT(CONTROLLER_BLOCKED, WARN, NULL, .reason = text),
+			 "controller: nothing can be decided: %s; traffic goes on", text);
 	else if (!text)
-		bl_log(BL_LOG_INFO, "controller: the store accepts writes again");
+		bl_event(BL_EVENT(CONTROLLER_UNBLOCKED, INFO, NULL), "controller: the store "
+								     "accepts writes again");
 	snprintf(c->trouble, sizeof(c->trouble), "%s", text ? text : "");
 }
 

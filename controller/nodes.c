@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/event.h"
 #include "base/time.h"
 #include "controller/message.h"
 #include "controller/nodes.h"
@@ -137,10 +138,10 @@ void ctl_stranger(struct peer *p, uint32_t id, const char *name)
 	s->unsaid++;
 	if (s->logged_ns && now < s->logged_ns + LOG_NS)
 		return;
-	bl_log(BL_LOG_WARN,
-	       "controller: node %" PRIu32 " (%s) at %s is not admitted (%u such since the last "
-	       "line); `barline controller admit %s --id %" PRIu32 "` admits it",
-	       id, v.name, v.addr, s->unsaid, *v.name ? v.name : "NAME", id);
+	bl_event(BL_EVENT(NODE_REFUSED, WARN, NULL, .peer = id),
+		 "controller: node %" PRIu32 " (%s) at %s is not admitted (%u such since the last "
+		 "line); `barline controller admit %s --id %" PRIu32 "` admits it",
+		 id, v.name, v.addr, s->unsaid, *v.name ? v.name : "NAME", id);
 	s->logged_ns = now;
 	s->unsaid = 0;
 }

@@ -693,8 +693,12 @@ int lab_find(const char *name, int *pidfd, pid_t *pid)
 	socklen_t len = lab_address(name, &sa);
 	struct ucred cred;
 	socklen_t cl = sizeof(cred);
+	const struct timeval most = { .tv_sec = 3 };
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
+	/* connect() would wait for a process that is stopped and has a full queue */
+	if (fd >= 0)
+		setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof(most));
 	if (fd < 0 || connect(fd, (struct sockaddr *)&sa, len)) {
 		cli_fail("no lab named \"%s\" in this network namespace; `barline lab list` shows "
 			 "the labs that are up",

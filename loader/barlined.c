@@ -19,6 +19,7 @@
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
+#include "base/event.h"
 #include "base/log.h"
 #include "base/netns_keep.h"
 #include "base/privileges.h"
@@ -366,11 +367,19 @@ int main(int argc, char **argv)
 	sd_notifyf(0, "READY=1\nSTATUS=%s %s: %u interfaces, %s XDP, pins in %s",
 		   bl_role_name(role), n->meta.name, n->natt,
 		   bl_node_mode(n) == BL_XDP_GENERIC ? "generic" : "native", n->dir);
-	bl_log(BL_LOG_INFO, "%s %s %s: %s XDP, pins in %s", bl_role_name(role), n->meta.name,
-	       n->fresh ? "started" : "taken over",
-	       bl_node_mode(n) == BL_XDP_GENERIC ? "generic" : "native", n->dir);
+	bl_event(&(struct bl_event){ .kind = n->fresh ? BL_EVENT_DAEMON_STARTED
+						      : BL_EVENT_DAEMON_TAKEN_OVER,
+				     .level = BL_LOG_INFO,
+				     .node = n->meta.name,
+				     .pid = (uint64_t)getpid() },
+		 "%s %s %s: %s XDP, pins in %s", bl_role_name(role), n->meta.name,
+		 n->fresh ? "started" : "taken over",
+		 bl_node_mode(n) == BL_XDP_GENERIC ? "generic" : "native", n->dir);
 	rc = bl_server_run(s, &err);
 	sd_notify(0, "STOPPING=1");
+	bl_event(BL_EVENT(DAEMON_STOPPED, INFO, n->meta.name, .pid = (uint64_t)getpid(),
+			  .reason = rc ? err.text : "signal"),
+		 "%s: the daemon stops", n->meta.name);
 	snprintf(dir, sizeof(dir), "%s", n->dir);
 	if (!rc && !a.in.detach && bl_node_hand_over(n, &err))
 		bl_log(BL_LOG_WARN, "no caretaker stands in for the daemon: %s", err.text);

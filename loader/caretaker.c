@@ -42,12 +42,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/event.h"
 #include "base/log.h"
 #include "base/sandbox.h"
 #include "loader/load/attach.h"
 #include "loader/load/pin.h"
 #include "loader/loop.h"
 #include "loader/node_agent.h"
+#include "loader/node_events.h"
 #include "loader/node_priv.h"
 #include "loader/order/beacon.h"
 #include "loader/order/clock.h"
@@ -205,8 +207,9 @@ int bl_node_hand_over(struct bl_node *n, struct bl_err *err)
 	close(n->keep_fd);
 	n->keep_fd = -1;
 	bl_pulse_close(n, true);
-	bl_log(BL_LOG_INFO, "%s: the caretaker (process %d) stands in for %d ms at most",
-	       n->meta.name, pid, n->cfg.caretaker_ms);
+	bl_event(BL_EVENT(CARETAKER_BEGUN, INFO, n->meta.name, .pid = (uint64_t)pid),
+		 "%s: the caretaker (process %d) stands in for %d ms at most", n->meta.name, pid,
+		 n->cfg.caretaker_ms);
 	return 0;
 }
 
@@ -364,6 +367,7 @@ static int stand_in(struct caretaker *c, struct bl_err *err)
 	n->att = (struct bl_attached *)&s->nic;
 	n->natt = 1;
 	memcpy(n->dir, s->dir, sizeof(n->dir));
+	bl_node_events_open(n);
 	if (fstat(n->keep_fd, &c->lock))
 		return bl_fail(err, errno, "it has no lock: %s", strerror(errno));
 	rc = bl_beacon_start(c->s, err);
@@ -432,8 +436,11 @@ int bl_caretaker_main(const char *number)
 	if (rc)
 		bl_log(BL_LOG_ERR, "%s: caretaker: %s", c->state.meta.name, err.text);
 	else
-		bl_log(BL_LOG_INFO, "%s: the caretaker ends: %s", c->state.meta.name,
-		       c->why ? c->why : "it got a signal");
+		bl_event(BL_EVENT(CARETAKER_ENDED, INFO, c->state.meta.name,
+				  .pid = (uint64_t)getpid(),
+				  .reason = c->why ? c->why : "it got a signal"),
+			 "%s: the caretaker ends: %s", c->state.meta.name,
+			 c->why ? c->why : "it got a signal");
 	if (c->s)
 		close_caretaker(c);
 	return rc ? 1 : 0;

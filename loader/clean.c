@@ -19,6 +19,7 @@
 #include "loader/load/pin.h"
 #include "loader/nic.h"
 #include "loader/node.h"
+#include "loader/node_events.h"
 #include "loader/order/keep.h"
 #include "loader/pulse.h"
 #include "loader/running.h"
@@ -115,6 +116,7 @@ int bl_clean(bool dry_run, void (*tell)(const char *what, void *ctx), void *ctx,
 			if (!bl_keep_end(v[i].role, v[i].netns_ino, NULL)) {
 				bl_keep_forget(v[i].role, v[i].netns_ino);
 				bl_pulse_forget(v[i].role, v[i].netns_ino);
+				bl_node_events_forget(v[i].role, v[i].netns_ino);
 			}
 			bl_running_forget(v[i].role, v[i].netns_ino);
 		}

@@ -37,6 +37,7 @@
 #include <bpf/bpf.h>
 #include <linux/bpf.h>
 
+#include "base/event.h"
 #include "base/time.h"
 #include "core/quota_core.h"
 #include "loader/load/attach.h"
@@ -140,28 +141,32 @@ static void repair(struct bl_node *n, const struct place *p, enum bl_hook_side s
 
 	if (!bl_quota_take(&h->paid_ns, now, REPAIR_NS, REPAIR_BURST * REPAIR_NS)) {
 		if (new)
-			bl_log(BL_LOG_ERR,
-			       "%s: the %s program of %s is removed again and again (%llu times so "
-			       "far); barline attaches it once per minute from now on, and nothing "
-			       "ordered passes there meanwhile; find out what removes it",
-			       n->meta.name, side_name(s), a->iface.name,
-			       (unsigned long long)h->removed);
+			bl_event(BL_EVENT(HOOK_LOST, ERR, n->meta.name, .iface = a->iface.name,
+					  .reason = "removed"),
+				 "%s: the %s program of %s is removed again and again (%llu times "
+				 "so "
+				 "far); barline attaches it once per minute from now on, and "
+				 "nothing "
+				 "ordered passes there meanwhile; find out what removes it",
+				 n->meta.name, side_name(s), a->iface.name,
+				 (unsigned long long)h->removed);
 		return;
 	}
 	if (attach(n, p, s, &why)) {
 		if (new)
-			bl_log(BL_LOG_ERR,
-			       "%s: somebody has removed the %s program of %s, and it cannot be "
-			       "attached again: %s",
-			       n->meta.name, side_name(s), a->iface.name, why.text);
+			bl_event(BL_EVENT(HOOK_LOST, ERR, n->meta.name, .iface = a->iface.name,
+					  .reason = "removed"),
+				 "%s: somebody has removed the %s program of %s, and it cannot be "
+				 "attached again: %s",
+				 n->meta.name, side_name(s), a->iface.name, why.text);
 		return;
 	}
 	h->repaired++;
 	h->state = BL_HOOK_OURS;
 	h->since_ns = now;
-	bl_log(BL_LOG_WARN,
-	       "%s: somebody has removed the %s program of %s; barline has attached it again",
-	       n->meta.name, side_name(s), a->iface.name);
+	bl_event(BL_EVENT(HOOK_BACK, WARN, n->meta.name, .iface = a->iface.name),
+		 "%s: somebody has removed the %s program of %s; barline has attached it again",
+		 n->meta.name, side_name(s), a->iface.name);
 }
 
 static void say(const struct bl_node *n, const struct bl_attached *a, enum bl_hook_side s,
@@ -170,11 +175,12 @@ static void say(const struct bl_node *n, const struct bl_attached *a, enum bl_ho
 	const char *node = n->meta.name, *name = a->iface.name;
 
 	if (h->state == BL_HOOK_OTHERS)
-		bl_log(BL_LOG_ERR,
-		       "%s: another program (id %u) is in the place of barline's %s program on "
-		       "%s, and barline does not replace it: nothing ordered passes there; detach "
-		       "it, and barline attaches its own again",
-		       node, h->other_id, side_name(s), name);
+		bl_event(BL_EVENT(HOOK_LOST, ERR, node, .iface = name, .reason = "replaced"),
+			 "%s: another program (id %u) is in the place of barline's %s program on "
+			 "%s, and barline does not replace it: nothing ordered passes there; "
+			 "detach "
+			 "it, and barline attaches its own again",
+			 node, h->other_id, side_name(s), name);
 	else if (h->state == BL_HOOK_BEHIND)
 		bl_log(BL_LOG_WARN,
 		       "%s: another program (id %u) runs before barline's at the %s of %s; unless "
@@ -188,8 +194,9 @@ static void say(const struct bl_node *n, const struct bl_attached *a, enum bl_ho
 		       "not asked, and messages may be late",
 		       node, h->other_id, name);
 	else if (h->state == BL_HOOK_OURS && before != BL_HOOK_UNKNOWN)
-		bl_log(BL_LOG_INFO, "%s: the %s program of %s is in its place again", node,
-		       side_name(s), name);
+		bl_event(BL_EVENT(HOOK_BACK, INFO, node, .iface = name),
+			 "%s: the %s program of %s is in its place again", node, side_name(s),
+			 name);
 }
 
 static void check_side(struct bl_node *n, const struct place *p, enum bl_hook_side s,

@@ -39,6 +39,7 @@
 #include <linux/rtnetlink.h>
 
 #include "base/iface.h"
+#include "base/event.h"
 #include "base/log.h"
 #include "base/netns.h"
 #include "loader/admission/bl0.h"
@@ -295,17 +296,19 @@ static void attach_new_iface(struct bl_node *n, struct bl_attached *a, const str
 	}
 	*a->refusal = 0;
 	pin_napi_threads(n, a);
-	bl_log(BL_LOG_INFO, "%s: %s is there again, and attached (index %d)", n->meta.name,
-	       now->name, now->ifindex);
+	bl_event(BL_EVENT(INTERFACE_BACK, INFO, n->meta.name, .iface = now->name),
+		 "%s: %s is there again, and attached (index %d)", n->meta.name, now->name,
+		 now->ifindex);
 }
 
 static void mark_gone(struct bl_node *n, struct bl_attached *a)
 {
 	if (!a->gone)
-		bl_log(BL_LOG_WARN,
-		       "%s: %s is gone: nothing comes or leaves there until there is an interface "
-		       "of that name again",
-		       n->meta.name, a->iface.name);
+		bl_event(BL_EVENT(INTERFACE_GONE, WARN, n->meta.name, .iface = a->iface.name),
+			 "%s: %s is gone: nothing comes or leaves there until there is an "
+			 "interface "
+			 "of that name again",
+			 n->meta.name, a->iface.name);
 	a->gone = true;
 	a->iface.up = false;
 	a->home_cpu = -1;
@@ -378,10 +381,13 @@ static void check_kind(struct bl_node *n, struct bl_attached *a, const struct bl
 	if (rc && rc != -EPERM && !unfit)
 		return; /* it cannot be read: it is changing */
 	if (unfit && !a->unfit)
-		bl_log(BL_LOG_ERR, "%s: ordered messages do not pass %s from now on: %s",
-		       n->meta.name, now->name, why.text);
+		bl_event(BL_EVENT(INTERFACE_UNFIT, ERR, n->meta.name, .iface = now->name,
+				  .reason = why.text),
+			 "%s: ordered messages do not pass %s from now on: %s", n->meta.name,
+			 now->name, why.text);
 	else if (!unfit && a->unfit)
-		bl_log(BL_LOG_INFO, "%s: ordered messages pass %s again", n->meta.name, now->name);
+		bl_event(BL_EVENT(INTERFACE_FIT, INFO, n->meta.name, .iface = now->name),
+			 "%s: ordered messages pass %s again", n->meta.name, now->name);
 	a->unfit = unfit;
 }
 

@@ -10,6 +10,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/event.h"
 #include "base/log.h"
 #include "loader/auth.h"
 #include "loader/node_priv.h"
@@ -48,8 +49,8 @@ static int on_hangup(sd_event_source *src, const struct signalfd_siginfo *si, vo
 			bl_log(BL_LOG_ERR, "%s: %s; the keys of its links stay as they were",
 			       n->meta.name, err.text);
 		else
-			bl_log(BL_LOG_INFO, "%s: the keys of its links were read again",
-			       n->meta.name);
+			bl_event(BL_EVENT(RELOADED, INFO, n->meta.name, .reason = "keys"),
+				 "%s: the keys of its links were read again", n->meta.name);
 	}
 	bl_log(BL_LOG_INFO,
 	       "SIGHUP: %sthe configuration is read only at the start; a restart applies it "

@@ -19,6 +19,7 @@
 #include <linux/pkt_sched.h>
 
 #include "base/ethtool.h"
+#include "base/event.h"
 #include "base/log.h"
 #include "base/netns.h"
 #include "base/nl_qdisc.h"
@@ -391,20 +392,22 @@ static void check_iface(struct bl_node *n, const struct bl_attached *a, bool ret
 		nic.repaired++;
 	save(&nic, &s);
 	if (rc)
-		bl_log(BL_LOG_ERR,
-		       "%s: %s is no FIFO for ordered frames any more, and messages may be late: "
-		       "%s",
-		       n->meta.name, a->iface.name, why.text);
+		bl_event(BL_EVENT(QUEUES_BROKEN, ERR, n->meta.name, .iface = a->iface.name,
+				  .reason = why.text),
+			 "%s: %s is no FIFO for ordered frames any more, and messages may be late: "
+			 "%s",
+			 n->meta.name, a->iface.name, why.text);
 	else if (nic.tx == BL_NIC_BROKEN || nic.rx == BL_NIC_BROKEN)
 		return; /* accepted, and in the log */
 	else if (cured)
-		bl_log(BL_LOG_INFO, "%s: %s is a FIFO for ordered frames now", n->meta.name,
-		       a->iface.name);
+		bl_event(BL_EVENT(QUEUES_MADE, INFO, n->meta.name, .iface = a->iface.name),
+			 "%s: %s is a FIFO for ordered frames now", n->meta.name, a->iface.name);
 	else if (!first)
-		bl_log(BL_LOG_WARN,
-		       "%s: somebody has changed the queues or offloads of %s; barline has made it "
-		       "a FIFO again",
-		       n->meta.name, a->iface.name);
+		bl_event(BL_EVENT(QUEUES_MADE, WARN, n->meta.name, .iface = a->iface.name),
+			 "%s: somebody has changed the queues or offloads of %s; barline has made "
+			 "it "
+			 "a FIFO again",
+			 n->meta.name, a->iface.name);
 	else
 		say_made(a, &nic);
 }

@@ -44,6 +44,7 @@
 #include "loader/loop.h"
 #include "loader/nic.h"
 #include "loader/node_agent.h"
+#include "loader/node_events.h"
 #include "loader/node_priv.h"
 #include "loader/pulse.h"
 #include "loader/order/beacon.h"
@@ -169,6 +170,8 @@ static int open_in_netns(struct bl_node *n, const struct bl_node_cfg *cfg, struc
 	if (n->lock_fd < 0)
 		return n->lock_fd;
 	rc = open_directory(n, err);
+	if (!rc)
+		bl_node_events_open(n);
 	if (!rc && !n->fresh)
 		rc = bl_dispatcher_check(n->dir, cfg->dispatcher, err);
 	if (!rc)
@@ -350,6 +353,7 @@ void bl_node_close(struct bl_node *n)
 	bl_auth_close(n);
 	bl_clock_close(&n->clock);
 	bl_keep_close(n);
+	bl_node_events_close(n);
 	for (at = &n->srv->nodes; *at; at = &(*at)->next) {
 		if (*at == n) {
 			*at = n->next;
@@ -366,6 +370,7 @@ void bl_node_close(struct bl_node *n)
 		bl_keep_forget(n->cfg.role, n->netns_ino);
 		bl_pulse_forget(n->cfg.role, n->netns_ino);
 		bl_running_forget(n->cfg.role, n->netns_ino);
+		bl_node_events_forget(n->cfg.role, n->netns_ino);
 	}
 	bl_node_unlock(n->cfg.role, n->netns_ino, n->lock_fd, access(n->dir, F_OK) != 0);
 	if (n->fp_file)
@@ -463,6 +468,7 @@ static int detach_in_netns(enum bl_role role, struct bl_err *err)
 		bl_keep_forget(role, ino);
 		bl_pulse_forget(role, ino);
 		bl_running_forget(role, ino);
+		bl_node_events_forget(role, ino);
 	}
 	/* The lock is held meanwhile, so a process that starts the host again waits, too. */
 	silence.tv_sec = (time_t)(silent_ns / 1000000000);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/event.h"
 #include "base/log.h"
 #include "base/netns.h"
 #include "base/time.h"
@@ -18,6 +19,7 @@
 #include "loader/admission/admission_set.h"
 #include "loader/load/pin.h"
 #include "loader/node_agent_priv.h"
+#include "loader/node_events.h"
 #include "loader/order/endpoint.h"
 #include "loader/order/endpoint_left.h"
 #include "loader/order/endpoint_pages.h"
@@ -56,6 +58,11 @@ static int on_freeze(void *ctx, uint32_t port, struct bl_agent_port *p)
 		return rc;
 	bl_agent_watch_sample(&a->watch, &v);
 	*p = bl_node_agent_port(&v);
+	bl_event(BL_EVENT(INPUT_FROZEN, WARN, a->node->meta.name,
+			  .iface = bl_node_port_name(a->node, port), .peer = v.neighbour,
+			  .epoch = a->epoch),
+		 "%s: the controller has frozen the input on %s (node %u)", a->node->meta.name,
+		 bl_node_port_name(a->node, port), v.neighbour);
 	bl_node_agent_schedule(a, SAMPLE_BUSY_US);
 	return 0;
 }
@@ -82,12 +89,19 @@ static int on_resume(void *ctx, uint64_t number, const struct bl_agent_failed *v
 	unsigned int i;
 	int rc;
 
-	(void)number;
 	for (i = 0; i < nin; i++) {
 		rc = bl_fence_resume(&a->node->fence, a->epoch, in[i].port, in[i].death);
 		/* -ENOENT: the input was resumed before, and may have died again since. */
 		if (rc && rc != -ENOENT)
 			return rc;
+		if (!rc)
+			bl_event(BL_EVENT(INPUT_RESUMED, INFO, a->node->meta.name,
+					  .iface = bl_node_port_name(a->node, in[i].port),
+					  .failure = number, .epoch = a->epoch),
+				 "%s: the controller has resumed the input on %s (failure %" PRIu64
+				 ")",
+				 a->node->meta.name, bl_node_port_name(a->node, in[i].port),
+				 number);
 	}
 	for (i = 0; i < n; i++)
 		if (v[i].here && v[i].port)
@@ -159,6 +173,10 @@ void bl_node_agent_complete(struct bl_node_agent *a)
 			a->failure[left++] = a->failure[i];
 			continue;
 		}
+		bl_event(BL_EVENT(FAILURE_ANNOUNCED, WARN, a->node->meta.name,
+				  .failure = a->failure[i].number, .epoch = a->epoch),
+			 "%s: failure %" PRIu64 " was announced to the endpoints",
+			 a->node->meta.name, a->failure[i].number);
 		free(a->failure[i].failed);
 		bl_agent_done(a->agent, a->failure[i].number);
 	}
@@ -205,10 +223,10 @@ static void on_failed(void *ctx, uint64_t number)
 	a->failed = true;
 	a->failed_ns = bl_mono_ns();
 	a->rejoining = false;
-	bl_log(BL_LOG_WARN,
-	       "%s: was announced as failed (failure %" PRIu64 "): it joins anew when the "
-	       "endpoints that it has now are gone or expelled",
-	       a->node->meta.name, number);
+	bl_event(BL_EVENT(NODE_FAILED, WARN, a->node->meta.name, .failure = number),
+		 "%s: was announced as failed (failure %" PRIu64 "): it joins anew when the "
+		 "endpoints that it has now are gone or expelled",
+		 a->node->meta.name, number);
 	for (k = 0; k < BL_EPS_MAX; k++)
 		a->old[k] = a->node->ep[k].used ? 1U + a->node->ep[k].info.life : 0;
 	bl_node_agent_schedule(a, 0);
@@ -280,8 +298,9 @@ static int on_admission(void *ctx, bool check, const char *policy, uint64_t rate
 	rc = bl_admission_change(&ref, &set, said, size, err);
 	bl_netns_leave(old);
 	if (!rc && !check)
-		bl_log(BL_LOG_INFO, "%s: the controller changed the admission: %s", n->meta.name,
-		       *said ? said : "nothing is different");
+		bl_event(BL_EVENT(ADMISSION_CHANGED, INFO, n->meta.name, .reason = said),
+			 "%s: the controller changed the admission: %s", n->meta.name,
+			 *said ? said : "nothing is different");
 	return rc;
 }
 

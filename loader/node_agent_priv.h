@@ -57,6 +57,7 @@ struct bl_node_agent {
 	struct bl_apart apart;
 	/* the log has a message that: */
 	bool alone;          /* there is no session */
+	bool told_session;   /* there is one */
 	bool forwards;       /* frames are forwarded */
 	bool cannot_forward; /* frames cannot be forwarded without a controller */
 	bool cannot_tell;    /* a failure cannot be announced to the endpoints */

@@ -6,9 +6,11 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
+#include "base/event.h"
 #include "base/log.h"
 #include "base/time.h"
 #include "loader/node_agent_priv.h"
+#include "loader/node_events.h"
 #include "loader/order/endpoint.h"
 #include "loader/order/ep.h"
 #include "loader/order/fence.h"
@@ -68,7 +70,8 @@ static void join_anew(struct bl_node_agent *a)
 	bl_agent_read(a->agent, &t);
 	if (a->rejoining && !t.failed) {
 		a->failed = a->rejoining = false;
-		bl_log(BL_LOG_INFO, "%s: has joined anew", n->meta.name);
+		bl_event(BL_EVENT(NODE_JOINED, INFO, n->meta.name), "%s: has joined anew",
+			 n->meta.name);
 		return;
 	}
 	if (a->rejoining)
@@ -115,6 +118,7 @@ static void sample_ports(struct bl_node_agent *a)
 	bool changed = false;
 
 	sample_awaited(a, in, n);
+	bl_node_events_inputs(a->node, in, n);
 	bl_apart_sample(&a->apart, a->node, in, n, bl_mono_ns());
 	for (a->awaited = 0, i = 0; i < n; i++) {
 		struct bl_agent_port p = bl_node_agent_port(&in[i]);
@@ -125,8 +129,11 @@ static void sample_ports(struct bl_node_agent *a)
 		case BL_AGENT_SEEN_NOTHING:
 			break;
 		case BL_AGENT_SEEN_SILENT:
-			bl_log(BL_LOG_WARN, "%s: the input at port %u from node %08x stands still",
-			       a->node->meta.name, p.port, p.neighbour);
+			bl_event(BL_EVENT(INPUT_FROZEN, WARN, a->node->meta.name,
+					  .iface = bl_node_port_name(a->node, p.port),
+					  .peer = p.neighbour),
+				 "%s: the input at port %u from node %08x stands still",
+				 a->node->meta.name, p.port, p.neighbour);
 			if (known)
 				bl_agent_link_down(a->agent, &p);
 			/* The controller does not know this link yet, so it needs a whole HELLO. */
@@ -158,18 +165,22 @@ static void sample_session(struct bl_node_agent *a)
 	struct bl_agent_total t;
 
 	bl_agent_read(a->agent, &t);
-	if (t.welcome && a->alone)
-		bl_log(BL_LOG_INFO, "%s: has a session with controller %s", a->node->meta.name,
-		       t.controller);
+	if (t.welcome && !a->told_session)
+		bl_event(BL_EVENT(SESSION_BEGUN, INFO, a->node->meta.name,
+				  .controller = t.controller),
+			 "%s: has a session with controller %s", a->node->meta.name, t.controller);
 	if (t.welcome) {
 		a->alone = false;
+		a->told_session = true;
 		a->led_ns = now;
 	} else if (!a->alone && now - a->led_ns > ALONE_NS) {
 		a->alone = true;
-		bl_log(BL_LOG_WARN,
-		       "%s: no session with the controller that leads, so failures are not "
-		       "settled: %s",
-		       a->node->meta.name, *t.trouble ? t.trouble : "none answers");
+		a->told_session = false;
+		bl_event(BL_EVENT(SESSION_LOST, WARN, a->node->meta.name,
+				  .reason = *t.trouble ? t.trouble : "none answers"),
+			 "%s: no session with the controller that leads, so failures are not "
+			 "settled: %s",
+			 a->node->meta.name, *t.trouble ? t.trouble : "none answers");
 	}
 }
 
@@ -226,6 +237,7 @@ int bl_node_agent_sample_alone(sd_event_source *src, uint64_t usec, void *ctx)
 
 	(void)src, (void)usec;
 	sample_awaited(a, in, n);
+	bl_node_events_inputs(a->node, in, n);
 	bl_apart_sample(&a->apart, a->node, in, n, bl_mono_ns());
 	for (i = 0; i < n && !bl_fence_epoch(&a->node->fence); i++)
 		if (in[i].held && in[i].live)

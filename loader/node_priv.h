@@ -31,6 +31,7 @@
 struct bl_fp_file;
 struct bl_fpass;
 struct bl_fpass_thread;
+struct bl_inputs_said;
 struct bl_limits;
 struct bl_link_watch;
 struct bl_node_agent;
@@ -119,6 +120,8 @@ struct bl_node {
 	struct bl_link_watch *link_check;
 	/* auth.c: the map of keys; -1: no authentication */
 	int auth_fd;
+	/* node_events.c; NULL: not open */
+	struct bl_inputs_said *inputs_said;
 	/* pulse.c; NULL: not open */
 	struct bl_pulse_writer *pulse;
 	/* order/fence.c */

@@ -54,7 +54,7 @@ static void check_side(const struct finder *to, const char *what, enum bl_hook_s
 			 "net`), "
 			 "and exempt this interface from it",
 			 "barline's %s program was taken away %" PRIu64 " times, and attached "
-									"again "
+			 "again "
 			 "%" PRIu64 " times",
 			 hook, (uint64_t)h->removed, (uint64_t)h->repaired);
 }

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/event.h"
 #include "arbiter/config.h"
 #include "arbiter/engine.h"
 #include "arbiter/server.h"
@@ -86,6 +87,7 @@ int arb_serve(const struct bl_fp_file *f, unsigned int rank, const struct bl_arb
 			cli_say("the arbiter's memory cannot be locked: %s", strerror(errno));
 		if (ready)
 			ready(ctx);
+		bl_event_role("arbiter");
 		rc = bl_arb_run(a, &err);
 	}
 	bl_arb_serve_end(door);

@@ -8,9 +8,11 @@
 
 #include <jansson.h>
 
+#define STATUS_WAIT_MS 3000
+
 /**
  * status_ask - Returns what the process with the status socket @path prints, or NULL if it does not
- * answer. Waits up to 3 s for each part of the answer. The caller owns the reference.
+ * answer. Waits up to STATUS_WAIT_MS. The caller owns the reference.
  * @command: lines that are sent to the process first; NULL: none (see arbiter/status.c)
  */
 json_t *status_ask(const char *path, const char *command);
@@ -23,5 +25,13 @@ json_t *status_ask(const char *path, const char *command);
  * Returns an array of answers, empty if no process answers.
  */
 json_t *status_ask_each(const char *name, const char *command);
+
+/**
+ * status_none - The message if status_ask_each() of @name got no answer: that a process does not
+ * answer, and whether it is stopped, or, if there is none, @none.
+ * @what: "controller", "arbiter"
+ * Returns 1, the exit status of a failure.
+ */
+int status_none(const char *name, const char *what, const char *none);
 
 #endif

@@ -39,6 +39,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/event.h"
 #include "base/log.h"
 #include "base/time.h"
 #include "core/clock_core.h"
@@ -118,10 +119,10 @@ static bool has_slept(struct bl_clock_keeper *k)
 	bool slept = k->asleep_known && least > k->asleep_ns + SLEEP_LEAST_NS;
 
 	if (slept)
-		bl_log(BL_LOG_WARN,
-		       "%s: the machine was suspended for %llu ms: bus time is void until the "
-		       "source of the clock has spoken again",
-		       k->name, (unsigned long long)(least - k->asleep_ns) / 1000000);
+		bl_event(BL_EVENT(CLOCK_STEPPED, WARN, k->name, .reason = "suspended"),
+			 "%s: the machine was suspended for %llu ms: bus time is void until the "
+			 "source of the clock has spoken again",
+			 k->name, (unsigned long long)(least - k->asleep_ns) / 1000000);
 	if (slept || !k->asleep_known || most < k->asleep_ns)
 		k->asleep_ns = most;
 	k->asleep_known = true;
@@ -237,39 +238,41 @@ static void tell_state(struct bl_clock_keeper *k, enum bl_clock_state is)
 	explain(k, why, sizeof(why));
 	switch (is) {
 	case BL_CLOCK_GOOD:
-		bl_log(BL_LOG_INFO, "%s: the system clock is synchronised, to within %llu us",
-		       k->name, us);
+		bl_event(BL_EVENT(CLOCK_GOOD, INFO, k->name, .bound_us = us),
+			 "%s: the system clock is synchronised, to within %llu us", k->name, us);
 		break;
 	case BL_CLOCK_HOLDOVER:
-		bl_log(BL_LOG_WARN,
-		       "%s: the system clock is not synchronised any more: bus time keeps its "
-		       "course, its bound of %llu us grows by %u us a second, and beyond %u us "
-		       "nothing ordered is sent. %s",
-		       k->name, us, drift_of(k) / 1000, k->max_bound_us, why);
+		bl_event(BL_EVENT(CLOCK_HOLDOVER, WARN, k->name, .bound_us = us),
+			 "%s: the system clock is not synchronised any more: bus time keeps its "
+			 "course, its bound of %llu us grows by %u us a second, and beyond %u us "
+			 "nothing ordered is sent. %s",
+			 k->name, us, drift_of(k) / 1000, k->max_bound_us, why);
 		break;
 	case BL_CLOCK_NEVER:
-		bl_log(BL_LOG_ERR,
-		       "%s: the system clock is not synchronised, and nothing ordered is sent "
-		       "until it is: %s, or pass --clock-source trust if the clock is right to "
-		       "within --clock-bound-us",
-		       k->name, why);
+		bl_event(BL_EVENT(CLOCK_VOID, ERR, k->name, .reason = why),
+			 "%s: the system clock is not synchronised, and nothing ordered is sent "
+			 "until it is: %s, or pass --clock-source trust if the clock is right to "
+			 "within --clock-bound-us",
+			 k->name, why);
 		break;
 	case BL_CLOCK_TOO_WIDE:
-		bl_log(BL_LOG_ERR,
-		       "%s: the clock may be wrong by %llu us, more than %u us are not allowed: "
-		       "nothing ordered is sent until its source knows better; look after chrony, "
-		       "ntpd or ptp4l, or raise max_bound_us%s%s",
-		       k->name, us, k->max_bound_us, k->why ? ". " : "", k->why ? why : "");
+		bl_event(BL_EVENT(CLOCK_VOID, ERR, k->name, .bound_us = us, .reason = why),
+			 "%s: the clock may be wrong by %llu us, more than %u us are not allowed: "
+			 "nothing ordered is sent until its source knows better; look after "
+			 "chrony, "
+			 "ntpd or ptp4l, or raise max_bound_us%s%s",
+			 k->name, us, k->max_bound_us, k->why ? ". " : "", k->why ? why : "");
 		break;
 	case BL_CLOCK_STEERING:
-		bl_log(BL_LOG_ERR,
-		       "%s: bus time may be wrong by %llu us since the system clock was set, more "
-		       "than %u us are not allowed: nothing ordered is sent until they agree, in "
-		       "some %llu s; or stop the daemon, detach the node and start it again, and "
-		       "bus time is set at once%s%s",
-		       k->name, us, k->max_bound_us,
-		       (unsigned long long)(k->ahead_ns / bl_rate_ppb(BL_CLOCK_RATE_MAX) + 1),
-		       k->why ? ". " : "", k->why ? why : "");
+		bl_event(BL_EVENT(CLOCK_VOID, ERR, k->name, .bound_us = us, .reason = why),
+			 "%s: bus time may be wrong by %llu us since the system clock was set, "
+			 "more "
+			 "than %u us are not allowed: nothing ordered is sent until they agree, in "
+			 "some %llu s; or stop the daemon, detach the node and start it again, and "
+			 "bus time is set at once%s%s",
+			 k->name, us, k->max_bound_us,
+			 (unsigned long long)(k->ahead_ns / bl_rate_ppb(BL_CLOCK_RATE_MAX) + 1),
+			 k->why ? ". " : "", k->why ? why : "");
 		break;
 	case BL_CLOCK_STATES_NUMBER:
 		break;
@@ -386,11 +389,12 @@ static void say_stepped(const struct bl_clock_keeper *k, int64_t error)
 	else
 		snprintf(then, sizeof(then),
 			 "stop the daemon, detach the node, and start it again");
-	bl_log(BL_LOG_WARN,
-	       "%s: the system clock is %s bus time by %lld ms: it was set. Bus time keeps its own "
-	       "course and its bound widens; when all clocks of the rack are right, %s",
-	       k->name, error < 0 ? "ahead of" : "behind", (long long)(llabs(error) / 1000000),
-	       then);
+	bl_event(BL_EVENT(CLOCK_STEPPED, WARN, k->name, .reason = "set"),
+		 "%s: the system clock is %s bus time by %lld ms: it was set. Bus time keeps its "
+		 "own "
+		 "course and its bound widens; when all clocks of the rack are right, %s",
+		 k->name, error < 0 ? "ahead of" : "behind", (long long)(llabs(error) / 1000000),
+		 then);
 }
 
 static void steer_trusted(struct bl_clock_keeper *k)

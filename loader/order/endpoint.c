@@ -39,6 +39,7 @@
 #include <bpf/bpf.h>
 #include <linux/bpf.h>
 
+#include "base/event.h"
 #include "base/log.h"
 #include "base/proc.h"
 #include "base/time.h"
@@ -183,8 +184,11 @@ void bl_endpoint_put_out(struct bl_node *n, uint64_t slots, enum bl_out_why why)
 
 		if (!(slots >> k & 1))
 			continue;
-		bl_log(BL_LOG_WARN, "%s: endpoint %u (%s, pid %u) was expelled: %s", n->meta.name,
-		       ep->info.port, ep->info.name, ep->info.pid, out_why_text(why));
+		bl_event(BL_EVENT(ENDPOINT_EXPELLED, WARN, n->meta.name, .endpoint = ep->info.port,
+				  .pid = ep->info.pid, .process = ep->info.name,
+				  .reason = out_why_text(why)),
+			 "%s: endpoint %u (%s, pid %u) was expelled: %s", n->meta.name,
+			 ep->info.port, ep->info.name, ep->info.pid, out_why_text(why));
 		bl_endpoint_out_at(ep, t[k]);
 		/* The process may sleep: wake it, so that it notices. */
 		if (ep->conn >= 0)
@@ -283,8 +287,10 @@ void bl_endpoint_release(struct bl_ep *ep, const char *why)
 	if (ep->pidfd >= 0)
 		close(ep->pidfd);
 	ep->conn = ep->pidfd = -1;
-	bl_log(BL_LOG_INFO, "%s: endpoint %u (%s, pid %u) left%s: %s", n->meta.name, port,
-	       ep->info.name, ep->info.pid, ep->bye ? " in order" : "", why);
+	bl_event(BL_EVENT(ENDPOINT_LEFT, INFO, n->meta.name, .endpoint = ep->info.port,
+			  .pid = ep->info.pid, .process = ep->info.name, .reason = why),
+		 "%s: endpoint %u (%s, pid %u) left%s: %s", n->meta.name, port, ep->info.name,
+		 ep->info.pid, ep->bye ? " in order" : "", why);
 	if (leave_in_order(ep)) {
 		drop_ring(n, slot, port); /* last, because no one waits for it */
 		return;

@@ -19,6 +19,7 @@
 
 #include <bpf/bpf.h>
 
+#include "base/event.h"
 #include "base/log.h"
 #include "base/proc.h"
 #include "core/clock_core.h"
@@ -192,8 +193,10 @@ bool bl_endpoint_again(struct bl_node *n, int conn, const struct bl_again_req *q
 		       "%s: process %d asked to be endpoint %u (life %u) again and was refused: %s",
 		       n->meta.name, who.pid, q->port, q->life, strerror(rep.error));
 	else
-		bl_log(BL_LOG_INFO, "%s: endpoint %u (%s, pid %u) is connected again", n->meta.name,
-		       ep->info.port, ep->info.name, ep->info.pid);
+		bl_event(BL_EVENT(ENDPOINT_JOINED, INFO, n->meta.name, .endpoint = ep->info.port,
+				  .pid = ep->info.pid, .process = ep->info.name),
+			 "%s: endpoint %u (%s, pid %u) is connected again", n->meta.name,
+			 ep->info.port, ep->info.name, ep->info.pid);
 	/*
 	 * A process that does not wait for the answer has closed the connection, which is noticed
 	 * later.

@@ -26,6 +26,7 @@
 #include <linux/bpf.h>
 
 #include "base/iface.h"
+#include "base/event.h"
 #include "base/log.h"
 #include "base/netns.h"
 #include "base/time.h"
@@ -352,8 +353,10 @@ static int attach_endpoint(struct bl_node *n, int conn, const struct bl_attach_r
 	rep->port = ep->info.port;
 	rep->life = ep->info.life;
 	rep->ring_bytes = ep->info.ring_bytes;
-	bl_log(BL_LOG_INFO, "%s: endpoint %u (%s, pid %u) in slot %u", n->meta.name, ep->info.port,
-	       ep->info.name, ep->info.pid, ep->slot);
+	bl_event(BL_EVENT(ENDPOINT_JOINED, INFO, n->meta.name, .endpoint = ep->info.port,
+			  .pid = ep->info.pid, .process = ep->info.name),
+		 "%s: endpoint %u (%s, pid %u) in slot %u", n->meta.name, ep->info.port,
+		 ep->info.name, ep->info.pid, ep->slot);
 	bl_event_changed(n);
 	return 0;
 }

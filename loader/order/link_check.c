@@ -25,6 +25,7 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 
+#include "base/event.h"
 #include "base/time.h"
 #include "core/clock_core.h"
 #include "core/order/link_core.h"
@@ -106,14 +107,16 @@ static void say_clock(const struct bl_link_watch *w, const char *ifname,
 	const char *name = w->node->meta.name;
 
 	if (p->began)
-		bl_log(BL_LOG_WARN,
-		       "%s: node %u on %s: its clock is at least %lld us %s this node's beyond the "
-		       "bounds of both; %s",
-		       name, p->node, ifname, us(p->off), p->off > 0 ? "ahead of" : "behind",
-		       who[p->verdict]);
+		bl_event(BL_EVENT(CLOCK_WRONG, WARN, name, .iface = ifname, .peer = p->node),
+			 "%s: node %u on %s: its clock is at least %lld us %s this node's beyond "
+			 "the "
+			 "bounds of both; %s",
+			 name, p->node, ifname, us(p->off), p->off > 0 ? "ahead of" : "behind",
+			 who[p->verdict]);
 	if (p->ended)
-		bl_log(BL_LOG_INFO, "%s: node %u on %s: its clock and this node's agree again",
-		       name, p->node, ifname);
+		bl_event(BL_EVENT(CLOCK_AGREES, INFO, name, .iface = ifname, .peer = p->node),
+			 "%s: node %u on %s: its clock and this node's agree again", name, p->node,
+			 ifname);
 }
 
 /* Reports overtaken frames in either direction, at most once a minute. */
@@ -127,16 +130,21 @@ static void say_order(struct bl_link_watch *w, uint32_t port, const char *ifname
 	    (in <= w->said[port] && theirs <= w->theirs[port]))
 		return;
 	if (in > w->said[port])
-		bl_log(BL_LOG_WARN,
-		       "%s: %" PRIu64 " frames of node %u on %s were overtaken: the link is no "
-		       "FIFO; look at the queueing discipline and the queues of its NIC there, and "
-		       "at the receive queues of %s here",
-		       w->node->meta.name, in - w->said[port], l->node, ifname, ifname);
+		bl_event(BL_EVENT(LINK_OVERTAKEN, WARN, w->node->meta.name, .iface = ifname,
+				  .peer = l->node),
+			 "%s: %" PRIu64 " frames of node %u on %s were overtaken: the link is no "
+			 "FIFO; look at the queueing discipline and the queues of its NIC there, "
+			 "and "
+			 "at the receive queues of %s here",
+			 w->node->meta.name, in - w->said[port], l->node, ifname, ifname);
 	if (theirs > w->theirs[port])
-		bl_log(BL_LOG_WARN,
-		       "%s: node %u says that %u frames which this node sent on %s were overtaken: "
-		       "the link is no FIFO; look at the queueing discipline and the queues of %s",
-		       w->node->meta.name, l->node, theirs - w->theirs[port], ifname, ifname);
+		bl_event(BL_EVENT(LINK_OVERTAKEN, WARN, w->node->meta.name, .iface = ifname,
+				  .peer = l->node),
+			 "%s: node %u says that %u frames which this node sent on %s were "
+			 "overtaken: "
+			 "the link is no FIFO; look at the queueing discipline and the queues of "
+			 "%s",
+			 w->node->meta.name, l->node, theirs - w->theirs[port], ifname, ifname);
 	w->said_s[port] = now_s;
 	w->said[port] = in;
 	w->theirs[port] = theirs;
@@ -205,19 +213,22 @@ static int on_sample(sd_event_source *src, uint64_t usec, void *ctx)
 		write_view(&w->views[port], &w->check.port[port], own);
 	}
 	if (!was && w->check.proven)
-		bl_log(BL_LOG_WARN,
-		       w->check.votes > 2 ? "%s: this node's clock is wrong: its neighbours prove "
-					    "an error of "
-					    "up to %lld us beyond its bound, which is widened by "
-					    "that"
-					  : "%s: this node's clock or its only neighbour's is "
-					    "wrong: its own "
-					    "bound is widened by the %lld us that its error may be "
-					    "beyond it",
-		       n->meta.name, us((int64_t)w->check.proven));
+		bl_event(BL_EVENT(CLOCK_WRONG, WARN, n->meta.name,
+				  .bound_us = w->check.proven / 1000),
+			 w->check.votes > 2 ? "%s: this node's clock is wrong: its neighbours "
+					      "prove "
+					      "an error of "
+					      "up to %lld us beyond its bound, which is widened by "
+					      "that"
+					    : "%s: this node's clock or its only neighbour's is "
+					      "wrong: its own "
+					      "bound is widened by the %lld us that its error may "
+					      "be "
+					      "beyond it",
+			 n->meta.name, us((int64_t)w->check.proven));
 	if (was && !w->check.proven)
-		bl_log(BL_LOG_INFO, "%s: nothing is proven against this node's clock any more",
-		       n->meta.name);
+		bl_event(BL_EVENT(CLOCK_AGREES, INFO, n->meta.name),
+			 "%s: nothing is proven against this node's clock any more", n->meta.name);
 	bl_tai_follow(n);
 	sd_event_source_set_time_relative(src, SAMPLE_US);
 	sd_event_source_set_enabled(src, SD_EVENT_ONESHOT);

@@ -28,6 +28,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/event.h"
 #include "base/log.h"
 #include "base/proc.h"
 #include "base/time.h"
@@ -118,11 +119,12 @@ static void declare_void(struct bl_voids *v, uint64_t slots, uint64_t now)
 		if (now - v->said_ns[k] < SAY_NS && v->said_ns[k])
 			continue;
 		v->said_ns[k] = now;
-		bl_log(BL_LOG_WARN,
-		       "%s: endpoint %u (%s, pid %u) has stopped in the middle of a send for %d "
-		       "ms: the send is void, and the host goes on without it",
-		       n->meta.name, ep->info.port, ep->info.name, ep->info.pid,
-		       n->cfg.send_limit_ms);
+		bl_event(BL_EVENT(SEND_VOID, WARN, n->meta.name, .endpoint = ep->info.port,
+				  .pid = ep->info.pid, .process = ep->info.name),
+			 "%s: endpoint %u (%s, pid %u) has stopped in the middle of a send for %d "
+			 "ms: the send is void, and the host goes on without it",
+			 n->meta.name, ep->info.port, ep->info.name, ep->info.pid,
+			 n->cfg.send_limit_ms);
 	}
 	if (rc)
 		bl_log(BL_LOG_ERR, "%s: cannot declare a send void: %s", n->meta.name,

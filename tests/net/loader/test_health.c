@@ -132,8 +132,8 @@ RACK_TEST(status__of_links_and_addresses)
 	CHECK(!system("ip link set eth0 down"), "ip");
 	rack_back(home);
 	UNTIL_IS(h, "link", "down", false);
-	/* the switch misses the host, and is ready for the other one */
-	UNTIL_IS(s, "neighbour", "held", true);
+	/* the switch misses the host when the failure is settled, and is ready for the other one */
+	UNTIL_IS(s, "neighbour", "excluded", true);
 	CHECK(wait_for(s, "neighbour", "0") == 1, "all neighbours are heard");
 	CHECK(wait_for(h, "endpoint=61701", "0") == 1, "there is no endpoint");
 	CHECK(!strcmp(word_of(h, "queues", &ready), "ok") && !ready, "%s", last);
@@ -165,12 +165,62 @@ RACK_TEST(status__names_a_duplicate_node_id)
 	daemons_end();
 }
 
+/* Returns how many events of this name `barline events` shows of node @i. */
+static unsigned int events(unsigned int i, const char *name)
+{
+	char barline[512], node[64], event[64], command[1200];
+	unsigned int n = 0;
+	FILE *f;
+
+	CHECK(barline_path(barline, sizeof(barline)), "where am I?");
+	snprintf(node, sizeof(node), "--node=%s", rack.lab.nodes[i].name);
+	snprintf(event, sizeof(event), "--event=%s", name);
+	snprintf(command, sizeof(command), "%s events -j %s %s | wc -l", barline, node, event);
+	f = popen(command, "r");
+	CHECK(f, "%s", command);
+	if (fscanf(f, "%u", &n) != 1)
+		n = 0;
+	pclose(f);
+	return n;
+}
+
+/* What happens to a node is in its events, over restarts, and gone when it is detached. */
+RACK_TEST(events__of_a_node)
+{
+	unsigned int h, s;
+	int home;
+
+	open_rack(2);
+	h = rack_host(0);
+	s = the_switch();
+	UNTIL("waits for events", events(h, "session_begun") && events(s, "neighbour_joined") == 2);
+	CHECK(events(h, "daemon_started") == 1, "not started once");
+	daemon_stop(h, SIGTERM);
+	daemon_start(h);
+	UNTIL("waits for the restart", events(h, "daemon_taken_over") == 1);
+	CHECK(events(h, "daemon_stopped") == 1 && events(h, "caretaker_begun") == 1, "no stop");
+	UNTIL("waits for the caretaker", events(h, "caretaker_ended") == 1);
+	home = rack_away(h);
+	CHECK(!system("ip link set eth0 down"), "ip");
+	rack_back(home);
+	UNTIL("waits for the exclusion", events(s, "neighbour_excluded") == 1);
+	UNTIL("waits for the announcement", events(h, "node_failed") == 1);
+	UNTIL("waits for the other host", events(rack_host(1), "failure_announced") == 1);
+	home = rack_away(h);
+	CHECK(!system("ip link delete eth0"), "ip");
+	rack_back(home);
+	UNTIL("waits for the NIC", events(h, "interface_gone") == 1);
+	daemons_end();
+	CHECK(!events(h, "daemon_started") && !events(s, "neighbour_joined"), "files are left");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(status__names_what_is_missing),
 		cmocka_unit_test(status__of_links_and_addresses),
 		cmocka_unit_test(status__names_a_duplicate_node_id),
+		cmocka_unit_test(events__of_a_node),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
