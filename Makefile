@@ -567,7 +567,8 @@ DOC	 := $(SHARE)/doc/barline
 man_file  = $(SHARE)/man/man$(subst .,,$(suffix $(1)))/$(notdir $(1))
 MAN_PAGES := $(wildcard docs/*.[138])
 # with the folders that they have in the tree, because they refer to each other by these
-DOCS	 := $(wildcard *.md LICENSES/*.txt docs/*.md docs/*.yaml docs/*.lua docs/img/*.svg examples/*)
+DOCS	 := $(wildcard *.md LICENSES/*.txt docs/*.md docs/*.yaml docs/*.lua docs/img/*.svg \
+	    examples/*)
 INSTALL	 := $(PREFIX)/bin/barline:$(B)/barline:755 \
 	    $(PREFIX)/sbin/barlined:$(B)/barlined:755 \
 	    $(PREFIX)/include/barline.h:lib/barline.h:644 \

@@ -81,12 +81,15 @@ else
 	ok "built, and the quick tests passed: $(cd "$debs" && echo *.deb | wc -w) packages"
 	check_debs "$debs"
 	if [ -z "${ONCE-}" ]; then
-		(umask 077 && export TZ=Asia/Kathmandu LC_ALL=C.UTF-8 DEB_BUILD_OPTIONS=nocheck &&
-			build_debs "$work/another/folder")
+		(
+			umask 077
+			export TZ=Asia/Kathmandu LC_ALL=C.UTF-8 DEB_BUILD_OPTIONS=nocheck
+			build_debs "$work/another/folder"
+		)
 		for deb in "$debs"/*.deb; do
-			cmp "$deb" "$work/another/folder/deb/${deb##*/}" || {
-				diffoscope "$deb" "$work/another/folder/deb/${deb##*/}" 2>/dev/null |
-					head -n 60
+			other=$work/another/folder/deb/${deb##*/}
+			cmp "$deb" "$other" || {
+				diffoscope "$deb" "$other" 2>/dev/null | head -n 60
 				fail "${deb##*/} is not reproducible"
 			}
 		done

@@ -502,14 +502,15 @@ static void check_lines(const char *path, const char *text)
 }
 
 /*
- * Files that are exempt from the rules for lines: texts of licences, lists that quote code, and
- * inputs of fuzzers.
+ * Files that are exempt from the rules for lines: texts of licences, lists that quote code, inputs
+ * of fuzzers, and files of packages in whose format there are no comments.
  */
 static bool lines_exempt(const char *path)
 {
 	return !strncmp(path, "LICENSES/", 9) || !strncmp(path, "tests/fuzz/corpus/", 18) ||
-	       has_suffix(path, ".mut") || has_suffix(path, ".png") || has_suffix(path, ".svg") ||
-	       !strcmp(path, ".gitignore");
+	       !strcmp(path, "debian/changelog") || !strcmp(path, "debian/copyright") ||
+	       !strcmp(path, "debian/source/format") || has_suffix(path, ".mut") ||
+	       has_suffix(path, ".png") || has_suffix(path, ".svg") || !strcmp(path, ".gitignore");
 }
 
 static void house__lines(void **state)

@@ -173,7 +173,7 @@ static void packages__install_and_uninstall(void **state)
 			fail_msg("a manual page names %s, which is not installed", refs.v[i]);
 	}
 	/* by the last component of each line, which is a file or a folder */
-	names_of(&lists, "cat debian/*.install");
+	names_of(&lists, "grep -hv '^#' debian/*.install");
 	for (i = 0; i < lists.n; i++) {
 		const char *last = strrchr(lists.v[i], '/');
 		char pattern[PATH_SIZE + 64];
