@@ -565,10 +565,10 @@ $(B)/tests/net/test_soak_restart: | $(B)/barline $(B)/barlined $(B)/next/barline
 SHARE	 := $(PREFIX)/share
 DOC	 := $(SHARE)/doc/barline
 man_file  = $(SHARE)/man/man$(subst .,,$(suffix $(1)))/$(notdir $(1))
-MAN_PAGES := $(wildcard docs/*.[138])
+MAN_PAGES := $(wildcard docs/*.[138] docs/man3/*.3)
 # with the folders that they have in the tree, because they refer to each other by these
 DOCS	 := $(wildcard *.md LICENSES/*.txt docs/*.md docs/*.yaml docs/*.lua docs/img/*.svg \
-	    examples/*)
+	    examples/* monitoring/*)
 INSTALL	 := $(PREFIX)/bin/barline:$(B)/barline:755 \
 	    $(PREFIX)/sbin/barlined:$(B)/barlined:755 \
 	    $(PREFIX)/include/barline.h:lib/barline.h:644 \

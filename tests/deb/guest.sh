@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
 # guest.sh STEP - one step of run.sh, inside the fresh Debian whose first process is systemd. The
-# packages are in /debs, those of the next version in /debs/next, debian/tests in /debs/tests.
+# packages are in /debs, those of the next version in /debs/next, barline with another layout of maps
+# in /debs/layout, debian/tests in /debs/tests.
 #
 # The rack is on one machine: the host h1 has its NIC in the namespace of the machine, as usual, and
 # the switch sw and the host h2 have namespaces of their own, into which their units are put by
@@ -207,6 +208,22 @@ step_upgrade() {
 		{ cat /debs/sent; fail "of $n messages, $(lines /debs/received) came ($rc)"; }
 	live || fail "no barriers after the upgrade"
 	ok "upgraded under traffic: each unit was restarted, and $n of $n messages came"
+}
+
+# A version whose maps have another layout: only its maintainer script is asked.
+step_layout() {
+	local u
+	local -A was=()
+	for u in $units; do was[$u]=$(systemctl show -P MainPID $u); done
+	dpkg -i /debs/layout/*.deb >/debs/dpkg.log 2>&1 || { cat /debs/dpkg.log; fail "upgrade"; }
+	grep -q 'this version have 999' /debs/dpkg.log && grep -q "${units##* }" /debs/dpkg.log ||
+		{ cat /debs/dpkg.log; fail "no word of the layout"; }
+	for u in $units; do
+		[ "$(systemctl show -P MainPID $u)" = "${was[$u]}" ] ||
+			fail "$u was restarted, in spite of another layout of maps"
+	done
+	live || fail "no barriers after an upgrade to another layout"
+	ok "upgraded to another layout of maps: the nodes go on with their daemons"
 }
 
 step_refused() {

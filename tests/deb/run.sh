@@ -17,8 +17,8 @@
 # Environment:
 #   ONCE=1	build once, do not compare
 #   DEBS=DIR	test the packages in this folder; skip steps 1 and 2
-#   STEPS	steps of guest.sh ("wires before install tests start watchdog upgrade refused remove
-#		purge")
+#   STEPS	steps of guest.sh ("wires before install tests start watchdog upgrade layout refused
+#		remove purge")
 #
 # Exit: 0 passed, 1 failed, 126 something is missing on this machine.
 set -euo pipefail
@@ -124,7 +124,7 @@ fi
 root=$work/root
 mkdir -p "$root"
 tar -xf "$base" -C "$root"
-mkdir -p "$root/debs/next"
+mkdir -p "$root/debs/next" "$root/debs/layout"
 for deb in "$debs"/*.deb; do
 	[[ $deb != *dbgsym* ]] || continue
 	cp "$deb" "$root/debs/"
@@ -133,6 +133,10 @@ for deb in "$debs"/*.deb; do
 	version=$(dpkg-deb -f "$deb" Version)
 	sed -i "s/${version//./\\.}/$version+next/" "$work/next/DEBIAN/control"
 	dpkg-deb -b --root-owner-group "$work/next" "$root/debs/next" >/dev/null
+	[[ $deb == */barline_* ]] || continue
+	sed -i 's/+next/+other/' "$work/next/DEBIAN/control"
+	sed -i 's/^abi=[0-9]*$/abi=999/' "$work/next/DEBIAN/postinst"
+	dpkg-deb -b --root-owner-group "$work/next" "$root/debs/layout" >/dev/null
 done
 cp -r debian/tests "$root/debs/tests"
 cp tests/deb/guest.sh "$root/debs/"
@@ -155,7 +159,8 @@ for _ in $(seq 300); do
 done
 [ -n "$first" ] && in_guest systemctl is-active -q basic.target ||
 	{ cat "$work/nspawn.log"; fail "the guest does not start"; }
-for step in ${STEPS:-wires before install tests start watchdog upgrade refused remove purge}; do
+steps="wires before install tests start watchdog upgrade layout refused remove purge"
+for step in ${STEPS:-$steps}; do
 	in_guest timeout -k 10 180 bash /debs/guest.sh "$step" 2>"$work/stderr" || {
 		tail -n 20 "$work/stderr"
 		fail "step $step of tests/deb/guest.sh"
