@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
 # guest.sh STEP - one step of run.sh, inside the fresh Debian whose first process is systemd. The
-# packages are in /debs, those of the next version in /debs/next, barline with another layout of maps
-# in /debs/layout, debian/tests in /debs/tests.
+# packages are in /debs, those of the next version in /debs/next, barline with another layout of
+# maps in /debs/layout, debian/tests in /debs/tests.
 #
 # The rack is on one machine: the host h1 has its NIC in the namespace of the machine, as usual, and
 # the switch sw and the host h2 have namespaces of their own, into which their units are put by
