@@ -51,7 +51,8 @@ PKGS_BUILD := gcc make pkg-config clang-16 libbpf-dev libxdp-dev bpftool linux-l
 PKGS_RUN   := iproute2 ethtool procps gnuplot-nox
 PKGS_APPS  := iperf3 memcached
 PKGS_TEST  := etcd-server spin nftables libcmocka-dev clang-14 libclang-rt-14-dev clang-format-14 \
-	      libasan8 libubsan1 libtsan2 linuxptp groff-base tshark $(PKGS_APPS)
+	      libasan8 libubsan1 libtsan2 linuxptp groff-base tshark python3 g++ rustc \
+	      $(PKGS_APPS)
 PKGS_BENCH := corosync libcpg-dev jq bsdextrautils $(PKGS_APPS)
 PKGS_DEB   := dpkg-dev debhelper libcmocka-dev lintian diffoscope-minimal devscripts mmdebstrap \
 	      systemd-container bpftool
@@ -396,8 +397,29 @@ examples: $(EXAMPLES)
 
 $(B)/tests/net/test_examples: $(EXAMPLES)
 
+# the programs of test_bindings
+CXX	 ?= g++
+$(B)/bindings/cpp: tests/net/apps/bindings.cpp bindings/cpp/barline.hpp lib/barline.h \
+		$(B)/libbarline.a
+	@mkdir -p $(@D)
+	$(CXX) -std=c++17 -O1 -g -Wall -Wextra -pedantic -Werror -I. -Ilib -o $@ $< \
+		$(B)/libbarline.a -pthread
+
+RUSTC	 ?= rustc
+$(B)/bindings/libbarline.rlib: $(wildcard bindings/rust/src/*.rs)
+	@mkdir -p $(@D)
+	MAKEFLAGS= $(RUSTC) --edition 2021 -O --crate-type rlib --crate-name barline -o $@ \
+		bindings/rust/src/lib.rs
+
+$(B)/bindings/rust: tests/net/apps/bindings.rs $(B)/bindings/libbarline.rlib $(B)/libbarline.a
+	MAKEFLAGS= $(RUSTC) --edition 2021 -O --extern barline=$(B)/bindings/libbarline.rlib \
+		-C link-arg=$(B)/libbarline.a -C link-arg=-pthread -o $@ $<
+
+$(B)/tests/net/test_bindings: $(B)/libbarline.so $(addprefix $(B)/bindings/,cpp rust)
+
 # The benches are not run by the tests, but they must not stop compiling either.
-tests: all $(EXAMPLES) $(UNIT_BIN) $(PROG_BIN) $(NET_BIN) $(addprefix $(B)/bench/,switch_cost host_cost)
+tests: all $(EXAMPLES) $(UNIT_BIN) $(PROG_BIN) $(NET_BIN) \
+	$(addprefix $(B)/bench/,switch_cost host_cost)
 
 # ---- the commands ----
 
@@ -564,6 +586,12 @@ $(B)/tests/net/test_soak_restart: | $(B)/barline $(B)/barlined $(B)/next/barline
 # Every installed file, as TARGET:SOURCE:MODE; `make install` and `make uninstall` share the list.
 SHARE	 := $(PREFIX)/share
 DOC	 := $(SHARE)/doc/barline
+CRATE	 := Cargo.toml build.rs src/lib.rs src/sys.rs
+# where Debian's Python looks: /usr has one folder for all versions, /usr/local has one for each
+PYTHON3	 := $(shell /usr/bin/python3 -c 'import sys; print("python3.%d" % sys.version_info[1])' \
+	    2>/dev/null)
+PYTHON	 := $(PREFIX)/lib/$(if $(filter /usr,$(PREFIX)),python3,\
+	    $(or $(PYTHON3),python3))/dist-packages
 man_file  = $(SHARE)/man/man$(subst .,,$(suffix $(1)))/$(notdir $(1))
 MAN_PAGES := $(wildcard docs/*.[138] docs/man3/*.3)
 # with the folders that they have in the tree, because they refer to each other by these
@@ -583,7 +611,10 @@ INSTALL	 := $(PREFIX)/bin/barline:$(B)/barline:755 \
 	    $(SHARE)/bash-completion/completions/barline:$(B)/completion/bash:644 \
 	    $(ZSHDIR)/_barline:$(B)/completion/zsh:644 \
 	    $(foreach m,$(MAN_PAGES) $(MAN3),$(call man_file,$(m)):$(m):644) \
-	    $(foreach d,$(DOCS),$(DOC)/$(d):$(d):644)
+	    $(foreach d,$(DOCS),$(DOC)/$(d):$(d):644) \
+	    $(PREFIX)/include/barline.hpp:bindings/cpp/barline.hpp:644 \
+	    $(foreach r,$(CRATE),$(SHARE)/barline/rust/$(r):bindings/rust/$(r):644) \
+	    $(PYTHON)/barline.py:bindings/python/barline.py:644
 
 # below no DESTDIR, programs find the library as soon as the linker's cache has it
 install: all
