@@ -37,7 +37,9 @@
 	X(DAEMON_STOPPED, "daemon_stopped", "pid reason", "the daemon ends in order")             \
 	X(CARETAKER_BEGUN, "caretaker_begun", "pid", "a caretaker stands in for the daemon")      \
 	X(CARETAKER_ENDED, "caretaker_ended", "pid reason", "the caretaker ends")                 \
-	X(RELOADED, "reloaded", "reason", "the daemon has read files again (SIGHUP)")             \
+	X(RELOADED, "reloaded", "reason", "the daemon has read its configuration or keys again")  \
+	X(RELOAD_REFUSED, "reload_refused", "reason",                                             \
+	  "a reload was refused, and nothing has changed")                                        \
 	X(CLOCK_GOOD, "clock_good", "bound_us", "the system clock is synchronised")               \
 	X(CLOCK_HOLDOVER, "clock_holdover", "bound_us",                                           \
 	  "the system clock is not synchronised any more, and its bound widens")                  \

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -176,7 +177,13 @@ int cmd_arbiter_run(int argc, char **argv)
 
 	cmd_parse(&argp, argc, argv, &a);
 	if (bl_fp_load(&f, a.file, &err))
-		return cli_fail("%s", err.text);
+		return cli_usage("%s", err.text);
+	if (a.service.check) {
+		bl_fp_free(&f);
+		return service_checked(a.file);
+	}
+	/* Hosts have the same file, so it is read at the start only. */
+	signal(SIGHUP, SIG_IGN);
 	if (a.rank < 0)
 		a.rank = find_rank(&f);
 	if (a.rank < 0) {

@@ -16,6 +16,7 @@
 #include "loader/config.h"
 #include "loader/config_check.h"
 #include "loader/config_rows.h"
+#include "loader/control.h"
 #include "loader/running.h"
 
 /* ---- printing ---- */
@@ -322,5 +323,111 @@ int cmd_config_diff(int argc, char **argv)
 	free(v);
 	bl_config_free(&now);
 	bl_config_free(&was);
+	return rc;
+}
+
+/* ---- reload ---- */
+
+#define RELOAD_WAIT_MS 15000
+
+/* Prints one line of the answer, or adds it to @changes. Returns the line's first word. */
+static const char *take_line(const char *node, char *line, json_t *changes)
+{
+	char *field[6] = { line }, *save = line;
+	unsigned int k;
+
+	for (k = 0; k < 6 && (field[k] = strsep(&save, "\t")); k++)
+		;
+	if (k < 6)
+		return field[0];
+	json_array_append_new(changes, json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "what", field[0],
+						 "setting", field[1], "was", field[2], "now",
+						 field[3], "change", field[4], "why", field[5]));
+	if (!cli.json && !strcmp(field[0], "changed"))
+		printf("%s: %s is %s now, was %s (%s)\n", node, field[1],
+		       *field[3] ? field[3] : "the default", *field[2] ? field[2] : "the default",
+		       field[5]);
+	else if (!cli.json)
+		printf("%s: %s takes a %s: %s\n", node, field[1], field[4], field[5]);
+	return field[0];
+}
+
+/* Returns the exit status, after messages. */
+static int reload_node(const struct bl_node_ref *v, json_t *list)
+{
+	static char answer[BL_CONTROL_ANSWER_MAX];
+	json_t *changes = json_array();
+	char *at = answer, *line;
+	const char *error = NULL;
+	struct bl_err err;
+	bool ok = false;
+	int rc;
+
+	rc = bl_control_ask(v->role, v->netns_ino, "reload", answer, RELOAD_WAIT_MS, &err);
+	while (!rc && (line = strsep(&at, "\n"))) {
+		const char *what = take_line(v->meta.name, line, changes);
+
+		ok |= !strcmp(what, "ok");
+		if (!strcmp(what, "error"))
+			error = what + strlen(what) + 1;
+	}
+	if (!ok && !error)
+		error = rc ? err.text : "the daemon's answer has no end";
+	if (!cli.json && ok && !json_array_size(changes))
+		printf("%s: nothing is different\n", v->meta.name);
+	json_array_append_new(list, json_pack("{s:s, s:b, s:s?, s:O}", "node", v->meta.name,
+					      "reloaded", ok, "error", error, "changes", changes));
+	json_decref(changes);
+	if (ok)
+		return 0;
+	if (!cli.json)
+		cli_fail("%s: %s", v->meta.name, error);
+	return 1;
+}
+
+int cmd_config_reload(int argc, char **argv)
+{
+	static const struct argp_option options[] = { { "file", 'f', "FILE", 0,
+							"validate this file first, and reload only "
+							"the node of its role",
+							0 },
+						      { 0 } };
+	static const struct argp argp = { .options = options,
+					  .parser = parse_config,
+					  .args_doc = "[switch|host]",
+					  .children = cmd_globals,
+					  .doc = "barline config reload - have the daemon read its "
+						 "file again, and wait for "
+						 "the result\vAll that is different is applied, or "
+						 "nothing: if a difference "
+						 "takes a restart or a detach, each one is named, "
+						 "and the node goes on as "
+						 "before. docs/configuration.md lists what changes "
+						 "how." };
+	struct config_args a = {};
+	struct bl_node_ref *v;
+	json_t *list;
+	int n, k, rc = 0;
+
+	cmd_parse(&argp, argc, argv, &a);
+	if (a.file) {
+		struct bl_node_cfg c;
+
+		rc = load_file(a.file, &c);
+		if (rc)
+			return rc;
+		a.role = c.role;
+		bl_config_free(&c);
+	}
+	n = find_nodes(a.role, &v);
+	if (n < 0)
+		return 1;
+	list = json_array();
+	for (k = 0; k < n; k++)
+		rc |= reload_node(&v[k], list);
+	free(v);
+	if (cli.json)
+		cli_json(json_pack("{s:O}", "nodes", list));
+	json_decref(list);
 	return rc;
 }

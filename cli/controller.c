@@ -102,7 +102,13 @@ int cmd_controller_run(int argc, char **argv)
 
 	cmd_parse(&argp, argc, argv, &a);
 	if (bl_ctl_config_load(&cfg, a.file, &err))
-		return cli_fail("%s", err.text);
+		return cli_usage("%s", err.text);
+	if (a.service.check) {
+		bl_ctl_config_free(&cfg);
+		return service_checked(a.file);
+	}
+	/* The file is read at the start only, and a session that ends must not end the service. */
+	signal(SIGHUP, SIG_IGN);
 	raise_descriptors();
 	rc = service_drop(&a.service, &err);
 	if (!rc)

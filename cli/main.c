@@ -76,6 +76,7 @@ static const struct cmd commands[] = {
 	{ "host detach", cmd_host_detach, "remove the host's programs and maps" },
 	{ "config show", cmd_config_show, "the configuration in force, or of a file" },
 	{ "config diff", cmd_config_diff, "what a file would change of the running node" },
+	{ "config reload", cmd_config_reload, "have the daemon read its configuration again" },
 	{ "admission set", cmd_admission_set, "change the admission of applications' traffic" },
 	{ "admission show", cmd_admission_show, "show the settings of admission" },
 	{ "clean", cmd_clean, "remove what belongs to removed namespaces" },

@@ -3,6 +3,7 @@
  * barline switch|host up, detach; barline clean. `up` does what barlined does; options override the
  * YAML file.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +16,7 @@
 #include "loader/config.h"
 #include "loader/config_check.h"
 #include "loader/config_clock.h"
+#include "loader/control.h"
 #include "loader/settings.h"
 #include "loader/settings_argp.h"
 
@@ -23,6 +25,9 @@ struct node_args {
 	struct bl_settings_input in;
 	enum bl_role role;
 	unsigned int words; /* arguments so far */
+	const struct argp *argp;
+	int argc; /* of the command, for a reload */
+	char **argv;
 };
 
 static error_t parse_node(int key, char *arg, struct argp_state *state)
@@ -62,29 +67,45 @@ static int report_check(const struct bl_node_cfg *c)
 	return config_print(c, NULL);
 }
 
-static int read_config(const struct argp *argp, int argc, char **argv, struct node_args *a,
-		       struct bl_err *err)
+/* Reads file and flags. With @again, for a reload, what is wrong does not end the process. */
+static int read_config(struct node_args *a, bool again, struct bl_err *err)
 {
 	int rc;
 
 	a->in = (struct bl_settings_input){ .cfg = { .role = a->role }, .file_pass = true };
-	cmd_parse(argp, argc, argv, a);
+	if (again)
+		argp_parse(a->argp, a->argc, a->argv, ARGP_SILENT, NULL, a);
+	else
+		cmd_parse(a->argp, a->argc, a->argv, a);
 	rc = bl_settings_file(&a->in, err);
-	if (!rc)
-		cmd_parse(argp, argc, argv, a);
+	if (!rc && !again)
+		cmd_parse(a->argp, a->argc, a->argv, a);
+	else if (!rc && argp_parse(a->argp, a->argc, a->argv, ARGP_SILENT, NULL, a))
+		rc = bl_fail(err, EINVAL, "the flags of the command line do not fit the file %s",
+			     a->in.file ? a->in.file : "");
 	return rc ? rc : bl_settings_done(&a->in, err);
+}
+
+/* Makes the configuration anew for a reload. */
+static int read_again(void *ctx, struct bl_node_cfg *out, struct bl_err *err)
+{
+	struct node_args a = *(const struct node_args *)ctx;
+	int rc = read_config(&a, true, err);
+
+	*out = a.in.cfg;
+	return rc;
 }
 
 static int run_node(const struct argp *argp, enum bl_role role, int argc, char **argv)
 {
-	struct node_args a = { .role = role };
+	struct node_args a = { .role = role, .argp = argp, .argc = argc, .argv = argv };
 	struct bl_node_cfg *c = &a.in.cfg;
 	struct bl_server *server = NULL;
 	struct bl_node *node;
 	struct bl_err err;
 	int e;
 
-	e = read_config(argp, argc, argv, &a, &err);
+	e = read_config(&a, false, &err);
 	if (e || a.in.check) {
 		e = e ? cli_usage("%s", err.text) : report_check(c);
 		bl_config_free(c);
@@ -106,6 +127,7 @@ static int run_node(const struct argp *argp, enum bl_role role, int argc, char *
 				bl_node_iface(node, 0) ? bl_node_iface(node, 0)->iface.name : "?",
 				bl_node_mode(node) == BL_XDP_NATIVE ? "native" : "generic",
 				bl_node_dir(node));
+		bl_server_on_reload(server, read_again, &a);
 		e = bl_server_run(server, &err);
 		if (e >= 0 && !a.in.detach && bl_node_hand_over(node, &err))
 			fprintf(stderr, "barline: no caretaker replaces the daemon: %s\n",

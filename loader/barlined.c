@@ -31,6 +31,7 @@
 #include "loader/config_check.h"
 #include "loader/config_clock.h"
 #include "loader/config_rows.h"
+#include "loader/control.h"
 #include "loader/load/attach.h"
 #include "loader/load/pin.h"
 #include "loader/load/sysfs.h"
@@ -317,6 +318,17 @@ static void give_back(void)
 		bl_log(BL_LOG_WARN, "%s", why.text);
 }
 
+/* Makes the configuration anew for a reload. */
+static int read_again(void *ctx, struct bl_node_cfg *out, struct bl_err *err)
+{
+	const struct args *was = ctx;
+	struct args a = { .argc = was->argc, .argv = was->argv };
+	int rc = read_config(&a, ARGP_SILENT, err);
+
+	*out = a.in.cfg;
+	return rc;
+}
+
 int main(int argc, char **argv)
 {
 	struct args a = { .argc = argc, .argv = argv };
@@ -375,6 +387,7 @@ int main(int argc, char **argv)
 		 "%s %s %s: %s XDP, pins in %s", bl_role_name(role), n->meta.name,
 		 n->fresh ? "started" : "taken over",
 		 bl_node_mode(n) == BL_XDP_GENERIC ? "generic" : "native", n->dir);
+	bl_server_on_reload(s, read_again, &a);
 	rc = bl_server_run(s, &err);
 	sd_notify(0, "STOPPING=1");
 	bl_event(BL_EVENT(DAEMON_STOPPED, INFO, n->meta.name, .pid = (uint64_t)getpid(),

@@ -191,8 +191,7 @@ static void add_addresses(struct maker *m, const struct bl_port_cfg *p)
 	fputc(']', f);
 	fclose(f);
 	r = add_item(m, "ports", p->ifname, "addresses");
-	r->change = BL_CHANGE_LIVE;
-	r->why = "what was learnt stays, unless the port's way of checking changes";
+	r->why = "programs rely on lists that do not change while they run";
 	r->kind = BL_ROW_FLOW;
 	r->value = text;
 }
@@ -539,8 +538,6 @@ static const struct bl_config_row *find(const struct bl_config_rows *r,
 static void judge(struct bl_config_diff *d, const struct bl_config_row *row,
 		  const struct bl_node_cfg *was, const struct bl_node_cfg *now)
 {
-	const bool there = d->was && d->now;
-
 	d->change = row->change;
 	d->why = row->why;
 	if (!strcmp(row->section, "admission") && d->change == BL_CHANGE_LIVE) {
@@ -558,8 +555,11 @@ static void judge(struct bl_config_diff *d, const struct bl_config_row *row,
 			d->why = "rules of ports are filled in at the start";
 		}
 	}
-	if (!there && !strcmp(row->section, "ports") && strcmp(row->key, "addresses"))
-		d->why = bl_setting(BL_S_PORTS)->why;
+	if (!strcmp(row->key, "send_limit_ms") &&
+	    (was->send_limit_ms < 0) != (now->send_limit_ms < 0)) {
+		d->change = BL_CHANGE_RESTART;
+		d->why = "sends are watched from the start on, or not at all";
+	}
 	if (!strcmp(row->key, "controllers") && !was->ctl.n != !now->ctl.n) {
 		d->change = BL_CHANGE_RESTART;
 		d->why = "with controllers failures are settled in another way than without";

@@ -10,9 +10,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "base/event.h"
-#include "base/log.h"
-#include "loader/auth.h"
+#include "loader/control.h"
 #include "loader/node_priv.h"
 
 static int on_stop(sd_event_source *src, int fd, uint32_t events, void *ctx)
@@ -35,27 +33,8 @@ static int on_signal(sd_event_source *src, const struct signalfd_siginfo *si, vo
 
 static int on_hangup(sd_event_source *src, const struct signalfd_siginfo *si, void *ctx)
 {
-	struct bl_server *s = ctx;
-	unsigned int with = 0;
-	struct bl_node *n;
-	struct bl_err err;
-
 	(void)src, (void)si;
-	for (n = s->nodes; n; n = n->next) {
-		if (n->auth_fd < 0)
-			continue;
-		with++;
-		if (bl_auth_reload(n, &err))
-			bl_log(BL_LOG_ERR, "%s: %s; the keys of its links stay as they were",
-			       n->meta.name, err.text);
-		else
-			bl_event(BL_EVENT(RELOADED, INFO, n->meta.name, .reason = "keys"),
-				 "%s: the keys of its links were read again", n->meta.name);
-	}
-	bl_log(BL_LOG_INFO,
-	       "SIGHUP: %sthe configuration is read only at the start; a restart applies it "
-	       "and loses nothing",
-	       with ? "only keys were read; " : "");
+	bl_control_hangup(ctx);
 	return 0;
 }
 

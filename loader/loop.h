@@ -17,8 +17,8 @@ int bl_server_new(struct bl_server **out, struct bl_err *err);
 void bl_server_destroy(struct bl_server *s);
 
 /**
- * bl_server_run - serves until bl_server_stop(), SIGTERM or SIGINT. On SIGHUP, nodes read
- * the keys of their links again (auth.h). Returns 0 or -errno.
+ * bl_server_run - serves until bl_server_stop(), SIGTERM or SIGINT. On SIGHUP, nodes
+ * are reloaded (control.h). Returns 0 or -errno.
  */
 int bl_server_run(struct bl_server *s, struct bl_err *err);
 

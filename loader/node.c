@@ -32,6 +32,7 @@
 #include "loader/auth.h"
 #include "loader/busy.h"
 #include "loader/config.h"
+#include "loader/control.h"
 #include "loader/defaults.h"
 #include "loader/hook_watch.h"
 #include "loader/host.h"
@@ -201,6 +202,8 @@ static int open_in_netns(struct bl_node *n, const struct bl_node_cfg *cfg, struc
 		rc = bl_voids_open(n, err);
 	if (!rc)
 		rc = bl_top_learn_open(n, err);
+	if (!rc)
+		rc = bl_control_open(n, err);
 	/*
 	 * The last step. A caretaker continues as long as anything before can fail, such as a
 	 * certificate that cannot be read.
@@ -335,6 +338,7 @@ void bl_node_close(struct bl_node *n)
 	struct bl_node **at;
 	unsigned int k;
 
+	bl_control_close(n);
 	bl_pulse_close(n, false);
 	bl_node_agent_close(n);
 	bl_fastpass_remove(n);

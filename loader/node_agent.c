@@ -177,3 +177,18 @@ int bl_node_agent_open(struct bl_node *n, struct bl_err *err)
 	bl_node_agent_schedule(a, 0);
 	return 0;
 }
+
+int bl_node_agent_renew(struct bl_node *n, struct bl_err *err)
+{
+	struct bl_node_agent *was = n->agent, *now;
+	int rc = bl_node_agent_open(n, err); /* it replaces n->agent when nothing can fail any more */
+
+	if (rc || !was)
+		return rc;
+	now = n->agent;
+	n->agent = was;
+	bl_node_agent_close(n);
+	n->agent = now;
+	n->events = &events;
+	return 0;
+}

@@ -40,6 +40,12 @@ struct bl_pulse;
  * Returns 0 or -errno.
  */
 int bl_node_agent_open(struct bl_node *n, struct bl_err *err);
+/**
+ * bl_node_agent_renew - begins sessions anew, as n->cfg.ctl says. An error leaves the agent of
+ * before. Returns 0 or -errno.
+ */
+int bl_node_agent_renew(struct bl_node *n, struct bl_err *err);
+
 void bl_node_agent_close(struct bl_node *n);
 
 /**

@@ -30,21 +30,38 @@ static void events_path(char *buf, size_t size, enum bl_role role, uint64_t ino)
 	snprintf(buf, size, "%s/%s-%" PRIu64 "-events.jsonl", BL_RUN_DIR, bl_role_name(role), ino);
 }
 
-void bl_node_events_open(struct bl_node *n)
+/* Opens the node's file for events that name it @name. */
+static void open_file(const struct bl_node *n, const char *name)
 {
 	char path[128];
 	int rc;
 
 	events_path(path, sizeof(path), n->cfg.role, n->netns_ino);
-	rc = bl_event_file_open(n->meta.name, bl_role_name(n->cfg.role), path);
+	rc = bl_event_file_open(name, bl_role_name(n->cfg.role), path);
 	if (rc == -EACCES && !unlink(path)) /* that of a daemon of another user */
-		rc = bl_event_file_open(n->meta.name, bl_role_name(n->cfg.role), path);
+		rc = bl_event_file_open(name, bl_role_name(n->cfg.role), path);
 	if (rc)
 		bl_log(BL_LOG_WARN,
 		       "%s: cannot write %s: %s; `barline events` will not show what "
 		       "happens",
-		       n->meta.name, path, strerror(-rc));
+		       name, path, strerror(-rc));
+}
+
+void bl_node_events_open(struct bl_node *n)
+{
+	open_file(n, n->meta.name);
 	n->inputs_said = calloc(1, sizeof(*n->inputs_said));
+}
+
+void bl_node_events_rename(struct bl_node *n, const char *name)
+{
+	char old[sizeof(n->meta.name)];
+
+	/* Another thread may report something of the old name until now. */
+	memcpy(old, n->meta.name, sizeof(old));
+	open_file(n, name);
+	snprintf(n->meta.name, sizeof(n->meta.name), "%s", name);
+	bl_event_file_close(old, bl_role_name(n->cfg.role));
 }
 
 void bl_node_events_close(struct bl_node *n)

@@ -16,6 +16,9 @@ struct bl_node;
  */
 void bl_node_events_open(struct bl_node *n);
 
+/** bl_node_events_rename - gives the node the name @name, and has its events go on under it. */
+void bl_node_events_rename(struct bl_node *n, const char *name);
+
 /** bl_node_events_close - ends that. */
 void bl_node_events_close(struct bl_node *n);
 

@@ -28,6 +28,7 @@
 #define BL_BUILD "unversioned"
 #endif
 
+struct bl_control;
 struct bl_fp_file;
 struct bl_fpass;
 struct bl_fpass_thread;
@@ -90,6 +91,8 @@ struct bl_node {
 	int links_fd;
 	sd_event_source *links_src, *links_retry_src;
 
+	uint64_t stray_eps; /* by slot: endpoints whose address the host has no more */
+
 	/* nic.c: the map of what was changed on the interfaces; -1: not open */
 	int nic_fd;
 	uint64_t nic_retry_ns; /* when those that are no FIFO are tried again */
@@ -130,6 +133,8 @@ struct bl_node {
 	struct bl_limits *limits;
 	/* order/void.c; NULL: sends have no limit */
 	struct bl_voids *voids;
+	/* control.c; NULL: not opened yet */
+	struct bl_control *control;
 	/* node_agent.c; NULL: there is no agent */
 	struct bl_node_agent *agent;
 	const struct bl_node_events *events;
@@ -158,6 +163,9 @@ struct bl_server {
 	int stop_fd; /* an eventfd: bl_server_stop() writes to it */
 	bool stop;
 	struct bl_node *nodes;
+	/* control.c: makes the configuration anew; NULL: nobody can */
+	int (*read_config)(void *ctx, struct bl_node_cfg *out, struct bl_err *err);
+	void *read_ctx;
 
 	/* order/beacon.c */
 	pthread_t beacon_thread;

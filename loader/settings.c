@@ -314,8 +314,7 @@ static const struct bl_setting table[] = {
 	[BL_S_PORTS] = {
 		.key = "ports", .kind = BL_SETTING_BLOCK, .roles = BL_SETTING_SWITCHES,
 		MEMBER(ports_count), .always = true, RESTART,
-		.why = "ports are regrouped, and programs are attached; addresses of a port "
-		       "change live",
+		.why = "ports are regrouped, and programs are attached",
 		.text = "the interfaces of a switch" },
 	[BL_S_FDB] = {
 		.key = "fdb", .flag = "fdb", .kind = BL_SETTING_BLOCK,

@@ -157,6 +157,19 @@ static void plan_paths(const struct bl_node_cfg *cfg, struct bl_switch_plan *p)
 		sw->path_port[k] = up[bl_fp_up_port(k, cfg->admission.path_div, n)];
 }
 
+void bl_switch_limits(const struct bl_node_cfg *c, struct bl_sw_cfg *sw)
+{
+	sw->dead_after_ns = c->dead_after_us * 1000ULL;
+	sw->lag_max_ns = c->lag_max_us * 1000ULL;
+	/*
+	 * Only a controller can make C go on without an input whose C lags. Without one C would
+	 * wait for it all the same, and longer, since it would have to follow the clock for a while
+	 * before it joins again.
+	 */
+	sw->commit_lag_max_ns = c->ctl.n ? c->commit_lag_max_ms * 1000000ULL : 0;
+	sw->control_gap_ns = 1000000000 / c->control_rate;
+}
+
 static int plan_cfg(const struct bl_node *n, struct bl_switch_plan *p, struct bl_err *err)
 {
 	const struct bl_node_cfg *cfg = p->cfg;
@@ -170,15 +183,7 @@ static int plan_cfg(const struct bl_node *n, struct bl_switch_plan *p, struct bl
 	sw->port_base = n->cfg.port_base;
 	sw->port_count = n->cfg.port_count;
 	sw->beacon_ns = n->cfg.beacon_us * 1000ULL;
-	sw->dead_after_ns = n->cfg.dead_after_us * 1000ULL;
-	sw->lag_max_ns = n->cfg.lag_max_us * 1000ULL;
-	/*
-	 * Only a controller can make C go on without an input whose C lags. Without one C would
-	 * wait for it all the same, and longer, since it would have to follow the clock for a while
-	 * before it joins again.
-	 */
-	sw->commit_lag_max_ns = cfg->ctl.n ? n->cfg.commit_lag_max_ms * 1000000ULL : 0;
-	sw->control_gap_ns = 1000000000 / n->cfg.control_rate;
+	bl_switch_limits(&n->cfg, sw);
 	sw->single_writer = !cfg->one_lane;
 	sw->admission = cfg->admission.on;
 	plan_paths(cfg, p);

@@ -45,4 +45,10 @@ struct bl_switch_plan {
 int bl_switch_plan(const struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_switch_plan *p,
 		   struct bl_err *err);
 
+/**
+ * bl_switch_limits - writes into @sw what changes live: how long inputs may be silent and lag, and
+ * how many control frames they may send. The defaults of @c are filled in.
+ */
+void bl_switch_limits(const struct bl_node_cfg *c, struct bl_sw_cfg *sw);
+
 #endif

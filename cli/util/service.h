@@ -13,10 +13,17 @@
 struct service_args {
 	const char *user; /* NULL: the user stays */
 	bool no_sandbox;
+	bool check; /* --check: only read and validate the file */
 };
 
-/** service_argp - the options --user and --no-sandbox; its input is a struct service_args. */
+/** service_argp - the options --user, --no-sandbox and --check; its input is a struct service_args. */
 extern const struct argp service_argp;
+
+/**
+ * service_checked - with --check: says that the file @path, which was read, is right. Returns the
+ * exit status.
+ */
+int service_checked(const char *path);
 
 /**
  * service_drop - gives up all capabilities, and becomes the user of --user. To be called when

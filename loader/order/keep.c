@@ -206,6 +206,18 @@ void bl_keep_configure(struct bl_node *n)
 		    n->netns_ino);
 }
 
+void bl_keep_change(struct bl_node *n)
+{
+	pthread_mutex_lock(&n->srv->beacon_lock);
+	n->clock.bound_us = n->cfg.clock_bound_us;
+	n->clock.max_bound_us = n->cfg.clock_max_bound_us;
+	n->clock.void_after_ms = n->cfg.clock_void_after_ms;
+	n->clock.options.bound_default = n->cfg.clock_bound_default;
+	n->clock.next_ns = 0;
+	pthread_cond_signal(&n->srv->beacon_cond);
+	pthread_mutex_unlock(&n->srv->beacon_lock);
+}
+
 int bl_keep_clock(struct bl_node *n, int map_fd, struct bl_err *err)
 {
 	int rc;

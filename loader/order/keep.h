@@ -29,6 +29,12 @@ void bl_keep_socket_addr(struct sockaddr_un *a, enum bl_role role, uint64_t ino)
 void bl_keep_configure(struct bl_node *n);
 
 /**
+ * bl_keep_change - has the bounds of the clock follow n->cfg, from the next update of its record
+ * on, which is at once. Its source stays.
+ */
+void bl_keep_change(struct bl_node *n);
+
+/**
  * bl_keep_clock - maps the clock record; if this process is the keeper, adopts it and lets the
  * beacon thread update it. Returns 0 or -errno.
  */

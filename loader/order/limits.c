@@ -226,6 +226,12 @@ int bl_limits_open(struct bl_node *n, struct bl_err *err)
 	return 0;
 }
 
+void bl_limits_change(struct bl_node *n)
+{
+	n->limits->limit_ns = n->cfg.process_limit_ms * 1000000ULL;
+	schedule_sample(n->limits);
+}
+
 void bl_limits_close(struct bl_node *n)
 {
 	struct bl_limits *l = n->limits;

@@ -9,6 +9,9 @@ struct bl_node;
 
 /** bl_limits_open - samples the host's endpoints from now on. Returns 0 or -errno. */
 int bl_limits_open(struct bl_node *n, struct bl_err *err);
+/** bl_limits_change - has the limits follow n->cfg, from the next sample on. */
+void bl_limits_change(struct bl_node *n);
+
 void bl_limits_close(struct bl_node *n);
 
 #endif

@@ -164,6 +164,17 @@ static void schedule_sample(struct bl_voids *v)
 				   v->limit_ns / BL_SEND_SAMPLES / 1000, 500, on_sample, v);
 }
 
+void bl_voids_change(struct bl_node *n)
+{
+	struct bl_voids *v = n->voids;
+
+	if (!v)
+		return;
+	v->limit_ns = (uint64_t)n->cfg.send_limit_ms * 1000000ULL;
+	/* what a switch allows by default, or more */
+	v->most_ns = bl_max64(bl_node_lag_max_us(n->cfg.dead_after_us) * 1000ULL, 2 * v->limit_ns);
+}
+
 int bl_voids_open(struct bl_node *n, struct bl_err *err)
 {
 	struct bl_voids *v;
@@ -181,10 +192,8 @@ int bl_voids_open(struct bl_node *n, struct bl_err *err)
 	}
 	v->node = n;
 	v->page = page;
-	v->limit_ns = (uint64_t)n->cfg.send_limit_ms * 1000000ULL;
-	/* what a switch allows by default, or more */
-	v->most_ns = bl_max64(bl_node_lag_max_us(n->cfg.dead_after_us) * 1000ULL, 2 * v->limit_ns);
 	n->voids = v;
+	bl_voids_change(n);
 	schedule_sample(v);
 	return 0;
 }

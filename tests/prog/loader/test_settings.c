@@ -394,7 +394,7 @@ static void diff__names_each_change(void **state)
 		{ 1, "slots: 512", "slots: 513", "admission.slots", BL_CHANGE_RESTART },
 		{ 1, "levels: 1", "levels: 2", "admission.top", BL_CHANGE_LIVE },
 		{ 1, "port: 9 ", "port: 8 ", "admission.top", BL_CHANGE_RESTART },
-		{ 2, "10.0.0.1,", "10.0.0.9,", "ports.a.addresses", BL_CHANGE_LIVE },
+		{ 2, "10.0.0.1,", "10.0.0.9,", "ports.a.addresses", BL_CHANGE_RESTART },
 		{ 2, "lanes: 2", "lanes: 3", "ports.a.lanes", BL_CHANGE_RESTART },
 		{ 2, "port: b }", "port: c }", "fdb.02:00:00:00:00:02.port", BL_CHANGE_LIVE },
 		{ 2, "lag_max_us: 77777\n", "", "lag_max_us", BL_CHANGE_LIVE },

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Reload: the daemon reads its file again while applications talk. Nothing is lost and nobody is
+ * announced; a file that takes a restart, or is wrong, changes nothing.
+ */
+#include "tests/net/loader/restart_talk.h"
+
+#include "loader/config_rows.h"
+#include "loader/control.h"
+#include "loader/running.h"
+
+#define ROUNDS 20
+
+static char answer[BL_CONTROL_ANSWER_MAX];
+static uint32_t limit_ms, lag_us, bound_us, beacon_us;
+static const char *name_tail;
+
+/* What the files of this test say beside what those of all restart tests say. */
+static void tweak_reload(struct bl_node_cfg *cfg, const struct lab_node *n)
+{
+	tweak(cfg, n);
+	if (limit_ms && cfg->role == BL_ROLE_HOST)
+		cfg->process_limit_ms = limit_ms;
+	if (beacon_us)
+		cfg->beacon_us = beacon_us;
+	if (name_tail)
+		strncat(cfg->name, name_tail, sizeof(cfg->name) - strlen(cfg->name) - 1);
+}
+
+static const char *file_of(unsigned int i)
+{
+	static char path[128];
+
+	snprintf(path, sizeof(path), BL_RUN_DIR "/%s.yaml", rack.lab.nodes[i].name);
+	return path;
+}
+
+/* Writes the file of node @i anew, with what dm_file() has no variable for. */
+static void write_file(unsigned int i)
+{
+	FILE *f;
+
+	if (bound_us)
+		dm_clock = bound_us & 1 ? "{ source: trust, bound_us: 71 }"
+					: "{ source: trust, bound_us: 72 }";
+	dm_file(i, file_of(i));
+	f = fopen(file_of(i), "a");
+	CHECK(f, "%s", file_of(i));
+	if (lag_us && rack_is_switch(i))
+		fprintf(f, "lag_max_us: %u\n", lag_us);
+	CHECK(!fclose(f), "%s", file_of(i));
+}
+
+static enum bl_role role_of(unsigned int i)
+{
+	return rack_is_switch(i) ? BL_ROLE_SWITCH : BL_ROLE_HOST;
+}
+
+/* Returns 0 or -errno of the question, with the daemon's words in @answer. */
+static int reload(unsigned int i, int ms, struct bl_err *err)
+{
+	*answer = 0;
+	return bl_control_ask(role_of(i), dm[i].netns_ino, "reload", answer, ms, err);
+}
+
+static void reload_well(unsigned int i, const char *setting)
+{
+	struct bl_err err;
+
+	CHECK(!reload(i, 60000, &err), "%s: %s", rack.lab.nodes[i].name, err.text);
+	CHECK(strstr(answer, "ok\n") && !strstr(answer, "error"), "%s: %s", rack.lab.nodes[i].name,
+	      answer);
+	CHECK(strstr(answer, setting), "%s: %s has not changed: %s", rack.lab.nodes[i].name,
+	      setting, answer);
+}
+
+/* The configuration in force, as `barline config show` reads it. */
+static struct bl_node_cfg running(unsigned int i)
+{
+	struct bl_node_cfg cfg;
+	struct bl_err err;
+
+	CHECK(!bl_running_load(role_of(i), dm[i].netns_ino, &cfg, &err), "%s", err.text);
+	bl_config_free(&cfg);
+	return cfg;
+}
+
+static uint64_t map_dead_after_ns(unsigned int i)
+{
+	int fd = rack_map(i, rack_is_switch(i) ? BL_MAP_SW_CFG : BL_MAP_HOST_CFG);
+	struct bl_host_cfg host = { 0 };
+	struct bl_sw_cfg sw = { 0 };
+	uint32_t zero = 0;
+
+	CHECK(!bpf_map_lookup_elem(fd, &zero, rack_is_switch(i) ? (void *)&sw : &host), "%s",
+	      strerror(errno));
+	close(fd);
+	return rack_is_switch(i) ? sw.dead_after_ns : host.dead_after_ns;
+}
+
+/* All nodes are reloaded twenty times, in turn, each time with other values. */
+RACK_TEST(reload__under_load_loses_nothing)
+{
+	unsigned int i, round;
+
+	rack_last_words = say_workers;
+	limit_ms = 5000;
+	open_rack(HOSTS);
+	rack.tweak = tweak_reload;
+	talk();
+	goes_on("begins to talk");
+	for (round = 0; round < ROUNDS; round++) {
+		dead_us = DEAD_US + 1000 * (1 + round);
+		limit_ms = 5000 + round;
+		lag_us = 20 * DEAD_US + round;
+		bound_us = 1 + round;
+		/* a new name is a new session with the controllers */
+		name_tail = round % 4 == 3 ? "-new" : NULL;
+		for (i = 0; i < rack.lab.nnodes; i++) {
+			write_file(i);
+			reload_well(i, "changed\tdead_after_us");
+			CHECK(map_dead_after_ns(i) == dead_us * 1000ULL, "%s has %" PRIu64,
+			      rack.lab.nodes[i].name, map_dead_after_ns(i));
+			CHECK(running(i).dead_after_us == dead_us, "%u", running(i).dead_after_us);
+		}
+		if (round % 5 == 4)
+			goes_on("goes on after reloads");
+	}
+	UNTIL("waits for all nodes", all_ok());
+	judge();
+	late_were_copies();
+	CHECK(!rack_count_all(BL_R_CLOCK_VOID), "%" PRIu64 " found the clock void",
+	      rack_count_all(BL_R_CLOCK_VOID));
+	daemons_end();
+}
+
+/* What takes a restart, or is wrong, changes nothing, also not what could have been applied. */
+RACK_TEST(reload__all_or_nothing)
+{
+	struct bl_node_cfg before;
+	unsigned int i, h;
+	struct bl_err err;
+	FILE *f;
+
+	open_rack(HOSTS);
+	rack.tweak = tweak_reload;
+	h = rack_host(0);
+	before = running(h);
+	limit_ms = 6000;
+	beacon_us = before.beacon_us ? before.beacon_us + 1 : 101;
+	for (i = 0; i < rack.lab.nnodes; i++) {
+		uint64_t was = map_dead_after_ns(i);
+
+		dead_us = DEAD_US + 7000;
+		write_file(i);
+		CHECK(!reload(i, 60000, &err), "%s", err.text);
+		CHECK(strstr(answer, "refused\tbeacon_us") && strstr(answer, "\trestart\t") &&
+			      strstr(answer, "error\tbeacon_us takes a restart"),
+		      "%s", answer);
+		CHECK(!strstr(answer, "ok\n") && !strstr(answer, "changed\t"), "%s", answer);
+		CHECK(map_dead_after_ns(i) == was, "%s was changed", rack.lab.nodes[i].name);
+	}
+	CHECK(running(h).process_limit_ms == before.process_limit_ms, "it is %u",
+	      running(h).process_limit_ms);
+	/* a mistake has its line */
+	f = fopen(file_of(h), "w");
+	fputs("role: host\ninterface: eth0\nbeacon_us: fast\n", f);
+	fclose(f);
+	CHECK(!reload(h, 60000, &err), "%s", err.text);
+	CHECK(strstr(answer, ".yaml:3: beacon_us \"fast\" is no number"), "%s", answer);
+	/* SIGHUP does the same, and the daemon stays */
+	CHECK(!kill(dm[h].pid, SIGHUP), "%s", strerror(errno));
+	rack_serve(300);
+	CHECK(!kill(dm[h].pid, 0), "SIGHUP ended the daemon");
+	/* the same file as before is no change */
+	beacon_us = 0;
+	limit_ms = 0;
+	dead_us = DEAD_US;
+	write_file(h);
+	CHECK(!reload(h, 60000, &err), "%s", err.text);
+	CHECK(!strcmp(answer, "ok\n"), "%s", answer);
+	/* a daemon that is stopped is not waited for */
+	CHECK(!kill(dm[h].pid, SIGSTOP), "%s", strerror(errno));
+	CHECK(reload(h, 300, &err) == -ETIMEDOUT, "%s", answer);
+	CHECK(running(h).dead_after_us == DEAD_US, "show waits for nobody");
+	CHECK(!kill(dm[h].pid, SIGCONT), "%s", strerror(errno));
+	/* SIGHUP applies what is right */
+	limit_ms = 7000;
+	write_file(h);
+	CHECK(!kill(dm[h].pid, SIGHUP), "%s", strerror(errno));
+	UNTIL("waits for the reload", running(h).process_limit_ms == 7000);
+	/* the configuration in force outlives the daemon, and nobody answers then */
+	daemon_stop(h, SIGTERM);
+	CHECK(running(h).process_limit_ms == 7000, "%u", running(h).process_limit_ms);
+	CHECK(reload(h, 300, &err) == -ENOENT && strstr(err.text, "no daemon runs"), "%s",
+	      err.text);
+	daemons_end();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(reload__under_load_loses_nothing),
+		cmocka_unit_test(reload__all_or_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
