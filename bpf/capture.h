@@ -157,7 +157,14 @@ static __always_inline int capture_frame(void *ctx, int skb, __u32 len, __u32 ke
 	if (n > BL_CAPTURE_HEAD)
 		n = BL_CAPTURE_HEAD;
 	BL_SEEN(n);
-	if (n < 1 || n > BL_CAPTURE_HEAD)
+	/*
+	 * Two tests, and against a number above 0: of "not 0", Linux 6.1 does not conclude that it
+	 * is at least 1.
+	 */
+	if (n < sizeof(struct ethhdr))
+		return 0;
+	BL_SEEN(n);
+	if (n > BL_CAPTURE_HEAD)
 		return 0;
 	if (skb ? bpf_skb_load_bytes(ctx, 0, r->head, n) : bpf_xdp_load_bytes(ctx, 0, r->head, n))
 		n = 0;
