@@ -30,7 +30,7 @@ snapshot() {
 	find / -xdev \( -path /debs -o -path /proc -o -path /sys -o -path /dev -o -path /tmp \
 		-o -path /var/log -o -path /var/cache -o -path /var/tmp -o -path /run/udev \
 		-o -path /run/systemd -o -path /run/log -o -path /root -o -path /run/user \
-		-o -path /var/lib/dpkg -o -path /var/lib/systemd -o -path /run/netns \) \
+		-o -path /var/lib/dpkg -o -path /var/lib/systemd/timers -o -path /run/netns \) \
 		-prune -o -print || true
 	find /run -path '/run/barline*' -print
 	sed 's/^/user /' /etc/passwd
