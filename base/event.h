@@ -79,6 +79,12 @@
 	  "the controller announces a failure, and the endpoints are told")                       \
 	X(NODE_FAILED, "node_failed", "failure", "this node was announced as failed")             \
 	X(NODE_JOINED, "node_joined", "", "this node has joined anew after a failure")            \
+	X(HOST_LEFT, "host_left", "failure",                                                      \
+	  "the controller has announced that this host has left in order")                        \
+	X(DRAIN_BEGUN, "drain_begun", "",                                                         \
+	  "this host is to be drained, and its processes send nothing new")                       \
+	X(HOST_DRAINED, "host_drained", "", "nothing waits for this host any more")               \
+	X(DRAIN_ENDED, "drain_ended", "", "this host takes part again")                           \
 	X(ADMISSION_CHANGED, "admission_changed", "reason",                                       \
 	  "the admission of the node was changed")                                                \
 	X(ENDPOINT_JOINED, "endpoint_joined", "endpoint pid process",                             \

@@ -56,6 +56,9 @@ int bl_note(struct bl_note_arg *a)
 	case BL_NOTE_FAILURE:
 		write_failure(f, &a->failure);
 		break;
+	case BL_NOTE_DRAINED:
+		BL_WRITE_ONCE(page->drained, a->drained);
+		break;
 	default:
 		return 0;
 	}

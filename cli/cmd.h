@@ -45,6 +45,8 @@ int cmd_switch_setup(int argc, char **argv);
 int cmd_host_setup(int argc, char **argv);
 int cmd_switch_detach(int argc, char **argv);
 int cmd_host_detach(int argc, char **argv);
+int cmd_host_drain(int argc, char **argv);
+int cmd_host_undrain(int argc, char **argv);
 int cmd_admission_set(int argc, char **argv);
 int cmd_admission_show(int argc, char **argv);
 int cmd_clean(int argc, char **argv);

@@ -73,6 +73,8 @@ static const struct cmd commands[] = {
 	{ "switch detach", cmd_switch_detach, "remove the switch's programs and maps" },
 	{ "host setup", cmd_host_setup, "make this machine ready to be a host" },
 	{ "host up", cmd_host_up, "run a host in the foreground" },
+	{ "host drain", cmd_host_drain, "let the host leave the rack in order" },
+	{ "host undrain", cmd_host_undrain, "take the host into the rack again" },
 	{ "host detach", cmd_host_detach, "remove the host's programs and maps" },
 	{ "config show", cmd_config_show, "the configuration in force, or of a file" },
 	{ "config diff", cmd_config_diff, "what a file would change of the running node" },

@@ -353,6 +353,10 @@ bool ctl_dispatch(struct peer *p, const Bl__ToController *m)
 		charge_save(p, NODE_SAVE_COST_NS);
 		r = bl_recover_away(c->rec, now, p->node, m->away->ms * NS_PER_MS);
 		break;
+	case BL__TO_CONTROLLER__WHAT_LEAVE:
+		charge_save(p, SAVE_COST_NS);
+		r = bl_recover_leave(c->rec, now, p->node);
+		break;
 	case BL__TO_CONTROLLER__WHAT_PROC_STUCK:
 		charge_save(p, SAVE_COST_NS);
 		r = dispatch_proc_stuck(c, p->node, now, m->proc_stuck);

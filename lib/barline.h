@@ -106,6 +106,7 @@ struct bl_options {
  *	-EPROTO      library and daemon are of different versions;
  *	-ETIMEDOUT   the daemon has not answered for 5 s;
  *	-ETIME       the host's clock is void;
+ *	-ESHUTDOWN   the host is drained; `barline host undrain` ends that;
  *	-ENOTSUP     this process is in a time namespace that shifts CLOCK_MONOTONIC;
  *	-ENOMEM, or another errno of a system call that failed.
  * bl_strerror(NULL) returns the sentence about a failure. The process must not change its time
@@ -227,6 +228,9 @@ struct bl_msg {
  *	-EHOSTUNREACH  there is a bl_on_peer() callback, and a destination has not answered;
  *	-ETIME     the clock is void. Nothing is sent, since the timestamp could be wrong;
  *	-ESTALE    the endpoint is out;
+ *	-ESHUTDOWN the host is being drained (`barline host drain`), and sends nothing new. What
+ *		   arrives is delivered until all that was sent is acknowledged or reported; then
+ *		   the endpoint is out. bl_exit() ends it earlier;
  *	-ENOMEM.
  * A message to a destination without a route is reported to the send_fail callback.
  */

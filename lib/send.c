@@ -4,6 +4,7 @@
 
 #include "ask.h"
 #include "dst_core.h"
+#include "drain.h"
 #include "error.h"
 #include "frame.h"
 #include "lock.h"
@@ -77,6 +78,8 @@ static int send_best_effort(struct bl_endpoint *ep, const struct bl_msg *vec, si
 		return rc;
 	if (bl_is_out(ep))
 		return bl_outcast(ep);
+	if (bl_is_drained(ep))
+		return bl_drain_refuse(ep);
 	if (!bl_clock_usable(ep->clock, bl_mono()))
 		return bl_tx_hold_void(ep);
 	rc = bl_ask_refuses(ep, vec, n);
@@ -157,6 +160,8 @@ static int send_reliable(struct bl_endpoint *ep, const struct bl_msg *vec, size_
 		return rc;
 	if (bl_is_out(ep) || ep->outcast)
 		return bl_outcast(ep);
+	if (bl_is_drained(ep))
+		return bl_drain_refuse(ep);
 	if (!bl_clock_usable(ep->clock, bl_mono()))
 		return bl_tx_clock_void(ep);
 	ep->reliable = true;

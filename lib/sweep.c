@@ -11,8 +11,7 @@
 #include "stage.h"
 #include "sweep.h"
 
-/* Whether the application or the library sends to @p, or may have to. */
-static bool is_sending(const struct bl_peer *p)
+bool bl_is_sending(const struct bl_peer *p)
 {
 	return p->tx.dirty || p->rtx.dirty || p->tx.big || p->rtx.unacked || p->rtx.parts.n ||
 	       p->rtx.items.n || (p->tx.next_psn != p->tx.credited && !p->tx.dead) || p->rtx.asks;
@@ -48,7 +47,7 @@ static bool is_recalled(const struct bl_endpoint *ep, const struct bl_peer *p)
 
 static bool is_removable(const struct bl_endpoint *ep, const struct bl_peer *p)
 {
-	return !p->self && !is_sending(p) && !is_announced(p) && !is_unread(ep, p) &&
+	return !p->self && !bl_is_sending(p) && !is_announced(p) && !is_unread(ep, p) &&
 	       !is_recalled(ep, p);
 }
 
@@ -84,7 +83,7 @@ static void look_at(struct bl_endpoint *ep, struct bl_peer *p, uint64_t mono)
 	p->swept = p->heard;
 	if (heard)
 		p->heard_ns = mono;
-	if (!p->sent_ns || sent != p->sent_psn || is_sending(p))
+	if (!p->sent_ns || sent != p->sent_psn || bl_is_sending(p))
 		p->sent_ns = mono;
 	p->sent_psn = sent;
 	if (heard && p->rx.known)
@@ -105,7 +104,7 @@ static bool age_peer(struct bl_endpoint *ep, struct bl_peer *p, uint64_t mono)
 		bl_proof_uncount(ep, p, &p->rx.counted);
 		bl_proof_uncount(ep, p, &p->rrx.counted);
 	}
-	if (unsent >= BL_STAGE_KEEP_NS && !is_sending(p)) {
+	if (unsent >= BL_STAGE_KEEP_NS && !bl_is_sending(p)) {
 		free(p->tx.stage);
 		p->tx.stage = NULL;
 	}

@@ -45,4 +45,10 @@ void bl_sweep(struct bl_endpoint *ep, uint64_t mono);
  */
 bool bl_sweep_stranger(struct bl_endpoint *ep);
 
+/**
+ * bl_is_sending - whether the application or the library sends to @p, or may have to: something is
+ * staged, not credited or not acknowledged.
+ */
+bool bl_is_sending(const struct bl_peer *p);
+
 #endif

@@ -7,6 +7,7 @@
 #include "ask.h"
 #include "credit.h"
 #include "dispatch.h"
+#include "drain.h"
 #include "failures.h"
 #include "prepared.h"
 #include "presence.h"
@@ -78,4 +79,6 @@ void bl_work(struct bl_endpoint *ep)
 		bl_tx_report(ep);
 	if (ep->news && !ep->by_helper)
 		bl_presence_report(ep);
+	if (bl_is_drained(ep))
+		bl_drain_work(ep);
 }

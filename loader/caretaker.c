@@ -158,7 +158,8 @@ int bl_node_hand_over(struct bl_node *n, struct bl_err *err)
 	int chan[2], fd, rc = 0;
 	pid_t pid;
 
-	if (n->cfg.caretaker_ms < 0 || n->keep_fd < 0)
+	/* A host that has left is missed by nobody. */
+	if (n->cfg.caretaker_ms < 0 || n->keep_fd < 0 || n->has_left)
 		return 0;
 	s.beats = n->cfg.role == BL_ROLE_HOST && !n->cfg.no_beacons;
 	if (s.beats) {

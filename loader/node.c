@@ -50,6 +50,7 @@
 #include "loader/pulse.h"
 #include "loader/order/beacon.h"
 #include "loader/order/clock.h"
+#include "loader/order/drain.h"
 #include "loader/order/endpoint_again.h"
 #include "loader/order/endpoint_attach.h"
 #include "loader/order/fence.h"
@@ -204,6 +205,8 @@ static int open_in_netns(struct bl_node *n, const struct bl_node_cfg *cfg, struc
 		rc = bl_top_learn_open(n, err);
 	if (!rc)
 		rc = bl_control_open(n, err);
+	if (!rc && n->cfg.role == BL_ROLE_HOST)
+		rc = bl_drain_open(n, err);
 	/*
 	 * The last step. A caretaker continues as long as anything before can fail, such as a
 	 * certificate that cannot be read.
@@ -340,6 +343,7 @@ void bl_node_close(struct bl_node *n)
 
 	bl_control_close(n);
 	bl_pulse_close(n, false);
+	bl_drain_close(n);
 	bl_node_agent_close(n);
 	bl_fastpass_remove(n);
 	bl_pacer_remove(&n->pace);

@@ -70,6 +70,17 @@ static const struct bl_node_events events = { .changed = on_changed,
 					      .endpoint_gone = on_endpoint_gone,
 					      .forward_asked = on_forward_asked };
 
+void bl_node_agent_leave(struct bl_node *n, bool leaves)
+{
+	if (n->agent && n->agent->agent)
+		bl_agent_leave(n->agent->agent, leaves);
+}
+
+bool bl_node_agent_left(const struct bl_node *n)
+{
+	return !n->agent || !n->agent->agent || n->agent->failed;
+}
+
 void bl_node_agent_away(struct bl_node *n, uint32_t ms)
 {
 	struct bl_agent *a = n->agent ? n->agent->agent : NULL;

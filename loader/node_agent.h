@@ -28,6 +28,7 @@
 #ifndef BARLINE_NODE_AGENT_H
 #define BARLINE_NODE_AGENT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/log.h"
@@ -47,6 +48,15 @@ int bl_node_agent_open(struct bl_node *n, struct bl_err *err);
 int bl_node_agent_renew(struct bl_node *n, struct bl_err *err);
 
 void bl_node_agent_close(struct bl_node *n);
+
+/** bl_node_agent_leave - bl_agent_leave(); no-op without controllers. */
+void bl_node_agent_leave(struct bl_node *n, bool leaves);
+
+/**
+ * bl_node_agent_left - whether the rack knows that this host has left, or failed: it is not a
+ * member. true without controllers.
+ */
+bool bl_node_agent_left(const struct bl_node *n);
 
 /**
  * bl_node_agent_away - this daemon stops: tells the controller that the next one may be expected

@@ -148,7 +148,9 @@ static bool tell_endpoints(struct bl_node_agent *a, const struct open_failure *o
 	int rc = 0;
 
 	for (i = 0; !rc && i < o->nfailed; i++)
-		rc = announce_failed(a, o->number, &o->failed[i]);
+		/* All processes of a host that has left in order were announced one by one. */
+		if (o->failed[i].port || o->failed[i].why != BL_WHY_LEFT)
+			rc = announce_failed(a, o->number, &o->failed[i]);
 	if (!rc) {
 		a->cannot_tell = false;
 		return true;
@@ -223,10 +225,16 @@ static void on_failed(void *ctx, uint64_t number)
 	a->failed = true;
 	a->failed_ns = bl_mono_ns();
 	a->rejoining = false;
-	bl_event(BL_EVENT(NODE_FAILED, WARN, a->node->meta.name, .failure = number),
-		 "%s: was announced as failed (failure %" PRIu64 "): it joins anew when the "
-		 "endpoints that it has now are gone or expelled",
-		 a->node->meta.name, number);
+	if (a->node->drained)
+		bl_event(BL_EVENT(HOST_LEFT, INFO, a->node->meta.name, .failure = number),
+			 "%s: has left (announcement %" PRIu64 ")", a->node->meta.name, number);
+	else
+		bl_event(BL_EVENT(NODE_FAILED, WARN, a->node->meta.name, .failure = number),
+			 "%s: was announced as failed (failure %" PRIu64 "): it joins anew when "
+									 "the endpoints that it "
+									 "has now are gone or "
+									 "expelled",
+			 a->node->meta.name, number);
 	for (k = 0; k < BL_EPS_MAX; k++)
 		a->old[k] = a->node->ep[k].used ? 1U + a->node->ep[k].info.life : 0;
 	bl_node_agent_schedule(a, 0);

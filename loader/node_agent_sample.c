@@ -220,7 +220,7 @@ int bl_node_agent_sample(sd_event_source *src, uint64_t usec, void *ctx)
 	bl_node_agent_complete(a);
 	sample_session(a);
 	sample_windows(a);
-	if (a->failed)
+	if (a->failed && !a->node->drained)
 		join_anew(a);
 	us = us < SAMPLE_MIN_US ? SAMPLE_MIN_US : us > SAMPLE_MAX_US ? SAMPLE_MAX_US : us;
 	bl_node_agent_schedule(a, (a->awaited || a->nfailures || a->failed) && us > SAMPLE_BUSY_US

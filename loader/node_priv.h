@@ -29,6 +29,7 @@
 #endif
 
 struct bl_control;
+struct bl_drain;
 struct bl_fp_file;
 struct bl_fpass;
 struct bl_fpass_thread;
@@ -135,6 +136,10 @@ struct bl_node {
 	struct bl_voids *voids;
 	/* control.c; NULL: not opened yet */
 	struct bl_control *control;
+	/* order/drain.c; NULL: not opened yet */
+	struct bl_drain *drain;
+	uint64_t drained; /* of the host page; not 0: the host is drained, or about to be */
+	bool has_left;    /* it is drained, and has sent its last beacon: nothing waits for it */
 	/* node_agent.c; NULL: there is no agent */
 	struct bl_node_agent *agent;
 	const struct bl_node_events *events;

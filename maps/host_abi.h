@@ -129,7 +129,13 @@ struct bl_inflight {
 	 * connection or the process is gone, and polls it where there is no connection.
 	 */
 	__u64 bye;
-	__u64 reserved[3]; /* must be zero */
+	/*
+	 * @drained of the host page as the process has seen it, stored when everything that it sent
+	 * is acknowledged or reported and it will send nothing more while the host is drained. 0:
+	 * it has not. Polled by the daemon while the host is drained.
+	 */
+	__u64 quiet;
+	__u64 reserved[2]; /* must be zero */
 };
 #define BL_OUT_OVER (~0ULL)
 
@@ -147,7 +153,8 @@ struct bl_inflight {
 	X(RING, "ring", "it did not read what others had sent to it") \
 	X(UNREACHABLE, "unreachable", "reliable messages of others did not get through to it") \
 	X(DETACHED, "detached", "the host's programs were removed") \
-	X(HOST, "host", "its host was announced as failed")
+	X(HOST, "host", "its host was announced as failed") \
+	X(DRAINED, "drained", "its host was drained, and it has left in order")
 /* clang-format on */
 enum bl_out_why {
 #define BL_X(name, word, text) BL_OUT_##name,
@@ -234,8 +241,14 @@ struct bl_host_page {
 	 */
 	__u64 barred;
 	struct bl_ep_word word[BL_EPS_MAX]; /* by endpoint slot; written by the daemon */
+	/*
+	 * Not 0: the host is drained (loader/order/drain.h): processes send nothing new, and none
+	 * becomes an endpoint. The time of the order, CLOCK_REALTIME, ns, which tells one from the
+	 * next. Written by the daemon.
+	 */
+	__u64 drained;
 };
-_Static_assert(sizeof(struct bl_host_page) == 576 + 40 * BL_EPS_MAX, "ABI");
+_Static_assert(sizeof(struct bl_host_page) == 584 + 40 * BL_EPS_MAX, "ABI");
 _Static_assert(sizeof(struct bl_host_page) <= 4096, "one page");
 
 /**
@@ -455,6 +468,41 @@ struct bl_again_rep {
 	 * belongs to another process.
 	 */
 	__s32 error;
+};
+
+#define BL_SOCK_DRAIN 0x424c5344u
+
+/* What a struct bl_drain_req asks for. */
+enum bl_drain_what { BL_DRAIN_ASK, BL_DRAIN_BEGIN, BL_DRAIN_END };
+
+/**
+ * struct bl_drain_req - `barline host drain` and `undrain` at the daemon's socket. Answered by one
+ * struct bl_drain_rep; then the connection is closed.
+ */
+struct bl_drain_req {
+	__u32 magic;       /* BL_SOCK_DRAIN */
+	__u32 abi_version; /* BL_ABI_VERSION */
+	__u32 what;        /* enum bl_drain_what */
+};
+_Static_assert(sizeof(struct bl_drain_req) < sizeof(struct bl_again_req), "the length tells them "
+									  "apart");
+
+enum bl_drain_state {
+	BL_DRAIN_NONE,    /* the host is not drained */
+	BL_DRAIN_WAITS,   /* for processes, until everything that they sent is acknowledged */
+	BL_DRAIN_LEAVES,  /* no process is a member; the controller has not confirmed the leave */
+	BL_DRAIN_DRAINED, /* the host has left */
+};
+
+/** struct bl_drain_rep - answer to struct bl_drain_req. */
+struct bl_drain_rep {
+	__u32 magic;    /* BL_SOCK_DRAIN */
+	__s32 error;    /* 0, or a positive errno that @message explains */
+	__u32 state;    /* enum bl_drain_state */
+	__u32 waits;    /* endpoints that are waited for */
+	__u64 since_ns; /* CLOCK_REALTIME of the order; 0: the host is not drained */
+	/* NUL terminated: the error, or what is waited for; empty if nothing is */
+	char message[160];
 };
 
 enum bl_attach_fd {

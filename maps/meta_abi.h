@@ -35,9 +35,10 @@
  * of destinations, their ages, lengths in byte times; 10: inputs that lag, addresses and quotas of
  * ports, keys of links, pages and sockets of endpoints, their users, sends that are void; 11:
  * frames counted on each link, hooks of interfaces, records and forwarded frames of jumbo frames;
- * 13: steps of the system clock in the clock record; 14: what neighbours have proven, in it.
+ * 13: steps of the system clock in the clock record; 14: what neighbours have proven, in it;
+ * 15: drained hosts.
  */
-#define BL_ABI_VERSION 14
+#define BL_ABI_VERSION 15
 
 enum bl_role { BL_ROLE_NONE, BL_ROLE_SWITCH, BL_ROLE_HOST };
 

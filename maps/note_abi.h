@@ -19,6 +19,7 @@ enum bl_note_kind {
 	BL_NOTE_WORD,  /* @slot, @word: of the host page */
 	/* @failure, whose number decides about its place; then last */
 	BL_NOTE_FAILURE,
+	BL_NOTE_DRAINED, /* @drained: of the host page */
 };
 
 /** struct bl_note_arg - context of bl_note. Written by the caller; the program sets @done. */
@@ -28,10 +29,11 @@ struct bl_note_arg {
 	__u32 lines, active;
 	__u32 slot;
 	__u32 reserved;
+	__u64 drained;
 	struct bl_ep_word word;
 	struct bl_failure failure;
 	struct bl_clock clock;
 };
-_Static_assert(sizeof(struct bl_note_arg) == 120 + sizeof(struct bl_clock), "ABI");
+_Static_assert(sizeof(struct bl_note_arg) == 128 + sizeof(struct bl_clock), "ABI");
 
 #endif

@@ -146,10 +146,15 @@ struct bl_beacon {
 	 * version does not announce it. Neighbours that disagree say so (core/policy_core.h).
 	 */
 	__u8 policy;
-	__u8 port;      /* port number at the sender, for people who read captures */
+	/*
+	 * Port number at the sender, for people who read captures. Of a host: 0, or BL_BEACON_BYE:
+	 * this is its last beacon, it has left in order, and nothing waits for it.
+	 */
+	__u8 port;
 	__be32 node_id; /* of the sender: a node drops a beacon with its own node_id */
 };
 _Static_assert(sizeof(struct bl_beacon) == 8, "ABI");
+#define BL_BEACON_BYE 0xff
 
 /**
  * struct bl_relay - the relay scratch, after the body of a beacon. The switch program writes the

@@ -11,10 +11,11 @@
 /* clang-format off */
 #define BL_DET_WHYS(X) \
 	X(CORRECT, "correct") /* it has not failed */ \
-	X(TOLD,    "down")    /* its lease ran out, it did not answer, or it asked for it */ \
+	X(TOLD,    "down")    /* its lease ran out, it did not answer */ \
 	X(CUT,     "cut-off") /* no unbroken link leads from it to the live network */ \
 	X(TORN,    "torn")    /* no flow is left between it and a correct host */ \
-	X(BEFORE,  "before")  /* it was announced before */
+	X(BEFORE,  "before")  /* it was announced before */ \
+	X(LEFT,    "left")    /* it left in order: it was drained */
 /* clang-format on */
 #define BL_DET_ENUM(sym, name) BL_DET_##sym,
 enum bl_det_why { BL_DET_WHYS(BL_DET_ENUM) BL_DET_WHY_COUNT };

@@ -341,6 +341,28 @@ __attribute__((noinline)) int bl_raise_slowly(__u32 in, __u32 lane_no, __u32 lan
 	return 0;
 }
 
+/**
+ * bl_input_leaves - the host behind port @in has sent its last beacon, and is excluded. Since
+ * everything that it has sent is acknowledged, C does not wait for it either, and that is no death
+ * of the input. A host that is heard again joins as ever.
+ */
+__attribute__((noinline)) int bl_input_leaves(__u32 in, __u32 lane_no)
+{
+	struct bl_port_regs *regs = bpf_map_lookup_elem(&sw_regs, &in);
+	const struct bl_sw_port *port = port_at(in);
+	struct bl_pair leaf;
+	int l;
+
+	if (!regs || !port)
+		return 0;
+	for (l = 0; l < BL_LANES_MAX; l++)
+		bl_reg_bye(&regs->lane[l]);
+	bl_port_leaf(regs, &leaf);
+	bl_leaf_changed(lane_no, port->in_sets, in, leaf.b, leaf.c);
+	bl_count(in, BL_R_EXCLUDED);
+	return 0;
+}
+
 /*
  * Extends the times of the header to 64 bits and refuses those that are further ahead than this
  * node's clock can vouch for. Returns BL_R_NONE, or the reason to drop the frame.

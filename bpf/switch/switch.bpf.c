@@ -244,6 +244,8 @@ static __always_inline enum bl_reason on_beacon_frame(struct xdp_md *ctx, struct
 	for (s = 0; s < BL_SETS_MAX; s++)
 		lane->behind[s] = bl_commit_news(&lane->out[s], lane->relay_at[s]);
 	raise_register(r, port, 1);
+	if (__builtin_expect(body->port == BL_BEACON_BYE, 0) && port->role == BL_PORT_HOST)
+		bl_input_leaves(r->in, r->lane_no);
 	/* Behind it, so that less is kept on the stack: see test_stack.c. */
 	if (__builtin_expect(link_says((void *)((__u8 *)relay + BL_LINK_AT)), 0)) {
 		const struct bl_port_regs *regs = regs_of(r->in);

@@ -81,6 +81,24 @@ int show_rows(int argc, char **argv, const char *doc, const char *key,
 	return out_rows(key, rows, cols, ncols, none);
 }
 
+/* Whether a host takes part: drained, draining, or "" for one that does, and for a switch. */
+static const char *member_state(const struct bl_node_ref *ref)
+{
+	struct bl_host_page page;
+	struct bl_err err;
+	uint32_t zero = 0;
+	int fd;
+	bool read;
+
+	if (ref->role != BL_ROLE_HOST)
+		return "";
+	fd = bl_map_open(ref, BL_MAP_HOST_PAGE, sizeof(page), false, &err);
+	read = fd >= 0 && !bpf_map_lookup_elem(fd, &zero, &page);
+	if (fd >= 0)
+		close(fd);
+	return !read || !page.drained ? "" : page.eps_active ? "draining" : "drained";
+}
+
 static int collect_node(const struct bl_node_ref *ref, json_t *rows)
 {
 	json_t *alive = ref->role == BL_ROLE_HOST ? json_boolean(node_alive(ref)) : json_null();
@@ -92,7 +110,7 @@ static int collect_node(const struct bl_node_ref *ref, json_t *rows)
 	json_array_append_new(
 		rows,
 		json_pack("{s:s, s:s, s:I, s:I, s:i, s:o, s:s, s:b, s:s, s:s, s:i, "
-			  "s:i, s:s, s:s}",
+			  "s:i, s:s, s:s, s:s}",
 			  "node", node_name(ref), "role", role_name(ref->role), "netns",
 			  (json_int_t)ref->netns_ino, "node_id", (json_int_t)ref->meta.node_id,
 			  "abi", (int)ref->meta.abi_version, "socket", alive, "daemon",
@@ -100,7 +118,7 @@ static int collect_node(const struct bl_node_ref *ref, json_t *rows)
 			  h.check[CHECK_CLOCK].known && h.check[CHECK_CLOCK].level != FOUND_FAIL,
 			  "clock_state", h.check[CHECK_CLOCK].word, "network", network_state(ref),
 			  "interfaces", (int)ports.all, "gone", (int)ports.gone, "build",
-			  ref->meta.build, "dir", ref->dir));
+			  ref->meta.build, "dir", ref->dir, "member", member_state(ref)));
 	return 0;
 }
 
@@ -111,8 +129,8 @@ int cmd_show_nodes(int argc, char **argv)
 		{ "netns", "NETNS", 'd' },    { "node_id", "ID", 'd' },
 		{ "abi", "ABI", 'd' },        { "clock_state", "CLOCK", 's' },
 		{ "daemon", "DAEMON", 's' },  { "network", "NETWORK", 's' },
-		{ "gone", "NICS_GONE", 'd' }, { "build", "BUILD", 's' },
-		{ "dir", "PINS", 's' }
+		{ "gone", "NICS_GONE", 'd' }, { "member", "MEMBER", 's' },
+		{ "build", "BUILD", 's' },    { "dir", "PINS", 's' }
 	};
 
 	return SHOW("barline show nodes - switches and hosts pinned on this machine", "nodes",
@@ -486,7 +504,7 @@ int cmd_show_endpoints(int argc, char **argv)
 		    "failure is not settled yet), or excluded while its process lives: in_flight "
 		    "(it was stopped in the middle of a send), window (it was stopped with "
 		    "reliable messages that are not acknowledged), ring (it did not read its "
-		    "ring), answer, unreachable.",
+		    "ring), answer, unreachable; or drained: it has left in order with its host.",
 		    "endpoints", collect_endpoints, cols, "no endpoints");
 }
 

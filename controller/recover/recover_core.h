@@ -175,6 +175,7 @@ struct bl_recover_node {
 	bool sworn;
 	bool welcome; /* WELCOME is to be sent as soon as it is saved */
 	bool late;    /* used within bl_recover_tick(): it has not answered in time */
+	bool leaves;  /* it is DOWN because it leaves in order */
 	char name[BL_RECOVER_NAME_MAX + 1];
 	uint8_t (*addr)[16];
 	struct bl_recover_port *port;
@@ -381,6 +382,13 @@ enum bl_recover_reason bl_recover_done(struct bl_recover *r, uint64_t now, uint3
 /** bl_recover_resumed - The node has resumed its inputs of failure @number. */
 enum bl_recover_reason bl_recover_resumed(struct bl_recover *r, uint64_t now, uint32_t node,
 					  uint64_t number);
+
+/**
+ * bl_recover_leave - The host leaves in order, see Leave in proto/ctl.proto. It goes the way of a
+ * node that fails, with BL_DET_LEFT for the reason: its input is frozen and resumed out of C, it is
+ * barred, and no failure waits for it until it joins anew.
+ */
+enum bl_recover_reason bl_recover_leave(struct bl_recover *r, uint64_t now, uint32_t node);
 
 /** bl_recover_down - The node has failed whatever its links do: it does not answer. */
 enum bl_recover_reason bl_recover_down(struct bl_recover *r, uint64_t now, uint32_t node);

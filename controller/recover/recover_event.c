@@ -115,6 +115,22 @@ enum bl_recover_reason bl_recover_proc_down(struct bl_recover *r, uint64_t now, 
 	return BL_RECOVER_OK;
 }
 
+enum bl_recover_reason bl_recover_leave(struct bl_recover *r, uint64_t now, uint32_t node)
+{
+	enum bl_recover_reason why;
+	struct bl_recover_node *n;
+
+	why = recover_find_speaker(r, node, &n);
+	if (why != BL_RECOVER_OK)
+		return why;
+	if (n->kind != BL_DET_HOST)
+		return BL_RECOVER_UNKNOWN_NODE;
+	why = bl_recover_down(r, now, node);
+	if (why == BL_RECOVER_OK)
+		n->leaves = true;
+	return why;
+}
+
 enum bl_recover_reason bl_recover_down(struct bl_recover *r, uint64_t now, uint32_t node)
 {
 	enum bl_recover_reason why;

@@ -397,8 +397,10 @@ enum bl_recover_reason bl_recover_hello(struct bl_recover *r, uint64_t now,
 		n->bar = n->barred = 0;
 		n->linked = false;
 	}
-	/* It answers again, and no node was told otherwise. */
-	n->state = BL_DET_UP;
+	/* It answers again, and no node was told otherwise. One that leaves goes on to leave. */
+	if (!n->leaves || anew)
+		n->state = BL_DET_UP;
+	n->leaves &= !anew;
 	if (anew)
 		revive_ports_to(r, n);
 	recover_make_neighbours(r, n);

@@ -261,6 +261,12 @@ static bool make_graph(const struct bl_recover *r, struct graph *g)
 
 /* ---- questions ---- */
 
+/* The reason that is announced. A host that leaves in order is DOWN by its own wish. */
+static enum bl_det_why announced_why(const struct bl_recover_node *n, const struct bl_det_found *f)
+{
+	return f->why == BL_DET_TOLD && n->leaves ? BL_DET_LEFT : (enum bl_det_why)f->why;
+}
+
 static bool fails_now(const struct bl_det_found *f)
 {
 	return f->why != BL_DET_CORRECT && f->why != BL_DET_BEFORE;
@@ -380,7 +386,8 @@ static void announce_failure(struct bl_recover *r, const struct graph *g, uint64
 		const struct bl_recover_proc all = { .t = g->found[i].t };
 
 		if (fails_now(&g->found[i]) &&
-		    !recover_add_failed(f, r->node[i], (enum bl_det_why)g->found[i].why, &all))
+		    !recover_add_failed(f, r->node[i], announced_why(r->node[i], &g->found[i]),
+					&all))
 			break;
 	}
 	for (; i == r->nnodes && r->nprocs; r->nprocs--) {
@@ -408,7 +415,8 @@ static void announce_failure(struct bl_recover *r, const struct graph *g, uint64
 		if (!fails_now(&g->found[i]))
 			continue;
 		n->state = BL_DET_GONE;
-		n->why = g->found[i].why;
+		n->why = (uint8_t)announced_why(n, &g->found[i]);
+		n->leaves = false;
 		n->gone = f->number;
 		n->due = 0;
 	}

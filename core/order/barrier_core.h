@@ -314,6 +314,18 @@ BL_CORE __u32 bl_port_flags(const struct bl_port_regs *p)
 }
 
 /**
+ * bl_reg_bye - the neighbour has left in order: neither B nor C waits for the register. One that is
+ * frozen holds C until RESUME, as ever.
+ */
+BL_CORE void bl_reg_bye(struct bl_reg *r)
+{
+	if (bl_reg_live(r))
+		r->state = (r->state & ~0xffu) | BL_REG_DEAD;
+	if (!(r->state & BL_REG_HELD))
+		r->state &= ~(BL_REG_IN | BL_REG_AWAITED);
+}
+
+/**
  * bl_port_await - make C wait for a port with new registers at @c, before anything was heard there.
  */
 BL_CORE void bl_port_await(struct bl_port_regs *p, __u64 c)

@@ -60,6 +60,7 @@ struct bl_agent {
 	uint32_t away_ms;           /* the daemon stops for so long; 0: it does not */
 	bool away_said;             /* in this session; nothing else is said after that */
 	bool away_known;            /* the answer to that has come */
+	bool leaves;                /* the host leaves in order: said until it is named */
 	struct kept kept[KEPT];     /* a ring */
 	unsigned int next_kept;
 	struct bl_agent_proc proc[PROCS_MAX]; /* gone, and not named by the controller yet */
@@ -239,7 +240,8 @@ static uint8_t why_for_endpoints(const Bl__Failed *f)
 {
 	static const uint8_t nodes[BL_DET_WHY_COUNT] = { [BL_DET_TOLD] = BL_WHY_DOWN,
 							 [BL_DET_CUT] = BL_WHY_CUT_OFF,
-							 [BL_DET_TORN] = BL_WHY_TORN };
+							 [BL_DET_TORN] = BL_WHY_TORN,
+							 [BL_DET_LEFT] = BL_WHY_LEFT };
 
 	if (f->port)
 		return f->gone < BL_WHY_COUNT ? (uint8_t)f->gone : BL_WHY_UNKNOWN;
@@ -388,6 +390,8 @@ static void on_welcome(struct bl_agent *a, const Bl__Welcome *w)
 		for (i = 0; i < a->nprocs; i++)
 			send_proc_down(a, i);
 	}
+	if (a->leaves && !a->failed)
+		send_number(a, BL__TO_CONTROLLER__WHAT_LEAVE, 0);
 	/* The present leader may not know that the daemon stops. */
 	if (a->away_ms)
 		send_away(a);
@@ -614,6 +618,8 @@ int bl_agent_on_beat(sd_event_source *src, uint64_t usec, void *ctx)
 		leave_controller(a, "it is silent");
 	else if (a->session)
 		send_number(a, BL__TO_CONTROLLER__WHAT_PING, 0);
+	if (a->session && a->welcome && a->leaves && !a->failed)
+		send_number(a, BL__TO_CONTROLLER__WHAT_LEAVE, 0);
 	if (a->session && a->welcome && a->failed && a->rejoin)
 		send_hello(a);
 	set_timer(a, &a->timer, a->failed && a->rejoin ? REJOIN_MS : a->cfg.silence_ms / 3 + 1,
@@ -708,6 +714,13 @@ void bl_agent_away(struct bl_agent *a, uint32_t ms)
 	a->away_ms = ms;
 	if (a->welcome)
 		send_away(a);
+}
+
+void bl_agent_leave(struct bl_agent *a, bool leaves)
+{
+	a->leaves = leaves;
+	if (leaves && a->welcome && !a->failed)
+		send_number(a, BL__TO_CONTROLLER__WHAT_LEAVE, 0);
 }
 
 bool bl_agent_away_known(const struct bl_agent *a)

@@ -229,6 +229,13 @@ void bl_agent_done(struct bl_agent *a, uint64_t number);
 void bl_agent_rejoin(struct bl_agent *a);
 
 /**
+ * bl_agent_leave - @leaves: the host leaves in order, since none of its processes is a member any
+ * more: says so until the controller names this node, and ops->failed is called. false: it does
+ * not, and what was said in vain is not repeated.
+ */
+void bl_agent_leave(struct bl_agent *a, bool leaves);
+
+/**
  * bl_agent_away - the daemon stops, and another one is expected within @ms. That is the last
  * message of a session, because a HELLO after it would say that the daemon is back. If the session
  * ends before the answer, it is said again in the next one.

@@ -381,6 +381,26 @@ void bl_beacon_remove(struct bl_node *n)
 		munmap((void *)(uintptr_t)page, (size_t)sysconf(_SC_PAGESIZE));
 }
 
+void bl_beacon_bye(struct bl_node *n)
+{
+	struct bl_beacon *body =
+		(void *)(n->beat.frame + sizeof(struct ethhdr) + sizeof(struct bl_hdr));
+	const void *page = n->page;
+	int fd;
+
+	if (!page)
+		return;
+	pthread_mutex_lock(&n->srv->beacon_lock);
+	n->page = NULL;
+	body->port = BL_BEACON_BYE;
+	send_beacon(n);
+	fd = n->beacon_sock;
+	n->beacon_sock = -1;
+	pthread_mutex_unlock(&n->srv->beacon_lock);
+	close_in_background(fd);
+	munmap((void *)(uintptr_t)page, (size_t)sysconf(_SC_PAGESIZE));
+}
+
 bool bl_beacon_sending(const struct bl_node *n)
 {
 	return n->page != NULL;

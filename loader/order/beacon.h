@@ -44,6 +44,13 @@ void bl_beacon_keep(struct bl_node *n, bool keep);
  */
 int bl_beacon_add(struct bl_node *n, struct bl_err *err);
 
+/**
+ * bl_beacon_bye - sends the last beacon, which says that the host has left in order;
+ * bl_beacon_add() begins again. The clock is kept. No-op if the pacer sends the beacons: then the
+ * neighbour notices after dead_after that they have ended.
+ */
+void bl_beacon_bye(struct bl_node *n);
+
 /** bl_beacon_remove - the thread does not touch the node any more when this returns. */
 void bl_beacon_remove(struct bl_node *n);
 

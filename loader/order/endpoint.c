@@ -122,7 +122,8 @@ static uint8_t announced_why(const struct bl_ep *ep)
 							[BL_OUT_WINDOW] = BL_WHY_WINDOW,
 							[BL_OUT_RING] = BL_WHY_RING,
 							[BL_OUT_UNREACHABLE] = BL_WHY_UNREACHABLE,
-							[BL_OUT_HOST] = BL_WHY_DOWN };
+							[BL_OUT_HOST] = BL_WHY_DOWN,
+							[BL_OUT_DRAINED] = BL_WHY_LEFT };
 	enum bl_out_why why = BL_OUT_MEMBER;
 
 	bl_ep_out(ep->node, ep->slot, &why);
@@ -195,6 +196,48 @@ void bl_endpoint_put_out(struct bl_node *n, uint64_t slots, enum bl_out_why why)
 			(void)!send(ep->conn, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 	}
 	bl_endpoints_bury(n);
+	bl_event_changed(n);
+}
+
+/*
+ * The process lives, so its slot stays in use, but its window is empty: nothing waits for it, and
+ * the programs answer for this incarnation as for one that has called bl_exit(). Its T is above
+ * everything that it has sent.
+ */
+void bl_endpoints_retire(struct bl_node *n, uint64_t slots)
+{
+	uint64_t t[BL_EPS_MAX];
+	unsigned int k;
+
+	for (k = 0; k < BL_EPS_MAX; k++) {
+		struct bl_ep *ep = &n->ep[k];
+		uint32_t key = bl_ep_key(n, &ep->info);
+
+		if (!ep->used || ep->dead)
+			slots &= ~(1ULL << k);
+		if (!(slots >> k & 1))
+			continue;
+		ep->info.left = ep->info.life;
+		ep->info.active = BL_EP_DEAD;
+		if (bpf_map_update_elem(n->eps_fd, &key, &ep->info, BPF_ANY))
+			bl_log(BL_LOG_ERR, "%s: cannot put endpoint %u out: %s", n->meta.name,
+			       ep->info.port, strerror(errno));
+	}
+	if (!slots)
+		return;
+	bl_ep_put_out(n, slots, BL_OUT_DRAINED, t);
+	for (k = 0; k < BL_EPS_MAX; k++) {
+		struct bl_ep *ep = &n->ep[k];
+
+		if (!(slots >> k & 1))
+			continue;
+		bl_log(BL_LOG_INFO, "%s: endpoint %u (%s, pid %u) has left: the host is drained",
+		       n->meta.name, ep->info.port, ep->info.name, ep->info.pid);
+		bl_endpoint_out_at(ep, t[k]);
+		settle_endpoint(ep);
+		if (ep->conn >= 0)
+			(void)!send(ep->conn, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+	}
 	bl_event_changed(n);
 }
 

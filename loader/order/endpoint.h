@@ -61,6 +61,13 @@ void bl_endpoint_put_out(struct bl_node *n, uint64_t slots, enum bl_out_why why)
 void bl_endpoint_out_at(struct bl_ep *ep, uint64_t t);
 
 /**
+ * bl_endpoints_retire - the endpoints of @slots (a bit for each) leave in order, although their
+ * processes live: everything that they sent is acknowledged or reported. They are announced as
+ * left. Waits as bl_ep_put_out() does.
+ */
+void bl_endpoints_retire(struct bl_node *n, uint64_t slots);
+
+/**
  * bl_endpoint_resume - settles the dead endpoint at @port: its receivers know what becomes of its
  * last messages, so its window does not hold the commit barrier any more. Returns 0, or -ENOENT: no
  * such endpoint.

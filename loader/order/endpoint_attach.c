@@ -36,6 +36,7 @@
 #include "loader/load/lower.h"
 #include "loader/load/pin.h"
 #include "loader/node_priv.h"
+#include "loader/order/drain.h"
 #include "loader/order/endpoint.h"
 #include "loader/order/endpoint_again.h"
 #include "loader/order/endpoint_pages.h"
@@ -293,6 +294,11 @@ static int attach_endpoint(struct bl_node *n, int conn, const struct bl_attach_r
 	int k, rc;
 
 	getsockopt(conn, SOL_SOCKET, SO_PEERCRED, &who, &len);
+	if (n->drained)
+		return bl_fail(err, ESHUTDOWN,
+			       "host %s is drained, and takes no new endpoints; `barline host "
+			       "undrain` ends that",
+			       n->meta.name);
 	bl_endpoints_bury(n);
 	rc = check_quota(n, who.uid, q->ring_bytes ? q->ring_bytes : BL_RING_BYTES, err);
 	if (!rc)
@@ -485,6 +491,8 @@ static int on_request(sd_event_source *src, int fd, uint32_t events, void *ctx)
 	p->src = sd_event_source_disable_unref(p->src);
 	if (len == sizeof(struct bl_again_req) && q.magic == BL_SOCK_AGAIN)
 		kept = bl_endpoint_again(p->node, fd, (const void *)&q);
+	else if (len == sizeof(struct bl_drain_req) && q.magic == BL_SOCK_DRAIN)
+		kept = bl_drain_asked(p->node, fd, (const void *)&q);
 	else
 		kept = len > 0 && serve_attach(p->node, fd, &q, len);
 	pending_free(p, kept);

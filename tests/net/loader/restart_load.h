@@ -42,6 +42,10 @@ struct load_worker {
 	_Atomic uint64_t lost;     /* messages of which a later one of the same sender came first */
 	_Atomic uint64_t reported; /* messages of its own that it was told were not delivered */
 	_Atomic uint64_t gone;     /* calls of its proc_gone callback */
+	_Atomic uint64_t failed;   /* those for others than who left in order */
+	_Atomic uint64_t shutdown; /* sends that were refused because the host is drained */
+	_Atomic uint64_t away;     /* bit: those that left, to whom it does not send any more */
+	_Atomic int stale;         /* its endpoint is out */
 	_Atomic uint64_t gap_ns[LOAD_WINDOWS][LOAD_STREAMS];
 	char error[256]; /* "": none */
 };
@@ -51,6 +55,7 @@ static struct load {
 	uint64_t interval_ns; /* between two scatterings of a stream of an endpoint */
 	_Atomic int phase;
 	_Atomic unsigned int window;
+	_Atomic uint64_t without; /* bit: those to whom nobody sends; the script decides */
 	struct load_worker w[LAB_HOSTS_MAX];
 } * load; /* shared with the workers */
 
@@ -82,8 +87,14 @@ T_FN void load_on_gone(void *ctx, const struct bl_addr *who, uint64_t ts, enum b
 {
 	struct load_own *o = ctx;
 
-	(void)who, (void)ts, (void)why;
+	unsigned int i;
+
+	(void)ts;
+	for (i = 0; i < load->n; i++)
+		if (!memcmp(load->w[i].addr.ip, who->ip, sizeof(who->ip)))
+			o->me->away |= 1ULL << i;
 	o->me->gone++;
+	o->me->failed += why != BL_GONE_LEFT;
 }
 
 __attribute__((noreturn)) T_FN void load_fail(struct load_own *o, const char *what, int rc)
@@ -97,18 +108,22 @@ T_FN void load_send(struct load_own *o, enum load_stream s)
 	uint8_t text[LOAD_BYTES] = { 0 };
 	struct bl_msg vec[LAB_HOSTS_MAX];
 	struct load_message m = { .sender = o->i, .stream = s, .seq = o->me->sent[s] };
-	unsigned int i;
+	unsigned int i, n = 0;
 	int rc;
 
 	memcpy(text, &m, sizeof(m));
 	for (i = 0; i < load->n; i++)
-		vec[i] = (struct bl_msg){ .dst = load->w[i].addr,
-					  .data = text,
-					  .len = sizeof(text) };
-	rc = s == LOAD_RELIABLE ? bl_send_reliable(o->ep, vec, load->n, 0)
-				: bl_send(o->ep, vec, load->n, 0);
+		if (!((o->me->away | load->without) >> i & 1))
+			vec[n++] = (struct bl_msg){ .dst = load->w[i].addr,
+						    .data = text,
+						    .len = sizeof(text) };
+	rc = s == LOAD_RELIABLE ? bl_send_reliable(o->ep, vec, n, 0) : bl_send(o->ep, vec, n, 0);
 	if (!rc)
 		o->me->sent[s]++;
+	else if (rc == -ESHUTDOWN)
+		o->me->shutdown++;
+	else if (rc == -ESTALE)
+		o->me->stale = 1;
 	else if (rc != -EAGAIN)
 		load_fail(o, "send", rc);
 }
@@ -122,7 +137,9 @@ T_FN void load_take(struct load_own *o, enum load_stream s)
 	do {
 		n = s == LOAD_RELIABLE ? bl_recv_reliable(o->ep, d, 64, 0)
 				       : bl_recv(o->ep, d, 64, 0);
-		if (n < 0 && n != -EINTR)
+		if (n == -ESTALE)
+			o->me->stale = 1;
+		else if (n < 0 && n != -EINTR)
 			load_fail(o, "recv", n);
 		if (n <= 0)
 			return;
@@ -171,6 +188,10 @@ __attribute__((noreturn)) T_FN void load_work(unsigned int i)
 	while (load->phase != LOAD_EXIT) {
 		now = t_mono();
 		/* The senders take turns. One that is late does not catch up. */
+		if (o->me->stale) {
+			usleep(1000);
+			continue;
+		}
 		if (load->phase == LOAD_TALK && now >= o->next_ns) {
 			load_send(o, LOAD_RELIABLE);
 			load_send(o, LOAD_BEST_EFFORT);
@@ -307,6 +328,20 @@ T_FN bool load_drained(void)
 	return true;
 }
 
+/* Ends the load, whatever is under way. */
+T_FN void load_quit(void)
+{
+	unsigned int i;
+
+	load_check();
+	load->phase = LOAD_EXIT;
+	for (i = 0; i < load->n; i++)
+		while (waitpid(load->w[i].pid, NULL, WNOHANG) != load->w[i].pid)
+			rack_serve(1);
+	munmap(load, sizeof(*load));
+	load = NULL;
+}
+
 /* Ends the load. What was sent last and is not delivered after some seconds counts as lost. */
 T_FN void load_end(struct load_verdict *v)
 {
@@ -325,11 +360,7 @@ T_FN void load_end(struct load_verdict *v)
 			missing += load->w[i].got[s];
 		}
 	v->lost = all - missing;
-	load->phase = LOAD_EXIT;
-	for (i = 0; i < load->n; i++)
-		waitpid(load->w[i].pid, NULL, 0);
-	munmap(load, sizeof(*load));
-	load = NULL;
+	load_quit();
 }
 
 #endif

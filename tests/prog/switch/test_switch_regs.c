@@ -237,6 +237,41 @@ static bool is_excluded(__u32 port)
 	return (__u8)r.lane[0].state == BL_REG_DEAD;
 }
 
+/* The last beacon of a host: it is excluded, and that is no death of its port. */
+static void bye__excluded_at_once(void **state)
+{
+	const __u64 b = T0 - 1000;
+	struct desc d = beacon_from(0, b);
+	__u64 bus = T0;
+
+	(void)state;
+	all_live(b);
+	d.port = BL_BEACON_BYE;
+	take_in(0, &d, WANT({ 0, BL_R_BEACON }, { 0, BL_R_EXCLUDED }));
+	assert_true(is_excluded(0));
+	assert_false(is_excluded(1));
+	assert_int_equal(after.regs[0].lane[0].state, BL_REG_DEAD);
+	assert_int_equal(after.lives[0].death, 0);
+	/* It is heard again, and joins as ever. */
+	pass_intervals(0, &bus, 1);
+	assert_false(is_excluded(0));
+}
+
+/* A port of a switch does not leave by that: there it is the number of a port. */
+static void bye__only_of_hosts(void **state)
+{
+	const __u64 b = T0 - 1000;
+	struct desc d = beacon_from(UPLINK, b);
+	__u64 bus = T0;
+
+	(void)state;
+	all_live(b);
+	d.port = BL_BEACON_BYE;
+	take_in(UPLINK, &d, WANT({ UPLINK, BL_R_BEACON }));
+	pass_intervals(1, &bus, 1);
+	assert_false(is_excluded(UPLINK));
+}
+
 static void exclude__after_silence(void **state)
 {
 	const __u64 b = T0 - 1000;
@@ -779,6 +814,8 @@ int main(void)
 		CASE(join__in_any_order),
 		CASE(join__waits_at_the_floor),
 		CASE(join__two_lanes),
+		CASE(bye__excluded_at_once),
+		CASE(bye__only_of_hosts),
 		CASE(exclude__after_silence),
 		CASE(exclude__edge),
 		CASE(exclude__quarter),
