@@ -18,6 +18,9 @@
 #include "bpf/verdict.h"
 #include "core/capture_core.h"
 #include "maps/capture_abi.h"
+#ifndef BL_ROLE_HOST
+#include "bpf/switch/fdb.h"
+#endif
 
 /* A struct bl_capture_page. In words, since the skeletons of bpftool repeat the type. */
 __u64 bl_capture_words[sizeof(struct bl_capture_page) / 8] SEC(BL_CAPTURE_PAGE) = {
@@ -80,7 +83,52 @@ static __always_inline void capture_barriers(struct bl_capture_event *e,
 	e->c_after = in && page ? page->commit & BL_TS_MASK : h->c;
 }
 
+/* A host forwards nothing. */
+static __always_inline __u32 capture_output(const __u8 *head)
+{
+	return 0;
+}
+
 #else
+
+/** struct capture_search - looks for the port with an Ethernet address. */
+struct capture_search {
+	__u64 mac; /* in the form of bl_mac48() */
+	__u32 out; /* the port, plus 1; 0: none */
+	__u32 pad;
+};
+
+static long compare_port(__u32 p, struct capture_search *s)
+{
+	const struct bl_sw_port *port = bpf_map_lookup_elem(&sw_ports, &p);
+
+	if (!port)
+		return 1;
+	if (!port->ifindex || bl_mac48(port->mac) != s->mac)
+		return 0;
+	s->out = p + 1;
+	return 1;
+}
+
+/*
+ * Returns the output of a forwarded frame, plus 1, or 0. Found again by the addresses, since to
+ * keep the number until the end would cost every frame: as when it was forwarded by the table, or
+ * as the port whose address a switch that routes has written into the frame.
+ */
+static __always_inline __u32 capture_output(const __u8 *head)
+{
+	__u32 zero = 0;
+	const struct bl_sw_cfg *cfg = bpf_map_lookup_elem(&sw_cfg, &zero);
+	struct capture_search s = {};
+
+	if (!cfg)
+		return 0;
+	if (cfg->forward == BL_FWD_L2)
+		return (__u32)(bl_fdb_port(head) + 1);
+	s.mac = bl_mac48(head + 6);
+	bpf_loop(BL_SW_PORTS_MAX, compare_port, &s, 0);
+	return s.out;
+}
 
 static __always_inline __u32 capture_ports(__u32 *count)
 {
@@ -143,9 +191,9 @@ static __always_inline int capture_wants(const struct bl_capture_slot *s,
 
 /*
  * Hands the frame of @ctx to every capture that wants it. @skb: a constant; 1: @ctx is of a tc
- * program. @key: of the counters. @how: the reason, and in the upper half what goes into e->out
+ * program. @key: of the counters.
  */
-static __always_inline int capture_frame(void *ctx, int skb, __u32 len, __u32 key, __u32 how,
+static __always_inline int capture_frame(void *ctx, int skb, __u32 len, __u32 key, __u32 reason,
 					 __u32 dir)
 {
 	__u32 zero = 0, n = len, k, live = 0, count = 0, base = capture_ports(&count);
@@ -172,8 +220,8 @@ static __always_inline int capture_frame(void *ctx, int skb, __u32 len, __u32 ke
 	r->e.at_ns = now;
 	r->e.len = len;
 	r->e.key = key;
-	r->e.out = how >> 16;
-	r->e.reason = (__u16)how;
+	r->e.out = reason == BL_R_FORWARDED ? capture_output(r->head) : 0;
+	r->e.reason = (__u16)reason;
 	r->e.dir = (__u8)dir;
 	r->e.opcode = r->h.opcode;
 	capture_barriers(&r->e, &r->h);
@@ -208,16 +256,17 @@ static __always_inline int capture_frame(void *ctx, int skb, __u32 len, __u32 ke
  * it: what a caller would still need would not be in a register that a call leaves alone, and each
  * frame would pay for that (11 instructions, 2026-11).
  */
-__attribute__((noinline)) int bl_capture_xdp(struct xdp_md *ctx, __u32 key, __u32 how, __u32 dir)
+__attribute__((noinline)) int bl_capture_xdp(struct xdp_md *ctx, __u32 key, __u32 reason, __u32 dir)
 {
-	capture_frame(ctx, 0, (__u32)bpf_xdp_get_buff_len(ctx), key, how, dir);
-	return bl_xdp_action((enum bl_reason)(how & (BL_REASON_MAX - 1)));
+	capture_frame(ctx, 0, (__u32)bpf_xdp_get_buff_len(ctx), key, reason, dir);
+	return bl_xdp_action((enum bl_reason)(reason & (BL_REASON_MAX - 1)));
 }
 
 /** bl_capture_skb - the same for tc programs. */
-__attribute__((noinline)) int bl_capture_skb(struct __sk_buff *skb, __u32 key, __u32 how, __u32 dir)
+__attribute__((noinline)) int bl_capture_skb(struct __sk_buff *skb, __u32 key, __u32 reason,
+					     __u32 dir)
 {
-	return capture_frame(skb, 1, skb->len, key, how, dir);
+	return capture_frame(skb, 1, skb->len, key, reason, dir);
 }
 
 /* 1: somebody may capture. */

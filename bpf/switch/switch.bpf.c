@@ -345,17 +345,6 @@ static __always_inline enum bl_reason on_ordered_frame(struct xdp_md *ctx, struc
 	return on_data_frame(ctx, r, port, plain);
 }
 
-/* bl_done() for an ordered frame, whose output a capture is to know. */
-static __always_inline int ordered_done(struct xdp_md *ctx, const struct run *r, enum bl_reason why)
-{
-	bl_count(r->in, why);
-	if (BL_CAPTURING())
-		return bl_capture_xdp(ctx, r->in,
-				      why == BL_R_FORWARDED ? why | (r->out + 1) << 16 : why,
-				      BL_CAPTURE_IN);
-	return bl_xdp_action(why);
-}
-
 /*
  * Handles a frame that arrived on port @in; -1: on no port. Apart from the hook, for
  * bench/bench_switch.bpf.c. Returns the verdict.
@@ -376,7 +365,7 @@ static __always_inline int on_port_frame(struct xdp_md *ctx, int in)
 	 */
 	if (bl_parse_plain((void *)(long)ctx->data, (void *)(long)ctx->data_end, r.cfg->port_base,
 			   r.cfg->port_count, &r.f))
-		return ordered_done(ctx, &r, on_ordered_frame(ctx, &r, 1, 0));
+		return bl_done(ctx, r.in, on_ordered_frame(ctx, &r, 1, 0));
 	why = bl_parse_whole((void *)(long)ctx->data, (void *)(long)ctx->data_end,
 			     bl_frame_len(ctx), r.cfg->port_base, r.cfg->port_count, &r.f);
 	if (why == BL_R_NONE && bl_op_link(r.f.opcode) && r.f.opcode != BL_OP_BEACON) {
@@ -385,7 +374,7 @@ static __always_inline int on_port_frame(struct xdp_md *ctx, int in)
 					: bl_done(ctx, r.in, why);
 	}
 	if (why == BL_R_NONE)
-		return ordered_done(ctx, &r, on_ordered_frame(ctx, &r, 0, 0));
+		return bl_done(ctx, r.in, on_ordered_frame(ctx, &r, 0, 0));
 	if (why == BL_R_NOT_OURS && bl_source_plain(ctx, r.in) != BL_R_NONE)
 		why = BL_R_SPOOFED;
 	if (why == BL_R_NOT_OURS && bl_admits && __builtin_expect(r.cfg->admission, 0))
@@ -420,7 +409,7 @@ int bl_switch_steered(struct xdp_md *ctx)
 	why = bl_parse_whole((void *)(long)ctx->data, (void *)(long)ctx->data_end,
 			     bl_frame_len(ctx), r.cfg->port_base, r.cfg->port_count, &r.f);
 	if (why == BL_R_NONE)
-		return ordered_done(ctx, &r, on_ordered_frame(ctx, &r, 0, 1));
+		why = on_ordered_frame(ctx, &r, 0, 1);
 	return bl_done(ctx, r.in, why);
 }
 

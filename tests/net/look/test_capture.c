@@ -70,8 +70,8 @@ static void wait_text(struct run *r, const char *text)
 	}
 }
 
-/* Waits for the end of the command, which must be a success. */
-static void wait_end(struct run *r, const char *what)
+/* Waits for the end of the command, while the daemons serve it. */
+static void reap(struct run *r, const char *what)
 {
 	uint64_t end = t_mono() + WAIT_NS;
 
@@ -79,6 +79,12 @@ static void wait_end(struct run *r, const char *what)
 		CHECK(t_mono() < end, "%s does not end", what);
 		rack_serve(2);
 	}
+}
+
+/* The same; it must be a success. */
+static void wait_end(struct run *r, const char *what)
+{
+	reap(r, what);
 	CHECK(WIFEXITED(r->status) && !WEXITSTATUS(r->status), "%s ended with %#x: %s %s", what,
 	      r->status, text_of(r->err), strdup(text_of(r->out)));
 }
@@ -125,7 +131,7 @@ static void talk(unsigned int n, bool reliable)
 	s = start_on(rack_host(0), send, text);
 	wait_end(&r, "the receiver");
 	kill(s.pid, SIGTERM);
-	waitpid(s.pid, &s.status, 0);
+	reap(&s, "the sender");
 	for (i = 0; i < n; i++) {
 		snprintf(text, sizeof(text), "line %u\n", i);
 		CHECK(strstr(text_of(r.out), text), "line %u was lost", i);
@@ -238,7 +244,7 @@ RACK_TEST(capture__filters)
 	ports = CAPTURE("-j", "--port", "h2", "--opcode", "data,beacon", NULL);
 	dirs = CAPTURE("-j", "--direction", "in", NULL);
 	s = start_on(rack_host(0), to_nobody, "");
-	waitpid(s.pid, &s.status, 0);
+	reap(&s, "the sender to nobody");
 	talk(2, false);
 	end = t_mono() + WAIT_NS;
 	while (!frames(reason.out, &refused, NULL)) {
@@ -380,7 +386,7 @@ RACK_TEST(capture__killed)
 	CHECK(is_on(page), "the programs do not capture");
 	/* Killed or not, there are not more than so many. */
 	more = start_on(rack_host(0), argv, "");
-	waitpid(more.pid, &more.status, 0);
+	reap(&more, "the fifth capture");
 	CHECK(WIFEXITED(more.status) && WEXITSTATUS(more.status) == 1 &&
 		      strstr(text_of(more.err), "has 4 captures already"),
 	      "%#x: %s", more.status, text_of(more.err));
