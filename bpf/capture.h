@@ -253,8 +253,7 @@ static __always_inline int capture_frame(void *ctx, int skb, __u32 len, __u32 ke
 
 /**
  * bl_capture_xdp - see capture_frame(). Returns the verdict of the reason, so that callers end with
- * it: what a caller would still need would not be in a register that a call leaves alone, and each
- * frame would pay for that (11 instructions, 2026-11).
+ * it: otherwise the reason would have to survive the call, which takes instructions of each frame.
  */
 __attribute__((noinline)) int bl_capture_xdp(struct xdp_md *ctx, __u32 key, __u32 reason, __u32 dir)
 {
