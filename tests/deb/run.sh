@@ -161,7 +161,7 @@ done
 	{ cat "$work/nspawn.log"; fail "the guest does not start"; }
 steps="wires before install tests start watchdog upgrade layout refused remove purge"
 for step in ${STEPS:-$steps}; do
-	in_guest timeout -k 10 180 bash /debs/guest.sh "$step" 2>"$work/stderr" || {
+	in_guest timeout -k 10 300 bash /debs/guest.sh "$step" 2>"$work/stderr" || {
 		tail -n 20 "$work/stderr"
 		fail "step $step of tests/deb/guest.sh"
 	}
