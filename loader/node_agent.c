@@ -192,7 +192,8 @@ int bl_node_agent_open(struct bl_node *n, struct bl_err *err)
 int bl_node_agent_renew(struct bl_node *n, struct bl_err *err)
 {
 	struct bl_node_agent *was = n->agent, *now;
-	int rc = bl_node_agent_open(n, err); /* it replaces n->agent when nothing can fail any more */
+	/* It replaces n->agent when nothing can fail any more. */
+	int rc = bl_node_agent_open(n, err);
 
 	if (rc || !was)
 		return rc;

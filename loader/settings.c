@@ -250,7 +250,8 @@ static const struct bl_setting table[] = {
 		.text = "MiB of rings that one user other than root may have" },
 	[BL_S_USER] = {
 		.key = "user", .flag = "user", .kind = BL_SETTING_TEXT, .roles = BOTH,
-		MEMBER(user), .daemon = true, .unit = "name", .dflt_text = "the user stays", RESTART,
+		MEMBER(user), .daemon = true, .unit = "name", .dflt_text = "the user stays",
+		RESTART,
 		.why = "a process without privileges cannot change its user",
 		.text = "barlined becomes this user and keeps five capabilities" },
 	[BL_S_SANDBOX] = {

@@ -16,7 +16,9 @@ struct service_args {
 	bool check; /* --check: only read and validate the file */
 };
 
-/** service_argp - the options --user, --no-sandbox and --check; its input is a struct service_args. */
+/**
+ * service_argp - the options --user, --no-sandbox and --check; its input is a struct service_args.
+ */
 extern const struct argp service_argp;
 
 /**

@@ -197,11 +197,73 @@ RACK_TEST(reload__all_or_nothing)
 	daemons_end();
 }
 
+/* Runs `barline -j -n NODE config ...`. Returns the exit status, and what it said in *@said. */
+static int config(unsigned int i, json_t **said, const char *verb, const char *arg)
+{
+	char path[512], netns[256];
+	const char *const argv[] = { path, "-j", "-n", netns, "config", verb, arg, NULL };
+
+	CHECK(barline_path(path, sizeof(path)), "no command");
+	snprintf(netns, sizeof(netns), LAB_NETNS_DIR "/%s", rack.lab.nodes[i].name);
+	return barline_run(said, argv);
+}
+
+static const char *text_at(json_t *o, const char *list, const char *key)
+{
+	return json_string_value(json_object_get(json_array_get(json_object_get(o, list), 0), key));
+}
+
+/* The command: show, what would differ, and reload, with their exit status. */
+RACK_TEST(command__show_diff_reload)
+{
+	json_t *said = NULL, *one;
+	unsigned int h;
+
+	open_rack(HOSTS);
+	rack.tweak = tweak_reload;
+	h = rack_host(1);
+	CHECK(!config(h, &said, "show", NULL), "show");
+	one = json_array_get(json_object_get(said, "nodes"), 0);
+	CHECK(json_integer_value(json_object_get(json_object_get(one, "config"), "dead_after_"
+										 "us")) == DEAD_US,
+	      "%s", json_dumps(said, 0));
+	CHECK(json_array_size(json_object_get(one, "defaults")) > 5, "%s", json_dumps(said, 0));
+	json_decref(said);
+	CHECK(!config(h, &said, "diff", file_of(h)), "diff");
+	CHECK(!strcmp(json_string_value(json_object_get(said, "takes")), "nothing"), "%s",
+	      json_dumps(said, 0));
+	json_decref(said);
+	limit_ms = 6001;
+	write_file(h);
+	CHECK(!config(h, &said, "diff", file_of(h)), "diff");
+	CHECK(!strcmp(json_string_value(json_object_get(said, "takes")), "live") &&
+		      !strcmp(text_at(said, "differences", "setting"), "process_limit_ms"),
+	      "%s", json_dumps(said, 0));
+	json_decref(said);
+	CHECK(!config(h, &said, "reload", "host"), "reload: %s", said ? json_dumps(said, 0) : "");
+	json_decref(said);
+	CHECK(running(h).process_limit_ms == 6001, "%u", running(h).process_limit_ms);
+	beacon_us = 1 + running(h).beacon_us;
+	write_file(h);
+	CHECK(config(h, &said, "reload", NULL) == 1, "a refusal has status 1");
+	one = json_array_get(json_object_get(said, "nodes"), 0);
+	CHECK(json_is_false(json_object_get(one, "reloaded")) &&
+		      !strcmp(text_at(one, "changes", "what"), "refused"),
+	      "%s", json_dumps(said, 0));
+	json_decref(said);
+	CHECK(config(h, &said, "reload", "switch") == 1, "there is no switch");
+	json_decref(said);
+	CHECK(config(h, &said, "diff", "/no/such") == 2, "a file that cannot be read is usage");
+	json_decref(said);
+	daemons_end();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reload__under_load_loses_nothing),
 		cmocka_unit_test(reload__all_or_nothing),
+		cmocka_unit_test(command__show_diff_reload),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
