@@ -44,7 +44,7 @@ void bl_ask_timers(struct bl_endpoint *ep, uint64_t mono)
 		if (p->presence.ask_ns <= mono) {
 			if (!bl_quota_take(&ep->ask_spent_ns, mono, BL_ASK_NS,
 					   (BL_ASK_BURST - 1) * BL_ASK_NS)) {
-				due = mono + BL_ASK_NS;
+				due = mono + BL_ASK_BURST / 2 * BL_ASK_NS;
 				break;
 			}
 			ask_peer(ep, p, mono);

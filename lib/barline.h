@@ -497,11 +497,13 @@ typedef void (*bl_peer_fn)(void *ctx, const struct bl_addr *who, enum bl_peer_ev
  * After BL_PEER_BACK the process has what it had; what was sent to it while it was being lost was
  * reported to the send_fail callback.
  *
- * A loss is noticed when something is sent and remains without an answer for two seconds, or at
- * once by an announcement of the controller; an idle peer is not asked. The callback runs inside
- * bl_process(), bl_recv(), bl_recv_reliable() or bl_wait() and bl_peer_wait(), after the send_fail
- * and proc_fail callbacks that are due, and may call the library, but not bl_exit(). Peers beyond
- * 4096 are forgotten, without an event, after two minutes in which nothing was sent to them.
+ * A loss is noticed at once by an announcement of the controllers. Without one it is noticed when a
+ * best-effort message, or the question for a window, remains without an answer for two seconds; a
+ * reliable message that has left is retransmitted without limit. An idle peer is not asked. The
+ * callback runs inside bl_process(), bl_recv(), bl_recv_reliable(), bl_wait() or bl_peer_wait(),
+ * after the send_fail and proc_fail callbacks that are due, and may call the library, but not
+ * bl_exit(). Peers beyond 4096 are forgotten, without an event, after two minutes in which nothing
+ * was sent to them.
  */
 BL_API void bl_on_peer(struct bl_endpoint *ep, bl_peer_fn fn, void *ctx);
 

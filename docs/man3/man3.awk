@@ -3,7 +3,7 @@
 # Writes one page of section 3 from the comments of barline.h:
 #
 #	awk -v page=bl_send -v symbols="bl_send bl_flush struct:bl_msg BL_MORE" -v version=0.2.0 \
-#		-v see="bl_recv bl_wait" -f man3.awk lib/barline.h >bl_send.3
+#		-v date="November 29, 2026" -v see="bl_recv bl_wait" -f man3.awk lib/barline.h
 #
 # A function or callback type has a comment that begins with its name and "-"; a struct or an enum,
 # "struct:NAME" or "enum:NAME", likewise. A constant stands for the block of #defines that it is
@@ -35,7 +35,7 @@ function summary(name,   s, n) {
 }
 
 # Prints the part of a comment that is, or is not, about the return value.
-function text(name, returns,   i, s, inside, paragraph, n, k) {
+function text(name, returns,   i, s, inside, paragraph, n, k, printed) {
 	if (!returns)
 		doc[name, 1] = toupper(substr(doc[name, 1], 1, 1)) substr(doc[name, 1], 2)
 	inside = 0
@@ -65,6 +65,7 @@ function text(name, returns,   i, s, inside, paragraph, n, k) {
 			sub(/^\t+/, "", s)
 			k = index(s, "  ")
 			print ".TP"
+			printed = 1
 			if (k) {
 				print ".B " escape(substr(s, 1, k - 1))
 				s = substr(s, k)
@@ -78,6 +79,7 @@ function text(name, returns,   i, s, inside, paragraph, n, k) {
 		} else if (s ~ /^@[a-z_]+(, @[a-z_]+)*: /) {
 			k = index(s, ": ")
 			print ".TP"
+			printed = 1
 			print escape(substr(s, 1, k - 1))
 			print escape(substr(s, k + 2))
 			paragraph = 0
@@ -86,9 +88,10 @@ function text(name, returns,   i, s, inside, paragraph, n, k) {
 			sub(/^\t+ */, "", s)
 			print escape(s)
 		} else {
-			if (paragraph || list)
+			if ((paragraph || list) && printed)
 				print ".PP"
 			paragraph = list = 0
+			printed = 1
 			put(s)
 		}
 	}
@@ -215,7 +218,7 @@ state == "decl" {
 END {
 	n = split(symbols, sym, " ")
 	printf ".\\\" Generated from lib/barline.h by docs/man3/man3.awk.\n"
-	printf ".TH %s 3 \"\" \"barline %s\" \"barline\"\n.SH NAME\n", toupper(page), version
+	printf ".TH %s 3 \"%s\" \"barline %s\"\n.SH NAME\n", toupper(page), date, version
 	names = ""
 	for (i = 1; i <= n; i++) {
 		if (sym[i] ~ /^BL_/) {

@@ -26,6 +26,7 @@ names() {
 	done
 }
 
+date=$(sed -n 's/^\.Dd //p' docs/libbarline.3)
 [ "$out" = --list ] || { mkdir -p "$out" && rm -f "$out"/*.3; }
 while IFS=: read -r page rest; do
 	symbols=${rest%%|*}
@@ -34,7 +35,7 @@ while IFS=: read -r page rest; do
 		continue
 	fi
 	awk -v page="$page" -v symbols="$symbols" -v see="${rest#*|}" -v version="$version" \
-		-f docs/man3/man3.awk lib/barline.h >"$out/$page.3"
+		-v date="$date" -f docs/man3/man3.awk lib/barline.h >"$out/$page.3"
 	for s in $(names "$symbols"); do
 		[ "$s" = "$page" ] || echo ".so man3/$page.3" >"$out/$s.3"
 	done
