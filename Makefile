@@ -406,13 +406,12 @@ $(B)/bindings/cpp: tests/net/apps/bindings.cpp bindings/cpp/barline.hpp lib/barl
 		$(B)/libbarline.a -pthread
 
 RUSTC	 ?= rustc
-$(B)/bindings/libbarline.rlib: $(wildcard bindings/rust/src/*.rs)
+$(B)/bindings/rust: tests/net/apps/bindings.rs $(wildcard bindings/rust/src/*.rs) \
+		$(B)/libbarline.a
 	@mkdir -p $(@D)
-	MAKEFLAGS= $(RUSTC) --edition 2021 -O --crate-type rlib --crate-name barline -o $@ \
-		bindings/rust/src/lib.rs
-
-$(B)/bindings/rust: tests/net/apps/bindings.rs $(B)/bindings/libbarline.rlib $(B)/libbarline.a
-	MAKEFLAGS= $(RUSTC) --edition 2021 -O --extern barline=$(B)/bindings/libbarline.rlib \
+	MAKEFLAGS= $(RUSTC) --edition 2021 -O --crate-type rlib --crate-name barline \
+		-o $(@D)/libbarline.rlib bindings/rust/src/lib.rs
+	MAKEFLAGS= $(RUSTC) --edition 2021 -O --extern barline=$(@D)/libbarline.rlib \
 		-C link-arg=$(B)/libbarline.a -C link-arg=-pthread -o $@ $<
 
 $(B)/tests/net/test_bindings: $(B)/libbarline.so $(addprefix $(B)/bindings/,cpp rust)
