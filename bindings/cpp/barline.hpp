@@ -141,6 +141,19 @@ class endpoint
 		return st;
 	}
 
+	/** The destinations at which something is outstanding; see bl_get_pending(3). */
+	std::vector<bl_pending> pending()
+	{
+		std::vector<bl_pending> v(16);
+		std::size_t n;
+
+		while ((n = static_cast<std::size_t>(
+				bl_get_pending(get(), v.data(), v.size()))) > v.size())
+			v.resize(n);
+		v.resize(n);
+		return v;
+	}
+
 	/** The clock with its bound. @state is BL_BUS_VOID if it is void. */
 	bl_bus_time bus_time() const
 	{

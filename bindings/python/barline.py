@@ -40,6 +40,7 @@ WAIT_RECV = 2
 WAIT_SEND_RELIABLE = 4
 WAIT_RECV_RELIABLE = 8
 WAIT_ACKED = 16
+WAIT_CREDITED = 32
 
 BUS_VOID, BUS_SYNCED, BUS_HOLDOVER, BUS_TRUSTED = range(4)
 
@@ -90,6 +91,12 @@ class _FlowHint(ctypes.Structure):
                 ("flags", c_uint32), ("reserved", c_uint32)]
 
 
+class _Pending(ctypes.Structure):
+    _name_ = "bl_pending"
+    _fields_ = [("dst", _Addr), ("frames", c_uint32), ("messages", c_uint32),
+                ("cookie", c_uint64)]
+
+
 class _Delivery(ctypes.Structure):
     _name_ = "bl_delivery"
     _fields_ = [("ts", c_uint64), ("src", _Addr), ("data", c_void_p), ("len", c_uint32)]
@@ -115,7 +122,8 @@ class _Stats(ctypes.Structure):
     )
 
 
-_STRUCTS = (_Addr, _Options, _BusTime, _Msg, _FlowHint, _Delivery, _Stale, _Stats)
+_STRUCTS = (_Addr, _Options, _BusTime, _Msg, _FlowHint, _Delivery, _Pending, _Stale,
+            _Stats)
 
 _SEND_FAIL = CFUNCTYPE(None, c_void_p, c_uint64, POINTER(_Addr), c_uint64, c_int)
 _PROC_FAIL = CFUNCTYPE(None, c_void_p, POINTER(_Addr), c_uint64)
@@ -152,6 +160,7 @@ _FUNCTIONS = {
     "bl_peer_wait": (c_int, _EP, POINTER(_Addr), c_int),
     "bl_helper_start": (c_int, _EP, c_uint64),
     "bl_helper_stop": (None, _EP),
+    "bl_get_pending": (c_int, _EP, POINTER(_Pending), c_size_t),
     "bl_get_stats": (c_int, _EP, POINTER(_Stats)),
     "bl_strerror": (c_char_p, _EP),
 }
@@ -489,6 +498,18 @@ class Endpoint:
         s = _Stats(size=ctypes.sizeof(_Stats))
         self._done(_lib.bl_get_stats(self._handle(), ctypes.byref(s)))
         return {name: getattr(s, name) for name, _ in s._fields_ if name != "size"}
+
+    def pending(self):
+        """(address, frames, messages, cookie) of each destination at which something is
+        outstanding; see bl_get_pending(3)."""
+        ep, n, most = self._handle(), 0, 16
+        while True:
+            v = (_Pending * most)()
+            n = _lib.bl_get_pending(ep, v, most)
+            if n <= most:
+                break
+            most = n
+        return [(Address._of(p.dst), p.frames, p.messages, p.cookie) for p in v[:n]]
 
     def stale(self):
         """(ts, undecided): how far the endpoint came, after recv_reliable() has raised Stale."""

@@ -34,6 +34,7 @@ pub const WAIT_RECV: u32 = 2;
 pub const WAIT_SEND_RELIABLE: u32 = 4;
 pub const WAIT_RECV_RELIABLE: u32 = 8;
 pub const WAIT_ACKED: u32 = 16;
+pub const WAIT_CREDITED: u32 = 32;
 
 /// An errno, and the library's sentence about it.
 #[derive(Debug, Clone)]
@@ -382,6 +383,21 @@ impl Endpoint {
 
         unsafe { sys::bl_get_stats(self.ep, &mut st) };
         st
+    }
+
+    /// The destinations at which something is outstanding; see bl_get_pending(3).
+    pub fn pending(&mut self) -> Vec<sys::bl_pending> {
+        let mut v = Vec::with_capacity(16);
+
+        loop {
+            let n = unsafe { sys::bl_get_pending(self.ep, v.as_mut_ptr(), v.capacity()) } as usize;
+
+            if n <= v.capacity() {
+                unsafe { v.set_len(n) };
+                return v;
+            }
+            v.reserve(n);
+        }
     }
 
     /// Start the thread that works while the program does not call the library.

@@ -62,6 +62,15 @@ pub struct bl_flow_hint {
 }
 
 #[repr(C)]
+#[derive(Clone, Copy)]
+pub struct bl_pending {
+    pub dst: bl_addr,
+    pub frames: u32,
+    pub messages: u32,
+    pub cookie: u64,
+}
+
+#[repr(C)]
 pub struct bl_delivery {
     pub ts: u64,
     pub src: bl_addr,
@@ -166,6 +175,7 @@ extern "C" {
     pub fn bl_on_peer(ep: *mut bl_endpoint, f: bl_peer_fn, ctx: *mut c_void);
     pub fn bl_helper_start(ep: *mut bl_endpoint, bytes: u64) -> c_int;
     pub fn bl_helper_stop(ep: *mut bl_endpoint);
+    pub fn bl_get_pending(ep: *mut bl_endpoint, out: *mut bl_pending, max: usize) -> c_int;
     pub fn bl_get_stats(ep: *const bl_endpoint, st: *mut bl_stats) -> c_int;
     pub fn bl_strerror(ep: *const bl_endpoint) -> *const c_char;
 }

@@ -90,6 +90,8 @@ try {
 	order(ep, me, other);
 	check(ep.stats().reliable_delivered == 200, "counters");
 	check(ep.bus_time().state != BL_BUS_VOID && ep.timestamp(), "clock");
+	while (!ep.pending().empty())
+		ep.wait(BL_WAIT_CREDITED | BL_WAIT_RECV, std::chrono::milliseconds(10));
 	ep.helper_start();
 	ep.helper_stop();
 	std::printf("done\n");

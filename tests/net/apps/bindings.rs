@@ -75,6 +75,7 @@ fn layouts() {
     layout!(bl_bus_time: size bus_ns bound_ns mono_ns void_after_ns tai_offset_s state);
     layout!(bl_msg: dst data len cookie);
     layout!(bl_flow_hint: bytes deadline_us coflow flags reserved);
+    layout!(bl_pending: dst frames messages cookie);
     layout!(bl_delivery: ts src data len);
     layout!(bl_stale: size undecided ts);
     layout!(bl_stats: size peers scatterings messages_sent frames_sent messages_delivered
@@ -103,6 +104,9 @@ fn main() -> Result<(), Error> {
     assert_eq!(ep.events(), [Event::Joined(other)]);
     println!("order {:016x}", order(&mut ep, me, other)?);
     assert_eq!(ep.stats().reliable_delivered, 2 * COUNT);
+    while !ep.pending().is_empty() {
+        ep.wait(barline::WAIT_CREDITED | barline::WAIT_RECV, Some(Duration::from_millis(10)))?;
+    }
     assert!(ep.bus_time()?.bus_ns > 0 && ep.timestamp() > 0);
     ep.helper_start(0)?;
     ep.helper_stop();

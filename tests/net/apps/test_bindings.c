@@ -60,6 +60,11 @@ static const struct member members[] = {
 	M(bl_flow_hint, coflow),
 	M(bl_flow_hint, flags),
 	M(bl_flow_hint, reserved),
+	S(bl_pending),
+	M(bl_pending, dst),
+	M(bl_pending, frames),
+	M(bl_pending, messages),
+	M(bl_pending, cookie),
 	S(bl_delivery),
 	M(bl_delivery, ts),
 	M(bl_delivery, src),
@@ -195,7 +200,7 @@ static void run_two(const char *const first[], unsigned int n)
 	open_rack(2);
 	for (i = 0; i < 2; i++)
 		program_addr(i, 61700, addr[i]);
-	program_addr(1, 61999, absent);
+	program_addr(1, 61900, absent);
 	memcpy(argv, first, n * sizeof(argv[0]));
 	for (i = 0; i < 2; i++) {
 		argv[n] = addr[i];
