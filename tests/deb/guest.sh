@@ -184,7 +184,7 @@ step_watchdog() {
 	ok "a daemon that is stopped is replaced by the watchdog (of $usec)"
 }
 
-# talk: a line every 10 ms, until the file /debs/stop is there, and then their number into /debs/said.
+# talk: a line every 10 ms, until the file /debs/stop is there; then their number into /debs/said.
 talk() {
 	local i
 	for ((i = 1; ; i++)); do
