@@ -79,6 +79,7 @@ int cmd_lab_up(int argc, char **argv)
 						 "NAME " LAB_MGMT " -- barline show controller` "
 						 "shows them." };
 	struct lab *lab = lab_new();
+	bool named;
 	int err;
 
 	if (!lab)
@@ -91,15 +92,16 @@ int cmd_lab_up(int argc, char **argv)
 				 "controllers could control");
 	lab->spec.etcd = lab->spec.controllers > 1;
 	err = lab_start(lab, NULL, NULL);
+	named = !err && lab_names_put(lab);
 	if (!err && cli.json)
 		cli_json(json_pack("{s:s, s:s}", "lab", lab->spec.name, "state", "up"));
 	else if (!err)
 		printf("lab \"%s\" is up: %u hosts, h1 to h%u%s%s%s. Try: %s lab exec %s %s -- "
 		       "barline show %s\n",
 		       lab->spec.name, lab->spec.hosts, lab->spec.hosts,
-		       lab->named ? "; ip netns knows h1 as " : "",
-		       lab->named ? lab->spec.name : "", lab->named ? "-h1" : "", self_name(),
-		       lab->spec.name, lab->spec.controllers ? LAB_MGMT : "h1",
+		       named ? "; ip netns knows h1 as " : "", named ? lab->spec.name : "",
+		       named ? "-h1" : "", self_name(), lab->spec.name,
+		       lab->spec.controllers ? LAB_MGMT : "h1",
 		       lab->spec.controllers ? "controller" : "barriers");
 	free(lab);
 	return err;

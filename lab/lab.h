@@ -141,7 +141,6 @@ struct lab {
 	struct lab_node nodes[LAB_NODES_MAX];
 	struct bl_fp_file fp; /* configuration of Fastpass, valid if there are arbiters */
 	struct bl_fp_peer fp_peer[LAB_HOSTS_MAX]; /* storage of fp.peer */
-	bool named; /* its namespaces have names outside of the lab; set by lab_start() */
 };
 
 /* ---- lab_plan.c: nodes, links and addresses; changes nothing outside of @lab ---- */

@@ -135,24 +135,6 @@ static void each_record(void (*fn)(const char *lab, void *ctx), void *ctx)
 		closedir(d);
 }
 
-static void hide_lab(const char *lab, void *ctx)
-{
-	struct record r;
-	char path[320];
-
-	(void)ctx;
-	if (!record_open(&r, lab))
-		return;
-	while (record_next(&r))
-		if (is_ours(&r, path, sizeof(path)))
-			umount2(path, MNT_DETACH);
-}
-
-void lab_names_hide(void)
-{
-	each_record(hide_lab, NULL);
-}
-
 /** struct cleaning - input of clean_lab(). */
 struct cleaning {
 	bool dry;

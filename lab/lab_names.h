@@ -19,7 +19,7 @@
 
 /**
  * lab_names_put - Gives the namespaces of a lab that is up their names, and starts the watcher.
- * Called by the front. Returns whether they have names; if not, after a warning.
+ * Returns whether they have names; if not, after a warning.
  */
 bool lab_names_put(const struct lab *lab);
 /**
@@ -32,12 +32,6 @@ void lab_names_remove(const char *name, pid_t init);
  * finds them. @tell is called with the path of each. Returns their number.
  */
 int lab_names_clean(bool dry, void (*tell)(const char *what, void *ctx), void *ctx);
-/**
- * lab_names_hide - Unmounts the names of all labs in this mount namespace, which must be private:
- * a copy of the mounts would keep the namespaces of other labs alive.
- */
-void lab_names_hide(void);
-
 /**
  * lab_names_find - Finds the lab and the node that a name in LAB_NAMES_DIR stands for.
  * @lab, @node: at least 32 and 16 bytes

@@ -29,7 +29,6 @@
 #include "cli/util/arbiter_serve.h"
 #include "cli/util/out.h"
 #include "lab/lab.h"
-#include "lab/lab_names.h"
 
 #define LAB_LOG    BL_RUN_DIR "/lab.log"
 #define BL_LAB_LOG 4 /* log level: warnings */
@@ -108,7 +107,6 @@ static int make_private_namespaces(void)
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
 	    mount(NULL, "/", NULL, MS_REC | MS_SHARED, NULL))
 		return cli_fail("cannot make the lab's mounts private: %s", strerror(errno));
-	lab_names_hide();
 	if (mount("tmpfs", BL_RUN_DIR, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755"))
 		return cli_fail("%s: %s", BL_RUN_DIR, strerror(errno));
 	return 0;
@@ -658,11 +656,8 @@ int lab_start(struct lab *lab, int (*driver)(struct lab *lab, void *arg), void *
 		close(fds[0]);
 	} else {
 		close(fds[1]);
-		if (read(fds[0], &c, 1) == 1) {
-			close(fds[0]);
-			lab->named = lab_names_put(lab);
+		if (read(fds[0], &c, 1) == 1)
 			return 0;
-		}
 	}
 	while (waitpid(pid, &st, 0) < 0)
 		if (errno != EINTR)
