@@ -59,28 +59,6 @@ int show_nodes(int argc, char **argv, const char *doc, struct bl_node_ref **refs
 	return nodes_here(refs, all_nodes);
 }
 
-int show_rows(int argc, char **argv, const char *doc, const char *key,
-	      int (*collect)(const struct bl_node_ref *, json_t *), const struct col *cols,
-	      size_t ncols, const char *none)
-{
-	struct bl_node_ref *refs;
-	json_t *rows;
-	int n, i, err = 0;
-
-	n = show_nodes(argc, argv, doc, &refs);
-	if (n < 0)
-		return 1;
-	rows = json_array();
-	for (i = 0; i < n && !err; i++)
-		err = collect(&refs[i], rows);
-	free(refs);
-	if (err) {
-		json_decref(rows);
-		return 1;
-	}
-	return out_rows(key, rows, cols, ncols, none);
-}
-
 /* Whether a host takes part: drained, draining, or "" for one that does, and for a switch. */
 static const char *member_state(const struct bl_node_ref *ref)
 {
@@ -177,9 +155,9 @@ int cmd_show_ports(int argc, char **argv)
 	static const struct col cols[] = {
 		{ "node", "NODE", 's' },       { "port", "PORT", 'd' },
 		{ "name", "NAME", 's' },       { "role", "ROLE", 's' },
-		{ "frames", "FRAMES", 'd' },   { "data", "DATA", 'd' },
-		{ "beacons", "BEACONS", 'd' }, { "other", "OTHER", 'd' },
-		{ "dropped", "DROPPED", 'd' }, { "wrong_cpu", "WRONG_CPU", 'd' }
+		{ "frames", "FRAMES", 'n' },   { "data", "DATA", 'n' },
+		{ "beacons", "BEACONS", 'n' }, { "other", "OTHER", 'n' },
+		{ "dropped", "DROPPED", 'n' }, { "wrong_cpu", "WRONG_CPU", 'n' }
 	};
 
 	return SHOW("barline show ports - frames by port of switches, by hook of hosts\v"
@@ -494,7 +472,7 @@ int cmd_show_endpoints(int argc, char **argv)
 					   { "sending", "SENDING", 'b' },
 					   { "void", "VOID", 'b' },
 					   { "sleeping", "SLEEPING", 'b' },
-					   { "woken", "WOKEN", 'd' },
+					   { "woken", "WOKEN", 'n' },
 					   { "out", "OUT", 's' } };
 
 	return SHOW("barline show endpoints - the processes that send and receive on this host\v"
@@ -537,7 +515,7 @@ int cmd_show_drops(int argc, char **argv)
 {
 	static const struct col cols[] = { { "node", "NODE", 's' },     { "name", "PORT", 's' },
 					   { "role", "ROLE", 's' },     { "kind", "KIND", 's' },
-					   { "reason", "REASON", 's' }, { "count", "COUNT", 'd' },
+					   { "reason", "REASON", 's' }, { "count", "COUNT", 'n' },
 					   { "text", "WHY", 's' } };
 
 	return SHOW("barline show drops - frames dropped, and events noted, by reason\v"

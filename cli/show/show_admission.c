@@ -118,9 +118,9 @@ int cmd_show_queues(int argc, char **argv)
 					   { "rate_mbit", "MBIT", 'f' },
 					   { "frames", "FRAMES", 'd' },
 					   { "bytes", "BYTES", 'd' },
-					   { "sent", "SENT", 'd' },
-					   { "dropped", "DROPPED", 'd' },
-					   { "marked", "MARKED", 'd' },
+					   { "sent", "SENT", 'n' },
+					   { "dropped", "DROPPED", 'n' },
+					   { "marked", "MARKED", 'n' },
 					   { "found_p50_frames", "LEN_P50", 'f' },
 					   { "found_p99_frames", "P99", 'f' },
 					   { "found_p999_frames", "P99.9", 'f' },
@@ -187,9 +187,9 @@ int cmd_show_holds(int argc, char **argv)
 					   { "frames", "FRAMES", 'd' },
 					   { "bytes", "BYTES", 'd' },
 					   { "limit_frames", "LIMIT", 'd' },
-					   { "sent", "SENT", 'd' },
-					   { "dropped", "DROPPED", 'd' },
-					   { "marked", "MARKED", 'd' },
+					   { "sent", "SENT", 'n' },
+					   { "dropped", "DROPPED", 'n' },
+					   { "marked", "MARKED", 'n' },
 					   { "found_p99_frames", "LEN_P99", 'f' },
 					   { "found_max_frames", "MAX", 'f' },
 					   { "sojourn_p50_ns", "WAIT_P50", 't' },
@@ -235,9 +235,9 @@ static int collect_pacer(const struct bl_node_ref *ref, json_t *rows)
 int cmd_show_pacer(int argc, char **argv)
 {
 	static const struct col cols[] = {
-		{ "node", "NODE", 's' },       { "turns", "TURNS", 'd' },
-		{ "emitted", "EMITTED", 'd' }, { "beacons", "BEACONS", 'd' },
-		{ "failed", "FAILED", 'd' },   { "idle_percent", "IDLE_%", 'f' },
+		{ "node", "NODE", 's' },       { "turns", "TURNS", 'n' },
+		{ "emitted", "EMITTED", 'n' }, { "beacons", "BEACONS", 'n' },
+		{ "failed", "FAILED", 'n' },   { "idle_percent", "IDLE_%", 'f' },
 		{ "asleep", "ASLEEP", 'b' },   { "late_p50_ns", "LATE_P50", 't' },
 		{ "late_p99_ns", "P99", 't' }, { "late_p999_ns", "P99.9", 't' },
 		{ "late_max_ns", "MAX", 't' }

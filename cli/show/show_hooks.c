@@ -100,8 +100,8 @@ int cmd_show_hooks(int argc, char **argv)
 		{ "node", "NODE", 's' },         { "name", "PORT", 's' },
 		{ "chained", "CHAINED", 's' },   { "put_back", "PUT_BACK", 's' },
 		{ "frags", "FRAGS", 'b' },       { "xdp", "XDP", 's' },
-		{ "egress", "EGRESS", 's' },     { "removed", "REMOVED", 'd' },
-		{ "repaired", "REPAIRED", 'd' }, { "dispatcher", "DISPATCHER", 's' },
+		{ "egress", "EGRESS", 's' },     { "removed", "REMOVED", 'n' },
+		{ "repaired", "REPAIRED", 'n' }, { "dispatcher", "DISPATCHER", 's' },
 	};
 
 	return SHOW("barline show hooks - other XDP programs on the interfaces of nodes\v"

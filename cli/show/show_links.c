@@ -106,8 +106,8 @@ int cmd_show_links(int argc, char **argv)
 	static const struct col cols[] = {
 		{ "node", "NODE", 's' },           { "name", "NAME", 's' },
 		{ "neighbour", "PEER", 'd' },      { "lane", "LANE", 'd' },
-		{ "received", "FRAMES", 'd' },     { "lost", "LOST", 'd' },
-		{ "overtaken", "OVERTAKEN", 'd' }, { "worst", "WORST", 'd' },
+		{ "received", "FRAMES", 'n' },     { "lost", "LOST", 'n' },
+		{ "overtaken", "OVERTAKEN", 'n' }, { "worst", "WORST", 'd' },
 		{ "theirs", "THEIRS", 'd' },       { "in_ns", "IN", 't' },
 		{ "out_ns", "OUT", 't' },          { "low_ns", "FROM", 't' },
 		{ "high_ns", "TO", 't' },          { "bounds_ns", "BOUNDS", 't' },

@@ -11,8 +11,11 @@
 #include "cli/util/args.h"
 #include "maps/switch_abi.h"
 
+enum { KEY_PRETTY = 0x7000 };
+
 static const struct argp_option global_options[] = {
 	{ "json", 'j', NULL, 0, "print JSON: one object, or one per line for streams", -2 },
+	{ "pretty", KEY_PRETTY, NULL, 0, "JSON in several lines, for people", -2 },
 	{ "netns", 'n', "NETNS", 0,
 	  "work in this network namespace: a name as in ip-netns(8), or a path", -2 },
 	{ "verbose", 'v', NULL, 0, "say more on stderr; may be repeated", -2 },
@@ -28,6 +31,9 @@ static error_t parse_global(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'j':
 		cli.json = true;
+		return 0;
+	case KEY_PRETTY:
+		cli.json = cli.pretty = true;
 		return 0;
 	case 'n':
 		cli.netns = arg;

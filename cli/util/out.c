@@ -93,7 +93,9 @@ void cli_json(json_t *obj)
 	if (!obj || json_object_update(all, obj)) {
 		fputs("{\"schema\": 1, \"error\": \"out of memory\"}\n", stdout);
 	} else {
-		json_dumpf(all, stdout, JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(12));
+		json_dumpf(all, stdout,
+			   JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(12) |
+				   (cli.pretty ? JSON_INDENT(2) : 0));
 		fputc('\n', stdout);
 	}
 	fflush(stdout);
@@ -143,6 +145,12 @@ static void format_cell(const json_t *v, char fmt, char *buf)
 	case 'd':
 		snprintf(buf, CELL, "%" JSON_INTEGER_FORMAT, json_integer_value(v));
 		break;
+	case 'n': /* a rate is a real number */
+		if (json_is_integer(v))
+			snprintf(buf, CELL, "%" JSON_INTEGER_FORMAT, json_integer_value(v));
+		else
+			snprintf(buf, CELL, "%.1f", json_number_value(v));
+		break;
 	case 'f':
 		snprintf(buf, CELL, "%.1f", json_number_value(v));
 		break;
@@ -156,6 +164,14 @@ static void format_cell(const json_t *v, char fmt, char *buf)
 		strcpy(buf, json_is_true(v) ? "yes" : "");
 		break;
 	}
+}
+
+void out_cell(const json_t *v, char fmt, FILE *f)
+{
+	char buf[CELL];
+
+	format_cell(v, fmt, buf);
+	fputs(buf, f);
 }
 
 void out_table(FILE *f, json_t *rows, const struct col *cols, size_t ncols)

@@ -18,6 +18,7 @@
 /** struct cli_opts - Global options. Written while the command line is parsed, then read only. */
 struct cli_opts {
 	bool json;         /* -j: one JSON object on stdout instead of text */
+	bool pretty;       /* --pretty: JSON in several lines */
 	const char *netns; /* -n: name as in ip-netns(8), or a path; NULL: the current namespace */
 	int verbose;       /* how many times -v was given */
 };
@@ -43,12 +44,14 @@ struct col {
 	const char *key;  /* member of each object */
 	const char *head; /* heading */
 	/*
-	 * 's' text, 'd' integer, 'f' number with one decimal, 't' ns as a time with a unit, 'b' yes
-	 * or nothing, 'k' bytes with a unit
+	 * 's' text, 'd' integer, 'n' counter, 'f' number with one decimal, 't' ns as a time with a
+	 * unit, 'b' yes or nothing, 'k' bytes with a unit
 	 */
 	char fmt;
 };
 
+/** out_cell - Prints one value as a cell of a table, without padding. */
+void out_cell(const json_t *v, char fmt, FILE *f);
 /** out_table - Prints the objects in @rows as a table with @ncols columns to @f. */
 void out_table(FILE *f, json_t *rows, const struct col *cols, size_t ncols);
 #define OUT_TABLE(f, rows, cols) out_table(f, rows, cols, sizeof(cols) / sizeof((cols)[0]))
