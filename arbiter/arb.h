@@ -125,6 +125,7 @@ struct bl_arb {
 	struct bl_lead lead;
 	_Atomic uint64_t took_ns; /* from the start of the last run to its mark; comm writes it */
 	_Atomic uint64_t runs, skipped;
+	_Atomic uint64_t run_bin[BL_LOG_BINS], run_ns; /* see struct bl_arb_total */
 	_Atomic uint64_t marks; /* runs that have left the pipeline; comm writes it */
 
 	/* paths */

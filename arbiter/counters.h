@@ -9,7 +9,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/log_hist_core.h"
 #include "maps/fcp_abi.h"
+
+#define ARB_RUN_FIRST 9 /* from 512 ns to 134 ms */
 
 /**
  * struct bl_arb_row - One endpoint. The counters without a comment are those of struct bl_fcp_arb
@@ -35,6 +38,8 @@ struct bl_arb_total {
 	uint64_t refunds; /* demands that the allocator or the path stage refused */
 	uint64_t late;    /* slots that had begun before they were put into an ALLOC */
 	uint64_t runs;    /* of the allocator */
+	/* the same by how long they took: bl_log_bin() of ns from 2^ARB_RUN_FIRST on, and in all */
+	uint64_t run_bin[BL_LOG_BINS], run_ns;
 	uint64_t skipped; /* slots never given because a run came too late */
 	/* slots for which the path stage had no room: more grants than @grants_max announced */
 	uint64_t overrun;

@@ -224,13 +224,18 @@ static void run_allocator(struct bl_arb *a, uint64_t slot)
 	const uint64_t begun = bl_mono_ns();
 	struct arb_grant mark = { .base = slot, .slots = begun, .kind = ARB_MARK };
 	unsigned int n;
+	uint64_t took;
 
 	do {
 		n = a->aops->run(a->alloc, slot, a->run_buf, ARB_RUN_MAX);
 		emit_grants(a, a->run_buf, n);
 	} while (n == ARB_RUN_MAX);
 	a->busy = a->aops->waiting(a->alloc);
-	set_ask_budget(a, bl_mono_ns() - begun);
+	took = bl_mono_ns() - begun;
+	set_ask_budget(a, took);
+	atomic_fetch_add_explicit(&a->run_bin[bl_log_bin(took, ARB_RUN_FIRST)], 1,
+				  memory_order_relaxed);
+	atomic_fetch_add_explicit(&a->run_ns, took, memory_order_relaxed);
 	emit_grants(a, &mark, 1);
 	atomic_fetch_add_explicit(&a->runs, 1, memory_order_relaxed);
 }

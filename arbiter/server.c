@@ -285,6 +285,9 @@ void bl_arb_read(struct bl_arb *a, struct bl_arb_total *t, struct bl_arb_row *ro
 	t->stalls = BL_READ_ONCE(a->wd.stalls);
 	memcpy(t->watchdogs, a->wd.count, sizeof(t->watchdogs));
 	t->runs = atomic_load_explicit(&a->runs, memory_order_relaxed);
+	for (i = 0; i < BL_LOG_BINS; i++)
+		t->run_bin[i] = atomic_load_explicit(&a->run_bin[i], memory_order_relaxed);
+	t->run_ns = atomic_load_explicit(&a->run_ns, memory_order_relaxed);
 	t->skipped = atomic_load_explicit(&a->skipped, memory_order_relaxed);
 	t->overrun = atomic_load_explicit(&a->overrun, memory_order_relaxed);
 	for (i = 0; rows && i < n && i < a->cfg.nendpoints; i++) {

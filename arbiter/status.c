@@ -46,6 +46,18 @@ static json_t *endpoint_json(const struct bl_fp_peer *peer, const struct bl_arb_
 			 arb_json_reasons(r->packets));
 }
 
+/* Element k: runs of the allocator that took less than 2^(ARB_RUN_FIRST + k) ns; the last: longer.
+ */
+static json_t *run_bins_json(const struct bl_arb_total *t)
+{
+	json_t *bins = json_array();
+	unsigned int k;
+
+	for (k = 0; k < BL_LOG_BINS; k++)
+		json_array_append_new(bins, arb_json_number(t->run_bin[k]));
+	return bins;
+}
+
 char *bl_arb_text(struct bl_arb *a, const struct bl_fp_file *f, struct bl_engine *e,
 		  unsigned int rank, size_t *len)
 {
@@ -79,6 +91,8 @@ char *bl_arb_text(struct bl_arb *a, const struct bl_fp_file *f, struct bl_engine
 	json_object_set_new(o, "stale", arb_json_number(t.stale));
 	json_object_set_new(o, "refunds", arb_json_number(t.refunds));
 	json_object_set_new(o, "runs", arb_json_number(t.runs));
+	json_object_set_new(o, "run_ns", arb_json_number(t.run_ns));
+	json_object_set_new(o, "run_bins", run_bins_json(&t));
 	json_object_set_new(o, "skipped", arb_json_number(t.skipped));
 	json_object_set_new(o, "overrun", arb_json_number(t.overrun));
 	json_object_set_new(o, "no_path", arb_json_number(bl_engine_no_path(e)));

@@ -80,12 +80,13 @@ static const char *text_at(const json_t *list, size_t i, const char *key)
 static void bl_arb_text__keys_and_names(void **state)
 {
 	static const char *const keys[] = {
-		"pid",     "rank",           "addr",         "state",     "policy",
-		"term",    "slot_ns",        "paths",        "granted",   "late",
-		"stale",   "refunds",        "runs",         "skipped",   "overrun",
-		"no_path", "faults_version", "faults_links", "takeovers", "yields",
-		"stalls",  "sent",           "send_failed",  "packets",   "watchdogs",
-		"faults",  "unknown",        "endpoints",    NULL
+		"pid",       "rank",      "addr",    "state",          "policy",
+		"term",      "slot_ns",   "paths",   "granted",        "late",
+		"stale",     "refunds",   "runs",    "run_ns",         "run_bins",
+		"skipped",   "overrun",   "no_path", "faults_version", "faults_links",
+		"takeovers", "yields",    "stalls",  "sent",           "send_failed",
+		"packets",   "watchdogs", "faults",  "unknown",        "endpoints",
+		NULL
 	};
 	static const char *const row[] = { "endpoint", "addr",    "rack",         "session",
 					   "waiting",  "granted", "refused",      "capped",
