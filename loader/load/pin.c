@@ -547,18 +547,36 @@ int bl_map_open(const struct bl_node_ref *ref, const char *map, uint32_t value_s
 	return fd;
 }
 
+int bl_array_read(int fd, uint32_t value_size, uint32_t entries, void *out)
+{
+	uint32_t n = entries, k, last, *keys = calloc(entries, sizeof(*keys));
+	char *to = out;
+	int rc = 0;
+
+	/* ENOENT: the end of the array was reached */
+	if (keys &&
+	    (!bpf_map_lookup_batch(fd, NULL, &last, keys, to, &n, NULL) || errno == ENOENT) &&
+	    n == entries) {
+		free(keys);
+		return 0;
+	}
+	free(keys);
+	for (k = 0; k < entries && !rc; k++)
+		if (bpf_map_lookup_elem(fd, &k, to + (size_t)k * value_size))
+			rc = -errno;
+	return rc;
+}
+
 int bl_map_read_all(const struct bl_node_ref *ref, const char *map, uint32_t value_size,
 		    uint32_t entries, void *out, struct bl_err *err)
 {
-	int fd = bl_map_open(ref, map, value_size, false, err), rc = 0;
-	uint32_t k;
+	int fd = bl_map_open(ref, map, value_size, false, err), rc;
 
 	if (fd < 0)
 		return fd;
-	for (k = 0; k < entries && !rc; k++)
-		if (bpf_map_lookup_elem(fd, &k, (char *)out + (size_t)k * value_size))
-			rc = bl_fail(err, errno, "cannot read entry %u of the map %s: %s", k, map,
-				     strerror(errno));
+	rc = bl_array_read(fd, value_size, entries, out);
+	if (rc)
+		bl_fail(err, -rc, "cannot read the map %s: %s", map, strerror(-rc));
 	close(fd);
 	return rc;
 }

@@ -107,6 +107,12 @@ int bl_map_open(const struct bl_node_ref *ref, const char *map, uint32_t value_s
 		struct bl_err *err);
 
 /**
+ * bl_array_read - reads the first @entries values of the array @fd, each @value_size bytes, to
+ * @out: in one call where the kernel can. Returns 0 or -errno.
+ */
+int bl_array_read(int fd, uint32_t value_size, uint32_t entries, void *out);
+
+/**
  * bl_map_read_all - reads the first @entries values of an array of the node, each @value_size
  * bytes, to @out. Returns 0 or -errno.
  */
