@@ -47,11 +47,11 @@ SOMAJOR	   := 0
 PKGS_BUILD := gcc make pkg-config clang-16 libbpf-dev libxdp-dev bpftool linux-libc-dev libelf-dev \
 	      zlib1g-dev libyaml-dev libsystemd-dev libjansson-dev libck-dev libcurl4-gnutls-dev \
 	      libgnutls28-dev libsqlite3-dev libprotobuf-c-dev protobuf-c-compiler \
-	      libcap-ng-dev libseccomp-dev
+	      libcap-ng-dev libseccomp-dev libmicrohttpd-dev
 PKGS_RUN   := iproute2 ethtool procps gnuplot-nox
 PKGS_APPS  := iperf3 memcached
 PKGS_TEST  := etcd-server spin nftables libcmocka-dev clang-14 libclang-rt-14-dev clang-format-14 \
-	      libasan8 libubsan1 libtsan2 linuxptp groff-base tshark python3 g++ rustc \
+	      libasan8 libubsan1 libtsan2 linuxptp groff-base tshark prometheus python3 g++ rustc \
 	      $(PKGS_APPS)
 PKGS_BENCH := corosync libcpg-dev jq bsdextrautils $(PKGS_APPS)
 PKGS_DEB   := dpkg-dev debhelper libcmocka-dev lintian diffoscope-minimal devscripts mmdebstrap \
@@ -76,7 +76,7 @@ NODE_LIBS := -lxdp -lbpf -lelf -lz -lyaml -lsystemd -lgnutls -lprotobuf-c -lcap-
 # TLS by GnuTLS, in libcurl, too: its LGPL is compatible with both of our licences, whereas the
 # Apache-2.0 of OpenSSL is not compatible with GPL-2.0-only.
 CTL_LIBS  := -lcurl -lsqlite3 -lgnutls -lprotobuf-c -ljansson -lsystemd -lcap-ng -lseccomp
-CLI_LIBS  := $(CTL_LIBS) $(NODE_LIBS)
+CLI_LIBS  := -lmicrohttpd $(CTL_LIBS) $(NODE_LIBS)
 
 # The compiler writes down which headers a target depends on. Generated headers must exist before it
 # runs for the first time.
@@ -266,6 +266,7 @@ PART_SRC := $(BASE_SRC) $(call sources,proto) \
 	$(addprefix cli/setup/,command.c parse.c plan.c state.c yaml.c) \
 	$(addprefix cli/capture/,follow.c pcapng.c) \
 	$(addprefix cli/health/,event_log.c judge.c) \
+	$(addprefix cli/metrics/,ask.c text.c) \
 	$(addprefix cli/,doctor/finding.c show/view.c sysdump/redact.c) \
 	$(addprefix cli/util/,nic_text.c out.c status.c)
 $(B)/san/parts.a: $(PART_SRC:%.c=$(B)/san/%.o) $(B)/proto/ctl.pb-c.o
@@ -596,7 +597,7 @@ man_file  = $(SHARE)/man/man$(subst .,,$(suffix $(1)))/$(notdir $(1))
 MAN_PAGES := $(wildcard docs/*.[138] docs/man3/*.3)
 # with the folders that they have in the tree, because they refer to each other by these
 DOCS	 := $(wildcard *.md LICENSES/*.txt docs/*.md docs/*.yaml docs/*.lua docs/img/*.svg \
-	    examples/* monitoring/*)
+	    examples/*)
 INSTALL	 := $(PREFIX)/bin/barline:$(B)/barline:755 \
 	    $(PREFIX)/sbin/barlined:$(B)/barlined:755 \
 	    $(PREFIX)/include/barline.h:lib/barline.h:644 \
@@ -614,7 +615,8 @@ INSTALL	 := $(PREFIX)/bin/barline:$(B)/barline:755 \
 	    $(foreach d,$(DOCS),$(DOC)/$(d):$(d):644) \
 	    $(PREFIX)/include/barline.hpp:bindings/cpp/barline.hpp:644 \
 	    $(foreach r,$(CRATE),$(SHARE)/barline/rust/$(r):bindings/rust/$(r):644) \
-	    $(PYTHON)/barline.py:bindings/python/barline.py:644
+	    $(PYTHON)/barline.py:bindings/python/barline.py:644 \
+	    $(foreach m,$(wildcard monitoring/*),$(SHARE)/barline/$(m):$(m):644)
 
 # below no DESTDIR, programs find the library as soon as the linker's cache has it
 install: all

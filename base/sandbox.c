@@ -27,7 +27,8 @@ const char bl_self_exe[] = "/proc/self/exe";
 #define D   BL_SERVICE_DAEMON
 #define C   BL_SERVICE_CONTROLLER
 #define A   BL_SERVICE_ARBITER
-#define ALL (D | C | A)
+#define M   BL_SERVICE_METRICS
+#define ALL (D | C | A | M)
 
 static const struct bl_syscall_row rows[] = {
 	/* the process and its memory */
@@ -186,7 +187,7 @@ static const struct bl_syscall_row rows[] = {
 	{ "shutdown", ALL, "sessions" },
 	{ "ioctl", ALL, "interfaces; the requests are below" },
 
-	{ "bpf", D, "maps and programs" },
+	{ "bpf", D | M, "maps and programs" },
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 	{ "ptrace", ALL, "the leak sanitizer" },
 	{ "personality", ALL, "the sanitizers" },

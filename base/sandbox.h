@@ -16,6 +16,7 @@ enum bl_service {
 	BL_SERVICE_DAEMON = 1, /* barlined and its caretaker */
 	BL_SERVICE_CONTROLLER = 2,
 	BL_SERVICE_ARBITER = 4, /* and the fault isolation service */
+	BL_SERVICE_METRICS = 8, /* the exporter */
 };
 
 /** struct bl_syscall_row - a row of the list. */

@@ -39,6 +39,7 @@ int cmd_watch(int argc, char **argv);
 int cmd_capture(int argc, char **argv);
 int cmd_trace(int argc, char **argv);
 int cmd_sysdump(int argc, char **argv);
+int cmd_metrics(int argc, char **argv);
 int cmd_switch_up(int argc, char **argv);
 int cmd_host_up(int argc, char **argv);
 int cmd_switch_setup(int argc, char **argv);

@@ -67,6 +67,7 @@ static const struct cmd commands[] = {
 	{ "capture", cmd_capture, "frames of nodes, in and out, with the verdict; pcapng" },
 	{ "trace", cmd_trace, "where messages waited, and for whose barrier" },
 	{ "sysdump", cmd_sysdump, "an archive with the state of this machine and its nodes" },
+	{ "metrics", cmd_metrics, "metrics for Prometheus: once, into a file, or by HTTP" },
 	{ "doctor", cmd_doctor, "check this machine and its nodes" },
 	{ "switch setup", cmd_switch_setup, "make this machine ready to be a switch" },
 	{ "switch up", cmd_switch_up, "run a switch in the foreground" },

@@ -78,13 +78,13 @@ int service_drop(const struct service_args *a, struct bl_err *err)
 	int rc;
 
 	if (!a->user)
-		return geteuid() ? bl_privileges_drop(NULL, 0, err) : 0;
+		return geteuid() ? bl_privileges_drop(NULL, a->keep, err) : 0;
 	rc = bl_user_find(a->user, &u, err);
 	if (!rc && geteuid() && geteuid() != u.uid)
 		rc = bl_fail(err, EPERM, "only root can become user %s", a->user);
 	if (!rc && !geteuid())
 		rc = own_run_dir(&u, err);
-	return rc ? rc : bl_privileges_drop(&u, 0, err);
+	return rc ? rc : bl_privileges_drop(&u, a->keep, err);
 }
 
 int service_sandbox(const struct service_args *a, enum bl_service who, struct bl_err *err)

@@ -5,6 +5,7 @@
 
 #include <argp.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/log.h"
 #include "base/sandbox.h"
@@ -13,7 +14,8 @@
 struct service_args {
 	const char *user; /* NULL: the user stays */
 	bool no_sandbox;
-	bool check; /* --check: only read and validate the file */
+	bool check;    /* --check: only read and validate the file */
+	uint64_t keep; /* capabilities that stay, BL_CAP() of each. Set by the command. */
 };
 
 /**
@@ -28,9 +30,9 @@ extern const struct argp service_argp;
 int service_checked(const char *path);
 
 /**
- * service_drop - gives up all capabilities, and becomes the user of --user. To be called when
- * everything that needs privileges is done, and before the first thread starts. A service that runs
- * as root without --user keeps its privileges. Returns 0 or -errno.
+ * service_drop - gives up all capabilities but @keep of @a, and becomes the user of --user. To be
+ * called when everything that needs privileges is done, and before the first thread starts. A
+ * service that runs as root without --user keeps its privileges. Returns 0 or -errno.
  */
 int service_drop(const struct service_args *a, struct bl_err *err);
 

@@ -16,7 +16,7 @@
 #include "loader/load/pin.h"
 #include "loader/prepare.h"
 
-#define UNITS 3
+#define UNITS 4
 #define MOUNT "run-barline-bpf.mount"
 
 /* In each unit. */
@@ -53,6 +53,8 @@ static const struct {
 	  true },
 	{ "barline-arbiter", BL_CAP(CAP_SYS_NICE), "AF_UNIX AF_INET AF_INET6 AF_NETLINK", "22",
 	  "@BIN@/barline", false },
+	{ "barline-metrics", BL_CAP(CAP_BPF), "AF_UNIX AF_INET AF_INET6", "19", "@BIN@/barline",
+	  false },
 };
 
 static char *load(const char *path)

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Asks services at their status sockets (base/status_socket.h), all at the same time, with one
+ * limit for connecting, answers and their lengths: services that are stopped, slow or lying cost a
+ * scrape that limit and no more, and do not hide one that answers. cli/util/status.h has the
+ * simpler form for commands, which waits for each part of an answer.
+ */
+#ifndef BARLINE_CLI_METRICS_ASK_H
+#define BARLINE_CLI_METRICS_ASK_H
+
+#include <jansson.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define ASK_BYTES_MAX (64u << 20) /* a longer answer counts as none */
+#define ASK_MAX       64          /* services that are asked at a time */
+
+/** struct ask - one question. */
+struct ask {
+	const char *path; /* of the socket. Set by the caller. */
+	json_t *answer;   /* an object, which the caller owns; NULL: none */
+	/*
+	 * 0, or why there is no answer, a positive errno. ECONNREFUSED: nobody listens; ETIMEDOUT:
+	 * it is silent; EPROTO: its answer is no JSON object.
+	 */
+	int error;
+	int fd; /* this one and the following are for ask_until() */
+	char *text;
+	size_t len, room;
+};
+
+/**
+ * ask_until - asks @n services, and returns when all have answered, or at @until (CLOCK_MONOTONIC,
+ * ns). @n: at most ASK_MAX
+ */
+void ask_until(struct ask *a, size_t n, uint64_t until);
+
+#endif
