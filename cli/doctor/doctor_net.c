@@ -469,26 +469,28 @@ static void report_no_entry(const struct place *p)
 
 static void check_ports(struct place *p, const struct bl_node_ref *ref)
 {
-	struct bl_sw_port port;
+	struct bl_sw_port port[BL_SW_PORTS_MAX];
 	struct bl_sw_cfg cfg;
+	struct bl_err err;
 	bool has[BL_SW_PORTS_MAX] = { false }, known;
 	char first[16] = "";
 	uint32_t k;
 
-	if (node_value(ref, BL_MAP_SW_CFG, 0, &cfg, sizeof(cfg)))
+	if (node_value(ref, BL_MAP_SW_CFG, 0, &cfg, sizeof(cfg)) ||
+	    bl_map_read_all(ref, BL_MAP_SW_PORTS, sizeof(port[0]), BL_SW_PORTS_MAX, port, &err))
 		return;
 	known = cfg.forward == BL_FWD_L2 && read_table(ref, has);
 	for (k = 0; k < BL_SW_PORTS_MAX; k++) {
-		if (node_value(ref, BL_MAP_SW_PORTS, k, &port, sizeof(port)) || !port.ifindex)
+		if (!port[k].ifindex)
 			continue;
-		p->ifindex = port.ifindex;
+		p->ifindex = port[k].ifindex;
 		if (!find_place(p, ref))
 			continue;
 		if (cfg.forward == BL_FWD_L2)
 			check_bridged(p, first, sizeof(first));
 		else
-			check_routed(p, port.role == BL_PORT_HOST);
-		if (known && port.role == BL_PORT_HOST && !has[k])
+			check_routed(p, port[k].role == BL_PORT_HOST);
+		if (known && port[k].role == BL_PORT_HOST && !has[k])
 			report_no_entry(p);
 	}
 }

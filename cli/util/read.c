@@ -140,7 +140,8 @@ void node_ports_each(const struct bl_node_ref *ref,
 				void *ctx),
 		     void *ctx)
 {
-	struct bl_sw_port p;
+	struct bl_sw_port p[BL_SW_PORTS_MAX];
+	struct bl_err err;
 	char nic[16];
 	uint32_t k;
 
@@ -149,10 +150,15 @@ void node_ports_each(const struct bl_node_ref *ref,
 		fn(ref, 0, nic, ctx);
 		return;
 	}
+	/* at once, since a map is opened by three system calls */
+	if (bl_map_read_all(ref, BL_MAP_SW_PORTS, sizeof(p[0]), BL_SW_PORTS_MAX, p, &err)) {
+		cli_fail("%s", err.text);
+		return;
+	}
 	for (k = 0; k < BL_SW_PORTS_MAX; k++)
-		if (!node_value(ref, BL_MAP_SW_PORTS, k, &p, sizeof(p)) && p.ifindex) {
-			p.name[sizeof(p.name) - 1] = '\0';
-			fn(ref, k, p.name, ctx);
+		if (p[k].ifindex) {
+			p[k].name[sizeof(p[k].name) - 1] = '\0';
+			fn(ref, k, p[k].name, ctx);
 		}
 }
 
