@@ -315,14 +315,19 @@ BL_CORE __u32 bl_port_flags(const struct bl_port_regs *p)
 
 /**
  * bl_reg_bye - the neighbour has left in order: neither B nor C waits for the register. One that is
- * frozen holds C until RESUME, as ever.
+ * frozen holds C until RESUME, as ever. What the register has risen to is forgotten: the programs
+ * of the host still answer for its endpoints, with barriers that promise nothing, and must not join
+ * it again by that.
  */
 BL_CORE void bl_reg_bye(struct bl_reg *r)
 {
 	if (bl_reg_live(r))
 		r->state = (r->state & ~0xffu) | BL_REG_DEAD;
-	if (!(r->state & BL_REG_HELD))
-		r->state &= ~(BL_REG_IN | BL_REG_AWAITED);
+	r->b = 0;
+	if (r->state & BL_REG_HELD)
+		return;
+	r->state &= ~(BL_REG_IN | BL_REG_AWAITED);
+	r->c = 0;
 }
 
 /**

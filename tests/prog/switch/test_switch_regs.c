@@ -252,6 +252,9 @@ static void bye__excluded_at_once(void **state)
 	assert_false(is_excluded(1));
 	assert_int_equal(after.regs[0].lane[0].state, BL_REG_DEAD);
 	assert_int_equal(after.lives[0].death, 0);
+	/* Its programs answer for endpoints that have left: that does not make it join. */
+	feed(0, T0 - BL_TS_OLD);
+	assert_true(is_excluded(0));
 	/* It is heard again, and joins as ever. */
 	pass_intervals(0, &bus, 1);
 	assert_false(is_excluded(0));
