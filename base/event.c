@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define FILES_MAX 64 /* nodes in one process; a lab has one process for all its nodes */
+#define FILES_MAX 512 /* nodes in one process; a lab has one process for all its nodes */
 #define TEXT_MAX  1024
 
 /*
