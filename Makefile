@@ -55,7 +55,7 @@ PKGS_TEST  := etcd-server spin nftables libcmocka-dev clang-14 libclang-rt-14-de
 	      $(PKGS_APPS)
 PKGS_BENCH := corosync libcpg-dev jq bsdextrautils $(PKGS_APPS)
 PKGS_DEB   := dpkg-dev debhelper libcmocka-dev lintian diffoscope-minimal devscripts mmdebstrap \
-	      systemd-container bpftool
+	      systemd-container bpftool dh-python
 PKGS_VM	   := qemu-system-x86 busybox-static dash cpio kmod xz-utils ethtool iproute2
 
 WARN	:= -Wall -Wextra -Wstrict-prototypes -Wmissing-prototypes -Wshadow -Wno-unused-parameter \

@@ -64,6 +64,7 @@ static void look_at_host(const struct bl_node_ref *ref, struct seen *s, uint64_t
 		return;
 	node_nic(ref, nic, sizeof(nic));
 	s->f.dead_after_ns = cfg.dead_after_ns;
+	s->f.drained = page.drained;
 	add_input(s, nic, page.reg, now, lag_limit(cfg.dead_after_ns));
 	if (now && page.barrier && now > page.barrier)
 		s->f.lag_ns = now - page.barrier;
@@ -146,6 +147,12 @@ static void report_neighbours(const struct finder *to, const char *name, const s
 	if (v.level == FOUND_OK) {
 		found_as(to, CHECK_NEIGHBOUR, v.word, v.level, name, "", "%u neighbour%s heard",
 			 s->f.live, s->f.live == 1 ? "" : "s");
+		return;
+	}
+	if (s->f.drained) {
+		found_as(to, CHECK_NEIGHBOUR, v.word, v.level, name,
+			 "`barline host undrain` takes it in again",
+			 "the host is drained: it takes no part in the rack");
 		return;
 	}
 	snprintf(what, sizeof(what), "%.20s %.15s", name, s->first);

@@ -31,6 +31,8 @@ struct verdict judge_neighbours(const struct neighbour_facts *f)
 {
 	enum finding_level missing = f->host ? FOUND_FAIL : FOUND_WARN;
 
+	if (f->drained)
+		return (struct verdict){ FOUND_FAIL, "drained" };
 	if (f->held)
 		return (struct verdict){ missing, "held" };
 	if (f->excluded)

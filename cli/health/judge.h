@@ -36,6 +36,7 @@ struct verdict judge_daemon(const struct daemon_facts *f);
 /** struct neighbour_facts - the inputs of a node. */
 struct neighbour_facts {
 	bool host;                                  /* else a switch */
+	bool drained;                               /* a host that leaves, or has left, in order */
 	unsigned int all;                           /* inputs */
 	unsigned int live, joining, excluded, held; /* of them; the others were never heard */
 	unsigned int lagging;                       /* of those that are live */

@@ -8,11 +8,12 @@
 
 /**
  * metrics_health - whether the nodes of this network namespace are well, in a few lines of @text.
- * Reads pinned maps only, so it never waits for another process.
- * @ready: also whether ordered traffic can flow: each node has a live input
+ * Reads pinned maps and the run directory only, so it never waits for another process.
+ * @ready: also whether ordered traffic can flow
  *
- * A node is well if its daemon renews the clock and the clock is valid. Returns false without
- * nodes.
+ * These are checks of `barline status` (cli/health/health.h): daemon and clock, and with @ready
+ * neighbours, node ids and the session with a controller. Those of interfaces, addresses and queues
+ * take more capabilities than the exporter has. Returns false without nodes.
  */
 bool metrics_health(bool ready, char *text, size_t size);
 

@@ -11,17 +11,6 @@
 
 #define HORIZON 512
 
-/* stands for base/log.c */
-int bl_fail(struct bl_err *err, int errnum, const char *fmt, ...)
-{
-	return -errnum;
-}
-
-void bl_log(int level, const char *fmt, ...);
-void bl_log(int level, const char *fmt, ...)
-{
-}
-
 static void bl_lead__remembers(void **state)
 {
 	static const struct {

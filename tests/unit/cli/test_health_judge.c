@@ -58,6 +58,10 @@ static void judge_neighbours__table(void **state)
 	} t[] = {
 		{ { .host = true, .all = 1, .live = 1 }, FOUND_OK, "ok" },
 		{ { .host = true, .all = 1 }, FOUND_FAIL, "silent" },
+		{ { .host = true, .drained = true, .all = 1, .live = 1 }, FOUND_FAIL, "drained" },
+		{ { .host = true, .drained = true, .all = 1, .excluded = 1 },
+		  FOUND_FAIL,
+		  "drained" },
 		{ { .host = true, .all = 1, .joining = 1 }, FOUND_FAIL, "joining" },
 		{ { .host = true, .all = 1, .excluded = 1 }, FOUND_FAIL, "excluded" },
 		{ { .host = true, .all = 1, .live = 1, .held = 1 }, FOUND_FAIL, "held" },

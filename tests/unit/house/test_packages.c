@@ -48,7 +48,7 @@ static void packages__build_depends(void **state)
 	/* part of build-essential, which Debian takes for granted */
 	static const char *const essential[] = { "gcc", "make", "linux-libc-dev", NULL };
 	static const char *const debian[] = { "debhelper-compat", "dh-sequence-installsysusers",
-					      "libcmocka-dev", NULL };
+					      "dh-sequence-python3", "libcmocka-dev", NULL };
 	struct names make = { 0 }, control = { 0 };
 
 	(void)state;
