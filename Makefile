@@ -591,8 +591,8 @@ CRATE	 := Cargo.toml build.rs src/lib.rs src/sys.rs
 # where Debian's Python looks: /usr has one folder for all versions, /usr/local has one for each
 PYTHON3	 := $(shell /usr/bin/python3 -c 'import sys; print("python3.%d" % sys.version_info[1])' \
 	    2>/dev/null)
-PYTHON	 := $(PREFIX)/lib/$(if $(filter /usr,$(PREFIX)),python3,\
-	    $(or $(PYTHON3),python3))/dist-packages
+PYTHON3	 := $(if $(filter-out /usr,$(PREFIX)),$(or $(PYTHON3),python3),python3)
+PYTHON	 := $(PREFIX)/lib/$(PYTHON3)/dist-packages
 man_file  = $(SHARE)/man/man$(subst .,,$(suffix $(1)))/$(notdir $(1))
 MAN_PAGES := $(wildcard docs/*.[138] docs/man3/*.3)
 # with the folders that they have in the tree, because they refer to each other by these

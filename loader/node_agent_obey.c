@@ -231,9 +231,9 @@ static void on_failed(void *ctx, uint64_t number)
 	else
 		bl_event(BL_EVENT(NODE_FAILED, WARN, a->node->meta.name, .failure = number),
 			 "%s: was announced as failed (failure %" PRIu64 "): it joins anew when "
-									 "the endpoints that it "
-									 "has now are gone or "
-									 "expelled",
+			 "the endpoints that it "
+			 "has now are gone or "
+			 "expelled",
 			 a->node->meta.name, number);
 	for (k = 0; k < BL_EPS_MAX; k++)
 		a->old[k] = a->node->ep[k].used ? 1U + a->node->ep[k].info.life : 0;

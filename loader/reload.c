@@ -191,8 +191,7 @@ static int write_name(const struct reload *r, struct bl_err *err)
 	if (*r->now.name)
 		snprintf(name, sizeof(name), "%s", r->now.name);
 	else
-		snprintf(name, sizeof(name), "%s-%08x", bl_role_name(n->cfg.role),
-			 n->meta.node_id);
+		snprintf(name, sizeof(name), "%s-%08x", bl_role_name(n->cfg.role), n->meta.node_id);
 	if (strcmp(name, n->meta.name))
 		bl_node_events_rename(n, name);
 	fd = bl_map_open(&r->ref, BL_MAP_META, sizeof(n->meta), true, err);

@@ -165,9 +165,12 @@ static __always_inline void bl_fp_note_sent(const struct bl_hold_cfg *cfg, __u32
 		return;
 	peer = BL_READ_ONCE(d->endpoint) - 1;
 	p = bpf_map_lookup_elem(&fp_paths, &peer);
+	if (!p)
+		return;
+	/* Behind the test of @p: what is kept on the stack has no bounds for Linux 6.1. */
 	BL_SEEN(column);
 	/* Only one thread writes this counter, and the daemon reads it in one load. */
-	if (p && column < BL_FP_COLUMNS)
+	if (column < BL_FP_COLUMNS)
 		BL_WRITE_ONCE(p->sent[column], p->sent[column] + 1);
 }
 
@@ -218,8 +221,10 @@ __attribute__((noinline)) int bl_fp_frame_in(struct xdp_md *ctx)
 		return 0;
 	zero = *peer - 1;
 	p = bpf_map_lookup_elem(&fp_paths, &zero);
+	if (!p)
+		return 0;
 	BL_SEEN(column);
-	if (p && column < BL_FP_COLUMNS)
+	if (column < BL_FP_COLUMNS)
 		(void)__sync_fetch_and_add(&p->came[column], 1);
 	return 0;
 }

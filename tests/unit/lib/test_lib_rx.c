@@ -659,7 +659,7 @@ static void bl_recv__timeout(void **state)
 	assert_true(bl_mono() - t >= 19000000);
 	assert_int_equal(b.ep->wake->until, BL_TIME_NONE);
 	assert_int_equal(bl_wait(b.ep, 0, 0), -EINVAL);
-	assert_int_equal(bl_wait(b.ep, 32, 0), -EINVAL);
+	assert_int_equal(bl_wait(b.ep, 64, 0), -EINVAL);
 	assert_int_equal(bl_wait(b.ep, BL_WAIT_SEND | BL_WAIT_RECV, -1), BL_WAIT_SEND);
 }
 

@@ -298,8 +298,8 @@ static bool has_flag(const char *text, const char *flag)
 
 static void set__flags(void **state)
 {
-	static const char *const others[] = { "rack", "json",  "netns",   "verbose",
-					      "help", "usage", "version", "replace" };
+	static const char *const others[] = { "rack",  "json",    "netns",   "verbose", "help",
+					      "usage", "version", "replace", "pretty" };
 	char *text = barline_says("admission set --help"), *p, flag[64];
 	unsigned int k, n;
 
