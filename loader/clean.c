@@ -19,10 +19,8 @@
 #include "loader/load/pin.h"
 #include "loader/nic.h"
 #include "loader/node.h"
-#include "loader/node_events.h"
 #include "loader/order/keep.h"
-#include "loader/pulse.h"
-#include "loader/running.h"
+#include "loader/run_files.h"
 
 static int unlink_dead(const char *path, const char *name, int link_fd, uint32_t ifindex, void *ctx)
 {
@@ -113,12 +111,8 @@ int bl_clean(bool dry_run, void (*tell)(const char *what, void *ctx), void *ctx,
 				 v[i].netns_ino);
 			if (v[i].role == BL_ROLE_HOST)
 				unlink(sock);
-			if (!bl_keep_end(v[i].role, v[i].netns_ino, NULL)) {
-				bl_keep_forget(v[i].role, v[i].netns_ino);
-				bl_pulse_forget(v[i].role, v[i].netns_ino);
-				bl_node_events_forget(v[i].role, v[i].netns_ino);
-			}
-			bl_running_forget(v[i].role, v[i].netns_ino);
+			if (!bl_keep_end(v[i].role, v[i].netns_ino, NULL))
+				bl_run_files_forget(v[i].role, v[i].netns_ino);
 		}
 		bl_node_unlock(v[i].role, v[i].netns_ino, lock, !dry_run && !rc);
 		removed += !rc;

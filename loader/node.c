@@ -58,6 +58,7 @@
 #include "loader/order/limits.h"
 #include "loader/order/link_check.h"
 #include "loader/order/void.h"
+#include "loader/run_files.h"
 #include "loader/running.h"
 #include "loader/switch.h"
 #include "loader/switch_source.h"
@@ -375,10 +376,7 @@ void bl_node_close(struct bl_node *n)
 		if (n->bl0_prog[k] >= 0)
 			close(n->bl0_prog[k]);
 	if (n->lock_fd >= 0 && access(n->dir, F_OK)) {
-		bl_keep_forget(n->cfg.role, n->netns_ino);
-		bl_pulse_forget(n->cfg.role, n->netns_ino);
-		bl_running_forget(n->cfg.role, n->netns_ino);
-		bl_node_events_forget(n->cfg.role, n->netns_ino);
+		bl_run_files_forget(n->cfg.role, n->netns_ino);
 	}
 	bl_node_unlock(n->cfg.role, n->netns_ino, n->lock_fd, access(n->dir, F_OK) != 0);
 	if (n->fp_file)
@@ -473,10 +471,7 @@ static int detach_in_netns(enum bl_role role, struct bl_err *err)
 		snprintf(sock, sizeof(sock), "%s/host-%" PRIu64 ".sock", BL_RUN_DIR, ino);
 		if (role == BL_ROLE_HOST)
 			unlink(sock);
-		bl_keep_forget(role, ino);
-		bl_pulse_forget(role, ino);
-		bl_running_forget(role, ino);
-		bl_node_events_forget(role, ino);
+		bl_run_files_forget(role, ino);
 	}
 	/* The lock is held meanwhile, so a process that starts the host again waits, too. */
 	silence.tv_sec = (time_t)(silent_ns / 1000000000);

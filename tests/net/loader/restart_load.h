@@ -62,7 +62,7 @@ static struct load {
 /** struct load_verdict - the result of load_end(). */
 struct load_verdict {
 	uint64_t sent, lost, reported, gone;
-	bool one_order;
+	bool one_order[LOAD_STREAMS];
 };
 
 /* ---- the worker ---- */
@@ -298,18 +298,28 @@ T_FN uint64_t load_gap(enum load_stream s)
 	return worst;
 }
 
+/*
+ * How many frames were refused because a node's clock could not vouch for their time (ts_ahead),
+ * which happens on machines that lose the CPU while a clock is read. Best effort loses such a
+ * message and reports it; nothing else may be lost.
+ */
+T_FN uint64_t load_refused(void)
+{
+	return rack_count_all(BL_R_TS_AHEAD);
+}
+
 T_FN void load_sum(struct load_verdict *v)
 {
 	unsigned int i, s;
 
-	*v = (struct load_verdict){ .one_order = true };
+	*v = (struct load_verdict){ .one_order = { true, true } };
 	for (i = 0; i < load->n; i++) {
 		v->sent += load->w[i].sent[0] + load->w[i].sent[1];
 		v->lost += load->w[i].lost;
 		v->reported += load->w[i].reported;
 		v->gone += load->w[i].gone;
 		for (s = 0; s < LOAD_STREAMS; s++)
-			v->one_order &= load->w[i].hash[s] == load->w[0].hash[s];
+			v->one_order[s] &= load->w[i].hash[s] == load->w[0].hash[s];
 	}
 }
 

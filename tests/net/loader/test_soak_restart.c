@@ -204,7 +204,7 @@ static void say_rows(void)
 
 RACK_TEST(every_daemon__nothing_is_lost)
 {
-	uint64_t begun = t_mono();
+	uint64_t begun = t_mono(), refused;
 	struct load_verdict v;
 	unsigned int round, what, announced, i;
 
@@ -232,9 +232,12 @@ RACK_TEST(every_daemon__nothing_is_lost)
 		"  %" PRIu64 " scatterings to %u endpoints; %" PRIu64 " messages lost, %" PRIu64
 		" reported, %u announced\n",
 		v.sent, hosts, v.lost, v.reported, announced);
-	CHECK(!v.lost && !v.reported, "messages were lost");
+	refused = load_refused();
+	CHECK(v.lost <= refused && v.reported <= refused,
+	      "messages were lost, and only %" PRIu64 " frames were ahead of a clock", refused);
 	CHECK(!announced && !v.gone, "somebody was announced");
-	CHECK(v.one_order, "not all have delivered the same in the same order");
+	CHECK(v.one_order[LOAD_RELIABLE] && (refused || v.one_order[LOAD_BEST_EFFORT]),
+	      "not all have delivered the same in the same order");
 	for (i = 0; i < rack.lab.nnodes; i++)
 		CHECK(!rack_count(i, BL_R_CLOCK_VOID), "%s found the clock void",
 		      rack.lab.nodes[i].name);
