@@ -71,7 +71,7 @@ restart() {
 }
 
 started() {
-	on "$1" "until grep -q ' is up in ' /run/barlined.log; do
+	on "$1" "until grep -q ' is up on ' /run/barlined.log; do
 			kill -0 \$(cat /run/barlined.pid) || { cat /run/barlined.log; exit 1; }
 			sleep 0.1
 		done" || fail "barlined on $1 has not started"
@@ -99,7 +99,7 @@ $more
 refused() {
 	on "$1" "rm -f /run/refused.*
 		(barline $2; echo \$? >/run/refused.rc) >/run/refused.log 2>&1 &
-		until [ -s /run/refused.rc ] || grep -qs ' is up in ' /run/refused.log
+		until [ -s /run/refused.rc ] || grep -qs ' is up on ' /run/refused.log
 		do sleep 0.2; done
 		[ -s /run/refused.rc ] && [ \$(cat /run/refused.rc) != 0 ] &&
 			grep -e '$3' /run/refused.log" ||
