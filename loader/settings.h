@@ -8,11 +8,11 @@
  * (config.c), the flags of barlined and of `barline host|switch up` (settings_argp.c),
  * `barline config show` and `diff` (config_rows.c), what a reload applies (reload.c), the entries
  * of docs/barlined.8 and docs/barline.1, and the table of docs/configuration.md, which
- * tests/unit/loader/test_settings.c compares.
+ * tests/prog/loader/test_settings.c compares.
  *
  * To add a setting: a value of enum bl_setting_id and an entry in settings.c; a member of struct
  * bl_node_cfg that holds it, 0 standing for the default (defaults.c); the entries in the manual
- * pages; and the row that `build/tests/unit/test_settings --table` prints for
+ * pages; and the row that `build/tests/prog/test_settings --table` prints for
  * docs/configuration.md. A setting that changes live needs its step in reload.c, too.
  */
 #ifndef BARLINE_LOADER_SETTINGS_H
