@@ -151,7 +151,8 @@ if [ -z "$(ls "$out/payload/prog")" ]; then
 fi
 [ ! -x "$build/barline" ] || cp "$build/barline" "$out/payload/"
 mkdir -p "$out/payload/docs"
-cp "$top"/docs/*.yaml "$out/payload/docs/" # test_config reads the examples
+# test_config reads the examples, and test_settings the pages
+cp "$top"/docs/*.yaml "$top"/docs/{configuration.md,barline.1,barlined.8} "$out/payload/docs/"
 cp "$here/guest-tests.sh" "$out/payload/"
 
 # Write the file "cases", whose lines are NAME SHARE [CASE]..., and count the cases.
