@@ -90,8 +90,8 @@ static void wake_processes(struct bl_drain *d)
 	for (k = 0; k < BL_EPS_MAX; k++) {
 		const struct bl_ep *ep = &d->node->ep[k];
 
-		if (ep->used && !ep->dead && ep->conn >= 0 && !is_quiet(d, ep))
-			(void)!send(ep->conn, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+		if (ep->used && !ep->dead && !is_quiet(d, ep))
+			bl_endpoint_wake(ep);
 	}
 }
 

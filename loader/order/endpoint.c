@@ -159,9 +159,12 @@ static void settle_endpoint(struct bl_ep *ep)
 		       n->meta.name, ep->info.port, strerror(errno));
 }
 
-void bl_endpoint_put_out(struct bl_node *n, uint64_t slots, enum bl_out_why why)
+/*
+ * Marks the living endpoints of @slots as dead, so that the programs accept nothing more of them or
+ * for them. @left: they answer as after bl_exit(). Returns their slots.
+ */
+static uint64_t close_slots(struct bl_node *n, uint64_t slots, bool left)
 {
-	uint64_t t[BL_EPS_MAX];
 	unsigned int k;
 
 	for (k = 0; k < BL_EPS_MAX; k++) {
@@ -172,11 +175,28 @@ void bl_endpoint_put_out(struct bl_node *n, uint64_t slots, enum bl_out_why why)
 			slots &= ~(1ULL << k);
 		if (!(slots >> k & 1))
 			continue;
+		if (left)
+			ep->info.left = ep->info.life;
 		ep->info.active = BL_EP_DEAD;
 		if (bpf_map_update_elem(n->eps_fd, &key, &ep->info, BPF_ANY))
 			bl_log(BL_LOG_ERR, "%s: cannot put endpoint %u out: %s", n->meta.name,
 			       ep->info.port, strerror(errno));
 	}
+	return slots;
+}
+
+void bl_endpoint_wake(const struct bl_ep *ep)
+{
+	if (ep->conn >= 0)
+		(void)!send(ep->conn, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+void bl_endpoint_put_out(struct bl_node *n, uint64_t slots, enum bl_out_why why)
+{
+	uint64_t t[BL_EPS_MAX];
+	unsigned int k;
+
+	slots = close_slots(n, slots, false);
 	if (!slots)
 		return;
 	bl_ep_put_out(n, slots, why, t);
@@ -191,9 +211,7 @@ void bl_endpoint_put_out(struct bl_node *n, uint64_t slots, enum bl_out_why why)
 			 "%s: endpoint %u (%s, pid %u) was expelled: %s", n->meta.name,
 			 ep->info.port, ep->info.name, ep->info.pid, out_why_text(why));
 		bl_endpoint_out_at(ep, t[k]);
-		/* The process may sleep: wake it, so that it notices. */
-		if (ep->conn >= 0)
-			(void)!send(ep->conn, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+		bl_endpoint_wake(ep);
 	}
 	bl_endpoints_bury(n);
 	bl_event_changed(n);
@@ -209,20 +227,7 @@ void bl_endpoints_retire(struct bl_node *n, uint64_t slots)
 	uint64_t t[BL_EPS_MAX];
 	unsigned int k;
 
-	for (k = 0; k < BL_EPS_MAX; k++) {
-		struct bl_ep *ep = &n->ep[k];
-		uint32_t key = bl_ep_key(n, &ep->info);
-
-		if (!ep->used || ep->dead)
-			slots &= ~(1ULL << k);
-		if (!(slots >> k & 1))
-			continue;
-		ep->info.left = ep->info.life;
-		ep->info.active = BL_EP_DEAD;
-		if (bpf_map_update_elem(n->eps_fd, &key, &ep->info, BPF_ANY))
-			bl_log(BL_LOG_ERR, "%s: cannot put endpoint %u out: %s", n->meta.name,
-			       ep->info.port, strerror(errno));
-	}
+	slots = close_slots(n, slots, true);
 	if (!slots)
 		return;
 	bl_ep_put_out(n, slots, BL_OUT_DRAINED, t);
@@ -235,8 +240,7 @@ void bl_endpoints_retire(struct bl_node *n, uint64_t slots)
 		       n->meta.name, ep->info.port, ep->info.name, ep->info.pid);
 		bl_endpoint_out_at(ep, t[k]);
 		settle_endpoint(ep);
-		if (ep->conn >= 0)
-			(void)!send(ep->conn, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+		bl_endpoint_wake(ep);
 	}
 	bl_event_changed(n);
 }

@@ -60,6 +60,9 @@ void bl_endpoint_put_out(struct bl_node *n, uint64_t slots, enum bl_out_why why)
  */
 void bl_endpoint_out_at(struct bl_ep *ep, uint64_t t);
 
+/** bl_endpoint_wake - wakes the process, which may sleep, so that it looks at its pages. */
+void bl_endpoint_wake(const struct bl_ep *ep);
+
 /**
  * bl_endpoints_retire - the endpoints of @slots (a bit for each) leave in order, although their
  * processes live: everything that they sent is acknowledged or reported. They are announced as
