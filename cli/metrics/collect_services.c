@@ -15,7 +15,7 @@
 #include "arbiter/counters.h"
 #include "base/netns.h"
 #include "base/time.h"
-#include "cli/metrics/ask.h"
+#include "cli/util/ask.h"
 #include "cli/metrics/collect.h"
 #include "maps/meta_abi.h"
 
@@ -143,7 +143,7 @@ static void ask_all(struct collector *c, const char *kind,
 		 (unsigned long long)bl_netns_ino());
 	if (!glob(pattern, 0, NULL, &g)) {
 		for (; n < g.gl_pathc && n < ASK_MAX; n++)
-			a[n].path = g.gl_pathv[n];
+			a[n] = (struct ask){ .path = g.gl_pathv[n] };
 		ask_until(a, n, bl_mono_ns() + c->ask_ms * 1000000ULL);
 		for (i = 0; i < n; i++) {
 			if (a[i].answer) {

@@ -2,91 +2,27 @@
 /*
  * See status.h. A process that is stopped, or that sends a byte now and then, costs STATUS_WAIT_MS.
  */
-#include <errno.h>
 #include <glob.h>
-#include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/time.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 #include "base/netns.h"
 #include "base/proc.h"
 #include "base/status_socket.h"
 #include "base/time.h"
+#include "cli/util/ask.h"
 #include "cli/util/out.h"
 #include "cli/util/status.h"
 #include "maps/meta_abi.h"
 
-#define ANSWER_MAX (64u << 20) /* bytes; a controller with thousands of nodes has some MiB */
-
-/* How many ms are left until @end (CLOCK_MONOTONIC); 0: none. */
-static int left_ms(uint64_t end)
-{
-	uint64_t now = bl_mono_ns();
-
-	return now < end ? (int)((end - now) / 1000000) + 1 : 0;
-}
-
-/* Reads up to the end of the stream, or until @end. Returns the length, or -1. */
-static ssize_t read_answer(int fd, uint64_t end, char **text)
-{
-	struct pollfd p = { .fd = fd, .events = POLLIN };
-	size_t size = 0, room = 0;
-	ssize_t n;
-
-	*text = NULL;
-	for (;;) {
-		if (size == room) {
-			char *more = room < ANSWER_MAX ? realloc(*text, room ? 2 * room : 65536)
-						       : NULL;
-
-			if (!more)
-				return -1;
-			*text = more;
-			room = room ? 2 * room : 65536;
-		}
-		if (TEMP_FAILURE_RETRY(poll(&p, 1, left_ms(end))) != 1)
-			return -1;
-		n = recv(fd, *text + size, room - size, MSG_DONTWAIT);
-		if (n < 0 && (errno == EAGAIN || errno == EINTR))
-			continue;
-		if (n <= 0)
-			return n < 0 ? -1 : (ssize_t)size;
-		size += (size_t)n;
-	}
-}
-
 json_t *status_ask(const char *path, const char *command)
 {
-	struct sockaddr_un sa = { .sun_family = AF_UNIX };
-	const struct timeval patience = { .tv_sec = STATUS_WAIT_MS / 1000 };
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	uint64_t end = bl_mono_ns() + STATUS_WAIT_MS * 1000000ULL;
-	json_t *v = NULL;
-	char *text = NULL;
-	ssize_t n;
+	struct ask a = { .path = path, .command = command, .patient = true };
 
-	if (fd < 0)
-		return NULL;
-	snprintf(sa.sun_path, sizeof(sa.sun_path), "%s", path);
-	/* also limits connect(), which waits where the queue of a stopped process is full */
-	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-	if (!TEMP_FAILURE_RETRY(connect(fd, (struct sockaddr *)&sa, sizeof(sa))) &&
-	    (!command ||
-	     send(fd, command, strlen(command), MSG_NOSIGNAL) == (ssize_t)strlen(command))) {
-		shutdown(fd, SHUT_WR);
-		n = read_answer(fd, end, &text);
-		if (n > 0)
-			v = json_loadb(text, (size_t)n, 0, NULL);
-	}
-	free(text);
-	close(fd);
-	return v;
+	ask_until(&a, 1, bl_mono_ns() + STATUS_WAIT_MS * 1000000ULL);
+	return a.answer;
 }
 
 static int find_doors(const char *name, glob_t *g)

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Asks services at their status sockets (base/status_socket.h), all at the same time, with one
- * limit for connecting, answers and their lengths: services that are stopped, slow or lying cost a
- * scrape that limit and no more, and do not hide one that answers. cli/util/status.h has the
- * simpler form for commands, which waits for each part of an answer.
+ * limit for connecting, answers and their lengths: services that are stopped, slow or lying cost
+ * that limit and no more, and do not hide one that answers. cli/util/status.h is the form for
+ * commands.
  */
-#ifndef BARLINE_CLI_METRICS_ASK_H
-#define BARLINE_CLI_METRICS_ASK_H
+#ifndef BARLINE_CLI_ASK_H
+#define BARLINE_CLI_ASK_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,14 +18,17 @@
 
 /** struct ask - one question. */
 struct ask {
-	const char *path; /* of the socket. Set by the caller. */
-	json_t *answer;   /* an object, which the caller owns; NULL: none */
+	const char *path;    /* of the socket. Set by the caller, as are the next two. */
+	const char *command; /* what is sent first; NULL: nothing */
+	bool patient;        /* waits where the queue of a socket is full; else it is silent */
+	json_t *answer;      /* an object, which the caller owns; NULL: none */
 	/*
 	 * 0, or why there is no answer, a positive errno. ECONNREFUSED: nobody listens; ETIMEDOUT:
 	 * it is silent; EPROTO: its answer is no JSON object.
 	 */
 	int error;
-	int fd; /* this one and the following are for ask_until() */
+	bool knocks; /* not connected yet. This one and the following are for ask_until(). */
+	int fd;
 	char *text;
 	size_t len, room;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* See ask.h. */
-#include "cli/metrics/ask.h"
+#include "cli/util/ask.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -12,22 +12,30 @@
 
 #include "base/time.h"
 
+#define KNOCK_MS 10 /* a patient question tries to connect so often */
+
 /*
- * Connects. A Unix socket whose queue is full refuses at once (EAGAIN), since ours does not block:
- * its service is stopped and was asked often.
+ * Connects, and sends the command. A Unix socket whose queue is full refuses at once (EAGAIN),
+ * since ours does not block: its service is busy, or is stopped and was asked often. Returns 0 or
+ * an errno.
  */
 static int begin(struct ask *a)
 {
 	struct sockaddr_un sa = { .sun_family = AF_UNIX };
 
-	a->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (a->fd < 0)
+		a->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (a->fd < 0)
 		return errno;
 	if (strlen(a->path) >= sizeof(sa.sun_path))
 		return ENAMETOOLONG;
 	strcpy(sa.sun_path, a->path);
-	if (connect(a->fd, (struct sockaddr *)&sa, sizeof(sa)))
-		return errno == EAGAIN ? ETIMEDOUT : errno;
+	a->knocks = connect(a->fd, (struct sockaddr *)&sa, sizeof(sa)) != 0;
+	if (a->knocks)
+		return errno == EAGAIN ? (a->patient ? 0 : ETIMEDOUT) : errno;
+	if (a->command && send(a->fd, a->command, strlen(a->command), MSG_NOSIGNAL) !=
+				  (ssize_t)strlen(a->command))
+		return EPIPE;
 	shutdown(a->fd, SHUT_WR);
 	return 0;
 }
@@ -35,6 +43,7 @@ static int begin(struct ask *a)
 static void end(struct ask *a, int error)
 {
 	a->error = error;
+	a->knocks = false;
 	if (a->fd >= 0)
 		close(a->fd);
 	a->fd = -1;
@@ -75,26 +84,32 @@ static void go_on(struct ask *a)
 void ask_until(struct ask *a, size_t n, uint64_t until)
 {
 	struct pollfd p[ASK_MAX];
-	size_t k, open;
-	uint64_t now;
+	size_t k, open, knocks;
+	uint64_t now, ms;
 	int rc;
 
-	for (k = 0; k < n; k++) {
-		a[k] = (struct ask){ .path = a[k].path, .fd = -1 };
-		rc = begin(&a[k]);
-		if (rc)
-			end(&a[k], rc);
-	}
+	for (k = 0; k < n; k++)
+		a[k] = (struct ask){ .path = a[k].path,
+				     .command = a[k].command,
+				     .patient = a[k].patient,
+				     .fd = -1,
+				     .knocks = true };
 	for (;;) {
-		for (k = 0, open = 0; k < n; k++) {
-			p[k] = (struct pollfd){ .fd = a[k].fd, .events = POLLIN };
+		for (k = 0, open = 0, knocks = 0; k < n; k++) {
+			rc = a[k].knocks ? begin(&a[k]) : 0;
+			if (rc)
+				end(&a[k], rc);
+			p[k] = (struct pollfd){ .fd = a[k].knocks ? -1 : a[k].fd,
+						.events = POLLIN };
 			open += a[k].fd >= 0;
+			knocks += a[k].knocks;
 		}
 		now = bl_mono_ns();
 		if (!open || now >= until)
 			break;
+		ms = (until - now + 999999) / 1000000;
 		/* an interruption leaves nothing to read, and the time is looked at again */
-		if (poll(p, n, (int)((until - now + 999999) / 1000000)) <= 0)
+		if (poll(p, n, knocks && ms > KNOCK_MS ? KNOCK_MS : (int)ms) <= 0)
 			continue;
 		for (k = 0; k < n; k++)
 			if (p[k].revents)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * cli/metrics/ask.c: services that answer, are silent, answer slowly, nonsense or without an end,
+ * cli/util/ask.c: services that answer, are silent, answer slowly, nonsense or without an end,
  * and sockets at which nobody listens. One that is silent does not hide one that answers.
  */
 #include "tests/unit/unit.h"
@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/time.h"
-#include "cli/metrics/ask.h"
+#include "cli/util/ask.h"
 
 #define LIMIT_NS 300000000ULL /* for questions that stay without an answer */
 #define LONG_NS  60000000000ULL
@@ -147,6 +147,47 @@ static void ask__queue_is_full(void **state)
 	close(fd);
 }
 
+/* Empties the queue of a socket, and answers the first client that says something. */
+static void *serve_late(void *arg)
+{
+	const int *listening = arg;
+	char said[16];
+	int fd;
+
+	usleep(50000); /* a client that comes later finds room at once */
+	do {
+		fd = accept4(*listening, NULL, NULL, SOCK_CLOEXEC);
+		if (recv(fd, said, sizeof(said), 0) <= 0) {
+			close(fd);
+			fd = -1;
+		}
+	} while (fd < 0);
+	(void)!send(fd, "{}", 2, MSG_NOSIGNAL);
+	close(fd);
+	return NULL;
+}
+
+/* A service that is busy: a patient question gets in when there is room, and its command arrives.
+ */
+static void ask__patient_waits_for_room(void **state)
+{
+	struct ask a = { .path = path_of("full") };
+	int fd = listen_at("full", 0), k;
+	pthread_t thread;
+
+	(void)state;
+	for (k = 0; k < 8; k++)
+		ask_until(&a, 1, bl_mono_ns());
+	assert_int_equal(a.error, ETIMEDOUT);
+	assert_int_equal(pthread_create(&thread, NULL, serve_late, &fd), 0);
+	a = (struct ask){ .path = path_of("full"), .command = "hello\n", .patient = true };
+	ask_until(&a, 1, bl_mono_ns() + LONG_NS);
+	assert_int_equal(a.error, 0);
+	json_decref(a.answer);
+	pthread_join(thread, NULL);
+	close(fd);
+}
+
 static void ask__nonsense(void **state)
 {
 	static const char *const said[] = { "", "[1]", "{", "\"x\"", "{\"a\": \xff}" };
@@ -204,6 +245,7 @@ int main(void)
 		cmocka_unit_test(ask__nobody_is_there),
 		cmocka_unit_test(ask__silent_does_not_hide_others),
 		cmocka_unit_test(ask__queue_is_full),
+		cmocka_unit_test(ask__patient_waits_for_room),
 		cmocka_unit_test(ask__nonsense),
 		cmocka_unit_test(ask__without_an_end),
 	};
