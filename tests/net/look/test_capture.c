@@ -7,76 +7,22 @@
  */
 #include "tests/net/reliable/reliable.h"
 
+#include "tests/command.h"
 #include "tests/net/barline_run.h"
+#include "tests/net/run_beside.h"
 #include "core/capture_core.h"
 
-#define PORT    "61710"
-#define WAIT_NS 60000000000ULL
+#define PORT "61710"
 
 static char barline[512];
 
-/** struct run - a `barline` that runs. */
-struct run {
-	pid_t pid;
-	int out, err, status;
-};
-
-/* Starts `barline` in the namespace of node @node with @text as its input. */
-static struct run start_on(unsigned int node, const char *const *argv, const char *text)
-{
-	struct run r = { .out = memfd_create("out", MFD_CLOEXEC),
-			 .err = memfd_create("err", MFD_CLOEXEC) };
-	int in = memfd_create("in", MFD_CLOEXEC);
-
-	CHECK(r.out >= 0 && r.err >= 0 && in >= 0 &&
-		      write(in, text, strlen(text)) == (ssize_t)strlen(text),
-	      "%s", strerror(errno));
-	lseek(in, 0, SEEK_SET);
-	fflush(NULL);
-	r.pid = fork();
-	CHECK(r.pid >= 0, "%s", strerror(errno));
-	if (!r.pid) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		rack_enter(node);
-		dup2(in, STDIN_FILENO);
-		dup2(r.out, STDOUT_FILENO);
-		dup2(r.err, STDERR_FILENO);
-		execv(argv[0], (char *const *)(uintptr_t)argv);
-		_exit(127);
-	}
-	close(in);
-	return r;
-}
-
-/* Returns what the command has written so far. */
-static const char *text_of(int fd)
-{
-	static char buf[1 << 20];
-	ssize_t n = pread(fd, buf, sizeof(buf) - 1, 0);
-
-	CHECK(n >= 0, "%s", strerror(errno));
-	buf[n] = 0;
-	return buf;
-}
-
 static void wait_text(struct run *r, const char *text)
 {
-	uint64_t end = t_mono() + WAIT_NS;
+	uint64_t end = t_mono() + RUN_WAIT_NS;
 
 	while (!strstr(text_of(r->err), text)) {
 		CHECK(t_mono() < end, "it does not say \"%s\" but \"%s\"", text, text_of(r->err));
 		CHECK(!waitpid(r->pid, &r->status, WNOHANG), "it ended: %s", text_of(r->err));
-		rack_serve(2);
-	}
-}
-
-/* Waits for the end of the command, while the daemons serve it. */
-static void reap(struct run *r, const char *what)
-{
-	uint64_t end = t_mono() + WAIT_NS;
-
-	while (waitpid(r->pid, &r->status, WNOHANG) != r->pid) {
-		CHECK(t_mono() < end, "%s does not end", what);
 		rack_serve(2);
 	}
 }
@@ -246,7 +192,7 @@ RACK_TEST(capture__filters)
 	s = start_on(rack_host(0), to_nobody, "");
 	reap(&s, "the sender to nobody");
 	talk(2, false);
-	end = t_mono() + WAIT_NS;
+	end = t_mono() + RUN_WAIT_NS;
 	while (!frames(reason.out, &refused, NULL)) {
 		CHECK(t_mono() < end, "no refused frame; the sender: %s", text_of(s.err));
 		rack_serve(20);
@@ -263,26 +209,14 @@ RACK_TEST(capture__filters)
 	CHECK(frames(dirs.out, &all, NULL) == frames(dirs.out, &in, NULL), "%s", text_of(dirs.out));
 }
 
-/* Returns what a command prints; NULL: it failed. */
-static char *output(const char *fmt, ...)
-{
-	char command[1024], *text = NULL, buf[4096];
-	size_t size, n;
-	va_list ap;
-	FILE *p, *m;
-
-	va_start(ap, fmt);
-	vsnprintf(command, sizeof(command), fmt, ap);
-	va_end(ap);
-	m = open_memstream(&text, &size);
-	p = popen(command, "r");
-	CHECK(m && p, "%s", strerror(errno));
-	while ((n = fread(buf, 1, sizeof(buf), p)) > 0)
-		fwrite(buf, 1, n, m);
-	fclose(m);
-	CHECK(!pclose(p), "%s", command);
-	return text;
-}
+/* Returns what a command prints. It must be a success. */
+#define OUTPUT(...)                                                  \
+	({                                                           \
+		int st_;                                             \
+		char *text_ = command_output(&st_, __VA_ARGS__);     \
+		CHECK(text_ && !st_, "a command failed: %s", text_); \
+		text_;                                               \
+	})
 
 RACK_TEST(capture__tshark)
 {
@@ -296,7 +230,7 @@ RACK_TEST(capture__tshark)
 	talk(3, false);
 	talk(3, true);
 	finish(&c, "the capture");
-	text = output("tshark -n -X lua_script:docs/barline.lua -r %s -T fields -E separator=, "
+	text = OUTPUT("tshark -n -X lua_script:docs/barline.lua -r %s -T fields -E separator=, "
 		      "-e barline.opcode -e frame.interface_name -e frame.comment 2>/dev/null",
 		      file);
 	for (i = 0; i < sizeof(opcodes) / sizeof(opcodes[0]); i++) {
@@ -320,7 +254,7 @@ RACK_TEST(capture__tshark)
 											  "the "
 											  "switch");
 	free(text);
-	text = output("tshark -n -X lua_script:docs/barline.lua -r %s -V 2>/dev/null | "
+	text = OUTPUT("tshark -n -X lua_script:docs/barline.lua -r %s -V 2>/dev/null | "
 		      "grep -E -c 'Lua Error|alformed' || true",
 		      file);
 	CHECK(!strcmp(text, "0\n"), "the dissector complains %s times", text);
@@ -374,7 +308,7 @@ RACK_TEST(capture__killed)
 {
 	const struct bl_capture_page *page;
 	struct run c[BL_CAPTURE_SLOTS], more;
-	uint64_t end = t_mono() + WAIT_NS;
+	uint64_t end = t_mono() + RUN_WAIT_NS;
 	const char *const argv[] = { barline, "capture", "-a", NULL };
 	size_t i;
 
@@ -431,7 +365,7 @@ RACK_TEST(capture__full)
 /* New programs of a node are captured as the old ones were. */
 RACK_TEST(capture__upgrade)
 {
-	uint64_t end = t_mono() + WAIT_NS;
+	uint64_t end = t_mono() + RUN_WAIT_NS;
 	struct run c;
 
 	open_two();
@@ -466,7 +400,7 @@ RACK_TEST(trace__silent_host)
 	talk(1, false); /* as fast as usual, and not shown */
 	rack_close_node(rack_host(2));
 	talk(1, false); /* waits for h3, until it is excluded */
-	end = t_mono() + WAIT_NS;
+	end = t_mono() + RUN_WAIT_NS;
 	while (!strchr(text = text_of(t.out), '\n')) {
 		CHECK(t_mono() < end, "the trace says nothing: %s", text_of(t.err));
 		rack_serve(20);

@@ -5,6 +5,7 @@
  */
 #include "tests/net/reliable/reliable.h"
 
+#include "tests/command.h"
 #include "tests/net/barline_run.h"
 
 #define SECRET "c0ffeec0ffeec0ffeec0ffeec0ffee42"
@@ -30,27 +31,6 @@ static void write_in(const char *name, const char *text, unsigned int mode)
 	f = fopen(path, "w");
 	CHECK(f && fputs(text, f) >= 0 && !fclose(f) && !chmod(path, mode), "%s: %s", path,
 	      strerror(errno));
-}
-
-/* Returns what a command prints, errors included; *@st is its status. */
-static char *output(int *st, const char *fmt, ...)
-{
-	char command[2048], *text = NULL, buf[4096];
-	size_t size, n;
-	va_list ap;
-	FILE *p, *m;
-
-	va_start(ap, fmt);
-	vsnprintf(command, sizeof(command), fmt, ap);
-	va_end(ap);
-	m = open_memstream(&text, &size);
-	p = popen(command, "r");
-	CHECK(m && p, "%s", strerror(errno));
-	while ((n = fread(buf, 1, sizeof(buf), p)) > 0)
-		fwrite(buf, 1, n, m);
-	fclose(m);
-	*st = pclose(p);
-	return text;
 }
 
 /* Returns the entry of the manifest for a file. */
@@ -98,18 +78,19 @@ RACK_TEST(sysdump__rack)
 	write_in("dmesg", "#!/bin/sh\nsleep 1000\n", 0755); /* hangs */
 	write_in("chronyc", "#!/bin/sh\nexit 7\n", 0755);   /* fails */
 	home = rack_away(rack_host(0));
-	text = output(&st,
-		      "PATH=%s:$PATH TMPDIR=%s/tmp %s sysdump -t 2 --config-dir %s "
-		      "-o %s/out.tar.gz 2>&1",
-		      work, work, barline, work, work);
+	text = command_output(&st,
+			      "PATH=%s:$PATH TMPDIR=%s/tmp %s sysdump -t 2 --config-dir %s "
+			      "-o %s/out.tar.gz 2>&1",
+			      work, work, barline, work, work);
 	rack_back(home);
 	CHECK(!st, "%#x: %s", st, text);
 	/* one line, no progress */
 	CHECK(strstr(text, "/out.tar.gz\n") && strchr(text, '\n')[1] == '\0', "it says \"%s\"",
 	      text);
 	CHECK(!rmdir(BL_RUN_DIR "/sysdump/tmp"), "its folder is still there");
-	free(output(&st, "mkdir %s/out && tar -C %s/out --strip-components 1 -xzf %s/out.tar.gz",
-		    work, work, work));
+	free(command_output(&st,
+			    "mkdir %s/out && tar -C %s/out --strip-components 1 -xzf %s/out.tar.gz",
+			    work, work, work));
 	CHECK(!st, "tar: %#x", st);
 
 	manifest = load("manifest.json");
@@ -128,16 +109,16 @@ RACK_TEST(sysdump__rack)
 	CHECK(!json_integer_value(json_object_get(item(manifest, "nic-eth0/driver.txt"), "status")),
 	      "ethtool -i");
 
-	text = output(&st, "cat %s/out/config-h1.yaml", work);
+	text = command_output(&st, "cat %s/out/config-h1.yaml", work);
 	CHECK(strstr(text, "node_id: 12\n") && strstr(text, "/etc/barline/h1.keys") &&
 		      strstr(text, "last: line\n"),
 	      "the configuration is %s", text);
-	text = output(&st,
-		      "grep -r -l -e " SECRET " -e " PSK " -e MIIBshort -e 'PRIVATE KEY' "
-		      "%s/out",
-		      work);
+	text = command_output(&st,
+			      "grep -r -l -e " SECRET " -e " PSK " -e MIIBshort -e 'PRIVATE KEY' "
+			      "%s/out",
+			      work);
 	CHECK(!*text, "secrets are in %s", text);
-	text = output(&st, "find %s/out -name '*.pem' -o -name '*.keys'", work);
+	text = command_output(&st, "find %s/out -name '*.pem' -o -name '*.keys'", work);
 	CHECK(!*text, "files of secrets: %s", text);
 	json_decref(manifest);
 }

@@ -7,60 +7,17 @@
 #include "tests/net/reliable/reliable.h"
 
 #include "tests/net/barline_run.h"
+#include "tests/net/run_beside.h"
 #include "loader/order/endpoint_pages.h"
 #include "loader/order/endpoint.h"
 
-#define PORT    "61710"
-#define WAIT_MS 60000
+#define PORT "61710"
 
 static char barline[512];
 
-struct run {
-	pid_t pid;
-	int out, err, status;
-};
-
-/* Starts `barline` on @host with @text as its input. */
-static struct run start(unsigned int host, const char *const *argv, const char *text)
-{
-	struct run r = { .out = memfd_create("out", MFD_CLOEXEC),
-			 .err = memfd_create("err", MFD_CLOEXEC) };
-	int in = memfd_create("in", MFD_CLOEXEC);
-
-	CHECK(r.out >= 0 && r.err >= 0 && in >= 0 &&
-		      write(in, text, strlen(text)) == (ssize_t)strlen(text),
-	      "%s", strerror(errno));
-	lseek(in, 0, SEEK_SET);
-	fflush(NULL);
-	r.pid = fork();
-	CHECK(r.pid >= 0, "%s", strerror(errno));
-	if (!r.pid) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		rack_enter(rack_host(host));
-		dup2(in, STDIN_FILENO);
-		dup2(r.out, STDOUT_FILENO);
-		dup2(r.err, STDERR_FILENO);
-		execv(argv[0], (char *const *)(uintptr_t)argv);
-		_exit(127);
-	}
-	close(in);
-	return r;
-}
-
-/* Returns what the command has written so far. */
-static const char *text_of(int fd)
-{
-	static char buf[65536];
-	ssize_t n = pread(fd, buf, sizeof(buf) - 1, 0);
-
-	CHECK(n >= 0, "%s", strerror(errno));
-	buf[n] = 0;
-	return buf;
-}
-
 static void wait_text(struct run *r, const char *text)
 {
-	uint64_t end = t_mono() + WAIT_MS * 1000000ULL;
+	uint64_t end = t_mono() + RUN_WAIT_NS;
 
 	while (!strstr(text_of(r->err), text)) {
 		CHECK(t_mono() < end, "it does not say \"%s\" but \"%s\"", text, text_of(r->err));
@@ -70,12 +27,7 @@ static void wait_text(struct run *r, const char *text)
 
 static void wait_end(struct run *r, const char *what)
 {
-	uint64_t end = t_mono() + WAIT_MS * 1000000ULL;
-
-	while (waitpid(r->pid, &r->status, WNOHANG) != r->pid) {
-		CHECK(t_mono() < end, "%s does not end", what);
-		rack_serve(2);
-	}
+	reap(r, what);
 	CHECK(WIFEXITED(r->status), "%s ended with %#x", what, r->status);
 }
 
@@ -133,14 +85,14 @@ static void one_round(unsigned int lines, const char *wait_ms, bool lossless)
 	struct run r, s;
 	unsigned int i, n = 0, got;
 
-	r = start(1, recv, "");
+	r = start_on(rack_host(1), recv, "");
 	wait_text(&r, "receiving on ");
 	n = (unsigned int)sscanf(strstr(text_of(r.err), "receiving on ") + 13, "%63s", to);
 	CHECK(n == 1, "it does not say where");
 	n = 0;
 	for (i = 1; i <= lines; i++)
 		n += (unsigned int)snprintf(text + n, sizeof(text) - n, "number %u\n", i);
-	s = start(0, send, text);
+	s = start_on(rack_host(0), send, text);
 	wait_end(&s, "the sender");
 	wait_end(&r, "the receiver");
 	got = printed(r.out);
@@ -219,16 +171,16 @@ RACK_TEST(recv_reliable__says_how_far_it_came)
 
 	open_two();
 	n = rack.node[rack_host(1)];
-	r = start(1, recv, "");
+	r = start_on(rack_host(1), recv, "");
 	wait_text(&r, "receiving on ");
 	k = (unsigned int)sscanf(strstr(text_of(r.err), "receiving on ") + 13, "%63s", to);
 	CHECK(k == 1, "it does not say where");
-	s = start(0, (const char *const[]){ barline, "send", "-r", to, NULL },
-		  "number 1\nnumber 2\n");
+	s = start_on(rack_host(0), (const char *const[]){ barline, "send", "-r", to, NULL },
+		     "number 1\nnumber 2\n");
 	wait_end(&s, "the sender");
 	CHECK(!WEXITSTATUS(s.status), "the sender says: %s", text_of(s.err));
 	for (k = 0; !strstr(text_of(r.out), "number 2"); k++) {
-		CHECK(k < WAIT_MS / 2, "nothing is delivered: %s", text_of(r.err));
+		CHECK(k < 30000, "nothing is delivered: %s", text_of(r.err));
 		rack_serve(2);
 	}
 	last = strtoull(strstr(text_of(r.out), "\n") + 1, NULL, 10);
@@ -273,7 +225,7 @@ static void receiver_addr(struct run *r, const char *port, char *to, size_t size
 /* Runs send without --wait on host 0. Its status and what it says on stderr must be these. */
 static void send_once(const char *const *argv, int status, const char *says)
 {
-	struct run s = start(0, argv, "");
+	struct run s = start_on(rack_host(0), argv, "");
 
 	wait_end(&s, "the sender");
 	CHECK(WEXITSTATUS(s.status) == status && strstr(text_of(s.err), says),
@@ -291,7 +243,7 @@ RACK_TEST(send__status_means_it)
 	struct run r, s;
 
 	open_two();
-	r = start(1, recv, "");
+	r = start_on(rack_host(1), recv, "");
 	receiver_addr(&r, NULL, to, sizeof(to));
 	receiver_addr(&r, "61720", absent, sizeof(absent));
 	receiver_addr(&r, "99", outside, sizeof(outside));
@@ -305,7 +257,7 @@ RACK_TEST(send__status_means_it)
 		  "address \"\" is not");
 	send_once((const char *const[]){ barline, "send", absent, "x", NULL }, 1,
 		  "delivered to 10.77.1.2:61720");
-	s = start(0, (const char *const[]){ barline, "send", to, NULL }, "1\n2\n3\n");
+	s = start_on(rack_host(0), (const char *const[]){ barline, "send", to, NULL }, "1\n2\n3\n");
 	wait_end(&s, "the sender");
 	CHECK(!WEXITSTATUS(s.status), "the sender says: %s", text_of(s.err));
 	wait_end(&r, "the receiver");
@@ -321,7 +273,8 @@ RACK_TEST(send__to_the_other_stream)
 	struct run r;
 
 	open_two();
-	r = start(1, (const char *const[]){ barline, "recv", "-r", "-p", PORT, NULL }, "");
+	r = start_on(rack_host(1), (const char *const[]){ barline, "recv", "-r", "-p", PORT, NULL },
+		     "");
 	receiver_addr(&r, NULL, to, sizeof(to));
 	send_once((const char *const[]){ barline, "send", "-w", "1500", to, "x", NULL }, 1,
 		  "no answer of 10.77.1.2:" PORT " about 1 message, from line 1 on");
@@ -329,7 +282,8 @@ RACK_TEST(send__to_the_other_stream)
 	kill(r.pid, SIGTERM);
 	wait_end(&r, "the receiver");
 	close_run(&r);
-	r = start(1, (const char *const[]){ barline, "recv", "-p", "61711", NULL }, "");
+	r = start_on(rack_host(1), (const char *const[]){ barline, "recv", "-p", "61711", NULL },
+		     "");
 	receiver_addr(&r, "61711", to, sizeof(to));
 	send_once((const char *const[]){ barline, "send", "-r", to, "x", NULL }, 0, "");
 	wait_text(&r, "reliable messages wait here");

@@ -19,6 +19,7 @@
 
 #include "cli/capture/pcapng.h"
 #include "core/wire_core.h"
+#include "tests/command.h"
 
 #define FRAME_MAX 256
 #define TS        1000000000123ULL /* of every frame; its barriers are 23 and 123 ns before */
@@ -80,27 +81,15 @@ static void end(void)
 	assert_int_equal(fclose(file.f), 0);
 }
 
-/* Returns what a command prints; the caller frees it. */
-static char *output(const char *fmt, ...)
-{
-	char command[2048], *text = NULL;
-	size_t size, n;
-	char buf[4096];
-	va_list ap;
-	FILE *p, *m;
-
-	va_start(ap, fmt);
-	vsnprintf(command, sizeof(command), fmt, ap);
-	va_end(ap);
-	m = open_memstream(&text, &size);
-	p = popen(command, "r");
-	assert_true(m && p);
-	while ((n = fread(buf, 1, sizeof(buf), p)) > 0)
-		assert_int_equal(fwrite(buf, 1, n, m), n);
-	fclose(m);
-	assert_int_equal(pclose(p), 0);
-	return text;
-}
+/* Returns what a command prints, which the caller frees. It must be a success. */
+#define OUTPUT(...)                                              \
+	({                                                       \
+		int st_;                                         \
+		char *text_ = command_output(&st_, __VA_ARGS__); \
+		assert_non_null(text_);                          \
+		assert_int_equal(st_, 0);                        \
+		text_;                                           \
+	})
 
 /* ---- frames ---- */
 
@@ -309,7 +298,7 @@ static void dissector__every_opcode(void **state)
 		packet(frame, (uint32_t)n, (uint32_t)n, want);
 	}
 	end();
-	text = at = output(TSHARK "%s -T fields -E separator=\\| -e barline.opcode -e barline.psn "
+	text = at = OUTPUT(TSHARK "%s -T fields -E separator=\\| -e barline.opcode -e barline.psn "
 				  "-e barline.ts -e barline.barrier -e barline.commit "
 				  "-e frame.interface_name -e frame.comment 2>/dev/null",
 			   path);
@@ -328,7 +317,7 @@ static void dissector__every_opcode(void **state)
 		if (!strstr(fields, own[op].field))
 			len += (size_t)snprintf(fields + len, sizeof(fields) - len, " -e %s",
 						own[op].field);
-	text = at = output(TSHARK "%s -T fields -E separator=\\|%s 2>/dev/null", path, fields);
+	text = at = OUTPUT(TSHARK "%s -T fields -E separator=\\|%s 2>/dev/null", path, fields);
 	for (op = 1; op < BL_OP_LIMIT; op++) {
 		char *row = strsep(&at, "\n"), *cell = row;
 
@@ -339,7 +328,7 @@ static void dissector__every_opcode(void **state)
 	}
 	assert_string_equal(at, "");
 	free(text);
-	text = output(TSHARK "%s -V 2>/dev/null", path);
+	text = OUTPUT(TSHARK "%s -V 2>/dev/null", path);
 	assert_null(strstr(text, "Lua Error"));
 	assert_null(strstr(text, "alformed"));
 	free(text);
@@ -375,10 +364,10 @@ static void dissector__hostile(void **state)
 		}
 	}
 	end();
-	text = output(TSHARK "%s -V 2>/dev/null | grep -c 'Lua Error' || true", path);
+	text = OUTPUT(TSHARK "%s -V 2>/dev/null | grep -c 'Lua Error' || true", path);
 	assert_string_equal(text, "0\n");
 	free(text);
-	text = output(TSHARK "%s -T fields -e frame.number 2>/dev/null | tail -n 1", path);
+	text = OUTPUT(TSHARK "%s -T fields -e frame.number 2>/dev/null | tail -n 1", path);
 	snprintf(want, sizeof(want), "%u\n", written);
 	assert_string_equal(text, want);
 	free(text);
@@ -398,14 +387,14 @@ static void pcapng__capinfos(void **state)
 	for (i = 0; i < 5; i++) /* every remainder of the lengths */
 		packet(frame, (uint32_t)(n - i), (uint32_t)n, &"abcde"[i]);
 	end();
-	text = output("capinfos -M %s 2>/dev/null", path);
+	text = OUTPUT("capinfos -M %s 2>/dev/null", path);
 	assert_non_null(strstr(text, "Number of packets:   5"));
 	assert_non_null(strstr(text, "Number of interfaces in file: 2"));
 	assert_non_null(strstr(text, "Name = h1/eth0/out"));
 	assert_non_null(strstr(text, "File timestamp precision:  nanoseconds (9)"));
 	assert_non_null(strstr(text, "Capture application: test"));
 	free(text);
-	text = output("tshark -r %s -T fields -e frame.comment -e frame.cap_len -e frame.len "
+	text = OUTPUT("tshark -r %s -T fields -e frame.comment -e frame.cap_len -e frame.len "
 		      "-e frame.time_epoch -e frame.packet_flags_direction 2>/dev/null | sed -n 2p",
 		      path);
 	assert_string_equal(text, "bcde\t74\t75\t1700000000.000000001\t0x00000002\n");
