@@ -494,6 +494,15 @@ static void faultd_end(void)
 	bl_faultd_free(w.faultd);
 }
 
+static unsigned int node_of(enum lab_kind kind, unsigned int index)
+{
+	unsigned int i;
+
+	for (i = 0; rack.lab.nodes[i].kind != kind || rack.lab.nodes[i].index != index; i++)
+		CHECK(i < rack.lab.nnodes, "no node %u of kind %d", index, kind);
+	return i;
+}
+
 /*
  * Sets the limit of the data queue that a leaf has for its uplink @path: no data passes any more,
  * but control frames (FCP, reports) and beacons do. Returns the previous limit. Nothing may enter
@@ -503,12 +512,10 @@ static uint32_t data_limit(unsigned int tor, unsigned int path, uint32_t limit)
 {
 	struct bl_sw_cfg c;
 	struct bl_queue q;
+	unsigned int i = node_of(LAB_TOR, tor);
 	uint32_t zero = 0, key, was;
-	unsigned int i;
 	int cfg, queues;
 
-	for (i = 0; rack.lab.nodes[i].kind != LAB_TOR || rack.lab.nodes[i].index != tor; i++)
-		;
 	cfg = rack_map(i, BL_MAP_SW_CFG);
 	queues = rack_map(i, BL_MAP_QUEUES);
 	CHECK(cfg >= 0 && queues >= 0 && !bpf_map_lookup_elem(cfg, &zero, &c) && path < c.paths,
@@ -523,11 +530,53 @@ static uint32_t data_limit(unsigned int tor, unsigned int path, uint32_t limit)
 	return was;
 }
 
+/* Returns the number of frames, data and beacons, that the queue for data from @from to @to
+ * dropped. */
+static uint64_t dropped_between(unsigned int from, unsigned int to)
+{
+	const struct lab_node *n = &rack.lab.nodes[from];
+	struct bl_queue q;
+	uint32_t key, p;
+	int fd;
+
+	for (p = 0; p < n->nports && n->ports[p].peer_node != to; p++)
+		;
+	key = BL_PORT_QUEUE(p, BL_CL_DATA);
+	fd = rack_map(from, BL_MAP_QUEUES);
+	CHECK(p < n->nports && fd >= 0 && !bpf_map_lookup_elem(fd, &key, &q), "%s has no queue",
+	      n->name);
+	close(fd);
+	return q.dropped;
+}
+
+/*
+ * Returns whether the link @one really lost frames: a pacer that stands still for long lets the
+ * queue in front of it overflow, and then the service is right to name it.
+ */
+static bool lost_some(const json_t *one)
+{
+	const char *kind = json_string_value(json_object_get(one, "kind")), *host;
+	unsigned int leaf, path, i;
+
+	if (!strncmp(kind, "host", 4)) {
+		host = json_string_value(json_object_get(one, "host"));
+		for (i = 0; strcmp(rack.lab.nodes[i].name, host); i++)
+			CHECK(i < rack.lab.nnodes, "no host %s", host);
+		if (!strcmp(kind, "host-up"))
+			return rack_count(i, BL_R_HOLD_FULL) || rack_count(i, BL_R_QUEUE_FULL);
+		return dropped_between(node_of(LAB_TOR, rack.lab.nodes[i].tor), i);
+	}
+	leaf = node_of(LAB_TOR, 1 + (unsigned int)json_integer_value(json_object_get(one, "rack")));
+	path = node_of(LAB_SPINE, 1 + (unsigned int)json_integer_value(json_object_get(one, "pat"
+											    "h")));
+	return !strcmp(kind, "up") ? dropped_between(leaf, path) : dropped_between(path, leaf);
+}
+
 /*
  * Returns the state of the link; "": it is not on the service's list. Other links may be on the
- * list, too, while the evidence that exonerates them is under way (the machine is busy). One that
- * is named alone (@alone) must not be avoided: if only one of two hosts has reported since the link
- * broke, its own link is to blame for as long.
+ * list, too, while the evidence that exonerates them is under way (the machine is busy), or because
+ * they lost frames as well. Any other that is named alone (@alone) must not be avoided: if only one
+ * of two hosts has reported since the link broke, its own link is to blame for as long.
  */
 static const char *fault_state(const char *link, bool *alone)
 {
@@ -541,16 +590,17 @@ static const char *fault_state(const char *link, bool *alone)
 	*alone = false;
 	json_array_foreach(json_object_get(v, "links"), i, one)
 	{
-		if (strcmp(json_string_value(json_object_get(one, "link")), link)) {
-			if (json_integer_value(json_object_get(one, "one_of")) > 1)
-				continue;
-			*alone = true;
-			CHECK(!strcmp(json_string_value(json_object_get(one, "state")), "suspect"),
-			      "%s", text);
+		const char *at = json_string_value(json_object_get(one, "state"));
+
+		if (!strcmp(json_string_value(json_object_get(one, "link")), link)) {
+			CHECK(lost_some(one), "named without a loss: %s", text);
+			snprintf(state, sizeof(state), "%s", at);
 			continue;
 		}
-		snprintf(state, sizeof(state), "%s",
-			 json_string_value(json_object_get(one, "state")));
+		if (json_integer_value(json_object_get(one, "one_of")) > 1 || lost_some(one))
+			continue;
+		*alone = true;
+		CHECK(!strcmp(at, "suspect"), "%s", text);
 	}
 	json_decref(v);
 	free(text);
