@@ -21,8 +21,11 @@
 
 #include <barline.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <climits>
+#include <cstdint>
 #include <cstring>
 #include <exception>
 #include <functional>
@@ -329,9 +332,10 @@ class endpoint
 		return o;
 	}
 
+	/* INT_MAX ms are 24 days. */
 	static int ms(timeout t)
 	{
-		return static_cast<int>(t.count());
+		return static_cast<int>(std::min<timeout::rep>(t.count(), INT_MAX));
 	}
 
 	int check(int rc)
@@ -358,9 +362,12 @@ class endpoint
 		int rc;
 
 		vec.clear();
+		/* The library refuses a message of UINT32_MAX bytes. */
 		for (const message &one : m)
 			vec.push_back({ one.dst, one.data.data(),
-					static_cast<std::uint32_t>(one.data.size()), one.cookie });
+					static_cast<std::uint32_t>(
+						std::min<std::size_t>(one.data.size(), UINT32_MAX)),
+					one.cookie });
 		rc = fn(get(), vec.data(), vec.size(), flags);
 		s->vec = std::move(vec);
 		return rc;

@@ -282,6 +282,10 @@ def flow_hint(sock, nbytes=0, deadline_us=0, coflow=0, flags=0):
         raise _error(-rc)
 
 
+def _recv_undecided(ep, out, n, _ms):
+    return _lib.bl_recv_undecided(ep, out, n)
+
+
 class Endpoint:
     """An endpoint of this host (bl_init). Close it, or use it in a with statement."""
 
@@ -291,6 +295,7 @@ class Endpoint:
         self._keep = {}
         self._raised = None
         self._pending = {}
+        self._waiting = set()  # futures of arecv(), all of one event loop
         self._out = (_Delivery * batch)()
         o = _Options(port, ring_bytes, send_buffer, family,
                      os.fsencode(socket_path) if socket_path else None)
@@ -300,8 +305,13 @@ class Endpoint:
         self.address = Address._of(_lib.bl_self(self._ep).contents)
 
     def close(self):
-        """Leave the rack."""
+        """Leave the rack. What waits in an event loop raises ValueError."""
         ep, self._ep = self._ep, c_void_p()
+        for f in self._waiting:
+            f.get_loop().remove_reader(_lib.bl_fd(ep))
+            if not f.done():
+                f.set_exception(ValueError("the endpoint is closed"))
+        self._waiting.clear()
         _lib.bl_exit(ep)
         self._keep.clear()
 
@@ -331,7 +341,9 @@ class Endpoint:
         """Make @call(ms) until it is not interrupted; signal handlers of Python run in between."""
         end = None if timeout is None else time.monotonic() + timeout
         while True:
-            left = -1 if end is None else max(0, int((end - time.monotonic()) * 1000 + 0.999))
+            left = -1
+            if end is not None:  # INT_MAX ms are 24 days
+                left = int(min(max(0, (end - time.monotonic()) * 1000 + 0.999), 0x7fffffff))
             rc = call(left)
             if rc != -errno.EINTR:
                 return self._done(rc)
@@ -342,11 +354,12 @@ class Endpoint:
         vec = (_Msg * len(messages))()
         keep = []
         for m, (dst, data, *cookie) in zip(vec, messages):
-            data = bytes(data)
+            if not isinstance(data, bytes):
+                data = memoryview(data).tobytes()  # bytes(5) would be five zeros
             keep.append(data)
             m.dst = Address(dst)._c
             m.data = ctypes.cast(c_char_p(data), c_void_p)
-            m.len = len(data)
+            m.len = min(len(data), 0xffffffff)  # which the library refuses
             m.cookie = cookie[0] if cookie else 0
         self._done(send(self._handle(), vec, len(messages), MORE if more else 0))
 
@@ -392,7 +405,7 @@ class Endpoint:
 
     def recv_undecided(self):
         """Deliver what is undecided, after recv_reliable() has raised Stale."""
-        return self._receive(lambda ep, out, n, _ms: _lib.bl_recv_undecided(ep, out, n), 0)
+        return self._receive(_recv_undecided, 0)
 
     def messages(self, reliable=False):
         """Iterate over the messages of a stream, for ever."""
@@ -402,22 +415,40 @@ class Endpoint:
 
     # ---- asyncio ----
 
-    async def arecv(self, reliable=False):
-        """recv() or recv_reliable() in an event loop: waits until there is a message."""
+    def _wake(self):
+        for f in self._waiting:
+            if not f.done():
+                f.set_result(None)
+
+    async def _readable(self):
+        """Wait until the descriptor is readable, beside other tasks that do."""
         loop = asyncio.get_running_loop()
+        ready = loop.create_future()
+        if not self._waiting:  # a descriptor has one reader, which wakes all
+            loop.add_reader(self.fileno(), self._wake)
+        self._waiting.add(ready)
+        try:
+            await ready
+        finally:
+            if ready in self._waiting:
+                self._waiting.discard(ready)
+                if not self._waiting:
+                    loop.remove_reader(self.fileno())
+
+    async def arecv(self, reliable=False):
+        """recv() or recv_reliable() in an event loop: waits until there is a message. One task may
+        wait for each stream."""
         recv = self.recv_reliable if reliable else self.recv
         while True:
             self.process()
             got = recv(0)
             if got:
                 return got
-            self.process()  # arms the wake-up of the descriptor
-            ready = loop.create_future()
-            loop.add_reader(self.fileno(), lambda f=ready: f.done() or f.set_result(None))
-            try:
-                await ready
-            finally:
-                loop.remove_reader(self.fileno())
+            if not self.process():  # this arms the wake-up of the descriptor
+                await self._readable()
+            else:
+                # It stays readable for messages of the other stream, until they are taken.
+                await asyncio.sleep(0.001)
 
     async def amessages(self, reliable=False):
         """Iterate over the messages of a stream in an event loop, for ever."""

@@ -130,7 +130,8 @@ pub struct Delivery<'a> {
 /// An endpoint of this host. It can be sent to another thread, but belongs to one at a time.
 pub struct Endpoint {
     ep: *mut sys::bl_endpoint,
-    events: Box<VecDeque<Event>>,
+    /// From Box::into_raw(): the library has this pointer as well, so there must be no Box.
+    events: *mut VecDeque<Event>,
     raw: Vec<sys::bl_delivery>,
 }
 
@@ -208,30 +209,23 @@ impl Endpoint {
         if rc != 0 {
             return Err(Error { errno: -rc, text: text_of(ptr::null()) });
         }
-        let mut e = Endpoint { ep, events: Box::default(), raw: Vec::with_capacity(BATCH) };
-        let ctx = e.context();
+        let events: *mut VecDeque<Event> = Box::into_raw(Box::default());
 
         unsafe {
-            sys::bl_on_send_fail(ep, Some(on_send_fail), ctx);
-            sys::bl_on_proc_gone(ep, Some(on_proc_gone), ctx);
+            sys::bl_on_send_fail(ep, Some(on_send_fail), events as *mut c_void);
+            sys::bl_on_proc_gone(ep, Some(on_proc_gone), events as *mut c_void);
         }
-        Ok(e)
-    }
-
-    fn context(&mut self) -> *mut c_void {
-        &mut *self.events as *mut VecDeque<Event> as *mut c_void
+        Ok(Endpoint { ep, events, raw: Vec::with_capacity(BATCH) })
     }
 
     /// Follow the peers: they are among the events, and sends to absent ones are EHOSTUNREACH.
     pub fn follow_peers(&mut self) {
-        let ctx = self.context();
-
-        unsafe { sys::bl_on_peer(self.ep, Some(on_peer), ctx) }
+        unsafe { sys::bl_on_peer(self.ep, Some(on_peer), self.events as *mut c_void) }
     }
 
     /// What has happened since the last call, in order.
     pub fn events(&mut self) -> Vec<Event> {
-        self.events.drain(..).collect()
+        unsafe { std::mem::take(&mut *self.events) }.into()
     }
 
     fn check(&self, rc: c_int) -> Result<u32, Error> {
@@ -426,6 +420,9 @@ impl AsRawFd for Endpoint {
 
 impl Drop for Endpoint {
     fn drop(&mut self) {
-        unsafe { sys::bl_exit(self.ep) }
+        unsafe {
+            sys::bl_exit(self.ep);
+            drop(Box::from_raw(self.events));
+        }
     }
 }

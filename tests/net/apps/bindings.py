@@ -81,24 +81,53 @@ def order(ep, me, other):
 
 
 async def talk(ep, me, other):
-    """Best effort, in an event loop: until the other one has said that it has heard."""
+    """Both streams in one event loop. Best effort: until the other one has said that it has heard.
+    Reliable: one message."""
 
     async def say():
         while True:
             ep.send([(other, b"heard" if heard else b"hello")])
             await asyncio.sleep(0.02)
 
+    async def once():
+        (m,) = await ep.arecv(reliable=True)
+        assert m.src == other and m.data == b"once"
+
     heard = False
+    reliable = asyncio.ensure_future(once())
+    await asyncio.sleep(0)  # it waits before the other one does
+    ep.send_reliable([(other, b"once")])
     task = asyncio.ensure_future(say())
     async for m in ep.amessages():
         assert m.src == other
         heard = True
         if m.data == b"heard":
             break
+    await reliable
     for _ in range(5):
         ep.send([(other, b"heard")])
         await asyncio.sleep(0.02)
     task.cancel()
+
+
+async def closed(ep):
+    wait = asyncio.ensure_future(ep.arecv(reliable=True))
+    await asyncio.sleep(0.01)
+    ep.close()
+    try:
+        await wait
+        raise AssertionError("a closed endpoint delivers")
+    except ValueError:
+        pass
+
+
+def wrong_data(ep, me):
+    for data, error in ((5, TypeError), ("text", TypeError), (b"x" * (1 << 20) + b"y", OSError)):
+        try:
+            ep.send([(me, data)])
+            raise AssertionError(f"{type(data)} was sent")
+        except error:
+            pass
 
 
 def clocks(ep):
@@ -113,17 +142,19 @@ def main():
     me, other, absent = map(barline.Address, sys.argv[1:])
     with barline.Endpoint(me.port) as ep:
         assert ep.address == me
+        wrong_data(ep, me)
         refused(ep, absent)
         raising(ep, other)
         order(ep, me, other)
         asyncio.run(talk(ep, me, other))
         clocks(ep)
         stats = ep.stats()
-        assert stats["scatterings"] > COUNT and stats["reliable_delivered"] == 2 * COUNT
+        assert stats["scatterings"] > COUNT and stats["reliable_delivered"] == 2 * COUNT + 1
         while ep.pending():  # the other one waits until its messages are taken, too
             ep.recv(0.01)
         ep.helper_start()
         ep.helper_stop()
+        asyncio.run(closed(ep))
     try:
         ep.process()
         raise AssertionError("a closed endpoint works")
