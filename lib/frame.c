@@ -43,7 +43,7 @@ uint64_t bl_tx_stamp(struct bl_endpoint *ep, bool reliable)
 		BL_WRITE_ONCE(mine->ts, noted);
 		__sync_synchronize();
 		ts = bl_clock_at(ep->clock, bl_mono());
-		ts = bl_promise_ts(bl_max64(ts, ep->floor), BL_READ_ONCE(ep->page->promised), noted,
+		ts = bl_promise_ts(ts, BL_READ_ONCE(ep->page->promised), noted,
 				   bl_max64(ep->last_ts,
 					    bl_max64(ep->rq.last_ts, ep->rrq.last_ts)));
 		if (reliable)

@@ -290,6 +290,7 @@ struct bl_rtx {
 	uint32_t credited; /* every frame before this one has left the receiver's buffers */
 	uint32_t window;   /* frames that may be outstanding */
 	uint32_t unacked;  /* frames in the window that are not acknowledged */
+	uint64_t least_ts; /* no message to it is earlier: C before it waited for this host */
 	uint64_t used_ns;  /* when a frame was put into the window last */
 	struct bl_rto rto;
 	struct bl_patience patience;  /* with answers to OPENs */
@@ -512,7 +513,6 @@ struct bl_endpoint {
 	/* Best effort, sending. */
 	struct bl_peer *dirty; /* peers with something staged */
 	uint64_t last_ts;      /* of the last scattering, of either stream */
-	uint64_t floor;        /* no timestamp is below: C before it waited for this host */
 	uint32_t staged_bytes; /* of large messages */
 	uint32_t send_buffer;  /* limit of @staged_bytes */
 	bool held;             /* something is staged that windows or a full NIC hold back */

@@ -353,6 +353,7 @@ static uint32_t frames_at_once(const struct bl_rtx *t)
 static enum start_verdict may_take_timestamp(struct bl_endpoint *ep, uint64_t mono)
 {
 	enum start_verdict res = START_NOW;
+	uint64_t bus = bl_clock_at(ep->clock, mono), least = 0;
 	struct bl_peer *p, *far = NULL;
 	uint32_t all = 0, remote = 0;
 
@@ -378,9 +379,11 @@ static enum start_verdict may_take_timestamp(struct bl_endpoint *ep, uint64_t mo
 		 * asks for that with an OPEN: frames that the receiving process has not taken yet
 		 * must not delay the parts while these hold the commit barrier.
 		 */
-		if (t->open && (!outstanding_frames(t) ||
-				(!t->parts.n && outstanding_frames(t) + t->items.n <= t->window)))
+		if (t->open && (!outstanding_frames(t) || (!t->parts.n && outstanding_frames(t) +
+								  t->items.n <= t->window))) {
+			least = bl_max64(least, t->least_ts);
 			continue;
+		}
 		/*
 		 * A window that is open but full is asked about after it has been full for a while.
 		 */
@@ -396,6 +399,10 @@ static enum start_verdict may_take_timestamp(struct bl_endpoint *ep, uint64_t mo
 	if (res == START_NOW && all > bl_window_room(ep) && bl_window_room(ep) != BL_RWIN &&
 	    all <= BL_RWIN)
 		res = START_LATER;
+	if (res == START_NOW && bl_ts_wait(bus, least)) {
+		bl_rtx_wake_at(ep, mono + bl_ts_wait(bus, least));
+		res = START_LATER;
+	}
 	if (res == START_NOW && remote && !nic_has_room(ep, remote, far, mono))
 		res = START_LATER;
 	return res;
@@ -475,16 +482,12 @@ int bl_rtx_flush(struct bl_endpoint *ep)
 
 /* ---- answers and timeouts ---- */
 
-/*
- * No barrier that any node may use now is later than this, however far clocks may be off and hosts
- * may promise ahead.
- */
 static uint64_t latest_barrier(const struct bl_endpoint *ep)
 {
 	uint64_t mono = bl_mono();
 
-	return bl_clock_at(ep->clock, mono) + 2 * bl_clock_bound(ep->clock, mono) +
-	       bl_ahead_ns(ep->beacon_us * 1000ULL);
+	return bl_latest_barrier(bl_clock_at(ep->clock, mono), bl_clock_bound(ep->clock, mono),
+				 ep->beacon_us * 1000ULL);
 }
 
 void bl_rtx_window(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *body, uint32_t len)
@@ -542,7 +545,7 @@ void bl_rtx_window(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *bod
 	 * A receiver might refuse a message below that while others store it.
 	 */
 	if (!t->open || v.life != t->life)
-		ep->floor = bl_max64(ep->floor, latest_barrier(ep));
+		t->least_ts = latest_barrier(ep);
 	if (v.life != t->life)
 		t->born = ep->fail_begun;
 	t->open = true;

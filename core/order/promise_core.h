@@ -126,6 +126,29 @@ BL_CORE __u64 bl_sent_least(__u64 sent, __u64 bus, __u64 ahead)
 }
 
 /**
+ * bl_latest_barrier - no barrier that any node of the rack uses at @clock is later, if their clocks
+ * are within @bound of this one: a node accepts what is beyond its own clock by the bound and by
+ * what silent hosts promise.
+ */
+BL_CORE __u64 bl_latest_barrier(__u64 clock, __u64 bound, __u64 beacon_ns)
+{
+	return clock + 2 * bound + bl_ahead_ns(beacon_ns);
+}
+
+/**
+ * bl_ts_wait - for how long, in ns at @clock, a message waits whose timestamp must not be below
+ * @least: until the clock is there. A timestamp in the future could be further ahead than others
+ * accept, who know neither @least nor by how much their clocks are behind this one.
+ *
+ * Example: clock 1000, bound 50, interval 100: the latest barrier is 1250. A node whose clock is
+ * right accepts no more than 1200 now. The message waits for 250, and its timestamp is 1250.
+ */
+BL_CORE __u64 bl_ts_wait(__u64 clock, __u64 least)
+{
+	return least > clock ? least - clock : 0;
+}
+
+/**
  * bl_promise_ts - the timestamp of a message: not below @clock, the host's @promised, or what was
  * @noted as in flight; above the endpoint's @last.
  */

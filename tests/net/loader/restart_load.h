@@ -298,16 +298,6 @@ T_FN uint64_t load_gap(enum load_stream s)
 	return worst;
 }
 
-/*
- * How many frames were refused because a node's clock could not vouch for their time (ts_ahead),
- * which happens on machines that lose the CPU while a clock is read. Best effort loses such a
- * message and reports it; nothing else may be lost.
- */
-T_FN uint64_t load_refused(void)
-{
-	return rack_count_all(BL_R_TS_AHEAD);
-}
-
 T_FN void load_sum(struct load_verdict *v)
 {
 	unsigned int i, s;

@@ -271,6 +271,54 @@ static void host__no_message_behind_a_promise(void **state)
 	assert_true(h.claimed > 1000);
 }
 
+static void bl_ts_wait__edges(void **state)
+{
+	const struct {
+		uint64_t clock, least, want;
+	} t[] = {
+		{ 1000, 0, 0 },       { 1000, 999, 0 },
+		{ 1000, 1000, 0 },    { 1000, 1001, 1 },
+		{ 1000, 1250, 250 },  { 5ULL << 48, (5ULL << 48) + 1, 1 },
+		{ 0, NONE, NONE },    { NONE, 0, 0 },
+		{ NONE, NONE, 0 },
+	};
+	size_t i;
+
+	(void)state;
+	assert_int_equal(bl_latest_barrier(1000, 50, 100), 1250);
+	assert_int_equal(bl_latest_barrier(1000, 0, 0), 1000);
+	for (i = 0; i < ARRAY_SIZE(t); i++)
+		assert_int_equal(bl_ts_wait(t[i].clock, t[i].least), t[i].want);
+}
+
+/*
+ * A message that must not be below what any node may use when the receiver's window is opened, on
+ * a host whose clock is off by up to the bound from that of any other node: it is not below, and
+ * every node accepts it as soon as it has left, however slow its clock.
+ */
+static void bl_ts_wait__every_clock_accepts(void **state)
+{
+	struct rnd r = rnd_seeded("wait");
+	unsigned int slowest = 0, fastest = 0;
+	int i;
+
+	(void)state;
+	for (i = 0; i < 100000; i++) {
+		uint64_t bound = rnd_below(&r, 3) ? rnd_below(&r, 4) : rnd_below(&r, 25000000),
+			 own = (1ULL << 60) + rnd_below(&r, 1000000000),
+			 node = own - bound + rnd_below(&r, 2 * bound + 1),
+			 accepts = node + bound + bl_ahead_ns(INTERVAL),
+			 least = bl_latest_barrier(own, bound, INTERVAL),
+			 wait = bl_ts_wait(own, least), ts = bl_max64(own + wait, least);
+
+		assert_true(accepts <= least);
+		assert_true(ts >= least && ts <= accepts + wait);
+		slowest += node == own - bound;
+		fastest += node == own + bound;
+	}
+	assert_true(slowest > 1000 && fastest > 1000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -283,6 +331,8 @@ int main(void)
 		cmocka_unit_test(bl_sent_least__edges),
 		cmocka_unit_test(bl_promise_ts__greatest),
 		cmocka_unit_test(host__no_message_behind_a_promise),
+		cmocka_unit_test(bl_ts_wait__edges),
+		cmocka_unit_test(bl_ts_wait__every_clock_accepts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
