@@ -36,7 +36,9 @@ CLANG	   ?= clang-16
 FUZZ_CLANG ?= clang-14
 BPFTOOL	   ?= bpftool
 B	   := build
-VERSION	   := 0.2.0
+# the version that debian/changelog begins with, of programs, library and packages
+VERSION	   := $(or $(shell sed -n '1s/^barline (\(.*\)) .*/\1/p' debian/changelog),\
+	      $(error debian/changelog does not begin with a version))
 PREFIX	   ?= /usr/local
 LIBDIR	   ?= $(PREFIX)/lib
 UNITDIR	   ?= $(PREFIX)/lib/systemd/system
@@ -154,6 +156,10 @@ $(PROTO_H): $(PROTO_H:.h=.c) ;
 $(B)/proto/ctl.pb-c.o: $(PROTO_H:.h=.c)
 	$(CC) -std=gnu11 $(CPPFLAGS) $(CFLAGS) -fPIC -I$(B)/proto -c $< -o $@
 
+# these are compiled again when the version changes
+$(patsubst %.c,$(B)/%.o,$(shell grep -rlE 'BARLINE_VERSION|BL_BUILD' --include='*.c' cli loader)): \
+	$(B)/version
+
 $(B)/%.o: %.c | $(SKELS) $(PROTO_H)
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(DEPS) -fPIC \
@@ -203,17 +209,19 @@ $(B)/barlined: $(B)/loader/barlined.o $(B)/libbarline-node.a
 $(B)/barline: $(CLI_SRC:%.c=$(B)/%.o) $(LAB_LIBS)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(CLI_LIBS)
 
-$(B)/man/.made: lib/barline.h $(wildcard docs/man3/*)
+$(B)/man/.made: lib/barline.h $(wildcard docs/man3/*) $(B)/version
 	bash docs/man3/man3.sh $(@D) $(VERSION)
 	@touch $@
 
 $(MAN3): $(B)/man/.made ;
 
-# the paths that installed files name; newer than these files if they are others than last time
-PATHS	= $(PREFIX) $(LIBDIR) $(VERSION)
-$(B)/paths: FORCE
+# The version, and the paths that installed files name. Each file is newer than what is made of it
+# if it says something else than last time.
+$(B)/version: SAYS = $(VERSION)
+$(B)/paths: SAYS = $(PREFIX) $(LIBDIR) $(VERSION)
+$(B)/version $(B)/paths: FORCE
 	@mkdir -p $(@D)
-	@echo '$(PATHS)' | cmp -s - $@ || echo '$(PATHS)' > $@
+	@echo '$(SAYS)' | cmp -s - $@ || echo '$(SAYS)' > $@
 FORCE:
 
 $(B)/barline.pc: lib/barline.pc.in $(B)/paths
@@ -313,6 +321,8 @@ WRAP_fuzz_etcd := etcd_gateway_open etcd_gateway_close etcd_gateway_next etcd_as
 
 # these run the command
 $(addprefix $(B)/tests/unit/,test_options test_help): | $(B)/barline
+# and this one looks at all that is installed
+$(B)/tests/unit/test_packages: | all $(B)/next/barlined
 
 # -O1: some of the long tables take gcc a quarter of a minute with -O2
 $(filter-out %/test_lib_helper_tsan,$(UNIT_BIN)): $(SAN_LIBS)
@@ -570,7 +580,7 @@ soak-restart: deps-test
 
 # What a daemon or a controller is upgraded to in tests: the same, with another version.
 NEXT := $(addprefix $(B)/next/,loader/node.o loader/barlined.o)
-$(NEXT): $(B)/next/%.o: %.c | $(SKELS) $(PROTO_H)
+$(NEXT): $(B)/next/%.o: %.c $(B)/version | $(SKELS) $(PROTO_H)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -UBARLINE_VERSION -DBARLINE_VERSION='"$(VERSION)-next"' $(DEPS) -fPIC \
 		-c $< -o $@

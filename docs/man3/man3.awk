@@ -2,7 +2,7 @@
 #
 # Writes one page of section 3 from the comments of barline.h:
 #
-#	awk -v page=bl_send -v symbols="bl_send bl_flush struct:bl_msg BL_MORE" -v version=0.2.0 \
+#	awk -v page=bl_send -v symbols="bl_send bl_flush struct:bl_msg BL_MORE" -v version=0.3.0 \
 #		-v date="November 29, 2026" -v see="bl_recv bl_wait" -f man3.awk lib/barline.h
 #
 # A function or callback type has a comment that begins with its name and "-"; a struct or an enum,

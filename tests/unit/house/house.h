@@ -16,6 +16,8 @@
 #ifndef BARLINE_TESTS_HOUSE_H
 #define BARLINE_TESTS_HOUSE_H
 
+#include <unistd.h>
+
 #include "tests/unit/unit.h"
 
 #define HOUSE_PAGE "docs/architecture.md"
@@ -113,6 +115,19 @@ static inline char *house_text(const char *path)
 	}
 	assert_non_null(text);
 	return text;
+}
+
+/* Writes the folder that the running test was built into: BUILD/tests/unit/test_house. */
+static inline void build_folder(char *build, size_t size)
+{
+	ssize_t n = readlink("/proc/self/exe", build, size - 1);
+	char *at;
+
+	assert_true(n > 0);
+	build[n] = '\0';
+	at = strstr(build, "/tests/unit/");
+	assert_non_null(at);
+	*at = '\0';
 }
 
 /*

@@ -401,19 +401,6 @@ static void add_circle(const char *line, void *ctx)
 		names_add(ctx, line);
 }
 
-/* Writes the folder that the running test was built into: BUILD/tests/unit/test_house. */
-static void build_folder(char *build, size_t size)
-{
-	ssize_t n = readlink("/proc/self/exe", build, size - 1);
-	char *at;
-
-	assert_true(n > 0);
-	build[n] = '\0';
-	at = strstr(build, "/tests/unit/");
-	assert_non_null(at);
-	*at = '\0';
-}
-
 static void house__circles(void **state)
 {
 	struct names found = {}, named = {};

@@ -4,9 +4,8 @@
  * of NEWS.md and of the library, and this compares them. `make test-deb` tests the packages
  * themselves.
  */
+#include "tests/command.h"
 #include "tests/unit/house/house.h"
-
-#include <unistd.h>
 
 /* Returns the words between the first @begin and the next @end of a file. */
 static void words_of(struct names *l, const char *path, const char *begin, const char *end)
@@ -103,6 +102,54 @@ static void packages__changelog(void **state)
 	free(log);
 }
 
+/* Fails unless @command, run in the folder of the build, prints @want. */
+static void says(const char *command, const char *want)
+{
+	char build[PATH_SIZE], *said;
+	int status;
+
+	build_folder(build, sizeof(build));
+	said = command_output(&status, "cd %s && %s", build, command);
+	assert_non_null(said);
+	said[strcspn(said, "\n")] = '\0';
+	if (status || strcmp(said, want))
+		fail_msg("%s: \"%s\", debian/changelog: \"%s\"", command, said, want);
+	free(said);
+}
+
+/* Programs, library, pages and crate have the version that debian/changelog begins with. */
+static void packages__one_version(void **state)
+{
+	char *log = house_text("debian/changelog"), *version = log + strlen("barline ("), *tilde;
+	char *symbols = house_text("debian/libbarline0.symbols");
+	char next[64], want[96];
+
+	(void)state;
+	assert_memory_equal(log, "barline (", strlen("barline ("));
+	*strchrnul(version, ')') = '\0';
+	says("./barline --version | cut -d ' ' -f 2", version);
+	says("./barlined --version | cut -d ' ' -f 2", version);
+	says("sed -n 's/^Version: //p' barline.pc", version);
+	says("sed -n 's/^.TH BL_SEND 3 .* \"barline \\(.*\\)\"/\\1/p' man/bl_send.3", version);
+	/* what is installed by an upgrade in tests */
+	snprintf(next, sizeof(next), "%s-next", version);
+	says("next/barlined --version | cut -d ' ' -f 2", next);
+	/* Cargo knows no tilde; a hyphen says the same there */
+	tilde = strchr(version, '~');
+	snprintf(next, sizeof(next), "%s", version);
+	if (tilde)
+		next[tilde - version] = '-';
+	says("sed -n 's/^version = \"\\(.*\\)\"/\\1/p' \"$OLDPWD\"/bindings/rust/Cargo.toml", next);
+	/* interfaces that a release added are in all of its versions before the release, too */
+	if (tilde) {
+		*tilde = '\0';
+		snprintf(want, sizeof(want), "(symver)BARLINE_0 %s~\n", version);
+		assert_non_null(strstr(symbols, want));
+	}
+	free(log);
+	free(symbols);
+}
+
 /* Returns whether the list has an entry that ends so. */
 static bool installed(const struct names *l, const char *end)
 {
@@ -114,21 +161,13 @@ static bool installed(const struct names *l, const char *end)
 	return false;
 }
 
+/* Nothing is compiled, because others use the folder of the build. */
 static void make_in(const char *target, const char *destdir)
 {
-	char command[PATH_SIZE], exe[PATH_SIZE / 2], *slash;
-	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
-	int k;
+	char command[PATH_SIZE], build[PATH_SIZE / 2];
 
-	/* build/tests/unit/test_packages; nothing is compiled, because others use that folder */
-	assert_in_range(n, 1, sizeof(exe) - 2);
-	exe[n] = '\0';
-	for (k = 0; k < 3; k++) {
-		slash = strrchr(exe, '/');
-		assert_non_null(slash);
-		*slash = '\0';
-	}
-	snprintf(command, sizeof(command), "make -s -o all B='%s' DESTDIR=%s %s", exe, destdir,
+	build_folder(build, sizeof(build));
+	snprintf(command, sizeof(command), "make -s -o all B='%s' DESTDIR=%s %s", build, destdir,
 		 target);
 	if (system(command))
 		fail_msg("%s", command);
@@ -217,6 +256,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(packages__build_depends),
 		cmocka_unit_test(packages__changelog),
+		cmocka_unit_test(packages__one_version),
 		cmocka_unit_test_teardown(packages__install_and_uninstall, remove_dir),
 		cmocka_unit_test(packages__scripts),
 	};
