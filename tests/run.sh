@@ -87,11 +87,6 @@ group_failed='^\[  (FAILED|ERROR)  \] GROUP (SETUP|TEARDOWN)|^\[  ERROR   \] GRO
 worth_showing='^\[  FAILED  \] .*__|^tests/[a-z0-9_/]*\.[ch]:[0-9]+: |runtime error:'
 worth_showing+='|ERROR: AddressSanitizer'
 
-# the sum of the numbers on standard input, one in each line
-add_lines() {
-	awk '{ n += $1 } END { print n + 0 }'
-}
-
 complain() {
 	echo "  FAILED  $*"
 	failed=$((failed + 1))
@@ -111,8 +106,9 @@ excused() {
 account() {
 	local log=$1 status=$2
 	e=$(excused "$log")
-	p=$(sed -n 's/^\[  PASSED  \] \([0-9]*\) test(s)\.$/\1/p' "$log" | add_lines)
-	f=$(sed -n 's/^\[  FAILED  \] \([0-9]*\) test(s), listed below:$/\1/p' "$log" | add_lines)
+	read -r p f < <(awk '/^\[  PASSED  \] [0-9]+ test\(s\)\.$/ { p += $4 }
+		/^\[  FAILED  \] [0-9]+ test\(s\), listed below:$/ { f += $4 }
+		END { print p + 0, f + 0 }' "$log")
 	complaint=
 	# cmocka does not count these, and 1.1.5 exits with 0 after the teardown of a group has
 	# failed
@@ -192,12 +188,17 @@ marked() {
 	grep -lzxsF "$1" /proc/[0-9]*/environ | cut -d / -f 3
 }
 
-# within PID: it is this shell, or one that this shell has started
+# within PID: it is this shell, or one that this shell has started. Without other programs, which
+# would take longer than many a test: this is asked of some six processes after each of them.
 within() {
-	local pid=$1
-	while [ "${pid:-0}" -gt 1 ]; do
+	local pid=$1 stat
+	while [[ $pid =~ ^[0-9]+$ ]] && [ "$pid" -gt 1 ]; do
 		[ "$pid" != $$ ] || return 0
-		pid=$(sed 's/.*) . //; s/ .*//' "/proc/$pid/stat" 2>/dev/null)
+		stat= # PID (NAME) STATE PARENT ..., where the name may have any character
+		{ read -r -d '' stat <"/proc/$pid/stat"; } 2>/dev/null || [ -n "$stat" ] || return 1
+		stat=${stat##*) }
+		stat=${stat#* }
+		pid=${stat%% *}
 	done
 	return 1
 }
@@ -205,16 +206,14 @@ within() {
 # Processes in the namespaces of this run that it did not start itself. They may have emptied their
 # environment.
 housemates() {
-	local kind pid ns
+	local pid mnt net
 	[ -n "${BARLINE_TESTS_APART-}" ] || return 0
-	for kind in mnt net; do
-		# mnt:[4026531841]; brackets are a pattern to find(1)
-		ns=$(readlink "/proc/$$/ns/$kind")
-		for pid in $(find /proc/[0-9]*/ns/$kind -maxdepth 0 -lname "*${ns//[!0-9]/}*" \
-			2>/dev/null | cut -d / -f 3); do
-			[ ! -d "/proc/$pid" ] || within "$pid" || echo "$pid"
-		done
-	done
+	# mnt:[4026531841]; brackets are a pattern to find(1)
+	{ read -r mnt; read -r net; } < <(readlink /proc/$$/ns/mnt /proc/$$/ns/net)
+	while IFS=/ read -r _ _ pid _; do
+		[ ! -d "/proc/$pid" ] || within "$pid" || echo "$pid"
+	done < <(find /proc/[0-9]*/ns/mnt /proc/[0-9]*/ns/net -maxdepth 0 \
+		\( -lname "*${mnt//[!0-9]/}*" -o -lname "*${net//[!0-9]/}*" \) 2>/dev/null)
 }
 
 # processes that tests started and that are still there
