@@ -47,7 +47,8 @@ struct load_worker {
 	_Atomic uint64_t away;     /* bit: those that left, to whom it does not send any more */
 	_Atomic int stale;         /* its endpoint is out */
 	_Atomic uint64_t gap_ns[LOAD_WINDOWS][LOAD_STREAMS];
-	char error[256]; /* "": none */
+	_Atomic uint64_t gap_end_ns[LOAD_WINDOWS][LOAD_STREAMS]; /* CLOCK_MONOTONIC */
+	char error[256];                                         /* "": none */
 };
 
 static struct load {
@@ -146,8 +147,10 @@ T_FN void load_take(struct load_own *o, enum load_stream s)
 		now = t_mono();
 		gap = o->last_ns[s] ? now - o->last_ns[s] : 0;
 		o->last_ns[s] = now;
-		if (gap > o->me->gap_ns[load->window][s])
+		if (gap > o->me->gap_ns[load->window][s]) {
 			o->me->gap_ns[load->window][s] = gap;
+			o->me->gap_end_ns[load->window][s] = now;
+		}
 		for (i = 0; i < n; i++) {
 			struct load_message m;
 			uint64_t *want;
@@ -285,15 +288,27 @@ T_FN void load_goes_on(unsigned int more, const char *when)
 			}
 }
 
+/** struct load_pause - a gap: who delivered nothing, for how long, and until when. */
+struct load_pause {
+	unsigned int who;
+	uint64_t ns, end_ns;
+};
+
 /* The longest gap of a stream at any endpoint since load_window(). */
-T_FN uint64_t load_gap(enum load_stream s)
+T_FN struct load_pause load_gap(enum load_stream s)
 {
-	uint64_t worst = 0, gap;
+	struct load_pause worst = { 0 };
 	unsigned int i;
 
 	for (i = 0; i < load->n; i++) {
-		gap = load->w[i].gap_ns[load->window][s];
-		worst = gap > worst ? gap : worst;
+		uint64_t gap = load->w[i].gap_ns[load->window][s];
+
+		if (gap > worst.ns)
+			worst = (struct load_pause){
+				.who = i,
+				.ns = gap,
+				.end_ns = load->w[i].gap_end_ns[load->window][s],
+			};
 	}
 	return worst;
 }

@@ -13,6 +13,8 @@
  *					hosts sends every ms
  * 		--dead-after-us US	of all nodes; default: 8000000
  * 		--only WORD		one action: restart, upgrade, reload, kill
+ * 		--trace			a line for each action: when it stopped and was ready
+ *					again, and when the gap was
  *
  * The gap is the longest time for which one of the endpoints delivered nothing of one of the
  * streams, from the action until everybody has delivered more of both. The row "nothing" is the
@@ -56,8 +58,9 @@ static struct row {
 } rows[KIND_COUNT][ACTION_COUNT];
 
 static unsigned int rounds, hosts, interval_us, dead_us = 8000000;
-static bool leaf_spine;
+static bool leaf_spine, trace;
 static const char *only;
+static uint64_t begun_ns, stopped_ns, ready_ns; /* CLOCK_MONOTONIC, of the last action */
 static bool is_next[LAB_NODES_MAX], ctl_is_next[GROUP];
 
 static void tweak(struct bl_node_cfg *cfg, const struct lab_node *n)
@@ -93,9 +96,11 @@ static unsigned int act_on_daemon(unsigned int i, enum action what)
 		return 0;
 	}
 	ms = daemon_stop(i, what == R_KILL ? SIGKILL : SIGTERM);
+	stopped_ns = t_mono();
 	is_next[i] ^= what == R_UPGRADE;
 	dm_next = is_next[i];
 	daemon_start(i);
+	ready_ns = t_mono();
 	return ms;
 }
 
@@ -109,27 +114,60 @@ static unsigned int act_on_controller(unsigned int k, enum action what)
 		return 0;
 	}
 	ms = group_stop(k, what == R_KILL ? SIGKILL : SIGTERM);
+	stopped_ns = t_mono();
 	ctl_is_next[k] ^= what == R_UPGRADE;
 	group.next = ctl_is_next[k];
 	group_start(k);
+	ready_ns = t_mono();
 	return ms;
+}
+
+static double ms_of(uint64_t ns)
+{
+	return (double)ns / 1e6;
+}
+
+static double since_begun_ms(uint64_t at)
+{
+	return at > begun_ns ? ms_of(at - begun_ns) : 0;
+}
+
+/* All times are ms after the begin of the action. */
+static void say_measured(enum kind kind, unsigned int who, enum action what,
+			 const struct load_pause *gap)
+{
+	fprintf(stderr,
+		"  %s %u %s: stopped %.1f, ready %.1f, all there %.1f; reliable gap %.1f to %.1f "
+		"at h%u, best effort %.1f to %.1f at h%u\n",
+		kind_names[kind], who, action_names[what], since_begun_ms(stopped_ns),
+		since_begun_ms(ready_ns), since_begun_ms(t_mono()),
+		since_begun_ms(gap[LOAD_RELIABLE].end_ns) - ms_of(gap[LOAD_RELIABLE].ns),
+		since_begun_ms(gap[LOAD_RELIABLE].end_ns), gap[LOAD_RELIABLE].who + 1,
+		since_begun_ms(gap[LOAD_BEST_EFFORT].end_ns) - ms_of(gap[LOAD_BEST_EFFORT].ns),
+		since_begun_ms(gap[LOAD_BEST_EFFORT].end_ns), gap[LOAD_BEST_EFFORT].who + 1);
 }
 
 static void measure(enum kind kind, unsigned int who, enum action what)
 {
 	struct row *r = &rows[kind][what];
+	struct load_pause gap[LOAD_STREAMS];
 	struct load_verdict before, after;
 	unsigned int ms, announced = group_said("\"number\":");
 
 	CHECK(r->n < GAPS, "more than %d measurements", GAPS);
 	load_sum(&before);
 	load_window();
+	begun_ns = stopped_ns = ready_ns = t_mono();
 	ms = kind < R_LEADER ? act_on_daemon(who, what) : act_on_controller(who, what);
 	load_goes_on(MORE, action_names[what]);
 	UNTIL("waits for all nodes", all_there());
 	load_sum(&after);
-	r->gap_ns[LOAD_RELIABLE][r->n] = load_gap(LOAD_RELIABLE);
-	r->gap_ns[LOAD_BEST_EFFORT][r->n] = load_gap(LOAD_BEST_EFFORT);
+	gap[LOAD_RELIABLE] = load_gap(LOAD_RELIABLE);
+	gap[LOAD_BEST_EFFORT] = load_gap(LOAD_BEST_EFFORT);
+	if (trace)
+		say_measured(kind, who, what, gap);
+	r->gap_ns[LOAD_RELIABLE][r->n] = gap[LOAD_RELIABLE].ns;
+	r->gap_ns[LOAD_BEST_EFFORT][r->n] = gap[LOAD_BEST_EFFORT].ns;
 	r->stop_ms[r->n++] = ms;
 	r->lost += after.lost - before.lost;
 	r->reported += after.reported - before.reported;
@@ -164,11 +202,6 @@ static int by_size(const void *a, const void *b)
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
 	return x < y ? -1 : x > y;
-}
-
-static double ms_of(uint64_t ns)
-{
-	return (double)ns / 1e6;
 }
 
 /* Prints one line for each row with measurements. */
@@ -252,6 +285,7 @@ int main(int argc, char **argv)
 		{ "interval-us", required_argument, NULL, 'i' },
 		{ "dead-after-us", required_argument, NULL, 'd' },
 		{ "only", required_argument, NULL, 'o' },
+		{ "trace", no_argument, NULL, 't' },
 		{ 0 },
 	};
 	const struct CMUnitTest tests[] = {
@@ -272,6 +306,8 @@ int main(int argc, char **argv)
 			dead_us = (unsigned int)strtoul(optarg, NULL, 0);
 		else if (opt == 'o')
 			only = optarg;
+		else if (opt == 't')
+			trace = true;
 		else
 			return 2;
 	}
