@@ -3,16 +3,15 @@
  * The doctor's look at the neighbours of a node: whether they are heard, whether barriers lag, and
  * whether two of them, or one and this node, have the same number.
  */
-#include <bpf/bpf.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/time.h"
 #include "cli/doctor/doctor.h"
 #include "cli/doctor/finding.h"
 #include "cli/health/judge.h"
+#include "cli/util/inputs.h"
+#include "cli/util/out.h"
 #include "cli/util/read.h"
 #include "core/clock_core.h"
 #include "maps/host_abi.h"
@@ -28,20 +27,19 @@ struct seen {
 };
 
 /* Adds an input by its lanes: it is live if one of them is. */
-static void add_input(struct seen *s, const char *name, const struct bl_reg *lane, uint64_t now,
-		      uint64_t lag_max)
+static void add_input(struct seen *s, const struct node_input *in, uint64_t now, uint64_t lag_max)
 {
 	bool live = false, joining = false, dead = false, held = false, lags = false;
 	unsigned int l;
 
 	for (l = 0; l < BL_LANES_MAX; l++) {
-		unsigned int state = lane[l].state & 0xff;
+		unsigned int state = in->reg[l].state & 0xff;
 
 		live |= state == BL_REG_LIVE;
 		joining |= state == BL_REG_JOINING;
 		dead |= state == BL_REG_DEAD;
-		held |= !!(lane[l].state & BL_REG_HELD);
-		lags |= state == BL_REG_LIVE && now && lane[l].b + lag_max < now;
+		held |= !!(in->reg[l].state & BL_REG_HELD);
+		lags |= state == BL_REG_LIVE && now && in->reg[l].b + lag_max < now;
 	}
 	s->f.all++;
 	s->f.live += live;
@@ -50,92 +48,52 @@ static void add_input(struct seen *s, const char *name, const struct bl_reg *lan
 	s->f.joining += !live && !dead && joining;
 	s->f.lagging += lags;
 	if ((!live || held || lags) && !*s->first)
-		snprintf(s->first, sizeof(s->first), "%s", name);
+		snprintf(s->first, sizeof(s->first), "%s", in->name);
 }
 
-static void look_at_host(const struct bl_node_ref *ref, struct seen *s, uint64_t now)
+static void look_at_host(struct seen *s, const struct node_inputs *in, uint64_t now)
 {
-	struct bl_host_page page;
-	struct bl_host_cfg cfg;
-	char nic[16];
+	const struct bl_host_page *page = &in->page;
 
-	if (node_value(ref, BL_MAP_HOST_PAGE, 0, &page, sizeof(page)) ||
-	    node_value(ref, BL_MAP_HOST_CFG, 0, &cfg, sizeof(cfg)))
-		return;
-	node_nic(ref, nic, sizeof(nic));
-	s->f.dead_after_ns = cfg.dead_after_ns;
-	s->f.drained = page.drained;
-	add_input(s, nic, page.reg, now, lag_limit(cfg.dead_after_ns));
-	if (now && page.barrier && now > page.barrier)
-		s->f.lag_ns = now - page.barrier;
-	if (page.life.neighbour == s->id) {
+	s->f.drained = page->drained;
+	if (now && page->barrier && now > page->barrier)
+		s->f.lag_ns = now - page->barrier;
+	if (page->life.neighbour == s->id) {
 		s->twice = s->id;
-		snprintf(s->two, sizeof(s->two), "%s", nic);
+		snprintf(s->two, sizeof(s->two), "%s", in->in[0].name);
 	}
 }
 
 /*
- * The number that the node behind port @k says. A switch refuses the beacons of a host with the
+ * The number that the node behind a port says. A switch refuses the beacons of a host with the
  * number of another one, and leaves that number in @other_node. 0: nothing was heard.
  */
-static uint32_t says(const struct bl_sw_port *port, const struct bl_life *life, uint32_t k)
+static uint32_t says(const struct node_input *in)
 {
-	if (!port[k].ifindex)
-		return 0;
-	return port[k].other_node ? port[k].other_node : life[k].neighbour;
+	return in->cfg.other_node ? in->cfg.other_node : in->life.neighbour;
 }
 
 /* Two cables to one switch are no duplicate, so only ports with hosts are compared. */
-static void compare_ids(struct seen *s, const struct bl_sw_port *port, const struct bl_life *life,
-			uint32_t n)
+static void compare_ids(struct seen *s, const struct node_inputs *in)
 {
+	const struct node_input *p = in->in;
 	uint32_t k, j, id;
 
-	for (k = 0; k < n && !s->twice; k++) {
-		id = says(port, life, k);
+	for (k = 0; k < in->n && !s->twice; k++) {
+		id = says(&p[k]);
 		if (!id)
 			continue;
 		if (id == s->id) {
 			s->twice = id;
-			snprintf(s->two, sizeof(s->two), "%s", port[k].name);
+			snprintf(s->two, sizeof(s->two), "%s", p[k].name);
 		}
-		for (j = 0; j < k && port[k].role == BL_PORT_HOST && !s->twice; j++)
-			if (port[j].role == BL_PORT_HOST && says(port, life, j) == id) {
+		for (j = 0; j < k && p[k].cfg.role == BL_PORT_HOST && !s->twice; j++)
+			if (p[j].cfg.role == BL_PORT_HOST && says(&p[j]) == id) {
 				s->twice = id;
-				snprintf(s->one, sizeof(s->one), "%s", port[j].name);
-				snprintf(s->two, sizeof(s->two), "%s", port[k].name);
+				snprintf(s->one, sizeof(s->one), "%s", p[j].name);
+				snprintf(s->two, sizeof(s->two), "%s", p[k].name);
 			}
 	}
-}
-
-static void look_at_switch(const struct bl_node_ref *ref, struct seen *s, uint64_t now)
-{
-	struct bl_port_regs *regs = calloc(BL_SW_PORTS_MAX, sizeof(*regs));
-	struct bl_sw_port *port = calloc(BL_SW_PORTS_MAX, sizeof(*port));
-	struct bl_life *life = calloc(BL_SW_PORTS_MAX, sizeof(*life));
-	struct bl_sw_cfg cfg;
-	struct bl_err err;
-	uint32_t k, n;
-
-	if (!regs || !port || !life || node_value(ref, BL_MAP_SW_CFG, 0, &cfg, sizeof(cfg)))
-		goto out;
-	n = cfg.nports < BL_SW_PORTS_MAX ? cfg.nports : BL_SW_PORTS_MAX;
-	s->f.dead_after_ns = cfg.dead_after_ns;
-	if (bl_map_read_all(ref, BL_MAP_SW_REGS, sizeof(*regs), n, regs, &err) ||
-	    bl_map_read_all(ref, BL_MAP_SW_PORTS, sizeof(*port), n, port, &err) ||
-	    bl_map_read_all(ref, BL_MAP_SW_LIVES, sizeof(*life), n, life, &err))
-		goto out;
-	for (k = 0; k < n; k++) {
-		port[k].name[sizeof(port[k].name) - 1] = '\0';
-		if (port[k].ifindex)
-			add_input(s, port[k].name, regs[k].lane, now,
-				  cfg.lag_max_ns ? cfg.lag_max_ns : lag_limit(cfg.dead_after_ns));
-	}
-	compare_ids(s, port, life, n);
-out:
-	free(regs);
-	free(port);
-	free(life);
 }
 
 static void report_neighbours(const struct finder *to, const char *name, const struct seen *s)
@@ -209,13 +167,24 @@ static void report_ids(const struct finder *to, const char *name, const struct s
 void doctor_neighbours(const struct finder *to, const struct bl_node_ref *ref)
 {
 	struct seen s = { .f.host = ref->role == BL_ROLE_HOST, .id = ref->meta.node_id };
+	uint64_t now, lag_max;
+	struct node_inputs in;
 	struct bl_clock clock;
-	uint64_t now = node_now(ref, &clock);
+	struct bl_err err;
+	uint32_t k;
 
-	if (s.f.host)
-		look_at_host(ref, &s, now);
+	now = node_now(ref, &clock);
+	if (node_inputs_read(ref, &in, &err))
+		cli_fail("%s", err.text);
+	s.f.dead_after_ns = in.dead_after_ns;
+	lag_max = in.lag_max_ns ? in.lag_max_ns : lag_limit(in.dead_after_ns);
+	for (k = 0; k < in.n; k++)
+		add_input(&s, &in.in[k], now, lag_max);
+	if (s.f.host && in.n)
+		look_at_host(&s, &in, now);
 	else
-		look_at_switch(ref, &s, now);
+		compare_ids(&s, &in);
+	node_inputs_free(&in);
 	report_neighbours(to, ref->meta.name, &s);
 	report_ids(to, ref->meta.name, &s);
 }

@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 #include <bpf/bpf.h>
-#include <bpf/libbpf.h>
 
 #include "cli/metrics/collect.h"
+#include "cli/util/read_admission.h"
 #include "core/queue/hist_core.h"
 #include "loader/admission/admission.h"
 #include "maps/fastpass_abi.h"
@@ -201,31 +201,20 @@ static void put_tokens(struct collector *c, const char *node, const char *port,
 static void put_all_tokens(struct collector *c, int node, const struct bl_sw_port *ports,
 			   uint32_t n)
 {
-	const size_t words = sizeof(struct bl_token_counts) / sizeof(uint64_t);
-	int cpus = libbpf_num_possible_cpus(), k, fd;
 	struct bl_token_counts sum;
 	struct bl_token_cfg cfg;
 	struct bl_err err;
-	uint64_t *v;
 	uint32_t i;
-	size_t w;
+	int fd;
 
 	if (!collect_value(c, node, BL_MAP_TOKEN_CFG, 0, &cfg, sizeof(cfg)) || !cfg.on)
 		return;
 	fd = bl_map_open(&c->refs[node], BL_MAP_TOKEN_COUNTS, sizeof(sum), false, &err);
-	v = cpus > 0 ? calloc((size_t)cpus, sizeof(sum)) : NULL;
 	if (fd < 0)
 		collect_failed(c, "%s", err.text);
-	for (i = 0; fd >= 0 && v && i < n; i++) {
-		if (!ports[i].ifindex || bpf_map_lookup_elem(fd, &i, v))
-			continue;
-		memset(&sum, 0, sizeof(sum));
-		for (k = 0; k < cpus; k++)
-			for (w = 0; w < words; w++)
-				((uint64_t *)&sum)[w] += v[(size_t)k * words + w];
-		put_tokens(c, c->name[node], ports[i].name, &sum);
-	}
-	free(v);
+	for (i = 0; fd >= 0 && i < n; i++)
+		if (ports[i].ifindex && !adm_tokens(fd, i, &sum))
+			put_tokens(c, c->name[node], ports[i].name, &sum);
 	if (fd >= 0)
 		close(fd);
 }

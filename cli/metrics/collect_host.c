@@ -8,12 +8,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
 
 #include "cli/metrics/collect.h"
+#include "cli/util/endpoints.h"
 #include "cli/util/read.h"
 #include "maps/host_abi.h"
 
@@ -132,30 +132,6 @@ void collect_interfaces(struct collector *c)
 /* ---- endpoints ---- */
 
 /*
- * Returns how many bytes wait in the ring with this map id, or -1: only a process with
- * CAP_SYS_ADMIN may open a map by its id. The kernel keeps both positions in the first two pages of
- * a ring.
- */
-static int64_t ring_used(uint32_t id)
-{
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	int fd = bpf_map_get_fd_by_id(id);
-	int64_t used = -1;
-	uint8_t *p;
-
-	if (fd < 0)
-		return -1;
-	p = mmap(NULL, 2 * page, PROT_READ, MAP_SHARED, fd, 0);
-	if (p != MAP_FAILED) {
-		used = (int64_t)(*(volatile unsigned long *)(p + page) -
-				 *(volatile unsigned long *)p);
-		munmap(p, 2 * page);
-	}
-	close(fd);
-	return used;
-}
-
-/*
  * Returns the ids of the rings by slot, 0: none; NULL if they cannot be read. Empty slots of an
  * array of maps cannot be looked up, so collect_array() would fail.
  */
@@ -178,7 +154,7 @@ static uint32_t *read_rings(struct collector *c, int node)
 static void put_endpoint(struct collector *c, const char *node, const struct bl_ep_slot *s,
 			 uint32_t ring)
 {
-	int64_t used = ring ? ring_used(ring) : -1;
+	int64_t used = ring ? endpoint_ring_used(ring) : -1;
 	char port[8];
 
 	snprintf(port, sizeof(port), "%u", s->port);

@@ -9,7 +9,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/time.h"
@@ -18,6 +17,8 @@
 #include "cli/health/health.h"
 #include "cli/show/show.h"
 #include "cli/util/args.h"
+#include "cli/util/endpoints.h"
+#include "cli/util/inputs.h"
 #include "cli/util/out.h"
 #include "cli/util/read.h"
 #include "core/clock_core.h"
@@ -42,11 +43,6 @@ static error_t parse_show(int key, char *arg, struct argp_state *state)
 		return ARGP_ERR_UNKNOWN;
 	all_nodes = true;
 	return 0;
-}
-
-const char *node_name(const struct bl_node_ref *ref)
-{
-	return ref->meta.name[0] ? ref->meta.name : role_name(ref->role);
 }
 
 int show_nodes(int argc, char **argv, const char *doc, struct bl_node_ref **refs)
@@ -131,20 +127,14 @@ static int collect_ports(const struct bl_node_ref *ref, json_t *rows)
 						    json_integer((json_int_t)c->n[k]));
 		json_array_append_new(
 			rows,
-			json_pack(
-				"{s:s, s:s, s:i, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:o}",
-				"node", node_name(ref), "node_role", role_name(ref->role), "port",
-				(int)r[i].key, "name", r[i].name, "role", r[i].role, "frames",
-				(json_int_t)counts_frames(c), "data",
-				(json_int_t)(c->n[BL_R_FORWARDED] + c->n[BL_R_STORED] +
-					     c->n[BL_R_SENT]),
-				"beacons",
-				(json_int_t)(c->n[BL_R_BEACON] + c->n[BL_R_RELAYED] +
-					     c->n[BL_R_BEACON_SENT]),
-				"other", (json_int_t)(c->n[BL_R_NOT_OURS] + c->n[BL_R_TO_KERNEL]),
-				"dropped",
-				(json_int_t)(counts_kind(c, BL_KIND_DROP) - c->n[BL_R_CLONE_STALE]),
-				"wrong_cpu", (json_int_t)c->n[BL_R_WRONG_CPU], "reasons", reasons));
+			json_pack("{s:s, s:s, s:i, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:o}",
+				  "node", node_name(ref), "node_role", role_name(ref->role), "port",
+				  (int)r[i].key, "name", r[i].name, "role", r[i].role, "frames",
+				  (json_int_t)counts_frames(c), "data", (json_int_t)counts_data(c),
+				  "beacons", (json_int_t)counts_beacons(c), "other",
+				  (json_int_t)(c->n[BL_R_NOT_OURS] + c->n[BL_R_TO_KERNEL]),
+				  "dropped", (json_int_t)counts_dropped(c), "wrong_cpu",
+				  (json_int_t)c->n[BL_R_WRONG_CPU], "reasons", reasons));
 	}
 	free(r);
 	return n < 0;
@@ -181,35 +171,25 @@ static json_t *lag_or_null(const struct bl_clock *clock, uint64_t t)
 	return json_integer((json_int_t)(bl_clock_at(clock, mono) - t));
 }
 
-/*
- * Appends the row of an input. @life and @barred are what the controller changes. @watch is the
- * watch time of its lane (maps/switch_abi.h).
- */
-static void add_register_row(json_t *rows, const struct bl_node_ref *ref, const char *what,
-			     const char *name, int lane, const struct bl_reg *r,
-			     const struct bl_life *life, bool barred, uint64_t watch,
-			     const struct bl_clock *clock)
+/* Appends the row of one lane of an input. */
+static void add_register_row(json_t *rows, const struct bl_node_ref *ref,
+			     const struct node_input *in, int lane, const struct bl_clock *clock)
 {
-	static const char *const states[] = { [BL_REG_ABSENT] = "absent",
-					      [BL_REG_JOINING] = "joining",
-					      [BL_REG_LIVE] = "live",
-					      [BL_REG_DEAD] = "dead" };
-
-	unsigned int state = r->state & 0xff;
+	const struct bl_reg *r = &in->reg[lane];
 
 	json_array_append_new(
 		rows, json_pack("{s:s, s:s, s:s, s:i, s:s, s:o, s:o, s:o, s:o, s:b, s:b, s:b, s:I, "
 				"s:I}",
-				"node", node_name(ref), "what", what, "name", name, "lane", lane,
-				"state", state <= BL_REG_DEAD ? states[state] : "?", "barrier",
+				"node", node_name(ref), "what", "in", "name", in->name, "lane",
+				lane, "state", input_state_name(r->state), "barrier",
 				time_or_null(r->b), "commit", time_or_null(r->c), "lag_ns",
 				lag_or_null(clock, r->b), "silent_ns",
-				r->heard_ns && watch >= r->heard_ns
-					? json_integer((json_int_t)(watch - r->heard_ns))
+				r->heard_ns && in->watch_ns >= r->heard_ns
+					? json_integer((json_int_t)(in->watch_ns - r->heard_ns))
 					: json_null(),
 				"in", !!(r->state & BL_REG_IN), "held", !!(r->state & BL_REG_HELD),
-				"barred", barred, "death", (json_int_t)life->death, "neighbour",
-				(json_int_t)life->neighbour));
+				"barred", in->barred, "death", (json_int_t)in->life.death,
+				"neighbour", (json_int_t)in->life.neighbour));
 }
 
 static void add_barrier_row(json_t *rows, const struct bl_node_ref *ref, const char *what,
@@ -225,99 +205,46 @@ static void add_barrier_row(json_t *rows, const struct bl_node_ref *ref, const c
 					"silent_ns", "in", "held", "barred", "death", "neighbour"));
 }
 
-static struct bl_sw_lane read_lane(int lanes, uint32_t l)
+static void add_output_rows(json_t *rows, const struct bl_node_ref *ref,
+			    const struct node_inputs *in, const struct bl_clock *clock)
 {
-	struct bl_sw_lane lane;
+	uint32_t l, s;
+	char name[16];
 
-	if (bpf_map_lookup_elem(lanes, &l, &lane))
-		memset(&lane, 0, sizeof(lane));
-	return lane;
-}
-
-static int switch_barriers(const struct bl_node_ref *ref, json_t *rows,
-			   const struct bl_clock *clock)
-{
-	struct bl_sw_cfg cfg;
-	struct bl_err err;
-	uint32_t i, l, s;
-	int ports, regs, lanes, lives;
-	uint8_t used = 0;
-
-	if (node_value(ref, BL_MAP_SW_CFG, 0, &cfg, sizeof(cfg)))
-		return 1;
-	ports = bl_map_open(ref, BL_MAP_SW_PORTS, sizeof(struct bl_sw_port), false, &err);
-	regs = ports < 0
-		       ? -1
-		       : bl_map_open(ref, BL_MAP_SW_REGS, sizeof(struct bl_port_regs), false, &err);
-	lives = regs < 0 ? -1
-			 : bl_map_open(ref, BL_MAP_SW_LIVES, sizeof(struct bl_life), false, &err);
-	lanes = lives < 0
-			? -1
-			: bl_map_open(ref, BL_MAP_SW_LANES, sizeof(struct bl_sw_lane), false, &err);
-	for (i = 0; lanes >= 0 && i < cfg.nports && i < BL_SW_PORTS_MAX; i++) {
-		struct bl_port_regs r;
-		struct bl_sw_port p;
-		struct bl_life life;
-
-		if (bpf_map_lookup_elem(ports, &i, &p) || bpf_map_lookup_elem(regs, &i, &r) ||
-		    bpf_map_lookup_elem(lives, &i, &life) || !p.ifindex)
-			continue;
-		p.name[sizeof(p.name) - 1] = '\0';
-		if (p.out_set < BL_SETS_MAX)
-			used |= (uint8_t)(1u << p.out_set);
-		for (l = 0; l < BL_LANES_MAX; l++)
-			if (l == 0 || r.lane[l].state != BL_REG_ABSENT)
-				add_register_row(rows, ref, "in", p.name, (int)l, &r.lane[l], &life,
-						 p.barred,
-						 read_lane(lanes, BL_HOME_LANE(&p)).watch_ns,
-						 clock);
-	}
-	for (l = 0; lanes >= 0 && l < cfg.lanes && l < BL_LANES_MAX; l++) {
-		struct bl_sw_lane lane;
-
-		if (bpf_map_lookup_elem(lanes, &l, &lane))
-			continue;
+	for (l = 0; l < in->lanes; l++)
 		for (s = 0; s < BL_SETS_MAX; s++) {
-			char name[16];
-
-			if (!(used & 1u << s))
+			if (!(in->sets & 1U << s))
 				continue;
 			snprintf(name, sizeof(name), "set %u", s);
-			add_barrier_row(rows, ref, "out", name, (int)l, lane.out[s].b,
-					lane.out[s].c, clock);
+			add_barrier_row(rows, ref, "out", name, (int)l, in->lane[l].out[s].b,
+					in->lane[l].out[s].c, clock);
 		}
-	}
-	if (ports >= 0)
-		close(ports);
-	if (regs >= 0)
-		close(regs);
-	if (lives >= 0)
-		close(lives);
-	if (lanes < 0)
-		return cli_fail("%s", err.text);
-	close(lanes);
-	return 0;
 }
 
 static int collect_barriers(const struct bl_node_ref *ref, json_t *rows)
 {
-	struct bl_host_page page;
+	const struct bl_host_page *page;
+	struct node_inputs in;
 	struct bl_clock clock;
-	char nic[16];
+	struct bl_err err;
+	uint32_t i;
 	int l;
 
 	node_now(ref, &clock);
-	if (ref->role == BL_ROLE_SWITCH)
-		return switch_barriers(ref, rows, &clock);
-	if (node_value(ref, BL_MAP_HOST_PAGE, 0, &page, sizeof(page)))
-		return 1;
-	node_nic(ref, nic, sizeof(nic));
-	for (l = 0; l < BL_LANES_MAX; l++)
-		if (l == 0 || page.reg[l].state != BL_REG_ABSENT)
-			add_register_row(rows, ref, "in", nic, l, &page.reg[l], &page.life,
-					 page.barred, page.watch_ns, &clock);
-	add_barrier_row(rows, ref, "delivered", "host", 0, page.barrier, page.commit, &clock);
-	add_barrier_row(rows, ref, "sent", nic, 0, page.sent_barrier, 0, &clock);
+	if (node_inputs_read(ref, &in, &err))
+		return cli_fail("%s", err.text);
+	for (i = 0; i < in.n; i++)
+		for (l = 0; l < BL_LANES_MAX; l++)
+			if (l == 0 || in.in[i].reg[l].state != BL_REG_ABSENT)
+				add_register_row(rows, ref, &in.in[i], l, &clock);
+	add_output_rows(rows, ref, &in, &clock);
+	page = &in.page;
+	if (ref->role == BL_ROLE_HOST) {
+		add_barrier_row(rows, ref, "delivered", "host", 0, page->barrier, page->commit,
+				&clock);
+		add_barrier_row(rows, ref, "sent", in.in[0].name, 0, page->sent_barrier, 0, &clock);
+	}
+	node_inputs_free(&in);
 	return 0;
 }
 
@@ -345,118 +272,41 @@ int cmd_show_barriers(int argc, char **argv)
 		    "barriers", collect_barriers, cols, "no barriers");
 }
 
-/*
- * Returns how many bytes wait in an endpoint's ring. The kernel keeps both positions in the first
- * two pages of the ring.
- */
-static json_t *ring_used(int rings, uint32_t slot)
-{
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	json_t *used = json_null();
-	uint32_t id;
-	int fd;
-	uint8_t *p;
-
-	if (bpf_map_lookup_elem(rings, &slot, &id))
-		return used;
-	fd = bpf_map_get_fd_by_id(id);
-	if (fd < 0)
-		return used;
-	p = mmap(NULL, 2 * page, PROT_READ, MAP_SHARED, fd, 0);
-	if (p != MAP_FAILED) {
-		used = json_integer((json_int_t)(*(volatile unsigned long *)(p + page) -
-						 *(volatile unsigned long *)p));
-		munmap(p, 2 * page);
-	}
-	close(fd);
-	return used;
-}
-
-/* Reads the line and the sleep of the endpoint in @slot; all zero: it has no page. */
-static void read_page(int pages, uint32_t slot, struct bl_inflight *line, struct bl_ep_wake *wake)
-{
-	const struct bl_ep_page *p;
-	uint32_t id;
-	int fd;
-
-	*line = (struct bl_inflight){ 0 };
-	*wake = (struct bl_ep_wake){ 0 };
-	if (bpf_map_lookup_elem(pages, &slot, &id))
-		return;
-	fd = bpf_map_get_fd_by_id(id);
-	if (fd < 0)
-		return;
-	p = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
-	if (p != MAP_FAILED) {
-		*line = p->line;
-		*wake = p->wake;
-		munmap((void *)(uintptr_t)p, 4096);
-	}
-	close(fd);
-}
-
-/* returns why an endpoint is no longer a member; "" if it is one */
-static const char *exclusion_word(const struct bl_ep_word *w)
-{
-#define BL_X(name, word, text) [BL_OUT_##name] = word,
-	static const char *const words[] = { BL_OUT_WHYS(BL_X) };
-#undef BL_X
-
-	if (!w->out)
-		return "";
-	return w->out_why && w->out_why < BL_OUT_WHY_COUNT ? words[w->out_why] : "stopping";
-}
-
 static int collect_endpoints(const struct bl_node_ref *ref, json_t *rows)
 {
-	struct bl_host_cfg cfg;
 	struct bl_host_page page;
-	struct bl_ep_wake wake;
-	struct bl_inflight fl;
+	struct endpoint_row *e;
 	struct bl_err err;
 	char text[64];
-	int eps, rings, pages;
-	uint32_t i;
+	int i, n;
 
 	if (ref->role != BL_ROLE_HOST)
 		return 0;
-	if (node_value(ref, BL_MAP_HOST_CFG, 0, &cfg, sizeof(cfg)) ||
-	    node_value(ref, BL_MAP_HOST_PAGE, 0, &page, sizeof(page)))
+	if (node_value(ref, BL_MAP_HOST_PAGE, 0, &page, sizeof(page)))
 		return 1;
-	eps = bl_map_open(ref, BL_MAP_EPS, sizeof(struct bl_ep_slot), false, &err);
-	rings = eps < 0 ? -1 : bl_map_open(ref, BL_MAP_RINGS, sizeof(uint32_t), false, &err);
-	pages = rings < 0 ? -1 : bl_map_open(ref, BL_MAP_EP_PAGES, sizeof(uint32_t), false, &err);
-	for (i = 0; pages >= 0 && i < BL_PORT_COUNT; i++) {
-		struct bl_ep_slot s;
-		uint32_t slot;
+	n = node_endpoints_read(ref, &page, &e, &err);
+	for (i = 0; i < n; i++) {
+		const struct bl_ep_slot *s = &e[i].s;
+		uint64_t ts = e[i].line.ts, until = e[i].wake.until;
 
-		if (bpf_map_lookup_elem(eps, &i, &s) || !s.active || s.slot >= BL_EPS_MAX)
-			continue;
-		slot = s.slot;
-		read_page(pages, slot, &fl, &wake);
-		s.name[sizeof(s.name) - 1] = '\0';
 		json_array_append_new(
 			rows,
-			json_pack("{s:s, s:s, s:i, s:i, s:s, s:i, s:i, s:I, s:o, s:b, s:b, s:b, "
-				  "s:I, "
-				  "s:s}",
-				  "node", node_name(ref), "addr",
-				  addr_text(s.addr, text, sizeof(text)), "port", (int)s.port, "pid",
-				  (int)s.pid, "process", s.name, "uid", (int)s.uid, "slot",
-				  (int)slot, "ring_bytes", (json_int_t)s.ring_bytes, "ring_used",
-				  ring_used(rings, slot), "sending", fl.ts && fl.ts != BL_TIME_NONE,
-				  "void", bl_line_void(fl.ts, page.word[slot].over), "sleeping",
-				  wake.until != BL_TIME_NONE && wake.until, "woken",
-				  (json_int_t)wake.woken, "out", exclusion_word(&page.word[slot])));
+			json_pack(
+				"{s:s, s:s, s:i, s:i, s:s, s:i, s:i, s:I, s:o, s:b, s:b, s:b, "
+				"s:I, "
+				"s:s}",
+				"node", node_name(ref), "addr",
+				addr_text(s->addr, text, sizeof(text)), "port", (int)s->port, "pid",
+				(int)s->pid, "process", s->name, "uid", (int)s->uid, "slot",
+				(int)s->slot, "ring_bytes", (json_int_t)s->ring_bytes, "ring_used",
+				e[i].ring_used < 0 ? json_null() : json_integer(e[i].ring_used),
+				"sending", ts && ts != BL_TIME_NONE, "void",
+				bl_line_void(ts, e[i].word.over), "sleeping",
+				until != BL_TIME_NONE && until, "woken",
+				(json_int_t)e[i].wake.woken, "out", endpoint_out_name(&e[i].word)));
 	}
-	if (eps >= 0)
-		close(eps);
-	if (rings >= 0)
-		close(rings);
-	if (pages < 0)
-		return cli_fail("%s", err.text);
-	close(pages);
-	return 0;
+	free(e);
+	return n < 0 ? cli_fail("%s", err.text) : 0;
 }
 
 int cmd_show_endpoints(int argc, char **argv)

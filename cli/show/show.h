@@ -7,6 +7,7 @@
 #define BARLINE_CLI_SHOW_H
 
 #include "cli/util/out.h"
+#include "cli/util/read.h"
 #include "loader/node.h"
 
 /**
@@ -28,8 +29,5 @@ int show_rows(int argc, char **argv, const char *doc, const char *key,
 /* show_rows() for a function with argc and argv */
 #define SHOW(doc, key, collect, cols, none) \
 	show_rows(argc, argv, doc, key, collect, cols, sizeof(cols) / sizeof((cols)[0]), none)
-
-/** node_name - Returns the name of a node, or its role if it has none. */
-const char *node_name(const struct bl_node_ref *ref);
 
 #endif

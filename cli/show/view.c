@@ -9,6 +9,7 @@
 #include "base/nearest.h"
 #include "base/number.h"
 #include "cli/show/view.h"
+#include "cli/util/growth.h"
 #include "maps/reasons_abi.h"
 
 static const struct argp_option options[] = {
@@ -188,7 +189,7 @@ json_t *view_differences(json_t *before, json_t *rows, const struct col *cols, s
 			if (cols[c].fmt != 'n' || !json_is_integer(v))
 				continue;
 			was = json_integer_value(json_object_get(old, cols[c].key));
-			n -= was <= n ? was : 0;
+			n = (json_int_t)counter_growth((uint64_t)was, (uint64_t)n);
 			json_object_set_new(now, cols[c].key,
 					    divisor > 0 ? json_real((double)n / divisor)
 							: json_integer(n));

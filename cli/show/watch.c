@@ -14,6 +14,7 @@
 #include "base/time.h"
 #include "cli/cmd.h"
 #include "cli/util/args.h"
+#include "cli/util/growth.h"
 #include "cli/util/out.h"
 #include "cli/util/read.h"
 
@@ -88,7 +89,6 @@ static json_t *barrier_lag(const struct bl_node_ref *ref)
 static void add_rates(json_t *rows, const struct bl_node_ref *ref, const struct sample *old,
 		      const struct sample *new)
 {
-	double secs = (double)(new->at_ns - old->at_ns) / 1e9;
 	int i, j;
 	unsigned int k;
 
@@ -97,15 +97,15 @@ static void add_rates(json_t *rows, const struct bl_node_ref *ref, const struct 
 			;
 		for (k = 0; k < BL_REASON_MAX; k++) {
 			uint64_t before = j < old->n ? old->rows[j].n.n[k] : 0;
-			uint64_t d = new->rows[i].n.n[k] - before;
+			uint64_t d = counter_growth(before, new->rows[i].n.n[k]);
 
 			if (!d || (k == BL_R_CLONE_STALE && !cli.verbose))
 				continue;
-			json_array_append_new(rows,
-					      json_pack("{s:s, s:s, s:s, s:s, s:f}", "node",
-							ref->meta.name, "name", new->rows[i].name,
-							"role", new->rows[i].role, "reason",
-							reason_name(k), "per_s", (double)d / secs));
+			json_array_append_new(
+				rows, json_pack("{s:s, s:s, s:s, s:s, s:f}", "node", ref->meta.name,
+						"name", new->rows[i].name, "role",
+						new->rows[i].role, "reason", reason_name(k),
+						"per_s", growth_per_s(d, new->at_ns - old->at_ns)));
 		}
 	}
 }

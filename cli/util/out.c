@@ -41,11 +41,26 @@ void out_progress(const char *fmt, ...)
 	progress_shown = true;
 }
 
+static struct {
+	char *buf; /* NULL: errors are printed */
+	size_t size;
+} kept;
+
+void cli_keep_errors(char *buf, size_t size)
+{
+	kept.buf = buf;
+	kept.size = size;
+}
+
 static void print_error(const char *fmt, va_list ap)
 {
 	char text[1024];
 
 	vsnprintf(text, sizeof(text), fmt, ap);
+	if (kept.buf) {
+		snprintf(kept.buf, kept.size, "%s", text);
+		return;
+	}
 	out_progress_end();
 	if (cli.json)
 		cli_json(json_pack("{s:s}", "error", text));

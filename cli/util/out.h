@@ -31,6 +31,11 @@ extern struct cli_opts cli;
 int cli_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /** cli_usage - Same as cli_fail(), for a wrong command line. Returns CLI_USAGE. */
 int cli_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/**
+ * cli_keep_errors - From now on messages of cli_fail() and cli_usage() are not printed: the last
+ * one is in @buf. For a command that owns the screen. NULL: they are printed again.
+ */
+void cli_keep_errors(char *buf, size_t size);
 /** cli_say - Prints a line on stderr if -v was given. */
 void cli_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /** cli_json - Prints @obj, with "schema" added, on one line of stdout. Steals the reference. */

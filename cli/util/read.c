@@ -2,7 +2,6 @@
 /*
  * See read.h. Pinned maps are opened by loader/load/pin.c.
  */
-#include <arpa/inet.h>
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <dirent.h>
@@ -14,50 +13,12 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "base/ip.h"
 #include "base/time.h"
 #include "base/timens.h"
 #include "cli/util/out.h"
 #include "cli/util/read.h"
 #include "core/clock_core.h"
 #include "maps/host_abi.h"
-
-#define R_NAME(sym, name, kind, text) [BL_R_##sym] = name,
-#define R_TEXT(sym, name, kind, text) [BL_R_##sym] = text,
-#define R_KIND(sym, name, kind, text) [BL_R_##sym] = BL_KIND_##kind,
-static const char *const names[] = { BL_REASONS(R_NAME) };
-static const char *const texts[] = { BL_REASONS(R_TEXT) };
-static const enum bl_reason_kind kinds[] = { BL_REASONS(R_KIND) };
-
-const char *reason_name(unsigned int r)
-{
-	return r < BL_R_COUNT ? names[r] : "unknown";
-}
-
-const char *reason_text(unsigned int r)
-{
-	return r < BL_R_COUNT ? texts[r] : "counted by a newer build than this command";
-}
-
-enum bl_reason_kind reason_kind(unsigned int r)
-{
-	return r < BL_R_COUNT ? kinds[r] : BL_KIND_NOTE;
-}
-
-const char *role_name(unsigned int role)
-{
-	return role == BL_ROLE_SWITCH ? "switch" : role == BL_ROLE_HOST ? "host" : "none";
-}
-
-const char *port_role_name(unsigned int role)
-{
-	static const char *const n[] = { [BL_PORT_UNUSED] = "unused",
-					 [BL_PORT_HOST] = "host",
-					 [BL_PORT_UP] = "up",
-					 [BL_PORT_DOWN] = "down" };
-
-	return role < sizeof(n) / sizeof(n[0]) ? n[role] : "?";
-}
 
 int nodes_here(struct bl_node_ref **out, bool all)
 {
@@ -177,26 +138,6 @@ bool node_alive(const struct bl_node_ref *ref)
 	return ok;
 }
 
-char *addr_text(const uint8_t ip[16], char *buf, size_t size)
-{
-	static const uint8_t any[16];
-
-	if (!memcmp(ip, any, 16))
-		snprintf(buf, size, "any");
-	else if (bl_ip_is_v4(ip))
-		inet_ntop(AF_INET, ip + 12, buf, (socklen_t)size);
-	else
-		inet_ntop(AF_INET6, ip, buf, (socklen_t)size);
-	return buf;
-}
-
-char *mac_text(const uint8_t mac[6], char *buf, size_t size)
-{
-	snprintf(buf, size, "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3], mac[4],
-		 mac[5]);
-	return buf;
-}
-
 static int switch_rows(const struct bl_node_ref *ref, const struct bl_counts *counts,
 		       struct count_row *out)
 {
@@ -281,20 +222,4 @@ int node_count_rows(const struct bl_node_ref *ref, struct count_row **out)
 	}
 	free(counts);
 	return n;
-}
-
-uint64_t counts_kind(const struct bl_counts *n, enum bl_reason_kind kind)
-{
-	uint64_t sum = 0;
-	unsigned int r;
-
-	for (r = 0; r < BL_REASON_MAX; r++)
-		if (reason_kind(r) == kind)
-			sum += n->n[r];
-	return sum;
-}
-
-uint64_t counts_frames(const struct bl_counts *n)
-{
-	return counts_kind(n, BL_KIND_OK) + counts_kind(n, BL_KIND_DROP);
 }

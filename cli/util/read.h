@@ -14,6 +14,8 @@
 #include "maps/reasons_abi.h"
 #include "maps/switch_abi.h"
 
+struct bl_ep_word; /* maps/host_abi.h */
+
 /** reason_name - Name of reason @r, as in JSON; "unknown" if a newer build counted it. */
 const char *reason_name(unsigned int r);
 /** reason_text - Sentence that explains reason @r. */
@@ -24,6 +26,12 @@ enum bl_reason_kind reason_kind(unsigned int r);
 const char *role_name(unsigned int role);
 /** port_role_name - Name of a port's role, of enum bl_port_role. */
 const char *port_role_name(unsigned int role);
+/** node_name - Returns the name of a node, or its role if it has none. */
+const char *node_name(const struct bl_node_ref *ref);
+/** endpoint_out_name - why an endpoint is no longer a member; "" if it is one. */
+const char *endpoint_out_name(const struct bl_ep_word *w);
+/** input_state_name - Name of an input's state; @state as in struct bl_reg, with its flags. */
+const char *input_state_name(unsigned int state);
 
 /**
  * nodes_here - Lists the nodes of the current network namespace, or with @all of the machine.
@@ -83,6 +91,12 @@ int node_count_rows(const struct bl_node_ref *ref, struct count_row **out);
 
 /** counts_frames - Returns how many frames were counted, forwarded or dropped. */
 uint64_t counts_frames(const struct bl_counts *n);
+/** counts_data - Returns how many frames of messages were sent, forwarded or stored. */
+uint64_t counts_data(const struct bl_counts *n);
+/** counts_beacons - Returns how many beacons were sent, relayed or received. */
+uint64_t counts_beacons(const struct bl_counts *n);
+/** counts_dropped - Returns the drops, without relayed beacons that a port did not need. */
+uint64_t counts_dropped(const struct bl_counts *n);
 /** counts_kind - Returns the sum of all counters whose reason is of @kind. */
 uint64_t counts_kind(const struct bl_counts *n, enum bl_reason_kind kind);
 

@@ -3,8 +3,10 @@
  * See read_admission.h.
  */
 #include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "cli/util/out.h"
@@ -35,6 +37,34 @@ int adm_map(const struct bl_node_ref *ref, const char *name, uint32_t value_size
 int adm_queue(int fd, uint32_t key, struct bl_queue *q)
 {
 	return bpf_map_lookup_elem_flags(fd, &key, q, BPF_F_LOCK) ? -errno : 0;
+}
+
+void adm_length(int fd, uint32_t key, uint64_t *frames, uint64_t *bytes)
+{
+	struct bl_queue q;
+
+	if (bpf_map_lookup_elem(fd, &key, &q))
+		return;
+	*frames += q.tail - q.head; /* modulo 2^32, as the queue counts */
+	*bytes += q.bytes;
+}
+
+int adm_tokens(int fd, uint32_t port, struct bl_token_counts *sum)
+{
+	const size_t words = sizeof(*sum) / sizeof(uint64_t);
+	int cpus = libbpf_num_possible_cpus(), k, rc;
+	uint64_t *v = cpus > 0 ? calloc((size_t)cpus, sizeof(*sum)) : NULL;
+	size_t w;
+
+	memset(sum, 0, sizeof(*sum));
+	if (!v)
+		return -ENOMEM;
+	rc = bpf_map_lookup_elem(fd, &port, v) ? -errno : 0;
+	for (k = 0; !rc && k < cpus; k++)
+		for (w = 0; w < words; w++)
+			((uint64_t *)sum)[w] += v[(size_t)k * words + w];
+	free(v);
+	return rc;
 }
 
 double adm_rate(uint32_t ns_q20)

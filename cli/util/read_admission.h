@@ -11,6 +11,7 @@
 #include "loader/node.h"
 #include "maps/hold_abi.h"
 #include "maps/pl2_switch_abi.h"
+#include "maps/top_token_abi.h"
 
 #define ADM_FULL_FRAME 1514 /* bytes; the unit in which lengths of queues are shown */
 
@@ -26,6 +27,18 @@ int adm_map(const struct bl_node_ref *ref, const char *name, uint32_t value_size
  * Returns 0 or -errno.
  */
 int adm_queue(int fd, uint32_t key, struct bl_queue *q);
+
+/**
+ * adm_length - Adds the frames and the bytes that are in a queue to @frames and @bytes: without the
+ * queue's lock, for which the datapath would wait, so they may be some frames apart.
+ */
+void adm_length(int fd, uint32_t key, uint64_t *frames, uint64_t *bytes);
+
+/**
+ * adm_tokens - Reads the counters of TOP's tokens of a switch's port from map @fd, summed over the
+ * CPUs. Returns 0 or -errno.
+ */
+int adm_tokens(int fd, uint32_t port, struct bl_token_counts *sum);
 
 /** adm_rate - Converts the rate of a meter to bits per second; 0: the port is not metered. */
 double adm_rate(uint32_t ns_q20);
