@@ -36,6 +36,7 @@ int cmd_status(int argc, char **argv);
 int cmd_wait(int argc, char **argv);
 int cmd_events(int argc, char **argv);
 int cmd_watch(int argc, char **argv);
+int cmd_top(int argc, char **argv);
 int cmd_capture(int argc, char **argv);
 int cmd_trace(int argc, char **argv);
 int cmd_sysdump(int argc, char **argv);

@@ -65,6 +65,7 @@ static const struct cmd commands[] = {
 	{ "events", cmd_events, "what has happened to the nodes of this machine" },
 	{ "watch", cmd_watch, "rates per port and reason, and the barrier's lag" },
 	{ "capture", cmd_capture, "frames of nodes, in and out, with the verdict; pcapng" },
+	{ "top", cmd_top, "rates, drops, and who holds whom back, live" },
 	{ "trace", cmd_trace, "where messages waited, and for whose barrier" },
 	{ "sysdump", cmd_sysdump, "an archive with the state of this machine and its nodes" },
 	{ "metrics", cmd_metrics, "metrics for Prometheus: once, into a file, or by HTTP" },
