@@ -208,7 +208,6 @@ static void add_ports(struct maker *m, const struct bl_node_cfg *c)
 	static const char *const roles[] = {
 		[BL_PORT_HOST] = "host", [BL_PORT_UP] = "up", [BL_PORT_DOWN] = "down"
 	};
-	const struct bl_setting *s = bl_setting(BL_S_PORTS);
 	char rate[32];
 	unsigned int k, first;
 
@@ -236,7 +235,7 @@ static void add_ports(struct maker *m, const struct bl_node_cfg *c)
 			fill(m, add_item(m, "ports", p->ifname, "chain"), BL_ROW_TEXT, "%s",
 			     p->chain);
 		for (; first < m->rows->n; first++)
-			m->rows->v[first].why = s->why;
+			m->rows->v[first].why = "the port's tables are made at the start";
 		add_addresses(m, p);
 	}
 }
@@ -534,6 +533,38 @@ static const struct bl_config_row *find(const struct bl_config_rows *r,
 	return NULL;
 }
 
+static const struct bl_port_cfg *port_named(const struct bl_node_cfg *c, const char *name)
+{
+	unsigned int k;
+
+	for (k = 0; k < c->ports_count; k++)
+		if (!strcmp(c->ports[k].ifname, name))
+			return &c->ports[k];
+	return NULL;
+}
+
+/* A port that comes or leaves (switch_ports.c), or one that stays and is another one now. */
+static void judge_port(struct bl_config_diff *d, const char *name, const struct bl_node_cfg *was,
+		       const struct bl_node_cfg *now)
+{
+	const struct bl_port_cfg *a = port_named(was, name), *b = port_named(now, name);
+
+	if (a && b)
+		return;
+	d->change = BL_CHANGE_RESTART;
+	if (was->admission.on || now->admission.on)
+		d->why = "with admission, queues and paths are made for the ports at the start";
+	else if (was->auth.mode != BL_AUTH_OFF || now->auth.mode != BL_AUTH_OFF)
+		d->why = "with authentication, links get their keys at the start";
+	else if (*was->chain || *now->chain || *(a ? a : b)->chain)
+		d->why = "chained programs are entered at the start";
+	else {
+		d->change = BL_CHANGE_LIVE;
+		d->why = a ? "the port leaves, which must not be in use"
+			   : "the port joins, as a machine that is switched on";
+	}
+}
+
 /* What a change of this row takes where the row alone does not say it. */
 static void judge(struct bl_config_diff *d, const struct bl_config_row *row,
 		  const struct bl_node_cfg *was, const struct bl_node_cfg *now)
@@ -555,6 +586,8 @@ static void judge(struct bl_config_diff *d, const struct bl_config_row *row,
 			d->why = "rules of ports are filled in at the start";
 		}
 	}
+	if (!strcmp(row->section, "ports"))
+		judge_port(d, row->item, was, now);
 	if (!strcmp(row->key, "send_limit_ms") &&
 	    (was->send_limit_ms < 0) != (now->send_limit_ms < 0)) {
 		d->change = BL_CHANGE_RESTART;

@@ -61,7 +61,7 @@ static bool is_watched(const struct bl_node *n, const struct bl_attached *a)
 	return n->cfg.role == BL_ROLE_SWITCH || a == &n->att[0];
 }
 
-static void pin_napi_threads(struct bl_node *n, struct bl_attached *a)
+void bl_link_pin_napi(struct bl_node *n, struct bl_attached *a)
 {
 	struct bl_err why;
 
@@ -76,34 +76,11 @@ static void pin_napi_threads(struct bl_node *n, struct bl_attached *a)
 
 /* ---- a switch's tables ---- */
 
-static int open_node_map(const struct bl_node *n, const char *map, uint32_t value_size,
-			 struct bl_err *err)
-{
-	struct bl_node_ref ref = { .role = n->cfg.role,
-				   .netns_ino = n->netns_ino,
-				   .meta = n->meta };
-
-	snprintf(ref.dir, sizeof(ref.dir), "%s", n->dir);
-	return bl_map_open(&ref, map, value_size, true, err);
-}
-
-static int set_map_entry(const struct bl_node *n, const char *map, uint32_t value_size,
-			 uint32_t key, const void *value, struct bl_err *err)
-{
-	int fd = open_node_map(n, map, value_size, err), rc;
-
-	if (fd < 0)
-		return fd;
-	rc = bl_map_set(fd, key, value, map, err);
-	close(fd);
-	return rc;
-}
-
 /* Updates what the port's entry says of the interface; the rest of the entry stays. */
 static int update_port_entry(const struct bl_node *n, const struct bl_attached *a,
 			     struct bl_err *err)
 {
-	int fd = open_node_map(n, BL_MAP_SW_PORTS, sizeof(struct bl_sw_port), err), rc;
+	int fd = bl_node_map_open(n, BL_MAP_SW_PORTS, sizeof(struct bl_sw_port), err), rc;
 	uint32_t key = (uint32_t)a->port;
 	struct bl_sw_port p;
 
@@ -127,7 +104,7 @@ static bool is_metered(const struct bl_node *n, const struct bl_attached *a)
 {
 	uint32_t key = (uint32_t)a->port;
 	struct bl_sw_port p = {};
-	int fd = open_node_map(n, BL_MAP_SW_PORTS, sizeof(p), NULL);
+	int fd = bl_node_map_open(n, BL_MAP_SW_PORTS, sizeof(p), NULL);
 
 	if (fd < 0)
 		return false;
@@ -185,7 +162,7 @@ static int check_ifindex_room(const struct bl_node *n, const struct bl_iface *i,
 {
 	struct bpf_map_info info = {};
 	uint32_t len = sizeof(info);
-	int fd = open_node_map(n, BL_MAP_SW_IFIDX, sizeof(uint32_t), err), rc = 0;
+	int fd = bl_node_map_open(n, BL_MAP_SW_IFIDX, sizeof(uint32_t), err), rc = 0;
 
 	if (fd < 0)
 		return fd;
@@ -212,14 +189,14 @@ static int move_port(const struct bl_node *n, const struct bl_attached *a, uint3
 	rc = check_ifindex_room(n, &a->iface, err);
 	if (rc)
 		return rc;
-	rc = set_map_entry(n, BL_MAP_SW_IFIDX, sizeof(number), dev.ifindex, &number, err);
+	rc = bl_node_map_set(n, BL_MAP_SW_IFIDX, sizeof(number), dev.ifindex, &number, err);
 	if (rc)
 		return rc;
 	if (old && old != dev.ifindex)
-		set_map_entry(n, BL_MAP_SW_IFIDX, sizeof(none), old, &none, NULL);
+		bl_node_map_set(n, BL_MAP_SW_IFIDX, sizeof(none), old, &none, NULL);
 	rc = update_port_entry(n, a, err);
 	if (!rc)
-		rc = set_map_entry(n, BL_MAP_SW_TX, sizeof(dev), (uint32_t)a->port, &dev, err);
+		rc = bl_node_map_set(n, BL_MAP_SW_TX, sizeof(dev), (uint32_t)a->port, &dev, err);
 	return rc || !n->cfg.admission.on
 		       ? rc
 		       : set_devmap_entry(n, BL_MAP_PORT_TX, (uint32_t)a->port, dev.ifindex, err);
@@ -233,7 +210,7 @@ static int move_bl0(struct bl_node *n, struct bl_err *err)
 	struct bl_hold_cfg c;
 	int fd, rc;
 
-	fd = open_node_map(n, BL_MAP_HOLD_CFG, sizeof(c), err);
+	fd = bl_node_map_open(n, BL_MAP_HOLD_CFG, sizeof(c), err);
 	if (fd < 0)
 		return fd;
 	if (bpf_map_lookup_elem(fd, &zero, &c)) {
@@ -251,32 +228,36 @@ static int move_bl0(struct bl_node *n, struct bl_err *err)
 
 /* ---- changes ---- */
 
-/*
- * Attaches to a new interface that has the name of the old one. The egress program comes first: no
- * frame may leave past the program that promises barriers.
- */
-static void attach_new_iface(struct bl_node *n, struct bl_attached *a, const struct bl_iface *now)
+int bl_link_attach(struct bl_node *n, struct bl_attached *a, const struct bl_iface *now,
+		   struct bl_err *err)
 {
 	uint32_t old = (uint32_t)a->iface.ifindex;
-	struct bl_err why;
-	int rc = bl_lower_check(now, n->cfg.role, &why);
+	int rc = bl_lower_check(now, n->cfg.role, err);
 
 	if (!rc || (rc == -EPERM && n->cfg.accept_reordering))
-		rc = check_usable(n, a, now, &why);
+		rc = check_usable(n, a, now, err);
 	if (!rc) {
 		a->iface = *now;
 		if (n->cfg.role == BL_ROLE_SWITCH)
-			rc = move_port(n, a, old, &why);
+			rc = move_port(n, a, old, err);
 	}
 	if (!rc)
-		rc = bl_nic_before(n, a, &why);
+		rc = bl_nic_before(n, a, err);
 	if (!rc)
-		rc = bl_attach_tc(a, n->dir, false, n->tc_prog, &why);
+		rc = bl_attach_tc(a, n->dir, false, n->tc_prog, err);
 	if (!rc)
-		rc = bl_attach_xdp(a, n->dir, "xdp", n->xdp_prog, n->cfg.mode, n->cfg.replace,
-				   &why);
+		rc = bl_attach_xdp(a, n->dir, "xdp", n->xdp_prog, n->cfg.mode, n->cfg.replace, err);
 	if (!rc)
-		rc = bl_nic_after(n, a, &why);
+		rc = bl_nic_after(n, a, err);
+	return rc;
+}
+
+/* Attaches to a new interface that has the name of the old one. */
+static void attach_new_iface(struct bl_node *n, struct bl_attached *a, const struct bl_iface *now)
+{
+	struct bl_err why;
+	int rc = bl_link_attach(n, a, now, &why);
+
 	if (!rc && n->cfg.role == BL_ROLE_HOST)
 		rc = bl_beacon_moved(n, &why);
 	if (!rc && n->cfg.role == BL_ROLE_HOST && n->cfg.admission.on)
@@ -295,7 +276,7 @@ static void attach_new_iface(struct bl_node *n, struct bl_attached *a, const str
 		return;
 	}
 	*a->refusal = 0;
-	pin_napi_threads(n, a);
+	bl_link_pin_napi(n, a);
 	bl_event(BL_EVENT(INTERFACE_BACK, INFO, n->meta.name, .iface = now->name),
 		 "%s: %s is there again, and attached (index %d)", n->meta.name, now->name,
 		 now->ifindex);
@@ -418,7 +399,7 @@ static void sample_iface(struct bl_node *n, struct bl_attached *a)
 	check_kind(n, a, &now);
 	apply_changes(n, a, &now);
 	if (came) {
-		pin_napi_threads(n, a);
+		bl_link_pin_napi(n, a);
 		bl_nic_check(n);
 	}
 	if (!now.up)
@@ -549,7 +530,7 @@ int bl_links_watch(struct bl_node *n, struct bl_err *err)
 	if (rc < 0)
 		return bl_fail(err, -rc, "cannot watch the links of the node: %s", strerror(-rc));
 	for (k = 0; k < n->natt; k++)
-		pin_napi_threads(n, &n->att[k]);
+		bl_link_pin_napi(n, &n->att[k]);
 	/* Changes from before the socket was bound. */
 	sample_ifaces(n);
 	return 0;

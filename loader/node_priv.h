@@ -162,6 +162,17 @@ static inline uint32_t bl_node_key(const struct bl_node *n, const struct bl_atta
 	return a->port >= 0 ? (uint32_t)a->port : (uint32_t)(a - n->att);
 }
 
+/**
+ * bl_node_map_open - opens the node's pinned map for writing, as bl_map_open(). Returns an fd or
+ * -errno.
+ */
+int bl_node_map_open(const struct bl_node *n, const char *map, uint32_t value_size,
+		     struct bl_err *err);
+
+/** bl_node_map_set - writes entry @key of the node's pinned map. Returns 0 or -errno. */
+int bl_node_map_set(const struct bl_node *n, const char *map, uint32_t value_size, uint32_t key,
+		    const void *value, struct bl_err *err);
+
 /** struct bl_server - see loop.h. */
 struct bl_server {
 	sd_event *ev;

@@ -26,6 +26,7 @@
 #include "loader/running.h"
 #include "loader/switch_fdb.h"
 #include "loader/switch_plan.h"
+#include "loader/switch_ports.h"
 
 /**
  * struct reload - a reload that is being done.
@@ -224,12 +225,10 @@ static void take_settings(const struct reload *r)
 	bl_voids_change(r->node);
 }
 
-static int apply(struct reload *r, struct bl_err *err)
+static int apply_settings(struct reload *r, struct bl_err *err)
 {
-	int rc = change_admission(r, true, err);
+	int rc = apply_keys(r, err);
 
-	if (!rc)
-		rc = apply_keys(r, err);
 	if (!rc)
 		rc = apply_sessions(r, err);
 	if (!rc)
@@ -243,6 +242,27 @@ static int apply(struct reload *r, struct bl_err *err)
 		rc = write_name(r, err);
 	if (!rc)
 		take_settings(r);
+	return rc;
+}
+
+/* New ports come before the settings, as fdb may name them, and ports leave after that. */
+static int apply(struct reload *r, struct bl_err *err)
+{
+	struct bl_switch_plan *ports = NULL;
+	int rc = change_admission(r, true, err);
+
+	if (!rc)
+		rc = bl_ports_plan(r->node, &r->now, &ports, err);
+	if (!rc && ports)
+		rc = bl_ports_add(r->node, ports, err);
+	if (!rc) {
+		rc = apply_settings(r, err);
+		if (rc && ports)
+			bl_ports_undo(r->node, ports);
+		if (!rc && ports)
+			rc = bl_ports_remove(r->node, ports, err);
+	}
+	free(ports);
 	return rc;
 }
 

@@ -314,8 +314,9 @@ static const struct bl_setting table[] = {
 		.text = "threaded NAPI, kept on the home CPU (for veth)" },
 	[BL_S_PORTS] = {
 		.key = "ports", .kind = BL_SETTING_BLOCK, .roles = BL_SETTING_SWITCHES,
-		MEMBER(ports_count), .always = true, RESTART,
-		.why = "ports are regrouped, and programs are attached",
+		MEMBER(ports_count), .always = true, LIVE,
+		.why = "ports come and go; what a port is, and all of it with admission, auth or "
+		       "chain, takes a restart",
 		.text = "the interfaces of a switch" },
 	[BL_S_FDB] = {
 		.key = "fdb", .flag = "fdb", .kind = BL_SETTING_BLOCK,

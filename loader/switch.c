@@ -54,20 +54,10 @@
 #include "loader/order/link_check.h"
 #include "loader/switch_fdb.h"
 #include "loader/switch_plan.h"
+#include "loader/switch_ports.h"
 #include "loader/switch_source.h"
 
 #include "switch.skel.h"
-
-/* The registers of a port that was not there before. */
-static struct bl_port_regs new_regs(const struct bl_switch_plan *p, unsigned int k)
-{
-	struct bl_port_regs r = {};
-	unsigned int l;
-
-	for (l = 0; l < BL_LANES_MAX && p->port[k].ifindex; l++)
-		r.lane[l].hop = BL_HOP_UNKNOWN;
-	return r;
-}
 
 /*
  * The first contents of port @k's registers. A port that was in C keeps its C there, and C waits
@@ -78,7 +68,7 @@ static struct bl_port_regs new_regs(const struct bl_switch_plan *p, unsigned int
 static struct bl_port_regs carry_regs(const struct bl_switch_plan *p, unsigned int k)
 {
 	const struct bl_sw_port *a = &p->old_port[k], *b = &p->port[k];
-	struct bl_port_regs r = new_regs(p, k);
+	struct bl_port_regs r = b->ifindex ? bl_port_regs_new() : (struct bl_port_regs){};
 	struct bl_pair leaf;
 	unsigned int l;
 
@@ -167,39 +157,6 @@ static int carry_lanes(const struct bl_switch_plan *p, int fd, struct bl_err *er
 	return rc;
 }
 
-/* Clears what a port number counted for another interface: counters, and what was sent there. */
-static int forget_port(const struct bl_switch *skel, uint32_t k, struct bl_err *err)
-{
-	int rc = bl_counts_forget(bpf_map__fd(skel->maps.counts), k);
-	struct bl_carried none = {};
-	struct bl_lag no_lag = {};
-	struct bl_life life;
-
-	if (rc)
-		return bl_fail(err, -rc, "cannot clear the counters of port %u: %s", k,
-			       strerror(-rc));
-	rc = bl_token_forget(bpf_map__fd(skel->maps.token_counts), k, err);
-	if (rc)
-		return rc;
-	rc = bl_map_set(bpf_map__fd(skel->maps.sw_carried), k, &none, BL_MAP_SW_CARRIED, err);
-	if (!rc)
-		rc = bl_map_set(bpf_map__fd(skel->maps.sw_lags), k, &no_lag, BL_MAP_SW_LAGS, err);
-	if (!rc)
-		rc = bl_link_new(bpf_map__fd(skel->maps.link_seen), k, err);
-	if (rc)
-		return rc;
-	/*
-	 * The number of deaths is kept and raised: a command for the other interface must find
-	 * another number.
-	 */
-	if (bpf_map_lookup_elem(bpf_map__fd(skel->maps.sw_lives), &k, &life))
-		return bl_fail(err, errno, "cannot read entry %u of the map %s: %s", k,
-			       BL_MAP_SW_LIVES, strerror(errno));
-	life.neighbour = life.policy = life.auth = 0;
-	life.death++;
-	return bl_map_set(bpf_map__fd(skel->maps.sw_lives), k, &life, BL_MAP_SW_LIVES, err);
-}
-
 /*
  * sw_ports is written anew; ports that the controller barred stay barred. After a regrouping, the
  * ports that C waits for are awaited again.
@@ -247,6 +204,14 @@ static int fill_steering(const struct bl_node *n, struct bl_switch_plan *p, int 
 static int fill_maps(const struct bl_node *n, struct bl_switch_plan *p,
 		     const struct bl_switch *skel, struct bl_err *err)
 {
+	const struct bl_port_maps maps = {
+		.counts = bpf_map__fd(skel->maps.counts),
+		.token_counts = bpf_map__fd(skel->maps.token_counts),
+		.carried = bpf_map__fd(skel->maps.sw_carried),
+		.lags = bpf_map__fd(skel->maps.sw_lags),
+		.links = bpf_map__fd(skel->maps.link_seen),
+		.lives = bpf_map__fd(skel->maps.sw_lives),
+	};
 	uint32_t none = 0, k;
 	int rc = 0;
 
@@ -266,9 +231,9 @@ static int fill_maps(const struct bl_node *n, struct bl_switch_plan *p,
 		rc = bl_link_new(bpf_map__fd(skel->maps.link_seen), k, err);
 	for (k = 0; k < BL_SW_PORTS_MAX && !rc && !n->fresh; k++)
 		if (p->port[k].ifindex && strcmp(p->port[k].name, p->old_port[k].name)) {
-			struct bl_port_regs r = new_regs(p, k);
+			struct bl_port_regs r = bl_port_regs_new();
 
-			rc = forget_port(skel, k, err);
+			rc = bl_port_forget(&maps, k, err);
 			if (!rc && !p->regroup)
 				rc = bl_map_set(bpf_map__fd(skel->maps.sw_regs), k, &r,
 						BL_MAP_SW_REGS, err);
@@ -400,7 +365,8 @@ static int attach_programs(struct bl_node *n, const struct bl_switch_plan *p,
 	uint32_t k;
 	int rc;
 
-	n->att = calloc(p->sw.nports, sizeof(*n->att));
+	/* room for all that a reload may add (switch_ports.c) */
+	n->att = calloc(BL_SW_PORTS_MAX, sizeof(*n->att));
 	if (!n->att)
 		return bl_fail(err, ENOMEM, "out of memory");
 	rc = bl_steer_open(bpf_map__fd(skel->maps.sw_home),
@@ -463,13 +429,10 @@ static int attach_programs(struct bl_node *n, const struct bl_switch_plan *p,
 	for (k = 0; k < BL_SW_PORTS_MAX; k++) {
 		if (!p->old_port[k].ifindex || bl_port_by_name(p->port, p->old_port[k].name) >= 0)
 			continue;
-		bl_nic_unthread(n->dir, (int)p->old_port[k].ifindex);
-		rc = bl_detach_links(n->dir, p->old_port[k].name, err);
+		rc = bl_port_release(n->dir, p->port[k].ifindex ? -1 : (int)k, p->old_port[k].name,
+				     p->old_port[k].ifindex, err);
 		if (rc)
 			return rc;
-		bl_nic_restore(n->dir, BL_ROLE_SWITCH, (int)p->old_port[k].ifindex);
-		if (!p->port[k].ifindex)
-			bl_chain_forget(n->dir, k);
 		bl_log(BL_LOG_INFO, "port %u (%s) is no longer a port of this switch", k,
 		       p->old_port[k].name);
 	}

@@ -25,7 +25,7 @@ static int read_old(const struct bl_node *n, struct bl_switch_plan *p, struct bl
 	unsigned int k;
 	int rc;
 
-	if (n->fresh)
+	if (p->fresh)
 		return 0;
 	snprintf(ref.dir, sizeof(ref.dir), "%s", n->dir);
 	rc = bl_map_read_all(&ref, BL_MAP_SW_CFG, sizeof(p->old_sw), 1, &p->old_sw, err);
@@ -88,7 +88,12 @@ static int plan_ports(struct bl_switch_plan *p, struct bl_err *err)
 		if (c->role < BL_PORT_HOST || c->role > BL_PORT_DOWN)
 			return bl_fail(err, EINVAL, "port %s needs a role: host, up or down",
 				       c->ifname);
-		for (at = at >= 0 ? at : 0; at < BL_SW_PORTS_MAX && p->port[at].ifindex; at++)
+		/* A live change lets go of a number only when the new ports are there. */
+		for (at = at >= 0 ? at : 0;
+		     at < BL_SW_PORTS_MAX &&
+		     (p->port[at].ifindex ||
+		      (p->live && k >= cfg->ports_count && p->old_port[at].ifindex));
+		     at++)
 			;
 		if (at == BL_SW_PORTS_MAX)
 			return bl_fail(err, ENOSPC, "no free port number for %s", c->ifname);
@@ -170,6 +175,14 @@ void bl_switch_limits(const struct bl_node_cfg *c, struct bl_sw_cfg *sw)
 	sw->control_gap_ns = 1000000000 / c->control_rate;
 }
 
+/* How many ports a switch that is started with @nports has room for. */
+static unsigned int ports_with_room(unsigned int nports)
+{
+	unsigned int room = nports + nports / 4 + 1;
+
+	return room < BL_SW_PORTS_MAX ? room : BL_SW_PORTS_MAX;
+}
+
 static int plan_cfg(const struct bl_node *n, struct bl_switch_plan *p, struct bl_err *err)
 {
 	const struct bl_node_cfg *cfg = p->cfg;
@@ -190,14 +203,16 @@ static int plan_cfg(const struct bl_node *n, struct bl_switch_plan *p, struct bl
 	if (cfg->admission.on && bl_policy_ops(cfg->admission.policy)->paths)
 		bl_policy_ops(cfg->admission.policy)->paths(&cfg->admission, sw);
 	sw->ahead_ns = (__u32)bl_node_ahead_ns(&n->cfg);
-	for (sw->tree_leaves = 4; sw->tree_leaves < sw->nports; sw->tree_leaves *= 2)
-		;
 	/*
-	 * The tree does not shrink, so that a port that is added later needs no regrouping. The
-	 * extra level costs one comparison.
+	 * A tree that is made has room for more ports, and it does not shrink, so that a port that
+	 * is added later needs no regrouping. The extra level costs one comparison.
 	 */
-	if (sw->tree_leaves < p->old_sw.tree_leaves && p->old_sw.tree_leaves <= BL_TREE_LEAVES)
+	if (sw->nports <= p->old_sw.tree_leaves && p->old_sw.tree_leaves <= BL_TREE_LEAVES)
 		sw->tree_leaves = p->old_sw.tree_leaves;
+	else
+		for (sw->tree_leaves = 4; sw->tree_leaves < ports_with_room(sw->nports);
+		     sw->tree_leaves *= 2)
+			;
 	memset(sw->lane_of_cpu, BL_NO_LANE, sizeof(sw->lane_of_cpu));
 	for (l = 0; l < (cfg->ncpus ? cfg->ncpus : 1); l++) {
 		cpu = cfg->ncpus ? cfg->cpus[l] : 0;
@@ -231,13 +246,51 @@ static void plan_regroup(struct bl_switch_plan *p)
 }
 
 /*
+ * Whether the running programs and their maps can take the new ports, and go on with those that
+ * stay as they are.
+ */
+static int check_live(struct bl_switch_plan *p, struct bl_err *err)
+{
+	unsigned int k;
+
+	if (p->sw.tree_leaves != p->old_sw.tree_leaves || p->sw.nports > p->old_sw.tree_leaves)
+		return bl_fail(err, ENOSPC,
+			       "the switch was started with room for %u ports; a restart of the "
+			       "daemon makes more",
+			       p->old_sw.tree_leaves);
+	for (k = 0; k < BL_SW_PORTS_MAX; k++) {
+		const struct bl_sw_port *a = &p->old_port[k], *b = &p->port[k];
+
+		if (!a->ifindex || !b->ifindex)
+			continue;
+		if (a->role != b->role || a->in_sets != b->in_sets || a->out_set != b->out_set ||
+		    a->hop != b->hop)
+			return bl_fail(err, EPERM,
+				       "port %s would get its barrier from other ports than now, "
+				       "as "
+				       "when the first port of a role comes or the last one "
+				       "leaves; "
+				       "that takes a restart of the daemon",
+				       a->name);
+		if (BL_HOME_LANE(a) != BL_HOME_LANE(b))
+			return bl_fail(err, EPERM,
+				       "port %s would move to another CPU; that takes a restart of "
+				       "the daemon",
+				       a->name);
+	}
+	return 0;
+}
+
+/*
  * In generic mode a frame is handled on the CPU where it comes in. Kernels before the rework of
  * that path (6.1 is one) give the rest of a batch to the stack once the program of a CPU map has
  * redirected or dropped a frame.
  */
 static void plan_steering(struct bl_switch_plan *p)
 {
-	p->steering_most = p->cfg->mode == BL_XDP_GENERIC ? 0 : BL_HOMING_FRAMES / p->sw.nports;
+	p->steering_most = p->cfg->mode == BL_XDP_GENERIC
+				   ? 0
+				   : BL_HOMING_FRAMES / ports_with_room(p->sw.nports);
 }
 
 int bl_switch_plan(const struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_switch_plan *p,
@@ -246,7 +299,7 @@ int bl_switch_plan(const struct bl_node *n, const struct bl_node_cfg *cfg, struc
 	int rc;
 
 	p->cfg = cfg;
-	p->fresh = n->fresh;
+	p->fresh = n->fresh && !p->live;
 	rc = read_old(n, p, err);
 	if (!rc)
 		rc = plan_ports(p, err);
@@ -255,6 +308,8 @@ int bl_switch_plan(const struct bl_node *n, const struct bl_node_cfg *cfg, struc
 	if (rc)
 		return rc;
 	plan_steering(p);
+	if (p->live)
+		return check_live(p, err);
 	if (!n->fresh)
 		plan_regroup(p);
 	return 0;

@@ -30,17 +30,19 @@ struct bl_switch_plan {
 	struct bl_sw_cfg old_sw;
 	struct bl_sw_lane old_lane[BL_LANES_MAX];
 	struct bl_port_regs old_regs[BL_SW_PORTS_MAX];
+	bool live;    /* set by the caller: ports come and go while the programs stay */
 	bool regroup; /* the trees mean something else than before */
 	bool fresh;
 	bool frags; /* a port's frames may take several buffers */
 };
 
 /**
- * bl_switch_plan - Fill in @p, which is all zero, for the configuration @cfg of the node @n. Reads
+ * bl_switch_plan - Fill in @p, which is all zero but for @live, for the configuration @cfg of the node @n. Reads
  * the maps of the switch that runs, unless @n is fresh, and writes none.
  *
  * Returns 0, or -errno with a sentence: a port that is listed twice, has no role or does not exist,
- * a CPU that does not exist (EINVAL), or no free port number (ENOSPC).
+ * a CPU that does not exist (EINVAL), no free port number (ENOSPC); with @live also a change that
+ * takes a restart (EPERM), and more ports than the running switch has room for (ENOSPC).
  */
 int bl_switch_plan(const struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_switch_plan *p,
 		   struct bl_err *err);

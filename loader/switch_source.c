@@ -77,9 +77,12 @@ static int list_addresses(const struct bl_port_cfg *c, uint32_t port, struct bl_
 	return 0;
 }
 
-/* Deletes the owners that @gone says have no claim any more: configured ones, and ports of @gone.
+/*
+ * Deletes the owners that have no claim any more: those that were learnt at the ports of @gone, and
+ * those that are configured for the ports of @listed.
  */
-static int drop_owners(int owners, const bool gone[BL_SW_PORTS_MAX], bool listed)
+static int drop_owners(int owners, const bool gone[BL_SW_PORTS_MAX],
+		       const bool listed[BL_SW_PORTS_MAX])
 {
 	struct bl_ip *keys = calloc(BL_OWNERS_MAX, sizeof(*keys)), *at = NULL;
 	struct bl_owner o;
@@ -91,8 +94,7 @@ static int drop_owners(int owners, const bool gone[BL_SW_PORTS_MAX], bool listed
 		at = &keys[n++];
 	for (k = 0; k < n; k++)
 		if (!bpf_map_lookup_elem(owners, &keys[k], &o) &&
-		    ((listed && o.listed) ||
-		     (!o.listed && (o.port >= BL_SW_PORTS_MAX || gone[o.port]))))
+		    (o.port >= BL_SW_PORTS_MAX || (o.listed ? listed : gone)[o.port]))
 			bpf_map_delete_elem(owners, &keys[k]);
 	free(keys);
 	return 0;
@@ -103,12 +105,13 @@ int bl_sources_fill(const struct bl_node_cfg *cfg, const struct bl_sw_port *old,
 {
 	enum bl_source_mode mode[BL_SW_PORTS_MAX] = {};
 	const struct bl_port_cfg *of[BL_SW_PORTS_MAX] = {};
-	bool gone[BL_SW_PORTS_MAX] = {};
+	bool gone[BL_SW_PORTS_MAX] = {}, all[BL_SW_PORTS_MAX];
 	struct bl_sources s;
 	unsigned int j;
 	uint32_t k;
 	int rc;
 
+	memset(all, true, sizeof(all));
 	for (j = 0; j < cfg->ports_count; j++) {
 		int p = bl_port_by_name(ports, cfg->ports[j].ifname);
 
@@ -124,7 +127,7 @@ int bl_sources_fill(const struct bl_node_cfg *cfg, const struct bl_sw_port *old,
 		gone[k] = !ports[k].ifindex || !old[k].ifindex ||
 			  strcmp(old[k].name, ports[k].name) || s.mode != mode[k];
 	}
-	rc = drop_owners(owners, gone, true);
+	rc = drop_owners(owners, gone, all);
 	if (rc)
 		return bl_fail(err, -rc, "out of memory");
 	for (k = 0; k < BL_SW_PORTS_MAX; k++) {
@@ -145,7 +148,7 @@ int bl_sources_fill(const struct bl_node_cfg *cfg, const struct bl_sw_port *old,
 static int on_sample(sd_event_source *src, uint64_t usec, void *ctx)
 {
 	struct bl_source_watch *w = ctx;
-	bool gone[BL_SW_PORTS_MAX] = {}, any = false;
+	bool gone[BL_SW_PORTS_MAX] = {}, none[BL_SW_PORTS_MAX] = {}, any = false;
 	struct bl_port_regs r;
 	uint32_t k, l;
 
@@ -169,7 +172,7 @@ static int on_sample(sd_event_source *src, uint64_t usec, void *ctx)
 		w->silent_s[k] = 0;
 		gone[k] = any = true;
 	}
-	if (any && drop_owners(w->owners_fd, gone, false))
+	if (any && drop_owners(w->owners_fd, gone, none))
 		bl_log(BL_LOG_WARN, "out of memory: addresses of silent ports stay reserved");
 	sd_event_source_set_time_relative(src, SAMPLE_US);
 	sd_event_source_set_enabled(src, SD_EVENT_ONESHOT);
@@ -205,6 +208,24 @@ int bl_sources_watch(struct bl_node *n, const struct bpf_object *obj, struct bl_
 	rc = sd_event_add_time_relative(n->srv->ev, &w->timer, CLOCK_MONOTONIC, SAMPLE_US, 0,
 					on_sample, w);
 	return rc < 0 ? bl_fail(err, -rc, "cannot set a timer: %s", strerror(-rc)) : 0;
+}
+
+int bl_source_port(struct bl_node *n, const struct bl_port_cfg *c, uint32_t port,
+		   struct bl_err *err)
+{
+	struct bl_sources s = { .mode = c ? bl_source_mode(c) : BL_SOURCE_ANY };
+	bool mine[BL_SW_PORTS_MAX] = {};
+	struct bl_source_watch *w = n->sources;
+	int rc = 0;
+
+	mine[port] = true;
+	if (drop_owners(w->owners_fd, mine, mine))
+		return bl_fail(err, ENOMEM, "out of memory");
+	if (s.mode == BL_SOURCE_LIST)
+		rc = list_addresses(c, port, &s, w->owners_fd, err);
+	if (!rc)
+		w->sources[port] = s;
+	return rc;
 }
 
 void bl_sources_close(struct bl_node *n)

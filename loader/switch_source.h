@@ -38,6 +38,14 @@ int bl_sources_fill(const struct bl_node_cfg *cfg, const struct bl_sw_port *old,
  */
 int bl_sources_watch(struct bl_node *n, const struct bpf_object *obj, struct bl_err *err);
 
+/**
+ * bl_source_port - writes the addresses of one port anew, which no frame comes in by at present.
+ * After bl_sources_watch(). @c: NULL if it is no port any more. Returns 0, or -errno as
+ * bl_sources_fill().
+ */
+int bl_source_port(struct bl_node *n, const struct bl_port_cfg *c, uint32_t port,
+		   struct bl_err *err);
+
 /** bl_sources_close - End bl_sources_watch(). No-op without it. */
 void bl_sources_close(struct bl_node *n);
 

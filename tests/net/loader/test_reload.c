@@ -3,6 +3,7 @@
  * Reload: the daemon reads its file again while applications talk. Nothing is lost and nobody is
  * announced; a file that takes a restart, or is wrong, changes nothing.
  */
+#include "tests/net/loader/ports.h"
 #include "tests/net/loader/restart_talk.h"
 
 #include "loader/config_rows.h"
@@ -14,15 +15,25 @@
 static char answer[BL_CONTROL_ANSWER_MAX];
 static uint32_t limit_ms, lag_us, bound_us, beacon_us;
 static const char *name_tail;
+static bool without_last; /* the switch has no port for the last of four hosts */
+static char last_port[IFNAMSIZ];
+static bool alone; /* there are no controllers */
 
 /* What the files of this test say beside what those of all restart tests say. */
 static void tweak_reload(struct bl_node_cfg *cfg, const struct lab_node *n)
 {
 	tweak(cfg, n);
+	if (alone)
+		cfg->ctl.n = 0;
 	if (limit_ms && cfg->role == BL_ROLE_HOST)
 		cfg->process_limit_ms = limit_ms;
 	if (beacon_us)
 		cfg->beacon_us = beacon_us;
+	if (cfg->role == BL_ROLE_SWITCH && cfg->ports_count > HOSTS) {
+		snprintf(last_port, sizeof(last_port), "%s", cfg->ports[HOSTS].ifname);
+		if (without_last)
+			port_leave_out(cfg, HOSTS);
+	}
 	if (name_tail)
 		strncat(cfg->name, name_tail, sizeof(cfg->name) - strlen(cfg->name) - 1);
 }
@@ -83,6 +94,18 @@ static struct bl_node_cfg running(unsigned int i)
 	CHECK(!bl_running_load(role_of(i), dm[i].netns_ino, &cfg, &err), "%s", err.text);
 	bl_config_free(&cfg);
 	return cfg;
+}
+
+static unsigned int running_ports(unsigned int i)
+{
+	struct bl_node_cfg cfg;
+	struct bl_err err;
+	unsigned int n;
+
+	CHECK(!bl_running_load(role_of(i), dm[i].netns_ino, &cfg, &err), "%s", err.text);
+	n = cfg.ports_count;
+	bl_config_free(&cfg);
+	return n;
 }
 
 static uint64_t map_dead_after_ns(unsigned int i)
@@ -197,6 +220,171 @@ RACK_TEST(reload__all_or_nothing)
 	daemons_end();
 }
 
+/* Runs `barline -j -n NODE host WORD`, which must succeed. */
+static void host_word(unsigned int i, const char *word, const char *more)
+{
+	char path[512], netns[256];
+	const char *const argv[] = { path, "-j", "-n", netns, "host", word, more, NULL };
+	json_t *said = NULL;
+
+	CHECK(barline_path(path, sizeof(path)), "no command");
+	snprintf(netns, sizeof(netns), LAB_NETNS_DIR "/%s", rack.lab.nodes[i].name);
+	CHECK(!barline_run(&said, argv), "host %s: %s", word, said ? json_dumps(said, 0) : "");
+	json_decref(said);
+}
+
+/* Port @k of the switch, as the programs know it. */
+static struct bl_sw_port port_entry(uint32_t k)
+{
+	struct bl_sw_port p;
+	int fd = rack_map(0, BL_MAP_SW_PORTS);
+
+	CHECK(fd >= 0 && !bpf_map_lookup_elem(fd, &k, &p), "%s", strerror(errno));
+	close(fd);
+	return p;
+}
+
+static bool attached_to(const char *ifname)
+{
+	char path[512];
+
+	snprintf(path, sizeof(path), "%s/links/xdp-%s", rack.dir[0], ifname);
+	return !access(path, F_OK);
+}
+
+static bool four_take_part(void)
+{
+	return rack_live_inputs(0) == HOSTS + 1;
+}
+
+static bool three_take_part(void)
+{
+	return rack_live_inputs(0) == HOSTS;
+}
+
+/* Four hosts, the last of which is behind an interface that is no port of the switch yet. */
+static void open_without_last(void)
+{
+	rack_last_words = rack_last_words ? rack_last_words : say_all;
+	rack.lab.spec.hosts = HOSTS + 1;
+	rack.tweak = tweak_reload;
+	dead_us = 3000000;
+	without_last = true;
+	ctl_start(answer_ms);
+	daemons_open();
+	UNTIL("waits for the others", times_said("\"state\":\"ok\"") == rack.lab.nnodes - 1);
+}
+
+/*
+ * A port joins and leaves a running switch while the hosts at the others talk. One that is in use
+ * stays, and with it all that the same file says.
+ */
+RACK_TEST(ports__join_and_leave_under_load)
+{
+	unsigned int round, h = HOSTS;
+	struct bl_err err;
+
+	rack_last_words = say_workers;
+	open_without_last();
+	CHECK(*last_port && !attached_to(last_port), "%s should be no port yet", last_port);
+	talk();
+	goes_on("begins to talk");
+	for (round = 0; round < 3; round++) {
+		without_last = false;
+		write_file(0);
+		reload_well(0, "changed\tports.");
+		CHECK(attached_to(last_port) && port_entry(HOSTS).ifindex &&
+			      !strcmp(port_entry(HOSTS).name, last_port),
+		      "%s is no port", last_port);
+		CHECK(running_ports(0) == HOSTS + 1, "%u", running_ports(0));
+		if (round)
+			host_word(rack_host(h), "undrain", NULL);
+		UNTIL("waits for the new port's host", four_take_part());
+		goes_on("goes on with a new port");
+
+		without_last = true;
+		lag_us = 40 * DEAD_US + round;
+		write_file(0);
+		CHECK(!reload(0, 60000, &err), "%s", err.text);
+		CHECK(strstr(answer, "is in use: node ") && !strstr(answer, "changed\t"), "%s",
+		      answer);
+		CHECK(four_take_part() && attached_to(last_port), "a refused reload changed it");
+		CHECK(running(0).lag_max_us != lag_us, "a refused reload changed lag_max_us");
+		host_word(rack_host(h), "drain", "--timeout=60");
+		talk_left++;
+		UNTIL("waits until the host has left", three_take_part());
+		reload_well(0, "changed\tports.");
+		CHECK(!attached_to(last_port) && !port_entry(HOSTS).ifindex, "%s is a port still",
+		      last_port);
+		goes_on("goes on without the port");
+	}
+	judge();
+	late_were_copies();
+	daemons_end();
+}
+
+/* The commit barrier that the switch has given to its outputs, or 0. */
+static uint64_t commit_barrier(void)
+{
+	struct bl_sw_lane lane;
+	uint32_t zero = 0;
+	int fd = rack_map(0, BL_MAP_SW_LANES);
+
+	CHECK(fd >= 0 && !bpf_map_lookup_elem(fd, &zero, &lane), "%s", strerror(errno));
+	close(fd);
+	return lane.out[0].c;
+}
+
+static uint64_t commit_was;
+
+static bool commits(void)
+{
+	return commit_barrier() > commit_was + 100000000;
+}
+
+/* Without controllers, to remove the port of a host that is gone lets the commit barrier go on. */
+RACK_TEST(ports__one_that_fell_silent_lets_go)
+{
+	alone = true;
+	rack.lab.spec.hosts = HOSTS + 1;
+	rack.tweak = tweak_reload;
+	dead_us = 300000;
+	daemons_open();
+	UNTIL("waits for all hosts", four_take_part());
+	rack_link(rack_host(HOSTS), "eth0", false);
+	UNTIL("waits until it is excluded", three_take_part());
+	commit_was = commit_barrier();
+	rack_serve(500);
+	CHECK(!commits(), "the commit barrier does not wait for the host that is gone");
+	without_last = true;
+	write_file(0);
+	reload_well(0, "changed\tports.");
+	UNTIL("waits for the commit barrier", commits());
+	daemons_end();
+}
+
+/* A port that cannot be attached is not there afterwards, nor what else the file says. */
+RACK_TEST(ports__cannot_be_attached)
+{
+	struct bl_err err;
+	char pin[512];
+
+	open_without_last();
+	snprintf(pin, sizeof(pin), "%s/links/xdp-%s", rack.dir[0], last_port);
+	CHECK(!mkdir(pin, 0700), "%s: %s", pin, strerror(errno));
+	without_last = false;
+	lag_us = 41 * DEAD_US;
+	write_file(0);
+	CHECK(!reload(0, 60000, &err), "%s", err.text);
+	CHECK(strstr(answer, "error\t") && strstr(answer, "pin"), "%s", answer);
+	CHECK(!port_entry(HOSTS).ifindex, "port %u has an interface", HOSTS);
+	CHECK(running(0).lag_max_us != lag_us, "lag_max_us has changed");
+	CHECK(!rmdir(pin), "%s: %s", pin, strerror(errno));
+	reload_well(0, "changed\tports.");
+	UNTIL("waits for the new port's host", four_take_part());
+	daemons_end();
+}
+
 /* Runs `barline -j -n NODE config ...`. Returns the exit status, and what it said in *@said. */
 static int config(unsigned int i, json_t **said, const char *verb, const char *arg)
 {
@@ -263,6 +451,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reload__under_load_loses_nothing),
 		cmocka_unit_test(reload__all_or_nothing),
+		cmocka_unit_test(ports__join_and_leave_under_load),
+		cmocka_unit_test(ports__one_that_fell_silent_lets_go),
+		cmocka_unit_test(ports__cannot_be_attached),
 		cmocka_unit_test(command__show_diff_reload),
 	};
 
