@@ -379,8 +379,8 @@ static enum start_verdict may_take_timestamp(struct bl_endpoint *ep, uint64_t mo
 		 * asks for that with an OPEN: frames that the receiving process has not taken yet
 		 * must not delay the parts while these hold the commit barrier.
 		 */
-		if (t->open && (!outstanding_frames(t) || (!t->parts.n && outstanding_frames(t) +
-								  t->items.n <= t->window))) {
+		if (t->open && (!outstanding_frames(t) ||
+				(!t->parts.n && outstanding_frames(t) + t->items.n <= t->window))) {
 			least = bl_max64(least, t->least_ts);
 			continue;
 		}

@@ -276,11 +276,9 @@ static void bl_ts_wait__edges(void **state)
 	const struct {
 		uint64_t clock, least, want;
 	} t[] = {
-		{ 1000, 0, 0 },       { 1000, 999, 0 },
-		{ 1000, 1000, 0 },    { 1000, 1001, 1 },
-		{ 1000, 1250, 250 },  { 5ULL << 48, (5ULL << 48) + 1, 1 },
-		{ 0, NONE, NONE },    { NONE, 0, 0 },
-		{ NONE, NONE, 0 },
+		{ 1000, 0, 0 },    { 1000, 999, 0 },    { 1000, 1000, 0 },
+		{ 1000, 1001, 1 }, { 1000, 1250, 250 }, { 5ULL << 48, (5ULL << 48) + 1, 1 },
+		{ 0, NONE, NONE }, { NONE, 0, 0 },      { NONE, NONE, 0 },
 	};
 	size_t i;
 
