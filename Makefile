@@ -573,7 +573,8 @@ $(B)/tests/net-san/test_kills: tests/net/reliable/test_kills.c $(KILLS_SAN) $(KI
 	$(CC) $(ALL_CFLAGS) $(DEPS) -O1 $(SAN) -o $@ $< $(KILLS_SAN) $(KILLS_LIBS) -lcmocka \
 		$(CLI_LIBS)
 
-# Some 20 s for each round. ARGS: --leaf-spine, --hosts 4, --only restart, --dead-after-us 100000
+# 8 hosts on one switch and three controllers; some 60 s for each round. ARGS: --leaf-spine,
+# --hosts 4, --only restart, --dead-after-us 100000, --trace (when each gap was)
 ROUNDS ?= 50
 soak-restart: deps-test
 	@$(MAKE) --no-print-directory -s $(B)/tests/net/test_soak_restart

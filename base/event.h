@@ -35,8 +35,13 @@
 	X(DAEMON_TAKEN_OVER, "daemon_taken_over", "pid",                                          \
 	  "a daemon has taken over a node that was there, after a restart or an upgrade")         \
 	X(DAEMON_STOPPED, "daemon_stopped", "pid reason", "the daemon ends in order")             \
-	X(CARETAKER_BEGUN, "caretaker_begun", "pid", "a caretaker stands in for the daemon")      \
+	X(CARETAKER_BEGUN, "caretaker_begun", "pid reason",                                       \
+	  "a caretaker stands in for the daemon")                                                 \
 	X(CARETAKER_ENDED, "caretaker_ended", "pid reason", "the caretaker ends")                 \
+	X(SPARE_READY, "spare_ready", "pid",                                                      \
+	  "the spare caretaker is ready to stand in for the daemon")                              \
+	X(SPARE_LOST, "spare_lost", "pid reason",                                                 \
+	  "the spare caretaker has ended, and another one is started")                            \
 	X(RELOADED, "reloaded", "reason", "the daemon has read its configuration or keys again")  \
 	X(RELOAD_REFUSED, "reload_refused", "reason",                                             \
 	  "a reload was refused, and nothing has changed")                                        \

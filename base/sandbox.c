@@ -52,7 +52,7 @@ static const struct bl_syscall_row rows[] = {
 	{ "execve", D, "the caretaker: this program only" },
 	{ "setsid", D, "the caretaker" },
 	{ "dup2", D, "the caretaker's standard streams" },
-	{ "wait4", D, "a caretaker that does not begin" },
+	{ "wait4", D, "whether the spare caretaker has ended or is stopped" },
 	{ "kill", ALL, "a caretaker that does not begin; abort; whether a process exists" },
 	{ "tgkill", ALL, "abort; the signal that stops the pacer" },
 	{ "getpid", ALL, "log lines, locks" },
@@ -164,6 +164,7 @@ static const struct bl_syscall_row rows[] = {
 	{ "fchown", C, "the store's journal, as root" },
 	{ "umask", ALL, "status sockets" },
 	{ "utimensat", C, "sqlite" },
+	{ "mlockall", D, "the spare caretaker stays in memory" },
 	{ "memfd_create", ALL, "the state of a caretaker; long lines to the journal" },
 
 	/* sockets; the families are below */

@@ -19,6 +19,7 @@
 #include "loader/control.h"
 #include "loader/settings.h"
 #include "loader/settings_argp.h"
+#include "loader/spare.h"
 
 /** struct node_args - options of `up`: what barlined has, and the arguments of commands. */
 struct node_args {
@@ -128,6 +129,9 @@ static int run_node(const struct argp *argp, enum bl_role role, int argc, char *
 				bl_node_mode(node) == BL_XDP_NATIVE ? "native" : "generic",
 				bl_node_dir(node));
 		bl_server_on_reload(server, read_again, &a);
+		if (!a.in.detach && bl_spare_open(node, &err))
+			fprintf(stderr, "barline: no caretaker replaces a daemon that dies: %s\n",
+				err.text);
 		e = bl_server_run(server, &err);
 		if (e >= 0 && !a.in.detach && bl_node_hand_over(node, &err))
 			fprintf(stderr, "barline: no caretaker replaces the daemon: %s\n",

@@ -43,6 +43,7 @@
 #include "loader/prepare.h"
 #include "loader/settings.h"
 #include "loader/settings_argp.h"
+#include "loader/spare.h"
 
 const char *argp_program_version = "barlined " BL_BUILD;
 
@@ -332,7 +333,7 @@ static int read_again(void *ctx, struct bl_node_cfg *out, struct bl_err *err)
 int main(int argc, char **argv)
 {
 	struct args a = { .argc = argc, .argv = argv };
-	struct bl_err err = {};
+	struct bl_err err = {}, why;
 	enum bl_role role;
 	struct bl_server *s;
 	struct bl_node *n;
@@ -388,14 +389,17 @@ int main(int argc, char **argv)
 		 n->fresh ? "started" : "taken over",
 		 bl_node_mode(n) == BL_XDP_GENERIC ? "generic" : "native", n->dir);
 	bl_server_on_reload(s, read_again, &a);
+	if (!a.in.detach && bl_spare_open(n, &err))
+		bl_log(BL_LOG_WARN, "no caretaker stands in if the daemon dies: %s", err.text);
 	rc = bl_server_run(s, &err);
 	sd_notify(0, "STOPPING=1");
 	bl_event(BL_EVENT(DAEMON_STOPPED, INFO, n->meta.name, .pid = (uint64_t)getpid(),
 			  .reason = rc ? err.text : "signal"),
 		 "%s: the daemon stops", n->meta.name);
 	snprintf(dir, sizeof(dir), "%s", n->dir);
-	if (!rc && !a.in.detach && bl_node_hand_over(n, &err))
-		bl_log(BL_LOG_WARN, "no caretaker stands in for the daemon: %s", err.text);
+	/* also for one that cannot go on */
+	if (!a.in.detach && bl_node_hand_over(n, &why))
+		bl_log(BL_LOG_WARN, "no caretaker stands in for the daemon: %s", why.text);
 	bl_server_free(s);
 	if (rc)
 		return report_error(&a, 1, &err);

@@ -1,54 +1,78 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The caretaker: a small process that stands in for a daemon that was stopped on purpose. A host
+ * The caretaker: a small process that stands in for a daemon that was stopped or has died. A host
  * whose beacons stop is excluded after dead_after, 1 ms by default, and announced as failed by a
- * controller; no daemon starts that fast. So the daemon that stops leaves a caretaker, which sends
- * the beacons and keeps the clock record until the next daemon takes over, or until caretaker_ms
- * have passed. A restart, for example, in milliseconds:
+ * controller; no daemon starts that fast, and no other process does either. So each daemon has a
+ * spare (spare.c starts it), which has loaded everything, has every descriptor that it will need,
+ * and sleeps until the daemon says go, or the channel to the daemon ends because that has died.
+ * From then on it is the caretaker: it sends the beacons and keeps the clock record until the next
+ * daemon takes over, or until caretaker_ms have passed. A restart, for example, in milliseconds:
  *
- * 	  0	SIGTERM. The old daemon starts a caretaker (fork, exec of itself) with its
- * 		sockets, maps and lock.
- * 	  9	The caretaker sends beacons, and reports ready. The old daemon stops sending
- * 		and writing, and says go.
- * 	 10	The caretaker writes the clock record. The old daemon ends.
+ * 	  0	SIGTERM. The old daemon tells the controller, stops writing the clock record, and
+ * 		says go.
+ * 	  1	The caretaker sends beacons, writes the record, and answers. The old daemon ends.
  * 	 50	The new daemon starts, loads programs, swaps them, adopts the endpoints. It
  * 		sends beacons.
  * 	400	It tells the caretaker to end (BL_RUN_DIR/<role>-<netns>-caretaker.sock), and
- * 		gets the keeper's lock when that has ended. It writes the clock record.
+ * 		gets the keeper's lock when that has ended. It writes the clock record. Then it
+ * 		starts a spare of its own, of its own version.
  *
- * Beacons are sent at every moment. For some milliseconds two processes send them, which is
- * harmless: the egress program fills in what a beacon promises when it leaves. Two processes never
- * write the clock record: the keeper's lock (order/keep.c) belongs to one open file, which the
- * caretaker inherits, so the lock is not free in between either.
+ * Who writes. The keeper's lock (order/keep.c) belongs to one open file, of which the spare gets a
+ * descriptor when it is ready, so the lock is not free for a moment, and a third process cannot
+ * become the keeper in between. Of the two that have it, the daemon writes the clock record until
+ * it says go; the spare writes nothing before it hears that, or the end of the channel. The kernel
+ * closes the daemon's end when the last of its threads has left user space and the system call that
+ * it was in, so that by then nobody else writes. A daemon that is stopped by a signal has not
+ * closed anything, and nothing is taken over from it: it may go on at any moment. (Its clock record
+ * becomes void, and its host is excluded, as if the machine stood still.) Beacons may be sent by
+ * two processes for a moment, which is harmless.
+ *
+ * What a beacon promises after a crash. The egress program fills that in when the beacon leaves,
+ * from the words of the endpoints and of the programs. The same program promises the same in each
+ * data frame of the host's endpoints, which go on sending whether there is a daemon or not. Hence a
+ * beacon adds nothing that could be wrong: the state that a daemon leaves at any instruction has to
+ * be safe for data already, and is (docs/shared-memory.md has for each word what a daemon leaves
+ * that dies between two steps). The record of a host's clock is written by a program, which a
+ * signal does not interrupt; that of a switch may be half written, which its sequence number shows,
+ * and is then continued from the half that is whole, as by a daemon that starts after kill -9.
+ *
+ * A spare has no timer and no time limit: caretaker_ms runs from the moment when it takes over. It
+ * holds one network namespace, a beacon socket and a lock, and ends with the daemon's word. The
+ * sandbox of the daemon holds for it, too, because it is started from within. A daemon that cannot
+ * have the lock kills whoever has it, asleep or not, through the spare's socket
+ * (<role>-<netns>-spare.sock, which becomes the caretaker's when it takes over).
+ *
+ * Under systemd the spare is in the unit's control group and is not its main process: at a stop
+ * KillMode=process leaves it alone, a daemon that has crashed or was killed by the watchdog is
+ * started again beside it (Restart=on-failure), and it sends no notifications. Of an upgrade it is
+ * the old version, until the next daemon has started its own.
  *
  * A caretaker ends as soon as its node is detached, its pins or its NIC are gone, its time has
  * passed, or it gets SIGTERM; from then on the node is silent. It does not answer the controller
- * (message Away in proto/ctl.proto), serve endpoints or pace. After kill -9 of a daemon there is no
- * caretaker.
+ * (message Away in proto/ctl.proto; after a crash the controller is told nothing), serve endpoints
+ * or pace. A crash whose core is written to a file ends the channel only when that is complete.
  */
 #include "loader/caretaker.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/event.h"
 #include "base/log.h"
-#include "base/sandbox.h"
+#include "loader/caretaker_priv.h"
 #include "loader/load/attach.h"
 #include "loader/load/pin.h"
+#include "loader/load/prio.h"
 #include "loader/loop.h"
-#include "loader/node_agent.h"
 #include "loader/node_events.h"
 #include "loader/node_priv.h"
 #include "loader/order/beacon.h"
@@ -56,173 +80,16 @@
 #include "loader/order/keep.h"
 #include "loader/pulse.h"
 
-#define STATE_MAGIC 0x62616b656570ULL
-#define READY_MS    5000 /* how long a caretaker may take to report ready */
-#define SAMPLE_US   200000
-
-/*
- * What the caretaker is told: a file in memory, written and read by the same build. The integers at
- * the end are descriptors.
- */
-struct caretaker_state {
-	uint64_t magic, size;
-	struct bl_node_cfg cfg; /* ports and fdb are NULL */
-	struct bl_meta meta;
-	char dir[256];
-	uint64_t netns_ino;
-	int64_t bus_offset_ns;
-	struct bl_attached nic; /* host */
-	bool beats;
-	int clock, page, note, sock, netns, keep, chan;
-};
-
-/* ---- handing over ---- */
-
-static pid_t start_caretaker(const struct caretaker_state *s, int state_fd)
-{
-	char number[16];
-	char *const argv[] = { "barlined", "--caretaker", number, NULL };
-	const int keep[] = { state_fd, s->clock, s->page, s->note,
-			     s->sock,  s->netns, s->keep, s->chan };
-	unsigned int k;
-	pid_t pid;
-	int null;
-
-	snprintf(number, sizeof(number), "%d", state_fd);
-	pid = fork();
-	if (pid)
-		return pid;
-	/*
-	 * Only async-signal-safe calls between fork() and execv(): other threads may have held
-	 * locks.
-	 */
-	setsid();
-	null = open("/dev/null", O_RDWR);
-	dup2(null, STDIN_FILENO);
-	dup2(null, STDOUT_FILENO);
-	/*
-	 * A program that reads the daemon's stderr through a pipe to its end must not wait for the
-	 * caretaker. A journal has no such end.
-	 */
-	if (!getenv("JOURNAL_STREAM"))
-		dup2(null, STDERR_FILENO);
-	for (k = 0; k < sizeof(keep) / sizeof(keep[0]); k++)
-		if (keep[k] >= 0)
-			fcntl(keep[k], F_SETFD, 0);
-	execv(bl_self_exe, argv);
-	_exit(127);
-}
-
-static int write_state(const struct caretaker_state *s, struct bl_err *err)
-{
-	int fd = memfd_create("barline-caretaker", MFD_CLOEXEC), rc;
-
-	if (fd < 0 || pwrite(fd, s, sizeof(*s), 0) != (ssize_t)sizeof(*s)) {
-		rc = bl_fail(err, errno, "cannot write the state for a caretaker: %s",
-			     strerror(errno));
-		if (fd >= 0)
-			close(fd);
-		return rc;
-	}
-	return fd;
-}
-
-static bool wait_until_ready(int chan)
-{
-	struct pollfd p = { .fd = chan, .events = POLLIN };
-	char c;
-
-	return poll(&p, 1, READY_MS) == 1 && recv(chan, &c, 1, MSG_DONTWAIT) == 1;
-}
-
-static void stop_caretaker(pid_t pid)
-{
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
-}
-
-int bl_node_hand_over(struct bl_node *n, struct bl_err *err)
-{
-	struct caretaker_state s = { .magic = STATE_MAGIC,
-				     .size = sizeof(s),
-				     .cfg = n->cfg,
-				     .meta = n->meta,
-				     .netns_ino = n->netns_ino,
-				     .bus_offset_ns = n->clock.bus_offset_ns,
-				     .clock = n->clock.fd,
-				     .page = n->page_fd,
-				     .note = n->note_fd,
-				     .netns = n->netns_fd,
-				     .keep = n->keep_fd,
-				     .sock = -1 };
-	int chan[2], fd, rc = 0;
-	pid_t pid;
-
-	/* A host that has left is missed by nobody. */
-	if (n->cfg.caretaker_ms < 0 || n->keep_fd < 0 || n->has_left)
-		return 0;
-	s.beats = n->cfg.role == BL_ROLE_HOST && !n->cfg.no_beacons;
-	if (s.beats) {
-		rc = bl_beacon_socket(n, err);
-		if (rc)
-			return rc;
-		s.sock = n->beacon_sock;
-		s.nic = n->att[0];
-		s.nic.egress = NULL;
-	}
-	snprintf(s.dir, sizeof(s.dir), "%s", n->dir);
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, chan))
-		return bl_fail(err, errno, "cannot make a socket pair: %s", strerror(errno));
-	s.chan = chan[1];
-	fd = write_state(&s, err);
-	pid = fd < 0 ? -1 : start_caretaker(&s, fd);
-	if (fd >= 0 && pid < 0)
-		rc = bl_fail(err, errno, "cannot start a caretaker: %s", strerror(errno));
-	else if (fd < 0)
-		rc = fd;
-	close(chan[1]);
-	if (fd >= 0)
-		close(fd);
-	if (!rc && !wait_until_ready(chan[0])) {
-		stop_caretaker(pid);
-		rc = bl_fail(err, ETIME, "the caretaker did not begin within %d ms", READY_MS);
-	}
-	if (!rc) {
-		if (n->agent)
-			bl_node_agent_away(n, (uint32_t)n->cfg.caretaker_ms);
-		bl_beacon_keep(n, false);
-		/*
-		 * The caretaker also notices the end of the channel, but a failing send() shows
-		 * that it is dead.
-		 */
-		if (send(chan[0], "go", 2, MSG_NOSIGNAL) != 2) {
-			bl_beacon_keep(n, true);
-			stop_caretaker(pid);
-			rc = bl_fail(err, ESRCH, "the caretaker ended before it could take over");
-		}
-	}
-	close(chan[0]);
-	if (rc)
-		return rc;
-	/* Not unlocked: the caretaker has the same open file, and the lock is its now. */
-	close(n->keep_fd);
-	n->keep_fd = -1;
-	bl_pulse_close(n, true);
-	bl_event(BL_EVENT(CARETAKER_BEGUN, INFO, n->meta.name, .pid = (uint64_t)pid),
-		 "%s: the caretaker (process %d) stands in for %d ms at most", n->meta.name, pid,
-		 n->cfg.caretaker_ms);
-	return 0;
-}
-
-/* ---- the caretaker ---- */
+#define SAMPLE_US 200000
 
 struct caretaker {
 	struct bl_server *s;
 	struct bl_node *n;
-	struct caretaker_state state;
+	struct bl_caretaker_state state;
 	struct stat lock;
 	sd_event_source *chan_src, *listen_src, *conn_src, *sample_src, *limit_src;
 	int listen_fd, conn;
+	bool stands_in; /* it has taken over */
 	const char *why;
 };
 
@@ -233,20 +100,11 @@ static void end_caretaker(struct caretaker *c, const char *why)
 	bl_server_stop(c->s);
 }
 
-static int on_go(sd_event_source *src, int fd, uint32_t events, void *ctx)
+static void say_word(const struct caretaker *c, enum bl_caretaker_word word)
 {
-	struct caretaker *c = ctx;
-	struct bl_err err;
+	char w = (char)word;
 
-	(void)fd, (void)events;
-	/* A word, or the end of the channel: the daemon does not write the record any more. */
-	sd_event_source_set_enabled(src, SD_EVENT_OFF);
-	if (bl_clock_adopt(&c->n->clock, &err))
-		end_caretaker(c, "it cannot keep the clock record");
-	else
-		bl_beacon_keep(c->n, true);
-	bl_pulse_open(c->n, bl_mono_ns() + (uint64_t)c->n->cfg.caretaker_ms * 1000000);
-	return 0;
+	(void)!send(c->state.chan, &w, 1, MSG_NOSIGNAL);
 }
 
 static int on_conn(sd_event_source *src, int fd, uint32_t events, void *ctx)
@@ -331,8 +189,8 @@ static int open_socket(struct caretaker *c)
 	struct sockaddr_un a;
 	struct stat dir;
 
-	bl_keep_socket_addr(&a, c->n->cfg.role, c->n->netns_ino);
-	/* The socket of a caretaker that was killed: this process has the lock. */
+	bl_keep_spare_addr(&a, c->n->cfg.role, c->n->netns_ino);
+	/* The socket of a spare that was killed: this process has the lock. */
 	unlink(a.sun_path);
 	c->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (c->listen_fd < 0 || bind(c->listen_fd, (struct sockaddr *)&a, sizeof(a)) ||
@@ -346,11 +204,128 @@ static int open_socket(struct caretaker *c)
 	return 0;
 }
 
-static int stand_in(struct caretaker *c, struct bl_err *err)
+/* From now on whoever looks for the caretaker finds this process. */
+static void move_socket(const struct caretaker *c)
 {
-	const struct caretaker_state *s = &c->state;
+	struct sockaddr_un from, to;
+
+	bl_keep_spare_addr(&from, c->n->cfg.role, c->n->netns_ino);
+	bl_keep_socket_addr(&to, c->n->cfg.role, c->n->netns_ino);
+	if (rename(from.sun_path, to.sun_path))
+		bl_log(BL_LOG_WARN, "cannot rename %s: %s", from.sun_path, strerror(errno));
+}
+
+/*
+ * Before the spare takes over nobody waits for this thread, and then everybody does: it runs as the
+ * beacon thread does (order/beacon.c). It has nothing else to do.
+ */
+static void hurry(const struct caretaker *c)
+{
+	cpu_set_t set;
+
+	if (setpriority(PRIO_PROCESS, 0, 0) || sched_getaffinity(0, sizeof(set), &set))
+		return;
+	if (c->state.beats)
+		bl_prio_first(gettid(), &set,
+			      c->n->cfg.realtime ? c->n->cfg.realtime : BL_RT_ALWAYS, 2);
+}
+
+/* Beacons first: the record is valid for some time yet. */
+static void take_over(struct caretaker *c, const char *why)
+{
 	struct bl_node *n = c->n;
-	sd_event *ev = c->s->ev;
+	struct bl_err err;
+	int rc = 0;
+
+	c->stands_in = true;
+	c->chan_src = sd_event_source_disable_unref(c->chan_src);
+	if (c->state.beats)
+		rc = bl_beacon_add(n, &err);
+	if (!rc)
+		rc = bl_clock_adopt(&n->clock, &err);
+	if (!rc)
+		bl_beacon_keep(n, true);
+	move_socket(c);
+	say_word(c, BL_CARETAKER_TOOK);
+	bl_prio_usual(gettid());
+	if (!rc) {
+		rc = sd_event_add_time_relative(c->s->ev, &c->sample_src, CLOCK_MONOTONIC,
+						SAMPLE_US, 1000, on_sample, c);
+		if (rc >= 0)
+			rc = sd_event_add_time_relative(c->s->ev, &c->limit_src, CLOCK_MONOTONIC,
+							(uint64_t)n->cfg.caretaker_ms * 1000, 1000,
+							on_limit, c);
+		if (rc < 0)
+			bl_fail(&err, -rc, "%s", strerror(-rc));
+	}
+	bl_node_events_open(n);
+	bl_pulse_open(n, bl_mono_ns() + (uint64_t)n->cfg.caretaker_ms * 1000000);
+	bl_event(BL_EVENT(CARETAKER_BEGUN, INFO, n->meta.name, .pid = (uint64_t)getpid(),
+			  .reason = why),
+		 "%s: the daemon %s; the caretaker (process %d) stands in for %d ms at most",
+		 n->meta.name, why, getpid(), n->cfg.caretaker_ms);
+	if (rc < 0) {
+		bl_log(BL_LOG_ERR, "%s: caretaker: %s", n->meta.name, err.text);
+		end_caretaker(c, "it cannot stand in");
+	}
+}
+
+/* Receives a word, and with it the lock if there is one. Returns as recv() does. */
+static ssize_t hear(struct caretaker *c, int fd, char *word)
+{
+	char control[CMSG_SPACE(sizeof(int))] = { 0 };
+	struct iovec v = { .iov_base = word, .iov_len = 1 };
+	struct msghdr m = { .msg_iov = &v,
+			    .msg_iovlen = 1,
+			    .msg_control = control,
+			    .msg_controllen = sizeof(control) };
+	ssize_t len = recvmsg(fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	struct cmsghdr *h = len == 1 ? CMSG_FIRSTHDR(&m) : NULL;
+
+	if (h && h->cmsg_level == SOL_SOCKET && h->cmsg_type == SCM_RIGHTS)
+		memcpy(&c->n->keep_fd, CMSG_DATA(h), sizeof(int));
+	return len;
+}
+
+/* Whoever has the lock can be told to end. */
+static void get_lock(struct caretaker *c)
+{
+	int rc = fstat(c->n->keep_fd, &c->lock) ? -errno : open_socket(c);
+
+	if (!rc)
+		rc = sd_event_add_io(c->s->ev, &c->listen_src, c->listen_fd, EPOLLIN, on_connect,
+				     c);
+	if (rc >= 0)
+		return;
+	bl_log(BL_LOG_ERR, "%s: caretaker: cannot listen: %s", c->n->meta.name, strerror(-rc));
+	end_caretaker(c, "it cannot listen");
+}
+
+static int on_chan(sd_event_source *src, int fd, uint32_t events, void *ctx)
+{
+	struct caretaker *c = ctx;
+	char word = 0;
+	ssize_t len;
+
+	(void)src, (void)events;
+	len = hear(c, fd, &word);
+	if (len < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	if (len == 1 && word == BL_CARETAKER_LOCK)
+		get_lock(c);
+	else if (len == 1 && word == BL_CARETAKER_END)
+		end_caretaker(c, "it was told to");
+	else if (c->n->keep_fd < 0)
+		end_caretaker(c, "the daemon has died, and has not given it the lock");
+	else
+		take_over(c, len == 1 ? "was stopped" : "was killed or has crashed");
+	return 0;
+}
+
+static int stand_by(struct caretaker *c, struct bl_err *err)
+{
+	const struct bl_caretaker_state *s = &c->state;
+	struct bl_node *n = c->n;
 	int rc;
 
 	n->srv = c->s;
@@ -360,7 +335,7 @@ static int stand_in(struct caretaker *c, struct bl_err *err)
 	bl_keep_configure(n); /* it makes a path of the namespace's number */
 	n->clock.bus_offset_ns = s->bus_offset_ns;
 	n->netns_fd = s->netns;
-	n->keep_fd = s->keep;
+	n->keep_fd = -1; /* until the daemon gives it */
 	n->page_fd = s->page;
 	n->note_fd = s->note;
 	n->beacon_sock = s->sock;
@@ -368,34 +343,26 @@ static int stand_in(struct caretaker *c, struct bl_err *err)
 	n->att = (struct bl_attached *)&s->nic;
 	n->natt = 1;
 	memcpy(n->dir, s->dir, sizeof(n->dir));
-	bl_node_events_open(n);
-	if (fstat(n->keep_fd, &c->lock))
-		return bl_fail(err, errno, "it has no lock: %s", strerror(errno));
 	rc = bl_beacon_start(c->s, err);
 	n->clock.note_fd = s->note > 0 ? s->note : 0;
 	if (!rc)
 		rc = bl_clock_map(&n->clock, s->clock, err);
 	if (!rc && s->beats)
-		rc = bl_beacon_add(n, err);
+		rc = bl_beacon_prepare(n, err);
 	if (rc)
 		return rc;
-	rc = open_socket(c);
-	if (rc >= 0)
-		rc = sd_event_add_io(ev, &c->listen_src, c->listen_fd, EPOLLIN, on_connect, c);
-	if (rc >= 0)
-		rc = sd_event_add_io(ev, &c->chan_src, s->chan, EPOLLIN, on_go, c);
-	if (rc >= 0)
-		rc = sd_event_add_time_relative(ev, &c->sample_src, CLOCK_MONOTONIC, SAMPLE_US,
-						1000, on_sample, c);
-	if (rc >= 0)
-		rc = sd_event_add_time_relative(ev, &c->limit_src, CLOCK_MONOTONIC,
-						(uint64_t)n->cfg.caretaker_ms * 1000, 1000,
-						on_limit, c);
+	rc = sd_event_add_io(c->s->ev, &c->chan_src, s->chan, EPOLLIN, on_chan, c);
 	if (rc < 0)
-		return bl_fail(err, -rc, "cannot stand in: %s", strerror(-rc));
-	return send(s->chan, "r", 1, MSG_NOSIGNAL) == 1
-		       ? 0
-		       : bl_fail(err, errno, "the daemon that it stands in for is gone");
+		return bl_fail(err, -rc, "cannot stand by: %s", strerror(-rc));
+	/*
+	 * What it has used so far stays in memory, and so does the rest of it once it is used.
+	 * Where that is not allowed it is only slower on a machine without free memory. Not
+	 * MCL_FUTURE, with which a limit of locked memory makes mmap() fail later.
+	 */
+	mlockall(MCL_CURRENT | MCL_ONFAULT);
+	hurry(c);
+	say_word(c, BL_CARETAKER_READY);
+	return 0;
 }
 
 /* Nothing is written or sent any more when this returns; the lock goes with the process. */
@@ -407,10 +374,13 @@ static void close_caretaker(struct caretaker *c)
 	bl_beacon_remove(c->n);
 	bl_beacon_stop(c->s);
 	bl_clock_close(&c->n->clock); /* the socket of its source has a path */
-	if (c->listen_fd >= 0) {
+	if (c->listen_fd < 0)
+		return;
+	if (c->stands_in)
 		bl_keep_socket_addr(&a, c->n->cfg.role, c->n->netns_ino);
-		unlink(a.sun_path);
-	}
+	else
+		bl_keep_spare_addr(&a, c->n->cfg.role, c->n->netns_ino);
+	unlink(a.sun_path);
 }
 
 int bl_caretaker_main(const char *number)
@@ -425,18 +395,19 @@ int bl_caretaker_main(const char *number)
 	c->n = calloc(1, sizeof(*c->n));
 	if (!c->n ||
 	    pread(atoi(number), &c->state, sizeof(c->state), 0) != (ssize_t)sizeof(c->state) ||
-	    c->state.magic != STATE_MAGIC || c->state.size != sizeof(c->state)) {
-		bl_log(BL_LOG_ERR, "--caretaker is for the daemon's own use when it stops");
+	    c->state.magic != BL_CARETAKER_MAGIC || c->state.size != sizeof(c->state)) {
+		bl_log(BL_LOG_ERR, "--caretaker is for the daemon's own use");
 		return 2;
 	}
+	close(atoi(number));
 	rc = bl_server_new(&c->s, &err);
 	if (!rc)
-		rc = stand_in(c, &err);
+		rc = stand_by(c, &err);
 	if (!rc)
 		rc = bl_server_run(c->s, &err);
 	if (rc)
 		bl_log(BL_LOG_ERR, "%s: caretaker: %s", c->state.meta.name, err.text);
-	else
+	else if (c->stands_in)
 		bl_event(BL_EVENT(CARETAKER_ENDED, INFO, c->state.meta.name,
 				  .pid = (uint64_t)getpid(),
 				  .reason = c->why ? c->why : "it got a signal"),

@@ -52,6 +52,7 @@
 #include "loader/node_priv.h"
 #include "loader/order/beacon.h"
 #include "loader/order/events.h"
+#include "loader/spare.h"
 
 #define RETRY_US 1000000
 
@@ -258,8 +259,10 @@ static void attach_new_iface(struct bl_node *n, struct bl_attached *a, const str
 	struct bl_err why;
 	int rc = bl_link_attach(n, a, now, &why);
 
-	if (!rc && n->cfg.role == BL_ROLE_HOST)
+	if (!rc && n->cfg.role == BL_ROLE_HOST) {
 		rc = bl_beacon_moved(n, &why);
+		bl_spare_renew(n);
+	}
 	if (!rc && n->cfg.role == BL_ROLE_HOST && n->cfg.admission.on)
 		rc = move_bl0(n, &why);
 	a->gone = rc != 0;
@@ -340,8 +343,10 @@ static void apply_changes(struct bl_node *n, struct bl_attached *a, const struct
 	memcpy(a->iface.mac, now->mac, sizeof(now->mac));
 	if (n->cfg.role == BL_ROLE_SWITCH)
 		rc = update_port_entry(n, a, &why);
-	if (!rc && mac && n->cfg.role == BL_ROLE_HOST)
+	if (!rc && mac && n->cfg.role == BL_ROLE_HOST) {
 		rc = bl_beacon_moved(n, &why);
+		bl_spare_renew(n);
+	}
 	if (!rc && mtu && n->cfg.role == BL_ROLE_HOST && n->cfg.admission.on)
 		rc = bl_bl0_policy(n->dir, n->cfg.admission.policy, &why);
 	if (rc)

@@ -48,6 +48,7 @@
 #include "loader/node_events.h"
 #include "loader/node_priv.h"
 #include "loader/pulse.h"
+#include "loader/spare.h"
 #include "loader/order/beacon.h"
 #include "loader/order/clock.h"
 #include "loader/order/drain.h"
@@ -366,6 +367,7 @@ void bl_node_close(struct bl_node *n)
 	unsigned int k;
 
 	bl_control_close(n);
+	bl_spare_close(n);
 	bl_pulse_close(n, false);
 	bl_drain_close(n);
 	bl_node_agent_close(n);

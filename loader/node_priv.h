@@ -42,6 +42,7 @@ struct bl_pace_thread;
 struct bl_pending;
 struct bl_pulse_writer;
 struct bl_source_watch;
+struct bl_spare;
 struct bl_top_learner;
 
 /* Programs of bl0 and of its other end, bl0d. */
@@ -82,8 +83,9 @@ struct bl_node {
 	int beacon_sock;
 	struct bl_beat beat;
 	const struct bl_host_page *page; /* mapped while the thread sends its beacons, else NULL */
-	cpu_set_t beacon_cpus;           /* where its beacons are best sent from; none: anywhere */
-	int beacon_errno;                /* the last error, which is in the log already */
+	const struct bl_host_page *page_next; /* the same, mapped but not yet in use; else NULL */
+	cpu_set_t beacon_cpus; /* where its beacons are best sent from; none: anywhere */
+	int beacon_errno;      /* the last error, which is in the log already */
 
 	/* link_watch.c: programs for an interface that is made anew. -1: not kept */
 	int xdp_prog, tc_prog, devmap_prog;
@@ -126,6 +128,9 @@ struct bl_node {
 	int auth_fd;
 	/* node_events.c; NULL: not open */
 	struct bl_inputs_said *inputs_said;
+	/* spare.c; NULL: this process has no spare caretaker */
+	struct bl_spare *spare;
+	uint8_t spare_state; /* enum bl_pulse_spare */
 	/* pulse.c; NULL: not open */
 	struct bl_pulse_writer *pulse;
 	/* order/fence.c */

@@ -35,8 +35,10 @@ static void write_pulse(struct bl_node *n)
 {
 	struct bl_pulse_writer *w = n->pulse;
 
-	if (w->p.state == BL_PULSE_RUNS)
+	if (w->p.state == BL_PULSE_RUNS) {
 		bl_node_agent_pulse(n, &w->p);
+		w->p.spare = n->spare_state;
+	}
 	w->p.beat_ns = bl_mono_ns();
 	w->p.seq_end = ++w->p.seq;
 	if (pwrite(w->fd, &w->p, sizeof(w->p), 0) < 0)

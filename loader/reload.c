@@ -24,6 +24,7 @@
 #include "loader/order/limits.h"
 #include "loader/order/void.h"
 #include "loader/running.h"
+#include "loader/spare.h"
 #include "loader/switch_fdb.h"
 #include "loader/switch_plan.h"
 #include "loader/switch_ports.h"
@@ -223,6 +224,7 @@ static void take_settings(const struct reload *r)
 	if (r->node->limits)
 		bl_limits_change(r->node);
 	bl_voids_change(r->node);
+	bl_spare_renew(r->node);
 }
 
 static int apply_settings(struct reload *r, struct bl_err *err)

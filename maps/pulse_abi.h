@@ -22,6 +22,14 @@ enum bl_pulse_state {
 	BL_PULSE_STOPPED,   /* the daemon or the caretaker has ended in order */
 };
 
+/** enum bl_pulse_spare - the spare caretaker of a daemon that runs. */
+enum bl_pulse_spare {
+	BL_PULSE_SPARE_NONE,   /* none is wanted (caretaker_ms: 0), or the daemon is older */
+	BL_PULSE_SPARE_STARTS, /* the first one starts */
+	BL_PULSE_SPARE_READY,  /* it can take over */
+	BL_PULSE_SPARE_LOST,   /* the last one has ended, and the next one is not ready */
+};
+
 enum bl_pulse_session {
 	BL_PULSE_NO_CONTROLLERS, /* the configuration names none */
 	BL_PULSE_WELCOME,        /* a session, and the leader has accepted the node */
@@ -34,18 +42,18 @@ enum bl_pulse_session {
  * again.
  */
 struct bl_pulse {
-	__u64 magic;      /* BL_PULSE_MAGIC */
-	__u32 version;    /* BL_PULSE_VERSION */
-	__u32 size;       /* sizeof(struct bl_pulse) */
-	__u64 seq;        /* raised by each write */
-	__u64 beat_ns;    /* CLOCK_MONOTONIC of the write */
-	__u64 start_time; /* of the writer: field 22 of /proc/PID/stat */
-	__u64 pid_ns;     /* inode number of the PID namespace of @pid */
-	__u32 pid;        /* of the writer */
-	__u8 state;       /* enum bl_pulse_state */
-	__u8 session;     /* enum bl_pulse_session */
-	__u8 failed;      /* 1: the node was announced as failed, and has not joined anew */
-	__u8 reserved;
+	__u64 magic;         /* BL_PULSE_MAGIC */
+	__u32 version;       /* BL_PULSE_VERSION */
+	__u32 size;          /* sizeof(struct bl_pulse) */
+	__u64 seq;           /* raised by each write */
+	__u64 beat_ns;       /* CLOCK_MONOTONIC of the write */
+	__u64 start_time;    /* of the writer: field 22 of /proc/PID/stat */
+	__u64 pid_ns;        /* inode number of the PID namespace of @pid */
+	__u32 pid;           /* of the writer */
+	__u8 state;          /* enum bl_pulse_state */
+	__u8 session;        /* enum bl_pulse_session */
+	__u8 failed;         /* 1: the node was announced as failed, and has not joined anew */
+	__u8 spare;          /* enum bl_pulse_spare */
 	__u64 until_ns;      /* caretaker: CLOCK_MONOTONIC at which it ends; 0: not a caretaker */
 	__u64 epoch;         /* of the controllers; 0: none heard of */
 	__u64 alone_ns;      /* CLOCK_MONOTONIC since when there is no session; 0: there is one */

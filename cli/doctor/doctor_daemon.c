@@ -58,12 +58,19 @@ static void report(const struct finder *to, const struct bl_node_ref *ref, const
 			 (unsigned long long)f->age_ns / 1000000000);
 	} else if (!strcmp(v.word, "caretaker")) {
 		found_as(to, CHECK_DAEMON, v.word, v.level, name, "start the daemon again",
-			 "the daemon was stopped; its caretaker (process %u) stands in for %llu s "
-			 "more, and no new process can join",
+			 "the daemon was stopped or has died; its caretaker (process %u) stands in "
+			 "for %llu s more, and no new process can join",
 			 p->pid, p->until_ns > now ? (p->until_ns - now) / 1000000000 : 0);
+	} else if (!strcmp(v.word, "no_spare")) {
+		found_as(to, CHECK_DAEMON, v.word, v.level, name,
+			 "`barline events` says why its spares end (spare_lost)",
+			 "the daemon (process %u) has no spare caretaker: if it dies now, the %s "
+			 "is silent until the next daemon runs",
+			 p->pid, role);
 	} else {
-		found_as(to, CHECK_DAEMON, v.word, v.level, name, "", "daemon runs (process %u)",
-			 p->pid);
+		found_as(to, CHECK_DAEMON, v.word, v.level, name, "", "daemon runs (process %u)%s",
+			 p->pid,
+			 p->spare == BL_PULSE_SPARE_READY ? ", with a spare caretaker" : "");
 	}
 }
 
@@ -108,6 +115,7 @@ void doctor_daemon(const struct finder *to, const struct bl_node_ref *ref)
 	f.state = p.state;
 	f.age_ns = now > p.beat_ns ? now - p.beat_ns : 0;
 	f.process = f.pulse ? state_of(&p) : 0;
+	f.spare = p.spare;
 	report(to, ref, &p, &f);
 	report_session(to, ref, &p, f.pulse && p.state == BL_PULSE_RUNS);
 }

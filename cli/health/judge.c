@@ -17,6 +17,8 @@ struct verdict judge_daemon(const struct daemon_facts *f)
 		return (struct verdict){ FOUND_FAIL, "stuck" };
 	if (f->state == BL_PULSE_CARETAKER)
 		return (struct verdict){ FOUND_WARN, "caretaker" };
+	if (f->spare == BL_PULSE_SPARE_LOST)
+		return (struct verdict){ FOUND_WARN, "no_spare" };
 	return (struct verdict){ FOUND_OK, "ok" };
 }
 

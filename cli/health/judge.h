@@ -29,6 +29,7 @@ struct daemon_facts {
 	uint64_t age_ns;    /* of the last beat */
 	/* of its process, as in /proc/PID/stat; 0: it is gone; '?': in another PID namespace */
 	char process;
+	unsigned int spare; /* enum bl_pulse_spare */
 };
 
 struct verdict judge_daemon(const struct daemon_facts *f);

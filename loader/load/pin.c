@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <net/if.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,14 +86,39 @@ int bl_bpffs_mount(struct bl_err *err)
 	return rc;
 }
 
+/* How long a process that a daemon has left may hold the daemon's lock. */
+#define HEIR_NS 1000000000ULL
+
 static void node_lock_path(char *buf, size_t size, enum bl_role role, uint64_t ino)
 {
 	snprintf(buf, size, "%s/%s-%" PRIu64 ".lock", BL_RUN_DIR, bl_role_name(role), ino);
 }
 
+/* Reads the pid that the holder of the lock has written; "?": none. */
+static void read_holder(int fd, char *pid, size_t size)
+{
+	ssize_t len = pread(fd, pid, size - 1, 0);
+
+	pid[len > 0 ? len : 0] = 0;
+	pid[strcspn(pid, "\n")] = 0;
+	if (!*pid)
+		snprintf(pid, size, "?");
+}
+
+/*
+ * Whether the daemon that took the lock has ended. A caretaker that it was just about to start has
+ * its descriptors until it executes, which is soon.
+ */
+static bool has_ended(const char *pid)
+{
+	long n = strtol(pid, NULL, 10);
+
+	return n > 0 && kill((pid_t)n, 0) && errno == ESRCH;
+}
+
 int bl_node_lock(enum bl_role role, uint64_t ino, unsigned int wait_ms, struct bl_err *err)
 {
-	uint64_t end = bl_mono_ns() + wait_ms * 1000000ULL;
+	uint64_t now, end = bl_mono_ns() + wait_ms * 1000000ULL;
 	struct stat mine, there;
 	char path[128], pid[16];
 	ssize_t len;
@@ -110,19 +136,18 @@ int bl_node_lock(enum bl_role role, uint64_t ino, unsigned int wait_ms, struct b
 				close(fd);
 				return (int)len;
 			}
-			if (bl_mono_ns() < end) {
+			read_holder(fd, pid, sizeof(pid));
+			now = bl_mono_ns();
+			if (now < end || (now < end + HEIR_NS && has_ended(pid))) {
 				close(fd);
 				nanosleep(&(struct timespec){ .tv_nsec = 2000000 }, NULL);
 				continue;
 			}
-			len = pread(fd, pid, sizeof(pid) - 1, 0);
-			pid[len > 0 ? len : 0] = 0;
-			pid[strcspn(pid, "\n")] = 0;
 			close(fd);
 			return bl_fail(err, EBUSY,
 				       "process %s serves the %s of this network namespace "
 				       "already; stop it first (the datapath stays)",
-				       *pid ? pid : "?", bl_role_name(role));
+				       pid, bl_role_name(role));
 		}
 		/* bl_clean() may have removed the file between open() and flock(). */
 		if (!fstat(fd, &mine) && !stat(path, &there) && mine.st_ino == there.st_ino)

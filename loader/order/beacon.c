@@ -270,13 +270,11 @@ void bl_beacon_keep(struct bl_node *n, bool keep)
 	pthread_mutex_unlock(&n->srv->beacon_lock);
 }
 
-int bl_beacon_add(struct bl_node *n, struct bl_err *err)
+int bl_beacon_prepare(struct bl_node *n, struct bl_err *err)
 {
-	int rc = 0, fd;
+	int rc, fd;
 	void *page;
 
-	if (n->page)
-		return 0;
 	if (n->beacon_sock < 0) {
 		rc = open_beacon_socket(&n->att[0].iface, &fd, err);
 		if (rc)
@@ -288,11 +286,25 @@ int bl_beacon_add(struct bl_node *n, struct bl_err *err)
 		return bl_fail(err, errno, "cannot map the barrier page: %s", strerror(errno));
 	make_beacon(n, &n->beat, ((const struct bl_host_page *)page)->sends);
 	choose_cpus(n);
+	n->page_next = page;
+	return 0;
+}
+
+int bl_beacon_add(struct bl_node *n, struct bl_err *err)
+{
+	int rc;
+
+	if (n->page)
+		return 0;
+	rc = n->page_next ? 0 : bl_beacon_prepare(n, err);
+	if (rc)
+		return rc;
 	pthread_mutex_lock(&n->srv->beacon_lock);
-	n->page = page;
+	n->page = n->page_next;
+	n->page_next = NULL;
 	list_node(n);
 	pthread_mutex_unlock(&n->srv->beacon_lock);
-	return rc;
+	return 0;
 }
 
 int bl_beacon_socket(struct bl_node *n, struct bl_err *err)

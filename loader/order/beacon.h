@@ -39,6 +39,12 @@ void bl_beacon_stop(struct bl_server *s);
 void bl_beacon_keep(struct bl_node *n, bool keep);
 
 /**
+ * bl_beacon_prepare - does everything for bl_beacon_add() that takes time, for a spare caretaker,
+ * whose beacon socket is open. Returns 0 or -errno.
+ */
+int bl_beacon_prepare(struct bl_node *n, struct bl_err *err);
+
+/**
  * bl_beacon_add - makes the thread send the host's beacons; no-op if it does. The caller is in the
  * node's network namespace. Returns 0 or -errno.
  */

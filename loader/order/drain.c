@@ -28,6 +28,7 @@
 #include "loader/order/endpoint_pages.h"
 #include "loader/order/ep.h"
 #include "loader/order/note.h"
+#include "loader/spare.h"
 
 #define TICK_US 10000
 /* A process that sleeps is woken so often until it is quiet. */
@@ -111,8 +112,9 @@ static int on_tick(sd_event_source *src, uint64_t usec, void *ctx)
 	} else if (!bl_node_agent_left(n)) {
 		bl_node_agent_leave(n, true);
 	} else {
-		bl_beacon_bye(n);
 		n->has_left = true;
+		bl_spare_renew(n); /* nobody sends a beacon after the last one */
+		bl_beacon_bye(n);
 		bl_event(BL_EVENT(HOST_DRAINED, INFO, n->meta.name, .reason = ""),
 			 "%s: is drained: no process is a member, and nothing waits "
 			 "for this host",
@@ -144,6 +146,7 @@ static int end_drain(struct bl_drain *d, struct bl_err *err)
 	d->timer = sd_event_source_disable_unref(d->timer);
 	n->drained = 0;
 	n->has_left = false;
+	bl_spare_renew(n);
 	bl_node_agent_leave(n, false);
 	if (!bl_beacons_here(&n->cfg))
 		return 0;

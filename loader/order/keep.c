@@ -3,10 +3,10 @@
  * The keeper of a node: the process that writes its clock record and, for a host, sends its
  * beacons. There is one at a time, which holds the lock BL_RUN_DIR/<role>-<netns>-keeper.lock.
  *
- * A daemon is the keeper while it runs. When it is stopped on purpose, a caretaker becomes the
- * keeper until the next daemon takes over (loader/caretaker.c). After kill -9 there is no
- * caretaker. The next daemon then keeps the node from its first step on, before it loads anything:
- * the programs of before run, and the clock record is valid for clock_void_after_ms.
+ * A daemon is the keeper while it runs. When it is stopped or has died, its spare becomes the
+ * keeper as a caretaker until the next daemon takes over (loader/caretaker.c). If there is none,
+ * the next daemon keeps the node from its first step on, before it loads anything: the programs of
+ * before run, and the clock record is valid for clock_void_after_ms.
  */
 #include "loader/order/keep.h"
 
@@ -65,6 +65,13 @@ void bl_keep_socket_addr(struct sockaddr_un *a, enum bl_role role, uint64_t ino)
 		 bl_role_name(role), ino);
 }
 
+void bl_keep_spare_addr(struct sockaddr_un *a, enum bl_role role, uint64_t ino)
+{
+	*a = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	snprintf(a->sun_path, sizeof(a->sun_path), "%s/%s-%" PRIu64 "-spare.sock", BL_RUN_DIR,
+		 bl_role_name(role), ino);
+}
+
 /* The path of the socket with which a source asks ptp4l. */
 static void source_path(char *buf, size_t size, enum bl_role role, uint64_t ino)
 {
@@ -95,22 +102,40 @@ static int try_keeper_lock(enum bl_role role, uint64_t ino)
 	}
 }
 
-/* Returns a connection to the caretaker, or -errno: there is none. */
-static int connect_caretaker(enum bl_role role, uint64_t ino)
+static int connect_to(const struct sockaddr_un *a)
 {
-	struct sockaddr_un a;
 	int fd, rc;
 
-	bl_keep_socket_addr(&a, role, ino);
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;
-	if (connect(fd, (struct sockaddr *)&a, sizeof(a))) {
+	if (connect(fd, (const struct sockaddr *)a, sizeof(*a))) {
 		rc = -errno;
 		close(fd);
 		return rc;
 	}
 	return fd;
+}
+
+/* Returns a connection to the caretaker, or -errno: there is none. */
+static int connect_caretaker(enum bl_role role, uint64_t ino)
+{
+	struct sockaddr_un a;
+
+	bl_keep_socket_addr(&a, role, ino);
+	return connect_to(&a);
+}
+
+/* The same, or to the spare of a daemon that has died. */
+static int connect_holder(enum bl_role role, uint64_t ino)
+{
+	int fd = connect_caretaker(role, ino);
+	struct sockaddr_un a;
+
+	if (fd >= 0)
+		return fd;
+	bl_keep_spare_addr(&a, role, ino);
+	return connect_to(&a);
 }
 
 /* Tells the caretaker at @conn to end. One that does not answer is killed. */
@@ -146,7 +171,7 @@ static int obtain_keeper_lock(enum bl_role role, uint64_t ino, struct bl_err *er
 			return fd < 0 ? bl_fail(err, -fd, "cannot lock the keeper's lock in %s: %s",
 						BL_RUN_DIR, strerror(-fd))
 				      : fd;
-		conn = connect_caretaker(role, ino);
+		conn = connect_holder(role, ino);
 		if (conn >= 0) {
 			end_caretaker(conn);
 			close(conn);
@@ -178,6 +203,8 @@ void bl_keep_forget(enum bl_role role, uint64_t ino)
 	bl_keep_lock_path(path, sizeof(path), role, ino);
 	unlink(path);
 	bl_keep_socket_addr(&a, role, ino);
+	unlink(a.sun_path);
+	bl_keep_spare_addr(&a, role, ino);
 	unlink(a.sun_path);
 	source_path(path, sizeof(path), role, ino);
 	unlink(path);

@@ -22,6 +22,9 @@ void bl_keep_lock_path(char *buf, size_t size, enum bl_role role, uint64_t ino);
 /** bl_keep_socket_addr - address of the socket at which a caretaker is told to end. */
 void bl_keep_socket_addr(struct sockaddr_un *a, enum bl_role role, uint64_t ino);
 
+/** bl_keep_spare_addr - the same of a spare, which has not taken over. */
+void bl_keep_spare_addr(struct sockaddr_un *a, enum bl_role role, uint64_t ino);
+
 /**
  * bl_keep_configure - sets the configuration of n->clock from n->cfg, n->meta.name and
  * n->netns_ino, which are set before.

@@ -8,8 +8,8 @@
  * 	daemon_stop(i, SIGTERM);
  * 	daemon_start(i);
  *
- * Daemons die with the case. A caretaker does not, so a case ends the caretakers that it leaves
- * with daemons_end().
+ * Daemons die with the case. Caretakers do not, and take over when a daemon dies, so a case ends
+ * them with daemons_end().
  */
 #ifndef BARLINE_TESTS_DAEMONS_H
 #define BARLINE_TESTS_DAEMONS_H
@@ -244,19 +244,31 @@ T_FN void dm_path(char *buf, size_t size, unsigned int i, const char *suffix)
 		 dm[i].netns_ino, suffix);
 }
 
-/* Returns the pid of the caretaker of node @i, or 0 if there is none. */
-T_FN pid_t caretaker(unsigned int i)
+/* Returns the pid of the process that listens at a socket of node @i, or 0 if there is none. */
+T_FN pid_t dm_listener(unsigned int i, const char *suffix)
 {
 	struct sockaddr_un a = { .sun_family = AF_UNIX };
 	struct ucred who = { 0 };
 	socklen_t len = sizeof(who);
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
-	dm_path(a.sun_path, sizeof(a.sun_path), i, "caretaker.sock");
+	dm_path(a.sun_path, sizeof(a.sun_path), i, suffix);
 	if (!connect(fd, (struct sockaddr *)&a, sizeof(a)))
 		getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len);
 	close(fd);
 	return who.pid;
+}
+
+/* Returns the pid of the caretaker of node @i, which stands in for its daemon; 0: there is none. */
+T_FN pid_t caretaker(unsigned int i)
+{
+	return dm_listener(i, "caretaker.sock");
+}
+
+/* Returns the pid of the spare caretaker of node @i, which waits; 0: there is none. */
+T_FN pid_t spare(unsigned int i)
+{
+	return dm_listener(i, "spare.sock");
 }
 
 /* Returns whether a process runs. A zombie does not. */
@@ -302,7 +314,7 @@ T_FN void daemons_end(void)
 		CHECK(!bl_node_detach(rack_is_switch(i) ? BL_ROLE_SWITCH : BL_ROLE_HOST, netns,
 				      &err),
 		      "%s: %s", rack.lab.nodes[i].name, err.text);
-		CHECK(!caretaker(i), "%s has a caretaker though it is detached",
+		CHECK(!caretaker(i) && !spare(i), "%s has a caretaker though it is detached",
 		      rack.lab.nodes[i].name);
 	}
 }

@@ -1,28 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The caretaker of a stopped daemon (loader/caretaker.c): what it keeps, when it ends, and who ends
- * it; signals; and the clock record, which the caretaker and the daemons write in turns.
- * test_restart.c tests the effect of restarts on a rack.
+ * The caretaker of a daemon that was stopped (loader/caretaker.c): what it keeps, when it ends, and
+ * who ends it; signals; and the clock record, which the caretaker and the daemons write in turns.
+ * test_spare.c has the spare that a daemon keeps for this, and test_restart.c the effect of
+ * restarts on a rack.
  */
-#include "tests/net/loader/restart.h"
+#include "tests/net/loader/caretaker_clock.h"
 
-#include "core/clock_core.h"
 #include "loader/order/clock.h"
 #include "loader/order/note.h"
-
-/* Longer than any CPU stands still, even twice: for cases in which no node may be announced. */
-#define PATIENT_US 8000000
-
-/* Returns the clock record of a node. */
-static const struct bl_clock *clock_of(unsigned int i)
-{
-	int fd = rack_map(i, BL_MAP_CLOCK);
-	void *p = fd < 0 ? MAP_FAILED : mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
-
-	CHECK(p != MAP_FAILED, "%s", strerror(errno));
-	close(fd);
-	return p;
-}
 
 /*
  * Waits until the daemon has blocked SIGTERM, which its main() does first. Before that the signal
@@ -83,8 +69,8 @@ RACK_TEST(term_twice__is_as_once)
 }
 
 /*
- * The next daemon keeps the clock from its first step on, even one that then cannot start because
- * of the NIC.
+ * Without a spare the next daemon keeps the clock from its first step on, even one that then cannot
+ * start because of the NIC.
  */
 RACK_TEST(kill_and_start__keeps_the_clock_first)
 {
@@ -93,10 +79,12 @@ RACK_TEST(kill_and_start__keeps_the_clock_first)
 	uint64_t before;
 	int home, status;
 
+	dm_caretaker_ms = 0;
 	open_rack(2);
 	i = rack_host(0);
 	clock = clock_of(i);
 	daemon_stop(i, SIGKILL);
+	CHECK(!spare(i) && !caretaker(i), "a caretaker that nobody wanted");
 	before = BL_READ_ONCE(clock->void_after_ns);
 	home = rack_away(i);
 	CHECK(!system("ip link set eth0 down && ip link set eth0 name eth7"), "ip");
@@ -109,33 +97,6 @@ RACK_TEST(kill_and_start__keeps_the_clock_first)
 	rack_back(home);
 	daemon_start(i);
 	daemons_end();
-}
-
-/* No process stands still for as long as this; the record is updated four times a second. */
-#define VOID_MS 3000
-
-/*
- * Checks at every sample that the record is usable, until the time that it states now is over.
- * Returns false if process @by ended meanwhile; then nothing is known of the time after that.
- */
-static bool is_kept(const struct bl_clock *clock, pid_t by, uint64_t *bus, const char *when)
-{
-	uint64_t end = BL_READ_ONCE(clock->void_after_ns), now, at;
-	bool usable;
-
-	for (;;) {
-		now = t_mono();
-		usable = bl_clock_usable(clock, now);
-		at = bl_clock_at(clock, t_mono());
-		if (!runs(by))
-			return false;
-		CHECK(usable, "the clock is void %s", when);
-		CHECK(at >= *bus, "bus time went back by %" PRIu64 " %s", *bus - at, when);
-		*bus = at;
-		if (now >= end)
-			return true;
-		rack_serve(1);
-	}
 }
 
 /*
@@ -326,8 +287,12 @@ RACK_TEST(caretaker__ends_with_its_node)
 	CHECK(!system("ip link del eth0"), "ip");
 	UNTIL("waits for the caretakers' end", !runs(pid) && !runs(sw));
 	for (i = 0; i < rack.lab.nnodes; i++)
-		if (dm[i].pid)
+		if (dm[i].pid) {
+			UNTIL("waits for the spare", spare(i));
+			pid = spare(i);
 			daemon_stop(i, SIGKILL);
+			UNTIL("waits for its end, since the NIC is gone", !runs(pid));
+		}
 }
 
 /* Whether node @i has its own socket to ask ptp4l, at the path that is named after its netns. */

@@ -78,7 +78,6 @@ static int wait_for(unsigned int i, const char *what, const char *timeout)
 RACK_TEST(status__names_what_is_missing)
 {
 	unsigned int h, s;
-	bool ready;
 
 	dm_caretaker_ms = 30000;
 	open_rack(2);
@@ -100,8 +99,15 @@ RACK_TEST(status__names_what_is_missing)
 	daemon_start(h);
 	UNTIL_IS(h, "daemon", "ok", true);
 	daemon_stop(h, SIGKILL);
-	CHECK(!strcmp(word_of(h, "daemon", &ready), "stopped") && !ready, "%s", last);
+	UNTIL_IS(h, "daemon", "caretaker", true);
+	CHECK(!kill(caretaker(h), SIGKILL), "%s", strerror(errno));
+	UNTIL_IS(h, "daemon", "stopped", false);
 	daemon_start(h);
+	UNTIL_IS(h, "daemon", "ok", true);
+	/* a daemon whose spare has ended: a warning, until it has another one */
+	UNTIL("waits for the spare", spare(h));
+	CHECK(!kill(spare(h), SIGKILL), "%s", strerror(errno));
+	UNTIL_IS(h, "daemon", "no_spare", true);
 	UNTIL_IS(h, "daemon", "ok", true);
 	daemons_end();
 	CHECK(!wait_for(h, "gone", "10s"), "the node is still there");
@@ -198,8 +204,10 @@ RACK_TEST(events__of_a_node)
 	daemon_stop(h, SIGTERM);
 	daemon_start(h);
 	UNTIL("waits for the restart", events(h, "daemon_taken_over") == 1);
-	CHECK(events(h, "daemon_stopped") == 1 && events(h, "caretaker_begun") == 1, "no stop");
-	UNTIL("waits for the caretaker", events(h, "caretaker_ended") == 1);
+	CHECK(events(h, "daemon_stopped") == 1, "no stop");
+	UNTIL("waits for the caretaker",
+	      events(h, "caretaker_begun") == 1 && events(h, "caretaker_ended") == 1);
+	UNTIL("waits for a spare", events(h, "spare_ready"));
 	home = rack_away(h);
 	CHECK(!system("ip link set eth0 down"), "ip");
 	rack_back(home);

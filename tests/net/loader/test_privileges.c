@@ -353,7 +353,9 @@ RACK_TEST(arguments__refused)
 		{ { .prepare = true, .user = USER, .ambient = true },
 		  "--prepare: run it as root, with --user" },
 	};
+	struct bl_err err;
 	const char *said;
+	char netns[256];
 	unsigned int k;
 	struct stat st;
 
@@ -367,7 +369,9 @@ RACK_TEST(arguments__refused)
 	start_by_hand(0, &(struct start){ .user = USER, .no_sandbox = true });
 	CHECK(daemon_ready(rack_host(0), &(int){ 0 }), "the daemon does not start");
 	CHECK(!has_filter(dm[rack_host(0)].pid), "there is a filter of system calls");
-	daemon_stop(rack_host(0), SIGKILL);
+	daemon_stop(rack_host(0), SIGKILL); /* it may just be starting its spare */
+	snprintf(netns, sizeof(netns), LAB_NETNS_DIR "/%s", rack.lab.nodes[rack_host(0)].name);
+	CHECK(!bl_node_detach(BL_ROLE_HOST, netns, &err), "%s", err.text);
 }
 
 /* A service manager starts it as the user with ambient capabilities, after root has prepared. */
@@ -418,6 +422,7 @@ RACK_TEST(ambient__after_prepare)
 	CHECK(!caretaker(i), "root's caretaker stays");
 	daemon_stop(i, SIGKILL);
 	CHECK(!bl_node_detach(BL_ROLE_HOST, netns, &err), "%s", err.text);
+	CHECK(!caretaker(i) && !spare(i), "a caretaker outlives its node");
 }
 
 /* Runs a command in the namespace of host @host. */

@@ -20,24 +20,33 @@ static void judge_daemon__table(void **state)
 		const char *word;
 	} t[] = {
 		{ { .pulse = false, .process = 'S' }, FOUND_FAIL, "none" },
-		{ { true, BL_PULSE_RUNS, 0, 'S' }, FOUND_OK, "ok" },
-		{ { true, BL_PULSE_RUNS, PULSE_STALE_NS, 'R' }, FOUND_OK, "ok" },
-		{ { true, BL_PULSE_RUNS, PULSE_STALE_NS + 1, 'R' }, FOUND_FAIL, "stuck" },
+		{ { true, BL_PULSE_RUNS, 0, 'S', 0 }, FOUND_OK, "ok" },
+		{ { true, BL_PULSE_RUNS, PULSE_STALE_NS, 'R', 0 }, FOUND_OK, "ok" },
+		{ { true, BL_PULSE_RUNS, PULSE_STALE_NS + 1, 'R', 0 }, FOUND_FAIL, "stuck" },
 		/* a process that is stopped is named at once, whatever its last beat */
-		{ { true, BL_PULSE_RUNS, 0, 'T' }, FOUND_FAIL, "sigstop" },
-		{ { true, BL_PULSE_RUNS, 0, 't' }, FOUND_FAIL, "sigstop" },
-		{ { true, BL_PULSE_CARETAKER, 0, 'T' }, FOUND_FAIL, "sigstop" },
+		{ { true, BL_PULSE_RUNS, 0, 'T', 0 }, FOUND_FAIL, "sigstop" },
+		{ { true, BL_PULSE_RUNS, 0, 't', 0 }, FOUND_FAIL, "sigstop" },
+		{ { true, BL_PULSE_CARETAKER, 0, 'T', 0 }, FOUND_FAIL, "sigstop" },
 		/* and one that was killed, too */
-		{ { true, BL_PULSE_RUNS, 0, 0 }, FOUND_FAIL, "stopped" },
-		{ { true, BL_PULSE_RUNS, 0, 'Z' }, FOUND_FAIL, "stopped" },
-		{ { true, BL_PULSE_RUNS, 0, 'X' }, FOUND_FAIL, "stopped" },
-		{ { true, BL_PULSE_STOPPED, 0, 'S' }, FOUND_FAIL, "stopped" },
+		{ { true, BL_PULSE_RUNS, 0, 0, 0 }, FOUND_FAIL, "stopped" },
+		{ { true, BL_PULSE_RUNS, 0, 'Z', 0 }, FOUND_FAIL, "stopped" },
+		{ { true, BL_PULSE_RUNS, 0, 'X', 0 }, FOUND_FAIL, "stopped" },
+		{ { true, BL_PULSE_STOPPED, 0, 'S', 0 }, FOUND_FAIL, "stopped" },
 		/* of another PID namespace only the beat is known */
-		{ { true, BL_PULSE_RUNS, 1, '?' }, FOUND_OK, "ok" },
-		{ { true, BL_PULSE_RUNS, PULSE_STALE_NS + 1, '?' }, FOUND_FAIL, "stuck" },
-		{ { true, BL_PULSE_CARETAKER, 0, 'S' }, FOUND_WARN, "caretaker" },
-		{ { true, BL_PULSE_CARETAKER, PULSE_STALE_NS + 1, 'S' }, FOUND_FAIL, "stuck" },
-		{ { true, BL_PULSE_CARETAKER, 0, 0 }, FOUND_FAIL, "stopped" },
+		{ { true, BL_PULSE_RUNS, 1, '?', 0 }, FOUND_OK, "ok" },
+		{ { true, BL_PULSE_RUNS, PULSE_STALE_NS + 1, '?', 0 }, FOUND_FAIL, "stuck" },
+		{ { true, BL_PULSE_CARETAKER, 0, 'S', 0 }, FOUND_WARN, "caretaker" },
+		{ { true, BL_PULSE_CARETAKER, PULSE_STALE_NS + 1, 'S', 0 }, FOUND_FAIL, "stuck" },
+		{ { true, BL_PULSE_CARETAKER, 0, 0, 0 }, FOUND_FAIL, "stopped" },
+		/* a daemon that starts its first spare is as good as one that has it */
+		{ { true, BL_PULSE_RUNS, 0, 'S', BL_PULSE_SPARE_STARTS }, FOUND_OK, "ok" },
+		{ { true, BL_PULSE_RUNS, 0, 'S', BL_PULSE_SPARE_READY }, FOUND_OK, "ok" },
+		{ { true, BL_PULSE_RUNS, 0, 'S', BL_PULSE_SPARE_LOST }, FOUND_WARN, "no_spare" },
+		{ { true, BL_PULSE_RUNS, 0, 'T', BL_PULSE_SPARE_LOST }, FOUND_FAIL, "sigstop" },
+		/* of a caretaker it says nothing */
+		{ { true, BL_PULSE_CARETAKER, 0, 'S', BL_PULSE_SPARE_LOST },
+		  FOUND_WARN,
+		  "caretaker" },
 	};
 	unsigned int i;
 
