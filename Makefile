@@ -67,18 +67,22 @@ ALL_CFLAGS := -std=gnu11 $(WARN) $(CFLAGS) -fno-strict-aliasing -D_GNU_SOURCE \
 	      -DBARLINE_VERSION='"$(VERSION)"' -I. -I$(B)
 # In tests, variables that nobody has set hold a pattern that no check takes for a good value.
 PATTERN := -ftrivial-auto-var-init=pattern
+# BL_LIBRARIES_LINKED: nothing is loaded later, so that tests can replace functions of libraries.
 SAN	:= $(PATTERN) -fsanitize=address,undefined -fno-sanitize-recover=undefined \
-	   -fno-omit-frame-pointer
+	   -fno-omit-frame-pointer -DBL_LIBRARIES_LINKED
 MULTIARCH := $(shell $(CC) -print-multiarch 2>/dev/null || echo x86_64-linux-gnu)
 # BTF names the sources: relative to the tree, so that all builds of a tree are the same
 BPF_CFLAGS := -O2 -g -Wall -Wextra -Wno-unused-parameter -target bpf -mcpu=v3 -I. \
 	      -I/usr/include/$(MULTIARCH) -ffile-prefix-map=$(CURDIR)=.
-NODE_LIBS := -lxdp -lbpf -lelf -lz -lyaml -lsystemd -lgnutls -lprotobuf-c -lcap-ng -lseccomp \
+NODE_LIBS := -lxdp -lbpf -lelf -lz -lyaml -lprotobuf-c -lcap-ng -lseccomp \
 	     -lpthread -lm
-# TLS by GnuTLS, in libcurl, too: its LGPL is compatible with both of our licences, whereas the
-# Apache-2.0 of OpenSSL is not compatible with GPL-2.0-only.
-CTL_LIBS  := -lcurl -lsqlite3 -lgnutls -lprotobuf-c -ljansson -lsystemd -lcap-ng -lseccomp
-CLI_LIBS  := -lmicrohttpd $(CTL_LIBS) $(NODE_LIBS)
+CTL_LIBS  := -lprotobuf-c -ljansson -lcap-ng -lseccomp
+CLI_LIBS  := $(CTL_LIBS) $(NODE_LIBS)
+# Programs load these themselves, when they are first used (base/library/library.h); some tests
+# call them directly. TLS by GnuTLS, in libcurl, too: its LGPL is compatible with both of our
+# licences, whereas the Apache-2.0 of OpenSSL is not compatible with GPL-2.0-only.
+LOADED_LIBS := -Wl,--as-needed -lcurl -lsqlite3 -lgnutls -lmicrohttpd -lsystemd \
+	       -Wl,--no-as-needed
 
 # The compiler writes down which headers a target depends on. Generated headers must exist before it
 # runs for the first time.
@@ -321,7 +325,8 @@ WRAP_fuzz_etcd := etcd_gateway_open etcd_gateway_close etcd_gateway_next etcd_as
 	etcd_req_free bl_store_once sd_event_add_time sd_event_source_disable_unref
 
 # these run the command
-$(addprefix $(B)/tests/unit/,test_options test_help): | $(B)/barline
+$(addprefix $(B)/tests/unit/,test_options test_help test_library): | $(B)/barline
+$(B)/tests/unit/test_library: | $(B)/barlined
 # and this one looks at all that is installed
 $(B)/tests/unit/test_packages: | all $(B)/next/barlined
 
@@ -329,7 +334,8 @@ $(B)/tests/unit/test_packages: | all $(B)/next/barlined
 $(filter-out %/test_lib_helper_tsan,$(UNIT_BIN)): $(SAN_LIBS)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(DEPS) -O1 $(SAN) $(wraps) -o $@ $(filter tests/%.c,$^) \
-		-Wl,--start-group $(SAN_LIBS) -Wl,--end-group -lcmocka $(CTL_LIBS) -lyaml -lm
+		-Wl,--start-group $(SAN_LIBS) -Wl,--end-group -lcmocka $(CTL_LIBS) $(LOADED_LIBS) \
+		-lyaml -lm
 
 # test_lib_helper.c and the library once more, under the thread sanitizer, which excludes the
 # address sanitizer: two threads share one endpoint. -Wno-tsan: the sanitizer does not support the
@@ -365,13 +371,13 @@ NET_WRAP_test_void := clock_gettime
 $(NET_BIN): $(LAB_LIBS) | $(SKELS)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(DEPS) $(PATTERN) -O0 $(NET_WRAP_$(@F):%=-Wl,--wrap=%) -o $@ \
-		$(filter tests/%.c,$^) $(LAB_LIBS) -lcmocka $(CLI_LIBS)
+		$(filter tests/%.c,$^) $(LAB_LIBS) -lcmocka $(CLI_LIBS) $(LOADED_LIBS)
 
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZ_BIN := $(FUZZ_SRC:%.c=$(B)/%)
 FUZZ_CC	 := $(FUZZ_CLANG) -std=gnu11 -O1 -g -fno-strict-aliasing -D_GNU_SOURCE \
 	    -DBARLINE_VERSION='"$(VERSION)"' -I. -I$(B) -fsanitize=address,undefined \
-	    -fno-sanitize-recover=undefined
+	    -fno-sanitize-recover=undefined -DBL_LIBRARIES_LINKED
 $(B)/fuzz/%.o: %.c | $(SKELS) $(PROTO_H)
 	@mkdir -p $(@D)
 	$(FUZZ_CC) $(DEPS) -fsanitize=fuzzer-no-link -c $< -o $@
@@ -397,7 +403,7 @@ $(B)/tests/fuzz/fuzz_host: $(addprefix $(B)/fuzz/native/,native.o native_host.bp
 $(B)/tests/fuzz/%: tests/fuzz/%.c $(B)/fuzz/lib.a $(B)/fuzz/parts.a
 	@mkdir -p $(@D)
 	$(FUZZ_CC) $(DEPS) -fsanitize=fuzzer $(wraps) -o $@ $< $(filter %.o,$^) \
-		-Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(CLI_LIBS)
+		-Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(CLI_LIBS) $(LOADED_LIBS)
 
 # programs of users, which need the library and nothing else
 EXAMPLES := $(patsubst %.c,$(B)/%,$(wildcard examples/*.c))

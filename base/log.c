@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
-#include <systemd/sd-journal.h>
 #include "base/log.h"
+#include "base/library/systemd.h"
 
 int bl_fail(struct bl_err *err, int errnum, const char *fmt, ...)
 {

@@ -8,10 +8,10 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <systemd/sd-daemon.h>
 #include <unistd.h>
 
 #include "arbiter/faults/faultd.h"
+#include "base/library/systemd.h"
 #include "cli/cmd.h"
 #include "cli/util/args.h"
 #include "cli/util/out.h"

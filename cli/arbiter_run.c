@@ -11,13 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <systemd/sd-daemon.h>
 #include <unistd.h>
 
 #include "arbiter/server.h"
 #include "arbiter/status.h"
 #include "arbiter/alloc/alloc.h"
 #include "arbiter/engine.h"
+#include "base/library/systemd.h"
 #include "base/number.h"
 #include "cli/cmd.h"
 #include "cli/util/arbiter_serve.h"

@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <systemd/sd-daemon.h>
 #include <time.h>
 
 #include "base/event.h"
+#include "base/library/systemd.h"
 #include "base/status_socket.h"
 #include "cli/cmd.h"
 #include "cli/util/args.h"

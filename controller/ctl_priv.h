@@ -6,8 +6,8 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <systemd/sd-event.h>
 
+#include "base/library/systemd.h"
 #include "base/log.h"
 #include "base/status_socket.h"
 #include "controller/config.h"

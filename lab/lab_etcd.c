@@ -6,8 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <curl/curl.h>
-
+#include "base/library/curl.h"
 #include "lab/lab_etcd.h"
 #include "loader/node.h"
 

@@ -16,10 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <systemd/sd-daemon.h>
 #include <unistd.h>
 
 #include "base/event.h"
+#include "base/library/systemd.h"
 #include "base/log.h"
 #include "base/netns_keep.h"
 #include "base/privileges.h"

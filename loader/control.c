@@ -11,10 +11,10 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <systemd/sd-daemon.h>
 #include <unistd.h>
 
 #include "base/event.h"
+#include "base/library/systemd.h"
 #include "base/time.h"
 #include "loader/auth.h"
 #include "loader/config.h"

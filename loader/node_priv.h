@@ -9,8 +9,8 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <systemd/sd-event.h>
 
+#include "base/library/systemd.h"
 #include "base/time.h"
 #include "loader/admission/pace.h"
 #include "loader/load/attach.h"

@@ -131,9 +131,12 @@ int bl_ident_of_file(struct bl_ident *i, const char *path, struct bl_err *err)
 {
 	gnutls_datum_t pem = { 0 };
 	gnutls_x509_crt_t crt = NULL;
-	int rc = gnutls_load_file(path, &pem);
+	int rc = bl_library_load(BL_LIBRARY_GNUTLS, err);
 
 	memset(i, 0, sizeof(*i));
+	if (rc)
+		return rc;
+	rc = gnutls_load_file(path, &pem);
 	if (rc >= 0)
 		rc = gnutls_x509_crt_init(&crt);
 	if (rc >= 0)

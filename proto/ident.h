@@ -15,11 +15,11 @@
 #ifndef BARLINE_IDENT_H
 #define BARLINE_IDENT_H
 
-#include <gnutls/x509.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/library/gnutls.h"
 #include "base/log.h"
 
 #define BL_IDENT_TEXT_MAX 128 /* bytes of the URI, with the final zero */

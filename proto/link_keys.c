@@ -5,8 +5,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <gnutls/crypto.h>
-#include <gnutls/gnutls.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/library/gnutls.h"
 #include "base/yaml.h"
 #include "maps/auth_abi.h"
 
@@ -287,8 +286,10 @@ int bl_link_derive(const uint8_t secret[BL_LINK_SECRET_LEN], uint32_t epoch, uin
 	} text = { .what = { 'b', 'a', 'r', 'l', 'i', 'n', 'e', ' ', 'l', 'i', 'n', 'k' },
 		   .v = { htonl(epoch), htonl(from), htonl(to), htonl(number) } };
 	uint8_t digest[32];
-	int rc;
+	int rc = bl_library_load(BL_LIBRARY_GNUTLS, err);
 
+	if (rc)
+		return rc;
 	rc = gnutls_hmac_fast(GNUTLS_MAC_SHA256, secret, BL_LINK_SECRET_LEN, &text, sizeof(text),
 			      digest);
 	if (rc)

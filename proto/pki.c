@@ -4,9 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
-#include <gnutls/crypto.h>
-#include <gnutls/gnutls.h>
-#include <gnutls/x509.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/library/gnutls.h"
 #include "proto/pki.h"
 
 #define PATH_SIZE 512
@@ -141,11 +139,14 @@ static void close_authority(struct authority *a)
 		gnutls_x509_privkey_deinit(a->key);
 }
 
-/* The keys are only as safe as the folder. */
+/* The keys are only as safe as the folder. The library is needed for all that follows. */
 static int check_folder(const char *dir, struct bl_err *err)
 {
 	struct stat st;
+	int rc = bl_library_load(BL_LIBRARY_GNUTLS, err);
 
+	if (rc)
+		return rc;
 	if (stat(dir, &st))
 		return bl_fail(err, errno, "%s: %s; `barline pki init --rack NAME` makes it", dir,
 			       strerror(errno));

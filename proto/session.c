@@ -2,8 +2,6 @@
 /* See session.h. */
 #include <arpa/inet.h>
 #include <errno.h>
-#include <gnutls/gnutls.h>
-#include <gnutls/x509.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
@@ -13,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/library/gnutls.h"
 #include "base/netns_keep.h"
 #include "proto/session.h"
 
@@ -147,6 +146,11 @@ int bl_session_tls_new(struct bl_session_tls **out, const char *ca, const char *
 	if (!ca || !cert || !key) {
 		free(t);
 		return bl_fail(err, EINVAL, "TLS needs all of ca, cert and key");
+	}
+	rc = bl_library_load(BL_LIBRARY_GNUTLS, err);
+	if (rc) {
+		free(t);
+		return rc;
 	}
 	t->file[0] = strdup(ca);
 	t->file[1] = strdup(cert);

@@ -27,8 +27,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
-#include <systemd/sd-event.h>
 
+#include "base/library/systemd.h"
 #include "base/log.h"
 #include "proto/ident.h"
 

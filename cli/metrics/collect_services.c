@@ -5,14 +5,13 @@
  */
 #include <errno.h>
 #include <glob.h>
-#include <gnutls/gnutls.h>
-#include <gnutls/x509.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 #include "arbiter/counters.h"
+#include "base/library/gnutls.h"
 #include "base/netns.h"
 #include "base/time.h"
 #include "cli/util/ask.h"

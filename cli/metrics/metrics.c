@@ -14,11 +14,12 @@
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
-#include <systemd/sd-daemon.h>
 #include <unistd.h>
 
+#include "base/library/systemd.h"
 #include "base/number.h"
 #include "base/privileges.h"
+#include "base/library/library.h"
 #include "base/timens.h"
 #include "cli/cmd.h"
 #include "cli/metrics/collect.h"
@@ -263,8 +264,11 @@ int cmd_metrics(int argc, char **argv)
 						 "printed "
 						 "once. docs/metrics.md lists them." };
 	struct metrics_args a = { .c.ask_ms = METRICS_ASK_MS };
+	struct bl_err err;
 
 	cmd_parse(&argp, argc, argv, &a);
+	if (a.c.ncertificates && bl_library_load(BL_LIBRARY_GNUTLS, &err))
+		return cli_fail("%s", err.text);
 	if (bl_timens_shifts("monotonic"))
 		return cli_fail(BL_TIMENS_SENTENCE, "CLOCK_MONOTONIC");
 	return a.listen ? run_server(&a) : run_once(&a);

@@ -3,14 +3,13 @@
 #include "cli/metrics/serve.h"
 
 #include <errno.h>
-#include <gnutls/gnutls.h>
-#include <gnutls/x509.h>
-#include <microhttpd.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/library/gnutls.h"
+#include "base/library/microhttpd.h"
 #include "base/time.h"
 #include "cli/metrics/health.h"
 
@@ -303,7 +302,7 @@ static int load_tls(struct metrics_server *s, const struct metrics_listen *l, st
 {
 	const char *file[3] = { l->cert, l->key, l->ca };
 	unsigned int k;
-	int rc = 0;
+	int rc = l->cert ? bl_library_load(BL_LIBRARY_GNUTLS, err) : 0;
 
 	for (k = 0; k < 3 && l->cert && !rc; k++)
 		rc = load(file[k], &s->pem[k], err);
@@ -383,7 +382,9 @@ int metrics_serve(struct metrics_server **out, const struct metrics_listen *l, s
 	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
 	pthread_cond_init(&s->bell, &monotonic);
 	pthread_condattr_destroy(&monotonic);
-	rc = load_tls(s, l, err);
+	rc = bl_library_load(BL_LIBRARY_MICROHTTPD, err);
+	if (!rc)
+		rc = load_tls(s, l, err);
 	if (!rc) {
 		fd = open_socket(&l->addr, err);
 		rc = fd < 0 ? fd : start_http(s, fd, err);

@@ -406,6 +406,10 @@ int etcd_gateway_open(struct etcd_gateway *g, const struct bl_etcd_cfg *cfg, str
 		rc = check_file("cert", cfg->cert, err);
 	if (!rc)
 		rc = check_file("key", cfg->key, err);
+	if (!rc)
+		rc = bl_library_load(BL_LIBRARY_CURL, err);
+	if (!rc)
+		rc = bl_library_load(BL_LIBRARY_GNUTLS, err); /* of etcd_msg.c */
 	if (rc)
 		return rc;
 	if (curl_global_init(CURL_GLOBAL_DEFAULT))
@@ -436,7 +440,8 @@ void etcd_gateway_close(struct etcd_gateway *g)
 		etcd_req_free(g->reqs);
 	if (g->multi)
 		curl_multi_cleanup(g->multi);
-	curl_slist_free_all(g->headers);
+	if (g->headers)
+		curl_slist_free_all(g->headers);
 	sd_event_source_disable_unref(g->timer);
 	for (i = 0; g->endpoints && i < g->n; i++)
 		free(g->endpoints[i]);

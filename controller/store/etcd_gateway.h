@@ -24,8 +24,7 @@
 #ifndef BARLINE_CONTROLLER_ETCD_GATEWAY_H
 #define BARLINE_CONTROLLER_ETCD_GATEWAY_H
 
-#include <curl/curl.h>
-
+#include "base/library/curl.h"
 #include "controller/store/etcd_msg.h"
 #include "controller/store/store_priv.h"
 

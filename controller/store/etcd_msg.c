@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* See etcd_msg.h. */
-#include <gnutls/gnutls.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/library/gnutls.h"
 #include "controller/store/etcd_msg.h"
 
 /* ---- base64 ---- */

@@ -19,7 +19,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +26,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/library/sqlite.h"
 #include "controller/store/store_priv.h"
 
 #define APPLICATION 0x626c6374 /* "blct": PRAGMA application_id of our files */
@@ -691,10 +691,13 @@ static int check_file(struct lite *l, struct bl_err *err)
 
 int bl_store_sqlite(struct bl_store **out, sd_event *ev, const char *path, struct bl_err *err)
 {
-	struct lite *l = calloc(1, sizeof(*l));
-	int rc;
+	int rc = bl_library_load(BL_LIBRARY_SQLITE, err);
+	struct lite *l;
 
 	*out = NULL;
+	if (rc)
+		return rc;
+	l = calloc(1, sizeof(*l));
 	if (!l)
 		return bl_fail(err, ENOMEM, "out of memory");
 	l->s.ops = &lite_ops;

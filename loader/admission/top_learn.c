@@ -12,10 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <systemd/sd-event.h>
 #include <unistd.h>
 #include <bpf/bpf.h>
 
+#include "base/library/systemd.h"
 #include "core/top/top_classes_core.h"
 #include "loader/admission/top_learn.h"
 #include "loader/load/pin.h"

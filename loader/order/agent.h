@@ -32,8 +32,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <systemd/sd-event.h>
 
+#include "base/library/systemd.h"
 #include "base/log.h"
 #include "proto/session.h"
 

@@ -4,8 +4,8 @@
 #define BARLINE_AGENT_PRIV_H
 
 #include <stdint.h>
-#include <systemd/sd-event.h>
 
+#include "base/library/systemd.h"
 #include "proto/session.h"
 
 /*

@@ -6,8 +6,8 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <systemd/sd-event.h>
 
+#include "base/library/systemd.h"
 #include "maps/host_abi.h"
 
 struct bl_node;

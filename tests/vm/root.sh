@@ -33,9 +33,23 @@ with_libraries() {
 	done
 }
 
-# with_folder FOLDER: with_libraries for all programs in it.
+# the libraries that programs of this tree load when they use them (base/library/library.h)
+with_loaded_libraries() {
+	local name path list
+	list=$(dirname "${BASH_SOURCE[0]}")/../../base/library/library.h
+	for name in $(sed -n 's/^\tX([A-Z]*, "\([^"]*\)".*/\1/p' "$list"); do
+		path=$(PATH=$PATH:/sbin ldconfig -p | sed -n "s|.*$name .*=> ||p" | head -n 1)
+		[ -n "$path" ] && [ ! -e "$root$path" ] || continue
+		mkdir -p "$root${path%/*}"
+		cp -L "$path" "$root$path"
+		with_libraries "$path"
+	done
+}
+
+# with_folder FOLDER: with_libraries for all programs in it, and what they may load later.
 with_folder() {
 	local file
+	with_loaded_libraries
 	while IFS= read -r -d '' file; do
 		with_libraries "$file"
 	done < <(find "$1/" -type f -perm -100 -print0)

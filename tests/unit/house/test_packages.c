@@ -4,6 +4,9 @@
  * of NEWS.md and of the library, and this compares them. `make test-deb` tests the packages
  * themselves.
  */
+#include <unistd.h>
+
+#include "base/library/library.h"
 #include "tests/command.h"
 #include "tests/unit/house/house.h"
 
@@ -56,6 +59,23 @@ static void packages__build_depends(void **state)
 	has_each(&control, "Build-Depends in debian/control", &make, essential);
 	has_each(&make, "PKGS_BUILD in the Makefile", &control, debian);
 	names_free(&make);
+	names_free(&control);
+}
+
+/* dpkg-shlibdeps(1) does not see what a program loads when it uses it. */
+static void packages__loaded_libraries(void **state)
+{
+#define X(name, file, package, use) package,
+	static const char *const packages[] = { BL_LIBRARIES(X) };
+#undef X
+	struct names control = { 0 };
+	unsigned int k;
+
+	(void)state;
+	words_of(&control, "debian/control", "\nPackage: barline\n", "\nDescription:");
+	for (k = 0; k < BL_LIBRARIES_N; k++)
+		if (names_find(&control, packages[k]) == control.n)
+			fail_msg("debian/control: barline does not depend on %s", packages[k]);
 	names_free(&control);
 }
 
@@ -255,6 +275,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(packages__build_depends),
+		cmocka_unit_test(packages__loaded_libraries),
 		cmocka_unit_test(packages__changelog),
 		cmocka_unit_test(packages__one_version),
 		cmocka_unit_test_teardown(packages__install_and_uninstall, remove_dir),
