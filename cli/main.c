@@ -11,6 +11,7 @@
 
 #include "base/nearest.h"
 #include "bench/run.h"
+#include "cli/batch.h"
 #include "cli/cmd.h"
 #include "cli/util/args.h"
 #include "cli/util/out.h"
@@ -64,8 +65,8 @@ static const struct cmd commands[] = {
 	{ "wait", cmd_wait, "wait until nodes are ready, or until they are gone" },
 	{ "events", cmd_events, "what has happened to the nodes of this machine" },
 	{ "watch", cmd_watch, "rates per port and reason, and the barrier's lag" },
-	{ "capture", cmd_capture, "frames of nodes, in and out, with the verdict; pcapng" },
 	{ "top", cmd_top, "rates, drops, and who holds whom back, live" },
+	{ "capture", cmd_capture, "frames of nodes, in and out, with the verdict; pcapng" },
 	{ "trace", cmd_trace, "where messages waited, and for whose barrier" },
 	{ "sysdump", cmd_sysdump, "an archive with the state of this machine and its nodes" },
 	{ "metrics", cmd_metrics, "metrics for Prometheus: once, into a file, or by HTTP" },
@@ -175,31 +176,54 @@ static char *add_commands(int key, const char *text, void *input)
 	return buf;
 }
 
+/** struct first - what is before the word that begins a command. */
+struct first {
+	int at;            /* index of that word; 0: there is none */
+	const char *batch; /* of --batch; NULL: not given */
+	bool force;
+};
+
+enum { KEY_FORCE = 256 };
+
+static const struct argp_option first_options[] = {
+	{ "batch", 'b', "FILE", 0, "read commands from this file, one per line; -: from stdin", 0 },
+	{ "force", KEY_FORCE, NULL, 0, "with --batch: go on after a command that fails", 0 },
+	{ 0 }
+};
+
 static error_t parse_word(int key, char *arg, struct argp_state *state)
 {
-	int *at = state->input;
+	struct first *f = state->input;
 
-	(void)arg;
-	if (key != ARGP_KEY_ARG)
-		return ARGP_ERR_UNKNOWN;
-	*at = state->next - 1;
-	state->next = state->argc;
-	return 0;
+	switch (key) {
+	case 'b':
+		f->batch = arg;
+		return 0;
+	case KEY_FORCE:
+		f->force = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		f->at = state->next - 1;
+		state->next = state->argc;
+		return 0;
+	}
+	return ARGP_ERR_UNKNOWN;
 }
 
 /*
- * Parses options up to the next word. Returns the word's index in @argv, or 0 if there is none.
+ * Parses options up to the next word.
  * @group: NULL: the word begins a command; else it is the second one of a command of this group
  */
-static int next_word(int argc, char **argv, const char *group)
+static struct first next_word(int argc, char **argv, const char *group)
 {
 	static char doc[128];
-	const struct argp argp = { .parser = parse_word,
+	const struct argp argp = { .options = group ? NULL : first_options,
+				   .parser = parse_word,
 				   .args_doc = "COMMAND [ARGUMENT...]",
 				   .children = cmd_globals,
 				   .help_filter = add_commands,
 				   .doc = doc };
-	int at = 0;
+	struct first f = { 0 };
 
 	asked_group = group;
 	if (group)
@@ -207,8 +231,8 @@ static int next_word(int argc, char **argv, const char *group)
 	else
 		snprintf(doc, sizeof(doc), "%s",
 			 "barline - a rack of Linux machines as one ordered bus\v");
-	cmd_parse_words(&argp, argc, argv, ARGP_IN_ORDER, &at);
-	return at;
+	cmd_parse_words(&argp, argc, argv, ARGP_IN_ORDER, &f);
+	return f;
 }
 
 /* Returns the command with the name "@a" or "@a @b"; its run is NULL if there is none. */
@@ -358,7 +382,7 @@ static int cmd_help(int argc, char **argv)
 
 	if (at >= argc || argv[at][0] == '-') {
 		words[n++] = option;
-		return next_word(n, words, NULL);
+		return next_word(n, words, NULL).at;
 	}
 	c = find_command(argv[at], at + 1 < argc ? argv[at + 1] : NULL);
 	if (!c.run && !is_group(argv[at]))
@@ -368,7 +392,7 @@ static int cmd_help(int argc, char **argv)
 	if (!c.run) {
 		snprintf(title, sizeof(title), "barline %s", argv[at]);
 		words[n++] = option;
-		return next_word(n, words, argv[at]);
+		return next_word(n, words, argv[at]).at;
 	}
 	group = argv[at];
 	for (at += strchr(c.name, ' ') || !find_command(argv[at], NULL).run ? 2 : 1;
@@ -391,23 +415,26 @@ static int cmd_version(int argc, char **argv)
 	return 0;
 }
 
-int main(int argc, char **argv)
+/* Runs the command of a command line. */
+static int run_line(int argc, char **argv)
 {
-	struct rlimit mem = { RLIM_INFINITY, RLIM_INFINITY };
 	static char title[64];
+	static bool in_batch;
+	struct first first = next_word(argc, argv, NULL);
 	const char *group;
 	struct cmd c;
-	int at;
+	int at = first.at;
 
-	/* `barline host up` executes itself with this option, see bl_node_hand_over() */
-	if (argc == 3 && !strcmp(argv[1], "--caretaker"))
-		return bl_caretaker_main(argv[2]);
-	completion_commands(cmd_print_names);
-	sysdump_commands(cmd_print_names);
-	cmd_enter_named = lab_names_enter;
-	argp_err_exit_status = CLI_USAGE;
-	setrlimit(RLIMIT_MEMLOCK, &mem);
-	at = next_word(argc, argv, NULL);
+	if (first.batch && at)
+		return cli_usage("--batch takes its commands from %s, and \"%s\" is one more",
+				 first.batch, argv[at]);
+	if (first.batch && in_batch)
+		return cli_usage("a batch cannot run another one");
+	in_batch = first.batch;
+	if (first.batch)
+		return batch_run(first.batch, first.force, run_line);
+	if (first.force)
+		return cli_usage("--force needs --batch");
 	if (!at && cli.json)
 		return cli_usage("which command? barline --help lists them");
 	if (!at) {
@@ -425,7 +452,7 @@ int main(int argc, char **argv)
 	argv += at;
 	snprintf(title, sizeof(title), "barline %s", group);
 	argv[0] = title;
-	at = next_word(argc, argv, group);
+	at = next_word(argc, argv, group).at;
 	c = at ? find_command(group, argv[at]) : (struct cmd){ 0 };
 	if (!c.run && at)
 		return no_command(group, argv[at], NULL);
@@ -437,4 +464,19 @@ int main(int argc, char **argv)
 		return CLI_USAGE;
 	}
 	return run_command(&c, group, argc - at, argv + at);
+}
+
+int main(int argc, char **argv)
+{
+	struct rlimit mem = { RLIM_INFINITY, RLIM_INFINITY };
+
+	/* `barline host up` executes itself with this option, see bl_node_hand_over() */
+	if (argc == 3 && !strcmp(argv[1], "--caretaker"))
+		return bl_caretaker_main(argv[2]);
+	completion_commands(cmd_print_names);
+	sysdump_commands(cmd_print_names);
+	cmd_enter_named = lab_names_enter;
+	argp_err_exit_status = CLI_USAGE;
+	setrlimit(RLIMIT_MEMLOCK, &mem);
+	return run_line(argc, argv);
 }
