@@ -52,7 +52,7 @@ PKGS_BUILD := gcc make pkg-config clang-16 libbpf-dev libxdp-dev bpftool linux-l
 	      libcap-ng-dev libseccomp-dev libmicrohttpd-dev
 PKGS_RUN   := iproute2 ethtool procps gnuplot-nox
 PKGS_APPS  := iperf3 memcached
-PKGS_TEST  := etcd-server spin nftables libcmocka-dev clang-14 libclang-rt-14-dev clang-format-14 \
+PKGS_TEST  := etcd-server spin nftables zsh libcmocka-dev clang-14 libclang-rt-14-dev clang-format-14 \
 	      libasan8 libubsan1 libtsan2 linuxptp groff-base tshark prometheus python3 g++ rustc \
 	      $(PKGS_APPS)
 PKGS_BENCH := corosync libcpg-dev jq bsdextrautils $(PKGS_APPS)
@@ -125,7 +125,7 @@ UNITS	 := $(patsubst systemd/%.in,$(B)/systemd/%,$(wildcard systemd/*.service.in
 # pages of section 3, from the comments of barline.h
 MAN3	 := $(patsubst %,$(B)/man/%.3,$(shell bash docs/man3/man3.sh --list))
 
-COMPLETIONS := $(addprefix $(B)/completion/,bash zsh)
+COMPLETIONS := $(addprefix $(B)/completion/,barline.bash barlined.bash _barline _barlined)
 
 all: $(B)/barline $(B)/barlined $(B)/libbarline.a $(B)/libbarline.so $(B)/barline.pc $(UNITS) \
 	$(COMPLETIONS) $(B)/man/.made
@@ -236,15 +236,14 @@ $(B)/systemd/%: systemd/%.in $(B)/paths
 	@mkdir -p $(@D)
 	sed -e 's|@SBIN@|$(PREFIX)/sbin|; s|@BIN@|$(PREFIX)/bin|' $< > $@
 
-# A shell loads these files by the name of the command; zsh wants to be told for which it is.
-$(B)/completion/bash: $(B)/barline
+# A shell loads these files by the name of the command.
+$(B)/completion/%.bash: $(B)/barline
 	@mkdir -p $(@D)
-	$(B)/barline completion bash > $@
+	$(B)/barline completion bash $(if $(filter %d,$*),--daemon) > $@
 
-$(B)/completion/zsh: $(B)/barline
+$(B)/completion/_%: $(B)/barline
 	@mkdir -p $(@D)
-	$(B)/barline completion zsh | \
-		sed -e '1{/^#compdef/!i #compdef barline' -e '}' > $@
+	$(B)/barline completion zsh $(if $(filter %d,$*),--daemon) > $@
 
 # ---- tests: found by pattern; a core is compiled natively with sanitizers ----
 
@@ -325,7 +324,7 @@ WRAP_fuzz_etcd := etcd_gateway_open etcd_gateway_close etcd_gateway_next etcd_as
 	etcd_req_free bl_store_once sd_event_add_time sd_event_source_disable_unref
 
 # these run the command
-$(addprefix $(B)/tests/unit/,test_batch test_options test_help test_library): | $(B)/barline
+$(addprefix $(B)/tests/unit/,test_batch test_completion test_options test_help test_library): | $(B)/barline
 $(B)/tests/unit/test_library: | $(B)/barlined
 # and this one looks at all that is installed
 $(B)/tests/unit/test_packages: | all $(B)/next/barlined
@@ -626,8 +625,9 @@ INSTALL	 := $(PREFIX)/bin/barline:$(B)/barline:755 \
 	    $(foreach d,sysusers tmpfiles,$(PREFIX)/lib/$(d).d/barline.conf:systemd/$(d).conf:644) \
 	    $(foreach g,latency queue memcached fct,$(SHARE)/barline/$(g).gp:bench/$(g).gp:644) \
 	    $(SHARE)/barline/barline.lua:docs/barline.lua:644 \
-	    $(SHARE)/bash-completion/completions/barline:$(B)/completion/bash:644 \
-	    $(ZSHDIR)/_barline:$(B)/completion/zsh:644 \
+	    $(foreach p,barline barlined,\
+		$(SHARE)/bash-completion/completions/$(p):$(B)/completion/$(p).bash:644 \
+		$(ZSHDIR)/_$(p):$(B)/completion/_$(p):644) \
 	    $(foreach m,$(MAN_PAGES) $(MAN3),$(call man_file,$(m)):$(m):644) \
 	    $(foreach d,$(DOCS),$(DOC)/$(d):$(d):644) \
 	    $(PREFIX)/include/barline.hpp:bindings/cpp/barline.hpp:644 \

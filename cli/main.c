@@ -153,6 +153,31 @@ void cmd_print_names(FILE *f)
 	}
 }
 
+static int run_first(int argc, char **argv);
+
+/* See cmd_each_fn in cmd.h. */
+static void each_command(void (*fn)(void *ctx, const struct cmd_entry *c), void *ctx)
+{
+	const struct workload *w = NULL;
+	char name[64];
+	size_t i;
+
+	fn(ctx, &(struct cmd_entry){ "", run_first, NULL });
+	for (i = 0; i < NCOMMANDS; i++) {
+		if (commands[i].run)
+			fn(ctx, &(struct cmd_entry){ commands[i].name, commands[i].run, NULL });
+		while (!commands[i].run && (w = workload_next(WORKLOAD_BENCH, w))) {
+			snprintf(name, sizeof(name), "%s %s", commands[i].name, w->name);
+			fn(ctx, &(struct cmd_entry){ name, w->main, NULL });
+		}
+	}
+	while ((w = workload_next(WORKLOAD_LAB_RUN, w))) {
+		snprintf(name, sizeof(name), "lab run %s", w->name);
+		if (!w->option)
+			fn(ctx, &(struct cmd_entry){ name, w->main, w->name });
+	}
+}
+
 /* the group whose commands --help lists; NULL: all */
 static const char *asked_group;
 
@@ -233,6 +258,12 @@ static struct first next_word(int argc, char **argv, const char *group)
 			 "barline - a rack of Linux machines as one ordered bus\v");
 	cmd_parse_words(&argp, argc, argv, ARGP_IN_ORDER, &f);
 	return f;
+}
+
+/* What is before a command, as if it were one. */
+static int run_first(int argc, char **argv)
+{
+	return next_word(argc, argv, NULL).at;
 }
 
 /* Returns the command with the name "@a" or "@a @b"; its run is NULL if there is none. */
@@ -473,7 +504,7 @@ int main(int argc, char **argv)
 	/* `barline host up` executes itself with this option, see bl_node_hand_over() */
 	if (argc == 3 && !strcmp(argv[1], "--caretaker"))
 		return bl_caretaker_main(argv[2]);
-	completion_commands(cmd_print_names);
+	completion_commands(each_command);
 	sysdump_commands(cmd_print_names);
 	cmd_enter_named = lab_names_enter;
 	argp_err_exit_status = CLI_USAGE;

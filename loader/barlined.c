@@ -25,6 +25,7 @@
 #include "base/privileges.h"
 #include "base/sandbox.h"
 #include "loader/admission/admission.h"
+#include "loader/barlined_argp.h"
 #include "loader/busy.h"
 #include "loader/caretaker.h"
 #include "loader/config.h"
@@ -47,78 +48,19 @@
 
 const char *argp_program_version = "barlined " BL_BUILD;
 
-enum { OPT_PREPARE = 256 };
-
-static const struct argp_option options[] = {
-	{ "prepare", OPT_PREPARE, NULL, 0,
-	  "do only what root has to do for --user before the daemon starts, and exit", 0 },
-	{ "json", 'j', NULL, 0, "print one JSON object when ready, and errors as JSON", 0 },
-	{ 0 },
-};
-
-/**
- * struct args - the command line.
- * @argc, @argv: for a reload, which reads the file again and has the flags of the start.
- */
-struct args {
-	struct bl_settings_input in;
-	bool json, prepare;
-	int argc;
-	char **argv;
-};
-
-static error_t parse_opt(int key, char *arg, struct argp_state *st)
-{
-	struct args *a = st->input;
-	struct bl_node_cfg *c = &a->in.cfg;
-	struct bl_err err;
-
-	switch (key) {
-	case ARGP_KEY_INIT:
-		st->child_inputs[0] = &a->in;
-		break;
-	case 'j':
-		a->json = true;
-		break;
-	case OPT_PREPARE:
-		a->prepare = true;
-		break;
-	case ARGP_KEY_ARG:
-		/* before the file is read, which has to be for the same role */
-		if (a->in.file_pass && c->role != BL_ROLE_NONE)
-			argp_error(st, "only one role can be given; \"%s\" is a second one", arg);
-		if (a->in.file_pass &&
-		    bl_setting_parse(bl_setting(BL_S_ROLE), "role", arg, c, &err))
-			argp_error(st, "%s", err.text);
-		break;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-	return 0;
-}
-
-static const struct argp_child children[] = { { &bl_settings_argp, 0, NULL, 0 }, { 0 } };
-static const struct argp argp = { options,
-				  parse_opt,
-				  "[switch|host]",
-				  "barlined runs one switch or one host of a barline rack.",
-				  children,
-				  NULL,
-				  NULL };
-
 /*
  * The configuration by file and flags, into a->in. Returns 0, or -errno: it cannot be right. What
  * is wrong with the command line itself ends the process, unless @flags has ARGP_SILENT.
  */
-static int read_config(struct args *a, unsigned int flags, struct bl_err *err)
+static int read_config(struct bl_barlined_args *a, unsigned int flags, struct bl_err *err)
 {
 	int rc;
 
 	a->in = (struct bl_settings_input){ .file_pass = true };
-	if (argp_parse(&argp, a->argc, a->argv, flags, NULL, a))
+	if (argp_parse(&bl_barlined_argp, a->argc, a->argv, flags, NULL, a))
 		return bl_fail(err, EINVAL, "the command line cannot be read");
 	rc = bl_settings_file(&a->in, err);
-	if (!rc && argp_parse(&argp, a->argc, a->argv, flags, NULL, a))
+	if (!rc && argp_parse(&bl_barlined_argp, a->argc, a->argv, flags, NULL, a))
 		rc = bl_fail(err, EINVAL, "the flags of the command line do not fit the file %s",
 			     a->in.file ? a->in.file : "");
 	if (!rc)
@@ -199,7 +141,7 @@ struct become {
 };
 
 /* Returns @status, the exit status. */
-static int report_error(const struct args *a, int status, const struct bl_err *err)
+static int report_error(const struct bl_barlined_args *a, int status, const struct bl_err *err)
 {
 	if (a->json) {
 		printf("{\"schema\":1,\"error\":");
@@ -214,7 +156,7 @@ static int report_error(const struct args *a, int status, const struct bl_err *e
 }
 
 /* Says what the node would be. */
-static int report_check(const struct args *a)
+static int report_check(const struct bl_barlined_args *a)
 {
 	const struct bl_node_cfg *c = &a->in.cfg;
 	struct bl_config_rows rows;
@@ -265,7 +207,7 @@ static int become_user(void *ctx)
  * Everything that takes more than the daemon's capabilities. A daemon that was started as another
  * user than root has these capabilities from its service manager, and everything is prepared.
  */
-static int give_up_privileges(struct args *a, struct bl_err *err)
+static int give_up_privileges(struct bl_barlined_args *a, struct bl_err *err)
 {
 	struct bl_node_cfg *c = &a->in.cfg;
 	struct bl_user user = {};
@@ -322,8 +264,8 @@ static void give_back(void)
 /* Makes the configuration anew for a reload. */
 static int read_again(void *ctx, struct bl_node_cfg *out, struct bl_err *err)
 {
-	const struct args *was = ctx;
-	struct args a = { .argc = was->argc, .argv = was->argv };
+	const struct bl_barlined_args *was = ctx;
+	struct bl_barlined_args a = { .argc = was->argc, .argv = was->argv };
 	int rc = read_config(&a, ARGP_SILENT, err);
 
 	*out = a.in.cfg;
@@ -332,7 +274,7 @@ static int read_again(void *ctx, struct bl_node_cfg *out, struct bl_err *err)
 
 int main(int argc, char **argv)
 {
-	struct args a = { .argc = argc, .argv = argv };
+	struct bl_barlined_args a = { .argc = argc, .argv = argv };
 	struct bl_err err = {}, why;
 	enum bl_role role;
 	struct bl_server *s;

@@ -115,12 +115,17 @@ static void usage_end(void)
 	usage.text = NULL;
 }
 
+void (*cmd_inspect)(const struct argp *argp);
+
 void cmd_parse_words(const struct argp *argp, int argc, char **argv, unsigned int flags,
 		     void *input)
 {
 	static bool first = true;
-	FILE *f = open_memstream(&usage.text, &usage.size);
+	FILE *f;
 
+	if (cmd_inspect)
+		cmd_inspect(argp);
+	f = open_memstream(&usage.text, &usage.size);
 	if (first)
 		atexit(usage_end);
 	first = false;

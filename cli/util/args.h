@@ -28,6 +28,12 @@ extern const struct argp cmd_globals_argp;
 extern int (*cmd_enter_named)(const char *netns);
 
 /**
+ * cmd_inspect - If it is set, it gets the argp instead of cmd_parse_words() parsing anything, and
+ * does not return. `barline completion` learns the options of all commands with it.
+ */
+extern void (*cmd_inspect)(const struct argp *argp);
+
+/**
  * cmd_parse - Parses the options of a command with argp_parse() and enters the namespace of -n.
  * Ends the process if one of the two fails.
  */
