@@ -277,7 +277,8 @@ PART_SRC := $(BASE_SRC) $(call sources,proto) \
 	$(addprefix cli/setup/,command.c parse.c plan.c state.c yaml.c) \
 	$(addprefix cli/capture/,follow.c pcapng.c) \
 	$(addprefix cli/health/,event_log.c judge.c) \
-	$(addprefix cli/,doctor/finding.c metrics/text.c show/view.c sysdump/redact.c) \
+	$(addprefix cli/,doctor/finding.c metrics/text.c show/columns.c show/view.c \
+		sysdump/redact.c) \
 	$(addprefix cli/live/,holder.c rows.c screen.c tty.c) \
 	$(addprefix cli/util/,ask.c names.c nic_text.c out.c status.c)
 $(B)/san/parts.a: $(PART_SRC:%.c=$(B)/san/%.o) $(B)/proto/ctl.pb-c.o

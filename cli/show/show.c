@@ -29,32 +29,6 @@
 /* the kernel memory, in bytes, that the maps of one node may use; `show maps` warns above it */
 #define MEMORY_LIMIT (64ull << 20)
 
-static bool all_nodes;
-
-static const struct argp_option show_options[] = {
-	{ "all", 'a', NULL, 0, "nodes of all network namespaces of this machine", 0 }, { 0 }
-};
-
-static error_t parse_show(int key, char *arg, struct argp_state *state)
-{
-	(void)arg;
-	(void)state;
-	if (key != 'a')
-		return ARGP_ERR_UNKNOWN;
-	all_nodes = true;
-	return 0;
-}
-
-int show_nodes(int argc, char **argv, const char *doc, struct bl_node_ref **refs)
-{
-	const struct argp argp = {
-		.options = show_options, .parser = parse_show, .doc = doc, .children = cmd_globals
-	};
-
-	cmd_parse(&argp, argc, argv, NULL);
-	return nodes_here(refs, all_nodes);
-}
-
 /* Whether a host takes part: drained, draining, or "" for one that does, and for a switch. */
 static const char *member_state(const struct bl_node_ref *ref)
 {
@@ -263,7 +237,9 @@ int cmd_show_barriers(int argc, char **argv)
 	return SHOW("barline show barriers - registers by port and lane, and the barriers that "
 		    "result from them\v"
 		    "LAG is bus time minus barrier. A lag of about one beacon interval is normal; "
-		    "a lag that grows shows which port holds back all receivers. SILENT is how "
+		    "where all senders are silent it is negative, because they promise ahead of "
+		    "their clocks (no_ahead); a lag that grows shows which port holds back all "
+		    "receivers. SILENT is how "
 		    "long nothing was received from a port, as far as its lane has checked. IN: "
 		    "the register holds the commit barrier back. HELD: the register is frozen "
 		    "since the port's last failure, whose number is DEATH, until the controller "
@@ -474,9 +450,8 @@ static long long add_map_row(const struct bl_node_ref *ref, json_t *rows, const 
 	return bytes;
 }
 
-static json_t *map_totals;
-
-static int collect_maps(const struct bl_node_ref *ref, json_t *rows)
+/* The order is that of the tables in cmd_show_maps(). */
+static int collect_maps(const struct bl_node_ref *ref, json_t **rows)
 {
 	char path[640], name[64];
 	long long total = 0;
@@ -498,7 +473,7 @@ static int collect_maps(const struct bl_node_ref *ref, json_t *rows)
 			closedir(d);
 			return cli_fail("%s: %s", path, strerror(errno));
 		}
-		total += add_map_row(ref, rows, e->d_name, fd);
+		total += add_map_row(ref, rows[0], e->d_name, fd);
 		if (!strcmp(e->d_name, BL_MAP_RINGS)) {
 			uint32_t slot, id;
 
@@ -510,14 +485,14 @@ static int collect_maps(const struct bl_node_ref *ref, json_t *rows)
 				if (ring < 0)
 					continue;
 				snprintf(name, sizeof(name), "%s[%u]", BL_MAP_RINGS, slot);
-				total += add_map_row(ref, rows, name, ring);
+				total += add_map_row(ref, rows[0], name, ring);
 				close(ring);
 			}
 		}
 		close(fd);
 	}
 	closedir(d);
-	json_array_append_new(map_totals,
+	json_array_append_new(rows[1],
 			      json_pack("{s:s, s:I, s:I, s:b}", "node", node_name(ref), "bytes",
 					(json_int_t)total, "limit_bytes", (json_int_t)MEMORY_LIMIT,
 					"over", (unsigned long long)total > MEMORY_LIMIT));
@@ -532,33 +507,14 @@ int cmd_show_maps(int argc, char **argv)
 					   { "entries", "ENTRIES", 'd' },
 					   { "value_bytes", "VALUE", 'd' },
 					   { "bytes", "MEMORY", 'k' } };
-	struct bl_node_ref *refs;
-	char a[32], b[32];
-	json_t *rows, *t;
-	int n, err = 0;
-	size_t i;
+	static const struct col totals[] = { { "node", "NODE", 's' },
+					     { "bytes", "TOTAL", 'k' },
+					     { "limit_bytes", "LIMIT", 'k' },
+					     { "over", "OVER", 'b' } };
+	static const struct show_table tables[] = { SHOW_TABLE("maps", cols),
+						    SHOW_TABLE("totals", totals) };
 
-	n = show_nodes(argc, argv, "barline show maps - kernel memory of the nodes, by map", &refs);
-	if (n < 0)
-		return 1;
-	rows = json_array();
-	map_totals = json_array();
-	for (i = 0; i < (size_t)n && !err; i++)
-		err = collect_maps(&refs[i], rows);
-	free(refs);
-	if (!err && cli.json) {
-		cli_json(json_pack("{s:O, s:O}", "maps", rows, "totals", map_totals));
-	} else if (!err) {
-		OUT_TABLE(stdout, rows, cols);
-		json_array_foreach(map_totals, i, t)
-			printf("%s: %s of kernel memory, %s the limit of %s per node\n",
-			       json_string_value(json_object_get(t, "node")),
-			       out_bytes((uint64_t)json_integer_value(json_object_get(t, "bytes")),
-					 a, sizeof(a)),
-			       json_is_true(json_object_get(t, "over")) ? "OVER" : "within",
-			       out_bytes(MEMORY_LIMIT, b, sizeof(b)));
-	}
-	json_decref(rows);
-	json_decref(map_totals);
-	return err;
+	return show_tables(argc, argv, "barline show maps - kernel memory of the nodes, by map",
+			   "MAP", tables, sizeof(tables) / sizeof(tables[0]), collect_maps,
+			   "no node in this network namespace");
 }

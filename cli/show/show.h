@@ -10,11 +10,32 @@
 #include "cli/util/read.h"
 #include "loader/node.h"
 
+#define SHOW_TABLES_MAX 6
+
+/** struct show_table - A table of a `show` command with several. */
+struct show_table {
+	const char *key; /* member of the JSON object that has the rows, and its name in text */
+	const struct col *cols;
+	size_t ncols;
+};
+#define SHOW_TABLE(key, cols)                               \
+	{                                                   \
+		key, cols, sizeof(cols) / sizeof((cols)[0]) \
+	}
+
 /**
- * show_nodes - Parses the command line of a `show` command and lists the nodes to show. Returns
- * their number, or -1 after a message. The caller frees *@refs.
+ * show_tables - Does everything for a `show` command with several tables.
+ * @doc: help text of the command
+ * @what: what its arguments name, as PORT
+ * @tables: the @n tables, SHOW_TABLES_MAX at most
+ * @collect: appends the rows of one node to the arrays of the tables, which have the same order;
+ * returns 0, or 1 after a message
+ * @none: line that is printed if no table has a row
+ * Returns the exit status.
  */
-int show_nodes(int argc, char **argv, const char *doc, struct bl_node_ref **refs);
+int show_tables(int argc, char **argv, const char *doc, const char *what,
+		const struct show_table *tables, size_t n,
+		int (*collect)(const struct bl_node_ref *, json_t **rows), const char *none);
 /**
  * show_rows - Does everything for a `show` command with one table.
  * @doc: help text of the command

@@ -423,7 +423,15 @@ static int add_host_rows(const struct bl_node_ref *ref, struct reservations *out
 	return fds[1] < 0;
 }
 
-static void print_reservations(const struct reservations *r)
+/* The order is that of the tables in cmd_show_reservations(). */
+static int collect_reservations(const struct bl_node_ref *ref, json_t **rows)
+{
+	struct reservations r = { rows[0], rows[1], rows[2], rows[3] };
+
+	return ref->role == BL_ROLE_SWITCH ? add_switch_rows(ref, &r) : add_host_rows(ref, &r);
+}
+
+int cmd_show_reservations(int argc, char **argv)
 {
 	static const struct col switches[] = { { "node", "NODE", 's' },
 					       { "on", "ON", 'b' },
@@ -439,12 +447,12 @@ static void print_reservations(const struct reservations *r)
 					    { "outside", "OUTSIDE", 'b' },
 					    { "in_bytes", "IN", 'k' },
 					    { "out_bytes", "OUT", 'k' },
-					    { "grants", "GRANTS", 'd' },
-					    { "refused", "REFUSED", 'd' },
-					    { "granted_bytes", "GRANTED", 'k' },
-					    { "used_bytes", "USED", 'k' },
-					    { "lapsed_bytes", "LAPSED", 'k' },
-					    { "released_bytes", "RELEASED", 'k' } };
+					    { "grants", "GRANTS", 'n' },
+					    { "refused", "REFUSED", 'n' },
+					    { "granted_bytes", "GRANTED", 'K' },
+					    { "used_bytes", "USED", 'K' },
+					    { "lapsed_bytes", "LAPSED", 'K' },
+					    { "released_bytes", "RELEASED", 'K' } };
 	static const struct col pairs[] = { { "node", "NODE", 's' },
 					    { "in", "FROM", 's' },
 					    { "out", "TO", 's' },
@@ -463,66 +471,27 @@ static void print_reservations(const struct reservations *r)
 					    { "delay_ns", "RSV-GRT", 't' },
 					    { "delay_min_ns", "MIN", 't' },
 					    { "delay_max_ns", "MAX", 't' },
-					    { "rsvs", "RSVS", 'd' },
-					    { "grts", "GRTS", 'd' },
-					    { "early", "EARLY", 'd' },
-					    { "resent", "RESENT", 'd' },
-					    { "timeouts", "TIMEOUTS", 'd' },
-					    { "refused", "REFUSED", 'd' },
-					    { "late", "LATE", 'd' },
-					    { "bad", "BAD", 'd' } };
-	bool any = false;
+					    { "rsvs", "RSVS", 'n' },
+					    { "grts", "GRTS", 'n' },
+					    { "early", "EARLY", 'n' },
+					    { "resent", "RESENT", 'n' },
+					    { "timeouts", "TIMEOUTS", 'n' },
+					    { "refused", "REFUSED", 'n' },
+					    { "late", "LATE", 'n' },
+					    { "bad", "BAD", 'n' } };
+	static const struct show_table tables[] = { SHOW_TABLE("switches", switches),
+						    SHOW_TABLE("ports", ports),
+						    SHOW_TABLE("pairs", pairs),
+						    SHOW_TABLE("destinations", dests) };
 
-	if (json_array_size(r->switches)) {
-		OUT_TABLE(stdout, r->switches, switches);
-		any = true;
-	}
-	if (json_array_size(r->ports)) {
-		putchar('\n');
-		OUT_TABLE(stdout, r->ports, ports);
-	}
-	if (json_array_size(r->pairs)) {
-		putchar('\n');
-		OUT_TABLE(stdout, r->pairs, pairs);
-	}
-	if (json_array_size(r->dests)) {
-		if (any)
-			putchar('\n');
-		OUT_TABLE(stdout, r->dests, dests);
-		any = true;
-	}
-	if (!any)
-		puts("no reservation was ever requested");
-}
-
-int cmd_show_reservations(int argc, char **argv)
-{
-	struct reservations r;
-	struct bl_node_ref *refs;
-	int n, i, err = 0;
-
-	n = show_nodes(argc, argv,
-		       "barline show reservations - what PL2 promised\v"
-		       "Switches: by port, and by pair of ports with a promise. IN and OUT are "
-		       "promised and not used yet; GRANTED = USED + LAPSED + RELEASED + what the "
-		       "port's pairs promise. Hosts: by destination; RSV-GRT is the smoothed time "
-		       "until a reservation is answered.",
-		       &refs);
-	if (n < 0)
-		return 1;
-	r = (struct reservations){ json_array(), json_array(), json_array(), json_array() };
-	for (i = 0; i < n && !err; i++)
-		err = refs[i].role == BL_ROLE_SWITCH ? add_switch_rows(&refs[i], &r)
-						     : add_host_rows(&refs[i], &r);
-	free(refs);
-	if (!err && cli.json)
-		cli_json(json_pack("{s:O, s:O, s:O, s:O}", "switches", r.switches, "ports", r.ports,
-				   "pairs", r.pairs, "destinations", r.dests));
-	else if (!err)
-		print_reservations(&r);
-	json_decref(r.switches);
-	json_decref(r.ports);
-	json_decref(r.pairs);
-	json_decref(r.dests);
-	return err;
+	return show_tables(argc, argv,
+			   "barline show reservations - what PL2 promised\v"
+			   "Switches: by port, and by pair of ports with a promise. IN and OUT are "
+			   "promised and not used yet; GRANTED = USED + LAPSED + RELEASED + what "
+			   "the "
+			   "port's pairs promise. Hosts: by destination; RSV-GRT is the smoothed "
+			   "time "
+			   "until a reservation is answered.",
+			   "PORT", tables, sizeof(tables) / sizeof(tables[0]), collect_reservations,
+			   "no reservation was ever requested");
 }

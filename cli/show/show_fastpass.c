@@ -66,54 +66,47 @@ static int add_dest_rows(const struct bl_node_ref *ref, json_t *rows)
 	return 0;
 }
 
+/* The order is that of the tables in cmd_show_fastpass(). */
+static int collect_fastpass(const struct bl_node_ref *ref, json_t **rows)
+{
+	json_t *row;
+
+	if (ref->role != BL_ROLE_HOST)
+		return 0;
+	row = make_host_row(ref);
+	if (row)
+		json_array_append_new(rows[0], row);
+	return !row || add_dest_rows(ref, rows[1]);
+}
+
 int cmd_show_fastpass(int argc, char **argv)
 {
 	static const struct col hosts[] = {
 		{ "node", "NODE", 's' },       { "policy", "POLICY", 's' },
 		{ "session", "SESSION", 'b' }, { "fallback", "FALLBACK", 'b' },
-		{ "term", "TERM", 'd' },       { "sessions", "SESSIONS", 'd' },
+		{ "term", "TERM", 'd' },       { "sessions", "SESSIONS", 'n' },
 		{ "slot_ns", "SLOT", 't' },    { "late_ns", "MAY_BE_LATE", 't' },
-		{ "asked", "ASKED", 'd' },     { "given", "GIVEN", 'd' },
-		{ "lost", "LOST", 'd' },       { "refused", "TOO_LATE", 'd' },
-		{ "healed", "HEALED", 'd' }
+		{ "asked", "ASKED", 'n' },     { "given", "GIVEN", 'n' },
+		{ "lost", "LOST", 'n' },       { "refused", "TOO_LATE", 'n' },
+		{ "healed", "HEALED", 'n' }
 	};
 	static const struct col dests[] = {
 		{ "node", "NODE", 's' },       { "dest", "DEST", 'd' },
 		{ "address", "ADDRESS", 's' }, { "endpoint", "ENDPOINT", 'd' },
-		{ "wanted", "WANTED", 'd' },   { "used", "USED", 'd' },
-		{ "idle", "IDLE", 'd' },       { "missed", "MISSED", 'd' },
-		{ "given", "AHEAD", 'd' },     { "frames", "FRAMES", 'd' }
+		{ "wanted", "WANTED", 'n' },   { "used", "USED", 'n' },
+		{ "idle", "IDLE", 'n' },       { "missed", "MISSED", 'n' },
+		{ "given", "AHEAD", 'd' },     { "frames", "FRAMES", 'n' }
 	};
-	json_t *rows = json_array(), *d = json_array(), *row;
-	struct bl_node_ref *refs;
-	int n, i, rc = 0;
+	static const struct show_table tables[] = { SHOW_TABLE("fastpass", hosts),
+						    SHOW_TABLE("destinations", dests) };
 
-	n = show_nodes(argc, argv,
-		       "barline show fastpass - timeslots that a host requested from its arbiter, "
-		       "was granted, and used\v"
-		       "MISSED: the pacer ran more than MAY_BE_LATE after the slot began, and the "
-		       "slot was requested again. IDLE: no frame was queued for the slot. AHEAD: "
-		       "granted and not begun. FALLBACK: no arbiter has answered for fallback_ms, "
-		       "and frames leave without slots.",
-		       &refs);
-	for (i = 0; i < n && !rc; i++) {
-		if (refs[i].role != BL_ROLE_HOST)
-			continue;
-		row = make_host_row(&refs[i]);
-		rc = !row || add_dest_rows(&refs[i], d);
-		if (row)
-			json_array_append_new(rows, row);
-	}
-	if (n >= 0)
-		free(refs);
-	if (n >= 0 && !rc && cli.json)
-		cli_json(json_pack("{s:O, s:O}", "fastpass", rows, "destinations", d));
-	else if (n >= 0 && !rc) {
-		OUT_TABLE(stdout, rows, hosts);
-		if (json_array_size(d))
-			OUT_TABLE(stdout, d, dests);
-	}
-	json_decref(rows);
-	json_decref(d);
-	return n < 0 ? 1 : rc;
+	return show_tables(argc, argv,
+			   "barline show fastpass - timeslots that a host requested from its "
+			   "arbiter, was granted, and used\v"
+			   "MISSED: the pacer ran more than MAY_BE_LATE after the slot began, and "
+			   "the slot was requested again. IDLE: no frame was queued for the slot. "
+			   "AHEAD: granted and not begun. FALLBACK: no arbiter has answered for "
+			   "fallback_ms, and frames leave without slots.",
+			   "PORT", tables, sizeof(tables) / sizeof(tables[0]), collect_fastpass,
+			   "no host in this network namespace");
 }

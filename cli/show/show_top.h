@@ -17,7 +17,7 @@ struct top_rows {
 
 /** top_rows - Appends the rows of a host. Returns 0, or 1 after a message. */
 int top_rows(const struct bl_node_ref *ref, struct top_rows *out);
-/** top_print - Prints the tables that have rows. */
-void top_print(const struct top_rows *t);
+/** top_tables - The tables of these rows, in the order of struct top_rows. */
+extern const struct show_table top_tables[3];
 
 #endif

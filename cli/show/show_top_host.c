@@ -191,46 +191,36 @@ int top_rows(const struct bl_node_ref *ref, struct top_rows *out)
 	return add_sent_flows(ref, out->sending) || add_received_flows(ref, &cfg, out->receiving);
 }
 
-void top_print(const struct top_rows *t)
-{
-	static const struct col hosts[] = {
-		{ "node", "HOST", 's' },           { "on", "ON", 'b' },
-		{ "slot_ns", "SLOT", 't' },        { "expiry_ns", "T", 't' },
-		{ "tokens", "TOKENS_SENT", 'd' },  { "gone", "GONE", 'd' },
-		{ "freed", "ENDED", 'd' },         { "kept", "KEPT", 'd' },
-		{ "objective", "OBJECTIVE", 's' }, { "limits_text", "CLASSES_FROM_FRAMES", 's' },
-		{ "limits_from", "ORIGIN", 's' },  { "flows_seen", "FLOWS_SEEN", 'd' }
-	};
-	static const struct col sending[] = {
-		{ "node", "HOST", 's' },           { "flow", "FLOW", 'd' },
-		{ "from", "FROM", 's' },           { "to", "TO", 's' },
-		{ "state", "STATE", 's' },         { "bytes", "BYTES", 'd' },
-		{ "frames", "HELD", 'd' },         { "tokens", "ANSWERED", 'd' },
-		{ "wasted", "WASTED", 'd' },       { "expired", "EXPIRED", 'd' },
-		{ "refused", "REFUSED", 'd' },     { "syncs", "SYNCS", 'd' },
-		{ "unscheduled", "UNSCHED", 'd' }, { "paced", "PACED", 'd' },
-		{ "lost", "LOST", 'd' },           { "resent", "RESENT", 'd' }
-	};
-	static const struct col receiving[] = {
-		{ "node", "HOST", 's' },           { "from", "FROM", 's' },
-		{ "flow", "FLOW", 'd' },           { "state", "STATE", 's' },
-		{ "class", "CLASS", 'd' },         { "bytes", "BYTES", 'd' },
-		{ "served", "SERVED", 'd' },       { "rate_mbit", "MBIT", 'f' },
-		{ "rate_percent", "RATE_%", 'f' }, { "rtt_ns", "RTT", 't' },
-		{ "tokens", "TOKENS", 'd' },       { "frames", "FRAMES", 'd' },
-		{ "lost", "LOST", 'd' },           { "late", "LATE", 'd' },
-		{ "missing", "MISSING", 'd' },     { "data_lost", "DATA_LOST", 'd' },
-		{ "repeated", "REPEATED", 'd' }
-	};
+static const struct col hosts[] = {
+	{ "node", "HOST", 's' },           { "on", "ON", 'b' },
+	{ "slot_ns", "SLOT", 't' },        { "expiry_ns", "T", 't' },
+	{ "tokens", "TOKENS_SENT", 'n' },  { "gone", "GONE", 'n' },
+	{ "freed", "ENDED", 'n' },         { "kept", "KEPT", 'd' },
+	{ "objective", "OBJECTIVE", 's' }, { "limits_text", "CLASSES_FROM_FRAMES", 's' },
+	{ "limits_from", "ORIGIN", 's' },  { "flows_seen", "FLOWS_SEEN", 'n' }
+};
+static const struct col sending[] = {
+	{ "node", "HOST", 's' },           { "flow", "FLOW", 'd' },
+	{ "from", "FROM", 's' },           { "to", "TO", 's' },
+	{ "state", "STATE", 's' },         { "bytes", "BYTES", 'd' },
+	{ "frames", "HELD", 'd' },         { "tokens", "ANSWERED", 'n' },
+	{ "wasted", "WASTED", 'n' },       { "expired", "EXPIRED", 'n' },
+	{ "refused", "REFUSED", 'n' },     { "syncs", "SYNCS", 'n' },
+	{ "unscheduled", "UNSCHED", 'n' }, { "paced", "PACED", 'n' },
+	{ "lost", "LOST", 'n' },           { "resent", "RESENT", 'n' }
+};
+static const struct col receiving[] = {
+	{ "node", "HOST", 's' },           { "from", "FROM", 's' },
+	{ "flow", "FLOW", 'd' },           { "state", "STATE", 's' },
+	{ "class", "CLASS", 'd' },         { "bytes", "BYTES", 'd' },
+	{ "served", "SERVED", 'n' },       { "rate_mbit", "MBIT", 'f' },
+	{ "rate_percent", "RATE_%", 'f' }, { "rtt_ns", "RTT", 't' },
+	{ "tokens", "TOKENS", 'n' },       { "frames", "FRAMES", 'n' },
+	{ "lost", "LOST", 'n' },           { "late", "LATE", 'n' },
+	{ "missing", "MISSING", 'd' },     { "data_lost", "DATA_LOST", 'n' },
+	{ "repeated", "REPEATED", 'n' }
+};
 
-	if (json_array_size(t->hosts))
-		OUT_TABLE(stdout, t->hosts, hosts);
-	if (json_array_size(t->sending)) {
-		putchar('\n');
-		OUT_TABLE(stdout, t->sending, sending);
-	}
-	if (json_array_size(t->receiving)) {
-		putchar('\n');
-		OUT_TABLE(stdout, t->receiving, receiving);
-	}
-}
+const struct show_table top_tables[3] = { SHOW_TABLE("hosts", hosts),
+					  SHOW_TABLE("sending", sending),
+					  SHOW_TABLE("receiving", receiving) };

@@ -143,7 +143,15 @@ static int add_switch_rows(const struct bl_node_ref *ref, struct tokens *out)
 	return err;
 }
 
-static void print_tokens(const struct tokens *t)
+/* The order is that of the tables in cmd_show_tokens(). */
+static int collect_tokens(const struct bl_node_ref *ref, json_t **rows)
+{
+	struct tokens t = { rows[0], rows[1], rows[2], { rows[3], rows[4], rows[5] } };
+
+	return ref->role == BL_ROLE_SWITCH ? add_switch_rows(ref, &t) : top_rows(ref, &t.top);
+}
+
+int cmd_show_tokens(int argc, char **argv)
 {
 	static const struct col switches[] = { { "node", "SWITCH", 's' },
 					       { "on", "ON", 'b' },
@@ -158,79 +166,41 @@ static void print_tokens(const struct tokens *t)
 					    { "token_ns", "TOKEN_TIME", 't' },
 					    { "tokens_per_s", "PER_S", 'f' },
 					    { "ahead_tokens", "AHEAD", 'f' },
-					    { "passed", "PASSED", 'd' },
-					    { "limit", "LIMIT", 'd' },
-					    { "expired", "EXPIRED", 'd' },
-					    { "bad", "BAD", 'd' },
-					    { "flood", "FLOOD", 'd' },
-					    { "signals", "SIGNALS", 'd' },
-					    { "signal_flood", "SIG_FLOOD", 'd' } };
+					    { "passed", "PASSED", 'n' },
+					    { "limit", "LIMIT", 'n' },
+					    { "expired", "EXPIRED", 'n' },
+					    { "bad", "BAD", 'n' },
+					    { "flood", "FLOOD", 'n' },
+					    { "signals", "SIGNALS", 'n' },
+					    { "signal_flood", "SIG_FLOOD", 'n' } };
 	static const struct col classes[] = {
 		{ "node", "SWITCH", 's' },     { "name", "PORT", 's' },
 		{ "class", "CLASS", 'd' },     { "queued", "QUEUED", 'd' },
-		{ "passed", "PASSED", 'd' },   { "limit", "LIMIT", 'd' },
-		{ "expired", "EXPIRED", 'd' }, { "dropped_percent", "DROPPED_%", 'f' }
+		{ "passed", "PASSED", 'n' },   { "limit", "LIMIT", 'n' },
+		{ "expired", "EXPIRED", 'n' }, { "dropped_percent", "DROPPED_%", 'f' }
 	};
+	const struct show_table tables[] = { SHOW_TABLE("switches", switches),
+					     SHOW_TABLE("ports", ports),
+					     SHOW_TABLE("classes", classes),
+					     top_tables[0],
+					     top_tables[1],
+					     top_tables[2] };
 
-	if (json_array_size(t->switches))
-		OUT_TABLE(stdout, t->switches, switches);
-	if (json_array_size(t->ports)) {
-		putchar('\n');
-		OUT_TABLE(stdout, t->ports, ports);
-	}
-	if (json_array_size(t->classes)) {
-		putchar('\n');
-		OUT_TABLE(stdout, t->classes, classes);
-	}
-	if (json_array_size(t->switches) && json_array_size(t->top.hosts))
-		putchar('\n');
-	top_print(&t->top);
-	if (!json_array_size(t->switches) && !json_array_size(t->top.hosts))
-		puts("no node in this network namespace");
-}
-
-int cmd_show_tokens(int argc, char **argv)
-{
-	struct bl_node_ref *refs;
-	struct tokens t;
-	int n, i, err = 0;
-
-	n = show_nodes(argc, argv,
-		       "barline show tokens - TOP: tokens by port and class of a switch, by flow "
-		       "of a host\v"
-		       "Switches: PASSED, LIMIT and EXPIRED count tokens at the port by which they "
-		       "leave. LIMIT: dropped, because as many tokens as their class allows were "
-		       "ahead of them; EXPIRED: dropped, because they would have waited too long. "
-		       "BAD, FLOOD and SIGNALS count at the port of arrival. BAD: unknown class; "
-		       "FLOOD: more than the link of the port may carry. AHEAD is the number of "
-		       "tokens that passed in excess of the group's rate at this moment. Hosts, "
-		       "flows that are sent: ANSWERED: a held frame was sent for a token; WASTED: "
-		       "no frame was held; EXPIRED: the token was older than T; REFUSED: forged, "
-		       "replayed or ahead of the clock. Hosts, flows that are received: MBIT is "
-		       "the rate that the tokens ask for at this moment, RATE_% its share of the "
-		       "link; LOST: tokens that were not answered.",
-		       &refs);
-	if (n < 0)
-		return 1;
-	t = (struct tokens){ json_array(),
-			     json_array(),
-			     json_array(),
-			     { json_array(), json_array(), json_array() } };
-	for (i = 0; i < n && !err; i++)
-		err = refs[i].role == BL_ROLE_SWITCH ? add_switch_rows(&refs[i], &t)
-						     : top_rows(&refs[i], &t.top);
-	free(refs);
-	if (!err && cli.json)
-		cli_json(json_pack("{s:O, s:O, s:O, s:O, s:O, s:O}", "switches", t.switches,
-				   "ports", t.ports, "classes", t.classes, "hosts", t.top.hosts,
-				   "sending", t.top.sending, "receiving", t.top.receiving));
-	else if (!err)
-		print_tokens(&t);
-	json_decref(t.switches);
-	json_decref(t.ports);
-	json_decref(t.classes);
-	json_decref(t.top.hosts);
-	json_decref(t.top.sending);
-	json_decref(t.top.receiving);
-	return err;
+	return show_tables(
+		argc, argv,
+		"barline show tokens - TOP: tokens by port and class of a switch, by flow "
+		"of a host\v"
+		"Switches: PASSED, LIMIT and EXPIRED count tokens at the port by which they "
+		"leave. LIMIT: dropped, because as many tokens as their class allows were "
+		"ahead of them; EXPIRED: dropped, because they would have waited too long. "
+		"BAD, FLOOD and SIGNALS count at the port of arrival. BAD: unknown class; "
+		"FLOOD: more than the link of the port may carry. AHEAD is the number of "
+		"tokens that passed in excess of the group's rate at this moment. Hosts, "
+		"flows that are sent: ANSWERED: a held frame was sent for a token; WASTED: "
+		"no frame was held; EXPIRED: the token was older than T; REFUSED: forged, "
+		"replayed or ahead of the clock. Hosts, flows that are received: MBIT is "
+		"the rate that the tokens ask for at this moment, RATE_% its share of the "
+		"link; LOST: tokens that were not answered.",
+		"PORT", tables, sizeof(tables) / sizeof(tables[0]), collect_tokens,
+		"no node in this network namespace");
 }

@@ -116,7 +116,7 @@ static bool is_wanted(const struct view *v, const json_t *row, bool *seen)
 	size_t i;
 
 	for (i = 0; i < v->nports; i++)
-		if (is_text(row, "name", v->ports[i]))
+		if (is_text(row, "name", v->ports[i]) || is_text(row, "map", v->ports[i]))
 			wanted = seen[i] = true;
 	return wanted && (!v->reason || is_text(row, "reason", v->reason));
 }
@@ -143,8 +143,8 @@ json_t *view_select(const struct view *v, json_t *rows, const char **unknown)
 
 static bool is_same(const json_t *a, const json_t *b)
 {
-	static const char *const keys[] = { "node", "what", "name",   "port",  "role",
-					    "lane", "addr", "reason", "class", "dest" };
+	static const char *const keys[] = { "node", "what",   "name",  "port", "role", "lane",
+					    "addr", "reason", "class", "dest", "flow", "from" };
 	size_t i;
 
 	for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
@@ -186,7 +186,7 @@ json_t *view_differences(json_t *before, json_t *rows, const struct col *cols, s
 			const json_t *v = json_object_get(row, cols[c].key);
 			json_int_t n = json_integer_value(v), was;
 
-			if (cols[c].fmt != 'n' || !json_is_integer(v))
+			if ((cols[c].fmt != 'n' && cols[c].fmt != 'K') || !json_is_integer(v))
 				continue;
 			was = json_integer_value(json_object_get(old, cols[c].key));
 			n = (json_int_t)counter_growth((uint64_t)was, (uint64_t)n);
@@ -256,13 +256,15 @@ static void print_brief(FILE *f, const json_t *row, const struct col *cols, size
 	}
 }
 
-static void print_details(FILE *f, const json_t *row, bool first)
+static void print_details(FILE *f, const json_t *row, bool first, const char *title)
 {
 	const char *key;
 	json_t *v;
 
 	if (!first)
 		fputc('\n', f);
+	if (title)
+		fprintf(f, "%-16s %s\n", "table", title);
 	json_object_foreach((json_t *)row, key, v)
 	{
 		fprintf(f, "%-16s ", key);
@@ -272,7 +274,7 @@ static void print_details(FILE *f, const json_t *row, bool first)
 }
 
 void view_print(FILE *f, const struct view *v, json_t *rows, const struct col *cols, size_t ncols,
-		const char *time)
+		const char *time, const char *title)
 {
 	json_t *row;
 	size_t i;
@@ -286,11 +288,13 @@ void view_print(FILE *f, const struct view *v, json_t *rows, const struct col *c
 	json_array_foreach(rows, i, row)
 	{
 		if (v->details) {
-			print_details(f, row, !i);
+			print_details(f, row, !i, title);
 			continue;
 		}
 		if (time && v->one_line)
 			fprintf(f, "time=%s ", time);
+		if (title)
+			fprintf(f, v->one_line ? "table=%s " : "%s ", title);
 		if (v->one_line)
 			print_one_line(f, row, cols, ncols);
 		else

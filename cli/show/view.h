@@ -4,7 +4,8 @@
  * which form. The rows are JSON objects, so this is written once for all commands (show_rows()).
  *
  * A row is the same one in two readings if these members are equal: node, what, name, port, role,
- * lane, addr, reason, class, dest. Differences are those of columns with format 'n'.
+ * lane, addr, reason, class, dest, flow, from. Differences are those of columns with format 'n' or
+ * 'K'.
  */
 #ifndef BARLINE_CLI_VIEW_H
 #define BARLINE_CLI_VIEW_H
@@ -24,7 +25,7 @@ struct view {
 	double interval_s;  /* -i: differences, repeatedly; 0: one reading */
 	long long count;    /* -c: with -i, stop after this number; 0: never */
 	const char *reason; /* --reason: only rows with this one; NULL: all */
-	char **ports;       /* only rows with one of these names */
+	char **ports;       /* only rows with one of these names, of a port or of a map */
 	size_t nports;      /* 0: all */
 };
 
@@ -43,8 +44,12 @@ json_t *view_select(const struct view *v, json_t *rows, const char **unknown);
  */
 json_t *view_differences(json_t *before, json_t *rows, const struct col *cols, size_t ncols,
 			 double divisor);
-/** view_print - Prints the rows in the form that the command line asks for, except as JSON. */
+/**
+ * view_print - Prints the rows in the form that the command line asks for, except as JSON.
+ * @title: the name of the table, in each row but not in a table with a heading; NULL: there is one
+ * table only
+ */
 void view_print(FILE *f, const struct view *v, json_t *rows, const struct col *cols, size_t ncols,
-		const char *time);
+		const char *time, const char *title);
 
 #endif

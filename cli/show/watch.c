@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * barline watch: prints rates per port and reason, and the lag of the barrier, every few seconds.
- * On a terminal it redraws the screen; into a pipe it prints lines.
+ * On a terminal it redraws the screen; into a pipe it prints lines. With --columns it prints one
+ * line per node and reading (columns.h).
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -13,6 +16,7 @@
 #include "base/number.h"
 #include "base/time.h"
 #include "cli/cmd.h"
+#include "cli/show/columns.h"
 #include "cli/util/args.h"
 #include "cli/util/growth.h"
 #include "cli/util/out.h"
@@ -22,12 +26,24 @@ struct watch_args {
 	double interval_s;
 	long long count; /* of readings to print; 0: no limit */
 	bool all;        /* nodes of all network namespaces */
+	char **ports;    /* only these */
+	size_t nports;   /* 0: all */
+	bool reasons;    /* only those of @reason */
+	bool reason[BL_REASON_MAX];
+	struct column column[COLUMNS_MAX];
+	size_t ncolumns; /* 0: a row per port and reason */
 };
 
 static const struct argp_option watch_options[] = {
 	{ "interval", 'i', "SECONDS", 0, "time between two readings (default 1)", 0 },
 	{ "count", 'c', "COUNT", 0, "stop after this number of readings (default: never)", 0 },
 	{ "all", 'a', NULL, 0, "nodes of all network namespaces of this machine", 0 },
+	{ "reason", 'R', "REASON", 0, "only rows with this reason; may be repeated", 0 },
+	{ "columns", 'C', "NAME,...", OPTION_ARG_OPTIONAL,
+	  "one line per node and reading, with these columns, as in --columns=lag,frames,no_route: "
+	  "lag, "
+	  "frames, dropped, noted, or a reason (default: " COLUMNS_DEFAULT ")",
+	  0 },
 	{ 0 }
 };
 
@@ -43,12 +59,43 @@ static error_t parse_watch(int key, char *arg, struct argp_state *state)
 {
 	struct watch_args *w = state->input;
 	error_t err = bl_number_option(numbers, key, arg, w, state);
+	struct bl_err why;
+	const char *near;
+	enum bl_reason r;
+	int n;
 
 	if (err != ARGP_ERR_UNKNOWN)
 		return err;
 	switch (key) {
 	case 'a':
 		w->all = true;
+		return 0;
+	case 'R':
+		r = reason_of(arg, &near);
+		if (r == BL_R_COUNT)
+			argp_error(state,
+				   "no reason is called \"%s\"%s%s%s; docs/protocol.md lists them",
+				   arg, near ? "; did you mean " : "", near ? near : "",
+				   near ? "?" : "");
+		else
+			w->reason[r] = w->reasons = true;
+		return 0;
+	case 'C':
+		n = columns_parse(w->column, arg ? arg : COLUMNS_DEFAULT, &why);
+		if (n < 0)
+			argp_error(state, "%s", why.text);
+		else
+			w->ncolumns = (size_t)n;
+		return 0;
+	case ARGP_KEY_ARGS:
+		w->ports = state->argv + state->next;
+		w->nports = (size_t)(state->argc - state->next);
+		return 0;
+	case ARGP_KEY_END:
+		if (w->reasons && w->ncolumns)
+			argp_error(state, "--reason and --columns exclude each other: a column can "
+					  "be "
+					  "a reason");
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
@@ -86,20 +133,45 @@ static json_t *barrier_lag(const struct bl_node_ref *ref)
 	return now && b ? json_integer((json_int_t)(now - b)) : json_null();
 }
 
-static void add_rates(json_t *rows, const struct bl_node_ref *ref, const struct sample *old,
-		      const struct sample *new)
+static bool is_wanted(const struct watch_args *w, const char *port)
 {
-	int i, j;
+	size_t i;
+
+	for (i = 0; i < w->nports && strcmp(w->ports[i], port); i++)
+		;
+	return !w->nports || i < w->nports;
+}
+
+/* How much the counters of row @i of @new have grown since @old. What was not there began at 0. */
+static struct bl_counts growth(const struct sample *old, const struct sample *new, int i)
+{
+	struct bl_counts d = new->rows[i].n;
 	unsigned int k;
+	int j;
+
+	for (j = 0; j < old->n && old->rows[j].key != new->rows[i].key; j++)
+		;
+	for (k = 0; j < old->n && k < BL_REASON_MAX; k++)
+		d.n[k] = counter_growth(old->rows[j].n.n[k], d.n[k]);
+	return d;
+}
+
+static void add_rates(json_t *rows, const struct watch_args *w, const struct bl_node_ref *ref,
+		      const struct sample *old, const struct sample *new)
+{
+	unsigned int k;
+	int i;
 
 	for (i = 0; i < new->n; i++) {
-		for (j = 0; j < old->n && old->rows[j].key != new->rows[i].key; j++)
-			;
-		for (k = 0; k < BL_REASON_MAX; k++) {
-			uint64_t before = j < old->n ? old->rows[j].n.n[k] : 0;
-			uint64_t d = counter_growth(before, new->rows[i].n.n[k]);
+		struct bl_counts grown = growth(old, new, i);
 
-			if (!d || (k == BL_R_CLONE_STALE && !cli.verbose))
+		if (!is_wanted(w, new->rows[i].name))
+			continue;
+		for (k = 0; k < BL_REASON_MAX; k++) {
+			uint64_t d = grown.n[k];
+
+			if (!d ||
+			    (w->reasons ? !w->reason[k] : k == BL_R_CLONE_STALE && !cli.verbose))
 				continue;
 			json_array_append_new(
 				rows, json_pack("{s:s, s:s, s:s, s:s, s:f}", "node", ref->meta.name,
@@ -159,20 +231,168 @@ static void print_reading(json_t *rates, json_t *lags, bool redraw)
 	fflush(stdout);
 }
 
+/* ---- columns ---- */
+
+/* The values of a node's line, from all ports that are wanted. */
+static void column_values(double *to, const struct watch_args *w, const struct bl_node_ref *ref,
+			  const struct sample *old, const struct sample *new)
+{
+	uint64_t ns = new->at_ns - old->at_ns;
+	struct bl_counts sum = { 0 };
+	unsigned int k;
+	size_t c;
+	int i;
+
+	for (i = 0; i < new->n; i++) {
+		struct bl_counts grown = growth(old, new, i);
+
+		for (k = 0; is_wanted(w, new->rows[i].name) && k < BL_REASON_MAX; k++)
+			sum.n[k] += grown.n[k];
+	}
+	for (c = 0; c < w->ncolumns; c++) {
+		json_t *lag;
+
+		switch (w->column[c].kind) {
+		case COLUMN_LAG:
+			lag = barrier_lag(ref);
+			to[c] = json_is_null(lag) ? NAN : json_number_value(lag);
+			json_decref(lag);
+			break;
+		case COLUMN_FRAMES:
+			to[c] = growth_per_s(counts_frames(&sum), ns);
+			break;
+		case COLUMN_DROPPED:
+			to[c] = growth_per_s(counts_kind(&sum, BL_KIND_DROP), ns);
+			break;
+		case COLUMN_NOTED:
+			to[c] = growth_per_s(counts_kind(&sum, BL_KIND_NOTE), ns);
+			break;
+		case COLUMN_REASON:
+			to[c] = growth_per_s(sum.n[w->column[c].reason], ns);
+			break;
+		}
+	}
+}
+
+/* Lines after which the headings are repeated: what a terminal shows, or as vmstat(8) has it. */
+static int lines_per_head(void)
+{
+	struct winsize size = { 0 };
+
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || size.ws_row < 3)
+		return 22;
+	return size.ws_row - 2;
+}
+
+static json_t *columns_json(const struct watch_args *w, const char *node, const double *values)
+{
+	json_t *row = json_pack("{s:s}", "node", node);
+	size_t c;
+
+	for (c = 0; c < w->ncolumns; c++)
+		json_object_set_new(row,
+				    w->column[c].kind == COLUMN_LAG ? "lag_ns" : w->column[c].name,
+				    isnan(values[c]) ? json_null() : json_real(values[c]));
+	return row;
+}
+
+static void print_columns(const struct watch_args *w, const struct bl_node_ref *refs, int n,
+			  const struct sample *old, const struct sample *new)
+{
+	static int since = -1; /* lines since the headings; -1: there were none */
+	int width = 4, i, lines = lines_per_head();
+	json_t *rows = json_array();
+	double values[COLUMNS_MAX];
+	struct timespec t;
+	char when[16];
+	struct tm tm;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	localtime_r(&t.tv_sec, &tm);
+	strftime(when, sizeof(when), "%H:%M:%S", &tm);
+	for (i = 0; i < n; i++)
+		if ((int)strlen(refs[i].meta.name) > width)
+			width = (int)strlen(refs[i].meta.name);
+	for (i = 0; i < n; i++) {
+		column_values(values, w, &refs[i], &old[i], &new[i]);
+		if (cli.json) {
+			json_array_append_new(rows, columns_json(w, refs[i].meta.name, values));
+			continue;
+		}
+		if (since < 0 || since >= lines) {
+			columns_head(stdout, w->column, w->ncolumns, width);
+			since = 0;
+		}
+		columns_line(stdout, w->column, w->ncolumns, width, when, refs[i].meta.name,
+			     values);
+		since++;
+	}
+	if (cli.json)
+		cli_json(json_pack("{s:f, s:O}", "time", (double)t.tv_sec + (double)t.tv_nsec / 1e9,
+				   "rows", rows));
+	json_decref(rows);
+	fflush(stdout);
+}
+
+/* ---- the command ---- */
+
+/* Returns 0 if each port that was asked for is there, else 1 after a message. */
+static int check_ports(const struct watch_args *w, const struct sample *s, int n)
+{
+	size_t p;
+	int i, k;
+
+	for (p = 0; p < w->nports; p++) {
+		bool found = false;
+
+		for (i = 0; i < n; i++)
+			for (k = 0; k < s[i].n; k++)
+				found |= !strcmp(s[i].rows[k].name, w->ports[p]);
+		if (!found)
+			return cli_fail("no port \"%s\" here; `barline show ports` lists them",
+					w->ports[p]);
+	}
+	return 0;
+}
+
+static void print_sample(const struct watch_args *w, const struct bl_node_ref *refs, int n,
+			 const struct sample *old, const struct sample *new)
+{
+	json_t *rates, *lags;
+	int i;
+
+	if (w->ncolumns) {
+		print_columns(w, refs, n, old, new);
+		return;
+	}
+	rates = json_array();
+	lags = json_array();
+	for (i = 0; i < n; i++) {
+		add_rates(rates, w, &refs[i], &old[i], &new[i]);
+		json_array_append_new(lags, json_pack("{s:s, s:o}", "node", refs[i].meta.name,
+						      "lag_ns", barrier_lag(&refs[i])));
+	}
+	print_reading(rates, lags, isatty(STDOUT_FILENO));
+	json_decref(rates);
+	json_decref(lags);
+}
+
 int cmd_watch(int argc, char **argv)
 {
 	const struct argp argp = { .options = watch_options,
 				   .parser = parse_watch,
+				   .args_doc = "[PORT...]",
 				   .children = cmd_globals,
 				   .doc = "barline watch - rates per port and reason, and the lag "
 					  "of the barrier, continuously\v"
 					  "Relayed beacons that a port did not need (clone_stale) "
-					  "appear with -v only." };
+					  "appear with -v only. The lag is negative where all "
+					  "senders are silent, because they promise ahead of their "
+					  "clocks (no_ahead)." };
 	struct watch_args w = { .interval_s = 1 };
 	struct bl_node_ref *refs;
-	struct sample *old;
+	struct sample *old, *new;
 	struct timespec pause;
-	bool redraw = isatty(STDOUT_FILENO);
 	int n, i, err = 0;
 	long long round;
 
@@ -181,37 +401,33 @@ int cmd_watch(int argc, char **argv)
 	if (n < 0)
 		return 1;
 	old = calloc((size_t)n, sizeof(*old));
-	if (!old)
+	new = calloc((size_t)n, sizeof(*new));
+	if (!old || !new)
 		return cli_fail("out of memory");
 	pause.tv_sec = (time_t)w.interval_s;
 	pause.tv_nsec = (long)((w.interval_s - (double)pause.tv_sec) * 1e9);
 	for (round = 0; !err && (!w.count || round <= w.count); round++) {
-		json_t *rates = json_array(), *lags = json_array();
-
 		if (round)
 			nanosleep(&pause, NULL);
 		for (i = 0; i < n && !err; i++) {
-			struct sample new = { .at_ns = bl_mono_ns() };
-
-			new.n = node_count_rows(&refs[i], &new.rows);
-			err = new.n < 0;
-			if (!err && round) {
-				add_rates(rates, &refs[i], &old[i], &new);
-				json_array_append_new(lags, json_pack("{s:s, s:o}", "node",
-								      refs[i].meta.name, "lag_ns",
-								      barrier_lag(&refs[i])));
-			}
-			free(old[i].rows);
-			old[i] = new;
+			new[i].at_ns = bl_mono_ns();
+			new[i].n = node_count_rows(&refs[i], &new[i].rows);
+			err = new[i].n < 0;
 		}
+		if (!err && !round)
+			err = check_ports(&w, new, n);
 		if (!err && round)
-			print_reading(rates, lags, redraw);
-		json_decref(rates);
-		json_decref(lags);
+			print_sample(&w, refs, n, old, new);
+		for (i = 0; i < n; i++) {
+			free(old[i].rows);
+			old[i] = new[i];
+			new[i] = (struct sample){ 0 };
+		}
 	}
 	for (i = 0; i < n; i++)
 		free(old[i].rows);
 	free(old);
+	free(new);
 	free(refs);
 	return err;
 }

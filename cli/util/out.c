@@ -173,6 +173,7 @@ static void format_cell(const json_t *v, char fmt, char *buf)
 		out_time((int64_t)json_number_value(v), buf, CELL);
 		break;
 	case 'k':
+	case 'K':
 		out_bytes((uint64_t)json_number_value(v), buf, CELL);
 		break;
 	case 'b':

@@ -50,7 +50,7 @@ struct col {
 	const char *head; /* heading */
 	/*
 	 * 's' text, 'd' integer, 'n' counter, 'f' number with one decimal, 't' ns as a time with a
-	 * unit, 'b' yes or nothing, 'k' bytes with a unit
+	 * unit, 'b' yes or nothing, 'k' bytes with a unit, 'K' a counter of bytes, with a unit
 	 */
 	char fmt;
 };

@@ -4,6 +4,9 @@
  * one of which something is taken away; that they say it of a stopped daemon, too, and do not wait
  * for it.
  */
+#include <glob.h>
+
+#include "base/library/library.h"
 #include "tests/net/loader/restart.h"
 
 /* Runs `barline -j -n NODE ...`. Returns the exit status; *@said is what it printed. */
@@ -75,6 +78,35 @@ static int wait_for(unsigned int i, const char *what, const char *timeout)
 	return rc;
 }
 
+/* Status of a live node loads none of the libraries that are for other commands. */
+static void loads_little(unsigned int i)
+{
+#define X(name, file, package, use) file,
+	static const char *const later[] = { BL_LIBRARIES(X) };
+#undef X
+	static char text[1 << 18];
+	glob_t files = { 0 };
+	bool ready;
+	size_t k, n;
+	FILE *f;
+
+	setenv("LD_DEBUG", "files", 1);
+	setenv("LD_DEBUG_OUTPUT", BL_RUN_DIR "/ld", 1);
+	word_of(i, "daemon", &ready);
+	unsetenv("LD_DEBUG");
+	unsetenv("LD_DEBUG_OUTPUT");
+	CHECK(!glob(BL_RUN_DIR "/ld.*", 0, NULL, &files) && files.gl_pathc == 1, "one process");
+	f = fopen(files.gl_pathv[0], "r");
+	CHECK(f, "%s", strerror(errno));
+	n = fread(text, 1, sizeof(text) - 1, f);
+	fclose(f);
+	CHECK(n < sizeof(text) - 1 && strstr(text, "libbpf.so"), "cannot be read");
+	for (k = 0; k < sizeof(later) / sizeof(later[0]); k++)
+		CHECK(!strstr(text, later[k]), "status loads %s", later[k]);
+	CHECK(!unlink(files.gl_pathv[0]), "%s", strerror(errno));
+	globfree(&files);
+}
+
 RACK_TEST(status__names_what_is_missing)
 {
 	unsigned int h, s;
@@ -86,6 +118,7 @@ RACK_TEST(status__names_what_is_missing)
 	CHECK(!wait_for(h, "ready", "30s"), "%s", last);
 	CHECK(!wait_for(s, "controller", "30s"), "the switch has no session");
 	UNTIL_IS(h, "controller", "ok", true);
+	loads_little(h);
 
 	/* the daemon: stopped by a signal, killed, or replaced by a caretaker */
 	CHECK(!kill(dm[h].pid, SIGSTOP), "%s", strerror(errno));
@@ -171,6 +204,67 @@ RACK_TEST(status__names_a_duplicate_node_id)
 	daemons_end();
 }
 
+/* `show` with several tables has the options of those with one. */
+RACK_TEST(show__several_tables)
+{
+	static const char *const keys[] = { "switches", "ports",   "classes",
+					    "hosts",    "sending", "receiving" };
+	json_t *said, *row;
+	unsigned int h;
+	size_t k;
+
+	open_rack(1);
+	h = rack_host(0);
+	CHECK(!barline(&said, h, "show", "tokens", "-i0.01", "-c1"), "show tokens -i");
+	CHECK(json_is_real(json_object_get(said, "interval_s")), "no interval");
+	for (k = 0; k < sizeof(keys) / sizeof(keys[0]); k++)
+		CHECK(json_is_array(json_object_get(said, keys[k])), "no %s", keys[k]);
+	CHECK(json_array_size(json_object_get(said, "hosts")) == 1, "not the host");
+	json_decref(said);
+	CHECK(!barline(&said, h, "show", "maps", BL_MAP_HOST_PAGE, "-t"), "show maps NAME");
+	CHECK(json_is_real(json_object_get(said, "time")), "no time");
+	CHECK(json_array_size(json_object_get(said, "maps")) == 1, "not one map");
+	row = json_array_get(json_object_get(said, "maps"), 0);
+	CHECK(!strcmp(json_string_value(json_object_get(row, "map")), BL_MAP_HOST_PAGE), "which?");
+	json_decref(said);
+	CHECK(barline(&said, h, "show", "maps", "nosuch", NULL) == 1, "a map that is not there");
+	CHECK(strstr(json_string_value(json_object_get(said, "error")), "no MAP \"nosuch\""), "whic"
+											      "h?");
+	json_decref(said);
+	CHECK(barline(&said, h, "show", "fastpass", "--reason", "no_route") == 2 &&
+		      strstr(json_string_value(json_object_get(said, "error")), "no row here"),
+	      "a row has a reason");
+	json_decref(said);
+}
+
+/* One row per node and reading, of the ports and the columns that were asked for. */
+RACK_TEST(watch__columns)
+{
+	json_t *said, *row;
+	unsigned int h;
+
+	open_rack(1);
+	h = rack_host(0);
+	CHECK(!barline(&said, h, "watch", "-i0.5", "-c1", "--columns=lag,frames,no_route"), "watc"
+											    "h");
+	row = json_array_get(json_object_get(said, "rows"), 0);
+	CHECK(json_array_size(json_object_get(said, "rows")) == 1 &&
+		      json_number_value(json_object_get(row, "frames")) > 0 &&
+		      json_real_value(json_object_get(row, "no_route")) == 0 &&
+		      json_is_number(json_object_get(row, "lag_ns")) && json_object_size(row) == 4,
+	      "%s", json_dumps(said, 0));
+	json_decref(said);
+	CHECK(!barline(&said, h, "watch", "-i0.5", "-c1", "--reason=beacon_sent"), "--reason");
+	CHECK(json_array_size(json_object_get(said, "rates")) > 0, "no beacons");
+	row = json_array_get(json_object_get(said, "rates"), 0);
+	CHECK(!strcmp(json_string_value(json_object_get(row, "reason")), "beacon_sent"), "which?");
+	json_decref(said);
+	CHECK(barline(&said, h, "watch", "-c1", "eth9", NULL) == 1, "a port that is not there");
+	json_decref(said);
+	CHECK(barline(&said, h, "watch", "-c1", "--columns=no_ruote", NULL) == 2, "a typo");
+	json_decref(said);
+}
+
 /* Returns how many events of this name `barline events` shows of node @i. */
 static unsigned int events(unsigned int i, const char *name)
 {
@@ -228,6 +322,8 @@ int main(void)
 		cmocka_unit_test(status__names_what_is_missing),
 		cmocka_unit_test(status__of_links_and_addresses),
 		cmocka_unit_test(status__names_a_duplicate_node_id),
+		cmocka_unit_test(show__several_tables),
+		cmocka_unit_test(watch__columns),
 		cmocka_unit_test(events__of_a_node),
 	};
 

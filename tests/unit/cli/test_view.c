@@ -90,27 +90,63 @@ static void differences__of_counters(void **state)
 	json_decref(before);
 }
 
+/* Bytes are counted, too; a flow is told from another one by its number and its sender. */
+static void differences__of_bytes_by_flow(void **state)
+{
+	static const struct col flows[] = { { "flow", "FLOW", 'd' },
+					    { "from", "FROM", 's' },
+					    { "used", "USED", 'K' },
+					    { "left", "LEFT", 'k' } };
+	json_t *before = rows_of("[{\"flow\": 1, \"from\": \"a\", \"used\": 10, \"left\": 5},"
+				 "{\"flow\": 1, \"from\": \"b\", \"used\": 70, \"left\": 5}]");
+	json_t *now = rows_of("[{\"flow\": 1, \"from\": \"b\", \"used\": 100, \"left\": 9}]");
+	json_t *out = view_differences(before, now, flows, ARRAY_SIZE(flows), 0), *row;
+
+	(void)state;
+	row = json_array_get(out, 0);
+	assert_int_equal(json_integer_value(json_object_get(row, "used")), 30);
+	assert_int_equal(json_integer_value(json_object_get(row, "left")), 9);
+	json_decref(out);
+	json_decref(now);
+	json_decref(before);
+}
+
 static void print__forms(void **state)
 {
 	static const struct {
 		struct view v;
-		const char *time, *text;
+		const char *time, *title, *text;
 	} cases[] = {
 		{ { 0 },
 		  NULL,
+		  "ports", /* the heading is enough */
 		  "NODE  PORT  NO  FRAMES     LAG  HELD\n"
 		  "s1    swp1   0      10  1.5 us  yes\n"
 		  "s1    swp2   1       0       -  \n"
 		  "s2    swp1   0       7    0 ns  \n" },
 		{ { .one_line = true },
 		  "T",
+		  NULL,
 		  "time=T node=s1 name=swp1 port=0 frames=10 lag_ns=1500 held=true\n"
 		  "time=T node=s1 name=swp2 port=1 frames=0 lag_ns=- held=false\n"
 		  "time=T node=s2 name=swp1 port=0 frames=7 lag_ns=0 held=false\n" },
+		{ { .one_line = true },
+		  NULL,
+		  "ports",
+		  "table=ports node=s1 name=swp1 port=0 frames=10 lag_ns=1500 held=true\n"
+		  "table=ports node=s1 name=swp2 port=1 frames=0 lag_ns=- held=false\n"
+		  "table=ports node=s2 name=swp1 port=0 frames=7 lag_ns=0 held=false\n" },
 		{ { .brief = true },
 		  "T",
+		  NULL,
 		  "T\ns1 swp1 frames 10 lag 1.5 us held\ns1 swp2 no 1\ns2 swp1 frames 7\n" },
+		{ { .brief = true },
+		  NULL,
+		  "ports",
+		  "ports s1 swp1 frames 10 lag 1.5 us held\nports s1 swp2 no 1\n"
+		  "ports s2 swp1 frames 7\n" },
 		{ { .details = true },
+		  NULL,
 		  NULL,
 		  "node             s1\nname             swp1\nport             0\n"
 		  "frames           10\nlag_ns           1500\nheld             true\n"
@@ -130,7 +166,7 @@ static void print__forms(void **state)
 		char *text = NULL;
 		FILE *f = open_memstream(&text, &size);
 
-		view_print(f, &cases[i].v, rows, cols, NCOLS, cases[i].time);
+		view_print(f, &cases[i].v, rows, cols, NCOLS, cases[i].time, cases[i].title);
 		fclose(f);
 		assert_string_equal(text, cases[i].text);
 		free(text);
@@ -149,7 +185,7 @@ static void print__one_line_quotes(void **state)
 	FILE *f = open_memstream(&text, &size);
 
 	(void)state;
-	view_print(f, &v, rows, reason, 1, NULL);
+	view_print(f, &v, rows, reason, 1, NULL, NULL);
 	fclose(f);
 	assert_string_equal(text, "reason=late\nreason=\"lost it\"\nreason=late\n");
 	free(text);
@@ -161,6 +197,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(select__ports_and_reasons),
 		cmocka_unit_test(differences__of_counters),
+		cmocka_unit_test(differences__of_bytes_by_flow),
 		cmocka_unit_test(print__forms),
 		cmocka_unit_test(print__one_line_quotes),
 	};
