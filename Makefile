@@ -325,8 +325,9 @@ WRAP_fuzz_etcd := etcd_gateway_open etcd_gateway_close etcd_gateway_next etcd_as
 	etcd_req_free bl_store_once sd_event_add_time sd_event_source_disable_unref
 
 # these run the command
-$(addprefix $(B)/tests/unit/,test_batch test_completion test_options test_help test_library): | $(B)/barline
-$(B)/tests/unit/test_library: | $(B)/barlined
+$(addprefix $(B)/tests/unit/,test_batch test_completion test_options test_help \
+	test_library): | $(B)/barline
+$(addprefix $(B)/tests/unit/,test_completion test_help test_library): | $(B)/barlined
 # and this one looks at all that is installed
 $(B)/tests/unit/test_packages: | all $(B)/next/barlined
 

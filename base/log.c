@@ -86,7 +86,9 @@ void bl_log(int level, const char *fmt, ...)
 	va_end(ap);
 	if (to_journal() && sd_journal_print(level, "%s", line) >= 0)
 		return;
-	fprintf(stderr, "barline: %s%s\n",
+	/* as argp begins its errors; what uses the loader beside barlined is barline */
+	fprintf(stderr, "%s: %s%s\n",
+		strcmp(program_invocation_short_name, "barlined") ? "barline" : "barlined",
 		level == BL_LOG_ERR    ? "error: "
 		: level == BL_LOG_WARN ? "warning: "
 				       : "",

@@ -399,6 +399,7 @@ static int run_command(const struct cmd *c, const char *group, int argc, char **
 	else
 		snprintf(title, sizeof(title), "barline %s", c->name);
 	argv[0] = title;
+	cli.title = title;
 	return c->run(argc, argv);
 }
 

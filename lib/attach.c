@@ -36,6 +36,23 @@ static int no_answer_error(const char *path)
 			    BL_DAEMON_WAIT_S);
 }
 
+static int connect_error(const char *path, int error)
+{
+	errno = error;
+	if (error == EAGAIN)
+		return no_answer_error(path);
+	if (error == EACCES)
+		return bl_set_error(NULL, error,
+				    "this user may not use the host daemon at %s: %m; root and the "
+				    "group barline may (`adduser USER barline`, then log in again)",
+				    path);
+	return bl_set_error(NULL, error == ECONNREFUSED ? ENOENT : error,
+			    "no barline host daemon answers at %s: %m; start `barlined host` in "
+			    "this "
+			    "network namespace",
+			    path);
+}
+
 static int ask_daemon(struct bl_endpoint *ep, const struct bl_options *o, struct bl_attach_rep *rep)
 {
 	struct sockaddr_un sun = { .sun_family = AF_UNIX };
@@ -74,12 +91,7 @@ static int ask_daemon(struct bl_endpoint *ep, const struct bl_options *o, struct
 	 * signal was handled: signal(7).
 	 */
 	if (TEMP_FAILURE_RETRY(connect(ep->daemon, (struct sockaddr *)&sun, sizeof(sun))))
-		return errno == EAGAIN ? no_answer_error(path)
-				       : bl_set_error(NULL, errno == ECONNREFUSED ? ENOENT : errno,
-						      "no barline host daemon answers at %s: %m; "
-						      "start `barlined host` in this network "
-						      "namespace",
-						      path);
+		return connect_error(path, errno);
 	req.port = o->port;
 	req.ring_bytes = o->ring_bytes;
 	req.family = (uint32_t)o->family;

@@ -24,8 +24,16 @@ enum {
 	KEY_CHECK,
 };
 
-#define GROUP_SWITCH 1
-#define GROUP_TEST   3 /* behind those of admission */
+enum {
+	GROUP_COMMON,
+	GROUP_HOST,
+	GROUP_SWITCH,
+	GROUP_ADMISSION, /* a child */
+	GROUP_TEST,
+	GROUPS
+};
+
+#define BOTH_ROLES (BL_SETTING_HOSTS | BL_SETTING_SWITCHES)
 
 /* argp keeps the strings */
 static char help_texts[BL_S_COUNT][400];
@@ -42,7 +50,7 @@ static const char *help_text(unsigned int id)
 	char *to = help_texts[id], dflt[32] = "";
 	size_t size = sizeof(help_texts[id]), at = 0;
 
-	if (s->roles != (BL_SETTING_HOSTS | BL_SETTING_SWITCHES))
+	if (s->roles != BOTH_ROLES)
 		at += (size_t)snprintf(to, size,
 				       "%s: ", s->roles == BL_SETTING_HOSTS ? "host" : "switch");
 	at += (size_t)snprintf(to + at, size - at, "%s", s->text);
@@ -77,59 +85,84 @@ static const char *argument(unsigned int id)
 	return arguments[id];
 }
 
+/*
+ * The group of a setting in the help of a program that has the flags of @roles. Only where it has
+ * both, those of one role have a heading.
+ */
+static int group_of(const struct bl_setting *s, unsigned int roles)
+{
+	if (s->test)
+		return GROUP_TEST;
+	if (roles != BOTH_ROLES || s->roles == BOTH_ROLES)
+		return GROUP_COMMON;
+	return s->roles == BL_SETTING_HOSTS ? GROUP_HOST : GROUP_SWITCH;
+}
+
+/*
+ * argp takes an entry of group 0 for one of the same group as the entry before it, so those without
+ * a heading come first, and each group behind its heading.
+ */
 static void make_table(struct argp_option *to, unsigned int roles)
 {
 	static const struct argp_option first[] = {
 		{ "config", 'c', "FILE", 0,
-		  "YAML file of the node; flags override it wherever they stand", 0 },
+		  "YAML file of the node; flags override it wherever they stand", GROUP_COMMON },
 		{ "check", KEY_CHECK, NULL, 0,
 		  "only read and validate the configuration, and say what the node would be; needs "
 		  "no privileges and touches nothing",
-		  0 },
+		  GROUP_COMMON },
 		{ "detach-on-exit", KEY_DETACH, NULL, 0, "remove programs and pins when stopped",
-		  0 },
+		  GROUP_COMMON },
 	};
 	static const struct argp_option ports[] = {
 		{ "host-port", KEY_HOST_PORT, "IFNAME[@CPU]", 0,
-		  "a port with a host behind it, and its home CPU; may be repeated", GROUP_SWITCH },
+		  "a port with a host behind it, and its home CPU; may be repeated", 0 },
 		{ "up-port", KEY_UP_PORT, "IFNAME[@CPU]", 0,
-		  "a port with a higher switch behind it", GROUP_SWITCH },
+		  "a port with a higher switch behind it", 0 },
 		{ "down-port", KEY_DOWN_PORT, "IFNAME[@CPU]", 0,
-		  "a port with a lower switch behind it", GROUP_SWITCH },
+		  "a port with a lower switch behind it", 0 },
 	};
+	static const struct argp_option headings[GROUPS] = {
+		[GROUP_HOST] = { .doc = "Host:", .group = GROUP_HOST },
+		[GROUP_SWITCH] = { .doc = "Switch:", .group = GROUP_SWITCH },
+		[GROUP_TEST] = { .doc = "For tests:", .group = GROUP_TEST },
+	};
+	int ports_group = roles == BOTH_ROLES ? GROUP_SWITCH : GROUP_COMMON, group;
 	unsigned int k, n = 0;
 
-	for (k = 0; k < sizeof(first) / sizeof(first[0]); k++)
-		to[n++] = first[k];
-	if (roles & BL_SETTING_SWITCHES) {
-		to[n++] = (struct argp_option){ .doc = "Switch:", .group = GROUP_SWITCH };
-		for (k = 0; k < sizeof(ports) / sizeof(ports[0]); k++)
-			to[n++] = ports[k];
-	}
-	to[n++] = (struct argp_option){ .doc = "For tests:", .group = GROUP_TEST };
-	for (k = 0; k < BL_S_COUNT; k++) {
-		const struct bl_setting *s = bl_setting(k);
+	for (group = 0; group < GROUPS; group++) {
+		if (headings[group].doc && (roles == BOTH_ROLES || group == GROUP_TEST))
+			to[n++] = headings[group];
+		for (k = 0; group == GROUP_COMMON && k < sizeof(first) / sizeof(first[0]); k++)
+			to[n++] = first[k];
+		for (k = 0; group == ports_group && roles & BL_SETTING_SWITCHES &&
+			    k < sizeof(ports) / sizeof(ports[0]);
+		     k++) {
+			to[n] = ports[k];
+			to[n++].group = group;
+		}
+		for (k = 0; k < BL_S_COUNT; k++) {
+			const struct bl_setting *s = bl_setting(k);
 
-		/* barlined has the flags of both roles */
-		if (!s->flag || !(s->roles & roles) ||
-		    (s->daemon && roles != (BL_SETTING_HOSTS | BL_SETTING_SWITCHES)))
-			continue;
-		to[n++] = (struct argp_option){
-			.name = s->flag,
-			.key = s->letter ? s->letter : KEY_SETTING + (int)k,
-			.arg = s->bare ? NULL : argument(k),
-			.doc = help_text(k),
-			.group = s->test                           ? GROUP_TEST
-				 : s->roles == BL_SETTING_SWITCHES ? GROUP_SWITCH
-								   : 0,
-		};
+			/* barlined has the flags of both roles */
+			if (!s->flag || !(s->roles & roles) || group_of(s, roles) != group ||
+			    (s->daemon && roles != BOTH_ROLES))
+				continue;
+			to[n++] = (struct argp_option){
+				.name = s->flag,
+				.key = s->letter ? s->letter : KEY_SETTING + (int)k,
+				.arg = s->bare ? NULL : argument(k),
+				.doc = help_text(k),
+				.group = group,
+			};
+		}
 	}
 }
 
 /* Runs before main(): argp wants constant tables. */
 __attribute__((constructor)) static void make_tables(void)
 {
-	make_table(all, BL_SETTING_HOSTS | BL_SETTING_SWITCHES);
+	make_table(all, BOTH_ROLES);
 	make_table(of_hosts, BL_SETTING_HOSTS);
 	make_table(of_switches, BL_SETTING_SWITCHES);
 }
@@ -313,7 +346,8 @@ static error_t parse(int key, char *arg, struct argp_state *st)
 	return rc ? EINVAL : 0; /* with ARGP_SILENT, argp_error() returns */
 }
 
-static const struct argp_child children[] = { { &bl_admission_argp, 0, NULL, 2 }, { 0 } };
+static const struct argp_child children[] = { { &bl_admission_argp, 0, NULL, GROUP_ADMISSION },
+					      { 0 } };
 
 const struct argp bl_settings_argp = { .options = all, .parser = parse, .children = children };
 const struct argp bl_settings_host_argp = { .options = of_hosts,

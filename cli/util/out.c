@@ -65,7 +65,7 @@ static void print_error(const char *fmt, va_list ap)
 	if (cli.json)
 		cli_json(json_pack("{s:s}", "error", text));
 	else
-		fprintf(stderr, "barline: %s\n", text);
+		fprintf(stderr, "%s: %s\n", cli.title ? cli.title : "barline", text);
 }
 
 int cli_fail(const char *fmt, ...)

@@ -21,12 +21,14 @@ struct cli_opts {
 	bool pretty;       /* --pretty: JSON in several lines */
 	const char *netns; /* -n: name as in ip-netns(8), or a path; NULL: the current namespace */
 	int verbose;       /* how many times -v was given */
+	const char *title; /* what errors begin with, as "barline send"; NULL: "barline" */
 };
 extern struct cli_opts cli;
 
 /**
- * cli_fail - Prints an error message: "barline: MESSAGE" on stderr, or with --json an object with
- * "error" on stdout. Returns 1, the exit status of a failure.
+ * cli_fail - Prints an error message: "barline COMMAND: MESSAGE" on stderr, as argp does for wrong
+ * options, or with --json an object with "error" on stdout. Returns 1, the exit status of a
+ * failure.
  */
 int cli_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /** cli_usage - Same as cli_fail(), for a wrong command line. Returns CLI_USAGE. */

@@ -52,6 +52,76 @@ static void help__own_options_apart(void **state)
 	free(text);
 }
 
+/* An error begins with the command, whether the command line or the rack is wrong. */
+static void errors__begin_alike(void **state)
+{
+	static const struct {
+		const char *args, *begin;
+	} cases[] = {
+		{ "show ports --foo 2>&1", "barline show ports: " },
+		{ "show ports -n /nonexistent 2>&1", "barline show ports: " },
+		{ "send 2>&1", "barline send: " },
+		{ "send -n /nonexistent 10.0.0.1:61700 x 2>&1", "barline send: " },
+		{ "quux 2>&1", "barline: " },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		int status;
+		char *text = barline_run_says(cases[i].args, &status);
+
+		if (!status || strncmp(text, cases[i].begin, strlen(cases[i].begin)))
+			fail_msg("barline %s: %d, %s", cases[i].args, status, text);
+		free(text);
+	}
+}
+
+/* barlined has the flags of both roles: each heading has those that it names below it. */
+static void help__of_the_daemon_by_role(void **state)
+{
+	static const struct {
+		const char *option, *heading; /* the last one before it; NULL: none */
+	} cases[] = {
+		{ "--config=", NULL },     { "--clock-source=", NULL },
+		{ "--user=", NULL },       { "--process-limit-ms=", " Host:" },
+		{ "--fdb=", " Switch:" },  { "--host-port=", " Switch:" },
+		{ "--k=", " Admission:" }, { "--skew-ns=", " For tests:" },
+	};
+	static const char *const headings[] = { " Host:", " Switch:", " Admission:",
+						" For tests:" };
+	char path[PATH_MAX], command[PATH_MAX + 16], *text = NULL;
+	size_t room = 0, i, k;
+	FILE *f;
+
+	(void)state;
+	barline_command(path, sizeof(path));
+	snprintf(command, sizeof(command), "%sd --help", path);
+	f = popen(command, "r");
+	assert_non_null(f);
+	assert_true(getdelim(&text, &room, '\0', f) > 0);
+	assert_int_equal(pclose(f), 0);
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		const char *at = strstr(text, cases[i].option), *last = NULL, *heading = NULL;
+
+		if (!at)
+			fail_msg("no %s", cases[i].option);
+		for (k = 0; k < ARRAY_SIZE(headings); k++) {
+			const char *h = strstr(text, headings[k]);
+
+			assert_non_null(h);
+			if (h < at && (!last || h > last)) {
+				last = h;
+				heading = headings[k];
+			}
+		}
+		if (heading != cases[i].heading &&
+		    (!heading || !cases[i].heading || strcmp(heading, cases[i].heading)))
+			fail_msg("%s is below \"%s\"", cases[i].option, heading ? heading : "");
+	}
+	free(text);
+}
+
 /* What is no command is answered by one line, with the command that was meant if one is near. */
 static void meant__commands(void **state)
 {
@@ -127,6 +197,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(help__lists),
 		cmocka_unit_test(help__own_options_apart),
+		cmocka_unit_test(help__of_the_daemon_by_role),
+		cmocka_unit_test(errors__begin_alike),
 		cmocka_unit_test(meant__commands),
 		cmocka_unit_test(meant__options_and_words),
 	};

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -96,10 +97,41 @@ static void bl_init__stopped_while_it_waits(void **state)
 	unlink(at.sun_path);
 }
 
+/* Who may not use the socket is told who may, and not that there is no daemon. */
+static void bl_init__not_allowed(void **state)
+{
+	struct bl_endpoint *ep;
+	int listener, st;
+	pid_t pid;
+
+	(void)state;
+	snprintf(at.sun_path, sizeof(at.sun_path), "/tmp/barline-attach-%d.sock", getpid());
+	unlink(at.sun_path);
+	listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	assert_int_equal(bind(listener, (struct sockaddr *)&at, sizeof(at)), 0);
+	assert_int_equal(listen(listener, 1), 0);
+	assert_int_equal(chmod(at.sun_path, 0), 0);
+	fflush(NULL);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		const struct bl_options o = { .socket_path = at.sun_path };
+
+		if (!geteuid() && setresuid(65534, 65534, 65534))
+			_exit(2);
+		_exit(bl_init(&ep, &o) != -EACCES || !strstr(bl_strerror(NULL), "group barline"));
+	}
+	assert_int_equal(waitpid(pid, &st, 0), pid);
+	assert_int_equal(st, 0);
+	close(listener);
+	assert_int_equal(unlink(at.sun_path), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bl_init__stopped_while_it_waits),
+		cmocka_unit_test(bl_init__not_allowed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
