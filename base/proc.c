@@ -44,6 +44,26 @@ char bl_proc_state(pid_t pid)
 	return p && p[1] == ' ' ? p[2] : 0;
 }
 
+const char *bl_proc_silence(char *buf, size_t size, const char *what, pid_t pid, unsigned int ms)
+{
+	char state = pid > 0 ? bl_proc_state(pid) : 0;
+
+	if (state == 'T' || state == 't')
+		snprintf(buf, size,
+			 "the %s (process %d) is stopped by a signal or a debugger, and does not "
+			 "answer; `kill -CONT %d` continues it",
+			 what, pid, pid);
+	else if (pid > 0)
+		snprintf(buf, size,
+			 "the %s (process %d) has not answered for %g s; see its log, and what it "
+			 "does (`cat /proc/%d/stack`)",
+			 what, pid, ms / 1000.0, pid);
+	else
+		snprintf(buf, size, "the %s has not answered for %g s; is it stopped?", what,
+			 ms / 1000.0);
+	return buf;
+}
+
 int bl_read_line(int dir, const char *path, char *buf, size_t size)
 {
 	int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);

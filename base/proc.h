@@ -29,6 +29,13 @@ int bl_proc_stat(pid_t pid, int field, uint64_t *v);
 char bl_proc_state(pid_t pid);
 
 /**
+ * bl_proc_silence - Writes what is to be said of a process that has not answered for @ms: that it
+ * is stopped and how to continue it, or where to see what it does. Returns @buf.
+ * @what: what it is, as in "arbiter"; @pid: 0: not known
+ */
+const char *bl_proc_silence(char *buf, size_t size, const char *what, pid_t pid, unsigned int ms);
+
+/**
  * bl_proc_waited_ns - For how long the threads of a process have been ready to run without a CPU,
  * in all, ns. Of a process with many threads only some count. Returns 0 if the kernel does not say.
  */

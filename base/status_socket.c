@@ -137,7 +137,8 @@ int bl_status_socket_open(struct bl_status_socket **out, const char *path,
 	mask = umask(0177);
 	bound = c->fd >= 0 ? bind(c->fd, (struct sockaddr *)&making, sizeof(making)) : -1;
 	umask(mask);
-	c->named = !bound && c->end_fd >= 0 && !listen(c->fd, 16) &&
+	/* many may ask one that is stopped: by a connection they see which process it is */
+	c->named = !bound && c->end_fd >= 0 && !listen(c->fd, 128) &&
 		   !rename(making.sun_path, c->sa.sun_path);
 	if (!c->named) {
 		rc = bl_fail(err, errno, "cannot open %s: %s", c->sa.sun_path, strerror(errno));

@@ -89,10 +89,11 @@ static int show_service(const char *command)
 
 	snprintf(path, sizeof(path), BL_RUN_DIR BL_FAULTD_STATUS,
 		 (unsigned long long)bl_netns_ino());
-	v = status_ask(path, command);
+	v = status_ask_one(path, command, "fault isolation service",
+			   "no fault isolation runs in this network namespace; `barline arbiter "
+			   "faults FILE` starts it");
 	if (!v)
-		return cli_fail("no fault isolation runs in this network namespace; `barline "
-				"arbiter faults FILE` starts it");
+		return 1;
 	if (cli.json) {
 		cli_json(v);
 		return 0;

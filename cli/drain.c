@@ -14,6 +14,7 @@
 
 #include "base/netns.h"
 #include "base/number.h"
+#include "base/proc.h"
 #include "base/time.h"
 #include "cli/cmd.h"
 #include "cli/util/args.h"
@@ -36,6 +37,14 @@ static const char *state_word(uint32_t state)
 	return state <= BL_DRAIN_DRAINED ? state_words[state] : "unknown";
 }
 
+static int no_answer(pid_t pid)
+{
+	char said[256];
+
+	return cli_fail("%s",
+			bl_proc_silence(said, sizeof(said), "host's daemon", pid, ANSWER_S * 1000));
+}
+
 /* Sends one request. Returns 0 with the answer in @rep, or 1 after an error message. */
 static int ask(enum bl_drain_what what, struct bl_drain_rep *rep)
 {
@@ -45,6 +54,8 @@ static int ask(enum bl_drain_what what, struct bl_drain_rep *rep)
 	const struct timeval most = { .tv_sec = ANSWER_S };
 	struct sockaddr_un sa = { .sun_family = AF_UNIX };
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), why;
+	struct ucred who = { 0 };
+	socklen_t len = sizeof(who);
 	ssize_t n = -1;
 
 	snprintf(sa.sun_path, sizeof(sa.sun_path), "%s/host-%" PRIu64 ".sock", BL_RUN_DIR,
@@ -54,21 +65,18 @@ static int ask(enum bl_drain_what what, struct bl_drain_rep *rep)
 	if (connect(fd, (struct sockaddr *)&sa, sizeof(sa))) {
 		why = errno;
 		close(fd);
-		return why == EAGAIN ? cli_fail("the host's daemon has not answered for %d s; is "
-						"it "
-						"stopped?",
-						ANSWER_S)
+		return why == EAGAIN ? no_answer(0)
 				     : cli_fail("no host daemon answers at %s: %s; start barlined "
 						"first",
 						sa.sun_path, strerror(why));
 	}
+	getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len);
 	if (send(fd, &q, sizeof(q), MSG_NOSIGNAL) == sizeof(q))
 		n = recv(fd, rep, sizeof(*rep), 0);
 	why = errno;
 	close(fd);
 	if (n < 0 && why == EAGAIN)
-		return cli_fail("the host's daemon has not answered for %d s; is it stopped?",
-				ANSWER_S);
+		return no_answer(who.pid);
 	if (n != sizeof(*rep) || rep->magic != BL_SOCK_DRAIN)
 		return cli_fail("the host's daemon at %s does not know this request: restart it, "
 				"so that it has the version of this command",

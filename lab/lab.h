@@ -50,6 +50,7 @@
 	(LAB_HOSTS_MAX + LAB_TORS_MAX + LAB_SPINES_MAX + LAB_CORES_MAX + LAB_ARBITERS_MAX)
 #define LAB_NETNS_DIR BL_RUN_DIR "/netns"
 #define LAB_SOCKET    "barline-lab-"
+#define LAB_WAIT_MS   3000   /* how long a lab may take for an answer */
 #define LAB_MGMT      "mgmt" /* name of the lab's own network namespace: daemons and controllers */
 
 /** struct lab_spec - What kind of lab to raise. Set before lab_start(), then read only. */

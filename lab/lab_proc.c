@@ -688,16 +688,21 @@ int lab_find(const char *name, int *pidfd, pid_t *pid)
 	socklen_t len = lab_address(name, &sa);
 	struct ucred cred;
 	socklen_t cl = sizeof(cred);
-	const struct timeval most = { .tv_sec = 3 };
+	const struct timeval most = { .tv_sec = LAB_WAIT_MS / 1000 };
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
 	/* connect() would wait for a process that is stopped and has a full queue */
 	if (fd >= 0)
 		setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof(most));
 	if (fd < 0 || connect(fd, (struct sockaddr *)&sa, len)) {
-		cli_fail("no lab named \"%s\" in this network namespace; `barline lab list` shows "
-			 "the labs that are up",
-			 name);
+		if (errno == EAGAIN)
+			cli_fail("lab \"%s\" has not answered for %d s; is it stopped? "
+				 "`barline lab list` has its process",
+				 name, LAB_WAIT_MS / 1000);
+		else
+			cli_fail("no lab named \"%s\" in this network namespace; `barline lab "
+				 "list` shows the labs that are up",
+				 name);
 		if (fd >= 0)
 			close(fd);
 		return -1;
@@ -720,7 +725,7 @@ int lab_find(const char *name, int *pidfd, pid_t *pid)
 
 json_t *lab_ask(const char *name, int *pidfd, pid_t *pid)
 {
-	struct timeval tv = { .tv_sec = 3 };
+	struct timeval tv = { .tv_sec = LAB_WAIT_MS / 1000 };
 	int fd = lab_find(name, pidfd, pid);
 	char buf[8192];
 	ssize_t n;

@@ -29,18 +29,26 @@
 #include "tx.h"
 
 /* A daemon that is stopped still listens, but neither accepts a connection nor answers. */
-static int no_answer_error(const char *path)
+static int no_answer_error(int daemon, const char *path)
 {
+	struct ucred who = { 0 };
+	socklen_t len = sizeof(who);
+	char pid[32] = "";
+
+	/* 0: it has not even a connection with us, or is not visible from this pid namespace */
+	if (!getsockopt(daemon, SOL_SOCKET, SO_PEERCRED, &who, &len) && who.pid > 0)
+		snprintf(pid, sizeof(pid), " (process %d)", who.pid);
 	return bl_set_error(NULL, ETIMEDOUT,
-			    "the host daemon at %s has not answered for %d s; is it stopped?", path,
-			    BL_DAEMON_WAIT_S);
+			    "the host daemon%s at %s has not answered for %d s; is it stopped? "
+			    "`barline status` says what is wrong with it",
+			    pid, path, BL_DAEMON_WAIT_S);
 }
 
-static int connect_error(const char *path, int error)
+static int connect_error(int daemon, const char *path, int error)
 {
 	errno = error;
 	if (error == EAGAIN)
-		return no_answer_error(path);
+		return no_answer_error(daemon, path);
 	if (error == EACCES)
 		return bl_set_error(NULL, error,
 				    "this user may not use the host daemon at %s: %m; root and the "
@@ -48,8 +56,7 @@ static int connect_error(const char *path, int error)
 				    path);
 	return bl_set_error(NULL, error == ECONNREFUSED ? ENOENT : error,
 			    "no barline host daemon answers at %s: %m; start `barlined host` in "
-			    "this "
-			    "network namespace",
+			    "this network namespace",
 			    path);
 }
 
@@ -91,7 +98,7 @@ static int ask_daemon(struct bl_endpoint *ep, const struct bl_options *o, struct
 	 * signal was handled: signal(7).
 	 */
 	if (TEMP_FAILURE_RETRY(connect(ep->daemon, (struct sockaddr *)&sun, sizeof(sun))))
-		return connect_error(path, errno);
+		return connect_error(ep->daemon, path, errno);
 	req.port = o->port;
 	req.ring_bytes = o->ring_bytes;
 	req.family = (uint32_t)o->family;
@@ -99,7 +106,7 @@ static int ask_daemon(struct bl_endpoint *ep, const struct bl_options *o, struct
 		return bl_set_error(NULL, errno, "the host daemon at %s hung up: %m", path);
 	n = TEMP_FAILURE_RETRY(recvmsg(ep->daemon, &m, MSG_CMSG_CLOEXEC));
 	if (n < 0 && errno == EAGAIN)
-		return no_answer_error(path);
+		return no_answer_error(ep->daemon, path);
 	for (c = n > 0 ? CMSG_FIRSTHDR(&m) : NULL; c; c = CMSG_NXTHDR(&m, c)) {
 		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
 			continue;

@@ -15,6 +15,7 @@
 
 #include "base/event.h"
 #include "base/library/systemd.h"
+#include "base/proc.h"
 #include "base/time.h"
 #include "loader/auth.h"
 #include "loader/config.h"
@@ -219,6 +220,9 @@ int bl_control_ask(enum bl_role role, uint64_t ino, const char *what, char *answ
 {
 	struct sockaddr_un a;
 	struct pollfd p = { .events = POLLIN };
+	struct ucred who = { 0 };
+	socklen_t len = sizeof(who);
+	char said[256];
 	ssize_t n = -1;
 	int rc;
 
@@ -227,18 +231,24 @@ int bl_control_ask(enum bl_role role, uint64_t ino, const char *what, char *answ
 	if (p.fd < 0)
 		return bl_fail(err, errno, "cannot make a socket: %s", strerror(errno));
 	if (connect(p.fd, (struct sockaddr *)&a, sizeof(a)) ||
+	    getsockopt(p.fd, SOL_SOCKET, SO_PEERCRED, &who, &len) ||
 	    send(p.fd, what, strlen(what), MSG_NOSIGNAL) < 0)
-		rc = errno == ENOENT || errno == ECONNREFUSED
-			     ? bl_fail(err, errno,
-				       "no daemon runs that could be told; start it, "
-				       "and it reads its configuration")
-			     : bl_fail(err, errno, "cannot reach the daemon at %s: %s", a.sun_path,
-				       strerror(errno));
+		rc = errno == EAGAIN /* its queue of clients is full */
+			     ? bl_fail(err, ETIMEDOUT,
+				       "the daemon does not answer; is it stopped? "
+				       "`barline status` says what is wrong with it")
+			     : errno == ENOENT || errno == ECONNREFUSED
+				       ? bl_fail(err, errno,
+						 "no daemon runs that could be told; start it, "
+						 "and it reads its configuration")
+				       : bl_fail(err, errno, "cannot reach the daemon at %s: %s",
+						 a.sun_path, strerror(errno));
 	else if (poll(&p, 1, ms) <= 0)
 		rc = bl_fail(err, ETIMEDOUT,
-			     "the daemon does not answer within %d ms; it reloads when it "
-			     "continues: `barline config diff` then shows whether it has",
-			     ms);
+			     "%s; it reloads when it continues: `barline config diff` then shows "
+			     "whether it has",
+			     bl_proc_silence(said, sizeof(said), "daemon", who.pid,
+					     (unsigned int)ms));
 	else if ((n = recv(p.fd, answer, BL_CONTROL_ANSWER_MAX - 1, 0)) <= 0)
 		rc = bl_fail(err, n ? errno : EPIPE, "the daemon ended before it had answered");
 	else

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/number.h"
+#include "base/proc.h"
 #include "bench/rack/peer.h"
 #include "bench/traffic/link_drops.h"
 #include "cli/util/args.h"
@@ -237,12 +238,14 @@ static int drive_lab(const struct bench_args *a, bool throughput, bool latency)
 	pid_t pid;
 	json_t *info = lab_ask(a->lab, &pidfd, &pid);
 	unsigned int hosts = (unsigned int)json_integer_value(json_object_get(info, "hosts"));
+	char said[256];
 
 	json_decref(info);
 	if (!hosts)
 		return pidfd < 0 ? 1
-				 : cli_fail("lab \"%s\" does not answer; is it still starting?",
-					    a->lab);
+				 : cli_fail("lab \"%s\" may be starting still: %s", a->lab,
+					    bl_proc_silence(said, sizeof(said), "lab's process",
+							    pid, LAB_WAIT_MS));
 	if (hosts < 2)
 		return cli_fail("lab \"%s\" has one host only", a->lab);
 	if (lab_enter(pidfd, a->lab, NULL))

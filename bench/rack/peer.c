@@ -19,7 +19,8 @@
 #include "bench/rack/peer.h"
 #include "cli/util/out.h"
 
-#define ANSWER_MS 1000
+#define ANSWER_MS  1000
+#define SILENT_MAX 10 /* a peer that has not answered so many messages in a row is gone */
 
 static volatile sig_atomic_t stop;
 
@@ -183,6 +184,8 @@ int peer_ask(const struct bench_params *p, const struct peer_args *a)
 	uint32_t *v = calloc(p->lat_samples + 1u, sizeof(*v)), n = 0, i;
 	uint8_t *buf = calloc(1, size);
 	struct bl_endpoint *ep = NULL;
+	unsigned int silent = 0;
+	char text[64];
 	int fd = -1, err = 0;
 	json_t *row, *rows = json_array();
 
@@ -193,7 +196,7 @@ int peer_ask(const struct bench_params *p, const struct peer_args *a)
 	if (a->udp && (fd = open_udp_socket(0)) < 0)
 		return 1;
 	catch_signals();
-	for (i = 0; i < p->lat_samples && !stop && !err; i++) {
+	for (i = 0; i < p->lat_samples && !stop && !err && silent < SILENT_MAX; i++) {
 		const struct timespec gap = { .tv_nsec = 100000 + random() % 400000 };
 		struct probe q = { .number = (uint64_t)getpid() << 32 | i };
 		bool ok;
@@ -202,6 +205,7 @@ int peer_ask(const struct bench_params *p, const struct peer_args *a)
 		q.mono_ns = bl_mono_ns();
 		ok = a->udp ? ask_udp(fd, &a->to, buf, size, &q, &err)
 			    : ask_ordered(ep, &a->to, buf, size, &q, &err);
+		silent = ok ? 0 : silent + 1;
 		if (ok)
 			v[n++] = (uint32_t)((bl_mono_ns() - q.mono_ns) / 2);
 		out_progress("latency: %u of %u", i, p->lat_samples);
@@ -209,6 +213,10 @@ int peer_ask(const struct bench_params *p, const struct peer_args *a)
 	out_progress_end();
 	if (err)
 		cli_fail("%s", a->udp ? strerror(-err) : bl_strerror(ep));
+	else if (silent == SILENT_MAX)
+		err = cli_fail("%s has not answered the last %u messages; does `barline bench "
+			       "latency --serve` run there, and is it stopped?",
+			       bl_addr_format(&a->to, text, sizeof(text)), silent);
 	else if (!n)
 		err = cli_fail("none of %u messages was answered", i);
 	bl_exit(ep);

@@ -13,6 +13,7 @@
 #include "arbiter/counters.h"
 #include "base/library/gnutls.h"
 #include "base/netns.h"
+#include "base/proc.h"
 #include "base/time.h"
 #include "cli/util/ask.h"
 #include "cli/metrics/collect.h"
@@ -134,7 +135,7 @@ static void ask_all(struct collector *c, const char *kind,
 {
 	uint64_t answering = 0, silent = 0;
 	struct ask a[ASK_MAX];
-	char pattern[128];
+	char pattern[128], said[256];
 	size_t i, n = 0;
 	glob_t g;
 
@@ -151,9 +152,10 @@ static void ask_all(struct collector *c, const char *kind,
 			} else if (a[i].error != ECONNREFUSED && a[i].error != ENOENT) {
 				silent++;
 				collect_failed(c, "%s: %s", a[i].path,
-					       a[i].error == ETIMEDOUT ? "it does not answer; is "
-									 "it stopped?"
-								       : strerror(a[i].error));
+					       a[i].error == ETIMEDOUT
+						       ? bl_proc_silence(said, sizeof(said), kind,
+									 a[i].pid, c->ask_ms)
+						       : strerror(a[i].error));
 			}
 			json_decref(a[i].answer);
 		}

@@ -22,6 +22,8 @@
 static int begin(struct ask *a)
 {
 	struct sockaddr_un sa = { .sun_family = AF_UNIX };
+	struct ucred who = { 0 };
+	socklen_t len = sizeof(who);
 
 	if (a->fd < 0)
 		a->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -33,6 +35,8 @@ static int begin(struct ask *a)
 	a->knocks = connect(a->fd, (struct sockaddr *)&sa, sizeof(sa)) != 0;
 	if (a->knocks)
 		return errno == EAGAIN ? (a->patient ? 0 : ETIMEDOUT) : errno;
+	if (!getsockopt(a->fd, SOL_SOCKET, SO_PEERCRED, &who, &len))
+		a->pid = who.pid;
 	if (a->command && send(a->fd, a->command, strlen(a->command), MSG_NOSIGNAL) !=
 				  (ssize_t)strlen(a->command))
 		return EPIPE;

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #define ASK_BYTES_MAX (64u << 20) /* a longer answer counts as none */
 #define ASK_MAX       64          /* services that are asked at a time */
@@ -27,6 +28,7 @@ struct ask {
 	 * it is silent; EPROTO: its answer is no JSON object.
 	 */
 	int error;
+	pid_t pid;   /* of the service, as soon as it is connected; 0: not known */
 	bool knocks; /* not connected yet. This one and the following are for ask_until(). */
 	int fd;
 	char *text;

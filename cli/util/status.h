@@ -18,8 +18,16 @@
 json_t *status_ask(const char *path, const char *command);
 
 /**
- * status_ask_each - Asks each process of this network namespace whose socket is called
- * @name-NETNS-PID.sock. Removes the sockets of processes that were killed.
+ * status_ask_one - The same, for a process of which there is one in this network namespace. Returns
+ * NULL after a message: @none if there is no such process, else why there is no answer.
+ * @what: "fault isolation service"
+ */
+json_t *status_ask_one(const char *path, const char *command, const char *what, const char *none);
+
+/**
+ * status_ask_each - Asks all processes of this network namespace whose sockets are called
+ * @name-NETNS-NUMBER.sock, at the same time. Removes the sockets of processes that were killed. If
+ * some answer and others do not, says which do not.
  * @name: "arbiter" (BL_ARB_DOOR) or "controller" (BL_CTL_STATUS)
  * @command: as of status_ask()
  * Returns an array of answers, empty if no process answers.

@@ -261,6 +261,54 @@ static void failover__of_the_living(void **state)
 	assert_int_equal(RUN("lab", "run", "failover", "--kill", "nobody"), 2);
 }
 
+/* Returns what `lab list` has as @key of the lab: "state" or "pid". The caller frees it. */
+static json_t *listed(const char *key)
+{
+	json_t *all = RUN("lab", "list", "-j") ? NULL : json_loads(out, 0, NULL), *one, *v = NULL;
+	size_t i;
+
+	json_array_foreach(json_object_get(all, "labs"), i,
+			   one) if (!strcmp(json_string_value(json_object_get(one, "name")), lab))
+		v = json_incref(json_object_get(one, key));
+	json_decref(all);
+	return v;
+}
+
+static bool is_listed(const char *state)
+{
+	json_t *v = listed("state");
+	bool is = v && !strcmp(json_string_value(v), state);
+
+	json_decref(v);
+	return is;
+}
+
+/* Commands about a lab whose first process is stopped: none waits without a limit. */
+static void stopped__lab(void **state)
+{
+	json_t *v;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(RUN("lab", "up", lab, "--hosts", "2"), 0);
+	v = listed("pid");
+	pid = (pid_t)json_integer_value(v);
+	json_decref(v);
+	assert_true(pid > 0);
+	assert_int_equal(kill(pid, SIGSTOP), 0);
+	UNTIL(is_listed("no answer"));
+	assert_int_equal(RUN("bench", "latency", "--lab", lab), 1);
+	assert_non_null(strstr(out, "is stopped by a signal"));
+	assert_int_equal(RUN("lab", "up", lab, "--hosts", "2"), 1);
+	assert_int_equal(IN("h1", "true"), 0);
+	assert_int_equal(kill(pid, SIGCONT), 0);
+	UNTIL(is_listed("up"));
+	assert_int_equal(kill(pid, SIGSTOP), 0);
+	assert_int_equal(RUN("lab", "down", lab), 0);
+	v = listed("pid");
+	assert_null(v);
+}
+
 static int tear_down(void **state)
 {
 	(void)state;
@@ -276,6 +324,7 @@ int main(void)
 		cmocka_unit_test_teardown(arbiters__hold_no_output, tear_down),
 		cmocka_unit_test_teardown(controllers__cannot_start, tear_down),
 		cmocka_unit_test_teardown(controllers__bad_numbers, tear_down),
+		cmocka_unit_test_teardown(stopped__lab, tear_down),
 		cmocka_unit_test(failover__of_the_living),
 	};
 

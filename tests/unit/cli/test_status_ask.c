@@ -215,7 +215,7 @@ static void status_none__names_the_process(void **state)
 	kill(pid, SIGCONT);
 	assert_int_equal(waitpid(pid, &st, WCONTINUED), pid);
 	assert_int_equal(status_none("unit", "unit", "there is none"), 1);
-	assert_non_null(strstr(failed, "does not answer"));
+	assert_non_null(strstr(failed, "has not answered"));
 	kill(pid, SIGKILL);
 	assert_int_equal(waitpid(pid, &st, 0), pid);
 	/* the socket of a process that is gone is removed */
