@@ -334,7 +334,7 @@ RACK_TEST(textfile__is_replaced)
 {
 	char text[64] = "";
 	struct stat st;
-	FILE *f;
+	FILE *f, *old;
 
 	CHECK(!metrics_run("--textfile", BL_RUN_DIR "/b.prom", NULL), "textfile");
 	CHECK(!stat(BL_RUN_DIR "/b.prom", &st) && (st.st_mode & 0777) == 0644 && st.st_size > 500,
@@ -344,7 +344,12 @@ RACK_TEST(textfile__is_replaced)
 	      text);
 	fclose(f);
 	CHECK(metrics_run("--textfile", BL_RUN_DIR "/none/b.prom", NULL) == 1, "no folder");
+	old = fopen(BL_RUN_DIR "/b.prom", "r");
 	CHECK(!metrics_run("--textfile", BL_RUN_DIR "/b.prom", NULL), "again");
+	/* Whoever reads meanwhile has the whole file of before. */
+	CHECK(old && !fstat(fileno(old), &st) && !st.st_nlink && st.st_size > 500,
+	      "the file was written over");
+	fclose(old);
 	CHECK(!system("[ $(ls " BL_RUN_DIR " | grep -c b.prom) = 1 ]"), "something is left");
 }
 
