@@ -171,16 +171,28 @@ static void sort_lines(struct event_log *l)
 	free(v);
 }
 
-/* Drops the places of files that are gone, so that a machine with many labs does not fill up. */
-static void forget_gone(struct event_log *l, int dir)
+static bool is_at(int dir, const char *path, const struct event_reader *r)
 {
-	unsigned int k, left = 0;
 	struct stat st;
 
-	for (k = 0; k < l->files; k++)
-		if (!fstatat(dir, l->file[k].path, &st, AT_SYMLINK_NOFOLLOW) &&
-		    st.st_ino == l->file[k].ino && st.st_dev == l->file[k].dev)
+	return !fstatat(dir, path, &st, AT_SYMLINK_NOFOLLOW) && st.st_ino == r->ino &&
+	       st.st_dev == r->dev;
+}
+
+/*
+ * Drops the places of files that are gone, so that a machine with many labs does not fill up. A
+ * file that was renamed since it was read is not gone: the next call goes on with it.
+ */
+static void forget_gone(struct event_log *l, int dir)
+{
+	char old[sizeof(l->file->path) + 2];
+	unsigned int k, left = 0;
+
+	for (k = 0; k < l->files; k++) {
+		snprintf(old, sizeof(old), "%s.1", l->file[k].path);
+		if (is_at(dir, l->file[k].path, &l->file[k]) || is_at(dir, old, &l->file[k]))
 			l->file[left++] = l->file[k];
+	}
 	l->files = left;
 }
 

@@ -34,6 +34,7 @@ static uint32_t dm_void_ms = 10000;
 static const char *dm_clock = "{ source: trust }";
 /* The next daemons become this user. NULL: they stay root. */
 static const char *dm_user;
+static int dm_journal = -1; /* standard error of the next daemons, as of services of systemd */
 static bool dm_next; /* the next daemons are build/next/barlined: the same with another version */
 
 T_FN void dm_file(unsigned int i, const char *path)
@@ -123,6 +124,18 @@ T_FN void dm_guard(pid_t pid)
 	close(daemon);
 }
 
+/* Connects standard error with the journal, and says so as systemd does. */
+T_FN void dm_to_journal(void)
+{
+	struct stat st;
+	char stream[64];
+
+	if (dup2(dm_journal, STDERR_FILENO) < 0 || fstat(STDERR_FILENO, &st))
+		_exit(1);
+	snprintf(stream, sizeof(stream), "%ju:%ju", (uintmax_t)st.st_dev, (uintmax_t)st.st_ino);
+	setenv("JOURNAL_STREAM", stream, 1);
+}
+
 T_FN void daemon_spawn(unsigned int i)
 {
 	const struct lab_node *n = &rack.lab.nodes[i];
@@ -156,6 +169,8 @@ T_FN void daemon_spawn(unsigned int i)
 			_exit(1);
 		dup2(out[1], STDOUT_FILENO);
 		setenv("JOURNAL_STREAM", "1:1", 1); /* lets the caretaker log, too */
+		if (dm_journal >= 0)
+			dm_to_journal();
 		execv(program, argv);
 		_exit(127);
 	}

@@ -6,6 +6,9 @@
 #include "tests/unit/unit.h"
 
 #include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -42,13 +45,28 @@ static int end(void **state)
 	return system(command);
 }
 
-static void append(const char *name, const char *text)
+static void append_to(const char *path, const char *text)
 {
-	int fd = open(at(name), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+	int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
 
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
 	close(fd);
+}
+
+static void append(const char *name, const char *text)
+{
+	append_to(at(name), text);
+}
+
+/* Appends an event with the number and the time @n. For any thread. */
+static void put_event(const char *path, unsigned int n)
+{
+	char line[200];
+
+	snprintf(line, sizeof(line),
+		 "{\"schema\":1,\"seq\":%u,\"unix_ns\":%u,\"event\":\"x\",\"text\":\"y\"}\n", n, n);
+	append_to(path, line);
 }
 
 static void append_event(const char *name, unsigned int seq, unsigned int ns)
@@ -108,6 +126,57 @@ static void read__follows_rotations(void **state)
 	reads("");
 	append_event("host-1-events.jsonl", 1, 50);
 	reads("50");
+}
+
+/* ---- rotations at any point of a reader's turn ---- */
+
+#define ROTATIONS 2000
+
+static atomic_uint turns; /* of the reader that have ended */
+
+/* Rotates the file, at most once in a turn of the reader. */
+static void *rotate_often(void *ctx)
+{
+	char from[300], to[sizeof(from) + 2];
+	unsigned int k, seen;
+
+	(void)ctx;
+	snprintf(from, sizeof(from), "%s/host-1-events.jsonl", dir);
+	snprintf(to, sizeof(to), "%s.1", from);
+	for (k = 1; k <= ROTATIONS; k++) {
+		seen = turns;
+		put_event(from, 2 * k - 1);
+		if (rename(from, to))
+			return (void *)1;
+		put_event(from, 2 * k);
+		while (turns < seen + 2) /* then one has begun and ended */
+			sched_yield();
+	}
+	return NULL;
+}
+
+/* Each line is read once. */
+static void read__meets_rotations(void **state)
+{
+	unsigned int times[2 * ROTATIONS + 1] = { 0 }, k;
+	bool ended = false;
+	pthread_t thread;
+	void *failed;
+
+	(void)state;
+	turns = 0;
+	assert_int_equal(pthread_create(&thread, NULL, rotate_often, NULL), 0);
+	while (!ended) {
+		ended = !pthread_tryjoin_np(thread, &failed); /* one more turn after its end */
+		event_log_read(&l);
+		for (k = 0; k < json_array_size(l.lines); k++)
+			times[event_time(json_array_get(l.lines, k))]++;
+		json_array_clear(l.lines);
+		turns++;
+	}
+	assert_null(failed);
+	for (k = 1; k <= 2 * ROTATIONS; k++)
+		assert_int_equal(times[k], 1);
 }
 
 static void read__torn_lines(void **state)
@@ -171,6 +240,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(read__merges_by_time, begin, end),
 		cmocka_unit_test_setup_teardown(read__follows_rotations, begin, end),
+		cmocka_unit_test_setup_teardown(read__meets_rotations, begin, end),
 		cmocka_unit_test_setup_teardown(read__torn_lines, begin, end),
 		cmocka_unit_test_setup_teardown(read__hostile, begin, end),
 	};
