@@ -658,6 +658,7 @@ uninstall:
 
 # The packages of the tree as it is, committed or not. `make deps-deb` installs what this needs,
 # which need not be done by the same user. DEB_BUILD_OPTIONS=nocheck: without the tests.
+# DEB_KEEP=1: the tree in which they were built stays, for tests/deb/run.sh.
 DEB_TREE := $(B)/deb/barline
 deb:
 	@rm -rf $(B)/deb
@@ -667,7 +668,7 @@ deb:
 		tar -c --null -T - | tar -x -C $(DEB_TREE)
 	cd $(DEB_TREE) && env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS \
 		dpkg-buildpackage --no-sign -b $(DEB_FLAGS)
-	@rm -rf $(DEB_TREE)
+	@[ -n "$(DEB_KEEP)" ] || rm -rf $(DEB_TREE)
 	@ls $(B)/deb/*.deb
 
 # of the unit tests, those that a build of packages runs (debian/rules); no root, a few seconds

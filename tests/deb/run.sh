@@ -6,10 +6,12 @@
 #   1. They are built twice, in different folders and with another umask, time zone and locale, and
 #      are the same byte by byte. The first build runs the tests of debian/rules.
 #   2. lintian has neither errors nor warnings, and the programs are hardened.
-#   3. A fresh Debian of this machine's release, with systemd as its first process, in namespaces of
-#      its own: guest.sh has the steps. The packages are installed, those tests of debian/tests run
-#      that autopkgtest runs, too, a rack is started by systemd, upgraded under traffic, removed and
-#      purged, and nothing is left.
+#   3. The next version is built from the same tree, with another entry in debian/changelog.
+#   4. A fresh Debian of this machine's release, with systemd as its first process, in namespaces of
+#      its own: guest.sh has the steps. The packages are installed, autopkgtest runs debian/tests, a
+#      rack with a controller, an arbiter and the exporter of metrics is started by systemd, goes
+#      through reloads, restarts, kills and an upgrade under traffic, is removed and purged, and
+#      nothing is left.
 #
 # Debian's packages come from where this machine's apt gets them. The root file system is kept in
 # the cache of tests/vm/fetch.sh; remove deb-*.tar there to get newer packages.
@@ -54,11 +56,30 @@ trap 'end_guest; rm -rf "$work"' EXIT
 trap 'exit 143' TERM
 trap 'exit 130' INT
 
-# build_debs DIR: the folder of the packages is DIR/deb.
+# build_debs DIR: the folder of the packages is DIR/deb, that of their tree DIR/deb/barline.
 build_debs() {
 	mkdir -p "$1"
-	make -s deb B="$1" >"$1/log" 2>&1 || { tail -n 40 "$1/log"; fail "make deb"; }
+	make -s deb B="$1" DEB_KEEP=1 >"$1/log" 2>&1 || { tail -n 40 "$1/log"; fail "make deb"; }
 }
+
+# build_next TREE: the version after the one that was built there, into TREE/../next. Only what has
+# the version in it is compiled again.
+build_next() (
+	cd "$1"
+	version=$(dpkg-parsechangelog -S Version)+next
+	{
+		printf 'barline (%s) unstable; urgency=medium\n\n' "$version"
+		printf '  * What the tests upgrade to.\n\n -- %s  %s\n\n' \
+			"$(sed -n 's/^Maintainer: //p' debian/control)" \
+			"$(dpkg-parsechangelog -S Date)"
+		cat debian/changelog
+	} >debian/changelog.next
+	mv debian/changelog.next debian/changelog
+	rm debian/debhelper-build-stamp
+	DEB_BUILD_OPTIONS=nocheck dpkg-buildpackage --no-sign -b -nc &&
+		mkdir ../next &&
+		mv ../*"_${version}_"* ../next/
+)
 
 check_debs() {
 	local deb x=$work/unpacked
@@ -75,6 +96,7 @@ check_debs() {
 
 if [ -n "${DEBS-}" ]; then
 	debs=$(cd "$DEBS" && pwd)
+	check_debs "$debs"
 else
 	build_debs "$work/one"
 	debs=$work/one/deb
@@ -83,7 +105,9 @@ else
 	if [ -z "${ONCE-}" ]; then
 		(
 			umask 077
-			export TZ=Asia/Kathmandu LC_ALL=C.UTF-8 DEB_BUILD_OPTIONS=nocheck
+			# everything is compiled again, also where the compiler is ccache
+			export TZ=Asia/Kathmandu LC_ALL=C.UTF-8 DEB_BUILD_OPTIONS=nocheck \
+				CCACHE_DISABLE=1
 			build_debs "$work/another/folder"
 		)
 		for deb in "$debs"/*.deb; do
@@ -95,10 +119,14 @@ else
 		done
 		ok "built again elsewhere: the same bytes"
 	fi
+	build_next "$debs/barline" >"$work/next.log" 2>&1 ||
+		{ tail -n 40 "$work/next.log"; fail "the next version is not built"; }
+	rm -rf "$debs/barline"
+	[ -z "${KEEP-}" ] || cp -r "$debs" "$KEEP"
 fi
 
 # What the packages and the tests need, from Debian.
-needs="systemd-sysv dbus iproute2 procps"
+needs="systemd-sysv dbus iproute2 procps autopkgtest dpkg-dev"
 for deb in "$debs"/*.deb; do
 	[[ $deb != *dbgsym* ]] || continue
 	needs+=" $(dpkg-deb -f "$deb" Depends | tr , '\n' | sed 's/|.*//; s/(.*//' | tr '\n' ' ')"
@@ -124,21 +152,16 @@ fi
 root=$work/root
 mkdir -p "$root"
 tar -xf "$base" -C "$root"
-mkdir -p "$root/debs/next" "$root/debs/layout"
-for deb in "$debs"/*.deb; do
-	[[ $deb != *dbgsym* ]] || continue
-	cp "$deb" "$root/debs/"
-	rm -rf "$work/next"
-	dpkg-deb -R "$deb" "$work/next"
-	version=$(dpkg-deb -f "$deb" Version)
-	sed -i "s/${version//./\\.}/$version+next/" "$work/next/DEBIAN/control"
-	dpkg-deb -b --root-owner-group "$work/next" "$root/debs/next" >/dev/null
-	[[ $deb == */barline_* ]] || continue
-	sed -i 's/+next/+other/' "$work/next/DEBIAN/control"
-	sed -i 's/^abi=[0-9]*$/abi=999/' "$work/next/DEBIAN/postinst"
-	dpkg-deb -b --root-owner-group "$work/next" "$root/debs/layout" >/dev/null
+mkdir -p "$root/debs/next" "$root/debs/layout" "$root/debs/source"
+for deb in "$debs"/*.deb "$debs"/next/*.deb; do
+	[[ $deb == *dbgsym* ]] || cp "$deb" "$root/debs/${deb#"$debs/"}"
 done
-cp -r debian/tests "$root/debs/tests"
+# barline once more, of a version after that, with another layout of maps
+dpkg-deb -R "$debs"/next/barline_*.deb "$work/layout"
+sed -i 's/+next/+other/' "$work/layout/DEBIAN/control"
+sed -i 's/^abi=[0-9]*$/abi=999/' "$work/layout/DEBIAN/postinst"
+dpkg-deb -b --root-owner-group "$work/layout" "$root/debs/layout" >/dev/null
+cp -r debian "$root/debs/source/"
 cp tests/deb/guest.sh "$root/debs/"
 
 # One mount of cgroups or many: the guest gets what the machine has.
@@ -159,7 +182,8 @@ for _ in $(seq 300); do
 done
 [ -n "$first" ] && in_guest systemctl is-active -q basic.target ||
 	{ cat "$work/nspawn.log"; fail "the guest does not start"; }
-steps="wires before install tests start watchdog upgrade layout refused remove purge"
+steps="wires before install tests start services reload restart kill watchdog upgrade layout"
+steps+=" refused remove purge"
 for step in ${STEPS:-$steps}; do
 	in_guest timeout -k 10 300 bash /debs/guest.sh "$step" 2>"$work/stderr" || {
 		tail -n 20 "$work/stderr"
