@@ -138,8 +138,8 @@ RACK_TEST(away__another_leader)
 }
 
 /*
- * kill -9 is silence until the next daemon sends beacons: harmless as long as it is shorter than
- * dead_after.
+ * kill -9 of one daemon after the other, each also before its spare is ready: the silence until the
+ * next daemon sends beacons is harmless as long as it is shorter than dead_after.
  */
 RACK_TEST(kill_and_start__within_dead_after)
 {
