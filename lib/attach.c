@@ -150,6 +150,7 @@ static int map_pages(struct bl_endpoint *ep)
 	ep->mine = p;
 	ep->line = &ep->mine->line;
 	ep->wake = &ep->mine->wake;
+	ep->fig = &ep->mine->fig;
 	ep->rwin = &ep->mine->win;
 	p = mmap(NULL, page_round_up(sizeof(struct bl_host_page)), PROT_READ, MAP_SHARED,
 		 ep->fd[BL_FD_HOST_PAGE], 0);
@@ -249,6 +250,7 @@ int bl_init(struct bl_endpoint **out, const struct bl_options *opt)
 				  "the host's clock record is void; is barlined running?");
 		goto fail;
 	}
+	ep->fig->began = bl_clock_at(ep->clock, bl_mono());
 	ep->incarnation = rep.life;
 	{
 		uint32_t ip = !memcmp(ep->self.ip, "\0\0\0\0\0\0\0\0\0\0\xff\xff", 12) ? 20 : 40;
@@ -409,6 +411,7 @@ int bl_get_stats(const struct bl_endpoint *ep, struct bl_stats *st)
 	now.queued_frames = ep->rq.frames;
 	now.commit = ep->commit;
 	now.prepared_frames = ep->rrq.frames;
+	now.sent_ts = ep->last_ts;
 	bl_leave(mine);
 	*st = now;
 	return 0;

@@ -558,6 +558,7 @@ struct bl_stats {
 	 * host share, was full. The side that needs them has them repeated.
 	 */
 	uint64_t ring_full;
+	uint64_t sent_ts; /* timestamp of the last scattering that has left; 0: none has */
 };
 
 /**

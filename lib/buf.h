@@ -37,11 +37,13 @@ static inline struct bl_buf *bl_buf_get(struct bl_endpoint *ep, uint32_t len, ui
 	uint32_t room = len <= 216 ? 216 : len <= 1496 ? 1496 : len <= 3544 ? 3544 : BL_BODY_MAX;
 	struct bl_buf **list = bl_buf_list(ep, room), *b = *list;
 
-	if (b) {
+	if (b)
 		*list = b->free_next;
-		return b;
-	}
-	return bl_buf_new(ep, room, most);
+	else
+		b = bl_buf_new(ep, room, most);
+	if (b)
+		b->at = ep->arrived;
+	return b;
 }
 
 /** bl_buf_put - give a buffer back to the endpoint's free lists. */

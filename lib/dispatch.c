@@ -47,6 +47,7 @@ static bool handle_record(struct bl_endpoint *ep, const struct bl_rec *rec)
 	const uint8_t *body = (const uint8_t *)(rec + 1);
 	struct bl_peer *p;
 
+	ep->arrived = rec->at;
 	p = bl_peer_find(ep, rec->saddr, rec->sport);
 	if (rec->len < sizeof(struct bl_data) || (p && p->self)) {
 		ep->st.frames_received++;
@@ -156,6 +157,7 @@ uint64_t bl_rx_drain(struct bl_endpoint *ep)
 			freed = cons;
 		}
 	}
+	ep->arrived = 0; /* the endpoint's own messages have no arrival */
 	if (cons != freed)
 		__atomic_store_n(ep->ring_cons, cons, __ATOMIC_RELEASE);
 	if (whole && barrier > ep->barrier)

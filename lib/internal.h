@@ -20,6 +20,7 @@
  *                         recall.c: Recall and Callback; forward.c: frames by way of the controller
  *   members   presence.c  which peers can be reached; ask.c: bl_peer_wait(), and asking those that
  *                         cannot
+ *   figures   figures.c what others may know of all this (barline metrics, barline trace)
  *   calls     work.c      what is due; wait.c: bl_recv(), bl_process(), bl_wait(); wake.c: sleeping
  *   away      helper.c    a thread that stands in for the application: away.c, shelf.c, lock.c
  *   daemon    attach.c    bl_init(), bl_exit(), leave.c; again.c: the next daemon
@@ -142,6 +143,7 @@ struct bl_buf {
 	struct bl_peer *peer; /* sender */
 	uint32_t len;         /* bytes of @body in use */
 	uint32_t room;        /* bytes of @body */
+	uint32_t at;          /* when it was stored, as in struct bl_rec; 0: not measured */
 	uint16_t life;        /* reliable: incarnation of the sender */
 	uint8_t body[];
 };
@@ -486,6 +488,7 @@ struct bl_endpoint {
 	struct bl_ep_page *mine;         /* ours; its parts: */
 	struct bl_inflight *line;        /* written by us and by programs */
 	struct bl_ep_wake *wake;         /* written by us and by programs */
+	struct bl_figures *fig;          /* ours; NULL: endpoints of a test */
 	struct bl_rwin *rwin;            /* written by us; the host's programs acknowledge slots */
 	struct bl_hints *hints;          /* written by all endpoints of the host, and by programs */
 	const struct bl_host_page *page; /* barriers; written by the host's programs and daemon */
@@ -613,6 +616,14 @@ struct bl_endpoint {
 	struct bl_shelf shelf, rshelf;
 	uint64_t shelf_bytes; /* of both shelves */
 	uint64_t shelf_max;   /* limit for them and for what waits in the queues */
+
+	/* Figures (figures.c). */
+	uint32_t fig_calls;   /* calls, modulo 2^32 */
+	uint32_t fig_recv;    /* of these, calls that delivered and did not follow a sleep */
+	bool fig_slept;       /* the process may have slept since a delivery was measured */
+	uint32_t arrived;     /* struct bl_rec.at of the frame that is handled */
+	uint64_t fig_hold_ts; /* timestamp of the last frame whose @fig_hold_ns was measured */
+	uint64_t fig_hold_ns; /* from the ring to its delivery */
 
 	struct bl_stats st;
 	char error[192]; /* for bl_strerror() */

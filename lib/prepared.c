@@ -14,6 +14,7 @@
 
 #include "buf.h"
 #include "failures.h"
+#include "figures.h"
 #include "frame.h"
 #include "nic.h"
 #include "prepared.h"
@@ -343,6 +344,8 @@ static int deliver_below(struct bl_endpoint *ep, struct bl_delivery *out, size_t
 				       bl_load16(b->body + 2));
 			ep->rcur = b;
 			bl_prepared_free_psn(ep, b->peer, b->life, b->rq.psn);
+			if (b->at)
+				bl_fig_hold(ep, true, b);
 		}
 		if (!bl_items_next(&ep->rcur_items, &item)) {
 			retire_frame(ep);

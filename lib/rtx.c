@@ -25,6 +25,7 @@
 #include "batch.h"
 #include "discard.h"
 #include "failures.h"
+#include "figures.h"
 #include "forward.h"
 #include "frame.h"
 #include "nic.h"
@@ -354,7 +355,7 @@ static enum start_verdict may_take_timestamp(struct bl_endpoint *ep, uint64_t mo
 {
 	enum start_verdict res = START_NOW;
 	uint64_t bus = bl_clock_at(ep->clock, mono), least = 0;
-	struct bl_peer *p, *far = NULL;
+	struct bl_peer *p, *far = NULL, *opened = NULL; /* whose window was opened last */
 	uint32_t all = 0, remote = 0;
 
 	for (p = ep->rdirty; p; p = p->rdirty_next) {
@@ -381,7 +382,10 @@ static enum start_verdict may_take_timestamp(struct bl_endpoint *ep, uint64_t mo
 		 */
 		if (t->open && (!outstanding_frames(t) ||
 				(!t->parts.n && outstanding_frames(t) + t->items.n <= t->window))) {
-			least = bl_max64(least, t->least_ts);
+			if (t->least_ts > least) {
+				least = t->least_ts;
+				opened = p;
+			}
 			continue;
 		}
 		/*
@@ -395,16 +399,22 @@ static enum start_verdict may_take_timestamp(struct bl_endpoint *ep, uint64_t mo
 			return START_FAILS;
 		}
 		res = START_LATER;
+		bl_fig_held(ep, true, mono, BL_FIG_WINDOW, p);
 	}
 	if (res == START_NOW && all > bl_window_room(ep) && bl_window_room(ep) != BL_RWIN &&
-	    all <= BL_RWIN)
+	    all <= BL_RWIN) {
 		res = START_LATER;
+		bl_fig_held(ep, true, mono, BL_FIG_SLOTS, NULL);
+	}
 	if (res == START_NOW && bl_ts_wait(bus, least)) {
 		bl_rtx_wake_at(ep, mono + bl_ts_wait(bus, least));
 		res = START_LATER;
+		bl_fig_held(ep, true, mono, BL_FIG_WINDOW, opened);
 	}
-	if (res == START_NOW && remote && !nic_has_room(ep, remote, far, mono))
+	if (res == START_NOW && remote && !nic_has_room(ep, remote, far, mono)) {
 		res = START_LATER;
+		bl_fig_held(ep, true, mono, BL_FIG_NIC, NULL);
+	}
 	return res;
 }
 
@@ -423,14 +433,19 @@ int bl_rtx_flush(struct bl_endpoint *ep)
 		enum start_verdict verdict;
 
 		ep->rheld = true;
-		if (!bl_clock_usable(ep->clock, mono))
+		if (!bl_clock_usable(ep->clock, mono)) {
+			bl_fig_held(ep, true, mono, BL_FIG_CLOCK, NULL);
 			return bl_tx_clock_void(ep);
+		}
 		verdict = may_take_timestamp(ep, mono);
-		if (verdict == START_FAILS)
+		if (verdict == START_FAILS) {
 			bl_rstage_drop(ep, BL_NAK_UNREACHABLE);
+			bl_fig_left(ep, true, mono, 0);
+		}
 		if (verdict != START_NOW)
 			return 0;
 		ep->rts = bl_tx_stamp(ep, true);
+		bl_fig_left(ep, true, mono, ep->rts);
 	} else {
 		/* What begins has asked for room; the rest may be larger than any ring. */
 		room = bl_nic_room(ep, UINT32_MAX, BL_NIC_SHARED);

@@ -11,6 +11,7 @@
 
 #include "buf.h"
 #include "credit.h"
+#include "figures.h"
 #include "proof.h"
 #include "rx.h"
 #include "sweep.h"
@@ -470,6 +471,8 @@ int bl_rx_deliver(struct bl_endpoint *ep, struct bl_delivery *out, size_t max)
 			ep->cur = b;
 			ep->cur_index = 0;
 			bl_credit_due(ep, b->peer, false);
+			if (b->at)
+				bl_fig_hold(ep, false, b);
 		}
 		if (!bl_items_next(&ep->cur_items, &item)) {
 			b->free_next = ep->lent.bufs;

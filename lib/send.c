@@ -6,6 +6,7 @@
 #include "dst_core.h"
 #include "drain.h"
 #include "error.h"
+#include "figures.h"
 #include "frame.h"
 #include "lock.h"
 #include "open.h"
@@ -73,6 +74,8 @@ static int send_best_effort(struct bl_endpoint *ep, const struct bl_msg *vec, si
 			    unsigned int flags)
 {
 	int rc = check_scattering(ep, vec, n, flags);
+	uint64_t mono;
+	bool first;
 
 	if (rc)
 		return rc;
@@ -80,16 +83,19 @@ static int send_best_effort(struct bl_endpoint *ep, const struct bl_msg *vec, si
 		return bl_outcast(ep);
 	if (bl_is_drained(ep))
 		return bl_drain_refuse(ep);
-	if (!bl_clock_usable(ep->clock, bl_mono()))
+	mono = bl_mono();
+	if (!bl_clock_usable(ep->clock, mono))
 		return bl_tx_hold_void(ep);
 	rc = bl_ask_refuses(ep, vec, n);
 	if (rc)
 		return rc;
+	first = !ep->dirty;
 	rc = bl_stage_scattering(ep, vec, n);
 	if (rc == -EAGAIN) {
 		rc = bl_tx_flush(ep);
 		if (rc)
 			return rc;
+		first = !ep->dirty;
 		rc = bl_stage_scattering(ep, vec, n);
 	}
 	if (rc == -EAGAIN && !ep->held) /* nothing waits in front of it, so waiting does not help */
@@ -104,6 +110,9 @@ static int send_best_effort(struct bl_endpoint *ep, const struct bl_msg *vec, si
 	}
 	if (rc)
 		return bl_set_error(ep, -rc, "out of memory");
+	if (first)
+		bl_fig_staged(ep, false, mono);
+	bl_fig_call(ep);
 	ep->st.scatterings++;
 	ep->st.messages_sent += n;
 	if (!(flags & BL_MORE)) {
@@ -155,6 +164,8 @@ static int send_reliable(struct bl_endpoint *ep, const struct bl_msg *vec, size_
 			 unsigned int flags)
 {
 	int rc = check_scattering(ep, vec, n, flags);
+	uint64_t mono;
+	bool first;
 
 	if (rc)
 		return rc;
@@ -162,7 +173,8 @@ static int send_reliable(struct bl_endpoint *ep, const struct bl_msg *vec, size_
 		return bl_outcast(ep);
 	if (bl_is_drained(ep))
 		return bl_drain_refuse(ep);
-	if (!bl_clock_usable(ep->clock, bl_mono()))
+	mono = bl_mono();
+	if (!bl_clock_usable(ep->clock, mono))
 		return bl_tx_clock_void(ep);
 	ep->reliable = true;
 	rc = bl_ask_refuses(ep, vec, n);
@@ -173,11 +185,13 @@ static int send_reliable(struct bl_endpoint *ep, const struct bl_msg *vec, size_
 		ep->st.messages_sent += n;
 		return flags & BL_MORE ? 0 : bl_rtx_flush(ep);
 	}
+	first = !ep->rdirty;
 	rc = bl_rstage_scattering(ep, vec, n);
 	if (rc == -EAGAIN) {
 		rc = bl_rtx_flush(ep);
 		if (rc)
 			return rc;
+		first = !ep->rdirty;
 		rc = bl_rstage_scattering(ep, vec, n);
 	}
 	if (rc == -EAGAIN && !ep->rheld)
@@ -193,6 +207,9 @@ static int send_reliable(struct bl_endpoint *ep, const struct bl_msg *vec, size_
 	}
 	if (rc)
 		return bl_set_error(ep, -rc, "out of memory");
+	if (first)
+		bl_fig_staged(ep, true, mono);
+	bl_fig_call(ep);
 	ep->st.scatterings++;
 	ep->st.messages_sent += n;
 	if (!(flags & BL_MORE))

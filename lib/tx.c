@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "batch.h"
+#include "figures.h"
 #include "frame.h"
 #include "nic.h"
 #include "presence.h"
@@ -27,6 +28,7 @@ static uint32_t outstanding_frames(const struct bl_tx *t)
 int bl_tx_hold_void(struct bl_endpoint *ep)
 {
 	ep->held = ep->dirty != NULL; /* what was accepted is tried again */
+	bl_fig_held(ep, false, bl_mono(), BL_FIG_CLOCK, NULL);
 	return bl_tx_clock_void(ep);
 }
 
@@ -188,6 +190,7 @@ static void wait_for_nic(struct bl_endpoint *ep, uint64_t mono)
 	struct bl_peer *p;
 
 	ep->held = true;
+	bl_fig_held(ep, false, mono, BL_FIG_NIC, NULL);
 	bl_tx_wake_at(ep, mono + BL_NIC_WAIT_NS);
 	if (!bl_nic_needs_witness(ep))
 		return;
@@ -204,7 +207,7 @@ int bl_tx_flush(struct bl_endpoint *ep)
 	struct bl_inflight *mine = ep->line;
 	struct bl_batch b;
 	struct bl_peer *p;
-	uint64_t mono, ts;
+	uint64_t mono, ts = 0;
 	bool held = false, any = false;
 	uint32_t need = 0;
 
@@ -233,8 +236,10 @@ int bl_tx_flush(struct bl_endpoint *ep)
 		if (t->big)
 			send_frags(ep, p, &b);
 		if (t->big ||
-		    (outstanding_frames(t) && outstanding_frames(t) + t->nframes > t->window))
+		    (outstanding_frames(t) && outstanding_frames(t) + t->nframes > t->window)) {
 			held = true;
+			bl_fig_held(ep, false, mono, BL_FIG_WINDOW, p);
+		}
 		any |= t->nframes > 0;
 		need += p->local ? 0 : t->nframes;
 	}
@@ -266,6 +271,7 @@ int bl_tx_flush(struct bl_endpoint *ep)
 		if (!ep->timers_ns)
 			ep->timers_ns = mono + BL_RTO_NS;
 	}
+	bl_fig_left(ep, false, mono, ts);
 	while ((p = ep->dirty)) {
 		ep->dirty = p->dirty_next;
 		p->tx.dirty = false;

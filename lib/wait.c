@@ -12,6 +12,7 @@
 #include "buf.h"
 #include "credit.h"
 #include "error.h"
+#include "figures.h"
 #include "lock.h"
 #include "prepared.h"
 #include "rtx.h"
@@ -143,6 +144,7 @@ static int process_endpoint(struct bl_endpoint *ep)
 		if (is_hopeless(ep, what))
 			return bl_outcast(ep);
 		bl_wake_set_timer(ep);
+		bl_fig_copy(ep);
 		return 0;
 	}
 	/*
@@ -201,6 +203,7 @@ static int wait_for_condition(struct bl_endpoint *ep, unsigned int what, int tim
 		}
 		bl_wake_set_timer(ep);
 		ep->st.sleeps++;
+		bl_fig_copy(ep);
 		rc = ep->helper ? bl_helper_sleep(ep, ev, 3, ms) : epoll_wait(ep->epfd, ev, 3, ms);
 		if (rc < 0 && errno == EINTR) {
 			bl_disarm(ep);
@@ -302,6 +305,8 @@ static int receive_stream(struct bl_endpoint *ep, struct bl_delivery *out, size_
 		if (is_hopeless(ep, what)) {
 			/* for all other processes, what the helper took out was delivered */
 			n = (int)bl_shelf_take(ep, reliable, out, max);
+			if (n)
+				bl_fig_delivered(ep, reliable, out, n);
 			return n ? n : bl_outcast(ep);
 		}
 		n = deliver_stream(ep, reliable, out, max);
@@ -311,6 +316,8 @@ static int receive_stream(struct bl_endpoint *ep, struct bl_delivery *out, size_
 		if (n <= 0)
 			return n;
 	}
+	if (n > 0)
+		bl_fig_delivered(ep, reliable, out, n);
 	if (ep->credits)
 		bl_rx_credits(ep);
 	if (ep->windows)

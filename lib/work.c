@@ -9,6 +9,7 @@
 #include "dispatch.h"
 #include "drain.h"
 #include "failures.h"
+#include "figures.h"
 #include "prepared.h"
 #include "presence.h"
 #include "recall.h"
@@ -54,6 +55,7 @@ void bl_work(struct bl_endpoint *ep)
 {
 	uint64_t last;
 
+	bl_fig_call(ep);
 	if (ep->daemon_gone)
 		bl_again(ep);
 	if (!(++ep->works % BL_SWEEP_LOOK) && ep->peers)

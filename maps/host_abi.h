@@ -16,6 +16,7 @@
 
 #include <linux/types.h>
 #include "maps/fence_abi.h"
+#include "maps/figures_abi.h"
 #include "maps/reliable_abi.h"
 #include "maps/switch_abi.h"
 #include "maps/wire_abi.h"
@@ -25,12 +26,15 @@
 #define BL_RING_BYTES_MIN (64u << 10)
 #define BL_RING_BYTES_MAX (64u << 20)
 
-#define BL_MAP_HOST_CFG   "host_cfg"  /* array of one struct bl_host_cfg */
-#define BL_MAP_EP_PAGES   "ep_pages"  /* array of maps: endpoint slot -> one struct bl_ep_page */
-#define BL_MAP_HOST_PAGE  "host_page" /* array of one struct bl_host_page; mmapped, frozen */
-#define BL_MAP_HINTS      "hints"     /* array of one struct bl_hints; mmapped */
-#define BL_MAP_EPS        "eps"       /* array: port - port_base -> struct bl_ep_slot */
-#define BL_MAP_RINGS      "rings"     /* array of maps: endpoint slot -> ring buffer of bl_rec */
+#define BL_MAP_HOST_CFG   "host_cfg" /* array of one struct bl_host_cfg */
+#define BL_MAP_EP_PAGES   "ep_pages" /* array of maps: endpoint slot -> one struct bl_ep_page */
+/* the pins of one page and of one ring, by slot */
+#define BL_MAP_EP_PAGE_PIN "page-%u"
+#define BL_MAP_RING_PIN    "ring-%u"
+#define BL_MAP_HOST_PAGE   "host_page" /* array of one struct bl_host_page; mmapped, frozen */
+#define BL_MAP_HINTS       "hints"     /* array of one struct bl_hints; mmapped */
+#define BL_MAP_EPS         "eps"       /* array: port - port_base -> struct bl_ep_slot */
+#define BL_MAP_RINGS       "rings"     /* array of maps: endpoint slot -> ring buffer of bl_rec */
 
 /* The hooks of a host, each with its own column of counters. */
 enum bl_host_hook {
@@ -285,9 +289,12 @@ struct bl_ep_page {
 	struct bl_inflight line;
 	struct bl_ep_wake wake;
 	__u8 reserved[4096 - sizeof(struct bl_inflight) - sizeof(struct bl_ep_wake)];
-	struct bl_rwin win; /* the window of reliable sends */
+	struct bl_figures fig; /* of the process, for people; no program reads it */
+	struct bl_rwin win;    /* the window of reliable sends */
 };
-_Static_assert(sizeof(struct bl_ep_page) == 4096 + sizeof(struct bl_rwin), "ABI");
+_Static_assert(sizeof(struct bl_ep_page) ==
+		       4096 + sizeof(struct bl_figures) + sizeof(struct bl_rwin),
+	       "ABI");
 
 /**
  * struct bl_hints - value 0 of "hints": the one page that every process of the host can write. No
@@ -377,12 +384,20 @@ struct bl_rec {
 	__u8 opcode;    /* from the header */
 	__u8 flags;     /* from the header */
 	__u8 saddr[16]; /* address of the sender: IPv6 or IPv4-mapped */
-	__u32 len;      /* bytes of the body, without bl_hdr */
-	__u32 relayed;  /* 1: came by way of the controller (maps/forward_abi.h) */
+	__u16 len;      /* bytes of the body, without bl_hdr */
+	__u16 relayed;  /* 1: came by way of the controller (maps/forward_abi.h) */
+	/*
+	 * When it was stored: CLOCK_MONOTONIC in units of 2^BL_REC_AT_SHIFT ns, modulo 2^32, with
+	 * the lowest bit set. 0: not measured. Reading the clock takes as long as a tenth of
+	 * storing a frame, so only those are measured whose @psn is a multiple of BL_REC_SAMPLE.
+	 */
+	__u32 at;
 };
 _Static_assert(sizeof(struct bl_rec) == 40, "ABI");
-#define BL_REC_SMALL 256  /* bodies of up to 216 bytes */
-#define BL_REC_FULL  1536 /* of up to 1496 bytes: one frame of MTU 1500 */
+#define BL_REC_AT_SHIFT 6 /* the times wrap after 275 s */
+#define BL_REC_SAMPLE   16
+#define BL_REC_SMALL    256  /* bodies of up to 216 bytes */
+#define BL_REC_FULL     1536 /* of up to 1496 bytes: one frame of MTU 1500 */
 /* of up to 3544 bytes: the largest in an XDP buffer of one 4 KiB page */
 #define BL_REC_JUMBO 3584
 /* of up to 9176 bytes: one frame of MTU 9216, in several XDP buffers */

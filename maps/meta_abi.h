@@ -36,9 +36,9 @@
  * ports, keys of links, pages and sockets of endpoints, their users, sends that are void; 11:
  * frames counted on each link, hooks of interfaces, records and forwarded frames of jumbo frames;
  * 13: steps of the system clock in the clock record; 14: what neighbours have proven, in it;
- * 15: drained hosts.
+ * 15: drained hosts; 16: figures of endpoints.
  */
-#define BL_ABI_VERSION 15
+#define BL_ABI_VERSION 16
 
 enum bl_role { BL_ROLE_NONE, BL_ROLE_SWITCH, BL_ROLE_HOST };
 

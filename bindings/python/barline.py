@@ -118,7 +118,8 @@ class _Stats(ctypes.Structure):
             "reliable_delivered retransmits commit prepared_frames discarded recalls_sent "
             "recalled forwarded refused reconnects").split()]
         + [("strangers", c_uint32), ("senders", c_uint32)]
-        + [(name, c_uint64) for name in "memory memory_max no_room unanswered ring_full".split()]
+        + [(name, c_uint64) for name in (
+            "memory memory_max no_room unanswered ring_full sent_ts").split()]
     )
 
 

@@ -62,8 +62,9 @@ static __always_inline int append_record(void *ctx, const int skb, struct run *r
 	rec->opcode = r->f.opcode;
 	rec->flags = r->f.flags;
 	__builtin_memcpy(rec->saddr, r->saddr, 16);
-	rec->len = r->f.body_len;
+	rec->len = (__u16)r->f.body_len;
 	rec->relayed = r->relayed;
+	rec->at = r->f.psn % BL_REC_SAMPLE ? 0 : (__u32)(bpf_ktime_get_ns() >> BL_REC_AT_SHIFT) | 1;
 	/*
 	 * Linux 6.1 needs a 64-bit length, and the register that is checked must be the one that is
 	 * used, to accept a length of 1 to max.

@@ -19,7 +19,9 @@
 static void pin_path(char *buf, size_t size, const struct bl_node *n, enum bl_slot_map what,
 		     uint32_t slot)
 {
-	snprintf(buf, size, "%s/maps/%s-%u", n->dir, what == BL_SLOT_RING ? "ring" : "page", slot);
+	snprintf(buf, size,
+		 what == BL_SLOT_RING ? "%s/maps/" BL_MAP_RING_PIN : "%s/maps/" BL_MAP_EP_PAGE_PIN,
+		 n->dir, slot);
 }
 
 static int outer_fd(const struct bl_node *n, enum bl_slot_map what)

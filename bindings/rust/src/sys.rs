@@ -127,6 +127,7 @@ pub struct bl_stats {
     pub no_room: u64,
     pub unanswered: u64,
     pub ring_full: u64,
+    pub sent_ts: u64,
 }
 
 pub type bl_send_fail_fn =

@@ -83,7 +83,7 @@ fn layouts() {
         credits_sent credits_received probes_sent naks_sent barrier queued_frames sleeps wakeups
         reliable_delivered retransmits commit prepared_frames discarded recalls_sent recalled
         forwarded refused reconnects strangers senders memory memory_max no_room unanswered
-        ring_full);
+        ring_full sent_ts);
 }
 
 fn main() -> Result<(), Error> {

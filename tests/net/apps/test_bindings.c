@@ -113,6 +113,7 @@ static const struct member members[] = {
 	M(bl_stats, no_room),
 	M(bl_stats, unanswered),
 	M(bl_stats, ring_full),
+	M(bl_stats, sent_ts),
 };
 
 /* A struct that grows has another size, so a member that is missing here is noticed, too. */

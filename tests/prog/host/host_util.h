@@ -295,6 +295,11 @@ MAYBE_UNUSED static void expect_stored(__u32 slot, const struct desc *d, __u64 t
 	memcpy(want.saddr, d->saddr, 16);
 	assert_int_equal(ring_read(slot), 1);
 	assert_int_equal(got.size, room);
+	/* each sixteenth number is measured: it was stored a moment ago */
+	assert_int_equal(got.rec.at & 1, d->psn % 16 == 0);
+	if (got.rec.at)
+		assert_in_range((__u32)((mono_now() >> 6) + 1 - got.rec.at), 0, 60000000000 >> 6);
+	want.at = got.rec.at;
 	assert_memory_equal(&got.rec, &want, sizeof(want));
 	assert_memory_equal(got.body, f.p + hdr_off(d) + sizeof(struct bl_hdr), d->body);
 }

@@ -84,6 +84,8 @@ static void same_records(void)
 			const struct bl_rec *rec = (const void *)p;
 
 			/* what is behind the body is not written by the program */
+			if (!got.rec.at == !rec->at)
+				got.rec.at = rec->at; /* the kernel's clock does not stand still */
 			if (++k == n && (size != got.size || memcmp(&got.rec, rec, sizeof(*rec)) ||
 					 memcmp(got.body, rec + 1, rec->len)))
 				fail_msg("%s: the record in ring %u differs", doing, i);

@@ -77,6 +77,9 @@ static inline struct bl_ep_word *fake_word(const struct fake *f)
 	return &f->page->word[f->ep->slot];
 }
 
+/* What the frames that are put into rings from now on say of their arrival. */
+static uint32_t fake_at __attribute__((unused));
+
 static inline void *fake_pages(size_t n)
 {
 	void *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -137,6 +140,7 @@ static inline void fake_make(struct fake *f, const char *ip, uint32_t ring_bytes
 	ep->mine = fake_pages(sizeof(struct bl_ep_page));
 	ep->line = &ep->mine->line;
 	ep->wake = &ep->mine->wake;
+	ep->fig = &ep->mine->fig;
 	ep->line->ts = BL_TIME_NONE;
 	ep->wake->until = ep->wake->until_c = BL_TIME_NONE;
 	ep->hints = fake_pages(4096);
@@ -224,7 +228,8 @@ static inline bool fake_put(struct fake *f, const struct bl_addr *from, uint8_t 
 				.sport = from->port,
 				.opcode = op,
 				.flags = BL_HOP_HOST,
-				.len = len };
+				.len = (uint16_t)len,
+				.at = fake_at };
 	memcpy(rec->saddr, from->ip, 16);
 	if (len)
 		memcpy(rec + 1, body, len);
