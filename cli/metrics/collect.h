@@ -70,6 +70,8 @@ void collect_node(struct collector *c, int node);
 void collect_lag(struct collector *c, int node);
 void collect_interfaces(struct collector *c);
 void collect_endpoints(struct collector *c, int node);
+/** collect_figures - of the endpoint at @port, in @slot of a host. */
+void collect_figures(struct collector *c, int node, unsigned int slot, const char *port);
 void collect_admission(struct collector *c, int node);
 void collect_certificates(struct collector *c);
 void collect_controllers(struct collector *c);

@@ -131,36 +131,17 @@ void collect_interfaces(struct collector *c)
 
 /* ---- endpoints ---- */
 
-/*
- * Returns the ids of the rings by slot, 0: none; NULL if they cannot be read. Empty slots of an
- * array of maps cannot be looked up, so collect_array() would fail.
- */
-static uint32_t *read_rings(struct collector *c, int node)
+static void put_endpoint(struct collector *c, int at, const struct bl_ep_slot *s)
 {
-	uint32_t *id = calloc(BL_EPS_MAX, sizeof(*id)), k;
-	struct bl_err err;
-	int fd = bl_map_open(&c->refs[node], BL_MAP_RINGS, sizeof(*id), false, &err);
-
-	if (fd < 0)
-		collect_failed(c, "%s", err.text);
-	for (k = 0; id && fd >= 0 && k < BL_EPS_MAX; k++)
-		if (bpf_map_lookup_elem(fd, &k, &id[k]))
-			id[k] = 0;
-	if (fd >= 0)
-		close(fd);
-	return id;
-}
-
-static void put_endpoint(struct collector *c, const char *node, const struct bl_ep_slot *s,
-			 uint32_t ring)
-{
-	int64_t used = ring ? endpoint_ring_used(ring) : -1;
+	const char *node = c->name[at];
+	int64_t used = endpoint_ring_used(&c->refs[at], s->slot);
 	char port[8];
 
 	snprintf(port, sizeof(port), "%u", s->port);
 	metric_u64(c->to, BL_METRIC_EP_RING, s->ring_bytes, LABELS(node, port));
 	if (used >= 0)
 		metric_u64(c->to, BL_METRIC_EP_RING_USED, (uint64_t)used, LABELS(node, port));
+	collect_figures(c, at, s->slot, port);
 }
 
 void collect_endpoints(struct collector *c, int node)
@@ -171,7 +152,7 @@ void collect_endpoints(struct collector *c, int node)
 #undef WHY
 	};
 	uint64_t in_state[BL_OUT_WHY_COUNT] = { 0 };
-	uint32_t n = 0, i, *rings;
+	uint32_t n = 0, i;
 	struct bl_host_page page;
 	struct bl_ep_slot *s;
 	unsigned int k;
@@ -180,7 +161,6 @@ void collect_endpoints(struct collector *c, int node)
 	    !collect_value(c, node, BL_MAP_HOST_PAGE, 0, &page, sizeof(page)))
 		return;
 	s = collect_array(c, node, BL_MAP_EPS, sizeof(*s), 0, &n);
-	rings = read_rings(c, node);
 	for (i = 0; s && i < n; i++) {
 		const struct bl_ep_word *w;
 
@@ -188,10 +168,9 @@ void collect_endpoints(struct collector *c, int node)
 			continue;
 		w = &page.word[s[i].slot];
 		in_state[w->out_why < BL_OUT_WHY_COUNT ? w->out_why : BL_OUT_MEMBER]++;
-		put_endpoint(c, c->name[node], &s[i], rings ? rings[s[i].slot] : 0);
+		put_endpoint(c, node, &s[i]);
 	}
 	for (k = 0; s && k < BL_OUT_WHY_COUNT; k++)
 		metric_u64(c->to, BL_METRIC_ENDPOINTS, in_state[k], LABELS(c->name[node], why[k]));
 	free(s);
-	free(rings);
 }

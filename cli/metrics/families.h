@@ -113,6 +113,18 @@
 	  "size of the ring of an endpoint, which is named by its port") \
 	X(EP_RING_USED, GAUGE, "endpoint_ring_used_bytes", "bytes", "node,endpoint", \
 	  "bytes that wait in the ring of an endpoint") \
+	X(EP_EVENTS, COUNTER, "endpoint_events", "", "node,endpoint,event", \
+	  "what the library counts of an endpoint: members of struct bl_stats (bl_get_stats(3))") \
+	X(EP_QUEUED, GAUGE, "endpoint_queued_frames", "", "node,endpoint,stream", \
+	  "frames that an endpoint has taken from its ring and not delivered yet") \
+	X(EP_STAGED, GAUGE, "endpoint_staged_seconds", "seconds", "node,endpoint,stream", \
+	  "how long the oldest message of an endpoint has been waiting to leave; 0: none waits") \
+	X(SEND_WAIT, HISTOGRAM, "send_wait_seconds", "seconds", "node,endpoint,stream", \
+	  "from the first send call of what leaves together to its timestamp: waiting for windows") \
+	X(DELIVERY, HISTOGRAM, "delivery_seconds", "seconds", "node,endpoint,stream", \
+	  "from the timestamp of a message to the call that delivers it to the application") \
+	X(HOLD, HISTOGRAM, "reorder_hold_seconds", "seconds", "node,endpoint,stream", \
+	  "from the ring to delivery, of each sixteenth frame: waiting for the barrier and the process") \
 	\
 	X(AUTH_MODE, GAUGE, "auth_mode_info", "", "node,port,mode", \
 	  "1; how the link is treated: required, offered, exempt or off") \

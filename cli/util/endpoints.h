@@ -8,7 +8,7 @@
 #include "loader/load/pin.h"
 #include "maps/host_abi.h"
 
-/** struct endpoint_row - one endpoint. Only CAP_SYS_ADMIN may read its page and its ring. */
+/** struct endpoint_row - one endpoint. */
 struct endpoint_row {
 	struct bl_ep_slot s;
 	struct bl_ep_word word;  /* what the daemon has decided about it */
@@ -25,7 +25,7 @@ struct endpoint_row {
 int node_endpoints_read(const struct bl_node_ref *ref, const struct bl_host_page *page,
 			struct endpoint_row **out, struct bl_err *err);
 
-/** endpoint_ring_used - bytes that wait in the ring whose map has this id, or -1: not known. */
-int64_t endpoint_ring_used(uint32_t id);
+/** endpoint_ring_used - bytes that wait in the ring of @slot, or -1: not known. */
+int64_t endpoint_ring_used(const struct bl_node_ref *ref, uint32_t slot);
 
 #endif

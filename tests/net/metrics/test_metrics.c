@@ -4,6 +4,7 @@
  * client keeps others out.
  */
 #include "tests/net/metrics/exporter.h"
+#include "tests/net/run_beside.h"
 #include "tests/net/until.h"
 
 #include <gnutls/gnutls.h>
@@ -132,6 +133,53 @@ RACK_TEST(scrape__equals_show)
 	give_away("nobody");
 	compare_with_show(the_switch());
 	compare_with_show(rack_host(0));
+}
+
+#define OF_61710 "{node=\"h2\",endpoint=\"61710\","
+
+/*
+ * What an endpoint counts is exported from its page, to an exporter that has CAP_BPF alone, and
+ * while the process is stopped.
+ */
+RACK_TEST(endpoint__figures)
+{
+	static const char delivered[] = "barline_endpoint_events_total" OF_61710 "event=\"messages_"
+					"delivered\"}";
+	char barline[512], to[64];
+	const char *const recv[] = { barline, "recv", "-p", "61710", NULL };
+	const char *const send[] = { barline, "send", to, NULL };
+	struct run r, s;
+
+	CHECK(barline_path(barline, sizeof(barline)), "where is barline?");
+	open_rack(2);
+	r = start_on(rack_host(1), recv, "");
+	UNTIL("receives", sscanf(text_of(r.err), "barline: receiving on %63s", to) == 1);
+	s = start_on(rack_host(0), send, "a\nb\nc\n");
+	reap(&s, "the sender");
+	CHECK(WIFEXITED(s.status) && !WEXITSTATUS(s.status), "%s", text_of(s.err));
+	UNTIL("has it all", strstr(text_of(r.out), " c\n"));
+	give_away("nobody");
+	exporter_start((int)rack_host(1), "nobody");
+	UNTIL("sleeps", http_get("/metrics") == 200 && metric(delivered) == 3);
+	kill(r.pid, SIGSTOP);
+	CHECK(http_get("/metrics") == 200, "%s", http_said);
+	CHECK(metric(delivered) == 3 &&
+		      metric("barline_delivery_seconds_count" OF_61710 "stream=\"order\"}") == 3 &&
+		      metric("barline_delivery_seconds_sum" OF_61710 "stream=\"order\"}") > 0 &&
+		      metric("barline_delivery_seconds_count" OF_61710 "stream=\"reliable\"}") <
+			      0 &&
+		      metric("barline_reorder_hold_seconds_count" OF_61710 "stream=\"order\"}") ==
+			      1 &&
+		      metric("barline_endpoint_ring_used_bytes{node=\"h2\",endpoint=\"61710\"}") >=
+			      0 &&
+		      metric("barline_endpoint_queued_frames" OF_61710 "stream=\"order\"}") == 0 &&
+		      metric("barline_endpoint_staged_seconds" OF_61710 "stream=\"order\"}") == 0,
+	      "%s", strstr(http_said, "# HELP barline_endpoint_"));
+	CHECK(metric("barline_scrape_error{source=\"endpoints\"}") == 0, "%s", http_said);
+	exporter_stop();
+	kill(r.pid, SIGCONT);
+	kill(r.pid, SIGTERM);
+	reap(&r, "the receiver");
 }
 
 RACK_TEST(daemon__that_is_gone_is_shown)
@@ -382,6 +430,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(scrape__equals_show),
+		cmocka_unit_test(endpoint__figures),
 		cmocka_unit_test(daemon__that_is_gone_is_shown),
 		cmocka_unit_test(controller__that_is_stopped_is_shown),
 		cmocka_unit_test(client__slow_ones_block_nobody),
