@@ -6,11 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/nearest.h"
 #include "base/number.h"
+#include "cli/show/columns.h"
 #include "cli/show/view.h"
 #include "cli/util/growth.h"
-#include "maps/reasons_abi.h"
 
 static const struct argp_option options[] = {
 	{ "all", 'a', NULL, 0, "nodes of all network namespaces of this machine", 0 },
@@ -37,18 +36,10 @@ static const struct bl_number numbers[] = {
 
 static void check_reason(const char *arg, const struct argp_state *state)
 {
-#define NAME(sym, name, kind, text) name,
-	static const char *const names[] = { BL_REASONS(NAME) };
-#undef NAME
-	const size_t n = sizeof(names) / sizeof(names[0]);
 	const char *near;
-	size_t i;
 
-	for (i = 0; i < n && strcmp(names[i], arg); i++)
-		;
-	if (i < n)
+	if (reason_of(arg, &near) < BL_R_COUNT)
 		return;
-	near = bl_nearest_of(arg, names, n);
 	argp_error(state, "no reason is called \"%s\"%s%s%s; docs/protocol.md lists them", arg,
 		   near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 }
