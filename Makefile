@@ -280,7 +280,7 @@ PART_SRC := $(BASE_SRC) $(call sources,proto) \
 	$(addprefix cli/,doctor/finding.c metrics/text.c show/columns.c show/view.c \
 		sysdump/redact.c) \
 	$(addprefix cli/live/,holder.c rows.c screen.c tty.c) \
-	$(addprefix cli/util/,ask.c names.c nic_text.c out.c status.c)
+	$(addprefix cli/util/,ask.c message.c names.c nic_text.c out.c status.c)
 $(B)/san/parts.a: $(PART_SRC:%.c=$(B)/san/%.o) $(B)/proto/ctl.pb-c.o
 	@rm -f $@
 	ar rcs $@ $^

@@ -13,6 +13,7 @@
 #include "base/time.h"
 #include "cli/cmd.h"
 #include "cli/util/args.h"
+#include "cli/util/message.h"
 #include "cli/util/out.h"
 #include "lib/barline.h"
 #include "maps/wire_abi.h"
@@ -232,6 +233,25 @@ static int wait_for(struct bl_endpoint *ep, unsigned int what, bool reliable, lo
 	return rc;
 }
 
+/*
+ * Says what a line is called once it has its timestamp (-v), for barline trace. A line that waits
+ * for windows is waited for, as long as the command may wait.
+ */
+static void tell_name(struct bl_endpoint *ep, const struct sr_args *a, uint64_t line)
+{
+	static uint64_t last; /* timestamp of the line before */
+	struct bl_stats st = { .size = sizeof(st) };
+	struct message_name m = { .src = *bl_self(ep) };
+	char name[96];
+
+	wait_for(ep, a->reliable ? BL_WAIT_SEND_RELIABLE : BL_WAIT_SEND, a->reliable, a->wait_ms);
+	if (bl_get_stats(ep, &st) || st.sent_ts == last)
+		return;
+	last = m.ts = st.sent_ts;
+	fprintf(stderr, "barline: line %" PRIu64 " is %s\n", line,
+		message_format(&m, name, sizeof(name)));
+}
+
 static int send_line(struct bl_endpoint *ep, const struct sr_args *a, struct bl_msg *vec,
 		     const char *data, size_t len, uint64_t line)
 {
@@ -257,7 +277,11 @@ static int send_line(struct bl_endpoint *ep, const struct sr_args *a, struct bl_
 		return cli_fail("line %" PRIu64 " was not sent: interrupted", line);
 	if (err == -EINVAL)
 		return cli_usage("%s", bl_strerror(ep));
-	return err < 0 ? cli_fail("line %" PRIu64 ": %s", line, bl_strerror(ep)) : err;
+	if (err < 0)
+		return cli_fail("line %" PRIu64 ": %s", line, bl_strerror(ep));
+	if (!err && cli.verbose)
+		tell_name(ep, a, line);
+	return err;
 }
 
 /*
@@ -307,7 +331,11 @@ int cmd_send(int argc, char **argv)
 					  "The exit status is 0 if every receiver has taken every "
 					  "message (with -r: if the hosts of all receivers have "
 					  "stored it), and 1 if a failure was reported, or nothing "
-					  "is known of a message after the time of --wait." };
+					  "is known of a message after the time of --wait. With "
+					  "-v, "
+					  "the name of each message is printed on stderr, as "
+					  "`barline "
+					  "trace` takes it: SOURCE@TIMESTAMP." };
 	struct sr_args a = { .wait_ms = WAIT_MS };
 	struct failures f = { 0 };
 	unsigned long unsettled;
@@ -368,7 +396,10 @@ static void print_delivery(const struct bl_delivery *d)
 	} else {
 		/* NULL if it is not UTF-8 */
 		json_t *text = json_stringn(d->data ? d->data : "", d->len);
-		json_t *o = json_pack("{s:I, s:s, s:i, s:o*}", "ts", (json_int_t)d->ts, "src", from,
+		const struct message_name m = { .src = d->src, .ts = d->ts };
+		char name[96];
+		json_t *o = json_pack("{s:I, s:s, s:s, s:i, s:o*}", "ts", (json_int_t)d->ts, "src",
+				      from, "message", message_format(&m, name, sizeof(name)),
 				      "len", (int)d->len, "text", text);
 
 		if (!text) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * barline trace: for each message, how long it was where, and which node's barrier it waited for.
- * It follows the frames of a capture (follow.h); docs/look.md explains the columns.
+ * It follows the frames of a capture (follow.h), or looks back (trace_past.h). docs/look.md
+ * explains the columns.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -16,9 +17,11 @@
 #include "cli/capture/attach.h"
 #include "cli/capture/follow.h"
 #include "cli/capture/text.h"
+#include "cli/capture/trace_past.h"
+#include "cli/capture/trace_row.h"
 #include "cli/cmd.h"
 #include "cli/util/args.h"
-#include "cli/util/out.h"
+#include "cli/util/message.h"
 #include "cli/util/read.h"
 #include "core/clock_core.h"
 #include "maps/fence_abi.h"
@@ -32,16 +35,22 @@ struct trace_args {
 	uint16_t endpoint; /* of source or destination; 0: any */
 	long long psn;     /* -1: any */
 	double slower_us;
-	long long count; /* of messages; 0: no limit */
+	long long count;             /* of messages; 0: no limit */
+	unsigned int last;           /* messages to look back; 0: no --last */
+	struct message_name message; /* a timestamp of 0: none is named */
 	bool all;
 };
 
-enum { KEY_ENDPOINT = 256, KEY_PSN, KEY_SLOWER };
+enum { KEY_ENDPOINT = 256, KEY_PSN, KEY_SLOWER, KEY_LAST };
 
 static const struct argp_option options[] = {
 	{ "endpoint", KEY_ENDPOINT, "PORT", 0, "messages from or to this UDP port only", 0 },
 	{ "psn", KEY_PSN, "NUMBER", 0, "messages with this sequence number only", 0 },
 	{ "slower-than", KEY_SLOWER, "US", 0, "messages that took longer only", 0 },
+	{ "last", KEY_LAST, "COUNT", OPTION_ARG_OPTIONAL,
+	  "look back: the last message that an endpoint here has delivered, or the last COUNT, and "
+	  "what waits to leave now",
+	  0 },
 	{ "count", 'c', "COUNT", 0, "stop after this number of messages (default: never)", 0 },
 	{ "all", 'a', NULL, 0, "nodes of all network namespaces of this machine", 0 },
 	{ 0 }
@@ -53,6 +62,7 @@ static const struct bl_number numbers[] = {
 	BL_NUMBER(KEY_PSN, "psn", NULL, 0, 4294967295, struct trace_args, psn),
 	BL_NUMBER(KEY_SLOWER, "slower-than", "us", 0, 1e9, struct trace_args, slower_us),
 	BL_NUMBER('c', "count", NULL, 1, 1000000000000, struct trace_args, count),
+	BL_NUMBER(KEY_LAST, "last", NULL, 1, TRACE_LAST_MAX, struct trace_args, last),
 	{ 0 }
 };
 /* clang-format on */
@@ -60,14 +70,39 @@ static const struct bl_number numbers[] = {
 static error_t parse_trace(int key, char *arg, struct argp_state *state)
 {
 	struct trace_args *a = state->input;
-	error_t err = bl_number_option(numbers, key, arg, a, state);
+	error_t err;
 
+	if (key == KEY_LAST && !arg) {
+		a->last = 1;
+		return 0;
+	}
+	err = bl_number_option(numbers, key, arg, a, state);
 	if (err != ARGP_ERR_UNKNOWN)
 		return err;
-	if (key != 'a')
-		return ARGP_ERR_UNKNOWN;
-	a->all = true;
-	return 0;
+	switch (key) {
+	case 'a':
+		a->all = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (state->arg_num)
+			return ARGP_ERR_UNKNOWN;
+		if (message_parse(&a->message, arg))
+			argp_error(state,
+				   "\"%s\" is no message: SOURCE@TIMESTAMP, as in "
+				   "10.0.0.1:61696@1764000000000000000, or @TIMESTAMP",
+				   arg);
+		return 0;
+	case ARGP_KEY_END:
+		if (a->message.ts &&
+		    (a->last || a->count || a->psn >= 0 || a->endpoint || a->slower_us > 0))
+			argp_error(state, "a message that is named is the only one: leave out "
+					  "--last, --endpoint, --psn, --slower-than and --count");
+		if (a->last && (a->count || a->psn >= 0))
+			argp_error(state, "--last looks back, where --count and --psn do not "
+					  "apply");
+		return 0;
+	}
+	return ARGP_ERR_UNKNOWN;
 }
 
 static volatile sig_atomic_t stop;
@@ -83,6 +118,7 @@ struct trace {
 	const struct trace_args *args;
 	struct capture *c;
 	struct follow *f;
+	const struct bl_node_ref *refs;
 	int nodes;
 	uint64_t shown;
 };
@@ -160,15 +196,9 @@ static uint32_t neighbour_of(const struct trace *t, uint32_t node, uint32_t port
 	return life.neighbour;
 }
 
-/** struct holder - the input that a message waited for. */
-struct holder {
-	const char *at, *port; /* the switch, its input */
-	char node[40];         /* at the other end */
-	bool known;
-};
-
 /* Follows the barrier that was missing from switch to switch, as far as they are in reach. */
-static void find_holder(const struct trace *t, const struct follow_message *m, struct holder *h)
+static void find_holder(const struct trace *t, const struct follow_message *m,
+			struct trace_holder *h)
 {
 	struct bl_capture_event at = { .node = m->last_switch, .key = m->held_port };
 	uint64_t when = m->held_ns;
@@ -177,6 +207,7 @@ static void find_holder(const struct trace *t, const struct follow_message *m, s
 	uint32_t id;
 
 	h->known = m->held;
+	h->excluded = m->excluded;
 	for (level = 0; m->held && level < LEVELS_MAX; level++) {
 		struct capture_place p = capture_place(t->c, &at);
 
@@ -208,86 +239,71 @@ static int64_t time_in_host(const struct trace *t, const struct follow_message *
 	return (int64_t)((bl_clock_at(&clock, m->sent_ns) - m->ts) << 16) >> 16;
 }
 
-static json_t *span(uint64_t from, uint64_t to)
+static int64_t span(uint64_t from, uint64_t to)
 {
-	return from && to ? json_integer((json_int_t)(to - from)) : json_null();
+	return from && to ? (int64_t)(to - from) : TRACE_UNKNOWN;
 }
 
-static char *end_name(const uint8_t ip[16], uint16_t port, char *buf, size_t size)
+/* Returns the 64 bits of a timestamp of which a frame carried 48. */
+static uint64_t whole_ts(const struct trace *t, const struct follow_message *m)
 {
-	char text[INET6_ADDRSTRLEN];
+	struct bl_clock clock;
+	uint32_t node = m->sent_ns ? m->sender : m->receiver;
 
-	addr_text(ip, text, sizeof(text));
-	snprintf(buf, size, bl_ip_is_v4(ip) ? "%s:%u" : "[%s]:%u", text, port);
-	return buf;
+	if (node_value(capture_node(t->c, node), BL_MAP_CLOCK, 0, &clock, sizeof(clock)))
+		return m->ts;
+	return bl_ext48(m->ts, bl_clock_at(&clock, m->stored_ns));
 }
 
-/* One line of the table. Its headings come first. */
-static void print_line(const json_t *o, const struct holder *h, bool excluded, bool first)
+static void fill_row(const struct trace *t, const struct follow_message *m, int64_t host,
+		     int64_t total, struct trace_row *r)
 {
-	static const char *const keys[] = { "host_ns", "up_ns",    "switches_ns",
-					    "down_ns", "order_ns", "total_ns" };
-	char buf[32];
-	size_t i;
+	trace_row_clear(r);
+	memcpy(r->name.src.ip, m->src, sizeof(r->name.src.ip));
+	memcpy(r->dst.ip, m->dst, sizeof(r->dst.ip));
+	r->name.src.port = m->sport;
+	r->dst.port = m->dport;
+	r->name.ts = whole_ts(t, m);
+	r->reliable = m->reliable;
+	r->psn = m->psn;
+	r->ns[TRACE_HOST] = m->sent_ns ? host : TRACE_UNKNOWN;
+	r->ns[TRACE_UP] = span(m->sent_ns, m->first_ns);
+	r->ns[TRACE_SWITCHES] = span(m->first_ns, m->last_ns);
+	r->ns[TRACE_DOWN] = span(m->last_ns, m->stored_ns);
+	r->ns[TRACE_ORDER] = span(m->stored_ns, m->done_ns);
+	r->ns[TRACE_TOTAL] = total;
+	r->at_ns = m->done_ns;
+	trace_row_wait(r, t->refs, t->nodes);
+	trace_row_app(r, capture_node(t->c, m->receiver), m->done_ns);
+	find_holder(t, m, &r->holder);
+}
 
-	if (first)
-		printf("%-24s %-24s %-5s %10s %10s %10s %10s %10s %10s %10s %s\n", "SOURCE",
-		       "DESTINATION", "OP", "PSN", "HOST", "UP", "SWITCHES", "DOWN", "ORDER",
-		       "TOTAL", "HELD_BY");
-	printf("%-24s %-24s %-5s %10" JSON_INTEGER_FORMAT,
-	       json_string_value(json_object_get(o, "source")),
-	       json_string_value(json_object_get(o, "destination")),
-	       json_string_value(json_object_get(o, "opcode")),
-	       json_integer_value(json_object_get(o, "psn")));
-	for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
-		const json_t *v = json_object_get(o, keys[i]);
+/* The time before the timestamp counts, too. */
+static bool is_slow(const struct trace_row *r, double slower_us)
+{
+	int64_t ns = r->ns[TRACE_TOTAL];
 
-		printf(" %10s",
-		       json_is_null(v) ? "-" : out_time(json_integer_value(v), buf, sizeof(buf)));
-	}
-	if (h->known)
-		printf(" %s (%s of %s)%s", h->node, h->port, h->at,
-		       excluded ? ", until it was excluded" : "");
-	putchar('\n');
+	if (r->ns[TRACE_STAGED] != TRACE_UNKNOWN)
+		ns += r->ns[TRACE_STAGED] + r->ns[TRACE_WINDOW];
+	return (double)ns >= slower_us * 1000;
 }
 
 static void on_done(const struct follow_message *m, void *ctx)
 {
 	struct trace *t = ctx;
 	const struct trace_args *a = t->args;
-	int64_t host = time_in_host(t, m), total;
-	char src[64], dst[64];
-	struct holder h = { 0 };
-	json_t *o, *by;
+	int64_t host = time_in_host(t, m);
+	struct trace_row r;
 
 	if ((a->count && t->shown == (uint64_t)a->count) ||
 	    (a->endpoint && a->endpoint != m->sport && a->endpoint != m->dport) ||
 	    (a->psn >= 0 && (uint32_t)a->psn != m->psn))
 		return;
-	total = (int64_t)(m->done_ns - (m->sent_ns ? m->sent_ns : m->stored_ns)) + host;
-	if ((double)total < a->slower_us * 1000)
+	fill_row(t, m, host,
+		 (int64_t)(m->done_ns - (m->sent_ns ? m->sent_ns : m->stored_ns)) + host, &r);
+	if (!is_slow(&r, a->slower_us))
 		return;
-	find_holder(t, m, &h);
-	by = h.known ? json_pack("{s:s, s:s, s:s, s:b}", "node", h.node, "switch", h.at, "name",
-				 h.port, "excluded", m->excluded)
-		     : json_null();
-	o = json_pack("{s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:I, s:o}", "source",
-		      end_name(m->src, m->sport, src, sizeof(src)), "destination",
-		      end_name(m->dst, m->dport, dst, sizeof(dst)), "opcode",
-		      m->reliable ? "prep" : "data", "psn", (json_int_t)m->psn, "ts",
-		      (json_int_t)m->ts, "host_ns", m->sent_ns ? json_integer(host) : json_null(),
-		      "up_ns", span(m->sent_ns, m->first_ns), "switches_ns",
-		      span(m->first_ns, m->last_ns), "down_ns", span(m->last_ns, m->stored_ns),
-		      "order_ns", span(m->stored_ns, m->done_ns), "total_ns", (json_int_t)total,
-		      "held_by", by);
-	if (cli.json) {
-		cli_json(o);
-	} else {
-		print_line(o, &h, m->excluded, !t->shown);
-		json_decref(o);
-	}
-	fflush(stdout);
-	t->shown++;
+	trace_row_print(&r, !t->shown++);
 }
 
 static int on_frame(const struct bl_capture_event *e, void *ctx)
@@ -324,52 +340,76 @@ static int on_frame(const struct bl_capture_event *e, void *ctx)
 	return rc ? rc : t->args->count && t->shown == (uint64_t)t->args->count;
 }
 
-int cmd_trace(int argc, char **argv)
+/* Captures, and prints messages as they end. Returns the exit status. */
+static int follow_all(struct trace *t)
 {
-	const struct argp argp = { .options = options,
-				   .parser = parse_trace,
-				   .children = cmd_globals,
-				   .doc = "barline trace - where messages waited, and for whose "
-					  "barrier\v"
-					  "Columns: in its host after its timestamp, up to the "
-					  "first switch, between "
-					  "switches, down to the receiver, there until it was in "
-					  "order. What is not in "
-					  "reach of this machine is not known. With -a in a lab, "
-					  "everything is." };
-	struct trace_args a = { .psn = -1 };
-	struct trace t = { .args = &a };
 	struct capture_filter filter;
-	struct bl_node_ref *refs;
 	struct bl_err err;
 	int rc, st = 0;
 
-	cmd_parse(&argp, argc, argv, &a);
-	t.nodes = nodes_here(&refs, a.all);
-	if (t.nodes < 0)
-		return 1;
 	signal(SIGINT, on_signal);
 	signal(SIGTERM, on_signal);
 	signal(SIGHUP, on_signal);
 	capture_everything(&filter);
 	filter.snap = SNAP;
-	t.f = follow_new();
-	if (!t.f)
+	t->f = follow_new();
+	if (!t->f)
 		return cli_fail("out of memory");
-	rc = capture_open(&t.c, refs, t.nodes, &filter, &err);
+	rc = capture_open(&t->c, t->refs, t->nodes, &filter, &err);
 	if (!rc)
 		cli_say("tracing");
 	while (!rc && !stop)
-		rc = capture_poll(t.c, ROUND_MS, 0, on_frame, &t, &err);
+		rc = capture_poll(t->c, ROUND_MS, 0, on_frame, t, &err);
 	if (rc == -ENOMEM)
 		st = cli_fail("out of memory");
 	else if (rc < 0)
 		st = cli_fail("%s", err.text);
-	else if (capture_lost(t.c) && !cli.json)
+	else if (capture_lost(t->c) && !cli.json)
 		fprintf(stderr, "barline: %" PRIu64 " frames were not seen, for want of buffers\n",
-			capture_lost(t.c));
-	capture_close(t.c);
-	follow_free(t.f);
+			capture_lost(t->c));
+	capture_close(t->c);
+	follow_free(t->f);
+	return st;
+}
+
+int cmd_trace(int argc, char **argv)
+{
+	const struct argp argp = { .options = options,
+				   .parser = parse_trace,
+				   .args_doc = "[MESSAGE]",
+				   .children = cmd_globals,
+				   .doc = "barline trace - where messages waited, and for whose "
+					  "barrier\v"
+					  "Columns: before its timestamp, staged and waiting for "
+					  "windows; in its host after that, up to the first "
+					  "switch, "
+					  "between switches, down to the receiver, there until it "
+					  "was "
+					  "in order, and until the application took it. What is "
+					  "not "
+					  "in reach of this machine is not known. With -a in a "
+					  "lab, "
+					  "everything is.\n\n"
+					  "MESSAGE is SOURCE@TIMESTAMP, as `send -v` prints it and "
+					  "recv its two parts: what the endpoints here have noted "
+					  "of "
+					  "that message, or for whom it waits now." };
+	struct trace_args a = { .psn = -1 };
+	struct trace t = { .args = &a };
+	struct bl_node_ref *refs;
+	int st;
+
+	cmd_parse(&argp, argc, argv, &a);
+	t.nodes = nodes_here(&refs, a.all);
+	if (t.nodes < 0)
+		return 1;
+	t.refs = refs;
+	if (a.message.ts)
+		st = trace_message(refs, t.nodes, &a.message);
+	else if (a.last)
+		st = trace_last(refs, t.nodes, a.last, a.endpoint, (int64_t)(a.slower_us * 1000));
+	else
+		st = follow_all(&t);
 	free(refs);
 	return st;
 }

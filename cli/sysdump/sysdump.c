@@ -453,6 +453,10 @@ static void collect(struct dump *d)
 	    false);
 	run(d, "admission.json", (const char *const[]){ d->self, "-j", "admission", "show", NULL },
 	    false);
+	run(d, "events.jsonl", (const char *const[]){ d->self, "-j", "events", NULL }, false);
+	run(d, "metrics.prom", (const char *const[]){ d->self, "metrics", NULL }, false);
+	run(d, "trace-last.jsonl",
+	    (const char *const[]){ d->self, "-j", "trace", "-a", "--last=200", NULL }, false);
 	for (i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
 		run(d, commands[i].name, commands[i].argv, false);
 	dump_nics(d);

@@ -59,6 +59,11 @@ static json_t *load(const char *name)
 	return o;
 }
 
+static json_int_t status_of(json_t *manifest, const char *name)
+{
+	return json_integer_value(json_object_get(item(manifest, name), "status"));
+}
+
 RACK_TEST(sysdump__rack)
 {
 	json_t *manifest, *o;
@@ -95,11 +100,13 @@ RACK_TEST(sysdump__rack)
 
 	manifest = load("manifest.json");
 	CHECK(json_integer_value(json_object_get(manifest, "schema")) == 1, "no schema");
-	CHECK(!json_integer_value(json_object_get(item(manifest, "show-nodes.json"), "status")),
-	      "show nodes failed");
+	CHECK(!status_of(manifest, "show-nodes.json"), "show nodes failed");
 	o = load("show-nodes.json"); /* with -a: those of the whole rack */
 	CHECK(json_array_size(json_object_get(o, "nodes")) == 3, "%s", json_dumps(o, 0));
 	json_decref(load("show-barriers.json"));
+	CHECK(!status_of(manifest, "events.jsonl") && !status_of(manifest, "metrics.prom") &&
+		      item(manifest, "trace-last.jsonl"),
+	      "%s", json_dumps(manifest, 0));
 	json_decref(load("ip-link.json"));
 	o = item(manifest, "kernel-log.txt");
 	CHECK(strstr(json_string_value(json_object_get(o, "why")), "took too long"), "%s",

@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* See trace_past.h. */
+#include "cli/capture/trace_past.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+
+#include "base/time.h"
+#include "cli/cmd.h"
+#include "cli/util/out.h"
+#include "cli/util/read.h"
+#include "cli/util/read_figures.h"
+#include "core/figures_core.h"
+#include "core/order/barrier_core.h"
+#include "maps/fence_abi.h"
+#include "maps/host_abi.h"
+
+#define STAGED_NS  1000000 /* what waits to leave for longer is shown */
+#define LEVELS_MAX 5       /* of switches */
+
+/** struct rows - rows that are to be printed. */
+struct rows {
+	struct trace_row *r;
+	unsigned int n, room;
+	bool no_memory;
+};
+
+static void add_row(struct rows *to, const struct trace_row *r)
+{
+	if (to->n == to->room) {
+		unsigned int room = to->room ? 2 * to->room : 64;
+		struct trace_row *more = realloc(to->r, room * sizeof(*more));
+
+		if (!more) {
+			to->no_memory = true;
+			return;
+		}
+		to->r = more;
+		to->room = room;
+	}
+	to->r[to->n++] = *r;
+}
+
+/** struct wanted - which rows. */
+struct wanted {
+	const struct message_name *message; /* NULL: any */
+	uint16_t endpoint;                  /* 0: any */
+};
+
+static bool is_wanted(const struct wanted *w, const struct trace_row *r)
+{
+	if (w->endpoint && w->endpoint != r->name.src.port && w->endpoint != r->dst.port)
+		return false;
+	if (!w->message)
+		return true;
+	return r->name.ts && bl_fig_same_ts(r->name.ts, w->message->ts) &&
+	       (!w->message->src.port ||
+		(w->message->src.port == r->name.src.port &&
+		 !memcmp(w->message->src.ip, r->name.src.ip, sizeof(r->name.src.ip))));
+}
+
+/* The messages that an endpoint has delivered. */
+static void add_ends(struct rows *to, const struct wanted *w, const struct bl_figures *f,
+		     const struct bl_addr *self)
+{
+	struct trace_row r;
+	struct bl_fig_end e;
+	unsigned int i;
+
+	for (i = 0; i < BL_FIG_KEPT; i++) {
+		if (!bl_fig_get(f->end, i, &e, sizeof(e)))
+			continue;
+		trace_row_clear(&r);
+		r.name.ts = e.ts;
+		r.name.src.port = e.port;
+		memcpy(r.name.src.ip, e.src, sizeof(r.name.src.ip));
+		r.dst = *self;
+		r.reliable = e.reliable;
+		r.ns[TRACE_TOTAL] = (int64_t)e.total_ns;
+		if (e.hold_ns)
+			r.ns[TRACE_ORDER] = (int64_t)e.hold_ns;
+		r.at_ns = e.at_ns;
+		if (is_wanted(w, &r))
+			add_row(to, &r);
+	}
+}
+
+/* What is staged in an endpoint, and has no timestamp. */
+static void add_staged(struct rows *to, const struct wanted *w, const struct bl_figures *f,
+		       const struct bl_addr *self)
+{
+	uint64_t now = bl_mono_ns();
+	unsigned int k;
+
+	for (k = 0; k < 2; k++) {
+		uint64_t since = BL_READ_ONCE(f->now[k].since_ns);
+		uint64_t held = BL_READ_ONCE(f->now[k].held_ns);
+		struct trace_row r;
+
+		if (!since || since >= now || now - since < STAGED_NS)
+			continue;
+		held = held > since && held < now ? held : 0;
+		trace_row_clear(&r);
+		r.name.src = *self;
+		r.reliable = k;
+		r.ns[TRACE_STAGED] = (int64_t)((held ? held : now) - since);
+		r.ns[TRACE_WINDOW] = held ? (int64_t)(now - held) : 0;
+		r.why = held ? f->now[k].why : BL_FIG_MORE;
+		if (r.why == BL_FIG_WINDOW) {
+			memcpy(r.window.ip, f->now[k].dst, sizeof(r.window.ip));
+			r.window.port = f->now[k].port;
+		}
+		if (is_wanted(w, &r))
+			add_row(to, &r);
+	}
+}
+
+static void add_host(struct rows *to, const struct wanted *w, const struct bl_node_ref *ref)
+{
+	struct bl_err err;
+	int eps = bl_map_open(ref, BL_MAP_EPS, sizeof(struct bl_ep_slot), false, &err);
+	uint32_t i;
+
+	for (i = 0; eps >= 0 && i < BL_PORT_COUNT; i++) {
+		const struct bl_figures *f;
+		struct bl_addr self;
+		struct bl_ep_slot s;
+
+		if (bpf_map_lookup_elem(eps, &i, &s) || !s.active || s.slot >= BL_EPS_MAX)
+			continue;
+		f = figures_map(ref, s.slot, &err);
+		if (!f)
+			continue; /* it is leaving */
+		memcpy(self.ip, s.addr, sizeof(self.ip));
+		self.port = s.port;
+		add_ends(to, w, f, &self);
+		add_staged(to, w, f, &self);
+		figures_unmap(f);
+	}
+	if (eps >= 0)
+		close(eps);
+}
+
+/* ---- who is behind now ---- */
+
+static int node_of_id(const struct bl_node_ref *refs, int nrefs, uint32_t id)
+{
+	int i;
+
+	for (i = 0; i < nrefs; i++)
+		if (id && refs[i].meta.node_id == id)
+			return i;
+	return -1;
+}
+
+/* Finds the live input of a switch whose register is lowest. Returns its port, or -1. */
+static int lowest_input(const struct bl_node_ref *ref, bool reliable, uint64_t ts)
+{
+	struct bl_port_regs regs;
+	struct bl_sw_cfg cfg;
+	uint64_t least = BL_TIME_NONE;
+	int found = -1;
+	uint32_t p, k;
+
+	if (node_value(ref, BL_MAP_SW_CFG, 0, &cfg, sizeof(cfg)))
+		return -1;
+	for (p = 0; p < cfg.nports && p < BL_SW_PORTS_MAX; p++) {
+		if (node_value(ref, BL_MAP_SW_REGS, p, &regs, sizeof(regs)))
+			return -1;
+		for (k = 0; k < BL_LANES_MAX; k++) {
+			const struct bl_reg *r = &regs.lane[k];
+			uint64_t v = reliable ? r->c : r->b;
+
+			if (!bl_reg_live(r) || v >= least)
+				continue;
+			least = v;
+			found = (int)p;
+		}
+	}
+	return least <= ts ? found : -1;
+}
+
+/*
+ * Follows the barrier that a host lacks from switch to switch. @neighbour: id of the first one.
+ * @port: memory for the name in @r->holder.
+ */
+static void find_behind(const struct bl_node_ref *refs, int nrefs, uint32_t neighbour,
+			struct trace_row *r, struct bl_sw_port *port)
+{
+	struct trace_holder *h = &r->holder;
+	int at = node_of_id(refs, nrefs, neighbour), level, p;
+	struct bl_life life;
+
+	for (level = 0; at >= 0 && refs[at].role == BL_ROLE_SWITCH && level < LEVELS_MAX; level++) {
+		p = lowest_input(&refs[at], r->reliable, r->name.ts);
+		if (p < 0 ||
+		    node_value(&refs[at], BL_MAP_SW_PORTS, (uint32_t)p, port, sizeof(*port)) ||
+		    node_value(&refs[at], BL_MAP_SW_LIVES, (uint32_t)p, &life, sizeof(life)))
+			return;
+		port->name[sizeof(port->name) - 1] = '\0';
+		h->known = h->now = true;
+		h->at = refs[at].meta.name;
+		h->port = port->name;
+		snprintf(h->node, sizeof(h->node), "node %u", life.neighbour);
+		at = node_of_id(refs, nrefs, life.neighbour);
+		if (at >= 0)
+			snprintf(h->node, sizeof(h->node), "%.31s", refs[at].meta.name);
+	}
+}
+
+/*
+ * Prints one row for each host that cannot have delivered the message yet. Whether the host has a
+ * receiver of it is not known. Returns how many there are.
+ */
+static unsigned int print_waiting(const struct bl_node_ref *refs, int nrefs,
+				  const struct message_name *m, bool reliable, uint64_t now)
+{
+	unsigned int n = 0;
+	int i;
+
+	for (i = 0; i < nrefs; i++) {
+		struct bl_host_page page;
+		struct bl_sw_port port;
+		struct trace_row r;
+		uint64_t passed;
+
+		if (refs[i].role != BL_ROLE_HOST ||
+		    node_value(&refs[i], BL_MAP_HOST_PAGE, 0, &page, sizeof(page)))
+			continue;
+		passed = reliable ? page.commit : page.barrier;
+		if (passed > m->ts)
+			continue;
+		trace_row_clear(&r);
+		r.name = *m;
+		r.reliable = reliable;
+		r.ns[TRACE_TOTAL] = (int64_t)(now - m->ts);
+		trace_row_wait(&r, refs, nrefs);
+		find_behind(refs, nrefs, page.life.neighbour, &r, &port);
+		if (!cli.json)
+			printf("%s has no %s above %llu yet:\n", refs[i].meta.name,
+			       reliable ? "commit barrier" : "barrier", (unsigned long long)m->ts);
+		trace_row_print(&r, !n++);
+	}
+	return n;
+}
+
+static int by_end(const void *a, const void *b)
+{
+	const struct trace_row *x = a, *y = b;
+
+	return x->at_ns < y->at_ns ? -1 : x->at_ns > y->at_ns;
+}
+
+static int64_t took(const struct trace_row *r)
+{
+	int64_t ns = 0;
+	unsigned int k;
+
+	for (k = 0; k < TRACE_TIME_COUNT; k++)
+		if ((k == TRACE_STAGED || k == TRACE_WINDOW || k == TRACE_TOTAL) &&
+		    r->ns[k] != TRACE_UNKNOWN)
+			ns += r->ns[k];
+	return ns;
+}
+
+/* Sorts the rows, and prints the last @most. Returns how many it has printed. */
+static unsigned int print_rows(struct rows *rows, const struct bl_node_ref *refs, int nrefs,
+			       unsigned int most, int64_t slower_ns)
+{
+	unsigned int i, n = 0, kept = 0;
+
+	if (rows->n)
+		qsort(rows->r, rows->n, sizeof(*rows->r), by_end);
+	for (i = 0; i < rows->n; i++) {
+		if (rows->r[i].name.ts)
+			trace_row_wait(&rows->r[i], refs, nrefs);
+		if (took(&rows->r[i]) >= slower_ns)
+			rows->r[kept++] = rows->r[i];
+	}
+	/* What waits to leave has not ended, and comes first: it is always shown. */
+	for (i = 0; i < kept; i++)
+		if (!rows->r[i].at_ns || kept - i <= most)
+			trace_row_print(&rows->r[i], !n++);
+	return n;
+}
+
+int trace_last(const struct bl_node_ref *refs, int nrefs, unsigned int n, uint16_t endpoint,
+	       int64_t slower_ns)
+{
+	const struct wanted w = { .endpoint = endpoint };
+	struct rows rows = { 0 };
+	unsigned int printed;
+	int i;
+
+	for (i = 0; i < nrefs; i++)
+		if (refs[i].role == BL_ROLE_HOST)
+			add_host(&rows, &w, &refs[i]);
+	printed = print_rows(&rows, refs, nrefs, n, slower_ns);
+	free(rows.r);
+	if (rows.no_memory)
+		return cli_fail("out of memory");
+	if (!printed)
+		return cli_fail("no endpoint here has delivered such a message; -a looks at all "
+				"network namespaces");
+	return 0;
+}
+
+int trace_message(const struct bl_node_ref *refs, int nrefs, const struct message_name *m)
+{
+	const struct wanted w = { .message = m };
+	struct rows rows = { 0 };
+	struct bl_clock clock;
+	unsigned int printed;
+	char name[96];
+	uint64_t now = 0;
+	int i;
+
+	for (i = 0; i < nrefs; i++) {
+		if (refs[i].role == BL_ROLE_HOST)
+			add_host(&rows, &w, &refs[i]);
+		now = now ? now : node_now(&refs[i], &clock);
+	}
+	printed = print_rows(&rows, refs, nrefs, rows.n, 0);
+	free(rows.r);
+	if (rows.no_memory)
+		return cli_fail("out of memory");
+	if (printed)
+		return 0;
+	if (now && m->ts > now + 1000000000)
+		return cli_fail("%s is not sent yet: bus time is %llu",
+				message_format(m, name, sizeof(name)), (unsigned long long)now);
+	if (print_waiting(refs, nrefs, m, false, now) || print_waiting(refs, nrefs, m, true, now))
+		return 0;
+	return cli_fail("nothing is known of %s any more: every barrier here has passed it, and "
+			"the endpoints here have noted later messages or others; `barline trace` "
+			"must run while a message is under way to see each hop",
+			message_format(m, name, sizeof(name)));
+}
