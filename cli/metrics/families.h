@@ -120,11 +120,11 @@
 	X(EP_STAGED, GAUGE, "endpoint_staged_seconds", "seconds", "node,endpoint,stream", \
 	  "how long the oldest message of an endpoint has been waiting to leave; 0: none waits") \
 	X(SEND_WAIT, HISTOGRAM, "send_wait_seconds", "seconds", "node,endpoint,stream", \
-	  "from the first send call of what leaves together to its timestamp: waiting for windows") \
+	  "from the first send call of what leaves together to its timestamp") \
 	X(DELIVERY, HISTOGRAM, "delivery_seconds", "seconds", "node,endpoint,stream", \
 	  "from the timestamp of a message to the call that delivers it to the application") \
 	X(HOLD, HISTOGRAM, "reorder_hold_seconds", "seconds", "node,endpoint,stream", \
-	  "from the ring to delivery, of each sixteenth frame: waiting for the barrier and the process") \
+	  "from the ring to delivery, of a sample of frames: waiting to be in order") \
 	\
 	X(AUTH_MODE, GAUGE, "auth_mode_info", "", "node,port,mode", \
 	  "1; how the link is treated: required, offered, exempt or off") \
