@@ -65,7 +65,7 @@ static const char *parse_mac(const char *arg, char mac[SETUP_MAC_TEXT])
 		v[0] |= v[k] << 8; /* all zero? */
 	if (v[0] & 1 || !v[0])
 		return "this Ethernet address is not that of one machine";
-	snprintf(mac, SETUP_MAC_TEXT, "%s", arg);
+	memcpy(mac, arg, SETUP_MAC_TEXT);
 	for (k = 0; mac[k]; k++)
 		mac[k] |= mac[k] >= 'A' && mac[k] <= 'F' ? 0x20 : 0;
 	return NULL;
