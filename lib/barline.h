@@ -387,11 +387,12 @@ typedef void (*bl_proc_fail_fn)(void *ctx, const struct bl_addr *who, uint64_t t
  * @fn: NULL: no callback. @ctx: passed to @fn.
  *
  * The callback runs inside bl_process(), bl_recv(), bl_recv_reliable() or bl_wait(), once for each
- * address that the failed process or host has in this endpoint's own family, IPv4 or IPv6 (one, as
- * a rule), and before this endpoint's bl_recv_reliable() delivers a message at or
- * above @ts. Messages below @ts may still be delivered after the callback. Scatterings of this
- * endpoint that waited for the failed process have been recalled, and reported to the send_fail
- * callback (BL_FAIL_FAILED), before the callback runs.
+ * process or host that has failed, and before this endpoint's bl_recv_reliable() delivers a message
+ * at or above @ts. If the host has several addresses, @who has the one at which this endpoint has
+ * exchanged messages with it (if it did so at several, the callback runs for each of these), or the
+ * first one of this endpoint's family, IPv4 or IPv6. Messages below @ts may still be delivered
+ * after the callback. Scatterings of this endpoint that waited for the failed process have been
+ * recalled, and reported to the send_fail callback (BL_FAIL_FAILED), before the callback runs.
  *
  * @who is the process that used the port until the failure; @ts does not apply to a later owner of
  * the port.

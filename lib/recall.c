@@ -25,6 +25,7 @@
 #include "failures.h"
 #include "frame.h"
 #include "lock.h"
+#include "peer.h"
 #include "prepared.h"
 #include "recall.h"
 #include "rstage.h"
@@ -225,15 +226,55 @@ void bl_recall_answer(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn, c
 
 /* ---- callback ---- */
 
+/* Whether this endpoint has a peer at the address that the announcement names. */
+static bool has_peer_at(struct bl_endpoint *ep, const struct bl_failure *f)
+{
+	const struct bl_peer *p;
+
+	if (f->port)
+		return bl_peer_find(ep, f->addr, f->port) != NULL;
+	for (p = ep->peers; p && !bl_failures_is_at(f, &p->addr); p = p->all_next)
+		;
+	return p != NULL;
+}
+
+static bool is_own_family(const struct bl_endpoint *ep, const struct bl_failure *f)
+{
+	return bl_ip_is_v4(f->addr) == bl_ip_is_v4(ep->self.ip);
+}
+
+/*
+ * Whether announcement @number is told to the application. All addresses of a process or host are
+ * announced, and the application should hear of it once, by the address that it knows. That is the
+ * one at which this endpoint has a peer, or the first one of its family if there is no peer at any.
+ *
+ * Example: a host has 10.0.0.2, 10.0.0.3 and fd00::2. An IPv4 endpoint that has exchanged messages
+ * with 10.0.0.3 is told of this address only, and one that has not heard of the host of 10.0.0.2.
+ */
+static bool is_told(struct bl_endpoint *ep, uint64_t number)
+{
+	const struct bl_failure *f = bl_failures_at(ep, number), *g;
+
+	if (!is_own_family(ep, f))
+		return false;
+	if (has_peer_at(ep, f) || f->nth)
+		return has_peer_at(ep, f);
+	while (++number <= ep->fail_begun) {
+		g = bl_failures_at(ep, number);
+		if (g->order != f->order || g->epoch != f->epoch || g->ts != f->ts ||
+		    g->port != f->port || g->life != f->life || (is_own_family(ep, g) && !g->nth))
+			break;
+		if (is_own_family(ep, g) && has_peer_at(ep, g))
+			return false;
+	}
+	return true;
+}
+
 static void run_proc_callbacks(struct bl_endpoint *ep, const struct bl_failure *f)
 {
 	struct bl_addr who = { .port = f->port };
 
-	/*
-	 * A host has addresses of both families, and each is announced. An endpoint reaches its
-	 * peers by its own family only, so the other addresses are nothing new.
-	 */
-	if (bl_ip_is_v4(f->addr) != bl_ip_is_v4(ep->self.ip))
+	if (!is_told(ep, f->number))
 		return;
 	memcpy(who.ip, f->addr, 16);
 	bl_leave(ep);

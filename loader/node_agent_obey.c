@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/event.h"
+#include "base/ip.h"
 #include "base/log.h"
 #include "base/netns.h"
 #include "base/time.h"
@@ -126,11 +127,13 @@ static int announce_failed(struct bl_node_agent *a, uint64_t number,
 				.ts = v->t == BL_AGENT_NO_C
 					      ? 0
 					      : bl_ext48(v->t, bus_time_now(a->node)) };
+	__u8 ofs[2] = { 0 }; /* addresses of IPv6 and of IPv4 so far */
 	unsigned int i;
 	int rc = 0;
 
 	for (i = 0; !rc && i < v->naddrs; i++) {
 		memcpy(f.addr, v->addr[i], sizeof(f.addr));
+		f.nth = ofs[bl_ip_is_v4(f.addr)]++;
 		rc = bl_failure_announce(a->node, &f);
 	}
 	return rc;

@@ -64,8 +64,14 @@ struct bl_failure {
 	 * the endpoint knew before it read this entry.
 	 */
 	__u16 life;
-	__u8 why;         /* enum bl_why */
-	__u8 reserved[3]; /* must be zero */
+	__u8 why; /* enum bl_why */
+	/*
+	 * Which of the addresses of its family @addr is: 0: the first one, or written by a daemon
+	 * that does not count. Each address has an entry of its own; those of one process or host
+	 * follow each other, and differ in @number, @addr and @nth only.
+	 */
+	__u8 nth;
+	__u8 reserved[2]; /* must be zero */
 };
 _Static_assert(sizeof(struct bl_failure) == 56, "ABI");
 

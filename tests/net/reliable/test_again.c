@@ -48,12 +48,9 @@ static unsigned int host_of(unsigned int i)
 
 static void on_gone(void *ctx, const struct bl_addr *who, uint64_t ts, enum bl_gone_reason why)
 {
-	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
 	struct actor *a = ctx;
 
-	(void)ts;
-	if (memcmp(who->ip, mapped, sizeof(mapped)))
-		return; /* it runs once for each address of that host */
+	(void)who, (void)ts;
 	atomic_fetch_or(&a->heard, 1U << why);
 	atomic_fetch_add(&a->times, 1);
 }

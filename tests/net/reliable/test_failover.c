@@ -11,7 +11,6 @@
 #include "tests/net/reliable/reliable.h"
 
 #include "tests/net/controller/controller.h"
-#include "loader/order/agent.h"
 #include "loader/order/fence.h"
 
 #define WAIT_MS   60000
@@ -24,10 +23,21 @@ static void say_all(void)
 	tr_dump();
 }
 
-static uint32_t limit_ms; /* 0: the default */
+static uint32_t limit_ms;     /* 0: the default */
+static bool second_addresses; /* each host gets a second IPv4 address */
 
 static void name_limit(struct bl_node_cfg *cfg, const struct lab_node *n)
 {
+	unsigned int node = (unsigned int)(n - rack.lab.nodes);
+	char cmd[64];
+	int home;
+
+	if (n->kind == LAB_HOST && second_addresses) {
+		snprintf(cmd, sizeof(cmd), "ip addr add 10.77.200.%u/32 dev eth0", n->index);
+		home = rack_away(node);
+		CHECK(!system(cmd), "%s", cmd);
+		rack_back(home);
+	}
 	name_controller(cfg, n);
 	cfg->dead_after_us = DEAD_US;
 	if (n->kind == LAB_HOST && limit_ms)
@@ -90,16 +100,14 @@ static void goes_on_sending(unsigned int id)
 	CHECK(tr_until(sends, WAIT_MS), "endpoint %u does not send", id);
 }
 
-/*
- * Returns whether endpoints 1 to 3 have heard of the same number of failures, one for each address
- * of the host.
- */
-static bool heard_the_same(void)
+/* Returns whether endpoints 1 to 3 have heard of one failure; its host has several addresses. */
+static bool heard_once(void)
 {
-	uint32_t n = TR_LOAD(tr_sh->node[1].nproc_failed);
+	unsigned int i;
 
-	return n && n <= BL_AGENT_ADDRS_MAX && TR_LOAD(tr_sh->node[2].nproc_failed) == n &&
-	       TR_LOAD(tr_sh->node[3].nproc_failed) == n;
+	for (i = 1; i < 4 && TR_LOAD(tr_sh->node[i].nproc_failed) == 1; i++)
+		;
+	return i == 4;
 }
 
 /*
@@ -119,6 +127,7 @@ RACK_TEST(process__killed)
 			      .more = 60 };
 	unsigned int i;
 
+	second_addresses = true;
 	open_four(cfg);
 	for (i = 0; i < 4; i++)
 		make_lossy(i, 6554, tr_sh->seed + i);
@@ -131,7 +140,7 @@ RACK_TEST(process__killed)
 		tr_goes_on(i, "any more");
 	tr_enough();
 	tr_wait_done(WAIT_MS);
-	CHECK(tr_until(heard_the_same, WAIT_MS), "endpoints 1 to 3 heard of %u, %u and %u failures",
+	CHECK(tr_until(heard_once, WAIT_MS), "endpoints 1 to 3 heard of %u, %u and %u failures",
 	      tr_sh->node[1].nproc_failed, tr_sh->node[2].nproc_failed,
 	      tr_sh->node[3].nproc_failed);
 	judge_without(0, 0xe);

@@ -416,13 +416,17 @@ static void wait__edges(void **state)
 }
 
 static uint32_t called;
+static char who_told[16]; /* the last byte of each address, as a digit */
 
 static void on_proc(void *ctx, const struct bl_addr *who, uint64_t ts)
 {
+	size_t n = strlen(who_told);
+
 	(void)ctx;
 	(void)ts;
 	assert_int_equal(who->ip[11], 0xff);
 	called++;
+	snprintf(who_told + n, sizeof(who_told) - n, "%d", who->ip[15]);
 }
 
 /* The other family's address of a failed host is no second failure. */
@@ -443,15 +447,92 @@ static void announced__own_family(void **state)
 	assert_int_equal(a.ep->fail_seen, 2);
 }
 
+/*
+ * Announces one address after the other, as @text says: "0" to "9" is the last byte of an IPv4
+ * address, "v" an IPv6 address; the next address of the same host follows with a "+" in front.
+ * Returns the addresses that the application was told.
+ */
+static const char *announced(const char *text, bool counts)
+{
+	static uint64_t order;
+	uint8_t ofs[2] = { 0 };
+	struct bl_failure *f;
+
+	who_told[0] = 0;
+	for (; *text; text++) {
+		bool v4 = text[*text == '+'] != 'v';
+
+		if (*text != '+') {
+			order++;
+			memset(ofs, 0, sizeof(ofs));
+		} else {
+			text++;
+		}
+		f = &pages[0].ring[(pages[0].last + 1) % BL_FAILS_MAX];
+		*f = (struct bl_failure){ .number = pages[0].last + 1,
+					  .order = order / 2, /* one decision, two hosts */
+					  .ts = FAKE_BUS,
+					  .nth = counts ? ofs[v4]++ : 0 };
+		memcpy(f->addr, a.ep->self.ip, 16);
+		f->addr[15] = (uint8_t)(v4 ? *text - '0' : 1);
+		f->addr[0] = v4 ? 0 : 0xfd;
+		__atomic_store_n(&pages[0].last, pages[0].last + 1, __ATOMIC_RELEASE);
+	}
+	bl_process(a.ep);
+	return who_told;
+}
+
+/*
+ * A host with several addresses fails once, and the application hears of the address that it knows.
+ * It knows that of b, which ends with 2.
+ */
+static void announced__once(void **state)
+{
+	(void)state;
+	bl_on_proc_fail(a.ep, on_proc, NULL);
+	assert_string_equal(announced("3+4+5", true), "3"); /* it knows none */
+	assert_string_equal(announced("2+3+4", true), "2");
+	join();
+	assert_string_equal(announced("2", true), "2");
+	assert_string_equal(announced("2+3+4", true), "2");
+	assert_string_equal(announced("3+2+4", true), "2");
+	assert_string_equal(announced("3+4+2", true), "2");
+	assert_string_equal(announced("v+3+v+2", true), "2");
+	assert_string_equal(announced("3+v+4+v", true), "3");
+	assert_string_equal(announced("v", true), "");
+	/* Two hosts of one decision, with one T. */
+	assert_string_equal(announced("3+4"
+				      "5+2",
+				      true),
+			    "32");
+	assert_string_equal(announced("3+2"
+				      "5+4",
+				      true),
+			    "25");
+	assert_string_equal(announced("v+3"
+				      "v+2",
+				      true),
+			    "32");
+	assert_string_equal(announced("3+4"
+				      "v+2",
+				      true),
+			    "32");
+	/* The daemon of an earlier version does not count them. */
+	assert_string_equal(announced("3+4", false), "34");
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, pair_up, pair_down)
 	const struct CMUnitTest tests[] = {
-		T(absent__no_flood),           T(absent__best_effort), T(self__is_there),
-		T(heard__asked_at_once),       T(lost__and_back),      T(restarted__joins),
-		T(restarted__unnoticed),       T(told__both),          T(announced__lost),
-		T(best_effort__lost_and_back), T(liar__is_not_there),  T(many__bounded),
-		T(idle__remembered),           T(wait__edges),         T(announced__own_family),
+		T(absent__no_flood),      T(absent__best_effort),
+		T(self__is_there),        T(heard__asked_at_once),
+		T(lost__and_back),        T(restarted__joins),
+		T(restarted__unnoticed),  T(told__both),
+		T(announced__lost),       T(best_effort__lost_and_back),
+		T(liar__is_not_there),    T(many__bounded),
+		T(idle__remembered),      T(wait__edges),
+		T(announced__own_family), T(announced__once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
