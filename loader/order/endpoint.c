@@ -217,6 +217,14 @@ void bl_endpoint_put_out(struct bl_node *n, uint64_t slots, enum bl_out_why why)
 	bl_event_changed(n);
 }
 
+static void say_left(const struct bl_ep *ep, const char *how, const char *why)
+{
+	bl_event(BL_EVENT(ENDPOINT_LEFT, INFO, ep->node->meta.name, .endpoint = ep->info.port,
+			  .pid = ep->info.pid, .process = ep->info.name, .reason = why),
+		 "%s: endpoint %u (%s, pid %u) left%s: %s", ep->node->meta.name, ep->info.port,
+		 ep->info.name, ep->info.pid, how, why);
+}
+
 /*
  * The process lives, so its slot stays in use, but its window is empty: nothing waits for it, and
  * the programs answer for this incarnation as for one that has called bl_exit(). Its T is above
@@ -236,8 +244,7 @@ void bl_endpoints_retire(struct bl_node *n, uint64_t slots)
 
 		if (!(slots >> k & 1))
 			continue;
-		bl_log(BL_LOG_INFO, "%s: endpoint %u (%s, pid %u) has left: the host is drained",
-		       n->meta.name, ep->info.port, ep->info.name, ep->info.pid);
+		say_left(ep, "", "the host is drained");
 		bl_endpoint_out_at(ep, t[k]);
 		settle_endpoint(ep);
 		bl_endpoint_wake(ep);
@@ -334,10 +341,12 @@ void bl_endpoint_release(struct bl_ep *ep, const char *why)
 	if (ep->pidfd >= 0)
 		close(ep->pidfd);
 	ep->conn = ep->pidfd = -1;
-	bl_event(BL_EVENT(ENDPOINT_LEFT, INFO, n->meta.name, .endpoint = ep->info.port,
-			  .pid = ep->info.pid, .process = ep->info.name, .reason = why),
-		 "%s: endpoint %u (%s, pid %u) left%s: %s", n->meta.name, port, ep->info.name,
-		 ep->info.pid, ep->bye ? " in order" : "", why);
+	/* One that a drain has retired has left already. */
+	if (ep->dead && ep->info.left == ep->info.life)
+		bl_log(BL_LOG_INFO, "%s: endpoint %u (%s, pid %u), which had left, is gone: %s",
+		       n->meta.name, port, ep->info.name, ep->info.pid, why);
+	else
+		say_left(ep, ep->bye ? " in order" : "", why);
 	if (leave_in_order(ep)) {
 		drop_ring(n, slot, port); /* last, because no one waits for it */
 		return;

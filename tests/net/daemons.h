@@ -301,6 +301,30 @@ T_FN bool runs(pid_t pid)
 	return state != 'Z' && state != 'X';
 }
 
+/*
+ * Returns how many events of this name `barline events` shows of node @i.
+ * @pid: only those of this process; 0: all
+ */
+T_FN unsigned int dm_events(unsigned int i, const char *name, pid_t pid)
+{
+	char barline[512], node[64], event[64], of[32], command[1300];
+	unsigned int n = 0;
+	FILE *f;
+
+	CHECK(barline_path(barline, sizeof(barline)), "where am I?");
+	snprintf(node, sizeof(node), "--node=%s", rack.lab.nodes[i].name);
+	snprintf(event, sizeof(event), "--event=%s", name);
+	snprintf(of, sizeof(of), pid ? "\"pid\":%d," : "", pid);
+	snprintf(command, sizeof(command), "%s events -j %s %s | grep -c '%s'", barline, node,
+		 event, of);
+	f = popen(command, "r");
+	CHECK(f, "%s", command);
+	if (fscanf(f, "%u", &n) != 1)
+		n = 0;
+	pclose(f);
+	return n;
+}
+
 /* Builds the network of rack.lab.spec and starts one daemon per node. */
 T_FN void daemons_open(void)
 {

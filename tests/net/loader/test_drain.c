@@ -99,6 +99,12 @@ static bool delivers_to(unsigned int i, uint64_t more, const uint64_t *since)
 	return load->w[i].got[0] >= since[0] + more && load->w[i].got[1] >= since[1] + more;
 }
 
+/* Returns how many events say that an endpoint of process @pid (0: any) on the victim has left. */
+static unsigned int left_events(pid_t pid)
+{
+	return dm_events(rack_host(VICTIM), "endpoint_left", pid);
+}
+
 /* Waits until all but the victim deliver again. */
 static void others_go_on(void)
 {
@@ -127,6 +133,7 @@ static void under_load(bool controllers)
 {
 	unsigned int i, shut;
 	json_t *said;
+	pid_t pid;
 
 	rack_last_words = say_load;
 	dead_us = 8000000; /* no barrier waits for that: it would be too long for the case */
@@ -146,6 +153,7 @@ static void under_load(bool controllers)
 	UNTIL("waits until a send is refused", load->w[VICTIM].shutdown || load->w[VICTIM].stale);
 	CHECK(!load->w[VICTIM].reported, "something that it had sent was lost");
 	UNTIL("waits for the switch", live_inputs() == HOSTS - 1);
+	CHECK(left_events(load->w[VICTIM].pid) == 1, "its endpoint has left, and no event says so");
 	/* Without controllers nobody is told, and scatterings to it fail as a whole. */
 	load->without = controllers ? 0 : 1ULL << VICTIM;
 	others_go_on();
@@ -179,7 +187,12 @@ static void under_load(bool controllers)
 	for (i = 0; i < HOSTS; i++)
 		CHECK(!load->w[i].failed, "h%u was told of a failure", i + 1);
 	CHECK(!rack_count_all(BL_R_TS_AHEAD), "a timestamp was ahead of a clock");
+	pid = load->w[VICTIM].pid;
 	load_quit();
+	/* Two processes have come and gone since, and the one that was retired leaves only once. */
+	CHECK(!attach_errno(VICTIM), "no endpoint");
+	UNTIL("waits for their events", left_events(0) >= 3);
+	CHECK(left_events(pid) == 1, "its endpoint has left twice");
 	daemons_end();
 }
 

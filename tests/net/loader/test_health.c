@@ -268,20 +268,7 @@ RACK_TEST(watch__columns)
 /* Returns how many events of this name `barline events` shows of node @i. */
 static unsigned int events(unsigned int i, const char *name)
 {
-	char barline[512], node[64], event[64], command[1200];
-	unsigned int n = 0;
-	FILE *f;
-
-	CHECK(barline_path(barline, sizeof(barline)), "where am I?");
-	snprintf(node, sizeof(node), "--node=%s", rack.lab.nodes[i].name);
-	snprintf(event, sizeof(event), "--event=%s", name);
-	snprintf(command, sizeof(command), "%s events -j %s %s | wc -l", barline, node, event);
-	f = popen(command, "r");
-	CHECK(f, "%s", command);
-	if (fscanf(f, "%u", &n) != 1)
-		n = 0;
-	pclose(f);
-	return n;
+	return dm_events(i, name, 0);
 }
 
 /* What happens to a node is in its events, over restarts, and gone when it is detached. */
