@@ -306,11 +306,12 @@ static unsigned long settle(struct bl_endpoint *ep, const struct sr_args *a)
 	for (i = 0; i < n && i < 64; i++) {
 		unsettled += p[i].messages ? p[i].messages : 1;
 		cli_fail("no answer of %s about %" PRIu32 " message%s, from line %" PRIu64
-			 " on%s: it may or may not deliver %s",
+			 " on%s: it may or may not deliver %s%s",
 			 bl_addr_format(&p[i].dst, text, sizeof(text)), p[i].messages,
 			 p[i].messages == 1 ? "" : "s", p[i].cookie,
 			 stop ? "" : " within the time of --wait",
-			 p[i].messages == 1 ? "it" : "them");
+			 p[i].messages == 1 ? "it" : "them",
+			 a->reliable ? "" : "; if it is a recv with -r, send with -r, too");
 	}
 	if (n > 64)
 		cli_fail("and nothing of %d more receivers", n - 64);
@@ -479,8 +480,10 @@ int cmd_recv(int argc, char **argv)
 		return 1;
 	}
 	catch_signals();
-	fprintf(stderr, "barline: receiving on %s\n",
-		bl_addr_format(bl_self(ep), self, sizeof(self)));
+	fprintf(stderr,
+		"barline: receiving on %s (messages of send%s; those of send%s need recv%s)\n",
+		bl_addr_format(bl_self(ep), self, sizeof(self)), a.reliable ? " -r" : "",
+		a.reliable ? " without -r" : " -r", a.reliable ? " without -r" : " -r");
 	while (!stop && (!a.count || got < a.count)) {
 		size_t room = a.count && a.count - got < 64 ? (size_t)(a.count - got) : 64;
 

@@ -277,7 +277,10 @@ RACK_TEST(send__to_the_other_stream)
 		     "");
 	receiver_addr(&r, NULL, to, sizeof(to));
 	send_once((const char *const[]){ barline, "send", "-w", "1500", to, "x", NULL }, 1,
-		  "no answer of 10.77.1.2:" PORT " about 1 message, from line 1 on");
+		  "no answer of 10.77.1.2:" PORT " about 1 message, from line 1 on within the time "
+		  "of --wait: it may or may not deliver it; if it is a recv with -r, send with -r, "
+		  "too");
+	wait_text(&r, "(messages of send -r; those of send without -r need recv without -r)");
 	wait_text(&r, "best-effort messages wait here");
 	kill(r.pid, SIGTERM);
 	wait_end(&r, "the receiver");
@@ -285,6 +288,7 @@ RACK_TEST(send__to_the_other_stream)
 	r = start_on(rack_host(1), (const char *const[]){ barline, "recv", "-p", "61711", NULL },
 		     "");
 	receiver_addr(&r, "61711", to, sizeof(to));
+	wait_text(&r, "(messages of send; those of send -r need recv -r)");
 	send_once((const char *const[]){ barline, "send", "-r", to, "x", NULL }, 0, "");
 	wait_text(&r, "reliable messages wait here");
 	kill(r.pid, SIGTERM);
