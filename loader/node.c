@@ -304,29 +304,6 @@ int bl_node_open(struct bl_node **out, struct bl_server *s, const struct bl_node
 	return rc;
 }
 
-int bl_node_map_open(const struct bl_node *n, const char *map, uint32_t value_size,
-		     struct bl_err *err)
-{
-	struct bl_node_ref ref = { .role = n->cfg.role,
-				   .netns_ino = n->netns_ino,
-				   .meta = n->meta };
-
-	snprintf(ref.dir, sizeof(ref.dir), "%s", n->dir);
-	return bl_map_open(&ref, map, value_size, true, err);
-}
-
-int bl_node_map_set(const struct bl_node *n, const char *map, uint32_t value_size, uint32_t key,
-		    const void *value, struct bl_err *err)
-{
-	int fd = bl_node_map_open(n, map, value_size, err), rc;
-
-	if (fd < 0)
-		return fd;
-	rc = bl_map_set(fd, key, value, map, err);
-	close(fd);
-	return rc;
-}
-
 enum bl_xdp_mode bl_node_mode(const struct bl_node *n)
 {
 	return n->natt ? n->att[0].mode : n->cfg.mode;

@@ -167,6 +167,8 @@ static inline uint32_t bl_node_key(const struct bl_node *n, const struct bl_atta
 	return a->port >= 0 ? (uint32_t)a->port : (uint32_t)(a - n->att);
 }
 
+/* ---- node_map.c ---- */
+
 /**
  * bl_node_map_open - opens the node's pinned map for writing, as bl_map_open(). Returns an fd or
  * -errno.

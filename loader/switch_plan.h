@@ -37,8 +37,8 @@ struct bl_switch_plan {
 };
 
 /**
- * bl_switch_plan - Fill in @p, which is all zero but for @live, for the configuration @cfg of the node @n. Reads
- * the maps of the switch that runs, unless @n is fresh, and writes none.
+ * bl_switch_plan - Fill in @p, which is all zero but for @live, for the configuration @cfg of the
+ * node @n. Reads the maps of the switch that runs, unless @n is fresh, and writes none.
  *
  * Returns 0, or -errno with a sentence: a port that is listed twice, has no role or does not exist,
  * a CPU that does not exist (EINVAL), no free port number (ENOSPC); with @live also a change that
