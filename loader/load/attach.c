@@ -226,7 +226,7 @@ int bl_attach_xdp(struct bl_attached *a, const char *dir, const char *kind, int 
 {
 	const struct bl_iface *i = &a->iface;
 	enum bl_xdp_mode now;
-	char path[BL_PATH_MAX], name[64];
+	char path[BL_PATH_MAX], name[64], off[96];
 	int link, rc, flags;
 	uint32_t id;
 
@@ -277,10 +277,10 @@ int bl_attach_xdp(struct bl_attached *a, const char *dir, const char *kind, int 
 		if (!replace)
 			return bl_fail(err, EBUSY,
 				       "%s carries another XDP program already (%s, id %u); detach "
-				       "it (`ip link set %s xdp%s off`), let it run behind "
-				       "barline's (--chain attached), or pass --replace",
-				       i->name, *name ? name : "no name", id, i->name,
-				       flags == XDP_FLAGS_SKB_MODE ? "generic" : "");
+				       "it (`%s`), let it run behind barline's (--chain attached), "
+				       "or pass --replace",
+				       i->name, *name ? name : "no name", id,
+				       bl_xdp_off_text(off, sizeof(off), i, id, flags));
 		rc = bl_xdp_displace(i, id, name, flags, err);
 		if (rc)
 			return rc;

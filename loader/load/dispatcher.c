@@ -259,7 +259,7 @@ static int check_present(const struct bl_iface *i, enum bl_xdp_mode mode, bool r
 {
 	struct xdp_multiprog *mp;
 	struct xdp_program *p = NULL;
-	char name[64];
+	char name[64], off[96];
 	int flags, rc = 0;
 	uint32_t id = bl_xdp_present(i->ifindex, name, sizeof(name), &flags);
 
@@ -284,9 +284,9 @@ static int check_present(const struct bl_iface *i, enum bl_xdp_mode mode, bool r
 			rc = bl_fail(err, EBUSY,
 				     "%s carries another XDP program (%s, id %u), and not in a "
 				     "dispatcher of libxdp; load it with xdp-loader, or detach it "
-				     "(`ip link set %s xdp%s off`), or pass --replace",
-				     i->name, *name ? name : "no name", id, i->name,
-				     flags == XDP_FLAGS_SKB_MODE ? "generic" : "");
+				     "(`%s`), or pass --replace",
+				     i->name, *name ? name : "no name", id,
+				     bl_xdp_off_text(off, sizeof(off), i, id, flags));
 	} else if ((flags == XDP_FLAGS_SKB_MODE) != (mode == BL_XDP_GENERIC)) {
 		rc = bl_fail(err, EBUSY,
 			     "the dispatcher of %s is in %s mode, and barline's program is to be "

@@ -74,6 +74,22 @@ static int link_of_prog(uint32_t id, int ifindex)
 	return found >= 0 ? found : -ENOENT;
 }
 
+char *bl_xdp_off_text(char *to, size_t size, const struct bl_iface *i, uint32_t id, int flags)
+{
+	struct bpf_link_info info = {};
+	uint32_t len = sizeof(info);
+	int link = link_of_prog(id, i->ifindex);
+
+	if (link >= 0 && !bpf_obj_get_info_by_fd(link, &info, &len))
+		snprintf(to, size, "bpftool link detach id %u", info.id);
+	else
+		snprintf(to, size, "ip link set %s xdp%s off", i->name,
+			 flags == XDP_FLAGS_SKB_MODE ? "generic" : "");
+	if (link >= 0)
+		close(link);
+	return to;
+}
+
 int bl_xdp_displace(const struct bl_iface *i, uint32_t id, const char *name, int flags,
 		    struct bl_err *err)
 {

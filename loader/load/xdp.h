@@ -27,6 +27,13 @@ enum bl_xdp_mode { BL_XDP_NATIVE, BL_XDP_GENERIC };
 uint32_t bl_xdp_present(int ifindex, char *name, size_t size, int *flags);
 
 /**
+ * bl_xdp_off_text - writes the command that takes the XDP program @id off an interface. A program
+ * that a bpf_link holds is not taken off by ip(8), but by bpftool(8). Returns @to.
+ * @flags: XDP_FLAGS_* of its mode
+ */
+char *bl_xdp_off_text(char *to, size_t size, const struct bl_iface *i, uint32_t id, int flags);
+
+/**
  * bl_xdp_displace - detaches the XDP program @id (its @name, and XDP_FLAGS_* of its mode), and logs
  * that it was asked for. Returns 0 or -errno.
  */

@@ -141,6 +141,50 @@ RACK_TEST(pin_removed__made_again)
 	CHECK(!access(path, F_OK), "no pin: %s", strerror(errno));
 }
 
+/* The refusal names the command that takes it off, which ip(8) cannot if a bpf_link holds it. */
+RACK_TEST(start__names_the_link_in_its_way)
+{
+	static const char command[] = "`bpftool link detach id ";
+	int fd = stranger_load(BPF_PROG_TYPE_XDP, XDP_PASS, 0), link, named, home;
+	const char *hint;
+	unsigned int host;
+	uint32_t id;
+	struct bl_err err;
+	char netns[64];
+
+	open_rack(2);
+	host = rack_host(0);
+	rack_close_node(host);
+	snprintf(netns, sizeof(netns), LAB_NETNS_DIR "/%s", rack.lab.nodes[host].name);
+	CHECK(!bl_node_detach(BL_ROLE_HOST, netns, &err), "%s", err.text);
+	home = rack_away(host);
+	link = bpf_link_create(fd, (int)if_nametoindex("eth0"), BPF_XDP, NULL);
+	rack_back(home);
+	CHECK(link >= 0, "%s", strerror(errno));
+	CHECK(!rack_start_node(host, &err), "it started beside another program");
+	hint = strstr(err.text, command);
+	CHECK(hint, "%s", err.text);
+	id = (uint32_t)strtoul(hint + strlen(command), NULL, 10);
+	named = bpf_link_get_fd_by_id(id);
+	CHECK(named >= 0 && !bpf_link_detach(named), "%u: %s", id, strerror(errno));
+	CHECK(!xdp_at(host, "eth0"), "it is not the link in the way");
+	close(named);
+	close(link);
+	/* one that no link holds */
+	home = rack_away(host);
+	CHECK(!bpf_xdp_attach((int)if_nametoindex("eth0"), fd, XDP_FLAGS_DRV_MODE, NULL), "%s",
+	      strerror(errno));
+	rack_back(home);
+	CHECK(!rack_start_node(host, &err) && strstr(err.text, "`ip link set eth0 xdp off`"), "%s",
+	      err.text);
+	home = rack_away(host);
+	CHECK(!bpf_xdp_detach((int)if_nametoindex("eth0"), XDP_FLAGS_DRV_MODE, NULL), "%s",
+	      strerror(errno));
+	rack_back(home);
+	CHECK(rack_start_node(host, &err), "%s", err.text);
+	close(fd);
+}
+
 RACK_TEST(another_program__is_not_replaced)
 {
 	unsigned int host;
@@ -395,6 +439,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(detached__under_traffic),
 		cmocka_unit_test(pin_removed__made_again),
+		cmocka_unit_test(start__names_the_link_in_its_way),
 		cmocka_unit_test(another_program__is_not_replaced),
 		cmocka_unit_test(nic__comes_back_with_another_program),
 		cmocka_unit_test(again_and_again__ends),
