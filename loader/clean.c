@@ -74,6 +74,45 @@ static void restore(const struct bl_node_ref *r)
 		close(fd);
 }
 
+/*
+ * Whether the interfaces of the node were deleted, though its namespace was not. What it has at the
+ * loopback interface is still attached then. Called in the namespace of the node.
+ */
+static bool lost_interfaces(const struct bl_node_ref *r)
+{
+	struct bl_node_ports p;
+
+	bl_node_ports(r, &p);
+	return p.all && p.gone == p.all;
+}
+
+/* Removes such a node, which has no daemon. Returns 1: removed, 0: it is no such node, -errno. */
+static int clean_stranded(const struct bl_node_ref *r, bool dry_run,
+			  void (*tell)(const char *what, void *ctx), void *ctx, struct bl_err *err)
+{
+	int fd = bl_netns_find(r->netns_ino), old, rc = 0;
+	char netns[64];
+	bool lost;
+
+	if (fd < 0)
+		return 0;
+	snprintf(netns, sizeof(netns), "/proc/self/fd/%d", fd);
+	if (!bl_netns_enter(netns, &old, NULL)) {
+		lost = lost_interfaces(r);
+		bl_netns_leave(old);
+		if (lost && !dry_run)
+			rc = bl_node_detach(r->role, netns, err);
+		if (lost && !rc) {
+			if (tell)
+				tell(r->dir, ctx);
+			rc = 1;
+		}
+	}
+	close(fd);
+	/* a daemon that has started since serves it */
+	return rc == -EBUSY ? 0 : rc;
+}
+
 int bl_clean(bool dry_run, void (*tell)(const char *what, void *ctx), void *ctx, struct bl_err *err)
 {
 	struct bl_node_ref *v;
@@ -96,6 +135,9 @@ int bl_clean(bool dry_run, void (*tell)(const char *what, void *ctx), void *ctx,
 			if (!dry_run)
 				bl_links_each(v[i].dir, unlink_dead, NULL);
 			bl_node_unlock(v[i].role, v[i].netns_ino, lock, false);
+			rc = clean_stranded(&v[i], dry_run, tell, ctx, err);
+			removed += rc > 0;
+			rc = rc > 0 ? 0 : rc;
 			continue;
 		}
 		if (tell)

@@ -111,6 +111,41 @@ RACK_TEST(clean_all__removes_all_or_none)
 	removes(NULL, 0, "without nodes");
 }
 
+/* Returns how many nodes `barline clean` removes, or would remove. */
+static long long cleaned(bool dry_run)
+{
+	char barline[512];
+	const char *const argv[] = { barline, "-j", "clean", dry_run ? "--dry-run" : NULL, NULL };
+	json_t *said;
+	long long n;
+
+	CHECK(barline_path(barline, sizeof(barline)), "where is barline?");
+	CHECK(!barline_run(&said, argv) && said, "clean");
+	n = json_integer_value(json_object_get(said, "nodes"));
+	json_decref(said);
+	return n;
+}
+
+/* What a host has at the loopback interface does not keep it, once its NIC is deleted. */
+RACK_TEST(clean__host_without_its_nic)
+{
+	unsigned int h;
+	int home;
+
+	rack.lab.spec.hosts = HOSTS;
+	rack_open();
+	h = rack_host(0);
+	rack_close_node(h);
+	CHECK(!cleaned(false), "a host with its NIC was removed");
+	home = rack_away(h);
+	CHECK(!system("ip link del eth0"), "delete the NIC");
+	rack_back(home);
+	CHECK(cleaned(true) == 1 && pinned() == NODES, "looking only");
+	CHECK(cleaned(false) == 1, "not removed");
+	CHECK(pinned() == NODES - 1 && access(rack.dir[h], F_OK), "%d nodes are left", pinned());
+	CHECK(!cleaned(false), "something is left");
+}
+
 RACK_TEST(clean_all__by_force)
 {
 	open_with_endpoint(wait_for_the_end);
@@ -125,6 +160,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(clean_all__removes_all_or_none),
+		cmocka_unit_test(clean__host_without_its_nic),
 		cmocka_unit_test(clean_all__by_force),
 	};
 
