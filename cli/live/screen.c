@@ -344,7 +344,7 @@ static void put_table(FILE *f, const struct table *t, json_t *rows, size_t sort)
 	out_table(f, rows, cols, t->n);
 }
 
-/* Splits what was written into lines; returns where the table's heading is. */
+/* Adds what was written, line by line. */
 static void add_text(struct live_lines *l, size_t width, size_t height, char *text)
 {
 	char *save, *s;

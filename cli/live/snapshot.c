@@ -261,6 +261,19 @@ static void read_node(struct live_node *n)
 	n->eps = n->eps < 0 ? 0 : n->eps;
 }
 
+/* By name, so that nodes stay where they are on the screen. */
+static int by_name(const void *a, const void *b)
+{
+	const struct bl_node_ref *x = a, *y = b;
+	int d = strcmp(node_name(x), node_name(y));
+
+	if (d)
+		return d;
+	if (x->role != y->role)
+		return x->role < y->role ? -1 : 1;
+	return x->netns_ino < y->netns_ino ? -1 : x->netns_ino > y->netns_ino;
+}
+
 struct live_snap *live_snap_read(uint64_t netns_ino, struct bl_err *err)
 {
 	struct live_snap *s = calloc(1, sizeof(*s));
@@ -282,6 +295,8 @@ struct live_snap *live_snap_read(uint64_t netns_ino, struct bl_err *err)
 	s->time_s = (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 	s->at_ns = bl_mono_ns();
 	s->nodes = n;
+	if (n > 1)
+		qsort(refs, (size_t)n, sizeof(*refs), by_name);
 	for (i = 0; i < n; i++) {
 		s->node[i].ref = refs[i];
 		read_node(&s->node[i]);

@@ -376,11 +376,11 @@ RACK_TEST(live__keys_and_sizes)
 	press("eh");
 	wait_screen("sort by another column");
 	press("hn");
-	wait_screen("nodes of h");
+	wait_screen("nodes of h1");
 	press(" ");
 	wait_screen("STOPPED");
 	press(" n");
-	wait_screen("nodes of ");
+	wait_screen("nodes of h2");
 	read_screen();
 	screen.n = 0;
 	CHECK(!ioctl(screen.master, TIOCSWINSZ, &small), "%s", strerror(errno));
