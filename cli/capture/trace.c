@@ -175,17 +175,6 @@ static bool accepted(unsigned int reason)
 	return false;
 }
 
-/* Returns the number of the node that says it has this id; -1: it is not in reach. */
-static int node_of_id(const struct trace *t, uint32_t id)
-{
-	int i;
-
-	for (i = 0; i < t->nodes; i++)
-		if (capture_node(t->c, (uint32_t)i)->meta.node_id == id)
-			return i;
-	return -1;
-}
-
 /* Returns the id of the node at the other end of a switch's port; 0: none is known. */
 static uint32_t neighbour_of(const struct trace *t, uint32_t node, uint32_t port)
 {
@@ -214,7 +203,7 @@ static void find_holder(const struct trace *t, const struct follow_message *m,
 		h->at = p.node;
 		h->port = p.port;
 		id = neighbour_of(t, at.node, at.key);
-		next = id ? node_of_id(t, id) : -1;
+		next = trace_node_of_id(t->refs, t->nodes, id);
 		snprintf(h->node, sizeof(h->node), "node %u", id);
 		if (next < 0)
 			return;

@@ -147,16 +147,6 @@ static void add_host(struct rows *to, const struct wanted *w, const struct bl_no
 
 /* ---- who is behind now ---- */
 
-static int node_of_id(const struct bl_node_ref *refs, int nrefs, uint32_t id)
-{
-	int i;
-
-	for (i = 0; i < nrefs; i++)
-		if (id && refs[i].meta.node_id == id)
-			return i;
-	return -1;
-}
-
 /* Finds the live input of a switch whose register is lowest. Returns its port, or -1. */
 static int lowest_input(const struct bl_node_ref *ref, bool reliable, uint64_t ts)
 {
@@ -192,7 +182,7 @@ static void find_behind(const struct bl_node_ref *refs, int nrefs, uint32_t neig
 			struct trace_row *r, struct bl_sw_port *port)
 {
 	struct trace_holder *h = &r->holder;
-	int at = node_of_id(refs, nrefs, neighbour), level, p;
+	int at = trace_node_of_id(refs, nrefs, neighbour), level, p;
 	struct bl_life life;
 
 	for (level = 0; at >= 0 && refs[at].role == BL_ROLE_SWITCH && level < LEVELS_MAX; level++) {
@@ -206,7 +196,7 @@ static void find_behind(const struct bl_node_ref *refs, int nrefs, uint32_t neig
 		h->at = refs[at].meta.name;
 		h->port = port->name;
 		snprintf(h->node, sizeof(h->node), "node %u", life.neighbour);
-		at = node_of_id(refs, nrefs, life.neighbour);
+		at = trace_node_of_id(refs, nrefs, life.neighbour);
 		if (at >= 0)
 			snprintf(h->node, sizeof(h->node), "%.31s", refs[at].meta.name);
 	}
