@@ -61,6 +61,9 @@
 	X(INTERFACE_UNFIT, "interface_unfit", "iface reason",                                     \
 	  "ordered messages do not pass an interface from now on")                                \
 	X(INTERFACE_FIT, "interface_fit", "iface", "ordered messages pass it again")              \
+	X(MTU_REFUSED, "mtu_refused", "iface reason",                                             \
+	  "an interface got an MTU that its programs cannot have, and larger frames are dropped") \
+	X(MTU_FITS, "mtu_fits", "iface", "its MTU is within the limit again")                     \
 	X(QUEUES_BROKEN, "queues_broken", "iface reason",                                         \
 	  "an interface is no FIFO for ordered frames")                                           \
 	X(QUEUES_MADE, "queues_made", "iface", "an interface was made a FIFO again")              \
@@ -69,6 +72,8 @@
 	X(HOOK_BACK, "hook_back", "iface", "the program is attached again")                       \
 	X(LINK_OVERTAKEN, "link_overtaken", "iface peer",                                         \
 	  "a link that is no FIFO: frames were overtaken")                                        \
+	X(FRAMES_LOST, "frames_lost", "iface peer",                                               \
+	  "frames that a neighbour sent have not come in; once a minute for each link")           \
 	X(NEIGHBOUR_JOINED, "neighbour_joined", "iface peer",                                     \
 	  "a neighbour is heard, and its barrier counts")                                         \
 	X(NEIGHBOUR_EXCLUDED, "neighbour_excluded", "iface peer",                                 \
@@ -98,6 +103,9 @@
 	  "an endpoint has left, or its process is gone")                                         \
 	X(ENDPOINT_EXPELLED, "endpoint_expelled", "endpoint pid process reason",                  \
 	  "an endpoint was put out")                                                              \
+	X(ADDRESS_GONE, "address_gone", "endpoint pid process reason",                            \
+	  "the host has no more the address that an endpoint has")                                \
+	X(ADDRESS_BACK, "address_back", "endpoint pid process reason", "it has it again")         \
 	X(SEND_VOID, "send_void", "endpoint pid process",                                         \
 	  "a process has stopped in the middle of a send, which is void")                         \
 	X(CONTROLLER_LEADS, "controller_leads", "epoch", "this controller leads")                 \
@@ -105,6 +113,14 @@
 	  "this controller leads no more")                                                        \
 	X(CONTROLLER_BLOCKED, "controller_blocked", "reason", "nothing can be decided")           \
 	X(CONTROLLER_UNBLOCKED, "controller_unblocked", "", "the store accepts writes again")     \
+	X(FAILURE_DECIDED, "failure_decided", "failure peer epoch reason",                        \
+	  "this controller has decided, and saved, who has failed or left")                       \
+	X(FAILURE_SETTLED, "failure_settled", "failure peer epoch reason",                        \
+	  "all nodes have heard of it, and inputs that stood still go on")                        \
+	X(RACK_ADMISSION, "rack_admission", "reason",                                             \
+	  "a change of the admission of the whole rack is over, or refused")                      \
+	X(NODES_CHANGED, "nodes_changed", "reason",                                               \
+	  "the list of nodes that may have sessions was changed")                                 \
 	X(NODE_REFUSED, "node_refused", "peer", "a node that is not admitted wants a session")    \
 	X(ARBITER_PRIMARY, "arbiter_primary", "epoch",                                            \
 	  "this arbiter allocates timeslots from now on")                                         \

@@ -25,6 +25,7 @@
 #include "loader/admission/admission_set.h"
 #include "loader/admission/top_host.h"
 #include "loader/admission/top_switch.h"
+#include "loader/control.h"
 #include "maps/host_abi.h"
 
 /* a controller allows each of three steps one second, unless answer_ms in its file differs */
@@ -300,7 +301,7 @@ int cmd_admission_set(int argc, char **argv)
 	struct bl_node_ref *refs;
 	json_t *rows;
 	struct bl_err err;
-	char said[1024];
+	char said[1024], word[BL_CONTROL_WORD_MAX];
 	int n, i, rc = 0;
 
 	cmd_parse(&argp, argc, argv, &args);
@@ -310,6 +311,10 @@ int cmd_admission_set(int argc, char **argv)
 	n = nodes_here(&refs, false);
 	for (i = 0; i < n && !rc; i++) {
 		rc = bl_admission_change(&refs[i], &args.set, said, sizeof(said), &err);
+		if (!rc && *said && !args.set.check) {
+			snprintf(word, sizeof(word), "%s%s", BL_CONTROL_ADMISSION, said);
+			bl_control_tell((enum bl_role)refs[i].role, refs[i].netns_ino, word);
+		}
 		if (!rc && !cli.json)
 			printf("%s: %s\n", refs[i].meta.name,
 			       *said ? said : "nothing is different");

@@ -17,6 +17,7 @@
 #include "loader/config_check.h"
 #include "loader/config_clock.h"
 #include "loader/control.h"
+#include "loader/node_events.h"
 #include "loader/settings.h"
 #include "loader/settings_argp.h"
 #include "loader/spare.h"
@@ -128,11 +129,13 @@ static int run_node(const struct argp *argp, enum bl_role role, int argc, char *
 				bl_node_iface(node, 0) ? bl_node_iface(node, 0)->iface.name : "?",
 				bl_node_mode(node) == BL_XDP_NATIVE ? "native" : "generic",
 				bl_node_dir(node));
+		bl_node_events_started(node, bl_node_mode(node) == BL_XDP_GENERIC);
 		bl_server_on_reload(server, read_again, &a);
 		if (!a.in.detach && bl_spare_open(node, &err))
 			fprintf(stderr, "barline: no caretaker replaces a daemon that dies: %s\n",
 				err.text);
 		e = bl_server_run(server, &err);
+		bl_node_events_stopped(node, e < 0 ? err.text : "signal");
 		if (e >= 0 && !a.in.detach && bl_node_hand_over(node, &err))
 			fprintf(stderr, "barline: no caretaker replaces the daemon: %s\n",
 				err.text);

@@ -30,6 +30,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/event.h"
 #include "base/time.h"
 #include "controller/admit.h"
 #include "controller/message.h"
@@ -53,8 +54,9 @@ static void end_change(struct bl_ctl *c)
 	a->step = CTL_ADMIT_DONE;
 	a->ended_ns = bl_mono_ns();
 	sd_event_source_set_enabled(a->timer, SD_EVENT_OFF);
-	bl_log(BL_LOG_INFO, "controller: change %" PRIu64 " of the rack's admission, to %s, is %s",
-	       a->number, a->policy, a->refused ? "refused" : "over");
+	bl_event(BL_EVENT(RACK_ADMISSION, INFO, NULL, .reason = a->refused ? "refused" : "over"),
+		 "controller: change %" PRIu64 " of the rack's admission, to %s, is %s", a->number,
+		 a->policy, a->refused ? "refused" : "over");
 }
 
 static bool is_nodes_turn(const struct ctl_admit *a, const struct ctl_admit_node *n)

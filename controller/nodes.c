@@ -174,7 +174,8 @@ static void end_order(struct bl_ctl *c, const char *done, const char *trouble, b
 	snprintf(o->done, sizeof(o->done), "%s", done ? done : "");
 	snprintf(o->trouble, sizeof(o->trouble), "%s", trouble ? trouble : "");
 	if (done)
-		bl_log(BL_LOG_INFO, "controller: %s", done);
+		bl_event(BL_EVENT(NODES_CHANGED, INFO, NULL, .reason = done), "controller: %s",
+			 done);
 	pthread_cond_broadcast(&o->ended);
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/time.h"
+#include "controller/failure_text.h"
 #include "controller/message.h"
 #include "controller/outputs.h"
 #include "controller/peer.h"
@@ -45,6 +46,16 @@ void ctl_saved_forget(struct bl_ctl *c)
 	}
 }
 
+static void saved_failure(struct bl_ctl *c, uint64_t number)
+{
+	const struct bl_recover_failure *f = bl_recover_failure(c->rec, number);
+
+	/* before: it may go on to the next step at once */
+	if (f && f->saving && f->step != BL_RECOVER_RESUMED)
+		ctl_failure_event(c, f);
+	bl_recover_saved_failure(c->rec, bl_mono_ns(), number);
+}
+
 static void on_saved(void *ctx, const struct bl_store_reply *r)
 {
 	struct saved *v = ctx;
@@ -68,7 +79,7 @@ static void on_saved(void *ctx, const struct bl_store_reply *r)
 	if (v->what == BL_RECOVER_SAVE_NODE)
 		bl_recover_saved_node(c->rec, bl_mono_ns(), (uint32_t)v->id);
 	else if (v->what == BL_RECOVER_SAVE_FAILURE)
-		bl_recover_saved_failure(c->rec, bl_mono_ns(), v->id);
+		saved_failure(c, v->id);
 	ctl_outputs_run(c);
 }
 

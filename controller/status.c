@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "controller/admit.h"
+#include "controller/failure_text.h"
 #include "controller/nodes.h"
 #include "controller/peer.h"
 #include "controller/status.h"
@@ -115,73 +116,6 @@ static const char *const steps[] = { [BL_RECOVER_ANNOUNCED] = "announced",
 				     [BL_RECOVER_RESUMED] = "resumed",
 				     [BL_RECOVER_FINISHED] = "finished" };
 
-/*
- * Returns the number of hosts in @f that failed without having reported an address: no host could
- * be told to discard what came from them. A host without an agent has promised nothing either.
- */
-static uint32_t count_unnamed_hosts(const struct bl_ctl *c, const struct bl_recover_failure *f)
-{
-	uint32_t i, sum = 0;
-
-	for (i = 0; i < f->nfailed; i++) {
-		const struct bl_recover_node *n = bl_recover_node(c->rec, f->failed[i].node);
-
-		sum += !f->failed[i].proc.port && !f->failed[i].naddrs && n &&
-		       n->kind == BL_DET_HOST;
-	}
-	return sum;
-}
-
-/* Writes who failed: "h2", "h2:61697", "spine1 and 3 more", "1f4a0007 (no address)". */
-static void format_who(const struct bl_ctl *c, const struct bl_recover_failure *f, char *text,
-		       size_t size)
-{
-	const struct bl_recover_node *n = f->nfailed ? bl_recover_node(c->rec, f->failed[0].node)
-						     : NULL;
-	int k;
-
-	if (!f->nfailed) {
-		snprintf(text, size, "links only");
-		return;
-	}
-	k = n && *n->name ? snprintf(text, size, "%s", n->name)
-			  : snprintf(text, size, "%08x", f->failed[0].node);
-	if (f->failed[0].proc.port)
-		k += snprintf(text + k, size - (size_t)k, ":%u", f->failed[0].proc.port);
-	if (f->nfailed > 1)
-		k += snprintf(text + k, size - (size_t)k, " and %u more", f->nfailed - 1);
-	if (count_unnamed_hosts(c, f))
-		snprintf(text + k, size - (size_t)k, " (no address)");
-}
-
-static const char *failed_why_name(const struct bl_recover_failed *f)
-{
-#define NAME(sym, num, name, text) [num] = name,
-	static const char *const names[BL_WHY_COUNT] = { BL_GONES(NAME) };
-#undef NAME
-	if (!f->proc.port)
-		return bl_det_why_name((enum bl_det_why)f->why);
-	return names[f->proc.why < BL_WHY_COUNT ? f->proc.why : BL_WHY_UNKNOWN];
-}
-
-/* Writes the reasons of all that failed, each once: "cut-off", "died, ring". */
-static void format_why(const struct bl_recover_failure *f, char *text, size_t size)
-{
-	uint32_t i, k;
-	size_t n = 0;
-
-	*text = 0;
-	for (i = 0; i < f->nfailed && n < size; i++) {
-		for (k = 0; k < i &&
-			    strcmp(failed_why_name(&f->failed[k]), failed_why_name(&f->failed[i]));
-		     k++)
-			;
-		if (k == i)
-			n += (size_t)snprintf(text + n, size - n, "%s%s", n ? ", " : "",
-					      failed_why_name(&f->failed[i]));
-	}
-}
-
 static json_t *failure_row(const struct bl_ctl *c, const struct bl_recover_failure *f)
 {
 	json_t *o = json_object(), *failed = json_array(), *inputs = json_array(),
@@ -189,14 +123,14 @@ static json_t *failure_row(const struct bl_ctl *c, const struct bl_recover_failu
 	char who[96], why[128];
 	uint32_t i;
 
-	format_who(c, f, who, sizeof(who));
-	format_why(f, why, sizeof(why));
+	ctl_failure_who(c, f, who, sizeof(who));
+	ctl_failure_why(f, why, sizeof(why));
 	for (i = 0; i < f->nfailed; i++) {
 		const struct bl_recover_proc *p = &f->failed[i].proc;
 
 		v = json_pack("{s:I, s:I, s:I, s:s}", "node", (json_int_t)f->failed[i].node, "port",
 			      (json_int_t)p->port, "life", (json_int_t)p->life, "why",
-			      failed_why_name(&f->failed[i]));
+			      ctl_failed_why(&f->failed[i]));
 		json_object_set_new(v, "t", p->t == BL_DET_NO_C ? json_null() : json_u64(p->t));
 		json_array_append_new(failed, v);
 	}
@@ -221,7 +155,7 @@ static json_t *failure_row(const struct bl_ctl *c, const struct bl_recover_failu
 	json_object_set_new(o, "step", json_string(f->saving ? "saving" : steps[f->step]));
 	json_object_set_new(o, "unix_ns", json_u64(announced_unix_ns(c, f->number)));
 	json_object_set_new(o, "separated", json_boolean(f->separated));
-	json_object_set_new(o, "unnamed", json_u64(count_unnamed_hosts(c, f)));
+	json_object_set_new(o, "unnamed", json_u64(ctl_failure_unnamed(c, f)));
 	json_object_set_new(o, "waits", json_u64(json_array_size(missing)));
 	json_object_set_new(o, "missing", missing);
 	/* the time taken by each step, as far as it was under this leader */

@@ -18,7 +18,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/event.h"
 #include "base/library/systemd.h"
 #include "base/log.h"
 #include "base/netns_keep.h"
@@ -39,6 +38,7 @@
 #include "loader/loop.h"
 #include "loader/node.h"
 #include "loader/node_cfg.h"
+#include "loader/node_events.h"
 #include "loader/node_priv.h"
 #include "loader/order/beacon.h"
 #include "loader/prepare.h"
@@ -322,22 +322,13 @@ int main(int argc, char **argv)
 	sd_notifyf(0, "READY=1\nSTATUS=%s %s: %u interfaces, %s XDP, pins in %s",
 		   bl_role_name(role), n->meta.name, n->natt,
 		   bl_node_mode(n) == BL_XDP_GENERIC ? "generic" : "native", n->dir);
-	bl_event(&(struct bl_event){ .kind = n->fresh ? BL_EVENT_DAEMON_STARTED
-						      : BL_EVENT_DAEMON_TAKEN_OVER,
-				     .level = BL_LOG_INFO,
-				     .node = n->meta.name,
-				     .pid = (uint64_t)getpid() },
-		 "%s %s %s: %s XDP, pins in %s", bl_role_name(role), n->meta.name,
-		 n->fresh ? "started" : "taken over",
-		 bl_node_mode(n) == BL_XDP_GENERIC ? "generic" : "native", n->dir);
+	bl_node_events_started(n, bl_node_mode(n) == BL_XDP_GENERIC);
 	bl_server_on_reload(s, read_again, &a);
 	if (!a.in.detach && bl_spare_open(n, &err))
 		bl_log(BL_LOG_WARN, "no caretaker stands in if the daemon dies: %s", err.text);
 	rc = bl_server_run(s, &err);
 	sd_notify(0, "STOPPING=1");
-	bl_event(BL_EVENT(DAEMON_STOPPED, INFO, n->meta.name, .pid = (uint64_t)getpid(),
-			  .reason = rc ? err.text : "signal"),
-		 "%s: the daemon stops", n->meta.name);
+	bl_node_events_stopped(n, rc ? err.text : "signal");
 	snprintf(dir, sizeof(dir), "%s", n->dir);
 	/* also for one that cannot go on */
 	if (!a.in.detach && bl_node_hand_over(n, &why))

@@ -41,6 +41,11 @@ static void control_addr(struct sockaddr_un *a, enum bl_role role, uint64_t ino)
 		 bl_role_name(role), ino);
 }
 
+static int control_socket(void)
+{
+	return socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+}
+
 void bl_server_on_reload(struct bl_server *s,
 			 int (*read)(void *ctx, struct bl_node_cfg *out, struct bl_err *err),
 			 void *ctx)
@@ -109,7 +114,13 @@ static void answer(struct bl_node *n, int fd, const char *said)
 
 	if (!f)
 		return;
-	if (strcmp(said, "reload"))
+	if (!strncmp(said, BL_CONTROL_ADMISSION, strlen(BL_CONTROL_ADMISSION))) {
+		said += strlen(BL_CONTROL_ADMISSION);
+		bl_event(BL_EVENT(ADMISSION_CHANGED, INFO, n->meta.name, .reason = said),
+			 "%s: `barline admission set` changed the admission: %s", n->meta.name,
+			 said);
+		rc = 0;
+	} else if (strcmp(said, "reload"))
 		rc = bl_fail(&err, EINVAL, "this daemon does not know that command");
 	else
 		rc = reload_node(n, f, &err);
@@ -137,7 +148,7 @@ static void end_client(struct bl_control *c, unsigned int k)
 static int on_client(sd_event_source *src, int fd, uint32_t events, void *ctx)
 {
 	struct bl_control *c = ctx;
-	char said[64];
+	char said[BL_CONTROL_WORD_MAX];
 	ssize_t n = recv(fd, said, sizeof(said) - 1, MSG_DONTWAIT);
 	unsigned int k;
 
@@ -183,7 +194,7 @@ int bl_control_open(struct bl_node *n, struct bl_err *err)
 	n->control = c;
 	control_addr(&c->addr, n->cfg.role, n->netns_ino);
 	unlink(c->addr.sun_path); /* a dead daemon's; this process has the node's lock */
-	c->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	c->fd = control_socket();
 	/* nobody can connect before listen() */
 	if (c->fd < 0 || bind(c->fd, (struct sockaddr *)&c->addr, sizeof(c->addr)) ||
 	    chmod(c->addr.sun_path, 0600) || listen(c->fd, CLIENTS))
@@ -215,6 +226,18 @@ void bl_control_close(struct bl_node *n)
 
 /* ---- the client ---- */
 
+void bl_control_tell(enum bl_role role, uint64_t ino, const char *what)
+{
+	struct sockaddr_un a;
+	int fd = control_socket();
+
+	control_addr(&a, role, ino);
+	if (fd >= 0 && !connect(fd, (struct sockaddr *)&a, sizeof(a)))
+		send(fd, what, strlen(what), MSG_NOSIGNAL);
+	if (fd >= 0)
+		close(fd);
+}
+
 int bl_control_ask(enum bl_role role, uint64_t ino, const char *what, char *answer, int ms,
 		   struct bl_err *err)
 {
@@ -227,7 +250,7 @@ int bl_control_ask(enum bl_role role, uint64_t ino, const char *what, char *answ
 	int rc;
 
 	control_addr(&a, role, ino);
-	p.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	p.fd = control_socket();
 	if (p.fd < 0)
 		return bl_fail(err, errno, "cannot make a socket: %s", strerror(errno));
 	if (connect(p.fd, (struct sockaddr *)&a, sizeof(a)) ||

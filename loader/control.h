@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * How a running daemon is told to reload: SIGHUP, or BL_RUN_DIR/<role>-<netns>-control.sock, a
- * SOCK_SEQPACKET socket for its user and root. A client sends "reload" and gets one packet, of
- * lines whose fields are separated by tabs:
+ * How a running daemon is told something: SIGHUP, which reloads, or
+ *BL_RUN_DIR/<role>-<netns>-control.sock, a SOCK_SEQPACKET socket for its user and root. A client
+ *sends "reload" and gets one packet, of lines whose fields are separated by tabs:
  *
  *	changed	dead_after_us	1000	5000	live	each frame is judged by ...
  *	refused	beacon_us	100	200	restart	all nodes of a rack must agree ...
@@ -11,6 +11,9 @@
  *
  * The last line is "ok" or "error". A daemon that is stopped does not answer; the client has a
  * limit.
+ *
+ * "admission rate_bps is 1000000000 now" says that a command has changed the admission of the node,
+ * in the maps, and how. The daemon makes an event of that.
  */
 #ifndef BARLINE_LOADER_CONTROL_H
 #define BARLINE_LOADER_CONTROL_H
@@ -25,6 +28,8 @@ struct bl_node;
 struct bl_server;
 
 #define BL_CONTROL_ANSWER_MAX 65536
+#define BL_CONTROL_WORD_MAX   1100 /* of what a client sends, with a 0 at its end */
+#define BL_CONTROL_ADMISSION  "admission "
 
 /**
  * bl_server_on_reload - has SIGHUP and the control socket reload. @read: makes the configuration
@@ -51,5 +56,8 @@ void bl_control_hangup(struct bl_server *s);
  */
 int bl_control_ask(enum bl_role role, uint64_t ino, const char *what, char *answer, int ms,
 		   struct bl_err *err);
+
+/** bl_control_tell - sends @what without waiting. No-op if no daemon runs, or its queue is full. */
+void bl_control_tell(enum bl_role role, uint64_t ino, const char *what);
 
 #endif

@@ -71,6 +71,24 @@ void bl_node_events_close(struct bl_node *n)
 	n->inputs_said = NULL;
 }
 
+void bl_node_events_started(const struct bl_node *n, bool generic)
+{
+	bl_event(&(struct bl_event){ .kind = n->fresh ? BL_EVENT_DAEMON_STARTED
+						      : BL_EVENT_DAEMON_TAKEN_OVER,
+				     .level = BL_LOG_INFO,
+				     .node = n->meta.name,
+				     .pid = (uint64_t)getpid() },
+		 "%s %s %s: %s XDP, pins in %s", bl_role_name(n->cfg.role), n->meta.name,
+		 n->fresh ? "started" : "taken over", generic ? "generic" : "native", n->dir);
+}
+
+void bl_node_events_stopped(const struct bl_node *n, const char *reason)
+{
+	bl_event(BL_EVENT(DAEMON_STOPPED, INFO, n->meta.name, .pid = (uint64_t)getpid(),
+			  .reason = reason),
+		 "%s: the daemon stops", n->meta.name);
+}
+
 void bl_node_events_forget(enum bl_role role, uint64_t ino)
 {
 	char path[128], old[130];

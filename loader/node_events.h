@@ -3,6 +3,7 @@
 #ifndef BARLINE_NODE_EVENTS_H
 #define BARLINE_NODE_EVENTS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "maps/meta_abi.h"
@@ -21,6 +22,15 @@ void bl_node_events_rename(struct bl_node *n, const char *name);
 
 /** bl_node_events_close - ends that. */
 void bl_node_events_close(struct bl_node *n);
+
+/**
+ * bl_node_events_started - reports that this process has made the node, or taken it over.
+ * @generic: the XDP programs run in generic mode
+ */
+void bl_node_events_started(const struct bl_node *n, bool generic);
+
+/** bl_node_events_stopped - reports that this process serves the node no more. */
+void bl_node_events_stopped(const struct bl_node *n, const char *reason);
 
 /** bl_node_events_forget - removes the file of a node that is gone, and the one before it. */
 void bl_node_events_forget(enum bl_role role, uint64_t ino);

@@ -49,6 +49,8 @@ struct bl_link_watch {
 	uint64_t said[BL_SW_PORTS_MAX];      /* of them, those that the log knows */
 	uint64_t said_s[BL_SW_PORTS_MAX];    /* CLOCK_MONOTONIC of the last line, s; 0: none */
 	uint32_t theirs[BL_SW_PORTS_MAX];    /* what the neighbour counted, at the last line */
+	uint64_t lost[BL_SW_PORTS_MAX];      /* lost frames + 1 that the log knows; 0: not read */
+	uint64_t lost_s[BL_SW_PORTS_MAX];    /* as @said_s, of lost frames */
 };
 
 int bl_link_new(int fd, uint32_t port, struct bl_err *err)
@@ -150,6 +152,30 @@ static void say_order(struct bl_link_watch *w, uint32_t port, const char *ifname
 	w->theirs[port] = theirs;
 }
 
+/*
+ * Reports frames that never came in, at most once a minute. What was lost before this daemon began
+ * is not news.
+ */
+static void say_lost(struct bl_link_watch *w, uint32_t port, const char *ifname)
+{
+	const struct bl_link *l = &w->seen[port];
+	uint64_t now_s = bl_mono_ns() / BL_NS_PER_S, sum = 1;
+	unsigned int k;
+
+	for (k = 0; k < BL_LANES_MAX; k++)
+		sum += BL_READ_ONCE(l->lane[k].lost);
+	if (!w->lost[port] || sum < w->lost[port])
+		w->lost[port] = sum;
+	if (sum == w->lost[port] || (w->lost_s[port] && now_s - w->lost_s[port] < SAY_S))
+		return;
+	bl_event(BL_EVENT(FRAMES_LOST, WARN, w->node->meta.name, .iface = ifname, .peer = l->node),
+		 "%s: %" PRIu64 " frames that node %u sent to %s have not come in: `barline show "
+		 "links` counts them, `ethtool -S` says what a NIC dropped",
+		 w->node->meta.name, sum - w->lost[port], l->node, ifname);
+	w->lost_s[port] = now_s;
+	w->lost[port] = sum;
+}
+
 static void count_order(struct bl_link_watch *w, uint32_t port, const char *ifname)
 {
 	const struct bl_link *l = &w->seen[port];
@@ -210,6 +236,7 @@ static int on_sample(sd_event_source *src, uint64_t usec, void *ctx)
 
 		say_clock(w, n->att[k].iface.name, &w->check.port[port]);
 		count_order(w, port, n->att[k].iface.name);
+		say_lost(w, port, n->att[k].iface.name);
 		write_view(&w->views[port], &w->check.port[port], own);
 	}
 	if (!was && w->check.proven)

@@ -7,6 +7,7 @@
  * heard; inputs are resumed only after all correct hosts have completed; a failure has one T. In
  * the end everything is resumed. No time is asserted. test_controller_input.c tests invalid input.
  */
+#include "tests/net/loader/said.h"
 #include "tests/net/controller/controller_world.h"
 
 #include "tests/net/barline_run.h"
@@ -60,10 +61,13 @@ static void said(const char *pattern)
 RACK_TEST(alone__host_fails_and_joins_anew)
 {
 	struct node *sw = &w.n[SWITCH];
+	int log = dup(STDERR_FILENO);
 	unsigned int i;
 
 	configure(1, BL_RUN_DIR "/ctl.db");
+	say_to(BL_RUN_DIR "/log");
 	ctl_start(0);
+	CHECK(dup2(log, STDERR_FILENO) == STDERR_FILENO, "%s", strerror(errno));
 	rack_up();
 	w.n[4].hold = true;
 	host_dies(2);
@@ -75,6 +79,9 @@ RACK_TEST(alone__host_fails_and_joins_anew)
 	completes(4, 1);
 	UNTIL(sw->resumes && sw->port[1].state == BL_AGENT_REMOVED);
 	UNTIL(strstr(ask(0), "\"step\":\"finished\""));
+	CHECK(says(BL_RUN_DIR "/log", "failure 1 is announced: h2 (") &&
+		      says(BL_RUN_DIR "/log", "failure 1 of h2 ("),
+	      "its decision is no event");
 	/* It comes back: it is told, joins, and the next failure waits for it, too. */
 	node_up(2);
 	/*

@@ -32,4 +32,15 @@ T_FN bool says(const char *path, const char *what)
 	return strstr(text, what);
 }
 
+/* Whether the event @name is in the file of node @i. */
+T_FN bool says_event(unsigned int i, const char *name)
+{
+	char path[320], what[64];
+
+	snprintf(path, sizeof(path), BL_RUN_DIR "/%s%s-events.jsonl",
+		 rack_is_switch(i) ? "switch" : "host", strrchr(rack.dir[i], '-'));
+	snprintf(what, sizeof(what), "\"event\":\"%s\"", name);
+	return says(path, what);
+}
+
 #endif

@@ -6,6 +6,7 @@
  */
 #include "core/clock_core.h"
 #include "core/order/link_core.h"
+#include "tests/net/loader/said.h"
 #include "tests/net/lossy.h"
 #include "tests/net/traffic.h"
 
@@ -181,7 +182,12 @@ RACK_TEST(lost__is_not_overtaken)
 		rack_serve(20);
 	}
 	make_whole(1, whole);
+	for (ms = 0; !says_event(rack_host(1), "frames_lost"); ms += 20) {
+		CHECK(ms < WAIT_MS, "the loss is no event");
+		rack_serve(20);
+	}
 	expect_fifos(~0u, false);
+	CHECK(!says_event(rack_host(0), "frames_lost"), "nothing was lost there");
 	lost = at_switch(0).lane[0].lost + at_switch(1).lane[0].lost + at_switch(2).lane[0].lost;
 	CHECK(!lost, "%" PRIu64 " frames were lost on other links", lost);
 	tr_enough();

@@ -11,6 +11,7 @@
 #include "tests/net/stations.h"
 
 #include "tests/net/barline_run.h"
+#include "tests/net/loader/said.h"
 #include "tests/net/until.h"
 #include "loader/admission/admission.h"
 #include "loader/admission/admission_set.h"
@@ -377,14 +378,29 @@ RACK_TEST(apart__top)
 	one_disagrees(BL_POLICY_TOP);
 }
 
+/* A change by command on one host is an event there, and not on the others. */
+RACK_TEST(here__is_an_event)
+{
+	const char *const argv[] = { barline, "-j", "admission", "set", "pl2", NULL };
+	json_t *said;
+	int home;
+
+	open_rack(20000);
+	home = rack_away(rack_host(0));
+	CHECK(!barline_run(&said, argv), "admission set");
+	rack_back(home);
+	json_decref(said);
+	CHECK(policy_of(0) == BL_POLICY_PL2, "it has not changed");
+	UNTIL("waits for the event", says_event(rack_host(0), "admission_changed"));
+	CHECK(!says_event(rack_host(1), "admission_changed"), "h2 was not changed");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rack__pl2_and_back),
-		cmocka_unit_test(rack__top_and_back),
-		cmocka_unit_test(rack__refused_as_a_whole),
-		cmocka_unit_test(rack__one_is_away),
-		cmocka_unit_test(apart__pl2),
+		cmocka_unit_test(here__is_an_event),  cmocka_unit_test(rack__pl2_and_back),
+		cmocka_unit_test(rack__top_and_back), cmocka_unit_test(rack__refused_as_a_whole),
+		cmocka_unit_test(rack__one_is_away),  cmocka_unit_test(apart__pl2),
 		cmocka_unit_test(apart__top),
 	};
 
