@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include "base/iface.h"
+#include "base/ip.h"
 
 int bl_iface_get(struct bl_iface *i, const char *name, struct bl_err *err)
 {
@@ -137,4 +138,17 @@ int bl_iface_addr(const char *name, int family, uint8_t addr[16], struct bl_err 
 		       : family == AF_INET6 ? "global IPv6"
 					    : "IP",
 		       name);
+}
+
+bool bl_iface_addr_here(const uint8_t ip[16])
+{
+	struct sockaddr_storage ss;
+	socklen_t len = bl_ip_sockaddr(&ss, ip, 0);
+	int fd = socket(ss.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bool here = fd < 0 || !bind(fd, (const struct sockaddr *)&ss, len) ||
+		    errno != EADDRNOTAVAIL;
+
+	if (fd >= 0)
+		close(fd);
+	return here;
 }

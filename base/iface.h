@@ -42,4 +42,10 @@ int bl_iface_hear(const char *name, const uint8_t mac[6], bool on, struct bl_err
  */
 int bl_iface_addr(const char *name, int family, uint8_t addr[16], struct bl_err *err);
 
+/**
+ * bl_iface_addr_here - whether some interface of this network namespace has the address @ip. Also
+ * true if that cannot be found out.
+ */
+bool bl_iface_addr_here(const uint8_t ip[16]);
+
 #endif

@@ -14,7 +14,8 @@
  * 	put into a bond, or no	said, in the log and by the doctor (load/lower.h). The programs
  * 	longer its active slave	stay
  * 	IP addresses		reported to the controller. Endpoints keep theirs, new ones get
- * 				the new address
+ * 				the new address. The log, the doctor and `barline show
+ * 				endpoints` name those whose address is gone
  *
  * A netlink message only says when to sample the interfaces. What is done follows from what the
  * sample finds, so a lost message, or many messages in a row, make no difference. Example: eth0
@@ -39,6 +40,7 @@
 #include <linux/rtnetlink.h>
 
 #include "base/iface.h"
+#include "base/ip.h"
 #include "base/event.h"
 #include "base/log.h"
 #include "base/netns.h"
@@ -326,10 +328,18 @@ static void apply_changes(struct bl_node *n, struct bl_attached *a, const struct
 
 	if (mtu && check_usable(n, a, now, &why)) {
 		if (a->mtu_refused != now->mtu)
-			bl_log(BL_LOG_ERR, "%s: %u stays the MTU for ordered messages: %s",
-			       n->meta.name, a->iface.mtu, why.text);
+			bl_event(BL_EVENT(MTU_REFUSED, ERR, n->meta.name, .iface = now->name,
+					  .reason = why.text),
+				 "%s: %u stays the MTU for ordered messages, and larger frames are "
+				 "dropped: %s",
+				 n->meta.name, a->iface.mtu, why.text);
 		a->mtu_refused = now->mtu;
 		mtu = false;
+	} else if (a->mtu_refused) {
+		a->mtu_refused = 0;
+		bl_event(BL_EVENT(MTU_FITS, INFO, n->meta.name, .iface = now->name),
+			 "%s: the MTU of %s, %u, is within the limit again", n->meta.name,
+			 now->name, now->mtu);
 	}
 	if (!mac && !mtu)
 		return;
@@ -338,7 +348,6 @@ static void apply_changes(struct bl_node *n, struct bl_attached *a, const struct
 		       now->name, now->mtu, a->iface.mtu,
 		       n->cfg.role == BL_ROLE_HOST ? "; endpoints of before keep theirs" : "");
 		a->iface.mtu = now->mtu;
-		a->mtu_refused = 0;
 	}
 	memcpy(a->iface.mac, now->mac, sizeof(now->mac));
 	if (n->cfg.role == BL_ROLE_SWITCH)
@@ -450,6 +459,43 @@ static bool is_about_node(struct bl_node *n, const struct nlmsghdr *h)
 	return ours;
 }
 
+/*
+ * Names the endpoints whose address the host has no more, once. They keep it: it is in what they
+ * have sent, and peers know them by it.
+ */
+static void sample_addresses(struct bl_node *n)
+{
+	char text[INET6_ADDRSTRLEN];
+	unsigned int k;
+
+	for (k = 0; k < BL_EPS_MAX; k++) {
+		const struct bl_ep *ep = &n->ep[k];
+		uint64_t bit = 1ULL << k;
+		bool stray = ep->used && !ep->dead && !ep->left &&
+			     !bl_iface_addr_here(ep->info.addr);
+
+		if (stray && !(n->stray_eps & bit))
+			bl_event(BL_EVENT(ADDRESS_GONE, WARN, n->meta.name,
+					  .endpoint = ep->info.port, .pid = ep->info.pid,
+					  .process = ep->info.name,
+					  .reason = bl_ip_text(ep->info.addr, text)),
+				 "%s: the host has the address %s no more, and endpoint %u (%s, "
+				 "pid "
+				 "%u) keeps it: nobody reaches it, until the address is back or "
+				 "the "
+				 "process begins anew",
+				 n->meta.name, text, ep->info.port, ep->info.name, ep->info.pid);
+		else if (!stray && n->stray_eps & bit && ep->used)
+			bl_event(BL_EVENT(ADDRESS_BACK, INFO, n->meta.name,
+					  .endpoint = ep->info.port, .pid = ep->info.pid,
+					  .process = ep->info.name,
+					  .reason = bl_ip_text(ep->info.addr, text)),
+				 "%s: the host has the address %s of endpoint %u again",
+				 n->meta.name, text, ep->info.port);
+		n->stray_eps = stray ? n->stray_eps | bit : n->stray_eps & ~bit;
+	}
+}
+
 static int on_links(sd_event_source *src, int fd, uint32_t events, void *ctx)
 {
 	char buf[16384] __attribute__((aligned(8)));
@@ -477,14 +523,17 @@ static int on_links(sd_event_source *src, int fd, uint32_t events, void *ctx)
 	/* Messages were lost. */
 	if (len < 0 && errno == ENOBUFS)
 		links = addrs = true;
-	if (links) {
+	if (links || addrs) {
 		if (bl_netns_enter(n->cfg.netns, &old, &why)) {
 			bl_log(BL_LOG_WARN, "%s: its links cannot be watched any more: %s",
 			       n->meta.name, why.text);
 			n->links_src = sd_event_source_disable_unref(n->links_src);
 			return 0;
 		}
-		sample_ifaces(n);
+		if (links)
+			sample_ifaces(n);
+		if (n->cfg.role == BL_ROLE_HOST)
+			sample_addresses(n);
 		bl_netns_leave(old);
 	}
 	if (links || addrs)

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/iface.h"
+#include "base/ip.h"
 #include "base/netns.h"
 #include "base/nl_dump.h"
 #include "base/nl_neigh.h"
@@ -29,9 +30,12 @@
 #include "cli/doctor/finding.h"
 #include "cli/util/read.h"
 #include "loader/load/lower.h"
+#include "loader/load/attach.h"
+#include "loader/load/chain.h"
 #include "loader/load/pin.h"
 #include "loader/load/sysfs.h"
 #include "maps/hold_abi.h"
+#include "maps/host_abi.h"
 
 #define BRIDGE_FORWARDS "3" /* BR_STATE_FORWARDING */
 #define SEE_DEPLOY      "; docs/deploy.md has the steps"
@@ -229,6 +233,24 @@ static bool check_carrier(const struct place *p, short flags, enum finding_level
 			 "check the cable, and that the interface at its other end is up",
 			 "the interface has no carrier: nothing passes");
 	return flags & IFF_UP && flags & IFF_RUNNING;
+}
+
+/* An MTU that was raised behind the back of the programs, which a start would have refused. */
+static void check_mtu(const struct place *p, const struct bl_node_ref *ref, uint32_t port)
+{
+	struct bl_hook hook = { 0 };
+	struct bl_iface i;
+	unsigned int most;
+	char cure[80];
+
+	bl_hook_read(ref->dir, port, &hook);
+	most = bl_xdp_mtu_max(hook.frags != BL_HOOK_FRAGS_NONE);
+	if (bl_iface_get(&i, p->name, NULL) || i.mtu <= most)
+		return;
+	snprintf(cure, sizeof(cure), "`ip link set %s mtu %u`", p->name, most);
+	found_as(p->to, CHECK_LINK, "mtu", FOUND_WARN, p->what, cure,
+		 "MTU %u is above the limit %u of barline's programs: frames above it are dropped",
+		 i.mtu, most);
 }
 
 /* Whether packets are dropped that arrive by @name though the route to their source leaves by bl0.
@@ -486,6 +508,7 @@ static void check_ports(struct place *p, const struct bl_node_ref *ref)
 		p->ifindex = port[k].ifindex;
 		if (!find_place(p, ref))
 			continue;
+		check_mtu(p, ref, k);
 		if (cfg.forward == BL_FWD_L2)
 			check_bridged(p, first, sizeof(first));
 		else
@@ -493,6 +516,28 @@ static void check_ports(struct place *p, const struct bl_node_ref *ref)
 		if (known && port[k].role == BL_PORT_HOST && !has[k])
 			report_no_entry(p);
 	}
+}
+
+/* Endpoints keep the address that the host had when they began. */
+static void check_endpoints(const struct place *p, const struct bl_node_ref *ref)
+{
+	char text[INET6_ADDRSTRLEN];
+	struct bl_ep_slot s;
+	struct bl_err err;
+	uint32_t i;
+	int eps = bl_map_open(ref, BL_MAP_EPS, sizeof(s), false, &err);
+
+	for (i = 0; eps >= 0 && i < BL_PORT_COUNT; i++) {
+		if (bpf_map_lookup_elem(eps, &i, &s) || !s.active || bl_iface_addr_here(s.addr))
+			continue;
+		found_as(p->to, CHECK_ADDRESS, "stray", FOUND_WARN, p->what,
+			 "give the host its address back, or restart the process",
+			 "endpoint %u (pid %u) has the address %s, which the host has no more: "
+			 "nobody reaches it",
+			 s.port, s.pid, bl_ip_text(s.addr, text));
+	}
+	if (eps >= 0)
+		close(eps);
 }
 
 static void check_nic(struct place *p, const struct bl_node_ref *ref)
@@ -507,6 +552,8 @@ static void check_nic(struct place *p, const struct bl_node_ref *ref)
 	find_bl0(p, ref, bl0);
 	find_names(p, bl0, &names);
 	check_host(p, bl0, &names);
+	check_endpoints(p, ref);
+	check_mtu(p, ref, 0);
 	doctor_firewall(p->to, ref, p->what, (const char(*)[IFNAMSIZ])names.v, names.n);
 	free(names.v);
 }

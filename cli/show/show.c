@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/iface.h"
+#include "base/netns.h"
 #include "base/time.h"
 #include "cli/cmd.h"
 #include "cli/doctor/doctor.h"
@@ -254,6 +256,7 @@ static int collect_endpoints(const struct bl_node_ref *ref, json_t *rows)
 	struct endpoint_row *e;
 	struct bl_err err;
 	char text[64];
+	bool here = ref->netns_ino == bl_netns_ino();
 	int i, n;
 
 	if (ref->role != BL_ROLE_HOST)
@@ -267,19 +270,19 @@ static int collect_endpoints(const struct bl_node_ref *ref, json_t *rows)
 
 		json_array_append_new(
 			rows,
-			json_pack(
-				"{s:s, s:s, s:i, s:i, s:s, s:i, s:i, s:I, s:o, s:b, s:b, s:b, "
-				"s:I, "
-				"s:s}",
-				"node", node_name(ref), "addr",
-				addr_text(s->addr, text, sizeof(text)), "port", (int)s->port, "pid",
-				(int)s->pid, "process", s->name, "uid", (int)s->uid, "slot",
-				(int)s->slot, "ring_bytes", (json_int_t)s->ring_bytes, "ring_used",
-				e[i].ring_used < 0 ? json_null() : json_integer(e[i].ring_used),
-				"sending", ts && ts != BL_TIME_NONE, "void",
-				bl_line_void(ts, e[i].word.over), "sleeping",
-				until != BL_TIME_NONE && until, "woken",
-				(json_int_t)e[i].wake.woken, "out", endpoint_out_name(&e[i].word)));
+			json_pack("{s:s, s:s, s:i, s:i, s:s, s:i, s:i, s:I, s:o, s:b, s:b, s:b, "
+				  "s:I, s:s, s:b}",
+				  "node", node_name(ref), "addr",
+				  addr_text(s->addr, text, sizeof(text)), "port", (int)s->port,
+				  "pid", (int)s->pid, "process", s->name, "uid", (int)s->uid,
+				  "slot", (int)s->slot, "ring_bytes", (json_int_t)s->ring_bytes,
+				  "ring_used",
+				  e[i].ring_used < 0 ? json_null() : json_integer(e[i].ring_used),
+				  "sending", ts && ts != BL_TIME_NONE, "void",
+				  bl_line_void(ts, e[i].word.over), "sleeping",
+				  until != BL_TIME_NONE && until, "woken",
+				  (json_int_t)e[i].wake.woken, "out", endpoint_out_name(&e[i].word),
+				  "stray", here && !bl_iface_addr_here(s->addr)));
 	}
 	free(e);
 	return n < 0 ? cli_fail("%s", err.text) : 0;
@@ -287,21 +290,19 @@ static int collect_endpoints(const struct bl_node_ref *ref, json_t *rows)
 
 int cmd_show_endpoints(int argc, char **argv)
 {
-	static const struct col cols[] = { { "node", "NODE", 's' },
-					   { "addr", "ADDRESS", 's' },
-					   { "port", "PORT", 'd' },
-					   { "pid", "PID", 'd' },
-					   { "process", "PROCESS", 's' },
-					   { "slot", "SLOT", 'd' },
-					   { "ring_bytes", "RING", 'k' },
-					   { "ring_used", "USED", 'k' },
-					   { "sending", "SENDING", 'b' },
-					   { "void", "VOID", 'b' },
-					   { "sleeping", "SLEEPING", 'b' },
-					   { "woken", "WOKEN", 'n' },
-					   { "out", "OUT", 's' } };
+	static const struct col cols[] = {
+		{ "node", "NODE", 's' },      { "addr", "ADDRESS", 's' },
+		{ "stray", "STRAY", 'b' },    { "port", "PORT", 'd' },
+		{ "pid", "PID", 'd' },        { "process", "PROCESS", 's' },
+		{ "slot", "SLOT", 'd' },      { "ring_bytes", "RING", 'k' },
+		{ "ring_used", "USED", 'k' }, { "sending", "SENDING", 'b' },
+		{ "void", "VOID", 'b' },      { "sleeping", "SLEEPING", 'b' },
+		{ "woken", "WOKEN", 'n' },    { "out", "OUT", 's' }
+	};
 
 	return SHOW("barline show endpoints - the processes that send and receive on this host\v"
+		    "STRAY: the host has this address no more, so nobody reaches the endpoint, "
+		    "until the address is back or the process begins anew. "
 		    "VOID: its process has stopped in the middle of a send, and the host goes on "
 		    "without that send. "
 		    "OUT: why an endpoint is no longer a member: gone (its process ended, and its "

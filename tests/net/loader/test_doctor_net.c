@@ -3,7 +3,10 @@
  * `barline doctor` on a rack on which nothing can pass: each thing that a node needs around it is
  * taken away, the doctor names it, and after it was mended the doctor is content again.
  */
+#include <arpa/inet.h>
+
 #include "tests/net/barline_run.h"
+#include "tests/net/loader/said.h"
 #include "tests/net/rack.h"
 
 static json_t *said; /* what the doctor said last */
@@ -86,6 +89,7 @@ __attribute__((format(printf, 2, 3))) static void on(unsigned int i, const char 
 }
 
 #define GOOD_HOST   "an address, a route"
+#define NO_MORE     "which the host has no more"
 #define NO_ADDRESS  "has no IP address"
 #define NOT_UNIQUE  "processes get no address: "
 #define NO_ROUTE    "no route leaves"
@@ -120,6 +124,110 @@ static void start(bool l3)
 	nic = p->ifname;
 	port = s->ports[p->peer_port].ifname;
 	second = s->ports[!p->peer_port].ifname;
+}
+
+/* Whether `show endpoints` says of the first endpoint of the host that its address is gone. */
+static bool is_stray(void)
+{
+	char path[512];
+	const char *const argv[] = { path, "-j", "show", "endpoints", NULL };
+	int home = rack_away(host);
+	json_t *now = NULL;
+	bool stray;
+
+	CHECK(barline_path(path, sizeof(path)), "no command");
+	CHECK(!barline_run(&now, argv) && now, "no endpoints");
+	rack_back(home);
+	stray = json_is_true(
+		json_object_get(json_array_get(json_object_get(now, "endpoints"), 0), "stray"));
+	json_decref(now);
+	return stray;
+}
+
+/* A process that has an endpoint and waits. *@fd: it is closed when the process may end. */
+static pid_t begin_endpoint(int *fd)
+{
+	struct bl_endpoint *ep;
+	int begun[2], end[2];
+	pid_t pid;
+	char c;
+
+	CHECK(!pipe(begun) && !pipe(end), "pipe");
+	fflush(NULL);
+	pid = fork();
+	CHECK(pid >= 0, "fork");
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		close(end[1]);
+		rack_enter(host);
+		c = (char)bl_init(&ep, NULL);
+		if (write(begun[1], &c, 1) == 1 && read(end[0], &c, 1) == 0)
+			_exit(0);
+		_exit(1);
+	}
+	close(begun[1]);
+	close(end[0]);
+	CHECK(!fcntl(begun[0], F_SETFL, O_NONBLOCK), "fcntl");
+	while (read(begun[0], &c, 1) != 1)
+		rack_serve(2);
+	CHECK(!c, "bl_init: %d", c);
+	close(begun[0]);
+	*fd = end[1];
+	return pid;
+}
+
+/* An endpoint keeps the address of the host that it began with, also when the host loses it. */
+RACK_TEST(endpoint__keeps_an_address_that_is_gone)
+{
+	char text[INET_ADDRSTRLEN];
+	uint8_t addr[16];
+	pid_t pid;
+	int fd;
+
+	start(false);
+	pid = begin_endpoint(&fd);
+	lab_host_addr(&rack.lab.nodes[host], AF_INET, addr);
+	inet_ntop(AF_INET, addr, text, sizeof(text));
+	look(host);
+	expect(nic, NO_MORE, NULL);
+	CHECK(!is_stray(), "its address is there");
+	on(host, "ip -4 address flush dev %s", nic);
+	on(host, "ip address add 10.9.0.1/24 dev %s", nic);
+	look(host);
+	expect(nic, NO_MORE, "warn");
+	CHECK(is_stray(), "its address is gone");
+	rack_serve(100); /* the daemon hears of it */
+	CHECK(says_event(host, "address_gone"), "that is no event");
+	on(host, "ip address add %s/24 dev %s", text, nic);
+	look(host);
+	expect(nic, NO_MORE, NULL);
+	CHECK(!is_stray(), "its address is there again");
+	rack_serve(100);
+	CHECK(says_event(host, "address_back"), "that it is back is no event");
+	close(fd);
+	CHECK(waitpid(pid, NULL, 0) == pid, "%s", strerror(errno));
+}
+
+#define LARGE "is above the limit"
+
+/* The peer of this NIC has no program, which would limit the MTU of a veth by itself. */
+RACK_TEST(host__mtu_above_the_limit)
+{
+	rack.closed = 1;
+	start(false);
+	look(host);
+	expect(nic, LARGE, NULL);
+	on(host, "ip link set %s mtu 9000", nic);
+	look(host);
+	expect(nic, LARGE, "warn");
+	CHECK(strstr(cure_of(nic, LARGE), "mtu 3498"), "the cure is %s", cure_of(nic, LARGE));
+	rack_serve(100);
+	CHECK(says_event(host, "mtu_refused"), "that is no event");
+	on(host, "ip link set %s mtu 1500", nic);
+	look(host);
+	expect(nic, LARGE, NULL);
+	rack_serve(100);
+	CHECK(says_event(host, "mtu_fits"), "that it fits again is no event");
 }
 
 RACK_TEST(host__address_route_neighbour_carrier)
@@ -422,6 +530,8 @@ RACK_TEST(trial__runs_out_of_time)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(endpoint__keeps_an_address_that_is_gone),
+		cmocka_unit_test(host__mtu_above_the_limit),
 		cmocka_unit_test(host__address_route_neighbour_carrier),
 		cmocka_unit_test(host__carrier),
 		cmocka_unit_test(host__route_of_another_table),
