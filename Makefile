@@ -52,9 +52,9 @@ PKGS_BUILD := gcc make pkg-config clang-16 libbpf-dev libxdp-dev bpftool linux-l
 	      libcap-ng-dev libseccomp-dev libmicrohttpd-dev
 PKGS_RUN   := iproute2 ethtool procps gnuplot-nox
 PKGS_APPS  := iperf3 memcached
-PKGS_TEST  := etcd-server spin nftables zsh libcmocka-dev clang-14 libclang-rt-14-dev clang-format-14 \
-	      libasan8 libubsan1 libtsan2 systemd linuxptp groff-base tshark prometheus python3 g++ rustc \
-	      $(PKGS_APPS)
+PKGS_TEST  := etcd-server spin nftables libcmocka-dev clang-14 libclang-rt-14-dev clang-format-14 \
+	      libasan8 libubsan1 libtsan2 linuxptp groff-base tshark prometheus python3 g++ rustc \
+	      systemd zsh $(PKGS_APPS)
 PKGS_BENCH := corosync libcpg-dev jq bsdextrautils $(PKGS_APPS)
 PKGS_DEB   := dpkg-dev debhelper libcmocka-dev lintian diffoscope-minimal devscripts mmdebstrap \
 	      systemd-container bpftool dh-python

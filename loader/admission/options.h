@@ -5,8 +5,8 @@
  * Everything that reads, writes or describes an option derives from it: the key in YAML files
  * (loader/config.c), the flags of barlined and `barline host|switch up` (admission_argp.c), the
  * flags of `barline admission set` and the rows of `barline admission show` (cli/admission.c),
- * `barline completion` (cli/completion/values.c), and the tables of docs/barline.1 and docs/barlined.8,
- * which tests/unit/loader/admission/test_options.c generates and compares.
+ * `barline completion` (cli/completion/values.c), and the tables of docs/barline.1 and
+ * docs/barlined.8, which tests/unit/loader/admission/test_options.c generates and compares.
  *
  * To add an option: add a value of enum bl_option_id and an entry in options.c; a member of struct
  * bl_admission_cfg (loader/node_cfg.h) that holds it; what the policy does with it at start, at a
