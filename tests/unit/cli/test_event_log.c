@@ -144,11 +144,11 @@ static void *rotate_often(void *ctx)
 	snprintf(from, sizeof(from), "%s/host-1-events.jsonl", dir);
 	snprintf(to, sizeof(to), "%s.1", from);
 	for (k = 1; k <= ROTATIONS; k++) {
-		seen = turns;
 		put_event(from, 2 * k - 1);
 		if (rename(from, to))
 			return (void *)1;
 		put_event(from, 2 * k);
+		seen = turns;
 		while (turns < seen + 2) /* then one has begun and ended */
 			sched_yield();
 	}
