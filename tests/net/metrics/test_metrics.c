@@ -396,8 +396,8 @@ RACK_TEST(textfile__is_replaced)
 	old = fopen(BL_RUN_DIR "/b.prom", "r");
 	CHECK(!metrics_run("--textfile", BL_RUN_DIR "/b.prom", NULL), "again");
 	/* Whoever reads meanwhile has the whole file of before. */
-	CHECK(old && !fstat(fileno(old), &st) && !st.st_nlink && st.st_size > 500,
-	      "the file was written over");
+	CHECK(old && !fstat(fileno(old), &st) && !st.st_nlink && st.st_size > 500, "the file was "
+										   "written over");
 	fclose(old);
 	CHECK(!system("[ $(ls " BL_RUN_DIR " | grep -c b.prom) = 1 ]"), "something is left");
 }
