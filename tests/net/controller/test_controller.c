@@ -66,7 +66,9 @@ RACK_TEST(alone__host_fails_and_joins_anew)
 
 	configure(1, BL_RUN_DIR "/ctl.db");
 	say_to(BL_RUN_DIR "/log");
+	bl_log_level = BL_LOG_INFO;
 	ctl_start(0);
+	bl_log_level = BL_LOG_WARN;
 	CHECK(dup2(log, STDERR_FILENO) == STDERR_FILENO, "%s", strerror(errno));
 	rack_up();
 	w.n[4].hold = true;
