@@ -3,8 +3,8 @@
  * What the endpoint tells of itself in its page (maps/figures_abi.h), for barline metrics and
  * barline trace. Nothing in the library depends on it.
  *
- * Reading the clock takes 20 ns, or 150 ns in some virtual machines, which is as much as all the
- * rest of a call. So a send uses what it has read anyway. Deliveries are measured in the first call
+ * A reading of the clock took 125 to 155 ns in the virtual machine where this was measured
+ * (docs/look.md), as much as all the rest. So a send uses what it has read anyway. Deliveries are measured in the first call
  * that delivers after the process may have slept, and in each BL_FIG_SAMPLE-th one of a process
  * that does not sleep; and frames whose arrival was measured (struct bl_rec).
  */

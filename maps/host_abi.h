@@ -388,8 +388,8 @@ struct bl_rec {
 	__u16 relayed;  /* 1: came by way of the controller (maps/forward_abi.h) */
 	/*
 	 * When it was stored: CLOCK_MONOTONIC in units of 2^BL_REC_AT_SHIFT ns, modulo 2^32, with
-	 * the lowest bit set. 0: not measured. Reading the clock takes as long as a tenth of
-	 * storing a frame, so only those are measured whose @psn is a multiple of BL_REC_SAMPLE.
+	 * the lowest bit set. 0: not measured. Only frames are measured whose @psn is a
+	 * multiple of BL_REC_SAMPLE, so that few of them pay for a reading of the clock.
 	 */
 	__u32 at;
 };

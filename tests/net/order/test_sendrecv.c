@@ -60,9 +60,8 @@ static void judge(int fd, unsigned int got, bool lossless)
 		if (*next)
 			*next++ = 0;
 		why = strstr(line, "delivered to ");
-		if (!why ||
-		    sscanf(strstr(line, ": line ") ? strstr(line, ": line ") : "", ": line %u",
-			   &k) != 1)
+		if (!why || sscanf(strstr(line, ": line ") ? strstr(line, ": line ") : "",
+				   ": line %u", &k) != 1)
 			continue;
 		why = strstr(why, "]: ") ? strstr(why, "]: ") + 3
 					 : strstr(strchr(why, ':') + 1, ": ") + 2;
