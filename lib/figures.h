@@ -4,9 +4,10 @@
  * barline trace. Nothing in the library depends on it.
  *
  * A reading of the clock took 125 to 155 ns in the virtual machine where this was measured
- * (docs/look.md), as much as all the rest. So a send uses what it has read anyway. Deliveries are measured in the first call
- * that delivers after the process may have slept, and in each BL_FIG_SAMPLE-th one of a process
- * that does not sleep; and frames whose arrival was measured (struct bl_rec).
+ * (docs/look.md), as much as all the rest. So a send uses what it has read anyway. Deliveries are
+ * measured in the first call that delivers after the process may have slept, and in each
+ * BL_FIG_SAMPLE-th one of a process that does not sleep; and frames whose arrival was measured
+ * (struct bl_rec).
  */
 #ifndef BARLINE_LIB_FIGURES_H
 #define BARLINE_LIB_FIGURES_H

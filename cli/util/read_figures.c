@@ -22,7 +22,8 @@ const struct bl_figures *figures_map(const struct bl_node_ref *ref, unsigned int
 	int fd;
 
 	snprintf(pin, sizeof(pin), BL_MAP_EP_PAGE_PIN, slot);
-	fd = bl_map_open(ref, pin, sizeof(struct bl_ep_page), false, err);
+	/* For writing, too: the kernel refuses to map what was opened for reading only (EINVAL). */
+	fd = bl_map_open(ref, pin, sizeof(struct bl_ep_page), true, err);
 	if (fd < 0)
 		return NULL;
 	p = mmap(NULL, sizeof(struct bl_figures), PROT_READ, MAP_SHARED, fd,
