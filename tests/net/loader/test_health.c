@@ -131,6 +131,7 @@ RACK_TEST(status__names_what_is_missing)
 	UNTIL_IS(h, "daemon", "caretaker", true);
 	daemon_start(h);
 	UNTIL_IS(h, "daemon", "ok", true);
+	UNTIL("waits for the spare", spare(h)); /* a daemon that has just started has none yet */
 	daemon_stop(h, SIGKILL);
 	UNTIL_IS(h, "daemon", "caretaker", true);
 	CHECK(!kill(caretaker(h), SIGKILL), "%s", strerror(errno));
@@ -235,6 +236,7 @@ RACK_TEST(show__several_tables)
 		      strstr(json_string_value(json_object_get(said, "error")), "no row here"),
 	      "a row has a reason");
 	json_decref(said);
+	daemons_end();
 }
 
 /* One row per node and reading, of the ports and the columns that were asked for. */
@@ -263,6 +265,7 @@ RACK_TEST(watch__columns)
 	json_decref(said);
 	CHECK(barline(&said, h, "watch", "-c1", "--columns=no_ruote", NULL) == 2, "a typo");
 	json_decref(said);
+	daemons_end();
 }
 
 /* Returns how many events of this name `barline events` shows of node @i. */

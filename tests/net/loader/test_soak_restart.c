@@ -95,6 +95,8 @@ static unsigned int act_on_daemon(unsigned int i, enum action what)
 		rack_serve(SPAN_MS);
 		return 0;
 	}
+	if (what == R_KILL) /* a daemon that has just started has no spare yet */
+		UNTIL("waits for the spare", spare(i));
 	ms = daemon_stop(i, what == R_KILL ? SIGKILL : SIGTERM);
 	stopped_ns = t_mono();
 	is_next[i] ^= what == R_UPGRADE;
