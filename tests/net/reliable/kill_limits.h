@@ -78,7 +78,16 @@ static inline enum kl_says kl_process(const struct kl_run *r, const struct kl_pr
 	if (!strcmp(why, "in_flight") || !strcmp(why, "window") || !strcmp(why, "ring")) {
 		if (p->stopped_ns >= enough)
 			return KL_MAY;
-		return p->gap_ns >= enough ? kl_starved(r, r->process_limit_ns) : KL_FALSE;
+		if (p->gap_ns >= enough)
+			return kl_starved(r, r->process_limit_ns);
+		/*
+		 * A process that works, and whose messages are old nevertheless, is put out for its
+		 * window, too (bl_stuck_lags() in loader/order/stuck_core.h): its receivers do not
+		 * answer for so long.
+		 */
+		if (strcmp(why, "window"))
+			return KL_FALSE;
+		return r->waits_ns >= r->stuck_ns / 4 * 3 ? KL_MAY : kl_starved(r, r->stuck_ns);
 	}
 	if (!strcmp(why, "unreachable") && r->waits_ns >= r->stuck_ns / 4 * 3)
 		return KL_MAY;

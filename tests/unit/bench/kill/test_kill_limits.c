@@ -53,10 +53,18 @@ static void process__why(void **state)
 		r.starved_ns = 0;
 	}
 	assert_int_equal(kl_process(&r, &stopped, "unreachable"), KL_FALSE);
+	r.waits_ns = 3700 * MS;
+	assert_int_equal(kl_process(&r, &nothing, "window"), KL_FALSE);
 	r.waits_ns = 4000 * MS;
 	assert_int_equal(kl_process(&r, &nothing, "unreachable"), KL_MAY);
+	assert_int_equal(kl_process(&r, &nothing, "window"), KL_MAY);
+	assert_int_equal(kl_process(&r, &nothing, "ring"), KL_FALSE);
 	r.waits_ns = 0;
+	r.starved_ns = 1249 * MS;
+	assert_int_equal(kl_process(&r, &nothing, "window"), KL_FALSE);
 	r.starved_ns = 1250 * MS;
+	assert_int_equal(kl_process(&r, &nothing, "window"), KL_STARVED);
+	assert_int_equal(kl_process(&r, &nothing, "in_flight"), KL_FALSE);
 	assert_int_equal(kl_process(&r, &nothing, "unreachable"), KL_STARVED);
 	assert_int_equal(kl_process(&r, &killed, "unknown"), KL_FALSE);
 }
