@@ -76,7 +76,7 @@ static const struct row rows[] = {
 	{ DAEMONS, HERE, "show failures", "", 0, NOBODY, NULL, NOT },
 	{ DAEMONS, HERE, "show epochs", "", 0, NOBODY, NULL, NOT },
 	{ DAEMONS, HOST, "status", "", 1, H1, STOPPED, ANSWERS },
-	{ DAEMONS, SWITCH, "status", "", 1, S1, STOPPED, 0 },
+	{ DAEMONS, SWITCH, "status", "", 1, S1, STOPPED, ANSWERS },
 	{ DAEMONS, HOST, "wait", "--for ready --timeout 1s", 1, H1, STOPPED, ANSWERS },
 	{ DAEMONS, HOST, "events", "", 0, NOBODY, "h1", NOT },
 	{ DAEMONS, HOST, "events", "-f", ENDLESS, NOBODY, "h1", NOT },
