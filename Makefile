@@ -331,6 +331,7 @@ WRAP_fuzz_etcd := etcd_gateway_open etcd_gateway_close etcd_gateway_next etcd_as
 $(addprefix $(B)/tests/unit/,test_batch test_completion test_options test_help \
 	test_library): | $(B)/barline
 $(addprefix $(B)/tests/unit/,test_completion test_help test_library): | $(B)/barlined
+$(B)/tests/unit/test_batch: $(B)/version
 # and this one looks at all that is installed
 $(B)/tests/unit/test_packages: | all $(B)/next/barlined
 

@@ -18,9 +18,9 @@
 #
 # Environment:
 #   ONCE=1	build once, do not compare
-#   DEBS=DIR	test the packages in this folder; skip steps 1 and 2
-#   STEPS	steps of guest.sh ("wires before install tests start watchdog upgrade layout refused
-#		remove purge")
+#   DEBS=DIR	test the packages in this folder; skip steps 1 and 3. DIR/next has the next version.
+#   KEEP=DIR	copy the packages into this folder
+#   STEPS	steps of guest.sh, in their order (default: all)
 #
 # Exit: 0 passed, 1 failed, 126 something is missing on this machine.
 set -euo pipefail
@@ -122,7 +122,7 @@ else
 	build_next "$debs/barline" >"$work/next.log" 2>&1 ||
 		{ tail -n 40 "$work/next.log"; fail "the next version is not built"; }
 	rm -rf "$debs/barline"
-	[ -z "${KEEP-}" ] || cp -r "$debs" "$KEEP"
+	[ -z "${KEEP-}" ] || { mkdir -p "$KEEP" && cp -r "$debs/." "$KEEP/"; }
 fi
 
 # What the packages and the tests need, from Debian.

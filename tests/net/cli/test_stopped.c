@@ -82,8 +82,8 @@ static const struct row rows[] = {
 	{ DAEMONS, HOST, "events", "-f", ENDLESS, NOBODY, "h1", NOT },
 	{ DAEMONS, HOST, "watch", "-c 1", 0, NOBODY, NULL, NOT },
 	{ DAEMONS, HOST, "top", "-b -c 1", 0, NOBODY, "h1", NOT },
-	{ DAEMONS, HOST, "capture", "", ENDLESS, NOBODY, NULL, NOT },
-	{ DAEMONS, HOST, "trace", "", ENDLESS, NOBODY, NULL, NOT },
+	{ DAEMONS, HOST, "capture", "-v", ENDLESS, NOBODY, "capturing", NOT },
+	{ DAEMONS, HOST, "trace", "-v", ENDLESS, NOBODY, "tracing", NOT },
 	{ DAEMONS, HOST, "sysdump", "-o " BL_RUN_DIR "/dump.tar.gz", 0, NOBODY, NULL, NOT },
 	{ DAEMONS, HOST, "metrics", "", 0, NOBODY, "barline_", NOT },
 	{ DAEMONS, HOST, "doctor", "--quick", 1, H1, STOPPED, NOT },
@@ -157,8 +157,8 @@ static const struct row rows[] = {
 	{ SERVICES, HOST, "status", "", 0, NOBODY, "h1", NOT },
 	{ SERVICES, HOST, "wait", "--for ready --timeout 30s", 0, NOBODY, NULL, NOT },
 	{ SERVICES, HOST, "doctor", "--quick", 0, NOBODY, NULL, NOT },
-	{ SERVICES, HOST, "capture", "", ENDLESS, NOBODY, NULL, NOT },
-	{ SERVICES, HOST, "trace", "", ENDLESS, NOBODY, NULL, NOT },
+	{ SERVICES, HOST, "capture", "-v", ENDLESS, NOBODY, "capturing", NOT },
+	{ SERVICES, HOST, "trace", "-v", ENDLESS, NOBODY, "tracing", NOT },
 	{ SERVICES, HOST, "events", "", 0, NOBODY, "h1", NOT },
 	{ SERVICES, HOST, "config reload", "", 0, NOBODY, NULL, NOT },
 	{ SERVICES, HOST, "send", "10.77.1.2:61701", 0, NOBODY, NULL, NOT },
@@ -173,7 +173,7 @@ static const struct row rows[] = {
 	{ CARETAKER, HOST, "host drain", "--timeout 1", 1, NOBODY, "no host daemon", NOT },
 	{ CARETAKER, HOST, "send", "10.77.1.2:61701", 1, NOBODY, "no barline host daemon", 0 },
 	{ CARETAKER, HOST, "metrics", "", 0, NOBODY, NULL, NOT },
-	{ CARETAKER, HOST, "capture", "", ENDLESS, NOBODY, NULL, NOT },
+	{ CARETAKER, HOST, "capture", "-v", ENDLESS, NOBODY, "capturing", NOT },
 	{ CARETAKER, HERE, "clean", "", 0, NOBODY, NULL, NOT },
 
 	/* ---- an application of h1 that receives ---- */
@@ -181,7 +181,7 @@ static const struct row rows[] = {
 	{ APPLICATION, PEER, "bench latency", "--peer 10.77.1.1:61700", 1, NOBODY,
 	  "10.77.1.1:61700 has not answered", NOT },
 	{ APPLICATION, HOST, "show endpoints", "", 0, NOBODY, "61700", NOT },
-	{ APPLICATION, HOST, "trace", "", ENDLESS, NOBODY, NULL, NOT },
+	{ APPLICATION, HOST, "trace", "-v", ENDLESS, NOBODY, "tracing", NOT },
 	{ APPLICATION, HOST, "metrics", "", 0, NOBODY, NULL, NOT },
 };
 #define NROWS (sizeof(rows) / sizeof(rows[0]))
@@ -474,7 +474,7 @@ RACK_TEST(stopped__services)
 	services_open();
 	beside(PEER, "recv", "-p 61701", "receiving");
 	more[0] = beside(HERE, "metrics", "--listen 127.0.0.1:9469", "metrics at");
-	more[1] = beside(HOST, "capture", "-w " BL_RUN_DIR "/cap.pcapng", "");
+	more[1] = beside(HOST, "capture", "-v -w " BL_RUN_DIR "/cap.pcapng", "capturing");
 	more[2] = beside(HOST, "events", "-f", "h1");
 	for (w = CONTROLLER; w < OTHERS; w++)
 		halt(pid_of(w));

@@ -8,6 +8,7 @@
 #include "tests/net/barline_run.h"
 #include "tests/net/loader/said.h"
 #include "tests/net/rack.h"
+#include "tests/net/serve_until.h"
 
 static json_t *said; /* what the doctor said last */
 
@@ -168,8 +169,7 @@ static pid_t begin_endpoint(int *fd)
 	close(begun[1]);
 	close(end[0]);
 	CHECK(!fcntl(begun[0], F_SETFL, O_NONBLOCK), "fcntl");
-	while (read(begun[0], &c, 1) != 1)
-		rack_serve(2);
+	UNTIL(read(begun[0], &c, 1) == 1, "the process does not say whether it has begun");
 	CHECK(!c, "bl_init: %d", c);
 	close(begun[0]);
 	*fd = end[1];
@@ -196,14 +196,12 @@ RACK_TEST(endpoint__keeps_an_address_that_is_gone)
 	look(host);
 	expect(nic, NO_MORE, "warn");
 	CHECK(is_stray(), "its address is gone");
-	rack_serve(100); /* the daemon hears of it */
-	CHECK(says_event(host, "address_gone"), "that is no event");
+	UNTIL(says_event(host, "address_gone"), "that is no event");
 	on(host, "ip address add %s/24 dev %s", text, nic);
 	look(host);
 	expect(nic, NO_MORE, NULL);
 	CHECK(!is_stray(), "its address is there again");
-	rack_serve(100);
-	CHECK(says_event(host, "address_back"), "that it is back is no event");
+	UNTIL(says_event(host, "address_back"), "that it is back is no event");
 	close(fd);
 	CHECK(waitpid(pid, NULL, 0) == pid, "%s", strerror(errno));
 }
@@ -221,13 +219,11 @@ RACK_TEST(host__mtu_above_the_limit)
 	look(host);
 	expect(nic, LARGE, "warn");
 	CHECK(strstr(cure_of(nic, LARGE), "mtu 3498"), "the cure is %s", cure_of(nic, LARGE));
-	rack_serve(100);
-	CHECK(says_event(host, "mtu_refused"), "that is no event");
+	UNTIL(says_event(host, "mtu_refused"), "that is no event");
 	on(host, "ip link set %s mtu 1500", nic);
 	look(host);
 	expect(nic, LARGE, NULL);
-	rack_serve(100);
-	CHECK(says_event(host, "mtu_fits"), "that it fits again is no event");
+	UNTIL(says_event(host, "mtu_fits"), "that it fits again is no event");
 }
 
 RACK_TEST(host__address_route_neighbour_carrier)

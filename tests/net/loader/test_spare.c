@@ -11,23 +11,6 @@ static bool has_spare(unsigned int i)
 	return spare(i) > 0;
 }
 
-/* Returns how many events of this name node @i has reported. */
-static unsigned int events(unsigned int i, const char *name)
-{
-	char path[128], line[2048], want[64];
-	unsigned int n = 0;
-	FILE *f;
-
-	snprintf(want, sizeof(want), "\"event\":\"%s\"", name);
-	dm_path(path, sizeof(path), i, "events.jsonl");
-	f = fopen(path, "re");
-	CHECK(f, "%s: %s", path, strerror(errno));
-	while (fgets(line, sizeof(line), f))
-		n += strstr(line, want) != NULL;
-	fclose(f);
-	return n;
-}
-
 /*
  * kill -9 of a host's daemon and of a switch's: nobody is excluded or announced, and the clock
  * records stay valid for longer than the daemon had vouched for. Then daemons take over.
@@ -63,7 +46,7 @@ RACK_TEST(kill__the_spare_takes_over)
 	/* A script that stood still looks too late. */
 	CHECK(!announced || !runs(pid[0]), "it is announced while its caretaker beats: %s", ask());
 	for (k = 0; k < 2; k++) {
-		UNTIL("waits for the event", events(node[k], "caretaker_begun") == 1);
+		UNTIL("waits for the event", dm_events(node[k], "caretaker_begun", 0) == 1);
 		daemon_start(node[k]);
 		CHECK(!runs(pid[k]) && !caretaker(node[k]), "the caretaker stays");
 		UNTIL("waits for the next spare", has_spare(node[k]));
@@ -117,7 +100,7 @@ static pid_t next_spare(unsigned int i, pid_t old, unsigned int lost)
 {
 	UNTIL("waits for the next spare", has_spare_but(i, old));
 	CHECK(!runs(old), "process %d is there still", old);
-	CHECK(events(i, "spare_lost") == lost, "%u events", events(i, "spare_lost"));
+	CHECK(dm_events(i, "spare_lost", 0) == lost, "%u events", dm_events(i, "spare_lost", 0));
 	return spare(i);
 }
 
