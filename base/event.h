@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Events: what happens to a node, a controller or an arbiter that somebody may want to see later.
- *An event is a log line with a name and fields, so there is one sentence for people and programs.
- *It goes
+ * An event is a log line with a name and fields, so there is one sentence for people and programs.
+ * It goes
  *
  *   - into the log, which is the journal with fields of its own (BARLINE_EVENT=clock_void,
  *     BARLINE_NODE=h1, ...) if systemd runs the process, else standard error;

@@ -103,8 +103,8 @@ static int run_node(const struct argp *argp, enum bl_role role, int argc, char *
 	struct node_args a = { .role = role, .argp = argp, .argc = argc, .argv = argv };
 	struct bl_node_cfg *c = &a.in.cfg;
 	struct bl_server *server = NULL;
+	struct bl_err err, why;
 	struct bl_node *node;
-	struct bl_err err;
 	int e;
 
 	e = read_config(&a, false, &err);
@@ -136,9 +136,10 @@ static int run_node(const struct argp *argp, enum bl_role role, int argc, char *
 				err.text);
 		e = bl_server_run(server, &err);
 		bl_node_events_stopped(node, e < 0 ? err.text : "signal");
-		if (e >= 0 && !a.in.detach && bl_node_hand_over(node, &err))
+		/* also for one that cannot go on */
+		if (!a.in.detach && bl_node_hand_over(node, &why))
 			fprintf(stderr, "barline: no caretaker replaces the daemon: %s\n",
-				err.text);
+				why.text);
 	}
 	if (server)
 		bl_server_free(server);

@@ -42,7 +42,6 @@
 #include "loader/node_priv.h"
 #include "loader/order/beacon.h"
 #include "loader/prepare.h"
-#include "loader/settings.h"
 #include "loader/settings_argp.h"
 #include "loader/spare.h"
 

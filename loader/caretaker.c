@@ -237,27 +237,28 @@ static void take_over(struct caretaker *c, const char *why)
 	struct bl_err err;
 	int rc = 0;
 
-	c->stands_in = true;
 	c->chan_src = sd_event_source_disable_unref(c->chan_src);
 	if (c->state.beats)
 		rc = bl_beacon_add(n, &err);
 	if (!rc)
 		rc = bl_clock_adopt(&n->clock, &err);
-	if (!rc)
-		bl_beacon_keep(n, true);
+	if (rc) {
+		/* A daemon that lives hears of it by the end of the channel, and starts another. */
+		bl_log(BL_LOG_ERR, "%s: caretaker: %s", n->meta.name, err.text);
+		end_caretaker(c, "it cannot stand in");
+		return;
+	}
+	c->stands_in = true;
+	bl_beacon_keep(n, true);
 	move_socket(c);
 	say_word(c, BL_CARETAKER_TOOK);
 	bl_prio_usual(gettid());
-	if (!rc) {
-		rc = sd_event_add_time_relative(c->s->ev, &c->sample_src, CLOCK_MONOTONIC,
-						SAMPLE_US, 1000, on_sample, c);
-		if (rc >= 0)
-			rc = sd_event_add_time_relative(c->s->ev, &c->limit_src, CLOCK_MONOTONIC,
-							(uint64_t)n->cfg.caretaker_ms * 1000, 1000,
-							on_limit, c);
-		if (rc < 0)
-			bl_fail(&err, -rc, "%s", strerror(-rc));
-	}
+	rc = sd_event_add_time_relative(c->s->ev, &c->sample_src, CLOCK_MONOTONIC, SAMPLE_US, 1000,
+					on_sample, c);
+	if (rc >= 0)
+		rc = sd_event_add_time_relative(c->s->ev, &c->limit_src, CLOCK_MONOTONIC,
+						(uint64_t)n->cfg.caretaker_ms * 1000, 1000,
+						on_limit, c);
 	bl_node_events_open(n);
 	bl_pulse_open(n, bl_mono_ns() + (uint64_t)n->cfg.caretaker_ms * 1000000);
 	bl_event(BL_EVENT(CARETAKER_BEGUN, INFO, n->meta.name, .pid = (uint64_t)getpid(),
@@ -265,7 +266,7 @@ static void take_over(struct caretaker *c, const char *why)
 		 "%s: the daemon %s; the caretaker (process %d) stands in for %d ms at most",
 		 n->meta.name, why, getpid(), n->cfg.caretaker_ms);
 	if (rc < 0) {
-		bl_log(BL_LOG_ERR, "%s: caretaker: %s", n->meta.name, err.text);
+		bl_log(BL_LOG_ERR, "%s: caretaker: %s", n->meta.name, strerror(-rc));
 		end_caretaker(c, "it cannot stand in");
 	}
 }

@@ -324,7 +324,6 @@ static void read_fdb_entry(struct bl_yaml *y, yaml_node_t *item, struct bl_node_
 {
 	static const char *const keys[] = { "mac", "port", NULL };
 	const char *mac;
-	unsigned int k;
 
 	bl_yaml_keys(y, item, keys);
 	bl_yaml_need(y, item, "mac");
@@ -338,9 +337,7 @@ static void read_fdb_entry(struct bl_yaml *y, yaml_node_t *item, struct bl_node_
 		bl_yaml_refuse(y, item, "mac", "%s is a group address; only unicast can be entered",
 			       mac);
 	bl_yaml_copy(y, item, "port", to->ifname, sizeof(to->ifname));
-	for (k = 0; k < cfg->ports_count && strcmp(cfg->ports[k].ifname, to->ifname); k++)
-		;
-	if (k == cfg->ports_count)
+	if (!bl_cfg_port(cfg, to->ifname))
 		bl_yaml_refuse(y, item, "port", "%s is no port of this switch; list it under ports",
 			       to->ifname);
 }

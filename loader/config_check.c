@@ -127,9 +127,7 @@ static int check_ports(const struct bl_node_cfg *c, struct bl_err *err)
 	if (c->fdb_count && c->forward != BL_FWD_L2)
 		return bl_fail(err, EINVAL, "fdb is used with \"forward: l2\" (--l2) only");
 	for (k = 0; k < c->fdb_count; k++) {
-		for (j = 0; j < c->ports_count && strcmp(c->ports[j].ifname, c->fdb[k].ifname); j++)
-			;
-		if (j == c->ports_count)
+		if (!bl_cfg_port(c, c->fdb[k].ifname))
 			return bl_fail(err, EINVAL,
 				       "fdb entry %u names %s, which is no port of "
 				       "this switch",

@@ -533,21 +533,11 @@ static const struct bl_config_row *find(const struct bl_config_rows *r,
 	return NULL;
 }
 
-static const struct bl_port_cfg *port_named(const struct bl_node_cfg *c, const char *name)
-{
-	unsigned int k;
-
-	for (k = 0; k < c->ports_count; k++)
-		if (!strcmp(c->ports[k].ifname, name))
-			return &c->ports[k];
-	return NULL;
-}
-
 /* A port that comes or leaves (switch_ports.c), or one that stays and is another one now. */
 static void judge_port(struct bl_config_diff *d, const char *name, const struct bl_node_cfg *was,
 		       const struct bl_node_cfg *now)
 {
-	const struct bl_port_cfg *a = port_named(was, name), *b = port_named(now, name);
+	const struct bl_port_cfg *a = bl_cfg_port(was, name), *b = bl_cfg_port(now, name);
 
 	if (a && b)
 		return;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * How a running daemon is told something: SIGHUP, which reloads, or
- *BL_RUN_DIR/<role>-<netns>-control.sock, a SOCK_SEQPACKET socket for its user and root. A client
- *sends "reload" and gets one packet, of lines whose fields are separated by tabs:
+ * How a running daemon is told something: SIGHUP, which reloads, or the socket
+ * <role>-<netns>-control.sock in BL_RUN_DIR, a SOCK_SEQPACKET socket for its user and root. A
+ * client sends "reload" and gets one packet, of lines whose fields are separated by tabs:
  *
  *	changed	dead_after_us	1000	5000	live	each frame is judged by ...
  *	refused	beacon_us	100	200	restart	all nodes of a rack must agree ...

@@ -469,30 +469,29 @@ static void sample_addresses(struct bl_node *n)
 	unsigned int k;
 
 	for (k = 0; k < BL_EPS_MAX; k++) {
-		const struct bl_ep *ep = &n->ep[k];
-		uint64_t bit = 1ULL << k;
-		bool stray = ep->used && !ep->dead && !ep->left &&
-			     !bl_iface_addr_here(ep->info.addr);
+		struct bl_ep *ep = &n->ep[k];
+		bool stray;
 
-		if (stray && !(n->stray_eps & bit))
+		if (!ep->used || ep->dead || ep->left)
+			continue;
+		stray = !bl_iface_addr_here(ep->info.addr);
+		if (stray && !ep->stray)
 			bl_event(BL_EVENT(ADDRESS_GONE, WARN, n->meta.name,
 					  .endpoint = ep->info.port, .pid = ep->info.pid,
 					  .process = ep->info.name,
 					  .reason = bl_ip_text(ep->info.addr, text)),
 				 "%s: the host has the address %s no more, and endpoint %u (%s, "
-				 "pid "
-				 "%u) keeps it: nobody reaches it, until the address is back or "
-				 "the "
-				 "process begins anew",
+				 "pid %u) keeps it: nobody reaches it, until the address is back "
+				 "or the process begins anew",
 				 n->meta.name, text, ep->info.port, ep->info.name, ep->info.pid);
-		else if (!stray && n->stray_eps & bit && ep->used)
+		else if (!stray && ep->stray)
 			bl_event(BL_EVENT(ADDRESS_BACK, INFO, n->meta.name,
 					  .endpoint = ep->info.port, .pid = ep->info.pid,
 					  .process = ep->info.name,
 					  .reason = bl_ip_text(ep->info.addr, text)),
 				 "%s: the host has the address %s of endpoint %u again",
 				 n->meta.name, text, ep->info.port);
-		n->stray_eps = stray ? n->stray_eps | bit : n->stray_eps & ~bit;
+		ep->stray = stray;
 	}
 }
 

@@ -94,8 +94,6 @@ struct bl_node {
 	int links_fd;
 	sd_event_source *links_src, *links_retry_src;
 
-	uint64_t stray_eps; /* by slot: endpoints whose address the host has no more */
-
 	/* nic.c: the map of what was changed on the interfaces; -1: not open */
 	int nic_fd;
 	uint64_t nic_retry_ns; /* when those that are no FIFO are tried again */

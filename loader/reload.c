@@ -224,7 +224,8 @@ static void take_settings(const struct reload *r)
 	if (r->node->limits)
 		bl_limits_change(r->node);
 	bl_voids_change(r->node);
-	bl_spare_renew(r->node);
+	if (r->n) /* without a difference, what the spare was told is still so */
+		bl_spare_renew(r->node);
 }
 
 static int apply_settings(struct reload *r, struct bl_err *err)
@@ -259,10 +260,10 @@ static int apply(struct reload *r, struct bl_err *err)
 		rc = bl_ports_add(r->node, ports, err);
 	if (!rc) {
 		rc = apply_settings(r, err);
-		if (rc && ports)
-			bl_ports_undo(r->node, ports);
 		if (!rc && ports)
 			rc = bl_ports_remove(r->node, ports, err);
+		if (rc && ports)
+			bl_ports_undo(r->node, ports);
 	}
 	free(ports);
 	return rc;

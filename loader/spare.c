@@ -5,8 +5,8 @@
  *
  * 	- one that has ended is replaced, after a second, two, four, up to a minute if that goes
  * 	  on, with the event spare_lost for each;
- * 	- one that is stopped by a signal (SIGSTOP), or is not ready in time, is killed and
- * replaced;
+ * 	- one that is stopped by a signal (SIGSTOP), or is not ready in time, is killed
+ * 	  and replaced;
  * 	- one that was told what is not so any more (a reload, another NIC) is told to end and
  * 	  replaced. What can change is in its state file, so there is nothing to keep in step.
  *
@@ -38,7 +38,6 @@
 #include "base/sandbox.h"
 #include "base/time.h"
 #include "loader/caretaker_priv.h"
-#include "loader/load/attach.h"
 #include "loader/node_agent.h"
 #include "loader/node_priv.h"
 #include "loader/order/beacon.h"
@@ -280,7 +279,9 @@ static bool is_wanted(const struct bl_node *n)
 	return n->cfg.caretaker_ms >= 0 && n->keep_fd >= 0 && !n->has_left;
 }
 
-/* For the node's pulse. */
+/*
+ * For the node's pulse, which is below this file (docs/architecture.md), and so cannot ask for it.
+ */
 static void note_state(const struct bl_spare *sp)
 {
 	struct bl_node *n = sp->node;
@@ -303,6 +304,7 @@ static void look_in(struct bl_spare *sp, uint64_t us)
 static void lose(struct bl_spare *sp, const char *why)
 {
 	uint64_t now = bl_mono_ns(), wait = 1000000000;
+	char who[64] = ""; /* none: @why says that none could be started */
 	pid_t pid = sp->pid;
 
 	end(sp, false);
@@ -310,10 +312,12 @@ static void lose(struct bl_spare *sp, const char *why)
 	wait <<= sp->losses < 8 ? sp->losses - 1 : 7;
 	sp->next_ns = now + bl_min64(wait, RETRY_MAX_NS);
 	note_state(sp);
+	if (pid)
+		snprintf(who, sizeof(who), "the spare caretaker (process %d) ", pid);
 	bl_event(BL_EVENT(SPARE_LOST, WARN, sp->node->meta.name, .pid = (uint64_t)pid,
 			  .reason = why),
-		 "%s: the spare caretaker (process %d) %s; the next one is started in %llu ms",
-		 sp->node->meta.name, pid, why, (unsigned long long)(sp->next_ns - now) / 1000000);
+		 "%s: %s%s; the next one is started in %llu ms", sp->node->meta.name, who, why,
+		 (unsigned long long)(sp->next_ns - now) / 1000000);
 }
 
 static int on_chan(sd_event_source *src, int fd, uint32_t events, void *ctx)

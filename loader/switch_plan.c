@@ -267,10 +267,8 @@ static int check_live(struct bl_switch_plan *p, struct bl_err *err)
 		    a->hop != b->hop)
 			return bl_fail(err, EPERM,
 				       "port %s would get its barrier from other ports than now, "
-				       "as "
-				       "when the first port of a role comes or the last one "
-				       "leaves; "
-				       "that takes a restart of the daemon",
+				       "as when the first port of a role comes or the last one "
+				       "leaves; that takes a restart of the daemon",
 				       a->name);
 		if (BL_HOME_LANE(a) != BL_HOME_LANE(b))
 			return bl_fail(err, EPERM,

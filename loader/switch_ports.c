@@ -30,21 +30,18 @@
 #include <bpf/bpf.h>
 
 #include "base/netns.h"
-#include "core/order/barrier_core.h"
-#include "core/order/hop_core.h"
 #include "loader/admission/top_switch.h"
 #include "loader/link_watch.h"
 #include "loader/load/attach.h"
 #include "loader/load/chain.h"
 #include "loader/load/counts.h"
 #include "loader/load/maps.h"
-#include "loader/load/pin.h"
 #include "loader/nic.h"
 #include "loader/node_priv.h"
 #include "loader/order/events.h"
 #include "loader/order/fence.h"
 #include "loader/order/link_check.h"
-#include "loader/switch_fdb.h"
+#include "loader/defaults.h"
 #include "loader/switch_source.h"
 #include "maps/fence_abi.h"
 #include "maps/link_abi.h"
@@ -130,8 +127,7 @@ static int check_quiet(const struct bl_node *n, const char *name, const struct b
 	if (in->awaited)
 		return bl_fail(err, EBUSY,
 			       "port %s may have a neighbour that was not heard yet since the "
-			       "switch "
-			       "was started; try again in a few seconds",
+			       "switch was started; try again in a few seconds",
 			       name);
 	if (n->cfg.ctl.n && (in->held || in->in))
 		return bl_fail(err, EBUSY,
@@ -181,8 +177,7 @@ static int plan_steering(const struct bl_node *n, struct bl_switch_plan *p, stru
 		return 0;
 	return bl_fail(err, ENOSPC,
 		       "the switch was started with room for %u ports; a restart of the daemon "
-		       "makes "
-		       "more",
+		       "makes more",
 		       BL_HOMING_FRAMES / most);
 }
 
@@ -199,17 +194,13 @@ static int make_plan(struct bl_node *n, struct bl_switch_plan *p, const struct b
 /* Whether the ports of @now are those of @was, by their names. */
 static bool same_ports(const struct bl_node_cfg *was, const struct bl_node_cfg *now)
 {
-	unsigned int a, b;
+	unsigned int k;
 
 	if (was->ports_count != now->ports_count)
 		return false;
-	for (a = 0; a < was->ports_count; a++) {
-		for (b = 0; b < now->ports_count; b++)
-			if (!strcmp(was->ports[a].ifname, now->ports[b].ifname))
-				break;
-		if (b == now->ports_count)
+	for (k = 0; k < was->ports_count; k++)
+		if (!bl_cfg_port(now, was->ports[k].ifname))
 			return false;
-	}
 	return true;
 }
 
@@ -275,16 +266,6 @@ static void close_maps(const struct bl_port_maps *m)
 			close(fd[k]);
 }
 
-static const struct bl_port_cfg *cfg_of(const struct bl_switch_plan *p, uint32_t k)
-{
-	unsigned int j;
-
-	for (j = 0; j < p->cfg->ports_count; j++)
-		if (!strcmp(p->cfg->ports[j].ifname, p->port[k].name))
-			return &p->cfg->ports[j];
-	return NULL;
-}
-
 /* The tables of a port, before any frame comes in there. */
 static int fill_port(struct bl_node *n, const struct bl_switch_plan *p, uint32_t k,
 		     const struct bl_port_maps *m, struct bl_err *err)
@@ -298,7 +279,7 @@ static int fill_port(struct bl_node *n, const struct bl_switch_plan *p, uint32_t
 	if (!rc)
 		rc = bl_node_map_set(n, BL_MAP_SW_REGS, sizeof(regs), k, &regs, err);
 	if (!rc)
-		rc = bl_source_port(n, cfg_of(p, k), k, err);
+		rc = bl_source_port(n, bl_cfg_port(p->cfg, p->port[k].name), k, err);
 	if (!rc)
 		rc = bl_node_map_set(n, BL_MAP_SW_STEERING, sizeof(steering), k, &steering, err);
 	if (!rc && bpf_map_lookup_elem(n->fence.slots, &k, &slot))
@@ -492,7 +473,7 @@ int bl_ports_remove(struct bl_node *n, const struct bl_switch_plan *p, struct bl
 
 	if (rc)
 		return rc;
-	/* One that has come to life since the plan was made keeps everything as it is. */
+	/* One that has come to life since the plan was made keeps all ports as they are. */
 	rc = check_leaving(n, p, err);
 	for (k = 0; k < BL_SW_PORTS_MAX && !rc; k++)
 		if (leaves(p, k))

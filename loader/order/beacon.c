@@ -284,7 +284,7 @@ int bl_beacon_prepare(struct bl_node *n, struct bl_err *err)
 	page = mmap(NULL, (size_t)sysconf(_SC_PAGESIZE), PROT_READ, MAP_SHARED, n->page_fd, 0);
 	if (page == MAP_FAILED)
 		return bl_fail(err, errno, "cannot map the barrier page: %s", strerror(errno));
-	make_beacon(n, &n->beat, ((const struct bl_host_page *)page)->sends);
+	make_beacon(n, &n->beat, 0);
 	choose_cpus(n);
 	n->page_next = page;
 	return 0;
@@ -302,6 +302,8 @@ int bl_beacon_add(struct bl_node *n, struct bl_err *err)
 	pthread_mutex_lock(&n->srv->beacon_lock);
 	n->page = n->page_next;
 	n->page_next = NULL;
+	/* As of now: what was sent since a spare prepared it is no reason to leave out a beacon. */
+	n->beat.sends = BL_READ_ONCE(n->page->sends);
 	list_node(n);
 	pthread_mutex_unlock(&n->srv->beacon_lock);
 	return 0;

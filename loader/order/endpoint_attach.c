@@ -114,10 +114,8 @@ static int choose_port(struct bl_node *n, uint32_t wish, pid_t pid, uint32_t *po
 		if (ep && ep->dead)
 			return bl_fail(err, EADDRINUSE,
 				       "port %u is not free yet: its last process, %s (pid %u), "
-				       "has "
-				       "failed, and the controller has not finished that failure; "
-				       "try "
-				       "again later, or ask for another port",
+				       "has failed, and the controller has not finished that "
+				       "failure; try again later, or ask for another port",
 				       wish, ep->info.name, ep->info.pid);
 		if (ep)
 			return bl_fail(err, EADDRINUSE,

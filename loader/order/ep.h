@@ -24,6 +24,7 @@ struct bl_ep {
 	bool dead;    /* its process is gone or expelled, and its window is not settled */
 	bool left;    /* its process is gone */
 	bool settled; /* nothing of its window holds the commit barrier any more */
+	bool stray;   /* the host has its address no more, and an event has said so */
 	/*
 	 * Once @left: above every timestamp that the process has sent, if it left by bl_exit(); 0:
 	 * it did not.
