@@ -74,10 +74,11 @@ void ctl_failure_why(const struct bl_recover_failure *f, char *text, size_t size
 void ctl_failure_event(const struct bl_ctl *c, const struct bl_recover_failure *f)
 {
 	bool settled = f->step == BL_RECOVER_FINISHED;
-	char who[96], why[128];
+	char who[96], why[128], what[sizeof(who) + sizeof(why) + 4];
 
 	ctl_failure_who(c, f, who, sizeof(who));
 	ctl_failure_why(f, why, sizeof(why));
+	snprintf(what, sizeof(what), "%s%s%s%s", who, *why ? " (" : "", why, *why ? ")" : "");
 	bl_event(&(struct bl_event){ .kind = settled ? BL_EVENT_FAILURE_SETTLED
 						     : BL_EVENT_FAILURE_DECIDED,
 				     .level = f->left || settled ? BL_LOG_INFO : BL_LOG_WARN,
@@ -85,7 +86,7 @@ void ctl_failure_event(const struct bl_ctl *c, const struct bl_recover_failure *
 				     .peer = f->nfailed ? f->failed[0].node : 0,
 				     .epoch = f->epoch,
 				     .reason = why },
-		 settled ? "controller: failure %llu of %s (%s) is settled"
-			 : "controller: failure %llu is announced: %s (%s)",
-		 (unsigned long long)f->number, who, *why ? why : "links only");
+		 settled ? "controller: failure %llu of %s is settled"
+			 : "controller: failure %llu is announced: %s",
+		 (unsigned long long)f->number, what);
 }

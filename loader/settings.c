@@ -218,8 +218,8 @@ static const struct bl_setting table[] = {
 		.key = "caretaker_ms", .flag = "caretaker-ms", .kind = BL_SETTING_NUMBER,
 		.roles = BOTH, MEMBER(caretaker_ms), .unit = "ms", .zero = "never", .least = 1,
 		.greatest = BL_CARETAKER_MAX_MS, .dflt = BL_CARETAKER_MS, LIVE,
-		.why = "the next stop has it",
-		.text = "how long a caretaker replaces a daemon that was stopped" },
+		.why = "a new spare caretaker has it",
+		.text = "how long a caretaker replaces a daemon that has ended" },
 	[BL_S_PROCESS_LIMIT] = {
 		.key = "process_limit_ms", .flag = "process-limit-ms", .kind = BL_SETTING_NUMBER,
 		.roles = BL_SETTING_HOSTS, MEMBER(process_limit_ms), .unit = "ms",
