@@ -29,7 +29,6 @@
 #include "loader/config.h"
 #include "loader/config_admission.h"
 #include "loader/config_clock.h"
-#include "loader/defaults.h"
 #include "loader/load/chain.h"
 #include "loader/load/pin.h"
 #include "loader/node_cfg.h"

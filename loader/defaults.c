@@ -63,16 +63,6 @@ void bl_node_defaults(struct bl_node_cfg *c)
 	bl_admission_defaults(c);
 }
 
-const struct bl_port_cfg *bl_cfg_port(const struct bl_node_cfg *c, const char *ifname)
-{
-	unsigned int k;
-
-	for (k = 0; k < c->ports_count; k++)
-		if (!strcmp(c->ports[k].ifname, ifname))
-			return &c->ports[k];
-	return NULL;
-}
-
 const char *bl_port_chain(const struct bl_node_cfg *c, const char *ifname)
 {
 	const struct bl_port_cfg *p = bl_cfg_port(c, ifname);

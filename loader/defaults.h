@@ -27,8 +27,6 @@ uint64_t bl_node_ahead_ns(const struct bl_node_cfg *c);
 /** bl_node_lag_max_us - lag_max, if it is not configured, of a rack with this dead_after. */
 uint32_t bl_node_lag_max_us(uint32_t dead_after_us);
 
-/** bl_cfg_port - Returns the port called @ifname, or NULL: it is no port of this switch. */
-const struct bl_port_cfg *bl_cfg_port(const struct bl_node_cfg *c, const char *ifname);
 /** bl_port_chain - what `chain:` says for a port of a switch: the port's value, or the node's. */
 const char *bl_port_chain(const struct bl_node_cfg *c, const char *ifname);
 

@@ -8,7 +8,9 @@
 #define BARLINE_NODE_CFG_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "loader/load/attach.h"
 #include "loader/load/prio.h"
@@ -263,5 +265,16 @@ struct bl_node_cfg {
 	/* host */
 	char ifname[16]; /* its NIC */
 };
+
+/** bl_cfg_port - Returns the port called @ifname, or NULL: it is no port of this switch. */
+static inline const struct bl_port_cfg *bl_cfg_port(const struct bl_node_cfg *c, const char *ifname)
+{
+	unsigned int k;
+
+	for (k = 0; k < c->ports_count; k++)
+		if (!strcmp(c->ports[k].ifname, ifname))
+			return &c->ports[k];
+	return NULL;
+}
 
 #endif

@@ -41,7 +41,6 @@
 #include "loader/order/events.h"
 #include "loader/order/fence.h"
 #include "loader/order/link_check.h"
-#include "loader/defaults.h"
 #include "loader/switch_source.h"
 #include "maps/fence_abi.h"
 #include "maps/link_abi.h"
