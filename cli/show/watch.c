@@ -262,7 +262,7 @@ static void column_values(double *to, const struct watch_args *w, const struct b
 			to[c] = growth_per_s(counts_frames(&sum), ns);
 			break;
 		case COLUMN_DROPPED:
-			to[c] = growth_per_s(counts_kind(&sum, BL_KIND_DROP), ns);
+			to[c] = growth_per_s(counts_dropped(&sum), ns);
 			break;
 		case COLUMN_NOTED:
 			to[c] = growth_per_s(counts_kind(&sum, BL_KIND_NOTE), ns);
