@@ -14,6 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/text.h"
+
 #define FILES_MAX 512 /* nodes in one process; a lab has one process for all its nodes */
 #define TEXT_MAX  1024
 
@@ -59,26 +61,6 @@ static void put(struct line *l, const char *s)
 	l->at += n;
 }
 
-/* Length of the UTF-8 sequence at @s; 0: there is none. Surrogates and overlong forms are none. */
-static unsigned int utf8(const unsigned char *s)
-{
-	unsigned int n = *s < 0x80       ? 1
-			 : *s >> 5 == 6  ? 2
-			 : *s >> 4 == 14 ? 3
-			 : *s >> 3 == 30 ? 4
-					 : 0;
-	unsigned int k;
-	uint32_t c = n == 1 ? *s : n ? *s & (0x7fU >> n) : 0;
-	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
-
-	for (k = 1; k < n; k++) {
-		if ((s[k] & 0xc0) != 0x80)
-			return 0;
-		c = c << 6 | (s[k] & 0x3f);
-	}
-	return n && c >= least[n] && c <= 0x10ffff && (c < 0xd800 || c > 0xdfff) ? n : 0;
-}
-
 /* Puts "@s" as a JSON string; of what is too long, the beginning. Names may have any bytes. */
 static void put_string(struct line *l, const char *s)
 {
@@ -90,7 +72,7 @@ static void put_string(struct line *l, const char *s)
 	*l->at++ = '"';
 	l->end--; /* for the last quote */
 	while (*p) {
-		unsigned int n = utf8(p);
+		size_t n = bl_utf8_len((const char *)p);
 
 		if (*p == '"' || *p == '\\')
 			snprintf(one, sizeof(one), "\\%c", *p);

@@ -312,21 +312,10 @@ static json_t *port_rows(const struct pair *p)
 	return rows;
 }
 
-/* The name of a process is anybody's: JSON refuses what is no UTF-8, and terminals obey it. */
-static const char *plain(const char *name, char *buf, size_t size)
-{
-	size_t i;
-
-	for (i = 0; name[i] && i + 1 < size; i++)
-		buf[i] = name[i] >= ' ' && name[i] < 0x7f ? name[i] : '?';
-	buf[i] = '\0';
-	return buf;
-}
-
 static json_t *endpoint_rows(const struct live_node *n)
 {
 	json_t *rows = json_array();
-	char addr[64], process[32];
+	char addr[64];
 	int i;
 
 	for (i = 0; i < n->eps; i++) {
@@ -338,9 +327,8 @@ static json_t *endpoint_rows(const struct live_node *n)
 			rows, json_pack("{s:s, s:s, s:i, s:i, s:s, s:I, s:o, s:I, s:o, s:s}",
 					"node", node_name(&n->ref), "addr",
 					addr_text(e->s.addr, addr, sizeof(addr)), "port",
-					(int)e->s.port, "pid", (int)e->s.pid, "process",
-					plain(e->s.name, process, sizeof(process)), "ring_bytes",
-					(json_int_t)e->s.ring_bytes, "ring_used",
+					(int)e->s.port, "pid", (int)e->s.pid, "process", e->s.name,
+					"ring_bytes", (json_int_t)e->s.ring_bytes, "ring_used",
 					e->ring_used < 0 ? json_null() : json_integer(e->ring_used),
 					"in_flight", (json_int_t)bl_rwin_used(e->line.state),
 					"sending_ns", sends ? lag_of(n, ts) : json_null(), "out",

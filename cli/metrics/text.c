@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
+
 #define LINE_MAX_ 2048 /* bytes of one sample: five labels, each byte of which may be escaped */
 
 /** struct text - text that grows. */
@@ -82,37 +84,13 @@ static void add(struct text *t, const char *s)
 	add_bytes(t, s, strlen(s));
 }
 
-/*
- * Returns the length of the UTF-8 sequence at @s, or 0 if there is none: RFC 3629, without overlong
- * forms and surrogates.
- */
-static size_t utf8_len(const char *s)
-{
-	const unsigned char *u = (const unsigned char *)s;
-	size_t n = u[0] < 0x80       ? 1
-		   : u[0] >> 5 == 6  ? 2
-		   : u[0] >> 4 == 14 ? 3
-		   : u[0] >> 3 == 30 ? 4
-				     : 0;
-	size_t k;
-
-	for (k = 1; k < n; k++)
-		if (u[k] >> 6 != 2)
-			return 0;
-	if ((n == 2 && u[0] < 0xc2) || (n == 3 && u[0] == 0xe0 && u[1] < 0xa0) ||
-	    (n == 3 && u[0] == 0xed && u[1] > 0x9f) || (n == 4 && u[0] == 0xf0 && u[1] < 0x90) ||
-	    (n == 4 && (u[0] > 0xf4 || (u[0] == 0xf4 && u[1] > 0x8f))))
-		return 0;
-	return n;
-}
-
 /* Writes the value of a label, escaped. Returns the number of bytes, at most twice the limit. */
 static size_t put_value(char *to, const char *v)
 {
 	size_t n = 0, used = 0, len;
 
 	for (; *v; v += len ? len : 1) {
-		len = utf8_len(v);
+		len = bl_utf8_len(v);
 		used += len ? len : 1;
 		if (used > METRIC_LABEL_MAX)
 			break;

@@ -11,6 +11,8 @@
 
 #include <bpf/bpf.h>
 
+#include "base/text.h"
+
 #define PAGE_HEAD offsetof(struct bl_ep_page, fig) /* what is read of an endpoint's page */
 
 /*
@@ -86,6 +88,7 @@ int node_endpoints_read(const struct bl_node_ref *ref, const struct bl_host_page
 		if (!s[i].active || s[i].slot >= BL_EPS_MAX)
 			continue;
 		s[i].name[sizeof(s[i].name) - 1] = '\0';
+		bl_text_plain(s[i].name); /* a process may call itself anything */
 		rows[n].s = s[i];
 		rows[n].word = page->word[s[i].slot];
 		read_own(ref, s[i].slot, &rows[n]);

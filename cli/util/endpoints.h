@@ -10,7 +10,7 @@
 
 /** struct endpoint_row - one endpoint. */
 struct endpoint_row {
-	struct bl_ep_slot s;
+	struct bl_ep_slot s;     /* its name is UTF-8 without control characters */
 	struct bl_ep_word word;  /* what the daemon has decided about it */
 	struct bl_inflight line; /* all zero: its page cannot be read */
 	struct bl_ep_wake wake;  /* like @line */
