@@ -28,6 +28,12 @@ int bl_fail(struct bl_err *err, int errnum, const char *fmt, ...)
 	return errnum ? -errnum : -EINVAL;
 }
 
+/* As argp begins its errors; what uses the loader beside barlined is barline. */
+const char *bl_log_program(void)
+{
+	return strcmp(program_invocation_short_name, "barlined") ? "barline" : "barlined";
+}
+
 int bl_log_level = BL_LOG_INFO;
 
 /*
@@ -86,9 +92,7 @@ void bl_log(int level, const char *fmt, ...)
 	va_end(ap);
 	if (to_journal() && sd_journal_print(level, "%s", line) >= 0)
 		return;
-	/* as argp begins its errors; what uses the loader beside barlined is barline */
-	fprintf(stderr, "%s: %s%s\n",
-		strcmp(program_invocation_short_name, "barlined") ? "barline" : "barlined",
+	fprintf(stderr, "%s: %s%s\n", bl_log_program(),
 		level == BL_LOG_ERR    ? "error: "
 		: level == BL_LOG_WARN ? "warning: "
 				       : "",

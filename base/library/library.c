@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* See library.h. The log needs libsystemd, so that this file does not use the log. */
+/*
+ * See library.h. A line of the log may need libsystemd, so that this file does not use the log; of
+ * base/log.h it uses what needs no library.
+ */
 #include "base/library/library.h"
 
 #include <dlfcn.h>
@@ -32,13 +35,11 @@ int bl_library_load(enum bl_library lib, struct bl_err *err)
 		return 0;
 	}
 	why = dlerror();
-	if (err)
-		snprintf(err->text, sizeof(err->text),
-			 "cannot load the library %s, which is needed for %s: %s; Debian's package "
-			 "%s has it",
-			 libraries[lib].file, libraries[lib].use, why ? why : "unknown error",
-			 libraries[lib].package);
-	return -ELIBACC;
+	return bl_fail(err, ELIBACC,
+		       "cannot load the library %s, which is needed for %s: %s; Debian's package "
+		       "%s has it",
+		       libraries[lib].file, libraries[lib].use, why ? why : "unknown error",
+		       libraries[lib].package);
 }
 
 void *bl_library_symbol(enum bl_library lib, const char *name)
@@ -47,15 +48,15 @@ void *bl_library_symbol(enum bl_library lib, const char *name)
 	void *at;
 
 	if (bl_library_load(lib, &err)) {
-		fprintf(stderr, "barline: error: %s\n", err.text);
+		fprintf(stderr, "%s: error: %s\n", bl_log_program(), err.text);
 		exit(EXIT_FAILURE);
 	}
 	at = dlsym(__atomic_load_n(&handles[lib], __ATOMIC_ACQUIRE), name);
 	if (at)
 		return at;
 	fprintf(stderr,
-		"barline: error: the library %s has no %s: it is another version than the one that "
-		"this program was built for; Debian's package %s has that\n",
-		libraries[lib].file, name, libraries[lib].package);
+		"%s: error: the library %s has no %s: it is another version than the one that this "
+		"program was built for; Debian's package %s has that\n",
+		bl_log_program(), libraries[lib].file, name, libraries[lib].package);
 	exit(EXIT_FAILURE);
 }

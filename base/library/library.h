@@ -4,9 +4,9 @@
  *
  * A command that reads a few maps must not wait for libcurl and the twenty libraries behind it:
  * they cost a start of `barline` thirty of its forty milliseconds (2026-11-29). So `barline` and
- * `barlined` are not linked with the libraries of this list. curl.h, gnutls.h, microhttpd.h and
- * sqlite.h beside this file are included instead of the libraries' own headers, which they include;
- * each function that is used has one line there:
+ * `barlined` are not linked with the libraries of this list. curl.h, gnutls.h, microhttpd.h,
+ * sqlite.h and systemd.h beside this file are included instead of the libraries' own headers, which
+ * they include; each function that is used has one line there:
  *
  *	#define gnutls_init BL_LOADED(BL_LIBRARY_GNUTLS, gnutls_init)
  *

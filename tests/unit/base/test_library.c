@@ -133,6 +133,14 @@ static void library__missing_is_named(void **state)
 	assert_non_null(strstr(text, "package libgnutls30 has it"));
 	assert_non_null(strstr(text, "status 1\n"));
 	free(text);
+	/* The daemon says so by its own name. It has no interface, so that it would end anyway. */
+	snprintf(command, sizeof(command),
+		 "cp %s %s/libsystemd.so.0; LD_LIBRARY_PATH=%s %sd host 2>&1; echo status $?", file,
+		 dir, dir, path);
+	text = shell_says(command);
+	assert_non_null(strstr(text, "barlined: error: cannot load the library libsystemd.so.0"));
+	assert_non_null(strstr(text, "status 1\n"));
+	free(text);
 	snprintf(command, sizeof(command), "rm -r %s", dir);
 	assert_int_equal(system(command), 0);
 }
