@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Metrics of what endpoints tell of themselves (maps/figures_abi.h). See collect.h. */
-#include <stdio.h>
-
 #include "base/time.h"
 #include "cli/metrics/collect.h"
 #include "cli/util/read_figures.h"

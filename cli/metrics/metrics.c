@@ -19,7 +19,6 @@
 #include "base/library/systemd.h"
 #include "base/number.h"
 #include "base/privileges.h"
-#include "base/library/library.h"
 #include "base/timens.h"
 #include "cli/cmd.h"
 #include "cli/metrics/collect.h"
