@@ -30,17 +30,18 @@ BL_CORE void bl_fig_add(struct bl_fig_hist *h, __u64 ns, __u64 n)
 
 /**
  * bl_fig_put - appends the entry @e, which begins with a timestamp that is not 0, to a ring of
- * BL_FIG_KEPT entries. @count: entries ever written.
+ * BL_FIG_KEPT entries. @count: entries ever written; it is raised first, so that it counts the one
+ * that is overwritten now.
  */
 BL_CORE void bl_fig_put(void *ring, __u64 *count, const void *e, unsigned int size)
 {
 	char *to = (char *)ring + *count % BL_FIG_KEPT * size;
 
-	__atomic_store_n((__u64 *)to, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(count, *count + 1, __ATOMIC_RELAXED);
+	__atomic_store_n((__u64 *)to, 0, __ATOMIC_RELEASE);
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 	__builtin_memcpy(to + sizeof(__u64), (const char *)e + sizeof(__u64), size - sizeof(__u64));
 	__atomic_store_n((__u64 *)to, *(const __u64 *)e, __ATOMIC_RELEASE);
-	__atomic_store_n(count, *count + 1, __ATOMIC_RELEASE);
 }
 
 /** bl_fig_get - copies entry @i of a ring. Returns 0: it is empty, or is being written. */
@@ -77,7 +78,7 @@ enum bl_fig_known {
 BL_CORE enum bl_fig_known bl_fig_find_wait(const struct bl_figures *f, __u64 ts, int reliable,
 					   struct bl_fig_wait *e)
 {
-	__u64 n = __atomic_load_n(&f->nwaits, __ATOMIC_ACQUIRE), oldest = 0;
+	__u64 oldest = 0, n;
 	unsigned int i;
 
 	for (i = 0; i < BL_FIG_KEPT; i++) {
@@ -88,6 +89,9 @@ BL_CORE enum bl_fig_known bl_fig_find_wait(const struct bl_figures *f, __u64 ts,
 		if (!oldest || e->ts < oldest)
 			oldest = e->ts;
 	}
+	/* after the entries: whoever has seen that one is overwritten must see the count, too */
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	n = __atomic_load_n(&f->nwaits, __ATOMIC_RELAXED);
 	if (!f->began || !bl_fig_above(ts, f->began))
 		return BL_FIG_UNKNOWN;
 	return n <= BL_FIG_KEPT || bl_fig_above(ts, oldest) ? BL_FIG_BRIEF : BL_FIG_UNKNOWN;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* See figures.h. An endpoint of a test may have no page of figures. */
+/* See figures.h. */
 #include <string.h>
 
 #include "core/figures_core.h"
@@ -9,27 +9,17 @@ void bl_fig_copy(struct bl_endpoint *ep)
 {
 	struct bl_figures *f = ep->fig;
 
-	if (!f)
-		return;
 #define COPY(sym, member) BL_WRITE_ONCE(f->count[BL_FIG_N_##sym], ep->st.member);
 	BL_FIG_COUNTS(COPY)
 #undef COPY
 	BL_WRITE_ONCE(f->queued[0], ep->rq.frames);
 	BL_WRITE_ONCE(f->queued[1], ep->rrq.frames);
-	ep->fig_slept = true;
-}
-
-static struct bl_fig_now *now_of(struct bl_endpoint *ep, bool reliable)
-{
-	return ep->fig ? &ep->fig->now[reliable] : NULL;
 }
 
 void bl_fig_staged(struct bl_endpoint *ep, bool reliable, uint64_t mono)
 {
-	struct bl_fig_now *n = now_of(ep, reliable);
+	struct bl_fig_now *n = &ep->fig->now[reliable];
 
-	if (!n)
-		return;
 	BL_WRITE_ONCE(n->held_ns, 0);
 	BL_WRITE_ONCE(n->since_ns, mono);
 }
@@ -37,9 +27,9 @@ void bl_fig_staged(struct bl_endpoint *ep, bool reliable, uint64_t mono)
 void bl_fig_held(struct bl_endpoint *ep, bool reliable, uint64_t mono, enum bl_fig_why why,
 		 const struct bl_peer *p)
 {
-	struct bl_fig_now *n = now_of(ep, reliable);
+	struct bl_fig_now *n = &ep->fig->now[reliable];
 
-	if (!n || !n->since_ns)
+	if (!n->since_ns)
 		return;
 	n->why = (__u8)why;
 	n->port = p ? p->addr.port : 0;
@@ -51,10 +41,10 @@ void bl_fig_held(struct bl_endpoint *ep, bool reliable, uint64_t mono, enum bl_f
 
 void bl_fig_left(struct bl_endpoint *ep, bool reliable, uint64_t mono, uint64_t ts)
 {
-	struct bl_fig_now *n = now_of(ep, reliable);
+	struct bl_fig_now *n = &ep->fig->now[reliable];
 	uint64_t since, held, wait;
 
-	if (!n || !n->since_ns)
+	if (!n->since_ns)
 		return;
 	since = n->since_ns;
 	held = n->held_ns ? n->held_ns : mono;
@@ -82,8 +72,7 @@ void bl_fig_hold(struct bl_endpoint *ep, bool reliable, const struct bl_buf *b)
 
 	ep->fig_hold_ts = b->rq.ts;
 	ep->fig_hold_ns = (uint64_t)(uint32_t)((now | 1) - b->at) << BL_REC_AT_SHIFT;
-	if (ep->fig)
-		bl_fig_add(&ep->fig->hist[BL_FIG_HOLD + reliable], ep->fig_hold_ns, 1);
+	bl_fig_add(&ep->fig->hist[BL_FIG_HOLD + reliable], ep->fig_hold_ns, 1);
 }
 
 /* By the host's clock; a promise ahead, or the sender's clock, can make it negative. */
@@ -98,8 +87,6 @@ void bl_fig_measure(struct bl_endpoint *ep, bool reliable, const struct bl_deliv
 	uint64_t now;
 	int from = 0, i;
 
-	if (!ep->fig)
-		return;
 	e.at_ns = bl_mono();
 	now = bl_clock_at(ep->clock, e.at_ns);
 	for (i = 1; i <= n; i++) {

@@ -17,8 +17,15 @@
 #define BL_FIG_EVERY  64 /* calls after which the counters are copied */
 #define BL_FIG_SAMPLE 16 /* calls that deliver, of which one is measured */
 
-/** bl_fig_copy - copy the counters into the page: the process may sleep, or do something else. */
+/** bl_fig_copy - copy the counters into the page. */
 void bl_fig_copy(struct bl_endpoint *ep);
+
+/** bl_fig_sleep - the process may sleep now, or do something else: copy the counters. */
+static inline void bl_fig_sleep(struct bl_endpoint *ep)
+{
+	bl_fig_copy(ep);
+	ep->fig_slept = true;
+}
 
 /** bl_fig_call - count a call, and copy the counters now and then. */
 static inline void bl_fig_call(struct bl_endpoint *ep)
@@ -36,7 +43,10 @@ void bl_fig_staged(struct bl_endpoint *ep, bool reliable, uint64_t mono);
 void bl_fig_held(struct bl_endpoint *ep, bool reliable, uint64_t mono, enum bl_fig_why why,
 		 const struct bl_peer *p);
 
-/** bl_fig_left - what was staged got the timestamp @ts, or was dropped if that is 0. */
+/**
+ * bl_fig_left - what was staged, if anything, got the timestamp @ts at time @mono. @ts 0: it was
+ * dropped, and @mono does not matter.
+ */
 void bl_fig_left(struct bl_endpoint *ep, bool reliable, uint64_t mono, uint64_t ts);
 
 /** bl_fig_hold - the frame @b, whose arrival was measured, is delivered. */

@@ -488,7 +488,7 @@ struct bl_endpoint {
 	struct bl_ep_page *mine;         /* ours; its parts: */
 	struct bl_inflight *line;        /* written by us and by programs */
 	struct bl_ep_wake *wake;         /* written by us and by programs */
-	struct bl_figures *fig;          /* ours; NULL: endpoints of a test */
+	struct bl_figures *fig;          /* ours */
 	struct bl_rwin *rwin;            /* written by us; the host's programs acknowledge slots */
 	struct bl_hints *hints;          /* written by all endpoints of the host, and by programs */
 	const struct bl_host_page *page; /* barriers; written by the host's programs and daemon */

@@ -19,6 +19,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "figures.h"
 #include "peer.h"
 #include "rstage.h"
 #include "send_fail.h"
@@ -257,6 +258,7 @@ void bl_rstage_drop(struct bl_endpoint *ep, uint8_t why)
 		drop_list(ep, &p->rtx.items, why);
 	}
 	ep->rheld = false;
+	bl_fig_left(ep, true, 0, 0);
 }
 
 bool bl_rstage_any(const struct bl_endpoint *ep)

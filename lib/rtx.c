@@ -354,7 +354,8 @@ static uint32_t frames_at_once(const struct bl_rtx *t)
 static enum start_verdict may_take_timestamp(struct bl_endpoint *ep, uint64_t mono)
 {
 	enum start_verdict res = START_NOW;
-	uint64_t bus = bl_clock_at(ep->clock, mono), least = 0;
+	uint64_t least = ep->last_ts; /* every later timestamp is above that */
+	uint64_t wait;
 	struct bl_peer *p, *far = NULL, *opened = NULL; /* whose window was opened last */
 	uint32_t all = 0, remote = 0;
 
@@ -406,10 +407,13 @@ static enum start_verdict may_take_timestamp(struct bl_endpoint *ep, uint64_t mo
 		res = START_LATER;
 		bl_fig_held(ep, true, mono, BL_FIG_SLOTS, NULL);
 	}
-	if (res == START_NOW && bl_ts_wait(bus, least)) {
-		bl_rtx_wake_at(ep, mono + bl_ts_wait(bus, least));
-		res = START_LATER;
-		bl_fig_held(ep, true, mono, BL_FIG_WINDOW, opened);
+	if (res == START_NOW && opened) {
+		wait = bl_ts_wait(bl_clock_at(ep->clock, mono), least);
+		if (wait) {
+			bl_rtx_wake_at(ep, mono + wait);
+			res = START_LATER;
+			bl_fig_held(ep, true, mono, BL_FIG_WINDOW, opened);
+		}
 	}
 	if (res == START_NOW && remote && !nic_has_room(ep, remote, far, mono)) {
 		res = START_LATER;
@@ -438,14 +442,11 @@ int bl_rtx_flush(struct bl_endpoint *ep)
 			return bl_tx_clock_void(ep);
 		}
 		verdict = may_take_timestamp(ep, mono);
-		if (verdict == START_FAILS) {
+		if (verdict == START_FAILS)
 			bl_rstage_drop(ep, BL_NAK_UNREACHABLE);
-			bl_fig_left(ep, true, mono, 0);
-		}
 		if (verdict != START_NOW)
 			return 0;
 		ep->rts = bl_tx_stamp(ep, true);
-		bl_fig_left(ep, true, mono, ep->rts);
 	} else {
 		/* What begins has asked for room; the rest may be larger than any ring. */
 		room = bl_nic_room(ep, UINT32_MAX, BL_NIC_SHARED);
@@ -471,6 +472,9 @@ int bl_rtx_flush(struct bl_endpoint *ep)
 		bl_nic_witness(ep);
 		bl_rtx_wake_at(ep, mono + BL_RTX_MIN_NS);
 	}
+	/* not before: until the line was released, the timestamp held the barriers of the rack */
+	if (first)
+		bl_fig_left(ep, true, mono, ep->rts);
 	if (rest) {
 		for (p = ep->rdirty; p; p = p->rdirty_next)
 			if (p->rtx.parts.n && outstanding_frames(&p->rtx) >= p->rtx.window) {

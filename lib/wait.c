@@ -144,7 +144,7 @@ static int process_endpoint(struct bl_endpoint *ep)
 		if (is_hopeless(ep, what))
 			return bl_outcast(ep);
 		bl_wake_set_timer(ep);
-		bl_fig_copy(ep);
+		bl_fig_sleep(ep);
 		return 0;
 	}
 	/*
@@ -203,7 +203,7 @@ static int wait_for_condition(struct bl_endpoint *ep, unsigned int what, int tim
 		}
 		bl_wake_set_timer(ep);
 		ep->st.sleeps++;
-		bl_fig_copy(ep);
+		bl_fig_sleep(ep);
 		rc = ep->helper ? bl_helper_sleep(ep, ev, 3, ms) : epoll_wait(ep->epfd, ev, 3, ms);
 		if (rc < 0 && errno == EINTR) {
 			bl_disarm(ep);

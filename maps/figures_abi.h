@@ -144,8 +144,8 @@ struct bl_figures {
 	__u64 count[BL_FIG_N_MAX];
 	__u64 queued[2]; /* frames that wait to be delivered, by stream; copied with @count */
 	__u64 began;     /* bus time at which the endpoint began */
-	__u64 nwaits;    /* entries of @wait ever written */
-	__u64 nends;     /* entries of @end ever written */
+	__u64 nwaits;    /* entries of @wait ever written, with one that is being written */
+	__u64 nends;     /* entries of @end, the same */
 	__u64 reserved;
 	struct bl_fig_now now[2]; /* by stream */
 	struct bl_fig_hist hist[BL_FIG_KINDS];

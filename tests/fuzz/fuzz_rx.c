@@ -128,6 +128,7 @@ static struct bl_endpoint *open_ep(void)
 	ep->line = &mine->line;
 	ep->wake = &mine->wake;
 	ep->rwin = &mine->win;
+	ep->fig = &mine->fig;
 	ep->hints = hints;
 	ep->page = page;
 	ep->clock = bus_clock;

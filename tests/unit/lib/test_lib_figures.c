@@ -162,6 +162,22 @@ static void send_reliable__waits_for_an_answer(void **state)
 	assert_int_equal(counted(&a, BL_FIG_SEND), 0);
 }
 
+/* Its receiver is announced as failed while it waits for that receiver's answer. */
+static void send_reliable__dropped_is_not_staged_any_more(void **state)
+{
+	struct bl_msg m = msg_to(&b, "x", 1, 0);
+
+	(void)state;
+	fake_peer(&a, &b)->rtx.open = false;
+	assert_int_equal(bl_send_reliable(a.ep, &m, 1, 0), 0);
+	assert_int_not_equal(a.ep->fig->now[1].since_ns, 0);
+	fail_peer(&a, 0, &b, a.ep->last_ts + 1);
+	bl_process(a.ep);
+	assert_int_equal(a.ep->rstaged, 0);
+	assert_int_equal(a.ep->fig->now[1].since_ns, 0);
+	assert_int_equal(counted(&a, BL_FIG_SEND + 1), 0);
+}
+
 static void recv__delivery_of_each_message(void **state)
 {
 	struct bl_msg m[3] = { msg_to(&b, "x", 1, 0), msg_to(&b, "y", 1, 0),
@@ -206,25 +222,27 @@ static void recv__other_timestamps_apart(void **state)
 	assert_int_equal(b.ep->fig->hist[BL_FIG_DELIVERY].n[BL_FIG_BINS - 1], 1);
 }
 
-/* A process that never sleeps reads the clock in one of sixteen calls. */
+/* A process that never sleeps reads the clock in one of sixteen calls, also when it copies. */
 static void recv__a_sample_of_a_busy_process(void **state)
 {
+	const __u64 *copied = &b.ep->fig->count[BL_FIG_N_FRAMES_RECEIVED], before = *copied;
 	struct bl_delivery d;
 	int i;
 
 	(void)state;
+	b.ep->fig_slept = false; /* when it was introduced */
+	b.ep->fig_calls = BL_FIG_EVERY - BL_FIG_SAMPLE / 2;
 	for (i = 0; i < 2 * BL_FIG_SAMPLE; i++) {
 		send_to_b(0);
 		carry(&b, &a, true);
 		fake_barrier(&b, a.ep->last_ts + 1);
-		b.ep->fig_calls = 0; /* does not copy, either */
-		b.ep->fig_slept = false;
 		assert_int_equal(bl_recv(b.ep, &d, 1, 0), 1);
 		carry(&a, &b, true);
 		bl_process(a.ep);
 	}
 	assert_int_equal(counted(&b, BL_FIG_DELIVERY), 2);
 	assert_int_equal(b.ep->fig->nends, 2);
+	assert_true(*copied > before);
 }
 
 static void recv__a_timestamp_ahead_is_no_time(void **state)
@@ -336,6 +354,7 @@ int main(void)
 		T(send__dropped_is_not_staged_any_more),
 		T(send__void_clock),
 		T(send_reliable__waits_for_an_answer),
+		T(send_reliable__dropped_is_not_staged_any_more),
 		T(recv__delivery_of_each_message),
 		T(recv__other_timestamps_apart),
 		T(recv__a_sample_of_a_busy_process),
