@@ -84,14 +84,14 @@ int cmd_completion(int argc, char **argv);
 /** sysdump_commands - Sets the function from which `sysdump` knows what there is to show. */
 void sysdump_commands(void (*print_names)(FILE *f));
 
-/** struct cmd_entry - a command, for cmd_each(). */
+/** struct cmd_entry - a command, for cmd_each_fn. */
 struct cmd_entry {
 	const char *name; /* up to three words; "": what can be before a command */
 	int (*run)(int argc, char **argv);
 	const char *word; /* of a workload of `lab run`: the word after the program; else NULL */
 };
 
-/** cmd_each - Calls @fn for all commands, those of workloads included. */
+/** cmd_each_fn - Calls @fn for all commands, those of workloads included. */
 typedef void (*cmd_each_fn)(void (*fn)(void *ctx, const struct cmd_entry *c), void *ctx);
 
 /** completion_commands - Sets the function with which `completion` learns all commands. */

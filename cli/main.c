@@ -140,19 +140,6 @@ static void list_commands(FILE *f, const char *group)
 	}
 }
 
-void cmd_print_names(FILE *f)
-{
-	const struct workload *w = NULL;
-	size_t i;
-
-	for (i = 0; i < NCOMMANDS; i++) {
-		if (commands[i].run)
-			fprintf(f, "%s\n", commands[i].name);
-		while (!commands[i].run && (w = workload_next(WORKLOAD_BENCH, w)))
-			fprintf(f, "%s %s\n", commands[i].name, w->name);
-	}
-}
-
 static int run_first(int argc, char **argv);
 
 /* See cmd_each_fn in cmd.h. */
@@ -176,6 +163,17 @@ static void each_command(void (*fn)(void *ctx, const struct cmd_entry *c), void 
 		if (!w->option)
 			fn(ctx, &(struct cmd_entry){ name, w->main, w->name });
 	}
+}
+
+static void print_name(void *ctx, const struct cmd_entry *c)
+{
+	if (*c->name && !c->word)
+		fprintf((FILE *)ctx, "%s\n", c->name);
+}
+
+void cmd_print_names(FILE *f)
+{
+	each_command(print_name, f);
 }
 
 /* the group whose commands --help lists; NULL: all */
@@ -502,7 +500,7 @@ int main(int argc, char **argv)
 {
 	struct rlimit mem = { RLIM_INFINITY, RLIM_INFINITY };
 
-	/* `barline host up` executes itself with this option, see bl_node_hand_over() */
+	/* `barline host up` executes itself with this option, see execute() in loader/spare.c */
 	if (argc == 3 && !strcmp(argv[1], "--caretaker"))
 		return bl_caretaker_main(argv[2]);
 	completion_commands(each_command);

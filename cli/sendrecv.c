@@ -333,10 +333,8 @@ int cmd_send(int argc, char **argv)
 					  "message (with -r: if the hosts of all receivers have "
 					  "stored it), and 1 if a failure was reported, or nothing "
 					  "is known of a message after the time of --wait. With "
-					  "-v, "
-					  "the name of each message is printed on stderr, as "
-					  "`barline "
-					  "trace` takes it: SOURCE@TIMESTAMP." };
+					  "-v, the name of each message is printed on stderr, as "
+					  "`barline trace` takes it: SOURCE@TIMESTAMP." };
 	struct sr_args a = { .wait_ms = WAIT_MS };
 	struct failures f = { 0 };
 	unsigned long unsettled;

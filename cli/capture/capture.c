@@ -136,14 +136,6 @@ static error_t parse_capture(int key, char *arg, struct argp_state *state)
 	return ARGP_ERR_UNKNOWN;
 }
 
-static volatile sig_atomic_t stop;
-
-static void on_signal(int sig)
-{
-	(void)sig;
-	stop = 1;
-}
-
 /** struct face - an interface of the pcapng file: a node's port in one direction. */
 struct face {
 	char name[64];
@@ -251,15 +243,15 @@ static void end_file(struct output *o)
 					   o->faces[i].frames, lost, lost ? text : NULL);
 }
 
-/* Captures until it is to stop. Returns the exit status. */
-static int run(struct output *o)
+/* Captures until it is to stop, which *@stop says, too. Returns the exit status. */
+static int run(struct output *o, const volatile sig_atomic_t *stop)
 {
 	const char *name = !o->args->file || !strcmp(o->args->file, "-") ? "stdout" : o->args->file;
 	FILE *f = o->file.f ? o->file.f : stdout;
 	struct bl_err err;
 	int rc = 0;
 
-	while (!stop && !rc) {
+	while (!*stop && !rc) {
 		rc = capture_poll(o->c, ROUND_MS, 0, on_frame, o, &err);
 		if (fflush(f) && !o->err)
 			o->err = -errno;
@@ -299,6 +291,7 @@ int cmd_capture(int argc, char **argv)
 					  "barriers before and after. Nothing is captured any more "
 					  "once this command has "
 					  "ended, in whatever way." };
+	const volatile sig_atomic_t *stop;
 	struct capture_args a = { 0 };
 	struct output o = { .args = &a };
 	struct bl_node_ref *refs;
@@ -316,14 +309,12 @@ int cmd_capture(int argc, char **argv)
 	if (st)
 		return st;
 	signal(SIGPIPE, SIG_IGN);
-	signal(SIGINT, on_signal);
-	signal(SIGTERM, on_signal);
-	signal(SIGHUP, on_signal);
+	stop = capture_stop_flag();
 	if (capture_open(&o.c, refs, n, &a.f, &err)) {
 		st = cli_fail("%s", err.text);
 	} else {
 		cli_say("capturing");
-		st = run(&o);
+		st = run(&o, stop);
 	}
 	capture_close(o.c);
 	pcapng_free(&o.file);

@@ -36,12 +36,10 @@ int opcode_number(const char *name)
 
 int reason_number(const char *name)
 {
-	int r;
+	const char *near;
+	enum bl_reason r = reason_of(name, &near);
 
-	for (r = 1; r < BL_R_COUNT; r++)
-		if (!strcmp(name, reason_name((unsigned int)r)))
-			return r;
-	return -1;
+	return r != BL_R_NONE && r < BL_R_COUNT ? (int)r : -1;
 }
 
 void frame_find(const struct bl_capture_event *e, struct bl_capture_head *h)

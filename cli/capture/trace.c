@@ -4,7 +4,6 @@
  * It follows the frames of a capture (follow.h), or looks back (trace_past.h). docs/look.md
  * explains the columns.
  */
-#include <arpa/inet.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -12,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/ip.h"
 #include "base/number.h"
 #include "cli/capture/attach.h"
 #include "cli/capture/follow.h"
@@ -103,14 +101,6 @@ static error_t parse_trace(int key, char *arg, struct argp_state *state)
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
-}
-
-static volatile sig_atomic_t stop;
-
-static void on_signal(int sig)
-{
-	(void)sig;
-	stop = 1;
 }
 
 /** struct trace - the command at work. */
@@ -267,16 +257,6 @@ static void fill_row(const struct trace *t, const struct follow_message *m, int6
 	find_holder(t, m, &r->holder);
 }
 
-/* The time before the timestamp counts, too. */
-static bool is_slow(const struct trace_row *r, double slower_us)
-{
-	int64_t ns = r->ns[TRACE_TOTAL];
-
-	if (r->ns[TRACE_STAGED] != TRACE_UNKNOWN)
-		ns += r->ns[TRACE_STAGED] + r->ns[TRACE_WINDOW];
-	return (double)ns >= slower_us * 1000;
-}
-
 static void on_done(const struct follow_message *m, void *ctx)
 {
 	struct trace *t = ctx;
@@ -290,7 +270,7 @@ static void on_done(const struct follow_message *m, void *ctx)
 		return;
 	fill_row(t, m, host,
 		 (int64_t)(m->done_ns - (m->sent_ns ? m->sent_ns : m->stored_ns)) + host, &r);
-	if (!is_slow(&r, a->slower_us))
+	if ((double)trace_row_took(&r) < a->slower_us * 1000)
 		return;
 	trace_row_print(&r, !t->shown++);
 }
@@ -332,13 +312,12 @@ static int on_frame(const struct bl_capture_event *e, void *ctx)
 /* Captures, and prints messages as they end. Returns the exit status. */
 static int follow_all(struct trace *t)
 {
+	const volatile sig_atomic_t *stop;
 	struct capture_filter filter;
 	struct bl_err err;
 	int rc, st = 0;
 
-	signal(SIGINT, on_signal);
-	signal(SIGTERM, on_signal);
-	signal(SIGHUP, on_signal);
+	stop = capture_stop_flag();
 	capture_everything(&filter);
 	filter.snap = SNAP;
 	t->f = follow_new();
@@ -347,7 +326,7 @@ static int follow_all(struct trace *t)
 	rc = capture_open(&t->c, t->refs, t->nodes, &filter, &err);
 	if (!rc)
 		cli_say("tracing");
-	while (!rc && !stop)
+	while (!rc && !*stop)
 		rc = capture_poll(t->c, ROUND_MS, 0, on_frame, t, &err);
 	if (rc == -ENOMEM)
 		st = cli_fail("out of memory");
@@ -371,14 +350,10 @@ int cmd_trace(int argc, char **argv)
 					  "barrier\v"
 					  "Columns: before its timestamp, staged and waiting for "
 					  "windows; in its host after that, up to the first "
-					  "switch, "
-					  "between switches, down to the receiver, there until it "
-					  "was "
-					  "in order, and until the application took it. What is "
-					  "not "
-					  "in reach of this machine is not known. With -a in a "
-					  "lab, "
-					  "everything is.\n\n"
+					  "switch, between switches, down to the receiver, there "
+					  "until it was in order, and until the application took "
+					  "it. What is not in reach of this machine is not known. "
+					  "With -a in a lab, everything is.\n\n"
 					  "MESSAGE is SOURCE@TIMESTAMP, as `send -v` prints it and "
 					  "recv its two parts: what the endpoints here have noted "
 					  "of "

@@ -5,12 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-#include <bpf/bpf.h>
 
 #include "base/time.h"
-#include "cli/cmd.h"
 #include "cli/util/out.h"
 #include "cli/util/read.h"
 #include "cli/util/read_figures.h"
@@ -121,28 +117,28 @@ static void add_staged(struct rows *to, const struct wanted *w, const struct bl_
 
 static void add_host(struct rows *to, const struct wanted *w, const struct bl_node_ref *ref)
 {
-	struct bl_err err;
-	int eps = bl_map_open(ref, BL_MAP_EPS, sizeof(struct bl_ep_slot), false, &err);
+	struct bl_ep_slot *s = calloc(BL_PORT_COUNT, sizeof(*s));
+	bool known = s && !bl_map_read_all(ref, BL_MAP_EPS, sizeof(*s), BL_PORT_COUNT, s, NULL);
 	uint32_t i;
 
-	for (i = 0; eps >= 0 && i < BL_PORT_COUNT; i++) {
+	to->no_memory |= !s;
+	for (i = 0; known && i < BL_PORT_COUNT; i++) {
 		const struct bl_figures *f;
 		struct bl_addr self;
-		struct bl_ep_slot s;
+		struct bl_err err;
 
-		if (bpf_map_lookup_elem(eps, &i, &s) || !s.active || s.slot >= BL_EPS_MAX)
+		if (!s[i].active || s[i].slot >= BL_EPS_MAX)
 			continue;
-		f = figures_map(ref, s.slot, &err);
+		f = figures_map(ref, s[i].slot, &err);
 		if (!f)
 			continue; /* it is leaving */
-		memcpy(self.ip, s.addr, sizeof(self.ip));
-		self.port = s.port;
+		memcpy(self.ip, s[i].addr, sizeof(self.ip));
+		self.port = s[i].port;
 		add_ends(to, w, f, &self);
 		add_staged(to, w, f, &self);
 		figures_unmap(f);
 	}
-	if (eps >= 0)
-		close(eps);
+	free(s);
 }
 
 /* ---- who is behind now ---- */
@@ -227,7 +223,7 @@ static unsigned int print_waiting(const struct bl_node_ref *refs, int nrefs,
 		trace_row_clear(&r);
 		r.name = *m;
 		r.reliable = reliable;
-		r.ns[TRACE_TOTAL] = (int64_t)(now - m->ts);
+		r.ns[TRACE_TOTAL] = now ? (int64_t)(now - m->ts) : TRACE_UNKNOWN;
 		trace_row_wait(&r, refs, nrefs);
 		find_behind(refs, nrefs, page.life.neighbour, &r, &port);
 		if (!cli.json)
@@ -245,36 +241,30 @@ static int by_end(const void *a, const void *b)
 	return x->at_ns < y->at_ns ? -1 : x->at_ns > y->at_ns;
 }
 
-static int64_t took(const struct trace_row *r)
-{
-	int64_t ns = 0;
-	unsigned int k;
-
-	for (k = 0; k < TRACE_TIME_COUNT; k++)
-		if ((k == TRACE_STAGED || k == TRACE_WINDOW || k == TRACE_TOTAL) &&
-		    r->ns[k] != TRACE_UNKNOWN)
-			ns += r->ns[k];
-	return ns;
-}
-
-/* Sorts the rows, and prints the last @most. Returns how many it has printed. */
+/*
+ * Sorts the rows, and prints the last @most of those that took long enough. What waits to leave has
+ * not ended, and comes first: it is always shown. Returns how many it has printed.
+ */
 static unsigned int print_rows(struct rows *rows, const struct bl_node_ref *refs, int nrefs,
 			       unsigned int most, int64_t slower_ns)
 {
-	unsigned int i, n = 0, kept = 0;
+	unsigned int i, n = 0, from = rows->n; /* the rows from @from on are printed */
 
 	if (rows->n)
 		qsort(rows->r, rows->n, sizeof(*rows->r), by_end);
-	for (i = 0; i < rows->n; i++) {
-		if (rows->r[i].name.ts)
-			trace_row_wait(&rows->r[i], refs, nrefs);
-		if (took(&rows->r[i]) >= slower_ns)
-			rows->r[kept++] = rows->r[i];
+	/* from the end, since a look at the sender's endpoint takes some system calls */
+	for (i = rows->n; i-- > 0;) {
+		struct trace_row *r = &rows->r[i];
+
+		if (r->at_ns && rows->n - from >= most)
+			continue;
+		if (r->name.ts)
+			trace_row_wait(r, refs, nrefs);
+		if (trace_row_took(r) >= slower_ns)
+			rows->r[--from] = *r;
 	}
-	/* What waits to leave has not ended, and comes first: it is always shown. */
-	for (i = 0; i < kept; i++)
-		if (!rows->r[i].at_ns || kept - i <= most)
-			trace_row_print(&rows->r[i], !n++);
+	for (i = from; i < rows->n; i++)
+		trace_row_print(&rows->r[i], !n++);
 	return n;
 }
 

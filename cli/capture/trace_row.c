@@ -4,11 +4,7 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
-#include <bpf/bpf.h>
-
-#include "cli/cmd.h"
 #include "cli/util/out.h"
 #include "cli/util/read.h"
 #include "cli/util/read_figures.h"
@@ -48,6 +44,18 @@ int trace_node_of_id(const struct bl_node_ref *refs, int nrefs, uint32_t id)
 		if (id && refs[i].meta.node_id == id)
 			return i;
 	return -1;
+}
+
+int64_t trace_row_took(const struct trace_row *r)
+{
+	static const enum trace_time parts[] = { TRACE_STAGED, TRACE_WINDOW, TRACE_TOTAL };
+	int64_t ns = 0;
+	size_t k;
+
+	for (k = 0; k < sizeof(parts) / sizeof(parts[0]); k++)
+		if (r->ns[parts[k]] != TRACE_UNKNOWN)
+			ns += r->ns[parts[k]];
+	return ns;
 }
 
 /* ---- output ---- */

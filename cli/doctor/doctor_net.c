@@ -521,23 +521,21 @@ static void check_ports(struct place *p, const struct bl_node_ref *ref)
 /* Endpoints keep the address that the host had when they began. */
 static void check_endpoints(const struct place *p, const struct bl_node_ref *ref)
 {
+	struct bl_ep_slot *s = calloc(BL_PORT_COUNT, sizeof(*s));
+	bool known = s && !bl_map_read_all(ref, BL_MAP_EPS, sizeof(*s), BL_PORT_COUNT, s, NULL);
 	char text[INET6_ADDRSTRLEN];
-	struct bl_ep_slot s;
-	struct bl_err err;
 	uint32_t i;
-	int eps = bl_map_open(ref, BL_MAP_EPS, sizeof(s), false, &err);
 
-	for (i = 0; eps >= 0 && i < BL_PORT_COUNT; i++) {
-		if (bpf_map_lookup_elem(eps, &i, &s) || !s.active || bl_iface_addr_here(s.addr))
+	for (i = 0; known && i < BL_PORT_COUNT; i++) {
+		if (!s[i].active || bl_iface_addr_here(s[i].addr))
 			continue;
 		found_as(p->to, CHECK_ADDRESS, "stray", FOUND_WARN, p->what,
 			 "give the host its address back, or restart the process",
 			 "endpoint %u (pid %u) has the address %s, which the host has no more: "
 			 "nobody reaches it",
-			 s.port, s.pid, bl_ip_text(s.addr, text));
+			 s[i].port, s[i].pid, bl_ip_text(s[i].addr, text));
 	}
-	if (eps >= 0)
-		close(eps);
+	free(s);
 }
 
 static void check_nic(struct place *p, const struct bl_node_ref *ref)

@@ -4,23 +4,23 @@
 
 #include <string.h>
 
+#include "core/order/barrier_core.h"
+
 uint64_t hold_limit(uint64_t beacon_ns)
 {
 	return 10 * beacon_ns > HOLD_LATE_NS ? 10 * beacon_ns : HOLD_LATE_NS;
 }
 
-/* Whether a lane counts for the minimum of a stream (maps/switch_abi.h), and with which time. */
+/* Whether a lane counts for the minimum of a stream, as in bl_port_leaf(), and with which time. */
 static bool lane_counts(const struct bl_reg *r, enum live_stream stream, uint64_t *time)
 {
-	bool live = (r->state & 0xff) == BL_REG_LIVE;
-
 	*time = stream == LIVE_ORDER ? r->b : r->c;
-	return stream == LIVE_ORDER ? live : (r->state & (BL_REG_IN | BL_REG_AWAITED)) != 0;
+	return stream == LIVE_ORDER ? bl_reg_live(r)
+				    : (r->state & (BL_REG_IN | BL_REG_AWAITED)) && r->c;
 }
 
-/* The least time of the lanes of an input that count. Returns false if none does. */
-static bool input_time(const struct node_input *in, enum live_stream stream, uint64_t *time,
-		       uint32_t *lane)
+bool hold_input_time(const struct node_input *in, enum live_stream stream, uint64_t *time,
+		     uint32_t *lane)
 {
 	bool counts = false;
 	uint64_t t;
@@ -45,7 +45,7 @@ void hold_find(const struct node_inputs *in, unsigned int set, enum live_stream 
 	*h = (struct live_hold){ .next = BL_TIME_NONE };
 	for (i = 0; i < in->n; i++) {
 		if (!(in->in[i].cfg.in_sets & 1U << set) ||
-		    !input_time(&in->in[i], stream, &time, &lane))
+		    !hold_input_time(&in->in[i], stream, &time, &lane))
 			continue;
 		h->inputs++;
 		h->late += now && time + limit < now;

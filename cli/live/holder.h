@@ -23,6 +23,13 @@
 uint64_t hold_limit(uint64_t beacon_ns);
 
 /**
+ * hold_input_time - finds the least time of the lanes of an input that count for the minimum of a
+ * stream. Returns false if none counts; then @time and @lane stay as they are.
+ */
+bool hold_input_time(const struct node_input *in, enum live_stream stream, uint64_t *time,
+		     uint32_t *lane);
+
+/**
  * hold_find - finds the input that is the minimum of @set.
  * @now: bus time; 0: unknown, and then no input is late
  */

@@ -234,21 +234,15 @@ static void add_input(json_t *row, const struct live_node *n, uint32_t port)
 {
 	const struct node_input *in = NULL;
 	uint64_t least = 0, heard = 0;
-	bool live = false;
-	uint32_t i, l;
+	uint32_t i, l, lane;
+	bool live;
 
 	for (i = 0; i < n->in.n && !in; i++)
 		if (n->in.in[i].port == port)
 			in = &n->in.in[i];
-	for (l = 0; in && l < BL_LANES_MAX; l++) {
-		const struct bl_reg *r = &in->reg[l];
-
-		if ((r->state & 0xff) == BL_REG_LIVE && (!live || r->b < least)) {
-			live = true;
-			least = r->b;
-		}
-		heard = r->heard_ns > heard ? r->heard_ns : heard;
-	}
+	live = in && hold_input_time(in, LIVE_ORDER, &least, &lane);
+	for (l = 0; in && l < BL_LANES_MAX; l++)
+		heard = in->reg[l].heard_ns > heard ? in->reg[l].heard_ns : heard;
 	json_object_set_new(row, "state",
 			    json_string(!in    ? ""
 					: live ? "live"

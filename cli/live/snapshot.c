@@ -117,15 +117,16 @@ static void read_fastpass(struct live_node *n, struct bl_err *err)
 	add_counter(n, "slots_refused", p.refused);
 }
 
-static void read_held(struct live_node *n)
+static void read_held(struct live_node *n, struct bl_err *err)
 {
-	int fd = adm_map(&n->ref, BL_MAP_QUEUES, sizeof(struct bl_queue), NULL);
+	struct bl_queue *q = calloc(BL_HOLD_QUEUE(BL_DESTS, 0), sizeof(*q));
 	uint32_t key;
 
-	for (key = 0; fd >= 0 && key < BL_HOLD_QUEUE(BL_DESTS, 0); key++)
-		adm_length(fd, key, &n->held_frames, &n->held_bytes);
-	if (fd >= 0)
-		close(fd);
+	if (q && !bl_map_read_all(&n->ref, BL_MAP_QUEUES, sizeof(*q), BL_HOLD_QUEUE(BL_DESTS, 0), q,
+				  err))
+		for (key = 0; key < BL_HOLD_QUEUE(BL_DESTS, 0); key++)
+			adm_queue_length(&q[key], &n->held_frames, &n->held_bytes);
+	free(q);
 }
 
 static void read_host_admission(struct live_node *n, struct bl_err *err)
@@ -135,7 +136,7 @@ static void read_host_admission(struct live_node *n, struct bl_err *err)
 	if (bl_map_read_all(&n->ref, BL_MAP_HOLD_CFG, sizeof(cfg), 1, &cfg, err) || !cfg.on)
 		return;
 	n->policy = bl_policy_name(cfg.policy);
-	read_held(n);
+	read_held(n, err);
 	if (cfg.policy == BL_POLICY_PL2)
 		read_pl2(n, err);
 	if (cfg.policy == BL_POLICY_TOP)

@@ -19,9 +19,8 @@
 #define LEAVE    "\033[?25h\033[?1049l"
 #define LEAVE_S  1 /* a terminal that is stopped does not keep the process from ending */
 #define PUT_MOST 1024
-#define ESC_NS                                                                            \
-	50000000ULL /* the bytes of a key come together; ESC alone is followed by nothing \
-		     */
+/* the bytes of a key come together; ESC alone is followed by nothing */
+#define ESC_NS 50000000ULL
 
 static struct {
 	bool open, keys; /* @keys: stdin is a terminal, too */
@@ -125,8 +124,7 @@ int tty_open(void)
 	tty.keys = isatty(STDIN_FILENO);
 	if (tty.keys && tcgetattr(STDIN_FILENO, &tty.before))
 		return -errno;
-	/* blocked except while tty_wait() waits: none arrives between a look at its flag and that
-	 */
+	/* blocked except while tty_wait() waits: none comes between a look at a flag and that */
 	sigemptyset(&block);
 	for (k = 0; k < NHANDLERS; k++) {
 		sa.sa_handler = handlers[k].fn; /* no SA_RESTART: they interrupt a wait */

@@ -7,8 +7,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/nearest.h"
 #include "cli/util/out.h"
+#include "cli/util/read.h"
 
 #define LEAST_WIDTH 9 /* what most values need, so that columns stay where they are */
 
@@ -16,21 +16,7 @@ static const char *const kinds[] = { [COLUMN_LAG] = "lag",
 				     [COLUMN_FRAMES] = "frames",
 				     [COLUMN_DROPPED] = "dropped",
 				     [COLUMN_NOTED] = "noted" };
-#define KINDS                       (sizeof(kinds) / sizeof(kinds[0]))
-
-#define NAME(sym, name, kind, text) name,
-static const char *const reasons[] = { BL_REASONS(NAME) };
-#undef NAME
-
-enum bl_reason reason_of(const char *name, const char **near)
-{
-	unsigned int k;
-
-	for (k = 0; k < BL_R_COUNT && strcmp(reasons[k], name); k++)
-		;
-	*near = k < BL_R_COUNT ? NULL : bl_nearest_of(name, reasons, BL_R_COUNT);
-	return (enum bl_reason)k;
-}
+#define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
 static int parse_one(struct column *c, const char *word, struct bl_err *err)
 {
@@ -46,13 +32,12 @@ static int parse_one(struct column *c, const char *word, struct bl_err *err)
 	}
 	c->reason = reason_of(word, &near);
 	if (c->reason < BL_R_COUNT) {
-		c->name = reasons[c->reason];
+		c->name = reason_name(c->reason);
 		return 0;
 	}
 	return bl_fail(err, EINVAL,
 		       "no column is called \"%s\"%s%s%s; there are lag, frames, dropped, noted "
-		       "and "
-		       "the reasons of docs/protocol.md",
+		       "and the reasons of docs/protocol.md",
 		       word, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 }
 

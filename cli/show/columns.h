@@ -33,10 +33,6 @@ struct column {
  */
 int columns_parse(struct column *to, const char *list, struct bl_err *err);
 
-/** reason_of - Returns the number of the reason with this name, or BL_R_COUNT; *@near: one like it.
- */
-enum bl_reason reason_of(const char *name, const char **near);
-
 /** columns_head - Prints the headings. @width: of the longest name of a node. */
 void columns_head(FILE *f, const struct column *c, size_t n, int width);
 

@@ -454,7 +454,7 @@ static long long add_map_row(const struct bl_node_ref *ref, json_t *rows, const 
 /* The order is that of the tables in cmd_show_maps(). */
 static int collect_maps(const struct bl_node_ref *ref, json_t **rows)
 {
-	char path[640], name[64];
+	char path[640];
 	long long total = 0;
 	struct dirent *e;
 	DIR *d;
@@ -470,26 +470,13 @@ static int collect_maps(const struct bl_node_ref *ref, json_t **rows)
 			continue;
 		snprintf(path, sizeof(path), "%s/maps/%s", ref->dir, e->d_name);
 		fd = bpf_obj_get(path);
+		if (fd < 0 && errno == ENOENT)
+			continue; /* of an endpoint that has left meanwhile */
 		if (fd < 0) {
 			closedir(d);
 			return cli_fail("%s: %s", path, strerror(errno));
 		}
 		total += add_map_row(ref, rows[0], e->d_name, fd);
-		if (!strcmp(e->d_name, BL_MAP_RINGS)) {
-			uint32_t slot, id;
-
-			for (slot = 0; slot < BL_EPS_MAX; slot++) {
-				int ring = bpf_map_lookup_elem(fd, &slot, &id)
-						   ? -1
-						   : bpf_map_get_fd_by_id(id);
-
-				if (ring < 0)
-					continue;
-				snprintf(name, sizeof(name), "%s[%u]", BL_MAP_RINGS, slot);
-				total += add_map_row(ref, rows[0], name, ring);
-				close(ring);
-			}
-		}
 		close(fd);
 	}
 	closedir(d);

@@ -488,10 +488,8 @@ int cmd_show_reservations(int argc, char **argv)
 			   "barline show reservations - what PL2 promised\v"
 			   "Switches: by port, and by pair of ports with a promise. IN and OUT are "
 			   "promised and not used yet; GRANTED = USED + LAPSED + RELEASED + what "
-			   "the "
-			   "port's pairs promise. Hosts: by destination; RSV-GRT is the smoothed "
-			   "time "
-			   "until a reservation is answered.",
+			   "the port's pairs promise. Hosts: by destination; RSV-GRT is the "
+			   "smoothed time until a reservation is answered.",
 			   "PORT", tables, sizeof(tables) / sizeof(tables[0]), collect_reservations,
 			   "no reservation was ever requested");
 }

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "base/number.h"
-#include "cli/show/columns.h"
 #include "cli/show/view.h"
 #include "cli/util/growth.h"
+#include "cli/util/read.h"
 
 static const struct argp_option options[] = {
 	{ "all", 'a', NULL, 0, "nodes of all network namespaces of this machine", 0 },
@@ -34,14 +34,15 @@ static const struct bl_number numbers[] = {
 };
 /* clang-format on */
 
-static void check_reason(const char *arg, const struct argp_state *state)
+enum bl_reason view_reason(const char *arg, const struct argp_state *state)
 {
 	const char *near;
+	enum bl_reason r = reason_of(arg, &near);
 
-	if (reason_of(arg, &near) < BL_R_COUNT)
-		return;
-	argp_error(state, "no reason is called \"%s\"%s%s%s; docs/protocol.md lists them", arg,
-		   near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+	if (r == BL_R_COUNT)
+		argp_error(state, "no reason is called \"%s\"%s%s%s; docs/protocol.md lists them",
+			   arg, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+	return r;
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -72,7 +73,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		v->per_second = true;
 		return 0;
 	case 'R':
-		check_reason(arg, state);
+		view_reason(arg, state);
 		v->reason = arg;
 		return 0;
 	case ARGP_KEY_ARGS:

@@ -13,6 +13,7 @@
 #include <argp.h>
 
 #include "cli/util/out.h"
+#include "maps/reasons_abi.h"
 
 /** struct view - what the command line says. */
 struct view {
@@ -32,6 +33,11 @@ struct view {
 /** view_argp - The options and arguments; its input is a struct view. */
 extern const struct argp view_argp;
 
+/**
+ * view_reason - the reason that the command line names. One that is not there is wrong usage, and
+ * ends the process unless the parser is told not to; then it is BL_R_COUNT.
+ */
+enum bl_reason view_reason(const char *arg, const struct argp_state *state);
 /**
  * view_select - Returns the rows that the command line asks for, as a new array. If no row has the
  * name of a port, *@unknown gets that name, else NULL.

@@ -17,9 +17,11 @@
 #include "base/time.h"
 #include "cli/cmd.h"
 #include "cli/show/columns.h"
+#include "cli/show/view.h"
 #include "cli/util/args.h"
 #include "cli/util/growth.h"
 #include "cli/util/out.h"
+#include "cli/util/proc.h"
 #include "cli/util/read.h"
 
 struct watch_args {
@@ -41,8 +43,7 @@ static const struct argp_option watch_options[] = {
 	{ "reason", 'R', "REASON", 0, "only rows with this reason; may be repeated", 0 },
 	{ "columns", 'C', "NAME,...", OPTION_ARG_OPTIONAL,
 	  "one line per node and reading, with these columns, as in --columns=lag,frames,no_route: "
-	  "lag, "
-	  "frames, dropped, noted, or a reason (default: " COLUMNS_DEFAULT ")",
+	  "lag, frames, dropped, noted, or a reason (default: " COLUMNS_DEFAULT ")",
 	  0 },
 	{ 0 }
 };
@@ -60,7 +61,6 @@ static error_t parse_watch(int key, char *arg, struct argp_state *state)
 	struct watch_args *w = state->input;
 	error_t err = bl_number_option(numbers, key, arg, w, state);
 	struct bl_err why;
-	const char *near;
 	enum bl_reason r;
 	int n;
 
@@ -71,13 +71,8 @@ static error_t parse_watch(int key, char *arg, struct argp_state *state)
 		w->all = true;
 		return 0;
 	case 'R':
-		r = reason_of(arg, &near);
-		if (r == BL_R_COUNT)
-			argp_error(state,
-				   "no reason is called \"%s\"%s%s%s; docs/protocol.md lists them",
-				   arg, near ? "; did you mean " : "", near ? near : "",
-				   near ? "?" : "");
-		else
+		r = view_reason(arg, state);
+		if (r < BL_R_COUNT)
 			w->reason[r] = w->reasons = true;
 		return 0;
 	case 'C':
@@ -94,8 +89,7 @@ static error_t parse_watch(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		if (w->reasons && w->ncolumns)
 			argp_error(state, "--reason and --columns exclude each other: a column can "
-					  "be "
-					  "a reason");
+					  "be a reason");
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
@@ -392,7 +386,6 @@ int cmd_watch(int argc, char **argv)
 	struct watch_args w = { .interval_s = 1 };
 	struct bl_node_ref *refs;
 	struct sample *old, *new;
-	struct timespec pause;
 	int n, i, err = 0;
 	long long round;
 
@@ -404,11 +397,9 @@ int cmd_watch(int argc, char **argv)
 	new = calloc((size_t)n, sizeof(*new));
 	if (!old || !new)
 		return cli_fail("out of memory");
-	pause.tv_sec = (time_t)w.interval_s;
-	pause.tv_nsec = (long)((w.interval_s - (double)pause.tv_sec) * 1e9);
 	for (round = 0; !err && (!w.count || round <= w.count); round++) {
 		if (round)
-			nanosleep(&pause, NULL);
+			nap_ns((uint64_t)(w.interval_s * 1e9));
 		for (i = 0; i < n && !err; i++) {
 			new[i].at_ns = bl_mono_ns();
 			new[i].n = node_count_rows(&refs[i], &new[i].rows);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/ip.h"
+#include "base/nearest.h"
 #include "cli/util/read.h"
 #include "maps/host_abi.h"
 
@@ -18,6 +19,16 @@ static const enum bl_reason_kind kinds[] = { BL_REASONS(R_KIND) };
 const char *reason_name(unsigned int r)
 {
 	return r < BL_R_COUNT ? names[r] : "unknown";
+}
+
+enum bl_reason reason_of(const char *name, const char **near)
+{
+	unsigned int k;
+
+	for (k = 0; k < BL_R_COUNT && strcmp(names[k], name); k++)
+		;
+	*near = k < BL_R_COUNT ? NULL : bl_nearest_of(name, names, BL_R_COUNT);
+	return (enum bl_reason)k;
 }
 
 const char *reason_text(unsigned int r)

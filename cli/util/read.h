@@ -18,6 +18,11 @@ struct bl_ep_word; /* maps/host_abi.h */
 
 /** reason_name - Name of reason @r, as in JSON; "unknown" if a newer build counted it. */
 const char *reason_name(unsigned int r);
+/**
+ * reason_of - Returns the number of the reason with this name, or BL_R_COUNT; *@near gets a name
+ * like it, or NULL.
+ */
+enum bl_reason reason_of(const char *name, const char **near);
 /** reason_text - Sentence that explains reason @r. */
 const char *reason_text(unsigned int r);
 /** reason_kind - Whether frames with reason @r were forwarded, dropped, or only noted. */

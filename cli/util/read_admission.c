@@ -39,14 +39,18 @@ int adm_queue(int fd, uint32_t key, struct bl_queue *q)
 	return bpf_map_lookup_elem_flags(fd, &key, q, BPF_F_LOCK) ? -errno : 0;
 }
 
+void adm_queue_length(const struct bl_queue *q, uint64_t *frames, uint64_t *bytes)
+{
+	*frames += q->tail - q->head; /* modulo 2^32, as the queue counts */
+	*bytes += q->bytes;
+}
+
 void adm_length(int fd, uint32_t key, uint64_t *frames, uint64_t *bytes)
 {
 	struct bl_queue q;
 
-	if (bpf_map_lookup_elem(fd, &key, &q))
-		return;
-	*frames += q.tail - q.head; /* modulo 2^32, as the queue counts */
-	*bytes += q.bytes;
+	if (!bpf_map_lookup_elem(fd, &key, &q))
+		adm_queue_length(&q, frames, bytes);
 }
 
 int adm_tokens(int fd, uint32_t port, struct bl_token_counts *sum)

@@ -28,9 +28,12 @@ int adm_map(const struct bl_node_ref *ref, const char *name, uint32_t value_size
  */
 int adm_queue(int fd, uint32_t key, struct bl_queue *q);
 
+/** adm_queue_length - Adds the frames and the bytes that are in a queue to @frames and @bytes. */
+void adm_queue_length(const struct bl_queue *q, uint64_t *frames, uint64_t *bytes);
+
 /**
- * adm_length - Adds the frames and the bytes that are in a queue to @frames and @bytes: without the
- * queue's lock, for which the datapath would wait, so they may be some frames apart.
+ * adm_length - The same, of a queue in map @fd: without the queue's lock, for which the datapath
+ * would wait, so they may be some frames apart.
  */
 void adm_length(int fd, uint32_t key, uint64_t *frames, uint64_t *bytes);
 
