@@ -15,6 +15,7 @@
 #include <unistd.h>
 #include "base/log.h"
 #include "base/library/systemd.h"
+#include "base/program.h"
 
 int bl_fail(struct bl_err *err, int errnum, const char *fmt, ...)
 {
@@ -26,12 +27,6 @@ int bl_fail(struct bl_err *err, int errnum, const char *fmt, ...)
 		va_end(ap);
 	}
 	return errnum ? -errnum : -EINVAL;
-}
-
-/* As argp begins its errors; what uses the loader beside barlined is barline. */
-const char *bl_log_program(void)
-{
-	return strcmp(program_invocation_short_name, "barlined") ? "barline" : "barlined";
 }
 
 int bl_log_level = BL_LOG_INFO;
@@ -92,7 +87,7 @@ void bl_log(int level, const char *fmt, ...)
 	va_end(ap);
 	if (to_journal() && sd_journal_print(level, "%s", line) >= 0)
 		return;
-	fprintf(stderr, "%s: %s%s\n", bl_log_program(),
+	fprintf(stderr, "%s: %s%s\n", bl_program(),
 		level == BL_LOG_ERR    ? "error: "
 		: level == BL_LOG_WARN ? "warning: "
 				       : "",

@@ -29,9 +29,6 @@ int bl_fail(struct bl_err *err, int errnum, const char *fmt, ...)
 
 enum { BL_LOG_ERR = 3, BL_LOG_WARN = 4, BL_LOG_INFO = 6 }; /* the numbers of syslog(3) */
 
-/** bl_log_program - the name that a line of this program on standard error begins with. */
-const char *bl_log_program(void);
-
 /** bl_log_level - Messages with a greater number are suppressed; BL_LOG_INFO at first. */
 extern int bl_log_level;
 

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/*
- * See library.h. A line of the log may need libsystemd, so that this file does not use the log; of
- * base/log.h it uses what needs no library.
- */
+/* See library.h. The log needs libsystemd, so that this file does not use the log. */
 #include "base/library/library.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+#include "base/program.h"
 
 static const struct {
 	const char *file, *package, *use;
@@ -35,11 +34,13 @@ int bl_library_load(enum bl_library lib, struct bl_err *err)
 		return 0;
 	}
 	why = dlerror();
-	return bl_fail(err, ELIBACC,
-		       "cannot load the library %s, which is needed for %s: %s; Debian's package "
-		       "%s has it",
-		       libraries[lib].file, libraries[lib].use, why ? why : "unknown error",
-		       libraries[lib].package);
+	if (err)
+		snprintf(err->text, sizeof(err->text),
+			 "cannot load the library %s, which is needed for %s: %s; Debian's package "
+			 "%s has it",
+			 libraries[lib].file, libraries[lib].use, why ? why : "unknown error",
+			 libraries[lib].package);
+	return -ELIBACC;
 }
 
 void *bl_library_symbol(enum bl_library lib, const char *name)
@@ -48,7 +49,7 @@ void *bl_library_symbol(enum bl_library lib, const char *name)
 	void *at;
 
 	if (bl_library_load(lib, &err)) {
-		fprintf(stderr, "%s: error: %s\n", bl_log_program(), err.text);
+		fprintf(stderr, "%s: error: %s\n", bl_program(), err.text);
 		exit(EXIT_FAILURE);
 	}
 	at = dlsym(__atomic_load_n(&handles[lib], __ATOMIC_ACQUIRE), name);
@@ -57,6 +58,6 @@ void *bl_library_symbol(enum bl_library lib, const char *name)
 	fprintf(stderr,
 		"%s: error: the library %s has no %s: it is another version than the one that this "
 		"program was built for; Debian's package %s has that\n",
-		bl_log_program(), libraries[lib].file, name, libraries[lib].package);
+		bl_program(), libraries[lib].file, name, libraries[lib].package);
 	exit(EXIT_FAILURE);
 }
