@@ -28,6 +28,7 @@
 #include "loader/load/dispatcher.h"
 #include "loader/load/maps.h"
 #include "loader/load/pin.h"
+#include "loader/load/progs.h"
 #include "loader/nic.h"
 #include "loader/node_priv.h"
 #include "loader/order/beacon.h"
@@ -113,11 +114,14 @@ static int keep_descriptors(struct bl_node *n, const struct bl_host *skel, struc
 			return bl_fail(err, errno, "cannot keep the map %s: %s",
 				       bpf_map__name(v[k].map), strerror(errno));
 	}
-	n->relayed_fd = fcntl(bpf_program__fd(skel->progs.bl_host_relayed), F_DUPFD_CLOEXEC, 3);
-	n->xdp_prog = fcntl(bpf_program__fd(skel->progs.bl_host_xdp), F_DUPFD_CLOEXEC, 3);
-	n->tc_prog = fcntl(bpf_program__fd(skel->progs.bl_host_egress), F_DUPFD_CLOEXEC, 3);
-	n->local_prog = fcntl(bpf_program__fd(skel->progs.bl_host_local), F_DUPFD_CLOEXEC, 3);
-	n->queue_prog = fcntl(bpf_program__fd(skel->progs.bl_host_queue), F_DUPFD_CLOEXEC, 3);
+	n->relayed_fd =
+		fcntl(bl_progs_fd(&n->progs, skel->progs.bl_host_relayed), F_DUPFD_CLOEXEC, 3);
+	n->xdp_prog = fcntl(bl_progs_fd(&n->progs, skel->progs.bl_host_xdp), F_DUPFD_CLOEXEC, 3);
+	n->tc_prog = fcntl(bl_progs_fd(&n->progs, skel->progs.bl_host_egress), F_DUPFD_CLOEXEC, 3);
+	n->local_prog =
+		fcntl(bl_progs_fd(&n->progs, skel->progs.bl_host_local), F_DUPFD_CLOEXEC, 3);
+	n->queue_prog =
+		fcntl(bl_progs_fd(&n->progs, skel->progs.bl_host_queue), F_DUPFD_CLOEXEC, 3);
 	if (n->relayed_fd < 0 || n->xdp_prog < 0 || n->tc_prog < 0 || n->queue_prog < 0 ||
 	    n->local_prog < 0)
 		return bl_fail(err, errno, "cannot keep the programs: %s", strerror(errno));
@@ -157,15 +161,15 @@ static int attach_programs(struct bl_node *n, const struct bl_node_cfg *cfg,
 	 */
 	if (!rc)
 		rc = bl_attach_tc(&n->att[1], n->dir, false,
-				  bpf_program__fd(skel->progs.bl_host_local), err);
+				  bl_progs_fd(&n->progs, skel->progs.bl_host_local), err);
 	if (!rc)
 		rc = bl_attach_tc(&n->att[0], n->dir, false,
-				  bpf_program__fd(skel->progs.bl_host_egress), err);
+				  bl_progs_fd(&n->progs, skel->progs.bl_host_egress), err);
 	if (!rc)
 		rc = bl_chain_set(&chain, cfg->chain, err);
 	if (!rc)
 		rc = bl_attach_xdp(&n->att[0], n->dir, "xdp",
-				   bpf_program__fd(skel->progs.bl_host_xdp), cfg->mode,
+				   bl_progs_fd(&n->progs, skel->progs.bl_host_xdp), cfg->mode,
 				   cfg->replace, err);
 	/* No endpoint and no beacon sends before the NIC is a FIFO. */
 	if (!rc)
@@ -266,11 +270,9 @@ int bl_host_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_err
 		rc = bl_maps_reuse(skel->obj, n->dir, anew, err);
 	if (rc)
 		goto out;
-	rc = bl_host__load(skel);
-	if (rc) {
-		rc = bl_load_failed(-rc, "host", err);
+	rc = bl_progs_load(&n->progs, skel->skeleton, n->dir, "host", err);
+	if (rc)
 		goto out;
-	}
 	rc = bl_map_set(bpf_map__fd(skel->maps.meta), 0, &n->meta, BL_MAP_META, err);
 	if (!rc && n->note_fd < 0) {
 		n->note_fd = bl_note_open(bpf_map__fd(skel->maps.clock),
@@ -296,7 +298,8 @@ int bl_host_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_err
 	if (!rc)
 		rc = keep_descriptors(n, skel, err);
 	if (!rc)
-		rc = bl_fence_open(&n->fence, skel->obj, err);
+		rc = bl_fence_open(&n->fence, skel->obj,
+				   bl_progs_fd(&n->progs, skel->progs.bl_fence), err);
 	if (!rc)
 		rc = bl_admission_fill(n, cfg, skel->obj, NULL, err);
 	if (!rc && n->fresh)
@@ -319,7 +322,10 @@ int bl_host_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_err
 		rc = bl_nic_watch(n, err);
 	if (!rc)
 		rc = bl_link_check(n, skel->obj, err);
+	if (!rc)
+		bl_progs_pin(&n->progs, n->dir, n->meta.name);
 out:
+	bl_progs_end(&n->progs);
 	bl_host__destroy(skel);
 	return rc;
 }

@@ -14,6 +14,7 @@
 #include "base/time.h"
 #include "loader/admission/pace.h"
 #include "loader/load/attach.h"
+#include "loader/load/progs.h"
 #include "loader/node_cfg.h"
 #include "loader/order/clock.h"
 #include "loader/order/ep.h"
@@ -68,6 +69,7 @@ struct bl_node {
 	bool fresh;  /* its pins were made by this process, not taken over */
 	bool frags;  /* its XDP programs take frames of several buffers */
 	struct bl_meta meta;
+	struct bl_progs progs; /* of the node's object, while the node is opened */
 	/* Interfaces: a switch's ports; a host's NIC and lo. Also written by link_watch.c. */
 	struct bl_attached *att;
 	unsigned int natt;

@@ -44,6 +44,7 @@
 #include "loader/load/maps.h"
 #include "loader/load/napi.h"
 #include "loader/load/pin.h"
+#include "loader/load/progs.h"
 #include "loader/nic.h"
 #include "loader/node_priv.h"
 #include "loader/order/fence.h"
@@ -351,14 +352,23 @@ static int set_chain(const struct bl_node *n, const struct bl_switch_plan *p,
 	return bl_chain_set(&chain, bl_port_chain(p->cfg, a->iface.name), err);
 }
 
+/* Whether the device map sends frames for port @k to this device already, by this program. */
+static bool is_output(int tx, uint32_t k, const struct bpf_devmap_val *dev)
+{
+	struct bpf_devmap_val has;
+
+	return !bpf_map_lookup_elem(tx, &k, &has) && has.ifindex == dev->ifindex &&
+	       has.bpf_prog.id && has.bpf_prog.id == bl_prog_id(dev->bpf_prog.fd);
+}
+
 static int attach_programs(struct bl_node *n, const struct bl_switch_plan *p,
 			   const struct bl_switch *skel, struct bl_err *err)
 {
-	int prog = bpf_program__fd(skel->progs.bl_switch_xdp),
-	    guard = bpf_program__fd(skel->progs.bl_switch_egress),
+	int prog = bl_progs_fd(&n->progs, skel->progs.bl_switch_xdp),
+	    guard = bl_progs_fd(&n->progs, skel->progs.bl_switch_egress),
 	    tx = bpf_map__fd(skel->maps.sw_tx);
-	struct bpf_devmap_val dev = { .bpf_prog.fd =
-					      bpf_program__fd(skel->progs.bl_switch_devmap) };
+	struct bpf_devmap_val dev = { .bpf_prog.fd = bl_progs_fd(&n->progs,
+								 skel->progs.bl_switch_devmap) };
 	uint32_t k;
 	int rc;
 
@@ -367,7 +377,7 @@ static int attach_programs(struct bl_node *n, const struct bl_switch_plan *p,
 	if (!n->att)
 		return bl_fail(err, ENOMEM, "out of memory");
 	rc = bl_steer_open(bpf_map__fd(skel->maps.sw_home),
-			   bpf_program__fd(skel->progs.bl_switch_steered), p->cfg, err);
+			   bl_progs_fd(&n->progs, skel->progs.bl_switch_steered), p->cfg, err);
 	if (rc)
 		return rc;
 	for (k = 0; k < BL_SW_PORTS_MAX; k++) {
@@ -376,7 +386,7 @@ static int attach_programs(struct bl_node *n, const struct bl_switch_plan *p,
 			bpf_map_delete_elem(tx, &k);
 			continue;
 		}
-		if (bpf_map_update_elem(tx, &k, &dev, BPF_ANY))
+		if (!is_output(tx, k, &dev) && bpf_map_update_elem(tx, &k, &dev, BPF_ANY))
 			return bl_fail(err, errno, "cannot enter port %s into the device map: %s",
 				       p->port[k].name, strerror(errno));
 	}
@@ -439,9 +449,11 @@ static int attach_programs(struct bl_node *n, const struct bl_switch_plan *p,
 /* Keeps descriptors for ports that are made anew (link_watch.c). */
 static int keep_programs(struct bl_node *n, const struct bl_switch *skel, struct bl_err *err)
 {
-	n->xdp_prog = fcntl(bpf_program__fd(skel->progs.bl_switch_xdp), F_DUPFD_CLOEXEC, 3);
-	n->tc_prog = fcntl(bpf_program__fd(skel->progs.bl_switch_egress), F_DUPFD_CLOEXEC, 3);
-	n->devmap_prog = fcntl(bpf_program__fd(skel->progs.bl_switch_devmap), F_DUPFD_CLOEXEC, 3);
+	n->xdp_prog = fcntl(bl_progs_fd(&n->progs, skel->progs.bl_switch_xdp), F_DUPFD_CLOEXEC, 3);
+	n->tc_prog =
+		fcntl(bl_progs_fd(&n->progs, skel->progs.bl_switch_egress), F_DUPFD_CLOEXEC, 3);
+	n->devmap_prog =
+		fcntl(bl_progs_fd(&n->progs, skel->progs.bl_switch_devmap), F_DUPFD_CLOEXEC, 3);
 	return n->xdp_prog < 0 || n->tc_prog < 0 || n->devmap_prog < 0
 		       ? bl_fail(err, errno, "cannot keep the programs: %s", strerror(errno))
 		       : 0;
@@ -478,18 +490,16 @@ int bl_switch_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_e
 	rc = reuse_maps(n, p, skel, err);
 	if (rc)
 		goto out;
-	rc = bl_switch__load(skel);
-	if (rc) {
-		rc = bl_load_failed(-rc, "switch", err);
+	rc = bl_progs_load(&n->progs, skel->skeleton, n->dir, "switch", err);
+	if (rc)
 		goto out;
-	}
 	rc = bl_map_set(bpf_map__fd(skel->maps.meta), 0, &n->meta, BL_MAP_META, err);
 	if (!rc)
 		rc = bl_keep_clock(n, bpf_map__fd(skel->maps.clock), err);
 	if (rc)
 		goto out;
 	p->sw.tai_offset_s = n->clock.shared->tai_offset_s;
-	rc = bl_fence_open(&n->fence, skel->obj, err);
+	rc = bl_fence_open(&n->fence, skel->obj, bl_progs_fd(&n->progs, skel->progs.bl_fence), err);
 	if (!rc)
 		rc = fill_maps(n, p, skel, err);
 	if (!rc)
@@ -520,7 +530,10 @@ int bl_switch_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_e
 				       err);
 	if (!rc && p->regroup)
 		bl_log(BL_LOG_INFO, "%s: ports were regrouped; inputs join again", n->meta.name);
+	if (!rc)
+		bl_progs_pin(&n->progs, n->dir, n->meta.name);
 out:
+	bl_progs_end(&n->progs);
 	bl_switch__destroy(skel);
 	free(p);
 	return rc;

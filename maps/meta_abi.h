@@ -7,6 +7,8 @@
  *   BL_RUN_DIR/bpf/{host,switch}-<netns>/  one node; <netns> is the inode number of its network
  *                                          namespace
  *     maps/<name>                          every map of the node
+ *     progs/<checksum>/<program>           the programs, for a daemon that would load the same ones
+ *                                          (loader/load/progs.h); may be removed at any time
  *     links/<kind>-<ifname>                pinned bpf_links, with ':' in place of '.', which bpffs
  *                                          does not accept. Kinds: xdp, egress, ingress (tcx;
  *                                          clsact filters have no pin; ingress on bl0 too, where

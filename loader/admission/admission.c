@@ -459,11 +459,10 @@ int bl_admission_fill(struct bl_node *n, const struct bl_node_cfg *cfg, struct b
 int bl_admission_pace(struct bl_node *n, struct bpf_object *obj, const char *prog, const char *due,
 		      unsigned int links, struct bl_err *err)
 {
-	struct bpf_program *p = bpf_object__find_program_by_name(obj, prog);
+	int fd = bl_progs_find(&n->progs, prog), rc;
 	struct bpf_map *page, *bell, *due_map;
-	int rc;
 
-	if (!p)
+	if (fd < 0)
 		return bl_fail(err, ENOENT, "this build has no program %s; build it anew", prog);
 	rc = bl_map_find(obj, BL_MAP_PACE_PAGE, sizeof(struct bl_pace_page), &page, err);
 	if (!rc)
@@ -471,7 +470,7 @@ int bl_admission_pace(struct bl_node *n, struct bpf_object *obj, const char *pro
 	if (!rc)
 		rc = bl_map_find(obj, due, sizeof(struct bl_due), &due_map, err);
 	if (!rc) {
-		struct bl_pace_fds fds = { .prog = bpf_program__fd(p),
+		struct bl_pace_fds fds = { .prog = fd,
 					   .page = bpf_map__fd(page),
 					   .due = bpf_map__fd(due_map),
 					   .bell = bpf_map__fd(bell),

@@ -238,24 +238,23 @@ static int keep_prog(int *to, int fd, struct bl_err *err)
 }
 
 /* Attaches all programs of bl0, bl0d and the NIC that admission needs. */
-static int attach_programs(struct bl_node *n, struct bpf_object *obj, uint32_t *bl0d,
-			   struct bl_err *err)
+static int attach_programs(struct bl_node *n, uint32_t *bl0d, struct bl_err *err)
 {
 	const struct bl_admission_cfg *a = &n->cfg.admission;
-	struct bpf_program *hold = bpf_object__find_program_by_name(obj, "bl_hold_xdp"),
-			   *clone = bpf_object__find_program_by_name(obj, "bl_host_clone");
-	struct bpf_program *lift = bpf_object__find_program_by_name(obj, "bl_host_lift"),
-			   *hint = bpf_object__find_program_by_name(obj, "bl_host_hint");
+	int hold = bl_progs_find(&n->progs, "bl_hold_xdp"),
+	    clone = bl_progs_find(&n->progs, "bl_host_clone"),
+	    lift = bl_progs_find(&n->progs, "bl_host_lift"),
+	    hint = bl_progs_find(&n->progs, "bl_host_hint");
 	struct bl_attached nic = n->att[0], app = { .port = -1, .home_cpu = -1 };
 	struct bl_pass *pass;
 	int rc;
 
-	if (!hold || !clone || !lift || !hint)
+	if (hold < 0 || clone < 0 || lift < 0 || hint < 0)
 		return bl_fail(err, ENOENT, "this build has no program %s; build it anew",
-			       !hold    ? "bl_hold_xdp"
-			       : !clone ? "bl_host_clone"
-			       : lift   ? "bl_host_hint"
-					: "bl_host_lift");
+			       hold < 0    ? "bl_hold_xdp"
+			       : clone < 0 ? "bl_host_clone"
+			       : lift < 0  ? "bl_host_lift"
+					   : "bl_host_hint");
 	pass = bl_pass__open_and_load();
 	if (!pass)
 		return bl_load_failed(errno, "pass", err);
@@ -269,26 +268,26 @@ static int attach_programs(struct bl_node *n, struct bpf_object *obj, uint32_t *
 			       err);
 	bl_pass__destroy(pass);
 	if (!rc)
-		rc = attach_xdp(a->bl0d, n->dir, "hold", bpf_program__fd(hold), bl0d, err);
+		rc = attach_xdp(a->bl0d, n->dir, "hold", hold, bl0d, err);
 	if (!rc)
-		rc = bl_attach_tc(&nic, n->dir, true, bpf_program__fd(clone), err);
+		rc = bl_attach_tc(&nic, n->dir, true, clone, err);
 	if (!rc)
-		rc = keep_prog(&n->clone_prog, bpf_program__fd(clone), err);
+		rc = keep_prog(&n->clone_prog, clone, err);
 	if (!rc)
-		rc = keep_prog(&n->bl0_prog[BL_BL0_HOLD], bpf_program__fd(hold), err);
+		rc = keep_prog(&n->bl0_prog[BL_BL0_HOLD], hold, err);
 	if (!rc)
 		rc = bl_iface_get(&app.iface, a->bl0, err);
 	if (!rc)
-		rc = bl_attach_tc(&app, n->dir, false, bpf_program__fd(hint), err);
+		rc = bl_attach_tc(&app, n->dir, false, hint, err);
 	if (!rc)
-		rc = keep_prog(&n->bl0_prog[BL_BL0_HINT], bpf_program__fd(hint), err);
+		rc = keep_prog(&n->bl0_prog[BL_BL0_HINT], hint, err);
 	if (!rc && !bl_beacon_paced(&n->cfg)) {
 		bl_detach_ingress(n->dir, a->bl0); /* left by an earlier configuration */
 		return 0;
 	}
 	if (!rc)
-		rc = bl_attach_tc(&app, n->dir, true, bpf_program__fd(lift), err);
-	return rc ? rc : keep_prog(&n->bl0_prog[BL_BL0_LIFT], bpf_program__fd(lift), err);
+		rc = bl_attach_tc(&app, n->dir, true, lift, err);
+	return rc ? rc : keep_prog(&n->bl0_prog[BL_BL0_LIFT], lift, err);
 }
 
 /* The NIC receives frames for @mac, too, or no longer does. 0 or -errno. */
@@ -362,7 +361,7 @@ int bl_bl0_open(struct bl_node *n, struct bpf_object *obj, struct bl_err *err)
 	if (!rc)
 		rc = set_sysctls(nic->name, a->bl0, a->bl0d, err);
 	if (!rc)
-		rc = attach_programs(n, obj, &bl0d, err);
+		rc = attach_programs(n, &bl0d, err);
 	if (!rc)
 		rc = bl_iface_up(a->bl0d, err);
 	if (!rc)

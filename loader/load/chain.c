@@ -398,36 +398,60 @@ int bl_chain_set(const struct bl_chain_at *c, const char *what, struct bl_err *e
 	return rc;
 }
 
-int bl_hook_read(const char *dir, uint32_t port, struct bl_hook *hook)
+/* Opens the hooks of the node in @dir for reading. Returns a descriptor or -errno. */
+static int open_hooks(const char *dir)
 {
 	LIBBPF_OPTS(bpf_obj_get_opts, o, .file_flags = BPF_F_RDONLY);
 	struct bpf_map_info info = {};
 	uint32_t len = sizeof(info);
 	char path[BL_PATH_MAX];
-	int fd, rc = -EPROTO;
+	int fd;
 
 	snprintf(path, sizeof(path), "%s/maps/%s", dir, BL_MAP_HOOKS);
 	fd = bpf_obj_get_opts(path, &o);
 	if (fd < 0)
 		return -errno;
 	if (!bpf_obj_get_info_by_fd(fd, &info, &len) && info.type == BPF_MAP_TYPE_ARRAY &&
-	    info.key_size == sizeof(port) && info.value_size == sizeof(*hook))
-		rc = bpf_map_lookup_elem(fd, &port, hook) ? -errno : 0;
+	    info.key_size == 4 && info.value_size == sizeof(struct bl_hook))
+		return fd;
+	close(fd);
+	return -EPROTO;
+}
+
+int bl_hook_read(const char *dir, uint32_t port, struct bl_hook *hook)
+{
+	int fd = open_hooks(dir), rc;
+
+	if (fd < 0)
+		return fd;
+	rc = bpf_map_lookup_elem(fd, &port, hook) ? -errno : 0;
 	close(fd);
 	return rc;
+}
+
+/* Reads all hooks. Returns their number; 0 if they cannot be read. */
+static uint32_t read_hooks(const char *dir, struct bl_hook hooks[BL_HOOKS_MAX])
+{
+	int fd = open_hooks(dir), rc;
+
+	if (fd < 0)
+		return 0;
+	rc = bl_array_read(fd, sizeof(*hooks), BL_HOOKS_MAX, hooks);
+	close(fd);
+	return rc ? 0 : BL_HOOKS_MAX;
 }
 
 unsigned int bl_chain_anew(const char *dir, enum bl_role role, enum bl_hook_frags frags,
 			   const char **anew)
 {
+	struct bl_hook h[BL_HOOKS_MAX];
+	uint32_t k, hooks = read_hooks(dir, h);
 	unsigned int n = 0;
-	struct bl_hook h;
 	bool old = false;
-	uint32_t k;
 
-	for (k = 0; k < BL_SW_PORTS_MAX && !bl_hook_read(dir, k, &h); k++)
-		old |= h.frags == BL_HOOK_FRAGS_FLAG;
-	if (!k || old == (frags == BL_HOOK_FRAGS_FLAG))
+	for (k = 0; k < hooks && k < BL_SW_PORTS_MAX; k++)
+		old |= h[k].frags == BL_HOOK_FRAGS_FLAG;
+	if (!hooks || old == (frags == BL_HOOK_FRAGS_FLAG))
 		return 0;
 	anew[n++] = BL_MAP_NEXT_PROGS;
 	if (role == BL_ROLE_HOST) {
@@ -475,16 +499,16 @@ static int open_map(const char *dir, const char *map)
 void bl_chain_give_back(const char *dir, uint32_t was, uint32_t now)
 {
 	int fd = open_map(dir, BL_MAP_HOOKS);
-	struct bl_hook h;
-	uint32_t k;
+	struct bl_hook h[BL_HOOKS_MAX];
+	uint32_t k, hooks = read_hooks(dir, h);
 
-	for (k = 0; k < BL_HOOKS_MAX && !bl_hook_read(dir, k, &h); k++) {
-		if (!h.back_id || (was && h.back_ifindex != was))
+	for (k = 0; k < hooks; k++) {
+		if (!h[k].back_id || (was && h[k].back_ifindex != was))
 			continue;
-		give_back(dir, k, &h, now ? now : h.back_ifindex);
-		h.back_id = h.back_flags = h.back_ifindex = 0;
+		give_back(dir, k, &h[k], now ? now : h[k].back_ifindex);
+		h[k].back_id = h[k].back_flags = h[k].back_ifindex = 0;
 		if (fd >= 0)
-			bpf_map_update_elem(fd, &k, &h, BPF_ANY);
+			bpf_map_update_elem(fd, &k, &h[k], BPF_ANY);
 	}
 	if (fd >= 0)
 		close(fd);
@@ -492,12 +516,12 @@ void bl_chain_give_back(const char *dir, uint32_t was, uint32_t now)
 
 uint32_t bl_chain_back_id(const char *dir, uint32_t ifindex)
 {
-	struct bl_hook h;
-	uint32_t k;
+	struct bl_hook h[BL_HOOKS_MAX];
+	uint32_t k, hooks = read_hooks(dir, h);
 
-	for (k = 0; k < BL_HOOKS_MAX && !bl_hook_read(dir, k, &h); k++)
-		if (h.back_id && h.back_ifindex == ifindex)
-			return h.back_id;
+	for (k = 0; k < hooks; k++)
+		if (h[k].back_id && h[k].back_ifindex == ifindex)
+			return h[k].back_id;
 	return 0;
 }
 

@@ -228,7 +228,7 @@ int bl_dir_make(const char *dir, struct bl_err *err)
 	return 0;
 }
 
-static int remove_dir_of_pins(const char *path)
+int bl_pins_remove(const char *path)
 {
 	char file[BL_PATH_MAX + 256];
 	struct dirent *e;
@@ -241,8 +241,11 @@ static int remove_dir_of_pins(const char *path)
 		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
 			continue;
 		snprintf(file, sizeof(file), "%s/%s", path, e->d_name);
-		if (unlink(file) && errno != ENOENT)
-			rc = -errno;
+		if (!unlink(file) || errno == ENOENT)
+			continue;
+		rc = errno == EISDIR ? bl_pins_remove(file) : -errno;
+		if (rc)
+			break;
 	}
 	closedir(d);
 	if (!rc && rmdir(path) && errno != ENOENT)
@@ -250,18 +253,22 @@ static int remove_dir_of_pins(const char *path)
 	return rc;
 }
 
-/* Links first: after that, nothing uses the maps. */
+/* Links and programs first: after that, nothing uses the maps. */
 int bl_dir_remove(const char *dir)
 {
 	char path[BL_PATH_MAX];
 	int rc;
 
 	snprintf(path, sizeof(path), "%s/links", dir);
-	rc = remove_dir_of_pins(path);
+	rc = bl_pins_remove(path);
+	if (rc)
+		return rc;
+	snprintf(path, sizeof(path), "%s/progs", dir);
+	rc = bl_pins_remove(path);
 	if (rc)
 		return rc;
 	snprintf(path, sizeof(path), "%s/maps", dir);
-	rc = remove_dir_of_pins(path);
+	rc = bl_pins_remove(path);
 	return rc ? rc : rmdir(dir) && errno != ENOENT ? -errno : 0;
 }
 

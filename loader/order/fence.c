@@ -51,7 +51,7 @@ static int dup_descriptor(int *to, int fd, const char *what, struct bl_err *err)
 	return *to < 0 ? bl_fail(err, fd < 0 ? ENOENT : errno, "cannot keep %s", what) : 0;
 }
 
-int bl_fence_open(struct bl_fence *f, struct bpf_object *obj, struct bl_err *err)
+int bl_fence_open(struct bl_fence *f, struct bpf_object *obj, int prog, struct bl_err *err)
 {
 	const struct {
 		int *to;
@@ -66,8 +66,7 @@ int bl_fence_open(struct bl_fence *f, struct bpf_object *obj, struct bl_err *err
 	bool is_switch = f->role == BL_ROLE_SWITCH;
 	unsigned int k,
 		count = is_switch ? sizeof(sw) / sizeof(sw[0]) : sizeof(host) / sizeof(host[0]);
-	struct bpf_program *p = bpf_object__find_program_by_name(obj, "bl_fence");
-	int rc = dup_descriptor(&f->prog, p ? bpf_program__fd(p) : -1, "the program bl_fence", err);
+	int rc = dup_descriptor(&f->prog, prog, "the program bl_fence", err);
 
 	for (k = 0; k < count && !rc; k++) {
 		const char *name = is_switch ? sw[k].name : host[k].name;

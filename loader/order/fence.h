@@ -68,7 +68,7 @@ void bl_fence_none(struct bl_fence *f);
  * bl_fence_open - duplicates the descriptors of a loaded object. f->role is set. Returns 0 or
  * -errno; bl_fence_close() cleans up in either case.
  */
-int bl_fence_open(struct bl_fence *f, struct bpf_object *obj, struct bl_err *err);
+int bl_fence_open(struct bl_fence *f, struct bpf_object *obj, int prog, struct bl_err *err);
 void bl_fence_close(struct bl_fence *f);
 
 /** bl_fence_epoch - the highest epoch that this node ever heard; it survives the daemon. */

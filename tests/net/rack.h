@@ -49,6 +49,7 @@
 #include "lab/lab.h"
 #include "base/nl.h"
 #include "lib/barline.h"
+#include "loader/load/pin.h"
 #include "maps/reasons_abi.h"
 #include "maps/host_abi.h"
 
@@ -329,6 +330,23 @@ T_FN void rack_close_node(unsigned int i)
 {
 	bl_node_close(rack.node[i]);
 	rack.node[i] = NULL;
+}
+
+/* The next daemon of node @i loads its programs, as one of another version would. */
+T_FN void rack_forget_programs(unsigned int i)
+{
+	char path[384];
+
+	snprintf(path, sizeof(path), "%s/progs", rack.dir[i]);
+	CHECK(!access(path, F_OK) && !bl_pins_remove(path), "%s: %s", path, strerror(errno));
+}
+
+/* Another daemon with other programs takes node @i over. */
+T_FN void rack_upgrade_node(unsigned int i)
+{
+	rack_forget_programs(i);
+	rack_close_node(i);
+	rack_open_node(i);
 }
 
 /* Builds the network of rack.lab.spec and opens all nodes except those in rack.closed. */

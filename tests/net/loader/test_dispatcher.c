@@ -359,6 +359,7 @@ RACK_TEST(another__after)
 	CHECK_ORDER(node, "5 bl_entry*, 50 bl_loss");
 	UNTIL(seen(node, 0).state == BL_HOOK_OURS, "state %u", seen(node, 0).state);
 	other_gets(&o, "behind barline");
+	rack_forget_programs(node);
 	rack_close_node(node);
 	other_gets(&o, "while the daemon is stopped");
 	rack_open_node(node);

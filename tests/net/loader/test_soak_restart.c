@@ -16,6 +16,9 @@
  * 		--trace			a line for each action: when it stopped and was ready
  *					again, and when the gap was
  *
+ * An upgrade is to the same tree with another version, and loads the programs; the other daemons go
+ * on with those that run.
+ *
  * The gap is the longest time for which one of the endpoints delivered nothing of one of the
  * streams, from the action until everybody has delivered more of both. The row "nothing" is the
  * same without an action: what the machine does by itself. SIGKILL is harmless only while the next
@@ -95,6 +98,8 @@ static unsigned int act_on_daemon(unsigned int i, enum action what)
 		rack_serve(SPAN_MS);
 		return 0;
 	}
+	if (what == R_UPGRADE)
+		rack_forget_programs(i);
 	if (what == R_KILL) /* a daemon that has just started has no spare yet */
 		UNTIL("waits for the spare", spare(i));
 	ms = daemon_stop(i, what == R_KILL ? SIGKILL : SIGTERM);

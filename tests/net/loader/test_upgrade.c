@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Daemons come and go while the datapath stays. Programs are swapped under traffic without the loss
- * of a frame. Without a daemon everything continues until the clock record is void; then nothing is
- * sent, rather than something wrong.
+ * Daemons come and go while the datapath stays. Programs are swapped under traffic without the
+ * loss of a frame, or go on if the next daemon would load the same ones. Without a daemon
+ * everything continues until the clock record is void; then nothing is sent, rather than something
+ * wrong.
  */
+#include "loader/load/attach.h"
 #include "maps/clock_abi.h"
 #include "tests/net/traffic.h"
 
@@ -34,14 +36,51 @@ static void until_both_have(uint32_t n)
 	CHECK(tr_until(both_have, 60000), "no %u messages come", n);
 }
 
-static void swap_all(unsigned int rounds)
+/** struct ids - the programs on the first interface of a node. */
+struct ids {
+	uint32_t xdp, egress;
+};
+
+static struct ids ids_of(unsigned int node)
+{
+	struct bl_iface iface;
+	struct ids ids = { 0 };
+	struct bl_err err;
+	int home = rack_away(node);
+
+	CHECK(!bl_iface_get(&iface, rack.lab.nodes[node].ports[0].ifname, &err), "%s", err.text);
+	CHECK(!bl_link_prog(rack.dir[node], "xdp", &iface, &ids.xdp), "no XDP program on %s",
+	      iface.name);
+	if (bl_link_prog(rack.dir[node], "egress", &iface, &ids.egress))
+		ids.egress = bl_clsact_prog(&iface, false);
+	CHECK(ids.egress, "no egress program on %s", iface.name);
+	rack_back(home);
+	return ids;
+}
+
+/* Another daemon takes node @i over. With @swap it loads its programs. */
+static void take_over(unsigned int i, bool swap)
+{
+	struct ids was = ids_of(i), is;
+
+	if (swap)
+		rack_forget_programs(i);
+	rack_close_node(i);
+	rack_open_node(i);
+	is = ids_of(i);
+	CHECK((is.xdp == was.xdp) != swap && (is.egress == was.egress) != swap,
+	      "%s: XDP program %u, then %u; egress %u, then %u", rack.lab.nodes[i].name, was.xdp,
+	      is.xdp, was.egress, is.egress);
+}
+
+/* The last round swaps the programs, the others go on with them. */
+static void take_all_over(unsigned int rounds)
 {
 	unsigned int i, k;
 
 	for (k = 0; k < rounds; k++) {
 		for (i = 0; i < rack.lab.nnodes; i++) {
-			rack_close_node(i);
-			rack_open_node(i);
+			take_over(i, k == rounds - 1);
 			tr_pass(30);
 		}
 	}
@@ -65,7 +104,7 @@ static void under_traffic(unsigned int hosts, unsigned int rounds)
 					 .ring_bytes = TR_RING_TIGHT(8) });
 	tr_go();
 	until_both_have(100);
-	swap_all(rounds);
+	take_all_over(rounds);
 	/* An endpoint that starts after the upgrade finds a daemon that knows the old endpoints. */
 	who = tr_add(&(struct tr_cfg){ .host = 0,
 				       .fn = tr_mix,
@@ -85,7 +124,7 @@ static void under_traffic(unsigned int hosts, unsigned int rounds)
 
 RACK_TEST(swap__rack)
 {
-	under_traffic(4, 2);
+	under_traffic(4, 3);
 }
 
 RACK_TEST(swap__leaf_spine)
@@ -116,6 +155,7 @@ RACK_TEST(swap__adopted_endpoint_dies_in_flight)
 		.host = 2, .fn = tr_rage, .to = 3, .ring_bytes = TR_RING_TIGHT(8) });
 	tr_go();
 	until_both_have(100);
+	rack_forget_programs(rack_host(2));
 	rack_close_node(rack_host(2));
 	tr_pass(50);
 	rack_open_node(rack_host(2));

@@ -47,13 +47,18 @@ static void accidents(uint64_t *s, unsigned int steady, unsigned int hosts)
 				     .ring_bytes = TR_RING_TIGHT(16) };
 	unsigned int i, victim = 0, host = 0;
 	struct tr_cfg cfg;
+	bool other;
 
 	while (t_mono() < end) {
 		tr_pass(50 + t_below(s, 400));
 		switch (t_below(s, 4)) {
-		case 0: /* an upgrade */
+		case 0: /* an upgrade, or a restart that keeps the programs */
 			i = t_below(s, rack.lab.nnodes);
-			fprintf(stderr, "  upgrade %s\n", rack.lab.nodes[i].name);
+			other = t_below(s, 2);
+			fprintf(stderr, "  %s %s\n", other ? "upgrade" : "restart",
+				rack.lab.nodes[i].name);
+			if (other)
+				rack_forget_programs(i);
 			rack_close_node(i);
 			rack_open_node(i);
 			break;

@@ -521,8 +521,7 @@ static void transfer(int family, enum restart restart)
 		rack_serve(30);
 		there = __atomic_load_n(&shared->connected, __ATOMIC_ACQUIRE);
 		if (there && restart == DAEMONS && i < 3 * rack.lab.nnodes) {
-			rack_close_node(i % rack.lab.nnodes);
-			rack_open_node(i++ % rack.lab.nnodes);
+			rack_upgrade_node(i++ % rack.lab.nnodes);
 		} else if (there && restart == SWITCH && i < 3) {
 			reboot_switch();
 			i++;

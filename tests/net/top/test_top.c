@@ -758,8 +758,7 @@ RACK_TEST(daemons__exchanged)
 	begin(AF_INET, 1, ENDLESS);
 	for (i = 0; i < 2 * rack.lab.nnodes; i++) {
 		until_answered(1, 300 * (i + 1));
-		rack_close_node(i % rack.lab.nnodes);
-		rack_open_node(i % rack.lab.nnodes);
+		rack_upgrade_node(i % rack.lab.nnodes);
 	}
 	finish(); /* TCP retransmits what was lost while there was no pacer. */
 	CHECK(tokens_of(0) >= answered(1), "%" PRIu64 " tokens, %" PRIu64 " answered", tokens_of(0),

@@ -24,7 +24,7 @@ static int fence_setup(void **state)
 	if (!fence.role) {
 		fence.role = BL_ROLE_HOST;
 		bl_fence_none(&fence);
-		if (bl_fence_open(&fence, sk->obj, &err))
+		if (bl_fence_open(&fence, sk->obj, bpf_program__fd(sk->progs.bl_fence), &err))
 			fail_msg("%s", err.text);
 	}
 	return 0;
