@@ -45,6 +45,7 @@ static void open_object(const char *const *anew)
 	}
 	bpf_program__set_autoload(skel->progs.bl_fence, true);
 	bpf_program__set_autoload(skel->progs.bl_host_queue, true);
+	bpf_program__set_autoload(skel->progs.bl_host_hint, true);
 	if (bl_maps_reuse(skel->obj, DIR_NAME, anew, &err))
 		fail_msg("%s", err.text);
 }
@@ -113,6 +114,16 @@ static const char *pin_of(const char *program)
 	snprintf(path, sizeof(path), "%s/%s", folder, program);
 	assert_int_equal(access(path, F_OK), 0);
 	return path;
+}
+
+/* The id of the program that is pinned as bl_fence. */
+static uint32_t fence_of_pin(void)
+{
+	int fd = bpf_obj_get(pin_of("bl_fence"));
+	uint32_t id = bl_prog_id(fd);
+
+	close(fd);
+	return id;
 }
 
 /* A first daemon. Returns the id of its bl_fence. */
@@ -187,7 +198,9 @@ static void load__other_flags(void **state)
 	open_object(NULL);
 	bpf_program__set_autoload(skel->progs.bl_host_local, true);
 	expect_loaded(id);
-	bl_host__destroy(skel);
+	/* and back */
+	assert_false(load());
+	id = end();
 	open_object(NULL);
 	bpf_program__set_flags(skel->progs.bl_fence, BPF_F_TEST_RND_HI32);
 	expect_loaded(id);
@@ -245,16 +258,20 @@ static void load__pin_of_another_program(void **state)
 {
 	uint32_t id = first();
 	struct bl_err err;
+	unsigned int k;
 	int fd;
 
 	(void)state;
-	fd = bpf_obj_get(pin_of("bl_fence"));
-	assert_true(fd >= 0);
-	assert_int_equal(bl_pin_over(fd, pin_of("bl_host_queue"), &err), 0);
-	close(fd);
-	open_object(NULL);
-	expect_loaded(id);
-	bl_host__destroy(skel);
+	for (k = 0; k < 2; k++) { /* of the same type, and of another one */
+		fd = bpf_obj_get(pin_of(k ? "bl_fence" : "bl_host_hint"));
+		assert_true(fd >= 0);
+		assert_int_equal(bl_pin_over(fd, pin_of("bl_host_queue"), &err), 0);
+		close(fd);
+		open_object(NULL);
+		expect_loaded(id);
+		id = fence_of_pin();
+		bl_host__destroy(skel);
+	}
 }
 
 static void load__folder_was_removed(void **state)
