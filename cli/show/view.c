@@ -131,16 +131,30 @@ json_t *view_select(const struct view *v, json_t *rows, const char **unknown)
 	return out;
 }
 
+/* Members that say which row it is. */
+static const char *const row_keys[] = { "node", "what",   "name",  "port", "role", "lane",
+					"addr", "reason", "class", "dest", "flow", "from" };
+#define ROW_KEYS (sizeof(row_keys) / sizeof(row_keys[0]))
+
+static bool is_row_key(const char *key)
+{
+	size_t i;
+
+	for (i = 0; i < ROW_KEYS; i++)
+		if (!strcmp(row_keys[i], key))
+			return true;
+	return false;
+}
+
 /* ---- differences ---- */
 
 static bool is_same(const json_t *a, const json_t *b)
 {
-	static const char *const keys[] = { "node", "what",   "name",  "port", "role", "lane",
-					    "addr", "reason", "class", "dest", "flow", "from" };
 	size_t i;
 
-	for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
-		const json_t *x = json_object_get(a, keys[i]), *y = json_object_get(b, keys[i]);
+	for (i = 0; i < ROW_KEYS; i++) {
+		const json_t *x = json_object_get(a, row_keys[i]);
+		const json_t *y = json_object_get(b, row_keys[i]);
 
 		if (!x != !y || (x && !json_equal(x, y)))
 			return false;
@@ -217,11 +231,11 @@ static void print_one_line(FILE *f, const json_t *row, const struct col *cols, s
 	}
 }
 
-/* Whether a value says nothing: null, false, 0 or an empty text. */
-static bool is_nothing(const json_t *v)
+/* Whether a value says nothing: null, false, an empty text, or 0, unless it is port 0 or lane 0. */
+static bool is_nothing(const char *key, const json_t *v)
 {
 	return !v || json_is_null(v) || json_is_false(v) ||
-	       (json_is_number(v) && json_number_value(v) == 0) ||
+	       (json_is_number(v) && json_number_value(v) == 0 && !is_row_key(key)) ||
 	       (json_is_string(v) && !*json_string_value(v));
 }
 
@@ -233,7 +247,7 @@ static void print_brief(FILE *f, const json_t *row, const struct col *cols, size
 	for (c = 0; c < ncols; c++) {
 		const json_t *v = json_object_get(row, cols[c].key);
 
-		if (is_nothing(v))
+		if (is_nothing(cols[c].key, v))
 			continue;
 		fputs(gap, f);
 		gap = " ";

@@ -19,7 +19,7 @@
 struct view {
 	bool all;           /* -a: nodes of all network namespaces */
 	bool one_line;      /* -o: NAME=VALUE ..., for grep */
-	bool brief;         /* -b: no heading, and nothing that is 0 */
+	bool brief;         /* -b: no heading, and nothing that is 0, but port 0 and the like */
 	bool details;       /* -d: all that --json has */
 	bool per_second;    /* -s: counters as rates */
 	bool time;          /* -t: when it was read */

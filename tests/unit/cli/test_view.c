@@ -139,12 +139,13 @@ static void print__forms(void **state)
 		{ { .brief = true },
 		  "T",
 		  NULL,
-		  "T\ns1 swp1 frames 10 lag 1.5 us held\ns1 swp2 no 1\ns2 swp1 frames 7\n" },
+		  "T\ns1 swp1 no 0 frames 10 lag 1.5 us held\ns1 swp2 no 1\n"
+		  "s2 swp1 no 0 frames 7\n" },
 		{ { .brief = true },
 		  NULL,
 		  "ports",
-		  "ports s1 swp1 frames 10 lag 1.5 us held\nports s1 swp2 no 1\n"
-		  "ports s2 swp1 frames 7\n" },
+		  "ports s1 swp1 no 0 frames 10 lag 1.5 us held\nports s1 swp2 no 1\n"
+		  "ports s2 swp1 no 0 frames 7\n" },
 		{ { .details = true },
 		  NULL,
 		  NULL,
