@@ -18,6 +18,7 @@
 #include "cli/capture/trace_past.h"
 #include "cli/capture/trace_row.h"
 #include "cli/cmd.h"
+#include "cli/live/holder.h"
 #include "cli/util/args.h"
 #include "cli/util/message.h"
 #include "cli/util/read.h"
@@ -25,9 +26,8 @@
 #include "maps/fence_abi.h"
 #include "maps/host_abi.h"
 
-#define ROUND_MS   50
-#define SNAP       128
-#define LEVELS_MAX 5 /* of switches */
+#define ROUND_MS 50
+#define SNAP     128
 
 struct trace_args {
 	uint16_t endpoint; /* of source or destination; 0: any */
@@ -175,6 +175,24 @@ static uint32_t neighbour_of(const struct trace *t, uint32_t node, uint32_t port
 	return life.neighbour;
 }
 
+/*
+ * The number of the node that has this id; -1: it is not in reach, or several have it, as in two
+ * racks of one machine.
+ */
+static int node_of_id(const struct trace *t, uint32_t id)
+{
+	int i, found = -1;
+
+	for (i = 0; i < t->nodes; i++) {
+		if (!id || t->refs[i].meta.node_id != id)
+			continue;
+		if (found >= 0)
+			return -1;
+		found = i;
+	}
+	return found;
+}
+
 /* Follows the barrier that was missing from switch to switch, as far as they are in reach. */
 static void find_holder(const struct trace *t, const struct follow_message *m,
 			struct trace_holder *h)
@@ -187,13 +205,13 @@ static void find_holder(const struct trace *t, const struct follow_message *m,
 
 	h->known = m->held;
 	h->excluded = m->excluded;
-	for (level = 0; m->held && level < LEVELS_MAX; level++) {
+	for (level = 0; m->held && level < HOLD_LEVELS_MAX; level++) {
 		struct capture_place p = capture_place(t->c, &at);
 
 		h->at = p.node;
 		h->port = p.port;
 		id = neighbour_of(t, at.node, at.key);
-		next = trace_node_of_id(t->refs, t->nodes, id);
+		next = node_of_id(t, id);
 		snprintf(h->node, sizeof(h->node), "node %u", id);
 		if (next < 0)
 			return;

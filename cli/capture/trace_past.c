@@ -7,16 +7,14 @@
 #include <string.h>
 
 #include "base/time.h"
+#include "cli/live/holder.h"
 #include "cli/util/out.h"
 #include "cli/util/read.h"
 #include "cli/util/read_figures.h"
 #include "core/figures_core.h"
-#include "core/order/barrier_core.h"
-#include "maps/fence_abi.h"
 #include "maps/host_abi.h"
 
-#define STAGED_NS  1000000 /* what waits to leave for longer is shown */
-#define LEVELS_MAX 5       /* of switches */
+#define STAGED_NS 1000000 /* what waits to leave for longer is shown */
 
 /** struct rows - rows that are to be printed. */
 struct rows {
@@ -143,95 +141,49 @@ static void add_host(struct rows *to, const struct wanted *w, const struct bl_no
 
 /* ---- who is behind now ---- */
 
-/* Finds the live input of a switch whose register is lowest. Returns its port, or -1. */
-static int lowest_input(const struct bl_node_ref *ref, bool reliable, uint64_t ts)
+static void name_culprit(const struct live_culprit *c, struct trace_holder *h)
 {
-	struct bl_port_regs regs;
-	struct bl_sw_cfg cfg;
-	uint64_t least = BL_TIME_NONE;
-	int found = -1;
-	uint32_t p, k;
-
-	if (node_value(ref, BL_MAP_SW_CFG, 0, &cfg, sizeof(cfg)))
-		return -1;
-	for (p = 0; p < cfg.nports && p < BL_SW_PORTS_MAX; p++) {
-		if (node_value(ref, BL_MAP_SW_REGS, p, &regs, sizeof(regs)))
-			return -1;
-		for (k = 0; k < BL_LANES_MAX; k++) {
-			const struct bl_reg *r = &regs.lane[k];
-			uint64_t v = reliable ? r->c : r->b;
-
-			if (!bl_reg_live(r) || v >= least)
-				continue;
-			least = v;
-			found = (int)p;
-		}
-	}
-	return least <= ts ? found : -1;
-}
-
-/*
- * Follows the barrier that a host lacks from switch to switch. @neighbour: id of the first one.
- * @port: memory for the name in @r->holder.
- */
-static void find_behind(const struct bl_node_ref *refs, int nrefs, uint32_t neighbour,
-			struct trace_row *r, struct bl_sw_port *port)
-{
-	struct trace_holder *h = &r->holder;
-	int at = trace_node_of_id(refs, nrefs, neighbour), level, p;
-	struct bl_life life;
-
-	for (level = 0; at >= 0 && refs[at].role == BL_ROLE_SWITCH && level < LEVELS_MAX; level++) {
-		p = lowest_input(&refs[at], r->reliable, r->name.ts);
-		if (p < 0 ||
-		    node_value(&refs[at], BL_MAP_SW_PORTS, (uint32_t)p, port, sizeof(*port)) ||
-		    node_value(&refs[at], BL_MAP_SW_LIVES, (uint32_t)p, &life, sizeof(life)))
-			return;
-		port->name[sizeof(port->name) - 1] = '\0';
-		h->known = h->now = true;
-		h->at = refs[at].meta.name;
-		h->port = port->name;
-		snprintf(h->node, sizeof(h->node), "node %u", life.neighbour);
-		at = trace_node_of_id(refs, nrefs, life.neighbour);
-		if (at >= 0)
-			snprintf(h->node, sizeof(h->node), "%.31s", refs[at].meta.name);
-	}
+	h->known = h->now = true;
+	h->at = node_name(&c->at->ref);
+	h->port = c->port->name;
+	if (c->node)
+		snprintf(h->node, sizeof(h->node), "%.31s", node_name(&c->node->ref));
+	else
+		snprintf(h->node, sizeof(h->node), "node %u", c->node_id);
 }
 
 /*
  * Prints one row for each host that cannot have delivered the message yet. Whether the host has a
  * receiver of it is not known. Returns how many there are.
  */
-static unsigned int print_waiting(const struct bl_node_ref *refs, int nrefs,
-				  const struct message_name *m, bool reliable, uint64_t now)
+static unsigned int print_waiting(const struct live_snap *s, const struct bl_node_ref *refs,
+				  int nrefs, const struct message_name *m, bool reliable)
 {
-	unsigned int n = 0;
+	enum live_stream stream = reliable ? LIVE_RELIABLE : LIVE_ORDER;
+	unsigned int printed = 0;
 	int i;
 
-	for (i = 0; i < nrefs; i++) {
-		struct bl_host_page page;
-		struct bl_sw_port port;
+	for (i = 0; i < s->nodes; i++) {
+		const struct live_node *n = &s->node[i];
+		struct live_culprit c;
 		struct trace_row r;
-		uint64_t passed;
 
-		if (refs[i].role != BL_ROLE_HOST ||
-		    node_value(&refs[i], BL_MAP_HOST_PAGE, 0, &page, sizeof(page)))
-			continue;
-		passed = reliable ? page.commit : page.barrier;
-		if (passed > m->ts)
+		if (n->ref.role != BL_ROLE_HOST || !n->in.n ||
+		    (reliable ? n->in.page.commit : n->in.page.barrier) > m->ts)
 			continue;
 		trace_row_clear(&r);
 		r.name = *m;
 		r.reliable = reliable;
-		r.ns[TRACE_TOTAL] = now ? (int64_t)(now - m->ts) : TRACE_UNKNOWN;
+		r.ns[TRACE_TOTAL] = n->bus_ns ? (int64_t)(n->bus_ns - m->ts) : TRACE_UNKNOWN;
 		trace_row_wait(&r, refs, nrefs);
-		find_behind(refs, nrefs, page.life.neighbour, &r, &port);
+		if (hold_follow(s, n, 0, stream, m->ts, &c))
+			name_culprit(&c, &r.holder);
 		if (!cli.json)
-			printf("%s has no %s above %llu yet:\n", refs[i].meta.name,
+			printf("%s has no %s above %llu yet:\n", node_name(&n->ref),
 			       reliable ? "commit barrier" : "barrier", (unsigned long long)m->ts);
-		trace_row_print(&r, !n++);
+		trace_row_print(&r, !printed++);
 	}
-	return n;
+	return printed;
 }
 
 static int by_end(const void *a, const void *b)
@@ -289,34 +241,53 @@ int trace_last(const struct bl_node_ref *refs, int nrefs, unsigned int n, uint16
 	return 0;
 }
 
-int trace_message(const struct bl_node_ref *refs, int nrefs, const struct message_name *m)
+/* Prints what is not noted anywhere, and which hosts wait for it. Returns the exit status. */
+static int trace_unknown(const struct live_snap *s, const struct bl_node_ref *refs, int nrefs,
+			 const struct message_name *m)
 {
-	const struct wanted w = { .message = m };
-	struct rows rows = { 0 };
-	struct bl_clock clock;
-	unsigned int printed;
 	char name[96];
 	uint64_t now = 0;
 	int i;
 
-	for (i = 0; i < nrefs; i++) {
+	for (i = 0; i < s->nodes; i++) {
+		if (s->node[i].error[0])
+			cli_fail("%s: %s", node_name(&s->node[i].ref), s->node[i].error);
+		now = now ? now : s->node[i].bus_ns;
+	}
+	message_format(m, name, sizeof(name));
+	if (now && m->ts > now + 1000000000)
+		return cli_fail("%s is not sent yet: bus time is %llu", name,
+				(unsigned long long)now);
+	if (print_waiting(s, refs, nrefs, m, false) || print_waiting(s, refs, nrefs, m, true))
+		return 0;
+	return cli_fail("nothing is known of %s any more: every barrier here has passed it, and "
+			"the endpoints here have noted later messages or others; `barline trace` "
+			"must run while a message is under way to see each hop",
+			name);
+}
+
+int trace_message(const struct bl_node_ref *refs, int nrefs, const struct message_name *m)
+{
+	const struct wanted w = { .message = m };
+	struct rows rows = { 0 };
+	struct live_snap *s;
+	unsigned int printed;
+	int i, rc;
+
+	for (i = 0; i < nrefs; i++)
 		if (refs[i].role == BL_ROLE_HOST)
 			add_host(&rows, &w, &refs[i]);
-		now = now ? now : node_now(&refs[i], &clock);
-	}
 	printed = print_rows(&rows, refs, nrefs, rows.n, 0);
 	free(rows.r);
 	if (rows.no_memory)
 		return cli_fail("out of memory");
 	if (printed)
 		return 0;
-	if (now && m->ts > now + 1000000000)
-		return cli_fail("%s is not sent yet: bus time is %llu",
-				message_format(m, name, sizeof(name)), (unsigned long long)now);
-	if (print_waiting(refs, nrefs, m, false, now) || print_waiting(refs, nrefs, m, true, now))
-		return 0;
-	return cli_fail("nothing is known of %s any more: every barrier here has passed it, and "
-			"the endpoints here have noted later messages or others; `barline trace` "
-			"must run while a message is under way to see each hop",
-			message_format(m, name, sizeof(name)));
+	s = live_snap_barriers(refs, nrefs);
+	if (!s)
+		return cli_fail("out of memory");
+	live_holds(NULL, s);
+	rc = trace_unknown(s, refs, nrefs, m);
+	live_snap_free(s);
+	return rc;
 }

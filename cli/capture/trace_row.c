@@ -36,16 +36,6 @@ void trace_row_clear(struct trace_row *r)
 	r->psn = r->why = -1;
 }
 
-int trace_node_of_id(const struct bl_node_ref *refs, int nrefs, uint32_t id)
-{
-	int i;
-
-	for (i = 0; i < nrefs; i++)
-		if (id && refs[i].meta.node_id == id)
-			return i;
-	return -1;
-}
-
 int64_t trace_row_took(const struct trace_row *r)
 {
 	static const enum trace_time parts[] = { TRACE_STAGED, TRACE_WINDOW, TRACE_TOTAL };

@@ -57,9 +57,6 @@ struct trace_row {
 /** trace_row_clear - a row about which nothing is known. */
 void trace_row_clear(struct trace_row *r);
 
-/** trace_node_of_id - the number of the node that has this id; -1: it is not in reach. */
-int trace_node_of_id(const struct bl_node_ref *refs, int nrefs, uint32_t id);
-
 /** trace_row_took - how long it took, ns: the time before the timestamp counts, too. */
 int64_t trace_row_took(const struct trace_row *r);
 

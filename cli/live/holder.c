@@ -173,7 +173,7 @@ static const struct endpoint_row *holding_endpoint(const struct live_node *n,
 }
 
 bool hold_follow(const struct live_snap *s, const struct live_node *n, unsigned int set,
-		 enum live_stream stream, struct live_culprit *c)
+		 enum live_stream stream, uint64_t ts, struct live_culprit *c)
 {
 	int level;
 
@@ -182,7 +182,7 @@ bool hold_follow(const struct live_snap *s, const struct live_node *n, unsigned 
 		const struct live_hold *h = &n->hold[set][stream];
 		uint32_t id = n->ref.meta.node_id;
 
-		if (!h->known)
+		if (!h->known || h->time > ts)
 			break;
 		c->at = n;
 		c->port = &n->in.in[h->input];

@@ -56,10 +56,11 @@ struct live_culprit {
 };
 
 /**
- * hold_follow - follows what holds @n back from node to node, as far as they are in @s. Returns
- * false if nothing is known of it.
+ * hold_follow - follows what holds @n back from node to node, as far as they are in @s, whose holds
+ * live_holds() has found. @ts: follows only what has not passed this time yet; BL_TIME_NONE:
+ * everything. Returns false if nothing is known of it.
  */
 bool hold_follow(const struct live_snap *s, const struct live_node *n, unsigned int set,
-		 enum live_stream stream, struct live_culprit *c);
+		 enum live_stream stream, uint64_t ts, struct live_culprit *c);
 
 #endif

@@ -142,7 +142,7 @@ static json_t *hold_row(const struct live_snap *s, const struct live_node *n, un
 	char by[160] = "";
 	json_t *row;
 
-	if (hold_follow(s, n, set, stream, &c))
+	if (hold_follow(s, n, set, stream, BL_TIME_NONE, &c))
 		name_culprit(&c, by, sizeof(by));
 	row = json_pack("{s:i, s:s, s:s, s:i, s:I, s:b, s:i, s:i}", "set", (int)set, "stream",
 			stream == LIVE_ORDER ? "order" : "reliable", "port", in->name, "lane",

@@ -229,23 +229,38 @@ static void read_tokens(struct live_node *n, struct bl_err *err)
 
 /* ---- all of a node ---- */
 
+/* Whether the maps of a node are those that this build knows; else says in its @error why not. */
+static bool is_known(struct live_node *n)
+{
+	if (n->ref.meta.abi_version == BL_ABI_VERSION)
+		return true;
+	snprintf(n->error, sizeof(n->error),
+		 "its maps are of ABI version %u, and this command's of %u",
+		 n->ref.meta.abi_version, BL_ABI_VERSION);
+	return false;
+}
+
+/* The clock after the barriers, so that these are not ahead of it by the time that reading took. */
+static void read_barriers(struct live_node *n)
+{
+	struct bl_err err;
+
+	if (node_inputs_read(&n->ref, &n->in, &err))
+		snprintf(n->error, sizeof(n->error), "%.200s", err.text);
+	read_clock(n);
+}
+
 static void read_node(struct live_node *n)
 {
 	struct bl_err err = { 0 };
 
-	if (n->ref.meta.abi_version != BL_ABI_VERSION) {
-		snprintf(n->error, sizeof(n->error),
-			 "its maps are of ABI version %u, and this command's of %u",
-			 n->ref.meta.abi_version, BL_ABI_VERSION);
+	if (!is_known(n))
 		return;
-	}
 	cli_keep_errors(n->error, sizeof(n->error));
 	n->maps = counters_id(&n->ref);
 	n->at_ns = bl_mono_ns();
 	n->counts = node_count_rows(&n->ref, &n->count);
-	if (node_inputs_read(&n->ref, &n->in, &err))
-		snprintf(n->error, sizeof(n->error), "%.200s", err.text);
-	read_clock(n);
+	read_barriers(n);
 	read_state(n);
 	if (n->ref.role == BL_ROLE_HOST && n->in.n) {
 		n->eps = node_endpoints_read(&n->ref, &n->in.page, &n->ep, &err);
@@ -275,34 +290,62 @@ static int by_name(const void *a, const void *b)
 	return x->netns_ino < y->netns_ino ? -1 : x->netns_ino > y->netns_ino;
 }
 
-struct live_snap *live_snap_read(uint64_t netns_ino, struct bl_err *err)
+/* A snapshot of nodes that are to be read. NULL: out of memory. */
+static struct live_snap *new_snap(const struct bl_node_ref *refs, int n)
 {
 	struct live_snap *s = calloc(1, sizeof(*s));
-	struct bl_node_ref *refs = NULL;
 	struct timespec t;
-	int n, i;
+	int i;
 
-	n = bl_nodes_find(&refs, netns_ino, err);
-	if (s && n >= 0)
-		s->node = calloc((size_t)n + 1, sizeof(*s->node));
-	if (!s || n < 0 || !s->node) {
-		if (n >= 0)
-			bl_fail(err, ENOMEM, "out of memory");
-		free(refs);
-		live_snap_free(s);
+	if (!s)
+		return NULL;
+	s->node = calloc((size_t)n + 1, sizeof(*s->node));
+	if (!s->node) {
+		free(s);
 		return NULL;
 	}
 	clock_gettime(CLOCK_REALTIME, &t);
 	s->time_s = (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 	s->at_ns = bl_mono_ns();
 	s->nodes = n;
+	for (i = 0; i < n; i++)
+		s->node[i].ref = refs[i];
+	return s;
+}
+
+struct live_snap *live_snap_read(uint64_t netns_ino, struct bl_err *err)
+{
+	struct bl_node_ref *refs = NULL;
+	struct live_snap *s;
+	int n, i;
+
+	n = bl_nodes_find(&refs, netns_ino, err);
+	if (n < 0)
+		return NULL;
 	if (n > 1)
 		qsort(refs, (size_t)n, sizeof(*refs), by_name);
-	for (i = 0; i < n; i++) {
-		s->node[i].ref = refs[i];
-		read_node(&s->node[i]);
-	}
+	s = new_snap(refs, n);
 	free(refs);
+	if (!s)
+		bl_fail(err, ENOMEM, "out of memory");
+	for (i = 0; s && i < n; i++)
+		read_node(&s->node[i]);
+	return s;
+}
+
+struct live_snap *live_snap_barriers(const struct bl_node_ref *refs, int nrefs)
+{
+	struct live_snap *s = new_snap(refs, nrefs);
+	int i;
+
+	for (i = 0; s && i < nrefs; i++) {
+		struct live_node *n = &s->node[i];
+
+		if (!is_known(n))
+			continue;
+		n->at_ns = bl_mono_ns();
+		read_barriers(n);
+	}
 	return s;
 }
 

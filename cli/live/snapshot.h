@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What `barline top` reads of all its nodes at one time. Two snapshots make a reading (rows.h).
+ * `barline trace` takes one of the barriers alone, to find who holds a message back (holder.h).
  *
  * Maps are read without their locks, so the datapath never waits for a reader: each number is
  * whole, and numbers that belong together may be some frames apart.
@@ -87,6 +88,13 @@ struct live_snap {
  * be had, with the reason in @err. The caller calls live_snap_free().
  */
 struct live_snap *live_snap_read(uint64_t netns_ino, struct bl_err *err);
+
+/**
+ * live_snap_barriers - reads only the inputs and the clocks of the nodes @refs. A node that cannot
+ * be read has no inputs, and the reason as its @error. Returns NULL if there is no memory. The
+ * caller calls live_snap_free().
+ */
+struct live_snap *live_snap_barriers(const struct bl_node_ref *refs, int nrefs);
 
 /** live_snap_free - frees a snapshot. NULL: no-op. */
 void live_snap_free(struct live_snap *s);

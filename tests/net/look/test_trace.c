@@ -8,6 +8,7 @@
 #include "tests/net/barline_run.h"
 #include "tests/net/run_beside.h"
 #include "tests/net/until.h"
+#include "loader/order/fence.h"
 
 #define PORT "61710"
 
@@ -233,6 +234,49 @@ RACK_TEST(trace__waits_now)
 	end_run(&r, SIGTERM);
 }
 
+static bool prep_held_by_h3(const json_t *o, const char *name)
+{
+	return held_by_h3(o, name) && says(o, "opcode", "prep");
+}
+
+/*
+ * h3 is dead and excluded, and waits for its controller's RESUME: the barrier goes on without it,
+ * and the commit barrier does not.
+ */
+RACK_TEST(trace__waits_now_reliable)
+{
+	char to[64], name[96];
+	const char *const send[] = { barline, "-v", "send", "-r", "-w", "100", to, "hello", NULL };
+	struct bl_fence_port frozen;
+	struct run r, s;
+	uint64_t end;
+	json_t *row;
+	int found;
+
+	open_hosts(3);
+	r = receive(true, to);
+	CHECK(!bl_fence_freeze(bl_node_fence(rack.node[0]), 5, 2, &frozen) && frozen.held, "h3's "
+											   "port "
+											   "is not "
+											   "froze"
+											   "n");
+	rack_close_node(rack_host(2));
+	UNTIL("waits for the end of h3", rack_live_inputs(0) == 2);
+	s = start_on(rack_host(0), send, "");
+	found = sscanf(written(&s, s.err, "line 1 is "), "%95s", name);
+	CHECK(found == 1, "the sender says \"%s\"", text_of(s.err));
+	end = t_mono() + RUN_WAIT_NS;
+	do {
+		/* the barrier has to pass it first, for a few milliseconds */
+		CHECK(t_mono() < end, "%s does not wait for h3", name);
+		trace(name, prep_held_by_h3, name, &row);
+	} while (!row);
+	json_decref(row);
+	CHECK(!*text_of(r.out), "it was delivered: %s", text_of(r.out));
+	end_run(&s, SIGTERM);
+	end_run(&r, SIGTERM);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -240,6 +284,7 @@ int main(void)
 		cmocka_unit_test(trace__by_name_reliable),
 		cmocka_unit_test(trace__closed_window),
 		cmocka_unit_test(trace__waits_now),
+		cmocka_unit_test(trace__waits_now_reliable),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

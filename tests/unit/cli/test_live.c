@@ -220,7 +220,7 @@ static void follow__from_switch_to_switch(void **state)
 	(void)state;
 	make_rack(&w, 9 * S);
 	live_follow(NULL, &w.snap);
-	assert_true(hold_follow(&w.snap, &w.node[1], 0, LIVE_ORDER, &c));
+	assert_true(hold_follow(&w.snap, &w.node[1], 0, LIVE_ORDER, BL_TIME_NONE, &c));
 	assert_ptr_equal(c.at, &w.node[0]);
 	assert_string_equal(c.port->name, "p3");
 	assert_int_equal(c.node_id, 3);
@@ -232,24 +232,48 @@ static void follow__from_switch_to_switch(void **state)
 	w.node[2].ep = &w.ep;
 	w.node[2].eps = 1;
 	live_follow(NULL, &w.snap);
-	assert_true(hold_follow(&w.snap, &w.node[1], 0, LIVE_ORDER, &c));
+	assert_true(hold_follow(&w.snap, &w.node[1], 0, LIVE_ORDER, BL_TIME_NONE, &c));
 	assert_ptr_equal(c.node, &w.node[2]);
 	assert_ptr_equal(c.ep, &w.ep);
 	/* a send that has been declared void holds nobody back, nor one that has just begun */
 	w.ep.word.over = w.ep.line.ts;
-	assert_true(hold_follow(&w.snap, &w.node[1], 0, LIVE_ORDER, &c));
+	assert_true(hold_follow(&w.snap, &w.node[1], 0, LIVE_ORDER, BL_TIME_NONE, &c));
 	assert_null(c.ep);
 	w.ep.word.over = 0;
 	w.ep.line.ts = 1000 * S - 10;
-	assert_true(hold_follow(&w.snap, &w.node[1], 0, LIVE_ORDER, &c));
+	assert_true(hold_follow(&w.snap, &w.node[1], 0, LIVE_ORDER, BL_TIME_NONE, &c));
 	assert_null(c.ep);
 	/* two racks of one machine have the same numbers: none is named rather than the wrong one
 	 */
 	w.node[2].ref.role = BL_ROLE_SWITCH;
 	w.node[2].ref.meta.node_id = 10;
 	w.in[2][0].life.neighbour = 1;
-	assert_true(hold_follow(&w.snap, &w.node[1], 0, LIVE_ORDER, &c));
+	assert_true(hold_follow(&w.snap, &w.node[1], 0, LIVE_ORDER, BL_TIME_NONE, &c));
 	assert_ptr_equal(c.at, &w.node[1]);
+}
+
+/* Only what has not passed the time that somebody waits for is followed. */
+static void follow__what_waits_for_a_time(void **state)
+{
+	const uint64_t of_p3 = 1000 * S - 610 * MS;
+	struct live_culprit c;
+	struct world w;
+
+	(void)state;
+	make_rack(&w, 9 * S);
+	live_follow(NULL, &w.snap);
+	assert_true(hold_follow(&w.snap, &w.node[1], 0, LIVE_ORDER, of_p3, &c));
+	assert_string_equal(c.port->name, "p3");
+	assert_false(hold_follow(&w.snap, &w.node[1], 0, LIVE_ORDER, of_p3 - 1, &c));
+	/* the switch has passed it, and what it sent has not arrived: no other host is to blame */
+	w.in[0][2].reg[0].b = 1000 * S - MS;
+	live_follow(NULL, &w.snap);
+	assert_true(hold_follow(&w.snap, &w.node[1], 0, LIVE_ORDER, of_p3, &c));
+	assert_ptr_equal(c.at, &w.node[1]);
+	assert_ptr_equal(c.node, &w.node[0]);
+	/* the reliable stream goes by its own registers */
+	assert_true(hold_follow(&w.snap, &w.node[1], 0, LIVE_RELIABLE, of_p3, &c));
+	assert_string_equal(c.port->name, "p3");
 }
 
 /* Switches that wait for each other, as nonsense in maps would have it, do not hang the command. */
@@ -263,7 +287,7 @@ static void follow__ends_in_a_circle(void **state)
 	w.node[1].ref.role = BL_ROLE_SWITCH;
 	w.in[0][0].reg[0].b = 1;
 	live_follow(NULL, &w.snap);
-	assert_true(hold_follow(&w.snap, &w.node[0], 0, LIVE_ORDER, &c));
+	assert_true(hold_follow(&w.snap, &w.node[0], 0, LIVE_ORDER, BL_TIME_NONE, &c));
 }
 
 /* Late since the barrier stands still; one that goes on and stays late, since it was first late. */
@@ -668,6 +692,7 @@ int main(void)
 		cmocka_unit_test(hold__sets_and_lanes),
 		cmocka_unit_test(hold__late_at_the_edge),
 		cmocka_unit_test(follow__from_switch_to_switch),
+		cmocka_unit_test(follow__what_waits_for_a_time),
 		cmocka_unit_test(follow__ends_in_a_circle),
 		cmocka_unit_test(since__is_carried_on),
 		cmocka_unit_test(reading__rates_and_drops),
