@@ -520,22 +520,6 @@ int capture_poll(struct capture *c, int ms, int last, capture_fn fn, void *ctx, 
 	return rc;
 }
 
-static volatile sig_atomic_t stop;
-
-static void on_signal(int sig)
-{
-	(void)sig;
-	stop = 1;
-}
-
-const volatile sig_atomic_t *capture_stop_flag(void)
-{
-	signal(SIGINT, on_signal);
-	signal(SIGTERM, on_signal);
-	signal(SIGHUP, on_signal);
-	return &stop;
-}
-
 uint64_t capture_lost(const struct capture *c)
 {
 	uint64_t lost = c->lost;

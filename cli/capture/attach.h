@@ -13,7 +13,6 @@
 #ifndef BARLINE_CLI_CAPTURE_ATTACH_H
 #define BARLINE_CLI_CAPTURE_ATTACH_H
 
-#include <signal.h>
 #include <stdint.h>
 
 #include "base/log.h"
@@ -56,12 +55,6 @@ typedef int (*capture_fn)(const struct bl_capture_event *e, void *ctx);
  * -errno.
  */
 int capture_poll(struct capture *c, int ms, int last, capture_fn fn, void *ctx, struct bl_err *err);
-
-/**
- * capture_stop_flag - returns a flag that SIGINT, SIGTERM and SIGHUP set from now on, instead of
- * ending the process.
- */
-const volatile sig_atomic_t *capture_stop_flag(void);
 
 /** capture_lost - returns how many records have found a full buffer. */
 uint64_t capture_lost(const struct capture *c);

@@ -20,6 +20,7 @@
 #include "cli/cmd.h"
 #include "cli/util/args.h"
 #include "cli/util/out.h"
+#include "cli/util/proc.h"
 #include "cli/util/read.h"
 
 #define ROUND_MS 50
@@ -309,7 +310,7 @@ int cmd_capture(int argc, char **argv)
 	if (st)
 		return st;
 	signal(SIGPIPE, SIG_IGN);
-	stop = capture_stop_flag();
+	stop = stop_flag();
 	if (capture_open(&o.c, refs, n, &a.f, &err)) {
 		st = cli_fail("%s", err.text);
 	} else {

@@ -21,6 +21,7 @@
 #include "cli/live/holder.h"
 #include "cli/util/args.h"
 #include "cli/util/message.h"
+#include "cli/util/proc.h"
 #include "cli/util/read.h"
 #include "core/clock_core.h"
 #include "maps/fence_abi.h"
@@ -335,7 +336,7 @@ static int follow_all(struct trace *t)
 	struct bl_err err;
 	int rc, st = 0;
 
-	stop = capture_stop_flag();
+	stop = stop_flag();
 	capture_everything(&filter);
 	filter.snap = SNAP;
 	t->f = follow_new();

@@ -5,7 +5,8 @@
  *
  * Everything is a command that runs with a limit of time, and whose output is one file. One that
  * fails, hangs or is not installed is noted in manifest.json, and the rest goes on. The files lie
- * in a folder that only the user can read, until tar(1) has packed them.
+ * in a folder that only the user can read, until tar(1) has packed them. A signal that ends the
+ * command ends what it runs, and nothing is left behind.
  *
  * Example: "show drops" is `barline -j show drops -a`, its file show-drops.json, and its entry in
  * manifest.json {"name": "show-drops.json", "command": "...", "status": 0, "seconds": 0.02}.
@@ -90,9 +91,10 @@ void sysdump_commands(void (*print_names)(FILE *f))
 /** struct dump - an archive that is being made. */
 struct dump {
 	const struct sysdump_args *args;
-	char parent[256]; /* folder for the time being */
-	char name[128];   /* of the folder in it, and in the archive */
-	char self[512];   /* this command */
+	char parent[256];                  /* folder for the time being */
+	char name[128];                    /* of the folder in it, and in the archive */
+	char self[512];                    /* this command */
+	const volatile sig_atomic_t *stop; /* a signal has come: no archive is written */
 	json_t *items;
 	unsigned int failed;
 };
@@ -202,14 +204,17 @@ static void become(const char *const *argv, int fd)
 	_exit(127);
 }
 
-/* Waits for the child up to @limit_s. Returns its status as of waitpid(), or -1: it was killed. */
-static int wait_limit(pid_t pid, double limit_s)
+/*
+ * Waits for the child up to @limit_s, or until *@stop. Returns its status as of waitpid(), or -1:
+ * it was killed.
+ */
+static int wait_limit(pid_t pid, double limit_s, const volatile sig_atomic_t *stop)
 {
 	uint64_t end = bl_mono_ns() + (uint64_t)(limit_s * 1e9);
 	int st;
 
 	while (!waitpid(pid, &st, WNOHANG)) {
-		if (bl_mono_ns() > end) {
+		if (bl_mono_ns() > end || (stop && *stop)) {
 			kill(-pid, SIGKILL);
 			kill(pid, SIGKILL);
 			waitpid(pid, &st, 0);
@@ -233,6 +238,8 @@ static int run(struct dump *d, const char *name, const char *const *argv, bool r
 	int fd, st, i;
 	pid_t pid;
 
+	if (*d->stop)
+		return -1;
 	for (i = 0; argv[i] && len < sizeof(text); i++)
 		len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s", i ? " " : "",
 					argv[i] == d->self ? "barline" : argv[i]);
@@ -251,7 +258,7 @@ static int run(struct dump *d, const char *name, const char *const *argv, bool r
 		note(d, name, text, -1, strerror(errno), 0);
 		return -1;
 	}
-	st = wait_limit(pid, d->args->limit_s);
+	st = wait_limit(pid, d->args->limit_s, d->stop);
 	if (st == -1) {
 		why = "took too long, and was ended";
 	} else if (!WIFEXITED(st)) {
@@ -376,7 +383,7 @@ static void dump_configs(struct dump *d)
 		note(d, "config", d->args->config, -1, strerror(errno), 0);
 		return;
 	}
-	while ((e = readdir(dir))) {
+	while (!*d->stop && (e = readdir(dir))) {
 		size_t n = strlen(e->d_name);
 
 		if (n > 5 && !strcmp(e->d_name + n - 5, ".yaml"))
@@ -402,7 +409,7 @@ static int write_manifest(struct dump *d)
 	return 0;
 }
 
-/* Removes the folder for the time being. */
+/* Removes the folder for the time being, also when a signal comes meanwhile. */
 static void remove_all(const char *parent)
 {
 	const char *const argv[] = { "rm", "-rf", "--", parent, NULL };
@@ -411,7 +418,7 @@ static void remove_all(const char *parent)
 	if (!pid)
 		become(argv, STDERR_FILENO);
 	if (pid > 0)
-		wait_limit(pid, 60);
+		wait_limit(pid, 60, NULL);
 }
 
 /* Packs the folder. Returns the exit status. */
@@ -433,11 +440,11 @@ static int pack(struct dump *d, const char *file)
 		execvp(argv[0], (char *const *)(uintptr_t)argv);
 		_exit(127);
 	}
-	st = pid < 0 ? -1 : wait_limit(pid, 600);
+	st = pid < 0 ? -1 : wait_limit(pid, 600, d->stop);
 	if (close(fd) || st) {
 		if (!to_stdout)
 			unlink(file);
-		return cli_fail("%s: tar could not write it", file);
+		return *d->stop ? 1 : cli_fail("%s: tar could not write it", file);
 	}
 	return 0;
 }
@@ -496,6 +503,7 @@ int cmd_sysdump(int argc, char **argv)
 	snprintf(d.parent, sizeof(d.parent), "%.200s/barline-sysdump-XXXXXX",
 		 getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
 	umask(077);
+	d.stop = stop_flag();
 	if (!mkdtemp(d.parent))
 		return cli_fail("%s: %s", d.parent, strerror(errno));
 	path_in(&d, "", inner, sizeof(inner));
@@ -505,11 +513,13 @@ int cmd_sysdump(int argc, char **argv)
 	} else {
 		collect(&d);
 		out_progress_end();
-		st = write_manifest(&d);
+		st = *d.stop ? 1 : write_manifest(&d);
 		if (!st)
 			st = pack(&d, a.file ? a.file : file);
 	}
 	remove_all(d.parent);
+	if (st && *d.stop)
+		cli_fail("a signal came before the archive was complete: none was written");
 	if (!st && cli.json && (!a.file || strcmp(a.file, "-")))
 		cli_json(json_pack("{s:s, s:I, s:I}", "file", a.file ? a.file : file, "items",
 				   (json_int_t)json_array_size(d.items), "failed",

@@ -25,3 +25,20 @@ void kill_child(pid_t *pid)
 	}
 	*pid = 0;
 }
+
+static volatile sig_atomic_t stop;
+
+static void on_signal(int sig)
+{
+	(void)sig;
+	stop = 1;
+}
+
+const volatile sig_atomic_t *stop_flag(void)
+{
+	signal(SIGINT, on_signal);
+	signal(SIGTERM, on_signal);
+	if (signal(SIGHUP, on_signal) == SIG_IGN)
+		signal(SIGHUP, SIG_IGN);
+	return &stop;
+}

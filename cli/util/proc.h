@@ -5,6 +5,7 @@
 #ifndef BARLINE_CLI_UTIL_PROC_H
 #define BARLINE_CLI_UTIL_PROC_H
 
+#include <signal.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -13,5 +14,11 @@ void nap_ns(uint64_t ns);
 
 /** kill_child - Kills child *@pid with SIGKILL, reaps it, and sets *@pid to 0. 0: no child. */
 void kill_child(pid_t *pid);
+
+/**
+ * stop_flag - Returns a flag that SIGINT, SIGTERM and SIGHUP set from now on, instead of ending the
+ * process. A SIGHUP that is ignored stays so, for nohup(1).
+ */
+const volatile sig_atomic_t *stop_flag(void);
 
 #endif

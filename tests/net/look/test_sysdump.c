@@ -7,6 +7,7 @@
 
 #include "tests/command.h"
 #include "tests/net/barline_run.h"
+#include "tests/net/run_beside.h"
 
 #define SECRET "c0ffeec0ffeec0ffeec0ffeec0ffee42"
 #define PSK    "hunter2hunter2"
@@ -130,10 +131,78 @@ RACK_TEST(sysdump__rack)
 	json_decref(manifest);
 }
 
+/* Returns the process of the command that hangs, once it runs. */
+static pid_t hanging(void)
+{
+	char path[256];
+	FILE *f;
+	int pid = 0;
+
+	snprintf(path, sizeof(path), "%s/hangs", work);
+	f = fopen(path, "r");
+	if (!f)
+		return 0;
+	if (fscanf(f, "%d\n", &pid) != 1)
+		pid = 0;
+	fclose(f);
+	return pid;
+}
+
+/*
+ * Sends a signal while the program @hangs runs, of which nothing is left then. @limit: of each
+ * command; a short one for what comes before tar
+ */
+static void interrupt(const char *hangs, const char *limit, int sig)
+{
+	char path[512], tmp[64], out[64];
+	const char *const argv[] = { "/usr/bin/env", path,  tmp,  barline, "sysdump",
+				     "-t",           limit, "-o", out,     NULL };
+	uint64_t end = t_mono() + RUN_WAIT_NS;
+	struct run r;
+	pid_t pid;
+
+	snprintf(path, sizeof(path), "PATH=%s:%s", work, getenv("PATH"));
+	snprintf(tmp, sizeof(tmp), "TMPDIR=%s/tmp", work);
+	snprintf(out, sizeof(out), "%s/out.tar.gz", work);
+	CHECK(!mkdir(tmp + strlen("TMPDIR="), 0700), "%s", strerror(errno));
+	write_in(hangs, "#!/bin/sh\necho $$ > " BL_RUN_DIR "/sysdump/hangs\nexec sleep 1000\n",
+		 0755);
+	r = start_on(rack_host(0), argv, "");
+	while (!(pid = hanging())) {
+		CHECK(t_mono() < end && !waitpid(r.pid, &r.status, WNOHANG), "%s does not run: %s",
+		      hangs, text_of(r.err));
+		rack_serve(5);
+	}
+	CHECK(!kill(r.pid, sig), "%s", strerror(errno));
+	reap(&r, "sysdump");
+	CHECK(WIFEXITED(r.status) && WEXITSTATUS(r.status) == 1, "%#x: %s", r.status,
+	      text_of(r.err));
+	CHECK(strstr(text_of(r.err), "none was written"), "it says \"%s\"", text_of(r.err));
+	CHECK(access(out, F_OK) && !*text_of(r.out), "half an archive is there");
+	CHECK(kill(pid, 0) && errno == ESRCH, "%s is still there", hangs);
+	CHECK(!rmdir(tmp + strlen("TMPDIR=")), "its folder is still there");
+	snprintf(path, sizeof(path), "%s/hangs", work);
+	CHECK(!unlink(path), "%s", strerror(errno));
+	snprintf(path, sizeof(path), "%s/%s", work, hangs);
+	CHECK(!unlink(path), "%s", strerror(errno));
+	close(r.out);
+	close(r.err);
+}
+
+RACK_TEST(sysdump__interrupted)
+{
+	CHECK(barline_path(barline, sizeof(barline)) && !mkdir(work, 0700), "%s", strerror(errno));
+	rack.lab.spec.hosts = 2;
+	rack_open();
+	interrupt("uname", "600", SIGINT);
+	interrupt("tar", "0.1", SIGTERM);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sysdump__rack),
+		cmocka_unit_test(sysdump__interrupted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
