@@ -42,7 +42,9 @@
 	  "the spare caretaker is ready to stand in for the daemon")                              \
 	X(SPARE_LOST, "spare_lost", "pid reason",                                                 \
 	  "the spare caretaker has ended, and another one is started")                            \
-	X(RELOADED, "reloaded", "reason", "the daemon has read its configuration or keys again")  \
+	X(RELOADED, "reloaded", "reason",                                                         \
+	  "a daemon, controller or arbiter has read its configuration, or a daemon its keys, "    \
+	  "again")                                                                                \
 	X(RELOAD_REFUSED, "reload_refused", "reason",                                             \
 	  "a reload was refused, and nothing has changed")                                        \
 	X(CLOCK_GOOD, "clock_good", "bound_us", "the system clock is synchronised")               \

@@ -13,10 +13,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/changes.h"
 #include "base/event.h"
-#include "base/library/systemd.h"
 #include "base/proc.h"
-#include "base/time.h"
 #include "loader/auth.h"
 #include "loader/config.h"
 #include "loader/load/pin.h"
@@ -54,7 +53,6 @@ void bl_server_on_reload(struct bl_server *s,
 	s->read_ctx = ctx;
 }
 
-/* systemd counts the unit as reloading until READY=1 (sd_notify(3)). */
 static int reload_node(struct bl_node *n, FILE *say, struct bl_err *err)
 {
 	struct bl_server *s = n->srv;
@@ -65,19 +63,13 @@ static int reload_node(struct bl_node *n, FILE *say, struct bl_err *err)
 		return bl_fail(err, ENOTSUP,
 			       "this node was started without a configuration that "
 			       "could be read again");
-	sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64, bl_mono_ns() / 1000);
+	bl_reload_begins();
 	rc = s->read_config(s->read_ctx, &now, err);
 	if (!rc)
 		rc = bl_node_reload(n, &now, say, err);
 	bl_config_free(&now);
-	if (rc < 0)
-		bl_event(BL_EVENT(RELOAD_REFUSED, ERR, n->meta.name, .reason = err->text),
-			 "%s: not reloaded: %s", n->meta.name, err->text);
-	else
-		bl_event(BL_EVENT(RELOADED, INFO, n->meta.name, .reason = "configuration"),
-			 "%s: reloaded, %d settings changed", n->meta.name, rc);
-	sd_notifyf(0, "READY=1\nSTATUS=%s %s: %s%s", bl_role_name(n->cfg.role), n->meta.name,
-		   rc < 0 ? "not reloaded: " : "reloaded", rc < 0 ? err->text : "");
+	bl_reload_ends(n->meta.name, n->meta.name, rc < 0 ? rc : 0, rc < 0 ? 0 : (unsigned int)rc,
+		       err);
 	return rc < 0 ? rc : 0;
 }
 

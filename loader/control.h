@@ -7,7 +7,7 @@
  *	changed	dead_after_us	1000	5000	live	each frame is judged by ...
  *	refused	beacon_us	100	200	restart	all nodes of a rack must agree ...
  *	ok
- *	error	beacon_us takes a restart of the daemon (...); nothing was changed
+ *	error	beacon_us takes a restart (...); nothing was changed
  *
  * The last line is "ok" or "error". A daemon that is stopped does not answer; the client has a
  * limit.

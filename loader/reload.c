@@ -282,24 +282,21 @@ static void say_diff(FILE *say, const char *what, const struct bl_config_diff *d
 static int check_diff(const struct bl_config_diff *d, int n, FILE *say, struct bl_err *err)
 {
 	const struct bl_config_diff *first = NULL;
-	int k, more = 0;
+	bool more = false;
+	int k;
 
 	for (k = 0; k < n; k++) {
 		if (d[k].change == BL_CHANGE_LIVE)
 			continue;
 		say_diff(say, "refused", &d[k]);
 		if (first)
-			more++;
+			more = true;
 		else
 			first = &d[k];
 	}
 	if (!first)
 		return 0;
-	return bl_fail(err, EPERM, "%s%s takes a %s (%s); nothing was changed", first->path,
-		       more ? ", and other settings," : "",
-		       first->change == BL_CHANGE_RESTART ? "restart of the daemon"
-							  : "detach and a new start",
-		       first->why);
+	return bl_change_refuse(first->path, more, first->change, first->why, err);
 }
 
 static void log_changes(const struct bl_node *n, const struct bl_config_diff *d, int count)

@@ -365,13 +365,6 @@ const char *bl_setting_path(const struct bl_setting *s, char *buf, size_t size)
 	return buf;
 }
 
-const char *bl_change_name(enum bl_change change)
-{
-	return change == BL_CHANGE_LIVE      ? "live"
-	       : change == BL_CHANGE_RESTART ? "restart"
-					     : "detach";
-}
-
 /* ---- members ---- */
 
 static int64_t load(const struct bl_setting *s, const struct bl_node_cfg *c)

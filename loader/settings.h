@@ -22,6 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/changes.h"
 #include "base/log.h"
 
 struct bl_node_cfg;
@@ -95,13 +96,6 @@ enum bl_setting_kind {
 	BL_SETTING_BLOCK /* a list or mapping, which code of its own reads and writes */
 };
 
-/** enum bl_change - what makes a changed setting take effect. */
-enum bl_change {
-	BL_CHANGE_LIVE,    /* a reload */
-	BL_CHANGE_RESTART, /* a restart of the daemon, which loses nothing */
-	BL_CHANGE_DETACH   /* a detach and a new start: the node leaves the rack meanwhile */
-};
-
 #define BL_SETTING_HOSTS    1U
 #define BL_SETTING_SWITCHES 2U
 
@@ -162,8 +156,5 @@ bool bl_setting_given(const struct bl_setting *s, const struct bl_node_cfg *c);
  */
 const char *bl_setting_value(const struct bl_setting *s, const struct bl_node_cfg *c, char *buf,
 			     size_t size);
-
-/** bl_change_name - "live", "restart" or "detach". */
-const char *bl_change_name(enum bl_change change);
 
 #endif

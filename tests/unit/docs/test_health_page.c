@@ -77,7 +77,7 @@ static void events__are_sent(void **state)
 	unsigned int k;
 
 	(void)state;
-	run("grep -rhoE 'BL_EVENT[(_][A-Z_]+' loader controller arbiter --include=*.c | "
+	run("grep -rhoE 'BL_EVENT[(_][A-Z_]+' base loader controller arbiter --include=*.c | "
 	    "sed 's/BL_EVENT[(_]//; s/$/;/'",
 	    sent, sizeof(sent));
 	for (k = 0; k < ARRAY_SIZE(symbols); k++) {
