@@ -60,6 +60,7 @@ int cmd_arbiter_secret(int argc, char **argv);
 int cmd_arbiter_show(int argc, char **argv);
 int cmd_arbiter_faults(int argc, char **argv);
 int cmd_controller_run(int argc, char **argv);
+int cmd_controller_reload(int argc, char **argv);
 int cmd_controller_show(int argc, char **argv);
 int cmd_controller_failures(int argc, char **argv);
 int cmd_controller_epochs(int argc, char **argv);

@@ -13,6 +13,7 @@
 #include "cli/util/args.h"
 #include "cli/util/out.h"
 #include "cli/util/read.h"
+#include "cli/util/reload.h"
 #include "loader/config.h"
 #include "loader/config_check.h"
 #include "loader/config_rows.h"
@@ -334,21 +335,17 @@ int cmd_config_diff(int argc, char **argv)
 static const char *take_line(const char *node, char *line, json_t *changes)
 {
 	char *field[6] = { line }, *save = line;
+	json_t *row;
 	unsigned int k;
 
 	for (k = 0; k < 6 && (field[k] = strsep(&save, "\t")); k++)
 		;
 	if (k < 6)
 		return field[0];
-	json_array_append_new(changes, json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "what", field[0],
-						 "setting", field[1], "was", field[2], "now",
-						 field[3], "change", field[4], "why", field[5]));
-	if (!cli.json && !strcmp(field[0], "changed"))
-		printf("%s: %s is %s now, was %s (%s)\n", node, field[1],
-		       *field[3] ? field[3] : "the default", *field[2] ? field[2] : "the default",
-		       field[5]);
-	else if (!cli.json)
-		printf("%s: %s takes a %s: %s\n", node, field[1], field[4], field[5]);
+	row = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "what", field[0], "setting", field[1],
+			"was", field[2], "now", field[3], "change", field[4], "why", field[5]);
+	reload_print(node, row);
+	json_array_append_new(changes, row);
 	return field[0];
 }
 

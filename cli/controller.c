@@ -14,11 +14,13 @@
 #include <time.h>
 
 #include "base/event.h"
+#include "base/hangup.h"
 #include "base/library/systemd.h"
 #include "base/status_socket.h"
 #include "cli/cmd.h"
 #include "cli/util/args.h"
 #include "cli/util/out.h"
+#include "cli/util/reload.h"
 #include "cli/util/service.h"
 #include "cli/util/status.h"
 #include "controller/server.h"
@@ -100,6 +102,8 @@ int cmd_controller_run(int argc, char **argv)
 	struct bl_err err;
 	int rc;
 
+	/* A SIGHUP during the start waits, and has the file read again. */
+	bl_hangup_block();
 	cmd_parse(&argp, argc, argv, &a);
 	if (bl_ctl_config_load(&cfg, a.file, &err))
 		return cli_usage("%s", err.text);
@@ -107,15 +111,18 @@ int cmd_controller_run(int argc, char **argv)
 		bl_ctl_config_free(&cfg);
 		return service_checked(a.file);
 	}
-	/* The file is read at the start only, and a session that ends must not end the service. */
-	signal(SIGHUP, SIG_IGN);
 	raise_descriptors();
 	rc = service_drop(&a.service, &err);
 	if (!rc)
 		rc = bl_ctl_new(&running, &cfg, &err);
 	bl_ctl_config_free(&cfg);
-	if (rc)
+	bl_event_role("controller");
+	if (!rc)
+		rc = bl_ctl_reloads(running, a.file, &err);
+	if (rc) {
+		bl_ctl_free(running);
 		return cli_fail("%s", err.text);
+	}
 	if (service_sandbox(&a.service, BL_SERVICE_CONTROLLER, &err)) {
 		bl_ctl_free(running);
 		return cli_fail("%s", err.text);
@@ -129,10 +136,33 @@ int cmd_controller_run(int argc, char **argv)
 		printf("controller at %s, store in %s\n", cfg.listen,
 		       *cfg.sqlite ? cfg.sqlite : "etcd");
 	fflush(stdout);
-	bl_event_role("controller");
 	rc = bl_ctl_run(running, &err);
 	bl_ctl_free(running);
 	return rc ? cli_fail("%s", err.text) : 0;
+}
+
+static error_t refuse_args(int key, char *arg, struct argp_state *state)
+{
+	(void)arg, (void)state;
+	return key == ARGP_KEY_ARG ? ARGP_ERR_UNKNOWN : 0;
+}
+
+int cmd_controller_reload(int argc, char **argv)
+{
+	static const struct argp argp = { .parser = refuse_args,
+					  .children = cmd_globals,
+					  .doc = "barline controller reload - have the controllers "
+						 "of this network namespace "
+						 "read their files again, and wait for the "
+						 "result\vAll that is different is "
+						 "applied, or nothing: if a difference takes a "
+						 "restart, or the file is wrong, "
+						 "the controller goes on as before. "
+						 "docs/controller.md lists what changes how." };
+
+	cmd_parse(&argp, argc, argv, NULL);
+	return reload_services("controller", "no controller runs in this network namespace; "
+					     "`barline controller run FILE` starts one");
 }
 
 /* ---- show ---- */
@@ -174,12 +204,6 @@ static json_t *ask_leader(void)
 			 *trouble ? trouble : where);
 	json_decref(all);
 	return leader;
-}
-
-static error_t refuse_args(int key, char *arg, struct argp_state *state)
-{
-	(void)arg, (void)state;
-	return key == ARGP_KEY_ARG ? ARGP_ERR_UNKNOWN : 0;
 }
 
 int cmd_controller_show(int argc, char **argv)

@@ -94,6 +94,7 @@ static const struct cmd commands[] = {
 	{ "arbiter faults", cmd_arbiter_faults, "run, show or clear the fault isolation service" },
 	{ "arbiter bench", cmd_arbiter_bench, "measure the arbiter's computations on this CPU" },
 	{ "controller run", cmd_controller_run, "run a failure controller in the foreground" },
+	{ "controller reload", cmd_controller_reload, "have controllers read their files again" },
 	{ "controller admit", cmd_controller_admit, "admit a node: the controller then knows it" },
 	{ "controller remove", cmd_controller_remove, "remove a node from those it knows" },
 	{ "controller show", cmd_controller_show, "the same as show controller" },

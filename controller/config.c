@@ -85,6 +85,21 @@ static void read_nodes(struct bl_ctl_cfg *c, struct bl_yaml *y)
 	}
 }
 
+void bl_ctl_config_defaults(struct bl_ctl_cfg *c)
+{
+	if (!*c->advertise)
+		snprintf(c->advertise, sizeof(c->advertise), "%s", c->listen);
+	if (c->netcd && !*c->prefix)
+		snprintf(c->prefix, sizeof(c->prefix), "%s", BL_STORE_PREFIX);
+	if (c->netcd && !c->ttl_s)
+		c->ttl_s = BL_STORE_TTL_S;
+	c->settle_us = c->settle_us ? c->settle_us : 5000;
+	c->answer_ms = c->answer_ms ? c->answer_ms : 1000;
+	c->grace_ms = c->grace_ms ? c->grace_ms : 3000;
+	c->silence_ms = c->silence_ms ? c->silence_ms : 3000;
+	c->stuck_ms = c->stuck_ms ? c->stuck_ms : 5000;
+}
+
 void bl_ctl_config_free(struct bl_ctl_cfg *c)
 {
 	free(c->nodes);

@@ -74,6 +74,9 @@ struct bl_ctl_cfg {
  */
 int bl_ctl_config_load(struct bl_ctl_cfg *cfg, const char *path, struct bl_err *err);
 
+/** bl_ctl_config_defaults - Replaces zeros and empty texts by the defaults. */
+void bl_ctl_config_defaults(struct bl_ctl_cfg *cfg);
+
 /** bl_ctl_config_free - Frees the list of nodes that bl_ctl_config_load() made. */
 void bl_ctl_config_free(struct bl_ctl_cfg *cfg);
 

@@ -3,6 +3,7 @@
 #ifndef BARLINE_CONTROLLER_CTL_PRIV_H
 #define BARLINE_CONTROLLER_CTL_PRIV_H
 
+#include <limits.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -78,6 +79,7 @@ struct ctl_node {
 	bool file;        /* it is in the file */
 	bool leaves;      /* it is being removed: its HELLOs are refused */
 	bool seen;        /* it had a session, from the address @from */
+	bool stored;      /* the store has a record of it, as far as this controller knows */
 	uint8_t from[16]; /* as of struct peer */
 	char name[BL_RECOVER_NAME_MAX + 1];
 };
@@ -115,6 +117,21 @@ struct ctl_order {
 	char trouble[512];
 	pthread_cond_t ended; /* @step has become ENDED */
 	int kick_fd;          /* eventfd: the status socket's thread has asked */
+	sd_event_source *kick;
+};
+
+/**
+ * struct ctl_reload - Reads the file again (reload.c). A thread that has read a file hands it over
+ * to the event loop in @asked, and waits. All but @one and @path are under struct bl_ctl's @lock.
+ */
+struct ctl_reload {
+	char path[PATH_MAX]; /* of the file; "": there is none; under @one */
+	pthread_mutex_t one; /* one reload at a time; taken before struct bl_ctl's @lock */
+	struct bl_hangup *hangup;
+	struct ctl_reload_ask *asked; /* NULL: nothing is asked, or the loop has answered */
+	pthread_cond_t ended;         /* @asked has become NULL, or @closed is set */
+	bool closed;                  /* the event loop does not turn any more */
+	int kick_fd;                  /* eventfd: @asked is set; -1: none */
 	sd_event_source *kick;
 };
 
@@ -238,6 +255,8 @@ struct bl_ctl {
 	uint32_t nnodes;
 	struct ctl_strangers stranger;
 	struct ctl_order order;
+
+	struct ctl_reload reload;
 
 	uint64_t reasons[BL_RECOVER_REASON_COUNT]; /* results of events, by bl_recover_reason */
 	uint64_t counts[CTL_COUNT];

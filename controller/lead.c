@@ -48,7 +48,7 @@ static void load_record(struct bl_ctl *c, const struct bl_store_kv *kv, bool *so
 		*sound &= sscanf(kv->key, "node/%8x", &id) == 1 &&
 			  !ctl_load_node(c->rec, kv->value, kv->len) &&
 			  bl_recover_node(c->rec, id) &&
-			  ctl_nodes_add(c, id, bl_recover_node(c->rec, id)->name);
+			  ctl_nodes_stored(c, id, bl_recover_node(c->rec, id)->name);
 		v = *sound ? ctl_saved_find(c, BL_RECOVER_SAVE_NODE, id) : NULL;
 		if (v)
 			v->rev = kv->rev;

@@ -44,6 +44,18 @@ struct ctl_node *ctl_nodes_find(struct bl_ctl *c, uint32_t id)
 	return at < c->nnodes && c->nodes[at].id == id ? &c->nodes[at] : NULL;
 }
 
+/* @c->nodes has room for one more. */
+static struct ctl_node *insert_node(struct bl_ctl *c, uint32_t at, uint32_t id, const char *name)
+{
+	struct ctl_node *n = c->nodes;
+
+	memmove(n + at + 1, n + at, (c->nnodes - at) * sizeof(*n));
+	c->nnodes++;
+	n[at] = (struct ctl_node){ .id = id };
+	snprintf(n[at].name, sizeof(n[at].name), "%s", name);
+	return &n[at];
+}
+
 struct ctl_node *ctl_nodes_add(struct bl_ctl *c, uint32_t id, const char *name)
 {
 	struct ctl_node *n = ctl_nodes_find(c, id);
@@ -55,11 +67,7 @@ struct ctl_node *ctl_nodes_add(struct bl_ctl *c, uint32_t id, const char *name)
 	if (!n)
 		return NULL;
 	c->nodes = n;
-	memmove(n + at + 1, n + at, (c->nnodes - at) * sizeof(*n));
-	c->nnodes++;
-	n[at] = (struct ctl_node){ .id = id };
-	snprintf(n[at].name, sizeof(n[at].name), "%s", name);
-	return &n[at];
+	return insert_node(c, at, id, name);
 }
 
 static void drop_node(struct bl_ctl *c, uint32_t id)
@@ -77,15 +85,70 @@ void ctl_nodes_forget(struct bl_ctl *c)
 	uint32_t i, left = 0;
 
 	for (i = 0; i < c->nnodes; i++)
-		if (c->nodes[i].file)
+		if (c->nodes[i].file) {
+			c->nodes[i].stored = false;
 			c->nodes[left++] = c->nodes[i];
+		}
 	c->nnodes = left;
+}
+
+int ctl_nodes_file(struct bl_ctl *c, const struct bl_ctl_node *v, uint32_t n, struct bl_err *err)
+{
+	struct ctl_node *was = c->nodes, *made;
+	uint32_t nwas = c->nnodes, i;
+
+	for (i = 0; i < n; i++) {
+		const struct ctl_node *old = ctl_nodes_find(c, v[i].id);
+
+		if (old && old->leaves)
+			return bl_fail(err, EBUSY,
+				       "nodes: node %" PRIu32 " is being removed by a command; "
+				       "repeat the command until it is, and reload then",
+				       v[i].id);
+	}
+	made = calloc((size_t)nwas + n + 1, sizeof(*made));
+	if (!made)
+		return bl_fail(err, ENOMEM, "out of memory");
+	c->nodes = made;
+	c->nnodes = 0;
+	for (i = 0; i < nwas; i++)
+		if (!was[i].file || was[i].stored || was[i].seen) {
+			made[c->nnodes] = was[i];
+			made[c->nnodes++].file = false;
+		}
+	for (i = 0; i < n; i++) {
+		struct ctl_node *one = ctl_nodes_find(c, v[i].id);
+
+		if (!one)
+			one = insert_node(c, position_of(c, v[i].id), v[i].id, v[i].name);
+		one->file = true;
+		snprintf(one->name, sizeof(one->name), "%s", v[i].name);
+	}
+	if (c->nnodes <= BL_RECOVER_NODES_MAX) {
+		free(was);
+		return 0;
+	}
+	free(made);
+	c->nodes = was;
+	c->nnodes = nwas;
+	return bl_fail(err, ENOSPC,
+		       "nodes: with those that were admitted by commands there are more than %d",
+		       BL_RECOVER_NODES_MAX);
+}
+
+bool ctl_nodes_stored(struct bl_ctl *c, uint32_t id, const char *name)
+{
+	struct ctl_node *n = ctl_nodes_add(c, id, name);
+
+	if (n)
+		n->stored = true;
+	return n;
 }
 
 bool ctl_nodes_load(struct bl_ctl *c, uint32_t id, const uint8_t *data, size_t len)
 {
 	Bl__Admit *m = bl__admit__unpack(NULL, len, data);
-	bool ok = m && m->node == id && ctl_nodes_add(c, id, m->name);
+	bool ok = m && m->node == id && ctl_nodes_stored(c, id, m->name);
 
 	if (m)
 		bl__admit__free_unpacked(m, NULL);
@@ -197,7 +260,7 @@ static void on_admit_saved(void *ctx, const struct bl_store_reply *r)
 		end_order(c, NULL, r->text, false);
 		return;
 	}
-	if (!ctl_nodes_add(c, o->id, o->name)) {
+	if (!ctl_nodes_stored(c, o->id, o->name)) {
 		end_order(c, NULL, "there are too many nodes", false);
 		return;
 	}
@@ -305,7 +368,7 @@ static void begin_remove(struct bl_ctl *c)
 	if (n->file) {
 		end_order(c, NULL,
 			  "the node is in the file of this controller, under nodes; remove it from "
-			  "the files of all controllers, and start them again",
+			  "the files of all controllers, and reload them",
 			  false);
 		return;
 	}

@@ -29,11 +29,24 @@ void ctl_nodes_close(struct bl_ctl *c);
 /** ctl_nodes_forget - Removes all nodes but those of the file, before the store is read again. */
 void ctl_nodes_forget(struct bl_ctl *c);
 
+/**
+ * ctl_nodes_file - Makes the @n nodes @v those of the file. A node that the file no longer names
+ * stays if the store has a record of it, as it would after a restart; `barline controller remove`
+ * removes it then. Returns 0; or -errno with a text in @err, and nothing has changed.
+ */
+int ctl_nodes_file(struct bl_ctl *c, const struct bl_ctl_node *v, uint32_t n, struct bl_err *err);
+
 /** ctl_nodes_find - Returns node @id; NULL: it is a stranger. */
 struct ctl_node *ctl_nodes_find(struct bl_ctl *c, uint32_t id);
 
 /** ctl_nodes_add - Returns node @id, added if it is new; NULL: out of memory, or too many. */
 struct ctl_node *ctl_nodes_add(struct bl_ctl *c, uint32_t id, const char *name);
+
+/**
+ * ctl_nodes_stored - Notes that the store has a record of node @id, which is added if it is new.
+ * Returns false if there is no room or no memory.
+ */
+bool ctl_nodes_stored(struct bl_ctl *c, uint32_t id, const char *name);
 
 /** ctl_nodes_load - Takes up the record "admit/..." of @len bytes. Returns whether it is sound. */
 bool ctl_nodes_load(struct bl_ctl *c, uint32_t id, const uint8_t *data, size_t len);

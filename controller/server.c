@@ -13,12 +13,11 @@
 #include "controller/lead.h"
 #include "controller/nodes.h"
 #include "controller/outputs.h"
+#include "controller/reload.h"
 #include "controller/server.h"
 #include "controller/sessions.h"
 #include "controller/status.h"
 #include "maps/meta_abi.h"
-
-#define NS_PER_MS 1000000ULL
 
 static int on_stop(sd_event_source *src, int fd, uint32_t events, void *ctx)
 {
@@ -43,6 +42,7 @@ void bl_ctl_stop(struct bl_ctl *c)
 static char *on_status(void *ctx, char *said, size_t *len)
 {
 	char *text = !*said                             ? bl_ctl_text(ctx)
+		     : !strcmp(said, "reload\n")        ? ctl_reload_answer(ctx)
 		     : !strncmp(said, "admission ", 10) ? ctl_admit_ask(ctx, said)
 							: ctl_nodes_ask(ctx, said);
 
@@ -113,26 +113,6 @@ static int copy_nodes(struct bl_ctl *c, const struct bl_ctl_cfg *cfg, struct bl_
 	return 0;
 }
 
-static int open_tls(struct bl_ctl *c, struct bl_err *err)
-{
-	int rc = bl_session_tls_new(&c->tls, c->cfg.ca, c->cfg.cert, c->cfg.key, err);
-
-	if (!rc && c->cfg.unnamed)
-		bl_session_tls_allow_unnamed(c->tls);
-	return rc ? rc : bl_session_tls_expect(c->tls, BL_IDENT_CONTROLLER, 0, err);
-}
-
-static void set_defaults(struct bl_ctl_cfg *c)
-{
-	if (!*c->advertise)
-		snprintf(c->advertise, sizeof(c->advertise), "%s", c->listen);
-	c->settle_us = c->settle_us ? c->settle_us : 5000;
-	c->answer_ms = c->answer_ms ? c->answer_ms : 1000;
-	c->grace_ms = c->grace_ms ? c->grace_ms : 3000;
-	c->silence_ms = c->silence_ms ? c->silence_ms : 3000;
-	c->stuck_ms = c->stuck_ms ? c->stuck_ms : 5000;
-}
-
 int bl_ctl_new(struct bl_ctl **out, const struct bl_ctl_cfg *cfg, struct bl_err *err)
 {
 	struct bl_ctl *c = calloc(1, sizeof(*c));
@@ -143,14 +123,12 @@ int bl_ctl_new(struct bl_ctl **out, const struct bl_ctl_cfg *cfg, struct bl_err 
 	if (!c)
 		return bl_fail(err, ENOMEM, "out of memory");
 	c->cfg = *cfg;
-	set_defaults(&c->cfg);
+	bl_ctl_config_defaults(&c->cfg);
 	c->cfg.nodes = NULL;
-	c->listen_fd = c->admit.kick_fd = c->order.kick_fd = c->spare_fd = -1;
+	c->listen_fd = c->admit.kick_fd = c->order.kick_fd = c->reload.kick_fd = c->spare_fd = -1;
 	pthread_mutex_init(&c->lock, NULL);
 	c->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	rec = (struct bl_recover_cfg){ .settle_ns = c->cfg.settle_us * 1000ULL,
-				       .answer_ns = c->cfg.answer_ms * NS_PER_MS,
-				       .grace_ns = c->cfg.grace_ms * NS_PER_MS };
+	rec = ctl_limits(&c->cfg);
 	c->rec = bl_recover_new(&rec);
 	if (c->stop_fd < 0 || !c->rec || sd_event_new(&c->ev) < 0 ||
 	    sd_event_set_watchdog(c->ev, true) < 0)
@@ -159,8 +137,8 @@ int bl_ctl_new(struct bl_ctl **out, const struct bl_ctl_cfg *cfg, struct bl_err 
 		rc = copy_nodes(c, cfg, err);
 	if (!rc)
 		rc = bl_ctl_config_check(&c->cfg, err);
-	if (!rc && (*c->cfg.ca || *c->cfg.cert || *c->cfg.key))
-		rc = open_tls(c, err);
+	if (!rc)
+		rc = ctl_tls_open(&c->tls, &c->cfg, err);
 	if (!rc)
 		rc = open_socket(c, err);
 	if (!rc)
@@ -177,6 +155,8 @@ int bl_ctl_new(struct bl_ctl **out, const struct bl_ctl_cfg *cfg, struct bl_err 
 		rc = ctl_nodes_open(c, err);
 	if (!rc)
 		rc = ctl_dispatch_open(c, err);
+	if (!rc)
+		rc = ctl_reload_open(c, err);
 	if (!rc)
 		rc = ctl_lead_campaign(c, err);
 	if (!rc)
@@ -211,7 +191,9 @@ void bl_ctl_free(struct bl_ctl *c)
 {
 	if (!c)
 		return;
+	ctl_reload_end(c);
 	bl_status_socket_close(c->status_socket);
+	ctl_reload_close(c);
 	ctl_admit_close(c);
 	ctl_sessions_close(c);
 	ctl_dispatch_close(c);

@@ -20,6 +20,7 @@
  *	dispatch.c	passes an agent's message to the failure procedure, forward.c or admit.c
  *	sessions.c	accepts connections, closes silent ones, logs failed ones
  *	lead.c		what happens when this controller is elected or loses the lead
+ *	reload.c	reads the file again
  *	status.c	the JSON object that `barline controller show` reads
  *	server.c	opens and closes all of that, and runs the event loop
  *
@@ -57,6 +58,13 @@ int bl_ctl_new(struct bl_ctl **out, const struct bl_ctl_cfg *cfg, struct bl_err 
  * Returns 0, or -errno with a text in @err.
  */
 int bl_ctl_run(struct bl_ctl *c, struct bl_err *err);
+
+/**
+ * bl_ctl_reloads - From now on, reads the file @path again on SIGHUP and when the status socket is
+ * told to (`barline controller reload`). The caller has called bl_hangup_block() (base/hangup.h)
+ * before bl_ctl_new(). Returns 0 or -errno.
+ */
+int bl_ctl_reloads(struct bl_ctl *c, const char *path, struct bl_err *err);
 
 /** bl_ctl_stop - Ends bl_ctl_run(). May be called from a signal handler or another thread. */
 void bl_ctl_stop(struct bl_ctl *c);

@@ -300,6 +300,12 @@ int ctl_sessions_open(struct bl_ctl *c, struct bl_err *err)
 	return 0;
 }
 
+void ctl_sessions_look(struct bl_ctl *c)
+{
+	sd_event_source_set_time_relative(c->beat, 0);
+	sd_event_source_set_enabled(c->beat, SD_EVENT_ONESHOT);
+}
+
 void ctl_sessions_close(struct bl_ctl *c)
 {
 	while (c->peers)

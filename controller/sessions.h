@@ -13,6 +13,9 @@
  */
 int ctl_sessions_open(struct bl_ctl *c, struct bl_err *err);
 
+/** ctl_sessions_look - Looks for silent sessions at once: the limit has changed. */
+void ctl_sessions_look(struct bl_ctl *c);
+
 /** ctl_sessions_close - Closes all sessions and undoes ctl_sessions_open(). */
 void ctl_sessions_close(struct bl_ctl *c);
 

@@ -68,12 +68,20 @@ static pid_t owner_of(const char *path)
 
 json_t *status_ask_each(const char *name, const char *command)
 {
+	unsigned int silent;
+
+	return status_ask_all(name, command, &silent);
+}
+
+json_t *status_ask_all(const char *name, const char *command, unsigned int *silent)
+{
 	json_t *all = json_array();
 	struct ask a[ASK_MAX];
 	char said[256];
 	size_t i, n = 0;
 	glob_t g;
 
+	*silent = 0;
 	if (find_doors(name, &g))
 		return all;
 	for (; n < g.gl_pathc && n < ASK_MAX; n++)
@@ -82,6 +90,8 @@ json_t *status_ask_each(const char *name, const char *command)
 	for (i = 0; i < n; i++)
 		if (a[i].answer)
 			json_array_append_new(all, a[i].answer);
+		else
+			*silent += 1;
 	/* If none answers, status_none() says so. */
 	for (i = 0; i < n && json_array_size(all); i++)
 		if (a[i].error == ETIMEDOUT)

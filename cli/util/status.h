@@ -35,6 +35,12 @@ json_t *status_ask_one(const char *path, const char *command, const char *what, 
 json_t *status_ask_each(const char *name, const char *command);
 
 /**
+ * status_ask_all - The same, for orders: *@silent is set to the number of processes that do not
+ * answer, each of which is named in a message, unless none answers.
+ */
+json_t *status_ask_all(const char *name, const char *command, unsigned int *silent);
+
+/**
  * status_none - The message if status_ask_each() of @name got no answer: that a process does not
  * answer, and whether it is stopped, or, if there is none, @none.
  * @what: "controller", "arbiter"

@@ -312,6 +312,12 @@ struct bl_recover *bl_recover_new(const struct bl_recover_cfg *cfg);
 void bl_recover_free(struct bl_recover *r);
 
 /**
+ * bl_recover_limits - Replaces the settings. What is being waited for keeps the time at which the
+ * waiting ends, whether it leads or not.
+ */
+void bl_recover_limits(struct bl_recover *r, const struct bl_recover_cfg *cfg);
+
+/**
  * bl_recover_load_node, bl_recover_load_failure - Load what earlier leaders had saved, in any order
  * and before bl_recover_start(). The content is copied.
  *

@@ -14,6 +14,11 @@ struct bl_recover *bl_recover_new(const struct bl_recover_cfg *cfg)
 	return r;
 }
 
+void bl_recover_limits(struct bl_recover *r, const struct bl_recover_cfg *cfg)
+{
+	r->cfg = *cfg;
+}
+
 void bl_recover_reset(struct bl_recover *r)
 {
 	struct bl_recover_cfg cfg = r->cfg;

@@ -107,12 +107,15 @@ struct bl_store_candidate {
 	void *ctx;
 };
 
+#define BL_STORE_TTL_S  5           /* default lease in etcd, s */
+#define BL_STORE_PREFIX "/barline/" /* default prefix of the keys in etcd */
+
 /** struct bl_etcd_cfg - Settings of the store in etcd. */
 struct bl_etcd_cfg {
 	const char *const *endpoints; /* URLs of the members: "http://127.0.0.1:2379", ... */
 	unsigned int nendpoints;
-	const char *prefix;  /* of all keys; NULL: "/barline/" */
-	uint32_t ttl_s;      /* lease, s; 0: 5; etcd gives at least 1.5 election timeouts */
+	const char *prefix; /* of all keys; NULL: BL_STORE_PREFIX */
+	uint32_t ttl_s; /* lease, s; 0: BL_STORE_TTL_S; etcd gives at least 1.5 election timeouts */
 	uint32_t request_ms; /* deadline of a request, ms; 0: a quarter of the lease */
 	const char *ca;      /* PEM file of the authority for https; NULL: those of the system */
 	const char *cert;    /* PEM file of the client's certificate; NULL: none */

@@ -23,7 +23,6 @@
 
 #include "controller/store/etcd_gateway.h"
 
-#define TTL_S 5 /* default lease */
 /*
  * A stream that is silent for longer than this is opened anew. No event is lost, since the new one
  * begins at a revision.
@@ -666,9 +665,9 @@ int bl_store_etcd(struct bl_store **out, sd_event *ev, const struct bl_etcd_cfg 
 	e->s.ops = &etcd_ops;
 	e->s.ev = sd_event_ref(ev);
 	e->cfg = *cfg;
-	e->cfg.ttl_s = cfg->ttl_s ? cfg->ttl_s : TTL_S;
+	e->cfg.ttl_s = cfg->ttl_s ? cfg->ttl_s : BL_STORE_TTL_S;
 	e->cfg.request_ms = cfg->request_ms ? cfg->request_ms : e->cfg.ttl_s * 250;
-	e->prefix = strdup(cfg->prefix ? cfg->prefix : "/barline/");
+	e->prefix = strdup(cfg->prefix ? cfg->prefix : BL_STORE_PREFIX);
 	e->leader_key = e->prefix ? whole_key(e, BL_STORE_LEADER) : NULL;
 	e->g = (struct etcd_gateway){ .ev = ev,
 				      .request_ms = e->cfg.request_ms,
