@@ -17,7 +17,11 @@
 
 #define READ_TURN (256U << 10) /* bytes that are read before other sources have their turn */
 
-/** struct credentials - What the files held when they were read. Sessions keep it. */
+/**
+ * struct credentials - What the files held when they were read. Sessions keep it. @refs is atomic:
+ * a controller's reload lets go of the former ones in another thread than its sessions
+ * (controller/reload.c).
+ */
 struct credentials {
 	unsigned int refs;
 	gnutls_certificate_credentials_t cred;
@@ -60,7 +64,7 @@ struct bl_session {
 
 static void drop_credentials(struct credentials *c)
 {
-	if (!c || --c->refs)
+	if (!c || __atomic_sub_fetch(&c->refs, 1, __ATOMIC_ACQ_REL))
 		return;
 	if (c->cred)
 		gnutls_certificate_free_credentials(c->cred);
@@ -130,7 +134,7 @@ static struct credentials *take_credentials(struct bl_session_tls *t)
 		drop_credentials(t->now);
 		t->now = c;
 	}
-	t->now->refs++;
+	__atomic_add_fetch(&t->now->refs, 1, __ATOMIC_RELAXED);
 	return t->now;
 }
 
