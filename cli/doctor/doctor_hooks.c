@@ -3,6 +3,7 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "cli/doctor/doctor.h"
 #include "cli/doctor/finding.h"
@@ -88,27 +89,36 @@ static void check_dispatcher(const struct bl_node_ref *ref, const char *name,
 		      own + 1, d.n, d.id);
 }
 
+/** struct look - the records of all hooks of a node, while they are looked at. */
+struct look {
+	const struct finder *to;
+	struct bl_hook_watch *w;
+};
+
 static void check_port(const struct bl_node_ref *ref, uint32_t port, const char *name, void *ctx)
 {
-	const struct finder *to = ctx;
-	struct bl_hook_watch w;
+	const struct look *l = ctx;
 	char what[40];
 	int s;
 
-	hook_watch_read(ref, port, &w);
 	snprintf(what, sizeof(what), "%.20s %.15s", ref->meta.name, name);
 	for (s = 0; s < BL_HOOK_SIDES; s++)
-		check_side(to, what, (enum bl_hook_side)s, &w.side[s]);
-	check_dispatcher(ref, name, to, what);
+		check_side(l->to, what, (enum bl_hook_side)s, &l->w[port].side[s]);
+	check_dispatcher(ref, name, l->to, what);
 }
 
 void doctor_hooks(const struct finder *to, const struct bl_node_ref *ref)
 {
-	node_ports_each(ref, check_port, (void *)to);
-	if (ref->role != BL_ROLE_HOST)
+	struct look l = { .to = to, .w = hook_watches(ref) };
+
+	if (!l.w)
 		return;
-	check_port(ref, BL_HOOK_LO, "lo", (void *)to);
-	/* Without admission they have no record. */
-	check_port(ref, BL_HOOK_BL0, "bl0", (void *)to);
-	check_port(ref, BL_HOOK_BL0D, "bl0d", (void *)to);
+	node_ports_each(ref, check_port, &l);
+	if (ref->role == BL_ROLE_HOST) {
+		check_port(ref, BL_HOOK_LO, "lo", &l);
+		/* Without admission they have no record. */
+		check_port(ref, BL_HOOK_BL0, "bl0", &l);
+		check_port(ref, BL_HOOK_BL0D, "bl0d", &l);
+	}
+	free(l.w);
 }

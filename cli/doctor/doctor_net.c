@@ -53,12 +53,22 @@ struct met {
 	char first[INET6_ADDRSTRLEN]; /* that did not answer */
 };
 
+/** struct way - one interface by which packets may leave, and what lies there. */
+struct way {
+	unsigned int ifindex; /* 0: it is gone */
+	bool v4, v6;          /* a route of that version leaves by it */
+	struct met met;
+};
+
 /** struct place - one interface of a node. */
 struct place {
 	const struct finder *to;
 	char what[40], name[IFNAMSIZ];
 	unsigned int ifindex;
-	int sys; /* sysfs of this network namespace */
+	short flags;      /* of enum net_device_flags */
+	unsigned int mtu; /* 0: unknown */
+	int sys;          /* sysfs of this network namespace */
+	int sock;         /* any socket of it */
 };
 
 /* Without memory a name is left out. */
@@ -106,27 +116,30 @@ static void find_names(const struct place *p, const char *bl0, struct names *to)
 	bl_lower_above((int)p->ifindex, add_above, to);
 }
 
-static bool is_in(const struct names *names, const char *name)
+/** struct ways - some interfaces, each of which is in the list once. */
+struct ways {
+	struct way *v;
+	unsigned int n;
+};
+
+static struct way *way_of(const struct ways *w, unsigned int ifindex)
 {
 	unsigned int k;
 
-	for (k = 0; k < names->n; k++)
-		if (!strcmp(names->v[k], name))
-			return true;
-	return false;
+	for (k = 0; ifindex && k < w->n; k++)
+		if (w->v[k].ifindex == ifindex)
+			return &w->v[k];
+	return NULL;
 }
 
-/** struct ways - looks for a route by one of some interfaces. */
-struct ways {
-	const struct names *names;
-	bool found;
-};
-
-static bool is_by(const struct ways *w, unsigned int ifindex)
+static void note_route(const struct ways *w, unsigned int ifindex, uint8_t family)
 {
-	char name[IFNAMSIZ];
+	struct way *way = way_of(w, ifindex);
 
-	return if_indextoname(ifindex, name) && is_in(w->names, name);
+	if (!way)
+		return;
+	way->v4 |= family == AF_INET;
+	way->v6 |= family == AF_INET6;
 }
 
 /* Routes to IPv6 link-local and multicast addresses are there on each interface that is up. */
@@ -147,81 +160,61 @@ static void look_at_route(struct nlmsghdr *h, void *ctx)
 	struct rtnexthop *hop;
 	int len;
 
-	if (w->found || m->rtm_type != RTN_UNICAST || m->rtm_flags & RTM_F_CLONED ||
+	if (m->rtm_type != RTN_UNICAST || m->rtm_flags & RTM_F_CLONED ||
 	    m->rtm_table == RT_TABLE_LOCAL || is_local_route(m, dst ? RTA_DATA(dst) : NULL))
 		return;
-	w->found = oif && is_by(w, oif);
+	note_route(w, oif, m->rtm_family);
 	if (!hops)
 		return;
 	len = (int)RTA_PAYLOAD(hops);
 	for (hop = RTA_DATA(hops); RTNH_OK(hop, len); hop = RTNH_NEXT(hop)) {
-		w->found |= is_by(w, (unsigned int)hop->rtnh_ifindex);
+		note_route(w, (unsigned int)hop->rtnh_ifindex, m->rtm_family);
 		len -= RTNH_ALIGN(hop->rtnh_len);
 	}
 }
 
-/* Whether a route leaves by one of @names. */
-static bool has_route(const struct names *names, uint8_t family)
-{
-	struct ways w = { .names = names };
-	struct nl nl;
-
-	if (!nl_open(&nl)) {
-		nl_dump(&nl, RTM_GETROUTE, family, RTM_NEWROUTE, sizeof(struct rtmsg),
-			look_at_route, &w);
-		nl_close(&nl);
-	}
-	return w.found;
-}
-
 static void meet(const struct nl_neighbour *n, void *ctx)
 {
-	struct met *m = ctx;
+	struct way *way = way_of(ctx, (unsigned int)n->ifindex);
 
+	if (!way)
+		return;
 	if (n->known)
-		m->known++;
-	else if (!m->silent++)
-		addr_text(n->ip, m->first, sizeof(m->first));
+		way->met.known++;
+	else if (!way->met.silent++)
+		addr_text(n->ip, way->met.first, sizeof(way->met.first));
 }
 
-/* The neighbours on the first @n of @names. */
-static struct met meet_all(const struct names *names, unsigned int n)
+/*
+ * Finds the routes and neighbours of all of @w. Of both there may be many, so that they are listed
+ * once for all interfaces.
+ */
+static void find_ways(struct ways *w)
 {
-	struct met m = { 0 };
+	static const uint8_t families[] = { AF_INET, AF_INET6 };
 	struct nl nl;
-	unsigned int k;
-	int ifindex;
+	size_t k;
 
-	if (nl_open(&nl))
-		return m;
-	for (k = 0; k < n; k++) {
-		ifindex = (int)if_nametoindex(names->v[k]);
-		if (ifindex)
-			nl_neigh_each(&nl, ifindex, meet, &m);
+	for (k = 0; w->n && k < sizeof(families); k++) {
+		if (nl_open(&nl))
+			return;
+		nl_dump(&nl, RTM_GETROUTE, families[k], RTM_NEWROUTE, sizeof(struct rtmsg),
+			look_at_route, w);
+		nl_close(&nl);
 	}
+	if (!w->n || nl_open(&nl))
+		return;
+	nl_neigh_each(&nl, 0, meet, w);
 	nl_close(&nl);
-	return m;
-}
-
-static short flags_of(const struct place *p)
-{
-	struct ifreq r = { 0 };
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-
-	snprintf(r.ifr_name, sizeof(r.ifr_name), "%s", p->name);
-	if (fd < 0 || ioctl(fd, SIOCGIFFLAGS, &r))
-		r.ifr_flags = 0;
-	if (fd >= 0)
-		close(fd);
-	return r.ifr_flags;
 }
 
 /*
  * Reports that the link is down. Returns whether it is up. A switch only warns of a missing
  * carrier, because a machine behind it may be switched off on purpose.
  */
-static bool check_carrier(const struct place *p, short flags, enum finding_level level)
+static bool check_carrier(const struct place *p, enum finding_level level)
 {
+	short flags = p->flags;
 	char cure[80];
 
 	snprintf(cure, sizeof(cure), "`ip link set %s up`", p->name);
@@ -236,21 +229,17 @@ static bool check_carrier(const struct place *p, short flags, enum finding_level
 }
 
 /* An MTU that was raised behind the back of the programs, which a start would have refused. */
-static void check_mtu(const struct place *p, const struct bl_node_ref *ref, uint32_t port)
+static void check_mtu(const struct place *p, const struct bl_hook *hook)
 {
-	struct bl_hook hook = { 0 };
-	struct bl_iface i;
-	unsigned int most;
+	unsigned int most = bl_xdp_mtu_max(hook->frags != BL_HOOK_FRAGS_NONE);
 	char cure[80];
 
-	bl_hook_read(ref->dir, port, &hook);
-	most = bl_xdp_mtu_max(hook.frags != BL_HOOK_FRAGS_NONE);
-	if (bl_iface_get(&i, p->name, NULL) || i.mtu <= most)
+	if (p->mtu <= most)
 		return;
 	snprintf(cure, sizeof(cure), "`ip link set %s mtu %u`", p->name, most);
 	found_as(p->to, CHECK_LINK, "mtu", FOUND_WARN, p->what, cure,
 		 "MTU %u is above the limit %u of barline's programs: frames above it are dropped",
-		 i.mtu, most);
+		 p->mtu, most);
 }
 
 /* Whether packets are dropped that arrive by @name though the route to their source leaves by bl0.
@@ -312,26 +301,51 @@ static bool check_address(const struct place *p, const struct names *names, unsi
 	return true;
 }
 
+/* Whether a route leaves by one of @names. @m: gets the neighbours on the first @n of them. */
+static bool look_around(const struct names *names, unsigned int n, struct met *m)
+{
+	struct ways w = { .v = calloc(names->n + 1, sizeof(*w.v)) };
+	bool route = false;
+	unsigned int k;
+
+	*m = (struct met){ 0 };
+	for (k = 0; w.v && k < names->n; k++)
+		w.v[w.n++].ifindex = if_nametoindex(names->v[k]);
+	find_ways(&w);
+	for (k = 0; k < w.n; k++) {
+		const struct met *here = &w.v[k].met;
+
+		route |= w.v[k].v4 || w.v[k].v6;
+		if (k >= n)
+			continue;
+		if (!m->silent)
+			memcpy(m->first, here->first, sizeof(m->first));
+		m->known += here->known;
+		m->silent += here->silent;
+	}
+	free(w.v);
+	return route;
+}
+
 static void check_host(const struct place *p, const char *bl0, const struct names *names)
 {
 	struct met m;
 	char cure[160];
 	unsigned int with;
 
-	if (!check_carrier(p, flags_of(p), FOUND_FAIL))
+	if (!check_carrier(p, FOUND_FAIL))
 		return;
 	check_rp_filter(p, bl0);
 	if (!check_address(p, names, &with))
 		return;
-	if (!has_route(names, AF_INET) && !has_route(names, AF_INET6)) {
+	/* What is stacked on a NIC that has an address of its own is for something else. */
+	if (!look_around(names, with < names->own ? names->own : names->n, &m)) {
 		snprintf(cure, sizeof(cure), "`ip route add NETWORK via ROUTER dev %s`%s", p->name,
 			 SEE_DEPLOY);
 		found_as(p->to, CHECK_ADDRESS, "no_route", FOUND_FAIL, p->what, cure,
 			 "no route leaves by the interface: no other machine is reached");
 		return;
 	}
-	/* What is stacked on a NIC that has an address of its own is for something else. */
-	m = meet_all(names, with < names->own ? names->own : names->n);
 	if (m.silent)
 		found_as(p->to, CHECK_ADDRESS, "no_arp", FOUND_WARN,
 			 p->what, /* they may be switched off on purpose */
@@ -361,20 +375,20 @@ static void read_bridge(const struct place *p, char *number, size_t size, char *
 /* Reports on a port of an l2 switch. @first: the bridge of the ports before; "": none so far. */
 static void check_bridged(const struct place *p, char *first, size_t size)
 {
-	short flags = flags_of(p);
-	bool up = check_carrier(p, flags, FOUND_WARN);
+	bool up = check_carrier(p, FOUND_WARN);
 	char bridge[16], state[8], cure[160];
 
 	read_bridge(p, bridge, sizeof(bridge), state, sizeof(state));
 	snprintf(cure, sizeof(cure), "`ip link set %s master BRIDGE`%s", p->name, SEE_DEPLOY);
 	if (!*bridge) {
 		found_as(p->to, CHECK_ADDRESS, "no_bridge",
-			 flags & IFF_PROMISC ? FOUND_WARN : FOUND_FAIL, p->what, cure,
+			 p->flags & IFF_PROMISC ? FOUND_WARN : FOUND_FAIL, p->what, cure,
 			 "the port is in no bridge: nothing passes ARP and neighbour discovery to "
 			 "the "
 			 "host behind it%s",
-			 flags & IFF_PROMISC ? ""
-					     : ", and its NIC may drop frames to other machines");
+			 p->flags & IFF_PROMISC ? ""
+						: ", and its NIC may drop frames to other "
+						  "machines");
 		return;
 	}
 	if (*first && strcmp(first, bridge) != 0)
@@ -409,24 +423,17 @@ static bool check_forwarding(const struct place *p, int version)
 	return false;
 }
 
-static void check_routed(const struct place *p, bool host)
+static void check_routed(const struct place *p, const struct way *w, bool host)
 {
-	struct names names = { 0 };
-	bool v4, v6, good;
-	struct met m;
 	char cure[200];
+	bool good;
 
-	if (!check_carrier(p, flags_of(p), FOUND_WARN))
+	if (!check_carrier(p, FOUND_WARN))
 		return;
-	add_name(&names, p->name);
-	v4 = has_route(&names, AF_INET);
-	v6 = has_route(&names, AF_INET6);
-	m = meet_all(&names, names.n);
-	free(names.v);
-	good = (!v4 || check_forwarding(p, 4)) & (!v6 || check_forwarding(p, 6));
+	good = (!w->v4 || check_forwarding(p, 4)) & (!w->v6 || check_forwarding(p, 6));
 	if (!host)
 		return;
-	if (!v4 && !v6) {
+	if (!w->v4 && !w->v6) {
 		snprintf(cure, sizeof(cure), "`ip address add ADDRESS/LENGTH dev %s`, or a route%s",
 			 p->name, SEE_DEPLOY);
 		found_as(p->to, CHECK_ADDRESS, "no_route", FOUND_FAIL, p->what, cure,
@@ -436,7 +443,7 @@ static void check_routed(const struct place *p, bool host)
 	}
 	snprintf(cure, sizeof(cure), "`ip neigh replace ADDRESS lladdr MAC nud permanent dev %s`%s",
 		 p->name, SEE_DEPLOY);
-	if (!m.known)
+	if (!w->met.known)
 		found_as(p->to, CHECK_ADDRESS, "no_arp", FOUND_WARN, p->what, cure,
 			 "no neighbour of the port is known: frames to the host behind it wait in "
 			 "the "
@@ -444,14 +451,22 @@ static void check_routed(const struct place *p, bool host)
 			 "messages may be late and lost");
 	else if (good)
 		found_as(p->to, CHECK_ADDRESS, "ok", FOUND_OK, p->what, "",
-			 "a route, %u neighbours known, forwards", m.known);
+			 "a route, %u neighbours known, forwards", w->met.known);
 }
 
-/* Fills in the name of the interface. Returns false if there is nothing to be checked. */
+/* Fills in name, flags and MTU of the interface. Returns false if there is nothing to be checked.
+ */
 static bool find_place(struct place *p, const struct bl_node_ref *ref)
 {
-	if (!if_indextoname(p->ifindex, p->name) || flags_of(p) & IFF_LOOPBACK)
+	struct ifreq r = { .ifr_ifindex = (int)p->ifindex };
+
+	if (p->sock < 0 || ioctl(p->sock, SIOCGIFNAME, &r))
 		return false;
+	snprintf(p->name, sizeof(p->name), "%.15s", r.ifr_name);
+	p->flags = ioctl(p->sock, SIOCGIFFLAGS, &r) ? 0 : r.ifr_flags;
+	if (p->flags & IFF_LOOPBACK)
+		return false;
+	p->mtu = ioctl(p->sock, SIOCGIFMTU, &r) ? 0 : (unsigned int)r.ifr_mtu;
 	snprintf(p->what, sizeof(p->what), "%.20s %.15s", ref->meta.name, p->name);
 	return true;
 }
@@ -489,33 +504,60 @@ static void report_no_entry(const struct place *p)
 		 "frames to it are dropped (no_route)");
 }
 
-static void check_ports(struct place *p, const struct bl_node_ref *ref)
-{
+/* What is read of a switch before its ports are looked at, each map at once. */
+struct ports {
 	struct bl_sw_port port[BL_SW_PORTS_MAX];
+	struct bl_hook hook[BL_SW_PORTS_MAX];
+	struct way way[BL_SW_PORTS_MAX]; /* of each port; of l3 switches only */
+	bool has[BL_SW_PORTS_MAX];       /* as read_table() */
+};
+
+static void check_ports_of(struct place *p, const struct bl_node_ref *ref, struct ports *s)
+{
+	struct ways ways = { .v = s->way, .n = BL_SW_PORTS_MAX };
 	struct bl_sw_cfg cfg;
 	struct bl_err err;
-	bool has[BL_SW_PORTS_MAX] = { false }, known;
 	char first[16] = "";
+	bool known, l2;
 	uint32_t k;
 
 	if (node_value(ref, BL_MAP_SW_CFG, 0, &cfg, sizeof(cfg)) ||
-	    bl_map_read_all(ref, BL_MAP_SW_PORTS, sizeof(port[0]), BL_SW_PORTS_MAX, port, &err))
+	    bl_map_read_all(ref, BL_MAP_SW_PORTS, sizeof(s->port[0]), BL_SW_PORTS_MAX, s->port,
+			    &err))
 		return;
-	known = cfg.forward == BL_FWD_L2 && read_table(ref, has);
+	if (bl_map_read_all(ref, BL_MAP_HOOKS, sizeof(s->hook[0]), BL_SW_PORTS_MAX, s->hook, NULL))
+		memset(s->hook, 0, sizeof(s->hook));
+	l2 = cfg.forward == BL_FWD_L2;
+	known = l2 && read_table(ref, s->has);
+	for (k = 0; !l2 && k < BL_SW_PORTS_MAX; k++)
+		s->way[k].ifindex = s->port[k].ifindex;
+	if (!l2)
+		find_ways(&ways);
 	for (k = 0; k < BL_SW_PORTS_MAX; k++) {
-		if (!port[k].ifindex)
+		bool host = s->port[k].role == BL_PORT_HOST;
+
+		if (!s->port[k].ifindex)
 			continue;
-		p->ifindex = port[k].ifindex;
+		p->ifindex = s->port[k].ifindex;
 		if (!find_place(p, ref))
 			continue;
-		check_mtu(p, ref, k);
-		if (cfg.forward == BL_FWD_L2)
+		check_mtu(p, &s->hook[k]);
+		if (l2)
 			check_bridged(p, first, sizeof(first));
 		else
-			check_routed(p, port[k].role == BL_PORT_HOST);
-		if (known && port[k].role == BL_PORT_HOST && !has[k])
+			check_routed(p, &s->way[k], host);
+		if (known && host && !s->has[k])
 			report_no_entry(p);
 	}
+}
+
+static void check_ports(struct place *p, const struct bl_node_ref *ref)
+{
+	struct ports *s = calloc(1, sizeof(*s));
+
+	if (s)
+		check_ports_of(p, ref, s);
+	free(s);
 }
 
 /* Endpoints keep the address that the host had when they began. */
@@ -541,6 +583,7 @@ static void check_endpoints(const struct place *p, const struct bl_node_ref *ref
 static void check_nic(struct place *p, const struct bl_node_ref *ref)
 {
 	struct names names = { 0 };
+	struct bl_hook hook = { 0 };
 	char nic[IFNAMSIZ], bl0[IFNAMSIZ];
 
 	node_nic(ref, nic, sizeof(nic));
@@ -551,7 +594,8 @@ static void check_nic(struct place *p, const struct bl_node_ref *ref)
 	find_names(p, bl0, &names);
 	check_host(p, bl0, &names);
 	check_endpoints(p, ref);
-	check_mtu(p, ref, 0);
+	bl_hook_read(ref->dir, 0, &hook);
+	check_mtu(p, &hook);
 	doctor_firewall(p->to, ref, p->what, (const char(*)[IFNAMSIZ])names.v, names.n);
 	free(names.v);
 }
@@ -570,15 +614,18 @@ void doctor_ports(const struct finder *to, const struct bl_node_ref *ref)
 
 void doctor_net(const struct finder *to, const struct bl_node_ref *ref)
 {
-	struct place p = { .to = to, .sys = -1 };
+	struct place p = { .to = to, .sys = -1, .sock = -1 };
 
 	if (ref->netns_ino != bl_netns_ino())
 		return;
 	p.sys = bl_sysfs_open();
+	p.sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (ref->role == BL_ROLE_HOST)
 		check_nic(&p, ref);
 	else
 		check_ports(&p, ref);
 	if (p.sys >= 0)
 		close(p.sys);
+	if (p.sock >= 0)
+		close(p.sock);
 }

@@ -110,6 +110,21 @@ static size_t put_value(char *to, const char *v)
 	return n;
 }
 
+/** struct line - a line that is being written. A switch has thousands, so printf() is too slow. */
+struct line {
+	char text[LINE_MAX_];
+	size_t n;
+};
+
+static void put_text(struct line *l, const char *s)
+{
+	size_t n = strlen(s), room = sizeof(l->text) - l->n;
+
+	n = n < room ? n : room;
+	memcpy(l->text + l->n, s, n);
+	l->n += n;
+}
+
 static const char *suffix_of(enum metric_type t)
 {
 	return t == METRIC_COUNTER ? "_total" : "";
@@ -120,26 +135,33 @@ static void put_line(struct metrics *s, enum metric m, const char *suffix, const
 		     const char *value, const char *const *labels)
 {
 	const struct metric_family *f = &families[m];
-	char line[LINE_MAX_];
-	size_t n, k;
+	struct line l;
+	size_t k;
 
-	n = (size_t)snprintf(line, sizeof(line), "%s%s", f->name, suffix);
+	l.n = 0;
+	put_text(&l, f->name);
+	put_text(&l, suffix);
 	for (k = 0; f->label[k] && labels[k]; k++) {
-		n += (size_t)snprintf(line + n, sizeof(line) - n, "%c%s=\"", k ? ',' : '{',
-				      f->label[k]);
-		n += put_value(line + n, labels[k]);
-		line[n++] = '"';
+		put_text(&l, k ? "," : "{");
+		put_text(&l, f->label[k]);
+		put_text(&l, "=\"");
+		l.n += put_value(l.text + l.n, labels[k]);
+		put_text(&l, "\"");
 	}
 	if (f->label[k] || labels[k]) {
 		fprintf(stderr, "barline: %s has other labels than its row in families.h\n",
 			f->name);
 		abort();
 	}
-	if (le)
-		n += (size_t)snprintf(line + n, sizeof(line) - n, "%cle=\"%s\"", k++ ? ',' : '{',
-				      le);
-	n += (size_t)snprintf(line + n, sizeof(line) - n, "%s %s\n", k ? "}" : "", value);
-	add_bytes(&s->of[m], line, n);
+	if (le) {
+		put_text(&l, k++ ? ",le=\"" : "{le=\"");
+		put_text(&l, le);
+		put_text(&l, "\"");
+	}
+	put_text(&l, k ? "} " : " ");
+	put_text(&l, value);
+	put_text(&l, "\n");
+	add_bytes(&s->of[m], l.text, l.n);
 }
 
 /* Returns whether there is room for @n samples more. */

@@ -39,25 +39,29 @@ static json_t *members(const struct bl_node_ref *ref, const char *name, char *te
 	return all;
 }
 
-/* Appends the row of port @port. Returns 0, or 1 after a message. */
-static int add_hook(const struct bl_node_ref *ref, uint32_t port, const char *name, json_t *rows)
+/** struct hooks - the records of all hooks of a node, and the rows that are made of them. */
+struct hooks {
+	struct bl_hook hook[BL_SW_PORTS_MAX]; /* by port */
+	struct bl_hook_watch *watch;
+	json_t *rows;
+};
+
+static void add_hook(const struct bl_node_ref *ref, uint32_t port, const char *name, void *ctx)
 {
 	const struct bl_hook_seen *xdp, *egress, *ingress;
+	struct hooks *s = ctx;
+	const struct bl_hook_watch *w = &s->watch[port];
+	const struct bl_hook *h = &s->hook[port];
 	char chained[48], back[48], order[320];
-	struct bl_hook_watch w;
-	struct bl_hook h;
 	json_t *row, *all;
 
-	if (node_value(ref, BL_MAP_HOOKS, port, &h, sizeof(h)))
-		return 1;
-	hook_watch_read(ref, port, &w);
-	xdp = &w.side[BL_HOOK_XDP];
-	egress = &w.side[BL_HOOK_EGRESS];
-	ingress = &w.side[BL_HOOK_INGRESS];
+	xdp = &w->side[BL_HOOK_XDP];
+	egress = &w->side[BL_HOOK_EGRESS];
+	ingress = &w->side[BL_HOOK_INGRESS];
 	row = json_pack("{s:s, s:s, s:s, s:s, s:b}", "node", node_name(ref), "name", name,
-			"chained", prog_text(h.next_id, chained, sizeof(chained)), "put_back",
-			prog_text(h.back_id, back, sizeof(back)), "frags",
-			h.frags != BL_HOOK_FRAGS_NONE);
+			"chained", prog_text(h->next_id, chained, sizeof(chained)), "put_back",
+			prog_text(h->back_id, back, sizeof(back)), "frags",
+			h->frags != BL_HOOK_FRAGS_NONE);
 	all = members(ref, name, order, sizeof(order));
 	json_object_set_new(row, "dispatcher", json_string(order));
 	json_object_set_new(row, "members", all);
@@ -72,26 +76,30 @@ static int add_hook(const struct bl_node_ref *ref, uint32_t port, const char *na
 	json_object_set_new(
 		row, "repaired",
 		json_integer((json_int_t)(xdp->repaired + egress->repaired + ingress->repaired)));
-	return json_array_append_new(rows, row);
+	json_array_append_new(s->rows, row);
 }
 
 static int collect_hooks(const struct bl_node_ref *ref, json_t *rows)
 {
-	struct bl_sw_port port;
-	char nic[16];
-	uint32_t p;
+	struct hooks *s = calloc(1, sizeof(*s));
+	struct bl_err err;
+	int st = 0;
 
-	if (ref->role == BL_ROLE_HOST) {
-		node_nic(ref, nic, sizeof(nic));
-		return add_hook(ref, 0, nic, rows);
+	if (s)
+		s->watch = hook_watches(ref);
+	if (!s || !s->watch) {
+		st = cli_fail("out of memory");
+	} else if (bl_map_read_all(ref, BL_MAP_HOOKS, sizeof(s->hook[0]), BL_SW_PORTS_MAX, s->hook,
+				   &err)) {
+		st = cli_fail("%s", err.text);
+	} else {
+		s->rows = rows;
+		node_ports_each(ref, add_hook, s);
 	}
-	for (p = 0; p < BL_SW_PORTS_MAX; p++) {
-		if (node_value(ref, BL_MAP_SW_PORTS, p, &port, sizeof(port)))
-			return 1;
-		if (port.ifindex && add_hook(ref, p, port.name, rows))
-			return 1;
-	}
-	return 0;
+	if (s)
+		free(s->watch);
+	free(s);
+	return st;
 }
 
 int cmd_show_hooks(int argc, char **argv)

@@ -3,23 +3,27 @@
 #include "cli/util/hooks.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
 
 #include "loader/load/pin.h"
+#include "maps/switch_abi.h"
 
-void hook_watch_read(const struct bl_node_ref *ref, uint32_t port, struct bl_hook_watch *w)
+struct bl_hook_watch *hook_watches(const struct bl_node_ref *ref)
 {
-	struct bl_err err;
-	int fd = bl_map_open(ref, BL_MAP_HOOK_WATCH, sizeof(*w), false, &err);
+	uint32_t n = ref->role == BL_ROLE_SWITCH ? BL_SW_PORTS_MAX : BL_HOOK_PLACES, k;
+	struct bl_hook_watch *w = calloc(n, sizeof(*w));
 
-	if (fd < 0 || bpf_map_lookup_elem(fd, &port, w) || w->magic != BL_HOOK_WATCH_MAGIC ||
-	    w->version != BL_HOOK_WATCH_VERSION || w->size != sizeof(*w))
-		memset(w, 0, sizeof(*w));
-	if (fd >= 0)
-		close(fd);
+	if (w && bl_map_read_all(ref, BL_MAP_HOOK_WATCH, sizeof(*w), n, w, NULL))
+		memset(w, 0, n * sizeof(*w));
+	for (k = 0; w && k < n; k++)
+		if (w[k].magic != BL_HOOK_WATCH_MAGIC || w[k].version != BL_HOOK_WATCH_VERSION ||
+		    w[k].size != sizeof(*w))
+			memset(&w[k], 0, sizeof(*w));
+	return w;
 }
 
 const char *hook_state_text(uint32_t state)

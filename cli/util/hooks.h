@@ -10,10 +10,11 @@
 #include "maps/hook_watch_abi.h"
 
 /**
- * hook_watch_read - reads the record of a port, or of enum bl_hook_place on a host. All zero if
- * there is no sound record, as on a node whose daemon is of an older build.
+ * hook_watches - reads the records of all ports of a switch, by port, or of a host, by enum
+ * bl_hook_place. A record that is not sound is all zero, as are all of a node whose daemon is of an
+ * older build. The caller frees the array; NULL: out of memory.
  */
-void hook_watch_read(const struct bl_node_ref *ref, uint32_t port, struct bl_hook_watch *w);
+struct bl_hook_watch *hook_watches(const struct bl_node_ref *ref);
 
 /** hook_state_text - "own", "EMPTY", "OTHER", "behind", "followed" or "unknown". */
 const char *hook_state_text(uint32_t state);

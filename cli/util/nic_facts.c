@@ -107,22 +107,26 @@ int nic_records_each(const struct bl_node_ref *ref,
 		     int (*fn)(const struct bl_nic *nic, const char *name, void *ctx), void *ctx)
 {
 	uint32_t key, n = ref->role == BL_ROLE_SWITCH ? BL_SW_PORTS_MAX : 1;
+	struct bl_nic *all = calloc(n, sizeof(*all));
 	struct bl_err err;
-	int fd = bl_map_open(ref, BL_MAP_NIC, sizeof(struct bl_nic), false, &err), rc = 0;
-	struct bl_nic nic;
+	int rc = 0;
 
-	if (fd < 0)
-		return cli_fail("%s", err.text);
-	for (key = 0; key < n && !rc; key++) {
-		if (bpf_map_lookup_elem(fd, &key, &nic) || nic.magic != BL_NIC_MAGIC ||
-		    nic.version != BL_NIC_VERSION)
-			continue;
-		nic.rest[sizeof(nic.rest) - 1] = '\0';
-		nic.why[sizeof(nic.why) - 1] = '\0';
-		nic.name[sizeof(nic.name) - 1] = '\0';
-		rc = fn(&nic, nic.name, ctx);
+	if (!all || bl_map_read_all(ref, BL_MAP_NIC, sizeof(*all), n, all, &err)) {
+		rc = cli_fail("%s", all ? err.text : "out of memory");
+		free(all);
+		return rc;
 	}
-	close(fd);
+	for (key = 0; key < n && !rc; key++) {
+		struct bl_nic *nic = &all[key];
+
+		if (nic->magic != BL_NIC_MAGIC || nic->version != BL_NIC_VERSION)
+			continue;
+		nic->rest[sizeof(nic->rest) - 1] = '\0';
+		nic->why[sizeof(nic->why) - 1] = '\0';
+		nic->name[sizeof(nic->name) - 1] = '\0';
+		rc = fn(nic, nic->name, ctx);
+	}
+	free(all);
 	return rc;
 }
 

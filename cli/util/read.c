@@ -141,34 +141,31 @@ bool node_alive(const struct bl_node_ref *ref)
 static int switch_rows(const struct bl_node_ref *ref, const struct bl_counts *counts,
 		       struct count_row *out)
 {
+	struct bl_sw_port ports[BL_SW_PORTS_MAX];
 	struct bl_sw_cfg cfg;
 	struct bl_err err;
 	uint32_t i, n = 0;
-	int fd;
 
 	if (node_value(ref, BL_MAP_SW_CFG, 0, &cfg, sizeof(cfg)))
 		return -1;
-	fd = bl_map_open(ref, BL_MAP_SW_PORTS, sizeof(struct bl_sw_port), false, &err);
-	if (fd < 0) {
+	if (bl_map_read_all(ref, BL_MAP_SW_PORTS, sizeof(ports[0]), BL_SW_PORTS_MAX, ports, &err)) {
 		cli_fail("%s", err.text);
 		return -1;
 	}
 	for (i = 0; i <= BL_COUNTS_UNKNOWN; i++) {
+		static const struct bl_sw_port none;
+		const struct bl_sw_port *p = i < BL_SW_PORTS_MAX ? &ports[i] : &none;
 		struct count_row *r = &out[n];
-		struct bl_sw_port p;
 
 		if (i >= cfg.nports && i != BL_COUNTS_UNKNOWN)
 			continue;
-		if (i == BL_COUNTS_UNKNOWN || bpf_map_lookup_elem(fd, &i, &p))
-			memset(&p, 0, sizeof(p));
 		r->key = i;
-		r->role = port_role_name(p.role);
-		snprintf(r->name, sizeof(r->name), "%.15s", p.ifindex ? p.name : "(no port)");
+		r->role = port_role_name(p->role);
+		snprintf(r->name, sizeof(r->name), "%.15s", p->ifindex ? p->name : "(no port)");
 		r->n = counts[i];
-		if (p.ifindex || counts_frames(&r->n))
+		if (p->ifindex || counts_frames(&r->n))
 			n++;
 	}
-	close(fd);
 	return (int)n;
 }
 
