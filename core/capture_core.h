@@ -27,13 +27,11 @@ struct bl_capture_head {
 
 BL_CORE __u32 bl_capture_be16(const __u8 *p)
 {
+#ifdef __bpf__
+	return BL_BE16(*(const __be16 *)p);
+#else
 	return (__u32)p[0] << 8 | p[1];
-}
-
-BL_CORE __u64 bl_capture_be48(const __u8 *p)
-{
-	return (__u64)bl_capture_be16(p) << 32 | (__u64)bl_capture_be16(p + 2) << 16 |
-	       bl_capture_be16(p + 4);
+#endif
 }
 
 /**
@@ -86,9 +84,9 @@ BL_CORE void bl_capture_find(const __u8 *p, __u32 len, __u32 port_base, __u32 po
 	if (len < off + sizeof(struct bl_hdr))
 		return;
 	h->hdr_off = off;
-	h->ts = bl_capture_be48(p + off);
-	h->b = bl_capture_be48(p + off + 6);
-	h->c = bl_capture_be48(p + off + 12);
+	h->ts = bl_get48(p + off);
+	h->b = bl_get48(p + off + 6);
+	h->c = bl_get48(p + off + 12);
 	h->psn = bl_capture_be16(p + off + 18) << 16 | bl_capture_be16(p + off + 20);
 	h->opcode = p[off + 22] & 31;
 }

@@ -21,12 +21,18 @@
 #define BL_CORE static __always_inline __attribute__((unused))
 
 /*
- * BL_CORE, but in the host's programs a function that the verifier checks once by itself, and not
- * in each place that calls it, along each path that leads there. It returns an int, and tests each
- * pointer that it is given: callers never pass NULL, but the verifier does not know that.
+ * BL_CORE, but in BPF programs a function that the verifier checks once by itself, and not in each
+ * place that calls it, along each path that leads there. It returns an int, and tests each pointer
+ * that it is given: callers never pass NULL, but the verifier does not know that. BL_CORE_GLOBAL:
+ * in the host's programs only.
  */
-#if defined(__bpf__) && defined(BL_ROLE_HOST)
-#define BL_CORE_GLOBAL __attribute__((noinline))
+#ifdef __bpf__
+#define BL_CORE_CALLED __attribute__((noinline))
+#else
+#define BL_CORE_CALLED BL_CORE
+#endif
+#ifdef BL_ROLE_HOST
+#define BL_CORE_GLOBAL BL_CORE_CALLED
 #else
 #define BL_CORE_GLOBAL BL_CORE
 #endif
@@ -48,6 +54,16 @@
  * constant bounds. The verifier still knows the value.
  */
 #define BL_OPAQUE(v) __asm__("" : "+r"(v))
+
+/*
+ * Makes @v a number of its own for the verifier, which otherwise takes what it learns of a number
+ * for all its copies, too, and so distinguishes more states. Costs an instruction.
+ */
+#ifdef __bpf__
+#define BL_UNLINK(v) __asm__("%0 |= 0" : "+r"(v))
+#else
+#define BL_UNLINK(v) ((void)(v))
+#endif
 
 /*
  * Calls @fn(k, @arg) for each k below @n. @fn is a static function that returns 0, and which must

@@ -84,13 +84,18 @@ BL_CORE int bl_source_mac_known(const struct bl_sources *s, __u64 mac)
 	return 0;
 }
 
-/** bl_source_ip_known - whether the IP address is in the list. */
-BL_CORE int bl_source_ip_known(const struct bl_sources *s, struct bl_ip ip)
+/**
+ * bl_source_ip_known - whether the IP address @hi, @lo (struct bl_ip) is in the list. A function,
+ * or the verifier would follow what comes after the search once for each length of the list.
+ */
+BL_CORE_CALLED int bl_source_ip_known(const struct bl_sources *s, __u64 hi, __u64 lo)
 {
 	__u32 k;
 
+	if (!s)
+		return 0;
 	for (k = 0; k < BL_SOURCE_IPS; k++)
-		if (k < s->nip && s->ip[k].lo == ip.lo && s->ip[k].hi == ip.hi)
+		if (k < s->nip && s->ip[k].lo == lo && s->ip[k].hi == hi)
 			return 1;
 	return 0;
 }

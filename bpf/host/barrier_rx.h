@@ -27,19 +27,9 @@
  * Applies fences that are not applied yet, and reads the clock into the page. Returns 0, or -1 if
  * the clock cannot be used.
  */
-static __always_inline int update_page_clock(struct run *r)
+static __always_inline int update_page_clock(const struct run *r)
 {
-	struct bl_host_page *page = r->page;
-	struct bl_now now;
-
-	bl_obey_fences(); /* Fences are applied even without a clock. */
-	bl_read_clock(&now);
-	if (!now.ok)
-		return -1;
-	page->watch_ns = bl_watch_advance(page->watch_ns, page->now_ns, now.bus, r->cfg->beacon_ns);
-	page->now_ns = now.bus;
-	page->limit_ns = now.limit + r->cfg->ahead_ns;
-	return 0;
+	return bl_page_tick(r->cfg->beacon_ns, r->cfg->ahead_ns);
 }
 
 /*

@@ -115,8 +115,7 @@ static __always_inline void host_barriers(struct run *r, const struct bl_now *no
 	struct bl_host_page *page = r->page;
 	__u64 fence = 0, ahead = 0, b = BL_READ_ONCE(page->sent_barrier),
 	      c = BL_READ_ONCE(page->sent_commit);
-	struct inflight_min m = { .c = BL_TIME_NONE,
-				  .last = { bl_sent_least(b, now->bus, r->cfg->ahead_ns),
+	struct inflight_min m = { .last = { bl_sent_least(b, now->bus, r->cfg->ahead_ns),
 					    bl_sent_least(c, now->bus, r->cfg->ahead_ns) },
 				  .page = page,
 				  .neps = r->cfg->neps,
@@ -130,6 +129,13 @@ static __always_inline void host_barriers(struct run *r, const struct bl_now *no
 		m.b = record_promise(page, now->bus, m.b);
 	if (claim)
 		m.b = bl_min64(m.b, claim);
+	/*
+	 * Not BL_TIME_NONE, though the result is the same: from a constant the verifier concludes
+	 * which way each comparison goes, and then follows the scan for each of them.
+	 */
+	c = m.b;
+	BL_UNLINK(c);
+	m.c = c;
 	__sync_lock_test_and_set(&fence, 1);
 	bpf_loop(BL_EPS_MAX, least_inflight, &m, 0);
 	/* A lost update of two CPUs makes the value older, not wrong. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The controller's fences at a host, whose only input is its NIC, port 0: bl_fence takes a command
- * in, bl_obey_fences() applies it. bpf/switch/fence.h has the example. BAR concerns the host's
+ * in, bl_page_tick() applies it. bpf/switch/fence.h has the example. BAR concerns the host's
  * output; it stands in the page, which the sending programs read anyway.
  *
  * Not here: validating commands (bpf/fence_util.h). BPF side only.
@@ -11,30 +11,49 @@
 
 #include "bpf/host/role.h"
 #include "core/order/barrier_core.h"
+#include "bpf/bpf_util.h"
 #include "bpf/fence_util.h"
 
-/**
- * bl_obey_fences - applies the slot of the NIC if its generation is new. Called before the clock is
- * read. Always returns 0.
- */
-__attribute__((noinline)) int bl_obey_fences(void)
+/* Applies the slot of the NIC if its generation is new. */
+static __always_inline void obey_fences(struct bl_host_page *page)
 {
 	__u32 zero = 0;
-	struct bl_host_page *page = bpf_map_lookup_elem(&host_page, &zero);
 	const struct bl_fence_slot *o = bpf_map_lookup_elem(&host_orders, &zero);
 	const struct bl_epoch *e = bpf_map_lookup_elem(&epoch, &zero);
 	struct bl_pair leaf;
 	__u64 generation;
 
-	if (!page || !o || !e)
-		return 0;
+	if (!o || !e)
+		return;
 	generation = BL_READ_ONCE(e->generation);
 	if (page->orders == generation)
-		return 0;
+		return;
 	/* the next barrier that arrives publishes the leaf */
 	bl_port_apply_fence((struct bl_port_regs *)page->reg, &page->life, o, &leaf);
 	BL_BARRIER();
 	BL_WRITE_ONCE(page->orders, generation);
+}
+
+/**
+ * bl_page_tick - reads the clock into the page. A function, as bl_publish() and for the same
+ * reason. @beacon_ns, @ahead_ns: of struct bl_host_cfg. Returns 0, or -1 if the clock cannot be
+ * used.
+ */
+__attribute__((noinline)) int bl_page_tick(__u64 beacon_ns, __u64 ahead_ns)
+{
+	__u32 zero = 0;
+	struct bl_host_page *page = bpf_map_lookup_elem(&host_page, &zero);
+	struct bl_now now;
+
+	if (!page)
+		return -1;
+	obey_fences(page); /* Fences are applied even without a clock. */
+	bl_read_clock(&now);
+	if (!now.ok)
+		return -1;
+	page->watch_ns = bl_watch_advance(page->watch_ns, page->now_ns, now.bus, beacon_ns);
+	page->now_ns = now.bus;
+	page->limit_ns = now.limit + ahead_ns;
 	return 0;
 }
 

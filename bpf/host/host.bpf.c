@@ -506,9 +506,9 @@ int bl_host_local(struct __sk_buff *skb)
 
 	if (why == BL_R_NONE) {
 		void *data = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
-		struct bl_now now;
+		struct bl_now now = {};
 
-		bl_read_clock(&now);
+		bl_read_clock_slowly(&now);
 		/* Link frames have no IP header; their l3_off is 0. */
 		if (r.f.l3_off <= sizeof(struct ethhdr) + 4)
 			copy_addresses(&r, data + r.f.l3_off, end);

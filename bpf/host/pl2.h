@@ -276,7 +276,7 @@ __attribute__((noinline)) int bl_pl2_link(struct xdp_md *ctx, __u32 off, __u32 o
 		return BL_R_BAD_OPCODE;
 	cfg = bpf_map_lookup_elem(&hold_cfg, &zero);
 	due = bpf_map_lookup_elem(&hold_due, &zero);
-	if (!cfg || !due || !cfg->on)
+	if (!bl_admits || !cfg || !due || !cfg->on)
 		return BL_R_GRT_BAD;
 	now = bpf_ktime_get_ns();
 	g.seq = seq;

@@ -26,7 +26,7 @@
 static __always_inline enum bl_reason on_relayed_frame(struct xdp_md *ctx, struct run *r)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
-	struct bl_now now;
+	struct bl_now now = {};
 
 	if (!bl_op_relayed(r->f.opcode))
 		return BL_R_BAD_OPCODE;
@@ -37,7 +37,7 @@ static __always_inline enum bl_reason on_relayed_frame(struct xdp_md *ctx, struc
 	 * The clock is read here and not taken from the page, whose times only the NIC's program
 	 * writes.
 	 */
-	bl_read_clock(&now);
+	bl_read_clock_slowly(&now);
 	if (!now.ok)
 		return BL_R_CLOCK_VOID;
 	r->ts = bl_op_timed(r->f.opcode) ? bl_ext48(r->f.ts, now.bus) : 0;

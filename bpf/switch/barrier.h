@@ -449,20 +449,16 @@ static __always_inline int commit_waits_for_lane(const struct run *r)
  * output_hop_flag().
  */
 static __always_inline void rewrite_header(struct run *r, struct bl_hdr *h, struct udphdr *u,
-					   const struct bl_pair *out, __u32 hop)
+					   __u64 out_b, __u64 out_c, __u32 hop)
 {
 	__u64 old = r->lane->now_ns - BL_TS_OLD;
 	__u32 flags = hop | BL_F_LANES(r->cfg->lanes) | r->lane_no;
-	__u64 b = bl_max64(out->b, old), c = bl_max64(out->c, old);
+	__u64 b = bl_max64(out_b, old), c = bl_max64(out_c, old);
 
 	if (u->check) {
-		struct bl_hdr before = *h;
+		__u16 sum = bl_hdr_send_sum(h, b, c, flags, u->check);
 
-		bl_hdr_send(h, b, c, flags);
-		u->check = bl_csum_replace(u->check, (const __u8 *)&before, (const __u8 *)h,
-					   sizeof(before));
-		if (!u->check)
-			u->check = 0xffff;
+		u->check = sum ? sum : 0xffff;
 		return;
 	}
 	bl_hdr_send(h, b, c, flags);

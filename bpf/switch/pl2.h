@@ -178,7 +178,7 @@ __attribute__((noinline)) int bl_rsv_frame(struct xdp_md *ctx, __u32 in, __u32 o
 		return bl_rsv_on_release(cfg, all, in, found, BL_HALVES(body, bytes), seq, now);
 	out = key = (__u32)found;
 	to = bpf_map_lookup_elem(&sw_ports, &key);
-	if (cfg->on && to && out != in && out < sw->nports && in < sw->nports) {
+	if (bl_admits && cfg->on && to && out != in && out < sw->nports && in < sw->nports) {
 		metered = to->metered;
 		pair = bl_rsv_pair_at(cfg, in, out);
 		if (pair)

@@ -241,7 +241,7 @@ __attribute__((noinline)) int bl_plain(struct xdp_md *ctx, __u32 in, __u32 route
 	 * bl0's own address never has the bit. An address from outside the rack may be any, and
 	 * half of all vendors' addresses have it.
 	 */
-	early = eth->h_source[0] & BL_EARLY_MAC0 && rsv_on && rsv_on->on && !bl_rsv_outside(in);
+	early = rsv_on && rsv_on->on && !bl_rsv_outside(in) ? eth->h_source[0] & BL_EARLY_MAC0 : 0;
 	from = bl_token_port_at(in);
 	if (token < 0 && top && top->unscheduled && eth->h_source[0] & BL_EARLY_MAC0 && from &&
 	    !from->outside && !bl_class_is_control(&l))

@@ -204,7 +204,7 @@ __attribute__((noinline)) int bl_source_slowly(struct xdp_md *ctx, __u32 in, __u
 		return BL_R_NONE;
 	if (read_source(ctx, l3 & 0xff, l3 & BL_SOURCE_V6, &ip))
 		return BL_R_SPOOFED;
-	if (!bl_source_ip_known(s, ip) &&
+	if (!bl_source_ip_known(s, ip.hi, ip.lo) &&
 	    !(bl_source_room(s) && own_address(ctx, cfg, in, &ip, mac, 0, 1) &&
 	      bl_source_learn_ip(s, ip)))
 		return BL_R_SPOOFED;

@@ -84,6 +84,7 @@ static __always_inline enum bl_reason on_data_frame(struct xdp_md *ctx, struct r
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	struct ethhdr *eth = data;
 	const struct bl_sw_port *to = NULL;
+	const struct bl_pair *out;
 	struct bl_carried *carried;
 	enum bl_reason why;
 	struct udphdr *u;
@@ -109,7 +110,7 @@ static __always_inline enum bl_reason on_data_frame(struct xdp_md *ctx, struct r
 			return BL_R_UNKNOWN_PORT;
 		if (r->f.hdr_off - l3 + sizeof(*h) + r->f.body_len > to->mtu)
 			return BL_R_TOO_BIG;
-		metered = __builtin_expect(to->metered, 0);
+		metered = bl_admits && __builtin_expect(to->metered, 0);
 		/* Redirect first, since what follows cannot be undone. */
 		if (!metered && bpf_redirect_map(&sw_tx, r->out, XDP_ABORTED) != XDP_REDIRECT)
 			return BL_R_REDIRECT_FAILED;
@@ -126,19 +127,12 @@ static __always_inline enum bl_reason on_data_frame(struct xdp_md *ctx, struct r
 		 * The kernel resolves the neighbour and sends the frame later, past this program:
 		 * it must promise nothing.
 		 */
-		struct bl_pair none = { 0, 0 };
-
-		rewrite_header(r, h, u, &none, BL_HOP_HOST);
+		rewrite_header(r, h, u, 0, 0, BL_HOP_HOST);
 		return BL_R_TO_KERNEL;
 	}
-	if (__builtin_expect(to->barred, 0)) {
-		struct bl_pair no_c = { r->lane->out[to->out_set & (BL_SETS_MAX - 1)].b, 0 };
-
-		rewrite_header(r, h, u, &no_c, output_hop_flag(to));
-	} else {
-		rewrite_header(r, h, u, &r->lane->out[to->out_set & (BL_SETS_MAX - 1)],
-			       output_hop_flag(to));
-	}
+	out = &r->lane->out[to->out_set & (BL_SETS_MAX - 1)];
+	rewrite_header(r, h, u, out->b, __builtin_expect(to->barred, 0) ? 0 : out->c,
+		       output_hop_flag(to));
 	why = BL_R_FORWARDED;
 	if (__builtin_expect(metered, 0)) {
 		why = bl_port_put(ctx, r->out, BL_CL_DATA);
@@ -148,8 +142,7 @@ static __always_inline enum bl_reason on_data_frame(struct xdp_md *ctx, struct r
 	}
 	carried = carried_by(r->out);
 	if (carried)
-		count_carried(r, &carried->lane[r->lane_no & (BL_LANES_MAX - 1)],
-			      r->lane->out[to->out_set & (BL_SETS_MAX - 1)].b);
+		count_carried(r, &carried->lane[r->lane_no & (BL_LANES_MAX - 1)], out->b);
 	return why;
 }
 

@@ -105,13 +105,29 @@ static __always_inline int bl_token_flood(__u32 in, int signal, __u32 len, __u64
 	return !ok;
 }
 
+/**
+ * bl_token_forget - frees the slot of token @entry of class @cls, which was too old in a queue of
+ * port @port, and counts it. A global function, since bl_token_room() may do so several times.
+ * Always returns 0.
+ */
+__attribute__((noinline)) int bl_token_forget(__u32 port, __u32 cls, __u32 entry)
+{
+	struct bl_token_counts *n = bl_token_counts_at(port);
+
+	bl_slot_free(BL_RING_SLOT(entry));
+	bl_count(port, BL_R_TOKEN_EXPIRED);
+	if (n)
+		bl_token_count_class(n->expired, cls);
+	return 0;
+}
+
 /*
  * In mode pace, returns whether class @cls of port @port has room for one more token. If its queue
  * is full, tokens at the head that are too old make room: for TOP they are lost already.
  */
 static __always_inline int bl_token_room(const struct bl_token_cfg *c,
-					 const struct bl_token_port *p, struct bl_token_counts *n,
-					 __u32 port, __u32 cls, __u64 now)
+					 const struct bl_token_port *p, __u32 port, __u32 cls,
+					 __u64 now)
 {
 	__u32 key = BL_PORT_QUEUE(port, BL_CL_TOKEN0 + cls), entry, i;
 	const struct bl_queue *q = bpf_map_lookup_elem(&queues, &key);
@@ -135,9 +151,7 @@ static __always_inline int bl_token_room(const struct bl_token_cfg *c,
 		    !bl_token_expired(c, p, bl_slot_arrival_ns(BL_RING_SLOT(entry)), now) ||
 		    !bl_queue_get_if(key, entry))
 			break;
-		bl_slot_free(BL_RING_SLOT(entry));
-		bl_count(port, BL_R_TOKEN_EXPIRED);
-		bl_token_count_class(n->expired, cls);
+		bl_token_forget(port, cls, entry);
 	}
 	return bl_ring_len(q) < c->frames;
 }
@@ -166,7 +180,7 @@ __attribute__((noinline)) int bl_token_out(__u32 in, __u32 out, __u32 cls, __u32
 	if (!n)
 		return BL_R_TOKEN_PASSED;
 	if (c->mode == BL_TOKEN_PACE && metered) {
-		why = bl_token_room(c, p, n, out, cls, now) ? BL_R_TOKEN_PASSED : BL_R_TOKEN_LIMIT;
+		why = bl_token_room(c, p, out, cls, now) ? BL_R_TOKEN_PASSED : BL_R_TOKEN_LIMIT;
 	} else {
 		why = bl_token_decide(c, &p->out_q20, p->ns_q20, cls, len, now, &lost);
 		n->lost += lost;

@@ -248,6 +248,7 @@ BL_CORE void bl_out_advance(struct bl_pair *out, const struct bl_pair *root)
 #define BL_A_JOINED   4u  /* the lane was taken into the minimum */
 #define BL_A_EXCLUDED 8u  /* a lane was excluded */
 #define BL_A_LAGGING  16u /* a lane was excluded whose barrier lags, whether it talks or not */
+_Static_assert(BL_REG_IN > BL_A_LAGGING, "bl_reg_expire() returns both");
 
 /**
  * bl_join_floor - the barrier above which an input may join outputs that were given @given; see
@@ -485,13 +486,31 @@ BL_CORE __u32 bl_port_apply_fence(struct bl_port_regs *p, struct bl_life *life,
 	return leaf->b != was.b || leaf->c != was.c ? BL_A_LEAF : 0;
 }
 
-/* The slow path, for a frame whose lane is not LIVE yet or whose link has several lanes. */
-BL_CORE __u32 bl_port_join(struct bl_port_regs *p, struct bl_reg *r, __u32 lanes, __u64 watch,
-			   __u64 join_above, __u32 barred)
+/*
+ * Returns 1 if nothing was heard of the lane yet, which is given up from now on after a while. A
+ * function, because the paths through all lanes of a port are many (see bl_port_leaf()).
+ */
+BL_CORE_CALLED int bl_reg_unheard(struct bl_reg *r, __u64 watch)
+{
+	if (!r || (__u8)r->state != BL_REG_ABSENT)
+		return 0;
+	if (!r->heard_ns)
+		r->heard_ns = watch;
+	return 1;
+}
+
+#define BL_JOIN_BARRED 0x10000u
+/*
+ * The slow path, for a frame whose lane is not LIVE yet or whose link has several lanes. A function
+ * for the verifier, as bl_port_leaf(). @lanes: BL_JOIN_BARRED is or-ed to them if the port does not
+ * join C. Returns a set of BL_A_*.
+ */
+BL_CORE_CALLED int bl_port_join(struct bl_port_regs *p, struct bl_reg *r, __u32 lanes, __u64 watch,
+				__u64 join_above)
 {
 	__u32 l, waiting = 0;
 
-	if (bl_reg_live(r))
+	if (!p || !r || bl_reg_live(r))
 		return 0;
 	/*
 	 * A lane that comes back from the dead stays DEAD until it joins: C has waited for it all
@@ -503,22 +522,17 @@ BL_CORE __u32 bl_port_join(struct bl_port_regs *p, struct bl_reg *r, __u32 lanes
 	 * A link that announces n lanes joins when each of them was heard once or was given up by
 	 * bl_port_expire().
 	 */
-	for (l = 0; l < BL_LANES_MAX; l++) {
-		if (l >= lanes || (__u8)p->lane[l].state != BL_REG_ABSENT)
-			continue;
-		waiting = 1;
-		if (!p->lane[l].heard_ns)
-			p->lane[l].heard_ns = watch;
-	}
+	for (l = 0; l < BL_LANES_MAX && l < (lanes & 0xffff); l++)
+		waiting |= (__u32)bl_reg_unheard(&p->lane[l], watch);
 	if (waiting || r->b <= join_above)
 		return 0;
 	r->state = (r->state & ~0xffu) | BL_REG_LIVE;
 	r->fresh_ns = r->fresh_c_ns = watch;
 	if (bl_port_awaited(p))
 		bl_port_await_end(p);
-	if (!barred)
+	if (!(lanes & BL_JOIN_BARRED))
 		r->state |= BL_REG_IN | (bl_port_flags(p) & BL_REG_HELD);
-	return BL_A_JOINED;
+	return BL_A_JOINED | BL_A_LEAF;
 }
 
 /**
@@ -590,8 +604,7 @@ BL_CORE __u32 bl_port_arrive(struct bl_port_regs *p, __u32 lane, __u32 lanes, __
 		leaf->c = r->c;
 		return res;
 	}
-	if (bl_port_join(p, r, lanes, watch, join_above, barred))
-		res |= BL_A_JOINED | BL_A_LEAF;
+	res |= (__u32)bl_port_join(p, r, lanes | (barred ? BL_JOIN_BARRED : 0), watch, join_above);
 	bl_port_leaf(p, leaf);
 	return res;
 }
@@ -612,6 +625,37 @@ BL_CORE int bl_reg_lagged(const struct bl_reg *r, const struct bl_expiry *e)
 	return r->fresh_ns < r->heard_ns && e->freshest >= r->heard_ns;
 }
 
+/*
+ * bl_port_expire() for one lane, a function as bl_reg_unheard(). Returns a set of BL_A_*, with the
+ * flags BL_REG_IN and BL_REG_HELD that the lane had if it was excluded.
+ */
+BL_CORE_CALLED int bl_reg_expire(struct bl_reg *r, const struct bl_expiry *e)
+{
+	__u32 res = 0;
+	int gone, lags;
+
+	if (!r || !e)
+		return 0;
+	gone = r->heard_ns < e->silent;
+	if (r->b >= e->fresh)
+		r->fresh_ns = e->watch;
+	if (r->c >= e->fresh_c || (r->state & (BL_REG_IN | BL_REG_HELD)) != BL_REG_IN)
+		r->fresh_c_ns = e->watch;
+	lags = r->fresh_ns < e->lagging || r->fresh_c_ns < e->lagging_c;
+	if (!r->heard_ns || !(gone | lags))
+		return 0;
+	if (bl_reg_live(r)) {
+		res = BL_A_LEAF | BL_A_EXCLUDED | (r->state & (BL_REG_IN | BL_REG_HELD));
+		r->state = (r->state & ~0xffu) | BL_REG_DEAD;
+		if (!gone || bl_reg_lagged(r, e))
+			res |= BL_A_LAGGING;
+	} else if ((__u8)r->state == BL_REG_ABSENT && gone) {
+		/* announced by the other lanes but never heard: stop waiting for it */
+		r->state |= BL_REG_DEAD;
+	}
+	return (int)res;
+}
+
 /**
  * bl_port_expire - exclude lanes of a port that are silent, or that lag. If one of them is in C's
  * minimum, the whole port is frozen, which counts as a death, unless it is frozen already. Also
@@ -622,36 +666,15 @@ BL_CORE int bl_reg_lagged(const struct bl_reg *r, const struct bl_expiry *e)
 BL_CORE __u32 bl_port_expire(struct bl_port_regs *p, const struct bl_expiry *e,
 			     struct bl_life *life, struct bl_pair *leaf)
 {
-	__u32 res = 0, flags = 0;
-	int l;
+	__u32 l, res = 0;
 
-	for (l = 0; l < BL_LANES_MAX; l++) {
-		struct bl_reg *r = &p->lane[l];
-		int gone = r->heard_ns < e->silent, lags;
-
-		if (r->b >= e->fresh)
-			r->fresh_ns = e->watch;
-		if (r->c >= e->fresh_c || (r->state & (BL_REG_IN | BL_REG_HELD)) != BL_REG_IN)
-			r->fresh_c_ns = e->watch;
-		lags = r->fresh_ns < e->lagging || r->fresh_c_ns < e->lagging_c;
-		if (!r->heard_ns || !(gone | lags))
-			continue;
-		if (bl_reg_live(r)) {
-			flags |= r->state;
-			r->state = (r->state & ~0xffu) | BL_REG_DEAD;
-			res |= BL_A_LEAF | BL_A_EXCLUDED;
-			if (!gone || bl_reg_lagged(r, e))
-				res |= BL_A_LAGGING;
-		} else if ((__u8)r->state == BL_REG_ABSENT && gone) {
-			/* announced by the other lanes but never heard: stop waiting for it */
-			r->state |= BL_REG_DEAD;
-		}
-	}
-	if ((flags & (BL_REG_IN | BL_REG_HELD)) == BL_REG_IN)
+	for (l = 0; l < BL_LANES_MAX; l++)
+		res |= (__u32)bl_reg_expire(&p->lane[l], e);
+	if ((res & (BL_REG_IN | BL_REG_HELD)) == BL_REG_IN)
 		bl_port_freeze(p, life, life->death + 1);
 	if (res & BL_A_LEAF)
 		bl_port_leaf(p, leaf);
-	return res;
+	return res & ~(BL_REG_IN | BL_REG_HELD);
 }
 
 /**

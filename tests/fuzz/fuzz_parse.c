@@ -122,24 +122,20 @@ static void check_rewrite(uint8_t *p, size_t size, uint16_t base, uint16_t count
 	struct bl_hdr was = *h;
 	struct bl_frame g;
 
-	bl_put48(h->barrier, b);
-	bl_put48(h->commit, c);
-	bl_hdr_set_lane(h, lane, lanes);
-	FUZZ_CHECK(parse(p, size, base, count, &g) == BL_R_NONE);
-	FUZZ_CHECK(g.b == b && g.c == c && g.lane == lane && g.lanes == lanes);
-	FUZZ_CHECK(g.ts == f->ts && g.psn == f->psn && g.opcode == f->opcode &&
-		   g.body_len == f->body_len);
-	FUZZ_CHECK((g.flags & BL_F_HOP) == (f->flags & BL_F_HOP));
-
 	/*
 	 * ~checksum + sum of the data, modulo 0xffff, is what a receiver finds: it must stay the
 	 * same.
 	 */
 	sum = (uint16_t)(f->ts ^ f->psn);
 	before = (uint16_t)(((uint32_t)sum + fold((const uint8_t *)&was, sizeof(was))) % 0xffff);
-	sum = bl_csum_replace(sum, (const uint8_t *)&was, (const uint8_t *)h, sizeof(was));
+	sum = bl_hdr_send_sum(h, b, c, (h->flags & BL_F_HOP) | BL_F_LANES(lanes) | lane, sum);
 	after = (uint16_t)(((uint32_t)sum + fold((const uint8_t *)h, sizeof(*h))) % 0xffff);
 	FUZZ_CHECK(before == after);
+	FUZZ_CHECK(parse(p, size, base, count, &g) == BL_R_NONE);
+	FUZZ_CHECK(g.b == b && g.c == c && g.lane == lane && g.lanes == lanes);
+	FUZZ_CHECK(g.ts == f->ts && g.psn == f->psn && g.opcode == f->opcode &&
+		   g.body_len == f->body_len);
+	FUZZ_CHECK((g.flags & BL_F_HOP) == (f->flags & BL_F_HOP));
 }
 
 /*

@@ -2,7 +2,8 @@
 /*
  * bl_admits (bpf/bpf_util.h) and bl_auth (bpf/auth.h): of a node that is started without admission,
  * or without authentication of links, the verifier follows less, because it knows that their
- * branches are not taken.
+ * branches are not taken. And in no program does it follow too many paths, since a daemon that
+ * starts waits for it.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,6 +35,44 @@ static __u32 verified_insns(struct bpf_object *obj)
 	return sum;
 }
 
+/*
+ * The verifier may follow the instructions of a loaded program this often on average. The most is
+ * 10.5, of bl_switch_xdp with admission (2026-11, Linux 6.18).
+ */
+#define STATES_MAX 12
+
+/* Kernels before 6.8 verify every global function, whether it is called or not. */
+static bool verifies_what_is_not_called(void)
+{
+	struct utsname u;
+	int major, minor;
+
+	assert_int_equal(uname(&u), 0);
+	assert_int_equal(sscanf(u.release, "%d.%d", &major, &minor), 2);
+	return major < 6 || (major == 6 && minor < 8);
+}
+
+/* Fails if the verifier distinguished too many states in a program of @obj, which is loaded. */
+static void expect_few_states(struct bpf_object *obj)
+{
+	struct bpf_program *p;
+
+	if (verifies_what_is_not_called())
+		return; /* functions that were verified and are not in the program any more */
+	bpf_object__for_each_program(p, obj)
+	{
+		struct bpf_prog_info info = {};
+		__u32 len = sizeof(info), insns;
+
+		assert_int_equal(bpf_obj_get_info_by_fd(bpf_program__fd(p), &info, &len), 0);
+		insns = info.xlated_prog_len / sizeof(struct bpf_insn);
+		if (info.verified_insns > STATES_MAX * insns)
+			fail_msg("of %s, which has %u instructions, the verifier followed %u; see "
+				 "docs/design-notes.md, \"What a load costs\"",
+				 bpf_program__name(p), insns, info.verified_insns);
+	}
+}
+
 static __u32 load_switch(bool admits, bool auth)
 {
 	struct bl_switch *sk = bl_switch__open();
@@ -45,6 +84,7 @@ static __u32 load_switch(bool admits, bool auth)
 	sk->rodata->bl_admits = admits;
 	sk->rodata->bl_auth = auth ? BL_AUTH_LINKS : BL_AUTH_OFF;
 	assert_int_equal(bl_switch__load(sk), 0);
+	expect_few_states(sk->obj);
 	n = verified_insns(sk->obj);
 	bl_switch__destroy(sk);
 	return n;
@@ -61,20 +101,10 @@ static __u32 load_host(bool admits, bool auth)
 	sk->rodata->bl_admits = admits;
 	sk->rodata->bl_auth = auth ? BL_AUTH_LINKS : BL_AUTH_OFF;
 	assert_int_equal(bl_host__load(sk), 0);
+	expect_few_states(sk->obj);
 	n = verified_insns(sk->obj);
 	bl_host__destroy(sk);
 	return n;
-}
-
-/* Kernels before 6.8 verify every global function, whether it is called or not. */
-static bool verifies_what_is_not_called(void)
-{
-	struct utsname u;
-	int major, minor;
-
-	assert_int_equal(uname(&u), 0);
-	assert_int_equal(sscanf(u.release, "%d.%d", &major, &minor), 2);
-	return major < 6 || (major == 6 && minor < 8);
 }
 
 /*

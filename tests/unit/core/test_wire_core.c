@@ -752,6 +752,41 @@ static void bl_csum_replace__equals_recomputation(void **state)
 	}
 }
 
+/* The same header and the same checksum as by bl_hdr_send() and bl_csum_replace(), with all
+ * carries. */
+static void bl_hdr_send_sum__equals_both_steps(void **state)
+{
+	struct rnd r = rnd_seeded("send sum");
+	int i;
+	size_t k;
+
+	(void)state;
+	for (i = 0; i < 20000; i++) {
+		uint8_t was[24], one[24], two[24];
+		uint64_t b = rnd64(&r) >> 16, c = rnd_below(&r, 4) ? rnd64(&r) >> 16 : b;
+		uint32_t flags = (uint32_t)rnd_below(&r, 256);
+		uint16_t sum = rnd_below(&r, 8)   ? (uint16_t)rnd64(&r)
+			       : rnd_below(&r, 2) ? 0
+						  : 0xffff;
+		uint16_t want;
+
+		for (k = 0; k < sizeof(was); k++)
+			was[k] = rnd_below(&r, 2)   ? (uint8_t)rnd64(&r)
+				 : rnd_below(&r, 2) ? 0
+						    : 0xff;
+		if (!rnd_below(&r, 8))
+			b = c = rnd_below(&r, 2) ? 0 : BL_TS_MASK;
+		if (!rnd_below(&r, 16))
+			memset(was, 0xff, sizeof(was)); /* its complement adds nothing */
+		memcpy(one, was, sizeof(was));
+		memcpy(two, was, sizeof(was));
+		bl_hdr_send((struct bl_hdr *)one, b, c, flags);
+		want = bl_csum_replace(sum, was, one, sizeof(was));
+		assert_int_equal(bl_hdr_send_sum((struct bl_hdr *)two, b, c, flags, sum), want);
+		assert_memory_equal(two, one, sizeof(one));
+	}
+}
+
 static void bl_fdb_hash__fits_and_spreads(void **state)
 {
 	static uint8_t hits[BL_FDB_BUCKETS];
@@ -796,6 +831,7 @@ int main(void)
 		cmocka_unit_test(bl_psn_before__serial_order),
 		cmocka_unit_test(bl_hdr_set_lane__keeps_other_flags),
 		cmocka_unit_test(bl_csum_replace__equals_recomputation),
+		cmocka_unit_test(bl_hdr_send_sum__equals_both_steps),
 		cmocka_unit_test(bl_fdb_hash__fits_and_spreads),
 	};
 
