@@ -480,6 +480,9 @@ int bl_switch_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_e
 	skel->rodata->bl_auth = (__u8)cfg->auth.mode;
 	skel->rodata->bl_chains = bl_node_chains(cfg);
 	skel->rodata->bl_frags = n->frags = p->frags;
+	/* Only a pacer runs it, and it takes a twelfth of the load. */
+	if (!bl_admission_paced(cfg))
+		bpf_program__set_autoload(skel->progs.bl_port_pace, false);
 	if (bl_node_frags(cfg, p->frags) == BL_HOOK_FRAGS_FLAG) {
 		bl_xdp_set_frags(skel->progs.bl_switch_xdp);
 		bl_xdp_set_frags(skel->progs.bl_switch_devmap);
