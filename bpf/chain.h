@@ -41,6 +41,8 @@ static __always_inline int bl_done_or_chain(struct xdp_md *ctx, __u32 slot, __u3
 	if (!hook || !BL_READ_ONCE(hook->next_id))
 		return bl_done(ctx, key, why);
 	bl_count(key, BL_R_CHAINED);
+	if (BL_CAPTURING())
+		bl_capture_xdp(ctx, key, BL_R_CHAINED, BL_CAPTURE_IN);
 	bpf_tail_call(ctx, &next_progs, slot);
 	return XDP_PASS; /* the entry was emptied at this moment */
 }

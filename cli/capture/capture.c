@@ -72,10 +72,27 @@ static const struct bl_number numbers[] = {
 };
 /* clang-format on */
 
-/* Calls @number for each name of @list, and sets the bits in @words, which has @n. */
-static void parse_names(char *list, const char *what, int (*number)(const char *), uint64_t *words,
-			unsigned int n, const char *hint, struct argp_state *state)
+/* Why frames cannot be captured by this reason; NULL: they can. */
+static const char *refuse_reason(int r)
 {
+	if (reason_kind((unsigned int)r) == BL_KIND_NOTE)
+		return "is counted beside the reason that a frame ends for, so no frame is "
+		       "captured for it; `barline show drops -i 1` counts it";
+	if (r == BL_R_TOKEN_EXPIRED)
+		return "is of tokens that vanish in a queue, where no program has the frame; "
+		       "`barline show drops -i 1` counts it";
+	return NULL;
+}
+
+/*
+ * Calls @number for each name of @list, and sets the bits in @words, which has @n. @refuse: says of
+ * a number why it cannot be asked for; NULL: all can.
+ */
+static void parse_names(char *list, const char *what, int (*number)(const char *),
+			const char *(*refuse)(int), uint64_t *words, unsigned int n,
+			const char *hint, struct argp_state *state)
+{
+	const char *why;
 	char *save, *s;
 	int k;
 
@@ -83,6 +100,9 @@ static void parse_names(char *list, const char *what, int (*number)(const char *
 		k = number(s);
 		if (k < 0 || (unsigned int)k >= 64 * n)
 			argp_error(state, "--%s: there is no %s \"%s\"; %s", what, what, s, hint);
+		why = refuse ? refuse(k) : NULL;
+		if (why)
+			argp_error(state, "--%s: %s %s", what, s, why);
 		words[k / 64] |= 1ULL << (k % 64);
 	}
 }
@@ -111,7 +131,7 @@ static error_t parse_capture(int key, char *arg, struct argp_state *state)
 	case KEY_OPCODE:
 		word = a->opcodes ? a->f.opcodes : 0;
 		a->opcodes = true;
-		parse_names(arg, "opcode", opcode_number, &word, 1,
+		parse_names(arg, "opcode", opcode_number, NULL, &word, 1,
 			    "docs/protocol.md lists them, and \"other\" is for none", state);
 		a->f.opcodes = (uint32_t)word;
 		return 0;
@@ -119,8 +139,8 @@ static error_t parse_capture(int key, char *arg, struct argp_state *state)
 		if (!a->reasons)
 			memset(a->f.reasons, 0, sizeof(a->f.reasons));
 		a->reasons = true;
-		parse_names(arg, "reason", reason_number, a->f.reasons, BL_CAPTURE_WORDS,
-			    "docs/protocol.md lists them", state);
+		parse_names(arg, "reason", reason_number, refuse_reason, a->f.reasons,
+			    BL_CAPTURE_WORDS, "docs/protocol.md lists them", state);
 		return 0;
 	case KEY_DIRECTION:
 		if (!a->dirs)

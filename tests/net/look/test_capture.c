@@ -9,6 +9,7 @@
 
 #include "tests/command.h"
 #include "tests/net/barline_run.h"
+#include "tests/net/loader/stranger.h"
 #include "tests/net/run_beside.h"
 #include "core/capture_core.h"
 
@@ -207,6 +208,61 @@ RACK_TEST(capture__filters)
 	      text_of(ports.out));
 	CHECK(frames(dirs.out, &in, NULL) > 2, "%s", text_of(dirs.out));
 	CHECK(frames(dirs.out, &all, NULL) == frames(dirs.out, &in, NULL), "%s", text_of(dirs.out));
+}
+
+static char chain[16]; /* id of the program that is chained on h2 */
+
+static void set_chain(struct bl_node_cfg *cfg, const struct lab_node *n)
+{
+	if (!strcmp(n->name, "h2"))
+		strcpy(cfg->chain, chain);
+}
+
+/* What another program gets is shown before it: this one drops it. */
+RACK_TEST(capture__chained)
+{
+	struct want chained = { "h2", "eth0", "in", "chained", "other" }, all = { 0 };
+	const char *const udp[] = { "/bin/bash", "-c", "echo > /dev/udp/10.77.1.2/9", NULL };
+	struct run r, p;
+	uint64_t end;
+	int fd = stranger_load(BPF_PROG_TYPE_XDP, XDP_DROP, 0);
+
+	snprintf(chain, sizeof(chain), "%u", stranger_id(fd));
+	rack.tweak = set_chain;
+	open_two();
+	close(fd);
+	r = CAPTURE("-j", "--others", "--reason", "chained", NULL);
+	end = t_mono() + RUN_WAIT_NS;
+	do {
+		CHECK(t_mono() < end, "nothing was captured: %s", text_of(r.err));
+		p = start_on(rack_host(0), udp, "");
+		reap(&p, "the sender");
+		close(p.out);
+		close(p.err);
+	} while (!frames(r.out, &all, NULL));
+	CHECK(rack_counts(rack_host(1)).n[BL_R_CHAINED], "none is counted");
+	finish(&r, "the capture");
+	CHECK(frames(r.out, &all, NULL) == frames(r.out, &chained, NULL), "%s", text_of(r.out));
+	close(r.out);
+}
+
+/* A reason for which no frame ends is refused rather than waited for. */
+RACK_TEST(capture__notes)
+{
+	static const char *const names[] = { "excluded", "ring_full,promise_broken",
+					     "token_expired" };
+	size_t k;
+
+	CHECK(barline_path(barline, sizeof(barline)), "where is barline?");
+	for (k = 0; k < sizeof(names) / sizeof(names[0]); k++) {
+		int st;
+		char *text = command_output(&st, "%s capture --reason %s 2>&1", barline, names[k]);
+
+		CHECK(text && WIFEXITED(st) && WEXITSTATUS(st) == 2 &&
+			      strstr(text, "show drops -i 1"),
+		      "%#x: %s", st, text);
+		free(text);
+	}
 }
 
 /* Returns what a command prints. It must be a success. */
@@ -424,6 +480,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(capture__every_hop), cmocka_unit_test(capture__filters),
+		cmocka_unit_test(capture__chained),   cmocka_unit_test(capture__notes),
 		cmocka_unit_test(capture__tshark),    cmocka_unit_test(capture__killed),
 		cmocka_unit_test(capture__full),      cmocka_unit_test(capture__upgrade),
 		cmocka_unit_test(trace__silent_host),
