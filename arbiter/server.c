@@ -2,6 +2,7 @@
 /* The life of an arbiter: what is validated before it starts, its threads, its end. */
 #include <errno.h>
 #include <sched.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -111,8 +112,7 @@ int bl_arb_new(struct bl_arb **out, const struct bl_arb_cfg *cfg, const struct a
 	a->params.secret[1] = a->cfg.secret[1];
 	a->params.table = bl_arb_table(a->cfg.endpoints, a->cfg.nendpoints);
 	a->params.quota = a->cfg.quota;
-	a->params.rtt_ns = (uint64_t)a->cfg.rtt_us * 1000;
-	a->params.ack_ns = a->params.rtt_ns / 2;
+	bl_arb_retune(a, a->cfg.rtt_us, &a->cfg.faults);
 	a->wd = (struct bl_wd){ .p = &a->params,
 				.rank = a->cfg.rank,
 				.interval_ns = a->cfg.interval_us * 1000ULL,
@@ -260,6 +260,30 @@ void bl_arb_stop(struct bl_arb *a)
 	atomic_store(&a->stop, true);
 	if (write(a->bell_fd, &one, sizeof(one)) < 0)
 		return; /* the eventfd is full: comm is awake */
+}
+
+/*
+ * Comm reads these words without a lock. Each time is the old or the new one by itself. An IPv4
+ * address is in one word; of an IPv6 address comm may see two halves that do not belong together,
+ * and then drops a list of links, which the service repeats.
+ */
+void bl_arb_retune(struct bl_arb *a, uint32_t rtt_us, const struct in6_addr *faults)
+{
+	uint64_t *to = (uint64_t *)(void *)&a->cfg.faults, half[2];
+
+	_Static_assert(sizeof(half) == sizeof(a->cfg.faults) &&
+			       offsetof(struct bl_arb_cfg, faults) % sizeof(half[0]) == 0,
+		       "two words");
+	memcpy(half, faults, sizeof(half));
+	BL_WRITE_ONCE(to[0], half[0]);
+	BL_WRITE_ONCE(to[1], half[1]);
+	BL_WRITE_ONCE(a->params.rtt_ns, (uint64_t)rtt_us * 1000);
+	BL_WRITE_ONCE(a->params.ack_ns, (uint64_t)rtt_us * 500);
+}
+
+struct in6_addr bl_arb_addr(const struct bl_arb *a)
+{
+	return a->cfg.listen[0];
 }
 
 void bl_arb_free(struct bl_arb *a)

@@ -51,6 +51,13 @@ int bl_arb_new(struct bl_arb **out, const struct bl_arb_cfg *cfg, const struct a
 int bl_arb_run(struct bl_arb *a, struct bl_err *err);
 /** bl_arb_stop - Make bl_arb_run() return soon. Async-signal-safe. */
 void bl_arb_stop(struct bl_arb *a);
+/**
+ * bl_arb_retune - Set the estimate of a round trip, as @rtt_us of struct bl_arb_cfg, and the
+ * address of the fault isolation service. Any thread may call it while the arbiter runs.
+ */
+void bl_arb_retune(struct bl_arb *a, uint32_t rtt_us, const struct in6_addr *faults);
+/** bl_arb_addr - The first address on which it listens. */
+struct in6_addr bl_arb_addr(const struct bl_arb *a);
 /** bl_arb_free - Release an arbiter that does not run. NULL: no-op. */
 void bl_arb_free(struct bl_arb *a);
 

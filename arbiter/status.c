@@ -8,6 +8,7 @@
 
 #include "arbiter/engine.h" /* first: <netinet/in.h> and <linux/ipv6.h> agree only in this order */
 
+#include "arbiter/reload.h"
 #include "arbiter/server.h"
 #include "arbiter/status.h"
 #include "arbiter/status_json.h"
@@ -22,6 +23,7 @@ struct bl_arb_status {
 	const struct bl_fp_file *f;
 	struct bl_engine *e;
 	unsigned int rank;
+	struct bl_arb_reload *reload; /* NULL: there is no file */
 	struct bl_status_socket *status;
 };
 
@@ -135,6 +137,8 @@ static char *status_reply(void *ctx, char *said, size_t *len)
 	struct bl_arb_status *d = ctx;
 	char *line, *save = NULL;
 
+	if (!strcmp(said, "reload\n"))
+		return bl_arb_reload_answer(d->reload, len);
 	for (line = strtok_r(said, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
 		obey_request(d, line);
 	return bl_arb_text(d->a, d->f, d->e, d->rank, len);
@@ -149,7 +153,8 @@ void bl_arb_serve_end(struct bl_arb_status *d)
 }
 
 int bl_arb_serve(struct bl_arb_status **out, struct bl_arb *a, const struct bl_fp_file *f,
-		 struct bl_engine *e, unsigned int rank, struct bl_err *err)
+		 struct bl_engine *e, unsigned int rank, struct bl_arb_reload *reload,
+		 struct bl_err *err)
 {
 	struct bl_arb_status *d = calloc(1, sizeof(*d));
 	char path[128];
@@ -162,6 +167,7 @@ int bl_arb_serve(struct bl_arb_status **out, struct bl_arb *a, const struct bl_f
 	d->f = f;
 	d->e = e;
 	d->rank = rank;
+	d->reload = reload;
 	/* if a second arbiter of this rank ran, it would have failed to bind its UDP port before */
 	snprintf(path, sizeof(path), BL_RUN_DIR BL_ARB_STATUS, (unsigned long long)bl_netns_ino(),
 		 rank);

@@ -16,6 +16,9 @@
 
 #include "base/thread.h"
 
+/* An arbiter locks its memory, and so the whole stack. */
+#define STACK_BYTES (512U << 10)
+
 /** struct bl_hangup - The thread that waits for SIGHUP. */
 struct bl_hangup {
 	void (*fn)(void *ctx);
@@ -61,6 +64,7 @@ static void *wait_main(void *arg)
 int bl_hangup_open(struct bl_hangup **out, void (*fn)(void *ctx), void *ctx, struct bl_err *err)
 {
 	struct bl_hangup *h = calloc(1, sizeof(*h));
+	pthread_attr_t attr;
 	sigset_t mask;
 	int rc;
 
@@ -72,8 +76,12 @@ int bl_hangup_open(struct bl_hangup **out, void (*fn)(void *ctx), void *ctx, str
 	h->ctx = ctx;
 	h->end_fd = eventfd(0, EFD_CLOEXEC);
 	h->signal_fd = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
-	rc = h->end_fd < 0 || h->signal_fd < 0 ? errno
-					       : bl_thread_start(&h->thread, NULL, wait_main, h);
+	rc = h->end_fd < 0 || h->signal_fd < 0 ? errno : 0;
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, STACK_BYTES);
+	if (!rc)
+		rc = bl_thread_start(&h->thread, &attr, wait_main, h);
+	pthread_attr_destroy(&attr);
 	if (rc) {
 		bl_hangup_close(h);
 		return bl_fail(err, rc, "cannot wait for SIGHUP: %s", strerror(rc));

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -17,12 +16,14 @@
 #include "arbiter/status.h"
 #include "arbiter/alloc/alloc.h"
 #include "arbiter/engine.h"
+#include "base/hangup.h"
 #include "base/library/systemd.h"
 #include "base/number.h"
 #include "cli/cmd.h"
 #include "cli/util/arbiter_serve.h"
 #include "cli/util/args.h"
 #include "cli/util/out.h"
+#include "cli/util/reload.h"
 #include "cli/util/service.h"
 #include "cli/util/status.h"
 
@@ -175,6 +176,8 @@ int cmd_arbiter_run(int argc, char **argv)
 	struct bl_err err;
 	int rc;
 
+	/* A SIGHUP during the start waits, and has the file read again. */
+	bl_hangup_block();
 	cmd_parse(&argp, argc, argv, &a);
 	if (bl_fp_load(&f, a.file, &err))
 		return cli_usage("%s", err.text);
@@ -182,8 +185,6 @@ int cmd_arbiter_run(int argc, char **argv)
 		bl_fp_free(&f);
 		return service_checked(a.file);
 	}
-	/* Hosts have the same file, so it is read at the start only. */
-	signal(SIGHUP, SIG_IGN);
 	if (a.rank < 0)
 		a.rank = find_rank(&f);
 	if (a.rank < 0) {
@@ -200,9 +201,24 @@ int cmd_arbiter_run(int argc, char **argv)
 		bl_fp_free(&f);
 		return cli_fail("%s", err.text);
 	}
-	rc = arb_serve(&f, (unsigned int)a.rank, &how, report_ready, &ready);
+	rc = arb_serve(&f, (unsigned int)a.rank, &how, a.file, report_ready, &ready);
 	bl_fp_free(&f);
 	return rc;
+}
+
+int cmd_arbiter_reload(int argc, char **argv)
+{
+	static const char doc[] = "barline arbiter reload - have the arbiters of this network "
+				  "namespace read their "
+				  "files again, and wait for the result\vAll that is different is "
+				  "applied, or "
+				  "nothing: most of the file takes a restart, since hosts have the "
+				  "same file. "
+				  "docs/fastpass.md lists what changes how.";
+
+	return reload_command(argc, argv, doc, "arbiter",
+			      "no arbiter runs in this network namespace; `barline arbiter run "
+			      "FILE` starts one");
 }
 
 /* ---- show ---- */

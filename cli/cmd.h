@@ -56,6 +56,7 @@ int cmd_doctor(int argc, char **argv);
 int cmd_send(int argc, char **argv);
 int cmd_recv(int argc, char **argv);
 int cmd_arbiter_run(int argc, char **argv);
+int cmd_arbiter_reload(int argc, char **argv);
 int cmd_arbiter_secret(int argc, char **argv);
 int cmd_arbiter_show(int argc, char **argv);
 int cmd_arbiter_faults(int argc, char **argv);

@@ -141,28 +141,19 @@ int cmd_controller_run(int argc, char **argv)
 	return rc ? cli_fail("%s", err.text) : 0;
 }
 
-static error_t refuse_args(int key, char *arg, struct argp_state *state)
-{
-	(void)arg, (void)state;
-	return key == ARGP_KEY_ARG ? ARGP_ERR_UNKNOWN : 0;
-}
-
 int cmd_controller_reload(int argc, char **argv)
 {
-	static const struct argp argp = { .parser = refuse_args,
-					  .children = cmd_globals,
-					  .doc = "barline controller reload - have the controllers "
-						 "of this network namespace "
-						 "read their files again, and wait for the "
-						 "result\vAll that is different is "
-						 "applied, or nothing: if a difference takes a "
-						 "restart, or the file is wrong, "
-						 "the controller goes on as before. "
-						 "docs/controller.md lists what changes how." };
+	static const char doc[] = "barline controller reload - have the controllers of this "
+				  "network namespace read "
+				  "their files again, and wait for the result\vAll that is "
+				  "different is applied, or "
+				  "nothing: if a difference takes a restart, or the file is wrong, "
+				  "the controller "
+				  "goes on as before. docs/controller.md lists what changes how.";
 
-	cmd_parse(&argp, argc, argv, NULL);
-	return reload_services("controller", "no controller runs in this network namespace; "
-					     "`barline controller run FILE` starts one");
+	return reload_command(argc, argv, doc, "controller",
+			      "no controller runs in this network namespace; `barline controller "
+			      "run FILE` starts one");
 }
 
 /* ---- show ---- */
@@ -204,6 +195,12 @@ static json_t *ask_leader(void)
 			 *trouble ? trouble : where);
 	json_decref(all);
 	return leader;
+}
+
+static error_t refuse_args(int key, char *arg, struct argp_state *state)
+{
+	(void)arg, (void)state;
+	return key == ARGP_KEY_ARG ? ARGP_ERR_UNKNOWN : 0;
 }
 
 int cmd_controller_show(int argc, char **argv)

@@ -89,6 +89,7 @@ static const struct cmd commands[] = {
 	{ "recv", cmd_recv, "receive and print ordered messages" },
 	{ "bench", NULL, NULL }, /* its words are the workloads of bench/run.c */
 	{ "arbiter run", cmd_arbiter_run, "run a Fastpass arbiter in the foreground" },
+	{ "arbiter reload", cmd_arbiter_reload, "have arbiters read their files again" },
 	{ "arbiter secret", cmd_arbiter_secret, "make a secret for arbiters and hosts" },
 	{ "arbiter show", cmd_arbiter_show, "the arbiters, and the session of each endpoint" },
 	{ "arbiter faults", cmd_arbiter_faults, "run, show or clear the fault isolation service" },

@@ -375,7 +375,7 @@ int lab_arbiter(struct lab *lab, unsigned int rank)
 	sched_setscheduler(0, SCHED_FIFO, &prio);
 	if (!cli.verbose)
 		bl_log_level = BL_LAB_LOG;
-	return arb_serve(&lab->fp, rank, &how, NULL, NULL);
+	return arb_serve(&lab->fp, rank, &how, NULL, NULL, NULL);
 }
 
 static int start_arbiters(struct tree *t)

@@ -16,6 +16,7 @@
 #include "base/event.h"
 #include "arbiter/config.h"
 #include "arbiter/engine.h"
+#include "arbiter/reload.h"
 #include "arbiter/server.h"
 #include "arbiter/status.h"
 #include "cli/util/arbiter_serve.h"
@@ -56,11 +57,12 @@ static void on_signal(int sig)
 }
 
 int arb_serve(const struct bl_fp_file *f, unsigned int rank, const struct bl_arb_cfg *how,
-	      void (*ready)(void *), void *ctx)
+	      const char *path, void (*ready)(void *), void *ctx)
 {
 	struct bl_arb_cfg c = *how;
 	struct sigaction act = { .sa_handler = on_signal };
 	struct bl_arb_status *door = NULL;
+	struct bl_arb_reload *reload = NULL;
 	struct bl_engine *e = NULL;
 	struct bl_arb *a = NULL;
 	struct bl_err err;
@@ -76,8 +78,11 @@ int arb_serve(const struct bl_fp_file *f, unsigned int rank, const struct bl_arb
 	if (!rc)
 		rc = bl_arb_new(&a, &c, bl_engine_ops(e), bl_engine_alloc(e), bl_engine_path_ops(e),
 				bl_engine_paths(e), &err);
+	bl_event_role("arbiter");
+	if (!rc && path)
+		rc = bl_arb_reload_open(&reload, a, f, path, &err);
 	if (!rc)
-		rc = bl_arb_serve(&door, a, f, e, rank, &err);
+		rc = bl_arb_serve(&door, a, f, e, rank, reload, &err);
 	if (!rc) {
 		running = a;
 		sigaction(SIGTERM, &act, NULL);
@@ -87,10 +92,10 @@ int arb_serve(const struct bl_fp_file *f, unsigned int rank, const struct bl_arb
 			cli_say("the arbiter's memory cannot be locked: %s", strerror(errno));
 		if (ready)
 			ready(ctx);
-		bl_event_role("arbiter");
 		rc = bl_arb_run(a, &err);
 	}
 	bl_arb_serve_end(door);
+	bl_arb_reload_close(reload);
 	bl_arb_free(a);
 	bl_engine_free(e);
 	bl_arb_cfg_free(&c);

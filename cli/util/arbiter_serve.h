@@ -12,10 +12,12 @@ struct bl_arb_cfg;
  * arb_serve - Runs the arbiter of @rank until SIGTERM or SIGINT.
  * @f: the configuration that all arbiters and hosts share
  * @how: threads, CPUs, spinning, and the interface of the group; everything else is taken from @f
+ * @path: of the file that @f was read from, which is read again on SIGHUP; NULL: none. The caller
+ * has called bl_hangup_block() (base/hangup.h).
  * @ready: called before the first request is served; NULL: none
  * Returns 0, or 1 after a message.
  */
 int arb_serve(const struct bl_fp_file *f, unsigned int rank, const struct bl_arb_cfg *how,
-	      void (*ready)(void *ctx), void *ctx);
+	      const char *path, void (*ready)(void *ctx), void *ctx);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/util/args.h"
 #include "cli/util/out.h"
 #include "cli/util/status.h"
 
@@ -54,14 +55,24 @@ static int print_answer(const char *name, const json_t *one)
 	return ok ? 0 : 1;
 }
 
-int reload_services(const char *name, const char *none)
+static error_t refuse_args(int key, char *arg, struct argp_state *state)
 {
-	unsigned int silent;
-	json_t *all = status_ask_all(name, "reload\n", &silent), *one;
-	char key[32];
-	int rc = silent ? 1 : 0;
-	size_t i;
+	(void)arg, (void)state;
+	return key == ARGP_KEY_ARG ? ARGP_ERR_UNKNOWN : 0;
+}
 
+int reload_command(int argc, char **argv, const char *doc, const char *name, const char *none)
+{
+	const struct argp argp = { .parser = refuse_args, .children = cmd_globals, .doc = doc };
+	json_t *all, *one;
+	unsigned int silent;
+	char key[32];
+	size_t i;
+	int rc;
+
+	cmd_parse(&argp, argc, argv, NULL);
+	all = status_ask_all(name, "reload\n", &silent);
+	rc = silent ? 1 : 0;
 	if (!json_array_size(all)) {
 		json_decref(all);
 		return status_none(name, name, none);

@@ -12,12 +12,14 @@
 void reload_print(const char *who, const json_t *row);
 
 /**
- * reload_services - Has all processes of this network namespace whose status sockets are called
+ * reload_command - The command that has all processes of this network namespace whose status
+ * sockets are called
  * @name-NETNS-NUMBER.sock read their files again, waits for the results, and prints them.
+ * @doc: of --help
  * @name: "controller" or "arbiter"
  * @none: the message if there is no such process
  * Returns the exit status: 0 if all of them have reloaded.
  */
-int reload_services(const char *name, const char *none);
+int reload_command(int argc, char **argv, const char *doc, const char *name, const char *none);
 
 #endif

@@ -37,7 +37,7 @@ RACK_TEST(door__tells_and_takes_dead_paths)
 	open_world(false);
 	c = config(0);
 	begin_real(0, &c, 2);
-	CHECK(!bl_arb_serve(&door, w.arb[0], &w.file, w.engine[0], 0, &err), "%s", err.text);
+	CHECK(!bl_arb_serve(&door, w.arb[0], &w.file, w.engine[0], 0, NULL, &err), "%s", err.text);
 	wants(100);
 	hosts_until_quiet();
 	wants_until(both_paths, "both paths are used");
