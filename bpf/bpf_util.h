@@ -42,57 +42,137 @@ static __always_inline __u32 bl_frame_len(struct xdp_md *ctx)
 	return (__u32)((long)ctx->data_end - (long)ctx->data);
 }
 
-/**
- * bl_count - adds 1 to the counter of reason @r in "counts"; nothing else writes that map. A lookup
- * that fails counts nothing and changes no verdict.
- * @key: port of a switch, or BL_HC_* of a host; the value of "counts" differs by role
+/*
+ * Returns the place @key of a value of "counts", NULL if there is none. @key in 64 bits: of 32, the
+ * compiler would clear the upper ones once more, which takes three instructions of each frame.
  */
-static __always_inline void bl_count(__u32 key, enum bl_reason r)
+static __always_inline __u64 *bl_count_at(enum bl_reason r, __u64 key)
 {
 	__u32 reason = r;
 	__typeof__(counts.value) c = bpf_map_lookup_elem(&counts, &reason);
 
 	BL_SEEN(key);
-	if (c && key < sizeof(c->n) / sizeof(c->n[0])) {
-		BL_SEEN(key);
-		/* Per CPU: XDP and tc programs of one CPU do not interrupt each other. */
-		c->n[key]++;
-	}
+	if (!c || key >= sizeof(c->n) / sizeof(c->n[0]))
+		return NULL;
+	BL_SEEN(key);
+	return &c->n[key];
+}
+
+/* From the counter of a place's frames to that of its bytes. */
+#define BL_COUNT_BYTES (sizeof(counts.value->n) / sizeof(counts.value->n[0]))
+
+/**
+ * bl_count - adds 1 to the counter of reason @r in "counts"; nothing else writes that map. For what
+ * is no end of a frame, and for beacons. A lookup that fails counts nothing and changes no verdict.
+ * @key: port of a switch, or BL_HC_* of a host; the value of "counts" differs by role
+ */
+static __always_inline void bl_count(__u32 key, enum bl_reason r)
+{
+	__u64 *n = bl_count_at(r, key);
+
+	/* Per CPU: XDP and tc programs of one CPU do not interrupt each other. */
+	if (n)
+		++*n;
 }
 
 /** bl_count_n - adds @n to the counter of reason @r; see bl_count(). */
 static __always_inline void bl_count_n(__u32 key, enum bl_reason r, __u32 n)
 {
-	__u32 reason = r;
-	__typeof__(counts.value) c = n ? bpf_map_lookup_elem(&counts, &reason) : NULL;
+	__u64 *c = n ? bl_count_at(r, key) : NULL;
 
-	BL_SEEN(key);
-	if (c && key < sizeof(c->n) / sizeof(c->n[0])) {
-		BL_SEEN(key);
-		c->n[key] += n;
+	if (c)
+		*c += n;
+}
+
+/** bl_count_frames - counts @n frames of together @len bytes that ended for reason @r. */
+static __always_inline void bl_count_frames(__u32 key, enum bl_reason r, __u32 n, __u64 len)
+{
+	__u64 *c = n ? bl_count_at(r, key) : NULL;
+
+	if (c) {
+		c[0] += n;
+		c[BL_COUNT_BYTES] += len;
 	}
+}
+
+/** bl_count_frame - counts a frame of @len bytes that ended for reason @r and is no beacon. */
+static __always_inline void bl_count_frame(__u32 key, enum bl_reason r, __u32 len)
+{
+	bl_count_frames(key, r, 1, len);
+}
+
+/* Hands a frame that was counted to captures. Returns the verdict of reason @r. */
+static __always_inline int bl_end(struct xdp_md *ctx, __u32 key, enum bl_reason r, __u32 dir)
+{
+	if (BL_CAPTURING())
+		return bl_capture_xdp(ctx, key, r, dir);
+	return bl_xdp_action(r);
+}
+
+/** bl_done_beacon - bl_done() for BL_R_BEACON and BL_R_RELAYED. */
+static __always_inline int bl_done_beacon(struct xdp_md *ctx, __u32 key, enum bl_reason r)
+{
+	bl_count(key, r);
+	return bl_end(ctx, key, r, BL_CAPTURE_IN);
+}
+
+/**
+ * bl_done_len - bl_done() for a frame of @len bytes, which may have another length by now. Not for
+ * beacons.
+ */
+static __always_inline int bl_done_len(struct xdp_md *ctx, __u32 key, enum bl_reason r, __u32 len)
+{
+	bl_count_frame(key, r, len);
+	return bl_end(ctx, key, r, BL_CAPTURE_IN);
+}
+
+/**
+ * bl_done_plain - bl_done() for a frame that bl_parse_plain() accepted. Its IP packet is in the
+ * first buffer; if there are others, what they hold is not counted.
+ */
+static __always_inline int bl_done_plain(struct xdp_md *ctx, __u32 key, enum bl_reason r)
+{
+	__u64 *n = bl_count_at(r, key);
+
+	/* The length is read last, so that no register has to keep it. */
+	if (n) {
+		++*n;
+		n[BL_COUNT_BYTES] += (__u32)((long)ctx->data_end - (long)ctx->data);
+	}
+	return bl_end(ctx, key, r, BL_CAPTURE_IN);
 }
 
 /**
  * bl_done - ends an XDP program: counts the one reason that the frame ended for, hands the frame to
- * captures, and returns the verdict that belongs to it.
+ * captures, and returns the verdict that belongs to it. The frame is as long as it arrived.
  * @key: as for bl_count().
  */
 static __always_inline int bl_done(struct xdp_md *ctx, __u32 key, enum bl_reason r)
 {
-	bl_count(key, r);
-	if (BL_CAPTURING())
-		return bl_capture_xdp(ctx, key, r, BL_CAPTURE_IN);
-	return bl_xdp_action(r);
+	__u64 *n;
+
+	if (r == BL_R_BEACON || r == BL_R_RELAYED)
+		return bl_done_beacon(ctx, key, r);
+	n = bl_count_at(r, key);
+	if (n) {
+		++*n;
+		n[BL_COUNT_BYTES] += bl_frame_len(ctx);
+	}
+	return bl_end(ctx, key, r, BL_CAPTURE_IN);
 }
 
-/** bl_done_out - bl_done() for a program whose frames leave the node. */
-static __always_inline int bl_done_out(struct xdp_md *ctx, __u32 key, enum bl_reason r)
+/** bl_done_out - bl_done() for a program whose frames leave the node. @len: as they leave, bytes */
+static __always_inline int bl_done_out(struct xdp_md *ctx, __u32 key, enum bl_reason r, __u32 len)
+{
+	bl_count_frame(key, r, len);
+	return bl_end(ctx, key, r, BL_CAPTURE_OUT);
+}
+
+/** bl_done_beacon_out - bl_done_out() for a reason of beacons, BL_BEACON_REASON(). */
+static __always_inline int bl_done_beacon_out(struct xdp_md *ctx, __u32 key, enum bl_reason r)
 {
 	bl_count(key, r);
-	if (BL_CAPTURING())
-		return bl_capture_xdp(ctx, key, r, BL_CAPTURE_OUT);
-	return bl_xdp_action(r);
+	return bl_end(ctx, key, r, BL_CAPTURE_OUT);
 }
 
 /** struct bl_now - one reading of the clock. */

@@ -29,18 +29,19 @@ const volatile __u8 bl_chains = 0;
  * @slot if the frame is not barline's.
  * @slot: port of a switch; 0 on a host
  * @key: as for bl_count()
+ * @len: bytes of the frame as it arrived
  */
 static __always_inline int bl_done_or_chain(struct xdp_md *ctx, __u32 slot, __u32 key,
-					    enum bl_reason why)
+					    enum bl_reason why, __u32 len)
 {
 	const struct bl_hook *hook;
 
 	if (why != BL_R_NOT_OURS || !bl_chains)
-		return bl_done(ctx, key, why);
+		return bl_done_len(ctx, key, why, len);
 	hook = bpf_map_lookup_elem(&hooks, &slot);
 	if (!hook || !BL_READ_ONCE(hook->next_id))
-		return bl_done(ctx, key, why);
-	bl_count(key, BL_R_CHAINED);
+		return bl_done_len(ctx, key, why, len);
+	bl_count_frame(key, BL_R_CHAINED, len);
 	if (BL_CAPTURING())
 		bl_capture_xdp(ctx, key, BL_R_CHAINED, BL_CAPTURE_IN);
 	bpf_tail_call(ctx, &next_progs, slot);

@@ -53,12 +53,16 @@ _Static_assert(BL_HC_COUNT <= BL_HC_MAX, "hooks outgrew struct bl_host_counts");
 
 /**
  * struct bl_host_counts - value of "counts" on a host: how often the reason that is the key was
- * given. Per CPU: each CPU's value is written only by the programs that run there.
+ * given, and the bytes of the frames that ended for it. Per CPU: each CPU's value is written only
+ * by the programs that run there.
  */
 struct bl_host_counts {
-	__u64 n[BL_HC_MAX]; /* by enum bl_host_hook; the remainder is zero */
+	__u64 n[BL_HC_MAX];     /* by enum bl_host_hook; the remainder is zero */
+	__u64 bytes[BL_HC_MAX]; /* by the same index; see struct bl_sw_counts */
 };
-_Static_assert(sizeof(struct bl_host_counts) == 64, "ABI");
+_Static_assert(sizeof(struct bl_host_counts) == 128 &&
+		       __builtin_offsetof(struct bl_host_counts, bytes) == 64,
+	       "ABI");
 
 /*
  * skb priority of ordered frames and beacons where the loader has given them a band of their own or

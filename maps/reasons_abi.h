@@ -278,6 +278,14 @@ enum bl_reason { BL_REASONS(BL_REASON_ENUM) BL_R_COUNT };
 #define BL_REASON_MAX 128 /* room to grow: keys of the map "counts" */
 _Static_assert(BL_R_COUNT <= BL_REASON_MAX, "reasons outgrew the map \"counts\"");
 
+/*
+ * Whether frames that end for reason @r are beacons, each of BL_BEACON_LEN bytes. Programs count no
+ * bytes for them: whoever reads the counters multiplies (loader/load/counts.c).
+ */
+#define BL_BEACON_REASON(r)                                                      \
+	((r) == BL_R_BEACON || (r) == BL_R_RELAYED || (r) == BL_R_BEACON_SENT || \
+	 (r) == BL_R_CLONE_SENT || (r) == BL_R_CLONE_STALE || (r) == BL_R_BEACON_PACED)
+
 enum bl_reason_kind { BL_KIND_OK, BL_KIND_DROP, BL_KIND_NOTE };
 
 #endif

@@ -52,8 +52,9 @@
 #define BL_SW_COUNTS       (BL_SW_PORTS_MAX + 8) /* a multiple of a cache line */
 /**
  * struct bl_sw_counts - value of "counts" on a switch: how often the reason that is the key was
- * given. Per CPU: each CPU's value is written only by the programs that run there. The loader reads
- * it, and clears a port's counters when the port's number goes to another interface.
+ * given, and the bytes of the frames that ended for it. Per CPU: each CPU's value is written only
+ * by the programs that run there. The loader reads it, and clears a port's counters when the port's
+ * number goes to another interface.
  *
  * Reasons are the outer index since a busy switch counts only a handful of them: the counters of
  * neighbouring ports then share a cache line. One array of reasons per port used one line per port,
@@ -61,8 +62,15 @@
  */
 struct bl_sw_counts {
 	__u64 n[BL_SW_COUNTS]; /* by port, then BL_COUNTS_UNKNOWN; the remainder is zero */
+	/*
+	 * By the same index: bytes from the Ethernet header on, without FCS, of all buffers of the
+	 * frame. 0 for reasons of kind NOTE, and for BL_BEACON_REASON(): beacons have one length.
+	 */
+	__u64 bytes[BL_SW_COUNTS];
 };
-_Static_assert(sizeof(struct bl_sw_counts) == 2112, "ABI");
+_Static_assert(sizeof(struct bl_sw_counts) == 4224 &&
+		       __builtin_offsetof(struct bl_sw_counts, bytes) == 2112,
+	       "ABI");
 
 enum bl_fwd { BL_FWD_L3, BL_FWD_L2 };
 

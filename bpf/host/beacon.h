@@ -66,11 +66,11 @@ __attribute__((noinline)) int bl_host_beat(struct xdp_md *ctx, __u64 now)
 	    bpf_xdp_store_bytes(ctx, 0, b->frame, BL_BEACON_LEN) ||
 	    bpf_redirect_map(&hold_tx, BL_TX_APP, XDP_ABORTED) != XDP_REDIRECT) {
 		page->failed++;
-		return bl_done_out(ctx, BL_HC_PACE, BL_R_REDIRECT_FAILED);
+		return bl_done_out(ctx, BL_HC_PACE, BL_R_REDIRECT_FAILED, BL_BEACON_LEN);
 	}
 	b->psn++;
 	page->beacons++;
-	return bl_done_out(ctx, BL_HC_PACE, BL_R_BEACON_PACED);
+	return bl_done_beacon_out(ctx, BL_HC_PACE, BL_R_BEACON_PACED);
 }
 
 /*
@@ -90,7 +90,7 @@ static __always_inline int bl_lift_beacon(struct __sk_buff *skb)
 
 	if (!host || !cfg || (void *)(body + 1) > end || eth->h_proto != BL_BE16(BL_ETHERTYPE) ||
 	    h->opcode != BL_OPCODE_BYTE(BL_OP_BEACON) || body->node_id != BL_BE32(host->node_id)) {
-		bl_count(BL_HC_LIFT, BL_R_NOT_OURS);
+		bl_count_frame(BL_HC_LIFT, BL_R_NOT_OURS, skb->len);
 		return TC_ACT_OK;
 	}
 	skb->mark = host->beacon_mark;

@@ -204,7 +204,7 @@ static __always_inline int bl_host_send_frame(struct xdp_md *ctx, struct bl_host
 	if (sent && dest)
 		bl_fp_note_sent(t->cfg, dest, column);
 	bl_host_note_frame(slot, sent, at, t->now);
-	return bl_done_out(ctx, BL_HC_PACE, sent ? BL_R_PACED : BL_R_REDIRECT_FAILED);
+	return bl_done_out(ctx, BL_HC_PACE, sent ? BL_R_PACED : BL_R_REDIRECT_FAILED, len);
 }
 
 /*
@@ -249,7 +249,8 @@ static __always_inline int bl_host_pl2_turn(struct xdp_md *ctx, struct bl_host_t
 			t->page->emitted++;
 		else
 			t->page->failed++;
-		verdict = bl_done_out(ctx, BL_HC_PACE, sent ? BL_R_PACED : BL_R_REDIRECT_FAILED);
+		verdict = bl_done_out(ctx, BL_HC_PACE, sent ? BL_R_PACED : BL_R_REDIRECT_FAILED,
+				      BL_RSV_LEN);
 	} else if (p.what == BL_DO_FRAME) {
 		verdict = bl_host_send_frame(ctx, t, p.entry, p.due_ns, p.early, 0, BL_FP_NO_PATH);
 		bl_pl2_sent(dest, t->cfg, t->now, &p);
@@ -291,7 +292,8 @@ static __always_inline int bl_host_send_signal(struct xdp_md *ctx, struct bl_hos
 		t->page->emitted++;
 	else
 		t->page->failed++;
-	return bl_done_out(ctx, BL_HC_PACE, sent ? BL_R_PACED : BL_R_REDIRECT_FAILED);
+	return bl_done_out(ctx, BL_HC_PACE, sent ? BL_R_PACED : BL_R_REDIRECT_FAILED,
+			   len > 0 ? (__u32)len : 0);
 }
 
 /* Sends one unscheduled frame of flow @n. Returns the verdict. */

@@ -58,7 +58,10 @@
  */
 static __always_inline int tc_done(struct __sk_buff *skb, __u32 key, enum bl_reason r)
 {
-	bl_count(key, r);
+	if (r == BL_R_BEACON_SENT)
+		bl_count(key, r);
+	else
+		bl_count_frame(key, r, skb->len);
 	if (BL_CAPTURING())
 		bl_capture_skb(skb, key, r, key == BL_HC_CLONE ? BL_CAPTURE_IN : BL_CAPTURE_OUT);
 	switch (r) {
@@ -216,13 +219,17 @@ static __always_inline int on_nic_frame(struct xdp_md *ctx)
 
 	if (!lookup_host_maps(&r))
 		return bl_done(ctx, BL_HC_INGRESS, BL_R_NOT_OURS);
-	why = bl_parse_whole((void *)(long)ctx->data, (void *)(long)ctx->data_end,
-			     bl_frame_len(ctx), r.cfg->port_base, r.cfg->port_count, &r.f);
-	if (why == BL_R_NONE)
-		return bl_done(ctx, BL_HC_INGRESS, on_ordered_frame(ctx, &r));
+	r.len = bl_frame_len(ctx);
+	why = bl_parse_whole((void *)(long)ctx->data, (void *)(long)ctx->data_end, r.len,
+			     r.cfg->port_base, r.cfg->port_count, &r.f);
+	if (why == BL_R_NONE) {
+		why = on_ordered_frame(ctx, &r);
+		return why == BL_R_BEACON ? bl_done_beacon(ctx, BL_HC_INGRESS, why)
+					  : bl_done_len(ctx, BL_HC_INGRESS, why, r.len);
+	}
 	if (why == BL_R_NOT_OURS && bl_admits)
 		why = bl_deliver_to_app(ctx);
-	return bl_done_or_chain(ctx, 0, BL_HC_INGRESS, why);
+	return bl_done_or_chain(ctx, 0, BL_HC_INGRESS, why, r.len);
 }
 
 SEC("xdp")
@@ -545,7 +552,9 @@ int bl_host_local(struct __sk_buff *skb)
 SEC("xdp")
 int bl_hold_xdp(struct xdp_md *ctx)
 {
-	return bl_done_out(ctx, BL_HC_HOLD, bl_hold_frame(ctx));
+	__u32 len = bl_frame_len(ctx);
+
+	return bl_done_out(ctx, BL_HC_HOLD, bl_hold_frame(ctx), len);
 }
 
 SEC("xdp")
@@ -570,7 +579,7 @@ int bl_host_clone(struct __sk_buff *skb)
 	    eth->h_proto == BL_BE16(BL_ETHERTYPE))
 		return tc_done(skb, BL_HC_CLONE, BL_R_NOT_OURS);
 	if (bpf_clone_redirect(skb, cfg->app_ifindex, 0)) {
-		bl_count(BL_HC_CLONE, BL_R_REDIRECT_FAILED);
+		bl_count_frame(BL_HC_CLONE, BL_R_REDIRECT_FAILED, skb->len);
 		return TC_ACT_OK; /* the kernel gets the frame in any case */
 	}
 	return tc_done(skb, BL_HC_CLONE, BL_R_TO_APP);

@@ -60,11 +60,12 @@ int bl_host_relayed(struct xdp_md *ctx)
 
 	if (!lookup_host_maps(&r))
 		return bl_done(ctx, BL_HC_INGRESS, BL_R_NOT_OURS);
-	why = bl_parse_whole((void *)(long)ctx->data, (void *)(long)ctx->data_end,
-			     bl_frame_len(ctx), r.cfg->port_base, r.cfg->port_count, &r.f);
+	r.len = bl_frame_len(ctx);
+	why = bl_parse_whole((void *)(long)ctx->data, (void *)(long)ctx->data_end, r.len,
+			     r.cfg->port_base, r.cfg->port_count, &r.f);
 	if (why == BL_R_NONE)
 		why = on_relayed_frame(ctx, &r);
-	return bl_done(ctx, BL_HC_INGRESS, why);
+	return bl_done_len(ctx, BL_HC_INGRESS, why, r.len);
 }
 
 #endif

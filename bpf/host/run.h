@@ -27,6 +27,7 @@ struct run {
 	__u16 life;    /* of a PREP or RECALL: life of the endpoint that it is for */
 	__u16 relayed; /* 1: the frame came by way of the controller */
 	__u32 slot;    /* of the endpoint that sends it, once find_sender() has found one */
+	__u32 len;     /* bytes of a frame that an XDP program got: the program may change them */
 };
 
 /* Looks up what every host program needs. Returns 0 if a map is missing, which does not happen. */

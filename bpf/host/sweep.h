@@ -31,6 +31,7 @@ struct bl_hold_sweep {
 	__u64 age;     /* that a frame may have, ns */
 	__u32 from;    /* first number less 1, or key of a queue */
 	__u32 dropped; /* frames */
+	__u64 bytes;   /* of them */
 };
 
 /* ---- numbers ---- */
@@ -195,24 +196,29 @@ static long bl_drop_old_head(__u32 i, struct bl_hold_sweep *s)
 	if ((__u32)bl_queue_get_if(key, entry) == entry) {
 		bl_slot_free(BL_RING_SLOT(entry));
 		s->dropped++;
+		s->bytes += BL_RING_LEN(entry);
 	}
 	return 0;
 }
 
 /*
  * Drops a PL2 burst of which no frame has left for @age. An answer to its RSV that comes later
- * finds IDLE or another sequence number. Returns the frames dropped.
+ * finds IDLE or another sequence number. Adds its frames to @s.
  */
-static __always_inline __u32 bl_drop_old_burst(__u32 n, __u64 age, __u64 now)
+static __always_inline void bl_drop_old_burst(__u32 n, struct bl_hold_sweep *s)
 {
 	struct bl_pl2_dest *d = bpf_map_lookup_elem(&pl2_dests, &n);
-	__u32 dropped;
+	__u32 i, tries = BL_PL2_K_MAX;
 
-	if (!d || !d->n || bl_slot_arrival_ns(BL_RING_SLOT(d->entry[0])) + age > now)
-		return 0;
-	dropped = d->n > d->sent ? d->n - d->sent : 0;
+	if (!d || !d->n || bl_slot_arrival_ns(BL_RING_SLOT(d->entry[0])) + s->age > s->now)
+		return;
+	BL_OPAQUE(tries);
+	for (i = 0; i < tries && i < d->n; i++)
+		if (i >= d->sent) {
+			s->dropped++;
+			s->bytes += BL_RING_LEN(d->entry[i]);
+		}
 	bl_pl2_free(d);
-	return dropped;
 }
 
 /**
@@ -225,7 +231,7 @@ __attribute__((noinline)) int bl_hold_drop_old(__u32 n, __u64 back, __u64 age, _
 {
 	struct bl_hold_sweep s = { .now = now, .age = age };
 	struct bl_hold_dest *d = bpf_map_lookup_elem(&hold_macs, &n);
-	__u32 x, y, dropped;
+	__u32 x, y;
 
 	if (!d || !bl_hold_expired(back, d->left_ns, age, now))
 		return 0;
@@ -233,15 +239,16 @@ __attribute__((noinline)) int bl_hold_drop_old(__u32 n, __u64 back, __u64 age, _
 	x = y = (__u32)now;
 	BL_SEEN(y);
 	s.dropped = x ^ y;
+	s.bytes = x ^ y;
 	s.from = BL_HOLD_QUEUE(n, 0);
 	bpf_loop(BL_RING, bl_drop_old_head, &s, 0);
 	s.from = BL_HOLD_QUEUE(n, 1);
 	bpf_loop(BL_RING, bl_drop_old_head, &s, 0);
 	if (d->kind == BL_DEST_FLOW)
 		bl_top_unkeep(n); /* they count as sent */
-	dropped = s.dropped + bl_drop_old_burst(n, age, now);
-	bl_count_n(BL_HC_PACE, BL_R_HELD_LONG, dropped);
-	return (int)dropped;
+	bl_drop_old_burst(n, &s);
+	bl_count_frames(BL_HC_PACE, BL_R_HELD_LONG, s.dropped, s.bytes);
+	return (int)s.dropped;
 }
 
 /*

@@ -57,7 +57,7 @@ static __always_inline int guard_egress_frame(struct __sk_buff *skb)
 			     cfg->port_base, cfg->port_count, &f);
 	if (why == BL_R_NOT_OURS || (why == BL_R_NONE && frame_promises_nothing(&f)))
 		return TC_ACT_UNSPEC;
-	bl_count((__u32)port, BL_R_BYPASSED);
+	bl_count_frame((__u32)port, BL_R_BYPASSED, skb->len);
 	if (BL_CAPTURING())
 		bl_capture_skb(skb, (__u32)port, BL_R_BYPASSED, BL_CAPTURE_OUT);
 	return TC_ACT_SHOT;

@@ -304,7 +304,7 @@ static __always_inline int bl_rsv_link(struct xdp_md *ctx, __u32 in, __u32 off, 
 		res = bl_rsv_answer(ctx, in, off, (__u32)res);
 	else if (res & BL_RSV_SENT)
 		bl_rsv_seal(ctx, in, off);
-	bl_count(in, res & (BL_RSV_SENT - 1));
+	bl_count_frame(in, res & (BL_RSV_SENT - 1), bl_frame_len(ctx));
 	if (BL_CAPTURING())
 		bl_capture_xdp(ctx, in, res & (BL_RSV_SENT - 1), BL_CAPTURE_IN);
 	return res & BL_RSV_SENT ? XDP_REDIRECT : XDP_DROP;

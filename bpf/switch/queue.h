@@ -99,7 +99,7 @@ static __always_inline int bl_port_send(struct xdp_md *ctx, struct bl_pace_page 
 	len = BL_RING_LEN(entry);
 	if (1U << cls & BL_TOKEN_BITS && bl_token_stale(port, cls, slot, now)) {
 		bl_slot_free(slot);
-		return bl_done_out(ctx, port, BL_R_TOKEN_EXPIRED);
+		return bl_done_out(ctx, port, BL_R_TOKEN_EXPIRED, len);
 	}
 	at = bl_due_of(*free, bl_slot_arrival_ns(slot));
 	sent = !bl_frame_out(ctx, slot, len) &&
@@ -111,7 +111,7 @@ static __always_inline int bl_port_send(struct xdp_md *ctx, struct bl_pace_page 
 	*again = bl_token_next_scan(port, busy, *free, now);
 	bl_pace_note_frame(page, slot, sent, at, now);
 	bl_slot_free(slot);
-	return bl_done_out(ctx, port, sent ? BL_R_PACED : BL_R_REDIRECT_FAILED);
+	return bl_done_out(ctx, port, sent ? BL_R_PACED : BL_R_REDIRECT_FAILED, len);
 }
 
 /*

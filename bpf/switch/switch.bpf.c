@@ -358,7 +358,7 @@ static __always_inline int on_port_frame(struct xdp_md *ctx, int in)
 	 */
 	if (bl_parse_plain((void *)(long)ctx->data, (void *)(long)ctx->data_end, r.cfg->port_base,
 			   r.cfg->port_count, &r.f))
-		return bl_done(ctx, r.in, on_ordered_frame(ctx, &r, 1, 0));
+		return bl_done_plain(ctx, r.in, on_ordered_frame(ctx, &r, 1, 0));
 	why = bl_parse_whole((void *)(long)ctx->data, (void *)(long)ctx->data_end,
 			     bl_frame_len(ctx), r.cfg->port_base, r.cfg->port_count, &r.f);
 	if (why == BL_R_NONE && bl_op_link(r.f.opcode) && r.f.opcode != BL_OP_BEACON) {
@@ -373,7 +373,7 @@ static __always_inline int on_port_frame(struct xdp_md *ctx, int in)
 	if (why == BL_R_NOT_OURS && bl_admits && __builtin_expect(r.cfg->admission, 0))
 		why = bl_plain(ctx, r.in,
 			       r.cfg->paths | r.cfg->path_keep ? (__u32)bl_path(ctx, r.in) : 0);
-	return bl_done_or_chain(ctx, r.in, r.in, why);
+	return bl_done_or_chain(ctx, r.in, r.in, why, bl_frame_len(ctx));
 }
 
 SEC("xdp")
@@ -445,7 +445,7 @@ static __always_inline int on_output_frame(struct xdp_md *ctx, __u32 ifindex)
 	struct bl_carried *carried;
 	struct bl_beacon *body;
 	struct bl_relay *relay;
-	enum bl_reason why = BL_R_CLONE_SENT;
+	enum bl_reason why;
 	struct bl_carried_lane *sent;
 	const struct bl_sw_lane *from;
 	__u32 p, set, lane, relayed, off = sizeof(*eth);
@@ -480,11 +480,11 @@ static __always_inline int on_output_frame(struct xdp_md *ctx, __u32 ifindex)
 	port = port_at(p);
 	carried = bpf_map_lookup_elem(&sw_carried, &p);
 	if (out < 0 || !port || !carried)
-		return bl_done_out(ctx, BL_COUNTS_UNKNOWN, BL_R_UNKNOWN_PORT);
+		return bl_done_out(ctx, BL_COUNTS_UNKNOWN, BL_R_UNKNOWN_PORT, bl_frame_len(ctx));
 	body = (void *)(h + 1);
 	relay = (void *)(body + 1);
 	if ((void *)(relay + 1) > end)
-		return bl_done_out(ctx, p, BL_R_SHORT);
+		return bl_done_out(ctx, p, BL_R_SHORT, bl_frame_len(ctx));
 	set = port->out_set & (BL_SETS_MAX - 1);
 	lane = BL_FLAGS_LANE(h->flags);
 	BL_SEEN(lane); /* Linux 6.1 must see the bound at the access */
@@ -493,14 +493,14 @@ static __always_inline int on_output_frame(struct xdp_md *ctx, __u32 ifindex)
 	mine = relay->set[set].barrier;
 	BL_SEEN(mine);
 	if ((void *)(mine + sizeof(relay->set[0])) > end)
-		return bl_done_out(ctx, p, BL_R_SHORT);
+		return bl_done_out(ctx, p, BL_R_SHORT, bl_frame_len(ctx));
 	b = bl_get48(mine);
-	if (!b)
-		return bl_done_out(ctx, p, BL_R_CLONE_STALE); /* no input of this set has joined */
+	if (!b) /* no input of this set has joined */
+		return bl_done_beacon_out(ctx, p, BL_R_CLONE_STALE);
 	if (last) {
 		b = bl_ext48(b, last);
 		if (b <= last && !(body->port >> set & 1))
-			return bl_done_out(ctx, p, BL_R_CLONE_STALE);
+			return bl_done_beacon_out(ctx, p, BL_R_CLONE_STALE);
 		b = bl_max64(b, last);
 	}
 	bl_barriers_copy(h->barrier, mine);
@@ -527,11 +527,12 @@ static __always_inline int on_output_frame(struct xdp_md *ctx, __u32 ifindex)
 	if (__builtin_expect(port->metered, 0)) {
 		/* behind the data that it makes promises about */
 		why = bl_port_put(ctx, p, BL_CL_DATA);
-		if (why != BL_R_QUEUED)
-			return bl_done_out(ctx, p, why);
+		if (why == BL_R_QUEUED)
+			sent->b = b;
+		return bl_done_out(ctx, p, why, bl_frame_len(ctx));
 	}
 	sent->b = b;
-	return bl_done_out(ctx, p, why);
+	return bl_done_beacon_out(ctx, p, BL_R_CLONE_SENT);
 }
 
 SEC("xdp/devmap")

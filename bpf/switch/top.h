@@ -115,7 +115,7 @@ __attribute__((noinline)) int bl_token_forget(__u32 port, __u32 cls, __u32 entry
 	struct bl_token_counts *n = bl_token_counts_at(port);
 
 	bl_slot_free(BL_RING_SLOT(entry));
-	bl_count(port, BL_R_TOKEN_EXPIRED);
+	bl_count_frame(port, BL_R_TOKEN_EXPIRED, BL_RING_LEN(entry));
 	if (n)
 		bl_token_count_class(n->expired, cls);
 	return 0;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The map "counts". Inside, a value holds the counters of one reason for all places (struct
- * bl_sw_counts, struct bl_host_counts), one copy per CPU. A reader wants the counters of one place
- * for all reasons, summed over the CPUs.
+ * The map "counts". Inside, a value holds the counters of one reason for all places, first those of
+ * frames and then those of bytes (struct bl_sw_counts, struct bl_host_counts), one copy per CPU. A
+ * reader wants the counters of one place for all reasons, summed over the CPUs.
  *
  * Example with 2 CPUs: key BL_R_FORWARDED has n[3] = 5 on CPU 0 and 7 on CPU 1. bl_counts_read()
  * gives out[3].n[BL_R_FORWARDED] = 12.
+ *
+ * Programs count no bytes for beacons, which all have the same length: that is multiplied here.
  */
 #include "loader/load/counts.h"
 
@@ -16,11 +18,13 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "maps/wire_abi.h"
+
 /*
- * Returns room for one reason's counters on all CPUs, [cpu * *@stride + key], which the caller
- * frees; NULL with errno.
+ * Returns room for one reason's counters on all CPUs, which the caller frees: the frames of a place
+ * at [cpu * 2 * *@places + key], its bytes at [(cpu * 2 + 1) * *@places + key]. NULL with errno.
  */
-static uint64_t *alloc_reason_counters(int fd, uint32_t *stride, int *cpus)
+static uint64_t *alloc_reason_counters(int fd, uint32_t *places, int *cpus)
 {
 	struct bpf_map_info info = {};
 	uint32_t len = sizeof(info);
@@ -32,31 +36,38 @@ static uint64_t *alloc_reason_counters(int fd, uint32_t *stride, int *cpus)
 	}
 	if (bpf_obj_get_info_by_fd(fd, &info, &len))
 		return NULL;
-	if (info.value_size % sizeof(uint64_t) || info.max_entries != BL_REASON_MAX) {
+	if (info.value_size % (2 * sizeof(uint64_t)) || info.max_entries != BL_REASON_MAX) {
 		errno = EPROTO;
 		return NULL;
 	}
-	*stride = info.value_size / sizeof(uint64_t);
+	*places = info.value_size / (2 * sizeof(uint64_t));
 	return calloc((size_t)*cpus, info.value_size);
 }
 
 int bl_counts_read(int fd, struct bl_counts *out, uint32_t keys)
 {
-	uint32_t stride, r, k;
+	uint32_t places, r, k;
 	int cpus, c, rc = 0;
-	uint64_t *v = alloc_reason_counters(fd, &stride, &cpus);
+	uint64_t *v = alloc_reason_counters(fd, &places, &cpus);
 
 	if (!v)
 		return -errno;
 	memset(out, 0, keys * sizeof(*out));
-	if (keys > stride)
+	if (keys > places)
 		rc = -EPROTO;
 	for (r = 0; r < BL_REASON_MAX && !rc; r++) {
 		if (bpf_map_lookup_elem(fd, &r, v))
 			rc = -errno;
-		for (c = 0; c < cpus && !rc; c++)
-			for (k = 0; k < keys; k++)
-				out[k].n[r] += v[(uint32_t)c * stride + k];
+		for (c = 0; c < cpus && !rc; c++) {
+			const uint64_t *n = &v[(size_t)c * 2 * places];
+
+			for (k = 0; k < keys; k++) {
+				out[k].n[r] += n[k];
+				out[k].bytes[r] += n[places + k];
+			}
+		}
+		for (k = 0; k < keys && BL_BEACON_REASON(r); k++)
+			out[k].bytes[r] += out[k].n[r] * BL_BEACON_LEN;
 	}
 	free(v);
 	return rc;
@@ -69,21 +80,21 @@ int bl_counts_read(int fd, struct bl_counts *out, uint32_t keys)
  */
 int bl_counts_forget(int fd, uint32_t key)
 {
-	uint32_t stride, r;
+	uint32_t places, r;
 	int cpus, c, rc = 0;
-	uint64_t *v = alloc_reason_counters(fd, &stride, &cpus);
+	uint64_t *v = alloc_reason_counters(fd, &places, &cpus);
 
 	if (!v)
 		return -errno;
-	if (key >= stride)
+	if (key >= places)
 		rc = -EPROTO;
 	for (r = 0; r < BL_REASON_MAX && !rc; r++) {
 		bool found = false;
 
 		if (bpf_map_lookup_elem(fd, &r, v))
 			rc = -errno;
-		for (c = 0; c < cpus && !rc; c++) {
-			uint64_t *n = &v[(uint32_t)c * stride + key];
+		for (c = 0; c < 2 * cpus && !rc; c++) {
+			uint64_t *n = &v[(size_t)c * places + key];
 
 			found |= *n != 0;
 			*n = 0;

@@ -8,11 +8,16 @@
 #include "maps/reasons_abi.h"
 
 /**
- * struct bl_counts - frames by reason, of one place of a node (a port of a switch, a hook of a
- * host), summed over the CPUs.
+ * struct bl_counts - frames and their bytes by reason, of one place of a node (a port of a switch,
+ * a hook of a host), summed over the CPUs.
  */
 struct bl_counts {
 	uint64_t n[BL_REASON_MAX]; /* by enum bl_reason */
+	/*
+	 * Bytes from the Ethernet header on, without FCS. 0 for reasons of kind NOTE, which are no
+	 * end of a frame.
+	 */
+	uint64_t bytes[BL_REASON_MAX];
 };
 
 /**

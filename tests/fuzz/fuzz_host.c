@@ -22,7 +22,7 @@
 #define NEPS     3
 #define RINGLESS 40 /* a slot that has a page and no ring */
 #define PAGELESS 41 /* a slot that has a ring and no page */
-#define KEYS     (sizeof(struct bl_host_counts) / sizeof(uint64_t))
+#define KEYS     BL_HC_MAX
 
 int bl_host_xdp(struct xdp_md *ctx);
 int bl_host_relayed(struct xdp_md *ctx);

@@ -490,8 +490,10 @@ T_FN struct bl_counts rack_counts(unsigned int node)
 	rc = bl_counts_read(fd, v, keys);
 	CHECK(!rc, "%s", strerror(-rc));
 	for (k = 0; k < keys; k++)
-		for (r = 0; r < BL_REASON_MAX; r++)
+		for (r = 0; r < BL_REASON_MAX; r++) {
 			sum.n[r] += v[k].n[r];
+			sum.bytes[r] += v[k].bytes[r];
+		}
 	close(fd);
 	return sum;
 }

@@ -27,7 +27,7 @@ struct native_side {
 	int (*fence_natively)(struct bl_fence_arg *a);
 	const struct bpf_map *clock, *counts;
 	struct bl_counts *counted; /* room for the counters of each key */
-	__u32 keys;                /* counters of one reason */
+	__u32 keys;                /* counters of one reason: of frames, and as many of bytes */
 	__u32 count0;              /* the one of the frames of place 0 (struct native_test) */
 };
 
@@ -48,18 +48,21 @@ struct native_test {
 
 static struct native_side side; /* of the run */
 /* what the counters of the kernel were when they were compared last */
-static __u64 native_last[BL_R_COUNT * COUNT_KEYS_MAX];
+static __u64 native_last[BL_R_COUNT * 2 * COUNT_KEYS_MAX];
 
 MAYBE_UNUSED static void copy_counts(void)
 {
-	static __u64 v[COUNT_KEYS_MAX];
-	__u32 r, k;
+	static __u64 v[2 * COUNT_KEYS_MAX];
+	__u32 r, k, places = side.keys / 2;
 
 	assert_true(bpf_map__value_size(side.counts) <= sizeof(v));
 	counts_take(side.counts, side.counted);
 	for (r = 0; r < BL_R_COUNT; r++) {
-		for (k = 0; k < side.keys; k++)
-			v[k] = native_last[r * side.keys + k] = side.counted[k].n[r];
+		for (k = 0; k < places; k++) {
+			v[k] = side.counted[k].n[r];
+			v[places + k] = BL_BEACON_REASON(r) ? 0 : side.counted[k].bytes[r];
+		}
+		memcpy(native_last + r * side.keys, v, side.keys * sizeof(*v));
 		native_put("counts", r, v);
 	}
 }
@@ -130,7 +133,7 @@ MAYBE_UNUSED static __u64 native_drive(const char *who, const struct native_side
 	static char at[64];
 
 	side = *s;
-	assert_true(side.keys <= COUNT_KEYS_MAX);
+	assert_true(side.keys <= 2 * COUNT_KEYS_MAX);
 	rnd_begin(who);
 	native_cpu = (__u32)net.cpu;
 	t->prepare();

@@ -149,8 +149,15 @@ MAYBE_UNUSED static int turn(const struct bpf_program *prog, struct frame *out)
 {
 	struct frame in = { .n = BL_PACE_FRAME };
 
+	__u32 len = ran_len;
+	int verdict;
+
 	memset(in.p, 0xee, sizeof(in.p));
-	return run_xdp(prog, net.ifindex[0], &in, out);
+	verdict = run_xdp(prog, net.ifindex[0], &in, out);
+	/* The frame that was sent is counted, and not the pacer's; nor is one that was dropped. */
+	ran_len = len;
+	ran_on(verdict == XDP_REDIRECT ? out->n : LENGTHS_DIFFER);
+	return verdict;
 }
 
 /* Runs @n turns with live frames, which leave by the devices of the map. */

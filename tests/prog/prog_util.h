@@ -446,45 +446,93 @@ MAYBE_UNUSED static void clock_void(const struct bpf_map *clock)
 struct counted {
 	__u32 key; /* port of a switch, or BL_HC_* */
 	enum bl_reason reason;
-	__u64 n; /* by how much; 0: by 1 */
+	__u64 n;     /* by how much; 0: by 1 */
+	__u64 bytes; /* of them; 0: as long as the frames that were given to the programs */
 };
 #define WANT(...)                                \
 	(const struct counted[]){ __VA_ARGS__ }, \
 		sizeof((const struct counted[]){ __VA_ARGS__ }) / sizeof(struct counted)
 
+/* places that have counters: frames and bytes */
+static __u32 counts_places(const struct bpf_map *map)
+{
+	return bpf_map__value_size(map) / (2 * (__u32)sizeof(__u64));
+}
+
+/*
+ * The length of the frames that programs were run on since the counters were looked at; 0: there
+ * was none, and LENGTHS_DIFFER: they had not all the same.
+ */
+static __u32 ran_len;
+#define LENGTHS_DIFFER (~0U)
+
+/* A program was run on a frame of @len bytes, or has made one of that length from another. */
+static void ran_on(__u32 len)
+{
+	ran_len = !ran_len || ran_len == len ? len : LENGTHS_DIFFER;
+}
+
 /* Reads all counters, summed over the CPUs. */
 MAYBE_UNUSED static void counts_take(const struct bpf_map *map, struct bl_counts *sum)
 {
-	assert_int_equal(
-		bl_counts_read(bpf_map__fd(map), sum, bpf_map__value_size(map) / sizeof(__u64)), 0);
+	assert_int_equal(bl_counts_read(bpf_map__fd(map), sum, counts_places(map)), 0);
+	ran_len = 0;
+}
+
+/* Adds what @want says to @before, whose counters are at @now. */
+static void count_wanted(const struct counted *want, struct bl_counts *before,
+			 const struct bl_counts *now)
+{
+	const enum bl_reason r = want->reason;
+	const __u64 n = want->n ? want->n : 1;
+	uint64_t *bytes = &before[want->key].bytes[r];
+
+	before[want->key].n[r] += n;
+	if (want->bytes)
+		*bytes += want->bytes;
+	else if (BL_BEACON_REASON(r))
+		*bytes += n * BL_BEACON_LEN;
+	else if (reason_kind[r] != BL_KIND_NOTE && ran_len == LENGTHS_DIFFER)
+		*bytes = now[want->key].bytes[r];
+	else if (reason_kind[r] != BL_KIND_NOTE)
+		*bytes += n * ran_len;
 }
 
 /*
  * Fails unless the counters have moved by exactly @want since @before, where each of the @frames
- * frames ends for exactly one OK or DROP reason. Then updates @before.
+ * frames ends for exactly one OK or DROP reason. The bytes are compared, too, except where frames
+ * of several lengths were run and @want does not say them. Then updates @before.
  */
 MAYBE_UNUSED static void counts_moved(const struct bpf_map *map, struct bl_counts *before,
 				      __u64 frames, const struct counted *want, size_t n)
 {
 	static struct bl_counts now[COUNT_KEYS_MAX];
-	__u32 keys = bpf_map__value_size(map) / sizeof(__u64), k, r;
+	__u32 keys = counts_places(map), len = ran_len, k, r;
 	__u64 ends = 0;
 	size_t i;
 
 	counts_take(map, now);
+	ran_len = len;
 	for (i = 0; i < n; i++) {
-		before[want[i].key].n[want[i].reason] += want[i].n ? want[i].n : 1;
+		count_wanted(&want[i], before, now);
 		reason_seen[want[i].reason] = true;
 		if (reason_kind[want[i].reason] != BL_KIND_NOTE)
 			ends += want[i].n ? want[i].n : 1;
 	}
+	ran_len = 0;
 	for (k = 0; k < keys; k++)
-		for (r = 0; r < BL_REASON_MAX; r++)
+		for (r = 0; r < BL_REASON_MAX; r++) {
 			if (now[k].n[r] != before[k].n[r])
 				fail_msg("%s: counter %s of key %u: %llu, want %llu", doing,
 					 r < BL_R_COUNT ? reason_name[r] : "beyond the last", k,
 					 (unsigned long long)now[k].n[r],
 					 (unsigned long long)before[k].n[r]);
+			if (now[k].bytes[r] != before[k].bytes[r])
+				fail_msg("%s: bytes of counter %s of key %u: %llu, want %llu",
+					 doing, r < BL_R_COUNT ? reason_name[r] : "beyond the last",
+					 k, (unsigned long long)now[k].bytes[r],
+					 (unsigned long long)before[k].bytes[r]);
+		}
 	assert_int_equal(ends, frames);
 	memcpy(before, now, keys * sizeof(*now));
 }
@@ -510,6 +558,7 @@ MAYBE_UNUSED static int run_xdp(const struct bpf_program *prog, __u32 ifindex,
 		fail_msg("cannot run %s on a frame of %u bytes: %s", bpf_program__name(prog), in->n,
 			 strerror(-rc));
 	out->n = o.data_size_out;
+	ran_on(in->n);
 	return (int)o.retval;
 }
 

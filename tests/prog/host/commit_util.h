@@ -83,6 +83,7 @@ MAYBE_UNUSED static int run_tc(const struct bpf_program *prog, const struct fram
 	if (rc)
 		fail_msg("cannot run %s: %s", bpf_program__name(prog), strerror(-rc));
 	out->n = o.data_size_out;
+	ran_on(in->n);
 	return (int)o.retval;
 }
 

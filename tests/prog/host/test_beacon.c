@@ -368,6 +368,7 @@ static int lift(const struct frame *in, __u32 *mark)
 		fail_msg("cannot run bl_host_lift: %s", strerror(-rc));
 	*mark = after_ctx.mark;
 	out.n = o.data_size_out;
+	ran_on(in->n);
 	same_frame(&out, in);
 	return (int)o.retval;
 }

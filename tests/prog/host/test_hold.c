@@ -209,6 +209,7 @@ static void hold__lengths(void **state)
 	for (i = 0; i < sizeof(lens) / sizeof(*lens); i++) {
 		raw_frame(&f, 1, 3, lens[i], (__u32)i);
 		assert_int_equal(send(fd, f.p, f.n, 0), f.n);
+		ran_on(f.n);
 		usleep(5000);
 		counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_HOLD, BL_R_HELD }));
 		expect_paced(&f);
@@ -532,7 +533,8 @@ static void pace__redirect_failed(void **state)
 	run_hold(&f, BL_R_HELD);
 	assert_int_equal(bpf_map_delete_elem(bpf_map__fd(sk->maps.hold_tx), &key), 0);
 	assert_int_equal(turn(sk->progs.bl_host_pace, &out), XDP_DROP);
-	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_PACE, BL_R_REDIRECT_FAILED }));
+	counts_moved(sk->maps.counts, counted, 1,
+		     WANT({ BL_HC_PACE, BL_R_REDIRECT_FAILED, 1, 100 }));
 	assert_int_equal(page_get().failed, 1);
 	assert_int_equal(page_get().emitted, 0);
 	assert_int_equal(balanced(QUEUES), 0);
@@ -630,7 +632,7 @@ static void pace__live(void **state)
 		}
 	}
 	live_turns(bpf_program__fd(sk->progs.bl_host_pace), 100);
-	counts_moved(sk->maps.counts, counted, 7, WANT({ BL_HC_PACE, BL_R_PACED, 7 }));
+	counts_moved(sk->maps.counts, counted, 7, WANT({ BL_HC_PACE, BL_R_PACED, 7, 2023 }));
 	for (i = 0; i < sizeof(lens) / sizeof(*lens); i++) {
 		struct pollfd p = { .fd = fd, .events = POLLIN };
 		struct frame here;
@@ -754,6 +756,7 @@ static void run_clone(const struct frame *in, enum bl_reason why)
 	assert_int_equal(bpf_prog_test_run_opts(bpf_program__fd(sk->progs.bl_host_clone), &o), 0);
 	assert_int_equal(o.retval, 0); /* the kernel gets the frame in any case */
 	out.n = o.data_size_out;
+	ran_on(in->n);
 	same_frame(&out, in);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_CLONE, why }));
 }

@@ -267,7 +267,7 @@ static __u64 run(const char *who)
 					  .clock = sk->maps.clock,
 					  .counts = sk->maps.counts,
 					  .counted = counted,
-					  .keys = BL_HC_MAX,
+					  .keys = 2 * BL_HC_MAX,
 					  .count0 = BL_HC_INGRESS };
 
 	return native_drive(who, &host, &test);

@@ -34,6 +34,7 @@ static int run_tc(const struct bpf_program *prog, const struct frame *in, struct
 		fail_msg("cannot run %s on a frame of %u bytes: %s", bpf_program__name(prog), in->n,
 			 strerror(-rc));
 	out->n = o.data_size_out;
+	ran_on(in->n);
 	return (int)o.retval;
 }
 

@@ -194,8 +194,8 @@ static void top__dead_peer(void **state)
 }
 
 /*
- * PL2: leaves one frame in a burst whose RSV was sent, and one frame queued behind it. Returns the
- * number of their destination.
+ * PL2: leaves one frame of 60 bytes in a burst whose RSV was sent, and one of 77 queued behind it.
+ * Returns the number of their destination.
  */
 static __u32 request_burst(void)
 {
@@ -209,6 +209,7 @@ static __u32 request_burst(void)
 	run_hold(&f, BL_R_HELD);
 	assert_int_equal(turn(sk->progs.bl_host_pace, &out), XDP_REDIRECT); /* the RSV */
 	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_PACE, BL_R_PACED }));
+	raw_frame(&f, 1, 5, 77, 2);
 	run_hold(&f, BL_R_HELD);
 	return number_of(&f);
 }
@@ -228,7 +229,7 @@ static void pl2__no_answer(void **state)
 	age_all_frames();
 	make_all_due();
 	assert_int_equal(turn(sk->progs.bl_host_pace, &out), XDP_DROP);
-	counts_moved(sk->maps.counts, counted, 2, WANT({ BL_HC_PACE, BL_R_HELD_LONG, 2 }));
+	counts_moved(sk->maps.counts, counted, 2, WANT({ BL_HC_PACE, BL_R_HELD_LONG, 2, 137 }));
 	pace_elsewhere = 0;
 	assert_int_equal(balanced(QUEUES), 0);
 	map_get(sk->maps.pl2_dests, n, &d);
@@ -264,7 +265,7 @@ static void pl2__pacer_stood_still(void **state)
 	due_put(&d);
 	make_all_due();
 	assert_int_equal(turn(sk->progs.bl_host_pace, &out), XDP_DROP);
-	counts_moved(sk->maps.counts, counted, 2, WANT({ BL_HC_PACE, BL_R_HELD_LONG, 2 }));
+	counts_moved(sk->maps.counts, counted, 2, WANT({ BL_HC_PACE, BL_R_HELD_LONG, 2, 137 }));
 	pace_elsewhere = 0;
 	assert_int_equal(balanced(QUEUES), 0);
 }

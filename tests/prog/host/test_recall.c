@@ -283,6 +283,7 @@ static void egress__answer_of_a_process(void **state)
 	counts_take(sk->maps.counts, counted);
 	assert_int_equal(bpf_prog_test_run_opts(bpf_program__fd(sk->progs.bl_host_egress), &o), 0);
 	assert_int_equal(o.retval, TC_ACT_SHOT);
+	ran_on(in.n);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_EGRESS, BL_R_SENT_ACK }));
 	run_local(&d, BL_R_SENT_ACK);
 	expect_nothing_stored();

@@ -377,6 +377,7 @@ static void token__that_cannot_grow(void **state)
 	}
 	assert_int_equal(bpf_xdp_attach((int)net.ifindex[0], pass, XDP_FLAGS_DRV_MODE, NULL), 0);
 	close(fd);
+	ran_on(f.n);
 	if (!tx_get(1).paced) {
 		counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_INGRESS, BL_R_TOKEN_USED }));
 		return;

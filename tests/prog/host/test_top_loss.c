@@ -442,6 +442,7 @@ static void answer__that_cannot_grow(void **state)
 		}
 		assert_int_equal(
 			bpf_xdp_attach((int)net.ifindex[0], pass, XDP_FLAGS_DRV_MODE, NULL), 0);
+		ran_on(f.n);
 		if (tx_get(1).paced == paced_was) {
 			counts_moved(sk->maps.counts, counted, 1,
 				     WANT({ BL_HC_INGRESS,

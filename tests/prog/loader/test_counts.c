@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * loader/load/counts.c on maps like those of the two roles: a map holds the counters by reason and
- * CPU, the caller gets them by place (a port of a switch, or BL_HC_*).
+ * CPU, of frames and then of bytes; the caller gets them by place (a port of a switch, or BL_HC_*).
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -31,11 +31,17 @@ static uint64_t value_at(uint32_t r, uint32_t k, int c)
 	return r % 5 == 4 ? 0 : ((uint64_t)r << 32) + (k << 8) + (uint64_t)c + 1;
 }
 
+/* The bytes, unlike all values of frames; programs count none for beacons. */
+static uint64_t bytes_at(uint32_t r, uint32_t k, int c)
+{
+	return BL_BEACON_REASON(r) || !value_at(r, k, c) ? 0 : value_at(r, k, c) + (1ULL << 48);
+}
+
 static int counts_map(uint32_t places, uint32_t reasons)
 {
-	uint64_t *v = calloc((size_t)cpus * places, sizeof(*v));
+	uint64_t *v = calloc((size_t)cpus * 2 * places, sizeof(*v));
 	int fd = bpf_map_create(BPF_MAP_TYPE_PERCPU_ARRAY, "counts", 4,
-				places * (uint32_t)sizeof(*v), reasons, NULL),
+				2 * places * (uint32_t)sizeof(*v), reasons, NULL),
 	    c;
 	uint32_t r, k;
 
@@ -43,8 +49,10 @@ static int counts_map(uint32_t places, uint32_t reasons)
 	assert_true(fd >= 0);
 	for (r = 0; r < reasons; r++) {
 		for (c = 0; c < cpus; c++)
-			for (k = 0; k < places; k++)
-				v[(uint32_t)c * places + k] = value_at(r, k, c);
+			for (k = 0; k < places; k++) {
+				v[(uint32_t)c * 2 * places + k] = value_at(r, k, c);
+				v[((uint32_t)c * 2 + 1) * places + k] = bytes_at(r, k, c);
+			}
 		assert_int_equal(bpf_map_update_elem(fd, &r, v, BPF_ANY), 0);
 	}
 	free(v);
@@ -64,11 +72,14 @@ static void expect_counts(int fd, uint32_t keys, uint32_t zero)
 	assert_int_equal(bl_counts_read(fd, out, keys), 0);
 	for (k = 0; k < keys; k++) {
 		for (r = 0; r < BL_REASON_MAX; r++) {
-			uint64_t want = 0;
+			uint64_t want = 0, bytes = 0;
 
-			for (c = 0; c < cpus && k != zero; c++)
+			for (c = 0; c < cpus && k != zero; c++) {
 				want += value_at(r, k, c);
+				bytes += bytes_at(r, k, c);
+			}
 			assert_int_equal(out[k].n[r], want);
+			assert_int_equal(out[k].bytes[r], BL_BEACON_REASON(r) ? 142 * want : bytes);
 		}
 	}
 	if (keys < BL_SW_COUNTS)

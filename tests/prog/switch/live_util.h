@@ -49,6 +49,7 @@ static void send_live(int prog, __u32 port, const struct frame *in)
 
 	if (rc)
 		fail_msg("cannot send a live frame: %s", strerror(-rc));
+	ran_on(in->n);
 }
 
 /*
@@ -66,6 +67,7 @@ static void send_by_wire(int prog, __u32 port, const struct frame *in)
 	if (rc)
 		fail_msg("cannot attach to port %u: %s", port, strerror(-rc));
 	assert_int_equal(send(sock[port], in->p, in->n, 0), in->n);
+	ran_on(in->n);
 	/*
 	 * The frame is handled in softirq context on this CPU, to which the test is bound: on the
 	 * way out of send(), or by ksoftirqd before an idle CPU sleeps.

@@ -22,7 +22,8 @@
 #define UPLINK    2
 
 static struct bl_switch *sk;
-static __u8 with_auth; /* set before switch_setup(): enum bl_auth_mode */
+static __u8 with_auth;  /* set before switch_setup(): enum bl_auth_mode */
+static bool with_frags; /* set before switch_setup(): frames of several buffers */
 static struct bl_counts counted[COUNT_KEYS_MAX];
 
 /** struct state - everything that a frame may change. */
@@ -199,6 +200,12 @@ MAYBE_UNUSED static int switch_setup(void **unused)
 				 0);
 		sk->rodata->bl_auth = with_auth;
 		sk->rodata->bl_chains = 1;
+		sk->rodata->bl_frags = with_frags;
+		if (with_frags) {
+			bpf_program__set_flags(sk->progs.bl_switch_xdp, BPF_F_XDP_HAS_FRAGS);
+			bpf_program__set_flags(sk->progs.bl_switch_devmap, BPF_F_XDP_HAS_FRAGS);
+			bpf_program__set_flags(sk->progs.bl_switch_steered, BPF_F_XDP_HAS_FRAGS);
+		}
 		assert_int_equal(bl_switch__load(sk), 0);
 		home = (struct bpf_cpumap_val){
 			.qsize = 64, .bpf_prog.fd = bpf_program__fd(sk->progs.bl_switch_steered)

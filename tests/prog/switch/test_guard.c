@@ -21,6 +21,7 @@ static int run_egress(__u32 port, const struct frame *in)
 	if (rc)
 		fail_msg("%s: cannot run the program: %s", doing, strerror(-rc));
 	out.n = o.data_size_out;
+	ran_on(in->n);
 	same_frame(&out, in);
 	return (int)o.retval;
 }

@@ -485,7 +485,7 @@ static void pace__redirect_failed(void **state)
 	queue_plain(0, &f, 1, BL_CL_DATA);
 	assert_int_equal(bpf_map_delete_elem(bpf_map__fd(sk->maps.port_tx), &key), 0);
 	assert_int_equal(turn(sk->progs.bl_port_pace, &out), XDP_DROP);
-	counts_moved(sk->maps.counts, counted, 1, WANT({ 1, BL_R_REDIRECT_FAILED }));
+	counts_moved(sk->maps.counts, counted, 1, WANT({ 1, BL_R_REDIRECT_FAILED, 1, 100 }));
 	assert_int_equal(page_get().failed, 1);
 	assert_int_equal(balanced(QUEUES), 0);
 	expect_idle_turn();

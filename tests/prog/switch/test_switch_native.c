@@ -282,7 +282,7 @@ static __u64 run(const char *who, void (*prepare)(void))
 					.clock = sk->maps.clock,
 					.counts = sk->maps.counts,
 					.counted = counted,
-					.keys = BL_SW_COUNTS };
+					.keys = 2 * BL_SW_COUNTS };
 
 	return native_drive(who, &sw, &test);
 }

@@ -515,6 +515,7 @@ static void pace__limit_of_a_class(void **state)
 static void pace__expired(void **state)
 {
 	struct frame out, data;
+	__u32 len;
 	int i;
 
 	(void)state;
@@ -533,6 +534,7 @@ static void pace__expired(void **state)
 		struct frame f;
 
 		build_top(&f, &t);
+		len = f.n;
 		run_on(0, &f, &out, XDP_DROP);
 		counts_moved(sk->maps.counts, counted, 9,
 			     WANT({ 0, BL_R_QUEUED }, { 1, BL_R_TOKEN_EXPIRED, 8 }));
@@ -543,7 +545,7 @@ static void pace__expired(void **state)
 	set_backlog(1, 0);
 	expect_paced_token(1, 0, 3);
 	assert_int_equal(turn(sk->progs.bl_port_pace, &out), XDP_DROP);
-	counts_moved(sk->maps.counts, counted, 1, WANT({ 1, BL_R_TOKEN_EXPIRED }));
+	counts_moved(sk->maps.counts, counted, 1, WANT({ 1, BL_R_TOKEN_EXPIRED, 1, len }));
 	assert_int_equal(token_counts(1).expired[5], 1);
 	assert_int_equal(token_counts(1).passed[5], 0);
 	expect_idle_turn();
