@@ -39,6 +39,8 @@ int counter_span_end(const struct counter_span *s, struct bl_counts *switches,
 	for (k = 0; k < BL_REASON_MAX; k++) {
 		switches->n[k] = sw.n[k] - s->switches.n[k];
 		hosts->n[k] = host.n[k] - s->hosts.n[k];
+		switches->bytes[k] = sw.bytes[k] - s->switches.bytes[k];
+		hosts->bytes[k] = host.bytes[k] - s->hosts.bytes[k];
 	}
 	return err;
 }

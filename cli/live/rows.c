@@ -101,6 +101,8 @@ static void add_rates(json_t *row, const struct pair *p, const struct bl_counts 
 {
 	json_object_set_new(row, "frames_per_s",
 			    rate(p, counts_frames(before), counts_frames(now)));
+	json_object_set_new(row, "bits_per_s",
+			    rate(p, 8 * counts_bytes(before), 8 * counts_bytes(now)));
 	json_object_set_new(row, "ordered_per_s", rate(p, counts_data(before), counts_data(now)));
 	json_object_set_new(row, "beacons_per_s",
 			    rate(p, counts_beacons(before), counts_beacons(now)));
@@ -359,13 +361,11 @@ static json_t *admission_row(const struct pair *p)
 
 static void sum_counts(const struct live_node *n, struct bl_counts *sum)
 {
-	unsigned int k;
 	int i;
 
 	memset(sum, 0, sizeof(*sum));
 	for (i = 0; n && i < n->counts; i++)
-		for (k = 0; k < BL_REASON_MAX; k++)
-			sum->n[k] += n->count[i].n.n[k];
+		counts_add(sum, &n->count[i].n);
 }
 
 /* ---- states ---- */

@@ -65,6 +65,19 @@ static bool is_main(const struct bl_node_ref *ref, uint32_t key)
 	return ref->role == BL_ROLE_SWITCH || key <= BL_HC_LOCAL;
 }
 
+/* Frames that ended for reason @k at a place; of one that never occurred there are no bytes. */
+static void put_frames(struct collector *c, const char *node, const struct count_row *r,
+		       unsigned int k)
+{
+	const char *verdict = reason_kind(k) == BL_KIND_OK ? "ok" : "drop";
+
+	metric_u64(c->to, BL_METRIC_FRAMES, r->n.n[k],
+		   LABELS(node, r->name, r->role, verdict, reason_name(k)));
+	if (r->n.bytes[k])
+		metric_u64(c->to, BL_METRIC_PORT_BYTES, r->n.bytes[k],
+			   LABELS(node, r->name, r->role, verdict, reason_name(k)));
+}
+
 static void put_counts(struct collector *c, int node)
 {
 	const char *name = c->name[node];
@@ -84,10 +97,7 @@ static void put_counts(struct collector *c, int node)
 				metric_u64(c->to, BL_METRIC_NOTES, v,
 					   LABELS(name, r[i].name, r[i].role, reason_name(k)));
 			else
-				metric_u64(c->to, BL_METRIC_FRAMES, v,
-					   LABELS(name, r[i].name, r[i].role,
-						  reason_kind(k) == BL_KIND_OK ? "ok" : "drop",
-						  reason_name(k)));
+				put_frames(c, name, &r[i], k);
 		}
 	free(r);
 }

@@ -34,6 +34,8 @@
 	\
 	X(FRAMES, COUNTER, "frames", "", "node,port,role,verdict,reason", \
 	  "frames by what became of them; verdict is ok or drop") \
+	X(PORT_BYTES, COUNTER, "port_bytes", "bytes", "node,port,role,verdict,reason", \
+	  "bytes of these frames, from the Ethernet header on") \
 	X(NOTES, COUNTER, "notes", "", "node,port,role,reason", \
 	  "events counted beside the verdict on a frame") \
 	X(IF_BYTES, COUNTER, "interface_bytes", "bytes", "node,port,direction", \

@@ -14,6 +14,7 @@
 
 static const char *const kinds[] = { [COLUMN_LAG] = "lag",
 				     [COLUMN_FRAMES] = "frames",
+				     [COLUMN_BYTES] = "bytes",
 				     [COLUMN_DROPPED] = "dropped",
 				     [COLUMN_NOTED] = "noted" };
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
@@ -36,8 +37,8 @@ static int parse_one(struct column *c, const char *word, struct bl_err *err)
 		return 0;
 	}
 	return bl_fail(err, EINVAL,
-		       "no column is called \"%s\"%s%s%s; there are lag, frames, dropped, noted "
-		       "and the reasons of docs/protocol.md",
+		       "no column is called \"%s\"%s%s%s; there are lag, frames, bytes, dropped, "
+		       "noted and the reasons of docs/protocol.md",
 		       word, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 }
 

@@ -18,7 +18,14 @@
 #define COLUMNS_MAX     12
 #define COLUMNS_DEFAULT "lag,frames,dropped,noted"
 
-enum column_kind { COLUMN_LAG, COLUMN_FRAMES, COLUMN_DROPPED, COLUMN_NOTED, COLUMN_REASON };
+enum column_kind {
+	COLUMN_LAG,
+	COLUMN_FRAMES,
+	COLUMN_BYTES,
+	COLUMN_DROPPED,
+	COLUMN_NOTED,
+	COLUMN_REASON
+};
 
 /** struct column - A column. @reason counts for COLUMN_REASON only. */
 struct column {

@@ -94,23 +94,30 @@ static int collect_ports(const struct bl_node_ref *ref, json_t *rows)
 
 	for (i = 0; i < n; i++) {
 		const struct bl_counts *c = &r[i].n;
-		json_t *reasons = json_object();
+		json_t *reasons = json_object(), *bytes = json_object();
 		unsigned int k;
 
-		for (k = 0; k < BL_REASON_MAX; k++)
+		for (k = 0; k < BL_REASON_MAX; k++) {
 			if (c->n[k])
 				json_object_set_new(reasons, reason_name(k),
 						    json_integer((json_int_t)c->n[k]));
+			if (c->bytes[k])
+				json_object_set_new(bytes, reason_name(k),
+						    json_integer((json_int_t)c->bytes[k]));
+		}
 		json_array_append_new(
 			rows,
-			json_pack("{s:s, s:s, s:i, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:o}",
+			json_pack("{s:s, s:s, s:i, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
+				  "s:o, s:o}",
 				  "node", node_name(ref), "node_role", role_name(ref->role), "port",
 				  (int)r[i].key, "name", r[i].name, "role", r[i].role, "frames",
-				  (json_int_t)counts_frames(c), "data", (json_int_t)counts_data(c),
+				  (json_int_t)counts_frames(c), "bytes",
+				  (json_int_t)counts_bytes(c), "data", (json_int_t)counts_data(c),
 				  "beacons", (json_int_t)counts_beacons(c), "other",
 				  (json_int_t)(c->n[BL_R_NOT_OURS] + c->n[BL_R_TO_KERNEL]),
 				  "dropped", (json_int_t)counts_dropped(c), "wrong_cpu",
-				  (json_int_t)c->n[BL_R_WRONG_CPU], "reasons", reasons));
+				  (json_int_t)c->n[BL_R_WRONG_CPU], "reasons", reasons,
+				  "reason_bytes", bytes));
 	}
 	free(r);
 	return n < 0;
@@ -119,16 +126,19 @@ static int collect_ports(const struct bl_node_ref *ref, json_t *rows)
 int cmd_show_ports(int argc, char **argv)
 {
 	static const struct col cols[] = {
-		{ "node", "NODE", 's' },       { "port", "PORT", 'd' },
-		{ "name", "NAME", 's' },       { "role", "ROLE", 's' },
-		{ "frames", "FRAMES", 'n' },   { "data", "DATA", 'n' },
-		{ "beacons", "BEACONS", 'n' }, { "other", "OTHER", 'n' },
-		{ "dropped", "DROPPED", 'n' }, { "wrong_cpu", "WRONG_CPU", 'n' }
+		{ "node", "NODE", 's' },          { "port", "PORT", 'd' },
+		{ "name", "NAME", 's' },          { "role", "ROLE", 's' },
+		{ "frames", "FRAMES", 'n' },      { "bytes", "BYTES", 'K' },
+		{ "data", "DATA", 'n' },          { "beacons", "BEACONS", 'n' },
+		{ "other", "OTHER", 'n' },        { "dropped", "DROPPED", 'n' },
+		{ "wrong_cpu", "WRONG_CPU", 'n' }
 	};
 
 	return SHOW("barline show ports - frames by port of switches, by hook of hosts\v"
-		    "DROPPED does not include relayed beacons that a port did not need "
-		    "(clone_stale): `barline show drops` does.",
+		    "A switch counts a frame where it comes in; beacons, and frames of metered "
+		    "ports, are also counted as they leave. BYTES is from the Ethernet header on, "
+		    "without FCS. DROPPED does not include relayed beacons that a port did not "
+		    "need (clone_stale): `barline show drops` does.",
 		    "ports", collect_ports, cols, "no ports");
 }
 
@@ -327,11 +337,13 @@ static int collect_drops(const struct bl_node_ref *ref, json_t *rows)
 			if (!r[i].n.n[k] || kind == BL_KIND_OK)
 				continue;
 			json_array_append_new(
-				rows, json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:s}", "node",
-						node_name(ref), "name", r[i].name, "role",
-						r[i].role, "reason", reason_name(k), "kind",
-						kind == BL_KIND_DROP ? "drop" : "note", "count",
-						(json_int_t)r[i].n.n[k], "text", reason_text(k)));
+				rows,
+				json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:s}", "node",
+					  node_name(ref), "name", r[i].name, "role", r[i].role,
+					  "reason", reason_name(k), "kind",
+					  kind == BL_KIND_DROP ? "drop" : "note", "count",
+					  (json_int_t)r[i].n.n[k], "bytes",
+					  (json_int_t)r[i].n.bytes[k], "text", reason_text(k)));
 		}
 	}
 	free(r);
@@ -343,11 +355,11 @@ int cmd_show_drops(int argc, char **argv)
 	static const struct col cols[] = { { "node", "NODE", 's' },     { "name", "PORT", 's' },
 					   { "role", "ROLE", 's' },     { "kind", "KIND", 's' },
 					   { "reason", "REASON", 's' }, { "count", "COUNT", 'n' },
-					   { "text", "WHY", 's' } };
+					   { "bytes", "BYTES", 'K' },   { "text", "WHY", 's' } };
 
 	return SHOW("barline show drops - frames dropped, and events noted, by reason\v"
 		    "A drop is a frame that was discarded; a note is counted in addition to the "
-		    "verdict on a frame.",
+		    "verdict on a frame, and without its bytes.",
 		    "drops", collect_drops, cols, "nothing dropped, nothing noted");
 }
 

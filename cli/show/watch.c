@@ -43,7 +43,7 @@ static const struct argp_option watch_options[] = {
 	{ "reason", 'R', "REASON", 0, "only rows with this reason; may be repeated", 0 },
 	{ "columns", 'C', "NAME,...", OPTION_ARG_OPTIONAL,
 	  "one line per node and reading, with these columns, as in --columns=lag,frames,no_route: "
-	  "lag, frames, dropped, noted, or a reason (default: " COLUMNS_DEFAULT ")",
+	  "lag, frames, bytes, dropped, noted, or a reason (default: " COLUMNS_DEFAULT ")",
 	  0 },
 	{ 0 }
 };
@@ -145,8 +145,10 @@ static struct bl_counts growth(const struct sample *old, const struct sample *ne
 
 	for (j = 0; j < old->n && old->rows[j].key != new->rows[i].key; j++)
 		;
-	for (k = 0; j < old->n && k < BL_REASON_MAX; k++)
+	for (k = 0; j < old->n && k < BL_REASON_MAX; k++) {
 		d.n[k] = counter_growth(old->rows[j].n.n[k], d.n[k]);
+		d.bytes[k] = counter_growth(old->rows[j].n.bytes[k], d.bytes[k]);
+	}
 	return d;
 }
 
@@ -168,21 +170,23 @@ static void add_rates(json_t *rows, const struct watch_args *w, const struct bl_
 			    (w->reasons ? !w->reason[k] : k == BL_R_CLONE_STALE && !cli.verbose))
 				continue;
 			json_array_append_new(
-				rows, json_pack("{s:s, s:s, s:s, s:s, s:f}", "node", ref->meta.name,
-						"name", new->rows[i].name, "role",
-						new->rows[i].role, "reason", reason_name(k),
-						"per_s", growth_per_s(d, new->at_ns - old->at_ns)));
+				rows,
+				json_pack("{s:s, s:s, s:s, s:s, s:f, s:f}", "node", ref->meta.name,
+					  "name", new->rows[i].name, "role", new->rows[i].role,
+					  "reason", reason_name(k), "per_s",
+					  growth_per_s(d, new->at_ns - old->at_ns), "bytes_per_s",
+					  growth_per_s(grown.bytes[k], new->at_ns - old->at_ns)));
 		}
 	}
 }
 
 static void print_reading(json_t *rates, json_t *lags, bool redraw)
 {
-	static const struct col cols[] = { { "node", "NODE", 's' },
-					   { "name", "PORT", 's' },
-					   { "role", "ROLE", 's' },
-					   { "reason", "REASON", 's' },
-					   { "per_s", "PER_SECOND", 'f' } };
+	static const struct col cols[] = {
+		{ "node", "NODE", 's' },        { "name", "PORT", 's' },
+		{ "role", "ROLE", 's' },        { "reason", "REASON", 's' },
+		{ "per_s", "PER_SECOND", 'f' }, { "bytes_per_s", "BYTES/S", 'k' }
+	};
 	static const struct col lag_cols[] = { { "node", "NODE", 's' },
 					       { "lag_ns", "BARRIER_LAG", 't' } };
 	json_t *row;
@@ -233,15 +237,14 @@ static void column_values(double *to, const struct watch_args *w, const struct b
 {
 	uint64_t ns = new->at_ns - old->at_ns;
 	struct bl_counts sum = { 0 };
-	unsigned int k;
 	size_t c;
 	int i;
 
 	for (i = 0; i < new->n; i++) {
 		struct bl_counts grown = growth(old, new, i);
 
-		for (k = 0; is_wanted(w, new->rows[i].name) && k < BL_REASON_MAX; k++)
-			sum.n[k] += grown.n[k];
+		if (is_wanted(w, new->rows[i].name))
+			counts_add(&sum, &grown);
 	}
 	for (c = 0; c < w->ncolumns; c++) {
 		json_t *lag;
@@ -254,6 +257,9 @@ static void column_values(double *to, const struct watch_args *w, const struct b
 			break;
 		case COLUMN_FRAMES:
 			to[c] = growth_per_s(counts_frames(&sum), ns);
+			break;
+		case COLUMN_BYTES:
+			to[c] = growth_per_s(counts_bytes(&sum), ns);
 			break;
 		case COLUMN_DROPPED:
 			to[c] = growth_per_s(counts_dropped(&sum), ns);

@@ -132,3 +132,23 @@ uint64_t counts_dropped(const struct bl_counts *n)
 {
 	return counts_kind(n, BL_KIND_DROP) - n->n[BL_R_CLONE_STALE];
 }
+
+uint64_t counts_bytes(const struct bl_counts *n)
+{
+	uint64_t sum = 0;
+	unsigned int r;
+
+	for (r = 0; r < BL_REASON_MAX; r++)
+		sum += n->bytes[r];
+	return sum;
+}
+
+void counts_add(struct bl_counts *to, const struct bl_counts *n)
+{
+	unsigned int r;
+
+	for (r = 0; r < BL_REASON_MAX; r++) {
+		to->n[r] += n->n[r];
+		to->bytes[r] += n->bytes[r];
+	}
+}

@@ -134,6 +134,19 @@ char *out_time(int64_t ns, char *buf, size_t size)
 	return buf;
 }
 
+char *out_bits(double bits, char *buf, size_t size)
+{
+	static const char *const units[] = { "", " k", " M", " G", " T" };
+	size_t k = 0;
+
+	while (bits >= 999.95 && k + 1 < sizeof(units) / sizeof(units[0])) {
+		bits /= 1000;
+		k++;
+	}
+	snprintf(buf, size, "%.1f%s", bits, units[k]);
+	return buf;
+}
+
 char *out_bytes(uint64_t bytes, char *buf, size_t size)
 {
 	if (bytes < 10240)
@@ -175,6 +188,9 @@ static void format_cell(const json_t *v, char fmt, char *buf)
 	case 'k':
 	case 'K':
 		out_bytes((uint64_t)json_number_value(v), buf, CELL);
+		break;
+	case 'r':
+		out_bits(json_number_value(v), buf, CELL);
 		break;
 	case 'b':
 		strcpy(buf, json_is_true(v) ? "yes" : "");

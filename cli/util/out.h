@@ -52,7 +52,8 @@ struct col {
 	const char *head; /* heading */
 	/*
 	 * 's' text, 'd' integer, 'n' counter, 'f' number with one decimal, 't' ns as a time with a
-	 * unit, 'b' yes or nothing, 'k' bytes with a unit, 'K' a counter of bytes, with a unit
+	 * unit, 'b' yes or nothing, 'k' bytes with a unit, 'K' a counter of bytes, with a unit,
+	 * 'r' a rate of bits, in thousands, millions or billions
 	 */
 	char fmt;
 };
@@ -71,6 +72,8 @@ int out_rows(const char *key, json_t *rows, const struct col *cols, size_t ncols
 
 /** out_time - Formats @ns with a suitable unit, as in "1.25 ms". Returns @buf. */
 char *out_time(int64_t ns, char *buf, size_t size);
+/** out_bits - Formats a number of bits per second, as in "12.0 M". Returns @buf. */
+char *out_bits(double bits, char *buf, size_t size);
 /** out_bytes - Formats @bytes with a suitable unit, as in "12.0 KiB". Returns @buf. */
 char *out_bytes(uint64_t bytes, char *buf, size_t size);
 

@@ -104,5 +104,9 @@ uint64_t counts_beacons(const struct bl_counts *n);
 uint64_t counts_dropped(const struct bl_counts *n);
 /** counts_kind - Returns the sum of all counters whose reason is of @kind. */
 uint64_t counts_kind(const struct bl_counts *n, enum bl_reason_kind kind);
+/** counts_bytes - Returns the bytes of the frames that counts_frames() counts. */
+uint64_t counts_bytes(const struct bl_counts *n);
+/** counts_add - Adds the frames and bytes of @n to @to. */
+void counts_add(struct bl_counts *to, const struct bl_counts *n);
 
 #endif

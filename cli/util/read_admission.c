@@ -99,7 +99,6 @@ void adm_quantiles(json_t *row, const char *prefix, const char *unit, const stru
 int adm_counts(const struct bl_node_ref *refs, int nrefs, struct bl_counts *switches,
 	       struct bl_counts *hosts)
 {
-	unsigned int k;
 	int i, n, j;
 
 	for (i = 0; i < nrefs; i++) {
@@ -108,8 +107,7 @@ int adm_counts(const struct bl_node_ref *refs, int nrefs, struct bl_counts *swit
 
 		n = node_count_rows(&refs[i], &r);
 		for (j = 0; j < n; j++)
-			for (k = 0; k < BL_REASON_MAX; k++)
-				to->n[k] += r[j].n.n[k];
+			counts_add(to, &r[j].n);
 		free(r);
 		if (n < 0)
 			return 1;

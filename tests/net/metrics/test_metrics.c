@@ -72,6 +72,7 @@ static unsigned int compare_row(json_t *row)
 	const char *role = json_string_value(json_object_get(row, "role"));
 	unsigned int k, n = 0;
 	const char *reason;
+	json_int_t bytes = 0;
 	char sample[256];
 	json_t *count;
 
@@ -96,6 +97,22 @@ static unsigned int compare_row(json_t *row)
 		      sample, metric(sample), json_integer_value(count));
 		n++;
 	}
+	json_object_foreach(json_object_get(row, "reason_bytes"), reason, count)
+	{
+		for (k = 0; strcmp(reasons[k].name, reason); k++)
+			;
+		CHECK(strcmp(reasons[k].kind, "NOTE"), "%s has bytes", reason);
+		snprintf(sample, sizeof(sample),
+			 "barline_port_bytes_total{node=\"%s\",port=\"%s\",role=\"%s\","
+			 "verdict=\"%s\",reason=\"%s\"}",
+			 node, port, role, strcmp(reasons[k].kind, "OK") ? "drop" : "ok", reason);
+		CHECK(metric(sample) == (double)json_integer_value(count) &&
+			      json_integer_value(count) > 0,
+		      "%s: %f, not %lld", sample, metric(sample), json_integer_value(count));
+		bytes += json_integer_value(count);
+	}
+	CHECK(bytes == json_integer_value(json_object_get(row, "bytes")), "%s of %s: %lld bytes",
+	      port, node, bytes);
 	return n;
 }
 

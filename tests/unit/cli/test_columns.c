@@ -15,6 +15,7 @@ static void columns_parse__lists(void **state)
 	} cases[] = {
 		{ COLUMNS_DEFAULT, NULL, 4 },
 		{ "no_route", NULL, 1 },
+		{ "bytes", NULL, 1 },
 		{ "lag,no_route,frames,lag", NULL, 4 },
 		{ "lag,lag,lag,lag,lag,lag,lag,lag,lag,lag,lag,lag", NULL, 12 },
 		{ "lag,lag,lag,lag,lag,lag,lag,lag,lag,lag,lag,lag,lag", "at most 12", -EINVAL },
@@ -34,10 +35,11 @@ static void columns_parse__lists(void **state)
 		if (n != cases[i].n || (cases[i].says && !strstr(err.text, cases[i].says)))
 			fail_msg("%s: %d, %s", cases[i].list, n, n < 0 ? err.text : "");
 	}
-	assert_int_equal(columns_parse(c, "noted,no_route", &err), 2);
+	assert_int_equal(columns_parse(c, "noted,no_route,bytes", &err), 3);
 	assert_int_equal(c[0].kind, COLUMN_NOTED);
 	assert_int_equal(c[1].kind, COLUMN_REASON);
 	assert_int_equal(c[1].reason, BL_R_NO_ROUTE);
+	assert_int_equal(c[2].kind, COLUMN_BYTES);
 }
 
 /* Headings stand above their values, also above long ones. */

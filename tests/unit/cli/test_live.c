@@ -399,12 +399,16 @@ static void reading__restarts_and_disappearances(void **state)
 		make_rack(&b, 10 * S);
 		a.count[0][0].n.n[BL_R_FORWARDED] = 200;
 		b.count[0][0].n.n[BL_R_FORWARDED] = 300;
+		a.count[0][0].n.bytes[BL_R_FORWARDED] = 20000;
+		b.count[0][0].n.bytes[BL_R_FORWARDED] = 30000;
 		b.node[0].maps = cases[i].maps;
 		b.node[0].process[1] = cases[i].start;
 		r = compare(&a, &b);
 		assert_string_equal(text_of(node_at(r, 0), "state"), cases[i].state);
 		assert_true(json_number_value(json_object_get(node_at(r, 0), "frames_per_s")) ==
 			    cases[i].per_s);
+		assert_true(json_number_value(json_object_get(node_at(r, 0), "bits_per_s")) ==
+			    800 * cases[i].per_s);
 		json_decref(r);
 	}
 }

@@ -193,9 +193,26 @@ static void print__one_line_quotes(void **state)
 	json_decref(rows);
 }
 
+static void out_bits__edges(void **state)
+{
+	static const struct {
+		double bits;
+		const char *text;
+	} cases[] = { { 0, "0.0" },          { 999.94, "999.9" }, { 999.95, "1.0 k" },
+		      { 999940, "999.9 k" }, { 999950, "1.0 M" }, { 98765432, "98.8 M" },
+		      { 25e9, "25.0 G" },    { 1e15, "1000.0 T" } };
+	char buf[32];
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(cases); i++)
+		assert_string_equal(out_bits(cases[i].bits, buf, sizeof(buf)), cases[i].text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(out_bits__edges),
 		cmocka_unit_test(select__ports_and_reasons),
 		cmocka_unit_test(differences__of_counters),
 		cmocka_unit_test(differences__of_bytes_by_flow),
