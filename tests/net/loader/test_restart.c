@@ -9,11 +9,24 @@
 
 #define AWAY_MS 2500 /* longer than DEAD_US, with a margin for the observers */
 
+/* Returns the bytes of all frames that a node has counted. */
+static uint64_t counted_bytes(unsigned int node)
+{
+	struct bl_counts n = rack_counts(node);
+	uint64_t sum = 0;
+	unsigned int r;
+
+	for (r = 0; r < BL_REASON_MAX; r++)
+		sum += n.bytes[r];
+	return sum;
+}
+
 /* ---- cases ---- */
 
 RACK_TEST(term_and_start__announces_nobody)
 {
 	unsigned int i, round, ms, longest = 0;
+	uint64_t bytes;
 
 	rack_last_words = say_workers;
 	open_rack(HOSTS);
@@ -27,6 +40,7 @@ RACK_TEST(term_and_start__announces_nobody)
 			 */
 			atomic_store(&c->phase, round ? KILL_TALK : KILL_REGISTER);
 			rack_serve(round ? 0 : 200);
+			bytes = counted_bytes(i);
 			ms = daemon_stop(i, SIGTERM);
 			longest = ms > longest ? ms : longest;
 			CHECK(caretaker(i), "%s has no caretaker", rack.lab.nodes[i].name);
@@ -35,6 +49,8 @@ RACK_TEST(term_and_start__announces_nobody)
 				goes_on("goes on without a daemon");
 			daemon_start(i);
 			UNTIL("waits for the caretaker's end", !caretaker(i));
+			CHECK(counted_bytes(i) > bytes && bytes, "%s counts anew",
+			      rack.lab.nodes[i].name);
 			CHECK(!failures(), "somebody was announced: %s", ask());
 			atomic_store(&c->phase, KILL_TALK);
 			goes_on("goes on with the next daemon");
