@@ -24,10 +24,10 @@
 #include "bpf/host/run.h"
 
 /*
- * Applies fences that are not applied yet, and reads the clock into the page. Returns 0, or -1 if
- * the clock cannot be used.
+ * Applies fences that are not applied yet, and reads the clock into the page. Returns the new
+ * limit, or 0 if the clock cannot be used.
  */
-static __always_inline int update_page_clock(const struct run *r)
+static __always_inline __u64 update_page_clock(const struct run *r)
 {
 	return bl_page_tick(r->cfg->beacon_ns, r->cfg->ahead_ns);
 }
@@ -41,24 +41,29 @@ static __always_inline int update_page_clock(const struct run *r)
 static __always_inline enum bl_reason validate_times(struct run *r)
 {
 	struct bl_host_page *page = r->page;
+	__u64 limit = BL_READ_ONCE(page->limit_ns);
 
-	if (r->f.opcode == BL_OP_BEACON && update_page_clock(r))
-		return BL_R_CLOCK_VOID;
+	if (r->f.opcode == BL_OP_BEACON) {
+		limit = update_page_clock(r);
+		if (!limit)
+			return BL_R_CLOCK_VOID;
+	}
 	r->b = bl_ext48(r->f.b, page->now_ns);
 	r->c = bl_ext48(r->f.c, page->now_ns);
 	r->ts = bl_op_timed(r->f.opcode) ? bl_ext48(r->f.ts, page->now_ns) : 0;
-	if (r->b <= page->limit_ns && r->c <= page->limit_ns && r->ts <= page->limit_ns)
+	if (r->b <= limit && r->c <= limit && r->ts <= limit)
 		return BL_R_NONE;
 	if (r->f.opcode != BL_OP_BEACON) {
-		if (update_page_clock(r))
+		limit = update_page_clock(r);
+		if (!limit)
 			return BL_R_CLOCK_VOID;
 		r->b = bl_ext48(r->f.b, page->now_ns);
 		r->c = bl_ext48(r->f.c, page->now_ns);
 		r->ts = bl_op_timed(r->f.opcode) ? bl_ext48(r->f.ts, page->now_ns) : 0;
 	}
-	if (r->b > page->limit_ns || r->c > page->limit_ns)
+	if (r->b > limit || r->c > limit)
 		return BL_R_BARRIER_AHEAD;
-	return r->ts > page->limit_ns ? BL_R_TS_AHEAD : BL_R_NONE;
+	return r->ts > limit ? BL_R_TS_AHEAD : BL_R_NONE;
 }
 
 /**

@@ -36,25 +36,27 @@ static __always_inline void obey_fences(struct bl_host_page *page)
 
 /**
  * bl_page_tick - reads the clock into the page. A function, as bl_publish() and for the same
- * reason. @beacon_ns, @ahead_ns: of struct bl_host_cfg. Returns 0, or -1 if the clock cannot be
- * used.
+ * reason. @beacon_ns, @ahead_ns: of struct bl_host_cfg. Returns the page's new limit_ns, or 0 if
+ * the clock cannot be used. Callers use that, since a command may set limit_ns to 0 at any moment.
  */
-__attribute__((noinline)) int bl_page_tick(__u64 beacon_ns, __u64 ahead_ns)
+__attribute__((noinline)) __u64 bl_page_tick(__u64 beacon_ns, __u64 ahead_ns)
 {
 	__u32 zero = 0;
 	struct bl_host_page *page = bpf_map_lookup_elem(&host_page, &zero);
 	struct bl_now now;
+	__u64 limit;
 
 	if (!page)
-		return -1;
+		return 0;
 	obey_fences(page); /* Fences are applied even without a clock. */
 	bl_read_clock(&now);
 	if (!now.ok)
-		return -1;
+		return 0;
 	page->watch_ns = bl_watch_advance(page->watch_ns, page->now_ns, now.bus, beacon_ns);
 	page->now_ns = now.bus;
-	page->limit_ns = now.limit + ahead_ns;
-	return 0;
+	limit = now.limit + ahead_ns;
+	page->limit_ns = limit;
+	return limit;
 }
 
 /**

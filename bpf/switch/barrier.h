@@ -260,29 +260,32 @@ static __always_inline void prepare_scan(const struct bl_sw_lane *lane, const st
 
 /**
  * bl_tick - reads the clock for this lane, and looks for silent inputs four times per dead_after. A
- * global function, as bl_raise_slowly(), for the same reason as bl_leaf_changed(). Returns 0, or -1
- * if the clock cannot be used.
+ * global function, as bl_raise_slowly(), for the same reason as bl_leaf_changed(). Returns the
+ * lane's new limit_ns, or 0 if the clock cannot be used. Callers use that, since a command may set
+ * limit_ns to 0 at any moment (bl_fence).
  */
-__attribute__((noinline)) int bl_tick(__u32 lane_no)
+__attribute__((noinline)) __u64 bl_tick(__u32 lane_no)
 {
 	struct bl_sw_lane *lane = bpf_map_lookup_elem(&sw_lanes, &lane_no);
 	__u32 zero = 0;
 	const struct bl_sw_cfg *cfg = bpf_map_lookup_elem(&sw_cfg, &zero);
 	struct lane_scan s = { .lane_no = lane_no };
 	struct bl_now now;
+	__u64 limit;
 	__u32 set;
 
 	if (!lane || !cfg)
-		return -1;
+		return 0;
 	s.nports = (__u16)cfg->nports;
 	s.own = cfg->single_writer;
 	obey_fences(lane, &s); /* Fences are applied even without a clock. */
 	bl_read_clock(&now);
 	if (!now.ok)
-		return -1;
+		return 0;
 	lane->watch_ns = bl_watch_advance(lane->watch_ns, lane->now_ns, now.bus, cfg->beacon_ns);
 	lane->now_ns = now.bus;
-	lane->limit_ns = now.limit + cfg->ahead_ns;
+	limit = now.limit + cfg->ahead_ns;
+	lane->limit_ns = limit;
 	if (lane->watch_ns - lane->scan_ns > cfg->dead_after_ns / 4) {
 		lane->scan_ns = lane->watch_ns;
 		/*
@@ -299,7 +302,7 @@ __attribute__((noinline)) int bl_tick(__u32 lane_no)
 		bpf_loop(BL_SW_PORTS_MAX, expire_lanes, &s, 0);
 		lane->fresh_ns = lane->freshest;
 	}
-	return 0;
+	return limit;
 }
 
 /**
@@ -370,29 +373,33 @@ __attribute__((noinline)) int bl_input_leaves(__u32 in, __u32 lane_no)
 static __always_inline enum bl_reason validate_times(struct run *r)
 {
 	struct bl_sw_lane *lane = r->lane;
+	__u64 limit = BL_READ_ONCE(lane->limit_ns);
 
 	/*
 	 * Beacons read the clock, so that a lane's reference for bl_ext48() is never old; other
 	 * frames only if a time is beyond the last limit.
 	 */
-	if (r->f.opcode == BL_OP_BEACON && bl_tick(r->lane_no))
-		return BL_R_CLOCK_VOID;
+	if (r->f.opcode == BL_OP_BEACON) {
+		limit = bl_tick(r->lane_no);
+		if (!limit)
+			return BL_R_CLOCK_VOID;
+	}
 	r->b = bl_ext48(r->f.b, lane->now_ns);
 	r->c = bl_ext48(r->f.c, lane->now_ns);
 	r->ts = bl_ext48(r->f.ts, lane->now_ns);
-	if (r->b <= lane->limit_ns && r->c <= lane->limit_ns &&
-	    (!bl_op_timed(r->f.opcode) || r->ts <= lane->limit_ns))
+	if (r->b <= limit && r->c <= limit && (!bl_op_timed(r->f.opcode) || r->ts <= limit))
 		return BL_R_NONE;
 	if (r->f.opcode != BL_OP_BEACON) {
-		if (bl_tick(r->lane_no))
+		limit = bl_tick(r->lane_no);
+		if (!limit)
 			return BL_R_CLOCK_VOID;
 		r->b = bl_ext48(r->f.b, lane->now_ns);
 		r->c = bl_ext48(r->f.c, lane->now_ns);
 		r->ts = bl_ext48(r->f.ts, lane->now_ns);
 	}
-	if (r->b > lane->limit_ns || r->c > lane->limit_ns)
+	if (r->b > limit || r->c > limit)
 		return BL_R_BARRIER_AHEAD;
-	if (bl_op_timed(r->f.opcode) && r->ts > lane->limit_ns)
+	if (bl_op_timed(r->f.opcode) && r->ts > limit)
 		return BL_R_TS_AHEAD;
 	return BL_R_NONE;
 }

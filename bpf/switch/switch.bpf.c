@@ -288,7 +288,7 @@ static __always_inline int within_quota(struct run *r)
 		return 1;
 	if (bl_quota_take(word, r->lane->now_ns, gap, BL_CONTROL_BURST * gap))
 		return 1;
-	return r->f.opcode != BL_OP_BEACON && !bl_tick(r->lane_no) &&
+	return r->f.opcode != BL_OP_BEACON && bl_tick(r->lane_no) &&
 	       bl_quota_take(word, r->lane->now_ns, gap, BL_CONTROL_BURST * gap);
 }
 

@@ -7,6 +7,7 @@
 #include "tests/prog/host/host_util.h"
 #include "core/order/epoch_core.h"
 #include "loader/order/fence.h"
+#include "tests/prog/fence_race.h"
 
 #define C48(t) ((t) & ((1ULL << BL_TS_BITS) - 1))
 
@@ -179,6 +180,16 @@ static void epoch__far_ones_are_refused(void **state)
 	assert_int_equal(bl_fence_epoch(&fence), 8);
 }
 
+static void command__while_a_frame_is_judged(void **state)
+{
+	struct desc d = beacon_frame(0, T0);
+
+	(void)state;
+	run_beacon(T0 - 1000);
+	race_fence(&fence, sk->progs.bl_host_xdp, net.ifindex[1], &d, sk->maps.counts,
+		   BL_HC_INGRESS);
+}
+
 static void reasons__all_seen(void **state)
 {
 	(void)state;
@@ -197,6 +208,7 @@ int main(void)
 		CASE(bar__nic_does_not_join),
 		CASE(epoch__old_ones_are_refused),
 		CASE(epoch__far_ones_are_refused),
+		CASE(command__while_a_frame_is_judged),
 		cmocka_unit_test(reasons__all_seen),
 	};
 

@@ -11,6 +11,7 @@
 #include "tests/prog/switch/switch_util.h"
 #include "core/order/epoch_core.h"
 #include "loader/order/fence.h"
+#include "tests/prog/fence_race.h"
 
 #define C48(t) ((t) & ((1ULL << BL_TS_BITS) - 1))
 #define OLD    (bus_now - BL_TS_OLD)
@@ -656,6 +657,15 @@ static void clock__void(void **state)
 	assert_int_equal(after.lanes[0].orders, 1);
 }
 
+static void command__while_a_frame_is_judged(void **state)
+{
+	struct desc d = beacon_frame(0, T0);
+
+	(void)state;
+	all_live(T0 - 1000);
+	race_fence(&fence, sk->progs.bl_switch_xdp, net.ifindex[0], &d, sk->maps.counts, 0);
+}
+
 static void reasons__all_seen(void **state)
 {
 	(void)state;
@@ -683,6 +693,7 @@ int main(void)
 		CASE(bar__what_c_waits_for_passes),
 		CASE(lanes__each_its_own),
 		CASE(clock__void),
+		CASE(command__while_a_frame_is_judged),
 		cmocka_unit_test(reasons__all_seen),
 	};
 
