@@ -4,10 +4,9 @@
 
 #include "core/figures_core.h"
 #include "lib/figures.h"
+#include "tests/unit/lib/lib_pair.h"
 
 #define MS 1000000ULL
-
-static struct fake a, b;
 
 static int pair_up(void **state)
 {
@@ -18,14 +17,6 @@ static int pair_up(void **state)
 	memset(&a.ep->fig->hist, 0, sizeof(a.ep->fig->hist));
 	memset(&a.ep->fig->wait, 0, sizeof(a.ep->fig->wait));
 	a.ep->fig->nwaits = 0;
-	return 0;
-}
-
-static int pair_down(void **state)
-{
-	(void)state;
-	drop(&a);
-	drop(&b);
 	return 0;
 }
 

@@ -6,8 +6,8 @@
 #include "tests/unit/lib/lib_rel.h"
 
 #include "lib/proof.h"
+#include "tests/unit/lib/lib_pair.h"
 
-static struct fake a, b;
 static struct failures fails;
 
 /* Carry frames both ways until nothing moves. */
@@ -66,14 +66,6 @@ static int two_up(void **state)
 	hear(&next);
 	assert_int_equal(next, 1);
 	assert_true(bl_proof_has(fake_peer(&b, &a), a.ep->incarnation));
-	return 0;
-}
-
-static int two_down(void **state)
-{
-	(void)state;
-	drop(&a);
-	drop(&b);
 	return 0;
 }
 
@@ -770,7 +762,7 @@ static void property__blind_forgeries(void **state)
 
 int main(void)
 {
-#define T(name) cmocka_unit_test_setup_teardown(name, two_up, two_down)
+#define T(name) cmocka_unit_test_setup_teardown(name, two_up, pair_down)
 	const struct CMUnitTest tests[] = {
 		T(stranger__a_probe_leaves_nothing),
 		T(stranger__answers_leave_nothing),

@@ -4,11 +4,9 @@
  * bl_recv_reliable(), whatever else is called meanwhile. A buffer that was reused too early would
  * be overwritten by the next frame, so every case lets a frame of the same size come.
  */
-#include "tests/unit/lib/lib_rel.h"
+#include "tests/unit/lib/lib_pair.h"
 
 enum { BEST = 0x11111111, OTHER = 0x22222222, REL = 0x33333333, LATER = 0x44444444 };
-
-static struct fake a, b;
 
 static int pair_up(void **state)
 {
@@ -18,14 +16,6 @@ static int pair_up(void **state)
 	make_pair(&a, &b);
 	commit(&b, a.ep->last_ts + 1);
 	assert_int_equal(bl_recv_reliable(b.ep, &d, 1, 0), 1); /* the greeting */
-	return 0;
-}
-
-static int pair_down(void **state)
-{
-	(void)state;
-	drop(&a);
-	drop(&b);
 	return 0;
 }
 

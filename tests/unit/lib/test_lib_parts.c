@@ -7,11 +7,11 @@
 #include "tests/unit/lib/lib_rel.h"
 
 #include <malloc.h>
+#include "tests/unit/lib/lib_pair.h"
 
 #define FILL  0xa5 /* what malloc() returns, and no message has */
 #define TOTAL 1000u
 
-static struct fake a, b;
 static uint32_t next_psn;
 
 static int pair_up(void **state)
@@ -23,14 +23,6 @@ static int pair_up(void **state)
 	commit(&b, a.ep->last_ts + 1);
 	assert_int_equal(bl_recv_reliable(b.ep, &d, 1, 0), 1);
 	next_psn = fake_peer(&a, &b)->rtx.next_psn;
-	return 0;
-}
-
-static int pair_down(void **state)
-{
-	(void)state;
-	drop(&a);
-	drop(&b);
 	return 0;
 }
 

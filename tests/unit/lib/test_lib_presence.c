@@ -11,6 +11,7 @@
 #include "lib/ask.h"
 #include "lib/presence.h"
 #include "lib/sweep.h"
+#include "tests/unit/lib/lib_pair.h"
 
 static uint64_t ahead_ns;
 
@@ -28,7 +29,6 @@ int clock_gettime(clockid_t id, struct timespec *ts)
 	return rc;
 }
 
-static struct fake a, b;
 static struct failures fs;
 static char told[64]; /* the events in their order: J(oined), B(ack), L(ost) */
 
@@ -52,14 +52,6 @@ static int pair_up(void **state)
 	make(&b, "127.0.0.2", 1);
 	bl_on_send_fail(a.ep, on_fail, &fs);
 	bl_on_peer(a.ep, on_peer, NULL);
-	return 0;
-}
-
-static int pair_down(void **state)
-{
-	(void)state;
-	drop(&a);
-	drop(&b);
 	return 0;
 }
 

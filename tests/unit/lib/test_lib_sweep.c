@@ -4,8 +4,8 @@
 
 #include "lib/proof.h"
 #include "lib/sweep.h"
+#include "tests/unit/lib/lib_pair.h"
 
-static struct fake a, b;
 static uint64_t now; /* of the sweeps, CLOCK_MONOTONIC ns */
 
 static void settle(void)
@@ -63,14 +63,6 @@ static int two_up(void **state)
 	say(0);
 	now = bl_mono() + BL_SWEEP_NS; /* later than the sweeps of the calls above */
 	pass(1);                       /* the first sweep notes what has come until now */
-	return 0;
-}
-
-static int two_down(void **state)
-{
-	(void)state;
-	drop(&a);
-	drop(&b);
 	return 0;
 }
 
@@ -264,7 +256,7 @@ static void bl_peer_take_out__others_are_found(void **state)
 
 int main(void)
 {
-#define T(name) cmocka_unit_test_setup_teardown(name, two_up, two_down)
+#define T(name) cmocka_unit_test_setup_teardown(name, two_up, pair_down)
 	const struct CMUnitTest tests[] = {
 		T(bl_sweep__senders_that_are_silent_do_not_count),
 		T(bl_sweep__everything_in_time),

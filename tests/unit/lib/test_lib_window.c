@@ -4,9 +4,7 @@
  * either stream, and frames of a sender that keeps the rules are never refused, whatever the
  * network loses, repeats and reorders.
  */
-#include "tests/unit/lib/lib_rel.h"
-
-static struct fake a, b;
+#include "tests/unit/lib/lib_pair.h"
 
 static int pair_up(void **state)
 {
@@ -17,14 +15,6 @@ static int pair_up(void **state)
 	make_pair(&a, &b);
 	commit(&b, a.ep->last_ts + 1);
 	assert_int_equal(bl_recv_reliable(b.ep, &d, 1, 0), 1);
-	return 0;
-}
-
-static int pair_down(void **state)
-{
-	(void)state;
-	drop(&a);
-	drop(&b);
 	return 0;
 }
 
