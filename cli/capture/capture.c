@@ -98,8 +98,10 @@ static void parse_names(char *list, const char *what, int (*number)(const char *
 
 	for (s = strtok_r(list, ",", &save); s; s = strtok_r(NULL, ",", &save)) {
 		k = number(s);
-		if (k < 0 || (unsigned int)k >= 64 * n)
+		if (k < 0 || (unsigned int)k >= 64 * n) {
 			argp_error(state, "--%s: there is no %s \"%s\"; %s", what, what, s, hint);
+			continue; /* the parser was told not to end the process */
+		}
 		why = refuse ? refuse(k) : NULL;
 		if (why)
 			argp_error(state, "--%s: %s %s", what, s, why);
