@@ -77,4 +77,12 @@ static inline int barline_run(json_t **said, const char *const *argv)
 	return WEXITSTATUS(st);
 }
 
+/* Whether a member of a JSON object is this text. */
+static inline bool json_says(const json_t *o, const char *key, const char *want)
+{
+	const char *is = json_string_value(json_object_get(o, key));
+
+	return is && !strcmp(is, want);
+}
+
 #endif

@@ -5,6 +5,7 @@
  * 	const char *const argv[] = { barline, "send", "10.77.1.2:61710", "hi", NULL };
  * 	struct run r = start_on(rack_host(0), argv, "");
  *
+ * 	written(&r, r.err, "line 1 is ");
  * 	reap(&r, "the sender");
  * 	... r.status, text_of(r.out), text_of(r.err)
  */
@@ -71,6 +72,30 @@ T_FN void reap(struct run *r, const char *what)
 		CHECK(t_mono() < end, "%s does not end", what);
 		rack_serve(2);
 	}
+}
+
+/* Waits until the command has written @text to r->out or r->err, @fd. Returns what follows it. */
+T_FN const char *written(struct run *r, int fd, const char *text)
+{
+	uint64_t end = t_mono() + RUN_WAIT_NS;
+	const char *at;
+
+	while (!(at = strstr(text_of(fd), text))) {
+		CHECK(t_mono() < end, "it does not say \"%s\" but \"%s\"", text, text_of(r->err));
+		CHECK(!waitpid(r->pid, &r->status, WNOHANG), "it ended: %s", text_of(r->err));
+		rack_serve(2);
+	}
+	return at + strlen(text);
+}
+
+/* Ends the command by a signal, also if it is stopped. */
+T_FN void end_run(struct run *r, int sig)
+{
+	kill(r->pid, SIGCONT);
+	kill(r->pid, sig);
+	reap(r, "a command");
+	close(r->out);
+	close(r->err);
 }
 
 #endif

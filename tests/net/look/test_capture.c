@@ -17,18 +17,7 @@
 
 static char barline[512];
 
-static void wait_text(struct run *r, const char *text)
-{
-	uint64_t end = t_mono() + RUN_WAIT_NS;
-
-	while (!strstr(text_of(r->err), text)) {
-		CHECK(t_mono() < end, "it does not say \"%s\" but \"%s\"", text, text_of(r->err));
-		CHECK(!waitpid(r->pid, &r->status, WNOHANG), "it ended: %s", text_of(r->err));
-		rack_serve(2);
-	}
-}
-
-/* The same; it must be a success. */
+/* Waits for the end of a command, which must be a success. */
 static void wait_end(struct run *r, const char *what)
 {
 	reap(r, what);
@@ -48,7 +37,7 @@ static void finish(struct run *r, const char *what)
 	({                                                                                   \
 		const char *const argv_[] = { barline, "-v", "capture", "-a", __VA_ARGS__ }; \
 		struct run r_ = start_on(rack_host(0), argv_, "");                           \
-		wait_text(&r_, "capturing");                                                 \
+		written(&r_, r_.err, "capturing");                                           \
 		r_;                                                                          \
 	})
 
@@ -72,8 +61,7 @@ static void talk(unsigned int n, bool reliable)
 		len += (size_t)snprintf(text + len, sizeof(text) - len, "line %u\n", i);
 	CHECK(len < sizeof(text), "too many lines");
 	r = start_on(rack_host(1), recv, "");
-	wait_text(&r, "receiving on ");
-	found = sscanf(strstr(text_of(r.err), "receiving on ") + 13, "%63s", to);
+	found = sscanf(written(&r, r.err, "receiving on "), "%63s", to);
 	CHECK(found == 1, "it does not say where");
 	s = start_on(rack_host(0), send, text);
 	wait_end(&r, "the receiver");
@@ -104,9 +92,7 @@ struct want {
 
 static bool says(const json_t *o, const char *key, const char *want)
 {
-	const char *is = json_string_value(json_object_get(o, key));
-
-	return !want || (is && !strcmp(is, want));
+	return !want || json_says(o, key, want);
 }
 
 /* Returns how many frames are such in the output of `-j capture`. All lines must be JSON. */
@@ -452,7 +438,7 @@ RACK_TEST(trace__silent_host)
 	rack_open();
 	rack_settle();
 	t = start_on(rack_host(0), argv, "");
-	wait_text(&t, "tracing");
+	written(&t, t.err, "tracing");
 	talk(1, false); /* as fast as usual, and not shown */
 	rack_close_node(rack_host(2));
 	talk(1, false); /* waits for h3, until it is excluded */

@@ -61,13 +61,6 @@ static const json_t *node_of(const json_t *reading, const char *name)
 	return NULL;
 }
 
-static bool says(const json_t *o, const char *key, const char *want)
-{
-	const char *is = json_string_value(json_object_get(o, key));
-
-	return is && !strcmp(is, want);
-}
-
 static void check_rates(const json_t *row)
 {
 	const char *key;
@@ -119,7 +112,7 @@ static void wait_state(struct run *r, const char *node, const char *key, const c
 	do {
 		rack_serve(20);
 		last = readings(r->out, &n);
-		ok = last && says(node_of(last, node), key, want);
+		ok = last && json_says(node_of(last, node), key, want);
 		if (t_mono() > end)
 			FAIL("%s: \"%s\" is not \"%s\" in %s %s", node, key, want,
 			     last ? json_dumps(last, 0) : "nothing", text_of(r->err));

@@ -22,29 +22,6 @@ static void open_hosts(unsigned int hosts)
 	rack_settle();
 }
 
-/* Waits until a command has written @text, and returns where it is. */
-static const char *written(struct run *r, int fd, const char *text)
-{
-	uint64_t end = t_mono() + RUN_WAIT_NS;
-	const char *at;
-
-	while (!(at = strstr(text_of(fd), text))) {
-		CHECK(t_mono() < end && !waitpid(r->pid, &r->status, WNOHANG),
-		      "it does not say \"%s\" but \"%s\"", text, text_of(r->err));
-		rack_serve(2);
-	}
-	return at + strlen(text);
-}
-
-static void end_run(struct run *r, int sig)
-{
-	kill(r->pid, SIGCONT);
-	kill(r->pid, sig);
-	reap(r, "a command");
-	close(r->out);
-	close(r->err);
-}
-
 /* A receiver on h2, whose address goes into @to. */
 static struct run receive(bool reliable, char to[64])
 {
@@ -56,13 +33,6 @@ static struct run receive(bool reliable, char to[64])
 
 	CHECK(found == 1, "it does not say where");
 	return r;
-}
-
-static bool says(const json_t *o, const char *key, const char *want)
-{
-	const char *is = json_string_value(json_object_get(o, key));
-
-	return is && !strcmp(is, want);
 }
 
 static json_int_t time_of(const json_t *o, const char *key)
@@ -101,14 +71,14 @@ static int trace(const char *arg, bool (*fits)(const json_t *o, const char *key)
 
 static bool is_message(const json_t *o, const char *name)
 {
-	return says(o, "message", name);
+	return json_says(o, "message", name);
 }
 
 static bool waits_now(const json_t *o, const char *endpoint)
 {
 	const json_t *w = json_object_get(o, "waited_for");
 
-	return w && says(w, "what", "window") && says(w, "endpoint", endpoint) &&
+	return w && json_says(w, "what", "window") && json_says(w, "endpoint", endpoint) &&
 	       json_is_null(json_object_get(o, "message"));
 }
 
@@ -131,7 +101,8 @@ static void one_message(bool reliable)
 	CHECK(WIFEXITED(s.status) && !WEXITSTATUS(s.status), "%#x", s.status);
 
 	CHECK(!trace(name, is_message, name, &row) && row, "%s is not known", name);
-	CHECK(says(row, "destination", to) && says(row, "opcode", reliable ? "prep" : "data") &&
+	CHECK(json_says(row, "destination", to) &&
+		      json_says(row, "opcode", reliable ? "prep" : "data") &&
 		      time_of(row, "total_ns") > 0,
 	      "%s", json_dumps(row, 0));
 	CHECK(json_is_null(json_object_get(row, "held_by")), "%s", json_dumps(row, 0));
@@ -206,8 +177,8 @@ static bool held_by_h3(const json_t *o, const char *name)
 {
 	const json_t *by = json_object_get(o, "held_by");
 
-	return is_message(o, name) && by && says(by, "node", "h3") && says(by, "switch", "s1") &&
-	       json_is_true(json_object_get(by, "now"));
+	return is_message(o, name) && by && json_says(by, "node", "h3") &&
+	       json_says(by, "switch", "s1") && json_is_true(json_object_get(by, "now"));
 }
 
 /* h3 is silent, and its switch is patient: messages of others wait for it. */
@@ -236,7 +207,7 @@ RACK_TEST(trace__waits_now)
 
 static bool prep_held_by_h3(const json_t *o, const char *name)
 {
-	return held_by_h3(o, name) && says(o, "opcode", "prep");
+	return held_by_h3(o, name) && json_says(o, "opcode", "prep");
 }
 
 /*

@@ -15,16 +15,6 @@
 
 static char barline[512];
 
-static void wait_text(struct run *r, const char *text)
-{
-	uint64_t end = t_mono() + RUN_WAIT_NS;
-
-	while (!strstr(text_of(r->err), text)) {
-		CHECK(t_mono() < end, "it does not say \"%s\" but \"%s\"", text, text_of(r->err));
-		rack_serve(2);
-	}
-}
-
 static void wait_end(struct run *r, const char *what)
 {
 	reap(r, what);
@@ -86,8 +76,7 @@ static void one_round(unsigned int lines, const char *wait_ms, bool lossless)
 	unsigned int i, n = 0, got;
 
 	r = start_on(rack_host(1), recv, "");
-	wait_text(&r, "receiving on ");
-	n = (unsigned int)sscanf(strstr(text_of(r.err), "receiving on ") + 13, "%63s", to);
+	n = (unsigned int)sscanf(written(&r, r.err, "receiving on "), "%63s", to);
 	CHECK(n == 1, "it does not say where");
 	n = 0;
 	for (i = 1; i <= lines; i++)
@@ -172,8 +161,7 @@ RACK_TEST(recv_reliable__says_how_far_it_came)
 	open_two();
 	n = rack.node[rack_host(1)];
 	r = start_on(rack_host(1), recv, "");
-	wait_text(&r, "receiving on ");
-	k = (unsigned int)sscanf(strstr(text_of(r.err), "receiving on ") + 13, "%63s", to);
+	k = (unsigned int)sscanf(written(&r, r.err, "receiving on "), "%63s", to);
 	CHECK(k == 1, "it does not say where");
 	s = start_on(rack_host(0), (const char *const[]){ barline, "send", "-r", to, NULL },
 		     "number 1\nnumber 2\n");
@@ -216,8 +204,7 @@ static void receiver_addr(struct run *r, const char *port, char *to, size_t size
 	char at[64];
 	int n;
 
-	wait_text(r, "receiving on ");
-	n = sscanf(strstr(text_of(r->err), "receiving on ") + 13, "%63s", at);
+	n = sscanf(written(r, r->err, "receiving on "), "%63s", at);
 	CHECK(n == 1, "it does not say where");
 	snprintf(to, size, "%.*s:%s", (int)(strrchr(at, ':') - at), at, port ? port : PORT);
 }
@@ -280,17 +267,17 @@ RACK_TEST(send__to_the_other_stream)
 		  "no answer of 10.77.1.2:" PORT " about 1 message, from line 1 on within the time "
 		  "of --wait: it may or may not deliver it; if it is a recv with -r, send with -r, "
 		  "too");
-	wait_text(&r, "(messages of send -r; those of send without -r need recv without -r)");
-	wait_text(&r, "best-effort messages wait here");
+	written(&r, r.err, "(messages of send -r; those of send without -r need recv without -r)");
+	written(&r, r.err, "best-effort messages wait here");
 	kill(r.pid, SIGTERM);
 	wait_end(&r, "the receiver");
 	close_run(&r);
 	r = start_on(rack_host(1), (const char *const[]){ barline, "recv", "-p", "61711", NULL },
 		     "");
 	receiver_addr(&r, "61711", to, sizeof(to));
-	wait_text(&r, "(messages of send; those of send -r need recv -r)");
+	written(&r, r.err, "(messages of send; those of send -r need recv -r)");
 	send_once((const char *const[]){ barline, "send", "-r", to, "x", NULL }, 0, "");
-	wait_text(&r, "reliable messages wait here");
+	written(&r, r.err, "reliable messages wait here");
 	kill(r.pid, SIGTERM);
 	wait_end(&r, "the receiver");
 	close_run(&r);
