@@ -8,6 +8,7 @@
 #include "cli/doctor/doctor.h"
 #include "cli/doctor/finding.h"
 #include "cli/util/hooks.h"
+#include "cli/util/out.h"
 #include "cli/util/read.h"
 #include "loader/load/entry.h"
 
@@ -111,8 +112,10 @@ void doctor_hooks(const struct finder *to, const struct bl_node_ref *ref)
 {
 	struct look l = { .to = to, .w = hook_watches(ref) };
 
-	if (!l.w)
+	if (!l.w) {
+		cli_fail("out of memory");
 		return;
+	}
 	node_ports_each(ref, check_port, &l);
 	if (ref->role == BL_ROLE_HOST) {
 		check_port(ref, BL_HOOK_LO, "lo", &l);

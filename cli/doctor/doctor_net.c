@@ -28,6 +28,7 @@
 #include "base/proc.h"
 #include "cli/doctor/doctor.h"
 #include "cli/doctor/finding.h"
+#include "cli/util/out.h"
 #include "cli/util/read.h"
 #include "loader/load/lower.h"
 #include "loader/load/attach.h"
@@ -557,6 +558,8 @@ static void check_ports(struct place *p, const struct bl_node_ref *ref)
 
 	if (s)
 		check_ports_of(p, ref, s);
+	else
+		cli_fail("out of memory");
 	free(s);
 }
 
