@@ -16,49 +16,98 @@ static bool is_bpf(const char *path)
 											    "h"));
 }
 
-/* Compiles one header. Returns whether that succeeded. */
-static bool compile(const char *path, const char *build)
+/* Headers that one call of the compiler is given: it compiles each by itself, and starts once. */
+#define AT_ONCE 16
+
+/*
+ * Compiles the @n headers @path, which are all of bpf/ or all not. Returns whether that succeeded.
+ * @say: report the one header, and the compiler's output
+ */
+static bool compile(char *const *path, unsigned int n, const char *build, bool say)
 {
 	const char *cc = getenv("BL_CC"), *clang = getenv("BL_CLANG");
-	char command[1024];
+	char command[1024 + AT_ONCE * PATH_SIZE], line[512];
+	bool good = true;
+	unsigned int k;
+	size_t len;
+	FILE *p;
 
-	if (is_bpf(path))
+	if (is_bpf(path[0]))
 		snprintf(command, sizeof(command),
 			 "%s -O2 -g -Wall -Wextra -Werror -Wno-unused-parameter "
 			 "-Wno-unused-function "
 			 "-target bpf -mcpu=v3 -I. -I/usr/include/$(gcc -print-multiarch) "
-			 "-fsyntax-only -x c %s 2>&1 | head -n 8",
-			 clang ? clang : "clang-16", path);
+			 "-fsyntax-only -x c",
+			 clang ? clang : "clang-16");
 	else
 		snprintf(command, sizeof(command),
 			 "%s -std=gnu11 -O1 -Wall -Wextra -Werror -Wno-unused-parameter "
 			 "-Wno-unused-function -Wno-unused-variable "
 			 "-Wno-missing-field-initializers -D_GNU_SOURCE "
-			 "-DBARLINE_VERSION='\"0\"' -I. -I%s -fsyntax-only -x c %s 2>&1 | head -n "
-			 "8",
-			 cc ? cc : "gcc", build, path);
-	{
-		FILE *p = popen(command, "r");
-		bool good = true;
-		char line[512];
-
-		assert_non_null(p);
-		while (fgets(line, sizeof(line), p)) {
-			if (good)
-				print_error("%s does not compile by itself:\n", path);
-			print_error("  %s", line);
-			good = false;
-		}
-		pclose(p);
-		return good;
+			 "-DBARLINE_VERSION='\"0\"' -I. -I%s -fsyntax-only -x c",
+			 cc ? cc : "gcc", build);
+	for (k = 0; k < n; k++) {
+		len = strlen(command);
+		snprintf(command + len, sizeof(command) - len, " %s", path[k]);
 	}
+	len = strlen(command);
+	snprintf(command + len, sizeof(command) - len, " 2>&1 | head -n 8");
+	p = popen(command, "r");
+	assert_non_null(p);
+	while (fgets(line, sizeof(line), p)) {
+		if (good && say)
+			print_error("%s does not compile by itself:\n", path[0]);
+		if (say)
+			print_error("  %s", line);
+		good = false;
+	}
+	pclose(p);
+	return good;
+}
+
+/* As compile(). If one of several does not compile, each is compiled again, and reported. */
+static unsigned int failures(char *const *path, unsigned int n, const char *build)
+{
+	unsigned int k, bad = 0;
+
+	if (n > 1 && compile(path, n, build, false))
+		return 0;
+	for (k = 0; k < n; k++)
+		bad += !compile(path + k, 1, build, true);
+	if (n > 1 && !bad) {
+		print_error("%u headers compile by themselves, but not in one call: %s ...\n", n,
+			    path[0]);
+		bad = 1;
+	}
+	return bad;
+}
+
+/* Compiles every @n-th of @files from @first on. Returns how many of them do not compile. */
+static unsigned int compile_share(const struct names *files, unsigned int first, unsigned int n,
+				  const char *build)
+{
+	char *set[2][AT_ONCE];
+	unsigned int size[2] = {}, i, bpf, bad = 0;
+
+	for (i = first; i < files->n; i += n) {
+		bpf = is_bpf(files->v[i]);
+		set[bpf][size[bpf]++] = files->v[i];
+		if (size[bpf] == AT_ONCE) {
+			bad += failures(set[bpf], AT_ONCE, build);
+			size[bpf] = 0;
+		}
+	}
+	for (bpf = 0; bpf < 2; bpf++)
+		if (size[bpf])
+			bad += failures(set[bpf], size[bpf], build);
+	return bad;
 }
 
 /* Runs as many processes as there are CPUs; each one compiles every n-th header. */
 static void headers__compile_alone(void **state)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-	unsigned int n = cpus > 1 ? (unsigned int)cpus : 1, i, k, failed = 0;
+	unsigned int n = cpus > 1 ? (unsigned int)cpus : 1, k, failed = 0;
 	struct names files = {};
 	char build[PATH_SIZE];
 
@@ -72,10 +121,8 @@ static void headers__compile_alone(void **state)
 
 		assert_true(pid >= 0);
 		if (!pid) {
-			unsigned int bad = 0;
+			unsigned int bad = compile_share(&files, k, n, build);
 
-			for (i = k; i < files.n; i += n)
-				bad += !compile(files.v[i], build);
 			fflush(NULL);
 			_exit(bad > 100 ? 100 : (int)bad);
 		}
@@ -93,14 +140,17 @@ static void headers__compile_alone(void **state)
 /* A header that needs another one and does not include it is found. */
 static void headers__one_that_does_not_is_found(void **state)
 {
-	char path[] = "/tmp/barline-header-XXXXXX";
+	char path[] = "/tmp/barline-header-XXXXXX", other[] = "maps/wire_abi.h";
+	char *const among[] = { path, other };
 	int fd = mkstemp(path);
 
 	(void)state;
 	assert_true(fd >= 0);
 	assert_true(write(fd, "struct bl_hdr unknown;\n", 23) == 23);
 	close(fd);
-	assert_false(compile(path, "build"));
+	/* alone, and among others, where it is the only one that is reported */
+	assert_int_equal(failures(among, 1, "build"), 1);
+	assert_int_equal(failures(among, 2, "build"), 1);
 	unlink(path);
 }
 
