@@ -178,10 +178,10 @@ __attribute__((noinline)) int bl_rsv_frame(struct xdp_md *ctx, __u32 in, __u32 o
 		return bl_rsv_on_release(cfg, all, in, found, BL_HALVES(body, bytes), seq, now);
 	out = key = (__u32)found;
 	to = bpf_map_lookup_elem(&sw_ports, &key);
-	if (bl_admits && cfg->on && to && out != in && out < sw->nports && in < sw->nports) {
+	if (cfg->on && to && out != in && out < sw->nports && in < sw->nports) {
 		metered = to->metered;
 		pair = bl_rsv_pair_at(cfg, in, out);
-		if (pair)
+		if (pair && bl_admits)
 			lapsed = bl_rsv_promise(cfg, all, pair, in & (BL_SW_PORTS_MAX - 1),
 						out & (BL_SW_PORTS_MAX - 1), sw->nports,
 						BL_HALVES(body, bytes), seq,
