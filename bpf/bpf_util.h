@@ -32,6 +32,19 @@ const volatile __u8 bl_admits = 1;
 const volatile __u8 bl_frags = 0;
 
 /*
+ * Returns the length of the first buffer of a frame. BL_SEEN(): otherwise the compiler may keep one
+ * of the pointers in 32 bits on the stack, which the verifier refuses.
+ */
+static __always_inline __u32 bl_buffer_len(const struct xdp_md *ctx)
+{
+	long data = (long)ctx->data, end = (long)ctx->data_end;
+
+	BL_SEEN(data);
+	BL_SEEN(end);
+	return (__u32)(end - data);
+}
+
+/*
  * Returns the length of the frame with all its buffers. The headers are in the first one; what lies
  * behind them is read and written by helpers only (bpf_xdp_load_bytes()).
  */
@@ -39,7 +52,7 @@ static __always_inline __u32 bl_frame_len(struct xdp_md *ctx)
 {
 	if (bl_frags)
 		return (__u32)bpf_xdp_get_buff_len(ctx);
-	return (__u32)((long)ctx->data_end - (long)ctx->data);
+	return bl_buffer_len(ctx);
 }
 
 /*
@@ -137,7 +150,7 @@ static __always_inline int bl_done_plain(struct xdp_md *ctx, __u32 key, enum bl_
 	/* The length is read last, so that no register has to keep it. */
 	if (n) {
 		++*n;
-		n[BL_COUNT_BYTES] += (__u32)((long)ctx->data_end - (long)ctx->data);
+		n[BL_COUNT_BYTES] += bl_buffer_len(ctx);
 	}
 	return bl_end(ctx, key, r, BL_CAPTURE_IN);
 }
