@@ -191,7 +191,7 @@ static void add_addresses(struct maker *m, const struct bl_port_cfg *p)
 	fputc(']', f);
 	fclose(f);
 	r = add_item(m, "ports", p->ifname, "addresses");
-	r->why = "programs rely on lists that do not change while they run";
+	r->why = "programs remember what they have accepted, so a running list can only grow";
 	r->kind = BL_ROW_FLOW;
 	r->value = text;
 }
@@ -533,12 +533,39 @@ static const struct bl_config_row *find(const struct bl_config_rows *r,
 	return NULL;
 }
 
+/* Whether both lists of addresses are configured, and @now has all that @was has. */
+static bool only_more(const struct bl_port_cfg *was, const struct bl_port_cfg *now)
+{
+	unsigned int k, j;
+
+	if (!was->source_given || was->source != BL_SOURCE_LIST || !now->source_given ||
+	    now->source != BL_SOURCE_LIST)
+		return false;
+	for (k = 0; k < was->nmac; k++) {
+		for (j = 0; j < now->nmac && memcmp(was->mac[k], now->mac[j], 6); j++)
+			;
+		if (j == now->nmac)
+			return false;
+	}
+	for (k = 0; k < was->nip; k++) {
+		for (j = 0; j < now->nip && memcmp(was->ip[k], now->ip[j], 16); j++)
+			;
+		if (j == now->nip)
+			return false;
+	}
+	return true;
+}
+
 /* A port that comes or leaves (switch_ports.c), or one that stays and is another one now. */
-static void judge_port(struct bl_config_diff *d, const char *name, const struct bl_node_cfg *was,
-		       const struct bl_node_cfg *now)
+static void judge_port(struct bl_config_diff *d, const char *name, const char *key,
+		       const struct bl_node_cfg *was, const struct bl_node_cfg *now)
 {
 	const struct bl_port_cfg *a = bl_cfg_port(was, name), *b = bl_cfg_port(now, name);
 
+	if (a && b && !strcmp(key, "addresses") && only_more(a, b)) {
+		d->change = BL_CHANGE_LIVE;
+		d->why = "frames from the new addresses are accepted at once";
+	}
 	if (a && b)
 		return;
 	d->change = BL_CHANGE_RESTART;
@@ -577,7 +604,7 @@ static void judge(struct bl_config_diff *d, const struct bl_config_row *row,
 		}
 	}
 	if (!strcmp(row->section, "ports"))
-		judge_port(d, row->item, was, now);
+		judge_port(d, row->item, row->key, was, now);
 	if (!strcmp(row->key, "send_limit_ms") &&
 	    (was->send_limit_ms < 0) != (now->send_limit_ms < 0)) {
 		d->change = BL_CHANGE_RESTART;

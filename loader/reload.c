@@ -28,6 +28,7 @@
 #include "loader/switch_fdb.h"
 #include "loader/switch_plan.h"
 #include "loader/switch_ports.h"
+#include "loader/switch_source.h"
 
 /**
  * struct reload - a reload that is being done.
@@ -238,6 +239,8 @@ static int apply_settings(struct reload *r, struct bl_err *err)
 		rc = write_fdb(r, err); /* it writes nothing if the table is full */
 	/* From here on only the kernel can refuse. */
 	if (!rc)
+		rc = bl_sources_more(r->node, &r->now, false, err);
+	if (!rc)
 		rc = write_limits(r, err);
 	if (!rc)
 		rc = change_admission(r, false, err);
@@ -254,6 +257,8 @@ static int apply(struct reload *r, struct bl_err *err)
 	struct bl_switch_plan *ports = NULL;
 	int rc = change_admission(r, true, err);
 
+	if (!rc)
+		rc = bl_sources_more(r->node, &r->now, true, err);
 	if (!rc)
 		rc = bl_ports_plan(r->node, &r->now, &ports, err);
 	if (!rc && ports)

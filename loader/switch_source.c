@@ -2,12 +2,15 @@
 /*
  * See switch_source.h.
  *
- * The daemon never writes a list that a program may write at the same time: it raises the word
+ * The daemon never writes a list that a program may write at the same time. Lists that were learnt
+ * are the programs'; to those that are configured, which programs only read, a reload appends. Of
+ * learnt ones, it raises the word
  * @forget of the port, and the CPU of the port empties the list. Owners are entries of a hash map,
  * whose insertions and deletions are atomic.
  */
 #include "loader/switch_source.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -18,6 +21,7 @@
 
 #include <bpf/bpf.h>
 
+#include "base/ip.h"
 #include "core/order/barrier_core.h"
 #include "core/source_core.h"
 #include "loader/load/maps.h"
@@ -225,6 +229,106 @@ int bl_source_port(struct bl_node *n, const struct bl_port_cfg *c, uint32_t port
 		rc = list_addresses(c, port, &s, w->owners_fd, err);
 	if (!rc)
 		w->sources[port] = s;
+	return rc;
+}
+
+/* ---- more addresses for ports that are in use ---- */
+
+/** struct more - the addresses that are added; up to all of all ports. */
+struct more {
+	struct bl_ip ip[BL_SW_PORTS_MAX * BL_SOURCE_IPS];
+	unsigned int n; /* entries of @ip, of which the port is the owner now */
+};
+
+/*
+ * Makes port @p the owner of the addresses of @c that its list lacks. With @check it only looks
+ * whether somebody owns them.
+ */
+static int own_more(struct bl_source_watch *w, const struct bl_port_cfg *c, uint32_t p, bool check,
+		    struct more *m, struct bl_err *err)
+{
+	struct bl_owner mine = { .port = p, .listed = 1 }, other;
+	const struct bl_sources *s = &w->sources[p];
+	char text[INET6_ADDRSTRLEN];
+	unsigned int k;
+
+	for (k = 0; k < c->nip; k++) {
+		struct bl_ip ip = ip_key(c->ip[k]);
+		int rc;
+
+		if (bl_source_ip_known(s, ip))
+			continue;
+		if (!bpf_map_lookup_elem(w->owners_fd, &ip, &other))
+			return bl_fail(err, EEXIST,
+				       "port %s: the IP address %s belongs to port %s; an address "
+				       "has one port",
+				       c->ifname, bl_ip_text(c->ip[k], text),
+				       other.port < BL_SW_PORTS_MAX ? w->ports[other.port].name
+								    : "?");
+		if (check)
+			continue;
+		rc = bpf_map_update_elem(w->owners_fd, &ip, &mine, BPF_NOEXIST);
+		if (rc)
+			return bl_fail(err, errno, "cannot write the map %s: %s", BL_MAP_SW_OWNERS,
+				       strerror(errno));
+		m->ip[m->n++] = ip;
+	}
+	return 0;
+}
+
+/*
+ * Appends to the list of port @p. Programs read it at the same time: an entry comes before the
+ * count, as where they append themselves (bl_source_learn_ip()). A reader on another CPU that sees
+ * the count first compares with zeros, and drops one frame from an address that is new.
+ */
+static void append_more(struct bl_sources *s, const struct bl_port_cfg *c)
+{
+	unsigned int k;
+
+	for (k = 0; k < c->nmac; k++) {
+		uint64_t mac = bl_mac48(c->mac[k]);
+
+		if (bl_source_mac_known(s, mac) || s->nmac >= BL_SOURCE_MACS)
+			continue;
+		BL_WRITE_ONCE(s->mac[s->nmac], mac);
+		__atomic_store_n(&s->nmac, (uint16_t)(s->nmac + 1), __ATOMIC_RELEASE);
+	}
+	for (k = 0; k < c->nip; k++) {
+		struct bl_ip ip = ip_key(c->ip[k]);
+
+		if (bl_source_ip_known(s, ip) || s->nip >= BL_SOURCE_IPS)
+			continue;
+		BL_WRITE_ONCE(s->ip[s->nip].hi, ip.hi);
+		BL_WRITE_ONCE(s->ip[s->nip].lo, ip.lo);
+		__atomic_store_n(&s->nip, (uint16_t)(s->nip + 1), __ATOMIC_RELEASE);
+	}
+}
+
+int bl_sources_more(struct bl_node *n, const struct bl_node_cfg *now, bool check,
+		    struct bl_err *err)
+{
+	struct bl_source_watch *w = n->sources;
+	struct more *m = w ? calloc(1, sizeof(*m)) : NULL;
+	unsigned int j;
+	int rc = 0, p;
+
+	if (!w)
+		return 0;
+	if (!m)
+		return bl_fail(err, ENOMEM, "out of memory");
+	for (j = 0; j < now->ports_count && !rc; j++) {
+		p = bl_port_by_name(w->ports, now->ports[j].ifname);
+		if (p >= 0 && w->sources[p].mode == BL_SOURCE_LIST)
+			rc = own_more(w, &now->ports[j], (uint32_t)p, check, m, err);
+	}
+	for (j = 0; j < m->n && rc; j++)
+		bpf_map_delete_elem(w->owners_fd, &m->ip[j]);
+	free(m);
+	for (j = 0; j < now->ports_count && !rc && !check; j++) {
+		p = bl_port_by_name(w->ports, now->ports[j].ifname);
+		if (p >= 0 && w->sources[p].mode == BL_SOURCE_LIST)
+			append_more(&w->sources[p], &now->ports[j]);
+	}
 	return rc;
 }
 

@@ -6,6 +6,8 @@
 #ifndef BARLINE_LOADER_SWITCH_SOURCE_H
 #define BARLINE_LOADER_SWITCH_SOURCE_H
 
+#include <stdbool.h>
+
 #include <bpf/libbpf.h>
 
 #include "base/log.h"
@@ -45,6 +47,17 @@ int bl_sources_watch(struct bl_node *n, const struct bpf_object *obj, struct bl_
  */
 int bl_source_port(struct bl_node *n, const struct bl_port_cfg *c, uint32_t port,
 		   struct bl_err *err);
+
+/**
+ * bl_sources_more - Adds what the lists of @now have and those of the running switch do not have,
+ * while frames pass: an address that was accepted is accepted all the time. No-op without
+ * bl_sources_watch(). @check: only looks whether that is possible.
+ *
+ * Returns 0, or -errno with a sentence; -EEXIST: another port has an address. Nothing is added
+ * then.
+ */
+int bl_sources_more(struct bl_node *n, const struct bl_node_cfg *now, bool check,
+		    struct bl_err *err);
 
 /** bl_sources_close - End bl_sources_watch(). No-op without it. */
 void bl_sources_close(struct bl_node *n);

@@ -44,7 +44,8 @@ struct bl_ip {
 /**
  * struct bl_sources - value of "sw_sources": the addresses of one port. In mode LEARN the lists are
  * written only by the CPU that the port is steered to, entry before count; in mode LIST only by the
- * loader, before the programs run. User space reads them without a lock.
+ * loader, which appends to them, entry before count, once the programs run. User space reads them
+ * without a lock.
  */
 struct bl_sources {
 	__u32 mode; /* enum bl_source_mode. Written by the loader. */

@@ -17,6 +17,9 @@
 #include <sys/pidfd.h>
 #include <sys/signalfd.h>
 
+#include <arpa/inet.h>
+
+#include "base/ip.h"
 #include "tests/net/controller/controller.h"
 #include "tests/net/barline_run.h"
 
@@ -36,6 +39,24 @@ static const char *dm_clock = "{ source: trust }";
 static const char *dm_user;
 static int dm_journal = -1; /* standard error of the next daemons, as of services of systemd */
 static bool dm_next; /* the next daemons are build/next/barlined: the same with another version */
+
+T_FN void dm_port(FILE *f, const struct bl_port_cfg *p)
+{
+	char text[INET6_ADDRSTRLEN];
+	unsigned int k;
+
+	fprintf(f, "  - { interface: %s, role: %s", p->ifname,
+		p->role == BL_PORT_HOST ? "host"
+		: p->role == BL_PORT_UP ? "up"
+					: "down");
+	for (k = 0; p->source_given && k < p->nmac; k++)
+		fprintf(f, "%s\"%02x:%02x:%02x:%02x:%02x:%02x\"", k ? ", " : ", addresses: [",
+			p->mac[k][0], p->mac[k][1], p->mac[k][2], p->mac[k][3], p->mac[k][4],
+			p->mac[k][5]);
+	for (k = 0; p->source_given && k < p->nip; k++)
+		fprintf(f, ", \"%s\"", bl_ip_text(p->ip[k], text));
+	fprintf(f, "%s }\n", p->source_given ? "]" : "");
+}
 
 T_FN void dm_file(unsigned int i, const char *path)
 {
@@ -70,10 +91,7 @@ T_FN void dm_file(unsigned int i, const char *path)
 		fprintf(f, "thread_napi: true\nforward: %s\nports:\n",
 			c.forward == BL_FWD_L2 ? "l2" : "l3");
 		for (k = 0; k < c.ports_count; k++)
-			fprintf(f, "  - { interface: %s, role: %s }\n", c.ports[k].ifname,
-				c.ports[k].role == BL_PORT_HOST ? "host"
-				: c.ports[k].role == BL_PORT_UP ? "up"
-								: "down");
+			dm_port(f, &c.ports[k]);
 		for (k = 0; k < c.fdb_count; k++)
 			fprintf(f, "%s  - { mac: %02x:%02x:%02x:%02x:%02x:%02x, port: %s }\n",
 				k ? "" : "fdb:\n", c.fdb[k].mac[0], c.fdb[k].mac[1],

@@ -220,6 +220,105 @@ RACK_TEST(reload__all_or_nothing)
 	daemons_end();
 }
 
+static unsigned int listed; /* IP addresses of the first host's port; 0: they are learnt */
+static int stolen;          /* this one is of another host; -1: none */
+
+static void tweak_addresses(struct bl_node_cfg *cfg, const struct lab_node *n)
+{
+	const struct lab_node *h = &rack.lab.nodes[rack_host(0)],
+			      *other = &rack.lab.nodes[rack_host(1)];
+	struct bl_port_cfg *p = cfg->ports;
+	unsigned int k;
+
+	tweak(cfg, n);
+	if (cfg->role != BL_ROLE_SWITCH || !listed)
+		return;
+	p->source_given = true;
+	p->source = BL_SOURCE_LIST;
+	p->nmac = 1;
+	memcpy(p->mac[0], h->ports[0].mac, 6);
+	p->nip = listed;
+	for (k = 0; k < listed; k++) {
+		bl_ip_map_v4(p->ip[k]);
+		lab_host_addr((int)k == stolen ? other : h, AF_INET, p->ip[k] + 12);
+		if ((int)k != stolen)
+			p->ip[k][15] = (uint8_t)(p->ip[k][15] + 80 * k);
+	}
+}
+
+static struct bl_sources sources_of(uint32_t port)
+{
+	int fd = rack_map(0, BL_MAP_SW_SOURCES);
+	struct bl_sources s;
+
+	CHECK(fd >= 0 && !bpf_map_lookup_elem(fd, &port, &s), "%s", strerror(errno));
+	close(fd);
+	return s;
+}
+
+/* Whether the address @ip belongs to port @port by the configuration. */
+static bool owned_by(const struct bl_ip *ip, uint32_t port)
+{
+	int fd = rack_map(0, BL_MAP_SW_OWNERS);
+	struct bl_owner o = { 0 };
+	bool is = fd >= 0 && !bpf_map_lookup_elem(fd, ip, &o) && o.port == port && o.listed;
+
+	close(fd);
+	return is;
+}
+
+/*
+ * The configured addresses of a port become more while its host talks. One that is taken away, or
+ * that another port has, is refused, and then nothing has changed.
+ */
+RACK_TEST(addresses__more_under_load)
+{
+	struct bl_sources s;
+	struct bl_err err;
+
+	rack_last_words = say_workers;
+	stolen = -1;
+	open_rack(HOSTS);
+	rack.tweak = tweak_addresses;
+	/* the list itself takes a restart */
+	listed = 1;
+	write_file(0);
+	CHECK(!reload(0, 60000, &err) && strstr(answer, "refused\tports") &&
+		      strstr(answer, "a running list can only grow"),
+	      "%s", answer);
+	daemon_stop(0, SIGTERM);
+	daemon_start(0);
+	UNTIL("waits for all nodes", all_ok());
+	CHECK(sources_of(0).mode == BL_SOURCE_LIST && sources_of(0).nip == 1, "mode %u",
+	      sources_of(0).mode);
+	talk();
+	goes_on("begins to talk");
+	for (listed = 2; listed < 4; listed++) {
+		write_file(0);
+		reload_well(0, "accepted at once");
+		s = sources_of(0);
+		CHECK(s.nip == listed && s.nmac == 1, "%u addresses", s.nip);
+		CHECK(owned_by(&s.ip[listed - 1], 0), "the port does not own the new one");
+		goes_on("goes on with more addresses");
+	}
+	stolen = 3;
+	listed = 4;
+	write_file(0);
+	CHECK(!reload(0, 60000, &err) && strstr(answer, "belongs to port") &&
+		      !strstr(answer, "ok\n"),
+	      "%s", answer);
+	listed = 2;
+	stolen = -1;
+	write_file(0);
+	CHECK(!reload(0, 60000, &err) && strstr(answer, "refused\tports"), "%s", answer);
+	CHECK(sources_of(0).nip == 3, "%u addresses", sources_of(0).nip);
+	goes_on("goes on after refusals");
+	judge();
+	CHECK(!rack_count_all(BL_R_SPOOFED), "%" PRIu64 " were spoofed",
+	      rack_count_all(BL_R_SPOOFED));
+	daemons_end();
+}
+
 /* Runs `barline -j -n NODE host WORD`, which must succeed. */
 static void host_word(unsigned int i, const char *word, const char *more)
 {
@@ -451,6 +550,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reload__under_load_loses_nothing),
 		cmocka_unit_test(reload__all_or_nothing),
+		cmocka_unit_test(addresses__more_under_load),
 		cmocka_unit_test(ports__join_and_leave_under_load),
 		cmocka_unit_test(ports__one_that_fell_silent_lets_go),
 		cmocka_unit_test(ports__cannot_be_attached),
