@@ -256,7 +256,7 @@ static int own_more(struct bl_source_watch *w, const struct bl_port_cfg *c, uint
 		struct bl_ip ip = ip_key(c->ip[k]);
 		int rc;
 
-		if (bl_source_ip_known(s, ip))
+		if (bl_source_ip_known(s, ip.hi, ip.lo))
 			continue;
 		if (!bpf_map_lookup_elem(w->owners_fd, &ip, &other))
 			return bl_fail(err, EEXIST,
@@ -296,7 +296,7 @@ static void append_more(struct bl_sources *s, const struct bl_port_cfg *c)
 	for (k = 0; k < c->nip; k++) {
 		struct bl_ip ip = ip_key(c->ip[k]);
 
-		if (bl_source_ip_known(s, ip) || s->nip >= BL_SOURCE_IPS)
+		if (bl_source_ip_known(s, ip.hi, ip.lo) || s->nip >= BL_SOURCE_IPS)
 			continue;
 		BL_WRITE_ONCE(s->ip[s->nip].hi, ip.hi);
 		BL_WRITE_ONCE(s->ip[s->nip].lo, ip.lo);
