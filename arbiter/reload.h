@@ -14,6 +14,8 @@
 #ifndef BARLINE_ARBITER_RELOAD_H
 #define BARLINE_ARBITER_RELOAD_H
 
+#include <stddef.h>
+
 #include "base/changes.h"
 #include "base/log.h"
 

@@ -2,11 +2,10 @@
 /*
  * See switch_source.h.
  *
- * The daemon never writes a list that a program may write at the same time. Lists that were learnt
- * are the programs'; to those that are configured, which programs only read, a reload appends. Of
- * learnt ones, it raises the word
- * @forget of the port, and the CPU of the port empties the list. Owners are entries of a hash map,
- * whose insertions and deletions are atomic.
+ * The daemon never writes a list that a program may write at the same time. Lists that are
+ * configured are only read by programs, and a reload appends to them. A list that was learnt
+ * belongs to the programs: the daemon raises the word @forget of the port, and the CPU of the port
+ * empties the list. Owners are entries of a hash map, whose insertions and deletions are atomic.
  */
 #include "loader/switch_source.h"
 
