@@ -30,11 +30,13 @@ static void account(void)
 	CHECK(told >= sent - got, "a loss was not reported");
 }
 
+#define DEAD_MS 5000
+
 /* A host that has no CPU for a while is not excluded. */
 static void patient(struct bl_node_cfg *cfg, const struct lab_node *n)
 {
 	(void)n;
-	cfg->dead_after_us = 5000000;
+	cfg->dead_after_us = DEAD_MS * 1000;
 }
 
 static void run(unsigned int hosts, uint32_t per_65536, struct tr_cfg cfg)
@@ -47,7 +49,8 @@ static void run(unsigned int hosts, uint32_t per_65536, struct tr_cfg cfg)
 	for (i = 0; i < hosts; i++) {
 		cfg.host = i;
 		cfg.fn = tr_mix;
-		cfg.quiet_ms = 4000;
+		/* Such a host holds the deliveries of all: nobody ends before it is back. */
+		cfg.quiet_ms = DEAD_MS + 1000;
 		cfg.ring_bytes = TR_RING_TIGHT(hosts);
 		tr_add(&cfg);
 	}

@@ -171,6 +171,7 @@ RACK_TEST(takeover__keeps_bl0)
 	prog = xdp_prog(h, "bl0d");
 	slots_id = map_info(h, BL_MAP_SLOTS).id;
 	CHECK(a && d && prog, "not made");
+	rack_forget_programs(h);
 	rack_close_node(h);
 	CHECK(ifindex(h, "bl0") == a && xdp_prog(h, "bl0d") == prog, "it went with the daemon");
 	rack_open_node(h);
