@@ -147,11 +147,10 @@ static void compare_nodes(struct bl_changes *c, const struct bl_ctl_cfg *was,
 
 void ctl_changes(struct bl_changes *c, const struct bl_ctl_cfg *was, const struct bl_ctl_cfg *now)
 {
-	static const size_t room = BL_CTL_ETCD_MAX * sizeof(was->etcd[0]);
 	char urls[2][BL_CTL_ETCD_MAX * (sizeof(was->etcd[0]) + 2)], a[16], b[16];
 	unsigned int k;
 
-	_Static_assert(sizeof(urls[0]) > room, "room for all URLs");
+	_Static_assert(sizeof(urls[0]) > sizeof(was->etcd), "room for all URLs");
 	for (k = 0; k < sizeof(table) / sizeof(table[0]); k++) {
 		const struct ctl_setting *s = &table[k];
 
