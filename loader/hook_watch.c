@@ -44,6 +44,7 @@
 #include "loader/load/entry.h"
 #include "loader/load/maps.h"
 #include "loader/load/pin.h"
+#include "loader/load/progs.h"
 #include "loader/node_priv.h"
 #include "maps/hook_watch_abi.h"
 
@@ -73,14 +74,6 @@ static const char *side_name(enum bl_hook_side s)
 	};
 
 	return names[s];
-}
-
-static uint32_t prog_id(int fd)
-{
-	struct bpf_prog_info info = {};
-	uint32_t len = sizeof(info);
-
-	return bpf_obj_get_info_by_fd(fd, &info, &len) ? 0 : info.id;
 }
 
 /* ---- looking ---- */
@@ -202,7 +195,7 @@ static void say(const struct bl_node *n, const struct bl_attached *a, enum bl_ho
 static void check_side(struct bl_node *n, const struct place *p, enum bl_hook_side s,
 		       struct bl_hook_seen *h)
 {
-	uint32_t own = p->prog[s] < 0 ? 0 : prog_id(p->prog[s]);
+	uint32_t own = p->prog[s] < 0 ? 0 : bl_prog_id(p->prog[s]);
 	struct found f = {};
 	enum bl_hook_state before = h->state;
 	bool new;

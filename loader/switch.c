@@ -352,23 +352,13 @@ static int set_chain(const struct bl_node *n, const struct bl_switch_plan *p,
 	return bl_chain_set(&chain, bl_port_chain(p->cfg, a->iface.name), err);
 }
 
-/* Whether the device map sends frames for port @k to this device already, by this program. */
-static bool is_output(int tx, uint32_t k, const struct bpf_devmap_val *dev)
-{
-	struct bpf_devmap_val has;
-
-	return !bpf_map_lookup_elem(tx, &k, &has) && has.ifindex == dev->ifindex &&
-	       has.bpf_prog.id && has.bpf_prog.id == bl_prog_id(dev->bpf_prog.fd);
-}
-
 static int attach_programs(struct bl_node *n, const struct bl_switch_plan *p,
 			   const struct bl_switch *skel, struct bl_err *err)
 {
 	int prog = bl_progs_fd(&n->progs, skel->progs.bl_switch_xdp),
 	    guard = bl_progs_fd(&n->progs, skel->progs.bl_switch_egress),
+	    output = bl_progs_fd(&n->progs, skel->progs.bl_switch_devmap),
 	    tx = bpf_map__fd(skel->maps.sw_tx);
-	struct bpf_devmap_val dev = { .bpf_prog.fd = bl_progs_fd(&n->progs,
-								 skel->progs.bl_switch_devmap) };
 	uint32_t k;
 	int rc;
 
@@ -381,14 +371,14 @@ static int attach_programs(struct bl_node *n, const struct bl_switch_plan *p,
 	if (rc)
 		return rc;
 	for (k = 0; k < BL_SW_PORTS_MAX; k++) {
-		dev.ifindex = p->port[k].ifindex;
-		if (!dev.ifindex) {
+		if (!p->port[k].ifindex) {
 			bpf_map_delete_elem(tx, &k);
 			continue;
 		}
-		if (!is_output(tx, k, &dev) && bpf_map_update_elem(tx, &k, &dev, BPF_ANY))
-			return bl_fail(err, errno, "cannot enter port %s into the device map: %s",
-				       p->port[k].name, strerror(errno));
+		rc = bl_prog_enter(tx, k, p->port[k].ifindex, output);
+		if (rc)
+			return bl_fail(err, -rc, "cannot enter port %s into the device map: %s",
+				       p->port[k].name, strerror(-rc));
 	}
 	for (k = 0; k < p->sw.nports; k++) {
 		struct bl_attached *a = &n->att[n->natt];

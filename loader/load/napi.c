@@ -396,22 +396,18 @@ static void raise_steering_thread(int map, uint32_t cpu, enum bl_realtime how)
 
 int bl_steer_open(int map, int prog, const struct bl_node_cfg *cfg, struct bl_err *err)
 {
-	struct bpf_cpumap_val v = { .qsize = BL_HOMING_FRAMES, .bpf_prog.fd = prog }, has;
-	uint32_t id = bl_prog_id(prog);
 	unsigned int k;
-	bool same;
+	int rc;
 
 	for (k = 0; k < (cfg->ncpus ? cfg->ncpus : 1); k++) {
 		uint32_t cpu = cfg->ncpus ? (uint32_t)cfg->cpus[k] : 0;
 
-		/* A queue that has the program already stays, with its thread and its frames. */
-		same = !bpf_map_lookup_elem(map, &cpu, &has) && has.qsize == v.qsize && id &&
-		       has.bpf_prog.id == id;
-		if (!same && bpf_map_update_elem(map, &cpu, &v, BPF_ANY))
-			return bl_fail(err, errno,
+		rc = bl_prog_enter(map, cpu, BL_HOMING_FRAMES, prog);
+		if (rc)
+			return bl_fail(err, -rc,
 				       "cannot give CPU %u a queue for the frames of its ports "
 				       "that come in elsewhere: %s; is it online?",
-				       cpu, strerror(errno));
+				       cpu, strerror(-rc));
 		raise_steering_thread(map, cpu, cfg->realtime);
 	}
 	return 0;

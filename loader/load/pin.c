@@ -214,18 +214,25 @@ int bl_meta_read(const char *dir, struct bl_meta *meta)
 	return rc;
 }
 
+int bl_pins_folder(const char *path, struct bl_err *err)
+{
+	return mkdir(path, 0700) && errno != EEXIST
+		       ? bl_fail(err, errno, "cannot make %s: %s", path, strerror(errno))
+		       : 0;
+}
+
 int bl_dir_make(const char *dir, struct bl_err *err)
 {
 	static const char *const sub[] = { "", "/maps", "/links" };
 	char path[BL_PATH_MAX];
 	unsigned int i;
+	int rc = 0;
 
-	for (i = 0; i < 3; i++) {
+	for (i = 0; i < 3 && !rc; i++) {
 		snprintf(path, sizeof(path), "%s%s", dir, sub[i]);
-		if (mkdir(path, 0700) && errno != EEXIST)
-			return bl_fail(err, errno, "cannot make %s: %s", path, strerror(errno));
+		rc = bl_pins_folder(path, err);
 	}
-	return 0;
+	return rc;
 }
 
 int bl_pins_remove(const char *path)

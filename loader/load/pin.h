@@ -56,6 +56,9 @@ int bl_meta_read(const char *dir, struct bl_meta *meta);
 /** bl_dir_make - makes the directory of a node and its subdirectories. Returns 0 or -errno. */
 int bl_dir_make(const char *dir, struct bl_err *err);
 
+/** bl_pins_folder - makes a folder of pins, unless it is there. Returns 0 or -errno. */
+int bl_pins_folder(const char *path, struct bl_err *err);
+
 /** bl_pins_remove - removes a folder of pins with all in it. Returns 0, or -errno. */
 int bl_pins_remove(const char *path);
 

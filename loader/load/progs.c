@@ -14,9 +14,9 @@
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -33,6 +33,21 @@ uint32_t bl_prog_id(int fd)
 	uint32_t len = sizeof(info);
 
 	return bpf_obj_get_info_by_fd(fd, &info, &len) ? 0 : info.id;
+}
+
+int bl_prog_enter(int map, uint32_t key, uint32_t what, int prog)
+{
+	struct bpf_devmap_val has, v = { .ifindex = what, .bpf_prog.fd = prog };
+
+	/* One layout serves both kinds of maps. */
+	_Static_assert(sizeof(v) == sizeof(struct bpf_cpumap_val) &&
+			       offsetof(struct bpf_devmap_val, bpf_prog) ==
+				       offsetof(struct bpf_cpumap_val, bpf_prog),
+		       "struct bpf_cpumap_val");
+	if (!bpf_map_lookup_elem(map, &key, &has) && has.ifindex == what && has.bpf_prog.id &&
+	    has.bpf_prog.id == bl_prog_id(prog))
+		return 0;
+	return bpf_map_update_elem(map, &key, &v, BPF_ANY) ? -errno : 0;
 }
 
 /* ---- the checksum ---- */
@@ -241,13 +256,6 @@ static int remove_folders(const char *dir, const char *keep)
 	return rc ? rc : n;
 }
 
-static int make_folder(const char *path, struct bl_err *err)
-{
-	return mkdir(path, 0700) && errno != EEXIST
-		       ? bl_fail(err, errno, "cannot make %s: %s", path, strerror(errno))
-		       : 0;
-}
-
 static int pin_all(const struct bl_progs *p, const char *dir, const char *folder,
 		   struct bl_err *err)
 {
@@ -256,9 +264,9 @@ static int pin_all(const struct bl_progs *p, const char *dir, const char *folder
 	int rc;
 
 	snprintf(path, sizeof(path), "%s/progs", dir);
-	rc = make_folder(path, err);
+	rc = bl_pins_folder(path, err);
 	if (!rc)
-		rc = make_folder(folder, err);
+		rc = bl_pins_folder(folder, err);
 	for (k = 0; k < p->n && !rc; k++) {
 		snprintf(path, sizeof(path), "%s/%s", folder, bpf_program__name(p->of[k].prog));
 		rc = bl_pin_over(p->of[k].fd, path, err);

@@ -2,10 +2,10 @@
 /*
  * The programs of a node: loaded, or those of the daemon before.
  *
- * The kernel needs about a second to verify and to translate a node's programs, and on a machine
- * with few CPUs everything else waits meanwhile. A daemon that takes over a node therefore goes on
- * with the programs that run there, if it would load the very same ones: the same object file, the
- * same constants and flags, and the same maps.
+ * The kernel needs some tenths of a second to verify and to translate a node's programs, and on a
+ * machine with few CPUs everything else waits meanwhile. A daemon that takes over a node therefore
+ *goes on with the programs that run there, if it would load the very same ones: the same object
+ *file, the same constants and flags, and the same maps.
  *
  *	libbpf's object is open, its constants, flags and maps are set
  *		bl_progs_load()	finds the pins of such programs, or loads the object
@@ -68,5 +68,12 @@ void bl_progs_end(struct bl_progs *p);
 
 /** bl_prog_id - the id of the program @fd; 0: unknown. */
 uint32_t bl_prog_id(int fd);
+
+/**
+ * bl_prog_enter - makes entry @key of the CPU map or device map @map one of @what, which is the
+ * size of a queue or the index of a device, with the program @prog. An entry that is like that
+ * already stays, and so do the frames that wait in it. Returns 0 or -errno.
+ */
+int bl_prog_enter(int map, uint32_t key, uint32_t what, int prog);
 
 #endif

@@ -65,8 +65,9 @@ struct bl_fence_port {
 void bl_fence_none(struct bl_fence *f);
 
 /**
- * bl_fence_open - duplicates the descriptors of a loaded object. f->role is set. Returns 0 or
- * -errno; bl_fence_close() cleans up in either case.
+ * bl_fence_open - duplicates the descriptors of the maps of @obj that it needs, and that of the
+ * program bl_fence, @prog. f->role is set. Returns 0 or -errno; bl_fence_close() cleans up in
+ * either case.
  */
 int bl_fence_open(struct bl_fence *f, struct bpf_object *obj, int prog, struct bl_err *err);
 void bl_fence_close(struct bl_fence *f);
