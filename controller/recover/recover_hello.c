@@ -252,9 +252,11 @@ void recover_make_neighbours(struct bl_recover *r, const struct bl_recover_node 
 
 /*
  * Finds the nodes that have a link now: both ways of it are live, or the one that is known is, to a
- * neighbour that never sent HELLO. Their records change.
+ * neighbour that never sent HELLO. Their records change. One that is DOWN is judged: a host may
+ * have asked to leave before its switch reported the link, when it was none of the graph's
+ * (make_graph()), and nobody reports that again.
  */
-static void find_linked(struct bl_recover *r)
+static void find_linked(struct bl_recover *r, uint64_t now)
 {
 	uint32_t i, k, j;
 
@@ -284,6 +286,8 @@ static void find_linked(struct bl_recover *r)
 				both[j]->joined = r->number;
 				if (both[j]->agent)
 					recover_save_node(r, both[j]);
+				if (both[j]->state == BL_DET_DOWN)
+					recover_schedule_judgement(r, now, 0);
 			}
 		}
 	}
@@ -404,7 +408,7 @@ enum bl_recover_reason bl_recover_hello(struct bl_recover *r, uint64_t now,
 	if (anew)
 		revive_ports_to(r, n);
 	recover_make_neighbours(r, n);
-	find_linked(r);
+	find_linked(r, now);
 	recover_update_bars(r, now);
 	n->welcome = true;
 	/*

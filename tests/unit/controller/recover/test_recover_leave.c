@@ -141,6 +141,48 @@ static void leave__joins_anew(void **state)
 	bl_recover_free(r);
 }
 
+/*
+ * A host that leaves before its switch has reported the link to it has left when the switch does.
+ * It asks again and again meanwhile, and is told that it has asked.
+ */
+static void leave__before_the_link_is_known(void **state)
+{
+	struct bl_recover *r = bl_recover_new(&cfg);
+	struct bl_recover_hello h = hello_switch(3);
+	uint32_t i;
+
+	(void)state;
+	assert_non_null(r);
+	bl_recover_start(r, 0, 5);
+	said_epoch = 5;
+	sw_port[1].state = BL_DET_REMOVED;
+	sw_port[1].neighbour = 0;
+	assert_int_equal(bl_recover_hello(r, 0, &h), BL_RECOVER_OK);
+	for (i = 1; i <= 3; i++) {
+		h = hello_host(i);
+		assert_int_equal(bl_recover_hello(r, 0, &h), BL_RECOVER_OK);
+	}
+	obey(r, 0);
+	assert_false(bl_recover_node(r, 2)->linked);
+	assert_int_equal(bl_recover_leave(r, 10 * MS, 2), BL_RECOVER_OK);
+	bl_recover_tick(r, 20 * MS);
+	obey(r, 20 * MS);
+	assert_null(bl_recover_failure(r, 1));
+	assert_int_equal(bl_recover_leave(r, 30 * MS, 2), BL_RECOVER_REPEATED);
+
+	h = hello_switch(3);
+	assert_int_equal(bl_recover_hello(r, 40 * MS, &h), BL_RECOVER_OK);
+	for (i = 0; i < 10; i++) {
+		bl_recover_tick(r, (40 + 10 * i) * MS);
+		obey(r, (40 + 10 * i) * MS);
+	}
+	assert_non_null(bl_recover_failure(r, 1));
+	assert_int_equal(bl_recover_failure(r, 1)->step, BL_RECOVER_FINISHED);
+	assert_true(bl_recover_node(r, 2)->state == BL_DET_GONE &&
+		    bl_recover_node(r, 2)->why == BL_DET_LEFT);
+	bl_recover_free(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -148,6 +190,7 @@ int main(void)
 		cmocka_unit_test(leave__hello_meanwhile),
 		cmocka_unit_test(leave__next_leader),
 		cmocka_unit_test(leave__joins_anew),
+		cmocka_unit_test(leave__before_the_link_is_known),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
