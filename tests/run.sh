@@ -258,6 +258,11 @@ report() {
 	sed -n 's/^\[  SKIPPED \] \(.*__.*\)$/      skipped: \1/p' "$2" | sort -u
 	if [ "$4" != 0 ]; then
 		grep -E "$worth_showing" "$2" | sort -u | head -20 | cut -c 1-1000
+		# once more at the end of the whole run
+		{
+			grep -E "$worth_showing" "$2" | sort -u | head -5 | cut -c 1-400
+			printf '%s\n' "${5:-}"
+		} | sed "/./!d; s|^|  failed: $1: |" >>"$logs/failures"
 		# the lines right before the first failure: later tests may have printed much more
 		if grep -q '^\[  FAILED  \] .*__' "$2"; then
 			echo "      before the first failure in $2:"
@@ -450,6 +455,7 @@ if [[ " ${kinds[*]} " == *" net "* ]] && [ "$(cat $autogroups 2>/dev/null)" = 1 
 	echo 0 2>/dev/null >$autogroups; then
 	trap 'echo 1 >$autogroups' EXIT
 fi
+rm -f "$logs/failures"
 self_check || { echo "0 passed, 1 failed"; exit 1; }
 if [ "$(id -u)" != 0 ]; then
 	case " ${kinds[*]} " in
@@ -475,5 +481,6 @@ for kind in "${kinds[@]}"; do
 	[ "$kind" = fuzz ] || expected "$kind-tests" "$tests" "$faults"
 done
 
+[ ! -s "$logs/failures" ] || cat "$logs/failures"
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ] && [ "$passed" -gt 0 ]
