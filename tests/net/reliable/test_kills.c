@@ -32,6 +32,7 @@
 #define BASE_MS  1500 /* for the procedure of a failure, retransmissions and a busy machine */
 #define STILL_NS 300000000ULL /* shorter gaps are no standstill */
 #define SAID_MAX 64
+#define ASK_NS   1000000000ULL /* after its answer, the controller is asked again at the latest */
 
 static unsigned int wanted = RUNS, seconds;
 static unsigned int asked; /* --runs */
@@ -151,6 +152,8 @@ static void note_said(uint64_t number, const json_t *who)
 		said[nsaid++] = s;
 }
 
+static bool answered; /* the controller, when announced() asked it last */
+
 /*
  * Returns the workers that were announced as failed since failure number @since; *@last receives
  * the number of the last failure. The controller's answer may be long, so it is not requested all
@@ -160,15 +163,16 @@ static uint64_t announced(uint64_t since, uint64_t *last)
 {
 	static uint64_t again_ns, mask, of;
 	json_t *all, *f, *who;
-	uint64_t begun = t_mono();
+	uint64_t begun = t_mono(), took;
 	unsigned int i;
 	size_t k, m;
 
 	if (since == of && begun < again_ns)
 		return mask;
+	mask = since == of ? mask : 0; /* a controller without a CPU may not answer in time */
 	of = since;
-	mask = 0;
 	all = json_loads(ask(), 0, NULL);
+	answered = all;
 	json_array_foreach(json_object_get(all, "failures"), k, f)
 	{
 		uint64_t number = (uint64_t)json_integer_value(json_object_get(f, "number"));
@@ -191,7 +195,8 @@ static uint64_t announced(uint64_t since, uint64_t *last)
 		}
 	}
 	json_decref(all);
-	again_ns = t_mono() + 5 * (t_mono() - begun);
+	took = t_mono() - begun;
+	again_ns = t_mono() + (5 * took < ASK_NS ? 5 * took : ASK_NS);
 	return mask;
 }
 
@@ -369,7 +374,7 @@ static void one_run(unsigned int number)
 	UNTIL("waits for all nodes", all_ok() && none_open());
 	faults_begin();
 	nsaid = 0;
-	announced(~0ULL, &base);
+	UNTIL("waits for the controller's answer", (announced(~0ULL, &base), answered));
 	start_workers();
 	watch();
 	atomic_store(&c->phase, KILL_TALK);
