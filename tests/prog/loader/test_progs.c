@@ -26,7 +26,7 @@
 #include "maps/switch_abi.h"
 #include "host.skel.h"
 
-#define DIR_NAME "/mnt/node"
+#define DIR_NAME "/sys/fs/bpf/node"
 
 static struct bl_progs progs;
 static struct bl_host *skel;
@@ -290,7 +290,7 @@ static int private_bpffs(void **state)
 {
 	(void)state;
 	return unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
-	       mount("bpf", "/mnt", "bpf", 0, "mode=0700");
+	       mount("bpf", "/sys/fs/bpf", "bpf", 0, "mode=0700");
 }
 
 #define T(fn) cmocka_unit_test_setup_teardown(fn, make_node, remove_node)
