@@ -28,7 +28,7 @@
 #   make deps-build    install what a build needs; also deps-run, -test, -bench, -vm, -deb
 #
 # Targets that use network namespaces or BPF run as root. Variables: B=build, CC, CLANG, PREFIX,
-# LIBDIR, UNITDIR, ZSHDIR, CPPFLAGS, CFLAGS, LDFLAGS.
+# LIBDIR, UNITDIR, ZSHDIR, CPPFLAGS, CFLAGS, LDFLAGS, BPF_LINES.
 
 SHELL	   := /bin/bash
 CC	   ?= gcc
@@ -74,8 +74,11 @@ SAN_DEBUG ?= -g1
 SAN	:= $(PATTERN) -O1 $(SAN_DEBUG) -fsanitize=address,undefined \
 	   -fno-sanitize-recover=undefined -fno-omit-frame-pointer -DBL_LIBRARIES_LINKED
 MULTIARCH := $(shell $(CC) -print-multiarch 2>/dev/null || echo x86_64-linux-gnu)
+# Without the lines of inlined functions a kernel has a sixth of the line information to check and
+# to keep. "make BPF_LINES=" puts them in: the verifier's messages name them then.
+BPF_LINES ?= -gno-inline-line-tables
 # BTF names the sources: relative to the tree, so that all builds of a tree are the same
-BPF_CFLAGS := -O2 -g -Wall -Wextra -Wno-unused-parameter -target bpf -mcpu=v3 -I. \
+BPF_CFLAGS := -O2 -g $(BPF_LINES) -Wall -Wextra -Wno-unused-parameter -target bpf -mcpu=v3 -I. \
 	      -I/usr/include/$(MULTIARCH) -ffile-prefix-map=$(CURDIR)=.
 NODE_LIBS := -lxdp -lbpf -lelf -lz -lyaml -lprotobuf-c -lcap-ng -lseccomp \
 	     -lpthread -lm
