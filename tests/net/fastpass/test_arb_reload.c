@@ -134,10 +134,15 @@ RACK_TEST(reload__under_load)
 		reload_says(0, "\"reloaded\":true,\"error\":\"\"");
 		hosts_until_quiet();
 	}
+	rtt_us += 500;
 	more = "late_us: soon\n";
 	write_file(&c);
 	CHECK(!kill(pid, SIGHUP), "%s", strerror(errno));
 	reload_says(1, "late_us \\\"soon\\\" is no number");
+	rtt_us -= 500;
+	more = "fallback_ms: 4000\n";
+	write_file(&c);
+	reload_says(0, "\"reloaded\":true,\"error\":\"\",\"changes\":[]");
 	wants(50);
 	hosts_until_quiet();
 	terminate(pid);
