@@ -252,17 +252,17 @@ clean() {
 
 # report NAME LOG P F COMPLAINT SECONDS
 report() {
+	local reasons
 	passed=$((passed + $3))
 	failed=$((failed + $4))
 	printf '  %-34s %4d passed %3d failed %5d s%s\n' "$1" "$3" "$4" "$6" "${5:+  ($5)}"
 	sed -n 's/^\[  SKIPPED \] \(.*__.*\)$/      skipped: \1/p' "$2" | sort -u
 	if [ "$4" != 0 ]; then
-		grep -E "$worth_showing" "$2" | sort -u | head -20 | cut -c 1-1000
+		reasons=$(grep -E "$worth_showing" "$2" | sort -u)
+		head -20 <<<"$reasons" | cut -c 1-1000 | sed '/./!d'
 		# once more at the end of the whole run
-		{
-			grep -E "$worth_showing" "$2" | sort -u | head -5 | cut -c 1-400
-			printf '%s\n' "${5:-}"
-		} | sed "/./!d; s|^|  failed: $1: |" >>"$logs/failures"
+		printf '%s\n' "$5" "$reasons" | sed '/./!d' | head -6 | cut -c 1-400 |
+			sed "s|^|  failed: $1: |" >>"$logs/failures"
 		# the lines right before the first failure: later tests may have printed much more
 		if grep -q '^\[  FAILED  \] .*__' "$2"; then
 			echo "      before the first failure in $2:"
