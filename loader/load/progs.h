@@ -4,8 +4,8 @@
  *
  * The kernel needs some tenths of a second to verify and to translate a node's programs, and on a
  * machine with few CPUs everything else waits meanwhile. A daemon that takes over a node therefore
- *goes on with the programs that run there, if it would load the very same ones: the same object
- *file, the same constants and flags, and the same maps.
+ * goes on with the programs that run there, if it would load the very same ones: the same object
+ * file, the same constants and flags, and the same maps.
  *
  *	libbpf's object is open, its constants, flags and maps are set
  *		bl_progs_load()	finds the pins of such programs, or loads the object
