@@ -93,7 +93,8 @@ LOADED_LIBS := -Wl,--as-needed -lcurl -lsqlite3 -lgnutls -lmicrohttpd -lsystemd 
 # The compiler writes down which headers a target depends on. Generated headers must exist before it
 # runs for the first time.
 DEPS	 = -MMD -MP -MF $@.d -MT $@
-SKELS	 := $(addprefix $(B)/,$(addsuffix .skel.h,switch host note pacer pass loss entry))
+SKELS	 := $(addprefix $(B)/,$(addsuffix .skel.h,switch switch_plain host host_plain note pacer pass \
+	    loss entry))
 PROTO_H	 := $(B)/proto/ctl.pb-c.h
 # the sources in these folders and in their subfolders
 sources	 = $(sort $(wildcard $(foreach d,$(1),$(d)/*.c $(d)/*/*.c)))
@@ -150,6 +151,16 @@ $(B)/switch.bpf.o: bpf/switch/switch.bpf.c
 	$(bpf_object)
 
 $(B)/host.bpf.o: bpf/host/host.bpf.c
+	@mkdir -p $(@D)
+	$(bpf_object)
+
+# the same programs for nodes without admission and authentication (bpf/bpf_util.h)
+$(B)/%_plain.bpf.o: BPF_CFLAGS += -DBL_PLAIN
+$(B)/switch_plain.bpf.o: bpf/switch/switch.bpf.c
+	@mkdir -p $(@D)
+	$(bpf_object)
+
+$(B)/host_plain.bpf.o: bpf/host/host.bpf.c
 	@mkdir -p $(@D)
 	$(bpf_object)
 

@@ -29,6 +29,9 @@
  * without authentication the verifier removes all calls.
  */
 const volatile __u8 bl_auth = BL_AUTH_OFF;
+#ifdef BL_PLAIN
+#define bl_auth BL_AUTH_OFF
+#endif
 
 /* Returns whether the barriers of a frame with opcode @op are ignored, since it has no tag. */
 static __always_inline int auth_ignores(__u32 op)

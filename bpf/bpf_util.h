@@ -24,6 +24,33 @@
  * the branches of admission.
  */
 const volatile __u8 bl_admits = 1;
+/*
+ * In the object for nodes that have neither admission nor authentication (BL_PLAIN, Makefile), the
+ * compiler knows it, so that a program is without the functions that it would never call. The
+ * kernel needs time for each of its instructions, followed or not, and gives the CPU to nobody else
+ * meanwhile. The variable stays: the read-only data of both objects are alike.
+ */
+#ifdef BL_PLAIN
+#define bl_admits 0
+#endif
+
+/*
+ * BL_ROOM(N) - room in a program for N instructions that the kernel inserts where maps are looked
+ * up, five or six for each. Since Linux 6.16 it takes the memory of instructions that were removed
+ * before; without any, it copies all that it knows of the program at every few lookups, and lets
+ * nobody else have the CPU until it is done (docs/design-notes.md, "What a load costs"). The
+ * verifier sees in the read-only data that these instructions are never reached, and removes them.
+ */
+const volatile __u8 bl_never = 0;
+#ifdef __bpf__
+#define BL_ROOM(n)                                                                    \
+	do {                                                                          \
+		if (bl_never)                                                         \
+			__asm__ volatile(".rept " #n "\n\tr0 = 0\n\t.endr" ::: "r0"); \
+	} while (0)
+#else
+#define BL_ROOM(n)
+#endif
 
 /*
  * 0: every frame fits one buffer, since no MTU of the node is above BL_XDP_MTU_MAX. 1: the programs

@@ -75,6 +75,11 @@ static bool is_chained(const char *what)
 	return *what && strcmp(what, BL_CHAIN_NONE);
 }
 
+bool bl_node_plain(const struct bl_node_cfg *c)
+{
+	return !c->admission.on && c->auth.mode == BL_AUTH_OFF;
+}
+
 bool bl_node_chains(const struct bl_node_cfg *c)
 {
 	bool any = c->role == BL_ROLE_HOST && is_chained(c->chain);

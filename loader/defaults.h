@@ -40,6 +40,9 @@ int bl_node_iface_check(const struct bl_node_cfg *c, const struct bl_iface *i, s
 /** bl_node_frags - how the node's programs take frames of several buffers, if @frags says so. */
 enum bl_hook_frags bl_node_frags(const struct bl_node_cfg *c, bool frags);
 
+/** bl_node_plain - whether the node has neither admission nor authentication of links. */
+bool bl_node_plain(const struct bl_node_cfg *c);
+
 /** bl_node_chains - whether any interface of the node has a chained program. */
 bool bl_node_chains(const struct bl_node_cfg *c);
 

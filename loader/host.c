@@ -27,6 +27,7 @@
 #include "loader/load/chain.h"
 #include "loader/load/dispatcher.h"
 #include "loader/load/maps.h"
+#include "loader/load/objects.h"
 #include "loader/load/pin.h"
 #include "loader/load/progs.h"
 #include "loader/nic.h"
@@ -249,7 +250,7 @@ int bl_host_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_err
 			       nic.name, n->dir);
 	if (!nic.up)
 		bl_log(BL_LOG_WARN, "%s is down; `ip link set %s up`", nic.name, nic.name);
-	skel = bl_host__open();
+	skel = bl_host_object(bl_node_plain(cfg));
 	if (!skel)
 		return bl_fail(err, errno, "cannot open the host programs: %s", strerror(errno));
 	skel->rodata->bl_admits = cfg->admission.on;

@@ -42,6 +42,7 @@
 #include "loader/load/chain.h"
 #include "loader/load/dispatcher.h"
 #include "loader/load/maps.h"
+#include "loader/load/objects.h"
 #include "loader/load/napi.h"
 #include "loader/load/pin.h"
 #include "loader/load/progs.h"
@@ -461,7 +462,7 @@ int bl_switch_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_e
 	rc = bl_switch_plan(n, cfg, p, err);
 	if (rc)
 		goto out;
-	skel = bl_switch__open();
+	skel = bl_switch_object(bl_node_plain(cfg));
 	if (!skel) {
 		rc = bl_fail(err, errno, "cannot open the switch programs: %s", strerror(errno));
 		goto out;

@@ -235,6 +235,7 @@ static __always_inline int on_nic_frame(struct xdp_md *ctx)
 SEC("xdp")
 int bl_host_xdp(struct xdp_md *ctx)
 {
+	BL_ROOM(1024);
 	return on_nic_frame(ctx);
 }
 
@@ -481,6 +482,7 @@ int bl_host_egress(struct __sk_buff *skb)
 	enum bl_reason why = parse_skb(skb, &r);
 	int verdict;
 
+	BL_ROOM(256);
 	if (why == BL_R_NONE)
 		why = on_egress_frame(skb, &r);
 	verdict = tc_done(skb, BL_HC_EGRESS, why);
@@ -511,6 +513,7 @@ int bl_host_local(struct __sk_buff *skb)
 	struct run r = {};
 	enum bl_reason why = parse_skb(skb, &r);
 
+	BL_ROOM(256);
 	if (why == BL_R_NONE) {
 		void *data = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
 		struct bl_now now = {};
@@ -554,12 +557,14 @@ int bl_hold_xdp(struct xdp_md *ctx)
 {
 	__u32 len = bl_frame_len(ctx);
 
+	BL_ROOM(256);
 	return bl_done_out(ctx, BL_HC_HOLD, bl_hold_frame(ctx), len);
 }
 
 SEC("xdp")
 int bl_host_pace(struct xdp_md *ctx)
 {
+	BL_ROOM(1024);
 	return bl_host_turn(ctx);
 }
 

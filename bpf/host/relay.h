@@ -58,6 +58,7 @@ int bl_host_relayed(struct xdp_md *ctx)
 	struct run r = { .relayed = 1 };
 	enum bl_reason why;
 
+	BL_ROOM(256);
 	if (!lookup_host_maps(&r))
 		return bl_done(ctx, BL_HC_INGRESS, BL_R_NOT_OURS);
 	r.len = bl_frame_len(ctx);

@@ -237,7 +237,7 @@ static __always_inline void obey_fences(struct bl_sw_lane *lane, struct lane_sca
 	generation = BL_READ_ONCE(e->generation);
 	if (__builtin_expect(lane->orders == generation, 1))
 		return;
-	bpf_loop(BL_SW_PORTS_MAX, obey_port_fence, s, 0);
+	BL_LOOP_RARELY(BL_SW_PORTS_MAX, obey_port_fence, s);
 	BL_BARRIER();
 	BL_WRITE_ONCE(lane->orders, generation);
 }
@@ -299,7 +299,7 @@ __attribute__((noinline)) __u64 bl_tick(__u32 lane_no)
 		prepare_scan(lane, cfg, BL_PORT_HOST, &lane->scan[0]);
 		prepare_scan(lane, cfg, BL_PORT_UP, &lane->scan[1]);
 		lane->freshest = 0;
-		bpf_loop(BL_SW_PORTS_MAX, expire_lanes, &s, 0);
+		BL_LOOP_RARELY(BL_SW_PORTS_MAX, expire_lanes, &s);
 		lane->fresh_ns = lane->freshest;
 	}
 	return limit;

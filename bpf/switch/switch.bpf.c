@@ -379,6 +379,7 @@ static __always_inline int on_port_frame(struct xdp_md *ctx, int in)
 SEC("xdp")
 int bl_switch_xdp(struct xdp_md *ctx)
 {
+	BL_ROOM(1024);
 	return on_port_frame(ctx, port_of_ifindex(ctx->ingress_ifindex));
 }
 
@@ -394,6 +395,7 @@ int bl_switch_steered(struct xdp_md *ctx)
 	__u32 zero = 0;
 	struct run r;
 
+	BL_ROOM(1024);
 	r.cfg = bpf_map_lookup_elem(&sw_cfg, &zero);
 	if (in < 0 || !r.cfg)
 		return bl_done(ctx, BL_COUNTS_UNKNOWN, BL_R_NOT_OURS);
@@ -538,6 +540,7 @@ static __always_inline int on_output_frame(struct xdp_md *ctx, __u32 ifindex)
 SEC("xdp/devmap")
 int bl_switch_devmap(struct xdp_md *ctx)
 {
+	BL_ROOM(256);
 	return on_output_frame(ctx, ctx->egress_ifindex);
 }
 

@@ -14,6 +14,7 @@
 #include "core/order/link_core.h"
 #include "maps/host_abi.h"
 #include "maps/reliable_abi.h"
+#include "loader/load/objects.h"
 #include "host.skel.h"
 
 #define BEACON_NS   100000ULL
@@ -29,6 +30,10 @@
 #define BODY_LIFE        0x3940
 
 static struct bl_host *sk;
+#ifndef WITH_PLAIN
+#define WITH_PLAIN false /* true: the object for plain nodes (loader/load/objects.h) */
+#endif
+static const bool with_plain = WITH_PLAIN;
 static __u8 with_auth;  /* set before host_setup(): enum bl_auth_mode */
 static bool with_frags; /* set before host_setup(): frames of several buffers */
 static struct bl_counts counted[COUNT_KEYS_MAX];
@@ -212,7 +217,7 @@ MAYBE_UNUSED static int host_setup(void **unused)
 
 	(void)unused;
 	if (!sk) {
-		sk = bl_host__open();
+		sk = bl_host_object(with_plain);
 		assert_non_null(sk);
 		sk->rodata->bl_auth = with_auth;
 		sk->rodata->bl_chains = 1;

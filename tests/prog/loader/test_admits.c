@@ -9,10 +9,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/utsname.h>
 #include <cmocka.h>
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 
+#include "loader/load/objects.h"
 #include "host.skel.h"
 #include "maps/auth_abi.h"
 #include "switch.skel.h"
@@ -149,9 +152,131 @@ static void host__authentication_is_verified_only_if_on(void **state)
 	expect_less(without, with);
 }
 
+/* ---- the objects of plain nodes (loader/load/objects.h) ---- */
+
+static void expect_same_maps(const struct bpf_object *a, const struct bpf_object *b)
+{
+	const struct bpf_map *m, *other = NULL;
+
+	bpf_object__for_each_map(m, a)
+	{
+		other = bpf_object__next_map(b, other);
+		assert_non_null(other);
+		assert_string_equal(bpf_map__name(m), bpf_map__name(other));
+		assert_int_equal(bpf_map__type(m), bpf_map__type(other));
+		assert_int_equal(bpf_map__key_size(m), bpf_map__key_size(other));
+		assert_int_equal(bpf_map__value_size(m), bpf_map__value_size(other));
+		assert_int_equal(bpf_map__max_entries(m), bpf_map__max_entries(other));
+		assert_int_equal(bpf_map__map_flags(m), bpf_map__map_flags(other));
+	}
+	assert_null(bpf_object__next_map(b, other));
+}
+
+/* Fails unless the variables in the read-only data of both have the same places. */
+static void expect_same_rodata(const struct bpf_object *a, const struct bpf_object *b)
+{
+	const struct btf *of[] = { bpf_object__btf(a), bpf_object__btf(b) };
+	const struct btf_type *sec[2];
+	const struct btf_var_secinfo *v[2];
+	unsigned int i, k;
+
+	for (k = 0; k < 2; k++) {
+		sec[k] = btf__type_by_id(of[k], btf__find_by_name_kind(of[k], ".rodata",
+								       BTF_KIND_DATASEC));
+		assert_non_null(sec[k]);
+		v[k] = btf_var_secinfos(sec[k]);
+	}
+	assert_int_equal(btf_vlen(sec[0]), btf_vlen(sec[1]));
+	for (i = 0; i < btf_vlen(sec[0]); i++) {
+		const char *name[2];
+
+		for (k = 0; k < 2; k++) {
+			const struct btf_type *var = btf__type_by_id(of[k], v[k][i].type);
+
+			name[k] = btf__name_by_offset(of[k], var->name_off);
+		}
+		assert_string_equal(name[0], name[1]);
+		assert_int_equal(v[0][i].offset, v[1][i].offset);
+		assert_int_equal(v[0][i].size, v[1][i].size);
+	}
+}
+
+/*
+ * Fails unless the plain object @b has the programs of @a. Those named in @shorter must have become
+ * shorter by at least a third: the number of instructions that the kernel is given, dead ones, too.
+ */
+static void expect_shorter(const struct bpf_object *a, const struct bpf_object *b,
+			   const char *const *shorter)
+{
+	struct bpf_program *p, *other = NULL;
+	unsigned int found = 0, want = 0;
+	const char *const *s;
+
+	bpf_object__for_each_program(p, a)
+	{
+		other = bpf_object__next_program(b, other);
+		assert_non_null(other);
+		assert_string_equal(bpf_program__name(p), bpf_program__name(other));
+		assert_string_equal(bpf_program__section_name(p), bpf_program__section_name(other));
+		for (s = shorter; *s; s++) {
+			if (strcmp(*s, bpf_program__name(p)) != 0)
+				continue;
+			print_message("  %s: %zu instructions, plain %zu\n", *s,
+				      bpf_program__insn_cnt(p), bpf_program__insn_cnt(other));
+			assert_true(bpf_program__insn_cnt(other) <
+				    bpf_program__insn_cnt(p) * 2 / 3);
+			found++;
+		}
+	}
+	assert_null(bpf_object__next_program(b, other));
+	while (shorter[want])
+		want++;
+	assert_int_equal(found, want);
+}
+
+static void host__plain_is_like_the_other(void **state)
+{
+	static const char *const shorter[] = { "bl_host_xdp", "bl_host_egress", NULL };
+	struct bl_host *all = bl_host_object(false), *plain = bl_host_object(true);
+
+	(void)state;
+	assert_non_null(all);
+	assert_non_null(plain);
+	expect_same_maps(all->obj, plain->obj);
+	expect_same_rodata(all->obj, plain->obj);
+	/* Whole programs, with the functions that they call, are put together when they are loaded.
+	 */
+	assert_int_equal(bl_host__load(all), 0);
+	assert_int_equal(bl_host__load(plain), 0);
+	expect_shorter(all->obj, plain->obj, shorter);
+	expect_few_states(plain->obj);
+	bl_host__destroy(all);
+	bl_host__destroy(plain);
+}
+
+static void switch__plain_is_like_the_other(void **state)
+{
+	static const char *const shorter[] = { "bl_switch_xdp", "bl_switch_devmap", NULL };
+	struct bl_switch *all = bl_switch_object(false), *plain = bl_switch_object(true);
+
+	(void)state;
+	assert_non_null(all);
+	assert_non_null(plain);
+	expect_same_maps(all->obj, plain->obj);
+	expect_same_rodata(all->obj, plain->obj);
+	assert_int_equal(bl_switch__load(all), 0);
+	assert_int_equal(bl_switch__load(plain), 0);
+	expect_shorter(all->obj, plain->obj, shorter);
+	expect_few_states(plain->obj);
+	bl_switch__destroy(all);
+	bl_switch__destroy(plain);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(host__plain_is_like_the_other),
+		cmocka_unit_test(switch__plain_is_like_the_other),
 		cmocka_unit_test(switch__without_admission_less_is_verified),
 		cmocka_unit_test(host__without_admission_less_is_verified),
 		cmocka_unit_test(switch__authentication_is_verified_only_if_on),

@@ -13,6 +13,7 @@
 #include "tests/prog/link_util.h"
 #include "core/order/barrier_core.h"
 #include "core/order/link_core.h"
+#include "loader/load/objects.h"
 #include "switch.skel.h"
 
 #define BEACON_NS 100000ULL
@@ -22,6 +23,10 @@
 #define UPLINK    2
 
 static struct bl_switch *sk;
+#ifndef WITH_PLAIN
+#define WITH_PLAIN false /* true: the object for plain nodes (loader/load/objects.h) */
+#endif
+static const bool with_plain = WITH_PLAIN;
 static __u8 with_auth;  /* set before switch_setup(): enum bl_auth_mode */
 static bool with_frags; /* set before switch_setup(): frames of several buffers */
 static struct bl_counts counted[COUNT_KEYS_MAX];
@@ -193,7 +198,7 @@ MAYBE_UNUSED static int switch_setup(void **unused)
 
 	(void)unused;
 	if (!sk) {
-		sk = bl_switch__open();
+		sk = bl_switch_object(with_plain);
 		assert_non_null(sk);
 		assert_int_equal(bpf_map__set_max_entries(sk->maps.sw_home,
 							  (__u32)libbpf_num_possible_cpus()),

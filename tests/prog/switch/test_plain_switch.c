@@ -1,0 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The cases of test_switch.c once more, with the object for plain nodes. */
+#define WITH_PLAIN true
+#include "tests/prog/switch/test_switch.c"
