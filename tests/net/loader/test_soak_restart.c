@@ -11,6 +11,7 @@
  * 		--hosts N, --leaf-spine	another network
  * 		--interval-us US	between two sends of a host; default: so that one of the
  *					hosts sends every ms
+ * 		--beacon-us US		of all nodes; default: 500
  * 		--dead-after-us US	of all nodes; default: 8000000
  * 		--only WORD		one action: restart, upgrade, reload, kill
  * 		--trace			a line for each action: when it stopped and was ready
@@ -60,7 +61,7 @@ static struct row {
 	uint64_t gap_ns[LOAD_STREAMS][GAPS], lost, reported;
 } rows[KIND_COUNT][ACTION_COUNT];
 
-static unsigned int rounds, hosts, interval_us, dead_us = 8000000;
+static unsigned int rounds, hosts, interval_us, beacon_us, dead_us = 8000000;
 static bool leaf_spine, trace;
 static const char *only;
 static uint64_t begun_ns, stopped_ns, ready_ns; /* CLOCK_MONOTONIC, of the last action */
@@ -252,6 +253,7 @@ RACK_TEST(every_daemon__nothing_is_lost)
 	hosts = hosts ? hosts : rounds ? 8 : 3;
 	dm_caretaker_ms = 30000;
 	rack.lab.spec.hosts = hosts;
+	rack.lab.spec.beacon_us = beacon_us; /* 0: that of all racks of tests */
 	rack.lab.spec.leaf_spine = rack.lab.spec.l3 = leaf_spine;
 	rack.tweak = tweak;
 	daemons_open();
@@ -289,6 +291,7 @@ int main(int argc, char **argv)
 		{ "hosts", required_argument, NULL, 'h' },
 		{ "leaf-spine", no_argument, NULL, 'l' },
 		{ "interval-us", required_argument, NULL, 'i' },
+		{ "beacon-us", required_argument, NULL, 'b' },
 		{ "dead-after-us", required_argument, NULL, 'd' },
 		{ "only", required_argument, NULL, 'o' },
 		{ "trace", no_argument, NULL, 't' },
@@ -308,6 +311,8 @@ int main(int argc, char **argv)
 			leaf_spine = true;
 		else if (opt == 'i')
 			interval_us = (unsigned int)strtoul(optarg, NULL, 0);
+		else if (opt == 'b')
+			beacon_us = (unsigned int)strtoul(optarg, NULL, 0);
 		else if (opt == 'd')
 			dead_us = (unsigned int)strtoul(optarg, NULL, 0);
 		else if (opt == 'o')
