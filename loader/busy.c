@@ -25,10 +25,12 @@
 
 #include "base/log.h"
 #include "base/netns.h"
+#include "base/time.h"
 #include "core/order/line_core.h"
 #include "loader/load/counts.h"
 #include "loader/load/pin.h"
 #include "loader/order/note.h"
+#include "loader/order/silence_core.h"
 #include "maps/host_abi.h"
 #include "maps/switch_abi.h"
 
@@ -206,12 +208,11 @@ static int open_note(const char *dir)
 	return note;
 }
 
-uint64_t bl_host_put_all_out(const char *dir)
+bool bl_host_put_all_out(const char *dir)
 {
 	const struct timespec a_flush = { .tv_nsec = 20000000 };
 	int eps = open_pinned_map(dir, BL_MAP_EPS), note = open_note(dir);
 	struct bl_host_page host = {};
-	struct bl_host_cfg cfg = {};
 	bool any = false;
 	uint32_t k;
 
@@ -229,9 +230,33 @@ uint64_t bl_host_put_all_out(const char *dir)
 		close(note);
 	if (eps >= 0)
 		close(eps);
-	if (!any || read_value(dir, BL_MAP_HOST_CFG, 0, &cfg, sizeof(cfg)))
-		return 0;
-	return 2 * cfg.dead_after_ns + cfg.beacon_ns;
+	return any;
+}
+
+void bl_host_wait_unheard(const char *dir)
+{
+	const struct timespec pause = { .tv_nsec = 1000000 };
+	enum bl_silence_says says;
+	struct bl_host_page page = {};
+	struct bl_host_cfg cfg = {};
+	struct bl_silence s;
+
+	if (read_value(dir, BL_MAP_HOST_CFG, 0, &cfg, sizeof(cfg)))
+		return;
+	read_value(dir, BL_MAP_HOST_PAGE, 0, &page, sizeof(page));
+	s = bl_silence_begin(&cfg, &page, bl_mono_ns());
+	do {
+		nanosleep(&pause, NULL);
+		/* If this fails, the page stays as it is, and nothing seems to arrive. */
+		read_value(dir, BL_MAP_HOST_PAGE, 0, &page, sizeof(page));
+		says = bl_silence_sample(&s, &page, bl_mono_ns());
+	} while (says == BL_SILENCE_WAIT);
+	if (says == BL_SILENCE_LATE)
+		bl_log(BL_LOG_WARN,
+		       "%s: the neighbour does not show within %" PRIu64 " ms that it has noticed "
+		       "the silence of this host; start the host again only when `barline show "
+		       "failures` at the controller lists its failure",
+		       dir, s.most_ns / 1000000);
 }
 
 int bl_node_busy(enum bl_role role, const char *netns, struct bl_err *err)

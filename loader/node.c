@@ -436,8 +436,7 @@ static int detach_in_netns(enum bl_role role, struct bl_err *err)
 	uint64_t ino = bl_netns_ino();
 	struct names names = {};
 	char dir[256], sock[128];
-	uint64_t silent_ns = 0;
-	struct timespec silence;
+	bool had_endpoints = false;
 	int lock, rc;
 
 	snprintf(dir, sizeof(dir), "%s/%s-%" PRIu64, BL_BPFFS, bl_role_name(role), ino);
@@ -451,10 +450,13 @@ static int detach_in_netns(enum bl_role role, struct bl_err *err)
 		return lock;
 	rc = bl_keep_end(role, ino, err);
 	if (!rc && role == BL_ROLE_HOST) {
-		silent_ns = bl_host_put_all_out(dir);
+		had_endpoints = bl_host_put_all_out(dir);
 		rc = bl_bl0_remove(dir, err);
 		bl_detach_clsact("lo", BL_ROLE_HOST);
 	}
+	/* The lock is held meanwhile, so a process that starts the host again waits, too. */
+	if (!rc && had_endpoints)
+		bl_host_wait_unheard(dir);
 	bl_links_each(dir, collect_xdp_name, &names);
 	if (!rc) {
 		bl_nic_say_left(dir);
@@ -475,10 +477,6 @@ static int detach_in_netns(enum bl_role role, struct bl_err *err)
 			unlink(sock);
 		bl_run_files_forget(role, ino);
 	}
-	/* The lock is held meanwhile, so a process that starts the host again waits, too. */
-	silence.tv_sec = (time_t)(silent_ns / 1000000000);
-	silence.tv_nsec = (long)(silent_ns % 1000000000);
-	nanosleep(&silence, NULL);
 	bl_node_unlock(role, ino, lock, !rc);
 	return rc;
 }

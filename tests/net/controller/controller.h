@@ -11,6 +11,8 @@
 #ifndef BARLINE_TESTS_CONTROLLER_H
 #define BARLINE_TESTS_CONTROLLER_H
 
+#include <jansson.h>
+
 #include "tests/net/rack.h"
 #include "tests/net/controller/ctl_child.h"
 
@@ -66,6 +68,31 @@ T_FN unsigned int times_said(const char *what)
 	for (; (p = strstr(p, what)); p++)
 		n++;
 	return n;
+}
+
+/*
+ * Returns what the controller says of its failures, for the message of a CHECK(), in a static
+ * buffer: "1 h1 cut-off finished, 2 h2:61696 left finished". Its whole status is many pages.
+ */
+T_FN const char *said_failures(void)
+{
+	json_t *o = json_loads(ask(), 0, NULL), *f;
+	static char text[4096];
+	size_t i, n = 0;
+
+	snprintf(text, sizeof(text), "%s", o ? "no failure" : "the controller does not answer");
+	json_array_foreach(json_object_get(o, "failures"), i, f)
+	{
+		if (n < sizeof(text))
+			n += (size_t)snprintf(
+				text + n, sizeof(text) - n, "%s%lld %s %s %s", i ? ", " : "",
+				(long long)json_integer_value(json_object_get(f, "number")),
+				json_string_value(json_object_get(f, "who")),
+				json_string_value(json_object_get(f, "why")),
+				json_string_value(json_object_get(f, "step")));
+	}
+	json_decref(o);
+	return text;
 }
 
 T_FN bool all_ok(void)

@@ -13,6 +13,7 @@
 #define DEAD_US 1500000
 
 static uint32_t answer_ms = 20000;
+static uint32_t stuck_ms; /* 0: the default */
 static uint32_t dead_us = DEAD_US;
 static bool broken; /* the next daemon does not start: a certificate is missing */
 
@@ -29,7 +30,7 @@ T_FN void open_rack(unsigned int hosts)
 	rack_last_words = rack_last_words ? rack_last_words : say_all;
 	rack.lab.spec.hosts = hosts;
 	rack.tweak = tweak;
-	ctl_start(answer_ms);
+	ctl_run(&(struct bl_ctl_cfg){ .answer_ms = answer_ms, .stuck_ms = stuck_ms });
 	daemons_open();
 	UNTIL("waits for all nodes", all_ok());
 }
