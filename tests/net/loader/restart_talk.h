@@ -73,7 +73,7 @@ T_FN void judge(void)
 		      c->w[i].error[0] ? c->w[i].error : "was told that somebody failed");
 	CHECK(!v.none && !v.cut, "%u scatterings were delivered by nobody", v.none + v.cut);
 	CHECK(failures() == talk_left && times_said("\"why\":\"left\",\"step\":") == talk_left,
-	      "somebody was announced: %s", ask());
+	      "somebody was announced: %s", said_failures());
 	fprintf(stderr, "  %u scatterings, all delivered by all\n", v.delivered);
 	atomic_store(&c->phase, KILL_EXIT);
 	for (i = 0; i < HOSTS; i++)

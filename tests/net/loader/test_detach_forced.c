@@ -151,7 +151,7 @@ RACK_TEST(leaf__is_a_router_for_a_while)
 	 * end then, and nothing else.
 	 */
 	CHECK(announced() == (15 & ~CORRECT) && strstr(ask(), " and 2 more\",\"why\":\"cut-off\""),
-	      "%s", ask());
+	      "%s", said_failures());
 	atomic_store(&c->phase, KILL_DRAIN);
 	UNTIL("waits for acknowledgements", all_acked(CORRECT));
 	verdict(&v);

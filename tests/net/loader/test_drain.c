@@ -163,7 +163,7 @@ static void under_load(bool controllers)
 		CHECK(!strstr(ask(), "cut-off") && !strstr(ask(), "\"why\":\"down\"") &&
 			      !strstr(ask(), "\"why\":\"died\"") &&
 			      strstr(ask(), "\"who\":\"h2\",\"why\":\"left\""),
-		      "%s", ask());
+		      "%s", said_failures());
 	}
 	for (i = 0; i < HOSTS; i++)
 		CHECK(!load->w[i].failed, "h%u was told of a failure", i + 1);

@@ -133,7 +133,7 @@ RACK_TEST(away__is_not_late)
 	dies_while_away();
 	rack_serve(8000); /* twice the time for an answer, and far below caretaker_ms */
 	CHECK(!strstr(ask(), "\"why\":\"down\"") && !strstr(ask(), "\"step\":\"finished\""), "%s",
-	      ask());
+	      said_failures());
 	back_and_finished();
 }
 
@@ -149,7 +149,7 @@ RACK_TEST(away__another_leader)
 	      times_said("\"state\":\"ok\"") == rack.lab.nnodes - 1);
 	rack_serve(14000);
 	CHECK(!strstr(ask(), "\"why\":\"down\"") && strstr(ask(), "\"step\":\"announced\""), "%s",
-	      ask());
+	      said_failures());
 	back_and_finished();
 }
 

@@ -207,7 +207,8 @@ static bool heard(int times)
 static void all_left(int times)
 {
 	UNTIL("waits until all have heard", heard(times));
-	CHECK(!strstr(ask(), "\"why\":\"died\""), "who has left was announced as died: %s", ask());
+	CHECK(!strstr(ask(), "\"why\":\"died\""), "who has left was announced as died: %s",
+	      said_failures());
 	CHECK(actors[0].heard == 1U << BL_GONE_LEFT && actors[1].heard == 1U << BL_GONE_LEFT,
 	      "they heard %#x and %#x", actors[0].heard, actors[1].heard);
 	UNTIL("waits until all is settled", all_finished());

@@ -296,7 +296,7 @@ RACK_TEST(left__costs_nobody_anything)
 	CHECK(tr_until(both_heard, WAIT_MS), "nobody hears that it left: %s", ask());
 	CHECK(tr_until(all_finished, WAIT_MS), "it does not come to its end: %s", ask());
 	CHECK(times_said("\"why\":\"left\"") >= 1 && !times_said("\"why\":\"died\""),
-	      "nobody sees why: %s", ask());
+	      "nobody sees why: %s", said_failures());
 	for (i = 0; i < 2; i++)
 		CHECK(tr_sh->node[i].user[2 + WHY] == 1 + BL_GONE_LEFT,
 		      "endpoint %u heard of reason %d", i, (int)tr_sh->node[i].user[2 + WHY] - 1);
@@ -327,7 +327,7 @@ RACK_TEST(left__others_still_send_to_it)
 	CHECK(!tr_sh->node[0].user[2 + GONES], "it was announced by a controller that is stopped");
 	CHECK(!kill(ctl, SIGCONT), "%s", strerror(errno));
 	CHECK(tr_until(both_heard, WAIT_MS), "nobody hears that it left: %s", ask());
-	CHECK(!times_said("\"why\":\"died\""), "who left was taken for dead: %s", ask());
+	CHECK(!times_said("\"why\":\"died\""), "who left was taken for dead: %s", said_failures());
 	want_more(100);
 	CHECK(tr_until(goes_on, WAIT_MS), "delivery stands still once it is known");
 	TR_STORE(phase, 2);

@@ -341,7 +341,8 @@ RACK_TEST(stuck__one_of_the_two_goes)
 	part(0, 1, BL_OP_PREP);
 	CHECK(tr_until(one_finished, WAIT_MS), "nobody is expelled, and all stand still: %s",
 	      ask());
-	CHECK(strstr(ask(), "\"why\":\"unreachable\""), "somebody else failed: %s", ask());
+	CHECK(strstr(ask(), "\"why\":\"unreachable\""), "somebody else failed: %s",
+	      said_failures());
 	want_more(200);
 	CHECK(tr_until(go_on, WAIT_MS), "the others do not go on");
 	tr_enough();

@@ -52,7 +52,7 @@ RACK_TEST(left__while_the_daemon_does_not_look)
 		UNTIL("waits for the announcements",
 		      strstr(ask(), "\"why\":\"died\"") || failures() == (round + 1) * c->n);
 		CHECK(!strstr(ask(), "\"why\":\"died\""), "who has left was announced as died: %s",
-		      ask());
+		      said_failures());
 		munmap(c, sizeof(*c));
 		c = NULL;
 	}
