@@ -74,7 +74,16 @@ struct atk {
 	uint64_t next_ns; /* of atk_pace() */
 	struct atk_frame kept[ATK_KEEP];
 	unsigned int nkept;
-	unsigned int flags; /* BL_HOP_*, lanes and lane of his frames; 0: a host with one lane */
+	unsigned int flags;    /* BL_HOP_*, lanes and lane of his frames; 0: a host with one lane */
+	int regs, lags, lanes; /* maps of his switch; 0: atk_input() opens them */
+};
+
+/** struct atk_input - what the switch makes of him. */
+struct atk_input {
+	bool in;         /* the minimum of B waits for him */
+	uint32_t lagged; /* how often he was put out because he lagged, at most BL_LAG_TIMES */
+	uint64_t out_ns; /* watch time of the last of these; 0: there was none */
+	uint64_t watch_ns;
 };
 
 /* ---- what he knows ---- */
@@ -129,6 +138,47 @@ T_FN struct atk_from atk_nobody(const struct atk *a, uint32_t i)
 
 	memcpy(f.mac, a->mac, 6);
 	return f;
+}
+
+/*
+ * What the switch that he is behind makes of him. What he does next can depend on that, and not on
+ * the time that has passed: a switch counts in watch time, which runs slower than any clock while
+ * the machine is short of CPU. @lagged and @out_ns are final when @in is true again. The switches
+ * of these racks have one lane.
+ */
+T_FN struct atk_input atk_input(struct atk *a)
+{
+	const struct lab_port *p = &rack.lab.nodes[rack_host(a->me)].ports[0];
+	struct bl_port_regs regs;
+	struct bl_sw_lane lane;
+	struct bl_lag lag;
+	uint32_t key = p->peer_port, zero = 0;
+
+	if (!a->regs) {
+		a->regs = rack_map(p->peer_node, BL_MAP_SW_REGS);
+		a->lags = rack_map(p->peer_node, BL_MAP_SW_LAGS);
+		a->lanes = rack_map(p->peer_node, BL_MAP_SW_LANES);
+	}
+	CHECK(!bpf_map_lookup_elem(a->regs, &key, &regs) &&
+		      !bpf_map_lookup_elem(a->lags, &key, &lag) &&
+		      !bpf_map_lookup_elem(a->lanes, &zero, &lane),
+	      "%s", strerror(errno));
+	return (struct atk_input){ .in = (uint8_t)regs.lane[0].state == BL_REG_LIVE,
+				   .lagged = lag.times,
+				   .out_ns = lag.out_ns,
+				   .watch_ns = lane.watch_ns };
+}
+
+/*
+ * Whether he is not in B, and has never been put out because he lagged: he has not joined yet, or
+ * had no CPU for dead_after and was put out because he was silent. What he wants to show has to
+ * begin, or to begin anew.
+ */
+T_FN bool atk_begins(struct atk *a)
+{
+	const struct atk_input input = atk_input(a);
+
+	return !input.in && !input.lagged;
 }
 
 /* ---- frames ---- */
