@@ -82,10 +82,8 @@ missed=0   # tests of the present kind that are excused
 complaint=
 cpus=$(nproc)
 
-# patterns of grep -E: a group's setup or teardown that failed; lines that explain a failure
-group_failed='^\[  (FAILED|ERROR)  \] GROUP (SETUP|TEARDOWN)|^\[  ERROR   \] GROUP'
-worth_showing='^\[  FAILED  \] .*__|^tests/[a-z0-9_/]*\.[ch]:[0-9]+: |runtime error:'
-worth_showing+='|ERROR: AddressSanitizer'
+# a pattern of grep -E and awk: a group's setup or teardown that failed
+group_failed='^[[]  (FAILED|ERROR)  []] GROUP (SETUP|TEARDOWN)|^[[]  ERROR   []] GROUP'
 
 complain() {
 	echo "  FAILED  $*"
@@ -124,6 +122,58 @@ account() {
 		complaint="ran no test"
 	fi
 	[ -z "$complaint" ] || f=$((f + 1))
+}
+
+# reasons LOG: a line for each test that failed or did not come to its end, "NAME: REASON"; a second
+# and a third one if the log has more about it. The reason is the line of a check or of a sanitizer;
+# or else what cmocka says of an assertion, with its place; or else the last line that the test has
+# printed. Then what failed outside of any test. Without anything of all that: the end of the log.
+reasons() {
+	awk -v group="$group_failed" '
+		function say(line) { print name ? name ": " line : line; said++ }
+		function end(i) {
+			for (i = 1; i <= checks && i <= 3; i++)
+				say(check[i])
+			if (!checks)
+				say(word ? (place ? place ": " : "") word : last)
+			name = ""
+		}
+		/^[ \t]*$/ { next }
+		/^\[ RUN      \] / {
+			if (name) # the one before was cut off
+				end()
+			name = $4
+			checks = 0
+			word = place = ""
+			last = "it printed nothing"
+			next
+		}
+		name && /^\[ +(OK|SKIPPED) \] / && $NF == name { name = ""; next }
+		name && /^\[  (FAILED|ERROR)  ? \] / && $NF == name { end(); next }
+		$0 ~ group { print; said++; next }
+		/^\[[ =]/ && !/^\[  ERROR   \] --- |^\[   LINE   \] --- / { next }
+		/: error: Failure!$/ { # [   LINE   ] --- FILE:NUMBER: error: Failure!
+			sub(/: error: Failure!$/, "")
+			place = place ? place : $NF
+			next
+		}
+		{ last = $0 }
+		/(^|[ \t])(\.\/)?tests\/[A-Za-z0-9_.\/-]+\.[ch]:[0-9]+: |runtime error:/ ||
+		/ERROR: [A-Za-z]*Sanitizer/ {
+			if (name)
+				check[++checks] = $0
+			else
+				say($0)
+			next
+		}
+		!word && /^\[  ERROR   \] --- ./ { word = substr($0, 18) }
+		!word && /^ERROR: |^Could not run test: / { word = $0 }
+		END {
+			if (name)
+				end()
+			if (!said && last)
+				say(last)
+		}' "$1"
 }
 
 # run_logged SECONDS LOG COMMAND...: its output into the log; returns its status
@@ -167,6 +217,43 @@ self_check() {
 		"echo 'needs $((cpus + 1)) CPUs: x__y'; echo '[  PASSED  ] 1 test(s).'"
 	check "crash" 10 3 1 'echo "[  PASSED  ] 3 test(s)."; kill -SEGV $$'
 	check "hang" 1 0 1 'exec sleep 20'
+	# each form of a failure, and what is to be said of it at the end of the run
+	cat >"$log" <<-'EOF'
+		[ RUN      ] a__check
+		  up after 0.1 s
+		./tests/net/x.h:5: n == 1: it is 2
+		[  ERROR   ] --- [   LINE   ] --- ./tests/net/rack.h:2: error: Failure!
+		[  FAILED  ] a__check
+		[ RUN      ] a__good
+		tests/net/x.c:5: no failure
+		[       OK ] a__good
+		[ RUN      ] a__assertion
+		[  ERROR   ] --- 0x1 != 0x2
+		[   LINE   ] --- tests/unit/x.c:7: error: Failure!
+		[  FAILED  ] a__assertion
+		[ RUN      ] a__setup
+		Could not run test: Test setup failed
+		[  ERROR   ] a__setup
+		[ RUN      ] a__says_something_else
+		the last word
+		[  FAILED  ] a__says_something_else
+		[ RUN      ] a__cut_off
+		x.c:1:2: runtime error: a shift
+	EOF
+	echo '[  FAILED  ] GROUP TEARDOWN' >>"$log"
+	reasons "$log" | cmp -s - <(cat <<-'EOF'
+		a__check: ./tests/net/x.h:5: n == 1: it is 2
+		a__assertion: tests/unit/x.c:7: 0x1 != 0x2
+		a__setup: Could not run test: Test setup failed
+		a__says_something_else: the last word
+		[  FAILED  ] GROUP TEARDOWN
+		a__cut_off: x.c:1:2: runtime error: a shift
+	EOF
+	) || {
+		echo "tests/run.sh: the reasons of failures are not found; those of the" \
+			"self-check are: $(reasons "$log")" >&2
+		bad=1
+	}
 	rm -f "$log"
 	return $bad
 }
@@ -252,17 +339,16 @@ clean() {
 
 # report NAME LOG P F COMPLAINT SECONDS
 report() {
-	local reasons
+	local why
 	passed=$((passed + $3))
 	failed=$((failed + $4))
 	printf '  %-34s %4d passed %3d failed %5d s%s\n' "$1" "$3" "$4" "$6" "${5:+  ($5)}"
 	sed -n 's/^\[  SKIPPED \] \(.*__.*\)$/      skipped: \1/p' "$2" | sort -u
 	if [ "$4" != 0 ]; then
-		reasons=$(grep -E "$worth_showing" "$2" | sort -u)
-		head -20 <<<"$reasons" | cut -c 1-1000 | sed '/./!d'
+		why=$(reasons "$2" | cut -c 1-400)
+		sed '/./!d; s/^/      failed: /' <<<"$why"
 		# once more at the end of the whole run
-		printf '%s\n' "$5" "$reasons" | sed '/./!d' | head -6 | cut -c 1-400 |
-			sed "s|^|  failed: $1: |" >>"$logs/failures"
+		printf '%s\n' "$5" "$why" | sed "/./!d; s|^|  failed: $1: |" >>"$logs/failures"
 		# the lines right before the first failure: later tests may have printed much more
 		if grep -q '^\[  FAILED  \] .*__' "$2"; then
 			echo "      before the first failure in $2:"
