@@ -358,7 +358,7 @@ struct bl_sw_lane {
 	__u64 now_ns; /* bus time when this lane last read the clock */
 	/*
 	 * Barriers up to here need no new clock reading: @now_ns plus the clock's bound. Set to 0
-	 * by the program bl_fence, so that the next frame reads the clock.
+	 * by bl_fence and by the other lanes' scans, so that the next frame reads the clock.
 	 */
 	__u64 limit_ns;
 	/* beacons that this lane has relayed, modulo 2^32; see struct bl_carried_lane */
@@ -372,12 +372,12 @@ struct bl_sw_lane {
 	__u64 watch_ns;
 	__u64 scan_ns; /* watch time of the last scan for silent inputs */
 	/*
-	 * Greatest @fresh_ns of this lane's inputs that are live, at the last scan. An input lags
-	 * if others were fresh after it: if none is fresh, it is this node's own clock or CPU that
-	 * is wrong.
+	 * @freshest of the last scan, or its watch time if another lane had found an input fresh
+	 * (bl_lane_vouches()). An input lags if others were fresh after it: if none is fresh, it is
+	 * this node's own clock or CPU that is wrong.
 	 */
 	__u64 fresh_ns;
-	__u64 freshest; /* the same of the inputs that the scan has visited so far */
+	__u64 freshest; /* greatest fresh_ns of own live inputs; other lanes read it */
 	/* What the scan that is running compares the inputs with: of hosts, and of switches. */
 	struct bl_expiry scan[2];
 	/*

@@ -4,8 +4,8 @@
  * minimum of each set of inputs, and writing the result into a frame. BPF side only; the arithmetic
  * is in core/order/barrier_core.h.
  *
- * Every CPU writes the entries of its own lane only. A global function (bl_...) is checked once by
- * the verifier, and not once per path that leads to it.
+ * Every CPU writes the entries of its own lane only, and limit_ns of any. A global function
+ * (bl_...) is checked once by the verifier, and not once per path that leads to it.
  *
  * Example: ports 0, 1 and 2 feed set 0, with registers 1000, 1030 and 1040, so the set's barrier is
  * 1000. A frame with B = 1035 arrives on port 0. raise_register() raises port 0's register, the
@@ -259,6 +259,79 @@ static __always_inline void prepare_scan(const struct bl_sw_lane *lane, const st
 }
 
 /**
+ * bl_follow_lane - raises the outputs of lane @lane_no whose sets have no input in it any more to
+ * what lane @from has given them. A function, because of its loop.
+ */
+__attribute__((noinline)) int bl_follow_lane(__u32 lane_no, __u32 from)
+{
+	struct bl_sw_lane *lane = bpf_map_lookup_elem(&sw_lanes, &lane_no);
+	const struct bl_sw_lane *other = bpf_map_lookup_elem(&sw_lanes, &from);
+	__u32 s;
+
+	if (!lane || !other)
+		return 0;
+	for (s = 0; s < BL_SETS_MAX; s++) {
+		__u32 key = BL_TREE_KEY(lane_no, s);
+		const struct bl_tree *t = bpf_map_lookup_elem(&sw_trees, &key);
+		struct bl_pair root, given;
+
+		if (!t)
+			return 0;
+		root = bl_tree_least(t);
+		/* Pairs with bl_out_advance() on the other CPU. Each never falls; any is good. */
+		given.b = BL_READ_ONCE(other->out[s].b);
+		given.c = BL_READ_ONCE(other->out[s].c);
+		bl_out_follow(&lane->out[s], &root, &given);
+	}
+	return 0;
+}
+
+/**
+ * bl_ask_lanes - after a search of lane @lane_no for silent inputs: takes from the other lanes what
+ * it cannot know by itself, and has them do the same.
+ *
+ * An input may be alone in its lane, and would have nobody to be compared with; and when it is
+ * excluded, nobody would raise the lane's barrier any more. The other lanes' CPUs write while this
+ * one reads, one word at a time.
+ */
+__attribute__((noinline)) int bl_ask_lanes(__u32 lane_no)
+{
+	struct bl_sw_lane *lane = bpf_map_lookup_elem(&sw_lanes, &lane_no);
+	__u32 zero = 0, l;
+	const struct bl_sw_cfg *cfg = bpf_map_lookup_elem(&sw_cfg, &zero);
+	__u64 scan, then;
+
+	if (!lane || !cfg)
+		return 0;
+	for (l = 0; l < BL_LANES_MAX; l++) {
+		__u32 key = l;
+		struct bl_sw_lane *other = bpf_map_lookup_elem(&sw_lanes, &key);
+
+		if (!other || l >= cfg->lanes)
+			return 0;
+		if (l == lane_no)
+			continue;
+		/*
+		 * Pairs with bl_tick() and bl_expire_port() there. In whatever order these words
+		 * are seen, scan_ns and freshest are equal only if both are of the same search.
+		 */
+		scan = BL_READ_ONCE(other->scan_ns);
+		then = BL_READ_ONCE(other->now_ns);
+		if (bl_lane_vouches(scan, BL_READ_ONCE(other->freshest), then, lane->now_ns,
+				    cfg->dead_after_ns))
+			lane->fresh_ns = lane->watch_ns;
+		bl_follow_lane(lane_no, l);
+		/*
+		 * Beacons alone make a lane search, and its only input may send none. As bl_fence
+		 * does; a limit that the other CPU writes at the same moment is as good, because it
+		 * has read the clock for that.
+		 */
+		BL_WRITE_ONCE(other->limit_ns, 0);
+	}
+	return 0;
+}
+
+/**
  * bl_tick - reads the clock for this lane, and looks for silent inputs four times per dead_after. A
  * global function, as bl_raise_slowly(), for the same reason as bl_leaf_changed(). Returns the
  * lane's new limit_ns, or 0 if the clock cannot be used. Callers use that, since a command may set
@@ -301,6 +374,8 @@ __attribute__((noinline)) __u64 bl_tick(__u32 lane_no)
 		lane->freshest = 0;
 		BL_LOOP_RARELY(BL_SW_PORTS_MAX, expire_lanes, &s);
 		lane->fresh_ns = lane->freshest;
+		if (s.own && cfg->lanes > 1)
+			bl_ask_lanes(lane_no);
 	}
 	return limit;
 }

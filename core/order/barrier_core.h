@@ -242,6 +242,26 @@ BL_CORE void bl_out_advance(struct bl_pair *out, const struct bl_pair *root)
 		out->c = root->c;
 }
 
+/**
+ * bl_out_follow - raise @out, of a lane in which a set has no input any more, to what another lane
+ * gives the same outputs. @root is the least of the set's tree in this lane.
+ *
+ * The lane has nothing to wait for, but what its excluded inputs send still carries its barrier,
+ * and the receivers take the least of all lanes that they hear. A lane that never had an input of
+ * the set (B of 0) stays as it is: nobody waits for it. B and C are each their own case, since C
+ * may wait for an input that is dead, and does not wait for one that is barred.
+ */
+BL_CORE void bl_out_follow(struct bl_pair *out, const struct bl_pair *root,
+			   const struct bl_pair *other)
+{
+	if (!out->b)
+		return;
+	if (root->b == BL_LEAF_NONE)
+		out->b = bl_max64(out->b, other->b);
+	if (root->c == BL_LEAF_NONE)
+		out->c = bl_max64(out->c, other->c);
+}
+
 /* flags in the results of bl_port_arrive(), bl_port_expire() and bl_port_apply_fence() */
 #define BL_A_LEAF     1u  /* the port's leaf changed */
 #define BL_A_OLD      2u  /* the barrier was below its register */

@@ -62,6 +62,23 @@ BL_CORE __u64 bl_lag_before(__u64 freshest, __u64 limit)
 	return bl_fresh_above(freshest, limit);
 }
 
+/**
+ * bl_lane_vouches - whether another lane has found one of its inputs fresh, now: the clock of this
+ * switch is right then, and an input that lags is itself to blame.
+ * @scan: watch time of the other lane at its last search for silent inputs; 0: none yet.
+ * @freshest: the other lane's watch time when one of its inputs was fresh last; @scan if that was
+ *     found by the last search.
+ * @then: bus time when the other lane read the clock last. @now: bus time of this lane. A lane on
+ *     which nobody was heard for @dead_after says nothing about the present.
+ *
+ * Lanes have watch times of their own, which cannot be compared: only that it was at the last
+ * search is taken from the other lane, and that counts as the present in this one.
+ */
+BL_CORE int bl_lane_vouches(__u64 scan, __u64 freshest, __u64 then, __u64 now, __u64 dead_after)
+{
+	return scan && scan == freshest && then + dead_after >= now && now + dead_after >= then;
+}
+
 /** bl_lag_wait - how long an input must be fresh before it may join, ns of watch time. */
 BL_CORE __u64 bl_lag_wait(const struct bl_lag *l, __u64 limit)
 {

@@ -554,6 +554,130 @@ static void lag__up_link(void **state)
 	assert_int_equal(counted_reason(UPLINK, BL_R_LAGGING), 1);
 }
 
+#define ALONE_LAG (LAG_MAX / 10)
+
+/* Port 0 is alone in lane 1 of two, and lag_max is ALONE_LAG. */
+static int alone_setup(void **state)
+{
+	switch_setup(state);
+	cfg.lanes = 2;
+	cfg.lag_max_ns = ALONE_LAG;
+	set_cfg();
+	ports[0].home_lane = 1;
+	map_put(sk->maps.sw_ports, 0, &ports[0]);
+	return 0;
+}
+
+/*
+ * Fails unless port 0 was excluded for lagging once, and what its lane gives to the outputs is at
+ * most @behind ns older than what lane 0 gives, which no longer waits for anybody.
+ */
+static void expect_lane_follows(__u64 now, __u64 behind)
+{
+	__u32 set;
+
+	assert_int_equal(after.regs[0].lane[0].state, BL_REG_DEAD | BL_REG_IN | BL_REG_HELD);
+	assert_int_equal(counted_reason(0, BL_R_LAGGING), 1);
+	assert_int_equal(after.lives[0].death, 1);
+	for (set = 0; set < 2; set++) {
+		assert_int_equal(after.lanes[0].out[set].b, now);
+		assert_in_range(after.lanes[1].out[set].b, now - behind, now);
+	}
+}
+
+/*
+ * An input that is alone in its lane has only the inputs of other lanes to be compared with. When
+ * it is excluded, nobody is left to raise the barrier of the lane, and it still sends: receivers
+ * hear the lane, and would wait for it for ever.
+ */
+static void lag__alone_in_its_lane(void **state)
+{
+	__u64 now = T0, stuck;
+
+	(void)state;
+	pass_time(&now, 5000000, ~0ULL);
+	stuck = now;
+	pass_time(&now, 2 * ALONE_LAG - 2 * DEAD_NS, stuck);
+	assert_int_equal(after.regs[0].lane[0].state, BL_REG_LIVE | BL_REG_IN);
+	assert_int_equal(after.lanes[1].out[1].b, stuck);
+	pass_time(&now, 4 * DEAD_NS, stuck);
+	expect_lane_follows(now, DEAD_NS / 2);
+	/* C waits for the port until the controller resumes it. */
+	assert_int_equal(after.lanes[1].out[1].c, stuck);
+	pass_time(&now, ALONE_LAG, stuck);
+	expect_lane_follows(now, DEAD_NS / 2);
+	/* It is fresh again for lag_max, and joins. */
+	pass_time(&now, ALONE_LAG + 4 * BEACON_NS, ~0ULL);
+	assert_int_equal((__u8)after.regs[0].lane[0].state, BL_REG_LIVE);
+	pass_time(&now, DEAD_NS, ~0ULL);
+	assert_int_equal(after.lanes[1].out[1].b, now);
+}
+
+/* Frames that read no clock by themselves do not keep the lane from being searched. */
+static void lag__alone_without_beacons(void **state)
+{
+	__u64 now = T0, stuck, end;
+	struct frame in, out;
+	struct desc d;
+
+	(void)state;
+	pass_time(&now, 5000000, ~0ULL);
+	stuck = now;
+	d = data_frame(0, 1, stuck, stuck);
+	build(&in, &d);
+	/* The lane's clock is read four times per dead_after, and so its watch runs more slowly. */
+	for (end = now + 10 * ALONE_LAG; now < end;) {
+		pass_time(&now, BEACON_NS, 0);
+		run_xdp(sk->progs.bl_switch_xdp, net.ifindex[0], &in, &out);
+	}
+	state_take(&after);
+	expect_lane_follows(now, DEAD_NS);
+}
+
+/* Where no input of any lane is fresh, this node is to blame: two lanes do not accuse each other.
+ */
+static void lag__two_lanes_behind(void **state)
+{
+	__u64 now = T0, end, old;
+	__u32 p;
+
+	(void)state;
+	pass_time(&now, 5000000, ~0ULL);
+	for (end = now + 6 * ALONE_LAG; now < end;) {
+		now += BEACON_NS;
+		old = now - 3 * ALONE_LAG;
+		clock_at(sk->maps.clock, now);
+		for (p = 0; p < NPORTS; p++)
+			if (p != UPLINK)
+				feed(p, old);
+	}
+	state_take(&after);
+	for (p = 0; p < NPORTS; p++) {
+		if (p == UPLINK)
+			continue;
+		assert_int_equal(counted_reason(p, BL_R_LAGGING), 0);
+		assert_int_equal(after.regs[p].lane[0].state, BL_REG_LIVE | BL_REG_IN);
+	}
+}
+
+/* A lane that nobody has been heard on for dead_after says nothing about the others. */
+static void lag__other_lane_is_silent(void **state)
+{
+	__u64 now = T0, stuck, end;
+
+	(void)state;
+	pass_time(&now, 5000000, ~0ULL);
+	stuck = now;
+	for (end = now + 6 * ALONE_LAG; now < end;) {
+		now += BEACON_NS;
+		clock_at(sk->maps.clock, now);
+		feed(0, stuck);
+	}
+	state_take(&after);
+	assert_int_equal(counted_reason(0, BL_R_LAGGING), 0);
+	assert_int_equal(after.regs[0].lane[0].state, BL_REG_LIVE | BL_REG_IN);
+}
+
 /* Without lag_max a port may lag for ever. */
 static void lag__off(void **state)
 {
@@ -592,6 +716,10 @@ int main(void)
 		CASE(lag__standing_barrier),
 		CASE(lag__standing_commit),
 		CASE(lag__up_link),
+		cmocka_unit_test_setup(lag__alone_in_its_lane, alone_setup),
+		cmocka_unit_test_setup(lag__alone_without_beacons, alone_setup),
+		cmocka_unit_test_setup(lag__two_lanes_behind, alone_setup),
+		cmocka_unit_test_setup(lag__other_lane_is_silent, alone_setup),
 		CASE(lag__off),
 		cmocka_unit_test(reasons__all_seen),
 	};

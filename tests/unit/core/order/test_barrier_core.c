@@ -249,6 +249,35 @@ static void bl_out_advance__monotone(void **state)
 	}
 }
 
+/* Another lane is followed where this one has no input left, and had one. */
+static void bl_out_follow__edges(void **state)
+{
+	const struct {
+		struct bl_pair out, root, other, want;
+	} t[] = {
+		{ { 7, 6 }, { NONE, NONE }, { 9, 8 }, { 9, 8 } },
+		{ { 7, 6 }, { NONE, NONE }, { 6, 5 }, { 7, 6 } },
+		{ { 7, 6 }, { NONE, NONE }, { 0, 0 }, { 7, 6 } },
+		/* C waits for an input that is dead. */
+		{ { 7, 6 }, { NONE, 6 }, { 9, 8 }, { 9, 6 } },
+		/* B waits for an input that is barred, and C does not. */
+		{ { 7, 6 }, { 7, NONE }, { 9, 8 }, { 7, 8 } },
+		{ { 7, 6 }, { NONE - 1, NONE - 1 }, { 9, 8 }, { 7, 6 } },
+		/* No input has ever joined. */
+		{ { 0, 0 }, { NONE, NONE }, { 9, 8 }, { 0, 0 } },
+		{ { 1, 0 }, { NONE, NONE }, { 9, 8 }, { 9, 8 } },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(t); i++) {
+		struct bl_pair out = t[i].out;
+
+		bl_out_follow(&out, &t[i].root, &t[i].other);
+		assert_memory_equal(&out, &t[i].want, sizeof(out));
+	}
+}
+
 /* ---- a port with one lane ---- */
 
 static uint32_t frame_arrives(struct bl_port_regs *p, uint32_t lane, uint32_t lanes, uint64_t b,
@@ -845,6 +874,7 @@ int main(void)
 		cmocka_unit_test(bl_tree_set__two_trees_and_one_again),
 		cmocka_unit_test(bl_tree_set__random_against_scan),
 		cmocka_unit_test(bl_out_advance__monotone),
+		cmocka_unit_test(bl_out_follow__edges),
 		cmocka_unit_test(bl_port_arrive__first_frame_joins),
 		cmocka_unit_test(bl_port_arrive__registers_only_rise),
 		cmocka_unit_test(bl_port_arrive__joins_only_above_the_floor),

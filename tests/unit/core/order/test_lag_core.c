@@ -32,6 +32,20 @@ static void bl_fresh_above__edges(void **state)
 	assert_int_equal(bl_lag_before(100, 100), 0);
 }
 
+/* Only the last search counts, and only if the other lane has read its clock at about this time. */
+static void bl_lane_vouches__edges(void **state)
+{
+	(void)state;
+	assert_true(bl_lane_vouches(40, 40, 1000, 1000, 100));
+	assert_false(bl_lane_vouches(40, 39, 1000, 1000, 100));
+	assert_false(bl_lane_vouches(40, 0, 1000, 1000, 100)); /* a search that has just begun */
+	assert_false(bl_lane_vouches(0, 0, 1000, 1000, 100));  /* no search yet */
+	assert_true(bl_lane_vouches(40, 40, 1000, 1100, 100));
+	assert_false(bl_lane_vouches(40, 40, 1000, 1101, 100));
+	assert_true(bl_lane_vouches(40, 40, 1100, 1000, 100));
+	assert_false(bl_lane_vouches(40, 40, 1101, 1000, 100));
+}
+
 /* The wait doubles with each exclusion up to its limit, and minutes without one take it back. */
 static void bl_lag_out__wait(void **state)
 {
@@ -318,6 +332,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bl_lag_limit__by_role),
 		cmocka_unit_test(bl_fresh_above__edges),
+		cmocka_unit_test(bl_lane_vouches__edges),
 		cmocka_unit_test(bl_lag_out__wait),
 		cmocka_unit_test(bl_lag_may_join__edges),
 		cmocka_unit_test(switch__standing_barrier),
