@@ -93,8 +93,8 @@ LOADED_LIBS := -Wl,--as-needed -lcurl -lsqlite3 -lgnutls -lmicrohttpd -lsystemd 
 # The compiler writes down which headers a target depends on. Generated headers must exist before it
 # runs for the first time.
 DEPS	 = -MMD -MP -MF $@.d -MT $@
-SKELS	 := $(addprefix $(B)/,$(addsuffix .skel.h,switch switch_plain host host_plain note pacer pass \
-	    loss entry))
+SKELS	 := $(addprefix $(B)/,$(addsuffix .skel.h,switch switch_plain host host_plain note pacer \
+	    pass loss entry))
 PROTO_H	 := $(B)/proto/ctl.pb-c.h
 # the sources in these folders and in their subfolders
 sources	 = $(sort $(wildcard $(foreach d,$(1),$(d)/*.c $(d)/*/*.c)))
@@ -368,11 +368,18 @@ $(B)/tests/unit/test_lib_helper_tsan: $(LIB_SRC:%.c=$(B)/tsan/%.o) \
 	$(CC) -fsanitize=thread -o $@ $(filter %.o,$^) -lcmocka
 
 # -O0: these tests run programs and libraries that are optimised. gcc takes a quarter of the time.
-# By name: test_plain_x.c includes another test, which is a dependency and no source.
 $(PROG_BIN): $(B)/libbarline-node.a | $(SKELS)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(DEPS) $(PATTERN) -O0 -o $@ $(filter %/$(@F).c %.o,$^) \
+	$(CC) $(ALL_CFLAGS) $(DEPS) $(PATTERN) -O0 -o $@ $(filter tests/%.c %.o,$^) \
 		$(B)/libbarline-node.a -lcmocka $(NODE_LIBS)
+
+# tests that run once more, with the objects for plain nodes
+$(B)/tests/prog/test_plain_xdp: tests/prog/host/test_host_xdp.c
+$(B)/tests/prog/test_plain_tc: tests/prog/host/test_host_tc.c
+$(B)/tests/prog/test_plain_commit: tests/prog/host/test_commit.c
+$(B)/tests/prog/test_plain_switch: tests/prog/switch/test_switch.c
+$(B)/tests/prog/test_plain_regs: tests/prog/switch/test_switch_regs.c
+$(B)/tests/prog/test_plain_devmap: tests/prog/switch/test_devmap.c
 
 # the programs once more, compiled natively, and with the sanitizers for the fuzzers
 $(B)/native/%.o: tests/native/%.c

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The cases of test_host_xdp.c once more, with the object for plain nodes. */
-#define WITH_PLAIN true
-#include "tests/prog/host/test_host_xdp.c"
+/* Linked with test_host_xdp.c, whose cases run once more with the object for plain nodes. */
+#include <stdbool.h>
+
+extern const bool with_plain;
+const bool with_plain = true;

@@ -23,10 +23,8 @@
 #define UPLINK    2
 
 static struct bl_switch *sk;
-#ifndef WITH_PLAIN
-#define WITH_PLAIN false /* true: the object for plain nodes (loader/load/objects.h) */
-#endif
-static const bool with_plain = WITH_PLAIN;
+/* true in a test that is linked with test_plain_*.c: the object for plain nodes is loaded */
+__attribute__((weak)) const bool with_plain = false;
 static __u8 with_auth;  /* set before switch_setup(): enum bl_auth_mode */
 static bool with_frags; /* set before switch_setup(): frames of several buffers */
 static struct bl_counts counted[COUNT_KEYS_MAX];
