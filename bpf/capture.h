@@ -126,7 +126,7 @@ static __always_inline __u32 capture_output(const __u8 *head)
 	if (cfg->forward == BL_FWD_L2)
 		return (__u32)(bl_fdb_port(head) + 1);
 	s.mac = bl_mac48(head + 6);
-	BL_LOOP_RARELY(BL_SW_PORTS_MAX, compare_port, &s);
+	BL_LOOP(BL_SW_PORTS_MAX, compare_port, &s);
 	return s.out;
 }
 

@@ -23,11 +23,4 @@
  */
 #define BL_SEEN(var) __asm__ volatile("" : "+r"(var))
 
-/*
- * bpf_loop() for a loop that is not on the way of every frame. The kernel inlines a loop whose
- * flags it knows, and copies all that it knows of the program for it, as BL_ROOM() in
- * bpf/bpf_util.h has it for lookups. It does not know that the topmost bit of the clock is 0.
- */
-#define BL_LOOP_RARELY(n, callback, ctx) bpf_loop(n, callback, ctx, bpf_ktime_get_ns() >> 63)
-
 #endif

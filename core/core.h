@@ -66,19 +66,23 @@
 #endif
 
 /*
- * Calls @fn(k, @arg) for each k below @n. @fn is a static function that returns 0, and which must
+ * Calls @fn(k, @arg) for each k below @n, until one returns 1. @fn is a static function, which must
  * bound k itself where k is an index.
  *
  * The verifier follows the body of an ordinary loop once for each round, and the body of this one
- * only once. A round costs a call, so this is for loops that are rare.
+ * only once. A round costs a call, so this is for loops that are rare. The flags are 0, which the
+ * kernel does not know, or it would inline the loop: on Linux 6.18 it moves its data of the whole
+ * program for that, and gives the CPU to nobody else meanwhile (docs/design-notes.md, "What a load
+ * costs"). Loops on the way of every frame are a bpf_loop() with flags of 0.
  */
 #ifdef __bpf__
-#define BL_LOOP(n, fn, arg) bpf_loop(n, fn, arg, 0)
+#define BL_LOOP(n, fn, arg) bpf_loop(n, fn, arg, bpf_ktime_get_ns() >> 63)
 #else
 #define BL_LOOP(n, fn, arg)                        \
 	do {                                       \
 		for (__u32 k_ = 0; k_ < (n); k_++) \
-			(fn)(k_, arg);             \
+			if ((fn)(k_, arg))         \
+				break;             \
 	} while (0)
 #endif
 

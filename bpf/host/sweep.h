@@ -172,7 +172,7 @@ __attribute__((noinline)) int bl_number_sweep(__u64 now)
 		return 0;
 	if (due->sweep_ns <= now) {
 		s.from = (__u32)due->sweep;
-		bpf_loop(BL_SWEEP_STEP, bl_sweep_number, &s, 0);
+		BL_LOOP(BL_SWEEP_STEP, bl_sweep_number, &s);
 		due->sweep += BL_SWEEP_STEP;
 		due->sweep_ns = now;
 		if (due->sweep >= BL_NUMBERS) {
@@ -241,9 +241,9 @@ __attribute__((noinline)) int bl_hold_drop_old(__u32 n, __u64 back, __u64 age, _
 	s.dropped = x ^ y;
 	s.bytes = x ^ y;
 	s.from = BL_HOLD_QUEUE(n, 0);
-	bpf_loop(BL_RING, bl_drop_old_head, &s, 0);
+	BL_LOOP(BL_RING, bl_drop_old_head, &s);
 	s.from = BL_HOLD_QUEUE(n, 1);
-	bpf_loop(BL_RING, bl_drop_old_head, &s, 0);
+	BL_LOOP(BL_RING, bl_drop_old_head, &s);
 	if (d->kind == BL_DEST_FLOW)
 		bl_top_unkeep(n); /* they count as sent */
 	bl_drop_old_burst(n, &s);

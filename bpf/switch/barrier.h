@@ -237,7 +237,7 @@ static __always_inline void obey_fences(struct bl_sw_lane *lane, struct lane_sca
 	generation = BL_READ_ONCE(e->generation);
 	if (__builtin_expect(lane->orders == generation, 1))
 		return;
-	BL_LOOP_RARELY(BL_SW_PORTS_MAX, obey_port_fence, s);
+	BL_LOOP(BL_SW_PORTS_MAX, obey_port_fence, s);
 	BL_BARRIER();
 	BL_WRITE_ONCE(lane->orders, generation);
 }
@@ -372,7 +372,7 @@ __attribute__((noinline)) __u64 bl_tick(__u32 lane_no)
 		prepare_scan(lane, cfg, BL_PORT_HOST, &lane->scan[0]);
 		prepare_scan(lane, cfg, BL_PORT_UP, &lane->scan[1]);
 		lane->freshest = 0;
-		BL_LOOP_RARELY(BL_SW_PORTS_MAX, expire_lanes, &s);
+		BL_LOOP(BL_SW_PORTS_MAX, expire_lanes, &s);
 		lane->fresh_ns = lane->freshest;
 		if (s.own && cfg->lanes > 1)
 			bl_ask_lanes(lane_no);

@@ -63,7 +63,7 @@ static __always_inline void bar_64_ports(__u64 bits, __u32 first)
 {
 	struct port_bars b = { .bits = bits, .first = first };
 
-	BL_LOOP_RARELY(64, bar_port, &b);
+	BL_LOOP(64, bar_port, &b);
 }
 
 /* Writes command @a into its port's slot. Returns 1 if the slot has changed. */

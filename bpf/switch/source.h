@@ -266,7 +266,7 @@ __attribute__((noinline)) int bl_source_node(__u32 in, __u32 lane_no, __u32 node
 		if (verdict == BL_NODE_REFUSE)
 			return 1;
 		s.nports = cfg->nports;
-		BL_LOOP_RARELY(BL_SW_PORTS_MAX, another_port_has_node, &s);
+		BL_LOOP(BL_SW_PORTS_MAX, another_port_has_node, &s);
 		if (s.found)
 			return 1;
 		port->other_node = 0;
