@@ -180,14 +180,19 @@ RACK_TEST(endpoint__figures)
 	UNTIL("sleeps", http_get("/metrics") == 200 && metric(delivered) == 3);
 	kill(r.pid, SIGSTOP);
 	CHECK(http_get("/metrics") == 200, "%s", http_said);
+	/*
+	 * The time from the timestamp on counts as 0 where a host had promised ahead of its clock
+	 * (lib/figures.c), as it does now and then.
+	 */
 	CHECK(metric(delivered) == 3 &&
 		      metric("barline_delivery_seconds_count" OF_61710 "stream=\"order\"}") >= 1 &&
 		      metric("barline_delivery_seconds_count" OF_61710 "stream=\"order\"}") <= 3 &&
-		      metric("barline_delivery_seconds_sum" OF_61710 "stream=\"order\"}") > 0 &&
+		      metric("barline_delivery_seconds_sum" OF_61710 "stream=\"order\"}") >= 0 &&
 		      metric("barline_delivery_seconds_count" OF_61710 "stream=\"reliable\"}") <
 			      0 &&
 		      metric("barline_reorder_hold_seconds_count" OF_61710 "stream=\"order\"}") ==
 			      1 &&
+		      metric("barline_reorder_hold_seconds_sum" OF_61710 "stream=\"order\"}") > 0 &&
 		      metric("barline_endpoint_ring_used_bytes{node=\"h2\",endpoint=\"61710\"}") >=
 			      0 &&
 		      metric("barline_endpoint_queued_frames" OF_61710 "stream=\"order\"}") == 0 &&
