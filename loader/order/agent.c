@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "core/order/epoch_core.h"
 #include "loader/order/agent_priv.h"
+#include "loader/order/turn_core.h"
 #include "maps/failure_abi.h"
 #include "proto/ctl.pb-c.h"
 #include "proto/ctl_why.h"
@@ -48,7 +49,7 @@ struct bl_agent {
 	struct bl_session *session; /* NULL: none */
 	sd_event_source *timer;     /* of bl_agent_on_beat() */
 	sd_event_source *again;     /* of bl_agent_on_retry() */
-	unsigned int at;            /* the controller that is tried, or has the session */
+	struct bl_turn turn;        /* the controller that is tried, or has the session */
 	unsigned int tried;         /* controllers tried since the last good session */
 	unsigned int wait_ms;       /* before the next one is tried */
 	char hint[64];              /* the controller that is said to lead; "": not said */
@@ -554,19 +555,16 @@ static void on_up(void *ctx)
 
 static void choose_next_controller(struct bl_agent *a)
 {
-	unsigned int i;
+	unsigned int hint = 0;
 
-	a->session = NULL;
-	a->up = a->welcome = a->away_said = false;
-	a->at = (a->at + 1) % a->cfg.ncontrollers;
-	/* The controller that is said to lead is tried first, if it is in the list. */
-	for (i = 0; *a->hint && i < a->cfg.ncontrollers; i++)
-		if (!strcmp(a->cfg.controllers[i], a->hint))
-			a->at = i;
-	if (!*a->hint && ++a->tried >= a->cfg.ncontrollers) {
+	while (hint < a->turn.n && strcmp(a->cfg.controllers[hint], a->hint))
+		hint++;
+	if (!bl_turn_next(&a->turn, hint, a->welcome) && ++a->tried >= a->turn.n) {
 		a->tried = 0;
 		a->wait_ms = a->wait_ms * 2 > AGAIN_MAX_MS ? AGAIN_MAX_MS : a->wait_ms * 2;
 	}
+	a->session = NULL;
+	a->up = a->welcome = a->away_said = false;
 	*a->hint = 0;
 	set_timer(a, &a->again, a->wait_ms, bl_agent_on_retry);
 }
@@ -576,7 +574,7 @@ static void on_down(void *ctx, const char *why)
 	struct bl_agent *a = ctx;
 
 	snprintf(a->total.trouble, sizeof(a->total.trouble), "controller %s: %s",
-		 a->cfg.controllers[a->at], why);
+		 a->cfg.controllers[a->turn.at], why);
 	choose_next_controller(a);
 }
 
@@ -600,7 +598,7 @@ int bl_agent_on_retry(sd_event_source *src, uint64_t usec, void *ctx)
 	(void)src, (void)usec;
 	if (a->session || a->away_known)
 		return 0;
-	bl_session_addr(a->cfg.controllers[a->at], &addr, &len);
+	bl_session_addr(a->cfg.controllers[a->turn.at], &addr, &len);
 	a->heard_ns = now_ns(a);
 	a->total.sessions++;
 	if (bl_session_connect(&a->session, a->ev, (struct sockaddr *)&addr, len, a->cfg.tls,
@@ -746,7 +744,7 @@ void bl_agent_read(const struct bl_agent *a, struct bl_agent_total *t)
 	t->failed = a->failed;
 	t->welcome = a->welcome;
 	snprintf(t->controller, sizeof(t->controller), "%s",
-		 a->session ? a->cfg.controllers[a->at] : "");
+		 a->session ? a->cfg.controllers[a->turn.at] : "");
 	if (a->welcome)
 		*t->trouble = 0;
 }
@@ -789,6 +787,7 @@ int bl_agent_new(struct bl_agent **out, sd_event *ev, const struct bl_agent_cfg 
 	a->ops = ops;
 	a->ctx = ctx;
 	a->wait_ms = AGAIN_MS;
+	a->turn.n = cfg->ncontrollers;
 	set_timer(a, &a->again, 0, bl_agent_on_retry);
 	set_timer(a, &a->timer, a->cfg.silence_ms / 3 + 1, bl_agent_on_beat);
 	*out = a;

@@ -5,9 +5,9 @@
  * (struct bl_agent_ops).
  *
  * The agent has a list of controllers and tries one after the other. A controller that does not
- * lead says so, and which one leads. Nothing is lost with a session: a HELLO with everything that
- * the node knows begins each session, processes that died are reported until the controller names
- * them, and the controller repeats the commands that are not done.
+ * lead says so, and which one leads (turn_core.h). Nothing is lost with a session: a HELLO with
+ * everything that the node knows begins each session, processes that died are reported until the
+ * controller names them, and the controller repeats the commands that are not done.
  *
  * Every command carries an epoch. The highest epoch that was ever heard is kept in a map, so it
  * survives the daemon, and a command of a lower epoch is refused and counted: its controller does

@@ -682,6 +682,42 @@ static void not_leading__asks_who_does(void **state)
 	assert_string_equal(read_total().controller, "10.0.0.1:1");
 }
 
+/*
+ * The leader, 10.0.0.1, is dead. 10.0.0.2 does not reach the store, so it goes on to say that
+ * 10.0.0.1 leads. The node finds the new leader, 10.0.0.3, and believes 10.0.0.2 again only after
+ * it has tried all of them.
+ */
+static void not_leading__names_a_dead_leader(void **state)
+{
+	static const char tried[] = "212312123"; /* 2: 10.0.0.2 */
+	Bl__ToAgent m = BL__TO_AGENT__INIT;
+	Bl__NotLeading v = BL__NOT_LEADING__INIT;
+	size_t i;
+
+	(void)state;
+	v.leader = (char *)(uintptr_t) "10.0.0.1:1";
+	v.why = (char *)(uintptr_t) "";
+	m.not_leading = &v;
+	receive_welcome(5, 0);
+	session->down(session_ctx, "it is dead");
+	for (i = 0; tried[i]; i++) {
+		bl_agent_on_retry(NULL, 0, a);
+		assert_int_equal(read_total().controller[strlen("10.0.0.")], tried[i]);
+		if (tried[i] == '2')
+			receive(&m, 0, BL__TO_AGENT__WHAT_NOT_LEADING);
+		else
+			session->down(session_ctx, "it does not answer");
+	}
+	/* A leader that was found makes the next hint count at once. */
+	bl_agent_on_retry(NULL, 0, a);
+	assert_string_equal(read_total().controller, "10.0.0.1:1");
+	receive_welcome(5, 0);
+	v.leader = (char *)(uintptr_t) "10.0.0.3:1";
+	receive(&m, 0, BL__TO_AGENT__WHAT_NOT_LEADING);
+	bl_agent_on_retry(NULL, 0, a);
+	assert_string_equal(read_total().controller, "10.0.0.3:1");
+}
+
 static void forward__only_when_there_is_room(void **state)
 {
 	uint8_t frame[100] = { 0 };
@@ -784,6 +820,7 @@ int main(void)
 		CASE(put_out__in_range),
 		CASE(beat__silence),
 		CASE(not_leading__asks_who_does),
+		CASE(not_leading__names_a_dead_leader),
 		CASE(forward__only_when_there_is_room),
 	};
 
