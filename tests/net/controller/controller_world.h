@@ -243,6 +243,34 @@ T_FN void ctl_kill(unsigned int k)
 	w.ctl[k] = 0;
 }
 
+/* What a case that fails prints: each controller, each node, and how long etcd takes to answer. */
+T_FN void world_last_words(void)
+{
+	char answer[LAB_ETCD_ANSWER];
+	struct bl_agent_total t;
+	unsigned int i;
+	uint64_t at;
+	long http;
+
+	for (i = 0; i < w.nctl; i++)
+		if (w.ctl[i])
+			fprintf(stderr, "controller %u: %.600s\n", i, ctl_ask(w.ctl[i]));
+	for (i = 1; i <= SWITCH; i++) {
+		if (!w.n[i].a)
+			continue;
+		bl_agent_read(w.n[i].a, &t);
+		fprintf(stderr, "node %u: welcome %d at \"%s\", epoch %" PRIu64 ", %s\n", i,
+			t.welcome, t.controller, t.epoch, t.trouble);
+	}
+	for (i = 0; i < ETCD_MEMBERS && etcd.pid[i]; i++) {
+		at = t_mono();
+		http = etcd_post(i, "/v3/kv/range", "{\"key\":\"eA==\"}", answer);
+		fprintf(stderr, "etcd %u: status %ld after %" PRIu64 " ms: %s\n", i, http,
+			(t_mono() - at) / 1000000, answer);
+	}
+	etcd_last_words();
+}
+
 T_FN void configure(unsigned int n, const char *sqlite)
 {
 	unsigned int k, i;
@@ -250,6 +278,7 @@ T_FN void configure(unsigned int n, const char *sqlite)
 
 	CHECK(!bl_iface_up("lo", &err), "%s", err.text);
 	CHECK(sd_event_new(&ev) >= 0, "an event loop");
+	rack_last_words = world_last_words;
 	w.nctl = n;
 	for (k = 0; k < n; k++) {
 		struct bl_ctl_cfg *c = &w.cfg[k];
