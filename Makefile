@@ -146,21 +146,13 @@ $(B)/%.bpf.o: bpf/%.bpf.c
 	@mkdir -p $(@D)
 	$(bpf_object)
 
-$(B)/switch.bpf.o: bpf/switch/switch.bpf.c
-	@mkdir -p $(@D)
-	$(bpf_object)
-
-$(B)/host.bpf.o: bpf/host/host.bpf.c
-	@mkdir -p $(@D)
-	$(bpf_object)
-
-# the same programs for nodes without admission and authentication (bpf/bpf_util.h)
+# twice: for all nodes, and for those without admission and authentication (bpf/bpf_util.h)
 $(B)/%_plain.bpf.o: BPF_CFLAGS += -DBL_PLAIN
-$(B)/switch_plain.bpf.o: bpf/switch/switch.bpf.c
+$(B)/switch.bpf.o $(B)/switch_plain.bpf.o: bpf/switch/switch.bpf.c
 	@mkdir -p $(@D)
 	$(bpf_object)
 
-$(B)/host_plain.bpf.o: bpf/host/host.bpf.c
+$(B)/host.bpf.o $(B)/host_plain.bpf.o: bpf/host/host.bpf.c
 	@mkdir -p $(@D)
 	$(bpf_object)
 

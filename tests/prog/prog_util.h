@@ -35,6 +35,9 @@
 #include "loader/node.h"
 #include "pass.skel.h"
 
+/* true in a test that is linked with test_plain_*.c: the object for plain nodes is loaded */
+__attribute__((weak)) const bool with_plain = false;
+
 #define NPORTS 4 /* veth ports v0 to v3 with peers p0 to p3 */
 #define BOUND  50000ULL
 /* Bus time at which most tests begin: 6000 wraps of 48 bits, about now. */

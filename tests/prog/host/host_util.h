@@ -30,8 +30,6 @@
 #define BODY_LIFE        0x3940
 
 static struct bl_host *sk;
-/* true in a test that is linked with test_plain_*.c: the object for plain nodes is loaded */
-__attribute__((weak)) const bool with_plain = false;
 static __u8 with_auth;  /* set before host_setup(): enum bl_auth_mode */
 static bool with_frags; /* set before host_setup(): frames of several buffers */
 static struct bl_counts counted[COUNT_KEYS_MAX];

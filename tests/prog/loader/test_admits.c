@@ -244,8 +244,7 @@ static void host__plain_is_like_the_other(void **state)
 	assert_non_null(plain);
 	expect_same_maps(all->obj, plain->obj);
 	expect_same_rodata(all->obj, plain->obj);
-	/* Whole programs, with the functions that they call, are put together when they are loaded.
-	 */
+	/* A program and the functions that it calls are put together when it is loaded. */
 	assert_int_equal(bl_host__load(all), 0);
 	assert_int_equal(bl_host__load(plain), 0);
 	expect_shorter(all->obj, plain->obj, shorter);

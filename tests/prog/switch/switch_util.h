@@ -23,8 +23,6 @@
 #define UPLINK    2
 
 static struct bl_switch *sk;
-/* true in a test that is linked with test_plain_*.c: the object for plain nodes is loaded */
-__attribute__((weak)) const bool with_plain = false;
 static __u8 with_auth;  /* set before switch_setup(): enum bl_auth_mode */
 static bool with_frags; /* set before switch_setup(): frames of several buffers */
 static struct bl_counts counted[COUNT_KEYS_MAX];

@@ -634,8 +634,7 @@ static void lag__alone_without_beacons(void **state)
 	expect_lane_follows(now, DEAD_NS);
 }
 
-/* Where no input of any lane is fresh, this node is to blame: two lanes do not accuse each other.
- */
+/* Where no input of any lane is fresh, this node is to blame, and no lane accuses another. */
 static void lag__two_lanes_behind(void **state)
 {
 	__u64 now = T0, end, old;
