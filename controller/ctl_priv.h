@@ -138,11 +138,9 @@ struct ctl_reload {
 /** struct saved - A key in the store that this leader has loaded or written. */
 struct saved {
 	struct saved *next;
-	struct bl_ctl *c;
 	enum bl_recover_do what; /* BL_RECOVER_SAVE_NODE or BL_RECOVER_SAVE_FAILURE */
 	uint64_t id;             /* node id, or number of the failure */
 	uint64_t rev;            /* revision of the key; 0: not written yet */
-	uint64_t epoch;          /* epoch in which the last write was begun */
 	uint64_t unix_ns;        /* of a failure: CLOCK_REALTIME of its announcement */
 };
 

@@ -32,26 +32,29 @@ static void add_epoch(struct bl_ctl *c, const struct ctl_epoch *e)
 /* Loads the record @kv. Sets *@sound to false if the record contradicts itself or its key. */
 static void load_record(struct bl_ctl *c, const struct bl_store_kv *kv, bool *sound)
 {
-	uint64_t number = 0, at = 0;
+	uint64_t number = 0, at = 0, keyed = 0;
+	enum bl_recover_do what;
 	struct saved *v;
 	unsigned int id;
 
-	if (!strncmp(kv->key, "failure/", 8)) {
-		*sound &= !ctl_load_failure(c->rec, kv->value, kv->len, &number, &at);
-		v = ctl_saved_find(c, BL_RECOVER_SAVE_FAILURE, number);
-		*sound &= v && number == strtoull(kv->key + 8, NULL, 10);
+	if (!strncmp(kv->key, "failure/", 8) || !strncmp(kv->key, "node/", 5)) {
+		*sound &= ctl_saved_parse(kv->key, &what, &keyed);
+		if (*sound && what == BL_RECOVER_SAVE_FAILURE) {
+			*sound &= !ctl_load_failure(c->rec, kv->value, kv->len, &number, &at) &&
+				  number == keyed;
+		} else if (*sound) {
+			id = (unsigned int)keyed;
+			*sound &= !ctl_load_node(c->rec, kv->value, kv->len) &&
+				  bl_recover_node(c->rec, id) &&
+				  ctl_nodes_stored(c, id, bl_recover_node(c->rec, id)->name);
+		}
+		v = *sound ? ctl_saved_find(c, what, keyed) : NULL;
+		if (*sound && !v)
+			ctl_fatal(c, "out of memory");
 		if (v) {
 			v->rev = kv->rev;
 			v->unix_ns = at;
 		}
-	} else if (!strncmp(kv->key, "node/", 5)) {
-		*sound &= sscanf(kv->key, "node/%8x", &id) == 1 &&
-			  !ctl_load_node(c->rec, kv->value, kv->len) &&
-			  bl_recover_node(c->rec, id) &&
-			  ctl_nodes_stored(c, id, bl_recover_node(c->rec, id)->name);
-		v = *sound ? ctl_saved_find(c, BL_RECOVER_SAVE_NODE, id) : NULL;
-		if (v)
-			v->rev = kv->rev;
 	} else if (!strncmp(kv->key, "admit/", 6)) {
 		*sound &= sscanf(kv->key, "admit/%8x", &id) == 1 &&
 			  ctl_nodes_load(c, id, kv->value, kv->len);
@@ -78,8 +81,11 @@ static void on_loaded(void *ctx, const struct bl_store_reply *r)
 	char key[64];
 	size_t i;
 
-	/* The lead was lost while the store was read. */
-	if (!c->loading)
+	/*
+	 * The lead was lost while the store was read. If it was won again since, another leader may
+	 * have written between, and the store is being read once more.
+	 */
+	if (!c->loading || r->epoch != c->elected)
 		return;
 	if (r->outcome != BL_STORE_DONE) {
 		bl_log(BL_LOG_WARN, "controller: elected, but %s", r->text);
@@ -100,8 +106,9 @@ static void on_loaded(void *ctx, const struct bl_store_reply *r)
 				 "from a copy, or remove the key if you know what it was",
 				 r->kv[i].key);
 			ctl_fatal(c, why);
-			return;
 		}
+		if (c->stop)
+			return;
 	}
 	c->loading = false;
 	bl_recover_start(c->rec, bl_mono_ns(), c->elected);

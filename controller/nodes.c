@@ -254,7 +254,8 @@ static void on_admit_saved(void *ctx, const struct bl_store_reply *r)
 	struct ctl_order *o = &c->order;
 	char text[200];
 
-	if (o->step != CTL_ORDER_SAVING)
+	/* The reply may be to an order of an earlier epoch, which ctl_nodes_lost() has ended. */
+	if (o->step != CTL_ORDER_SAVING || r->epoch != c->elected)
 		return;
 	if (r->outcome != BL_STORE_DONE) {
 		end_order(c, NULL, r->text, false);
@@ -308,7 +309,8 @@ static void on_record_deleted(void *ctx, const struct bl_store_reply *r)
 	struct saved *v;
 	char text[200];
 
-	if (o->step != CTL_ORDER_SAVING)
+	/* The reply may be to an order of an earlier epoch, which ctl_nodes_lost() has ended. */
+	if (o->step != CTL_ORDER_SAVING || r->epoch != c->elected)
 		return;
 	if (r->outcome != BL_STORE_DONE) {
 		end_order(c, NULL, r->text, false);
@@ -330,16 +332,16 @@ static void on_record_deleted(void *ctx, const struct bl_store_reply *r)
 /* Deletes both records of the node, then forgets it. */
 static void delete_records(struct bl_ctl *c)
 {
-	static const char *const keys[] = { "node/%08" PRIx32, "admit/%08" PRIx32 };
 	struct ctl_order *o = &c->order;
+	char keys[2][CTL_KEY_MAX];
 	unsigned int k;
-	char key[64];
 
+	ctl_saved_key(keys[0], BL_RECOVER_SAVE_NODE, o->id);
+	snprintf(keys[1], sizeof(keys[1]), "admit/%08" PRIx32, o->id);
 	o->step = CTL_ORDER_SAVING;
 	o->waits = 2;
 	for (k = 0; k < 2; k++) {
-		snprintf(key, sizeof(key), keys[k], o->id);
-		if (bl_store_put_sure(c->store, c->elected, key, BL_STORE_ANY, NULL, 0,
+		if (bl_store_put_sure(c->store, c->elected, keys[k], BL_STORE_ANY, NULL, 0,
 				      on_record_deleted, c)) {
 			end_order(c, NULL, "out of memory", false);
 			return;

@@ -21,6 +21,27 @@ void ctl_fatal(struct bl_ctl *c, const char *why)
 
 /* ---- records ---- */
 
+void ctl_saved_key(char key[CTL_KEY_MAX], enum bl_recover_do what, uint64_t id)
+{
+	if (what == BL_RECOVER_SAVE_NODE)
+		snprintf(key, CTL_KEY_MAX, "node/%08" PRIx64, id);
+	else
+		snprintf(key, CTL_KEY_MAX, "failure/%010" PRIu64, id);
+}
+
+bool ctl_saved_parse(const char *key, enum bl_recover_do *what, uint64_t *id)
+{
+	bool node = !strncmp(key, "node/", 5);
+	char same[CTL_KEY_MAX];
+
+	if (!node && strncmp(key, "failure/", 8))
+		return false;
+	*what = node ? BL_RECOVER_SAVE_NODE : BL_RECOVER_SAVE_FAILURE;
+	*id = strtoull(strchr(key, '/') + 1, NULL, node ? 16 : 10);
+	ctl_saved_key(same, *what, *id);
+	return (!node || *id <= UINT32_MAX) && !strcmp(key, same);
+}
+
 struct saved *ctl_saved_find(struct bl_ctl *c, enum bl_recover_do what, uint64_t id)
 {
 	struct saved *v;
@@ -30,7 +51,7 @@ struct saved *ctl_saved_find(struct bl_ctl *c, enum bl_recover_do what, uint64_t
 			return v;
 	v = calloc(1, sizeof(*v));
 	if (v) {
-		*v = (struct saved){ .next = c->saved, .c = c, .what = what, .id = id };
+		*v = (struct saved){ .next = c->saved, .what = what, .id = id };
 		c->saved = v;
 	}
 	return v;
@@ -56,11 +77,19 @@ static void saved_failure(struct bl_ctl *c, uint64_t number)
 	bl_recover_saved_failure(c->rec, bl_mono_ns(), number);
 }
 
+/*
+ * @r may be the reply to a write of an earlier epoch of this controller. The entries of that epoch
+ * are gone, and what it left in the store was read when the present one began.
+ */
 static void on_saved(void *ctx, const struct bl_store_reply *r)
 {
-	struct saved *v = ctx;
-	struct bl_ctl *c = v->c;
+	struct bl_ctl *c = ctx;
+	enum bl_recover_do what;
+	struct saved *v;
+	uint64_t id;
 
+	if (r->epoch != c->elected)
+		return;
 	/* Another controller leads. The candidate's lost() has come or will come, and cleans up. */
 	if (r->outcome != BL_STORE_DONE && r->why == BL_STORE_WHY_FENCED)
 		return;
@@ -73,13 +102,14 @@ static void on_saved(void *ctx, const struct bl_store_reply *r)
 		ctl_fatal(c, why);
 		return;
 	}
-	v->rev = r->rev;
-	if (v->epoch != bl_recover_epoch(c->rec))
+	v = ctl_saved_parse(r->key, &what, &id) ? ctl_saved_find(c, what, id) : NULL;
+	if (!v)
 		return;
-	if (v->what == BL_RECOVER_SAVE_NODE)
-		bl_recover_saved_node(c->rec, bl_mono_ns(), (uint32_t)v->id);
-	else if (v->what == BL_RECOVER_SAVE_FAILURE)
-		saved_failure(c, v->id);
+	v->rev = r->rev;
+	if (what == BL_RECOVER_SAVE_NODE)
+		bl_recover_saved_node(c->rec, bl_mono_ns(), (uint32_t)id);
+	else
+		saved_failure(c, id);
 	ctl_outputs_run(c);
 }
 
@@ -88,24 +118,21 @@ static void save_record(struct bl_ctl *c, const struct bl_recover_out *o)
 	uint64_t id = o->what == BL_RECOVER_SAVE_NODE ? o->node : o->number;
 	struct saved *v = ctl_saved_find(c, o->what, id);
 	struct ctl_bytes b = { 0 };
-	char key[64];
+	char key[CTL_KEY_MAX];
 
+	ctl_saved_key(key, o->what, id);
 	if (o->what == BL_RECOVER_SAVE_NODE) {
-		snprintf(key, sizeof(key), "node/%08x", o->node);
 		b = ctl_save_node(bl_recover_node(c->rec, o->node));
 	} else {
 		const struct bl_recover_failure *f = bl_recover_failure(c->rec, o->number);
 
-		snprintf(key, sizeof(key), "failure/%010" PRIu64, o->number);
 		if (v && !v->unix_ns)
 			v->unix_ns = bl_clock_ns(CLOCK_REALTIME);
 		b = ctl_save_failure(f, v ? v->unix_ns : 0);
 	}
 	if (!v || !b.data ||
-	    bl_store_put_sure(c->store, c->elected, key, v->rev, b.data, b.len, on_saved, v))
+	    bl_store_put_sure(c->store, c->elected, key, v->rev, b.data, b.len, on_saved, c))
 		ctl_fatal(c, "out of memory, or a record that is too large");
-	else
-		v->epoch = c->elected;
 	c->counts[CTL_SAVED]++;
 	free(b.data);
 }
@@ -118,9 +145,9 @@ static void on_deleted(void *ctx, const struct bl_store_reply *r)
 
 static void delete_failure(struct bl_ctl *c, uint64_t number)
 {
-	char key[64];
+	char key[CTL_KEY_MAX];
 
-	snprintf(key, sizeof(key), "failure/%010" PRIu64, number);
+	ctl_saved_key(key, BL_RECOVER_SAVE_FAILURE, number);
 	bl_store_put_sure(c->store, c->elected, key, BL_STORE_ANY, NULL, 0, on_deleted, c);
 }
 

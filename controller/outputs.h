@@ -24,6 +24,19 @@ void ctl_outputs_close(struct bl_ctl *c);
  */
 void ctl_outputs_run(struct bl_ctl *c);
 
+#define CTL_KEY_MAX 32 /* bytes of the key of a record, with the terminating 0 */
+
+/**
+ * ctl_saved_key - Writes the key of a node's record (@what BL_RECOVER_SAVE_NODE, @id the node) or
+ * of a failure's (BL_RECOVER_SAVE_FAILURE, @id its number) to @key.
+ */
+void ctl_saved_key(char key[CTL_KEY_MAX], enum bl_recover_do what, uint64_t id);
+
+/**
+ * ctl_saved_parse - Reads what ctl_saved_key() wrote. Returns false if @key is no such key.
+ */
+bool ctl_saved_parse(const char *key, enum bl_recover_do *what, uint64_t *id);
+
 /**
  * ctl_saved_find - Returns the entry for the key of a node (@what BL_RECOVER_SAVE_NODE, @id the
  * node) or of a failure (BL_RECOVER_SAVE_FAILURE, @id its number), and makes one if there is none.

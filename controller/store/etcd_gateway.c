@@ -17,9 +17,10 @@ static const char *const routes[] = {
 	[ETCD_REVOKE] = "/v3/lease/revoke", [ETCD_WATCH] = "/v3/watch"
 };
 
-void etcd_gateway_next(struct etcd_gateway *g)
+void etcd_gateway_leave(struct etcd_gateway *g, const struct etcd_req *q)
 {
-	g->at = (g->at + 1) % g->n;
+	if (g->at == q->member)
+		g->at = (g->at + 1) % g->n;
 }
 
 /* ---- curl in the event loop ---- */
@@ -128,7 +129,7 @@ static void set_up_request(struct etcd_gateway *g, CURL *easy, enum etcd_route r
 {
 	char url[512];
 
-	snprintf(url, sizeof(url), "%s%s", g->endpoints[g->at % g->n], routes[route]);
+	snprintf(url, sizeof(url), "%s%s", g->endpoints[g->at], routes[route]);
 	curl_easy_setopt(easy, CURLOPT_URL, url);
 	curl_easy_setopt(easy, CURLOPT_POSTFIELDS, body);
 	curl_easy_setopt(easy, CURLOPT_HTTPHEADER, g->headers);
@@ -158,6 +159,7 @@ static void start_request(struct etcd_req *q)
 {
 	struct etcd_gateway *g = q->g;
 
+	q->member = g->at;
 	q->easy = curl_easy_init();
 	if (!q->easy)
 		return;
@@ -271,7 +273,7 @@ static void explain_curl(const struct etcd_req *q, CURLcode code, const char *ur
 static void explain(const struct etcd_req *q, CURLcode code, long http, const struct etcd_answer *a,
 		    char *text)
 {
-	const char *url = q->g->endpoints[q->g->at % q->g->n];
+	const char *url = q->g->endpoints[q->member];
 
 	if (code != CURLE_OK)
 		explain_curl(q, code, url, text);
@@ -307,7 +309,7 @@ static void finish_request(struct etcd_req *q, CURLcode code)
 		/*
 		 * This member, or the path to it, has a problem: later requests go to the next one.
 		 */
-		etcd_gateway_next(g);
+		etcd_gateway_leave(g, q);
 		if (q->left && q->route != ETCD_WATCH && (out == BL_STORE_REFUSED || q->twice)) {
 			q->left--;
 			curl_multi_remove_handle(g->multi, q->easy);

@@ -51,6 +51,7 @@ struct etcd_req {
 	size_t len;                   /* bytes of @in */
 	bool twice;                   /* the request may safely be made twice */
 	unsigned int left;            /* members that may still be tried */
+	unsigned int member;          /* index of the member that it was sent to */
 	uint64_t sent_ns;             /* CLOCK_BOOTTIME */
 	char detail[CURL_ERROR_SIZE]; /* what libcurl says of an error; "": nothing */
 	etcd_end_fn fn;               /* called once, when the request ends; also for a watch */
@@ -76,7 +77,7 @@ struct etcd_gateway {
 	char *cert;
 	char *key;
 	unsigned int n;
-	unsigned int at; /* index of the member that the next request is sent to, modulo @n */
+	unsigned int at; /* index of the member that the next request is sent to, below @n */
 	CURLM *multi;
 	struct curl_slist *headers;
 	sd_event_source *timer; /* of libcurl */
@@ -93,8 +94,10 @@ int etcd_gateway_open(struct etcd_gateway *g, const struct bl_etcd_cfg *cfg, str
 /** etcd_gateway_close - Drops all requests without calling their callbacks. */
 void etcd_gateway_close(struct etcd_gateway *g);
 
-/** etcd_gateway_next - The next request is sent to another member. */
-void etcd_gateway_next(struct etcd_gateway *g);
+/**
+ * etcd_gateway_leave - The member that @q was sent to has failed: later requests go to another one.
+ */
+void etcd_gateway_leave(struct etcd_gateway *g, const struct etcd_req *q);
 
 /**
  * etcd_ask - Sends a request.

@@ -79,6 +79,12 @@ struct bl_store_reply {
 	const struct bl_store_kv *kv; /* of a read: @n keys, sorted */
 	size_t n;
 	const char *text; /* if @outcome is not DONE: the reason in a sentence */
+	const char *key;  /* of bl_store_put_sure(): the key that was to be written */
+	/*
+	 * Of bl_store_put_sure(): the epoch that it was called with. Of bl_store_range(): the epoch
+	 * that this controller led with when it was called; 0: none.
+	 */
+	uint64_t epoch;
 };
 typedef void (*bl_store_fn)(void *ctx, const struct bl_store_reply *r);
 
@@ -170,7 +176,8 @@ void bl_store_put(struct bl_store *s, uint64_t epoch, const char *key, uint64_t 
 /**
  * bl_store_put_sure - As bl_store_put(), but reads back a write whose outcome is unknown, and
  * repeats one that was refused because the store is down, until the outcome is known or @epoch no
- * longer leads (REFUSED, FENCED).
+ * longer leads (REFUSED, FENCED). The reply names the key and @epoch: it may come when this
+ * controller has lost the lead and leads with a later epoch again.
  *
  * Returns 0 or -errno; in the latter case nothing is written and @fn is not called.
  */

@@ -64,6 +64,7 @@ int bl_store_once(sd_event *ev, sd_event_source **src, uint64_t ms, sd_event_tim
 static void sure_end(struct bl_store_sure *u, const struct bl_store_reply *r)
 {
 	struct bl_store_sure **at;
+	struct bl_store_reply out;
 
 	for (at = &u->s->sure; *at; at = &(*at)->next)
 		if (*at == u) {
@@ -71,8 +72,12 @@ static void sure_end(struct bl_store_sure *u, const struct bl_store_reply *r)
 			break;
 		}
 	sd_event_source_disable_unref(u->timer);
-	if (r)
-		u->fn(u->ctx, r);
+	if (r) {
+		out = *r;
+		out.key = u->key;
+		out.epoch = u->epoch;
+		u->fn(u->ctx, &out);
+	}
 	free(u->value);
 	free(u);
 }

@@ -107,7 +107,8 @@ static void range_end(struct etcd_req *q, enum bl_store_outcome out, const struc
 		.why = out == BL_STORE_DONE ? BL_STORE_WHY_NONE : BL_STORE_WHY_DOWN,
 		.rev = a->rev,
 		.n = a->n,
-		.text = text
+		.text = text,
+		.epoch = q->epoch
 	};
 	struct bl_store_kv *v = plain_kvs(a);
 
@@ -115,7 +116,8 @@ static void range_end(struct etcd_req *q, enum bl_store_outcome out, const struc
 	if (!v)
 		r = (struct bl_store_reply){ .outcome = BL_STORE_REFUSED,
 					     .why = BL_STORE_WHY_DOWN,
-					     .text = "out of memory" };
+					     .text = "out of memory",
+					     .epoch = q->epoch };
 	q->user(q->ctx, &r);
 	free(v);
 }
@@ -131,6 +133,7 @@ static void etcd_range(struct bl_store *s, const char *prefix, bool one, bl_stor
 	if (q) {
 		q->user = fn;
 		q->ctx = ctx;
+		q->epoch = s->epoch;
 	}
 }
 
@@ -284,7 +287,7 @@ static void stream_read(struct watch *w)
 	bl_store_once(w->e->s.ev, &w->timer, WATCH_IDLE_MS, watch_again, w);
 	while (at < len && (end = memchr(in + at, '\n', len - at))) {
 		if (!watch_line(w, in + at, (size_t)(end - in) - at)) {
-			etcd_gateway_next(&w->e->g);
+			etcd_gateway_leave(&w->e->g, q);
 			w->stream = NULL;
 			etcd_req_free(q);
 			free(in);

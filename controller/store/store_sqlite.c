@@ -308,8 +308,10 @@ static void lite_range(struct bl_store *s, const char *prefix, bool one, bl_stor
 	struct lite *l = lite_of(s);
 	struct later *v = queue_answer(l, fn, ctx);
 
-	if (v)
+	if (v) {
+		v->r.epoch = s->epoch;
 		read_into(l, prefix, one, v);
+	}
 }
 
 /*

@@ -391,7 +391,7 @@ static void on_answer(void *ctx, const struct bl_store_reply *r)
 	p->answers++;
 	p->r = *r;
 	snprintf(p->text, sizeof(p->text), "%s", r->text ? r->text : "");
-	snprintf(p->key, sizeof(p->key), "%s", r->n ? r->kv[0].key : "");
+	snprintf(p->key, sizeof(p->key), "%s", r->n ? r->kv[0].key : r->key ? r->key : "");
 	snprintf(p->value, sizeof(p->value), "%.*s", r->n ? (int)r->kv[0].len : 0,
 		 r->n ? (const char *)r->kv[0].value : "");
 }
@@ -600,7 +600,12 @@ static void sqlite__sure(void **state)
 	assert_int_equal(p.answers, 0); /* the callback does not come from within the call */
 	serve(&p, &p.answers);
 	assert_int_equal(p.r.outcome, BL_STORE_DONE);
+	assert_string_equal(p.key, "k");
+	assert_int_equal(p.r.epoch, 1);
 	rev = p.r.rev;
+	bl_store_range(p.s, "", false, on_answer, &p);
+	serve(&p, &p.answers);
+	assert_int_equal(p.r.epoch, 1);
 	/*
 	 * the same put again is known to be done: this is what a try that timed out leaves behind
 	 */
@@ -614,6 +619,8 @@ static void sqlite__sure(void **state)
 	assert_int_equal(bl_store_put_sure(p.s, 2, "k", rev, "w", 1, on_answer, &p), 0);
 	serve(&p, &p.answers);
 	assert_int_equal(p.r.why, BL_STORE_WHY_FENCED);
+	assert_string_equal(p.key, "k");
+	assert_int_equal(p.r.epoch, 2);
 	/* deleted by the revision that it has, and by no other */
 	assert_int_equal(bl_store_put_sure(p.s, 1, "k", rev, "w", 1, on_answer, &p), 0);
 	serve(&p, &p.answers);

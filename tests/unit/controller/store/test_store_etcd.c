@@ -144,10 +144,60 @@ static void election__without_a_revision(void **state)
 	sd_event_unref(ev);
 }
 
+static uint64_t read_epoch;
+
+static void on_range(void *ctx, const struct bl_store_reply *r)
+{
+	(void)ctx;
+	read_epoch = r->epoch;
+}
+
+/* The answer to a read names the epoch in which it was asked, whatever has happened since. */
+static void range__names_its_epoch(void **state)
+{
+	struct bl_store *s;
+	sd_event *ev;
+
+	(void)state;
+	assert_true(sd_event_new(&ev) >= 0);
+	s = campaign(ev);
+	read_epoch = 1;
+	bl_store_range(s, "leader", true, on_range, NULL);
+	answer(ETCD_RANGE, (struct etcd_answer){ .rev = 40 });
+	assert_int_equal(read_epoch, 0);
+	bl_store_close(s);
+
+	s = campaign(ev);
+	answer(ETCD_TXN, (struct etcd_answer){ .succeeded = true, .rev = 41 });
+	bl_store_range(s, "leader", true, on_range, NULL);
+	s->epoch = 52;
+	answer(ETCD_RANGE, (struct etcd_answer){ .rev = 42 });
+	assert_int_equal(read_epoch, 41);
+	bl_store_close(s);
+	sd_event_unref(ev);
+}
+
+/* Of requests that were sent to one member, only the first that fails moves later ones away. */
+static void member__that_failed(void **state)
+{
+	struct etcd_gateway g = { .n = 3, .at = 2 };
+	const struct etcd_req a = { .member = 2 }, b = { .member = 2 }, c = { .member = 0 };
+
+	(void)state;
+	etcd_gateway_leave(&g, &a);
+	assert_int_equal(g.at, 0);
+	etcd_gateway_leave(&g, &b);
+	assert_int_equal(g.at, 0);
+	etcd_gateway_leave(&g, &c);
+	assert_int_equal(g.at, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(election__without_a_revision),
+		cmocka_unit_test(range__names_its_epoch),
+		cmocka_unit_test(member__that_failed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
