@@ -17,6 +17,7 @@
 #include "bpf/host/role.h"
 #include "core/wire_core.h"
 #include "core/order/barrier_core.h"
+#include "core/order/hop_core.h"
 #include "bpf/auth.h"
 #include "bpf/bpf_util.h"
 #include "bpf/host/fence.h"
@@ -131,7 +132,7 @@ static __always_inline void publish_barriers(const struct run *r)
 	if (r->f.lanes && !auth_ignores(r->f.opcode))
 		bl_publish((__u32)r->f.lane | (__u32)r->f.lanes << 8 |
 				   (r->f.opcode == BL_OP_BEACON ? BL_PUBLISH_BEACON : 0),
-			   r->b, r->c);
+			   bl_lane_promise(r->b, r->f.lanes, r->page->now_ns), r->c);
 }
 
 #endif

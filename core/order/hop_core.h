@@ -39,13 +39,33 @@ BL_CORE __u8 bl_hop_write(int hosts, int ups, __u32 out)
 	return ups ? BL_HOP_HOST : BL_HOP_TOP;
 }
 
+/** bl_old_below - barriers below this promise nothing to any node at bus time @now. */
+BL_CORE __u64 bl_old_below(__u64 now)
+{
+	return now - BL_TS_OLD / 2;
+}
+
 /**
  * bl_hop_old - whether barriers promise nothing to any node, so that it does not matter whose they
  * are.
  */
 BL_CORE int bl_hop_old(__u64 b, __u64 c, __u64 now)
 {
-	return b < now - BL_TS_OLD / 2 && c < now - BL_TS_OLD / 2;
+	return b < bl_old_below(now) && c < bl_old_below(now);
+}
+
+/**
+ * bl_lane_promise - the barrier @b of a frame as a host takes it into the register of its link,
+ * which has @lanes lanes; 0, with which no lane joins (bl_port_join()), if it promises nothing.
+ *
+ * A lane of a switch in which no input has joined forwards frames with such barriers. A host that
+ * has just started has no barrier yet by which bl_join_floor() could refuse it, and excludes no
+ * lane that lags. So such a lane would join, and hold it for as long as it has no input. A link
+ * with one lane has no other that could be held, and waits as before.
+ */
+BL_CORE __u64 bl_lane_promise(__u64 b, __u32 lanes, __u64 now)
+{
+	return lanes > 1 && b < bl_old_below(now) ? 0 : b;
 }
 
 #endif

@@ -525,6 +525,39 @@ static void barrier__two_lanes(void **state)
 	assert_int_equal(after.page.commit, T0 - 800);
 }
 
+/*
+ * A lane of the switch in which no input has joined forwards frames that promise nothing. A host
+ * that has just started does not wait for it until it promises something.
+ */
+static void barrier__lane_that_promises_nothing(void **state)
+{
+	struct desc idle = data_frame(0, 1, T0 - 5, T0 - BL_TS_OLD), d = beacon_frame(0, T0 - 900);
+
+	(void)state;
+	idle.lane = 1;
+	idle.lanes = d.lanes = 2;
+	step(&d, WANT({ BL_HC_INGRESS, BL_R_BEACON }));
+	step(&idle, WANT({ BL_HC_INGRESS, BL_R_STORED }));
+	expect_stored(0, &idle, T0 - 5);
+	assert_int_equal(after.page.reg[1].state, BL_REG_JOINING);
+	d.b = d.c = T0 - 850;
+	step(&d, WANT({ BL_HC_INGRESS, BL_R_BEACON }, { BL_HC_INGRESS, BL_R_JOINED }));
+	assert_int_equal(after.page.barrier, T0 - 850);
+	step(&idle, WANT({ BL_HC_INGRESS, BL_R_STORED }));
+	expect_stored(0, &idle, T0 - 5);
+	d.b = d.c = T0 - 800;
+	step(&d, WANT({ BL_HC_INGRESS, BL_R_BEACON }));
+	assert_int_equal(after.page.barrier, T0 - 800);
+	assert_int_equal(after.page.commit, T0 - 800);
+	d.lane = 1;
+	d.b = d.c = T0 - 700;
+	step(&d, WANT({ BL_HC_INGRESS, BL_R_BEACON }, { BL_HC_INGRESS, BL_R_JOINED }));
+	assert_int_equal(after.page.barrier, T0 - 800);
+	/* It is LIVE now: what promises nothing is only an old barrier. */
+	step(&idle, WANT({ BL_HC_INGRESS, BL_R_STORED }, { BL_HC_INGRESS, BL_R_BARRIER_OLD }));
+	assert_int_equal(after.page.barrier, T0 - 800);
+}
+
 /* ---- sleepers ---- */
 
 static void set_sleepers(__u64 u0, __u64 u1, __u64 u2, __u64 next)
@@ -806,6 +839,7 @@ int main(void)
 		CASE(barrier__never_falls),
 		CASE(hop__only_the_neighbours),
 		CASE(barrier__two_lanes),
+		CASE(barrier__lane_that_promises_nothing),
 		CASE(wake__when_the_barrier_passes),
 		CASE(wake__several),
 		CASE(wake__next_too_low),

@@ -179,6 +179,30 @@ static void bl_port_obey__empty(void **state)
 	assert_int_equal(p.lane[0].state, BL_REG_LIVE);
 }
 
+/* A lane that promises nothing joins no port that has others, and one that is alone does. */
+static void bl_lane_promise__edges(void **state)
+{
+	const uint64_t now = 3 * BL_TS_OLD, edge = now - BL_TS_OLD / 2;
+	struct bl_port_regs p = {};
+	struct bl_pair leaf;
+
+	(void)state;
+	assert_true(bl_lane_promise(edge, 2, now) == edge);
+	assert_true(bl_lane_promise(edge - 1, 2, now) == 0);
+	assert_true(bl_lane_promise(edge - 1, 8, now) == 0);
+	assert_true(bl_lane_promise(edge - 1, 1, now) == edge - 1);
+	/* Lane 1 is heard, so lane 0 need not wait for it; it joins when it promises something. */
+	assert_int_equal(bl_port_arrive(&p, 1, 2, 0, 0, 1, 0, 0, &leaf) & BL_A_JOINED, 0);
+	assert_int_equal(p.lane[1].state, BL_REG_JOINING);
+	assert_true(bl_port_arrive(&p, 0, 2, now, now, 2, 0, 0, &leaf) & BL_A_JOINED);
+	assert_true(leaf.b == now);
+	assert_int_equal(bl_port_arrive(&p, 1, 2, 0, 0, 3, 0, 0, &leaf) & BL_A_JOINED, 0);
+	assert_int_equal(p.lane[1].heard_ns, 3);
+	assert_true(leaf.b == now);
+	assert_true(bl_port_arrive(&p, 1, 2, edge, edge, 4, 0, 0, &leaf) & BL_A_JOINED);
+	assert_true(leaf.b == edge);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -189,6 +213,7 @@ int main(void)
 		cmocka_unit_test(bl_port_await__until_it_joins),
 		cmocka_unit_test(bl_port_await__not_by_silence),
 		cmocka_unit_test(bl_port_obey__empty),
+		cmocka_unit_test(bl_lane_promise__edges),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
