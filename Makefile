@@ -280,7 +280,7 @@ PART_SRC := $(BASE_SRC) $(call sources,proto) \
 	$(addprefix loader/admission/,options.c admission_argp.c) \
 	$(addprefix loader/order/,agent.c agent_watch.c clock.c) \
 	$(addprefix loader/load/,lower.c nic_drivers.c nic_left.c nic_rx.c nic_tx.c prio.c \
-		sysfs.c tx_cpu.c) \
+		sysfs.c tx_cpu.c avoid.c) \
 	$(addprefix bench/fct/,fct_sizes.c fct_trace.c fct_coflow.c fct_fluid.c) \
 	bench/kill/kill_flow.c bench/rack/bench_check.c \
 	$(addprefix cli/setup/,command.c parse.c plan.c state.c yaml.c) \

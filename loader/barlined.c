@@ -332,6 +332,8 @@ int main(int argc, char **argv)
 	/* also for one that cannot go on */
 	if (!a.in.detach && bl_node_hand_over(n, &why))
 		bl_log(BL_LOG_WARN, "no caretaker stands in for the daemon: %s", why.text);
+	/* After a caretaker was started, which may run everywhere. */
+	bl_node_withdraw(n);
 	bl_server_free(s);
 	if (rc)
 		return report_error(&a, 1, &err);

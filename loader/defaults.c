@@ -80,6 +80,19 @@ bool bl_node_plain(const struct bl_node_cfg *c)
 	return !c->admission.on && c->auth.mode == BL_AUTH_OFF;
 }
 
+void bl_node_cpus(const struct bl_node_cfg *c, cpu_set_t *set)
+{
+	unsigned int k;
+
+	CPU_ZERO(set);
+	for (k = 0; k < c->ncpus; k++)
+		CPU_SET((size_t)c->cpus[k], set);
+	if (!c->ncpus && c->role == BL_ROLE_SWITCH)
+		CPU_SET(0, set);
+	if (bl_admission_paced(c))
+		CPU_SET((size_t)bl_admission_cpu(c), set);
+}
+
 bool bl_node_chains(const struct bl_node_cfg *c)
 {
 	bool any = c->role == BL_ROLE_HOST && is_chained(c->chain);

@@ -3,6 +3,7 @@
 #ifndef BARLINE_DEFAULTS_H
 #define BARLINE_DEFAULTS_H
 
+#include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -42,6 +43,12 @@ enum bl_hook_frags bl_node_frags(const struct bl_node_cfg *c, bool frags);
 
 /** bl_node_plain - whether the node has neither admission nor authentication of links. */
 bool bl_node_plain(const struct bl_node_cfg *c);
+
+/**
+ * bl_node_cpus - the CPUs that the node's datapath has by its configuration: `cpus`, or CPU 0 of a
+ * switch, and that of the pacer. A host without `cpus` has those of its NIC's transmit queue, too.
+ */
+void bl_node_cpus(const struct bl_node_cfg *c, cpu_set_t *set);
 
 /** bl_node_chains - whether any interface of the node has a chained program. */
 bool bl_node_chains(const struct bl_node_cfg *c);

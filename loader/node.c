@@ -38,10 +38,12 @@
 #include "loader/host.h"
 #include "loader/link_watch.h"
 #include "loader/load/attach.h"
+#include "loader/load/avoid.h"
 #include "loader/load/chain.h"
 #include "loader/load/dispatcher.h"
 #include "loader/load/maps.h"
 #include "loader/load/pin.h"
+#include "loader/load/tx_cpu.h"
 #include "loader/loop.h"
 #include "loader/nic.h"
 #include "loader/node_agent.h"
@@ -238,11 +240,44 @@ static int read_fastpass_file(struct bl_node *n, struct bl_err *err)
 	return rc;
 }
 
+/*
+ * Keeps this thread off the CPUs of the datapath of @n, in whose network namespace it is.
+ * @cfg: with its ports.
+ */
+static bool avoid_datapath(const struct bl_node *n, const struct bl_node_cfg *cfg,
+			   cpu_set_t *before)
+{
+	struct bl_iface nic;
+	struct bl_err why;
+	cpu_set_t busy, queue;
+
+	bl_node_cpus(cfg, &busy);
+	if (cfg->role == BL_ROLE_HOST && !cfg->ncpus && !bl_iface_get(&nic, cfg->ifname, &why)) {
+		bl_tx_cpus(&nic, n->host_cfg.queue, &queue);
+		CPU_OR(&busy, &busy, &queue);
+	}
+	return bl_cpus_avoid(&busy, before);
+}
+
+void bl_node_withdraw(const struct bl_node *n)
+{
+	cpu_set_t before;
+	struct bl_err why;
+	int old;
+
+	if (bl_netns_enter(n->cfg.netns, &old, &why))
+		return;
+	avoid_datapath(n, &n->given, &before);
+	bl_netns_leave(old);
+}
+
 int bl_node_open(struct bl_node **out, struct bl_server *s, const struct bl_node_cfg *cfg,
 		 struct bl_err *err)
 {
 	struct bl_node *n;
 	struct bl_err why;
+	cpu_set_t before;
+	bool avoids;
 	int old, rc;
 
 	*out = NULL;
@@ -291,7 +326,11 @@ int bl_node_open(struct bl_node **out, struct bl_server *s, const struct bl_node
 	if (!rc)
 		rc = bl_netns_enter(cfg->netns, &old, err);
 	if (!rc) {
+		/* Threads of the datapath have been started above. */
+		avoids = avoid_datapath(n, cfg, &before);
 		rc = open_in_netns(n, cfg, err);
+		if (avoids)
+			bl_cpus_return(&before);
 		bl_netns_leave(old);
 	}
 	if (!rc && bl_running_write(n, &why))

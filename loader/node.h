@@ -37,6 +37,12 @@ struct bl_node;
 int bl_node_open(struct bl_node **out, struct bl_server *s, const struct bl_node_cfg *cfg,
 		 struct bl_err *err);
 
+/**
+ * bl_node_withdraw - keeps this thread off the CPUs of the datapath from now on, where there are
+ * others: the process is about to end, and the datapath shall not wait for a CPU meanwhile.
+ */
+void bl_node_withdraw(const struct bl_node *n);
+
 /** bl_node_close - ends service; the datapath stays in the kernel. */
 void bl_node_close(struct bl_node *n);
 

@@ -184,6 +184,47 @@ RACK_TEST(kill_and_start__within_dead_after)
 	daemons_end();
 }
 
+/* Whether a start of node @i, which loads its programs, was seen to keep off CPU 0. */
+static bool keeps_off(unsigned int i, const cpu_set_t *mine)
+{
+	struct pollfd ready = { .events = POLLIN };
+	bool off = false;
+	cpu_set_t its;
+	int status;
+
+	daemon_stop(i, SIGTERM);
+	rack_forget_programs(i);
+	daemon_spawn(i);
+	ready.fd = dm[i].out;
+	do {
+		CHECK(!sched_getaffinity(dm[i].pid, sizeof(its), &its), "%s", strerror(errno));
+		off |= !CPU_ISSET(0, &its) && CPU_COUNT(&its) == CPU_COUNT(mine) - 1;
+	} while (!poll(&ready, 1, 1));
+	CHECK(daemon_ready(i, &status), "%s", rack.lab.nodes[i].name);
+	CHECK(!sched_getaffinity(dm[i].pid, sizeof(its), &its) && CPU_EQUAL(&its, mine),
+	      "%s may not run on CPU 0", rack.lab.nodes[i].name);
+	return off;
+}
+
+/*
+ * A daemon that loads its programs does not run on the CPU of its datapath meanwhile, and may run
+ * there afterwards. It is looked at from outside; a look may come too late, so it is tried again.
+ */
+RACK_TEST_CPUS(start__keeps_off_the_datapath, 2)
+{
+	unsigned int i, tries;
+	cpu_set_t mine;
+
+	rack_last_words = rack_dump;
+	open_rack(2);
+	CHECK(!sched_getaffinity(0, sizeof(mine), &mine) && CPU_ISSET(0, &mine), "no CPU 0");
+	for (i = 0; i < 2; i++) /* the switch and a host */
+		for (tries = 0; !keeps_off(i, &mine); tries++)
+			CHECK(tries < 50, "%s starts on the CPU of its datapath",
+			      rack.lab.nodes[i].name);
+	daemons_end();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -192,6 +233,7 @@ int main(void)
 		cmocka_unit_test(away__is_not_late),
 		cmocka_unit_test(away__another_leader),
 		cmocka_unit_test(kill_and_start__within_dead_after),
+		cmocka_unit_test(start__keeps_off_the_datapath),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
