@@ -357,6 +357,24 @@ T_FN void daemons_open(void)
 		CHECK(daemon_ready(i, &status), "%s does not start", rack.lab.nodes[i].name);
 }
 
+/*
+ * Returns the number of endpoints in the map of that host's daemon, those included that have ended
+ * and are not settled. A host that is detached meanwhile is first silent for twice dead_after.
+ */
+T_FN unsigned int dm_slots_used(unsigned int host)
+{
+	int fd = rack_map(rack_host(host), BL_MAP_EPS);
+	struct bl_ep_slot s;
+	unsigned int n = 0;
+	uint32_t k;
+
+	CHECK(fd >= 0, "%s", strerror(errno));
+	for (k = 0; k < BL_PORT_COUNT; k++)
+		n += !bpf_map_lookup_elem(fd, &k, &s) && s.active != BL_EP_FREE;
+	close(fd);
+	return n;
+}
+
 /* Ends all daemons and caretakers of the case and detaches the nodes. */
 T_FN void daemons_end(void)
 {

@@ -19,10 +19,23 @@
 /* offset of the opcode in a frame: after Ethernet, IPv4 and UDP */
 #define OPCODE_AT (14 + 20 + 8 + (int32_t)offsetof(struct bl_hdr, opcode))
 
+/** struct t_dice - the value of the map of T_DICE(). */
+struct t_dice {
+	uint64_t state;
+	uint64_t frames, dropped; /* so many frames were seen, and so many of them dropped */
+};
+
+#define T_DICE_LEN 13
+/* Adds r3 to a member of the struct t_dice at r1. */
+#define T_COUNT(member)                                                                            \
+	{                                                                                          \
+		.code = BPF_STX | BPF_ATOMIC | BPF_DW, .dst_reg = BPF_REG_1, .src_reg = BPF_REG_3, \
+		.off = offsetof(struct t_dice, member), .imm = BPF_ADD                             \
+	}
 /*
- * r1 = &state; r0 = state = state * A + C (Knuth's MMIX). Lost updates between two CPUs cost
- * nothing but randomness. The two instructions that follow this macro handle the frames that are
- * dropped; the others continue after those.
+ * r1 = the struct t_dice; r0 = state = state * A + C (Knuth's MMIX). Lost updates between two CPUs
+ * cost nothing but randomness. The two instructions that follow this macro handle the frames that
+ * are dropped; the others continue after those. The macro has T_DICE_LEN instructions.
  */
 #define T_DICE(state, per_65536)                                                                  \
 	{ .code = BPF_LD | BPF_DW | BPF_IMM,                                                      \
@@ -44,11 +57,14 @@
 		{ .code = BPF_STX | BPF_MEM | BPF_DW,                                             \
 		  .dst_reg = BPF_REG_1,                                                           \
 		  .src_reg = BPF_REG_0 },                                                         \
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_3, .imm = 1 },          \
+		T_COUNT(frames),                                                                  \
 		{ .code = BPF_ALU64 | BPF_RSH | BPF_K, .dst_reg = BPF_REG_0, .imm = 48 },         \
-	{                                                                                         \
-		.code = BPF_JMP | BPF_JGE | BPF_K, .dst_reg = BPF_REG_0,                          \
-		.imm = (int32_t)(per_65536), .off = 2                                             \
-	}
+		{ .code = BPF_JMP | BPF_JGE | BPF_K,                                              \
+		  .dst_reg = BPF_REG_0,                                                           \
+		  .imm = (int32_t)(per_65536),                                                    \
+		  .off = 3 },                                                                     \
+		T_COUNT(dropped)
 
 /*
  * Calls the program in the map @next, with the context in r6. After it r0 is 0, XDP_ABORTED: there
@@ -66,14 +82,14 @@
 		.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 0             \
 	}
 
-/* Creates the map with the state of T_DICE(). Returns its descriptor. */
+/* Creates the map of T_DICE(). Returns its descriptor. */
 T_FN int dice(uint64_t seed)
 {
-	int state = bpf_map_create(BPF_MAP_TYPE_ARRAY, "t_drop", 4, 8, 1, NULL);
+	int state = bpf_map_create(BPF_MAP_TYPE_ARRAY, "t_drop", 4, sizeof(struct t_dice), 1, NULL);
+	const struct t_dice d = { .state = seed };
 	uint32_t zero = 0;
 
-	CHECK(state >= 0 && !bpf_map_update_elem(state, &zero, &seed, BPF_ANY), "%s",
-	      strerror(errno));
+	CHECK(state >= 0 && !bpf_map_update_elem(state, &zero, &d, BPF_ANY), "%s", strerror(errno));
 	return state;
 }
 
@@ -171,10 +187,10 @@ T_FN void make_whole(unsigned int host, int prog)
 	close(prog);
 }
 
-/* Loads a tc program that drops @per_65536 of 65536 frames, but no NAKs. */
-T_FN int dropper_tc(uint32_t per_65536, uint64_t seed)
+/* Loads a tc program that drops frames by the dice @state, but no NAKs. */
+T_FN int dropper_tc(uint32_t per_65536, int state)
 {
-	int state = dice(seed), fd;
+	int fd;
 	const struct bpf_insn code[] = {
 		{ .code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = BPF_REG_6, .src_reg = BPF_REG_1 },
 		/* Shorter frames end here with 0, TC_ACT_OK. Only link frames are that short. */
@@ -183,7 +199,7 @@ T_FN int dropper_tc(uint32_t per_65536, uint64_t seed)
 		{ .code = BPF_JMP | BPF_JEQ | BPF_K,
 		  .dst_reg = BPF_REG_0,
 		  .imm = BL_OPCODE_BYTE(BL_OP_NAK),
-		  .off = 12 },
+		  .off = T_DICE_LEN + 2 },
 		T_DICE(state, per_65536),
 		/* TC_ACT_SHOT */
 		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 2 },
@@ -199,19 +215,54 @@ T_FN int dropper_tc(uint32_t per_65536, uint64_t seed)
 	return fd;
 }
 
+/* The program of make_lossy_but_naks() on a host. */
+static struct lossy_nic {
+	bool made;
+	int dice, link; /* link -1: the program is a filter */
+} lossy_nic[LAB_HOSTS_MAX];
+
+/* Prints what the programs of make_lossy_but_naks() did. Returns how many frames they dropped. */
+T_FN uint64_t lossy_but_naks_say(void)
+{
+	uint64_t dropped = 0;
+	unsigned int i;
+
+	for (i = 0; i < LAB_HOSTS_MAX; i++) {
+		const struct lossy_nic *l = &lossy_nic[i];
+		struct bpf_link_info info = {};
+		uint32_t len = sizeof(info), zero = 0;
+		struct t_dice d;
+
+		if (!l->made)
+			continue;
+		CHECK(!bpf_map_lookup_elem(l->dice, &zero, &d), "the dice of h%u: %s", i + 1,
+		      strerror(errno));
+		/* A tcx link has its ifindex where an XDP link has it; 0: it is detached. */
+		CHECK(l->link < 0 ||
+			      (!bpf_obj_get_info_by_fd(l->link, &info, &len) && info.xdp.ifindex),
+		      "the dropping program of h%u is gone, after %" PRIu64 " frames", i + 1,
+		      d.frames);
+		fprintf(stderr, "  h%u: %" PRIu64 " of %" PRIu64 " outgoing frames were dropped\n",
+			i + 1, d.dropped, d.frames);
+		dropped += d.dropped;
+	}
+	return dropped;
+}
+
 /*
  * Drops frames that @host sends, before barline's own programs see them. The descriptor of the link
  * stays open in this process, so the link is detached when the case ends.
  */
 T_FN void make_lossy_but_naks(unsigned int host, uint32_t per_65536, uint64_t seed)
 {
-	int home = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC),
-	    prog = dropper_tc(per_65536, seed), index;
+	int home = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC), state = dice(seed),
+	    prog = dropper_tc(per_65536, state), link, index;
 
 	rack_enter(rack_host(host));
 	index = (int)if_nametoindex("eth0");
 	LIBBPF_OPTS(bpf_link_create_opts, o, .flags = TCX_BEFORE);
-	if (bpf_link_create(prog, index, (enum bpf_attach_type)TCX_EGRESS, &o) < 0) {
+	link = bpf_link_create(prog, index, (enum bpf_attach_type)TCX_EGRESS, &o);
+	if (link < 0) {
 		/* Kernels before 6.6 get a filter with a better priority than barline's. */
 		LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = index, .attach_point = BPF_TC_EGRESS);
 		LIBBPF_OPTS(bpf_tc_opts, t, .handle = 1, .priority = 1, .prog_fd = prog);
@@ -220,6 +271,7 @@ T_FN void make_lossy_but_naks(unsigned int host, uint32_t per_65536, uint64_t se
 		bpf_tc_hook_create(&hook);
 		CHECK(!bpf_tc_attach(&hook, &t), "%s", strerror(errno));
 	}
+	lossy_nic[host] = (struct lossy_nic){ .made = true, .dice = state, .link = link };
 	CHECK(!setns(home, CLONE_NEWNET), "home");
 	close(home);
 }

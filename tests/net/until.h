@@ -22,13 +22,15 @@ T_FN void say_all(void)
 	rack_dump();
 }
 
-#define UNTIL(what, cond)                                                        \
+#define UNTIL(what, cond) UNTIL_EVERY(1, what, cond)
+/* The same with @ms from one look at the condition to the next. */
+#define UNTIL_EVERY(ms, what, cond)                                              \
 	do {                                                                     \
 		uint64_t until_ = t_mono() + WAIT_NS;                            \
 		doing = what;                                                    \
 		while (!(cond)) {                                                \
 			CHECK(t_mono() < until_, "it does not come to its end"); \
-			rack_serve(1);                                           \
+			rack_serve(ms);                                          \
 		}                                                                \
 	} while (0)
 

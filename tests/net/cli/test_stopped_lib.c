@@ -256,6 +256,8 @@ RACK_TEST(stopped__daemon_and_library)
 	note("bl_bus_clock_close");
 	note("bl_flow_hint");
 	check_names();
+	/* The controller settles those that have died, too, and no detach waits for dead_after. */
+	UNTIL("waits for the endpoints to be free", !dm_slots_used(0) && !dm_slots_used(1));
 	daemons_end();
 }
 

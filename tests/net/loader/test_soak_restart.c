@@ -35,6 +35,7 @@
 #define SPAN_MS 200  /* of the action "nothing", and after a reload */
 #define MORE    10   /* messages of each stream after an action */
 #define GAPS    4096 /* measurements of one row */
+#define LOOK_MS 20   /* from a look at the controllers to the next; a look takes CPU time */
 
 /* X(SYMBOL, "name"): who is restarted */
 #define KINDS(X)                        \
@@ -168,7 +169,7 @@ static void measure(enum kind kind, unsigned int who, enum action what)
 	begun_ns = stopped_ns = ready_ns = t_mono();
 	ms = kind < R_LEADER ? act_on_daemon(who, what) : act_on_controller(who, what);
 	load_goes_on(MORE, action_names[what]);
-	UNTIL("waits for all nodes", all_there());
+	UNTIL_EVERY(LOOK_MS, "waits for all nodes", all_there());
 	load_sum(&after);
 	gap[LOAD_RELIABLE] = load_gap(LOAD_RELIABLE);
 	gap[LOAD_BEST_EFFORT] = load_gap(LOAD_BEST_EFFORT);
@@ -259,7 +260,7 @@ RACK_TEST(every_daemon__nothing_is_lost)
 	daemons_open();
 	group_up(); /* last, because the controllers' files list the nodes */
 	rack_last_words = last_words;
-	UNTIL("waits for all nodes", all_there());
+	UNTIL_EVERY(LOOK_MS, "waits for all nodes", all_there());
 	load_begin(hosts, interval_us ? interval_us : hosts * 1000);
 	load_goes_on(MORE, "begins");
 	fprintf(stderr, "  up after %.1f s\n", ms_of(t_mono() - begun) / 1000);

@@ -221,24 +221,9 @@ static void restart(int sig)
 	UNTIL("waits for all nodes", all_ok());
 }
 
-/* Returns the number of endpoints in the map of that host's daemon. */
-static unsigned int slots_used(unsigned int host)
-{
-	int fd = rack_map(rack_host(host), BL_MAP_EPS);
-	struct bl_ep_slot s;
-	unsigned int n = 0;
-	uint32_t k;
-
-	CHECK(fd >= 0, "%s", strerror(errno));
-	for (k = 0; k < BL_PORT_COUNT; k++)
-		n += !bpf_map_lookup_elem(fd, &k, &s) && s.active != BL_EP_FREE;
-	close(fd);
-	return n;
-}
-
 /*
- * Ends the case. A host that is detached under an endpoint is first silent for dead_after, which
- * takes long.
+ * Ends the case. A host that is detached under an endpoint is first silent for twice dead_after,
+ * which takes long.
  */
 static void end(void)
 {
@@ -246,7 +231,7 @@ static void end(void)
 
 	for (i = 0; i < ACTORS; i++)
 		atomic_store(&actors[i].act, ACT_EXIT);
-	UNTIL("waits for the end", !slots_used(0) && !slots_used(1));
+	UNTIL("waits for the end", !dm_slots_used(0) && !dm_slots_used(1));
 	daemons_end();
 }
 
@@ -287,7 +272,7 @@ RACK_TEST(left__while_no_daemon_runs)
 		act(2 + 2 * sig, sig ? ACT_EXIT : ACT_EXIT_AND_STAY);
 		daemon_start(rack_host(0));
 		all_left((int)sig + 1);
-		UNTIL("waits for the slot", slots_used(0) == 2 - sig);
+		UNTIL("waits for the slot", dm_slots_used(0) == 2 - sig);
 	}
 	end();
 }
@@ -300,7 +285,7 @@ RACK_TEST(left__and_lives_on)
 	restart(SIGTERM);
 	act(2, ACT_EXIT_AND_STAY);
 	all_left(1);
-	UNTIL("waits for the slot", slots_used(0) == 2);
+	UNTIL("waits for the slot", dm_slots_used(0) == 2);
 	CHECK(runs(actors[2].pid), "it was to live on");
 	end();
 }
@@ -316,7 +301,7 @@ RACK_TEST(left__before_a_controller_heard)
 	begin();
 	ctl_kill();
 	act(2, ACT_EXIT);
-	UNTIL("waits for the slot", slots_used(0) == 2);
+	UNTIL("waits for the slot", dm_slots_used(0) == 2);
 	daemon_stop(rack_host(0), SIGKILL);
 	daemon_start(rack_host(0));
 	ctl_start(answer_ms);
